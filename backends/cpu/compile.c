@@ -1,0 +1,283 @@
+/* From a program to a plan: each step is bound to its operator; what several steps need of one operand is made once, by a step
+ * before the first of them; scratch gets its place behind the program's arena. */
+#include <string.h>
+
+#include "cpu.h"
+#include "ggl/alloc.h"
+
+/* What is made of an operand, and for which steps it lives. */
+typedef struct prepared {
+    cpu_prepare_kind kind;
+    ggl_operand a, b;
+    double mag;
+    bool valid;          /* may still be used: nothing has written to a or b, no loop has begun or ended */
+    int first, last;     /* steps */
+    size_t row, size;    /* bytes of a row, and of all */
+    int slot;
+} prepared;
+
+struct cpu_compiler {
+    const cpu_backend *b;
+    const ggl_segment *s;
+    cpu_step *step;
+    size_t n_step, cap_step;
+    prepared *prepared;
+    size_t n_prepared, cap_prepared;
+    bool in_loop;
+};
+
+int64_t cpu_compiler_n_max(const cpu_compiler *c) {
+    return c->s->n_max;
+}
+
+const cpu_backend *cpu_compiler_backend(const cpu_compiler *c) {
+    return c->b;
+}
+
+size_t cpu_compiler_store(const cpu_compiler *c, const ggl_store *s) {
+    return c->s->store_loc[s->id];
+}
+
+static bool push(cpu_compiler *c, const cpu_step *s) {
+    if (!ggl_grow(&c->step, &c->cap_step, c->n_step + 1, sizeof *c->step))
+        return false;
+    c->step[c->n_step++] = *s;
+    return true;
+}
+
+/* --- shared preparations ------------------------------------------------------------------------------------------------------------------ */
+
+static bool same_operand(const ggl_operand *a, const ggl_operand *b) {
+    return a->type == b->type && a->region == b->region && a->offset == b->offset && a->loop == b->loop &&
+           memcmp(a->ne, b->ne, sizeof a->ne) == 0 && memcmp(a->nb, b->nb, sizeof a->nb) == 0;
+}
+
+static int64_t extent(const cpu_compiler *c, const ggl_operand *o, int d) {
+    return o->ne[d] == GGL_N ? c->s->n_max : o->ne[d];
+}
+
+/* Bytes from an operand's first to its last, in all turns of a loop; an upper bound. */
+static size_t reach(const cpu_compiler *c, const ggl_operand *o) {
+    size_t most = o->loop * (size_t)c->s->n_max;
+    for (int d = 0; d < GGL_MAX_DIMS; d++)
+        most += o->nb[d] * (size_t)extent(c, o, d);
+    return most;
+}
+
+static bool overlap(const cpu_compiler *c, const ggl_operand *a, const ggl_operand *b) {
+    return a->region >= 0 && a->region == b->region && a->offset < b->offset + reach(c, b) && b->offset < a->offset + reach(c, a);
+}
+
+static void size_prepared(const cpu_compiler *c, prepared *p) {
+    int64_t rows = extent(c, &p->a, 1) * extent(c, &p->a, 2) * extent(c, &p->a, 3), n = p->a.ne[0];
+    if (p->kind == CPU_PREPARE_Q8) {
+        p->row = (size_t)(n / CPU_QBLOCK) * sizeof(cpu_qblock);
+    } else if (p->kind == CPU_PREPARE_BF16) {
+        p->row = (size_t)((n + 31) / 32 * 32) * sizeof(float);
+    } else {
+        p->row = (size_t)n * 2 * sizeof(float);
+        rows = extent(c, &p->b, 3);
+    }
+    p->size = (p->row * (size_t)rows + 63) / 64 * 64;
+}
+
+bool cpu_prepare(cpu_compiler *c, cpu_step *s, cpu_prepare_kind kind, const ggl_operand *a, const ggl_operand *b, double mag) {
+    const ggl_operand none = {.region = -1};
+    if (!b)
+        b = &none;
+    for (size_t i = 0; i < c->n_prepared; i++) {
+        const prepared *p = &c->prepared[i];
+        if (p->valid && p->kind == kind && p->mag == mag && same_operand(&p->a, a) && same_operand(&p->b, b)) {
+            s->prepared = (int)i + 1;
+            return true;
+        }
+    }
+    if (!ggl_grow(&c->prepared, &c->cap_prepared, c->n_prepared + 1, sizeof *c->prepared))
+        return false;
+    prepared *p = &c->prepared[c->n_prepared++];
+    *p = (prepared){.kind = kind, .a = *a, .b = *b, .mag = mag, .valid = true, .first = (int)c->n_step, .last = (int)c->n_step};
+    size_prepared(c, p);
+    s->prepared = (int)c->n_prepared;
+    cpu_step make = {.kind = GGL_STEP_NODE,
+                     .in_loop = c->in_loop,
+                     .op = kind == CPU_PREPARE_ROPE ? &cpu_op_rope_table : &cpu_op_columns,
+                     .node = s->node,
+                     .dst = none,
+                     .src = {*a, *b},
+                     .n_src = 2,
+                     .slot = none,
+                     .dim = (int)kind,
+                     .mag = mag,
+                     .n_terms = (int)a->ne[0],
+                     .prepared = s->prepared};
+    return push(c, &make);
+}
+
+static void forget_written(cpu_compiler *c, const cpu_step *s) {
+    for (size_t i = 0; i < c->n_prepared; i++) {
+        prepared *p = &c->prepared[i];
+        if (overlap(c, &s->dst, &p->a) || overlap(c, &s->dst, &p->b))
+            p->valid = false;
+    }
+}
+
+static void forget_all(cpu_compiler *c) {
+    for (size_t i = 0; i < c->n_prepared; i++)
+        c->prepared[i].valid = false;
+}
+
+/* --- steps ------------------------------------------------------------------------------------------------------------------------------------- */
+
+/* The operand that tells a recurrent call's tokens their slots. */
+static ggl_operand slot_operand(const cpu_compiler *c, const cpu_step *s) {
+    const ggl_body *body = s->node->op == GGL_OP_CALL ? s->node->body : NULL;
+    for (int i = 0; body && i < body->n_node; i++) {
+        if (body->node[i]->op != GGL_OP_STATE)
+            continue;
+        const ggl_tensor *slot = body->node[i]->src[0];
+        for (int k = 0; k < body->n_param; k++)
+            if (body->param[k] == slot)
+                return s->src[k];
+        ggl_loc loc = c->s->loc[slot->id];
+        return (ggl_operand){.type = GGL_I32, .region = loc.region, .offset = loc.offset, .ne = {1, 1, 1, GGL_N}, .nb = {4, 4, 4, 4}};
+    }
+    return (ggl_operand){.region = -1};
+}
+
+static ggl_status add_node(cpu_compiler *c, const ggl_step *from, ggl_error *err) {
+    cpu_step s = {.kind = GGL_STEP_NODE, .in_loop = c->in_loop, .node = from->node, .dst = from->dst, .n_src = from->n_src};
+    memcpy(s.src, from->src, sizeof s.src);
+    for (int i = s.n_src; i < GGL_MAX_SRC; i++)
+        s.src[i].region = -1;
+    s.op = cpu_op_of(s.node);
+    if (!s.op)
+        return ggl_fail(err, GGL_UNSUPPORTED, "the CPU backend has no operator '%s'", ggl_op_get(s.node->op).name);
+    s.slot = slot_operand(c, &s);
+    ggl_status st = s.op->compile ? s.op->compile(c, &s, err) : GGL_OK;
+    if (st == GGL_OK && s.prepared)
+        c->prepared[s.prepared - 1].last = (int)c->n_step;
+    if (st == GGL_OK && !push(c, &s))
+        st = ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
+    if (st != GGL_OK)
+        return ggl_within(err, st, "%s", s.node->name ? s.node->name : "a value");
+    forget_written(c, &s);
+    return GGL_OK;
+}
+
+static ggl_status add_steps(cpu_compiler *c, const ggl_program *p, ggl_error *err) {
+    size_t loop = 0;
+    for (int i = 0; i < p->n_step; i++) {
+        const ggl_step *from = &p->step[i];
+        if (from->kind == GGL_STEP_NODE) {
+            ggl_status st = add_node(c, from, err);
+            if (st != GGL_OK)
+                return st;
+            continue;
+        }
+        cpu_step s = {.kind = from->kind, .node = from->node, .end = (int)loop};
+        forget_all(c);
+        if (from->kind == GGL_STEP_LOOP)
+            loop = c->n_step;
+        else
+            c->step[loop].end = (int)c->n_step;
+        c->in_loop = from->kind == GGL_STEP_LOOP;
+        if (!push(c, &s))
+            return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
+    }
+    return GGL_OK;
+}
+
+/* --- scratch ----------------------------------------------------------------------------------------------------------------------------------- */
+
+/* Preparations whose lives do not meet share a slot. Returns the bytes of all slots; .slot becomes an offset's index in at[]. */
+static bool place_prepared(cpu_compiler *c, size_t *end) {
+    typedef struct slot {
+        size_t size, at;
+        int busy_until;
+    } slot;
+    slot *slots = ggl_calloc(c->n_prepared + 1, sizeof *slots);
+    int n = 0;
+    if (!slots)
+        return false;
+    for (size_t i = 0; i < c->n_prepared; i++) { /* in order of .first */
+        prepared *p = &c->prepared[i];
+        int k = 0;
+        while (k < n && slots[k].busy_until >= p->first)
+            k++;
+        n += k == n;
+        slots[k].busy_until = p->last;
+        slots[k].size = slots[k].size > p->size ? slots[k].size : p->size;
+        p->slot = k;
+    }
+    for (int k = 0; k < n; k++) {
+        slots[k].at = *end;
+        *end += slots[k].size;
+    }
+    for (size_t i = 0; i < c->n_step; i++) {
+        cpu_step *s = &c->step[i];
+        if (!s->prepared)
+            continue;
+        const prepared *p = &c->prepared[s->prepared - 1];
+        s->prepared_at = slots[p->slot].at;
+        s->prepared_row = p->row;
+    }
+    ggl_free(slots);
+    return true;
+}
+
+static size_t align64(size_t x) {
+    return (x + 63) / 64 * 64;
+}
+
+static bool place_scratch(cpu_compiler *c, cpu_plan *plan) {
+    size_t end = align64(plan->program.arena_size), shared = 0, thread = 0;
+    if (!place_prepared(c, &end))
+        return false;
+    for (size_t i = 0; i < c->n_step; i++) {
+        shared = c->step[i].shared_size > shared ? c->step[i].shared_size : shared;
+        thread = c->step[i].thread_size > thread ? c->step[i].thread_size : thread;
+    }
+    plan->thread_step = align64(thread);
+    for (size_t i = 0; i < c->n_step; i++) {
+        c->step[i].shared_at = end;
+        c->step[i].thread_at = end + align64(shared);
+    }
+    int64_t threads = cpu_max(c->b->n_threads, c->b->n_threads_batch);
+    plan->arena_size = end + align64(shared) + plan->thread_step * (size_t)threads;
+    return true;
+}
+
+/* --- all of it ----------------------------------------------------------------------------------------------------------------------------------- */
+
+void cpu_plan_free(ggl_backend *b, ggl_plan *p) {
+    (void)b;
+    cpu_plan *plan = (cpu_plan *)p;
+    if (!plan)
+        return;
+    ggl_program_fini(&plan->program);
+    ggl_free(plan->step);
+    ggl_free(plan);
+}
+
+ggl_status cpu_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl_error *err) {
+    *out = NULL;
+    cpu_plan *plan = ggl_calloc(1, sizeof *plan);
+    if (!plan)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
+    const ggl_program_params params = {.supports = cpu_supports, .backend = b, .value_type = GGL_F32};
+    cpu_compiler c = {.b = (const cpu_backend *)b, .s = s};
+    ggl_status st = ggl_program_build(&plan->program, s, &params, err);
+    if (st == GGL_OK)
+        st = add_steps(&c, &plan->program, err);
+    if (st == GGL_OK && !place_scratch(&c, plan))
+        st = ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
+    plan->step = c.step;
+    plan->n_step = (int)c.n_step;
+    ggl_free(c.prepared);
+    if (st != GGL_OK) {
+        cpu_plan_free(b, (ggl_plan *)plan);
+        return st;
+    }
+    *out = (ggl_plan *)plan;
+    return GGL_OK;
+}

@@ -1,0 +1,130 @@
+/* The CPU backend: its memory is the host's, so weights are used where they lie. */
+#include "cpu.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "features.h"
+#include "ggl/alloc.h"
+
+/* of buffers; their memory comes from calloc, which costs nothing until it is touched */
+enum { ALIGN = 64 };
+
+static ggl_status cpu_alloc(ggl_backend *b, size_t size, const void *host, ggl_buffer **out, ggl_error *err) {
+    (void)b;
+    size_t padded;
+    ggl_buffer *buf = ggl_calloc(1, sizeof *buf + sizeof(void *));
+    char *data = NULL;
+    if (buf && host) {
+        data = (char *)(uintptr_t)host;
+    } else if (buf && ggl_size_add(size, ALIGN, &padded)) {
+        char *raw = ggl_calloc(padded, 1);
+        data = raw ? raw + (ALIGN - (uintptr_t)raw % ALIGN) : NULL;
+        *(char **)(buf + 1) = raw; /* what to free */
+    }
+    if (!data) {
+        ggl_free(buf);
+        return ggl_fail(err, GGL_NOMEM, "out of memory for %zu bytes", size);
+    }
+    *buf = (ggl_buffer){data, size, !host};
+    *out = buf;
+    return GGL_OK;
+}
+
+static void cpu_free(ggl_backend *b, ggl_buffer *buf) {
+    (void)b;
+    if (!buf)
+        return;
+    if (buf->owned)
+        ggl_free(*(char **)(buf + 1));
+    ggl_free(buf);
+}
+
+static ggl_status cpu_upload(ggl_backend *b, ggl_buffer *dst, size_t offset, const void *src, size_t size, ggl_error *err) {
+    (void)b;
+    (void)err;
+    memcpy(dst->data + offset, src, size);
+    return GGL_OK;
+}
+
+static ggl_status cpu_download(ggl_backend *b, const ggl_buffer *src, size_t offset, void *dst, size_t size, ggl_error *err) {
+    (void)b;
+    (void)err;
+    memcpy(dst, src->data + offset, size);
+    return GGL_OK;
+}
+
+static ggl_status cpu_copy(ggl_backend *b, ggl_buffer *dst, size_t dst_offset, const ggl_buffer *src, size_t src_offset,
+                           size_t size, ggl_error *err) {
+    return cpu_upload(b, dst, dst_offset, src->data + src_offset, size, err);
+}
+
+static ggl_status cpu_clear(ggl_backend *b, ggl_buffer *buf, size_t offset, size_t size, ggl_error *err) {
+    (void)b;
+    (void)err;
+    memset(buf->data + offset, 0, size);
+    return GGL_OK;
+}
+
+static ggl_status cpu_wait(ggl_backend *b, ggl_error *err) {
+    (void)b;
+    (void)err;
+    return GGL_OK;
+}
+
+static void cpu_close(ggl_backend *b) {
+    cpu_backend *c = (cpu_backend *)b;
+    cpu_pool_close(c->pool);
+    ggl_free(c);
+}
+
+static const ggl_backend_vtable vtable = {
+    .close = cpu_close,
+    .alloc = cpu_alloc,
+    .free = cpu_free,
+    .upload = cpu_upload,
+    .download = cpu_download,
+    .copy = cpu_copy,
+    .clear = cpu_clear,
+    .supports = cpu_supports,
+    .compile = cpu_compile,
+    .run = cpu_run,
+    .wait = cpu_wait,
+    .plan_free = cpu_plan_free,
+};
+
+static size_t physical_memory(void) {
+    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    return pages > 0 && size > 0 ? (size_t)pages * (size_t)size : 0;
+}
+
+ggl_status ggl_cpu_open(ggl_backend **out, const ggl_backend_params *params, ggl_error *err);
+ggl_status ggl_cpu_open(ggl_backend **out, const ggl_backend_params *params, ggl_error *err) {
+    const ggl_backend_params none = {0};
+    const ggl_backend_params *p = params ? params : &none;
+    *out = NULL;
+    if (p->n_threads < 0 || p->n_threads_batch < 0 || p->n_threads > 512 || p->n_threads_batch > 512)
+        return ggl_fail(err, GGL_USAGE, "%d and %d threads: 0 to 512 are possible", p->n_threads, p->n_threads_batch);
+    cpu_backend *c = ggl_calloc(1, sizeof *c);
+    if (!c)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a backend");
+    uint32_t features = cpu_features_mask(cpu_features_mask(cpu_features_detect(), p->mask), getenv("GGL_CPU_MASK"));
+    cpu_kernels_init(&c->k, features);
+    c->n_threads = p->n_threads > 0 ? p->n_threads : cpu_default_threads();
+    c->n_threads_batch = p->n_threads_batch > 0 ? p->n_threads_batch : c->n_threads;
+    ggl_status s = cpu_pool_open(&c->pool, (int)cpu_max(c->n_threads, c->n_threads_batch), err);
+    if (s != GGL_OK) {
+        ggl_free(c);
+        return s;
+    }
+    char text[64];
+    c->base.v = &vtable;
+    c->base.memory = physical_memory();
+    snprintf(c->base.name, sizeof c->base.name, "cpu");
+    snprintf(c->base.description, sizeof c->base.description, "%d thread%s, %s", c->n_threads, c->n_threads == 1 ? "" : "s",
+             cpu_features_text(features, text, sizeof text));
+    *out = &c->base;
+    return GGL_OK;
+}

@@ -1,0 +1,67 @@
+#include "features.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+/* XCR0, which of the register files the system saves: bits 1, 2 SSE and AVX; 5, 6, 7 AVX-512. */
+static uint64_t saved_registers(void) {
+    uint32_t lo, hi;
+    __asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
+    return (uint64_t)hi << 32 | lo;
+}
+
+uint32_t cpu_features_detect(void) {
+    unsigned a, b, c, d, b7, c7, d7;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE))
+        return 0;
+    uint64_t saved = saved_registers();
+    bool f16c_fma = (c & bit_FMA) && (c & bit_F16C) && (c & bit_AVX);
+    if ((saved & 0x6) != 0x6 || !f16c_fma || !__get_cpuid_count(7, 0, &a, &b7, &c7, &d7) || !(b7 & bit_AVX2))
+        return 0;
+    uint32_t f = CPU_AVX2;
+    const unsigned need = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
+    if ((saved & 0xe6) == 0xe6 && (b7 & need) == need && (c7 & bit_AVX512VNNI))
+        f |= CPU_AVX512VNNI;
+    return f;
+}
+#else
+uint32_t cpu_features_detect(void) {
+    return 0;
+}
+#endif
+
+static const struct {
+    const char *name;
+    uint32_t takes; /* what goes with it */
+    uint32_t self;
+} feature[] = {
+    {"all", ~0u, 0},
+    {"avx2", CPU_AVX2 | CPU_AVX512VNNI, CPU_AVX2},
+    {"avx512", CPU_AVX512VNNI, 0},
+    {"avx512vnni", CPU_AVX512VNNI, CPU_AVX512VNNI},
+};
+enum { N_FEATURE = sizeof feature / sizeof *feature };
+
+uint32_t cpu_features_mask(uint32_t features, const char *mask) {
+    while (mask && *mask) {
+        size_t n = strcspn(mask, ", ");
+        for (int i = 0; i < N_FEATURE; i++)
+            if (strlen(feature[i].name) == n && memcmp(feature[i].name, mask, n) == 0)
+                features &= ~feature[i].takes;
+        mask += n + (mask[n] != 0);
+    }
+    return features;
+}
+
+const char *cpu_features_text(uint32_t features, char *buf, size_t size) {
+    size_t n = 0;
+    snprintf(buf, size, "portable");
+    for (int i = 0; i < N_FEATURE; i++)
+        if (features & feature[i].self && n < size)
+            n += (size_t)snprintf(buf + n, size - n, "%s%s", n ? " " : "", feature[i].name);
+    return buf;
+}

@@ -1,0 +1,403 @@
+/* cache and attend: docs/numeric.md, section 6. A unit of attend is up to four queries that read the same store head of the
+ * same slot (heads of one token, or heads of neighbouring tokens), or, when there are few, such a group in one span of positions.
+ * Partial results of a unit are (m, l, o[e]) for each query. */
+#include <math.h>
+#include <string.h>
+
+#include "cpu.h"
+
+enum { SPAN = 1024, Q = CPU_QUERIES };
+
+static ggl_status stores_compile(cpu_compiler *c, cpu_step *s, const ggl_tensor *cache, ggl_error *err) {
+    if (!cache || cache->op != GGL_OP_CACHE)
+        return ggl_fail(err, GGL_UNSUPPORTED, "attend without a cache");
+    for (int i = 0; i < 2; i++) {
+        s->store[i] = cache->store[i];
+        if (!s->store[i])
+            continue;
+        if (s->store[i]->type != GGL_F32 && s->store[i]->type != GGL_F16)
+            return ggl_fail(err, GGL_UNSUPPORTED, "a cache of %s", ggl_type_get(s->store[i]->type)->name);
+        s->store_at[i] = cpu_compiler_store(c, s->store[i]);
+    }
+    return GGL_OK;
+}
+
+static char *slot_of(const cpu_task *t, int part, int64_t slot) {
+    return t->stores + t->step->store_at[part] + (size_t)slot * t->step->store[part]->slot_size;
+}
+
+static int64_t number_at(const cpu_view *v, int64_t l) {
+    return *(const int32_t *)(v->p + (v->ne[3] == 1 ? 0 : (size_t)l * v->nb[3]));
+}
+
+/* --- cache ------------------------------------------------------------------------------------------------------------------------------------- */
+
+static ggl_status cache_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
+    return stores_compile(c, s, s->node, err);
+}
+
+static void cache_begin(cpu_task *t) {
+    t->n_units = t->n;
+    t->cost = 4 * (double)(t->src[0].ne[0] * t->src[0].ne[1]);
+}
+
+static void store_row(const cpu_task *t, const ggl_store *s, char *slot, int64_t pos, int64_t h, const float *x) {
+    int64_t d = s->ne[0], step = s->kind == GGL_STORE_KEYS ? GGL_PAGE : 1;
+    char *to = slot + ggl_store_offset(s, pos, h, 0);
+    if (s->type == GGL_F32) {
+        for (int64_t i = 0; i < d; i++)
+            ((float *)to)[i * step] = x[i];
+        return;
+    }
+    uint16_t half[64];
+    for (int64_t i = 0; i < d; i += 64) {
+        int64_t n = cpu_min(64, d - i);
+        t->b->k.f32_to_f16(step == 1 ? (uint16_t *)to + i : half, x + i, n);
+        for (int64_t e = 0; step != 1 && e < n; e++)
+            ((uint16_t *)to)[(i + e) * step] = half[e];
+    }
+}
+
+static void cache_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
+    (void)thread;
+    for (int64_t l = first; l < last; l++)
+        for (int part = 0; part < 2; part++) {
+            const ggl_store *s = t->step->store[part];
+            const cpu_view *x = &t->src[part];
+            if (!s)
+                continue;
+            char *slot = slot_of(t, part, number_at(&t->src[3], l));
+            for (int64_t h = 0; h < s->ne[1]; h++)
+                store_row(t, s, slot, number_at(&t->src[2], l), h,
+                          (const float *)(x->p + (x->ne[3] == 1 ? 0 : (size_t)l * x->nb[3]) + (size_t)h * x->nb[1]));
+        }
+}
+
+const cpu_op cpu_op_cache = {.compile = cache_compile, .begin = cache_begin, .run = cache_run};
+
+/* --- attend: compile ---------------------------------------------------------------------------------------------------------------------------- */
+
+static int64_t most_spans(const ggl_tensor *cache, const cpu_step *s) {
+    (void)cache;
+    return (s->store[0]->n_pos + SPAN - 1) / SPAN + 1; /* a ring's positions may begin within a span */
+}
+
+static size_t partial_floats(int64_t e) {
+    return (size_t)(e + 2);
+}
+
+static ggl_status attend_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
+    const ggl_tensor *t = s->node;
+    ggl_status st = stores_compile(c, s, t->src[1], err);
+    if (st != GGL_OK)
+        return st;
+    if (s->src[0].type != GGL_F32 || (s->src[2].region >= 0 && s->src[2].type != GGL_F32) ||
+        (s->src[3].region >= 0 && s->src[3].type != GGL_F32))
+        return ggl_fail(err, GGL_UNSUPPORTED, "attend with values that are not f32");
+    int64_t e = s->dst.ne[0], n_heads = s->dst.ne[1];
+    s->number[0] = (float)(isnan(t->num[0]) ? 1 / sqrt((double)s->src[0].ne[0]) : t->num[0]);
+    s->window = isnan(t->num[1]) || t->num[1] >= 0x1p31 ? 0 : (int64_t)t->num[1];
+    s->number[2] = isnan(t->num[2]) ? 0 : (float)t->num[2];
+    /* per thread: the partial results of a page, of a span, and in all; values of a page brought into rows */
+    s->thread_size = 3 * Q * partial_floats(e) * sizeof(float) + (s->store[1] ? 0 : (size_t)e * GGL_PAGE * sizeof(float));
+    /* for one token, spans side by side: a partial result for each head and span */
+    s->shared_size = (size_t)n_heads * (size_t)most_spans(t->src[1], s) * partial_floats(e) * sizeof(float);
+    return GGL_OK;
+}
+
+/* --- attend: a group of queries ------------------------------------------------------------------------------------------------------------------ */
+
+typedef struct partial { /* of up to Q queries */
+    float m[Q], l[Q];
+    bool any[Q];
+    float *o; /* [Q][e] */
+} partial;
+
+typedef struct group {
+    const cpu_task *t;
+    int n;                       /* queries */
+    int64_t token[Q], head[Q], pos[Q], from[Q]; /* visible: from .. pos */
+    int64_t store_head, e;
+    const char *keys, *values;   /* of the slot */
+    const float *query[Q];
+    float *rows;                 /* [64][e]: values that lie as keys do, transposed */
+} group;
+
+static float row_number(const cpu_view *v, int64_t head, int64_t l) {
+    return ((const float *)(v->p + (v->ne[3] == 1 ? 0 : (size_t)l * v->nb[3])))[v->ne[0] == 1 ? 0 : head];
+}
+
+/* Query k of group u: pairs (token, head of the store head's g) in order, tokens slowest. */
+static void group_at(const cpu_task *t, int64_t u, group *g) {
+    int64_t n_store = t->step->store[0]->ne[1], per = t->dst.ne[1] / n_store, n_groups = t->unit[0];
+    *g = (group){.t = t, .store_head = u / n_groups, .e = t->dst.ne[0]};
+    for (int64_t i = u % n_groups * Q; i < cpu_min(t->n * per, (u % n_groups + 1) * Q); i++) {
+        int64_t l = i / per, head = g->store_head * per + i % per, pos = number_at(&t->src[4], l);
+        g->token[g->n] = l;
+        g->head[g->n] = head;
+        g->pos[g->n] = pos;
+        g->from[g->n] = t->step->window > 0 ? cpu_max(0, pos - t->step->window + 1) : 0;
+        g->query[g->n] = (const float *)(t->src[0].p + (t->src[0].ne[3] == 1 ? 0 : (size_t)l * t->src[0].nb[3]) +
+                                         (size_t)head * t->src[0].nb[1]);
+        g->n++;
+    }
+}
+
+/* total = total merged with part, for query q. */
+static void merge(const cpu_task *t, partial *total, const partial *part, int q, int64_t e) {
+    float *to = total->o + q * e;
+    const float *from = part->o + q * e;
+    if (!part->any[q])
+        return;
+    if (!total->any[q]) {
+        total->any[q] = true;
+        total->m[q] = part->m[q];
+        total->l[q] = part->l[q];
+        memcpy(to, from, (size_t)e * sizeof *to);
+        return;
+    }
+    float m = part->m[q], old = total->m[q], top = old > m || old != old ? old : m;
+    float weight[2] = {old - top, m - top};
+    t->b->k.unary[CPU_EXP](weight, weight, 2);
+    float l = part->l[q] * weight[1];
+    total->l[q] = fmaf(total->l[q], weight[0], l);
+    total->m[q] = top;
+    t->b->k.merge(to, from, weight[0], weight[1], e);
+}
+
+/* Scores -> weights for the visible lo .. hi-1 of a page whose first position is `first`; all others become 0. */
+static void weigh(const group *g, int q, float *s, int64_t first, int lo, int hi, partial *out) {
+    const cpu_task *t = g->t;
+    const cpu_kernels *k = &t->b->k;
+    int64_t n = hi - lo;
+    float scale = t->step->number[0], cap = t->step->number[2];
+    float *v = s + lo;
+    k->binary[CPU_MUL](v, v, 1, &scale, 0, n);
+    if (cap != 0) {
+        k->binary[CPU_DIV](v, v, 1, &cap, 0, n);
+        k->unary[CPU_TANH](v, v, n);
+        k->binary[CPU_MUL](v, &cap, 0, v, 1, n);
+    }
+    if (t->src[3].p) {
+        float slope = row_number(&t->src[3], g->head[q], g->token[q]);
+        for (int64_t j = 0; j < n; j++) {
+            float drop = slope * (float)(g->pos[q] - first - lo - j);
+            v[j] -= drop;
+        }
+    }
+    float m = k->amax(v, n);
+    k->binary[CPU_SUB](v, v, 1, &m, 0, n);
+    k->unary[CPU_EXP](v, v, n);
+    memset(s, 0, (size_t)lo * sizeof *s);
+    memset(s + hi, 0, (size_t)(GGL_PAGE - hi) * sizeof *s);
+    out->m[q] = m;
+    out->l[q] = k->sum(s, GGL_PAGE);
+    out->any[q] = true;
+}
+
+/* Values of a page that are the leading part of its keys [d][64], as f32 rows [64][e]. */
+static const float *values_of_keys(const group *g, const char *page) {
+    bool half = g->t->step->store[0]->type == GGL_F16;
+    for (int64_t i = 0; i < g->e; i++) {
+        float row[GGL_PAGE];
+        const char *from = page + (size_t)i * GGL_PAGE * (half ? 2 : 4);
+        if (half)
+            g->t->b->k.to_f32[GGL_F16](from, row, GGL_PAGE);
+        else
+            memcpy(row, from, sizeof row);
+        for (int j = 0; j < GGL_PAGE; j++)
+            g->rows[j * g->e + i] = row[j];
+    }
+    return g->rows;
+}
+
+/* o[q] += weights * values, for each query only over its visible positions, in their order: first where not all see, then
+ * together where all do, then again where not all. */
+static void add_values(const group *g, float (*w)[GGL_PAGE], const int *lo, const int *hi, const void *page, bool half, float *o) {
+    void (*values)(float *, int64_t, float (*)[GGL_PAGE], int, const void *, int64_t, int, int) = g->t->b->k.values[half];
+    int all_lo = 0, all_hi = GGL_PAGE;
+    for (int q = 0; q < g->n; q++) {
+        all_lo = lo[q] > all_lo ? lo[q] : all_lo;
+        all_hi = hi[q] < all_hi ? hi[q] : all_hi;
+    }
+    if (all_lo >= all_hi) {
+        for (int q = 0; q < g->n; q++)
+            if (lo[q] < hi[q])
+                values(o + q * g->e, g->e, w + q, 1, page, g->e, lo[q], hi[q]);
+        return;
+    }
+    for (int q = 0; q < g->n; q++)
+        if (lo[q] < all_lo)
+            values(o + q * g->e, g->e, w + q, 1, page, g->e, lo[q], all_lo);
+    values(o, g->e, w, g->n, page, g->e, all_lo, all_hi);
+    for (int q = 0; q < g->n; q++)
+        if (hi[q] > all_hi)
+            values(o + q * g->e, g->e, w + q, 1, page, g->e, all_hi, hi[q]);
+}
+
+/* The page that holds positions first .. first+63. */
+static void one_page(const group *g, int64_t first, partial *out) {
+    const cpu_task *t = g->t;
+    const ggl_store *ks = t->step->store[0], *vs = t->step->store[1];
+    float w[Q][GGL_PAGE];
+    int lo[Q], hi[Q];
+    const char *keys = g->keys + ggl_store_offset(ks, first, g->store_head, 0);
+    t->b->k.scores[ks->type == GGL_F16](w, g->query, g->n, keys, ks->ne[0]);
+    for (int q = 0; q < g->n; q++) {
+        lo[q] = (int)cpu_max(0, cpu_min(GGL_PAGE, g->from[q] - first));
+        hi[q] = (int)cpu_max(0, cpu_min(GGL_PAGE, g->pos[q] - first + 1));
+        out->any[q] = false;
+        if (lo[q] < hi[q])
+            weigh(g, q, w[q], first, lo[q], hi[q], out);
+    }
+    memset(out->o, 0, (size_t)(g->n * g->e) * sizeof *out->o);
+    const void *values = vs ? (const void *)(g->values + ggl_store_offset(vs, first, g->store_head, 0)) : values_of_keys(g, keys);
+    add_values(g, w, lo, hi, values, vs && vs->type == GGL_F16, out->o);
+}
+
+/* The visible pages of span number `span`, merged from left to right. */
+static void one_span(const group *g, int64_t span, partial *page, partial *out) {
+    int64_t from = g->from[0], to = g->pos[0];
+    for (int q = 0; q < g->n; q++) {
+        out->any[q] = false;
+        from = cpu_min(from, g->from[q]);
+        to = cpu_max(to, g->pos[q]);
+    }
+    from = cpu_max(from, span * SPAN);
+    to = cpu_min(to, span * SPAN + SPAN - 1);
+    for (int64_t first = from / GGL_PAGE * GGL_PAGE; first <= to; first += GGL_PAGE) {
+        one_page(g, first, page);
+        for (int q = 0; q < g->n; q++)
+            merge(g->t, out, page, q, g->e);
+    }
+}
+
+/* Sinks, division, result. */
+static void finish(const group *g, partial *total, partial *scratch) {
+    const cpu_task *t = g->t;
+    for (int q = 0; q < g->n; q++) {
+        if (t->src[2].p) {
+            scratch->m[q] = row_number(&t->src[2], g->head[q], g->token[q]);
+            scratch->l[q] = 1;
+            scratch->any[q] = true;
+            memset(scratch->o + q * g->e, 0, (size_t)g->e * sizeof *scratch->o);
+            merge(t, total, scratch, q, g->e);
+        }
+        float *y = (float *)(t->dst.p + (size_t)g->token[q] * t->dst.nb[3] + (size_t)g->head[q] * t->dst.nb[1]);
+        t->b->k.binary[CPU_DIV](y, total->o + q * g->e, 1, &total->l[q], 0, g->e);
+    }
+}
+
+/* --- attend: run ------------------------------------------------------------------------------------------------------------------------------------ */
+
+/* unit[0]: groups of a store head; unit[1]: first span; unit[2]: spans that are shared out, 0: a unit does all of its own. */
+static void attend_begin(cpu_task *t) {
+    int64_t n_store = t->step->store[0]->ne[1], per = t->dst.ne[1] / n_store, longest = 0, seen = 0;
+    for (int64_t l = 0; l < t->n; l++) {
+        int64_t pos = number_at(&t->src[4], l);
+        int64_t n = t->step->window > 0 ? cpu_min(pos + 1, t->step->window) : pos + 1;
+        longest = cpu_max(longest, n);
+        seen += n;
+    }
+    t->unit[0] = (t->n * per + Q - 1) / Q;
+    t->n_units = t->unit[0] * n_store;
+    t->unit[2] = 0;
+    if (t->n == 1 && longest > SPAN && t->n_threads > 1 && t->n_units < 4 * t->n_threads) {
+        int64_t pos = number_at(&t->src[4], 0);
+        t->unit[1] = (pos + 1 - longest) / SPAN;
+        t->unit[2] = pos / SPAN - t->unit[1] + 1;
+        t->n_units *= t->unit[2];
+    }
+    t->cost = 2 * (double)(t->src[0].ne[0] + t->dst.ne[0]) * (double)seen * (double)t->dst.ne[1] / (double)t->n_units;
+}
+
+/* A partial in memory for Q results. */
+static partial partial_at(float *memory) {
+    return (partial){.o = memory};
+}
+
+/* Of head and span, in what is shared: m, l, o[e]. */
+static float *kept(const cpu_task *t, int64_t head, int64_t span) {
+    return (float *)t->shared + (size_t)(head * t->unit[2] + span) * partial_floats(t->dst.ne[0]);
+}
+
+static void run_group(group *g, int64_t span, float *memory) {
+    const cpu_task *t = g->t;
+    int64_t e = g->e;
+    partial page = partial_at(memory), of_span = partial_at(memory + Q * e), total = partial_at(memory + 2 * Q * e);
+    int64_t first = g->from[0], last = g->pos[0];
+    for (int q = 1; q < g->n; q++) {
+        first = cpu_min(first, g->from[q]);
+        last = cpu_max(last, g->pos[q]);
+    }
+    if (span >= 0) {
+        one_span(g, span + t->unit[1], &page, &of_span);
+        for (int q = 0; q < g->n; q++) {
+            float *to = kept(t, g->head[q], span);
+            to[0] = of_span.m[q];
+            to[1] = of_span.any[q] ? of_span.l[q] : -1; /* -1: nothing visible */
+            memcpy(to + 2, of_span.o + q * e, (size_t)e * sizeof *to);
+        }
+        return;
+    }
+    for (int64_t s = first / SPAN; s <= last / SPAN; s++) {
+        one_span(g, s, &page, &of_span);
+        for (int q = 0; q < g->n; q++)
+            merge(t, &total, &of_span, q, e);
+    }
+    finish(g, &total, &page);
+}
+
+/* Queries of one group that belong to different slots are done slot by slot. */
+static void run_unit(const cpu_task *t, int64_t u, int64_t span, float *memory) {
+    group all;
+    group_at(t, u, &all);
+    for (int i = 0; i < all.n;) {
+        int64_t slot = number_at(&t->src[5], all.token[i]);
+        group g = {.t = t, .store_head = all.store_head, .e = all.e, .rows = memory + 3 * Q * partial_floats(all.e)};
+        g.keys = slot_of(t, 0, slot);
+        g.values = t->step->store[1] ? slot_of(t, 1, slot) : NULL;
+        for (; i < all.n && number_at(&t->src[5], all.token[i]) == slot; i++, g.n++) {
+            g.token[g.n] = all.token[i];
+            g.head[g.n] = all.head[i];
+            g.pos[g.n] = all.pos[i];
+            g.from[g.n] = all.from[i];
+            g.query[g.n] = all.query[i];
+        }
+        run_group(&g, span, memory);
+    }
+}
+
+static void attend_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
+    float *memory = (float *)cpu_thread_scratch(t, thread);
+    for (int64_t u = first; u < last; u++)
+        if (t->unit[2] == 0)
+            run_unit(t, u, -1, memory);
+        else
+            run_unit(t, u / t->unit[2], u % t->unit[2], memory);
+}
+
+/* After all units, on the calling thread: spans that were shared out are merged in order. */
+static void attend_end(const cpu_task *t) {
+    if (t->unit[2] == 0)
+        return;
+    int64_t e = t->dst.ne[0], n_groups = t->unit[0] * t->step->store[0]->ne[1];
+    float *memory = (float *)cpu_thread_scratch(t, 0);
+    for (int64_t u = 0; u < n_groups; u++) {
+        group g;
+        group_at(t, u, &g);
+        partial part = partial_at(memory), total = partial_at(memory + Q * e);
+        for (int64_t s = 0; s < t->unit[2]; s++)
+            for (int q = 0; q < g.n; q++) {
+                const float *from = kept(t, g.head[q], s);
+                part.m[q] = from[0];
+                part.l[q] = from[1];
+                part.any[q] = !(from[1] < 0);
+                memcpy(part.o + q * e, from + 2, (size_t)e * sizeof *from);
+                merge(t, &total, &part, q, e);
+            }
+        finish(&g, &total, &part);
+    }
+}
+
+const cpu_op cpu_op_attend = {.compile = attend_compile, .begin = attend_begin, .run = attend_run, .end = attend_end};

@@ -1,0 +1,201 @@
+/* Elementwise operators: dimensions that lie densely in all operands are joined, so that kernels get long runs. A unit is a
+ * piece of at most SEGMENT elements of a run. */
+#include <string.h>
+
+#include "cpu.h"
+
+enum { SEGMENT = 4096 };
+
+/* Joins dimensions: t->unit = the run and up to three outer sizes, t->step_nb[0] = dst's strides, [1..] = the sources'; a stride
+ * of 0 repeats. All elements of a run are 4 bytes apart, or (sources) the same one. */
+static void collapse(cpu_task *t, int n_src, double cost_of_one) {
+    int64_t ne[GGL_MAX_DIMS + 1] = {1, 1, 1, 1, 1};
+    size_t nb[4][GGL_MAX_DIMS + 1] = {{0}};
+    int n = 0; /* dimensions so far, the last one open for joining */
+    for (int d = 0; d < GGL_MAX_DIMS; d++) {
+        if (t->dst.ne[d] == 1)
+            continue;
+        size_t step[4];
+        bool joins = n > 0, dense = true;
+        for (int i = 0; i <= n_src; i++) {
+            const cpu_view *v = i == 0 ? &t->dst : &t->src[i - 1];
+            step[i] = v->ne[d] == 1 ? 0 : v->nb[d];
+            joins = joins && step[i] == nb[i][n - 1] * (size_t)ne[n - 1];
+            dense = dense && (step[i] == sizeof(float) || (step[i] == 0 && i > 0));
+        }
+        if (joins) {
+            ne[n - 1] *= t->dst.ne[d];
+            continue;
+        }
+        if (n == 0 && !dense) { /* runs of one element */
+            for (int i = 0; i <= n_src; i++)
+                nb[i][0] = i == 0 ? sizeof(float) : 0;
+            n = 1;
+        }
+        ne[n] = t->dst.ne[d];
+        for (int i = 0; i <= n_src; i++)
+            nb[i][n] = step[i];
+        n++;
+    }
+    /* never five: rows are dense, so an inserted run stands for a dimension 0 of size 1 */
+    memcpy(t->unit, ne, sizeof t->unit);
+    for (int i = 0; i <= n_src; i++)
+        memcpy(t->step_nb[i], nb[i], sizeof t->step_nb[i]);
+    int64_t segments = (ne[0] + SEGMENT - 1) / SEGMENT;
+    t->n_units = segments * ne[1] * ne[2] * ne[3];
+    t->cost = cost_of_one * (double)cpu_min(ne[0], SEGMENT);
+}
+
+/* Piece `u` of the work: addresses in p[0..n_src], the number of elements returned. */
+static int64_t piece(const cpu_task *t, int64_t u, int n_src, char **p) {
+    int64_t segments = (t->unit[0] + SEGMENT - 1) / SEGMENT;
+    int64_t at[4] = {u % segments * SEGMENT};
+    u /= segments;
+    for (int d = 1; d < GGL_MAX_DIMS; d++) {
+        at[d] = u % t->unit[d];
+        u /= t->unit[d];
+    }
+    for (int i = 0; i <= n_src; i++) {
+        p[i] = i == 0 ? t->dst.p : t->src[i - 1].p;
+        for (int d = 0; d < GGL_MAX_DIMS; d++)
+            p[i] += (size_t)at[d] * t->step_nb[i][d];
+    }
+    return cpu_min(SEGMENT, t->unit[0] - at[0]);
+}
+
+static ggl_status floats_only(cpu_compiler *c, cpu_step *s, ggl_error *err) {
+    (void)c;
+    for (int i = 0; i < s->n_src; i++)
+        if (s->src[i].region >= 0 && s->src[i].type != GGL_F32)
+            return ggl_fail(err, GGL_UNSUPPORTED, "'%s' of %s values", ggl_op_get(s->node->op).name,
+                            ggl_type_get(s->src[i].type)->name);
+    return GGL_OK;
+}
+
+/* --- one operand ---------------------------------------------------------------------------------------------------------------- */
+
+bool cpu_unary_of(const ggl_tensor *node, cpu_unary *out) {
+    static const struct {
+        ggl_op op;
+        cpu_unary unary;
+    } by_op[] = {{GGL_OP_EXP, CPU_EXP},   {GGL_OP_LOG, CPU_LOG},   {GGL_OP_SQRT, CPU_SQRT}, {GGL_OP_FLOOR, CPU_FLOOR},
+                 {GGL_OP_ABS, CPU_ABS},   {GGL_OP_TANH, CPU_TANH}, {GGL_OP_ERF, CPU_ERF},   {GGL_OP_SIGMOID, CPU_SIGMOID},
+                 {GGL_OP_SIN, CPU_SIN},   {GGL_OP_COS, CPU_COS}};
+    static const struct {
+        const char *name;
+        cpu_unary unary;
+    } by_name[] = {{"relu", CPU_RELU},         {"silu", CPU_SILU},
+                   {"gelu", CPU_GELU},         {"gelu_erf", CPU_GELU_ERF},
+                   {"gelu_quick", CPU_GELU_QUICK}, {"softplus", CPU_SOFTPLUS}};
+    if (node->op == GGL_OP_CALL) {
+        for (size_t i = 0; node->call && i < sizeof by_name / sizeof *by_name; i++)
+            if (strcmp(node->call, by_name[i].name) == 0) {
+                *out = by_name[i].unary;
+                return true;
+            }
+        return false;
+    }
+    for (size_t i = 0; i < sizeof by_op / sizeof *by_op; i++)
+        if (by_op[i].op == node->op) {
+            *out = by_op[i].unary;
+            return true;
+        }
+    return false;
+}
+
+static ggl_status unary_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
+    if (!cpu_unary_of(s->node, &s->unary))
+        return ggl_fail(err, GGL_UNSUPPORTED, "'%s'", ggl_op_get(s->node->op).name);
+    return floats_only(c, s, err);
+}
+
+static void unary_begin(cpu_task *t) {
+    cpu_unary f = t->step->unary;
+    collapse(t, 1, f == CPU_SIN || f == CPU_COS ? 300 : f == CPU_SQRT || f == CPU_FLOOR || f == CPU_ABS || f == CPU_RELU ? 3 : 15);
+}
+
+static void unary_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
+    (void)thread;
+    cpu_unary_fn *f = t->b->k.unary[t->step->unary];
+    for (int64_t u = first; u < last; u++) {
+        char *p[2];
+        int64_t n = piece(t, u, 1, p);
+        f((float *)p[0], (const float *)p[1], n);
+    }
+}
+
+const cpu_op cpu_op_unary = {.compile = unary_compile, .begin = unary_begin, .run = unary_run};
+
+/* --- two ----------------------------------------------------------------------------------------------------------------------------- */
+
+static ggl_status binary_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
+    static const cpu_binary of[GGL_OP_COUNT] = {
+        [GGL_OP_ADD] = CPU_ADD, [GGL_OP_SUB] = CPU_SUB, [GGL_OP_MUL] = CPU_MUL, [GGL_OP_DIV] = CPU_DIV, [GGL_OP_POW] = CPU_POW,
+        [GGL_OP_MOD] = CPU_MOD, [GGL_OP_EQ] = CPU_EQ,   [GGL_OP_NE] = CPU_NE,   [GGL_OP_LT] = CPU_LT,   [GGL_OP_LE] = CPU_LE,
+        [GGL_OP_GT] = CPU_GT,   [GGL_OP_GE] = CPU_GE,   [GGL_OP_MIN] = CPU_MIN, [GGL_OP_MAX] = CPU_MAX,
+    };
+    s->binary = of[s->node->op];
+    return floats_only(c, s, err);
+}
+
+static void binary_begin(cpu_task *t) {
+    collapse(t, 2, t->step->binary == CPU_POW ? 500 : 3);
+}
+
+static void binary_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
+    (void)thread;
+    cpu_binary_fn *f = t->b->k.binary[t->step->binary];
+    for (int64_t u = first; u < last; u++) {
+        char *p[3];
+        int64_t n = piece(t, u, 2, p);
+        f((float *)p[0], (const float *)p[1], t->step_nb[1][0] != 0, (const float *)p[2], t->step_nb[2][0] != 0, n);
+    }
+}
+
+const cpu_op cpu_op_binary = {.compile = binary_compile, .begin = binary_begin, .run = binary_run};
+
+/* --- three ---------------------------------------------------------------------------------------------------------------------------- */
+
+static void where_begin(cpu_task *t) {
+    collapse(t, 3, 10);
+}
+
+static void where_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
+    (void)thread;
+    for (int64_t u = first; u < last; u++) {
+        char *p[4];
+        int64_t n = piece(t, u, 3, p), step[4];
+        for (int i = 0; i < 4; i++)
+            step[i] = t->step_nb[i][0] != 0;
+        float *y = (float *)p[0];
+        const float *c = (const float *)p[1], *a = (const float *)p[2], *b = (const float *)p[3];
+        for (int64_t i = 0; i < n; i++)
+            y[i] = c[i * step[1]] == 0.0f ? b[i * step[3]] : a[i * step[2]];
+    }
+}
+
+const cpu_op cpu_op_where = {.compile = floats_only, .begin = where_begin, .run = where_run};
+
+/* --- another type ------------------------------------------------------------------------------------------------------------------ */
+
+static ggl_status cast_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
+    (void)c;
+    const ggl_type_info *type = ggl_type_get(s->src[0].type);
+    return type && type->to_float ? GGL_OK : ggl_fail(err, GGL_UNSUPPORTED, "a cast from type %d", (int)s->src[0].type);
+}
+
+static void rows_begin(cpu_task *t) {
+    t->n_units = cpu_n_rows(&t->dst);
+    t->cost = 5 * (double)t->dst.ne[0];
+}
+
+static void cast_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
+    (void)thread;
+    ggl_type type = t->step->src[0].type;
+    void (*convert)(const void *, float *, int64_t) =
+        type <= GGL_BF16 && t->b->k.to_f32[type] ? t->b->k.to_f32[type] : ggl_type_get(type)->to_float;
+    for (int64_t r = first; r < last; r++)
+        convert(cpu_row(&t->src[0], t->dst.ne, r), (float *)cpu_row(&t->dst, t->dst.ne, r), t->dst.ne[0]);
+}
+
+const cpu_op cpu_op_cast = {.compile = cast_compile, .begin = rows_begin, .run = cast_run};

@@ -1,0 +1,245 @@
+/* linear: y[j] = dot(w row j, x) + bias[j]. One matrix, one for each head or of the batch, or one that an index picks.
+ *
+ * A column is a (d1, d2, l) of y: one row of x, one of y. Columns are sorted by their matrix. A unit is some rows of one
+ * matrix against all its columns, so that each weight is read from memory once. */
+#include <math.h>
+#include <string.h>
+
+#include "cpu.h"
+
+enum {
+    COLUMNS = 48,       /* in one call of a tile: a multiple of 2, 3 and 6 */
+    ROW_GROUP = 32,     /* rows that stay in the inner cache while a few columns pass */
+    UNIT_ROWS = 96      /* rows of a unit, at most: a multiple of all panels */
+};
+
+/* --- columns, prepared ---------------------------------------------------------------------------------------------------------------- */
+
+/* src[0] -> its rows in the form that `dim`, a cpu_columns, says. A unit is a row. */
+static void columns_begin(cpu_task *t) {
+    t->n_units = cpu_n_rows(&t->src[0]);
+    t->cost = 3 * (double)t->src[0].ne[0];
+}
+
+static void columns_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
+    (void)thread;
+    for (int64_t r = first; r < last; r++) {
+        const float *x = (const float *)cpu_row(&t->src[0], t->src[0].ne, r);
+        char *y = t->arena + t->step->prepared_at + (size_t)r * t->step->prepared_row;
+        if (t->step->dim == CPU_COLUMNS_Q8)
+            t->b->k.quantize((cpu_qblock *)y, x, t->src[0].ne[0]);
+        else
+            t->b->k.round_bf16((float *)y, x, t->src[0].ne[0]);
+    }
+}
+
+const cpu_op cpu_op_columns = {.begin = columns_begin, .run = columns_run};
+
+/* --- which matrix serves which column ------------------------------------------------------------------------------------------------------ */
+
+/* The lists, in t->shared: after sorting, columns order[start[i]] .. order[start[i + 1] - 1] belong to matrix active[i]. */
+typedef struct lists {
+    int32_t *order, *start, *active;
+    int64_t n_active, n_matrices;
+} lists;
+
+static lists lists_of(const cpu_task *t) {
+    const cpu_view *w = &t->src[1];
+    lists l = {.n_matrices = w->ne[2] * w->ne[3], .n_active = t->unit[1]};
+    l.order = (int32_t *)t->shared;
+    l.start = l.order + cpu_n_rows(&t->dst);
+    l.active = l.start + l.n_matrices + 1;
+    return l;
+}
+
+static bool has_index(const cpu_task *t) {
+    return t->step->n_src > 3 && t->src[3].p;
+}
+
+/* -1: the index points outside of w. */
+static int64_t matrix_of(const cpu_task *t, int64_t column) {
+    const cpu_view *w = &t->src[1], *y = &t->dst, *index = &t->src[3];
+    int64_t d1 = column % y->ne[1], d2 = column / y->ne[1] % y->ne[2], l = column / y->ne[1] / y->ne[2];
+    if (has_index(t)) {
+        const char *row = index->p + (index->ne[3] == 1 ? 0 : (size_t)l * index->nb[3]);
+        int64_t e = ((const int32_t *)row)[index->ne[0] == 1 ? 0 : d1];
+        return e >= 0 && e < w->ne[2] ? e : -1;
+    }
+    int64_t outer = t->step->batch_of_w ? l : d2;
+    return (w->ne[2] == 1 ? 0 : d1) + (w->ne[3] == 1 ? 0 : outer) * w->ne[2];
+}
+
+static void not_a_number(const cpu_task *t, int64_t column) {
+    float *y = (float *)cpu_row(&t->dst, t->dst.ne, column);
+    for (int64_t i = 0; i < t->dst.ne[0]; i++)
+        y[i] = NAN;
+}
+
+/* A counting sort; sets t->unit[1] = matrices that have columns. */
+static void sort_columns(cpu_task *t) {
+    lists l = lists_of(t);
+    int64_t n = cpu_n_rows(&t->dst), n_active = 0;
+    memset(l.start, 0, (size_t)(l.n_matrices + 1) * sizeof *l.start);
+    for (int64_t c = 0; c < n; c++) {
+        int64_t m = matrix_of(t, c);
+        if (m >= 0)
+            l.start[m]++;
+        else
+            not_a_number(t, c);
+    }
+    int32_t at = 0;
+    for (int64_t m = 0; m <= l.n_matrices; m++) { /* counts -> where each begins */
+        int32_t count = m < l.n_matrices ? l.start[m] : 0;
+        l.start[m] = at;
+        at += count;
+    }
+    for (int64_t c = 0; c < n; c++) {
+        int64_t m = matrix_of(t, c);
+        if (m >= 0)
+            l.order[l.start[m]++] = (int32_t)c; /* start[m] ends as the begin of m + 1 */
+    }
+    for (int64_t m = l.n_matrices; m > 0; m--)
+        l.start[m] = l.start[m - 1];
+    l.start[0] = 0;
+    for (int64_t m = 0; m < l.n_matrices; m++)
+        if (l.start[m + 1] > l.start[m])
+            l.active[n_active++] = (int32_t)m;
+    t->unit[1] = n_active;
+}
+
+/* --- compile ------------------------------------------------------------------------------------------------------------------------------- */
+
+static ggl_status linear_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
+    const ggl_operand *x = &s->src[0], *w = &s->src[1], *bias = &s->src[2];
+    const cpu_backend *b = cpu_compiler_backend(c);
+    const cpu_product *p = w->type <= GGL_BF16 ? &b->k.product[w->type] : NULL;
+    if (!p || !p->rows || x->type != GGL_F32 || (bias->region >= 0 && bias->type != GGL_F32))
+        return ggl_fail(err, GGL_UNSUPPORTED, "linear of %s with a matrix of %s%s", ggl_type_get(x->type)->name,
+                        ggl_type_get(w->type)->name, bias->region >= 0 && bias->type != GGL_F32 ? " and a bias that is not f32" : "");
+    if (w->type == GGL_F32 && w->nb[0] != 4)
+        return ggl_fail(err, GGL_UNSUPPORTED, "linear with a matrix whose rows are not dense");
+    s->batch_of_w = ggl_is_batched(s->node->src[1]);
+    int64_t most = w->ne[3] == GGL_N ? cpu_compiler_n_max(c) : w->ne[3];
+    int64_t columns = s->dst.ne[1] * s->dst.ne[2] * (s->dst.ne[3] == GGL_N ? cpu_compiler_n_max(c) : s->dst.ne[3]);
+    int64_t matrices = w->ne[2] * most;
+    if (columns > INT32_MAX || matrices > INT32_MAX)
+        return ggl_fail(err, GGL_LIMIT, "linear with %lld columns", (long long)columns);
+    if (matrices > 1 || s->n_src > 3)
+        s->shared_size = (size_t)(columns + 2 * matrices + 2) * sizeof(int32_t);
+    if (p->pack && x->ne[0] % p->panel_unit == 0)
+        s->thread_size = p->panel_size(x->ne[0]);
+    if (p->columns != CPU_COLUMNS_F32 && !cpu_prepare(c, s, (cpu_prepare_kind)p->columns, x, NULL, 0))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
+    return GGL_OK;
+}
+
+/* --- run --------------------------------------------------------------------------------------------------------------------------------------- */
+
+static bool one_matrix(const cpu_task *t) {
+    return t->src[1].ne[2] * t->src[1].ne[3] == 1 && !has_index(t);
+}
+
+static int64_t round_up(int64_t x, int64_t to) {
+    return (x + to - 1) / to * to;
+}
+
+/* unit[0]: rows of a unit, unit[1]: matrices, unit[2]: units of a matrix. */
+static void linear_begin(cpu_task *t) {
+    int64_t n_out = t->dst.ne[0], n_cols = cpu_n_rows(&t->dst);
+    t->unit[1] = 1;
+    if (!one_matrix(t))
+        sort_columns(t);
+    int64_t n_active = cpu_max(t->unit[1], 1);
+    /* enough units for all threads to end together, but none without worth */
+    int64_t rows = round_up(cpu_max(n_out * n_active / (8 * t->n_threads), 1), ROW_GROUP);
+    t->unit[0] = cpu_min(rows, n_cols / n_active >= 4 ? UNIT_ROWS : 512);
+    t->unit[2] = (n_out + t->unit[0] - 1) / t->unit[0];
+    t->n_units = t->unit[1] * t->unit[2];
+    t->cost = (double)(cpu_min(t->unit[0], n_out) * t->src[0].ne[0]) * (double)n_cols / (double)n_active;
+}
+
+/* Where column c's prepared activations are. */
+static const void *column(const cpu_task *t, int64_t c) {
+    const cpu_view *x = &t->src[0], *y = &t->dst;
+    if (!t->step->prepared)
+        return cpu_row(x, y->ne, c);
+    int64_t j = c % y->ne[1], k = c / y->ne[1] % y->ne[2], l = c / y->ne[1] / y->ne[2];
+    int64_t r = (x->ne[1] == 1 ? 0 : j) + x->ne[1] * ((x->ne[2] == 1 ? 0 : k) + x->ne[2] * (x->ne[3] == 1 ? 0 : l));
+    return t->arena + t->step->prepared_at + (size_t)r * t->step->prepared_row;
+}
+
+typedef struct span { /* rows j0 .. j1-1 of a matrix against some columns */
+    const char *w;
+    int64_t j0, j1, n_cols;
+    const int32_t *order; /* NULL: columns 0 .. n_cols - 1 */
+} span;
+
+static int64_t column_index(const span *s, int64_t i) {
+    return s->order ? s->order[i] : i;
+}
+
+static void by_rows(const cpu_task *t, const cpu_product *p, const span *s) {
+    size_t row_size = t->src[1].nb[1];
+    int64_t group = s->n_cols > 1 ? ROW_GROUP : s->j1 - s->j0;
+    for (int64_t j = s->j0; j < s->j1; j += group)
+        for (int64_t i = 0; i < s->n_cols; i++) {
+            int64_t c = column_index(s, i);
+            p->rows((float *)cpu_row(&t->dst, t->dst.ne, c) + j, s->w + (size_t)j * row_size, row_size,
+                    cpu_min(group, s->j1 - j), column(t, c), t->src[0].ne[0]);
+        }
+}
+
+static void by_panels(const cpu_task *t, const cpu_product *p, const span *s, void *panel) {
+    size_t row_size = t->src[1].nb[1];
+    for (int64_t j = s->j0; j < s->j1; j += p->panel_rows) {
+        int n_rows = (int)cpu_min(p->panel_rows, s->j1 - j);
+        p->pack(panel, s->w + (size_t)j * row_size, row_size, n_rows, t->src[0].ne[0]);
+        for (int64_t i = 0; i < s->n_cols; i += COLUMNS) {
+            float *y[COLUMNS];
+            const void *x[COLUMNS];
+            int n = (int)cpu_min(COLUMNS, s->n_cols - i);
+            for (int e = 0; e < n; e++) {
+                int64_t c = column_index(s, i + e);
+                y[e] = (float *)cpu_row(&t->dst, t->dst.ne, c) + j;
+                x[e] = column(t, c);
+            }
+            p->tile(y, x, n, panel, n_rows, t->src[0].ne[0]);
+        }
+    }
+}
+
+static void add_bias(const cpu_task *t, const span *s) {
+    const cpu_view *bias = &t->src[2];
+    for (int64_t i = 0; bias->p && i < s->n_cols; i++) {
+        int64_t c = column_index(s, i);
+        float *y = (float *)cpu_row(&t->dst, t->dst.ne, c) + s->j0;
+        const float *v = (const float *)cpu_row(bias, t->dst.ne, c);
+        bool one = bias->ne[0] == 1;
+        t->b->k.binary[CPU_ADD](y, y, 1, v + (one ? 0 : s->j0), !one, s->j1 - s->j0);
+    }
+}
+
+static void linear_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
+    const cpu_product *p = &t->b->k.product[t->step->src[1].type];
+    const cpu_view *w = &t->src[1];
+    bool single = one_matrix(t);
+    lists l = single ? (lists){0} : lists_of(t);
+    for (int64_t u = first; u < last; u++) {
+        int64_t i = u / t->unit[2], j = u % t->unit[2] * t->unit[0], m = single ? 0 : l.active[i];
+        span s = {.w = w->p + (size_t)(m % w->ne[2]) * w->nb[2] + (size_t)(m / w->ne[2]) * w->nb[3],
+                  .j0 = j,
+                  .j1 = cpu_min(j + t->unit[0], t->dst.ne[0]),
+                  .n_cols = cpu_n_rows(&t->dst)};
+        if (!single) {
+            s.order = l.order + l.start[m];
+            s.n_cols = l.start[m + 1] - l.start[m];
+        }
+        if (t->step->thread_size > 0 && s.n_cols >= p->min_cols)
+            by_panels(t, p, &s, cpu_thread_scratch(t, thread));
+        else
+            by_rows(t, p, &s);
+        add_bias(t, &s);
+    }
+}
+
+const cpu_op cpu_op_linear = {.compile = linear_compile, .begin = linear_begin, .run = linear_run};

@@ -1,0 +1,216 @@
+/* Along a dimension: sums, maxima, norms, softmax, ranks. Composites are put together from the kernels of their text, so their
+ * bits are those of the text. A unit is one row, of one of the batch. */
+#include <math.h>
+#include <string.h>
+
+#include "cpu.h"
+
+static void rows_begin(cpu_task *t) {
+    t->n_units = cpu_n_rows(&t->src[0]);
+    t->cost = 20 + 4 * (double)t->src[0].ne[0];
+}
+
+static ggl_status float_source(cpu_compiler *c, cpu_step *s, ggl_error *err) {
+    (void)c;
+    if (s->src[0].type != GGL_F32)
+        return ggl_fail(err, GGL_UNSUPPORTED, "rows of %s values", ggl_type_get(s->src[0].type)->name);
+    return GGL_OK;
+}
+
+/* --- sum and amax over any dimension ------------------------------------------------------------------------------------------- */
+
+static ggl_status reduce_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
+    s->dim = (int)s->node->num[0];
+    return float_source(c, s, err);
+}
+
+/* Over dimension 0 a unit is a row of src; else a row of dst. */
+static void reduce_begin(cpu_task *t) {
+    bool within = t->step->dim == 0;
+    t->n_units = cpu_n_rows(&t->dst);
+    t->cost = within ? 10 + 2 * (double)t->src[0].ne[0] : 10 + 3 * (double)(t->src[0].ne[0] * t->src[0].ne[t->step->dim]);
+}
+
+/* y = x[.., 0, ..] op x[.., 1, ..] ..., whole rows at a time. sum begins with +0, amax ends with + 0. */
+static void reduce_rows(const cpu_task *t, int64_t r, bool sum) {
+    const cpu_kernels *k = &t->b->k;
+    int dim = t->step->dim;
+    int64_t n = t->dst.ne[0];
+    const float zero = 0.0f;
+    float *y = (float *)cpu_row(&t->dst, t->dst.ne, r);
+    cpu_view at = t->src[0];
+    int64_t count = at.ne[dim];
+    at.ne[dim] = 1;
+    const char *x = cpu_row(&at, t->dst.ne, r);
+    k->binary[CPU_ADD](y, (const float *)x, 1, &zero, 0, n); /* 0 + x, and x + 0 for the maximum, which changes no order */
+    for (int64_t j = 1; j < count; j++)
+        k->binary[sum ? CPU_ADD : CPU_MAX](y, y, 1, (const float *)(x + (size_t)j * at.nb[dim]), 1, n);
+    if (!sum)
+        k->binary[CPU_ADD](y, y, 1, &zero, 0, n);
+}
+
+static void sum_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
+    (void)thread;
+    for (int64_t r = first; r < last; r++)
+        if (t->step->dim == 0)
+            *(float *)cpu_row(&t->dst, t->dst.ne, r) = t->b->k.sum((float *)cpu_row(&t->src[0], t->dst.ne, r), t->src[0].ne[0]);
+        else
+            reduce_rows(t, r, true);
+}
+
+static void amax_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
+    (void)thread;
+    for (int64_t r = first; r < last; r++)
+        if (t->step->dim == 0)
+            *(float *)cpu_row(&t->dst, t->dst.ne, r) = t->b->k.amax((float *)cpu_row(&t->src[0], t->dst.ne, r), t->src[0].ne[0]);
+        else
+            reduce_rows(t, r, false);
+}
+
+const cpu_op cpu_op_sum = {.compile = reduce_compile, .begin = reduce_begin, .run = sum_run};
+const cpu_op cpu_op_amax = {.compile = reduce_compile, .begin = reduce_begin, .run = amax_run};
+
+/* --- composites over rows -------------------------------------------------------------------------------------------------------- */
+
+#define EACH_ROW(body)                                                                        \
+    const cpu_kernels *k = &t->b->k;                                                          \
+    int64_t n = t->src[0].ne[0];                                                              \
+    (void)thread;                                                                             \
+    for (int64_t r = first; r < last; r++) {                                                  \
+        const float *x = (const float *)cpu_row(&t->src[0], t->src[0].ne, r);                 \
+        float *y = (float *)cpu_row(&t->dst, t->dst.ne, r);                                   \
+        body                                                                                  \
+    }
+
+static void softmax_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
+    EACH_ROW({
+        float m = k->amax(x, n);
+        k->binary[CPU_SUB](y, x, 1, &m, 0, n);
+        k->unary[CPU_EXP](y, y, n);
+        float s = k->sum(y, n);
+        k->binary[CPU_DIV](y, y, 1, &s, 0, n);
+    })
+}
+
+static void normalised_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
+    EACH_ROW({
+        float s = k->sum(x, n);
+        k->binary[CPU_DIV](y, x, 1, &s, 0, n);
+    })
+}
+
+static void center_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
+    EACH_ROW({
+        float mean = k->sum(x, n) / (float)n;
+        k->binary[CPU_SUB](y, x, 1, &mean, 0, n);
+    })
+}
+
+static void rms_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
+    EACH_ROW({
+        float mean = k->sum_squares(x, n) / (float)n;
+        float root = sqrtf(mean + t->step->number[0]);
+        k->binary[CPU_DIV](y, x, 1, &root, 0, n);
+    })
+}
+
+static void l2_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
+    EACH_ROW({
+        float s = k->sum_squares(x, n);
+        float low = t->step->number[0];
+        float root = sqrtf(s > low || s != s ? s : low);
+        k->binary[CPU_DIV](y, x, 1, &root, 0, n);
+    })
+}
+
+static ggl_status rms_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
+    s->number[0] = (float)s->node->num[0];
+    return float_source(c, s, err);
+}
+
+static ggl_status l2_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
+    s->number[0] = (float)(s->node->num[0] * s->node->num[0]);
+    return float_source(c, s, err);
+}
+
+const cpu_op cpu_op_softmax = {.compile = float_source, .begin = rows_begin, .run = softmax_run};
+const cpu_op cpu_op_normalised = {.compile = float_source, .begin = rows_begin, .run = normalised_run};
+const cpu_op cpu_op_center = {.compile = float_source, .begin = rows_begin, .run = center_run};
+const cpu_op cpu_op_rms = {.compile = rms_compile, .begin = rows_begin, .run = rms_run};
+const cpu_op cpu_op_l2 = {.compile = l2_compile, .begin = rows_begin, .run = l2_run};
+
+/* weighted(y [n, k], w [k]) -> [n]: a unit is one of the batch. */
+static void weighted_begin(cpu_task *t) {
+    t->n_units = t->dst.ne[3];
+    t->cost = 10 + 3 * (double)(t->src[0].ne[0] * t->src[0].ne[1]);
+}
+
+static void weighted_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
+    (void)thread;
+    const cpu_view *x = &t->src[0], *w = &t->src[1];
+    for (int64_t l = first; l < last; l++) {
+        float *y = (float *)(t->dst.p + (size_t)l * t->dst.nb[3]);
+        const char *rows = x->p + (x->ne[3] == 1 ? 0 : (size_t)l * x->nb[3]);
+        const float *factor = (const float *)(w->p + (w->ne[3] == 1 ? 0 : (size_t)l * w->nb[3]));
+        memset(y, 0, (size_t)x->ne[0] * sizeof *y);
+        for (int64_t j = 0; j < x->ne[1]; j++)
+            t->b->k.mul_add(y, (const float *)(rows + (size_t)j * x->nb[1]), factor[j], x->ne[0]);
+    }
+}
+
+const cpu_op cpu_op_weighted = {.compile = float_source, .begin = weighted_begin, .run = weighted_run};
+
+/* --- order ---------------------------------------------------------------------------------------------------------------------------- */
+
+/* Whether x[a] stands before x[b]: larger, or equal and earlier; NaN behind all else. */
+static bool before(const float *x, int64_t a, int64_t b) {
+    if (isnan(x[a]) || isnan(x[b]))
+        return isnan(x[b]) && (!isnan(x[a]) || a < b);
+    return x[a] > x[b] || (x[a] == x[b] && a < b);
+}
+
+static void rank_begin(cpu_task *t) {
+    t->n_units = cpu_n_rows(&t->src[0]);
+    t->cost = 10 * (double)t->src[0].ne[0] * (double)t->src[0].ne[0];
+}
+
+static void rank_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
+    (void)thread;
+    for (int64_t r = first; r < last; r++) {
+        const float *x = (const float *)cpu_row(&t->src[0], t->src[0].ne, r);
+        float *y = (float *)cpu_row(&t->dst, t->dst.ne, r);
+        for (int64_t i = 0; i < t->src[0].ne[0]; i++) {
+            int64_t place = 0;
+            for (int64_t j = 0; j < t->src[0].ne[0]; j++)
+                place += before(x, j, i);
+            y[i] = (float)place;
+        }
+    }
+}
+
+const cpu_op cpu_op_rank = {.compile = float_source, .begin = rank_begin, .run = rank_run};
+
+static void topk_begin(cpu_task *t) {
+    t->n_units = t->dst.ne[3];
+    t->cost = 10 * (double)t->src[0].ne[0] + 20 * (double)(t->dst.ne[0] * t->dst.ne[0]);
+}
+
+/* The list so far is kept in order; an element that does not go before its last one is out. */
+static void topk_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
+    (void)thread;
+    for (int64_t l = first; l < last; l++) {
+        const float *x = (const float *)(t->src[0].p + (t->src[0].ne[3] == 1 ? 0 : (size_t)l * t->src[0].nb[3]));
+        int32_t *y = (int32_t *)(t->dst.p + (size_t)l * t->dst.nb[3]);
+        int64_t k = t->dst.ne[0], n = 0;
+        for (int64_t i = 0; i < t->src[0].ne[0]; i++) {
+            if (n == k && !before(x, i, y[k - 1]))
+                continue;
+            int64_t at = n < k ? n++ : k - 1;
+            for (; at > 0 && before(x, i, y[at - 1]); at--)
+                y[at] = y[at - 1];
+            y[at] = (int32_t)i;
+        }
+    }
+}
+
+const cpu_op cpu_op_topk = {.compile = float_source, .begin = topk_begin, .run = topk_run};

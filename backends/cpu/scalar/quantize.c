@@ -1,0 +1,48 @@
+/* docs/numeric.md, section 4: how columns are prepared for products with bf16 and quantized weights. */
+#include "scalar.h"
+
+static void quantize_block(cpu_qblock *y, const float *x) {
+    uint32_t largest = 0;
+    for (int i = 0; i < CPU_QBLOCK; i++) {
+        uint32_t u = bits_of(x[i]) & 0x7fffffff;
+        largest = u > largest ? u : largest;
+    }
+    *y = (cpu_qblock){0};
+    float m = float_of(largest);
+    if (largest >= 0x7f800000) {
+        y->d = NAN;
+        return;
+    }
+    if (m < 0x1p-100f)
+        return;
+    y->d = m / 127.0f;
+    float id = 127.0f / m;
+    for (int i = 0; i < CPU_QBLOCK; i++) {
+        y->q[i] = (int8_t)rintf(x[i] * id);
+        y->sum += y->q[i];
+    }
+}
+
+static void quantize(cpu_qblock *y, const float *x, int64_t n) {
+    for (int64_t i = 0; i < n; i += CPU_QBLOCK)
+        quantize_block(y++, x + i);
+}
+
+static float to_bf16(float x) {
+    float r = ggl_bf16_to_f32(ggl_f32_to_bf16(x));
+    return fabsf(r) < 0x1p-56f ? 0.0f : r;
+}
+
+/* Of each 32, the odd elements, then the even ones: so a row is used in the order of the bf16 rule by the f32 rule. */
+static void round_bf16(float *y, const float *x, int64_t n) {
+    for (int64_t i = 0; i < n; i += 32, y += 32)
+        for (int l = 0; l < 16; l++) {
+            y[l] = i + 2 * l + 1 < n ? to_bf16(x[i + 2 * l + 1]) : 0.0f;
+            y[16 + l] = i + 2 * l < n ? to_bf16(x[i + 2 * l]) : 0.0f;
+        }
+}
+
+void cpu_kernels_quantize(cpu_kernels *k) {
+    k->quantize = quantize;
+    k->round_bf16 = round_bf16;
+}

@@ -1,0 +1,48 @@
+/* What the portable kernels share. */
+#ifndef CPU_SCALAR_H
+#define CPU_SCALAR_H
+
+#include <math.h>
+#include <string.h>
+
+#include "../kernels.h"
+
+static inline uint32_t bits_of(float x) {
+    uint32_t u;
+    memcpy(&u, &x, sizeof u);
+    return u;
+}
+
+static inline float float_of(uint32_t u) {
+    float x;
+    memcpy(&x, &u, sizeof x);
+    return x;
+}
+
+/* The end of sixteen running sums. */
+static inline float tree16(float s[16]) {
+    for (int step = 8; step > 0; step /= 2)
+        for (int i = 0; i < step; i++)
+            s[i] += s[i + step];
+    return s[0];
+}
+
+/* NaN if either is; of equals b. */
+static inline float max_of(float a, float b) {
+    return a > b || a != a ? a : b;
+}
+
+static inline float min_of(float a, float b) {
+    return a < b || a != a ? a : b;
+}
+
+static inline uint16_t load16(const void *p) {
+    uint16_t h;
+    memcpy(&h, p, sizeof h);
+    return h;
+}
+
+/* The f32 rule for products: sixteen sums of fused multiply-adds. */
+float cpu_dot_f32(const float *w, const float *x, int64_t n);
+
+#endif

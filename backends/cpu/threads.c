@@ -1,0 +1,271 @@
+#include "threads.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ggl/alloc.h"
+
+enum {
+    SPIN = 3000,         /* looks at the task number before a thread goes to sleep: some 50 us, the pause between steps */
+    LIMIT_BITS = 10,     /* of the task number: how many threads take part */
+    MAX_THREADS = (1 << LIMIT_BITS) - 1
+};
+
+struct cpu_pool {
+    int n_threads;
+    int spin; /* SPIN, or 0 if there are more threads than cores */
+    pthread_t *thread;
+    /* The task. Written before `number`, by the caller alone, once all who took part in the last one are done. */
+    cpu_pool_fn *fn;
+    void *ctx;
+    int64_t n, chunk;
+    _Alignas(64) atomic_uint_least64_t number; /* task count << LIMIT_BITS | threads that take part */
+    _Alignas(64) atomic_int_least64_t next;    /* the first unit that nobody has */
+    _Alignas(64) atomic_int busy;              /* threads that take part and are not done, without the caller */
+    _Alignas(64) atomic_int asleep;
+    atomic_bool stop;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+};
+
+typedef struct worker {
+    cpu_pool *pool;
+    int index;
+} worker;
+
+static void pause_briefly(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static void take_units(cpu_pool *p, int thread) {
+    for (;;) {
+        int64_t first = atomic_fetch_add_explicit(&p->next, p->chunk, memory_order_relaxed);
+        if (first >= p->n)
+            return;
+        p->fn(p->ctx, first, first + p->chunk < p->n ? first + p->chunk : p->n, thread);
+    }
+}
+
+/* Waits for a task number other than `seen`; spins, then sleeps. */
+static uint_least64_t wait_for_task(cpu_pool *p, uint_least64_t seen) {
+    uint_least64_t now;
+    for (int i = 0; i < p->spin; i++) {
+        now = atomic_load_explicit(&p->number, memory_order_acquire);
+        if (now != seen || atomic_load_explicit(&p->stop, memory_order_relaxed))
+            return now;
+        pause_briefly();
+    }
+    pthread_mutex_lock(&p->lock);
+    atomic_fetch_add(&p->asleep, 1); /* before the number is looked at, as the caller looks after it has set it */
+    while ((now = atomic_load(&p->number)) == seen && !atomic_load(&p->stop))
+        pthread_cond_wait(&p->wake, &p->lock);
+    atomic_fetch_sub(&p->asleep, 1);
+    pthread_mutex_unlock(&p->lock);
+    return now;
+}
+
+static void *worker_main(void *arg) {
+    worker w = *(worker *)arg;
+    ggl_free(arg);
+    cpu_pool *p = w.pool;
+    uint_least64_t seen = 0;
+    cpu_float_mode_set();
+    for (;;) {
+        seen = wait_for_task(p, seen);
+        if (atomic_load(&p->stop))
+            return NULL;
+        if (w.index < (int)(seen & MAX_THREADS)) {
+            take_units(p, w.index);
+            atomic_fetch_sub_explicit(&p->busy, 1, memory_order_release);
+        }
+    }
+}
+
+static void wake_all(cpu_pool *p) {
+    if (atomic_load(&p->asleep) > 0) {
+        pthread_mutex_lock(&p->lock);
+        pthread_cond_broadcast(&p->wake);
+        pthread_mutex_unlock(&p->lock);
+    }
+}
+
+void cpu_pool_run(cpu_pool *p, int n_threads, cpu_pool_fn *fn, void *ctx, int64_t n, int64_t chunk) {
+    if (n_threads > p->n_threads)
+        n_threads = p->n_threads;
+    if (n_threads <= 1 || n <= chunk) {
+        if (n > 0)
+            fn(ctx, 0, n, 0);
+        return;
+    }
+    p->fn = fn;
+    p->ctx = ctx;
+    p->n = n;
+    p->chunk = chunk;
+    atomic_store_explicit(&p->next, 0, memory_order_relaxed);
+    atomic_store_explicit(&p->busy, n_threads - 1, memory_order_relaxed);
+    uint_least64_t count = atomic_load_explicit(&p->number, memory_order_relaxed) >> LIMIT_BITS;
+    atomic_store(&p->number, (count + 1) << LIMIT_BITS | (unsigned)n_threads);
+    wake_all(p);
+    take_units(p, 0);
+    for (int i = 0; atomic_load_explicit(&p->busy, memory_order_acquire) > 0; i++)
+        if (i < SPIN)
+            pause_briefly();
+        else
+            sched_yield(); /* who has the rest may be waiting for this very core */
+}
+
+ggl_status cpu_pool_open(cpu_pool **out, int n_threads, ggl_error *err) {
+    *out = NULL;
+    n_threads = n_threads < 1 ? 1 : n_threads > MAX_THREADS ? MAX_THREADS : n_threads;
+    cpu_pool *p = aligned_alloc(64, (sizeof *p + 63) / 64 * 64);
+    if (!p)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for %d threads", n_threads);
+    memset(p, 0, sizeof *p);
+    p->n_threads = 1;
+    p->spin = n_threads <= sysconf(_SC_NPROCESSORS_ONLN) ? SPIN : 0;
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->wake, NULL);
+    p->thread = ggl_calloc((size_t)n_threads, sizeof *p->thread);
+    for (int i = 1; i < n_threads; i++) {
+        worker *w = p->thread ? ggl_calloc(1, sizeof *w) : NULL;
+        if (w)
+            *w = (worker){p, i};
+        if (!w || pthread_create(&p->thread[i], NULL, worker_main, w) != 0) {
+            ggl_free(w);
+            cpu_pool_close(p);
+            return ggl_fail(err, GGL_NOMEM, "thread %d of %d could not be started", i + 1, n_threads);
+        }
+        p->n_threads = i + 1;
+    }
+    *out = p;
+    return GGL_OK;
+}
+
+void cpu_pool_close(cpu_pool *p) {
+    if (!p)
+        return;
+    atomic_store(&p->stop, true);
+    pthread_mutex_lock(&p->lock);
+    pthread_cond_broadcast(&p->wake);
+    pthread_mutex_unlock(&p->lock);
+    for (int i = 1; i < p->n_threads; i++)
+        pthread_join(p->thread[i], NULL);
+    pthread_cond_destroy(&p->wake);
+    pthread_mutex_destroy(&p->lock);
+    ggl_free(p->thread);
+    free(p);
+}
+
+/* --- floating-point mode ---------------------------------------------------------------------------------------------------- */
+
+uint64_t cpu_float_mode_set(void) {
+#if defined(__x86_64__)
+    unsigned old = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr(0x1f80); /* all exceptions masked, nearest even, no FTZ, no DAZ */
+    return old;
+#elif defined(__aarch64__)
+    uint64_t old;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(old));
+    __asm__ volatile("msr fpcr, %0" : : "r"((uint64_t)0));
+    return old;
+#else
+    return 0;
+#endif
+}
+
+void cpu_float_mode_restore(uint64_t mode) {
+#if defined(__x86_64__)
+    __builtin_ia32_ldmxcsr((unsigned)mode);
+#elif defined(__aarch64__)
+    __asm__ volatile("msr fpcr, %0" : : "r"(mode));
+#else
+    (void)mode;
+#endif
+}
+
+/* --- how many ----------------------------------------------------------------------------------------------------------------- */
+
+/* The first line of a file; false if it cannot be read. */
+static bool first_line(const char *path, char *buf, size_t size) {
+    FILE *f = fopen(path, "r");
+    if (!f)
+        return false;
+    bool ok = fgets(buf, (int)size, f) != NULL;
+    fclose(f);
+    return ok;
+}
+
+/* Cores by quota (cgroup version 2, then 1), rounded up; a large number if there is none. */
+static int quota_cores(void) {
+    char line[256], path[600], group[256] = "";
+    double quota = -1, period = 100000;
+    FILE *f = fopen("/proc/self/cgroup", "r");
+    while (f && fgets(line, sizeof line, f))
+        if (strncmp(line, "0::", 3) == 0) {
+            line[strcspn(line, "\n")] = 0;
+            snprintf(group, sizeof group, "%s", line + 3);
+        }
+    if (f)
+        fclose(f);
+    snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group);
+    if (first_line(path, line, sizeof line) || first_line("/sys/fs/cgroup/cpu.max", line, sizeof line)) {
+        if (sscanf(line, "%lf %lf", &quota, &period) < 1) /* "max 100000" */
+            quota = -1;
+    } else if (first_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", line, sizeof line)) {
+        quota = atof(line);
+        if (first_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us", line, sizeof line))
+            period = atof(line);
+    }
+    if (quota <= 0 || period <= 0 || quota / period > MAX_THREADS)
+        return MAX_THREADS;
+    int n = (int)(quota / period);
+    return n < quota / period ? n + 1 : n;
+}
+
+#ifdef __linux__
+/* Allowed CPUs, counting those that share a core once: a CPU counts if it is the first of its siblings that is allowed. */
+static int allowed_cores(void) {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        return 1;
+    int n = 0;
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        char path[96], line[256];
+        if (!CPU_ISSET(cpu, &set))
+            continue;
+        int first = cpu;
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
+        if (first_line(path, line, sizeof line)) /* "0,4" or "0-1" */
+            for (const char *p = line; *p >= '0' && *p <= '9';) {
+                char *end;
+                long a = strtol(p, &end, 10), b = *end == '-' ? strtol(end + 1, &end, 10) : a;
+                for (; a <= b && a < CPU_SETSIZE; a++)
+                    if (CPU_ISSET((int)a, &set) && a < first)
+                        first = (int)a;
+                p = *end == ',' ? end + 1 : "";
+            }
+        n += first == cpu;
+    }
+    return n;
+}
+#else
+static int allowed_cores(void) {
+    return (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+#endif
+
+int cpu_default_threads(void) {
+    int cores = allowed_cores(), quota = quota_cores();
+    int n = cores < quota ? cores : quota;
+    return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : n;
+}

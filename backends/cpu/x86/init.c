@@ -1,0 +1,17 @@
+/* The x86 kernels: one line for each file, lowest instruction set first. */
+#include "x86.h"
+
+#include "../features.h"
+
+void cpu_kernels_init_x86(cpu_kernels *k, uint32_t features) {
+    if (features & CPU_AVX2) {
+        cpu_kernels_elementwise_avx2(k);
+        cpu_kernels_rows_avx2(k);
+        cpu_kernels_quantize_avx2(k);
+        cpu_kernels_float_avx2(k);
+        cpu_kernels_quant_avx2(k);
+        cpu_kernels_attend_avx2(k);
+    }
+    if (features & CPU_AVX512VNNI)
+        cpu_kernels_quant_avx512vnni(k);
+}

@@ -1,0 +1,15 @@
+/* The x86 files' entry points: each overlays the slots it has. */
+#ifndef CPU_X86_H
+#define CPU_X86_H
+
+#include "../kernels.h"
+
+void cpu_kernels_elementwise_avx2(cpu_kernels *k);
+void cpu_kernels_rows_avx2(cpu_kernels *k);
+void cpu_kernels_quantize_avx2(cpu_kernels *k);
+void cpu_kernels_float_avx2(cpu_kernels *k);
+void cpu_kernels_quant_avx2(cpu_kernels *k);
+void cpu_kernels_attend_avx2(cpu_kernels *k);
+void cpu_kernels_quant_avx512vnni(cpu_kernels *k);
+
+#endif

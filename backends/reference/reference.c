@@ -1,0 +1,242 @@
+/* The vtable: memory is host memory, a plan is a program, a run walks it. */
+#include "reference.h"
+
+#include <string.h>
+
+#include "ggl/alloc.h"
+#include "ggl/backends.h"
+
+struct ggl_buffer {
+    char *data;
+    size_t size;
+    bool owned;
+};
+
+typedef struct plan {
+    ggl_plan base;
+    ggl_program program;
+    const size_t *store_loc;
+    double *row;
+} plan;
+
+/* --- elements --------------------------------------------------------------------------------------------------------- */
+
+static char *row_at(const view *v, int64_t j, int64_t k, int64_t l) {
+    return v->data + (size_t)(v->ne[1] == 1 ? 0 : j) * v->nb[1] + (size_t)(v->ne[2] == 1 ? 0 : k) * v->nb[2] +
+           (size_t)(v->ne[3] == 1 ? 0 : l) * v->nb[3];
+}
+
+double ref_get(const view *v, int64_t i, int64_t j, int64_t k, int64_t l) {
+    const char *row = row_at(v, j, k, l);
+    size_t e = (size_t)(v->ne[0] == 1 ? 0 : i);
+    switch (v->type) {
+    case GGL_F64: return ((const double *)row)[e];
+    case GGL_F32: return ((const float *)row)[e];
+    case GGL_I32: return ((const int32_t *)row)[e];
+    case GGL_F16: return ggl_f16_to_f32(((const uint16_t *)row)[e]);
+    case GGL_BF16: return ggl_bf16_to_f32(((const uint16_t *)row)[e]);
+    default: break;
+    }
+    const ggl_type_info *t = ggl_type_get(v->type);
+    float block[256];
+    t->to_float(row + e / (size_t)t->block * t->size, block, t->block);
+    return block[e % (size_t)t->block];
+}
+
+void ref_set(const view *v, int64_t i, int64_t j, int64_t k, int64_t l, double x) {
+    char *row = row_at(v, j, k, l);
+    if (v->type == GGL_F64)
+        ((double *)row)[i] = x;
+    else if (v->type == GGL_F32)
+        ((float *)row)[i] = (float)x;
+    else if (v->type == GGL_I32)
+        ((int32_t *)row)[i] = (int32_t)x;
+    else if (v->type == GGL_F16)
+        ((uint16_t *)row)[i] = ggl_f32_to_f16((float)x);
+}
+
+void ref_get_row(const view *v, int64_t j, int64_t k, int64_t l, double *row) {
+    const ggl_type_info *t = ggl_type_get(v->type);
+    if (!t->quantized) {
+        for (int64_t i = 0; i < v->ne[0]; i++)
+            row[i] = ref_get(v, i, j, k, l);
+        return;
+    }
+    const char *at = row_at(v, j, k, l);
+    float block[256];
+    for (int64_t i = 0; i < v->ne[0]; i += t->block, at += t->size) {
+        t->to_float(at, block, t->block);
+        for (int64_t e = 0; e < t->block; e++)
+            row[i + e] = block[e];
+    }
+}
+
+/* --- operators -------------------------------------------------------------------------------------------------------- */
+
+ref_fn *ref_op(ggl_op op) {
+    if (op >= GGL_OP_ADD && op <= GGL_OP_MAX)
+        return ref_binary;
+    if (op >= GGL_OP_EXP && op <= GGL_OP_CAST)
+        return ref_unary;
+    static ref_fn *const table[GGL_OP_COUNT] = {
+        [GGL_OP_WHERE] = ref_where, [GGL_OP_SUM] = ref_sum, [GGL_OP_AMAX] = ref_amax, [GGL_OP_RANK] = ref_rank,
+        [GGL_OP_TOPK] = ref_topk, [GGL_OP_PICK] = ref_pick, [GGL_OP_RESHAPE] = ref_copy, [GGL_OP_SPLIT] = ref_copy,
+        [GGL_OP_CONCAT] = ref_concat, [GGL_OP_REPEAT] = ref_repeat, [GGL_OP_TRANSPOSE] = ref_transpose,
+        [GGL_OP_LINEAR] = ref_linear, [GGL_OP_ROPE_HALF] = ref_rope, [GGL_OP_ROPE_PAIR] = ref_rope,
+        [GGL_OP_CACHE] = ref_cache, [GGL_OP_ATTEND] = ref_attend, [GGL_OP_STATE] = ref_state, [GGL_OP_KEEP] = ref_keep,
+        [GGL_OP_IOTA] = ref_iota,
+    };
+    return table[op];
+}
+
+static bool supports(const ggl_backend *b, const ggl_tensor *node) {
+    (void)b;
+    return ref_op(node->op) != NULL;
+}
+
+/* --- plans ------------------------------------------------------------------------------------------------------------ */
+
+static void plan_free(ggl_backend *b, ggl_plan *p) {
+    (void)b;
+    ggl_program_fini(&((plan *)p)->program);
+    ggl_free(((plan *)p)->row);
+    ggl_free(p);
+}
+
+static ggl_status compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl_error *err) {
+    plan *p = ggl_calloc(1, sizeof *p);
+    if (!p)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
+    ggl_program_params params = {supports, b, GGL_F64};
+    ggl_status st = ggl_program_build(&p->program, s, &params, err);
+    int64_t longest = 1;
+    for (int i = 0; i < p->program.n_step && st == GGL_OK; i++) {
+        const ggl_step *step = &p->program.step[i];
+        longest = step->dst.ne[0] > longest ? step->dst.ne[0] : longest;
+        for (int k = 0; k < step->n_src; k++)
+            longest = step->src[k].ne[0] > longest ? step->src[k].ne[0] : longest;
+    }
+    p->row = st == GGL_OK ? ggl_calloc((size_t)longest, sizeof *p->row) : NULL;
+    if (st == GGL_OK && !p->row)
+        st = ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
+    if (st != GGL_OK) {
+        plan_free(b, &p->base);
+        return st;
+    }
+    p->store_loc = s->store_loc;
+    p->base.arena_size = p->program.arena_size;
+    *out = &p->base;
+    return GGL_OK;
+}
+
+static view resolve(const ggl_operand *o, ggl_buffer *const *region, int64_t n, int64_t turn) {
+    view v = {.type = o->type};
+    if (o->region < 0)
+        return v;
+    v.data = region[o->region]->data + o->offset + (size_t)turn * o->loop;
+    memcpy(v.ne, o->ne, sizeof v.ne);
+    memcpy(v.nb, o->nb, sizeof v.nb);
+    if (v.ne[GGL_BATCH_DIM] == GGL_N)
+        v.ne[GGL_BATCH_DIM] = n;
+    return v;
+}
+
+static void run_step(const plan *p, const ggl_step *step, ggl_buffer *const *region, int64_t n, int64_t turn) {
+    step_args a = {.node = step->node, .store_loc = p->store_loc, .row = p->row};
+    a.dst = resolve(&step->dst, region, n, turn);
+    for (int i = 0; i < step->n_src; i++)
+        a.src[i] = resolve(&step->src[i], region, n, turn);
+    a.stores = region[GGL_REGION_STORES] ? region[GGL_REGION_STORES]->data : NULL;
+    ref_op(step->node->op)(&a);
+}
+
+static ggl_status run(ggl_backend *b, ggl_plan *base, ggl_buffer *const *region, int64_t n, ggl_error *err) {
+    (void)b;
+    (void)err;
+    const plan *p = (const plan *)base;
+    for (int i = 0; i < p->program.n_step; i++) {
+        const ggl_step *step = &p->program.step[i];
+        if (step->kind == GGL_STEP_NODE) {
+            run_step(p, step, region, n, 0);
+            continue;
+        }
+        for (int64_t turn = 0; turn < n; turn++) /* a loop over the batch */
+            for (int k = i + 1; k < step->end; k++)
+                run_step(p, &p->program.step[k], region, n, turn);
+        i = step->end;
+    }
+    return GGL_OK;
+}
+
+/* --- memory ----------------------------------------------------------------------------------------------------------- */
+
+static ggl_status buffer_alloc(ggl_backend *b, size_t size, const void *host, ggl_buffer **out, ggl_error *err) {
+    (void)b;
+    ggl_buffer *buf = ggl_calloc(1, sizeof *buf);
+    if (buf)
+        *buf = (ggl_buffer){host ? (char *)host : ggl_calloc(size, 1), size, !host};
+    if (!buf || !buf->data) {
+        ggl_free(buf);
+        return ggl_fail(err, GGL_NOMEM, "out of memory for %zu bytes", size);
+    }
+    *out = buf;
+    return GGL_OK;
+}
+
+static void buffer_free(ggl_backend *b, ggl_buffer *buf) {
+    (void)b;
+    if (buf->owned)
+        ggl_free(buf->data);
+    ggl_free(buf);
+}
+
+static ggl_status upload(ggl_backend *b, ggl_buffer *dst, size_t offset, const void *src, size_t size, ggl_error *err) {
+    (void)b;
+    (void)err;
+    memcpy(dst->data + offset, src, size);
+    return GGL_OK;
+}
+
+static ggl_status download(ggl_backend *b, const ggl_buffer *src, size_t offset, void *dst, size_t size, ggl_error *err) {
+    (void)b;
+    (void)err;
+    memcpy(dst, src->data + offset, size);
+    return GGL_OK;
+}
+
+static ggl_status copy(ggl_backend *b, ggl_buffer *dst, size_t dst_offset, const ggl_buffer *src, size_t src_offset, size_t size,
+                       ggl_error *err) {
+    return upload(b, dst, dst_offset, src->data + src_offset, size, err);
+}
+
+static ggl_status clear(ggl_backend *b, ggl_buffer *buf, size_t offset, size_t size, ggl_error *err) {
+    (void)b;
+    (void)err;
+    memset(buf->data + offset, 0, size);
+    return GGL_OK;
+}
+
+static ggl_status wait_done(ggl_backend *b, ggl_error *err) {
+    (void)b;
+    (void)err;
+    return GGL_OK;
+}
+
+static void close_backend(ggl_backend *b) {
+    ggl_free(b);
+}
+
+static const ggl_backend_vtable vtable = {
+    .close = close_backend, .alloc = buffer_alloc, .free = buffer_free, .upload = upload, .download = download, .copy = copy,
+    .clear = clear, .supports = supports, .compile = compile, .run = run, .wait = wait_done, .plan_free = plan_free,
+};
+
+ggl_status ggl_reference_open(ggl_backend **out, const ggl_backend_params *params, ggl_error *err);
+ggl_status ggl_reference_open(ggl_backend **out, const ggl_backend_params *params, ggl_error *err) {
+    (void)params;
+    *out = ggl_calloc(1, sizeof **out);
+    if (!*out)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a backend");
+    **out = (ggl_backend){.v = &vtable, .name = "reference", .description = "double precision, one thread"};
+    return GGL_OK;
+}

@@ -1,0 +1,70 @@
+/* Along a dimension: sums, maxima, ranks. */
+#include <math.h>
+
+#include "reference.h"
+
+typedef struct place {
+    int64_t at[4];
+} place;
+
+static double get(const view *v, place p) {
+    return ref_get(v, p.at[0], p.at[1], p.at[2], p.at[3]);
+}
+
+/* y = sum, or max, over dimension num[0] of x. */
+static void reduce(const step_args *a, bool max) {
+    const view *x = &a->src[0];
+    int dim = (int)a->node->num[0];
+    FOR_EACH(a->dst) {
+        /* the last dimension vanishes, so dst has 1 there in any case */
+        place p = {{i, j, k, l}};
+        double y = max ? -INFINITY : 0;
+        for (p.at[dim] = 0; p.at[dim] < x->ne[dim]; p.at[dim]++) {
+            double v = get(x, p);
+            y = !max ? y + v : isnan(y) || isnan(v) ? NAN : fmax(y, v);
+        }
+        ref_set(&a->dst, i, j, k, l, y);
+    }
+}
+
+void ref_sum(const step_args *a) {
+    reduce(a, false);
+}
+
+void ref_amax(const step_args *a) {
+    reduce(a, true);
+}
+
+/* Whether element b of a row goes before element a: larger, or equal and earlier; NaN last. */
+static bool before(const double *row, int64_t b, int64_t a) {
+    if (isnan(row[a]) || isnan(row[b]))
+        return isnan(row[a]) && (!isnan(row[b]) || b < a);
+    return row[b] > row[a] || (row[b] == row[a] && b < a);
+}
+
+static int64_t rank_of(const double *row, int64_t n, int64_t i) {
+    int64_t rank = 0;
+    for (int64_t b = 0; b < n; b++)
+        rank += before(row, b, i);
+    return rank;
+}
+
+void ref_rank(const step_args *a) {
+    FOR_EACH(a->dst) {
+        if (i == 0)
+            ref_get_row(&a->src[0], j, k, l, a->row);
+        ref_set(&a->dst, i, j, k, l, (double)rank_of(a->row, a->dst.ne[0], i));
+    }
+}
+
+void ref_topk(const step_args *a) {
+    const view *x = &a->src[0];
+    for (int64_t l = 0; l < a->dst.ne[3]; l++) {
+        ref_get_row(x, 0, 0, l, a->row);
+        for (int64_t i = 0; i < x->ne[0]; i++) {
+            int64_t rank = rank_of(a->row, x->ne[0], i);
+            if (rank < a->dst.ne[0])
+                ref_set(&a->dst, rank, 0, 0, l, (double)i);
+        }
+    }
+}

@@ -1,0 +1,17 @@
+# What `cmake --install` puts where: headers, libraries, the CMake package ggml-lite, the pkg-config file ggml-lite.pc.
+include(CMakePackageConfigHelpers)
+
+install(DIRECTORY ggml-lite/include/ backends/include/ models/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS ggl-core ggl-reference ggl-cpu ggl-backends llm-models EXPORT ggml-lite
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/ggml-lite)
+install(EXPORT ggml-lite NAMESPACE ggl:: FILE ggml-lite-targets.cmake DESTINATION ${package})
+configure_package_config_file(cmake/ggml-lite-config.cmake.in ${PROJECT_BINARY_DIR}/ggml-lite-config.cmake
+    INSTALL_DESTINATION ${package})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/ggml-lite-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/ggml-lite-config.cmake ${PROJECT_BINARY_DIR}/ggml-lite-config-version.cmake
+    DESTINATION ${package})
+
+configure_file(cmake/ggml-lite.pc.in ${PROJECT_BINARY_DIR}/ggml-lite.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/ggml-lite.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,0 +1,15 @@
+# Two interface targets, linked privately by all targets of the project: nothing is set globally.
+#   ggl_warnings  what the compiler should complain about
+#   ggl_numeric   what the numeric contract needs (docs/numeric.md): no contraction, no reordering
+add_library(ggl_warnings INTERFACE)
+target_compile_options(ggl_warnings INTERFACE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+    -Wvla -Wpointer-arith $<$<BOOL:${GGL_WERROR}>:-Werror>)
+target_compile_features(ggl_warnings INTERFACE c_std_11)
+
+add_library(ggl_numeric INTERFACE)
+target_compile_options(ggl_numeric INTERFACE -ffp-contract=off -fno-math-errno -fno-trapping-math)
+
+if(GGL_SANITIZE)
+    add_compile_options(-fsanitize=${GGL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+    add_link_options(-fsanitize=${GGL_SANITIZE})
+endif()

@@ -1,0 +1,295 @@
+/* Opening GGUF files: one, or all the parts of a split model.
+ *
+ * A split model is N files PREFIX-00001-of-0000N.gguf. Each has the keys split.no (from 0),
+ * split.count (N) and split.tensors.count (of all parts together); the first has all other keys,
+ * too. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ggl/alloc.h"
+#include "gguf_file.h"
+
+enum { SPLIT_SUFFIX = 20 }; /* strlen("-00001-of-00003.gguf") */
+#define SPLIT_FORMAT "-%05d-of-%05d.gguf"
+
+static void part_close(gguf_part *p) {
+    gguf_head_fini(&p->head);
+    os_map_close(&p->map);
+    ggl_free(p->path);
+    *p = (gguf_part){0};
+}
+
+static ggl_status part_read(gguf_part *p, const ggl_gguf_params *params, ggl_error *err) {
+    return gguf_head_read(&p->head, p->data, p->size, params->meta_only, err);
+}
+
+static ggl_status part_map(gguf_part *p, const ggl_gguf_params *params, ggl_error *err) {
+    os_map_params how = {.no_mmap = params->no_mmap,
+                         .populate = params->populate && !params->meta_only,
+                         .willneed = params->willneed && !params->meta_only};
+    ggl_status s = os_map_open(&p->map, p->path, &how, err);
+    if (s != GGL_OK)
+        return s;
+    p->data = p->map.data;
+    p->size = p->map.size;
+    return part_read(p, params, err);
+}
+
+/* Takes a copy of path's first n bytes, with `suffix` after them. */
+static ggl_status part_name(gguf_part *p, const char *path, size_t n, const char *suffix,
+                            ggl_error *err) {
+    size_t m = strlen(suffix);
+    p->path = ggl_calloc(n + m + 1, 1);
+    if (!p->path)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    memcpy(p->path, path, n);
+    memcpy(p->path + n, suffix, m);
+    return GGL_OK;
+}
+
+/* A key of a split model, which must be there and in [least, most]. */
+static ggl_status split_key(const gguf_part *p, const char *key, int64_t least, int64_t most,
+                            int64_t *out, ggl_error *err) {
+    int found = gguf_head_get_integer(&p->head, key, out, err);
+    if (found < 0)
+        return GGL_FORMAT;
+    if (found == 0)
+        return ggl_fail(err, GGL_FORMAT, "is part of a split model, but has no key '%s'", key);
+    if (*out < least || *out > most)
+        return ggl_fail(err, GGL_FORMAT,
+                        "key '%s' is %" PRId64 ", expected is %" PRId64 "%s%" PRId64, key, *out,
+                        least, least == most ? ", and not " : " to ", least == most ? *out : most);
+    return GGL_OK;
+}
+
+/* 1, if no key says otherwise. */
+static ggl_status split_count(const gguf_part *p, int64_t *count, ggl_error *err) {
+    *count = 1;
+    if (!gguf_head_find(&p->head, "split.count"))
+        return GGL_OK;
+    ggl_status s = split_key(p, "split.count", 0, 65535, count, err);
+    if (s == GGL_OK && *count == 0)
+        *count = 1;
+    return s;
+}
+
+/* The user has to give the first part, and by the name from which the others' names follow. */
+static ggl_status check_first(const gguf_part *p, int64_t count, ggl_error *err) {
+    int64_t no;
+    ggl_status s = split_key(p, "split.no", 0, count - 1, &no, err);
+    if (s != GGL_OK)
+        return s;
+    char suffix[64], first[64];
+    snprintf(suffix, sizeof suffix, SPLIT_FORMAT, (int)no + 1, (int)count);
+    snprintf(first, sizeof first, SPLIT_FORMAT, 1, (int)count);
+    size_t n = strlen(p->path);
+    bool named = n >= SPLIT_SUFFIX && strcmp(p->path + n - SPLIT_SUFFIX, suffix) == 0;
+    if (no > 0 && named)
+        return ggl_fail(err, GGL_FORMAT,
+                        "is part %" PRId64 " of %" PRId64
+                        " of a split model, give its first part: '%.*s%s'",
+                        no + 1, count, (int)(n - SPLIT_SUFFIX), p->path, first);
+    if (no > 0)
+        return ggl_fail(err, GGL_FORMAT,
+                        "is part %" PRId64 " of %" PRId64
+                        " of a split model, give its first part, whose name ends in '%s'",
+                        no + 1, count, first);
+    if (!named)
+        return ggl_fail(err, GGL_FORMAT,
+                        "is the first of %" PRId64
+                        " parts, so its name must end in '%s' for the others"
+                        " to be found",
+                        count, first);
+    return GGL_OK;
+}
+
+/* Part i >= 1 of `count`. */
+static ggl_status split_open_part(ggl_gguf *f, int i, int count, const ggl_gguf_params *params,
+                                  ggl_error *err) {
+    char suffix[64];
+    const char *first = f->parts[0].path;
+    gguf_part *p = &f->parts[i];
+    snprintf(suffix, sizeof suffix, SPLIT_FORMAT, i + 1, count);
+    ggl_status s = part_name(p, first, strlen(first) - SPLIT_SUFFIX, suffix, err);
+    if (s != GGL_OK)
+        return ggl_within(err, s, "%s", first);
+    f->n_parts = i + 1;
+    int64_t x;
+    s = part_map(p, params, err);
+    if (s == GGL_OK)
+        s = split_key(p, "split.no", i, i, &x, err);
+    if (s == GGL_OK)
+        s = split_key(p, "split.count", count, count, &x, err);
+    return s == GGL_OK ? s : ggl_within(err, s, "%s", p->path);
+}
+
+/* Opens the other parts. The message begins with the path of the part it is about. */
+static ggl_status split_open(ggl_gguf *f, int count, const ggl_gguf_params *params,
+                             ggl_error *err) {
+    gguf_part *parts = ggl_calloc((size_t)count, sizeof *parts);
+    if (!parts)
+        return ggl_fail(err, GGL_NOMEM, "%s: out of memory for %d parts", f->parts[0].path, count);
+    parts[0] = f->parts[0];
+    ggl_free(f->parts);
+    f->parts = parts;
+
+    size_t n = f->parts[0].head.n_tensors;
+    for (int i = 1; i < count; i++) {
+        ggl_status s = split_open_part(f, i, count, params, err);
+        if (s != GGL_OK)
+            return s;
+        n += f->parts[i].head.n_tensors;
+    }
+    int64_t expected;
+    ggl_status s = split_key(&f->parts[0], "split.tensors.count", 0, INT64_MAX, &expected, err);
+    if (s == GGL_OK && (uint64_t)expected != n)
+        s = ggl_fail(err, GGL_FORMAT,
+                     "split.tensors.count is %" PRId64 ", but its %d parts hold %zu tensors",
+                     expected, count, n);
+    return s == GGL_OK ? s : ggl_within(err, s, "%s", f->parts[0].path);
+}
+
+/* Brings the parts' tables together, and finds names that are there twice. */
+static ggl_status collect_tensors(ggl_gguf *f, ggl_error *err) {
+    size_t n = 0;
+    for (int i = 0; i < f->n_parts; i++)
+        n += f->parts[i].head.n_tensors;
+    ggl_status s = str_index_init(&f->by_name, n, err);
+    if (s != GGL_OK)
+        return s;
+    f->tensors = ggl_calloc(n, sizeof *f->tensors);
+    if (!f->tensors)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for %zu tensors", n);
+    for (int i = 0; i < f->n_parts; i++) {
+        gguf_head *h = &f->parts[i].head;
+        for (size_t k = 0; k < h->n_tensors; k++) {
+            ggl_gguf_tensor *t = &f->tensors[f->n_tensors];
+            *t = h->tensors[k];
+            t->part = i;
+            size_t first = str_index_put(&f->by_name, f->tensors, sizeof *t, f->n_tensors);
+            if (first != f->n_tensors)
+                return ggl_fail(err, GGL_FORMAT,
+                                "tensor %zu of %zu: '%s' is there already, as tensor %zu",
+                                f->n_tensors + 1, n, gguf_show(t->name).s, first + 1);
+            f->n_tensors++;
+        }
+        ggl_free(h->tensors);
+        h->tensors = NULL;
+    }
+    return GGL_OK;
+}
+
+static ggl_status file_new(ggl_gguf **out, const char *path, ggl_error *err) {
+    *out = NULL;
+    ggl_gguf *f = ggl_calloc(1, sizeof *f);
+    if (f)
+        f->parts = ggl_calloc(1, sizeof *f->parts);
+    if (!f || !f->parts || part_name(&f->parts[0], path, strlen(path), "", NULL) != GGL_OK) {
+        ggl_gguf_close(f);
+        return ggl_fail(err, GGL_NOMEM, "%s: out of memory", path);
+    }
+    f->n_parts = 1;
+    *out = f;
+    return GGL_OK;
+}
+
+static ggl_status file_open(ggl_gguf *f, const ggl_gguf_params *params, ggl_error *err) {
+    const gguf_part *p = &f->parts[0];
+    int64_t count = 1;
+    ggl_status s = part_map(&f->parts[0], params, err);
+    if (s == GGL_OK)
+        s = split_count(p, &count, err);
+    if (s == GGL_OK && count > 1)
+        s = check_first(p, count, err);
+    if (s != GGL_OK)
+        return ggl_within(err, s, "%s", p->path);
+    if (count > 1)
+        s = split_open(f, (int)count, params, err);
+    if (s != GGL_OK)
+        return s;
+    s = collect_tensors(f, err);
+    if (s != GGL_OK)
+        return ggl_within(err, s, "%s", f->parts[0].path);
+    for (int i = 0; params->lock && !params->meta_only && i < f->n_parts; i++)
+        f->lock_failed |= !os_map_lock(&f->parts[i].map);
+    return GGL_OK;
+}
+
+ggl_status ggl_gguf_open(ggl_gguf **out, const char *path, const ggl_gguf_params *params,
+                         ggl_error *err) {
+    const ggl_gguf_params defaults = {0};
+    ggl_status s = file_new(out, path, err);
+    if (s == GGL_OK)
+        s = file_open(*out, params ? params : &defaults, err);
+    if (s != GGL_OK) {
+        ggl_gguf_close(*out);
+        *out = NULL;
+    }
+    return s;
+}
+
+static ggl_status memory_open(ggl_gguf *f, const void *data, size_t size, ggl_error *err) {
+    const ggl_gguf_params defaults = {0};
+    int64_t count;
+    f->parts[0].data = data;
+    f->parts[0].size = size;
+    ggl_status s = size == 0 ? ggl_fail(err, GGL_FORMAT, "the file is empty")
+                             : part_read(&f->parts[0], &defaults, err);
+    if (s == GGL_OK)
+        s = split_count(&f->parts[0], &count, err);
+    if (s == GGL_OK && count > 1)
+        s = ggl_fail(err, GGL_UNSUPPORTED,
+                     "is one of %" PRId64 " parts of a split model, which opens from files only",
+                     count);
+    return s == GGL_OK ? collect_tensors(f, err) : s;
+}
+
+ggl_status ggl_gguf_open_memory(ggl_gguf **out, const void *data, size_t size, const char *name,
+                                ggl_error *err) {
+    ggl_status s = file_new(out, name, err);
+    if (s != GGL_OK)
+        return s;
+    s = memory_open(*out, data, size, err);
+    if (s != GGL_OK) {
+        ggl_gguf_close(*out);
+        *out = NULL;
+        return ggl_within(err, s, "%s", name);
+    }
+    return GGL_OK;
+}
+
+void ggl_gguf_close(ggl_gguf *f) {
+    if (!f)
+        return;
+    for (int i = 0; i < f->n_parts; i++)
+        part_close(&f->parts[i]);
+    ggl_free(f->parts);
+    ggl_free(f->tensors);
+    str_index_fini(&f->by_name);
+    ggl_free(f);
+}
+
+const char *ggl_gguf_name(const ggl_gguf *f) {
+    return f->parts[0].path;
+}
+
+uint32_t ggl_gguf_version(const ggl_gguf *f) {
+    return f->parts[0].head.version;
+}
+
+bool ggl_gguf_lock_failed(const ggl_gguf *f) {
+    return f->lock_failed;
+}
+
+int ggl_gguf_n_parts(const ggl_gguf *f) {
+    return f->n_parts;
+}
+
+const void *ggl_gguf_part(const ggl_gguf *f, int part, size_t *size) {
+    if (part < 0 || part >= f->n_parts)
+        return NULL;
+    if (size)
+        *size = f->parts[part].size;
+    return f->parts[part].data;
+}

@@ -1,0 +1,507 @@
+/* Reads what stands before the tensor data of a GGUF file, trusting nothing: every length is
+ * compared with the bytes that remain before it is used, every count before anything of its size is
+ * allocated. */
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ggl/alloc.h"
+#include "gguf_file.h"
+
+/* A place in the bytes. Keeps the first failure; from then on every read gives zeros. */
+typedef struct reader {
+    const uint8_t *data;
+    size_t size, at;
+    ggl_status status;
+    ggl_error *err;
+} reader;
+
+/* The next n bytes, which are (part of) `what`; NULL if they are not there. */
+static const uint8_t *reader_take(reader *r, uint64_t n, const char *what) {
+    if (r->status != GGL_OK)
+        return NULL;
+    if (n > r->size - r->at) {
+        r->status = ggl_fail(r->err, GGL_FORMAT,
+                             "the file is truncated or damaged: %s needs %" PRIu64
+                             " bytes from byte %zu on, the file has %zu",
+                             what, n, r->at, r->size);
+        return NULL;
+    }
+    const uint8_t *p = r->data + r->at;
+    r->at += (size_t)n;
+    return p;
+}
+
+static uint32_t reader_u32(reader *r, const char *what) {
+    uint32_t v = 0;
+    const uint8_t *p = reader_take(r, sizeof v, what);
+    if (p)
+        memcpy(&v, p, sizeof v);
+    return v;
+}
+
+static uint64_t reader_u64(reader *r, const char *what) {
+    uint64_t v = 0;
+    const uint8_t *p = reader_take(r, sizeof v, what);
+    if (p)
+        memcpy(&v, p, sizeof v);
+    return v;
+}
+
+static ggl_str reader_string(reader *r, const char *what) {
+    uint64_t n = reader_u64(r, what);
+    const uint8_t *p = reader_take(r, n, what);
+    return (ggl_str){.s = p ? (const char *)p : "", .n = p ? (size_t)n : 0};
+}
+
+gguf_text gguf_show(ggl_str s) {
+    gguf_text t;
+    size_t at = 0;
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned char c = (unsigned char)s.s[i];
+        if (at + 4 + 3 >= sizeof t.s) { /* room for one more escape, and for the dots */
+            memcpy(t.s + at, "...", 3);
+            at += 3;
+            break;
+        }
+        if (c >= 0x20 && c < 0x7f)
+            t.s[at++] = (char)c;
+        else
+            at += (size_t)snprintf(t.s + at, sizeof t.s - at, "\\x%02x", c);
+    }
+    t.s[at] = '\0';
+    return t;
+}
+
+ggl_status gguf_check_name(ggl_str name, size_t max, const char *what, ggl_error *err) {
+    if (name.n == 0)
+        return ggl_fail(err, GGL_FORMAT, "the %s is empty", what);
+    if (name.n > max)
+        return ggl_fail(err, GGL_FORMAT, "the %s '%s' has %zu bytes, at most %zu are allowed", what,
+                        gguf_show(name).s, name.n, max);
+    if (memchr(name.s, 0, name.n))
+        return ggl_fail(err, GGL_FORMAT, "the %s '%s' holds a zero byte", what, gguf_show(name).s);
+    return GGL_OK;
+}
+
+ggl_status gguf_check_shape(ggl_str name, ggl_type type, int n_dims, const int64_t *ne,
+                            size_t *size, ggl_error *err) {
+    const ggl_type_info *info = ggl_type_get((int)type);
+    int64_t row = n_dims > 0 ? ne[0] : 1;
+    if (row % info->block != 0)
+        return ggl_fail(err, GGL_FORMAT,
+                        "tensor '%s' has rows of %" PRId64
+                        " elements, which are no whole blocks of %" PRId64 " as its type %s needs",
+                        gguf_show(name).s, row, info->block, info->name);
+    /* strides, too, must fit, also where a dimension is 0 */
+    int64_t n = row;
+    size_t stride, bytes;
+    bool fits = ggl_row_size_checked(type, row > 0 ? row : info->block, &stride);
+    for (int d = 1; fits && d < n_dims; d++) {
+        fits =
+            ggl_size_mul(stride, ne[d] > 0 ? (size_t)ne[d] : 1, &stride) && stride <= SIZE_MAX / 64;
+        n = fits ? n * ne[d] : 0; /* no type has more than 8 elements to a byte, so n < 2^61 */
+    }
+    if (!fits || !ggl_row_size_checked(type, n, &bytes))
+        return ggl_fail(err, GGL_FORMAT,
+                        "tensor '%s' is too large: the product of its dimensions overflows",
+                        gguf_show(name).s);
+    *size = bytes;
+    return GGL_OK;
+}
+
+ggl_status gguf_check_alignment(uint64_t alignment, ggl_error *err) {
+    if (alignment == 0 || (alignment & (alignment - 1)) != 0)
+        return ggl_fail(err, GGL_FORMAT, "general.alignment is %" PRIu64 ", no power of two",
+                        alignment);
+    return GGL_OK;
+}
+
+/* Elements of a fixed size; booleans are looked at one by one. */
+static ggl_status read_numbers(reader *r, gguf_value *v) {
+    size_t each = gguf_type_size(v->pub.type);
+    if (v->pub.n > (r->size - r->at) / each)
+        return ggl_fail(r->err, GGL_FORMAT,
+                        "the file is truncated or damaged: %" PRIu64
+                        " elements of %zu bytes do not fit"
+                        " into the %zu bytes that remain from byte %zu on",
+                        v->pub.n, each, r->size - r->at, r->at);
+    v->size = (size_t)v->pub.n * each;
+    v->data = reader_take(r, v->size, "the value");
+    if (v->pub.type == GGL_GGUF_BOOL)
+        for (size_t i = 0; i < v->size; i++)
+            if (v->data[i] > 1)
+                return ggl_fail(r->err, GGL_FORMAT, "a boolean is %d, 0 or 1 is expected",
+                                v->data[i]);
+    return r->status;
+}
+
+static ggl_status read_strings(reader *r, gguf_value *v) {
+    if (v->pub.is_array &&
+        v->pub.n > (r->size - r->at) / 8) /* 8: the least a string takes, its length */
+        return ggl_fail(r->err, GGL_FORMAT,
+                        "the file is truncated or damaged: %" PRIu64
+                        " strings do not fit into the %zu"
+                        " bytes that remain from byte %zu on",
+                        v->pub.n, r->size - r->at, r->at);
+    size_t n = (size_t)v->pub.n, begin = r->at;
+    if (v->pub.is_array) {
+        v->starts = ggl_calloc(n, sizeof *v->starts);
+        if (!v->starts)
+            return ggl_fail(r->err, GGL_NOMEM, "out of memory for %zu strings", n);
+    }
+    for (size_t i = 0; i < n && r->status == GGL_OK; i++) {
+        if (v->starts)
+            v->starts[i] = r->at - begin;
+        reader_string(r, "the string");
+        if (r->status != GGL_OK && v->starts)
+            return ggl_within(r->err, r->status, "string %zu of %zu", i + 1, n);
+    }
+    v->data = r->data + begin;
+    v->size = r->at - begin;
+    return r->status;
+}
+
+/* Type and value, after the key. */
+static ggl_status read_value(reader *r, gguf_value *v) {
+    uint32_t type = reader_u32(r, "the value's type");
+    v->pub.n = 1;
+    if (type == GGL_GGUF_ARRAY) {
+        v->pub.is_array = true;
+        type = reader_u32(r, "the type of the array's elements");
+        v->pub.n = reader_u64(r, "the array's length");
+        if (r->status == GGL_OK && type == GGL_GGUF_ARRAY)
+            return ggl_fail(r->err, GGL_UNSUPPORTED, "arrays of arrays are not supported");
+    }
+    if (r->status != GGL_OK)
+        return r->status;
+    if (type > GGL_GGUF_F64)
+        return ggl_fail(r->err, GGL_FORMAT, "%s type %" PRIu32 ", the largest known is %d",
+                        v->pub.is_array ? "its elements have" : "its value has", type,
+                        GGL_GGUF_F64);
+    v->pub.type = (ggl_gguf_type)type;
+    return type == GGL_GGUF_STRING ? read_strings(r, v) : read_numbers(r, v);
+}
+
+static ggl_status read_key(reader *r, gguf_value *v) {
+    v->pub.key = reader_string(r, "the key");
+    if (r->status != GGL_OK)
+        return r->status;
+    ggl_status s = gguf_check_name(v->pub.key, GGUF_KEY_MAX, "key", r->err);
+    if (s != GGL_OK)
+        return s;
+    s = read_value(r, v);
+    return s == GGL_OK ? s : ggl_within(r->err, s, "'%s'", gguf_show(v->pub.key).s);
+}
+
+static ggl_status read_keys(reader *r, gguf_head *h) {
+    ggl_status s = str_index_init(&h->by_key, h->n_values, r->err);
+    if (s != GGL_OK)
+        return s;
+    h->values = ggl_calloc(h->n_values, sizeof *h->values);
+    if (!h->values)
+        return ggl_fail(r->err, GGL_NOMEM, "out of memory for %zu keys", h->n_values);
+    for (size_t i = 0; i < h->n_values; i++) {
+        s = read_key(r, &h->values[i]);
+        if (s == GGL_OK) {
+            size_t first = str_index_put(&h->by_key, h->values, sizeof *h->values, i);
+            if (first != i)
+                s = ggl_fail(r->err, GGL_FORMAT, "'%s' is there already, as key %zu",
+                             gguf_show(h->values[i].pub.key).s, first + 1);
+        }
+        if (s != GGL_OK)
+            return ggl_within(r->err, s, "key %zu of %zu", i + 1, h->n_values);
+    }
+    return GGL_OK;
+}
+
+/* Where a tensor's data lies, counted from the beginning of the data section. */
+typedef struct range {
+    uint64_t at;
+    size_t size, i_tensor;
+} range;
+
+static ggl_status read_dims(reader *r, ggl_gguf_tensor *t) {
+    for (int d = 0; d < GGL_MAX_DIMS; d++)
+        t->ne[d] = 1;
+    uint32_t n_dims = reader_u32(r, "the number of dimensions");
+    if (n_dims > GGL_MAX_DIMS)
+        return ggl_fail(r->err, GGL_FORMAT,
+                        "tensor '%s' has %" PRIu32 " dimensions, at most %d are supported",
+                        gguf_show(t->name).s, n_dims, GGL_MAX_DIMS);
+    t->n_dims = (int)n_dims;
+    for (int d = 0; d < t->n_dims; d++) {
+        uint64_t ne = reader_u64(r, "a dimension");
+        if (ne > INT64_MAX)
+            return ggl_fail(r->err, GGL_FORMAT,
+                            "dimension %d of tensor '%s' is %" PRIu64 ", which is out of range", d,
+                            gguf_show(t->name).s, ne);
+        t->ne[d] = (int64_t)ne;
+    }
+    return r->status;
+}
+
+/* A type that is not read here is an error, or, where only names and shapes are wanted, a tensor of
+ * size 0. */
+static ggl_status read_type(reader *r, ggl_gguf_tensor *t, bool meta_only) {
+    uint32_t type = reader_u32(r, "the type");
+    if (r->status != GGL_OK)
+        return r->status;
+    const char *foreign = type <= INT_MAX ? ggl_type_foreign_name((int)type) : NULL;
+    t->type = (ggl_type)type;
+    if (type <= INT_MAX && ggl_type_get((int)type))
+        return gguf_check_shape(t->name, t->type, t->n_dims, t->ne, &t->size, r->err);
+    if (meta_only && type <= INT_MAX)
+        return GGL_OK;
+    if (foreign)
+        return ggl_fail(r->err, GGL_UNSUPPORTED,
+                        "tensor '%s' has type %s, which this build does not read",
+                        gguf_show(t->name).s, foreign);
+    return ggl_fail(r->err, GGL_UNSUPPORTED,
+                    "tensor '%s' has type number %" PRIu32 ", which this build does not know",
+                    gguf_show(t->name).s, type);
+}
+
+static ggl_status read_tensor(reader *r, ggl_gguf_tensor *t, range *x, uint64_t alignment,
+                              bool meta_only) {
+    t->name = reader_string(r, "the tensor's name");
+    if (r->status != GGL_OK)
+        return r->status;
+    ggl_status s = gguf_check_name(t->name, GGUF_NAME_MAX, "tensor name", r->err);
+    if (s == GGL_OK)
+        s = read_dims(r, t);
+    if (s == GGL_OK)
+        s = read_type(r, t, meta_only);
+    if (s != GGL_OK)
+        return s;
+    x->at = reader_u64(r, "the offset");
+    x->size = t->size;
+    if (x->at % alignment != 0)
+        return ggl_fail(r->err, GGL_FORMAT,
+                        "tensor '%s' has offset %" PRIu64 ", no multiple of the alignment %" PRIu64,
+                        gguf_show(t->name).s, x->at, alignment);
+    if (x->at > SIZE_MAX / 2 ||
+        x->size > SIZE_MAX / 2) /* and r->size is below it: sums do not overflow */
+        return ggl_fail(r->err, GGL_FORMAT,
+                        "tensor '%s' has %zu bytes at offset %" PRIu64
+                        ", beyond the end of any file",
+                        gguf_show(t->name).s, x->size, x->at);
+    return r->status;
+}
+
+static ggl_status read_tensors(reader *r, gguf_head *h, range *ranges, uint64_t alignment,
+                               bool meta_only) {
+    for (size_t i = 0; i < h->n_tensors; i++) {
+        ranges[i].i_tensor = i;
+        ggl_status s = read_tensor(r, &h->tensors[i], &ranges[i], alignment, meta_only);
+        if (s != GGL_OK)
+            return ggl_within(r->err, s, "tensor %zu of %zu", i + 1, h->n_tensors);
+    }
+    return GGL_OK;
+}
+
+static int range_order(const void *a, const void *b) {
+    const range *x = a, *y = b;
+    if (x->at != y->at)
+        return x->at < y->at ? -1 : 1;
+    if (x->size != y->size) /* an empty tensor may lie where another begins */
+        return x->size < y->size ? -1 : 1;
+    return (x->i_tensor > y->i_tensor) - (x->i_tensor < y->i_tensor);
+}
+
+/* Sorts the ranges. Files that this and other programs write have them in order already. */
+static ggl_status check_overlap(const gguf_head *h, range *ranges, ggl_error *err) {
+    bool sorted = true;
+    for (size_t i = 1; i < h->n_tensors && sorted; i++)
+        sorted = range_order(&ranges[i - 1], &ranges[i]) < 0;
+    if (!sorted)
+        qsort(ranges, h->n_tensors, sizeof *ranges, range_order);
+
+    const range *last = NULL; /* the last that is not empty: it reaches furthest */
+    for (size_t i = 0; i < h->n_tensors; i++) {
+        const range *x = &ranges[i];
+        if (x->size == 0)
+            continue;
+        if (last && x->at < last->at + last->size)
+            return ggl_fail(err, GGL_FORMAT,
+                            "the data of tensor '%s' (%zu bytes at offset %" PRIu64
+                            ") overlaps that of tensor '%s' (%zu bytes at offset %" PRIu64 ")",
+                            gguf_show(h->tensors[x->i_tensor].name).s, x->size, x->at,
+                            gguf_show(h->tensors[last->i_tensor].name).s, last->size, last->at);
+        last = x;
+    }
+    return GGL_OK;
+}
+
+/* Gives every tensor its address, if the file has all of the data. */
+static ggl_status place_data(const reader *r, gguf_head *h, const range *ranges,
+                             uint64_t alignment) {
+    if (h->n_tensors == 0)
+        return GGL_OK;
+    uint64_t data_at = (r->at + alignment - 1) & ~(alignment - 1); /* alignment < 2^32, at < 2^63 */
+    uint64_t need = data_at;
+    const range *first = NULL; /* the first in the table that is not (all) there */
+    for (size_t i = 0; i < h->n_tensors; i++) {
+        uint64_t end = ranges[i].at + ranges[i].size; /* each below 2^63 */
+        if (end > UINT64_MAX - data_at)
+            return ggl_fail(r->err, GGL_FORMAT, "tensor '%s' ends beyond the end of any file",
+                            gguf_show(h->tensors[ranges[i].i_tensor].name).s);
+        end += data_at;
+        if (end > need)
+            need = end;
+        if (end > r->size && (!first || ranges[i].i_tensor < first->i_tensor))
+            first = &ranges[i];
+    }
+    if (first)
+        return ggl_fail(r->err, GGL_FORMAT,
+                        "the file is truncated: it needs %" PRIu64
+                        " bytes, the file has %zu: %" PRIu64 " are missing, from tensor '%s' on",
+                        need, r->size, need - r->size,
+                        gguf_show(h->tensors[first->i_tensor].name).s);
+    for (size_t i = 0; i < h->n_tensors; i++)
+        h->tensors[ranges[i].i_tensor].data = r->data + data_at + ranges[i].at;
+    return GGL_OK;
+}
+
+static ggl_status read_alignment(const gguf_head *h, uint64_t *alignment, ggl_error *err) {
+    const ggl_gguf_value *v = gguf_head_find(h, "general.alignment");
+    int64_t x = GGUF_DEFAULT_ALIGNMENT;
+    if (v && (v->type != GGL_GGUF_U32 || v->is_array))
+        return ggl_fail(err, GGL_FORMAT, "general.alignment is %s%s, u32 is expected",
+                        v->is_array ? "an array of " : "", ggl_gguf_type_name(v->type));
+    if (v)
+        (void)ggl_gguf_integer(v, 0, &x);
+    *alignment = (uint64_t)x;
+    return gguf_check_alignment(*alignment, err);
+}
+
+static ggl_status read_tensor_table(reader *r, gguf_head *h, bool meta_only) {
+    uint64_t alignment = GGUF_DEFAULT_ALIGNMENT;
+    ggl_status s = read_alignment(h, &alignment, r->err);
+    if (s != GGL_OK)
+        return s;
+    h->tensors = ggl_calloc(h->n_tensors, sizeof *h->tensors);
+    range *ranges = ggl_calloc(h->n_tensors, sizeof *ranges);
+    if (!h->tensors || !ranges)
+        s = ggl_fail(r->err, GGL_NOMEM, "out of memory for %zu tensors", h->n_tensors);
+    if (s == GGL_OK)
+        s = read_tensors(r, h, ranges, alignment, meta_only);
+    if (s == GGL_OK)
+        s = check_overlap(h, ranges, r->err);
+    if (s == GGL_OK && !meta_only)
+        s = place_data(r, h, ranges, alignment);
+    ggl_free(ranges);
+    return s;
+}
+
+/* What a file is that begins otherwise. Beginnings: each program's documentation. */
+static const char *foreign_format(const uint8_t *data, size_t size) {
+    static const struct {
+        const char *magic, *text;
+    } known[] = {
+        {"PK\x03\x04", "a zip archive, such as a PyTorch checkpoint"},
+        {"version https://git-lfs", "a Git LFS pointer: the model itself has not been downloaded"},
+        {"lmgg", "a model in ggml's format before GGUF"},
+        {"fmgg", "a model in ggml's format before GGUF"},
+        {"tjgg", "a model in ggml's format before GGUF"},
+        {"FUGG", "a GGUF file with its bytes swapped"},
+        {"<!DOCTYPE", "a web page"},
+        {"<!doctype", "a web page"},
+        {"<html", "a web page"},
+        {"{", "JSON text"},
+        {"\x1f\x8b", "a gzip archive"},
+        {"\x28\xb5\x2f\xfd", "a zstd archive"},
+        {"\x93NUMPY", "a NumPy array"},
+        {"\x89HDF", "an HDF5 file"},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        size_t n = strlen(known[i].magic);
+        if (size >= n && memcmp(data, known[i].magic, n) == 0)
+            return known[i].text;
+    }
+    uint64_t header = 0; /* safetensors: the length of a JSON header, then the header */
+    if (size > 9)
+        memcpy(&header, data, 8);
+    return header > 1 && header <= size - 8 && data[8] == '{' ? "a safetensors file" : NULL;
+}
+
+static ggl_status read_magic(reader *r) {
+    if (memcmp(r->data, "GGUF", r->size < 4 ? r->size : 4) != 0) {
+        const char *text = foreign_format(r->data, r->size);
+        ggl_str begin = {.s = (const char *)r->data, .n = r->size < 4 ? r->size : 4};
+        return ggl_fail(r->err, GGL_FORMAT, "starts with '%s'%s%s%s, is no GGUF file",
+                        gguf_show(begin).s, text ? " (" : "", text ? text : "", text ? ")" : "");
+    }
+    reader_take(r, 4, "the header");
+    return r->status;
+}
+
+static ggl_status read_version(reader *r, uint32_t *version) {
+    uint32_t v = reader_u32(r, "the header");
+    if (r->status != GGL_OK)
+        return r->status;
+    if ((v & 0xffff) == 0 && v >> 24 != 0)
+        return ggl_fail(r->err, GGL_UNSUPPORTED,
+                        "is a big-endian GGUF file, only little-endian ones are supported");
+    if (v != 2 && v != 3)
+        return ggl_fail(r->err, GGL_UNSUPPORTED,
+                        "has GGUF version %" PRIu32 ", supported are 2 and 3%s", v,
+                        v == 1 ? ": convert the model again" : "");
+    *version = v;
+    return GGL_OK;
+}
+
+/* A count of things that take at least `least` bytes each. */
+static ggl_status check_count(const reader *r, uint64_t n, size_t least, const char *what) {
+    size_t most = (r->size - r->at) / least;
+    if (n > most)
+        return ggl_fail(r->err, GGL_FORMAT,
+                        "the file is truncated or damaged: its header counts %" PRIu64
+                        " %s, but into the %zu"
+                        " bytes after it fit at most %zu",
+                        n, what, r->size - r->at, most);
+    return GGL_OK;
+}
+
+static ggl_status read_head(reader *r, gguf_head *h, bool meta_only) {
+    ggl_status s = read_magic(r);
+    if (s == GGL_OK)
+        s = read_version(r, &h->version);
+    if (s != GGL_OK)
+        return s;
+    uint64_t n_tensors = reader_u64(r, "the header");
+    uint64_t n_keys = reader_u64(r, "the header");
+    s = r->status;
+    if (s == GGL_OK)
+        s = check_count(r, n_keys, GGUF_KEY_LEAST, "keys");
+    if (s == GGL_OK)
+        s = check_count(r, n_tensors, GGUF_TENSOR_LEAST, "tensors");
+    if (s != GGL_OK)
+        return s;
+    h->n_values = (size_t)n_keys;
+    h->n_tensors = (size_t)n_tensors;
+    s = read_keys(r, h);
+    return s == GGL_OK ? read_tensor_table(r, h, meta_only) : s;
+}
+
+ggl_status gguf_head_read(gguf_head *h, const uint8_t *data, size_t size, bool meta_only,
+                          ggl_error *err) {
+    *h = (gguf_head){0};
+    reader r = {.data = data, .size = size, .err = err};
+    ggl_status s = size > SIZE_MAX / 2 ? ggl_fail(err, GGL_LIMIT, "%zu bytes are too many", size)
+                                       : read_head(&r, h, meta_only);
+    if (s != GGL_OK)
+        gguf_head_fini(h);
+    return s;
+}
+
+void gguf_head_fini(gguf_head *h) {
+    for (size_t i = 0; h->values && i < h->n_values; i++)
+        ggl_free(h->values[i].starts);
+    ggl_free(h->values);
+    ggl_free(h->tensors);
+    str_index_fini(&h->by_key);
+    *h = (gguf_head){0};
+}

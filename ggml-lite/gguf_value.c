@@ -1,0 +1,194 @@
+/* Looking up keys and tensors, and converting values. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "gguf_file.h"
+
+static const struct {
+    const char *name;
+    size_t size; /* bytes of an element; 0: it depends */
+} type_rows[] = {
+    [GGL_GGUF_U8] = {"u8", 1},         [GGL_GGUF_I8] = {"i8", 1},
+    [GGL_GGUF_U16] = {"u16", 2},       [GGL_GGUF_I16] = {"i16", 2},
+    [GGL_GGUF_U32] = {"u32", 4},       [GGL_GGUF_I32] = {"i32", 4},
+    [GGL_GGUF_F32] = {"f32", 4},       [GGL_GGUF_BOOL] = {"bool", 1},
+    [GGL_GGUF_STRING] = {"string", 0}, [GGL_GGUF_U64] = {"u64", 8},
+    [GGL_GGUF_I64] = {"i64", 8},       [GGL_GGUF_F64] = {"f64", 8},
+    [GGL_GGUF_ARRAY] = {"array", 0},
+};
+
+const char *ggl_gguf_type_name(ggl_gguf_type t) {
+    return (unsigned)t <= GGL_GGUF_F64 ? type_rows[t].name : "unknown";
+}
+
+size_t gguf_type_size(ggl_gguf_type t) {
+    return (unsigned)t <= GGL_GGUF_F64 ? type_rows[t].size : 0;
+}
+
+static ggl_str str_of(const char *s) {
+    return (ggl_str){.s = s, .n = strlen(s)};
+}
+
+const ggl_gguf_value *gguf_head_find(const gguf_head *h, const char *key) {
+    size_t i = str_index_find(&h->by_key, h->values, sizeof *h->values, str_of(key));
+    return i == SIZE_MAX ? NULL : &h->values[i].pub;
+}
+
+size_t ggl_gguf_n_values(const ggl_gguf *f) {
+    return f->parts[0].head.n_values;
+}
+
+const ggl_gguf_value *ggl_gguf_value_at(const ggl_gguf *f, size_t i) {
+    const gguf_head *h = &f->parts[0].head;
+    return i < h->n_values ? &h->values[i].pub : NULL;
+}
+
+const ggl_gguf_value *ggl_gguf_find(const ggl_gguf *f, const char *key) {
+    return gguf_head_find(&f->parts[0].head, key);
+}
+
+size_t ggl_gguf_n_tensors(const ggl_gguf *f) {
+    return f->n_tensors;
+}
+
+const ggl_gguf_tensor *ggl_gguf_tensor_at(const ggl_gguf *f, size_t i) {
+    return i < f->n_tensors ? &f->tensors[i] : NULL;
+}
+
+const ggl_gguf_tensor *ggl_gguf_find_tensor(const ggl_gguf *f, const char *name) {
+    size_t i = str_index_find(&f->by_name, f->tensors, sizeof *f->tensors, str_of(name));
+    return i == SIZE_MAX ? NULL : &f->tensors[i];
+}
+
+/* Element i; NULL if there is none or elements have no fixed size. */
+static const uint8_t *element(const ggl_gguf_value *v, uint64_t i) {
+    size_t size = gguf_type_size(v->type);
+    return i < v->n && size > 0 ? ((const gguf_value *)v)->data + i * size : NULL;
+}
+
+/* Loads a T from unaligned bytes as a value of type `as`. */
+#define LOAD(T, p, as)                                                                             \
+    do {                                                                                           \
+        T x_;                                                                                      \
+        memcpy(&x_, p, sizeof x_);                                                                 \
+        *out = (as)x_;                                                                             \
+        return true;                                                                               \
+    } while (0)
+
+bool ggl_gguf_integer(const ggl_gguf_value *v, uint64_t i, int64_t *out) {
+    const uint8_t *p = element(v, i);
+    if (!p)
+        return false;
+    /* clang-format off */
+    switch (v->type) {
+    case GGL_GGUF_U8: LOAD(uint8_t, p, int64_t);
+    case GGL_GGUF_I8: LOAD(int8_t, p, int64_t);
+    case GGL_GGUF_U16: LOAD(uint16_t, p, int64_t);
+    case GGL_GGUF_I16: LOAD(int16_t, p, int64_t);
+    case GGL_GGUF_U32: LOAD(uint32_t, p, int64_t);
+    case GGL_GGUF_I32: LOAD(int32_t, p, int64_t);
+    case GGL_GGUF_I64: LOAD(int64_t, p, int64_t);
+    case GGL_GGUF_U64:
+        if (p[7] > 127) /* little-endian: from 2^63 on */
+            return false;
+        LOAD(uint64_t, p, int64_t);
+    default: return false;
+    }
+    /* clang-format on */
+}
+
+bool ggl_gguf_number(const ggl_gguf_value *v, uint64_t i, double *out) {
+    const uint8_t *p = element(v, i);
+    int64_t n;
+    if (!p)
+        return false;
+    switch (v->type) {
+    case GGL_GGUF_F32:
+        LOAD(float, p, double);
+    case GGL_GGUF_F64:
+        LOAD(double, p, double);
+    case GGL_GGUF_U64:
+        LOAD(uint64_t, p, double);
+    default:
+        if (!ggl_gguf_integer(v, i, &n))
+            return false;
+        *out = (double)n;
+        return true;
+    }
+}
+
+bool ggl_gguf_bool(const ggl_gguf_value *v, uint64_t i, bool *out) {
+    const uint8_t *p = element(v, i);
+    if (!p || v->type != GGL_GGUF_BOOL)
+        return false;
+    *out = *p != 0;
+    return true;
+}
+
+bool ggl_gguf_string(const ggl_gguf_value *v, uint64_t i, ggl_str *out) {
+    if (i >= v->n || v->type != GGL_GGUF_STRING)
+        return false;
+    const gguf_value *x = (const gguf_value *)v;
+    const uint8_t *p = x->data + (x->starts ? x->starts[i] : 0);
+    uint64_t n;
+    memcpy(&n, p, sizeof n);
+    *out = (ggl_str){.s = (const char *)p + sizeof n, .n = (size_t)n};
+    return true;
+}
+
+static int wrong_type(const ggl_gguf_value *v, const char *wanted, ggl_error *err) {
+    ggl_fail(err, GGL_FORMAT, "key '%s' is %s%s, %s is expected", gguf_show(v->key).s,
+             v->is_array ? "an array of " : "", ggl_gguf_type_name(v->type), wanted);
+    return -1;
+}
+
+int gguf_head_get_integer(const gguf_head *h, const char *key, int64_t *out, ggl_error *err) {
+    const ggl_gguf_value *v = gguf_head_find(h, key);
+    if (!v)
+        return 0;
+    if (!v->is_array && ggl_gguf_integer(v, 0, out))
+        return 1;
+    double x;
+    if (!v->is_array && v->type == GGL_GGUF_U64 && ggl_gguf_number(v, 0, &x)) {
+        ggl_fail(err, GGL_FORMAT, "key '%s' is %.0f, which is too large", gguf_show(v->key).s, x);
+        return -1;
+    }
+    return wrong_type(v, "an integer", err);
+}
+
+static int with_path(const ggl_gguf *f, int found, ggl_error *err) {
+    if (found < 0)
+        ggl_within(err, GGL_FORMAT, "%s", ggl_gguf_name(f));
+    return found;
+}
+
+int ggl_gguf_get_integer(const ggl_gguf *f, const char *key, int64_t *out, ggl_error *err) {
+    return with_path(f, gguf_head_get_integer(&f->parts[0].head, key, out, err), err);
+}
+
+int ggl_gguf_get_string(const ggl_gguf *f, const char *key, ggl_str *out, ggl_error *err) {
+    const ggl_gguf_value *v = ggl_gguf_find(f, key);
+    if (!v)
+        return 0;
+    if (!v->is_array && ggl_gguf_string(v, 0, out))
+        return 1;
+    return with_path(f, wrong_type(v, "a string", err), err);
+}
+
+int ggl_gguf_get_number(const ggl_gguf *f, const char *key, double *out, ggl_error *err) {
+    const ggl_gguf_value *v = ggl_gguf_find(f, key);
+    if (!v)
+        return 0;
+    if (!v->is_array && ggl_gguf_number(v, 0, out))
+        return 1;
+    return with_path(f, wrong_type(v, "a number", err), err);
+}
+
+int ggl_gguf_get_bool(const ggl_gguf *f, const char *key, bool *out, ggl_error *err) {
+    const ggl_gguf_value *v = ggl_gguf_find(f, key);
+    if (!v)
+        return 0;
+    if (!v->is_array && ggl_gguf_bool(v, 0, out))
+        return 1;
+    return with_path(f, wrong_type(v, "a bool", err), err);
+}

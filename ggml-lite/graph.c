@@ -1,0 +1,610 @@
+/* The graph builder. A graph owns its nodes, names and constants in one arena; bodies of calls are lists of nodes of the
+ * same graph. The first error sticks; later calls return NULL. */
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "graph_impl.h"
+
+/* Metadata of a graph of GGL_MAX_NODES nodes stays below this. */
+#define ARENA_LIMIT ((size_t)1 << 30)
+
+ggl_graph_params ggl_graph_default(void) {
+    return (ggl_graph_params){.n_pos = 4096, .n_batch = 512, .n_slots = 1, .type_k = GGL_F16, .type_v = GGL_F16};
+}
+
+ggl_graph *ggl_graph_new(const ggl_graph_params *params) {
+    ggl_graph *g = ggl_calloc(1, sizeof *g);
+    if (!g)
+        return NULL;
+    g->params = params ? *params : ggl_graph_default();
+    g->arena.limit = ARENA_LIMIT;
+    g->group = -1;
+    const ggl_graph_params *p = &g->params;
+    if (p->n_pos < 1 || p->n_batch < 1 || p->n_slots < 1 || p->n_pos > INT32_MAX || p->n_batch > INT32_MAX)
+        ggl_graph_fail(g, GGL_USAGE, "a graph needs between 1 and 2^31-1 positions, batch and slots; got %" PRId64 ", %" PRId64
+                       ", %" PRId64, p->n_pos, p->n_batch, p->n_slots);
+    if ((p->type_k != GGL_F16 && p->type_k != GGL_F32) || (p->type_v != GGL_F16 && p->type_v != GGL_F32))
+        ggl_graph_fail(g, GGL_UNSUPPORTED, "rows are stored as f32 or f16");
+    return g;
+}
+
+static void body_free(open_body *b) {
+    ggl_free(b->nodes.at);
+    ggl_free(b->params.at);
+    ggl_free(b->sources.at);
+    ggl_free(b);
+}
+
+void ggl_graph_free(ggl_graph *g) {
+    if (!g)
+        return;
+    for (open_body *b = g->body, *outer; b; b = outer) {
+        outer = b->outer;
+        body_free(b);
+    }
+    ggl_free(g->nodes.at);
+    ggl_free(g->inputs.at);
+    ggl_free(g->outputs.at);
+    ggl_free(g->store);
+    ggl_arena_fini(&g->arena);
+    ggl_free(g);
+}
+
+const ggl_graph_params *ggl_graph_get_params(const ggl_graph *g) {
+    return &g->params;
+}
+
+void *ggl_graph_fail(ggl_graph *g, ggl_status s, const char *fmt, ...) {
+    if (g->error.status == GGL_OK) {
+        va_list args;
+        va_start(args, fmt);
+        (void)ggl_failv(&g->error, s, fmt, args);
+        va_end(args);
+    }
+    return NULL;
+}
+
+ggl_status ggl_graph_error(const ggl_graph *g, ggl_error *err) {
+    if (g->error.status == GGL_OK)
+        return GGL_OK;
+    return ggl_fail(err, g->error.status, "%s", g->error.msg);
+}
+
+static void *no_memory(ggl_graph *g) {
+    return ggl_graph_fail(g, GGL_NOMEM, "out of memory for the graph (%d nodes)", g->n_ids);
+}
+
+/* --- nodes ------------------------------------------------------------------------------------------------------------ */
+
+static bool list_push(ggl_graph *g, node_list *l, ggl_tensor *t) {
+    if (!ggl_grow(&l->at, &l->cap, l->n + 1, sizeof *l->at)) {
+        no_memory(g);
+        return false;
+    }
+    l->at[l->n++] = t;
+    return true;
+}
+
+static ggl_tensor *node_new(ggl_graph *g, ggl_op op, ggl_type type) {
+    if (g->error.status != GGL_OK)
+        return NULL;
+    if (g->finished)
+        return ggl_graph_fail(g, GGL_USAGE, "the graph is finished; nothing can be added");
+    if (g->n_ids >= GGL_MAX_NODES)
+        return ggl_graph_fail(g, GGL_LIMIT, "the graph has more than %d nodes", GGL_MAX_NODES);
+    ggl_tensor *t = ggl_arena_alloc(&g->arena, 1, sizeof *t);
+    if (!t)
+        return no_memory(g);
+    *t = (ggl_tensor){.op = op, .type = type, .id = g->n_ids++, .ne = {1, 1, 1, 1}, .group = g->group, .origin = g->origin};
+    return t;
+}
+
+/* Into the list of the innermost body. Leaves belong to the graph as a whole. */
+static ggl_tensor *node_add(ggl_graph *g, ggl_tensor *t) {
+    bool outside = ggl_is_leaf(t) || !g->body;
+    t->scope = outside ? 0 : g->body->scope;
+    return list_push(g, outside ? &g->nodes : &g->body->nodes, t) ? t : NULL;
+}
+
+static bool set_shape(ggl_graph *g, ggl_tensor *t, int n_dims, const int64_t *ne) {
+    if (n_dims < 0 || n_dims > GGL_MAX_DIMS) {
+        ggl_graph_fail(g, GGL_SHAPE, "%d dimensions; at most %d are supported", n_dims, GGL_MAX_DIMS);
+        return false;
+    }
+    size_t count = 1;
+    t->n_dims = n_dims;
+    for (int d = 0; d < n_dims; d++) {
+        if (ne[d] < 1 || ne[d] > INT32_MAX || !ggl_size_mul(count, (size_t)ne[d], &count) || count > INT64_MAX / 8) {
+            ggl_graph_fail(g, GGL_SHAPE, "dimension %d is %" PRId64 "; 1 to 2^31-1 are possible", d, ne[d]);
+            return false;
+        }
+        t->ne[d] = ne[d];
+    }
+    return true;
+}
+
+static ggl_tensor *leaf_new(ggl_graph *g, ggl_op op, const char *name, ggl_type type, int n_dims, const int64_t *ne) {
+    ggl_tensor *t = node_new(g, op, type);
+    if (!t || !set_shape(g, t, n_dims, ne))
+        return NULL;
+    if (name && !(t->name = ggl_arena_strndup(&g->arena, name, strlen(name))))
+        return no_memory(g);
+    return node_add(g, t);
+}
+
+ggl_tensor *ggl_graph_input(ggl_graph *g, const char *name, ggl_type type, int n_dims, const int64_t *ne, bool batched) {
+    if (g->error.status == GGL_OK && n_dims > 3 && batched)
+        return ggl_graph_fail(g, GGL_SHAPE, "input '%s': at most 3 dimensions beside the batch", name);
+    if (g->error.status == GGL_OK && type != GGL_F32 && type != GGL_I32)
+        return ggl_graph_fail(g, GGL_UNSUPPORTED, "input '%s': inputs are f32 or i32", name);
+    ggl_tensor *t = leaf_new(g, GGL_OP_INPUT, name, type, n_dims, ne);
+    if (!t)
+        return NULL;
+    if (batched)
+        t->ne[GGL_BATCH_DIM] = GGL_N;
+    return list_push(g, &g->inputs, t) ? t : NULL;
+}
+
+ggl_tensor *ggl_graph_weight(ggl_graph *g, const char *name, ggl_type type, int n_dims, const int64_t *ne, const void *data) {
+    ggl_tensor *t = leaf_new(g, GGL_OP_WEIGHT, name, type, n_dims, ne);
+    if (!t)
+        return NULL;
+    size_t row;
+    if (!ggl_row_size_checked(type, t->ne[0], &row))
+        return ggl_graph_fail(g, GGL_SHAPE, "weight '%s': rows of %" PRId64 " are no whole number of %s blocks", name, t->ne[0],
+                              ggl_type_get(type)->name);
+    t->data = data;
+    t->size = row * (size_t)(t->ne[1] * t->ne[2] * t->ne[3]); /* set_shape bounds the product */
+    return t;
+}
+
+ggl_tensor *ggl_graph_const(ggl_graph *g, int n_dims, const int64_t *ne, const double *data) {
+    ggl_tensor *t = leaf_new(g, GGL_OP_CONST, NULL, GGL_F64, n_dims, ne);
+    if (!t)
+        return NULL;
+    size_t n = (size_t)ggl_count(t) * (size_t)t->ne[GGL_BATCH_DIM];
+    double *copy = ggl_arena_alloc(&g->arena, n, sizeof *copy);
+    if (!copy)
+        return no_memory(g);
+    memcpy(copy, data, n * sizeof *copy);
+    t->data = copy;
+    t->size = n * sizeof *copy;
+    return t;
+}
+
+ggl_tensor *ggl_graph_number(ggl_graph *g, double value) {
+    return ggl_graph_const(g, 0, NULL, &value);
+}
+
+/* --- operators -------------------------------------------------------------------------------------------------------- */
+
+static ggl_tensor *param_new(ggl_graph *g, open_body *b, ggl_tensor *source) {
+    ggl_tensor *p = node_new(g, GGL_OP_PARAM, source->type);
+    if (!p || !list_push(g, &b->sources, source) || !list_push(g, &b->params, p))
+        return NULL;
+    p->scope = b->scope;
+    p->n_dims = source->n_dims;
+    memcpy(p->ne, source->ne, sizeof p->ne);
+    memcpy(p->dim_name, source->dim_name, sizeof p->dim_name);
+    return p;
+}
+
+/* A value of an outer body (or of the top level) becomes a source of every call between there and here. */
+static ggl_tensor *captured(ggl_graph *g, open_body *b, ggl_tensor *t) {
+    if (!t || ggl_is_leaf(t) || t->scope == (b ? b->scope : 0))
+        return t;
+    if (!b)
+        return ggl_graph_fail(g, GGL_USAGE, "a value of a call's body is used outside it");
+    for (size_t i = 0; i < b->sources.n; i++)
+        if (b->sources.at[i] == t)
+            return b->params.at[i];
+    ggl_tensor *outer = captured(g, b->outer, t);
+    return outer ? param_new(g, b, outer) : NULL;
+}
+
+/* Arithmetic is on floats: indices and weights of other types are converted first. Not so what is only moved, a matrix
+ * that is multiplied with, and what is an index. */
+static bool takes_any_type(ggl_op op, int i_src) {
+    switch (op) {
+    case GGL_OP_CAST: case GGL_OP_RESHAPE: case GGL_OP_SPLIT: case GGL_OP_PICK: return true;
+    case GGL_OP_LINEAR: return i_src == 1;
+    default: break;
+    }
+    for (int k = 0; k < ggl_op_get(op).n_params; k++) {
+        ggl_param p = ggl_op_param(op, k);
+        if (p.kind != GGL_PARAM_NUMBER && i_src-- == 0)
+            return p.kind == GGL_PARAM_SUPPLIED;
+    }
+    return false;
+}
+
+/* Blocks of a quantized weight cannot be cut or re-shaped within. */
+static bool cuts_blocks(ggl_op op, const ggl_tensor *x, const double *num) {
+    int64_t block = ggl_type_get(x->type)->block;
+    if (block == 1)
+        return false;
+    if (op == GGL_OP_SPLIT)
+        return num[0] == 0 && (fmod(num[1], (double)block) != 0 || fmod(num[2], (double)block) != 0);
+    return op == GGL_OP_RESHAPE && fmod(num[0], (double)block) != 0;
+}
+
+static ggl_tensor *cast_if_needed(ggl_graph *g, ggl_op op, int i_src, ggl_tensor *x, const double *num) {
+    if (!x || x->type == GGL_F32 || x->type == GGL_F64)
+        return x;
+    if (takes_any_type(op, i_src) && !cuts_blocks(op, x, num))
+        return x;
+    if (x->type != GGL_I32 && ggl_is_batched(x))
+        return x;
+    return ggl_graph_op(g, GGL_OP_CAST, &x, 1, NULL, 0);
+}
+
+static ggl_tensor *supplied(ggl_graph *g, ggl_op op, const char *name) {
+    ggl_tensor *t = ggl_graph_find_input(g, name);
+    if (!t)
+        return ggl_graph_fail(g, GGL_USAGE, "%s needs an input named '%s'", ggl_op_get(op).name, name);
+    if (t->type != GGL_I32 || t->n_dims != 0 || !ggl_is_batched(t))
+        return ggl_graph_fail(g, GGL_USAGE, "the input '%s' must be i32, batched, without dimensions", name);
+    return t;
+}
+
+/* Puts the arguments in the signature's order into t->src and t->num. */
+static bool bind_arguments(ggl_graph *g, ggl_tensor *t, ggl_tensor *const *src, int n_src, const double *num, int n_num) {
+    ggl_op_info info = ggl_op_get(t->op);
+    int i_src = 0, i_num = 0;
+    for (int k = 0; k < info.n_params; k++) {
+        ggl_param p = ggl_op_param(t->op, k);
+        if (p.kind == GGL_PARAM_NUMBER) {
+            do
+                t->num[t->n_num++] = i_num < n_num && !isnan(num[i_num]) ? num[i_num] : p.fallback;
+            while (++i_num < n_num && p.variadic);
+            if (isnan(t->num[t->n_num - 1]) && !p.optional)
+                return ggl_graph_fail(g, GGL_USAGE, "%s: the number '%s' is missing", info.name, p.name);
+            continue;
+        }
+        ggl_tensor *x = p.kind == GGL_PARAM_SUPPLIED ? supplied(g, t->op, p.name) : i_src < n_src ? src[i_src] : NULL;
+        i_src += p.kind == GGL_PARAM_TENSOR;
+        if (!x && !p.optional)
+            return ggl_graph_fail(g, GGL_USAGE, "%s: the argument '%s' is missing", info.name, p.name);
+        t->src[t->n_src++] = x;
+    }
+    if (i_src < n_src || i_num < n_num)
+        return ggl_graph_fail(g, GGL_USAGE, "%s(%s): too many arguments", info.name, info.signature);
+    return true;
+}
+
+static bool make_store(ggl_graph *g, ggl_tensor *t, int k, ggl_store_kind kind, ggl_type type, const ggl_tensor *like,
+                       const char *what) {
+    ggl_store *s = ggl_arena_alloc(&g->arena, 1, sizeof *s);
+    if (!s || !ggl_grow(&g->store, &g->cap_stores, g->n_stores + 1, sizeof *g->store))
+        return no_memory(g);
+    *s = (ggl_store){.kind = kind, .type = type, .group = t->group, .n_pos = 1};
+    memcpy(s->ne, like->ne, sizeof s->ne);
+    s->name = ggl_arena_printf(&g->arena, t->group < 0 ? "%s" : "%s of group %d", what, t->group);
+    if (!s->name)
+        return no_memory(g);
+    g->store[g->n_stores++] = s;
+    t->store[k] = s;
+    return true;
+}
+
+/* Values that are the leading part of the keys are not kept twice (latent attention). */
+static bool is_prefix(const ggl_tensor *v, const ggl_tensor *k) {
+    return v->op == GGL_OP_SPLIT && v->src[0] == k && v->num[0] == 0 && v->num[1] == 0;
+}
+
+static bool make_stores(ggl_graph *g, ggl_tensor *t) {
+    if (t->op == GGL_OP_STATE) {
+        if (!g->body)
+            return ggl_graph_fail(g, GGL_USAGE, "a state stands in the body of a call");
+        g->body->recurrent = true;
+        return make_store(g, t, 0, GGL_STORE_STATE, GGL_F32, t, "state");
+    }
+    if (t->op != GGL_OP_CACHE)
+        return true;
+    if (g->body)
+        return ggl_graph_fail(g, GGL_USAGE, "a cache cannot stand in the body of a call");
+    return make_store(g, t, 0, GGL_STORE_KEYS, g->params.type_k, t->src[0], "keys") &&
+           (is_prefix(t->src[1], t->src[0]) ||
+            make_store(g, t, 1, GGL_STORE_VALUES, g->params.type_v, t->src[1], "values"));
+}
+
+/* A result's dimension is named like a source's of the same size: first the same one, then any. */
+static void name_dims(ggl_tensor *t) {
+    for (int d = 0; d < t->n_dims; d++)
+        for (int pass = 0; pass < 2 && !t->dim_name[d]; pass++)
+            for (int i = 0; i < t->n_src && !t->dim_name[d]; i++)
+                for (int e = 0; t->src[i] && e < t->src[i]->n_dims && !t->dim_name[d]; e++)
+                    if (t->src[i]->ne[e] == t->ne[d] && t->ne[d] > 1 && (pass || e == d))
+                        t->dim_name[d] = t->src[i]->dim_name[e];
+}
+
+static ggl_type result_type(const ggl_tensor *t) {
+    static const enum { f32, i32, as_x, none } rule[GGL_OP_COUNT] = {
+#define OP(ID, name, signature, rule_, result, text) [GGL_OP_##ID] = result,
+#include "ggl/ops.def"
+#undef OP
+    };
+    bool same = rule[t->op] == as_x && t->src[0];
+    if (t->op == GGL_OP_PICK && ggl_is_batched(t) && t->src[0]->n_dims < 3)
+        return t->src[0]->type == GGL_I32 ? GGL_I32 : GGL_F32; /* rows come out as floats; whole matrices stay in place */
+    return rule[t->op] == i32 ? GGL_I32 : same ? t->src[0]->type : GGL_F32;
+}
+
+ggl_tensor *ggl_graph_op(ggl_graph *g, ggl_op op, ggl_tensor *const *src, int n_src, const double *num, int n_num) {
+    ggl_tensor *t = node_new(g, op, GGL_F32);
+    if (!t)
+        return NULL;
+    ggl_op_info info = ggl_op_get(op);
+    t->src = ggl_arena_alloc(&g->arena, (size_t)info.n_params + 1, sizeof *t->src);
+    t->num = ggl_arena_alloc(&g->arena, (size_t)(info.n_params + n_num), sizeof *t->num);
+    if (!t->src || !t->num)
+        return no_memory(g);
+    if (!bind_arguments(g, t, src, n_src, num, n_num))
+        return NULL;
+    for (int i = 0; i < t->n_src; i++) {
+        bool absent = !t->src[i];
+        t->src[i] = cast_if_needed(g, op, i, captured(g, g->body, t->src[i]), t->num);
+        if (!t->src[i] && !absent)
+            return NULL;
+    }
+    for (int i = 0; i < t->n_src; i++)
+        if (t->src[i] && ggl_is_batched(t->src[i]))
+            t->ne[GGL_BATCH_DIM] = GGL_N;
+    if (!ggl_shape_infer(g, t))
+        return NULL;
+    t->type = result_type(t);
+    name_dims(t);
+    return make_stores(g, t) ? node_add(g, t) : NULL;
+}
+
+/* --- bodies ----------------------------------------------------------------------------------------------------------- */
+
+ggl_tensor **ggl_body_begin(ggl_graph *g, ggl_tensor *const *src, int n_src) {
+    if (g->error.status != GGL_OK)
+        return NULL;
+    open_body *b = ggl_calloc(1, sizeof *b);
+    if (!b)
+        return no_memory(g);
+    b->outer = g->body;
+    b->scope = ++g->n_scopes;
+    g->body = b;
+    for (int i = 0; i < n_src; i++) {
+        ggl_tensor *x = captured(g, b->outer, src[i]);
+        if (!x || !param_new(g, b, x))
+            return g->error.status != GGL_OK ? NULL : ggl_graph_fail(g, GGL_USAGE, "a call's source is missing");
+    }
+    return ggl_grow(&b->params.at, &b->params.cap, 1, sizeof *b->params.at) ? b->params.at : no_memory(g);
+}
+
+static bool has_recurrent_call(const node_list *l) {
+    for (size_t i = 0; i < l->n; i++)
+        if (l->at[i]->op == GGL_OP_CALL && l->at[i]->body->recurrent)
+            return true;
+    return false;
+}
+
+static ggl_tensor **copy_list(ggl_graph *g, const node_list *l) {
+    ggl_tensor **at = ggl_arena_alloc(&g->arena, l->n + 1, sizeof *at);
+    if (at && l->n)
+        memcpy(at, l->at, l->n * sizeof *at);
+    return at;
+}
+
+static ggl_tensor *call_new(ggl_graph *g, open_body *b, const char *name, ggl_tensor *result, const double *num, int n_num) {
+    ggl_tensor *t = node_new(g, GGL_OP_CALL, result->type);
+    ggl_body *body = ggl_arena_alloc(&g->arena, 1, sizeof *body);
+    if (!t || !body)
+        return no_memory(g);
+    *body = (ggl_body){copy_list(g, &b->params), (int)b->params.n, copy_list(g, &b->nodes), (int)b->nodes.n, result,
+                       b->recurrent};
+    t->src = copy_list(g, &b->sources);
+    t->n_src = (int)b->sources.n;
+    t->num = ggl_arena_alloc(&g->arena, (size_t)n_num + 1, sizeof *t->num);
+    if (!body->param || !body->node || !t->src || !t->num)
+        return no_memory(g);
+    if (n_num)
+        memcpy(t->num, num, (size_t)n_num * sizeof *num);
+    t->n_num = n_num;
+    t->body = body;
+    if (name && !(t->call = ggl_arena_strndup(&g->arena, name, strlen(name))))
+        return no_memory(g);
+    t->n_dims = result->n_dims;
+    memcpy(t->ne, result->ne, sizeof t->ne);
+    memcpy(t->dim_name, result->dim_name, sizeof t->dim_name);
+    if (b->recurrent) /* even one that reads no argument depends on the token before */
+        t->ne[GGL_BATCH_DIM] = GGL_N;
+    return node_add(g, t);
+}
+
+ggl_tensor *ggl_body_end(ggl_graph *g, const char *name, ggl_tensor *result, const double *num, int n_num) {
+    open_body *b = g->body;
+    if (!b) /* begin ran out of memory */
+        return NULL;
+    ggl_tensor *t = NULL;
+    if (g->error.status == GGL_OK && result)
+        result = captured(g, b, result);
+    bool nested = b->recurrent && has_recurrent_call(&b->nodes);
+    g->body = b->outer;
+    if (nested)
+        ggl_graph_fail(g, GGL_USAGE, "a recurrent function cannot call another");
+    else if (g->error.status == GGL_OK && !result)
+        ggl_graph_fail(g, GGL_USAGE, "a call has no result");
+    else if (g->error.status == GGL_OK)
+        t = call_new(g, b, name, result, num, n_num);
+    body_free(b);
+    return t;
+}
+
+ggl_tensor *ggl_graph_output(ggl_graph *g, const char *name, ggl_tensor *t) {
+    if (!t || g->error.status != GGL_OK)
+        return NULL;
+    if (t->type != GGL_F32 || t->op == GGL_OP_CACHE || t->op == GGL_OP_KEEP || ggl_is_leaf(t))
+        return ggl_graph_fail(g, GGL_USAGE, "output '%s' is no computed f32 value", name);
+    ggl_tensor_set_name(g, t, name);
+    return list_push(g, &g->outputs, t) ? t : NULL;
+}
+
+void ggl_graph_set_group(ggl_graph *g, int group) {
+    g->group = group;
+}
+
+void ggl_graph_set_origin(ggl_graph *g, const char *origin) {
+    if (origin && g->origin && strcmp(origin, g->origin) == 0)
+        return;
+    g->origin = origin ? ggl_arena_strndup(&g->arena, origin, strlen(origin)) : NULL;
+}
+
+void ggl_tensor_set_name(ggl_graph *g, ggl_tensor *t, const char *name) {
+    if (t)
+        t->name = ggl_arena_strndup(&g->arena, name, strlen(name));
+}
+
+void ggl_tensor_set_dim_name(ggl_graph *g, ggl_tensor *t, int dim, const char *name) {
+    if (t && dim >= 0 && dim < GGL_MAX_DIMS)
+        t->dim_name[dim] = ggl_arena_strndup(&g->arena, name, strlen(name));
+}
+
+/* --- finishing -------------------------------------------------------------------------------------------------------- */
+
+/* Marks what the needed nodes of a list need, last to first: sources come before their users. */
+static void mark_needed(ggl_tensor *const *node, size_t n) {
+    for (size_t i = n; i-- > 0;) {
+        ggl_tensor *t = node[i];
+        if (!t->needed)
+            continue;
+        for (int k = 0; k < t->n_src; k++)
+            if (t->src[k])
+                t->src[k]->needed = true;
+        if (!t->body)
+            continue;
+        ggl_body *b = t->body;
+        b->result->needed = true;
+        for (int k = 0; k < b->n_node; k++)
+            b->node[k]->needed |= b->node[k]->op == GGL_OP_KEEP;
+        mark_needed(b->node, (size_t)b->n_node);
+    }
+}
+
+void ggl_graph_mark(ggl_graph *g) {
+    for (size_t i = 0; i < g->nodes.n; i++)
+        g->nodes.at[i]->needed = false;
+    for (size_t i = 0; i < g->outputs.n; i++)
+        g->outputs.at[i]->needed = true;
+    mark_needed(g->nodes.at, g->nodes.n);
+}
+
+static void mark_stores(ggl_tensor *const *node, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        for (int k = 0; k < 2 && node[i]->needed; k++)
+            if (node[i]->store[k])
+                node[i]->store[k]->id = 1; /* in use */
+        if (node[i]->body && node[i]->needed)
+            mark_stores(node[i]->body->node, (size_t)node[i]->body->n_node);
+    }
+}
+
+/* The widest window of what reads t's rows; 0: somebody reads all of them. */
+static int64_t widest_window(const ggl_graph *g, const ggl_tensor *cache) {
+    int64_t widest = 1;
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        const ggl_tensor *t = g->nodes.at[i];
+        if (t->op != GGL_OP_ATTEND || t->src[1] != cache || !t->needed)
+            continue;
+        if (isnan(t->num[1]))
+            return 0;
+        if (t->num[1] > (double)widest)
+            widest = (int64_t)fmin(t->num[1], INT32_MAX);
+    }
+    return widest;
+}
+
+static bool size_store(ggl_graph *g, ggl_store *s) {
+    size_t n = (size_t)(s->ne[0] * s->ne[1] * s->ne[2]) * (s->type == GGL_F32 ? 4 : 2), all;
+    bool fits = ggl_size_mul(n, (size_t)s->n_pos, &s->slot_size) && ggl_size_align(s->slot_size, 64, &s->slot_size) &&
+                ggl_size_mul(s->slot_size, (size_t)g->params.n_slots, &all) && all <= INT64_MAX;
+    if (!fits)
+        ggl_graph_fail(g, GGL_LIMIT, "%s: %" PRId64 " positions do not fit into memory", s->name, s->n_pos);
+    return fits;
+}
+
+static bool size_stores(ggl_graph *g) {
+    const int64_t most = (g->params.n_pos + GGL_PAGE - 1) / GGL_PAGE * GGL_PAGE;
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        const ggl_tensor *t = g->nodes.at[i];
+        if (t->op != GGL_OP_CACHE || !t->needed)
+            continue;
+        int64_t window = widest_window(g, t), n_pos = most;
+        if (window > 0) /* the whole batch is written before the first of it reads */
+            n_pos = (window + g->params.n_batch - 1 + GGL_PAGE - 1) / GGL_PAGE * GGL_PAGE;
+        for (int k = 0; k < 2; k++)
+            if (t->store[k])
+                t->store[k]->n_pos = n_pos < most ? n_pos : most;
+    }
+    for (size_t i = 0; i < g->n_stores; i++)
+        if (!size_store(g, g->store[i]))
+            return false;
+    return true;
+}
+
+ggl_status ggl_graph_finish(ggl_graph *g, ggl_error *err) {
+    if (g->body)
+        ggl_graph_fail(g, GGL_USAGE, "a body was begun and not ended");
+    if (g->error.status == GGL_OK && g->outputs.n == 0)
+        ggl_graph_fail(g, GGL_USAGE, "the graph has no output");
+    if (g->error.status != GGL_OK)
+        return ggl_graph_error(g, err);
+    ggl_graph_mark(g);
+    for (size_t i = 0; i < g->n_stores; i++)
+        g->store[i]->id = 0;
+    mark_stores(g->nodes.at, g->nodes.n);
+    size_t n = 0;
+    for (size_t i = 0; i < g->n_stores; i++)
+        if (g->store[i]->id) {
+            g->store[i]->id = (int)n;
+            g->store[n++] = g->store[i];
+        }
+    g->n_stores = n;
+    if (!size_stores(g))
+        return ggl_graph_error(g, err);
+    g->finished = true;
+    return GGL_OK;
+}
+
+/* --- reading ---------------------------------------------------------------------------------------------------------- */
+
+int64_t ggl_count(const ggl_tensor *t) {
+    return t->ne[0] * t->ne[1] * t->ne[2] * (ggl_is_batched(t) ? 1 : t->ne[GGL_BATCH_DIM]);
+}
+
+const char *ggl_shape_text(const ggl_tensor *t, char *buf, size_t size) {
+    size_t n = (size_t)snprintf(buf, size, "[");
+    for (int d = 0; d < t->n_dims && n < size; d++) {
+        const char *name = t->dim_name[d];
+        bool plain = !name || (name[0] >= '0' && name[0] <= '9');
+        n += (size_t)snprintf(buf + n, size - n, "%s%s%s%" PRId64, d ? ", " : "", plain ? "" : name, plain ? "" : " = ",
+                              t->ne[d]);
+    }
+    if (n < size)
+        snprintf(buf + n, size - n, "]");
+    return buf;
+}
+
+int ggl_graph_n_ids(const ggl_graph *g) { return g->n_ids; }
+int ggl_graph_n_nodes(const ggl_graph *g) { return (int)g->nodes.n; }
+ggl_tensor *ggl_graph_node(const ggl_graph *g, int i) { return g->nodes.at[i]; }
+int ggl_graph_n_outputs(const ggl_graph *g) { return (int)g->outputs.n; }
+ggl_tensor *ggl_graph_get_output(const ggl_graph *g, int i) { return g->outputs.at[i]; }
+int ggl_graph_n_inputs(const ggl_graph *g) { return (int)g->inputs.n; }
+ggl_tensor *ggl_graph_get_input(const ggl_graph *g, int i) { return g->inputs.at[i]; }
+int ggl_graph_n_stores(const ggl_graph *g) { return (int)g->n_stores; }
+ggl_store *ggl_graph_store(const ggl_graph *g, int i) { return g->store[i]; }
+
+ggl_tensor *ggl_graph_find_input(const ggl_graph *g, const char *name) {
+    for (size_t i = 0; i < g->inputs.n; i++)
+        if (strcmp(g->inputs.at[i]->name, name) == 0)
+            return g->inputs.at[i];
+    return NULL;
+}

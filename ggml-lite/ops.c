@@ -1,0 +1,57 @@
+/* The operator table: ops.def, and its signatures taken apart. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ggl/graph.h"
+
+static const struct {
+    const char *name, *signature, *text;
+} ops[GGL_OP_COUNT] = {
+#define OP(ID, name, signature, rule, result, text) [GGL_OP_##ID] = {name, signature, text},
+#include "ggl/ops.def"
+#undef OP
+};
+
+static int count_words(const char *s) {
+    int n = 0;
+    for (bool in = false; *s; s++) {
+        if (*s == ' ')
+            in = false;
+        else if (!in)
+            n++, in = true;
+    }
+    return n;
+}
+
+ggl_op_info ggl_op_get(ggl_op op) {
+    const char *name = ops[op].name;
+    bool word = (name[0] >= 'a' && name[0] <= 'z');
+    return (ggl_op_info){name, ops[op].signature, ops[op].text, count_words(ops[op].signature), word};
+}
+
+ggl_param ggl_op_param(ggl_op op, int k) {
+    ggl_param p = {.kind = GGL_PARAM_TENSOR, .fallback = NAN};
+    const char *s = ops[op].signature;
+    while (k-- > 0) {
+        s += strcspn(s, " ");
+        s += strspn(s, " ");
+    }
+    if (*s == '#' || *s == '@')
+        p.kind = *s++ == '#' ? GGL_PARAM_NUMBER : GGL_PARAM_SUPPLIED;
+    size_t n = strcspn(s, " ?=.");
+    memcpy(p.name, s, n < sizeof p.name ? n : sizeof p.name - 1);
+    s += n;
+    p.variadic = *s == '.';
+    p.optional = *s == '?' || *s == '=';
+    if (*s == '=')
+        p.fallback = atof(s + 1);
+    return p;
+}
+
+ggl_op ggl_op_find(const char *name) {
+    int op = 0;
+    while (op < GGL_OP_COUNT && strcmp(ops[op].name, name) != 0)
+        op++;
+    return (ggl_op)op;
+}

@@ -1,0 +1,196 @@
+/* POSIX: see os_file.h. */
+#include "os_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ggl/alloc.h"
+
+#ifndef MAP_POPULATE
+#define MAP_POPULATE 0
+#endif
+#ifndef O_CLOEXEC
+#define O_CLOEXEC 0
+#endif
+
+/* One read() or write() moves at most this much: some systems refuse more than 2^31 - 1. */
+#define IO_CHUNK ((size_t)1 << 30)
+
+/* strerror() of glibc (since 2.32), musl and macOS may be called from any thread. */
+static ggl_status fail_errno(ggl_error *err, const char *what, int number) {
+    return ggl_fail(err, number == ENOMEM ? GGL_NOMEM : GGL_IO, "%s: %s", what, strerror(number));
+}
+
+/* The whole of fd into fresh pages. */
+static ggl_status map_read(os_map *m, int fd, size_t size, ggl_error *err) {
+    char *data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for the file's %zu bytes", size);
+    *m = (os_map){.data = data, .size = size};
+    for (size_t at = 0; at < size;) {
+        size_t n = size - at < IO_CHUNK ? size - at : IO_CHUNK;
+        ssize_t got = read(fd, data + at, n);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return fail_errno(err, "cannot be read", errno);
+        if (got == 0)
+            return ggl_fail(err, GGL_IO, "shrank while it was read, from %zu bytes to %zu", size,
+                            at);
+        at += (size_t)got;
+    }
+    return GGL_OK;
+}
+
+static ggl_status map_fd(os_map *m, int fd, const os_map_params *p, ggl_error *err) {
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return fail_errno(err, "cannot be examined", errno);
+    if (S_ISDIR(st.st_mode))
+        return ggl_fail(err, GGL_IO, "is a directory, not a file");
+    if (!S_ISREG(st.st_mode))
+        return ggl_fail(err, GGL_IO,
+                        "is no regular file (a device or a pipe), so it cannot be mapped");
+    if (st.st_size == 0)
+        return ggl_fail(err, GGL_FORMAT, "the file is empty");
+    if ((uintmax_t)st.st_size > SIZE_MAX / 2)
+        return ggl_fail(err, GGL_LIMIT, "the file's %jd bytes do not fit into an address space",
+                        (intmax_t)st.st_size);
+
+    size_t size = (size_t)st.st_size;
+    if (p->no_mmap)
+        return map_read(m, fd, size, err);
+    void *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE | (p->populate ? MAP_POPULATE : 0), fd, 0);
+    if (data == MAP_FAILED)
+        return fail_errno(err, "cannot be mapped", errno);
+    *m = (os_map){.data = data, .size = size};
+    if (p->willneed)
+        (void)madvise(data, size, MADV_WILLNEED); /* advice: its failure changes nothing */
+    return GGL_OK;
+}
+
+ggl_status os_map_open(os_map *m, const char *path, const os_map_params *p, ggl_error *err) {
+    *m = (os_map){0};
+    /* O_NONBLOCK: a pipe is to be refused, not waited for; of no effect on regular files */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return fail_errno(err, "cannot be opened", errno);
+    ggl_status s = map_fd(m, fd, p, err);
+    if (s != GGL_OK)
+        os_map_close(m);
+    close(fd);
+    return s;
+}
+
+void os_map_close(os_map *m) {
+    if (m->size > 0)
+        munmap((void *)(uintptr_t)m->data, m->size);
+    *m = (os_map){0};
+}
+
+bool os_map_lock(const os_map *m) {
+    return m->size == 0 || mlock(m->data, m->size) == 0;
+}
+
+/* path with its links resolved if it exists, else a copy; NULL if out of memory. */
+static char *resolve(const char *path) {
+    char *real = realpath(path, NULL);
+    const char *from = real ? real : path;
+    char *copy = ggl_calloc(strlen(from) + 1, 1);
+    if (copy)
+        memcpy(copy, from, strlen(from) + 1);
+    free(real);
+    return copy;
+}
+
+/* Creates target.tmp-PID-K with the first free K. Not mkstemp(): a model file should get the rights
+ * that the umask gives, not 0600. */
+static ggl_status new_file_create(os_new_file *f, ggl_error *err) {
+    size_t n = strlen(f->target) + 64;
+    f->temp = ggl_calloc(n, 1);
+    if (!f->temp)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    for (int k = 0; k < 1000; k++) {
+        snprintf(f->temp, n, "%s.tmp-%ld-%d", f->target, (long)getpid(), k);
+        f->fd = open(f->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (f->fd >= 0)
+            return GGL_OK;
+        if (errno != EEXIST)
+            break;
+    }
+    return fail_errno(err, "a temporary file beside it cannot be created", errno);
+}
+
+ggl_status os_new_file_open(os_new_file *f, const char *path, ggl_error *err) {
+    *f = (os_new_file){.fd = -1};
+    struct stat st;
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return ggl_fail(err, GGL_IO, "is %s, and only a regular file can be written",
+                        S_ISDIR(st.st_mode) ? "a directory" : "a device or a pipe");
+    f->target = resolve(path);
+    ggl_status s = f->target ? new_file_create(f, err) : ggl_fail(err, GGL_NOMEM, "out of memory");
+    if (s != GGL_OK)
+        os_new_file_discard(f);
+    return s;
+}
+
+ggl_status os_new_file_write(os_new_file *f, const void *data, size_t n, ggl_error *err) {
+    const char *p = data;
+    while (n > 0) {
+        ssize_t put = write(f->fd, p, n < IO_CHUNK ? n : IO_CHUNK);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return fail_errno(err, "cannot be written", errno);
+        p += put;
+        n -= (size_t)put;
+    }
+    return GGL_OK;
+}
+
+/* The rename itself reaches the disk with the folder. Some file systems cannot flush a folder: no
+ * error. */
+static void flush_folder_of(char *path) {
+    char *slash = strrchr(path, '/');
+    if (slash)
+        slash[slash == path] = '\0'; /* "/x" lies in "/" */
+    int fd = open(slash ? path : ".", O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)fsync(fd);
+        close(fd);
+    }
+}
+
+ggl_status os_new_file_commit(os_new_file *f, ggl_error *err) {
+    ggl_status s = GGL_OK;
+    if (fsync(f->fd) != 0)
+        s = fail_errno(err, "cannot be flushed to the disk", errno);
+    if (close(f->fd) != 0 && s == GGL_OK)
+        s = fail_errno(err, "cannot be closed", errno);
+    f->fd = -1;
+    if (s == GGL_OK && rename(f->temp, f->target) != 0)
+        s = fail_errno(err, "the finished file cannot be renamed to its name", errno);
+    if (s == GGL_OK) {
+        ggl_free(f->temp);
+        f->temp = NULL; /* it has become the target: not to be removed */
+        flush_folder_of(f->target);
+    }
+    os_new_file_discard(f);
+    return s;
+}
+
+void os_new_file_discard(os_new_file *f) {
+    if (f->fd >= 0)
+        close(f->fd);
+    if (f->temp && f->temp[0])
+        unlink(f->temp);
+    ggl_free(f->temp);
+    ggl_free(f->target);
+    *f = (os_new_file){.fd = -1};
+}

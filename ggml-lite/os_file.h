@@ -1,0 +1,45 @@
+/* The operating system's file calls, all of them that ggml-lite makes: a port is another os_file.c.
+ * Private to ggml-lite. Messages name what failed and why, without the path, which the caller puts
+ * before. */
+#ifndef GGL_OS_FILE_H
+#define GGL_OS_FILE_H
+
+#include <stdbool.h>
+
+#include "ggl/status.h"
+
+/* The bytes of a file. All zeros: nothing is held. */
+typedef struct os_map {
+    const void *data; /* page-aligned */
+    size_t size;
+} os_map;
+
+typedef struct os_map_params {
+    bool no_mmap;  /* read into memory instead */
+    bool populate; /* bring every page in now */
+    bool willneed; /* ask for read-ahead */
+} os_map_params;
+
+/* Maps (or reads) a regular file, read-only. GGL_IO: no such file, a directory, no permission,
+ * empty..; GGL_NOMEM. On failure *m holds nothing. The file must not shrink while it is mapped. */
+ggl_status os_map_open(os_map *m, const char *path, const os_map_params *p, ggl_error *err);
+void os_map_close(os_map *m);
+bool os_map_lock(const os_map *m); /* keeps it in memory; false if the system declines */
+
+/* A file that appears under its name only when it is complete. */
+typedef struct os_new_file {
+    int fd;       /* -1: nothing is held */
+    char *target; /* links resolved */
+    char *temp;   /* beside the target */
+} os_new_file;
+
+/* GGL_IO, GGL_NOMEM. A target that exists and is no regular file (a device, a directory) is
+ * refused. */
+ggl_status os_new_file_open(os_new_file *f, const char *path, ggl_error *err);
+ggl_status os_new_file_write(os_new_file *f, const void *data, size_t n, ggl_error *err);
+/* Flushes to the disk and renames. Whether it works or not, *f holds nothing afterwards. */
+ggl_status os_new_file_commit(os_new_file *f, ggl_error *err);
+/* Removes the temporary file. Of no effect after commit. */
+void os_new_file_discard(os_new_file *f);
+
+#endif

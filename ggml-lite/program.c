@@ -1,0 +1,393 @@
+/* From a segment to a flat list of steps. Three passes over the nodes:
+ *   flatten   calls that the backend does not know become their bodies; recurrent ones a loop around them
+ *   resolve   every tensor becomes a view of a root: a leaf, a place outside, or private memory; views cost no step
+ *   place     private roots get arena offsets by their lifetimes, and the steps their operands */
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "ggl/alloc.h"
+#include "ggl/program.h"
+#include "graph_impl.h"
+#include "offsets.h"
+
+/* Where a tensor's elements are: at byte `offset` of its root, nb[] apart. */
+typedef struct value {
+    const ggl_tensor *root; /* NULL: not resolved */
+    size_t offset, nb[GGL_MAX_DIMS];
+    ggl_type type;
+} value;
+
+/* Of roots: where they lie and how long they live. */
+typedef struct root {
+    bool placed, in_loop;
+    int first, last; /* steps; a private root is alive from its writing to its last reading */
+    size_t size;
+    ggl_loc loc;
+} root;
+
+typedef struct item { /* a step that has no operands yet */
+    ggl_step_kind kind;
+    const ggl_tensor *node; /* LOOP, END: the call; NODE with copy_of: what it copies to */
+    const ggl_tensor *copy_of;
+    bool in_loop;
+    int end;
+} item;
+
+typedef struct builder {
+    const ggl_segment *s;
+    const ggl_program_params *p;
+    item *at;
+    size_t n, cap;
+    value *value; /* by tensor id */
+    root *root;
+    bool *materialize; /* picks of matrices that something other than a product reads */
+    const ggl_tensor *loop;
+    bool no_memory;
+} builder;
+
+/* --- flatten ---------------------------------------------------------------------------------------------------------- */
+
+static item *push(builder *b, ggl_step_kind kind, const ggl_tensor *node, const ggl_tensor *copy_of) {
+    if (!ggl_grow(&b->at, &b->cap, b->n + 1, sizeof *b->at)) {
+        b->no_memory = true;
+        return NULL;
+    }
+    b->at[b->n] = (item){kind, node, copy_of, b->loop != NULL, 0};
+    return &b->at[b->n++];
+}
+
+static bool is_private(const builder *b, const ggl_tensor *t) {
+    return b->s->loc[t->id].region < 0;
+}
+
+static void dense(size_t *nb, ggl_type type, const int64_t *ne) {
+    nb[0] = ggl_type_get(type)->size;
+    nb[1] = ggl_row_size(type, ne[0]);
+    nb[2] = nb[1] * (size_t)ne[1];
+    nb[3] = nb[2] * (size_t)ne[2];
+}
+
+/* A value with memory of its own: private, or where the segment says. */
+static void own_root(builder *b, const ggl_tensor *t) {
+    value *v = &b->value[t->id];
+    root *r = &b->root[t->id];
+    *r = (root){.placed = !is_private(b, t), .in_loop = b->loop && !ggl_is_leaf(t), .first = (int)b->n, .last = (int)b->n,
+                .loc = b->s->loc[t->id]};
+    bool computed = !ggl_is_leaf(t), number = t->type != GGL_I32;
+    v->root = t;
+    v->offset = 0;
+    v->type = computed && number && !r->placed ? b->p->value_type : t->type;
+    dense(v->nb, v->type, t->ne);
+    int64_t n = ggl_is_batched(t) && !r->in_loop ? b->s->n_max : 1;
+    r->size = v->nb[3] * (size_t)(ggl_is_batched(t) ? n : t->ne[3]);
+}
+
+/* The value of a tensor; leaves, and values of other segments, get theirs at first use. */
+static const value *value_of(builder *b, const ggl_tensor *t) {
+    if (!b->value[t->id].root) {
+        const ggl_tensor *loop = b->loop;
+        assert(ggl_is_leaf(t) || !is_private(b, t));
+        b->loop = NULL;
+        own_root(b, t);
+        if (!ggl_is_leaf(t))
+            b->root[t->id].first = 0;
+        b->loop = loop;
+    }
+    return &b->value[t->id];
+}
+
+static void alias(builder *b, const ggl_tensor *t, const ggl_tensor *of) {
+    b->value[t->id] = *value_of(b, of);
+}
+
+/* The strides of x's elements in y's shape; false if they are not regular, so that a copy is needed. Dimensions are
+ * matched group by group: some of x's, dense among themselves, against some of y's with as many elements. */
+static bool reshape_strides(const ggl_tensor *x, const value *v, const ggl_tensor *y, size_t *nb) {
+    const ggl_type_info *type = ggl_type_get(v->type);
+    int n = ggl_is_batched(x) ? 3 : 4;
+    int64_t from[GGL_MAX_DIMS], to[GGL_MAX_DIMS];
+    size_t step[GGL_MAX_DIMS];
+    int n_from = 0, i = 0;
+    for (int d = 0; d < n; d++)
+        if (x->ne[d] != 1 || (d == 0 && type->block > 1)) {
+            from[n_from] = d == 0 ? x->ne[0] / type->block : x->ne[d];
+            step[n_from++] = v->nb[d];
+        }
+    for (int d = 0; d < n; d++)
+        to[d] = d == 0 ? y->ne[0] / type->block : y->ne[d];
+    size_t next = type->size;
+    for (int d = 0; d < n;) {
+        if (to[d] == 1) {
+            nb[d++] = next;
+            continue;
+        }
+        if (i == n_from)
+            return false;
+        int64_t have = from[i], want = to[d];
+        nb[d] = step[i];
+        int last = d;
+        while (have != want) {
+            if (have < want) {
+                if (i + 1 == n_from || step[i + 1] != step[i] * (size_t)from[i])
+                    return false;
+                have *= from[++i];
+            } else {
+                if (last + 1 == n)
+                    return false;
+                want *= to[++last];
+            }
+        }
+        for (int k = d + 1; k <= last; k++)
+            nb[k] = nb[k - 1] * (size_t)to[k - 1];
+        next = nb[last] * (size_t)to[last];
+        i++;
+        d = last + 1;
+    }
+    if (ggl_is_batched(x))
+        nb[3] = v->nb[3];
+    return nb[0] == type->size;
+}
+
+/* Whether t needs no step: then its value is set. */
+static bool resolve_view(builder *b, const ggl_tensor *t) {
+    value *v = &b->value[t->id];
+    if (t->op == GGL_OP_PICK)
+        return t->src[0]->n_dims >= 3 && !ggl_is_batched(t->src[0]) && !b->materialize[t->id];
+    if (t->op != GGL_OP_RESHAPE && t->op != GGL_OP_SPLIT)
+        return false;
+    const value *x = value_of(b, t->src[0]);
+    value y = *x;
+    if (t->op == GGL_OP_SPLIT) {
+        int dim = (int)t->num[0];
+        y.offset += (size_t)t->num[1] / (size_t)(dim == 0 ? ggl_type_get(x->type)->block : 1) * x->nb[dim];
+    } else if (!reshape_strides(t->src[0], x, t, y.nb)) {
+        return false;
+    }
+    *v = y;
+    return true;
+}
+
+static void flatten(builder *b, ggl_tensor *const *node, int n);
+
+static void flatten_call(builder *b, const ggl_tensor *t) {
+    const ggl_body *body = t->body;
+    for (int i = 0; i < body->n_param; i++)
+        alias(b, body->param[i], t->src[i]);
+    if (!body->recurrent) {
+        flatten(b, body->node, body->n_node);
+        if (is_private(b, t)) {
+            alias(b, t, body->result);
+        } else {
+            own_root(b, t);
+            push(b, GGL_STEP_NODE, t, body->result);
+        }
+        return;
+    }
+    own_root(b, t);
+    int begin = (int)b->n;
+    push(b, GGL_STEP_LOOP, t, NULL);
+    b->loop = t;
+    flatten(b, body->node, body->n_node);
+    push(b, GGL_STEP_NODE, t, body->result);
+    b->loop = NULL;
+    item *end = push(b, GGL_STEP_END, t, NULL);
+    if (end) {
+        end->end = begin;
+        b->at[begin].end = (int)b->n - 1;
+    }
+}
+
+static void flatten(builder *b, ggl_tensor *const *node, int n) {
+    for (int i = 0; i < n && !b->no_memory; i++) {
+        const ggl_tensor *t = node[i];
+        if (!t->needed || ggl_is_leaf(t))
+            continue;
+        if (t->op == GGL_OP_CALL && !(t->call && b->p->supports(b->p->backend, t))) {
+            flatten_call(b, t);
+        } else if (resolve_view(b, t)) {
+            if (!is_private(b, t)) { /* a view that others want: copied out */
+                own_root(b, t);
+                push(b, GGL_STEP_NODE, t, t->src[0]);
+            }
+        } else {
+            own_root(b, t);
+            push(b, GGL_STEP_NODE, t, NULL);
+        }
+    }
+}
+
+/* Which picks of matrices are read by something that cannot pick for itself. Calls count as such: their bodies may. */
+static void mark_picks(builder *b, ggl_tensor *const *node, int n) {
+    for (int i = 0; i < n; i++) {
+        const ggl_tensor *t = node[i];
+        for (int k = 0; k < t->n_src; k++)
+            if (t->src[k] && t->src[k]->op == GGL_OP_PICK && !(t->op == GGL_OP_LINEAR && k == 1))
+                b->materialize[t->src[k]->id] = true;
+        if (t->body)
+            mark_picks(b, t->body->node, t->body->n_node);
+    }
+    for (int i = 0; i < n; i++)
+        if (!is_private(b, node[i]))
+            b->materialize[node[i]->id] = true;
+}
+
+/* --- place ------------------------------------------------------------------------------------------------------------ */
+
+static void read_at(builder *b, const ggl_tensor *t, int i) {
+    const ggl_tensor *of = value_of(b, t)->root;
+    root *r = &b->root[of->id];
+    int last = i;
+    if (b->at[i].in_loop && !r->in_loop) /* the next turn reads it again */
+        while (b->at[last].kind != GGL_STEP_END)
+            last++;
+    if (last > r->last)
+        r->last = last;
+}
+
+/* The tensors that a step reads, up to GGL_MAX_SRC, absent ones NULL; a picked matrix as weight and index. */
+static int sources(builder *b, const item *it, const ggl_tensor **src) {
+    const ggl_tensor *t = it->node;
+    if (it->kind != GGL_STEP_NODE)
+        return 0;
+    if (it->copy_of) {
+        src[0] = it->copy_of;
+        return 1;
+    }
+    int n = t->n_src;
+    for (int k = 0; k < n; k++) {
+        bool no_value = t->src[k] && (t->src[k]->op == GGL_OP_CACHE || (t->op == GGL_OP_KEEP && k == 0));
+        src[k] = no_value ? NULL : t->src[k];
+    }
+    if (t->op == GGL_OP_LINEAR && t->src[1]->op == GGL_OP_PICK && !b->value[t->src[1]->id].root) {
+        src[3] = t->src[1]->src[1];
+        src[1] = t->src[1]->src[0];
+        n = 4;
+    }
+    return n;
+}
+
+static bool has_value(const item *it) {
+    return it->kind == GGL_STEP_NODE && it->node->op != GGL_OP_CACHE && it->node->op != GGL_OP_KEEP;
+}
+
+static ggl_status find_lifetimes(builder *b, ggl_error *err) {
+    const ggl_tensor *src[GGL_MAX_SRC];
+    for (size_t i = 0; i < b->n; i++) {
+        const item *it = &b->at[i];
+        if (it->node->n_src > GGL_MAX_SRC && !(it->node->op == GGL_OP_CALL && it->kind != GGL_STEP_NODE) && !it->copy_of)
+            return ggl_fail(err, GGL_LIMIT, "%s has %d sources; at most %d are possible", ggl_op_get(it->node->op).name,
+                            it->node->n_src, GGL_MAX_SRC);
+        for (int n = sources(b, it, src), k = 0; k < n; k++)
+            if (src[k])
+                read_at(b, src[k], (int)i);
+        if (has_value(it))
+            read_at(b, it->node, (int)i);
+    }
+    return GGL_OK;
+}
+
+static ggl_status place_roots(builder *b, size_t *arena_size, ggl_error *err) {
+    offsets free_list = {0};
+    ggl_status s = GGL_OK;
+    const ggl_tensor **dies = ggl_calloc(b->n + 1, sizeof *dies); /* by step: a list through next[] */
+    const ggl_tensor **next = ggl_calloc((size_t)ggl_graph_n_ids(b->s->graph) + 1, sizeof *next);
+    bool *done = ggl_calloc((size_t)ggl_graph_n_ids(b->s->graph) + 1, sizeof *done);
+    if (!dies || !next || !done)
+        s = ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
+    for (size_t i = 0; i < b->n && s == GGL_OK; i++) {
+        const ggl_tensor *t = b->at[i].node;
+        bool writes = has_value(&b->at[i]) || b->at[i].kind == GGL_STEP_LOOP;
+        root *r = &b->root[t->id];
+        if (writes && !r->placed && !done[t->id] && b->value[t->id].root == t) {
+            done[t->id] = true;
+            r->loc.region = GGL_REGION_ARENA;
+            if (!offsets_take(&free_list, r->size, &r->loc.offset))
+                s = ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
+            next[t->id] = dies[r->last];
+            dies[r->last] = t;
+        }
+        for (const ggl_tensor *d = s == GGL_OK ? dies[i] : NULL; d; d = next[d->id])
+            if (!offsets_give(&free_list, b->root[d->id].loc.offset, b->root[d->id].size))
+                s = ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
+    }
+    *arena_size = free_list.end;
+    offsets_fini(&free_list);
+    ggl_free(dies);
+    ggl_free(next);
+    ggl_free(done);
+    return s;
+}
+
+static ggl_operand operand(builder *b, const ggl_tensor *t, bool in_loop) {
+    if (!t)
+        return (ggl_operand){.region = -1};
+    const value *v = value_of(b, t);
+    const root *r = &b->root[v->root->id];
+    ggl_operand o = {.type = v->type, .region = r->loc.region, .offset = r->loc.offset + v->offset};
+    memcpy(o.ne, t->ne, sizeof o.ne);
+    memcpy(o.nb, v->nb, sizeof o.nb);
+    if (in_loop && ggl_is_batched(t)) {
+        o.ne[GGL_BATCH_DIM] = 1;
+        o.loop = r->in_loop ? 0 : v->nb[GGL_BATCH_DIM];
+    }
+    return o;
+}
+
+static const ggl_tensor copy_node = {.op = GGL_OP_RESHAPE, .name = "copy", .ne = {1, 1, 1, 1}};
+
+static void make_step(builder *b, const item *it, ggl_step *step) {
+    const ggl_tensor *src[GGL_MAX_SRC];
+    step->kind = it->kind;
+    step->node = it->copy_of ? &copy_node : it->node;
+    step->end = it->end;
+    step->n_src = sources(b, it, src);
+    for (int k = 0; k < step->n_src; k++)
+        step->src[k] = operand(b, src[k], it->in_loop);
+    step->dst = operand(b, has_value(it) ? it->node : NULL, it->in_loop);
+}
+
+/* --- all of it -------------------------------------------------------------------------------------------------------- */
+
+static ggl_status build(builder *b, ggl_program *p, ggl_error *err) {
+    mark_picks(b, b->s->node, b->s->n_node);
+    flatten(b, b->s->node, b->s->n_node);
+    if (b->no_memory)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
+    ggl_status s = find_lifetimes(b, err);
+    if (s == GGL_OK)
+        s = place_roots(b, &p->arena_size, err);
+    if (s != GGL_OK)
+        return s;
+    p->step = ggl_calloc(b->n, sizeof *p->step);
+    if (!p->step)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
+    for (size_t i = 0; i < b->n; i++)
+        make_step(b, &b->at[i], &p->step[i]);
+    p->n_step = (int)b->n;
+    p->n_max = b->s->n_max;
+    return GGL_OK;
+}
+
+ggl_status ggl_program_build(ggl_program *p, const ggl_segment *s, const ggl_program_params *params, ggl_error *err) {
+    *p = (ggl_program){0};
+    size_t n = (size_t)ggl_graph_n_ids(s->graph) + 1;
+    builder b = {.s = s, .p = params};
+    b.value = ggl_calloc(n, sizeof *b.value);
+    b.root = ggl_calloc(n, sizeof *b.root);
+    b.materialize = ggl_calloc(n, sizeof *b.materialize);
+    ggl_status status = b.value && b.root && b.materialize ? build(&b, p, err)
+                                                           : ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
+    ggl_free(b.value);
+    ggl_free(b.root);
+    ggl_free(b.materialize);
+    ggl_free(b.at);
+    if (status != GGL_OK)
+        ggl_program_fini(p);
+    return status;
+}
+
+void ggl_program_fini(ggl_program *p) {
+    ggl_free(p->step);
+    *p = (ggl_program){0};
+}

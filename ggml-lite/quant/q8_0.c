@@ -1,0 +1,34 @@
+/* q8_0: symmetric 8-bit, one f16 scale per 32. Block: quant.h. */
+#include <math.h>
+
+#include "quant.h"
+
+enum { BLOCK = 32 };
+
+/* x[i] = d * q[i]: 11 bits of mantissa times 8 are exact in a float. */
+void ggl_q8_0_to_float(const void *src, float *dst, int64_t n) {
+    const struct block_q8_0 *b = src;
+    for (int64_t i = 0; i < n / BLOCK; i++, b++, dst += BLOCK) {
+        float d = quant_f16(b->d);
+        for (int j = 0; j < BLOCK; j++)
+            dst[j] = d * (float)b->q[j];
+    }
+}
+
+/* d = max|x| / 127;  q = round(x * (1/d)), half away from zero. The codes come from d in full
+ * precision, only then is d rounded to f16: that is ggml's published encoder
+ * (quantize_row_q8_0_ref), and files must agree byte for byte. Two cases it leaves undefined: where
+ * 1/d overflows (all |x| below about 2^-121) codes are 0; an infinity or NaN makes the whole block
+ * NaN, so that it cannot hide. */
+void ggl_q8_0_from_float(const float *src, void *dst, int64_t n) {
+    struct block_q8_0 *b = dst;
+    for (int64_t i = 0; i < n / BLOCK; i++, b++, src += BLOCK) {
+        float d = fabsf(quant_extreme(src, BLOCK)) / 127.0f;
+        float id = d != 0.0f ? 1.0f / d : 0.0f;
+        if (!isfinite(id))
+            id = 0.0f;
+        quant_put_f16(b->d, d);
+        for (int j = 0; j < BLOCK; j++)
+            b->q[j] = isnan(d) ? 0 : (int8_t)roundf(src[j] * id);
+    }
+}

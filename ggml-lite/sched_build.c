@@ -1,0 +1,415 @@
+/* Where every node runs, the segments, what moves between them, and every size. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "sched_impl.h"
+
+static ggl_status no_memory(ggl_error *err) {
+    return ggl_fail(err, GGL_NOMEM, "out of memory for the schedule");
+}
+
+static bool computed(const ggl_tensor *t) {
+    return t->needed && !ggl_is_leaf(t) && !ggl_is_weight_view(t);
+}
+
+/* --- placement -------------------------------------------------------------------------------------------------------- */
+
+/* A composite that the backend does not know runs as its body. */
+static const ggl_tensor *unsupported(const ggl_backend *b, const ggl_tensor *t) {
+    if (b->v->supports(b, t))
+        return NULL;
+    if (t->op != GGL_OP_CALL)
+        return t;
+    for (int i = 0; i < t->body->n_node; i++) {
+        const ggl_tensor *n = t->body->node[i], *bad = n->needed ? unsupported(b, n) : NULL;
+        if (bad)
+            return bad;
+    }
+    return NULL;
+}
+
+static ggl_status place_node(ggl_sched *s, const ggl_tensor *t, ggl_error *err) {
+    int k = t->group >= 0 && s->params.place ? s->params.place(s->params.ctx, t->group) : 0;
+    if (k < 0 || k >= s->n_dev)
+        return ggl_fail(err, GGL_USAGE, "group %d is placed on backend %d of %d", t->group, k, s->n_dev);
+    if (t->op == GGL_OP_ATTEND) /* goes where the rows are */
+        k = s->backend[t->src[1]->id];
+    const ggl_tensor *bad = unsupported(s->dev[k].b, t);
+    for (int other = 0; bad && t->op != GGL_OP_ATTEND && other < s->n_dev; other++)
+        if (!unsupported(s->dev[other].b, t)) {
+            k = other;
+            bad = NULL;
+        }
+    if (bad)
+        return ggl_fail(err, GGL_UNSUPPORTED, "%s (%s%s%s) runs on no backend of this run; backend '%s' does not have it",
+                        bad->call ? bad->call : ggl_op_get(bad->op).name, bad->name ? bad->name : "", bad->origin ? ", " : "",
+                        bad->origin ? bad->origin : "", s->dev[k].b->name);
+    s->backend[t->id] = k;
+    return GGL_OK;
+}
+
+static ggl_status place_all(ggl_sched *s, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    for (int i = 0; i < ggl_graph_n_nodes(s->g) && st == GGL_OK; i++)
+        if (computed(ggl_graph_node(s->g, i)))
+            st = place_node(s, ggl_graph_node(s->g, i), err);
+    return st;
+}
+
+/* What is not batched is computed in the trunk: it is the same for all rows. */
+static void find_trunk(ggl_sched *s) {
+    for (int i = ggl_graph_n_nodes(s->g) - 1; i >= 0; i--) {
+        const ggl_tensor *t = ggl_graph_node(s->g, i);
+        if (!t->needed || ggl_is_leaf(t))
+            continue;
+        bool keeps = t->op == GGL_OP_CACHE || (t->op == GGL_OP_CALL && t->body->recurrent);
+        if (keeps || !ggl_is_batched(t))
+            s->in_trunk[t->id] = true;
+        for (int k = 0; k < t->n_src && s->in_trunk[t->id]; k++)
+            if (t->src[k])
+                s->in_trunk[t->src[k]->id] = true;
+    }
+}
+
+/* --- segments --------------------------------------------------------------------------------------------------------- */
+
+static bool list_push(node_list *l, ggl_tensor *t) {
+    if (!ggl_grow(&l->at, &l->cap, l->n + 1, sizeof *l->at))
+        return false;
+    l->at[l->n++] = t;
+    return true;
+}
+
+/* Weight views that t reads stand before it in its own segment; seen[] holds the last segment that has each, plus 1. */
+static bool push_with_views(segment *seg, size_t number, ggl_tensor *t, size_t *seen) {
+    if (seen[t->id] == number + 1)
+        return true;
+    for (int k = 0; k < t->n_src; k++)
+        if (t->src[k] && !ggl_is_leaf(t->src[k]) && ggl_is_weight_view(t->src[k]) &&
+            !push_with_views(seg, number, t->src[k], seen))
+            return false;
+    seen[t->id] = number + 1;
+    return list_push(&seg->nodes, t);
+}
+
+static ggl_status cut_phase(ggl_sched *s, int phase, size_t *seen, ggl_error *err) {
+    segment *seg = NULL;
+    for (int i = 0; i < ggl_graph_n_nodes(s->g); i++) {
+        ggl_tensor *t = ggl_graph_node(s->g, i);
+        if (!computed(t) || s->in_trunk[t->id] != (phase == TRUNK))
+            continue;
+        if (!seg || seg->backend != s->backend[t->id]) {
+            if (!ggl_grow(&s->seg, &s->cap_segs, s->n_segs + 1, sizeof *s->seg))
+                return no_memory(err);
+            seg = &s->seg[s->n_segs++];
+            *seg = (segment){.backend = s->backend[t->id], .phase = phase};
+        }
+        if (!push_with_views(seg, s->n_segs, t, seen))
+            return no_memory(err);
+    }
+    return GGL_OK;
+}
+
+/* --- locations -------------------------------------------------------------------------------------------------------- */
+
+static size_t row_bytes(const ggl_tensor *t) {
+    return (size_t)ggl_count(t) * (t->type == GGL_F64 ? 8 : 4);
+}
+
+static bool io_take(device *d, size_t size, size_t *at) {
+    *at = d->io_size;
+    return ggl_size_add(d->io_size, size, &d->io_size) && ggl_size_align(d->io_size, 64, &d->io_size);
+}
+
+/* A place in the io region for all of the batch that the phase may have. */
+static ggl_status place_value(ggl_sched *s, device *d, int phase, const ggl_tensor *t, ggl_error *err) {
+    ggl_loc *loc = &d->loc[phase][t->id];
+    size_t size = 0;
+    int64_t n = !ggl_is_batched(t) ? 1 : phase == TRUNK ? s->n_batch : s->n_rows;
+    if (loc->region >= 0)
+        return GGL_OK;
+    loc->region = GGL_REGION_IO;
+    if (!ggl_size_mul(row_bytes(t), (size_t)n, &size) || !io_take(d, size, &loc->offset))
+        return ggl_fail(err, GGL_LIMIT, "%s: a batch of %" PRId64 " does not fit into memory", t->name ? t->name : "a value", n);
+    return GGL_OK;
+}
+
+static ggl_status place_const(device *d, ggl_tensor *t, ggl_error *err) {
+    ggl_loc *loc = &d->loc[TRUNK][t->id];
+    if (loc->region >= 0)
+        return GGL_OK;
+    loc->region = GGL_REGION_IO;
+    if (!io_take(d, t->size, &loc->offset) || !list_push(&d->consts, t))
+        return no_memory(err);
+    d->loc[TAIL][t->id] = *loc;
+    return GGL_OK;
+}
+
+/* The range that holds the weight; the weight by itself if there is none. */
+static ggl_host_range host_range(const ggl_sched *s, const ggl_tensor *t, int *index) {
+    const char *p = t->data;
+    for (*index = 0; *index < s->params.n_host; ++*index) {
+        ggl_host_range r = s->params.host[*index];
+        const char *base = r.data;
+        if (p >= base && p < base + r.size && t->size <= (size_t)(base + r.size - p))
+            return r;
+    }
+    return (ggl_host_range){t->data, t->size};
+}
+
+static bool add_region(device *d, ggl_buffer *b) {
+    size_t cap = (size_t)d->n_regions;
+    if (!ggl_grow(&d->region, &cap, (size_t)d->n_regions + 1, sizeof *d->region))
+        return false;
+    d->region[d->n_regions++] = b;
+    return true;
+}
+
+/* imported[] holds the region of each host range; 0: not yet tried; -1: the backend cannot. */
+static ggl_status place_weight(ggl_sched *s, device *d, ggl_tensor *t, int *imported, ggl_error *err) {
+    ggl_loc *loc = &d->loc[TRUNK][t->id];
+    if (loc->region >= 0)
+        return GGL_OK;
+    int i, single = 0;
+    ggl_host_range r = host_range(s, t, &i);
+    int *region = i < s->params.n_host ? &imported[i] : &single;
+    if (*region == 0) {
+        ggl_buffer *b = NULL;
+        ggl_status st = d->b->v->alloc(d->b, r.size, r.data, &b, err);
+        if (st != GGL_OK && st != GGL_UNSUPPORTED)
+            return st;
+        *region = st == GGL_OK ? d->n_regions : -1;
+        if (st == GGL_OK && !add_region(d, b)) {
+            d->b->v->free(d->b, b);
+            return no_memory(err);
+        }
+    }
+    if (*region > 0) {
+        *loc = (ggl_loc){*region, (size_t)((const char *)t->data - (const char *)r.data)};
+        d->mapped_size += t->size;
+    } else {
+        if (!d->copied_region && !add_region(d, NULL))
+            return no_memory(err);
+        d->copied_region = d->copied_region ? d->copied_region : d->n_regions - 1;
+        *loc = (ggl_loc){d->copied_region, d->copied_size};
+        if (!ggl_size_add(d->copied_size, t->size, &d->copied_size) || !ggl_size_align(d->copied_size, 64, &d->copied_size) ||
+            !list_push(&d->copied, t))
+            return no_memory(err);
+    }
+    d->loc[TAIL][t->id] = *loc;
+    return GGL_OK;
+}
+
+static ggl_status place_store(ggl_sched *s, device *d, const ggl_store *store, ggl_error *err) {
+    if (d->store_loc[store->id] != SIZE_MAX)
+        return GGL_OK;
+    size_t size;
+    d->store_loc[store->id] = d->stores_size;
+    if (!ggl_size_mul(store->slot_size, (size_t)ggl_graph_get_params(s->g)->n_slots, &size) ||
+        !ggl_size_add(d->stores_size, size, &d->stores_size))
+        return ggl_fail(err, GGL_LIMIT, "what %" PRId64 " slots keep does not fit into memory",
+                        ggl_graph_get_params(s->g)->n_slots);
+    *(store->kind == GGL_STORE_STATE ? &d->states_size : &d->rows_size) += size;
+    return GGL_OK;
+}
+
+/* --- moves ------------------------------------------------------------------------------------------------------------ */
+
+static ggl_status add_move(ggl_sched *s, segment *seg, move m, ggl_error *err) {
+    if (!ggl_grow(&seg->move, &seg->cap_moves, seg->n_moves + 1, sizeof *seg->move))
+        return no_memory(err);
+    seg->move[seg->n_moves++] = m;
+    size_t size = m.row * (size_t)(m.batched ? s->n_batch : 1);
+    if (m.from_backend >= 0 && size > s->staging_size)
+        s->staging_size = size;
+    return GGL_OK;
+}
+
+/* x is there for the segment: in place, or moved before it runs (once for each backend and phase). */
+static ggl_status provide_value(ggl_sched *s, segment *seg, ggl_tensor *x, ggl_error *err) {
+    device *d = &s->dev[seg->backend];
+    bool input = x->op == GGL_OP_INPUT, batched = ggl_is_batched(x);
+    int from = input ? -1 : s->backend[x->id];
+    int phase = input ? seg->phase : s->in_trunk[x->id] ? TRUNK : TAIL;
+    bool gather = batched && seg->phase == TAIL && (input || phase == TRUNK);
+    if (!input) { /* the backend that computes it has it outside of its segment */
+        ggl_status st = place_value(s, &s->dev[from], phase, x, err);
+        if (st != GGL_OK || (from == seg->backend && phase == seg->phase))
+            return st;
+        if (from == seg->backend && !batched) { /* one place serves both phases */
+            d->loc[TAIL][x->id] = d->loc[TRUNK][x->id];
+            return GGL_OK;
+        }
+    }
+    if (d->loc[seg->phase][x->id].region >= 0)
+        return GGL_OK;
+    ggl_status st = place_value(s, d, seg->phase, x, err);
+    if (st != GGL_OK)
+        return st;
+    size_t at = input ? 0 : s->dev[from].loc[phase][x->id].offset;
+    for (int i = 0; input && i < ggl_graph_n_inputs(s->g); i++)
+        if (ggl_graph_get_input(s->g, i) == x)
+            at = s->input_at[i];
+    return add_move(s, seg, (move){x, from, at, d->loc[seg->phase][x->id].offset, gather, row_bytes(x), batched}, err);
+}
+
+/* Leaves, and values of other segments; `own` has the number of the segment that computes each, plus 1. */
+static ggl_status provide(ggl_sched *s, size_t i_seg, ggl_tensor *const *node, size_t n, const size_t *own, int *imported,
+                          ggl_error *err) {
+    segment *seg = &s->seg[i_seg];
+    device *d = &s->dev[seg->backend];
+    ggl_status st = GGL_OK;
+    for (size_t i = 0; i < n && st == GGL_OK; i++) {
+        ggl_tensor *t = node[i];
+        for (int k = 0; k < t->n_src && st == GGL_OK; k++) {
+            ggl_tensor *x = t->src[k];
+            if (!x || x->op == GGL_OP_PARAM || x->op == GGL_OP_CACHE || x->scope || own[x->id] == i_seg + 1)
+                continue;
+            st = x->op == GGL_OP_WEIGHT  ? place_weight(s, d, x, imported, err)
+                 : x->op == GGL_OP_CONST ? place_const(d, x, err)
+                 : ggl_is_weight_view(x) ? GGL_OK
+                                         : provide_value(s, seg, x, err);
+        }
+        for (int k = 0; k < 2 && st == GGL_OK; k++)
+            if (t->store[k])
+                st = place_store(s, d, t->store[k], err);
+        if (st == GGL_OK && t->op == GGL_OP_ATTEND)
+            for (int k = 0; k < 2 && st == GGL_OK; k++)
+                if (t->src[1]->store[k])
+                    st = place_store(s, d, t->src[1]->store[k], err);
+        if (st == GGL_OK && t->body)
+            st = provide(s, i_seg, t->body->node, (size_t)t->body->n_node, own, imported, err);
+        if (st == GGL_OK && t->body && ggl_is_leaf(t->body->result)) {
+            ggl_tensor *r = t->body->result;
+            st = r->op == GGL_OP_WEIGHT ? place_weight(s, d, r, imported, err)
+                 : r->op == GGL_OP_CONST ? place_const(d, r, err) : provide_value(s, seg, r, err);
+        }
+    }
+    return st;
+}
+
+static ggl_status provide_all(ggl_sched *s, ggl_error *err) {
+    size_t *own = ggl_calloc((size_t)ggl_graph_n_ids(s->g), sizeof *own);
+    int *imported = ggl_calloc((size_t)s->n_dev * (size_t)(s->params.n_host + 1), sizeof *imported);
+    ggl_status st = own && imported ? GGL_OK : no_memory(err);
+    for (size_t i = 0; i < s->n_segs && st == GGL_OK; i++)
+        for (size_t k = 0; k < s->seg[i].nodes.n; k++)
+            own[s->seg[i].nodes.at[k]->id] = i + 1;
+    for (size_t i = 0; i < s->n_segs && st == GGL_OK; i++)
+        st = provide(s, i, s->seg[i].nodes.at, s->seg[i].nodes.n, own,
+                     imported + (size_t)s->seg[i].backend * (size_t)(s->params.n_host + 1), err);
+    ggl_free(own);
+    ggl_free(imported);
+    return st;
+}
+
+static ggl_status place_outputs(ggl_sched *s, ggl_error *err) {
+    int n = ggl_graph_n_outputs(s->g);
+    s->out = ggl_calloc((size_t)n, sizeof *s->out);
+    if (!s->out)
+        return no_memory(err);
+    for (int i = 0; i < n; i++) {
+        ggl_tensor *t = ggl_graph_get_output(s->g, i);
+        if (!computed(t) || !ggl_is_batched(t))
+            return ggl_fail(err, GGL_USAGE, "output '%s' does not depend on the batch", t->name);
+        int k = s->backend[t->id], phase = s->in_trunk[t->id] ? TRUNK : TAIL;
+        ggl_status st = place_value(s, &s->dev[k], phase, t, err);
+        if (st != GGL_OK)
+            return st;
+        s->out[i] = (output){t, k, phase, s->dev[k].loc[phase][t->id].offset, row_bytes(t), NULL};
+    }
+    return GGL_OK;
+}
+
+/* --- plans ------------------------------------------------------------------------------------------------------------ */
+
+static ggl_status compile_all(ggl_sched *s, ggl_error *err) {
+    for (size_t i = 0; i < s->n_segs; i++) {
+        segment *seg = &s->seg[i];
+        device *d = &s->dev[seg->backend];
+        seg->n_max[0] = 1;
+        seg->n_max[1] = seg->phase == TRUNK ? s->n_batch : s->n_rows;
+        for (int k = 0; k < 2; k++) {
+            if (k == 1 && seg->n_max[1] == 1)
+                continue;
+            ggl_segment g = {s->g, seg->nodes.at, (int)seg->nodes.n, seg->n_max[k], d->loc[seg->phase], d->store_loc,
+                             ggl_graph_get_params(s->g)->n_slots};
+            ggl_status st = d->b->v->compile(d->b, &g, &seg->plan[k], err);
+            if (st != GGL_OK)
+                return st;
+            if (seg->plan[k]->arena_size > d->arena_size)
+                d->arena_size = seg->plan[k]->arena_size;
+        }
+    }
+    return GGL_OK;
+}
+
+static ggl_status init_devices(ggl_sched *s, ggl_error *err) {
+    size_t n_ids = (size_t)ggl_graph_n_ids(s->g), n_stores = (size_t)ggl_graph_n_stores(s->g);
+    s->backend = ggl_calloc(n_ids, sizeof *s->backend);
+    s->in_trunk = ggl_calloc(n_ids, sizeof *s->in_trunk);
+    if (!s->backend || !s->in_trunk)
+        return no_memory(err);
+    for (int i = 0; i < s->n_dev; i++) {
+        device *d = &s->dev[i];
+        d->b = s->params.backend[i];
+        d->store_loc = ggl_calloc(n_stores, sizeof *d->store_loc);
+        if (!d->store_loc)
+            return no_memory(err);
+        memset(d->store_loc, 0xff, n_stores * sizeof *d->store_loc);
+        for (int phase = 0; phase < N_PHASES; phase++) {
+            d->loc[phase] = ggl_calloc(n_ids, sizeof *d->loc[phase]);
+            if (!d->loc[phase])
+                return no_memory(err);
+            for (size_t k = 0; k < n_ids; k++)
+                d->loc[phase][k].region = -1;
+        }
+        for (int k = 0; k < GGL_REGION_WEIGHT; k++)
+            if (!add_region(d, NULL))
+                return no_memory(err);
+    }
+    return GGL_OK;
+}
+
+static ggl_status place_inputs(ggl_sched *s, ggl_error *err) {
+    int n = ggl_graph_n_inputs(s->g);
+    s->input_at = ggl_calloc((size_t)n, sizeof *s->input_at);
+    s->input_n = ggl_calloc((size_t)n, sizeof *s->input_n);
+    if (!s->input_at || !s->input_n)
+        return no_memory(err);
+    for (int i = 0; i < n; i++) {
+        const ggl_tensor *t = ggl_graph_get_input(s->g, i);
+        size_t size;
+        s->input_at[i] = s->input_size;
+        if (!ggl_size_mul(row_bytes(t), (size_t)(ggl_is_batched(t) ? s->n_batch : 1), &size) ||
+            !ggl_size_add(s->input_size, size, &s->input_size) || !ggl_size_align(s->input_size, 64, &s->input_size))
+            return ggl_fail(err, GGL_LIMIT, "input '%s' does not fit into memory", t->name);
+    }
+    return GGL_OK;
+}
+
+ggl_status sched_build(ggl_sched *s, ggl_error *err) {
+    size_t *seen = NULL;
+    ggl_status st = ggl_graph_settle(s->g, err);
+    if (st == GGL_OK)
+        st = init_devices(s, err);
+    if (st == GGL_OK)
+        st = place_inputs(s, err);
+    if (st == GGL_OK)
+        st = place_all(s, err);
+    if (st == GGL_OK) {
+        find_trunk(s);
+        seen = ggl_calloc((size_t)ggl_graph_n_ids(s->g), sizeof *seen);
+        st = seen ? GGL_OK : no_memory(err);
+    }
+    for (int phase = 0; phase < N_PHASES && st == GGL_OK; phase++)
+        st = cut_phase(s, phase, seen, err);
+    ggl_free(seen);
+    if (st == GGL_OK)
+        st = provide_all(s, err);
+    if (st == GGL_OK)
+        st = place_outputs(s, err);
+    if (st == GGL_OK)
+        st = compile_all(s, err);
+    return st;
+}

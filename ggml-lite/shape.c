@@ -1,0 +1,277 @@
+/* Shape rules: one function per rule of ops.def. Each fills n_dims and ne[0..2] of y from its sources and numbers, or sets
+ * the graph's error. ne[3] (the batch) is set already; a value that depends on the batch has at most 3 dimensions. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "graph_impl.h"
+
+#define TEXT(t) ggl_shape_text(t, (char[256]){0}, 256)
+
+static bool fail(ggl_graph *g, const ggl_tensor *y, const char *fmt, ...) GGL_PRINTF(3, 4);
+static bool fail(ggl_graph *g, const ggl_tensor *y, const char *fmt, ...) {
+    ggl_error e = {0};
+    va_list args;
+    va_start(args, fmt);
+    (void)ggl_failv(&e, GGL_SHAPE, fmt, args);
+    va_end(args);
+    const char *name = ggl_op_get(y->op).name;
+    bool symbol = !(name[0] >= 'a' && name[0] <= 'z') && name[0] != '<';
+    ggl_graph_fail(g, GGL_SHAPE, symbol ? "'%s' %s" : "%s %s", name[0] == '<' ? "t[i]" : name, e.msg);
+    return false;
+}
+
+static bool like(ggl_tensor *y, const ggl_tensor *x) {
+    y->n_dims = x->n_dims;
+    memcpy(y->ne, x->ne, (ggl_is_batched(y) ? 3 : 4) * sizeof *y->ne);
+    return true;
+}
+
+/* Number k as a whole number in lo..hi. */
+static bool whole(ggl_graph *g, const ggl_tensor *y, int k, const char *what, int64_t lo, int64_t hi, int64_t *out) {
+    double v = y->num[k];
+    *out = 1;
+    if (!(v == floor(v)) || v < (double)lo || v > (double)hi)
+        return fail(g, y, "with %s = %g: a whole number from %" PRId64 " to %" PRId64 " is needed", what, v, lo, hi);
+    *out = (int64_t)v;
+    return true;
+}
+
+static bool shape_leaf(ggl_graph *g, ggl_tensor *y) {
+    ggl_graph_fail(g, GGL_USAGE, "%s is no operator that can be applied", ggl_op_get(y->op).name);
+    return false;
+}
+
+static bool shape_call(ggl_graph *g, ggl_tensor *y) {
+    return shape_leaf(g, y);
+}
+
+static bool shape_broadcast(ggl_graph *g, ggl_tensor *y) {
+    for (int i = 0; i < y->n_src; i++) {
+        const ggl_tensor *x = y->src[i];
+        for (int d = 0; d < x->n_dims; d++) {
+            if (d == GGL_BATCH_DIM && ggl_is_batched(y))
+                break;
+            if (y->ne[d] != 1 && x->ne[d] != 1 && x->ne[d] != y->ne[d]) {
+                return y->n_src == 2 ? fail(g, y, "of %s and %s", TEXT(y->src[0]), TEXT(y->src[1]))
+                                     : fail(g, y, "of %s, %s and %s", TEXT(y->src[0]), TEXT(y->src[1]), TEXT(y->src[2]));
+            }
+            if (x->ne[d] != 1)
+                y->ne[d] = x->ne[d];
+        }
+        if (x->n_dims > y->n_dims)
+            y->n_dims = x->n_dims;
+    }
+    return true;
+}
+
+static bool shape_same(ggl_graph *g, ggl_tensor *y) {
+    (void)g;
+    return like(y, y->src[0]);
+}
+
+static bool shape_reduce(ggl_graph *g, ggl_tensor *y) {
+    int64_t dim;
+    const ggl_tensor *x = y->src[0];
+    if (x->n_dims == 0)
+        return fail(g, y, "of one number");
+    if (!whole(g, y, 0, "dim", 0, x->n_dims - 1, &dim))
+        return false;
+    like(y, x);
+    y->ne[dim] = 1;
+    y->n_dims -= dim == x->n_dims - 1;
+    return true;
+}
+
+static bool shape_topk(ggl_graph *g, ggl_tensor *y) {
+    const ggl_tensor *x = y->src[0];
+    if (x->n_dims != 1)
+        return fail(g, y, "of %s: one dimension is needed", TEXT(x));
+    y->n_dims = 1;
+    int64_t most = x->ne[0] < 1024 ? x->ne[0] : 1024;
+    return whole(g, y, 0, "k", 1, most, &y->ne[0]);
+}
+
+static bool shape_pick(ggl_graph *g, ggl_tensor *y) {
+    const ggl_tensor *t = y->src[0], *i = y->src[1];
+    if (i->type != GGL_I32 || i->n_dims > 1)
+        return fail(g, y, "with i %s: an index, or a list of them, is needed", TEXT(i));
+    if (t->n_dims == 0)
+        return fail(g, y, "of one number");
+    y->n_dims = t->n_dims - 1 + i->n_dims;
+    for (int d = 0; d < t->n_dims - 1; d++)
+        y->ne[d] = t->ne[d];
+    if (i->n_dims)
+        y->ne[t->n_dims - 1] = i->ne[0];
+    return true;
+}
+
+static bool sizes(ggl_graph *g, ggl_tensor *y) {
+    y->n_dims = y->n_num;
+    if (y->n_num > GGL_MAX_DIMS)
+        return fail(g, y, "to %d dimensions; at most %d are supported", y->n_num, GGL_MAX_DIMS);
+    for (int d = 0; d < y->n_num; d++) {
+        int64_t n;
+        if (!whole(g, y, d, "a size", 1, INT32_MAX, &n))
+            return false;
+        if (d < GGL_BATCH_DIM || !ggl_is_batched(y))
+            y->ne[d] = n;
+    }
+    return true;
+}
+
+static bool shape_reshape(ggl_graph *g, ggl_tensor *y) {
+    if (!sizes(g, y))
+        return false;
+    double n = 1; /* the product of numbers below 2^31 may pass 2^63 */
+    for (int d = 0; d < y->n_num; d++)
+        n *= y->num[d];
+    if (n != (double)ggl_count(y->src[0]))
+        return fail(g, y, "of %s to %s: %" PRId64 " elements against %.0f", TEXT(y->src[0]), TEXT(y), ggl_count(y->src[0]), n);
+    return true;
+}
+
+static bool shape_state(ggl_graph *g, ggl_tensor *y) {
+    return sizes(g, y);
+}
+
+static bool shape_repeat(ggl_graph *g, ggl_tensor *y) {
+    const ggl_tensor *x = y->src[0];
+    if (!sizes(g, y))
+        return false;
+    for (int d = 0; d < x->n_dims; d++)
+        if (d >= y->n_dims || (x->ne[d] != 1 && x->ne[d] != y->ne[d]))
+            return fail(g, y, "of %s to %s", TEXT(x), TEXT(y));
+    return true;
+}
+
+static bool shape_split(ggl_graph *g, ggl_tensor *y) {
+    const ggl_tensor *x = y->src[0];
+    int64_t dim, first, size;
+    if (x->n_dims == 0)
+        return fail(g, y, "of one number");
+    if (!whole(g, y, 0, "dim", 0, x->n_dims - 1, &dim) || !whole(g, y, 1, "first", 0, x->ne[dim] - 1, &first) ||
+        !whole(g, y, 2, "size", 1, x->ne[dim] - first, &size))
+        return false;
+    like(y, x);
+    y->ne[dim] = size;
+    return true;
+}
+
+static bool shape_concat(ggl_graph *g, ggl_tensor *y) {
+    const ggl_tensor *a = y->src[0], *b = y->src[1];
+    int64_t dim;
+    int n_dims = a->n_dims > b->n_dims ? a->n_dims : b->n_dims;
+    if (!whole(g, y, 0, "dim", 0, n_dims > 0 ? n_dims - 1 : 0, &dim))
+        return false;
+    y->n_dims = n_dims > 0 ? n_dims : 1;
+    for (int d = 0; d < y->n_dims && (d < GGL_BATCH_DIM || !ggl_is_batched(y)); d++) {
+        if (d != dim && a->ne[d] != b->ne[d])
+            return fail(g, y, "of %s and %s along dimension %" PRId64, TEXT(a), TEXT(b), dim);
+        y->ne[d] = d == dim ? a->ne[d] + b->ne[d] : a->ne[d];
+    }
+    return y->ne[dim] <= INT32_MAX || fail(g, y, "of %s and %s: too long", TEXT(a), TEXT(b));
+}
+
+static bool shape_transpose(ggl_graph *g, ggl_tensor *y) {
+    int64_t a, b;
+    if (!whole(g, y, 0, "a", 0, 2, &a) || !whole(g, y, 1, "b", 0, 2, &b))
+        return false;
+    like(y, y->src[0]);
+    y->ne[a] = y->src[0]->ne[b];
+    y->ne[b] = y->src[0]->ne[a];
+    int64_t last = a > b ? a : b;
+    if (y->n_dims <= last)
+        y->n_dims = (int)last + 1;
+    return true;
+}
+
+static bool shape_linear(ggl_graph *g, ggl_tensor *y) {
+    const ggl_tensor *x = y->src[0], *w = y->src[1], *bias = y->src[2];
+    if (w->n_dims < 2 || x->n_dims < 1 || x->ne[0] != w->ne[0] || (!ggl_is_batched(w) && w->n_dims == 4 && ggl_is_batched(x)))
+        return fail(g, y, "of %s with the matrix %s", TEXT(x), TEXT(w));
+    y->ne[0] = w->ne[1];
+    y->n_dims = x->n_dims > w->n_dims - 1 ? x->n_dims : w->n_dims - 1;
+    for (int d = 1; d < 3; d++) {
+        int64_t c = x->ne[d], b = d + 1 == GGL_BATCH_DIM && ggl_is_batched(w) ? 1 : w->ne[d + 1];
+        if (c != b && c != 1 && b != 1)
+            return fail(g, y, "of %s with the matrices %s", TEXT(x), TEXT(w));
+        y->ne[d] = c != 1 ? c : b;
+    }
+    for (int d = 0; bias && d < bias->n_dims; d++)
+        if (bias->ne[d] != y->ne[d] && (d == 0 || bias->ne[d] != 1))
+            return fail(g, y, "with the bias %s added to %s", TEXT(bias), TEXT(y));
+    return true;
+}
+
+static bool shape_rope(ggl_graph *g, ggl_tensor *y) {
+    const ggl_tensor *x = y->src[0], *f = y->src[1];
+    if (ggl_is_batched(f) || f->n_dims != 1)
+        return fail(g, y, "with the frequencies %s: a constant row is needed", TEXT(f));
+    if (x->n_dims < 1 || 2 * f->ne[0] > x->ne[0])
+        return fail(g, y, "of %s with %" PRId64 " frequencies: at most half the row's length are possible", TEXT(x), f->ne[0]);
+    return like(y, x);
+}
+
+static bool shape_cache(ggl_graph *g, ggl_tensor *y) {
+    const ggl_tensor *k = y->src[0], *v = y->src[1];
+    if (k->n_dims < 1 || k->n_dims > 2 || v->n_dims < 1 || v->n_dims > 2 || k->ne[1] != v->ne[1])
+        return fail(g, y, "of %s and %s: [d, heads] and [e, heads] are needed", TEXT(k), TEXT(v));
+    y->n_dims = 0;
+    return true;
+}
+
+static bool shape_attend(ggl_graph *g, ggl_tensor *y) {
+    const ggl_tensor *q = y->src[0], *kv = y->src[1];
+    if (kv->op != GGL_OP_CACHE)
+        return fail(g, y, "needs a cache as its second argument");
+    const ggl_tensor *k = kv->src[0], *v = kv->src[1];
+    if (q->n_dims < 1 || q->n_dims > 2 || q->ne[0] != k->ne[0] || q->ne[1] % k->ne[1] != 0)
+        return fail(g, y, "of %s over keys %s", TEXT(q), TEXT(k));
+    for (int i = 2; i < 4; i++)
+        if (y->src[i] && (y->src[i]->n_dims > 1 || y->src[i]->ne[0] != q->ne[1]))
+            return fail(g, y, "with %s %s: one for each of %" PRId64 " heads is needed", i == 2 ? "sinks" : "alibi",
+                        TEXT(y->src[i]), q->ne[1]);
+    if (!isnan(y->num[1]) && (y->num[1] < 1 || y->num[1] != floor(y->num[1])))
+        return fail(g, y, "with a window of %g: a whole number from 1 is needed", y->num[1]);
+    if (!isnan(y->num[2]) && !(y->num[2] > 0))
+        return fail(g, y, "with a cap of %g: it must be above 0", y->num[2]);
+    y->n_dims = q->n_dims;
+    y->ne[0] = v->ne[0];
+    y->ne[1] = q->ne[1];
+    return true;
+}
+
+static bool shape_keep(ggl_graph *g, ggl_tensor *y) {
+    const ggl_tensor *s = y->src[0], *x = y->src[1];
+    if (s->op != GGL_OP_STATE)
+        return fail(g, y, "needs a state");
+    for (int d = 0; d < 3; d++)
+        if (s->ne[d] != x->ne[d])
+            return fail(g, y, "of %s into the state %s", TEXT(x), TEXT(s));
+    y->n_dims = 0;
+    return true;
+}
+
+static bool shape_iota(ggl_graph *g, ggl_tensor *y) {
+    y->n_dims = 1;
+    return whole(g, y, 0, "n", 1, INT32_MAX, &y->ne[0]);
+}
+
+bool ggl_shape_infer(ggl_graph *g, ggl_tensor *y) {
+    static bool (*const rule[GGL_OP_COUNT])(ggl_graph *, ggl_tensor *) = {
+#define OP(ID, name, signature, rule_, result, text) [GGL_OP_##ID] = shape_##rule_,
+#include "ggl/ops.def"
+#undef OP
+    };
+    if (!rule[y->op](g, y))
+        return false;
+    if (ggl_is_batched(y) && y->n_dims > 3)
+        return fail(g, y, "gives four dimensions; a token's value has at most three");
+    double n = 1;
+    for (int d = 0; d < 3; d++)
+        n *= (double)y->ne[d];
+    if (n > 0x1p40)
+        return fail(g, y, "gives %.3g elements", n);
+    return true;
+}

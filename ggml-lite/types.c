@@ -1,0 +1,218 @@
+/* The table of element types, the plain (not quantized) ones' conversions, and the names of types
+ * that GGUF has and this library does not read. See ggl/types.h. */
+#include "ggl/types.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "ggl/alloc.h"
+#include "quant/quant.h"
+
+/* Rows, in the order of types.def. */
+enum {
+#define TYPE(id, NAME, name, block, size, quantized, text) ROW_##NAME,
+#include "ggl/types.def"
+#undef TYPE
+    N_ROWS
+};
+
+static const ggl_type_info rows[N_ROWS] = {
+#define TYPE(id, NAME, name_, block_, size_, quantized_, text_)                                    \
+    [ROW_##NAME] = {.type = GGL_##NAME,                                                            \
+                    .name = #name_,                                                                \
+                    .text = text_,                                                                 \
+                    .block = block_,                                                               \
+                    .size = size_,                                                                 \
+                    .quantized = quantized_,                                                       \
+                    .to_float = ggl_##name_##_to_float,                                            \
+                    .from_float = ggl_##name_##_from_float},
+#include "ggl/types.def"
+#undef TYPE
+};
+
+const ggl_type_info *ggl_type_get(int id) {
+    switch (id) {
+#define TYPE(id, NAME, name, block, size, quantized, text)                                         \
+    case id:                                                                                       \
+        return &rows[ROW_##NAME];
+#include "ggl/types.def"
+#undef TYPE
+    default:
+        return NULL;
+    }
+}
+
+const ggl_type_info *ggl_type_find(const char *name) {
+    for (int k = 0; k < N_ROWS; k++)
+        if (strcmp(rows[k].name, name) == 0)
+            return &rows[k];
+    return NULL;
+}
+
+const ggl_type_info *ggl_type_at(int k) {
+    return k >= 0 && k < N_ROWS ? &rows[k] : NULL;
+}
+
+/* Every number GGUF has given to a tensor type (enum ggml_type of its specification and, past 39,
+ * of ggml.h), also those withdrawn since. A name stays when its type gets a row in types.def. */
+const char *ggl_type_foreign_name(int id) {
+    static const char *const names[] = {
+        [0] = "F32",         [1] = "F16",         [2] = "Q4_0",        [3] = "Q4_1",
+        [4] = "Q4_2",        [5] = "Q4_3",        [6] = "Q5_0",        [7] = "Q5_1",
+        [8] = "Q8_0",        [9] = "Q8_1",        [10] = "Q2_K",       [11] = "Q3_K",
+        [12] = "Q4_K",       [13] = "Q5_K",       [14] = "Q6_K",       [15] = "Q8_K",
+        [16] = "IQ2_XXS",    [17] = "IQ2_XS",     [18] = "IQ3_XXS",    [19] = "IQ1_S",
+        [20] = "IQ4_NL",     [21] = "IQ3_S",      [22] = "IQ2_S",      [23] = "IQ4_XS",
+        [24] = "I8",         [25] = "I16",        [26] = "I32",        [27] = "I64",
+        [28] = "F64",        [29] = "IQ1_M",      [30] = "BF16",       [31] = "Q4_0_4_4",
+        [32] = "Q4_0_4_8",   [33] = "Q4_0_8_8",   [34] = "TQ1_0",      [35] = "TQ2_0",
+        [36] = "IQ4_NL_4_4", [37] = "IQ4_NL_4_8", [38] = "IQ4_NL_8_8", [39] = "MXFP4",
+        [40] = "NVFP4",      [41] = "Q1_0",       [42] = "Q2_0",
+    };
+    if (id < 0 || (size_t)id >= sizeof names / sizeof *names || ggl_type_get(id))
+        return NULL;
+    return names[id];
+}
+
+size_t ggl_row_size(ggl_type type, int64_t n) {
+    const ggl_type_info *t = ggl_type_get((int)type);
+    return t ? (size_t)(n / t->block) * t->size : 0;
+}
+
+bool ggl_row_size_checked(ggl_type type, int64_t n, size_t *out) {
+    const ggl_type_info *t = ggl_type_get((int)type);
+    if (!t || n < 0 || n % t->block != 0 || (uint64_t)(n / t->block) > SIZE_MAX)
+        return false;
+    return ggl_size_mul((size_t)(n / t->block), t->size, out);
+}
+
+static uint32_t f32_bits(float f) {
+    uint32_t u;
+    memcpy(&u, &f, sizeof u);
+    return u;
+}
+
+static float f32_of_bits(uint32_t u) {
+    float f;
+    memcpy(&f, &u, sizeof f);
+    return f;
+}
+
+/* IEEE 754 binary16:  | sign 1 | exponent 5, bias 15 | mantissa 10 |
+ * A signalling NaN comes back quiet, in both directions, as the processors' own conversions do. */
+float ggl_f16_to_f32(uint16_t h) {
+    uint32_t sign = (uint32_t)(h & 0x8000) << 16, e = h >> 10 & 31, m = h & 0x3ff;
+    if (e == 31)
+        return f32_of_bits(sign | 0x7f800000 | m << 13 | (m ? 0x400000 : 0));
+    if (e > 0)
+        return f32_of_bits(sign | (e - 15 + 127) << 23 | m << 13);
+    /* zero or subnormal: m units of 2^-24, exact in a normal float */
+    return f32_of_bits(sign | f32_bits((float)m * 0x1p-24f));
+}
+
+uint16_t ggl_f32_to_f16(float f) {
+    uint32_t u = f32_bits(f), a = u & 0x7fffffff;
+    uint16_t sign = (uint16_t)(u >> 16 & 0x8000);
+    if (a > 0x7f800000)
+        return (uint16_t)(sign | 0x7e00 | (a >> 13 & 0x3ff));
+    if (a >= 0x477ff000) /* 65520 = half way from the largest half, 65504, to 65536: infinity */
+        return (uint16_t)(sign | 0x7c00);
+    if (a < 0x38800000) { /* below 2^-14, the smallest normal half: count units of 2^-24 */
+        uint32_t shift = 126 - (a >> 23), m = (a & 0x7fffff) | 0x800000;
+        if (shift > 24) /* below half a unit */
+            return sign;
+        uint32_t rest = m & ((1u << shift) - 1), half = 1u << (shift - 1);
+        m >>= shift;
+        return (uint16_t)(sign | (m + (rest > half || (rest == half && (m & 1)))));
+    }
+    /* normal: add just under half of the last kept place, plus its parity; a carry may run into the
+     * exponent, which is the right answer */
+    a += 0xfff + (a >> 13 & 1);
+    return (uint16_t)(sign | ((a - ((127 - 15) << 23)) >> 13));
+}
+
+/* bfloat16 is the upper half of a float:  | sign 1 | exponent 8, bias 127 | mantissa 7 | */
+float ggl_bf16_to_f32(uint16_t h) {
+    return f32_of_bits((uint32_t)h << 16);
+}
+
+uint16_t ggl_f32_to_bf16(float f) {
+    uint32_t u = f32_bits(f);
+    if ((u & 0x7fffffff) > 0x7f800000)
+        return (uint16_t)(u >> 16 |
+                          0x40); /* quiet, so that it stays a NaN when its low half goes */
+    return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+}
+
+/* Rows in memory may be unaligned (a GGUF file chooses its alignment), so elements move as bytes.
+ */
+
+void ggl_f32_to_float(const void *src, float *dst, int64_t n) {
+    memmove(dst, src, (size_t)n * sizeof *dst);
+}
+
+void ggl_f32_from_float(const float *src, void *dst, int64_t n) {
+    memmove(dst, src, (size_t)n * sizeof *src);
+}
+
+void ggl_f16_to_float(const void *src, float *dst, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        uint16_t h;
+        memcpy(&h, (const char *)src + 2 * i, 2);
+        dst[i] = ggl_f16_to_f32(h);
+    }
+}
+
+void ggl_f16_from_float(const float *src, void *dst, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        uint16_t h = ggl_f32_to_f16(src[i]);
+        memcpy((char *)dst + 2 * i, &h, 2);
+    }
+}
+
+void ggl_bf16_to_float(const void *src, float *dst, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        uint16_t h;
+        memcpy(&h, (const char *)src + 2 * i, 2);
+        dst[i] = ggl_bf16_to_f32(h);
+    }
+}
+
+void ggl_bf16_from_float(const float *src, void *dst, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        uint16_t h = ggl_f32_to_bf16(src[i]);
+        memcpy((char *)dst + 2 * i, &h, 2);
+    }
+}
+
+void ggl_i32_to_float(const void *src, float *dst, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        int32_t v;
+        memcpy(&v, (const char *)src + 4 * i, 4);
+        dst[i] = (float)v;
+    }
+}
+
+/* To nearest even; outside the range the nearest end, NaN to 0. */
+void ggl_i32_from_float(const float *src, void *dst, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        float x = rintf(src[i]);
+        int32_t v = x != x ? 0 : x >= 0x1p31f ? INT32_MAX : x <= -0x1p31f ? INT32_MIN : (int32_t)x;
+        memcpy((char *)dst + 4 * i, &v, 4);
+    }
+}
+
+void ggl_f64_to_float(const void *src, float *dst, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        double v;
+        memcpy(&v, (const char *)src + 8 * i, 8);
+        dst[i] = (float)v;
+    }
+}
+
+void ggl_f64_from_float(const float *src, void *dst, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        double v = src[i];
+        memcpy((char *)dst + 8 * i, &v, 8);
+    }
+}

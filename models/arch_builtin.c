@@ -1,0 +1,66 @@
+/* The descriptors that are compiled in: models/archs/, embedded by CMake, which writes the table arch_embedded.h. */
+#include <string.h>
+
+#include "arch_impl.h"
+
+#define EMBEDDED(symbol, name) extern const unsigned char symbol[]; extern const size_t symbol##_size;
+#include "arch_embedded.h"
+#undef EMBEDDED
+
+static const struct {
+    const char *name;
+    const unsigned char *text;
+    const size_t *n;
+} embedded[] = {
+#define EMBEDDED(symbol, name) {name, symbol, &symbol##_size},
+#include "arch_embedded.h"
+#undef EMBEDDED
+};
+#define N_EMBEDDED (sizeof embedded / sizeof *embedded)
+#define PRELUDE "prelude.arch"
+
+const char *arch_prelude_text(size_t *n) {
+    for (size_t k = 0; k < N_EMBEDDED; k++)
+        if (strcmp(embedded[k].name, PRELUDE) == 0) {
+            *n = *embedded[k].n;
+            return (const char *)embedded[k].text;
+        }
+    *n = 0;
+    return "";
+}
+
+bool llm_arch_builtin(int k, const char **name, const char **text, size_t *n) {
+    for (size_t i = 0; i < N_EMBEDDED; i++) {
+        if (strcmp(embedded[i].name, PRELUDE) == 0 || k-- > 0)
+            continue;
+        *name = embedded[i].name;
+        *text = (const char *)embedded[i].text;
+        *n = *embedded[i].n;
+        return true;
+    }
+    return false;
+}
+
+ggl_status llm_arch_open(llm_arch **out, const char *family, ggl_error *err) {
+    const char *name, *text, *f;
+    size_t n;
+    char nearest[2 * ARCH_MAX_NAME] = "";
+    arch_nearest near = arch_nearest_to(family);
+    for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++) {
+        ggl_status s = llm_arch_parse(out, text, n, name, err);
+        if (s != GGL_OK)
+            return s;
+        for (int i = 0; (f = llm_arch_family(*out, i)); i++) {
+            if (strcmp(f, family) == 0)
+                return GGL_OK;
+            size_t before = near.distance;
+            arch_nearest_try(&near, f, SIZE_MAX);
+            if (near.distance < before && strlen(f) < sizeof nearest)
+                strcpy(nearest, f);
+        }
+        llm_arch_free(*out);
+        *out = NULL;
+    }
+    return ggl_fail(err, GGL_NOT_FOUND, "no built-in descriptor for the architecture '%s'%s%s%s; a file is given by --arch FILE",
+                    family, nearest[0] ? " (did you mean '" : "", nearest, nearest[0] ? "'?)" : "");
+}

@@ -1,0 +1,288 @@
+/* Nothing unused: what was declared and computed reaches the logits, what the source has is known.
+ *
+ * The walk goes from the logits back through the nodes: into the bodies of calls from their results, from a parameter to
+ * the call's source, from a state to what is kept for it. What is left is not of use; of such a chain its end is reported,
+ * which nothing reads, for there the mistake is. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "arch_impl.h"
+
+typedef struct walk {
+    arch_eval *ev;
+    uint8_t *mark;      /* by id */
+    ggl_tensor **owner; /* of a parameter: the source it stands for; of a state: the KEEP */
+    ggl_tensor **stack;
+    size_t n, n_ids;
+} walk;
+
+static void visit(walk *w, ggl_tensor *t) {
+    if (t && !w->mark[t->id]) {
+        w->mark[t->id] = 1;
+        w->stack[w->n++] = t; /* each node once: the stack cannot overflow */
+    }
+}
+
+static void spread(walk *w) {
+    while (w->n > 0) {
+        ggl_tensor *t = w->stack[--w->n];
+        visit(w, w->owner[t->id]);
+        if (t->op == GGL_OP_CALL) { /* its sources only as far as the body reads them */
+            visit(w, t->body->result);
+            continue;
+        }
+        for (int k = 0; k < t->n_src; k++)
+            visit(w, t->src[k]);
+    }
+}
+
+static bool walk_init(walk *w, arch_eval *ev) {
+    w->ev = ev;
+    w->n_ids = (size_t)ggl_graph_n_ids(ev->g);
+    w->mark = ggl_calloc(w->n_ids, sizeof *w->mark);
+    w->owner = ggl_calloc(w->n_ids, sizeof *w->owner);
+    w->stack = ggl_calloc(w->n_ids, sizeof *w->stack);
+    if (!w->mark || !w->owner || !w->stack)
+        return arch_nomem(ev), false;
+    for (size_t i = 0; i < ev->n_call; i++)
+        for (int k = 0; k < ev->call[i]->n_src; k++)
+            w->owner[ev->call[i]->body->param[k]->id] = ev->call[i]->src[k];
+    for (size_t i = 0; i < ev->n_keep; i++)
+        w->owner[ev->keep[i]->src[0]->id] = ev->keep[i];
+    return true;
+}
+
+static void walk_fini(walk *w) {
+    ggl_free(w->mark);
+    ggl_free(w->owner);
+    ggl_free(w->stack);
+}
+
+static arch_made *made_at(arch_eval *ev, size_t id) {
+    return id < ev->cap_made && ev->made[id].t ? &ev->made[id] : NULL;
+}
+
+/* Of several results of one call one suffices. From the last to the first: an earlier one may be behind a later one. */
+static void spread_siblings(walk *w) {
+    arch_eval *ev = w->ev;
+    uint8_t *used = ggl_calloc((size_t)ev->n_siblings + 1, 1);
+    if (!used) {
+        arch_nomem(ev);
+        return;
+    }
+    for (size_t id = w->n_ids; id-- > 0;) {
+        arch_made *m = made_at(ev, id);
+        if (m && w->mark[id] && m->siblings)
+            used[m->siblings] = 1;
+    }
+    for (size_t id = w->n_ids; id-- > 0;) {
+        arch_made *m = made_at(ev, id);
+        if (!m || !m->siblings)
+            continue;
+        if (w->mark[id])
+            used[m->siblings] = 1;
+        else if (used[m->siblings])
+            visit(w, m->t);
+        spread(w);
+    }
+    ggl_free(used);
+}
+
+/* Marks the sources of what is not of use with 2: they are not where the chain ends. */
+static void mark_inner(walk *w) {
+    for (size_t id = 0; id < w->n_ids; id++) {
+        arch_made *m = made_at(w->ev, id);
+        if (!m || w->mark[id] == 1)
+            continue;
+        for (int k = 0; k < m->t->n_src; k++) {
+            ggl_tensor *s = m->t->src[k];
+            if (s && w->mark[s->id] != 1)
+                w->mark[s->id] = 2;
+            if (s && s->op == GGL_OP_CAST && s->src[0] && w->mark[s->src[0]->id] != 1)
+                w->mark[s->src[0]->id] = 2; /* casts are the builder's */
+        }
+    }
+}
+
+static bool report_value(walk *w) {
+    arch_eval *ev = w->ev;
+    for (size_t id = 0; id < w->n_ids; id++) {
+        arch_made *m = made_at(ev, id);
+        if (!m || w->mark[id])
+            continue;
+        if (m->t->op == GGL_OP_CACHE)
+            arch_error(ev, m->place, "no attend reads what is cached here");
+        else if (m->target)
+            arch_error(ev, m->place, "the value of '%s' does not reach the logits", m->target);
+        else
+            arch_error(ev, m->place, "this value does not reach the logits");
+        return false;
+    }
+    return true;
+}
+
+static bool report_weight(walk *w, uint8_t left) {
+    arch_eval *ev = w->ev;
+    for (size_t i = 0; i < ev->n_weight; i++) {
+        const arch_weight *x = ev->weight[i];
+        if (w->mark[x->t->id] != left)
+            continue;
+        const char *hint = x->is_bias ? "linear(x, w) adds a bias; w.bias is it" : NULL;
+        ev->status = arch_fail(ev->err, GGL_FORMAT, x->place, x->chain, hint, "tensor %s is declared but does not reach the logits",
+                               x->name);
+        return false;
+    }
+    return true;
+}
+
+bool arch_check_use(arch_eval *ev, ggl_tensor *logits) {
+    walk w = {0};
+    bool ok = walk_init(&w, ev);
+    if (ok) {
+        visit(&w, logits);
+        spread(&w);
+        for (size_t i = 0; i < ev->n_weight; i++)
+            if ((size_t)ev->weight[i]->t->id < ev->cap_read && ev->read[ev->weight[i]->t->id])
+                visit(&w, ev->weight[i]->t);
+        for (size_t id = 0; id < w.n_ids; id++)
+            if (id < ev->cap_read && ev->read[id] && made_at(ev, id))
+                visit(&w, made_at(ev, id)->t);
+        spread(&w);
+        spread_siblings(&w);
+        mark_inner(&w);
+        ok = ev->status == GGL_OK && report_weight(&w, 0) && report_value(&w) && report_weight(&w, 2);
+    }
+    walk_fini(&w);
+    return ok;
+}
+
+/* --- what the source has -------------------------------------------------------------------------------------------- */
+
+void arch_note(arch_eval *ev, const char *fmt, ...) {
+    char buf[512];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(buf, sizeof buf, fmt, args);
+    va_end(args);
+    size_t n = ev->notes ? strlen(ev->notes) : 0, m = strlen(buf);
+    if (n > 16384)
+        return;
+    char *notes = ggl_calloc(n + m + 2, 1);
+    if (!notes) {
+        arch_nomem(ev);
+        return;
+    }
+    if (n)
+        memcpy(notes, ev->notes, n);
+    memcpy(notes + n, buf, m);
+    notes[n + m] = '\n';
+    ggl_free(ev->notes);
+    ev->notes = notes;
+}
+
+static bool ignored(arch_eval *ev, ggl_str name) {
+    arch_place begin = {&ev->arch->text, 0, 1};
+    for (size_t k = 0; k < ev->n_ignore; k++)
+        if (!arch_step(ev, begin, 4) || arch_match(ev->ignore[k], name.s, name.n))
+            return true;
+    return false;
+}
+
+static bool starts_with(ggl_str s, const char *prefix) {
+    size_t n = strlen(prefix);
+    return s.n >= n && memcmp(s.s, prefix, n) == 0;
+}
+
+static bool is_engine_key(ggl_str k) {
+    static const char *const prefixes[] = {"general.", "tokenizer.", "split.", "quantize."};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (starts_with(k, prefixes[i]))
+            return true;
+    return false;
+}
+
+static bool is_known_key(const arch_eval *ev, ggl_str key, size_t prefix) {
+    static const char *const engine[] = {"context_length", "vocab_size"};
+    for (size_t i = 0; prefix && i < sizeof engine / sizeof *engine; i++)
+        if (key.n == prefix + strlen(engine[i]) && memcmp(key.s + prefix, engine[i], key.n - prefix) == 0)
+            return true;
+    for (const arch_known_key *k = ev->arch->key; k; k = k->next) {
+        size_t skip = k->whole ? 0 : prefix, n = strlen(k->name);
+        if ((k->whole || prefix) && key.n == skip + n && memcmp(key.s + skip, k->name, n) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void value_of_key(arch_eval *ev, ggl_str name, char *buf, size_t size) {
+    char key_name[300];
+    llm_arch_key k;
+    llm_arch_item item = {0};
+    snprintf(key_name, sizeof key_name, "%.*s", (int)(name.n < 256 ? name.n : 256), name.s);
+    buf[0] = 0;
+    if (!ev->src->find_key(ev->src->ctx, key_name, &k))
+        return;
+    if (k.is_list)
+        snprintf(buf, size, " (a list of %" PRIu64 ")", k.n);
+    else if (ev->src->get_item(ev->src->ctx, &k, 0, &item) && k.type == LLM_ARCH_NUMBER)
+        snprintf(buf, size, " = %.12g", item.number);
+    else if (k.type == LLM_ARCH_BOOL)
+        snprintf(buf, size, " = %s", item.flag ? "true" : "false");
+    else
+        snprintf(buf, size, " = \"%.*s\"", (int)(item.string.n < 64 ? item.string.n : 64), item.string.s);
+}
+
+static bool check_keys(arch_eval *ev) {
+    char prefix[ARCH_MAX_NAME + 8], value[128];
+    ggl_str key;
+    snprintf(prefix, sizeof prefix, "%s.", ev->family);
+    for (size_t i = 0; ev->src->key_at && ev->src->key_at(ev->src->ctx, i, &key); i++) {
+        bool own = starts_with(key, prefix);
+        int n = (int)(key.n < 200 ? key.n : 200);
+        if (!arch_step(ev, (arch_place){&ev->arch->text, 0, 1}, 16))
+            return false;
+        if ((!own && is_engine_key(key)) || is_known_key(ev, key, own ? strlen(prefix) : 0))
+            continue;
+        value_of_key(ev, key, value, sizeof value);
+        if (!own && !ignored(ev, key)) {
+            arch_note(ev, "%s: key %.*s%s is not read by %s", ev->src->name, n, key.s, value, ev->arch->text.name);
+        } else if (own) {
+            ev->status = ggl_fail(ev->err, GGL_FORMAT, "%s: error: key %.*s%s is not known to %s: read it or ignore it", ev->src->name,
+                                  n, key.s, value, ev->arch->text.name);
+            return false;
+        }
+    }
+    return ev->status == GGL_OK;
+}
+
+/* A bias whose weight is declared without one is the usual case. */
+static void unread_tensor(arch_eval *ev, ggl_str name) {
+    char full[300], hint[400] = "";
+    size_t n = name.n < 256 ? name.n : 256;
+    snprintf(full, sizeof full, "%.*s", (int)n, name.s);
+    if (n > 5 && strcmp(full + n - 5, ".bias") == 0) {
+        strcpy(full + n - 5, ".weight");
+        const arch_weight *w = arch_find_weight(ev, full);
+        int line, col;
+        if (w) {
+            arch_line_col(w->place, &line, &col);
+            snprintf(hint, sizeof hint, "; its weight is declared in %s:%d without 'bias'", w->place.text->name, line);
+        }
+    }
+    ev->status = ggl_fail(ev->err, GGL_FORMAT, "%s: error: tensor %.*s is not read by %s: declare it or ignore it%s", ev->src->name,
+                          (int)n, name.s, ev->arch->text.name, hint);
+}
+
+bool arch_check_source(arch_eval *ev) {
+    ggl_str name;
+    char full[512];
+    for (size_t i = 0; ev->src->tensor_at && ev->src->tensor_at(ev->src->ctx, i, &name); i++) {
+        snprintf(full, sizeof full, "%.*s", (int)(name.n < 500 ? name.n : 500), name.s);
+        if (arch_find_weight(ev, full) || ignored(ev, name))
+            continue;
+        unread_tensor(ev, name);
+        return false;
+    }
+    return ev->status == GGL_OK && check_keys(ev);
+}

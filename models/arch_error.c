@@ -1,0 +1,162 @@
+/* Errors as a good compiler gives them: where, what, the line, a caret; and the nearest name to a misspelled one. */
+#include <stdio.h>
+#include <string.h>
+
+#include "arch_impl.h"
+
+#define LINE_SHOWN 110 /* of a longer line a window around the caret is shown */
+
+static bool is_continuation(char c) {
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+static size_t line_begin(arch_place p) {
+    size_t i = p.at < p.text->n ? p.at : p.text->n;
+    while (i > 0 && p.text->s[i - 1] != '\n')
+        i--;
+    return i;
+}
+
+static size_t line_end(arch_place p) {
+    size_t i = p.at < p.text->n ? p.at : p.text->n;
+    while (i < p.text->n && p.text->s[i] != '\n' && p.text->s[i] != '\r')
+        i++;
+    return i;
+}
+
+void arch_line_col(arch_place p, int *line, int *col) {
+    *line = 1;
+    for (size_t i = 0; i < p.at && i < p.text->n; i++)
+        *line += p.text->s[i] == '\n';
+    *col = 1;
+    for (size_t i = line_begin(p); i < p.at && i < p.text->n; i++)
+        *col += !is_continuation(p.text->s[i]);
+}
+
+const char *arch_quote(arch_place p, char *buf, size_t size) {
+    size_t n = 0;
+    for (size_t i = p.at; i < (size_t)p.at + p.n && i < p.text->n && n + 1 < size; i++) {
+        char c = p.text->s[i] == '\n' || p.text->s[i] == '\r' ? ' ' : p.text->s[i];
+        if (c != ' ' || n == 0 || buf[n - 1] != ' ')
+            buf[n++] = c;
+    }
+    buf[n] = 0;
+    return buf;
+}
+
+/* Appends to a text that ends in NUL and is cut off at `size`. */
+static void append(char *buf, size_t size, const char *s, size_t n) {
+    size_t used = strlen(buf);
+    if (used + n + 1 > size)
+        n = size - used - 1;
+    memcpy(buf + used, s, n);
+    buf[used + n] = 0;
+}
+
+static void append_caret(char *buf, size_t size, arch_place p, int line, const char *hint) {
+    size_t begin = line_begin(p), end = line_end(p), at = p.at < end ? p.at : end;
+    if (end - begin > LINE_SHOWN) { /* the window */
+        if (at - begin > LINE_SHOWN / 2) {
+            begin = at - LINE_SHOWN / 2;
+            while (is_continuation(p.text->s[begin]))
+                begin++;
+        }
+        if (end - begin > LINE_SHOWN) {
+            end = begin + LINE_SHOWN;
+            while (is_continuation(p.text->s[end]))
+                end--;
+        }
+    }
+    char head[32];
+    snprintf(head, sizeof head, "\n%5d | ", line);
+    append(buf, size, head, strlen(head));
+    append(buf, size, p.text->s + begin, end - begin);
+    append(buf, size, "\n      | ", 9);
+    for (size_t i = begin; i < at; i++)
+        if (!is_continuation(p.text->s[i]))
+            append(buf, size, " ", 1);
+    size_t marked = p.n > 0 ? p.n : 1;
+    for (size_t i = at; i < at + marked && (i < end || i == at); i++)
+        if (i == at || !is_continuation(p.text->s[i]))
+            append(buf, size, "^", 1);
+    if (hint && hint[0]) {
+        append(buf, size, "  ", 2);
+        append(buf, size, hint, strlen(hint));
+    }
+}
+
+ggl_status arch_failv(ggl_error *err, ggl_status s, arch_place p, const char *chain, const char *hint, const char *fmt,
+                      va_list args) {
+    if (!err)
+        return s;
+    int line, col;
+    arch_line_col(p, &line, &col);
+    char msg[sizeof err->msg] = "", head[32], text[900];
+    snprintf(head, sizeof head, ":%d:%d: error: ", line, col);
+    vsnprintf(text, sizeof text, fmt, args);
+    append(msg, 200, p.text->name, strlen(p.text->name));
+    append(msg, sizeof msg, head, strlen(head));
+    append(msg, sizeof msg, text, strlen(text));
+    if (chain)
+        append(msg, sizeof msg, chain, strlen(chain));
+    append_caret(msg, sizeof msg, p, line, hint);
+    return ggl_fail(err, s, "%s", msg);
+}
+
+ggl_status arch_fail(ggl_error *err, ggl_status s, arch_place p, const char *chain, const char *hint, const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    s = arch_failv(err, s, p, chain, hint, fmt, args);
+    va_end(args);
+    return s;
+}
+
+/* --- the nearest name ----------------------------------------------------------------------------------------------- */
+
+/* Insertions, deletions, changes and swaps of neighbours that turn a into b (Damerau's distance, restricted). Both are at
+ * most ARCH_MAX_NAME long, longer ones are cut. */
+static size_t edit_distance(const char *a, size_t na, const char *b, size_t nb) {
+    size_t row[3][ARCH_MAX_NAME + 1]; /* rows i-2, i-1, i of the usual table */
+    if (na > ARCH_MAX_NAME)
+        na = ARCH_MAX_NAME;
+    if (nb > ARCH_MAX_NAME)
+        nb = ARCH_MAX_NAME;
+    for (size_t j = 0; j <= nb; j++)
+        row[0][j] = j;
+    size_t *before = row[2], *last = row[0], *now = row[1];
+    for (size_t i = 1; i <= na; i++) {
+        now[0] = i;
+        for (size_t j = 1; j <= nb; j++) {
+            size_t d = last[j - 1] + (a[i - 1] != b[j - 1]);
+            d = last[j] + 1 < d ? last[j] + 1 : d;
+            d = now[j - 1] + 1 < d ? now[j - 1] + 1 : d;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < d)
+                d = before[j - 2] + 1;
+            now[j] = d;
+        }
+        size_t *free_row = before;
+        before = last;
+        last = now;
+        now = free_row;
+    }
+    return last[nb];
+}
+
+arch_nearest arch_nearest_to(const char *wanted) {
+    size_t n = strlen(wanted);
+    return (arch_nearest){wanted, NULL, n < 3 ? 2 : n / 3 + 2}; /* farther than that is no help */
+}
+
+void arch_nearest_try(arch_nearest *n, const char *candidate, size_t len) {
+    size_t wanted = strlen(n->wanted);
+    if (len == SIZE_MAX)
+        len = strlen(candidate);
+    size_t gap = len > wanted ? len - wanted : wanted - len;
+    if (gap >= n->distance)
+        return;
+    size_t d = edit_distance(n->wanted, wanted, candidate, len);
+    if (d < n->distance && d < len) {
+        n->distance = d;
+        n->best = candidate;
+    }
+}

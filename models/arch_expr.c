@@ -1,0 +1,291 @@
+/* Expressions to values. What has a number, a key or the presence of a tensor is known here and now; what has a tensor
+ * becomes nodes of the graph. */
+#include <stdio.h>
+#include <string.h>
+
+#include "arch_impl.h"
+
+/* --- names ---------------------------------------------------------------------------------------------------------- */
+
+/* The slot that a name means here, without complaint: NULL if it has no value. */
+static arch_slot *find_slot(arch_eval *ev, int local, int global) {
+    const arch_frame *f = ev->frame;
+    if (f && local >= 0 && f->local[local].bound)
+        return &f->local[local];
+    if (global < 0 || !ev->global[global].bound)
+        return NULL;
+    bool is_layer = ev->layer_name && strcmp(ev->arch->global[global], ev->layer_name) == 0;
+    if (f && ev->global[global].in_layer && !is_layer)
+        return NULL; /* a def sees the top level and the layer's number */
+    return &ev->global[global];
+}
+
+arch_slot *arch_lookup(arch_eval *ev, const arch_expr *e) {
+    arch_slot *s = find_slot(ev, e->local, e->global);
+    if (s)
+        return s;
+    if (e->global >= 0 && ev->global[e->global].bound)
+        arch_error(ev, e->place, "'%s' is born in a layer: a function sees it only as an argument", e->name);
+    else if (e->global >= 0 && ev->layer < 0 && ev->n_layer > 0)
+        arch_error(ev, e->place, "'%s' has no value here: names born in a layer end with it", e->name);
+    else
+        arch_error(ev, e->place, "'%s' has no value here: it is assigned further down, or in a branch not taken", e->name);
+    return NULL;
+}
+
+static arch_value eval_name(arch_eval *ev, const arch_expr *e) {
+    if (ev->vary_name && strcmp(ev->vary_name, e->name) == 0)
+        return ev->vary_value;
+    arch_slot *s = arch_lookup(ev, e);
+    return s ? s->v : ARCH_FAIL;
+}
+
+static void mark_tensor(arch_eval *ev, const ggl_tensor *t) {
+    if (t && arch_push(ev, &ev->read, &ev->cap_read, (size_t)t->id + 1, sizeof *ev->read))
+        ev->read[t->id] = 1;
+}
+
+static void visit_read(void *ctx, arch_expr *e) {
+    arch_eval *ev = ctx;
+    arch_slot *s = e->kind == EX_NAME ? find_slot(ev, e->local, e->global) : NULL;
+    if (!arch_step(ev, e->place, 1) || !s || s->v.kind != VAL_TENSOR)
+        return;
+    mark_tensor(ev, s->v.t);
+    mark_tensor(ev, s->v.bias);
+}
+
+void arch_mark_read(arch_eval *ev, const arch_expr *e) {
+    arch_walk_expr((arch_expr *)e, visit_read, ev); /* visit_read writes nothing to it */
+}
+
+/* A whole number by name, for "{l}". */
+static bool number_named(arch_eval *ev, const char *name, double *out) {
+    const arch_frame *f = ev->frame;
+    const llm_arch *a = ev->arch;
+    int local = -1, global = -1;
+    for (int k = 0; f && k < f->fn->n_local; k++)
+        if (strcmp(f->fn->local[k], name) == 0)
+            local = k;
+    for (int k = 0; k < a->n_global; k++)
+        if (strcmp(a->global[k], name) == 0)
+            global = k;
+    arch_slot *s = find_slot(ev, local, global);
+    if (!s || s->v.kind != VAL_NUMBER || s->v.num < 0 || s->v.num > ARCH_MAX_DIM || s->v.num != (double)(int64_t)s->v.num)
+        return false;
+    *out = s->v.num;
+    return true;
+}
+
+const char *arch_expand(arch_eval *ev, const char *s, arch_place p) {
+    char buf[512], name[ARCH_MAX_NAME + 1];
+    size_t n = 0;
+    while (*s && n + 16 < sizeof buf) {
+        const char *end = *s == '{' ? strchr(s, '}') : NULL;
+        if (!end) {
+            buf[n++] = *s++;
+            continue;
+        }
+        double x;
+        size_t len = (size_t)(end - s - 1);
+        if (len > ARCH_MAX_NAME)
+            len = ARCH_MAX_NAME;
+        memcpy(name, s + 1, len);
+        name[len] = 0;
+        if (!number_named(ev, name, &x)) {
+            arch_error(ev, p, "'{%s}' is to be the name of a whole number", name);
+            return NULL;
+        }
+        n += (size_t)snprintf(buf + n, sizeof buf - n, "%.0f", x);
+        s = end + 1;
+    }
+    const char *out = ggl_arena_strndup(&ev->arena, buf, n);
+    if (!out)
+        arch_nomem(ev);
+    return out;
+}
+
+/* --- keys ----------------------------------------------------------------------------------------------------------- */
+
+static arch_value absent_key(arch_eval *ev, const char *name) {
+    char buf[1024];
+    snprintf(buf, sizeof buf, "key %s is missing in %s", name, ev->src->name);
+    const char *text = ggl_arena_strndup(&ev->arena, buf, strlen(buf));
+    arch_value v = arch_none(text ? text : "a key is missing");
+    v.absent_key = true;
+    v.key = name;
+    return v;
+}
+
+static arch_value eval_key(arch_eval *ev, const arch_expr *e) {
+    char buf[512];
+    llm_arch_key key = {0};
+    snprintf(buf, sizeof buf, "%s%s%s", e->whole ? "" : ev->family, e->whole ? "" : ".", e->name);
+    const char *name = arch_intern(ev, buf);
+    if (!name && !(name = ggl_arena_strndup(&ev->arena, buf, strlen(buf))))
+        return arch_nomem(ev);
+    if (!ev->src->find_key(ev->src->ctx, name, &key))
+        return absent_key(ev, name);
+    if (key.is_list)
+        return (arch_value){.kind = VAL_LIST, .key = name, .list_key = key, .n = (size_t)key.n};
+    arch_value v = arch_key_value(ev, name, &key, 0);
+    if (v.kind == VAL_NUMBER && !e->whole) {
+        snprintf(buf, sizeof buf, ".%s", e->name);
+        v.text = arch_intern(ev, buf);
+    }
+    return v;
+}
+
+/* --- operators ------------------------------------------------------------------------------------------------------ */
+
+static arch_value eval_list(arch_eval *ev, const arch_expr *e) {
+    arch_value *item = ggl_arena_alloc(&ev->arena, (size_t)e->n_arg + 1, sizeof *item);
+    if (!item)
+        return arch_nomem(ev);
+    for (int k = 0; k < e->n_arg; k++) {
+        item[k] = arch_eval_expr(ev, e->arg[k].value);
+        if (item[k].kind == VAL_FAIL)
+            return ARCH_FAIL;
+        if (item[k].kind == VAL_TENSOR || item[k].kind == VAL_CACHE)
+            return arch_error(ev, e->arg[k].value->place, "a list holds numbers and strings, no tensors");
+    }
+    return (arch_value){.kind = VAL_LIST, .item = item, .n = (size_t)e->n_arg};
+}
+
+static arch_value eval_index(arch_eval *ev, const arch_expr *e) {
+    arch_value t = arch_eval_expr(ev, e->a);
+    if (t.kind == VAL_FAIL)
+        return t;
+    arch_value i = arch_eval_expr(ev, e->b);
+    if (i.kind == VAL_FAIL)
+        return i;
+    if (t.kind == VAL_TENSOR)
+        return arch_pick(ev, e, &t, &i);
+    bool one_for_all = t.key && (t.kind == VAL_NUMBER || t.kind == VAL_STRING || t.kind == VAL_BOOL);
+    if (t.kind == VAL_LIST || one_for_all) {
+        int64_t k;
+        if (!arch_want_whole(ev, e->b, &i, -ARCH_MAX_DIM, ARCH_MAX_DIM, &k))
+            return ARCH_FAIL;
+        return one_for_all ? t : arch_list_item(ev, e, &t, k);
+    }
+    if (t.kind == VAL_NONE && t.absent_key)
+        return t; /* .k[l] ?? other */
+    char text[256];
+    return arch_error(ev, e->a->place, "a list or tensor is wanted before '[': %s", arch_value_text(&t, text, sizeof text));
+}
+
+static arch_value eval_bias(arch_eval *ev, const arch_expr *e) {
+    arch_value v = arch_eval_expr(ev, e->a);
+    char text[256];
+    if (v.kind == VAL_NONE || v.kind == VAL_FAIL)
+        return v;
+    if (v.kind != VAL_TENSOR)
+        return arch_error(ev, e->mark, "only weights have a bias: %s", arch_value_text(&v, text, sizeof text));
+    return v.bias ? arch_tensor(v.bias) : arch_none("the weight has no bias");
+}
+
+static arch_value eval_in(arch_eval *ev, const arch_expr *e) {
+    arch_value x = arch_eval_expr(ev, e->a), list = {0};
+    if (x.kind != VAL_FAIL)
+        list = arch_eval_expr(ev, e->b);
+    if (x.kind == VAL_FAIL || list.kind == VAL_FAIL)
+        return ARCH_FAIL;
+    char text[256];
+    if (list.kind != VAL_LIST)
+        return arch_error(ev, e->b->place, "a list is wanted after 'in': %s", arch_value_text(&list, text, sizeof text));
+    if (x.kind == VAL_NONE || x.kind == VAL_TENSOR || x.kind == VAL_CACHE || x.kind == VAL_LIST)
+        return arch_error(ev, e->a->place, "a number or string is wanted before 'in': %s", arch_value_text(&x, text, sizeof text));
+    if (!arch_step(ev, e->mark, (int64_t)list.n))
+        return ARCH_FAIL;
+    for (size_t k = 0; k < list.n; k++) {
+        arch_value item = list.item ? list.item[k] : arch_key_value(ev, list.key, &list.list_key, k);
+        if (arch_equal(&x, &item))
+            return arch_bool(true);
+    }
+    return arch_bool(false);
+}
+
+static arch_value eval_logic(arch_eval *ev, const arch_expr *e) {
+    bool a, b;
+    arch_value v = arch_eval_expr(ev, e->a);
+    if (v.kind == VAL_FAIL || !arch_want_bool(ev, e->a, &v, &a))
+        return ARCH_FAIL;
+    if (e->kind == EX_NOT)
+        return arch_bool(!a);
+    if (a == (e->kind == EX_OR))
+        return arch_bool(a);
+    v = arch_eval_expr(ev, e->b);
+    return v.kind != VAL_FAIL && arch_want_bool(ev, e->b, &v, &b) ? arch_bool(b) : ARCH_FAIL;
+}
+
+static arch_value eval_choice(arch_eval *ev, const arch_expr *e) {
+    bool yes;
+    if (e->kind == EX_OR_ELSE) {
+        arch_value v = arch_eval_expr(ev, e->a);
+        if (v.kind == VAL_NONE)
+            return arch_eval_expr(ev, e->b);
+        arch_mark_read(ev, e->b);
+        return v;
+    }
+    arch_value c = arch_eval_expr(ev, e->c);
+    if (c.kind == VAL_FAIL || !arch_want_bool(ev, e->c, &c, &yes))
+        return ARCH_FAIL;
+    arch_mark_read(ev, yes ? e->b : e->a);
+    return arch_eval_expr(ev, yes ? e->a : e->b);
+}
+
+static arch_value eval_binary(arch_eval *ev, const arch_expr *e) {
+    arch_value a = arch_eval_expr(ev, e->a);
+    if (a.kind == VAL_FAIL)
+        return a;
+    arch_value b = arch_eval_expr(ev, e->b);
+    return b.kind == VAL_FAIL ? b : arch_infix(ev, e, &a, &b);
+}
+
+static arch_value eval_neg(arch_eval *ev, const arch_expr *e) {
+    arch_value v = arch_eval_expr(ev, e->a);
+    if (v.kind == VAL_NUMBER)
+        return arch_number(-v.num);
+    if (v.kind == VAL_FAIL)
+        return v;
+    ggl_tensor *src[2] = {arch_want_tensor(ev, e->place, &v, "what is negated")};
+    src[1] = src[0] ? ggl_graph_number(ev->g, -1) : NULL;
+    return arch_tensor(src[0] ? arch_node(ev, e->mark, GGL_OP_MUL, src, 2, NULL, 0) : NULL);
+}
+
+static arch_value eval_call(arch_eval *ev, const arch_expr *e) {
+    int n;
+    arch_value *v = arch_call(ev, e, &n);
+    if (!v)
+        return ARCH_FAIL;
+    if (n != 1)
+        return arch_error(ev, e->mark, "%s gives %d results where one is wanted: name them, a, b = %s(..)", e->name, n, e->name);
+    return v[0];
+}
+
+arch_value arch_eval_expr(arch_eval *ev, const arch_expr *e) {
+    if (!arch_step(ev, e->place, 1))
+        return ARCH_FAIL;
+    switch (e->kind) {
+    case EX_NUMBER: return arch_number(e->num);
+    case EX_STRING: return (arch_value){.kind = VAL_STRING, .str = {e->name, strlen(e->name)}};
+    case EX_BOOL: return arch_bool(e->num != 0);
+    case EX_NONE: return arch_none(NULL);
+    case EX_LIST: return eval_list(ev, e);
+    case EX_NAME: return eval_name(ev, e);
+    case EX_KEY: return eval_key(ev, e);
+    case EX_CALL: return eval_call(ev, e);
+    case EX_HAS: {
+        arch_value v = arch_eval_expr(ev, e->a);
+        return v.kind == VAL_FAIL ? v : arch_bool(v.kind != VAL_NONE);
+    }
+    case EX_INDEX: return eval_index(ev, e);
+    case EX_BIAS: return eval_bias(ev, e);
+    case EX_NEG: return eval_neg(ev, e);
+    case EX_NOT: case EX_AND: case EX_OR: return eval_logic(ev, e);
+    case EX_BINARY: return eval_binary(ev, e);
+    case EX_IN: return eval_in(ev, e);
+    case EX_OR_ELSE: case EX_IF: return eval_choice(ev, e);
+    case EX_FIELD: break; /* only in convert sections */
+    }
+    return arch_error(ev, e->place, "'config' is there in a convert section only");
+}

@@ -1,0 +1,479 @@
+/* The descriptor compiler's own header. The way of a text:
+ *
+ *     arch_lex.c      text -> tokens: indentation, names, keys, numbers, strings
+ *     arch_parse.c    tokens -> statements        arch_parse_expr.c   tokens -> expressions
+ *     arch_resolve.c  names get slots, calls their function; what can be said without a model is checked here
+ *     arch_eval.c     statements, layer by layer  arch_expr.c         expressions -> values
+ *     arch_call.c     functions and bodies        arch_ops.c          primitives -> nodes of the graph
+ *     arch_weight.c   declared tensors            arch_check.c        is all of the file, and all computed, of use?
+ *     arch_build.c    the whole of it
+ *
+ * and around it: arch_error.c (places, carets, nearest names), arch_source.c (GGUF), arch_toy.c (made-up models),
+ * arch_builtin.c (the embedded descriptors). */
+#ifndef LLM_ARCH_IMPL_H
+#define LLM_ARCH_IMPL_H
+
+#include "ggl/alloc.h"
+#include "llm/arch.h"
+
+/* The language's limits (docs/architectures.md, Limits). */
+#define ARCH_MAX_TEXT (256 * 1024)
+#define ARCH_MAX_NAME 64
+#define ARCH_MAX_NESTING 100
+#define ARCH_MAX_ARGS 64
+#define ARCH_MAX_CALLS 16
+#define ARCH_MAX_NAMES 4096 /* of a text, of a function; keys; functions */
+#define ARCH_MAX_STEPS 10000000
+#define ARCH_MAX_LAYERS 4096
+#define ARCH_MAX_DIM 2147483647.0
+#define ARCH_MAX_K 1024
+#define ARCH_MAX_CONST (64 << 20) /* bytes of computed constants, as f32 */
+#define ARCH_MAX_MEMORY (256 << 20) /* of one build, beside the graph */
+
+/* --- texts, places, errors: arch_error.c ---------------------------------------------------------------------------- */
+
+typedef struct arch_text {
+    const char *name; /* "llama.arch" */
+    const char *s;
+    size_t n;
+    bool prelude;
+} arch_text;
+
+typedef struct arch_place { /* a stretch of a text */
+    const arch_text *text;
+    uint32_t at, n;
+} arch_place;
+
+/* Line and column from 1; columns count characters, not bytes. */
+void arch_line_col(arch_place p, int *line, int *col);
+/* "name:line:col: error: message", the line and a caret with the hint (may be NULL); `chain` ends the first line. */
+ggl_status arch_fail(ggl_error *err, ggl_status s, arch_place p, const char *chain, const char *hint, const char *fmt, ...)
+    GGL_PRINTF(6, 7);
+ggl_status arch_failv(ggl_error *err, ggl_status s, arch_place p, const char *chain, const char *hint, const char *fmt,
+                      va_list args);
+/* The text of a place in one line, at most `size`-1 bytes; returns buf. */
+const char *arch_quote(arch_place p, char *buf, size_t size);
+
+/* Collects the candidate nearest to a name that was not found. */
+typedef struct arch_nearest {
+    const char *wanted, *best;
+    size_t distance;
+} arch_nearest;
+arch_nearest arch_nearest_to(const char *wanted);
+void arch_nearest_try(arch_nearest *n, const char *candidate, size_t len); /* len SIZE_MAX: up to the NUL */
+
+/* --- tokens: arch_lex.c --------------------------------------------------------------------------------------------- */
+
+typedef enum arch_token_kind {
+    TOK_END, TOK_NEWLINE, TOK_INDENT, TOK_DEDENT, TOK_NAME, TOK_KEY, TOK_NUMBER, TOK_STRING, TOK_SYMBOL
+} arch_token_kind;
+
+typedef struct arch_token {
+    arch_token_kind kind;
+    uint32_t at, n;
+    int line;
+    const char *str; /* NAME, KEY (without its dot), STRING (without quotes), SYMBOL */
+    double num;
+} arch_token;
+
+/* Ends with TOK_END. Tokens and their strings live in the arena. */
+ggl_status arch_lex(const arch_text *text, ggl_arena *arena, arch_token **out, ggl_error *err);
+
+/* --- syntax tree ---------------------------------------------------------------------------------------------------- */
+
+typedef struct arch_expr arch_expr;
+typedef struct arch_stmt arch_stmt;
+typedef struct arch_fn arch_fn;
+
+typedef enum arch_expr_kind {
+    EX_NUMBER, EX_STRING, EX_BOOL, EX_NONE, EX_LIST, EX_NAME, EX_KEY,
+    EX_CALL, EX_HAS,
+    EX_INDEX,   /* a[b] */
+    EX_BIAS,    /* a.bias */
+    EX_FIELD,   /* a.name: of `config`, in convert */
+    EX_NEG, EX_NOT,
+    EX_BINARY,  /* a op b */
+    EX_AND, EX_OR, EX_IN,
+    EX_OR_ELSE, /* a ?? b */
+    EX_IF       /* a if c else b */
+} arch_expr_kind;
+
+typedef enum arch_callee { CALL_FN, CALL_OP, CALL_BUILTIN } arch_callee;
+
+typedef struct arch_arg {
+    const char *name; /* NULL: positional */
+    arch_place place; /* of the name */
+    arch_expr *value;
+} arch_arg;
+
+struct arch_expr {
+    arch_expr_kind kind;
+    arch_place place; /* of all of it */
+    arch_place mark;  /* of its operator or name: where a caret goes */
+    int depth;
+    double num;       /* NUMBER; BOOL: 0 or 1 */
+    const char *name; /* STRING NAME KEY CALL FIELD */
+    bool whole;       /* KEY: key("..") names it in full, without {arch}. */
+    bool lazy;        /* KEY: stands where absence is provided for: `?? ..` or has(..) */
+    ggl_op op;        /* BINARY, CALL of an operator */
+    arch_expr *a, *b, *c;
+    arch_arg *arg;    /* CALL; LIST */
+    int n_arg;
+    arch_callee callee;
+    const arch_fn *fn; /* CALL_FN */
+    int builtin;       /* CALL_BUILTIN: an arch_builtin_fn */
+    int local, global; /* NAME: slots; -1: none */
+};
+
+typedef enum arch_stmt_kind {
+    ST_ASSIGN, ST_WEIGHT, ST_IF, ST_LAYER, ST_KEEP, ST_RETURN, ST_REQUIRE, ST_IGNORE
+} arch_stmt_kind;
+
+typedef struct arch_target { /* a name that a statement binds */
+    const char *name;
+    arch_place place;
+    int slot; /* in a function: of its locals; else a global */
+} arch_target;
+
+typedef struct arch_arm { /* of an if; the else has no condition */
+    arch_expr *cond;
+    arch_stmt *body;
+    arch_place place;
+} arch_arm;
+
+struct arch_stmt {
+    arch_stmt_kind kind;
+    arch_place place; /* its first token */
+    int line;
+    arch_stmt *next;
+    arch_target *target; /* ASSIGN, WEIGHT, LAYER, KEEP */
+    int n_target;
+    arch_expr **expr;    /* ASSIGN: 1, RETURN: results, WEIGHT: the shape, LAYER REQUIRE KEEP: 1, IGNORE: keys and strings */
+    int n_expr;
+    arch_arm *arm;       /* IF; LAYER: one */
+    int n_arm;
+    const char *string;  /* WEIGHT: from; REQUIRE: message */
+    arch_place string_place;
+    bool optional;       /* WEIGHT: '?' */
+    bool bias, bias_optional;
+    arch_expr *other;    /* WEIGHT: ?? other */
+};
+
+typedef struct arch_param {
+    const char *name;
+    arch_place place;
+    arch_expr *fallback; /* NULL: must be given */
+} arch_param;
+
+struct arch_fn {
+    const char *name;
+    arch_place place;
+    const arch_text *text;
+    bool op;        /* `op`: the prelude's stay one node */
+    bool recurrent; /* has a state */
+    arch_param *param;
+    int n_param;
+    arch_stmt *body;
+    const char **local; /* names of the local slots; the parameters come first */
+    int n_local;
+    arch_fn *next;      /* the one before it in the text */
+    bool used;          /* by what the descriptor calls, directly or not */
+};
+
+typedef struct arch_mapping { /* of a convert section */
+    arch_place place;
+    const char *name; /* of a weight, or a key (is_key), or the pattern of an `ignore` (expr NULL) */
+    bool is_key;
+    arch_expr *expr;
+    struct arch_mapping *next;
+} arch_mapping;
+
+typedef struct arch_convert {
+    arch_place place;
+    const char **name; /* values of "architectures" */
+    int n_name;
+    arch_mapping *map;
+    struct arch_convert *next;
+} arch_convert;
+
+typedef struct arch_known_key { /* a key that the descriptor names somewhere */
+    const char *name;
+    bool whole;    /* in full */
+    bool required; /* somewhere without a default */
+    bool ignored;
+    struct arch_known_key *next;
+} arch_known_key;
+
+/* The predefined names have the first slots of the globals, in prelude and descriptor. */
+enum { SLOT_TOKEN, SLOT_POS, SLOT_N_CTX, SLOT_N_VOCAB, SLOT_ARCH, SLOT_PI, SLOT_INF, SLOT_FIRST_FREE };
+extern const char *const arch_predefined[SLOT_FIRST_FREE];
+
+struct llm_arch {
+    ggl_arena arena;
+    arch_text text, prelude;
+    int n_lines;
+    const char **family;
+    arch_place *family_place;
+    int n_family;
+    arch_stmt *body;
+    arch_fn *fn, *prelude_fn; /* the last of each text */
+    arch_convert *convert;
+    const char **global; /* names of the global slots */
+    int n_global;
+    size_t cap_global;
+    int logits;          /* its slot */
+    arch_known_key *key;
+};
+
+/* --- parsing: arch_parse.c, arch_parse_expr.c ----------------------------------------------------------------------- */
+
+typedef struct arch_parser {
+    llm_arch *arch;
+    const arch_text *text;
+    ggl_arena *arena;
+    const arch_token *tok; /* the next one */
+    int depth, n_blocks;
+    int64_t work; /* of resolving, bounded like the steps of a build */
+    int n_fns;
+    bool in_convert;
+    const char *in_fn;     /* the function whose text is being read, or NULL */
+    bool saw_state;        /* in it */
+    bool in_layer;
+    ggl_status status; /* sticky */
+    ggl_error *err;
+} arch_parser;
+
+/* Fails at the next token, or at a place; both return NULL for `return parse_..`. */
+void *arch_parse_fail(arch_parser *p, const char *fmt, ...) GGL_PRINTF(2, 3);
+void *arch_parse_fail_at(arch_parser *p, ggl_status s, arch_place place, const char *fmt, ...) GGL_PRINTF(4, 5);
+void *arch_parse_alloc(arch_parser *p, size_t n, size_t size);
+arch_place arch_token_place(const arch_parser *p, const arch_token *t);
+bool arch_is(const arch_parser *p, const char *symbol_or_word); /* the next token is this symbol or word */
+bool arch_accept(arch_parser *p, const char *symbol_or_word);
+bool arch_expect(arch_parser *p, const char *symbol, const char *where);
+bool arch_is_reserved(const char *word);
+const char *arch_describe(const arch_token *t, char *buf, size_t size);
+arch_expr *arch_parse_expr(arch_parser *p);
+/* Comma-separated, up to (not including) what ends the list. */
+arch_expr **arch_parse_exprs(arch_parser *p, int *n);
+/* Parses all of one text into arch->body or, for the prelude, arch->prelude_fn; calls resolve. */
+ggl_status arch_parse_text(llm_arch *arch, const arch_text *text, ggl_error *err);
+
+/* --- resolving: arch_resolve.c -------------------------------------------------------------------------------------- */
+
+/* A call, as soon as it is parsed: it sees what stands above it. Checks the arguments' names and number. */
+bool arch_resolve_call(arch_parser *p, arch_expr *e);
+/* All names of a text that has been parsed get their slots; collects the keys. */
+bool arch_resolve_text(arch_parser *p);
+/* The function of that name that stands above, in the descriptor or else the prelude. */
+const arch_fn *arch_find_fn(const llm_arch *arch, const arch_text *text, const char *name);
+/* Calls visit(ctx, e) for e and all below it. */
+void arch_walk_expr(arch_expr *e, void (*visit)(void *, arch_expr *), void *ctx);
+void arch_walk_stmts(arch_stmt *s, void (*visit)(void *, arch_expr *), void *ctx);
+/* "rms_norm(x, w, eps)"; returns buf. */
+const char *arch_fn_signature(const arch_fn *fn, char *buf, size_t size);
+
+/* --- what may be called besides functions: arch_ops.c --------------------------------------------------------------- */
+
+typedef enum arch_builtin_fn {
+    FN_SPLIT, FN_CONCAT, FN_SIZE, FN_COUNT, FN_CEIL, FN_LOG2, FN_BUILTIN_COUNT
+} arch_builtin_fn;
+
+typedef struct arch_sig_param {
+    char name[16];
+    bool number, optional, variadic;
+    double fallback;
+} arch_sig_param;
+
+#define ARCH_MAX_SIG 8
+typedef struct arch_sig { /* of an operator or builtin, what the engine supplies left out */
+    const char *name;
+    arch_sig_param param[ARCH_MAX_SIG];
+    int n_param;
+} arch_sig;
+
+arch_sig arch_sig_of_op(ggl_op op);
+arch_sig arch_sig_of_builtin(int builtin);
+int arch_find_builtin(const char *name); /* FN_BUILTIN_COUNT: none */
+const char *arch_sig_text(const arch_sig *s, char *buf, size_t size);
+/* Callable names for suggestions: the k-th, NULL past the end. */
+const char *arch_primitive_name(int k);
+
+/* --- values --------------------------------------------------------------------------------------------------------- */
+
+typedef enum arch_value_kind {
+    VAL_FAIL, /* an error was reported */
+    VAL_NONE, VAL_NUMBER, VAL_BOOL, VAL_STRING, VAL_LIST, VAL_TENSOR, VAL_CACHE
+} arch_value_kind;
+
+typedef struct arch_value {
+    arch_value_kind kind;
+    double num;
+    bool flag;           /* BOOL */
+    bool absent_key;     /* NONE: a key without a default, not the literal */
+    const char *text;    /* NUMBER: the expression it came from, NULL: it is just a number. NONE: what is missing */
+    const char *key;     /* the key it was read from, for messages */
+    ggl_str str;
+    const struct arch_value *item; /* LIST made by [..]; NULL: list_key */
+    llm_arch_key list_key;
+    size_t n;
+    ggl_tensor *t, *bias; /* TENSOR; CACHE: t is the node */
+    int64_t range;        /* TENSOR: an index into so many; 0: no index */
+    bool exact_range;     /* picks from exactly that many (topk), not at least (token, pos) */
+    bool number_too;      /* pos */
+} arch_value;
+
+/* --- evaluating ----------------------------------------------------------------------------------------------------- */
+
+typedef struct arch_slot {
+    arch_value v;
+    bool bound, in_layer; /* in_layer: born in this turn of the loop */
+    bool weight;          /* bound by a declaration */
+    ggl_tensor *state;    /* bound by `s = state(..)` */
+    bool kept;
+    arch_place place;
+} arch_slot;
+
+typedef struct arch_frame { /* a function that runs */
+    const arch_fn *fn;
+    arch_slot *local;
+    arch_place call;
+    struct arch_frame *up;
+    arch_value *result;
+    int n_result;
+} arch_frame;
+
+typedef struct arch_weight { /* a tensor of the source that was declared */
+    const char *name;
+    ggl_tensor *t; /* NULL: optional and absent */
+    arch_place place;
+    const char *chain;
+    bool is_bias;
+    struct arch_weight *next; /* in its hash bucket */
+} arch_weight;
+
+typedef struct arch_made { /* a node, for the check that it is of use */
+    ggl_tensor *t;
+    arch_place place;
+    int32_t siblings; /* nodes of one call with several results share a number > 0 */
+    const char *target; /* the name it was assigned to, or NULL */
+} arch_made;
+
+typedef struct arch_eval {
+    const llm_arch *arch;
+    const llm_arch_source *src;
+    ggl_graph *g;
+    ggl_error *err;
+    ggl_status status; /* sticky */
+    ggl_arena arena;
+    const char *family;
+    int64_t n_ctx, n_vocab;
+    arch_slot *global;
+    arch_frame *frame; /* NULL: the file's statements */
+    int n_frames, in_recurrent, in_body;
+    const arch_stmt *at, *origin; /* the descriptor's statement that runs; the one the graph was told of */
+    int64_t layer;     /* -1: outside */
+    int64_t n_layer;
+    const char *layer_name;
+    int64_t steps;
+    size_t const_bytes;
+    arch_value one;    /* where a call with one result leaves it */
+    const char *vary_name; /* a name that has vary_value for a moment: for hints, see arch_weight.c */
+    arch_value vary_value;
+
+    arch_weight **bucket; /* declared tensors by name */
+    size_t n_bucket, n_weight;
+    arch_weight **weight; /* in order */
+    size_t cap_weight;
+    arch_made *made; /* by the tensor's id; t NULL: none */
+    size_t cap_made;
+    ggl_tensor **keep; /* KEEP nodes */
+    size_t n_keep, cap_keep;
+    ggl_tensor **call; /* CALL nodes */
+    size_t n_call, cap_call;
+    uint8_t *read; /* by id: what an arm not taken mentions counts as of use */
+    size_t cap_read;
+    const char **ignore; /* patterns of tensors (and of foreign keys) */
+    size_t n_ignore, cap_ignore;
+    int32_t n_siblings;
+    const char **word; /* interned texts of numbers */
+    size_t n_word, cap_word;
+    uint8_t *line_ran;
+    char *notes;
+} arch_eval;
+
+#define ARCH_FAIL ((arch_value){.kind = VAL_FAIL})
+/* Reports at a place, with the chain of calls; returns a VAL_FAIL. The first error stays. */
+arch_value arch_error(arch_eval *ev, arch_place p, const char *fmt, ...) GGL_PRINTF(3, 4);
+arch_value arch_error_hint(arch_eval *ev, ggl_status s, arch_place p, const char *hint, const char *fmt, ...)
+    GGL_PRINTF(5, 6);
+arch_value arch_nomem(arch_eval *ev);
+const char *arch_chain(arch_eval *ev); /* "  (in f, called from x.arch:3:4)", or "" */
+bool arch_step(arch_eval *ev, arch_place p, int64_t n); /* false: too many steps */
+bool arch_push(arch_eval *ev, void *array, size_t *cap, size_t n, size_t size);
+
+/* arch_value.c */
+arch_value arch_number(double x);
+arch_value arch_bool(bool b);
+arch_value arch_tensor(ggl_tensor *t);
+arch_value arch_none(const char *missing);
+const char *arch_kind_text(const arch_value *v); /* "a number", .. */
+/* "key llama.x is a list" or "'x' is a string": what a value is, for messages; returns buf. */
+const char *arch_value_text(const arch_value *v, char *buf, size_t size);
+const char *arch_intern(arch_eval *ev, const char *s); /* NULL: too many, too long */
+/* A number's expression: `a op b`. Products divided by a factor lose it: n_head*d / n_head is d. */
+const char *arch_join_text(arch_eval *ev, const char *op, const arch_value *a, const arch_value *b);
+bool arch_want_number(arch_eval *ev, const arch_expr *e, const arch_value *v, double *out);
+bool arch_want_bool(arch_eval *ev, const arch_expr *e, const arch_value *v, bool *out);
+/* A whole number min .. max. */
+bool arch_want_whole(arch_eval *ev, const arch_expr *e, const arch_value *v, double min, double max, int64_t *out);
+/* A tensor, or a number as one. NULL: reported. */
+ggl_tensor *arch_want_tensor(arch_eval *ev, arch_place p, const arch_value *v, const char *what);
+bool arch_equal(const arch_value *a, const arch_value *b);
+arch_value arch_list_item(arch_eval *ev, const arch_expr *e, const arch_value *list, int64_t i);
+arch_value arch_key_value(arch_eval *ev, const char *key, const llm_arch_key *k, uint64_t i);
+
+/* arch_expr.c */
+arch_value arch_eval_expr(arch_eval *ev, const arch_expr *e);
+arch_slot *arch_lookup(arch_eval *ev, const arch_expr *name);
+void arch_mark_read(arch_eval *ev, const arch_expr *e); /* an arm not taken */
+/* "blk.{l}.x" with whole numbers put in; NULL: reported. In the arena. */
+const char *arch_expand(arch_eval *ev, const char *s, arch_place p);
+
+/* arch_eval.c */
+bool arch_run(arch_eval *ev, const arch_stmt *s); /* false: failed, or a return was met */
+bool arch_bind(arch_eval *ev, const arch_target *t, const arch_value *v);
+arch_slot *arch_target_slot(arch_eval *ev, const arch_target *t);
+
+/* arch_call.c */
+/* Its results, *n of them; valid until the next call. NULL: reported. */
+arch_value *arch_call_fn(arch_eval *ev, const arch_expr *e, int *n);
+arch_value *arch_call(arch_eval *ev, const arch_expr *e, int *n); /* a function or a primitive */
+
+/* arch_ops.c */
+arch_value *arch_call_primitive(arch_eval *ev, const arch_expr *e, int *n);
+arch_value arch_infix(arch_eval *ev, const arch_expr *e, const arch_value *a, const arch_value *b);
+arch_value arch_pick(arch_eval *ev, const arch_expr *e, const arch_value *t, const arch_value *i);
+/* Any node: checks the graph's error, notes it for the use check. NULL: reported. */
+ggl_tensor *arch_node(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *const *src, int n_src, const double *num, int n_num);
+ggl_tensor *arch_reshape(arch_eval *ev, arch_place p, ggl_tensor *x, int n, const int64_t *ne, const char *const *dim_name);
+ggl_tensor *arch_split_one(arch_eval *ev, arch_place p, ggl_tensor *x, int dim, int64_t first, int64_t size,
+                           const char *dim_name);
+bool arch_graph_ok(arch_eval *ev, arch_place p); /* wraps the graph's error */
+void arch_note_made(arch_eval *ev, arch_place p, ggl_tensor *t);
+
+/* arch_weight.c */
+bool arch_run_weight(arch_eval *ev, const arch_stmt *s);
+bool arch_run_ignore(arch_eval *ev, const arch_stmt *s);
+arch_weight *arch_find_weight(arch_eval *ev, const char *name);
+bool arch_match(const char *pattern, const char *s, size_t n); /* '*' stands for anything */
+
+/* arch_check.c */
+bool arch_check_use(arch_eval *ev, ggl_tensor *logits); /* all computed and declared reaches the logits */
+bool arch_check_source(arch_eval *ev);                  /* all keys and tensors of the source are known */
+void arch_note(arch_eval *ev, const char *fmt, ...) GGL_PRINTF(2, 3);
+
+/* arch_builtin.c */
+const char *arch_prelude_text(size_t *n);
+
+#endif

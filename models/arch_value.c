@@ -1,0 +1,218 @@
+/* Values: what they are called in messages, what they may serve as, and the expression a number came from. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "arch_impl.h"
+
+arch_value arch_number(double x) {
+    return (arch_value){.kind = VAL_NUMBER, .num = x};
+}
+arch_value arch_bool(bool b) {
+    return (arch_value){.kind = VAL_BOOL, .flag = b};
+}
+arch_value arch_tensor(ggl_tensor *t) {
+    return (arch_value){.kind = t ? VAL_TENSOR : VAL_FAIL, .t = t};
+}
+arch_value arch_none(const char *missing) {
+    return (arch_value){.kind = VAL_NONE, .text = missing};
+}
+
+const char *arch_kind_text(const arch_value *v) {
+    static const char *const text[] = {"an error", "none", "a number", "true or false", "a string", "a list", "a tensor", "a cache"};
+    return v->kind == VAL_TENSOR && v->range ? "an index" : text[v->kind];
+}
+
+const char *arch_value_text(const arch_value *v, char *buf, size_t size) {
+    char what[160];
+    switch (v->kind) {
+    case VAL_NONE: snprintf(buf, size, "%s", v->text ? v->text : "it is none"); return buf;
+    case VAL_NUMBER: snprintf(what, sizeof what, "the number %.12g", v->num); break;
+    case VAL_BOOL: snprintf(what, sizeof what, "%s", v->flag ? "true" : "false"); break;
+    case VAL_STRING: snprintf(what, sizeof what, "the string \"%.*s\"", (int)(v->str.n < 80 ? v->str.n : 80), v->str.s); break;
+    case VAL_LIST: snprintf(what, sizeof what, "a list of %zu%s", v->n, v->key ? ": take one with [i]" : ""); break;
+    case VAL_TENSOR: {
+        char shape[128];
+        snprintf(what, sizeof what, "%s %s", v->range ? "an index" : "a tensor", ggl_shape_text(v->t, shape, sizeof shape));
+        break;
+    }
+    default: snprintf(what, sizeof what, "%s", arch_kind_text(v));
+    }
+    if (v->key)
+        snprintf(buf, size, "key %s is %s", v->key, what);
+    else
+        snprintf(buf, size, "it is %s", what);
+    return buf;
+}
+
+/* --- the expression a number came from ------------------------------------------------------------------------------ */
+
+#define MAX_WORD 256
+#define MAX_JOINED 40 /* a longer expression helps nobody in a message */
+#define MAX_WORDS 8192
+
+/* One copy of each text; descriptors make few different ones. */
+const char *arch_intern(arch_eval *ev, const char *s) {
+    size_t hash = 5381;
+    for (const char *c = s; *c; c++)
+        hash = hash * 33 + (unsigned char)*c;
+    if (!ev->word) {
+        if (!(ev->word = ggl_arena_alloc(&ev->arena, 2 * MAX_WORDS, sizeof *ev->word)))
+            return NULL;
+        ev->cap_word = 2 * MAX_WORDS;
+    }
+    size_t at = hash % ev->cap_word;
+    for (; ev->word[at]; at = (at + 1) % ev->cap_word)
+        if (strcmp(ev->word[at], s) == 0)
+            return ev->word[at];
+    if (ev->n_word == MAX_WORDS || strlen(s) > MAX_WORD)
+        return NULL; /* then the dimension goes without */
+    ev->n_word++;
+    return ev->word[at] = ggl_arena_strndup(&ev->arena, s, strlen(s));
+}
+
+static const char *operand_text(const arch_value *v, bool product, char *buf, size_t size) {
+    if (!v->text)
+        snprintf(buf, size, "%.6g", v->num);
+    else if (product && strchr(v->text, ' '))
+        snprintf(buf, size, "(%s)", v->text);
+    else
+        snprintf(buf, size, "%s", v->text);
+    return buf;
+}
+
+/* "a*b*c" without the factor f; false if it has no such factor at its begin or end. */
+static bool without_factor(const char *s, const char *f, char *buf, size_t size) {
+    size_t n = strlen(s), m = strlen(f);
+    if (n <= m + 1 || n >= size || strchr(s, ' ') || strchr(s, '/') || strchr(s, '('))
+        return false;
+    if (strncmp(s, f, m) == 0 && s[m] == '*') {
+        strcpy(buf, s + m + 1);
+        return true;
+    }
+    if (strcmp(s + n - m, f) == 0 && s[n - m - 1] == '*') {
+        memcpy(buf, s, n - m - 1);
+        buf[n - m - 1] = 0;
+        return true;
+    }
+    return false;
+}
+
+const char *arch_join_text(arch_eval *ev, const char *op, const arch_value *a, const arch_value *b) {
+    char left[64], right[64], buf[160];
+    if (!a->text && !b->text)
+        return NULL;
+    bool product = op[0] == '*' || op[0] == '/' || op[0] == '%';
+    operand_text(a, product, left, sizeof left);
+    operand_text(b, product, right, sizeof right);
+    if (strcmp(op, "/") == 0 && without_factor(left, right, buf, sizeof buf))
+        return arch_intern(ev, buf);
+    if (strcmp(op, "*") == 0 || strcmp(op, "/") == 0)
+        snprintf(buf, sizeof buf, "%s%s%s", left, op, right);
+    else
+        snprintf(buf, sizeof buf, "%s %s %s", left, op, right);
+    return strlen(buf) <= MAX_JOINED ? arch_intern(ev, buf) : NULL;
+}
+
+/* --- what is wanted ------------------------------------------------------------------------------------------------- */
+
+/* `e` has another kind of value than is wanted. */
+static bool not_that(arch_eval *ev, const arch_expr *e, const arch_value *v, const char *wanted) {
+    char quote[64], what[256];
+    if (v->kind == VAL_FAIL)
+        return false;
+    const char *hint = v->absent_key ? "'?? value' says what holds without it" : NULL;
+    if (v->kind == VAL_NONE && v->text)
+        arch_error_hint(ev, GGL_FORMAT, e->place, hint, "%s, and %s is wanted here", v->text, wanted);
+    else
+        arch_error(ev, e->place, "%s is wanted here, and '%s' is not: %s", wanted, arch_quote(e->place, quote, sizeof quote),
+                   arch_value_text(v, what, sizeof what));
+    return false;
+}
+
+bool arch_want_number(arch_eval *ev, const arch_expr *e, const arch_value *v, double *out) {
+    if (v->kind != VAL_NUMBER)
+        return not_that(ev, e, v, "a number");
+    *out = v->num;
+    return true;
+}
+
+bool arch_want_bool(arch_eval *ev, const arch_expr *e, const arch_value *v, bool *out) {
+    if (v->kind == VAL_TENSOR) {
+        arch_error(ev, e->place, "this is decided while compiling, and a tensor has no value then: use where(c, a, b)");
+        return false;
+    }
+    if (v->kind != VAL_BOOL)
+        return not_that(ev, e, v, "true or false");
+    *out = v->flag;
+    return true;
+}
+
+bool arch_want_whole(arch_eval *ev, const arch_expr *e, const arch_value *v, double min, double max, int64_t *out) {
+    char quote[64];
+    double x;
+    if (!arch_want_number(ev, e, v, &x))
+        return false;
+    if (x != floor(x) || !(x >= min && x <= max)) {
+        arch_quote(e->place, quote, sizeof quote);
+        if (x == floor(x))
+            arch_error_hint(ev, GGL_LIMIT, e->place, NULL, "'%s' is %.12g; %.0f to %.0f is possible here", quote, x, min, max);
+        else
+            arch_error(ev, e->place, "'%s' is %.12g, and a whole number is wanted here", quote, x);
+        return false;
+    }
+    *out = (int64_t)x;
+    return true;
+}
+
+ggl_tensor *arch_want_tensor(arch_eval *ev, arch_place p, const arch_value *v, const char *what) {
+    char text[256];
+    if (v->kind == VAL_TENSOR)
+        return v->t;
+    if (v->kind == VAL_NUMBER) {
+        ggl_tensor *t = ggl_graph_number(ev->g, v->num);
+        return arch_graph_ok(ev, p) ? t : NULL;
+    }
+    if (v->kind != VAL_FAIL) {
+        const char *hint = v->absent_key ? "'?? value' says what holds without it" : NULL;
+        arch_error_hint(ev, GGL_FORMAT, p, hint, "%s is to be a tensor or number: %s", what, arch_value_text(v, text, sizeof text));
+    }
+    return NULL;
+}
+
+bool arch_equal(const arch_value *a, const arch_value *b) {
+    if (a->kind != b->kind)
+        return false;
+    switch (a->kind) {
+    case VAL_NUMBER: return a->num == b->num;
+    case VAL_BOOL: return a->flag == b->flag;
+    case VAL_STRING: return a->str.n == b->str.n && memcmp(a->str.s, b->str.s, a->str.n) == 0;
+    default: return a->kind == VAL_NONE;
+    }
+}
+
+/* --- keys and lists ------------------------------------------------------------------------------------------------- */
+
+arch_value arch_key_value(arch_eval *ev, const char *key, const llm_arch_key *k, uint64_t i) {
+    llm_arch_item item = {0};
+    arch_value v = {.kind = VAL_NUMBER, .key = key};
+    if (!ev->src->get_item(ev->src->ctx, k, i, &item))
+        return arch_none(key);
+    switch (k->type) {
+    case LLM_ARCH_NUMBER: v.num = item.number; break;
+    case LLM_ARCH_BOOL: v.kind = VAL_BOOL; v.flag = item.flag; break;
+    case LLM_ARCH_STRING: v.kind = VAL_STRING; v.str = item.string; break;
+    }
+    return v;
+}
+
+arch_value arch_list_item(arch_eval *ev, const arch_expr *e, const arch_value *list, int64_t i) {
+    if (i < 0 || (uint64_t)i >= list->n) {
+        char quote[64];
+        return arch_error_hint(ev, GGL_FORMAT, e->b->place, NULL, "'%s' is %" PRId64 ", and the list%s%s has %zu elements, from 0",
+                               arch_quote(e->b->place, quote, sizeof quote), i, list->key ? " " : "", list->key ? list->key : "",
+                               list->n);
+    }
+    return list->item ? list->item[i] : arch_key_value(ev, list->key, &list->list_key, (uint64_t)i);
+}

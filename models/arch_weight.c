@@ -1,0 +1,347 @@
+/* Declared tensors: the source's has the declared shape, or the error says both, and what the odd number might be. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "arch_impl.h"
+
+/* --- the table of what was declared --------------------------------------------------------------------------------- */
+
+static size_t hash_of(const char *s) {
+    size_t h = 5381;
+    for (; *s; s++)
+        h = h * 33 + (unsigned char)*s;
+    return h;
+}
+
+arch_weight *arch_find_weight(arch_eval *ev, const char *name) {
+    arch_weight *w = ev->n_bucket ? ev->bucket[hash_of(name) % ev->n_bucket] : NULL;
+    while (w && strcmp(w->name, name) != 0)
+        w = w->next;
+    return w;
+}
+
+static arch_weight *add_weight(arch_eval *ev, const char *name, ggl_tensor *t, arch_place p, bool is_bias) {
+    if (!ev->bucket) {
+        ev->n_bucket = 4096;
+        ev->bucket = ggl_arena_alloc(&ev->arena, ev->n_bucket, sizeof *ev->bucket);
+    }
+    arch_weight *w = ggl_arena_alloc(&ev->arena, 1, sizeof *w);
+    if (!ev->bucket || !w || !arch_push(ev, &ev->weight, &ev->cap_weight, ev->n_weight + 1, sizeof *ev->weight))
+        return arch_nomem(ev), NULL;
+    arch_weight **head = &ev->bucket[hash_of(name) % ev->n_bucket];
+    *w = (arch_weight){name, t, p, arch_chain(ev), is_bias, *head};
+    *head = w;
+    return ev->weight[ev->n_weight++] = w;
+}
+
+/* --- shapes --------------------------------------------------------------------------------------------------------- */
+
+typedef struct shape {
+    int n;
+    int64_t ne[GGL_MAX_DIMS];
+    const char *name[GGL_MAX_DIMS];  /* the expressions */
+    const arch_expr *e[GGL_MAX_DIMS]; /* NULL: of a bias */
+} shape;
+
+static bool eval_shape(arch_eval *ev, const arch_stmt *s, shape *out) {
+    *out = (shape){.n = s->n_expr, .ne = {1, 1, 1, 1}};
+    double count = 1;
+    for (int d = 0; d < s->n_expr; d++) {
+        arch_value v = arch_eval_expr(ev, s->expr[d]);
+        if (v.kind == VAL_FAIL || !arch_want_whole(ev, s->expr[d], &v, 1, ARCH_MAX_DIM, &out->ne[d]))
+            return false;
+        count *= (double)out->ne[d];
+        out->name[d] = v.text;
+        out->e[d] = s->expr[d];
+    }
+    if (count > 0x1p50) {
+        arch_error_hint(ev, GGL_LIMIT, s->place, NULL, "a tensor of %.3g elements", count);
+        return false;
+    }
+    return true;
+}
+
+static const char *shape_text(const shape *s, bool names, char *buf, size_t size) {
+    size_t n = (size_t)snprintf(buf, size, "[");
+    char quote[48], num[24];
+    for (int d = 0; d < s->n && n < size; d++) {
+        const char *text = quote;
+        snprintf(num, sizeof num, "%" PRId64, s->ne[d]);
+        if (!names || (!s->e[d] && !s->name[d]))
+            text = num;
+        else if (s->e[d])
+            arch_quote(s->e[d]->place, quote, sizeof quote);
+        else
+            text = s->name[d];
+        n += (size_t)snprintf(buf + n, size - n, "%s%s", d ? ", " : "", text);
+    }
+    if (n < size)
+        snprintf(buf + n, size - n, "]");
+    return buf;
+}
+
+/* --- hints: what a number might be ---------------------------------------------------------------------------------- */
+
+static bool is_arithmetic(const arch_expr *e) {
+    if (e->kind == EX_NEG)
+        return is_arithmetic(e->a);
+    if (e->kind == EX_BINARY)
+        return is_arithmetic(e->a) && is_arithmetic(e->b);
+    return e->kind == EX_NUMBER || e->kind == EX_NAME;
+}
+
+typedef struct guess {
+    arch_eval *ev;
+    const arch_expr *dim;
+    int64_t found;
+    char *buf;
+    size_t size;
+} guess;
+
+/* The dimension's text with one name replaced by another. */
+static void quote_with(const arch_expr *e, const char *from, const char *to, char *buf, size_t size) {
+    char text[64];
+    size_t n = 0, len = strlen(from);
+    arch_quote(e->place, text, sizeof text);
+    for (const char *s = text; *s && n + 1 < size;) {
+        bool word = s == text || !(s[-1] == '_' || (s[-1] >= '0' && s[-1] <= '9') || (s[-1] >= 'a' && s[-1] <= 'z'));
+        char after = strncmp(s, from, len) == 0 ? s[len] : '_';
+        bool ends = !(after == '_' || (after >= '0' && after <= '9') || (after >= 'a' && after <= 'z'));
+        if (word && ends) {
+            n += (size_t)snprintf(buf + n, size - n, "%s", to);
+            s += len;
+        } else {
+            buf[n++] = *s++;
+        }
+    }
+    buf[n < size ? n : size - 1] = 0;
+}
+
+/* Another of the descriptor's numbers in this name's place. */
+static void try_names(void *ctx, arch_expr *e) {
+    guess *g = ctx;
+    arch_eval *ev = g->ev;
+    if (e->kind != EX_NAME || g->buf[0])
+        return;
+    for (int k = SLOT_N_CTX; k < ev->arch->n_global && !g->buf[0]; k++) {
+        const arch_slot *s = &ev->global[k];
+        if (!s->bound || s->v.kind != VAL_NUMBER || strcmp(ev->arch->global[k], e->name) == 0)
+            continue;
+        ev->vary_name = e->name;
+        ev->vary_value = s->v;
+        arch_value v = arch_eval_expr(ev, g->dim);
+        ev->vary_name = NULL;
+        char text[80];
+        if (v.kind != VAL_NUMBER || v.num != (double)g->found)
+            continue;
+        quote_with(g->dim, e->name, ev->arch->global[k], text, sizeof text);
+        snprintf(g->buf, g->size, "%" PRId64 " here is %s", g->found, text);
+    }
+}
+
+static const char *guess_number(arch_eval *ev, const arch_expr *dim, int64_t found, char *buf, size_t size) {
+    buf[0] = 0;
+    guess g = {ev, dim, found, buf, size};
+    if (dim && is_arithmetic(dim))
+        arch_walk_expr((arch_expr *)dim, try_names, &g);
+    return buf;
+}
+
+/* --- one tensor ----------------------------------------------------------------------------------------------------- */
+
+static void missing_tensor(arch_eval *ev, arch_place p, const char *name) {
+    ggl_str s;
+    char near_name[160] = "";
+    arch_nearest near = arch_nearest_to(name);
+    near.distance = 4;
+    for (size_t i = 0; ev->src->tensor_at && ev->src->tensor_at(ev->src->ctx, i, &s); i++) {
+        size_t before = near.distance;
+        arch_nearest_try(&near, s.s, s.n);
+        if (near.distance < before)
+            snprintf(near_name, sizeof near_name, "; did you mean %.*s?", (int)(s.n < 100 ? s.n : 100), s.s);
+    }
+    arch_error_hint(ev, GGL_FORMAT, p, "'?' if it may be absent", "tensor %s is missing in %s%s", name, ev->src->name, near_name);
+}
+
+static bool check_shape(arch_eval *ev, arch_place p, const llm_arch_tensor *t, const shape *want) {
+    char found[128], names[256], numbers[128], hint[160] = "";
+    shape have = {.n = t->n_dims};
+    int bad = -1;
+    memcpy(have.ne, t->ne, sizeof have.ne);
+    for (int d = 0; d < GGL_MAX_DIMS && bad < 0; d++)
+        if ((d < t->n_dims ? t->ne[d] : 1) != want->ne[d])
+            bad = d;
+    if (bad < 0)
+        return true;
+    if (bad < want->n && want->e[bad]) {
+        p = want->e[bad]->place;
+        guess_number(ev, want->e[bad], bad < t->n_dims ? t->ne[bad] : 1, hint, sizeof hint);
+    }
+    shape_text(want, true, names, sizeof names);
+    shape_text(want, false, numbers, sizeof numbers);
+    bool plain = strcmp(names, numbers) == 0;
+    arch_error_hint(ev, GGL_SHAPE, p, hint, "tensor %s is %s, declared %s%s%s", t->name, shape_text(&have, false, found, sizeof found),
+                    names, plain ? "" : " = ", plain ? "" : numbers);
+    return false;
+}
+
+/* *out NULL without an error: absent, as it may be. */
+static bool load(arch_eval *ev, arch_place p, const char *name, const shape *want, bool optional, bool is_bias, ggl_tensor **out) {
+    const arch_weight *before = arch_find_weight(ev, name);
+    llm_arch_tensor t = {.name = name, .optional = optional, .n_dims = want->n};
+    *out = NULL;
+    memcpy(t.ne, want->ne, sizeof t.ne);
+    if (!ev->src->find_tensor(ev->src->ctx, &t)) {
+        if (!optional)
+            missing_tensor(ev, p, name);
+        return optional;
+    }
+    t.name = name;
+    if (!check_shape(ev, p, &t, want))
+        return false;
+    if (before && before->t->n_dims == want->n) { /* declared again: the same tensor */
+        *out = before->t;
+        return true;
+    }
+    *out = ggl_graph_weight(ev->g, name, t.type, want->n, want->ne, t.data);
+    if (!arch_graph_ok(ev, p) || !*out)
+        return false;
+    for (int d = 0; d < want->n; d++)
+        if (want->name[d])
+            ggl_tensor_set_dim_name(ev->g, *out, d, want->name[d]);
+    return before || add_weight(ev, name, *out, p, is_bias);
+}
+
+/* --- the statement -------------------------------------------------------------------------------------------------- */
+
+static const char *full_name(arch_eval *ev, const arch_stmt *s, bool bias) {
+    char buf[512];
+    const char *end = bias ? "bias" : "weight", *out;
+    if (s->string) {
+        if (!(out = arch_expand(ev, s->string, s->string_place)) || !bias)
+            return out;
+        size_t n = strlen(out), m = strlen(".weight");
+        if (n < m || strcmp(out + n - m, ".weight") != 0) {
+            arch_error(ev, s->string_place, "the name of its bias is not known: a name given by 'from' ends in '.weight' for that");
+            return NULL;
+        }
+        snprintf(buf, sizeof buf, "%.*s.bias", (int)(n - m), out);
+    } else if (ev->layer >= 0) {
+        snprintf(buf, sizeof buf, "blk.%" PRId64 ".%s.%s", ev->layer, s->target[0].name, end);
+    } else {
+        snprintf(buf, sizeof buf, "%s.%s", s->target[0].name, end);
+    }
+    out = ggl_arena_strndup(&ev->arena, buf, strlen(buf));
+    return out ? out : (arch_nomem(ev), NULL);
+}
+
+/* Like the weight without its first dimension, or like the weight if it has only one. */
+static shape bias_shape(const shape *w) {
+    shape b = *w;
+    if (w->n < 2)
+        return b;
+    b.n = w->n - 1;
+    for (int d = 0; d < GGL_MAX_DIMS; d++) {
+        b.ne[d] = d < b.n ? w->ne[d + 1] : 1;
+        b.name[d] = d < b.n ? w->name[d + 1] : NULL;
+        b.e[d] = d < b.n ? w->e[d + 1] : NULL;
+    }
+    return b;
+}
+
+/* `?? other`: a weight or value of the declared shape. */
+static arch_value other_weight(arch_eval *ev, const arch_stmt *s, const shape *want) {
+    char a[128], b[128], text[256];
+    arch_value v = arch_eval_expr(ev, s->other);
+    if (v.kind == VAL_FAIL)
+        return v;
+    if (v.kind != VAL_TENSOR)
+        return arch_error(ev, s->other->place, "another weight is wanted after '\?\?': %s", arch_value_text(&v, text, sizeof text));
+    for (int d = 0; d < 3; d++)
+        if ((d < v.t->n_dims ? v.t->ne[d] : 1) != want->ne[d])
+            return arch_error_hint(ev, GGL_SHAPE, s->other->place, NULL, "%s in place of %s declared %s",
+                                   ggl_shape_text(v.t, a, sizeof a), s->target[0].name, shape_text(want, false, b, sizeof b));
+    return v;
+}
+
+static bool bind_weight(arch_eval *ev, const arch_stmt *s, const arch_value *v) {
+    const arch_target *t = &s->target[0];
+    arch_slot *slot = arch_target_slot(ev, t);
+    if (slot->bound) {
+        int line, col;
+        arch_line_col(slot->place, &line, &col);
+        arch_error(ev, t->place, "'%s' is already there, in line %d: a weight needs a name of its own", t->name, line);
+        return false;
+    }
+    if (!arch_bind(ev, t, v))
+        return false;
+    slot->weight = true;
+    return true;
+}
+
+bool arch_run_weight(arch_eval *ev, const arch_stmt *s) {
+    shape want;
+    ggl_tensor *t, *bias = NULL;
+    const char *name = full_name(ev, s, false);
+    if (!name || !eval_shape(ev, s, &want))
+        return false;
+    if (!load(ev, s->target[0].place, name, &want, s->optional || s->other, false, &t))
+        return false;
+    arch_value v;
+    if (t) {
+        if (s->other)
+            arch_mark_read(ev, s->other);
+        shape b = bias_shape(&want);
+        const char *bias_name = s->bias ? full_name(ev, s, true) : NULL;
+        if (s->bias && (!bias_name || !load(ev, s->target[0].place, bias_name, &b, s->bias_optional, true, &bias)))
+            return false;
+        v = arch_tensor(t);
+        v.bias = bias;
+    } else if (s->other) {
+        v = other_weight(ev, s, &want);
+    } else {
+        char buf[600];
+        snprintf(buf, sizeof buf, "tensor %s is absent", name);
+        const char *text = ggl_arena_strndup(&ev->arena, buf, strlen(buf));
+        v = arch_none(text ? text : "the tensor is absent");
+    }
+    return bind_weight(ev, s, &v);
+}
+
+/* --- ignore --------------------------------------------------------------------------------------------------------- */
+
+/* The usual walk with one point to return to: linear for each '*'. */
+bool arch_match(const char *pattern, const char *s, size_t n) {
+    const char *star = NULL;
+    size_t i = 0, back = 0;
+    while (i < n) {
+        if (*pattern == '*') {
+            star = pattern++;
+            back = i;
+        } else if (*pattern == s[i] && *pattern) {
+            pattern++;
+            i++;
+        } else if (star) {
+            pattern = star + 1;
+            i = ++back;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*')
+        pattern++;
+    return *pattern == 0;
+}
+
+bool arch_run_ignore(arch_eval *ev, const arch_stmt *s) {
+    for (int k = 0; k < s->n_expr; k++) {
+        if (s->expr[k]->kind != EX_STRING)
+            continue; /* a key: known since the text was read */
+        const char *pattern = arch_expand(ev, s->expr[k]->name, s->expr[k]->place);
+        if (!pattern || !arch_push(ev, &ev->ignore, &ev->cap_ignore, ev->n_ignore + 1, sizeof *ev->ignore))
+            return false;
+        ev->ignore[ev->n_ignore++] = pattern;
+    }
+    return true;
+}

@@ -1,0 +1,161 @@
+/* Opening a model: the file, and which descriptor it is read by. */
+#include "llm/model.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ggl/alloc.h"
+#include "text_file.h"
+
+#define MAX_DESCRIPTOR (256 * 1024)
+
+struct llm_model {
+    ggl_gguf *file;
+    llm_arch *arch;
+    char *arch_origin;
+    llm_tokenizer *tokenizer;
+};
+
+static char *print(const char *a, const char *b) {
+    size_t n = strlen(a) + strlen(b) + 1;
+    char *s = ggl_calloc(n, 1);
+    if (s)
+        snprintf(s, n, "%s%s", a, b);
+    return s;
+}
+
+static ggl_status arch_from_file(llm_model *m, const char *path, ggl_error *err) {
+    char *text;
+    size_t n;
+    ggl_status st = llm_read_text_file(path, MAX_DESCRIPTOR, &text, &n, err);
+    if (st != GGL_OK)
+        return st;
+    m->arch_origin = print(path, "");
+    st = llm_arch_parse(&m->arch, text, n, path, err);
+    ggl_free(text);
+    return st;
+}
+
+/* Names the families that are known, and how to give another. */
+static ggl_status unknown_family(const char *file, const char *family, ggl_error *err) {
+    char list[1024] = "";
+    const char *name, *text;
+    size_t n, used = 0;
+    for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++) {
+        llm_arch *arch;
+        if (llm_arch_parse(&arch, text, n, name, NULL) != GGL_OK)
+            continue;
+        const char *f;
+        for (int i = 0; (f = llm_arch_family(arch, i)) && used < sizeof list; i++)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", f);
+        llm_arch_free(arch);
+    }
+    return ggl_fail(err, GGL_NOT_FOUND, "%s: unknown architecture '%s'; known are %s. A descriptor for it can be given with "
+                    "--arch FILE (docs/architectures.md)", file, family, list);
+}
+
+static ggl_status arch_builtin(llm_model *m, ggl_error *err) {
+    const char *file = ggl_gguf_name(m->file);
+    ggl_str family;
+    int found = ggl_gguf_get_string(m->file, "general.architecture", &family, err);
+    if (found < 0)
+        return GGL_FORMAT;
+    if (found == 0)
+        return ggl_fail(err, GGL_FORMAT, "%s: the key general.architecture is missing, so there is no telling what model "
+                        "this is", file);
+    char name[65];
+    snprintf(name, sizeof name, "%.*s", (int)(family.n < 64 ? family.n : 64), family.s);
+    ggl_status st = llm_arch_open(&m->arch, name, err);
+    if (st == GGL_NOT_FOUND)
+        return unknown_family(file, name, err);
+    if (st == GGL_OK)
+        m->arch_origin = print("built-in ", llm_arch_name(m->arch));
+    return st;
+}
+
+static ggl_status arch_choose(llm_model *m, const char *path, ggl_error *err) {
+    ggl_str own;
+    ggl_status st;
+    int found = path ? 0 : ggl_gguf_get_string(m->file, "general.descriptor", &own, err);
+    if (found < 0)
+        return GGL_FORMAT;
+    if (path) {
+        st = arch_from_file(m, path, err);
+    } else if (found) {
+        m->arch_origin = print("general.descriptor of ", ggl_gguf_name(m->file));
+        st = llm_arch_parse(&m->arch, own.s, own.n, "general.descriptor", err);
+    } else {
+        st = arch_builtin(m, err);
+    }
+    return st == GGL_OK && !m->arch_origin ? ggl_fail(err, GGL_NOMEM, "out of memory") : st;
+}
+
+static ggl_status open_rest(llm_model **out, llm_model *m, ggl_status st, const llm_model_params *params, ggl_error *err) {
+    if (st == GGL_OK)
+        st = arch_choose(m, params ? params->arch_path : NULL, err);
+    if (st != GGL_OK) {
+        llm_model_free(m);
+        return st;
+    }
+    *out = m;
+    return GGL_OK;
+}
+
+ggl_status llm_model_open(llm_model **out, const char *path, const llm_model_params *params, ggl_error *err) {
+    *out = NULL;
+    llm_model *m = ggl_calloc(1, sizeof *m);
+    if (!m)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    ggl_status st = ggl_gguf_open(&m->file, path, params ? &params->gguf : NULL, err);
+    return open_rest(out, m, st, params, err);
+}
+
+ggl_status llm_model_open_memory(llm_model **out, const void *data, size_t size, const char *name,
+                                 const llm_model_params *params, ggl_error *err) {
+    *out = NULL;
+    llm_model *m = ggl_calloc(1, sizeof *m);
+    if (!m)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    ggl_status st = ggl_gguf_open_memory(&m->file, data, size, name, err);
+    return open_rest(out, m, st, params, err);
+}
+
+void llm_model_free(llm_model *m) {
+    if (!m)
+        return;
+    llm_tokenizer_free(m->tokenizer);
+    llm_arch_free(m->arch);
+    ggl_gguf_close(m->file);
+    ggl_free(m->arch_origin);
+    ggl_free(m);
+}
+
+const ggl_gguf *llm_model_file(const llm_model *m) {
+    return m->file;
+}
+
+const llm_arch *llm_model_arch(const llm_model *m) {
+    return m->arch;
+}
+
+const char *llm_model_arch_origin(const llm_model *m) {
+    return m->arch_origin;
+}
+
+int64_t llm_model_n_ctx(const llm_model *m) {
+    ggl_str family;
+    char key[128];
+    int64_t n = 0;
+    if (ggl_gguf_get_string(m->file, "general.architecture", &family, NULL) != 1 || family.n > 64)
+        return 0;
+    snprintf(key, sizeof key, "%.*s.context_length", (int)family.n, family.s);
+    return ggl_gguf_get_integer(m->file, key, &n, NULL) == 1 && n > 0 ? n : 0;
+}
+
+ggl_status llm_model_tokenizer(llm_model *m, const llm_tokenizer **out, ggl_error *err) {
+    *out = NULL;
+    ggl_status st = m->tokenizer ? GGL_OK : llm_tokenizer_new(&m->tokenizer, m->file, err);
+    if (st == GGL_OK)
+        *out = m->tokenizer;
+    return st;
+}

@@ -1,0 +1,206 @@
+/* Sessions: from a model to a running graph, and from tokens to logits. */
+#include "llm/session.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "ggl/alloc.h"
+#include "session_impl.h"
+
+#define DEFAULT_CTX 4096
+#define MAX_CTX ((int64_t)1 << 30)
+
+llm_session_params llm_session_default(void) {
+    return (llm_session_params){.n_ubatch = 512, .n_slots = 1, .n_rows = 1, .type_k = GGL_F16, .type_v = GGL_F16};
+}
+
+/* --- making ----------------------------------------------------------------------------------------------------------- */
+
+static ggl_status no_memory(ggl_error *err) {
+    return ggl_fail(err, GGL_NOMEM, "out of memory for the session");
+}
+
+static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_session_params *p, ggl_error *err) {
+    ggl_graph_params gp = {.n_pos = s->n_ctx, .n_batch = s->n_ubatch, .n_slots = p->n_slots, .type_k = p->type_k,
+                           .type_v = p->type_v};
+    s->graph = ggl_graph_new(&gp);
+    if (!s->graph)
+        return no_memory(err);
+    llm_arch_source source = llm_arch_source_gguf(llm_model_file(m));
+    llm_arch_params ap = {.n_ctx = s->n_ctx};
+    ggl_status st = llm_arch_build(llm_model_arch(m), &source, &ap, s->graph, &s->built, err);
+    if (st == GGL_OK)
+        st = ggl_graph_finish(s->graph, err);
+    if (st == GGL_OK && p->fold)
+        st = ggl_graph_fold(s->graph, p->fold, err);
+    return st;
+}
+
+static ggl_status build_sched(llm_session *s, const llm_model *m, const llm_session_params *p, ggl_error *err) {
+    const ggl_gguf *file = llm_model_file(m);
+    s->host = ggl_calloc((size_t)ggl_gguf_n_parts(file), sizeof *s->host);
+    if (!s->host)
+        return no_memory(err);
+    for (int i = 0; i < ggl_gguf_n_parts(file); i++)
+        s->host[i].data = ggl_gguf_part(file, i, &s->host[i].size);
+    ggl_sched_params sp = {.backend = p->backend, .n_backends = p->n_backends, .place = p->place, .ctx = p->place_ctx,
+                           .n_rows = s->n_rows, .host = s->host, .n_host = ggl_gguf_n_parts(file)};
+    return ggl_sched_new(&s->sched, s->graph, &sp, err);
+}
+
+ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_session_params *p, ggl_error *err) {
+    *out = NULL;
+    int64_t own = llm_model_n_ctx(m), n_ctx = p->n_ctx > 0 ? p->n_ctx : own > 0 ? own : DEFAULT_CTX;
+    if (n_ctx > MAX_CTX || p->n_ubatch < 1 || p->n_slots < 1 || p->n_slots > 4096)
+        return ggl_fail(err, GGL_LIMIT, "a context of %" PRId64 " tokens, ubatches of %" PRId64 " and %" PRId64 " slots: at most "
+                        "2^30, at least 1, and 1 to 4096 are possible", n_ctx, p->n_ubatch, p->n_slots);
+    llm_session *s = ggl_calloc(1, sizeof *s);
+    if (!s)
+        return no_memory(err);
+    s->n_ctx = n_ctx;
+    s->n_slots = p->n_slots;
+    s->n_ubatch = p->n_ubatch < n_ctx * p->n_slots ? p->n_ubatch : n_ctx * p->n_slots;
+    s->n_rows = p->n_rows < 1 ? 1 : p->n_rows < s->n_ubatch ? p->n_rows : s->n_ubatch;
+    size_t n = (size_t)s->n_ubatch;
+    s->token = ggl_calloc(n, sizeof *s->token);
+    s->pos = ggl_calloc(n, sizeof *s->pos);
+    s->slot = ggl_calloc(n, sizeof *s->slot);
+    s->row = ggl_calloc(n, sizeof *s->row);
+    s->n_past = ggl_calloc((size_t)s->n_slots, sizeof *s->n_past);
+    s->n_new = ggl_calloc((size_t)s->n_slots, sizeof *s->n_new);
+    ggl_status st = s->token && s->pos && s->slot && s->row && s->n_past && s->n_new ? GGL_OK : no_memory(err);
+    if (st == GGL_OK)
+        st = build_graph(s, m, p, err);
+    if (st == GGL_OK)
+        st = build_sched(s, m, p, err);
+    if (st != GGL_OK) {
+        llm_session_free(s);
+        return st;
+    }
+    *out = s;
+    return GGL_OK;
+}
+
+ggl_status llm_session_alloc(llm_session *s, ggl_error *err) {
+    return ggl_sched_alloc(s->sched, err);
+}
+
+void llm_session_free(llm_session *s) {
+    if (!s)
+        return;
+    ggl_sched_free(s->sched);
+    ggl_graph_free(s->graph);
+    llm_arch_result_fini(&s->built);
+    ggl_free(s->host);
+    ggl_free(s->token);
+    ggl_free(s->pos);
+    ggl_free(s->slot);
+    ggl_free(s->row);
+    ggl_free(s->n_past);
+    ggl_free(s->n_new);
+    ggl_free(s);
+}
+
+const ggl_sched *llm_session_sched(const llm_session *s) {
+    return s->sched;
+}
+
+const char *llm_session_notes(const llm_session *s) {
+    return s->built.notes ? s->built.notes : "";
+}
+
+int64_t llm_session_n_ctx(const llm_session *s) {
+    return s->n_ctx;
+}
+
+int64_t llm_session_n_vocab(const llm_session *s) {
+    return s->built.n_vocab;
+}
+
+int64_t llm_session_n_layer(const llm_session *s) {
+    return s->built.n_layer;
+}
+
+/* --- running ---------------------------------------------------------------------------------------------------------- */
+
+static int slot_of(const llm_batch *b, int64_t i) {
+    return b->slot ? b->slot[i] : 0;
+}
+
+static bool wanted(const llm_batch *b, int64_t i) {
+    return b->want ? b->want[i] : i == b->n - 1;
+}
+
+static ggl_status check_batch(llm_session *s, const llm_batch *b, ggl_error *err) {
+    memset(s->n_new, 0, (size_t)s->n_slots * sizeof *s->n_new);
+    for (int64_t i = 0; i < b->n; i++) {
+        int slot = slot_of(b, i);
+        if (slot < 0 || slot >= s->n_slots)
+            return ggl_fail(err, GGL_USAGE, "slot %d; there are %" PRId64, slot, s->n_slots);
+        if (b->token[i] < 0 || b->token[i] >= s->built.n_vocab)
+            return ggl_fail(err, GGL_USAGE, "token %" PRId32 " is not in the vocabulary of %" PRId64, b->token[i],
+                            s->built.n_vocab);
+        s->n_new[slot]++;
+    }
+    for (int64_t k = 0; k < s->n_slots; k++)
+        if (s->n_new[k] > s->n_ctx - s->n_past[k])
+            return ggl_fail(err, GGL_LIMIT, "%" PRId64 " tokens after %" PRId64 " do not fit into the context of %" PRId64,
+                            s->n_new[k], s->n_past[k], s->n_ctx);
+    return GGL_OK;
+}
+
+/* Fills the arrays of the next ubatch from token `first` on; as many as fit, with at most n_rows wanted. */
+static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, int64_t *n_rows) {
+    int64_t n = 0;
+    *n_rows = 0;
+    memset(s->n_new, 0, (size_t)s->n_slots * sizeof *s->n_new);
+    for (; n < s->n_ubatch && first + n < b->n; n++) {
+        int64_t i = first + n;
+        int slot = slot_of(b, i);
+        if (wanted(b, i)) {
+            if (*n_rows == s->n_rows)
+                break;
+            s->row[(*n_rows)++] = (int32_t)n;
+        }
+        s->token[n] = b->token[i];
+        s->slot[n] = slot;
+        s->pos[n] = (int32_t)(s->n_past[slot] + s->n_new[slot]++);
+    }
+    return n;
+}
+
+static ggl_status run_ubatch(llm_session *s, int64_t n, int64_t n_rows, ggl_error *err) {
+    ggl_status st = ggl_sched_set(s->sched, "token", s->token, n, err);
+    if (st == GGL_OK)
+        st = ggl_sched_set(s->sched, "pos", s->pos, n, err);
+    if (st == GGL_OK)
+        st = ggl_sched_set(s->sched, "slot", s->slot, n, err);
+    if (st == GGL_OK)
+        st = ggl_sched_run(s->sched, n, s->row, n_rows, err);
+    for (int64_t k = 0; k < s->n_slots && st == GGL_OK; k++)
+        s->n_past[k] += s->n_new[k];
+    return st;
+}
+
+ggl_status llm_session_eval(llm_session *s, const llm_batch *b, ggl_error *err) {
+    ggl_status st = check_batch(s, b, err);
+    for (int64_t i = 0, n; i < b->n && st == GGL_OK; i += n) {
+        int64_t n_rows;
+        n = fill_ubatch(s, b, i, &n_rows);
+        st = run_ubatch(s, n, n_rows, err);
+        if (st != GGL_OK)
+            break;
+        const float *logits = ggl_sched_output(s->sched, 0);
+        for (int64_t k = 0; k < n_rows && b->each; k++)
+            b->each(b->ctx, i + s->row[k], logits + k * s->built.n_vocab);
+        if (n_rows > 0)
+            s->logits = logits + (n_rows - 1) * s->built.n_vocab;
+        if (b->progress && !b->progress(b->ctx, i + n, b->n))
+            break;
+    }
+    return st;
+}
+
+const float *llm_session_logits(const llm_session *s) {
+    return s->logits;
+}

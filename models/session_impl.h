@@ -1,0 +1,18 @@
+/* What session.c and session_slots.c share. */
+#ifndef LLM_SESSION_IMPL_H
+#define LLM_SESSION_IMPL_H
+
+#include "llm/session.h"
+
+struct llm_session {
+    ggl_graph *graph;
+    ggl_sched *sched;
+    llm_arch_result built;
+    ggl_host_range *host;
+    int64_t n_ctx, n_ubatch, n_slots, n_rows;
+    int32_t *token, *pos, *slot, *row; /* [n_ubatch]: the one that runs */
+    int64_t *n_past, *n_new;           /* [n_slots]: tokens kept, and being added */
+    const float *logits;
+};
+
+#endif

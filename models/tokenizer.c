@@ -1,0 +1,456 @@
+/* Vocabulary, special tokens, begin and end; how running text is cut up is the kind's (tokenizer_impl.h).
+ *
+ * What is not done: whitespace around special tokens is never stripped (some models want it; GGUF has no key for it),
+ * and no Unicode normalization takes place. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tokenizer_impl.h"
+
+static const llm_tokenizer_kind *const KINDS[] = {&llm_tokenizer_spm};
+enum { N_KINDS = sizeof KINDS / sizeof *KINDS };
+
+/* Control tokens of these spellings end a turn or a text, whatever the file's keys say. */
+static const char *const EOG_NAMES[] = {"</s>", "<|eot_id|>", "<|eom_id|>", "<|im_end|>", "<|end|>", "<|return|>",
+    "<|call|>", "<end_of_turn>", "<|endoftext|>", "<|end_of_text|>", "<|eot|>", "<EOT>", "_<EOT>", "<eos>",
+    "<|end_of_turn|>", "<end_of_utterance>", "<\xef\xbd\x9c\x65nd\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>"};
+
+void llm_tokens_fini(llm_tokens *t) {
+    ggl_free(t->id);
+    *t = (llm_tokens){0};
+}
+
+ggl_status llm_tokens_append(llm_tokens *out, int32_t id, ggl_error *err) {
+    if (out->n == out->cap && !ggl_grow(&out->id, &out->cap, out->n + 1, sizeof *out->id))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for %zu tokens", out->n + 1);
+    out->id[out->n++] = id;
+    return GGL_OK;
+}
+
+size_t llm_utf8_length(const char *s, size_t n) {
+    const unsigned char *u = (const unsigned char *)s;
+    unsigned low = 0x80, high = 0xbf; /* what the second byte may be: no overlong forms, no surrogates */
+    size_t len;
+    if (u[0] < 0xc2 || u[0] > 0xf4)
+        return 1;
+    if (u[0] < 0xe0) {
+        len = 2;
+    } else if (u[0] < 0xf0) {
+        len = 3;
+        low = u[0] == 0xe0 ? 0xa0 : low;
+        high = u[0] == 0xed ? 0x9f : high;
+    } else {
+        len = 4;
+        low = u[0] == 0xf0 ? 0x90 : low;
+        high = u[0] == 0xf4 ? 0x8f : high;
+    }
+    if (n < len || u[1] < low || u[1] > high)
+        return 1;
+    for (size_t i = 2; i < len; i++)
+        if ((u[i] & 0xc0) != 0x80)
+            return 1;
+    return len;
+}
+
+/* ---- strings to ids ---- */
+
+static uint64_t hash_bytes(const char *s, size_t n) {
+    uint64_t h = n * 0x9e3779b97f4a7c15;
+    for (; n >= 8; s += 8, n -= 8) {
+        uint64_t w;
+        memcpy(&w, s, 8);
+        h = (h ^ w) * 0xff51afd7ed558ccd;
+        h ^= h >> 32;
+    }
+    for (; n > 0; s++, n--)
+        h = (h ^ (unsigned char)*s) * 0x100000001b3;
+    h *= 0xff51afd7ed558ccd;
+    return h ^ h >> 33;
+}
+
+bool llm_token_map_init(token_map *m, llm_tokenizer *t, size_t n) {
+    m->n_slot = 16;
+    while (m->n_slot < 2 * n)
+        m->n_slot *= 2;
+    m->slot = ggl_arena_alloc(&t->arena, m->n_slot, sizeof *m->slot);
+    for (size_t i = 0; m->slot && i < m->n_slot; i++)
+        m->slot[i] = -1;
+    return m->slot != NULL;
+}
+
+/* The slot of s, or the empty one where it belongs. */
+static int32_t *token_map_slot(const token_map *m, const llm_tokenizer *t, const char *s, size_t n) {
+    size_t i = (size_t)hash_bytes(s, n) & (m->n_slot - 1);
+    for (;; i = (i + 1) & (m->n_slot - 1)) {
+        int32_t id = m->slot[i];
+        if (id < 0 || (t->piece[id].n == n && memcmp(t->piece[id].s, s, n) == 0))
+            return &m->slot[i];
+    }
+}
+
+void llm_token_map_add(token_map *m, const llm_tokenizer *t, int32_t id) {
+    int32_t *slot = token_map_slot(m, t, t->piece[id].s, t->piece[id].n);
+    if (*slot < 0)
+        *slot = id;
+}
+
+int32_t llm_token_map_find(const token_map *m, const llm_tokenizer *t, const char *s, size_t n) {
+    return *token_map_slot(m, t, s, n);
+}
+
+/* ---- reading the keys ---- */
+
+static ggl_status out_of_memory(ggl_error *err) {
+    return ggl_fail(err, GGL_NOMEM, "out of memory for the tokenizer");
+}
+
+static ggl_status read_pieces(llm_tokenizer *t, const ggl_gguf *file, ggl_error *err) {
+    const ggl_gguf_value *v = ggl_gguf_find(file, "tokenizer.ggml.tokens");
+    if (!v || v->n == 0)
+        return ggl_fail(err, GGL_FORMAT, "tokenizer.ggml.tokens is %s", v ? "empty" : "missing");
+    if (!v->is_array || v->type != GGL_GGUF_STRING)
+        return ggl_fail(err, GGL_FORMAT, "tokenizer.ggml.tokens is %s%s, not an array of strings",
+                        v->is_array ? "an array of " : "", ggl_gguf_type_name(v->type));
+    if (v->n > INT32_MAX)
+        return ggl_fail(err, GGL_LIMIT, "tokenizer.ggml.tokens has %" PRIu64 " entries, at most %d are supported",
+                        v->n, INT32_MAX);
+    t->n_vocab = (int32_t)v->n;
+    size_t n = (size_t)v->n, bytes = 0;
+    ggl_str s;
+    for (size_t i = 0; i < n; i++)
+        if (!ggl_gguf_string(v, i, &s) || !ggl_size_add(bytes, s.n, &bytes))
+            return ggl_fail(err, GGL_FORMAT, "tokenizer.ggml.tokens: entry %zu is unreadable", i);
+    char *blob = ggl_arena_alloc(&t->arena, bytes + 1, 1);
+    t->piece = ggl_arena_alloc(&t->arena, n, sizeof *t->piece);
+    t->text = ggl_arena_alloc(&t->arena, n, sizeof *t->text);
+    t->type = ggl_arena_alloc(&t->arena, n, sizeof *t->type);
+    t->eog = ggl_arena_alloc(&t->arena, n, sizeof *t->eog);
+    if (!blob || !t->piece || !t->text || !t->type || !t->eog)
+        return out_of_memory(err);
+    for (size_t i = 0; i < n; i++) {
+        if (!ggl_gguf_string(v, i, &s))
+            return ggl_fail(err, GGL_FORMAT, "tokenizer.ggml.tokens: entry %zu is unreadable", i);
+        if (s.n > 0)
+            memcpy(blob, s.s, s.n);
+        t->piece[i] = (ggl_str){blob, s.n};
+        blob += s.n;
+    }
+    return GGL_OK;
+}
+
+static ggl_status read_types(llm_tokenizer *t, const ggl_gguf *file, ggl_error *err) {
+    const ggl_gguf_value *v = ggl_gguf_find(file, "tokenizer.ggml.token_type");
+    t->has_types = v != NULL;
+    if (!v) {
+        memset(t->type, TOKEN_NORMAL, (size_t)t->n_vocab);
+        return GGL_OK;
+    }
+    if (!v->is_array || v->n != (uint64_t)t->n_vocab)
+        return ggl_fail(err, GGL_FORMAT, "tokenizer.ggml.token_type has %" PRIu64 " entries, for %" PRId32 " tokens",
+                        v->n, t->n_vocab);
+    for (int32_t i = 0; i < t->n_vocab; i++) {
+        int64_t type;
+        if (!ggl_gguf_integer(v, (uint64_t)i, &type))
+            return ggl_fail(err, GGL_FORMAT, "tokenizer.ggml.token_type is an array of %s, not of integers",
+                            ggl_gguf_type_name(v->type));
+        if (type < TOKEN_UNDEFINED || type > TOKEN_BYTE)
+            return ggl_fail(err, GGL_FORMAT, "tokenizer.ggml.token_type of token %" PRId32 " is %" PRId64
+                            ", types are 0 to %d", i, type, TOKEN_BYTE);
+        t->type[i] = (uint8_t)type;
+    }
+    return GGL_OK;
+}
+
+/* An optional key with a token's id; -1, also as an unsigned 32-bit number, says none. Absent: `fallback`, if that
+ * token is of type `type`. */
+static ggl_status read_id(const llm_tokenizer *t, const ggl_gguf *file, const char *key, int32_t fallback, int type,
+                          int32_t *out, ggl_error *err) {
+    int64_t id;
+    int got = ggl_gguf_get_integer(file, key, &id, err);
+    *out = -1;
+    if (got < 0)
+        return GGL_FORMAT;
+    if (got == 0) {
+        if (fallback >= 0 && fallback < t->n_vocab && t->type[fallback] == type)
+            *out = fallback;
+        return GGL_OK;
+    }
+    if (id == -1 || id == UINT32_MAX)
+        return GGL_OK;
+    if (id < 0 || id >= t->n_vocab)
+        return ggl_fail(err, GGL_FORMAT, "%s is %" PRId64 ", there are %" PRId32 " tokens", key, id, t->n_vocab);
+    *out = (int32_t)id;
+    return GGL_OK;
+}
+
+static ggl_status read_special_ids(llm_tokenizer *t, const ggl_gguf *file, ggl_error *err) {
+    int32_t eot, eom;
+    const struct {
+        const char *key;
+        int32_t fallback;
+        int type;
+        int32_t *out;
+    } ids[] = {
+        {"tokenizer.ggml.bos_token_id", t->kind->bos, TOKEN_CONTROL, &t->bos},
+        {"tokenizer.ggml.eos_token_id", t->kind->eos, TOKEN_CONTROL, &t->eos},
+        {"tokenizer.ggml.unknown_token_id", t->kind->unknown, TOKEN_UNKNOWN, &t->unknown},
+        {"tokenizer.ggml.eot_token_id", -1, TOKEN_CONTROL, &eot},
+        {"tokenizer.ggml.eom_token_id", -1, TOKEN_CONTROL, &eom},
+    };
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        ggl_status s = read_id(t, file, ids[i].key, ids[i].fallback, ids[i].type, ids[i].out, err);
+        if (s != GGL_OK)
+            return s;
+    }
+    t->add_bos = t->kind->add_bos;
+    t->add_eos = t->kind->add_eos;
+    if (ggl_gguf_get_bool(file, "tokenizer.ggml.add_bos_token", &t->add_bos, err) < 0 ||
+        ggl_gguf_get_bool(file, "tokenizer.ggml.add_eos_token", &t->add_eos, err) < 0)
+        return GGL_FORMAT;
+
+    const int32_t ends[] = {t->eos, eot, eom};
+    for (int i = 0; i < 3; i++)
+        if (ends[i] >= 0)
+            t->eog[ends[i]] = true;
+    for (int32_t id = 0; id < t->n_vocab; id++)
+        for (size_t k = 0; t->type[id] == TOKEN_CONTROL && k < sizeof EOG_NAMES / sizeof *EOG_NAMES; k++)
+            if (strlen(EOG_NAMES[k]) == t->piece[id].n && memcmp(EOG_NAMES[k], t->piece[id].s, t->piece[id].n) == 0)
+                t->eog[id] = true;
+    return GGL_OK;
+}
+
+/* ---- special tokens in text ---- */
+
+static bool is_special(const llm_tokenizer *t, int32_t id) {
+    return t->type[id] == TOKEN_CONTROL || t->type[id] == TOKEN_USER_DEFINED || t->type[id] == TOKEN_UNKNOWN;
+}
+
+/* Sorts n lengths, largest first, and drops repetitions. Lists are short but for odd vocabularies: Shell's sort. */
+static uint32_t sort_lengths(uint32_t *a, uint32_t n) {
+    for (uint32_t gap = n / 2; gap > 0; gap /= 2)
+        for (uint32_t i = gap; i < n; i++)
+            for (uint32_t j = i; j >= gap && a[j - gap] < a[j]; j -= gap) {
+                uint32_t swap = a[j];
+                a[j] = a[j - gap];
+                a[j - gap] = swap;
+            }
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (kept == 0 || a[i] != a[kept - 1])
+            a[kept++] = a[i];
+    return kept;
+}
+
+static ggl_status index_special(llm_tokenizer *t, ggl_error *err) {
+    uint32_t count[256] = {0}, n = 0;
+    for (int32_t id = 0; id < t->n_vocab; id++)
+        if (is_special(t, id) && t->piece[id].n > 0 && t->piece[id].n <= UINT32_MAX) {
+            count[(unsigned char)t->piece[id].s[0]]++;
+            n++;
+        }
+    t->special_length = ggl_arena_alloc(&t->arena, (size_t)n + 1, sizeof *t->special_length);
+    uint32_t *all = ggl_calloc(n, sizeof *all);
+    if (!t->special_length || !all || !llm_token_map_init(&t->special, t, n)) {
+        ggl_free(all);
+        return out_of_memory(err);
+    }
+    uint32_t start[256], sum = 0;
+    for (int b = 0; b < 256; b++) {
+        start[b] = sum;
+        sum += count[b];
+        count[b] = 0;
+    }
+    for (int32_t id = 0; id < t->n_vocab; id++)
+        if (is_special(t, id) && t->piece[id].n > 0 && t->piece[id].n <= UINT32_MAX) {
+            unsigned char b = (unsigned char)t->piece[id].s[0];
+            all[start[b] + count[b]++] = (uint32_t)t->piece[id].n;
+            llm_token_map_add(&t->special, t, id);
+        }
+    uint32_t used = 0;
+    for (int b = 0; b < 256; b++) {
+        uint32_t kept = sort_lengths(all + start[b], count[b]);
+        t->special_first[b] = used;
+        if (kept > 0)
+            memcpy(t->special_length + used, all + start[b], kept * sizeof *all);
+        used += kept;
+    }
+    t->special_first[256] = used;
+    ggl_free(all);
+    return GGL_OK;
+}
+
+/* The longest special token that s[0..n) begins with; -1: none. Control and unknown tokens only if asked for. */
+static int32_t special_at(const llm_tokenizer *t, const char *s, size_t n, bool control) {
+    unsigned char b = (unsigned char)*s;
+    for (uint32_t i = t->special_first[b]; i < t->special_first[b + 1]; i++) {
+        if (t->special_length[i] > n)
+            continue;
+        int32_t id = llm_token_map_find(&t->special, t, s, t->special_length[i]);
+        if (id >= 0 && (control || t->type[id] == TOKEN_USER_DEFINED))
+            return id;
+    }
+    return -1;
+}
+
+/* ---- the public calls ---- */
+
+static ggl_status find_kind(const ggl_gguf *file, const llm_tokenizer_kind **out, ggl_error *err) {
+    ggl_str model;
+    int got = ggl_gguf_get_string(file, "tokenizer.ggml.model", &model, err);
+    if (got < 0)
+        return GGL_FORMAT;
+    if (got == 0)
+        return ggl_fail(err, GGL_NOT_FOUND, "the file has no tokenizer (no key tokenizer.ggml.model)");
+    char names[256] = "";
+    for (int i = 0; i < N_KINDS; i++) {
+        if (strlen(KINDS[i]->name) == model.n && memcmp(KINDS[i]->name, model.s, model.n) == 0) {
+            *out = KINDS[i];
+            return GGL_OK;
+        }
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "", KINDS[i]->name);
+    }
+    return ggl_fail(err, GGL_UNSUPPORTED, "tokenizer.ggml.model is '%.*s', which is not supported here (supported: %s)",
+                    (int)(model.n < 64 ? model.n : 64), model.s, names);
+}
+
+static ggl_status tokenizer_read(llm_tokenizer *t, const ggl_gguf *file, ggl_error *err) {
+    ggl_status s = read_pieces(t, file, err);
+    if (s == GGL_OK)
+        s = read_types(t, file, err);
+    if (s == GGL_OK)
+        s = read_special_ids(t, file, err);
+    if (s == GGL_OK)
+        s = t->kind->init(t, file, err);
+    if (s == GGL_OK)
+        s = index_special(t, err);
+    if (s != GGL_OK)
+        return s;
+    for (int32_t id = 0; id < t->n_vocab; id++) {
+        t->text[id] = is_special(t, id) ? t->piece[id] : t->kind->text(t, id);
+        if (!t->text[id].s)
+            return out_of_memory(err);
+    }
+    return GGL_OK;
+}
+
+ggl_status llm_tokenizer_new(llm_tokenizer **out, const ggl_gguf *file, ggl_error *err) {
+    const llm_tokenizer_kind *kind;
+    *out = NULL;
+    ggl_status s = find_kind(file, &kind, err);
+    if (s != GGL_OK)
+        return s;
+    llm_tokenizer *t = ggl_calloc(1, sizeof *t);
+    if (!t)
+        return out_of_memory(err);
+    t->kind = kind;
+    s = tokenizer_read(t, file, err);
+    if (s != GGL_OK) {
+        llm_tokenizer_free(t);
+        return s;
+    }
+    *out = t;
+    return GGL_OK;
+}
+
+void llm_tokenizer_free(llm_tokenizer *t) {
+    if (!t)
+        return;
+    t->kind->free(t);
+    ggl_arena_fini(&t->arena);
+    ggl_free(t);
+}
+
+ggl_status llm_tokenize(const llm_tokenizer *t, const char *text, size_t n, unsigned flags, llm_tokens *out,
+                        ggl_error *err) {
+    const bool control = flags & LLM_TOKENIZE_SPECIAL;
+    bool begins = true;
+    ggl_status s = GGL_OK;
+    if ((flags & LLM_TOKENIZE_BOS) && t->add_bos && t->bos >= 0)
+        s = llm_tokens_append(out, t->bos, err);
+    for (size_t start = 0, i = 0; i <= n && s == GGL_OK;) { /* text[start..i) is not yet encoded */
+        int32_t id = i < n ? special_at(t, text + i, n - i, control) : -1;
+        if (i < n && id < 0) {
+            i++;
+            continue;
+        }
+        if (i > start) {
+            s = t->kind->encode(t, text + start, i - start, begins, out, err);
+            begins = false;
+        }
+        if (id < 0)
+            break;
+        if (s == GGL_OK)
+            s = llm_tokens_append(out, id, err);
+        i += t->piece[id].n;
+        start = i;
+        begins = true;
+    }
+    if (s == GGL_OK && (flags & LLM_TOKENIZE_BOS) && t->add_eos && t->eos >= 0)
+        s = llm_tokens_append(out, t->eos, err);
+    return s;
+}
+
+int32_t llm_tokenizer_n_vocab(const llm_tokenizer *t) {
+    return t->n_vocab;
+}
+
+int32_t llm_tokenizer_bos(const llm_tokenizer *t) {
+    return t->bos;
+}
+
+int32_t llm_tokenizer_eos(const llm_tokenizer *t) {
+    return t->eos;
+}
+
+static bool in_range(const llm_tokenizer *t, int32_t id) {
+    return id >= 0 && id < t->n_vocab;
+}
+
+bool llm_tokenizer_is_eog(const llm_tokenizer *t, int32_t id) {
+    return in_range(t, id) && t->eog[id];
+}
+
+bool llm_tokenizer_is_control(const llm_tokenizer *t, int32_t id) {
+    return in_range(t, id) && t->type[id] == TOKEN_CONTROL;
+}
+
+ggl_str llm_token_piece(const llm_tokenizer *t, int32_t id) {
+    return in_range(t, id) ? t->piece[id] : (ggl_str){"", 0};
+}
+
+ggl_str llm_token_text(const llm_tokenizer *t, int32_t id, bool special) {
+    if (!in_range(t, id) || (!special && (t->type[id] == TOKEN_CONTROL || t->type[id] == TOKEN_UNKNOWN)))
+        return (ggl_str){"", 0};
+    return t->text[id];
+}
+
+ggl_status llm_detokenize(const llm_tokenizer *t, const int32_t *id, size_t n, bool special, char **text,
+                          size_t *size, ggl_error *err) {
+    *text = NULL;
+    *size = 0;
+    size_t first = 0, bytes = 1; /* first: the first id that stands for running text */
+    while (first < n && (!in_range(t, id[first]) || t->type[id[first]] == TOKEN_CONTROL))
+        first++;
+    for (size_t i = 0; i < n; i++)
+        if (!ggl_size_add(bytes, llm_token_text(t, id[i], special).n, &bytes))
+            return out_of_memory(err);
+    char *out = ggl_calloc(bytes, 1);
+    if (!out)
+        return out_of_memory(err);
+    size_t used = 0;
+    for (size_t i = 0; i < n; i++) {
+        ggl_str s = llm_token_text(t, id[i], special);
+        if (i == first && s.n > 0 && s.s[0] == ' ' && !is_special(t, id[i]) && t->kind->adds_space(t)) {
+            s.s++;
+            s.n--;
+        }
+        if (s.n > 0)
+            memcpy(out + used, s.s, s.n);
+        used += s.n;
+    }
+    *text = out;
+    *size = used;
+    return GGL_OK;
+}

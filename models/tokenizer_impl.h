@@ -1,0 +1,74 @@
+/* Inside of a tokenizer: what tokenizer.c (vocabulary, special tokens, begin and end) shares with the kinds
+ * (tokenizer_<kind>.c: how running text is cut into pieces). A new kind is a file and a row of KINDS in tokenizer.c. */
+#ifndef LLM_TOKENIZER_IMPL_H
+#define LLM_TOKENIZER_IMPL_H
+
+#include "ggl/alloc.h"
+#include "llm/tokenizer.h"
+
+/* tokenizer.ggml.token_type */
+enum {
+    TOKEN_UNDEFINED = 0,
+    TOKEN_NORMAL = 1,
+    TOKEN_UNKNOWN = 2,
+    TOKEN_CONTROL = 3,
+    TOKEN_USER_DEFINED = 4,
+    TOKEN_UNUSED = 5,
+    TOKEN_BYTE = 6
+};
+
+typedef struct llm_tokenizer_kind {
+    const char *name;      /* the value of tokenizer.ggml.model */
+    bool add_bos, add_eos; /* where the file's keys are silent */
+    /* Where the file is silent: these ids, if their tokens have the fitting type. -1: none. */
+    int32_t bos, eos, unknown;
+    /* Reads the kind's own keys, sets t->state. The vocabulary is read already. */
+    ggl_status (*init)(llm_tokenizer *t, const ggl_gguf *file, ggl_error *err);
+    /* Running text of one token that is neither control nor user-defined. Bytes that are not the piece's own go into
+     * t->arena. s == NULL: out of memory. */
+    ggl_str (*text)(llm_tokenizer *t, int32_t id);
+    /* Appends the ids of a stretch without special tokens; n > 0. `begins`: it begins the text or follows a special
+     * token. */
+    ggl_status (*encode)(const llm_tokenizer *t, const char *text, size_t n, bool begins, llm_tokens *out,
+                         ggl_error *err);
+    /* Whether encode put a space before the first stretch. */
+    bool (*adds_space)(const llm_tokenizer *t);
+    void (*free)(llm_tokenizer *t); /* t->state; may be NULL inside */
+} llm_tokenizer_kind;
+
+extern const llm_tokenizer_kind llm_tokenizer_spm;
+
+/* Open addressing from strings to ids; of equal strings the first added stays. */
+typedef struct token_map {
+    int32_t *slot; /* id, or -1 */
+    size_t n_slot; /* a power of two */
+} token_map;
+
+struct llm_tokenizer {
+    const llm_tokenizer_kind *kind;
+    void *state; /* the kind's */
+    ggl_arena arena;
+    int32_t n_vocab;
+    ggl_str *piece; /* [n_vocab], as the file spells them */
+    ggl_str *text;  /* [n_vocab], running text */
+    uint8_t *type;  /* [n_vocab], TOKEN_* */
+    bool *eog;      /* [n_vocab] */
+    bool has_types; /* the file has token_type; without it all are TOKEN_NORMAL */
+    int32_t bos, eos, unknown; /* -1: none */
+    bool add_bos, add_eos;
+    token_map special; /* spellings of control, user-defined and unknown tokens */
+    /* For each first byte, the lengths that such spellings have: the candidates at a position, longest first. */
+    uint32_t special_first[257];
+    uint32_t *special_length;
+};
+
+bool llm_token_map_init(token_map *m, llm_tokenizer *t, size_t n);
+void llm_token_map_add(token_map *m, const llm_tokenizer *t, int32_t id);
+/* -1: none. */
+int32_t llm_token_map_find(const token_map *m, const llm_tokenizer *t, const char *s, size_t n);
+
+ggl_status llm_tokens_append(llm_tokens *out, int32_t id, ggl_error *err);
+/* Length of the valid UTF-8 character at s[0..n), n > 0; 1 for a byte that begins none. */
+size_t llm_utf8_length(const char *s, size_t n);
+
+#endif

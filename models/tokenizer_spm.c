@@ -1,0 +1,350 @@
+/* SentencePiece's byte-pair kind (Kudo & Richardson 2018), tokenizer.ggml.model = "llama".
+ *
+ * Spaces become U+2581. The text is a row of characters; of all neighbours whose joint spelling is a piece, those with
+ * the highest score (of equals the leftmost) are joined, again and again. A character that ends up alone and is no
+ * piece becomes its bytes' tokens, or the unknown token.
+ *
+ * Two characters that stand side by side in no piece can never be joined, so the text falls into independent segments
+ * there (mostly words); each has its own small queue. Control, unknown and byte tokens never come from spelling: text
+ * cannot forge them. */
+#include <math.h>
+#include <string.h>
+
+#include "tokenizer_impl.h"
+
+static const char SPACE[] = "\xe2\x96\x81"; /* U+2581 */
+
+enum { PAIR_BITS = 20 };
+
+typedef struct spm {
+    token_map piece;   /* pieces that text may become */
+    size_t longest;    /* bytes of the longest of them */
+    float *score;      /* [n_vocab] */
+    int32_t byte[256]; /* token of each byte, -1: none */
+    bool add_space_prefix;
+    /* A set bit for the hash of each two characters that are neighbours in some piece. A collision costs time only. */
+    uint64_t pair[(1 << PAIR_BITS) / 64];
+} spm;
+
+/* ---- building ---- */
+
+static unsigned pair_hash(const char *a, size_t n_a, const char *b, size_t n_b) {
+    uint64_t h = 0;
+    for (size_t i = 0; i < n_a; i++)
+        h = h << 8 | (unsigned char)a[i];
+    uint64_t k = 0;
+    for (size_t i = 0; i < n_b; i++)
+        k = k << 8 | (unsigned char)b[i];
+    h = (h << 32 | k) * 0x9e3779b97f4a7c15;
+    return (unsigned)(h >> (64 - PAIR_BITS));
+}
+
+static bool pair_known(const spm *m, unsigned h) {
+    return m->pair[h / 64] >> (h % 64) & 1;
+}
+
+static void add_pairs(spm *m, ggl_str p) {
+    size_t prev = 0, n_prev = 0;
+    for (size_t i = 0; i < p.n;) {
+        size_t n = llm_utf8_length(p.s + i, p.n - i);
+        if (n_prev > 0) {
+            unsigned h = pair_hash(p.s + prev, n_prev, p.s + i, n);
+            m->pair[h / 64] |= 1ull << (h % 64);
+        }
+        prev = i;
+        n_prev = n;
+        i += n;
+    }
+}
+
+static int hex_digit(char c) {
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* "<0xNN>": NN; else -1. */
+static int byte_spelled(ggl_str p) {
+    if (p.n != 6 || memcmp(p.s, "<0x", 3) != 0 || p.s[5] != '>' || hex_digit(p.s[3]) < 0 || hex_digit(p.s[4]) < 0)
+        return -1;
+    return hex_digit(p.s[3]) * 16 + hex_digit(p.s[4]);
+}
+
+static ggl_status read_scores(const llm_tokenizer *t, spm *m, const ggl_gguf *file, ggl_error *err) {
+    const ggl_gguf_value *v = ggl_gguf_find(file, "tokenizer.ggml.scores");
+    if (!v)
+        return ggl_fail(err, GGL_FORMAT, "tokenizer.ggml.scores is missing");
+    if (!v->is_array || v->n != (uint64_t)t->n_vocab)
+        return ggl_fail(err, GGL_FORMAT, "tokenizer.ggml.scores has %llu entries, for %d tokens",
+                        (unsigned long long)v->n, (int)t->n_vocab);
+    for (int32_t i = 0; i < t->n_vocab; i++) {
+        double score;
+        if (!ggl_gguf_number(v, (uint64_t)i, &score))
+            return ggl_fail(err, GGL_FORMAT, "tokenizer.ggml.scores is an array of %s, not of numbers",
+                            ggl_gguf_type_name(v->type));
+        m->score[i] = (float)score;
+        if (isnan(m->score[i]))
+            return ggl_fail(err, GGL_FORMAT, "tokenizer.ggml.scores of token %d is not a number", (int)i);
+    }
+    return GGL_OK;
+}
+
+static ggl_status read_bytes(llm_tokenizer *t, spm *m, ggl_error *err) {
+    memset(m->byte, 0xff, sizeof m->byte);
+    for (int32_t id = t->n_vocab - 1; id >= 0; id--) { /* backwards: of equals the first stays */
+        int b = byte_spelled(t->piece[id]);
+        if (!t->has_types && b >= 0)
+            t->type[id] = TOKEN_BYTE;
+        if (t->type[id] != TOKEN_BYTE)
+            continue;
+        if (b < 0)
+            return ggl_fail(err, GGL_FORMAT, "token %d is a byte token, but is spelled '%.*s', not <0xNN>", (int)id,
+                            (int)(t->piece[id].n < 64 ? t->piece[id].n : 64), t->piece[id].s);
+        m->byte[b] = id;
+    }
+    for (int b = 0; b < 256 && t->unknown < 0; b++)
+        if (m->byte[b] < 0)
+            return ggl_fail(err, GGL_FORMAT, "there is neither a token for byte 0x%02X nor an unknown token", b);
+    return GGL_OK;
+}
+
+static ggl_status spm_init(llm_tokenizer *t, const ggl_gguf *file, ggl_error *err) {
+    spm *m = ggl_arena_alloc(&t->arena, 1, sizeof *m);
+    t->state = m;
+    if (m)
+        m->score = ggl_arena_alloc(&t->arena, (size_t)t->n_vocab, sizeof *m->score);
+    if (!m || !m->score || !llm_token_map_init(&m->piece, t, (size_t)t->n_vocab))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for the tokenizer");
+    m->add_space_prefix = true;
+    if (ggl_gguf_get_bool(file, "tokenizer.ggml.add_space_prefix", &m->add_space_prefix, err) < 0)
+        return GGL_FORMAT;
+    ggl_status s = read_scores(t, m, file, err);
+    if (s == GGL_OK)
+        s = read_bytes(t, m, err);
+    for (int32_t id = 0; s == GGL_OK && id < t->n_vocab; id++) {
+        if (t->type[id] == TOKEN_CONTROL || t->type[id] == TOKEN_UNKNOWN || t->type[id] == TOKEN_BYTE ||
+            t->piece[id].n == 0)
+            continue;
+        llm_token_map_add(&m->piece, t, id);
+        add_pairs(m, t->piece[id]);
+        m->longest = t->piece[id].n > m->longest ? t->piece[id].n : m->longest;
+    }
+    return s;
+}
+
+static void spm_free(llm_tokenizer *t) {
+    t->state = NULL; /* lies in the arena */
+}
+
+/* The piece with U+2581 as spaces; a byte token's byte. */
+static ggl_str spm_text(llm_tokenizer *t, int32_t id) {
+    ggl_str p = t->piece[id];
+    size_t n_space = 0, n = 0;
+    if (t->type[id] == TOKEN_BYTE) {
+        char b = (char)byte_spelled(p);
+        return (ggl_str){ggl_arena_strndup(&t->arena, &b, 1), 1};
+    }
+    for (size_t i = 0; i + 3 <= p.n; i++)
+        n_space += memcmp(p.s + i, SPACE, 3) == 0;
+    if (n_space == 0)
+        return p;
+    char *out = ggl_arena_alloc(&t->arena, p.n - 2 * n_space, 1);
+    for (size_t i = 0; out && i < p.n;) {
+        bool space = p.n - i >= 3 && memcmp(p.s + i, SPACE, 3) == 0;
+        out[n++] = space ? ' ' : p.s[i];
+        i += space ? 3 : 1;
+    }
+    return (ggl_str){out, n};
+}
+
+static bool spm_adds_space(const llm_tokenizer *t) {
+    return ((const spm *)t->state)->add_space_prefix;
+}
+
+/* ---- encoding ---- */
+
+/* A stretch of the segment's bytes; n = 0: it was joined to its left neighbour. */
+typedef struct symbol {
+    uint32_t at, n;
+    uint32_t prev, next; /* NONE at the ends */
+    int32_t id;          /* -1: no piece, or not looked up yet */
+} symbol;
+
+/* A possible join of symbol `left` with its right neighbour into piece `id`. It is stale if the two have no longer
+ * `n` bytes together: symbols only grow. */
+typedef struct join {
+    float score;
+    uint32_t left, n;
+    int32_t id;
+} join;
+
+#define NONE UINT32_MAX
+
+typedef struct spm_run {
+    const llm_tokenizer *t;
+    const spm *m;
+    llm_tokens *out;
+    ggl_error *err;
+    char *text; /* the segment, spaces escaped */
+    size_t n, cap;
+    symbol *sym;
+    size_t n_sym, cap_sym;
+    join *heap;
+    size_t n_heap, cap_heap;
+} spm_run;
+
+static ggl_status run_no_memory(spm_run *r) {
+    return ggl_fail(r->err, GGL_NOMEM, "out of memory for a text of %zu bytes", r->n);
+}
+
+static bool join_before(const join *a, const join *b) {
+    return a->score > b->score || (a->score == b->score && a->left < b->left);
+}
+
+static bool heap_push(spm_run *r, join j) {
+    if (r->n_heap == r->cap_heap && !ggl_grow(&r->heap, &r->cap_heap, r->n_heap + 1, sizeof *r->heap))
+        return false;
+    size_t i = r->n_heap++;
+    for (; i > 0 && join_before(&j, &r->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        r->heap[i] = r->heap[(i - 1) / 2];
+    r->heap[i] = j;
+    return true;
+}
+
+static join heap_pop(spm_run *r) {
+    join top = r->heap[0], last = r->heap[--r->n_heap];
+    size_t i = 0;
+    for (;;) {
+        size_t c = 2 * i + 1;
+        if (c >= r->n_heap)
+            break;
+        if (c + 1 < r->n_heap && join_before(&r->heap[c + 1], &r->heap[c]))
+            c++;
+        if (!join_before(&r->heap[c], &last))
+            break;
+        r->heap[i] = r->heap[c];
+        i = c;
+    }
+    r->heap[i] = last;
+    return top;
+}
+
+/* Queues the join of `left` and its right neighbour, if that is a piece. */
+static bool consider(spm_run *r, uint32_t left) {
+    if (left == NONE || r->sym[left].next == NONE)
+        return true;
+    const symbol *a = &r->sym[left];
+    size_t n = (size_t)a->n + r->sym[a->next].n;
+    if (n > r->m->longest)
+        return true;
+    int32_t id = llm_token_map_find(&r->m->piece, r->t, r->text + a->at, n);
+    if (id < 0)
+        return true;
+    return heap_push(r, (join){r->m->score[id], left, (uint32_t)n, id});
+}
+
+/* What a symbol becomes that no join made: its piece, else the tokens of its bytes, else the unknown token. */
+static ggl_status emit_single(spm_run *r, const symbol *s) {
+    const unsigned char *p = (const unsigned char *)r->text + s->at;
+    int32_t id = llm_token_map_find(&r->m->piece, r->t, r->text + s->at, s->n);
+    if (id >= 0)
+        return llm_tokens_append(r->out, id, r->err);
+    bool bytes = true;
+    for (uint32_t i = 0; i < s->n; i++)
+        bytes = bytes && r->m->byte[p[i]] >= 0;
+    if (!bytes)
+        return llm_tokens_append(r->out, r->t->unknown, r->err);
+    ggl_status status = GGL_OK;
+    for (uint32_t i = 0; i < s->n && status == GGL_OK; i++)
+        status = llm_tokens_append(r->out, r->m->byte[p[i]], r->err);
+    return status;
+}
+
+/* Encodes the collected segment and empties it. */
+static ggl_status flush_segment(spm_run *r) {
+    ggl_status s = GGL_OK;
+    r->n_heap = 0;
+    if (r->n_sym > 0) {
+        r->sym[r->n_sym - 1].next = NONE;
+        for (uint32_t i = 0; i + 1 < r->n_sym; i++)
+            if (!consider(r, i))
+                return run_no_memory(r);
+    }
+    while (r->n_heap > 0) {
+        join j = heap_pop(r);
+        symbol *a = &r->sym[j.left];
+        if (a->n == 0 || a->next == NONE || a->n + r->sym[a->next].n != j.n)
+            continue;
+        symbol *b = &r->sym[a->next];
+        a->n = j.n;
+        a->id = j.id;
+        a->next = b->next;
+        b->n = 0;
+        if (a->next != NONE)
+            r->sym[a->next].prev = j.left;
+        if (!consider(r, a->prev) || !consider(r, j.left))
+            return run_no_memory(r);
+    }
+    for (uint32_t i = r->n_sym > 0 ? 0 : NONE; i != NONE && s == GGL_OK; i = r->sym[i].next)
+        s = r->sym[i].id >= 0 ? llm_tokens_append(r->out, r->sym[i].id, r->err) : emit_single(r, &r->sym[i]);
+    r->n = r->n_sym = 0;
+    return s;
+}
+
+/* Adds a character to the segment, after flushing that if nothing can join them. */
+static ggl_status add_character(spm_run *r, const char *c, size_t n) {
+    if (r->n_sym > 0) {
+        const symbol *last = &r->sym[r->n_sym - 1];
+        if (!pair_known(r->m, pair_hash(r->text + last->at, last->n, c, n))) {
+            ggl_status s = flush_segment(r);
+            if (s != GGL_OK)
+                return s;
+        }
+    }
+    if ((r->n + n > r->cap && !ggl_grow(&r->text, &r->cap, r->n + n, 1)) ||
+        (r->n_sym == r->cap_sym && !ggl_grow(&r->sym, &r->cap_sym, r->n_sym + 1, sizeof *r->sym)))
+        return run_no_memory(r);
+    memcpy(r->text + r->n, c, n);
+    uint32_t i = (uint32_t)r->n_sym++;
+    r->sym[i] = (symbol){(uint32_t)r->n, (uint32_t)n, i > 0 ? i - 1 : NONE, i + 1, -1};
+    r->n += n;
+    return GGL_OK;
+}
+
+static ggl_status spm_encode(const llm_tokenizer *t, const char *text, size_t n, bool begins, llm_tokens *out,
+                             ggl_error *err) {
+    if (n > UINT32_MAX / 4) /* indices have 32 bits, and a space becomes three bytes */
+        return ggl_fail(err, GGL_LIMIT, "a text of %zu bytes is too long, at most %u are supported", n,
+                        UINT32_MAX / 4);
+    spm_run r = {.t = t, .m = t->state, .out = out, .err = err};
+    ggl_status s = GGL_OK;
+    if (begins && r.m->add_space_prefix)
+        s = add_character(&r, SPACE, 3);
+    for (size_t i = 0; i < n && s == GGL_OK;) {
+        size_t len = llm_utf8_length(text + i, n - i);
+        s = text[i] == ' ' ? add_character(&r, SPACE, 3) : add_character(&r, text + i, len);
+        i += len;
+    }
+    if (s == GGL_OK)
+        s = flush_segment(&r);
+    ggl_free(r.text);
+    ggl_free(r.sym);
+    ggl_free(r.heap);
+    return s;
+}
+
+const llm_tokenizer_kind llm_tokenizer_spm = {
+    .name = "llama",
+    .add_bos = true,
+    .add_eos = false,
+    .bos = 1,
+    .eos = 2,
+    .unknown = 0,
+    .init = spm_init,
+    .text = spm_text,
+    .encode = spm_encode,
+    .adds_space = spm_adds_space,
+    .free = spm_free,
+};

@@ -1,0 +1,77 @@
+/* See alloc_fail.h. The linker's --wrap=f turns calls of f into __wrap_f, and __real_f into f. */
+#include "alloc_fail.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t n);
+void *__real_aligned_alloc(size_t align, size_t n);
+int __real_posix_memalign(void **out, size_t align, size_t n);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t n);
+void *__wrap_aligned_alloc(size_t align, size_t n);
+int __wrap_posix_memalign(void **out, size_t align, size_t n);
+
+static atomic_long count;
+static atomic_long fail_at; /* the count whose allocation fails; 0: none */
+static atomic_bool has_failed;
+
+/* Counts one allocation; true if it is the one to fail. */
+static bool fails(void) {
+    long n = atomic_fetch_add(&count, 1) + 1;
+    if (n != atomic_load(&fail_at))
+        return false;
+    atomic_store(&has_failed, true);
+    errno = ENOMEM;
+    return true;
+}
+
+void *__wrap_malloc(size_t n) {
+    return fails() ? NULL : __real_malloc(n);
+}
+
+void *__wrap_calloc(size_t n, size_t size) {
+    return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *p, size_t n) {
+    return fails() ? NULL : __real_realloc(p, n);
+}
+
+void *__wrap_aligned_alloc(size_t align, size_t n) {
+    return fails() ? NULL : __real_aligned_alloc(align, n);
+}
+
+int __wrap_posix_memalign(void **out, size_t align, size_t n) {
+    return fails() ? ENOMEM : __real_posix_memalign(out, align, n);
+}
+
+long alloc_count(void) {
+    return atomic_load(&count);
+}
+
+void alloc_fail_at(long k) {
+    atomic_store(&has_failed, false);
+    atomic_store(&fail_at, k > 0 ? atomic_load(&count) + k : 0);
+}
+
+bool alloc_has_failed(void) {
+    return atomic_load(&has_failed);
+}
+
+long alloc_fail_each(bool (*body)(void *arg), void *arg) {
+    for (long k = 1;; k++) {
+        alloc_fail_at(k);
+        bool ok = body(arg);
+        bool failed = alloc_has_failed();
+        alloc_fail_at(0);
+        if (ok == failed)
+            return -k;
+        if (!failed)
+            return k - 1;
+    }
+}

@@ -1,0 +1,25 @@
+/* Counts allocations, and fails the k-th, in all threads together. For programs that ggl_test(..
+ * COUNT_ALLOCATIONS) links: the linker sends their malloc, calloc, realloc, aligned_alloc and
+ * posix_memalign here first. What libc itself allocates (strdup, fopen, threads' stacks) is not
+ * seen. */
+#ifndef ALLOC_FAIL_H
+#define ALLOC_FAIL_H
+
+#include <stdbool.h>
+
+/* Allocations asked for since the program began, also those that failed. */
+long alloc_count(void);
+
+/* The k-th allocation from now on fails, once (k = 1: the next); 0: none will. */
+void alloc_fail_at(long k);
+
+/* Whether it has failed by now. */
+bool alloc_has_failed(void);
+
+/* Runs `body(arg)`, which must clean up after itself, with its k-th allocation failing, for k = 1,
+ * 2, .. until it gets by without a failure. body returns whether it succeeded. Returns how many
+ * allocations were failed, or -k if body claims success although its k-th allocation failed, or
+ * fails although none did. Leaks are the address sanitizer's to find. */
+long alloc_fail_each(bool (*body)(void *arg), void *arg);
+
+#endif

@@ -1,0 +1,96 @@
+#!/bin/bash
+# llm-cli as a user meets it: a pipe, a typo, a missing file, a truncated one, a full disk. llm-cli.sh PROGRAM MODEL
+set -u
+cli=$1 model=$2
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+failed=0
+
+fail() {
+    echo "FAILED: $*"
+    failed=1
+}
+
+# expect CODE WORDS ARGS..: the exit code, and the words in what it says on standard error; one line of it
+expect() {
+    local code=$1 words=$2
+    shift 2
+    "$cli" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+    local got=$?
+    [ $got = "$code" ] || fail "llm-cli $*: exit code $got, not $code: $(head -c 300 "$tmp/err")"
+    grep -qF -- "$words" "$tmp/err" || fail "llm-cli $*: no '$words' in: $(head -c 300 "$tmp/err")"
+    [ ! -s "$tmp/out" ] || [ "$code" = 0 ] || [ "$(wc -l <"$tmp/err")" -gt 1 ] || fail "llm-cli $*: printed before it failed"
+    [ "$(wc -l <"$tmp/err")" -le 4 ] || [ "$code" = 0 ] || fail "llm-cli $*: $(wc -l <"$tmp/err") lines of error"
+}
+
+# --- it writes -----------------------------------------------------------------------------------------------------------
+"$cli" -p "Once upon a time" -n 40 --temp 0 >"$tmp/a" 2>"$tmp/err" </dev/null || fail "the built-in model does not run"
+grep -q '^Once upon a time' "$tmp/a" || fail "the prompt does not come first"
+[ "$(wc -w <"$tmp/a")" -gt 20 ] || fail "few words: $(cat "$tmp/a")"
+grep -q 't/s' "$tmp/err" && grep -q 'peak memory' "$tmp/err" || fail "no timings"
+"$cli" -m "$model" -p "Once upon a time" -n 40 --temp 0 >"$tmp/b" 2>/dev/null </dev/null
+cmp -s "$tmp/a" "$tmp/b" || fail "the file and the built-in model differ"
+printf 'Once upon a time' | "$cli" -n 40 --temp 0 >"$tmp/b" 2>/dev/null
+cmp -s "$tmp/a" "$tmp/b" || fail "a piped prompt gives another text"
+printf 'Once upon a time' >"$tmp/prompt"
+"$cli" -f "$tmp/prompt" -n 40 --temp 0 >"$tmp/b" 2>/dev/null </dev/null
+cmp -s "$tmp/a" "$tmp/b" || fail "a prompt from a file gives another text"
+"$cli" -p "Once upon a time" -n 40 --temp 0 --no-display-prompt >"$tmp/b" 2>/dev/null </dev/null
+[ "$(printf 'Once upon a time'; cat "$tmp/b")" = "$(cat "$tmp/a")" ] || fail "--no-display-prompt"
+"$cli" --no-mmap -p "Once upon a time" -n 40 --temp 0 -t 1 -ub 3 >"$tmp/b" 2>/dev/null -m "$model" </dev/null
+cmp -s "$tmp/a" "$tmp/b" || fail "--no-mmap -t 1 -ub 3 gives another text"
+"$cli" --cpu-mask-isa all -p "Once upon a time" -n 40 --temp 0 >"$tmp/b" 2>/dev/null </dev/null
+cmp -s "$tmp/a" "$tmp/b" || fail "the portable code gives another text"
+"$cli" -p "One day" -n 30 -s 7 >"$tmp/a" 2>/dev/null </dev/null
+"$cli" -p "One day" -n 30 --seed 7 -t 3 >"$tmp/b" 2>/dev/null </dev/null
+cmp -s "$tmp/a" "$tmp/b" || fail "a seed gives two texts"
+"$cli" -n 20 -s 1 >"$tmp/a" 2>/dev/null <&- || fail "no prompt and no standard input"
+[ -s "$tmp/a" ] || fail "nothing without a prompt"
+"$cli" --plan >"$tmp/a" 2>"$tmp/err" </dev/null || fail "--plan"
+grep -q 'memory' "$tmp/a" && grep -q 'attend' "$tmp/a" || fail "--plan shows no memory or no nodes"
+"$cli" -c 24 -p "Once upon a time" --temp 0 --ignore-eos >/dev/null 2>"$tmp/err" </dev/null || fail "-c 24"
+grep -q 'context of 24 tokens is full' "$tmp/err" || fail "the full context is not told"
+
+# --- logits ---------------------------------------------------------------------------------------------------------------
+"$cli" --tokens 1,300,301,302 -n 0 --logits "$tmp/l.npy" >"$tmp/out" 2>/dev/null </dev/null || fail "--logits"
+[ ! -s "$tmp/out" ] || fail "-n 0 --tokens printed something"
+head -c 6 "$tmp/l.npy" | tail -c 5 | grep -q NUMPY || fail "--logits wrote no .npy"
+expect 1 "$tmp/none/l.npy" --tokens 1,2 -n 0 --logits "$tmp/none/l.npy"
+ls "$tmp"/l.npy.* >/dev/null 2>&1 && fail "a temporary file is left"
+
+# --- what users get wrong --------------------------------------------------------------------------------------------------
+expect 1 "none.gguf" -m "$tmp/none.gguf" -p x
+expect 1 "$tmp" -m "$tmp" -p x
+: >"$tmp/empty.gguf"
+expect 1 "empty.gguf" -m "$tmp/empty.gguf" -p x
+printf 'PK\003\004 and so on, and on, and on' >"$tmp/zip.gguf"
+expect 1 "GGUF" -m "$tmp/zip.gguf" -p x
+expect 2 "did you mean" --tmep 0
+expect 2 "abc" --temp abc
+expect 2 "--temp" --temp
+expect 2 "top-p" --top-p 7
+expect 2 "exclude" -p a -f b
+expect 2 "--tokens" --tokens 1,x
+expect 2 "vocabulary" --tokens 1,99999999 -n 0
+expect 1 "context" -c 4 -p "Once upon a time there was a little girl and a dog"
+expect 1 "nothing-here.arch" --arch "$tmp/nothing-here.arch" -p x
+expect 2 "reference" --backend cpuu -p x
+cat >"$tmp/typo.arch" <<'END'
+arch llama
+language 1
+token_embd [.embedding_length, n_vocab]
+x = token_embd[token]
+logits = linear(rmsnorm(x, none, 1), token_embd)
+END
+expect 1 "typo.arch:5:17: error" --arch "$tmp/typo.arch" -p x
+expect 1 "did you mean rms_norm" --arch "$tmp/typo.arch" -p x
+size=$(stat -c %s "$model")
+for i in $(seq 0 49); do
+    head -c $((size * i / 50)) "$model" >"$tmp/cut.gguf"
+    expect 1 "cut.gguf" -m "$tmp/cut.gguf" -p x
+done
+"$cli" -p "Once" -n 40 2>"$tmp/err" </dev/null >/dev/full
+[ $? = 1 ] || fail "a full disk is not noticed"
+"$cli" -p "Once" -n 200 --ignore-eos 2>"$tmp/err" </dev/null | head -c 10 >/dev/null
+[ "${PIPESTATUS[0]}" -le 1 ] || fail "a closed pipe: exit code ${PIPESTATUS[0]}"
+exit $failed

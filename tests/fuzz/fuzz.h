@@ -1,0 +1,15 @@
+/* What a fuzz target gives. The first is libFuzzer's own interface. */
+#ifndef FUZZ_H
+#define FUZZ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Reads `size` bytes as a file of the format under test. Always returns 0; a bug is a crash. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* The k-th of some valid files to start from, for free(); false past the last. */
+bool fuzz_seed(int k, uint8_t **data, size_t *size);
+
+#endif

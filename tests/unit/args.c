@@ -1,0 +1,184 @@
+/* tools/args.h: what is read, what is refused and in which words. stderr and stdout go through files. */
+#include "test.h"
+
+#include <math.h>
+
+#include "args.h"
+
+static struct {
+    bool flag, unflag, given;
+    int64_t n;
+    uint64_t seed;
+    double temp;
+    const char *model;
+    int mode;
+    arg_list files, rest;
+} v;
+
+static const char *const MODES[] = {"fast", "slow", NULL};
+
+static const arg_option OPTIONS[] = {
+    {.names = NULL, .help = "General:"},
+    {"-m --model", ARG_STRING, &v.model, .value = "FILE", .help = "the model"},
+    {"-n --predict --n-predict", ARG_INT, &v.n, .value = "N", .help = "tokens to predict (default -1)", .min = -1,
+     .max = 1000, .given = &v.given},
+    {"--temp", ARG_FLOAT, &v.temp, .value = "T", .help = "temperature (default 0.8)", .max = 100},
+    {"--any", ARG_FLOAT, &v.temp, .value = "T", .help = "any number"},
+    {"--seed", ARG_UINT64, &v.seed, .value = "N",
+     .help = "a rather long text about the seed that must be broken into several lines, as it does not fit one"},
+    {"--flag", ARG_FLAG, &v.flag, .help = "a flag"},
+    {"--no-map", ARG_UNFLAG, &v.unflag, .help = "no map"},
+    {"--mode", ARG_CHOICE, &v.mode, .value = "M", .help = "fast or slow", .choices = MODES},
+    {"--a-very-long-name-indeed", ARG_LIST, &v.files, .value = "FILE", .help = "a file; may be repeated"},
+    {0}};
+
+static char out[8192]; /* what the last call printed, on either stream */
+
+/* Parses the words of `line` (at most 15, separated by one space; "" stands for an empty one). */
+static int parse(const char *line, bool positional) {
+    static char words[1024];
+    char *argv[16] = {"tool"};
+    int argc = 1;
+    args_list_fini(&v.files);
+    args_list_fini(&v.rest);
+    memset(&v, 0, sizeof v);
+    v.unflag = true;
+    snprintf(words, sizeof words, "%s", line);
+    for (char *w = strtok(words, " "); w && argc < 16; w = strtok(NULL, " "))
+        argv[argc++] = strcmp(w, "\"\"") == 0 ? "" : w;
+    const args_spec spec = {"tool", "[options]", "Does things.", OPTIONS, positional ? &v.rest : NULL};
+    fflush(NULL);
+    int saved[2] = {dup(1), dup(2)};
+    const char *path = test_path("out");
+    FILE *f = fopen(path, "wb");
+    dup2(fileno(f), 1);
+    dup2(fileno(f), 2);
+    int code = args_parse(&spec, argc, argv);
+    fflush(NULL);
+    dup2(saved[0], 1);
+    dup2(saved[1], 2);
+    close(saved[0]);
+    close(saved[1]);
+    fclose(f);
+    size_t n = 0;
+    char *text = (char *)test_read_file(path, &n);
+    snprintf(out, sizeof out, "%.*s", (int)n, text ? text : "");
+    free(text);
+    return code;
+}
+
+TEST(accepted) {
+    CHECK_INT(parse("-m a.gguf -n 5 --temp 0.5 --seed 18446744073709551615 --flag --no-map --mode slow", false), -1);
+    CHECK_STR(v.model, "a.gguf");
+    CHECK(v.n == 5 && v.given && v.temp == 0.5 && v.seed == UINT64_MAX && v.flag && !v.unflag && v.mode == 1);
+    CHECK_STR(out, "");
+    CHECK_INT(parse("--model=a=b --n-predict=-1 --predict 7 --temp=1e1 --model=", false), -1);
+    CHECK_STR(v.model, "");
+    CHECK(v.n == 7 && v.temp == 10);
+    CHECK_INT(parse("", false), -1);
+    CHECK(!v.given && v.unflag);
+    CHECK_INT(parse("--a-very-long-name-indeed x --a-very-long-name-indeed=--flag", false), -1);
+    CHECK(v.files.n == 2 && !v.flag);
+    CHECK_STR(v.files.s[1], "--flag");
+    CHECK_INT(parse("a - -- --flag -n", true), -1);
+    CHECK_INT(v.rest.n, 4);
+    CHECK(!v.flag);
+    CHECK_INT(parse("-m -x -n -1", false), -1); /* a value may begin with a dash */
+    CHECK_STR(v.model, "-x");
+}
+
+TEST(refused) {
+    const struct {
+        const char *line, *words;
+    } cases[] = {
+        {"--tmep 1", "tool: unknown flag '--tmep'; did you mean '--temp'?\n"},
+        {"--sed=1", "tool: unknown flag '--sed'; did you mean '--seed'?\n"},
+        {"--verison", "tool: unknown flag '--verison'; did you mean '--version'?\n"},
+        {"--frobnicate", "tool: unknown flag '--frobnicate'; --help lists them\n"},
+        {"-x", "tool: unknown flag '-x'; --help lists them\n"},
+        {"-m=x", "tool: unknown flag '-m=x'; --help lists them\n"},
+        {"--temp abc", "tool: --temp: 'abc' is not a number\n"},
+        {"--temp \"\"", "tool: --temp: '' is not a number\n"},
+        {"--temp 1x", "tool: --temp: '1x' is not a number\n"},
+        {"--temp 0x10", "tool: --temp: '0x10' is not a number\n"},
+        {"--temp nan", "tool: --temp: 'nan' is not a number\n"},
+        {"--temp inf", "tool: --temp: 'inf' is not a number\n"},
+        {"--temp 0,5", "tool: --temp: '0,5' is not a number\n"},
+        {"--temp=", "tool: --temp: '' is not a number\n"},
+        {"--temp 101", "tool: --temp: 101 is out of range, 0 to 100 is allowed\n"},
+        {"--temp -0.1", "tool: --temp: -0.1 is out of range, 0 to 100 is allowed\n"},
+        {"--any 1e999", "tool: --any: 1e999 is out of range\n"},
+        {"-n 1.5", "tool: -n: '1.5' is not a whole number\n"},
+        {"-n 1001", "tool: -n: 1001 is out of range, -1 to 1000 is allowed\n"},
+        {"-n 99999999999999999999", "tool: -n: 99999999999999999999 is out of range, -1 to 1000 is allowed\n"},
+        {"--seed -1", "tool: --seed: '-1' is not a whole number from 0 up\n"},
+        {"--seed 18446744073709551616", "tool: --seed: 18446744073709551616 is out of range\n"},
+        {"--mode quick", "tool: --mode: 'quick' is none of fast, slow\n"},
+        {"-m", "tool: -m: the value FILE is missing\n"},
+        {"--model --temp 1", "tool: --model: the value FILE is missing\n"},
+        {"--flag=1", "tool: --flag takes no value\n"},
+        {"word", "tool: unexpected argument 'word'; --help tells what there is\n"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        CHECK_INT(parse(cases[i].line, false), 2);
+        CHECK_STR(out, cases[i].words);
+    }
+}
+
+TEST(help_and_version) {
+    CHECK_INT(parse("--help --nonsense", false), 0);
+    CHECK_HAS(out, "usage: tool [options]\n\nDoes things.\n");
+    CHECK_HAS(out, "\nGeneral:\n");
+    CHECK_HAS(out, "\n  -n, --predict, --n-predict N\n                            tokens to predict (default -1)\n");
+    CHECK_HAS(out, "\n  --temp T                  temperature (default 0.8)\n");
+    CHECK_HAS(out, "that must be broken into several\n                            lines, as it");
+    CHECK_HAS(out, "\n  -h, --help                print this and exit\n  --version ");
+    CHECK_INT(parse("-h", false), 0);
+    CHECK_INT(parse("--version", false), 0);
+    CHECK(strncmp(out, "tool ", 5) == 0 && out[5] >= '0' && out[5] <= '9');
+}
+
+TEST(numbers) {
+    const struct {
+        const char *s;
+        bool ok, range;
+        double value;
+    } floats[] = {
+        {"0", true, false, 0}, {"-0.5", true, false, -0.5}, {"+1.", true, false, 1}, {".5", true, false, 0.5},
+        {"1e3", true, false, 1000}, {"1E-3", true, false, 0.001}, {"1e+2", true, false, 100},
+        {"", false, false, 0}, {".", false, false, 0}, {"e1", false, false, 0}, {"1e", false, false, 0},
+        {"1e+", false, false, 0}, {" 1", false, false, 0}, {"1 ", false, false, 0}, {"--1", false, false, 0},
+        {"1.2.3", false, false, 0}, {"infinity", false, false, 0}, {"1e400", false, true, 0},
+        {"1e-400", true, false, 0},
+    };
+    bool range;
+    for (size_t i = 0; i < sizeof floats / sizeof *floats; i++) {
+        double f = 0;
+        bool ok = args_read_float(floats[i].s, &f, &range);
+        CHECK_MSG(ok == floats[i].ok && range == floats[i].range && f == floats[i].value, "'%s'", floats[i].s);
+    }
+    int64_t n = 0;
+    CHECK(args_read_int("-9223372036854775808", &n, &range) && n == INT64_MIN);
+    CHECK(args_read_int("9223372036854775807", &n, &range) && n == INT64_MAX);
+    CHECK(args_read_int("+7", &n, &range) && n == 7);
+    CHECK(args_read_int("-0", &n, &range) && n == 0);
+    CHECK(!args_read_int("9223372036854775808", &n, &range) && range);
+    CHECK(!args_read_int("-9223372036854775809", &n, &range) && range);
+    CHECK(!args_read_int("-", &n, &range) && !range);
+    CHECK(!args_read_int("+-1", &n, &range) && !range);
+    CHECK(!args_read_int("0x1", &n, &range) && !range);
+}
+
+TEST(whole_files) {
+    char data[10000];
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (char)(i * 7);
+    for (size_t n = 0; n <= sizeof data; n += n < 4090 || n > 4100 ? 818 : 1) {
+        REQUIRE(test_write_file(test_path("file"), data, n));
+        size_t size = 99;
+        char *read = tool_read_file("tool", test_path("file"), &size);
+        REQUIRE(read);
+        CHECK(size == n && memcmp(read, data, n) == 0 && read[n] == '\0');
+        free(read);
+    }
+}

@@ -1,0 +1,441 @@
+#include <sys/stat.h>
+
+#include "gguf_bytes.h"
+#include "test.h"
+
+static gguf_bytes bytes;
+
+static bool is_str(ggl_str s, const char *want) {
+    return s.n == strlen(want) && memcmp(s.s, want, s.n) == 0;
+}
+
+static void check_values(const ggl_gguf *f) {
+    static const struct {
+        const char *key;
+        ggl_gguf_type type;
+        double number;
+    } want[] = {
+        {"n.u8", GGL_GGUF_U8, 200},       {"n.i8", GGL_GGUF_I8, -128},
+        {"n.u16", GGL_GGUF_U16, 65535},   {"n.i16", GGL_GGUF_I16, -32768},
+        {"n.u32", GGL_GGUF_U32, 4e9},     {"n.i32", GGL_GGUF_I32, -2},
+        {"n.f32", GGL_GGUF_F32, 1.5},     {"n.u64", GGL_GGUF_U64, 0x1p64},
+        {"n.i64", GGL_GGUF_I64, -0x1p63}, {"n.f64", GGL_GGUF_F64, -0.1},
+    };
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        const ggl_gguf_value *v = ggl_gguf_find(f, want[i].key);
+        double x = 0;
+        int64_t n = 0;
+        ggl_str s;
+        bool b;
+        REQUIRE(v);
+        CHECK_MSG(v->type == want[i].type && !v->is_array && v->n == 1, "%s", want[i].key);
+        CHECK_MSG(ggl_gguf_number(v, 0, &x) && x == want[i].number, "%s is %g", want[i].key, x);
+        CHECK(!ggl_gguf_number(v, 1, &x));
+        bool integer =
+            v->type != GGL_GGUF_F32 && v->type != GGL_GGUF_F64 && v->type != GGL_GGUF_U64;
+        CHECK_INT(ggl_gguf_integer(v, 0, &n), integer);
+        CHECK(!integer || (double)n == want[i].number);
+        CHECK(!ggl_gguf_string(v, 0, &s) && !ggl_gguf_bool(v, 0, &b));
+    }
+}
+
+static void check_arrays(const ggl_gguf *f) {
+    const ggl_gguf_value *v = ggl_gguf_find(f, "a.u16");
+    int64_t n;
+    bool b;
+    ggl_str s;
+    double x;
+    REQUIRE(v && v->is_array && v->n == 3 && v->type == GGL_GGUF_U16);
+    CHECK(ggl_gguf_integer(v, 2, &n) && n == 3);
+    CHECK(!ggl_gguf_integer(v, 3, &n));
+    v = ggl_gguf_find(f, "a.bool");
+    REQUIRE(v && v->is_array && v->n == 2);
+    CHECK(ggl_gguf_bool(v, 0, &b) && b && ggl_gguf_bool(v, 1, &b) && !b);
+    CHECK(!ggl_gguf_bool(v, 2, &b) && !ggl_gguf_integer(v, 0, &n) && !ggl_gguf_number(v, 0, &x));
+    v = ggl_gguf_find(f, "a.string");
+    REQUIRE(v && v->is_array && v->n == 3);
+    CHECK(ggl_gguf_string(v, 0, &s) && is_str(s, "first"));
+    CHECK(ggl_gguf_string(v, 1, &s) && is_str(s, ""));
+    CHECK(ggl_gguf_string(v, 2, &s) && is_str(s, "the third"));
+    CHECK(!ggl_gguf_string(v, 3, &s) && !ggl_gguf_number(v, 0, &x));
+    v = ggl_gguf_find(f, "a.empty");
+    REQUIRE(v && v->is_array && v->n == 0 && v->type == GGL_GGUF_F32);
+    CHECK(!ggl_gguf_number(v, 0, &x));
+}
+
+static void check_tensors(const ggl_gguf *f, bool data) {
+    const ggl_gguf_tensor *t = ggl_gguf_find_tensor(f, "blk.0.q");
+    REQUIRE(t && t == ggl_gguf_tensor_at(f, 1));
+    CHECK(t->type == GGL_Q8_0 && t->n_dims == 2 && t->ne[0] == 64 && t->ne[1] == 3 &&
+          t->ne[2] == 1 && t->ne[3] == 1);
+    CHECK(t->size == 204 && t->part == 0 && (t->data != NULL) == data);
+    t = ggl_gguf_find_tensor(f, "empty");
+    REQUIRE(t);
+    CHECK(t->size == 0 && t->ne[0] == 0 && t->n_dims == 1);
+    t = ggl_gguf_find_tensor(f, "scalar");
+    REQUIRE(t);
+    double x;
+    CHECK(t->size == 8 && t->n_dims == 0 && t->ne[0] == 1);
+    if (data) {
+        memcpy(&x, t->data, 8);
+        CHECK(x == 2.5);
+    }
+    t = ggl_gguf_find_tensor(f, "four");
+    REQUIRE(t);
+    CHECK(t->n_dims == 4 && t->size == 24);
+    CHECK(!data || memcmp(t->data, (const uint32_t[]){0, 1, 2, 3, 4, 5}, 24) == 0);
+    CHECK(!ggl_gguf_find_tensor(f, "fou") && !ggl_gguf_tensor_at(f, 5));
+}
+
+static void check_good(const ggl_gguf *f, uint32_t version, bool data) {
+    CHECK_INT(ggl_gguf_version(f), version);
+    CHECK_INT(ggl_gguf_n_values(f), 18);
+    CHECK_INT(ggl_gguf_n_tensors(f), 5);
+    CHECK_INT(ggl_gguf_n_parts(f), 1);
+    CHECK(is_str(ggl_gguf_value_at(f, 0)->key, "general.architecture"));
+    CHECK(!ggl_gguf_value_at(f, 18) && !ggl_gguf_find(f, "n.u") && !ggl_gguf_find(f, ""));
+    check_values(f);
+    check_arrays(f);
+    check_tensors(f, data);
+}
+
+TEST(every_type) {
+    for (uint32_t version = 2; version <= 3; version++) {
+        ggl_gguf *f;
+        ggl_error err;
+        put_good_file(&bytes, version);
+        REQUIRE_OK(ggl_gguf_open_memory(&f, bytes.data, bytes.n, "good.gguf", &err), &err);
+        CHECK_STR(ggl_gguf_name(f), "good.gguf");
+        check_good(f, version, true);
+        size_t size;
+        CHECK(ggl_gguf_part(f, 0, &size) == bytes.data && size == bytes.n);
+        CHECK(!ggl_gguf_part(f, 1, &size) && !ggl_gguf_part(f, -1, &size));
+        ggl_gguf_close(f);
+    }
+    ggl_gguf_close(NULL);
+}
+
+TEST(ways_to_open) {
+    const char *path = test_path("good.gguf");
+    put_good_file(&bytes, 3);
+    REQUIRE(test_write_file(path, bytes.data, bytes.n));
+    const ggl_gguf_params ways[] = {{0},
+                                    {.no_mmap = true},
+                                    {.populate = true, .willneed = true},
+                                    {.lock = true},
+                                    {.no_mmap = true, .lock = true},
+                                    {.meta_only = true, .lock = true, .populate = true}};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        ggl_gguf *f;
+        ggl_error err;
+        REQUIRE_OK(ggl_gguf_open(&f, path, &ways[i], &err), &err);
+        check_good(f, 3, !ways[i].meta_only);
+        size_t size;
+        const void *part = ggl_gguf_part(f, 0, &size);
+        CHECK(size == bytes.n && memcmp(part, bytes.data, size) == 0);
+        if (!ways[i].lock)
+            CHECK(!ggl_gguf_lock_failed(f));
+        ggl_gguf_close(f);
+    }
+}
+
+TEST(conversions_in_one) {
+    ggl_gguf *f;
+    ggl_error err = {0};
+    put_good_file(&bytes, 3);
+    REQUIRE_OK(ggl_gguf_open_memory(&f, bytes.data, bytes.n, "m.gguf", &err), &err);
+    ggl_str s = {"kept", 4};
+    int64_t n = 77;
+    double x = 77;
+    bool b = false;
+    CHECK(ggl_gguf_get_string(f, "general.architecture", &s, &err) == 1 && is_str(s, "test"));
+    CHECK(ggl_gguf_get_integer(f, "n.i32", &n, &err) == 1 && n == -2);
+    CHECK(ggl_gguf_get_number(f, "n.f32", &x, &err) == 1 && x == 1.5);
+    CHECK(ggl_gguf_get_number(f, "n.i8", &x, &err) == 1 && x == -128);
+    CHECK(ggl_gguf_get_bool(f, "b.true", &b, &err) == 1 && b);
+    CHECK(ggl_gguf_get_string(f, "no", &s, &err) == 0 && is_str(s, "test"));
+    CHECK(ggl_gguf_get_integer(f, "no", &n, &err) == 0 && n == -2);
+    CHECK(ggl_gguf_get_number(f, "no", &x, &err) == 0 && ggl_gguf_get_bool(f, "no", &b, &err) == 0);
+
+    CHECK_INT(ggl_gguf_get_integer(f, "general.architecture", &n, &err), -1);
+    CHECK_STR(err.msg, "m.gguf: key 'general.architecture' is string, an integer is expected");
+    CHECK_INT(err.status, GGL_FORMAT);
+    CHECK_INT(ggl_gguf_get_integer(f, "n.u64", &n, &err), -1);
+    CHECK_STR(err.msg, "m.gguf: key 'n.u64' is 18446744073709551616, which is too large");
+    CHECK_INT(ggl_gguf_get_number(f, "a.u16", &x, &err), -1);
+    CHECK_STR(err.msg, "m.gguf: key 'a.u16' is an array of u16, a number is expected");
+    CHECK_INT(ggl_gguf_get_number(f, "b.true", &x, &err), -1);
+    CHECK_STR(err.msg, "m.gguf: key 'b.true' is bool, a number is expected");
+    CHECK_INT(ggl_gguf_get_bool(f, "n.u8", &b, &err), -1);
+    CHECK_STR(err.msg, "m.gguf: key 'n.u8' is u8, a bool is expected");
+    CHECK_INT(ggl_gguf_get_string(f, "a.string", &s, NULL), -1);
+    CHECK(is_str(s, "test") && n == -2);
+    ggl_gguf_close(f);
+}
+
+TEST(u64_as_integer) {
+    gguf_bytes *b = &bytes;
+    ggl_gguf *f;
+    ggl_error err = {0};
+    int64_t n;
+    b->n = 0;
+    put_header(b, 3, 0, 1);
+    put_key_array(b, "k", GGL_GGUF_U64, 3);
+    put_u64(b, 5);
+    put_u64(b, INT64_MAX);
+    put_u64(b, (uint64_t)1 << 63);
+    REQUIRE_OK(ggl_gguf_open_memory(&f, b->data, b->n, "m", &err), &err);
+    const ggl_gguf_value *v = ggl_gguf_find(f, "k");
+    CHECK(ggl_gguf_integer(v, 0, &n) && n == 5);
+    CHECK(ggl_gguf_integer(v, 1, &n) && n == INT64_MAX);
+    CHECK(!ggl_gguf_integer(v, 2, &n));
+    ggl_gguf_close(f);
+}
+
+TEST(type_names) {
+    for (int t = 0; t <= GGL_GGUF_F64; t++)
+        CHECK(strcmp(ggl_gguf_type_name((ggl_gguf_type)t), "unknown") != 0);
+    CHECK_STR(ggl_gguf_type_name(GGL_GGUF_STRING), "string");
+    CHECK_STR(ggl_gguf_type_name((ggl_gguf_type)13), "unknown");
+}
+
+/* A file that ends after any byte is a clean error that names the missing bytes, until only padding
+ * is missing. The bytes are copied to where the address sanitizer sees a read past them. */
+TEST(truncated_anywhere) {
+    put_good_file(&bytes, 3);
+    size_t padding = 64 - 24; /* after the last tensor's 24 bytes */
+    for (size_t n = 0; n <= bytes.n; n++) {
+        ggl_gguf *f = (ggl_gguf *)&n;
+        ggl_error err = {0};
+        unsigned char *copy = malloc(n > 0 ? n : 1);
+        memcpy(copy, bytes.data, n);
+        ggl_status s = ggl_gguf_open_memory(&f, copy, n, "cut.gguf", &err);
+        if (n < bytes.n - padding) {
+            CHECK_INT(s, GGL_FORMAT);
+            CHECK(!f);
+            CHECK(strncmp(err.msg, "cut.gguf: ", 10) == 0);
+            CHECK_HAS(err.msg, n == 0 ? "empty" : "truncated");
+        } else {
+            CHECK_OK(s, &err);
+            ggl_gguf_close(f);
+        }
+        free(copy);
+    }
+}
+
+TEST(truncated_tensor_table) {
+    const char *path = test_path("cut.gguf");
+    ggl_gguf *f;
+    ggl_error err;
+    char want[2048];
+    put_good_file(&bytes, 3);
+    REQUIRE(test_write_file(path, bytes.data, 1000 - 200));
+    CHECK_INT(ggl_gguf_open(&f, path, NULL, &err), GGL_FORMAT);
+    CHECK(strncmp(err.msg, path, strlen(path)) == 0);
+    CHECK_HAS(err.msg, "tensor ");
+    CHECK_HAS(err.msg, "the file has 800");
+    /* and the data after it */
+    REQUIRE(test_write_file(path, bytes.data, bytes.n - 64));
+    CHECK_INT(ggl_gguf_open(&f, path, NULL, &err), GGL_FORMAT);
+    snprintf(want, sizeof want,
+             "%s: the file is truncated: it needs %zu bytes, the file has %zu: 24 are missing, "
+             "from tensor 'four' on",
+             path, bytes.n - 40, bytes.n - 64);
+    CHECK_STR(err.msg, want);
+    /* which does not matter where only names are wanted */
+    REQUIRE_OK(ggl_gguf_open(&f, path, &(ggl_gguf_params){.meta_only = true}, &err), &err);
+    check_tensors(f, false);
+    ggl_gguf_close(f);
+}
+
+TEST(no_such_file) {
+    ggl_gguf *f;
+    ggl_error err;
+    char want[1100];
+    const char *path = test_path("none.gguf");
+    CHECK_INT(ggl_gguf_open(&f, path, NULL, &err), GGL_IO);
+    snprintf(want, sizeof want, "%s: cannot be opened: No such file or directory", path);
+    CHECK_STR(err.msg, want);
+    CHECK(!f);
+    CHECK_INT(ggl_gguf_open(&f, test_folder(), NULL, &err), GGL_IO);
+    CHECK_HAS(err.msg, "is a directory");
+    path = test_path("empty.gguf");
+    REQUIRE(test_write_file(path, "", 0));
+    CHECK_INT(ggl_gguf_open(&f, path, NULL, &err), GGL_FORMAT);
+    CHECK_HAS(err.msg, "the file is empty");
+    CHECK_INT(ggl_gguf_open(&f, "/dev/null", NULL, &err), GGL_IO);
+    CHECK_HAS(err.msg, "is no regular file");
+    path = test_path("fifo");
+    REQUIRE(mkfifo(path, 0600) == 0);
+    CHECK_INT(ggl_gguf_open(&f, path, NULL, &err), GGL_IO); /* and does not wait for a writer */
+    CHECK_HAS(err.msg, "is no regular file");
+    CHECK_INT(ggl_gguf_open(&f, path, NULL, NULL), GGL_IO);
+}
+
+TEST(types_that_are_not_read) {
+    gguf_bytes *b = &bytes;
+    ggl_gguf *f;
+    ggl_error err;
+    b->n = 0;
+    put_header(b, 3, 2, 0);
+    put_tensor(b, "x", 2, 256, 4, 16, 0); /* IQ2_XXS */
+    put_tensor(b, "y", 2, 256, 4, 77, 1056);
+    const char *path = test_path("foreign.gguf");
+    put_align(b, 32);
+    put_zeros(b, 2112);
+    REQUIRE(test_write_file(path, b->data, b->n));
+    CHECK_INT(ggl_gguf_open(&f, path, NULL, &err), GGL_UNSUPPORTED);
+    CHECK_HAS(err.msg,
+              ": tensor 1 of 2: tensor 'x' has type IQ2_XXS, which this build does not read");
+    REQUIRE_OK(ggl_gguf_open(&f, path, &(ggl_gguf_params){.meta_only = true}, &err), &err);
+    const ggl_gguf_tensor *t = ggl_gguf_find_tensor(f, "y");
+    CHECK(t && (int)t->type == 77 && t->size == 0 && !t->data && t->ne[1] == 4);
+    ggl_gguf_close(f);
+}
+
+TEST(unordered_tensors) {
+    gguf_bytes *b = &bytes;
+    ggl_gguf *f;
+    ggl_error err;
+    b->n = 0;
+    put_header(b, 3, 3, 0);
+    put_tensor(b, "c", 1, 8, 1, GGL_F32, 64);
+    put_tensor(b, "a", 1, 8, 1, GGL_F32, 0);
+    put_tensor(b, "z", 1, 0, 1, GGL_F32, 64); /* empty, where another begins */
+    put_align(b, 32);
+    size_t at = b->n;
+    put_zeros(b, 96);
+    REQUIRE_OK(ggl_gguf_open_memory(&f, b->data, b->n, "m", &err), &err);
+    CHECK(ggl_gguf_find_tensor(f, "a")->data == b->data + at);
+    CHECK(ggl_gguf_find_tensor(f, "c")->data == b->data + at + 64);
+    CHECK(ggl_gguf_tensor_at(f, 0) == ggl_gguf_find_tensor(f, "c"));
+    ggl_gguf_close(f);
+}
+
+TEST(no_tensors_no_padding) {
+    gguf_bytes *b = &bytes;
+    ggl_gguf *f;
+    ggl_error err;
+    b->n = 0;
+    put_header(b, 3, 0, 1);
+    put_key_u32(b, "k", 7);
+    REQUIRE_OK(ggl_gguf_open_memory(&f, b->data, b->n, "m", &err), &err);
+    CHECK_INT(ggl_gguf_n_tensors(f), 0);
+    CHECK(!ggl_gguf_find_tensor(f, "k"));
+    ggl_gguf_close(f);
+    b->n = 0;
+    put_header(b, 3, 0, 0);
+    REQUIRE_OK(ggl_gguf_open_memory(&f, b->data, b->n, "m", &err), &err);
+    CHECK(!ggl_gguf_find(f, "k"));
+    ggl_gguf_close(f);
+}
+
+/* 300,000 keys, strings and tensors: linear time, or this would take minutes. */
+TEST(many) {
+    enum { N = 300000 };
+    size_t size = 0;
+    unsigned char *data;
+    FILE *m = open_memstream((char **)&data, &size);
+    REQUIRE(m);
+    const uint64_t n = N, length = 12, offset = 0;
+    const uint32_t type = GGL_GGUF_U8, none = 0;
+    fwrite("GGUF\3\0\0\0", 1, 8, m);
+    fwrite(&n, 8, 1, m);
+    fwrite(&n, 8, 1, m);
+    for (int i = 0; i < N; i++) {
+        fwrite(&length, 8, 1, m);
+        fprintf(m, "key.%08d", i);
+        fwrite(&type, 4, 1, m);
+        fputc(i & 255, m);
+    }
+    for (int i = 0; i < N; i++) {
+        uint32_t n_dims = 1;
+        uint64_t ne = 0;
+        fwrite(&length, 8, 1, m);
+        fprintf(m, "blk.%08d", N - i);
+        fwrite(&n_dims, 4, 1, m);
+        fwrite(&ne, 8, 1, m);
+        fwrite(&none, 4, 1, m); /* f32 */
+        fwrite(&offset, 8, 1, m);
+    }
+    for (int i = 0; i < 32; i++)
+        fputc(0, m);
+    fclose(m);
+    ggl_gguf *f;
+    ggl_error err;
+    if (CHECK_OK(ggl_gguf_open_memory(&f, data, size, "many", &err), &err)) {
+        int64_t x;
+        CHECK(ggl_gguf_get_integer(f, "key.00299999", &x, &err) == 1 && x == (299999 & 255));
+        CHECK(ggl_gguf_find_tensor(f, "blk.00000001") == ggl_gguf_tensor_at(f, N - 1));
+        ggl_gguf_close(f);
+    }
+    free(data);
+}
+
+TEST(reference_files) {
+    static const char *const files[] = {
+        "models/stories260K-f32.gguf", "models/stories260K-q8_0.gguf", "golden/gpt2-q4_0.gguf",
+        "golden/qwen3moe.gguf", "tokenizers/ggml-vocab-llama-bpe.gguf"};
+    if (!test_shared(files[0]))
+        SKIP("no reference files (GGL_SHARED)");
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        ggl_gguf *f;
+        ggl_error err;
+        const char *path = test_shared(files[i]);
+        ggl_str s;
+        if (path && CHECK_OK(ggl_gguf_open(&f, path, NULL, &err), &err)) {
+            CHECK(ggl_gguf_get_string(f, "general.architecture", &s, &err) == 1 && s.n > 0);
+            ggl_gguf_close(f);
+        }
+    }
+}
+
+TEST(version_1_reference_file) {
+    const char *path = test_shared("models/stories260K-gguf-v1.gguf");
+    ggl_gguf *f;
+    ggl_error err;
+    if (!path)
+        SKIP("no reference files (GGL_SHARED)");
+    CHECK_INT(ggl_gguf_open(&f, path, NULL, &err), GGL_UNSUPPORTED);
+    CHECK_HAS(err.msg, ": has GGUF version 1, supported are 2 and 3");
+}
+
+/* Our encoders give the bytes that ggml's gave when these files were made. */
+TEST(reference_encoders) {
+    static const char *const pairs[][2] = {{"golden/gpt2.gguf", "golden/gpt2-q8_0.gguf"},
+                                           {"golden/gpt2.gguf", "golden/gpt2-q4_0.gguf"},
+                                           {"golden/llama.gguf", "golden/llama-q8_0.gguf"},
+                                           {"golden/llama.gguf", "golden/llama-q4_0.gguf"},
+                                           {"golden/qwen2.gguf", "golden/qwen2-q8_0.gguf"},
+                                           {"golden/qwen2.gguf", "golden/qwen2-q4_0.gguf"}};
+    int n_same = 0, n_quantized = 0, n_files = 0;
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        ggl_gguf *plain, *quantized;
+        ggl_error err;
+        const char *plain_path = test_shared(pairs[i][0]),
+                   *quantized_path = test_shared(pairs[i][1]);
+        if (!plain_path || !quantized_path)
+            SKIP("no reference files (GGL_SHARED)");
+        REQUIRE_OK(ggl_gguf_open(&plain, plain_path, NULL, &err), &err);
+        REQUIRE_OK(ggl_gguf_open(&quantized, quantized_path, NULL, &err), &err);
+        n_files++;
+        for (size_t k = 0; k < ggl_gguf_n_tensors(quantized); k++) {
+            const ggl_gguf_tensor *q = ggl_gguf_tensor_at(quantized, k);
+            char name[65] = {0};
+            memcpy(name, q->name.s, q->name.n);
+            const ggl_gguf_tensor *p = ggl_gguf_find_tensor(plain, name);
+            const ggl_type_info *info = ggl_type_get(q->type);
+            if (!info->quantized || !p || p->type != GGL_F32)
+                continue;
+            unsigned char *ours = malloc(q->size);
+            info->from_float(p->data, ours, (int64_t)(p->size / 4));
+            n_quantized++;
+            n_same += memcmp(ours, q->data, q->size) == 0;
+            free(ours);
+        }
+        ggl_gguf_close(plain);
+        ggl_gguf_close(quantized);
+    }
+    printf("%d files, %d of %d quantized tensors have our bytes\n", n_files, n_same, n_quantized);
+    CHECK(n_quantized > 0 && n_same == n_quantized);
+}

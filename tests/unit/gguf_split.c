@@ -1,0 +1,112 @@
+#include "gguf_bytes.h"
+#include "test.h"
+
+static const float values[4] = {1, 2, 3, 4};
+
+/* Writes part `no` of `count` with one tensor named `tensor`; keys whose number is negative are
+ * left out. */
+static const char *write_part(const char *file, int no, int count, int total, const char *tensor) {
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    ggl_error err;
+    const char *path = test_path(file);
+    if (no == 0)
+        ggl_gguf_put_string(w, "general.architecture", "test", 4);
+    if (no >= 0)
+        ggl_gguf_put(w, "split.no", GGL_GGUF_U16, false, &(uint16_t){(uint16_t)no}, 1);
+    if (count >= 0)
+        ggl_gguf_put(w, "split.count", GGL_GGUF_U16, false, &(uint16_t){(uint16_t)count}, 1);
+    if (total >= 0)
+        ggl_gguf_put(w, "split.tensors.count", GGL_GGUF_I32, false, &(int32_t){total}, 1);
+    float *data = malloc(sizeof values);
+    memcpy(data, values, sizeof values);
+    data[0] = (float)no;
+    ggl_gguf_put_tensor(w, tensor, GGL_F32, 1, (const int64_t[]){4}, data);
+    CHECK_OK(ggl_gguf_writer_write(w, path, &err), &err);
+    ggl_gguf_writer_free(w);
+    free(data);
+    return path;
+}
+
+static void refused(const char *path, const char *words) {
+    ggl_gguf *f = NULL;
+    ggl_error err = {0};
+    ggl_status s = ggl_gguf_open(&f, path, NULL, &err);
+    CHECK(s != GGL_OK && !f);
+    CHECK_HAS(err.msg, words);
+    CHECK(strncmp(err.msg, test_folder(), strlen(test_folder())) == 0); /* the path comes first */
+    ggl_gguf_close(f);
+}
+
+TEST(split_opens) {
+    const char *first = write_part("m-00001-of-00003.gguf", 0, 3, 3, "a");
+    const char *second = write_part("m-00002-of-00003.gguf", 1, 3, 3, "b");
+    write_part("m-00003-of-00003.gguf", 2, 3, 3, "c");
+    ggl_gguf *f;
+    ggl_error err;
+    for (int no_mmap = 0; no_mmap < 2; no_mmap++) {
+        ggl_gguf_params params = {.no_mmap = no_mmap != 0, .lock = true};
+        REQUIRE_OK(ggl_gguf_open(&f, first, &params, &err), &err);
+        CHECK_INT(ggl_gguf_n_parts(f), 3);
+        CHECK_INT(ggl_gguf_n_tensors(f), 3);
+        CHECK(ggl_gguf_find(f, "general.architecture"));
+        const char *names[] = {"a", "b", "c"};
+        for (int i = 0; i < 3; i++) {
+            const ggl_gguf_tensor *t = ggl_gguf_find_tensor(f, names[i]);
+            size_t size;
+            const char *part = ggl_gguf_part(f, i, &size);
+            REQUIRE(t && t->part == i && part);
+            CHECK(((const float *)t->data)[0] == (float)i);
+            CHECK((const char *)t->data > part && (const char *)t->data + t->size <= part + size);
+        }
+        ggl_gguf_close(f);
+    }
+    char want[1100];
+    snprintf(want, sizeof want, "is part 2 of 3 of a split model, give its first part: '%s'",
+             first);
+    refused(second, want);
+}
+
+TEST(split_part_missing) {
+    const char *first = write_part("m-00001-of-00002.gguf", 0, 2, 2, "a");
+    refused(first, "m-00002-of-00002.gguf: cannot be opened: No such file");
+}
+
+TEST(split_names) {
+    refused(write_part("renamed.gguf", 1, 3, 3, "b"),
+            "is part 2 of 3 of a split model, give its first part, whose name ends in "
+            "'-00001-of-00003.gguf'");
+    refused(write_part("renamed.gguf", 0, 3, 3, "b"),
+            "its name must end in '-00001-of-00003.gguf'");
+    refused(write_part("n-00001-of-00004.gguf", 0, 3, 3, "b"),
+            "its name must end in '-00001-of-00003.gguf'");
+}
+
+TEST(split_keys) {
+    const char *first = write_part("m-00001-of-00002.gguf", 0, 2, 2, "a");
+    write_part("m-00002-of-00002.gguf", 0, 2, 2, "b");
+    refused(first, "m-00002-of-00002.gguf: key 'split.no' is 0, expected is 1");
+    write_part("m-00002-of-00002.gguf", 1, 3, 2, "b");
+    refused(first, "m-00002-of-00002.gguf: key 'split.count' is 3, expected is 2");
+    write_part("m-00002-of-00002.gguf", 1, -1, 2, "b");
+    refused(first, "m-00002-of-00002.gguf: is part of a split model, but has no key 'split.count'");
+    write_part("m-00002-of-00002.gguf", 1, 2, 2, "a");
+    refused(first, "tensor 2 of 2: 'a' is there already, as tensor 1");
+    write_part("m-00002-of-00002.gguf", 1, 2, 2, "b");
+    write_part("m-00001-of-00002.gguf", 0, 2, 5, "a");
+    refused(first, "split.tensors.count is 5, but its 2 parts hold 2 tensors");
+    write_part("m-00001-of-00002.gguf", 0, 2, -1, "a");
+    refused(first, "has no key 'split.tensors.count'");
+    write_part("m-00001-of-00002.gguf", -1, 2, 2, "a");
+    refused(first, "has no key 'split.no'");
+    write_part("m-00001-of-00002.gguf", 7, 2, 2, "a");
+    refused(first, "key 'split.no' is 7, expected is 0 to 1");
+}
+
+TEST(split_of_one) {
+    ggl_gguf *f;
+    ggl_error err;
+    REQUIRE_OK(ggl_gguf_open(&f, write_part("m-00001-of-00001.gguf", 0, 1, 1, "a"), NULL, &err),
+               &err);
+    CHECK_INT(ggl_gguf_n_parts(f), 1);
+    ggl_gguf_close(f);
+}

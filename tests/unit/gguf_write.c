@@ -1,0 +1,356 @@
+#include <dirent.h>
+#include <sys/resource.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include "ggl/alloc.h"
+#include "gguf_bytes.h"
+#include "test.h"
+
+/* A writer with all that f has. */
+static ggl_gguf_writer *copy_of(const ggl_gguf *f) {
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    for (size_t i = 0; i < ggl_gguf_n_values(f); i++)
+        ggl_gguf_put_value(w, ggl_gguf_value_at(f, i));
+    for (size_t i = 0; i < ggl_gguf_n_tensors(f); i++) {
+        const ggl_gguf_tensor *t = ggl_gguf_tensor_at(f, i);
+        char name[65] = {0};
+        memcpy(name, t->name.s, t->name.n);
+        ggl_gguf_put_tensor(w, name, t->type, t->n_dims, t->ne, t->data);
+    }
+    return w;
+}
+
+TEST(round_trip) {
+    static gguf_bytes b;
+    ggl_gguf *f;
+    ggl_error err;
+    void *data;
+    size_t size;
+    put_good_file(&b, 3);
+    REQUIRE_OK(ggl_gguf_open_memory(&f, b.data, b.n, "m", &err), &err);
+    ggl_gguf_writer *w = copy_of(f);
+    REQUIRE_OK(ggl_gguf_writer_write_memory(w, &data, &size, &err), &err);
+    CHECK(size == b.n && memcmp(data, b.data, size) == 0);
+    ggl_free(data);
+    const char *path = test_path("copy.gguf");
+    REQUIRE_OK(ggl_gguf_writer_write(w, path, &err), &err); /* a second time, to a file */
+    REQUIRE_OK(ggl_gguf_writer_write(w, path, &err), &err); /* and over it */
+    data = test_read_file(path, &size);
+    CHECK(data && size == b.n && memcmp(data, b.data, size) == 0);
+    free(data);
+    ggl_gguf_writer_free(w);
+    ggl_gguf_close(f);
+}
+
+/* From calls alone to the same bytes. */
+TEST(every_put) {
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    ggl_error err;
+    char text[] = "tokens";
+    ggl_gguf_put_string(w, "s", text, 5);
+    ggl_gguf_put_string(w, "s.empty", NULL, 0);
+    text[0] = 'X'; /* it was copied */
+    ggl_gguf_put(w, "n", GGL_GGUF_I16, false, &(int16_t){-3}, 1);
+    ggl_gguf_put(w, "a", GGL_GGUF_F32, true, (const float[]){1, 2}, 2);
+    ggl_gguf_put(w, "a.empty", GGL_GGUF_U64, true, NULL, 0);
+    ggl_gguf_put(w, "b", GGL_GGUF_BOOL, true, "\0\1", 2);
+    ggl_gguf_put_strings(w, "strings", (const ggl_str[]){{"x", 1}, {"", 0}}, 2);
+    ggl_gguf_put_tensor(w, "t", GGL_F16, 1, (const int64_t[]){3}, "abcdef");
+    ggl_gguf_put_tensor(w, "nothing", GGL_F16, 2, (const int64_t[]){3, 0}, NULL);
+
+    static gguf_bytes b;
+    put_header(&b, 3, 2, 7);
+    put_key_string(&b, "s", "token");
+    put_key_string(&b, "s.empty", "");
+    put_key(&b, "n", GGL_GGUF_I16);
+    put_bytes(&b, "\xfd\xff", 2);
+    put_key_array(&b, "a", GGL_GGUF_F32, 2);
+    put_bytes(&b, "\0\0\x80\x3f\0\0\0\x40", 8);
+    put_key_array(&b, "a.empty", GGL_GGUF_U64, 0);
+    put_key_array(&b, "b", GGL_GGUF_BOOL, 2);
+    put_bytes(&b, "\0\1", 2);
+    put_key_array(&b, "strings", GGL_GGUF_STRING, 2);
+    put_string(&b, "x");
+    put_string(&b, "");
+    put_tensor(&b, "t", 1, 3, 1, GGL_F16, 0);
+    put_tensor(&b, "nothing", 2, 3, 0, GGL_F16, 32);
+    put_align(&b, 32);
+    put_bytes(&b, "abcdef", 6);
+    put_align(&b, 32);
+
+    void *data;
+    size_t size;
+    REQUIRE_OK(ggl_gguf_writer_write_memory(w, &data, &size, &err), &err);
+    CHECK(size == b.n && memcmp(data, b.data, size) == 0);
+    ggl_gguf *f;
+    if (CHECK_OK(ggl_gguf_open_memory(&f, data, size, "m", &err), &err))
+        ggl_gguf_close(f);
+    ggl_free(data);
+    ggl_gguf_writer_free(w);
+}
+
+TEST(alignments) {
+    for (uint32_t alignment = 1; alignment <= 8192; alignment *= 2) {
+        ggl_gguf_writer *w = ggl_gguf_writer_new();
+        ggl_gguf *f;
+        ggl_error err;
+        void *data;
+        size_t size;
+        ggl_gguf_put_tensor(w, "a", GGL_F16, 1, (const int64_t[]){3}, "abcdef");
+        ggl_gguf_put(w, "general.alignment", GGL_GGUF_U32, false, &alignment, 1);
+        ggl_gguf_put_tensor(w, "b", GGL_F16, 1, (const int64_t[]){3}, "ghijkl");
+        REQUIRE_OK(ggl_gguf_writer_write_memory(w, &data, &size, &err), &err);
+        REQUIRE_OK(ggl_gguf_open_memory(&f, data, size, "m", &err), &err);
+        const ggl_gguf_tensor *b = ggl_gguf_find_tensor(f, "b");
+        CHECK(memcmp(b->data, "ghijkl", 6) == 0);
+        CHECK_INT(((const char *)b->data - (const char *)data) % alignment, 0);
+        CHECK_INT(size % alignment, 0);
+        ggl_gguf_close(f);
+        ggl_free(data);
+        ggl_gguf_writer_free(w);
+    }
+}
+
+typedef void (*misuse)(ggl_gguf_writer *w);
+#define MISUSE(name_) static void name_(ggl_gguf_writer *w)
+static const int64_t four[] = {4};
+MISUSE(key_empty) {
+    ggl_gguf_put_string(w, "", "x", 1);
+}
+MISUSE(key_twice) {
+    ggl_gguf_put_string(w, "k", "x", 1);
+    ggl_gguf_put_strings(w, "k", NULL, 0);
+}
+MISUSE(type_string) {
+    ggl_gguf_put(w, "k", GGL_GGUF_STRING, false, "x", 1);
+}
+MISUSE(type_array) {
+    ggl_gguf_put(w, "k", GGL_GGUF_ARRAY, true, "x", 1);
+}
+MISUSE(type_99) {
+    ggl_gguf_put(w, "k", (ggl_gguf_type)99, true, "x", 1);
+}
+MISUSE(two_scalars) {
+    ggl_gguf_put(w, "k", GGL_GGUF_U8, false, "xy", 2);
+}
+MISUSE(bool_7) {
+    ggl_gguf_put(w, "k", GGL_GGUF_BOOL, false, "\7", 1);
+}
+MISUSE(alignment_3) {
+    ggl_gguf_put(w, "general.alignment", GGL_GGUF_U32, false, &(uint32_t){3}, 1);
+}
+MISUSE(alignment_u64) {
+    ggl_gguf_put(w, "general.alignment", GGL_GGUF_U64, false, &(uint64_t){32}, 1);
+}
+MISUSE(name_empty) {
+    ggl_gguf_put_tensor(w, "", GGL_F32, 1, four, four);
+}
+MISUSE(name_65) {
+    ggl_gguf_put_tensor(w, "0123456789012345678901234567890123456789012345678901234567890123X",
+                        GGL_F32, 1, four, four);
+}
+MISUSE(name_twice) {
+    ggl_gguf_put_tensor(w, "t", GGL_F32, 1, four, four);
+    ggl_gguf_put_tensor(w, "t", GGL_F32, 1, four, four);
+}
+MISUSE(dims_5) {
+    ggl_gguf_put_tensor(w, "t", GGL_F32, 5, four, four);
+}
+MISUSE(dim_negative) {
+    ggl_gguf_put_tensor(w, "t", GGL_F32, 1, (const int64_t[]){-1}, four);
+}
+MISUSE(dims_overflow) {
+    ggl_gguf_put_tensor(w, "t", GGL_F32, 2, (const int64_t[]){(int64_t)1 << 40, (int64_t)1 << 40},
+                        four);
+}
+MISUSE(half_block) {
+    ggl_gguf_put_tensor(w, "t", GGL_Q4_0, 1, four, four);
+}
+MISUSE(type_none) {
+    ggl_gguf_put_tensor(w, "t", (ggl_type)4, 1, four, four);
+}
+MISUSE(no_data) {
+    ggl_gguf_put_tensor(w, "t", GGL_F32, 1, four, NULL);
+}
+MISUSE(first_error_stays) {
+    ggl_gguf_put_string(w, "", "x", 1);
+    ggl_gguf_put_tensor(w, "", GGL_F32, 1, four, NULL);
+    ggl_gguf_put(w, "k", GGL_GGUF_BOOL, false, "\7", 1);
+    ggl_gguf_put_strings(w, "k", NULL, 0);
+}
+
+TEST(misuse) {
+    static const struct {
+        misuse call;
+        ggl_status status;
+        const char *words;
+    } table[] = {
+        {key_empty, GGL_FORMAT, "the key is empty"},
+        {key_twice, GGL_USAGE, "key 'k' is given twice"},
+        {type_string, GGL_USAGE, "key 'k': type string is no number"},
+        {type_array, GGL_USAGE, "type array is no number"},
+        {type_99, GGL_USAGE, "type unknown is no number"},
+        {two_scalars, GGL_USAGE, "key 'k' has 2 values, but is no array"},
+        {bool_7, GGL_USAGE, "key 'k': a boolean is 7"},
+        {alignment_3, GGL_FORMAT, "general.alignment is 3, no power of two"},
+        {alignment_u64, GGL_USAGE, "general.alignment must be one u32"},
+        {name_empty, GGL_FORMAT, "the tensor name is empty"},
+        {name_65, GGL_FORMAT, "has 65 bytes, at most 64"},
+        {name_twice, GGL_USAGE, "tensor 't' is given twice"},
+        {dims_5, GGL_USAGE, "tensor 't' has 5 dimensions, 0 to 4 are supported"},
+        {dim_negative, GGL_USAGE, "dimension 0 of tensor 't' is -1"},
+        {dims_overflow, GGL_FORMAT, "overflows"},
+        {half_block, GGL_FORMAT, "no whole blocks of 32"},
+        {type_none, GGL_USAGE, "has type number 4, which is none"},
+        {no_data, GGL_USAGE, "tensor 't' has no data"},
+        {first_error_stays, GGL_FORMAT, "the key is empty"},
+    };
+    const char *path = test_path("misuse.gguf");
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        ggl_gguf_writer *w = ggl_gguf_writer_new();
+        ggl_error err = {0};
+        void *data = &err;
+        size_t size = 1;
+        table[i].call(w);
+        CHECK_INT(ggl_gguf_writer_write(w, path, &err), table[i].status);
+        CHECK_HAS(err.msg, table[i].words);
+        CHECK(strncmp(err.msg, path, strlen(path)) == 0);
+        CHECK_INT(ggl_gguf_writer_write_memory(w, &data, &size, &err), table[i].status);
+        CHECK(!data && size == 0);
+        CHECK(access(path, F_OK) != 0);
+        ggl_gguf_writer_free(w);
+    }
+    ggl_gguf_writer_free(NULL);
+}
+
+static int files_in(const char *folder) {
+    DIR *dir = opendir(folder);
+    int n = -2; /* . and .. */
+    while (dir && readdir(dir))
+        n++;
+    if (dir)
+        closedir(dir);
+    return n;
+}
+
+static ggl_gguf_writer *small_writer(void) {
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    ggl_gguf_put_string(w, "k", "value", 5);
+    return w;
+}
+
+TEST(unwritable) {
+    ggl_gguf_writer *w = small_writer();
+    ggl_error err;
+    CHECK_INT(ggl_gguf_writer_write(w, test_path("no/such/folder.gguf"), &err), GGL_IO);
+    CHECK_HAS(err.msg,
+              "no/such/folder.gguf: a temporary file beside it cannot be created: No such file");
+    CHECK_INT(ggl_gguf_writer_write(w, test_folder(), &err), GGL_IO);
+    CHECK_HAS(err.msg, "is a directory");
+    CHECK_INT(ggl_gguf_writer_write(w, "/dev/null", &err),
+              GGL_IO); /* and does not replace it by a file */
+    CHECK_HAS(err.msg, "a device");
+    if (geteuid() != 0) { /* nothing is unwritable to root */
+        const char *folder = test_path("locked");
+        char path[1100];
+        REQUIRE(mkdir(folder, 0500) == 0);
+        snprintf(path, sizeof path, "%s/x.gguf", folder);
+        CHECK_INT(ggl_gguf_writer_write(w, path, &err), GGL_IO);
+        CHECK_HAS(err.msg, "Permission denied");
+        rmdir(folder);
+    }
+    CHECK_INT(files_in(test_folder()), 0);
+    ggl_gguf_writer_free(w);
+}
+
+/* A write that fails half way, as on a full disk: the old file stays, and nothing beside it. */
+TEST(disk_full) {
+    const char *path = test_path("x.gguf");
+    ggl_error err;
+    ggl_gguf_writer *w = small_writer();
+    REQUIRE_OK(ggl_gguf_writer_write(w, path, &err), &err);
+    static const float data[4096];
+    ggl_gguf_put_tensor(w, "t", GGL_F32, 1, (const int64_t[]){4096}, data);
+    signal(SIGXFSZ, SIG_IGN);
+    struct rlimit old, limit;
+    REQUIRE(getrlimit(RLIMIT_FSIZE, &old) == 0);
+    limit = old;
+    limit.rlim_cur = 4096;
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    CHECK_INT(ggl_gguf_writer_write(w, path, &err), GGL_IO);
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &old) == 0);
+    CHECK_HAS(err.msg, "x.gguf: cannot be written: File too large");
+    CHECK_INT(files_in(test_folder()), 1);
+    ggl_gguf *f;
+    if (CHECK_OK(ggl_gguf_open(&f, path, NULL, &err), &err)) {
+        CHECK_INT(ggl_gguf_n_tensors(f), 0);
+        ggl_gguf_close(f);
+    }
+    ggl_gguf_writer_free(w);
+}
+
+/* Through a link the file it names is replaced; and rights come from the umask. */
+TEST(links_and_rights) {
+    const char *target = test_path("target.gguf"), *name = test_path("link.gguf");
+    ggl_error err;
+    struct stat st;
+    ggl_gguf_writer *w = small_writer();
+    umask(022);
+    REQUIRE_OK(ggl_gguf_writer_write(w, target, &err), &err);
+    REQUIRE(stat(target, &st) == 0);
+    CHECK_INT(st.st_mode & 0777, 0644);
+    REQUIRE(symlink(target, name) == 0);
+    ggl_gguf_put_string(w, "more", "value", 5);
+    REQUIRE_OK(ggl_gguf_writer_write(w, name, &err), &err);
+    REQUIRE(lstat(name, &st) == 0 && S_ISLNK(st.st_mode));
+    ggl_gguf *f;
+    if (CHECK_OK(ggl_gguf_open(&f, target, NULL, &err), &err)) {
+        CHECK_INT(ggl_gguf_n_values(f), 2);
+        ggl_gguf_close(f);
+    }
+    ggl_gguf_writer_free(w);
+}
+
+/* A model written over itself while it is mapped: the mapping keeps the old file's bytes. */
+TEST(over_the_mapped_file) {
+    static gguf_bytes b;
+    const char *path = test_path("self.gguf");
+    ggl_gguf *f;
+    ggl_error err;
+    put_good_file(&b, 3);
+    REQUIRE(test_write_file(path, b.data, b.n));
+    REQUIRE_OK(ggl_gguf_open(&f, path, NULL, &err), &err);
+    ggl_gguf_writer *w = copy_of(f);
+    ggl_gguf_put_string(w, "more", "value", 5);
+    CHECK_OK(ggl_gguf_writer_write(w, path, &err), &err);
+    size_t size;
+    const void *part = ggl_gguf_part(f, 0, &size);
+    CHECK(size == b.n && memcmp(part, b.data, size) == 0);
+    ggl_gguf_writer_free(w);
+    ggl_gguf_close(f);
+}
+
+TEST(round_trip_of_reference_files) {
+    static const char *const files[] = {"models/stories260K-f32.gguf",
+                                        "models/stories260K-q8_0.gguf", "golden/llama-q4_0.gguf",
+                                        "golden/qwen3moe.gguf", "golden/gemma2.gguf"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        const char *path = test_shared(files[i]);
+        ggl_gguf *f;
+        ggl_error err;
+        if (!path)
+            SKIP("no reference files (GGL_SHARED)");
+        REQUIRE_OK(ggl_gguf_open(&f, path, NULL, &err), &err);
+        ggl_gguf_writer *w = copy_of(f);
+        void *data;
+        size_t size, want_size;
+        const void *want = ggl_gguf_part(f, 0, &want_size);
+        REQUIRE_OK(ggl_gguf_writer_write_memory(w, &data, &size, &err), &err);
+        CHECK_MSG(size == want_size && memcmp(data, want, size) == 0, "%s: %zu bytes, %zu written",
+                  files[i], want_size, size);
+        ggl_free(data);
+        ggl_gguf_writer_free(w);
+        ggl_gguf_close(f);
+    }
+}

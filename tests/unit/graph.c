@@ -1,0 +1,194 @@
+/* The graph builder: shapes, messages, bodies, what is needed, how stores are sized. */
+#include <math.h>
+
+#include "ggl/graph.h"
+#include "test.h"
+
+static ggl_tensor *input(ggl_graph *g, const char *name, int n_dims, int64_t a, int64_t b, int64_t c) {
+    return ggl_graph_input(g, name, GGL_F32, n_dims, (int64_t[]){a, b, c}, true);
+}
+
+static ggl_graph *graph_new(void) {
+    ggl_graph *g = ggl_graph_new(NULL);
+    ggl_graph_input(g, "pos", GGL_I32, 0, NULL, true);
+    ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
+    return g;
+}
+
+static ggl_tensor *op1(ggl_graph *g, ggl_op op, ggl_tensor *x, int n, const double *num) {
+    return ggl_graph_op(g, op, &x, 1, num, n);
+}
+
+/* The graph's error has these words, and the graph is freed. */
+static void refused(ggl_graph *g, const char *words) {
+    ggl_error err = {0};
+    CHECK(ggl_graph_error(g, &err) != GGL_OK);
+    CHECK_HAS(err.msg, words);
+    ggl_graph_free(g);
+}
+
+TEST(op_table_is_consistent) {
+    for (int op = 0; op < GGL_OP_COUNT; op++) {
+        ggl_op_info info = ggl_op_get((ggl_op)op);
+        CHECK_MSG(ggl_op_find(info.name) == (ggl_op)op, "'%s' is found as another operator", info.name);
+        CHECK(info.text[0]);
+        for (int k = 0; k < info.n_params; k++)
+            CHECK_MSG(ggl_op_param((ggl_op)op, k).name[0], "%s: argument %d has no name", info.name, k);
+    }
+    ggl_param p = ggl_op_param(GGL_OP_ATTEND, 2);
+    CHECK_STR(p.name, "scale");
+    CHECK(p.kind == GGL_PARAM_NUMBER && p.optional && isnan(p.fallback));
+    p = ggl_op_param(GGL_OP_SUM, 1);
+    CHECK(p.kind == GGL_PARAM_NUMBER && p.optional && p.fallback == 0);
+    CHECK(ggl_op_param(GGL_OP_RESHAPE, 1).variadic);
+    CHECK(ggl_op_param(GGL_OP_CACHE, 3).kind == GGL_PARAM_SUPPLIED);
+    CHECK(ggl_op_find("nothing") == GGL_OP_COUNT);
+}
+
+TEST(shapes) {
+    ggl_graph *g = graph_new();
+    ggl_tensor *x = input(g, "x", 2, 6, 4, 1), *y;
+    y = op1(g, GGL_OP_SUM, x, 0, NULL);
+    CHECK(y->n_dims == 2 && y->ne[0] == 1 && y->ne[1] == 4 && ggl_is_batched(y));
+    y = op1(g, GGL_OP_SUM, x, 1, (double[]){1});
+    CHECK(y->n_dims == 1 && y->ne[0] == 6);
+    y = op1(g, GGL_OP_RESHAPE, x, 3, (double[]){3, 2, 4});
+    CHECK(y->n_dims == 3 && y->ne[2] == 4);
+    y = op1(g, GGL_OP_TRANSPOSE, x, 0, NULL);
+    CHECK(y->ne[0] == 4 && y->ne[1] == 6);
+    y = op1(g, GGL_OP_SPLIT, x, 3, (double[]){0, 2, 3});
+    CHECK(y->ne[0] == 3 && y->ne[1] == 4);
+    y = ggl_graph_op(g, GGL_OP_CONCAT, (ggl_tensor *[]){x, x}, 2, (double[]){1}, 1);
+    CHECK(y->ne[0] == 6 && y->ne[1] == 8);
+    y = ggl_binary(g, GGL_OP_ADD, x, op1(g, GGL_OP_SPLIT, x, 3, (double[]){0, 0, 1}));
+    CHECK(y->ne[0] == 6 && y->ne[1] == 4);
+    ggl_tensor *w = ggl_graph_weight(g, "w", GGL_F32, 3, (int64_t[]){6, 5, 4}, "");
+    y = ggl_linear(g, x, w, NULL);
+    CHECK(y->n_dims == 2 && y->ne[0] == 5 && y->ne[1] == 4);
+    ggl_tensor *row = op1(g, GGL_OP_RESHAPE, x, 1, (double[]){24});
+    ggl_tensor *best = op1(g, GGL_OP_TOPK, row, 1, (double[]){3});
+    CHECK(best->type == GGL_I32 && best->ne[0] == 3);
+    y = ggl_binary(g, GGL_OP_PICK, w, best);
+    CHECK(y->n_dims == 3 && y->ne[2] == 3);
+    y = ggl_linear(g, op1(g, GGL_OP_SPLIT, x, 3, (double[]){1, 0, 1}), y, NULL);
+    CHECK(y->ne[0] == 5 && y->ne[1] == 3);
+    CHECK_INT(ggl_graph_error(g, NULL), GGL_OK);
+    ggl_graph_free(g);
+}
+
+TEST(messages_speak_of_names) {
+    ggl_graph *g = graph_new();
+    ggl_tensor *a = input(g, "a", 1, 96, 1, 1), *b = input(g, "b", 1, 64, 1, 1);
+    ggl_tensor_set_dim_name(g, a, 0, "n_ff");
+    ggl_tensor_set_dim_name(g, b, 0, "n_embd");
+    CHECK(!ggl_binary(g, GGL_OP_MUL, ggl_unary(g, GGL_OP_TANH, a), b));
+    CHECK(!ggl_unary(g, GGL_OP_TANH, b)); /* the first error sticks */
+    refused(g, "'*' of [n_ff = 96] and [n_embd = 64]");
+}
+
+TEST(wrong_use) {
+    ggl_graph *g = graph_new();
+    ggl_linear(g, input(g, "x", 1, 8, 1, 1), ggl_graph_weight(g, "w", GGL_F32, 2, (int64_t[]){9, 3}, ""), NULL);
+    refused(g, "linear of [8] with the matrix [9, 3]");
+    g = graph_new();
+    op1(g, GGL_OP_RESHAPE, input(g, "x", 1, 8, 1, 1), 2, (double[]){3, 3});
+    refused(g, "8 elements against 9");
+    g = graph_new();
+    op1(g, GGL_OP_RESHAPE, input(g, "x", 1, 8, 1, 1), 4, (double[]){2147483647, 2147483647, 2147483647, 2147483647});
+    refused(g, "elements");
+    g = graph_new();
+    op1(g, GGL_OP_TOPK, input(g, "x", 1, 8, 1, 1), 1, (double[]){9});
+    refused(g, "topk with k = 9");
+    g = graph_new();
+    op1(g, GGL_OP_SPLIT, input(g, "x", 1, 8, 1, 1), 3, (double[]){0, 4, 5});
+    refused(g, "size = 5");
+    g = graph_new();
+    op1(g, GGL_OP_STATE, NULL, 1, (double[]){8});
+    refused(g, "");
+    g = graph_new();
+    ggl_graph_op(g, GGL_OP_STATE, NULL, 0, (double[]){8}, 1);
+    refused(g, "body");
+    g = graph_new();
+    ggl_graph_op(g, GGL_OP_LINEAR, (ggl_tensor *[]){input(g, "x", 1, 8, 1, 1)}, 1, NULL, 0);
+    refused(g, "'w' is missing");
+    g = ggl_graph_new(NULL);
+    ggl_tensor *k = input(g, "k", 2, 8, 2, 1);
+    ggl_binary(g, GGL_OP_CACHE, k, k);
+    refused(g, "an input named 'pos'");
+    g = graph_new();
+    ggl_graph_weight(g, "w", GGL_Q8_0, 1, (int64_t[]){33}, "");
+    refused(g, "q8_0 blocks");
+    g = graph_new();
+    input(g, "x", 2, INT64_C(1) << 31, 1, 1);
+    refused(g, "2^31-1");
+    g = graph_new();
+    ggl_error err = {0};
+    CHECK_INT(ggl_graph_finish(g, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "no output");
+    ggl_graph_free(g);
+}
+
+TEST(bodies_capture_and_close) {
+    ggl_graph *g = graph_new();
+    ggl_tensor *x = input(g, "x", 1, 8, 1, 1), *outer = ggl_unary(g, GGL_OP_TANH, x), *inner = NULL, *call = NULL;
+    ggl_tensor **p = ggl_body_begin(g, &x, 1);
+    REQUIRE(p);
+    inner = ggl_binary(g, GGL_OP_ADD, p[0], outer);
+    call = ggl_body_end(g, "plus", inner, (double[]){3}, 1);
+    REQUIRE(call && call->body);
+    CHECK(call->n_src == 2 && call->src[1] == outer && call->body->n_param == 2);
+    CHECK(call->body->node[0]->src[1] == call->body->param[1]);
+    CHECK_STR(call->call, "plus");
+    CHECK(call->num[0] == 3 && !call->body->recurrent);
+    CHECK(!ggl_unary(g, GGL_OP_TANH, inner));
+    refused(g, "used outside");
+}
+
+TEST(rings_where_all_readers_have_windows) {
+    ggl_graph_params params = ggl_graph_default();
+    params.n_pos = 1000;
+    params.n_batch = 10;
+    ggl_graph *g = ggl_graph_new(&params);
+    ggl_graph_input(g, "pos", GGL_I32, 0, NULL, true);
+    ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
+    ggl_tensor *x = input(g, "x", 2, 8, 2, 1);
+    ggl_tensor *a = ggl_binary(g, GGL_OP_CACHE, x, x), *b = ggl_binary(g, GGL_OP_CACHE, x, x);
+    ggl_tensor *c = ggl_binary(g, GGL_OP_CACHE, x, x); /* nobody reads it */
+    ggl_tensor *near = ggl_graph_op(g, GGL_OP_ATTEND, (ggl_tensor *[]){x, a}, 2, (double[]){NAN, 100}, 2);
+    ggl_tensor *far = ggl_graph_op(g, GGL_OP_ATTEND, (ggl_tensor *[]){x, b}, 2, NULL, 0);
+    ggl_tensor *both = ggl_graph_op(g, GGL_OP_ATTEND, (ggl_tensor *[]){x, b}, 2, (double[]){NAN, 5}, 2);
+    ggl_graph_output(g, "y", ggl_binary(g, GGL_OP_ADD, near, ggl_binary(g, GGL_OP_ADD, far, both)));
+    ggl_error err = {0};
+    REQUIRE_OK(ggl_graph_finish(g, &err), &err);
+    CHECK_INT(ggl_graph_n_stores(g), 4);
+    CHECK_INT(a->store[0]->n_pos, 128); /* 100 + 10 - 1, in pages of 64 */
+    CHECK_INT(b->store[0]->n_pos, 1024);
+    CHECK(!c->needed);
+    CHECK_INT((long long)a->store[0]->slot_size, 128 * 8 * 2 * 2);
+    CHECK_INT((long long)ggl_store_offset(a->store[0], 128 + 65, 1, 3), (64 * 16 + 64 * 8 + 3 * 64 + 1) * 2);
+    CHECK_INT((long long)ggl_store_offset(a->store[1], 65, 1, 3), (64 * 16 + 64 * 8 + 1 * 8 + 3) * 2);
+    ggl_graph_free(g);
+}
+
+TEST(leading_part_of_the_keys_is_not_kept_twice) {
+    ggl_graph *g = graph_new();
+    ggl_tensor *k = input(g, "k", 2, 8, 2, 1), *v = op1(g, GGL_OP_SPLIT, k, 3, (double[]){0, 0, 6});
+    ggl_tensor *kv = ggl_binary(g, GGL_OP_CACHE, k, v);
+    CHECK(kv && kv->store[0] && !kv->store[1]);
+    ggl_graph_free(g);
+}
+
+/* docs/ops.md has a line for every operator, as the table has it. Run `test-unit-graph ops_page` to see what it must be. */
+TEST(ops_page) {
+    size_t n;
+    char *page = (char *)test_read_file(GGL_SOURCE_DIR "/docs/ops.md", &n), line[512];
+    REQUIRE(page);
+    page[n] = 0;
+    for (int op = 0; op < GGL_OP_COUNT; op++) {
+        ggl_op_info info = ggl_op_get((ggl_op)op);
+        snprintf(line, sizeof line, "| `%s` | %s%s%s | %s |\n", info.name, info.signature[0] ? "`" : "", info.signature,
+                 info.signature[0] ? "`" : "", info.text);
+        CHECK_MSG(strstr(page, line) != NULL, "missing: %s", line);
+    }
+    free(page);
+}

@@ -1,0 +1,159 @@
+/* The scheduler: rows of outputs, wrong use, slots, memory known before it is taken. */
+#include "ggl/sched.h"
+
+#include <math.h>
+
+#include "ggl/backends.h"
+#include "test.h"
+
+typedef struct fixture {
+    ggl_graph *g;
+    ggl_backend *b;
+    ggl_sched *s;
+    ggl_error err;
+} fixture;
+
+static float weight[4 * 4] = {1, 2, 3, 4, 5, 6, 7, 8, -1, -2, -3, -4, 1, 0, 1, 0};
+
+/* y = W (running mean over the sequence of x, by a state and by attention over all positions). */
+static bool setup(fixture *f, const char *backend) {
+    *f = (fixture){0};
+    ggl_graph_params p = {.n_pos = 200, .n_batch = 8, .n_slots = 3, .type_k = GGL_F32, .type_v = GGL_F32};
+    ggl_graph *g = f->g = ggl_graph_new(&p);
+    ggl_graph_input(g, "pos", GGL_I32, 0, NULL, true);
+    ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){4}, true), **param = ggl_body_begin(g, &x, 1), *sum = NULL;
+    if (param) {
+        ggl_tensor *in = param[0], *s = ggl_graph_op(g, GGL_OP_STATE, NULL, 0, (double[]){4}, 1);
+        ggl_tensor *next = ggl_binary(g, GGL_OP_ADD, s, in);
+        ggl_graph_op(g, GGL_OP_KEEP, (ggl_tensor *[]){s, next}, 2, NULL, 0);
+        sum = ggl_body_end(g, NULL, next, NULL, 0);
+    }
+    ggl_tensor *heads = ggl_graph_op(g, GGL_OP_RESHAPE, &x, 1, (double[]){4, 1}, 2);
+    ggl_tensor *zero = ggl_binary(g, GGL_OP_MUL, heads, ggl_graph_number(g, 0)); /* all keys equal: a plain mean */
+    ggl_tensor *a = ggl_graph_op(g, GGL_OP_ATTEND, (ggl_tensor *[]){zero, ggl_binary(g, GGL_OP_CACHE, zero, heads)}, 2, NULL, 0);
+    a = ggl_graph_op(g, GGL_OP_RESHAPE, &a, 1, (double[]){4}, 1);
+    ggl_tensor *w = ggl_graph_weight(g, "w", GGL_F32, 2, (int64_t[]){4, 4}, weight);
+    ggl_graph_output(g, "y", ggl_linear(g, ggl_binary(g, GGL_OP_ADD, sum, a), w, NULL));
+    ggl_sched_params sp = {.backend = &f->b, .n_backends = 1};
+    return CHECK_OK(ggl_graph_finish(g, &f->err), &f->err) && CHECK_OK(ggl_backend_open(&f->b, backend, NULL, &f->err), &f->err) &&
+           CHECK_OK(ggl_sched_new(&f->s, g, &sp, &f->err), &f->err);
+}
+
+static void teardown(fixture *f) {
+    ggl_sched_free(f->s);
+    ggl_graph_free(f->g);
+    ggl_backend_close(f->b);
+}
+
+/* The value of x at a position of a slot, and what y must be. */
+static float x_at(int slot, int pos, int i) {
+    return (float)((slot + 1) * (pos % 7) + i);
+}
+
+static void expect(int slot, int pos, double *y) {
+    double v[4] = {0};
+    for (int i = 0; i < 4; i++) {
+        double sum = 0;
+        for (int p = 0; p <= pos; p++)
+            sum += (double)x_at(slot, p, i);
+        v[i] = sum + sum / (pos + 1);
+    }
+    for (int j = 0; j < 4; j++) {
+        y[j] = 0;
+        for (int i = 0; i < 4; i++)
+            y[j] += (double)weight[j * 4 + i] * v[i];
+    }
+}
+
+static ggl_status feed(fixture *f, const int *slot, const int *pos, int n, const int32_t *row, int n_rows) {
+    float x[8][4];
+    for (int k = 0; k < n; k++)
+        for (int i = 0; i < 4; i++)
+            x[k][i] = x_at(slot[k], pos[k], i);
+    ggl_status st = ggl_sched_set(f->s, "x", x, n, &f->err);
+    if (st == GGL_OK)
+        st = ggl_sched_set(f->s, "pos", pos, n, &f->err);
+    if (st == GGL_OK)
+        st = ggl_sched_set(f->s, "slot", slot, n, &f->err);
+    return st == GGL_OK ? ggl_sched_run(f->s, n, row, n_rows, &f->err) : st;
+}
+
+static void check_row(fixture *f, int row, int slot, int pos) {
+    double want[4];
+    expect(slot, pos, want);
+    for (int j = 0; j < 4; j++) {
+        double got = (double)ggl_sched_output(f->s, 0)[row * 4 + j];
+        CHECK_MSG(fabs(got - want[j]) <= 1e-4 * fmax(1, fabs(want[j])), "slot %d, position %d, y[%d] is %g, expected %g", slot,
+                  pos, j, got, want[j]);
+    }
+}
+
+static void rows_and_slots(const char *backend) {
+    fixture f;
+    REQUIRE(setup(&f, backend));
+    REQUIRE_OK(ggl_sched_alloc(f.s, &f.err), &f.err);
+    /* three sequences in one batch, two rows wanted */
+    int slot[8] = {0, 1, 0, 2, 1, 0, 2, 0}, pos[8] = {0, 0, 1, 0, 1, 2, 1, 3};
+    const int32_t rows[] = {3, 7};
+    REQUIRE_OK(feed(&f, slot, pos, 8, rows, 2), &f.err);
+    check_row(&f, 0, 2, 0);
+    check_row(&f, 1, 0, 3);
+    int slot2[3] = {1, 2, 0}, pos2[3] = {2, 2, 4};
+    REQUIRE_OK(feed(&f, slot2, pos2, 3, NULL, 0), &f.err);
+    for (int k = 0; k < 3; k++)
+        check_row(&f, k, slot2[k], pos2[k]);
+    /* no row wanted: only what is kept changes */
+    REQUIRE_OK(feed(&f, (int[]){1}, (int[]){3}, 1, rows, 0), &f.err);
+    REQUIRE_OK(feed(&f, (int[]){1}, (int[]){4}, 1, NULL, 0), &f.err);
+    check_row(&f, 0, 1, 4);
+    /* a cleared slot begins anew */
+    REQUIRE_OK(ggl_sched_clear_slot(f.s, 1, &f.err), &f.err);
+    REQUIRE_OK(feed(&f, (int[]){1}, (int[]){0}, 1, NULL, 0), &f.err);
+    check_row(&f, 0, 1, 0);
+    teardown(&f);
+}
+
+TEST(rows_and_slots_on_cpu) {
+    rows_and_slots("cpu");
+}
+
+TEST(rows_and_slots_on_reference) {
+    rows_and_slots("reference");
+}
+
+TEST(wrong_use) {
+    fixture f;
+    REQUIRE(setup(&f, "reference"));
+    CHECK_INT(ggl_sched_run(f.s, 1, NULL, 0, &f.err), GGL_USAGE); /* not allocated */
+    REQUIRE_OK(ggl_sched_alloc(f.s, &f.err), &f.err);
+    float x[9][4] = {{0}};
+    CHECK_INT(ggl_sched_set(f.s, "z", x, 1, &f.err), GGL_NOT_FOUND);
+    CHECK_HAS(f.err.msg, "'z'");
+    CHECK_INT(ggl_sched_set(f.s, "x", x, 9, &f.err), GGL_USAGE);
+    CHECK_INT(ggl_sched_run(f.s, 1, NULL, 0, &f.err), GGL_USAGE);
+    CHECK_HAS(f.err.msg, "is set for 0");
+    REQUIRE_OK(feed(&f, (int[]){0, 0}, (int[]){0, 1}, 2, NULL, 0), &f.err);
+    CHECK_INT(ggl_sched_run(f.s, 9, NULL, 0, &f.err), GGL_USAGE);
+    CHECK_INT(ggl_sched_run(f.s, 2, (int32_t[]){1, 0}, 2, &f.err), GGL_USAGE);
+    CHECK_HAS(f.err.msg, "ascending");
+    CHECK_INT(ggl_sched_run(f.s, 2, (int32_t[]){2}, 1, &f.err), GGL_USAGE);
+    CHECK_INT(ggl_sched_clear_slot(f.s, 3, &f.err), GGL_USAGE);
+    CHECK_INT(ggl_sched_copy_slot(f.s, 0, -1, &f.err), GGL_USAGE);
+    CHECK(ggl_sched_has_states(f.s));
+    teardown(&f);
+}
+
+TEST(memory_is_known_before) {
+    fixture f;
+    ggl_memory m;
+    REQUIRE(setup(&f, "reference"));
+    REQUIRE(ggl_sched_memory(f.s, 0, &m));
+    CHECK_INT((long long)m.weights_mapped, 64);
+    CHECK_INT((long long)m.weights_copied, 0);
+    CHECK_INT((long long)m.stores_rows, 3 * 256 * 4 * 2 * 4); /* slots, 200 positions in pages, dims, K and V, bytes */
+    CHECK_INT((long long)m.stores_states, 3 * 64);
+    CHECK(m.arena > 0);
+    CHECK(!ggl_sched_memory(f.s, 1, &m));
+    teardown(&f);
+}

@@ -1,0 +1,692 @@
+/* llm/tokenizer.h: rules on small vocabularies of the test's own, a naive second implementation of the merging,
+ * published strings, round trips, hostile files. */
+#include "test.h"
+
+#include <time.h>
+
+#include "alloc_fail.h"
+#include "ggl/alloc.h"
+#include "llm/tokenizer.h"
+
+enum { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, USER = 4, UNUSED = 5, BYTE = 6, MAX_PIECES = 1024 };
+
+/* ---- vocabularies ---- */
+
+typedef struct vocab {
+    ggl_str piece[MAX_PIECES];
+    float score[MAX_PIECES];
+    int32_t type[MAX_PIECES];
+    size_t n;
+    char text[MAX_PIECES][24];
+} vocab;
+
+static int32_t add_n(vocab *v, const char *s, size_t n, float score, int32_t type) {
+    memcpy(v->text[v->n], s, n);
+    v->piece[v->n] = (ggl_str){v->text[v->n], n};
+    v->score[v->n] = score;
+    v->type[v->n] = type;
+    return (int32_t)v->n++;
+}
+
+static int32_t add(vocab *v, const char *s, float score, int32_t type) {
+    return add_n(v, s, strlen(s), score, type);
+}
+
+static void add_bytes(vocab *v) {
+    for (int b = 0; b < 256; b++) {
+        char s[8];
+        snprintf(s, sizeof s, "<0x%02X>", (unsigned)b);
+        add(v, s, 0, BYTE);
+    }
+}
+
+/* <unk> <s> </s>, 256 bytes, then "▁" and the letters: as such files begin. */
+static void add_usual(vocab *v) {
+    v->n = 0;
+    add(v, "<unk>", 0, UNKNOWN);
+    add(v, "<s>", 0, CONTROL);
+    add(v, "</s>", 0, CONTROL);
+    add_bytes(v);
+    add(v, "▁", -100, NORMAL);
+    for (char c = 'a'; c <= 'z'; c++)
+        add_n(v, &c, 1, -101, NORMAL);
+}
+
+/* A writer with the vocabulary's arrays; keys may be added. */
+static ggl_gguf_writer *write_vocab(const vocab *v, const char *model) {
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    ggl_gguf_put_string(w, "tokenizer.ggml.model", model, strlen(model));
+    ggl_gguf_put_strings(w, "tokenizer.ggml.tokens", v->piece, v->n);
+    ggl_gguf_put(w, "tokenizer.ggml.scores", GGL_GGUF_F32, true, v->score, v->n);
+    ggl_gguf_put(w, "tokenizer.ggml.token_type", GGL_GGUF_I32, true, v->type, v->n);
+    return w;
+}
+
+static void put_u32(ggl_gguf_writer *w, const char *key, uint32_t u) {
+    ggl_gguf_put(w, key, GGL_GGUF_U32, false, &u, 1);
+}
+
+static void put_bool(ggl_gguf_writer *w, const char *key, bool b) {
+    uint8_t u = b;
+    ggl_gguf_put(w, key, GGL_GGUF_BOOL, false, &u, 1);
+}
+
+/* Writes, reads, makes the tokenizer, frees all else. */
+static ggl_status from_writer(llm_tokenizer **t, ggl_gguf_writer *w, ggl_error *err) {
+    void *data = NULL;
+    size_t size;
+    ggl_gguf *file = NULL;
+    *t = NULL;
+    ggl_status s = ggl_gguf_writer_write_memory(w, &data, &size, err);
+    ggl_gguf_writer_free(w);
+    if (s == GGL_OK)
+        s = ggl_gguf_open_memory(&file, data, size, "memory", err);
+    if (s == GGL_OK)
+        s = llm_tokenizer_new(t, file, err);
+    ggl_gguf_close(file);
+    ggl_free(data);
+    return s;
+}
+
+static llm_tokenizer *from_vocab(const vocab *v) {
+    llm_tokenizer *t;
+    ggl_error err = {0};
+    CHECK_OK(from_writer(&t, write_vocab(v, "llama"), &err), &err);
+    return t;
+}
+
+/* The tokenizer of a reference file; NULL: there is no such file. */
+static llm_tokenizer *from_shared(const char *name) {
+    const char *path = test_shared(name);
+    const ggl_gguf_params params = {.meta_only = true};
+    ggl_error err = {0};
+    ggl_gguf *file;
+    llm_tokenizer *t = NULL;
+    if (!path || !CHECK_OK(ggl_gguf_open(&file, path, &params, &err), &err))
+        return NULL;
+    CHECK_OK(llm_tokenizer_new(&t, file, &err), &err);
+    ggl_gguf_close(file);
+    return t;
+}
+
+/* The ids as text, "1 2 3"; valid until the next call. */
+static const char *ids_n(const llm_tokenizer *t, const char *text, size_t n, unsigned flags) {
+    static char out[4096];
+    ggl_error err = {0};
+    llm_tokens ids = {0};
+    size_t used = 0;
+    out[0] = '\0';
+    CHECK_OK(llm_tokenize(t, text, n, flags, &ids, &err), &err);
+    for (size_t i = 0; i < ids.n && used + 12 < sizeof out; i++)
+        used += (size_t)snprintf(out + used, sizeof out - used, "%s%" PRId32, i ? " " : "", ids.id[i]);
+    llm_tokens_fini(&ids);
+    return out;
+}
+
+static const char *ids(const llm_tokenizer *t, const char *text, unsigned flags) {
+    return ids_n(t, text, strlen(text), flags);
+}
+
+/* Pieces with '|' between them. */
+static const char *pieces(const llm_tokenizer *t, const char *text, unsigned flags) {
+    static char out[4096];
+    llm_tokens list = {0};
+    size_t used = 0;
+    out[0] = '\0';
+    CHECK_OK(llm_tokenize(t, text, strlen(text), flags, &list, NULL), NULL);
+    for (size_t i = 0; i < list.n; i++) {
+        ggl_str p = llm_token_piece(t, list.id[i]);
+        used += (size_t)snprintf(out + used, sizeof out - used, "%s%.*s", i ? "|" : "", (int)p.n, p.s);
+    }
+    llm_tokens_fini(&list);
+    return out;
+}
+
+static bool round_trip(const llm_tokenizer *t, const char *text, size_t n) {
+    llm_tokens list = {0};
+    char *back = NULL;
+    size_t size = 0;
+    ggl_error err = {0};
+    CHECK_OK(llm_tokenize(t, text, n, LLM_TOKENIZE_BOS, &list, &err), &err);
+    CHECK_OK(llm_detokenize(t, list.id, list.n, false, &back, &size, &err), &err);
+    bool same = back && size == n && memcmp(text, back, n) == 0 && back[n] == '\0';
+    ggl_free(back);
+    llm_tokens_fini(&list);
+    return CHECK_MSG(same, "'%.*s' does not come back", (int)n, text);
+}
+
+/* ---- rules ---- */
+
+TEST(merging) {
+    static vocab v;
+    add_usual(&v);
+    add(&v, "ab", -1, NORMAL);
+    add(&v, "bc", -2, NORMAL);
+    add(&v, "abc", -3, NORMAL);
+    add(&v, "▁a", -4, NORMAL);
+    add(&v, "dd", -5, NORMAL);
+    add(&v, "xyz", -6, NORMAL); /* no two neighbours of it are a piece: never reached */
+    llm_tokenizer *t = from_vocab(&v);
+    REQUIRE(t);
+    CHECK_STR(pieces(t, "abc", 0), "▁|abc");
+    CHECK_STR(pieces(t, "bca", 0), "▁|bc|a");
+    CHECK_STR(pieces(t, "a", 0), "▁a");
+    CHECK_STR(pieces(t, "ddd", 0), "▁|dd|d"); /* of equals the leftmost */
+    CHECK_STR(pieces(t, "ddddd", 0), "▁|dd|dd|d");
+    CHECK_STR(pieces(t, "xyz", 0), "▁|x|y|z");
+    CHECK_STR(pieces(t, " a a", 0), "▁|▁a|▁a");
+    CHECK_STR(pieces(t, "", 0), "");
+    llm_tokenizer_free(t);
+}
+
+TEST(bytes_and_unknown) {
+    static vocab v;
+    add_usual(&v);
+    add(&v, "é", -1, NORMAL);
+    llm_tokenizer *t = from_vocab(&v);
+    REQUIRE(t);
+    CHECK_STR(pieces(t, "é", 0), "▁|é");
+    CHECK_STR(pieces(t, "ü\n", 0), "▁|<0xC3>|<0xBC>|<0x0A>");
+    CHECK_STR(ids_n(t, "\xff\0\xc3", 3, 0), "259 258 3 198"); /* no UTF-8: byte by byte */
+    CHECK_STR(pieces(t, "<0x41>", 0), "▁|<0x3C>|<0x30>|x|<0x34>|<0x31>|<0x3E>");
+    ggl_str s = llm_token_text(t, 3 + 'A', false);
+    CHECK(s.n == 1 && s.s[0] == 'A');
+    llm_tokenizer_free(t);
+
+    v.n = 0; /* no bytes: one unknown token for each character */
+    int32_t unk = add(&v, "<unk>", 0, UNKNOWN);
+    add(&v, "a", -1, NORMAL);
+    add(&v, "▁", -1, NORMAL);
+    CHECK_INT(unk, 0);
+    t = from_vocab(&v);
+    REQUIRE(t);
+    CHECK_STR(ids(t, "aüb\xff" "a", 0), "2 1 0 0 0 1");
+    const char *const broken[] = {"\xe0\x80\x80", "\xed\xa0\x80", "\xc3\xc3\xc3", "\xc0\x80\xc1", "\xe4\xb8\xff",
+        "\x80\xbf\xf5", "\xf0\x9d\xe4"}; /* overlong, surrogates, cut off: three stray bytes each */
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++)
+        CHECK_STR(ids(t, broken[i], 0), "2 0 0 0");
+    CHECK_STR(ids(t, "\xf0\x80\x80\x80\xf4\x90\x80\x80", 0), "2 0 0 0 0 0 0 0 0");
+    CHECK_STR(ids(t, "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf\xed\x9f\xbf\xe0\xa0\x80", 0), "2 0 0 0 0");
+    CHECK_INT(llm_token_text(t, 0, false).n, 0);
+    CHECK_INT(llm_token_text(t, 0, true).n, 5);
+    llm_tokenizer_free(t);
+}
+
+TEST(begin_and_end) {
+    static vocab v;
+    add_usual(&v);
+    int32_t turn = add(&v, "<|im_end|>", 0, CONTROL), fake = add(&v, "<|eot_id|>", 0, NORMAL);
+    int32_t odd = add(&v, "STOP", 0, CONTROL);
+    llm_tokenizer *t = from_vocab(&v);
+    REQUIRE(t);
+    CHECK_INT(llm_tokenizer_n_vocab(t), v.n);
+    CHECK_INT(llm_tokenizer_bos(t), 1);
+    CHECK_INT(llm_tokenizer_eos(t), 2);
+    CHECK(llm_tokenizer_is_eog(t, 2) && llm_tokenizer_is_eog(t, turn) && !llm_tokenizer_is_eog(t, fake));
+    CHECK(!llm_tokenizer_is_eog(t, odd) && !llm_tokenizer_is_eog(t, -1) && !llm_tokenizer_is_eog(t, 9999));
+    CHECK(llm_tokenizer_is_control(t, 1) && !llm_tokenizer_is_control(t, 0) && !llm_tokenizer_is_control(t, -5));
+    CHECK_STR(pieces(t, "a", LLM_TOKENIZE_BOS), "<s>|▁|a");
+    CHECK_STR(pieces(t, "", LLM_TOKENIZE_BOS), "<s>");
+    CHECK_STR(pieces(t, "a", 0), "▁|a");
+    llm_tokenizer_free(t);
+
+    ggl_gguf_writer *w = write_vocab(&v, "llama");
+    put_u32(w, "tokenizer.ggml.bos_token_id", UINT32_MAX); /* none */
+    put_u32(w, "tokenizer.ggml.eos_token_id", (uint32_t)turn);
+    put_u32(w, "tokenizer.ggml.eot_token_id", (uint32_t)odd);
+    put_bool(w, "tokenizer.ggml.add_eos_token", true);
+    put_bool(w, "tokenizer.ggml.add_space_prefix", false);
+    ggl_error err = {0};
+    REQUIRE_OK(from_writer(&t, w, &err), &err);
+    CHECK_INT(llm_tokenizer_bos(t), -1);
+    CHECK_STR(pieces(t, "a", LLM_TOKENIZE_BOS), "a|<|im_end|>");
+    CHECK(llm_tokenizer_is_eog(t, odd) && llm_tokenizer_is_eog(t, turn) && llm_tokenizer_is_eog(t, 2));
+    round_trip(t, " a", 2);
+    llm_tokenizer_free(t);
+
+    w = write_vocab(&v, "llama");
+    put_bool(w, "tokenizer.ggml.add_bos_token", false);
+    REQUIRE_OK(from_writer(&t, w, &err), &err);
+    CHECK_STR(pieces(t, "a", LLM_TOKENIZE_BOS), "▁|a");
+    llm_tokenizer_free(t);
+}
+
+TEST(special_tokens) {
+    static vocab v;
+    add_usual(&v);
+    add(&v, "<t>", 0, CONTROL);
+    add(&v, "<t>x", 0, CONTROL);
+    add(&v, "<tt", 0, USER);
+    add(&v, "<t", 0, USER);
+    add(&v, "", 0, CONTROL);
+    add(&v, "<s", -1, NORMAL);
+    add(&v, "<", -1, NORMAL);
+    add(&v, ">", -1, NORMAL);
+    llm_tokenizer *t = from_vocab(&v);
+    REQUIRE(t);
+    const unsigned special = LLM_TOKENIZE_SPECIAL;
+    CHECK_STR(pieces(t, "<s>a</s>b", special), "<s>|▁|a|</s>|▁|b"); /* a space at the start and after specials */
+    CHECK_STR(pieces(t, "a<s>", special), "▁|a|<s>");
+    CHECK_STR(pieces(t, "<t>x<t>y", special), "<t>x|<t>|▁|y"); /* the longest */
+    CHECK_STR(pieces(t, "<t>x", 0), "<t|▁|>|x");               /* user-defined ones always */
+    CHECK_STR(pieces(t, "<tt<ttt", 0), "<tt|<tt|▁|t");
+    CHECK_STR(pieces(t, "<unk>", special), "<unk>");
+    /* text cannot forge a control token */
+    CHECK_STR(pieces(t, "<s>", 0), "▁|<s|>");
+    CHECK_STR(pieces(t, "</s>", 0), "▁|<|<0x2F>|s|>");
+    CHECK_STR(pieces(t, "<s", special), "▁|<s");
+    llm_tokenizer_free(t);
+}
+
+TEST(of_equal_pieces_the_first) {
+    static vocab v;
+    add_usual(&v);
+    int32_t first = add(&v, "ab", -1, NORMAL), second = add(&v, "ab", 5, NORMAL);
+    llm_tokenizer *t = from_vocab(&v);
+    REQUIRE(t);
+    char want[16];
+    snprintf(want, sizeof want, "259 %d", (int)first);
+    CHECK_STR(ids(t, "ab", 0), want);
+    CHECK_INT(llm_token_text(t, second, false).n, 2);
+    llm_tokenizer_free(t);
+}
+
+TEST(detokenize) {
+    static vocab v;
+    add_usual(&v);
+    int32_t hi = add(&v, "▁hi", -1, NORMAL), user = add(&v, " U", 0, USER);
+    llm_tokenizer *t = from_vocab(&v);
+    REQUIRE(t);
+    const struct {
+        int32_t id[4];
+        size_t n;
+        bool special;
+        const char *text;
+    } cases[] = {
+        {{0}, 0, false, ""},
+        {{hi}, 1, false, "hi"},
+        {{1, hi, hi}, 3, false, "hi hi"},
+        {{1, hi, 2, hi}, 4, false, "hi hi"}, /* only the first space is the tokenizer's for sure */
+        {{1, hi, 2, hi}, 4, true, "<s>hi</s> hi"},
+        {{user, hi}, 2, false, " U hi"},
+        {{-3, 5000, hi}, 3, true, "hi"},
+        {{3 + 0xc3, 3 + 0xa9, 0}, 3, false, "é"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *text;
+        size_t size;
+        ggl_error err = {0};
+        REQUIRE_OK(llm_detokenize(t, cases[i].id, cases[i].n, cases[i].special, &text, &size, &err), &err);
+        CHECK_STR(text, cases[i].text);
+        CHECK_INT(size, strlen(cases[i].text));
+        ggl_free(text);
+    }
+    CHECK_STR(llm_token_text(t, hi, false).s, " hi"); /* the arena's zero follows */
+    llm_tokenizer_free(t);
+}
+
+/* ---- hostile files ---- */
+
+static void refuse(ggl_gguf_writer *w, ggl_status status, const char *words) {
+    llm_tokenizer *t = NULL;
+    ggl_error err = {0};
+    CHECK_INT(from_writer(&t, w, &err), status);
+    CHECK_HAS(err.msg, words);
+    CHECK(!t);
+    llm_tokenizer_free(t);
+}
+
+TEST(refused) {
+    static vocab v;
+    add_usual(&v);
+    const char *others[] = {"gpt2", "bert", "t5", "rwkv", "plamo2", "none", "no_vocab", "", "llama2"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        char words[64];
+        snprintf(words, sizeof words, "'%s', which is not supported here (supported: ", others[i]);
+        refuse(write_vocab(&v, others[i]), GGL_UNSUPPORTED, words);
+    }
+    refuse(ggl_gguf_writer_new(), GGL_NOT_FOUND, "no tokenizer");
+
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    put_u32(w, "tokenizer.ggml.model", 1);
+    refuse(w, GGL_FORMAT, "tokenizer.ggml.model");
+
+    w = ggl_gguf_writer_new();
+    ggl_gguf_put_string(w, "tokenizer.ggml.model", "llama", 5);
+    refuse(w, GGL_FORMAT, "tokenizer.ggml.tokens is missing");
+
+    w = ggl_gguf_writer_new();
+    ggl_gguf_put_string(w, "tokenizer.ggml.model", "llama", 5);
+    ggl_gguf_put(w, "tokenizer.ggml.tokens", GGL_GGUF_F32, true, v.score, v.n);
+    refuse(w, GGL_FORMAT, "not an array of strings");
+
+    /* each array short by one, or of a wrong type, or away */
+    for (int k = 0; k < 7; k++) {
+        static const char *const words[] = {"scores has 285 entries, for 286 tokens", "scores is an array of",
+            "scores is missing", "token_type has 285 entries, for 286 tokens", "token_type is an array of",
+            "scores of token 7 is not a number", "token_type of token 9 is 77"};
+        static float score[MAX_PIECES];
+        static int32_t type[MAX_PIECES];
+        memcpy(score, v.score, sizeof score);
+        memcpy(type, v.type, sizeof type);
+        score[7] = k == 5 ? __builtin_nanf("") : 0;
+        type[9] = k == 6 ? 77 : BYTE;
+        w = ggl_gguf_writer_new();
+        ggl_gguf_put_string(w, "tokenizer.ggml.model", "llama", 5);
+        ggl_gguf_put_strings(w, "tokenizer.ggml.tokens", v.piece, v.n);
+        if (k == 1)
+            ggl_gguf_put_strings(w, "tokenizer.ggml.scores", v.piece, v.n);
+        else if (k != 2)
+            ggl_gguf_put(w, "tokenizer.ggml.scores", GGL_GGUF_F32, true, score, v.n - (k == 0));
+        if (k == 4)
+            ggl_gguf_put_strings(w, "tokenizer.ggml.token_type", v.piece, v.n);
+        else
+            ggl_gguf_put(w, "tokenizer.ggml.token_type", GGL_GGUF_I32, true, type, v.n - (k == 3));
+        refuse(w, GGL_FORMAT, words[k]);
+    }
+
+    const char *keys[] = {"bos", "eos", "unknown", "eot", "eom"};
+    for (int k = 0; k < 5; k++) {
+        char key[64];
+        snprintf(key, sizeof key, "tokenizer.ggml.%s_token_id", keys[k]);
+        w = write_vocab(&v, "llama");
+        put_u32(w, key, 286);
+        refuse(w, GGL_FORMAT, "_token_id is 286, there are 286 tokens");
+        w = write_vocab(&v, "llama");
+        put_bool(w, key, true);
+        refuse(w, GGL_FORMAT, key);
+    }
+    w = write_vocab(&v, "llama");
+    put_u32(w, "tokenizer.ggml.add_space_prefix", 1);
+    refuse(w, GGL_FORMAT, "add_space_prefix");
+
+    v.type[0] = NORMAL; /* no unknown token, and byte 0x00 has none */
+    v.type[3] = NORMAL;
+    refuse(write_vocab(&v, "llama"), GGL_FORMAT, "neither a token for byte 0x00 nor an unknown token");
+    v.type[260] = BYTE;
+    refuse(write_vocab(&v, "llama"), GGL_FORMAT, "token 260 is a byte token, but is spelled 'a'");
+}
+
+TEST(without_token_types) {
+    static vocab v;
+    add_usual(&v);
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    ggl_gguf_put_string(w, "tokenizer.ggml.model", "llama", 5);
+    ggl_gguf_put_strings(w, "tokenizer.ggml.tokens", v.piece, v.n);
+    ggl_gguf_put(w, "tokenizer.ggml.scores", GGL_GGUF_F32, true, v.score, v.n);
+    llm_tokenizer *t;
+    ggl_error err = {0};
+    REQUIRE_OK(from_writer(&t, w, &err), &err);
+    CHECK_INT(llm_tokenizer_bos(t), -1); /* token 1 is not known to be one */
+    CHECK_STR(pieces(t, "aé", 0), "▁|a|<0xC3>|<0xA9>");
+    llm_tokenizer_free(t);
+}
+
+typedef struct fail_arg {
+    const ggl_gguf *file;
+} fail_arg;
+
+static bool new_tokenize_detokenize(void *arg) {
+    llm_tokenizer *t;
+    if (llm_tokenizer_new(&t, ((fail_arg *)arg)->file, NULL) != GGL_OK)
+        return false;
+    llm_tokens list = {0};
+    char *text = NULL;
+    size_t size;
+    bool ok = llm_tokenize(t, "<s>some text é", 15, LLM_TOKENIZE_BOS | LLM_TOKENIZE_SPECIAL, &list, NULL) == GGL_OK &&
+              llm_detokenize(t, list.id, list.n, true, &text, &size, NULL) == GGL_OK;
+    ggl_free(text);
+    llm_tokens_fini(&list);
+    llm_tokenizer_free(t);
+    return ok;
+}
+
+TEST(failing_allocations) {
+    static vocab v;
+    add_usual(&v);
+    add(&v, "▁s", -1, NORMAL);
+    add(&v, "ome", -1, NORMAL);
+    add(&v, "om", -1, NORMAL);
+    void *data;
+    size_t size;
+    ggl_error err = {0};
+    ggl_gguf_writer *w = write_vocab(&v, "llama");
+    REQUIRE_OK(ggl_gguf_writer_write_memory(w, &data, &size, &err), &err);
+    ggl_gguf_writer_free(w);
+    ggl_gguf *file;
+    REQUIRE_OK(ggl_gguf_open_memory(&file, data, size, "memory", &err), &err);
+    CHECK(alloc_fail_each(new_tokenize_detokenize, &(fail_arg){file}) > 5);
+    ggl_gguf_close(file);
+    ggl_free(data);
+}
+
+/* ---- the second implementation ---- */
+
+static int32_t naive_find(const vocab *v, const char *s, size_t n) {
+    for (size_t i = 0; i < v->n; i++)
+        if (v->type[i] == NORMAL && v->piece[i].n == n && memcmp(v->piece[i].s, s, n) == 0)
+            return (int32_t)i;
+    return -1;
+}
+
+/* Symbols are cut[i] .. cut[i + 1] of the text; joins the best pair until there is none. Characters come as a list, so
+ * that this code need not know UTF-8. */
+static size_t naive_encode(const vocab *v, char *text, size_t *cut, size_t n_sym, int32_t *out) {
+    for (;;) {
+        size_t best = 0;
+        bool found = false;
+        float score = 0;
+        for (size_t i = 0; i + 2 <= n_sym; i++) {
+            int32_t id = naive_find(v, text + cut[i], cut[i + 2] - cut[i]);
+            if (id >= 0 && (!found || v->score[id] > score)) {
+                found = true;
+                best = i;
+                score = v->score[id];
+            }
+        }
+        if (!found)
+            break;
+        memmove(cut + best + 1, cut + best + 2, (n_sym - best - 1) * sizeof *cut);
+        n_sym--;
+    }
+    size_t n = 0;
+    for (size_t i = 0; i < n_sym; i++) {
+        int32_t id = naive_find(v, text + cut[i], cut[i + 1] - cut[i]);
+        for (size_t j = cut[i]; id < 0 && j < cut[i + 1]; j++)
+            out[n++] = 3 + (unsigned char)text[j];
+        if (id >= 0)
+            out[n++] = id;
+    }
+    return n;
+}
+
+TEST(same_as_naive) {
+    static const char *const alphabet[] = {"a", "b", "c", "▁", "é", "世", "𝄞", "\xff", "\xe4"};
+    enum { N_LETTERS = sizeof alphabet / sizeof *alphabet, N_VOCABS = 40, N_STRINGS = 500 };
+    static vocab v;
+    uint64_t seed = 11;
+    for (int k = 0; k < N_VOCABS; k++) {
+        v.n = 0;
+        add(&v, "<unk>", 0, UNKNOWN);
+        add(&v, "<s>", 0, CONTROL);
+        add(&v, "</s>", 0, CONTROL);
+        add_bytes(&v);
+        for (int i = 0; i < N_LETTERS; i++)
+            if (i < 4 || test_random(&seed) % 4)
+                add(&v, alphabet[i], -50, NORMAL);
+        for (int i = 0; i < 60; i++) { /* many short pieces of few letters with few different scores: many ties */
+            char s[32] = "";
+            size_t n = 2 + test_random(&seed) % 4, letters = 2 + test_random(&seed) % (N_LETTERS - 1);
+            for (size_t j = 0; j < n; j++)
+                strcat(s, alphabet[test_random(&seed) % letters]);
+            add(&v, s, -(float)(test_random(&seed) % 8), NORMAL);
+        }
+        llm_tokenizer *t = from_vocab(&v);
+        REQUIRE(t);
+        for (int i = 0; i < N_STRINGS; i++) {
+            char text[256] = "", escaped[256] = "▁";
+            size_t cut[64] = {0, 3}, n_sym = 1, n = test_random(&seed) % 24;
+            size_t letters = 2 + test_random(&seed) % (N_LETTERS - 1);
+            for (size_t j = 0; j < n; j++) {
+                const char *letter = alphabet[test_random(&seed) % letters];
+                strcat(text, strcmp(letter, "▁") == 0 ? " " : letter);
+                strcat(escaped, letter);
+                cut[++n_sym] = strlen(escaped);
+            }
+            int32_t want[512];
+            size_t n_want = n > 0 ? naive_encode(&v, escaped, cut, n_sym, want) : 0;
+            llm_tokens got = {0};
+            CHECK_OK(llm_tokenize(t, text, strlen(text), 0, &got, NULL), NULL);
+            bool same = got.n == n_want && (n_want == 0 || memcmp(got.id, want, n_want * sizeof *want) == 0);
+            llm_tokens_fini(&got);
+            if (!CHECK_MSG(same, "vocabulary %d, string %d '%s' differs", k, i, text))
+                break;
+        }
+        llm_tokenizer_free(t);
+    }
+}
+
+/* ---- long texts, round trips ---- */
+
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static double time_of(const llm_tokenizer *t, const char *text, size_t n, size_t *n_ids) {
+    llm_tokens list = {0};
+    double start = seconds();
+    CHECK_OK(llm_tokenize(t, text, n, LLM_TOKENIZE_SPECIAL, &list, NULL), NULL);
+    double end = seconds();
+    *n_ids = list.n;
+    llm_tokens_fini(&list);
+    return end - start;
+}
+
+TEST(long_runs) {
+    static vocab v;
+    add_usual(&v);
+    char run[24] = "aaaaaaaaaaaaaaaa";
+    for (int n = 2; n <= 16; n *= 2)
+        add_n(&v, run, (size_t)n, (float)-n, NORMAL);
+    for (char c = 'a'; c <= 'z'; c++) /* words whose letters may all stand side by side */
+        add_n(&v, (char[]){c, (char)(c == 'z' ? 'a' : c + 1)}, 2, -30, NORMAL);
+    add(&v, "\n\n", 0, USER);
+    add(&v, "\n\n\n\n", 0, USER);
+    llm_tokenizer *t = from_vocab(&v);
+    REQUIRE(t);
+    const size_t big = 1 << 20;
+    char *text = malloc(big);
+    static const char fills[] = {'a', ' ', '\n', 0, '\xff'};
+    for (int k = 0; k <= 5; k++) {
+        for (size_t i = 0; i < big; i++)
+            text[i] = k < 5 ? fills[k] : (char)('a' + i % 26);
+        size_t n;
+        double small = time_of(t, text, big / 8, &n), whole = time_of(t, text, big, &n);
+        CHECK_MSG(whole < 8 * small * 4 + 0.1, "case %d: %zu bytes take %.3f s, an eighth %.3f s", k, big, whole,
+                  small);
+        CHECK(n >= big / 16 && n <= big + 1);
+    }
+    free(text);
+    llm_tokenizer_free(t);
+}
+
+static size_t random_character(uint64_t *seed, char *s) {
+    static const uint32_t ends[] = {0x80, 0x800, 0x10000, 0x110000};
+    uint32_t u;
+    do
+        u = (uint32_t)(test_random(seed) % ends[test_random(seed) % 4]);
+    while (u == 0x2581 || (u >= 0xd800 && u < 0xe000)); /* U+2581 is a space in this kind; surrogates are none */
+    if (u < 0x80) {
+        s[0] = (char)u;
+        return 1;
+    }
+    size_t n = u < 0x800 ? 2 : u < 0x10000 ? 3 : 4;
+    for (size_t i = n; i-- > 1; u >>= 6)
+        s[i] = (char)(0x80 | (u & 0x3f));
+    s[0] = (char)((0xf00 >> n & 0xff) | u);
+    return n;
+}
+
+static void random_round_trips(const llm_tokenizer *t, int count) {
+    uint64_t seed = 12;
+    char text[512];
+    for (int i = 0; i < count; i++) {
+        size_t n = 0, wanted = test_random(&seed) % 64;
+        for (size_t j = 0; j < wanted; j++) {
+            if (i % 2)
+                text[n++] = (char)(test_random(&seed) % 4 ? test_random(&seed) : ' ');
+            else
+                n += random_character(&seed, text + n);
+        }
+        bool space = false; /* random bytes might make one, too */
+        for (size_t j = 0; j + 3 <= n; j++)
+            space = space || memcmp(text + j, "▁", 3) == 0;
+        if (!space && !round_trip(t, text, n))
+            return;
+    }
+}
+
+TEST(round_trips) {
+    static vocab v;
+    add_usual(&v);
+    add(&v, "é", -1, NORMAL);
+    add(&v, "▁▁", -1, NORMAL);
+    add(&v, "th", -1, NORMAL);
+    llm_tokenizer *t = from_vocab(&v);
+    REQUIRE(t);
+    random_round_trips(t, 20000);
+    llm_tokenizer_free(t);
+}
+
+/* ---- reference files ---- */
+
+TEST(published_strings) {
+    llm_tokenizer *t = from_shared("tokenizers/ggml-vocab-llama-spm.gguf");
+    const char *inputs = test_shared("tokenizers/ggml-vocab-llama-spm.gguf.inp");
+    const char *outputs = test_shared("tokenizers/ggml-vocab-llama-spm.gguf.out");
+    if (!t || !inputs || !outputs)
+        SKIP("no reference vocabulary");
+    static const char separator[] = "\n__ggml_vocab_test__\n";
+    size_t n_in, n_out;
+    char *in = (char *)test_read_file(inputs, &n_in), *out = (char *)test_read_file(outputs, &n_out);
+    REQUIRE(in && out);
+    in[n_in] = out[n_out] = '\0';
+    int count = 0;
+    char *line = out;
+    for (char *s = in, *end; (end = strstr(s, separator)) != NULL; s = end + strlen(separator), count++) {
+        size_t line_n = strcspn(line, "\n");
+        char want[4096];
+        snprintf(want, sizeof want, "%.*s", (int)line_n, line);
+        const char *got = ids_n(t, s, (size_t)(end - s), 0);
+        CHECK_MSG(strcmp(got, want + strspn(want, " ")) == 0, "'%.*s' gives\n %s, expected\n%s", (int)(end - s), s,
+                  got, want);
+        round_trip(t, s, (size_t)(end - s));
+        line += line_n + (line[line_n] == '\n');
+    }
+    CHECK(count > 40);
+    random_round_trips(t, 4000);
+    free(in);
+    free(out);
+    llm_tokenizer_free(t);
+}
+
+TEST(reference_models) {
+    static const char *const names[] = {"models/stories260K-f32.gguf", "models/stories260K-q8_0.gguf",
+        "golden/llama.gguf", "golden/mixtral.gguf", "golden/gemma2.gguf", "golden/phi3.gguf"};
+    int count = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!test_shared(names[i]))
+            continue;
+        llm_tokenizer *t = from_shared(names[i]);
+        if (!t)
+            continue;
+        count++;
+        round_trip(t, "Once upon a time, there was a dog.\n", 35);
+        random_round_trips(t, 1000);
+        llm_tokenizer_free(t);
+    }
+    if (count == 0)
+        SKIP("no reference models");
+}

@@ -1,0 +1,423 @@
+/* Command lines: see args.h. */
+#include "args.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef TOOLS_VERSION
+#define TOOLS_VERSION "unknown"
+#endif
+
+int tool_error(const char *tool, int code, const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    fprintf(stderr, "%s: ", tool);
+    vfprintf(stderr, fmt, args);
+    fputc('\n', stderr);
+    va_end(args);
+    return code;
+}
+
+/* ---- numbers ---- */
+
+bool args_read_uint64(const char *s, uint64_t *out, bool *range) {
+    uint64_t v = 0;
+    *range = false;
+    if (*s == '\0')
+        return false;
+    for (const char *c = s; *c; c++)
+        if (*c < '0' || *c > '9')
+            return false;
+    for (; *s; s++) {
+        unsigned digit = (unsigned)(*s - '0');
+        if (v > (UINT64_MAX - digit) / 10) {
+            *range = true;
+            return false;
+        }
+        v = v * 10 + digit;
+    }
+    *out = v;
+    return true;
+}
+
+bool args_read_int(const char *s, int64_t *out, bool *range) {
+    bool negative = *s == '-';
+    uint64_t v;
+    if (!args_read_uint64(s + (negative || *s == '+'), &v, range))
+        return false;
+    if (v > (uint64_t)INT64_MAX + negative) {
+        *range = true;
+        return false;
+    }
+    *out = negative ? (v > 0 ? -(int64_t)(v - 1) - 1 : 0) : (int64_t)v;
+    return true;
+}
+
+/* digits [. digits] [e digits] with signs: the forms that strtod takes in the C locale, less hexadecimal, infinities
+ * and NaN. */
+static bool float_form(const char *s) {
+    size_t n, m = 0;
+    s += *s == '+' || *s == '-';
+    n = strspn(s, "0123456789");
+    s += n;
+    if (*s == '.') {
+        m = strspn(s + 1, "0123456789");
+        s += 1 + m;
+    }
+    if (n + m == 0)
+        return false;
+    if (*s == 'e' || *s == 'E') {
+        s++;
+        s += *s == '+' || *s == '-';
+        n = strspn(s, "0123456789");
+        s += n;
+        if (n == 0)
+            return false;
+    }
+    return *s == '\0';
+}
+
+bool args_read_float(const char *s, double *out, bool *range) {
+    *range = false;
+    if (!float_form(s))
+        return false;
+    double v = strtod(s, NULL); /* no tool calls setlocale */
+    if (!isfinite(v)) {
+        *range = true;
+        return false;
+    }
+    *out = v;
+    return true;
+}
+
+/* ---- names ---- */
+
+/* The next of the space-separated spellings at *names; false at the end. */
+static bool next_name(const char **names, const char **name, size_t *n) {
+    *names += strspn(*names, " ");
+    *name = *names;
+    *n = strcspn(*names, " ");
+    *names += *n;
+    return *n > 0;
+}
+
+static bool option_named(const arg_option *o, const char *s, size_t n_s) {
+    const char *names = o->names, *name;
+    size_t n;
+    while (names && next_name(&names, &name, &n))
+        if (n == n_s && memcmp(name, s, n) == 0)
+            return true;
+    return false;
+}
+
+static const arg_option BUILT_IN[] = {
+    {.names = "-h --help", .kind = ARG_FLAG, .help = "print this and exit"},
+    {.names = "--version", .kind = ARG_FLAG, .help = "print the version and exit"},
+    {0}};
+
+static bool is_row(const arg_option *o) {
+    return o->names || o->help;
+}
+
+static const arg_option *find_option(const args_spec *spec, const char *s, size_t n) {
+    const arg_option *tables[] = {spec->options, BUILT_IN};
+    for (int t = 0; t < 2; t++)
+        for (const arg_option *o = tables[t]; is_row(o); o++)
+            if (option_named(o, s, n))
+                return o;
+    return NULL;
+}
+
+enum { NAME_MAX_LENGTH = 63 };
+
+/* Edits that turn a into b: insert, delete, replace, or swap neighbours (optimal string alignment). */
+static size_t distance(const char *a, size_t n_a, const char *b, size_t n_b) {
+    size_t row[3][NAME_MAX_LENGTH + 1];
+    if (n_a > NAME_MAX_LENGTH || n_b > NAME_MAX_LENGTH)
+        return SIZE_MAX;
+    for (size_t j = 0; j <= n_b; j++)
+        row[0][j] = j;
+    for (size_t i = 1; i <= n_a; i++) {
+        size_t *now = row[i % 3], *up = row[(i - 1) % 3], *up2 = row[(i + 1) % 3];
+        now[0] = i;
+        for (size_t j = 1; j <= n_b; j++) {
+            size_t d = up[j - 1] + (a[i - 1] != b[j - 1]);
+            d = up[j] + 1 < d ? up[j] + 1 : d;
+            d = now[j - 1] + 1 < d ? now[j - 1] + 1 : d;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && up2[j - 2] + 1 < d)
+                d = up2[j - 2] + 1;
+            now[j] = d;
+        }
+    }
+    return row[n_a % 3][n_b];
+}
+
+static int unknown_option(const args_spec *spec, const char *s, size_t n) {
+    const arg_option *tables[] = {spec->options, BUILT_IN};
+    const char *best = NULL, *names, *name;
+    size_t n_best = 0, n_name, d_best = n / 3 + 1; /* further away is no likely slip */
+    for (int t = 0; t < 2; t++)
+        for (const arg_option *o = tables[t]; is_row(o); o++)
+            for (names = o->names; names && next_name(&names, &name, &n_name);) {
+                size_t d = distance(s, n, name, n_name);
+                if (n_name > 2 && n > 2 && d < d_best) {
+                    best = name;
+                    n_best = n_name;
+                    d_best = d;
+                }
+            }
+    if (best)
+        return tool_error(spec->tool, 2, "unknown flag '%.*s'; did you mean '%.*s'?", (int)n, s, (int)n_best, best);
+    return tool_error(spec->tool, 2, "unknown flag '%.*s'; --help lists them", (int)n, s);
+}
+
+/* ---- values ---- */
+
+static bool list_add(arg_list *list, const char *s) {
+    const char **grown = realloc(list->s, (list->n + 1) * sizeof *grown);
+    if (!grown)
+        return false;
+    list->s = grown;
+    list->s[list->n++] = s;
+    return true;
+}
+
+void args_list_fini(arg_list *list) {
+    free(list->s);
+    *list = (arg_list){0};
+}
+
+static int out_of_range(const args_spec *spec, const arg_option *o, const char *flag, int n_flag, const char *s) {
+    if (o->min != o->max)
+        return tool_error(spec->tool, 2, "%.*s: %s is out of range, %.15g to %.15g is allowed", n_flag, flag, s,
+                          o->min, o->max);
+    return tool_error(spec->tool, 2, "%.*s: %s is out of range", n_flag, flag, s);
+}
+
+static int read_choice(const args_spec *spec, const arg_option *o, const char *flag, int n_flag, const char *s) {
+    char known[512] = "";
+    for (int i = 0; o->choices[i]; i++) {
+        if (strcmp(o->choices[i], s) == 0) {
+            *(int *)o->out = i;
+            return -1;
+        }
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", o->choices[i]);
+    }
+    return tool_error(spec->tool, 2, "%.*s: '%s' is none of %s", n_flag, flag, s, known);
+}
+
+/* Stores value s of option o; -1, or the exit code after a message. */
+static int read_value(const args_spec *spec, const arg_option *o, const char *flag, int n_flag, const char *s) {
+    bool range = false, ok = true;
+    const char *what = "a number";
+    int64_t i = 0;
+    uint64_t u = 0;
+    double f = 0;
+    switch (o->kind) {
+    case ARG_INT:
+        ok = args_read_int(s, &i, &range);
+        what = "a whole number";
+        range = range || (ok && o->min != o->max && ((double)i < o->min || (double)i > o->max));
+        break;
+    case ARG_UINT64:
+        ok = args_read_uint64(s, &u, &range);
+        what = "a whole number from 0 up";
+        break;
+    case ARG_FLOAT:
+        ok = args_read_float(s, &f, &range);
+        range = range || (ok && o->min != o->max && (f < o->min || f > o->max));
+        break;
+    case ARG_CHOICE:
+        return read_choice(spec, o, flag, n_flag, s);
+    case ARG_STRING:
+        *(const char **)o->out = s;
+        return -1;
+    case ARG_LIST:
+        return list_add(o->out, s) ? -1 : tool_error(spec->tool, 1, "out of memory");
+    case ARG_FLAG:
+    case ARG_UNFLAG:
+        break;
+    }
+    if (range)
+        return out_of_range(spec, o, flag, n_flag, s);
+    if (!ok)
+        return tool_error(spec->tool, 2, "%.*s: '%s' is not %s", n_flag, flag, s, what);
+    if (o->kind == ARG_INT)
+        *(int64_t *)o->out = i;
+    else if (o->kind == ARG_UINT64)
+        *(uint64_t *)o->out = u;
+    else
+        *(double *)o->out = f;
+    return -1;
+}
+
+/* ---- help ---- */
+
+enum { HELP_COLUMN = 28, HELP_WIDTH = 96 };
+
+static void print_wrapped(const char *s, int column) {
+    int at = column;
+    while (*s) {
+        int n = (int)strcspn(s, " \n");
+        if (at > column && at + 1 + n > HELP_WIDTH) {
+            printf("\n%*s", column, "");
+            at = column;
+        } else if (at > column) {
+            putchar(' ');
+            at++;
+        }
+        printf("%.*s", n, s);
+        at += n;
+        s += n;
+        if (*s == '\n') {
+            printf("\n%*s", column, "");
+            at = column;
+        }
+        s += *s != '\0';
+    }
+    putchar('\n');
+}
+
+static void print_option(const arg_option *o) {
+    const char *names = o->names, *name;
+    size_t n;
+    int at = 2;
+    if (!names) {
+        printf("\n%s\n", o->help);
+        return;
+    }
+    printf("  ");
+    for (const char *separator = ""; next_name(&names, &name, &n); separator = ", ")
+        at += printf("%s%.*s", separator, (int)n, name);
+    if (o->value)
+        at += printf(" %s", o->value);
+    if (at + 2 > HELP_COLUMN) {
+        putchar('\n');
+        at = 0;
+    }
+    printf("%*s", HELP_COLUMN - at, "");
+    print_wrapped(o->help ? o->help : "", HELP_COLUMN);
+}
+
+static void print_help(const args_spec *spec) {
+    printf("usage: %s %s\n\n", spec->tool, spec->usage);
+    print_wrapped(spec->about, 0);
+    putchar('\n');
+    for (const arg_option *o = spec->options; is_row(o); o++)
+        print_option(o);
+    for (const arg_option *o = BUILT_IN; is_row(o); o++)
+        print_option(o);
+}
+
+/* ---- parsing ---- */
+
+/* argv[*i] begins with a dash; moves *i onto a value that stands by itself. */
+static int read_option(const args_spec *spec, int argc, char **argv, int *i) {
+    const char *flag = argv[*i], *equals = flag[1] == '-' ? strchr(flag, '=') : NULL;
+    size_t n = equals ? (size_t)(equals - flag) : strlen(flag);
+    const arg_option *o = find_option(spec, flag, n);
+    if (!o)
+        return unknown_option(spec, flag, n);
+    bool takes_none = o->kind == ARG_FLAG || o->kind == ARG_UNFLAG;
+    if (takes_none && equals)
+        return tool_error(spec->tool, 2, "%.*s takes no value", (int)n, flag);
+    if (o->given)
+        *o->given = true;
+    if (o == &BUILT_IN[0]) {
+        print_help(spec);
+        return tool_finish(spec->tool, 0);
+    }
+    if (o == &BUILT_IN[1]) {
+        printf("%s %s\n", spec->tool, TOOLS_VERSION);
+        return tool_finish(spec->tool, 0);
+    }
+    if (takes_none) {
+        *(bool *)o->out = o->kind == ARG_FLAG;
+        return -1;
+    }
+    const char *value = equals ? equals + 1 : NULL;
+    if (!value && *i + 1 < argc && !find_option(spec, argv[*i + 1], strlen(argv[*i + 1])))
+        value = argv[++*i];
+    if (!value)
+        return tool_error(spec->tool, 2, "%.*s: the value %s is missing", (int)n, flag, o->value ? o->value : "");
+    return read_value(spec, o, flag, (int)n, value);
+}
+
+int args_parse(const args_spec *spec, int argc, char **argv) {
+    bool options = true;
+    for (int i = 1; i < argc; i++) {
+        const char *s = argv[i];
+        int code = -1;
+        if (options && strcmp(s, "--") == 0)
+            options = false;
+        else if (options && s[0] == '-' && s[1] != '\0')
+            code = read_option(spec, argc, argv, &i);
+        else if (!spec->positional)
+            code = tool_error(spec->tool, 2, "unexpected argument '%s'; --help tells what there is", s);
+        else if (!list_add(spec->positional, s))
+            code = tool_error(spec->tool, 1, "out of memory");
+        if (code >= 0)
+            return code;
+    }
+    return -1;
+}
+
+/* ---- streams ---- */
+
+int tool_finish(const char *tool, int code) {
+    errno = 0;
+    bool lost = fflush(stdout) != 0;
+    int error = errno;
+    if (!lost && !ferror(stdout))
+        return code;
+    if (error != EPIPE)
+        tool_error(tool, 1, "could not write to stdout%s%s", error ? ": " : "", error ? strerror(error) : "");
+    return code != 0 ? code : 1;
+}
+
+/* Doubles a buffer; frees it and gives NULL if there is no memory. */
+static char *buffer_grow(char *data, size_t *cap) {
+    size_t wanted = *cap > SIZE_MAX / 2 - 1 ? 0 : *cap * 2;
+    char *grown = wanted ? realloc(data, wanted + 1) : NULL;
+    if (!grown)
+        free(data);
+    *cap = wanted;
+    return grown;
+}
+
+char *tool_read_file(const char *tool, const char *path, size_t *size) {
+    bool is_stdin = strcmp(path, "-") == 0;
+    const char *name = is_stdin ? "stdin" : path;
+    FILE *f = is_stdin ? stdin : fopen(path, "rb");
+    if (!f) {
+        tool_error(tool, 1, "%s: %s", path, strerror(errno));
+        return NULL;
+    }
+    size_t n = 0, cap = 4096;
+    char *data = malloc(cap + 1);
+    while (data) {
+        n += fread(data + n, 1, cap - n, f);
+        if (n < cap)
+            break;
+        data = buffer_grow(data, &cap);
+    }
+    int error = errno;
+    if (!data) {
+        tool_error(tool, 1, "%s: out of memory", name);
+    } else if (ferror(f)) {
+        tool_error(tool, 1, "%s: %s", name, strerror(error));
+        free(data);
+        data = NULL;
+    } else {
+        data[n] = '\0';
+        *size = n;
+    }
+    if (!is_stdin)
+        fclose(f);
+    return data;
+}

@@ -1,0 +1,84 @@
+/* Command lines of the tools: a table of options, read into variables that hold the defaults before.
+ *
+ *     double temp = 0.8;
+ *     bool verbose = false;
+ *     const arg_option options[] = {
+ *         {"--temp", ARG_FLOAT, &temp, .value = "T", .help = "randomness (default 0.8)", .max = 100},
+ *         {"-v --verbose", ARG_FLAG, &verbose, .help = "say more"},
+ *         {0}};
+ *     const args_spec spec = {"llm-cli", "-m MODEL [options]", "Runs a model.", options, NULL};
+ *     int code = args_parse(&spec, argc, argv);
+ *     if (code >= 0)
+ *         return code;
+ */
+#ifndef TOOLS_ARGS_H
+#define TOOLS_ARGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+typedef enum arg_kind {
+    ARG_FLAG,   /* bool: given makes it true */
+    ARG_UNFLAG, /* bool: given makes it false */
+    ARG_INT,    /* int64_t, decimal */
+    ARG_UINT64, /* uint64_t, decimal */
+    ARG_FLOAT,  /* double, finite */
+    ARG_STRING, /* const char *, borrowed from argv */
+    ARG_CHOICE, /* int: index into `choices` */
+    ARG_LIST    /* arg_list: repeatable strings */
+} arg_kind;
+
+/* Strings in the order given; args_list_fini frees the array (the strings are argv's). */
+typedef struct arg_list {
+    const char **s;
+    size_t n;
+} arg_list;
+
+typedef struct arg_option {
+    const char *names; /* spellings, separated by spaces: "-n --predict". NULL with help: a heading in the help */
+    arg_kind kind;
+    void *out;
+    const char *value; /* what the help calls the value: "N" */
+    const char *help;
+    double min, max;           /* ARG_INT, ARG_FLOAT: allowed range, both ends included; min = max: any */
+    const char *const *choices; /* ARG_CHOICE: NULL at the end */
+    bool *given;               /* may be NULL: set when the option appears */
+} arg_option;
+
+typedef struct args_spec {
+    const char *tool;          /* "llm-cli" */
+    const char *usage;         /* what follows the tool's name in the usage line */
+    const char *about;         /* a sentence or more */
+    const arg_option *options; /* an empty row ends them; --help and --version are added */
+    arg_list *positional;      /* NULL: there are none */
+} args_spec;
+
+/* Reads argv[1..argc). -1: go on; else the tool's exit code: 0 after --help or --version on stdout, 1 if that could
+ * not be written, 2 after an error, told on stderr. `--flag=value` is the same as `--flag value`; `--` ends the
+ * options. A value that itself spells an option must be given with `=`. */
+int args_parse(const args_spec *spec, int argc, char **argv);
+void args_list_fini(arg_list *list);
+
+/* Strict numbers: the whole string, decimal, finite. False: not such a number, or (*range set) too large for its
+ * type. */
+bool args_read_int(const char *s, int64_t *out, bool *range);
+bool args_read_uint64(const char *s, uint64_t *out, bool *range);
+bool args_read_float(const char *s, double *out, bool *range);
+
+/* "tool: message" on stderr; returns `code`. */
+#if defined(__GNUC__) || defined(__clang__)
+__attribute__((format(printf, 3, 4)))
+#endif
+int tool_error(const char *tool, int code, const char *fmt, ...);
+
+/* Flushes stdout at the end of main: `code`, or 1 with a message if anything that was printed got lost (a full disk).
+ * A closed pipe is silent, as the reader wanted it so, but still 1. */
+int tool_finish(const char *tool, int code);
+
+/* All bytes of a file, or of stdin for "-"; NUL-terminated beside their number. The caller's (free); NULL after an
+ * error, told on stderr. */
+char *tool_read_file(const char *tool, const char *path, size_t *size);
+
+#endif

@@ -1,0 +1,352 @@
+/* llm-cli: a prompt in, text out. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "builtin_model.h"
+#include "cli_options.h"
+#include "ggl/backends.h"
+#include "llm/session.h"
+#include "npy.h"
+#include "text_stream.h"
+
+#define TOOL "llm-cli"
+
+typedef struct cli {
+    cli_options o;
+    llm_model *model;
+    const llm_tokenizer *tokenizer; /* NULL: not available; then text is ids */
+    ggl_backend *backend, *reference;
+    llm_session *session;
+    llm_sampler *sampler;
+    llm_tokens prompt;
+    text_stream out;
+    npy_writer logits;
+    int64_t n_generated;
+    double t_load, t_prompt, t_generate; /* seconds */
+} cli;
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int signal_number) {
+    (void)signal_number;
+    if (interrupted) /* the second time at once */
+        _exit(130);
+    interrupted = 1;
+}
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* --- the prompt ------------------------------------------------------------------------------------------------------- */
+
+static bool stdin_is_piped(void) {
+    struct stat st;
+    return fstat(STDIN_FILENO, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode) || S_ISSOCK(st.st_mode));
+}
+
+static int hex(char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* \n \r \t \' \" \\ \xHH in place; anything else stays as it is. Returns the new length. */
+static size_t unescape(char *s, size_t n) {
+    static const char from[] = "nrt'\"\\", to[] = "\n\r\t'\"\\";
+    size_t m = 0;
+    for (size_t i = 0; i < n; i++) {
+        const char *e = s[i] == '\\' && i + 1 < n ? memchr(from, s[i + 1], sizeof from - 1) : NULL;
+        if (e) {
+            s[m++] = to[e - from];
+            i++;
+        } else if (s[i] == '\\' && i + 3 < n && s[i + 1] == 'x' && hex(s[i + 2]) >= 0 && hex(s[i + 3]) >= 0) {
+            s[m++] = (char)(hex(s[i + 2]) * 16 + hex(s[i + 3]));
+            i += 3;
+        } else {
+            s[m++] = s[i];
+        }
+    }
+    return m;
+}
+
+static int read_ids(cli *c) {
+    const char *s = c->o.tokens;
+    while (*s) {
+        char *end;
+        errno = 0;
+        long id = strtol(s, &end, 10);
+        if (end == s || errno || id < 0 || id > INT32_MAX || (*end && *end != ','))
+            return tool_error(TOOL, 2, "--tokens: '%s' is no list of ids such as 1,2,3", c->o.tokens);
+        int32_t *grown = realloc(c->prompt.id, (c->prompt.n + 1) * sizeof *grown);
+        if (!grown)
+            return tool_error(TOOL, 1, "out of memory");
+        c->prompt.id = grown;
+        c->prompt.id[c->prompt.n++] = (int32_t)id;
+        c->prompt.cap = c->prompt.n;
+        s = *end ? end + 1 : end;
+    }
+    return -1;
+}
+
+static int check_lengths(const cli *c) {
+    int64_t n = (int64_t)c->prompt.n, n_ctx = llm_session_n_ctx(c->session);
+    if (n > n_ctx)
+        return tool_error(TOOL, 1, "the prompt has %" PRId64 " tokens, the context %" PRId64 "; a larger one is set with -c", n, n_ctx);
+    for (int64_t i = 0; i < n; i++)
+        if (c->prompt.id[i] >= llm_session_n_vocab(c->session))
+            return tool_error(TOOL, 2, "token %" PRId32 " is not in the vocabulary of %" PRId64, c->prompt.id[i],
+                              llm_session_n_vocab(c->session));
+    return -1;
+}
+
+/* The prompt's text, the caller's (free); NULL with *code set after an error. */
+static char *prompt_text(cli *c, size_t *n, int *code) {
+    char *text = NULL;
+    *n = 0;
+    if (c->o.prompt) {
+        text = strdup(c->o.prompt);
+        *n = text ? strlen(text) : 0;
+        if (text && c->o.escape)
+            *n = unescape(text, *n);
+    } else if (c->o.prompt_file || stdin_is_piped()) {
+        text = tool_read_file(TOOL, c->o.prompt_file ? c->o.prompt_file : "-", n);
+        if (!text) {
+            *code = 1;
+            return NULL;
+        }
+    } else {
+        text = calloc(1, 1);
+    }
+    if (!text)
+        *code = tool_error(TOOL, 1, "out of memory");
+    return text;
+}
+
+static int read_prompt(cli *c) {
+    ggl_error err = {0};
+    ggl_status st = llm_model_tokenizer(c->model, &c->tokenizer, &err);
+    if (c->o.tokens) {
+        int bad = read_ids(c);
+        return bad >= 0 ? bad : check_lengths(c);
+    }
+    if (st != GGL_OK)
+        return tool_error(TOOL, 1, "%s (a prompt can be given as ids: --tokens 1,2,3)", err.msg);
+    size_t n;
+    int code = -1;
+    char *text = prompt_text(c, &n, &code);
+    if (!text)
+        return code;
+    unsigned flags = LLM_TOKENIZE_BOS | (c->o.no_special ? 0u : LLM_TOKENIZE_SPECIAL);
+    st = llm_tokenize(c->tokenizer, text, n, flags, &c->prompt, &err);
+    if (st == GGL_OK && c->prompt.n == 0)
+        code = tool_error(TOOL, 2, "the prompt is empty, and this model has no token to begin with; give one with -p");
+    else if (st != GGL_OK)
+        code = tool_error(TOOL, 1, "%s", err.msg);
+    else
+        code = check_lengths(c);
+    if (code < 0 && c->o.display_prompt)
+        text_stream_put(&c->out, text, n);
+    free(text);
+    return code;
+}
+
+/* --- loading ---------------------------------------------------------------------------------------------------------- */
+
+static int open_model(cli *c) {
+    ggl_error err = {0};
+    llm_model_params p = {.arch_path = c->o.arch, .gguf = {.no_mmap = c->o.no_mmap, .lock = c->o.mlock, .willneed = true}};
+    ggl_status st = c->o.model ? llm_model_open(&c->model, c->o.model, &p, &err)
+                               : llm_model_open_memory(&c->model, llm_builtin_model, llm_builtin_model_size,
+                                                       "built-in model", &p, &err);
+    if (st != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    if (ggl_gguf_lock_failed(llm_model_file(c->model)))
+        fprintf(stderr, TOOL ": note: the model could not be locked into memory (see ulimit -l); it runs all the same\n");
+    return -1;
+}
+
+static int open_session(cli *c) {
+    ggl_error err = {0};
+    ggl_backend_params bp = {.n_threads = (int)c->o.n_threads, .n_threads_batch = (int)c->o.n_threads_batch,
+                             .mask = c->o.mask};
+    if (ggl_backend_open(&c->backend, c->o.backend, &bp, &err) != GGL_OK)
+        return tool_error(TOOL, err.status == GGL_NOT_FOUND ? 2 : 1, "--backend: %s", err.msg);
+    if (ggl_backend_open(&c->reference, "reference", NULL, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    llm_session_params p = llm_session_default();
+    p.n_ctx = c->o.n_ctx;
+    p.n_ubatch = c->o.n_ubatch;
+    p.n_rows = c->o.logits ? c->o.n_ubatch : 1;
+    const ggl_type types[] = {GGL_F16, GGL_F32};
+    p.type_k = types[c->o.type_k];
+    p.type_v = types[c->o.type_v];
+    p.backend = &c->backend;
+    p.n_backends = 1;
+    p.fold = c->reference;
+    if (llm_session_new(&c->session, c->model, &p, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    fputs(llm_session_notes(c->session), stderr);
+    return -1;
+}
+
+static int print_plan(const cli *c) {
+    printf("model        %s\ndescriptor   %s\nbackend      %s: %s\ncontext      %" PRId64 "\n\n",
+           ggl_gguf_name(llm_model_file(c->model)), llm_model_arch_origin(c->model), c->backend->name,
+           c->backend->description, llm_session_n_ctx(c->session));
+    ggl_sched_print(llm_session_sched(c->session), stdout, true);
+    return 0;
+}
+
+/* --- running ---------------------------------------------------------------------------------------------------------- */
+
+static void each_logits(void *ctx, int64_t i, const float *logits) {
+    (void)i;
+    cli *c = ctx;
+    npy_row(&c->logits, logits, llm_session_n_vocab(c->session));
+}
+
+/* On a terminal, a line that tells how far a long prompt is. */
+static bool on_progress(void *ctx, int64_t done, int64_t n) {
+    const cli *c = ctx;
+    if (n > c->o.n_ubatch && isatty(STDERR_FILENO))
+        fprintf(stderr, done < n ? "\rprompt %" PRId64 " / %" PRId64 " tokens" : "\r\033[K", done, n);
+    return !interrupted;
+}
+
+static int run_prompt(cli *c) {
+    ggl_error err = {0};
+    size_t n = c->prompt.n;
+    bool *want = NULL;
+    if (c->o.logits) {
+        if (!npy_open(&c->logits, c->o.logits, (int64_t)n, llm_session_n_vocab(c->session)))
+            return tool_error(TOOL, 1, "%s: %s", c->o.logits, strerror(errno));
+        want = malloc(n + 1);
+        if (!want)
+            return tool_error(TOOL, 1, "out of memory");
+        memset(want, 1, n);
+    }
+    llm_batch b = {.n = (int64_t)n, .token = c->prompt.id, .want = want, .each = c->o.logits ? each_logits : NULL,
+                   .progress = on_progress, .ctx = c};
+    double t = now();
+    ggl_status st = llm_session_eval(c->session, &b, &err);
+    c->t_prompt = now() - t;
+    free(want);
+    if (st != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    if (c->o.logits && !interrupted && !npy_close(&c->logits))
+        return tool_error(TOOL, 1, "%s: %s", c->o.logits, strerror(errno));
+    return -1;
+}
+
+static void print_token(cli *c, int32_t id) {
+    if (c->tokenizer) {
+        ggl_str text = llm_token_text(c->tokenizer, id, false);
+        text_stream_put(&c->out, text.s, text.n);
+    } else {
+        char text[16];
+        text_stream_put(&c->out, text, (size_t)snprintf(text, sizeof text, "%s%" PRId32, c->n_generated ? "," : "", id));
+    }
+}
+
+static int generate(cli *c) {
+    ggl_error err = {0};
+    int64_t n_ctx = llm_session_n_ctx(c->session);
+    llm_sampler_params sp = cli_sampler_params(&c->o);
+    int32_t n_last = (int32_t)(n_ctx < INT32_MAX ? n_ctx : INT32_MAX);
+    if (llm_sampler_new(&c->sampler, &sp, (int32_t)llm_session_n_vocab(c->session), n_last, &err) != GGL_OK)
+        return tool_error(TOOL, 2, "%s", err.msg);
+    for (size_t i = 0; i < c->prompt.n; i++)
+        llm_sampler_accept(c->sampler, c->prompt.id[i]);
+    if (!c->tokenizer && c->o.n_predict != 0)
+        fprintf(stderr, TOOL ": note: without a tokenizer for this model, ids are printed\n");
+    double t = now();
+    while ((c->o.n_predict < 0 || c->n_generated < c->o.n_predict) && !interrupted && !c->out.failed) {
+        int32_t id = llm_sampler_next(c->sampler, llm_session_logits(c->session));
+        if (c->tokenizer && !c->o.ignore_eos && llm_tokenizer_is_eog(c->tokenizer, id))
+            break;
+        print_token(c, id);
+        c->n_generated++;
+        llm_sampler_accept(c->sampler, id);
+        if (c->n_generated == c->o.n_predict)
+            break;
+        if (llm_session_n_past(c->session, 0) == n_ctx) {
+            fprintf(stderr, "\n" TOOL ": note: the context of %" PRId64 " tokens is full\n", n_ctx);
+            break;
+        }
+        if (llm_session_eval(c->session, &(llm_batch){.n = 1, .token = &id}, &err) != GGL_OK)
+            return tool_error(TOOL, 1, "%s", err.msg);
+    }
+    c->t_generate = now() - t;
+    return -1;
+}
+
+static void print_times(const cli *c) {
+    struct rusage r;
+    getrusage(RUSAGE_SELF, &r);
+    double n_prompt = (double)c->prompt.n, n_gen = (double)(c->n_generated > 1 ? c->n_generated - 1 : 0);
+    fprintf(stderr, "\nload        %9.1f ms\n", c->t_load * 1e3);
+    fprintf(stderr, "prompt      %9.1f ms %7zu tokens %10.1f t/s\n", c->t_prompt * 1e3, c->prompt.n,
+            c->t_prompt > 0 ? n_prompt / c->t_prompt : 0);
+    fprintf(stderr, "generation  %9.1f ms %7.0f tokens %10.1f t/s\n", c->t_generate * 1e3, n_gen,
+            c->t_generate > 0 ? n_gen / c->t_generate : 0);
+    fprintf(stderr, "peak memory %9.1f MiB\n", (double)r.ru_maxrss / 1024);
+}
+
+static int run(cli *c) {
+    double t = now();
+    int code = open_model(c);
+    if (code < 0)
+        code = open_session(c);
+    if (code < 0 && c->o.plan)
+        return print_plan(c);
+    if (code < 0)
+        code = read_prompt(c);
+    if (code >= 0)
+        return code;
+    ggl_error err = {0};
+    if (llm_session_alloc(c->session, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    c->t_load = now() - t;
+    code = c->prompt.n ? run_prompt(c) : -1;
+    if (code < 0 && !interrupted && c->prompt.n)
+        code = generate(c);
+    text_stream_end(&c->out);
+    if (code >= 0)
+        return code;
+    if (c->n_generated > 0 || (c->o.display_prompt && !c->o.tokens))
+        putchar('\n');
+    print_times(c);
+    return interrupted ? 130 : 0;
+}
+
+static void finish(cli *c) {
+    npy_abort(&c->logits);
+    llm_sampler_free(c->sampler);
+    llm_session_free(c->session);
+    ggl_backend_close(c->backend);
+    ggl_backend_close(c->reference);
+    llm_model_free(c->model);
+    llm_tokens_fini(&c->prompt);
+}
+
+int main(int argc, char **argv) {
+    cli c = {0};
+    int code = cli_options_read(&c.o, argc, argv);
+    if (code >= 0)
+        return code;
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write */
+    struct sigaction act = {.sa_handler = on_interrupt};
+    sigaction(SIGINT, &act, NULL);
+    code = run(&c);
+    finish(&c);
+    return tool_finish(TOOL, code);
+}
