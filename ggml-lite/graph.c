@@ -257,6 +257,8 @@ static bool bind_arguments(ggl_graph *g, ggl_tensor *t, ggl_tensor *const *src, 
     for (int k = 0; k < info.n_params; k++) {
         ggl_param p = ggl_op_param(t->op, k);
         if (p.kind == GGL_PARAM_NUMBER) {
+            if (p.variadic && i_num >= n_num) /* no sizes: one number */
+                continue;
             do
                 t->num[t->n_num++] = i_num < n_num && !isnan(num[i_num]) ? num[i_num] : p.fallback;
             while (++i_num < n_num && p.variadic);

@@ -180,13 +180,7 @@ static void mark_siblings(arch_eval *ev, const arch_value *v, int n) {
 }
 
 static bool run_call(call *c) {
-    arch_eval *ev = c->ev;
     bool as_node = c->fn->recurrent || (c->fn->op && c->fn->text->prelude && c->plain && c->n_src > 0);
-    if (c->fn->recurrent && ev->in_recurrent) {
-        arch_error(ev, c->e->mark, "'%s' has a state, and so has the function that calls it: one within the other is not possible",
-                   c->fn->name);
-        return false;
-    }
     return as_node ? run_as_node(c) : run_body(c);
 }
 
@@ -210,6 +204,9 @@ arch_value *arch_call_fn(arch_eval *ev, const arch_expr *e, int *n) {
     arch_value *out = NULL;
     if (ev->n_frames == ARCH_MAX_CALLS)
         return arch_error_hint(ev, GGL_LIMIT, e->mark, NULL, "calls are nested more than %d deep", ARCH_MAX_CALLS), NULL;
+    if (e->fn->recurrent && ev->in_recurrent)
+        return arch_error(ev, e->mark, "'%s' has a state, and so has the function that calls it: one within the other is not possible",
+                          e->name), NULL;
     if (!arch_step(ev, e->mark, e->fn->n_local))
         return NULL;
     call *c = ggl_calloc(1, sizeof *c);

@@ -95,6 +95,8 @@ static void mark_inner(walk *w) {
         arch_made *m = made_at(w->ev, id);
         if (!m || w->mark[id] == 1)
             continue;
+        if (m->t->op == GGL_OP_CALL && w->mark[m->t->body->result->id] != 1)
+            w->mark[m->t->body->result->id] = 2;
         for (int k = 0; k < m->t->n_src; k++) {
             ggl_tensor *s = m->t->src[k];
             if (s && w->mark[s->id] != 1)
@@ -105,11 +107,12 @@ static void mark_inner(walk *w) {
     }
 }
 
-static bool report_value(walk *w) {
+/* What is kept is reported last: mostly it is the whole call that is not of use. */
+static bool report_value(walk *w, bool kept) {
     arch_eval *ev = w->ev;
     for (size_t id = 0; id < w->n_ids; id++) {
         arch_made *m = made_at(ev, id);
-        if (!m || w->mark[id])
+        if (!m || w->mark[id] || (m->t->op == GGL_OP_KEEP) != kept)
             continue;
         if (m->t->op == GGL_OP_CACHE)
             arch_error(ev, m->place, "no attend reads what is cached here");
@@ -151,7 +154,7 @@ bool arch_check_use(arch_eval *ev, ggl_tensor *logits) {
         spread(&w);
         spread_siblings(&w);
         mark_inner(&w);
-        ok = ev->status == GGL_OK && report_weight(&w, 0) && report_value(&w) && report_weight(&w, 2);
+        ok = ev->status == GGL_OK && report_weight(&w, 0) && report_value(&w, false) && report_value(&w, true) && report_weight(&w, 2);
     }
     walk_fini(&w);
     return ok;

@@ -118,7 +118,13 @@ static void quote_with(const arch_expr *e, const char *from, const char *to, cha
     buf[n < size ? n : size - 1] = 0;
 }
 
-/* Another of the descriptor's numbers in this name's place. */
+static void find_word(void *ctx, arch_expr *e) {
+    const char **word = ctx;
+    if (e->kind == EX_NAME && *word && strcmp(e->name, *word) == 0)
+        *word = NULL;
+}
+
+/* Another of the descriptor's numbers in this name's place, one that is not there yet. */
 static void try_names(void *ctx, arch_expr *e) {
     guess *g = ctx;
     arch_eval *ev = g->ev;
@@ -126,7 +132,9 @@ static void try_names(void *ctx, arch_expr *e) {
         return;
     for (int k = SLOT_N_CTX; k < ev->arch->n_global && !g->buf[0]; k++) {
         const arch_slot *s = &ev->global[k];
-        if (!s->bound || s->v.kind != VAL_NUMBER || strcmp(ev->arch->global[k], e->name) == 0)
+        const char *word = ev->arch->global[k];
+        arch_walk_expr((arch_expr *)g->dim, find_word, &word);
+        if (!s->bound || s->v.kind != VAL_NUMBER || !word)
             continue;
         ev->vary_name = e->name;
         ev->vary_value = s->v;

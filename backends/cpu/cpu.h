@@ -20,6 +20,7 @@ typedef struct cpu_backend {
     cpu_kernels k;
     cpu_pool *pool;
     int n_threads, n_threads_batch; /* for runs of one, and of more than one, of the batch */
+    bool share_all;                 /* even the smallest steps are shared out: for tests */
 } cpu_backend;
 
 /* An operand with its address: element (i, j, k, l) at p + i*nb[0] + j*nb[1] + k*nb[2] + l*nb[3]. */

@@ -47,7 +47,9 @@ static void run_step(const run_state *r, const cpu_step *s, int64_t turn) {
     s->op->begin(&t);
     double work = t.cost * (double)t.n_units;
     int64_t chunk = t.n_units;
-    if (t.n_threads > 1 && work >= WORTH_SHARING) {
+    if (r->b->share_all) {
+        chunk = 1;
+    } else if (t.n_threads > 1 && work >= WORTH_SHARING) {
         chunk = cpu_max(1, t.n_units / (8 * t.n_threads));
         if ((double)chunk * t.cost < WORTH_FETCHING)
             chunk = cpu_min(t.n_units, (int64_t)(WORTH_FETCHING / t.cost) + 1);

@@ -1,0 +1,147 @@
+/* Files that are whole but wrong: the built-in model with one thing changed. Each is answered by a sentence that names it. */
+#include "ggl/backends.h"
+#include "llm/session.h"
+#include "test.h"
+
+typedef struct change {
+    const char *architecture;       /* instead of the model's */
+    const char *drop_key, *add_key; /* keys; the one added has the value 7 */
+    const char *text_key;           /* becomes a string */
+    const char *drop, *add;         /* tensors; the one added is [32] f32 */
+    const char *flip;               /* a tensor whose two dimensions change places */
+    const char *descriptor;         /* general.descriptor */
+} change;
+
+static bool is(ggl_str s, const char *name) {
+    return name && s.n == strlen(name) && memcmp(s.s, name, s.n) == 0;
+}
+
+/* Writes the changed model; returns its path. */
+static const char *changed(const change *c) {
+    static const float zeros[32];
+    ggl_error err = {0};
+    ggl_gguf *f;
+    if (!CHECK_OK(ggl_gguf_open(&f, BUILTIN_MODEL, NULL, &err), &err))
+        return NULL;
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    for (size_t i = 0; i < ggl_gguf_n_values(f); i++) {
+        const ggl_gguf_value *v = ggl_gguf_value_at(f, i);
+        if (is(v->key, "general.architecture") && c->architecture)
+            ggl_gguf_put_string(w, "general.architecture", c->architecture, strlen(c->architecture));
+        else if (is(v->key, c->text_key))
+            ggl_gguf_put_string(w, c->text_key, "many", 4);
+        else if (!is(v->key, c->drop_key))
+            ggl_gguf_put_value(w, v);
+    }
+    uint32_t seven = 7;
+    if (c->add_key)
+        ggl_gguf_put(w, c->add_key, GGL_GGUF_U32, false, &seven, 1);
+    if (c->descriptor)
+        ggl_gguf_put_string(w, "general.descriptor", c->descriptor, strlen(c->descriptor));
+    for (size_t i = 0; i < ggl_gguf_n_tensors(f); i++) {
+        const ggl_gguf_tensor *t = ggl_gguf_tensor_at(f, i);
+        char name[128];
+        snprintf(name, sizeof name, "%.*s", (int)t->name.n, t->name.s);
+        int64_t ne[4];
+        memcpy(ne, t->ne, sizeof ne);
+        if (is(t->name, c->flip)) {
+            ne[0] = t->ne[1];
+            ne[1] = t->ne[0];
+        }
+        if (!is(t->name, c->drop))
+            ggl_gguf_put_tensor(w, name, t->type, t->n_dims, ne, t->data);
+    }
+    if (c->add)
+        ggl_gguf_put_tensor(w, c->add, GGL_F32, 1, (int64_t[]){32}, zeros);
+    const char *path = test_path("changed.gguf");
+    CHECK_OK(ggl_gguf_writer_write(w, path, &err), &err);
+    ggl_gguf_writer_free(w);
+    ggl_gguf_close(f);
+    return path;
+}
+
+/* Opens the changed model and makes a session; the message has the words. words NULL: it works. */
+static void check(change c, const char *words, const char *more) {
+    ggl_error err = {0};
+    ggl_backend *b = NULL, *r = NULL;
+    llm_model *m = NULL;
+    llm_session *s = NULL;
+    const char *path = changed(&c);
+    REQUIRE(path);
+    REQUIRE_OK(ggl_backend_open(&b, "cpu", NULL, &err), &err);
+    REQUIRE_OK(ggl_backend_open(&r, "reference", NULL, &err), &err);
+    llm_session_params p = llm_session_default();
+    p.backend = &b;
+    p.n_backends = 1;
+    p.fold = r;
+    ggl_status st = llm_model_open(&m, path, NULL, &err);
+    if (st == GGL_OK)
+        st = llm_session_new(&s, m, &p, &err);
+    if (words) {
+        CHECK(st != GGL_OK);
+        CHECK_HAS(err.msg, words);
+        CHECK_HAS(err.msg, more);
+    } else {
+        CHECK_OK(st, &err);
+    }
+    llm_session_free(s);
+    llm_model_free(m);
+    ggl_backend_close(b);
+    ggl_backend_close(r);
+}
+
+TEST(unchanged) {
+    check((change){0}, NULL, NULL);
+}
+
+TEST(unknown_architecture) {
+    check((change){.architecture = "lama"}, "unknown architecture 'lama'", "--arch FILE");
+}
+
+TEST(no_architecture) {
+    check((change){.drop_key = "general.architecture"}, "general.architecture", "missing");
+}
+
+TEST(tensor_missing) {
+    check((change){.drop = "blk.1.attn_k.weight"}, "blk.1.attn_k.weight", "changed.gguf");
+}
+
+TEST(tensor_too_many) {
+    check((change){.add = "blk.0.attn_odd.weight"}, "blk.0.attn_odd.weight", "changed.gguf");
+}
+
+TEST(bias_too_many) {
+    check((change){.add = "blk.0.attn_norm.bias"}, "blk.0.attn_norm.bias", "");
+}
+
+TEST(tensor_of_a_layer_too_many) {
+    check((change){.add = "blk.99.attn_norm.weight"}, "blk.99.attn_norm.weight", "");
+}
+
+TEST(wrong_shape) {
+    check((change){.flip = "blk.0.ffn_up.weight"}, "blk.0.ffn_up.weight", "n_ff");
+}
+
+TEST(key_missing) {
+    check((change){.drop_key = "llama.embedding_length"}, "llama.embedding_length", "changed.gguf");
+}
+
+TEST(key_of_a_wrong_type) {
+    check((change){.text_key = "llama.block_count"}, "llama.block_count", "");
+}
+
+TEST(key_not_known) {
+    check((change){.add_key = "llama.attention.odd"}, "llama.attention.odd", "not known");
+}
+
+TEST(key_of_another_namespace_is_no_error) {
+    check((change){.add_key = "somebody.else"}, NULL, NULL);
+}
+
+TEST(descriptor_in_the_file) {
+    check((change){.descriptor = "arch llama\nlanguage 1\nlogits = nonsense\n"}, "general.descriptor:3:10", "nonsense");
+}
+
+TEST(descriptor_of_a_newer_language) {
+    check((change){.descriptor = "arch llama\nlanguage 2\nlogits = nonsense\n"}, "language", "2");
+}
