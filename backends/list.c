@@ -3,7 +3,9 @@
 
 #include "ggl/backends.h"
 
-#define BACKEND(name, text) ggl_status ggl_##name##_open(ggl_backend **out, const ggl_backend_params *params, ggl_error *err);
+#define BACKEND(name, text)                                                                        \
+    ggl_status ggl_##name##_open(ggl_backend **out, const ggl_backend_params *params,              \
+                                 ggl_error *err);
 #include "list.def"
 #undef BACKEND
 
@@ -25,17 +27,21 @@ const char *ggl_backend_text(int k) {
     return k >= 0 && k < N_BACKEND ? backend[k].text : NULL;
 }
 
-ggl_status ggl_backend_open(ggl_backend **out, const char *name, const ggl_backend_params *params, ggl_error *err) {
+ggl_status ggl_backend_open(ggl_backend **out, const char *name, const ggl_backend_params *params,
+                            ggl_error *err) {
     char names[256] = "";
     size_t used = 0;
     *out = NULL;
     for (int i = 0; i < N_BACKEND; i++) {
         if (strcmp(backend[i].name, name) == 0)
             return backend[i].open(out, params, err);
-        int n = used < sizeof names ? snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", backend[i].name) : 0;
+        int n = used < sizeof names ? snprintf(names + used, sizeof names - used, "%s%s",
+                                               i ? ", " : "", backend[i].name)
+                                    : 0;
         used += n > 0 ? (size_t)n : 0;
     }
-    return ggl_fail(err, GGL_NOT_FOUND, "there is no backend '%s' in this build; there are: %s", name, names);
+    return ggl_fail(err, GGL_NOT_FOUND, "there is no backend '%s' in this build; there are: %s",
+                    name, names);
 }
 
 void ggl_backend_close(ggl_backend *b) {

@@ -25,8 +25,27 @@ bool ggl_is_weight_view(const ggl_tensor *t) {
     return !ggl_is_batched(t) && is_weight_view(t, &dense);
 }
 
-static bool is_constant(const ggl_tensor *t) {
-    return t->needed && !ggl_is_leaf(t) && !ggl_is_batched(t) && t->op != GGL_OP_CACHE && !ggl_is_weight_view(t);
+/* Whether inputs are read directly: by a node, or within its body (where leaves are no sources of the call). */
+static bool reads_input(const ggl_tensor *t) {
+    for (int k = 0; k < t->n_src; k++)
+        if (t->src[k] && t->src[k]->op == GGL_OP_INPUT)
+            return true;
+    for (int k = 0; t->body && k < t->body->n_node; k++)
+        if (reads_input(t->body->node[k]))
+            return true;
+    return t->body && t->body->result->op == GGL_OP_INPUT;
+}
+
+/* Needs what stands before t to be decided: constant[] is by id. */
+static bool is_constant(const ggl_tensor *t, const bool *constant) {
+    if (!t->needed || ggl_is_leaf(t) || ggl_is_batched(t) || t->op == GGL_OP_CACHE || ggl_is_weight_view(t) || reads_input(t))
+        return false;
+    for (int k = 0; k < t->n_src; k++) {
+        const ggl_tensor *x = t->src[k];
+        if (x && !ggl_is_leaf(x) && !ggl_is_weight_view(x) && !constant[x->id])
+            return false;
+    }
+    return true;
 }
 
 /* --- f64 to f32 ------------------------------------------------------------------------------------------------------- */
@@ -83,6 +102,7 @@ typedef struct fold {
     node_list nodes; /* to compute, weight views included */
     node_list wanted; /* of these, what others read */
     node_list leaves;
+    bool *constant;   /* by id: to compute */
     ggl_loc *loc;
     ggl_buffer *region[GGL_REGION_WEIGHT]; /* leaves and results all lie in GGL_REGION_IO */
     size_t size;
@@ -122,9 +142,9 @@ static bool place_wanted(fold *f, ggl_tensor *const *node, size_t n) {
         ggl_tensor *t = node[i];
         if (!t->needed)
             continue;
-        for (int k = 0; k < t->n_src && !is_constant(t); k++) {
+        for (int k = 0; k < t->n_src && !f->constant[t->id]; k++) {
             ggl_tensor *x = t->src[k];
-            if (!x || !is_constant(x) || f->loc[x->id].region >= 0)
+            if (!x || !f->constant[x->id] || f->loc[x->id].region >= 0)
                 continue;
             if (x->type != GGL_I32)
                 x->type = GGL_F64;
@@ -142,7 +162,8 @@ static bool collect(fold *f) {
     for (size_t i = 0; i < g->nodes.n; i++) {
         ggl_tensor *t = g->nodes.at[i];
         bool view = t->needed && !ggl_is_leaf(t) && ggl_is_weight_view(t);
-        if (!view && !is_constant(t))
+        f->constant[t->id] = is_constant(t, f->constant);
+        if (!view && !f->constant[t->id])
             continue;
         if (!push(g, &f->nodes, t))
             return false;
@@ -217,7 +238,8 @@ ggl_status ggl_graph_fold(ggl_graph *g, ggl_backend *b, ggl_error *err) {
         return ggl_fail(err, GGL_USAGE, "a graph is folded once, after ggl_graph_finish and before ggl_sched_new");
     fold f = {.g = g, .b = b};
     f.loc = ggl_calloc((size_t)g->n_ids, sizeof *f.loc);
-    ggl_status s = f.loc ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for constants");
+    f.constant = ggl_calloc((size_t)g->n_ids, sizeof *f.constant);
+    ggl_status s = f.loc && f.constant ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for constants");
     for (int i = 0; i < g->n_ids && f.loc; i++)
         f.loc[i].region = -1;
     if (s == GGL_OK && (!collect(&f) || !place_leaves(&f, f.nodes.at, f.nodes.n)))
@@ -225,6 +247,7 @@ ggl_status ggl_graph_fold(ggl_graph *g, ggl_backend *b, ggl_error *err) {
     if (s == GGL_OK && f.wanted.n)
         s = compute(&f, err);
     ggl_free(f.loc);
+    ggl_free(f.constant);
     ggl_free(f.nodes.at);
     ggl_free(f.wanted.at);
     ggl_free(f.leaves.at);

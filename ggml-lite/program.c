@@ -29,7 +29,8 @@ typedef struct root {
 typedef struct item { /* a step that has no operands yet */
     ggl_step_kind kind;
     const ggl_tensor *node; /* LOOP, END: the call; NODE with copy_of: what it copies to */
-    const ggl_tensor *copy_of;
+    const ggl_tensor *copy_of; /* NULL: computed */
+    value from;                /* copy_of's elements */
     bool in_loop;
     int end;
 } item;
@@ -53,7 +54,7 @@ static item *push(builder *b, ggl_step_kind kind, const ggl_tensor *node, const 
         b->no_memory = true;
         return NULL;
     }
-    b->at[b->n] = (item){kind, node, copy_of, b->loop != NULL, 0};
+    b->at[b->n] = (item){.kind = kind, .node = node, .copy_of = copy_of, .in_loop = b->loop != NULL};
     return &b->at[b->n++];
 }
 
@@ -99,6 +100,15 @@ static const value *value_of(builder *b, const ggl_tensor *t) {
 
 static void alias(builder *b, const ggl_tensor *t, const ggl_tensor *of) {
     b->value[t->id] = *value_of(b, of);
+}
+
+/* t gets memory of its own, into which `of`, whose elements are at `from`, is copied. */
+static void push_copy(builder *b, const ggl_tensor *t, const ggl_tensor *of, value from) {
+    if (b->value[t->id].root != t)
+        own_root(b, t);
+    item *it = push(b, GGL_STEP_NODE, t, of);
+    if (it)
+        it->from = from;
 }
 
 /* The strides of x's elements in y's shape; false if they are not regular, so that a copy is needed. Dimensions are
@@ -179,8 +189,7 @@ static void flatten_call(builder *b, const ggl_tensor *t) {
         if (is_private(b, t)) {
             alias(b, t, body->result);
         } else {
-            own_root(b, t);
-            push(b, GGL_STEP_NODE, t, body->result);
+            push_copy(b, t, body->result, *value_of(b, body->result));
         }
         return;
     }
@@ -189,7 +198,7 @@ static void flatten_call(builder *b, const ggl_tensor *t) {
     push(b, GGL_STEP_LOOP, t, NULL);
     b->loop = t;
     flatten(b, body->node, body->n_node);
-    push(b, GGL_STEP_NODE, t, body->result);
+    push_copy(b, t, body->result, *value_of(b, body->result));
     b->loop = NULL;
     item *end = push(b, GGL_STEP_END, t, NULL);
     if (end) {
@@ -206,10 +215,8 @@ static void flatten(builder *b, ggl_tensor *const *node, int n) {
         if (t->op == GGL_OP_CALL && !(t->call && b->p->supports(b->p->backend, t))) {
             flatten_call(b, t);
         } else if (resolve_view(b, t)) {
-            if (!is_private(b, t)) { /* a view that others want: copied out */
-                own_root(b, t);
-                push(b, GGL_STEP_NODE, t, t->src[0]);
-            }
+            if (!is_private(b, t)) /* a view that others want: copied out */
+                push_copy(b, t, t, b->value[t->id]);
         } else {
             own_root(b, t);
             push(b, GGL_STEP_NODE, t, NULL);
@@ -234,9 +241,8 @@ static void mark_picks(builder *b, ggl_tensor *const *node, int n) {
 
 /* --- place ------------------------------------------------------------------------------------------------------------ */
 
-static void read_at(builder *b, const ggl_tensor *t, int i) {
-    const ggl_tensor *of = value_of(b, t)->root;
-    root *r = &b->root[of->id];
+static void read_at(builder *b, const value *v, int i) {
+    root *r = &b->root[v->root->id];
     int last = i;
     if (b->at[i].in_loop && !r->in_loop) /* the next turn reads it again */
         while (b->at[last].kind != GGL_STEP_END)
@@ -280,9 +286,9 @@ static ggl_status find_lifetimes(builder *b, ggl_error *err) {
                             it->node->n_src, GGL_MAX_SRC);
         for (int n = sources(b, it, src), k = 0; k < n; k++)
             if (src[k])
-                read_at(b, src[k], (int)i);
+                read_at(b, it->copy_of ? &it->from : value_of(b, src[k]), (int)i);
         if (has_value(it))
-            read_at(b, it->node, (int)i);
+            read_at(b, value_of(b, it->node), (int)i);
     }
     return GGL_OK;
 }
@@ -319,10 +325,7 @@ static ggl_status place_roots(builder *b, size_t *arena_size, ggl_error *err) {
     return s;
 }
 
-static ggl_operand operand(builder *b, const ggl_tensor *t, bool in_loop) {
-    if (!t)
-        return (ggl_operand){.region = -1};
-    const value *v = value_of(b, t);
+static ggl_operand operand(builder *b, const ggl_tensor *t, const value *v, bool in_loop) {
     const root *r = &b->root[v->root->id];
     ggl_operand o = {.type = v->type, .region = r->loc.region, .offset = r->loc.offset + v->offset};
     memcpy(o.ne, t->ne, sizeof o.ne);
@@ -342,9 +345,10 @@ static void make_step(builder *b, const item *it, ggl_step *step) {
     step->node = it->copy_of ? &copy_node : it->node;
     step->end = it->end;
     step->n_src = sources(b, it, src);
+    const ggl_operand absent = {.region = -1};
     for (int k = 0; k < step->n_src; k++)
-        step->src[k] = operand(b, src[k], it->in_loop);
-    step->dst = operand(b, has_value(it) ? it->node : NULL, it->in_loop);
+        step->src[k] = src[k] ? operand(b, src[k], it->copy_of ? &it->from : value_of(b, src[k]), it->in_loop) : absent;
+    step->dst = has_value(it) ? operand(b, it->node, value_of(b, it->node), it->in_loop) : absent;
 }
 
 /* --- all of it -------------------------------------------------------------------------------------------------------- */

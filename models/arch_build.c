@@ -1,4 +1,5 @@
-/* llm_arch_build: which family, how large a vocabulary, the inputs; the statements; the output; the checks. */
+/* llm_arch_build: which family, how large a vocabulary, the inputs; the statements; the output; the
+ * checks. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +9,8 @@
 static bool get_number(const llm_arch_source *s, const char *key, double *out) {
     llm_arch_key k;
     llm_arch_item item = {0};
-    if (!s->find_key(s->ctx, key, &k) || k.is_list || k.type != LLM_ARCH_NUMBER || !s->get_item(s->ctx, &k, 0, &item))
+    if (!s->find_key(s->ctx, key, &k) || k.is_list || k.type != LLM_ARCH_NUMBER ||
+        !s->get_item(s->ctx, &k, 0, &item))
         return false;
     *out = item.number;
     return true;
@@ -18,18 +20,23 @@ static bool find_family(arch_eval *ev) {
     const llm_arch *a = ev->arch;
     llm_arch_key k;
     llm_arch_item item = {0};
-    if (!ev->src->find_key(ev->src->ctx, "general.architecture", &k) || k.is_list || k.type != LLM_ARCH_STRING ||
-        !ev->src->get_item(ev->src->ctx, &k, 0, &item)) {
-        ev->status = ggl_fail(ev->err, GGL_FORMAT, "%s: error: key general.architecture is missing, or no string", ev->src->name);
+    if (!ev->src->find_key(ev->src->ctx, "general.architecture", &k) || k.is_list ||
+        k.type != LLM_ARCH_STRING || !ev->src->get_item(ev->src->ctx, &k, 0, &item)) {
+        ev->status =
+            ggl_fail(ev->err, GGL_FORMAT,
+                     "%s: error: key general.architecture is missing, or no string", ev->src->name);
         return false;
     }
     for (int i = 0; i < a->n_family; i++)
-        if (strlen(a->family[i]) == item.string.n && memcmp(a->family[i], item.string.s, item.string.n) == 0) {
+        if (strlen(a->family[i]) == item.string.n &&
+            memcmp(a->family[i], item.string.s, item.string.n) == 0) {
             ev->family = a->family[i];
             return true;
         }
-    ev->status = arch_fail(ev->err, GGL_FORMAT, a->family_place[0], NULL, NULL, "%s has the architecture '%.*s', which is none of this descriptor's",
-                           ev->src->name, (int)(item.string.n < 64 ? item.string.n : 64), item.string.s);
+    ev->status =
+        arch_fail(ev->err, GGL_FORMAT, a->family_place[0], NULL, NULL,
+                  "%s has the architecture '%.*s', which is none of this descriptor's",
+                  ev->src->name, (int)(item.string.n < 64 ? item.string.n : 64), item.string.s);
     return false;
 }
 
@@ -38,7 +45,8 @@ static int64_t find_n_vocab(arch_eval *ev) {
     char key[2 * ARCH_MAX_NAME + 16];
     double n = 0;
     llm_arch_key k;
-    llm_arch_tensor t = {.name = "token_embd.weight", .optional = true, .n_dims = 2, .ne = {1, 1, 1, 1}};
+    llm_arch_tensor t = {
+        .name = "token_embd.weight", .optional = true, .n_dims = 2, .ne = {1, 1, 1, 1}};
     snprintf(key, sizeof key, "%s.vocab_size", ev->family);
     if (get_number(ev->src, key, &n))
         return n >= 1 && n <= ARCH_MAX_DIM && n == floor(n) ? (int64_t)n : -1;
@@ -66,7 +74,8 @@ static bool bind_predefined(arch_eval *ev) {
     ev->global[SLOT_N_VOCAB].v = arch_number((double)ev->n_vocab);
     ev->global[SLOT_N_CTX].v.text = "n_ctx";
     ev->global[SLOT_N_VOCAB].v.text = "n_vocab";
-    ev->global[SLOT_ARCH].v = (arch_value){.kind = VAL_STRING, .str = {ev->family, strlen(ev->family)}};
+    ev->global[SLOT_ARCH].v =
+        (arch_value){.kind = VAL_STRING, .str = {ev->family, strlen(ev->family)}};
     ev->global[SLOT_PI].v = arch_number(3.14159265358979323846);
     ev->global[SLOT_INF].v = arch_number(HUGE_VAL);
     for (int k = 0; k < SLOT_FIRST_FREE; k++)
@@ -81,8 +90,11 @@ static bool prepare(arch_eval *ev, const llm_arch_params *params) {
     ev->n_ctx = params && params->n_ctx ? params->n_ctx : ggl_graph_get_params(ev->g)->n_pos;
     ev->n_vocab = params && params->n_vocab ? params->n_vocab : find_n_vocab(ev);
     if (ev->n_vocab < 1 || ev->n_vocab > INT32_MAX) {
-        ev->status = ggl_fail(ev->err, GGL_FORMAT, "%s: error: the size of the vocabulary is not known: no valid %s.vocab_size, "
-                              "tokenizer.ggml.tokens or token_embd.weight", ev->src->name, ev->family);
+        ev->status =
+            ggl_fail(ev->err, GGL_FORMAT,
+                     "%s: error: the size of the vocabulary is not known: no valid %s.vocab_size, "
+                     "tokenizer.ggml.tokens or token_embd.weight",
+                     ev->src->name, ev->family);
         return false;
     }
     ev->global = ggl_calloc((size_t)a->n_global, sizeof *ev->global);
@@ -96,19 +108,25 @@ static bool prepare(arch_eval *ev, const llm_arch_params *params) {
 static bool give_logits(arch_eval *ev) {
     const arch_slot *s = &ev->global[ev->arch->logits];
     char shape[128], text[256];
-    arch_place end = {&ev->arch->text, (uint32_t)(ev->arch->text.n > 0 ? ev->arch->text.n - 1 : 0), 1};
+    arch_place end = {&ev->arch->text, (uint32_t)(ev->arch->text.n > 0 ? ev->arch->text.n - 1 : 0),
+                      1};
     if (!s->bound) {
-        arch_error(ev, end, "'logits' has no value at the end: it is assigned in a layer, or in a branch not taken");
+        arch_error(ev, end,
+                   "'logits' has no value at the end: it is assigned in a layer, or in a branch "
+                   "not taken");
         return false;
     }
     if (s->v.kind != VAL_TENSOR) {
-        arch_error(ev, s->place, "logits is to be a tensor: %s", arch_value_text(&s->v, text, sizeof text));
+        arch_error(ev, s->place, "logits is to be a tensor: %s",
+                   arch_value_text(&s->v, text, sizeof text));
         return false;
     }
     ggl_tensor *t = s->v.t;
     if (t->n_dims != 1 || t->ne[0] != ev->n_vocab || !ggl_is_batched(t)) {
-        arch_error_hint(ev, GGL_SHAPE, s->place, NULL, "logits is %s%s, and a score for each of n_vocab = %lld tokens is wanted",
-                        ggl_is_batched(t) ? "" : "a constant ", ggl_shape_text(t, shape, sizeof shape), (long long)ev->n_vocab);
+        arch_error_hint(ev, GGL_SHAPE, s->place, NULL,
+                        "logits is %s%s, and a score for each of n_vocab = %lld tokens is wanted",
+                        ggl_is_batched(t) ? "" : "a constant ",
+                        ggl_shape_text(t, shape, sizeof shape), (long long)ev->n_vocab);
         return false;
     }
     ggl_graph_output(ev->g, "logits", t);
@@ -128,13 +146,15 @@ static void eval_fini(arch_eval *ev) {
     ggl_arena_fini(&ev->arena);
 }
 
-ggl_status llm_arch_build(const llm_arch *arch, const llm_arch_source *source, const llm_arch_params *params, ggl_graph *graph,
-                          llm_arch_result *result, ggl_error *err) {
+ggl_status llm_arch_build(const llm_arch *arch, const llm_arch_source *source,
+                          const llm_arch_params *params, ggl_graph *graph, llm_arch_result *result,
+                          ggl_error *err) {
     arch_eval ev = {.arch = arch, .src = source, .g = graph, .err = err, .layer = -1};
     ev.arena.limit = ARCH_MAX_MEMORY;
     if (result)
         *result = (llm_arch_result){0};
-    bool ok = prepare(&ev, params) && arch_run(&ev, arch->body) && give_logits(&ev) && arch_check_source(&ev);
+    bool ok = prepare(&ev, params) && arch_run(&ev, arch->body) && give_logits(&ev) &&
+              arch_check_source(&ev);
     if (result) {
         *result = (llm_arch_result){ev.family, ev.n_vocab, ev.n_layer, ev.notes, ev.line_ran};
         ev.notes = NULL;

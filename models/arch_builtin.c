@@ -1,9 +1,12 @@
-/* The descriptors that are compiled in: models/archs/, embedded by CMake, which writes the table arch_embedded.h. */
+/* The descriptors that are compiled in: models/archs/, embedded by CMake, which writes the table
+ * arch_embedded.h. */
 #include <string.h>
 
 #include "arch_impl.h"
 
-#define EMBEDDED(symbol, name) extern const unsigned char symbol[]; extern const size_t symbol##_size;
+#define EMBEDDED(symbol, name)                                                                     \
+    extern const unsigned char symbol[];                                                           \
+    extern const size_t symbol##_size;
 #include "arch_embedded.h"
 #undef EMBEDDED
 
@@ -17,7 +20,7 @@ static const struct {
 #undef EMBEDDED
 };
 #define N_EMBEDDED (sizeof embedded / sizeof *embedded)
-#define PRELUDE "prelude.arch"
+#define PRELUDE    "prelude.arch"
 
 const char *arch_prelude_text(size_t *n) {
     for (size_t k = 0; k < N_EMBEDDED; k++)
@@ -61,6 +64,8 @@ ggl_status llm_arch_open(llm_arch **out, const char *family, ggl_error *err) {
         llm_arch_free(*out);
         *out = NULL;
     }
-    return ggl_fail(err, GGL_NOT_FOUND, "no built-in descriptor for the architecture '%s'%s%s%s; a file is given by --arch FILE",
-                    family, nearest[0] ? " (did you mean '" : "", nearest, nearest[0] ? "'?)" : "");
+    return ggl_fail(
+        err, GGL_NOT_FOUND,
+        "no built-in descriptor for the architecture '%s'%s%s%s; a file is given by --arch FILE",
+        family, nearest[0] ? " (did you mean '" : "", nearest, nearest[0] ? "'?)" : "");
 }

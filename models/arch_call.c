@@ -1,11 +1,12 @@
 /* Calls of functions. Three ways:
  *
  *     inline       the body's nodes become nodes of the caller: a def
- *     one node     the body hangs on a CALL node that backends may know by name: an op of the prelude
- *     recurrent    likewise, and the body runs token after token: whatever has a state
+ *     one node     the body hangs on a CALL node that backends may know by name: an op of the
+ * prelude recurrent    likewise, and the body runs token after token: whatever has a state
  *
- * The body of a CALL has the arguments that are tensors as its sources, in the order of the parameters, and those that are
- * numbers in num[], for kernels. An op that is given something else (a weight with a bias, none) is written out instead. */
+ * The body of a CALL has the arguments that are tensors as its sources, in the order of the
+ * parameters, and those that are numbers in num[], for kernels. An op that is given something else
+ * (a weight with a bias, none) is written out instead. */
 #include <string.h>
 
 #include "arch_impl.h"
@@ -72,14 +73,15 @@ static bool run_body(call *c) {
     arch_run(ev, c->fn->body);
     for (int k = 0; k < c->fn->n_local && ev->status == GGL_OK; k++)
         if (c->frame.local[k].state && !c->frame.local[k].kept)
-            arch_error(ev, c->frame.local[k].place, "state '%s' is never given a new value: 'keep %s = ..'", c->fn->local[k],
+            arch_error(ev, c->frame.local[k].place,
+                       "state '%s' is never given a new value: 'keep %s = ..'", c->fn->local[k],
                        c->fn->local[k]);
     if (ev->status == GGL_OK && !c->frame.result)
         arch_error(ev, c->fn->place, "'%s' ends without 'return'", c->fn->name);
     return ev->status == GGL_OK;
 }
 
-/* --- bodies --------------------------------------------------------------------------------------------------------- */
+/* --- bodies ----------------------------------------------------------------------------------- */
 
 static bool begin_body(call *c) {
     arch_eval *ev = c->ev;
@@ -109,7 +111,9 @@ static ggl_tensor *pack(call *c, int n_tensors) {
             return t;
         int64_t count = ggl_count(t);
         ggl_tensor *flat = arch_reshape(ev, c->e->mark, t, 1, &count, NULL);
-        all = !all || !flat ? flat : arch_node(ev, c->e->mark, GGL_OP_CONCAT, (ggl_tensor *[]){all, flat}, 2, (double[]){0}, 1);
+        all = !all || !flat ? flat
+                            : arch_node(ev, c->e->mark, GGL_OP_CONCAT, (ggl_tensor *[]){all, flat},
+                                        2, (double[]){0}, 1);
         if (!all)
             return NULL;
     }
@@ -133,7 +137,11 @@ static bool unpack(call *c, ggl_tensor *all, int n_tensors) {
         }
         if (!t)
             return false;
-        *v = (arch_value){.kind = VAL_TENSOR, .t = t, .range = v->range, .exact_range = v->exact_range, .number_too = v->number_too};
+        *v = (arch_value){.kind = VAL_TENSOR,
+                          .t = t,
+                          .range = v->range,
+                          .exact_range = v->exact_range,
+                          .number_too = v->number_too};
     }
     return true;
 }
@@ -144,10 +152,8 @@ static bool run_as_node(call *c) {
     if (!begin_body(c))
         return false;
     ev->in_recurrent += recurrent;
-    ev->in_body++;
     bool ok = run_body(c);
     ev->in_recurrent -= recurrent;
-    ev->in_body--;
     int n_tensors = 0;
     for (int k = 0; ok && k < c->frame.n_result; k++)
         n_tensors += c->frame.result[k].kind == VAL_TENSOR;
@@ -169,7 +175,7 @@ static bool run_as_node(call *c) {
     return unpack(c, t, n_tensors);
 }
 
-/* --- the call ------------------------------------------------------------------------------------------------------- */
+/* --- the call --------------------------------------------------------------------------------- */
 
 /* What `a, b = f(..)` gives are siblings: one of them in use suffices. */
 static void mark_siblings(arch_eval *ev, const arch_value *v, int n) {
@@ -180,7 +186,8 @@ static void mark_siblings(arch_eval *ev, const arch_value *v, int n) {
 }
 
 static bool run_call(call *c) {
-    bool as_node = c->fn->recurrent || (c->fn->op && c->fn->text->prelude && c->plain && c->n_src > 0);
+    bool as_node =
+        c->fn->recurrent || (c->fn->op && c->fn->text->prelude && c->plain && c->n_src > 0);
     return as_node ? run_as_node(c) : run_body(c);
 }
 
@@ -203,10 +210,15 @@ arch_value *arch_call_fn(arch_eval *ev, const arch_expr *e, int *n) {
     const arch_stmt *at = ev->at;
     arch_value *out = NULL;
     if (ev->n_frames == ARCH_MAX_CALLS)
-        return arch_error_hint(ev, GGL_LIMIT, e->mark, NULL, "calls are nested more than %d deep", ARCH_MAX_CALLS), NULL;
+        return arch_error_hint(ev, GGL_LIMIT, e->mark, NULL, "calls are nested more than %d deep",
+                               ARCH_MAX_CALLS),
+               NULL;
     if (e->fn->recurrent && ev->in_recurrent)
-        return arch_error(ev, e->mark, "'%s' has a state, and so has the function that calls it: one within the other is not possible",
-                          e->name), NULL;
+        return arch_error(ev, e->mark,
+                          "'%s' has a state, and so has the function that calls it: one within the "
+                          "other is not possible",
+                          e->name),
+               NULL;
     if (!arch_step(ev, e->mark, e->fn->n_local))
         return NULL;
     call *c = ggl_calloc(1, sizeof *c);
@@ -214,7 +226,10 @@ arch_value *arch_call_fn(arch_eval *ev, const arch_expr *e, int *n) {
     if (!c || !local) {
         arch_nomem(ev);
     } else {
-        *c = (call){.ev = ev, .e = e, .fn = e->fn, .frame = {.fn = e->fn, .local = local, .call = e->mark, .up = ev->frame}};
+        *c = (call){.ev = ev,
+                    .e = e,
+                    .fn = e->fn,
+                    .frame = {.fn = e->fn, .local = local, .call = e->mark, .up = ev->frame}};
         if (bind_args(c)) {
             ev->frame = &c->frame;
             ev->n_frames++;

@@ -1,7 +1,8 @@
 /* Nothing unused: what was declared and computed reaches the logits, what the source has is known.
  *
- * The walk goes from the logits back through the nodes: into the bodies of calls from their results, from a parameter to
- * the call's source, from a state to what is kept for it. What is left is not of use; of such a chain its end is reported,
+ * The walk goes from the logits back through the nodes: into the bodies of calls from their
+ * results, from a parameter to the call's source, from a state to what is kept for it, from the arm
+ * taken of a choice to the other. What is left is not of use; of such a chain its end is reported,
  * which nothing reads, for there the mistake is. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,6 +15,8 @@ typedef struct walk {
     uint8_t *mark;      /* by id */
     ggl_tensor **owner; /* of a parameter: the source it stands for; of a state: the KEEP */
     ggl_tensor **stack;
+    size_t *edge,
+        *next; /* of each id the first of ev->read (+ 1), and for each of those the next */
     size_t n, n_ids;
 } walk;
 
@@ -28,6 +31,8 @@ static void spread(walk *w) {
     while (w->n > 0) {
         ggl_tensor *t = w->stack[--w->n];
         visit(w, w->owner[t->id]);
+        for (size_t i = w->edge[t->id]; i > 0; i = w->next[i - 1])
+            visit(w, w->ev->read[i - 1].to);
         if (t->op == GGL_OP_CALL) { /* its sources only as far as the body reads them */
             visit(w, t->body->result);
             continue;
@@ -43,8 +48,15 @@ static bool walk_init(walk *w, arch_eval *ev) {
     w->mark = ggl_calloc(w->n_ids, sizeof *w->mark);
     w->owner = ggl_calloc(w->n_ids, sizeof *w->owner);
     w->stack = ggl_calloc(w->n_ids, sizeof *w->stack);
-    if (!w->mark || !w->owner || !w->stack)
+    w->edge = ggl_calloc(w->n_ids, sizeof *w->edge);
+    w->next = ggl_calloc(ev->n_read, sizeof *w->next);
+    if (!w->mark || !w->owner || !w->stack || !w->edge || !w->next)
         return arch_nomem(ev), false;
+    for (size_t i = 0; i < ev->n_read; i++)
+        if (ev->read[i].from) {
+            w->next[i] = w->edge[ev->read[i].from->id];
+            w->edge[ev->read[i].from->id] = i + 1;
+        }
     for (size_t i = 0; i < ev->n_call; i++)
         for (int k = 0; k < ev->call[i]->n_src; k++)
             w->owner[ev->call[i]->body->param[k]->id] = ev->call[i]->src[k];
@@ -57,13 +69,16 @@ static void walk_fini(walk *w) {
     ggl_free(w->mark);
     ggl_free(w->owner);
     ggl_free(w->stack);
+    ggl_free(w->edge);
+    ggl_free(w->next);
 }
 
 static arch_made *made_at(arch_eval *ev, size_t id) {
     return id < ev->cap_made && ev->made[id].t ? &ev->made[id] : NULL;
 }
 
-/* Of several results of one call one suffices. From the last to the first: an earlier one may be behind a later one. */
+/* Of several results of one call one suffices. From the last to the first: an earlier one may be
+ * behind a later one. */
 static void spread_siblings(walk *w) {
     arch_eval *ev = w->ev;
     uint8_t *used = ggl_calloc((size_t)ev->n_siblings + 1, 1);
@@ -132,8 +147,8 @@ static bool report_weight(walk *w, uint8_t left) {
         if (w->mark[x->t->id] != left)
             continue;
         const char *hint = x->is_bias ? "linear(x, w) adds a bias; w.bias is it" : NULL;
-        ev->status = arch_fail(ev->err, GGL_FORMAT, x->place, x->chain, hint, "tensor %s is declared but does not reach the logits",
-                               x->name);
+        ev->status = arch_fail(ev->err, GGL_FORMAT, x->place, x->chain, hint,
+                               "tensor %s is declared but does not reach the logits", x->name);
         return false;
     }
     return true;
@@ -145,22 +160,20 @@ bool arch_check_use(arch_eval *ev, ggl_tensor *logits) {
     if (ok) {
         visit(&w, logits);
         spread(&w);
-        for (size_t i = 0; i < ev->n_weight; i++)
-            if ((size_t)ev->weight[i]->t->id < ev->cap_read && ev->read[ev->weight[i]->t->id])
-                visit(&w, ev->weight[i]->t);
-        for (size_t id = 0; id < w.n_ids; id++)
-            if (id < ev->cap_read && ev->read[id] && made_at(ev, id))
-                visit(&w, made_at(ev, id)->t);
+        for (size_t i = 0; i < ev->n_read; i++)
+            if (!ev->read[i].from)
+                visit(&w, ev->read[i].to);
         spread(&w);
         spread_siblings(&w);
         mark_inner(&w);
-        ok = ev->status == GGL_OK && report_weight(&w, 0) && report_value(&w, false) && report_value(&w, true) && report_weight(&w, 2);
+        ok = ev->status == GGL_OK && report_weight(&w, 0) && report_value(&w, false) &&
+             report_value(&w, true) && report_weight(&w, 2);
     }
     walk_fini(&w);
     return ok;
 }
 
-/* --- what the source has -------------------------------------------------------------------------------------------- */
+/* --- what the source has ---------------------------------------------------------------------- */
 
 void arch_note(arch_eval *ev, const char *fmt, ...) {
     char buf[512];
@@ -208,7 +221,8 @@ static bool is_engine_key(ggl_str k) {
 static bool is_known_key(const arch_eval *ev, ggl_str key, size_t prefix) {
     static const char *const engine[] = {"context_length", "vocab_size"};
     for (size_t i = 0; prefix && i < sizeof engine / sizeof *engine; i++)
-        if (key.n == prefix + strlen(engine[i]) && memcmp(key.s + prefix, engine[i], key.n - prefix) == 0)
+        if (key.n == prefix + strlen(engine[i]) &&
+            memcmp(key.s + prefix, engine[i], key.n - prefix) == 0)
             return true;
     for (const arch_known_key *k = ev->arch->key; k; k = k->next) {
         size_t skip = k->whole ? 0 : prefix, n = strlen(k->name);
@@ -233,7 +247,8 @@ static void value_of_key(arch_eval *ev, ggl_str name, char *buf, size_t size) {
     else if (k.type == LLM_ARCH_BOOL)
         snprintf(buf, size, " = %s", item.flag ? "true" : "false");
     else
-        snprintf(buf, size, " = \"%.*s\"", (int)(item.string.n < 64 ? item.string.n : 64), item.string.s);
+        snprintf(buf, size, " = \"%.*s\"", (int)(item.string.n < 64 ? item.string.n : 64),
+                 item.string.s);
 }
 
 static bool check_keys(arch_eval *ev) {
@@ -249,10 +264,12 @@ static bool check_keys(arch_eval *ev) {
             continue;
         value_of_key(ev, key, value, sizeof value);
         if (!own && !ignored(ev, key)) {
-            arch_note(ev, "%s: key %.*s%s is not read by %s", ev->src->name, n, key.s, value, ev->arch->text.name);
+            arch_note(ev, "%s: key %.*s%s is not read by %s", ev->src->name, n, key.s, value,
+                      ev->arch->text.name);
         } else if (own) {
-            ev->status = ggl_fail(ev->err, GGL_FORMAT, "%s: error: key %.*s%s is not known to %s: read it or ignore it", ev->src->name,
-                                  n, key.s, value, ev->arch->text.name);
+            ev->status = ggl_fail(ev->err, GGL_FORMAT,
+                                  "%s: error: key %.*s%s is not known to %s: read it or ignore it",
+                                  ev->src->name, n, key.s, value, ev->arch->text.name);
             return false;
         }
     }
@@ -270,11 +287,13 @@ static void unread_tensor(arch_eval *ev, ggl_str name) {
         int line, col;
         if (w) {
             arch_line_col(w->place, &line, &col);
-            snprintf(hint, sizeof hint, "; its weight is declared in %s:%d without 'bias'", w->place.text->name, line);
+            snprintf(hint, sizeof hint, "; its weight is declared in %s:%d without 'bias'",
+                     w->place.text->name, line);
         }
     }
-    ev->status = ggl_fail(ev->err, GGL_FORMAT, "%s: error: tensor %.*s is not read by %s: declare it or ignore it%s", ev->src->name,
-                          (int)n, name.s, ev->arch->text.name, hint);
+    ev->status = ggl_fail(ev->err, GGL_FORMAT,
+                          "%s: error: tensor %.*s is not read by %s: declare it or ignore it%s",
+                          ev->src->name, (int)n, name.s, ev->arch->text.name, hint);
 }
 
 bool arch_check_source(arch_eval *ev) {

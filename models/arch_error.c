@@ -1,4 +1,5 @@
-/* Errors as a good compiler gives them: where, what, the line, a caret; and the nearest name to a misspelled one. */
+/* Errors as a good compiler gives them: where, what, the line, a caret; and the nearest name to a
+ * misspelled one. */
 #include <stdio.h>
 #include <string.h>
 
@@ -85,8 +86,8 @@ static void append_caret(char *buf, size_t size, arch_place p, int line, const c
     }
 }
 
-ggl_status arch_failv(ggl_error *err, ggl_status s, arch_place p, const char *chain, const char *hint, const char *fmt,
-                      va_list args) {
+ggl_status arch_failv(ggl_error *err, ggl_status s, arch_place p, const char *chain,
+                      const char *hint, const char *fmt, va_list args) {
     if (!err)
         return s;
     int line, col;
@@ -103,7 +104,8 @@ ggl_status arch_failv(ggl_error *err, ggl_status s, arch_place p, const char *ch
     return ggl_fail(err, s, "%s", msg);
 }
 
-ggl_status arch_fail(ggl_error *err, ggl_status s, arch_place p, const char *chain, const char *hint, const char *fmt, ...) {
+ggl_status arch_fail(ggl_error *err, ggl_status s, arch_place p, const char *chain,
+                     const char *hint, const char *fmt, ...) {
     va_list args;
     va_start(args, fmt);
     s = arch_failv(err, s, p, chain, hint, fmt, args);
@@ -111,10 +113,10 @@ ggl_status arch_fail(ggl_error *err, ggl_status s, arch_place p, const char *cha
     return s;
 }
 
-/* --- the nearest name ----------------------------------------------------------------------------------------------- */
+/* --- the nearest name ------------------------------------------------------------------------- */
 
-/* Insertions, deletions, changes and swaps of neighbours that turn a into b (Damerau's distance, restricted). Both are at
- * most ARCH_MAX_NAME long, longer ones are cut. */
+/* Insertions, deletions, changes and swaps of neighbours that turn a into b (Damerau's distance,
+ * restricted). Both are at most ARCH_MAX_NAME long, longer ones are cut. */
 static size_t edit_distance(const char *a, size_t na, const char *b, size_t nb) {
     size_t row[3][ARCH_MAX_NAME + 1]; /* rows i-2, i-1, i of the usual table */
     if (na > ARCH_MAX_NAME)
@@ -130,7 +132,8 @@ static size_t edit_distance(const char *a, size_t na, const char *b, size_t nb) 
             size_t d = last[j - 1] + (a[i - 1] != b[j - 1]);
             d = last[j] + 1 < d ? last[j] + 1 : d;
             d = now[j - 1] + 1 < d ? now[j - 1] + 1 : d;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && before[j - 2] + 1 < d)
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                before[j - 2] + 1 < d)
                 d = before[j - 2] + 1;
             now[j] = d;
         }

@@ -1,11 +1,12 @@
-/* Statements, and the evaluator's bookkeeping: errors with their chain of calls, steps, growing lists. */
+/* Statements, and the evaluator's bookkeeping: errors with their chain of calls, steps, growing
+ * lists. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "arch_impl.h"
 
-/* --- errors, bounds ------------------------------------------------------------------------------------------------- */
+/* --- errors, bounds --------------------------------------------------------------------------- */
 
 const char *arch_chain(arch_eval *ev) {
     char buf[400];
@@ -13,19 +14,27 @@ const char *arch_chain(arch_eval *ev) {
     for (const arch_frame *f = ev->frame; f && n < sizeof buf; f = f->up) {
         int line, col;
         arch_line_col(f->call, &line, &col);
-        n += (size_t)snprintf(buf + n, sizeof buf - n, "%sin %s, called from %s:%d:%d", n ? ", " : "  (", f->fn->name,
-                              f->call.text->name, line, col);
+        n += (size_t)snprintf(buf + n, sizeof buf - n, "%sin %s, called from %s:%d:%d",
+                              n ? ", " : "  (", f->fn->name, f->call.text->name, line, col);
     }
     if (n == 0)
         return "";
     if (n + 2 > sizeof buf)
         n = sizeof buf - 2;
     strcpy(buf + n, ")");
-    const char *out = ggl_arena_strndup(&ev->arena, buf, strlen(buf));
+    const char *out = arch_strdup(ev, buf);
     return out ? out : "";
 }
 
-arch_value arch_error_hint(arch_eval *ev, ggl_status s, arch_place p, const char *hint, const char *fmt, ...) {
+const char *arch_strdup(arch_eval *ev, const char *s) {
+    const char *out = ggl_arena_strndup(&ev->arena, s, strlen(s));
+    if (!out)
+        arch_nomem(ev);
+    return out;
+}
+
+arch_value arch_error_hint(arch_eval *ev, ggl_status s, arch_place p, const char *hint,
+                           const char *fmt, ...) {
     if (ev->status == GGL_OK) {
         va_list args;
         va_start(args, fmt);
@@ -56,7 +65,8 @@ arch_value arch_nomem(arch_eval *ev) {
 bool arch_step(arch_eval *ev, arch_place p, int64_t n) {
     ev->steps += n;
     if (ev->steps > ARCH_MAX_STEPS)
-        arch_error_hint(ev, GGL_LIMIT, p, NULL, "the descriptor takes more than %d steps", ARCH_MAX_STEPS);
+        arch_error_hint(ev, GGL_LIMIT, p, NULL, "the descriptor takes more than %d steps",
+                        ARCH_MAX_STEPS);
     return ev->status == GGL_OK;
 }
 
@@ -67,7 +77,7 @@ bool arch_push(arch_eval *ev, void *array, size_t *cap, size_t n, size_t size) {
     return false;
 }
 
-/* --- names ---------------------------------------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------------------ */
 
 arch_slot *arch_target_slot(arch_eval *ev, const arch_target *t) {
     return ev->frame ? &ev->frame->local[t->slot] : &ev->global[t->slot];
@@ -75,12 +85,14 @@ arch_slot *arch_target_slot(arch_eval *ev, const arch_target *t) {
 
 /* Nodes are named after what they are assigned to: plans and messages speak so. */
 static void name_node(arch_eval *ev, const arch_target *t, const arch_value *v) {
-    bool leaf = v->t->op == GGL_OP_INPUT || v->t->op == GGL_OP_WEIGHT || v->t->op == GGL_OP_CONST || v->t->op == GGL_OP_PARAM;
+    bool leaf = v->t->op == GGL_OP_INPUT || v->t->op == GGL_OP_WEIGHT || v->t->op == GGL_OP_CONST ||
+                v->t->op == GGL_OP_PARAM;
     if (leaf || t->place.text->prelude || (v->t->name && ev->frame))
         return;
     char buf[ARCH_MAX_NAME + 32];
     snprintf(buf, sizeof buf, "blk.%" PRId64 " %s", ev->layer, t->name);
-    bool alias = (size_t)v->t->id < ev->cap_made && ev->made[v->t->id].t && ev->made[v->t->id].target && !ev->frame;
+    bool alias = (size_t)v->t->id < ev->cap_made && ev->made[v->t->id].t &&
+                 ev->made[v->t->id].target && !ev->frame;
     if (!alias) {
         ggl_tensor_set_name(ev->g, v->t, ev->layer >= 0 ? buf : t->name);
         if (!ev->frame && (size_t)v->t->id < ev->cap_made)
@@ -93,7 +105,8 @@ bool arch_bind(arch_eval *ev, const arch_target *t, const arch_value *v) {
     if (v->kind == VAL_FAIL)
         return false;
     if (s->state) {
-        arch_error(ev, t->place, "'%s' is a state: 'keep %s = ..' gives it its new value", t->name, t->name);
+        arch_error(ev, t->place, "'%s' is a state: 'keep %s = ..' gives it its new value", t->name,
+                   t->name);
         return false;
     }
     if (!ev->frame && ev->layer_name && strcmp(t->name, ev->layer_name) == 0 && ev->layer >= 0) {
@@ -103,7 +116,6 @@ bool arch_bind(arch_eval *ev, const arch_target *t, const arch_value *v) {
     if (!s->bound)
         s->in_layer = !ev->frame && ev->layer >= 0;
     s->bound = true;
-    s->weight = false;
     s->v = *v;
     s->place = t->place;
     if (v->kind == VAL_NUMBER && !ev->frame)
@@ -113,7 +125,7 @@ bool arch_bind(arch_eval *ev, const arch_target *t, const arch_value *v) {
     return true;
 }
 
-/* --- statements ----------------------------------------------------------------------------------------------------- */
+/* --- statements ------------------------------------------------------------------------------- */
 
 static bool run_assign(arch_eval *ev, const arch_stmt *s) {
     const arch_expr *e = s->expr[0];
@@ -134,7 +146,8 @@ static bool run_assign(arch_eval *ev, const arch_stmt *s) {
     if (!v)
         return false;
     if (n != s->n_target) {
-        arch_error(ev, e->mark, "%s gives %d result%s for %d names", e->name, n, n == 1 ? "" : "s", s->n_target);
+        arch_error(ev, e->mark, "%s gives %d result%s for %d names", e->name, n, n == 1 ? "" : "s",
+                   s->n_target);
         return false;
     }
     for (int k = 0; k < n; k++)
@@ -170,7 +183,9 @@ static bool run_layer(arch_eval *ev, const arch_stmt *s) {
         return false;
     arch_slot *slot = arch_target_slot(ev, &s->target[0]);
     if (slot->bound) {
-        arch_error(ev, s->target[0].place, "'%s' has a value already: the layer's number needs a name of its own", s->target[0].name);
+        arch_error(ev, s->target[0].place,
+                   "'%s' has a value already: the layer's number needs a name of its own",
+                   s->target[0].name);
         return false;
     }
     ev->layer_name = s->target[0].name;
@@ -201,7 +216,9 @@ static bool run_keep(arch_eval *ev, const arch_stmt *s) {
         return false;
     }
     arch_value v = arch_eval_expr(ev, s->expr[0]);
-    ggl_tensor *src[2] = {slot->state, v.kind == VAL_FAIL ? NULL : arch_want_tensor(ev, s->expr[0]->place, &v, "what is kept")};
+    ggl_tensor *src[2] = {
+        slot->state,
+        v.kind == VAL_FAIL ? NULL : arch_want_tensor(ev, s->expr[0]->place, &v, "what is kept")};
     if (!src[1])
         return false;
     ggl_tensor *keep = arch_node(ev, t->place, GGL_OP_KEEP, src, 2, NULL, 0);
@@ -236,9 +253,10 @@ static bool run_return(arch_eval *ev, const arch_stmt *s) {
     return false;
 }
 
-/* --- require -------------------------------------------------------------------------------------------------------- */
+/* --- require ---------------------------------------------------------------------------------- */
 
-/* Made-up models are told how a condition would hold: `key == value`, `has(key)`, joined by `and`. */
+/* Made-up models are told how a condition would hold: `key == value`, `has(key)`, joined by `and`.
+ */
 static void teach(arch_eval *ev, const arch_expr *e, bool want) {
     const arch_expr *side[2] = {e->a, e->b};
     if (e->kind == EX_NOT) {
@@ -254,7 +272,8 @@ static void teach(arch_eval *ev, const arch_expr *e, bool want) {
         for (int k = 0; k < 2; k++) {
             const arch_expr *key = side[k]->kind == EX_OR_ELSE ? side[k]->a : side[k];
             arch_value now = arch_eval_expr(ev, side[k]), other = arch_eval_expr(ev, side[1 - k]);
-            bool is_key = key->kind == EX_KEY || (key->kind == EX_NAME && now.kind == VAL_NUMBER && now.key);
+            bool is_key =
+                key->kind == EX_KEY || (key->kind == EX_NAME && now.kind == VAL_NUMBER && now.key);
             if (!is_key || !now.key || now.kind != other.kind || arch_equal(&now, &other))
                 continue;
             llm_arch_item item = {other.num, other.flag, other.str};
@@ -268,14 +287,16 @@ static void teach(arch_eval *ev, const arch_expr *e, bool want) {
 static void append_operand(arch_eval *ev, const arch_expr *e, char *buf, size_t size) {
     char quote[64];
     size_t n = strlen(buf);
-    bool literal = e->kind == EX_NUMBER || e->kind == EX_STRING || e->kind == EX_BOOL || e->kind == EX_LIST;
+    bool literal =
+        e->kind == EX_NUMBER || e->kind == EX_STRING || e->kind == EX_BOOL || e->kind == EX_LIST;
     arch_value v = literal ? ARCH_FAIL : arch_eval_expr(ev, e);
     arch_quote(e->place, quote, sizeof quote);
     const char *sep = n ? ", " : ": ";
     if (v.kind == VAL_NUMBER)
         snprintf(buf + n, size - n, "%s%s = %.12g", sep, quote, v.num);
     else if (v.kind == VAL_STRING)
-        snprintf(buf + n, size - n, "%s%s = \"%.*s\"", sep, quote, (int)(v.str.n < 64 ? v.str.n : 64), v.str.s);
+        snprintf(buf + n, size - n, "%s%s = \"%.*s\"", sep, quote,
+                 (int)(v.str.n < 64 ? v.str.n : 64), v.str.s);
 }
 
 static bool run_require(arch_eval *ev, const arch_stmt *s) {
@@ -291,7 +312,8 @@ static bool run_require(arch_eval *ev, const arch_stmt *s) {
         teach(ev, e, true);
     arch_value left = e->kind == EX_IN && s->string ? arch_eval_expr(ev, e->a) : ARCH_FAIL;
     if (left.kind == VAL_STRING) {
-        snprintf(values, sizeof values, " \"%.*s\"", (int)(left.str.n < 64 ? left.str.n : 64), left.str.s);
+        snprintf(values, sizeof values, " \"%.*s\"", (int)(left.str.n < 64 ? left.str.n : 64),
+                 left.str.s);
     } else if (e->kind == EX_BINARY || e->kind == EX_IN) {
         append_operand(ev, e->a, values, sizeof values);
         append_operand(ev, e->b, values, sizeof values);
@@ -299,22 +321,31 @@ static bool run_require(arch_eval *ev, const arch_stmt *s) {
     if (s->string)
         arch_error(ev, e->place, "%s%s", s->string, values);
     else
-        arch_error(ev, e->place, "required, and not so: %s%s", arch_quote(e->place, quote, sizeof quote), values);
+        arch_error(ev, e->place, "required, and not so: %s%s",
+                   arch_quote(e->place, quote, sizeof quote), values);
     return false;
 }
 
-/* --- running -------------------------------------------------------------------------------------------------------- */
+/* --- running ---------------------------------------------------------------------------------- */
 
 static bool run_one(arch_eval *ev, const arch_stmt *s) {
     switch (s->kind) {
-    case ST_ASSIGN: return run_assign(ev, s);
-    case ST_WEIGHT: return arch_run_weight(ev, s);
-    case ST_IF: return run_if(ev, s);
-    case ST_LAYER: return run_layer(ev, s);
-    case ST_KEEP: return run_keep(ev, s);
-    case ST_RETURN: return run_return(ev, s);
-    case ST_REQUIRE: return run_require(ev, s);
-    case ST_IGNORE: return arch_run_ignore(ev, s);
+    case ST_ASSIGN:
+        return run_assign(ev, s);
+    case ST_WEIGHT:
+        return arch_run_weight(ev, s);
+    case ST_IF:
+        return run_if(ev, s);
+    case ST_LAYER:
+        return run_layer(ev, s);
+    case ST_KEEP:
+        return run_keep(ev, s);
+    case ST_RETURN:
+        return run_return(ev, s);
+    case ST_REQUIRE:
+        return run_require(ev, s);
+    case ST_IGNORE:
+        return arch_run_ignore(ev, s);
     }
     return false;
 }

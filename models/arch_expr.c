@@ -1,11 +1,11 @@
-/* Expressions to values. What has a number, a key or the presence of a tensor is known here and now; what has a tensor
- * becomes nodes of the graph. */
+/* Expressions to values. What has a number, a key or the presence of a tensor is known here and
+ * now; what has a tensor becomes nodes of the graph. */
 #include <stdio.h>
 #include <string.h>
 
 #include "arch_impl.h"
 
-/* --- names ---------------------------------------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------------------ */
 
 /* The slot that a name means here, without complaint: NULL if it has no value. */
 static arch_slot *find_slot(arch_eval *ev, int local, int global) {
@@ -25,11 +25,15 @@ arch_slot *arch_lookup(arch_eval *ev, const arch_expr *e) {
     if (s)
         return s;
     if (e->global >= 0 && ev->global[e->global].bound)
-        arch_error(ev, e->place, "'%s' is born in a layer: a function sees it only as an argument", e->name);
+        arch_error(ev, e->place, "'%s' is born in a layer: a function sees it only as an argument",
+                   e->name);
     else if (e->global >= 0 && ev->layer < 0 && ev->n_layer > 0)
-        arch_error(ev, e->place, "'%s' has no value here: names born in a layer end with it", e->name);
+        arch_error(ev, e->place, "'%s' has no value here: names born in a layer end with it",
+                   e->name);
     else
-        arch_error(ev, e->place, "'%s' has no value here: it is assigned further down, or in a branch not taken", e->name);
+        arch_error(ev, e->place,
+                   "'%s' has no value here: it is assigned further down, or in a branch not taken",
+                   e->name);
     return NULL;
 }
 
@@ -40,22 +44,33 @@ static arch_value eval_name(arch_eval *ev, const arch_expr *e) {
     return s ? s->v : ARCH_FAIL;
 }
 
-static void mark_tensor(arch_eval *ev, const ggl_tensor *t) {
-    if (t && arch_push(ev, &ev->read, &ev->cap_read, (size_t)t->id + 1, sizeof *ev->read))
-        ev->read[t->id] = 1;
+typedef struct arm {
+    arch_eval *ev;
+    const ggl_tensor *from;
+} arm;
+
+static void add_edge(arm *a, ggl_tensor *to) {
+    arch_eval *ev = a->ev;
+    if (to && to != a->from &&
+        arch_push(ev, &ev->read, &ev->cap_read, ev->n_read + 1, sizeof *ev->read))
+        ev->read[ev->n_read++] = (arch_edge){a->from, to};
 }
 
 static void visit_read(void *ctx, arch_expr *e) {
-    arch_eval *ev = ctx;
-    arch_slot *s = e->kind == EX_NAME ? find_slot(ev, e->local, e->global) : NULL;
-    if (!arch_step(ev, e->place, 1) || !s || s->v.kind != VAL_TENSOR)
+    arm *a = ctx;
+    if (!arch_step(a->ev, e->place, 1))
         return;
-    mark_tensor(ev, s->v.t);
-    mark_tensor(ev, s->v.bias);
+    arch_slot *s = e->kind == EX_NAME ? find_slot(a->ev, e->local, e->global) : NULL;
+    if (!s || s->v.kind != VAL_TENSOR ||
+        !arch_step(a->ev, e->place, 10)) /* edges take memory: they cost more */
+        return;
+    add_edge(a, s->v.t);
+    add_edge(a, s->v.bias);
 }
 
-void arch_mark_read(arch_eval *ev, const arch_expr *e) {
-    arch_walk_expr((arch_expr *)e, visit_read, ev); /* visit_read writes nothing to it */
+void arch_mark_read(arch_eval *ev, const arch_expr *e, const arch_value *taken) {
+    arm a = {ev, taken->kind == VAL_TENSOR ? taken->t : NULL};
+    arch_walk_expr((arch_expr *)e, visit_read, &a); /* visit_read writes nothing to it */
 }
 
 /* A whole number by name, for "{l}". */
@@ -70,7 +85,8 @@ static bool number_named(arch_eval *ev, const char *name, double *out) {
         if (strcmp(a->global[k], name) == 0)
             global = k;
     arch_slot *s = find_slot(ev, local, global);
-    if (!s || s->v.kind != VAL_NUMBER || s->v.num < 0 || s->v.num > ARCH_MAX_DIM || s->v.num != (double)(int64_t)s->v.num)
+    if (!s || s->v.kind != VAL_NUMBER || s->v.num < 0 || s->v.num > ARCH_MAX_DIM ||
+        s->v.num != (double)(int64_t)s->v.num)
         return false;
     *out = s->v.num;
     return true;
@@ -86,6 +102,8 @@ const char *arch_expand(arch_eval *ev, const char *s, arch_place p) {
             continue;
         }
         double x;
+        if (!arch_step(ev, p, 1 + ev->arch->n_global / 8)) /* names are looked for one by one */
+            return NULL;
         size_t len = (size_t)(end - s - 1);
         if (len > ARCH_MAX_NAME)
             len = ARCH_MAX_NAME;
@@ -104,13 +122,14 @@ const char *arch_expand(arch_eval *ev, const char *s, arch_place p) {
     return out;
 }
 
-/* --- keys ----------------------------------------------------------------------------------------------------------- */
+/* --- keys ------------------------------------------------------------------------------------- */
 
 static arch_value absent_key(arch_eval *ev, const char *name) {
     char buf[1024];
     snprintf(buf, sizeof buf, "key %s is missing in %s", name, ev->src->name);
-    const char *text = ggl_arena_strndup(&ev->arena, buf, strlen(buf));
-    arch_value v = arch_none(text ? text : "a key is missing");
+    arch_value v = arch_none(arch_strdup(ev, buf));
+    if (!v.text)
+        return ARCH_FAIL;
     v.absent_key = true;
     v.key = name;
     return v;
@@ -121,8 +140,8 @@ static arch_value eval_key(arch_eval *ev, const arch_expr *e) {
     llm_arch_key key = {0};
     snprintf(buf, sizeof buf, "%s%s%s", e->whole ? "" : ev->family, e->whole ? "" : ".", e->name);
     const char *name = arch_intern(ev, buf);
-    if (!name && !(name = ggl_arena_strndup(&ev->arena, buf, strlen(buf))))
-        return arch_nomem(ev);
+    if (!name && !(name = arch_strdup(ev, buf)))
+        return ARCH_FAIL;
     if (!ev->src->find_key(ev->src->ctx, name, &key))
         return absent_key(ev, name);
     if (key.is_list)
@@ -135,7 +154,7 @@ static arch_value eval_key(arch_eval *ev, const arch_expr *e) {
     return v;
 }
 
-/* --- operators ------------------------------------------------------------------------------------------------------ */
+/* --- operators -------------------------------------------------------------------------------- */
 
 static arch_value eval_list(arch_eval *ev, const arch_expr *e) {
     arch_value *item = ggl_arena_alloc(&ev->arena, (size_t)e->n_arg + 1, sizeof *item);
@@ -146,7 +165,8 @@ static arch_value eval_list(arch_eval *ev, const arch_expr *e) {
         if (item[k].kind == VAL_FAIL)
             return ARCH_FAIL;
         if (item[k].kind == VAL_TENSOR || item[k].kind == VAL_CACHE)
-            return arch_error(ev, e->arg[k].value->place, "a list holds numbers and strings, no tensors");
+            return arch_error(ev, e->arg[k].value->place,
+                              "a list holds numbers and strings, no tensors");
     }
     return (arch_value){.kind = VAL_LIST, .item = item, .n = (size_t)e->n_arg};
 }
@@ -160,7 +180,8 @@ static arch_value eval_index(arch_eval *ev, const arch_expr *e) {
         return i;
     if (t.kind == VAL_TENSOR)
         return arch_pick(ev, e, &t, &i);
-    bool one_for_all = t.key && (t.kind == VAL_NUMBER || t.kind == VAL_STRING || t.kind == VAL_BOOL);
+    bool one_for_all =
+        t.key && (t.kind == VAL_NUMBER || t.kind == VAL_STRING || t.kind == VAL_BOOL);
     if (t.kind == VAL_LIST || one_for_all) {
         int64_t k;
         if (!arch_want_whole(ev, e->b, &i, -ARCH_MAX_DIM, ARCH_MAX_DIM, &k))
@@ -170,7 +191,8 @@ static arch_value eval_index(arch_eval *ev, const arch_expr *e) {
     if (t.kind == VAL_NONE && t.absent_key)
         return t; /* .k[l] ?? other */
     char text[256];
-    return arch_error(ev, e->a->place, "a list or tensor is wanted before '[': %s", arch_value_text(&t, text, sizeof text));
+    return arch_error(ev, e->a->place, "a list or tensor is wanted before '[': %s",
+                      arch_value_text(&t, text, sizeof text));
 }
 
 static arch_value eval_bias(arch_eval *ev, const arch_expr *e) {
@@ -179,7 +201,8 @@ static arch_value eval_bias(arch_eval *ev, const arch_expr *e) {
     if (v.kind == VAL_NONE || v.kind == VAL_FAIL)
         return v;
     if (v.kind != VAL_TENSOR)
-        return arch_error(ev, e->mark, "only weights have a bias: %s", arch_value_text(&v, text, sizeof text));
+        return arch_error(ev, e->mark, "only weights have a bias: %s",
+                          arch_value_text(&v, text, sizeof text));
     return v.bias ? arch_tensor(v.bias) : arch_none("the weight has no bias");
 }
 
@@ -191,13 +214,16 @@ static arch_value eval_in(arch_eval *ev, const arch_expr *e) {
         return ARCH_FAIL;
     char text[256];
     if (list.kind != VAL_LIST)
-        return arch_error(ev, e->b->place, "a list is wanted after 'in': %s", arch_value_text(&list, text, sizeof text));
+        return arch_error(ev, e->b->place, "a list is wanted after 'in': %s",
+                          arch_value_text(&list, text, sizeof text));
     if (x.kind == VAL_NONE || x.kind == VAL_TENSOR || x.kind == VAL_CACHE || x.kind == VAL_LIST)
-        return arch_error(ev, e->a->place, "a number or string is wanted before 'in': %s", arch_value_text(&x, text, sizeof text));
+        return arch_error(ev, e->a->place, "a number or string is wanted before 'in': %s",
+                          arch_value_text(&x, text, sizeof text));
     if (!arch_step(ev, e->mark, (int64_t)list.n))
         return ARCH_FAIL;
     for (size_t k = 0; k < list.n; k++) {
-        arch_value item = list.item ? list.item[k] : arch_key_value(ev, list.key, &list.list_key, k);
+        arch_value item =
+            list.item ? list.item[k] : arch_key_value(ev, list.key, &list.list_key, k);
         if (arch_equal(&x, &item))
             return arch_bool(true);
     }
@@ -223,14 +249,17 @@ static arch_value eval_choice(arch_eval *ev, const arch_expr *e) {
         arch_value v = arch_eval_expr(ev, e->a);
         if (v.kind == VAL_NONE)
             return arch_eval_expr(ev, e->b);
-        arch_mark_read(ev, e->b);
+        if (v.kind != VAL_FAIL)
+            arch_mark_read(ev, e->b, &v);
         return v;
     }
     arch_value c = arch_eval_expr(ev, e->c);
     if (c.kind == VAL_FAIL || !arch_want_bool(ev, e->c, &c, &yes))
         return ARCH_FAIL;
-    arch_mark_read(ev, yes ? e->b : e->a);
-    return arch_eval_expr(ev, yes ? e->a : e->b);
+    arch_value v = arch_eval_expr(ev, yes ? e->a : e->b);
+    if (v.kind != VAL_FAIL)
+        arch_mark_read(ev, yes ? e->b : e->a, &v);
+    return v;
 }
 
 static arch_value eval_binary(arch_eval *ev, const arch_expr *e) {
@@ -258,7 +287,9 @@ static arch_value eval_call(arch_eval *ev, const arch_expr *e) {
     if (!v)
         return ARCH_FAIL;
     if (n != 1)
-        return arch_error(ev, e->mark, "%s gives %d results where one is wanted: name them, a, b = %s(..)", e->name, n, e->name);
+        return arch_error(ev, e->mark,
+                          "%s gives %d results where one is wanted: name them, a, b = %s(..)",
+                          e->name, n, e->name);
     return v[0];
 }
 
@@ -266,26 +297,45 @@ arch_value arch_eval_expr(arch_eval *ev, const arch_expr *e) {
     if (!arch_step(ev, e->place, 1))
         return ARCH_FAIL;
     switch (e->kind) {
-    case EX_NUMBER: return arch_number(e->num);
-    case EX_STRING: return (arch_value){.kind = VAL_STRING, .str = {e->name, strlen(e->name)}};
-    case EX_BOOL: return arch_bool(e->num != 0);
-    case EX_NONE: return arch_none(NULL);
-    case EX_LIST: return eval_list(ev, e);
-    case EX_NAME: return eval_name(ev, e);
-    case EX_KEY: return eval_key(ev, e);
-    case EX_CALL: return eval_call(ev, e);
+    case EX_NUMBER:
+        return arch_number(e->num);
+    case EX_STRING:
+        return (arch_value){.kind = VAL_STRING, .str = {e->name, strlen(e->name)}};
+    case EX_BOOL:
+        return arch_bool(e->num != 0);
+    case EX_NONE:
+        return arch_none(NULL);
+    case EX_LIST:
+        return eval_list(ev, e);
+    case EX_NAME:
+        return eval_name(ev, e);
+    case EX_KEY:
+        return eval_key(ev, e);
+    case EX_CALL:
+        return eval_call(ev, e);
     case EX_HAS: {
         arch_value v = arch_eval_expr(ev, e->a);
         return v.kind == VAL_FAIL ? v : arch_bool(v.kind != VAL_NONE);
     }
-    case EX_INDEX: return eval_index(ev, e);
-    case EX_BIAS: return eval_bias(ev, e);
-    case EX_NEG: return eval_neg(ev, e);
-    case EX_NOT: case EX_AND: case EX_OR: return eval_logic(ev, e);
-    case EX_BINARY: return eval_binary(ev, e);
-    case EX_IN: return eval_in(ev, e);
-    case EX_OR_ELSE: case EX_IF: return eval_choice(ev, e);
-    case EX_FIELD: break; /* only in convert sections */
+    case EX_INDEX:
+        return eval_index(ev, e);
+    case EX_BIAS:
+        return eval_bias(ev, e);
+    case EX_NEG:
+        return eval_neg(ev, e);
+    case EX_NOT:
+    case EX_AND:
+    case EX_OR:
+        return eval_logic(ev, e);
+    case EX_BINARY:
+        return eval_binary(ev, e);
+    case EX_IN:
+        return eval_in(ev, e);
+    case EX_OR_ELSE:
+    case EX_IF:
+        return eval_choice(ev, e);
+    case EX_FIELD:
+        break; /* only in convert sections */
     }
     return arch_error(ev, e->place, "'config' is there in a convert section only");
 }

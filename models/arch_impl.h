@@ -1,15 +1,19 @@
 /* The descriptor compiler's own header. The way of a text:
  *
- *     arch_lex.c      text -> tokens: indentation, names, keys, numbers, strings
- *     arch_parse.c    tokens -> statements        arch_parse_expr.c   tokens -> expressions
- *     arch_resolve.c  names get slots, calls their function; what can be said without a model is checked here
- *     arch_eval.c     statements, layer by layer  arch_expr.c         expressions -> values
- *     arch_call.c     functions and bodies        arch_ops.c          primitives -> nodes of the graph
- *     arch_weight.c   declared tensors            arch_check.c        is all of the file, and all computed, of use?
- *     arch_build.c    the whole of it
+ *     arch_lex.c         text -> tokens: indentation, names, keys, numbers, strings
+ *     arch_parse.c       tokens -> statements
+ *     arch_parse_expr.c  tokens -> expressions
+ *     arch_resolve.c     names get slots, calls their function; what needs no model is checked
+ *     arch_eval.c        statements, layer by layer
+ *     arch_expr.c        expressions -> values
+ *     arch_call.c        functions and bodies
+ *     arch_ops.c         primitives -> nodes of the graph
+ *     arch_weight.c      declared tensors
+ *     arch_check.c       is all of the file, and all that is computed, of use?
+ *     arch_build.c       the whole of it
  *
- * and around it: arch_error.c (places, carets, nearest names), arch_source.c (GGUF), arch_toy.c (made-up models),
- * arch_builtin.c (the embedded descriptors). */
+ * Around it: arch_error.c (places, carets, nearest names), arch_source.c (GGUF), arch_toy.c and
+ * arch_survey.c (made-up models), arch_builtin.c (the embedded descriptors). */
 #ifndef LLM_ARCH_IMPL_H
 #define LLM_ARCH_IMPL_H
 
@@ -17,20 +21,20 @@
 #include "llm/arch.h"
 
 /* The language's limits (docs/architectures.md, Limits). */
-#define ARCH_MAX_TEXT (256 * 1024)
-#define ARCH_MAX_NAME 64
+#define ARCH_MAX_TEXT    (256 * 1024)
+#define ARCH_MAX_NAME    64
 #define ARCH_MAX_NESTING 100
-#define ARCH_MAX_ARGS 64
-#define ARCH_MAX_CALLS 16
-#define ARCH_MAX_NAMES 4096 /* of a text, of a function; keys; functions */
-#define ARCH_MAX_STEPS 10000000
-#define ARCH_MAX_LAYERS 4096
-#define ARCH_MAX_DIM 2147483647.0
-#define ARCH_MAX_K 1024
-#define ARCH_MAX_CONST (64 << 20) /* bytes of computed constants, as f32 */
-#define ARCH_MAX_MEMORY (256 << 20) /* of one build, beside the graph */
+#define ARCH_MAX_ARGS    64
+#define ARCH_MAX_CALLS   16
+#define ARCH_MAX_NAMES   4096 /* of a text, of a function; keys; functions */
+#define ARCH_MAX_STEPS   10000000
+#define ARCH_MAX_LAYERS  4096
+#define ARCH_MAX_DIM     2147483647.0
+#define ARCH_MAX_K       1024
+#define ARCH_MAX_CONST   (64 << 20)  /* bytes of computed constants, as f32 */
+#define ARCH_MAX_MEMORY  (256 << 20) /* of one build, beside the graph */
 
-/* --- texts, places, errors: arch_error.c ---------------------------------------------------------------------------- */
+/* --- texts, places, errors: arch_error.c ------------------------------------------------------ */
 
 typedef struct arch_text {
     const char *name; /* "llama.arch" */
@@ -46,11 +50,12 @@ typedef struct arch_place { /* a stretch of a text */
 
 /* Line and column from 1; columns count characters, not bytes. */
 void arch_line_col(arch_place p, int *line, int *col);
-/* "name:line:col: error: message", the line and a caret with the hint (may be NULL); `chain` ends the first line. */
-ggl_status arch_fail(ggl_error *err, ggl_status s, arch_place p, const char *chain, const char *hint, const char *fmt, ...)
-    GGL_PRINTF(6, 7);
-ggl_status arch_failv(ggl_error *err, ggl_status s, arch_place p, const char *chain, const char *hint, const char *fmt,
-                      va_list args);
+/* "name:line:col: error: message", the line and a caret with the hint (may be NULL); `chain` ends
+ * the first line. */
+ggl_status arch_fail(ggl_error *err, ggl_status s, arch_place p, const char *chain,
+                     const char *hint, const char *fmt, ...) GGL_PRINTF(6, 7);
+ggl_status arch_failv(ggl_error *err, ggl_status s, arch_place p, const char *chain,
+                      const char *hint, const char *fmt, va_list args);
 /* The text of a place in one line, at most `size`-1 bytes; returns buf. */
 const char *arch_quote(arch_place p, char *buf, size_t size);
 
@@ -60,12 +65,21 @@ typedef struct arch_nearest {
     size_t distance;
 } arch_nearest;
 arch_nearest arch_nearest_to(const char *wanted);
-void arch_nearest_try(arch_nearest *n, const char *candidate, size_t len); /* len SIZE_MAX: up to the NUL */
+/* len SIZE_MAX: up to the NUL. */
+void arch_nearest_try(arch_nearest *n, const char *candidate, size_t len);
 
-/* --- tokens: arch_lex.c --------------------------------------------------------------------------------------------- */
+/* --- tokens: arch_lex.c ----------------------------------------------------------------------- */
 
 typedef enum arch_token_kind {
-    TOK_END, TOK_NEWLINE, TOK_INDENT, TOK_DEDENT, TOK_NAME, TOK_KEY, TOK_NUMBER, TOK_STRING, TOK_SYMBOL
+    TOK_END,
+    TOK_NEWLINE,
+    TOK_INDENT,
+    TOK_DEDENT,
+    TOK_NAME,
+    TOK_KEY,
+    TOK_NUMBER,
+    TOK_STRING,
+    TOK_SYMBOL
 } arch_token_kind;
 
 typedef struct arch_token {
@@ -79,21 +93,31 @@ typedef struct arch_token {
 /* Ends with TOK_END. Tokens and their strings live in the arena. */
 ggl_status arch_lex(const arch_text *text, ggl_arena *arena, arch_token **out, ggl_error *err);
 
-/* --- syntax tree ---------------------------------------------------------------------------------------------------- */
+/* --- syntax tree ------------------------------------------------------------------------------ */
 
 typedef struct arch_expr arch_expr;
 typedef struct arch_stmt arch_stmt;
 typedef struct arch_fn arch_fn;
 
 typedef enum arch_expr_kind {
-    EX_NUMBER, EX_STRING, EX_BOOL, EX_NONE, EX_LIST, EX_NAME, EX_KEY,
-    EX_CALL, EX_HAS,
-    EX_INDEX,   /* a[b] */
-    EX_BIAS,    /* a.bias */
-    EX_FIELD,   /* a.name: of `config`, in convert */
-    EX_NEG, EX_NOT,
-    EX_BINARY,  /* a op b */
-    EX_AND, EX_OR, EX_IN,
+    EX_NUMBER,
+    EX_STRING,
+    EX_BOOL,
+    EX_NONE,
+    EX_LIST,
+    EX_NAME,
+    EX_KEY,
+    EX_CALL,
+    EX_HAS,
+    EX_INDEX, /* a[b] */
+    EX_BIAS,  /* a.bias */
+    EX_FIELD, /* a.name: of `config`, in convert */
+    EX_NEG,
+    EX_NOT,
+    EX_BINARY, /* a op b */
+    EX_AND,
+    EX_OR,
+    EX_IN,
     EX_OR_ELSE, /* a ?? b */
     EX_IF       /* a if c else b */
 } arch_expr_kind;
@@ -117,7 +141,7 @@ struct arch_expr {
     bool lazy;        /* KEY: stands where absence is provided for: `?? ..` or has(..) */
     ggl_op op;        /* BINARY, CALL of an operator */
     arch_expr *a, *b, *c;
-    arch_arg *arg;    /* CALL; LIST */
+    arch_arg *arg; /* CALL; LIST */
     int n_arg;
     arch_callee callee;
     const arch_fn *fn; /* CALL_FN */
@@ -126,7 +150,14 @@ struct arch_expr {
 };
 
 typedef enum arch_stmt_kind {
-    ST_ASSIGN, ST_WEIGHT, ST_IF, ST_LAYER, ST_KEEP, ST_RETURN, ST_REQUIRE, ST_IGNORE
+    ST_ASSIGN,
+    ST_WEIGHT,
+    ST_IF,
+    ST_LAYER,
+    ST_KEEP,
+    ST_RETURN,
+    ST_REQUIRE,
+    ST_IGNORE
 } arch_stmt_kind;
 
 typedef struct arch_target { /* a name that a statement binds */
@@ -148,15 +179,16 @@ struct arch_stmt {
     arch_stmt *next;
     arch_target *target; /* ASSIGN, WEIGHT, LAYER, KEEP */
     int n_target;
-    arch_expr **expr;    /* ASSIGN: 1, RETURN: results, WEIGHT: the shape, LAYER REQUIRE KEEP: 1, IGNORE: keys and strings */
+    arch_expr **expr; /* ASSIGN: 1, RETURN: results, WEIGHT: the shape, LAYER REQUIRE KEEP: 1,
+                         IGNORE: keys and strings */
     int n_expr;
-    arch_arm *arm;       /* IF; LAYER: one */
+    arch_arm *arm; /* IF; LAYER: one */
     int n_arm;
-    const char *string;  /* WEIGHT: from; REQUIRE: message */
+    const char *string; /* WEIGHT: from; REQUIRE: message */
     arch_place string_place;
-    bool optional;       /* WEIGHT: '?' */
+    bool optional; /* WEIGHT: '?' */
     bool bias, bias_optional;
-    arch_expr *other;    /* WEIGHT: ?? other */
+    arch_expr *other; /* WEIGHT: ?? other */
 };
 
 typedef struct arch_param {
@@ -176,13 +208,13 @@ struct arch_fn {
     arch_stmt *body;
     const char **local; /* names of the local slots; the parameters come first */
     int n_local;
-    arch_fn *next;      /* the one before it in the text */
-    bool used;          /* by what the descriptor calls, directly or not */
+    arch_fn *next; /* the one before it in the text */
+    bool used;     /* by what the descriptor calls, directly or not */
 };
 
 typedef struct arch_mapping { /* of a convert section */
     arch_place place;
-    const char *name; /* of a weight, or a key (is_key), or the pattern of an `ignore` (expr NULL) */
+    const char *name; /* of a weight, a key (is_key), or an `ignore`'s pattern (expr NULL) */
     bool is_key;
     arch_expr *expr;
     struct arch_mapping *next;
@@ -205,7 +237,16 @@ typedef struct arch_known_key { /* a key that the descriptor names somewhere */
 } arch_known_key;
 
 /* The predefined names have the first slots of the globals, in prelude and descriptor. */
-enum { SLOT_TOKEN, SLOT_POS, SLOT_N_CTX, SLOT_N_VOCAB, SLOT_ARCH, SLOT_PI, SLOT_INF, SLOT_FIRST_FREE };
+enum {
+    SLOT_TOKEN,
+    SLOT_POS,
+    SLOT_N_CTX,
+    SLOT_N_VOCAB,
+    SLOT_ARCH,
+    SLOT_PI,
+    SLOT_INF,
+    SLOT_FIRST_FREE
+};
 extern const char *const arch_predefined[SLOT_FIRST_FREE];
 
 struct llm_arch {
@@ -221,11 +262,11 @@ struct llm_arch {
     const char **global; /* names of the global slots */
     int n_global;
     size_t cap_global;
-    int logits;          /* its slot */
+    int logits; /* its slot */
     arch_known_key *key;
 };
 
-/* --- parsing: arch_parse.c, arch_parse_expr.c ----------------------------------------------------------------------- */
+/* --- parsing: arch_parse.c, arch_parse_expr.c ------------------------------------------------- */
 
 typedef struct arch_parser {
     llm_arch *arch;
@@ -236,20 +277,20 @@ typedef struct arch_parser {
     int64_t work; /* of resolving, bounded like the steps of a build */
     int n_fns;
     bool in_convert;
-    const char *in_fn;     /* the function whose text is being read, or NULL */
-    bool saw_state;        /* in it */
-    bool in_layer;
+    const char *in_fn; /* the function whose text is being read, or NULL */
+    bool saw_state;    /* in it */
     ggl_status status; /* sticky */
     ggl_error *err;
 } arch_parser;
 
 /* Fails at the next token, or at a place; both return NULL for `return parse_..`. */
 void *arch_parse_fail(arch_parser *p, const char *fmt, ...) GGL_PRINTF(2, 3);
-void *arch_parse_fail_at(arch_parser *p, ggl_status s, arch_place place, const char *fmt, ...) GGL_PRINTF(4, 5);
+void *arch_parse_fail_at(arch_parser *p, ggl_status s, arch_place place, const char *fmt, ...)
+    GGL_PRINTF(4, 5);
 void *arch_parse_alloc(arch_parser *p, size_t n, size_t size);
 arch_place arch_token_place(const arch_parser *p, const arch_token *t);
-bool arch_is(const arch_parser *p, const char *symbol_or_word); /* the next token is this symbol or word */
-bool arch_accept(arch_parser *p, const char *symbol_or_word);
+bool arch_is(const arch_parser *p, const char *word); /* the next token is this symbol or word */
+bool arch_accept(arch_parser *p, const char *word);
 bool arch_expect(arch_parser *p, const char *symbol, const char *where);
 bool arch_is_reserved(const char *word);
 const char *arch_describe(const arch_token *t, char *buf, size_t size);
@@ -259,9 +300,10 @@ arch_expr **arch_parse_exprs(arch_parser *p, int *n);
 /* Parses all of one text into arch->body or, for the prelude, arch->prelude_fn; calls resolve. */
 ggl_status arch_parse_text(llm_arch *arch, const arch_text *text, ggl_error *err);
 
-/* --- resolving: arch_resolve.c -------------------------------------------------------------------------------------- */
+/* --- resolving: arch_resolve.c ---------------------------------------------------------------- */
 
-/* A call, as soon as it is parsed: it sees what stands above it. Checks the arguments' names and number. */
+/* A call, as soon as it is parsed: it sees what stands above it. Checks the arguments' names and
+ * number. */
 bool arch_resolve_call(arch_parser *p, arch_expr *e);
 /* All names of a text that has been parsed get their slots; collects the keys. */
 bool arch_resolve_text(arch_parser *p);
@@ -273,10 +315,16 @@ void arch_walk_stmts(arch_stmt *s, void (*visit)(void *, arch_expr *), void *ctx
 /* "rms_norm(x, w, eps)"; returns buf. */
 const char *arch_fn_signature(const arch_fn *fn, char *buf, size_t size);
 
-/* --- what may be called besides functions: arch_ops.c --------------------------------------------------------------- */
+/* --- what may be called besides functions: arch_ops.c ----------------------------------------- */
 
 typedef enum arch_builtin_fn {
-    FN_SPLIT, FN_CONCAT, FN_SIZE, FN_COUNT, FN_CEIL, FN_LOG2, FN_BUILTIN_COUNT
+    FN_SPLIT,
+    FN_CONCAT,
+    FN_SIZE,
+    FN_COUNT,
+    FN_CEIL,
+    FN_LOG2,
+    FN_BUILTIN_COUNT
 } arch_builtin_fn;
 
 typedef struct arch_sig_param {
@@ -299,20 +347,27 @@ const char *arch_sig_text(const arch_sig *s, char *buf, size_t size);
 /* Callable names for suggestions: the k-th, NULL past the end. */
 const char *arch_primitive_name(int k);
 
-/* --- values --------------------------------------------------------------------------------------------------------- */
+/* --- values ----------------------------------------------------------------------------------- */
 
 typedef enum arch_value_kind {
     VAL_FAIL, /* an error was reported */
-    VAL_NONE, VAL_NUMBER, VAL_BOOL, VAL_STRING, VAL_LIST, VAL_TENSOR, VAL_CACHE
+    VAL_NONE,
+    VAL_NUMBER,
+    VAL_BOOL,
+    VAL_STRING,
+    VAL_LIST,
+    VAL_TENSOR,
+    VAL_CACHE
 } arch_value_kind;
 
 typedef struct arch_value {
     arch_value_kind kind;
     double num;
-    bool flag;           /* BOOL */
-    bool absent_key;     /* NONE: a key without a default, not the literal */
-    const char *text;    /* NUMBER: the expression it came from, NULL: it is just a number. NONE: what is missing */
-    const char *key;     /* the key it was read from, for messages */
+    bool flag;        /* BOOL */
+    bool absent_key;  /* NONE: a key without a default, not the literal */
+    const char *text; /* NUMBER: the expression it came from, NULL: it is just a number. NONE: what
+                         is missing */
+    const char *key;  /* the key it was read from, for messages */
     ggl_str str;
     const struct arch_value *item; /* LIST made by [..]; NULL: list_key */
     llm_arch_key list_key;
@@ -323,12 +378,11 @@ typedef struct arch_value {
     bool number_too;      /* pos */
 } arch_value;
 
-/* --- evaluating ----------------------------------------------------------------------------------------------------- */
+/* --- evaluating ------------------------------------------------------------------------------- */
 
 typedef struct arch_slot {
     arch_value v;
     bool bound, in_layer; /* in_layer: born in this turn of the loop */
-    bool weight;          /* bound by a declaration */
     ggl_tensor *state;    /* bound by `s = state(..)` */
     bool kept;
     arch_place place;
@@ -345,7 +399,7 @@ typedef struct arch_frame { /* a function that runs */
 
 typedef struct arch_weight { /* a tensor of the source that was declared */
     const char *name;
-    ggl_tensor *t; /* NULL: optional and absent */
+    ggl_tensor *t;
     arch_place place;
     const char *chain;
     bool is_bias;
@@ -355,9 +409,14 @@ typedef struct arch_weight { /* a tensor of the source that was declared */
 typedef struct arch_made { /* a node, for the check that it is of use */
     ggl_tensor *t;
     arch_place place;
-    int32_t siblings; /* nodes of one call with several results share a number > 0 */
+    int32_t siblings;   /* nodes of one call with several results share a number > 0 */
     const char *target; /* the name it was assigned to, or NULL */
 } arch_made;
+
+typedef struct arch_edge { /* `to` is of use if `from` is; from NULL: in any case */
+    const ggl_tensor *from;
+    ggl_tensor *to;
+} arch_edge;
 
 typedef struct arch_eval {
     const llm_arch *arch;
@@ -370,15 +429,16 @@ typedef struct arch_eval {
     int64_t n_ctx, n_vocab;
     arch_slot *global;
     arch_frame *frame; /* NULL: the file's statements */
-    int n_frames, in_recurrent, in_body;
-    const arch_stmt *at, *origin; /* the descriptor's statement that runs; the one the graph was told of */
-    int64_t layer;     /* -1: outside */
+    int n_frames, in_recurrent;
+    const arch_stmt *at;     /* the descriptor's statement that runs */
+    const arch_stmt *origin; /* the one that the graph was told of */
+    int64_t layer;           /* -1: outside */
     int64_t n_layer;
     const char *layer_name;
     int64_t steps;
     size_t const_bytes;
-    arch_value one;    /* where a call with one result leaves it */
-    const char *vary_name; /* a name that has vary_value for a moment: for hints, see arch_weight.c */
+    arch_value one;        /* where a call with one result leaves it */
+    const char *vary_name; /* has vary_value for a moment: for hints, see arch_weight.c */
     arch_value vary_value;
 
     arch_weight **bucket; /* declared tensors by name */
@@ -391,8 +451,8 @@ typedef struct arch_eval {
     size_t n_keep, cap_keep;
     ggl_tensor **call; /* CALL nodes */
     size_t n_call, cap_call;
-    uint8_t *read; /* by id: what an arm not taken mentions counts as of use */
-    size_t cap_read;
+    arch_edge *read; /* what an arm not taken mentions counts as read */
+    size_t n_read, cap_read;
     const char **ignore; /* patterns of tensors (and of foreign keys) */
     size_t n_ignore, cap_ignore;
     int32_t n_siblings;
@@ -405,10 +465,11 @@ typedef struct arch_eval {
 #define ARCH_FAIL ((arch_value){.kind = VAL_FAIL})
 /* Reports at a place, with the chain of calls; returns a VAL_FAIL. The first error stays. */
 arch_value arch_error(arch_eval *ev, arch_place p, const char *fmt, ...) GGL_PRINTF(3, 4);
-arch_value arch_error_hint(arch_eval *ev, ggl_status s, arch_place p, const char *hint, const char *fmt, ...)
-    GGL_PRINTF(5, 6);
+arch_value arch_error_hint(arch_eval *ev, ggl_status s, arch_place p, const char *hint,
+                           const char *fmt, ...) GGL_PRINTF(5, 6);
 arch_value arch_nomem(arch_eval *ev);
 const char *arch_chain(arch_eval *ev); /* "  (in f, called from x.arch:3:4)", or "" */
+const char *arch_strdup(arch_eval *ev, const char *s);  /* in the arena */
 bool arch_step(arch_eval *ev, arch_place p, int64_t n); /* false: too many steps */
 bool arch_push(arch_eval *ev, void *array, size_t *cap, size_t n, size_t size);
 
@@ -426,7 +487,8 @@ const char *arch_join_text(arch_eval *ev, const char *op, const arch_value *a, c
 bool arch_want_number(arch_eval *ev, const arch_expr *e, const arch_value *v, double *out);
 bool arch_want_bool(arch_eval *ev, const arch_expr *e, const arch_value *v, bool *out);
 /* A whole number min .. max. */
-bool arch_want_whole(arch_eval *ev, const arch_expr *e, const arch_value *v, double min, double max, int64_t *out);
+bool arch_want_whole(arch_eval *ev, const arch_expr *e, const arch_value *v, double min, double max,
+                     int64_t *out);
 /* A tensor, or a number as one. NULL: reported. */
 ggl_tensor *arch_want_tensor(arch_eval *ev, arch_place p, const arch_value *v, const char *what);
 bool arch_equal(const arch_value *a, const arch_value *b);
@@ -436,7 +498,8 @@ arch_value arch_key_value(arch_eval *ev, const char *key, const llm_arch_key *k,
 /* arch_expr.c */
 arch_value arch_eval_expr(arch_eval *ev, const arch_expr *e);
 arch_slot *arch_lookup(arch_eval *ev, const arch_expr *name);
-void arch_mark_read(arch_eval *ev, const arch_expr *e); /* an arm not taken */
+/* An arm not taken counts as read where the value of the one taken does. */
+void arch_mark_read(arch_eval *ev, const arch_expr *e, const arch_value *taken);
 /* "blk.{l}.x" with whole numbers put in; NULL: reported. In the arena. */
 const char *arch_expand(arch_eval *ev, const char *s, arch_place p);
 
@@ -455,10 +518,12 @@ arch_value *arch_call_primitive(arch_eval *ev, const arch_expr *e, int *n);
 arch_value arch_infix(arch_eval *ev, const arch_expr *e, const arch_value *a, const arch_value *b);
 arch_value arch_pick(arch_eval *ev, const arch_expr *e, const arch_value *t, const arch_value *i);
 /* Any node: checks the graph's error, notes it for the use check. NULL: reported. */
-ggl_tensor *arch_node(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *const *src, int n_src, const double *num, int n_num);
-ggl_tensor *arch_reshape(arch_eval *ev, arch_place p, ggl_tensor *x, int n, const int64_t *ne, const char *const *dim_name);
-ggl_tensor *arch_split_one(arch_eval *ev, arch_place p, ggl_tensor *x, int dim, int64_t first, int64_t size,
-                           const char *dim_name);
+ggl_tensor *arch_node(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *const *src, int n_src,
+                      const double *num, int n_num);
+ggl_tensor *arch_reshape(arch_eval *ev, arch_place p, ggl_tensor *x, int n, const int64_t *ne,
+                         const char *const *dim_name);
+ggl_tensor *arch_split_one(arch_eval *ev, arch_place p, ggl_tensor *x, int dim, int64_t first,
+                           int64_t size, const char *dim_name);
 bool arch_graph_ok(arch_eval *ev, arch_place p); /* wraps the graph's error */
 void arch_note_made(arch_eval *ev, arch_place p, ggl_tensor *t);
 
@@ -469,8 +534,10 @@ arch_weight *arch_find_weight(arch_eval *ev, const char *name);
 bool arch_match(const char *pattern, const char *s, size_t n); /* '*' stands for anything */
 
 /* arch_check.c */
-bool arch_check_use(arch_eval *ev, ggl_tensor *logits); /* all computed and declared reaches the logits */
-bool arch_check_source(arch_eval *ev);                  /* all keys and tensors of the source are known */
+/* All that is computed and declared reaches the logits. */
+bool arch_check_use(arch_eval *ev, ggl_tensor *logits);
+/* All keys and tensors of the source are known. */
+bool arch_check_source(arch_eval *ev);
 void arch_note(arch_eval *ev, const char *fmt, ...) GGL_PRINTF(2, 3);
 
 /* arch_builtin.c */

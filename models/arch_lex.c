@@ -1,4 +1,5 @@
-/* Text to tokens. A line ends a statement except inside ( ) and [ ]; blocks are told by indentation, spaces only. */
+/* Text to tokens. A line ends a statement except inside ( ) and [ ]; blocks are told by
+ * indentation, spaces only. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,8 @@ static char peek(const lexer *l, size_t k) {
 
 static bool fail(lexer *l, ggl_status s, size_t at, size_t n, const char *what) {
     if (l->status == GGL_OK)
-        l->status = arch_fail(l->err, s, (arch_place){l->text, (uint32_t)at, (uint32_t)n}, NULL, NULL, "%s", what);
+        l->status = arch_fail(l->err, s, (arch_place){l->text, (uint32_t)at, (uint32_t)n}, NULL,
+                              NULL, "%s", what);
     return false;
 }
 
@@ -51,7 +53,8 @@ static arch_token *push(lexer *l, arch_token_kind kind, size_t at, size_t n) {
     return t;
 }
 
-static bool push_text(lexer *l, arch_token_kind kind, size_t at, size_t n, size_t str_at, size_t str_n) {
+static bool push_text(lexer *l, arch_token_kind kind, size_t at, size_t n, size_t str_at,
+                      size_t str_n) {
     arch_token *t = push(l, kind, at, n);
     if (!t)
         return false;
@@ -61,16 +64,22 @@ static bool push_text(lexer *l, arch_token_kind kind, size_t at, size_t n, size_
     return t->str != NULL;
 }
 
-/* Bytes of the UTF-8 character at i; 0: there is none. Rejects overlong forms, surrogates and what is above 10FFFF. */
+/* Bytes of the UTF-8 character at i; 0: there is none. Rejects overlong forms, surrogates and what
+ * is above 10FFFF. */
 static size_t utf8_length(const lexer *l, size_t i) {
     unsigned char c = (unsigned char)l->s[i], d = i + 1 < l->n ? (unsigned char)l->s[i + 1] : 0;
-    size_t n = c < 0x80 ? 1 : c >= 0xc2 && c <= 0xdf ? 2 : c >= 0xe0 && c <= 0xef ? 3 : c >= 0xf0 && c <= 0xf4 ? 4 : 0;
+    size_t n = c < 0x80                 ? 1
+               : c >= 0xc2 && c <= 0xdf ? 2
+               : c >= 0xe0 && c <= 0xef ? 3
+               : c >= 0xf0 && c <= 0xf4 ? 4
+                                        : 0;
     if (n == 0 || i + n > l->n)
         return 0;
     for (size_t k = 1; k < n; k++)
         if (((unsigned char)l->s[i + k] & 0xc0) != 0x80)
             return 0;
-    if ((c == 0xe0 && d < 0xa0) || (c == 0xed && d > 0x9f) || (c == 0xf0 && d < 0x90) || (c == 0xf4 && d > 0x8f))
+    if ((c == 0xe0 && d < 0xa0) || (c == 0xed && d > 0x9f) || (c == 0xf0 && d < 0x90) ||
+        (c == 0xf4 && d > 0x8f))
         return 0;
     return n;
 }
@@ -79,7 +88,8 @@ static bool check_utf8(lexer *l) {
     for (size_t i = 0; i < l->n;) {
         size_t n = utf8_length(l, i);
         if (n == 0 || l->s[i] == 0)
-            return fail(l, GGL_FORMAT, i, 1, n == 0 ? "the text is not valid UTF-8 here" : "a NUL byte");
+            return fail(l, GGL_FORMAT, i, 1,
+                        n == 0 ? "the text is not valid UTF-8 here" : "a NUL byte");
         i += n;
     }
     return true;
@@ -103,13 +113,14 @@ static bool lex_key(lexer *l) {
             part = l->i + 1;
         l->i++;
         if (l->i - part > ARCH_MAX_NAME || l->i - at > 3 * ARCH_MAX_NAME)
-            return fail(l, GGL_LIMIT, at, l->i - at, "a key is at most 192 characters long, its parts at most 64");
+            return fail(l, GGL_LIMIT, at, l->i - at,
+                        "a key is at most 192 characters long, its parts at most 64");
     }
     return push_text(l, TOK_KEY, at, l->i - at, at + 1, l->i - at - 1);
 }
 
-/* The number's double, nearest. strtod's decimal point depends on the program's locale, so it is given none: 0.25e3 is
- * read as 025e1. */
+/* The number's double, nearest. strtod's decimal point depends on the program's locale, so it is
+ * given none: 0.25e3 is read as 025e1. */
 static double number_value(const char *s, size_t n) {
     char buf[ARCH_MAX_NAME + 32];
     size_t used = 0, k = 0;
@@ -149,7 +160,8 @@ static bool lex_number(lexer *l) {
             l->i++;
     }
     if (is_letter(peek(l, 0)))
-        return fail(l, GGL_FORMAT, at, l->i - at + 1, "a number ends where a name begins: names start with a letter");
+        return fail(l, GGL_FORMAT, at, l->i - at + 1,
+                    "a number ends where a name begins: names start with a letter");
     if (l->i - at > ARCH_MAX_NAME)
         return fail(l, GGL_LIMIT, at, l->i - at, "a number has at most 64 characters");
     arch_token *t = push(l, TOK_NUMBER, at, l->i - at);
@@ -181,7 +193,8 @@ static bool lex_bracket(lexer *l) {
         l->open_at[l->n_open] = (uint32_t)l->i;
         l->open[l->n_open++] = c;
     } else if (l->n_open == 0 || l->open[l->n_open - 1] != (c == ')' ? '(' : '[')) {
-        return fail(l, GGL_FORMAT, l->i, 1, c == ')' ? "this ')' closes no '('" : "this ']' closes no '['");
+        return fail(l, GGL_FORMAT, l->i, 1,
+                    c == ')' ? "this ')' closes no '('" : "this ']' closes no '['");
     } else {
         l->n_open--;
     }
@@ -189,8 +202,9 @@ static bool lex_bracket(lexer *l) {
 }
 
 static bool lex_symbol(lexer *l) {
-    static const char *const symbols[] = {"**", "??", "==", "!=", "<=", ">=", "(", ")", "[", "]", ",", ":",
-                                          "=",  "<",  ">",  "+",  "-",  "*",  "/", "%", "?", "."};
+    static const char *const symbols[] = {"**", "??", "==", "!=", "<=", ">=", "(", ")",
+                                          "[",  "]",  ",",  ":",  "=",  "<",  ">", "+",
+                                          "-",  "*",  "/",  "%",  "?",  "."};
     for (size_t k = 0; k < sizeof symbols / sizeof *symbols; k++) {
         size_t n = strlen(symbols[k]);
         if (l->i + n > l->n || memcmp(l->s + l->i, symbols[k], n) != 0)
@@ -206,12 +220,14 @@ static bool lex_symbol(lexer *l) {
     char what[64];
     size_t n = utf8_length(l, l->i);
     if (l->s[l->i] == '\t')
-        return fail(l, GGL_FORMAT, l->i, 1, "a tab: descriptors are indented and spaced with spaces");
+        return fail(l, GGL_FORMAT, l->i, 1,
+                    "a tab: descriptors are indented and spaced with spaces");
     snprintf(what, sizeof what, "the character '%.*s' means nothing here", (int)n, l->s + l->i);
     return fail(l, GGL_FORMAT, l->i, n, what);
 }
 
-/* At the begin of a line that has a statement: INDENT or DEDENTs if its column is another than the last one's. */
+/* At the begin of a line that has a statement: INDENT or DEDENTs if its column is another than the
+ * last one's. */
 static bool lex_indent(lexer *l, size_t begin) {
     int col = (int)(l->i - begin);
     if (col > l->indent[l->n_indent - 1]) {
@@ -279,7 +295,8 @@ static bool lex_text(lexer *l) {
     }
     if (l->n_open > 0) {
         bool round = l->open[l->n_open - 1] == '(';
-        return fail(l, GGL_FORMAT, l->open_at[l->n_open - 1], 1, round ? "this '(' is never closed" : "this '[' is never closed");
+        return fail(l, GGL_FORMAT, l->open_at[l->n_open - 1], 1,
+                    round ? "this '(' is never closed" : "this '[' is never closed");
     }
     for (int k = 1; k < l->n_indent; k++)
         if (!push(l, TOK_DEDENT, l->n, 0))

@@ -1,5 +1,6 @@
-/* Primitives to nodes. What an operator takes is read off its row in ops.def; here stand only the few whose call is not
- * simply one node: split, concat, t[i], linear's bias, and what is known while compiling. */
+/* Primitives to nodes. What an operator takes is read off its row in ops.def; here stand only the
+ * few whose call is not simply one node: split, concat, t[i], linear's bias, and what is known
+ * while compiling. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,10 +9,14 @@
 #include "arch_impl.h"
 #include "ggl/math.h"
 
-/* --- signatures ----------------------------------------------------------------------------------------------------- */
+/* --- signatures ------------------------------------------------------------------------------- */
 
 static const arch_sig builtins[FN_BUILTIN_COUNT] = {
-    [FN_SPLIT] = {"split", {{"x", false, false, false, NAN}, {"size", true, false, true, NAN}, {"dim", true, true, false, 0}}, 3},
+    [FN_SPLIT] = {"split",
+                  {{"x", false, false, false, NAN},
+                   {"size", true, false, true, NAN},
+                   {"dim", true, true, false, 0}},
+                  3},
     [FN_CONCAT] = {"concat", {{"x", false, false, true, NAN}, {"dim", true, true, false, 0}}, 2},
     [FN_SIZE] = {"size", {{"x", false, false, false, NAN}, {"dim", true, true, false, 0}}, 2},
     [FN_COUNT] = {"count", {{"x", false, false, false, NAN}}, 1},
@@ -38,7 +43,10 @@ arch_sig arch_sig_of_op(ggl_op op) {
         if (p.kind == GGL_PARAM_SUPPLIED)
             continue;
         arch_sig_param *to = &s.param[s.n_param++];
-        *to = (arch_sig_param){.number = p.kind == GGL_PARAM_NUMBER, .optional = p.optional, .variadic = p.variadic, .fallback = p.fallback};
+        *to = (arch_sig_param){.number = p.kind == GGL_PARAM_NUMBER,
+                               .optional = p.optional,
+                               .variadic = p.variadic,
+                               .fallback = p.fallback};
         memcpy(to->name, p.name, sizeof to->name);
     }
     return s;
@@ -53,7 +61,7 @@ const char *arch_primitive_name(int k) {
     return NULL;
 }
 
-/* --- nodes ---------------------------------------------------------------------------------------------------------- */
+/* --- nodes ------------------------------------------------------------------------------------ */
 
 bool arch_graph_ok(arch_eval *ev, arch_place p) {
     ggl_error e;
@@ -76,23 +84,27 @@ static bool is_elementwise(ggl_op op) { /* of several operands */
     return op >= GGL_OP_ADD && op <= GGL_OP_WHERE;
 }
 
-/* A dimension of 1 that has a name happens to be 1: a number of heads, a size. Repeating such a one along another's
- * dimension would hide a mistake; a 1 that is written, or left by sum and amax, has no name. */
+/* A dimension of 1 that has a name happens to be 1: a number of heads, a size. Repeating such a one
+ * along another's dimension would hide a mistake; a 1 that is written, or left by sum and amax, has
+ * no name. */
 static bool check_ones(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *const *src, int n_src) {
     char a[128], b[128];
     for (int i = 0; i < n_src; i++)
         for (int k = 0; k < n_src; k++)
             for (int d = 0; d < src[i]->n_dims && d < src[k]->n_dims; d++)
                 if (src[i]->ne[d] == 1 && src[i]->dim_name[d] && src[k]->ne[d] > 1) {
-                    arch_error_hint(ev, GGL_SHAPE, p, "only a 1 that is written is repeated: reshape(x, 1, ..)",
-                                    "'%s' of %s and %s: %s just happens to be 1", ggl_op_get(op).name,
-                                    ggl_shape_text(src[0], a, sizeof a), ggl_shape_text(src[1], b, sizeof b), src[i]->dim_name[d]);
+                    arch_error_hint(ev, GGL_SHAPE, p,
+                                    "only a 1 that is written is repeated: reshape(x, 1, ..)",
+                                    "'%s' of %s and %s: %s just happens to be 1",
+                                    ggl_op_get(op).name, ggl_shape_text(src[0], a, sizeof a),
+                                    ggl_shape_text(src[1], b, sizeof b), src[i]->dim_name[d]);
                     return false;
                 }
     return true;
 }
 
-/* The builder names dimensions by their sizes; for 1s that would be a guess, and check_ones relies on it. */
+/* The builder names dimensions by their sizes; for 1s that would be a guess, and check_ones relies
+ * on it. */
 static void name_ones(ggl_tensor *t) {
     for (int d = 0; d < t->n_dims; d++) {
         if (t->ne[d] != 1 || t->dim_name[d])
@@ -106,13 +118,14 @@ static void name_ones(ggl_tensor *t) {
         else if (is_elementwise(t->op))
             for (int i = 0; i < t->n_src && !t->dim_name[d]; i++)
                 t->dim_name[d] = d < t->src[i]->n_dims ? t->src[i]->dim_name[d] : NULL;
-        else if (t->n_src > 0 && t->src[0]->ne[d] == 1 && t->op != GGL_OP_RESHAPE && t->op != GGL_OP_TRANSPOSE)
+        else if (t->n_src > 0 && t->src[0]->ne[d] == 1 && t->op != GGL_OP_RESHAPE &&
+                 t->op != GGL_OP_TRANSPOSE)
             t->dim_name[d] = t->src[0]->dim_name[d];
     }
 }
 
 static const ggl_tensor *large_weight(const ggl_tensor *t) {
-    for (int depth = 0; t && depth < 8; depth++, t = t->n_src > 0 ? t->src[0] : NULL)
+    for (int depth = 0; t && depth<8; depth++, t = t->n_src> 0 ? t->src[0] : NULL)
         if (t->op == GGL_OP_WEIGHT)
             return t;
     return NULL;
@@ -120,7 +133,8 @@ static const ggl_tensor *large_weight(const ggl_tensor *t) {
 
 /* What depends on no token is computed once, at load: there is a bound on it. */
 static bool check_constant(arch_eval *ev, arch_place p, const ggl_tensor *t) {
-    if (ggl_is_batched(t) || t->op == GGL_OP_RESHAPE || t->op == GGL_OP_SPLIT || t->op == GGL_OP_CACHE || t->op == GGL_OP_KEEP)
+    if (ggl_is_batched(t) || t->op == GGL_OP_RESHAPE || t->op == GGL_OP_SPLIT ||
+        t->op == GGL_OP_CACHE || t->op == GGL_OP_KEEP)
         return true;
     double size = 4.0 * (double)ggl_count(t) * (double)t->ne[GGL_BATCH_DIM];
     if (size + (double)ev->const_bytes <= ARCH_MAX_CONST) {
@@ -132,15 +146,18 @@ static bool check_constant(arch_eval *ev, arch_place p, const ggl_tensor *t) {
     for (int k = 0; k < t->n_src && !w; k++)
         w = large_weight(t->src[k]);
     if (w)
-        arch_error_hint(ev, GGL_LIMIT, p, "convert the file instead", "arithmetic on the large weight %s %s", w->name,
+        arch_error_hint(ev, GGL_LIMIT, p, "convert the file instead",
+                        "arithmetic on the large weight %s %s", w->name,
                         ggl_shape_text(w, shape, sizeof shape));
     else
-        arch_error_hint(ev, GGL_LIMIT, p, NULL, "the constant %s: computed constants take more than %d MiB",
+        arch_error_hint(ev, GGL_LIMIT, p, NULL,
+                        "the constant %s: computed constants take more than %d MiB",
                         ggl_shape_text(t, shape, sizeof shape), ARCH_MAX_CONST >> 20);
     return false;
 }
 
-ggl_tensor *arch_node(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *const *src, int n_src, const double *num, int n_num) {
+ggl_tensor *arch_node(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *const *src, int n_src,
+                      const double *num, int n_num) {
     if (is_elementwise(op) && !check_ones(ev, p, op, src, n_src))
         return NULL;
     if (ev->at != ev->origin) {
@@ -157,7 +174,8 @@ ggl_tensor *arch_node(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *const 
     return ev->status == GGL_OK ? t : NULL;
 }
 
-ggl_tensor *arch_reshape(arch_eval *ev, arch_place p, ggl_tensor *x, int n, const int64_t *ne, const char *const *dim_name) {
+ggl_tensor *arch_reshape(arch_eval *ev, arch_place p, ggl_tensor *x, int n, const int64_t *ne,
+                         const char *const *dim_name) {
     double num[GGL_MAX_DIMS] = {0};
     for (int d = 0; d < n && d < GGL_MAX_DIMS; d++)
         num[d] = (double)ne[d];
@@ -168,49 +186,82 @@ ggl_tensor *arch_reshape(arch_eval *ev, arch_place p, ggl_tensor *x, int n, cons
     return t;
 }
 
-ggl_tensor *arch_split_one(arch_eval *ev, arch_place p, ggl_tensor *x, int dim, int64_t first, int64_t size, const char *dim_name) {
-    ggl_tensor *t = arch_node(ev, p, GGL_OP_SPLIT, &x, 1, (double[]){dim, (double)first, (double)size}, 3);
+ggl_tensor *arch_split_one(arch_eval *ev, arch_place p, ggl_tensor *x, int dim, int64_t first,
+                           int64_t size, const char *dim_name) {
+    ggl_tensor *t =
+        arch_node(ev, p, GGL_OP_SPLIT, &x, 1, (double[]){dim, (double)first, (double)size}, 3);
     if (t && dim_name)
         ggl_tensor_set_dim_name(ev->g, t, dim, dim_name);
     return t;
 }
 
-/* --- numbers -------------------------------------------------------------------------------------------------------- */
+/* --- numbers ---------------------------------------------------------------------------------- */
 
-static double n_add(double a, double b) { return a + b; }
-static double n_sub(double a, double b) { return a - b; }
-static double n_mul(double a, double b) { return a * b; }
-static double n_div(double a, double b) { return a / b; }
-static double n_mod(double a, double b) { return a - b * floor(a / b); }
-static double n_min(double a, double b) { return a < b || isnan(a) ? a : b; }
-static double n_max(double a, double b) { return a > b || isnan(a) ? a : b; }
-static double n_eq(double a, double b) { return a == b; }
-static double n_ne(double a, double b) { return a != b; }
-static double n_lt(double a, double b) { return a < b; }
-static double n_le(double a, double b) { return a <= b; }
-static double n_gt(double a, double b) { return a > b; }
-static double n_ge(double a, double b) { return a >= b; }
+static double n_add(double a, double b) {
+    return a + b;
+}
+static double n_sub(double a, double b) {
+    return a - b;
+}
+static double n_mul(double a, double b) {
+    return a * b;
+}
+static double n_div(double a, double b) {
+    return a / b;
+}
+static double n_mod(double a, double b) {
+    return a - b * floor(a / b);
+}
+static double n_min(double a, double b) {
+    return a < b || isnan(a) ? a : b;
+}
+static double n_max(double a, double b) {
+    return a > b || isnan(a) ? a : b;
+}
+static double n_eq(double a, double b) {
+    return a == b;
+}
+static double n_ne(double a, double b) {
+    return a != b;
+}
+static double n_lt(double a, double b) {
+    return a < b;
+}
+static double n_le(double a, double b) {
+    return a <= b;
+}
+static double n_gt(double a, double b) {
+    return a > b;
+}
+static double n_ge(double a, double b) {
+    return a >= b;
+}
 
 /* The operators on numbers; the others make a number a constant. */
 static double (*const of_one[GGL_OP_COUNT])(double) = {
-    [GGL_OP_EXP] = ggl_exp, [GGL_OP_LOG] = ggl_log, [GGL_OP_SQRT] = sqrt, [GGL_OP_FLOOR] = floor, [GGL_OP_ABS] = fabs,
-    [GGL_OP_TANH] = ggl_tanh, [GGL_OP_ERF] = ggl_erf, [GGL_OP_SIGMOID] = ggl_sigmoid, [GGL_OP_SIN] = ggl_sin,
-    [GGL_OP_COS] = ggl_cos,
+    [GGL_OP_EXP] = ggl_exp, [GGL_OP_LOG] = ggl_log,
+    [GGL_OP_SQRT] = sqrt,   [GGL_OP_FLOOR] = floor,
+    [GGL_OP_ABS] = fabs,    [GGL_OP_TANH] = ggl_tanh,
+    [GGL_OP_ERF] = ggl_erf, [GGL_OP_SIGMOID] = ggl_sigmoid,
+    [GGL_OP_SIN] = ggl_sin, [GGL_OP_COS] = ggl_cos,
 };
 static double (*const of_two[GGL_OP_COUNT])(double, double) = {
-    [GGL_OP_ADD] = n_add, [GGL_OP_SUB] = n_sub, [GGL_OP_MUL] = n_mul, [GGL_OP_DIV] = n_div, [GGL_OP_POW] = ggl_pow,
-    [GGL_OP_MOD] = n_mod, [GGL_OP_MIN] = n_min, [GGL_OP_MAX] = n_max, [GGL_OP_EQ] = n_eq, [GGL_OP_NE] = n_ne,
-    [GGL_OP_LT] = n_lt, [GGL_OP_LE] = n_le, [GGL_OP_GT] = n_gt, [GGL_OP_GE] = n_ge,
+    [GGL_OP_ADD] = n_add,   [GGL_OP_SUB] = n_sub, [GGL_OP_MUL] = n_mul, [GGL_OP_DIV] = n_div,
+    [GGL_OP_POW] = ggl_pow, [GGL_OP_MOD] = n_mod, [GGL_OP_MIN] = n_min, [GGL_OP_MAX] = n_max,
+    [GGL_OP_EQ] = n_eq,     [GGL_OP_NE] = n_ne,   [GGL_OP_LT] = n_lt,   [GGL_OP_LE] = n_le,
+    [GGL_OP_GT] = n_gt,     [GGL_OP_GE] = n_ge,
 };
 
 static bool is_comparison(ggl_op op) {
     return op >= GGL_OP_EQ && op <= GGL_OP_GE;
 }
 
-/* --- values in and out ---------------------------------------------------------------------------------------------- */
+/* --- values in and out ------------------------------------------------------------------------ */
 
-/* A node's result; `in` are the values it was made of. Indices stay indices where they are only moved. */
-static arch_value result_of(arch_eval *ev, arch_place p, ggl_tensor *t, const arch_value *const *in, int n_in) {
+/* A node's result; `in` are the values it was made of. Indices stay indices where they are only
+ * moved. */
+static arch_value result_of(arch_eval *ev, arch_place p, ggl_tensor *t, const arch_value *const *in,
+                            int n_in) {
     if (!t)
         return ARCH_FAIL;
     arch_value v = arch_tensor(t);
@@ -227,7 +278,8 @@ static arch_value result_of(arch_eval *ev, arch_place p, ggl_tensor *t, const ar
         if (!in[k] || !in[k]->range || (t->op == GGL_OP_PICK && k == 1))
             continue;
         if (t->type != GGL_I32 && !in[k]->number_too)
-            return arch_error(ev, p, "an index into %" PRId64 " is no number: it picks, t[i]", in[k]->range);
+            return arch_error(ev, p, "an index into %" PRId64 " is no number: it picks, t[i]",
+                              in[k]->range);
         if (t->type == GGL_I32) {
             v.range = in[k]->range;
             v.exact_range = in[k]->exact_range;
@@ -248,25 +300,32 @@ arch_value arch_infix(arch_eval *ev, const arch_expr *e, const arch_value *a, co
         return v;
     }
     bool tensors = a->kind == VAL_TENSOR || b->kind == VAL_TENSOR;
-    if (tensors && (a->kind == VAL_TENSOR || a->kind == VAL_NUMBER) && (b->kind == VAL_TENSOR || b->kind == VAL_NUMBER)) {
-        ggl_tensor *src[2] = {arch_want_tensor(ev, e->a->place, a, "what stands here"), arch_want_tensor(ev, e->b->place, b, "what stands here")};
+    if (tensors && (a->kind == VAL_TENSOR || a->kind == VAL_NUMBER) &&
+        (b->kind == VAL_TENSOR || b->kind == VAL_NUMBER)) {
+        ggl_tensor *src[2] = {arch_want_tensor(ev, e->a->place, a, "what stands here"),
+                              arch_want_tensor(ev, e->b->place, b, "what stands here")};
         ggl_tensor *t = src[0] && src[1] ? arch_node(ev, e->mark, e->op, src, 2, NULL, 0) : NULL;
         return result_of(ev, e->mark, t, (const arch_value *[]){a, b}, 2);
     }
     bool same = a->kind == b->kind && (a->kind == VAL_STRING || a->kind == VAL_BOOL);
     if (same && (e->op == GGL_OP_EQ || e->op == GGL_OP_NE))
         return arch_bool(arch_equal(a, b) == (e->op == GGL_OP_EQ));
-    const arch_value *bad = a->kind == VAL_NUMBER || a->kind == VAL_TENSOR || (a->kind == VAL_STRING && b->kind == VAL_NONE) ? b : a;
+    const arch_value *bad = a->kind == VAL_NUMBER || a->kind == VAL_TENSOR ||
+                                    (a->kind == VAL_STRING && b->kind == VAL_NONE)
+                                ? b
+                                : a;
     if (bad->kind == VAL_NONE) {
         const char *hint = bad->absent_key ? "'?? value' says what holds without it" : NULL;
-        return arch_error_hint(ev, GGL_FORMAT, bad == a ? e->a->place : e->b->place, hint, "%s: no operand for '%s'",
-                               bad->text ? bad->text : "this is none", e->name);
+        return arch_error_hint(ev, GGL_FORMAT, bad == a ? e->a->place : e->b->place, hint,
+                               "%s: no operand for '%s'", bad->text ? bad->text : "this is none",
+                               e->name);
     }
-    return arch_error(ev, e->mark, "'%s' of %s and %s: left %s, right %s", e->name, arch_kind_text(a), arch_kind_text(b),
-                      arch_value_text(a, left, sizeof left), arch_value_text(b, right, sizeof right));
+    return arch_error(ev, e->mark, "'%s' of %s and %s: left %s, right %s", e->name,
+                      arch_kind_text(a), arch_kind_text(b), arch_value_text(a, left, sizeof left),
+                      arch_value_text(b, right, sizeof right));
 }
 
-/* --- t[i] ----------------------------------------------------------------------------------------------------------- */
+/* --- t[i] ------------------------------------------------------------------------------------- */
 
 static ggl_tensor *pick_number(arch_eval *ev, const arch_expr *e, ggl_tensor *t, int64_t i) {
     int last = t->n_dims - 1;
@@ -291,33 +350,43 @@ arch_value arch_pick(arch_eval *ev, const arch_expr *e, const arch_value *t, con
         return v;
     }
     if (i->kind != VAL_TENSOR || !i->range)
-        return arch_error(ev, e->b->place, "an index is wanted in t[i]: token, pos, what topk gave, or a whole number; %s",
-                          arch_value_text(i, text, sizeof text));
+        return arch_error(
+            ev, e->b->place,
+            "an index is wanted in t[i]: token, pos, what topk gave, or a whole number; %s",
+            arch_value_text(i, text, sizeof text));
     if (i->number_too && i->range > n)
-        return arch_error_hint(ev, GGL_SHAPE, e->mark, NULL, "positions go up to n_ctx = %" PRId64 ", and %s has %" PRId64
-                               " in its last dimension: a context of at most that many", i->range, shape, n);
-    if (i->exact_range ? i->range != n : i->range > n)
-        return arch_error_hint(ev, GGL_SHAPE, e->mark, NULL, "this index is into %" PRId64 ", and %s has %" PRId64 " in its last dimension",
+        return arch_error_hint(ev, GGL_SHAPE, e->mark, NULL,
+                               "positions go up to n_ctx = %" PRId64 ", and %s has %" PRId64
+                               " in its last dimension: a context of at most that many",
                                i->range, shape, n);
-    v = result_of(ev, e->mark, arch_node(ev, e->mark, GGL_OP_PICK, (ggl_tensor *[]){t->t, i->t}, 2, NULL, 0), &t, 1);
+    if (i->exact_range ? i->range != n : i->range > n)
+        return arch_error_hint(ev, GGL_SHAPE, e->mark, NULL,
+                               "this index is into %" PRId64 ", and %s has %" PRId64
+                               " in its last dimension",
+                               i->range, shape, n);
+    v = result_of(ev, e->mark,
+                  arch_node(ev, e->mark, GGL_OP_PICK, (ggl_tensor *[]){t->t, i->t}, 2, NULL, 0), &t,
+                  1);
     if (v.kind != VAL_FAIL && t->bias &&
-        !(v.bias = arch_node(ev, e->mark, GGL_OP_PICK, (ggl_tensor *[]){t->bias, i->t}, 2, NULL, 0)))
+        !(v.bias =
+              arch_node(ev, e->mark, GGL_OP_PICK, (ggl_tensor *[]){t->bias, i->t}, 2, NULL, 0)))
         return ARCH_FAIL;
     return v;
 }
 
-/* --- calls of operators --------------------------------------------------------------------------------------------- */
+/* --- calls of operators ----------------------------------------------------------------------- */
 
 typedef struct args { /* a call's arguments, evaluated, by parameter */
     arch_eval *ev;
     const arch_expr *e;
     arch_sig sig;
-    arch_value *value; /* of all arguments in order */
+    arch_value *value;                        /* of all arguments in order */
     int first[ARCH_MAX_SIG], n[ARCH_MAX_SIG]; /* which of them a parameter has; n = 0: none */
 } args;
 
 static bool eval_args(args *a, arch_eval *ev, const arch_expr *e, arch_sig sig) {
-    *a = (args){.ev = ev, .e = e, .sig = sig, .value = ggl_calloc((size_t)e->n_arg + 1, sizeof *a->value)};
+    *a = (args){
+        .ev = ev, .e = e, .sig = sig, .value = ggl_calloc((size_t)e->n_arg + 1, sizeof *a->value)};
     if (!a->value)
         return arch_nomem(ev), false;
     int at = 0;
@@ -341,8 +410,8 @@ static const arch_expr *arg_expr(const args *a, int i, int k) {
     return a->e->arg[a->first[i] + k].value;
 }
 
-/* An argument that may be absent: the literal none, an optional weight that is absent. Not so a key that the file lacks:
- * the descriptor says what holds then. */
+/* An argument that may be absent: the literal none, an optional weight that is absent. Not so a key
+ * that the file lacks: the descriptor says what holds then. */
 static bool is_absent(args *a, int i) {
     if (a->n[i] == 0)
         return true;
@@ -352,7 +421,8 @@ static bool is_absent(args *a, int i) {
 
 /* Sizes, counts and dimensions are whole; factors are not. */
 static bool is_whole(const char *name) {
-    return strcmp(name, "mag") != 0 && strcmp(name, "scale") != 0 && strcmp(name, "cap") != 0 && strcmp(name, "x") != 0;
+    return strcmp(name, "mag") != 0 && strcmp(name, "scale") != 0 && strcmp(name, "cap") != 0 &&
+           strcmp(name, "x") != 0;
 }
 
 static bool get_number(args *a, int i, int k, double *out) {
@@ -362,7 +432,8 @@ static bool get_number(args *a, int i, int k, double *out) {
     if (!is_whole(a->sig.param[i].name))
         return arch_want_number(a->ev, e, v, out);
     bool is_dim = strcmp(a->sig.param[i].name, "dim") == 0 || strlen(a->sig.param[i].name) == 1;
-    double min = is_dim && a->sig.param[i].optional ? 0 : 1, max = min == 0 ? GGL_MAX_DIMS - 1 : ARCH_MAX_DIM;
+    double min = is_dim && a->sig.param[i].optional ? 0 : 1,
+           max = min == 0 ? GGL_MAX_DIMS - 1 : ARCH_MAX_DIM;
     if (strcmp(a->sig.param[i].name, "k") == 0)
         max = ARCH_MAX_K;
     if (!arch_want_whole(a->ev, e, v, min, max, &whole))
@@ -377,7 +448,8 @@ static ggl_tensor *get_tensor(args *a, int i, int k) {
     if (a->e->callee == CALL_OP && a->e->op == GGL_OP_ATTEND && i == 1) {
         if (v->kind == VAL_CACHE)
             return v->t;
-        arch_error(a->ev, arg_expr(a, i, k)->place, "attend reads what cache(k, v) keeps: %s", arch_value_text(v, text, sizeof text));
+        arch_error(a->ev, arg_expr(a, i, k)->place, "attend reads what cache(k, v) keeps: %s",
+                   arch_value_text(v, text, sizeof text));
         return NULL;
     }
     snprintf(what, sizeof what, "'%s' of %s", a->sig.param[i].name, a->sig.name);
@@ -408,7 +480,8 @@ static bool fold_numbers(args *a, arch_value *out) {
 static void name_sizes(args *a, ggl_tensor *t) {
     for (int i = 0; i < a->sig.n_param; i++) {
         const char *name = a->sig.param[i].name;
-        bool gives = a->sig.param[i].number && (a->sig.param[i].variadic || strcmp(name, "k") == 0 || strcmp(name, "n") == 0);
+        bool gives = a->sig.param[i].number &&
+                     (a->sig.param[i].variadic || strcmp(name, "k") == 0 || strcmp(name, "n") == 0);
         for (int k = 0; gives && k < a->n[i] && k < t->n_dims; k++) {
             const char *text = a->value[a->first[i] + k].text;
             if (text)
@@ -462,7 +535,7 @@ static arch_value call_op(args *a) {
     return result_of(ev, a->e->mark, t, in, n_src);
 }
 
-/* --- builtins ------------------------------------------------------------------------------------------------------- */
+/* --- builtins --------------------------------------------------------------------------------- */
 
 static bool get_dim(args *a, int i, int64_t *dim) {
     double x = 0;
@@ -488,14 +561,18 @@ static arch_value *call_split(args *a, int *n) {
         sum += size[k];
     }
     if (dim >= x->n_dims || sum != (double)x->ne[dim])
-        return arch_error_hint(ev, GGL_SHAPE, a->e->mark, NULL, "the parts are %.0f together, and dimension %" PRId64 " of %s is %" PRId64, sum,
-                               dim, ggl_shape_text(x, shape, sizeof shape), x->ne[dim]), NULL;
+        return arch_error_hint(ev, GGL_SHAPE, a->e->mark, NULL,
+                               "the parts are %.0f together, and dimension %" PRId64
+                               " of %s is %" PRId64,
+                               sum, dim, ggl_shape_text(x, shape, sizeof shape), x->ne[dim]),
+               NULL;
     arch_value *out = *n == 1 ? &ev->one : ggl_arena_alloc(&ev->arena, (size_t)*n, sizeof *out);
     if (!out)
         return arch_nomem(ev), NULL;
     ev->n_siblings++;
     for (int k = 0; k < *n; k++) {
-        ggl_tensor *t = arch_split_one(ev, a->e->mark, x, (int)dim, first, (int64_t)size[k], a->value[a->first[1] + k].text);
+        ggl_tensor *t = arch_split_one(ev, a->e->mark, x, (int)dim, first, (int64_t)size[k],
+                                       a->value[a->first[1] + k].text);
         out[k] = result_of(ev, a->e->mark, t, (const arch_value *[]){a->value}, 1);
         if (out[k].kind == VAL_FAIL)
             return NULL;
@@ -515,7 +592,9 @@ static arch_value call_concat(args *a) {
     v.bias = NULL;
     for (int k = 1; k < a->n[0]; k++) {
         ggl_tensor *src[2] = {all, get_tensor(a, 0, k)};
-        all = src[1] ? arch_node(a->ev, a->e->mark, GGL_OP_CONCAT, src, 2, (double[]){(double)dim}, 1) : NULL;
+        all = src[1]
+                  ? arch_node(a->ev, a->e->mark, GGL_OP_CONCAT, src, 2, (double[]){(double)dim}, 1)
+                  : NULL;
         const arch_value *in[2] = {&v, &a->value[k]};
         v = result_of(a->ev, a->e->mark, all, in, 2);
         if (v.kind == VAL_FAIL)
@@ -535,7 +614,8 @@ static arch_value call_size(args *a) {
     if (x->kind == VAL_NUMBER)
         return arch_number(1);
     if (x->kind != VAL_TENSOR)
-        return arch_error(a->ev, a->e->arg[0].value->place, "size is of tensors and lists: %s", arch_value_text(x, text, sizeof text));
+        return arch_error(a->ev, a->e->arg[0].value->place, "size is of tensors and lists: %s",
+                          arch_value_text(x, text, sizeof text));
     bool there = dim < x->t->n_dims;
     arch_value v = arch_number(there ? (double)x->t->ne[dim] : 1);
     v.text = there ? x->t->dim_name[dim] : NULL;
@@ -549,7 +629,8 @@ static arch_value call_count(args *a) {
     if (x->kind == VAL_NUMBER)
         return v;
     if (x->kind != VAL_TENSOR)
-        return arch_error(a->ev, a->e->arg[0].value->place, "count is of tensors: %s", arch_value_text(x, text, sizeof text));
+        return arch_error(a->ev, a->e->arg[0].value->place, "count is of tensors: %s",
+                          arch_value_text(x, text, sizeof text));
     for (int d = 0; d < x->t->n_dims; d++) {
         arch_value f = arch_number((double)x->t->ne[d]);
         f.text = x->t->dim_name[d];
@@ -563,12 +644,18 @@ static arch_value call_count(args *a) {
 static arch_value call_builtin(args *a) {
     double x;
     switch (a->e->builtin) {
-    case FN_CONCAT: return call_concat(a);
-    case FN_SIZE: return call_size(a);
-    case FN_COUNT: return call_count(a);
-    case FN_CEIL: return get_number(a, 0, 0, &x) ? arch_number(ceil(x)) : ARCH_FAIL;
-    case FN_LOG2: return get_number(a, 0, 0, &x) ? arch_number(ggl_log2(x)) : ARCH_FAIL;
-    default: return ARCH_FAIL;
+    case FN_CONCAT:
+        return call_concat(a);
+    case FN_SIZE:
+        return call_size(a);
+    case FN_COUNT:
+        return call_count(a);
+    case FN_CEIL:
+        return get_number(a, 0, 0, &x) ? arch_number(ceil(x)) : ARCH_FAIL;
+    case FN_LOG2:
+        return get_number(a, 0, 0, &x) ? arch_number(ggl_log2(x)) : ARCH_FAIL;
+    default:
+        return ARCH_FAIL;
     }
 }
 
@@ -576,7 +663,8 @@ arch_value *arch_call_primitive(arch_eval *ev, const arch_expr *e, int *n) {
     args a;
     arch_value *out = NULL;
     *n = 1;
-    if (eval_args(&a, ev, e, e->callee == CALL_OP ? arch_sig_of_op(e->op) : arch_sig_of_builtin(e->builtin))) {
+    if (eval_args(&a, ev, e,
+                  e->callee == CALL_OP ? arch_sig_of_op(e->op) : arch_sig_of_builtin(e->builtin))) {
         if (e->callee == CALL_BUILTIN && e->builtin == FN_SPLIT) {
             out = call_split(&a, n);
         } else {

@@ -1,7 +1,8 @@
-/* Statements, and llm_arch_parse. The grammar stands in docs/architectures.md; one function here for each of its lines.
+/* Statements, and llm_arch_parse. The grammar stands in docs/architectures.md; one function here
+ * for each of its lines.
  *
- * Few words are reserved: a statement's first word is one only where what follows fits it, so that `keep` or `layer` can
- * be names elsewhere. */
+ * Few words are reserved: a statement's first word is one only where what follows fits it, so that
+ * `keep` or `layer` can be names elsewhere. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 
 static arch_stmt *parse_block(arch_parser *p, bool top);
 
-/* --- the parser's tools --------------------------------------------------------------------------------------------- */
+/* --- the parser's tools ----------------------------------------------------------------------- */
 
 arch_place arch_token_place(const arch_parser *p, const arch_token *t) {
     return (arch_place){p->text, t->at, t->n};
@@ -29,7 +30,8 @@ void *arch_parse_fail(arch_parser *p, const char *fmt, ...) {
     if (p->status == GGL_OK) {
         va_list args;
         va_start(args, fmt);
-        p->status = arch_failv(p->err, GGL_FORMAT, arch_token_place(p, p->tok), NULL, NULL, fmt, args);
+        p->status =
+            arch_failv(p->err, GGL_FORMAT, arch_token_place(p, p->tok), NULL, NULL, fmt, args);
         va_end(args);
     }
     return NULL;
@@ -43,7 +45,8 @@ void *arch_parse_alloc(arch_parser *p, size_t n, size_t size) {
 }
 
 bool arch_is(const arch_parser *p, const char *word) {
-    return (p->tok->kind == TOK_SYMBOL || p->tok->kind == TOK_NAME) && strcmp(p->tok->str, word) == 0;
+    return (p->tok->kind == TOK_SYMBOL || p->tok->kind == TOK_NAME) &&
+           strcmp(p->tok->str, word) == 0;
 }
 
 bool arch_accept(arch_parser *p, const char *word) {
@@ -55,7 +58,8 @@ bool arch_accept(arch_parser *p, const char *word) {
 bool arch_expect(arch_parser *p, const char *symbol, const char *where) {
     char buf[96];
     if (!arch_accept(p, symbol)) {
-        arch_parse_fail(p, "'%s' is expected %s, not %s", symbol, where, arch_describe(p->tok, buf, sizeof buf));
+        arch_parse_fail(p, "'%s' is expected %s, not %s", symbol, where,
+                        arch_describe(p->tok, buf, sizeof buf));
         return false;
     }
     return true;
@@ -63,14 +67,24 @@ bool arch_expect(arch_parser *p, const char *symbol, const char *where) {
 
 const char *arch_describe(const arch_token *t, char *buf, size_t size) {
     switch (t->kind) {
-    case TOK_END: return "the end of the text";
-    case TOK_NEWLINE: return "the end of the line";
-    case TOK_INDENT: return "an indented line";
-    case TOK_DEDENT: return "the end of the block";
-    case TOK_NUMBER: return "a number";
-    case TOK_STRING: return "a string";
-    case TOK_KEY: snprintf(buf, size, "the key .%s", t->str); return buf;
-    default: snprintf(buf, size, "'%s'", t->str); return buf;
+    case TOK_END:
+        return "the end of the text";
+    case TOK_NEWLINE:
+        return "the end of the line";
+    case TOK_INDENT:
+        return "an indented line";
+    case TOK_DEDENT:
+        return "the end of the block";
+    case TOK_NUMBER:
+        return "a number";
+    case TOK_STRING:
+        return "a string";
+    case TOK_KEY:
+        snprintf(buf, size, "the key .%s", t->str);
+        return buf;
+    default:
+        snprintf(buf, size, "'%s'", t->str);
+        return buf;
     }
 }
 
@@ -96,7 +110,8 @@ static bool end_of_line(arch_parser *p) {
         p->tok++;
         return true;
     }
-    arch_parse_fail(p, "the line should end here, but there is %s", arch_describe(p->tok, buf, sizeof buf));
+    arch_parse_fail(p, "the line should end here, but there is %s",
+                    arch_describe(p->tok, buf, sizeof buf));
     return false;
 }
 
@@ -110,7 +125,7 @@ static arch_stmt *new_stmt(arch_parser *p, arch_stmt_kind kind) {
     return s;
 }
 
-/* --- names that are bound ------------------------------------------------------------------------------------------- */
+/* --- names that are bound --------------------------------------------------------------------- */
 
 static bool parse_target(arch_parser *p, arch_target *t) {
     char buf[96];
@@ -131,12 +146,14 @@ static bool parse_targets(arch_parser *p, arch_stmt *s, int max) {
     int n = 0;
     do {
         if (n == max)
-            return arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok), "more than %d names", max);
+            return arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok),
+                                      "more than %d names", max);
         if (!parse_target(p, &target[n]))
             return false;
         for (int k = 0; k < n; k++)
             if (strcmp(target[k].name, target[n].name) == 0)
-                return arch_parse_fail_at(p, GGL_FORMAT, target[n].place, "'%s' twice on the left of one '='", target[n].name);
+                return arch_parse_fail_at(p, GGL_FORMAT, target[n].place,
+                                          "'%s' twice on the left of one '='", target[n].name);
         n++;
     } while (max > 1 && arch_accept(p, ","));
     s->n_target = n;
@@ -152,11 +169,12 @@ static bool one_expr(arch_parser *p, arch_stmt *s) {
     return s->expr && (s->expr[0] = arch_parse_expr(p)) != NULL;
 }
 
-/* --- statements ----------------------------------------------------------------------------------------------------- */
+/* --- statements ------------------------------------------------------------------------------- */
 
 static arch_stmt *parse_assign(arch_parser *p) {
     arch_stmt *s = new_stmt(p, ST_ASSIGN);
-    if (!s || !parse_targets(p, s, ARCH_MAX_ARGS) || !arch_expect(p, "=", "after the names that a statement begins with"))
+    if (!s || !parse_targets(p, s, ARCH_MAX_ARGS) ||
+        !arch_expect(p, "=", "after the names that a statement begins with"))
         return NULL;
     return one_expr(p, s) && end_of_line(p) ? s : NULL;
 }
@@ -170,7 +188,8 @@ static arch_stmt *parse_weight(arch_parser *p) {
     if (!arch_is(p, "]") && !(s->expr = arch_parse_exprs(p, &s->n_expr)))
         return NULL;
     if (s->n_expr > GGL_MAX_DIMS)
-        return arch_parse_fail_at(p, GGL_LIMIT, s->expr[GGL_MAX_DIMS]->place, "a tensor has at most %d dimensions", GGL_MAX_DIMS);
+        return arch_parse_fail_at(p, GGL_LIMIT, s->expr[GGL_MAX_DIMS]->place,
+                                  "a tensor has at most %d dimensions", GGL_MAX_DIMS);
     if (!arch_expect(p, "]", "after the dimensions of a weight"))
         return NULL;
     while (p->tok->kind != TOK_NEWLINE) {
@@ -187,11 +206,15 @@ static arch_stmt *parse_weight(arch_parser *p) {
             if (!(s->other = arch_parse_expr(p)))
                 return NULL;
         } else {
-            return arch_parse_fail(p, "after a weight's shape stand '?', 'bias', 'bias?', 'from \"name\"' or '?? other'");
+            return arch_parse_fail(
+                p,
+                "after a weight's shape stand '?', 'bias', 'bias?', 'from \"name\"' or '?? other'");
         }
     }
     if (s->optional && s->other)
-        return arch_parse_fail_at(p, GGL_FORMAT, s->other->place, "either '?' or '\?\?': a weight with another in its place is never absent");
+        return arch_parse_fail_at(
+            p, GGL_FORMAT, s->other->place,
+            "either '?' or '\?\?': a weight with another in its place is never absent");
     return end_of_line(p) ? s : NULL;
 }
 
@@ -202,7 +225,8 @@ static arch_stmt *parse_if(arch_parser *p, bool top) {
     bool last = false;
     for (; s && !last && (n == 0 || arch_is(p, "elif") || arch_is(p, "else")); n++) {
         if (n == ARCH_MAX_ARGS)
-            return arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok), "an 'if' with more than %d arms", ARCH_MAX_ARGS);
+            return arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok),
+                                      "an 'if' with more than %d arms", ARCH_MAX_ARGS);
         arm[n] = (arch_arm){.place = arch_token_place(p, p->tok)};
         last = arch_is(p, "else");
         p->tok++;
@@ -222,15 +246,14 @@ static arch_stmt *parse_if(arch_parser *p, bool top) {
 static arch_stmt *parse_layer(arch_parser *p) {
     arch_stmt *s = new_stmt(p, ST_LAYER);
     p->tok++;
-    if (!s || !parse_targets(p, s, 1) || !arch_expect(p, "<", "after the name of the layer's number") || !one_expr(p, s))
+    if (!s || !parse_targets(p, s, 1) ||
+        !arch_expect(p, "<", "after the name of the layer's number") || !one_expr(p, s))
         return NULL;
     s->n_arm = 1;
     if (!(s->arm = arch_parse_alloc(p, 1, sizeof *s->arm)))
         return NULL;
     s->arm[0].place = s->place;
-    p->in_layer = true;
     s->arm[0].body = parse_block(p, false);
-    p->in_layer = false;
     return s->arm[0].body ? s : NULL;
 }
 
@@ -270,7 +293,8 @@ static arch_stmt *parse_ignore(arch_parser *p) {
         return NULL;
     for (int k = 0; k < s->n_expr; k++)
         if (s->expr[k]->kind != EX_KEY && s->expr[k]->kind != EX_STRING)
-            return arch_parse_fail_at(p, GGL_FORMAT, s->expr[k]->place, "'ignore' takes keys (.a.b) and names of tensors in quotes");
+            return arch_parse_fail_at(p, GGL_FORMAT, s->expr[k]->place,
+                                      "'ignore' takes keys (.a.b) and names of tensors in quotes");
     return end_of_line(p) ? s : NULL;
 }
 
@@ -279,7 +303,8 @@ static arch_stmt *parse_stmt(arch_parser *p, bool top) {
     if (p->tok->kind == TOK_INDENT)
         return arch_parse_fail(p, "this line is indented, but no block begins here");
     if (p->tok->kind != TOK_NAME)
-        return arch_parse_fail(p, "a statement begins with a name, not with %s", arch_describe(p->tok, buf, sizeof buf));
+        return arch_parse_fail(p, "a statement begins with a name, not with %s",
+                               arch_describe(p->tok, buf, sizeof buf));
     const char *word = p->tok->str;
     bool name_next = next_is(p, TOK_NAME);
     if (strcmp(word, "if") == 0)
@@ -287,14 +312,18 @@ static arch_stmt *parse_stmt(arch_parser *p, bool top) {
     if (strcmp(word, "require") == 0)
         return parse_require(p);
     if (strcmp(word, "return") == 0)
-        return p->in_fn ? parse_return(p) : arch_parse_fail(p, "'return' stands in a def or op only");
+        return p->in_fn ? parse_return(p)
+                        : arch_parse_fail(p, "'return' stands in a def or op only");
     if (strcmp(word, "keep") == 0 && name_next)
-        return p->in_fn ? parse_keep(p) : arch_parse_fail(p, "'keep' stands in a def or op only, with the state it is for");
+        return p->in_fn ? parse_keep(p)
+                        : arch_parse_fail(
+                              p, "'keep' stands in a def or op only, with the state it is for");
     if (strcmp(word, "ignore") == 0 && (next_is(p, TOK_KEY) || next_is(p, TOK_STRING)))
         return parse_ignore(p);
     if (strcmp(word, "layer") == 0 && name_next)
         return top ? parse_layer(p) : arch_parse_fail(p, "a layer loop stands at top level only");
-    if ((strcmp(word, "def") == 0 || strcmp(word, "op") == 0 || strcmp(word, "convert") == 0) && name_next)
+    if ((strcmp(word, "def") == 0 || strcmp(word, "op") == 0 || strcmp(word, "convert") == 0) &&
+        name_next)
         return arch_parse_fail(p, "'%s' stands at top level only", word);
     if (strcmp(word, "arch") == 0 && (name_next || next_is(p, TOK_STRING)))
         return arch_parse_fail(p, "'arch' is the first statement, and there is one");
@@ -306,7 +335,8 @@ static arch_stmt *parse_stmt(arch_parser *p, bool top) {
         return parse_weight(p);
     if (next_is_symbol(p, "=") || next_is_symbol(p, ","))
         return parse_assign(p);
-    return arch_parse_fail(p, "no statement begins like this: name = value, a weight's NAME [shape], if, layer, def, op, keep, "
+    return arch_parse_fail(p, "no statement begins like this: name = value, a weight's NAME "
+                              "[shape], if, layer, def, op, keep, "
                               "return, require, ignore, convert");
 }
 
@@ -315,7 +345,8 @@ static arch_stmt *parse_block(arch_parser *p, bool top) {
     if (!arch_expect(p, ":", "before a block"))
         return NULL;
     if (p->n_blocks == ARCH_MAX_NESTING)
-        return arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok), "blocks are nested more than %d deep", ARCH_MAX_NESTING);
+        return arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok),
+                                  "blocks are nested more than %d deep", ARCH_MAX_NESTING);
     p->n_blocks++;
     if (p->tok->kind != TOK_NEWLINE) { /* a statement in the same line */
         arch_stmt *s = parse_stmt(p, top);
@@ -337,7 +368,7 @@ static arch_stmt *parse_block(arch_parser *p, bool top) {
     return first;
 }
 
-/* --- functions ------------------------------------------------------------------------------------------------------ */
+/* --- functions -------------------------------------------------------------------------------- */
 
 static bool parse_params(arch_parser *p, arch_fn *fn) {
     arch_param param[ARCH_MAX_ARGS];
@@ -345,17 +376,20 @@ static bool parse_params(arch_parser *p, arch_fn *fn) {
     while (!arch_is(p, ")")) {
         arch_target t;
         if (n == ARCH_MAX_ARGS)
-            return arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok), "more than %d parameters", ARCH_MAX_ARGS);
+            return arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok),
+                                      "more than %d parameters", ARCH_MAX_ARGS);
         if (!parse_target(p, &t))
             return false;
         for (int k = 0; k < n; k++)
             if (strcmp(param[k].name, t.name) == 0)
-                return arch_parse_fail_at(p, GGL_FORMAT, t.place, "two parameters are called '%s'", t.name);
+                return arch_parse_fail_at(p, GGL_FORMAT, t.place, "two parameters are called '%s'",
+                                          t.name);
         param[n] = (arch_param){.name = t.name, .place = t.place};
         if (arch_accept(p, "=") && !(param[n].fallback = arch_parse_expr(p)))
             return false;
         if (n > 0 && param[n - 1].fallback && !param[n].fallback)
-            return arch_parse_fail_at(p, GGL_FORMAT, t.place, "parameters without a default stand before those with one");
+            return arch_parse_fail_at(p, GGL_FORMAT, t.place,
+                                      "parameters without a default stand before those with one");
         n++;
         if (!arch_is(p, ")") && !arch_expect(p, ",", "or ')' between parameters"))
             return false;
@@ -380,14 +414,17 @@ static arch_stmt *parse_fn_body(arch_parser *p) {
 
 static bool check_fn_name(arch_parser *p, const arch_fn *fn) {
     const char *name = fn->name;
-    if (arch_is_reserved(name) || strcmp(name, "key") == 0 || arch_find_builtin(name) < FN_BUILTIN_COUNT ||
+    if (arch_is_reserved(name) || strcmp(name, "key") == 0 ||
+        arch_find_builtin(name) < FN_BUILTIN_COUNT ||
         (ggl_op_find(name) < GGL_OP_COUNT && ggl_op_get(ggl_op_find(name)).callable))
-        return arch_parse_fail_at(p, GGL_FORMAT, fn->place, "'%s' is built in: a function needs another name", name);
+        return arch_parse_fail_at(p, GGL_FORMAT, fn->place,
+                                  "'%s' is built in: a function needs another name", name);
     const arch_fn *other = arch_find_fn(p->arch, p->text, name);
     if (other && other->text == p->text) {
         int line, col;
         arch_line_col(other->place, &line, &col);
-        return arch_parse_fail_at(p, GGL_FORMAT, fn->place, "function '%s' is already there, in line %d", name, line);
+        return arch_parse_fail_at(p, GGL_FORMAT, fn->place,
+                                  "function '%s' is already there, in line %d", name, line);
     }
     return true;
 }
@@ -398,7 +435,8 @@ static bool parse_fn(arch_parser *p) {
     if (!fn)
         return false;
     if (p->n_fns++ == ARCH_MAX_NAMES)
-        return arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok), "more than %d functions", ARCH_MAX_NAMES);
+        return arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok),
+                                  "more than %d functions", ARCH_MAX_NAMES);
     fn->op = arch_is(p, "op");
     fn->text = p->text;
     p->tok++;
@@ -417,7 +455,7 @@ static bool parse_fn(arch_parser *p) {
     return ok;
 }
 
-/* --- convert -------------------------------------------------------------------------------------------------------- */
+/* --- convert ---------------------------------------------------------------------------------- */
 
 static bool parse_arrow(arch_parser *p) {
     const arch_token *t = p->tok;
@@ -458,11 +496,13 @@ static const char **parse_names(arch_parser *p, int *n, arch_place *place) {
     *n = 0;
     do {
         if (*n == ARCH_MAX_ARGS)
-            return arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok), "more than %d names", ARCH_MAX_ARGS);
+            return arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok),
+                                      "more than %d names", ARCH_MAX_ARGS);
         if ((p->tok->kind != TOK_NAME && p->tok->kind != TOK_STRING) || p->tok->str[0] == 0)
             return arch_parse_fail(p, "a name is expected, a word or in quotes");
         if (p->tok->n > ARCH_MAX_NAME)
-            return arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok), "a name has at most 64 characters");
+            return arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok),
+                                      "a name has at most 64 characters");
         if (place)
             place[*n] = arch_token_place(p, p->tok);
         name[(*n)++] = p->tok->str;
@@ -479,7 +519,8 @@ static bool parse_convert(arch_parser *p) {
     if (!c)
         return false;
     c->place = arch_token_place(p, p->tok++);
-    if (!(c->name = parse_names(p, &c->n_name, NULL)) || !arch_expect(p, ":", "after the names of a convert section"))
+    if (!(c->name = parse_names(p, &c->n_name, NULL)) ||
+        !arch_expect(p, ":", "after the names of a convert section"))
         return false;
     if (p->tok->kind != TOK_NEWLINE || p->tok[1].kind != TOK_INDENT)
         return arch_parse_fail(p, "an indented block is expected after ':'");
@@ -499,13 +540,14 @@ static bool parse_convert(arch_parser *p) {
     return true;
 }
 
-/* --- the text ------------------------------------------------------------------------------------------------------- */
+/* --- the text --------------------------------------------------------------------------------- */
 
 static bool parse_header(arch_parser *p) {
     llm_arch *a = p->arch;
     arch_place place[ARCH_MAX_ARGS];
     if (!arch_is(p, "arch") || !(next_is(p, TOK_NAME) || next_is(p, TOK_STRING)))
-        return arch_parse_fail(p, "a descriptor begins with 'arch NAME': the value of general.architecture it is for");
+        return arch_parse_fail(
+            p, "a descriptor begins with 'arch NAME': the value of general.architecture it is for");
     p->tok++;
     if (!(a->family = parse_names(p, &a->n_family, place)) || !end_of_line(p))
         return false;
@@ -513,13 +555,18 @@ static bool parse_header(arch_parser *p) {
         return false;
     memcpy(a->family_place, place, (size_t)a->n_family * sizeof *place);
     if (!arch_is(p, "language") || !next_is(p, TOK_NUMBER))
-        return arch_parse_fail(p, "'language %d' is expected: the version that the descriptor is written in", LLM_ARCH_LANGUAGE);
+        return arch_parse_fail(
+            p, "'language %d' is expected: the version that the descriptor is written in",
+            LLM_ARCH_LANGUAGE);
     double version = p->tok[1].num;
     if (version < 1 || version != (double)(int64_t)version)
-        return arch_parse_fail_at(p, GGL_FORMAT, arch_token_place(p, p->tok + 1), "versions of the language are 1, 2, ..");
+        return arch_parse_fail_at(p, GGL_FORMAT, arch_token_place(p, p->tok + 1),
+                                  "versions of the language are 1, 2, ..");
     if (version > LLM_ARCH_LANGUAGE)
-        return arch_parse_fail_at(p, GGL_UNSUPPORTED, arch_token_place(p, p->tok + 1),
-                                  "language %.0f is newer than this engine, which knows language %d", version, LLM_ARCH_LANGUAGE);
+        return arch_parse_fail_at(
+            p, GGL_UNSUPPORTED, arch_token_place(p, p->tok + 1),
+            "language %.0f is newer than this engine, which knows language %d", version,
+            LLM_ARCH_LANGUAGE);
     p->tok += 2;
     return end_of_line(p);
 }
@@ -552,11 +599,13 @@ ggl_status arch_parse_text(llm_arch *arch, const arch_text *text, ggl_error *err
         return s;
     p.tok = tok;
     if (!parse_top(&p) || !arch_resolve_text(&p))
-        return p.status != GGL_OK ? p.status : ggl_fail(err, GGL_NOMEM, "%s: out of memory", text->name);
+        return p.status != GGL_OK ? p.status
+                                  : ggl_fail(err, GGL_NOMEM, "%s: out of memory", text->name);
     return GGL_OK;
 }
 
-ggl_status llm_arch_parse(llm_arch **out, const char *text, size_t n, const char *name, ggl_error *err) {
+ggl_status llm_arch_parse(llm_arch **out, const char *text, size_t n, const char *name,
+                          ggl_error *err) {
     *out = NULL;
     llm_arch *a = ggl_calloc(1, sizeof *a);
     if (!a)
@@ -566,8 +615,10 @@ ggl_status llm_arch_parse(llm_arch **out, const char *text, size_t n, const char
     const char *prelude = arch_prelude_text(&prelude_n);
     a->prelude = (arch_text){"prelude.arch", prelude, prelude_n, true};
     a->text = (arch_text){ggl_arena_strndup(&a->arena, name, strlen(name)), NULL, n, false};
-    a->text.s = n <= ARCH_MAX_TEXT ? ggl_arena_strndup(&a->arena, text, n) : text; /* too long: refused before it is kept */
-    ggl_status s = a->text.name && a->text.s ? GGL_OK : ggl_fail(err, GGL_NOMEM, "%s: out of memory", name);
+    a->text.s = n <= ARCH_MAX_TEXT ? ggl_arena_strndup(&a->arena, text, n)
+                                   : text; /* too long: refused before it is kept */
+    ggl_status s =
+        a->text.name && a->text.s ? GGL_OK : ggl_fail(err, GGL_NOMEM, "%s: out of memory", name);
     if (s == GGL_OK)
         s = arch_parse_text(a, &a->prelude, err);
     if (s == GGL_OK)

@@ -1,4 +1,5 @@
-/* Expressions, by precedence climbing. Trees know their depth: evaluating recurses, so it is limited here. */
+/* Expressions, by precedence climbing. Trees know their depth: evaluating recurses, so it is
+ * limited here. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,31 +15,34 @@ typedef struct infix {
 } infix;
 
 /* Loosest first. `not` and unary `-` stand between the levels of their names below. */
-enum { LEVEL_OR = 1, LEVEL_AND, LEVEL_NOT, LEVEL_COMPARE, LEVEL_ELSE, LEVEL_ADD, LEVEL_MUL, LEVEL_NEG, LEVEL_POW };
+enum {
+    LEVEL_OR = 1,
+    LEVEL_AND,
+    LEVEL_NOT,
+    LEVEL_COMPARE,
+    LEVEL_ELSE,
+    LEVEL_ADD,
+    LEVEL_MUL,
+    LEVEL_NEG,
+    LEVEL_POW
+};
 
 static const infix infixes[] = {
-    {"or", LEVEL_OR, LEFT, EX_OR},
-    {"and", LEVEL_AND, LEFT, EX_AND},
-    {"==", LEVEL_COMPARE, NONE, EX_BINARY},
-    {"!=", LEVEL_COMPARE, NONE, EX_BINARY},
-    {"<", LEVEL_COMPARE, NONE, EX_BINARY},
-    {"<=", LEVEL_COMPARE, NONE, EX_BINARY},
-    {">", LEVEL_COMPARE, NONE, EX_BINARY},
-    {">=", LEVEL_COMPARE, NONE, EX_BINARY},
-    {"in", LEVEL_COMPARE, NONE, EX_IN},
-    {"??", LEVEL_ELSE, RIGHT, EX_OR_ELSE},
-    {"+", LEVEL_ADD, LEFT, EX_BINARY},
-    {"-", LEVEL_ADD, LEFT, EX_BINARY},
-    {"*", LEVEL_MUL, LEFT, EX_BINARY},
-    {"/", LEVEL_MUL, LEFT, EX_BINARY},
-    {"%", LEVEL_MUL, LEFT, EX_BINARY},
-    {"**", LEVEL_POW, RIGHT, EX_BINARY},
+    {"or", LEVEL_OR, LEFT, EX_OR},          {"and", LEVEL_AND, LEFT, EX_AND},
+    {"==", LEVEL_COMPARE, NONE, EX_BINARY}, {"!=", LEVEL_COMPARE, NONE, EX_BINARY},
+    {"<", LEVEL_COMPARE, NONE, EX_BINARY},  {"<=", LEVEL_COMPARE, NONE, EX_BINARY},
+    {">", LEVEL_COMPARE, NONE, EX_BINARY},  {">=", LEVEL_COMPARE, NONE, EX_BINARY},
+    {"in", LEVEL_COMPARE, NONE, EX_IN},     {"??", LEVEL_ELSE, RIGHT, EX_OR_ELSE},
+    {"+", LEVEL_ADD, LEFT, EX_BINARY},      {"-", LEVEL_ADD, LEFT, EX_BINARY},
+    {"*", LEVEL_MUL, LEFT, EX_BINARY},      {"/", LEVEL_MUL, LEFT, EX_BINARY},
+    {"%", LEVEL_MUL, LEFT, EX_BINARY},      {"**", LEVEL_POW, RIGHT, EX_BINARY},
 };
 
 static arch_expr *parse_level(arch_parser *p, int level);
 
 static bool enter(arch_parser *p) {
-    if (p->depth >= 4 * ARCH_MAX_NESTING) { /* one bracket or operator takes up to two of these; trees are limited below */
+    if (p->depth >= 4 * ARCH_MAX_NESTING) { /* one bracket or operator takes up to two of these;
+                                               trees are limited below */
         arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok), "nested too deep");
         return false;
     }
@@ -70,11 +74,13 @@ static arch_expr *finish(arch_parser *p, arch_expr *e, arch_place begin) {
         if (e->arg[k].value->depth >= e->depth)
             e->depth = e->arg[k].value->depth + 1;
     if (e->depth > ARCH_MAX_NESTING)
-        return arch_parse_fail_at(p, GGL_LIMIT, e->mark, "this expression is more than %d operations deep", ARCH_MAX_NESTING);
+        return arch_parse_fail_at(p, GGL_LIMIT, e->mark,
+                                  "this expression is more than %d operations deep",
+                                  ARCH_MAX_NESTING);
     return e;
 }
 
-/* --- atoms ---------------------------------------------------------------------------------------------------------- */
+/* --- atoms ------------------------------------------------------------------------------------ */
 
 /* { expr | NAME "=" expr } up to `end`; named arguments last. */
 static bool parse_args(arch_parser *p, arch_expr *e, const char *end, bool names) {
@@ -83,9 +89,11 @@ static bool parse_args(arch_parser *p, arch_expr *e, const char *end, bool names
     bool named = false;
     while (!arch_is(p, end)) {
         if (n == ARCH_MAX_ARGS)
-            return arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok), "more than %d of them", ARCH_MAX_ARGS);
+            return arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok),
+                                      "more than %d of them", ARCH_MAX_ARGS);
         arg[n] = (arch_arg){.place = arch_token_place(p, p->tok)};
-        bool is_name = names && p->tok->kind == TOK_NAME && p->tok[1].kind == TOK_SYMBOL && strcmp(p->tok[1].str, "=") == 0;
+        bool is_name = names && p->tok->kind == TOK_NAME && p->tok[1].kind == TOK_SYMBOL &&
+                       strcmp(p->tok[1].str, "=") == 0;
         if (is_name) {
             arg[n].name = p->tok->str;
             p->tok += 2;
@@ -97,7 +105,9 @@ static bool parse_args(arch_parser *p, arch_expr *e, const char *end, bool names
         if (!arg[n].value)
             return false;
         n++;
-        if (!arch_is(p, end) && !arch_expect(p, ",", end[0] == ')' ? "or ')' between arguments" : "or ']' between elements"))
+        if (!arch_is(p, end) &&
+            !arch_expect(p, ",",
+                         end[0] == ')' ? "or ')' between arguments" : "or ']' between elements"))
             return false;
     }
     p->tok++;
@@ -112,7 +122,8 @@ static bool parse_args(arch_parser *p, arch_expr *e, const char *end, bool names
 static arch_expr *parse_whole_key(arch_parser *p, arch_place begin) {
     p->tok += 2;
     if (p->tok->kind != TOK_STRING)
-        return arch_parse_fail(p, "key(..) takes the key's full name in quotes: key(\"general.name\")");
+        return arch_parse_fail(
+            p, "key(..) takes the key's full name in quotes: key(\"general.name\")");
     arch_expr *e = new_expr(p, EX_KEY, begin);
     if (!e)
         return NULL;
@@ -169,7 +180,11 @@ static arch_expr *parse_atom(arch_parser *p) {
     if (t->kind == TOK_NAME)
         return parse_word(p, begin);
     if (t->kind == TOK_NUMBER || t->kind == TOK_STRING || t->kind == TOK_KEY) {
-        arch_expr *e = new_expr(p, t->kind == TOK_NUMBER ? EX_NUMBER : t->kind == TOK_STRING ? EX_STRING : EX_KEY, begin);
+        arch_expr *e = new_expr(p,
+                                t->kind == TOK_NUMBER   ? EX_NUMBER
+                                : t->kind == TOK_STRING ? EX_STRING
+                                                        : EX_KEY,
+                                begin);
         if (e) {
             e->num = t->num;
             e->name = t->str;
@@ -189,7 +204,8 @@ static arch_expr *parse_atom(arch_parser *p) {
         arch_expr *e = new_expr(p, EX_LIST, begin);
         return e && parse_args(p, e, "]", false) ? finish(p, e, begin) : NULL;
     }
-    return arch_parse_fail(p, "a value is expected here, not %s", arch_describe(t, buf, sizeof buf));
+    return arch_parse_fail(p, "a value is expected here, not %s",
+                           arch_describe(t, buf, sizeof buf));
 }
 
 static arch_expr *parse_postfix(arch_parser *p) {
@@ -212,7 +228,8 @@ static arch_expr *parse_postfix(arch_parser *p) {
             if (p->in_convert)
                 f->kind = EX_FIELD;
             else if (strcmp(f->name, "bias") != 0)
-                return arch_parse_fail(p, "values have no part '%s', weights have '.bias'", f->name);
+                return arch_parse_fail(p, "values have no part '%s', weights have '.bias'",
+                                       f->name);
             f->mark = arch_token_place(p, p->tok++);
         }
         e = finish(p, f, begin);
@@ -220,7 +237,7 @@ static arch_expr *parse_postfix(arch_parser *p) {
     return e;
 }
 
-/* --- operators ------------------------------------------------------------------------------------------------------ */
+/* --- operators -------------------------------------------------------------------------------- */
 
 static const infix *next_infix(const arch_parser *p) {
     if (p->tok->kind != TOK_SYMBOL && p->tok->kind != TOK_NAME)
@@ -302,7 +319,8 @@ arch_expr **arch_parse_exprs(arch_parser *p, int *n) {
     *n = 0;
     do {
         if (*n == ARCH_MAX_ARGS)
-            return arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok), "more than %d of them", ARCH_MAX_ARGS);
+            return arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok),
+                                      "more than %d of them", ARCH_MAX_ARGS);
         list[*n] = arch_parse_expr(p);
         if (!list[(*n)++])
             return NULL;

@@ -1,13 +1,15 @@
-/* What can be said of a text without a model: which function a call means and whether its arguments fit, which slot a name
- * has, and which keys the descriptor knows. A misspelled name in a branch that no model takes is found here. */
+/* What can be said of a text without a model: which function a call means and whether its arguments
+ * fit, which slot a name has, and which keys the descriptor knows. A misspelled name in a branch
+ * that no model takes is found here. */
 #include <stdio.h>
 #include <string.h>
 
 #include "arch_impl.h"
 
-const char *const arch_predefined[SLOT_FIRST_FREE] = {"token", "pos", "n_ctx", "n_vocab", "arch", "pi", "inf"};
+const char *const arch_predefined[SLOT_FIRST_FREE] = {"token", "pos", "n_ctx", "n_vocab",
+                                                      "arch",  "pi",  "inf"};
 
-/* --- walking -------------------------------------------------------------------------------------------------------- */
+/* --- walking ---------------------------------------------------------------------------------- */
 
 void arch_walk_expr(arch_expr *e, void (*visit)(void *, arch_expr *), void *ctx) {
     if (!e)
@@ -32,7 +34,7 @@ void arch_walk_stmts(arch_stmt *s, void (*visit)(void *, arch_expr *), void *ctx
     }
 }
 
-/* --- calls ---------------------------------------------------------------------------------------------------------- */
+/* --- calls ------------------------------------------------------------------------------------ */
 
 const arch_fn *arch_find_fn(const llm_arch *a, const arch_text *text, const char *name) {
     for (int k = text->prelude; k < 2; k++)
@@ -53,7 +55,8 @@ const char *arch_fn_signature(const arch_fn *fn, char *buf, size_t size) {
         char fallback[48] = "";
         if (fn->param[k].fallback)
             arch_quote(fn->param[k].fallback->place, fallback, sizeof fallback);
-        n += (size_t)snprintf(buf + n, size - n, "%s%s%s%s", k ? ", " : "", fn->param[k].name, fallback[0] ? " = " : "", fallback);
+        n += (size_t)snprintf(buf + n, size - n, "%s%s%s%s", k ? ", " : "", fn->param[k].name,
+                              fallback[0] ? " = " : "", fallback);
     }
     if (n < size)
         snprintf(buf + n, size - n, ")");
@@ -66,9 +69,11 @@ const char *arch_sig_text(const arch_sig *s, char *buf, size_t size) {
         const arch_sig_param *p = &s->param[k];
         char num[40];
         bool has_default = p->optional && p->fallback == p->fallback;
-        n += (size_t)snprintf(buf + n, size - n, "%s%s%s%s%s", k ? ", " : "", p->name, p->variadic ? ", .." : "",
-                              p->optional ? " = " : "",
-                              has_default ? number_text(p->fallback, num, sizeof num) : p->optional ? "none" : "");
+        n += (size_t)snprintf(buf + n, size - n, "%s%s%s%s%s", k ? ", " : "", p->name,
+                              p->variadic ? ", .." : "", p->optional ? " = " : "",
+                              has_default   ? number_text(p->fallback, num, sizeof num)
+                              : p->optional ? "none"
+                                            : "");
     }
     if (n < size)
         snprintf(buf + n, size - n, ")");
@@ -79,7 +84,7 @@ const char *arch_sig_text(const arch_sig *s, char *buf, size_t size) {
 static const struct {
     const char *name;
     int min, max;
-} conversions[] = {{"transpose", 1, 1}, {"pairs", 2, 2}, {"regroup", 3, 3}, {"rows", 3, 3},
+} conversions[] = {{"transpose", 1, 1},          {"pairs", 2, 2}, {"regroup", 3, 3}, {"rows", 3, 3},
                    {"concat", 1, ARCH_MAX_ARGS}, {"stack", 2, 2}, {"exp", 1, 1}};
 
 static bool resolve_conversion(arch_parser *p, arch_expr *e, bool *found) {
@@ -90,8 +95,9 @@ static bool resolve_conversion(arch_parser *p, arch_expr *e, bool *found) {
         e->callee = CALL_BUILTIN;
         e->builtin = FN_BUILTIN_COUNT;
         if (e->n_arg < conversions[k].min || e->n_arg > conversions[k].max)
-            return arch_parse_fail_at(p, GGL_FORMAT, e->mark, "%s in a conversion takes %d argument%s, not %d", e->name,
-                                      conversions[k].min, conversions[k].min == 1 ? "" : "s", e->n_arg);
+            return arch_parse_fail_at(
+                p, GGL_FORMAT, e->mark, "%s in a conversion takes %d argument%s, not %d", e->name,
+                conversions[k].min, conversions[k].min == 1 ? "" : "s", e->n_arg);
         return true;
     }
     return true;
@@ -100,7 +106,8 @@ static bool resolve_conversion(arch_parser *p, arch_expr *e, bool *found) {
 static bool unknown_function(arch_parser *p, const arch_expr *e) {
     char sig[256] = "";
     if (p->in_fn && strcmp(p->in_fn, e->name) == 0)
-        return arch_parse_fail_at(p, GGL_FORMAT, e->mark, "'%s' calls itself: there is no recursion", e->name);
+        return arch_parse_fail_at(p, GGL_FORMAT, e->mark,
+                                  "'%s' calls itself: there is no recursion", e->name);
     arch_nearest near = arch_nearest_to(e->name);
     for (const arch_fn *f = p->arch->fn; f; f = f->next)
         arch_nearest_try(&near, f->name, SIZE_MAX);
@@ -110,16 +117,19 @@ static bool unknown_function(arch_parser *p, const arch_expr *e) {
     for (int k = 0; (name = arch_primitive_name(k)); k++)
         arch_nearest_try(&near, name, SIZE_MAX);
     if (!near.best)
-        return arch_parse_fail_at(p, GGL_FORMAT, e->mark, "unknown function '%s': none of that name stands above", e->name);
+        return arch_parse_fail_at(p, GGL_FORMAT, e->mark,
+                                  "unknown function '%s': none of that name stands above", e->name);
     const arch_fn *fn = arch_find_fn(p->arch, p->text, near.best);
     int builtin = arch_find_builtin(near.best);
     if (fn) {
         arch_fn_signature(fn, sig, sizeof sig);
     } else {
-        arch_sig s = builtin < FN_BUILTIN_COUNT ? arch_sig_of_builtin(builtin) : arch_sig_of_op(ggl_op_find(near.best));
+        arch_sig s = builtin < FN_BUILTIN_COUNT ? arch_sig_of_builtin(builtin)
+                                                : arch_sig_of_op(ggl_op_find(near.best));
         arch_sig_text(&s, sig, sizeof sig);
     }
-    return arch_parse_fail_at(p, GGL_FORMAT, e->mark, "unknown function '%s'; did you mean %s?", e->name, sig);
+    return arch_parse_fail_at(p, GGL_FORMAT, e->mark, "unknown function '%s'; did you mean %s?",
+                              e->name, sig);
 }
 
 /* Each argument has its parameter, each parameter without a default its argument. */
@@ -135,18 +145,23 @@ static bool check_fn_args(arch_parser *p, const arch_expr *e) {
             for (i = 0; i < fn->n_param && strcmp(fn->param[i].name, e->arg[k].name) != 0; i++)
                 arch_nearest_try(&near, fn->param[i].name, SIZE_MAX);
             if (i == fn->n_param)
-                return arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].place, "%s has no argument '%s'%s%s%s", sig, e->arg[k].name,
-                                          near.best ? "; did you mean '" : "", near.best ? near.best : "", near.best ? "'?" : "");
+                return arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].place,
+                                          "%s has no argument '%s'%s%s%s", sig, e->arg[k].name,
+                                          near.best ? "; did you mean '" : "",
+                                          near.best ? near.best : "", near.best ? "'?" : "");
         }
         if (i >= fn->n_param)
-            return arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].value->place, "too many arguments for %s", sig);
+            return arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].value->place,
+                                      "too many arguments for %s", sig);
         if (given[i])
-            return arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].place, "argument '%s' twice", e->arg[k].name);
+            return arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].place, "argument '%s' twice",
+                                      e->arg[k].name);
         given[i] = true;
     }
     for (int i = 0; i < fn->n_param; i++)
         if (!given[i] && !fn->param[i].fallback)
-            return arch_parse_fail_at(p, GGL_FORMAT, e->mark, "argument '%s' of %s is missing", fn->param[i].name, sig);
+            return arch_parse_fail_at(p, GGL_FORMAT, e->mark, "argument '%s' of %s is missing",
+                                      fn->param[i].name, sig);
     return true;
 }
 
@@ -158,14 +173,19 @@ static bool check_sig_args(arch_parser *p, const arch_expr *e, const arch_sig *s
     for (int k = 0; k < e->n_arg; k++) {
         int i = at;
         if (e->arg[k].name) {
-            for (i = 0; i < s->n_param && (strcmp(s->param[i].name, e->arg[k].name) != 0 || s->param[i].variadic); i++)
+            for (i = 0; i < s->n_param &&
+                        (strcmp(s->param[i].name, e->arg[k].name) != 0 || s->param[i].variadic);
+                 i++)
                 ;
             if (i == s->n_param)
-                return arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].place, "%s has no argument '%s'", text, e->arg[k].name);
+                return arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].place, "%s has no argument '%s'",
+                                          text, e->arg[k].name);
             if (given[i])
-                return arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].place, "argument '%s' twice", e->arg[k].name);
+                return arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].place, "argument '%s' twice",
+                                          e->arg[k].name);
         } else if (i >= s->n_param) {
-            return arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].value->place, "too many arguments for %s", text);
+            return arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].value->place,
+                                      "too many arguments for %s", text);
         } else {
             at += !s->param[i].variadic;
         }
@@ -173,7 +193,8 @@ static bool check_sig_args(arch_parser *p, const arch_expr *e, const arch_sig *s
     }
     for (int i = 0; i < s->n_param; i++)
         if (!given[i] && !s->param[i].optional)
-            return arch_parse_fail_at(p, GGL_FORMAT, e->mark, "argument '%s' of %s is missing", s->param[i].name, text);
+            return arch_parse_fail_at(p, GGL_FORMAT, e->mark, "argument '%s' of %s is missing",
+                                      s->param[i].name, text);
     return true;
 }
 
@@ -201,7 +222,7 @@ bool arch_resolve_call(arch_parser *p, arch_expr *e) {
     return e->fn ? check_fn_args(p, e) : unknown_function(p, e);
 }
 
-/* --- names ---------------------------------------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------------------ */
 
 typedef struct names {
     arch_parser *p;
@@ -222,7 +243,8 @@ static int add_name(arch_parser *p, const char ***list, size_t *cap, int *n, con
     if (k >= 0)
         return k;
     if (*n == ARCH_MAX_NAMES) {
-        arch_parse_fail_at(p, GGL_LIMIT, (arch_place){p->text, 0, 1}, "more than %d names (at '%s')", ARCH_MAX_NAMES, name);
+        arch_parse_fail_at(p, GGL_LIMIT, (arch_place){p->text, 0, 1},
+                           "more than %d names (at '%s')", ARCH_MAX_NAMES, name);
         return 0;
     }
     if (!ggl_grow(list, cap, (size_t)*n + 1, sizeof **list)) {
@@ -257,9 +279,11 @@ static bool unknown_name(names *n, const arch_expr *e) {
         arch_nearest_try(&near, a->global[k], SIZE_MAX);
     const arch_fn *fn = arch_find_fn(a, n->p->text, e->name);
     if (fn)
-        return arch_parse_fail_at(n->p, GGL_FORMAT, e->mark, "'%s' is a function: it is called, with '('", e->name);
-    return arch_parse_fail_at(n->p, GGL_FORMAT, e->mark, "unknown name '%s'%s%s%s", e->name, near.best ? "; did you mean '" : "",
-                              near.best ? near.best : "", near.best ? "'?" : "");
+        return arch_parse_fail_at(n->p, GGL_FORMAT, e->mark,
+                                  "'%s' is a function: it is called, with '('", e->name);
+    return arch_parse_fail_at(n->p, GGL_FORMAT, e->mark, "unknown name '%s'%s%s%s", e->name,
+                              near.best ? "; did you mean '" : "", near.best ? near.best : "",
+                              near.best ? "'?" : "");
 }
 
 static void resolve_name(void *ctx, arch_expr *e) {
@@ -278,14 +302,17 @@ static void resolve_name(void *ctx, arch_expr *e) {
 static void refuse_state(void *ctx, arch_expr *e) {
     names *n = ctx;
     if (e->kind == EX_CALL && e->callee == CALL_OP && e->op == GGL_OP_STATE)
-        arch_parse_fail_at(n->p, GGL_FORMAT, e->mark, n->fn ? "a state is given a name first: s = state(..)"
-                                                            : "a state stands in a def or op: its body runs token after token");
+        arch_parse_fail_at(n->p, GGL_FORMAT, e->mark,
+                           n->fn
+                               ? "a state is given a name first: s = state(..)"
+                               : "a state stands in a def or op: its body runs token after token");
 }
 
 static void check_states(names *n, arch_stmt *s) {
     for (; s; s = s->next) {
         for (int k = 0; k < s->n_expr; k++) {
-            bool bound = n->fn && s->kind == ST_ASSIGN && s->n_target == 1 && s->expr[k]->kind == EX_CALL;
+            bool bound =
+                n->fn && s->kind == ST_ASSIGN && s->n_target == 1 && s->expr[k]->kind == EX_CALL;
             for (int i = 0; bound && i < s->expr[k]->n_arg; i++)
                 arch_walk_expr(s->expr[k]->arg[i].value, refuse_state, n);
             if (!bound)
@@ -323,11 +350,12 @@ static bool resolve_fn(arch_parser *p, arch_fn *fn) {
 /* Bounds what is not linear in the text, for texts made to take long. */
 static bool work(arch_parser *p, arch_place place) {
     if (++p->work > ARCH_MAX_STEPS)
-        arch_parse_fail_at(p, GGL_LIMIT, place, "the text takes too long to read: too many names and weights");
+        arch_parse_fail_at(p, GGL_LIMIT, place,
+                           "the text takes too long to read: too many names and weights");
     return p->status == GGL_OK;
 }
 
-/* --- keys ----------------------------------------------------------------------------------------------------------- */
+/* --- keys ------------------------------------------------------------------------------------- */
 
 static void add_key(arch_parser *p, const arch_expr *e, bool ignored) {
     arch_known_key *k = p->arch->key;
@@ -339,7 +367,8 @@ static void add_key(arch_parser *p, const arch_expr *e, bool ignored) {
     if (!k && p->status == GGL_OK) {
         if (!(k = arch_parse_alloc(p, 1, sizeof *k)))
             return;
-        *k = (arch_known_key){.name = e->name, .whole = e->whole, .required = true, .next = p->arch->key};
+        *k = (arch_known_key){
+            .name = e->name, .whole = e->whole, .required = true, .next = p->arch->key};
         p->arch->key = k;
     }
     if (!k)
@@ -348,7 +377,8 @@ static void add_key(arch_parser *p, const arch_expr *e, bool ignored) {
     k->ignored |= ignored;
 }
 
-/* What stands left of '??' or in has(..) may be absent: the key itself, or an element of it, or either of two. */
+/* What stands left of '??' or in has(..) may be absent: the key itself, or an element of it, or
+ * either of two. */
 static void mark_lazy(arch_parser *p, arch_expr *e) {
     if (!e)
         return;
@@ -360,8 +390,10 @@ static void mark_lazy(arch_parser *p, arch_expr *e) {
         mark_lazy(p, e->b);
     if (e->kind != EX_NAME || e->global < 0)
         return;
-    for (arch_stmt *s = p->arch->body; s && work(p, e->place); s = s->next) /* n = .key, and later has(n) */
-        if (s->kind == ST_ASSIGN && s->n_target == 1 && s->target[0].slot == e->global && s->expr[0]->kind == EX_KEY)
+    for (arch_stmt *s = p->arch->body; s && work(p, e->place);
+         s = s->next) /* n = .key, and later has(n) */
+        if (s->kind == ST_ASSIGN && s->n_target == 1 && s->target[0].slot == e->global &&
+            s->expr[0]->kind == EX_KEY)
             s->expr[0]->lazy = true;
 }
 
@@ -391,8 +423,8 @@ static void add_ignored(arch_parser *p, const arch_stmt *s) {
     }
 }
 
-/* The keys of the statements and of all functions they call, directly or not. Functions stand above their callers, the
- * prelude above all, so one pass from the last to the first finds them. */
+/* The keys of the statements and of all functions they call, directly or not. Functions stand above
+ * their callers, the prelude above all, so one pass from the last to the first finds them. */
 static void collect_keys(arch_parser *p) {
     llm_arch *a = p->arch;
     const arch_fn *list[2] = {a->fn, a->prelude_fn};
@@ -416,7 +448,7 @@ static void collect_keys(arch_parser *p) {
     add_ignored(p, a->body);
 }
 
-/* --- the text ------------------------------------------------------------------------------------------------------- */
+/* --- the text --------------------------------------------------------------------------------- */
 
 static bool find_weight_stmt(arch_parser *p, const arch_stmt *s, const char *name) {
     for (; s && work(p, s->place); s = s->next) {

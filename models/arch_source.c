@@ -8,7 +8,9 @@ static bool file_find_key(void *ctx, const char *name, llm_arch_key *out) {
     const ggl_gguf_value *v = ggl_gguf_find(ctx, name);
     if (!v)
         return false;
-    llm_arch_type type = v->type == GGL_GGUF_STRING ? LLM_ARCH_STRING : v->type == GGL_GGUF_BOOL ? LLM_ARCH_BOOL : LLM_ARCH_NUMBER;
+    llm_arch_type type = v->type == GGL_GGUF_STRING ? LLM_ARCH_STRING
+                         : v->type == GGL_GGUF_BOOL ? LLM_ARCH_BOOL
+                                                    : LLM_ARCH_NUMBER;
     *out = (llm_arch_key){type, v->is_array, v->n, v};
     return true;
 }
@@ -16,9 +18,12 @@ static bool file_find_key(void *ctx, const char *name, llm_arch_key *out) {
 static bool file_get_item(void *ctx, const llm_arch_key *key, uint64_t i, llm_arch_item *out) {
     (void)ctx;
     switch (key->type) {
-    case LLM_ARCH_NUMBER: return ggl_gguf_number(key->handle, i, &out->number);
-    case LLM_ARCH_BOOL: return ggl_gguf_bool(key->handle, i, &out->flag);
-    case LLM_ARCH_STRING: return ggl_gguf_string(key->handle, i, &out->string);
+    case LLM_ARCH_NUMBER:
+        return ggl_gguf_number(key->handle, i, &out->number);
+    case LLM_ARCH_BOOL:
+        return ggl_gguf_bool(key->handle, i, &out->flag);
+    case LLM_ARCH_STRING:
+        return ggl_gguf_string(key->handle, i, &out->string);
     }
     return false;
 }

@@ -1,4 +1,5 @@
-/* Values: what they are called in messages, what they may serve as, and the expression a number came from. */
+/* Values: what they are called in messages, what they may serve as, and the expression a number
+ * came from. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,24 +21,38 @@ arch_value arch_none(const char *missing) {
 }
 
 const char *arch_kind_text(const arch_value *v) {
-    static const char *const text[] = {"an error", "none", "a number", "true or false", "a string", "a list", "a tensor", "a cache"};
+    static const char *const text[] = {"an error", "none",   "a number", "true or false",
+                                       "a string", "a list", "a tensor", "a cache"};
     return v->kind == VAL_TENSOR && v->range ? "an index" : text[v->kind];
 }
 
 const char *arch_value_text(const arch_value *v, char *buf, size_t size) {
     char what[160];
     switch (v->kind) {
-    case VAL_NONE: snprintf(buf, size, "%s", v->text ? v->text : "it is none"); return buf;
-    case VAL_NUMBER: snprintf(what, sizeof what, "the number %.12g", v->num); break;
-    case VAL_BOOL: snprintf(what, sizeof what, "%s", v->flag ? "true" : "false"); break;
-    case VAL_STRING: snprintf(what, sizeof what, "the string \"%.*s\"", (int)(v->str.n < 80 ? v->str.n : 80), v->str.s); break;
-    case VAL_LIST: snprintf(what, sizeof what, "a list of %zu%s", v->n, v->key ? ": take one with [i]" : ""); break;
+    case VAL_NONE:
+        snprintf(buf, size, "%s", v->text ? v->text : "it is none");
+        return buf;
+    case VAL_NUMBER:
+        snprintf(what, sizeof what, "the number %.12g", v->num);
+        break;
+    case VAL_BOOL:
+        snprintf(what, sizeof what, "%s", v->flag ? "true" : "false");
+        break;
+    case VAL_STRING:
+        snprintf(what, sizeof what, "the string \"%.*s\"", (int)(v->str.n < 80 ? v->str.n : 80),
+                 v->str.s);
+        break;
+    case VAL_LIST:
+        snprintf(what, sizeof what, "a list of %zu%s", v->n, v->key ? ": take one with [i]" : "");
+        break;
     case VAL_TENSOR: {
         char shape[128];
-        snprintf(what, sizeof what, "%s %s", v->range ? "an index" : "a tensor", ggl_shape_text(v->t, shape, sizeof shape));
+        snprintf(what, sizeof what, "%s %s", v->range ? "an index" : "a tensor",
+                 ggl_shape_text(v->t, shape, sizeof shape));
         break;
     }
-    default: snprintf(what, sizeof what, "%s", arch_kind_text(v));
+    default:
+        snprintf(what, sizeof what, "%s", arch_kind_text(v));
     }
     if (v->key)
         snprintf(buf, size, "key %s is %s", v->key, what);
@@ -46,11 +61,11 @@ const char *arch_value_text(const arch_value *v, char *buf, size_t size) {
     return buf;
 }
 
-/* --- the expression a number came from ------------------------------------------------------------------------------ */
+/* --- the expression a number came from -------------------------------------------------------- */
 
-#define MAX_WORD 256
+#define MAX_WORD   256
 #define MAX_JOINED 40 /* a longer expression helps nobody in a message */
-#define MAX_WORDS 8192
+#define MAX_WORDS  8192
 
 /* One copy of each text; descriptors make few different ones. */
 const char *arch_intern(arch_eval *ev, const char *s) {
@@ -59,7 +74,7 @@ const char *arch_intern(arch_eval *ev, const char *s) {
         hash = hash * 33 + (unsigned char)*c;
     if (!ev->word) {
         if (!(ev->word = ggl_arena_alloc(&ev->arena, 2 * MAX_WORDS, sizeof *ev->word)))
-            return NULL;
+            return arch_nomem(ev), NULL;
         ev->cap_word = 2 * MAX_WORDS;
     }
     size_t at = hash % ev->cap_word;
@@ -69,7 +84,7 @@ const char *arch_intern(arch_eval *ev, const char *s) {
     if (ev->n_word == MAX_WORDS || strlen(s) > MAX_WORD)
         return NULL; /* then the dimension goes without */
     ev->n_word++;
-    return ev->word[at] = ggl_arena_strndup(&ev->arena, s, strlen(s));
+    return ev->word[at] = arch_strdup(ev, s);
 }
 
 static const char *operand_text(const arch_value *v, bool product, char *buf, size_t size) {
@@ -99,7 +114,8 @@ static bool without_factor(const char *s, const char *f, char *buf, size_t size)
     return false;
 }
 
-const char *arch_join_text(arch_eval *ev, const char *op, const arch_value *a, const arch_value *b) {
+const char *arch_join_text(arch_eval *ev, const char *op, const arch_value *a,
+                           const arch_value *b) {
     char left[64], right[64], buf[160];
     if (!a->text && !b->text)
         return NULL;
@@ -115,7 +131,7 @@ const char *arch_join_text(arch_eval *ev, const char *op, const arch_value *a, c
     return strlen(buf) <= MAX_JOINED ? arch_intern(ev, buf) : NULL;
 }
 
-/* --- what is wanted ------------------------------------------------------------------------------------------------- */
+/* --- what is wanted --------------------------------------------------------------------------- */
 
 /* `e` has another kind of value than is wanted. */
 static bool not_that(arch_eval *ev, const arch_expr *e, const arch_value *v, const char *wanted) {
@@ -124,9 +140,11 @@ static bool not_that(arch_eval *ev, const arch_expr *e, const arch_value *v, con
         return false;
     const char *hint = v->absent_key ? "'?? value' says what holds without it" : NULL;
     if (v->kind == VAL_NONE && v->text)
-        arch_error_hint(ev, GGL_FORMAT, e->place, hint, "%s, and %s is wanted here", v->text, wanted);
+        arch_error_hint(ev, GGL_FORMAT, e->place, hint, "%s, and %s is wanted here", v->text,
+                        wanted);
     else
-        arch_error(ev, e->place, "%s is wanted here, and '%s' is not: %s", wanted, arch_quote(e->place, quote, sizeof quote),
+        arch_error(ev, e->place, "%s is wanted here, and '%s' is not: %s", wanted,
+                   arch_quote(e->place, quote, sizeof quote),
                    arch_value_text(v, what, sizeof what));
     return false;
 }
@@ -140,7 +158,9 @@ bool arch_want_number(arch_eval *ev, const arch_expr *e, const arch_value *v, do
 
 bool arch_want_bool(arch_eval *ev, const arch_expr *e, const arch_value *v, bool *out) {
     if (v->kind == VAL_TENSOR) {
-        arch_error(ev, e->place, "this is decided while compiling, and a tensor has no value then: use where(c, a, b)");
+        arch_error(
+            ev, e->place,
+            "this is decided while compiling, and a tensor has no value then: use where(c, a, b)");
         return false;
     }
     if (v->kind != VAL_BOOL)
@@ -149,7 +169,8 @@ bool arch_want_bool(arch_eval *ev, const arch_expr *e, const arch_value *v, bool
     return true;
 }
 
-bool arch_want_whole(arch_eval *ev, const arch_expr *e, const arch_value *v, double min, double max, int64_t *out) {
+bool arch_want_whole(arch_eval *ev, const arch_expr *e, const arch_value *v, double min, double max,
+                     int64_t *out) {
     char quote[64];
     double x;
     if (!arch_want_number(ev, e, v, &x))
@@ -157,7 +178,8 @@ bool arch_want_whole(arch_eval *ev, const arch_expr *e, const arch_value *v, dou
     if (x != floor(x) || !(x >= min && x <= max)) {
         arch_quote(e->place, quote, sizeof quote);
         if (x == floor(x))
-            arch_error_hint(ev, GGL_LIMIT, e->place, NULL, "'%s' is %.12g; %.0f to %.0f is possible here", quote, x, min, max);
+            arch_error_hint(ev, GGL_LIMIT, e->place, NULL,
+                            "'%s' is %.12g; %.0f to %.0f is possible here", quote, x, min, max);
         else
             arch_error(ev, e->place, "'%s' is %.12g, and a whole number is wanted here", quote, x);
         return false;
@@ -176,7 +198,8 @@ ggl_tensor *arch_want_tensor(arch_eval *ev, arch_place p, const arch_value *v, c
     }
     if (v->kind != VAL_FAIL) {
         const char *hint = v->absent_key ? "'?? value' says what holds without it" : NULL;
-        arch_error_hint(ev, GGL_FORMAT, p, hint, "%s is to be a tensor or number: %s", what, arch_value_text(v, text, sizeof text));
+        arch_error_hint(ev, GGL_FORMAT, p, hint, "%s is to be a tensor or number: %s", what,
+                        arch_value_text(v, text, sizeof text));
     }
     return NULL;
 }
@@ -185,14 +208,18 @@ bool arch_equal(const arch_value *a, const arch_value *b) {
     if (a->kind != b->kind)
         return false;
     switch (a->kind) {
-    case VAL_NUMBER: return a->num == b->num;
-    case VAL_BOOL: return a->flag == b->flag;
-    case VAL_STRING: return a->str.n == b->str.n && memcmp(a->str.s, b->str.s, a->str.n) == 0;
-    default: return a->kind == VAL_NONE;
+    case VAL_NUMBER:
+        return a->num == b->num;
+    case VAL_BOOL:
+        return a->flag == b->flag;
+    case VAL_STRING:
+        return a->str.n == b->str.n && memcmp(a->str.s, b->str.s, a->str.n) == 0;
+    default:
+        return a->kind == VAL_NONE;
     }
 }
 
-/* --- keys and lists ------------------------------------------------------------------------------------------------- */
+/* --- keys and lists --------------------------------------------------------------------------- */
 
 arch_value arch_key_value(arch_eval *ev, const char *key, const llm_arch_key *k, uint64_t i) {
     llm_arch_item item = {0};
@@ -200,9 +227,17 @@ arch_value arch_key_value(arch_eval *ev, const char *key, const llm_arch_key *k,
     if (!ev->src->get_item(ev->src->ctx, k, i, &item))
         return arch_none(key);
     switch (k->type) {
-    case LLM_ARCH_NUMBER: v.num = item.number; break;
-    case LLM_ARCH_BOOL: v.kind = VAL_BOOL; v.flag = item.flag; break;
-    case LLM_ARCH_STRING: v.kind = VAL_STRING; v.str = item.string; break;
+    case LLM_ARCH_NUMBER:
+        v.num = item.number;
+        break;
+    case LLM_ARCH_BOOL:
+        v.kind = VAL_BOOL;
+        v.flag = item.flag;
+        break;
+    case LLM_ARCH_STRING:
+        v.kind = VAL_STRING;
+        v.str = item.string;
+        break;
     }
     return v;
 }
@@ -210,9 +245,10 @@ arch_value arch_key_value(arch_eval *ev, const char *key, const llm_arch_key *k,
 arch_value arch_list_item(arch_eval *ev, const arch_expr *e, const arch_value *list, int64_t i) {
     if (i < 0 || (uint64_t)i >= list->n) {
         char quote[64];
-        return arch_error_hint(ev, GGL_FORMAT, e->b->place, NULL, "'%s' is %" PRId64 ", and the list%s%s has %zu elements, from 0",
-                               arch_quote(e->b->place, quote, sizeof quote), i, list->key ? " " : "", list->key ? list->key : "",
-                               list->n);
+        return arch_error_hint(ev, GGL_FORMAT, e->b->place, NULL,
+                               "'%s' is %" PRId64 ", and the list%s%s has %zu elements, from 0",
+                               arch_quote(e->b->place, quote, sizeof quote), i,
+                               list->key ? " " : "", list->key ? list->key : "", list->n);
     }
     return list->item ? list->item[i] : arch_key_value(ev, list->key, &list->list_key, (uint64_t)i);
 }

@@ -1,11 +1,12 @@
-/* Declared tensors: the source's has the declared shape, or the error says both, and what the odd number might be. */
+/* Declared tensors: the source's has the declared shape, or the error says both, and what the odd
+ * number might be. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "arch_impl.h"
 
-/* --- the table of what was declared --------------------------------------------------------------------------------- */
+/* --- the table of what was declared ----------------------------------------------------------- */
 
 static size_t hash_of(const char *s) {
     size_t h = 5381;
@@ -21,13 +22,17 @@ arch_weight *arch_find_weight(arch_eval *ev, const char *name) {
     return w;
 }
 
-static arch_weight *add_weight(arch_eval *ev, const char *name, ggl_tensor *t, arch_place p, bool is_bias) {
+static arch_weight *add_weight(arch_eval *ev, const char *name, ggl_tensor *t, arch_place p,
+                               bool is_bias) {
     if (!ev->bucket) {
         ev->n_bucket = 4096;
         ev->bucket = ggl_arena_alloc(&ev->arena, ev->n_bucket, sizeof *ev->bucket);
     }
+    if (ev->frame && !arch_step(ev, p, (int64_t)p.text->n / 32)) /* the chain counts lines */
+        return NULL;
     arch_weight *w = ggl_arena_alloc(&ev->arena, 1, sizeof *w);
-    if (!ev->bucket || !w || !arch_push(ev, &ev->weight, &ev->cap_weight, ev->n_weight + 1, sizeof *ev->weight))
+    if (!ev->bucket || !w ||
+        !arch_push(ev, &ev->weight, &ev->cap_weight, ev->n_weight + 1, sizeof *ev->weight))
         return arch_nomem(ev), NULL;
     arch_weight **head = &ev->bucket[hash_of(name) % ev->n_bucket];
     *w = (arch_weight){name, t, p, arch_chain(ev), is_bias, *head};
@@ -35,12 +40,12 @@ static arch_weight *add_weight(arch_eval *ev, const char *name, ggl_tensor *t, a
     return ev->weight[ev->n_weight++] = w;
 }
 
-/* --- shapes --------------------------------------------------------------------------------------------------------- */
+/* --- shapes ----------------------------------------------------------------------------------- */
 
 typedef struct shape {
     int n;
     int64_t ne[GGL_MAX_DIMS];
-    const char *name[GGL_MAX_DIMS];  /* the expressions */
+    const char *name[GGL_MAX_DIMS];   /* the expressions */
     const arch_expr *e[GGL_MAX_DIMS]; /* NULL: of a bias */
 } shape;
 
@@ -49,7 +54,8 @@ static bool eval_shape(arch_eval *ev, const arch_stmt *s, shape *out) {
     double count = 1;
     for (int d = 0; d < s->n_expr; d++) {
         arch_value v = arch_eval_expr(ev, s->expr[d]);
-        if (v.kind == VAL_FAIL || !arch_want_whole(ev, s->expr[d], &v, 1, ARCH_MAX_DIM, &out->ne[d]))
+        if (v.kind == VAL_FAIL ||
+            !arch_want_whole(ev, s->expr[d], &v, 1, ARCH_MAX_DIM, &out->ne[d]))
             return false;
         count *= (double)out->ne[d];
         out->name[d] = v.text;
@@ -81,7 +87,7 @@ static const char *shape_text(const shape *s, bool names, char *buf, size_t size
     return buf;
 }
 
-/* --- hints: what a number might be ---------------------------------------------------------------------------------- */
+/* --- hints: what a number might be ------------------------------------------------------------ */
 
 static bool is_arithmetic(const arch_expr *e) {
     if (e->kind == EX_NEG)
@@ -100,14 +106,17 @@ typedef struct guess {
 } guess;
 
 /* The dimension's text with one name replaced by another. */
-static void quote_with(const arch_expr *e, const char *from, const char *to, char *buf, size_t size) {
+static void quote_with(const arch_expr *e, const char *from, const char *to, char *buf,
+                       size_t size) {
     char text[64];
     size_t n = 0, len = strlen(from);
     arch_quote(e->place, text, sizeof text);
     for (const char *s = text; *s && n + 1 < size;) {
-        bool word = s == text || !(s[-1] == '_' || (s[-1] >= '0' && s[-1] <= '9') || (s[-1] >= 'a' && s[-1] <= 'z'));
+        bool word = s == text || !(s[-1] == '_' || (s[-1] >= '0' && s[-1] <= '9') ||
+                                   (s[-1] >= 'a' && s[-1] <= 'z'));
         char after = strncmp(s, from, len) == 0 ? s[len] : '_';
-        bool ends = !(after == '_' || (after >= '0' && after <= '9') || (after >= 'a' && after <= 'z'));
+        bool ends =
+            !(after == '_' || (after >= '0' && after <= '9') || (after >= 'a' && after <= 'z'));
         if (word && ends) {
             n += (size_t)snprintf(buf + n, size - n, "%s", to);
             s += len;
@@ -148,15 +157,16 @@ static void try_names(void *ctx, arch_expr *e) {
     }
 }
 
-static const char *guess_number(arch_eval *ev, const arch_expr *dim, int64_t found, char *buf, size_t size) {
+static const char *guess_number(arch_eval *ev, const arch_expr *dim, int64_t found, char *buf,
+                                size_t size) {
     buf[0] = 0;
     guess g = {ev, dim, found, buf, size};
-    if (dim && is_arithmetic(dim))
+    if (dim && dim->place.n <= 64 && is_arithmetic(dim)) /* a longer one would take its time */
         arch_walk_expr((arch_expr *)dim, try_names, &g);
     return buf;
 }
 
-/* --- one tensor ----------------------------------------------------------------------------------------------------- */
+/* --- one tensor ------------------------------------------------------------------------------- */
 
 static void missing_tensor(arch_eval *ev, arch_place p, const char *name) {
     ggl_str s;
@@ -167,9 +177,11 @@ static void missing_tensor(arch_eval *ev, arch_place p, const char *name) {
         size_t before = near.distance;
         arch_nearest_try(&near, s.s, s.n);
         if (near.distance < before)
-            snprintf(near_name, sizeof near_name, "; did you mean %.*s?", (int)(s.n < 100 ? s.n : 100), s.s);
+            snprintf(near_name, sizeof near_name, "; did you mean %.*s?",
+                     (int)(s.n < 100 ? s.n : 100), s.s);
     }
-    arch_error_hint(ev, GGL_FORMAT, p, "'?' if it may be absent", "tensor %s is missing in %s%s", name, ev->src->name, near_name);
+    arch_error_hint(ev, GGL_FORMAT, p, "'?' if it may be absent", "tensor %s is missing in %s%s",
+                    name, ev->src->name, near_name);
 }
 
 static bool check_shape(arch_eval *ev, arch_place p, const llm_arch_tensor *t, const shape *want) {
@@ -189,13 +201,15 @@ static bool check_shape(arch_eval *ev, arch_place p, const llm_arch_tensor *t, c
     shape_text(want, true, names, sizeof names);
     shape_text(want, false, numbers, sizeof numbers);
     bool plain = strcmp(names, numbers) == 0;
-    arch_error_hint(ev, GGL_SHAPE, p, hint, "tensor %s is %s, declared %s%s%s", t->name, shape_text(&have, false, found, sizeof found),
-                    names, plain ? "" : " = ", plain ? "" : numbers);
+    arch_error_hint(ev, GGL_SHAPE, p, hint, "tensor %s is %s, declared %s%s%s", t->name,
+                    shape_text(&have, false, found, sizeof found), names, plain ? "" : " = ",
+                    plain ? "" : numbers);
     return false;
 }
 
 /* *out NULL without an error: absent, as it may be. */
-static bool load(arch_eval *ev, arch_place p, const char *name, const shape *want, bool optional, bool is_bias, ggl_tensor **out) {
+static bool load(arch_eval *ev, arch_place p, const char *name, const shape *want, bool optional,
+                 bool is_bias, ggl_tensor **out) {
     const arch_weight *before = arch_find_weight(ev, name);
     llm_arch_tensor t = {.name = name, .optional = optional, .n_dims = want->n};
     *out = NULL;
@@ -221,7 +235,7 @@ static bool load(arch_eval *ev, arch_place p, const char *name, const shape *wan
     return before || add_weight(ev, name, *out, p, is_bias);
 }
 
-/* --- the statement -------------------------------------------------------------------------------------------------- */
+/* --- the statement ---------------------------------------------------------------------------- */
 
 static const char *full_name(arch_eval *ev, const arch_stmt *s, bool bias) {
     char buf[512];
@@ -231,7 +245,9 @@ static const char *full_name(arch_eval *ev, const arch_stmt *s, bool bias) {
             return out;
         size_t n = strlen(out), m = strlen(".weight");
         if (n < m || strcmp(out + n - m, ".weight") != 0) {
-            arch_error(ev, s->string_place, "the name of its bias is not known: a name given by 'from' ends in '.weight' for that");
+            arch_error(ev, s->string_place,
+                       "the name of its bias is not known: a name given by 'from' ends in "
+                       "'.weight' for that");
             return NULL;
         }
         snprintf(buf, sizeof buf, "%.*s.bias", (int)(n - m), out);
@@ -240,8 +256,7 @@ static const char *full_name(arch_eval *ev, const arch_stmt *s, bool bias) {
     } else {
         snprintf(buf, sizeof buf, "%s.%s", s->target[0].name, end);
     }
-    out = ggl_arena_strndup(&ev->arena, buf, strlen(buf));
-    return out ? out : (arch_nomem(ev), NULL);
+    return arch_strdup(ev, buf);
 }
 
 /* Like the weight without its first dimension, or like the weight if it has only one. */
@@ -265,11 +280,14 @@ static arch_value other_weight(arch_eval *ev, const arch_stmt *s, const shape *w
     if (v.kind == VAL_FAIL)
         return v;
     if (v.kind != VAL_TENSOR)
-        return arch_error(ev, s->other->place, "another weight is wanted after '\?\?': %s", arch_value_text(&v, text, sizeof text));
+        return arch_error(ev, s->other->place, "another weight is wanted after '\?\?': %s",
+                          arch_value_text(&v, text, sizeof text));
     for (int d = 0; d < 3; d++)
         if ((d < v.t->n_dims ? v.t->ne[d] : 1) != want->ne[d])
-            return arch_error_hint(ev, GGL_SHAPE, s->other->place, NULL, "%s in place of %s declared %s",
-                                   ggl_shape_text(v.t, a, sizeof a), s->target[0].name, shape_text(want, false, b, sizeof b));
+            return arch_error_hint(ev, GGL_SHAPE, s->other->place, NULL,
+                                   "%s in place of %s declared %s",
+                                   ggl_shape_text(v.t, a, sizeof a), s->target[0].name,
+                                   shape_text(want, false, b, sizeof b));
     return v;
 }
 
@@ -279,13 +297,12 @@ static bool bind_weight(arch_eval *ev, const arch_stmt *s, const arch_value *v) 
     if (slot->bound) {
         int line, col;
         arch_line_col(slot->place, &line, &col);
-        arch_error(ev, t->place, "'%s' is already there, in line %d: a weight needs a name of its own", t->name, line);
+        arch_error(ev, t->place,
+                   "'%s' is already there, in line %d: a weight needs a name of its own", t->name,
+                   line);
         return false;
     }
-    if (!arch_bind(ev, t, v))
-        return false;
-    slot->weight = true;
-    return true;
+    return arch_bind(ev, t, v);
 }
 
 bool arch_run_weight(arch_eval *ev, const arch_stmt *s) {
@@ -298,26 +315,26 @@ bool arch_run_weight(arch_eval *ev, const arch_stmt *s) {
         return false;
     arch_value v;
     if (t) {
-        if (s->other)
-            arch_mark_read(ev, s->other);
         shape b = bias_shape(&want);
         const char *bias_name = s->bias ? full_name(ev, s, true) : NULL;
-        if (s->bias && (!bias_name || !load(ev, s->target[0].place, bias_name, &b, s->bias_optional, true, &bias)))
+        if (s->bias && (!bias_name || !load(ev, s->target[0].place, bias_name, &b, s->bias_optional,
+                                            true, &bias)))
             return false;
         v = arch_tensor(t);
         v.bias = bias;
+        if (s->other)
+            arch_mark_read(ev, s->other, &v);
     } else if (s->other) {
         v = other_weight(ev, s, &want);
     } else {
         char buf[600];
         snprintf(buf, sizeof buf, "tensor %s is absent", name);
-        const char *text = ggl_arena_strndup(&ev->arena, buf, strlen(buf));
-        v = arch_none(text ? text : "the tensor is absent");
+        v = arch_none(arch_strdup(ev, buf));
     }
     return bind_weight(ev, s, &v);
 }
 
-/* --- ignore --------------------------------------------------------------------------------------------------------- */
+/* --- ignore ----------------------------------------------------------------------------------- */
 
 /* The usual walk with one point to return to: linear for each '*'. */
 bool arch_match(const char *pattern, const char *s, size_t n) {
@@ -347,7 +364,8 @@ bool arch_run_ignore(arch_eval *ev, const arch_stmt *s) {
         if (s->expr[k]->kind != EX_STRING)
             continue; /* a key: known since the text was read */
         const char *pattern = arch_expand(ev, s->expr[k]->name, s->expr[k]->place);
-        if (!pattern || !arch_push(ev, &ev->ignore, &ev->cap_ignore, ev->n_ignore + 1, sizeof *ev->ignore))
+        if (!pattern ||
+            !arch_push(ev, &ev->ignore, &ev->cap_ignore, ev->n_ignore + 1, sizeof *ev->ignore))
             return false;
         ev->ignore[ev->n_ignore++] = pattern;
     }

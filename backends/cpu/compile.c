@@ -1,5 +1,6 @@
-/* From a program to a plan: each step is bound to its operator; what several steps need of one operand is made once, by a step
- * before the first of them; scratch gets its place behind the program's arena. */
+/* From a program to a plan: each step is bound to its operator; what several steps need of one
+ * operand is made once, by a step before the first of them; scratch gets its place behind the
+ * program's arena. */
 #include <string.h>
 
 #include "cpu.h"
@@ -10,9 +11,9 @@ typedef struct prepared {
     cpu_prepare_kind kind;
     ggl_operand a, b;
     double mag;
-    bool valid;          /* may still be used: nothing has written to a or b, no loop has begun or ended */
-    int first, last;     /* steps */
-    size_t row, size;    /* bytes of a row, and of all */
+    bool valid; /* may still be used: nothing has written to a or b, no loop has begun or ended */
+    int first, last;  /* steps */
+    size_t row, size; /* bytes of a row, and of all */
     int slot;
 } prepared;
 
@@ -45,11 +46,12 @@ static bool push(cpu_compiler *c, const cpu_step *s) {
     return true;
 }
 
-/* --- shared preparations ------------------------------------------------------------------------------------------------------------------ */
+/* --- shared preparations ------------------------------------------------------------------- */
 
 static bool same_operand(const ggl_operand *a, const ggl_operand *b) {
-    return a->type == b->type && a->region == b->region && a->offset == b->offset && a->loop == b->loop &&
-           memcmp(a->ne, b->ne, sizeof a->ne) == 0 && memcmp(a->nb, b->nb, sizeof a->nb) == 0;
+    return a->type == b->type && a->region == b->region && a->offset == b->offset &&
+           a->loop == b->loop && memcmp(a->ne, b->ne, sizeof a->ne) == 0 &&
+           memcmp(a->nb, b->nb, sizeof a->nb) == 0;
 }
 
 static int64_t extent(const cpu_compiler *c, const ggl_operand *o, int d) {
@@ -65,7 +67,8 @@ static size_t reach(const cpu_compiler *c, const ggl_operand *o) {
 }
 
 static bool overlap(const cpu_compiler *c, const ggl_operand *a, const ggl_operand *b) {
-    return a->region >= 0 && a->region == b->region && a->offset < b->offset + reach(c, b) && b->offset < a->offset + reach(c, a);
+    return a->region >= 0 && a->region == b->region && a->offset < b->offset + reach(c, b) &&
+           b->offset < a->offset + reach(c, a);
 }
 
 static void size_prepared(const cpu_compiler *c, prepared *p) {
@@ -81,13 +84,15 @@ static void size_prepared(const cpu_compiler *c, prepared *p) {
     p->size = (p->row * (size_t)rows + 63) / 64 * 64;
 }
 
-bool cpu_prepare(cpu_compiler *c, cpu_step *s, cpu_prepare_kind kind, const ggl_operand *a, const ggl_operand *b, double mag) {
+bool cpu_prepare(cpu_compiler *c, cpu_step *s, cpu_prepare_kind kind, const ggl_operand *a,
+                 const ggl_operand *b, double mag) {
     const ggl_operand none = {.region = -1};
     if (!b)
         b = &none;
     for (size_t i = 0; i < c->n_prepared; i++) {
         const prepared *p = &c->prepared[i];
-        if (p->valid && p->kind == kind && p->mag == mag && same_operand(&p->a, a) && same_operand(&p->b, b)) {
+        if (p->valid && p->kind == kind && p->mag == mag && same_operand(&p->a, a) &&
+            same_operand(&p->b, b)) {
             s->prepared = (int)i + 1;
             return true;
         }
@@ -95,7 +100,13 @@ bool cpu_prepare(cpu_compiler *c, cpu_step *s, cpu_prepare_kind kind, const ggl_
     if (!ggl_grow(&c->prepared, &c->cap_prepared, c->n_prepared + 1, sizeof *c->prepared))
         return false;
     prepared *p = &c->prepared[c->n_prepared++];
-    *p = (prepared){.kind = kind, .a = *a, .b = *b, .mag = mag, .valid = true, .first = (int)c->n_step, .last = (int)c->n_step};
+    *p = (prepared){.kind = kind,
+                    .a = *a,
+                    .b = *b,
+                    .mag = mag,
+                    .valid = true,
+                    .first = (int)c->n_step,
+                    .last = (int)c->n_step};
     size_prepared(c, p);
     s->prepared = (int)c->n_prepared;
     cpu_step make = {.kind = GGL_STEP_NODE,
@@ -126,7 +137,7 @@ static void forget_all(cpu_compiler *c) {
         c->prepared[i].valid = false;
 }
 
-/* --- steps ------------------------------------------------------------------------------------------------------------------------------------- */
+/* --- steps --------------------------------------------------------------------------------- */
 
 /* The operand that tells a recurrent call's tokens their slots. */
 static ggl_operand slot_operand(const cpu_compiler *c, const cpu_step *s) {
@@ -139,19 +150,28 @@ static ggl_operand slot_operand(const cpu_compiler *c, const cpu_step *s) {
             if (body->param[k] == slot)
                 return s->src[k];
         ggl_loc loc = c->s->loc[slot->id];
-        return (ggl_operand){.type = GGL_I32, .region = loc.region, .offset = loc.offset, .ne = {1, 1, 1, GGL_N}, .nb = {4, 4, 4, 4}};
+        return (ggl_operand){.type = GGL_I32,
+                             .region = loc.region,
+                             .offset = loc.offset,
+                             .ne = {1, 1, 1, GGL_N},
+                             .nb = {4, 4, 4, 4}};
     }
     return (ggl_operand){.region = -1};
 }
 
 static ggl_status add_node(cpu_compiler *c, const ggl_step *from, ggl_error *err) {
-    cpu_step s = {.kind = GGL_STEP_NODE, .in_loop = c->in_loop, .node = from->node, .dst = from->dst, .n_src = from->n_src};
+    cpu_step s = {.kind = GGL_STEP_NODE,
+                  .in_loop = c->in_loop,
+                  .node = from->node,
+                  .dst = from->dst,
+                  .n_src = from->n_src};
     memcpy(s.src, from->src, sizeof s.src);
     for (int i = s.n_src; i < GGL_MAX_SRC; i++)
         s.src[i].region = -1;
     s.op = cpu_op_of(s.node);
     if (!s.op)
-        return ggl_fail(err, GGL_UNSUPPORTED, "the CPU backend has no operator '%s'", ggl_op_get(s.node->op).name);
+        return ggl_fail(err, GGL_UNSUPPORTED, "the CPU backend has no operator '%s'",
+                        ggl_op_get(s.node->op).name);
     s.slot = slot_operand(c, &s);
     ggl_status st = s.op->compile ? s.op->compile(c, &s, err) : GGL_OK;
     if (st == GGL_OK && s.prepared)
@@ -187,9 +207,10 @@ static ggl_status add_steps(cpu_compiler *c, const ggl_program *p, ggl_error *er
     return GGL_OK;
 }
 
-/* --- scratch ----------------------------------------------------------------------------------------------------------------------------------- */
+/* --- scratch ------------------------------------------------------------------------------- */
 
-/* Preparations whose lives do not meet share a slot. Returns the bytes of all slots; .slot becomes an offset's index in at[]. */
+/* Preparations whose lives do not meet share a slot of memory, behind *end, which grows by all
+ * slots. */
 static bool place_prepared(cpu_compiler *c, size_t *end) {
     typedef struct slot {
         size_t size, at;
@@ -247,7 +268,7 @@ static bool place_scratch(cpu_compiler *c, cpu_plan *plan) {
     return true;
 }
 
-/* --- all of it ----------------------------------------------------------------------------------------------------------------------------------- */
+/* --- all of it ----------------------------------------------------------------------------- */
 
 void cpu_plan_free(ggl_backend *b, ggl_plan *p) {
     (void)b;
@@ -264,7 +285,8 @@ ggl_status cpu_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl
     cpu_plan *plan = ggl_calloc(1, sizeof *plan);
     if (!plan)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
-    const ggl_program_params params = {.supports = cpu_supports, .backend = b, .value_type = GGL_F32};
+    const ggl_program_params params = {
+        .supports = cpu_supports, .backend = b, .value_type = GGL_F32};
     cpu_compiler c = {.b = (const cpu_backend *)b, .s = s};
     ggl_status st = ggl_program_build(&plan->program, s, &params, err);
     if (st == GGL_OK)

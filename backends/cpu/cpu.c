@@ -6,13 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "features.h"
+#include "cpu_features.h"
 #include "ggl/alloc.h"
 
 /* of buffers; their memory comes from calloc, which costs nothing until it is touched */
 enum { ALIGN = 64 };
 
-static ggl_status cpu_alloc(ggl_backend *b, size_t size, const void *host, ggl_buffer **out, ggl_error *err) {
+static ggl_status cpu_alloc(ggl_backend *b, size_t size, const void *host, ggl_buffer **out,
+                            ggl_error *err) {
     (void)b;
     size_t padded;
     ggl_buffer *buf = ggl_calloc(1, sizeof *buf + sizeof(void *));
@@ -42,26 +43,29 @@ static void cpu_free(ggl_backend *b, ggl_buffer *buf) {
     ggl_free(buf);
 }
 
-static ggl_status cpu_upload(ggl_backend *b, ggl_buffer *dst, size_t offset, const void *src, size_t size, ggl_error *err) {
+static ggl_status cpu_upload(ggl_backend *b, ggl_buffer *dst, size_t offset, const void *src,
+                             size_t size, ggl_error *err) {
     (void)b;
     (void)err;
     memcpy(dst->data + offset, src, size);
     return GGL_OK;
 }
 
-static ggl_status cpu_download(ggl_backend *b, const ggl_buffer *src, size_t offset, void *dst, size_t size, ggl_error *err) {
+static ggl_status cpu_download(ggl_backend *b, const ggl_buffer *src, size_t offset, void *dst,
+                               size_t size, ggl_error *err) {
     (void)b;
     (void)err;
     memcpy(dst, src->data + offset, size);
     return GGL_OK;
 }
 
-static ggl_status cpu_copy(ggl_backend *b, ggl_buffer *dst, size_t dst_offset, const ggl_buffer *src, size_t src_offset,
-                           size_t size, ggl_error *err) {
+static ggl_status cpu_copy(ggl_backend *b, ggl_buffer *dst, size_t dst_offset,
+                           const ggl_buffer *src, size_t src_offset, size_t size, ggl_error *err) {
     return cpu_upload(b, dst, dst_offset, src->data + src_offset, size, err);
 }
 
-static ggl_status cpu_clear(ggl_backend *b, ggl_buffer *buf, size_t offset, size_t size, ggl_error *err) {
+static ggl_status cpu_clear(ggl_backend *b, ggl_buffer *buf, size_t offset, size_t size,
+                            ggl_error *err) {
     (void)b;
     (void)err;
     memset(buf->data + offset, 0, size);
@@ -105,12 +109,15 @@ ggl_status ggl_cpu_open(ggl_backend **out, const ggl_backend_params *params, ggl
     const ggl_backend_params none = {0};
     const ggl_backend_params *p = params ? params : &none;
     *out = NULL;
-    if (p->n_threads < 0 || p->n_threads_batch < 0 || p->n_threads > 512 || p->n_threads_batch > 512)
-        return ggl_fail(err, GGL_USAGE, "%d and %d threads: 0 to 512 are possible", p->n_threads, p->n_threads_batch);
+    if (p->n_threads < 0 || p->n_threads_batch < 0 || p->n_threads > 512 ||
+        p->n_threads_batch > 512)
+        return ggl_fail(err, GGL_USAGE, "%d and %d threads: 0 to 512 are possible", p->n_threads,
+                        p->n_threads_batch);
     cpu_backend *c = ggl_calloc(1, sizeof *c);
     if (!c)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a backend");
-    uint32_t features = cpu_features_mask(cpu_features_mask(cpu_features_detect(), p->mask), getenv("GGL_CPU_MASK"));
+    uint32_t features = cpu_features_mask(cpu_features_mask(cpu_features_detect(), p->mask),
+                                          getenv("GGL_CPU_MASK"));
     cpu_kernels_init(&c->k, features);
     c->share_all = getenv("GGL_CPU_SHARE_ALL") != NULL;
     c->n_threads = p->n_threads > 0 ? p->n_threads : cpu_default_threads();
@@ -124,8 +131,8 @@ ggl_status ggl_cpu_open(ggl_backend **out, const ggl_backend_params *params, ggl
     c->base.v = &vtable;
     c->base.memory = physical_memory();
     snprintf(c->base.name, sizeof c->base.name, "cpu");
-    snprintf(c->base.description, sizeof c->base.description, "%d thread%s, %s", c->n_threads, c->n_threads == 1 ? "" : "s",
-             cpu_features_text(features, text, sizeof text));
+    snprintf(c->base.description, sizeof c->base.description, "%d thread%s, %s", c->n_threads,
+             c->n_threads == 1 ? "" : "s", cpu_features_text(features, text, sizeof text));
     *out = &c->base;
     return GGL_OK;
 }

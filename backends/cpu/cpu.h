@@ -1,6 +1,7 @@
-/* The CPU backend's insides. A plan is a program (ggl/program.h) whose steps are bound to operators of this backend; an
- * operator cuts its work into units that threads share out. What several steps need of one operand (quantized activations,
- * rope's cosines) becomes a step of its own before the first. */
+/* The CPU backend's insides. A plan is a program (ggl/program.h) whose steps are bound to operators
+ * of this backend; an operator cuts its work into units that threads share out. What several steps
+ * need of one operand (quantized activations, rope's cosines) becomes a step of its own before the
+ * first. */
 #ifndef CPU_H
 #define CPU_H
 
@@ -23,7 +24,8 @@ typedef struct cpu_backend {
     bool share_all;                 /* even the smallest steps are shared out: for tests */
 } cpu_backend;
 
-/* An operand with its address: element (i, j, k, l) at p + i*nb[0] + j*nb[1] + k*nb[2] + l*nb[3]. */
+/* An operand with its address: element (i, j, k, l) at p + i*nb[0] + j*nb[1] + k*nb[2] + l*nb[3].
+ */
 typedef struct cpu_view {
     char *p; /* NULL: absent */
     int64_t ne[GGL_MAX_DIMS];
@@ -37,17 +39,17 @@ typedef struct cpu_task {
     const cpu_step *step;
     const cpu_backend *b;
     cpu_view dst, src[GGL_MAX_SRC];
-    char *stores;         /* GGL_REGION_STORES */
+    char *stores; /* GGL_REGION_STORES */
     char *arena;
-    const int32_t *slot;  /* of recurrent calls */
-    int64_t n;            /* of the batch; 1 in a loop */
-    int n_threads;        /* that may take part */
+    const int32_t *slot; /* of recurrent calls */
+    int64_t n;           /* of the batch; 1 in a loop */
+    int n_threads;       /* that may take part */
 
     int64_t n_units;
-    double cost;          /* of a unit, in elementary steps of some 0.1 ns: decides whether threads pay */
-    int64_t unit[GGL_MAX_DIMS]; /* the operator's own: what a unit is */
+    double cost; /* of a unit, in elementary steps of some 0.1 ns: decides whether threads pay */
+    int64_t unit[GGL_MAX_DIMS];      /* the operator's own: what a unit is */
     size_t step_nb[4][GGL_MAX_DIMS]; /* elementwise: strides of collapsed dimensions, dst first */
-    char *shared;         /* step->shared_size bytes */
+    char *shared;                    /* step->shared_size bytes */
     size_t thread_step;
 } cpu_task;
 
@@ -58,12 +60,13 @@ typedef struct cpu_op {
     ggl_status (*compile)(cpu_compiler *c, cpu_step *s, ggl_error *err);
     void (*begin)(cpu_task *t);
     void (*run)(const cpu_task *t, int64_t first, int64_t last, int thread);
-    void (*end)(const cpu_task *t); /* on the calling thread, when all units are done; may be NULL */
+    void (*end)(
+        const cpu_task *t); /* on the calling thread, when all units are done; may be NULL */
 } cpu_op;
 
 struct cpu_step {
     ggl_step_kind kind;
-    int end;                   /* LOOP: index of its END; END: of its LOOP */
+    int end; /* LOOP: index of its END; END: of its LOOP */
     bool in_loop;
     const cpu_op *op;
     const ggl_tensor *node;
@@ -73,17 +76,17 @@ struct cpu_step {
     /* parameters, by operator */
     cpu_unary unary;
     cpu_binary binary;
-    float number[3];           /* eps; scale, cap */
-    int64_t window;            /* 0: none */
+    float number[3]; /* eps; scale, cap */
+    int64_t window;  /* 0: none */
     double mag;
-    int dim;                   /* the dimension along which */
-    int batch_of_w;            /* linear: matrices go with dimension 3 (1), with dimension 2 of x (0) */
+    int dim;        /* the dimension along which */
+    int batch_of_w; /* linear: matrices go with dimension 3 (1), with dimension 2 of x (0) */
     const ggl_store *store[2];
-    size_t store_at[2];        /* of slot 0 in GGL_REGION_STORES */
-    ggl_operand slot;          /* of recurrent calls; region -1: none */
-    int prepared;              /* index of what this step makes, or uses, +1; 0: none */
+    size_t store_at[2];               /* of slot 0 in GGL_REGION_STORES */
+    ggl_operand slot;                 /* of recurrent calls; region -1: none */
+    int prepared;                     /* index of what this step makes, or uses, +1; 0: none */
     size_t prepared_at, prepared_row; /* offset in the arena, and bytes of one row */
-    int n_terms;               /* prepare: pairs of a rope table */
+    int n_terms;                      /* prepare: pairs of a rope table */
 
     size_t shared_size, thread_size; /* scratch, for all threads and for each */
     size_t shared_at, thread_at;     /* in the arena; thread t's at thread_at + t * thread_step */
@@ -95,20 +98,27 @@ typedef struct cpu_plan {
     cpu_step *step;
     int n_step;
     size_t thread_step;
+    double shareable; /* work of the last run that threads could share */
 } cpu_plan;
 
 /* What steps share: see compile.c. */
-typedef enum cpu_prepare_kind { CPU_PREPARE_BF16 = CPU_COLUMNS_BF16, CPU_PREPARE_Q8 = CPU_COLUMNS_Q8, CPU_PREPARE_ROPE } cpu_prepare_kind;
+typedef enum cpu_prepare_kind {
+    CPU_PREPARE_BF16 = CPU_COLUMNS_BF16,
+    CPU_PREPARE_Q8 = CPU_COLUMNS_Q8,
+    CPU_PREPARE_ROPE
+} cpu_prepare_kind;
 
-/* Makes sure that what `kind` makes of the operand (of two for rope: frequencies, positions) exists before step s, whose
- * prepared_at and prepared_row are set when all is compiled. */
-GGL_NODISCARD bool cpu_prepare(cpu_compiler *c, cpu_step *s, cpu_prepare_kind kind, const ggl_operand *a, const ggl_operand *b, double mag);
+/* Makes sure that what `kind` makes of the operand (of two for rope: frequencies, positions) exists
+ * before step s, whose prepared_at and prepared_row are set when all is compiled. */
+GGL_NODISCARD bool cpu_prepare(cpu_compiler *c, cpu_step *s, cpu_prepare_kind kind,
+                               const ggl_operand *a, const ggl_operand *b, double mag);
 int64_t cpu_compiler_n_max(const cpu_compiler *c);
 const cpu_backend *cpu_compiler_backend(const cpu_compiler *c);
 size_t cpu_compiler_store(const cpu_compiler *c, const ggl_store *s); /* offset of slot 0 */
 
 ggl_status cpu_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl_error *err);
-ggl_status cpu_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n, ggl_error *err);
+ggl_status cpu_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
+                   ggl_error *err);
 void cpu_plan_free(ggl_backend *b, ggl_plan *p);
 bool cpu_supports(const ggl_backend *b, const ggl_tensor *node);
 
@@ -117,15 +127,17 @@ const cpu_op *cpu_op_of(const ggl_tensor *node);
 
 /* op_elementwise.c */
 extern const cpu_op cpu_op_unary, cpu_op_binary, cpu_op_where, cpu_op_cast;
-bool cpu_unary_of(const ggl_tensor *node, cpu_unary *out); /* operators and composites that are one unary kernel */
+bool cpu_unary_of(const ggl_tensor *node,
+                  cpu_unary *out); /* operators and composites that are one unary kernel */
 /* op_rows.c */
-extern const cpu_op cpu_op_sum, cpu_op_amax, cpu_op_rank, cpu_op_topk, cpu_op_softmax, cpu_op_rms, cpu_op_center, cpu_op_l2,
-    cpu_op_normalised, cpu_op_weighted;
+extern const cpu_op cpu_op_sum, cpu_op_amax, cpu_op_rank, cpu_op_topk, cpu_op_softmax, cpu_op_rms,
+    cpu_op_center, cpu_op_l2, cpu_op_normalised, cpu_op_weighted;
 /* op_move.c */
-extern const cpu_op cpu_op_copy, cpu_op_split, cpu_op_concat, cpu_op_repeat, cpu_op_transpose, cpu_op_pick, cpu_op_iota;
+extern const cpu_op cpu_op_copy, cpu_op_split, cpu_op_concat, cpu_op_repeat, cpu_op_transpose,
+    cpu_op_pick, cpu_op_iota;
 /* op_linear.c, op_rope.c, op_attend.c, op_state.c */
-extern const cpu_op cpu_op_linear, cpu_op_columns, cpu_op_rope, cpu_op_rope_table, cpu_op_cache, cpu_op_attend, cpu_op_state,
-    cpu_op_keep, cpu_op_recent, cpu_op_delta, cpu_op_scan;
+extern const cpu_op cpu_op_linear, cpu_op_columns, cpu_op_rope, cpu_op_rope_table, cpu_op_cache,
+    cpu_op_attend, cpu_op_state, cpu_op_keep, cpu_op_recent, cpu_op_delta, cpu_op_scan;
 
 /* This thread's scratch, step->thread_size bytes, 64-byte aligned. */
 static inline char *cpu_thread_scratch(const cpu_task *t, int thread) {
@@ -139,11 +151,12 @@ static inline int64_t cpu_max(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
-/* Row r (of ne[1] * ne[2] * ne[3], dimension 1 fastest) of the shape `of`, in a view that broadcasts to it. */
+/* Row r (of ne[1] * ne[2] * ne[3], dimension 1 fastest) of the shape `of`, in a view that
+ * broadcasts to it. */
 static inline char *cpu_row(const cpu_view *v, const int64_t *of, int64_t r) {
     int64_t j = r % of[1], k = r / of[1] % of[2], l = r / of[1] / of[2];
-    return v->p + (v->ne[1] == 1 ? 0 : (size_t)j * v->nb[1]) + (v->ne[2] == 1 ? 0 : (size_t)k * v->nb[2]) +
-           (v->ne[3] == 1 ? 0 : (size_t)l * v->nb[3]);
+    return v->p + (v->ne[1] == 1 ? 0 : (size_t)j * v->nb[1]) +
+           (v->ne[2] == 1 ? 0 : (size_t)k * v->nb[2]) + (v->ne[3] == 1 ? 0 : (size_t)l * v->nb[3]);
 }
 
 static inline int64_t cpu_n_rows(const cpu_view *v) {

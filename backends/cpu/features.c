@@ -1,4 +1,4 @@
-#include "features.h"
+#include "cpu_features.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,7 +20,8 @@ uint32_t cpu_features_detect(void) {
         return 0;
     uint64_t saved = saved_registers();
     bool f16c_fma = (c & bit_FMA) && (c & bit_F16C) && (c & bit_AVX);
-    if ((saved & 0x6) != 0x6 || !f16c_fma || !__get_cpuid_count(7, 0, &a, &b7, &c7, &d7) || !(b7 & bit_AVX2))
+    if ((saved & 0x6) != 0x6 || !f16c_fma || !__get_cpuid_count(7, 0, &a, &b7, &c7, &d7) ||
+        !(b7 & bit_AVX2))
         return 0;
     uint32_t f = CPU_AVX2;
     const unsigned need = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;

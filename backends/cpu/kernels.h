@@ -1,9 +1,11 @@
-/* The kernel table: one struct of function pointers, filled by the portable code (scalar/, the definition of the numeric
- * contract) and overlaid by what the instruction sets of this machine do better (x86/). Every slot has exactly one
- * meaning, to the bit: docs/numeric.md. Nothing here knows graphs, threads or memory regions.
+/* The kernel table: one struct of function pointers, filled by the portable code (scalar/, the
+ * definition of the numeric contract) and overlaid by what the instruction sets of this machine do
+ * better (x86/). Every slot has exactly one meaning, to the bit: docs/numeric.md. Nothing here
+ * knows graphs, threads or memory regions.
  *
- * Counts n may be 0 unless said otherwise; pointers need the alignment of their element only, weights none. An output may
- * be the same as an input where the comment says "in place", else they do not overlap. */
+ * Counts n may be 0 unless said otherwise; pointers need the alignment of their element only,
+ * blocks none. An output may be the same as an input where the comment says "in place", else they
+ * do not overlap. */
 #ifndef CPU_KERNELS_H
 #define CPU_KERNELS_H
 
@@ -12,8 +14,8 @@
 
 #include "ggl/graph.h"
 
-#define CPU_QBLOCK 32  /* elements of a block of a quantized activation row */
-#define CPU_QUERIES 4  /* queries that share the loads of a page, at most */
+#define CPU_QBLOCK   32 /* elements of a block of a quantized activation row */
+#define CPU_QUERIES  4  /* queries that share the loads of a page, at most */
 #define CPU_MAX_COLS 64 /* columns in one call of tile(), at most */
 
 /* 32 elements of an activation row: x[i] = d * q[i]; sum = q[0] + .. + q[31]. */
@@ -24,59 +26,67 @@ typedef struct cpu_qblock {
 } cpu_qblock;
 _Static_assert(sizeof(cpu_qblock) == 40, "no padding");
 
-#define CPU_UNARY(X) \
-    X(EXP) X(LOG) X(SQRT) X(FLOOR) X(ABS) X(TANH) X(ERF) X(SIGMOID) X(SIN) X(COS) \
-    X(RELU) X(SILU) X(GELU) X(GELU_ERF) X(GELU_QUICK) X(SOFTPLUS)
-#define CPU_BINARY(X) \
+#define CPU_UNARY(X)                                                                               \
+    X(EXP)                                                                                         \
+    X(LOG) X(SQRT) X(FLOOR) X(ABS) X(TANH) X(ERF) X(SIGMOID) X(SIN) X(COS) X(RELU) X(SILU) X(GELU) \
+        X(GELU_ERF) X(GELU_QUICK) X(SOFTPLUS)
+#define CPU_BINARY(X)                                                                              \
     X(ADD) X(SUB) X(MUL) X(DIV) X(POW) X(MOD) X(EQ) X(NE) X(LT) X(LE) X(GT) X(GE) X(MIN) X(MAX)
 
 typedef enum cpu_unary {
 #define X(NAME) CPU_##NAME,
     CPU_UNARY(X)
 #undef X
-    CPU_N_UNARY
+        CPU_N_UNARY
 } cpu_unary;
 
 typedef enum cpu_binary {
 #define X(NAME) CPU_##NAME,
     CPU_BINARY(X)
 #undef X
-    CPU_N_BINARY
+        CPU_N_BINARY
 } cpu_binary;
 
 /* y[i] = f(x[i]); in place. */
 typedef void cpu_unary_fn(float *y, const float *x, int64_t n);
 /* y[i] = f(a[i * step_a], b[i * step_b]), steps 0 or 1; in place. */
-typedef void cpu_binary_fn(float *y, const float *a, int step_a, const float *b, int step_b, int64_t n);
+typedef void cpu_binary_fn(float *y, const float *a, int step_a, const float *b, int step_b,
+                           int64_t n);
 
 /* How a product wants its columns prepared. */
 typedef enum cpu_columns {
     CPU_COLUMNS_F32,  /* the f32 row as it is */
-    CPU_COLUMNS_BF16, /* f32 values rounded to bf16, of each 32 the sixteen odd ones first; padded to a multiple of 32 */
+    CPU_COLUMNS_BF16, /* f32 values rounded to bf16, of each 32 the sixteen odd ones first; padded
+                         to a multiple of 32 */
     CPU_COLUMNS_Q8,   /* cpu_qblock[n / 32] */
     CPU_N_COLUMNS
 } cpu_columns;
 
-/* y[j] = dot(w row j, x), for one type of weight. k: elements of a row; row_size: bytes from one row to the next. */
+/* y[j] = dot(w row j, x), for one type of weight. k: elements of a row; row_size: bytes from one
+ * row to the next. */
 typedef struct cpu_product {
     cpu_columns columns;
     /* Rows in place, one column. */
-    void (*rows)(float *y, const void *w, size_t row_size, int64_t n_rows, const void *x, int64_t k);
-    /* Many columns: rows are unpacked to a panel (panel_rows of them or fewer, panel_size(k) bytes, 64-byte aligned), which
-     * then meets all columns. y[c][j] for j < n_rows. pack NULL, or k no multiple of panel_unit: rows() for each. */
+    void (*rows)(float *y, const void *w, size_t row_size, int64_t n_rows, const void *x,
+                 int64_t k);
+    /* Many columns: rows are unpacked to a panel (panel_rows of them or fewer, panel_size(k) bytes,
+     * 64-byte aligned), which then meets all columns. y[c][j] for j < n_rows. pack NULL, or k no
+     * multiple of panel_unit: rows() for each. */
     int panel_rows, panel_unit;
     int min_cols; /* from how many columns a panel pays */
     size_t (*panel_size)(int64_t k);
     void (*pack)(void *panel, const void *w, size_t row_size, int n_rows, int64_t k);
-    void (*tile)(float *const *y, const void *const *x, int n_cols, const void *panel, int n_rows, int64_t k);
+    void (*tile)(float *const *y, const void *const *x, int n_cols, const void *panel, int n_rows,
+                 int64_t k);
 } cpu_product;
 
 typedef struct cpu_kernels {
     /* --- elementwise */
     cpu_unary_fn *unary[CPU_N_UNARY];
     cpu_binary_fn *binary[CPU_N_BINARY];
-    void (*mul_add)(float *y, const float *x, float a, int64_t n);                  /* y += x * a, two roundings */
-    void (*to_f32[GGL_BF16 + 1])(const void *src, float *dst, int64_t n);           /* by ggl_type; NULL: no such type */
+    void (*mul_add)(float *y, const float *x, float a, int64_t n); /* y += x * a, two roundings */
+    void (*to_f32[GGL_BF16 + 1])(const void *src, float *dst,
+                                 int64_t n); /* by ggl_type; NULL: no such type */
     void (*f32_to_f16)(uint16_t *y, const float *x, int64_t n);
     /* --- along a row */
     float (*sum)(const float *x, int64_t n);
@@ -85,22 +95,29 @@ typedef struct cpu_kernels {
     /* --- products */
     void (*quantize)(cpu_qblock *y, const float *x, int64_t n); /* n a multiple of 32 */
     void (*round_bf16)(float *y, const float *x, int64_t n);    /* CPU_COLUMNS_BF16 */
-    cpu_product product[GGL_BF16 + 1];                          /* by ggl_type; rows NULL: not a weight type */
-    /* --- rotation: cs[2i], cs[2i+1] = cosine and sine of frequency i. x and y: r pairs (i, i+r), or (2i, 2i+1) */
+    cpu_product product[GGL_BF16 + 1]; /* by ggl_type; rows NULL: not a weight type */
+    /* --- rotation: cs[2i], cs[2i+1] = cosine and sine of frequency i. x and y: r pairs (i, i+r),
+     * or (2i, 2i+1) */
     void (*rope_half)(float *y, const float *x, const float *cs, int64_t r);
     void (*rope_pair)(float *y, const float *x, const float *cs, int64_t r);
-    /* --- attention over one page of 64 positions, by type of store: [0] f32, [1] f16. n_q <= CPU_QUERIES.
-     * score[q][j] = sum_i keys[i][j] * query[q][i], all 64 of j; keys [d][64]. */
-    void (*scores[2])(float (*score)[GGL_PAGE], const float *const *query, int n_q, const void *keys, int64_t d);
-    /* o[q * o_step + i] += sum over j0 <= j < j1 of p[q][j] * values[j][i], in sequence; values [64][e]. */
-    void (*values[2])(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q, const void *values, int64_t e, int j0, int j1);
-    void (*merge)(float *total, const float *part, float a, float b, int64_t n); /* total = fma(total, a, part * b) */
+    /* --- attention over one page of 64 positions, by type of store: [0] f32, [1] f16. n_q <=
+     * CPU_QUERIES. score[q][j] = sum_i keys[i][j] * query[q][i], all 64 of j; keys [d][64]. */
+    void (*scores[2])(float (*score)[GGL_PAGE], const float *const *query, int n_q,
+                      const void *keys, int64_t d);
+    /* o[q * o_step + i] += sum over j0 <= j < j1 of p[q][j] * values[j][i], in sequence; values
+     * [64][e]. */
+    void (*values[2])(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q, const void *values,
+                      int64_t e, int j0, int j1);
+    void (*merge)(float *total, const float *part, float a, float b,
+                  int64_t n); /* total = fma(total, a, part * b) */
     /* --- recurrence, one row of the state s[n]; the result is what the row gives */
-    float (*delta_row)(float *s, const float *k, const float *q, int64_t n, float decay, float v, float beta);
-    float (*scan_row)(float *s, const float *b, const float *c, int64_t n, float decay, float u); /* s = s*decay + b*u */
+    float (*delta_row)(float *s, const float *k, const float *q, int64_t n, float decay, float v,
+                       float beta);
+    float (*scan_row)(float *s, const float *b, const float *c, int64_t n, float decay,
+                      float u); /* s = s*decay + b*u */
 } cpu_kernels;
 
-/* features: see features.h. */
+/* features: see cpu_features.h. */
 void cpu_kernels_init(cpu_kernels *k, uint32_t features);
 
 /* The portable kernels, by file of scalar/. */

@@ -1,6 +1,7 @@
-/* cache and attend: docs/numeric.md, section 6. A unit of attend is up to four queries that read the same store head of the
- * same slot (heads of one token, or heads of neighbouring tokens), or, when there are few, such a group in one span of positions.
- * Partial results of a unit are (m, l, o[e]) for each query. */
+/* cache and attend: docs/numeric.md, section 6. A unit of attend is up to four queries that read
+ * the same store head of the same slot (heads of one token, or heads of neighbouring tokens), or,
+ * when there are few, such a group in one span of positions. Partial results of a unit are (m, l,
+ * o[e]) for each query. */
 #include <math.h>
 #include <string.h>
 
@@ -8,7 +9,8 @@
 
 enum { SPAN = 1024, Q = CPU_QUERIES };
 
-static ggl_status stores_compile(cpu_compiler *c, cpu_step *s, const ggl_tensor *cache, ggl_error *err) {
+static ggl_status stores_compile(cpu_compiler *c, cpu_step *s, const ggl_tensor *cache,
+                                 ggl_error *err) {
     if (!cache || cache->op != GGL_OP_CACHE)
         return ggl_fail(err, GGL_UNSUPPORTED, "attend without a cache");
     for (int i = 0; i < 2; i++) {
@@ -16,7 +18,8 @@ static ggl_status stores_compile(cpu_compiler *c, cpu_step *s, const ggl_tensor 
         if (!s->store[i])
             continue;
         if (s->store[i]->type != GGL_F32 && s->store[i]->type != GGL_F16)
-            return ggl_fail(err, GGL_UNSUPPORTED, "a cache of %s", ggl_type_get(s->store[i]->type)->name);
+            return ggl_fail(err, GGL_UNSUPPORTED, "a cache of %s",
+                            ggl_type_get(s->store[i]->type)->name);
         s->store_at[i] = cpu_compiler_store(c, s->store[i]);
     }
     return GGL_OK;
@@ -30,7 +33,7 @@ static int64_t number_at(const cpu_view *v, int64_t l) {
     return *(const int32_t *)(v->p + (v->ne[3] == 1 ? 0 : (size_t)l * v->nb[3]));
 }
 
-/* --- cache ------------------------------------------------------------------------------------------------------------------------------------- */
+/* --- cache --------------------------------------------------------------------------------- */
 
 static ggl_status cache_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     return stores_compile(c, s, s->node, err);
@@ -41,7 +44,8 @@ static void cache_begin(cpu_task *t) {
     t->cost = 4 * (double)(t->src[0].ne[0] * t->src[0].ne[1]);
 }
 
-static void store_row(const cpu_task *t, const ggl_store *s, char *slot, int64_t pos, int64_t h, const float *x) {
+static void store_row(const cpu_task *t, const ggl_store *s, char *slot, int64_t pos, int64_t h,
+                      const float *x) {
     int64_t d = s->ne[0], step = s->kind == GGL_STORE_KEYS ? GGL_PAGE : 1;
     char *to = slot + ggl_store_offset(s, pos, h, 0);
     if (s->type == GGL_F32) {
@@ -69,17 +73,18 @@ static void cache_run(const cpu_task *t, int64_t first, int64_t last, int thread
             char *slot = slot_of(t, part, number_at(&t->src[3], l));
             for (int64_t h = 0; h < s->ne[1]; h++)
                 store_row(t, s, slot, number_at(&t->src[2], l), h,
-                          (const float *)(x->p + (x->ne[3] == 1 ? 0 : (size_t)l * x->nb[3]) + (size_t)h * x->nb[1]));
+                          (const float *)(x->p + (x->ne[3] == 1 ? 0 : (size_t)l * x->nb[3]) +
+                                          (size_t)h * x->nb[1]));
         }
 }
 
 const cpu_op cpu_op_cache = {.compile = cache_compile, .begin = cache_begin, .run = cache_run};
 
-/* --- attend: compile ---------------------------------------------------------------------------------------------------------------------------- */
+/* --- attend: compile ----------------------------------------------------------------------- */
 
-static int64_t most_spans(const ggl_tensor *cache, const cpu_step *s) {
-    (void)cache;
-    return (s->store[0]->n_pos + SPAN - 1) / SPAN + 1; /* a ring's positions may begin within a span */
+static int64_t most_spans(const cpu_step *s) {
+    return (s->store[0]->n_pos + SPAN - 1) / SPAN +
+           1; /* a ring's positions may begin within a span */
 }
 
 static size_t partial_floats(int64_t e) {
@@ -98,14 +103,16 @@ static ggl_status attend_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     s->number[0] = (float)(isnan(t->num[0]) ? 1 / sqrt((double)s->src[0].ne[0]) : t->num[0]);
     s->window = isnan(t->num[1]) || t->num[1] >= 0x1p31 ? 0 : (int64_t)t->num[1];
     s->number[2] = isnan(t->num[2]) ? 0 : (float)t->num[2];
-    /* per thread: the partial results of a page, of a span, and in all; values of a page brought into rows */
-    s->thread_size = 3 * Q * partial_floats(e) * sizeof(float) + (s->store[1] ? 0 : (size_t)e * GGL_PAGE * sizeof(float));
+    /* per thread: the partial results of a page, of a span, and in all; values of a page brought
+     * into rows */
+    s->thread_size = 3 * Q * partial_floats(e) * sizeof(float) +
+                     (s->store[1] ? 0 : (size_t)e * GGL_PAGE * sizeof(float));
     /* for one token, spans side by side: a partial result for each head and span */
-    s->shared_size = (size_t)n_heads * (size_t)most_spans(t->src[1], s) * partial_floats(e) * sizeof(float);
+    s->shared_size = (size_t)n_heads * (size_t)most_spans(s) * partial_floats(e) * sizeof(float);
     return GGL_OK;
 }
 
-/* --- attend: a group of queries ------------------------------------------------------------------------------------------------------------------ */
+/* --- attend: a group of queries ------------------------------------------------------------ */
 
 typedef struct partial { /* of up to Q queries */
     float m[Q], l[Q];
@@ -115,16 +122,17 @@ typedef struct partial { /* of up to Q queries */
 
 typedef struct group {
     const cpu_task *t;
-    int n;                       /* queries */
+    int n;                                      /* queries */
     int64_t token[Q], head[Q], pos[Q], from[Q]; /* visible: from .. pos */
     int64_t store_head, e;
-    const char *keys, *values;   /* of the slot */
+    const char *keys, *values; /* of the slot */
     const float *query[Q];
-    float *rows;                 /* [64][e]: values that lie as keys do, transposed */
+    float *rows; /* [64][e]: values that lie as keys do, transposed */
 } group;
 
 static float row_number(const cpu_view *v, int64_t head, int64_t l) {
-    return ((const float *)(v->p + (v->ne[3] == 1 ? 0 : (size_t)l * v->nb[3])))[v->ne[0] == 1 ? 0 : head];
+    return ((const float *)(v->p +
+                            (v->ne[3] == 1 ? 0 : (size_t)l * v->nb[3])))[v->ne[0] == 1 ? 0 : head];
 }
 
 /* Query k of group u: pairs (token, head of the store head's g) in order, tokens slowest. */
@@ -137,8 +145,9 @@ static void group_at(const cpu_task *t, int64_t u, group *g) {
         g->head[g->n] = head;
         g->pos[g->n] = pos;
         g->from[g->n] = t->step->window > 0 ? cpu_max(0, pos - t->step->window + 1) : 0;
-        g->query[g->n] = (const float *)(t->src[0].p + (t->src[0].ne[3] == 1 ? 0 : (size_t)l * t->src[0].nb[3]) +
-                                         (size_t)head * t->src[0].nb[1]);
+        g->query[g->n] =
+            (const float *)(t->src[0].p + (t->src[0].ne[3] == 1 ? 0 : (size_t)l * t->src[0].nb[3]) +
+                            (size_t)head * t->src[0].nb[1]);
         g->n++;
     }
 }
@@ -165,7 +174,8 @@ static void merge(const cpu_task *t, partial *total, const partial *part, int q,
     t->b->k.merge(to, from, weight[0], weight[1], e);
 }
 
-/* Scores -> weights for the visible lo .. hi-1 of a page whose first position is `first`; all others become 0. */
+/* Scores -> weights for the visible lo .. hi-1 of a page whose first position is `first`; all
+ * others become 0. */
 static void weigh(const group *g, int q, float *s, int64_t first, int lo, int hi, partial *out) {
     const cpu_task *t = g->t;
     const cpu_kernels *k = &t->b->k;
@@ -211,10 +221,12 @@ static const float *values_of_keys(const group *g, const char *page) {
     return g->rows;
 }
 
-/* o[q] += weights * values, for each query only over its visible positions, in their order: first where not all see, then
- * together where all do, then again where not all. */
-static void add_values(const group *g, float (*w)[GGL_PAGE], const int *lo, const int *hi, const void *page, bool half, float *o) {
-    void (*values)(float *, int64_t, float (*)[GGL_PAGE], int, const void *, int64_t, int, int) = g->t->b->k.values[half];
+/* o[q] += weights * values, for each query only over its visible positions, in their order: first
+ * where not all see, then together where all do, then again where not all. */
+static void add_values(const group *g, float (*w)[GGL_PAGE], const int *lo, const int *hi,
+                       const void *page, bool half, float *o) {
+    void (*values)(float *, int64_t, float(*)[GGL_PAGE], int, const void *, int64_t, int, int) =
+        g->t->b->k.values[half];
     int all_lo = 0, all_hi = GGL_PAGE;
     for (int q = 0; q < g->n; q++) {
         all_lo = lo[q] > all_lo ? lo[q] : all_lo;
@@ -251,7 +263,9 @@ static void one_page(const group *g, int64_t first, partial *out) {
             weigh(g, q, w[q], first, lo[q], hi[q], out);
     }
     memset(out->o, 0, (size_t)(g->n * g->e) * sizeof *out->o);
-    const void *values = vs ? (const void *)(g->values + ggl_store_offset(vs, first, g->store_head, 0)) : values_of_keys(g, keys);
+    const void *values =
+        vs ? (const void *)(g->values + ggl_store_offset(vs, first, g->store_head, 0))
+           : values_of_keys(g, keys);
     add_values(g, w, lo, hi, values, vs && vs->type == GGL_F16, out->o);
 }
 
@@ -283,14 +297,16 @@ static void finish(const group *g, partial *total, partial *scratch) {
             memset(scratch->o + q * g->e, 0, (size_t)g->e * sizeof *scratch->o);
             merge(t, total, scratch, q, g->e);
         }
-        float *y = (float *)(t->dst.p + (size_t)g->token[q] * t->dst.nb[3] + (size_t)g->head[q] * t->dst.nb[1]);
+        float *y = (float *)(t->dst.p + (size_t)g->token[q] * t->dst.nb[3] +
+                             (size_t)g->head[q] * t->dst.nb[1]);
         t->b->k.binary[CPU_DIV](y, total->o + q * g->e, 1, &total->l[q], 0, g->e);
     }
 }
 
-/* --- attend: run ------------------------------------------------------------------------------------------------------------------------------------ */
+/* --- attend: run --------------------------------------------------------------------------- */
 
-/* unit[0]: groups of a store head; unit[1]: first span; unit[2]: spans that are shared out, 0: a unit does all of its own. */
+/* unit[0]: groups of a store head; unit[1]: first span; unit[2]: spans that are shared out, 0: a
+ * unit does all of its own. */
 static void attend_begin(cpu_task *t) {
     int64_t n_store = t->step->store[0]->ne[1], per = t->dst.ne[1] / n_store, longest = 0, seen = 0;
     for (int64_t l = 0; l < t->n; l++) {
@@ -308,7 +324,8 @@ static void attend_begin(cpu_task *t) {
         t->unit[2] = pos / SPAN - t->unit[1] + 1;
         t->n_units *= t->unit[2];
     }
-    t->cost = 2 * (double)(t->src[0].ne[0] + t->dst.ne[0]) * (double)seen * (double)t->dst.ne[1] / (double)t->n_units;
+    t->cost = 2 * (double)(t->src[0].ne[0] + t->dst.ne[0]) * (double)seen * (double)t->dst.ne[1] /
+              (double)t->n_units;
 }
 
 /* A partial in memory for Q results. */
@@ -324,7 +341,8 @@ static float *kept(const cpu_task *t, int64_t head, int64_t span) {
 static void run_group(group *g, int64_t span, float *memory) {
     const cpu_task *t = g->t;
     int64_t e = g->e;
-    partial page = partial_at(memory), of_span = partial_at(memory + Q * e), total = partial_at(memory + 2 * Q * e);
+    partial page = partial_at(memory), of_span = partial_at(memory + Q * e),
+            total = partial_at(memory + 2 * Q * e);
     int64_t first = g->from[0], last = g->pos[0];
     for (int q = 1; q < g->n; q++) {
         first = cpu_min(first, g->from[q]);
@@ -354,7 +372,10 @@ static void run_unit(const cpu_task *t, int64_t u, int64_t span, float *memory) 
     group_at(t, u, &all);
     for (int i = 0; i < all.n;) {
         int64_t slot = number_at(&t->src[5], all.token[i]);
-        group g = {.t = t, .store_head = all.store_head, .e = all.e, .rows = memory + 3 * Q * partial_floats(all.e)};
+        group g = {.t = t,
+                   .store_head = all.store_head,
+                   .e = all.e,
+                   .rows = memory + 3 * Q * partial_floats(all.e)};
         g.keys = slot_of(t, 0, slot);
         g.values = t->step->store[1] ? slot_of(t, 1, slot) : NULL;
         for (; i < all.n && number_at(&t->src[5], all.token[i]) == slot; i++, g.n++) {
@@ -400,4 +421,5 @@ static void attend_end(const cpu_task *t) {
     }
 }
 
-const cpu_op cpu_op_attend = {.compile = attend_compile, .begin = attend_begin, .run = attend_run, .end = attend_end};
+const cpu_op cpu_op_attend = {
+    .compile = attend_compile, .begin = attend_begin, .run = attend_run, .end = attend_end};

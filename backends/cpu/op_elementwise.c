@@ -1,13 +1,14 @@
-/* Elementwise operators: dimensions that lie densely in all operands are joined, so that kernels get long runs. A unit is a
- * piece of at most SEGMENT elements of a run. */
+/* Elementwise operators: dimensions that lie densely in all operands are joined, so that kernels
+ * get long runs. A unit is a piece of at most SEGMENT elements of a run. */
 #include <string.h>
 
 #include "cpu.h"
 
 enum { SEGMENT = 4096 };
 
-/* Joins dimensions: t->unit = the run and up to three outer sizes, t->step_nb[0] = dst's strides, [1..] = the sources'; a stride
- * of 0 repeats. All elements of a run are 4 bytes apart, or (sources) the same one. */
+/* Joins dimensions: t->unit = the run and up to three outer sizes, t->step_nb[0] = dst's strides,
+ * [1..] = the sources'; a stride of 0 repeats. All elements of a run are 4 bytes apart, or
+ * (sources) the same one. */
 static void collapse(cpu_task *t, int n_src, double cost_of_one) {
     int64_t ne[GGL_MAX_DIMS + 1] = {1, 1, 1, 1, 1};
     size_t nb[4][GGL_MAX_DIMS + 1] = {{0}};
@@ -72,21 +73,25 @@ static ggl_status floats_only(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     return GGL_OK;
 }
 
-/* --- one operand ---------------------------------------------------------------------------------------------------------------- */
+/* --- one operand --------------------------------------------------------------------------- */
 
 bool cpu_unary_of(const ggl_tensor *node, cpu_unary *out) {
     static const struct {
         ggl_op op;
         cpu_unary unary;
-    } by_op[] = {{GGL_OP_EXP, CPU_EXP},   {GGL_OP_LOG, CPU_LOG},   {GGL_OP_SQRT, CPU_SQRT}, {GGL_OP_FLOOR, CPU_FLOOR},
-                 {GGL_OP_ABS, CPU_ABS},   {GGL_OP_TANH, CPU_TANH}, {GGL_OP_ERF, CPU_ERF},   {GGL_OP_SIGMOID, CPU_SIGMOID},
-                 {GGL_OP_SIN, CPU_SIN},   {GGL_OP_COS, CPU_COS}};
+    } by_op[] = {{GGL_OP_EXP, CPU_EXP},     {GGL_OP_LOG, CPU_LOG},         {GGL_OP_SQRT, CPU_SQRT},
+                 {GGL_OP_FLOOR, CPU_FLOOR}, {GGL_OP_ABS, CPU_ABS},         {GGL_OP_TANH, CPU_TANH},
+                 {GGL_OP_ERF, CPU_ERF},     {GGL_OP_SIGMOID, CPU_SIGMOID}, {GGL_OP_SIN, CPU_SIN},
+                 {GGL_OP_COS, CPU_COS}};
     static const struct {
         const char *name;
         cpu_unary unary;
-    } by_name[] = {{"relu", CPU_RELU},         {"silu", CPU_SILU},
-                   {"gelu", CPU_GELU},         {"gelu_erf", CPU_GELU_ERF},
-                   {"gelu_quick", CPU_GELU_QUICK}, {"softplus", CPU_SOFTPLUS}};
+    } by_name[] = {{"relu", CPU_RELU},
+                   {"silu", CPU_SILU},
+                   {"gelu", CPU_GELU},
+                   {"gelu_erf", CPU_GELU_ERF},
+                   {"gelu_quick", CPU_GELU_QUICK},
+                   {"softplus", CPU_SOFTPLUS}};
     if (node->op == GGL_OP_CALL) {
         for (size_t i = 0; node->call && i < sizeof by_name / sizeof *by_name; i++)
             if (strcmp(node->call, by_name[i].name) == 0) {
@@ -111,7 +116,10 @@ static ggl_status unary_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
 
 static void unary_begin(cpu_task *t) {
     cpu_unary f = t->step->unary;
-    collapse(t, 1, f == CPU_SIN || f == CPU_COS ? 300 : f == CPU_SQRT || f == CPU_FLOOR || f == CPU_ABS || f == CPU_RELU ? 3 : 15);
+    collapse(t, 1,
+             f == CPU_SIN || f == CPU_COS                                       ? 300
+             : f == CPU_SQRT || f == CPU_FLOOR || f == CPU_ABS || f == CPU_RELU ? 3
+                                                                                : 15);
 }
 
 static void unary_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
@@ -126,13 +134,15 @@ static void unary_run(const cpu_task *t, int64_t first, int64_t last, int thread
 
 const cpu_op cpu_op_unary = {.compile = unary_compile, .begin = unary_begin, .run = unary_run};
 
-/* --- two ----------------------------------------------------------------------------------------------------------------------------- */
+/* --- two ----------------------------------------------------------------------------------- */
 
 static ggl_status binary_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     static const cpu_binary of[GGL_OP_COUNT] = {
-        [GGL_OP_ADD] = CPU_ADD, [GGL_OP_SUB] = CPU_SUB, [GGL_OP_MUL] = CPU_MUL, [GGL_OP_DIV] = CPU_DIV, [GGL_OP_POW] = CPU_POW,
-        [GGL_OP_MOD] = CPU_MOD, [GGL_OP_EQ] = CPU_EQ,   [GGL_OP_NE] = CPU_NE,   [GGL_OP_LT] = CPU_LT,   [GGL_OP_LE] = CPU_LE,
-        [GGL_OP_GT] = CPU_GT,   [GGL_OP_GE] = CPU_GE,   [GGL_OP_MIN] = CPU_MIN, [GGL_OP_MAX] = CPU_MAX,
+        [GGL_OP_ADD] = CPU_ADD, [GGL_OP_SUB] = CPU_SUB, [GGL_OP_MUL] = CPU_MUL,
+        [GGL_OP_DIV] = CPU_DIV, [GGL_OP_POW] = CPU_POW, [GGL_OP_MOD] = CPU_MOD,
+        [GGL_OP_EQ] = CPU_EQ,   [GGL_OP_NE] = CPU_NE,   [GGL_OP_LT] = CPU_LT,
+        [GGL_OP_LE] = CPU_LE,   [GGL_OP_GT] = CPU_GT,   [GGL_OP_GE] = CPU_GE,
+        [GGL_OP_MIN] = CPU_MIN, [GGL_OP_MAX] = CPU_MAX,
     };
     s->binary = of[s->node->op];
     return floats_only(c, s, err);
@@ -148,13 +158,14 @@ static void binary_run(const cpu_task *t, int64_t first, int64_t last, int threa
     for (int64_t u = first; u < last; u++) {
         char *p[3];
         int64_t n = piece(t, u, 2, p);
-        f((float *)p[0], (const float *)p[1], t->step_nb[1][0] != 0, (const float *)p[2], t->step_nb[2][0] != 0, n);
+        f((float *)p[0], (const float *)p[1], t->step_nb[1][0] != 0, (const float *)p[2],
+          t->step_nb[2][0] != 0, n);
     }
 }
 
 const cpu_op cpu_op_binary = {.compile = binary_compile, .begin = binary_begin, .run = binary_run};
 
-/* --- three ---------------------------------------------------------------------------------------------------------------------------- */
+/* --- three --------------------------------------------------------------------------------- */
 
 static void where_begin(cpu_task *t) {
     collapse(t, 3, 10);
@@ -176,12 +187,14 @@ static void where_run(const cpu_task *t, int64_t first, int64_t last, int thread
 
 const cpu_op cpu_op_where = {.compile = floats_only, .begin = where_begin, .run = where_run};
 
-/* --- another type ------------------------------------------------------------------------------------------------------------------ */
+/* --- another type -------------------------------------------------------------------------- */
 
 static ggl_status cast_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     (void)c;
     const ggl_type_info *type = ggl_type_get(s->src[0].type);
-    return type && type->to_float ? GGL_OK : ggl_fail(err, GGL_UNSUPPORTED, "a cast from type %d", (int)s->src[0].type);
+    return type && type->to_float
+               ? GGL_OK
+               : ggl_fail(err, GGL_UNSUPPORTED, "a cast from type %d", (int)s->src[0].type);
 }
 
 static void rows_begin(cpu_task *t) {
@@ -192,10 +205,12 @@ static void rows_begin(cpu_task *t) {
 static void cast_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     (void)thread;
     ggl_type type = t->step->src[0].type;
-    void (*convert)(const void *, float *, int64_t) =
-        type <= GGL_BF16 && t->b->k.to_f32[type] ? t->b->k.to_f32[type] : ggl_type_get(type)->to_float;
+    void (*convert)(const void *, float *, int64_t) = type <= GGL_BF16 && t->b->k.to_f32[type]
+                                                          ? t->b->k.to_f32[type]
+                                                          : ggl_type_get(type)->to_float;
     for (int64_t r = first; r < last; r++)
-        convert(cpu_row(&t->src[0], t->dst.ne, r), (float *)cpu_row(&t->dst, t->dst.ne, r), t->dst.ne[0]);
+        convert(cpu_row(&t->src[0], t->dst.ne, r), (float *)cpu_row(&t->dst, t->dst.ne, r),
+                t->dst.ne[0]);
 }
 
 const cpu_op cpu_op_cast = {.compile = cast_compile, .begin = rows_begin, .run = cast_run};

@@ -1,19 +1,21 @@
-/* linear: y[j] = dot(w row j, x) + bias[j]. One matrix, one for each head or of the batch, or one that an index picks.
+/* linear: y[j] = dot(w row j, x) + bias[j]. One matrix, one for each head or of the batch, or one
+ * that an index picks.
  *
- * A column is a (d1, d2, l) of y: one row of x, one of y. Columns are sorted by their matrix. A unit is some rows of one
- * matrix against all its columns, so that each weight is read from memory once. */
+ * A column is a (d1, d2, l) of y: one row of x, one of y. Columns are sorted by their matrix. A
+ * unit is some rows of one matrix against all its columns, so that each weight is read from memory
+ * once. */
 #include <math.h>
 #include <string.h>
 
 #include "cpu.h"
 
 enum {
-    COLUMNS = 48,       /* in one call of a tile: a multiple of 2, 3 and 6 */
-    ROW_GROUP = 32,     /* rows that stay in the inner cache while a few columns pass */
-    UNIT_ROWS = 96      /* rows of a unit, at most: a multiple of all panels */
+    COLUMNS = 48,   /* in one call of a tile: a multiple of 2, 3 and 6 */
+    ROW_GROUP = 32, /* rows that stay in the inner cache while a few columns pass */
+    UNIT_ROWS = 96  /* rows of a unit, at most: a multiple of all panels */
 };
 
-/* --- columns, prepared ---------------------------------------------------------------------------------------------------------------- */
+/* --- columns, prepared --------------------------------------------------------------------- */
 
 /* src[0] -> its rows in the form that `dim`, a cpu_columns, says. A unit is a row. */
 static void columns_begin(cpu_task *t) {
@@ -35,9 +37,10 @@ static void columns_run(const cpu_task *t, int64_t first, int64_t last, int thre
 
 const cpu_op cpu_op_columns = {.begin = columns_begin, .run = columns_run};
 
-/* --- which matrix serves which column ------------------------------------------------------------------------------------------------------ */
+/* --- which matrix serves which column ------------------------------------------------------ */
 
-/* The lists, in t->shared: after sorting, columns order[start[i]] .. order[start[i + 1] - 1] belong to matrix active[i]. */
+/* The lists, in t->shared: after sorting, columns order[start[i]] .. order[start[i + 1] - 1] belong
+ * to matrix active[i]. */
 typedef struct lists {
     int32_t *order, *start, *active;
     int64_t n_active, n_matrices;
@@ -59,7 +62,8 @@ static bool has_index(const cpu_task *t) {
 /* -1: the index points outside of w. */
 static int64_t matrix_of(const cpu_task *t, int64_t column) {
     const cpu_view *w = &t->src[1], *y = &t->dst, *index = &t->src[3];
-    int64_t d1 = column % y->ne[1], d2 = column / y->ne[1] % y->ne[2], l = column / y->ne[1] / y->ne[2];
+    int64_t d1 = column % y->ne[1], d2 = column / y->ne[1] % y->ne[2],
+            l = column / y->ne[1] / y->ne[2];
     if (has_index(t)) {
         const char *row = index->p + (index->ne[3] == 1 ? 0 : (size_t)l * index->nb[3]);
         int64_t e = ((const int32_t *)row)[index->ne[0] == 1 ? 0 : d1];
@@ -107,20 +111,23 @@ static void sort_columns(cpu_task *t) {
     t->unit[1] = n_active;
 }
 
-/* --- compile ------------------------------------------------------------------------------------------------------------------------------- */
+/* --- compile ------------------------------------------------------------------------------- */
 
 static ggl_status linear_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     const ggl_operand *x = &s->src[0], *w = &s->src[1], *bias = &s->src[2];
     const cpu_backend *b = cpu_compiler_backend(c);
     const cpu_product *p = w->type <= GGL_BF16 ? &b->k.product[w->type] : NULL;
     if (!p || !p->rows || x->type != GGL_F32 || (bias->region >= 0 && bias->type != GGL_F32))
-        return ggl_fail(err, GGL_UNSUPPORTED, "linear of %s with a matrix of %s%s", ggl_type_get(x->type)->name,
-                        ggl_type_get(w->type)->name, bias->region >= 0 && bias->type != GGL_F32 ? " and a bias that is not f32" : "");
+        return ggl_fail(err, GGL_UNSUPPORTED, "linear of %s with a matrix of %s%s",
+                        ggl_type_get(x->type)->name, ggl_type_get(w->type)->name,
+                        bias->region >= 0 && bias->type != GGL_F32 ? " and a bias that is not f32"
+                                                                   : "");
     if (w->type == GGL_F32 && w->nb[0] != 4)
         return ggl_fail(err, GGL_UNSUPPORTED, "linear with a matrix whose rows are not dense");
     s->batch_of_w = ggl_is_batched(s->node->src[1]);
     int64_t most = w->ne[3] == GGL_N ? cpu_compiler_n_max(c) : w->ne[3];
-    int64_t columns = s->dst.ne[1] * s->dst.ne[2] * (s->dst.ne[3] == GGL_N ? cpu_compiler_n_max(c) : s->dst.ne[3]);
+    int64_t columns = s->dst.ne[1] * s->dst.ne[2] *
+                      (s->dst.ne[3] == GGL_N ? cpu_compiler_n_max(c) : s->dst.ne[3]);
     int64_t matrices = w->ne[2] * most;
     if (columns > INT32_MAX || matrices > INT32_MAX)
         return ggl_fail(err, GGL_LIMIT, "linear with %lld columns", (long long)columns);
@@ -128,12 +135,13 @@ static ggl_status linear_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
         s->shared_size = (size_t)(columns + 2 * matrices + 2) * sizeof(int32_t);
     if (p->pack && x->ne[0] % p->panel_unit == 0)
         s->thread_size = p->panel_size(x->ne[0]);
-    if (p->columns != CPU_COLUMNS_F32 && !cpu_prepare(c, s, (cpu_prepare_kind)p->columns, x, NULL, 0))
+    if (p->columns != CPU_COLUMNS_F32 &&
+        !cpu_prepare(c, s, (cpu_prepare_kind)p->columns, x, NULL, 0))
         return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
     return GGL_OK;
 }
 
-/* --- run --------------------------------------------------------------------------------------------------------------------------------------- */
+/* --- run ----------------------------------------------------------------------------------- */
 
 static bool one_matrix(const cpu_task *t) {
     return t->src[1].ne[2] * t->src[1].ne[3] == 1 && !has_index(t);
@@ -155,7 +163,8 @@ static void linear_begin(cpu_task *t) {
     t->unit[0] = cpu_min(rows, n_cols / n_active >= 4 ? UNIT_ROWS : 512);
     t->unit[2] = (n_out + t->unit[0] - 1) / t->unit[0];
     t->n_units = t->unit[1] * t->unit[2];
-    t->cost = (double)(cpu_min(t->unit[0], n_out) * t->src[0].ne[0]) * (double)n_cols / (double)n_active;
+    t->cost =
+        (double)(cpu_min(t->unit[0], n_out) * t->src[0].ne[0]) * (double)n_cols / (double)n_active;
 }
 
 /* Where column c's prepared activations are. */
@@ -164,7 +173,8 @@ static const void *column(const cpu_task *t, int64_t c) {
     if (!t->step->prepared)
         return cpu_row(x, y->ne, c);
     int64_t j = c % y->ne[1], k = c / y->ne[1] % y->ne[2], l = c / y->ne[1] / y->ne[2];
-    int64_t r = (x->ne[1] == 1 ? 0 : j) + x->ne[1] * ((x->ne[2] == 1 ? 0 : k) + x->ne[2] * (x->ne[3] == 1 ? 0 : l));
+    int64_t r = (x->ne[1] == 1 ? 0 : j) +
+                x->ne[1] * ((x->ne[2] == 1 ? 0 : k) + x->ne[2] * (x->ne[3] == 1 ? 0 : l));
     return t->arena + t->step->prepared_at + (size_t)r * t->step->prepared_row;
 }
 
@@ -184,8 +194,8 @@ static void by_rows(const cpu_task *t, const cpu_product *p, const span *s) {
     for (int64_t j = s->j0; j < s->j1; j += group)
         for (int64_t i = 0; i < s->n_cols; i++) {
             int64_t c = column_index(s, i);
-            p->rows((float *)cpu_row(&t->dst, t->dst.ne, c) + j, s->w + (size_t)j * row_size, row_size,
-                    cpu_min(group, s->j1 - j), column(t, c), t->src[0].ne[0]);
+            p->rows((float *)cpu_row(&t->dst, t->dst.ne, c) + j, s->w + (size_t)j * row_size,
+                    row_size, cpu_min(group, s->j1 - j), column(t, c), t->src[0].ne[0]);
         }
 }
 

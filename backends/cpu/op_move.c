@@ -1,4 +1,5 @@
-/* Elements that change places. Everything but pick and reshape is one strided copy: dst densely, a source at some strides. */
+/* Elements that change places. Everything but pick and reshape is one strided copy: dst densely, a
+ * source at some strides. */
 #include <string.h>
 
 #include "cpu.h"
@@ -10,8 +11,8 @@ static bool same_or_float(const cpu_step *s) {
 static ggl_status move_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     (void)c;
     if (!same_or_float(s))
-        return ggl_fail(err, GGL_UNSUPPORTED, "a move of %s to %s values", ggl_type_get(s->src[0].type)->name,
-                        ggl_type_get(s->dst.type)->name);
+        return ggl_fail(err, GGL_UNSUPPORTED, "a move of %s to %s values",
+                        ggl_type_get(s->src[0].type)->name, ggl_type_get(s->dst.type)->name);
     return GGL_OK;
 }
 
@@ -26,7 +27,7 @@ static void move_row(const cpu_task *t, char *dst, const char *src, int64_t n) {
         ggl_type_get(from)->to_float(src, (float *)dst, n);
 }
 
-/* --- the same elements in another shape --------------------------------------------------------------------------------------- */
+/* --- the same elements in another shape ---------------------------------------------------- */
 
 /* A unit is one of the batch, or all if there is none. dst is dense. */
 static void copy_begin(cpu_task *t) {
@@ -44,7 +45,9 @@ static void copy_run(const cpu_task *t, int64_t first, int64_t last, int thread)
         for (int64_t l = 0; l < (batched ? 1 : x->ne[3]); l++)
             for (int64_t k = 0; k < x->ne[2]; k++)
                 for (int64_t j = 0; j < x->ne[1]; j++, y += row_size)
-                    move_row(t, y, x->p + (size_t)(batched ? u : l) * x->nb[3] + (size_t)k * x->nb[2] + (size_t)j * x->nb[1],
+                    move_row(t, y,
+                             x->p + (size_t)(batched ? u : l) * x->nb[3] + (size_t)k * x->nb[2] +
+                                 (size_t)j * x->nb[1],
                              x->ne[0]);
     }
 }
@@ -55,18 +58,21 @@ static ggl_status copy_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
         from *= s->src[0].ne[d];
         to *= s->dst.ne[d];
     }
-    bool fits = s->src[0].ne[3] == GGL_N || s->dst.ne[3] == GGL_N ? from == to && s->src[0].ne[3] == s->dst.ne[3]
-                                                                  : from * s->src[0].ne[3] == to * s->dst.ne[3];
+    bool fits = s->src[0].ne[3] == GGL_N || s->dst.ne[3] == GGL_N
+                    ? from == to && s->src[0].ne[3] == s->dst.ne[3]
+                    : from * s->src[0].ne[3] == to * s->dst.ne[3];
     if (!fits)
-        return ggl_fail(err, GGL_UNSUPPORTED, "a copy of %lld elements to %lld", (long long)from, (long long)to);
+        return ggl_fail(err, GGL_UNSUPPORTED, "a copy of %lld elements to %lld", (long long)from,
+                        (long long)to);
     return move_compile(c, s, err);
 }
 
 const cpu_op cpu_op_copy = {.compile = copy_compile, .begin = copy_begin, .run = copy_run};
 
-/* --- strided copies --------------------------------------------------------------------------------------------------------------- */
+/* --- strided copies ------------------------------------------------------------------------ */
 
-/* Row (j, k, l) of dst from element (0, j, k, l) of src on, its elements nb[0] apart: 4, 0, or any. 4-byte elements. */
+/* Row (j, k, l) of dst from element (0, j, k, l) of src on, its elements nb[0] apart: 4, 0, or any.
+ * 4-byte elements. */
 static void gather_row(char *y, const char *x, size_t step, int64_t n) {
     if (step == 4) {
         memcpy(y, x, (size_t)n * 4);
@@ -82,10 +88,14 @@ static void strided_begin(cpu_task *t) {
 }
 
 /* src with strides nb[] in dst's shape; first_row: of dst at p. */
-static void strided_run(const cpu_task *t, const char *p, const size_t *nb, int64_t first, int64_t last) {
+static void strided_run(const cpu_task *t, const char *p, const size_t *nb, int64_t first,
+                        int64_t last) {
     for (int64_t r = first; r < last; r++) {
-        int64_t j = r % t->dst.ne[1], k = r / t->dst.ne[1] % t->dst.ne[2], l = r / t->dst.ne[1] / t->dst.ne[2];
-        gather_row(cpu_row(&t->dst, t->dst.ne, r), p + (size_t)j * nb[1] + (size_t)k * nb[2] + (size_t)l * nb[3], nb[0], t->dst.ne[0]);
+        int64_t j = r % t->dst.ne[1], k = r / t->dst.ne[1] % t->dst.ne[2],
+                l = r / t->dst.ne[1] / t->dst.ne[2];
+        gather_row(cpu_row(&t->dst, t->dst.ne, r),
+                   p + (size_t)j * nb[1] + (size_t)k * nb[2] + (size_t)l * nb[3], nb[0],
+                   t->dst.ne[0]);
     }
 }
 
@@ -101,7 +111,8 @@ static ggl_status four_bytes(cpu_compiler *c, cpu_step *s, ggl_error *err) {
 
 static void split_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     (void)thread;
-    strided_run(t, t->src[0].p + (size_t)t->step->node->num[1] * t->src[0].nb[t->step->dim], t->src[0].nb, first, last);
+    strided_run(t, t->src[0].p + (size_t)t->step->node->num[1] * t->src[0].nb[t->step->dim],
+                t->src[0].nb, first, last);
 }
 
 static void repeat_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
@@ -137,10 +148,13 @@ static void concat_run(const cpu_task *t, int64_t first, int64_t last, int threa
             memcpy(to + x->ne[0] * 4, cpu_row(y, t->dst.ne, r), (size_t)y->ne[0] * 4);
             continue;
         }
-        int64_t at[4] = {0, r % t->dst.ne[1], r / t->dst.ne[1] % t->dst.ne[2], r / t->dst.ne[1] / t->dst.ne[2]};
+        int64_t at[4] = {0, r % t->dst.ne[1], r / t->dst.ne[1] % t->dst.ne[2],
+                         r / t->dst.ne[1] / t->dst.ne[2]};
         const cpu_view *v = at[dim] < x->ne[dim] ? x : y;
         at[dim] -= v == x ? 0 : x->ne[dim];
-        memcpy(to, v->p + (size_t)at[1] * stride(v, 1) + (size_t)at[2] * stride(v, 2) + (size_t)at[3] * stride(v, 3),
+        memcpy(to,
+               v->p + (size_t)at[1] * stride(v, 1) + (size_t)at[2] * stride(v, 2) +
+                   (size_t)at[3] * stride(v, 3),
                (size_t)t->dst.ne[0] * 4);
     }
 }
@@ -154,17 +168,19 @@ static void iota_run(const cpu_task *t, int64_t first, int64_t last, int thread)
 
 const cpu_op cpu_op_split = {.compile = four_bytes, .begin = strided_begin, .run = split_run};
 const cpu_op cpu_op_repeat = {.compile = four_bytes, .begin = strided_begin, .run = repeat_run};
-const cpu_op cpu_op_transpose = {.compile = four_bytes, .begin = strided_begin, .run = transpose_run};
+const cpu_op cpu_op_transpose = {
+    .compile = four_bytes, .begin = strided_begin, .run = transpose_run};
 const cpu_op cpu_op_concat = {.compile = four_bytes, .begin = strided_begin, .run = concat_run};
 const cpu_op cpu_op_iota = {.compile = four_bytes, .begin = strided_begin, .run = iota_run};
 
-/* --- pick ----------------------------------------------------------------------------------------------------------------------------- */
+/* --- pick ---------------------------------------------------------------------------------- */
 
 /* A unit is one index: of the k of one of the batch. */
 static ggl_status pick_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     s->dim = s->node->src[0]->n_dims - 1;
     if (s->src[1].type != GGL_I32)
-        return ggl_fail(err, GGL_UNSUPPORTED, "an index of type %s", ggl_type_get(s->src[1].type)->name);
+        return ggl_fail(err, GGL_UNSUPPORTED, "an index of type %s",
+                        ggl_type_get(s->src[1].type)->name);
     return move_compile(c, s, err);
 }
 
@@ -183,15 +199,21 @@ static void pick_run(const cpu_task *t, int64_t first, int64_t last, int thread)
     bool list = t->step->node->src[1]->n_dims > 0;
     for (int64_t u = first; u < last; u++) {
         int64_t e = u % t->unit[0], l = u / t->unit[0];
-        int64_t at = ((const int32_t *)(index->p + (index->ne[3] == 1 ? 0 : (size_t)l * index->nb[3])))[e];
+        int64_t at =
+            ((const int32_t *)(index->p + (index->ne[3] == 1 ? 0 : (size_t)l * index->nb[3])))[e];
         bool inside = at >= 0 && at < x->ne[dim];
         char *to = t->dst.p + (size_t)l * t->dst.nb[3] + (list ? (size_t)e * t->dst.nb[dim] : 0);
-        const char *from = x->p + (inside ? (size_t)at * x->nb[dim] : 0) + (dim < 3 && x->ne[3] != 1 ? (size_t)l * x->nb[3] : 0);
+        const char *from = x->p + (inside ? (size_t)at * x->nb[dim] : 0) +
+                           (dim < 3 && x->ne[3] != 1 ? (size_t)l * x->nb[3] : 0);
         for (int64_t k = 0; k < n2; k++)
             for (int64_t j = 0; j < n1; j++) {
-                char *row = to + (dim > 1 ? (size_t)j * t->dst.nb[1] : 0) + (dim > 2 ? (size_t)k * t->dst.nb[2] : 0);
+                char *row = to + (dim > 1 ? (size_t)j * t->dst.nb[1] : 0) +
+                            (dim > 2 ? (size_t)k * t->dst.nb[2] : 0);
                 if (inside)
-                    move_row(t, row, from + (dim > 1 ? (size_t)j * x->nb[1] : 0) + (dim > 2 ? (size_t)k * x->nb[2] : 0), n0);
+                    move_row(t, row,
+                             from + (dim > 1 ? (size_t)j * x->nb[1] : 0) +
+                                 (dim > 2 ? (size_t)k * x->nb[2] : 0),
+                             n0);
                 else
                     memset(row, 0xff, ggl_row_size(t->step->dst.type, n0));
             }

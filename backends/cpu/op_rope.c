@@ -1,11 +1,12 @@
-/* rope: a table of cosines and sines for each of the batch, made once for all steps with the same frequencies and positions,
- * then turns. */
+/* rope: a table of cosines and sines for each of the batch, made once for all steps with the same
+ * frequencies and positions, then turns. */
 #include <string.h>
 
 #include "cpu.h"
 #include "ggl/math.h"
 
-/* src[0]: f [r], f32 or f64; src[1]: positions. Row l of the table: r pairs (cosine, sine), times mag. A unit is a row. */
+/* src[0]: f [r], f32 or f64; src[1]: positions. Row l of the table: r pairs (cosine, sine), times
+ * mag. A unit is a row. */
 static void table_begin(cpu_task *t) {
     t->n_units = t->src[1].ne[3];
     t->cost = 800 * (double)t->step->n_terms;
@@ -18,7 +19,9 @@ static void table_run(const cpu_task *t, int64_t first, int64_t last, int thread
         double at = *(const int32_t *)(pos->p + (size_t)l * pos->nb[3]);
         float *cs = (float *)(t->arena + t->step->prepared_at + (size_t)l * t->step->prepared_row);
         for (int i = 0; i < t->step->n_terms; i++) {
-            double angle = at * (t->step->src[0].type == GGL_F64 ? ((const double *)f->p)[i] : (double)((const float *)f->p)[i]);
+            double angle =
+                at * (t->step->src[0].type == GGL_F64 ? ((const double *)f->p)[i]
+                                                      : (double)((const float *)f->p)[i]);
             cs[2 * i] = (float)(ggl_cos(angle) * t->step->mag);
             cs[2 * i + 1] = (float)(ggl_sin(angle) * t->step->mag);
         }
@@ -29,9 +32,10 @@ const cpu_op cpu_op_rope_table = {.begin = table_begin, .run = table_run};
 
 static ggl_status rope_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     const ggl_operand *f = &s->src[1];
-    if (s->src[0].type != GGL_F32 || (f->type != GGL_F32 && f->type != GGL_F64) || s->src[2].type != GGL_I32)
-        return ggl_fail(err, GGL_UNSUPPORTED, "rope of %s with frequencies of %s", ggl_type_get(s->src[0].type)->name,
-                        ggl_type_get(f->type)->name);
+    if (s->src[0].type != GGL_F32 || (f->type != GGL_F32 && f->type != GGL_F64) ||
+        s->src[2].type != GGL_I32)
+        return ggl_fail(err, GGL_UNSUPPORTED, "rope of %s with frequencies of %s",
+                        ggl_type_get(s->src[0].type)->name, ggl_type_get(f->type)->name);
     s->n_terms = (int)f->ne[0];
     if (!cpu_prepare(c, s, CPU_PREPARE_ROPE, f, &s->src[2], s->node->num[0]))
         return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
@@ -49,7 +53,8 @@ static void rope_run(const cpu_task *t, int64_t first, int64_t last, int thread)
     bool half = t->step->node->op == GGL_OP_ROPE_HALF;
     for (int64_t u = first; u < last; u++) {
         int64_t l = t->src[2].ne[3] == 1 ? 0 : u / rows;
-        const float *cs = (const float *)(t->arena + t->step->prepared_at + (size_t)l * t->step->prepared_row);
+        const float *cs =
+            (const float *)(t->arena + t->step->prepared_at + (size_t)l * t->step->prepared_row);
         const float *x = (const float *)cpu_row(&t->src[0], t->dst.ne, u);
         float *y = (float *)cpu_row(&t->dst, t->dst.ne, u);
         (half ? t->b->k.rope_half : t->b->k.rope_pair)(y, x, cs, r);

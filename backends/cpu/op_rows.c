@@ -1,5 +1,6 @@
-/* Along a dimension: sums, maxima, norms, softmax, ranks. Composites are put together from the kernels of their text, so their
- * bits are those of the text. A unit is one row, of one of the batch. */
+/* Along a dimension: sums, maxima, norms, softmax, ranks. Composites are put together from the
+ * kernels of their text, so their bits are those of the text. A unit is one row, of one of the
+ * batch. */
 #include <math.h>
 #include <string.h>
 
@@ -13,11 +14,12 @@ static void rows_begin(cpu_task *t) {
 static ggl_status float_source(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     (void)c;
     if (s->src[0].type != GGL_F32)
-        return ggl_fail(err, GGL_UNSUPPORTED, "rows of %s values", ggl_type_get(s->src[0].type)->name);
+        return ggl_fail(err, GGL_UNSUPPORTED, "rows of %s values",
+                        ggl_type_get(s->src[0].type)->name);
     return GGL_OK;
 }
 
-/* --- sum and amax over any dimension ------------------------------------------------------------------------------------------- */
+/* --- sum and amax over any dimension ------------------------------------------------------- */
 
 static ggl_status reduce_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     s->dim = (int)s->node->num[0];
@@ -28,10 +30,12 @@ static ggl_status reduce_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
 static void reduce_begin(cpu_task *t) {
     bool within = t->step->dim == 0;
     t->n_units = cpu_n_rows(&t->dst);
-    t->cost = within ? 10 + 2 * (double)t->src[0].ne[0] : 10 + 3 * (double)(t->src[0].ne[0] * t->src[0].ne[t->step->dim]);
+    t->cost = within ? 10 + 2 * (double)t->src[0].ne[0]
+                     : 10 + 3 * (double)(t->src[0].ne[0] * t->src[0].ne[t->step->dim]);
 }
 
-/* y = x[.., 0, ..] op x[.., 1, ..] ..., whole rows at a time. sum begins with +0, amax ends with + 0. */
+/* y = x[.., 0, ..] op x[.., 1, ..] ..., whole rows at a time. sum begins with +0, amax ends with +
+ * 0. */
 static void reduce_rows(const cpu_task *t, int64_t r, bool sum) {
     const cpu_kernels *k = &t->b->k;
     int dim = t->step->dim;
@@ -42,9 +46,11 @@ static void reduce_rows(const cpu_task *t, int64_t r, bool sum) {
     int64_t count = at.ne[dim];
     at.ne[dim] = 1;
     const char *x = cpu_row(&at, t->dst.ne, r);
-    k->binary[CPU_ADD](y, (const float *)x, 1, &zero, 0, n); /* 0 + x, and x + 0 for the maximum, which changes no order */
+    k->binary[CPU_ADD](y, (const float *)x, 1, &zero, 0,
+                       n); /* 0 + x, and x + 0 for the maximum, which changes no order */
     for (int64_t j = 1; j < count; j++)
-        k->binary[sum ? CPU_ADD : CPU_MAX](y, y, 1, (const float *)(x + (size_t)j * at.nb[dim]), 1, n);
+        k->binary[sum ? CPU_ADD : CPU_MAX](y, y, 1, (const float *)(x + (size_t)j * at.nb[dim]), 1,
+                                           n);
     if (!sum)
         k->binary[CPU_ADD](y, y, 1, &zero, 0, n);
 }
@@ -53,7 +59,8 @@ static void sum_run(const cpu_task *t, int64_t first, int64_t last, int thread) 
     (void)thread;
     for (int64_t r = first; r < last; r++)
         if (t->step->dim == 0)
-            *(float *)cpu_row(&t->dst, t->dst.ne, r) = t->b->k.sum((float *)cpu_row(&t->src[0], t->dst.ne, r), t->src[0].ne[0]);
+            *(float *)cpu_row(&t->dst, t->dst.ne, r) =
+                t->b->k.sum((float *)cpu_row(&t->src[0], t->dst.ne, r), t->src[0].ne[0]);
         else
             reduce_rows(t, r, true);
 }
@@ -62,7 +69,8 @@ static void amax_run(const cpu_task *t, int64_t first, int64_t last, int thread)
     (void)thread;
     for (int64_t r = first; r < last; r++)
         if (t->step->dim == 0)
-            *(float *)cpu_row(&t->dst, t->dst.ne, r) = t->b->k.amax((float *)cpu_row(&t->src[0], t->dst.ne, r), t->src[0].ne[0]);
+            *(float *)cpu_row(&t->dst, t->dst.ne, r) =
+                t->b->k.amax((float *)cpu_row(&t->src[0], t->dst.ne, r), t->src[0].ne[0]);
         else
             reduce_rows(t, r, false);
 }
@@ -70,16 +78,16 @@ static void amax_run(const cpu_task *t, int64_t first, int64_t last, int thread)
 const cpu_op cpu_op_sum = {.compile = reduce_compile, .begin = reduce_begin, .run = sum_run};
 const cpu_op cpu_op_amax = {.compile = reduce_compile, .begin = reduce_begin, .run = amax_run};
 
-/* --- composites over rows -------------------------------------------------------------------------------------------------------- */
+/* --- composites over rows ------------------------------------------------------------------ */
 
-#define EACH_ROW(body)                                                                        \
-    const cpu_kernels *k = &t->b->k;                                                          \
-    int64_t n = t->src[0].ne[0];                                                              \
-    (void)thread;                                                                             \
-    for (int64_t r = first; r < last; r++) {                                                  \
-        const float *x = (const float *)cpu_row(&t->src[0], t->src[0].ne, r);                 \
-        float *y = (float *)cpu_row(&t->dst, t->dst.ne, r);                                   \
-        body                                                                                  \
+#define EACH_ROW(body)                                                                             \
+    const cpu_kernels *k = &t->b->k;                                                               \
+    int64_t n = t->src[0].ne[0];                                                                   \
+    (void)thread;                                                                                  \
+    for (int64_t r = first; r < last; r++) {                                                       \
+        const float *x = (const float *)cpu_row(&t->src[0], t->src[0].ne, r);                      \
+        float *y = (float *)cpu_row(&t->dst, t->dst.ne, r);                                        \
+        body                                                                                       \
     }
 
 static void softmax_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
@@ -134,7 +142,8 @@ static ggl_status l2_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
 }
 
 const cpu_op cpu_op_softmax = {.compile = float_source, .begin = rows_begin, .run = softmax_run};
-const cpu_op cpu_op_normalised = {.compile = float_source, .begin = rows_begin, .run = normalised_run};
+const cpu_op cpu_op_normalised = {
+    .compile = float_source, .begin = rows_begin, .run = normalised_run};
 const cpu_op cpu_op_center = {.compile = float_source, .begin = rows_begin, .run = center_run};
 const cpu_op cpu_op_rms = {.compile = rms_compile, .begin = rows_begin, .run = rms_run};
 const cpu_op cpu_op_l2 = {.compile = l2_compile, .begin = rows_begin, .run = l2_run};
@@ -158,9 +167,10 @@ static void weighted_run(const cpu_task *t, int64_t first, int64_t last, int thr
     }
 }
 
-const cpu_op cpu_op_weighted = {.compile = float_source, .begin = weighted_begin, .run = weighted_run};
+const cpu_op cpu_op_weighted = {
+    .compile = float_source, .begin = weighted_begin, .run = weighted_run};
 
-/* --- order ---------------------------------------------------------------------------------------------------------------------------- */
+/* --- order --------------------------------------------------------------------------------- */
 
 /* Whether x[a] stands before x[b]: larger, or equal and earlier; NaN behind all else. */
 static bool before(const float *x, int64_t a, int64_t b) {
@@ -199,7 +209,8 @@ static void topk_begin(cpu_task *t) {
 static void topk_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     (void)thread;
     for (int64_t l = first; l < last; l++) {
-        const float *x = (const float *)(t->src[0].p + (t->src[0].ne[3] == 1 ? 0 : (size_t)l * t->src[0].nb[3]));
+        const float *x =
+            (const float *)(t->src[0].p + (t->src[0].ne[3] == 1 ? 0 : (size_t)l * t->src[0].nb[3]));
         int32_t *y = (int32_t *)(t->dst.p + (size_t)l * t->dst.nb[3]);
         int64_t k = t->dst.ne[0], n = 0;
         for (int64_t i = 0; i < t->src[0].ne[0]; i++) {

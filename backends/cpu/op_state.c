@@ -1,5 +1,5 @@
-/* What passes from token to token. state and keep stand in loops; the named recurrences take all tokens of the batch, in
- * order, for a piece of the state that no other thread touches. */
+/* What passes from token to token. state and keep stand in loops; the named recurrences take all
+ * tokens of the batch, in order, for a piece of the state that no other thread touches. */
 #include <math.h>
 #include <string.h>
 
@@ -7,10 +7,12 @@
 
 /* Slot `slot`'s array of the step's store. */
 static float *state_of(const cpu_task *t, int64_t slot) {
-    return (float *)(t->stores + t->step->store_at[0] + (size_t)slot * t->step->store[0]->slot_size);
+    return (float *)(t->stores + t->step->store_at[0] +
+                     (size_t)slot * t->step->store[0]->slot_size);
 }
 
-static ggl_status store_compile(cpu_compiler *c, cpu_step *s, const ggl_store *store, ggl_error *err) {
+static ggl_status store_compile(cpu_compiler *c, cpu_step *s, const ggl_store *store,
+                                ggl_error *err) {
     if (!store || store->type != GGL_F32)
         return ggl_fail(err, GGL_UNSUPPORTED, "a state that is not of f32");
     s->store[0] = store;
@@ -34,7 +36,8 @@ static void one_unit(cpu_task *t) {
 static void state_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     (void)first, (void)last, (void)thread;
     const ggl_store *s = t->step->store[0];
-    memcpy(t->dst.p, state_of(t, *(const int32_t *)t->src[0].p), (size_t)(s->ne[0] * s->ne[1] * s->ne[2]) * sizeof(float));
+    memcpy(t->dst.p, state_of(t, *(const int32_t *)t->src[0].p),
+           (size_t)(s->ne[0] * s->ne[1] * s->ne[2]) * sizeof(float));
 }
 
 static void keep_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
@@ -48,7 +51,7 @@ static void keep_run(const cpu_task *t, int64_t first, int64_t last, int thread)
 const cpu_op cpu_op_state = {.compile = state_compile, .begin = one_unit, .run = state_run};
 const cpu_op cpu_op_keep = {.compile = keep_compile, .begin = one_unit, .run = keep_run};
 
-/* --- named recurrences --------------------------------------------------------------------------------------------------------------- */
+/* --- named recurrences --------------------------------------------------------------------- */
 
 static ggl_status recur_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     const ggl_body *body = s->node->body;
@@ -78,7 +81,8 @@ static void recent_run(const cpu_task *t, int64_t first, int64_t last, int threa
     for (int64_t l = 0; l < t->n; l++) {
         float *s = state_of(t, t->slot[l]);
         for (int64_t j = 0; j < k; j++) /* row j + 1 of what is seen is row j of what is kept */
-            memcpy(token_row(&t->dst, j, l) + from, j < k - 1 ? s + j * n + from : token_row(&t->src[0], 0, l) + from, size);
+            memcpy(token_row(&t->dst, j, l) + from,
+                   j < k - 1 ? s + j * n + from : token_row(&t->src[0], 0, l) + from, size);
         for (int64_t j = 0; j < k - 1; j++)
             memcpy(s + j * n + from, token_row(&t->dst, j + 1, l) + from, size);
     }
@@ -86,7 +90,8 @@ static void recent_run(const cpu_task *t, int64_t first, int64_t last, int threa
 
 const cpu_op cpu_op_recent = {.compile = recur_compile, .begin = recent_begin, .run = recent_run};
 
-/* Rows of the state in a unit: through all tokens before the next unit, so that they stay in the inner cache. */
+/* Rows of the state in a unit: through all tokens before the next unit, so that they stay in the
+ * inner cache. */
 enum { STATE_ROWS = 16 };
 
 static void matrix_begin(cpu_task *t) {
@@ -101,18 +106,22 @@ static float head_number(const cpu_view *v, int64_t h, int64_t l) {
     return token_row(v, 0, l)[v->ne[0] == 1 ? 0 : h];
 }
 
-/* gated_delta_rule(q [dk, h], k [dk, h], v [dv, h], g [h], beta [h]) -> [dv, h]; state [dk, dv, h] */
+/* gated_delta_rule(q [dk, h], k [dk, h], v [dv, h], g [h], beta [h]) -> [dv, h]; state [dk, dv, h]
+ */
 static void delta_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     (void)thread;
     const ggl_store *s = t->step->store[0];
     int64_t dk = s->ne[0], dv = s->ne[1];
     float root = (float)sqrt((double)dk);
     for (int64_t u = first; u < last; u++) {
-        int64_t h = u / t->unit[0], j0 = u % t->unit[0] * STATE_ROWS, j1 = cpu_min(j0 + STATE_ROWS, dv);
+        int64_t h = u / t->unit[0], j0 = u % t->unit[0] * STATE_ROWS,
+                j1 = cpu_min(j0 + STATE_ROWS, dv);
         for (int64_t l = 0; l < t->n; l++) {
-            float *state = state_of(t, t->slot[l]) + h * dk * dv, decay = head_number(&t->src[3], h, l);
+            float *state = state_of(t, t->slot[l]) + h * dk * dv,
+                  decay = head_number(&t->src[3], h, l);
             float beta = head_number(&t->src[4], h, l), *y = token_row(&t->dst, h, l);
-            const float *q = token_row(&t->src[0], h, l), *k = token_row(&t->src[1], h, l), *v = token_row(&t->src[2], h, l);
+            const float *q = token_row(&t->src[0], h, l), *k = token_row(&t->src[1], h, l),
+                        *v = token_row(&t->src[2], h, l);
             t->b->k.unary[CPU_EXP](&decay, &decay, 1);
             for (int64_t j = j0; j < j1; j++)
                 y[j] = t->b->k.delta_row(state + j * dk, k, q, dk, decay, v[j], beta) / root;
@@ -126,11 +135,13 @@ static void scan_run(const cpu_task *t, int64_t first, int64_t last, int thread)
     const ggl_store *s = t->step->store[0];
     int64_t n = s->ne[0], d = s->ne[1];
     for (int64_t u = first; u < last; u++) {
-        int64_t h = u / t->unit[0], j0 = u % t->unit[0] * STATE_ROWS, j1 = cpu_min(j0 + STATE_ROWS, d);
+        int64_t h = u / t->unit[0], j0 = u % t->unit[0] * STATE_ROWS,
+                j1 = cpu_min(j0 + STATE_ROWS, d);
         for (int64_t l = 0; l < t->n; l++) {
             float *state = state_of(t, t->slot[l]) + h * n * d, dt = head_number(&t->src[1], h, l);
             float decay = dt * head_number(&t->src[2], h, l), *y = token_row(&t->dst, h, l);
-            const float *x = token_row(&t->src[0], h, l), *b = token_row(&t->src[3], h, l), *c = token_row(&t->src[4], h, l);
+            const float *x = token_row(&t->src[0], h, l), *b = token_row(&t->src[3], h, l),
+                        *c = token_row(&t->src[4], h, l);
             t->b->k.unary[CPU_EXP](&decay, &decay, 1);
             for (int64_t j = j0; j < j1; j++)
                 y[j] = t->b->k.scan_row(state + j * n, b, c, n, decay, x[j] * dt);

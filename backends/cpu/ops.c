@@ -1,5 +1,6 @@
-/* Which operators and composites this backend has. A composite has the name, the sources and the shapes that the prelude gives
- * it; one of another form, or with sources that are not f32, runs as its body says. */
+/* Which operators and composites this backend has. A composite has the name, the sources and the
+ * shapes that the prelude gives it; one of another form, or with sources that are not f32, runs as
+ * its body says. */
 #include <string.h>
 
 #include "cpu.h"
@@ -29,7 +30,7 @@ static const cpu_op *const by_op[GGL_OP_COUNT] = {
     [GGL_OP_KEEP] = &cpu_op_keep,      [GGL_OP_IOTA] = &cpu_op_iota,
 };
 
-/* --- composites ----------------------------------------------------------------------------------------------------------------------------- */
+/* --- composites ---------------------------------------------------------------------------- */
 
 static bool has_shape(const ggl_tensor *t, int n_dims, int64_t n0, int64_t n1) {
     return t->n_dims == n_dims && t->ne[0] == n0 && (n_dims < 2 || t->ne[1] == n1);
@@ -63,23 +64,26 @@ static bool is_weighted(const ggl_tensor *t) {
 static bool is_recent(const ggl_tensor *t) {
     const ggl_store *s = state_of(t);
     int64_t n = t->src[0]->ne[0];
-    return s && t->src[0]->n_dims == 1 && t->n_dims == 2 && t->ne[0] == n && s->ne[0] == n && s->ne[1] == t->ne[1] - 1 && s->ne[2] == 1;
+    return s && t->src[0]->n_dims == 1 && t->n_dims == 2 && t->ne[0] == n && s->ne[0] == n &&
+           s->ne[1] == t->ne[1] - 1 && s->ne[2] == 1;
 }
 
 static bool is_delta(const ggl_tensor *t) {
     const ggl_tensor *const *x = (const ggl_tensor *const *)t->src;
     const ggl_store *s = state_of(t);
     int64_t dk = x[0]->ne[0], dv = x[2]->ne[0], h = x[0]->ne[1];
-    return s && has_shape(x[0], 2, dk, h) && has_shape(x[1], 2, dk, h) && has_shape(x[2], 2, dv, h) && has_shape(x[3], 1, h, 1) &&
-           has_shape(x[4], 1, h, 1) && s->ne[0] == dk && s->ne[1] == dv && s->ne[2] == h;
+    return s && has_shape(x[0], 2, dk, h) && has_shape(x[1], 2, dk, h) &&
+           has_shape(x[2], 2, dv, h) && has_shape(x[3], 1, h, 1) && has_shape(x[4], 1, h, 1) &&
+           s->ne[0] == dk && s->ne[1] == dv && s->ne[2] == h;
 }
 
 static bool is_scan(const ggl_tensor *t) {
     const ggl_tensor *const *x = (const ggl_tensor *const *)t->src;
     const ggl_store *s = state_of(t);
     int64_t d = x[0]->ne[0], h = x[0]->ne[1], n = x[3]->ne[0];
-    return s && has_shape(x[0], 2, d, h) && has_shape(x[1], 1, h, 1) && has_shape(x[2], 1, h, 1) && has_shape(x[3], 2, n, h) &&
-           has_shape(x[4], 2, n, h) && s->ne[0] == n && s->ne[1] == d && s->ne[2] == h;
+    return s && has_shape(x[0], 2, d, h) && has_shape(x[1], 1, h, 1) && has_shape(x[2], 1, h, 1) &&
+           has_shape(x[3], 2, n, h) && has_shape(x[4], 2, n, h) && s->ne[0] == n && s->ne[1] == d &&
+           s->ne[2] == h;
 }
 
 static const struct {
@@ -110,7 +114,8 @@ static const cpu_op *composite_of(const ggl_tensor *t) {
     for (size_t i = 0; t->call && i < sizeof composite / sizeof *composite; i++) {
         if (strcmp(composite[i].name, t->call) != 0)
             continue;
-        if (t->n_src != composite[i].n_src || t->n_num < composite[i].n_num || t->body->recurrent != composite[i].recurrent)
+        if (t->n_src != composite[i].n_src || t->n_num < composite[i].n_num ||
+            t->body->recurrent != composite[i].recurrent)
             return NULL;
         for (int k = 0; k < t->n_src; k++)
             if (!t->src[k] || t->src[k]->type != GGL_F32)

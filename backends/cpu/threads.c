@@ -12,22 +12,30 @@
 #include "ggl/alloc.h"
 
 enum {
-    SPIN = 3000,         /* looks at the task number before a thread goes to sleep: some 50 us, the pause between steps */
-    LIMIT_BITS = 10,     /* of the task number: how many threads take part */
-    MAX_THREADS = (1 << LIMIT_BITS) - 1
+    SPIN = 3000, /* looks at the state before a thread goes to sleep: some 50 us, the pause between
+                    steps */
+    MAX_THREADS = 1023
 };
+
+/* The state of the pool in one word, so that a thread can join a task only while it is open:
+ *   | task number | how many threads may take part: 10 bits | open: 1 | other threads that take
+ * part now: 10 | A thread that comes late, because it slept or was not scheduled, finds the task
+ * closed and is not waited for. */
+#define ACTIVE       ((uint_least64_t)MAX_THREADS)
+#define OPEN         ((uint_least64_t)1 << 10)
+#define LIMIT_SHIFT  11
+#define NUMBER_SHIFT 21
 
 struct cpu_pool {
     int n_threads;
     int spin; /* SPIN, or 0 if there are more threads than cores */
     pthread_t *thread;
-    /* The task. Written before `number`, by the caller alone, once all who took part in the last one are done. */
+    /* The task. Written by the caller alone, while none is open and nobody takes part. */
     cpu_pool_fn *fn;
     void *ctx;
     int64_t n, chunk;
-    _Alignas(64) atomic_uint_least64_t number; /* task count << LIMIT_BITS | threads that take part */
-    _Alignas(64) atomic_int_least64_t next;    /* the first unit that nobody has */
-    _Alignas(64) atomic_int busy;              /* threads that take part and are not done, without the caller */
+    _Alignas(64) atomic_uint_least64_t state;
+    _Alignas(64) atomic_int_least64_t next; /* the first unit that nobody has */
     _Alignas(64) atomic_int asleep;
     atomic_bool stop;
     pthread_mutex_t lock;
@@ -56,22 +64,34 @@ static void take_units(cpu_pool *p, int thread) {
     }
 }
 
-/* Waits for a task number other than `seen`; spins, then sleeps. */
+/* Waits for a task other than number `seen`, and returns the state; spins, then sleeps. */
 static uint_least64_t wait_for_task(cpu_pool *p, uint_least64_t seen) {
     uint_least64_t now;
     for (int i = 0; i < p->spin; i++) {
-        now = atomic_load_explicit(&p->number, memory_order_acquire);
-        if (now != seen || atomic_load_explicit(&p->stop, memory_order_relaxed))
+        now = atomic_load_explicit(&p->state, memory_order_acquire);
+        if (now >> NUMBER_SHIFT != seen || atomic_load_explicit(&p->stop, memory_order_relaxed))
             return now;
         pause_briefly();
     }
     pthread_mutex_lock(&p->lock);
-    atomic_fetch_add(&p->asleep, 1); /* before the number is looked at, as the caller looks after it has set it */
-    while ((now = atomic_load(&p->number)) == seen && !atomic_load(&p->stop))
+    atomic_fetch_add(
+        &p->asleep, 1); /* before the state is looked at, as the caller looks after it has set it */
+    while ((now = atomic_load(&p->state)) >> NUMBER_SHIFT == seen && !atomic_load(&p->stop))
         pthread_cond_wait(&p->wake, &p->lock);
     atomic_fetch_sub(&p->asleep, 1);
     pthread_mutex_unlock(&p->lock);
     return now;
+}
+
+/* Whether thread `index` takes part in the task of state `now`; then it has been counted. */
+static bool join_task(cpu_pool *p, uint_least64_t now, int index) {
+    uint_least64_t number = now >> NUMBER_SHIFT;
+    while ((now & OPEN) && now >> NUMBER_SHIFT == number &&
+           index < (int)(now >> LIMIT_SHIFT & MAX_THREADS))
+        if (atomic_compare_exchange_weak_explicit(&p->state, &now, now + 1, memory_order_acq_rel,
+                                                  memory_order_acquire))
+            return true;
+    return false;
 }
 
 static void *worker_main(void *arg) {
@@ -81,12 +101,13 @@ static void *worker_main(void *arg) {
     uint_least64_t seen = 0;
     cpu_float_mode_set();
     for (;;) {
-        seen = wait_for_task(p, seen);
+        uint_least64_t now = wait_for_task(p, seen);
         if (atomic_load(&p->stop))
             return NULL;
-        if (w.index < (int)(seen & MAX_THREADS)) {
+        seen = now >> NUMBER_SHIFT;
+        if (join_task(p, now, w.index)) {
             take_units(p, w.index);
-            atomic_fetch_sub_explicit(&p->busy, 1, memory_order_release);
+            atomic_fetch_sub_explicit(&p->state, 1, memory_order_release);
         }
     }
 }
@@ -99,7 +120,8 @@ static void wake_all(cpu_pool *p) {
     }
 }
 
-void cpu_pool_run(cpu_pool *p, int n_threads, cpu_pool_fn *fn, void *ctx, int64_t n, int64_t chunk) {
+void cpu_pool_run(cpu_pool *p, int n_threads, cpu_pool_fn *fn, void *ctx, int64_t n,
+                  int64_t chunk) {
     if (n_threads > p->n_threads)
         n_threads = p->n_threads;
     if (n_threads <= 1 || n <= chunk) {
@@ -112,16 +134,31 @@ void cpu_pool_run(cpu_pool *p, int n_threads, cpu_pool_fn *fn, void *ctx, int64_
     p->n = n;
     p->chunk = chunk;
     atomic_store_explicit(&p->next, 0, memory_order_relaxed);
-    atomic_store_explicit(&p->busy, n_threads - 1, memory_order_relaxed);
-    uint_least64_t count = atomic_load_explicit(&p->number, memory_order_relaxed) >> LIMIT_BITS;
-    atomic_store(&p->number, (count + 1) << LIMIT_BITS | (unsigned)n_threads);
+    uint_least64_t number = atomic_load_explicit(&p->state, memory_order_relaxed) >> NUMBER_SHIFT;
+    atomic_store(&p->state,
+                 (number + 1) << NUMBER_SHIFT | (uint_least64_t)n_threads << LIMIT_SHIFT | OPEN);
     wake_all(p);
     take_units(p, 0);
-    for (int i = 0; atomic_load_explicit(&p->busy, memory_order_acquire) > 0; i++)
+    uint_least64_t now = atomic_fetch_and(&p->state, ~OPEN);
+    for (int i = 0; now & ACTIVE; i++) {
         if (i < SPIN)
             pause_briefly();
         else
             sched_yield(); /* who has the rest may be waiting for this very core */
+        now = atomic_load_explicit(&p->state, memory_order_acquire);
+    }
+}
+
+void cpu_pool_wake(cpu_pool *p) {
+    if (!cpu_pool_sleeps(p))
+        return;
+    uint_least64_t number = atomic_load_explicit(&p->state, memory_order_relaxed) >> NUMBER_SHIFT;
+    atomic_store(&p->state, (number + 1) << NUMBER_SHIFT); /* a task that is closed already */
+    wake_all(p);
+}
+
+bool cpu_pool_sleeps(const cpu_pool *p) {
+    return atomic_load_explicit(&((cpu_pool *)(uintptr_t)p)->asleep, memory_order_relaxed) > 0;
 }
 
 ggl_status cpu_pool_open(cpu_pool **out, int n_threads, ggl_error *err) {
@@ -143,7 +180,8 @@ ggl_status cpu_pool_open(cpu_pool **out, int n_threads, ggl_error *err) {
         if (!w || pthread_create(&p->thread[i], NULL, worker_main, w) != 0) {
             ggl_free(w);
             cpu_pool_close(p);
-            return ggl_fail(err, GGL_NOMEM, "thread %d of %d could not be started", i + 1, n_threads);
+            return ggl_fail(err, GGL_NOMEM, "thread %d of %d could not be started", i + 1,
+                            n_threads);
         }
         p->n_threads = i + 1;
     }
@@ -166,7 +204,7 @@ void cpu_pool_close(cpu_pool *p) {
     free(p);
 }
 
-/* --- floating-point mode ---------------------------------------------------------------------------------------------------- */
+/* --- floating-point mode ------------------------------------------------------------------- */
 
 uint64_t cpu_float_mode_set(void) {
 #if defined(__x86_64__)
@@ -193,7 +231,7 @@ void cpu_float_mode_restore(uint64_t mode) {
 #endif
 }
 
-/* --- how many ----------------------------------------------------------------------------------------------------------------- */
+/* --- how many ------------------------------------------------------------------------------ */
 
 /* The first line of a file; false if it cannot be read. */
 static bool first_line(const char *path, char *buf, size_t size) {
@@ -218,7 +256,8 @@ static int quota_cores(void) {
     if (f)
         fclose(f);
     snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group);
-    if (first_line(path, line, sizeof line) || first_line("/sys/fs/cgroup/cpu.max", line, sizeof line)) {
+    if (first_line(path, line, sizeof line) ||
+        first_line("/sys/fs/cgroup/cpu.max", line, sizeof line)) {
         if (sscanf(line, "%lf %lf", &quota, &period) < 1) /* "max 100000" */
             quota = -1;
     } else if (first_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", line, sizeof line)) {
@@ -233,7 +272,8 @@ static int quota_cores(void) {
 }
 
 #ifdef __linux__
-/* Allowed CPUs, counting those that share a core once: a CPU counts if it is the first of its siblings that is allowed. */
+/* Allowed CPUs, counting those that share a core once: a CPU counts if it is the first of its
+ * siblings that is allowed. */
 static int allowed_cores(void) {
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) != 0)
@@ -244,7 +284,8 @@ static int allowed_cores(void) {
         if (!CPU_ISSET(cpu, &set))
             continue;
         int first = cpu;
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list",
+                 cpu);
         if (first_line(path, line, sizeof line)) /* "0,4" or "0-1" */
             for (const char *p = line; *p >= '0' && *p <= '9';) {
                 char *end;

@@ -1,7 +1,9 @@
-/* A pool of threads that share out the units of one task after the other. The caller is thread 0. Results never depend on
- * who did what: units write to places of their own. */
+/* A pool of threads that share out the units of one task after the other. The caller is thread 0.
+ * Results never depend on who did what: units write to places of their own. */
 #ifndef CPU_THREADS_H
 #define CPU_THREADS_H
+
+#include <stdbool.h>
 
 #include "ggl/status.h"
 
@@ -13,14 +15,21 @@ typedef void cpu_pool_fn(void *ctx, int64_t first, int64_t last, int thread);
 /* n_threads: 1 or more, the caller included. */
 GGL_NODISCARD ggl_status cpu_pool_open(cpu_pool **out, int n_threads, ggl_error *err);
 void cpu_pool_close(cpu_pool *p); /* NULL is fine */
-/* Runs fn over units 0 .. n-1, `chunk` at a time, on the first n_threads threads, and returns when all is done. */
+/* Runs fn over units 0 .. n-1, `chunk` at a time, on the first n_threads threads, and returns when
+ * all is done. */
 void cpu_pool_run(cpu_pool *p, int n_threads, cpu_pool_fn *fn, void *ctx, int64_t n, int64_t chunk);
 
-/* Physical cores that this process may use, by affinity and by its control group's quota; at least 1. */
+/* Wakes the threads for tasks that follow soon. */
+void cpu_pool_wake(cpu_pool *p);
+/* Whether some threads sleep, so that the next task has to wake them. */
+bool cpu_pool_sleeps(const cpu_pool *p);
+
+/* Physical cores that this process may use, by affinity and by its control group's quota; at
+ * least 1. */
 int cpu_default_threads(void);
 
-/* The floating-point mode of the numeric contract (nearest even, subnormals kept) for this thread; returns what was set,
- * for cpu_float_mode_restore. */
+/* The floating-point mode of the numeric contract (nearest even, subnormals kept) for this thread;
+ * returns what was set, for cpu_float_mode_restore. */
 uint64_t cpu_float_mode_set(void);
 void cpu_float_mode_restore(uint64_t mode);
 

@@ -157,3 +157,54 @@ TEST(memory_is_known_before) {
     CHECK(!ggl_sched_memory(f.s, 1, &m));
     teardown(&f);
 }
+
+/* Views of a value as outputs: they are copied out, not the whole that they are part of. */
+TEST(views_as_outputs) {
+    const char *names[] = {"cpu", "reference"};
+    for (int k = 0; k < 2; k++) {
+        fixture f = {0};
+        ggl_graph *g = f.g = ggl_graph_new(NULL);
+        ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){6}, true);
+        ggl_tensor *y = ggl_binary(g, GGL_OP_ADD, x, x);
+        ggl_tensor *tail = ggl_graph_op(g, GGL_OP_SPLIT, &y, 1, (double[]){0, 4, 2}, 3);
+        ggl_tensor *head = ggl_graph_op(g, GGL_OP_SPLIT, &y, 1, (double[]){0, 0, 4}, 3);
+        head = ggl_graph_op(g, GGL_OP_RESHAPE, &head, 1, (double[]){2, 2}, 2);
+        head = ggl_graph_op(g, GGL_OP_SPLIT, &head, 1, (double[]){0, 1, 1}, 3);
+        ggl_graph_output(g, "tail", tail);
+        ggl_graph_output(g, "odd", head);
+        ggl_sched_params sp = {.backend = &f.b, .n_backends = 1};
+        const float in[2][6] = {{1, 2, 3, 4, 5, 6}, {7, 8, 9, 10, 11, 12}};
+        bool ok = CHECK_OK(ggl_graph_finish(g, &f.err), &f.err) &&
+                  CHECK_OK(ggl_backend_open(&f.b, names[k], NULL, &f.err), &f.err) &&
+                  CHECK_OK(ggl_sched_new(&f.s, g, &sp, &f.err), &f.err) && CHECK_OK(ggl_sched_alloc(f.s, &f.err), &f.err) &&
+                  CHECK_OK(ggl_sched_set(f.s, "x", in, 2, &f.err), &f.err) &&
+                  CHECK_OK(ggl_sched_run(f.s, 2, NULL, 0, &f.err), &f.err);
+        if (ok) {
+            const float *a = ggl_sched_output(f.s, 0), *b = ggl_sched_output(f.s, 1);
+            CHECK(a[0] == 10 && a[1] == 12 && a[2] == 22 && a[3] == 24);
+            CHECK(b[0] == 4 && b[1] == 8 && b[2] == 16 && b[3] == 20);
+        }
+        teardown(&f);
+    }
+}
+
+/* What depends on an input is no constant, batched or not. */
+TEST(unbatched_inputs_are_not_folded) {
+    fixture f = {0};
+    ggl_graph *g = f.g = ggl_graph_new(NULL);
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){2}, true);
+    ggl_tensor *c = ggl_graph_input(g, "c", GGL_F32, 1, (int64_t[]){2}, false);
+    ggl_tensor *twice = ggl_binary(g, GGL_OP_ADD, c, ggl_binary(g, GGL_OP_ADD, ggl_graph_number(g, 1), ggl_graph_number(g, 2)));
+    ggl_graph_output(g, "y", ggl_binary(g, GGL_OP_MUL, x, twice));
+    ggl_sched_params sp = {.backend = &f.b, .n_backends = 1};
+    const float in[2] = {1, 2}, by[2] = {10, 20};
+    bool ok = CHECK_OK(ggl_graph_finish(g, &f.err), &f.err) &&
+              CHECK_OK(ggl_backend_open(&f.b, "reference", NULL, &f.err), &f.err) &&
+              CHECK_OK(ggl_graph_fold(g, f.b, &f.err), &f.err) && CHECK_OK(ggl_sched_new(&f.s, g, &sp, &f.err), &f.err) &&
+              CHECK_OK(ggl_sched_alloc(f.s, &f.err), &f.err) && CHECK_OK(ggl_sched_set(f.s, "x", in, 1, &f.err), &f.err) &&
+              CHECK_OK(ggl_sched_set(f.s, "c", by, 1, &f.err), &f.err) &&
+              CHECK_OK(ggl_sched_run(f.s, 1, NULL, 0, &f.err), &f.err);
+    if (ok)
+        CHECK(ggl_sched_output(f.s, 0)[0] == 13 && ggl_sched_output(f.s, 0)[1] == 46);
+    teardown(&f);
+}

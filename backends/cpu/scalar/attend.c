@@ -5,7 +5,8 @@ static float element(const void *p, int64_t i, bool half) {
     return half ? ggl_f16_to_f32(((const uint16_t *)p)[i]) : ((const float *)p)[i];
 }
 
-static void scores(float (*score)[GGL_PAGE], const float *const *query, int n_q, const void *keys, int64_t d, bool half) {
+static void scores(float (*score)[GGL_PAGE], const float *const *query, int n_q, const void *keys,
+                   int64_t d, bool half) {
     for (int q = 0; q < n_q; q++)
         for (int j = 0; j < GGL_PAGE; j++) {
             float a = 0.0f;
@@ -15,27 +16,31 @@ static void scores(float (*score)[GGL_PAGE], const float *const *query, int n_q,
         }
 }
 
-static void values(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q, const void *v, int64_t e, int j0, int j1,
-                   bool half) {
+static void values(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q, const void *v,
+                   int64_t e, int j0, int j1, bool half) {
     for (int q = 0; q < n_q; q++)
         for (int j = j0; j < j1; j++)
             for (int64_t i = 0; i < e; i++)
                 o[q * o_step + i] = fmaf(p[q][j], element(v, j * e + i, half), o[q * o_step + i]);
 }
 
-static void scores_f32(float (*score)[GGL_PAGE], const float *const *query, int n_q, const void *keys, int64_t d) {
+static void scores_f32(float (*score)[GGL_PAGE], const float *const *query, int n_q,
+                       const void *keys, int64_t d) {
     scores(score, query, n_q, keys, d, false);
 }
 
-static void scores_f16(float (*score)[GGL_PAGE], const float *const *query, int n_q, const void *keys, int64_t d) {
+static void scores_f16(float (*score)[GGL_PAGE], const float *const *query, int n_q,
+                       const void *keys, int64_t d) {
     scores(score, query, n_q, keys, d, true);
 }
 
-static void values_f32(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q, const void *v, int64_t e, int j0, int j1) {
+static void values_f32(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q, const void *v,
+                       int64_t e, int j0, int j1) {
     values(o, o_step, p, n_q, v, e, j0, j1, false);
 }
 
-static void values_f16(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q, const void *v, int64_t e, int j0, int j1) {
+static void values_f16(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q, const void *v,
+                       int64_t e, int j0, int j1) {
     values(o, o_step, p, n_q, v, e, j0, j1, true);
 }
 

@@ -1,7 +1,8 @@
 /* docs/numeric.md, section 4: one weight row by one column, by type of weight. */
 #include "scalar.h"
 
-/* s[i mod 16] = fma(w[i], x[i], s[i mod 16]), the tree, and + 0: a zero is +0, so that kernels may pad rows with zeros. */
+/* s[i mod 16] = fma(w[i], x[i], s[i mod 16]), the tree, and + 0: a zero is +0, so that kernels may
+ * pad rows with zeros. */
 float cpu_dot_f32(const float *w, const float *x, int64_t n) {
     float s[16] = {0};
     for (int64_t i = 0; i < n; i++)
@@ -63,10 +64,11 @@ static float dot_q4_0(const void *w, const void *column, int64_t n) {
     return acc;
 }
 
-#define ROWS(type)                                                                                                      \
-    static void rows_##type(float *y, const void *w, size_t row_size, int64_t n_rows, const void *x, int64_t k) {       \
-        for (int64_t j = 0; j < n_rows; j++)                                                                            \
-            y[j] = dot_##type((const char *)w + (size_t)j * row_size, x, k);                                            \
+#define ROWS(type)                                                                                 \
+    static void rows_##type(float *y, const void *w, size_t row_size, int64_t n_rows,              \
+                            const void *x, int64_t k) {                                            \
+        for (int64_t j = 0; j < n_rows; j++)                                                       \
+            y[j] = dot_##type((const char *)w + (size_t)j * row_size, x, k);                       \
     }
 ROWS(f32)
 ROWS(f16)

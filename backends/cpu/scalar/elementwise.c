@@ -2,12 +2,12 @@
 #include "ggl/math.h"
 #include "scalar.h"
 
-#define UNARY(NAME, expression)                                       \
-    static void unary_##NAME(float *y, const float *p, int64_t n) {   \
-        for (int64_t i = 0; i < n; i++) {                             \
-            float x = p[i];                                           \
-            y[i] = (expression);                                      \
-        }                                                             \
+#define UNARY(NAME, expression)                                                                    \
+    static void unary_##NAME(float *y, const float *p, int64_t n) {                                \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            float x = p[i];                                                                        \
+            y[i] = (expression);                                                                   \
+        }                                                                                          \
     }
 
 static float gelu(float x) {
@@ -30,18 +30,19 @@ UNARY(SIGMOID, ggl_sigmoidf(x))
 UNARY(SIN, (float)ggl_sin((double)x))
 UNARY(COS, (float)ggl_cos((double)x))
 UNARY(RELU, max_of(x, 0.0f))
-UNARY(SILU, x * ggl_sigmoidf(x))
+UNARY(SILU, x *ggl_sigmoidf(x))
 UNARY(GELU, gelu(x))
 UNARY(GELU_ERF, 0.5f * x * (1.0f + ggl_erff(x / 0x1.6a09e667f3bcdp0f))) /* sqrt 2 */
-UNARY(GELU_QUICK, x * ggl_sigmoidf((float)1.702 * x))
+UNARY(GELU_QUICK, x *ggl_sigmoidf((float)1.702 * x))
 UNARY(SOFTPLUS, softplus(x))
 
-#define BINARY(NAME, expression)                                                                              \
-    static void binary_##NAME(float *y, const float *p, int step_a, const float *q, int step_b, int64_t n) {  \
-        for (int64_t i = 0; i < n; i++) {                                                                     \
-            float a = p[i * step_a], b = q[i * step_b];                                                       \
-            y[i] = (expression);                                                                              \
-        }                                                                                                     \
+#define BINARY(NAME, expression)                                                                   \
+    static void binary_##NAME(float *y, const float *p, int step_a, const float *q, int step_b,    \
+                              int64_t n) {                                                         \
+        for (int64_t i = 0; i < n; i++) {                                                          \
+            float a = p[i * step_a], b = q[i * step_b];                                            \
+            y[i] = (expression);                                                                   \
+        }                                                                                          \
     }
 
 static float modulo(float a, float b) {
@@ -51,7 +52,7 @@ static float modulo(float a, float b) {
 
 BINARY(ADD, a + b)
 BINARY(SUB, a - b)
-BINARY(MUL, a * b)
+BINARY(MUL, a *b)
 BINARY(DIV, a / b)
 BINARY(POW, (float)ggl_pow((double)a, (double)b))
 BINARY(MOD, modulo(a, b))

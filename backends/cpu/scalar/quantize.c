@@ -1,4 +1,5 @@
-/* docs/numeric.md, section 4: how columns are prepared for products with bf16 and quantized weights. */
+/* docs/numeric.md, section 4: how columns are prepared for products with bf16 and quantized
+ * weights. */
 #include "scalar.h"
 
 static void quantize_block(cpu_qblock *y, const float *x) {
@@ -33,7 +34,8 @@ static float to_bf16(float x) {
     return fabsf(r) < 0x1p-56f ? 0.0f : r;
 }
 
-/* Of each 32, the odd elements, then the even ones: so a row is used in the order of the bf16 rule by the f32 rule. */
+/* Of each 32, the odd elements, then the even ones: so a row is used in the order of the bf16 rule
+ * by the f32 rule. */
 static void round_bf16(float *y, const float *x, int64_t n) {
     for (int64_t i = 0; i < n; i += 32, y += 32)
         for (int l = 0; l < 16; l++) {

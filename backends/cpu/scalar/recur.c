@@ -1,7 +1,8 @@
 /* docs/numeric.md, section 7: one row of a recurrent state through one token. */
 #include "scalar.h"
 
-static float delta_row(float *s, const float *k, const float *q, int64_t n, float decay, float v, float beta) {
+static float delta_row(float *s, const float *k, const float *q, int64_t n, float decay, float v,
+                       float beta) {
     for (int64_t i = 0; i < n; i++)
         s[i] *= decay;
     float error = (v - cpu_dot_f32(s, k, n)) * beta;

@@ -1,19 +1,20 @@
-/* Attention over a page: keys in the lanes for scores, elements of a value in the lanes for the sum; four queries share
- * each load. */
+/* Attention over a page: keys in the lanes for scores, elements of a value in the lanes for the
+ * sum; four queries share each load. */
 #include "avx2.h"
 
 INLINE __m256 load8(const void *p, int64_t i, int half) {
     return half ? load_half((const uint16_t *)p + i) : _mm256_loadu_ps((const float *)p + i);
 }
 
-INLINE void scores_q(float (*score)[GGL_PAGE], const float *const *query, const int n_q, const void *keys, int64_t d,
-                     const int half) {
+INLINE void scores_q(float (*score)[GGL_PAGE], const float *const *query, const int n_q,
+                     const void *keys, int64_t d, const int half) {
     for (int j = 0; j < GGL_PAGE; j += 16) {
         __m256 a[CPU_QUERIES][2];
         for (int q = 0; q < n_q; q++)
             a[q][0] = a[q][1] = _mm256_setzero_ps();
         for (int64_t i = 0; i < d; i++) {
-            __m256 k0 = load8(keys, i * GGL_PAGE + j, half), k1 = load8(keys, i * GGL_PAGE + j + 8, half);
+            __m256 k0 = load8(keys, i * GGL_PAGE + j, half),
+                   k1 = load8(keys, i * GGL_PAGE + j + 8, half);
             for (int q = 0; q < n_q; q++) {
                 __m256 x = _mm256_broadcast_ss(query[q] + i);
                 a[q][0] = _mm256_fmadd_ps(k0, x, a[q][0]);
@@ -27,18 +28,28 @@ INLINE void scores_q(float (*score)[GGL_PAGE], const float *const *query, const 
     }
 }
 
-INLINE void scores(float (*score)[GGL_PAGE], const float *const *query, int n_q, const void *keys, int64_t d, const int half) {
+INLINE void scores(float (*score)[GGL_PAGE], const float *const *query, int n_q, const void *keys,
+                   int64_t d, const int half) {
     switch (n_q) {
-    case 4: scores_q(score, query, 4, keys, d, half); break;
-    case 3: scores_q(score, query, 3, keys, d, half); break;
-    case 2: scores_q(score, query, 2, keys, d, half); break;
-    default: scores_q(score, query, 1, keys, d, half); break;
+    case 4:
+        scores_q(score, query, 4, keys, d, half);
+        break;
+    case 3:
+        scores_q(score, query, 3, keys, d, half);
+        break;
+    case 2:
+        scores_q(score, query, 2, keys, d, half);
+        break;
+    default:
+        scores_q(score, query, 1, keys, d, half);
+        break;
     }
 }
 
 /* Elements i .. i + 8 * n_v - 1. */
-INLINE void values_block(float *o, int64_t o_step, float (*p)[GGL_PAGE], const int n_q, const void *v, int64_t e, int64_t i,
-                         const int n_v, int j0, int j1, const int half) {
+INLINE void values_block(float *o, int64_t o_step, float (*p)[GGL_PAGE], const int n_q,
+                         const void *v, int64_t e, int64_t i, const int n_v, int j0, int j1,
+                         const int half) {
     __m256 a[CPU_QUERIES][2];
     for (int q = 0; q < n_q; q++)
         for (int h = 0; h < n_v; h++)
@@ -58,8 +69,8 @@ INLINE void values_block(float *o, int64_t o_step, float (*p)[GGL_PAGE], const i
             _mm256_storeu_ps(o + q * o_step + i + 8 * h, a[q][h]);
 }
 
-INLINE void values_q(float *o, int64_t o_step, float (*p)[GGL_PAGE], const int n_q, const void *v, int64_t e, int j0, int j1,
-                     const int half) {
+INLINE void values_q(float *o, int64_t o_step, float (*p)[GGL_PAGE], const int n_q, const void *v,
+                     int64_t e, int j0, int j1, const int half) {
     int64_t i = 0;
     for (; i + 16 <= e; i += 16)
         values_block(o, o_step, p, n_q, v, e, i, 2, j0, j1, half);
@@ -68,28 +79,38 @@ INLINE void values_q(float *o, int64_t o_step, float (*p)[GGL_PAGE], const int n
     for (; i < e; i++)
         for (int q = 0; q < n_q; q++)
             for (int j = j0; j < j1; j++) {
-                float x = half ? _cvtsh_ss(((const uint16_t *)v)[j * e + i]) : ((const float *)v)[j * e + i];
+                float x = half ? _cvtsh_ss(((const uint16_t *)v)[j * e + i])
+                               : ((const float *)v)[j * e + i];
                 o[q * o_step + i] = fmaf(p[q][j], x, o[q * o_step + i]);
             }
 }
 
-INLINE void values(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q, const void *v, int64_t e, int j0, int j1,
-                   const int half) {
+INLINE void values(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q, const void *v,
+                   int64_t e, int j0, int j1, const int half) {
     switch (n_q) {
-    case 4: values_q(o, o_step, p, 4, v, e, j0, j1, half); break;
-    case 3: values_q(o, o_step, p, 3, v, e, j0, j1, half); break;
-    case 2: values_q(o, o_step, p, 2, v, e, j0, j1, half); break;
-    default: values_q(o, o_step, p, 1, v, e, j0, j1, half); break;
+    case 4:
+        values_q(o, o_step, p, 4, v, e, j0, j1, half);
+        break;
+    case 3:
+        values_q(o, o_step, p, 3, v, e, j0, j1, half);
+        break;
+    case 2:
+        values_q(o, o_step, p, 2, v, e, j0, j1, half);
+        break;
+    default:
+        values_q(o, o_step, p, 1, v, e, j0, j1, half);
+        break;
     }
 }
 
-#define BY_TYPE(type, half)                                                                                                   \
-    static void scores_##type(float (*score)[GGL_PAGE], const float *const *query, int n_q, const void *keys, int64_t d) {    \
-        scores(score, query, n_q, keys, d, half);                                                                             \
-    }                                                                                                                         \
-    static void values_##type(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q, const void *v, int64_t e, int j0,      \
-                              int j1) {                                                                                       \
-        values(o, o_step, p, n_q, v, e, j0, j1, half);                                                                        \
+#define BY_TYPE(type, half)                                                                        \
+    static void scores_##type(float(*score)[GGL_PAGE], const float *const *query, int n_q,         \
+                              const void *keys, int64_t d) {                                       \
+        scores(score, query, n_q, keys, d, half);                                                  \
+    }                                                                                              \
+    static void values_##type(float *o, int64_t o_step, float(*p)[GGL_PAGE], int n_q,              \
+                              const void *v, int64_t e, int j0, int j1) {                          \
+        values(o, o_step, p, n_q, v, e, j0, j1, half);                                             \
     }
 BY_TYPE(f32, 0)
 BY_TYPE(f16, 1)

@@ -1,5 +1,6 @@
-/* What the AVX2 files share: loads, the tree, and the elementary functions of docs/numeric-functions.md, 8 lanes at a time,
- * step by step as the scalar definitions in ggml-lite/math_float.c. */
+/* What the AVX2 files share: loads, the tree, and the elementary functions of
+ * docs/numeric-functions.md, 8 lanes at a time, step by step as the scalar definitions in
+ * ggml-lite/math_float.c. */
 #ifndef CPU_AVX2_H
 #define CPU_AVX2_H
 
@@ -10,7 +11,8 @@
 #include "x86.h"
 
 #define INLINE static inline __attribute__((always_inline))
-/* Keeps a sum where it is: gcc otherwise reassociates integer vector additions and runs out of registers. */
+/* Keeps a sum where it is: gcc otherwise reassociates integer vector additions and runs out of
+ * registers. */
 #define PIN(v) __asm__("" : "+x"(v))
 
 INLINE __m256 set8(float x) {
@@ -74,22 +76,25 @@ INLINE __m256 horner(__m256 x, const float *c, int n) {
 }
 
 INLINE __m256 exp8(__m256 x) {
-    static const float c[] = {0x1.6d11fep-10f, 0x1.120c62p-7f, 0x1.555518p-5f, 0x1.5554dcp-3f, 0.5f, 1.0f, 1.0f};
+    static const float c[] = {
+        0x1.6d11fep-10f, 0x1.120c62p-7f, 0x1.555518p-5f, 0x1.5554dcp-3f, 0.5f, 1.0f, 1.0f};
     const __m256 magic = set8(0x1.8p23f);
     __m256 z = _mm256_fmadd_ps(x, set8(0x1.715476p0f), magic);
     __m256 n = _mm256_sub_ps(z, magic);
     __m256 r = _mm256_fmadd_ps(n, set8(-0x1.62e4p-1f), x);
     r = _mm256_fmadd_ps(n, set8(-0x1.7f7d1cp-20f), r);
     __m256i p = _mm256_castps_si256(horner(r, c, 7));
-    __m256 y = _mm256_castsi256_ps(_mm256_add_epi32(p, _mm256_slli_epi32(_mm256_castps_si256(z), 23)));
+    __m256 y =
+        _mm256_castsi256_ps(_mm256_add_epi32(p, _mm256_slli_epi32(_mm256_castps_si256(z), 23)));
     y = _mm256_andnot_ps(_mm256_cmp_ps(x, set8(-0x1.5d589ep6f), _CMP_LT_OQ), y);
     y = choose(_mm256_cmp_ps(x, set8(0x1.62e42ep6f), _CMP_GT_OQ), set8(INFINITY), y);
     return choose(is_nan(x), x, y);
 }
 
 INLINE __m256 log8(__m256 x) {
-    static const float c[] = {0x1.ebce74p-4f,  -0x1.071126p-3f, 0x1.b87ec2p-4f,  -0x1.f38ap-4f,  0x1.24f488p-3f,
-                              -0x1.559906p-3f, 0x1.99977ep-3f,  -0x1.ffff0ep-3f, 0x1.555556p-2f};
+    static const float c[] = {0x1.ebce74p-4f, -0x1.071126p-3f, 0x1.b87ec2p-4f,
+                              -0x1.f38ap-4f,  0x1.24f488p-3f,  -0x1.559906p-3f,
+                              0x1.99977ep-3f, -0x1.ffff0ep-3f, 0x1.555556p-2f};
     __m256 tiny = _mm256_cmp_ps(x, set8(0x1p-126f), _CMP_LT_OQ);
     __m256 scaled = choose(tiny, _mm256_mul_ps(x, set8(0x1p23f)), x);
     const __m256i two_thirds = _mm256_set1_epi32(0x3f2aaaab);
@@ -111,7 +116,8 @@ INLINE __m256 log8(__m256 x) {
 }
 
 INLINE __m256 tanh8(__m256 x) {
-    static const float c[] = {-0x1.7172cp-8f, 0x1.512decp-6f, -0x1.b8174p-5f, 0x1.110614p-3f, -0x1.55552ep-2f};
+    static const float c[] = {-0x1.7172cp-8f, 0x1.512decp-6f, -0x1.b8174p-5f, 0x1.110614p-3f,
+                              -0x1.55552ep-2f};
     __m256 t = abs8(x), z = _mm256_mul_ps(t, t);
     __m256 small = _mm256_fmadd_ps(_mm256_mul_ps(t, z), horner(z, c, 5), t);
     __m256 e = _mm256_add_ps(exp8(_mm256_add_ps(t, t)), set8(1.0f));

@@ -1,18 +1,18 @@
 /* Elementwise kernels, 8 lanes at a time; the last lanes by masked loads and stores. */
 #include "avx2.h"
 
-#define UNARY(NAME, expression)                                                                     \
-    INLINE __m256 lanes_##NAME(__m256 x) {                                                          \
-        return (expression);                                                                        \
-    }                                                                                               \
-    static void unary_##NAME(float *y, const float *x, int64_t n) {                                 \
-        int64_t i = 0;                                                                              \
-        for (; i + 8 <= n; i += 8)                                                                  \
-            _mm256_storeu_ps(y + i, lanes_##NAME(_mm256_loadu_ps(x + i)));                          \
-        if (i < n) {                                                                                \
-            __m256i m = mask8(n - i);                                                               \
-            _mm256_maskstore_ps(y + i, m, lanes_##NAME(_mm256_maskload_ps(x + i, m)));              \
-        }                                                                                           \
+#define UNARY(NAME, expression)                                                                    \
+    INLINE __m256 lanes_##NAME(__m256 x) {                                                         \
+        return (expression);                                                                       \
+    }                                                                                              \
+    static void unary_##NAME(float *y, const float *x, int64_t n) {                                \
+        int64_t i = 0;                                                                             \
+        for (; i + 8 <= n; i += 8)                                                                 \
+            _mm256_storeu_ps(y + i, lanes_##NAME(_mm256_loadu_ps(x + i)));                         \
+        if (i < n) {                                                                               \
+            __m256i m = mask8(n - i);                                                              \
+            _mm256_maskstore_ps(y + i, m, lanes_##NAME(_mm256_maskload_ps(x + i, m)));             \
+        }                                                                                          \
     }
 
 INLINE __m256 gelu8(__m256 x) {
@@ -47,31 +47,34 @@ UNARY(GELU_QUICK, _mm256_mul_ps(x, sigmoid8(_mm256_mul_ps(set8((float)1.702), x)
 UNARY(SOFTPLUS, softplus8(x))
 
 /* One loop for all three forms: the steps are 0 or 1, and which is known outside the loop. */
-#define BINARY(NAME, expression)                                                                              \
-    INLINE __m256 pair_##NAME(__m256 a, __m256 b) {                                                           \
-        return (expression);                                                                                  \
-    }                                                                                                         \
-    INLINE void run_##NAME(float *y, const float *a, int step_a, const float *b, int step_b, int64_t n) {     \
-        if (n <= 0)                                                                                           \
-            return;                                                                                           \
-        const __m256 first_a = set8(a[0]), first_b = set8(b[0]);                                              \
-        int64_t i = 0;                                                                                        \
-        for (; i + 8 <= n; i += 8)                                                                            \
-            _mm256_storeu_ps(y + i, pair_##NAME(step_a ? _mm256_loadu_ps(a + i) : first_a,                    \
-                                                step_b ? _mm256_loadu_ps(b + i) : first_b));                  \
-        if (i < n) {                                                                                          \
-            __m256i m = mask8(n - i);                                                                         \
-            _mm256_maskstore_ps(y + i, m, pair_##NAME(step_a ? _mm256_maskload_ps(a + i, m) : first_a,        \
-                                                      step_b ? _mm256_maskload_ps(b + i, m) : first_b));      \
-        }                                                                                                     \
-    }                                                                                                         \
-    static void binary_##NAME(float *y, const float *a, int step_a, const float *b, int step_b, int64_t n) {  \
-        if (step_a && step_b)                                                                                 \
-            run_##NAME(y, a, 1, b, 1, n);                                                                     \
-        else if (step_a)                                                                                      \
-            run_##NAME(y, a, 1, b, 0, n);                                                                     \
-        else                                                                                                  \
-            run_##NAME(y, a, 0, b, step_b, n);                                                                \
+#define BINARY(NAME, expression)                                                                   \
+    INLINE __m256 pair_##NAME(__m256 a, __m256 b) {                                                \
+        return (expression);                                                                       \
+    }                                                                                              \
+    INLINE void run_##NAME(float *y, const float *a, int step_a, const float *b, int step_b,       \
+                           int64_t n) {                                                            \
+        if (n <= 0)                                                                                \
+            return;                                                                                \
+        const __m256 first_a = set8(a[0]), first_b = set8(b[0]);                                   \
+        int64_t i = 0;                                                                             \
+        for (; i + 8 <= n; i += 8)                                                                 \
+            _mm256_storeu_ps(y + i, pair_##NAME(step_a ? _mm256_loadu_ps(a + i) : first_a,         \
+                                                step_b ? _mm256_loadu_ps(b + i) : first_b));       \
+        if (i < n) {                                                                               \
+            __m256i m = mask8(n - i);                                                              \
+            _mm256_maskstore_ps(y + i, m,                                                          \
+                                pair_##NAME(step_a ? _mm256_maskload_ps(a + i, m) : first_a,       \
+                                            step_b ? _mm256_maskload_ps(b + i, m) : first_b));     \
+        }                                                                                          \
+    }                                                                                              \
+    static void binary_##NAME(float *y, const float *a, int step_a, const float *b, int step_b,    \
+                              int64_t n) {                                                         \
+        if (step_a && step_b)                                                                      \
+            run_##NAME(y, a, 1, b, 1, n);                                                          \
+        else if (step_a)                                                                           \
+            run_##NAME(y, a, 1, b, 0, n);                                                          \
+        else                                                                                       \
+            run_##NAME(y, a, 0, b, step_b, n);                                                     \
     }
 #define COMPARE(a, b, how) _mm256_and_ps(_mm256_cmp_ps(a, b, how), set8(1.0f))
 
@@ -113,20 +116,22 @@ static void f16_to_f32(const void *src, float *y, int64_t n) {
 static void f32_to_f16(uint16_t *y, const float *x, int64_t n) {
     int64_t i = 0;
     for (; i + 8 <= n; i += 8)
-        _mm_storeu_si128((__m128i *)(y + i), _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
+        _mm_storeu_si128((__m128i *)(y + i),
+                         _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
     for (; i < n; i++)
         y[i] = ggl_f32_to_f16(x[i]);
 }
 
 void cpu_kernels_elementwise_avx2(cpu_kernels *k) {
 #define X(NAME) k->unary[CPU_##NAME] = unary_##NAME;
-    X(EXP) X(LOG) X(SQRT) X(FLOOR) X(ABS) X(TANH) X(ERF) X(SIGMOID)
-    X(RELU) X(SILU) X(GELU) X(GELU_ERF) X(GELU_QUICK) X(SOFTPLUS)
+    X(EXP)
+    X(LOG) X(SQRT) X(FLOOR) X(ABS) X(TANH) X(ERF) X(SIGMOID) X(RELU) X(SILU) X(GELU) X(GELU_ERF)
+        X(GELU_QUICK) X(SOFTPLUS)
 #undef X
 #define X(NAME) k->binary[CPU_##NAME] = binary_##NAME;
-    X(ADD) X(SUB) X(MUL) X(DIV) X(MOD) X(EQ) X(NE) X(LT) X(LE) X(GT) X(GE) X(MIN) X(MAX)
+            X(ADD) X(SUB) X(MUL) X(DIV) X(MOD) X(EQ) X(NE) X(LT) X(LE) X(GT) X(GE) X(MIN) X(MAX)
 #undef X
-    k->mul_add = mul_add;
+                k->mul_add = mul_add;
     k->to_f32[GGL_F16] = f16_to_f32;
     k->f32_to_f16 = f32_to_f16;
 }

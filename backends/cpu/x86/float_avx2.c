@@ -1,13 +1,15 @@
-/* Products with f32, f16 and bf16 rows by the rule of sixteen sums: lanes 0..7 in one register, 8..15 in another. bf16 is the
- * f32 rule over rows whose 32s are reordered, odd elements first (CPU_COLUMNS_BF16).
+/* Products with f32, f16 and bf16 rows by the rule of sixteen sums: lanes 0..7 in one
+ * register, 8..15 in another. bf16 is the f32 rule over rows whose 32s are reordered, odd elements
+ * first (CPU_COLUMNS_BF16).
  *
  *   rows   4 rows in place; each line of the next 4 rows is prefetched as its neighbour is used
- *   tile   a panel of 12 rows as f32 against all columns, 3 rows x 2 columns in registers */
+ *   tile   a panel of 12 rows as f32 against all columns; first sums 0..7, then 8..15, each as 4
+ * rows x 3 columns in 12 registers: 7 loads for 12 products */
 #include "avx2.h"
 
 enum { PANEL_ROWS = 12, ROWS = 4 };
 
-/* --- loads: 32 elements as 4 registers, in the order of the columns ------------------------------------------------------ */
+/* --- loads: 32 elements as 4 registers, in the order of the columns ------------------------ */
 
 typedef struct octets {
     __m256 v[4];
@@ -15,7 +17,8 @@ typedef struct octets {
 
 INLINE octets load_f32(const void *p) {
     const float *x = p;
-    return (octets){{_mm256_loadu_ps(x), _mm256_loadu_ps(x + 8), _mm256_loadu_ps(x + 16), _mm256_loadu_ps(x + 24)}};
+    return (octets){{_mm256_loadu_ps(x), _mm256_loadu_ps(x + 8), _mm256_loadu_ps(x + 16),
+                     _mm256_loadu_ps(x + 24)}};
 }
 
 INLINE octets load_f16(const void *p) {
@@ -27,13 +30,15 @@ INLINE octets load_bf16(const void *p) {
     const __m256i *x = p;
     const __m256i high = _mm256_set1_epi32((int)0xffff0000);
     __m256i a = _mm256_loadu_si256(x), b = _mm256_loadu_si256(x + 1);
-    return (octets){{_mm256_castsi256_ps(_mm256_and_si256(a, high)), _mm256_castsi256_ps(_mm256_and_si256(b, high)),
-                     _mm256_castsi256_ps(_mm256_slli_epi32(a, 16)), _mm256_castsi256_ps(_mm256_slli_epi32(b, 16))}};
+    return (octets){{_mm256_castsi256_ps(_mm256_and_si256(a, high)),
+                     _mm256_castsi256_ps(_mm256_and_si256(b, high)),
+                     _mm256_castsi256_ps(_mm256_slli_epi32(a, 16)),
+                     _mm256_castsi256_ps(_mm256_slli_epi32(b, 16))}};
 }
 
 typedef octets load_fn(const void *p);
 
-/* --- rows in place ------------------------------------------------------------------------------------------------------ */
+/* --- rows in place ------------------------------------------------------------------------- */
 
 INLINE void add_32(__m256 acc[2], octets w, octets x) {
     acc[0] = _mm256_fmadd_ps(w.v[0], x.v[0], acc[0]);
@@ -43,8 +48,8 @@ INLINE void add_32(__m256 acc[2], octets w, octets x) {
 }
 
 /* n_rows <= ROWS, a constant; size: of an element of w. */
-INLINE void dot_rows(float *y, const char *w, size_t row_size, const int n_rows, const float *x, int64_t k, load_fn *load,
-                     const int size) {
+INLINE void dot_rows(float *y, const char *w, size_t row_size, const int n_rows, const float *x,
+                     int64_t k, load_fn *load, const int size) {
     __m256 acc[ROWS][2];
     for (int r = 0; r < n_rows; r++)
         acc[r][0] = acc[r][1] = _mm256_setzero_ps();
@@ -58,13 +63,15 @@ INLINE void dot_rows(float *y, const char *w, size_t row_size, const int n_rows,
             add_32(acc[r], load(p), c);
         }
     }
-    if (i < k) { /* padded with zeros, as the rule says; a column for bf16 has its padding already */
+    if (i <
+        k) { /* padded with zeros, as the rule says; a column for bf16 has its padding already */
         char rest[32 * 4];
         float c[32] = {0};
         memcpy(c, x + i, (size_t)(size == 2 && load == load_bf16 ? 32 : k - i) * sizeof *c);
         for (int r = 0; r < n_rows; r++) {
             memset(rest, 0, sizeof rest);
-            memcpy(rest, w + (size_t)r * row_size + (size_t)i * (size_t)size, (size_t)(k - i) * (size_t)size);
+            memcpy(rest, w + (size_t)r * row_size + (size_t)i * (size_t)size,
+                   (size_t)(k - i) * (size_t)size);
             add_32(acc[r], load(rest), load_f32(c));
         }
     }
@@ -72,89 +79,109 @@ INLINE void dot_rows(float *y, const char *w, size_t row_size, const int n_rows,
         y[r] = dot_tree(acc[r][0], acc[r][1]);
 }
 
-/* --- panels: rows as f32, panel_step apart --------------------------------------------------------------------------------- */
+/* --- panels -------------------------------------------------------------------------------- */
 
+/* The elements of sums 0..7 and those of 8..15 apart: float [2][PANEL_ROWS][panel_step]. */
 static int64_t panel_step(int64_t k) {
-    return k + 16; /* not a multiple of 4 KiB, whose lines would meet in one set of the cache */
+    return k / 2 + 16; /* not a multiple of 4 KiB, whose lines would meet in one set of the cache */
 }
 
 static size_t panel_size(int64_t k) {
-    return (size_t)panel_step(k) * PANEL_ROWS * sizeof(float);
+    return 2 * (size_t)panel_step(k) * PANEL_ROWS * sizeof(float);
 }
 
-#define BY_TYPE(type, size)                                                                                                   \
-    static void rows_##type(float *y, const void *w, size_t row_size, int64_t n_rows, const void *x, int64_t k) {             \
-        const char *p = w;                                                                                                    \
-        for (; n_rows >= ROWS; n_rows -= ROWS, p += ROWS * row_size, y += ROWS)                                               \
-            dot_rows(y, p, row_size, ROWS, x, k, load_##type, size);                                                          \
-        for (; n_rows > 0; n_rows--, p += row_size, y++)                                                                      \
-            dot_rows(y, p, row_size, 1, x, k, load_##type, size);                                                             \
-    }                                                                                                                         \
-    static void pack_##type(void *panel, const void *w, size_t row_size, int n_rows, int64_t k) {                             \
-        for (int r = 0; r < n_rows; r++) {                                                                                    \
-            float *y = (float *)panel + r * panel_step(k);                                                                    \
-            const char *p = (const char *)w + (size_t)r * row_size;                                                           \
-            for (int64_t i = 0; i < k; i += 32) {                                                                             \
-                octets v = load_##type(p + i * (size));                                                                       \
-                for (int h = 0; h < 4; h++)                                                                                   \
-                    _mm256_storeu_ps(y + i + 8 * h, v.v[h]);                                                                  \
-            }                                                                                                                 \
-        }                                                                                                                     \
+#define BY_TYPE(type, size)                                                                        \
+    static void rows_##type(float *y, const void *w, size_t row_size, int64_t n_rows,              \
+                            const void *x, int64_t k) {                                            \
+        const char *p = w;                                                                         \
+        for (; n_rows >= ROWS; n_rows -= ROWS, p += ROWS * row_size, y += ROWS)                    \
+            dot_rows(y, p, row_size, ROWS, x, k, load_##type, size);                               \
+        for (; n_rows > 0; n_rows--, p += row_size, y++)                                           \
+            dot_rows(y, p, row_size, 1, x, k, load_##type, size);                                  \
+    }                                                                                              \
+    static void pack_##type(void *panel, const void *w, size_t row_size, int n_rows, int64_t k) {  \
+        for (int r = 0; r < n_rows; r++) {                                                         \
+            float *lo = (float *)panel + r * panel_step(k), *hi = lo + PANEL_ROWS * panel_step(k); \
+            const char *p = (const char *)w + (size_t)r * row_size;                                \
+            for (int64_t i = 0; i < k; i += 32) {                                                  \
+                octets v = load_##type(p + i * (size));                                            \
+                _mm256_storeu_ps(lo + i / 2, v.v[0]), _mm256_storeu_ps(hi + i / 2, v.v[1]);        \
+                _mm256_storeu_ps(lo + i / 2 + 8, v.v[2]),                                          \
+                    _mm256_storeu_ps(hi + i / 2 + 8, v.v[3]);                                      \
+            }                                                                                      \
+        }                                                                                          \
     }
 BY_TYPE(f32, 4)
 BY_TYPE(f16, 2)
 BY_TYPE(bf16, 2)
 
-/* n_rows <= 3 rows of the panel by n_cols <= 2 columns, both constants. k: a multiple of 16. */
-INLINE void block(float *const *y, int64_t j, const float *const *x, const float *w, int64_t step, const int n_rows,
-                  const int n_cols, int64_t k) {
-    __m256 a[3][2][2];
+/* Sums 8h .. 8h+7 of n_rows rows by n_cols columns, both constants. */
+INLINE void half_block(__m256 *out, const float *const *x, const float *w, int64_t step,
+                       const int n_rows, const int n_cols, int64_t k, const int h) {
+    __m256 a[4][3];
     for (int r = 0; r < n_rows; r++)
         for (int c = 0; c < n_cols; c++)
-            a[r][c][0] = a[r][c][1] = _mm256_setzero_ps();
-    for (int64_t i = 0; i < k; i += 16)
-        for (int h = 0; h < 2; h++) {
-            __m256 v[2];
+            a[r][c] = _mm256_setzero_ps();
+    w += h * PANEL_ROWS * step;
+    for (int64_t i = 0; i < k; i += 16) {
+        __m256 v[3];
+        for (int c = 0; c < n_cols; c++)
+            v[c] = _mm256_loadu_ps(x[c] + i + 8 * h);
+        for (int r = 0; r < n_rows; r++) {
+            __m256 u = _mm256_loadu_ps(w + r * step + i / 2);
             for (int c = 0; c < n_cols; c++)
-                v[c] = _mm256_loadu_ps(x[c] + i + 8 * h);
-            for (int r = 0; r < n_rows; r++) {
-                __m256 u = _mm256_loadu_ps(w + r * step + i + 8 * h);
-                for (int c = 0; c < n_cols; c++)
-                    a[r][c][h] = _mm256_fmadd_ps(u, v[c], a[r][c][h]);
-            }
+                a[r][c] = _mm256_fmadd_ps(u, v[c], a[r][c]);
         }
+    }
     for (int r = 0; r < n_rows; r++)
         for (int c = 0; c < n_cols; c++)
-            y[c][j + r] = dot_tree(a[r][c][0], a[r][c][1]);
+            out[r * n_cols + c] = a[r][c];
 }
 
-INLINE void columns(float *const *y, const float *const *x, const float *w, int n_rows, const int n_cols, int64_t k) {
+INLINE void block(float *const *y, int64_t j, const float *const *x, const float *w, int64_t step,
+                  const int n_rows, const int n_cols, int64_t k) {
+    __m256 lo[4 * 3], hi[4 * 3];
+    half_block(lo, x, w, step, n_rows, n_cols, k, 0);
+    half_block(hi, x, w, step, n_rows, n_cols, k, 1);
+    for (int r = 0; r < n_rows; r++)
+        for (int c = 0; c < n_cols; c++)
+            y[c][j + r] = dot_tree(lo[r * n_cols + c], hi[r * n_cols + c]);
+}
+
+INLINE void columns(float *const *y, const void *const *x, const float *w, int n_rows,
+                    const int n_cols, int64_t k) {
+    const float *column[3];
     int64_t step = panel_step(k);
     int j = 0;
-    for (; j + 3 <= n_rows; j += 3)
-        block(y, j, x, w + j * step, step, 3, n_cols, k);
+    for (int c = 0; c < n_cols; c++)
+        column[c] = x[c];
+    for (; j + 4 <= n_rows; j += 4)
+        block(y, j, column, w + j * step, step, 4, n_cols, k);
     for (; j < n_rows; j++)
-        block(y, j, x, w + j * step, step, 1, n_cols, k);
+        block(y, j, column, w + j * step, step, 1, n_cols, k);
 }
 
-static void tile(float *const *y, const void *const *x, int n_cols, const void *panel, int n_rows, int64_t k) {
+static void tile(float *const *y, const void *const *x, int n_cols, const void *panel, int n_rows,
+                 int64_t k) {
     int c = 0;
-    for (; c + 2 <= n_cols; c += 2) {
-        const float *column[2] = {x[c], x[c + 1]};
-        columns(y + c, column, panel, n_rows, 2, k);
-    }
-    if (c < n_cols) {
-        const float *column[1] = {x[c]};
-        columns(y + c, column, panel, n_rows, 1, k);
-    }
+    for (; c + 3 <= n_cols; c += 3)
+        columns(y + c, x + c, panel, n_rows, 3, k);
+    if (n_cols - c == 2)
+        columns(y + c, x + c, panel, n_rows, 2, k);
+    else if (n_cols - c == 1)
+        columns(y + c, x + c, panel, n_rows, 1, k);
 }
 
 void cpu_kernels_float_avx2(cpu_kernels *k) {
-#define PRODUCT(columns_, type)                                                                                   \
-    (cpu_product) {                                                                                               \
-        .columns = columns_, .rows = rows_##type, .panel_rows = PANEL_ROWS, .panel_unit = 32, .min_cols = 6,      \
-        .panel_size = panel_size, .pack = pack_##type, .tile = tile                                               \
-    }
+#define PRODUCT(columns_, type)                                                                    \
+    (cpu_product){.columns = columns_,                                                             \
+                  .rows = rows_##type,                                                             \
+                  .panel_rows = PANEL_ROWS,                                                        \
+                  .panel_unit = 32,                                                                \
+                  .min_cols = 6,                                                                   \
+                  .panel_size = panel_size,                                                        \
+                  .pack = pack_##type,                                                             \
+                  .tile = tile}
     k->product[GGL_F32] = PRODUCT(CPU_COLUMNS_F32, f32);
     k->product[GGL_F16] = PRODUCT(CPU_COLUMNS_F32, f16);
     k->product[GGL_BF16] = PRODUCT(CPU_COLUMNS_BF16, bf16);

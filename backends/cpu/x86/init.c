@@ -1,7 +1,7 @@
 /* The x86 kernels: one line for each file, lowest instruction set first. */
 #include "x86.h"
 
-#include "../features.h"
+#include "../cpu_features.h"
 
 void cpu_kernels_init_x86(cpu_kernels *k, uint32_t features) {
     if (features & CPU_AVX2) {

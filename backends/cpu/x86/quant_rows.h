@@ -1,11 +1,15 @@
-/* Quantized rows as they lie in a file: how 32 codes of a block become bytes. A new type is one unpack function and one scale
- * offset here, and its row in the tables of quant_avx2.c and quant_avx512vnni.c. */
+/* Quantized rows as they lie in a file: how 32 codes of a block become bytes. A new type is one
+ * unpack function and one scale offset here, and its row in the tables of quant_avx2.c and
+ * quant_avx512vnni.c. */
 #ifndef CPU_QUANT_ROWS_H
 #define CPU_QUANT_ROWS_H
 
 #include "avx2.h"
 
-enum { Q8_0_SIZE = 34, Q4_0_SIZE = 18 }; /* bytes of a block of 32; the f16 scale comes first in both */
+enum {
+    Q8_0_SIZE = 34,
+    Q4_0_SIZE = 18
+}; /* bytes of a block of 32; the f16 scale comes first in both */
 
 INLINE __m256i unpack_q8_0(const uint8_t *block) { /* signed */
     return _mm256_loadu_si256((const __m256i *)(block + 2));
@@ -39,10 +43,11 @@ INLINE void transpose_8x8(__m256i v[8]) {
         v[i] = t[i];
 }
 
-/* Panel of `height` rows (a multiple of 8): for each block, first all codes, 8 groups of [height][4] bytes, then nothing
- * else; behind all blocks the scales, f32 [block][height]. Rows past n_rows repeat the last. flip: xored to each byte. */
-INLINE void pack_panel(void *panel, const uint8_t *w, size_t row_size, int n_rows, int64_t k, const int height,
-                       unpack_fn *unpack, const size_t size, const int flip) {
+/* Panel of `height` rows (a multiple of 8): for each block, first all codes, 8 groups of
+ * [height][4] bytes, then nothing else; behind all blocks the scales, f32 [block][height]. Rows
+ * past n_rows repeat the last. flip: xored to each byte. */
+INLINE void pack_panel(void *panel, const uint8_t *w, size_t row_size, int n_rows, int64_t k,
+                       const int height, unpack_fn *unpack, const size_t size, const int flip) {
     uint8_t *codes = panel;
     float *scale = (float *)(codes + k * height);
     for (int r0 = 0; r0 < height; r0 += 8) {
@@ -52,7 +57,8 @@ INLINE void pack_panel(void *panel, const uint8_t *w, size_t row_size, int n_row
         for (int64_t b = 0; b < k / 32; b++) {
             __m256i v[8];
             for (int r = 0; r < 8; r++)
-                v[r] = _mm256_xor_si256(_mm256_set1_epi8((char)flip), unpack(row[r] + (size_t)b * size));
+                v[r] = _mm256_xor_si256(_mm256_set1_epi8((char)flip),
+                                        unpack(row[r] + (size_t)b * size));
             transpose_8x8(v);
             for (int g = 0; g < 8; g++)
                 _mm256_storeu_si256((__m256i *)(codes + ((b * 8 + g) * height + r0) * 4), v[g]);

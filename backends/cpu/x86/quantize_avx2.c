@@ -34,8 +34,10 @@ static void quantize(cpu_qblock *y, const float *x, int64_t n) {
         y->d = largest / 127.0f;
         for (int h = 0; h < 4; h++) /* cvtps rounds as MXCSR says: to nearest even */
             c[h] = _mm256_cvtps_epi32(_mm256_mul_ps(v[h], id));
-        y->sum = sum_epi32(_mm256_add_epi32(_mm256_add_epi32(c[0], c[1]), _mm256_add_epi32(c[2], c[3])));
-        __m256i p = _mm256_packs_epi16(_mm256_packs_epi32(c[0], c[1]), _mm256_packs_epi32(c[2], c[3]));
+        y->sum =
+            sum_epi32(_mm256_add_epi32(_mm256_add_epi32(c[0], c[1]), _mm256_add_epi32(c[2], c[3])));
+        __m256i p =
+            _mm256_packs_epi16(_mm256_packs_epi32(c[0], c[1]), _mm256_packs_epi32(c[2], c[3]));
         p = _mm256_permutevar8x32_epi32(p, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
         _mm256_storeu_si256((__m256i *)y->q, p);
     }
@@ -60,8 +62,10 @@ static void round_bf16(float *y, const float *x, int64_t n) {
             p = rest;
         }
         for (int h = 0; h < 2; h++) {
-            __m256 a = to_bf16(_mm256_loadu_ps(p + 16 * h)), b = to_bf16(_mm256_loadu_ps(p + 16 * h + 8));
-            __m256d odd = _mm256_castps_pd(_mm256_shuffle_ps(a, b, 0xdd)), even = _mm256_castps_pd(_mm256_shuffle_ps(a, b, 0x88));
+            __m256 a = to_bf16(_mm256_loadu_ps(p + 16 * h)),
+                   b = to_bf16(_mm256_loadu_ps(p + 16 * h + 8));
+            __m256d odd = _mm256_castps_pd(_mm256_shuffle_ps(a, b, 0xdd)),
+                    even = _mm256_castps_pd(_mm256_shuffle_ps(a, b, 0x88));
             _mm256_storeu_ps(y + 8 * h, _mm256_castpd_ps(_mm256_permute4x64_pd(odd, 0xd8)));
             _mm256_storeu_ps(y + 16 + 8 * h, _mm256_castpd_ps(_mm256_permute4x64_pd(even, 0xd8)));
         }

@@ -1,4 +1,5 @@
-/* Row reductions, rotation, and the rows of recurrent states: sums 0..7 in one register, 8..15 in another. */
+/* Row reductions, rotation, and the rows of recurrent states: sums 0..7 in one register, 8..15 in
+ * another. */
 #include "avx2.h"
 
 INLINE __m256 square(__m256 x) {
@@ -53,14 +54,16 @@ static float amax(const float *x, int64_t n) {
     return _mm_cvtss_f32(_mm_max_ss(a, _mm_movehdup_ps(a))) + 0.0f;
 }
 
-/* --- rotation --------------------------------------------------------------------------------------------------------- */
+/* --- rotation ------------------------------------------------------------------------------ */
 
 INLINE __m256 gather_even(__m256 a, __m256 b) { /* elements 0, 2, .. of a, then of b */
-    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(_mm256_shuffle_ps(a, b, 0x88)), 0xd8));
+    return _mm256_castpd_ps(
+        _mm256_permute4x64_pd(_mm256_castps_pd(_mm256_shuffle_ps(a, b, 0x88)), 0xd8));
 }
 
 INLINE __m256 gather_odd(__m256 a, __m256 b) {
-    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(_mm256_shuffle_ps(a, b, 0xdd)), 0xd8));
+    return _mm256_castpd_ps(
+        _mm256_permute4x64_pd(_mm256_castps_pd(_mm256_shuffle_ps(a, b, 0xdd)), 0xd8));
 }
 
 static void turn(float *y0, float *y1, float x0, float x1, float c, float s) {
@@ -82,7 +85,8 @@ static void rope_half(float *y, const float *x, const float *cs, int64_t r) {
         turn(y + i, y + i + r, x[i], x[i + r], cs[2 * i], cs[2 * i + 1]);
 }
 
-/* y0 = x0 c - (x1 s), y1 = x0 s + (x1 c), the pairs side by side: fmaddsub subtracts in the even lanes. */
+/* y0 = x0 c - (x1 s), y1 = x0 s + (x1 c), the pairs side by side: fmaddsub subtracts in the even
+ * lanes. */
 static void rope_pair(float *y, const float *x, const float *cs, int64_t r) {
     int64_t i = 0;
     for (; i + 4 <= r; i += 4) {
@@ -95,12 +99,14 @@ static void rope_pair(float *y, const float *x, const float *cs, int64_t r) {
         turn(y + 2 * i, y + 2 * i + 1, x[2 * i], x[2 * i + 1], cs[2 * i], cs[2 * i + 1]);
 }
 
-/* --- states ----------------------------------------------------------------------------------------------------------- */
+/* --- states -------------------------------------------------------------------------------- */
 
 /* Vector h (0: elements i..i+7, 1: i+8..i+15) of a row of n; zeros past its end. */
 INLINE __m256 part(const float *x, int64_t i, int h, int64_t n) {
     int64_t left = n - i - 8 * h;
-    return left >= 8 ? _mm256_loadu_ps(x + i + 8 * h) : left <= 0 ? _mm256_setzero_ps() : _mm256_maskload_ps(x + i + 8 * h, mask8(left));
+    return left >= 8   ? _mm256_loadu_ps(x + i + 8 * h)
+           : left <= 0 ? _mm256_setzero_ps()
+                       : _mm256_maskload_ps(x + i + 8 * h, mask8(left));
 }
 
 INLINE void put(float *y, int64_t i, int h, int64_t n, __m256 v) {
@@ -117,16 +123,19 @@ INLINE __m256 inside(__m256 v, int64_t i, int h, int64_t n) {
     return left >= 8 ? v : _mm256_and_ps(v, _mm256_castsi256_ps(mask8(left)));
 }
 
-static float delta_row(float *s, const float *k, const float *q, int64_t n, float decay, float v, float beta) {
+static float delta_row(float *s, const float *k, const float *q, int64_t n, float decay, float v,
+                       float beta) {
     const __m256 d = set8(decay);
     __m256 a[2] = {_mm256_setzero_ps(), _mm256_setzero_ps()}, b[2] = {a[0], a[0]};
     for (int64_t i = 0; i < n; i += 16)
         for (int h = 0; h < 2; h++)
-            a[h] = _mm256_fmadd_ps(inside(_mm256_mul_ps(part(s, i, h, n), d), i, h, n), part(k, i, h, n), a[h]);
+            a[h] = _mm256_fmadd_ps(inside(_mm256_mul_ps(part(s, i, h, n), d), i, h, n),
+                                   part(k, i, h, n), a[h]);
     float error = (v - dot_tree(a[0], a[1])) * beta;
     for (int64_t i = 0; i < n; i += 16)
         for (int h = 0; h < 2; h++) {
-            __m256 left = _mm256_mul_ps(part(s, i, h, n), d), add = _mm256_mul_ps(part(k, i, h, n), set8(error));
+            __m256 left = _mm256_mul_ps(part(s, i, h, n), d),
+                   add = _mm256_mul_ps(part(k, i, h, n), set8(error));
             left = inside(_mm256_add_ps(left, add), i, h, n);
             put(s, i, h, n, left);
             b[h] = _mm256_fmadd_ps(left, part(q, i, h, n), b[h]);

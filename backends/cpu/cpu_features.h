@@ -1,4 +1,5 @@
-/* What instruction sets this machine has, and which of them a mask leaves. */
+/* (Not features.h, which is a name of the C library.) What instruction sets this machine has, and
+ * which of them a mask leaves. */
 #ifndef CPU_FEATURES_H
 #define CPU_FEATURES_H
 
@@ -13,8 +14,9 @@ enum {
 
 /* Of this machine, system support of the registers included. */
 uint32_t cpu_features_detect(void);
-/* `features` without those named in mask ("avx512,avx2"; "all": none is left; unknown names are ignored). A set goes with those that
- * it stands on: without avx2 there is no avx512. mask may be NULL. */
+/* `features` without those named in mask ("avx512,avx2"; "all": none is left; unknown names are
+ * ignored). A set goes with those that it stands on: without avx2 there is no avx512. mask may be
+ * NULL. */
 uint32_t cpu_features_mask(uint32_t features, const char *mask);
 /* "avx2 avx512vnni", or "portable"; returns buf. */
 const char *cpu_features_text(uint32_t features, char *buf, size_t size);

@@ -1,0 +1,298 @@
+/* What a key is for is guessed from its name (the table below) and from the text: a default or
+ * comparison tells strings and truth values from numbers, and which other values there are to try.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "arch_survey.h"
+
+#define TOY_LAYERS 6 /* enough for every pattern of layers seen: each 2nd, 3rd, 4th, 6th */
+
+/* The end of a key's name (after a '.' or '_', or all of it) and its value. The longest fit holds.
+ */
+static const struct {
+    const char *end;
+    double value;
+} usual[] = {
+    {"block_count", TOY_LAYERS},
+    {"leading_dense_block_count", 1},
+    {"nextn_predict_layers", 1},
+    {"context_length", 112},
+    {"vocab_size", 52},
+    {"embedding_length", 80},
+    {"expert_feed_forward_length", 40},
+    {"expert_shared_feed_forward_length", 56},
+    {"feed_forward_length", 104},
+    {"attention.head_count", 4},
+    {"attention.head_count_kv", 2},
+    {"attention.key_length", 24},
+    {"attention.value_length", 16},
+    {"attention.q_lora_rank", 28},
+    {"attention.kv_lora_rank", 20},
+    {"attention.sliding_window", 7},
+    {"rope.dimension_count", 8},
+    {"rope.freq_base", 5000},
+    {"rope.scaling.factor", 4},
+    {"rope.scale_linear", 2},
+    {"rope.scaling.original_context_length", 16},
+    {"rope.scaling.attn_factor", 1.25},
+    {"yarn_beta_fast", 32},
+    {"yarn_beta_slow", 1},
+    {"expert_count", 6},
+    {"expert_used_count", 2},
+    {"expert_shared_count", 1},
+    {"expert_group_count", 3},
+    {"expert_group_used_count", 2},
+    {"full_attention_interval", 3},
+    {"ssm.conv_kernel", 3},
+    {"ssm.state_size", 10},
+    {"ssm.group_count", 2},
+    {"ssm.time_step_rank", 6},
+    {"ssm.inner_size", 60},
+    {"l_cache", 3},
+    {"epsilon", 0.01},
+    {"softcapping", 20},
+    {"scale", 0.75},
+    {"base", 5000},
+    {"factor", 1.5},
+    {"length", 48},
+    {"window", 7},
+    {"rank", 12},
+    {"size", 12},
+    {"interval", 3},
+    {"count", 4},
+};
+
+static void out_of_memory(arch_survey *s) {
+    s->failed = true;
+}
+
+static toy_key *find_key(arch_survey *s, const char *name, bool whole) {
+    for (int k = 0; k < s->n_key; k++)
+        if (s->key[k].whole == whole && strcmp(s->key[k].name, name) == 0)
+            return &s->key[k];
+    return NULL;
+}
+
+/* Whether `name` is `end`, or ends in it after '.' or '_'. */
+static bool ends_in(const char *name, const char *end) {
+    size_t n = strlen(name), m = strlen(end);
+    return n >= m && strcmp(name + n - m, end) == 0 &&
+           (n == m || name[n - m - 1] == '.' || name[n - m - 1] == '_');
+}
+
+double arch_survey_usual(const char *name) {
+    size_t best = 0;
+    double value = 2;
+    for (size_t k = 0; k < sizeof usual / sizeof *usual; k++)
+        if (ends_in(name, usual[k].end) && strlen(usual[k].end) > best) {
+            best = strlen(usual[k].end);
+            value = usual[k].value;
+        }
+    return value;
+}
+
+/* Keys "expert_.." go together, dotted ones each on its own. */
+const char *arch_survey_group(arch_survey *s, const char *name) {
+    size_t n = strcspn(name, "_.");
+    if (name[n] != '_' || strchr(name, '.'))
+        n = strlen(name);
+    const char *out = ggl_arena_printf(s->arena, ".%.*s", (int)n, name);
+    if (!out)
+        out_of_memory(s);
+    return out;
+}
+
+static void add_group(arch_survey *s, const char *name) {
+    for (int k = 0; k < s->n_group; k++)
+        if (name && strcmp(s->group[k], name) == 0)
+            return;
+    if (!name || !ggl_grow(&s->group, &s->cap_group, (size_t)s->n_group + 1, sizeof *s->group))
+        out_of_memory(s);
+    else
+        s->group[s->n_group++] = name;
+}
+
+/* The key a value was read from: the expression is one, or a name that was given one. */
+static toy_key *key_behind(arch_survey *s, const arch_expr *e, int depth) {
+    if (!e || depth > 8)
+        return NULL;
+    if (e->kind == EX_KEY)
+        return find_key(s, e->name, e->whole);
+    if (e->kind == EX_INDEX || e->kind == EX_OR_ELSE)
+        return key_behind(s, e->a, depth + 1);
+    return NULL;
+}
+
+typedef struct binding { /* where a name gets a value that is a key's */
+    arch_survey *s;
+    const char *name;
+    toy_key *key;
+    const arch_expr *value;
+} binding;
+
+static void find_binding(binding *b, const arch_stmt *st) {
+    for (; st && !b->key && b->s->work++ < ARCH_MAX_STEPS; st = st->next) {
+        if (st->kind == ST_ASSIGN && st->n_target == 1 &&
+            strcmp(st->target[0].name, b->name) == 0) {
+            b->key = key_behind(b->s, st->expr[0], 0);
+            b->value = st->expr[0];
+        }
+        for (int k = 0; k < st->n_arm; k++)
+            find_binding(b, st->arm[k].body);
+    }
+}
+
+static toy_key *key_of(arch_survey *s, const arch_expr *e) {
+    toy_key *k = key_behind(s, e, 0);
+    if (k || e->kind != EX_NAME)
+        return k;
+    binding b = {s, e->name, NULL, NULL};
+    find_binding(&b, s->arch->body);
+    for (const arch_fn *f = s->arch->fn; f && !b.key; f = f->next)
+        find_binding(&b, f->used ? f->body : NULL);
+    for (const arch_fn *f = s->arch->prelude_fn; f && !b.key; f = f->next)
+        find_binding(&b, f->used ? f->body : NULL);
+    return b.key;
+}
+
+static bool literal(const arch_expr *e, toy_value *v) {
+    *v = (toy_value){
+        .type = LLM_ARCH_NUMBER, .number = e->num, .flag = e->num != 0, .string = e->name};
+    if (e->kind == EX_STRING)
+        v->type = LLM_ARCH_STRING;
+    if (e->kind == EX_BOOL)
+        v->type = LLM_ARCH_BOOL;
+    return e->kind == EX_STRING || e->kind == EX_BOOL || e->kind == EX_NUMBER;
+}
+
+static bool same_value(const toy_value *a, const toy_value *b) {
+    if (a->type != b->type)
+        return false;
+    return a->type == LLM_ARCH_NUMBER ? a->number == b->number
+           : a->type == LLM_ARCH_BOOL ? a->flag == b->flag
+                                      : strcmp(a->string, b->string) == 0;
+}
+
+/* Another value the key may have; the first string or truth value tells its type. */
+static void add_other(toy_key *k, toy_value v) {
+    if (!k)
+        return;
+    if (v.type != LLM_ARCH_NUMBER && k->value.type == LLM_ARCH_NUMBER) {
+        k->value = v;
+        k->n_other = 0;
+    }
+    bool known = v.type != k->value.type || same_value(&k->value, &v);
+    for (int i = 0; i < k->n_other; i++)
+        known |= same_value(&k->other[i], &v);
+    if (!known && k->n_other < (int)(sizeof k->other / sizeof *k->other))
+        k->other[k->n_other++] = v;
+}
+
+static void add_truth(toy_key *k) {
+    add_other(k, (toy_value){.type = LLM_ARCH_BOOL, .flag = true});
+    add_other(k, (toy_value){.type = LLM_ARCH_BOOL, .flag = false});
+}
+
+static void survey_expr(void *ctx, arch_expr *e) {
+    arch_survey *s = ctx;
+    toy_value v;
+    if (e->kind == EX_INDEX && e->a->kind == EX_KEY && find_key(s, e->a->name, e->a->whole))
+        find_key(s, e->a->name, e->a->whole)->indexed = true;
+    if (e->kind == EX_OR_ELSE && literal(e->b, &v) && v.type != LLM_ARCH_NUMBER) {
+        if (v.type == LLM_ARCH_BOOL)
+            add_truth(key_of(s, e->a));
+        else
+            add_other(key_of(s, e->a), v);
+    }
+    if (e->kind == EX_BINARY && (e->op == GGL_OP_EQ || e->op == GGL_OP_NE)) {
+        if (literal(e->b, &v))
+            add_other(key_of(s, e->a), v);
+        if (literal(e->a, &v))
+            add_other(key_of(s, e->b), v);
+    }
+    if (e->kind == EX_IN && e->b->kind == EX_LIST)
+        for (int k = 0; k < e->b->n_arg; k++)
+            if (literal(e->b->arg[k].value, &v))
+                add_other(key_of(s, e->a), v);
+    if (e->kind == EX_NOT || e->kind == EX_AND || e->kind == EX_OR) {
+        add_truth(e->a->kind == EX_KEY ? key_of(s, e->a) : NULL);
+        add_truth(e->b && e->b->kind == EX_KEY ? key_of(s, e->b) : NULL);
+    }
+    if (e->kind == EX_IF && (e->c->kind == EX_KEY || e->c->kind == EX_NAME))
+        add_truth(key_of(s, e->c));
+}
+
+static void add_tensor(arch_survey *s, const char *name) {
+    if (!name ||
+        !ggl_grow(&s->tensor, &s->cap_tensor, (size_t)s->n_tensor + 1, sizeof *s->tensor)) {
+        out_of_memory(s);
+        return;
+    }
+    s->tensor[s->n_tensor++].name = name;
+    add_group(s, name);
+}
+
+/* A tensor's name without "blk.N.", or "blk.{l}." of a pattern. */
+const char *arch_survey_stem(const char *name) {
+    if (strncmp(name, "blk.", 4) != 0)
+        return name;
+    const char *dot = strchr(name + 4, '.');
+    return dot ? dot + 1 : name;
+}
+
+static void survey_stmts(arch_survey *s, const arch_stmt *st) {
+    for (; st; st = st->next) {
+        for (int k = 0; k < st->n_arm; k++) {
+            const arch_expr *c = st->arm[k].cond;
+            if (c && st->kind == ST_IF && (c->kind == EX_KEY || c->kind == EX_NAME))
+                add_truth(key_of(s, c));
+            survey_stmts(s, st->arm[k].body);
+        }
+        if (st->kind != ST_WEIGHT)
+            continue;
+        const char *name = st->target[0].name;
+        const char *from = st->string ? arch_survey_stem(st->string) : NULL;
+        if (st->optional || st->other)
+            add_tensor(s, from ? from : ggl_arena_printf(s->arena, "%s.weight", name));
+        if (st->bias && st->bias_optional)
+            add_tensor(s, ggl_arena_printf(s->arena, "%.*s.bias", from ? (int)strlen(from) - 7 : 64,
+                                           from ? from : name));
+    }
+}
+
+static void survey_keys(arch_survey *s) {
+    for (const arch_known_key *k = s->arch->key; k; k = k->next) {
+        if (!ggl_grow(&s->key, &s->cap_key, (size_t)s->n_key + 1, sizeof *s->key)) {
+            out_of_memory(s);
+            return;
+        }
+        toy_key *t = &s->key[s->n_key++];
+        *t = (toy_key){.name = k->name, .whole = k->whole, .optional = !k->required};
+        t->value = (toy_value){.type = LLM_ARCH_NUMBER, .number = arch_survey_usual(k->name)};
+    }
+}
+
+void arch_survey_run(arch_survey *s) {
+    const arch_fn *list[2] = {s->arch->fn, s->arch->prelude_fn};
+    survey_keys(s);
+    arch_walk_stmts(s->arch->body, survey_expr, s);
+    survey_stmts(s, s->arch->body);
+    for (int i = 0; i < 2; i++)
+        for (const arch_fn *f = list[i]; f; f = f->next)
+            if (f->used) {
+                arch_walk_stmts(f->body, survey_expr, s);
+                survey_stmts(s, f->body);
+            }
+    for (int k = 0; k < s->n_key; k++) {
+        if (s->key[k].optional && !s->key[k].whole)
+            add_group(s, arch_survey_group(s, s->key[k].name));
+        s->n_alternatives += s->key[k].n_other;
+    }
+}
+
+void arch_survey_fini(arch_survey *s) {
+    ggl_free(s->key);
+    ggl_free(s->tensor);
+    ggl_free(s->group);
+}

@@ -1,0 +1,278 @@
+/* The descriptors that come with the library: each builds with every variant of made-up values, and
+ * none of their lines, and hardly any of their dimensions, can be changed without an error. */
+#include "arch_test.h"
+#include "ggl/alloc.h"
+#include "test.h"
+
+static bool builtin(int k, char **text, size_t *n, const char **name) {
+    const char *s;
+    if (!llm_arch_builtin(k, name, &s, n))
+        return false;
+    *text = calloc(*n + 1, 1);
+    memcpy(*text, s, *n);
+    return true;
+}
+
+TEST(checks) {
+    char *text;
+    const char *name;
+    size_t n;
+    for (int k = 0; builtin(k, &text, &n, &name); k++, free(text)) {
+        ggl_error err = {0};
+        llm_arch *a;
+        char *notes = NULL;
+        if (!CHECK_OK(llm_arch_parse(&a, text, n, name, &err), &err))
+            continue;
+        CHECK_OK(llm_arch_check(a, &notes, &err), &err);
+        CHECK_MSG(!notes, "%s", notes); /* every statement is taken by some variant */
+        ggl_free(notes);
+        printf("%-12s %2d variants\n", name, llm_arch_toy_n_variants(a));
+        llm_arch_free(a);
+    }
+}
+
+TEST(open_finds_every_family) {
+    char *text;
+    const char *name, *family;
+    size_t n;
+    for (int k = 0; builtin(k, &text, &n, &name); k++, free(text)) {
+        ggl_error err = {0};
+        llm_arch *a, *b;
+        REQUIRE_OK(llm_arch_parse(&a, text, n, name, &err), &err);
+        for (int i = 0; (family = llm_arch_family(a, i)); i++) {
+            REQUIRE_OK(llm_arch_open(&b, family, &err), &err);
+            CHECK_STR(llm_arch_name(b), name);
+            llm_arch_free(b);
+        }
+        llm_arch_free(a);
+    }
+}
+
+/* A frozen toy is like a file: another descriptor must know all of it. */
+static ggl_status build(const char *text, size_t n, const char *name, const llm_arch_toy *toy,
+                        ggl_error *err) {
+    llm_arch *a;
+    ggl_status s = llm_arch_parse(&a, text, n, name, err);
+    if (s != GGL_OK)
+        return s;
+    ggl_graph_params p = ggl_graph_default();
+    p.n_pos = 64;
+    ggl_graph *g = ggl_graph_new(&p);
+    s = llm_arch_build(a, llm_arch_toy_source(toy), NULL, g, NULL, err);
+    if (s == GGL_OK)
+        s = ggl_graph_finish(g, err);
+    ggl_graph_free(g);
+    llm_arch_free(a);
+    return s;
+}
+
+typedef struct files { /* a toy of every variant, frozen, and the lines it takes */
+    llm_arch *arch;
+    llm_arch_toy **toy;
+    uint8_t **ran;
+    int n;
+} files;
+
+static bool files_new(files *f, const char *text, size_t n, const char *name) {
+    ggl_error err = {0};
+    *f = (files){0};
+    if (!CHECK_OK(llm_arch_parse(&f->arch, text, n, name, &err), &err))
+        return false;
+    f->n = llm_arch_toy_n_variants(f->arch);
+    f->toy = calloc((size_t)f->n, sizeof *f->toy);
+    f->ran = calloc((size_t)f->n, sizeof *f->ran);
+    for (int v = 0; v < f->n; v++) {
+        llm_arch_result r;
+        ggl_graph *g = ggl_graph_new(NULL);
+        f->toy[v] = llm_arch_toy_new(f->arch, v, &err);
+        if (!CHECK_MSG(f->toy[v], "%s", err.msg))
+            return false;
+        llm_arch_toy_freeze(f->toy[v]);
+        ggl_graph_params p = ggl_graph_default();
+        p.n_pos = 64;
+        ggl_graph_free(g);
+        g = ggl_graph_new(&p);
+        if (!CHECK_OK(llm_arch_build(f->arch, llm_arch_toy_source(f->toy[v]), NULL, g, &r, &err),
+                      &err))
+            return false;
+        f->ran[v] = r.line_ran;
+        r.line_ran = NULL;
+        llm_arch_result_fini(&r);
+        ggl_graph_free(g);
+    }
+    return true;
+}
+
+static void files_free(files *f) {
+    for (int v = 0; v < f->n; v++) {
+        llm_arch_toy_free(f->toy[v]);
+        ggl_free(f->ran[v]);
+    }
+    free(f->toy);
+    free(f->ran);
+    llm_arch_free(f->arch);
+}
+
+static bool refused(const files *f, const char *text, size_t n, const char *name) {
+    for (int v = 0; v < f->n; v++) {
+        ggl_error err = {0};
+        if (build(text, n, name, f->toy[v], &err) != GGL_OK)
+            return true;
+    }
+    return false;
+}
+
+static bool is_code(const char *line, size_t n) {
+    size_t i = 0;
+    while (i < n && line[i] == ' ')
+        i++;
+    return i < n && line[i] != '#';
+}
+
+TEST(each_line_counts) {
+    char *text;
+    const char *name;
+    size_t n;
+    for (int k = 0; builtin(k, &text, &n, &name); k++, free(text)) {
+        files f;
+        int lines = 0, found = 0, number = 0;
+        char left[512] = "";
+        if (!files_new(&f, text, n, name))
+            return;
+        char *changed = malloc(n + 1);
+        for (size_t at = 0, end; at < n; at = end) {
+            end = at;
+            while (end < n && text[end] != '\n')
+                end++;
+            end += end < n;
+            number++;
+            if (end - at > 8 && strncmp(text + at, "convert ", 8) == 0)
+                break; /* conversions are not run here */
+            if (!is_code(text + at, end - at - 1))
+                continue;
+            memcpy(changed, text, at);
+            memcpy(changed + at, text + end, n - end);
+            lines++;
+            if (refused(&f, changed, n - (end - at), name))
+                found++;
+            else if (strlen(left) < 480)
+                sprintf(left + strlen(left), " %d", number);
+        }
+        printf("%-12s %3d of %3d lines, deleted, are errors; not:%s\n", name, found, lines, left);
+        /* What may go: a `require`, an `ignore` of tensors that no made-up model has. */
+        for (char *s = strtok(left, " "); s; s = strtok(NULL, " ")) {
+            const char *line = text;
+            for (int i = atoi(s); i > 1; i--)
+                line = strchr(line, '\n') + 1;
+            line += strspn(line, " ");
+            CHECK_MSG(strncmp(line, "require ", 8) == 0 || strncmp(line, "ignore \"", 8) == 0,
+                      "%s:%s can be deleted", name, s);
+        }
+        free(changed);
+        files_free(&f);
+    }
+}
+
+/* Weights' dimensions: each replaced by each of the descriptor's other ones, checked with fresh
+ * made-up values, which take any shape: only the formulas can tell. */
+static int dimensions(const char *text, const char **at, size_t *len, int max) {
+    int n = 0;
+    bool in_convert = false, begin = true;
+    for (const char *s = text; *s && n < max; s++) {
+        if (begin) {
+            in_convert |= strncmp(s, "convert ", 8) == 0;
+            const char *name = s + strspn(s, " "),
+                       *end = name + strspn(name, "abcdefghijklmnopqrstuvwxyz_0123456789");
+            const char *open = end + strspn(end, " ");
+            if (!in_convert && end > name && *open == '[' && open > end) {
+                for (s = open + 1; *s != ']' && n < max;) {
+                    size_t size = strcspn(s, ",]");
+                    at[n] = s;
+                    len[n++] = size;
+                    s += size + (s[size] == ',');
+                    s += strspn(s, " ");
+                }
+            }
+        }
+        begin = *s == '\n';
+    }
+    return n;
+}
+
+static bool seen_before(const char *const *at, const size_t *len, int i) {
+    for (int k = 0; k < i; k++)
+        if (len[k] == len[i] && memcmp(at[k], at[i], len[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool is(const char *s, size_t n, const char *word) {
+    return n == strlen(word) && memcmp(s, word, n) == 0;
+}
+
+/* Wrong ones that no check can find: a length that any number fits (taps of a convolution, rows of
+ * position_embd), and two names of one number (where the head size is n_embd / n_head). */
+static bool is_free(const char *name, const char *from, size_t n_from, const char *to,
+                    size_t n_to) {
+    bool by_division = strcmp(name, "lfm2.arch") == 0 || strcmp(name, "phi3.arch") == 0;
+    bool equal = (is(from, n_from, "n_embd") && is(to, n_to, "n_head*d")) ||
+                 (is(from, n_from, "n_head*d") && is(to, n_to, "n_embd"));
+    return is(from, n_from, "n_taps") || is(from, n_from, "n_pos") || (by_division && equal);
+}
+
+TEST(each_dimension_counts) {
+    char *text;
+    const char *name;
+    size_t n;
+    int all = 0, found = 0;
+    for (int k = 0; builtin(k, &text, &n, &name); k++, free(text)) {
+        const char *at[128];
+        size_t len[128];
+        int n_dims = dimensions(text, at, len, 128), here = 0, here_found = 0;
+        for (int i = 0; i < n_dims; i++)
+            for (int j = 0; j < n_dims; j++) {
+                bool same = len[i] == len[j] && memcmp(at[i], at[j], len[i]) == 0;
+                if (same || seen_before(at, len, j))
+                    continue;
+                char *changed = malloc(n + len[j] + 1);
+                size_t before = (size_t)(at[i] - text);
+                memcpy(changed, text, before);
+                memcpy(changed + before, at[j], len[j]);
+                memcpy(changed + before + len[j], at[i] + len[i], n - before - len[i]);
+                ggl_error err = {0};
+                llm_arch *a;
+                ggl_status s = llm_arch_parse(&a, changed, n + len[j] - len[i], name, &err);
+                if (s == GGL_OK) {
+                    s = llm_arch_check(a, NULL, &err);
+                    llm_arch_free(a);
+                }
+                here++;
+                here_found += s != GGL_OK;
+                CHECK_MSG(s != GGL_OK || is_free(name, at[i], len[i], at[j], len[j]),
+                          "%s: %.*s in place of %.*s", name, (int)len[j], at[j], (int)len[i],
+                          at[i]);
+                free(changed);
+            }
+        printf("%-12s %4d of %4d wrong dimensions found\n", name, here_found, here);
+        all += here;
+        found += here_found;
+    }
+    printf("together %d of %d\n", found, all);
+    CHECK(all > 500);
+}
+
+TEST(unknown_key_and_tensor) {
+    ggl_error err = {0};
+    llm_arch *a;
+    REQUIRE_OK(llm_arch_open(&a, "llama", &err), &err);
+    llm_arch_toy *toy = llm_arch_toy_new(a, 1, &err);
+    REQUIRE(toy);
+    llm_arch_toy_freeze(toy);
+    static const char text[] =
+        "arch llama\nlanguage 1\nn_embd = .embedding_length\ntoken_embd [n_embd, n_vocab]\nlogits "
+        "= linear(token_embd[token], token_embd)\n";
+    CHECK(build(text, strlen(text), "t.arch", toy, &err) != GGL_OK);
+    CHECK_HAS(err.msg, "is not read by t.arch: declare it or ignore it");
+    llm_arch_toy_free(toy);
+    llm_arch_free(a);
+}

@@ -1,0 +1,87 @@
+/* docs/architectures.md: every example compiles. ```arch is a descriptor, ```arch-part lines of
+ * one, ```arch-error lines with the message that they give, after "#! ". */
+#include "arch_test.h"
+#include "test.h"
+
+static char *read_file(const char *path) {
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return NULL;
+    char *text = calloc(1 << 20, 1);
+    size_t n = fread(text, 1, (1 << 20) - 1, f);
+    fclose(f);
+    text[n] = 0;
+    return text;
+}
+
+/* Names that parts of a descriptor may use. */
+static const char before[] =
+    "arch example\nlanguage 1\n"
+    "n_layer = .block_count\nn_embd = .embedding_length\nn_ff = .feed_forward_length\nn_head = "
+    ".attention.head_count\n"
+    "n_kv = .attention.head_count_kv\nd = .attention.key_length\nd_v = "
+    ".attention.value_length\nn_expert = .expert_count\n"
+    "n_used = .expert_used_count\neps = .attention.layer_norm_rms_epsilon\n"
+    "token_embd [n_embd, n_vocab]\nx = token_embd[token]\n";
+static const char after[] = "logits = linear(x, token_embd)\n";
+
+static void check(const char *text, const char *where) {
+    ggl_error err = {0};
+    llm_arch *a;
+    if (!CHECK_MSG(llm_arch_parse(&a, text, strlen(text), where, &err) == GGL_OK, "%s", err.msg))
+        return;
+    CHECK_MSG(llm_arch_check(a, NULL, &err) == GGL_OK, "%s", err.msg);
+    llm_arch_free(a);
+}
+
+static void check_error(const char *text, const char *where) {
+    ggl_error err = {0};
+    llm_arch *a;
+    char want[512];
+    const char *mark = strstr(text, "#! ");
+    if (!CHECK_MSG(mark, "%s: no message given", where))
+        return;
+    snprintf(want, sizeof want, "%.*s", (int)strcspn(mark + 3, "\n"), mark + 3);
+    ggl_status s = llm_arch_parse(&a, text, strlen(text), where, &err);
+    if (s == GGL_OK) {
+        s = llm_arch_check(a, NULL, &err);
+        llm_arch_free(a);
+    }
+    CHECK_MSG(s != GGL_OK, "%s: no error: %s", where, text);
+    CHECK_HAS(err.msg, want);
+}
+
+TEST(examples) {
+    char *doc = read_file(GGL_SOURCE_DIR "/docs/architectures.md"), *text = malloc(1 << 17);
+    int n[3] = {0}, line = 1;
+    REQUIRE(doc);
+    for (char *s = doc; *s; line++) {
+        char *end = strchr(s, '\n');
+        if (!end)
+            break;
+        bool part = strncmp(s, "```arch-part\n", 13) == 0,
+             error = strncmp(s, "```arch-error\n", 14) == 0;
+        if (part || error || strncmp(s, "```arch\n", 8) == 0) {
+            char where[64], *close = strstr(end, "\n```");
+            REQUIRE(close);
+            snprintf(where, sizeof where, "architectures.md line %d", line);
+            sprintf(text, "%s%.*s\n%s", part || error ? before : "", (int)(close - end - 1),
+                    end + 1, part || error ? after : "");
+            if (error)
+                check_error(text, where);
+            else
+                check(text, where);
+            n[part + 2 * error]++;
+            for (; s < close; s++)
+                line += *s == '\n';
+            end = close;
+            s = close + 1;
+            end = strchr(s, '\n');
+        }
+        s = end + 1;
+    }
+    printf("%d descriptors, %d parts, %d errors\n", n[0], n[1], n[2]);
+    CHECK(n[0] >= 2 && n[1] >= 10 && n[2] >= 3);
+    free(doc);
+    free(text);
+}

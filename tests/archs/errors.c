@@ -1,0 +1,349 @@
+/* Every error of the descriptor language: its text and its place. */
+#include "arch_test.h"
+#include "test.h"
+
+typedef struct expected {
+    const char *text; /* the descriptor from line 3 on */
+    const char *want; /* "line:col: message" */
+} expected;
+
+/* Errors that need no model. "%" in `text` is a whole descriptor of its own. */
+static const expected syntax[] = {
+    {"x = 1 +\n", "3:8: error: a value is expected here, not the end of the line"},
+    {"x = (1\n", "3:5: error: this '(' is never closed"},
+    {"x = [1\n", "3:5: error: this '[' is never closed"},
+    {"x = 1)\n", "3:6: error: this ')' closes no '('"},
+    {"x = 1]\n", "3:6: error: this ']' closes no '['"},
+    {"x = (1]\n", "3:7: error: this ']' closes no '['"},
+    {"x = \"abc\n", "3:5: error: this string does not end in its line"},
+    {"x = 1 $ 2\n", "3:7: error: the character '$' means nothing here"},
+    {"x = 1 \xc3\xa9\n", "3:7: error: the character '\xc3\xa9' means nothing here"},
+    {"x = \xff\n", "3:5: error: the text is not valid UTF-8 here"},
+    {"# \xed\xa0\x80\n", "3:3: error: the text is not valid UTF-8 here"},
+    {"# \xc0\xaf\n", "3:3: error: the text is not valid UTF-8 here"},
+    {"\tx = 1\n", "3:1: error: a tab: descriptors are indented"},
+    {"  x = 1\n", "3:3: error: this line is indented, but no block begins here"},
+    {"if true:\n    x = 1\n  y = 2\n", "5:3: error: this line is indented like no block above it"},
+    {"if true:\nx = 1\n", "4:1: error: an indented block is expected after ':'"},
+    {"if true\n", "3:8: error: ':' is expected before a block, not the end of the line"},
+    {"else:\n  x = 1\n", "3:1: error: 'else' without an 'if' of the same indentation above it"},
+    {"x = 2x\n", "3:5: error: a number ends where a name begins"},
+    {"x = 1 2\n", "3:7: error: the line should end here, but there is a number"},
+    {"x = 1 < 2 < 3\n", "3:11: error: comparisons do not chain"},
+    {"x = 1 if true\n", "3:14: error: 'else' is expected"},
+    {"x = if\n", "3:5: error: a value is expected here, not 'if'"},
+    {"if = 3\n", "3:4: error: a value is expected here, not '='"},
+    {"in = 3\n", "3:1: error: a name is expected, not 'in'"},
+    {"linear(1, 2)\n", "3:1: error: no statement begins like this"},
+    {"3 = x\n", "3:1: error: a statement begins with a name, not with a number"},
+    {"x, x = split(1, 1, 1)\n", "3:4: error: 'x' twice on the left of one '='"},
+    {"x, = 3\n", "3:4: error: a name is expected, not '='"},
+    {"token = 3\n", "3:1: error: 'token' is predefined"},
+    {"n_ctx = 3\n", "3:1: error: 'n_ctx' is predefined"},
+    {"arch u\n", "3:1: error: 'arch' is the first statement, and there is one"},
+    {"language 1\n", "3:1: error: 'language' follows 'arch', once"},
+    {"return 3\n", "3:1: error: 'return' stands in a def or op only"},
+    {"keep s = 3\n", "3:1: error: 'keep' stands in a def or op only"},
+    {"ignore .a + 1\n", "3:8: error: 'ignore' takes keys"},
+    {"require true, 3\n", "3:15: error: the message of a 'require' stands in quotes"},
+    {"layer l = 3:\n  x = 1\n", "3:9: error: '<' is expected after the name of the layer's number"},
+    {"layer l < 3:\n  layer m < 3:\n    x = 1\n",
+     "4:3: error: a layer loop stands at top level only"},
+    {"layer l < 3:\n  def f(x) = x\n", "4:3: error: 'def' stands at top level only"},
+    {"w [1, 2, 3, 4, 5]\n", "3:16: error: a tensor has at most 4 dimensions"},
+    {"w [1] or\n", "3:7: error: after a weight's shape stand"},
+    {"w [1] ? \?\? 3\n", "3:12: error: either '?' or '\?\?'"},
+    {"x = f(3)\n", "3:5: error: unknown function 'f'"},
+    {"x = rmsnorm(1, 2, 3)\n",
+     "3:5: error: unknown function 'rmsnorm'; did you mean rms_norm(x, w, eps)?"},
+    {"x = softmx(1)\n", "3:5: error: unknown function 'softmx'; did you mean softmax(x)?"},
+    {"x = liner(1, 2)\n",
+     "3:5: error: unknown function 'liner'; did you mean linear(x, w, bias = none)?"},
+    {"x = splt(1, 2)\n",
+     "3:5: error: unknown function 'splt'; did you mean split(x, size, .., dim = 0)?"},
+    {"def f(x) = f(x)\n", "3:12: error: 'f' calls itself: there is no recursion"},
+    {"def f(x) = g(x)\ndef g(x) = x\n", "3:12: error: unknown function 'g'"},
+    {"def f(x) = x\ndef f(y) = y\n", "4:5: error: function 'f' is already there, in line 3"},
+    {"def linear(x) = x\n", "3:5: error: 'linear' is built in: a function needs another name"},
+    {"def split(x) = x\n", "3:5: error: 'split' is built in"},
+    {"def f(x, x) = x\n", "3:10: error: two parameters are called 'x'"},
+    {"def f(x = 1, y) = x\n",
+     "3:14: error: parameters without a default stand before those with one"},
+    {"def f x = x\n", "3:7: error: '(' is expected after the name of a function"},
+    {"x = silu()\n", "3:5: error: argument 'x' of silu(x) is missing"},
+    {"x = silu(1, 2)\n", "3:13: error: too many arguments for silu(x)"},
+    {"x = rms(1, esp = 2)\n",
+     "3:12: error: rms(x, eps) has no argument 'esp'; did you mean 'eps'?"},
+    {"x = rms(1, x = 2)\n", "3:12: error: argument 'x' twice"},
+    {"x = rms(x = 1, 2)\n", "3:16: error: arguments without a name stand before those with one"},
+    {"x = exp()\n", "3:5: error: argument 'x' of exp(x) is missing"},
+    {"x = exp(1, 2)\n", "3:12: error: too many arguments for exp(x)"},
+    {"x = sum(1, dimm = 0)\n", "3:12: error: sum(x, dim = 0) has no argument 'dimm'"},
+    {"x = sum(1, dim = 0, dim = 0)\n", "3:21: error: argument 'dim' twice"},
+    {"x = topk(1)\n", "3:5: error: argument 'k' of topk(x, k) is missing"},
+    {"x = reshape(1)\n", "3:5: error: argument 'size' of reshape(x, size, ..) is missing"},
+    {"x = n_embed\n", "3:5: error: unknown name 'n_embed'; did you mean 'n_embd'?"},
+    {"x = silu\n", "3:5: error: 'silu' is a function: it is called, with '('"},
+    {"def f(x) = hidden\n", "3:12: error: unknown name 'hidden'"},
+    {"if false:\n  y = nothing_like_it\n", "4:7: error: unknown name 'nothing_like_it'"},
+    {"x = key(3)\n", "3:9: error: key(..) takes the key's full name in quotes"},
+    {"x = has 3\n", "3:9: error: '(' is expected after has"},
+    {"x = y.size\n", "3:7: error: values have no part 'size', weights have '.bias'"},
+    {"s = state(3)\n", "3:5: error: a state stands in a def or op"},
+    {"def f(x):\n  y = x + state(3)\n  return y\n",
+     "4:11: error: a state is given a name first: s = state(..)"},
+    {"convert A:\n  .a = 3\n", "4:6: error: '<-' is expected"},
+    {"convert A:\n  b <- \"b\"\n", "4:3: error: no weight 'b' is declared"},
+    {"convert A:\n  token_embd <- pairs(\"b\")\n",
+     "4:17: error: pairs in a conversion takes 2 arguments, not 1"},
+    {"convert A:\n  token_embd <- transpse(\"b\")\n",
+     "4:17: error: unknown function 'transpse'; did you mean transpose("},
+    {"convert A:\n  .a <- config.b + nix\n", "4:20: error: unknown name 'nix'"},
+    {"convert A:\n  3 <- 4\n", "4:3: error: a key, a weight's name or 'ignore' is expected"},
+};
+
+TEST(syntax) {
+    for (size_t k = 0; k < sizeof syntax / sizeof *syntax; k++) {
+        ggl_error err = {0};
+        llm_arch *a;
+        char want[512];
+        char *text = arch_text(syntax[k].text, "");
+        CHECK_MSG(llm_arch_parse(&a, text, strlen(text), "t.arch", &err) != GGL_OK, "parsed: %s",
+                  syntax[k].text);
+        snprintf(want, sizeof want, "t.arch:%s", syntax[k].want);
+        CHECK_HAS(err.msg, want);
+        CHECK(a == NULL);
+        free(text);
+    }
+}
+
+TEST(header) {
+    static const struct {
+        const char *text, *want;
+    } list[] = {
+        {"", "t.arch:1:1: error: a descriptor begins with 'arch NAME'"},
+        {"x = 3\n", "t.arch:1:1: error: a descriptor begins with 'arch NAME'"},
+        {"arch\n", "t.arch:1:1: error: a descriptor begins with 'arch NAME'"},
+        {"arch t\nx = 3\n", "t.arch:2:1: error: 'language 1' is expected"},
+        {"arch t\nlanguage 2\n",
+         "t.arch:2:10: error: language 2 is newer than this engine, which knows language 1"},
+        {"arch t\nlanguage 0.5\n", "t.arch:2:10: error: versions of the language are 1, 2, .."},
+        {"arch t,\nlanguage 1\n", "t.arch:1:8: error: a name is expected"},
+        {"arch t\nlanguage 1\nx = 1\n", "t.arch:4:1: error: the descriptor gives no 'logits'"},
+    };
+    for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
+        ggl_error err = {0};
+        llm_arch *a;
+        CHECK(llm_arch_parse(&a, list[k].text, strlen(list[k].text), "t.arch", &err) != GGL_OK);
+        CHECK_HAS(err.msg, list[k].want);
+    }
+}
+
+/* Errors that the little model brings out; `lines` are more of its keys and tensors. */
+static const struct {
+    const char *top, *body, *lines, *want;
+} semantic[] = {
+    /* keys */
+    {"a = .nope + 1\n", "", "", "t.arch:3:5: error: key t.nope is missing in model.gguf"},
+    {"a = .nope + 1\n", "", "", "'\?\? value' says what holds without it"},
+    {"a = .a + 1\n", "", "t.a = \"s\"",
+     "t.arch:3:8: error: '+' of a string and a number: left key t.a is the string \"s\""},
+    {"w [.a]\n", "", "t.a = \"s\"",
+     "t.arch:3:4: error: a number is wanted here, and '.a' is not: key t.a is the string \"s\""},
+    {"w [.a]\n", "", "t.a = [1, 2]",
+     "t.arch:3:4: error: a number is wanted here, and '.a' is not: key t.a is a list of 2: take "
+     "one with [i]"},
+    {"w [.a]\n", "", "t.a = 2.5",
+     "t.arch:3:4: error: '.a' is 2.5, and a whole number is wanted here"},
+    {"w [.a]\n", "", "t.a = 0", "t.arch:3:4: error: '.a' is 0; 1 to 2147483647 is possible here"},
+    {"a = .a[2]\n", "", "t.a = [1, 2]",
+     "t.arch:3:8: error: '2' is 2, and the list t.a has 2 elements, from 0"},
+    {"if .a: b = 1\n", "", "t.a = 1",
+     "t.arch:3:4: error: true or false is wanted here, and '.a' is not: key t.a is the number 1"},
+    {"", "", "t.odd = 4096",
+     "model.gguf: error: key t.odd = 4096 is not known to t.arch: read it or ignore it"},
+    {"", "", "t.odd = \"s\"", "model.gguf: error: key t.odd = \"s\" is not known to t.arch"},
+    {"", "x = x * (1 if pos else 2)\n", "",
+     "t.arch:6:15: error: this is decided while compiling, and a tensor has no value then"},
+    /* tensors */
+    {"w [n_ctx, 4]\n", "", "", "t.arch:3:1: error: tensor w.weight is missing in model.gguf"},
+    {"wt [n_ctx, 4]\n", "", "tw.weight [32, 4]",
+     "tensor wt.weight is missing in model.gguf; did you mean tw.weight?"},
+    {"h = .h\nd = .d\nkv = .kv\nw [8, h*d]\n", "x = x + linear(linear(x, w), w)\n",
+     "t.h = 4\nt.d = 2\nt.kv = 2\nw.weight [8, 4]",
+     "t.arch:6:7: error: tensor w.weight is [8, 4], declared [8, h*d] = [8, 8]\n    6 | w [8, "
+     "h*d]\n      |       ^^^  4 here is kv*d"},
+    {"w [8] bias\n", "x = x * w\n", "w.weight [8]\nw.bias [8]",
+     "t.arch:3:1: error: tensor w.bias is declared but does not reach the logits"},
+    {"w [8]\n", "", "w.weight [8]",
+     "t.arch:3:1: error: tensor w.weight is declared but does not reach the logits"},
+    {"", "", "w.weight [8]",
+     "model.gguf: error: tensor w.weight is not read by t.arch: declare it or ignore it"},
+    {"w [8]\n", "x = x * w\n", "w.weight [8]\nw.bias [8]",
+     "tensor w.bias is not read by t.arch: declare it or ignore it; its weight is declared in "
+     "t.arch:3 without 'bias'"},
+    {"w [8, 8] bias from \"v\"\n", "x = linear(x, w)\n", "v [8, 8]",
+     "t.arch:3:20: error: the name of its bias is not known"},
+    {"w [8] from \"v{nope}\"\n", "", "",
+     "t.arch:3:12: error: '{nope}' is to be the name of a whole number"},
+    {"w [8]\nw [8]\n", "", "w.weight [8]", "t.arch:4:1: error: 'w' is already there, in line 3"},
+    {"v [8]\nw [9] \?\? v\n", "x = x * w\n", "v.weight [8]",
+     "t.arch:4:10: error: [8] in place of w declared [9]"},
+    {"w [8] ?\n", "x = x * w\n", "",
+     "t.arch:7:9: error: tensor w.weight is absent: no operand for '*'"},
+    /* use */
+    {"", "y = x * 2\n", "", "t.arch:6:7: error: the value of 'y' does not reach the logits"},
+    {"", "y = x * 2\nz = y + 1\n", "",
+     "t.arch:7:7: error: the value of 'z' does not reach the logits"},
+    {"", "kv = cache(x, x)\n", "", "t.arch:6:6: error: no attend reads what is cached here"},
+    {"", "y = rms(x, 1e-5)\n", "", "t.arch:6:5: error: the value of 'y' does not reach the logits"},
+    /* names */
+    {"if false: a = 1\nb = a\n", "", "", "t.arch:4:5: error: 'a' has no value here"},
+    {"layer l < 2:\n  h = l\nb = h\n", "", "",
+     "t.arch:5:5: error: 'h' has no value here: names born in a layer end with it"},
+    {"def f(y) = y * h\nlayer l < 2:\n  h = 3\n  g = f(2)\n", "", "",
+     "t.arch:3:16: error: 'h' is born in a layer: a function sees it only as an argument  (in f, "
+     "called from t.arch:6:7)"},
+    {"layer l < 2:\n  l = 3\n", "", "", "t.arch:4:3: error: 'l' is the layer's number"},
+    {"l = 2\nlayer l < 2:\n  a = 3\n", "", "", "t.arch:4:7: error: 'l' has a value already"},
+    {"a, b = 3\n", "", "", "t.arch:3:8: error: one value for 2 names"},
+    {"a, b = exp(3)\n", "", "", "t.arch:3:8: error: exp gives 1 result for 2 names"},
+    {"a = rope_scaled(8, 1000)\n", "", "t.context_length = 8",
+     "t.arch:3:5: error: rope_scaled gives 2 results where one is wanted"},
+    /* shapes */
+    {"w [4]\n", "x = x * w\n", "w.weight [4]", "t.arch:7:7: error: '*' of [n_embd = 8] and [4]"},
+    {"w [8, 8]\n", "x = linear(linear(x, w), reshape(w, 4, 16))\n", "w.weight [8, 8]",
+     "t.arch:7:5: error: linear of [n_embd = 8] with the matrix [4, 16]"},
+    {"", "a, b = split(x, 3, 4)\n", "",
+     "t.arch:6:8: error: the parts are 7 together, and dimension 0 of [n_embd = 8] is 8"},
+    {"", "x = reshape(x, 3, 3)\n", "", "t.arch:6:5: error: reshape of [n_embd = 8] to [3, 3]"},
+    {"", "x = x[token]\n", "", "t.arch:6:6: error: this index is into 10, and [n_embd = 8] has 8"},
+    {"", "x = x[9] * x\n", "", "t.arch:6:7: error: '9' is 9; 0 to 7 is possible here"},
+    {"", "x = x * token\n", "", "t.arch:6:7: error: an index into 10 is no number: it picks, t[i]"},
+    {"", "x = x[topk(x, 9)]\n", "", "t.arch:6:7: error: topk with k = 9"},
+    {"", "x = x[topk(x, 2000)]\n", "",
+     "t.arch:6:15: error: '2000' is 2000; 1 to 1024 is possible here"},
+    {"w [4, 99]\n", "p = w[pos]\nx = x * sum(p)\n", "w.weight [4, 99]", ""},
+    {"w [4, 9]\n", "p = w[pos]\nx = x * sum(p)\n", "w.weight [4, 9]",
+     "t.arch:7:6: error: positions go up to n_ctx = 32, and [4, 9] has 9"},
+    {"one = .one\nw [one]\n", "x = x * w\n", "t.one = 1\nw.weight [1]",
+     "t.arch:8:7: error: '*' of [n_embd = 8] and [one = 1]: one just happens to be 1"},
+    {"w [1]\n", "x = x * w\n", "w.weight [1]", ""},
+    {"", "x = attend(x, x)\n", "",
+     "t.arch:6:15: error: attend reads what cache(k, v) keeps: it is a tensor [n_embd = 8]"},
+    {"", "x = attend(x, cache(x, x), window = .w)\n", "",
+     "t.arch:6:37: error: key t.w is missing in model.gguf, and a number is wanted here"},
+    {"", "x = x + cache(x, x)\n", "", "t.arch:6:7: error: '+' of a tensor and a cache"},
+    {"", "x = linear(x, none)\n", "",
+     "t.arch:6:15: error: 'w' of linear is to be a tensor or number: it is none"},
+    {"", "logits = x\n", "", ""},
+    /* require, states, calls */
+    {"require .a == 3, \"three\"\n", "", "t.a = 2", "t.arch:3:9: error: three: .a = 2"},
+    {"require 1 + 1 == 3\n", "", "",
+     "t.arch:3:9: error: required, and not so: 1 + 1 == 3: 1 + 1 = 2"},
+    {"require .a in [\"u\", \"v\"], \"unknown kind\"\n", "", "t.a = \"su\"",
+     "t.arch:3:9: error: unknown kind \"su\""},
+    {"f, m = rope_scaled(4, 1000)\n", "", "t.context_length = 8\nt.rope.scaling.type = \"su\"",
+     "error: unknown rope.scaling.type \"su\"  (in rope_scaled, called from t.arch:3:8)"},
+    {"def mix(x):\n  s = state(size(x))\n  s = s + x\n  return s\n", "x = mix(x)\n", "",
+     "t.arch:5:3: error: 's' is a state: 'keep s = ..' gives it its new value  (in mix, called "
+     "from t.arch:10:5)"},
+    {"def mix(x):\n  s = state(size(x))\n  return s + x\n", "x = mix(x)\n", "",
+     "t.arch:4:3: error: state 's' is never given a new value"},
+    {"def mix(x):\n  s = state(size(x))\n  keep s = x\n  keep s = x\n  return s\n", "x = mix(x)\n",
+     "", "t.arch:6:8: error: state 's' is kept twice"},
+    {"def mix(x):\n  keep x = x\n  return x\n", "x = mix(x)\n", "",
+     "t.arch:4:8: error: 'x' is no state"},
+    {"def mix(x):\n  s = state(4)\n  keep s = x\n  return s\n", "x = mix(x)\n", "",
+     "of [n_embd = 8] into the state [4]  (in mix, called from t.arch:10:5)"},
+    {"def mix(x):\n  s = state(size(x))\n  keep s = conv(x, x)\n  return s\n", "x = mix(x)\n", "",
+     "'recent' has a state, and so has the function that calls it: one within the other is not "
+     "possible  (in conv, called from t.arch:5:12, in mix, called from t.arch:10:5)"},
+    {"def mix(x):\n  s = state(size(x))\n  keep s = attention(x, x, x)\n  return s\n",
+     "x = mix(x)\n", "", "cannot stand in a function that has a state"},
+    {"def f(x):\n  y = x\n", "x = f(x)\n", "",
+     "t.arch:3:5: error: 'f' ends without 'return'  (in f, called from t.arch:8:5)"},
+    {"w [3]\n", "x = rms_norm(x, w, 1)\n", "w.weight [3]",
+     "the weight is not as long as the rows: size(w) = 3, size(x) = 8  (in affine, called from "
+     "prelude.arch:"},
+};
+
+TEST(semantics) {
+    for (size_t k = 0; k < sizeof semantic / sizeof *semantic; k++) {
+        ggl_error err;
+        ggl_status s = arch_try(semantic[k].top, semantic[k].body, semantic[k].lines, NULL, &err);
+        bool fine = semantic[k].want[0] == 0 && strcmp(semantic[k].body, "logits = x\n") != 0;
+        if (semantic[k].want[0] == 0 && !fine)
+            continue;
+        CHECK_MSG((s == GGL_OK) == fine, "%s%s: %s", semantic[k].top, semantic[k].body, err.msg);
+        if (!fine)
+            CHECK_HAS(err.msg, semantic[k].want);
+    }
+}
+
+TEST(logits) {
+    static const struct {
+        const char *last, *want;
+    } list[] = {
+        {"logits = x", "t.arch:6:1: error: logits is [n_embd = 8], and a score for each of n_vocab "
+                       "= 10 tokens is wanted"},
+        {"logits = 3", "t.arch:6:1: error: logits is to be a tensor: it is the number 3"},
+        {"if false: logits = x", "error: 'logits' has no value at the end"},
+        {"logits = linear(x, token_embd) * 0 + sum(iota(10))", ""},
+        {"logits = iota(10)", "t.arch:6:1: error: logits is a constant"},
+    };
+    model m;
+    REQUIRE(model_new(&m, "", "model.gguf"));
+    for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
+        char text[512];
+        ggl_error err;
+        snprintf(text, sizeof text,
+                 "arch t\nlanguage 1\nn_embd = .n_embd\ntoken_embd [n_embd, n_vocab]\nx = "
+                 "token_embd[token]\n%s\n",
+                 list[k].last);
+        ggl_status s = arch_build(text, &m, NULL, NULL, &err);
+        CHECK_INT(s == GGL_OK, list[k].want[0] == 0);
+        CHECK_HAS(err.msg, list[k].want);
+    }
+    model_free(&m);
+}
+
+TEST(family) {
+    model m;
+    ggl_error err;
+    REQUIRE(model_new(&m, "", "model.gguf"));
+    CHECK(arch_build("arch u, v\nlanguage 1\nlogits = 1\n", &m, NULL, NULL, &err) == GGL_FORMAT);
+    CHECK_HAS(err.msg, "t.arch:1:6: error: model.gguf has the architecture 't', which is none of "
+                       "this descriptor's");
+    model_free(&m);
+    llm_arch *a;
+    CHECK_INT(llm_arch_open(&a, "lama", &err), GGL_NOT_FOUND);
+    CHECK_HAS(err.msg,
+              "no built-in descriptor for the architecture 'lama' (did you mean 'llama'?)");
+}
+
+/* A long line is shown as a window; the caret stands under the place. */
+TEST(long_line) {
+    char top[2000] = "a = 1";
+    ggl_error err;
+    for (int k = 0; k < 60; k++)
+        strcat(top, " + 1234567");
+    strcat(top, " + nope\n");
+    CHECK(arch_try(top, "", "", NULL, &err) != GGL_OK);
+    CHECK_HAS(err.msg, "t.arch:3:609: error: unknown name 'nope'");
+    const char *line = strstr(err.msg, " | "), *caret = strstr(err.msg, "\n      | ");
+    REQUIRE(line && caret);
+    size_t at = strspn(caret + 9, " ");
+    CHECK(strncmp(line + 3 + at, "nope", 4) == 0);
+    CHECK(caret[9 + at] == '^');
+}
+
+/* No place for an error, no error struct: still a status. */
+TEST(no_error_struct) {
+    llm_arch *a;
+    CHECK_INT(llm_arch_parse(&a, "x", 1, "t.arch", NULL), GGL_FORMAT);
+    static const char text[] = "arch t\nlanguage 1\nlogits = .k\n";
+    REQUIRE(llm_arch_parse(&a, text, strlen(text), "t.arch", NULL) == GGL_OK);
+    CHECK(llm_arch_check(a, NULL, NULL) != GGL_OK);
+    llm_arch_free(a);
+}

@@ -1,0 +1,130 @@
+/* For checks of kernels: buffers with canaries, values of several kinds, comparison by bits, and
+ * the kernel tables of all instruction sets that this machine has. */
+#ifndef CONFORMANCE_KERNELS_H
+#define CONFORMANCE_KERNELS_H
+
+#include <math.h>
+
+#include "../../backends/cpu/cpu_features.h"
+#include "../../backends/cpu/kernels.h"
+#include "test.h"
+
+/* Every table from the portable one to this machine's best: [0] is the definition. */
+typedef struct tables {
+    cpu_kernels k[4];
+    char name[4][64];
+    int n;
+} tables;
+
+TEST_UNUSED static void tables_init(tables *t) {
+    const uint32_t all = cpu_features_detect(), set[] = {0, CPU_AVX2, CPU_AVX2 | CPU_AVX512VNNI};
+    t->n = 0;
+    for (size_t i = 0; i < sizeof set / sizeof *set; i++)
+        if ((set[i] & all) == set[i]) {
+            cpu_kernels_init(&t->k[t->n], set[i]);
+            cpu_features_text(set[i], t->name[t->n], sizeof t->name[t->n]);
+            t->n++;
+        }
+}
+
+/* NaN equals NaN, whatever its bits. */
+TEST_UNUSED static bool same_bits(const float *a, const float *b, int64_t n, int64_t *where) {
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t x, y;
+        memcpy(&x, a + i, 4);
+        memcpy(&y, b + i, 4);
+        if (x != y && !(isnan(a[i]) && isnan(b[i]))) {
+            *where = i;
+            return false;
+        }
+    }
+    return true;
+}
+
+#define CHECK_SAME(got, want, n, ...)                                                              \
+    do {                                                                                           \
+        int64_t at_ = 0;                                                                           \
+        if (!same_bits(got, want, n, &at_)) {                                                      \
+            char what_[256];                                                                       \
+            snprintf(what_, sizeof what_, __VA_ARGS__);                                            \
+            (void)TEST_SAY("%s: element %lld of %lld is %a, expected %a", what_, (long long)at_,   \
+                           (long long)(n), (double)(got)[at_], (double)(want)[at_]);               \
+        }                                                                                          \
+    } while (0)
+
+enum { CANARY = 0x5a, GUARD = 64 };
+
+/* size bytes at an address that is `shift` bytes past a multiple of 64, between canaries. */
+typedef struct guarded {
+    unsigned char *raw, *p;
+    size_t size;
+} guarded;
+
+TEST_UNUSED static guarded guarded_new(size_t size, size_t shift) {
+    guarded g = {.raw = aligned_alloc(64, (size + shift + 2 * GUARD + 63) / 64 * 64), .size = size};
+    g.p = g.raw + GUARD + shift;
+    memset(g.raw, CANARY, (size + shift + 2 * GUARD + 63) / 64 * 64);
+    return g;
+}
+
+TEST_UNUSED static void guarded_end(guarded *g, const char *what) {
+    for (int i = 1; i <= GUARD; i++)
+        if (g->p[-i] != CANARY || g->p[g->size + (size_t)i - 1] != CANARY) {
+            (void)TEST_SAY("%s wrote outside of its output", what);
+            break;
+        }
+    free(g->raw);
+}
+
+/* n bytes exactly, so that a sanitizer sees reads past the end; `shift` bytes past malloc's
+ * alignment. */
+typedef struct exact {
+    char *raw;
+    void *p;
+} exact;
+
+TEST_UNUSED static exact exact_new(size_t n, size_t shift) {
+    exact e = {.raw = malloc(n + shift + (n + shift == 0))};
+    e.p = e.raw + shift;
+    return e;
+}
+
+typedef enum values { ORDINARY, EXTREME, WIDE, N_VALUES } values;
+
+/* ORDINARY: -4 .. 4. EXTREME: one in four is a NaN, an infinity, a zero, a subnormal, a huge or a
+ * tiny number. WIDE: exponents over the whole range. */
+TEST_UNUSED static float value_of_kind(uint64_t *seed, values kind) {
+    static const float special[] = {NAN,     INFINITY,  -INFINITY, 0.0f,   -0.0f, 1e-40f,
+                                    -1e-44f, 3e38f,     -3e38f,    1e-38f, 88.8f, -87.4f,
+                                    -103.0f, 0x1p-101f, 0x1p-57f,  1.0f};
+    uint64_t r = test_random(seed);
+    if (kind == EXTREME && r % 4 == 0)
+        return special[r / 4 % 16];
+    float x = test_random_float(seed) * 4;
+    return kind == WIDE ? ldexpf(x, (int)(r / 64 % 200) - 100) : x;
+}
+
+TEST_UNUSED static void fill(float *x, int64_t n, uint64_t *seed, values kind) {
+    for (int64_t i = 0; i < n; i++)
+        x[i] = value_of_kind(seed, kind);
+}
+
+/* Weights of a type: n elements, a whole number of blocks; scales as fill() says. */
+TEST_UNUSED static void fill_weights(void *w, ggl_type type, int64_t n, uint64_t *seed,
+                                     values kind) {
+    const ggl_type_info *t = ggl_type_get(type);
+    unsigned char *p = w;
+    for (int64_t i = 0; i < n; i += t->block, p += t->size) {
+        float x = value_of_kind(seed, kind);
+        if (!t->quantized) {
+            t->from_float(&x, p, 1);
+            continue;
+        }
+        for (size_t k = 2; k < t->size; k++)
+            p[k] = (unsigned char)test_random(seed); /* all codes, -128 too */
+        uint16_t d = ggl_f32_to_f16(x * 0.01f);
+        memcpy(p, &d, 2);
+    }
+}
+
+#endif

@@ -1,0 +1,210 @@
+/* conformance.cpu: products of all weight types, and how columns are prepared for them. */
+#include "kernels.h"
+
+static const ggl_type types[] = {GGL_F32, GGL_F16, GGL_BF16, GGL_Q8_0, GGL_Q4_0};
+enum { N_TYPES = sizeof types / sizeof *types };
+static tables all;
+
+TEST(quantize) {
+    tables_init(&all);
+    uint64_t seed = 1;
+    for (int i = 0; i < 20000; i++) {
+        float x[64];
+        fill(x, 64, &seed, i % 8 == 0 ? EXTREME : i % 3 ? ORDINARY : WIDE);
+        if (i % 5 == 0)
+            for (int e = 0; e < 64; e++) /* around the cut-off */
+                x[e] = ldexpf(x[e], -103);
+        cpu_qblock want[2], got[2];
+        all.k[0].quantize(want, x, 64);
+        for (int t = 1; t < all.n; t++) {
+            all.k[t].quantize(got, x, 64);
+            for (int b = 0; b < 2; b++) {
+                CHECK_SAME(&got[b].d, &want[b].d, 1, "scale, %s", all.name[t]);
+                CHECK(memcmp(got[b].q, want[b].q, 32) == 0 && got[b].sum == want[b].sum);
+            }
+        }
+        for (int b = 0; b < 2 && !isnan(want[b].d); b++) {
+            int sum = 0;
+            for (int e = 0; e < 32; e++) {
+                sum += want[b].q[e];
+                CHECK(abs(want[b].q[e]) <= 127);
+                double step = (double)want[b].d,
+                       err = fabs((double)x[32 * b + e] - step * want[b].q[e]);
+                CHECK(err <= step * 0.5 * (1 + 127 * 4 * 0x1p-23) || (step == 0 && err < 0x1p-100));
+            }
+            CHECK(sum == want[b].sum);
+        }
+    }
+}
+
+TEST(round_bf16) {
+    tables_init(&all);
+    uint64_t seed = 2;
+    for (int64_t n = 0; n < 130; n++)
+        for (values kind = ORDINARY; kind < N_VALUES; kind++) {
+            int64_t padded = (n + 31) / 32 * 32;
+            exact x = exact_new((size_t)n * 4, 4), want = exact_new((size_t)padded * 4, 0);
+            fill(x.p, n, &seed, kind);
+            all.k[0].round_bf16(want.p, x.p, n);
+            for (int t = 1; t < all.n; t++) {
+                guarded y = guarded_new((size_t)padded * 4, 4);
+                all.k[t].round_bf16((float *)y.p, x.p, n);
+                CHECK_SAME((float *)y.p, (float *)want.p, padded, "bf16 of %lld, %s", (long long)n,
+                           all.name[t]);
+                guarded_end(&y, "round_bf16");
+            }
+            free(x.raw);
+            free(want.raw);
+        }
+}
+
+typedef struct problem {
+    ggl_type type;
+    int64_t k, n_rows;
+    int n_cols;
+    size_t row_size, column_size;
+    exact w;
+    char *column; /* n_cols of column_size */
+    float *want;  /* [n_cols][n_rows] */
+} problem;
+
+static problem problem_new(ggl_type type, int64_t k, int64_t n_rows, int n_cols, uint64_t *seed,
+                           values kind) {
+    problem p = {.type = type,
+                 .k = k,
+                 .n_rows = n_rows,
+                 .n_cols = n_cols,
+                 .row_size = ggl_row_size(type, k)};
+    const cpu_product *product = &all.k[0].product[type];
+    p.w = exact_new(p.row_size * (size_t)n_rows, type == GGL_F32 ? 4 : 2);
+    fill_weights(p.w.p, type, k * n_rows, seed, kind);
+    p.column_size = (size_t)(k + 32) * 4;
+    p.column = calloc((size_t)n_cols, p.column_size);
+    p.want = calloc((size_t)(n_rows * n_cols) + 1, sizeof(float));
+    for (int c = 0; c < n_cols; c++) {
+        exact x = exact_new((size_t)k * 4, 0);
+        char *y = p.column + (size_t)c * p.column_size;
+        fill(x.p, k, seed, kind);
+        if (product->columns == CPU_COLUMNS_Q8)
+            all.k[0].quantize((cpu_qblock *)y, x.p, k);
+        else if (product->columns == CPU_COLUMNS_BF16)
+            all.k[0].round_bf16((float *)y, x.p, k);
+        else
+            memcpy(y, x.p, (size_t)k * 4);
+        product->rows(p.want + c * n_rows, p.w.p, p.row_size, n_rows, y, k);
+        free(x.raw);
+    }
+    return p;
+}
+
+static void problem_free(problem *p) {
+    free(p->w.raw);
+    free(p->column);
+    free(p->want);
+}
+
+static void check_rows(const problem *p, int t) {
+    guarded y = guarded_new((size_t)p->n_rows * 4, 4);
+    all.k[t].product[p->type].rows((float *)y.p, p->w.p, p->row_size, p->n_rows, p->column, p->k);
+    CHECK_SAME((float *)y.p, p->want, p->n_rows, "rows of %s, k = %lld, %s",
+               ggl_type_get(p->type)->name, (long long)p->k, all.name[t]);
+    guarded_end(&y, "rows");
+}
+
+static void check_panel(const problem *p, int t) {
+    const cpu_product *f = &all.k[t].product[p->type];
+    if (!f->pack || p->k % f->panel_unit || p->n_rows == 0)
+        return;
+    guarded panel = guarded_new(f->panel_size(p->k), 0);
+    for (int64_t j = 0; j < p->n_rows; j += f->panel_rows) {
+        int n = (int)(p->n_rows - j < f->panel_rows ? p->n_rows - j : f->panel_rows);
+        f->pack(panel.p, (char *)p->w.p + (size_t)j * p->row_size, p->row_size, n, p->k);
+        guarded y[CPU_MAX_COLS];
+        float *to[CPU_MAX_COLS];
+        const void *x[CPU_MAX_COLS];
+        for (int c = 0; c < p->n_cols; c++) {
+            y[c] = guarded_new((size_t)n * 4, 8);
+            to[c] = (float *)y[c].p;
+            x[c] = p->column + (size_t)c * p->column_size;
+        }
+        f->tile(to, x, p->n_cols, panel.p, n, p->k);
+        for (int c = 0; c < p->n_cols; c++) {
+            CHECK_SAME(to[c], p->want + c * p->n_rows + j, n,
+                       "tile of %s, k = %lld, %d rows, column %d of %d, %s",
+                       ggl_type_get(p->type)->name, (long long)p->k, n, c, p->n_cols, all.name[t]);
+            guarded_end(&y[c], "tile");
+        }
+    }
+    guarded_end(&panel, "pack");
+}
+
+static void check_type(ggl_type type) {
+    static const int64_t ks[] = {0,  1,  2,  7,  15, 16,  17,  31,  32,  33,
+                                 48, 63, 64, 65, 96, 100, 128, 160, 256, 1024};
+    static const int rows[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 11, 12, 13, 15, 16, 17, 31, 32, 33, 40};
+    uint64_t seed = 3 + (uint64_t)type;
+    tables_init(&all);
+    for (size_t i = 0; i < sizeof ks / sizeof *ks; i++) {
+        if (ks[i] % ggl_type_get(type)->block)
+            continue;
+        for (size_t j = 0; j < sizeof rows / sizeof *rows; j++)
+            for (values kind = ORDINARY; kind < N_VALUES; kind++) {
+                problem p = problem_new(type, ks[i], rows[j], 1 + (int)((i + j) % 9), &seed, kind);
+                for (int t = 1; t < all.n; t++) {
+                    check_rows(&p, t);
+                    check_panel(&p, t);
+                }
+                problem_free(&p);
+            }
+    }
+}
+
+TEST(product_f32) {
+    check_type(GGL_F32);
+}
+TEST(product_f16) {
+    check_type(GGL_F16);
+}
+TEST(product_bf16) {
+    check_type(GGL_BF16);
+}
+TEST(product_q8_0) {
+    check_type(GGL_Q8_0);
+}
+TEST(product_q4_0) {
+    check_type(GGL_Q4_0);
+}
+
+/* The definition against double precision. Float rows: k / 16 fused steps in each sum, 4 additions
+ * in the tree, half an eps each, of the sum of magnitudes (twice the steps for bf16, whose pairs
+ * are two). Quantized rows: three roundings for each block, and those of the running sum. */
+TEST(product_against_double) {
+    tables_init(&all);
+    uint64_t seed = 4;
+    for (int i = 0; i < N_TYPES; i++)
+        for (int64_t k = 32; k <= 2048; k *= 2) {
+            problem p = problem_new(types[i], k, 5, 1, &seed, ORDINARY);
+            float w[2048];
+            for (int r = 0; r < 5; r++) {
+                double sum = 0, size = 0;
+                ggl_type_get(p.type)->to_float((char *)p.w.p + (size_t)r * p.row_size, w, k);
+                for (int64_t e = 0; e < k; e++) {
+                    const cpu_qblock *b = (const cpu_qblock *)p.column + e / 32;
+                    const float *x = (const float *)p.column;
+                    double v = ggl_type_get(p.type)->quantized ? (double)b->d * b->q[e % 32]
+                               : p.type == GGL_BF16
+                                   ? (double)x[e / 32 * 32 + (e % 2 ? 0 : 16) + e % 32 / 2]
+                                   : (double)x[e];
+                    sum += v * (double)w[e];
+                    size += fabs(v * (double)w[e]);
+                }
+                double steps = ggl_type_get(p.type)->quantized
+                                   ? (double)k / 32 + 3
+                                   : (double)k / 16 * (p.type == GGL_BF16 ? 2 : 1) + 5;
+                CHECK_MSG(fabs(sum - (double)p.want[r]) <= steps * 0x1p-24 * size,
+                          "%s, k = %lld: %.9g, expected %.9g", ggl_type_get(p.type)->name,
+                          (long long)k, (double)p.want[r], sum);
+            }
+            problem_free(&p);
+        }
+}

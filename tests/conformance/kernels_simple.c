@@ -1,0 +1,357 @@
+/* conformance.cpu: elementwise and row kernels, rotation, attention, recurrence; every instruction
+ * set against the portable definition, bit for bit; the definition against double precision. */
+#include "kernels.h"
+
+#include "ggl/math.h"
+
+static const int64_t sizes[] = {0,  1,  2,  3,  4,  5,  7,  8,  9,  11,  15,  16,  17,  23,  24,
+                                25, 31, 32, 33, 47, 48, 63, 64, 65, 100, 128, 129, 257, 1000};
+enum { N_SIZES = sizeof sizes / sizeof *sizes };
+static tables all;
+
+#define X(NAME) #NAME,
+static const char *const unary_name[] = {CPU_UNARY(X)};
+static const char *const binary_name[] = {CPU_BINARY(X)};
+#undef X
+
+TEST(unary) {
+    tables_init(&all);
+    uint64_t seed = 1;
+    for (int f = 0; f < CPU_N_UNARY; f++)
+        for (int i = 0; i < N_SIZES; i++)
+            for (values kind = ORDINARY; kind < N_VALUES; kind++) {
+                int64_t n = sizes[i];
+                exact x = exact_new((size_t)n * 4, 4), want = exact_new((size_t)n * 4, 0);
+                fill(x.p, n, &seed, kind);
+                all.k[0].unary[f](want.p, x.p, n);
+                for (int t = 1; t < all.n; t++) {
+                    if (all.k[t].unary[f] == all.k[t - 1].unary[f])
+                        continue;
+                    guarded y = guarded_new((size_t)n * 4, 12);
+                    all.k[t].unary[f]((float *)y.p, x.p, n);
+                    CHECK_SAME((float *)y.p, (float *)want.p, n, "%s, %s, n = %lld", unary_name[f],
+                               all.name[t], (long long)n);
+                    memcpy(y.p, x.p, (size_t)n * 4); /* in place */
+                    all.k[t].unary[f]((float *)y.p, (float *)y.p, n);
+                    CHECK_SAME((float *)y.p, (float *)want.p, n, "%s in place", unary_name[f]);
+                    guarded_end(&y, unary_name[f]);
+                }
+                free(x.raw);
+                free(want.raw);
+            }
+}
+
+/* Every 97th float, so that all exponents, signs and many mantissas are met. */
+TEST(unary_whole_range) {
+    tables_init(&all);
+    enum { N = 4096 };
+    static float x[N], want[N], got[N];
+    uint32_t u = 0;
+    for (bool done = false; !done;) {
+        for (int i = 0; i < N; i++) {
+            memcpy(x + i, &u, 4);
+            done = done || u > UINT32_MAX - 9973;
+            u += 9973;
+        }
+        for (int f = 0; f < CPU_N_UNARY; f++)
+            for (int t = 1; t < all.n; t++) {
+                if (all.k[t].unary[f] == all.k[t - 1].unary[f])
+                    continue;
+                all.k[0].unary[f](want, x, N);
+                all.k[t].unary[f](got, x, N);
+                CHECK_SAME(got, want, N, "%s, %s", unary_name[f], all.name[t]);
+            }
+    }
+}
+
+static double exact_unary(int f, double x) {
+    switch (f) {
+    case CPU_EXP:
+        return ggl_exp(x);
+    case CPU_LOG:
+        return ggl_log(x);
+    case CPU_SQRT:
+        return sqrt(x);
+    case CPU_FLOOR:
+        return floor(x);
+    case CPU_ABS:
+        return fabs(x);
+    case CPU_TANH:
+        return ggl_tanh(x);
+    case CPU_ERF:
+        return ggl_erf(x);
+    case CPU_SIGMOID:
+        return ggl_sigmoid(x);
+    case CPU_SIN:
+        return ggl_sin(x);
+    case CPU_COS:
+        return ggl_cos(x);
+    case CPU_RELU:
+        return x > 0 ? x : 0;
+    case CPU_SILU:
+        return x * ggl_sigmoid(x);
+    case CPU_GELU:
+        return 0.5 * x * (1 + ggl_tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
+    case CPU_GELU_ERF:
+        return 0.5 * x * (1 + ggl_erf(x / sqrt(2)));
+    case CPU_GELU_QUICK:
+        return x * ggl_sigmoid(1.702 * x);
+    default:
+        return fmax(x, 0) + ggl_log(1 + ggl_exp(-fabs(x)));
+    }
+}
+
+/* Bound: 4 roundings of the result, and of x, by which the gelus and softplus are a product with 1
+ * + something near -1; the argument of an exponential has a relative error of 2 eps, which is |x| 2
+ * eps of the result. */
+TEST(unary_against_double) {
+    tables_init(&all);
+    uint64_t seed = 2;
+    for (int f = 0; f < CPU_N_UNARY; f++)
+        for (int i = 0; i < 20000; i++) {
+            float x = test_random_float(&seed) * (i % 2 ? 10 : 0.5f), y;
+            x = f == CPU_LOG || f == CPU_SQRT ? fabsf(x) : x;
+            all.k[0].unary[f](&y, &x, 1);
+            double want = exact_unary(f, x), size = fabs(want);
+            double bound = 4 * size + 2 * size * fabs((double)x) +
+                           (f >= CPU_GELU ? 2 * fabs((double)x) + 1 : 0);
+            CHECK_MSG(fabs((double)y - want) <= bound * 0x1p-23 + 0x1p-126,
+                      "%s(%g) is %.9g, expected %.9g", unary_name[f], (double)x, (double)y, want);
+        }
+}
+
+TEST(binary) {
+    tables_init(&all);
+    uint64_t seed = 3;
+    for (int f = 0; f < CPU_N_BINARY; f++)
+        for (int i = 0; i < N_SIZES; i++)
+            for (int form = 0; form < 3 * N_VALUES; form++) {
+                int64_t n = sizes[i];
+                int a1 = form % 3 != 2, b1 = form % 3 != 1;
+                exact a = exact_new((size_t)(a1 ? n : 1) * 4, 4),
+                      b = exact_new((size_t)(b1 ? n : 1) * 4, 8);
+                exact want = exact_new((size_t)n * 4, 0);
+                fill(a.p, a1 ? n : 1, &seed, (values)(form / 3));
+                fill(b.p, b1 ? n : 1, &seed, (values)(form / 3));
+                if (a1 && b1)
+                    for (int64_t e = 0; e < n; e += 3)
+                        ((float *)b.p)[e] = ((float *)a.p)[e]; /* equal ones */
+                all.k[0].binary[f](want.p, a.p, a1, b.p, b1, n);
+                for (int t = 1; t < all.n; t++) {
+                    if (all.k[t].binary[f] == all.k[t - 1].binary[f])
+                        continue;
+                    guarded y = guarded_new((size_t)n * 4, 4);
+                    all.k[t].binary[f]((float *)y.p, a.p, a1, b.p, b1, n);
+                    CHECK_SAME((float *)y.p, (float *)want.p, n, "%s, %s, n = %lld, steps %d %d",
+                               binary_name[f], all.name[t], (long long)n, a1, b1);
+                    guarded_end(&y, binary_name[f]);
+                }
+                free(a.raw);
+                free(b.raw);
+                free(want.raw);
+            }
+}
+
+/* The operators are single operations or their documented sequence: equal to that in C. */
+TEST(binary_definition) {
+    tables_init(&all);
+    uint64_t seed = 4;
+    for (int i = 0; i < 30000; i++) {
+        float a = value_of_kind(&seed, (values)(i % 3)),
+              b = value_of_kind(&seed, (values)(i / 3 % 3)), y[CPU_N_BINARY];
+        for (int f = 0; f < CPU_N_BINARY; f++)
+            all.k[0].binary[f](y + f, &a, 1, &b, 1, 1);
+        const float want[CPU_N_BINARY] = {[CPU_ADD] = a + b,
+                                          [CPU_SUB] = a - b,
+                                          [CPU_MUL] = a * b,
+                                          [CPU_DIV] = a / b,
+                                          [CPU_POW] = (float)ggl_pow(a, b),
+                                          [CPU_MOD] = y[CPU_MOD],
+                                          [CPU_EQ] = a == b,
+                                          [CPU_NE] = a != b,
+                                          [CPU_LT] = a<b, [CPU_LE] = a <= b, [CPU_GT] = a> b,
+                                          [CPU_GE] = a >= b,
+                                          [CPU_MIN] = isnan(a) || isnan(b) ? NAN
+                                                      : a < b              ? a
+                                                                           : b,
+                                          [CPU_MAX] = isnan(a) || isnan(b) ? NAN
+                                                      : a > b              ? a
+                                                                           : b};
+        CHECK_SAME(y, want, CPU_N_BINARY, "%a, %a", (double)a, (double)b);
+    }
+}
+
+TEST(conversions) {
+    tables_init(&all);
+    enum { N = 65536 };
+    static uint16_t h[N], back[N];
+    static float want[N], got[N];
+    for (int i = 0; i < N; i++)
+        h[i] = (uint16_t)i;
+    all.k[0].to_f32[GGL_F16](h, want, N);
+    for (int t = 1; t < all.n; t++) {
+        all.k[t].to_f32[GGL_F16](h, got, N);
+        CHECK_SAME(got, want, N, "f16 to f32, %s", all.name[t]);
+        all.k[t].f32_to_f16(back, want, N);
+        for (int i = 0; i < N; i++)
+            CHECK(back[i] == h[i] || isnan(want[i]));
+    }
+    uint64_t seed = 5;
+    for (int i = 0; i < 100000; i++) {
+        float x[9];
+        uint16_t a[9], b[9];
+        fill(x, 9, &seed, (values)(i % 3));
+        all.k[0].f32_to_f16(a, x, 9);
+        for (int t = 1; t < all.n; t++) {
+            all.k[t].f32_to_f16(b, x, 9);
+            for (int e = 0; e < 9; e++)
+                CHECK_MSG(a[e] == b[e] || isnan(x[e]), "f16 of %a: %x, expected %x", (double)x[e],
+                          b[e], a[e]);
+        }
+    }
+}
+
+TEST(row_sums) {
+    tables_init(&all);
+    uint64_t seed = 6;
+    for (int i = 0; i < N_SIZES; i++)
+        for (int form = 0; form < 10 * N_VALUES; form++) {
+            int64_t n = sizes[i];
+            exact x = exact_new((size_t)n * 4, 4);
+            fill(x.p, n, &seed, (values)(form % N_VALUES));
+            if (form > 20 && n > 0) /* signs of zeros must not show */
+                for (int64_t e = 0; e < n; e++)
+                    ((float *)x.p)[e] = e % 3 ? -0.0f : 0.0f;
+            for (int t = 1; t < all.n; t++) {
+                float got[3] = {all.k[t].sum(x.p, n), all.k[t].sum_squares(x.p, n),
+                                n ? all.k[t].amax(x.p, n) : 0};
+                float want[3] = {all.k[0].sum(x.p, n), all.k[0].sum_squares(x.p, n),
+                                 n ? all.k[0].amax(x.p, n) : 0};
+                CHECK_SAME(got, want, 3, "sums of %lld, %s", (long long)n, all.name[t]);
+            }
+            double sum = 0, size = 0;
+            for (int64_t e = 0; e < n; e++) {
+                sum += (double)((float *)x.p)[e];
+                size += fabs((double)((float *)x.p)[e]);
+            }
+            if (form % N_VALUES == ORDINARY) /* n / 16 additions in each sum, 4 in the tree */
+                CHECK(fabs((double)all.k[0].sum(x.p, n) - sum) <=
+                      ((double)n / 16 + 5) * 0x1p-24 * size);
+            free(x.raw);
+        }
+}
+
+TEST(mul_add) {
+    tables_init(&all);
+    uint64_t seed = 7;
+    for (int i = 0; i < N_SIZES; i++) {
+        float x[1000], want[1000], got[1000];
+        int64_t n = sizes[i];
+        fill(x, n, &seed, ORDINARY);
+        fill(want, n, &seed, ORDINARY);
+        for (int t = 1; t < all.n; t++) {
+            memcpy(got, want, sizeof got);
+            all.k[t].mul_add(got, x, 0.3f, n);
+            all.k[0].mul_add(want, x, 0.3f, n);
+            CHECK_SAME(got, want, n, "mul_add of %lld", (long long)n);
+        }
+    }
+}
+
+TEST(rope) {
+    tables_init(&all);
+    uint64_t seed = 8;
+    for (int64_t r = 0; r <= 70; r++) {
+        float x[140], cs[140], want[140], got[140];
+        fill(x, 2 * r, &seed, ORDINARY);
+        fill(cs, 2 * r, &seed, ORDINARY);
+        for (int t = 1; t < all.n; t++)
+            for (int half = 0; half < 2; half++) {
+                (half ? all.k[0].rope_half : all.k[0].rope_pair)(want, x, cs, r);
+                (half ? all.k[t].rope_half : all.k[t].rope_pair)(got, x, cs, r);
+                CHECK_SAME(got, want, 2 * r, "rope of %lld pairs, %s", (long long)r, all.name[t]);
+            }
+        all.k[0].rope_pair(want, x, cs, r);
+        for (int64_t i = 0; i < r; i++) /* one product rounded, then a fused one */
+            CHECK(fabs((double)want[2 * i] - ((double)x[2 * i] * (double)cs[2 * i] -
+                                              (double)x[2 * i + 1] * (double)cs[2 * i + 1])) <=
+                  40 * 0x1p-23);
+    }
+}
+
+TEST(attention) {
+    tables_init(&all);
+    uint64_t seed = 9;
+    static const int64_t dims[] = {1, 3, 8, 16, 24, 31, 64, 80, 128};
+    for (size_t i = 0; i < sizeof dims / sizeof *dims; i++)
+        for (int form = 0; form < 2 * 4 * 3; form++) {
+            int64_t d = dims[i];
+            int half = form % 2, n_q = form / 2 % 4 + 1, j0 = form / 8 * 13,
+                j1 = j0 + 1 + (int)(test_random(&seed) % (uint64_t)(64 - j0));
+            exact page = exact_new((size_t)d * 64 * (half ? 2 : 4), 0);
+            fill_weights(page.p, half ? GGL_F16 : GGL_F32, d * 64, &seed,
+                         form / 8 == 2 ? EXTREME : ORDINARY);
+            float q[4][128], want[4][64], got[4][64], w[4][64], o[4 * 128];
+            const float *query[4] = {q[0], q[1], q[2], q[3]};
+            for (int k = 0; k < 4; k++) {
+                fill(q[k], d, &seed, ORDINARY);
+                fill(w[k], 64, &seed, ORDINARY);
+            }
+            fill(o, 4 * d, &seed, ORDINARY);
+            all.k[0].scores[half](want, query, n_q, page.p, d);
+            for (int t = 1; t < all.n; t++) {
+                all.k[t].scores[half](got, query, n_q, page.p, d);
+                for (int k = 0; k < n_q; k++)
+                    CHECK_SAME(got[k], want[k], 64, "scores, d = %lld, %s", (long long)d,
+                               all.name[t]);
+                exact a = exact_new(sizeof o, 0);
+                guarded b = guarded_new((size_t)(n_q * d) * 4, 4);
+                memcpy(a.p, o, (size_t)(n_q * d) * 4);
+                memcpy(b.p, o, (size_t)(n_q * d) * 4);
+                all.k[0].values[half](a.p, d, w, n_q, page.p, d, j0, j1);
+                all.k[t].values[half]((float *)b.p, d, w, n_q, page.p, d, j0, j1);
+                CHECK_SAME((float *)b.p, (float *)a.p, n_q * d, "values %d..%d, e = %lld, %s", j0,
+                           j1, (long long)d, all.name[t]);
+                all.k[0].merge(a.p, o, 0.3f, 0.7f, n_q * d);
+                all.k[t].merge((float *)b.p, o, 0.3f, 0.7f, n_q * d);
+                CHECK_SAME((float *)b.p, (float *)a.p, n_q * d, "merge, %s", all.name[t]);
+                guarded_end(&b, "values");
+                free(a.raw);
+            }
+            free(page.raw);
+        }
+}
+
+TEST(recurrence) {
+    tables_init(&all);
+    uint64_t seed = 10;
+    for (int i = 0; i < N_SIZES; i++)
+        for (int kind = 0; kind < 2 * N_VALUES; kind++) {
+            int64_t n = sizes[i];
+            exact s = exact_new((size_t)n * 4, 4), k = exact_new((size_t)n * 4, 8),
+                  q = exact_new((size_t)n * 4, 0);
+            fill(s.p, n, &seed, kind % N_VALUES);
+            fill(k.p, n, &seed, kind % N_VALUES);
+            fill(q.p, n, &seed, ORDINARY);
+            float decay = kind < N_VALUES ? 0.9f : INFINITY;
+            for (int t = 1; t < all.n; t++)
+                for (int scan = 0; scan < 2; scan++) {
+                    guarded a = guarded_new((size_t)n * 4, 0), b = guarded_new((size_t)n * 4, 4);
+                    memcpy(a.p, s.p, (size_t)n * 4);
+                    memcpy(b.p, s.p, (size_t)n * 4);
+                    float *x = (float *)a.p, *y = (float *)b.p;
+                    float want = scan ? all.k[0].scan_row(x, k.p, q.p, n, decay, 0.7f)
+                                      : all.k[0].delta_row(x, k.p, q.p, n, decay, 1.5f, 0.3f);
+                    float got = scan ? all.k[t].scan_row(y, k.p, q.p, n, decay, 0.7f)
+                                     : all.k[t].delta_row(y, k.p, q.p, n, decay, 1.5f, 0.3f);
+                    CHECK_SAME(&got, &want, 1, "%s of %lld, %s", scan ? "scan" : "delta",
+                               (long long)n, all.name[t]);
+                    CHECK_SAME(y, x, n, "state, %s", all.name[t]);
+                    guarded_end(&a, "scalar");
+                    guarded_end(&b, "recurrence");
+                }
+            free(s.raw);
+            free(k.raw);
+            free(q.raw);
+        }
+}

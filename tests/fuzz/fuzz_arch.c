@@ -1,0 +1,59 @@
+/* Descriptors: whatever parses is built with made-up values, frozen ones too. What is to hold: no
+ * crash, no hang, bounded memory, an error with a message. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuzz.h"
+#include "llm/arch.h"
+
+static void require(bool cond) {
+    if (!cond)
+        abort();
+}
+
+static void build(const llm_arch *arch, const llm_arch_toy *toy) {
+    ggl_graph_params p = ggl_graph_default();
+    ggl_error err = {0};
+    llm_arch_result result;
+    p.n_pos = 64;
+    ggl_graph *g = ggl_graph_new(&p);
+    if (!g)
+        return;
+    ggl_status s = llm_arch_build(arch, llm_arch_toy_source(toy), NULL, g, &result, &err);
+    require(s == GGL_OK || err.msg[0]);
+    if (s == GGL_OK && ggl_graph_finish(g, &err) == GGL_OK)
+        require(ggl_graph_n_outputs(g) == 1);
+    llm_arch_result_fini(&result);
+    ggl_graph_free(g);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    llm_arch *arch;
+    ggl_error err = {0};
+    if (llm_arch_parse(&arch, (const char *)data, size, "fuzz.arch", &err) != GGL_OK) {
+        require(err.msg[0] && !arch);
+        return 0;
+    }
+    int n = llm_arch_toy_n_variants(arch);
+    for (int v = 0; v < n && v < 2; v++) { /* no and all optional keys and tensors */
+        llm_arch_toy *toy = llm_arch_toy_new(arch, v, &err);
+        require(toy || err.msg[0]);
+        if (!toy)
+            continue;
+        llm_arch_toy_freeze(toy);
+        build(arch, toy);
+        llm_arch_toy_free(toy);
+    }
+    llm_arch_free(arch);
+    return 0;
+}
+
+bool fuzz_seed(int k, uint8_t **data, size_t *size) {
+    const char *name, *text;
+    if (!llm_arch_builtin(k, &name, &text, size))
+        return false;
+    *data = malloc(*size);
+    if (*data)
+        memcpy(*data, text, *size);
+    return *data != NULL;
+}
