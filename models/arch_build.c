@@ -22,9 +22,7 @@ static bool find_family(arch_eval *ev) {
     llm_arch_item item = {0};
     if (!ev->src->find_key(ev->src->ctx, "general.architecture", &k) || k.is_list ||
         k.type != LLM_ARCH_STRING || !ev->src->get_item(ev->src->ctx, &k, 0, &item)) {
-        ev->status =
-            ggl_fail(ev->err, GGL_FORMAT,
-                     "%s: error: key general.architecture is missing, or no string", ev->src->name);
+        arch_source_error(ev, "key general.architecture is missing, or no string");
         return false;
     }
     for (int i = 0; i < a->n_family; i++)
@@ -90,11 +88,10 @@ static bool prepare(arch_eval *ev, const llm_arch_params *params) {
     ev->n_ctx = params && params->n_ctx ? params->n_ctx : ggl_graph_get_params(ev->g)->n_pos;
     ev->n_vocab = params && params->n_vocab ? params->n_vocab : find_n_vocab(ev);
     if (ev->n_vocab < 1 || ev->n_vocab > INT32_MAX) {
-        ev->status =
-            ggl_fail(ev->err, GGL_FORMAT,
-                     "%s: error: the size of the vocabulary is not known: no valid %s.vocab_size, "
-                     "tokenizer.ggml.tokens or token_embd.weight",
-                     ev->src->name, ev->family);
+        arch_source_error(ev,
+                          "the size of the vocabulary is not known: no valid %s.vocab_size, "
+                          "tokenizer.ggml.tokens or token_embd.weight",
+                          ev->family);
         return false;
     }
     ev->global = ggl_calloc((size_t)a->n_global, sizeof *ev->global);

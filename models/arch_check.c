@@ -181,6 +181,7 @@ void arch_note(arch_eval *ev, const char *fmt, ...) {
     va_start(args, fmt);
     vsnprintf(buf, sizeof buf, fmt, args);
     va_end(args);
+    arch_clean(buf);
     size_t n = ev->notes ? strlen(ev->notes) : 0, m = strlen(buf);
     if (n > 16384)
         return;
@@ -267,9 +268,8 @@ static bool check_keys(arch_eval *ev) {
             arch_note(ev, "%s: key %.*s%s is not read by %s", ev->src->name, n, key.s, value,
                       ev->arch->text.name);
         } else if (own) {
-            ev->status = ggl_fail(ev->err, GGL_FORMAT,
-                                  "%s: error: key %.*s%s is not known to %s: read it or ignore it",
-                                  ev->src->name, n, key.s, value, ev->arch->text.name);
+            arch_source_error(ev, "key %.*s%s is not known to %s: read it or ignore it", n, key.s,
+                              value, ev->arch->text.name);
             return false;
         }
     }
@@ -291,9 +291,8 @@ static void unread_tensor(arch_eval *ev, ggl_str name) {
                      w->place.text->name, line);
         }
     }
-    ev->status = ggl_fail(ev->err, GGL_FORMAT,
-                          "%s: error: tensor %.*s is not read by %s: declare it or ignore it%s",
-                          ev->src->name, (int)n, name.s, ev->arch->text.name, hint);
+    arch_source_error(ev, "tensor %.*s is not read by %s: declare it or ignore it%s", (int)n,
+                      name.s, ev->arch->text.name, hint);
 }
 
 bool arch_check_source(arch_eval *ev) {

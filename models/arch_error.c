@@ -7,8 +7,27 @@
 
 #define LINE_SHOWN 110 /* of a longer line a window around the caret is shown */
 
-static bool is_continuation(char c) {
-    return ((unsigned char)c & 0xc0) == 0x80;
+size_t arch_utf8_length(const char *s, size_t n, size_t i) {
+    unsigned char c = (unsigned char)s[i], d = i + 1 < n ? (unsigned char)s[i + 1] : 0;
+    size_t len = c < 0x80                 ? 1
+                 : c >= 0xc2 && c <= 0xdf ? 2
+                 : c >= 0xe0 && c <= 0xef ? 3
+                 : c >= 0xf0 && c <= 0xf4 ? 4
+                                          : 0;
+    if (len == 0 || i + len > n)
+        return 0;
+    for (size_t k = 1; k < len; k++)
+        if (((unsigned char)s[i + k] & 0xc0) != 0x80)
+            return 0;
+    bool bad = (c == 0xe0 && d < 0xa0) || (c == 0xed && d > 0x9f) || (c == 0xf0 && d < 0x90) ||
+               (c == 0xf4 && d > 0x8f);
+    return bad ? 0 : len;
+}
+
+/* Where the character after that at i begins; a byte that is none counts as one. */
+static size_t next_char(const arch_text *t, size_t i) {
+    size_t n = arch_utf8_length(t->s, t->n, i);
+    return i + (n > 0 ? n : 1);
 }
 
 static size_t line_begin(arch_place p) {
@@ -30,8 +49,8 @@ void arch_line_col(arch_place p, int *line, int *col) {
     for (size_t i = 0; i < p.at && i < p.text->n; i++)
         *line += p.text->s[i] == '\n';
     *col = 1;
-    for (size_t i = line_begin(p); i < p.at && i < p.text->n; i++)
-        *col += !is_continuation(p.text->s[i]);
+    for (size_t i = line_begin(p); i < p.at && i < p.text->n; i = next_char(p.text, i))
+        ++*col;
 }
 
 const char *arch_quote(arch_place p, char *buf, size_t size) {
@@ -54,35 +73,48 @@ static void append(char *buf, size_t size, const char *s, size_t n) {
     buf[used + n] = 0;
 }
 
-static void append_caret(char *buf, size_t size, arch_place p, int line, const char *hint) {
-    size_t begin = line_begin(p), end = line_end(p), at = p.at < end ? p.at : end;
-    if (end - begin > LINE_SHOWN) { /* the window */
-        if (at - begin > LINE_SHOWN / 2) {
-            begin = at - LINE_SHOWN / 2;
-            while (is_continuation(p.text->s[begin]))
-                begin++;
-        }
-        if (end - begin > LINE_SHOWN) {
-            end = begin + LINE_SHOWN;
-            while (is_continuation(p.text->s[end]))
-                end--;
-        }
+/* The text from..to for a terminal: what would not print is a '?'. */
+static void append_line(char *buf, size_t size, const arch_text *t, size_t from, size_t to) {
+    for (size_t i = from, n; i < to; i = n) {
+        unsigned char c = (unsigned char)t->s[i];
+        n = next_char(t, i);
+        bool prints = c >= 0x20 && c != 0x7f && arch_utf8_length(t->s, t->n, i) > 0;
+        append(buf, size, prints ? t->s + i : "?", prints ? n - i : 1);
     }
+}
+
+/* The line, or of a long one a window around the place, and the caret under it. */
+static void append_caret(char *buf, size_t size, arch_place p, int line, const char *hint) {
+    size_t begin = line_begin(p), end = line_end(p), at = p.at < end ? p.at : end, to = begin;
+    while (at - begin > LINE_SHOWN / 2)
+        begin = next_char(p.text, begin);
+    for (to = begin; to < end && to - begin < LINE_SHOWN;)
+        to = next_char(p.text, to);
     char head[32];
     snprintf(head, sizeof head, "\n%5d | ", line);
     append(buf, size, head, strlen(head));
-    append(buf, size, p.text->s + begin, end - begin);
+    append_line(buf, size, p.text, begin, to);
     append(buf, size, "\n      | ", 9);
-    for (size_t i = begin; i < at; i++)
-        if (!is_continuation(p.text->s[i]))
-            append(buf, size, " ", 1);
-    size_t marked = p.n > 0 ? p.n : 1;
-    for (size_t i = at; i < at + marked && (i < end || i == at); i++)
-        if (i == at || !is_continuation(p.text->s[i]))
-            append(buf, size, "^", 1);
+    for (size_t i = begin; i < at; i = next_char(p.text, i))
+        append(buf, size, " ", 1);
+    append(buf, size, "^", 1);
+    for (size_t i = next_char(p.text, at); at < to && i < at + p.n && i < to;
+         i = next_char(p.text, i))
+        append(buf, size, "^", 1);
     if (hint && hint[0]) {
         append(buf, size, "  ", 2);
         append(buf, size, hint, strlen(hint));
+    }
+}
+
+void arch_clean(char *s) {
+    size_t n = strlen(s);
+    for (size_t i = 0, len; i < n; i += len) {
+        len = arch_utf8_length(s, n, i);
+        if (len == 0 || (unsigned char)s[i] < 0x20 || s[i] == 0x7f) {
+            s[i] = '?';
+            len = 1;
+        }
     }
 }
 
@@ -95,6 +127,7 @@ ggl_status arch_failv(ggl_error *err, ggl_status s, arch_place p, const char *ch
     char msg[sizeof err->msg] = "", head[32], text[900];
     snprintf(head, sizeof head, ":%d:%d: error: ", line, col);
     vsnprintf(text, sizeof text, fmt, args);
+    arch_clean(text);
     append(msg, 200, p.text->name, strlen(p.text->name));
     append(msg, sizeof msg, head, strlen(head));
     append(msg, sizeof msg, text, strlen(text));

@@ -54,6 +54,18 @@ arch_value arch_error(arch_eval *ev, arch_place p, const char *fmt, ...) {
     return ARCH_FAIL;
 }
 
+bool arch_source_error(arch_eval *ev, const char *fmt, ...) {
+    char text[900];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    arch_clean(text);
+    if (ev->status == GGL_OK)
+        ev->status = ggl_fail(ev->err, GGL_FORMAT, "%s: error: %s", ev->src->name, text);
+    return false;
+}
+
 arch_value arch_nomem(arch_eval *ev) {
     bool limit = ev->arena.used >= ARCH_MAX_MEMORY / 2; /* the arena does not say which it was */
     if (ev->status == GGL_OK)

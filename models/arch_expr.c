@@ -1,5 +1,6 @@
 /* Expressions to values. What has a number, a key or the presence of a tensor is known here and
  * now; what has a tensor becomes nodes of the graph. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -85,8 +86,8 @@ static bool number_named(arch_eval *ev, const char *name, double *out) {
         if (strcmp(a->global[k], name) == 0)
             global = k;
     arch_slot *s = find_slot(ev, local, global);
-    if (!s || s->v.kind != VAL_NUMBER || s->v.num < 0 || s->v.num > ARCH_MAX_DIM ||
-        s->v.num != (double)(int64_t)s->v.num)
+    if (!s || s->v.kind != VAL_NUMBER || !(s->v.num >= 0 && s->v.num <= ARCH_MAX_DIM) ||
+        s->v.num != floor(s->v.num))
         return false;
     *out = s->v.num;
     return true;

@@ -48,6 +48,11 @@ typedef struct arch_place { /* a stretch of a text */
     uint32_t at, n;
 } arch_place;
 
+/* Bytes of the UTF-8 character at i; 0: there is none. Rejects overlong forms, surrogates and what
+ * is above 10FFFF. */
+size_t arch_utf8_length(const char *s, size_t n, size_t i);
+/* What would not print becomes '?': names and strings in messages come from files. */
+void arch_clean(char *s);
 /* Line and column from 1; columns count characters, not bytes. */
 void arch_line_col(arch_place p, int *line, int *col);
 /* "name:line:col: error: message", the line and a caret with the hint (may be NULL); `chain` ends
@@ -467,6 +472,8 @@ typedef struct arch_eval {
 arch_value arch_error(arch_eval *ev, arch_place p, const char *fmt, ...) GGL_PRINTF(3, 4);
 arch_value arch_error_hint(arch_eval *ev, ggl_status s, arch_place p, const char *hint,
                            const char *fmt, ...) GGL_PRINTF(5, 6);
+/* "model.gguf: error: .."; returns false. */
+bool arch_source_error(arch_eval *ev, const char *fmt, ...) GGL_PRINTF(2, 3);
 arch_value arch_nomem(arch_eval *ev);
 const char *arch_chain(arch_eval *ev); /* "  (in f, called from x.arch:3:4)", or "" */
 const char *arch_strdup(arch_eval *ev, const char *s);  /* in the arena */

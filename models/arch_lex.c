@@ -64,29 +64,9 @@ static bool push_text(lexer *l, arch_token_kind kind, size_t at, size_t n, size_
     return t->str != NULL;
 }
 
-/* Bytes of the UTF-8 character at i; 0: there is none. Rejects overlong forms, surrogates and what
- * is above 10FFFF. */
-static size_t utf8_length(const lexer *l, size_t i) {
-    unsigned char c = (unsigned char)l->s[i], d = i + 1 < l->n ? (unsigned char)l->s[i + 1] : 0;
-    size_t n = c < 0x80                 ? 1
-               : c >= 0xc2 && c <= 0xdf ? 2
-               : c >= 0xe0 && c <= 0xef ? 3
-               : c >= 0xf0 && c <= 0xf4 ? 4
-                                        : 0;
-    if (n == 0 || i + n > l->n)
-        return 0;
-    for (size_t k = 1; k < n; k++)
-        if (((unsigned char)l->s[i + k] & 0xc0) != 0x80)
-            return 0;
-    if ((c == 0xe0 && d < 0xa0) || (c == 0xed && d > 0x9f) || (c == 0xf0 && d < 0x90) ||
-        (c == 0xf4 && d > 0x8f))
-        return 0;
-    return n;
-}
-
 static bool check_utf8(lexer *l) {
     for (size_t i = 0; i < l->n;) {
-        size_t n = utf8_length(l, i);
+        size_t n = arch_utf8_length(l->s, l->n, i);
         if (n == 0 || l->s[i] == 0)
             return fail(l, GGL_FORMAT, i, 1,
                         n == 0 ? "the text is not valid UTF-8 here" : "a NUL byte");
@@ -218,7 +198,7 @@ static bool lex_symbol(lexer *l) {
         return t != NULL;
     }
     char what[64];
-    size_t n = utf8_length(l, l->i);
+    size_t n = arch_utf8_length(l->s, l->n, l->i);
     if (l->s[l->i] == '\t')
         return fail(l, GGL_FORMAT, l->i, 1,
                     "a tab: descriptors are indented and spaced with spaces");

@@ -3,6 +3,7 @@
  *
  * Few words are reserved: a statement's first word is one only where what follows fits it, so that
  * `keep` or `layer` can be names elsewhere. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -559,7 +560,7 @@ static bool parse_header(arch_parser *p) {
             p, "'language %d' is expected: the version that the descriptor is written in",
             LLM_ARCH_LANGUAGE);
     double version = p->tok[1].num;
-    if (version < 1 || version != (double)(int64_t)version)
+    if (version < 1 || version != floor(version))
         return arch_parse_fail_at(p, GGL_FORMAT, arch_token_place(p, p->tok + 1),
                                   "versions of the language are 1, 2, ..");
     if (version > LLM_ARCH_LANGUAGE)

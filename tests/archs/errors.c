@@ -347,3 +347,42 @@ TEST(no_error_struct) {
     CHECK(llm_arch_check(a, NULL, NULL) != GGL_OK);
     llm_arch_free(a);
 }
+
+/* Bytes that are no text do not reach the terminal, however many. */
+TEST(stray_bytes) {
+    char text[1200] = "arch t\nlanguage 1\n";
+    ggl_error err = {0};
+    llm_arch *a;
+    size_t n = strlen(text);
+    memset(text + n, 0x80, 700);
+    CHECK_INT(llm_arch_parse(&a, text, n + 700, "t.arch", &err), GGL_FORMAT);
+    CHECK_HAS(err.msg, "t.arch:3:1: error: the text is not valid UTF-8 here\n    3 | ????");
+    strcpy(text + n, "x = 1 + \x1b[31m\n");
+    CHECK_INT(llm_arch_parse(&a, text, strlen(text), "t.arch", &err), GGL_FORMAT);
+    CHECK(!strchr(err.msg, 0x1b));
+    CHECK_HAS(err.msg, "t.arch:3:9: error:");
+}
+
+/* Numbers that fit no integer. */
+TEST(odd_numbers) {
+    static const struct {
+        const char *top, *want;
+    } list[] = {
+        {"w [8] from \"v{big}\"\n", "'{big}' is to be the name of a whole number"},
+        {"w [8] from \"v{nan}\"\n", "'{nan}' is to be the name of a whole number"},
+        {"w [nan]\n", "nan, and a whole number is wanted here"},
+        {"w [inf]\n", "'inf' is inf; 1 to 2147483647 is possible here"},
+        {"layer l < nan:\n  a = 1\n", "nan, and a whole number is wanted here"},
+    };
+    for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
+        char top[128];
+        ggl_error err;
+        snprintf(top, sizeof top, "big = 1e99\nnan = inf - inf\n%s", list[k].top);
+        CHECK(arch_try(top, "", "", NULL, &err) != GGL_OK);
+        CHECK_HAS(err.msg, list[k].want);
+    }
+    ggl_error err = {0};
+    llm_arch *a;
+    static const char text[] = "arch t\nlanguage 1e99\n";
+    CHECK_INT(llm_arch_parse(&a, text, strlen(text), "t.arch", &err), GGL_UNSUPPORTED);
+}
