@@ -5,7 +5,7 @@
 #
 # It installs (as root) Debian's python3-torch, python3-numpy, python3-sentencepiece, python3-matplotlib and
 # libopenblas0-pthread; without the last, matrix products run about fourteen times slower. Training takes
-# about an hour on two cores; interrupted, it goes on where it was when the script is started again.
+# about half an hour on two cores; interrupted, it goes on where it was when the script is started again.
 # NO_INSTALL=1 skips the packages; TEXT=folder says where the prose lies, default ../shared/text.
 set -eu
 
@@ -28,7 +28,7 @@ if [ ! -e "$work/train.bin" ]; then
     $py "$here/tokenizer.py" --work "$work"
 fi
 bf16=; grep -q avx512_bf16 /proc/cpuinfo && bf16=--bf16      # half the time where the processor has it
-nice -n 19 $py "$here/train.py" --work "$work" --steps 7600 $bf16
+nice -n 19 $py "$here/train.py" --work "$work" $bf16
 $py "$here/export.py" --work "$work" --out "$out/stories.gguf"
 $py "$here/plot.py" --work "$work" --out "$out/loss.png"
 $py "$here/check_gguf.py" "$out/stories.gguf"
