@@ -1,8 +1,10 @@
 /* A small regular expression matcher: a backtracking machine over code points whose properties were looked up once.
  *
- * The usual programs never go back over more than one run of equal kind, which the match then consumes, so that the time
- * is linear in the text. Two things keep it so. A repeated character class is one instruction, and the places to go back
- * to after it are one entry of the stack. A lookahead with a loop, such as "digits in threes up to the end of the number",
+ * Its time is to be linear in the text. A repeated character class is one instruction, a run; the places to go back to
+ * after it are one entry of the stack. A run that is found long and then of no use, such as the spaces of \s+$ before a
+ * word, would be walked again from each of its characters: hence each run instruction remembers how far its class holds,
+ * and from which neighbouring positions the instructions after it are known to fail; that depends on nothing but the
+ * position. A lookahead with a loop, such as "digits in threes up to the end of the number",
  * would walk to the end of the number from each of its digits: whether it holds is computed for all positions of a piece
  * at once, from right to left. For each position p a bit per instruction says whether the lookahead's end can be reached
  * from that instruction at p; instructions that consume look at p + 1, the others at p. */
@@ -19,7 +21,7 @@ typedef enum op {
     OP_MATCH,     /* the end of the program, or of a lookahead */
     OP_CHAR,      /* the code point a */
     OP_SET,       /* a code point of set a */
-    OP_RUN,       /* min to max of set a, as many as possible */
+    OP_RUN,       /* min to max of set a, as many as possible; b: its place in `runs` */
     OP_SPLIT,     /* go on at pc + a, or else at pc + b */
     OP_JUMP,      /* go on at pc + a */
     OP_LOOKAHEAD, /* the a instructions that follow, up to OP_MATCH, hold here (or not, if `no`) */
@@ -53,7 +55,7 @@ typedef struct set {
 struct pretok_program {
     instruction *code;
     set *sets;
-    int n_code, n_set, n_reach;
+    int n_code, n_set, n_reach, n_run;
 };
 
 static bool set_holds(const set *s, uint32_t c, unsigned properties) {
@@ -461,7 +463,8 @@ static int parse_repeated(parser *q) {
         add_range(q, &s, (uint32_t)atom->a, (uint32_t)atom->a);
         atom->a = q->status == GGL_OK ? finish_set(q, &s) : 0;
     }
-    *atom = (instruction){.op = OP_RUN, .no = possessive, .a = atom->a, .min = min, .max = max};
+    *atom = (instruction){.op = OP_RUN, .no = possessive, .a = atom->a, .b = q->p->n_run++, .min = min,
+                            .max = max};
     return min > 0 ? 1 : 0;
 }
 
@@ -541,11 +544,19 @@ ggl_status llm_pretok_compile(const pretok_program **out, ggl_arena *arena, ggl_
 
 /* ---- running ---- */
 
-/* Where to go on if what comes next fails: at pc from position `last`, then last - 1, down to `first`. */
+/* Where to go on if what comes next fails: at pc from position `last`, then last - 1, down to `first`. `tried` is the
+ * position before that failed. */
 typedef struct retry {
-    int32_t pc;
-    uint32_t first, last;
+    int32_t pc, run; /* run: -1 if it is no run's */
+    uint32_t first, last, tried;
 } retry;
+
+/* What a run instruction knows of the piece [first, last): its class holds in [holds_first, holds_last), but not at
+ * holds_last; what follows it fails at fails_first to fails_last (none if first > last). */
+typedef struct run_memory {
+    bool known;
+    uint32_t first, last, holds_first, holds_last, fails_first, fails_last;
+} run_memory;
 
 /* Whether a lookahead holds at each position of the piece [first, last]: a byte each. */
 typedef struct reach {
@@ -563,7 +574,8 @@ typedef struct runner {
     uint16_t *properties;
     const pretok_program *p; /* the program at work, and the piece it sees */
     uint32_t first, last;
-    reach *reaches, *all_reaches; /* of p; of all programs */
+    reach *reaches; /* of p */
+    run_memory *runs;
     retry *stack;
     size_t n_stack, cap_stack;
     ggl_status (*word)(void *context, const char *s, size_t n);
@@ -663,13 +675,72 @@ static bool lookahead(runner *r, int32_t pc, uint32_t at) {
     return holds != k->no;
 }
 
-static bool push(runner *r, int32_t pc, uint32_t first, uint32_t last) {
+static bool push(runner *r, retry t) {
     if (r->n_stack == r->cap_stack && !ggl_grow(&r->stack, &r->cap_stack, r->n_stack + 1, sizeof *r->stack)) {
         r->no_memory = true;
         return false;
     }
-    r->stack[r->n_stack++] = (retry){pc, first, last};
+    r->stack[r->n_stack++] = t;
     return true;
+}
+
+static run_memory *memory_of(runner *r, int32_t run) {
+    run_memory *m = &r->runs[run];
+    if (!m->known || m->first != r->first || m->last != r->last)
+        *m = (run_memory){.known = true, .first = r->first, .last = r->last, .fails_first = 1};
+    return m;
+}
+
+/* How many characters from `at` the run takes. */
+static uint32_t run_length(runner *r, const instruction *k, uint32_t at) {
+    const set *s = &r->p->sets[k->a];
+    uint32_t n = 0, most = r->last - at < k->max ? r->last - at : k->max;
+    run_memory *m = k->max == NO_LIMIT ? memory_of(r, k->b) : NULL;
+    if (m && at >= m->holds_first && at < m->holds_last)
+        return m->holds_last - at;
+    while (n < most && set_has(s, r->c[at + n], r->properties[at + n]))
+        n++;
+    if (m) {
+        m->holds_first = at;
+        m->holds_last = at + n;
+    }
+    return n;
+}
+
+/* What follows the run fails at `at`, too. */
+static void remember_failure(run_memory *m, uint32_t at) {
+    if (m->fails_first > m->fails_last) {
+        m->fails_first = m->fails_last = at;
+    } else if (at + 1 == m->fails_first) {
+        m->fails_first = at;
+    } else if (at == m->fails_last + 1) {
+        m->fails_last = at;
+    } else if (at < m->fails_first || at > m->fails_last) {
+        m->fails_first = m->fails_last = at; /* elsewhere: forget the old */
+    }
+}
+
+/* The next place to try, from the top of the stack. False: there is none. */
+static bool back(runner *r, size_t base, int32_t *pc, uint32_t *at) {
+    while (r->n_stack > base && !r->no_memory) {
+        retry *t = &r->stack[r->n_stack - 1];
+        bool more = true;
+        if (t->run >= 0) {
+            run_memory *m = memory_of(r, t->run);
+            remember_failure(m, t->tried);
+            if (t->last >= m->fails_first && t->last <= m->fails_last) {
+                more = m->fails_first > t->first;
+                t->last = more ? m->fails_first - 1 : t->last;
+            }
+        }
+        *pc = t->pc;
+        *at = t->tried = t->last;
+        if (!more || t->last-- == t->first)
+            r->n_stack--;
+        if (more)
+            return true;
+    }
+    return false;
 }
 
 /* Runs from pc at position `at`; *end is where it ends. The first way through counts, as in Perl. */
@@ -689,17 +760,16 @@ static bool match(runner *r, int32_t pc, uint32_t at, uint32_t *end) {
             pc++;
             break;
         case OP_RUN: {
-            const set *s = &r->p->sets[k->a];
-            uint32_t n = 0, most = r->last - at < k->max ? r->last - at : k->max;
-            while (n < most && set_has(s, r->c[at + n], r->properties[at + n]))
-                n++;
-            ok = n >= k->min && (k->no || n == k->min || push(r, pc + 1, at + k->min, at + n - 1));
+            uint32_t n = run_length(r, k, at);
+            ok = n >= k->min;
+            if (ok && !k->no && n > k->min)
+                ok = push(r, (retry){pc + 1, k->b, at + k->min, at + n - 1, at + n});
             at += n;
             pc++;
             break;
         }
         case OP_SPLIT:
-            ok = push(r, pc + k->b, at, at);
+            ok = push(r, (retry){pc + k->b, -1, at, at, at});
             pc += k->a;
             break;
         case OP_JUMP:
@@ -722,17 +792,10 @@ static bool match(runner *r, int32_t pc, uint32_t at, uint32_t *end) {
             pc++;
             break;
         }
-        if (ok)
-            continue;
-        if (r->n_stack == base || r->no_memory) {
+        if (!ok && !back(r, base, &pc, &at)) {
             r->n_stack = base;
             return false;
         }
-        retry *t = &r->stack[r->n_stack - 1];
-        pc = t->pc;
-        at = t->last;
-        if (t->last-- == t->first)
-            r->n_stack--;
     }
 }
 
@@ -741,7 +804,7 @@ static size_t utf8_size(uint32_t c) {
 }
 
 /* Cuts the characters [first, last), which are not empty, by programs[level] and those after it. */
-static ggl_status split(runner *r, int level, reach *reaches, uint32_t first, uint32_t last) {
+static ggl_status split(runner *r, int level, reach *reaches, run_memory *runs, uint32_t first, uint32_t last) {
     if (level == r->n_programs) {
         const char *start = r->text;
         for (uint32_t i = first; i < last; i++)
@@ -749,46 +812,51 @@ static ggl_status split(runner *r, int level, reach *reaches, uint32_t first, ui
         return r->word(r->context, start, (size_t)(r->text - start));
     }
     const pretok_program *p = r->programs[level];
-    reach *deeper = reaches + p->n_reach;
+    reach *reaches_below = reaches + p->n_reach;
+    run_memory *runs_below = runs + p->n_run;
     uint32_t from = first, end;
     ggl_status s = GGL_OK;
     for (uint32_t i = first; i < last && s == GGL_OK;) {
         r->p = p; /* the levels below have set theirs */
         r->reaches = reaches;
+        r->runs = runs;
         r->first = first;
         r->last = last;
         bool found = match(r, 0, i, &end);
         if (r->no_memory)
             return GGL_NOMEM;
         if (found && i > from) {
-            s = split(r, level + 1, deeper, from, i);
+            s = split(r, level + 1, reaches_below, runs_below, from, i);
             from = i;
         }
         if (found && end > i && s == GGL_OK) {
-            s = split(r, level + 1, deeper, i, end);
+            s = split(r, level + 1, reaches_below, runs_below, i, end);
             from = end;
         }
         i = found && end > i ? end : i + 1;
     }
-    return s == GGL_OK && last > from ? split(r, level + 1, deeper, from, last) : s;
+    return s == GGL_OK && last > from ? split(r, level + 1, reaches_below, runs_below, from, last) : s;
 }
 
 ggl_status llm_pretok_split(const pretok_program *const *programs, int n_programs, const char *text, size_t n,
                             ggl_status (*word)(void *context, const char *s, size_t n), void *context, ggl_error *err) {
     runner r = {.programs = programs, .n_programs = n_programs, .text = text, .word = word, .context = context};
-    int n_reach = 0;
+    int n_reach = 0, n_run = 0;
     uint32_t n_character = 0;
     ggl_status s = GGL_NOMEM;
     if (n == 0)
         return GGL_OK;
     if (n > UINT32_MAX / 4)
         return ggl_fail(err, GGL_LIMIT, "a text of %zu bytes is too long, at most %u are supported", n, UINT32_MAX / 4);
-    for (int i = 0; i < n_programs; i++)
+    for (int i = 0; i < n_programs; i++) {
         n_reach += programs[i]->n_reach;
+        n_run += programs[i]->n_run;
+    }
     r.c = ggl_calloc(n, sizeof *r.c);
     r.properties = ggl_calloc(n, sizeof *r.properties);
-    r.all_reaches = ggl_calloc((size_t)n_reach, sizeof *r.all_reaches);
-    if (r.c && r.properties && r.all_reaches) {
+    reach *reaches = ggl_calloc((size_t)n_reach, sizeof *reaches);
+    run_memory *runs = ggl_calloc((size_t)n_run, sizeof *runs);
+    if (r.c && r.properties && reaches && runs) {
         for (size_t i = 0; i < n; n_character++) {
             size_t len = llm_utf8_length(text + i, n - i);
             uint32_t c = decode(text + i, len);
@@ -796,13 +864,14 @@ ggl_status llm_pretok_split(const pretok_program *const *programs, int n_program
             r.properties[n_character] = (uint16_t)llm_unicode_properties(c < STRAY ? c : 0xfffd);
             i += len;
         }
-        s = split(&r, 0, r.all_reaches, 0, n_character);
+        s = split(&r, 0, reaches, runs, 0, n_character);
     }
     if (s == GGL_NOMEM)
-        ggl_fail(err, GGL_NOMEM, "out of memory for a text of %zu bytes", n);
-    for (int i = 0; r.all_reaches && i < n_reach; i++)
-        ggl_free(r.all_reaches[i].holds);
-    ggl_free(r.all_reaches);
+        s = ggl_fail(err, GGL_NOMEM, "out of memory for a text of %zu bytes", n);
+    for (int i = 0; reaches && i < n_reach; i++)
+        ggl_free(reaches[i].holds);
+    ggl_free(reaches);
+    ggl_free(runs);
     ggl_free(r.c);
     ggl_free(r.properties);
     ggl_free(r.stack);

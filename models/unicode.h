@@ -12,15 +12,16 @@ enum { /* general categories, and the properties White_Space and Script=Han */
     UNICODE_LO = 1 << 4,
     UNICODE_M = 1 << 5,
     UNICODE_ND = 1 << 6,
-    UNICODE_N_OTHER = 1 << 7, /* Nl, No */
-    UNICODE_P = 1 << 8,
-    UNICODE_S = 1 << 9,
-    UNICODE_WHITE = 1 << 10,
-    UNICODE_PC = 1 << 11, /* beside UNICODE_P */
-    UNICODE_HAN = 1 << 12,
+    UNICODE_NL = 1 << 7,
+    UNICODE_NO = 1 << 8,
+    UNICODE_P = 1 << 9,
+    UNICODE_S = 1 << 10,
+    UNICODE_WHITE = 1 << 11,
+    UNICODE_PC = 1 << 12, /* beside UNICODE_P */
+    UNICODE_HAN = 1 << 13,
     UNICODE_L = UNICODE_LU | UNICODE_LL | UNICODE_LT | UNICODE_LM | UNICODE_LO,
-    UNICODE_N = UNICODE_ND | UNICODE_N_OTHER,
-    UNICODE_WORD = UNICODE_L | UNICODE_M | UNICODE_ND | UNICODE_PC /* \w */
+    UNICODE_N = UNICODE_ND | UNICODE_NL | UNICODE_NO,
+    UNICODE_WORD = UNICODE_L | UNICODE_M | UNICODE_ND | UNICODE_NL | UNICODE_PC /* \w */
 };
 
 struct unicode_range {

@@ -6,7 +6,7 @@ has 15.1.0. The script property Han is not in unicodedata: its ranges (Scripts.t
 import sys
 import unicodedata
 
-CATEGORY_BITS = ["Lu", "Ll", "Lt", "Lm", "Lo", "M", "Nd", "N_OTHER", "P", "S", "WHITE", "PC", "HAN"]  # as in unicode.h
+CATEGORY_BITS = ["Lu", "Ll", "Lt", "Lm", "Lo", "M", "Nd", "Nl", "No", "P", "S", "WHITE", "PC", "HAN"]  # as in unicode.h
 BIT = {name: 1 << i for i, name in enumerate(CATEGORY_BITS)}
 WHITE_SPACE = {*range(0x09, 0x0E), 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000}
 HAN = [(0x2E80, 0x2E99), (0x2E9B, 0x2EF3), (0x2F00, 0x2FD5), (0x3005, 0x3005), (0x3007, 0x3007), (0x3021, 0x3029),
@@ -17,9 +17,7 @@ HAN = [(0x2E80, 0x2E99), (0x2E9B, 0x2EF3), (0x2F00, 0x2FD5), (0x3005, 0x3005), (
 
 def properties(cp):
     category = unicodedata.category(chr(cp))
-    bits = BIT.get(category, 0)
-    if not bits:
-        bits = BIT.get("N_OTHER" if category[0] == "N" else category[0], 0)
+    bits = BIT.get(category, 0) or BIT.get(category[0], 0)
     if category == "Pc":
         bits |= BIT["PC"]
     if cp in WHITE_SPACE:
