@@ -179,17 +179,31 @@ static ggl_status read_id(const llm_tokenizer *t, const ggl_gguf *file, const ch
     return GGL_OK;
 }
 
-/* Control and user-defined tokens that are spelled as one of the table's ends; of files without types any token. */
+/* Whether a token may end generation by its spelling: control and user-defined ones; of files without types any. */
+static bool may_end(const llm_tokenizer *t, int32_t id) {
+    return !t->has_types || t->type[id] == TOKEN_CONTROL || t->type[id] == TOKEN_USER_DEFINED;
+}
+
+static bool str_same(ggl_str a, ggl_str b) {
+    return a.n == b.n && memcmp(a.s, b.s, a.n) == 0;
+}
+
+/* The tokens that the table says end generation. */
 static void find_ends(llm_tokenizer *t) {
-    ggl_str ends[128];
+    ggl_str ends[128], other, part;
     int n = 0;
     while (n < 128 && llm_table_name("end", n, &ends[n]))
         n++;
-    for (int32_t id = 0; id < t->n_vocab; id++) {
-        if (t->has_types && t->type[id] != TOKEN_CONTROL && t->type[id] != TOKEN_USER_DEFINED)
-            continue;
-        for (int k = 0; k < n && !t->eog[id]; k++)
-            t->eog[id] = ends[k].n == t->piece[id].n && memcmp(ends[k].s, t->piece[id].s, ends[k].n) == 0;
+    for (int32_t id = 0; id < t->n_vocab; id++)
+        for (int k = 0; k < n && may_end(t, id) && !t->eog[id]; k++)
+            t->eog[id] = str_same(ends[k], t->piece[id]);
+    for (int k = 0; llm_table_name("unless", k, &other) && llm_table_name("unless", k + 1, &part); k += 2) {
+        bool found = false;
+        for (int32_t id = 0; id < t->n_vocab; id++)
+            found = found || (may_end(t, id) && str_same(other, t->piece[id]));
+        for (int32_t id = 0; found && id < t->n_vocab; id++)
+            if (str_same(part, t->piece[id]))
+                t->eog[id] = false;
     }
 }
 
@@ -212,11 +226,11 @@ static ggl_status read_special_ids(llm_tokenizer *t, const table_model *model, c
         if (s != GGL_OK)
             return s;
     }
-    const int32_t ends[] = {t->eos, eot, eom};
+    find_ends(t);
+    const int32_t ends[] = {t->eos, eot, eom}; /* what the file says holds in any case */
     for (int i = 0; i < 3; i++)
         if (ends[i] >= 0)
             t->eog[ends[i]] = true;
-    find_ends(t);
     return GGL_OK;
 }
 

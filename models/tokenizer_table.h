@@ -23,7 +23,7 @@ typedef struct table_pre {
  * (a test reads all of it). */
 GGL_NODISCARD ggl_status llm_table_find_model(ggl_str name, table_model *out, ggl_error *err);
 GGL_NODISCARD ggl_status llm_table_find_pre(ggl_str name, table_pre *out, ggl_error *err);
-/* The k-th name of a model or a pre-tokenizer ("model", "pre"), or spelling of an end of generation ("end"). */
+/* The k-th name of a model or a pre-tokenizer ("model", "pre"), or spelling of an end of generation ("end"; "unless": pairs). */
 bool llm_table_name(const char *what, int k, ggl_str *out);
 
 #endif

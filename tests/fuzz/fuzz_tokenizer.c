@@ -52,7 +52,7 @@ static const char TEXT[] = "Hello <s>w\xc3\xb6rld</s>, it's 12345\n\n  \xff  <|i
 /* Scores and types for any kind, merges for those that have them. */
 static ggl_gguf_writer *seed(const char *model, const char *pre) {
     static const char *const pieces[] = {"<unk>", "<s>", "</s>", "\xe2\x96\x81", "a", "b", "c", "ab", "abc", "\xc4\xa0",
-        "\xc4\xa0" "a", "l", "o", "lo", "<|im_end|>", "1", "2", "12", "'", "s", "<0x0A>", "\xc4\x8a"};
+        "l", "o", "lo", "<|im_end|>", "1", "2", "12", "'", "s", "<0x0A>", "\xc4\x8a"};
     static const char *const merges[] = {"a b", "ab c", "\xc4\xa0 a", "l o", "1 2", "' s", "x y"};
     enum { N = sizeof pieces / sizeof *pieces, N_MERGES = sizeof merges / sizeof *merges };
     ggl_str s[N];
@@ -65,7 +65,7 @@ static ggl_gguf_writer *seed(const char *model, const char *pre) {
     for (int i = 0; i < N; i++) {
         s[i] = (ggl_str){pieces[i], strlen(pieces[i])};
         score[i] = (float)-i;
-        type[i] = i == 0 ? 2 : i < 3 ? 3 : i == 14 ? 4 : i == 20 ? 6 : 1;
+        type[i] = i == 0 ? 2 : i < 3 ? 3 : i == 13 ? 4 : i == 19 ? 6 : 1;
     }
     ggl_gguf_put_strings(w, "tokenizer.ggml.tokens", s, N);
     ggl_gguf_put(w, "tokenizer.ggml.scores", GGL_GGUF_F32, true, score, N);

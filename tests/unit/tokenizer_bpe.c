@@ -218,9 +218,11 @@ TEST(special_tokens_and_ends) {
     ggl_free(text);
     llm_tokenizer_free(t);
 
+    int32_t turn = add(&v, "<|return|>", CONTROL); /* then <|end|> ends less than the turn */
     w = write_vocab(&v, "llama-bpe");
     put_u32(w, "tokenizer.ggml.bos_token_id", (uint32_t)bos);
     REQUIRE_OK(from_writer(&t, w, &err), &err);
+    CHECK(llm_tokenizer_is_eog(t, turn) && llm_tokenizer_is_eog(t, im) && !llm_tokenizer_is_eog(t, user));
     CHECK_STR(pieces(t, "a", all), "<|begin|>|a"); /* this one does, */
     llm_tokenizer_free(t);
     w = write_vocab(&v, "llama-bpe");
