@@ -125,6 +125,7 @@ def llama(name, seed, more={}, n_kv=5, d=12, dv=None, bias=False, tied=True, n_e
 
 
 llama("llama", 1, tied=False)
+llama("llama-mqa", 16, {"attention.head_count_kv": 1}, n_kv=1, tied=False)
 llama("llama-gqa", 2, {"attention.head_count_kv": 1, "attention.key_length": 14, "attention.value_length": 10,
                        "rope.dimension_count": 8, "rope.freq_base": 500.0}, n_kv=1, d=14, dv=10)
 llama("llama-bias", 3, {"rope.scaling.type": "linear", "rope.scaling.factor": 4.0}, bias=True)
@@ -136,7 +137,8 @@ llama("llama-yarn", 7, {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0,
                         "rope.scaling.yarn_beta_fast": 6.0, "rope.scaling.yarn_beta_slow": 0.5})
 llama("llama-yarn-defaults", 8, {"rope.scaling.type": "yarn", "rope.scaling.factor": 8.0, "rope.freq_base": 3.0,
                                  "context_length": 640, "attention.key_length": 40}, d=40)
-llama("llama-moe", 9, {"expert_count": 7, "expert_used_count": 2}, n_expert=7, n_ff=36)
+llama("llama-moe", 9, {"expert_count": 7, "expert_used_count": 2, "attention.head_count_kv": 1, "attention.key_length": 14,
+                       "attention.value_length": 10}, n_kv=1, d=14, dv=10, n_expert=7, n_ff=36)
 llama("llama-moe-one", 10, {"expert_count": 3, "expert_used_count": 1, "attention.head_count_kv": 5}, n_expert=3, n_ff=36)
 
 
@@ -191,13 +193,15 @@ def qwen(name, seed, arch, more={}, n_kv=4, d=12, dv=None, tied=True, n_ff=76):
     add(name, arch, {**keys_of(2, n_embd, n_ff, n_head, 1e-2), **more}, w, forward)
 
 
+yarn = {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.attn_factor": 1.2}
 qwen("qwen2", 21, "qwen2")
+qwen("qwen2-yarn", 26, "qwen2", {"attention.head_count_kv": 2, **yarn}, n_kv=2)
 qwen("qwen2-gqa", 22, "qwen2", {"attention.head_count_kv": 2, "attention.key_length": 14, "rope.freq_base": 300.0},
      n_kv=2, d=14, tied=False)
 qwen("qwen3", 23, "qwen3")
 qwen("qwen3-gqa", 24, "qwen3", {"attention.head_count_kv": 2, "attention.key_length": 20, "attention.value_length": 14,
-                                "rope.freq_base": 300.0, "rope.scaling.type": "yarn", "rope.scaling.factor": 4.0,
-                                "rope.scaling.attn_factor": 1.2}, n_kv=2, d=20, dv=14, tied=False)
+                                "rope.freq_base": 300.0, **yarn}, n_kv=2, d=20, dv=14, tied=False)
+qwen("qwen3-mqa", 27, "qwen3", {"attention.head_count_kv": 1}, n_kv=1)
 qwen("qwen3moe", 25, "qwen3moe", {"expert_count": 8, "expert_used_count": 3, "expert_feed_forward_length": 28,
                                   "attention.head_count_kv": 2, "attention.key_length": 10}, n_kv=2, d=10)
 
@@ -220,7 +224,7 @@ def gemma2(name, seed, more={}, n_layer=3, n_kv=2, d=14, dv=None, n_embd=40, n_h
 
 
 gemma2("gemma2", 31, {"attn_logit_softcapping": 2.0, "final_logit_softcapping": 3.0})
-gemma2("gemma2-defaults", 32, {"attention.value_length": 10, "rope.freq_base": 200.0}, dv=10, n_layer=2)
+gemma2("gemma2-defaults", 32, {"attention.value_length": 10, "rope.freq_base": 200.0, **yarn}, dv=10, n_layer=2)
 gemma2("gemma2-27b", 33, {}, n_layer=46, n_embd=16, n_head=2, n_kv=1, d=4, n_ff=12)
 
 
@@ -258,8 +262,8 @@ phi3("phi3-no-original", 44, {"rope.scaling.attn_factor": 0.8}, factors=True)
 
 
 def lfm2(name, seed, more={}, tied=True, n_taps=3):
-    n_embd, n_head, n_ff = 40, 4, 56
-    kv = [0, 2, 0, 1]
+    n_embd, n_head, n_ff = 40, 5, 56
+    kv = [0, 5, 0, 1]
     d = n_embd // n_head
     w = Weights(seed)
     w.embedding(92, n_embd, tied)
@@ -282,14 +286,14 @@ def lfm2(name, seed, more={}, tied=True, n_taps=3):
 
 
 lfm2("lfm2", 51)
-lfm2("lfm2-window", 52, {"attention.sliding_window": 6, "rope.freq_base": 200.0}, tied=False, n_taps=4)
+lfm2("lfm2-window", 52, {"attention.sliding_window": 6, "rope.freq_base": 200.0, **yarn}, tied=False, n_taps=4)
 
 
 # --- qwen35
 
 
 def qwen35(name, seed, more={}, n_layer=4, every=4, draft=0, tied=True):
-    n_embd, n_head, n_kv, d, n_ff = 44, 4, 2, 14, 60
+    n_embd, n_head, n_kv, d, n_ff = 44, 4, 2, 14, 52
     k_heads, v_heads, size, taps = 2, 6, 10, 4
     w = Weights(seed)
     w.embedding(86, n_embd, tied)
@@ -323,6 +327,6 @@ def qwen35(name, seed, more={}, n_layer=4, every=4, draft=0, tied=True):
 
 
 qwen35("qwen35", 61, {"rope.dimension_sections": [2, 1, 1, 0]})
-qwen35("qwen35-draft", 62, {"full_attention_interval": 2, "nextn_predict_layers": 1}, n_layer=3, every=2, draft=1, tied=False)
+qwen35("qwen35-draft", 62, {"full_attention_interval": 2, "nextn_predict_layers": 1, **yarn}, n_layer=3, every=2, draft=1, tied=False)
 
 import constructs  # noqa: E402,F401  the descriptors of ./archs: adds its cases here
