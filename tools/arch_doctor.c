@@ -1,0 +1,2 @@
+#include "arch_tool.h"
+int arch_doctor(int argc, char **argv) { (void)argc; return tool_error(argv[0], 1, "not there yet"); }
