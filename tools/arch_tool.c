@@ -11,11 +11,11 @@ int arch_args(const char *tool, const char *usage, const char *about, const arg_
     static const arg_option none[] = {{0}};
     const args_spec spec = {tool, usage, about, options ? options : none, out};
     int code = args_parse(&spec, argc, argv);
-    if (code < 0 && (out->n < least || out->n > most)) {
+    if (code < 0 && (out->n < least || out->n > most))
         code = tool_error(tool, 2, "%s; usage: %s %s", out->n < least ? "an argument is missing" : "too many arguments", tool,
                           usage);
+    if (code >= 0)
         args_list_fini(out);
-    }
     return code;
 }
 
@@ -36,7 +36,7 @@ static llm_arch *open_builtin(const char *tool, const char *name) {
 }
 
 llm_arch *arch_open(const char *tool, const char *file) {
-    if (access(file, F_OK) != 0 && errno == ENOENT && !strchr(file, '/'))
+    if (strcmp(file, "-") != 0 && access(file, F_OK) != 0 && errno == ENOENT && !strchr(file, '/'))
         return open_builtin(tool, file);
     size_t n;
     char *text = tool_read_file(tool, file, &n);
