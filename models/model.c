@@ -2,7 +2,9 @@
 #include "llm/model.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ggl/alloc.h"
 #include "text_file.h"
@@ -73,9 +75,44 @@ static ggl_status arch_builtin(llm_model *m, ggl_error *err) {
     return st;
 }
 
-static ggl_status arch_choose(llm_model *m, const char *path, ggl_error *err) {
+/* The name comes from a file that is not trusted: only what cannot leave the folder is looked for. */
+static bool is_plain_name(ggl_str name) {
+    bool plain = name.n > 0 && name.n <= 64 && name.s[0] != '.';
+    for (size_t i = 0; i < name.n && plain; i++) {
+        char c = name.s[i];
+        plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
+    }
+    return plain;
+}
+
+/* GGL_NOT_FOUND, without a message: no folder has it. */
+static ggl_status arch_from_dirs(llm_model *m, const char *dirs, ggl_error *err) {
+    ggl_str family;
+    if (!dirs || ggl_gguf_get_string(m->file, "general.architecture", &family, NULL) != 1 || !is_plain_name(family))
+        return GGL_NOT_FOUND;
+    while (*dirs) {
+        size_t n = strcspn(dirs, ":");
+        char path[4096];
+        int used = snprintf(path, sizeof path, "%.*s/%.*s.arch", (int)(n < 4000 ? n : 4000), dirs, (int)family.n, family.s);
+        if (n > 0 && used > 0 && (size_t)used < sizeof path && access(path, F_OK) == 0) {
+            ggl_status st = arch_from_file(m, path, err);
+            if (st != GGL_OK)
+                return st;
+            ggl_free(m->arch_origin);
+            m->arch_origin = print(path, " (search path)");
+            return GGL_OK;
+        }
+        dirs += n + (dirs[n] == ':');
+    }
+    return GGL_NOT_FOUND;
+}
+
+static ggl_status arch_choose(llm_model *m, const llm_model_params *params, ggl_error *err) {
     ggl_str own;
-    ggl_status st;
+    const char *path = params ? params->arch_path : NULL, *dirs = params ? params->arch_dirs : NULL;
+    ggl_status st = path ? GGL_NOT_FOUND : arch_from_dirs(m, dirs ? dirs : getenv("LLM_ARCH_PATH"), err);
+    if (st != GGL_NOT_FOUND)
+        return st == GGL_OK && !m->arch_origin ? ggl_fail(err, GGL_NOMEM, "out of memory") : st;
     int found = path ? 0 : ggl_gguf_get_string(m->file, "general.descriptor", &own, err);
     if (found < 0)
         return GGL_FORMAT;
@@ -92,7 +129,7 @@ static ggl_status arch_choose(llm_model *m, const char *path, ggl_error *err) {
 
 static ggl_status open_rest(llm_model **out, llm_model *m, ggl_status st, const llm_model_params *params, ggl_error *err) {
     if (st == GGL_OK)
-        st = arch_choose(m, params ? params->arch_path : NULL, err);
+        st = arch_choose(m, params, err);
     if (st != GGL_OK) {
         llm_model_free(m);
         return st;

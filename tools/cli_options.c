@@ -64,6 +64,8 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
          .help = "instruction sets not to use: avx512,avx2; all: the portable code"},
         {NULL, .help = "looking inside"},
         {"--plan", ARG_FLAG, &o->plan, .help = "print where every node runs and what memory it takes, and stop"},
+        {"--watch", ARG_FLAG, &o->watch,
+         .help = "with --arch: whenever that file changes, check it and run the prompt again"},
         {"--logits", ARG_STRING, &o->logits, .value = "FILE",
          .help = "write the prompt's logits as .npy, float32 [n_tokens, n_vocab]"},
         {0}};
@@ -74,6 +76,8 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
         return code;
     if ((o->prompt != NULL) + (o->prompt_file != NULL) + (o->tokens != NULL) > 1)
         return tool_error("llm-cli", 2, "-p, -f and --tokens exclude each other");
+    if (o->watch && (!o->arch || !(o->prompt || o->prompt_file || o->tokens)))
+        return tool_error("llm-cli", 2, "--watch needs --arch FILE, and the prompt from -p, -f or --tokens");
     if (o->n_batch < o->n_ubatch)
         o->n_ubatch = o->n_batch;
     if (o->seed < 0)

@@ -12,6 +12,7 @@
 
 #include "builtin_model.h"
 #include "cli_options.h"
+#include "ggl/alloc.h"
 #include "ggl/backends.h"
 #include "llm/session.h"
 #include "npy.h"
@@ -295,6 +296,7 @@ static void print_times(const cli *c) {
     fprintf(stderr, "generation  %9.1f ms %7.0f tokens %10.1f t/s\n", c->t_generate * 1e3, n_gen,
             c->t_generate > 0 ? n_gen / c->t_generate : 0);
     fprintf(stderr, "peak memory %9.1f MiB\n", (double)r.ru_maxrss / 1024);
+    fprintf(stderr, "descriptor  %s\n", llm_model_arch_origin(c->model));
 }
 
 static int run(cli *c) {
@@ -337,6 +339,51 @@ static void finish(cli *c) {
     free(c->text);
 }
 
+/* --- writing a descriptor ---------------------------------------------------------------------------------------------- */
+
+static bool same_version(const struct stat *a, const struct stat *b) {
+    return a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec && a->st_size == b->st_size &&
+           a->st_ino == b->st_ino;
+}
+
+/* Until the file is another; editors may replace it, so that for a moment there is none. */
+static void wait_for_change(const char *path, const struct stat *before) {
+    struct stat st;
+    while (!interrupted && (stat(path, &st) != 0 || same_version(&st, before)))
+        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+}
+
+/* Every branch of the descriptor, not only those that this model takes. */
+static int check_descriptor(const cli *c) {
+    ggl_error err = {0};
+    char *notes = NULL;
+    ggl_status st = llm_arch_check(llm_model_arch(c->model), &notes, &err);
+    if (notes)
+        fputs(notes, stderr);
+    ggl_free(notes);
+    return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
+}
+
+static int watch(cli *c) {
+    const cli_options o = c->o;
+    while (!interrupted) {
+        struct stat before = {0};
+        (void)stat(o.arch, &before);
+        *c = (cli){.o = o};
+        if (open_model(c) < 0 && check_descriptor(c) < 0) {
+            llm_model_free(c->model);
+            c->model = NULL;
+            run(c);
+        }
+        finish(c);
+        fflush(stdout);
+        *c = (cli){.o = o};
+        fprintf(stderr, "watching    %s (Ctrl-C ends)\n", o.arch);
+        wait_for_change(o.arch, &before);
+    }
+    return 130;
+}
+
 int main(int argc, char **argv) {
     cli c = {0};
     int code = cli_options_read(&c.o, argc, argv);
@@ -345,7 +392,7 @@ int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write */
     struct sigaction act = {.sa_handler = on_interrupt};
     sigaction(SIGINT, &act, NULL);
-    code = run(&c);
+    code = c.o.watch ? watch(&c) : run(&c);
     finish(&c);
     return tool_finish(TOOL, code);
 }
