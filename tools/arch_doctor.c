@@ -10,7 +10,8 @@
 
 #include "arch_tool.h"
 
-#define TOOL "llm-arch doctor"
+#define TOOL     "llm-arch doctor"
+#define N_ERRORS 3.0 /* standard errors that a better reading is better by */
 
 /* --- changing a text -------------------------------------------------------------------------------------------------- */
 
@@ -342,6 +343,8 @@ typedef struct doctor {
     int32_t bos;
     bool adds_bos;
     int64_t n_vocab;
+    double *nats, *as_described; /* of each predicted token: of this reading, of the descriptor's */
+    int64_t n_nats;
 } doctor;
 
 static double nats(const float *logits, int64_t n, int32_t id) {
@@ -354,8 +357,7 @@ static double nats(const float *logits, int64_t n, int32_t id) {
 }
 
 /* One stretch of the text; every token after the first is predicted. */
-static ggl_status read_stretch(const doctor *d, ggl_sched *s, const int32_t *id, int n, bool bos, double *sum, int64_t *count,
-                               ggl_error *err) {
+static ggl_status read_stretch(doctor *d, ggl_sched *s, const int32_t *id, int n, bool bos, ggl_error *err) {
     int32_t *in = calloc(3 * (size_t)(n + 1), sizeof *in), *pos = in + n + 1, *slot = pos + n + 1;
     if (!in)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
@@ -376,10 +378,8 @@ static ggl_status read_stretch(const doctor *d, ggl_sched *s, const int32_t *id,
     if (st == GGL_OK)
         st = ggl_sched_run(s, m, NULL, 0, err);
     const float *logits = ggl_sched_output(s, 0);
-    for (int i = bos; i + 1 < m && st == GGL_OK; i++) { /* the same tokens are predicted with and without bos */
-        *sum += nats(logits + (size_t)i * (size_t)d->n_vocab, d->n_vocab, in[i + 1]);
-        ++*count;
-    }
+    for (int i = bos; i + 1 < m && st == GGL_OK; i++) /* the same tokens are predicted with and without bos */
+        d->nats[d->n_nats++] = nats(logits + (size_t)i * (size_t)d->n_vocab, d->n_vocab, in[i + 1]);
     free(in);
     return st;
 }
@@ -390,7 +390,7 @@ static ggl_status perplexity(doctor *d, const llm_arch *arch, bool bos, double *
     ggl_sched *s = NULL;
     ggl_sched_params p = {.backend = &d->cpu, .n_backends = 1};
     double sum = 0;
-    int64_t count = 0;
+    d->n_nats = 0;
     ggl_status st = arch_build(&b, arch, &source, d->n_ctx + 1, d->n_ctx + 1, d->reference, err);
     if (st == GGL_OK)
         st = ggl_sched_new(&s, b.graph, &p, err);
@@ -403,11 +403,13 @@ static ggl_status perplexity(doctor *d, const llm_arch *arch, bool bos, double *
                           d->n_vocab);
     for (size_t i = 0; i + 1 < d->tokens.n && st == GGL_OK; i += (size_t)d->n_ctx) {
         size_t n = d->tokens.n - i < (size_t)d->n_ctx ? d->tokens.n - i : (size_t)d->n_ctx;
-        st = read_stretch(d, s, d->tokens.id + i, (int)n, bos, &sum, &count, err);
+        st = read_stretch(d, s, d->tokens.id + i, (int)n, bos, err);
     }
     ggl_sched_free(s);
     arch_built_fini(&b);
-    *out = count ? exp(sum / (double)count) : NAN;
+    for (int64_t i = 0; i < d->n_nats; i++)
+        sum += d->nats[i];
+    *out = d->n_nats ? exp(sum / (double)d->n_nats) : NAN;
     return st;
 }
 
@@ -439,6 +441,10 @@ static int open_all(doctor *d, const char *path) {
     if (d->tokens.n < 2)
         return tool_error(TOOL, 2, "%s has %zu tokens; at least 2 are needed", d->text_file, d->tokens.n);
     llm_tokens with = {0};
+    d->nats = calloc(d->tokens.n, sizeof *d->nats);
+    d->as_described = calloc(d->tokens.n, sizeof *d->as_described);
+    if (!d->nats || !d->as_described)
+        return tool_error(TOOL, 1, "out of memory");
     d->bos = llm_tokenizer_bos(t);
     d->adds_bos = d->bos >= 0 && llm_tokenize(t, "", 0, LLM_TOKENIZE_BOS, &with, &err) == GGL_OK && with.n > 0;
     llm_tokens_fini(&with);
@@ -449,9 +455,24 @@ static void print_reading(const char *what, const char *reading, double ppl, dou
     printf("  %-20s %-32s %12.5g  %+9.2f %%  %s\n", what, reading, ppl, 100 * (ppl / base - 1), mark);
 }
 
-static const char *judge(const doctor *d, double ppl, double base) {
+/* Better, and not by chance: tokens that become likelier and tokens that become less so are weighed against each other. */
+static bool is_better(const doctor *d) {
+    double n = (double)d->n_nats, sum = 0, squares = 0;
+    for (int64_t i = 0; i < d->n_nats; i++) {
+        double x = d->nats[i] - d->as_described[i];
+        sum += x;
+        squares += x * x;
+    }
+    double mean = sum / n, spread = sqrt(fmax(0, squares / n - mean * mean) / n); /* standard error of the mean */
+    return mean < -d->significant && mean < -N_ERRORS * spread;
+}
+
+static bool print_judged(const doctor *d, const char *what, const char *reading, double ppl, double base) {
+    bool better = is_better(d);
     double r = log(ppl / base);
-    return isnan(r) ? "cannot be told" : r < -d->significant ? "<- the weights agree better with this" : r < d->significant ? "hardly matters" : "";
+    print_reading(what, reading, ppl, base, isnan(r) ? "cannot be told" : better ? "<- the weights agree better with this"
+                                            : r < d->significant ? "within what chance does" : "");
+    return better;
 }
 
 static int visit(doctor *d, const char *path) {
@@ -461,6 +482,7 @@ static int visit(doctor *d, const char *path) {
     f.s = llm_arch_text(llm_model_arch(d->model), &f.n);
     if (perplexity(d, llm_model_arch(d->model), d->adds_bos, &base, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
+    memcpy(d->as_described, d->nats, (size_t)d->n_nats * sizeof *d->nats);
     find_flips(&f);
     lowest = base;
     printf("model        %s\ndescriptor   %s\ntext         %s, %zu tokens in stretches of %" PRId64 "\n\n", path,
@@ -469,8 +491,7 @@ static int visit(doctor *d, const char *path) {
     print_reading("as described", "", base, base, "");
     int n_better = 0, best = -1, code = f.failed ? tool_error(TOOL, 1, "out of memory") : 0;
     if (d->bos >= 0 && perplexity(d, llm_model_arch(d->model), !d->adds_bos, &ppl, &err) == GGL_OK) {
-        print_reading("first token", d->adds_bos ? "no BOS" : "BOS", ppl, base, judge(d, ppl, base));
-        n_better += log(ppl / base) < -d->significant;
+        n_better += print_judged(d, "first token", d->adds_bos ? "no BOS" : "BOS", ppl, base);
     }
     for (int i = 0; i < f.n_at; i++) {
         llm_arch *arch = NULL;
@@ -478,9 +499,9 @@ static int visit(doctor *d, const char *path) {
         if (st == GGL_OK)
             st = perplexity(d, arch, d->adds_bos, &ppl, &err);
         if (st == GGL_OK && ppl != base) { /* equal bits: that is what the model says already */
-            print_reading(f.at[i].what, f.at[i].reading, ppl, base, judge(d, ppl, base));
-            n_better += log(ppl / base) < -d->significant;
-            if (ppl < lowest) {
+            bool better = print_judged(d, f.at[i].what, f.at[i].reading, ppl, base);
+            n_better += better;
+            if (better && ppl < lowest) {
                 lowest = ppl;
                 best = i;
             }
@@ -495,7 +516,9 @@ static int visit(doctor *d, const char *path) {
         printf("\nthe perplexity is above that of a guess among %" PRId64 " tokens: these weights cannot tell\n", d->n_vocab);
     else if (n_better == 0)
         printf("\nno reading is better than the descriptor's\n");
-    else if (best >= 0)
+    else if (best < 0)
+        printf("\nthe descriptor's readings are the best, but for the first token\n");
+    else
         printf("\nthe best is %s: %s; make this change first, then ask again\n", f.at[best].what, f.at[best].reading);
     return code;
 }
@@ -520,6 +543,8 @@ int arch_doctor(int argc, char **argv) {
     code = d.text_file ? open_all(&d, files.s[0]) : tool_error(TOOL, 2, "a text is needed: --text FILE");
     if (code < 0)
         code = visit(&d, files.s[0]);
+    free(d.nats);
+    free(d.as_described);
     llm_tokens_fini(&d.tokens);
     ggl_backend_close(d.cpu);
     ggl_backend_close(d.reference);
