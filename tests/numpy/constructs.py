@@ -157,15 +157,15 @@ def sinks_forward(k, w, tokens, n_ctx):
 def sinks():
     n_embd, n_head, n_kv, d, n_ff, n_exp = 44, 6, 2, 12, 26, 5
     w = Weights(103)
-    w.embedding(72, n_embd, tied=False)
-    for l in range(2):
+    w.embedding(70, n_embd, tied=False)
+    for l in range(5):
         w.norm(f"blk.{l}.attn_norm", n_embd)
         w.attention(l, n_embd, n_head, n_kv, d, bias="qkvo")
         w.vector(f"blk.{l}.attn_sinks.weight", n_head, 1.0, 1.0)
         w.norm(f"blk.{l}.post_attention_norm", n_embd)
         w.experts(l, n_embd, n_ff, n_exp, bias=True)
     w.norm("output_norm", n_embd)
-    keys = keys_of(2, n_embd, n_ff, n_head, 1e-2, attention__head_count_kv=n_kv, attention__key_length=d, rope__freq_base=150.0,
+    keys = keys_of(5, n_embd, n_ff, n_head, 1e-2, attention__head_count_kv=n_kv, attention__key_length=d, rope__freq_base=150.0,
                    rope__scaling__type="yarn", rope__scaling__factor=8.0, rope__scaling__original_context_length=40,
                    attention__sliding_window=6, expert_count=n_exp, expert_used_count=2, expert_feed_forward_length=n_ff,
                    swiglu_clamp=1.2)
@@ -648,8 +648,8 @@ mamba("mamba2-hybrid", "mamba2", 120, {"attention.layers": [1, 7], "attention.he
 
 
 def rwkv_forward(k, w, tokens, n_ctx):
-    n_embd, d, eps = k("embedding_length"), k("wkv.head_size"), k("attention.layer_norm_epsilon")
-    n_h = n_embd // d
+    n_embd, n_h, eps = k("embedding_length"), k("attention.head_count"), k("attention.layer_norm_epsilon")
+    d = n_embd // n_h
     x = layer_norm(w["token_embd.weight"][tokens], w["token_embd_norm.weight"], w["token_embd_norm.bias"], eps)
     n = len(x)
 
@@ -702,7 +702,7 @@ def rwkv():
         w.matrix(b + "channel_mix_v", n_embd, n_ff)
         w.matrix(b + "channel_mix_r", n_embd, n_embd)
     w.norm("output_norm", n_embd, True)
-    keys = {"block_count": 2, "context_length": 64, "embedding_length": n_embd, "feed_forward_length": n_ff, "wkv.head_size": d,
+    keys = {"block_count": 2, "context_length": 64, "embedding_length": n_embd, "feed_forward_length": n_ff, "attention.head_count": n_embd // d,
             "time_decay_extra_dim": r, "attention.layer_norm_epsilon": 1e-2}
     custom("rwkv", "rwkv", keys, w, rwkv_forward)
 
