@@ -4,7 +4,7 @@ deleted, a descriptor must be refused, or give logits that differ visibly, on on
 
     mutate.py --cli LLM_CLI --dir FOLDER DESCRIPTOR.arch [--every N] [--at-least PERCENT] [--names N] [--verbose]
 
---every N: one mutant of N. --at-least PERCENT: that are to be found (98). --names N: other names that a name is replaced by (4).
+--every N: one mutant of N. --at-least PERCENT: that are to be found (98). --names N: how many others replace a name (4).
 
 Prints how many were refused, how many differ, and every one that passes unnoticed. Exit code 1 if those are too many, or if
 the engine ends in any other way than by success or an error. The `convert` section is left out: no logits depend on it.
