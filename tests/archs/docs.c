@@ -51,6 +51,25 @@ static void check_error(const char *text, const char *where) {
     CHECK_HAS(err.msg, want);
 }
 
+/* The descriptors of tests/numpy, whose logits are compared there, check without a model too. */
+TEST(constructs) {
+    DIR *dir = opendir(GGL_SOURCE_DIR "/tests/numpy/archs");
+    int n = 0;
+    REQUIRE(dir);
+    for (struct dirent *e; (e = readdir(dir));) {
+        char path[1024];
+        snprintf(path, sizeof path, GGL_SOURCE_DIR "/tests/numpy/archs/%s", e->d_name);
+        char *text = strstr(e->d_name, ".arch") ? read_file(path) : NULL;
+        if (text) {
+            check(text, e->d_name);
+            n++;
+        }
+        free(text);
+    }
+    closedir(dir);
+    CHECK(n >= 10);
+}
+
 /* Compiles a page's examples; n: how many descriptors, parts and errors it has. */
 static void check_page(const char *page, int n[3]) {
     char path[1024];

@@ -19,14 +19,13 @@ import nano
 # The double-precision backend rounds the logits to float32, and so do the cached rows; float32 arithmetic of models this small
 # stays well within 1e-4.
 LIMIT_REFERENCE, LIMIT_CPU = 1e-5, 1e-4
-HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def run_engine(cli, model, case, out, *more):
     command = [cli, "-m", model, "--tokens", ",".join(map(str, case.tokens)), "-n", "0", "-c", str(case.n_ctx), "-t", "1",
                "-ctk", "f32", "-ctv", "f32", "--logits", out, *more]
-    if case.descriptor:
-        command += ["--arch", os.path.join(HERE, "archs", case.descriptor + ".arch")]
+    if case.descriptor and not case.embedded:
+        command += ["--arch", case.descriptor_path()]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(done.stderr.strip())

@@ -9,7 +9,7 @@ import numpy as np
 
 from blocks import *
 from families import layer, mixture, swiglu
-from nano import Weights, add, keys_of
+from nano import CASES, Weights, add, keys_of
 
 
 def custom(name, arch, keys, w, forward, n_ctx=0, descriptor=None):
@@ -103,12 +103,12 @@ def deepseek(name, seed, more, compressed, r_q=0, selection_bias=False):
         w.experts(l, n_embd, n_ffe, n_exp)
         if selection_bias:
             w.vector(b + "exp_probs_b.bias", n_exp, 0.5)
-        for part, out, inner in (("gate", n_shared * n_ffe, n_embd), ("up", n_shared * n_ffe, n_embd), ("down", n_embd, n_shared * n_ffe)):
-            w.matrix(b + f"ffn_{part}_shexp", out, inner)
+        w.shared_expert(l, n_embd, n_shared * n_ffe)
     w.norm("output_norm", n_embd)
     keys = {**keys_of(3, n_embd, n_ff, n_head, 1e-2), "attention.kv_lora_rank": r, "attention.key_length": d + rot,
             "attention.value_length": dv, "rope.dimension_count": rot, "rope.freq_base": 100.0, "leading_dense_block_count": 1,
-            "expert_count": n_exp, "expert_used_count": 3, "expert_feed_forward_length": n_ffe, "expert_shared_count": n_shared, **more}
+            "expert_count": n_exp, "expert_used_count": 3, "expert_feed_forward_length": n_ffe,
+            "expert_shared_count": n_shared, **more}
     if r_q:
         keys["attention.q_lora_rank"] = r_q
     custom(name, "deepseek", keys, w, deepseek_forward)
@@ -157,15 +157,15 @@ def sinks_forward(k, w, tokens, n_ctx):
 def sinks():
     n_embd, n_head, n_kv, d, n_ff, n_exp = 44, 6, 2, 12, 26, 5
     w = Weights(103)
-    w.embedding(72, n_embd, tied=False)
-    for l in range(2):
+    w.embedding(70, n_embd, tied=False)
+    for l in range(5):
         w.norm(f"blk.{l}.attn_norm", n_embd)
         w.attention(l, n_embd, n_head, n_kv, d, bias="qkvo")
         w.vector(f"blk.{l}.attn_sinks.weight", n_head, 1.0, 1.0)
         w.norm(f"blk.{l}.post_attention_norm", n_embd)
         w.experts(l, n_embd, n_ff, n_exp, bias=True)
     w.norm("output_norm", n_embd)
-    keys = keys_of(2, n_embd, n_ff, n_head, 1e-2, attention__head_count_kv=n_kv, attention__key_length=d, rope__freq_base=150.0,
+    keys = keys_of(5, n_embd, n_ff, n_head, 1e-2, attention__head_count_kv=n_kv, attention__key_length=d, rope__freq_base=150.0,
                    rope__scaling__type="yarn", rope__scaling__factor=8.0, rope__scaling__original_context_length=40,
                    attention__sliding_window=6, expert_count=n_exp, expert_used_count=2, expert_feed_forward_length=n_ff,
                    swiglu_clamp=1.2)
@@ -347,8 +347,8 @@ def perlayer(name, seed, more={}, base=None, tied=True):
             if l >= dense and l % 2 == 0:
                 w.matrix(f"blk.{l}.ffn_gate", ff[l], n_embd)
     w.norm("output_norm", n_embd)
-    keys = keys_of(5, n_embd, ff, heads, 1e-2, attention__head_count_kv=kv, attention__key_length=d, attention__sliding_window=windows,
-                   rope__freq_base=base or [100.0, 100.0, 900.0, 50.0, 20.0], rope__no_layers=[2, 9])
+    keys = keys_of(5, n_embd, ff, heads, 1e-2, attention__head_count_kv=kv, attention__key_length=d,
+                   attention__sliding_window=windows, rope__freq_base=base or [100.0, 100.0, 900.0, 50.0, 20.0], rope__no_layers=[2, 9])
     custom(name, "perlayer", {**keys, **more}, w, perlayer_forward)
 
 
@@ -487,8 +487,7 @@ def granite(name, arch, seed, more={}, n_ctx=0):
         w.attention(l, n_embd, n_head, n_kv, 12)
         w.norm(f"blk.{l}.ffn_norm", n_embd)
         w.experts(l, n_embd, n_ff, n_exp)
-        for part, out, inner in (("gate", n_sh, n_embd), ("up", n_sh, n_embd), ("down", n_embd, n_sh)):
-            w.matrix(f"blk.{l}.ffn_{part}_shexp", out, inner)
+        w.shared_expert(l, n_embd, n_sh)
     w.norm("output_norm", n_embd)
     keys = keys_of(2, n_embd, n_ff, n_head, 1e-2, attention__head_count_kv=n_kv, rope__freq_base=200.0, expert_count=n_exp,
                    expert_used_count=2, expert_shared_feed_forward_length=n_sh, embedding_scale=3.0, residual_scale=0.4,
@@ -543,8 +542,7 @@ def qwen2moe():
             w.gated(l, n_embd, n_ff)
             continue
         w.experts(l, n_embd, n_ffe, n_exp)
-        for part, out, inner in (("gate", n_ffs, n_embd), ("up", n_ffs, n_embd), ("down", n_embd, n_ffs)):
-            w.matrix(b + f"ffn_{part}_shexp", out, inner)
+        w.shared_expert(l, n_embd, n_ffs)
         w.vector(b + "ffn_gate_inp_shexp.weight", n_embd, 0.3)
     w.norm("output_norm", n_embd)
     custom("qwen2moe", "qwen2moe", keys_of(2, n_embd, n_ff, n_head, 1e-2, attention__head_count_kv=n_kv, rope__freq_base=500.0,
@@ -644,12 +642,65 @@ mamba("mamba2", "mamba2", 119, {})
 mamba("mamba2-hybrid", "mamba2", 120, {"attention.layers": [1, 7], "attention.head_count": 4}, (1,))
 
 
+# --- hybrid: attention and a state-space part side by side
+
+
+def hybrid_forward(k, w, tokens, n_ctx):
+    n_head, n_kv, d = k("attention.head_count"), k("attention.head_count_kv"), k("attention.key_length")
+    n_in, n_st, n_h, eps = k("ssm.inner_size"), k("ssm.state_size"), k("ssm.time_step_rank"), k("attention.layer_norm_rms_epsilon")
+    theta = inverse_frequencies(d, k("rope.freq_base"))
+    x = w["token_embd.weight"][tokens]
+    n = len(x)
+    sharp = [math.log(math.floor((t + 1) / k("attention.floor_scale")) + 1) * k("attention.temperature_scale") + 1 for t in range(n)]
+    for l in range(k("block_count")):
+        b = layer(w, l)
+        h = rms_norm(x, b("attn_norm"), eps)
+        q = rotate(split_heads(linear(h, b("attn_q")), n_head), theta, True) * np.array(sharp)[:, None, None]
+        key = rotate(split_heads(linear(h, b("attn_k")), n_kv), theta, True)
+        a = linear(merge_heads(attention(q, key, split_heads(linear(h, b("attn_v")), n_kv))), b("attn_output"))
+        u, rows, columns, dt = np.split(linear(h, b("ssm_in")), [n_in, n_in + n_st, n_in + 2 * n_st], axis=-1)
+        u, dt = split_heads(u, n_h), softplus(dt + b("ssm_dt", ".bias"))
+        y = np.zeros_like(u)
+        for i in range(n_h):
+            s = np.zeros((n_st, u.shape[2]))
+            for t in range(n):
+                s = s * math.exp(-math.exp(b("ssm_a_log", "")[i]) * dt[t, i]) + dt[t, i] * np.outer(rows[t], u[t, i])
+                y[t, i] = columns[t] @ s
+        x = x + k("attention.output_scale") * a + k("ssm.output_scale") * linear(merge_heads(y), b("ssm_out"))
+    return linear(rms_norm(x, w["output_norm.weight"], eps), w["token_embd.weight"])
+
+
+def hybrid():
+    n_embd, n_head, n_kv, d, n_in, n_st, n_h = 40, 4, 2, 12, 42, 9, 6
+    w = Weights(125)
+    w.embedding(58, n_embd)
+    for l in range(2):
+        b = f"blk.{l}."
+        w.norm(b + "attn_norm", n_embd)
+        w.attention(l, n_embd, n_head, n_kv, d)
+        w.matrix(b + "ssm_in", n_in + 2 * n_st + n_h, n_embd)
+        w.vector(b + "ssm_dt.bias", n_h, 0.5)
+        w.vector(b + "ssm_a_log", n_h, 0.7)
+        w.matrix(b + "ssm_out", n_embd, n_in)
+    w.norm("output_norm", n_embd)
+    keys = {"block_count": 2, "context_length": 64, "embedding_length": n_embd, "attention.layer_norm_rms_epsilon": 1e-2,
+            "attention.head_count": n_head, "attention.head_count_kv": n_kv, "attention.key_length": d, "rope.freq_base": 100.0,
+            "attention.temperature_scale": 0.4, "attention.floor_scale": 4, "attention.output_scale": 0.7, "ssm.output_scale": 0.5,
+            "ssm.inner_size": n_in, "ssm.state_size": n_st, "ssm.time_step_rank": n_h}
+    custom("hybrid", "hybrid", keys, w, hybrid_forward)
+    custom("hybrid-own-descriptor", "hybrid", keys, w, hybrid_forward)
+    CASES["hybrid-own-descriptor"].embedded = True
+
+
+hybrid()
+
+
 # --- rwkv 6
 
 
 def rwkv_forward(k, w, tokens, n_ctx):
-    n_embd, d, eps = k("embedding_length"), k("wkv.head_size"), k("attention.layer_norm_epsilon")
-    n_h = n_embd // d
+    n_embd, n_h, eps = k("embedding_length"), k("attention.head_count"), k("attention.layer_norm_epsilon")
+    d = n_embd // n_h
     x = layer_norm(w["token_embd.weight"][tokens], w["token_embd_norm.weight"], w["token_embd_norm.bias"], eps)
     n = len(x)
 
@@ -702,7 +753,8 @@ def rwkv():
         w.matrix(b + "channel_mix_v", n_embd, n_ff)
         w.matrix(b + "channel_mix_r", n_embd, n_embd)
     w.norm("output_norm", n_embd, True)
-    keys = {"block_count": 2, "context_length": 64, "embedding_length": n_embd, "feed_forward_length": n_ff, "wkv.head_size": d,
+    keys = {"block_count": 2, "context_length": 64, "embedding_length": n_embd, "feed_forward_length": n_ff,
+            "attention.head_count": n_embd // d,
             "time_decay_extra_dim": r, "attention.layer_norm_epsilon": 1e-2}
     custom("rwkv", "rwkv", keys, w, rwkv_forward)
 
@@ -781,6 +833,8 @@ def primitives_forward(k, w, tokens, n_ctx):
             p = softmax(row[e])
             picked = w["mix.weight"] @ row
             x = x * 0.5 + row + p @ picked[e] + w["mix.weight"][2] * max((p * p).sum(), 0.3) + picked / n_embd
+        for l in range(2):
+            x = (x * w[f"blk.{l}.gain.weight"]) ** 3
         out.append(w["token_embd.weight"] @ (x / math.sqrt((x**2).mean())))
     return np.array(out)
 
@@ -792,6 +846,8 @@ def primitives():
     w.vector("some.odd.name", n_embd, 1.0)
     w.matrix("mix", n_embd, n_embd, gain=0.5)
     w.matrix("small", n_group, 6, 6)
+    for l in range(2):
+        w.norm(f"blk.{l}.gain", n_embd)
     w.vector("unused.a", 3)
     w.vector("unused.b.c", 3)
     custom("primitives", "primitives", {"block_count": 2, "context_length": 64, "embedding_length": n_embd, "groups": n_group,

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Mutations of descriptors, those that ship or those of ./archs: with one dimension, one operand, one line changed or deleted, a descriptor must be
-refused, or give logits that differ visibly, on one at least of the nano models of its families.
+"""Mutations of descriptors, those that ship or those of ./archs: with one dimension, one operand, one line changed or
+deleted, a descriptor must be refused, or give logits that differ visibly, on one at least of the nano models of its families.
 
-    mutate.py --cli LLM_CLI --dir FOLDER DESCRIPTOR.arch [--every N] [--names N] [--verbose]
+    mutate.py --cli LLM_CLI --dir FOLDER DESCRIPTOR.arch [--every N] [--at-least PERCENT] [--names N] [--verbose]
 
---every N: one mutant of N. --names N: other names that a name is replaced by (4).
+--every N: one mutant of N. --at-least PERCENT: that are to be found (98). --names N: how many others replace a name (4).
 
-Prints how many were refused, how many differ, and every one that passes unnoticed. Exit code 1 if those are more than 2%, or
-if the engine ends in any other way than by success or an error. The `convert` section is left out: no logits depend on it.
+Prints how many were refused, how many differ, and every one that passes unnoticed. Exit code 1 if those are too many, or if
+the engine ends in any other way than by success or an error. The `convert` section is left out: no logits depend on it.
 """
 import argparse
 import collections
@@ -22,7 +22,6 @@ import gguf
 import nano
 
 VISIBLE = 1e-3  # the logits' standard deviation is between 1 and 2
-AT_LEAST = 0.98
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOKEN = re.compile(r'\s+|"[^"]*"|(?<![\w\])])\.[a-z_][\w.]*|\d+\.?\d*(?:e-?\d+)?|[A-Za-z_]\w*|\?\?|\*\*|==|!=|<=|>=|.')
 WORDS = set("if elif else and or not in true false none has return require arch language layer def op keep ignore bias from".split())
@@ -282,6 +281,7 @@ def main():
     p.add_argument("--cli", required=True)
     p.add_argument("--dir", default=".")
     p.add_argument("--every", type=int, default=1)
+    p.add_argument("--at-least", type=float, default=98)
     p.add_argument("--names", type=int, default=4)
     p.add_argument("--verbose", action="store_true")
     p.add_argument("descriptor")
@@ -317,7 +317,7 @@ def main():
     parts = ", ".join(f"{k} {by_kind[k, True]}/{by_kind[k, True] + by_kind[k, False]}" for k in ("line", "dimension", "operand"))
     print(f"{name}: {total} mutants, {counts['refused']} refused, {counts['differs']} differ, {counts['unnoticed']} unnoticed: "
           f"{100 * found / total:.1f}% found ({parts})")
-    return 0 if found >= AT_LEAST * total and not crashes else 1
+    return 0 if 100 * found >= a.at_least * total and not crashes else 1
 
 
 if __name__ == "__main__":

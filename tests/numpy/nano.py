@@ -4,6 +4,8 @@ descriptors and of the prelude's rope_scaled: each optional key and tensor there
 CASES maps a name to a Case. Epsilons are large and all parts of a layer weigh about the same, so that whatever is left out
 or taken twice shows in the logits.
 """
+import os
+
 import numpy as np
 
 import families
@@ -17,12 +19,20 @@ class Case:
     def __init__(self, name, arch, keys, tensors, forward, n_ctx=0, descriptor=None):
         self.name, self.arch, self.tensors, self.forward, self.descriptor = name, arch, tensors, forward, descriptor
         self.keys = keys
+        self.embedded = False  # the descriptor travels in the model
         self.n_ctx = n_ctx or keys.get("context_length", 64)
         n_vocab = keys.get("vocab_size") or tensors["token_embd.weight"].shape[0]
         self.tokens = [int(t) for t in np.random.default_rng(7).integers(0, n_vocab, N_TOKENS)]
 
+    def descriptor_path(self):
+        return os.path.join(os.path.dirname(os.path.abspath(__file__)), "archs", self.descriptor + ".arch")
+
     def meta(self):
-        return {"general.architecture": self.arch, **{f"{self.arch}.{k}": v for k, v in self.keys.items()}}
+        out = {"general.architecture": self.arch, **{f"{self.arch}.{k}": v for k, v in self.keys.items()}}
+        if self.embedded:
+            with open(self.descriptor_path()) as f:
+                out["general.descriptor"] = f.read()
+        return out
 
     def logits(self, tokens=None):
         w = {name: t.astype(np.float64) for name, t in self.tensors.items()}
@@ -84,6 +94,11 @@ class Weights(dict):
         self.matrix(f"blk.{l}.ffn_gate_exps", n_expert, n_ff, n_embd, bias=bias)
         self.matrix(f"blk.{l}.ffn_up_exps", n_expert, n_ff, n_embd, bias=bias)
         self.matrix(f"blk.{l}.ffn_down_exps", n_expert, n_embd, n_ff, gain=2, bias=bias)
+
+    def shared_expert(self, l, n_embd, n_ff):
+        self.matrix(f"blk.{l}.ffn_gate_shexp", n_ff, n_embd)
+        self.matrix(f"blk.{l}.ffn_up_shexp", n_ff, n_embd)
+        self.matrix(f"blk.{l}.ffn_down_shexp", n_embd, n_ff)
 
 
 CASES = {}
