@@ -54,4 +54,7 @@ GGL_NODISCARD ggl_status arch_convert_tensors(arch_conversion *c, ggl_error *err
 void arch_conversion_fini(arch_conversion *c);
 const converted_key *arch_converted_key(const arch_conversion *c, const char *name); /* in full */
 
+/* arch_convert_expr.c: what a mapping makes; *out NULL: nothing, as it may be. false: ev has the error. */
+bool arch_convert_make(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out);
+
 #endif

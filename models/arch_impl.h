@@ -12,6 +12,7 @@
  *     arch_check.c       is all of the file, and all that is computed, of use?
  *     arch_build.c       the whole of it
  *     arch_convert.c     convert sections: what config.json's keys and tensors become
+ *     arch_convert_expr.c  source tensors -> recipes
  *
  * Around it: arch_error.c (places, carets, nearest names), arch_source.c (GGUF), arch_toy.c and
  * arch_survey.c (made-up models), arch_builtin.c (the embedded descriptors). */
