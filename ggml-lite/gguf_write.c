@@ -13,6 +13,8 @@ typedef struct writer_tensor {
     int n_dims;
     int64_t ne[GGL_MAX_DIMS];
     const void *data;
+    ggl_gguf_fill fill; /* gives the data instead */
+    void *ctx;
     size_t size;
 } writer_tensor;
 
@@ -181,7 +183,7 @@ void ggl_gguf_put_value(ggl_gguf_writer *w, const ggl_gguf_value *v) {
 }
 
 static ggl_status check_tensor(ggl_str name, ggl_type type, int n_dims, const int64_t *ne,
-                               const void *data, size_t *size, ggl_error *err) {
+                               bool has_data, size_t *size, ggl_error *err) {
     if (n_dims < 0 || n_dims > GGL_MAX_DIMS)
         return ggl_fail(err, GGL_USAGE, "tensor '%s' has %d dimensions, 0 to %d are supported",
                         gguf_show(name).s, n_dims, GGL_MAX_DIMS);
@@ -193,18 +195,16 @@ static ggl_status check_tensor(ggl_str name, ggl_type type, int n_dims, const in
         return ggl_fail(err, GGL_USAGE, "tensor '%s' has type number %d, which is none",
                         gguf_show(name).s, (int)type);
     ggl_status s = gguf_check_shape(name, type, n_dims, ne, size, err);
-    if (s == GGL_OK && !data && *size > 0)
+    if (s == GGL_OK && !has_data && *size > 0)
         s = ggl_fail(err, GGL_USAGE, "tensor '%s' has no data", gguf_show(name).s);
     return s;
 }
 
-void ggl_gguf_put_tensor(ggl_gguf_writer *w, const char *name, ggl_type type, int n_dims,
-                         const int64_t *ne, const void *data) {
-    writer_tensor t = {.name = str_of(name), .type = type, .n_dims = n_dims, .data = data};
+static void put_tensor(ggl_gguf_writer *w, writer_tensor t, const int64_t *ne) {
     if (failed(w) || gguf_check_name(t.name, GGUF_NAME_MAX, "tensor name", &w->err) != GGL_OK ||
-        check_tensor(t.name, type, n_dims, ne, data, &t.size, &w->err) != GGL_OK)
+        check_tensor(t.name, t.type, t.n_dims, ne, t.data || t.fill, &t.size, &w->err) != GGL_OK)
         return;
-    for (int d = 0; d < n_dims; d++)
+    for (int d = 0; d < t.n_dims; d++)
         t.ne[d] = ne[d];
     t.name = keep_name(w, t.name);
     if (failed(w) || !ggl_grow(&w->tensors, &w->tensors_cap, w->n_tensors + 1, sizeof t)) {
@@ -212,6 +212,19 @@ void ggl_gguf_put_tensor(ggl_gguf_writer *w, const char *name, ggl_type type, in
         return;
     }
     w->tensors[w->n_tensors++] = t;
+}
+
+void ggl_gguf_put_tensor(ggl_gguf_writer *w, const char *name, ggl_type type, int n_dims,
+                         const int64_t *ne, const void *data) {
+    writer_tensor t = {.name = str_of(name), .type = type, .n_dims = n_dims, .data = data};
+    put_tensor(w, t, ne);
+}
+
+void ggl_gguf_put_tensor_later(ggl_gguf_writer *w, const char *name, ggl_type type, int n_dims,
+                               const int64_t *ne, ggl_gguf_fill fill, void *ctx) {
+    writer_tensor t = {
+        .name = str_of(name), .type = type, .n_dims = n_dims, .fill = fill, .ctx = ctx};
+    put_tensor(w, t, ne);
 }
 
 static ggl_status check_twice(const void *array, size_t stride, size_t n, const char *what,
@@ -291,19 +304,20 @@ static void encode_head(const ggl_gguf_writer *w, uint8_t *p) {
 }
 
 /* Where the bytes go: a file, or memory that is large enough. */
-typedef struct sink {
+struct ggl_gguf_sink {
     os_new_file *file;
     uint8_t *memory;
-} sink;
+    size_t left; /* what a `fill` still has to give */
+};
 
-static ggl_status sink_put(sink *to, const void *data, size_t n, ggl_error *err) {
+static ggl_status sink_put(ggl_gguf_sink *to, const void *data, size_t n, ggl_error *err) {
     if (to->file)
         return os_new_file_write(to->file, data, n, err);
     to->memory = encode(to->memory, data, n);
     return GGL_OK;
 }
 
-static ggl_status sink_pad(sink *to, size_t n, ggl_error *err) {
+static ggl_status sink_pad(ggl_gguf_sink *to, size_t n, ggl_error *err) {
     static const uint8_t zeros[4096];
     ggl_status s = GGL_OK;
     for (size_t k; s == GGL_OK && n > 0; n -= k) {
@@ -313,7 +327,24 @@ static ggl_status sink_pad(sink *to, size_t n, ggl_error *err) {
     return s;
 }
 
-static ggl_status write_to(const ggl_gguf_writer *w, const layout *l, sink *to, ggl_error *err) {
+ggl_status ggl_gguf_sink_write(ggl_gguf_sink *to, const void *data, size_t n, ggl_error *err) {
+    if (n > to->left)
+        return ggl_fail(err, GGL_USAGE, "%zu bytes are given, and %zu are left", n, to->left);
+    to->left -= n;
+    return sink_put(to, data, n, err);
+}
+
+static ggl_status write_tensor(const writer_tensor *t, ggl_gguf_sink *to, ggl_error *err) {
+    if (!t->fill)
+        return sink_put(to, t->data, t->size, err);
+    to->left = t->size;
+    ggl_status s = t->fill(t->ctx, to, err);
+    if (s == GGL_OK && to->left > 0)
+        s = ggl_fail(err, GGL_USAGE, "%zu of %zu bytes were not given", to->left, t->size);
+    return s == GGL_OK ? s : ggl_within(err, s, "tensor '%s'", gguf_show(t->name).s);
+}
+
+static ggl_status write_to(const ggl_gguf_writer *w, const layout *l, ggl_gguf_sink *to, ggl_error *err) {
     uint8_t *head = ggl_calloc(l->data_at, 1);
     if (!head)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a head of %zu bytes", l->data_at);
@@ -322,7 +353,7 @@ static ggl_status write_to(const ggl_gguf_writer *w, const layout *l, sink *to, 
     ggl_free(head);
     for (size_t i = 0; s == GGL_OK && i < w->n_tensors; i++) {
         const writer_tensor *t = &w->tensors[i];
-        s = sink_put(to, t->data, t->size, err);
+        s = write_tensor(t, to, err);
         if (s == GGL_OK)
             s = sink_pad(to, -t->size & (w->alignment - 1), err);
     }
@@ -349,7 +380,7 @@ static ggl_status write_file(const ggl_gguf_writer *w, const char *path, ggl_err
         s = os_new_file_open(&file, path, err);
     if (s != GGL_OK)
         return s;
-    s = write_to(w, &l, &(sink){.file = &file}, err);
+    s = write_to(w, &l, &(ggl_gguf_sink){.file = &file}, err);
     if (s == GGL_OK)
         return os_new_file_commit(&file, err);
     os_new_file_discard(&file);
@@ -372,7 +403,7 @@ ggl_status ggl_gguf_writer_write_memory(ggl_gguf_writer *w, void **data, size_t 
     uint8_t *memory = ggl_calloc(l.size, 1);
     if (!memory)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a file of %zu bytes", l.size);
-    s = write_to(w, &l, &(sink){.memory = memory}, err);
+    s = write_to(w, &l, &(ggl_gguf_sink){.memory = memory}, err);
     if (s != GGL_OK) {
         ggl_free(memory);
         return s;

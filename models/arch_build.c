@@ -72,17 +72,27 @@ static bool bind_predefined(arch_eval *ev) {
     ev->global[SLOT_N_VOCAB].v = arch_number((double)ev->n_vocab);
     ev->global[SLOT_N_CTX].v.text = "n_ctx";
     ev->global[SLOT_N_VOCAB].v.text = "n_vocab";
-    ev->global[SLOT_ARCH].v =
-        (arch_value){.kind = VAL_STRING, .str = {ev->family, strlen(ev->family)}};
-    ev->global[SLOT_PI].v = arch_number(3.14159265358979323846);
-    ev->global[SLOT_INF].v = arch_number(HUGE_VAL);
     for (int k = 0; k < SLOT_FIRST_FREE; k++)
         ev->global[k].bound = true;
     return true;
 }
 
+bool arch_eval_init(arch_eval *ev) {
+    static const int slots[] = {SLOT_ARCH, SLOT_PI, SLOT_INF};
+    ev->global = ggl_calloc((size_t)ev->arch->n_global, sizeof *ev->global);
+    ev->line_ran = ggl_calloc((size_t)ev->arch->n_lines, 1);
+    if (!ev->global || !ev->line_ran)
+        return arch_nomem(ev), false;
+    ev->global[SLOT_ARCH].v =
+        (arch_value){.kind = VAL_STRING, .str = {ev->family, strlen(ev->family)}};
+    ev->global[SLOT_PI].v = arch_number(3.14159265358979323846);
+    ev->global[SLOT_INF].v = arch_number(HUGE_VAL);
+    for (int k = 0; k < 3; k++)
+        ev->global[slots[k]].bound = true;
+    return true;
+}
+
 static bool prepare(arch_eval *ev, const llm_arch_params *params) {
-    const llm_arch *a = ev->arch;
     if (!find_family(ev))
         return false;
     ev->n_ctx = params && params->n_ctx ? params->n_ctx : ggl_graph_get_params(ev->g)->n_pos;
@@ -94,12 +104,8 @@ static bool prepare(arch_eval *ev, const llm_arch_params *params) {
                           ev->family);
         return false;
     }
-    ev->global = ggl_calloc((size_t)a->n_global, sizeof *ev->global);
-    ev->line_ran = ggl_calloc((size_t)a->n_lines, 1);
-    if (!ev->global || !ev->line_ran)
-        return arch_nomem(ev), false;
     ggl_graph_set_group(ev->g, -1);
-    return bind_predefined(ev);
+    return arch_eval_init(ev) && bind_predefined(ev);
 }
 
 static bool give_logits(arch_eval *ev) {
@@ -130,7 +136,7 @@ static bool give_logits(arch_eval *ev) {
     return arch_graph_ok(ev, s->place) && arch_check_use(ev, t);
 }
 
-static void eval_fini(arch_eval *ev) {
+void arch_eval_fini(arch_eval *ev) {
     ggl_free(ev->global);
     ggl_free(ev->weight);
     ggl_free(ev->made);
@@ -146,7 +152,14 @@ static void eval_fini(arch_eval *ev) {
 ggl_status llm_arch_build(const llm_arch *arch, const llm_arch_source *source,
                           const llm_arch_params *params, ggl_graph *graph, llm_arch_result *result,
                           ggl_error *err) {
-    arch_eval ev = {.arch = arch, .src = source, .g = graph, .err = err, .layer = -1};
+    return arch_build_with(arch, source, params, graph, result, NULL, err);
+}
+
+ggl_status arch_build_with(const llm_arch *arch, const llm_arch_source *source,
+                      const llm_arch_params *params, ggl_graph *graph, llm_arch_result *result,
+                      struct arch_conversion *conv, ggl_error *err) {
+    arch_eval ev = {
+        .arch = arch, .src = source, .g = graph, .err = err, .layer = -1, .conv = conv};
     ev.arena.limit = ARCH_MAX_MEMORY;
     if (result)
         *result = (llm_arch_result){0};
@@ -157,7 +170,7 @@ ggl_status llm_arch_build(const llm_arch *arch, const llm_arch_source *source,
         ev.notes = NULL;
         ev.line_ran = NULL;
     }
-    eval_fini(&ev);
+    arch_eval_fini(&ev);
     if (!ok && ev.status == GGL_OK)
         return ggl_fail(err, GGL_NOMEM, "%s: out of memory", arch->text.name);
     return ev.status;

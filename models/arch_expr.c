@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "arch_impl.h"
+#include "ggl/math.h"
 
 /* --- names ------------------------------------------------------------------------------------ */
 
@@ -79,6 +80,8 @@ static bool number_named(arch_eval *ev, const char *name, double *out) {
     const arch_frame *f = ev->frame;
     const llm_arch *a = ev->arch;
     int local = -1, global = -1;
+    if (ev->conv && arch_convert_number(ev, name, out))
+        return true;
     for (int k = 0; f && k < f->fn->n_local; k++)
         if (strcmp(f->fn->local[k], name) == 0)
             local = k;
@@ -282,8 +285,21 @@ static arch_value eval_neg(arch_eval *ev, const arch_expr *e) {
     return arch_tensor(src[0] ? arch_node(ev, e->mark, GGL_OP_MUL, src, 2, NULL, 0) : NULL);
 }
 
+/* transpose("..") and the like are arch_convert.c's, which leaves none of them but exp(number). */
+static arch_value eval_conversion(arch_eval *ev, const arch_expr *e) {
+    double x;
+    if (strcmp(e->name, "exp") != 0)
+        return arch_error(ev, e->mark, "%s(..) stands where a source tensor can stand", e->name);
+    arch_value v = arch_eval_expr(ev, e->arg[0].value);
+    return v.kind != VAL_FAIL && arch_want_number(ev, e->arg[0].value, &v, &x)
+               ? arch_number(ggl_exp(x))
+               : ARCH_FAIL;
+}
+
 static arch_value eval_call(arch_eval *ev, const arch_expr *e) {
     int n;
+    if (e->callee == CALL_BUILTIN && e->builtin == FN_BUILTIN_COUNT)
+        return eval_conversion(ev, e);
     arch_value *v = arch_call(ev, e, &n);
     if (!v)
         return ARCH_FAIL;
@@ -313,6 +329,8 @@ static arch_value eval_one(arch_eval *ev, const arch_expr *e) {
     case EX_CALL:
         return eval_call(ev, e);
     case EX_HAS: {
+        if (e->a->kind == EX_FIELD && ev->conv)
+            return arch_convert_has(ev, e->a);
         arch_value v = arch_eval_expr(ev, e->a);
         return v.kind == VAL_FAIL ? v : arch_bool(v.kind != VAL_NONE);
     }
@@ -334,9 +352,9 @@ static arch_value eval_one(arch_eval *ev, const arch_expr *e) {
     case EX_IF:
         return eval_choice(ev, e);
     case EX_FIELD:
-        break; /* only in convert sections */
+        return arch_convert_field(ev, e);
     }
-    return arch_error(ev, e->place, "'config' is there in a convert section only");
+    return ARCH_FAIL;
 }
 
 /* Recursion is bounded: calls within calls of deep expressions would be too much for a small stack. */

@@ -11,6 +11,8 @@
  *     arch_weight.c      declared tensors
  *     arch_check.c       is all of the file, and all that is computed, of use?
  *     arch_build.c       the whole of it
+ *     arch_convert.c     convert sections: what config.json's keys and tensors become
+ *     arch_convert_expr.c  source tensors -> recipes
  *
  * Around it: arch_error.c (places, carets, nearest names), arch_source.c (GGUF), arch_toy.c and
  * arch_survey.c (made-up models), arch_builtin.c (the embedded descriptors). */
@@ -218,11 +220,20 @@ struct arch_fn {
     bool used;     /* by what the descriptor calls, directly or not */
 };
 
-typedef struct arch_mapping { /* of a convert section */
+typedef enum arch_map_kind {
+    MAP_KEY,    /* .name <- expr */
+    MAP_WEIGHT, /* name <- expr */
+    MAP_ARCH,   /* arch <- expr: which of the header's names */
+    MAP_REQUIRE,
+    MAP_IGNORE /* name is a pattern of source tensors */
+} arch_map_kind;
+
+typedef struct arch_mapping { /* a line of a convert section */
+    arch_map_kind kind;
     arch_place place;
-    const char *name; /* of a weight, a key (is_key), or an `ignore`'s pattern (expr NULL) */
-    bool is_key;
-    arch_expr *expr;
+    const char *name;
+    arch_expr *expr; /* NULL: IGNORE */
+    arch_stmt *require;
     struct arch_mapping *next;
 } arch_mapping;
 
@@ -466,6 +477,7 @@ typedef struct arch_eval {
     size_t n_word, cap_word;
     uint8_t *line_ran;
     char *notes;
+    struct arch_conversion *conv; /* NULL: no conversion; see arch_convert.h */
 } arch_eval;
 
 #define ARCH_FAIL ((arch_value){.kind = VAL_FAIL})
@@ -547,6 +559,21 @@ bool arch_check_use(arch_eval *ev, ggl_tensor *logits);
 /* All keys and tensors of the source are known. */
 bool arch_check_source(arch_eval *ev);
 void arch_note(arch_eval *ev, const char *fmt, ...) GGL_PRINTF(2, 3);
+
+/* arch_build.c: llm_arch_build, with a conversion to say what tensors there will be. */
+ggl_status arch_build_with(const llm_arch *arch, const llm_arch_source *source,
+                      const llm_arch_params *params, ggl_graph *graph, llm_arch_result *result,
+                      struct arch_conversion *conv, ggl_error *err);
+void arch_eval_fini(arch_eval *ev);
+/* The names' slots, and the values of those that no model is needed for. */
+bool arch_eval_init(arch_eval *ev);
+
+/* arch_convert.c: for other files */
+arch_value arch_convert_field(arch_eval *ev, const arch_expr *e); /* config.a.b */
+arch_value arch_convert_has(arch_eval *ev, const arch_expr *e);   /* objects, too */
+/* *t names and has the shape of a declared weight, or its bias; false: the conversion makes none, or ev has an error. */
+bool arch_convert_weight(arch_eval *ev, const arch_stmt *s, bool is_bias, llm_arch_tensor *t);
+bool arch_convert_number(const arch_eval *ev, const char *name, double *out); /* "{e}" */
 
 /* arch_builtin.c */
 const char *arch_prelude_text(size_t *n);

@@ -468,28 +468,43 @@ static bool parse_arrow(arch_parser *p) {
     return false;
 }
 
-/* KEY "<-" expr | NAME "<-" expr | "ignore" STRING {"," STRING} */
-static arch_mapping *parse_mapping(arch_parser *p) {
+static arch_mapping *parse_ignored(arch_parser *p) {
     arch_mapping *first = NULL, **end = &first;
-    bool ignore = arch_is(p, "ignore") && next_is(p, TOK_STRING);
-    p->tok += ignore;
+    p->tok++;
     do {
-        arch_mapping *m = arch_parse_alloc(p, 1, sizeof *m);
+        arch_mapping *m = *end = arch_parse_alloc(p, 1, sizeof *m);
         if (!m)
             return NULL;
-        *end = m;
         end = &m->next;
-        m->place = arch_token_place(p, p->tok);
-        m->name = p->tok->str;
-        m->is_key = p->tok->kind == TOK_KEY;
-        if (p->tok->kind != TOK_STRING && (ignore || (p->tok->kind != TOK_NAME && !m->is_key)))
-            return arch_parse_fail(p, ignore ? "'ignore' takes names of source tensors in quotes"
-                                             : "a key, a weight's name or 'ignore' is expected");
+        if (p->tok->kind != TOK_STRING)
+            return arch_parse_fail(p, "'ignore' takes names of source tensors in quotes");
+        *m = (arch_mapping){
+            .kind = MAP_IGNORE, .place = arch_token_place(p, p->tok), .name = p->tok->str};
         p->tok++;
-        if (!ignore && (!parse_arrow(p) || !(m->expr = arch_parse_expr(p))))
-            return NULL;
-    } while (ignore && arch_accept(p, ","));
+    } while (arch_accept(p, ","));
     return end_of_line(p) ? first : NULL;
+}
+
+/* KEY "<-" expr | NAME "<-" expr | "require" expr ["," STRING] | "ignore" STRING {"," STRING} */
+static arch_mapping *parse_mapping(arch_parser *p) {
+    if (arch_is(p, "ignore") && next_is(p, TOK_STRING))
+        return parse_ignored(p);
+    arch_mapping *m = arch_parse_alloc(p, 1, sizeof *m);
+    if (!m)
+        return NULL;
+    m->place = arch_token_place(p, p->tok);
+    m->name = p->tok->str;
+    if (arch_is(p, "require")) {
+        m->kind = MAP_REQUIRE;
+        if ((m->require = parse_require(p)))
+            m->expr = m->require->expr[0];
+        return m->expr ? m : NULL;
+    }
+    if (p->tok->kind != TOK_NAME && p->tok->kind != TOK_KEY)
+        return arch_parse_fail(p, "a key, a weight's name, 'require' or 'ignore' is expected");
+    m->kind = p->tok->kind == TOK_KEY ? MAP_KEY : strcmp(m->name, "arch") == 0 ? MAP_ARCH : MAP_WEIGHT;
+    p->tok++;
+    return parse_arrow(p) && (m->expr = arch_parse_expr(p)) && end_of_line(p) ? m : NULL;
 }
 
 static const char **parse_names(arch_parser *p, int *n, arch_place *place) {

@@ -461,16 +461,30 @@ static bool find_weight_stmt(arch_parser *p, const arch_stmt *s, const char *nam
     return false;
 }
 
+static bool is_declared(arch_parser *p, const arch_mapping *m) {
+    bool declared = m->kind != MAP_WEIGHT || find_weight_stmt(p, p->arch->body, m->name);
+    for (const arch_fn *f = p->arch->fn; f && !declared; f = f->next)
+        declared = find_weight_stmt(p, f->body, m->name);
+    return declared;
+}
+
+/* The same key or weight twice: the second would never be read. */
+static const arch_mapping *first_of(arch_parser *p, const arch_convert *c, const arch_mapping *m) {
+    const arch_mapping *x = c->map;
+    while (work(p, m->place) && x != m && (x->kind != m->kind || strcmp(x->name, m->name) != 0))
+        x = x->next;
+    return x;
+}
+
 static bool resolve_convert(arch_parser *p) {
     names n = {.p = p};
     p->in_convert = true;
     for (arch_convert *c = p->arch->convert; c; c = c->next)
         for (arch_mapping *m = c->map; m && p->status == GGL_OK; m = m->next) {
-            bool declared = find_weight_stmt(p, p->arch->body, m->name);
-            for (const arch_fn *f = p->arch->fn; f && !declared; f = f->next)
-                declared = find_weight_stmt(p, f->body, m->name);
-            if (m->expr && !m->is_key && !declared)
+            if (!is_declared(p, m))
                 arch_parse_fail_at(p, GGL_FORMAT, m->place, "no weight '%s' is declared", m->name);
+            else if (m->kind <= MAP_ARCH && first_of(p, c, m) != m)
+                arch_parse_fail_at(p, GGL_FORMAT, m->place, "'%s' is mapped twice", m->name);
             arch_walk_expr(m->expr, resolve_name, &n);
         }
     p->in_convert = false;

@@ -208,16 +208,19 @@ static bool check_shape(arch_eval *ev, arch_place p, const llm_arch_tensor *t, c
 }
 
 /* *out NULL without an error: absent, as it may be. */
-static bool load(arch_eval *ev, arch_place p, const char *name, const shape *want, bool optional,
-                 bool is_bias, ggl_tensor **out) {
+static bool load(arch_eval *ev, const arch_stmt *s, const char *name, const shape *want,
+                 bool optional, bool is_bias, ggl_tensor **out) {
+    arch_place p = s->target[0].place;
     const arch_weight *before = arch_find_weight(ev, name);
     llm_arch_tensor t = {.name = name, .optional = optional, .n_dims = want->n};
     *out = NULL;
     memcpy(t.ne, want->ne, sizeof t.ne);
-    if (!ev->src->find_tensor(ev->src->ctx, &t)) {
+    bool found = ev->conv ? arch_convert_weight(ev, s, is_bias, &t)
+                          : ev->src->find_tensor(ev->src->ctx, &t);
+    if (!found) {
         if (!optional)
             missing_tensor(ev, p, name);
-        return optional;
+        return optional && ev->status == GGL_OK;
     }
     t.name = name;
     if (!check_shape(ev, p, &t, want))
@@ -311,14 +314,14 @@ bool arch_run_weight(arch_eval *ev, const arch_stmt *s) {
     const char *name = full_name(ev, s, false);
     if (!name || !eval_shape(ev, s, &want))
         return false;
-    if (!load(ev, s->target[0].place, name, &want, s->optional || s->other, false, &t))
+    if (!load(ev, s, name, &want, s->optional || s->other, false, &t))
         return false;
     arch_value v;
     if (t) {
         shape b = bias_shape(&want);
         const char *bias_name = s->bias ? full_name(ev, s, true) : NULL;
-        if (s->bias && (!bias_name || !load(ev, s->target[0].place, bias_name, &b, s->bias_optional,
-                                            true, &bias)))
+        if (s->bias &&
+            (!bias_name || !load(ev, s, bias_name, &b, s->bias_optional, true, &bias)))
             return false;
         v = arch_tensor(t);
         v.bias = bias;

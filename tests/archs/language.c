@@ -377,10 +377,11 @@ TEST(result_and_notes) {
 TEST(convert_sections_parse) {
     const char *body =
         "convert A, \"B-c\":\n  .n <- config.a.b * 2 \?\? none\n  token_embd <- \"emb\" + 1\n"
-        "  token_embd <- concat(rows(\"a.{l}\", 0, 2*n_embd), regroup(\"b\", n_embd, n_embd / 2))\n"
+        "convert C:\n  token_embd <- concat(rows(\"a.{l}\", 0, 2*n_embd), regroup(\"b\", n_embd, n_embd / 2))\n"
+        "convert D:\n  arch <- \"t\"\n  require has(config.x), \"x\"\n"
         "  token_embd <- exp(transpose(pairs(stack(\"e.{e}\", 4), 2))) * -1 if not config.tied "
         "else none\n"
-        "  token_embd <- llama3_factors(8, 10000, 8, 1, 4, 64)\n  ignore \"x.{l}\", \"y\"\n";
+        "convert E:\n  token_embd <- llama3_factors(8, 10000, 8, 1, 4, 64)\n  ignore \"x.{l}\", \"y\"\n";
     ggl_error err;
     CHECK_OK(arch_try("", "", "", NULL, &err), &err);
     char *text = arch_text("", "");

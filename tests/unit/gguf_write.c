@@ -354,3 +354,43 @@ TEST(round_trip_of_reference_files) {
         ggl_gguf_close(f);
     }
 }
+
+/* Data made during the write: three pieces of 4 floats; `wrong` gives one too few, -1 one too many. */
+static ggl_status fill_pieces(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
+    int n = *(const int *)ctx;
+    ggl_status s = GGL_OK;
+    for (int i = 0; i < n && s == GGL_OK; i++) {
+        float piece[4] = {(float)i, 1, 2, 3};
+        s = ggl_gguf_sink_write(to, piece, sizeof piece, err);
+    }
+    return s;
+}
+
+TEST(data_made_while_writing) {
+    static const int64_t ne[2] = {4, 3};
+    static const char *const words[] = {"tensor 'late': 16 of 48 bytes were not given", NULL,
+                                        "tensor 'late': 16 bytes are given, and 0 are left"};
+    for (int n = 2; n <= 4; n++) {
+        ggl_error err = {0};
+        const char *path = test_path("late.gguf");
+        ggl_gguf_writer *w = ggl_gguf_writer_new();
+        ggl_gguf_put_tensor_later(w, "late", GGL_F32, 2, ne, fill_pieces, &n);
+        ggl_gguf_put_tensor(w, "after", GGL_F32, 1, ne, (float[4]){7});
+        ggl_status s = ggl_gguf_writer_write(w, path, &err);
+        ggl_gguf_writer_free(w);
+        if (n != 3) {
+            CHECK_INT(s, GGL_USAGE);
+            CHECK_HAS(err.msg, words[n - 2]);
+            CHECK(access(path, F_OK) != 0);
+            continue;
+        }
+        ggl_gguf *f;
+        REQUIRE_OK(s, &err);
+        REQUIRE_OK(ggl_gguf_open(&f, path, NULL, &err), &err);
+        const float *late = ggl_gguf_find_tensor(f, "late")->data;
+        CHECK(late[0] == 0 && late[4] == 1 && late[8] == 2 && late[11] == 3);
+        CHECK(*(const float *)ggl_gguf_find_tensor(f, "after")->data == 7);
+        ggl_gguf_close(f);
+        unlink(path);
+    }
+}

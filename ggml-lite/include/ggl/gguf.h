@@ -111,6 +111,14 @@ GGL_API void ggl_gguf_put_strings(ggl_gguf_writer *w, const char *key, const ggl
 GGL_API void ggl_gguf_put_value(ggl_gguf_writer *w, const ggl_gguf_value *v); /* of an open file; copied */
 GGL_API void ggl_gguf_put_tensor(ggl_gguf_writer *w, const char *name, ggl_type type, int n_dims, const int64_t *ne,
                                  const void *data);
+/* The same for data that is made while the file is written, so that not all of it is in memory at once: `fill` is called in
+ * the tensor's turn and gives all of its bytes to ggl_gguf_sink_write, in as many pieces as it likes. Its failure ends the
+ * write and is returned. */
+typedef struct ggl_gguf_sink ggl_gguf_sink;
+typedef ggl_status (*ggl_gguf_fill)(void *ctx, ggl_gguf_sink *to, ggl_error *err);
+GGL_API GGL_NODISCARD ggl_status ggl_gguf_sink_write(ggl_gguf_sink *to, const void *data, size_t n, ggl_error *err);
+GGL_API void ggl_gguf_put_tensor_later(ggl_gguf_writer *w, const char *name, ggl_type type, int n_dims, const int64_t *ne,
+                                       ggl_gguf_fill fill, void *ctx);
 GGL_API GGL_NODISCARD ggl_status ggl_gguf_writer_write(ggl_gguf_writer *w, const char *path, ggl_error *err);
 /* Into memory instead: *data is the caller's, freed with ggl_free. */
 GGL_API GGL_NODISCARD ggl_status ggl_gguf_writer_write_memory(ggl_gguf_writer *w, void **data, size_t *size,

@@ -1,0 +1,418 @@
+/* Convert sections: keys, what the descriptor's weights ask for, leftovers. Expressions are the descriptor's own evaluator's, which
+ * knows names, layer numbers and keys where a weight is declared; those with source tensors are arch_convert_expr.c's. */
+#include "arch_convert.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+const arch_convert *arch_find_convert(const llm_arch *arch, ggl_str name) {
+    for (const arch_convert *c = arch->convert; c; c = c->next)
+        for (int k = 0; k < c->n_name; k++)
+            if (strlen(c->name[k]) == name.n && memcmp(c->name[k], name.s, name.n) == 0)
+                return c;
+    return NULL;
+}
+
+void arch_conversion_fini(arch_conversion *c) {
+    for (size_t i = 0; i < c->n_tensor; i++)
+        recipe_drop(c->tensor[i].recipe);
+    ggl_free(c->key);
+    ggl_free(c->tensor);
+    ggl_arena_fini(&c->arena);
+}
+
+/* --- config.a.b ------------------------------------------------------------------------------- */
+
+static bool find_field(arch_eval *ev, const arch_expr *e, const json_value **out) {
+    if (e->kind == EX_NAME && strcmp(e->name, "config") == 0) {
+        *out = ev->conv->config;
+        return true;
+    }
+    if (e->kind != EX_FIELD) {
+        arch_error(ev, e->place, "values have no parts, but config: config.a.b");
+        return false;
+    }
+    if (!find_field(ev, e->a, out))
+        return false;
+    *out = json_get(*out, e->name); /* of null, too: absent */
+    return true;
+}
+
+static arch_value from_json(const json_value *v) {
+    switch (v->kind) {
+    case JSON_NUMBER:
+        return arch_number(v->number);
+    case JSON_BOOL:
+        return arch_bool(v->flag);
+    case JSON_STRING:
+        return (arch_value){.kind = VAL_STRING, .str = v->str};
+    default:
+        return arch_none(NULL);
+    }
+}
+
+static arch_value from_json_array(arch_eval *ev, const arch_expr *e, const json_value *v) {
+    arch_value *item = ggl_arena_alloc(&ev->arena, v->of.n + 1, sizeof *item);
+    if (!item)
+        return arch_nomem(ev);
+    if (!arch_step(ev, e->place, (int64_t)v->of.n))
+        return ARCH_FAIL;
+    for (size_t i = 0; i < v->of.n; i++)
+        item[i] = from_json(&v->of.item[i]);
+    return (arch_value){.kind = VAL_LIST, .item = item, .n = v->of.n};
+}
+
+arch_value arch_convert_field(arch_eval *ev, const arch_expr *e) {
+    const json_value *v;
+    char quote[128], text[192];
+    if (!ev->conv)
+        return arch_error(ev, e->place, "'config' is there in a convert section only");
+    if (!find_field(ev, e, &v))
+        return ARCH_FAIL;
+    arch_quote(e->place, quote, sizeof quote);
+    if (v && v->kind == JSON_ARRAY)
+        return from_json_array(ev, e, v);
+    if (v && v->kind == JSON_OBJECT)
+        return arch_error(ev, e->place, "%s is an object in config.json: one of its values is wanted", quote);
+    if (v && v->kind != JSON_NULL)
+        return from_json(v);
+    snprintf(text, sizeof text, "%s is missing in config.json", quote);
+    arch_value none = arch_none(arch_strdup(ev, text));
+    none.absent_key = true;
+    return none.text ? none : ARCH_FAIL;
+}
+
+arch_value arch_convert_has(arch_eval *ev, const arch_expr *e) {
+    const json_value *v;
+    return find_field(ev, e, &v) ? arch_bool(v && v->kind != JSON_NULL) : ARCH_FAIL;
+}
+
+bool arch_convert_number(const arch_eval *ev, const char *name, double *out) {
+    if (!ev->conv->stacking || strcmp(name, "e") != 0)
+        return false;
+    *out = (double)ev->conv->e;
+    return true;
+}
+
+/* --- the keys as a source --------------------------------------------------------------------- */
+
+const converted_key *arch_converted_key(const arch_conversion *c, const char *name) {
+    for (size_t i = 0; i < c->n_key; i++)
+        if (strcmp(c->key[i].name, name) == 0)
+            return &c->key[i];
+    return NULL;
+}
+
+static bool keys_find(void *ctx, const char *name, llm_arch_key *out) {
+    const arch_conversion *c = ctx;
+    const converted_key *k = arch_converted_key(c, name);
+    if (k)
+        *out = k->key;
+    else if (c->family && strcmp(name, "general.architecture") == 0)
+        *out = (llm_arch_key){LLM_ARCH_STRING, false, 1, &c->family_item};
+    else
+        return false;
+    return true;
+}
+
+static bool keys_item(void *ctx, const llm_arch_key *key, uint64_t i, llm_arch_item *out) {
+    (void)ctx;
+    *out = ((const llm_arch_item *)key->handle)[i];
+    return true;
+}
+
+static bool keys_at(void *ctx, size_t i, ggl_str *name) {
+    const arch_conversion *c = ctx;
+    if (i >= c->n_key)
+        return false;
+    *name = (ggl_str){c->key[i].name, strlen(c->key[i].name)};
+    return true;
+}
+
+static bool no_tensor(void *ctx, llm_arch_tensor *t) {
+    (void)ctx;
+    (void)t;
+    return false;
+}
+
+static llm_arch_source keys_source(arch_conversion *c) {
+    return (llm_arch_source){.ctx = c,
+                             .name = "config.json",
+                             .find_key = keys_find,
+                             .get_item = keys_item,
+                             .find_tensor = no_tensor,
+                             .key_at = keys_at};
+}
+
+/* --- keys ------------------------------------------------------------------------------------- */
+
+static bool put_item(arch_eval *ev, const arch_mapping *m, const arch_value *v, llm_arch_type *type, llm_arch_item *item) {
+    char text[256];
+    *type = v->kind == VAL_STRING ? LLM_ARCH_STRING : v->kind == VAL_BOOL ? LLM_ARCH_BOOL : LLM_ARCH_NUMBER;
+    *item = (llm_arch_item){v->num, v->flag, v->str};
+    if (v->kind == VAL_NUMBER && isfinite(v->num))
+        return true;
+    if (v->kind == VAL_STRING || v->kind == VAL_BOOL)
+        return true;
+    arch_error(ev, m->expr->place, "a key is a number, a string, true or false, or a list of these: %s",
+               arch_value_text(v, text, sizeof text));
+    return false;
+}
+
+static bool put_key(arch_eval *ev, const arch_mapping *m, const arch_value *v) {
+    arch_conversion *c = ev->conv;
+    bool is_list = v->kind == VAL_LIST;
+    size_t n = is_list ? v->n : 1;
+    llm_arch_item *item = ggl_arena_alloc(&c->arena, n + 1, sizeof *item);
+    const char *name = ggl_arena_printf(&c->arena, "%s.%s", ev->family, m->name);
+    llm_arch_type type = LLM_ARCH_NUMBER, first = type;
+    if (!item || !name || !ggl_grow(&c->key, &c->cap_key, c->n_key + 1, sizeof *c->key))
+        return arch_nomem(ev), false;
+    for (size_t i = 0; i < n; i++) {
+        if (!put_item(ev, m, is_list ? &v->item[i] : v, &type, &item[i]))
+            return false;
+        first = i ? first : type;
+        if (type != first)
+            return arch_error(ev, m->expr->place, "the list's elements are of different kinds"), false;
+        if (type == LLM_ARCH_STRING && /* it outlives the evaluator */
+            !(item[i].string.s = ggl_arena_strndup(&c->arena, item[i].string.s, item[i].string.n)))
+            return arch_nomem(ev), false;
+    }
+    c->key[c->n_key++] = (converted_key){name, {type, is_list, n, item}};
+    return true;
+}
+
+static bool convert_key(arch_eval *ev, const arch_mapping *m) {
+    arch_value v = arch_eval_expr(ev, m->expr);
+    if (v.kind == VAL_FAIL)
+        return false;
+    if (v.kind != VAL_NONE)
+        return put_key(ev, m, &v);
+    if (v.absent_key)
+        arch_error_hint(ev, GGL_FORMAT, m->expr->place, "'?? none' if .x may be absent, '?? value' for another", "%s", v.text);
+    return !v.absent_key;
+}
+
+/* arch <- "qwen3moe": one of the header's names; the first without such a line. */
+static bool convert_family(arch_eval *ev, const arch_mapping *m) {
+    char text[256];
+    arch_value v = arch_eval_expr(ev, m->expr);
+    if (v.kind == VAL_FAIL)
+        return false;
+    for (int k = 0; k < ev->arch->n_family; k++)
+        if (v.kind == VAL_STRING && strlen(ev->arch->family[k]) == v.str.n &&
+            memcmp(ev->arch->family[k], v.str.s, v.str.n) == 0) {
+            ev->family = ev->arch->family[k];
+            ev->global[SLOT_ARCH].v.str = (ggl_str){ev->family, v.str.n};
+            return true;
+        }
+    arch_error(ev, m->expr->place, "'arch' is one of the descriptor's own names, in quotes: %s",
+               arch_value_text(&v, text, sizeof text));
+    return false;
+}
+
+static bool run_keys(arch_eval *ev) {
+    for (const arch_mapping *m = ev->conv->section->map; m; m = m->next)
+        if (m->kind == MAP_ARCH && !convert_family(ev, m))
+            return false;
+    for (const arch_mapping *m = ev->conv->section->map; m; m = m->next) {
+        if (m->kind == MAP_REQUIRE && !arch_run(ev, m->require))
+            return false;
+        if (m->kind == MAP_KEY && !convert_key(ev, m))
+            return false;
+    }
+    ev->conv->family = ev->family;
+    ev->conv->family_item.string = (ggl_str){ev->family, strlen(ev->family)};
+    return true;
+}
+
+ggl_status arch_convert_keys(arch_conversion *c, ggl_error *err) {
+    llm_arch_source src = keys_source(c);
+    arch_eval ev = {.arch = c->arch, .src = &src, .err = err, .layer = -1, .conv = c, .family = c->arch->family[0]};
+    ev.arena.limit = c->arena.limit = ARCH_MAX_MEMORY;
+    ev.g = ggl_graph_new(NULL); /* for an expression that is no number after all */
+    bool ok = ev.g && arch_eval_init(&ev) && run_keys(&ev);
+    ggl_graph_free(ev.g);
+    arch_eval_fini(&ev);
+    if (!ok && ev.status == GGL_OK)
+        return ggl_fail(err, GGL_NOMEM, "%s: out of memory", c->arch->text.name);
+    return ev.status;
+}
+
+/* --- weights ---------------------------------------------------------------------------------- */
+
+static const arch_mapping *find_mapping(const arch_conversion *c, const char *name) {
+    const arch_mapping *m = c->section->map;
+    while (m && (m->kind != MAP_WEIGHT || strcmp(m->name, name) != 0))
+        m = m->next;
+    return m;
+}
+
+/* The same numbers in the declared shape: but for 1s they are those. */
+static bool same_shape(const recipe *r, const llm_arch_tensor *t) {
+    int d = 0, k = 0;
+    for (;; d++, k++) {
+        while (d < r->n_dims && r->ne[d] == 1)
+            d++;
+        while (k < t->n_dims && t->ne[k] == 1)
+            k++;
+        if (d == r->n_dims || k == t->n_dims)
+            return d == r->n_dims && k == t->n_dims;
+        if (r->ne[d] != t->ne[k])
+            return false;
+    }
+}
+
+static void missing_source(arch_eval *ev, const arch_mapping *m, const char *name, const llm_arch_tensor *t) {
+    char text[256] = "";
+    const arch_expr *e = m->expr;
+    while (e->kind != EX_STRING && (e->a || e->n_arg > 0))
+        e = e->a ? e->a : e->arg[0].value;
+    const char *stem = e->kind == EX_STRING && !strstr(e->name, "{e}") ? arch_expand(ev, e->name, e->place) : NULL;
+    if (stem)
+        snprintf(text, sizeof text, "; it comes from %.200s", stem);
+    arch_error_hint(ev, GGL_FORMAT, m->place, NULL, "nothing in the folder makes %s%s (%s)", t->name, text, name);
+}
+
+bool arch_convert_weight(arch_eval *ev, const arch_stmt *s, bool is_bias, llm_arch_tensor *t) {
+    arch_conversion *c = ev->conv;
+    const char *name = s->target[0].name;
+    const arch_mapping *m = find_mapping(c, name);
+    recipe *r = NULL;
+    if (c->in_constant)
+        return arch_error(ev, s->place, "a constant of a conversion declares no weights"), false;
+    if (!m && !t->optional)
+        arch_error(ev, s->target[0].place, "'%s' has no line in the convert section for it", name);
+    if (!m || !arch_convert_make(ev, m->expr, is_bias, &r))
+        return false;
+    if (!r) {
+        if (!t->optional)
+            missing_source(ev, m, is_bias ? "its bias" : "its weight", t);
+        return false;
+    }
+    t->type = GGL_F32;
+    t->data = NULL;
+    if (!same_shape(r, t)) { /* the caller's error shows both */
+        t->n_dims = r->n_dims;
+        memcpy(t->ne, r->ne, sizeof t->ne);
+        return true;
+    }
+    if (arch_find_weight(ev, t->name))
+        return true;
+    if (!ggl_grow(&c->tensor, &c->cap_tensor, c->n_tensor + 1, sizeof *c->tensor))
+        return arch_nomem(ev), false;
+    converted_tensor *made = &c->tensor[c->n_tensor++];
+    *made = (converted_tensor){.name = ggl_arena_strndup(&c->arena, t->name, strlen(t->name)), .n_dims = t->n_dims, .recipe = r};
+    memcpy(made->ne, t->ne, sizeof made->ne);
+    return made->name ? true : (arch_nomem(ev), false);
+}
+
+/* --- the whole -------------------------------------------------------------------------------- */
+
+static const ggl_tensor *weight_under(const ggl_tensor *t) {
+    while (t && (t->op == GGL_OP_RESHAPE || t->op == GGL_OP_SPLIT))
+        t = t->src[0];
+    return t && t->op == GGL_OP_WEIGHT ? t : NULL;
+}
+
+/* Weights that something reads otherwise than as a matrix, or by rows. */
+static void mark_numbers(ggl_tensor *const *node, int n, bool *plain) {
+    for (int i = 0; i < n; i++) {
+        const ggl_tensor *t = node[i];
+        for (int k = 0; k < t->n_src; k++) {
+            const ggl_tensor *w = weight_under(t->src[k]);
+            bool as_matrix = (t->op == GGL_OP_LINEAR && k == 1) || (t->op == GGL_OP_PICK && k == 0);
+            if (w && !as_matrix && t->op != GGL_OP_RESHAPE && t->op != GGL_OP_SPLIT)
+                plain[w->id] = true;
+        }
+        if (t->body)
+            mark_numbers(t->body->node, t->body->n_node, plain);
+    }
+}
+
+/* Weights were made in the order of the tensors. */
+static ggl_status mark_only_f32(arch_conversion *c, const ggl_graph *g, ggl_error *err) {
+    int n = ggl_graph_n_nodes(g);
+    bool *plain = ggl_calloc((size_t)ggl_graph_n_ids(g), sizeof *plain);
+    size_t k = 0;
+    if (!plain)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    for (int i = 0; i < n; i++)
+        mark_numbers((ggl_tensor *[]){ggl_graph_node(g, i)}, 1, plain);
+    for (int i = 0; i < n; i++) {
+        const ggl_tensor *t = ggl_graph_node(g, i);
+        if (t->op == GGL_OP_WEIGHT && k < c->n_tensor && strcmp(t->name, c->tensor[k].name) == 0) {
+            c->tensor[k].only_f32 = plain[t->id] || c->tensor[k].n_dims < 2;
+            k++;
+        }
+    }
+    ggl_free(plain);
+    return k == c->n_tensor ? GGL_OK : ggl_fail(err, GGL_USAGE, "%zu of %zu weights are in the graph", k, c->n_tensor);
+}
+
+/* "model.layers.{l}.x": any number. */
+static bool pattern_of(const char *s, char *buf, size_t size) {
+    size_t n = 0;
+    while (*s && n + 1 < size) {
+        const char *end = *s == '{' ? strchr(s, '}') : NULL;
+        buf[n++] = end ? '*' : *s;
+        s = end ? end + 1 : s + 1;
+    }
+    buf[n] = 0;
+    return *s == 0;
+}
+
+static bool is_ignored(const arch_conversion *c, ggl_str name) {
+    char pattern[512];
+    for (const arch_mapping *m = c->section->map; m; m = m->next)
+        if (m->kind == MAP_IGNORE && pattern_of(m->name, pattern, sizeof pattern) && arch_match(pattern, name.s, name.n))
+            return true;
+    return false;
+}
+
+static ggl_status check_leftovers(const arch_conversion *c, ggl_error *err) {
+    const st_tensor *first = NULL;
+    size_t n = 0;
+    int line, column;
+    for (size_t i = 0; i < c->source->n_tensor; i++) {
+        const st_tensor *t = &c->source->tensor[i];
+        if (t->used || is_ignored(c, t->name))
+            continue;
+        first = first ? first : t;
+        n++;
+    }
+    if (!n)
+        return GGL_OK;
+    arch_line_col(c->section->place, &line, &column);
+    char more[64] = "";
+    if (n > 1)
+        snprintf(more, sizeof more, " and %zu more", n - 1);
+    return ggl_fail(err, GGL_FORMAT, "%s: tensor %s%s: read by no line of the convert section in %s:%d; map it or ignore it",
+                    c->source->file[first->file], first->name.s, more, c->arch->text.name, line);
+}
+
+/* As the model itself will be built, in its own context. */
+static int64_t context_length(const arch_conversion *c) {
+    char name[2 * ARCH_MAX_NAME];
+    snprintf(name, sizeof name, "%s.context_length", c->family);
+    const converted_key *k = arch_converted_key(c, name);
+    double n = k && k->key.type == LLM_ARCH_NUMBER && k->key.n > 0 ? ((const llm_arch_item *)k->key.handle)->number : 0;
+    return n >= 1 && n <= ARCH_MAX_DIM && n == floor(n) ? (int64_t)n : 0;
+}
+
+ggl_status arch_convert_tensors(arch_conversion *c, ggl_error *err) {
+    llm_arch_source src = keys_source(c);
+    const llm_arch_params params = {.n_ctx = context_length(c)};
+    ggl_graph *g = ggl_graph_new(NULL);
+    if (!g)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    ggl_status s = arch_build_with(c->arch, &src, &params, g, NULL, c, err);
+    if (s == GGL_OK)
+        s = mark_only_f32(c, g, err);
+    if (s == GGL_OK)
+        s = check_leftovers(c, err);
+    ggl_graph_free(g);
+    return s;
+}

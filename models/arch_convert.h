@@ -1,0 +1,60 @@
+/* A descriptor's convert section, put to work. First the keys:
+ *
+ *     c.section = arch_find_convert(arch, "LlamaForCausalLM");
+ *     arch_convert_keys(&c, &err);
+ *
+ * then the descriptor is built with them, and each declared weight asks for its mapping, which becomes a recipe:
+ *
+ *     arch_convert_tensors(&c, &err);
+ *     for (i < c.n_tensor) .. recipe_read(c.tensor[i].recipe, ..) */
+#ifndef LLM_ARCH_CONVERT_H
+#define LLM_ARCH_CONVERT_H
+
+#include "arch_impl.h"
+#include "json.h"
+#include "recipe.h"
+
+#include "ggl/backend.h"
+
+typedef struct converted_key {
+    const char *name; /* in full */
+    llm_arch_key key; /* handle: the items */
+} converted_key;
+
+typedef struct converted_tensor {
+    const char *name;
+    int n_dims; /* as declared */
+    int64_t ne[GGL_MAX_DIMS];
+    recipe *recipe;
+    bool only_f32; /* read otherwise than as a matrix or by rows: a norm's weight, a convolution's taps */
+} converted_tensor;
+
+typedef struct arch_conversion {
+    const llm_arch *arch;
+    const arch_convert *section;
+    const json_value *config;
+    llm_safetensors *source;
+    ggl_backend *backend; /* computes constants, in double; NULL: there may be none */
+    /* what comes out */
+    ggl_arena arena;
+    const char *family;
+    llm_arch_item family_item; /* the same, as the key general.architecture */
+    converted_key *key;
+    size_t n_key, cap_key;
+    converted_tensor *tensor;
+    size_t n_tensor, cap_tensor;
+    /* while it runs */
+    bool stacking, in_constant;
+    int64_t e; /* "{e}", in a stack */
+} arch_conversion;
+
+const arch_convert *arch_find_convert(const llm_arch *arch, ggl_str name); /* NULL: it has none for that */
+GGL_NODISCARD ggl_status arch_convert_keys(arch_conversion *c, ggl_error *err);
+GGL_NODISCARD ggl_status arch_convert_tensors(arch_conversion *c, ggl_error *err);
+void arch_conversion_fini(arch_conversion *c);
+const converted_key *arch_converted_key(const arch_conversion *c, const char *name); /* in full */
+
+/* arch_convert_expr.c: what a mapping makes; *out NULL: nothing, as it may be. false: ev has the error. */
+bool arch_convert_make(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out);
+
+#endif

@@ -1,0 +1,397 @@
+/* Mappings to recipes: what makes a tensor out of source tensors, or a constant. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "arch_convert.h"
+#include "ggl/sched.h"
+
+/* --- source tensors --------------------------------------------------------------------------- */
+
+static recipe *new_recipe(arch_eval *ev, recipe_kind kind, recipe *like, int n_part) {
+    recipe *r = ggl_arena_alloc(&ev->conv->arena, 1, sizeof *r);
+    recipe **part = ggl_arena_alloc(&ev->conv->arena, (size_t)n_part + 1, sizeof *part);
+    if (!r || !part)
+        return arch_nomem(ev), NULL;
+    if (like)
+        *r = *like;
+    r->kind = kind;
+    r->part = part;
+    r->n_part = n_part;
+    r->held = NULL;
+    if (n_part > 0)
+        part[0] = like;
+    return r;
+}
+
+/* Dimensions of 1 go, but the last stays what functions act on. */
+static bool take_shape(arch_eval *ev, const arch_expr *e, recipe *r, const st_tensor *t) {
+    int last = t->n_dims - 1;
+    r->n_dims = 0;
+    for (int d = 0; d < 4; d++)
+        r->ne[d] = 1;
+    for (int d = 0; d < t->n_dims; d++) {
+        if (t->ne[d] == 1 && d < last)
+            continue;
+        if (r->n_dims == GGL_MAX_DIMS) {
+            arch_error(ev, e->place, "tensor %s has more than 4 dimensions", t->name.s);
+            return false;
+        }
+        r->ne[r->n_dims++] = t->ne[d];
+    }
+    if (r->n_dims == 0)
+        r->n_dims = 1;
+    return true;
+}
+
+/* "stem" is stem.weight or stem.bias, or, of a weight, the whole name. */
+static bool make_source(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    char name[600];
+    const char *stem = arch_expand(ev, e->name, e->place);
+    if (!stem)
+        return false;
+    snprintf(name, sizeof name, "%s.%s", stem, is_bias ? "bias" : "weight");
+    st_tensor *t = llm_safetensors_find(ev->conv->source, name);
+    if (!t && !is_bias)
+        t = llm_safetensors_find(ev->conv->source, stem);
+    if (!t)
+        return true;
+    if (t->type < 0) {
+        arch_error(ev, e->place, "tensor %s has the type %s; what becomes a weight is F32, F16, BF16 or F64", t->name.s,
+                   t->dtype);
+        return false;
+    }
+    recipe *r = new_recipe(ev, RECIPE_SOURCE, NULL, 0);
+    if (!r || !take_shape(ev, e, r, t))
+        return false;
+    t->used = true;
+    r->source = t;
+    *out = r;
+    return true;
+}
+
+static const char *shape_text(const recipe *r, char *buf, size_t size) {
+    size_t n = (size_t)snprintf(buf, size, "[");
+    for (int d = 0; d < r->n_dims && n < size; d++)
+        n += (size_t)snprintf(buf + n, size - n, "%s%" PRId64, d ? ", " : "", r->ne[d]);
+    if (n < size)
+        snprintf(buf + n, size - n, "]");
+    return buf;
+}
+
+static bool whole_arg(arch_eval *ev, const arch_expr *e, int k, double min, int64_t *out) {
+    arch_value v = arch_eval_expr(ev, e->arg[k].value);
+    return v.kind != VAL_FAIL && arch_want_whole(ev, e->arg[k].value, &v, min, ARCH_MAX_DIM, out);
+}
+
+/* pairs(x, n), regroup(x, a, b), rows(x, from, n) */
+static bool make_rows(arch_eval *ev, const arch_expr *e, recipe_kind kind, bool is_bias, recipe **out) {
+    char shape[128];
+    int64_t x, y = 0;
+    recipe *a = NULL;
+    if (!arch_convert_make(ev, e->arg[0].value, is_bias, &a) || !whole_arg(ev, e, 1, kind == RECIPE_ROWS ? 0 : 1, &x) ||
+        (kind != RECIPE_PAIRS && !whole_arg(ev, e, 2, 1, &y)))
+        return false;
+    if (!a)
+        return true;
+    int64_t rows = a->ne[a->n_dims - 1], by = kind == RECIPE_PAIRS ? 2 * x : x * y;
+    if (kind == RECIPE_ROWS && x + y > rows)
+        return arch_error(ev, e->mark, "rows %" PRId64 " to %" PRId64 " of %s, which has %" PRId64 " rows", x, x + y - 1,
+                          shape_text(a, shape, sizeof shape), rows), false;
+    if (kind != RECIPE_ROWS && rows % by != 0)
+        return arch_error(ev, e->mark, "the %" PRId64 " rows of %s are no multiple of %" PRId64, rows,
+                          shape_text(a, shape, sizeof shape), by), false;
+    if (!(*out = new_recipe(ev, kind, a, 1)))
+        return false;
+    (*out)->x = x;
+    (*out)->y = y;
+    if (kind == RECIPE_ROWS)
+        (*out)->ne[a->n_dims - 1] = y;
+    return true;
+}
+
+static bool make_transpose(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    recipe *a = NULL;
+    if (!arch_convert_make(ev, e->arg[0].value, is_bias, &a) || !a)
+        return ev->status == GGL_OK;
+    if (a->n_dims == 1) {
+        *out = a;
+        return true;
+    }
+    if (!(*out = new_recipe(ev, RECIPE_TRANSPOSE, a, 1)))
+        return false;
+    (*out)->ne[0] = a->ne[1];
+    (*out)->ne[1] = a->ne[0];
+    return true;
+}
+
+static bool fits(arch_eval *ev, const arch_expr *e, const recipe *first, const recipe *r, int n_dims) {
+    char a[128], b[128];
+    bool same = first->n_dims == r->n_dims;
+    for (int d = 0; d < n_dims; d++)
+        same = same && first->ne[d] == r->ne[d];
+    if (!same)
+        arch_error(ev, e->mark, "%s of %s and %s", e->name, shape_text(first, a, sizeof a), shape_text(r, b, sizeof b));
+    return same;
+}
+
+/* All of them, or none. */
+static bool all_or_none(arch_eval *ev, const arch_expr *e, recipe *const *part, int n) {
+    int n_there = 0;
+    for (int k = 0; k < n; k++)
+        n_there += part[k] != NULL;
+    if (n_there > 0 && n_there < n)
+        arch_error(ev, e->mark, "%d of the %d tensors are missing", n - n_there, n);
+    return n_there == n;
+}
+
+static bool make_concat(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    recipe *part[ARCH_MAX_ARGS] = {NULL};
+    for (int k = 0; k < e->n_arg; k++)
+        if (!arch_convert_make(ev, e->arg[k].value, is_bias, &part[k]))
+            return false;
+    if (!all_or_none(ev, e, part, e->n_arg))
+        return ev->status == GGL_OK;
+    recipe *r = new_recipe(ev, RECIPE_JOIN, part[0], e->n_arg);
+    if (!r)
+        return false;
+    int last = r->n_dims - 1;
+    for (int k = 1; k < e->n_arg; k++) {
+        if (!fits(ev, e, part[0], part[k], last))
+            return false;
+        r->part[k] = part[k];
+        r->ne[last] += part[k]->ne[last];
+        if (r->ne[last] > (int64_t)1 << 50)
+            return arch_error(ev, e->mark, "concat of too much"), false;
+    }
+    *out = r;
+    return true;
+}
+
+static bool make_stack(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    arch_conversion *c = ev->conv;
+    int64_t n;
+    if (c->stacking)
+        return arch_error(ev, e->mark, "a stack in a stack"), false;
+    if (!whole_arg(ev, e, 1, 1, &n) || !arch_step(ev, e->place, n))
+        return false;
+    if (n > ARCH_MAX_LAYERS)
+        return arch_error(ev, e->mark, "a stack of more than %d", ARCH_MAX_LAYERS), false;
+    recipe **part = ggl_arena_alloc(&c->arena, (size_t)n, sizeof *part);
+    if (!part)
+        return arch_nomem(ev), false;
+    bool ok = true;
+    c->stacking = true;
+    for (c->e = 0; c->e < n && ok; c->e++)
+        ok = arch_convert_make(ev, e->arg[0].value, is_bias, &part[c->e]) && (c->e == 0 || !part[0] || !part[c->e] ||
+                                                                 fits(ev, e, part[0], part[c->e], part[0]->n_dims));
+    c->stacking = false;
+    if (!ok || !all_or_none(ev, e, part, (int)n))
+        return ev->status == GGL_OK;
+    if (part[0]->n_dims == GGL_MAX_DIMS)
+        return arch_error(ev, e->mark, "a stack of tensors of 4 dimensions"), false;
+    recipe *r = new_recipe(ev, RECIPE_JOIN, part[0], 1);
+    if (!r)
+        return false;
+    r->part = part;
+    r->n_part = (int)n;
+    r->ne[r->n_dims++] = n;
+    *out = r;
+    return true;
+}
+
+static bool make_exp(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    recipe *a = NULL;
+    if (!arch_convert_make(ev, e->arg[0].value, is_bias, &a))
+        return false;
+    *out = a && !is_bias ? new_recipe(ev, RECIPE_EXP, a, 1) : a;
+    return !a || *out;
+}
+
+static bool make_call(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    switch (e->name[0]) { /* arch_resolve.c knows these seven only */
+    case 't':
+        return make_transpose(ev, e, is_bias, out);
+    case 'p':
+        return make_rows(ev, e, RECIPE_PAIRS, is_bias, out);
+    case 'r':
+        return make_rows(ev, e, e->name[1] == 'e' ? RECIPE_REGROUP : RECIPE_ROWS, is_bias, out);
+    case 'c':
+        return make_concat(ev, e, is_bias, out);
+    case 's':
+        return make_stack(ev, e, is_bias, out);
+    default:
+        return make_exp(ev, e, is_bias, out);
+    }
+}
+
+static bool is_arithmetic(const arch_expr *e) {
+    return e->kind == EX_BINARY &&
+           (e->op == GGL_OP_ADD || e->op == GGL_OP_SUB || e->op == GGL_OP_MUL || e->op == GGL_OP_DIV);
+}
+
+/* Whether a source tensor can come out of it. */
+static bool is_source(const arch_expr *e) {
+    if (e->kind == EX_STRING || (e->kind == EX_CALL && e->callee == CALL_BUILTIN && e->builtin == FN_BUILTIN_COUNT))
+        return true;
+    if (is_arithmetic(e) || e->kind == EX_IF || e->kind == EX_OR_ELSE)
+        return is_source(e->a) || is_source(e->b);
+    return false;
+}
+
+/* x + n, x - n, x * n, x / n, n + x, n * x: weights only. */
+static bool make_arithmetic(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    bool left = is_source(e->a);
+    const arch_expr *x = left ? e->a : e->b, *n = left ? e->b : e->a;
+    bool commutes = e->op == GGL_OP_ADD || e->op == GGL_OP_MUL;
+    double number;
+    recipe *a = NULL;
+    if ((left && is_source(e->b)) || (!left && !commutes))
+        return arch_error(ev, e->mark, "a tensor and a number stand at '%s' in a conversion, the tensor first", e->name), false;
+    if (!arch_convert_make(ev, x, is_bias, &a))
+        return false;
+    arch_value v = arch_eval_expr(ev, n);
+    if (v.kind == VAL_FAIL || !arch_want_number(ev, n, &v, &number))
+        return false;
+    *out = a;
+    if (!a || is_bias)
+        return true;
+    bool add = e->op == GGL_OP_ADD || e->op == GGL_OP_SUB;
+    if (!(*out = new_recipe(ev, add ? RECIPE_ADD : RECIPE_MUL, a, 1)))
+        return false;
+    (*out)->number = e->op == GGL_OP_SUB ? -number : e->op == GGL_OP_DIV ? 1 / number : number;
+    return true;
+}
+
+/* --- constants -------------------------------------------------------------------------------- */
+
+static recipe *hold(arch_eval *ev, int n_dims, const int64_t *ne) {
+    recipe *r = new_recipe(ev, RECIPE_HELD, NULL, 0);
+    if (!r)
+        return NULL;
+    r->n_dims = n_dims > 0 ? n_dims : 1;
+    for (int d = 0; d < GGL_MAX_DIMS; d++)
+        r->ne[d] = d < n_dims ? ne[d] : 1;
+    r->held = ggl_arena_alloc(&ev->conv->arena, (size_t)recipe_count(r), sizeof *r->held);
+    return r->held ? r : (arch_nomem(ev), NULL);
+}
+
+static recipe *hold_list(arch_eval *ev, const arch_expr *e, const arch_value *v) {
+    int64_t n = (int64_t)v->n;
+    recipe *r = hold(ev, 1, &n);
+    for (int64_t i = 0; r && i < n; i++) {
+        arch_value x = arch_list_item(ev, e, v, i);
+        if (x.kind != VAL_NUMBER)
+            return arch_error(ev, e->place, "a list of numbers is wanted for a tensor"), NULL;
+        r->held[i] = (float)x.num;
+    }
+    return r;
+}
+
+/* What depends on no input is folded: so something that does reads it. */
+static recipe *hold_tensor(arch_eval *ev, const arch_expr *e, ggl_tensor *t) {
+    if (ggl_is_batched(t))
+        return arch_error(ev, e->place, "a constant is wanted, and this depends on the token"), NULL;
+    if (!ev->conv->backend)
+        return arch_error(ev, e->place, "there is no backend to compute this constant"), NULL;
+    recipe *r = hold(ev, t->n_dims, t->ne);
+    ggl_tensor *x = r ? ggl_graph_input(ev->g, "x", GGL_F32, t->n_dims, t->ne, true) : NULL;
+    ggl_tensor *y = x ? ggl_binary(ev->g, GGL_OP_MUL, x, t) : NULL;
+    if (y)
+        ggl_graph_output(ev->g, "y", y);
+    ggl_status s = !r ? ev->status : ggl_graph_finish(ev->g, ev->err);
+    if (s == GGL_OK)
+        s = ggl_graph_fold(ev->g, ev->conv->backend, ev->err);
+    if (s != GGL_OK) {
+        ev->status = s;
+        return NULL;
+    }
+    const ggl_tensor *c = y->src[1];
+    if (c->op != GGL_OP_CONST || c->type != GGL_F32 || c->size != (size_t)recipe_count(r) * sizeof *r->held)
+        return arch_error(ev, e->place, "this is no constant of numbers"), NULL;
+    memcpy(r->held, c->data, c->size);
+    return r;
+}
+
+static recipe *hold_value(arch_eval *ev, const arch_expr *e) {
+    char text[256];
+    arch_value v = arch_eval_expr(ev, e);
+    switch (v.kind) {
+    case VAL_NUMBER: {
+        recipe *r = hold(ev, 0, NULL);
+        if (r)
+            r->held[0] = (float)v.num;
+        return r;
+    }
+    case VAL_LIST:
+        return hold_list(ev, e, &v);
+    case VAL_TENSOR:
+        return hold_tensor(ev, e, v.t);
+    case VAL_NONE:
+        if (v.absent_key)
+            arch_error_hint(ev, GGL_FORMAT, e->place, "'?? none' if the tensor may be absent", "%s", v.text);
+        return NULL;
+    case VAL_FAIL:
+        return NULL;
+    default:
+        return arch_error(ev, e->place, "no tensor is made from this: %s", arch_value_text(&v, text, sizeof text)), NULL;
+    }
+}
+
+/* A constant has a graph of its own, and sees of the descriptor's names those that are no tensors. */
+static bool make_constant(arch_eval *ev, const arch_expr *e, recipe **out) {
+    size_t n = (size_t)ev->arch->n_global;
+    arch_slot *seen = ggl_calloc(n, sizeof *seen);
+    ggl_graph *g = ggl_graph_new(NULL);
+    arch_eval in = *ev;
+    for (size_t k = 0; seen && k < n; k++)
+        if (ev->global[k].v.kind != VAL_TENSOR && ev->global[k].v.kind != VAL_CACHE)
+            seen[k] = ev->global[k];
+    in.g = g;
+    in.global = seen;
+    in.frame = NULL;
+    in.made = NULL;
+    in.call = in.keep = NULL;
+    in.read = NULL;
+    in.cap_made = in.n_call = in.cap_call = in.n_keep = in.cap_keep = in.n_read = in.cap_read = 0;
+    ev->conv->in_constant = true;
+    recipe *r = seen && g ? hold_value(&in, e) : (arch_nomem(&in), NULL);
+    ev->conv->in_constant = false;
+    ggl_graph_free(g);
+    ggl_free(seen);
+    ggl_free(in.made);
+    ggl_free(in.call);
+    ggl_free(in.keep);
+    ggl_free(in.read);
+    ev->arena = in.arena;
+    ev->steps = in.steps;
+    ev->status = in.status;
+    ev->word = in.word;
+    ev->n_word = in.n_word;
+    ev->cap_word = in.cap_word;
+    *out = r;
+    return ev->status == GGL_OK;
+}
+
+bool arch_convert_make(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    *out = NULL;
+    if (!arch_step(ev, e->place, 1))
+        return false;
+    if (!is_source(e))
+        return is_bias || make_constant(ev, e, out);
+    switch (e->kind) {
+    case EX_STRING:
+        return make_source(ev, e, is_bias, out);
+    case EX_CALL:
+        return make_call(ev, e, is_bias, out);
+    case EX_BINARY:
+        return make_arithmetic(ev, e, is_bias, out);
+    case EX_OR_ELSE:
+        return arch_convert_make(ev, e->a, is_bias, out) && (*out || arch_convert_make(ev, e->b, is_bias, out));
+    default: { /* EX_IF */
+        bool yes;
+        arch_value c = arch_eval_expr(ev, e->c);
+        return c.kind != VAL_FAIL && arch_want_bool(ev, e->c, &c, &yes) && arch_convert_make(ev, yes ? e->a : e->b, is_bias, out);
+    }
+    }
+}

@@ -1,0 +1,402 @@
+/* A folder, a descriptor, a GGUF file: what is around the conversion proper (arch_convert.c). */
+#include "llm/convert.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "arch_convert.h"
+#include "hf_tokenizer.h"
+#include "text_file.h"
+
+#define MAX_CONFIG ((size_t)16 << 20)
+#define PIECE      ((int64_t)1 << 18) /* numbers converted at once */
+
+typedef struct tensor_turn { /* what the writer's callback is given */
+    llm_converter *c;
+    size_t i;
+} tensor_turn;
+
+struct llm_converter {
+    llm_convert_params params;
+    ggl_arena arena;
+    const char *folder, *name, *origin, *class_name;
+    llm_json *config;
+    llm_arch *arch;
+    llm_safetensors *source;
+    arch_conversion conv;
+    llm_hf_tokenizer *tokenizer; /* NULL: the folder has none */
+    tensor_turn *turn;
+    char *notes;
+    size_t done, size;
+};
+
+llm_convert_params llm_convert_default(void) {
+    return (llm_convert_params){.type = LLM_CONVERT_AUTO};
+}
+
+static ggl_status no_memory(ggl_error *err) {
+    return ggl_fail(err, GGL_NOMEM, "out of memory");
+}
+
+static bool note(llm_converter *c, const char *text) {
+    char *all = ggl_arena_printf(&c->arena, "%s%s\n", c->notes ? c->notes : "", text);
+    c->notes = all;
+    return all != NULL;
+}
+
+/* --- config.json and the descriptor ----------------------------------------------------------- */
+
+static ggl_status read_config(llm_converter *c, ggl_error *err) {
+    char *path = ggl_arena_printf(&c->arena, "%s/config.json", c->folder);
+    if (!path)
+        return no_memory(err);
+    ggl_status s = llm_json_read(&c->config, path, MAX_CONFIG, err);
+    if (s != GGL_OK)
+        return s;
+    const json_value *list = json_get_kind(&c->config->root, "architectures", JSON_ARRAY);
+    const json_value *first = list && list->of.n > 0 ? list->of.item : NULL;
+    if (!first || first->kind != JSON_STRING || first->str.n == 0 || first->str.n > ARCH_MAX_NAME)
+        return ggl_fail(err, GGL_FORMAT, "%s: \"architectures\" is no list with a name, so there is no telling what model this is",
+                        path);
+    char *name = ggl_arena_strndup(&c->arena, first->str.s, first->str.n);
+    if (!name)
+        return no_memory(err);
+    for (size_t i = 0; i < first->str.n; i++)
+        if ((unsigned char)name[i] < 0x20)
+            name[i] = '?';
+    c->class_name = name;
+    return GGL_OK;
+}
+
+static ggl_status use_file(llm_converter *c, ggl_error *err) {
+    char *text;
+    size_t n;
+    ggl_status s = llm_read_text_file(c->params.arch_path, ARCH_MAX_TEXT, &text, &n, err);
+    if (s != GGL_OK)
+        return s;
+    s = llm_arch_parse(&c->arch, text, n, c->params.arch_path, err);
+    ggl_free(text);
+    if (s != GGL_OK)
+        return s;
+    c->origin = c->params.arch_path;
+    if (!(c->conv.section = arch_find_convert(c->arch, (ggl_str){c->class_name, strlen(c->class_name)})))
+        return ggl_fail(err, GGL_NOT_FOUND, "%s: there is no convert section for '%s', which config.json names",
+                        c->params.arch_path, c->class_name);
+    return GGL_OK;
+}
+
+/* The built-in descriptor whose convert section has the name; the others' names for the message. */
+static ggl_status use_builtin(llm_converter *c, ggl_error *err) {
+    const char *name, *text;
+    char known[1200] = "";
+    size_t n, used = 0;
+    for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++) {
+        ggl_status s = llm_arch_parse(&c->arch, text, n, name, err);
+        if (s != GGL_OK)
+            return s;
+        if ((c->conv.section = arch_find_convert(c->arch, (ggl_str){c->class_name, strlen(c->class_name)}))) {
+            c->origin = ggl_arena_printf(&c->arena, "built-in %s", name);
+            return c->origin ? GGL_OK : no_memory(err);
+        }
+        for (const arch_convert *x = c->arch->convert; x; x = x->next)
+            for (int i = 0; i < x->n_name && used < sizeof known; i++)
+                used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", x->name[i]);
+        llm_arch_free(c->arch);
+        c->arch = NULL;
+    }
+    return ggl_fail(err, GGL_NOT_FOUND, "%s: no built-in descriptor converts '%s', which config.json names; they convert %s. "
+                    "Another descriptor is given by --arch FILE", c->folder, c->class_name, known);
+}
+
+/* The folder's last name; else what the configuration was called. */
+static ggl_status choose_name(llm_converter *c, ggl_error *err) {
+    size_t n = strlen(c->folder);
+    while (n > 0 && c->folder[n - 1] == '/')
+        n--;
+    size_t at = n;
+    while (at > 0 && c->folder[at - 1] != '/')
+        at--;
+    ggl_str name = {c->folder + at, n - at};
+    const json_value *v = json_get_kind(&c->config->root, "_name_or_path", JSON_STRING);
+    if ((name.n == 0 || name.s[0] == '.') && v) {
+        name = v->str;
+        for (size_t i = 0; i < v->str.n; i++)
+            if (v->str.s[i] == '/')
+                name = (ggl_str){v->str.s + i + 1, v->str.n - i - 1};
+    }
+    c->name = ggl_arena_strndup(&c->arena, name.s, name.n);
+    return c->name ? GGL_OK : no_memory(err);
+}
+
+/* --- types ------------------------------------------------------------------------------------ */
+
+static ggl_type type_of(const llm_converter *c, const converted_tensor *t) {
+    static const ggl_type types[] = {
+        [LLM_CONVERT_F32] = GGL_F32, [LLM_CONVERT_F16] = GGL_F16, [LLM_CONVERT_BF16] = GGL_BF16};
+    if (t->only_f32)
+        return GGL_F32;
+    return c->params.type == LLM_CONVERT_AUTO ? recipe_type(t->recipe) : types[c->params.type];
+}
+
+static bool add_sizes(llm_converter *c) {
+    c->size = 0;
+    for (size_t i = 0; i < c->conv.n_tensor; i++) {
+        const converted_tensor *t = &c->conv.tensor[i];
+        size_t size;
+        if (!ggl_row_size_checked(type_of(c, t), recipe_count(t->recipe), &size) || !ggl_size_add(c->size, size, &c->size))
+            return false;
+    }
+    return true;
+}
+
+/* The vocabulary that the descriptor works with: {arch}.vocab_size. 0: not known. */
+static int64_t n_vocab(const llm_converter *c) {
+    char key[2 * ARCH_MAX_NAME];
+    snprintf(key, sizeof key, "%s.vocab_size", c->conv.family);
+    const converted_key *k = arch_converted_key(&c->conv, key);
+    const llm_arch_item *item = k && k->key.type == LLM_ARCH_NUMBER && !k->key.is_list ? k->key.handle : NULL;
+    return item && item->number >= 1 && item->number <= INT32_MAX ? (int64_t)item->number : 0;
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+static ggl_status open_tokenizer(llm_converter *c, ggl_error *err) {
+    ggl_status s = llm_hf_tokenizer_open(&c->tokenizer, c->folder, &c->config->root, n_vocab(c), err);
+    if (s == GGL_OK && !c->tokenizer && !note(c, "the folder has no tokenizer: none is written"))
+        s = no_memory(err);
+    const char *text = c->tokenizer ? llm_hf_tokenizer_note(c->tokenizer) : NULL;
+    if (s == GGL_OK && text && !note(c, text))
+        s = no_memory(err);
+    return s;
+}
+
+static ggl_status open_rest(llm_converter *c, ggl_error *err) {
+    ggl_status s = read_config(c, err);
+    if (s == GGL_OK)
+        s = c->params.arch_path ? use_file(c, err) : use_builtin(c, err);
+    if (s == GGL_OK)
+        s = choose_name(c, err);
+    c->conv.arch = c->arch;
+    c->conv.config = c->config ? &c->config->root : NULL;
+    c->conv.backend = c->params.backend;
+    if (s == GGL_OK)
+        s = arch_convert_keys(&c->conv, err);
+    if (s == GGL_OK)
+        s = open_tokenizer(c, err);
+    if (s != GGL_OK || c->params.vocab_only)
+        return s;
+    s = llm_safetensors_open(&c->source, c->folder, err);
+    c->conv.source = c->source;
+    if (s == GGL_OK)
+        s = arch_convert_tensors(&c->conv, err);
+    if (s == GGL_OK && !add_sizes(c))
+        s = ggl_fail(err, GGL_LIMIT, "the file would be too large");
+    return s;
+}
+
+ggl_status llm_converter_open(llm_converter **out, const char *folder, const llm_convert_params *params, ggl_error *err) {
+    *out = NULL;
+    llm_converter *c = ggl_calloc(1, sizeof *c);
+    if (!c)
+        return no_memory(err);
+    c->params = params ? *params : llm_convert_default();
+    c->folder = ggl_arena_strndup(&c->arena, folder, strlen(folder));
+    ggl_status s = c->folder ? open_rest(c, err) : no_memory(err);
+    if (s != GGL_OK) {
+        llm_converter_free(c);
+        return s;
+    }
+    *out = c;
+    return GGL_OK;
+}
+
+void llm_converter_free(llm_converter *c) {
+    if (!c)
+        return;
+    llm_hf_tokenizer_free(c->tokenizer);
+    arch_conversion_fini(&c->conv);
+    llm_safetensors_close(c->source);
+    llm_arch_free(c->arch);
+    llm_json_free(c->config);
+    ggl_free(c->turn);
+    ggl_arena_fini(&c->arena);
+    ggl_free(c);
+}
+
+/* --- keys ------------------------------------------------------------------------------------- */
+
+/* GGUF keys are typed, and other engines insist: these are f32 even where the value is whole. All others are integers if
+ * their value is. */
+static const char *const float_keys[] = {"*_epsilon", "*.freq_base*", "*softcapping", "*.rope.scaling.*factor*",
+                                         "*.scale_linear", "*_scale", "*.max_alibi_bias", "*.clamp_kqv", "*.yarn_*"};
+
+static bool is_float_key(const char *name) {
+    for (size_t k = 0; k < sizeof float_keys / sizeof *float_keys; k++)
+        if (arch_match(float_keys[k], name, strlen(name)))
+            return true;
+    return false;
+}
+
+static ggl_gguf_type number_type(const converted_key *k) {
+    const llm_arch_item *item = k->key.handle;
+    double lo = 0, hi = 0;
+    bool whole = !is_float_key(k->name);
+    for (uint64_t i = 0; i < k->key.n; i++) {
+        whole = whole && item[i].number == floor(item[i].number);
+        lo = item[i].number < lo ? item[i].number : lo;
+        hi = item[i].number > hi ? item[i].number : hi;
+    }
+    if (!whole || lo < -0x1p53 || hi > 0x1p53)
+        return GGL_GGUF_F32;
+    if (k->key.is_list || lo < 0)
+        return lo < INT32_MIN || hi > INT32_MAX ? GGL_GGUF_I64 : GGL_GGUF_I32;
+    return hi > UINT32_MAX ? GGL_GGUF_U64 : GGL_GGUF_U32;
+}
+
+static void put_number(char *to, ggl_gguf_type type, double x) {
+    int32_t i32 = type == GGL_GGUF_I32 ? (int32_t)x : 0;
+    uint32_t u32 = type == GGL_GGUF_U32 ? (uint32_t)x : 0;
+    int64_t i64 = type == GGL_GGUF_I64 || type == GGL_GGUF_U64 ? (int64_t)x : 0;
+    float f32 = (float)x;
+    if (type == GGL_GGUF_F32)
+        memcpy(to, &f32, 4);
+    else if (type == GGL_GGUF_I32)
+        memcpy(to, &i32, 4);
+    else if (type == GGL_GGUF_U32)
+        memcpy(to, &u32, 4);
+    else
+        memcpy(to, &i64, 8);
+}
+
+static ggl_status write_key(ggl_gguf_writer *w, const converted_key *k, ggl_error *err) {
+    const llm_arch_item *item = k->key.handle;
+    size_t n = (size_t)k->key.n;
+    char *buf = ggl_calloc(n + 1, sizeof(ggl_str));
+    if (!buf)
+        return no_memory(err);
+    if (k->key.type == LLM_ARCH_STRING) {
+        ggl_str *s = (ggl_str *)(void *)buf;
+        for (size_t i = 0; i < n; i++)
+            s[i] = item[i].string;
+        if (k->key.is_list)
+            ggl_gguf_put_strings(w, k->name, s, n);
+        else
+            ggl_gguf_put_string(w, k->name, s[0].s, s[0].n);
+    } else if (k->key.type == LLM_ARCH_BOOL) {
+        for (size_t i = 0; i < n; i++)
+            buf[i] = item[i].flag;
+        ggl_gguf_put(w, k->name, GGL_GGUF_BOOL, k->key.is_list, buf, n);
+    } else {
+        ggl_gguf_type type = number_type(k);
+        size_t size = type == GGL_GGUF_I64 || type == GGL_GGUF_U64 ? 8 : 4;
+        for (size_t i = 0; i < n; i++)
+            put_number(buf + i * size, type, item[i].number);
+        ggl_gguf_put(w, k->name, type, k->key.is_list, buf, n);
+    }
+    ggl_free(buf);
+    return GGL_OK;
+}
+
+/* general.file_type: what most bytes are. The numbers are llama.cpp's. */
+static uint32_t file_type(const llm_converter *c) {
+    int64_t n[3] = {0}; /* f32, f16, bf16 */
+    for (size_t i = 0; i < c->conv.n_tensor; i++) {
+        ggl_type type = type_of(c, &c->conv.tensor[i]);
+        n[type == GGL_F16 ? 1 : type == GGL_BF16 ? 2 : 0] += recipe_count(c->conv.tensor[i].recipe);
+    }
+    return n[1] > n[0] && n[1] >= n[2] ? 1 : n[2] > n[0] ? 32 : 0;
+}
+
+static ggl_status write_keys(llm_converter *c, ggl_gguf_writer *w, ggl_error *err) {
+    uint32_t type = file_type(c);
+    ggl_gguf_put_string(w, "general.architecture", c->conv.family, strlen(c->conv.family));
+    if (c->name[0])
+        ggl_gguf_put_string(w, "general.name", c->name, strlen(c->name));
+    if (!c->params.vocab_only)
+        ggl_gguf_put(w, "general.file_type", GGL_GGUF_U32, false, &type, 1);
+    ggl_status s = GGL_OK;
+    for (size_t i = 0; s == GGL_OK && i < c->conv.n_key; i++)
+        s = write_key(w, &c->conv.key[i], err);
+    if (s == GGL_OK && c->tokenizer)
+        llm_hf_tokenizer_put(c->tokenizer, w);
+    return s;
+}
+
+/* --- tensors ---------------------------------------------------------------------------------- */
+
+/* Finite numbers stay so: f16 ends at 65504. */
+static ggl_status check_range(const float *x, int64_t n, ggl_type type, ggl_error *err) {
+    for (int64_t i = 0; type == GGL_F16 && i < n; i++)
+        if (fabsf(x[i]) >= 65520 && isfinite(x[i]))
+            return ggl_fail(err, GGL_LIMIT, "%g is too large for f16; bf16 and f32 can hold it", (double)x[i]);
+    return GGL_OK;
+}
+
+static ggl_status fill_tensor(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
+    const tensor_turn *turn = ctx;
+    llm_converter *c = turn->c;
+    const converted_tensor *t = &c->conv.tensor[turn->i];
+    const ggl_type_info *type = ggl_type_get(type_of(c, t));
+    int64_t count = recipe_count(t->recipe), n;
+    float *x = ggl_calloc((size_t)PIECE, sizeof *x);
+    void *y = ggl_calloc((size_t)PIECE, type->size);
+    ggl_status s = x && y ? GGL_OK : no_memory(err);
+    for (int64_t at = 0; s == GGL_OK && at < count; at += n) {
+        n = count - at < PIECE ? count - at : PIECE;
+        s = recipe_read(t->recipe, at, n, x, err);
+        if (s == GGL_OK)
+            s = check_range(x, n, type->type, err);
+        if (s != GGL_OK)
+            break;
+        type->from_float(x, y, n);
+        s = ggl_gguf_sink_write(to, y, (size_t)n * type->size, err);
+        c->done += (size_t)n * type->size;
+        if (c->params.progress)
+            c->params.progress(c->params.progress_ctx, c->done, c->size);
+    }
+    recipe_drop(t->recipe);
+    ggl_free(x);
+    ggl_free(y);
+    return s;
+}
+
+ggl_status llm_converter_write(llm_converter *c, const char *path, ggl_error *err) {
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    if (!c->turn)
+        c->turn = ggl_calloc(c->conv.n_tensor + 1, sizeof *c->turn);
+    c->done = 0;
+    ggl_status s = w && c->turn ? write_keys(c, w, err) : no_memory(err);
+    for (size_t i = 0; s == GGL_OK && i < c->conv.n_tensor; i++) {
+        const converted_tensor *t = &c->conv.tensor[i];
+        c->turn[i] = (tensor_turn){c, i};
+        ggl_gguf_put_tensor_later(w, t->name, type_of(c, t), t->n_dims, t->ne, fill_tensor, &c->turn[i]);
+    }
+    if (s == GGL_OK)
+        s = ggl_gguf_writer_write(w, path, err);
+    ggl_gguf_writer_free(w);
+    return s;
+}
+
+/* --- queries ---------------------------------------------------------------------------------- */
+
+const char *llm_converter_origin(const llm_converter *c) {
+    return c->origin;
+}
+const char *llm_converter_class(const llm_converter *c) {
+    return c->class_name;
+}
+const char *llm_converter_family(const llm_converter *c) {
+    return c->conv.family;
+}
+size_t llm_converter_n_tensors(const llm_converter *c) {
+    return c->conv.n_tensor;
+}
+size_t llm_converter_size(const llm_converter *c) {
+    return c->size;
+}
+const char *llm_converter_notes(const llm_converter *c) {
+    return c->notes ? c->notes : "";
+}

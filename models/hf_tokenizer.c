@@ -1,0 +1,558 @@
+#include "hf_tokenizer.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "text_file.h"
+
+#define MAX_FILE ((size_t)256 << 20)
+#define MAX_ID   ((int64_t)1 << 24)
+
+enum { NORMAL = 1, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE }; /* tokenizer.ggml.token_type */
+enum { BOS, EOS, UNK, PAD, N_ID };
+
+static const struct {
+    const char *token, *id, *key;
+} specials[N_ID] = {{"bos_token", "bos_token_id", "tokenizer.ggml.bos_token_id"},
+                    {"eos_token", "eos_token_id", "tokenizer.ggml.eos_token_id"},
+                    {"unk_token", "unk_token_id", "tokenizer.ggml.unknown_token_id"},
+                    {"pad_token", "pad_token_id", "tokenizer.ggml.padding_token_id"}};
+
+extern const unsigned char llm_embedded_hf_pretokenizers[];
+extern const size_t llm_embedded_hf_pretokenizers_size;
+
+struct llm_hf_tokenizer {
+    ggl_arena arena;
+    const char *folder;
+    llm_json *file, *config, *vocab, *added; /* tokenizer.json, tokenizer_config.json, vocab.json, added_tokens.json */
+    const json_value *model_config;
+    char *merges_text, *template_text;
+    size_t template_n;
+    bool bytes; /* BPE over bytes: "gpt2"; else "llama" */
+    ggl_str *piece;
+    int32_t *type;
+    float *score;
+    int64_t n;
+    int32_t *slot; /* by the piece's hash: id + 1 */
+    size_t n_slot;
+    ggl_str *merge;
+    size_t n_merge;
+    ggl_str pre; /* s NULL: not known */
+    int64_t id[N_ID];
+    int add_bos, add_eos, add_space; /* -1: not known */
+    ggl_str chat; /* the template; s NULL: there is none */
+    const char *note;
+};
+
+static ggl_status no_memory(ggl_error *err) {
+    return ggl_fail(err, GGL_NOMEM, "out of memory for the tokenizer");
+}
+
+static bool same(ggl_str a, const char *s) {
+    return a.n == strlen(s) && memcmp(a.s, s, a.n) == 0;
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+static char *path_of(llm_hf_tokenizer *t, const char *name) {
+    return ggl_arena_printf(&t->arena, "%s/%s", t->folder, name);
+}
+
+/* *out NULL: no such file. */
+static ggl_status read_optional(llm_hf_tokenizer *t, const char *name, llm_json **out, ggl_error *err) {
+    char *path = path_of(t, name);
+    if (!path)
+        return no_memory(err);
+    return access(path, F_OK) == 0 ? llm_json_read(out, path, MAX_FILE, err) : GGL_OK;
+}
+
+static ggl_status read_text(llm_hf_tokenizer *t, const char *name, char **text, size_t *n, ggl_error *err) {
+    char *path = path_of(t, name);
+    if (!path)
+        return no_memory(err);
+    return access(path, F_OK) == 0 ? llm_read_text_file(path, MAX_FILE, text, n, err) : GGL_OK;
+}
+
+/* --- pieces ----------------------------------------------------------------------------------- */
+
+static int32_t *slot_of(const llm_hf_tokenizer *t, ggl_str s) {
+    size_t h = 5381;
+    for (size_t i = 0; i < s.n; i++)
+        h = h * 33 + (unsigned char)s.s[i];
+    for (h &= t->n_slot - 1; t->slot[h]; h = (h + 1) & (t->n_slot - 1)) {
+        ggl_str p = t->piece[t->slot[h] - 1];
+        if (p.n == s.n && memcmp(p.s, s.s, s.n) == 0)
+            break;
+    }
+    return &t->slot[h];
+}
+
+static int64_t find_piece(const llm_hf_tokenizer *t, ggl_str s) {
+    return (int64_t)*slot_of(t, s) - 1;
+}
+
+static ggl_status read_id(const json_value *v, ggl_str name, int64_t *id, ggl_error *err) {
+    if (!v || v->kind != JSON_NUMBER || !v->whole || v->number < 0 || v->number >= (double)MAX_ID)
+        return ggl_fail(err, GGL_FORMAT, "the id of token '%.*s' is no whole number below %lld",
+                        (int)(name.n < 60 ? name.n : 60), name.s, (long long)MAX_ID);
+    *id = (int64_t)v->number;
+    return GGL_OK;
+}
+
+/* Calls for each token that is added to the vocabulary. */
+typedef ggl_status (*on_added)(llm_hf_tokenizer *t, int64_t id, ggl_str text, bool special, ggl_error *err);
+
+static ggl_status each_listed(llm_hf_tokenizer *t, const json_value *list, on_added f, ggl_error *err) {
+    for (size_t i = 0; list && i < list->of.n; i++) {
+        const json_value *v = &list->of.item[i], *text = json_get_kind(v, "content", JSON_STRING);
+        const json_value *special = json_get(v, "special");
+        int64_t id;
+        if (!text)
+            return ggl_fail(err, GGL_FORMAT, "an added token has no string 'content'");
+        ggl_status s = read_id(json_get(v, "id"), text->str, &id, err);
+        if (s == GGL_OK)
+            s = f(t, id, text->str, special && special->kind == JSON_BOOL && special->flag, err);
+        if (s != GGL_OK)
+            return s;
+    }
+    return GGL_OK;
+}
+
+/* "added_tokens_decoder": {"ID": {"content": .., "special": ..}} */
+static ggl_status each_decoded(llm_hf_tokenizer *t, const json_value *map, on_added f, ggl_error *err) {
+    ggl_status s = GGL_OK;
+    for (size_t i = 0; map && s == GGL_OK && i < map->of.n; i++) {
+        ggl_str name = map->of.name[i];
+        const json_value *text = json_get_kind(&map->of.item[i], "content", JSON_STRING);
+        const json_value *special = json_get(&map->of.item[i], "special");
+        int64_t id = name.n > 0 && text ? 0 : -1;
+        for (size_t k = 0; id >= 0 && k < name.n; k++)
+            id = name.s[k] >= '0' && name.s[k] <= '9' && id < MAX_ID ? 10 * id + (name.s[k] - '0') : -1;
+        if (id < 0 || id >= MAX_ID)
+            return ggl_fail(err, GGL_FORMAT, "added_tokens_decoder: '%.*s' is no id of a token", (int)(name.n < 60 ? name.n : 60),
+                            name.s);
+        s = f(t, id, text->str, special && special->kind == JSON_BOOL && special->flag, err);
+    }
+    return s;
+}
+
+static ggl_status each_added(llm_hf_tokenizer *t, on_added f, ggl_error *err) {
+    const json_value *root = t->file ? &t->file->root : NULL;
+    ggl_status s = each_listed(t, json_get_kind(root, "added_tokens", JSON_ARRAY), f, err);
+    if (s != GGL_OK || t->file)
+        return s;
+    for (size_t i = 0; t->added && t->added->root.kind == JSON_OBJECT && s == GGL_OK && i < t->added->root.of.n; i++) {
+        int64_t id;
+        s = read_id(&t->added->root.of.item[i], t->added->root.of.name[i], &id, err);
+        if (s == GGL_OK)
+            s = f(t, id, t->added->root.of.name[i], true, err);
+    }
+    const json_value *config = t->config ? &t->config->root : NULL; /* tells which are special */
+    return s == GGL_OK ? each_decoded(t, json_get_kind(config, "added_tokens_decoder", JSON_OBJECT), f, err) : s;
+}
+
+static ggl_status count_id(llm_hf_tokenizer *t, int64_t id, ggl_str text, bool special, ggl_error *err) {
+    (void)text;
+    (void)special;
+    (void)err;
+    t->n = id >= t->n ? id + 1 : t->n;
+    return GGL_OK;
+}
+
+static ggl_status put_piece(llm_hf_tokenizer *t, int64_t id, ggl_str text, int type, ggl_error *err) {
+    bool there = t->piece[id].s != NULL;
+    if (there && (t->piece[id].n != text.n || memcmp(t->piece[id].s, text.s, text.n) != 0))
+        return ggl_fail(err, GGL_FORMAT, "two tokens have the id %lld", (long long)id);
+    t->piece[id] = text;
+    t->type[id] = type;
+    int32_t *slot = slot_of(t, text);
+    if (*slot && *slot != (int32_t)id + 1)
+        return ggl_fail(err, GGL_FORMAT, "token '%.*s' has the ids %d and %lld", (int)(text.n < 60 ? text.n : 60), text.s,
+                        (int)*slot - 1, (long long)id);
+    *slot = (int32_t)id + 1;
+    return GGL_OK;
+}
+
+static ggl_status put_added(llm_hf_tokenizer *t, int64_t id, ggl_str text, bool special, ggl_error *err) {
+    return put_piece(t, id, text, special ? CONTROL : USER_DEFINED, err);
+}
+
+static bool is_byte(ggl_str s) { /* <0x0A> */
+    return s.n == 6 && memcmp(s.s, "<0x", 3) == 0 && s.s[5] == '>';
+}
+
+static ggl_status make_room(llm_hf_tokenizer *t, int64_t n_vocab, ggl_error *err) {
+    if (n_vocab > 0 && t->n > n_vocab)
+        return ggl_fail(err, GGL_FORMAT, "the tokenizer has %lld tokens, and the model %lld", (long long)t->n, (long long)n_vocab);
+    t->n = n_vocab > 0 ? n_vocab : t->n;
+    if (t->n == 0)
+        return ggl_fail(err, GGL_FORMAT, "the vocabulary is empty");
+    for (t->n_slot = 16; t->n_slot < 2 * (size_t)t->n;)
+        t->n_slot *= 2;
+    t->piece = ggl_arena_alloc(&t->arena, (size_t)t->n, sizeof *t->piece);
+    t->type = ggl_arena_alloc(&t->arena, (size_t)t->n, sizeof *t->type);
+    t->score = ggl_arena_alloc(&t->arena, (size_t)t->n, sizeof *t->score);
+    t->slot = ggl_arena_alloc(&t->arena, t->n_slot, sizeof *t->slot);
+    return t->piece && t->type && t->score && t->slot ? GGL_OK : no_memory(err);
+}
+
+static ggl_status read_pieces(llm_hf_tokenizer *t, const json_value *vocab, int64_t n_vocab, ggl_error *err) {
+    int64_t id;
+    ggl_status s = GGL_OK;
+    if (!vocab)
+        return ggl_fail(err, GGL_FORMAT, "there is no object 'vocab'");
+    for (size_t i = 0; s == GGL_OK && i < vocab->of.n; i++)
+        if ((s = read_id(&vocab->of.item[i], vocab->of.name[i], &id, err)) == GGL_OK)
+            s = count_id(t, id, vocab->of.name[i], false, err);
+    if (s == GGL_OK)
+        s = each_added(t, count_id, err);
+    if (s == GGL_OK)
+        s = make_room(t, n_vocab, err);
+    for (size_t i = 0; s == GGL_OK && i < vocab->of.n; i++) {
+        ggl_str text = vocab->of.name[i];
+        s = put_piece(t, (int64_t)vocab->of.item[i].number, text, !t->bytes && is_byte(text) ? BYTE : NORMAL, err);
+    }
+    if (s == GGL_OK)
+        s = each_added(t, put_added, err);
+    for (id = 0; s == GGL_OK && id < t->n; id++)
+        if (!t->piece[id].s) { /* the model has rows for them all the same */
+            char *name = ggl_arena_printf(&t->arena, "[PAD%lld]", (long long)id);
+            s = name ? put_piece(t, id, (ggl_str){name, strlen(name)}, UNUSED, err) : no_memory(err);
+        }
+    return s;
+}
+
+/* --- merges ----------------------------------------------------------------------------------- */
+
+static ggl_status put_merge(llm_hf_tokenizer *t, ggl_str m, ggl_error *err) {
+    const char *space = m.n > 0 ? memchr(m.s, ' ', m.n) : NULL;
+    size_t left = space ? (size_t)(space - m.s) : 0;
+    if (!space || left == 0 || left + 1 == m.n || memchr(space + 1, ' ', m.n - left - 1))
+        return ggl_fail(err, GGL_FORMAT, "merge %zu, '%.*s', is not two tokens with a space between", t->n_merge,
+                        (int)(m.n < 60 ? m.n : 60), m.s);
+    t->merge[t->n_merge++] = m;
+    return GGL_OK;
+}
+
+static ggl_status merges_from_json(llm_hf_tokenizer *t, const json_value *list, ggl_error *err) {
+    ggl_status s = GGL_OK;
+    t->merge = ggl_arena_alloc(&t->arena, list->of.n + 1, sizeof *t->merge);
+    if (!t->merge)
+        return no_memory(err);
+    for (size_t i = 0; s == GGL_OK && i < list->of.n; i++) {
+        const json_value *v = &list->of.item[i];
+        ggl_str m = {"", 0};
+        if (v->kind == JSON_STRING) {
+            m = v->str;
+        } else if (v->kind == JSON_ARRAY && v->of.n == 2 && v->of.item[0].kind == JSON_STRING &&
+                   v->of.item[1].kind == JSON_STRING) { /* ["a", "b"] */
+            ggl_str a = v->of.item[0].str, b = v->of.item[1].str;
+            char *both = ggl_arena_alloc(&t->arena, a.n + b.n + 1, 1);
+            if (!both)
+                return no_memory(err);
+            memcpy(both, a.s, a.n);
+            both[a.n] = ' ';
+            memcpy(both + a.n + 1, b.s, b.n);
+            m = (ggl_str){both, a.n + b.n + 1};
+        }
+        s = put_merge(t, m, err);
+    }
+    return s;
+}
+
+/* merges.txt: a line each, after a first one that begins with "#version". */
+static ggl_status merges_from_text(llm_hf_tokenizer *t, const char *s, size_t n, ggl_error *err) {
+    size_t n_line = 1, end;
+    for (size_t i = 0; i < n; i++)
+        n_line += s[i] == '\n';
+    t->merge = ggl_arena_alloc(&t->arena, n_line, sizeof *t->merge);
+    if (!t->merge)
+        return no_memory(err);
+    ggl_status st = GGL_OK;
+    for (size_t i = 0; st == GGL_OK && i < n; i = end + 1) {
+        for (end = i; end < n && s[end] != '\n';)
+            end++;
+        size_t len = end - i - (end > i && s[end - 1] == '\r');
+        bool version = i == 0 && len >= 8 && memcmp(s, "#version", 8) == 0;
+        if (len > 0 && !version)
+            st = put_merge(t, (ggl_str){s + i, len}, err);
+    }
+    return st;
+}
+
+/* SentencePiece merges the pair with the best score first; the merges' order says the same. */
+static ggl_status make_scores(llm_hf_tokenizer *t, ggl_error *err) {
+    char *both = NULL;
+    size_t cap = 0;
+    for (int64_t id = 0; id < t->n; id++)
+        t->score[id] = t->type[id] == NORMAL ? -1e6f : 0;
+    for (size_t i = 0; i < t->n_merge; i++) {
+        ggl_str m = t->merge[i];
+        size_t left = (size_t)((const char *)memchr(m.s, ' ', m.n) - m.s);
+        if (!ggl_grow(&both, &cap, m.n, 1)) {
+            ggl_free(both);
+            return no_memory(err);
+        }
+        memcpy(both, m.s, left);
+        memcpy(both + left, m.s + left + 1, m.n - left - 1);
+        int64_t id = find_piece(t, (ggl_str){both, m.n - 1});
+        if (id >= 0 && t->score[id] == -1e6f)
+            t->score[id] = -(float)i;
+    }
+    ggl_free(both);
+    return GGL_OK;
+}
+
+/* --- what stands around the model ------------------------------------------------------------- */
+
+/* A step of that type, in v or, if v is a sequence, in its steps. */
+static const json_value *find_step(const json_value *v, const char *type) {
+    static const char *const lists[] = {"pretokenizers", "normalizers", "processors", "decoders"};
+    if (json_is(json_get(v, "type"), type))
+        return v;
+    for (int k = 0; k < 4; k++) {
+        const json_value *list = json_get_kind(v, lists[k], JSON_ARRAY);
+        for (size_t i = 0; list && i < list->of.n; i++) {
+            const json_value *found = find_step(&list->of.item[i], type);
+            if (found)
+                return found;
+        }
+    }
+    return NULL;
+}
+
+static bool flag(const json_value *v, const char *name, bool fallback) {
+    const json_value *x = json_get_kind(v, name, JSON_BOOL);
+    return x ? x->flag : fallback;
+}
+
+/* The patterns as a line of hf_pretokenizers.txt has them: "/REGEX/ byte_level". false: a step of another kind. */
+static bool put_word(char *buf, size_t size, const char *quote, ggl_str s) {
+    size_t n = strlen(buf);
+    return s.n < size && (size_t)snprintf(buf + n, size - n, "%s%s%.*s%s", n ? " " : "", quote, (int)s.n, s.s, quote) < size - n;
+}
+
+static bool describe_step(const json_value *v, char *buf, size_t size) {
+    const json_value *list = json_get_kind(v, "pretokenizers", JSON_ARRAY), *type = json_get(v, "type");
+    for (size_t i = 0; list && i < list->of.n; i++)
+        if (!describe_step(&list->of.item[i], buf, size))
+            return false;
+    if (list)
+        return true;
+    if (json_is(type, "ByteLevel"))
+        return !flag(v, "use_regex", true) || put_word(buf, size, "", (ggl_str){"byte_level", 10});
+    if (json_is(type, "Digits"))
+        return put_word(buf, size, "/", flag(v, "individual_digits", false) ? (ggl_str){"\\p{N}", 5} : (ggl_str){"\\p{N}+", 6});
+    const json_value *regex = json_get_kind(json_get(v, "pattern"), "Regex", JSON_STRING);
+    return json_is(type, "Split") && regex && put_word(buf, size, "/", regex->str);
+}
+
+/* The rest of the first line "WORD NAME REST" of the table with this rest (or name, and *rest is found). */
+static bool find_line(const char *word, const char *name, const char *rest, ggl_str *out) {
+    const char *s = (const char *)llm_embedded_hf_pretokenizers, *end = s + llm_embedded_hf_pretokenizers_size;
+    for (const char *next; s < end; s = next) {
+        const char *stop = memchr(s, '\n', (size_t)(end - s));
+        stop = stop ? stop : end;
+        next = stop + 1;
+        size_t n = strlen(word);
+        if ((size_t)(stop - s) <= n + 1 || memcmp(s, word, n) != 0 || s[n] != ' ')
+            continue;
+        const char *key = s + n + 1, *space = memchr(key, ' ', (size_t)(stop - key));
+        if (!space)
+            continue;
+        ggl_str k = {key, (size_t)(space - key)}, v = {space + 1, (size_t)(stop - space - 1)};
+        if (name ? same(k, name) : same(v, rest)) {
+            *out = name ? v : k;
+            return true;
+        }
+    }
+    return false;
+}
+
+static ggl_status find_pre(llm_hf_tokenizer *t, ggl_error *err) {
+    char found[4096] = "", class_name[128] = "";
+    if (!t->bytes) {
+        t->pre = (ggl_str){"default", 7};
+        return GGL_OK;
+    }
+    if (!t->file) {
+        const json_value *c = json_get_kind(t->config ? &t->config->root : NULL, "tokenizer_class", JSON_STRING);
+        if (c)
+            snprintf(class_name, sizeof class_name, "%.*s", (int)(c->str.n < 100 ? c->str.n : 100), c->str.s);
+        if (c && find_line("class", class_name, NULL, &t->pre))
+            return GGL_OK;
+        t->note = "vocab.json and merges.txt do not say how text is cut into words, and the tokenizer's class is not known "
+                  "either: tokenizer.ggml.pre is not written";
+        return GGL_OK;
+    }
+    const json_value *pre = json_get(&t->file->root, "pre_tokenizer");
+    if (flag(json_get(&t->file->root, "model"), "ignore_merges", false))
+        snprintf(found, sizeof found, "ignore_merges");
+    if (!describe_step(pre, found, sizeof found) || !find_line("pre", NULL, found, &t->pre))
+        t->note = ggl_arena_printf(&t->arena, "no tokenizer.ggml.pre is known for this tokenizer's way to cut text into words, %s: "
+                                   "the key is not written", found[0] ? found : "which is no pattern");
+    return !t->pre.s && !t->note ? no_memory(err) : GGL_OK;
+}
+
+static void find_flags(llm_hf_tokenizer *t) {
+    const json_value *config = t->config ? &t->config->root : NULL, *file = t->file ? &t->file->root : NULL;
+    const json_value *bos = json_get_kind(config, "add_bos_token", JSON_BOOL);
+    const json_value *eos = json_get_kind(config, "add_eos_token", JSON_BOOL);
+    const json_value *list = json_get_kind(find_step(json_get(file, "post_processor"), "TemplateProcessing"), "single", JSON_ARRAY);
+    t->add_bos = bos ? bos->flag : -1;
+    t->add_eos = eos ? eos->flag : -1;
+    if (list && list->of.n > 0) {
+        if (!bos)
+            t->add_bos = json_get(&list->of.item[0], "SpecialToken") != NULL;
+        if (!eos)
+            t->add_eos = json_get(&list->of.item[list->of.n - 1], "SpecialToken") != NULL;
+    }
+    const json_value *space = find_step(json_get(file, "pre_tokenizer"), "Metaspace");
+    bool prepended = find_step(json_get(file, "normalizer"), "Prepend") != NULL;
+    bool never = json_is(json_get(space, "prepend_scheme"), "never") || !flag(space, "add_prefix_space", true);
+    t->add_space = t->bytes ? -1 : prepended || (space && !never);
+}
+
+/* tokenizer_config.json names the token, config.json its id, or a list of them. */
+static void find_ids(llm_hf_tokenizer *t) {
+    const json_value *config = t->config ? &t->config->root : NULL;
+    for (int k = 0; k < N_ID; k++) {
+        const json_value *v = json_get(config, specials[k].token), *id = json_get(t->model_config, specials[k].id);
+        if (v && v->kind == JSON_OBJECT)
+            v = json_get(v, "content");
+        t->id[k] = v && v->kind == JSON_STRING ? find_piece(t, v->str) : -1;
+        if (id && id->kind == JSON_ARRAY && id->of.n > 0)
+            id = id->of.item;
+        if (t->id[k] < 0 && id && id->kind == JSON_NUMBER && id->whole && id->number >= 0 && id->number < (double)t->n)
+            t->id[k] = (int64_t)id->number;
+    }
+    if (!t->bytes && t->id[UNK] >= 0)
+        t->type[t->id[UNK]] = UNKNOWN;
+}
+
+/* tokenizer_config.json's template, of several that called "default"; else the file of its own. */
+static ggl_status find_template(llm_hf_tokenizer *t, ggl_error *err) {
+    const json_value *v = json_get(t->config ? &t->config->root : NULL, "chat_template");
+    for (size_t i = 0; v && v->kind == JSON_ARRAY && i < v->of.n; i++)
+        if (json_is(json_get(&v->of.item[i], "name"), "default"))
+            v = json_get(&v->of.item[i], "template");
+    if (v && v->kind == JSON_STRING) {
+        t->chat = v->str;
+        return GGL_OK;
+    }
+    ggl_status s = read_text(t, "chat_template.jinja", &t->template_text, &t->template_n, err);
+    if (s == GGL_OK && t->template_text)
+        t->chat = (ggl_str){t->template_text, t->template_n};
+    return s;
+}
+
+/* --- the whole -------------------------------------------------------------------------------- */
+
+static ggl_status read_model(llm_hf_tokenizer *t, int64_t n_vocab, ggl_error *err) {
+    const json_value *root = &t->file->root, *model = json_get(root, "model"), *type = json_get(model, "type");
+    const json_value *merges = json_get_kind(model, "merges", JSON_ARRAY);
+    if (!model || (type && !json_is(type, "BPE")) || !merges)
+        return ggl_fail(err, GGL_UNSUPPORTED, "a tokenizer of type '%.*s' is not known, BPE is",
+                        type && type->kind == JSON_STRING ? (int)(type->str.n < 40 ? type->str.n : 40) : 4,
+                        type && type->kind == JSON_STRING ? type->str.s : "none");
+    t->bytes = find_step(json_get(root, "pre_tokenizer"), "ByteLevel") || find_step(json_get(root, "decoder"), "ByteLevel");
+    if (!t->bytes && !flag(model, "byte_fallback", false))
+        return ggl_fail(err, GGL_UNSUPPORTED, "a BPE tokenizer that works neither on bytes nor falls back to them");
+    ggl_status s = read_pieces(t, json_get_kind(model, "vocab", JSON_OBJECT), n_vocab, err);
+    if (s == GGL_OK)
+        s = merges_from_json(t, merges, err);
+    return s == GGL_OK && !t->bytes ? make_scores(t, err) : s;
+}
+
+static ggl_status read_two_files(llm_hf_tokenizer *t, int64_t n_vocab, ggl_error *err) {
+    size_t n;
+    t->bytes = true;
+    ggl_status s = read_optional(t, "added_tokens.json", &t->added, err);
+    if (s == GGL_OK)
+        s = read_text(t, "merges.txt", &t->merges_text, &n, err);
+    if (s == GGL_OK && !t->merges_text)
+        s = ggl_fail(err, GGL_NOT_FOUND, "there is a vocab.json, but no merges.txt");
+    if (s == GGL_OK)
+        s = read_pieces(t, t->vocab->root.kind == JSON_OBJECT ? &t->vocab->root : NULL, n_vocab, err);
+    return s == GGL_OK ? merges_from_text(t, t->merges_text, n, err) : s;
+}
+
+static ggl_status read_all(llm_hf_tokenizer *t, int64_t n_vocab, ggl_error *err) {
+    ggl_status s = read_optional(t, "tokenizer_config.json", &t->config, err);
+    if (s == GGL_OK)
+        s = read_optional(t, "tokenizer.json", &t->file, err);
+    if (s == GGL_OK && !t->file)
+        s = read_optional(t, "vocab.json", &t->vocab, err);
+    if (s != GGL_OK || (!t->file && !t->vocab))
+        return s;
+    s = t->file ? read_model(t, n_vocab, err) : read_two_files(t, n_vocab, err);
+    if (s == GGL_OK)
+        s = find_pre(t, err);
+    if (s != GGL_OK)
+        return ggl_within(err, s, "%s/%s", t->folder, t->file ? "tokenizer.json" : "vocab.json");
+    find_ids(t);
+    find_flags(t);
+    return GGL_OK;
+}
+
+ggl_status llm_hf_tokenizer_open(llm_hf_tokenizer **out, const char *folder, const json_value *config, int64_t n_vocab,
+                                 ggl_error *err) {
+    *out = NULL;
+    llm_hf_tokenizer *t = ggl_calloc(1, sizeof *t);
+    if (!t)
+        return no_memory(err);
+    t->folder = folder;
+    t->model_config = config;
+    ggl_status s = read_all(t, n_vocab, err);
+    if (s == GGL_OK && t->n > 0)
+        s = find_template(t, err);
+    if (s != GGL_OK || t->n == 0) {
+        llm_hf_tokenizer_free(t);
+        return s;
+    }
+    *out = t;
+    return GGL_OK;
+}
+
+void llm_hf_tokenizer_free(llm_hf_tokenizer *t) {
+    if (!t)
+        return;
+    llm_json_free(t->file);
+    llm_json_free(t->config);
+    llm_json_free(t->vocab);
+    llm_json_free(t->added);
+    ggl_free(t->merges_text);
+    ggl_free(t->template_text);
+    ggl_arena_fini(&t->arena);
+    ggl_free(t);
+}
+
+const char *llm_hf_tokenizer_note(const llm_hf_tokenizer *t) {
+    return t->note;
+}
+
+static void put_flag(ggl_gguf_writer *w, const char *key, int value) {
+    if (value >= 0)
+        ggl_gguf_put(w, key, GGL_GGUF_BOOL, false, &(uint8_t){value != 0}, 1);
+}
+
+void llm_hf_tokenizer_put(const llm_hf_tokenizer *t, ggl_gguf_writer *w) {
+    ggl_gguf_put_string(w, "tokenizer.ggml.model", t->bytes ? "gpt2" : "llama", t->bytes ? 4 : 5);
+    if (t->pre.s)
+        ggl_gguf_put_string(w, "tokenizer.ggml.pre", t->pre.s, t->pre.n);
+    ggl_gguf_put_strings(w, "tokenizer.ggml.tokens", t->piece, (uint64_t)t->n);
+    if (!t->bytes)
+        ggl_gguf_put(w, "tokenizer.ggml.scores", GGL_GGUF_F32, true, t->score, (uint64_t)t->n);
+    ggl_gguf_put(w, "tokenizer.ggml.token_type", GGL_GGUF_I32, true, t->type, (uint64_t)t->n);
+    if (t->bytes)
+        ggl_gguf_put_strings(w, "tokenizer.ggml.merges", t->merge, t->n_merge);
+    for (int k = 0; k < N_ID; k++)
+        if (t->id[k] >= 0)
+            ggl_gguf_put(w, specials[k].key, GGL_GGUF_U32, false, &(uint32_t){(uint32_t)t->id[k]}, 1);
+    put_flag(w, "tokenizer.ggml.add_bos_token", t->add_bos);
+    put_flag(w, "tokenizer.ggml.add_eos_token", t->add_eos);
+    put_flag(w, "tokenizer.ggml.add_space_prefix", t->add_space);
+    if (t->chat.s)
+        ggl_gguf_put_string(w, "tokenizer.chat_template", t->chat.s, t->chat.n);
+}

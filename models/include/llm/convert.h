@@ -1,0 +1,62 @@
+/* From a Hugging Face folder (config.json, safetensors, tokenizer) to a GGUF file, as a descriptor's convert section says:
+ * docs/architectures.md, "Conversion from Hugging Face".
+ *
+ *     llm_convert_params params = llm_convert_default();
+ *     params.backend = reference;                       // computes what is a constant, such as rope factors
+ *     llm_converter *c;
+ *     if (llm_converter_open(&c, "TinyLlama-1.1B", &params, &err) == GGL_OK &&
+ *         llm_converter_write(c, "tinyllama.gguf", &err) == GGL_OK) ..
+ *     llm_converter_free(c);
+ *
+ * The folder is not trusted: everything is checked before anything is written. */
+#ifndef LLM_CONVERT_H
+#define LLM_CONVERT_H
+
+#include "ggl/backend.h"
+#include "llm/arch.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum llm_convert_type { /* of matrices; what is read otherwise stays f32 */
+    LLM_CONVERT_AUTO,           /* as the folder has each: f16 and bf16 stay, all else becomes f32 */
+    LLM_CONVERT_F32,
+    LLM_CONVERT_F16,
+    LLM_CONVERT_BF16
+} llm_convert_type;
+
+typedef struct llm_convert_params {
+    const char *arch_path; /* a descriptor; NULL: the built-in one whose convert section names the architecture */
+    llm_convert_type type;
+    ggl_backend *backend; /* borrowed; computes in double. NULL: a conversion that wants constants is refused */
+    bool vocab_only;      /* keys and tokenizer; no tensors are looked for */
+    void (*progress)(void *ctx, size_t done, size_t total); /* bytes of tensors; may be NULL */
+    void *progress_ctx;
+} llm_convert_params;
+
+GGL_API llm_convert_params llm_convert_default(void);
+
+typedef struct llm_converter llm_converter;
+
+/* Reads config.json and the tokenizer, computes the keys, builds the descriptor with them, finds each tensor's sources; no
+ * tensor data is read yet. On failure *out is NULL. GGL_NOT_FOUND: no descriptor for the architecture, or no tensors;
+ * GGL_FORMAT, GGL_SHAPE, GGL_UNSUPPORTED, GGL_LIMIT, GGL_IO, GGL_NOMEM. */
+GGL_API GGL_NODISCARD ggl_status llm_converter_open(llm_converter **out, const char *folder, const llm_convert_params *params,
+                                                    ggl_error *err);
+/* One tensor at a time, to a temporary file that is renamed in the end. */
+GGL_API GGL_NODISCARD ggl_status llm_converter_write(llm_converter *c, const char *path, ggl_error *err);
+GGL_API void llm_converter_free(llm_converter *c);
+
+GGL_API const char *llm_converter_origin(const llm_converter *c); /* "built-in llama.arch" */
+GGL_API const char *llm_converter_class(const llm_converter *c);  /* "LlamaForCausalLM" */
+GGL_API const char *llm_converter_family(const llm_converter *c); /* "llama" */
+GGL_API size_t llm_converter_n_tensors(const llm_converter *c);
+GGL_API size_t llm_converter_size(const llm_converter *c); /* bytes of tensors that will be written */
+/* What is no error but worth a line, each ended by a newline; "": nothing. */
+GGL_API const char *llm_converter_notes(const llm_converter *c);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,61 @@
+/* JSON as RFC 8259 has it, and nothing else: no comments, no trailing commas, no NaN, no second value behind the first.
+ * Bounded: LLM_JSON_MAX_DEPTH levels; memory is linear in the text. Of a name that an object has twice, the first is found.
+ *
+ *     llm_json *doc;
+ *     if (llm_json_read(&doc, "config.json", LIMIT, &err) == GGL_OK)
+ *         n = json_get(&doc->root, "hidden_size");     // NULL: absent, or the root is no object
+ */
+#ifndef LLM_JSON_H
+#define LLM_JSON_H
+
+#include "ggl/alloc.h"
+#include "ggl/gguf.h"
+
+#define LLM_JSON_MAX_DEPTH 64
+
+typedef enum json_kind {
+    JSON_NULL,
+    JSON_BOOL,
+    JSON_NUMBER,
+    JSON_STRING,
+    JSON_ARRAY,
+    JSON_OBJECT
+} json_kind;
+
+typedef struct json_value {
+    json_kind kind;
+    bool flag;  /* BOOL */
+    bool whole; /* NUMBER: an integer of at most 53 bits, so `number` is exact */
+    union {
+        double number;
+        ggl_str str; /* valid UTF-8, escapes resolved; may hold NULs */
+        struct {
+            size_t n;
+            const struct json_value *item;
+            const ggl_str *name; /* OBJECT: of each item */
+        } of;
+    };
+} json_value;
+
+typedef struct llm_json {
+    ggl_arena arena;
+    json_value root;
+    char *text; /* owned if it was read from a file */
+} llm_json;
+
+/* The text is borrowed until llm_json_free; `name` stands in messages ("config.json:3:17: ..", columns in bytes).
+ * GGL_FORMAT, GGL_LIMIT (too deep, a number too large), GGL_NOMEM; on failure *out is NULL. */
+GGL_NODISCARD ggl_status llm_json_parse(llm_json **out, const char *text, size_t n, const char *name,
+                                        ggl_error *err);
+/* A file of at most `most` bytes. GGL_IO, GGL_LIMIT and the above; the message begins with the path. */
+GGL_NODISCARD ggl_status llm_json_read(llm_json **out, const char *path, size_t most, ggl_error *err);
+void llm_json_free(llm_json *doc);
+
+/* An object's value; NULL if there is none of that name, or v is NULL or no object. */
+const json_value *json_get(const json_value *v, const char *name);
+/* Like that, of a kind. */
+const json_value *json_get_kind(const json_value *v, const char *name, json_kind kind);
+bool json_is(const json_value *v, const char *s); /* v is the string s */
+const char *json_kind_text(json_kind kind);       /* "an object" */
+
+#endif

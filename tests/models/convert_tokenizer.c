@@ -1,0 +1,280 @@
+/* Tokenizers of Hugging Face folders as GGUF keys: small ones written here, and real ones compared with the vocabularies that
+ * others made of them. */
+#include "ggl/alloc.h"
+#include "llm/convert.h"
+#include "llm/tokenizer.h"
+#include "test.h"
+
+static ggl_error err;
+
+static bool put_text(const char *name, const char *text) {
+    return test_write_file(test_path(name), text, strlen(text));
+}
+
+/* A configuration that some descriptor converts, of so many tokens. */
+static bool put_config(int n_vocab) {
+    char text[512];
+    snprintf(text, sizeof text, "{\"architectures\": [\"GPT2LMHeadModel\"], \"vocab_size\": %d, \"n_layer\": 1, \"n_positions\": 8, "
+                                "\"n_embd\": 8, \"n_head\": 1, \"layer_norm_epsilon\": 0.1, \"bos_token_id\": 1, \"eos_token_id\": [2, 3]}",
+             n_vocab);
+    return put_text("config.json", text);
+}
+
+static char notes[2048];
+
+static ggl_gguf *convert(void) {
+    llm_convert_params params = llm_convert_default();
+    llm_converter *c;
+    ggl_gguf *f = NULL;
+    params.vocab_only = true;
+    err = (ggl_error){0};
+    if (llm_converter_open(&c, test_folder(), &params, &err) != GGL_OK)
+        return NULL;
+    snprintf(notes, sizeof notes, "%s", llm_converter_notes(c));
+    const char *out = test_path("out.gguf");
+    if (llm_converter_write(c, out, &err) == GGL_OK && ggl_gguf_open(&f, out, NULL, &err) != GGL_OK)
+        f = NULL;
+    llm_converter_free(c);
+    return f;
+}
+
+static bool is_string(const ggl_gguf *f, const char *key, uint64_t i, const char *want) {
+    const ggl_gguf_value *v = ggl_gguf_find(f, key);
+    ggl_str s;
+    return v && i < v->n && ggl_gguf_string(v, i, &s) && s.n == strlen(want) && memcmp(s.s, want, s.n) == 0;
+}
+
+static double number(const ggl_gguf *f, const char *key, uint64_t i) {
+    const ggl_gguf_value *v = ggl_gguf_find(f, key);
+    double x = -12345;
+    bool flag;
+    if (v && i < v->n && ggl_gguf_bool(v, i, &flag))
+        return flag;
+    return v && i < v->n && ggl_gguf_number(v, i, &x) ? x : -12345;
+}
+
+#define BYTE_LEVEL "\"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"use_regex\": true}"
+
+TEST(bytes) {
+    REQUIRE(put_config(7));
+    REQUIRE(put_text("tokenizer.json",
+                     "{\"added_tokens\": [{\"id\": 4, \"content\": \"<end>\", \"special\": true}, {\"id\": 5, \"content\": \"<x>\", \"special\": false}],"
+                     "\"normalizer\": null, " BYTE_LEVEL ", \"post_processor\": null, \"decoder\": {\"type\": \"ByteLevel\"}, "
+                     "\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1, \"ab\": 2, \"\\u0120\": 3}, \"merges\": [\"a b\", [\"\\u0120\", \"a\"]]}}"));
+    REQUIRE(put_text("tokenizer_config.json", "{\"eos_token\": {\"content\": \"<end>\"}, \"add_bos_token\": false, \"chat_template\": \"{{ x }}\", "
+                                              "\"model_max_length\": 1000000000000000019884624838656}"));
+    ggl_gguf *f = convert();
+    if (!CHECK_MSG(f, "%s", err.msg))
+        return;
+    CHECK(is_string(f, "tokenizer.ggml.model", 0, "gpt2") && is_string(f, "tokenizer.ggml.pre", 0, "gpt-2"));
+    CHECK_INT(ggl_gguf_find(f, "tokenizer.ggml.tokens")->n, 7);
+    CHECK(is_string(f, "tokenizer.ggml.tokens", 2, "ab") && is_string(f, "tokenizer.ggml.tokens", 4, "<end>"));
+    CHECK(is_string(f, "tokenizer.ggml.tokens", 6, "[PAD6]"));
+    static const int types[] = {1, 1, 1, 1, 3, 4, 5};
+    for (uint64_t i = 0; i < 7; i++)
+        CHECK_INT(number(f, "tokenizer.ggml.token_type", i), types[i]);
+    CHECK(is_string(f, "tokenizer.ggml.merges", 0, "a b") && is_string(f, "tokenizer.ggml.merges", 1, "\xc4\xa0 a"));
+    CHECK_INT(number(f, "tokenizer.ggml.eos_token_id", 0), 4); /* the name goes before config.json's number */
+    CHECK_INT(number(f, "tokenizer.ggml.bos_token_id", 0), 1);
+    CHECK_INT(number(f, "tokenizer.ggml.add_bos_token", 0), 0);
+    CHECK(is_string(f, "tokenizer.chat_template", 0, "{{ x }}"));
+    CHECK(!ggl_gguf_find(f, "tokenizer.ggml.scores") && !ggl_gguf_find(f, "tokenizer.ggml.add_space_prefix"));
+    CHECK_STR(notes, "");
+    ggl_gguf_close(f);
+}
+
+TEST(bytes_from_two_files) {
+    REQUIRE(put_config(5));
+    REQUIRE(put_text("vocab.json", "{\"a\": 0, \"b\": 1, \"ab\": 2}"));
+    CHECK(!convert());
+    CHECK_HAS(err.msg, "there is a vocab.json, but no merges.txt");
+    REQUIRE(put_text("merges.txt", "#version: 0.2\na b\n"));
+    REQUIRE(put_text("added_tokens.json", "{\"<e>\": 3}"));
+    ggl_gguf *f = convert();
+    if (!CHECK_MSG(f, "%s", err.msg))
+        return;
+    CHECK(is_string(f, "tokenizer.ggml.merges", 0, "a b") && ggl_gguf_find(f, "tokenizer.ggml.merges")->n == 1);
+    CHECK(is_string(f, "tokenizer.ggml.tokens", 3, "<e>") && number(f, "tokenizer.ggml.token_type", 3) == 3);
+    CHECK(!ggl_gguf_find(f, "tokenizer.ggml.pre"));
+    CHECK_HAS(notes, "tokenizer.ggml.pre is not written");
+    ggl_gguf_close(f);
+    REQUIRE(put_text("tokenizer_config.json", "{\"tokenizer_class\": \"Qwen2Tokenizer\", \"added_tokens_decoder\": {\"3\": {\"content\": \"<e>\", "
+                                              "\"special\": false}}}"));
+    f = convert();
+    if (!CHECK_MSG(f, "%s", err.msg))
+        return;
+    CHECK(is_string(f, "tokenizer.ggml.pre", 0, "qwen2") && number(f, "tokenizer.ggml.token_type", 3) == 4);
+    ggl_gguf_close(f);
+}
+
+/* SentencePiece's kind: the tokenizer of the result gives what the merges say. */
+TEST(sentencepiece) {
+    REQUIRE(put_config(11));
+    REQUIRE(put_text("tokenizer.json",
+                     "{\"added_tokens\": [{\"id\": 0, \"content\": \"<unk>\", \"special\": true}, {\"id\": 1, \"content\": \"<s>\", \"special\": true}],"
+                     "\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"Prepend\", \"prepend\": \"\\u2581\"}]}, \"pre_tokenizer\": null, "
+                     "\"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": [{\"SpecialToken\": {\"id\": \"<s>\"}}, {\"Sequence\": {\"id\": \"A\"}}]}, "
+                     "\"model\": {\"type\": \"BPE\", \"byte_fallback\": true, \"unk_token\": \"<unk>\", \"vocab\": {\"<unk>\": 0, \"<s>\": 1, "
+                     "\"<0x0A>\": 2, \"a\": 3, \"b\": 4, \"c\": 5, \"\\u2581\": 6, \"bc\": 7, \"ab\": 8, \"\\u2581a\": 9, \"abc\": 10}, "
+                     "\"merges\": [\"b c\", \"\\u2581 a\", \"a b\", \"ab c\", \"a bc\"]}}"));
+    REQUIRE(put_text("tokenizer_config.json", "{\"unk_token\": \"<unk>\", \"bos_token\": \"<s>\"}"));
+    ggl_gguf *f = convert();
+    if (!CHECK_MSG(f, "%s", err.msg))
+        return;
+    CHECK(is_string(f, "tokenizer.ggml.model", 0, "llama") && is_string(f, "tokenizer.ggml.pre", 0, "default"));
+    CHECK_INT(number(f, "tokenizer.ggml.token_type", 0), 2);
+    CHECK_INT(number(f, "tokenizer.ggml.token_type", 1), 3);
+    CHECK_INT(number(f, "tokenizer.ggml.token_type", 2), 6);
+    CHECK(number(f, "tokenizer.ggml.scores", 7) == 0 && number(f, "tokenizer.ggml.scores", 9) == -1 && number(f, "tokenizer.ggml.scores", 10) == -3);
+    CHECK_INT(number(f, "tokenizer.ggml.add_bos_token", 0), 1);
+    CHECK_INT(number(f, "tokenizer.ggml.add_eos_token", 0), 0);
+    CHECK_INT(number(f, "tokenizer.ggml.add_space_prefix", 0), 1);
+    llm_tokenizer *t;
+    llm_tokens ids = {0};
+    REQUIRE_OK(llm_tokenizer_new(&t, f, &err), &err);
+    REQUIRE_OK(llm_tokenize(t, "abc", 3, LLM_TOKENIZE_BOS, &ids, &err), &err);
+    CHECK(ids.n == 3 && ids.id[0] == 1 && ids.id[1] == 9 && ids.id[2] == 7);
+    llm_tokens_fini(&ids);
+    llm_tokenizer_free(t);
+    ggl_gguf_close(f);
+}
+
+TEST(broken) {
+    static const struct {
+        const char *text, *words;
+    } list[] = {
+        {"{}", "tokenizer.json: a tokenizer of type 'none' is not known, BPE is"},
+        {"{\"model\": {\"type\": \"Unigram\", \"vocab\": []}}", "a tokenizer of type 'Unigram' is not known, BPE is"},
+        {"{\"model\": {\"type\": \"BPE\", \"vocab\": {}, \"merges\": []}}", "neither on bytes nor falls back to them"},
+        {"{" BYTE_LEVEL ", \"model\": {\"vocab\": [], \"merges\": []}}", "there is no object 'vocab'"},
+        {"{" BYTE_LEVEL ", \"model\": {\"vocab\": {\"a\": -1}, \"merges\": []}}", "the id of token 'a' is no whole number"},
+        {"{" BYTE_LEVEL ", \"model\": {\"vocab\": {\"a\": 16777216}, \"merges\": []}}", "the id of token 'a' is no whole number"},
+        {"{" BYTE_LEVEL ", \"model\": {\"vocab\": {\"a\": 1, \"b\": 1}, \"merges\": []}}", "two tokens have the id 1"},
+        {"{" BYTE_LEVEL ", \"model\": {\"vocab\": {\"a\": 1, \"a\": 2}, \"merges\": []}}", "token 'a' has the ids 1 and 2"},
+        {"{" BYTE_LEVEL ", \"model\": {\"vocab\": {\"a\": 5}, \"merges\": []}}", "the tokenizer has 6 tokens, and the model 5"},
+        {"{" BYTE_LEVEL ", \"model\": {\"vocab\": {\"a\": 0}, \"merges\": [\"ab\"]}}", "merge 0, 'ab', is not two tokens"},
+        {"{" BYTE_LEVEL ", \"model\": {\"vocab\": {\"a\": 0}, \"merges\": [[\"a\", \"b c\"]]}}", "merge 0, 'a b c', is not two tokens"},
+        {"{" BYTE_LEVEL ", \"model\": {\"vocab\": {\"a\": 0}, \"merges\": [3]}}", "merge 0, '', is not two tokens"},
+        {"{" BYTE_LEVEL ", \"added_tokens\": [{}], \"model\": {\"vocab\": {\"a\": 0}, \"merges\": []}}", "an added token has no string 'content'"},
+        {"{", "tokenizer.json:1:2:"},
+    };
+    REQUIRE(put_config(5));
+    for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
+        REQUIRE(put_text("tokenizer.json", list[k].text));
+        ggl_gguf *f = convert();
+        CHECK_MSG(!f, "converted, but should not be: %s", list[k].text);
+        CHECK_HAS(err.msg, list[k].words);
+        ggl_gguf_close(f);
+    }
+}
+
+TEST(unknown_words) {
+    REQUIRE(put_config(1));
+    REQUIRE(put_text("tokenizer.json", "{\"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": \"Split\", \"pattern\": {\"Regex\": \"x+\"}}, "
+                                       "{\"type\": \"ByteLevel\", \"use_regex\": false}]}, \"model\": {\"vocab\": {\"a\": 0}, \"merges\": []}}"));
+    ggl_gguf *f = convert();
+    CHECK_MSG(f, "%s", err.msg);
+    CHECK_HAS(notes, "no tokenizer.ggml.pre is known for this tokenizer's way to cut text into words, /x+/");
+    ggl_gguf_close(f);
+}
+
+/* --- real ones -------------------------------------------------------------------------------- */
+
+/* hf/NAME/FILE or FILE.xz, into the test's folder. false: not there. */
+static bool unpack(const char *folder, const char *file) {
+    char path[256], command[2048];
+    snprintf(path, sizeof path, "hf/%s/%s.xz", folder, file);
+    const char *full = test_shared(path);
+    snprintf(command, sizeof command, "xz -dc '%s' > '%s'", full ? full : "", test_path(file));
+    if (full)
+        return system(command) == 0;
+    snprintf(path, sizeof path, "hf/%s/%s", folder, file);
+    size_t n;
+    unsigned char *text = test_shared(path) ? test_read_file(test_shared(path), &n) : NULL;
+    bool ok = text && test_write_file(test_path(file), text, n);
+    free(text);
+    return ok;
+}
+
+static void same_strings(const ggl_gguf *a, const ggl_gguf *b, const char *key) {
+    const ggl_gguf_value *x = ggl_gguf_find(a, key), *y = ggl_gguf_find(b, key);
+    ggl_str s, t;
+    uint64_t n_bad = 0, first = 0;
+    if (!CHECK_MSG(x && y, "no %s", key))
+        return;
+    for (uint64_t i = 0; i < y->n; i++) {
+        bool same = i < x->n && ggl_gguf_string(x, i, &s) && ggl_gguf_string(y, i, &t) && s.n == t.n && memcmp(s.s, t.s, s.n) == 0;
+        first = !same && n_bad++ == 0 ? i : first;
+    }
+    CHECK_MSG(n_bad == 0 && x->n == y->n, "%s: %llu of %llu differ (%llu here), first %llu", key, (unsigned long long)n_bad,
+              (unsigned long long)y->n, (unsigned long long)x->n, (unsigned long long)first);
+}
+
+static void same_numbers(const ggl_gguf *a, const ggl_gguf *b, const char *key) {
+    const ggl_gguf_value *y = ggl_gguf_find(b, key);
+    uint64_t n_bad = 0, first = 0;
+    for (uint64_t i = 0; y && i < y->n; i++)
+        first = number(a, key, i) != number(b, key, i) && n_bad++ == 0 ? i : first;
+    CHECK_MSG(n_bad == 0, "%s: %llu differ, first %llu: %g, not %g", key, (unsigned long long)n_bad, (unsigned long long)first,
+              number(a, key, first), number(b, key, first));
+}
+
+static void real(const char *folder, const char *vocab, const char *pre, bool bytes) {
+    static const char *const files[] = {"config.json",     "tokenizer.json", "tokenizer_config.json", "vocab.json",
+                                        "merges.txt",      "added_tokens.json"};
+    char path[128];
+    int n = 0;
+    for (size_t k = 0; k < sizeof files / sizeof *files; k++)
+        n += unpack(folder, files[k]);
+    snprintf(path, sizeof path, "tokenizers/%s", vocab);
+    const char *full = test_shared(path);
+    if (n < 2 || !full)
+        SKIP("no reference files (GGL_SHARED)");
+    const ggl_gguf_params params = {.meta_only = true};
+    ggl_gguf *want, *f;
+    REQUIRE_OK(ggl_gguf_open(&want, full, &params, &err), &err);
+    REQUIRE((f = convert()) || !fprintf(stderr, "%s\n", err.msg));
+    CHECK(is_string(f, "tokenizer.ggml.pre", 0, pre));
+    same_strings(f, want, "tokenizer.ggml.tokens");
+    same_strings(f, want, "tokenizer.ggml.model");
+    if (bytes)
+        same_strings(f, want, "tokenizer.ggml.merges");
+    same_numbers(f, want, "tokenizer.ggml.bos_token_id");
+    same_numbers(f, want, "tokenizer.ggml.eos_token_id");
+    llm_tokenizer *t = NULL, *u = NULL;
+    size_t size;
+    snprintf(path, sizeof path, "tokenizers/%s.inp", vocab);
+    char *text = (char *)test_read_file(test_shared(path), &size);
+    if (!bytes && CHECK_OK(llm_tokenizer_new(&t, f, &err), &err) && CHECK_OK(llm_tokenizer_new(&u, want, &err), &err)) {
+        int n_text = 0;
+        text[size] = 0;
+        for (char *s = text, *end; s < text + size; s = end + strlen("\n__ggml_vocab_test__\n"), n_text++) {
+            llm_tokens a = {0}, b = {0};
+            end = strstr(s, "\n__ggml_vocab_test__\n");
+            end = end ? end : text + size;
+            REQUIRE_OK(llm_tokenize(t, s, (size_t)(end - s), 0, &a, &err), &err);
+            REQUIRE_OK(llm_tokenize(u, s, (size_t)(end - s), 0, &b, &err), &err);
+            CHECK_MSG(a.n == b.n && (a.n == 0 || memcmp(a.id, b.id, a.n * sizeof *a.id) == 0), "text %d: other tokens", n_text);
+            llm_tokens_fini(&a);
+            llm_tokens_fini(&b);
+        }
+        CHECK(n_text > 30);
+    }
+    llm_tokenizer_free(t);
+    llm_tokenizer_free(u);
+    free(text);
+    ggl_gguf_close(f);
+    ggl_gguf_close(want);
+}
+
+TEST(real_gpt2) {
+    real("gpt2", "ggml-vocab-gpt-2.gguf", "gpt-2", true);
+}
+
+TEST(real_qwen2_5) {
+    real("qwen2.5-0.5b", "ggml-vocab-qwen2.gguf", "qwen2", true);
+}
+
+TEST(real_tinyllama) {
+    real("tinyllama-1.1b", "ggml-vocab-llama-spm.gguf", "default", false);
+}

@@ -1,0 +1,158 @@
+/* safetensors files, whole and broken. */
+#include "safetensors.h"
+
+#include "alloc_fail.h"
+#include "test.h"
+
+static unsigned char bytes[4096];
+static size_t n_bytes;
+static ggl_error err;
+
+/* A file of this header and so many bytes of data, 0, 1, 2 .. */
+static void make(const char *head, size_t n_data) {
+    size_t n = strlen(head);
+    memset(bytes, 0, sizeof bytes);
+    bytes[0] = (unsigned char)n;
+    bytes[1] = (unsigned char)(n >> 8);
+    memcpy(bytes + 8, head, n);
+    for (size_t i = 0; i < n_data; i++)
+        bytes[8 + n + i] = (unsigned char)i;
+    n_bytes = 8 + n + n_data;
+}
+
+static ggl_status open_it(llm_safetensors **st) {
+    unsigned char *copy = malloc(n_bytes + 1); /* no byte to spare, for the address sanitizer */
+    memcpy(copy, bytes, n_bytes);
+    err = (ggl_error){0};
+    ggl_status s = llm_safetensors_open_memory(st, copy, n_bytes, "x.safetensors", &err);
+    if (s != GGL_OK)
+        free(copy);
+    return s;
+}
+
+static const char good[] = "{\"__metadata__\": {\"format\": \"pt\"}, \"b\": {\"dtype\": \"F32\", \"shape\": [2, 3], "
+                           "\"data_offsets\": [4, 28]}, \"a\": {\"dtype\":\"I64\",\"shape\":[0, 7],\"data_offsets\":[4,4]}, "
+                           "\"c\": {\"dtype\": \"BF16\", \"shape\": [2], \"data_offsets\": [0, 4]}}  ";
+
+TEST(reads) {
+    llm_safetensors *st;
+    make(good, 28);
+    REQUIRE_OK(llm_safetensors_open_memory(&st, bytes, n_bytes, "x", &err), &err);
+    CHECK_INT(st->n_tensor, 3);
+    const st_tensor *b = llm_safetensors_find(st, "b"), *a = llm_safetensors_find(st, "a"), *c = llm_safetensors_find(st, "c");
+    REQUIRE(a && b && c && !llm_safetensors_find(st, "d") && !llm_safetensors_find(st, "__metadata__"));
+    CHECK(b->type == GGL_F32 && b->n_dims == 2 && b->ne[0] == 3 && b->ne[1] == 2 && b->size == 24);
+    CHECK(((const unsigned char *)b->data)[0] == 4);
+    CHECK(a->type == -1 && strcmp(a->dtype, "I64") == 0 && a->size == 0);
+    CHECK(c->type == GGL_BF16 && ((const unsigned char *)c->data)[0] == 0);
+    llm_safetensors_close(st);
+}
+
+#define T(dtype, shape, from, to)                                                                  \
+    "{\"t\": {\"dtype\": \"" dtype "\", \"shape\": " shape ", \"data_offsets\": [" from ", " to "]}}"
+
+TEST(broken) {
+    static const struct {
+        const char *head;
+        size_t n_data;
+        const char *words;
+    } list[] = {
+        {T("F32", "[2]", "0", "8"), 7, "data is said to be at 0 to 8, and the file has 7 bytes of data"},
+        {T("F32", "[2]", "0", "8"), 9, "1 bytes at the end belong to no tensor"},
+        {T("F32", "[2]", "4", "12"), 12, "4 bytes before the data of 't' belong to no tensor"},
+        {T("F32", "[2]", "8", "0"), 8, "data is said to be at 8 to 0"},
+        {T("F32", "[3]", "0", "8"), 8, "type and shape make 12 bytes, and its data has 8"},
+        {T("F32", "[2]", "0", "18446744073709551615"), 8, "an offset is no whole number"},
+        {T("F32", "[2]", "0", "9007199254740991"), 8, "and the file has 8 bytes of data"},
+        {T("F32", "[4503599627370496, 4503599627370496]", "0", "8"), 8, "its size is too large"},
+        {T("F32", "[-2]", "0", "8"), 8, "a dimension is no whole number"},
+        {T("F32", "[2.5]", "0", "8"), 8, "a dimension is no whole number"},
+        {T("F32", "[1,1,1,1,1,1,1,1,2]", "0", "8"), 8, "it has 9 dimensions, at most 8 are supported"},
+        {T("F4", "[2]", "0", "8"), 8, "tensor 't': its dtype 'F4' is not known"},
+        {"{\"t\": {\"shape\": [2], \"data_offsets\": [0, 8]}}", 8, "it has no string 'dtype'"},
+        {"{\"t\": {\"dtype\": \"F32\", \"data_offsets\": [0, 8]}}", 8, "it has no array 'shape'"},
+        {"{\"t\": {\"dtype\": \"F32\", \"shape\": [2]}}", 8, "it has no array 'data_offsets' of two numbers"},
+        {"{\"t\": 3}", 0, "it has no string 'dtype'"},
+        {"[]", 0, "the header is an array, not an object"},
+        {"{", 0, "x.safetensors: header:1:2:"},
+        {"{\"\": 1}", 0, "a tensor's name is empty"},
+        {"{\"a\": {\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]}, "
+         "\"b\": {\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[2,6]}}",
+         6, "the data of 'b' overlaps that of 'a'"},
+        {"{\"a\": {\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]}, "
+         "\"a\": {\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[4,8]}}",
+         8, "tensor 'a' is there twice"},
+    };
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        llm_safetensors *st;
+        make(list[i].head, list[i].n_data);
+        CHECK(open_it(&st) != GGL_OK && !st);
+        CHECK_HAS(err.msg, list[i].words);
+    }
+}
+
+TEST(truncated) {
+    make(good, 28);
+    size_t whole = n_bytes;
+    for (n_bytes = 0; n_bytes < whole; n_bytes++) {
+        llm_safetensors *st;
+        CHECK_MSG(open_it(&st) == GGL_FORMAT, "the first %zu bytes", n_bytes);
+    }
+}
+
+static bool open_once(void *arg) {
+    llm_safetensors *st;
+    ggl_status s = llm_safetensors_open_memory(&st, bytes, n_bytes, "x", arg);
+    CHECK(s == GGL_OK || s == GGL_NOMEM);
+    llm_safetensors_close(st);
+    return s == GGL_OK;
+}
+
+TEST(out_of_memory) {
+    make(good, 28);
+    CHECK(alloc_fail_each(open_once, &err) > 5);
+}
+
+static bool put(const char *name, const void *data, size_t n) {
+    return test_write_file(test_path(name), data, n);
+}
+
+TEST(folders) {
+    llm_safetensors *st;
+    CHECK_INT(llm_safetensors_open(&st, test_folder(), &err), GGL_NOT_FOUND);
+    REQUIRE(put("pytorch_model.bin", "x", 1));
+    CHECK_INT(llm_safetensors_open(&st, test_folder(), &err), GGL_NOT_FOUND);
+    CHECK_HAS(err.msg, "pytorch_model.bin is not read");
+    make(T("U8", "[2]", "0", "2"), 2);
+    REQUIRE(put("model.safetensors", bytes, n_bytes) && put("m-1.safetensors", bytes, n_bytes));
+    REQUIRE_OK(llm_safetensors_open(&st, test_folder(), &err), &err);
+    CHECK_INT(st->n_tensor, 1);
+    llm_safetensors_close(st);
+
+    make("{\"u\": {\"dtype\": \"U8\", \"shape\": [1], \"data_offsets\": [0, 1]}}", 1);
+    REQUIRE(put("m-2.safetensors", bytes, n_bytes));
+    static const struct {
+        const char *index, *words;
+    } list[] = {
+        {"{\"weight_map\": {\"t\": \"m-1.safetensors\", \"u\": \"m-2.safetensors\"}}", NULL},
+        {"{\"weight_map\": {\"t\": \"m-1.safetensors\", \"u\": \"m-1.safetensors\"}}", "tensor 'u' is not in 'm-1.safetensors'"},
+        {"{\"weight_map\": {\"t\": \"m-2.safetensors\", \"u\": \"m-1.safetensors\"}}", "tensor 't' is not in 'm-2.safetensors'"},
+        {"{\"weight_map\": {\"t\": \"m-1.safetensors\", \"v\": \"m-2.safetensors\"}}", "tensor 'v' is not in 'm-2.safetensors'"},
+        {"{\"weight_map\": {\"t\": \"m-3.safetensors\"}}", "m-3.safetensors: cannot be opened"},
+        {"{\"weight_map\": {\"t\": \"../m-1.safetensors\"}}", "tensor 't' is in no file of this folder"},
+        {"{\"weight_map\": {\"t\": 1}}", "tensor 't' is in no file of this folder"},
+        {"{\"weight_map\": {}}", "there is no object 'weight_map' with tensors"},
+        {"{", "model.safetensors.index.json:1:2:"},
+    };
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        REQUIRE(put("model.safetensors.index.json", list[i].index, strlen(list[i].index)));
+        ggl_status s = llm_safetensors_open(&st, test_folder(), &err);
+        if (list[i].words) {
+            CHECK(s != GGL_OK);
+            CHECK_HAS(err.msg, list[i].words);
+        } else if (CHECK_OK(s, &err)) {
+            CHECK_INT(st->n_tensor, 2);
+        }
+        llm_safetensors_close(st);
+    }
+}

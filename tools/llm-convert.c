@@ -1,0 +1,88 @@
+/* llm-convert: a Hugging Face folder to a GGUF file, as a descriptor's convert section says. docs/tools.md. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "args.h"
+#include "ggl/backends.h"
+#include "llm/convert.h"
+
+static const char TOOL[] = "llm-convert";
+
+typedef struct options {
+    const char *out, *arch;
+    int type;
+    bool vocab_only;
+    arg_list folder;
+} options;
+
+/* Percent, where someone watches; a line that the next one overwrites. */
+static void show_progress(void *ctx, size_t done, size_t total) {
+    int *shown = ctx, percent = total ? (int)((double)done / (double)total * 100) : 100;
+    if (percent == *shown)
+        return;
+    *shown = percent;
+    fprintf(stderr, "\r%3d%% of %.1f MiB%s", percent, (double)total / 0x1p20, done == total ? "\r                          \r" : "");
+    fflush(stderr);
+}
+
+static int convert(const options *o, ggl_backend *reference) {
+    ggl_error err = {0};
+    llm_converter *c;
+    int shown = -1;
+    llm_convert_params params = llm_convert_default();
+    params.arch_path = o->arch;
+    params.type = (llm_convert_type)o->type;
+    params.backend = reference;
+    params.vocab_only = o->vocab_only;
+    if (isatty(STDERR_FILENO)) {
+        params.progress = show_progress;
+        params.progress_ctx = &shown;
+    }
+    if (llm_converter_open(&c, o->folder.s[0], &params, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    fprintf(stderr, "%s: architecture %s, by %s\n", llm_converter_class(c), llm_converter_family(c), llm_converter_origin(c));
+    for (const char *s = llm_converter_notes(c), *end; *s; s = end + 1) {
+        end = strchr(s, '\n');
+        fprintf(stderr, "note: %.*s\n", (int)(end - s), s);
+    }
+    ggl_status s = llm_converter_write(c, o->out, &err);
+    if (s == GGL_OK)
+        fprintf(stderr, "%s: %zu tensors, %.1f MiB\n", o->out, llm_converter_n_tensors(c), (double)llm_converter_size(c) / 0x1p20);
+    else if (shown >= 0)
+        fputc('\n', stderr);
+    llm_converter_free(c);
+    return s == GGL_OK ? 0 : tool_error(TOOL, 1, "%s", err.msg);
+}
+
+int main(int argc, char **argv) {
+    static const char *const types[] = {"auto", "f32", "f16", "bf16", NULL}; /* llm_convert_type */
+    options o = {0};
+    const arg_option table[] = {
+        {"-o --output", ARG_STRING, &o.out, .value = "FILE", .help = "GGUF file to write (required)"},
+        {"--type", ARG_CHOICE, &o.type, .value = "TYPE", .choices = types,
+         .help = "of matrices: f32, f16, bf16; auto, the default: as the folder has them. All else is f32"},
+        {"--arch", ARG_STRING, &o.arch, .value = "FILE",
+         .help = "descriptor whose convert section to use, instead of the built-in one for the folder's architecture"},
+        {"--vocab-only", ARG_FLAG, &o.vocab_only, .help = "write keys and tokenizer, no tensors"},
+        {0}};
+    const args_spec spec = {TOOL, "FOLDER -o FILE [options]",
+        "Makes a GGUF file from a Hugging Face folder: config.json, safetensors, tokenizer.", table, &o.folder};
+    int code = args_parse(&spec, argc, argv);
+    if (code < 0 && o.folder.n != 1)
+        code = tool_error(TOOL, 2, o.folder.n ? "one folder at a time" : "which FOLDER? --help tells more");
+    if (code < 0 && !o.out)
+        code = tool_error(TOOL, 2, "-o FILE is missing; --help tells more");
+    if (code < 0) {
+        ggl_error err = {0};
+        ggl_backend *reference = NULL;
+        const ggl_backend_params params = {.n_threads = 1, .n_threads_batch = 1};
+        if (ggl_backend_open(&reference, "reference", &params, &err) != GGL_OK)
+            code = tool_error(TOOL, 1, "%s", err.msg);
+        else
+            code = convert(&o, reference);
+        ggl_backend_close(reference);
+    }
+    args_list_fini(&o.folder);
+    return tool_finish(TOOL, code);
+}
