@@ -2,6 +2,7 @@
  * config.json files with tensors of the right shapes; and folders that are wrong. */
 #include <math.h>
 
+#include "alloc_fail.h"
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
 #include "hf_layout.h"
@@ -553,4 +554,42 @@ TEST(language) {
         CHECK(ggl_gguf_get_string(f, "general.architecture", &name, &err) == 1 && name.s[0] == (k == 6 ? 'u' : 't'));
         ggl_gguf_close(f);
     }
+}
+
+/* --- out of memory ---------------------------------------------------------------------------- */
+
+static bool convert_once(void *arg) {
+    llm_converter *c;
+    ggl_error e = {0};
+    ggl_status s = llm_converter_open(&c, test_folder(), arg, &e);
+    if (s == GGL_OK)
+        s = llm_converter_write(c, test_path("out.gguf"), &e);
+    CHECK_MSG(s == GGL_OK || s == GGL_NOMEM, "%s: %s", ggl_status_text(s), e.msg);
+    llm_converter_free(c);
+    return s == GGL_OK;
+}
+
+TEST(out_of_memory) {
+    layout hf = {.tensor = calloc(2, sizeof(layout_tensor)), .n = 2};
+    hf.tensor[0] = (layout_tensor){.name = "embed", .n_dims = 2, .ne = {4, 6}, .data = calloc(24, 4)};
+    hf.tensor[1] = (layout_tensor){.name = "w.weight", .n_dims = 2, .ne = {4, 4}, .data = calloc(16, 4)};
+    REQUIRE(layout_write(&hf, test_path("model.safetensors"), "F32"));
+    layout_free(&hf);
+    REQUIRE(put_text("config.json", "{\"architectures\": [\"Own\"], \"v\": 6, \"a\": {\"n\": 4}}"));
+    REQUIRE(put_text("tokenizer.json", "{\"pre_tokenizer\": {\"type\": \"ByteLevel\"}, \"model\": {\"vocab\": {\"a\": 0}, \"merges\": [\"a a\"]}}"));
+    char text[2048];
+    llm_convert_params params = params_of(LLM_CONVERT_AUTO);
+    snprintf(text, sizeof text, "%s%s", own_begin, OWN "  w <- transpose(concat(rows(\"w\", 1, 3), rows(\"w\", 0, 1)))\n  f <- iota(n_embd) + 1\n");
+    REQUIRE(put_text("own.arch", text));
+    char path[1024]; /* test_path's are reused */
+    snprintf(path, sizeof path, "%s", test_path("own.arch"));
+    params.arch_path = path;
+    long k = 0;
+    bool ok = false;
+    do { /* some are not missed: a node's origin is for messages only */
+        alloc_fail_at(++k);
+        ok = convert_once(&params);
+    } while (alloc_has_failed() && k < 10000);
+    alloc_fail_at(0);
+    CHECK_MSG(ok && k > 100 && k < 10000, "%ld allocations", k);
 }

@@ -1,0 +1,77 @@
+/* Conversion: a descriptor, the byte 1, config.json. The tensors are always the same few. */
+#include "fuzz.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch_convert.h"
+
+static const char head[] = "{\"a\": {\"dtype\": \"F32\", \"shape\": [6, 4], \"data_offsets\": [0, 96]}, "
+                           "\"w.weight\": {\"dtype\": \"F16\", \"shape\": [4, 4], \"data_offsets\": [96, 128]}, "
+                           "\"w.bias\": {\"dtype\": \"BF16\", \"shape\": [4], \"data_offsets\": [128, 136]}, "
+                           "\"e.0\": {\"dtype\": \"F64\", \"shape\": [4, 1, 2], \"data_offsets\": [136, 200]}, "
+                           "\"e.1\": {\"dtype\": \"I32\", \"shape\": [2], \"data_offsets\": [200, 208]}}";
+
+static void convert(const llm_arch *arch, const json_value *config, llm_safetensors *source) {
+    arch_conversion c = {.arch = arch, .config = config, .source = source};
+    for (c.section = arch->convert; c.section; c.section = c.section->next) {
+        float x[64];
+        ggl_status s = arch_convert_keys(&c, NULL);
+        if (s == GGL_OK)
+            s = arch_convert_tensors(&c, NULL);
+        for (size_t i = 0; s == GGL_OK && i < c.n_tensor; i++) {
+            int64_t n = recipe_count(c.tensor[i].recipe);
+            if (recipe_read(c.tensor[i].recipe, n > 64 ? n - 64 : 0, n > 64 ? 64 : n, x, NULL) != GGL_OK)
+                abort();
+        }
+        arch_conversion_fini(&c);
+        c = (arch_conversion){.arch = arch, .config = config, .source = source, .section = c.section};
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static char bytes[8 + sizeof head + 208];
+    llm_arch *arch;
+    llm_json *config;
+    llm_safetensors *source;
+    size_t n = 0;
+    while (n < size && data[n] != 1)
+        n++;
+    bytes[0] = (char)((sizeof head - 1) & 0xff);
+    bytes[1] = (char)((sizeof head - 1) >> 8);
+    memcpy(bytes + 8, head, sizeof head - 1);
+    if (n == size || llm_arch_parse(&arch, (const char *)data, n, "fuzz.arch", NULL) != GGL_OK)
+        return 0;
+    if (llm_json_parse(&config, (const char *)data + n + 1, size - n - 1, "config.json", NULL) == GGL_OK) {
+        if (llm_safetensors_open_memory(&source, bytes, 8 + sizeof head - 1 + 208, "x", NULL) != GGL_OK)
+            abort();
+        convert(arch, &config->root, source);
+        llm_safetensors_close(source);
+        llm_json_free(config);
+    }
+    llm_arch_free(arch);
+    return 0;
+}
+
+#define BEGIN "arch t, u\nlanguage 1\nd = .n\na [d, n_vocab]\nx = a[token]\nw [d, d] bias?\nx = x + linear(x, w)\n"
+#define END   "\x01{\"n\": 4, \"v\": 6, \"o\": {\"l\": [1, 2, 3, 4], \"s\": \"u\", \"z\": null, \"t\": true}}"
+
+bool fuzz_seed(int k, uint8_t **data, size_t *size) {
+    static const char *const seeds[] = {
+        BEGIN "logits = linear(x, a)\nconvert A:\n  arch <- config.o.s\n  require config.o.t and has(config.o), \"no\"\n  .vocab_size <- config.v\n"
+              "  .n <- config.n ?? 3\n  a <- \"a\" if config.o.t else none\n  w <- transpose(pairs(\"none\" ?? \"w\", 2)) * 2 + 1\n  ignore \"e.{e}\"\n" END,
+        BEGIN "f [d] ?\nx = x * f if has(f) else x\nlogits = linear(x, a)\nconvert A:\n  .vocab_size <- config.v\n  .n <- config.n\n  a <- \"a\"\n"
+              "  w <- concat(rows(\"w\", 1, 3), regroup(rows(\"w\", 0, 1), 1, 1))\n  f <- config.o.l ?? \"e.1\"\n  ignore \"e*\"\nconvert B:\n"
+              "  .vocab_size <- size(config.o.l) + 2\n  .n <- config.o.l[3]\n  a <- stack(\"a\", 6)\n  w <- exp(\"w\" / d)\n" END,
+        BEGIN "g [2, d, 2] ?\nlogits = linear(x, a)\nconvert A:\n  .vocab_size <- config.v\n  .n <- config.n\n  .l <- config.o.l\n  a <- \"a\"\n  w <- \"w\"\n"
+              "  g <- stack(\"e.{e}\", 2)\n  ignore \"*\"\n" END,
+    };
+    if (k >= (int)(sizeof seeds / sizeof *seeds))
+        return false;
+    *size = strlen(seeds[k]);
+    *data = malloc(*size);
+    if (!*data)
+        abort();
+    memcpy(*data, seeds[k], *size);
+    return true;
+}
