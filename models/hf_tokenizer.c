@@ -107,7 +107,7 @@ static ggl_status each_listed(llm_hf_tokenizer *t, const json_value *list, on_ad
     for (size_t i = 0; list && i < list->of.n; i++) {
         const json_value *v = &list->of.item[i], *text = json_get_kind(v, "content", JSON_STRING);
         const json_value *special = json_get(v, "special");
-        int64_t id;
+        int64_t id = 0;
         if (!text)
             return ggl_fail(err, GGL_FORMAT, "an added token has no string 'content'");
         ggl_status s = read_id(json_get(v, "id"), text->str, &id, err);
@@ -143,7 +143,7 @@ static ggl_status each_added(llm_hf_tokenizer *t, on_added f, ggl_error *err) {
     if (s != GGL_OK || t->file)
         return s;
     for (size_t i = 0; t->added && t->added->root.kind == JSON_OBJECT && s == GGL_OK && i < t->added->root.of.n; i++) {
-        int64_t id;
+        int64_t id = 0;
         s = read_id(&t->added->root.of.item[i], t->added->root.of.name[i], &id, err);
         if (s == GGL_OK)
             s = f(t, id, t->added->root.of.name[i], true, err);
@@ -198,7 +198,7 @@ static ggl_status make_room(llm_hf_tokenizer *t, int64_t n_vocab, ggl_error *err
 }
 
 static ggl_status read_pieces(llm_hf_tokenizer *t, const json_value *vocab, int64_t n_vocab, ggl_error *err) {
-    int64_t id;
+    int64_t id = 0;
     ggl_status s = GGL_OK;
     if (!vocab)
         return ggl_fail(err, GGL_FORMAT, "there is no object 'vocab'");
