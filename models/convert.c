@@ -335,11 +335,31 @@ static ggl_status check_range(const float *x, int64_t n, ggl_type type, ggl_erro
     return GGL_OK;
 }
 
+static void tell(llm_converter *c, size_t n) {
+    c->done += n;
+    if (c->params.progress)
+        c->params.progress(c->params.progress_ctx, c->done, c->size);
+}
+
+/* A source as it is: its bytes. */
+static ggl_status copy_tensor(llm_converter *c, const st_tensor *t, ggl_gguf_sink *to, ggl_error *err) {
+    const char *data = t->data;
+    ggl_status s = GGL_OK;
+    for (size_t at = 0, n; s == GGL_OK && at < t->size; at += n) {
+        n = t->size - at < (size_t)4 << 20 ? t->size - at : (size_t)4 << 20;
+        s = ggl_gguf_sink_write(to, data + at, n, err);
+        tell(c, n);
+    }
+    return s;
+}
+
 static ggl_status fill_tensor(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
     const tensor_turn *turn = ctx;
     llm_converter *c = turn->c;
     const converted_tensor *t = &c->conv.tensor[turn->i];
     const ggl_type_info *type = ggl_type_get(type_of(c, t));
+    if (t->recipe->kind == RECIPE_SOURCE && t->recipe->source->type == (int)type->type)
+        return copy_tensor(c, t->recipe->source, to, err);
     int64_t count = recipe_count(t->recipe), n;
     float *x = ggl_calloc((size_t)PIECE, sizeof *x);
     void *y = ggl_calloc((size_t)PIECE, type->size);
@@ -353,9 +373,7 @@ static ggl_status fill_tensor(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
             break;
         type->from_float(x, y, n);
         s = ggl_gguf_sink_write(to, y, (size_t)n * type->size, err);
-        c->done += (size_t)n * type->size;
-        if (c->params.progress)
-            c->params.progress(c->params.progress_ctx, c->done, c->size);
+        tell(c, (size_t)n * type->size);
     }
     recipe_drop(t->recipe);
     ggl_free(x);

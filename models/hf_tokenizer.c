@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "text_file.h"
+#include "tokenizer_table.h"
 
 #define MAX_FILE ((size_t)256 << 20)
 #define MAX_ID   ((int64_t)1 << 24)
@@ -107,7 +108,7 @@ static ggl_status each_listed(llm_hf_tokenizer *t, const json_value *list, on_ad
     for (size_t i = 0; list && i < list->of.n; i++) {
         const json_value *v = &list->of.item[i], *text = json_get_kind(v, "content", JSON_STRING);
         const json_value *special = json_get(v, "special");
-        int64_t id;
+        int64_t id = 0;
         if (!text)
             return ggl_fail(err, GGL_FORMAT, "an added token has no string 'content'");
         ggl_status s = read_id(json_get(v, "id"), text->str, &id, err);
@@ -143,7 +144,7 @@ static ggl_status each_added(llm_hf_tokenizer *t, on_added f, ggl_error *err) {
     if (s != GGL_OK || t->file)
         return s;
     for (size_t i = 0; t->added && t->added->root.kind == JSON_OBJECT && s == GGL_OK && i < t->added->root.of.n; i++) {
-        int64_t id;
+        int64_t id = 0;
         s = read_id(&t->added->root.of.item[i], t->added->root.of.name[i], &id, err);
         if (s == GGL_OK)
             s = f(t, id, t->added->root.of.name[i], true, err);
@@ -198,7 +199,7 @@ static ggl_status make_room(llm_hf_tokenizer *t, int64_t n_vocab, ggl_error *err
 }
 
 static ggl_status read_pieces(llm_hf_tokenizer *t, const json_value *vocab, int64_t n_vocab, ggl_error *err) {
-    int64_t id;
+    int64_t id = 0;
     ggl_status s = GGL_OK;
     if (!vocab)
         return ggl_fail(err, GGL_FORMAT, "there is no object 'vocab'");
@@ -537,8 +538,21 @@ static void put_flag(ggl_gguf_writer *w, const char *key, int value) {
         ggl_gguf_put(w, key, GGL_GGUF_BOOL, false, &(uint8_t){value != 0}, 1);
 }
 
+/* What files call the tokenizers of a kind: the first such row of tokenizers.txt. */
+static ggl_str model_of_kind(const char *kind) {
+    ggl_str name;
+    for (int k = 0; llm_table_name("model", k, &name); k++) {
+        table_model row;
+        if (llm_table_find_model(name, &row, NULL) == GGL_OK && row.kind.n == strlen(kind) &&
+            memcmp(row.kind.s, kind, row.kind.n) == 0)
+            return name;
+    }
+    return (ggl_str){"", 0};
+}
+
 void llm_hf_tokenizer_put(const llm_hf_tokenizer *t, ggl_gguf_writer *w) {
-    ggl_gguf_put_string(w, "tokenizer.ggml.model", t->bytes ? "gpt2" : "llama", t->bytes ? 4 : 5);
+    ggl_str model = model_of_kind(t->bytes ? "bpe" : "spm");
+    ggl_gguf_put_string(w, "tokenizer.ggml.model", model.s, model.n);
     if (t->pre.s)
         ggl_gguf_put_string(w, "tokenizer.ggml.pre", t->pre.s, t->pre.n);
     ggl_gguf_put_strings(w, "tokenizer.ggml.tokens", t->piece, (uint64_t)t->n);

@@ -108,7 +108,7 @@ static ggl_status read_offsets(const json_value *at, size_t n_data, size_t *begi
 
 static ggl_status read_tensor(st_tensor *t, const json_value *v, const char *data, size_t n_data, ggl_error *err) {
     const json_value *dtype = json_get_kind(v, "dtype", JSON_STRING);
-    size_t each = 0, size, begin, end;
+    size_t each = 0, size = 0, begin = 0, end = 0;
     if (!dtype)
         return ggl_fail(err, GGL_FORMAT, "it has no string 'dtype'");
     for (size_t k = 0; k < sizeof dtypes / sizeof *dtypes; k++)

@@ -581,7 +581,9 @@ TEST(out_of_memory) {
     llm_convert_params params = params_of(LLM_CONVERT_AUTO);
     snprintf(text, sizeof text, "%s%s", own_begin, OWN "  w <- transpose(concat(rows(\"w\", 1, 3), rows(\"w\", 0, 1)))\n  f <- iota(n_embd) + 1\n");
     REQUIRE(put_text("own.arch", text));
-    params.arch_path = test_path("own.arch");
+    char path[1024]; /* test_path's are reused */
+    snprintf(path, sizeof path, "%s", test_path("own.arch"));
+    params.arch_path = path;
     long k = 0;
     bool ok = false;
     do { /* some are not missed: a node's origin is for messages only */

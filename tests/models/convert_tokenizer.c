@@ -242,7 +242,7 @@ static void real(const char *folder, const char *vocab, const char *pre, bool by
     same_numbers(f, want, "tokenizer.ggml.bos_token_id");
     same_numbers(f, want, "tokenizer.ggml.eos_token_id");
     llm_tokenizer *t = NULL, *u = NULL;
-    size_t size;
+    size_t size = 0;
     snprintf(path, sizeof path, "tokenizers/%s.inp", vocab);
     char *text = (char *)test_read_file(test_shared(path), &size);
     if (!bytes && CHECK_OK(llm_tokenizer_new(&t, f, &err), &err) && CHECK_OK(llm_tokenizer_new(&u, want, &err), &err)) {
