@@ -270,12 +270,15 @@ def begin(keys):
 
 
 def generate(keys, model, tok, prompt, count, temperature, rng):
+    """(text, new tokens, the smallest lead of the best logit over the second best)"""
     model.reset()
     ids = [*begin(keys), *tok.encode(prompt)]
     for i in ids:
         logits = model.step(i)
-    new = []
+    new, lead = [], np.inf
     while len(new) < count and len(ids) + len(new) < model.context:
+        second, best = np.partition(logits, -2)[-2:]
+        lead = min(lead, best - second)
         if temperature > 0:
             p = np.exp((logits - logits.max()) / temperature)
             t = int(rng.choice(len(p), p=p / p.sum()))
@@ -285,7 +288,7 @@ def generate(keys, model, tok, prompt, count, temperature, rng):
             break
         new.append(t)
         logits = model.step(t)
-    return tok.decode(ids + new).lstrip(" "), len(new)
+    return tok.decode(ids + new).lstrip(" "), len(new), lead
 
 
 def nll(model, tok, before, eos, stories):
@@ -332,9 +335,9 @@ def main():
         print(f"{loss:.4f} nats per token over {n} tokens")
         return
     for i in range(args.samples):
-        text, n = generate(keys, model, tok, args.prompt, args.count, args.temperature,
-                           np.random.default_rng(args.seed + i))
-        print(text if args.plain else text + f"\n[{n} tokens]")
+        text, n, lead = generate(keys, model, tok, args.prompt, args.count, args.temperature,
+                                 np.random.default_rng(args.seed + i))
+        print(text if args.plain else text + f"\n[{n} tokens; smallest lead {lead:.3f}]")
 
 
 if __name__ == "__main__":
