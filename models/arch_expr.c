@@ -294,9 +294,7 @@ static arch_value eval_call(arch_eval *ev, const arch_expr *e) {
     return v[0];
 }
 
-arch_value arch_eval_expr(arch_eval *ev, const arch_expr *e) {
-    if (!arch_step(ev, e->place, 1))
-        return ARCH_FAIL;
+static arch_value eval_one(arch_eval *ev, const arch_expr *e) {
     switch (e->kind) {
     case EX_NUMBER:
         return arch_number(e->num);
@@ -339,4 +337,18 @@ arch_value arch_eval_expr(arch_eval *ev, const arch_expr *e) {
         break; /* only in convert sections */
     }
     return arch_error(ev, e->place, "'config' is there in a convert section only");
+}
+
+/* Recursion is bounded: calls within calls of deep expressions would be too much for a small stack. */
+arch_value arch_eval_expr(arch_eval *ev, const arch_expr *e) {
+    if (!arch_step(ev, e->place, 1))
+        return ARCH_FAIL;
+    if (ev->depth == ARCH_MAX_DEPTH)
+        return arch_error_hint(ev, GGL_LIMIT, e->place, NULL,
+                               "expressions and calls are nested more than %d deep in all",
+                               ARCH_MAX_DEPTH);
+    ev->depth++;
+    arch_value v = eval_one(ev, e);
+    ev->depth--;
+    return v;
 }

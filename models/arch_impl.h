@@ -26,6 +26,7 @@
 #define ARCH_MAX_NESTING 100
 #define ARCH_MAX_ARGS    64
 #define ARCH_MAX_CALLS   16
+#define ARCH_MAX_DEPTH   400 /* of expressions, through all calls */
 #define ARCH_MAX_NAMES   4096 /* of a text, of a function; keys; functions */
 #define ARCH_MAX_STEPS   10000000
 #define ARCH_MAX_LAYERS  4096
@@ -434,7 +435,7 @@ typedef struct arch_eval {
     int64_t n_ctx, n_vocab;
     arch_slot *global;
     arch_frame *frame; /* NULL: the file's statements */
-    int n_frames, in_recurrent;
+    int n_frames, in_recurrent, depth;
     const arch_stmt *at;     /* the descriptor's statement that runs */
     const arch_stmt *origin; /* the one that the graph was told of */
     int64_t layer;           /* -1: outside */

@@ -3,18 +3,13 @@
  * What is not done: whitespace around special tokens is never stripped (some models want it; GGUF has no key for it),
  * and no Unicode normalization takes place. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "tokenizer_impl.h"
+#include "tokenizer_table.h"
 
-static const llm_tokenizer_kind *const KINDS[] = {&llm_tokenizer_spm};
+static const llm_tokenizer_kind *const KINDS[] = {&llm_tokenizer_spm, &llm_tokenizer_bpe};
 enum { N_KINDS = sizeof KINDS / sizeof *KINDS };
-
-/* Control tokens of these spellings end a turn or a text, whatever the file's keys say. */
-static const char *const EOG_NAMES[] = {"</s>", "<|eot_id|>", "<|eom_id|>", "<|im_end|>", "<|end|>", "<|return|>",
-    "<|call|>", "<end_of_turn>", "<|endoftext|>", "<|end_of_text|>", "<|eot|>", "<EOT>", "_<EOT>", "<eos>",
-    "<|end_of_turn|>", "<end_of_utterance>", "<\xef\xbd\x9c\x65nd\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>"};
 
 void llm_tokens_fini(llm_tokens *t) {
     ggl_free(t->id);
@@ -69,34 +64,34 @@ static uint64_t hash_bytes(const char *s, size_t n) {
     return h ^ h >> 33;
 }
 
-bool llm_token_map_init(token_map *m, llm_tokenizer *t, size_t n) {
+bool llm_token_map_init(token_map *m, ggl_arena *arena, size_t n) {
     m->n_slot = 16;
     while (m->n_slot < 2 * n)
         m->n_slot *= 2;
-    m->slot = ggl_arena_alloc(&t->arena, m->n_slot, sizeof *m->slot);
+    m->slot = ggl_arena_alloc(arena, m->n_slot, sizeof *m->slot);
     for (size_t i = 0; m->slot && i < m->n_slot; i++)
         m->slot[i] = -1;
     return m->slot != NULL;
 }
 
 /* The slot of s, or the empty one where it belongs. */
-static int32_t *token_map_slot(const token_map *m, const llm_tokenizer *t, const char *s, size_t n) {
+static int32_t *token_map_slot(const token_map *m, const ggl_str *strings, const char *s, size_t n) {
     size_t i = (size_t)hash_bytes(s, n) & (m->n_slot - 1);
     for (;; i = (i + 1) & (m->n_slot - 1)) {
         int32_t id = m->slot[i];
-        if (id < 0 || (t->piece[id].n == n && memcmp(t->piece[id].s, s, n) == 0))
+        if (id < 0 || (strings[id].n == n && memcmp(strings[id].s, s, n) == 0))
             return &m->slot[i];
     }
 }
 
-void llm_token_map_add(token_map *m, const llm_tokenizer *t, int32_t id) {
-    int32_t *slot = token_map_slot(m, t, t->piece[id].s, t->piece[id].n);
+void llm_token_map_add(token_map *m, const ggl_str *strings, int32_t id) {
+    int32_t *slot = token_map_slot(m, strings, strings[id].s, strings[id].n);
     if (*slot < 0)
         *slot = id;
 }
 
-int32_t llm_token_map_find(const token_map *m, const llm_tokenizer *t, const char *s, size_t n) {
-    return *token_map_slot(m, t, s, n);
+int32_t llm_token_map_find(const token_map *m, const ggl_str *strings, const char *s, size_t n) {
+    return *token_map_slot(m, strings, s, n);
 }
 
 /* ---- reading the keys ---- */
@@ -184,7 +179,35 @@ static ggl_status read_id(const llm_tokenizer *t, const ggl_gguf *file, const ch
     return GGL_OK;
 }
 
-static ggl_status read_special_ids(llm_tokenizer *t, const ggl_gguf *file, ggl_error *err) {
+/* Whether a token may end generation by its spelling: control and user-defined ones; of files without types any. */
+static bool may_end(const llm_tokenizer *t, int32_t id) {
+    return !t->has_types || t->type[id] == TOKEN_CONTROL || t->type[id] == TOKEN_USER_DEFINED;
+}
+
+static bool str_same(ggl_str a, ggl_str b) {
+    return a.n == b.n && memcmp(a.s, b.s, a.n) == 0;
+}
+
+/* The tokens that the table says end generation. */
+static void find_ends(llm_tokenizer *t) {
+    ggl_str ends[128], other, part;
+    int n = 0;
+    while (n < 128 && llm_table_name("end", n, &ends[n]))
+        n++;
+    for (int32_t id = 0; id < t->n_vocab; id++)
+        for (int k = 0; k < n && may_end(t, id) && !t->eog[id]; k++)
+            t->eog[id] = str_same(ends[k], t->piece[id]);
+    for (int k = 0; llm_table_name("unless", k, &other) && llm_table_name("unless", k + 1, &part); k += 2) {
+        bool found = false;
+        for (int32_t id = 0; id < t->n_vocab; id++)
+            found = found || (may_end(t, id) && str_same(other, t->piece[id]));
+        for (int32_t id = 0; found && id < t->n_vocab; id++)
+            if (str_same(part, t->piece[id]))
+                t->eog[id] = false;
+    }
+}
+
+static ggl_status read_special_ids(llm_tokenizer *t, const table_model *model, const ggl_gguf *file, ggl_error *err) {
     int32_t eot, eom;
     const struct {
         const char *key;
@@ -192,9 +215,9 @@ static ggl_status read_special_ids(llm_tokenizer *t, const ggl_gguf *file, ggl_e
         int type;
         int32_t *out;
     } ids[] = {
-        {"tokenizer.ggml.bos_token_id", t->kind->bos, TOKEN_CONTROL, &t->bos},
-        {"tokenizer.ggml.eos_token_id", t->kind->eos, TOKEN_CONTROL, &t->eos},
-        {"tokenizer.ggml.unknown_token_id", t->kind->unknown, TOKEN_UNKNOWN, &t->unknown},
+        {"tokenizer.ggml.bos_token_id", model->bos, TOKEN_CONTROL, &t->bos},
+        {"tokenizer.ggml.eos_token_id", model->eos, TOKEN_CONTROL, &t->eos},
+        {"tokenizer.ggml.unknown_token_id", model->unknown, TOKEN_UNKNOWN, &t->unknown},
         {"tokenizer.ggml.eot_token_id", -1, TOKEN_CONTROL, &eot},
         {"tokenizer.ggml.eom_token_id", -1, TOKEN_CONTROL, &eom},
     };
@@ -203,20 +226,11 @@ static ggl_status read_special_ids(llm_tokenizer *t, const ggl_gguf *file, ggl_e
         if (s != GGL_OK)
             return s;
     }
-    t->add_bos = t->kind->add_bos;
-    t->add_eos = t->kind->add_eos;
-    if (ggl_gguf_get_bool(file, "tokenizer.ggml.add_bos_token", &t->add_bos, err) < 0 ||
-        ggl_gguf_get_bool(file, "tokenizer.ggml.add_eos_token", &t->add_eos, err) < 0)
-        return GGL_FORMAT;
-
-    const int32_t ends[] = {t->eos, eot, eom};
+    find_ends(t);
+    const int32_t ends[] = {t->eos, eot, eom}; /* what the file says holds in any case */
     for (int i = 0; i < 3; i++)
         if (ends[i] >= 0)
             t->eog[ends[i]] = true;
-    for (int32_t id = 0; id < t->n_vocab; id++)
-        for (size_t k = 0; t->type[id] == TOKEN_CONTROL && k < sizeof EOG_NAMES / sizeof *EOG_NAMES; k++)
-            if (strlen(EOG_NAMES[k]) == t->piece[id].n && memcmp(EOG_NAMES[k], t->piece[id].s, t->piece[id].n) == 0)
-                t->eog[id] = true;
     return GGL_OK;
 }
 
@@ -251,7 +265,7 @@ static ggl_status index_special(llm_tokenizer *t, ggl_error *err) {
         }
     t->special_length = ggl_arena_alloc(&t->arena, (size_t)n + 1, sizeof *t->special_length);
     uint32_t *all = ggl_calloc(n, sizeof *all);
-    if (!t->special_length || !all || !llm_token_map_init(&t->special, t, n)) {
+    if (!t->special_length || !all || !llm_token_map_init(&t->special, &t->arena, n)) {
         ggl_free(all);
         return out_of_memory(err);
     }
@@ -265,7 +279,7 @@ static ggl_status index_special(llm_tokenizer *t, ggl_error *err) {
         if (is_special(t, id) && t->piece[id].n > 0 && t->piece[id].n <= UINT32_MAX) {
             unsigned char b = (unsigned char)t->piece[id].s[0];
             all[start[b] + count[b]++] = (uint32_t)t->piece[id].n;
-            llm_token_map_add(&t->special, t, id);
+            llm_token_map_add(&t->special, t->piece, id);
         }
     uint32_t used = 0;
     for (int b = 0; b < 256; b++) {
@@ -286,7 +300,7 @@ static int32_t special_at(const llm_tokenizer *t, const char *s, size_t n, bool 
     for (uint32_t i = t->special_first[b]; i < t->special_first[b + 1]; i++) {
         if (t->special_length[i] > n)
             continue;
-        int32_t id = llm_token_map_find(&t->special, t, s, t->special_length[i]);
+        int32_t id = llm_token_map_find(&t->special, t->piece, s, t->special_length[i]);
         if (id >= 0 && (control || t->type[id] == TOKEN_USER_DEFINED))
             return id;
     }
@@ -295,34 +309,38 @@ static int32_t special_at(const llm_tokenizer *t, const char *s, size_t n, bool 
 
 /* ---- the public calls ---- */
 
-static ggl_status find_kind(const ggl_gguf *file, const llm_tokenizer_kind **out, ggl_error *err) {
+/* The file's row of the table, and its kind. */
+static ggl_status find_kind(const ggl_gguf *file, const llm_tokenizer_kind **out, table_model *row, ggl_error *err) {
     ggl_str model;
     int got = ggl_gguf_get_string(file, "tokenizer.ggml.model", &model, err);
     if (got < 0)
         return GGL_FORMAT;
     if (got == 0)
         return ggl_fail(err, GGL_NOT_FOUND, "the file has no tokenizer (no key tokenizer.ggml.model)");
-    char names[256] = "";
-    for (int i = 0; i < N_KINDS; i++) {
-        if (strlen(KINDS[i]->name) == model.n && memcmp(KINDS[i]->name, model.s, model.n) == 0) {
+    ggl_status s = llm_table_find_model(model, row, err);
+    if (s != GGL_OK)
+        return s;
+    for (int i = 0; i < N_KINDS; i++)
+        if (strlen(KINDS[i]->name) == row->kind.n && memcmp(KINDS[i]->name, row->kind.s, row->kind.n) == 0) {
             *out = KINDS[i];
             return GGL_OK;
         }
-        size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "", KINDS[i]->name);
-    }
-    return ggl_fail(err, GGL_UNSUPPORTED, "tokenizer.ggml.model is '%.*s', which is not supported here (supported: %s)",
-                    (int)(model.n < 64 ? model.n : 64), model.s, names);
+    return ggl_fail(err, GGL_FORMAT, "tokenizers.txt: there is no kind '%.*s'", (int)row->kind.n, row->kind.s);
 }
 
-static ggl_status tokenizer_read(llm_tokenizer *t, const ggl_gguf *file, ggl_error *err) {
+static ggl_status tokenizer_read(llm_tokenizer *t, const table_model *model, const ggl_gguf *file, ggl_error *err) {
+    t->add_bos = model->add_bos;
+    t->add_eos = model->add_eos;
     ggl_status s = read_pieces(t, file, err);
     if (s == GGL_OK)
         s = read_types(t, file, err);
     if (s == GGL_OK)
-        s = read_special_ids(t, file, err);
+        s = read_special_ids(t, model, file, err);
     if (s == GGL_OK)
         s = t->kind->init(t, file, err);
+    if (s == GGL_OK && (ggl_gguf_get_bool(file, "tokenizer.ggml.add_bos_token", &t->add_bos, err) < 0 ||
+                        ggl_gguf_get_bool(file, "tokenizer.ggml.add_eos_token", &t->add_eos, err) < 0))
+        s = GGL_FORMAT;
     if (s == GGL_OK)
         s = index_special(t, err);
     if (s != GGL_OK)
@@ -336,16 +354,17 @@ static ggl_status tokenizer_read(llm_tokenizer *t, const ggl_gguf *file, ggl_err
 }
 
 ggl_status llm_tokenizer_new(llm_tokenizer **out, const ggl_gguf *file, ggl_error *err) {
-    const llm_tokenizer_kind *kind;
+    const llm_tokenizer_kind *kind = NULL;
+    table_model model;
     *out = NULL;
-    ggl_status s = find_kind(file, &kind, err);
+    ggl_status s = find_kind(file, &kind, &model, err);
     if (s != GGL_OK)
         return s;
     llm_tokenizer *t = ggl_calloc(1, sizeof *t);
     if (!t)
         return out_of_memory(err);
     t->kind = kind;
-    s = tokenizer_read(t, file, err);
+    s = tokenizer_read(t, &model, file, err);
     if (s != GGL_OK) {
         llm_tokenizer_free(t);
         return s;

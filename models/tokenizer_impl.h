@@ -1,5 +1,6 @@
 /* Inside of a tokenizer: what tokenizer.c (vocabulary, special tokens, begin and end) shares with the kinds
- * (tokenizer_<kind>.c: how running text is cut into pieces). A new kind is a file and a row of KINDS in tokenizer.c. */
+ * (tokenizer_<kind>.c: how running text is cut into pieces). A new kind is a file, an entry of KINDS in tokenizer.c and a
+ * model line of tokenizers.txt. */
 #ifndef LLM_TOKENIZER_IMPL_H
 #define LLM_TOKENIZER_IMPL_H
 
@@ -18,11 +19,9 @@ enum {
 };
 
 typedef struct llm_tokenizer_kind {
-    const char *name;      /* the value of tokenizer.ggml.model */
-    bool add_bos, add_eos; /* where the file's keys are silent */
-    /* Where the file is silent: these ids, if their tokens have the fitting type. -1: none. */
-    int32_t bos, eos, unknown;
-    /* Reads the kind's own keys, sets t->state. The vocabulary is read already. */
+    const char *name; /* as tokenizers.txt calls it */
+    /* Reads the kind's own keys, sets t->state. Vocabulary and special ids are read already; t->add_bos is what the file's
+     * key, if it has one, will override. */
     ggl_status (*init)(llm_tokenizer *t, const ggl_gguf *file, ggl_error *err);
     /* Running text of one token that is neither control nor user-defined. Bytes that are not the piece's own go into
      * t->arena. s == NULL: out of memory. */
@@ -36,7 +35,7 @@ typedef struct llm_tokenizer_kind {
     void (*free)(llm_tokenizer *t); /* t->state; may be NULL inside */
 } llm_tokenizer_kind;
 
-extern const llm_tokenizer_kind llm_tokenizer_spm;
+extern const llm_tokenizer_kind llm_tokenizer_spm, llm_tokenizer_bpe;
 
 /* Open addressing from strings to ids; of equal strings the first added stays. */
 typedef struct token_map {
@@ -62,10 +61,11 @@ struct llm_tokenizer {
     uint32_t *special_length;
 };
 
-bool llm_token_map_init(token_map *m, llm_tokenizer *t, size_t n);
-void llm_token_map_add(token_map *m, const llm_tokenizer *t, int32_t id);
+/* A map's strings are strings[id], of the same array in all calls. It holds at most n ids. */
+bool llm_token_map_init(token_map *m, ggl_arena *arena, size_t n);
+void llm_token_map_add(token_map *m, const ggl_str *strings, int32_t id);
 /* -1: none. */
-int32_t llm_token_map_find(const token_map *m, const llm_tokenizer *t, const char *s, size_t n);
+int32_t llm_token_map_find(const token_map *m, const ggl_str *strings, const char *s, size_t n);
 
 ggl_status llm_tokens_append(llm_tokens *out, int32_t id, ggl_error *err);
 /* Length of the valid UTF-8 character at s[0..n), n > 0; 1 for a byte that begins none. */

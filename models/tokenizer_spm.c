@@ -1,4 +1,4 @@
-/* SentencePiece's byte-pair kind (Kudo & Richardson 2018), tokenizer.ggml.model = "llama".
+/* SentencePiece's byte-pair kind (Kudo & Richardson 2018).
  *
  * Spaces become U+2581. The text is a row of characters; of all neighbours whose joint spelling is a piece, those with
  * the highest score (of equals the leftmost) are joined, again and again. A character that ends up alone and is no
@@ -115,7 +115,7 @@ static ggl_status spm_init(llm_tokenizer *t, const ggl_gguf *file, ggl_error *er
     t->state = m;
     if (m)
         m->score = ggl_arena_alloc(&t->arena, (size_t)t->n_vocab, sizeof *m->score);
-    if (!m || !m->score || !llm_token_map_init(&m->piece, t, (size_t)t->n_vocab))
+    if (!m || !m->score || !llm_token_map_init(&m->piece, &t->arena, (size_t)t->n_vocab))
         return ggl_fail(err, GGL_NOMEM, "out of memory for the tokenizer");
     m->add_space_prefix = true;
     if (ggl_gguf_get_bool(file, "tokenizer.ggml.add_space_prefix", &m->add_space_prefix, err) < 0)
@@ -127,7 +127,7 @@ static ggl_status spm_init(llm_tokenizer *t, const ggl_gguf *file, ggl_error *er
         if (t->type[id] == TOKEN_CONTROL || t->type[id] == TOKEN_UNKNOWN || t->type[id] == TOKEN_BYTE ||
             t->piece[id].n == 0)
             continue;
-        llm_token_map_add(&m->piece, t, id);
+        llm_token_map_add(&m->piece, t->piece, id);
         add_pairs(m, t->piece[id]);
         m->longest = t->piece[id].n > m->longest ? t->piece[id].n : m->longest;
     }
@@ -239,7 +239,7 @@ static bool consider(spm_run *r, uint32_t left) {
     size_t n = (size_t)a->n + r->sym[a->next].n;
     if (n > r->m->longest)
         return true;
-    int32_t id = llm_token_map_find(&r->m->piece, r->t, r->text + a->at, n);
+    int32_t id = llm_token_map_find(&r->m->piece, r->t->piece, r->text + a->at, n);
     if (id < 0)
         return true;
     return heap_push(r, (join){r->m->score[id], left, (uint32_t)n, id});
@@ -248,7 +248,7 @@ static bool consider(spm_run *r, uint32_t left) {
 /* What a symbol becomes that no join made: its piece, else the tokens of its bytes, else the unknown token. */
 static ggl_status emit_single(spm_run *r, const symbol *s) {
     const unsigned char *p = (const unsigned char *)r->text + s->at;
-    int32_t id = llm_token_map_find(&r->m->piece, r->t, r->text + s->at, s->n);
+    int32_t id = llm_token_map_find(&r->m->piece, r->t->piece, r->text + s->at, s->n);
     if (id >= 0)
         return llm_tokens_append(r->out, id, r->err);
     bool bytes = true;
@@ -336,12 +336,7 @@ static ggl_status spm_encode(const llm_tokenizer *t, const char *text, size_t n,
 }
 
 const llm_tokenizer_kind llm_tokenizer_spm = {
-    .name = "llama",
-    .add_bos = true,
-    .add_eos = false,
-    .bos = 1,
-    .eos = 2,
-    .unknown = 0,
+    .name = "spm",
     .init = spm_init,
     .text = spm_text,
     .encode = spm_encode,

@@ -26,6 +26,8 @@ typedef struct cli {
     ggl_backend *backend, *reference;
     llm_session *session;
     llm_sampler *sampler;
+    char *text; /* the prompt's, if it was given as text */
+    size_t text_size;
     llm_tokens prompt;
     text_stream out;
     npy_writer logits;
@@ -140,23 +142,17 @@ static int read_prompt(cli *c) {
     }
     if (st != GGL_OK)
         return tool_error(TOOL, 1, "%s (a prompt can be given as ids: --tokens 1,2,3)", err.msg);
-    size_t n;
     int code = -1;
-    char *text = prompt_text(c, &n, &code);
-    if (!text)
+    c->text = prompt_text(c, &c->text_size, &code);
+    if (!c->text)
         return code;
     unsigned flags = LLM_TOKENIZE_BOS | (c->o.no_special ? 0u : LLM_TOKENIZE_SPECIAL);
-    st = llm_tokenize(c->tokenizer, text, n, flags, &c->prompt, &err);
-    if (st == GGL_OK && c->prompt.n == 0)
-        code = tool_error(TOOL, 2, "the prompt is empty, and this model has no token to begin with; give one with -p");
-    else if (st != GGL_OK)
-        code = tool_error(TOOL, 1, "%s", err.msg);
-    else
-        code = check_lengths(c);
-    if (code < 0 && c->o.display_prompt)
-        text_stream_put(&c->out, text, n);
-    free(text);
-    return code;
+    st = llm_tokenize(c->tokenizer, c->text, c->text_size, flags, &c->prompt, &err);
+    if (st != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    if (c->prompt.n == 0)
+        return tool_error(TOOL, 2, "the prompt is empty, and this model has no token to begin with; give one with -p");
+    return check_lengths(c);
 }
 
 /* --- loading ---------------------------------------------------------------------------------------------------------- */
@@ -316,6 +312,8 @@ static int run(cli *c) {
     if (llm_session_alloc(c->session, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     c->t_load = now() - t;
+    if (c->text && c->o.display_prompt)
+        text_stream_put(&c->out, c->text, c->text_size);
     code = c->prompt.n ? run_prompt(c) : -1;
     if (code < 0 && !interrupted && c->prompt.n)
         code = generate(c);
@@ -336,6 +334,7 @@ static void finish(cli *c) {
     ggl_backend_close(c->reference);
     llm_model_free(c->model);
     llm_tokens_fini(&c->prompt);
+    free(c->text);
 }
 
 int main(int argc, char **argv) {

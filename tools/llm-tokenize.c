@@ -5,13 +5,14 @@
 
 #include "args.h"
 #include "ggl/alloc.h"
+#include "json_text.h"
 #include "llm/tokenizer.h"
 
 static const char TOOL[] = "llm-tokenize";
 
 typedef struct options {
     const char *model, *text, *file, *decode;
-    bool ids, bos, parse_special, show_count, special;
+    bool from_stdin, json_lines, ids, bos, parse_special, show_count, special;
 } options;
 
 /* Bytes of the printable UTF-8 character at s[0..n); 0: none stands there. */
@@ -43,31 +44,76 @@ static void print_escaped(ggl_str str) {
     }
 }
 
-static int encode(const llm_tokenizer *t, const options *o) {
+static void print_ids(const llm_tokens *ids) {
+    printf("[");
+    for (size_t i = 0; i < ids->n; i++)
+        printf("%s%d", i > 0 ? ", " : "", (int)ids->id[i]);
+    printf("]\n");
+}
+
+static ggl_status tokenize(const llm_tokenizer *t, const options *o, const char *text, size_t n, llm_tokens *ids,
+                           ggl_error *err) {
+    unsigned flags = (o->bos ? LLM_TOKENIZE_BOS : 0u) | (o->parse_special ? LLM_TOKENIZE_SPECIAL : 0u);
+    ids->n = 0;
+    return llm_tokenize(t, text, n, flags, ids, err);
+}
+
+/* Each line of text[0..n) is a JSON string; a line of ids for each. */
+static int encode_lines(const llm_tokenizer *t, const options *o, const char *text, size_t n) {
     ggl_error err = {0};
+    llm_tokens ids = {0};
+    size_t n_line = 0, count = 0, used, line_n;
+    char *line = malloc(n + 1);
+    int code = line ? 0 : tool_error(TOOL, 1, "out of memory");
+    for (const char *end = text + n; code == 0 && text < end;) {
+        const char *newline = memchr(text, '\n', (size_t)(end - text));
+        size_t size = (size_t)((newline ? newline : end) - text);
+        const char *wrong = json_read_string(text, size, line, &line_n, &used);
+        n_line++;
+        if (!wrong && strspn(text + used, " \t\r") < size - used)
+            wrong = "text after the string";
+        if (wrong)
+            code = tool_error(TOOL, 1, "line %zu: %s", n_line, wrong);
+        else if (tokenize(t, o, line, line_n, &ids, &err) != GGL_OK)
+            code = tool_error(TOOL, 1, "line %zu: %s", n_line, err.msg);
+        else
+            print_ids(&ids);
+        count += ids.n;
+        text += size + (newline != NULL);
+    }
+    if (code == 0 && o->show_count)
+        printf("tokens: %zu\n", count);
+    llm_tokens_fini(&ids);
+    free(line);
+    return code;
+}
+
+static int encode_text(const llm_tokenizer *t, const options *o, const char *text, size_t n) {
+    ggl_error err = {0};
+    llm_tokens ids = {0};
+    ggl_status s = tokenize(t, o, text, n, &ids, &err);
+    for (size_t i = 0; s == GGL_OK && !o->ids && i < ids.n; i++) {
+        printf("%6d  \"", (int)ids.id[i]);
+        print_escaped(llm_token_piece(t, ids.id[i]));
+        printf("\"\n");
+    }
+    if (s == GGL_OK && o->ids)
+        print_ids(&ids);
+    if (s == GGL_OK && o->show_count)
+        printf("tokens: %zu\n", ids.n);
+    llm_tokens_fini(&ids);
+    return s == GGL_OK ? 0 : tool_error(TOOL, 1, "%s", err.msg);
+}
+
+static int encode(const llm_tokenizer *t, const options *o) {
     size_t n = o->text ? strlen(o->text) : 0;
     char *read = o->text ? NULL : tool_read_file(TOOL, o->file ? o->file : "-", &n);
     if (!o->text && !read)
         return 1;
-    unsigned flags = (o->bos ? LLM_TOKENIZE_BOS : 0u) | (o->parse_special ? LLM_TOKENIZE_SPECIAL : 0u);
-    llm_tokens ids = {0};
-    ggl_status s = llm_tokenize(t, o->text ? o->text : read, n, flags, &ids, &err);
-    for (size_t i = 0; s == GGL_OK && i < ids.n; i++) {
-        if (o->ids) {
-            printf("%s%d", i > 0 ? ", " : "[", (int)ids.id[i]);
-        } else {
-            printf("%6d  \"", (int)ids.id[i]);
-            print_escaped(llm_token_piece(t, ids.id[i]));
-            printf("\"\n");
-        }
-    }
-    if (s == GGL_OK && o->ids)
-        printf("%s]\n", ids.n > 0 ? "" : "[");
-    if (s == GGL_OK && o->show_count)
-        printf("tokens: %zu\n", ids.n);
-    llm_tokens_fini(&ids);
+    const char *text = o->text ? o->text : read;
+    int code = o->json_lines ? encode_lines(t, o, text, n) : encode_text(t, o, text, n);
     free(read);
-    return s == GGL_OK ? 0 : tool_error(TOOL, 1, "%s", err.msg);
+    return code;
 }
 
 /* Ids separated by commas or white space, perhaps in brackets: what --ids prints. -1, or an exit code. */
@@ -143,6 +189,9 @@ int main(int argc, char **argv) {
         {"-p --prompt", ARG_STRING, &o.text, .value = "TEXT", .help = "text to tokenize, taken as it is"},
         {"-f --file", ARG_STRING, &o.file, .value = "FILE",
          .help = "text from a file; \"-\", the default: from stdin"},
+        {"--stdin", ARG_FLAG, &o.from_stdin, .help = "text from stdin"},
+        {"--json-lines", ARG_FLAG, &o.json_lines,
+         .help = "the text is JSON strings, one in a line; for each a line of ids"},
         {"--ids", ARG_FLAG, &o.ids, .help = "print ids only: [1, 2, 3]"},
         {"--no-bos", ARG_UNFLAG, &o.bos,
          .help = "do not add the begin (and end) token that the file asks for"},
@@ -153,7 +202,7 @@ int main(int argc, char **argv) {
          .help = "the other way: ids, separated by commas, to text; \"-\": ids from stdin"},
         {"--special", ARG_FLAG, &o.special, .help = "with --decode: show control tokens, too"},
         {0}};
-    const args_spec spec = {TOOL, "-m FILE [-p TEXT | -f FILE | --decode IDS] [options]",
+    const args_spec spec = {TOOL, "-m FILE [-p TEXT | -f FILE | --stdin | --decode IDS] [options]",
         "Prints the tokens of a text, a line each: the id and the piece as the file spells it.", table, NULL};
 #ifdef SIGPIPE
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of a write, and then an exit code */
@@ -163,7 +212,9 @@ int main(int argc, char **argv) {
         return code;
     if (!o.model)
         return tool_error(TOOL, 2, "-m FILE is missing; --help tells more");
-    if ((o.text != NULL) + (o.file != NULL) + (o.decode != NULL) > 1)
-        return tool_error(TOOL, 2, "-p, -f and --decode exclude each other");
+    if ((o.text != NULL) + (o.file != NULL) + (o.decode != NULL) + o.from_stdin > 1)
+        return tool_error(TOOL, 2, "-p, -f, --stdin and --decode exclude each other");
+    if (o.json_lines && o.decode)
+        return tool_error(TOOL, 2, "--json-lines and --decode exclude each other");
     return tool_finish(TOOL, run(&o));
 }

@@ -119,7 +119,8 @@ TEST(deep_calls) {
         strcat(strcat(strcat(text, line), deep), "\n");
     }
     strcat(text, "b = f15(1)\n");
-    CHECK_OK(arch_try(text, "", "", NULL, &err), &err);
+    CHECK_INT(arch_try(text, "", "", NULL, &err), GGL_LIMIT);
+    CHECK_HAS(err.msg, "nested more than 400 deep in all");
 }
 
 /* 4^14 calls. */

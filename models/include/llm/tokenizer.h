@@ -29,13 +29,14 @@ enum {
 };
 
 /* Reads the tokenizer.* keys; borrows nothing from `file` after it returns.
- * GGL_UNSUPPORTED: the tokenizer's model is named in the message and not built; GGL_NOT_FOUND: the file has none;
+ * GGL_UNSUPPORTED: its model or pre-tokenizer is one that is not known, the message names it; GGL_NOT_FOUND: the file has
+ * none;
  * GGL_FORMAT: its arrays do not fit together. Then *out is NULL. */
 GGL_API GGL_NODISCARD ggl_status llm_tokenizer_new(llm_tokenizer **out, const ggl_gguf *file, ggl_error *err);
 GGL_API void llm_tokenizer_free(llm_tokenizer *t);
 
 /* Appends the ids of text[0..n) to *out. Text need not be valid UTF-8: stray bytes become byte tokens. Near-linear
- * time in n. GGL_NOMEM only. Reentrant: the tokenizer is not changed. */
+ * time in n. GGL_NOMEM; GGL_LIMIT: more than 2^30 - 1 bytes. Reentrant: the tokenizer is not changed. */
 GGL_API GGL_NODISCARD ggl_status llm_tokenize(const llm_tokenizer *t, const char *text, size_t n, unsigned flags,
                                               llm_tokens *out, ggl_error *err);
 

@@ -1,0 +1,403 @@
+/* Byte-level byte-pair encoding (Sennrich et al. 2016, as in GPT-2).
+ *
+ * The vocabulary's strings are spelled in an alphabet of 256 printable characters, one for each byte. Text is cut into
+ * words by the rules that tokenizer.ggml.pre names (pretok.h); a word is at first a row of the symbols of its bytes. Of
+ * all neighbours that tokenizer.ggml.merges lists, those listed first (of equals the leftmost) are joined, again and
+ * again.
+ *
+ * Symbols are numbers: ids below n_vocab are tokens, those above are strings that merges speak of, but that are no
+ * tokens (some published files have such). Control and unknown tokens never come from spelling: text cannot forge them. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "pretok.h"
+#include "tokenizer_impl.h"
+#include "tokenizer_table.h"
+
+/* A pair of symbols and what it becomes. */
+typedef struct merge {
+    int32_t left, right, rank, id; /* left < 0: a free place of the table */
+} merge;
+
+typedef struct bpe {
+    const pretok_program *split[TABLE_MAX_SPLITS];
+    int n_split;
+    bool ignore_merges;
+    token_map piece;  /* pieces that text may become */
+    size_t longest;   /* bytes of the longest of them */
+    int32_t byte[256]; /* the symbol of each byte */
+    merge *merges;    /* open addressing, by left and right */
+    size_t n_slot;    /* a power of two */
+} bpe;
+
+/* ---- the alphabet ---- */
+
+/* Printable Latin-1 characters stand for themselves; the other bytes are, in order, U+0100 and on. */
+static bool byte_is_printable(unsigned b) {
+    return (b >= 0x21 && b <= 0x7e) || (b >= 0xa1 && b <= 0xff && b != 0xad);
+}
+
+static uint32_t byte_to_character(unsigned b) {
+    if (byte_is_printable(b))
+        return b;
+    return 0x100 + (b <= 0x20 ? b : b <= 0xa0 ? b - 0x7f + 0x21 : 0x43);
+}
+
+/* -1: stands for no byte. */
+static int character_to_byte(uint32_t c) {
+    if (c < 0x100)
+        return byte_is_printable(c) ? (int)c : -1;
+    c -= 0x100;
+    return c <= 0x20 ? (int)c : c <= 0x42 ? (int)(c - 0x21 + 0x7f) : c == 0x43 ? 0xad : -1;
+}
+
+/* The spelling of a byte: 1 or 2 bytes of UTF-8. */
+static size_t spell_byte(unsigned b, char *out) {
+    uint32_t c = byte_to_character(b);
+    if (c < 0x80) {
+        out[0] = (char)c;
+        return 1;
+    }
+    out[0] = (char)(0xc0 | c >> 6);
+    out[1] = (char)(0x80 | (c & 0x3f));
+    return 2;
+}
+
+/* The bytes that a piece spells; the piece itself if a character of it spells none. */
+static ggl_str bpe_text(llm_tokenizer *t, int32_t id) {
+    ggl_str p = t->piece[id];
+    char *out = ggl_arena_alloc(&t->arena, p.n + 1, 1);
+    size_t n = 0;
+    for (size_t i = 0; out && i < p.n;) {
+        const unsigned char *u = (const unsigned char *)p.s + i;
+        size_t len = llm_utf8_length(p.s + i, p.n - i);
+        int b = len == 1 && u[0] < 0x80 ? character_to_byte(u[0])
+                : len == 2              ? character_to_byte((u[0] & 0x1fu) << 6 | (u[1] & 0x3fu))
+                                        : -1;
+        if (b < 0)
+            return p;
+        out[n++] = (char)b;
+        i += len;
+    }
+    return (ggl_str){out, n};
+}
+
+/* ---- building ---- */
+
+/* While merges are read: all strings that have a number. */
+typedef struct symbols {
+    ggl_str *s; /* [n]: the vocabulary, then those that are no tokens */
+    size_t n, cap, n_vocab;
+    token_map extra; /* numbers of the latter */
+    size_t cap_extra;
+    char *joined; /* a pair's string */
+    size_t cap_joined;
+} symbols;
+
+static ggl_status no_memory(ggl_error *err) {
+    return ggl_fail(err, GGL_NOMEM, "out of memory for the tokenizer");
+}
+
+static bool extra_grow(symbols *y) {
+    token_map bigger = {.n_slot = y->extra.n_slot > 0 ? 2 * y->extra.n_slot : 1024};
+    bigger.slot = ggl_calloc(bigger.n_slot, sizeof *bigger.slot);
+    if (!bigger.slot)
+        return false;
+    memset(bigger.slot, 0xff, bigger.n_slot * sizeof *bigger.slot);
+    for (size_t i = y->n_vocab; i < y->n; i++)
+        llm_token_map_add(&bigger, y->s, (int32_t)i);
+    ggl_free(y->extra.slot);
+    y->extra = bigger;
+    return true;
+}
+
+/* The number of a string; a new one if it has none. -1: out of memory. */
+static int32_t symbol_of(llm_tokenizer *t, const bpe *m, symbols *y, const char *s, size_t n) {
+    int32_t id = llm_token_map_find(&m->piece, t->piece, s, n);
+    if (id < 0 && y->extra.n_slot > 0)
+        id = llm_token_map_find(&y->extra, y->s, s, n);
+    if (id >= 0)
+        return id;
+    char *copy = ggl_arena_strndup(&t->arena, s, n);
+    if (!copy || y->n >= INT32_MAX || (y->n == y->cap && !ggl_grow(&y->s, &y->cap, y->n + 1, sizeof *y->s)) ||
+        (2 * (y->n - y->n_vocab + 1) > y->extra.n_slot && !extra_grow(y)))
+        return -1;
+    y->s[y->n] = (ggl_str){copy, n};
+    llm_token_map_add(&y->extra, y->s, (int32_t)y->n);
+    return (int32_t)y->n++;
+}
+
+static size_t pair_slot(const bpe *m, int32_t left, int32_t right) {
+    uint64_t h = ((uint64_t)(uint32_t)left << 32 | (uint32_t)right) * 0x9e3779b97f4a7c15;
+    h ^= h >> 29;
+    h *= 0xbf58476d1ce4e5b9;
+    size_t i = (size_t)(h >> 32) & (m->n_slot - 1);
+    while (m->merges[i].left >= 0 && (m->merges[i].left != left || m->merges[i].right != right))
+        i = (i + 1) & (m->n_slot - 1);
+    return i;
+}
+
+/* NULL: the two are no pair. */
+static const merge *find_merge(const bpe *m, int32_t left, int32_t right) {
+    const merge *e = &m->merges[pair_slot(m, left, right)];
+    return e->left >= 0 ? e : NULL;
+}
+
+/* Entry i, "left right": the first space that is not the first byte divides it. */
+static ggl_status read_merge(llm_tokenizer *t, bpe *m, symbols *y, ggl_str s, int32_t i, ggl_error *err) {
+    const char *space = s.n > 2 ? memchr(s.s + 1, ' ', s.n - 2) : NULL;
+    if (!space)
+        return ggl_fail(err, GGL_FORMAT, "tokenizer.ggml.merges: entry %" PRId32 " is '%.*s', not two pieces with a space "
+                        "between them", i, (int)(s.n < 64 ? s.n : 64), s.s);
+    size_t n_left = (size_t)(space - s.s), n_right = s.n - n_left - 1;
+    if (n_left + n_right > y->cap_joined && !ggl_grow(&y->joined, &y->cap_joined, n_left + n_right, 1))
+        return no_memory(err);
+    memcpy(y->joined, s.s, n_left);
+    memcpy(y->joined + n_left, space + 1, n_right);
+    int32_t left = symbol_of(t, m, y, s.s, n_left), right = symbol_of(t, m, y, space + 1, n_right);
+    int32_t id = symbol_of(t, m, y, y->joined, n_left + n_right);
+    if (left < 0 || right < 0 || id < 0)
+        return no_memory(err);
+    merge *e = &m->merges[pair_slot(m, left, right)];
+    if (e->left < 0)
+        *e = (merge){left, right, i, id};
+    return GGL_OK;
+}
+
+static ggl_status read_merges(llm_tokenizer *t, bpe *m, symbols *y, const ggl_gguf *file, ggl_error *err) {
+    const ggl_gguf_value *v = ggl_gguf_find(file, "tokenizer.ggml.merges");
+    if (!v)
+        return ggl_fail(err, GGL_FORMAT, "tokenizer.ggml.merges is missing");
+    if (!v->is_array || (v->type != GGL_GGUF_STRING && v->n > 0))
+        return ggl_fail(err, GGL_FORMAT, "tokenizer.ggml.merges is %s%s, not an array of strings",
+                        v->is_array ? "an array of " : "", ggl_gguf_type_name(v->type));
+    if (v->n > INT32_MAX / 4)
+        return ggl_fail(err, GGL_LIMIT, "tokenizer.ggml.merges has %" PRIu64 " entries, at most %d are supported", v->n,
+                        INT32_MAX / 4);
+    for (m->n_slot = 16; m->n_slot < 2 * v->n;)
+        m->n_slot *= 2;
+    m->merges = ggl_arena_alloc(&t->arena, m->n_slot, sizeof *m->merges);
+    if (!m->merges)
+        return no_memory(err);
+    for (size_t i = 0; i < m->n_slot; i++)
+        m->merges[i].left = -1;
+    ggl_status s = GGL_OK;
+    for (uint64_t i = 0; i < v->n && s == GGL_OK; i++) {
+        ggl_str pair;
+        if (!ggl_gguf_string(v, i, &pair))
+            return ggl_fail(err, GGL_FORMAT, "tokenizer.ggml.merges: entry %" PRIu64 " is unreadable", i);
+        s = read_merge(t, m, y, pair, (int32_t)i, err);
+    }
+    return s;
+}
+
+static ggl_status read_symbols(llm_tokenizer *t, bpe *m, const ggl_gguf *file, ggl_error *err) {
+    symbols y = {.n = (size_t)t->n_vocab, .n_vocab = (size_t)t->n_vocab};
+    ggl_status s = GGL_OK;
+    if (!ggl_grow(&y.s, &y.cap, y.n, sizeof *y.s))
+        return no_memory(err);
+    memcpy(y.s, t->piece, y.n * sizeof *y.s);
+    for (unsigned b = 0; b < 256 && s == GGL_OK; b++) {
+        char c[2];
+        m->byte[b] = symbol_of(t, m, &y, c, spell_byte(b, c));
+        s = m->byte[b] < 0 ? no_memory(err) : GGL_OK;
+    }
+    if (s == GGL_OK)
+        s = read_merges(t, m, &y, file, err);
+    ggl_free(y.s);
+    ggl_free(y.extra.slot);
+    ggl_free(y.joined);
+    return s;
+}
+
+static ggl_status read_pre(llm_tokenizer *t, bpe *m, const ggl_gguf *file, ggl_error *err) {
+    ggl_str name = {"default", 7};
+    table_pre pre;
+    if (ggl_gguf_get_string(file, "tokenizer.ggml.pre", &name, err) < 0)
+        return GGL_FORMAT;
+    ggl_status s = llm_table_find_pre(name, &pre, err);
+    if (s != GGL_OK)
+        return s;
+    m->ignore_merges = pre.ignore_merges;
+    t->add_bos = t->add_bos || pre.add_bos;
+    for (; m->n_split < pre.n_split && s == GGL_OK; m->n_split++)
+        s = llm_pretok_compile(&m->split[m->n_split], &t->arena, pre.split[m->n_split], err);
+    return s;
+}
+
+static ggl_status bpe_init(llm_tokenizer *t, const ggl_gguf *file, ggl_error *err) {
+    bpe *m = ggl_arena_alloc(&t->arena, 1, sizeof *m);
+    t->state = m;
+    if (!m || !llm_token_map_init(&m->piece, &t->arena, (size_t)t->n_vocab))
+        return no_memory(err);
+    for (int32_t id = 0; id < t->n_vocab; id++) {
+        if (t->type[id] == TOKEN_CONTROL || t->type[id] == TOKEN_UNKNOWN || t->piece[id].n == 0)
+            continue;
+        llm_token_map_add(&m->piece, t->piece, id);
+        m->longest = t->piece[id].n > m->longest ? t->piece[id].n : m->longest;
+    }
+    ggl_status s = read_pre(t, m, file, err);
+    return s == GGL_OK ? read_symbols(t, m, file, err) : s;
+}
+
+static bool bpe_adds_space(const llm_tokenizer *t) {
+    (void)t;
+    return false;
+}
+
+static void bpe_free(llm_tokenizer *t) {
+    t->state = NULL; /* lies in the arena */
+}
+
+/* ---- encoding ---- */
+
+/* A stretch of the word's bytes; n = 0: it was joined to its left neighbour. */
+typedef struct symbol {
+    uint32_t at, n;
+    uint32_t prev, next; /* NONE at the ends */
+    int32_t id;
+} symbol;
+
+/* A possible join of symbol `left` with its right neighbour. Stale if the two are no longer `n` bytes: symbols only
+ * grow. */
+typedef struct join {
+    int32_t rank, id;
+    uint32_t left, n;
+} join;
+
+#define NONE UINT32_MAX
+
+typedef struct bpe_run {
+    const llm_tokenizer *t;
+    const bpe *m;
+    llm_tokens *out;
+    ggl_error *err;
+    symbol *sym;
+    size_t cap_sym;
+    join *heap;
+    size_t n_heap, cap_heap;
+    char *spelled;
+    size_t cap_spelled;
+} bpe_run;
+
+static bool join_before(const join *a, const join *b) {
+    return a->rank < b->rank || (a->rank == b->rank && a->left < b->left);
+}
+
+static bool heap_push(bpe_run *r, join j) {
+    if (r->n_heap == r->cap_heap && !ggl_grow(&r->heap, &r->cap_heap, r->n_heap + 1, sizeof *r->heap))
+        return false;
+    size_t i = r->n_heap++;
+    for (; i > 0 && join_before(&j, &r->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        r->heap[i] = r->heap[(i - 1) / 2];
+    r->heap[i] = j;
+    return true;
+}
+
+static join heap_pop(bpe_run *r) {
+    join top = r->heap[0], last = r->heap[--r->n_heap];
+    size_t i = 0;
+    for (;;) {
+        size_t c = 2 * i + 1;
+        if (c >= r->n_heap)
+            break;
+        if (c + 1 < r->n_heap && join_before(&r->heap[c + 1], &r->heap[c]))
+            c++;
+        if (!join_before(&r->heap[c], &last))
+            break;
+        r->heap[i] = r->heap[c];
+        i = c;
+    }
+    r->heap[i] = last;
+    return top;
+}
+
+/* Queues the join of `left` and its right neighbour, if merges list it. */
+static bool consider(bpe_run *r, uint32_t left) {
+    if (left == NONE || r->sym[left].next == NONE)
+        return true;
+    const symbol *a = &r->sym[left], *b = &r->sym[a->next];
+    const merge *e = find_merge(r->m, a->id, b->id);
+    return !e || heap_push(r, (join){e->rank, e->id, left, a->n + b->n});
+}
+
+/* A symbol that is no token becomes its bytes, as far as these are tokens. */
+static ggl_status emit_symbol(bpe_run *r, const symbol *s, const char *word) {
+    if (s->id < r->t->n_vocab)
+        return llm_tokens_append(r->out, s->id, r->err);
+    ggl_status status = GGL_OK;
+    for (uint32_t i = 0; i < s->n && status == GGL_OK; i++) {
+        int32_t id = r->m->byte[(unsigned char)word[s->at + i]];
+        if (id < r->t->n_vocab)
+            status = llm_tokens_append(r->out, id, r->err);
+    }
+    return status;
+}
+
+/* The token that a word is as a whole; -1: none. */
+static int32_t whole_word(bpe_run *r, const char *word, size_t n) {
+    size_t used = 0;
+    if (n > r->m->longest)
+        return -1;
+    for (size_t i = 0; i < n; i++)
+        used += spell_byte((unsigned char)word[i], r->spelled + used);
+    return llm_token_map_find(&r->m->piece, r->t->piece, r->spelled, used);
+}
+
+static ggl_status encode_word(void *context, const char *word, size_t n) {
+    bpe_run *r = context;
+    int32_t whole = r->m->ignore_merges ? whole_word(r, word, n) : -1;
+    if (whole >= 0)
+        return llm_tokens_append(r->out, whole, r->err);
+    if (n > r->cap_sym && !ggl_grow(&r->sym, &r->cap_sym, n, sizeof *r->sym))
+        return GGL_NOMEM;
+    for (uint32_t i = 0; i < n; i++)
+        r->sym[i] = (symbol){i, 1, i > 0 ? i - 1 : NONE, i + 1 < n ? i + 1 : NONE, r->m->byte[(unsigned char)word[i]]};
+    r->n_heap = 0;
+    for (uint32_t i = 0; i + 1 < n; i++)
+        if (!consider(r, i))
+            return GGL_NOMEM;
+    while (r->n_heap > 0) {
+        join j = heap_pop(r);
+        symbol *a = &r->sym[j.left];
+        if (a->n == 0 || a->next == NONE || a->n + r->sym[a->next].n != j.n)
+            continue;
+        symbol *b = &r->sym[a->next];
+        a->n = j.n;
+        a->id = j.id;
+        a->next = b->next;
+        b->n = 0;
+        if (a->next != NONE)
+            r->sym[a->next].prev = j.left;
+        if (!consider(r, a->prev) || !consider(r, j.left))
+            return GGL_NOMEM;
+    }
+    ggl_status s = GGL_OK;
+    for (uint32_t i = 0; i != NONE && s == GGL_OK; i = r->sym[i].next)
+        s = emit_symbol(r, &r->sym[i], word);
+    return s;
+}
+
+static ggl_status bpe_encode(const llm_tokenizer *t, const char *text, size_t n, bool begins, llm_tokens *out,
+                             ggl_error *err) {
+    (void)begins;
+    bpe_run r = {.t = t, .m = t->state, .out = out, .err = err};
+    ggl_status s = GGL_OK;
+    if (r.m->ignore_merges && !ggl_grow(&r.spelled, &r.cap_spelled, 2 * r.m->longest + 2, 1))
+        s = ggl_fail(err, GGL_NOMEM, "out of memory for a text of %zu bytes", n);
+    if (s == GGL_OK)
+        s = llm_pretok_split(r.m->split, r.m->n_split, text, n, encode_word, &r, err);
+    ggl_free(r.sym);
+    ggl_free(r.heap);
+    ggl_free(r.spelled);
+    return s;
+}
+
+const llm_tokenizer_kind llm_tokenizer_bpe = {
+    .name = "bpe",
+    .init = bpe_init,
+    .text = bpe_text,
+    .encode = bpe_encode,
+    .adds_space = bpe_adds_space,
+    .free = bpe_free,
+};

@@ -1,0 +1,175 @@
+/* Reads tokenizers.txt; its own comment describes the lines. It is short, so that each question reads it from the start. */
+#include <stdio.h>
+#include <string.h>
+
+#include "tokenizer_table.h"
+
+extern const unsigned char llm_tokenizers_text[];
+extern const size_t llm_tokenizers_text_size;
+
+static bool str_is(ggl_str a, const char *b) {
+    return a.n == strlen(b) && memcmp(a.s, b, a.n) == 0;
+}
+
+static bool str_same(ggl_str a, ggl_str b) {
+    return a.n == b.n && memcmp(a.s, b.s, a.n) == 0;
+}
+
+/* The next line that is neither empty nor a comment; false at the end. */
+static bool next_line(ggl_str *text, ggl_str *line) {
+    while (text->n > 0) {
+        const char *end = memchr(text->s, '\n', text->n);
+        *line = (ggl_str){text->s, end ? (size_t)(end - text->s) : text->n};
+        size_t used = line->n + (end != NULL);
+        text->s += used;
+        text->n -= used;
+        if (line->n > 0 && line->s[0] != '#')
+            return true;
+    }
+    return false;
+}
+
+static ggl_str next_word(ggl_str *line) {
+    size_t n = 0;
+    while (line->n > 0 && line->s[0] == ' ') {
+        line->s++;
+        line->n--;
+    }
+    while (n < line->n && line->s[n] != ' ')
+        n++;
+    ggl_str word = {line->s, n};
+    line->s += n;
+    line->n -= n;
+    return word;
+}
+
+static ggl_str whole_table(void) {
+    return (ggl_str){(const char *)llm_tokenizers_text, llm_tokenizers_text_size};
+}
+
+bool llm_table_name(const char *what, int k, ggl_str *out) {
+    ggl_str text = whole_table(), line;
+    while (next_line(&text, &line)) {
+        if (!str_is(next_word(&line), what))
+            continue;
+        for (ggl_str word = next_word(&line); word.n > 0 && !str_is(word, ":"); word = next_word(&line)) {
+            *out = word;
+            if (k-- == 0)
+                return true;
+            if (strcmp(what, "model") == 0)
+                break; /* the kind and flags follow */
+        }
+    }
+    return false;
+}
+
+/* "'x', which is not supported here (supported: a, b, ..)": as many as a message can hold. */
+static ggl_status unsupported(const char *what, const char *key, ggl_str name, ggl_error *err) {
+    char list[160] = "";
+    ggl_str known;
+    for (int k = 0; llm_table_name(what, k, &known); k++) {
+        size_t used = strlen(list);
+        if (used + known.n + 8 > sizeof list) {
+            strcat(list, ", ..");
+            break;
+        }
+        snprintf(list + used, sizeof list - used, "%s%.*s", k > 0 ? ", " : "", (int)known.n, known.s);
+    }
+    return ggl_fail(err, GGL_UNSUPPORTED, "%s is '%.*s', which is not supported here (supported: %s)", key,
+                    (int)(name.n < 40 ? name.n : 40), name.s, list);
+}
+
+static ggl_status table_wrong(ggl_str line, ggl_error *err) {
+    return ggl_fail(err, GGL_FORMAT, "tokenizers.txt: near '%.*s'", (int)(line.n < 60 ? line.n : 60), line.s);
+}
+
+/* "bos=11" */
+static bool flag_id(ggl_str flag, const char *name, int32_t *out) {
+    size_t n = strlen(name);
+    int32_t id = 0;
+    if (flag.n <= n || memcmp(flag.s, name, n) != 0)
+        return false;
+    for (; n < flag.n && flag.s[n] >= '0' && flag.s[n] <= '9' && id < 1 << 24; n++)
+        id = id * 10 + (flag.s[n] - '0');
+    *out = id;
+    return n == flag.n;
+}
+
+ggl_status llm_table_find_model(ggl_str name, table_model *out, ggl_error *err) {
+    ggl_str text = whole_table(), line;
+    while (next_line(&text, &line)) {
+        if (!str_is(next_word(&line), "model") || !str_same(next_word(&line), name))
+            continue;
+        *out = (table_model){.kind = next_word(&line), .bos = -1, .eos = -1, .unknown = -1};
+        for (ggl_str flag = next_word(&line); flag.n > 0; flag = next_word(&line)) {
+            if (str_is(flag, "add_bos"))
+                out->add_bos = true;
+            else if (str_is(flag, "add_eos"))
+                out->add_eos = true;
+            else if (!flag_id(flag, "bos=", &out->bos) && !flag_id(flag, "eos=", &out->eos) &&
+                     !flag_id(flag, "unknown=", &out->unknown))
+                return table_wrong(flag, err);
+        }
+        return GGL_OK;
+    }
+    return unsupported("model", "tokenizer.ggml.model", name, err);
+}
+
+/* What stands between the first and the last slash of a line. */
+static bool between_slashes(ggl_str line, ggl_str *out) {
+    const char *first = memchr(line.s, '/', line.n);
+    size_t n = line.n;
+    while (n > 0 && line.s[n - 1] != '/')
+        n--;
+    if (!first || (size_t)(first - line.s) + 1 >= n)
+        return false;
+    *out = (ggl_str){first + 1, n - 2 - (size_t)(first - line.s)};
+    return true;
+}
+
+/* A split line: an expression, or the name of one. */
+static bool read_split(ggl_str line, ggl_str *out) {
+    if (between_slashes(line, out))
+        return true;
+    ggl_str text = whole_table(), other, name = next_word(&line);
+    while (next_line(&text, &other))
+        if (str_is(next_word(&other), "pattern") && str_same(next_word(&other), name))
+            return between_slashes(other, out);
+    return false;
+}
+
+/* Whether a pre line has this name; the flags after it. */
+static bool pre_line(ggl_str line, ggl_str name, table_pre *out, bool *wrong) {
+    bool found = false;
+    ggl_str word = next_word(&line);
+    for (; word.n > 0 && !str_is(word, ":"); word = next_word(&line))
+        found = found || str_same(word, name);
+    for (word = next_word(&line); found && word.n > 0; word = next_word(&line)) {
+        if (str_is(word, "ignore_merges"))
+            out->ignore_merges = true;
+        else if (str_is(word, "add_bos"))
+            out->add_bos = true;
+        else
+            *wrong = true;
+    }
+    return found;
+}
+
+ggl_status llm_table_find_pre(ggl_str name, table_pre *out, ggl_error *err) {
+    ggl_str text = whole_table(), line;
+    bool found = false, wrong = false;
+    *out = (table_pre){0};
+    while (next_line(&text, &line)) {
+        ggl_str rest = line, what = next_word(&rest);
+        if (str_is(what, "pre")) {
+            if (found && out->n_split > 0)
+                return GGL_OK;
+            found = pre_line(rest, name, out, &wrong) || found; /* names may take several lines */
+        } else if (found && str_is(what, "split")) {
+            wrong = wrong || out->n_split == TABLE_MAX_SPLITS || !read_split(rest, &out->split[out->n_split++]);
+        }
+        if (wrong)
+            return table_wrong(line, err);
+    }
+    return found ? GGL_OK : unsupported("pre", "tokenizer.ggml.pre", name, err);
+}

@@ -1,0 +1,29 @@
+/* What GGUF files may name as their tokenizer and pre-tokenizer: tokenizers.txt, which is compiled in. */
+#ifndef LLM_TOKENIZER_TABLE_H
+#define LLM_TOKENIZER_TABLE_H
+
+#include "ggl/gguf.h"
+
+enum { TABLE_MAX_SPLITS = 8 };
+
+typedef struct table_model {
+    ggl_str kind;          /* models/tokenizer_KIND.c */
+    bool add_bos, add_eos; /* where the file's keys are silent */
+    /* Where the file is silent: these ids, if their tokens have the fitting type. -1: none. */
+    int32_t bos, eos, unknown;
+} table_model;
+
+typedef struct table_pre {
+    bool ignore_merges, add_bos;
+    ggl_str split[TABLE_MAX_SPLITS]; /* regular expressions, in this order */
+    int n_split;
+} table_pre;
+
+/* A row by its name. GGL_UNSUPPORTED: there is none; the message says which there are. GGL_FORMAT: tokenizers.txt is wrong
+ * (a test reads all of it). */
+GGL_NODISCARD ggl_status llm_table_find_model(ggl_str name, table_model *out, ggl_error *err);
+GGL_NODISCARD ggl_status llm_table_find_pre(ggl_str name, table_pre *out, ggl_error *err);
+/* The k-th name of a model or a pre-tokenizer ("model", "pre"), or spelling of an end of generation ("end"; "unless": pairs). */
+bool llm_table_name(const char *what, int k, ggl_str *out);
+
+#endif

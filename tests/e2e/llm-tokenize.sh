@@ -1,0 +1,49 @@
+#!/bin/bash
+# llm-tokenize as a user meets it: text from every source, JSON lines, mistakes. llm-tokenize.sh PROGRAM MODEL
+set -u
+tool=$1 model=$2
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+failed=0
+
+fail() {
+    echo "FAILED: $*"
+    failed=1
+}
+
+# gives OUTPUT INPUT ARGS..: what it prints for that standard input
+gives() {
+    local want=$1 input=$2
+    shift 2
+    local got
+    got=$(printf "$input" | "$tool" -m "$model" "$@" 2>"$tmp/err") || fail "llm-tokenize $*: $(cat "$tmp/err")"
+    [ "$got" = "$want" ] || fail "llm-tokenize $*: '$got', not '$want'"
+}
+
+# refuses CODE WORDS INPUT ARGS..
+refuses() {
+    local code=$1 words=$2 input=$3
+    shift 3
+    printf "$input" | "$tool" -m "$model" "$@" >/dev/null 2>"$tmp/err"
+    local got=$?
+    [ $got = "$code" ] || fail "llm-tokenize $*: exit code $got, not $code"
+    grep -qF -- "$words" "$tmp/err" || fail "llm-tokenize $*: no '$words' in: $(head -c 300 "$tmp/err")"
+}
+
+ids='[1, 468, 480]'
+printf 'Once upon' >"$tmp/text"
+gives "$ids" '' -p 'Once upon' --ids
+gives "$ids" 'Once upon' --stdin --ids
+gives "$ids" 'Once upon' --ids
+gives "$ids" '' -f "$tmp/text" --ids
+gives $'[468, 480]\ntokens: 2' '' -p 'Once upon' --ids --no-bos --show-count
+gives '[1]' '' -p '<s>' --ids --no-bos
+[ "$("$tool" -m "$model" -p '<s>' --ids --no-bos --no-parse-special)" != '[1]' ] || fail "--no-parse-special parses"
+gives "$ids"$'\n[1]\n'"$ids" '"Once upon"\n""\r\n "Once\\u0020upon"' --stdin --json-lines
+gives 'Once upon' '' --decode "$ids"
+refuses 1 'line 2: half a surrogate pair' '"a"\n"\\ud800"\n' --json-lines
+refuses 1 'line 1: text after the string' '"a" "b"\n' --json-lines
+refuses 1 'line 2: a JSON string is expected' '"a"\n\n"b"\n' --json-lines
+refuses 2 'exclude each other' '' --stdin -p a
+refuses 2 'exclude each other' '' --json-lines --decode 1
+exit $failed

@@ -1,0 +1,99 @@
+/* Tokenizers: a GGUF file with a tokenizer in it, of any kind, and a text (the file's key "fuzz.text", or its first
+ * bytes). What loads turns any text into ids of the vocabulary, and ids into text. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuzz.h"
+#include "ggl/alloc.h"
+#include "llm/tokenizer.h"
+
+static void require(bool cond) {
+    if (!cond)
+        abort();
+}
+
+static void use(const llm_tokenizer *t, const char *text, size_t n, unsigned flags) {
+    llm_tokens ids = {0};
+    ggl_error err = {0};
+    char *back;
+    size_t size;
+    require(llm_tokenize(t, text, n, flags, &ids, &err) == GGL_OK);
+    for (size_t i = 0; i < ids.n; i++) {
+        require(ids.id[i] >= 0 && ids.id[i] < llm_tokenizer_n_vocab(t));
+        require((flags & LLM_TOKENIZE_SPECIAL) || !llm_tokenizer_is_control(t, ids.id[i]));
+    }
+    require(llm_detokenize(t, ids.id, ids.n, flags & LLM_TOKENIZE_SPECIAL, &back, &size, &err) == GGL_OK);
+    require(back[size] == '\0');
+    ggl_free(back);
+    llm_tokens_fini(&ids);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    ggl_gguf *f;
+    ggl_error err = {0};
+    llm_tokenizer *t;
+    ggl_str text = {(const char *)data, size < 200 ? size : 200};
+    if (ggl_gguf_open_memory(&f, data, size, "fuzz", &err) != GGL_OK)
+        return 0;
+    ggl_gguf_get_string(f, "fuzz.text", &text, &err);
+    if (llm_tokenizer_new(&t, f, &err) == GGL_OK) {
+        use(t, text.s, text.n, 0);
+        use(t, text.s, text.n, LLM_TOKENIZE_BOS | LLM_TOKENIZE_SPECIAL);
+        llm_tokenizer_free(t);
+    } else {
+        require(!t && err.status != GGL_OK && err.msg[0]);
+    }
+    ggl_gguf_close(f);
+    return 0;
+}
+
+static const char TEXT[] = "Hello <s>w\xc3\xb6rld</s>, it's 12345\n\n  \xff  <|im_end|>abab abcabc";
+
+/* Scores and types for any kind, merges for those that have them. */
+static ggl_gguf_writer *seed(const char *model, const char *pre) {
+    static const char *const pieces[] = {"<unk>", "<s>", "</s>", "\xe2\x96\x81", "a", "b", "c", "ab", "abc", "\xc4\xa0",
+        "l", "o", "lo", "<|im_end|>", "1", "2", "12", "'", "s", "<0x0A>", "\xc4\x8a"};
+    static const char *const merges[] = {"a b", "ab c", "\xc4\xa0 a", "l o", "1 2", "' s", "x y"};
+    enum { N = sizeof pieces / sizeof *pieces, N_MERGES = sizeof merges / sizeof *merges };
+    ggl_str s[N];
+    float score[N];
+    int32_t type[N];
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    require(w != NULL);
+    ggl_gguf_put_string(w, "tokenizer.ggml.model", model, strlen(model));
+    ggl_gguf_put_string(w, "tokenizer.ggml.pre", pre, strlen(pre));
+    for (int i = 0; i < N; i++) {
+        s[i] = (ggl_str){pieces[i], strlen(pieces[i])};
+        score[i] = (float)-i;
+        type[i] = i == 0 ? 2 : i < 3 ? 3 : i == 13 ? 4 : i == 19 ? 6 : 1;
+    }
+    ggl_gguf_put_strings(w, "tokenizer.ggml.tokens", s, N);
+    ggl_gguf_put(w, "tokenizer.ggml.scores", GGL_GGUF_F32, true, score, N);
+    ggl_gguf_put(w, "tokenizer.ggml.token_type", GGL_GGUF_I32, true, type, N);
+    for (int i = 0; i < N_MERGES; i++)
+        s[i] = (ggl_str){merges[i], strlen(merges[i])};
+    ggl_gguf_put_strings(w, "tokenizer.ggml.merges", s, N_MERGES);
+    ggl_gguf_put(w, "tokenizer.ggml.bos_token_id", GGL_GGUF_U32, false, &(uint32_t){1}, 1);
+    ggl_gguf_put(w, "tokenizer.ggml.eos_token_id", GGL_GGUF_U32, false, &(uint32_t){2}, 1);
+    ggl_gguf_put(w, "tokenizer.ggml.add_bos_token", GGL_GGUF_BOOL, false, &(uint8_t){1}, 1);
+    ggl_gguf_put(w, "tokenizer.ggml.add_space_prefix", GGL_GGUF_BOOL, false, &(uint8_t){1}, 1);
+    ggl_gguf_put_string(w, "fuzz.text", TEXT, sizeof TEXT - 1);
+    return w;
+}
+
+bool fuzz_seed(int k, uint8_t **data, size_t *size) {
+    static const char *const seeds[][2] = {{"llama", "default"}, {"gpt2", "gpt-2"}, {"gpt2", "llama-bpe"},
+        {"gpt2", "qwen2"}, {"gpt2", "deepseek-llm"}, {"gpt2", "tiny_aya"}, {"gpt2", "superbpe"}, {"gpt2", "jais-2"}};
+    if (k >= (int)(sizeof seeds / sizeof *seeds))
+        return false;
+    ggl_error err = {0};
+    void *bytes;
+    ggl_gguf_writer *w = seed(seeds[k][0], seeds[k][1]);
+    require(ggl_gguf_writer_write_memory(w, &bytes, size, &err) == GGL_OK);
+    ggl_gguf_writer_free(w);
+    *data = malloc(*size);
+    require(*data != NULL);
+    memcpy(*data, bytes, *size);
+    ggl_free(bytes);
+    return true;
+}

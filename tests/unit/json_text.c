@@ -1,0 +1,45 @@
+/* JSON strings as the tools read them. */
+#include "test.h"
+
+#include "json_text.h"
+
+TEST(strings) {
+    const struct {
+        const char *json, *text;
+        size_t n;
+    } cases[] = {
+        {"\"\"", "", 0},
+        {" \t\"a b\" ", "a b", 3},
+        {"\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\/\b\f\n\r\t", 8},
+        {"\"\\u0041\\u00e9\\u20AC\\ud83d\\uDE00\"", "Aé€😀", 10},
+        {"\"x\\u0000y\"", "x\0y", 3},
+        {"\"é\xff\"", "é\xff", 3},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char out[64];
+        size_t n = 0, used = 0;
+        const char *wrong = json_read_string(cases[i].json, strlen(cases[i].json), out, &n, &used);
+        CHECK_MSG(!wrong && n == cases[i].n && memcmp(out, cases[i].text, n) == 0, "%s: %s", cases[i].json,
+                  wrong ? wrong : "other bytes");
+        CHECK(used > 0 && cases[i].json[used - 1] == '"');
+    }
+}
+
+TEST(refused) {
+    const struct {
+        const char *json, *words;
+    } cases[] = {
+        {"", "a JSON string is expected"}, {"x", "a JSON string is expected"}, {"\"a", "no end"},
+        {"\"a\\\"", "no end"},             {"\"\\x\"", "no such escape"},      {"\"\\", "no such escape"},
+        {"\"\\u12g4\"", "four hex"},       {"\"\\u12", "four hex"},            {"\"\\ud800\"", "half a surrogate"},
+        {"\"\\ud800x\"", "half"},          {"\"\\ud800\\u0041\"", "half"},     {"\"\\udc00\"", "half"},
+        {"\"a\nb\"", "control character"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char out[64];
+        size_t n, used;
+        const char *wrong = json_read_string(cases[i].json, strlen(cases[i].json), out, &n, &used);
+        if (CHECK_MSG(wrong != NULL, "'%s' is taken", cases[i].json))
+            CHECK_HAS(wrong, cases[i].words);
+    }
+}

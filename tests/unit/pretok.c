@@ -1,0 +1,200 @@
+/* The pre-tokenizers: the pattern language case by case, all rows of the table, long runs under each of them. */
+#include "test.h"
+
+#include <time.h>
+
+#include "pretok.h"
+#include "tokenizer_table.h"
+
+static char out[4096];
+static size_t n_words;
+
+static ggl_status collect(void *context, const char *s, size_t n) {
+    (void)context;
+    size_t used = strlen(out);
+    if (used + n + 2 < sizeof out)
+        snprintf(out + used, sizeof out - used, "%s%.*s", n_words > 0 ? "|" : "", (int)n, s);
+    n_words++;
+    return GGL_OK;
+}
+
+static ggl_status split(const pretok_program *const *p, int n, const char *text, size_t size) {
+    ggl_error err = {0};
+    out[0] = '\0';
+    n_words = 0;
+    ggl_status s = llm_pretok_split(p, n, text, size, collect, NULL, &err);
+    CHECK_OK(s, &err);
+    return s;
+}
+
+/* The words of a text, '|' between them. */
+static const char *words(const char *pattern, const char *text) {
+    ggl_arena arena = {0};
+    const pretok_program *p;
+    ggl_error err = {0};
+    out[0] = '\0';
+    if (CHECK_OK(llm_pretok_compile(&p, &arena, (ggl_str){pattern, strlen(pattern)}, &err), &err))
+        split(&p, 1, text, strlen(text));
+    ggl_arena_fini(&arena);
+    return out;
+}
+
+TEST(matching) {
+    const struct {
+        const char *pattern, *text, *words;
+    } cases[] = {
+        {"ab", "xabyab", "x|ab|y|ab"},
+        {"ab|a|b", "aabb", "a|ab|b"},
+        {"a|ab", "ab", "a|b"}, /* the first that fits, not the longest */
+        {"a*", "baab", "b|aa|b"},
+        {"a?b", "aabb", "a|ab|b"},
+        {"a+b", "aaba", "aab|a"},
+        {"a{2}", "aaaaa", "aa|aa|a"},
+        {"a{2,}b", "abaab", "ab|aab"},
+        {"a{1,2}", "aaaaa", "aa|aa|a"},
+        {"a*ab", "aaab", "aaab"},
+        {"a++ab", "aaab", "aaab"}, /* possessive: never matches, one gap */
+        {"x?+xa", "xa", "xa"},
+        {"(ab){2}", "ababab", "abab|ab"},
+        {"(ab)+c", "ababcab", "ababc|ab"},
+        {"(a|bc)*d", "abcad", "abcad"},
+        {"(?:a|b){1,3}", "abbab", "abb|ab"},
+        {"(a(b)?)?c", "abcacc", "abc|ac|c"},
+        {"[a-c]+", "xabcd", "x|abc|d"},
+        {"[^a-c]+", "xabcd", "x|abc|d"},
+        {"[-a]+", "-a-b", "-a-|b"},
+        {"[a\\]]+", "a]b", "a]|b"},
+        {"\\x{e9}", "aéb", "a|é|b"},
+        {"[à-ÿ]+", "aéüb", "a|éü|b"},
+        {"\\p{L}+", "ab1中é2", "ab|1|中é|2"},
+        {"\\P{L}+", "ab12c", "ab|12|c"},
+        {"[^\\S ]+", "a \t\nb", "a |\t\n|b"},
+        {"[\\p{L}&&[^\\p{Han}]]+", "ab中c", "ab|中|c"},
+        {"[\\s\\S]{2}", "abc", "ab|c"},
+        {"\\d{3}", "1234५६७", "123|4५६|७"},
+        {"(?i:'s)", "a'S's'ſx", "a|'S|'s|'ſ|x"},
+        {"(?i:[k])x", "KxKx", "Kx|Kx"},
+        {"\\s+(?!\\S)|\\s+", "a   b ", "a|  | |b| "},
+        {"a(?=b)", "abaab", "a|ba|a|b"},
+        {"a(?!b)", "aab", "a|ab"},
+        {"a(?=bc|d)", "abad", "ab|a|d"},
+        {"(?=(\\d{3})+(?!\\d))", "1234567a12", "1|234|567a12"}, /* cuts, takes nothing */
+        {"\\d{1,3}(?=(?:\\d{3})*\\b)", "1234567 12a", "1|234|567| 12a"},
+        {"^a", "aab", "a|ab"},
+        {"a$", "aba", "ab|a"},
+        {"\\s+$", "a b  ", "a b|  "},
+        {"\\bb", "ab b_b", "ab |b|_b"},
+        {"a", "", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (!CHECK_STR(words(cases[i].pattern, cases[i].text), cases[i].words))
+            fprintf(stderr, "    pattern %s\n", cases[i].pattern);
+}
+
+TEST(stray_bytes) {
+    CHECK_STR(words("\\p{L}+", "a\xff\xc3z"), "a|\xff\xc3|z");
+    CHECK_STR(words("\\p{S}", "\xff\x80"), "\xff|\x80"); /* as U+FFFD, one by one */
+}
+
+TEST(patterns_refused) {
+    static const char *const broken[] = {"(", ")", "a)", "[", "[a", "[b-a]", "a{2", "a{3,2}", "a{0}", "*a", "a**", "a*?",
+        "(a*)*", "(?=a)+", "(?<=a)b", "\\p{Greek}", "\\p{L", "\\q", "\\", "[[a]]", "(?i:a", "a{99999999}", "(ab){1,1000}",
+        "(ab)++", "\\x{110000}", "[a&&[^b]]", "."};
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        ggl_arena arena = {0};
+        const pretok_program *p;
+        ggl_error err = {0};
+        ggl_status s = llm_pretok_compile(&p, &arena, (ggl_str){broken[i], strlen(broken[i])}, &err);
+        CHECK_MSG(s == GGL_FORMAT && !p, "'%s' is not refused", broken[i]);
+        CHECK_HAS(err.msg, "at byte ");
+        ggl_arena_fini(&arena);
+    }
+}
+
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Every name of the table: it reads, it compiles, and the words of any text join to the text in near-linear time. */
+TEST(the_table) {
+    static const char *const fills[] = {"a", "A", " ", "1", "\n", "\xcc\x81", "\xe4\xb8\xad", ".", " .", "1a", "'",
+        "<sentinel:1"};
+    enum { N = 1 << 17 };
+    ggl_str name, again;
+    static char text[N + 1];
+    int n_names = 0;
+    for (int k = 0; llm_table_name("pre", k, &name); k++, n_names++) {
+        table_pre pre;
+        ggl_error err = {0};
+        ggl_arena arena = {0};
+        const pretok_program *p[TABLE_MAX_SPLITS];
+        for (int j = 0; j < k && llm_table_name("pre", j, &again); j++)
+            CHECK_MSG(again.n != name.n || memcmp(again.s, name.s, name.n) != 0, "'%.*s' stands twice", (int)name.n, name.s);
+        REQUIRE_OK(llm_table_find_pre(name, &pre, &err), &err);
+        CHECK(pre.n_split > 0);
+        for (int i = 0; i < pre.n_split; i++)
+            REQUIRE_OK(llm_pretok_compile(&p[i], &arena, pre.split[i], &err), &err);
+        for (size_t f = 0; f < sizeof fills / sizeof *fills; f++) {
+            for (size_t i = 0; i < N; i++)
+                text[i] = fills[f][i % strlen(fills[f])];
+            text[N] = 'a';
+            double start = seconds();
+            split(p, pre.n_split, text, N / 8);
+            double middle = seconds();
+            split(p, pre.n_split, text, N + 1);
+            double end = seconds();
+            CHECK_MSG(end - middle < 8 * 4 * (middle - start) + 0.1, "%.*s, case %zu: %d bytes take %.3f s", (int)name.n,
+                      name.s, f, N, end - middle);
+        }
+        ggl_arena_fini(&arena);
+    }
+    CHECK(n_names > 80);
+    table_model model;
+    ggl_error err = {0};
+    for (int k = 0; llm_table_name("model", k, &name); k++)
+        CHECK_OK(llm_table_find_model(name, &model, &err), &err);
+    CHECK(llm_table_name("end", 30, &name));
+}
+
+static const char *words_by(const char *pre, const char *text) {
+    table_pre row;
+    ggl_error err = {0};
+    ggl_arena arena = {0};
+    const pretok_program *p[TABLE_MAX_SPLITS];
+    out[0] = '\0';
+    if (!CHECK_OK(llm_table_find_pre((ggl_str){pre, strlen(pre)}, &row, &err), &err))
+        return out;
+    for (int i = 0; i < row.n_split; i++)
+        CHECK_OK(llm_pretok_compile(&p[i], &arena, row.split[i], &err), &err);
+    split(p, row.n_split, text, strlen(text));
+    ggl_arena_fini(&arena);
+    return out;
+}
+
+/* Worked by hand from the published patterns. */
+TEST(rows_of_the_table) {
+    CHECK_STR(words_by("gpt-2", "I'll  go 'LL 1234 é²!?\n\n x"), "I|'ll| | go| '|LL| 1234| é|²|!?|\n\n| x");
+    CHECK_STR(words_by("llama-bpe", "I'LL go.\n\n 12345 x"), "I|'LL| go|.\n\n| |123|45| x");
+    CHECK_STR(words_by("qwen2", "a 123 'b\n"), "a| |1|2|3| '|b|\n");
+    CHECK_STR(words_by("qwen35", "a\u0301b"), "a\u0301b");
+    CHECK_STR(words_by("qwen2", "a\u0301b"), "a|\u0301b");
+    CHECK_STR(words_by("starcoder", "x 123"), "x| |1|2|3");
+    CHECK_STR(words_by("falcon", "a+b 12345"), "a|+|b| |123|45");
+    CHECK_STR(words_by("default", "a+b 12345"), "a|+|b| |123|45");
+    CHECK_STR(words_by("tekken", "helloWorld HTTPServer 12"), "hello|World| HTTPServer| |1|2");
+    CHECK_STR(words_by("gpt-4o", "it's HTTPServer 1234"), "it's| HTTPServer| |123|4");
+    CHECK_STR(words_by("deepseek-v3", "ab12345 中文c"), "ab|123|45| |中文|c");
+    CHECK_STR(words_by("deepseek-coder", "if x1:\n"), "if| x|1|:|\n");
+    CHECK_STR(words_by("deepseek-llm", "if x12!  "), "if| x|12|!|  ");
+    CHECK_STR(words_by("superbpe", "12345 a 67"), "12|345| a |67");
+    CHECK_STR(words_by("afmoe", "12345 a"), "12|345| a");
+    CHECK_STR(words_by("kimi-k2", "a中文b iPhone"), "a|中文|b| i|Phone");
+    CHECK_STR(words_by("bloom", "a b, c"), "a| b|,| c");
+    CHECK_STR(words_by("viking", "a b12"), "a| b|1|2");
+    CHECK_STR(words_by("bailingmoe", "a\n\n b12"), "a|\n\n| b|1|2");
+    CHECK_STR(words_by("jais-2", "a     b"), "a|    | b");
+    CHECK_STR(words_by("exaone-moe", "ab cd1"), "ab cd|1");
+    CHECK_STR(words_by("chameleon", "a  b12"), "a|  |b|1|2");
+}

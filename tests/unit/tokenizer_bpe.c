@@ -1,0 +1,729 @@
+/* Byte-level BPE: published strings, a naive second implementation over a vocabulary that the test trains, long runs,
+ * round trips, special tokens, hostile files. */
+#include "test.h"
+
+#include <time.h>
+
+#include "alloc_fail.h"
+#include "ggl/alloc.h"
+#include "llm/tokenizer.h"
+#include "unicode.h"
+
+enum { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, USER = 4, UNUSED = 5, MAX_PIECES = 1024, MAX_PIECE = 64, N_MERGES = 400 };
+
+typedef struct vocab {
+    char piece[MAX_PIECES][MAX_PIECE], merge[MAX_PIECES][MAX_PIECE];
+    int32_t type[MAX_PIECES];
+    size_t n, n_merge;
+} vocab;
+
+/* a, b and c, one after the other, cut to MAX_PIECE. */
+static void put_strings(char *s, const char *a, const char *b, const char *c) {
+    const char *const parts[] = {a, b, c};
+    size_t n = 0;
+    for (int i = 0; i < 3; i++)
+        for (const char *p = parts[i]; *p && n + 1 < MAX_PIECE; p++)
+            s[n++] = *p;
+    s[n] = '\0';
+}
+
+static int32_t add(vocab *v, const char *piece, int32_t type) {
+    put_strings(v->piece[v->n], piece, "", "");
+    v->type[v->n] = type;
+    return (int32_t)v->n++;
+}
+
+static void add_merge(vocab *v, const char *left, const char *right) {
+    put_strings(v->merge[v->n_merge++], left, " ", right);
+}
+
+/* The GPT-2 alphabet by its definition: printable Latin-1 as it is, the others from U+0100 on, in order. */
+static const char *spell(int byte) {
+    static char table[256][3];
+    int next = 0x100;
+    for (int b = 0; b < 256 && !table[255][0]; b++) {
+        bool printable = (b >= '!' && b <= '~') || (b >= 0xa1 && b <= 0xac) || b >= 0xae;
+        int c = printable ? b : next++;
+        if (c < 0x80)
+            table[b][0] = (char)c;
+        else
+            memcpy(table[b], (char[]){(char)(0xc0 | c >> 6), (char)(0x80 | (c & 0x3f))}, 2);
+    }
+    return table[byte];
+}
+
+static void add_bytes(vocab *v) {
+    v->n = v->n_merge = 0;
+    for (int b = 0; b < 256; b++)
+        add(v, spell(b), NORMAL);
+}
+
+static ggl_str views[MAX_PIECES];
+static const ggl_str *strings(char (*s)[MAX_PIECE], size_t n) {
+    for (size_t i = 0; i < n; i++)
+        views[i] = (ggl_str){s[i], strlen(s[i])};
+    return views;
+}
+
+static ggl_gguf_writer *write_vocab(vocab *v, const char *pre) {
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    ggl_gguf_put_string(w, "tokenizer.ggml.model", "gpt2", 4);
+    if (pre)
+        ggl_gguf_put_string(w, "tokenizer.ggml.pre", pre, strlen(pre));
+    ggl_gguf_put_strings(w, "tokenizer.ggml.tokens", strings(v->piece, v->n), v->n);
+    ggl_gguf_put_strings(w, "tokenizer.ggml.merges", strings(v->merge, v->n_merge), v->n_merge);
+    ggl_gguf_put(w, "tokenizer.ggml.token_type", GGL_GGUF_I32, true, v->type, v->n);
+    return w;
+}
+
+static void put_u32(ggl_gguf_writer *w, const char *key, uint32_t u) {
+    ggl_gguf_put(w, key, GGL_GGUF_U32, false, &u, 1);
+}
+
+/* Writes, reads, makes the tokenizer, frees all else. */
+static ggl_status from_writer(llm_tokenizer **t, ggl_gguf_writer *w, ggl_error *err) {
+    void *data = NULL;
+    size_t size;
+    ggl_gguf *file = NULL;
+    *t = NULL;
+    ggl_status s = ggl_gguf_writer_write_memory(w, &data, &size, err);
+    ggl_gguf_writer_free(w);
+    if (s == GGL_OK)
+        s = ggl_gguf_open_memory(&file, data, size, "memory", err);
+    if (s == GGL_OK)
+        s = llm_tokenizer_new(t, file, err);
+    ggl_gguf_close(file);
+    ggl_free(data);
+    return s;
+}
+
+static llm_tokenizer *from_vocab(vocab *v, const char *pre) {
+    llm_tokenizer *t;
+    ggl_error err = {0};
+    CHECK_OK(from_writer(&t, write_vocab(v, pre), &err), &err);
+    return t;
+}
+
+/* Pieces with '|' between them. */
+static const char *pieces(const llm_tokenizer *t, const char *text, unsigned flags) {
+    static char out[8192];
+    llm_tokens list = {0};
+    size_t used = 0;
+    out[0] = '\0';
+    CHECK_OK(llm_tokenize(t, text, strlen(text), flags, &list, NULL), NULL);
+    for (size_t i = 0; i < list.n; i++) {
+        ggl_str p = llm_token_piece(t, list.id[i]);
+        used += (size_t)snprintf(out + used, sizeof out - used, "%s%.*s", i ? "|" : "", (int)p.n, p.s);
+    }
+    llm_tokens_fini(&list);
+    return out;
+}
+
+static bool round_trip(const llm_tokenizer *t, const char *text, size_t n) {
+    llm_tokens list = {0};
+    char *back = NULL;
+    size_t size = 0;
+    ggl_error err = {0};
+    CHECK_OK(llm_tokenize(t, text, n, 0, &list, &err), &err);
+    CHECK_OK(llm_detokenize(t, list.id, list.n, false, &back, &size, &err), &err);
+    bool same = back && size == n && memcmp(text, back, n) == 0;
+    ggl_free(back);
+    llm_tokens_fini(&list);
+    return CHECK_MSG(same, "'%.*s' does not come back", (int)n, text);
+}
+
+/* ---- rules ---- */
+
+TEST(merging) {
+    static vocab v;
+    add_bytes(&v);
+    add_merge(&v, "b", "c"); /* rank 0: before a b */
+    add_merge(&v, "a", "b");
+    add_merge(&v, "a", "bc");
+    add_merge(&v, "d", "d");
+    add_merge(&v, "dd", "dd");
+    add_merge(&v, "Ġ", "a");
+    add_merge(&v, "a", "b"); /* again: the first rank holds */
+    for (const char *const *p = (const char *const[]){"bc", "ab", "abc", "dd", "dddd", "Ġa", NULL}; *p; p++)
+        add(&v, *p, NORMAL);
+    add(&v, "xyz", NORMAL); /* a token that no merges make */
+    llm_tokenizer *t = from_vocab(&v, "gpt-2");
+    REQUIRE(t);
+    CHECK_STR(pieces(t, "abc", 0), "abc");
+    CHECK_STR(pieces(t, "abab", 0), "ab|ab");
+    CHECK_STR(pieces(t, "abcb", 0), "abc|b");
+    CHECK_STR(pieces(t, "ddddddd", 0), "dddd|dd|d"); /* of equals the leftmost */
+    CHECK_STR(pieces(t, "a a\n b", 0), "a|Ġa|Ċ|Ġ|b");
+    CHECK_STR(pieces(t, "é\x01", 0), "Ã|©|ā");
+    CHECK_STR(pieces(t, "xyz", 0), "x|y|z");
+    CHECK_STR(pieces(t, "", 0), "");
+    CHECK_STR(pieces(t, "\xff\xc3z", 0), "ÿ|Ã|z"); /* no UTF-8: byte by byte */
+    ggl_str s = llm_token_text(t, 0xc3, false);
+    CHECK(s.n == 1 && s.s[0] == '\xc3');
+    llm_tokenizer_free(t);
+
+    t = from_vocab(&v, "llama-bpe"); /* a word that is a token is taken as it is */
+    REQUIRE(t);
+    CHECK_STR(pieces(t, "xyz", 0), "xyz");
+    CHECK_STR(pieces(t, "xyzz", 0), "x|y|z|z");
+    llm_tokenizer_free(t);
+}
+
+/* Merges whose results are no tokens come apart again; bytes that have no token vanish. */
+TEST(pieces_that_are_missing) {
+    static vocab v;
+    v.n = v.n_merge = 0;
+    add(&v, "a", NORMAL);
+    add(&v, "b", NORMAL);
+    add(&v, "abc", NORMAL);
+    add(&v, "bb", CONTROL);
+    add(&v, "é", NORMAL); /* spells the byte 0xe9 */
+    add_merge(&v, "a", "b");
+    add_merge(&v, "ab", "c");
+    add_merge(&v, "b", "b");
+    llm_tokenizer *t = from_vocab(&v, "gpt-2");
+    REQUIRE(t);
+    CHECK_STR(pieces(t, "abc", 0), "abc");
+    CHECK_STR(pieces(t, "abz", 0), "a|b");
+    CHECK_STR(pieces(t, "c", 0), "");
+    CHECK_STR(pieces(t, "bb", 0), "b|b"); /* text cannot forge a control token */
+    CHECK_STR(pieces(t, "bb", LLM_TOKENIZE_SPECIAL), "bb");
+    llm_tokenizer_free(t);
+}
+
+TEST(special_tokens_and_ends) {
+    static vocab v;
+    add_bytes(&v);
+    int32_t bos = add(&v, "<|begin|>", CONTROL), im = add(&v, "<|im_end|>", CONTROL);
+    int32_t user = add(&v, "<|end|>", USER), fake = add(&v, "<|eot_id|>", NORMAL), tool = add(&v, "  ", USER);
+    int32_t odd = add(&v, "日", NORMAL), eot = add(&v, "STOP", CONTROL);
+    ggl_gguf_writer *w = write_vocab(&v, "qwen2");
+    put_u32(w, "tokenizer.ggml.bos_token_id", (uint32_t)bos);
+    put_u32(w, "tokenizer.ggml.eot_token_id", (uint32_t)eot);
+    llm_tokenizer *t;
+    ggl_error err = {0};
+    REQUIRE_OK(from_writer(&t, w, &err), &err);
+    CHECK_INT(llm_tokenizer_bos(t), bos);
+    CHECK_INT(llm_tokenizer_eos(t), -1);
+    CHECK(llm_tokenizer_is_eog(t, im) && llm_tokenizer_is_eog(t, user) && llm_tokenizer_is_eog(t, eot));
+    CHECK(!llm_tokenizer_is_eog(t, fake) && !llm_tokenizer_is_eog(t, bos));
+    const unsigned all = LLM_TOKENIZE_BOS | LLM_TOKENIZE_SPECIAL;
+    CHECK_STR(pieces(t, "a<|im_end|>\n", all), "a|<|im_end|>|Ċ"); /* this pre-tokenizer adds none */
+    CHECK_STR(pieces(t, "a   b<|end|>", 0), "a|  |Ġ|b|<|end|>"); /* user-defined ones always */
+    CHECK_STR(pieces(t, "<|im", all), "<|||i|m");
+    char *text;
+    size_t size;
+    REQUIRE_OK(llm_detokenize(t, (int32_t[]){bos, tool, odd, user, im}, 5, false, &text, &size, &err), &err);
+    CHECK_STR(text, "  日<|end|>"); /* what spells no bytes stands for itself */
+    ggl_free(text);
+    llm_tokenizer_free(t);
+
+    int32_t turn = add(&v, "<|return|>", CONTROL); /* then <|end|> ends less than the turn */
+    w = write_vocab(&v, "llama-bpe");
+    put_u32(w, "tokenizer.ggml.bos_token_id", (uint32_t)bos);
+    REQUIRE_OK(from_writer(&t, w, &err), &err);
+    CHECK(llm_tokenizer_is_eog(t, turn) && llm_tokenizer_is_eog(t, im) && !llm_tokenizer_is_eog(t, user));
+    CHECK_STR(pieces(t, "a", all), "<|begin|>|a"); /* this one does, */
+    llm_tokenizer_free(t);
+    w = write_vocab(&v, "llama-bpe");
+    put_u32(w, "tokenizer.ggml.bos_token_id", (uint32_t)bos);
+    ggl_gguf_put(w, "tokenizer.ggml.add_bos_token", GGL_GGUF_BOOL, false, &(uint8_t){0}, 1);
+    REQUIRE_OK(from_writer(&t, w, &err), &err);
+    CHECK_STR(pieces(t, "a", all), "a"); /* but the key decides */
+    llm_tokenizer_free(t);
+}
+
+/* ---- hostile files ---- */
+
+static void refuse(ggl_gguf_writer *w, ggl_status status, const char *words) {
+    llm_tokenizer *t = NULL;
+    ggl_error err = {0};
+    CHECK_INT(from_writer(&t, w, &err), status);
+    CHECK_HAS(err.msg, words);
+    CHECK(!t);
+    llm_tokenizer_free(t);
+}
+
+TEST(refused) {
+    static vocab v;
+    add_bytes(&v);
+    refuse(write_vocab(&v, "nonesuch"), GGL_UNSUPPORTED,
+           "tokenizer.ggml.pre is 'nonesuch', which is not supported here (supported: default, gpt-2, ");
+    refuse(write_vocab(&v, ""), GGL_UNSUPPORTED, "tokenizer.ggml.pre is ''");
+
+    ggl_gguf_writer *w = write_vocab(&v, NULL);
+    put_u32(w, "tokenizer.ggml.pre", 1);
+    refuse(w, GGL_FORMAT, "tokenizer.ggml.pre");
+
+    const char *broken[] = {"ab", " ab", "ab ", "", " ", "  "};
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        v.n_merge = 0;
+        add_merge(&v, "a", "b");
+        put_strings(v.merge[v.n_merge++], broken[i], "", "");
+        refuse(write_vocab(&v, "gpt-2"), GGL_FORMAT, "tokenizer.ggml.merges: entry 1 is '");
+    }
+    for (int k = 0; k < 3; k++) {
+        w = ggl_gguf_writer_new();
+        ggl_gguf_put_string(w, "tokenizer.ggml.model", "gpt2", 4);
+        ggl_gguf_put_strings(w, "tokenizer.ggml.tokens", strings(v.piece, v.n), v.n);
+        if (k == 1)
+            ggl_gguf_put(w, "tokenizer.ggml.merges", GGL_GGUF_I32, true, v.type, v.n);
+        else if (k == 2)
+            ggl_gguf_put_string(w, "tokenizer.ggml.merges", "a b", 3);
+        refuse(w, GGL_FORMAT, k == 0   ? "tokenizer.ggml.merges is missing"
+                              : k == 1 ? "merges is an array of i32, not an array of strings"
+                                       : "merges is string, not an array of strings");
+    }
+}
+
+/* A million merges, most of strings that are no tokens. */
+TEST(a_million_merges) {
+    enum { N = 1000000 };
+    static vocab v;
+    add_bytes(&v);
+    char *text = malloc((size_t)N * 16);
+    ggl_str *s = malloc(N * sizeof *s);
+    REQUIRE(text && s);
+    for (int i = 0; i < N; i++) {
+        int n = snprintf(text + (size_t)i * 16, 16, "%x %x", (unsigned)i % 4096, (unsigned)i / 16);
+        s[i] = (ggl_str){text + (size_t)i * 16, (size_t)n};
+    }
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    ggl_gguf_put_string(w, "tokenizer.ggml.model", "gpt2", 4);
+    ggl_gguf_put_strings(w, "tokenizer.ggml.tokens", strings(v.piece, v.n), v.n);
+    ggl_gguf_put_strings(w, "tokenizer.ggml.merges", s, N);
+    free(s);
+    llm_tokenizer *t;
+    ggl_error err = {0};
+    REQUIRE_OK(from_writer(&t, w, &err), &err);
+    free(text);
+    round_trip(t, "0123456789abcdef deadbeef 77777", 31);
+    llm_tokenizer_free(t);
+}
+
+static bool new_tokenize_detokenize(void *arg) {
+    llm_tokenizer *t;
+    if (llm_tokenizer_new(&t, arg, NULL) != GGL_OK)
+        return false;
+    llm_tokens list = {0};
+    char *text = NULL;
+    size_t size;
+    bool ok = llm_tokenize(t, "<s>some text 1234567 é", 23, LLM_TOKENIZE_BOS | LLM_TOKENIZE_SPECIAL, &list, NULL) ==
+                  GGL_OK &&
+              llm_detokenize(t, list.id, list.n, true, &text, &size, NULL) == GGL_OK;
+    ggl_free(text);
+    llm_tokens_fini(&list);
+    llm_tokenizer_free(t);
+    return ok;
+}
+
+TEST(failing_allocations) {
+    static vocab v;
+    add_bytes(&v);
+    add_merge(&v, "s", "o");
+    add_merge(&v, "so", "m");
+    add(&v, "so", NORMAL);
+    for (const char *const *pre = (const char *const[]){"llama-bpe", "tiny_aya", NULL}; *pre; pre++) {
+        void *data;
+        size_t size;
+        ggl_error err = {0};
+        ggl_gguf_writer *w = write_vocab(&v, *pre);
+        REQUIRE_OK(ggl_gguf_writer_write_memory(w, &data, &size, &err), &err);
+        ggl_gguf_writer_free(w);
+        ggl_gguf *file;
+        REQUIRE_OK(ggl_gguf_open_memory(&file, data, size, "memory", &err), &err);
+        CHECK(alloc_fail_each(new_tokenize_detokenize, file) > 20);
+        ggl_gguf_close(file);
+        ggl_free(data);
+    }
+}
+
+/* ---- the second implementation ---- */
+
+typedef struct word {
+    char sym[512][MAX_PIECE];
+    int n;
+} word;
+
+static int compare_strings(const void *a, const void *b) {
+    return strcmp(a, *(const char *const *)b);
+}
+
+static int compare_pointers(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Places in an array of strings, found by bisection. */
+typedef struct sorted {
+    const char *s[MAX_PIECES];
+    char (*all)[MAX_PIECE];
+    size_t n;
+} sorted;
+
+static void sort(sorted *x, char (*all)[MAX_PIECE], size_t n) {
+    x->all = all;
+    x->n = n;
+    for (size_t i = 0; i < n; i++)
+        x->s[i] = all[i];
+    qsort(x->s, n, sizeof *x->s, compare_pointers);
+}
+
+static int place(const sorted *x, const char *s) {
+    const char *const *found = bsearch(s, x->s, x->n, sizeof *x->s, compare_strings);
+    return found ? (int)((*found - x->all[0]) / MAX_PIECE) : -1;
+}
+
+static void join_at(word *w, int i) {
+    char joined[MAX_PIECE];
+    put_strings(joined, w->sym[i], w->sym[i + 1], "");
+    memcpy(w->sym[i], joined, MAX_PIECE);
+    memmove(w->sym[i + 1], w->sym[i + 2], (size_t)(w->n - i - 2) * sizeof *w->sym);
+    w->n--;
+}
+
+/* Joins the pair of lowest rank, of equals the leftmost, until there is none. */
+static void naive_merge(word *w, const sorted *merges) {
+    for (;;) {
+        int best = -1, best_rank = 0;
+        for (int i = 0; i + 1 < w->n; i++) {
+            char pair[MAX_PIECE];
+            put_strings(pair, w->sym[i], " ", w->sym[i + 1]);
+            int rank = place(merges, pair);
+            if (rank >= 0 && (best < 0 || rank < best_rank)) {
+                best = i;
+                best_rank = rank;
+            }
+        }
+        if (best < 0)
+            return;
+        join_at(w, best);
+    }
+}
+
+/* Learns merges as BPE does: the most frequent pair of the words' symbols, again and again. */
+static void train(vocab *v) {
+    static const char text[] = "the cat and the dog , then they're there . I'll 'LL it's don't we've you'd "
+        "123 1234 2024 99 das ist größer über für они это что на не 中文 中国 日本 語 the the and and 😁 😁🚀 🚀 "
+        "hello Hello HELLO world World     \n\n  \t x = y ; != == >= ... !!! ??? -- ' '' a a a e e e i i o o é é ü";
+    static word words[128];
+    int n_words = 0;
+    for (const char *s = text; *s && n_words < 128;) {
+        size_t n = 1 + strcspn(s + 1, " ");
+        words[n_words].n = 0;
+        for (size_t i = 0; i < n; i++)
+            strcpy(words[n_words].sym[words[n_words].n++], spell((unsigned char)s[i]));
+        n_words++;
+        s += n;
+    }
+    add_bytes(v);
+    while (v->n_merge < N_MERGES) {
+        static struct {
+            char pair[MAX_PIECE];
+            int count;
+        } pairs[4096];
+        int n_pairs = 0, best = -1;
+        for (int k = 0; k < n_words; k++)
+            for (int i = 0; i + 1 < words[k].n; i++) {
+                char pair[MAX_PIECE];
+                put_strings(pair, words[k].sym[i], " ", words[k].sym[i + 1]);
+                int j = 0;
+                while (j < n_pairs && strcmp(pairs[j].pair, pair) != 0)
+                    j++;
+                if (j == n_pairs && strlen(pair) < 30) {
+                    strcpy(pairs[n_pairs].pair, pair);
+                    pairs[n_pairs++].count = 0;
+                }
+                if (j < n_pairs && (++pairs[j].count, best < 0 || pairs[j].count > pairs[best].count))
+                    best = j;
+            }
+        if (best < 0)
+            break;
+        char left[MAX_PIECE], right[MAX_PIECE], joined[MAX_PIECE];
+        sscanf(pairs[best].pair, "%63s %63s", left, right);
+        add_merge(v, left, right);
+        put_strings(joined, left, right, "");
+        add(v, joined, NORMAL);
+        for (int k = 0; k < n_words; k++)
+            for (int i = 0; i + 1 < words[k].n; i++)
+                if (strcmp(words[k].sym[i], left) == 0 && strcmp(words[k].sym[i + 1], right) == 0)
+                    join_at(&words[k], i);
+    }
+}
+
+static bool letter(uint32_t c) {
+    return llm_unicode_properties(c) & UNICODE_L;
+}
+static bool number(uint32_t c) {
+    return llm_unicode_properties(c) & UNICODE_N;
+}
+static bool space(uint32_t c) {
+    return llm_unicode_properties(c) & UNICODE_WHITE;
+}
+static bool other(uint32_t c) {
+    return c != 0x110000 && !letter(c) && !number(c) && !space(c);
+}
+static bool newline(uint32_t c) {
+    return c == '\r' || c == '\n';
+}
+static uint32_t lower(uint32_t c) {
+    return c >= 'A' && c <= 'Z' ? c + 32 : c == 0x17f ? 's' : c;
+}
+
+static size_t contraction(const uint32_t *c, size_t i, bool fold) {
+    if (c[i] != '\'' || c[i + 1] == 0x110000)
+        return 0;
+    uint32_t a = fold ? lower(c[i + 1]) : c[i + 1], b = fold ? lower(c[i + 2]) : c[i + 2];
+    if (a == 's' || a == 't' || a == 'm' || a == 'd')
+        return 2;
+    return (a == 'r' && b == 'e') || (a == 'v' && b == 'e') || (a == 'l' && b == 'l') ? 3 : 0;
+}
+
+/* The end of the run of spaces at i, but for its last if something follows. */
+static size_t spaces(const uint32_t *c, size_t i) {
+    size_t end = i;
+    while (space(c[end]))
+        end++;
+    return c[end] != 0x110000 && end > i + 1 ? end - 1 : end;
+}
+
+/* Where the word at c[i] ends; c ends with 0x110000. The rules of GPT-2. */
+static size_t word_end_gpt2(const uint32_t *c, size_t i) {
+    size_t n = contraction(c, i, false), j = i + (c[i] == ' ');
+    if (n > 0)
+        return i + n;
+    bool (*const kinds[])(uint32_t) = {letter, number, other};
+    for (int k = 0; k < 3; k++)
+        if (kinds[k](c[j])) {
+            while (kinds[k](c[j]))
+                j++;
+            return j;
+        }
+    return spaces(c, i);
+}
+
+/* Those of Llama 3 (numbers of up to three digits) and Qwen 2 (of one). */
+static size_t word_end_llama3(const uint32_t *c, size_t i, size_t most_digits) {
+    size_t n = contraction(c, i, true), j = i;
+    if (n > 0)
+        return i + n;
+    if (letter(c[i]) || (!newline(c[i]) && !number(c[i]) && letter(c[i + 1]))) {
+        for (j = i + 1; letter(c[j]);)
+            j++;
+        return j;
+    }
+    while (number(c[j]) && j - i < most_digits)
+        j++;
+    if (j > i)
+        return j;
+    j = i + (c[i] == ' ');
+    if (other(c[j])) {
+        while (other(c[j]))
+            j++;
+        while (newline(c[j]))
+            j++;
+        return j;
+    }
+    size_t last = 0;
+    for (j = i; space(c[j]); j++)
+        last = newline(c[j]) ? j + 1 : last;
+    return last > 0 ? last : spaces(c, i);
+}
+
+static size_t put_utf8(uint32_t u, char *s) {
+    if (u < 0x80) {
+        s[0] = (char)u;
+        return 1;
+    }
+    size_t n = u < 0x800 ? 2 : u < 0x10000 ? 3 : 4;
+    for (size_t i = n; i-- > 1; u >>= 6)
+        s[i] = (char)(0x80 | (u & 0x3f));
+    s[0] = (char)((0xf00 >> n & 0xff) | u);
+    return n;
+}
+
+static uint32_t random_character(uint64_t *seed) {
+    static const uint32_t odd[] = {'\'', '\'', ' ', ' ', ' ', '\n', '\r', '\t', 's', 'S', 0x17f, 'l', 'L', 'v', 'e', 'r',
+        'E', 't', 'd', 'm', '1', '2', '9', 0xb2, 0xbd, 0x661, 0x2167, 0xa0, 0x3000, 0x2028, 0x85, 0x301, 0x200d, 0x1f601,
+        0x1f680, 0x4e2d, 0x6587, 0x43e, 0x44d, 0xe9, 0xfc, 0xdf, '.', '!', '=', 0x3002, 0xad, 0xfffd, 0};
+    static const uint32_t ends[] = {0x80, 0x250, 0x3100, 0x10000, 0x20000, 0x110000};
+    uint32_t u;
+    if (test_random(seed) % 4)
+        return test_random(seed) % 3 ? odd[test_random(seed) % (sizeof odd / sizeof *odd)]
+                                     : (uint32_t)('a' + test_random(seed) % 26);
+    do
+        u = (uint32_t)(test_random(seed) % ends[test_random(seed) % 6]);
+    while (u >= 0xd800 && u < 0xe000); /* surrogates are none */
+    return u;
+}
+
+static size_t naive_encode(const uint32_t *c, size_t n, int rules, const sorted *tokens, const sorted *merges,
+                           int32_t *out) {
+    static word w;
+    size_t n_out = 0;
+    for (size_t i = 0, end; i < n; i = end) {
+        end = rules == 0 ? word_end_gpt2(c, i) : word_end_llama3(c, i, rules == 1 ? 3 : 1);
+        w.n = 0;
+        for (; i < end; i++) {
+            char utf8[4];
+            size_t bytes = put_utf8(c[i], utf8);
+            for (size_t k = 0; k < bytes; k++)
+                strcpy(w.sym[w.n++], spell((unsigned char)utf8[k]));
+        }
+        naive_merge(&w, merges);
+        for (int k = 0; k < w.n; k++)
+            out[n_out++] = place(tokens, w.sym[k]);
+    }
+    return n_out;
+}
+
+TEST(same_as_naive) {
+    enum { N_STRINGS = 100000 };
+    static const char *const names[] = {"gpt-2", "llama-bpe", "qwen2"};
+    static vocab v;
+    static sorted tokens, merges;
+    train(&v);
+    CHECK(v.n_merge > 150);
+    sort(&tokens, v.piece, v.n);
+    sort(&merges, v.merge, v.n_merge);
+    uint64_t seed = 7;
+    for (int rules = 0; rules < 3; rules++) {
+        llm_tokenizer *t = from_vocab(&v, names[rules]);
+        REQUIRE(t);
+        for (int i = rules; i < N_STRINGS; i += 3) {
+            uint32_t c[64];
+            char text[256];
+            int32_t want[256];
+            size_t n = test_random(&seed) % 32, size = 0;
+            for (size_t k = 0; k < n; k++)
+                size += put_utf8(c[k] = random_character(&seed), text + size);
+            c[n] = c[n + 1] = c[n + 2] = 0x110000;
+            size_t n_want = naive_encode(c, n, rules, &tokens, &merges, want);
+            llm_tokens got = {0};
+            CHECK_OK(llm_tokenize(t, text, size, 0, &got, NULL), NULL);
+            bool same = got.n == n_want && (n_want == 0 || memcmp(got.id, want, n_want * sizeof *want) == 0);
+            llm_tokens_fini(&got);
+            if (!CHECK_MSG(same, "%s: string %d '%.*s' differs", names[rules], i, (int)size, text))
+                break;
+        }
+        llm_tokenizer_free(t);
+    }
+}
+
+/* ---- long texts, round trips ---- */
+
+static double time_of(const llm_tokenizer *t, const char *text, size_t n) {
+    llm_tokens list = {0};
+    struct timespec start, end;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    CHECK_OK(llm_tokenize(t, text, n, LLM_TOKENIZE_SPECIAL, &list, NULL), NULL);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    CHECK(list.n > 0 && list.n <= n);
+    llm_tokens_fini(&list);
+    return (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
+}
+
+TEST(long_runs) {
+    static const char *const fills[] = {"a", " ", "1", "\n", "\xf0\x9f\x98\x81", "\xff", "the", "'", "\t ", "é"};
+    static const char *const names[] = {"gpt-2", "llama-bpe", "qwen2", "default"};
+    const size_t big = 1 << 20;
+    static vocab v;
+    train(&v);
+    add_merge(&v, "a", "a");
+    add_merge(&v, "aa", "aa");
+    add_merge(&v, "Ġ", "Ġ");
+    add(&v, "aa", NORMAL);
+    add(&v, "aaaa", NORMAL);
+    char *text = malloc(big);
+    REQUIRE(text);
+    for (int k = 0; k < 4; k++) {
+        llm_tokenizer *t = from_vocab(&v, names[k]);
+        REQUIRE(t);
+        for (size_t f = 0; f < sizeof fills / sizeof *fills; f++) {
+            for (size_t i = 0; i < big; i++)
+                text[i] = fills[f][i % strlen(fills[f])];
+            double small = time_of(t, text, big / 8), whole = time_of(t, text, big);
+            CHECK_MSG(whole < 8 * small * 4 + 0.2, "%s, case %zu: %zu bytes take %.3f s, an eighth %.3f s", names[k], f,
+                      big, whole, small);
+        }
+        round_trip(t, text, big);
+        llm_tokenizer_free(t);
+    }
+    free(text);
+}
+
+TEST(round_trips) {
+    static vocab v;
+    static const char *const names[] = {"gpt-2", "llama-bpe", "deepseek-llm", "tekken"};
+    train(&v);
+    for (int k = 0; k < 4; k++) {
+        llm_tokenizer *t = from_vocab(&v, names[k]);
+        uint64_t seed = 12;
+        REQUIRE(t);
+        for (int i = 0; i < 10000; i++) {
+            char text[256];
+            size_t n = 0, wanted = test_random(&seed) % 48;
+            for (size_t j = 0; j < wanted; j++)
+                if (i % 2)
+                    text[n++] = (char)test_random(&seed);
+                else
+                    n += put_utf8(random_character(&seed), text + n);
+            if (!round_trip(t, text, n))
+                break;
+        }
+        llm_tokenizer_free(t);
+    }
+}
+
+/* ---- reference files ---- */
+
+TEST(published_strings) {
+    static const char separator[] = "\n__ggml_vocab_test__\n";
+    static const char *const names[] = {"gpt-2", "llama-bpe", "qwen2", "llama-spm", "phi-3"};
+    int n_files = 0;
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        char name[3][128];
+        for (int i = 0; i < 3; i++)
+            snprintf(name[i], sizeof name[i], "tokenizers/ggml-vocab-%s.gguf%s", names[k],
+                     i == 0 ? "" : i == 1 ? ".inp" : ".out");
+        const char *path = test_shared(name[0]), *inputs = test_shared(name[1]), *outputs = test_shared(name[2]);
+        if (!path || !inputs || !outputs)
+            continue;
+        ggl_error err = {0};
+        ggl_gguf *file;
+        llm_tokenizer *t;
+        REQUIRE_OK(ggl_gguf_open(&file, path, &(ggl_gguf_params){.meta_only = true}, &err), &err);
+        REQUIRE_OK(llm_tokenizer_new(&t, file, &err), &err);
+        ggl_gguf_close(file);
+        size_t n_in, n_out;
+        char *in = (char *)test_read_file(inputs, &n_in), *out = (char *)test_read_file(outputs, &n_out), *line = out;
+        REQUIRE(in && out);
+        in[n_in] = out[n_out] = '\0';
+        int count = 0;
+        for (char *s = in, *end; (end = strstr(s, separator)) != NULL; s = end + strlen(separator), count++) {
+            llm_tokens got = {0};
+            CHECK_OK(llm_tokenize(t, s, (size_t)(end - s), 0, &got, &err), &err);
+            char *next = strchr(line, '\n');
+            if (next)
+                *next++ = '\0';
+            size_t i = 0;
+            bool same = true;
+            for (char *stop; *line; line = stop, i++) {
+                long id = strtol(line, &stop, 10);
+                if (stop == line)
+                    break;
+                same = same && i < got.n && got.id[i] == id;
+            }
+            CHECK_MSG(same && i == got.n, "%s: '%.*s' has other ids", names[k], (int)(end - s), s);
+            llm_tokens_fini(&got);
+            round_trip(t, s, (size_t)(end - s));
+            line = next ? next : out + n_out;
+        }
+        CHECK(count > 40);
+        n_files++;
+        free(in);
+        free(out);
+        llm_tokenizer_free(t);
+    }
+    if (n_files == 0)
+        SKIP("no reference vocabularies");
+}

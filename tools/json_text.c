@@ -1,0 +1,82 @@
+#include "json_text.h"
+
+#include <stdint.h>
+#include <string.h>
+
+/* Four hexadecimal digits at s[0..n); -1: there are none. */
+static int32_t read_hex4(const char *s, size_t n) {
+    int32_t value = 0;
+    for (size_t i = 0; i < 4; i++) {
+        char c = i < n ? s[i] : 0, lower = (char)(c | 0x20);
+        if (c >= '0' && c <= '9')
+            value = value * 16 + (c - '0');
+        else if (lower >= 'a' && lower <= 'f')
+            value = value * 16 + (lower - 'a' + 10);
+        else
+            return -1;
+    }
+    return value;
+}
+
+static size_t put_utf8(uint32_t c, char *out) {
+    static const unsigned char lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    for (size_t i = n - 1; i > 0; i--, c >>= 6)
+        out[i] = (char)(0x80 | (c & 0x3f));
+    out[0] = (char)(lead[n] | c);
+    return n;
+}
+
+/* An escape after its backslash: the code point, and how many bytes it took. */
+static const char *read_escape(const char *s, size_t n, uint32_t *c, size_t *used) {
+    static const char letters[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
+    const char *at = n > 0 && s[0] ? strchr(letters, s[0]) : NULL;
+    *used = 1;
+    if (at) {
+        *c = (unsigned char)values[at - letters];
+        return NULL;
+    }
+    if (n == 0 || s[0] != 'u')
+        return "no such escape";
+    int32_t high = read_hex4(s + 1, n - 1);
+    if (high < 0)
+        return "\\u wants four hexadecimal digits";
+    *c = (uint32_t)high;
+    *used = 5;
+    if (high < 0xd800 || high > 0xdfff)
+        return NULL;
+    int32_t low = n > 7 && s[5] == '\\' && s[6] == 'u' ? read_hex4(s + 7, n - 7) : -1;
+    if (high > 0xdbff || low < 0xdc00 || low > 0xdfff)
+        return "half a surrogate pair";
+    *c = 0x10000 + ((uint32_t)(high - 0xd800) << 10) + (uint32_t)(low - 0xdc00);
+    *used = 11;
+    return NULL;
+}
+
+const char *json_read_string(const char *s, size_t n, char *out, size_t *n_out, size_t *used) {
+    size_t i = 0;
+    *n_out = 0;
+    while (i < n && strchr(" \t\r\n", s[i]) && s[i])
+        i++;
+    if (i == n || s[i] != '"')
+        return "a JSON string is expected";
+    for (i++; i < n && s[i] != '"';) {
+        if ((unsigned char)s[i] < 0x20)
+            return "a control character in the string";
+        if (s[i] != '\\') {
+            out[(*n_out)++] = s[i++];
+            continue;
+        }
+        uint32_t c;
+        size_t taken;
+        const char *wrong = read_escape(s + i + 1, n - i - 1, &c, &taken);
+        if (wrong)
+            return wrong;
+        *n_out += put_utf8(c, out + *n_out);
+        i += 1 + taken;
+    }
+    if (i == n)
+        return "the string has no end";
+    *used = i + 1;
+    return NULL;
+}
