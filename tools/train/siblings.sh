@@ -25,11 +25,13 @@ fi
 bf16=; grep -q avx512_bf16 /proc/cpuinfo && bf16=--bf16      # half the time where the processor has it
 for family in ${*:-gpt2 qwen2 qwen3}; do
     case $family in gpt2) pre=gpt-2 ;; *) pre=qwen2 ;; esac
-    [ -e "$work/$pre/valid-prose.bin" ] || $py "$here/bpe.py" --corpus "$work" --work "$work/$pre" --pre $pre
+    [ -e "$work/bpe-$pre/valid-prose.bin" ] || $py "$here/bpe.py" --corpus "$work" --work "$work/bpe-$pre" --pre $pre
     mkdir -p "$work/$family"
-    nice -n 19 $py "$here/train.py" --family $family --data "$work/$pre" --work "$work/$family" $bf16 --threads 1 \
+    nice -n 19 $py "$here/train.py" --family $family --data "$work/bpe-$pre" --work "$work/$family" $bf16 --threads 1 \
         --steps 3000 --tokens 2048 --phases 64:0.2 128:0.45 256:1 --warmup 100
-    $py "$here/export.py" --data "$work/$pre" --work "$work/$family" --out "$out/stories-$family.gguf" \
+    $py "$here/export.py" --data "$work/bpe-$pre" --work "$work/$family" --out "$out/stories-$family.gguf" \
         --name "stories-$family"
-    $py "$here/check_gguf.py" "$out/stories-$family.gguf" --count 120
+    $py "$here/check_gguf.py" "$out/stories-$family.gguf" --loss "$work/valid-world.txt" --stories 40
+    $py "$here/check_gguf.py" "$out/stories-$family.gguf" --count 40
+    $py "$here/check_gguf.py" "$out/stories-$family.gguf" --count 40 --plain >"$out/stories-$family.txt"
 done
