@@ -32,6 +32,7 @@ for family in ${*:-gpt2 qwen2 qwen3}; do
     $py "$here/export.py" --data "$work/bpe-$pre" --work "$work/$family" --out "$out/stories-$family.gguf" \
         --name "stories-$family"
     $py "$here/check_gguf.py" "$out/stories-$family.gguf" --loss "$work/valid-world.txt" --stories 40
-    $py "$here/check_gguf.py" "$out/stories-$family.gguf" --count 40
-    $py "$here/check_gguf.py" "$out/stories-$family.gguf" --count 40 --plain >"$out/stories-$family.txt"
+    $py "$here/check_gguf.py" "$out/stories-$family.gguf" --count 120
+    $py "$here/check_gguf.py" "$out/stories-$family.gguf" --prompt "$(cat "$repo/tests/data/prompt.txt")" --count 40 \
+        --plain >"$out/stories-$family.txt"
 done
