@@ -12,6 +12,16 @@ need_file() {
     [ -e "$1" ] || { echo "needed: $2 ($3)" >&2; needed+=("$2"); }
 }
 
+# need_python MODULE PACKAGE WHY
+need_python() {
+    local python
+    for python in python3 /usr/bin/python3; do
+        "$python" -c "import $1" >/dev/null 2>&1 && return 0
+    done
+    echo "needed: $2 ($3)" >&2
+    needed+=("$2")
+}
+
 install_needed() {
     [ ${#needed[@]} -gt 0 ] || return 0
     local as_root=()

@@ -1,5 +1,6 @@
-/* What depends on no input is computed once, in double, and becomes a constant. What is left of constants in double is
- * rounded to f32, but for rope frequencies: angles are computed in double. */
+/* What depends on no input is computed once, in double, and becomes a constant. What is left of
+ * constants in double is rounded to f32, but for rope frequencies: angles are computed in double.
+ */
 #include <inttypes.h>
 #include <string.h>
 
@@ -8,7 +9,8 @@
 
 #define MOST_BYTES ((size_t)64 << 20)
 
-/* A weight's elements under another shape cost nothing; they are no constants to compute. `dense`: no gaps within. */
+/* A weight's elements under another shape cost nothing; they are no constants to compute. `dense`:
+ * no gaps within. */
 static bool is_weight_view(const ggl_tensor *t, bool *dense) {
     if (t->op == GGL_OP_WEIGHT)
         return *dense = true;
@@ -25,7 +27,8 @@ bool ggl_is_weight_view(const ggl_tensor *t) {
     return !ggl_is_batched(t) && is_weight_view(t, &dense);
 }
 
-/* Whether inputs are read directly: by a node, or within its body (where leaves are no sources of the call). */
+/* Whether inputs are read directly: by a node, or within its body (where leaves are no sources of
+ * the call). */
 static bool reads_input(const ggl_tensor *t) {
     for (int k = 0; k < t->n_src; k++)
         if (t->src[k] && t->src[k]->op == GGL_OP_INPUT)
@@ -38,7 +41,8 @@ static bool reads_input(const ggl_tensor *t) {
 
 /* Needs what stands before t to be decided: constant[] is by id. */
 static bool is_constant(const ggl_tensor *t, const bool *constant) {
-    if (!t->needed || ggl_is_leaf(t) || ggl_is_batched(t) || t->op == GGL_OP_CACHE || ggl_is_weight_view(t) || reads_input(t))
+    if (!t->needed || ggl_is_leaf(t) || ggl_is_batched(t) || t->op == GGL_OP_CACHE ||
+        ggl_is_weight_view(t) || reads_input(t))
         return false;
     for (int k = 0; k < t->n_src; k++) {
         const ggl_tensor *x = t->src[k];
@@ -48,7 +52,7 @@ static bool is_constant(const ggl_tensor *t, const bool *constant) {
     return true;
 }
 
-/* --- f64 to f32 ------------------------------------------------------------------------------------------------------- */
+/* --- f64 to f32 ------------------------------------------------------------------------------- */
 
 static ggl_tensor *as_f32(ggl_graph *g, ggl_tensor *t, ggl_tensor **twin) {
     if (twin[t->id])
@@ -73,7 +77,8 @@ static void narrow(ggl_graph *g, ggl_tensor *const *node, size_t n, ggl_tensor *
         ggl_tensor *t = node[i];
         bool rope = t->op == GGL_OP_ROPE_HALF || t->op == GGL_OP_ROPE_PAIR;
         for (int k = 0; k < t->n_src && t->needed; k++)
-            if (t->src[k] && t->src[k]->op == GGL_OP_CONST && t->src[k]->type == GGL_F64 && !(rope && k == 1))
+            if (t->src[k] && t->src[k]->op == GGL_OP_CONST && t->src[k]->type == GGL_F64 &&
+                !(rope && k == 1))
                 t->src[k] = as_f32(g, t->src[k], twin);
         if (t->body)
             narrow(g, t->body->node, (size_t)t->body->n_node, twin);
@@ -94,15 +99,15 @@ ggl_status ggl_graph_settle(ggl_graph *g, ggl_error *err) {
     return ggl_graph_error(g, err);
 }
 
-/* --- computing -------------------------------------------------------------------------------------------------------- */
+/* --- computing -------------------------------------------------------------------------------- */
 
 typedef struct fold {
     ggl_graph *g;
     ggl_backend *b;
-    node_list nodes; /* to compute, weight views included */
+    node_list nodes;  /* to compute, weight views included */
     node_list wanted; /* of these, what others read */
     node_list leaves;
-    bool *constant;   /* by id: to compute */
+    bool *constant; /* by id: to compute */
     ggl_loc *loc;
     ggl_buffer *region[GGL_REGION_WEIGHT]; /* leaves and results all lie in GGL_REGION_IO */
     size_t size;
@@ -175,8 +180,11 @@ static bool collect(fold *f) {
     }
     if (total > MOST_BYTES) {
         char text[256];
-        ggl_graph_fail(g, GGL_LIMIT, "%zu MiB of constants are to be computed at load, at most 64 are possible; the largest is %s %s "
-                       "%s%s; convert the file instead", total >> 20, ggl_op_get(largest->op).name,
+        ggl_graph_fail(g, GGL_LIMIT,
+                       "%zu MiB of constants are to be computed at load, at most 64 are possible; "
+                       "the largest is %s %s "
+                       "%s%s; convert the file instead",
+                       total >> 20, ggl_op_get(largest->op).name,
                        ggl_shape_text(largest, text, sizeof text), largest->origin ? "at " : "",
                        largest->origin ? largest->origin : "");
         return false;
@@ -188,7 +196,8 @@ static ggl_status upload_leaves(fold *f, ggl_error *err) {
     ggl_status s = f->b->v->alloc(f->b, f->size, NULL, &f->region[GGL_REGION_IO], err);
     for (size_t i = 0; i < f->leaves.n && s == GGL_OK; i++) {
         const ggl_tensor *t = f->leaves.at[i];
-        s = f->b->v->upload(f->b, f->region[GGL_REGION_IO], f->loc[t->id].offset, t->data, t->size, err);
+        s = f->b->v->upload(f->b, f->region[GGL_REGION_IO], f->loc[t->id].offset, t->data, t->size,
+                            err);
     }
     return s;
 }
@@ -201,7 +210,8 @@ static ggl_status take_results(fold *f, ggl_error *err) {
         void *data = ggl_arena_alloc(&f->g->arena, t->size, 1);
         if (!data)
             return ggl_fail(err, GGL_NOMEM, "out of memory for constants");
-        s = f->b->v->download(f->b, f->region[GGL_REGION_IO], f->loc[t->id].offset, data, t->size, err);
+        s = f->b->v->download(f->b, f->region[GGL_REGION_IO], f->loc[t->id].offset, data, t->size,
+                              err);
         t->data = data;
         t->op = GGL_OP_CONST;
         t->n_src = t->n_num = 0;
@@ -235,11 +245,13 @@ static ggl_status compute(fold *f, ggl_error *err) {
 
 ggl_status ggl_graph_fold(ggl_graph *g, ggl_backend *b, ggl_error *err) {
     if (!g->finished || g->settled)
-        return ggl_fail(err, GGL_USAGE, "a graph is folded once, after ggl_graph_finish and before ggl_sched_new");
+        return ggl_fail(err, GGL_USAGE,
+                        "a graph is folded once, after ggl_graph_finish and before ggl_sched_new");
     fold f = {.g = g, .b = b};
     f.loc = ggl_calloc((size_t)g->n_ids, sizeof *f.loc);
     f.constant = ggl_calloc((size_t)g->n_ids, sizeof *f.constant);
-    ggl_status s = f.loc && f.constant ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for constants");
+    ggl_status s =
+        f.loc && f.constant ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for constants");
     for (int i = 0; i < g->n_ids && f.loc; i++)
         f.loc[i].region = -1;
     if (s == GGL_OK && (!collect(&f) || !place_leaves(&f, f.nodes.at, f.nodes.n)))

@@ -1,5 +1,5 @@
-/* The graph builder. A graph owns its nodes, names and constants in one arena; bodies of calls are lists of nodes of the
- * same graph. The first error sticks; later calls return NULL. */
+/* The graph builder. A graph owns its nodes, names and constants in one arena; bodies of calls are
+ * lists of nodes of the same graph. The first error sticks; later calls return NULL. */
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
@@ -12,7 +12,8 @@
 #define ARENA_LIMIT ((size_t)1 << 30)
 
 ggl_graph_params ggl_graph_default(void) {
-    return (ggl_graph_params){.n_pos = 4096, .n_batch = 512, .n_slots = 1, .type_k = GGL_F16, .type_v = GGL_F16};
+    return (ggl_graph_params){
+        .n_pos = 4096, .n_batch = 512, .n_slots = 1, .type_k = GGL_F16, .type_v = GGL_F16};
 }
 
 ggl_graph *ggl_graph_new(const ggl_graph_params *params) {
@@ -23,10 +24,14 @@ ggl_graph *ggl_graph_new(const ggl_graph_params *params) {
     g->arena.limit = ARENA_LIMIT;
     g->group = -1;
     const ggl_graph_params *p = &g->params;
-    if (p->n_pos < 1 || p->n_batch < 1 || p->n_slots < 1 || p->n_pos > INT32_MAX || p->n_batch > INT32_MAX)
-        ggl_graph_fail(g, GGL_USAGE, "a graph needs between 1 and 2^31-1 positions, batch and slots; got %" PRId64 ", %" PRId64
-                       ", %" PRId64, p->n_pos, p->n_batch, p->n_slots);
-    if ((p->type_k != GGL_F16 && p->type_k != GGL_F32) || (p->type_v != GGL_F16 && p->type_v != GGL_F32))
+    if (p->n_pos < 1 || p->n_batch < 1 || p->n_slots < 1 || p->n_pos > INT32_MAX ||
+        p->n_batch > INT32_MAX)
+        ggl_graph_fail(g, GGL_USAGE,
+                       "a graph needs between 1 and 2^31-1 positions, batch and slots; got %" PRId64
+                       ", %" PRId64 ", %" PRId64,
+                       p->n_pos, p->n_batch, p->n_slots);
+    if ((p->type_k != GGL_F16 && p->type_k != GGL_F32) ||
+        (p->type_v != GGL_F16 && p->type_v != GGL_F32))
         ggl_graph_fail(g, GGL_UNSUPPORTED, "rows are stored as f32 or f16");
     return g;
 }
@@ -77,7 +82,7 @@ static void *no_memory(ggl_graph *g) {
     return ggl_graph_fail(g, GGL_NOMEM, "out of memory for the graph (%d nodes)", g->n_ids);
 }
 
-/* --- nodes ------------------------------------------------------------------------------------------------------------ */
+/* --- nodes ------------------------------------------------------------------------------------ */
 
 static bool list_push(ggl_graph *g, node_list *l, ggl_tensor *t) {
     if (!ggl_grow(&l->at, &l->cap, l->n + 1, sizeof *l->at)) {
@@ -98,7 +103,12 @@ static ggl_tensor *node_new(ggl_graph *g, ggl_op op, ggl_type type) {
     ggl_tensor *t = ggl_arena_alloc(&g->arena, 1, sizeof *t);
     if (!t)
         return no_memory(g);
-    *t = (ggl_tensor){.op = op, .type = type, .id = g->n_ids++, .ne = {1, 1, 1, 1}, .group = g->group, .origin = g->origin};
+    *t = (ggl_tensor){.op = op,
+                      .type = type,
+                      .id = g->n_ids++,
+                      .ne = {1, 1, 1, 1},
+                      .group = g->group,
+                      .origin = g->origin};
     return t;
 }
 
@@ -111,14 +121,17 @@ static ggl_tensor *node_add(ggl_graph *g, ggl_tensor *t) {
 
 static bool set_shape(ggl_graph *g, ggl_tensor *t, int n_dims, const int64_t *ne) {
     if (n_dims < 0 || n_dims > GGL_MAX_DIMS) {
-        ggl_graph_fail(g, GGL_SHAPE, "%d dimensions; at most %d are supported", n_dims, GGL_MAX_DIMS);
+        ggl_graph_fail(g, GGL_SHAPE, "%d dimensions; at most %d are supported", n_dims,
+                       GGL_MAX_DIMS);
         return false;
     }
     size_t count = 1;
     t->n_dims = n_dims;
     for (int d = 0; d < n_dims; d++) {
-        if (ne[d] < 1 || ne[d] > INT32_MAX || !ggl_size_mul(count, (size_t)ne[d], &count) || count > INT64_MAX / 8) {
-            ggl_graph_fail(g, GGL_SHAPE, "dimension %d is %" PRId64 "; 1 to 2^31-1 are possible", d, ne[d]);
+        if (ne[d] < 1 || ne[d] > INT32_MAX || !ggl_size_mul(count, (size_t)ne[d], &count) ||
+            count > INT64_MAX / 8) {
+            ggl_graph_fail(g, GGL_SHAPE, "dimension %d is %" PRId64 "; 1 to 2^31-1 are possible", d,
+                           ne[d]);
             return false;
         }
         t->ne[d] = ne[d];
@@ -126,7 +139,8 @@ static bool set_shape(ggl_graph *g, ggl_tensor *t, int n_dims, const int64_t *ne
     return true;
 }
 
-static ggl_tensor *leaf_new(ggl_graph *g, ggl_op op, const char *name, ggl_type type, int n_dims, const int64_t *ne) {
+static ggl_tensor *leaf_new(ggl_graph *g, ggl_op op, const char *name, ggl_type type, int n_dims,
+                            const int64_t *ne) {
     ggl_tensor *t = node_new(g, op, type);
     if (!t || !set_shape(g, t, n_dims, ne))
         return NULL;
@@ -135,9 +149,11 @@ static ggl_tensor *leaf_new(ggl_graph *g, ggl_op op, const char *name, ggl_type 
     return node_add(g, t);
 }
 
-ggl_tensor *ggl_graph_input(ggl_graph *g, const char *name, ggl_type type, int n_dims, const int64_t *ne, bool batched) {
+ggl_tensor *ggl_graph_input(ggl_graph *g, const char *name, ggl_type type, int n_dims,
+                            const int64_t *ne, bool batched) {
     if (g->error.status == GGL_OK && n_dims > 3 && batched)
-        return ggl_graph_fail(g, GGL_SHAPE, "input '%s': at most 3 dimensions beside the batch", name);
+        return ggl_graph_fail(g, GGL_SHAPE, "input '%s': at most 3 dimensions beside the batch",
+                              name);
     if (g->error.status == GGL_OK && type != GGL_F32 && type != GGL_I32)
         return ggl_graph_fail(g, GGL_UNSUPPORTED, "input '%s': inputs are f32 or i32", name);
     ggl_tensor *t = leaf_new(g, GGL_OP_INPUT, name, type, n_dims, ne);
@@ -148,14 +164,16 @@ ggl_tensor *ggl_graph_input(ggl_graph *g, const char *name, ggl_type type, int n
     return list_push(g, &g->inputs, t) ? t : NULL;
 }
 
-ggl_tensor *ggl_graph_weight(ggl_graph *g, const char *name, ggl_type type, int n_dims, const int64_t *ne, const void *data) {
+ggl_tensor *ggl_graph_weight(ggl_graph *g, const char *name, ggl_type type, int n_dims,
+                             const int64_t *ne, const void *data) {
     ggl_tensor *t = leaf_new(g, GGL_OP_WEIGHT, name, type, n_dims, ne);
     if (!t)
         return NULL;
     size_t row;
     if (!ggl_row_size_checked(type, t->ne[0], &row))
-        return ggl_graph_fail(g, GGL_SHAPE, "weight '%s': rows of %" PRId64 " are no whole number of %s blocks", name, t->ne[0],
-                              ggl_type_get(type)->name);
+        return ggl_graph_fail(g, GGL_SHAPE,
+                              "weight '%s': rows of %" PRId64 " are no whole number of %s blocks",
+                              name, t->ne[0], ggl_type_get(type)->name);
     t->data = data;
     t->size = row * (size_t)(t->ne[1] * t->ne[2] * t->ne[3]); /* set_shape bounds the product */
     return t;
@@ -179,7 +197,7 @@ ggl_tensor *ggl_graph_number(ggl_graph *g, double value) {
     return ggl_graph_const(g, 0, NULL, &value);
 }
 
-/* --- operators -------------------------------------------------------------------------------------------------------- */
+/* --- operators -------------------------------------------------------------------------------- */
 
 static ggl_tensor *param_new(ggl_graph *g, open_body *b, ggl_tensor *source) {
     ggl_tensor *p = node_new(g, GGL_OP_PARAM, source->type);
@@ -192,7 +210,8 @@ static ggl_tensor *param_new(ggl_graph *g, open_body *b, ggl_tensor *source) {
     return p;
 }
 
-/* A value of an outer body (or of the top level) becomes a source of every call between there and here. */
+/* A value of an outer body (or of the top level) becomes a source of every call between there and
+ * here. */
 static ggl_tensor *captured(ggl_graph *g, open_body *b, ggl_tensor *t) {
     if (!t || ggl_is_leaf(t) || t->scope == (b ? b->scope : 0))
         return t;
@@ -205,13 +224,19 @@ static ggl_tensor *captured(ggl_graph *g, open_body *b, ggl_tensor *t) {
     return outer ? param_new(g, b, outer) : NULL;
 }
 
-/* Arithmetic is on floats: indices and weights of other types are converted first. Not so what is only moved, a matrix
- * that is multiplied with, and what is an index. */
+/* Arithmetic is on floats: indices and weights of other types are converted first. Not so what is
+ * only moved, a matrix that is multiplied with, and what is an index. */
 static bool takes_any_type(ggl_op op, int i_src) {
     switch (op) {
-    case GGL_OP_CAST: case GGL_OP_RESHAPE: case GGL_OP_SPLIT: case GGL_OP_PICK: return true;
-    case GGL_OP_LINEAR: return i_src == 1;
-    default: break;
+    case GGL_OP_CAST:
+    case GGL_OP_RESHAPE:
+    case GGL_OP_SPLIT:
+    case GGL_OP_PICK:
+        return true;
+    case GGL_OP_LINEAR:
+        return i_src == 1;
+    default:
+        break;
     }
     for (int k = 0; k < ggl_op_get(op).n_params; k++) {
         ggl_param p = ggl_op_param(op, k);
@@ -227,11 +252,13 @@ static bool cuts_blocks(ggl_op op, const ggl_tensor *x, const double *num) {
     if (block == 1)
         return false;
     if (op == GGL_OP_SPLIT)
-        return num[0] == 0 && (fmod(num[1], (double)block) != 0 || fmod(num[2], (double)block) != 0);
+        return num[0] == 0 &&
+               (fmod(num[1], (double)block) != 0 || fmod(num[2], (double)block) != 0);
     return op == GGL_OP_RESHAPE && fmod(num[0], (double)block) != 0;
 }
 
-static ggl_tensor *cast_if_needed(ggl_graph *g, ggl_op op, int i_src, ggl_tensor *x, const double *num) {
+static ggl_tensor *cast_if_needed(ggl_graph *g, ggl_op op, int i_src, ggl_tensor *x,
+                                  const double *num) {
     if (!x || x->type == GGL_F32 || x->type == GGL_F64)
         return x;
     if (takes_any_type(op, i_src) && !cuts_blocks(op, x, num))
@@ -244,14 +271,17 @@ static ggl_tensor *cast_if_needed(ggl_graph *g, ggl_op op, int i_src, ggl_tensor
 static ggl_tensor *supplied(ggl_graph *g, ggl_op op, const char *name) {
     ggl_tensor *t = ggl_graph_find_input(g, name);
     if (!t)
-        return ggl_graph_fail(g, GGL_USAGE, "%s needs an input named '%s'", ggl_op_get(op).name, name);
+        return ggl_graph_fail(g, GGL_USAGE, "%s needs an input named '%s'", ggl_op_get(op).name,
+                              name);
     if (t->type != GGL_I32 || t->n_dims != 0 || !ggl_is_batched(t))
-        return ggl_graph_fail(g, GGL_USAGE, "the input '%s' must be i32, batched, without dimensions", name);
+        return ggl_graph_fail(g, GGL_USAGE,
+                              "the input '%s' must be i32, batched, without dimensions", name);
     return t;
 }
 
 /* Puts the arguments in the signature's order into t->src and t->num. */
-static bool bind_arguments(ggl_graph *g, ggl_tensor *t, ggl_tensor *const *src, int n_src, const double *num, int n_num) {
+static bool bind_arguments(ggl_graph *g, ggl_tensor *t, ggl_tensor *const *src, int n_src,
+                           const double *num, int n_num) {
     ggl_op_info info = ggl_op_get(t->op);
     int i_src = 0, i_num = 0;
     for (int k = 0; k < info.n_params; k++) {
@@ -263,22 +293,27 @@ static bool bind_arguments(ggl_graph *g, ggl_tensor *t, ggl_tensor *const *src, 
                 t->num[t->n_num++] = i_num < n_num && !isnan(num[i_num]) ? num[i_num] : p.fallback;
             while (++i_num < n_num && p.variadic);
             if (isnan(t->num[t->n_num - 1]) && !p.optional)
-                return ggl_graph_fail(g, GGL_USAGE, "%s: the number '%s' is missing", info.name, p.name);
+                return ggl_graph_fail(g, GGL_USAGE, "%s: the number '%s' is missing", info.name,
+                                      p.name);
             continue;
         }
-        ggl_tensor *x = p.kind == GGL_PARAM_SUPPLIED ? supplied(g, t->op, p.name) : i_src < n_src ? src[i_src] : NULL;
+        ggl_tensor *x = p.kind == GGL_PARAM_SUPPLIED ? supplied(g, t->op, p.name)
+                        : i_src < n_src              ? src[i_src]
+                                                     : NULL;
         i_src += p.kind == GGL_PARAM_TENSOR;
         if (!x && !p.optional)
-            return ggl_graph_fail(g, GGL_USAGE, "%s: the argument '%s' is missing", info.name, p.name);
+            return ggl_graph_fail(g, GGL_USAGE, "%s: the argument '%s' is missing", info.name,
+                                  p.name);
         t->src[t->n_src++] = x;
     }
     if (i_src < n_src || i_num < n_num)
-        return ggl_graph_fail(g, GGL_USAGE, "%s(%s): too many arguments", info.name, info.signature);
+        return ggl_graph_fail(g, GGL_USAGE, "%s(%s): too many arguments", info.name,
+                              info.signature);
     return true;
 }
 
-static bool make_store(ggl_graph *g, ggl_tensor *t, int k, ggl_store_kind kind, ggl_type type, const ggl_tensor *like,
-                       const char *what) {
+static bool make_store(ggl_graph *g, ggl_tensor *t, int k, ggl_store_kind kind, ggl_type type,
+                       const ggl_tensor *like, const char *what) {
     ggl_store *s = ggl_arena_alloc(&g->arena, 1, sizeof *s);
     if (!s || !ggl_grow(&g->store, &g->cap_stores, g->n_stores + 1, sizeof *g->store))
         return no_memory(g);
@@ -324,18 +359,26 @@ static void name_dims(ggl_tensor *t) {
 }
 
 static ggl_type result_type(const ggl_tensor *t) {
-    static const enum { f32, i32, as_x, none } rule[GGL_OP_COUNT] = {
+    static const enum {
+        f32,
+        i32,
+        as_x,
+        none
+    } rule[GGL_OP_COUNT] = {
 #define OP(ID, name, signature, rule_, result, text) [GGL_OP_##ID] = result,
 #include "ggl/ops.def"
 #undef OP
     };
     bool same = rule[t->op] == as_x && t->src[0];
     if (t->op == GGL_OP_PICK && ggl_is_batched(t) && t->src[0]->n_dims < 3)
-        return t->src[0]->type == GGL_I32 ? GGL_I32 : GGL_F32; /* rows come out as floats; whole matrices stay in place */
+        return t->src[0]->type == GGL_I32
+                   ? GGL_I32
+                   : GGL_F32; /* rows come out as floats; whole matrices stay in place */
     return rule[t->op] == i32 ? GGL_I32 : same ? t->src[0]->type : GGL_F32;
 }
 
-ggl_tensor *ggl_graph_op(ggl_graph *g, ggl_op op, ggl_tensor *const *src, int n_src, const double *num, int n_num) {
+ggl_tensor *ggl_graph_op(ggl_graph *g, ggl_op op, ggl_tensor *const *src, int n_src,
+                         const double *num, int n_num) {
     ggl_tensor *t = node_new(g, op, GGL_F32);
     if (!t)
         return NULL;
@@ -362,7 +405,7 @@ ggl_tensor *ggl_graph_op(ggl_graph *g, ggl_op op, ggl_tensor *const *src, int n_
     return make_stores(g, t) ? node_add(g, t) : NULL;
 }
 
-/* --- bodies ----------------------------------------------------------------------------------------------------------- */
+/* --- bodies ----------------------------------------------------------------------------------- */
 
 ggl_tensor **ggl_body_begin(ggl_graph *g, ggl_tensor *const *src, int n_src) {
     if (g->error.status != GGL_OK)
@@ -376,9 +419,12 @@ ggl_tensor **ggl_body_begin(ggl_graph *g, ggl_tensor *const *src, int n_src) {
     for (int i = 0; i < n_src; i++) {
         ggl_tensor *x = captured(g, b->outer, src[i]);
         if (!x || !param_new(g, b, x))
-            return g->error.status != GGL_OK ? NULL : ggl_graph_fail(g, GGL_USAGE, "a call's source is missing");
+            return g->error.status != GGL_OK
+                       ? NULL
+                       : ggl_graph_fail(g, GGL_USAGE, "a call's source is missing");
     }
-    return ggl_grow(&b->params.at, &b->params.cap, 1, sizeof *b->params.at) ? b->params.at : no_memory(g);
+    return ggl_grow(&b->params.at, &b->params.cap, 1, sizeof *b->params.at) ? b->params.at
+                                                                            : no_memory(g);
 }
 
 static bool has_recurrent_call(const node_list *l) {
@@ -395,13 +441,14 @@ static ggl_tensor **copy_list(ggl_graph *g, const node_list *l) {
     return at;
 }
 
-static ggl_tensor *call_new(ggl_graph *g, open_body *b, const char *name, ggl_tensor *result, const double *num, int n_num) {
+static ggl_tensor *call_new(ggl_graph *g, open_body *b, const char *name, ggl_tensor *result,
+                            const double *num, int n_num) {
     ggl_tensor *t = node_new(g, GGL_OP_CALL, result->type);
     ggl_body *body = ggl_arena_alloc(&g->arena, 1, sizeof *body);
     if (!t || !body)
         return no_memory(g);
-    *body = (ggl_body){copy_list(g, &b->params), (int)b->params.n, copy_list(g, &b->nodes), (int)b->nodes.n, result,
-                       b->recurrent};
+    *body = (ggl_body){copy_list(g, &b->params), (int)b->params.n, copy_list(g, &b->nodes),
+                       (int)b->nodes.n,          result,           b->recurrent};
     t->src = copy_list(g, &b->sources);
     t->n_src = (int)b->sources.n;
     t->num = ggl_arena_alloc(&g->arena, (size_t)n_num + 1, sizeof *t->num);
@@ -421,7 +468,8 @@ static ggl_tensor *call_new(ggl_graph *g, open_body *b, const char *name, ggl_te
     return node_add(g, t);
 }
 
-ggl_tensor *ggl_body_end(ggl_graph *g, const char *name, ggl_tensor *result, const double *num, int n_num) {
+ggl_tensor *ggl_body_end(ggl_graph *g, const char *name, ggl_tensor *result, const double *num,
+                         int n_num) {
     open_body *b = g->body;
     if (!b) /* begin ran out of memory */
         return NULL;
@@ -469,7 +517,7 @@ void ggl_tensor_set_dim_name(ggl_graph *g, ggl_tensor *t, int dim, const char *n
         t->dim_name[dim] = ggl_arena_strndup(&g->arena, name, strlen(name));
 }
 
-/* --- finishing -------------------------------------------------------------------------------------------------------- */
+/* --- finishing -------------------------------------------------------------------------------- */
 
 /* Marks what the needed nodes of a list need, last to first: sources come before their users. */
 static void mark_needed(ggl_tensor *const *node, size_t n) {
@@ -525,10 +573,12 @@ static int64_t widest_window(const ggl_graph *g, const ggl_tensor *cache) {
 
 static bool size_store(ggl_graph *g, ggl_store *s) {
     size_t n = (size_t)(s->ne[0] * s->ne[1] * s->ne[2]) * (s->type == GGL_F32 ? 4 : 2), all;
-    bool fits = ggl_size_mul(n, (size_t)s->n_pos, &s->slot_size) && ggl_size_align(s->slot_size, 64, &s->slot_size) &&
+    bool fits = ggl_size_mul(n, (size_t)s->n_pos, &s->slot_size) &&
+                ggl_size_align(s->slot_size, 64, &s->slot_size) &&
                 ggl_size_mul(s->slot_size, (size_t)g->params.n_slots, &all) && all <= INT64_MAX;
     if (!fits)
-        ggl_graph_fail(g, GGL_LIMIT, "%s: %" PRId64 " positions do not fit into memory", s->name, s->n_pos);
+        ggl_graph_fail(g, GGL_LIMIT, "%s: %" PRId64 " positions do not fit into memory", s->name,
+                       s->n_pos);
     return fits;
 }
 
@@ -575,7 +625,7 @@ ggl_status ggl_graph_finish(ggl_graph *g, ggl_error *err) {
     return GGL_OK;
 }
 
-/* --- reading ---------------------------------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 int64_t ggl_count(const ggl_tensor *t) {
     return t->ne[0] * t->ne[1] * t->ne[2] * (ggl_is_batched(t) ? 1 : t->ne[GGL_BATCH_DIM]);
@@ -586,23 +636,41 @@ const char *ggl_shape_text(const ggl_tensor *t, char *buf, size_t size) {
     for (int d = 0; d < t->n_dims && n < size; d++) {
         const char *name = t->dim_name[d];
         bool plain = !name || (name[0] >= '0' && name[0] <= '9');
-        n += (size_t)snprintf(buf + n, size - n, "%s%s%s%" PRId64, d ? ", " : "", plain ? "" : name, plain ? "" : " = ",
-                              t->ne[d]);
+        n += (size_t)snprintf(buf + n, size - n, "%s%s%s%" PRId64, d ? ", " : "", plain ? "" : name,
+                              plain ? "" : " = ", t->ne[d]);
     }
     if (n < size)
         snprintf(buf + n, size - n, "]");
     return buf;
 }
 
-int ggl_graph_n_ids(const ggl_graph *g) { return g->n_ids; }
-int ggl_graph_n_nodes(const ggl_graph *g) { return (int)g->nodes.n; }
-ggl_tensor *ggl_graph_node(const ggl_graph *g, int i) { return g->nodes.at[i]; }
-int ggl_graph_n_outputs(const ggl_graph *g) { return (int)g->outputs.n; }
-ggl_tensor *ggl_graph_get_output(const ggl_graph *g, int i) { return g->outputs.at[i]; }
-int ggl_graph_n_inputs(const ggl_graph *g) { return (int)g->inputs.n; }
-ggl_tensor *ggl_graph_get_input(const ggl_graph *g, int i) { return g->inputs.at[i]; }
-int ggl_graph_n_stores(const ggl_graph *g) { return (int)g->n_stores; }
-ggl_store *ggl_graph_store(const ggl_graph *g, int i) { return g->store[i]; }
+int ggl_graph_n_ids(const ggl_graph *g) {
+    return g->n_ids;
+}
+int ggl_graph_n_nodes(const ggl_graph *g) {
+    return (int)g->nodes.n;
+}
+ggl_tensor *ggl_graph_node(const ggl_graph *g, int i) {
+    return g->nodes.at[i];
+}
+int ggl_graph_n_outputs(const ggl_graph *g) {
+    return (int)g->outputs.n;
+}
+ggl_tensor *ggl_graph_get_output(const ggl_graph *g, int i) {
+    return g->outputs.at[i];
+}
+int ggl_graph_n_inputs(const ggl_graph *g) {
+    return (int)g->inputs.n;
+}
+ggl_tensor *ggl_graph_get_input(const ggl_graph *g, int i) {
+    return g->inputs.at[i];
+}
+int ggl_graph_n_stores(const ggl_graph *g) {
+    return (int)g->n_stores;
+}
+ggl_store *ggl_graph_store(const ggl_graph *g, int i) {
+    return g->store[i];
+}
 
 ggl_tensor *ggl_graph_find_input(const ggl_graph *g, const char *name) {
     for (size_t i = 0; i < g->inputs.n; i++)

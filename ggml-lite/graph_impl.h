@@ -31,7 +31,8 @@ struct ggl_graph {
     bool finished, settled;
 };
 
-/* Fills y's n_dims and ne from op, src, num; y->type is set already. False: the graph has the error. */
+/* Fills y's n_dims and ne from op, src, num; y->type is set already. False: the graph has the
+ * error. */
 bool ggl_shape_infer(ggl_graph *g, ggl_tensor *y);
 
 /* Sets the graph's first error; returns NULL. */
@@ -40,7 +41,8 @@ void *ggl_graph_fail(ggl_graph *g, ggl_status s, const char *fmt, ...) GGL_PRINT
 /* Sets `needed` anew. */
 void ggl_graph_mark(ggl_graph *g);
 
-/* Elements of a weight under another shape: no node to compute, and private to every segment that reads it. */
+/* Elements of a weight under another shape: no node to compute, and private to every segment that
+ * reads it. */
 bool ggl_is_weight_view(const ggl_tensor *t);
 
 /* Rounds constants to f32 where no double is wanted; once, by fold or the scheduler. */

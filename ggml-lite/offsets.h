@@ -1,4 +1,5 @@
-/* Hands out ranges of a line and takes them back: what plans a plan's arena. Best fit, neighbours merge. */
+/* Hands out ranges of a line and takes them back: what plans a plan's arena. Best fit, neighbours
+ * merge. */
 #ifndef GGL_OFFSETS_H
 #define GGL_OFFSETS_H
 
@@ -8,7 +9,7 @@
 typedef struct offsets {
     struct gap {
         size_t at, size;
-    } *gap; /* free ranges below end, ascending, never adjacent */
+    } * gap; /* free ranges below end, ascending, never adjacent */
     size_t n, cap;
     size_t end; /* the most that was ever in use */
 } offsets;

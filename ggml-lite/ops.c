@@ -27,7 +27,8 @@ static int count_words(const char *s) {
 ggl_op_info ggl_op_get(ggl_op op) {
     const char *name = ops[op].name;
     bool word = (name[0] >= 'a' && name[0] <= 'z');
-    return (ggl_op_info){name, ops[op].signature, ops[op].text, count_words(ops[op].signature), word};
+    return (ggl_op_info){name, ops[op].signature, ops[op].text, count_words(ops[op].signature),
+                         word};
 }
 
 ggl_param ggl_op_param(ggl_op op, int k) {

@@ -1,7 +1,8 @@
 /* From a segment to a flat list of steps. Three passes over the nodes:
- *   flatten   calls that the backend does not know become their bodies; recurrent ones a loop around them
- *   resolve   every tensor becomes a view of a root: a leaf, a place outside, or private memory; views cost no step
- *   place     private roots get arena offsets by their lifetimes, and the steps their operands */
+ *   flatten   calls that the backend does not know become their bodies; recurrent ones a loop
+ * around them resolve   every tensor becomes a view of a root: a leaf, a place outside, or private
+ * memory; views cost no step place     private roots get arena offsets by their lifetimes, and the
+ * steps their operands */
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
@@ -28,7 +29,7 @@ typedef struct root {
 
 typedef struct item { /* a step that has no operands yet */
     ggl_step_kind kind;
-    const ggl_tensor *node; /* LOOP, END: the call; NODE with copy_of: what it copies to */
+    const ggl_tensor *node;    /* LOOP, END: the call; NODE with copy_of: what it copies to */
     const ggl_tensor *copy_of; /* NULL: computed */
     value from;                /* copy_of's elements */
     bool in_loop;
@@ -47,14 +48,16 @@ typedef struct builder {
     bool no_memory;
 } builder;
 
-/* --- flatten ---------------------------------------------------------------------------------------------------------- */
+/* --- flatten ---------------------------------------------------------------------------------- */
 
-static item *push(builder *b, ggl_step_kind kind, const ggl_tensor *node, const ggl_tensor *copy_of) {
+static item *push(builder *b, ggl_step_kind kind, const ggl_tensor *node,
+                  const ggl_tensor *copy_of) {
     if (!ggl_grow(&b->at, &b->cap, b->n + 1, sizeof *b->at)) {
         b->no_memory = true;
         return NULL;
     }
-    b->at[b->n] = (item){.kind = kind, .node = node, .copy_of = copy_of, .in_loop = b->loop != NULL};
+    b->at[b->n] =
+        (item){.kind = kind, .node = node, .copy_of = copy_of, .in_loop = b->loop != NULL};
     return &b->at[b->n++];
 }
 
@@ -73,7 +76,10 @@ static void dense(size_t *nb, ggl_type type, const int64_t *ne) {
 static void own_root(builder *b, const ggl_tensor *t) {
     value *v = &b->value[t->id];
     root *r = &b->root[t->id];
-    *r = (root){.placed = !is_private(b, t), .in_loop = b->loop && !ggl_is_leaf(t), .first = (int)b->n, .last = (int)b->n,
+    *r = (root){.placed = !is_private(b, t),
+                .in_loop = b->loop && !ggl_is_leaf(t),
+                .first = (int)b->n,
+                .last = (int)b->n,
                 .loc = b->s->loc[t->id]};
     bool computed = !ggl_is_leaf(t), number = t->type != GGL_I32;
     v->root = t;
@@ -111,8 +117,9 @@ static void push_copy(builder *b, const ggl_tensor *t, const ggl_tensor *of, val
         it->from = from;
 }
 
-/* The strides of x's elements in y's shape; false if they are not regular, so that a copy is needed. Dimensions are
- * matched group by group: some of x's, dense among themselves, against some of y's with as many elements. */
+/* The strides of x's elements in y's shape; false if they are not regular, so that a copy is
+ * needed. Dimensions are matched group by group: some of x's, dense among themselves, against some
+ * of y's with as many elements. */
 static bool reshape_strides(const ggl_tensor *x, const value *v, const ggl_tensor *y, size_t *nb) {
     const ggl_type_info *type = ggl_type_get(v->type);
     int n = ggl_is_batched(x) ? 3 : 4;
@@ -170,7 +177,8 @@ static bool resolve_view(builder *b, const ggl_tensor *t) {
     value y = *x;
     if (t->op == GGL_OP_SPLIT) {
         int dim = (int)t->num[0];
-        y.offset += (size_t)t->num[1] / (size_t)(dim == 0 ? ggl_type_get(x->type)->block : 1) * x->nb[dim];
+        y.offset +=
+            (size_t)t->num[1] / (size_t)(dim == 0 ? ggl_type_get(x->type)->block : 1) * x->nb[dim];
     } else if (!reshape_strides(t->src[0], x, t, y.nb)) {
         return false;
     }
@@ -224,7 +232,8 @@ static void flatten(builder *b, ggl_tensor *const *node, int n) {
     }
 }
 
-/* Which picks of matrices are read by something that cannot pick for itself. Calls count as such: their bodies may. */
+/* Which picks of matrices are read by something that cannot pick for itself. Calls count as such:
+ * their bodies may. */
 static void mark_picks(builder *b, ggl_tensor *const *node, int n) {
     for (int i = 0; i < n; i++) {
         const ggl_tensor *t = node[i];
@@ -239,7 +248,7 @@ static void mark_picks(builder *b, ggl_tensor *const *node, int n) {
             b->materialize[node[i]->id] = true;
 }
 
-/* --- place ------------------------------------------------------------------------------------------------------------ */
+/* --- place ------------------------------------------------------------------------------------ */
 
 static void read_at(builder *b, const value *v, int i) {
     root *r = &b->root[v->root->id];
@@ -251,7 +260,8 @@ static void read_at(builder *b, const value *v, int i) {
         r->last = last;
 }
 
-/* The tensors that a step reads, up to GGL_MAX_SRC, absent ones NULL; a picked matrix as weight and index. */
+/* The tensors that a step reads, up to GGL_MAX_SRC, absent ones NULL; a picked matrix as weight and
+ * index. */
 static int sources(builder *b, const item *it, const ggl_tensor **src) {
     const ggl_tensor *t = it->node;
     if (it->kind != GGL_STEP_NODE)
@@ -262,7 +272,8 @@ static int sources(builder *b, const item *it, const ggl_tensor **src) {
     }
     int n = t->n_src;
     for (int k = 0; k < n; k++) {
-        bool no_value = t->src[k] && (t->src[k]->op == GGL_OP_CACHE || (t->op == GGL_OP_KEEP && k == 0));
+        bool no_value =
+            t->src[k] && (t->src[k]->op == GGL_OP_CACHE || (t->op == GGL_OP_KEEP && k == 0));
         src[k] = no_value ? NULL : t->src[k];
     }
     if (t->op == GGL_OP_LINEAR && t->src[1]->op == GGL_OP_PICK && !b->value[t->src[1]->id].root) {
@@ -281,9 +292,10 @@ static ggl_status find_lifetimes(builder *b, ggl_error *err) {
     const ggl_tensor *src[GGL_MAX_SRC];
     for (size_t i = 0; i < b->n; i++) {
         const item *it = &b->at[i];
-        if (it->node->n_src > GGL_MAX_SRC && !(it->node->op == GGL_OP_CALL && it->kind != GGL_STEP_NODE) && !it->copy_of)
-            return ggl_fail(err, GGL_LIMIT, "%s has %d sources; at most %d are possible", ggl_op_get(it->node->op).name,
-                            it->node->n_src, GGL_MAX_SRC);
+        if (it->node->n_src > GGL_MAX_SRC &&
+            !(it->node->op == GGL_OP_CALL && it->kind != GGL_STEP_NODE) && !it->copy_of)
+            return ggl_fail(err, GGL_LIMIT, "%s has %d sources; at most %d are possible",
+                            ggl_op_get(it->node->op).name, it->node->n_src, GGL_MAX_SRC);
         for (int n = sources(b, it, src), k = 0; k < n; k++)
             if (src[k])
                 read_at(b, it->copy_of ? &it->from : value_of(b, src[k]), (int)i);
@@ -296,7 +308,8 @@ static ggl_status find_lifetimes(builder *b, ggl_error *err) {
 static ggl_status place_roots(builder *b, size_t *arena_size, ggl_error *err) {
     offsets free_list = {0};
     ggl_status s = GGL_OK;
-    const ggl_tensor **dies = ggl_calloc(b->n + 1, sizeof *dies); /* by step: a list through next[] */
+    const ggl_tensor **dies =
+        ggl_calloc(b->n + 1, sizeof *dies); /* by step: a list through next[] */
     const ggl_tensor **next = ggl_calloc((size_t)ggl_graph_n_ids(b->s->graph) + 1, sizeof *next);
     bool *done = ggl_calloc((size_t)ggl_graph_n_ids(b->s->graph) + 1, sizeof *done);
     if (!dies || !next || !done)
@@ -347,11 +360,13 @@ static void make_step(builder *b, const item *it, ggl_step *step) {
     step->n_src = sources(b, it, src);
     const ggl_operand absent = {.region = -1};
     for (int k = 0; k < step->n_src; k++)
-        step->src[k] = src[k] ? operand(b, src[k], it->copy_of ? &it->from : value_of(b, src[k]), it->in_loop) : absent;
+        step->src[k] =
+            src[k] ? operand(b, src[k], it->copy_of ? &it->from : value_of(b, src[k]), it->in_loop)
+                   : absent;
     step->dst = has_value(it) ? operand(b, it->node, value_of(b, it->node), it->in_loop) : absent;
 }
 
-/* --- all of it -------------------------------------------------------------------------------------------------------- */
+/* --- all of it -------------------------------------------------------------------------------- */
 
 static ggl_status build(builder *b, ggl_program *p, ggl_error *err) {
     mark_picks(b, b->s->node, b->s->n_node);
@@ -373,15 +388,17 @@ static ggl_status build(builder *b, ggl_program *p, ggl_error *err) {
     return GGL_OK;
 }
 
-ggl_status ggl_program_build(ggl_program *p, const ggl_segment *s, const ggl_program_params *params, ggl_error *err) {
+ggl_status ggl_program_build(ggl_program *p, const ggl_segment *s, const ggl_program_params *params,
+                             ggl_error *err) {
     *p = (ggl_program){0};
     size_t n = (size_t)ggl_graph_n_ids(s->graph) + 1;
     builder b = {.s = s, .p = params};
     b.value = ggl_calloc(n, sizeof *b.value);
     b.root = ggl_calloc(n, sizeof *b.root);
     b.materialize = ggl_calloc(n, sizeof *b.materialize);
-    ggl_status status = b.value && b.root && b.materialize ? build(&b, p, err)
-                                                           : ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
+    ggl_status status = b.value && b.root && b.materialize
+                            ? build(&b, p, err)
+                            : ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
     ggl_free(b.value);
     ggl_free(b.root);
     ggl_free(b.materialize);

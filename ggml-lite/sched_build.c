@@ -12,7 +12,7 @@ static bool computed(const ggl_tensor *t) {
     return t->needed && !ggl_is_leaf(t) && !ggl_is_weight_view(t);
 }
 
-/* --- placement -------------------------------------------------------------------------------------------------------- */
+/* --- placement -------------------------------------------------------------------------------- */
 
 /* A composite that the backend does not know runs as its body. */
 static const ggl_tensor *unsupported(const ggl_backend *b, const ggl_tensor *t) {
@@ -31,7 +31,8 @@ static const ggl_tensor *unsupported(const ggl_backend *b, const ggl_tensor *t) 
 static ggl_status place_node(ggl_sched *s, const ggl_tensor *t, ggl_error *err) {
     int k = t->group >= 0 && s->params.place ? s->params.place(s->params.ctx, t->group) : 0;
     if (k < 0 || k >= s->n_dev)
-        return ggl_fail(err, GGL_USAGE, "group %d is placed on backend %d of %d", t->group, k, s->n_dev);
+        return ggl_fail(err, GGL_USAGE, "group %d is placed on backend %d of %d", t->group, k,
+                        s->n_dev);
     if (t->op == GGL_OP_ATTEND) /* goes where the rows are */
         k = s->backend[t->src[1]->id];
     const ggl_tensor *bad = unsupported(s->dev[k].b, t);
@@ -41,8 +42,10 @@ static ggl_status place_node(ggl_sched *s, const ggl_tensor *t, ggl_error *err) 
             bad = NULL;
         }
     if (bad)
-        return ggl_fail(err, GGL_UNSUPPORTED, "%s (%s%s%s) runs on no backend of this run; backend '%s' does not have it",
-                        bad->call ? bad->call : ggl_op_get(bad->op).name, bad->name ? bad->name : "", bad->origin ? ", " : "",
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "%s (%s%s%s) runs on no backend of this run; backend '%s' does not have it",
+                        bad->call ? bad->call : ggl_op_get(bad->op).name,
+                        bad->name ? bad->name : "", bad->origin ? ", " : "",
                         bad->origin ? bad->origin : "", s->dev[k].b->name);
     s->backend[t->id] = k;
     return GGL_OK;
@@ -71,7 +74,7 @@ static void find_trunk(ggl_sched *s) {
     }
 }
 
-/* --- segments --------------------------------------------------------------------------------------------------------- */
+/* --- segments --------------------------------------------------------------------------------- */
 
 static bool list_push(node_list *l, ggl_tensor *t) {
     if (!ggl_grow(&l->at, &l->cap, l->n + 1, sizeof *l->at))
@@ -80,7 +83,8 @@ static bool list_push(node_list *l, ggl_tensor *t) {
     return true;
 }
 
-/* Weight views that t reads stand before it in its own segment; seen[] holds the last segment that has each, plus 1. */
+/* Weight views that t reads stand before it in its own segment; seen[] holds the last segment that
+ * has each, plus 1. */
 static bool push_with_views(segment *seg, size_t number, ggl_tensor *t, size_t *seen) {
     if (seen[t->id] == number + 1)
         return true;
@@ -110,7 +114,7 @@ static ggl_status cut_phase(ggl_sched *s, int phase, size_t *seen, ggl_error *er
     return GGL_OK;
 }
 
-/* --- locations -------------------------------------------------------------------------------------------------------- */
+/* --- locations -------------------------------------------------------------------------------- */
 
 static size_t row_bytes(const ggl_tensor *t) {
     return (size_t)ggl_count(t) * (t->type == GGL_F64 ? 8 : 4);
@@ -118,11 +122,13 @@ static size_t row_bytes(const ggl_tensor *t) {
 
 static bool io_take(device *d, size_t size, size_t *at) {
     *at = d->io_size;
-    return ggl_size_add(d->io_size, size, &d->io_size) && ggl_size_align(d->io_size, 64, &d->io_size);
+    return ggl_size_add(d->io_size, size, &d->io_size) &&
+           ggl_size_align(d->io_size, 64, &d->io_size);
 }
 
 /* A place in the io region for all of the batch that the phase may have. */
-static ggl_status place_value(ggl_sched *s, device *d, int phase, const ggl_tensor *t, ggl_error *err) {
+static ggl_status place_value(ggl_sched *s, device *d, int phase, const ggl_tensor *t,
+                              ggl_error *err) {
     ggl_loc *loc = &d->loc[phase][t->id];
     size_t size = 0;
     int64_t n = !ggl_is_batched(t) ? 1 : phase == TRUNK ? s->n_batch : s->n_rows;
@@ -130,7 +136,8 @@ static ggl_status place_value(ggl_sched *s, device *d, int phase, const ggl_tens
         return GGL_OK;
     loc->region = GGL_REGION_IO;
     if (!ggl_size_mul(row_bytes(t), (size_t)n, &size) || !io_take(d, size, &loc->offset))
-        return ggl_fail(err, GGL_LIMIT, "%s: a batch of %" PRId64 " does not fit into memory", t->name ? t->name : "a value", n);
+        return ggl_fail(err, GGL_LIMIT, "%s: a batch of %" PRId64 " does not fit into memory",
+                        t->name ? t->name : "a value", n);
     return GGL_OK;
 }
 
@@ -166,7 +173,8 @@ static bool add_region(device *d, ggl_buffer *b) {
 }
 
 /* imported[] holds the region of each host range; 0: not yet tried; -1: the backend cannot. */
-static ggl_status place_weight(ggl_sched *s, device *d, ggl_tensor *t, int *imported, ggl_error *err) {
+static ggl_status place_weight(ggl_sched *s, device *d, ggl_tensor *t, int *imported,
+                               ggl_error *err) {
     ggl_loc *loc = &d->loc[TRUNK][t->id];
     if (loc->region >= 0)
         return GGL_OK;
@@ -192,8 +200,8 @@ static ggl_status place_weight(ggl_sched *s, device *d, ggl_tensor *t, int *impo
             return no_memory(err);
         d->copied_region = d->copied_region ? d->copied_region : d->n_regions - 1;
         *loc = (ggl_loc){d->copied_region, d->copied_size};
-        if (!ggl_size_add(d->copied_size, t->size, &d->copied_size) || !ggl_size_align(d->copied_size, 64, &d->copied_size) ||
-            !list_push(&d->copied, t))
+        if (!ggl_size_add(d->copied_size, t->size, &d->copied_size) ||
+            !ggl_size_align(d->copied_size, 64, &d->copied_size) || !list_push(&d->copied, t))
             return no_memory(err);
     }
     d->loc[TAIL][t->id] = *loc;
@@ -213,7 +221,7 @@ static ggl_status place_store(ggl_sched *s, device *d, const ggl_store *store, g
     return GGL_OK;
 }
 
-/* --- moves ------------------------------------------------------------------------------------------------------------ */
+/* --- moves ------------------------------------------------------------------------------------ */
 
 static ggl_status add_move(ggl_sched *s, segment *seg, move m, ggl_error *err) {
     if (!ggl_grow(&seg->move, &seg->cap_moves, seg->n_moves + 1, sizeof *seg->move))
@@ -225,7 +233,8 @@ static ggl_status add_move(ggl_sched *s, segment *seg, move m, ggl_error *err) {
     return GGL_OK;
 }
 
-/* x is there for the segment: in place, or moved before it runs (once for each backend and phase). */
+/* x is there for the segment: in place, or moved before it runs (once for each backend and phase).
+ */
 static ggl_status provide_value(ggl_sched *s, segment *seg, ggl_tensor *x, ggl_error *err) {
     device *d = &s->dev[seg->backend];
     bool input = x->op == GGL_OP_INPUT, batched = ggl_is_batched(x);
@@ -250,12 +259,15 @@ static ggl_status provide_value(ggl_sched *s, segment *seg, ggl_tensor *x, ggl_e
     for (int i = 0; input && i < ggl_graph_n_inputs(s->g); i++)
         if (ggl_graph_get_input(s->g, i) == x)
             at = s->input_at[i];
-    return add_move(s, seg, (move){x, from, at, d->loc[seg->phase][x->id].offset, gather, row_bytes(x), batched}, err);
+    return add_move(
+        s, seg,
+        (move){x, from, at, d->loc[seg->phase][x->id].offset, gather, row_bytes(x), batched}, err);
 }
 
-/* Leaves, and values of other segments; `own` has the number of the segment that computes each, plus 1. */
-static ggl_status provide(ggl_sched *s, size_t i_seg, ggl_tensor *const *node, size_t n, const size_t *own, int *imported,
-                          ggl_error *err) {
+/* Leaves, and values of other segments; `own` has the number of the segment that computes each,
+ * plus 1. */
+static ggl_status provide(ggl_sched *s, size_t i_seg, ggl_tensor *const *node, size_t n,
+                          const size_t *own, int *imported, ggl_error *err) {
     segment *seg = &s->seg[i_seg];
     device *d = &s->dev[seg->backend];
     ggl_status st = GGL_OK;
@@ -263,7 +275,8 @@ static ggl_status provide(ggl_sched *s, size_t i_seg, ggl_tensor *const *node, s
         ggl_tensor *t = node[i];
         for (int k = 0; k < t->n_src && st == GGL_OK; k++) {
             ggl_tensor *x = t->src[k];
-            if (!x || x->op == GGL_OP_PARAM || x->op == GGL_OP_CACHE || x->scope || own[x->id] == i_seg + 1)
+            if (!x || x->op == GGL_OP_PARAM || x->op == GGL_OP_CACHE || x->scope ||
+                own[x->id] == i_seg + 1)
                 continue;
             st = x->op == GGL_OP_WEIGHT  ? place_weight(s, d, x, imported, err)
                  : x->op == GGL_OP_CONST ? place_const(d, x, err)
@@ -281,8 +294,9 @@ static ggl_status provide(ggl_sched *s, size_t i_seg, ggl_tensor *const *node, s
             st = provide(s, i_seg, t->body->node, (size_t)t->body->n_node, own, imported, err);
         if (st == GGL_OK && t->body && ggl_is_leaf(t->body->result)) {
             ggl_tensor *r = t->body->result;
-            st = r->op == GGL_OP_WEIGHT ? place_weight(s, d, r, imported, err)
-                 : r->op == GGL_OP_CONST ? place_const(d, r, err) : provide_value(s, seg, r, err);
+            st = r->op == GGL_OP_WEIGHT  ? place_weight(s, d, r, imported, err)
+                 : r->op == GGL_OP_CONST ? place_const(d, r, err)
+                                         : provide_value(s, seg, r, err);
         }
     }
     return st;
@@ -321,7 +335,7 @@ static ggl_status place_outputs(ggl_sched *s, ggl_error *err) {
     return GGL_OK;
 }
 
-/* --- plans ------------------------------------------------------------------------------------------------------------ */
+/* --- plans ------------------------------------------------------------------------------------ */
 
 static ggl_status compile_all(ggl_sched *s, ggl_error *err) {
     for (size_t i = 0; i < s->n_segs; i++) {
@@ -332,7 +346,12 @@ static ggl_status compile_all(ggl_sched *s, ggl_error *err) {
         for (int k = 0; k < 2; k++) {
             if (k == 1 && seg->n_max[1] == 1)
                 continue;
-            ggl_segment g = {s->g, seg->nodes.at, (int)seg->nodes.n, seg->n_max[k], d->loc[seg->phase], d->store_loc,
+            ggl_segment g = {s->g,
+                             seg->nodes.at,
+                             (int)seg->nodes.n,
+                             seg->n_max[k],
+                             d->loc[seg->phase],
+                             d->store_loc,
                              ggl_graph_get_params(s->g)->n_slots};
             ggl_status st = d->b->v->compile(d->b, &g, &seg->plan[k], err);
             if (st != GGL_OK)
@@ -382,7 +401,8 @@ static ggl_status place_inputs(ggl_sched *s, ggl_error *err) {
         size_t size;
         s->input_at[i] = s->input_size;
         if (!ggl_size_mul(row_bytes(t), (size_t)(ggl_is_batched(t) ? s->n_batch : 1), &size) ||
-            !ggl_size_add(s->input_size, size, &s->input_size) || !ggl_size_align(s->input_size, 64, &s->input_size))
+            !ggl_size_add(s->input_size, size, &s->input_size) ||
+            !ggl_size_align(s->input_size, 64, &s->input_size))
             return ggl_fail(err, GGL_LIMIT, "input '%s' does not fit into memory", t->name);
     }
     return GGL_OK;

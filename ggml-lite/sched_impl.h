@@ -1,8 +1,10 @@
-/* The scheduler's own data; sched_build.c fills it, sched.c allocates and runs, sched_slots.c and sched_print.c read it.
+/* The scheduler's own data; sched_build.c fills it, sched.c allocates and runs, sched_slots.c and
+ * sched_print.c read it.
  *
- * The nodes of a graph fall into two phases. The trunk is what some later token may see: everything that a store depends on.
- * The tail is the rest, which only the outputs need: it runs for the rows that are asked for, after the trunk, on gathered
- * rows of what it reads from the trunk and of the inputs. Each phase is cut into segments of one backend each. */
+ * The nodes of a graph fall into two phases. The trunk is what some later token may see: everything
+ * that a store depends on. The tail is the rest, which only the outputs need: it runs for the rows
+ * that are asked for, after the trunk, on gathered rows of what it reads from the trunk and of the
+ * inputs. Each phase is cut into segments of one backend each. */
 #ifndef GGL_SCHED_IMPL_H
 #define GGL_SCHED_IMPL_H
 
@@ -11,7 +13,8 @@
 
 enum { TRUNK, TAIL, N_PHASES };
 
-/* Before a segment runs: a value of another segment, or an input, comes to this backend (and phase). */
+/* Before a segment runs: a value of another segment, or an input, comes to this backend (and
+ * phase). */
 typedef struct move {
     const ggl_tensor *t;
     int from_backend; /* -1: from the host, an input */

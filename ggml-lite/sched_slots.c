@@ -1,5 +1,5 @@
-/* What a slot keeps, moved through the backends' buffer calls. The bytes of a slot: its stores in order of id; of rows the
- * pages that hold the positions, of states all. */
+/* What a slot keeps, moved through the backends' buffer calls. The bytes of a slot: its stores in
+ * order of id; of rows the pages that hold the positions, of states all. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -25,11 +25,12 @@ static device *device_of(const ggl_sched *s, const ggl_store *st) {
     return NULL;
 }
 
-static ggl_status act(ggl_sched *s, slot_action what, int slot, int other, int64_t n_pos, bool states_only, char *bytes,
-                      ggl_error *err) {
+static ggl_status act(ggl_sched *s, slot_action what, int slot, int other, int64_t n_pos,
+                      bool states_only, char *bytes, ggl_error *err) {
     int64_t n_slots = ggl_graph_get_params(s->g)->n_slots;
     if (slot < 0 || slot >= n_slots || other < 0 || other >= n_slots || !s->allocated)
-        return ggl_fail(err, GGL_USAGE, "slot %d of %" PRId64, slot < 0 || slot >= n_slots ? slot : other, n_slots);
+        return ggl_fail(err, GGL_USAGE, "slot %d of %" PRId64,
+                        slot < 0 || slot >= n_slots ? slot : other, n_slots);
     ggl_status status = GGL_OK;
     for (int i = 0; i < ggl_graph_n_stores(s->g) && status == GGL_OK; i++) {
         const ggl_store *st = ggl_graph_store(s->g, i);
@@ -38,7 +39,8 @@ static ggl_status act(ggl_sched *s, slot_action what, int slot, int other, int64
         if (!d || size == 0)
             continue;
         ggl_buffer *buf = d->region[GGL_REGION_STORES];
-        size_t at = d->store_loc[i] + (size_t)slot * st->slot_size, from = d->store_loc[i] + (size_t)other * st->slot_size;
+        size_t at = d->store_loc[i] + (size_t)slot * st->slot_size,
+               from = d->store_loc[i] + (size_t)other * st->slot_size;
         const ggl_backend_vtable *v = d->b->v;
         status = what == CLEAR  ? v->clear(d->b, buf, at, size, err)
                  : what == COPY ? v->copy(d->b, buf, at, buf, from, size, err)
@@ -50,7 +52,8 @@ static ggl_status act(ggl_sched *s, slot_action what, int slot, int other, int64
 }
 
 ggl_status ggl_sched_clear_slot(ggl_sched *s, int slot, ggl_error *err) {
-    return act(s, CLEAR, slot, slot, 0, true, NULL, err); /* rows need none: later positions are not seen */
+    return act(s, CLEAR, slot, slot, 0, true, NULL,
+               err); /* rows need none: later positions are not seen */
 }
 
 ggl_status ggl_sched_copy_slot(ggl_sched *s, int dst, int src, ggl_error *err) {
@@ -64,11 +67,13 @@ size_t ggl_sched_slot_size(const ggl_sched *s, int64_t n_pos, bool states_only) 
     return size;
 }
 
-ggl_status ggl_sched_save_slot(ggl_sched *s, int slot, int64_t n_pos, bool states_only, void *dst, ggl_error *err) {
+ggl_status ggl_sched_save_slot(ggl_sched *s, int slot, int64_t n_pos, bool states_only, void *dst,
+                               ggl_error *err) {
     return act(s, SAVE, slot, slot, n_pos, states_only, dst, err);
 }
 
-ggl_status ggl_sched_restore_slot(ggl_sched *s, int slot, int64_t n_pos, bool states_only, const void *src, ggl_error *err) {
+ggl_status ggl_sched_restore_slot(ggl_sched *s, int slot, int64_t n_pos, bool states_only,
+                                  const void *src, ggl_error *err) {
     return act(s, RESTORE, slot, slot, n_pos, states_only, (char *)src, err); /* only read */
 }
 

@@ -1,5 +1,6 @@
-/* Shape rules: one function per rule of ops.def. Each fills n_dims and ne[0..2] of y from its sources and numbers, or sets
- * the graph's error. ne[3] (the batch) is set already; a value that depends on the batch has at most 3 dimensions. */
+/* Shape rules: one function per rule of ops.def. Each fills n_dims and ne[0..2] of y from its
+ * sources and numbers, or sets the graph's error. ne[3] (the batch) is set already; a value that
+ * depends on the batch has at most 3 dimensions. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -17,7 +18,8 @@ static bool fail(ggl_graph *g, const ggl_tensor *y, const char *fmt, ...) {
     va_end(args);
     const char *name = ggl_op_get(y->op).name;
     bool symbol = !(name[0] >= 'a' && name[0] <= 'z') && name[0] != '<';
-    ggl_graph_fail(g, GGL_SHAPE, symbol ? "'%s' %s" : "%s %s", name[0] == '<' ? "t[i]" : name, e.msg);
+    ggl_graph_fail(g, GGL_SHAPE, symbol ? "'%s' %s" : "%s %s", name[0] == '<' ? "t[i]" : name,
+                   e.msg);
     return false;
 }
 
@@ -28,11 +30,13 @@ static bool like(ggl_tensor *y, const ggl_tensor *x) {
 }
 
 /* Number k as a whole number in lo..hi. */
-static bool whole(ggl_graph *g, const ggl_tensor *y, int k, const char *what, int64_t lo, int64_t hi, int64_t *out) {
+static bool whole(ggl_graph *g, const ggl_tensor *y, int k, const char *what, int64_t lo,
+                  int64_t hi, int64_t *out) {
     double v = y->num[k];
     *out = 1;
     if (!(v == floor(v)) || v < (double)lo || v > (double)hi)
-        return fail(g, y, "with %s = %g: a whole number from %" PRId64 " to %" PRId64 " is needed", what, v, lo, hi);
+        return fail(g, y, "with %s = %g: a whole number from %" PRId64 " to %" PRId64 " is needed",
+                    what, v, lo, hi);
     *out = (int64_t)v;
     return true;
 }
@@ -54,7 +58,8 @@ static bool shape_broadcast(ggl_graph *g, ggl_tensor *y) {
                 break;
             if (y->ne[d] != 1 && x->ne[d] != 1 && x->ne[d] != y->ne[d]) {
                 return y->n_src == 2 ? fail(g, y, "of %s and %s", TEXT(y->src[0]), TEXT(y->src[1]))
-                                     : fail(g, y, "of %s, %s and %s", TEXT(y->src[0]), TEXT(y->src[1]), TEXT(y->src[2]));
+                                     : fail(g, y, "of %s, %s and %s", TEXT(y->src[0]),
+                                            TEXT(y->src[1]), TEXT(y->src[2]));
             }
             if (x->ne[d] != 1)
                 y->ne[d] = x->ne[d];
@@ -127,7 +132,8 @@ static bool shape_reshape(ggl_graph *g, ggl_tensor *y) {
     for (int d = 0; d < y->n_num; d++)
         n *= y->num[d];
     if (n != (double)ggl_count(y->src[0]))
-        return fail(g, y, "of %s to %s: %" PRId64 " elements against %.0f", TEXT(y->src[0]), TEXT(y), ggl_count(y->src[0]), n);
+        return fail(g, y, "of %s to %s: %" PRId64 " elements against %.0f", TEXT(y->src[0]),
+                    TEXT(y), ggl_count(y->src[0]), n);
     return true;
 }
 
@@ -150,7 +156,8 @@ static bool shape_split(ggl_graph *g, ggl_tensor *y) {
     int64_t dim, first, size;
     if (x->n_dims == 0)
         return fail(g, y, "of one number");
-    if (!whole(g, y, 0, "dim", 0, x->n_dims - 1, &dim) || !whole(g, y, 1, "first", 0, x->ne[dim] - 1, &first) ||
+    if (!whole(g, y, 0, "dim", 0, x->n_dims - 1, &dim) ||
+        !whole(g, y, 1, "first", 0, x->ne[dim] - 1, &first) ||
         !whole(g, y, 2, "size", 1, x->ne[dim] - first, &size))
         return false;
     like(y, x);
@@ -188,7 +195,8 @@ static bool shape_transpose(ggl_graph *g, ggl_tensor *y) {
 
 static bool shape_linear(ggl_graph *g, ggl_tensor *y) {
     const ggl_tensor *x = y->src[0], *w = y->src[1], *bias = y->src[2];
-    if (w->n_dims < 2 || x->n_dims < 1 || x->ne[0] != w->ne[0] || (!ggl_is_batched(w) && w->n_dims == 4 && ggl_is_batched(x)))
+    if (w->n_dims < 2 || x->n_dims < 1 || x->ne[0] != w->ne[0] ||
+        (!ggl_is_batched(w) && w->n_dims == 4 && ggl_is_batched(x)))
         return fail(g, y, "of %s with the matrix %s", TEXT(x), TEXT(w));
     y->ne[0] = w->ne[1];
     y->n_dims = x->n_dims > w->n_dims - 1 ? x->n_dims : w->n_dims - 1;
@@ -209,7 +217,9 @@ static bool shape_rope(ggl_graph *g, ggl_tensor *y) {
     if (ggl_is_batched(f) || f->n_dims != 1)
         return fail(g, y, "with the frequencies %s: a constant row is needed", TEXT(f));
     if (x->n_dims < 1 || 2 * f->ne[0] > x->ne[0])
-        return fail(g, y, "of %s with %" PRId64 " frequencies: at most half the row's length are possible", TEXT(x), f->ne[0]);
+        return fail(
+            g, y, "of %s with %" PRId64 " frequencies: at most half the row's length are possible",
+            TEXT(x), f->ne[0]);
     return like(y, x);
 }
 
@@ -230,8 +240,8 @@ static bool shape_attend(ggl_graph *g, ggl_tensor *y) {
         return fail(g, y, "of %s over keys %s", TEXT(q), TEXT(k));
     for (int i = 2; i < 4; i++)
         if (y->src[i] && (y->src[i]->n_dims > 1 || y->src[i]->ne[0] != q->ne[1]))
-            return fail(g, y, "with %s %s: one for each of %" PRId64 " heads is needed", i == 2 ? "sinks" : "alibi",
-                        TEXT(y->src[i]), q->ne[1]);
+            return fail(g, y, "with %s %s: one for each of %" PRId64 " heads is needed",
+                        i == 2 ? "sinks" : "alibi", TEXT(y->src[i]), q->ne[1]);
     if (!isnan(y->num[1]) && (y->num[1] < 1 || y->num[1] != floor(y->num[1])))
         return fail(g, y, "with a window of %g: a whole number from 1 is needed", y->num[1]);
     if (!isnan(y->num[2]) && !(y->num[2] > 0))

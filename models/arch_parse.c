@@ -652,3 +652,8 @@ const char *llm_arch_family(const llm_arch *a, int k) {
 int llm_arch_n_lines(const llm_arch *a) {
     return a->n_lines;
 }
+
+const char *llm_arch_text(const llm_arch *a, size_t *n) {
+    *n = a->text.n;
+    return a->text.s;
+}

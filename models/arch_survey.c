@@ -194,6 +194,16 @@ static void add_truth(toy_key *k) {
     add_other(k, (toy_value){.type = LLM_ARCH_BOOL, .flag = false});
 }
 
+/* A key that must be a list: that of the layers with something, say. Half of its elements are 0, so
+ * that some layers are in it and some are not. */
+static void add_list(arch_survey *s, const arch_expr *e) {
+    toy_key *k = e->kind == EX_NAME ? key_of(s, e) : key_behind(s, e, 0);
+    if (!k || k->indexed)
+        return;
+    k->indexed = true;
+    add_other(k, (toy_value){.type = LLM_ARCH_NUMBER, .number = 0});
+}
+
 static void survey_expr(void *ctx, arch_expr *e) {
     arch_survey *s = ctx;
     toy_value v;
@@ -211,6 +221,10 @@ static void survey_expr(void *ctx, arch_expr *e) {
         if (literal(e->a, &v))
             add_other(key_of(s, e->b), v);
     }
+    if (e->kind == EX_IN && e->b->kind != EX_LIST)
+        add_list(s, e->b);
+    if (e->kind == EX_OR_ELSE && e->b->kind == EX_LIST)
+        add_list(s, e->a);
     if (e->kind == EX_IN && e->b->kind == EX_LIST)
         for (int k = 0; k < e->b->n_arg; k++)
             if (literal(e->b->arg[k].value, &v))

@@ -2,7 +2,9 @@
 #include "llm/model.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ggl/alloc.h"
 #include "text_file.h"
@@ -50,8 +52,11 @@ static ggl_status unknown_family(const char *file, const char *family, ggl_error
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", f);
         llm_arch_free(arch);
     }
-    return ggl_fail(err, GGL_NOT_FOUND, "%s: unknown architecture '%s'; known are %s. A descriptor for it can be given with "
-                    "--arch FILE (docs/architectures.md)", file, family, list);
+    return ggl_fail(
+        err, GGL_NOT_FOUND,
+        "%s: unknown architecture '%s'; known are %s. A descriptor for it can be given with "
+        "--arch FILE (docs/architectures.md)",
+        file, family, list);
 }
 
 static ggl_status arch_builtin(llm_model *m, ggl_error *err) {
@@ -61,8 +66,11 @@ static ggl_status arch_builtin(llm_model *m, ggl_error *err) {
     if (found < 0)
         return GGL_FORMAT;
     if (found == 0)
-        return ggl_fail(err, GGL_FORMAT, "%s: the key general.architecture is missing, so there is no telling what model "
-                        "this is", file);
+        return ggl_fail(
+            err, GGL_FORMAT,
+            "%s: the key general.architecture is missing, so there is no telling what model "
+            "this is",
+            file);
     char name[65];
     snprintf(name, sizeof name, "%.*s", (int)(family.n < 64 ? family.n : 64), family.s);
     ggl_status st = llm_arch_open(&m->arch, name, err);
@@ -73,9 +81,49 @@ static ggl_status arch_builtin(llm_model *m, ggl_error *err) {
     return st;
 }
 
-static ggl_status arch_choose(llm_model *m, const char *path, ggl_error *err) {
+/* The name comes from a file that is not trusted: only what cannot leave the folder is looked for.
+ */
+static bool is_plain_name(ggl_str name) {
+    bool plain = name.n > 0 && name.n <= 64 && name.s[0] != '.';
+    for (size_t i = 0; i < name.n && plain; i++) {
+        char c = name.s[i];
+        plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                c == '_' || c == '-' || c == '.';
+    }
+    return plain;
+}
+
+/* GGL_NOT_FOUND, without a message: no folder has it. */
+static ggl_status arch_from_dirs(llm_model *m, const char *dirs, ggl_error *err) {
+    ggl_str family;
+    if (!dirs || ggl_gguf_get_string(m->file, "general.architecture", &family, NULL) != 1 ||
+        !is_plain_name(family))
+        return GGL_NOT_FOUND;
+    while (*dirs) {
+        size_t n = strcspn(dirs, ":");
+        char path[4096];
+        int used = snprintf(path, sizeof path, "%.*s/%.*s.arch", (int)(n < 4000 ? n : 4000), dirs,
+                            (int)family.n, family.s);
+        if (n > 0 && used > 0 && (size_t)used < sizeof path && access(path, F_OK) == 0) {
+            ggl_status st = arch_from_file(m, path, err);
+            if (st != GGL_OK)
+                return st;
+            ggl_free(m->arch_origin);
+            m->arch_origin = print(path, " (search path)");
+            return GGL_OK;
+        }
+        dirs += n + (dirs[n] == ':');
+    }
+    return GGL_NOT_FOUND;
+}
+
+static ggl_status arch_choose(llm_model *m, const llm_model_params *params, ggl_error *err) {
     ggl_str own;
-    ggl_status st;
+    const char *path = params ? params->arch_path : NULL, *dirs = params ? params->arch_dirs : NULL;
+    ggl_status st =
+        path ? GGL_NOT_FOUND : arch_from_dirs(m, dirs ? dirs : getenv("LLM_ARCH_PATH"), err);
+    if (st != GGL_NOT_FOUND)
+        return st == GGL_OK && !m->arch_origin ? ggl_fail(err, GGL_NOMEM, "out of memory") : st;
     int found = path ? 0 : ggl_gguf_get_string(m->file, "general.descriptor", &own, err);
     if (found < 0)
         return GGL_FORMAT;
@@ -90,9 +138,10 @@ static ggl_status arch_choose(llm_model *m, const char *path, ggl_error *err) {
     return st == GGL_OK && !m->arch_origin ? ggl_fail(err, GGL_NOMEM, "out of memory") : st;
 }
 
-static ggl_status open_rest(llm_model **out, llm_model *m, ggl_status st, const llm_model_params *params, ggl_error *err) {
+static ggl_status open_rest(llm_model **out, llm_model *m, ggl_status st,
+                            const llm_model_params *params, ggl_error *err) {
     if (st == GGL_OK)
-        st = arch_choose(m, params ? params->arch_path : NULL, err);
+        st = arch_choose(m, params, err);
     if (st != GGL_OK) {
         llm_model_free(m);
         return st;
@@ -101,7 +150,8 @@ static ggl_status open_rest(llm_model **out, llm_model *m, ggl_status st, const 
     return GGL_OK;
 }
 
-ggl_status llm_model_open(llm_model **out, const char *path, const llm_model_params *params, ggl_error *err) {
+ggl_status llm_model_open(llm_model **out, const char *path, const llm_model_params *params,
+                          ggl_error *err) {
     *out = NULL;
     llm_model *m = ggl_calloc(1, sizeof *m);
     if (!m)

@@ -1,13 +1,16 @@
-/* A small regular expression matcher: a backtracking machine over code points whose properties were looked up once.
+/* A small regular expression matcher: a backtracking machine over code points whose properties were
+ * looked up once.
  *
- * Its time is to be linear in the text. A repeated character class is one instruction, a run; the places to go back to
- * after it are one entry of the stack. A run that is found long and then of no use, such as the spaces of \s+$ before a
- * word, would be walked again from each of its characters: hence each run instruction remembers how far its class holds,
- * and from which neighbouring positions the instructions after it are known to fail; that depends on nothing but the
- * position. A lookahead with a loop, such as "digits in threes up to the end of the number",
- * would walk to the end of the number from each of its digits: whether it holds is computed for all positions of a piece
- * at once, from right to left. For each position p a bit per instruction says whether the lookahead's end can be reached
- * from that instruction at p; instructions that consume look at p + 1, the others at p. */
+ * Its time is to be linear in the text. A repeated character class is one instruction, a run; the
+ * places to go back to after it are one entry of the stack. A run that is found long and then of no
+ * use, such as the spaces of \s+$ before a word, would be walked again from each of its characters:
+ * hence each run instruction remembers how far its class holds, and from which neighbouring
+ * positions the instructions after it are known to fail; that depends on nothing but the position.
+ * A lookahead with a loop, such as "digits in threes up to the end of the number", would walk to
+ * the end of the number from each of its digits: whether it holds is computed for all positions of
+ * a piece at once, from right to left. For each position p a bit per instruction says whether the
+ * lookahead's end can be reached from that instruction at p; instructions that consume look at p +
+ * 1, the others at p. */
 #include <string.h>
 
 #include "pretok.h"
@@ -43,13 +46,13 @@ typedef struct range {
 } range;
 
 typedef struct set {
-    uint64_t ascii[2];    /* the answer for U+0000 to U+007F */
-    unsigned with;        /* any of these properties */
-    unsigned without[4];  /* or none of those of one of these; 0: unused */
-    unsigned except;      /* but none of these */
+    uint64_t ascii[2];   /* the answer for U+0000 to U+007F */
+    unsigned with;       /* any of these properties */
+    unsigned without[4]; /* or none of those of one of these; 0: unused */
+    unsigned except;     /* but none of these */
     bool negated;
     int n_range;
-    range *ranges;        /* or in one of these */
+    range *ranges; /* or in one of these */
 } set;
 
 struct pretok_program {
@@ -108,7 +111,8 @@ static bool take(parser *q, const char *s) {
 /* Puts an instruction at `at`; what lies behind moves as a block, whose jumps are relative. */
 static void insert(parser *q, int at, instruction what) {
     pretok_program *p = q->p;
-    if ((size_t)p->n_code == q->cap_code && !ggl_grow(&p->code, &q->cap_code, (size_t)p->n_code + 1, sizeof *p->code)) {
+    if ((size_t)p->n_code == q->cap_code &&
+        !ggl_grow(&p->code, &q->cap_code, (size_t)p->n_code + 1, sizeof *p->code)) {
         parse_no_memory(q);
         return;
     }
@@ -144,7 +148,9 @@ static uint32_t parse_number(parser *q, unsigned base, uint32_t most) {
     size_t start = q->i;
     for (; q->i < q->n; q->i++) {
         char c = q->s[q->i];
-        unsigned digit = c >= '0' && c <= '9' ? (unsigned)(c - '0') : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10) : 99;
+        unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
+                         : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10)
+                                                : 99;
         if (digit >= base)
             break;
         value = value * base + digit;
@@ -167,7 +173,8 @@ static uint32_t parse_character(parser *q) {
                 parse_fail(q, "'}' is expected");
             return value;
         }
-        if (q->i >= q->n || (!c && !(llm_unicode_properties((unsigned char)q->s[q->i] & 0x7f) & (UNICODE_P | UNICODE_S)))) {
+        if (q->i >= q->n || (!c && !(llm_unicode_properties((unsigned char)q->s[q->i] & 0x7f) &
+                                     (UNICODE_P | UNICODE_S)))) {
             parse_fail(q, "this escape is not known");
             return 0;
         }
@@ -183,14 +190,15 @@ static uint32_t parse_character(parser *q) {
     return decode(q->s + q->i - n, n);
 }
 
-/* \s \S \d \D \w \W \p{..} \P{..}; *no: it is one of those without the properties. 0: something else stands here. */
+/* \s \S \d \D \w \W \p{..} \P{..}; *no: it is one of those without the properties. 0: something
+ * else stands here. */
 static unsigned parse_property(parser *q, bool *no) {
     static const struct {
         const char *name;
         unsigned bits;
-    } names[] = {{"L", UNICODE_L}, {"Lu", UNICODE_LU}, {"Ll", UNICODE_LL}, {"Lt", UNICODE_LT}, {"Lm", UNICODE_LM},
-                 {"Lo", UNICODE_LO}, {"M", UNICODE_M}, {"N", UNICODE_N}, {"Nd", UNICODE_ND}, {"P", UNICODE_P},
-                 {"S", UNICODE_S}, {"Han", UNICODE_HAN}},
+    } names[] = {{"L", UNICODE_L},   {"Lu", UNICODE_LU}, {"Ll", UNICODE_LL}, {"Lt", UNICODE_LT},
+                 {"Lm", UNICODE_LM}, {"Lo", UNICODE_LO}, {"M", UNICODE_M},   {"N", UNICODE_N},
+                 {"Nd", UNICODE_ND}, {"P", UNICODE_P},   {"S", UNICODE_S},   {"Han", UNICODE_HAN}},
       letters[] = {{"s", UNICODE_WHITE}, {"d", UNICODE_ND}, {"w", UNICODE_WORD}};
     if (q->n - q->i < 2 || q->s[q->i] != '\\')
         return 0;
@@ -255,7 +263,8 @@ static void add_property(parser *q, set *s, unsigned bits, bool no) {
 /* The set goes into the program: its number. */
 static int finish_set(parser *q, set *s) {
     pretok_program *p = q->p;
-    if ((size_t)p->n_set == q->cap_set && !ggl_grow(&p->sets, &q->cap_set, (size_t)p->n_set + 1, sizeof *p->sets)) {
+    if ((size_t)p->n_set == q->cap_set &&
+        !ggl_grow(&p->sets, &q->cap_set, (size_t)p->n_set + 1, sizeof *p->sets)) {
         parse_no_memory(q);
         return 0;
     }
@@ -325,7 +334,8 @@ static int parse_group(parser *q) {
     } else if (!take(q, "?:") && next_is(q, "?")) {
         parse_fail(q, "this group is not known");
     }
-    least = ++q->nesting > MAX_NESTING ? (parse_fail(q, "too many groups in groups"), 0) : parse_alternatives(q);
+    least = ++q->nesting > MAX_NESTING ? (parse_fail(q, "too many groups in groups"), 0)
+                                       : parse_alternatives(q);
     q->nesting--;
     if (!take(q, ")"))
         parse_fail(q, "')' is expected");
@@ -338,7 +348,9 @@ static int parse_group(parser *q) {
         if (n > MAX_LOOKAHEAD || (q->loop && q->p->n_reach == 255))
             parse_fail(q, "this lookahead is too long");
         else
-            q->p->code[start] = (instruction){.op = OP_LOOKAHEAD, .no = !positive, .a = n,
+            q->p->code[start] = (instruction){.op = OP_LOOKAHEAD,
+                                              .no = !positive,
+                                              .a = n,
                                               .i_reach = (uint8_t)(q->loop ? ++q->p->n_reach : 0)};
     }
     q->fold = fold;
@@ -373,7 +385,8 @@ static int parse_atom(parser *q) {
         emit(q, OP_SET, i, 0);
         return 1;
     }
-    if (q->i < q->n && strchr("?*+{.", q->s[q->i])) { /* '.' would be a character, too, but nobody publishes it */
+    if (q->i < q->n &&
+        strchr("?*+{.", q->s[q->i])) { /* '.' would be a character, too, but nobody publishes it */
         parse_fail(q, "a character, a class or a group is expected");
         return 0;
     }
@@ -397,7 +410,8 @@ static void repeat(parser *q, int start, size_t source, uint32_t min, uint32_t m
         parse_fail(q, "too many repetitions of a group");
         return;
     }
-    int last = start, n = q->p->n_code - start; /* where the last copy begins; instructions of the first */
+    int last = start,
+        n = q->p->n_code - start; /* where the last copy begins; instructions of the first */
     for (; copies < min && q->status == GGL_OK; copies++) {
         last = q->p->n_code;
         q->i = source;
@@ -411,7 +425,8 @@ static void repeat(parser *q, int start, size_t source, uint32_t min, uint32_t m
     } else if (min == 0) {
         insert_split(q, start, n + 1);
     }
-    for (; max != NO_LIMIT && copies < max && q->status == GGL_OK; copies++) { /* a further one may also be left out */
+    for (; max != NO_LIMIT && copies < max && q->status == GGL_OK;
+         copies++) { /* a further one may also be left out */
         int at = q->p->n_code;
         q->i = source;
         parse_atom(q);
@@ -451,7 +466,8 @@ static int parse_repeated(parser *q) {
     instruction *atom = &q->p->code[start];
     bool single = q->p->n_code == start + 1 && (atom->op == OP_SET || atom->op == OP_CHAR);
     if (!single && (least == 0 || possessive)) {
-        parse_fail(q, least == 0 ? "this may be empty and cannot be repeated" : "only single characters can be possessive");
+        parse_fail(q, least == 0 ? "this may be empty and cannot be repeated"
+                                 : "only single characters can be possessive");
         return 0;
     }
     if (!single || q->in_lookahead) {
@@ -463,8 +479,8 @@ static int parse_repeated(parser *q) {
         add_range(q, &s, (uint32_t)atom->a, (uint32_t)atom->a);
         atom->a = q->status == GGL_OK ? finish_set(q, &s) : 0;
     }
-    *atom = (instruction){.op = OP_RUN, .no = possessive, .a = atom->a, .b = q->p->n_run++, .min = min,
-                            .max = max};
+    *atom = (instruction){
+        .op = OP_RUN, .no = possessive, .a = atom->a, .b = q->p->n_run++, .min = min, .max = max};
     return min > 0 ? 1 : 0;
 }
 
@@ -477,7 +493,8 @@ static int parse_sequence(parser *q) {
 
 /* split; x; jump to the end; y: for x|y */
 static int parse_alternatives(parser *q) {
-    int start = q->p->n_code, jump = -1; /* the last of the jumps, each holds where the one before it is */
+    int start = q->p->n_code,
+        jump = -1; /* the last of the jumps, each holds where the one before it is */
     int least = parse_sequence(q);
     while (q->status == GGL_OK && take(q, "|")) {
         insert_split(q, start, q->p->n_code - start + 2);
@@ -518,13 +535,15 @@ static const pretok_program *program_keep(const pretok_program *p, ggl_arena *ar
     kept->sets = arena_copy(arena, p->sets, (size_t)p->n_set, sizeof *p->sets);
     bool ok = kept->code && kept->sets;
     for (int i = 0; ok && i < p->n_set; i++) {
-        kept->sets[i].ranges = arena_copy(arena, p->sets[i].ranges, (size_t)p->sets[i].n_range, sizeof(range));
+        kept->sets[i].ranges =
+            arena_copy(arena, p->sets[i].ranges, (size_t)p->sets[i].n_range, sizeof(range));
         ok = kept->sets[i].ranges != NULL;
     }
     return ok ? kept : NULL;
 }
 
-ggl_status llm_pretok_compile(const pretok_program **out, ggl_arena *arena, ggl_str pattern, ggl_error *err) {
+ggl_status llm_pretok_compile(const pretok_program **out, ggl_arena *arena, ggl_str pattern,
+                              ggl_error *err) {
     pretok_program p = {0};
     parser q = {.s = pattern.s, .n = pattern.n, .p = &p, .err = err};
     parse_alternatives(&q);
@@ -544,15 +563,16 @@ ggl_status llm_pretok_compile(const pretok_program **out, ggl_arena *arena, ggl_
 
 /* ---- running ---- */
 
-/* Where to go on if what comes next fails: at pc from position `last`, then last - 1, down to `first`. `tried` is the
- * position before that failed. */
+/* Where to go on if what comes next fails: at pc from position `last`, then last - 1, down to
+ * `first`. `tried` is the position before that failed. */
 typedef struct retry {
     int32_t pc, run; /* run: -1 if it is no run's */
     uint32_t first, last, tried;
 } retry;
 
-/* What a run instruction knows of the piece [first, last): its class holds in [holds_first, holds_last), but not at
- * holds_last; what follows it fails at fails_first to fails_last (none if first > last). */
+/* What a run instruction knows of the piece [first, last): its class holds in [holds_first,
+ * holds_last), but not at holds_last; what follows it fails at fails_first to fails_last (none if
+ * first > last). */
 typedef struct run_memory {
     bool known;
     uint32_t first, last, holds_first, holds_last, fails_first, fails_last;
@@ -594,12 +614,14 @@ static bool on_border(const runner *r, uint32_t at) {
 static bool one_holds(const runner *r, const instruction *i, uint32_t at) {
     if (at >= r->last)
         return false;
-    return i->op == OP_CHAR ? r->c[at] == (uint32_t)i->a : set_has(&r->p->sets[i->a], r->c[at], r->properties[at]);
+    return i->op == OP_CHAR ? r->c[at] == (uint32_t)i->a
+                            : set_has(&r->p->sets[i->a], r->c[at], r->properties[at]);
 }
 
 static bool lookahead(runner *r, int32_t pc, uint32_t at);
 
-/* Bit i: from instruction pc + i at position `at` the lookahead's end can be reached. next: the same for at + 1. */
+/* Bit i: from instruction pc + i at position `at` the lookahead's end can be reached. next: the
+ * same for at + 1. */
 static uint64_t reach_bits(runner *r, int32_t pc, int n, uint32_t at, uint64_t next) {
     uint64_t bits = 0, before;
     do { /* again, for loops jump back */
@@ -676,7 +698,8 @@ static bool lookahead(runner *r, int32_t pc, uint32_t at) {
 }
 
 static bool push(runner *r, retry t) {
-    if (r->n_stack == r->cap_stack && !ggl_grow(&r->stack, &r->cap_stack, r->n_stack + 1, sizeof *r->stack)) {
+    if (r->n_stack == r->cap_stack &&
+        !ggl_grow(&r->stack, &r->cap_stack, r->n_stack + 1, sizeof *r->stack)) {
         r->no_memory = true;
         return false;
     }
@@ -743,7 +766,8 @@ static bool back(runner *r, size_t base, int32_t *pc, uint32_t *at) {
     return false;
 }
 
-/* Runs from pc at position `at`; *end is where it ends. The first way through counts, as in Perl. */
+/* Runs from pc at position `at`; *end is where it ends. The first way through counts, as in Perl.
+ */
 static bool match(runner *r, int32_t pc, uint32_t at, uint32_t *end) {
     const size_t base = r->n_stack;
     for (;;) {
@@ -804,7 +828,8 @@ static size_t utf8_size(uint32_t c) {
 }
 
 /* Cuts the characters [first, last), which are not empty, by programs[level] and those after it. */
-static ggl_status split(runner *r, int level, reach *reaches, run_memory *runs, uint32_t first, uint32_t last) {
+static ggl_status split(runner *r, int level, reach *reaches, run_memory *runs, uint32_t first,
+                        uint32_t last) {
     if (level == r->n_programs) {
         const char *start = r->text;
         for (uint32_t i = first; i < last; i++)
@@ -835,19 +860,26 @@ static ggl_status split(runner *r, int level, reach *reaches, run_memory *runs, 
         }
         i = found && end > i ? end : i + 1;
     }
-    return s == GGL_OK && last > from ? split(r, level + 1, reaches_below, runs_below, from, last) : s;
+    return s == GGL_OK && last > from ? split(r, level + 1, reaches_below, runs_below, from, last)
+                                      : s;
 }
 
-ggl_status llm_pretok_split(const pretok_program *const *programs, int n_programs, const char *text, size_t n,
-                            ggl_status (*word)(void *context, const char *s, size_t n), void *context, ggl_error *err) {
-    runner r = {.programs = programs, .n_programs = n_programs, .text = text, .word = word, .context = context};
+ggl_status llm_pretok_split(const pretok_program *const *programs, int n_programs, const char *text,
+                            size_t n, ggl_status (*word)(void *context, const char *s, size_t n),
+                            void *context, ggl_error *err) {
+    runner r = {.programs = programs,
+                .n_programs = n_programs,
+                .text = text,
+                .word = word,
+                .context = context};
     int n_reach = 0, n_run = 0;
     uint32_t n_character = 0;
     ggl_status s = GGL_NOMEM;
     if (n == 0)
         return GGL_OK;
     if (n > UINT32_MAX / 4)
-        return ggl_fail(err, GGL_LIMIT, "a text of %zu bytes is too long, at most %u are supported", n, UINT32_MAX / 4);
+        return ggl_fail(err, GGL_LIMIT, "a text of %zu bytes is too long, at most %u are supported",
+                        n, UINT32_MAX / 4);
     for (int i = 0; i < n_programs; i++) {
         n_reach += programs[i]->n_reach;
         n_run += programs[i]->n_run;

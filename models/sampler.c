@@ -1,7 +1,8 @@
 /* From logits to a token; docs/sampling.md is the exact definition, generator included.
  *
- * A candidate is one 64-bit key: the logit, mapped so that a larger one is a smaller number, above the id. Ascending
- * keys are then the order that everything is defined by: descending logit, of equals the lower id. */
+ * A candidate is one 64-bit key: the logit, mapped so that a larger one is a smaller number, above
+ * the id. Ascending keys are then the order that everything is defined by: descending logit, of
+ * equals the lower id. */
 #include <math.h>
 #include <string.h>
 
@@ -40,7 +41,8 @@ llm_sampler_params llm_sampler_default(void) {
     };
 }
 
-/* ---- generator: xoshiro256** (Blackman & Vigna 2018), seeded by splitmix64 (Steele, Lea & Flood 2014) ---- */
+/* ---- generator: xoshiro256** (Blackman & Vigna 2018), seeded by splitmix64 (Steele, Lea & Flood
+ * 2014) ---- */
 
 static uint64_t rotate_left(uint64_t x, int k) {
     return x << k | x >> (64 - k);
@@ -74,7 +76,9 @@ static uint64_t candidate(float logit, int32_t id) {
     uint32_t u;
     logit = logit != logit ? -INFINITY : logit + 0.0f;
     memcpy(&u, &logit, sizeof u);
-    u = u & 0x80000000 ? u : ~(u | 0x80000000); /* descending: positive below negative, larger below smaller */
+    u = u & 0x80000000
+            ? u
+            : ~(u | 0x80000000); /* descending: positive below negative, larger below smaller */
     return (uint64_t)u << 32 | (uint32_t)id;
 }
 
@@ -98,8 +102,9 @@ static uint64_t candidate_at(const llm_sampler *s, const float *logits, int32_t 
     return candidate(x, id);
 }
 
-/* The first id from `id` on whose candidate may come before one of logit `bar` and a lower id: most of a vocabulary is
- * passed over here. A penalty of 1 or more only lowers logits, so that they need not be looked at before. */
+/* The first id from `id` on whose candidate may come before one of logit `bar` and a lower id: most
+ * of a vocabulary is passed over here. A penalty of 1 or more only lowers logits, so that they need
+ * not be looked at before. */
 static int32_t next_above(const llm_sampler *s, const float *logits, int32_t id, float bar) {
     if (s->p.repeat_penalty >= 1)
         while (id < s->n_vocab && !(logits[id] > bar))
@@ -131,7 +136,8 @@ static int32_t select_best(const llm_sampler *s, const float *logits) {
     }
 }
 
-/* The n_key best candidates of all, in order: a heap of the best so far, whose root is the one to beat. */
+/* The n_key best candidates of all, in order: a heap of the best so far, whose root is the one to
+ * beat. */
 static void select_heap(llm_sampler *s, const float *logits) {
     size_t k = s->n_key;
     for (size_t i = 0; i < k; i++)
@@ -156,7 +162,8 @@ static void select_heap(llm_sampler *s, const float *logits) {
     }
 }
 
-/* All candidates in order: a stable radix sort by the logit's bits; the ids ascend to begin with. */
+/* All candidates in order: a stable radix sort by the logit's bits; the ids ascend to begin with.
+ */
 static void select_sort(llm_sampler *s, const float *logits) {
     size_t n = (size_t)s->n_vocab;
     for (size_t i = 0; i < n; i++)
@@ -180,7 +187,8 @@ static void select_sort(llm_sampler *s, const float *logits) {
 
 /* ---- filters; all take and return the number of candidates kept, at least 1 ---- */
 
-/* weight[i] = e^((logit_i - logit_0) / temp). A logit equal to the largest weighs 1 even if both are infinite. */
+/* weight[i] = e^((logit_i - logit_0) / temp). A logit equal to the largest weighs 1 even if both
+ * are infinite. */
 static void weigh(llm_sampler *s, size_t n, double temp) {
     double largest = candidate_logit(s->key[0]);
     for (size_t i = 0; i < n; i++) {
@@ -265,7 +273,8 @@ void llm_sampler_accept(llm_sampler *s, int32_t id) {
 
 /* ---- creation ---- */
 
-static ggl_status check(const llm_sampler_params *p, int32_t n_vocab, int32_t n_last, ggl_error *err) {
+static ggl_status check(const llm_sampler_params *p, int32_t n_vocab, int32_t n_last,
+                        ggl_error *err) {
     if (n_vocab < 1)
         return ggl_fail(err, GGL_USAGE, "n_vocab is %d, at least 1 is needed", (int)n_vocab);
     if (n_last < 0)
@@ -279,14 +288,16 @@ static ggl_status check(const llm_sampler_params *p, int32_t n_vocab, int32_t n_
     if (!(p->min_p >= 0 && p->min_p <= 1))
         return ggl_fail(err, GGL_USAGE, "min_p is %g, it must lie in 0 to 1", p->min_p);
     if (!(p->repeat_penalty > 0 && isfinite(p->repeat_penalty)))
-        return ggl_fail(err, GGL_USAGE, "repeat_penalty is %g, it must be positive and finite", p->repeat_penalty);
+        return ggl_fail(err, GGL_USAGE, "repeat_penalty is %g, it must be positive and finite",
+                        p->repeat_penalty);
     if (p->repeat_last_n < -1)
-        return ggl_fail(err, GGL_USAGE, "repeat_last_n is %d, at least -1 (all) is needed", (int)p->repeat_last_n);
+        return ggl_fail(err, GGL_USAGE, "repeat_last_n is %d, at least -1 (all) is needed",
+                        (int)p->repeat_last_n);
     return GGL_OK;
 }
 
-ggl_status llm_sampler_new(llm_sampler **out, const llm_sampler_params *p, int32_t n_vocab, int32_t n_last,
-                           ggl_error *err) {
+ggl_status llm_sampler_new(llm_sampler **out, const llm_sampler_params *p, int32_t n_vocab,
+                           int32_t n_last, ggl_error *err) {
     *out = NULL;
     ggl_status status = check(p, n_vocab, n_last, err);
     if (status != GGL_OK)
@@ -299,7 +310,9 @@ ggl_status llm_sampler_new(llm_sampler **out, const llm_sampler_params *p, int32
     s->n_vocab = n_vocab;
     s->n_key = (size_t)(heap && p->top_k < n_vocab ? p->top_k : n_vocab);
     if (p->repeat_penalty != 1)
-        s->cap_window = (size_t)(p->repeat_last_n >= 0 && p->repeat_last_n < n_last ? p->repeat_last_n : n_last);
+        s->cap_window =
+            (size_t)(p->repeat_last_n >= 0 && p->repeat_last_n < n_last ? p->repeat_last_n
+                                                                        : n_last);
     rng_seed(s->rng, p->seed);
     bool greedy = p->temp <= 0;
     if (!greedy) {

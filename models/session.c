@@ -8,20 +8,25 @@
 #include "session_impl.h"
 
 #define DEFAULT_CTX 4096
-#define MAX_CTX ((int64_t)1 << 30)
+#define MAX_CTX     ((int64_t)1 << 30)
 
 llm_session_params llm_session_default(void) {
-    return (llm_session_params){.n_ubatch = 512, .n_slots = 1, .n_rows = 1, .type_k = GGL_F16, .type_v = GGL_F16};
+    return (llm_session_params){
+        .n_ubatch = 512, .n_slots = 1, .n_rows = 1, .type_k = GGL_F16, .type_v = GGL_F16};
 }
 
-/* --- making ----------------------------------------------------------------------------------------------------------- */
+/* --- making ----------------------------------------------------------------------------------- */
 
 static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for the session");
 }
 
-static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_session_params *p, ggl_error *err) {
-    ggl_graph_params gp = {.n_pos = s->n_ctx, .n_batch = s->n_ubatch, .n_slots = p->n_slots, .type_k = p->type_k,
+static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_session_params *p,
+                              ggl_error *err) {
+    ggl_graph_params gp = {.n_pos = s->n_ctx,
+                           .n_batch = s->n_ubatch,
+                           .n_slots = p->n_slots,
+                           .type_k = p->type_k,
                            .type_v = p->type_v};
     s->graph = ggl_graph_new(&gp);
     if (!s->graph)
@@ -36,24 +41,34 @@ static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_sess
     return st;
 }
 
-static ggl_status build_sched(llm_session *s, const llm_model *m, const llm_session_params *p, ggl_error *err) {
+static ggl_status build_sched(llm_session *s, const llm_model *m, const llm_session_params *p,
+                              ggl_error *err) {
     const ggl_gguf *file = llm_model_file(m);
     s->host = ggl_calloc((size_t)ggl_gguf_n_parts(file), sizeof *s->host);
     if (!s->host)
         return no_memory(err);
     for (int i = 0; i < ggl_gguf_n_parts(file); i++)
         s->host[i].data = ggl_gguf_part(file, i, &s->host[i].size);
-    ggl_sched_params sp = {.backend = p->backend, .n_backends = p->n_backends, .place = p->place, .ctx = p->place_ctx,
-                           .n_rows = s->n_rows, .host = s->host, .n_host = ggl_gguf_n_parts(file)};
+    ggl_sched_params sp = {.backend = p->backend,
+                           .n_backends = p->n_backends,
+                           .place = p->place,
+                           .ctx = p->place_ctx,
+                           .n_rows = s->n_rows,
+                           .host = s->host,
+                           .n_host = ggl_gguf_n_parts(file)};
     return ggl_sched_new(&s->sched, s->graph, &sp, err);
 }
 
-ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_session_params *p, ggl_error *err) {
+ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_session_params *p,
+                           ggl_error *err) {
     *out = NULL;
     int64_t own = llm_model_n_ctx(m), n_ctx = p->n_ctx > 0 ? p->n_ctx : own > 0 ? own : DEFAULT_CTX;
     if (n_ctx > MAX_CTX || p->n_ubatch < 1 || p->n_slots < 1 || p->n_slots > 4096)
-        return ggl_fail(err, GGL_LIMIT, "a context of %" PRId64 " tokens, ubatches of %" PRId64 " and %" PRId64 " slots: at most "
-                        "2^30, at least 1, and 1 to 4096 are possible", n_ctx, p->n_ubatch, p->n_slots);
+        return ggl_fail(err, GGL_LIMIT,
+                        "a context of %" PRId64 " tokens, ubatches of %" PRId64 " and %" PRId64
+                        " slots: at most "
+                        "2^30, at least 1, and 1 to 4096 are possible",
+                        n_ctx, p->n_ubatch, p->n_slots);
     llm_session *s = ggl_calloc(1, sizeof *s);
     if (!s)
         return no_memory(err);
@@ -68,7 +83,8 @@ ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_sess
     s->row = ggl_calloc(n, sizeof *s->row);
     s->n_past = ggl_calloc((size_t)s->n_slots, sizeof *s->n_past);
     s->n_new = ggl_calloc((size_t)s->n_slots, sizeof *s->n_new);
-    ggl_status st = s->token && s->pos && s->slot && s->row && s->n_past && s->n_new ? GGL_OK : no_memory(err);
+    ggl_status st =
+        s->token && s->pos && s->slot && s->row && s->n_past && s->n_new ? GGL_OK : no_memory(err);
     if (st == GGL_OK)
         st = build_graph(s, m, p, err);
     if (st == GGL_OK)
@@ -121,7 +137,7 @@ int64_t llm_session_n_layer(const llm_session *s) {
     return s->built.n_layer;
 }
 
-/* --- running ---------------------------------------------------------------------------------------------------------- */
+/* --- running ---------------------------------------------------------------------------------- */
 
 static int slot_of(const llm_batch *b, int64_t i) {
     return b->slot ? b->slot[i] : 0;
@@ -138,18 +154,22 @@ static ggl_status check_batch(llm_session *s, const llm_batch *b, ggl_error *err
         if (slot < 0 || slot >= s->n_slots)
             return ggl_fail(err, GGL_USAGE, "slot %d; there are %" PRId64, slot, s->n_slots);
         if (b->token[i] < 0 || b->token[i] >= s->built.n_vocab)
-            return ggl_fail(err, GGL_USAGE, "token %" PRId32 " is not in the vocabulary of %" PRId64, b->token[i],
+            return ggl_fail(err, GGL_USAGE,
+                            "token %" PRId32 " is not in the vocabulary of %" PRId64, b->token[i],
                             s->built.n_vocab);
         s->n_new[slot]++;
     }
     for (int64_t k = 0; k < s->n_slots; k++)
         if (s->n_new[k] > s->n_ctx - s->n_past[k])
-            return ggl_fail(err, GGL_LIMIT, "%" PRId64 " tokens after %" PRId64 " do not fit into the context of %" PRId64,
+            return ggl_fail(err, GGL_LIMIT,
+                            "%" PRId64 " tokens after %" PRId64
+                            " do not fit into the context of %" PRId64,
                             s->n_new[k], s->n_past[k], s->n_ctx);
     return GGL_OK;
 }
 
-/* Fills the arrays of the next ubatch from token `first` on; as many as fit, with at most n_rows wanted. */
+/* Fills the arrays of the next ubatch from token `first` on; as many as fit, with at most n_rows
+ * wanted. */
 static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, int64_t *n_rows) {
     int64_t n = 0;
     *n_rows = 0;

@@ -41,22 +41,30 @@ ggl_status llm_session_cut(llm_session *s, int slot, int64_t n_past, ggl_error *
         return st;
     int64_t back = s->n_past[slot] - n_past, limit = ggl_sched_rollback_limit(s->sched);
     if (n_past < 0 || back < 0)
-        return ggl_fail(err, GGL_USAGE, "a sequence of %" PRId64 " tokens cannot be cut to %" PRId64, s->n_past[slot], n_past);
+        return ggl_fail(err, GGL_USAGE,
+                        "a sequence of %" PRId64 " tokens cannot be cut to %" PRId64,
+                        s->n_past[slot], n_past);
     if (n_past == 0)
         return llm_session_clear(s, slot, err);
     if (back > 0 && ggl_sched_has_states(s->sched))
-        return ggl_fail(err, GGL_UNSUPPORTED, "this model keeps states, which sum up all tokens and cannot be cut back; restore a "
-                        "snapshot, or begin anew");
+        return ggl_fail(
+            err, GGL_UNSUPPORTED,
+            "this model keeps states, which sum up all tokens and cannot be cut back; restore a "
+            "snapshot, or begin anew");
     if (back > limit)
-        return ggl_fail(err, GGL_UNSUPPORTED, "this model keeps only a window of rows; at most %" PRId64 " tokens can be cut, not "
-                        "%" PRId64, limit, back);
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "this model keeps only a window of rows; at most %" PRId64
+                        " tokens can be cut, not "
+                        "%" PRId64,
+                        limit, back);
     s->n_past[slot] = n_past;
     return GGL_OK;
 }
 
-/* --- bytes ------------------------------------------------------------------------------------------------------------ */
+/* --- bytes ------------------------------------------------------------------------------------ */
 
-/* | header | what ggl_sched_save_slot writes |; the session that reads it must keep the same things. */
+/* | header | what ggl_sched_save_slot writes |; the session that reads it must keep the same
+ * things. */
 typedef struct header {
     char magic[8];
     uint32_t version, states_only;
@@ -82,19 +90,25 @@ static uint64_t shape_hash(const llm_session *s) {
     uint64_t h = 0xcbf29ce484222325u;
     for (int i = 0; i < ggl_graph_n_stores(s->graph); i++) {
         const ggl_store *st = ggl_graph_store(s->graph, i);
-        int64_t words[] = {st->kind, st->type, st->ne[0], st->ne[1], st->ne[2],
-                           st->n_pos < s->n_ctx ? st->n_pos : 0}; /* a ring's length is its layout */
+        int64_t words[] = {
+            st->kind,  st->type,
+            st->ne[0], st->ne[1],
+            st->ne[2], st->n_pos < s->n_ctx ? st->n_pos : 0}; /* a ring's length is its layout */
         h = hash(h, words, sizeof words);
     }
     return h;
 }
 
-ggl_status llm_session_save(llm_session *s, int slot, bool states_only, void **data, size_t *size, ggl_error *err) {
+ggl_status llm_session_save(llm_session *s, int slot, bool states_only, void **data, size_t *size,
+                            ggl_error *err) {
     *data = NULL;
     ggl_status st = check_slot(s, slot, err);
     if (st != GGL_OK)
         return st;
-    header h = {.version = 1, .states_only = states_only, .n_past = s->n_past[slot], .shape = shape_hash(s)};
+    header h = {.version = 1,
+                .states_only = states_only,
+                .n_past = s->n_past[slot],
+                .shape = shape_hash(s)};
     memcpy(h.magic, magic, sizeof magic);
     h.size = (int64_t)ggl_sched_slot_size(s->sched, h.n_past, states_only);
     char *bytes = ggl_calloc(sizeof h + (size_t)h.size, 1);
@@ -112,7 +126,8 @@ ggl_status llm_session_save(llm_session *s, int slot, bool states_only, void **d
     return GGL_OK;
 }
 
-ggl_status llm_session_restore(llm_session *s, int slot, const void *data, size_t size, ggl_error *err) {
+ggl_status llm_session_restore(llm_session *s, int slot, const void *data, size_t size,
+                               ggl_error *err) {
     header h;
     ggl_status st = check_slot(s, slot, err);
     if (st != GGL_OK)
@@ -121,23 +136,30 @@ ggl_status llm_session_restore(llm_session *s, int slot, const void *data, size_
         return ggl_fail(err, GGL_FORMAT, "these bytes are no saved slot");
     memcpy(&h, data, sizeof h);
     if (h.version != 1)
-        return ggl_fail(err, GGL_FORMAT, "a saved slot of version %" PRIu32 "; 1 is known", h.version);
+        return ggl_fail(err, GGL_FORMAT, "a saved slot of version %" PRIu32 "; 1 is known",
+                        h.version);
     if (h.n_past < 0 || h.n_past > s->n_ctx)
-        return ggl_fail(err, GGL_LIMIT, "the saved slot has %" PRId64 " tokens, the context %" PRId64, h.n_past, s->n_ctx);
+        return ggl_fail(err, GGL_LIMIT,
+                        "the saved slot has %" PRId64 " tokens, the context %" PRId64, h.n_past,
+                        s->n_ctx);
     if (h.shape != shape_hash(s))
-        return ggl_fail(err, GGL_FORMAT, "the slot was saved by a session of another model or cache type");
+        return ggl_fail(err, GGL_FORMAT,
+                        "the slot was saved by a session of another model or cache type");
     if (h.size < 0 || (uint64_t)h.size != size - sizeof h ||
         (uint64_t)h.size != ggl_sched_slot_size(s->sched, h.n_past, h.states_only != 0))
-        return ggl_fail(err, GGL_FORMAT, "the saved slot has %zu bytes, its header says %" PRId64, size - sizeof h, h.size);
+        return ggl_fail(err, GGL_FORMAT, "the saved slot has %zu bytes, its header says %" PRId64,
+                        size - sizeof h, h.size);
     const char *bytes = (const char *)data + sizeof h;
     if (h.sum != hash(0, bytes, (size_t)h.size))
         return ggl_fail(err, GGL_FORMAT, "the saved slot is damaged");
     if (h.states_only && h.n_past > s->n_past[slot])
-        return ggl_fail(err, GGL_USAGE, "a snapshot at token %" PRId64 " of a slot that has only %" PRId64, h.n_past,
-                        s->n_past[slot]);
+        return ggl_fail(err, GGL_USAGE,
+                        "a snapshot at token %" PRId64 " of a slot that has only %" PRId64,
+                        h.n_past, s->n_past[slot]);
     int64_t limit = ggl_sched_rollback_limit(s->sched);
     if (h.states_only && s->n_past[slot] - h.n_past > limit)
-        return ggl_fail(err, GGL_UNSUPPORTED, "a snapshot %" PRId64 " tokens back; only %" PRId64 " are kept",
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "a snapshot %" PRId64 " tokens back; only %" PRId64 " are kept",
                         s->n_past[slot] - h.n_past, limit);
     st = ggl_sched_restore_slot(s->sched, slot, h.n_past, h.states_only != 0, bytes, err);
     if (st == GGL_OK)

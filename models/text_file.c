@@ -6,7 +6,8 @@
 
 #include "ggl/alloc.h"
 
-ggl_status llm_read_text_file(const char *path, size_t most, char **text, size_t *n, ggl_error *err) {
+ggl_status llm_read_text_file(const char *path, size_t most, char **text, size_t *n,
+                              ggl_error *err) {
     *text = NULL;
     *n = 0;
     FILE *f = fopen(path, "rb");

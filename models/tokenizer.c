@@ -1,7 +1,8 @@
-/* Vocabulary, special tokens, begin and end; how running text is cut up is the kind's (tokenizer_impl.h).
+/* Vocabulary, special tokens, begin and end; how running text is cut up is the kind's
+ * (tokenizer_impl.h).
  *
- * What is not done: whitespace around special tokens is never stripped (some models want it; GGUF has no key for it),
- * and no Unicode normalization takes place. */
+ * What is not done: whitespace around special tokens is never stripped (some models want it; GGUF
+ * has no key for it), and no Unicode normalization takes place. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -25,7 +26,8 @@ ggl_status llm_tokens_append(llm_tokens *out, int32_t id, ggl_error *err) {
 
 size_t llm_utf8_length(const char *s, size_t n) {
     const unsigned char *u = (const unsigned char *)s;
-    unsigned low = 0x80, high = 0xbf; /* what the second byte may be: no overlong forms, no surrogates */
+    unsigned low = 0x80,
+             high = 0xbf; /* what the second byte may be: no overlong forms, no surrogates */
     size_t len;
     if (u[0] < 0xc2 || u[0] > 0xf4)
         return 1;
@@ -75,7 +77,8 @@ bool llm_token_map_init(token_map *m, ggl_arena *arena, size_t n) {
 }
 
 /* The slot of s, or the empty one where it belongs. */
-static int32_t *token_map_slot(const token_map *m, const ggl_str *strings, const char *s, size_t n) {
+static int32_t *token_map_slot(const token_map *m, const ggl_str *strings, const char *s,
+                               size_t n) {
     size_t i = (size_t)hash_bytes(s, n) & (m->n_slot - 1);
     for (;; i = (i + 1) & (m->n_slot - 1)) {
         int32_t id = m->slot[i];
@@ -108,7 +111,8 @@ static ggl_status read_pieces(llm_tokenizer *t, const ggl_gguf *file, ggl_error 
         return ggl_fail(err, GGL_FORMAT, "tokenizer.ggml.tokens is %s%s, not an array of strings",
                         v->is_array ? "an array of " : "", ggl_gguf_type_name(v->type));
     if (v->n > INT32_MAX)
-        return ggl_fail(err, GGL_LIMIT, "tokenizer.ggml.tokens has %" PRIu64 " entries, at most %d are supported",
+        return ggl_fail(err, GGL_LIMIT,
+                        "tokenizer.ggml.tokens has %" PRIu64 " entries, at most %d are supported",
                         v->n, INT32_MAX);
     t->n_vocab = (int32_t)v->n;
     size_t n = (size_t)v->n, bytes = 0;
@@ -142,25 +146,29 @@ static ggl_status read_types(llm_tokenizer *t, const ggl_gguf *file, ggl_error *
         return GGL_OK;
     }
     if (!v->is_array || v->n != (uint64_t)t->n_vocab)
-        return ggl_fail(err, GGL_FORMAT, "tokenizer.ggml.token_type has %" PRIu64 " entries, for %" PRId32 " tokens",
+        return ggl_fail(err, GGL_FORMAT,
+                        "tokenizer.ggml.token_type has %" PRIu64 " entries, for %" PRId32 " tokens",
                         v->n, t->n_vocab);
     for (int32_t i = 0; i < t->n_vocab; i++) {
         int64_t type;
         if (!ggl_gguf_integer(v, (uint64_t)i, &type))
-            return ggl_fail(err, GGL_FORMAT, "tokenizer.ggml.token_type is an array of %s, not of integers",
+            return ggl_fail(err, GGL_FORMAT,
+                            "tokenizer.ggml.token_type is an array of %s, not of integers",
                             ggl_gguf_type_name(v->type));
         if (type < TOKEN_UNDEFINED || type > TOKEN_BYTE)
-            return ggl_fail(err, GGL_FORMAT, "tokenizer.ggml.token_type of token %" PRId32 " is %" PRId64
-                            ", types are 0 to %d", i, type, TOKEN_BYTE);
+            return ggl_fail(err, GGL_FORMAT,
+                            "tokenizer.ggml.token_type of token %" PRId32 " is %" PRId64
+                            ", types are 0 to %d",
+                            i, type, TOKEN_BYTE);
         t->type[i] = (uint8_t)type;
     }
     return GGL_OK;
 }
 
-/* An optional key with a token's id; -1, also as an unsigned 32-bit number, says none. Absent: `fallback`, if that
- * token is of type `type`. */
-static ggl_status read_id(const llm_tokenizer *t, const ggl_gguf *file, const char *key, int32_t fallback, int type,
-                          int32_t *out, ggl_error *err) {
+/* An optional key with a token's id; -1, also as an unsigned 32-bit number, says none. Absent:
+ * `fallback`, if that token is of type `type`. */
+static ggl_status read_id(const llm_tokenizer *t, const ggl_gguf *file, const char *key,
+                          int32_t fallback, int type, int32_t *out, ggl_error *err) {
     int64_t id;
     int got = ggl_gguf_get_integer(file, key, &id, err);
     *out = -1;
@@ -174,12 +182,14 @@ static ggl_status read_id(const llm_tokenizer *t, const ggl_gguf *file, const ch
     if (id == -1 || id == UINT32_MAX)
         return GGL_OK;
     if (id < 0 || id >= t->n_vocab)
-        return ggl_fail(err, GGL_FORMAT, "%s is %" PRId64 ", there are %" PRId32 " tokens", key, id, t->n_vocab);
+        return ggl_fail(err, GGL_FORMAT, "%s is %" PRId64 ", there are %" PRId32 " tokens", key, id,
+                        t->n_vocab);
     *out = (int32_t)id;
     return GGL_OK;
 }
 
-/* Whether a token may end generation by its spelling: control and user-defined ones; of files without types any. */
+/* Whether a token may end generation by its spelling: control and user-defined ones; of files
+ * without types any. */
 static bool may_end(const llm_tokenizer *t, int32_t id) {
     return !t->has_types || t->type[id] == TOKEN_CONTROL || t->type[id] == TOKEN_USER_DEFINED;
 }
@@ -197,7 +207,8 @@ static void find_ends(llm_tokenizer *t) {
     for (int32_t id = 0; id < t->n_vocab; id++)
         for (int k = 0; k < n && may_end(t, id) && !t->eog[id]; k++)
             t->eog[id] = str_same(ends[k], t->piece[id]);
-    for (int k = 0; llm_table_name("unless", k, &other) && llm_table_name("unless", k + 1, &part); k += 2) {
+    for (int k = 0; llm_table_name("unless", k, &other) && llm_table_name("unless", k + 1, &part);
+         k += 2) {
         bool found = false;
         for (int32_t id = 0; id < t->n_vocab; id++)
             found = found || (may_end(t, id) && str_same(other, t->piece[id]));
@@ -207,7 +218,8 @@ static void find_ends(llm_tokenizer *t) {
     }
 }
 
-static ggl_status read_special_ids(llm_tokenizer *t, const table_model *model, const ggl_gguf *file, ggl_error *err) {
+static ggl_status read_special_ids(llm_tokenizer *t, const table_model *model, const ggl_gguf *file,
+                                   ggl_error *err) {
     int32_t eot, eom;
     const struct {
         const char *key;
@@ -237,10 +249,12 @@ static ggl_status read_special_ids(llm_tokenizer *t, const table_model *model, c
 /* ---- special tokens in text ---- */
 
 static bool is_special(const llm_tokenizer *t, int32_t id) {
-    return t->type[id] == TOKEN_CONTROL || t->type[id] == TOKEN_USER_DEFINED || t->type[id] == TOKEN_UNKNOWN;
+    return t->type[id] == TOKEN_CONTROL || t->type[id] == TOKEN_USER_DEFINED ||
+           t->type[id] == TOKEN_UNKNOWN;
 }
 
-/* Sorts n lengths, largest first, and drops repetitions. Lists are short but for odd vocabularies: Shell's sort. */
+/* Sorts n lengths, largest first, and drops repetitions. Lists are short but for odd vocabularies:
+ * Shell's sort. */
 static uint32_t sort_lengths(uint32_t *a, uint32_t n) {
     for (uint32_t gap = n / 2; gap > 0; gap /= 2)
         for (uint32_t i = gap; i < n; i++)
@@ -294,7 +308,8 @@ static ggl_status index_special(llm_tokenizer *t, ggl_error *err) {
     return GGL_OK;
 }
 
-/* The longest special token that s[0..n) begins with; -1: none. Control and unknown tokens only if asked for. */
+/* The longest special token that s[0..n) begins with; -1: none. Control and unknown tokens only if
+ * asked for. */
 static int32_t special_at(const llm_tokenizer *t, const char *s, size_t n, bool control) {
     unsigned char b = (unsigned char)*s;
     for (uint32_t i = t->special_first[b]; i < t->special_first[b + 1]; i++) {
@@ -310,25 +325,30 @@ static int32_t special_at(const llm_tokenizer *t, const char *s, size_t n, bool 
 /* ---- the public calls ---- */
 
 /* The file's row of the table, and its kind. */
-static ggl_status find_kind(const ggl_gguf *file, const llm_tokenizer_kind **out, table_model *row, ggl_error *err) {
+static ggl_status find_kind(const ggl_gguf *file, const llm_tokenizer_kind **out, table_model *row,
+                            ggl_error *err) {
     ggl_str model;
     int got = ggl_gguf_get_string(file, "tokenizer.ggml.model", &model, err);
     if (got < 0)
         return GGL_FORMAT;
     if (got == 0)
-        return ggl_fail(err, GGL_NOT_FOUND, "the file has no tokenizer (no key tokenizer.ggml.model)");
+        return ggl_fail(err, GGL_NOT_FOUND,
+                        "the file has no tokenizer (no key tokenizer.ggml.model)");
     ggl_status s = llm_table_find_model(model, row, err);
     if (s != GGL_OK)
         return s;
     for (int i = 0; i < N_KINDS; i++)
-        if (strlen(KINDS[i]->name) == row->kind.n && memcmp(KINDS[i]->name, row->kind.s, row->kind.n) == 0) {
+        if (strlen(KINDS[i]->name) == row->kind.n &&
+            memcmp(KINDS[i]->name, row->kind.s, row->kind.n) == 0) {
             *out = KINDS[i];
             return GGL_OK;
         }
-    return ggl_fail(err, GGL_FORMAT, "tokenizers.txt: there is no kind '%.*s'", (int)row->kind.n, row->kind.s);
+    return ggl_fail(err, GGL_FORMAT, "tokenizers.txt: there is no kind '%.*s'", (int)row->kind.n,
+                    row->kind.s);
 }
 
-static ggl_status tokenizer_read(llm_tokenizer *t, const table_model *model, const ggl_gguf *file, ggl_error *err) {
+static ggl_status tokenizer_read(llm_tokenizer *t, const table_model *model, const ggl_gguf *file,
+                                 ggl_error *err) {
     t->add_bos = model->add_bos;
     t->add_eos = model->add_eos;
     ggl_status s = read_pieces(t, file, err);
@@ -338,8 +358,9 @@ static ggl_status tokenizer_read(llm_tokenizer *t, const table_model *model, con
         s = read_special_ids(t, model, file, err);
     if (s == GGL_OK)
         s = t->kind->init(t, file, err);
-    if (s == GGL_OK && (ggl_gguf_get_bool(file, "tokenizer.ggml.add_bos_token", &t->add_bos, err) < 0 ||
-                        ggl_gguf_get_bool(file, "tokenizer.ggml.add_eos_token", &t->add_eos, err) < 0))
+    if (s == GGL_OK &&
+        (ggl_gguf_get_bool(file, "tokenizer.ggml.add_bos_token", &t->add_bos, err) < 0 ||
+         ggl_gguf_get_bool(file, "tokenizer.ggml.add_eos_token", &t->add_eos, err) < 0))
         s = GGL_FORMAT;
     if (s == GGL_OK)
         s = index_special(t, err);
@@ -381,8 +402,8 @@ void llm_tokenizer_free(llm_tokenizer *t) {
     ggl_free(t);
 }
 
-ggl_status llm_tokenize(const llm_tokenizer *t, const char *text, size_t n, unsigned flags, llm_tokens *out,
-                        ggl_error *err) {
+ggl_status llm_tokenize(const llm_tokenizer *t, const char *text, size_t n, unsigned flags,
+                        llm_tokens *out, ggl_error *err) {
     const bool control = flags & LLM_TOKENIZE_SPECIAL;
     bool begins = true;
     ggl_status s = GGL_OK;
@@ -440,13 +461,14 @@ ggl_str llm_token_piece(const llm_tokenizer *t, int32_t id) {
 }
 
 ggl_str llm_token_text(const llm_tokenizer *t, int32_t id, bool special) {
-    if (!in_range(t, id) || (!special && (t->type[id] == TOKEN_CONTROL || t->type[id] == TOKEN_UNKNOWN)))
+    if (!in_range(t, id) ||
+        (!special && (t->type[id] == TOKEN_CONTROL || t->type[id] == TOKEN_UNKNOWN)))
         return (ggl_str){"", 0};
     return t->text[id];
 }
 
-ggl_status llm_detokenize(const llm_tokenizer *t, const int32_t *id, size_t n, bool special, char **text,
-                          size_t *size, ggl_error *err) {
+ggl_status llm_detokenize(const llm_tokenizer *t, const int32_t *id, size_t n, bool special,
+                          char **text, size_t *size, ggl_error *err) {
     *text = NULL;
     *size = 0;
     size_t first = 0, bytes = 1; /* first: the first id that stands for running text */
@@ -461,7 +483,8 @@ ggl_status llm_detokenize(const llm_tokenizer *t, const int32_t *id, size_t n, b
     size_t used = 0;
     for (size_t i = 0; i < n; i++) {
         ggl_str s = llm_token_text(t, id[i], special);
-        if (i == first && s.n > 0 && s.s[0] == ' ' && !is_special(t, id[i]) && t->kind->adds_space(t)) {
+        if (i == first && s.n > 0 && s.s[0] == ' ' && !is_special(t, id[i]) &&
+            t->kind->adds_space(t)) {
             s.s++;
             s.n--;
         }

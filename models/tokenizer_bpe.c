@@ -1,15 +1,17 @@
 /* Byte-level byte-pair encoding (Sennrich et al. 2016, as in GPT-2).
  *
- * The vocabulary's strings are spelled in an alphabet of 256 printable characters, one for each byte. Text is cut into
- * words by the rules that tokenizer.ggml.pre names (pretok.h); a word is at first a row of the symbols of its bytes. Of
- * all neighbours that tokenizer.ggml.merges lists, those listed first (of equals the leftmost) are joined, again and
- * again.
+ * The vocabulary's strings are spelled in an alphabet of 256 printable characters, one for each
+ * byte. Text is cut into words by the rules that tokenizer.ggml.pre names (pretok.h); a word is at
+ * first a row of the symbols of its bytes. Of all neighbours that tokenizer.ggml.merges lists,
+ * those listed first (of equals the leftmost) are joined, again and again.
  *
- * Symbols are numbers: ids below n_vocab are tokens, those above are strings that merges speak of, but that are no
- * tokens (some published files have such). Control and unknown tokens never come from spelling: text cannot forge them. */
+ * Symbols are numbers: ids below n_vocab are tokens, those above are strings that merges speak of,
+ * but that are no tokens (some published files have such). Control and unknown tokens never come
+ * from spelling: text cannot forge them. */
 #include <inttypes.h>
 #include <string.h>
 
+#include "merge_queue.h"
 #include "pretok.h"
 #include "tokenizer_impl.h"
 #include "tokenizer_table.h"
@@ -23,16 +25,17 @@ typedef struct bpe {
     const pretok_program *split[TABLE_MAX_SPLITS];
     int n_split;
     bool ignore_merges;
-    token_map piece;  /* pieces that text may become */
-    size_t longest;   /* bytes of the longest of them */
+    token_map piece;   /* pieces that text may become */
+    size_t longest;    /* bytes of the longest of them */
     int32_t byte[256]; /* the symbol of each byte */
-    merge *merges;    /* open addressing, by left and right */
-    size_t n_slot;    /* a power of two */
+    merge *merges;     /* open addressing, by left and right */
+    size_t n_slot;     /* a power of two */
 } bpe;
 
 /* ---- the alphabet ---- */
 
-/* Printable Latin-1 characters stand for themselves; the other bytes are, in order, U+0100 and on. */
+/* Printable Latin-1 characters stand for themselves; the other bytes are, in order, U+0100 and on.
+ */
 static bool byte_is_printable(unsigned b) {
     return (b >= 0x21 && b <= 0x7e) || (b >= 0xa1 && b <= 0xff && b != 0xad);
 }
@@ -119,7 +122,8 @@ static int32_t symbol_of(llm_tokenizer *t, const bpe *m, symbols *y, const char 
     if (id >= 0)
         return id;
     char *copy = ggl_arena_strndup(&t->arena, s, n);
-    if (!copy || y->n >= INT32_MAX || (y->n == y->cap && !ggl_grow(&y->s, &y->cap, y->n + 1, sizeof *y->s)) ||
+    if (!copy || y->n >= INT32_MAX ||
+        (y->n == y->cap && !ggl_grow(&y->s, &y->cap, y->n + 1, sizeof *y->s)) ||
         (2 * (y->n - y->n_vocab + 1) > y->extra.n_slot && !extra_grow(y)))
         return -1;
     y->s[y->n] = (ggl_str){copy, n};
@@ -144,13 +148,18 @@ static const merge *find_merge(const bpe *m, int32_t left, int32_t right) {
 }
 
 /* Entry i, "left right": the first space that is not the first byte divides it. */
-static ggl_status read_merge(llm_tokenizer *t, bpe *m, symbols *y, ggl_str s, int32_t i, ggl_error *err) {
+static ggl_status read_merge(llm_tokenizer *t, bpe *m, symbols *y, ggl_str s, int32_t i,
+                             ggl_error *err) {
     const char *space = s.n > 2 ? memchr(s.s + 1, ' ', s.n - 2) : NULL;
     if (!space)
-        return ggl_fail(err, GGL_FORMAT, "tokenizer.ggml.merges: entry %" PRId32 " is '%.*s', not two pieces with a space "
-                        "between them", i, (int)(s.n < 64 ? s.n : 64), s.s);
+        return ggl_fail(err, GGL_FORMAT,
+                        "tokenizer.ggml.merges: entry %" PRId32
+                        " is '%.*s', not two pieces with a space "
+                        "between them",
+                        i, (int)(s.n < 64 ? s.n : 64), s.s);
     size_t n_left = (size_t)(space - s.s), n_right = s.n - n_left - 1;
-    if (n_left + n_right > y->cap_joined && !ggl_grow(&y->joined, &y->cap_joined, n_left + n_right, 1))
+    if (n_left + n_right > y->cap_joined &&
+        !ggl_grow(&y->joined, &y->cap_joined, n_left + n_right, 1))
         return no_memory(err);
     memcpy(y->joined, s.s, n_left);
     memcpy(y->joined + n_left, space + 1, n_right);
@@ -164,7 +173,8 @@ static ggl_status read_merge(llm_tokenizer *t, bpe *m, symbols *y, ggl_str s, in
     return GGL_OK;
 }
 
-static ggl_status read_merges(llm_tokenizer *t, bpe *m, symbols *y, const ggl_gguf *file, ggl_error *err) {
+static ggl_status read_merges(llm_tokenizer *t, bpe *m, symbols *y, const ggl_gguf *file,
+                              ggl_error *err) {
     const ggl_gguf_value *v = ggl_gguf_find(file, "tokenizer.ggml.merges");
     if (!v)
         return ggl_fail(err, GGL_FORMAT, "tokenizer.ggml.merges is missing");
@@ -172,8 +182,9 @@ static ggl_status read_merges(llm_tokenizer *t, bpe *m, symbols *y, const ggl_gg
         return ggl_fail(err, GGL_FORMAT, "tokenizer.ggml.merges is %s%s, not an array of strings",
                         v->is_array ? "an array of " : "", ggl_gguf_type_name(v->type));
     if (v->n > INT32_MAX / 4)
-        return ggl_fail(err, GGL_LIMIT, "tokenizer.ggml.merges has %" PRIu64 " entries, at most %d are supported", v->n,
-                        INT32_MAX / 4);
+        return ggl_fail(err, GGL_LIMIT,
+                        "tokenizer.ggml.merges has %" PRIu64 " entries, at most %d are supported",
+                        v->n, INT32_MAX / 4);
     for (m->n_slot = 16; m->n_slot < 2 * v->n;)
         m->n_slot *= 2;
     m->merges = ggl_arena_alloc(&t->arena, m->n_slot, sizeof *m->merges);
@@ -185,7 +196,8 @@ static ggl_status read_merges(llm_tokenizer *t, bpe *m, symbols *y, const ggl_gg
     for (uint64_t i = 0; i < v->n && s == GGL_OK; i++) {
         ggl_str pair;
         if (!ggl_gguf_string(v, i, &pair))
-            return ggl_fail(err, GGL_FORMAT, "tokenizer.ggml.merges: entry %" PRIu64 " is unreadable", i);
+            return ggl_fail(err, GGL_FORMAT,
+                            "tokenizer.ggml.merges: entry %" PRIu64 " is unreadable", i);
         s = read_merge(t, m, y, pair, (int32_t)i, err);
     }
     return s;
@@ -251,22 +263,6 @@ static void bpe_free(llm_tokenizer *t) {
 
 /* ---- encoding ---- */
 
-/* A stretch of the word's bytes; n = 0: it was joined to its left neighbour. */
-typedef struct symbol {
-    uint32_t at, n;
-    uint32_t prev, next; /* NONE at the ends */
-    int32_t id;
-} symbol;
-
-/* A possible join of symbol `left` with its right neighbour. Stale if the two are no longer `n` bytes: symbols only
- * grow. */
-typedef struct join {
-    int32_t rank, id;
-    uint32_t left, n;
-} join;
-
-#define NONE UINT32_MAX
-
 typedef struct bpe_run {
     const llm_tokenizer *t;
     const bpe *m;
@@ -274,51 +270,18 @@ typedef struct bpe_run {
     ggl_error *err;
     symbol *sym;
     size_t cap_sym;
-    join *heap;
-    size_t n_heap, cap_heap;
+    merge_queue queue;
     char *spelled;
     size_t cap_spelled;
 } bpe_run;
 
-static bool join_before(const join *a, const join *b) {
-    return a->rank < b->rank || (a->rank == b->rank && a->left < b->left);
-}
-
-static bool heap_push(bpe_run *r, join j) {
-    if (r->n_heap == r->cap_heap && !ggl_grow(&r->heap, &r->cap_heap, r->n_heap + 1, sizeof *r->heap))
-        return false;
-    size_t i = r->n_heap++;
-    for (; i > 0 && join_before(&j, &r->heap[(i - 1) / 2]); i = (i - 1) / 2)
-        r->heap[i] = r->heap[(i - 1) / 2];
-    r->heap[i] = j;
-    return true;
-}
-
-static join heap_pop(bpe_run *r) {
-    join top = r->heap[0], last = r->heap[--r->n_heap];
-    size_t i = 0;
-    for (;;) {
-        size_t c = 2 * i + 1;
-        if (c >= r->n_heap)
-            break;
-        if (c + 1 < r->n_heap && join_before(&r->heap[c + 1], &r->heap[c]))
-            c++;
-        if (!join_before(&r->heap[c], &last))
-            break;
-        r->heap[i] = r->heap[c];
-        i = c;
-    }
-    r->heap[i] = last;
-    return top;
-}
-
 /* Queues the join of `left` and its right neighbour, if merges list it. */
 static bool consider(bpe_run *r, uint32_t left) {
-    if (left == NONE || r->sym[left].next == NONE)
+    if (left == NO_SYMBOL || r->sym[left].next == NO_SYMBOL)
         return true;
     const symbol *a = &r->sym[left], *b = &r->sym[a->next];
     const merge *e = find_merge(r->m, a->id, b->id);
-    return !e || heap_push(r, (join){e->rank, e->id, left, a->n + b->n});
+    return !e || merge_queue_push(&r->queue, (join){e->rank, left, a->n + b->n, e->id});
 }
 
 /* A symbol that is no token becomes its bytes, as far as these are tokens. */
@@ -352,34 +315,35 @@ static ggl_status encode_word(void *context, const char *word, size_t n) {
     if (n > r->cap_sym && !ggl_grow(&r->sym, &r->cap_sym, n, sizeof *r->sym))
         return GGL_NOMEM;
     for (uint32_t i = 0; i < n; i++)
-        r->sym[i] = (symbol){i, 1, i > 0 ? i - 1 : NONE, i + 1 < n ? i + 1 : NONE, r->m->byte[(unsigned char)word[i]]};
-    r->n_heap = 0;
+        r->sym[i] = (symbol){i, 1, i > 0 ? i - 1 : NO_SYMBOL, i + 1 < n ? i + 1 : NO_SYMBOL,
+                             r->m->byte[(unsigned char)word[i]]};
+    r->queue.n = 0;
     for (uint32_t i = 0; i + 1 < n; i++)
         if (!consider(r, i))
             return GGL_NOMEM;
-    while (r->n_heap > 0) {
-        join j = heap_pop(r);
+    while (r->queue.n > 0) {
+        join j = merge_queue_pop(&r->queue);
         symbol *a = &r->sym[j.left];
-        if (a->n == 0 || a->next == NONE || a->n + r->sym[a->next].n != j.n)
+        if (a->n == 0 || a->next == NO_SYMBOL || a->n + r->sym[a->next].n != j.n)
             continue;
         symbol *b = &r->sym[a->next];
         a->n = j.n;
         a->id = j.id;
         a->next = b->next;
         b->n = 0;
-        if (a->next != NONE)
+        if (a->next != NO_SYMBOL)
             r->sym[a->next].prev = j.left;
         if (!consider(r, a->prev) || !consider(r, j.left))
             return GGL_NOMEM;
     }
     ggl_status s = GGL_OK;
-    for (uint32_t i = 0; i != NONE && s == GGL_OK; i = r->sym[i].next)
+    for (uint32_t i = 0; i != NO_SYMBOL && s == GGL_OK; i = r->sym[i].next)
         s = emit_symbol(r, &r->sym[i], word);
     return s;
 }
 
-static ggl_status bpe_encode(const llm_tokenizer *t, const char *text, size_t n, bool begins, llm_tokens *out,
-                             ggl_error *err) {
+static ggl_status bpe_encode(const llm_tokenizer *t, const char *text, size_t n, bool begins,
+                             llm_tokens *out, ggl_error *err) {
     (void)begins;
     bpe_run r = {.t = t, .m = t->state, .out = out, .err = err};
     ggl_status s = GGL_OK;
@@ -388,7 +352,7 @@ static ggl_status bpe_encode(const llm_tokenizer *t, const char *text, size_t n,
     if (s == GGL_OK)
         s = llm_pretok_split(r.m->split, r.m->n_split, text, n, encode_word, &r, err);
     ggl_free(r.sym);
-    ggl_free(r.heap);
+    merge_queue_fini(&r.queue);
     ggl_free(r.spelled);
     return s;
 }

@@ -1,6 +1,6 @@
-/* Inside of a tokenizer: what tokenizer.c (vocabulary, special tokens, begin and end) shares with the kinds
- * (tokenizer_<kind>.c: how running text is cut into pieces). A new kind is a file, an entry of KINDS in tokenizer.c and a
- * model line of tokenizers.txt. */
+/* Inside of a tokenizer: what tokenizer.c (vocabulary, special tokens, begin and end) shares with
+ * the kinds (tokenizer_<kind>.c: how running text is cut into pieces). A new kind is a file, an
+ * entry of KINDS in tokenizer.c and a model line of tokenizers.txt. */
 #ifndef LLM_TOKENIZER_IMPL_H
 #define LLM_TOKENIZER_IMPL_H
 
@@ -20,16 +20,16 @@ enum {
 
 typedef struct llm_tokenizer_kind {
     const char *name; /* as tokenizers.txt calls it */
-    /* Reads the kind's own keys, sets t->state. Vocabulary and special ids are read already; t->add_bos is what the file's
-     * key, if it has one, will override. */
+    /* Reads the kind's own keys, sets t->state. Vocabulary and special ids are read already;
+     * t->add_bos is what the file's key, if it has one, will override. */
     ggl_status (*init)(llm_tokenizer *t, const ggl_gguf *file, ggl_error *err);
-    /* Running text of one token that is neither control nor user-defined. Bytes that are not the piece's own go into
-     * t->arena. s == NULL: out of memory. */
+    /* Running text of one token that is neither control nor user-defined. Bytes that are not the
+     * piece's own go into t->arena. s == NULL: out of memory. */
     ggl_str (*text)(llm_tokenizer *t, int32_t id);
-    /* Appends the ids of a stretch without special tokens; n > 0. `begins`: it begins the text or follows a special
-     * token. */
-    ggl_status (*encode)(const llm_tokenizer *t, const char *text, size_t n, bool begins, llm_tokens *out,
-                         ggl_error *err);
+    /* Appends the ids of a stretch without special tokens; n > 0. `begins`: it begins the text or
+     * follows a special token. */
+    ggl_status (*encode)(const llm_tokenizer *t, const char *text, size_t n, bool begins,
+                         llm_tokens *out, ggl_error *err);
     /* Whether encode put a space before the first stretch. */
     bool (*adds_space)(const llm_tokenizer *t);
     void (*free)(llm_tokenizer *t); /* t->state; may be NULL inside */
@@ -48,15 +48,16 @@ struct llm_tokenizer {
     void *state; /* the kind's */
     ggl_arena arena;
     int32_t n_vocab;
-    ggl_str *piece; /* [n_vocab], as the file spells them */
-    ggl_str *text;  /* [n_vocab], running text */
-    uint8_t *type;  /* [n_vocab], TOKEN_* */
-    bool *eog;      /* [n_vocab] */
-    bool has_types; /* the file has token_type; without it all are TOKEN_NORMAL */
+    ggl_str *piece;            /* [n_vocab], as the file spells them */
+    ggl_str *text;             /* [n_vocab], running text */
+    uint8_t *type;             /* [n_vocab], TOKEN_* */
+    bool *eog;                 /* [n_vocab] */
+    bool has_types;            /* the file has token_type; without it all are TOKEN_NORMAL */
     int32_t bos, eos, unknown; /* -1: none */
     bool add_bos, add_eos;
     token_map special; /* spellings of control, user-defined and unknown tokens */
-    /* For each first byte, the lengths that such spellings have: the candidates at a position, longest first. */
+    /* For each first byte, the lengths that such spellings have: the candidates at a position,
+     * longest first. */
     uint32_t special_first[257];
     uint32_t *special_length;
 };

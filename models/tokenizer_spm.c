@@ -1,15 +1,16 @@
 /* SentencePiece's byte-pair kind (Kudo & Richardson 2018).
  *
- * Spaces become U+2581. The text is a row of characters; of all neighbours whose joint spelling is a piece, those with
- * the highest score (of equals the leftmost) are joined, again and again. A character that ends up alone and is no
- * piece becomes its bytes' tokens, or the unknown token.
+ * Spaces become U+2581. The text is a row of characters; of all neighbours whose joint spelling is
+ * a piece, those with the highest score (of equals the leftmost) are joined, again and again. A
+ * character that ends up alone and is no piece becomes its bytes' tokens, or the unknown token.
  *
- * Two characters that stand side by side in no piece can never be joined, so the text falls into independent segments
- * there (mostly words); each has its own small queue. Control, unknown and byte tokens never come from spelling: text
- * cannot forge them. */
+ * Two characters that stand side by side in no piece can never be joined, so the text falls into
+ * independent segments there (mostly words); each has its own small queue. Control, unknown and
+ * byte tokens never come from spelling: text cannot forge them. */
 #include <math.h>
 #include <string.h>
 
+#include "merge_queue.h"
 #include "tokenizer_impl.h"
 
 static const char SPACE[] = "\xe2\x96\x81"; /* U+2581 */
@@ -22,7 +23,8 @@ typedef struct spm {
     float *score;      /* [n_vocab] */
     int32_t byte[256]; /* token of each byte, -1: none */
     bool add_space_prefix;
-    /* A set bit for the hash of each two characters that are neighbours in some piece. A collision costs time only. */
+    /* A set bit for the hash of each two characters that are neighbours in some piece. A collision
+     * costs time only. */
     uint64_t pair[(1 << PAIR_BITS) / 64];
 } spm;
 
@@ -67,12 +69,14 @@ static int hex_digit(char c) {
 
 /* "<0xNN>": NN; else -1. */
 static int byte_spelled(ggl_str p) {
-    if (p.n != 6 || memcmp(p.s, "<0x", 3) != 0 || p.s[5] != '>' || hex_digit(p.s[3]) < 0 || hex_digit(p.s[4]) < 0)
+    if (p.n != 6 || memcmp(p.s, "<0x", 3) != 0 || p.s[5] != '>' || hex_digit(p.s[3]) < 0 ||
+        hex_digit(p.s[4]) < 0)
         return -1;
     return hex_digit(p.s[3]) * 16 + hex_digit(p.s[4]);
 }
 
-static ggl_status read_scores(const llm_tokenizer *t, spm *m, const ggl_gguf *file, ggl_error *err) {
+static ggl_status read_scores(const llm_tokenizer *t, spm *m, const ggl_gguf *file,
+                              ggl_error *err) {
     const ggl_gguf_value *v = ggl_gguf_find(file, "tokenizer.ggml.scores");
     if (!v)
         return ggl_fail(err, GGL_FORMAT, "tokenizer.ggml.scores is missing");
@@ -82,11 +86,13 @@ static ggl_status read_scores(const llm_tokenizer *t, spm *m, const ggl_gguf *fi
     for (int32_t i = 0; i < t->n_vocab; i++) {
         double score;
         if (!ggl_gguf_number(v, (uint64_t)i, &score))
-            return ggl_fail(err, GGL_FORMAT, "tokenizer.ggml.scores is an array of %s, not of numbers",
+            return ggl_fail(err, GGL_FORMAT,
+                            "tokenizer.ggml.scores is an array of %s, not of numbers",
                             ggl_gguf_type_name(v->type));
         m->score[i] = (float)score;
         if (isnan(m->score[i]))
-            return ggl_fail(err, GGL_FORMAT, "tokenizer.ggml.scores of token %d is not a number", (int)i);
+            return ggl_fail(err, GGL_FORMAT, "tokenizer.ggml.scores of token %d is not a number",
+                            (int)i);
     }
     return GGL_OK;
 }
@@ -100,13 +106,15 @@ static ggl_status read_bytes(llm_tokenizer *t, spm *m, ggl_error *err) {
         if (t->type[id] != TOKEN_BYTE)
             continue;
         if (b < 0)
-            return ggl_fail(err, GGL_FORMAT, "token %d is a byte token, but is spelled '%.*s', not <0xNN>", (int)id,
+            return ggl_fail(err, GGL_FORMAT,
+                            "token %d is a byte token, but is spelled '%.*s', not <0xNN>", (int)id,
                             (int)(t->piece[id].n < 64 ? t->piece[id].n : 64), t->piece[id].s);
         m->byte[b] = id;
     }
     for (int b = 0; b < 256 && t->unknown < 0; b++)
         if (m->byte[b] < 0)
-            return ggl_fail(err, GGL_FORMAT, "there is neither a token for byte 0x%02X nor an unknown token", b);
+            return ggl_fail(err, GGL_FORMAT,
+                            "there is neither a token for byte 0x%02X nor an unknown token", b);
     return GGL_OK;
 }
 
@@ -124,8 +132,8 @@ static ggl_status spm_init(llm_tokenizer *t, const ggl_gguf *file, ggl_error *er
     if (s == GGL_OK)
         s = read_bytes(t, m, err);
     for (int32_t id = 0; s == GGL_OK && id < t->n_vocab; id++) {
-        if (t->type[id] == TOKEN_CONTROL || t->type[id] == TOKEN_UNKNOWN || t->type[id] == TOKEN_BYTE ||
-            t->piece[id].n == 0)
+        if (t->type[id] == TOKEN_CONTROL || t->type[id] == TOKEN_UNKNOWN ||
+            t->type[id] == TOKEN_BYTE || t->piece[id].n == 0)
             continue;
         llm_token_map_add(&m->piece, t->piece, id);
         add_pairs(m, t->piece[id]);
@@ -165,23 +173,6 @@ static bool spm_adds_space(const llm_tokenizer *t) {
 
 /* ---- encoding ---- */
 
-/* A stretch of the segment's bytes; n = 0: it was joined to its left neighbour. */
-typedef struct symbol {
-    uint32_t at, n;
-    uint32_t prev, next; /* NONE at the ends */
-    int32_t id;          /* -1: no piece, or not looked up yet */
-} symbol;
-
-/* A possible join of symbol `left` with its right neighbour into piece `id`. It is stale if the two have no longer
- * `n` bytes together: symbols only grow. */
-typedef struct join {
-    float score;
-    uint32_t left, n;
-    int32_t id;
-} join;
-
-#define NONE UINT32_MAX
-
 typedef struct spm_run {
     const llm_tokenizer *t;
     const spm *m;
@@ -191,49 +182,16 @@ typedef struct spm_run {
     size_t n, cap;
     symbol *sym;
     size_t n_sym, cap_sym;
-    join *heap;
-    size_t n_heap, cap_heap;
+    merge_queue queue;
 } spm_run;
 
 static ggl_status run_no_memory(spm_run *r) {
     return ggl_fail(r->err, GGL_NOMEM, "out of memory for a text of %zu bytes", r->n);
 }
 
-static bool join_before(const join *a, const join *b) {
-    return a->score > b->score || (a->score == b->score && a->left < b->left);
-}
-
-static bool heap_push(spm_run *r, join j) {
-    if (r->n_heap == r->cap_heap && !ggl_grow(&r->heap, &r->cap_heap, r->n_heap + 1, sizeof *r->heap))
-        return false;
-    size_t i = r->n_heap++;
-    for (; i > 0 && join_before(&j, &r->heap[(i - 1) / 2]); i = (i - 1) / 2)
-        r->heap[i] = r->heap[(i - 1) / 2];
-    r->heap[i] = j;
-    return true;
-}
-
-static join heap_pop(spm_run *r) {
-    join top = r->heap[0], last = r->heap[--r->n_heap];
-    size_t i = 0;
-    for (;;) {
-        size_t c = 2 * i + 1;
-        if (c >= r->n_heap)
-            break;
-        if (c + 1 < r->n_heap && join_before(&r->heap[c + 1], &r->heap[c]))
-            c++;
-        if (!join_before(&r->heap[c], &last))
-            break;
-        r->heap[i] = r->heap[c];
-        i = c;
-    }
-    r->heap[i] = last;
-    return top;
-}
-
 /* Queues the join of `left` and its right neighbour, if that is a piece. */
 static bool consider(spm_run *r, uint32_t left) {
-    if (left == NONE || r->sym[left].next == NONE)
+    if (left == NO_SYMBOL || r->sym[left].next == NO_SYMBOL)
         return true;
     const symbol *a = &r->sym[left];
     size_t n = (size_t)a->n + r->sym[a->next].n;
@@ -242,10 +200,11 @@ static bool consider(spm_run *r, uint32_t left) {
     int32_t id = llm_token_map_find(&r->m->piece, r->t->piece, r->text + a->at, n);
     if (id < 0)
         return true;
-    return heap_push(r, (join){r->m->score[id], left, (uint32_t)n, id});
+    return merge_queue_push(&r->queue, (join){-(double)r->m->score[id], left, (uint32_t)n, id});
 }
 
-/* What a symbol becomes that no join made: its piece, else the tokens of its bytes, else the unknown token. */
+/* What a symbol becomes that no join made: its piece, else the tokens of its bytes, else the
+ * unknown token. */
 static ggl_status emit_single(spm_run *r, const symbol *s) {
     const unsigned char *p = (const unsigned char *)r->text + s->at;
     int32_t id = llm_token_map_find(&r->m->piece, r->t->piece, r->text + s->at, s->n);
@@ -265,30 +224,32 @@ static ggl_status emit_single(spm_run *r, const symbol *s) {
 /* Encodes the collected segment and empties it. */
 static ggl_status flush_segment(spm_run *r) {
     ggl_status s = GGL_OK;
-    r->n_heap = 0;
+    r->queue.n = 0;
     if (r->n_sym > 0) {
-        r->sym[r->n_sym - 1].next = NONE;
+        r->sym[r->n_sym - 1].next = NO_SYMBOL;
         for (uint32_t i = 0; i + 1 < r->n_sym; i++)
             if (!consider(r, i))
                 return run_no_memory(r);
     }
-    while (r->n_heap > 0) {
-        join j = heap_pop(r);
+    while (r->queue.n > 0) {
+        join j = merge_queue_pop(&r->queue);
         symbol *a = &r->sym[j.left];
-        if (a->n == 0 || a->next == NONE || a->n + r->sym[a->next].n != j.n)
+        if (a->n == 0 || a->next == NO_SYMBOL || a->n + r->sym[a->next].n != j.n)
             continue;
         symbol *b = &r->sym[a->next];
         a->n = j.n;
         a->id = j.id;
         a->next = b->next;
         b->n = 0;
-        if (a->next != NONE)
+        if (a->next != NO_SYMBOL)
             r->sym[a->next].prev = j.left;
         if (!consider(r, a->prev) || !consider(r, j.left))
             return run_no_memory(r);
     }
-    for (uint32_t i = r->n_sym > 0 ? 0 : NONE; i != NONE && s == GGL_OK; i = r->sym[i].next)
-        s = r->sym[i].id >= 0 ? llm_tokens_append(r->out, r->sym[i].id, r->err) : emit_single(r, &r->sym[i]);
+    for (uint32_t i = r->n_sym > 0 ? 0 : NO_SYMBOL; i != NO_SYMBOL && s == GGL_OK;
+         i = r->sym[i].next)
+        s = r->sym[i].id >= 0 ? llm_tokens_append(r->out, r->sym[i].id, r->err)
+                              : emit_single(r, &r->sym[i]);
     r->n = r->n_sym = 0;
     return s;
 }
@@ -308,16 +269,16 @@ static ggl_status add_character(spm_run *r, const char *c, size_t n) {
         return run_no_memory(r);
     memcpy(r->text + r->n, c, n);
     uint32_t i = (uint32_t)r->n_sym++;
-    r->sym[i] = (symbol){(uint32_t)r->n, (uint32_t)n, i > 0 ? i - 1 : NONE, i + 1, -1};
+    r->sym[i] = (symbol){(uint32_t)r->n, (uint32_t)n, i > 0 ? i - 1 : NO_SYMBOL, i + 1, -1};
     r->n += n;
     return GGL_OK;
 }
 
-static ggl_status spm_encode(const llm_tokenizer *t, const char *text, size_t n, bool begins, llm_tokens *out,
-                             ggl_error *err) {
+static ggl_status spm_encode(const llm_tokenizer *t, const char *text, size_t n, bool begins,
+                             llm_tokens *out, ggl_error *err) {
     if (n > UINT32_MAX / 4) /* indices have 32 bits, and a space becomes three bytes */
-        return ggl_fail(err, GGL_LIMIT, "a text of %zu bytes is too long, at most %u are supported", n,
-                        UINT32_MAX / 4);
+        return ggl_fail(err, GGL_LIMIT, "a text of %zu bytes is too long, at most %u are supported",
+                        n, UINT32_MAX / 4);
     spm_run r = {.t = t, .m = t->state, .out = out, .err = err};
     ggl_status s = GGL_OK;
     if (begins && r.m->add_space_prefix)
@@ -331,7 +292,7 @@ static ggl_status spm_encode(const llm_tokenizer *t, const char *text, size_t n,
         s = flush_segment(&r);
     ggl_free(r.text);
     ggl_free(r.sym);
-    ggl_free(r.heap);
+    merge_queue_fini(&r.queue);
     return s;
 }
 

@@ -1,4 +1,5 @@
-/* Reads tokenizers.txt; its own comment describes the lines. It is short, so that each question reads it from the start. */
+/* Reads tokenizers.txt; its own comment describes the lines. It is short, so that each question
+ * reads it from the start. */
 #include <stdio.h>
 #include <string.h>
 
@@ -52,7 +53,8 @@ bool llm_table_name(const char *what, int k, ggl_str *out) {
     while (next_line(&text, &line)) {
         if (!str_is(next_word(&line), what))
             continue;
-        for (ggl_str word = next_word(&line); word.n > 0 && !str_is(word, ":"); word = next_word(&line)) {
+        for (ggl_str word = next_word(&line); word.n > 0 && !str_is(word, ":");
+             word = next_word(&line)) {
             *out = word;
             if (k-- == 0)
                 return true;
@@ -73,14 +75,17 @@ static ggl_status unsupported(const char *what, const char *key, ggl_str name, g
             strcat(list, ", ..");
             break;
         }
-        snprintf(list + used, sizeof list - used, "%s%.*s", k > 0 ? ", " : "", (int)known.n, known.s);
+        snprintf(list + used, sizeof list - used, "%s%.*s", k > 0 ? ", " : "", (int)known.n,
+                 known.s);
     }
-    return ggl_fail(err, GGL_UNSUPPORTED, "%s is '%.*s', which is not supported here (supported: %s)", key,
+    return ggl_fail(err, GGL_UNSUPPORTED,
+                    "%s is '%.*s', which is not supported here (supported: %s)", key,
                     (int)(name.n < 40 ? name.n : 40), name.s, list);
 }
 
 static ggl_status table_wrong(ggl_str line, ggl_error *err) {
-    return ggl_fail(err, GGL_FORMAT, "tokenizers.txt: near '%.*s'", (int)(line.n < 60 ? line.n : 60), line.s);
+    return ggl_fail(err, GGL_FORMAT, "tokenizers.txt: near '%.*s'",
+                    (int)(line.n < 60 ? line.n : 60), line.s);
 }
 
 /* "bos=11" */
@@ -166,7 +171,8 @@ ggl_status llm_table_find_pre(ggl_str name, table_pre *out, ggl_error *err) {
                 return GGL_OK;
             found = pre_line(rest, name, out, &wrong) || found; /* names may take several lines */
         } else if (found && str_is(what, "split")) {
-            wrong = wrong || out->n_split == TABLE_MAX_SPLITS || !read_split(rest, &out->split[out->n_split++]);
+            wrong = wrong || out->n_split == TABLE_MAX_SPLITS ||
+                    !read_split(rest, &out->split[out->n_split++]);
         }
         if (wrong)
             return table_wrong(line, err);

@@ -1,4 +1,5 @@
-/* What GGUF files may name as their tokenizer and pre-tokenizer: tokenizers.txt, which is compiled in. */
+/* What GGUF files may name as their tokenizer and pre-tokenizer: tokenizers.txt, which is compiled
+ * in. */
 #ifndef LLM_TOKENIZER_TABLE_H
 #define LLM_TOKENIZER_TABLE_H
 
@@ -19,11 +20,12 @@ typedef struct table_pre {
     int n_split;
 } table_pre;
 
-/* A row by its name. GGL_UNSUPPORTED: there is none; the message says which there are. GGL_FORMAT: tokenizers.txt is wrong
- * (a test reads all of it). */
+/* A row by its name. GGL_UNSUPPORTED: there is none; the message says which there are. GGL_FORMAT:
+ * tokenizers.txt is wrong (a test reads all of it). */
 GGL_NODISCARD ggl_status llm_table_find_model(ggl_str name, table_model *out, ggl_error *err);
 GGL_NODISCARD ggl_status llm_table_find_pre(ggl_str name, table_pre *out, ggl_error *err);
-/* The k-th name of a model or a pre-tokenizer ("model", "pre"), or spelling of an end of generation ("end"; "unless": pairs). */
+/* The k-th name of a model or a pre-tokenizer ("model", "pre"), or spelling of an end of generation
+ * ("end"; "unless": pairs). */
 bool llm_table_name(const char *what, int k, ggl_str *out);
 
 #endif

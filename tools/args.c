@@ -57,8 +57,8 @@ bool args_read_int(const char *s, int64_t *out, bool *range) {
     return true;
 }
 
-/* digits [. digits] [e digits] with signs: the forms that strtod takes in the C locale, less hexadecimal, infinities
- * and NaN. */
+/* digits [. digits] [e digits] with signs: the forms that strtod takes in the C locale, less
+ * hexadecimal, infinities and NaN. */
 static bool float_form(const char *s) {
     size_t n, m = 0;
     s += *s == '+' || *s == '-';
@@ -134,7 +134,8 @@ static const arg_option *find_option(const args_spec *spec, const char *s, size_
 
 enum { NAME_MAX_LENGTH = 63 };
 
-/* Edits that turn a into b: insert, delete, replace, or swap neighbours (optimal string alignment). */
+/* Edits that turn a into b: insert, delete, replace, or swap neighbours (optimal string alignment).
+ */
 static size_t distance(const char *a, size_t n_a, const char *b, size_t n_b) {
     size_t row[3][NAME_MAX_LENGTH + 1];
     if (n_a > NAME_MAX_LENGTH || n_b > NAME_MAX_LENGTH)
@@ -148,7 +149,8 @@ static size_t distance(const char *a, size_t n_a, const char *b, size_t n_b) {
             size_t d = up[j - 1] + (a[i - 1] != b[j - 1]);
             d = up[j] + 1 < d ? up[j] + 1 : d;
             d = now[j - 1] + 1 < d ? now[j - 1] + 1 : d;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && up2[j - 2] + 1 < d)
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                up2[j - 2] + 1 < d)
                 d = up2[j - 2] + 1;
             now[j] = d;
         }
@@ -171,7 +173,8 @@ static int unknown_option(const args_spec *spec, const char *s, size_t n) {
                 }
             }
     if (best)
-        return tool_error(spec->tool, 2, "unknown flag '%.*s'; did you mean '%.*s'?", (int)n, s, (int)n_best, best);
+        return tool_error(spec->tool, 2, "unknown flag '%.*s'; did you mean '%.*s'?", (int)n, s,
+                          (int)n_best, best);
     return tool_error(spec->tool, 2, "unknown flag '%.*s'; --help lists them", (int)n, s);
 }
 
@@ -191,14 +194,16 @@ void args_list_fini(arg_list *list) {
     *list = (arg_list){0};
 }
 
-static int out_of_range(const args_spec *spec, const arg_option *o, const char *flag, int n_flag, const char *s) {
+static int out_of_range(const args_spec *spec, const arg_option *o, const char *flag, int n_flag,
+                        const char *s) {
     if (o->min != o->max)
-        return tool_error(spec->tool, 2, "%.*s: %s is out of range, %.15g to %.15g is allowed", n_flag, flag, s,
-                          o->min, o->max);
+        return tool_error(spec->tool, 2, "%.*s: %s is out of range, %.15g to %.15g is allowed",
+                          n_flag, flag, s, o->min, o->max);
     return tool_error(spec->tool, 2, "%.*s: %s is out of range", n_flag, flag, s);
 }
 
-static int read_choice(const args_spec *spec, const arg_option *o, const char *flag, int n_flag, const char *s) {
+static int read_choice(const args_spec *spec, const arg_option *o, const char *flag, int n_flag,
+                       const char *s) {
     char known[512] = "";
     for (int i = 0; o->choices[i]; i++) {
         if (strcmp(o->choices[i], s) == 0) {
@@ -212,7 +217,8 @@ static int read_choice(const args_spec *spec, const arg_option *o, const char *f
 }
 
 /* Stores value s of option o; -1, or the exit code after a message. */
-static int read_value(const args_spec *spec, const arg_option *o, const char *flag, int n_flag, const char *s) {
+static int read_value(const args_spec *spec, const arg_option *o, const char *flag, int n_flag,
+                      const char *s) {
     bool range = false, ok = true;
     const char *what = "a number";
     int64_t i = 0;
@@ -344,7 +350,8 @@ static int read_option(const args_spec *spec, int argc, char **argv, int *i) {
     if (!value && *i + 1 < argc && !find_option(spec, argv[*i + 1], strlen(argv[*i + 1])))
         value = argv[++*i];
     if (!value)
-        return tool_error(spec->tool, 2, "%.*s: the value %s is missing", (int)n, flag, o->value ? o->value : "");
+        return tool_error(spec->tool, 2, "%.*s: the value %s is missing", (int)n, flag,
+                          o->value ? o->value : "");
     return read_value(spec, o, flag, (int)n, value);
 }
 
@@ -358,7 +365,8 @@ int args_parse(const args_spec *spec, int argc, char **argv) {
         else if (options && s[0] == '-' && s[1] != '\0')
             code = read_option(spec, argc, argv, &i);
         else if (!spec->positional)
-            code = tool_error(spec->tool, 2, "unexpected argument '%s'; --help tells what there is", s);
+            code = tool_error(spec->tool, 2, "unexpected argument '%s'; --help tells what there is",
+                              s);
         else if (!list_add(spec->positional, s))
             code = tool_error(spec->tool, 1, "out of memory");
         if (code >= 0)
@@ -376,7 +384,8 @@ int tool_finish(const char *tool, int code) {
     if (!lost && !ferror(stdout))
         return code;
     if (error != EPIPE)
-        tool_error(tool, 1, "could not write to stdout%s%s", error ? ": " : "", error ? strerror(error) : "");
+        tool_error(tool, 1, "could not write to stdout%s%s", error ? ": " : "",
+                   error ? strerror(error) : "");
     return code != 0 ? code : 1;
 }
 

@@ -1,9 +1,11 @@
-/* Command lines of the tools: a table of options, read into variables that hold the defaults before.
+/* Command lines of the tools: a table of options, read into variables that hold the defaults
+ * before.
  *
  *     double temp = 0.8;
  *     bool verbose = false;
  *     const arg_option options[] = {
- *         {"--temp", ARG_FLOAT, &temp, .value = "T", .help = "randomness (default 0.8)", .max = 100},
+ *         {"--temp", ARG_FLOAT, &temp, .value = "T", .help = "randomness (default 0.8)", .max =
+ * 100},
  *         {"-v --verbose", ARG_FLAG, &verbose, .help = "say more"},
  *         {0}};
  *     const args_spec spec = {"llm-cli", "-m MODEL [options]", "Runs a model.", options, NULL};
@@ -37,14 +39,15 @@ typedef struct arg_list {
 } arg_list;
 
 typedef struct arg_option {
-    const char *names; /* spellings, separated by spaces: "-n --predict". NULL with help: a heading in the help */
+    const char *names; /* spellings, separated by spaces: "-n --predict". NULL with help: a heading
+                          in the help */
     arg_kind kind;
     void *out;
     const char *value; /* what the help calls the value: "N" */
     const char *help;
-    double min, max;           /* ARG_INT, ARG_FLOAT: allowed range, both ends included; min = max: any */
+    double min, max; /* ARG_INT, ARG_FLOAT: allowed range, both ends included; min = max: any */
     const char *const *choices; /* ARG_CHOICE: NULL at the end */
-    bool *given;               /* may be NULL: set when the option appears */
+    bool *given;                /* may be NULL: set when the option appears */
 } arg_option;
 
 typedef struct args_spec {
@@ -55,14 +58,15 @@ typedef struct args_spec {
     arg_list *positional;      /* NULL: there are none */
 } args_spec;
 
-/* Reads argv[1..argc). -1: go on; else the tool's exit code: 0 after --help or --version on stdout, 1 if that could
- * not be written, 2 after an error, told on stderr. `--flag=value` is the same as `--flag value`; `--` ends the
- * options. A value that itself spells an option must be given with `=`. */
+/* Reads argv[1..argc). -1: go on; else the tool's exit code: 0 after --help or --version on stdout,
+ * 1 if that could not be written, 2 after an error, told on stderr. `--flag=value` is the same as
+ * `--flag value`; `--` ends the options. A value that itself spells an option must be given with
+ * `=`. */
 int args_parse(const args_spec *spec, int argc, char **argv);
 void args_list_fini(arg_list *list);
 
-/* Strict numbers: the whole string, decimal, finite. False: not such a number, or (*range set) too large for its
- * type. */
+/* Strict numbers: the whole string, decimal, finite. False: not such a number, or (*range set) too
+ * large for its type. */
 bool args_read_int(const char *s, int64_t *out, bool *range);
 bool args_read_uint64(const char *s, uint64_t *out, bool *range);
 bool args_read_float(const char *s, double *out, bool *range);
@@ -73,12 +77,12 @@ __attribute__((format(printf, 3, 4)))
 #endif
 int tool_error(const char *tool, int code, const char *fmt, ...);
 
-/* Flushes stdout at the end of main: `code`, or 1 with a message if anything that was printed got lost (a full disk).
- * A closed pipe is silent, as the reader wanted it so, but still 1. */
+/* Flushes stdout at the end of main: `code`, or 1 with a message if anything that was printed got
+ * lost (a full disk). A closed pipe is silent, as the reader wanted it so, but still 1. */
 int tool_finish(const char *tool, int code);
 
-/* All bytes of a file, or of stdin for "-"; NUL-terminated beside their number. The caller's (free); NULL after an
- * error, told on stderr. */
+/* All bytes of a file, or of stdin for "-"; NUL-terminated beside their number. The caller's
+ * (free); NULL after an error, told on stderr. */
 char *tool_read_file(const char *tool, const char *path, size_t *size);
 
 #endif

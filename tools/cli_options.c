@@ -5,8 +5,19 @@
 const char *const cli_cache_types[] = {"f16", "f32", NULL};
 
 static const cli_options defaults = {
-    .backend = "cpu", .n_predict = -1, .n_batch = 2048, .n_ubatch = 512, .temp = 0.8, .top_p = 0.95, .min_p = 0.05,
-    .repeat_penalty = 1, .top_k = 40, .repeat_last_n = 64, .seed = -1, .display_prompt = true, .escape = true,
+    .backend = "cpu",
+    .n_predict = -1,
+    .n_batch = 2048,
+    .n_ubatch = 512,
+    .temp = 0.8,
+    .top_p = 0.95,
+    .min_p = 0.05,
+    .repeat_penalty = 1,
+    .top_k = 40,
+    .repeat_last_n = 64,
+    .seed = -1,
+    .display_prompt = true,
+    .escape = true,
 };
 
 int cli_options_read(cli_options *o, int argc, char **argv) {
@@ -17,16 +28,22 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
          .help = "a GGUF file (default: the built-in model, which tells stories)"},
         {"-p --prompt", ARG_STRING, &o->prompt, .value = "TEXT",
          .help = "what to go on from (default: standard input, if it is piped)"},
-        {"-f --file", ARG_STRING, &o->prompt_file, .value = "FILE", .help = "the prompt from a file"},
-        {"--tokens", ARG_STRING, &o->tokens, .value = "IDS", .help = "the prompt as ids: 1,2,3; nothing is added"},
+        {"-f --file", ARG_STRING, &o->prompt_file, .value = "FILE",
+         .help = "the prompt from a file"},
+        {"--tokens", ARG_STRING, &o->tokens, .value = "IDS",
+         .help = "the prompt as ids: 1,2,3; nothing is added"},
         {"-n --predict --n-predict", ARG_INT, &o->n_predict, .value = "N",
-         .help = "tokens to generate (default -1: until the text ends, or the context)", .min = -1, .max = INT32_MAX},
+         .help = "tokens to generate (default -1: until the text ends, or the context)", .min = -1,
+         .max = INT32_MAX},
         {"-c --ctx-size", ARG_INT, &o->n_ctx, .value = "N",
          .help = "the context, in tokens (default 0: the model's own)", .min = 0, .max = 1 << 30},
-        {"--arch", ARG_STRING, &o->arch, .value = "FILE", .help = "an architecture descriptor to read the model by"},
+        {"--arch", ARG_STRING, &o->arch, .value = "FILE",
+         .help = "an architecture descriptor to read the model by"},
         {"--no-escape", ARG_UNFLAG, &o->escape, .help = "take \\n, \\t, \\xHH .. in -p literally"},
-        {"--no-parse-special", ARG_FLAG, &o->no_special, .help = "text in the prompt that spells a control token is text"},
-        {"--no-display-prompt", ARG_UNFLAG, &o->display_prompt, .help = "print only what is generated"},
+        {"--no-parse-special", ARG_FLAG, &o->no_special,
+         .help = "text in the prompt that spells a control token is text"},
+        {"--no-display-prompt", ARG_UNFLAG, &o->display_prompt,
+         .help = "print only what is generated"},
         {"--ignore-eos", ARG_FLAG, &o->ignore_eos, .help = "do not end where the model would"},
         {NULL, .help = "sampling"},
         {"--temp", ARG_FLOAT, &o->temp, .value = "T",
@@ -34,7 +51,8 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
         {"--top-k", ARG_INT, &o->top_k, .value = "N",
          .help = "of the N likeliest tokens; 0: of all (default 40)", .min = 0, .max = INT32_MAX},
         {"--top-p", ARG_FLOAT, &o->top_p, .value = "P",
-         .help = "of the fewest that together reach P; 1: of all (default 0.95)", .min = 0, .max = 1},
+         .help = "of the fewest that together reach P; 1: of all (default 0.95)", .min = 0,
+         .max = 1},
         {"--min-p", ARG_FLOAT, &o->min_p, .value = "P",
          .help = "not of those below P times the likeliest (default 0.05)", .min = 0, .max = 1},
         {"--repeat-penalty", ARG_FLOAT, &o->repeat_penalty, .value = "X",
@@ -42,38 +60,49 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
         {"--repeat-last-n", ARG_INT, &o->repeat_last_n, .value = "N",
          .help = "how many are recent; -1: all (default 64)", .min = -1, .max = INT32_MAX},
         {"-s --seed", ARG_INT, &o->seed, .value = "N",
-         .help = "the same seed gives the same text (default -1: another each time)", .min = -1, .max = 9007199254740992.0},
+         .help = "the same seed gives the same text (default -1: another each time)", .min = -1,
+         .max = 9007199254740992.0},
         {NULL, .help = "machine"},
         {"-t --threads", ARG_INT, &o->n_threads, .value = "N",
          .help = "threads for single tokens (default: physical cores)", .min = 1, .max = 1024},
         {"-tb --threads-batch", ARG_INT, &o->n_threads_batch, .value = "N",
          .help = "threads for prompts (default: as -t)", .min = 1, .max = 1024},
         {"-b --batch-size", ARG_INT, &o->n_batch, .value = "N",
-         .help = "accepted for llama.cpp's users; -ub counts (default 2048)", .min = 1, .max = INT32_MAX},
+         .help = "accepted for llama.cpp's users; -ub counts (default 2048)", .min = 1,
+         .max = INT32_MAX},
         {"-ub --ubatch-size", ARG_INT, &o->n_ubatch, .value = "N",
          .help = "tokens of a prompt computed at once (default 512)", .min = 1, .max = 65536},
         {"-ctk --cache-type-k", ARG_CHOICE, &o->type_k, .value = "TYPE",
          .help = "type of cached keys: f16 (default), f32", .choices = cli_cache_types},
         {"-ctv --cache-type-v", ARG_CHOICE, &o->type_v, .value = "TYPE",
          .help = "type of cached values: f16 (default), f32", .choices = cli_cache_types},
-        {"--no-mmap", ARG_FLAG, &o->no_mmap, .help = "read the model into memory instead of mapping the file"},
+        {"--no-mmap", ARG_FLAG, &o->no_mmap,
+         .help = "read the model into memory instead of mapping the file"},
         {"--mlock", ARG_FLAG, &o->mlock, .help = "keep the model in memory"},
         {"--backend", ARG_STRING, &o->backend, .value = "NAME",
          .help = "cpu (default), or reference: double precision, slow"},
         {"--cpu-mask-isa", ARG_STRING, &o->mask, .value = "LIST",
          .help = "instruction sets not to use: avx512,avx2; all: the portable code"},
         {NULL, .help = "looking inside"},
-        {"--plan", ARG_FLAG, &o->plan, .help = "print where every node runs and what memory it takes, and stop"},
+        {"--plan", ARG_FLAG, &o->plan,
+         .help = "print where every node runs and what memory it takes, and stop"},
+        {"--watch", ARG_FLAG, &o->watch,
+         .help = "with --arch: whenever that file changes, check it and run the prompt again"},
         {"--logits", ARG_STRING, &o->logits, .value = "FILE",
          .help = "write the prompt's logits as .npy, float32 [n_tokens, n_vocab]"},
         {0}};
-    const args_spec spec = {"llm-cli", "[-m FILE] [-p TEXT] [options]",
-                            "Goes on from a prompt. Text goes to standard output, all else to standard error.", options, NULL};
+    const args_spec spec = {
+        "llm-cli", "[-m FILE] [-p TEXT] [options]",
+        "Goes on from a prompt. Text goes to standard output, all else to standard error.", options,
+        NULL};
     int code = args_parse(&spec, argc, argv);
     if (code >= 0)
         return code;
     if ((o->prompt != NULL) + (o->prompt_file != NULL) + (o->tokens != NULL) > 1)
         return tool_error("llm-cli", 2, "-p, -f and --tokens exclude each other");
+    if (o->watch && (!o->arch || !(o->prompt || o->prompt_file || o->tokens)))
+        return tool_error("llm-cli", 2,
+                          "--watch needs --arch FILE, and the prompt from -p, -f or --tokens");
     if (o->n_batch < o->n_ubatch)
         o->n_ubatch = o->n_batch;
     if (o->seed < 0)

@@ -11,7 +11,7 @@ typedef struct cli_options {
     int type_k, type_v; /* index into cli_cache_types */
     double temp, top_p, min_p, repeat_penalty;
     int64_t top_k, repeat_last_n, seed;
-    bool plan, no_mmap, mlock, display_prompt, escape, ignore_eos, no_special;
+    bool plan, watch, no_mmap, mlock, display_prompt, escape, ignore_eos, no_special;
 } cli_options;
 
 extern const char *const cli_cache_types[];

@@ -12,6 +12,7 @@
 
 #include "builtin_model.h"
 #include "cli_options.h"
+#include "ggl/alloc.h"
 #include "ggl/backends.h"
 #include "llm/session.h"
 #include "npy.h"
@@ -50,15 +51,19 @@ static double now(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* --- the prompt ------------------------------------------------------------------------------------------------------- */
+/* --- the prompt ------------------------------------------------------------------------------- */
 
 static bool stdin_is_piped(void) {
     struct stat st;
-    return fstat(STDIN_FILENO, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode) || S_ISSOCK(st.st_mode));
+    return fstat(STDIN_FILENO, &st) == 0 &&
+           (S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode) || S_ISSOCK(st.st_mode));
 }
 
 static int hex(char c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
 }
 
 /* \n \r \t \' \" \\ \xHH in place; anything else stays as it is. Returns the new length. */
@@ -70,7 +75,8 @@ static size_t unescape(char *s, size_t n) {
         if (e) {
             s[m++] = to[e - from];
             i++;
-        } else if (s[i] == '\\' && i + 3 < n && s[i + 1] == 'x' && hex(s[i + 2]) >= 0 && hex(s[i + 3]) >= 0) {
+        } else if (s[i] == '\\' && i + 3 < n && s[i + 1] == 'x' && hex(s[i + 2]) >= 0 &&
+                   hex(s[i + 3]) >= 0) {
             s[m++] = (char)(hex(s[i + 2]) * 16 + hex(s[i + 3]));
             i += 3;
         } else {
@@ -87,7 +93,8 @@ static int read_ids(cli *c) {
         errno = 0;
         long id = strtol(s, &end, 10);
         if (end == s || errno || id < 0 || id > INT32_MAX || (*end && *end != ','))
-            return tool_error(TOOL, 2, "--tokens: '%s' is no list of ids such as 1,2,3", c->o.tokens);
+            return tool_error(TOOL, 2, "--tokens: '%s' is no list of ids such as 1,2,3",
+                              c->o.tokens);
         int32_t *grown = realloc(c->prompt.id, (c->prompt.n + 1) * sizeof *grown);
         if (!grown)
             return tool_error(TOOL, 1, "out of memory");
@@ -102,11 +109,14 @@ static int read_ids(cli *c) {
 static int check_lengths(const cli *c) {
     int64_t n = (int64_t)c->prompt.n, n_ctx = llm_session_n_ctx(c->session);
     if (n > n_ctx)
-        return tool_error(TOOL, 1, "the prompt has %" PRId64 " tokens, the context %" PRId64 "; a larger one is set with -c", n, n_ctx);
+        return tool_error(TOOL, 1,
+                          "the prompt has %" PRId64 " tokens, the context %" PRId64
+                          "; a larger one is set with -c",
+                          n, n_ctx);
     for (int64_t i = 0; i < n; i++)
         if (c->prompt.id[i] >= llm_session_n_vocab(c->session))
-            return tool_error(TOOL, 2, "token %" PRId32 " is not in the vocabulary of %" PRId64, c->prompt.id[i],
-                              llm_session_n_vocab(c->session));
+            return tool_error(TOOL, 2, "token %" PRId32 " is not in the vocabulary of %" PRId64,
+                              c->prompt.id[i], llm_session_n_vocab(c->session));
     return -1;
 }
 
@@ -151,28 +161,34 @@ static int read_prompt(cli *c) {
     if (st != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     if (c->prompt.n == 0)
-        return tool_error(TOOL, 2, "the prompt is empty, and this model has no token to begin with; give one with -p");
+        return tool_error(
+            TOOL, 2,
+            "the prompt is empty, and this model has no token to begin with; give one with -p");
     return check_lengths(c);
 }
 
-/* --- loading ---------------------------------------------------------------------------------------------------------- */
+/* --- loading ---------------------------------------------------------------------------------- */
 
 static int open_model(cli *c) {
     ggl_error err = {0};
-    llm_model_params p = {.arch_path = c->o.arch, .gguf = {.no_mmap = c->o.no_mmap, .lock = c->o.mlock, .willneed = true}};
-    ggl_status st = c->o.model ? llm_model_open(&c->model, c->o.model, &p, &err)
-                               : llm_model_open_memory(&c->model, llm_builtin_model, llm_builtin_model_size,
-                                                       "built-in model", &p, &err);
+    llm_model_params p = {.arch_path = c->o.arch,
+                          .gguf = {.no_mmap = c->o.no_mmap, .lock = c->o.mlock, .willneed = true}};
+    ggl_status st = c->o.model
+                        ? llm_model_open(&c->model, c->o.model, &p, &err)
+                        : llm_model_open_memory(&c->model, llm_builtin_model,
+                                                llm_builtin_model_size, "built-in model", &p, &err);
     if (st != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     if (ggl_gguf_lock_failed(llm_model_file(c->model)))
-        fprintf(stderr, TOOL ": note: the model could not be locked into memory (see ulimit -l); it runs all the same\n");
+        fprintf(stderr, TOOL ": note: the model could not be locked into memory (see ulimit -l); "
+                             "it runs all the same\n");
     return -1;
 }
 
 static int open_session(cli *c) {
     ggl_error err = {0};
-    ggl_backend_params bp = {.n_threads = (int)c->o.n_threads, .n_threads_batch = (int)c->o.n_threads_batch,
+    ggl_backend_params bp = {.n_threads = (int)c->o.n_threads,
+                             .n_threads_batch = (int)c->o.n_threads_batch,
                              .mask = c->o.mask};
     if (ggl_backend_open(&c->backend, c->o.backend, &bp, &err) != GGL_OK)
         return tool_error(TOOL, err.status == GGL_NOT_FOUND ? 2 : 1, "--backend: %s", err.msg);
@@ -196,13 +212,13 @@ static int open_session(cli *c) {
 
 static int print_plan(const cli *c) {
     printf("model        %s\ndescriptor   %s\nbackend      %s: %s\ncontext      %" PRId64 "\n\n",
-           ggl_gguf_name(llm_model_file(c->model)), llm_model_arch_origin(c->model), c->backend->name,
-           c->backend->description, llm_session_n_ctx(c->session));
+           ggl_gguf_name(llm_model_file(c->model)), llm_model_arch_origin(c->model),
+           c->backend->name, c->backend->description, llm_session_n_ctx(c->session));
     ggl_sched_print(llm_session_sched(c->session), stdout, true);
     return 0;
 }
 
-/* --- running ---------------------------------------------------------------------------------------------------------- */
+/* --- running ---------------------------------------------------------------------------------- */
 
 static void each_logits(void *ctx, int64_t i, const float *logits) {
     (void)i;
@@ -214,7 +230,8 @@ static void each_logits(void *ctx, int64_t i, const float *logits) {
 static bool on_progress(void *ctx, int64_t done, int64_t n) {
     const cli *c = ctx;
     if (n > c->o.n_ubatch && isatty(STDERR_FILENO))
-        fprintf(stderr, done < n ? "\rprompt %" PRId64 " / %" PRId64 " tokens" : "\r\033[K", done, n);
+        fprintf(stderr, done < n ? "\rprompt %" PRId64 " / %" PRId64 " tokens" : "\r\033[K", done,
+                n);
     return !interrupted;
 }
 
@@ -230,8 +247,12 @@ static int run_prompt(cli *c) {
             return tool_error(TOOL, 1, "out of memory");
         memset(want, 1, n);
     }
-    llm_batch b = {.n = (int64_t)n, .token = c->prompt.id, .want = want, .each = c->o.logits ? each_logits : NULL,
-                   .progress = on_progress, .ctx = c};
+    llm_batch b = {.n = (int64_t)n,
+                   .token = c->prompt.id,
+                   .want = want,
+                   .each = c->o.logits ? each_logits : NULL,
+                   .progress = on_progress,
+                   .ctx = c};
     double t = now();
     ggl_status st = llm_session_eval(c->session, &b, &err);
     c->t_prompt = now() - t;
@@ -249,7 +270,9 @@ static void print_token(cli *c, int32_t id) {
         text_stream_put(&c->out, text.s, text.n);
     } else {
         char text[16];
-        text_stream_put(&c->out, text, (size_t)snprintf(text, sizeof text, "%s%" PRId32, c->n_generated ? "," : "", id));
+        text_stream_put(
+            &c->out, text,
+            (size_t)snprintf(text, sizeof text, "%s%" PRId32, c->n_generated ? "," : "", id));
     }
 }
 
@@ -258,14 +281,16 @@ static int generate(cli *c) {
     int64_t n_ctx = llm_session_n_ctx(c->session);
     llm_sampler_params sp = cli_sampler_params(&c->o);
     int32_t n_last = (int32_t)(n_ctx < INT32_MAX ? n_ctx : INT32_MAX);
-    if (llm_sampler_new(&c->sampler, &sp, (int32_t)llm_session_n_vocab(c->session), n_last, &err) != GGL_OK)
+    if (llm_sampler_new(&c->sampler, &sp, (int32_t)llm_session_n_vocab(c->session), n_last, &err) !=
+        GGL_OK)
         return tool_error(TOOL, 2, "%s", err.msg);
     for (size_t i = 0; i < c->prompt.n; i++)
         llm_sampler_accept(c->sampler, c->prompt.id[i]);
     if (!c->tokenizer && c->o.n_predict != 0)
         fprintf(stderr, TOOL ": note: without a tokenizer for this model, ids are printed\n");
     double t = now();
-    while ((c->o.n_predict < 0 || c->n_generated < c->o.n_predict) && !interrupted && !c->out.failed) {
+    while ((c->o.n_predict < 0 || c->n_generated < c->o.n_predict) && !interrupted &&
+           !c->out.failed) {
         int32_t id = llm_sampler_next(c->sampler, llm_session_logits(c->session));
         if (c->tokenizer && !c->o.ignore_eos && llm_tokenizer_is_eog(c->tokenizer, id))
             break;
@@ -288,13 +313,15 @@ static int generate(cli *c) {
 static void print_times(const cli *c) {
     struct rusage r;
     getrusage(RUSAGE_SELF, &r);
-    double n_prompt = (double)c->prompt.n, n_gen = (double)(c->n_generated > 1 ? c->n_generated - 1 : 0);
+    double n_prompt = (double)c->prompt.n,
+           n_gen = (double)(c->n_generated > 1 ? c->n_generated - 1 : 0);
     fprintf(stderr, "\nload        %9.1f ms\n", c->t_load * 1e3);
     fprintf(stderr, "prompt      %9.1f ms %7zu tokens %10.1f t/s\n", c->t_prompt * 1e3, c->prompt.n,
             c->t_prompt > 0 ? n_prompt / c->t_prompt : 0);
     fprintf(stderr, "generation  %9.1f ms %7.0f tokens %10.1f t/s\n", c->t_generate * 1e3, n_gen,
             c->t_generate > 0 ? n_gen / c->t_generate : 0);
     fprintf(stderr, "peak memory %9.1f MiB\n", (double)r.ru_maxrss / 1024);
+    fprintf(stderr, "descriptor  %s\n", llm_model_arch_origin(c->model));
 }
 
 static int run(cli *c) {
@@ -337,6 +364,51 @@ static void finish(cli *c) {
     free(c->text);
 }
 
+/* --- writing a descriptor --------------------------------------------------------------------- */
+
+static bool same_version(const struct stat *a, const struct stat *b) {
+    return a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
+           a->st_size == b->st_size && a->st_ino == b->st_ino;
+}
+
+/* Until the file is another; editors may replace it, so that for a moment there is none. */
+static void wait_for_change(const char *path, const struct stat *before) {
+    struct stat st;
+    while (!interrupted && (stat(path, &st) != 0 || same_version(&st, before)))
+        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+}
+
+/* Every branch of the descriptor, not only those that this model takes. */
+static int check_descriptor(const cli *c) {
+    ggl_error err = {0};
+    char *notes = NULL;
+    ggl_status st = llm_arch_check(llm_model_arch(c->model), &notes, &err);
+    if (notes)
+        fputs(notes, stderr);
+    ggl_free(notes);
+    return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
+}
+
+static int watch(cli *c) {
+    const cli_options o = c->o;
+    while (!interrupted) {
+        struct stat before = {0};
+        (void)stat(o.arch, &before);
+        *c = (cli){.o = o};
+        if (open_model(c) < 0 && check_descriptor(c) < 0) {
+            llm_model_free(c->model);
+            c->model = NULL;
+            run(c);
+        }
+        finish(c);
+        fflush(stdout);
+        *c = (cli){.o = o};
+        fprintf(stderr, "watching    %s (Ctrl-C ends)\n", o.arch);
+        wait_for_change(o.arch, &before);
+    }
+    return 130;
+}
+
 int main(int argc, char **argv) {
     cli c = {0};
     int code = cli_options_read(&c.o, argc, argv);
@@ -345,7 +417,7 @@ int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write */
     struct sigaction act = {.sa_handler = on_interrupt};
     sigaction(SIGINT, &act, NULL);
-    code = run(&c);
+    code = c.o.watch ? watch(&c) : run(&c);
     finish(&c);
     return tool_finish(TOOL, code);
 }

@@ -1,4 +1,5 @@
-/* llm-tokenize: text to token ids and back, by the tokenizer that a GGUF file declares. docs/tokenizers.md. */
+/* llm-tokenize: text to token ids and back, by the tokenizer that a GGUF file declares.
+ * docs/tokenizers.md. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,12 @@ typedef struct options {
 
 /* Bytes of the printable UTF-8 character at s[0..n); 0: none stands there. */
 static size_t printable(const unsigned char *s, size_t n) {
-    size_t len = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
+    size_t len = s[0] < 0x80   ? 1
+                 : s[0] < 0xc2 ? 0
+                 : s[0] < 0xe0 ? 2
+                 : s[0] < 0xf0 ? 3
+                 : s[0] < 0xf5 ? 4
+                               : 0;
     if (len > n || s[0] < 0x20 || s[0] == 0x7f)
         return 0;
     for (size_t i = 1; i < len; i++)
@@ -26,8 +32,8 @@ static size_t printable(const unsigned char *s, size_t n) {
     return s[0] == 0xc2 && s[1] < 0xa0 ? 0 : len; /* U+0080 to U+009F control terminals */
 }
 
-/* The inside of a C string: printable UTF-8 as it is, the rest escaped, in octal, as a hexadecimal escape would swallow
- * digits that follow it. */
+/* The inside of a C string: printable UTF-8 as it is, the rest escaped, in octal, as a hexadecimal
+ * escape would swallow digits that follow it. */
 static void print_escaped(ggl_str str) {
     static const char named[] = "\n\t\r\"\\", letter[] = "ntr\"\\";
     const unsigned char *s = (const unsigned char *)str.s;
@@ -51,9 +57,10 @@ static void print_ids(const llm_tokens *ids) {
     printf("]\n");
 }
 
-static ggl_status tokenize(const llm_tokenizer *t, const options *o, const char *text, size_t n, llm_tokens *ids,
-                           ggl_error *err) {
-    unsigned flags = (o->bos ? LLM_TOKENIZE_BOS : 0u) | (o->parse_special ? LLM_TOKENIZE_SPECIAL : 0u);
+static ggl_status tokenize(const llm_tokenizer *t, const options *o, const char *text, size_t n,
+                           llm_tokens *ids, ggl_error *err) {
+    unsigned flags =
+        (o->bos ? LLM_TOKENIZE_BOS : 0u) | (o->parse_special ? LLM_TOKENIZE_SPECIAL : 0u);
     ids->n = 0;
     return llm_tokenize(t, text, n, flags, ids, err);
 }
@@ -116,7 +123,8 @@ static int encode(const llm_tokenizer *t, const options *o) {
     return code;
 }
 
-/* Ids separated by commas or white space, perhaps in brackets: what --ids prints. -1, or an exit code. */
+/* Ids separated by commas or white space, perhaps in brackets: what --ids prints. -1, or an exit
+ * code. */
 static int read_ids(const llm_tokenizer *t, char *s, int code, llm_tokens *ids) {
     size_t cap = 0;
     ids->n = 0;
@@ -186,7 +194,8 @@ int main(int argc, char **argv) {
     const arg_option table[] = {
         {"-m --model", ARG_STRING, &o.model, .value = "FILE",
          .help = "GGUF file whose tokenizer to use (required)"},
-        {"-p --prompt", ARG_STRING, &o.text, .value = "TEXT", .help = "text to tokenize, taken as it is"},
+        {"-p --prompt", ARG_STRING, &o.text, .value = "TEXT",
+         .help = "text to tokenize, taken as it is"},
         {"-f --file", ARG_STRING, &o.file, .value = "FILE",
          .help = "text from a file; \"-\", the default: from stdin"},
         {"--stdin", ARG_FLAG, &o.from_stdin, .help = "text from stdin"},
@@ -202,8 +211,10 @@ int main(int argc, char **argv) {
          .help = "the other way: ids, separated by commas, to text; \"-\": ids from stdin"},
         {"--special", ARG_FLAG, &o.special, .help = "with --decode: show control tokens, too"},
         {0}};
-    const args_spec spec = {TOOL, "-m FILE [-p TEXT | -f FILE | --stdin | --decode IDS] [options]",
-        "Prints the tokens of a text, a line each: the id and the piece as the file spells it.", table, NULL};
+    const args_spec spec = {
+        TOOL, "-m FILE [-p TEXT | -f FILE | --stdin | --decode IDS] [options]",
+        "Prints the tokens of a text, a line each: the id and the piece as the file spells it.",
+        table, NULL};
 #ifdef SIGPIPE
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of a write, and then an exit code */
 #endif

@@ -19,8 +19,10 @@ static void write_header(npy_writer *w, int64_t n_rows, int64_t n_columns) {
     memcpy(text, "\x93NUMPY\x01\x00", 8);
     text[8] = (char)(sizeof text - 10);
     text[9] = 0;
-    int n = snprintf(text + 10, sizeof text - 10, "{'descr': '<f4', 'fortran_order': False, 'shape': (%" PRId64 ", %" PRId64 "), }",
-                     n_rows, n_columns);
+    int n =
+        snprintf(text + 10, sizeof text - 10,
+                 "{'descr': '<f4', 'fortran_order': False, 'shape': (%" PRId64 ", %" PRId64 "), }",
+                 n_rows, n_columns);
     text[10 + n] = ' '; /* in place of snprintf's NUL */
     text[sizeof text - 1] = '\n';
     if (fwrite(text, 1, sizeof text, w->file) != sizeof text)
@@ -55,7 +57,8 @@ void npy_row(npy_writer *w, const float *row, int64_t n_columns) {
     for (int64_t i = 0; i < n_columns && !w->error; i++) { /* little-endian, whatever the machine */
         uint32_t u;
         memcpy(&u, &row[i], 4);
-        unsigned char b[4] = {(unsigned char)u, (unsigned char)(u >> 8), (unsigned char)(u >> 16), (unsigned char)(u >> 24)};
+        unsigned char b[4] = {(unsigned char)u, (unsigned char)(u >> 8), (unsigned char)(u >> 16),
+                              (unsigned char)(u >> 24)};
         if (fwrite(b, 1, 4, w->file) != 4)
             w->error = errno;
     }

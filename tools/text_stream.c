@@ -23,7 +23,8 @@ static void write_out(text_stream *s, const char *text, size_t n) {
 }
 
 void text_stream_put(text_stream *s, const char *text, size_t n) {
-    while (s->n && s->n < sizeof s->waiting && n) { /* complete what waits, byte by byte: at most three */
+    while (s->n && s->n < sizeof s->waiting &&
+           n) { /* complete what waits, byte by byte: at most three */
         s->waiting[s->n++] = *text++;
         n--;
         if (utf8_complete(s->waiting, s->n) == s->n) {

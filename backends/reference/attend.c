@@ -5,8 +5,10 @@
 #include "reference.h"
 
 /* The stored element as a view of one number. */
-static view cell(const step_args *a, const ggl_store *s, int64_t slot, int64_t pos, int64_t head, int64_t i) {
-    char *at = a->stores + a->store_loc[s->id] + (size_t)slot * s->slot_size + ggl_store_offset(s, pos, head, i);
+static view cell(const step_args *a, const ggl_store *s, int64_t slot, int64_t pos, int64_t head,
+                 int64_t i) {
+    char *at = a->stores + a->store_loc[s->id] + (size_t)slot * s->slot_size +
+               ggl_store_offset(s, pos, head, i);
     return (view){at, s->type, {1, 1, 1, 1}, {0, 0, 0, 0}};
 }
 
@@ -18,13 +20,15 @@ void ref_cache(const step_args *a) {
             continue;
         const view *x = &a->src[part];
         FOR_EACH(*x) {
-            view c = cell(a, s, (int64_t)ref_get(slot, 0, 0, 0, l), (int64_t)ref_get(pos, 0, 0, 0, l), j, i);
+            view c = cell(a, s, (int64_t)ref_get(slot, 0, 0, 0, l),
+                          (int64_t)ref_get(pos, 0, 0, 0, l), j, i);
             ref_set(&c, 0, 0, 0, 0, ref_get(x, i, j, k, l));
         }
     }
 }
 
-static double score(const step_args *a, const ggl_store *keys, int64_t head, int64_t l, int64_t slot, int64_t pos, int64_t at) {
+static double score(const step_args *a, const ggl_store *keys, int64_t head, int64_t l,
+                    int64_t slot, int64_t pos, int64_t at) {
     const view *q = &a->src[0], *alibi = &a->src[3];
     int64_t g = head * keys->ne[1] / q->ne[1];
     double scale = a->node->num[0], cap = a->node->num[2], s = 0;
@@ -40,7 +44,8 @@ static double score(const step_args *a, const ggl_store *keys, int64_t head, int
     return s;
 }
 
-/* Softmax over the visible positions of the token's own slot, in two passes; a sink takes a share that goes nowhere. */
+/* Softmax over the visible positions of the token's own slot, in two passes; a sink takes a share
+ * that goes nowhere. */
 void ref_attend(const step_args *a) {
     const ggl_tensor *kv = a->node->src[1];
     const ggl_store *keys = kv->store[0], *values = kv->store[1] ? kv->store[1] : keys;
@@ -48,7 +53,8 @@ void ref_attend(const step_args *a) {
     double window = a->node->num[1];
     for (int64_t l = 0; l < a->dst.ne[3]; l++)
         for (int64_t head = 0; head < a->dst.ne[1]; head++) {
-            int64_t pos = (int64_t)ref_get(&a->src[4], 0, 0, 0, l), slot = (int64_t)ref_get(&a->src[5], 0, 0, 0, l);
+            int64_t pos = (int64_t)ref_get(&a->src[4], 0, 0, 0, l),
+                    slot = (int64_t)ref_get(&a->src[5], 0, 0, 0, l);
             int64_t first = isnan(window) || (double)pos < window ? 0 : pos - (int64_t)window + 1;
             int64_t g = head * keys->ne[1] / a->src[0].ne[1];
             double top = sinks->data ? ref_get(sinks, head, 0, 0, l) : -INFINITY, total = 0;

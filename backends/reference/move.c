@@ -40,7 +40,7 @@ void ref_concat(const step_args *a) {
 
 void ref_repeat(const step_args *a) {
     FOR_EACH(a->dst)
-        ref_set(&a->dst, i, j, k, l, ref_get(&a->src[0], i, j, k, l));
+    ref_set(&a->dst, i, j, k, l, ref_get(&a->src[0], i, j, k, l));
 }
 
 void ref_transpose(const step_args *a) {
@@ -55,5 +55,5 @@ void ref_transpose(const step_args *a) {
 
 void ref_iota(const step_args *a) {
     FOR_EACH(a->dst)
-        ref_set(&a->dst, i, j, k, l, (double)i);
+    ref_set(&a->dst, i, j, k, l, (double)i);
 }

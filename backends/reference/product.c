@@ -8,8 +8,8 @@ static int64_t clip(int64_t i, int64_t n) {
     return n == 1 ? 0 : i;
 }
 
-/* Row i of the matrix that serves (j, k) of the l-th of the batch, into a->row: one of w's, or the one that the index picks.
- * False: the index points outside of w. */
+/* Row i of the matrix that serves (j, k) of the l-th of the batch, into a->row: one of w's, or the
+ * one that the index picks. False: the index points outside of w. */
 static bool matrix_row(const step_args *a, int64_t i, int64_t j, int64_t k, int64_t l) {
     const view *w = &a->src[1], *index = &a->src[3];
     int64_t b = clip(j, w->ne[2]), c = clip(ggl_is_batched(a->node->src[1]) ? l : k, w->ne[3]);
@@ -47,7 +47,8 @@ void ref_rope(const step_args *a) {
             ref_set(&a->dst, i, j, k, l, ref_get(x, i, j, k, l));
             continue;
         }
-        int64_t pair = half ? i % r : i / 2, first = half ? pair : 2 * pair, second = half ? pair + r : first + 1;
+        int64_t pair = half ? i % r : i / 2, first = half ? pair : 2 * pair,
+                second = half ? pair + r : first + 1;
         double angle = ref_get(pos, 0, 0, 0, l) * ref_get(f, pair, 0, 0, 0);
         double c = ggl_cos(angle) * mag, s = ggl_sin(angle) * mag;
         double u = ref_get(x, first, j, k, l), v = ref_get(x, second, j, k, l);

@@ -19,23 +19,29 @@ typedef struct plan {
     double *row;
 } plan;
 
-/* --- elements --------------------------------------------------------------------------------------------------------- */
+/* --- elements --------------------------------------------------------------------------------- */
 
 static char *row_at(const view *v, int64_t j, int64_t k, int64_t l) {
-    return v->data + (size_t)(v->ne[1] == 1 ? 0 : j) * v->nb[1] + (size_t)(v->ne[2] == 1 ? 0 : k) * v->nb[2] +
-           (size_t)(v->ne[3] == 1 ? 0 : l) * v->nb[3];
+    return v->data + (size_t)(v->ne[1] == 1 ? 0 : j) * v->nb[1] +
+           (size_t)(v->ne[2] == 1 ? 0 : k) * v->nb[2] + (size_t)(v->ne[3] == 1 ? 0 : l) * v->nb[3];
 }
 
 double ref_get(const view *v, int64_t i, int64_t j, int64_t k, int64_t l) {
     const char *row = row_at(v, j, k, l);
     size_t e = (size_t)(v->ne[0] == 1 ? 0 : i);
     switch (v->type) {
-    case GGL_F64: return ((const double *)row)[e];
-    case GGL_F32: return ((const float *)row)[e];
-    case GGL_I32: return ((const int32_t *)row)[e];
-    case GGL_F16: return ggl_f16_to_f32(((const uint16_t *)row)[e]);
-    case GGL_BF16: return ggl_bf16_to_f32(((const uint16_t *)row)[e]);
-    default: break;
+    case GGL_F64:
+        return ((const double *)row)[e];
+    case GGL_F32:
+        return ((const float *)row)[e];
+    case GGL_I32:
+        return ((const int32_t *)row)[e];
+    case GGL_F16:
+        return ggl_f16_to_f32(((const uint16_t *)row)[e]);
+    case GGL_BF16:
+        return ggl_bf16_to_f32(((const uint16_t *)row)[e]);
+    default:
+        break;
     }
     const ggl_type_info *t = ggl_type_get(v->type);
     float block[256];
@@ -71,7 +77,7 @@ void ref_get_row(const view *v, int64_t j, int64_t k, int64_t l, double *row) {
     }
 }
 
-/* --- operators -------------------------------------------------------------------------------------------------------- */
+/* --- operators -------------------------------------------------------------------------------- */
 
 ref_fn *ref_op(ggl_op op) {
     if (op >= GGL_OP_ADD && op <= GGL_OP_MAX)
@@ -79,11 +85,15 @@ ref_fn *ref_op(ggl_op op) {
     if (op >= GGL_OP_EXP && op <= GGL_OP_CAST)
         return ref_unary;
     static ref_fn *const table[GGL_OP_COUNT] = {
-        [GGL_OP_WHERE] = ref_where, [GGL_OP_SUM] = ref_sum, [GGL_OP_AMAX] = ref_amax, [GGL_OP_RANK] = ref_rank,
-        [GGL_OP_TOPK] = ref_topk, [GGL_OP_PICK] = ref_pick, [GGL_OP_RESHAPE] = ref_copy, [GGL_OP_SPLIT] = ref_copy,
-        [GGL_OP_CONCAT] = ref_concat, [GGL_OP_REPEAT] = ref_repeat, [GGL_OP_TRANSPOSE] = ref_transpose,
-        [GGL_OP_LINEAR] = ref_linear, [GGL_OP_ROPE_HALF] = ref_rope, [GGL_OP_ROPE_PAIR] = ref_rope,
-        [GGL_OP_CACHE] = ref_cache, [GGL_OP_ATTEND] = ref_attend, [GGL_OP_STATE] = ref_state, [GGL_OP_KEEP] = ref_keep,
+        [GGL_OP_WHERE] = ref_where,         [GGL_OP_SUM] = ref_sum,
+        [GGL_OP_AMAX] = ref_amax,           [GGL_OP_RANK] = ref_rank,
+        [GGL_OP_TOPK] = ref_topk,           [GGL_OP_PICK] = ref_pick,
+        [GGL_OP_RESHAPE] = ref_copy,        [GGL_OP_SPLIT] = ref_copy,
+        [GGL_OP_CONCAT] = ref_concat,       [GGL_OP_REPEAT] = ref_repeat,
+        [GGL_OP_TRANSPOSE] = ref_transpose, [GGL_OP_LINEAR] = ref_linear,
+        [GGL_OP_ROPE_HALF] = ref_rope,      [GGL_OP_ROPE_PAIR] = ref_rope,
+        [GGL_OP_CACHE] = ref_cache,         [GGL_OP_ATTEND] = ref_attend,
+        [GGL_OP_STATE] = ref_state,         [GGL_OP_KEEP] = ref_keep,
         [GGL_OP_IOTA] = ref_iota,
     };
     return table[op];
@@ -94,7 +104,7 @@ static bool supports(const ggl_backend *b, const ggl_tensor *node) {
     return ref_op(node->op) != NULL;
 }
 
-/* --- plans ------------------------------------------------------------------------------------------------------------ */
+/* --- plans ------------------------------------------------------------------------------------ */
 
 static void plan_free(ggl_backend *b, ggl_plan *p) {
     (void)b;
@@ -141,7 +151,8 @@ static view resolve(const ggl_operand *o, ggl_buffer *const *region, int64_t n, 
     return v;
 }
 
-static void run_step(const plan *p, const ggl_step *step, ggl_buffer *const *region, int64_t n, int64_t turn) {
+static void run_step(const plan *p, const ggl_step *step, ggl_buffer *const *region, int64_t n,
+                     int64_t turn) {
     step_args a = {.node = step->node, .store_loc = p->store_loc, .row = p->row};
     a.dst = resolve(&step->dst, region, n, turn);
     for (int i = 0; i < step->n_src; i++)
@@ -150,7 +161,8 @@ static void run_step(const plan *p, const ggl_step *step, ggl_buffer *const *reg
     ref_op(step->node->op)(&a);
 }
 
-static ggl_status run(ggl_backend *b, ggl_plan *base, ggl_buffer *const *region, int64_t n, ggl_error *err) {
+static ggl_status run(ggl_backend *b, ggl_plan *base, ggl_buffer *const *region, int64_t n,
+                      ggl_error *err) {
     (void)b;
     (void)err;
     const plan *p = (const plan *)base;
@@ -168,9 +180,10 @@ static ggl_status run(ggl_backend *b, ggl_plan *base, ggl_buffer *const *region,
     return GGL_OK;
 }
 
-/* --- memory ----------------------------------------------------------------------------------------------------------- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
-static ggl_status buffer_alloc(ggl_backend *b, size_t size, const void *host, ggl_buffer **out, ggl_error *err) {
+static ggl_status buffer_alloc(ggl_backend *b, size_t size, const void *host, ggl_buffer **out,
+                               ggl_error *err) {
     (void)b;
     ggl_buffer *buf = ggl_calloc(1, sizeof *buf);
     if (buf)
@@ -190,26 +203,29 @@ static void buffer_free(ggl_backend *b, ggl_buffer *buf) {
     ggl_free(buf);
 }
 
-static ggl_status upload(ggl_backend *b, ggl_buffer *dst, size_t offset, const void *src, size_t size, ggl_error *err) {
+static ggl_status upload(ggl_backend *b, ggl_buffer *dst, size_t offset, const void *src,
+                         size_t size, ggl_error *err) {
     (void)b;
     (void)err;
     memcpy(dst->data + offset, src, size);
     return GGL_OK;
 }
 
-static ggl_status download(ggl_backend *b, const ggl_buffer *src, size_t offset, void *dst, size_t size, ggl_error *err) {
+static ggl_status download(ggl_backend *b, const ggl_buffer *src, size_t offset, void *dst,
+                           size_t size, ggl_error *err) {
     (void)b;
     (void)err;
     memcpy(dst, src->data + offset, size);
     return GGL_OK;
 }
 
-static ggl_status copy(ggl_backend *b, ggl_buffer *dst, size_t dst_offset, const ggl_buffer *src, size_t src_offset, size_t size,
-                       ggl_error *err) {
+static ggl_status copy(ggl_backend *b, ggl_buffer *dst, size_t dst_offset, const ggl_buffer *src,
+                       size_t src_offset, size_t size, ggl_error *err) {
     return upload(b, dst, dst_offset, src->data + src_offset, size, err);
 }
 
-static ggl_status clear(ggl_backend *b, ggl_buffer *buf, size_t offset, size_t size, ggl_error *err) {
+static ggl_status clear(ggl_backend *b, ggl_buffer *buf, size_t offset, size_t size,
+                        ggl_error *err) {
     (void)b;
     (void)err;
     memset(buf->data + offset, 0, size);
@@ -227,8 +243,18 @@ static void close_backend(ggl_backend *b) {
 }
 
 static const ggl_backend_vtable vtable = {
-    .close = close_backend, .alloc = buffer_alloc, .free = buffer_free, .upload = upload, .download = download, .copy = copy,
-    .clear = clear, .supports = supports, .compile = compile, .run = run, .wait = wait_done, .plan_free = plan_free,
+    .close = close_backend,
+    .alloc = buffer_alloc,
+    .free = buffer_free,
+    .upload = upload,
+    .download = download,
+    .copy = copy,
+    .clear = clear,
+    .supports = supports,
+    .compile = compile,
+    .run = run,
+    .wait = wait_done,
+    .plan_free = plan_free,
 };
 
 ggl_status ggl_reference_open(ggl_backend **out, const ggl_backend_params *params, ggl_error *err);
@@ -237,6 +263,7 @@ ggl_status ggl_reference_open(ggl_backend **out, const ggl_backend_params *param
     *out = ggl_calloc(1, sizeof **out);
     if (!*out)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a backend");
-    **out = (ggl_backend){.v = &vtable, .name = "reference", .description = "double precision, one thread"};
+    **out = (ggl_backend){
+        .v = &vtable, .name = "reference", .description = "double precision, one thread"};
     return GGL_OK;
 }

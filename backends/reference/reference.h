@@ -1,11 +1,13 @@
-/* The reference backend: every operator in double precision by plain loops, one thread, no kernels for composites (they run
- * as their bodies say). It is what others are measured against, and an example of the smallest possible backend. */
+/* The reference backend: every operator in double precision by plain loops, one thread, no kernels
+ * for composites (they run as their bodies say). It is what others are measured against, and an
+ * example of the smallest possible backend. */
 #ifndef REFERENCE_H
 #define REFERENCE_H
 
 #include "ggl/program.h"
 
-/* An operand with its address: element (i, j, k, l) at data + j nb[1] + k nb[2] + l nb[3]; rows are dense. */
+/* An operand with its address: element (i, j, k, l) at data + j nb[1] + k nb[2] + l nb[3]; rows are
+ * dense. */
 typedef struct view {
     char *data; /* NULL: absent */
     ggl_type type;
@@ -16,24 +18,25 @@ typedef struct view {
 typedef struct step_args {
     const ggl_tensor *node;
     view dst, src[GGL_MAX_SRC];
-    char *stores;            /* GGL_REGION_STORES */
+    char *stores; /* GGL_REGION_STORES */
     const size_t *store_loc;
-    double *row;             /* scratch: as long as the longest row */
+    double *row; /* scratch: as long as the longest row */
 } step_args;
 
 typedef void ref_fn(const step_args *a);
 
-/* Any element as a number, and a number into a float or i32 element. Indices of size 1 broadcast. */
+/* Any element as a number, and a number into a float or i32 element. Indices of size 1 broadcast.
+ */
 double ref_get(const view *v, int64_t i, int64_t j, int64_t k, int64_t l);
 void ref_set(const view *v, int64_t i, int64_t j, int64_t k, int64_t l, double x);
 /* The whole row (j, k, l). */
 void ref_get_row(const view *v, int64_t j, int64_t k, int64_t l, double *row);
 
 /* for each element of v, with i, j, k, l */
-#define FOR_EACH(v)                                                                                  \
-    for (int64_t l = 0; l < (v).ne[3]; l++)                                                          \
-        for (int64_t k = 0; k < (v).ne[2]; k++)                                                      \
-            for (int64_t j = 0; j < (v).ne[1]; j++)                                                  \
+#define FOR_EACH(v)                                                                                \
+    for (int64_t l = 0; l < (v).ne[3]; l++)                                                        \
+        for (int64_t k = 0; k < (v).ne[2]; k++)                                                    \
+            for (int64_t j = 0; j < (v).ne[1]; j++)                                                \
                 for (int64_t i = 0; i < (v).ne[0]; i++)
 
 /* By operator; NULL: none (leaves, calls). */

@@ -1,4 +1,4 @@
-/* docs/architectures.md: every example compiles. ```arch is a descriptor, ```arch-part lines of
+/* docs/architectures.md, docs/tutorial.md: every example compiles. ```arch is a descriptor, ```arch-part lines of
  * one, ```arch-error lines with the message that they give, after "#! ". */
 #include "arch_test.h"
 #include "test.h"
@@ -51,9 +51,31 @@ static void check_error(const char *text, const char *where) {
     CHECK_HAS(err.msg, want);
 }
 
-TEST(examples) {
-    char *doc = read_file(GGL_SOURCE_DIR "/docs/architectures.md"), *text = malloc(1 << 17);
-    int n[3] = {0}, line = 1;
+/* The descriptors of tests/numpy, whose logits are compared there, check without a model too. */
+TEST(constructs) {
+    DIR *dir = opendir(GGL_SOURCE_DIR "/tests/numpy/archs");
+    int n = 0;
+    REQUIRE(dir);
+    for (struct dirent *e; (e = readdir(dir));) {
+        char path[1024];
+        snprintf(path, sizeof path, GGL_SOURCE_DIR "/tests/numpy/archs/%s", e->d_name);
+        char *text = strstr(e->d_name, ".arch") ? read_file(path) : NULL;
+        if (text) {
+            check(text, e->d_name);
+            n++;
+        }
+        free(text);
+    }
+    closedir(dir);
+    CHECK(n >= 10);
+}
+
+/* Compiles a page's examples; n: how many descriptors, parts and errors it has. */
+static void check_page(const char *page, int n[3]) {
+    char path[1024];
+    snprintf(path, sizeof path, "%s/docs/%s", GGL_SOURCE_DIR, page);
+    char *doc = read_file(path), *text = malloc(1 << 17);
+    int line = 1;
     REQUIRE(doc);
     for (char *s = doc; *s; line++) {
         char *end = strchr(s, '\n');
@@ -64,7 +86,7 @@ TEST(examples) {
         if (part || error || strncmp(s, "```arch\n", 8) == 0) {
             char where[64], *close = strstr(end, "\n```");
             REQUIRE(close);
-            snprintf(where, sizeof where, "architectures.md line %d", line);
+            snprintf(where, sizeof where, "%s line %d", page, line);
             sprintf(text, "%s%.*s\n%s", part || error ? before : "", (int)(close - end - 1),
                     end + 1, part || error ? after : "");
             if (error)
@@ -81,7 +103,18 @@ TEST(examples) {
         s = end + 1;
     }
     printf("%d descriptors, %d parts, %d errors\n", n[0], n[1], n[2]);
-    CHECK(n[0] >= 2 && n[1] >= 10 && n[2] >= 3);
     free(doc);
     free(text);
+}
+
+TEST(reference) {
+    int n[3] = {0};
+    check_page("architectures.md", n);
+    CHECK(n[0] >= 2 && n[1] >= 10 && n[2] >= 3);
+}
+
+TEST(tutorial) {
+    int n[3] = {0};
+    check_page("tutorial.md", n);
+    CHECK(n[0] == 1 && n[1] == 2 && n[2] == 3);
 }

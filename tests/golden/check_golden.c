@@ -1,9 +1,11 @@
-/* check-golden DIR: runs the reference models of DIR and prints a line for each: how far its logits are from those recorded,
- * and the limit. Then the texts of DIR/text. Exit code 1 if one is past its limit, 77 if there is no such folder.
+/* check-golden DIR: runs the reference models of DIR and prints a line for each: how far its logits
+ * are from those recorded, and the limit. Then the texts of DIR/text. Exit code 1 if one is past
+ * its limit, 77 if there is no such folder.
  *
- * Logits are compared with NAME.f64.npy (exact arithmetic) where there is one, else with NAME.logits.npy (an established
- * engine's). Float models: the largest difference, at most 1e-4. Quantized ones, whose activations are rounded to 8 bits:
- * the mean difference, at most 1.15 times that of the engine whose mean is largest. */
+ * Logits are compared with NAME.f64.npy (exact arithmetic) where there is one, else with
+ * NAME.logits.npy (an established engine's). Float models: the largest difference, at most 1e-4.
+ * Quantized ones, whose activations are rounded to 8 bits: the mean difference, at most 1.15 times
+ * that of the engine whose mean is largest. */
 #include <dirent.h>
 #include <inttypes.h>
 #include <math.h>
@@ -16,15 +18,15 @@
 #include "llm/session.h"
 
 #define FLOAT_LIMIT 1e-4
-#define SLACK 1.15
-#define MAX_TOKENS 4096
+#define SLACK       1.15
+#define MAX_TOKENS  4096
 
 /* Largest mean difference among the engines that were recorded, for quantized models. */
 static const struct {
     const char *name;
     double mean;
-} quantized[] = {{"llama-q8_0", 0.0446}, {"llama-q4_0", 0.0421}, {"qwen2-q8_0", 0.0427}, {"qwen2-q4_0", 0.0415},
-                 {"gpt2-q8_0", 0.0164},  {"gpt2-q4_0", 0.0159}};
+} quantized[] = {{"llama-q8_0", 0.0446}, {"llama-q4_0", 0.0421}, {"qwen2-q8_0", 0.0427},
+                 {"qwen2-q4_0", 0.0415}, {"gpt2-q8_0", 0.0164},  {"gpt2-q4_0", 0.0159}};
 
 typedef struct run {
     const char *dir;
@@ -35,7 +37,7 @@ typedef struct run {
     int64_t n_vocab;
 } run;
 
-/* --- files ------------------------------------------------------------------------------------------------------------ */
+/* --- files ------------------------------------------------------------------------------------ */
 
 static char *read_file(const char *path, size_t *size) {
     FILE *f = fopen(path, "rb");
@@ -108,7 +110,7 @@ static bool read_field(const char *json, const char *key, char *out, size_t size
     return true;
 }
 
-/* --- running ---------------------------------------------------------------------------------------------------------- */
+/* --- running ---------------------------------------------------------------------------------- */
 
 static void close_model(run *r) {
     llm_session_free(r->session);
@@ -125,7 +127,8 @@ static bool open_model(run *r, const char *path, int64_t n_ctx, ggl_type kv, ggl
     p.backend = &r->backend;
     p.n_backends = 1;
     p.fold = r->reference;
-    if (llm_model_open(&r->model, path, NULL, err) == GGL_OK && llm_session_new(&r->session, r->model, &p, err) == GGL_OK &&
+    if (llm_model_open(&r->model, path, NULL, err) == GGL_OK &&
+        llm_session_new(&r->session, r->model, &p, err) == GGL_OK &&
         llm_session_alloc(r->session, err) == GGL_OK)
         return true;
     close_model(r);
@@ -148,7 +151,7 @@ static bool eval_all(run *r, const int32_t *token, int n, ggl_error *err) {
     return ok;
 }
 
-/* --- logits ----------------------------------------------------------------------------------------------------------- */
+/* --- logits ----------------------------------------------------------------------------------- */
 
 static bool report(const char *name, const float *got, const float *want, size_t n) {
     double max = 0, mean = 0;
@@ -164,8 +167,8 @@ static bool report(const char *name, const float *got, const float *want, size_t
             value = mean;
         }
     bool ok = value <= limit;
-    printf("%-20s max %9.2e  mean %9.2e  %s at most %9.2e  %s\n", name, max, mean, limit == FLOAT_LIMIT ? "max " : "mean", limit,
-           ok ? "ok" : "TOO FAR");
+    printf("%-20s max %9.2e  mean %9.2e  %s at most %9.2e  %s\n", name, max, mean,
+           limit == FLOAT_LIMIT ? "max " : "mean", limit, ok ? "ok" : "TOO FAR");
     return ok;
 }
 
@@ -196,7 +199,7 @@ static bool check_logits(run *r, const char *name) {
     return ok;
 }
 
-/* --- texts ------------------------------------------------------------------------------------------------------------ */
+/* --- texts ------------------------------------------------------------------------------------ */
 
 static void append(char *out, size_t size, ggl_str s) {
     size_t n = strlen(out);
@@ -212,17 +215,21 @@ static bool write_text(run *r, const char *prompt, int n, char *out, size_t size
     llm_sampler *s = NULL;
     llm_sampler_params p = llm_sampler_default();
     p.temp = 0;
-    bool ok = llm_model_tokenizer(r->model, &t, err) == GGL_OK &&
-              llm_tokenize(t, prompt, strlen(prompt), LLM_TOKENIZE_BOS | LLM_TOKENIZE_SPECIAL, &ids, err) == GGL_OK &&
-              llm_sampler_new(&s, &p, (int32_t)llm_session_n_vocab(r->session), 64, err) == GGL_OK &&
-              llm_session_eval(r->session, &(llm_batch){.n = (int64_t)ids.n, .token = ids.id}, err) == GGL_OK;
+    bool ok =
+        llm_model_tokenizer(r->model, &t, err) == GGL_OK &&
+        llm_tokenize(t, prompt, strlen(prompt), LLM_TOKENIZE_BOS | LLM_TOKENIZE_SPECIAL, &ids,
+                     err) == GGL_OK &&
+        llm_sampler_new(&s, &p, (int32_t)llm_session_n_vocab(r->session), 64, err) == GGL_OK &&
+        llm_session_eval(r->session, &(llm_batch){.n = (int64_t)ids.n, .token = ids.id}, err) ==
+            GGL_OK;
     *out = 0;
     for (int i = 0; i < n && ok; i++) {
         int32_t id = llm_sampler_next(s, llm_session_logits(r->session));
         if (llm_tokenizer_is_eog(t, id))
             break;
         append(out, size, llm_token_text(t, id, false));
-        ok = i + 1 == n || llm_session_eval(r->session, &(llm_batch){.n = 1, .token = &id}, err) == GGL_OK;
+        ok = i + 1 == n ||
+             llm_session_eval(r->session, &(llm_batch){.n = 1, .token = &id}, err) == GGL_OK;
     }
     llm_sampler_free(s);
     llm_tokens_fini(&ids);
@@ -236,7 +243,8 @@ static bool check_text(run *r, const char *name) {
     ggl_error err = {0};
     snprintf(path, sizeof path, "%s/text/%s.json", r->dir, name);
     char *json = read_file(path, &size);
-    bool ok = json && read_field(json, "model", model, sizeof model) && read_field(json, "prompt", prompt, sizeof prompt) &&
+    bool ok = json && read_field(json, "model", model, sizeof model) &&
+              read_field(json, "prompt", prompt, sizeof prompt) &&
               read_field(json, "n", n, sizeof n) && read_field(json, "text", want, sizeof want);
     free(json);
     if (!ok) {
@@ -244,7 +252,8 @@ static bool check_text(run *r, const char *name) {
         return false;
     }
     snprintf(path, sizeof path, "%s/../models/%s", r->dir, model);
-    ok = open_model(r, path, 0, GGL_F16, &err) && write_text(r, prompt, atoi(n), got, sizeof got, &err);
+    ok = open_model(r, path, 0, GGL_F16, &err) &&
+         write_text(r, prompt, atoi(n), got, sizeof got, &err);
     bool same = ok && strcmp(got, want) == 0;
     printf("text/%-15s %s\n", name, !ok ? err.msg : same ? "the same text  ok" : "ANOTHER TEXT");
     if (ok && !same)
@@ -253,7 +262,7 @@ static bool check_text(run *r, const char *name) {
     return same;
 }
 
-/* --- all of them ------------------------------------------------------------------------------------------------------ */
+/* --- all of them ------------------------------------------------------------------------------ */
 
 static int by_name(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
@@ -277,8 +286,9 @@ static int list(const char *dir, const char *end, char **out, int most) {
 int main(int argc, char **argv) {
     const char *backend = getenv("CHECK_BACKEND");
     if (argc < 2) {
-        fprintf(stderr, "usage: check-golden DIR [NAME ..]   (models; text/NAME: texts; default: all)\n"
-                        "environment: CHECK_BACKEND=reference\n");
+        fprintf(stderr,
+                "usage: check-golden DIR [NAME ..]   (models; text/NAME: texts; default: all)\n"
+                "environment: CHECK_BACKEND=reference\n");
         return 2;
     }
     run r = {.dir = argv[1]};

@@ -1,6 +1,7 @@
-/* Every built-in descriptor, with made-up weights, on the CPU: the logits of a prompt are the same bits however it is cut,
- * whatever the threads, wherever the layers are split, with and without vector instructions, after a slot was copied or saved
- * and restored, and with another sequence in between; and they are near the double-precision reference. */
+/* Every built-in descriptor, with made-up weights, on the CPU: the logits of a prompt are the same
+ * bits however it is cut, whatever the threads, wherever the layers are split, with and without
+ * vector instructions, after a slot was copied or saved and restored, and with another sequence in
+ * between; and they are near the double-precision reference. */
 #include <math.h>
 
 #include "test.h"
@@ -22,7 +23,11 @@ static ggl_backend *open_cpu(int n_threads, const char *mask) {
 
 static void setup(fixture *f) {
     ggl_error err = {0};
-    *f = (fixture){{open_cpu(1, NULL), open_cpu(2, NULL)}, open_cpu(3, NULL), open_cpu(7, NULL), open_cpu(2, "all"), NULL};
+    *f = (fixture){{open_cpu(1, NULL), open_cpu(2, NULL)},
+                   open_cpu(3, NULL),
+                   open_cpu(7, NULL),
+                   open_cpu(2, "all"),
+                   NULL};
     CHECK_OK(ggl_backend_open(&f->reference, "reference", NULL, &err), &err);
 }
 
@@ -38,8 +43,8 @@ typedef struct logits {
     bool has_states;
 } logits;
 
-static bool prompt(const toy_model *t, ggl_backend *const *b, int n_b, ggl_backend *fold, int split, int chunk, ggl_type kv,
-                   logits *out, const char *what) {
+static bool prompt(const toy_model *t, ggl_backend *const *b, int n_b, ggl_backend *fold, int split,
+                   int chunk, ggl_type kv, logits *out, const char *what) {
     toy_run r;
     ggl_error err = {0};
     bool ok = toy_start(&r, t, b, n_b, fold, split, kv, &err);
@@ -49,7 +54,8 @@ static bool prompt(const toy_model *t, ggl_backend *const *b, int n_b, ggl_backe
         out->at = realloc(out->at, out->n * sizeof *out->at);
         ok = toy_prompt(&r, 1, N, chunk, out->at, &err);
     }
-    CHECK_MSG(ok, "%s (%s), %s: %s", llm_arch_name(t->arch), llm_arch_toy_text(t->toy), what, err.msg);
+    CHECK_MSG(ok, "%s (%s), %s: %s", llm_arch_name(t->arch), llm_arch_toy_text(t->toy), what,
+              err.msg);
     if (ok)
         toy_stop(&r);
     return ok;
@@ -60,13 +66,14 @@ static void same(const toy_model *t, const logits *a, const logits *b, const cha
     for (size_t i = 0; i < a->n; i++)
         if (memcmp(&a->at[i], &b->at[i], 4) != 0 && !(isnan(a->at[i]) && isnan(b->at[i])))
             first = bad++ ? first : i;
-    CHECK_MSG(bad == 0, "%s (%s), %s: %zu of %zu logits have other bits; the first is %zu: %.9g, not %.9g",
-              llm_arch_name(t->arch), llm_arch_toy_text(t->toy), what, bad, a->n, first, (double)b->at[first],
-              (double)a->at[first]);
+    CHECK_MSG(bad == 0,
+              "%s (%s), %s: %zu of %zu logits have other bits; the first is %zu: %.9g, not %.9g",
+              llm_arch_name(t->arch), llm_arch_toy_text(t->toy), what, bad, a->n, first,
+              (double)b->at[first], (double)a->at[first]);
 }
 
-/* Where there are states, of the first tokens only: random weights make some of them grow with every token, until the
- * differences of large numbers are all that is left of the logits. */
+/* Where there are states, of the first tokens only: random weights make some of them grow with
+ * every token, until the differences of large numbers are all that is left of the logits. */
 static void near(const toy_model *t, const logits *a, const logits *exact) {
     double worst = 0, size = 0;
     for (size_t i = 0; i < (a->has_states ? a->n * 20 / N : a->n); i++) {
@@ -74,8 +81,9 @@ static void near(const toy_model *t, const logits *a, const logits *exact) {
         worst = d > worst || isnan(d) ? d : worst;
         size = fmax(size, fabs((double)exact->at[i]));
     }
-    CHECK_MSG(worst <= 1e-4 * fmax(size, 1), "%s (%s): %g away from double precision (logits up to %g)",
-              llm_arch_name(t->arch), llm_arch_toy_text(t->toy), worst, size);
+    CHECK_MSG(worst <= 1e-4 * fmax(size, 1),
+              "%s (%s): %g away from double precision (logits up to %g)", llm_arch_name(t->arch),
+              llm_arch_toy_text(t->toy), worst, size);
 }
 
 static int n_layers(const toy_model *t) {
@@ -91,9 +99,10 @@ static int n_layers(const toy_model *t) {
     return n;
 }
 
-/* --- slots ------------------------------------------------------------------------------------------------------------ */
+/* --- slots ------------------------------------------------------------------------------------ */
 
-/* The last third of the text, after the slot was copied, then saved and restored, with another sequence in between. */
+/* The last third of the text, after the slot was copied, then saved and restored, with another
+ * sequence in between. */
 static void check_slots(const fixture *f, const toy_model *t, const logits *want) {
     toy_run r;
     ggl_error err = {0};
@@ -110,11 +119,13 @@ static void check_slots(const fixture *f, const toy_model *t, const logits *want
     logits want_tail = {want->at + (size_t)cut * row, tail.n, false};
     bool ok = toy_prompt(&r, 0, cut, 32, NULL, &err) &&
               ggl_sched_save_slot(r.sched, 0, cut, false, saved, &err) == GGL_OK &&
-              ggl_sched_copy_slot(r.sched, 1, 0, &err) == GGL_OK && toy_eval(&r, 0, cut, N - cut, NULL, &err) &&
+              ggl_sched_copy_slot(r.sched, 1, 0, &err) == GGL_OK &&
+              toy_eval(&r, 0, cut, N - cut, NULL, &err) &&
               toy_eval(&r, 1, cut, N - cut, tail.at, &err);
     if (CHECK_MSG(ok, "%s: copy: %s", llm_arch_name(t->arch), err.msg))
         same(t, &want_tail, &tail, "in a copied slot");
-    ok = ok && toy_prompt(&r, 1, 20, 20, NULL, &err) && ggl_sched_clear_slot(r.sched, 1, &err) == GGL_OK &&
+    ok = ok && toy_prompt(&r, 1, 20, 20, NULL, &err) &&
+         ggl_sched_clear_slot(r.sched, 1, &err) == GGL_OK &&
          ggl_sched_restore_slot(r.sched, 1, cut, false, saved, &err) == GGL_OK &&
          toy_eval(&r, 1, cut, N - cut, tail.at, &err);
     if (CHECK_MSG(ok, "%s: restore: %s", llm_arch_name(t->arch), err.msg))
@@ -124,7 +135,7 @@ static void check_slots(const fixture *f, const toy_model *t, const logits *want
     toy_stop(&r);
 }
 
-/* --- all descriptors --------------------------------------------------------------------------------------------------- */
+/* --- all descriptors -------------------------------------------------------------------------- */
 
 static void run_variant(const fixture *f, const toy_model *t) {
     logits want = {0}, got = {0};
@@ -133,11 +144,13 @@ static void run_variant(const fixture *f, const toy_model *t) {
             const char *what;
             ggl_backend *b;
             int chunk;
-        } ways[] = {{"token by token", f->cpu[0], 1},    {"in pieces of 5", f->cpu[0], 5},   {"with 2 threads", f->cpu[1], 32},
-                    {"with 3 threads", f->cpu3, 7},      {"with 7 threads", f->cpu7, 32},    {"portable code", f->portable, 32},
+        } ways[] = {{"token by token", f->cpu[0], 1},        {"in pieces of 5", f->cpu[0], 5},
+                    {"with 2 threads", f->cpu[1], 32},       {"with 3 threads", f->cpu3, 7},
+                    {"with 7 threads", f->cpu7, 32},         {"portable code", f->portable, 32},
                     {"portable, one by one", f->portable, 1}};
         for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
-            if (prompt(t, &ways[i].b, 1, f->reference, -1, ways[i].chunk, GGL_F16, &got, ways[i].what))
+            if (prompt(t, &ways[i].b, 1, f->reference, -1, ways[i].chunk, GGL_F16, &got,
+                       ways[i].what))
                 same(t, &want, &got, ways[i].what);
         for (int split = 0; split <= n_layers(t); split++) {
             char what[64];
@@ -172,15 +185,16 @@ static void run_descriptor(int k) {
     teardown(&f);
 }
 
-/* A case for each built-in descriptor, by number, so that a crash costs one; the last says that there are no more. */
-#define CASE(k)                                      \
-    TEST(descriptor_##k) {                           \
-        const char *name, *text;                     \
-        size_t n;                                    \
-        if (!llm_arch_builtin(k, &name, &text, &n))  \
-            SKIP("there are fewer descriptors");     \
-        printf("%s\n", name);                        \
-        run_descriptor(k);                           \
+/* A case for each built-in descriptor, by number, so that a crash costs one; the last says that
+ * there are no more. */
+#define CASE(k)                                                                                    \
+    TEST(descriptor_##k) {                                                                         \
+        const char *name, *text;                                                                   \
+        size_t n;                                                                                  \
+        if (!llm_arch_builtin(k, &name, &text, &n))                                                \
+            SKIP("there are fewer descriptors");                                                   \
+        printf("%s\n", name);                                                                      \
+        run_descriptor(k);                                                                         \
     }
 CASE(0)
 CASE(1)

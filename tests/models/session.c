@@ -1,5 +1,5 @@
-/* Sessions on the built-in model: the same bits for any threads and pieces, no allocation per token, slots, wrong use, and
- * every allocation of opening one failing in turn. */
+/* Sessions on the built-in model: the same bits for any threads and pieces, no allocation per
+ * token, slots, wrong use, and every allocation of opening one failing in turn. */
 #include "llm/session.h"
 
 #include "alloc_fail.h"
@@ -31,7 +31,8 @@ static bool setup(fixture *f, int n_threads, int64_t n_ubatch, int64_t n_rows, i
     p.backend = &f->cpu;
     p.n_backends = 1;
     p.fold = f->reference;
-    return llm_session_new(&f->s, f->model, &p, &f->err) == GGL_OK && llm_session_alloc(f->s, &f->err) == GGL_OK;
+    return llm_session_new(&f->s, f->model, &p, &f->err) == GGL_OK &&
+           llm_session_alloc(f->s, &f->err) == GGL_OK;
 }
 
 static void teardown(fixture *f) {
@@ -70,7 +71,8 @@ static float *feed_all(fixture *f, int slot, int piece) {
             want[i] = true;
         }
         rows part = {.at = r.at + first * r.n_vocab, .n_vocab = r.n_vocab};
-        llm_batch b = {.n = n, .token = token, .slot = slots, .want = want, .each = keep_row, .ctx = &part};
+        llm_batch b = {
+            .n = n, .token = token, .slot = slots, .want = want, .each = keep_row, .ctx = &part};
         if (!CHECK_OK(llm_session_eval(f->s, &b, &f->err), &f->err) || !CHECK_INT(part.n, n))
             break;
     }
@@ -83,12 +85,14 @@ TEST(same_bits_for_threads_and_pieces) {
     float *want = feed_all(&f, 0, N);
     size_t size = (size_t)N * (size_t)llm_session_n_vocab(f.s) * sizeof *want;
     teardown(&f);
-    const int threads[] = {1, 2, 3, 7}, pieces[] = {1, 5, 32, N}, ubatches[] = {512, 7}, n_rows[] = {512, 1};
+    const int threads[] = {1, 2, 3, 7}, pieces[] = {1, 5, 32, N}, ubatches[] = {512, 7},
+              n_rows[] = {512, 1};
     for (int t = 0; t < 4; t++)
         for (int p = 0; p < 4; p++) {
             REQUIRE(setup(&f, threads[t], ubatches[p % 2], n_rows[t % 2], 1));
             float *got = feed_all(&f, 0, pieces[p]);
-            CHECK_MSG(memcmp(got, want, size) == 0, "%d threads, pieces of %d: other bits", threads[t], pieces[p]);
+            CHECK_MSG(memcmp(got, want, size) == 0, "%d threads, pieces of %d: other bits",
+                      threads[t], pieces[p]);
             free(got);
             teardown(&f);
         }
@@ -151,7 +155,8 @@ TEST(slots) {
     int32_t token[N];
     for (int i = 0; i < N; i++)
         token[i] = token_at(&f, i);
-    REQUIRE_OK(llm_session_eval(f.s, &(llm_batch){.n = N - 60, .token = token + 60}, &f.err), &f.err);
+    REQUIRE_OK(llm_session_eval(f.s, &(llm_batch){.n = N - 60, .token = token + 60}, &f.err),
+               &f.err);
     CHECK(memcmp(llm_session_logits(f.s), last, (size_t)n_vocab * 4) == 0);
     /* copy, save, restore into a third */
     void *saved;
@@ -164,7 +169,9 @@ TEST(slots) {
     int32_t slots[N];
     for (int i = 0; i < N; i++)
         slots[i] = 2;
-    REQUIRE_OK(llm_session_eval(f.s, &(llm_batch){.n = N - 70, .token = token + 70, .slot = slots}, &f.err), &f.err);
+    REQUIRE_OK(llm_session_eval(f.s, &(llm_batch){.n = N - 70, .token = token + 70, .slot = slots},
+                                &f.err),
+               &f.err);
     CHECK(memcmp(llm_session_logits(f.s), last, (size_t)n_vocab * 4) == 0);
     /* two sequences in one batch, out of step */
     REQUIRE_OK(llm_session_clear(f.s, 0, &f.err), &f.err);
@@ -182,7 +189,9 @@ TEST(slots) {
     who[k] = 0; /* nothing more: slot 0 has all, slot 2 all but ten */
     bool *wants = calloc(2 * N, 1);
     wants[k - 2] = true;
-    REQUIRE_OK(llm_session_eval(f.s, &(llm_batch){.n = k, .token = both, .slot = who, .want = wants}, &f.err), &f.err);
+    REQUIRE_OK(llm_session_eval(
+                   f.s, &(llm_batch){.n = k, .token = both, .slot = who, .want = wants}, &f.err),
+               &f.err);
     CHECK(memcmp(llm_session_logits(f.s), last, (size_t)n_vocab * 4) == 0);
     CHECK_INT(llm_session_n_past(f.s, 2), N - 10);
     /* what is no slot */
@@ -191,7 +200,9 @@ TEST(slots) {
     CHECK_HAS(f.err.msg, "damaged");
     CHECK_INT(llm_session_restore(f.s, 1, saved, size - 1, &f.err), GGL_FORMAT);
     CHECK_INT(llm_session_restore(f.s, 1, saved, 20, &f.err), GGL_FORMAT);
-    CHECK_INT(llm_session_restore(f.s, 1, "ggl-slotggl-slotggl-slotggl-slotggl-slotggl-slot", 48, &f.err), GGL_FORMAT);
+    CHECK_INT(
+        llm_session_restore(f.s, 1, "ggl-slotggl-slotggl-slotggl-slotggl-slotggl-slot", 48, &f.err),
+        GGL_FORMAT);
     CHECK_INT(llm_session_n_past(f.s, 1), 70);
     free(wants);
     ggl_free(saved);
@@ -205,7 +216,8 @@ TEST(wrong_use) {
     int32_t bad = (int32_t)llm_session_n_vocab(f.s), slot = 2, good = 1;
     CHECK_INT(llm_session_eval(f.s, &(llm_batch){.n = 1, .token = &bad}, &f.err), GGL_USAGE);
     CHECK_HAS(f.err.msg, "vocabulary");
-    CHECK_INT(llm_session_eval(f.s, &(llm_batch){.n = 1, .token = &good, .slot = &slot}, &f.err), GGL_USAGE);
+    CHECK_INT(llm_session_eval(f.s, &(llm_batch){.n = 1, .token = &good, .slot = &slot}, &f.err),
+              GGL_USAGE);
     CHECK_HAS(f.err.msg, "slot 2");
     int64_t n = llm_session_n_ctx(f.s) + 1;
     int32_t *many = calloc((size_t)n, sizeof *many);

@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-bool toy_open(toy_model *t, const char *name, const char *text, size_t n, int variant, ggl_error *err) {
+bool toy_open(toy_model *t, const char *name, const char *text, size_t n, int variant,
+              ggl_error *err) {
     *t = (toy_model){0};
     if (llm_arch_parse(&t->arch, text, n, name, err) != GGL_OK)
         return false;
@@ -24,18 +25,22 @@ static int place(void *ctx, int group) {
     return r->split >= 0 && group >= r->split;
 }
 
-bool toy_start(toy_run *r, const toy_model *t, ggl_backend *const *backend, int n_backends, ggl_backend *fold, int split,
-               ggl_type kv, ggl_error *err) {
+bool toy_start(toy_run *r, const toy_model *t, ggl_backend *const *backend, int n_backends,
+               ggl_backend *fold, int split, ggl_type kv, ggl_error *err) {
     *r = (toy_run){.split = split};
-    ggl_graph_params p = {.n_pos = TOY_CTX, .n_batch = TOY_BATCH, .n_slots = TOY_SLOTS, .type_k = kv, .type_v = kv};
+    ggl_graph_params p = {
+        .n_pos = TOY_CTX, .n_batch = TOY_BATCH, .n_slots = TOY_SLOTS, .type_k = kv, .type_v = kv};
     llm_arch_result built = {0};
     r->graph = ggl_graph_new(&p);
-    bool ok = r->graph && llm_arch_build(t->arch, llm_arch_toy_source(t->toy), NULL, r->graph, &built, err) == GGL_OK;
+    bool ok = r->graph && llm_arch_build(t->arch, llm_arch_toy_source(t->toy), NULL, r->graph,
+                                         &built, err) == GGL_OK;
     r->n_vocab = built.n_vocab;
     llm_arch_result_fini(&built);
     ggl_sched_params sp = {.backend = backend, .n_backends = n_backends, .place = place, .ctx = r};
-    ok = ok && ggl_graph_finish(r->graph, err) == GGL_OK && ggl_graph_fold(r->graph, fold, err) == GGL_OK &&
-         ggl_sched_new(&r->sched, r->graph, &sp, err) == GGL_OK && ggl_sched_alloc(r->sched, err) == GGL_OK;
+    ok = ok && ggl_graph_finish(r->graph, err) == GGL_OK &&
+         ggl_graph_fold(r->graph, fold, err) == GGL_OK &&
+         ggl_sched_new(&r->sched, r->graph, &sp, err) == GGL_OK &&
+         ggl_sched_alloc(r->sched, err) == GGL_OK;
     if (!ok)
         toy_stop(r);
     return ok;
@@ -56,11 +61,14 @@ bool toy_eval(toy_run *r, int slot, int first, int n, float *logits, ggl_error *
         if (token[i] < 0)
             token[i] += (int32_t)r->n_vocab;
     }
-    if (ggl_sched_set(r->sched, "token", token, n, err) != GGL_OK || ggl_sched_set(r->sched, "pos", pos, n, err) != GGL_OK ||
-        ggl_sched_set(r->sched, "slot", slots, n, err) != GGL_OK || ggl_sched_run(r->sched, n, NULL, 0, err) != GGL_OK)
+    if (ggl_sched_set(r->sched, "token", token, n, err) != GGL_OK ||
+        ggl_sched_set(r->sched, "pos", pos, n, err) != GGL_OK ||
+        ggl_sched_set(r->sched, "slot", slots, n, err) != GGL_OK ||
+        ggl_sched_run(r->sched, n, NULL, 0, err) != GGL_OK)
         return false;
     if (logits)
-        memcpy(logits, ggl_sched_output(r->sched, 0), (size_t)n * (size_t)r->n_vocab * sizeof *logits);
+        memcpy(logits, ggl_sched_output(r->sched, 0),
+               (size_t)n * (size_t)r->n_vocab * sizeof *logits);
     return true;
 }
 

@@ -20,18 +20,20 @@ typedef struct toy_run {
 } toy_run;
 
 /* false: err says why, and nothing is held. */
-bool toy_open(toy_model *t, const char *name, const char *text, size_t n, int variant, ggl_error *err);
+bool toy_open(toy_model *t, const char *name, const char *text, size_t n, int variant,
+              ggl_error *err);
 void toy_close(toy_model *t);
 
-#define TOY_CTX 96
+#define TOY_CTX   96
 #define TOY_BATCH 32
 #define TOY_SLOTS 2
 
 /* split < 0: all on backend 0. */
-bool toy_start(toy_run *r, const toy_model *t, ggl_backend *const *backend, int n_backends, ggl_backend *fold, int split,
-               ggl_type kv, ggl_error *err);
+bool toy_start(toy_run *r, const toy_model *t, ggl_backend *const *backend, int n_backends,
+               ggl_backend *fold, int split, ggl_type kv, ggl_error *err);
 void toy_stop(toy_run *r);
-/* Tokens first .. first+n-1 of a fixed text into a slot, at those positions; logits [n][n_vocab]. */
+/* Tokens first .. first+n-1 of a fixed text into a slot, at those positions; logits [n][n_vocab].
+ */
 bool toy_eval(toy_run *r, int slot, int first, int n, float *logits, ggl_error *err);
 /* n tokens in pieces of `chunk` from a cleared slot. */
 bool toy_prompt(toy_run *r, int slot, int n, int chunk, float *logits, ggl_error *err);

@@ -1,4 +1,5 @@
-/* Files that are whole but wrong: the built-in model with one thing changed. Each is answered by a sentence that names it. */
+/* Files that are whole but wrong: the built-in model with one thing changed. Each is answered by a
+ * sentence that names it. */
 #include "ggl/backends.h"
 #include "llm/session.h"
 #include "test.h"
@@ -27,7 +28,8 @@ static const char *changed(const change *c) {
     for (size_t i = 0; i < ggl_gguf_n_values(f); i++) {
         const ggl_gguf_value *v = ggl_gguf_value_at(f, i);
         if (is(v->key, "general.architecture") && c->architecture)
-            ggl_gguf_put_string(w, "general.architecture", c->architecture, strlen(c->architecture));
+            ggl_gguf_put_string(w, "general.architecture", c->architecture,
+                                strlen(c->architecture));
         else if (is(v->key, c->text_key))
             ggl_gguf_put_string(w, c->text_key, "many", 4);
         else if (!is(v->key, c->drop_key))
@@ -139,7 +141,8 @@ TEST(key_of_another_namespace_is_no_error) {
 }
 
 TEST(descriptor_in_the_file) {
-    check((change){.descriptor = "arch llama\nlanguage 1\nlogits = nonsense\n"}, "general.descriptor:3:10", "nonsense");
+    check((change){.descriptor = "arch llama\nlanguage 1\nlogits = nonsense\n"},
+          "general.descriptor:3:10", "nonsense");
 }
 
 TEST(descriptor_of_a_newer_language) {

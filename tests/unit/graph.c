@@ -4,7 +4,8 @@
 #include "ggl/graph.h"
 #include "test.h"
 
-static ggl_tensor *input(ggl_graph *g, const char *name, int n_dims, int64_t a, int64_t b, int64_t c) {
+static ggl_tensor *input(ggl_graph *g, const char *name, int n_dims, int64_t a, int64_t b,
+                         int64_t c) {
     return ggl_graph_input(g, name, GGL_F32, n_dims, (int64_t[]){a, b, c}, true);
 }
 
@@ -30,10 +31,12 @@ static void refused(ggl_graph *g, const char *words) {
 TEST(op_table_is_consistent) {
     for (int op = 0; op < GGL_OP_COUNT; op++) {
         ggl_op_info info = ggl_op_get((ggl_op)op);
-        CHECK_MSG(ggl_op_find(info.name) == (ggl_op)op, "'%s' is found as another operator", info.name);
+        CHECK_MSG(ggl_op_find(info.name) == (ggl_op)op, "'%s' is found as another operator",
+                  info.name);
         CHECK(info.text[0]);
         for (int k = 0; k < info.n_params; k++)
-            CHECK_MSG(ggl_op_param((ggl_op)op, k).name[0], "%s: argument %d has no name", info.name, k);
+            CHECK_MSG(ggl_op_param((ggl_op)op, k).name[0], "%s: argument %d has no name", info.name,
+                      k);
     }
     ggl_param p = ggl_op_param(GGL_OP_ATTEND, 2);
     CHECK_STR(p.name, "scale");
@@ -88,13 +91,15 @@ TEST(messages_speak_of_names) {
 
 TEST(wrong_use) {
     ggl_graph *g = graph_new();
-    ggl_linear(g, input(g, "x", 1, 8, 1, 1), ggl_graph_weight(g, "w", GGL_F32, 2, (int64_t[]){9, 3}, ""), NULL);
+    ggl_linear(g, input(g, "x", 1, 8, 1, 1),
+               ggl_graph_weight(g, "w", GGL_F32, 2, (int64_t[]){9, 3}, ""), NULL);
     refused(g, "linear of [8] with the matrix [9, 3]");
     g = graph_new();
     op1(g, GGL_OP_RESHAPE, input(g, "x", 1, 8, 1, 1), 2, (double[]){3, 3});
     refused(g, "8 elements against 9");
     g = graph_new();
-    op1(g, GGL_OP_RESHAPE, input(g, "x", 1, 8, 1, 1), 4, (double[]){2147483647, 2147483647, 2147483647, 2147483647});
+    op1(g, GGL_OP_RESHAPE, input(g, "x", 1, 8, 1, 1), 4,
+        (double[]){2147483647, 2147483647, 2147483647, 2147483647});
     refused(g, "elements");
     g = graph_new();
     op1(g, GGL_OP_TOPK, input(g, "x", 1, 8, 1, 1), 1, (double[]){9});
@@ -130,7 +135,8 @@ TEST(wrong_use) {
 
 TEST(bodies_capture_and_close) {
     ggl_graph *g = graph_new();
-    ggl_tensor *x = input(g, "x", 1, 8, 1, 1), *outer = ggl_unary(g, GGL_OP_TANH, x), *inner = NULL, *call = NULL;
+    ggl_tensor *x = input(g, "x", 1, 8, 1, 1), *outer = ggl_unary(g, GGL_OP_TANH, x), *inner = NULL,
+               *call = NULL;
     ggl_tensor **p = ggl_body_begin(g, &x, 1);
     REQUIRE(p);
     inner = ggl_binary(g, GGL_OP_ADD, p[0], outer);
@@ -154,9 +160,11 @@ TEST(rings_where_all_readers_have_windows) {
     ggl_tensor *x = input(g, "x", 2, 8, 2, 1);
     ggl_tensor *a = ggl_binary(g, GGL_OP_CACHE, x, x), *b = ggl_binary(g, GGL_OP_CACHE, x, x);
     ggl_tensor *c = ggl_binary(g, GGL_OP_CACHE, x, x); /* nobody reads it */
-    ggl_tensor *near = ggl_graph_op(g, GGL_OP_ATTEND, (ggl_tensor *[]){x, a}, 2, (double[]){NAN, 100}, 2);
+    ggl_tensor *near =
+        ggl_graph_op(g, GGL_OP_ATTEND, (ggl_tensor *[]){x, a}, 2, (double[]){NAN, 100}, 2);
     ggl_tensor *far = ggl_graph_op(g, GGL_OP_ATTEND, (ggl_tensor *[]){x, b}, 2, NULL, 0);
-    ggl_tensor *both = ggl_graph_op(g, GGL_OP_ATTEND, (ggl_tensor *[]){x, b}, 2, (double[]){NAN, 5}, 2);
+    ggl_tensor *both =
+        ggl_graph_op(g, GGL_OP_ATTEND, (ggl_tensor *[]){x, b}, 2, (double[]){NAN, 5}, 2);
     ggl_graph_output(g, "y", ggl_binary(g, GGL_OP_ADD, near, ggl_binary(g, GGL_OP_ADD, far, both)));
     ggl_error err = {0};
     REQUIRE_OK(ggl_graph_finish(g, &err), &err);
@@ -165,8 +173,10 @@ TEST(rings_where_all_readers_have_windows) {
     CHECK_INT(b->store[0]->n_pos, 1024);
     CHECK(!c->needed);
     CHECK_INT((long long)a->store[0]->slot_size, 128 * 8 * 2 * 2);
-    CHECK_INT((long long)ggl_store_offset(a->store[0], 128 + 65, 1, 3), (64 * 16 + 64 * 8 + 3 * 64 + 1) * 2);
-    CHECK_INT((long long)ggl_store_offset(a->store[1], 65, 1, 3), (64 * 16 + 64 * 8 + 1 * 8 + 3) * 2);
+    CHECK_INT((long long)ggl_store_offset(a->store[0], 128 + 65, 1, 3),
+              (64 * 16 + 64 * 8 + 3 * 64 + 1) * 2);
+    CHECK_INT((long long)ggl_store_offset(a->store[1], 65, 1, 3),
+              (64 * 16 + 64 * 8 + 1 * 8 + 3) * 2);
     ggl_graph_free(g);
 }
 
@@ -178,7 +188,8 @@ TEST(leading_part_of_the_keys_is_not_kept_twice) {
     ggl_graph_free(g);
 }
 
-/* docs/ops.md has a line for every operator, as the table has it. Run `test-unit-graph ops_page` to see what it must be. */
+/* docs/ops.md has a line for every operator, as the table has it. Run `test-unit-graph ops_page` to
+ * see what it must be. */
 TEST(ops_page) {
     size_t n;
     char *page = (char *)test_read_file(GGL_SOURCE_DIR "/docs/ops.md", &n), line[512];
@@ -186,8 +197,9 @@ TEST(ops_page) {
     page[n] = 0;
     for (int op = 0; op < GGL_OP_COUNT; op++) {
         ggl_op_info info = ggl_op_get((ggl_op)op);
-        snprintf(line, sizeof line, "| `%s` | %s%s%s | %s |\n", info.name, info.signature[0] ? "`" : "", info.signature,
-                 info.signature[0] ? "`" : "", info.text);
+        snprintf(line, sizeof line, "| `%s` | %s%s%s | %s |\n", info.name,
+                 info.signature[0] ? "`" : "", info.signature, info.signature[0] ? "`" : "",
+                 info.text);
         CHECK_MSG(strstr(page, line) != NULL, "missing: %s", line);
     }
     free(page);

@@ -21,7 +21,8 @@ static llm_sampler *sampler(const llm_sampler_params *p, int32_t n_vocab, int32_
 enum { N_MAX = 16 };
 
 /* How often each of n ids is drawn in `count` draws. */
-static void frequencies(const llm_sampler_params *p, const float *logits, int32_t n, int count, int *freq) {
+static void frequencies(const llm_sampler_params *p, const float *logits, int32_t n, int count,
+                        int *freq) {
     llm_sampler *s = sampler(p, n, 0);
     memset(freq, 0, N_MAX * sizeof *freq);
     for (int i = 0; s && i < count; i++) {
@@ -53,7 +54,8 @@ TEST(greedy) {
     for (int k = 0; k < 2; k++) {
         p.temp = k ? -1.0f : 0.0f;
         llm_sampler *s = sampler(&p, 6, 0);
-        CHECK_INT(llm_sampler_next(s, (float[]){1, 5, 2, 5, 4, -7}), 1); /* of equals the lower id */
+        CHECK_INT(llm_sampler_next(s, (float[]){1, 5, 2, 5, 4, -7}),
+                  1); /* of equals the lower id */
         CHECK_INT(llm_sampler_next(s, (float[]){NAN, NAN, -3, NAN, -2, NAN}), 4);
         CHECK_INT(llm_sampler_next(s, (float[]){-0.0f, 0, -1, -1, -1, -1}), 0);
         CHECK_INT(llm_sampler_next(s, (float[]){NAN, -INFINITY, NAN, NAN, NAN, NAN}), 0);
@@ -63,8 +65,8 @@ TEST(greedy) {
     }
 }
 
-/* Equal logits of 2^16 ids: the draw shows the generator's upper 16 bits. The numbers are those that xoshiro256**
- * seeded by splitmix64(0) is published with. */
+/* Equal logits of 2^16 ids: the draw shows the generator's upper 16 bits. The numbers are those
+ * that xoshiro256** seeded by splitmix64(0) is published with. */
 TEST(generator) {
     enum { N = 1 << 16 };
     static float logits[N];
@@ -78,7 +80,8 @@ TEST(generator) {
 }
 
 TEST(seeds) {
-    static const int32_t recorded[] = {716, 839, 923, 883, 280, 541, 432, 847, 862, 957, 118, 764, 908, 301, 621, 378};
+    static const int32_t recorded[] = {716, 839, 923, 883, 280, 541, 432, 847,
+                                       862, 957, 118, 764, 908, 301, 621, 378};
     enum { N = 1000, N_IDS = sizeof recorded / sizeof *recorded };
     static float logits[N];
     uint64_t seed = 1;
@@ -107,7 +110,8 @@ TEST(seeds) {
 }
 
 /* Probabilities 0.4 0.3 0.15 0.1 0.05, not in order. */
-static const float FIVE[] = {-1.2039728043f, -2.9957322736f, -0.9162907319f, -2.3025850930f, -1.8971199849f};
+static const float FIVE[] = {-1.2039728043f, -2.9957322736f, -0.9162907319f, -2.3025850930f,
+                             -1.8971199849f};
 
 TEST(filters) {
     llm_sampler_params p = plain();
@@ -129,10 +133,10 @@ TEST(filters) {
         {0, 0.69f, 0, 1 << 2 | 1 << 0},
         {0, 0.71f, 0, 1 << 2 | 1 << 0 | 1 << 4},
         {0, 0.96f, 0, 0x1f},
-        {3, 0.80f, 0, 1 << 2 | 1 << 0},           /* 0.7 / 0.85 > 0.8: of what top-k left */
+        {3, 0.80f, 0, 1 << 2 | 1 << 0}, /* 0.7 / 0.85 > 0.8: of what top-k left */
         {0, 1, 1, 1 << 2},
         {0, 1, 0.76f, 1 << 2},
-        {0, 1, 0.74f, 1 << 2 | 1 << 0},           /* 0.3 / 0.4 */
+        {0, 1, 0.74f, 1 << 2 | 1 << 0}, /* 0.3 / 0.4 */
         {0, 1, 0.26f, 1 << 2 | 1 << 0 | 1 << 4},
         {0, 1, 0.24f, 0x1f & ~(1 << 1)},
         {0, 0.71f, 0.74f, 1 << 2 | 1 << 0},
@@ -141,8 +145,8 @@ TEST(filters) {
         p.top_k = cases[i].top_k;
         p.top_p = cases[i].top_p;
         p.min_p = cases[i].min_p;
-        CHECK_MSG(drawn(&p, FIVE, 5) == cases[i].kept, "case %zu: %x are drawn, expected %x", i, drawn(&p, FIVE, 5),
-                  cases[i].kept);
+        CHECK_MSG(drawn(&p, FIVE, 5) == cases[i].kept, "case %zu: %x are drawn, expected %x", i,
+                  drawn(&p, FIVE, 5), cases[i].kept);
     }
     p = plain(); /* -0 equals 0: the lower id is first */
     p.top_p = 0;
@@ -172,8 +176,8 @@ TEST(temperature) {
     CHECK_MSG(abs(freq[2] - 6400) < 200, "%d of 10000, expected about 6400", freq[2]);
 }
 
-/* The draws' distribution: chi-square with 4 degrees of freedom; 18.5 is passed once in 1000 times, but the seed is
- * fixed. */
+/* The draws' distribution: chi-square with 4 degrees of freedom; 18.5 is passed once in 1000 times,
+ * but the seed is fixed. */
 TEST(distribution) {
     static const double p_exact[] = {0.3, 0.05, 0.4, 0.1, 0.15};
     enum { COUNT = 100000 };
@@ -185,7 +189,8 @@ TEST(distribution) {
         p.seed = (uint64_t)k + 7;
         frequencies(&p, FIVE, 5, COUNT, freq);
         for (int i = 0; i < 5; i++)
-            chi += (freq[i] - COUNT * p_exact[i]) * (freq[i] - COUNT * p_exact[i]) / (COUNT * p_exact[i]);
+            chi += (freq[i] - COUNT * p_exact[i]) * (freq[i] - COUNT * p_exact[i]) /
+                   (COUNT * p_exact[i]);
         CHECK_MSG(chi < 18.5, "chi-square is %.2f", chi);
         CHECK(chi > 0.01);
     }
@@ -276,14 +281,16 @@ TEST(repeat_penalty) {
     }
 }
 
-/* The heap and the sort choose alike: a large k that is no filter in effect, against a small one. */
+/* The heap and the sort choose alike: a large k that is no filter in effect, against a small one.
+ */
 TEST(heap_and_sort_agree) {
     enum { N = 5000 };
     static float logits[N];
     uint64_t seed = 3;
     for (int round = 0; round < 20; round++) {
         for (int i = 0; i < N; i++) /* few different values: many ties */
-            logits[i] = round % 2 ? (float)(test_random(&seed) % 40) : 20 * test_random_float(&seed);
+            logits[i] =
+                round % 2 ? (float)(test_random(&seed) % 40) : 20 * test_random_float(&seed);
         llm_sampler_params p = plain();
         p.top_k = 1024; /* the heap */
         p.min_p = 0.3f;
@@ -353,7 +360,8 @@ TEST(refused) {
         {{.top_p = 1, .repeat_penalty = 1}, 5, -1, "n_last is -1"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        CHECK_INT(llm_sampler_new(&s, &cases[i].p, cases[i].n_vocab, cases[i].n_last, &err), GGL_USAGE);
+        CHECK_INT(llm_sampler_new(&s, &cases[i].p, cases[i].n_vocab, cases[i].n_last, &err),
+                  GGL_USAGE);
         CHECK_HAS(err.msg, cases[i].words);
         CHECK(!s);
     }

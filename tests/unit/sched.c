@@ -18,11 +18,13 @@ static float weight[4 * 4] = {1, 2, 3, 4, 5, 6, 7, 8, -1, -2, -3, -4, 1, 0, 1, 0
 /* y = W (running mean over the sequence of x, by a state and by attention over all positions). */
 static bool setup(fixture *f, const char *backend) {
     *f = (fixture){0};
-    ggl_graph_params p = {.n_pos = 200, .n_batch = 8, .n_slots = 3, .type_k = GGL_F32, .type_v = GGL_F32};
+    ggl_graph_params p = {
+        .n_pos = 200, .n_batch = 8, .n_slots = 3, .type_k = GGL_F32, .type_v = GGL_F32};
     ggl_graph *g = f->g = ggl_graph_new(&p);
     ggl_graph_input(g, "pos", GGL_I32, 0, NULL, true);
     ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
-    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){4}, true), **param = ggl_body_begin(g, &x, 1), *sum = NULL;
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){4}, true),
+               **param = ggl_body_begin(g, &x, 1), *sum = NULL;
     if (param) {
         ggl_tensor *in = param[0], *s = ggl_graph_op(g, GGL_OP_STATE, NULL, 0, (double[]){4}, 1);
         ggl_tensor *next = ggl_binary(g, GGL_OP_ADD, s, in);
@@ -30,13 +32,17 @@ static bool setup(fixture *f, const char *backend) {
         sum = ggl_body_end(g, NULL, next, NULL, 0);
     }
     ggl_tensor *heads = ggl_graph_op(g, GGL_OP_RESHAPE, &x, 1, (double[]){4, 1}, 2);
-    ggl_tensor *zero = ggl_binary(g, GGL_OP_MUL, heads, ggl_graph_number(g, 0)); /* all keys equal: a plain mean */
-    ggl_tensor *a = ggl_graph_op(g, GGL_OP_ATTEND, (ggl_tensor *[]){zero, ggl_binary(g, GGL_OP_CACHE, zero, heads)}, 2, NULL, 0);
+    ggl_tensor *zero =
+        ggl_binary(g, GGL_OP_MUL, heads, ggl_graph_number(g, 0)); /* all keys equal: a plain mean */
+    ggl_tensor *a =
+        ggl_graph_op(g, GGL_OP_ATTEND,
+                     (ggl_tensor *[]){zero, ggl_binary(g, GGL_OP_CACHE, zero, heads)}, 2, NULL, 0);
     a = ggl_graph_op(g, GGL_OP_RESHAPE, &a, 1, (double[]){4}, 1);
     ggl_tensor *w = ggl_graph_weight(g, "w", GGL_F32, 2, (int64_t[]){4, 4}, weight);
     ggl_graph_output(g, "y", ggl_linear(g, ggl_binary(g, GGL_OP_ADD, sum, a), w, NULL));
     ggl_sched_params sp = {.backend = &f->b, .n_backends = 1};
-    return CHECK_OK(ggl_graph_finish(g, &f->err), &f->err) && CHECK_OK(ggl_backend_open(&f->b, backend, NULL, &f->err), &f->err) &&
+    return CHECK_OK(ggl_graph_finish(g, &f->err), &f->err) &&
+           CHECK_OK(ggl_backend_open(&f->b, backend, NULL, &f->err), &f->err) &&
            CHECK_OK(ggl_sched_new(&f->s, g, &sp, &f->err), &f->err);
 }
 
@@ -66,7 +72,8 @@ static void expect(int slot, int pos, double *y) {
     }
 }
 
-static ggl_status feed(fixture *f, const int *slot, const int *pos, int n, const int32_t *row, int n_rows) {
+static ggl_status feed(fixture *f, const int *slot, const int *pos, int n, const int32_t *row,
+                       int n_rows) {
     float x[8][4];
     for (int k = 0; k < n; k++)
         for (int i = 0; i < 4; i++)
@@ -84,8 +91,8 @@ static void check_row(fixture *f, int row, int slot, int pos) {
     expect(slot, pos, want);
     for (int j = 0; j < 4; j++) {
         double got = (double)ggl_sched_output(f->s, 0)[row * 4 + j];
-        CHECK_MSG(fabs(got - want[j]) <= 1e-4 * fmax(1, fabs(want[j])), "slot %d, position %d, y[%d] is %g, expected %g", slot,
-                  pos, j, got, want[j]);
+        CHECK_MSG(fabs(got - want[j]) <= 1e-4 * fmax(1, fabs(want[j])),
+                  "slot %d, position %d, y[%d] is %g, expected %g", slot, pos, j, got, want[j]);
     }
 }
 
@@ -151,7 +158,8 @@ TEST(memory_is_known_before) {
     REQUIRE(ggl_sched_memory(f.s, 0, &m));
     CHECK_INT((long long)m.weights_mapped, 64);
     CHECK_INT((long long)m.weights_copied, 0);
-    CHECK_INT((long long)m.stores_rows, 3 * 256 * 4 * 2 * 4); /* slots, 200 positions in pages, dims, K and V, bytes */
+    CHECK_INT((long long)m.stores_rows,
+              3 * 256 * 4 * 2 * 4); /* slots, 200 positions in pages, dims, K and V, bytes */
     CHECK_INT((long long)m.stores_states, 3 * 64);
     CHECK(m.arena > 0);
     CHECK(!ggl_sched_memory(f.s, 1, &m));
@@ -176,7 +184,8 @@ TEST(views_as_outputs) {
         const float in[2][6] = {{1, 2, 3, 4, 5, 6}, {7, 8, 9, 10, 11, 12}};
         bool ok = CHECK_OK(ggl_graph_finish(g, &f.err), &f.err) &&
                   CHECK_OK(ggl_backend_open(&f.b, names[k], NULL, &f.err), &f.err) &&
-                  CHECK_OK(ggl_sched_new(&f.s, g, &sp, &f.err), &f.err) && CHECK_OK(ggl_sched_alloc(f.s, &f.err), &f.err) &&
+                  CHECK_OK(ggl_sched_new(&f.s, g, &sp, &f.err), &f.err) &&
+                  CHECK_OK(ggl_sched_alloc(f.s, &f.err), &f.err) &&
                   CHECK_OK(ggl_sched_set(f.s, "x", in, 2, &f.err), &f.err) &&
                   CHECK_OK(ggl_sched_run(f.s, 2, NULL, 0, &f.err), &f.err);
         if (ok) {
@@ -194,14 +203,18 @@ TEST(unbatched_inputs_are_not_folded) {
     ggl_graph *g = f.g = ggl_graph_new(NULL);
     ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){2}, true);
     ggl_tensor *c = ggl_graph_input(g, "c", GGL_F32, 1, (int64_t[]){2}, false);
-    ggl_tensor *twice = ggl_binary(g, GGL_OP_ADD, c, ggl_binary(g, GGL_OP_ADD, ggl_graph_number(g, 1), ggl_graph_number(g, 2)));
+    ggl_tensor *twice =
+        ggl_binary(g, GGL_OP_ADD, c,
+                   ggl_binary(g, GGL_OP_ADD, ggl_graph_number(g, 1), ggl_graph_number(g, 2)));
     ggl_graph_output(g, "y", ggl_binary(g, GGL_OP_MUL, x, twice));
     ggl_sched_params sp = {.backend = &f.b, .n_backends = 1};
     const float in[2] = {1, 2}, by[2] = {10, 20};
     bool ok = CHECK_OK(ggl_graph_finish(g, &f.err), &f.err) &&
               CHECK_OK(ggl_backend_open(&f.b, "reference", NULL, &f.err), &f.err) &&
-              CHECK_OK(ggl_graph_fold(g, f.b, &f.err), &f.err) && CHECK_OK(ggl_sched_new(&f.s, g, &sp, &f.err), &f.err) &&
-              CHECK_OK(ggl_sched_alloc(f.s, &f.err), &f.err) && CHECK_OK(ggl_sched_set(f.s, "x", in, 1, &f.err), &f.err) &&
+              CHECK_OK(ggl_graph_fold(g, f.b, &f.err), &f.err) &&
+              CHECK_OK(ggl_sched_new(&f.s, g, &sp, &f.err), &f.err) &&
+              CHECK_OK(ggl_sched_alloc(f.s, &f.err), &f.err) &&
+              CHECK_OK(ggl_sched_set(f.s, "x", in, 1, &f.err), &f.err) &&
               CHECK_OK(ggl_sched_set(f.s, "c", by, 1, &f.err), &f.err) &&
               CHECK_OK(ggl_sched_run(f.s, 1, NULL, 0, &f.err), &f.err);
     if (ok)

@@ -1,5 +1,5 @@
-/* llm/tokenizer.h: rules on small vocabularies of the test's own, a naive second implementation of the merging,
- * published strings, round trips, hostile files. */
+/* llm/tokenizer.h: rules on small vocabularies of the test's own, a naive second implementation of
+ * the merging, published strings, round trips, hostile files. */
 #include "test.h"
 
 #include <time.h>
@@ -118,7 +118,8 @@ static const char *ids_n(const llm_tokenizer *t, const char *text, size_t n, uns
     out[0] = '\0';
     CHECK_OK(llm_tokenize(t, text, n, flags, &ids, &err), &err);
     for (size_t i = 0; i < ids.n && used + 12 < sizeof out; i++)
-        used += (size_t)snprintf(out + used, sizeof out - used, "%s%" PRId32, i ? " " : "", ids.id[i]);
+        used +=
+            (size_t)snprintf(out + used, sizeof out - used, "%s%" PRId32, i ? " " : "", ids.id[i]);
     llm_tokens_fini(&ids);
     return out;
 }
@@ -136,7 +137,8 @@ static const char *pieces(const llm_tokenizer *t, const char *text, unsigned fla
     CHECK_OK(llm_tokenize(t, text, strlen(text), flags, &list, NULL), NULL);
     for (size_t i = 0; i < list.n; i++) {
         ggl_str p = llm_token_piece(t, list.id[i]);
-        used += (size_t)snprintf(out + used, sizeof out - used, "%s%.*s", i ? "|" : "", (int)p.n, p.s);
+        used +=
+            (size_t)snprintf(out + used, sizeof out - used, "%s%.*s", i ? "|" : "", (int)p.n, p.s);
     }
     llm_tokens_fini(&list);
     return out;
@@ -200,9 +202,15 @@ TEST(bytes_and_unknown) {
     CHECK_INT(unk, 0);
     t = from_vocab(&v);
     REQUIRE(t);
-    CHECK_STR(ids(t, "aüb\xff" "a", 0), "2 1 0 0 0 1");
-    const char *const broken[] = {"\xe0\x80\x80", "\xed\xa0\x80", "\xc3\xc3\xc3", "\xc0\x80\xc1", "\xe4\xb8\xff",
-        "\x80\xbf\xf5", "\xf0\x9d\xe4"}; /* overlong, surrogates, cut off: three stray bytes each */
+    CHECK_STR(ids(t,
+                  "aüb\xff"
+                  "a",
+                  0),
+              "2 1 0 0 0 1");
+    const char *const broken[] = {
+        "\xe0\x80\x80", "\xed\xa0\x80", "\xc3\xc3\xc3", "\xc0\x80\xc1",
+        "\xe4\xb8\xff", "\x80\xbf\xf5", "\xf0\x9d\xe4"}; /* overlong, surrogates, cut off: three
+                                                            stray bytes each */
     for (size_t i = 0; i < sizeof broken / sizeof *broken; i++)
         CHECK_STR(ids(t, broken[i], 0), "2 0 0 0");
     CHECK_STR(ids(t, "\xf0\x80\x80\x80\xf4\x90\x80\x80", 0), "2 0 0 0 0 0 0 0 0");
@@ -222,9 +230,12 @@ TEST(begin_and_end) {
     CHECK_INT(llm_tokenizer_n_vocab(t), v.n);
     CHECK_INT(llm_tokenizer_bos(t), 1);
     CHECK_INT(llm_tokenizer_eos(t), 2);
-    CHECK(llm_tokenizer_is_eog(t, 2) && llm_tokenizer_is_eog(t, turn) && !llm_tokenizer_is_eog(t, fake));
-    CHECK(!llm_tokenizer_is_eog(t, odd) && !llm_tokenizer_is_eog(t, -1) && !llm_tokenizer_is_eog(t, 9999));
-    CHECK(llm_tokenizer_is_control(t, 1) && !llm_tokenizer_is_control(t, 0) && !llm_tokenizer_is_control(t, -5));
+    CHECK(llm_tokenizer_is_eog(t, 2) && llm_tokenizer_is_eog(t, turn) &&
+          !llm_tokenizer_is_eog(t, fake));
+    CHECK(!llm_tokenizer_is_eog(t, odd) && !llm_tokenizer_is_eog(t, -1) &&
+          !llm_tokenizer_is_eog(t, 9999));
+    CHECK(llm_tokenizer_is_control(t, 1) && !llm_tokenizer_is_control(t, 0) &&
+          !llm_tokenizer_is_control(t, -5));
     CHECK_STR(pieces(t, "a", LLM_TOKENIZE_BOS), "<s>|▁|a");
     CHECK_STR(pieces(t, "", LLM_TOKENIZE_BOS), "<s>");
     CHECK_STR(pieces(t, "a", 0), "▁|a");
@@ -240,7 +251,8 @@ TEST(begin_and_end) {
     REQUIRE_OK(from_writer(&t, w, &err), &err);
     CHECK_INT(llm_tokenizer_bos(t), -1);
     CHECK_STR(pieces(t, "a", LLM_TOKENIZE_BOS), "a|<|im_end|>");
-    CHECK(llm_tokenizer_is_eog(t, odd) && llm_tokenizer_is_eog(t, turn) && llm_tokenizer_is_eog(t, 2));
+    CHECK(llm_tokenizer_is_eog(t, odd) && llm_tokenizer_is_eog(t, turn) &&
+          llm_tokenizer_is_eog(t, 2));
     round_trip(t, " a", 2);
     llm_tokenizer_free(t);
 
@@ -265,7 +277,8 @@ TEST(special_tokens) {
     llm_tokenizer *t = from_vocab(&v);
     REQUIRE(t);
     const unsigned special = LLM_TOKENIZE_SPECIAL;
-    CHECK_STR(pieces(t, "<s>a</s>b", special), "<s>|▁|a|</s>|▁|b"); /* a space at the start and after specials */
+    CHECK_STR(pieces(t, "<s>a</s>b", special),
+              "<s>|▁|a|</s>|▁|b"); /* a space at the start and after specials */
     CHECK_STR(pieces(t, "a<s>", special), "▁|a|<s>");
     CHECK_STR(pieces(t, "<t>x<t>y", special), "<t>x|<t>|▁|y"); /* the longest */
     CHECK_STR(pieces(t, "<t>x", 0), "<t|▁|>|x");               /* user-defined ones always */
@@ -316,7 +329,8 @@ TEST(detokenize) {
         char *text;
         size_t size;
         ggl_error err = {0};
-        REQUIRE_OK(llm_detokenize(t, cases[i].id, cases[i].n, cases[i].special, &text, &size, &err), &err);
+        REQUIRE_OK(llm_detokenize(t, cases[i].id, cases[i].n, cases[i].special, &text, &size, &err),
+                   &err);
         CHECK_STR(text, cases[i].text);
         CHECK_INT(size, strlen(cases[i].text));
         ggl_free(text);
@@ -362,9 +376,13 @@ TEST(refused) {
 
     /* each array short by one, or of a wrong type, or away */
     for (int k = 0; k < 7; k++) {
-        static const char *const words[] = {"scores has 285 entries, for 286 tokens", "scores is an array of",
-            "scores is missing", "token_type has 285 entries, for 286 tokens", "token_type is an array of",
-            "scores of token 7 is not a number", "token_type of token 9 is 77"};
+        static const char *const words[] = {"scores has 285 entries, for 286 tokens",
+                                            "scores is an array of",
+                                            "scores is missing",
+                                            "token_type has 285 entries, for 286 tokens",
+                                            "token_type is an array of",
+                                            "scores of token 7 is not a number",
+                                            "token_type of token 9 is 77"};
         static float score[MAX_PIECES];
         static int32_t type[MAX_PIECES];
         memcpy(score, v.score, sizeof score);
@@ -402,7 +420,8 @@ TEST(refused) {
 
     v.type[0] = NORMAL; /* no unknown token, and byte 0x00 has none */
     v.type[3] = NORMAL;
-    refuse(write_vocab(&v, "llama"), GGL_FORMAT, "neither a token for byte 0x00 nor an unknown token");
+    refuse(write_vocab(&v, "llama"), GGL_FORMAT,
+           "neither a token for byte 0x00 nor an unknown token");
     v.type[260] = BYTE;
     refuse(write_vocab(&v, "llama"), GGL_FORMAT, "token 260 is a byte token, but is spelled 'a'");
 }
@@ -433,7 +452,8 @@ static bool new_tokenize_detokenize(void *arg) {
     llm_tokens list = {0};
     char *text = NULL;
     size_t size;
-    bool ok = llm_tokenize(t, "<s>some text é", 15, LLM_TOKENIZE_BOS | LLM_TOKENIZE_SPECIAL, &list, NULL) == GGL_OK &&
+    bool ok = llm_tokenize(t, "<s>some text é", 15, LLM_TOKENIZE_BOS | LLM_TOKENIZE_SPECIAL, &list,
+                           NULL) == GGL_OK &&
               llm_detokenize(t, list.id, list.n, true, &text, &size, NULL) == GGL_OK;
     ggl_free(text);
     llm_tokens_fini(&list);
@@ -469,8 +489,8 @@ static int32_t naive_find(const vocab *v, const char *s, size_t n) {
     return -1;
 }
 
-/* Symbols are cut[i] .. cut[i + 1] of the text; joins the best pair until there is none. Characters come as a list, so
- * that this code need not know UTF-8. */
+/* Symbols are cut[i] .. cut[i + 1] of the text; joins the best pair until there is none. Characters
+ * come as a list, so that this code need not know UTF-8. */
 static size_t naive_encode(const vocab *v, char *text, size_t *cut, size_t n_sym, int32_t *out) {
     for (;;) {
         size_t best = 0;
@@ -514,9 +534,11 @@ TEST(same_as_naive) {
         for (int i = 0; i < N_LETTERS; i++)
             if (i < 4 || test_random(&seed) % 4)
                 add(&v, alphabet[i], -50, NORMAL);
-        for (int i = 0; i < 60; i++) { /* many short pieces of few letters with few different scores: many ties */
+        for (int i = 0; i < 60;
+             i++) { /* many short pieces of few letters with few different scores: many ties */
             char s[32] = "";
-            size_t n = 2 + test_random(&seed) % 4, letters = 2 + test_random(&seed) % (N_LETTERS - 1);
+            size_t n = 2 + test_random(&seed) % 4,
+                   letters = 2 + test_random(&seed) % (N_LETTERS - 1);
             for (size_t j = 0; j < n; j++)
                 strcat(s, alphabet[test_random(&seed) % letters]);
             add(&v, s, -(float)(test_random(&seed) % 8), NORMAL);
@@ -537,7 +559,8 @@ TEST(same_as_naive) {
             size_t n_want = n > 0 ? naive_encode(&v, escaped, cut, n_sym, want) : 0;
             llm_tokens got = {0};
             CHECK_OK(llm_tokenize(t, text, strlen(text), 0, &got, NULL), NULL);
-            bool same = got.n == n_want && (n_want == 0 || memcmp(got.id, want, n_want * sizeof *want) == 0);
+            bool same = got.n == n_want &&
+                        (n_want == 0 || memcmp(got.id, want, n_want * sizeof *want) == 0);
             llm_tokens_fini(&got);
             if (!CHECK_MSG(same, "vocabulary %d, string %d '%s' differs", k, i, text))
                 break;
@@ -584,8 +607,8 @@ TEST(long_runs) {
             text[i] = k < 5 ? fills[k] : (char)('a' + i % 26);
         size_t n;
         double small = time_of(t, text, big / 8, &n), whole = time_of(t, text, big, &n);
-        CHECK_MSG(whole < 8 * small * 4 + 0.1, "case %d: %zu bytes take %.3f s, an eighth %.3f s", k, big, whole,
-                  small);
+        CHECK_MSG(whole < 8 * small * 4 + 0.1, "case %d: %zu bytes take %.3f s, an eighth %.3f s",
+                  k, big, whole, small);
         CHECK(n >= big / 16 && n <= big + 1);
     }
     free(text);
@@ -597,7 +620,8 @@ static size_t random_character(uint64_t *seed, char *s) {
     uint32_t u;
     do
         u = (uint32_t)(test_random(seed) % ends[test_random(seed) % 4]);
-    while (u == 0x2581 || (u >= 0xd800 && u < 0xe000)); /* U+2581 is a space in this kind; surrogates are none */
+    while (u == 0x2581 ||
+           (u >= 0xd800 && u < 0xe000)); /* U+2581 is a space in this kind; surrogates are none */
     if (u < 0x80) {
         s[0] = (char)u;
         return 1;
@@ -650,18 +674,20 @@ TEST(published_strings) {
         SKIP("no reference vocabulary");
     static const char separator[] = "\n__ggml_vocab_test__\n";
     size_t n_in, n_out;
-    char *in = (char *)test_read_file(inputs, &n_in), *out = (char *)test_read_file(outputs, &n_out);
+    char *in = (char *)test_read_file(inputs, &n_in),
+         *out = (char *)test_read_file(outputs, &n_out);
     REQUIRE(in && out);
     in[n_in] = out[n_out] = '\0';
     int count = 0;
     char *line = out;
-    for (char *s = in, *end; (end = strstr(s, separator)) != NULL; s = end + strlen(separator), count++) {
+    for (char *s = in, *end; (end = strstr(s, separator)) != NULL;
+         s = end + strlen(separator), count++) {
         size_t line_n = strcspn(line, "\n");
         char want[4096];
         snprintf(want, sizeof want, "%.*s", (int)line_n, line);
         const char *got = ids_n(t, s, (size_t)(end - s), 0);
-        CHECK_MSG(strcmp(got, want + strspn(want, " ")) == 0, "'%.*s' gives\n %s, expected\n%s", (int)(end - s), s,
-                  got, want);
+        CHECK_MSG(strcmp(got, want + strspn(want, " ")) == 0, "'%.*s' gives\n %s, expected\n%s",
+                  (int)(end - s), s, got, want);
         round_trip(t, s, (size_t)(end - s));
         line += line_n + (line[line_n] == '\n');
     }
@@ -673,8 +699,9 @@ TEST(published_strings) {
 }
 
 TEST(reference_models) {
-    static const char *const names[] = {"models/stories260K-f32.gguf", "models/stories260K-q8_0.gguf",
-        "golden/llama.gguf", "golden/mixtral.gguf", "golden/gemma2.gguf", "golden/phi3.gguf"};
+    static const char *const names[] = {
+        "models/stories260K-f32.gguf", "models/stories260K-q8_0.gguf", "golden/llama.gguf",
+        "golden/mixtral.gguf",         "golden/gemma2.gguf",           "golden/phi3.gguf"};
     int count = 0;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (!test_shared(names[i]))

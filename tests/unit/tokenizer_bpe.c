@@ -1,5 +1,5 @@
-/* Byte-level BPE: published strings, a naive second implementation over a vocabulary that the test trains, long runs,
- * round trips, special tokens, hostile files. */
+/* Byte-level BPE: published strings, a naive second implementation over a vocabulary that the test
+ * trains, long runs, round trips, special tokens, hostile files. */
 #include "test.h"
 
 #include <time.h>
@@ -9,7 +9,16 @@
 #include "llm/tokenizer.h"
 #include "unicode.h"
 
-enum { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, USER = 4, UNUSED = 5, MAX_PIECES = 1024, MAX_PIECE = 64, N_MERGES = 400 };
+enum {
+    NORMAL = 1,
+    UNKNOWN = 2,
+    CONTROL = 3,
+    USER = 4,
+    UNUSED = 5,
+    MAX_PIECES = 1024,
+    MAX_PIECE = 64,
+    N_MERGES = 400
+};
 
 typedef struct vocab {
     char piece[MAX_PIECES][MAX_PIECE], merge[MAX_PIECES][MAX_PIECE];
@@ -37,7 +46,8 @@ static void add_merge(vocab *v, const char *left, const char *right) {
     put_strings(v->merge[v->n_merge++], left, " ", right);
 }
 
-/* The GPT-2 alphabet by its definition: printable Latin-1 as it is, the others from U+0100 on, in order. */
+/* The GPT-2 alphabet by its definition: printable Latin-1 as it is, the others from U+0100 on, in
+ * order. */
 static const char *spell(int byte) {
     static char table[256][3];
     int next = 0x100;
@@ -113,7 +123,8 @@ static const char *pieces(const llm_tokenizer *t, const char *text, unsigned fla
     CHECK_OK(llm_tokenize(t, text, strlen(text), flags, &list, NULL), NULL);
     for (size_t i = 0; i < list.n; i++) {
         ggl_str p = llm_token_piece(t, list.id[i]);
-        used += (size_t)snprintf(out + used, sizeof out - used, "%s%.*s", i ? "|" : "", (int)p.n, p.s);
+        used +=
+            (size_t)snprintf(out + used, sizeof out - used, "%s%.*s", i ? "|" : "", (int)p.n, p.s);
     }
     llm_tokens_fini(&list);
     return out;
@@ -144,7 +155,8 @@ TEST(merging) {
     add_merge(&v, "dd", "dd");
     add_merge(&v, "Ġ", "a");
     add_merge(&v, "a", "b"); /* again: the first rank holds */
-    for (const char *const *p = (const char *const[]){"bc", "ab", "abc", "dd", "dddd", "Ġa", NULL}; *p; p++)
+    for (const char *const *p = (const char *const[]){"bc", "ab", "abc", "dd", "dddd", "Ġa", NULL};
+         *p; p++)
         add(&v, *p, NORMAL);
     add(&v, "xyz", NORMAL); /* a token that no merges make */
     llm_tokenizer *t = from_vocab(&v, "gpt-2");
@@ -195,7 +207,8 @@ TEST(special_tokens_and_ends) {
     static vocab v;
     add_bytes(&v);
     int32_t bos = add(&v, "<|begin|>", CONTROL), im = add(&v, "<|im_end|>", CONTROL);
-    int32_t user = add(&v, "<|end|>", USER), fake = add(&v, "<|eot_id|>", NORMAL), tool = add(&v, "  ", USER);
+    int32_t user = add(&v, "<|end|>", USER), fake = add(&v, "<|eot_id|>", NORMAL),
+            tool = add(&v, "  ", USER);
     int32_t odd = add(&v, "日", NORMAL), eot = add(&v, "STOP", CONTROL);
     ggl_gguf_writer *w = write_vocab(&v, "qwen2");
     put_u32(w, "tokenizer.ggml.bos_token_id", (uint32_t)bos);
@@ -205,15 +218,18 @@ TEST(special_tokens_and_ends) {
     REQUIRE_OK(from_writer(&t, w, &err), &err);
     CHECK_INT(llm_tokenizer_bos(t), bos);
     CHECK_INT(llm_tokenizer_eos(t), -1);
-    CHECK(llm_tokenizer_is_eog(t, im) && llm_tokenizer_is_eog(t, user) && llm_tokenizer_is_eog(t, eot));
+    CHECK(llm_tokenizer_is_eog(t, im) && llm_tokenizer_is_eog(t, user) &&
+          llm_tokenizer_is_eog(t, eot));
     CHECK(!llm_tokenizer_is_eog(t, fake) && !llm_tokenizer_is_eog(t, bos));
     const unsigned all = LLM_TOKENIZE_BOS | LLM_TOKENIZE_SPECIAL;
     CHECK_STR(pieces(t, "a<|im_end|>\n", all), "a|<|im_end|>|Ċ"); /* this pre-tokenizer adds none */
-    CHECK_STR(pieces(t, "a   b<|end|>", 0), "a|  |Ġ|b|<|end|>"); /* user-defined ones always */
+    CHECK_STR(pieces(t, "a   b<|end|>", 0), "a|  |Ġ|b|<|end|>");  /* user-defined ones always */
     CHECK_STR(pieces(t, "<|im", all), "<|||i|m");
     char *text;
     size_t size;
-    REQUIRE_OK(llm_detokenize(t, (int32_t[]){bos, tool, odd, user, im}, 5, false, &text, &size, &err), &err);
+    REQUIRE_OK(
+        llm_detokenize(t, (int32_t[]){bos, tool, odd, user, im}, 5, false, &text, &size, &err),
+        &err);
     CHECK_STR(text, "  日<|end|>"); /* what spells no bytes stands for itself */
     ggl_free(text);
     llm_tokenizer_free(t);
@@ -222,7 +238,8 @@ TEST(special_tokens_and_ends) {
     w = write_vocab(&v, "llama-bpe");
     put_u32(w, "tokenizer.ggml.bos_token_id", (uint32_t)bos);
     REQUIRE_OK(from_writer(&t, w, &err), &err);
-    CHECK(llm_tokenizer_is_eog(t, turn) && llm_tokenizer_is_eog(t, im) && !llm_tokenizer_is_eog(t, user));
+    CHECK(llm_tokenizer_is_eog(t, turn) && llm_tokenizer_is_eog(t, im) &&
+          !llm_tokenizer_is_eog(t, user));
     CHECK_STR(pieces(t, "a", all), "<|begin|>|a"); /* this one does, */
     llm_tokenizer_free(t);
     w = write_vocab(&v, "llama-bpe");
@@ -248,7 +265,8 @@ TEST(refused) {
     static vocab v;
     add_bytes(&v);
     refuse(write_vocab(&v, "nonesuch"), GGL_UNSUPPORTED,
-           "tokenizer.ggml.pre is 'nonesuch', which is not supported here (supported: default, gpt-2, ");
+           "tokenizer.ggml.pre is 'nonesuch', which is not supported here (supported: default, "
+           "gpt-2, ");
     refuse(write_vocab(&v, ""), GGL_UNSUPPORTED, "tokenizer.ggml.pre is ''");
 
     ggl_gguf_writer *w = write_vocab(&v, NULL);
@@ -270,9 +288,10 @@ TEST(refused) {
             ggl_gguf_put(w, "tokenizer.ggml.merges", GGL_GGUF_I32, true, v.type, v.n);
         else if (k == 2)
             ggl_gguf_put_string(w, "tokenizer.ggml.merges", "a b", 3);
-        refuse(w, GGL_FORMAT, k == 0   ? "tokenizer.ggml.merges is missing"
-                              : k == 1 ? "merges is an array of i32, not an array of strings"
-                                       : "merges is string, not an array of strings");
+        refuse(w, GGL_FORMAT,
+               k == 0   ? "tokenizer.ggml.merges is missing"
+               : k == 1 ? "merges is an array of i32, not an array of strings"
+                        : "merges is string, not an array of strings");
     }
 }
 
@@ -308,8 +327,8 @@ static bool new_tokenize_detokenize(void *arg) {
     llm_tokens list = {0};
     char *text = NULL;
     size_t size;
-    bool ok = llm_tokenize(t, "<s>some text 1234567 é", 23, LLM_TOKENIZE_BOS | LLM_TOKENIZE_SPECIAL, &list, NULL) ==
-                  GGL_OK &&
+    bool ok = llm_tokenize(t, "<s>some text 1234567 é", 23, LLM_TOKENIZE_BOS | LLM_TOKENIZE_SPECIAL,
+                           &list, NULL) == GGL_OK &&
               llm_detokenize(t, list.id, list.n, true, &text, &size, NULL) == GGL_OK;
     ggl_free(text);
     llm_tokens_fini(&list);
@@ -323,7 +342,8 @@ TEST(failing_allocations) {
     add_merge(&v, "s", "o");
     add_merge(&v, "so", "m");
     add(&v, "so", NORMAL);
-    for (const char *const *pre = (const char *const[]){"llama-bpe", "tiny_aya", NULL}; *pre; pre++) {
+    for (const char *const *pre = (const char *const[]){"llama-bpe", "tiny_aya", NULL}; *pre;
+         pre++) {
         void *data;
         size_t size;
         ggl_error err = {0};
@@ -402,9 +422,12 @@ static void naive_merge(word *w, const sorted *merges) {
 
 /* Learns merges as BPE does: the most frequent pair of the words' symbols, again and again. */
 static void train(vocab *v) {
-    static const char text[] = "the cat and the dog , then they're there . I'll 'LL it's don't we've you'd "
-        "123 1234 2024 99 das ist größer über für они это что на не 中文 中国 日本 語 the the and and 😁 😁🚀 🚀 "
-        "hello Hello HELLO world World     \n\n  \t x = y ; != == >= ... !!! ??? -- ' '' a a a e e e i i o o é é ü";
+    static const char text[] =
+        "the cat and the dog , then they're there . I'll 'LL it's don't we've you'd "
+        "123 1234 2024 99 das ist größer über für они это что на не 中文 中国 日本 語 the the and "
+        "and 😁 😁🚀 🚀 "
+        "hello Hello HELLO world World     \n\n  \t x = y ; != == >= ... !!! ??? -- ' '' a a a e e "
+        "e i i o o é é ü";
     static word words[128];
     int n_words = 0;
     for (const char *s = text; *s && n_words < 128;) {
@@ -433,7 +456,8 @@ static void train(vocab *v) {
                     strcpy(pairs[n_pairs].pair, pair);
                     pairs[n_pairs++].count = 0;
                 }
-                if (j < n_pairs && (++pairs[j].count, best < 0 || pairs[j].count > pairs[best].count))
+                if (j < n_pairs &&
+                    (++pairs[j].count, best < 0 || pairs[j].count > pairs[best].count))
                     best = j;
             }
         if (best < 0)
@@ -542,9 +566,12 @@ static size_t put_utf8(uint32_t u, char *s) {
 }
 
 static uint32_t random_character(uint64_t *seed) {
-    static const uint32_t odd[] = {'\'', '\'', ' ', ' ', ' ', '\n', '\r', '\t', 's', 'S', 0x17f, 'l', 'L', 'v', 'e', 'r',
-        'E', 't', 'd', 'm', '1', '2', '9', 0xb2, 0xbd, 0x661, 0x2167, 0xa0, 0x3000, 0x2028, 0x85, 0x301, 0x200d, 0x1f601,
-        0x1f680, 0x4e2d, 0x6587, 0x43e, 0x44d, 0xe9, 0xfc, 0xdf, '.', '!', '=', 0x3002, 0xad, 0xfffd, 0};
+    static const uint32_t odd[] = {
+        '\'',  '\'',  ' ',    ' ',     ' ',     '\n',   '\r',   '\t',   's',    'S',
+        0x17f, 'l',   'L',    'v',     'e',     'r',    'E',    't',    'd',    'm',
+        '1',   '2',   '9',    0xb2,    0xbd,    0x661,  0x2167, 0xa0,   0x3000, 0x2028,
+        0x85,  0x301, 0x200d, 0x1f601, 0x1f680, 0x4e2d, 0x6587, 0x43e,  0x44d,  0xe9,
+        0xfc,  0xdf,  '.',    '!',     '=',     0x3002, 0xad,   0xfffd, 0};
     static const uint32_t ends[] = {0x80, 0x250, 0x3100, 0x10000, 0x20000, 0x110000};
     uint32_t u;
     if (test_random(seed) % 4)
@@ -556,8 +583,8 @@ static uint32_t random_character(uint64_t *seed) {
     return u;
 }
 
-static size_t naive_encode(const uint32_t *c, size_t n, int rules, const sorted *tokens, const sorted *merges,
-                           int32_t *out) {
+static size_t naive_encode(const uint32_t *c, size_t n, int rules, const sorted *tokens,
+                           const sorted *merges, int32_t *out) {
     static word w;
     size_t n_out = 0;
     for (size_t i = 0, end; i < n; i = end) {
@@ -600,7 +627,8 @@ TEST(same_as_naive) {
             size_t n_want = naive_encode(c, n, rules, &tokens, &merges, want);
             llm_tokens got = {0};
             CHECK_OK(llm_tokenize(t, text, size, 0, &got, NULL), NULL);
-            bool same = got.n == n_want && (n_want == 0 || memcmp(got.id, want, n_want * sizeof *want) == 0);
+            bool same = got.n == n_want &&
+                        (n_want == 0 || memcmp(got.id, want, n_want * sizeof *want) == 0);
             llm_tokens_fini(&got);
             if (!CHECK_MSG(same, "%s: string %d '%.*s' differs", names[rules], i, (int)size, text))
                 break;
@@ -623,7 +651,8 @@ static double time_of(const llm_tokenizer *t, const char *text, size_t n) {
 }
 
 TEST(long_runs) {
-    static const char *const fills[] = {"a", " ", "1", "\n", "\xf0\x9f\x98\x81", "\xff", "the", "'", "\t ", "é"};
+    static const char *const fills[] = {"a",    " ",   "1", "\n",  "\xf0\x9f\x98\x81",
+                                        "\xff", "the", "'", "\t ", "é"};
     static const char *const names[] = {"gpt-2", "llama-bpe", "qwen2", "default"};
     const size_t big = 1 << 20;
     static vocab v;
@@ -642,8 +671,9 @@ TEST(long_runs) {
             for (size_t i = 0; i < big; i++)
                 text[i] = fills[f][i % strlen(fills[f])];
             double small = time_of(t, text, big / 8), whole = time_of(t, text, big);
-            CHECK_MSG(whole < 8 * small * 4 + 0.2, "%s, case %zu: %zu bytes take %.3f s, an eighth %.3f s", names[k], f,
-                      big, whole, small);
+            CHECK_MSG(whole < 8 * small * 4 + 0.2,
+                      "%s, case %zu: %zu bytes take %.3f s, an eighth %.3f s", names[k], f, big,
+                      whole, small);
         }
         round_trip(t, text, big);
         llm_tokenizer_free(t);
@@ -684,8 +714,11 @@ TEST(published_strings) {
         char name[3][128];
         for (int i = 0; i < 3; i++)
             snprintf(name[i], sizeof name[i], "tokenizers/ggml-vocab-%s.gguf%s", names[k],
-                     i == 0 ? "" : i == 1 ? ".inp" : ".out");
-        const char *path = test_shared(name[0]), *inputs = test_shared(name[1]), *outputs = test_shared(name[2]);
+                     i == 0   ? ""
+                     : i == 1 ? ".inp"
+                              : ".out");
+        const char *path = test_shared(name[0]), *inputs = test_shared(name[1]),
+                   *outputs = test_shared(name[2]);
         if (!path || !inputs || !outputs)
             continue;
         ggl_error err = {0};
@@ -695,11 +728,13 @@ TEST(published_strings) {
         REQUIRE_OK(llm_tokenizer_new(&t, file, &err), &err);
         ggl_gguf_close(file);
         size_t n_in, n_out;
-        char *in = (char *)test_read_file(inputs, &n_in), *out = (char *)test_read_file(outputs, &n_out), *line = out;
+        char *in = (char *)test_read_file(inputs, &n_in),
+             *out = (char *)test_read_file(outputs, &n_out), *line = out;
         REQUIRE(in && out);
         in[n_in] = out[n_out] = '\0';
         int count = 0;
-        for (char *s = in, *end; (end = strstr(s, separator)) != NULL; s = end + strlen(separator), count++) {
+        for (char *s = in, *end; (end = strstr(s, separator)) != NULL;
+             s = end + strlen(separator), count++) {
             llm_tokens got = {0};
             CHECK_OK(llm_tokenize(t, s, (size_t)(end - s), 0, &got, &err), &err);
             char *next = strchr(line, '\n');

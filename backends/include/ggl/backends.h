@@ -15,13 +15,15 @@ extern "C" {
 typedef struct ggl_backend_params {
     int n_threads;       /* 0: as many as physical cores this process may use */
     int n_threads_batch; /* for runs of more than one of the batch; 0: n_threads */
-    const char *mask;    /* instruction sets not to use, separated by commas ("avx512,avx2"); NULL: none. Also the
-                          * environment variable GGL_CPU_MASK. "all": the portable code */
+    const char
+        *mask; /* instruction sets not to use, separated by commas ("avx512,avx2"); NULL: none. Also
+                * the environment variable GGL_CPU_MASK. "all": the portable code */
 } ggl_backend_params;
 
-/* name: "cpu", "reference". params may be NULL. Several of one name may be open at once. GGL_NOT_FOUND lists the names. */
-GGL_API GGL_NODISCARD ggl_status ggl_backend_open(ggl_backend **out, const char *name, const ggl_backend_params *params,
-                                                  ggl_error *err);
+/* name: "cpu", "reference". params may be NULL. Several of one name may be open at once.
+ * GGL_NOT_FOUND lists the names. */
+GGL_API GGL_NODISCARD ggl_status ggl_backend_open(ggl_backend **out, const char *name,
+                                                  const ggl_backend_params *params, ggl_error *err);
 GGL_API void ggl_backend_close(ggl_backend *b); /* NULL is fine */
 /* The k-th backend's name and what it is, for k = 0, 1, ..; NULL past the end. */
 GGL_API const char *ggl_backend_name(int k);

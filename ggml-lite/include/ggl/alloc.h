@@ -1,5 +1,6 @@
 /* Memory: overflow-checked sizes, zeroed arrays, and an arena for things that die together.
- * All of it ends in calloc/free of libc, so that a test can count or fail allocations by wrapping those. */
+ * All of it ends in calloc/free of libc, so that a test can count or fail allocations by wrapping
+ * those. */
 #ifndef GGL_ALLOC_H
 #define GGL_ALLOC_H
 
@@ -17,12 +18,13 @@ GGL_API bool ggl_size_add(size_t a, size_t b, size_t *out);
 /* x rounded up to a multiple of align (a power of two); false on overflow. */
 GGL_API bool ggl_size_align(size_t x, size_t align, size_t *out);
 
-/* n zeroed elements; NULL if out of memory or if n * size overflows. n = 0 gives a valid pointer. */
+/* n zeroed elements; NULL if out of memory or if n * size overflows. n = 0 gives a valid pointer.
+ */
 GGL_API void *ggl_calloc(size_t n, size_t size);
 GGL_API void ggl_free(void *p);
 
-/* Grows *array (of elements of `size` bytes, *cap of them) to hold at least n. New elements are zeroed.
- * false if out of memory: *array and *cap stay as they were. */
+/* Grows *array (of elements of `size` bytes, *cap of them) to hold at least n. New elements are
+ * zeroed. false if out of memory: *array and *cap stay as they were. */
 GGL_API bool ggl_grow(void *array, size_t *cap, size_t n, size_t size);
 
 /* Memory that is only freed as a whole. Zeroed; aligned to 16 bytes. */

@@ -1,9 +1,10 @@
-/* What a backend is: one struct of function pointers. The scheduler (sched.h) cuts a graph into segments, one backend
- * each; a backend compiles its segments to plans and runs them. A backend never sees the whole model, other backends, or
- * files.
+/* What a backend is: one struct of function pointers. The scheduler (sched.h) cuts a graph into
+ * segments, one backend each; a backend compiles its segments to plans and runs them. A backend
+ * never sees the whole model, other backends, or files.
  *
- * Memory: a backend hands out buffers. A plan names memory as (region, offset); which buffers the regions are is said at
- * each run, so a plan can be compiled, and every size printed, before anything is allocated. */
+ * Memory: a backend hands out buffers. A plan names memory as (region, offset); which buffers the
+ * regions are is said at each run, so a plan can be compiled, and every size printed, before
+ * anything is allocated. */
 #ifndef GGL_BACKEND_H
 #define GGL_BACKEND_H
 
@@ -18,10 +19,11 @@ typedef struct ggl_buffer ggl_buffer; /* the backend's own */
 typedef struct ggl_plan ggl_plan;     /* begins with arena_size; the rest is the backend's own */
 
 enum {
-    GGL_REGION_ARENA,  /* values between nodes: plan->arena_size bytes, contents lost between runs */
-    GGL_REGION_IO,     /* inputs, outputs, constants, values that cross segments */
+    GGL_REGION_ARENA, /* values between nodes: plan->arena_size bytes, contents lost between runs */
+    GGL_REGION_IO,    /* inputs, outputs, constants, values that cross segments */
     GGL_REGION_STORES, /* what slots keep */
-    GGL_REGION_WEIGHT  /* this and all above: host memory ranges that hold weights, imported or uploaded */
+    GGL_REGION_WEIGHT  /* this and all above: host memory ranges that hold weights, imported or
+                          uploaded */
 };
 
 typedef struct ggl_loc { /* where a tensor lies that is not private to one segment */
@@ -33,10 +35,12 @@ typedef struct ggl_segment {
     const ggl_graph *graph;
     ggl_tensor *const *node; /* what to compute, in an order that works; no leaves */
     int n_node;
-    int64_t n_max;           /* the largest batch a run will have */
-    const ggl_loc *loc;      /* by tensor id: leaves, and values from or for others. Batched ones lie densely: element
-                              * e of batch i at offset + (i * ggl_count + e) * element size */
-    const size_t *store_loc; /* by store id: offset of slot 0 in GGL_REGION_STORES; slots follow each other */
+    int64_t n_max; /* the largest batch a run will have */
+    const ggl_loc
+        *loc; /* by tensor id: leaves, and values from or for others. Batched ones lie densely:
+               * element e of batch i at offset + (i * ggl_count + e) * element size */
+    const size_t *
+        store_loc; /* by store id: offset of slot 0 in GGL_REGION_STORES; slots follow each other */
     int64_t n_slots;
 } ggl_segment;
 
@@ -48,26 +52,33 @@ typedef struct ggl_backend_vtable {
     /* Frees the backend. Buffers and plans are gone before. */
     void (*close)(ggl_backend *b);
 
-    /* A buffer of `size` bytes, 64-byte aligned, zeroed; or, with host, that memory itself without a copy: GGL_UNSUPPORTED
-     * if this device cannot, and the caller allocates and uploads. host stays the caller's, and is not written to. */
-    ggl_status (*alloc)(ggl_backend *b, size_t size, const void *host, ggl_buffer **out, ggl_error *err);
+    /* A buffer of `size` bytes, 64-byte aligned, zeroed; or, with host, that memory itself without
+     * a copy: GGL_UNSUPPORTED if this device cannot, and the caller allocates and uploads. host
+     * stays the caller's, and is not written to. */
+    ggl_status (*alloc)(ggl_backend *b, size_t size, const void *host, ggl_buffer **out,
+                        ggl_error *err);
     void (*free)(ggl_backend *b, ggl_buffer *buf);
-    ggl_status (*upload)(ggl_backend *b, ggl_buffer *dst, size_t offset, const void *src, size_t size, ggl_error *err);
-    ggl_status (*download)(ggl_backend *b, const ggl_buffer *src, size_t offset, void *dst, size_t size, ggl_error *err);
+    ggl_status (*upload)(ggl_backend *b, ggl_buffer *dst, size_t offset, const void *src,
+                         size_t size, ggl_error *err);
+    ggl_status (*download)(ggl_backend *b, const ggl_buffer *src, size_t offset, void *dst,
+                           size_t size, ggl_error *err);
     /* Within the backend; the ranges may not overlap. */
-    ggl_status (*copy)(ggl_backend *b, ggl_buffer *dst, size_t dst_offset, const ggl_buffer *src, size_t src_offset,
-                       size_t size, ggl_error *err);
-    ggl_status (*clear)(ggl_backend *b, ggl_buffer *buf, size_t offset, size_t size, ggl_error *err);
+    ggl_status (*copy)(ggl_backend *b, ggl_buffer *dst, size_t dst_offset, const ggl_buffer *src,
+                       size_t src_offset, size_t size, ggl_error *err);
+    ggl_status (*clear)(ggl_backend *b, ggl_buffer *buf, size_t offset, size_t size,
+                        ggl_error *err);
 
-    /* Whether it has this operator for these types; for a CALL, whether it knows the composite by name. A composite that
-     * it does not know is run as its body says. */
+    /* Whether it has this operator for these types; for a CALL, whether it knows the composite by
+     * name. A composite that it does not know is run as its body says. */
     bool (*supports)(const ggl_backend *b, const ggl_tensor *node);
 
     /* Plans touch no buffer; compile allocates no more than its own description. */
     ggl_status (*compile)(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl_error *err);
-    /* The first n (1 .. n_max) of the batch. region[] by number. May return before the work is done; runs of one backend
-     * happen in order, and upload, download, copy, clear and wait come after them. Allocates nothing. */
-    ggl_status (*run)(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n, ggl_error *err);
+    /* The first n (1 .. n_max) of the batch. region[] by number. May return before the work is
+     * done; runs of one backend happen in order, and upload, download, copy, clear and wait come
+     * after them. Allocates nothing. */
+    ggl_status (*run)(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
+                      ggl_error *err);
     ggl_status (*wait)(ggl_backend *b, ggl_error *err);
     void (*plan_free)(ggl_backend *b, ggl_plan *p);
 } ggl_backend_vtable;

@@ -1,16 +1,17 @@
-/* Tensors and graphs. A graph is built once, node by node; every node's shape is checked when it is made. All values may
- * have one extent that is known only at each run: the batch (a language model's tokens). It is not part of a value's own
- * dimensions and always outermost: ne[3] == GGL_N. Everything else is fixed when the graph is built.
+/* Tensors and graphs. A graph is built once, node by node; every node's shape is checked when it is
+ * made. All values may have one extent that is known only at each run: the batch (a language
+ * model's tokens). It is not part of a value's own dimensions and always outermost: ne[3] == GGL_N.
+ * Everything else is fixed when the graph is built.
  *
  *     ggl_graph *g = ggl_graph_new(NULL);
- *     ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){64}, true);      // [64] for each of the batch
- *     ggl_tensor *w = ggl_graph_weight(g, "w", GGL_F32, 2, (int64_t[]){64, 32}, data);   // [64, 32]
- *     ggl_tensor *y = ggl_linear(g, x, w, NULL);                                         // [32]
- *     ggl_graph_output(g, "y", y);
- *     if (ggl_graph_finish(g, &err) != GGL_OK) ...
+ *     ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){64}, true);      // [64] for
+ * each of the batch ggl_tensor *w = ggl_graph_weight(g, "w", GGL_F32, 2, (int64_t[]){64, 32},
+ * data);   // [64, 32] ggl_tensor *y = ggl_linear(g, x, w, NULL); // [32] ggl_graph_output(g, "y",
+ * y); if (ggl_graph_finish(g, &err) != GGL_OK) ...
  *
- * Errors are sticky: a builder call that fails returns NULL and leaves the first error in the graph; NULL operands make
- * later calls return NULL. So a builder reads straight down and checks once, in ggl_graph_finish or ggl_graph_error. */
+ * Errors are sticky: a builder call that fails returns NULL and leaves the first error in the
+ * graph; NULL operands make later calls return NULL. So a builder reads straight down and checks
+ * once, in ggl_graph_finish or ggl_graph_error. */
 #ifndef GGL_GRAPH_H
 #define GGL_GRAPH_H
 
@@ -23,10 +24,10 @@ extern "C" {
 #ifndef GGL_MAX_DIMS
 #define GGL_MAX_DIMS 4
 #endif
-#define GGL_BATCH_DIM 3     /* the dimension that may be GGL_N */
-#define GGL_N (-1)          /* "as many as the run says" */
+#define GGL_BATCH_DIM 3    /* the dimension that may be GGL_N */
+#define GGL_N         (-1) /* "as many as the run says" */
 #define GGL_MAX_NODES (1 << 20)
-#define GGL_PAGE 64         /* positions in a page of a store of rows */
+#define GGL_PAGE      64 /* positions in a page of a store of rows */
 
 typedef enum ggl_op {
 #define OP(ID, name, signature, rule, result, text) GGL_OP_##ID,
@@ -38,9 +39,13 @@ typedef enum ggl_op {
 typedef struct ggl_graph ggl_graph;
 typedef struct ggl_tensor ggl_tensor;
 
-/* --- the operator table ---------------------------------------------------------------------------------------------- */
+/* --- the operator table ----------------------------------------------------------------------- */
 
-typedef enum ggl_param_kind { GGL_PARAM_TENSOR, GGL_PARAM_NUMBER, GGL_PARAM_SUPPLIED } ggl_param_kind;
+typedef enum ggl_param_kind {
+    GGL_PARAM_TENSOR,
+    GGL_PARAM_NUMBER,
+    GGL_PARAM_SUPPLIED
+} ggl_param_kind;
 
 typedef struct ggl_param { /* one argument of an operator, read off its signature */
     ggl_param_kind kind;
@@ -61,7 +66,7 @@ GGL_API ggl_param ggl_op_param(ggl_op op, int k);
 /* The operator of that name or symbol; GGL_OP_COUNT: none. */
 GGL_API ggl_op ggl_op_find(const char *name);
 
-/* --- tensors ------------------------------------------------------------------------------------------------------- */
+/* --- tensors ---------------------------------------------------------------------------------- */
 
 typedef enum ggl_store_kind {
     GGL_STORE_KEYS,   /* rows by position: pages of 64 positions, in each [n_head][dim][64] */
@@ -69,8 +74,9 @@ typedef enum ggl_store_kind {
     GGL_STORE_STATE   /* one array for each slot */
 } ggl_store_kind;
 
-/* What a sequence keeps between runs. Each slot has slot_size bytes; element offsets within: see the kinds. Position p of
- * a store of rows lies at p % n_pos, so that it is a ring if n_pos is less than the largest position. */
+/* What a sequence keeps between runs. Each slot has slot_size bytes; element offsets within: see
+ * the kinds. Position p of a store of rows lies at p % n_pos, so that it is a ring if n_pos is less
+ * than the largest position. */
 typedef struct ggl_store {
     int id, group;
     const char *name;
@@ -81,8 +87,8 @@ typedef struct ggl_store {
     size_t slot_size; /* bytes; a multiple of 64 */
 } ggl_store;
 
-/* The body of a call: params in the order of the call's sources; nodes in order; the result is one of them (or a param).
- * A recurrent body has states and is defined token after token. */
+/* The body of a call: params in the order of the call's sources; nodes in order; the result is one
+ * of them (or a param). A recurrent body has states and is defined token after token. */
 typedef struct ggl_body {
     ggl_tensor **param;
     int n_param;
@@ -95,60 +101,71 @@ typedef struct ggl_body {
 struct ggl_tensor {
     ggl_op op;
     ggl_type type;
-    int id;                         /* unique in the graph, bodies included */
-    int n_dims;                     /* of the value, without the batch; 0: one number (for each of the batch) */
-    int64_t ne[GGL_MAX_DIMS];       /* innermost first; 1 beyond n_dims; ne[3] is GGL_N if it depends on the batch */
-    const char *dim_name[GGL_MAX_DIMS]; /* the expression a dimension came from, for messages; may be NULL */
-    int group;                      /* which part of the model (layer); -1: none. Where it runs is decided by group */
-    const char *name, *origin;      /* "blk.3 q", "llama.arch:31"; may be NULL */
-    ggl_tensor **src;               /* in the order of the signature's tensors; an absent one is NULL */
+    int id;     /* unique in the graph, bodies included */
+    int n_dims; /* of the value, without the batch; 0: one number (for each of the batch) */
+    int64_t ne[GGL_MAX_DIMS]; /* innermost first; 1 beyond n_dims; ne[3] is GGL_N if it depends on
+                                 the batch */
+    const char *dim_name[GGL_MAX_DIMS]; /* the expression a dimension came from, for messages; may
+                                           be NULL */
+    int group; /* which part of the model (layer); -1: none. Where it runs is decided by group */
+    const char *name, *origin; /* "blk.3 q", "llama.arch:31"; may be NULL */
+    ggl_tensor **src;          /* in the order of the signature's tensors; an absent one is NULL */
     int n_src;
-    double *num;                    /* in the order of the signature's numbers; an absent one is NaN */
+    double *num; /* in the order of the signature's numbers; an absent one is NaN */
     int n_num;
-    /* WEIGHT: bytes in host memory.  CONST: data is ne[0]*..*ne[3] values of `type`, owned by the graph. */
+    /* WEIGHT: bytes in host memory.  CONST: data is ne[0]*..*ne[3] values of `type`, owned by the
+     * graph. */
     const void *data;
     size_t size;
-    ggl_store *store[2]; /* CACHE: keys, values (NULL: values are the leading part of the keys). STATE: the state */
+    ggl_store *store[2]; /* CACHE: keys, values (NULL: values are the leading part of the keys).
+                            STATE: the state */
     ggl_body *body;      /* CALL */
     const char *call;    /* CALL: the name backends may know; NULL: none */
     bool needed;         /* set by ggl_graph_finish: an output depends on it */
     int scope;           /* the builder's: which body it was made in; 0: none */
 };
 
-static inline bool ggl_is_batched(const ggl_tensor *t) { return t->ne[GGL_BATCH_DIM] == GGL_N; }
+static inline bool ggl_is_batched(const ggl_tensor *t) {
+    return t->ne[GGL_BATCH_DIM] == GGL_N;
+}
 /* Elements of one of the batch. */
 GGL_API int64_t ggl_count(const ggl_tensor *t);
 /* "[n_ff = 96, 4]", with the batch left out; returns buf. */
 GGL_API const char *ggl_shape_text(const ggl_tensor *t, char *buf, size_t size);
 
-/* --- building ------------------------------------------------------------------------------------------------------ */
+/* --- building --------------------------------------------------------------------------------- */
 
 typedef struct ggl_graph_params {
-    int64_t n_pos;    /* positions a store of rows keeps (the context); default 4096 */
-    int64_t n_batch;  /* most of the batch in one run: rings are larger by it; default 512 */
-    int64_t n_slots;  /* sequences; default 1 */
+    int64_t n_pos;           /* positions a store of rows keeps (the context); default 4096 */
+    int64_t n_batch;         /* most of the batch in one run: rings are larger by it; default 512 */
+    int64_t n_slots;         /* sequences; default 1 */
     ggl_type type_k, type_v; /* of stored rows: f32 or f16 (default) */
 } ggl_graph_params;
 
 GGL_API ggl_graph_params ggl_graph_default(void);
-GGL_API ggl_graph *ggl_graph_new(const ggl_graph_params *params); /* NULL params: defaults. NULL: out of memory */
+GGL_API ggl_graph *ggl_graph_new(
+    const ggl_graph_params *params); /* NULL params: defaults. NULL: out of memory */
 GGL_API void ggl_graph_free(ggl_graph *g);
 GGL_API const ggl_graph_params *ggl_graph_get_params(const ggl_graph *g);
 /* The first error, or GGL_OK. */
 GGL_API ggl_status ggl_graph_error(const ggl_graph *g, ggl_error *err);
 
-/* Leaves. Names are copied; a weight's data is borrowed until the graph is freed. A name that an operator wants (@pos,
+/* Leaves. Names are copied; a weight's data is borrowed until the graph is freed. A name that an
+ * operator wants (@pos,
  * @slot) must have been declared as input before: i32, no dimensions, batched. */
-GGL_API ggl_tensor *ggl_graph_input(ggl_graph *g, const char *name, ggl_type type, int n_dims, const int64_t *ne,
-                                    bool batched);
-GGL_API ggl_tensor *ggl_graph_weight(ggl_graph *g, const char *name, ggl_type type, int n_dims, const int64_t *ne,
-                                     const void *data);
+GGL_API ggl_tensor *ggl_graph_input(ggl_graph *g, const char *name, ggl_type type, int n_dims,
+                                    const int64_t *ne, bool batched);
+GGL_API ggl_tensor *ggl_graph_weight(ggl_graph *g, const char *name, ggl_type type, int n_dims,
+                                     const int64_t *ne, const void *data);
 GGL_API ggl_tensor *ggl_graph_number(ggl_graph *g, double value);
-GGL_API ggl_tensor *ggl_graph_const(ggl_graph *g, int n_dims, const int64_t *ne, const double *data);
+GGL_API ggl_tensor *ggl_graph_const(ggl_graph *g, int n_dims, const int64_t *ne,
+                                    const double *data);
 
-/* Any operator: sources and numbers in the order of its signature (supplied ones left out); absent tensors NULL, absent
- * numbers NaN. The shape is checked; the message speaks of dim_name where there are any. */
-GGL_API ggl_tensor *ggl_graph_op(ggl_graph *g, ggl_op op, ggl_tensor *const *src, int n_src, const double *num, int n_num);
+/* Any operator: sources and numbers in the order of its signature (supplied ones left out); absent
+ * tensors NULL, absent numbers NaN. The shape is checked; the message speaks of dim_name where
+ * there are any. */
+GGL_API ggl_tensor *ggl_graph_op(ggl_graph *g, ggl_op op, ggl_tensor *const *src, int n_src,
+                                 const double *num, int n_num);
 static inline ggl_tensor *ggl_unary(ggl_graph *g, ggl_op op, ggl_tensor *x) {
     return ggl_graph_op(g, op, &x, 1, NULL, 0);
 }
@@ -166,28 +183,32 @@ static inline ggl_tensor *ggl_linear(ggl_graph *g, ggl_tensor *x, ggl_tensor *w,
     return ggl_graph_op(g, GGL_OP_LINEAR, src, 3, NULL, 0);
 }
 
-/* Composites. Nodes made between begin and end belong to the body: its params stand for the call's sources. A state makes
- * it recurrent. `name` is what a backend may know it by (NULL: none), num what the kernel needs besides (eps, k).
- *     ggl_tensor *p = ggl_body_begin(g, &x, 1)[0];   .. nodes ..   y = ggl_body_end(g, "silu", result, NULL, 0);
- * begin returns the params (valid until end), NULL on error; end returns the call. Bodies nest. A value of outside that is
- * used within becomes one more source of the call, and a param, by itself; leaves need not. */
+/* Composites. Nodes made between begin and end belong to the body: its params stand for the call's
+ * sources. A state makes it recurrent. `name` is what a backend may know it by (NULL: none), num
+ * what the kernel needs besides (eps, k). ggl_tensor *p = ggl_body_begin(g, &x, 1)[0];   .. nodes
+ * ..   y = ggl_body_end(g, "silu", result, NULL, 0); begin returns the params (valid until end),
+ * NULL on error; end returns the call. Bodies nest. A value of outside that is used within becomes
+ * one more source of the call, and a param, by itself; leaves need not. */
 GGL_API ggl_tensor **ggl_body_begin(ggl_graph *g, ggl_tensor *const *src, int n_src);
-GGL_API ggl_tensor *ggl_body_end(ggl_graph *g, const char *name, ggl_tensor *result, const double *num, int n_num);
+GGL_API ggl_tensor *ggl_body_end(ggl_graph *g, const char *name, ggl_tensor *result,
+                                 const double *num, int n_num);
 GGL_API ggl_tensor *ggl_graph_output(ggl_graph *g, const char *name, ggl_tensor *t);
 
-/* For all nodes made from here on: the group, and the text that says where they come from (copied). */
+/* For all nodes made from here on: the group, and the text that says where they come from (copied).
+ */
 GGL_API void ggl_graph_set_group(ggl_graph *g, int group);
 GGL_API void ggl_graph_set_origin(ggl_graph *g, const char *origin);
 GGL_API void ggl_tensor_set_name(ggl_graph *g, ggl_tensor *t, const char *name); /* copied */
-GGL_API void ggl_tensor_set_dim_name(ggl_graph *g, ggl_tensor *t, int dim, const char *name); /* copied */
+GGL_API void ggl_tensor_set_dim_name(ggl_graph *g, ggl_tensor *t, int dim,
+                                     const char *name); /* copied */
 
-/* Marks what is needed, sizes the stores (rings where all readers have windows), inserts nothing. After it the graph can
- * only be read, folded, and freed. */
+/* Marks what is needed, sizes the stores (rings where all readers have windows), inserts nothing.
+ * After it the graph can only be read, folded, and freed. */
 GGL_API GGL_NODISCARD ggl_status ggl_graph_finish(ggl_graph *g, ggl_error *err);
 
-/* --- reading ------------------------------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
-GGL_API int ggl_graph_n_ids(const ggl_graph *g); /* ids are 0 .. n-1 */
+GGL_API int ggl_graph_n_ids(const ggl_graph *g);   /* ids are 0 .. n-1 */
 GGL_API int ggl_graph_n_nodes(const ggl_graph *g); /* top-level nodes and leaves, in order */
 GGL_API ggl_tensor *ggl_graph_node(const ggl_graph *g, int i);
 GGL_API int ggl_graph_n_outputs(const ggl_graph *g);
@@ -200,7 +221,8 @@ GGL_API ggl_store *ggl_graph_store(const ggl_graph *g, int i);
 
 /* Bytes from the start of a slot to element i of head h of position pos, of a store of rows. */
 static inline size_t ggl_store_offset(const ggl_store *s, int64_t pos, int64_t h, int64_t i) {
-    int64_t p = pos % s->n_pos, page = p / GGL_PAGE, j = p % GGL_PAGE, d = s->ne[0], n_head = s->ne[1];
+    int64_t p = pos % s->n_pos, page = p / GGL_PAGE, j = p % GGL_PAGE, d = s->ne[0],
+            n_head = s->ne[1];
     int64_t in = s->kind == GGL_STORE_KEYS ? i * GGL_PAGE + j : j * d + i;
     return (size_t)(((page * n_head + h) * d * GGL_PAGE) + in) * (s->type == GGL_F32 ? 4 : 2);
 }

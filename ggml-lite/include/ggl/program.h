@@ -1,6 +1,7 @@
-/* For backends that run one node after the other: turns a segment into a flat list of steps with all addresses resolved.
- * Calls that the backend does not know are replaced by their bodies, recurrent ones by a loop over the batch; views cost no
- * step; private values get offsets in one arena by their lifetimes. */
+/* For backends that run one node after the other: turns a segment into a flat list of steps with
+ * all addresses resolved. Calls that the backend does not know are replaced by their bodies,
+ * recurrent ones by a loop over the batch; views cost no step; private values get offsets in one
+ * arena by their lifetimes. */
 #ifndef GGL_PROGRAM_H
 #define GGL_PROGRAM_H
 
@@ -14,25 +15,27 @@ extern "C" {
 
 typedef struct ggl_operand {
     ggl_type type;
-    int region;      /* -1: the operand is absent */
+    int region; /* -1: the operand is absent */
     size_t offset;
-    size_t loop;     /* inside a loop: bytes to add for each turn */
+    size_t loop;              /* inside a loop: bytes to add for each turn */
     int64_t ne[GGL_MAX_DIMS]; /* ne[3]: 1 or GGL_N. Inside a loop 1 */
-    size_t nb[GGL_MAX_DIMS]; /* bytes from one to the next; nb[0] is the element's (or block's) size: rows are dense */
+    size_t nb[GGL_MAX_DIMS];  /* bytes from one to the next; nb[0] is the element's (or block's)
+                                 size: rows are dense */
 } ggl_operand;
 
 typedef enum ggl_step_kind { GGL_STEP_NODE, GGL_STEP_LOOP, GGL_STEP_END } ggl_step_kind;
 
 typedef struct ggl_step {
     ggl_step_kind kind;
-    const ggl_tensor *node; /* the operator, its numbers, stores, body, name. A RESHAPE is a copy: the elements of src[0],
-                             * in order, into dst, whose shape may be another */
+    const ggl_tensor
+        *node; /* the operator, its numbers, stores, body, name. A RESHAPE is a copy: the elements
+                * of src[0], in order, into dst, whose shape may be another */
     ggl_operand dst;
-    /* As node->src. Of LINEAR, src[3] is the index operand if src[1] is to be picked from: then src[1] is the whole
-     * weight [in, out, n] and matrix src[3][e] serves the e-th. */
+    /* As node->src. Of LINEAR, src[3] is the index operand if src[1] is to be picked from: then
+     * src[1] is the whole weight [in, out, n] and matrix src[3][e] serves the e-th. */
     ggl_operand src[GGL_MAX_SRC];
     int n_src;
-    int end;                /* LOOP: the index of its END. END: of its LOOP */
+    int end; /* LOOP: the index of its END. END: of its LOOP */
 } ggl_step;
 
 typedef struct ggl_program {
@@ -49,7 +52,8 @@ typedef struct ggl_program_params {
     ggl_type value_type; /* of private float values: f32, or f64 for the reference */
 } ggl_program_params;
 
-GGL_API GGL_NODISCARD ggl_status ggl_program_build(ggl_program *p, const ggl_segment *s, const ggl_program_params *params,
+GGL_API GGL_NODISCARD ggl_status ggl_program_build(ggl_program *p, const ggl_segment *s,
+                                                   const ggl_program_params *params,
                                                    ggl_error *err);
 GGL_API void ggl_program_fini(ggl_program *p);
 

@@ -1,6 +1,7 @@
-/* The scheduler: puts every node on a backend, cuts the graph into segments, inserts copies at the borders, keeps the
- * compiled plans, and replays them. It owns the memory: weights (imported in place where the backend can), stores, values
- * that cross borders, arenas. Everything is sized by ggl_sched_new before ggl_sched_alloc takes it.
+/* The scheduler: puts every node on a backend, cuts the graph into segments, inserts copies at the
+ * borders, keeps the compiled plans, and replays them. It owns the memory: weights (imported in
+ * place where the backend can), stores, values that cross borders, arenas. Everything is sized by
+ * ggl_sched_new before ggl_sched_alloc takes it.
  *
  *     ggl_sched *s;
  *     ggl_sched_params p = {.backend = (ggl_backend *[]){cpu}, .n_backends = 1};
@@ -22,7 +23,8 @@ extern "C" {
 
 typedef struct ggl_sched ggl_sched;
 
-/* Host memory that holds weights, such as a mapped file: imported as a whole where the backend can, and used in place. */
+/* Host memory that holds weights, such as a mapped file: imported as a whole where the backend can,
+ * and used in place. */
 typedef struct ggl_host_range {
     const void *data;
     size_t size;
@@ -31,40 +33,51 @@ typedef struct ggl_host_range {
 typedef struct ggl_sched_params {
     ggl_backend *const *backend; /* borrowed; the first is where what has no group runs */
     int n_backends;
-    /* Which backend (index) runs a group; groups of -1 go with backend 0. NULL: all on backend 0. */
+    /* Which backend (index) runs a group; groups of -1 go with backend 0. NULL: all on backend 0.
+     */
     int (*place)(void *ctx, int group);
     void *ctx;
-    int64_t n_rows;             /* most rows of outputs in one run; 0: n_batch */
-    const ggl_host_range *host; /* borrowed until the scheduler is freed; weights outside of them are a range each */
+    int64_t n_rows; /* most rows of outputs in one run; 0: n_batch */
+    const ggl_host_range
+        *host; /* borrowed until the scheduler is freed; weights outside of them are a range each */
     int n_host;
 } ggl_sched_params;
 
-GGL_API GGL_NODISCARD ggl_status ggl_sched_new(ggl_sched **out, ggl_graph *g, const ggl_sched_params *p, ggl_error *err);
+GGL_API GGL_NODISCARD ggl_status ggl_sched_new(ggl_sched **out, ggl_graph *g,
+                                               const ggl_sched_params *p, ggl_error *err);
 /* Takes all memory, and uploads what is not used in place. */
 GGL_API GGL_NODISCARD ggl_status ggl_sched_alloc(ggl_sched *s, ggl_error *err);
 GGL_API void ggl_sched_free(ggl_sched *s);
 
-/* The values of an input for the next run: n of the batch, or 1 if it is not batched; copied. GGL_NOT_FOUND, GGL_USAGE. */
-GGL_API GGL_NODISCARD ggl_status ggl_sched_set(ggl_sched *s, const char *input, const void *data, int64_t n, ggl_error *err);
+/* The values of an input for the next run: n of the batch, or 1 if it is not batched; copied.
+ * GGL_NOT_FOUND, GGL_USAGE. */
+GGL_API GGL_NODISCARD ggl_status ggl_sched_set(ggl_sched *s, const char *input, const void *data,
+                                               int64_t n, ggl_error *err);
 
-/* Runs n (1 .. n_batch) of the batch. Outputs are computed only for the n_rows of them whose indices row[] has, ascending;
- * row NULL: for all. What only outputs need is run for those alone; the bits of a row do not depend on the others.
- * Allocates nothing. */
-GGL_API GGL_NODISCARD ggl_status ggl_sched_run(ggl_sched *s, int64_t n, const int32_t *row, int64_t n_rows, ggl_error *err);
+/* Runs n (1 .. n_batch) of the batch. Outputs are computed only for the n_rows of them whose
+ * indices row[] has, ascending; row NULL: for all. What only outputs need is run for those alone;
+ * the bits of a row do not depend on the others. Allocates nothing. */
+GGL_API GGL_NODISCARD ggl_status ggl_sched_run(ggl_sched *s, int64_t n, const int32_t *row,
+                                               int64_t n_rows, ggl_error *err);
 /* Output k of the last run, [n_rows][ggl_count] f32 in host memory; valid until the next run. */
 GGL_API const float *ggl_sched_output(const ggl_sched *s, int k);
 
-/* Slots: what a sequence keeps. Cleared before its first token, copied to another, saved and restored. */
+/* Slots: what a sequence keeps. Cleared before its first token, copied to another, saved and
+ * restored. */
 GGL_API GGL_NODISCARD ggl_status ggl_sched_clear_slot(ggl_sched *s, int slot, ggl_error *err);
-GGL_API GGL_NODISCARD ggl_status ggl_sched_copy_slot(ggl_sched *s, int dst, int src, ggl_error *err);
-/* What a slot keeps of positions 0..n_pos-1, as bytes: size, save, restore. states_only: without the rows (a snapshot). */
-GGL_API size_t ggl_sched_slot_size(const ggl_sched *s, int64_t n_pos, bool states_only);
-GGL_API GGL_NODISCARD ggl_status ggl_sched_save_slot(ggl_sched *s, int slot, int64_t n_pos, bool states_only, void *dst,
+GGL_API GGL_NODISCARD ggl_status ggl_sched_copy_slot(ggl_sched *s, int dst, int src,
                                                      ggl_error *err);
-GGL_API GGL_NODISCARD ggl_status ggl_sched_restore_slot(ggl_sched *s, int slot, int64_t n_pos, bool states_only,
-                                                        const void *src, ggl_error *err);
-/* Cutting a sequence back to an earlier position needs nothing but going on from there: later rows are not seen. Unless it
- * has states, which cannot be cut back (restore a snapshot); with rings, at most so many positions (else INT64_MAX). */
+/* What a slot keeps of positions 0..n_pos-1, as bytes: size, save, restore. states_only: without
+ * the rows (a snapshot). */
+GGL_API size_t ggl_sched_slot_size(const ggl_sched *s, int64_t n_pos, bool states_only);
+GGL_API GGL_NODISCARD ggl_status ggl_sched_save_slot(ggl_sched *s, int slot, int64_t n_pos,
+                                                     bool states_only, void *dst, ggl_error *err);
+GGL_API GGL_NODISCARD ggl_status ggl_sched_restore_slot(ggl_sched *s, int slot, int64_t n_pos,
+                                                        bool states_only, const void *src,
+                                                        ggl_error *err);
+/* Cutting a sequence back to an earlier position needs nothing but going on from there: later rows
+ * are not seen. Unless it has states, which cannot be cut back (restore a snapshot); with rings, at
+ * most so many positions (else INT64_MAX). */
 GGL_API bool ggl_sched_has_states(const ggl_sched *s);
 GGL_API int64_t ggl_sched_rollback_limit(const ggl_sched *s);
 
@@ -73,14 +86,16 @@ typedef struct ggl_memory {
     const char *backend;
     size_t weights_mapped, weights_copied, stores_rows, stores_states, arena, io;
 } ggl_memory;
-GGL_API int ggl_sched_memory(const ggl_sched *s, int backend, ggl_memory *out); /* 0: no such backend */
+GGL_API int ggl_sched_memory(const ggl_sched *s, int backend,
+                             ggl_memory *out); /* 0: no such backend */
 
 /* Prints where every node runs, what moves, and the memory table. */
 GGL_API void ggl_sched_print(const ggl_sched *s, FILE *out, bool nodes);
 
-/* Computes, once, on `b` (in double: the reference backend), every node that depends on no input, and replaces it by a
- * constant. Call between ggl_graph_finish and ggl_sched_new. Constants used as rope frequencies stay f64, others become
- * f32. GGL_LIMIT: more than 64 MiB of constants, naming the largest. */
+/* Computes, once, on `b` (in double: the reference backend), every node that depends on no input,
+ * and replaces it by a constant. Call between ggl_graph_finish and ggl_sched_new. Constants used as
+ * rope frequencies stay f64, others become f32. GGL_LIMIT: more than 64 MiB of constants, naming
+ * the largest. */
 GGL_API GGL_NODISCARD ggl_status ggl_graph_fold(ggl_graph *g, ggl_backend *b, ggl_error *err);
 
 #ifdef __cplusplus

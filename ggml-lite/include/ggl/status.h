@@ -1,5 +1,5 @@
-/* Statuses and errors. A function that can fail returns a ggl_status and, if the caller passed a ggl_error,
- * leaves a sentence in it that names the thing, the value found and the value allowed.
+/* Statuses and errors. A function that can fail returns a ggl_status and, if the caller passed a
+ * ggl_error, leaves a sentence in it that names the thing, the value found and the value allowed.
  *
  *     ggl_error err = {0};
  *     if (ggl_gguf_open(&file, path, NULL, &err) != GGL_OK)
@@ -17,8 +17,8 @@ extern "C" {
 #endif
 
 #if defined(__GNUC__) || defined(__clang__)
-#define GGL_API __attribute__((visibility("default")))
-#define GGL_NODISCARD __attribute__((warn_unused_result))
+#define GGL_API               __attribute__((visibility("default")))
+#define GGL_NODISCARD         __attribute__((warn_unused_result))
 #define GGL_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #else
 #define GGL_API
@@ -42,7 +42,8 @@ typedef struct ggl_error {
 /* The status's short text; never NULL. */
 GGL_API const char *ggl_status_text(ggl_status s);
 
-/* Sets *err (which may be NULL) and returns s, so that `return ggl_fail(err, GGL_IO, "..")` ends a function. */
+/* Sets *err (which may be NULL) and returns s, so that `return ggl_fail(err, GGL_IO, "..")` ends a
+ * function. */
 GGL_API ggl_status ggl_fail(ggl_error *err, ggl_status s, const char *fmt, ...) GGL_PRINTF(3, 4);
 GGL_API ggl_status ggl_failv(ggl_error *err, ggl_status s, const char *fmt, va_list args);
 

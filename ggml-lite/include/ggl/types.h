@@ -28,8 +28,8 @@ typedef struct ggl_type_info {
     int64_t block;    /* elements in a block */
     size_t size;      /* bytes of a block */
     bool quantized;
-    /* n elements, a whole number of blocks. to_float is exact for every type but f64 and i32, which round to
-     * nearest even; from_float rounds as the format's published encoder does. */
+    /* n elements, a whole number of blocks. to_float is exact for every type but f64 and i32, which
+     * round to nearest even; from_float rounds as the format's published encoder does. */
     void (*to_float)(const void *src, float *dst, int64_t n);
     void (*from_float)(const float *src, void *dst, int64_t n);
 } ggl_type_info;
@@ -40,10 +40,12 @@ GGL_API const ggl_type_info *ggl_type_get(int id);
 GGL_API const ggl_type_info *ggl_type_find(const char *name);
 /* The k-th row for k = 0, 1, ..; NULL past the end. */
 GGL_API const ggl_type_info *ggl_type_at(int k);
-/* The published name of a GGUF type number that this library does not read ("Q4_K"), else NULL: for messages. */
+/* The published name of a GGUF type number that this library does not read ("Q4_K"), else NULL: for
+ * messages. */
 GGL_API const char *ggl_type_foreign_name(int id);
 
-/* Bytes of n elements; n must be a whole number of blocks and n * size must not overflow (see ggl_row_size_checked). */
+/* Bytes of n elements; n must be a whole number of blocks and n * size must not overflow (see
+ * ggl_row_size_checked). */
 GGL_API size_t ggl_row_size(ggl_type type, int64_t n);
 /* False if n is negative, no whole number of blocks, or too large. */
 GGL_API bool ggl_row_size_checked(ggl_type type, int64_t n, size_t *out);

@@ -40,6 +40,8 @@ GGL_API const char *llm_arch_name(const llm_arch *arch); /* "llama.arch" */
  * past the end. */
 GGL_API const char *llm_arch_family(const llm_arch *arch, int k);
 GGL_API int llm_arch_n_lines(const llm_arch *arch);
+/* Its text, n bytes; the descriptor's. */
+GGL_API const char *llm_arch_text(const llm_arch *arch, size_t *n);
 
 /* The descriptors compiled into the library, in order of their names; false past the end. */
 GGL_API bool llm_arch_builtin(int k, const char **name, const char **text, size_t *n);

@@ -18,30 +18,39 @@ extern "C" {
 typedef struct llm_model llm_model;
 
 typedef struct llm_model_params {
-    const char *arch_path;   /* a descriptor to use instead of the file's or the built-in one; NULL: none */
-    ggl_gguf_params gguf;    /* how the file is read */
+    const char
+        *arch_path; /* a descriptor to use instead of the file's or the built-in one; NULL: none */
+    const char *arch_dirs; /* folders, separated by ':', that may hold NAME.arch, NAME the file's
+                            * general.architecture; NULL: as the environment variable LLM_ARCH_PATH
+                            * says; "": none */
+    ggl_gguf_params gguf;  /* how the file is read */
 } llm_model_params;
 
-/* params may be NULL. The descriptor: arch_path, else the file's key general.descriptor, else the built-in one of the file's
- * general.architecture. GGL_NOT_FOUND: no descriptor of that name (lists those built in); else as ggl_gguf_open and
- * llm_arch_parse. On failure *out is NULL. */
-GGL_API GGL_NODISCARD ggl_status llm_model_open(llm_model **out, const char *path, const llm_model_params *params,
-                                                ggl_error *err);
+/* params may be NULL. The descriptor: arch_path, else one in arch_dirs, else the file's key
+ * general.descriptor, else the built-in one of the file's general.architecture. GGL_NOT_FOUND: no
+ * descriptor of that name (lists those built in); else as ggl_gguf_open and llm_arch_parse. On
+ * failure *out is NULL. */
+GGL_API GGL_NODISCARD ggl_status llm_model_open(llm_model **out, const char *path,
+                                                const llm_model_params *params, ggl_error *err);
 /* From memory that outlives the model, such as one linked into the program. */
-GGL_API GGL_NODISCARD ggl_status llm_model_open_memory(llm_model **out, const void *data, size_t size, const char *name,
-                                                       const llm_model_params *params, ggl_error *err);
+GGL_API GGL_NODISCARD ggl_status llm_model_open_memory(llm_model **out, const void *data,
+                                                       size_t size, const char *name,
+                                                       const llm_model_params *params,
+                                                       ggl_error *err);
 GGL_API void llm_model_free(llm_model *m);
 
 GGL_API const ggl_gguf *llm_model_file(const llm_model *m);
 GGL_API const llm_arch *llm_model_arch(const llm_model *m);
-/* "built-in llama.arch", "general.descriptor of model.gguf", "my.arch". */
+/* "built-in llama.arch", "general.descriptor of model.gguf", "my.arch", "archs/llama.arch (search
+ * path)". */
 GGL_API const char *llm_model_arch_origin(const llm_model *m);
 /* The context it was trained with ({arch}.context_length); 0: the file does not say. */
 GGL_API int64_t llm_model_n_ctx(const llm_model *m);
 
-/* The tokenizer, made at the first call; text is all that needs it. GGL_UNSUPPORTED: of a kind that is not built in. The
- * model owns it. */
-GGL_API GGL_NODISCARD ggl_status llm_model_tokenizer(llm_model *m, const llm_tokenizer **out, ggl_error *err);
+/* The tokenizer, made at the first call; text is all that needs it. GGL_UNSUPPORTED: of a kind that
+ * is not built in. The model owns it. */
+GGL_API GGL_NODISCARD ggl_status llm_model_tokenizer(llm_model *m, const llm_tokenizer **out,
+                                                     ggl_error *err);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,6 @@
-/* From logits to a token: repeat penalty, top-k, top-p, min-p, temperature, and a draw by a specified generator, so that a
- * seed gives the same text on every machine. Exponentials and logarithms are the project's own (ggl/math.h).
+/* From logits to a token: repeat penalty, top-k, top-p, min-p, temperature, and a draw by a
+ * specified generator, so that a seed gives the same text on every machine. Exponentials and
+ * logarithms are the project's own (ggl/math.h).
  *
  *     llm_sampler_params p = llm_sampler_default();
  *     p.temp = 0;                                       // greedy
@@ -18,23 +19,26 @@ extern "C" {
 #endif
 
 typedef struct llm_sampler_params {
-    float temp;           /* 0 or less: the largest logit, of equals the lowest id */
-    int32_t top_k;        /* keep the k largest; 0: all */
-    float top_p;          /* keep the fewest whose probabilities reach p; 1: all */
-    float min_p;          /* drop what is below p times the largest probability; 0: none */
-    float repeat_penalty; /* 1: none. Positive logits of recent tokens are divided by it, others multiplied */
-    int32_t repeat_last_n; /* how many recent tokens count; 0: none, -1: all that were accepted (up to n_ctx) */
+    float temp;            /* 0 or less: the largest logit, of equals the lowest id */
+    int32_t top_k;         /* keep the k largest; 0: all */
+    float top_p;           /* keep the fewest whose probabilities reach p; 1: all */
+    float min_p;           /* drop what is below p times the largest probability; 0: none */
+    float repeat_penalty;  /* 1: none. Positive logits of recent tokens are divided by it, others
+                              multiplied */
+    int32_t repeat_last_n; /* how many recent tokens count; 0: none, -1: all that were accepted (up
+                              to n_ctx) */
     uint64_t seed;
 } llm_sampler_params;
 
-GGL_API llm_sampler_params llm_sampler_default(void); /* llama.cpp's: temp 0.8, top_k 40, top_p 0.95, min_p 0.05, .. */
+GGL_API llm_sampler_params
+llm_sampler_default(void); /* llama.cpp's: temp 0.8, top_k 40, top_p 0.95, min_p 0.05, .. */
 
 typedef struct llm_sampler llm_sampler;
 
-/* n_last: how many accepted tokens to remember at most (the context size). All memory is taken here; next and accept
- * allocate nothing. GGL_USAGE: a parameter is out of range (named). */
-GGL_API GGL_NODISCARD ggl_status llm_sampler_new(llm_sampler **out, const llm_sampler_params *p, int32_t n_vocab,
-                                                 int32_t n_last, ggl_error *err);
+/* n_last: how many accepted tokens to remember at most (the context size). All memory is taken
+ * here; next and accept allocate nothing. GGL_USAGE: a parameter is out of range (named). */
+GGL_API GGL_NODISCARD ggl_status llm_sampler_new(llm_sampler **out, const llm_sampler_params *p,
+                                                 int32_t n_vocab, int32_t n_last, ggl_error *err);
 GGL_API void llm_sampler_free(llm_sampler *s);
 /* logits: [n_vocab], not changed. NaN counts as minus infinity. */
 GGL_API int32_t llm_sampler_next(llm_sampler *s, const float *logits);

@@ -1,11 +1,12 @@
-/* A session runs a model: it owns the graph, the plans, and the slots. A slot is one sequence of tokens and what the model
- * keeps of it; tokens are appended to slots, several slots may share a batch, and no sequence's bits depend on that.
+/* A session runs a model: it owns the graph, the plans, and the slots. A slot is one sequence of
+ * tokens and what the model keeps of it; tokens are appended to slots, several slots may share a
+ * batch, and no sequence's bits depend on that.
  *
  *     llm_session_params p = llm_session_default();
  *     p.backend = (ggl_backend *[]){cpu}; p.n_backends = 1; p.fold = reference;
- *     if (llm_session_new(&s, model, &p, &err) != GGL_OK || llm_session_alloc(s, &err) != GGL_OK) ...
- *     llm_session_eval(s, &(llm_batch){.n = n, .token = ids}, &err);
- *     const float *logits = llm_session_logits(s);          // [n_vocab], of the last token
+ *     if (llm_session_new(&s, model, &p, &err) != GGL_OK || llm_session_alloc(s, &err) != GGL_OK)
+ * ... llm_session_eval(s, &(llm_batch){.n = n, .token = ids}, &err); const float *logits =
+ * llm_session_logits(s);          // [n_vocab], of the last token
  */
 #ifndef LLM_SESSION_H
 #define LLM_SESSION_H
@@ -23,64 +24,76 @@ typedef struct llm_session_params {
     int64_t n_ctx;    /* most tokens of a slot; 0: the model's own (4096 if it does not say) */
     int64_t n_ubatch; /* most tokens computed at once; default 512 */
     int64_t n_slots;  /* default 1 */
-    int64_t n_rows;   /* logits wanted of one ubatch are computed so many at a time; default 1. Speed and memory only */
-    ggl_type type_k, type_v; /* of the cache: f16 (default) or f32 */
+    int64_t n_rows; /* logits wanted of one ubatch are computed so many at a time; default 1. Speed
+                       and memory only */
+    ggl_type type_k, type_v;     /* of the cache: f16 (default) or f32 */
     ggl_backend *const *backend; /* borrowed until the session is freed */
     int n_backends;
-    ggl_backend *fold;           /* computes constants, in double, once: the reference backend */
-    int (*place)(void *ctx, int layer); /* which backend runs a layer (n_layer: what follows the last); NULL: the first */
+    ggl_backend *fold; /* computes constants, in double, once: the reference backend */
+    int (*place)(void *ctx, int layer); /* which backend runs a layer (n_layer: what follows the
+                                           last); NULL: the first */
     void *place_ctx;
 } llm_session_params;
 
 GGL_API llm_session_params llm_session_default(void);
 
-/* Builds the graph and compiles it: all sizes are known after it, and can be printed, but nothing is allocated. Errors as
- * llm_arch_build and ggl_sched_new; GGL_LIMIT: n_ctx. */
-GGL_API GGL_NODISCARD ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_session_params *p,
-                                                 ggl_error *err);
+/* Builds the graph and compiles it: all sizes are known after it, and can be printed, but nothing
+ * is allocated. Errors as llm_arch_build and ggl_sched_new; GGL_LIMIT: n_ctx. */
+GGL_API GGL_NODISCARD ggl_status llm_session_new(llm_session **out, const llm_model *m,
+                                                 const llm_session_params *p, ggl_error *err);
 GGL_API GGL_NODISCARD ggl_status llm_session_alloc(llm_session *s, ggl_error *err);
 GGL_API void llm_session_free(llm_session *s);
 
 GGL_API const ggl_sched *llm_session_sched(const llm_session *s);
-GGL_API const char *llm_session_notes(const llm_session *s); /* what is worth a line each; "" if nothing */
+GGL_API const char *llm_session_notes(
+    const llm_session *s); /* what is worth a line each; "" if nothing */
 GGL_API int64_t llm_session_n_ctx(const llm_session *s);
 GGL_API int64_t llm_session_n_vocab(const llm_session *s);
 GGL_API int64_t llm_session_n_layer(const llm_session *s);
 
 typedef struct llm_batch {
-    int64_t n;             /* any number; cut into ubatches */
-    const int32_t *token;  /* [n] */
-    const int32_t *slot;   /* [n]: to which slot each is appended; NULL: all to slot 0 */
-    const bool *want;      /* [n]: of which tokens logits are wanted; NULL: of the last */
-    /* Called in order for each token of `want`, with its logits [n_vocab], valid during the call. NULL: none. */
+    int64_t n;            /* any number; cut into ubatches */
+    const int32_t *token; /* [n] */
+    const int32_t *slot;  /* [n]: to which slot each is appended; NULL: all to slot 0 */
+    const bool *want;     /* [n]: of which tokens logits are wanted; NULL: of the last */
+    /* Called in order for each token of `want`, with its logits [n_vocab], valid during the call.
+     * NULL: none. */
     void (*each)(void *ctx, int64_t i, const float *logits);
-    /* Called after each ubatch; false: stop there (GGL_OK; llm_session_n_past says how far it came). NULL: none. */
+    /* Called after each ubatch; false: stop there (GGL_OK; llm_session_n_past says how far it
+     * came). NULL: none. */
     bool (*progress)(void *ctx, int64_t n_done, int64_t n);
     void *ctx;
 } llm_batch;
 
-/* Appends tokens to slots. GGL_LIMIT: a slot would pass n_ctx (nothing is done); GGL_USAGE: a token or slot is out of
- * range (nothing is done). Allocates nothing. After a failure of a device, slots have the tokens of the ubatches before. */
-GGL_API GGL_NODISCARD ggl_status llm_session_eval(llm_session *s, const llm_batch *b, ggl_error *err);
-/* Logits [n_vocab] of the last token of the last eval for which they were wanted; valid until the next. */
+/* Appends tokens to slots. GGL_LIMIT: a slot would pass n_ctx (nothing is done); GGL_USAGE: a token
+ * or slot is out of range (nothing is done). Allocates nothing. After a failure of a device, slots
+ * have the tokens of the ubatches before. */
+GGL_API GGL_NODISCARD ggl_status llm_session_eval(llm_session *s, const llm_batch *b,
+                                                  ggl_error *err);
+/* Logits [n_vocab] of the last token of the last eval for which they were wanted; valid until the
+ * next. */
 GGL_API const float *llm_session_logits(const llm_session *s);
 
-/* --- slots ------------------------------------------------------------------------------------------------------------ */
+/* --- slots ------------------------------------------------------------------------------------ */
 
 GGL_API int64_t llm_session_n_past(const llm_session *s, int slot); /* tokens in the slot */
 GGL_API GGL_NODISCARD ggl_status llm_session_clear(llm_session *s, int slot, ggl_error *err);
 GGL_API GGL_NODISCARD ggl_status llm_session_copy(llm_session *s, int dst, int src, ggl_error *err);
-/* Cuts the sequence back to its first n_past tokens. GGL_UNSUPPORTED, with the reason: the model keeps states, which cannot
- * be cut (restore a snapshot instead), or the cache is a ring that no longer has the rows. Then nothing is done. */
-GGL_API GGL_NODISCARD ggl_status llm_session_cut(llm_session *s, int slot, int64_t n_past, ggl_error *err);
+/* Cuts the sequence back to its first n_past tokens. GGL_UNSUPPORTED, with the reason: the model
+ * keeps states, which cannot be cut (restore a snapshot instead), or the cache is a ring that no
+ * longer has the rows. Then nothing is done. */
+GGL_API GGL_NODISCARD ggl_status llm_session_cut(llm_session *s, int slot, int64_t n_past,
+                                                 ggl_error *err);
 
-/* A slot as bytes: all of it, or only what cannot be cut back (its states: a small snapshot, to be restored into the same
- * slot while its first n_past tokens are still in place). *data is the caller's (ggl_free). */
-GGL_API GGL_NODISCARD ggl_status llm_session_save(llm_session *s, int slot, bool states_only, void **data, size_t *size,
-                                                  ggl_error *err);
-/* GGL_FORMAT: the bytes are not of such a session, or damaged; GGL_LIMIT: they hold more than n_ctx. */
-GGL_API GGL_NODISCARD ggl_status llm_session_restore(llm_session *s, int slot, const void *data, size_t size,
-                                                     ggl_error *err);
+/* A slot as bytes: all of it, or only what cannot be cut back (its states: a small snapshot, to be
+ * restored into the same slot while its first n_past tokens are still in place). *data is the
+ * caller's (ggl_free). */
+GGL_API GGL_NODISCARD ggl_status llm_session_save(llm_session *s, int slot, bool states_only,
+                                                  void **data, size_t *size, ggl_error *err);
+/* GGL_FORMAT: the bytes are not of such a session, or damaged; GGL_LIMIT: they hold more than
+ * n_ctx. */
+GGL_API GGL_NODISCARD ggl_status llm_session_restore(llm_session *s, int slot, const void *data,
+                                                     size_t size, ggl_error *err);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,41 @@
+/* A binary heap. */
+#include "merge_queue.h"
+
+#include "ggl/alloc.h"
+
+static bool before(const join *a, const join *b) {
+    return a->rank < b->rank || (a->rank == b->rank && a->left < b->left);
+}
+
+bool merge_queue_push(merge_queue *q, join j) {
+    if (q->n == q->cap && !ggl_grow(&q->heap, &q->cap, q->n + 1, sizeof *q->heap))
+        return false;
+    size_t i = q->n++;
+    for (; i > 0 && before(&j, &q->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        q->heap[i] = q->heap[(i - 1) / 2];
+    q->heap[i] = j;
+    return true;
+}
+
+join merge_queue_pop(merge_queue *q) {
+    join top = q->heap[0], last = q->heap[--q->n];
+    size_t i = 0;
+    for (;;) {
+        size_t c = 2 * i + 1;
+        if (c >= q->n)
+            break;
+        if (c + 1 < q->n && before(&q->heap[c + 1], &q->heap[c]))
+            c++;
+        if (!before(&q->heap[c], &last))
+            break;
+        q->heap[i] = q->heap[c];
+        i = c;
+    }
+    q->heap[i] = last;
+    return top;
+}
+
+void merge_queue_fini(merge_queue *q) {
+    ggl_free(q->heap);
+    *q = (merge_queue){0};
+}

@@ -1,0 +1,150 @@
+#!/bin/bash
+# llm-arch as a writer of descriptors meets it. llm-arch.sh LLM-ARCH LLM-CLI MODEL FOLDER-OF-ARCHS
+set -u
+arch=$1 cli=$2 model=$3 archs=$4
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+failed=0
+
+fail() {
+    echo "FAILED: $*"
+    failed=1
+}
+
+# expect CODE WORDS ARGS..: the exit code, and the words in what it says on either stream
+expect() {
+    local code=$1 words=$2
+    shift 2
+    "$arch" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+    local got=$?
+    [ $got = "$code" ] || fail "llm-arch $*: exit code $got, not $code: $(head -c 300 "$tmp/err")"
+    cat "$tmp/out" "$tmp/err" | grep -qF -- "$words" || fail "llm-arch $*: no '$words' in: $(head -c 300 "$tmp/out" "$tmp/err")"
+}
+
+cat >"$tmp/tiny.arch" <<'END'
+arch llama
+language 1
+token_embd [.embedding_length, n_vocab]
+x = token_embd[token]
+layer l < .block_count:
+  attn_norm [.embedding_length]
+  x = x + rms_norm(x, attn_norm, 1e-5)
+logits = linear(x, token_embd)
+END
+
+# --- wrong usage ----------------------------------------------------------------------------------------------------------
+expect 2 "usage"
+expect 0 "doctor" --help
+expect 2 "did you mean 'check'" chek
+expect 2 "argument is missing" check
+expect 2 "too many" show a b c
+expect 2 "did you mean" verify "$model" --wrost 3
+expect 1 "no such file" check nothing
+expect 1 "$tmp/none.arch" check "$tmp/none.arch"
+expect 1 "none.gguf" show "$tmp/none.gguf"
+
+# --- check ----------------------------------------------------------------------------------------------------------------
+expect 0 "made-up models" check "$tmp/tiny.arch"
+expect 0 "made-up models" check gpt2
+expect 1 "is not read" check "$tmp/tiny.arch" "$model"
+sed 's/rms_norm/rmsnorm/' "$tmp/tiny.arch" >"$tmp/typo.arch"
+expect 1 "typo.arch:7:11: error" check "$tmp/typo.arch"
+expect 1 "did you mean rms_norm" check "$tmp/typo.arch"
+"$arch" check - <"$tmp/tiny.arch" >"$tmp/out" 2>&1 || fail "check -: $(cat "$tmp/out")"
+
+# --- looking --------------------------------------------------------------------------------------------------------------
+expect 0 "llama.arch" list
+expect 0 "blk.{l}.attn_q.weight" show "$model"
+expect 0 "bits each" show "$model"
+expect 0 "attn_q.weight" graph llama "$model"
+expect 0 "digraph" graph "$tmp/tiny.arch" --format dot
+expect 2 "--format" graph llama --format png
+"$arch" graph llama "$model" --format svg -o "$tmp/g.svg" || fail "graph --format svg"
+head -c 4 "$tmp/g.svg" | grep -q '<svg' && tail -c 8 "$tmp/g.svg" | grep -q '</svg>' || fail "no whole SVG"
+if command -v xmllint >/dev/null; then
+    for a in "$archs"/*.arch; do
+        [ "$(basename "$a")" = prelude.arch ] && continue
+        "$arch" graph "$a" --format svg --all | xmllint --noout - || fail "$a: the SVG is no XML"
+    done
+fi
+expect 1 "$tmp/none/x.svg" graph llama --format svg -o "$tmp/none/x.svg"
+
+# --- diff -----------------------------------------------------------------------------------------------------------------
+expect 0 "the same nodes" diff llama "$archs/llama.arch"
+sed 's/rope_pair/rope_half/' "$archs/llama.arch" >"$tmp/half.arch"
+expect 1 "+ 0     rope_half" diff "$archs/llama.arch" "$tmp/half.arch" "$model"
+expect 0 "the same tensors" diff "$model" "$model"
+expect 2 "is a model" diff "$model" llama
+
+# --- init: its declarations, with a graph, are a descriptor of the model --------------------------------------------------
+"$arch" init - "$model" >"$tmp/init.arch" || fail "init"
+grep -q '^  attn_q \[n_embd, n_head\*d\]' "$tmp/init.arch" || fail "init: $(cat "$tmp/init.arch")"
+sed -e 's/^# x = /x = /' -e '/^  # /d' -e '/^# logits/d' "$tmp/init.arch" >"$tmp/full.arch"
+cat >>"$tmp/full.arch" <<'END'
+  freq = freqs(d, base)
+  h = rms_norm(x, attn_norm, eps)
+  q = rope_pair(heads(linear(h, attn_q), n_head), freq)
+  k = rope_pair(heads(linear(h, attn_k), n_kv), freq)
+  x = x + linear(attention(q, k, heads(linear(h, attn_v), n_kv)), attn_output)
+  h = rms_norm(x, ffn_norm, eps)
+  x = x + linear(silu(linear(h, ffn_gate)) * linear(h, ffn_up), ffn_down)
+logits = linear(rms_norm(x, output_norm, eps), OUTPUT)
+END
+grep -q '^output ' "$tmp/full.arch" && sed -i 's/OUTPUT/output/' "$tmp/full.arch" || sed -i 's/OUTPUT/token_embd/' "$tmp/full.arch"
+"$arch" graph "$tmp/full.arch" "$model" >"$tmp/out" 2>&1 || fail "init and a graph: $(cat "$tmp/out")"
+
+# --- verify ---------------------------------------------------------------------------------------------------------------
+expect 0 "nodes agree with the reference" verify "$model"
+expect 0 "the same bits" verify "$model" -n 5 -p "Once upon a time"
+expect 2 "reference" verify "$model" --backend none
+expect 1 "half.arch" verify "$model" --arch "$tmp/none/half.arch"
+
+# --- doctor: a misread rotation shows -------------------------------------------------------------------------------------
+# as the model itself speaks: no truncation, so that no other reading is likelier; one stretch, as the first token begins the story
+"$cli" -m "$model" -p "Once upon a time" -n 120 --temp 1 --top-k 0 --top-p 1 --min-p 0 -s 1 --ignore-eos 2>/dev/null >"$tmp/story" </dev/null
+expect 0 "no reading is better" doctor "$model" --text "$tmp/story"
+expect 0 "the best is rotated pairs: neighbours" doctor "$model" --text "$tmp/story" --arch "$tmp/half.arch"
+expect 2 "--text" doctor "$model"
+
+# --- which descriptor: --arch, search path, the model's own, built in -----------------------------------------------------
+origin() { "$cli" --plan "$@" </dev/null 2>&1 | sed -n 's/^descriptor *//p'; }
+[ "$(origin -m "$model")" = "built-in llama.arch" ] || fail "not built in: $(origin -m "$model")"
+expect 0 "out.gguf" embed "$archs/llama.arch" "$model" "$tmp/out.gguf"
+expect 2 "the model itself" embed llama "$model" "$model"
+expect 1 "tiny.arch" embed "$tmp/tiny.arch" "$model" "$tmp/no.gguf"
+[ ! -e "$tmp/no.gguf" ] || fail "a descriptor that does not fit was embedded"
+[ "$(origin -m "$tmp/out.gguf")" = "general.descriptor of $tmp/out.gguf" ] || fail "the model's own: $(origin -m "$tmp/out.gguf")"
+expect 1 "+ general.descriptor" diff "$model" "$tmp/out.gguf"
+mkdir "$tmp/a" "$tmp/b"
+cp "$archs/llama.arch" "$tmp/b/llama.arch"
+export LLM_ARCH_PATH="$tmp/none::$tmp/a:$tmp/b"
+[ "$(origin -m "$tmp/out.gguf")" = "$tmp/b/llama.arch (search path)" ] || fail "search path: $(origin -m "$tmp/out.gguf")"
+[ "$(origin -m "$model" --arch "$tmp/half.arch")" = "$tmp/half.arch" ] || fail "--arch: $(origin -m "$model" --arch "$tmp/half.arch")"
+echo "arch llama" >"$tmp/a/llama.arch"
+"$cli" -m "$model" -p x -n 1 >/dev/null 2>"$tmp/err" </dev/null && fail "a broken descriptor of the search path was passed over"
+grep -qF "$tmp/a/llama.arch" "$tmp/err" || fail "the broken descriptor is not named: $(cat "$tmp/err")"
+unset LLM_ARCH_PATH
+
+# --- watch ----------------------------------------------------------------------------------------------------------------
+wait_for() { # words in the file, for at most 20 s
+    for _ in $(seq 200); do
+        grep -qF -- "$1" "$2" && return 0
+        sleep 0.1
+    done
+    fail "watch: no '$1' in: $(cat "$2")"
+}
+cp "$tmp/half.arch" "$tmp/w.arch"
+"$cli" -m "$model" --watch --arch "$tmp/w.arch" -p "Once upon a time" -n 12 --temp 0 >"$tmp/out" 2>"$tmp/err" </dev/null &
+pid=$!
+wait_for "watching" "$tmp/err"
+sed 's/silu/sliu/' "$archs/llama.arch" >"$tmp/w.arch"
+wait_for "did you mean silu" "$tmp/err"
+cp "$archs/llama.arch" "$tmp/w.new" && mv "$tmp/w.new" "$tmp/w.arch"
+right=$("$cli" -m "$model" -p "Once upon a time" -n 12 --temp 0 2>/dev/null </dev/null | head -1)
+wait_for "$right" "$tmp/out"
+kill -INT $pid
+wait $pid
+[ $? = 130 ] || fail "watch: Ctrl-C"
+"$cli" --watch -p x >/dev/null 2>"$tmp/err" </dev/null
+[ $? = 2 ] && grep -q -- "--arch" "$tmp/err" || fail "--watch without --arch"
+exit $failed

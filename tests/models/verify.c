@@ -1,0 +1,277 @@
+/* What llm-arch verify rests on: a wrapper around the CPU backend makes one node wrong, and the comparison must name that node
+ * and no other, whatever the node and however it is wrong. */
+#include "verify.h"
+
+#include <math.h>
+
+#include "ggl/alloc.h"
+#include "ggl/backends.h"
+#include "llm/model.h"
+#include "test.h"
+#include "toy_run.h"
+
+#define N 8
+
+/* --- a backend with a fault ------------------------------------------------------------------------------------------- */
+
+typedef enum fault { NO_FAULT, ONE_ELEMENT, SCALED, OTHER_OPERATOR, ONLY_WHOLE } fault;
+
+typedef struct faulty {
+    ggl_backend base;
+    ggl_backend *real;
+    const ggl_tensor *target;
+    fault kind;
+} faulty;
+
+typedef struct faulty_plan {
+    ggl_plan base;
+    ggl_plan *real;
+    bool hit;
+    ggl_loc loc;
+    size_t row;
+    ggl_tensor other; /* what is computed instead */
+    double num[8];
+} faulty_plan;
+
+static ggl_backend *real_of(const ggl_backend *b) {
+    return ((const faulty *)b)->real;
+}
+
+static ggl_status f_alloc(ggl_backend *b, size_t size, const void *host, ggl_buffer **out, ggl_error *err) {
+    return real_of(b)->v->alloc(real_of(b), size, host, out, err);
+}
+static void f_free(ggl_backend *b, ggl_buffer *buf) {
+    real_of(b)->v->free(real_of(b), buf);
+}
+static ggl_status f_upload(ggl_backend *b, ggl_buffer *dst, size_t offset, const void *src, size_t size, ggl_error *err) {
+    return real_of(b)->v->upload(real_of(b), dst, offset, src, size, err);
+}
+static ggl_status f_download(ggl_backend *b, const ggl_buffer *src, size_t offset, void *dst, size_t size, ggl_error *err) {
+    return real_of(b)->v->download(real_of(b), src, offset, dst, size, err);
+}
+static ggl_status f_copy(ggl_backend *b, ggl_buffer *dst, size_t at, const ggl_buffer *src, size_t from, size_t size,
+                         ggl_error *err) {
+    return real_of(b)->v->copy(real_of(b), dst, at, src, from, size, err);
+}
+static ggl_status f_clear(ggl_backend *b, ggl_buffer *buf, size_t offset, size_t size, ggl_error *err) {
+    return real_of(b)->v->clear(real_of(b), buf, offset, size, err);
+}
+static bool f_supports(const ggl_backend *b, const ggl_tensor *t) {
+    return real_of(b)->v->supports(real_of(b), t);
+}
+static ggl_status f_wait(ggl_backend *b, ggl_error *err) {
+    return real_of(b)->v->wait(real_of(b), err);
+}
+
+/* What a reader of papers gets wrong: the pairs of the rotation, a scale, an activation. */
+static ggl_tensor confused(const ggl_tensor *t, double *num) {
+    ggl_tensor c = *t;
+    c.num = num;
+    for (int i = 0; i < t->n_num; i++)
+        num[i] = t->num[i];
+    if (t->op == GGL_OP_ROPE_HALF || t->op == GGL_OP_ROPE_PAIR)
+        c.op = t->op == GGL_OP_ROPE_HALF ? GGL_OP_ROPE_PAIR : GGL_OP_ROPE_HALF;
+    else if (t->op == GGL_OP_ATTEND)
+        num[0] = isnan(num[0]) ? 1 : num[0] * 1.05;
+    else if (t->op == GGL_OP_ADD)
+        c.op = GGL_OP_SUB;
+    else if (t->op == GGL_OP_MUL)
+        c.op = GGL_OP_ADD;
+    return c;
+}
+
+static bool can_confuse(const ggl_tensor *t) {
+    return t->op == GGL_OP_ROPE_HALF || t->op == GGL_OP_ROPE_PAIR || t->op == GGL_OP_ATTEND || t->op == GGL_OP_ADD ||
+           t->op == GGL_OP_MUL;
+}
+
+static ggl_status f_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl_error *err) {
+    const faulty *f = (const faulty *)b;
+    faulty_plan *p = ggl_calloc(1, sizeof *p);
+    ggl_tensor *last = s->node[s->n_node - 1];
+    bool alone = last == f->target; /* a segment that ends in it is the node by itself */
+    bool whole = s->n_node > 16;
+    ggl_segment changed = *s;
+    ggl_tensor **node = ggl_calloc((size_t)s->n_node, sizeof *node);
+    if (!p || !node) {
+        ggl_free(p);
+        ggl_free(node);
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    }
+    memcpy(node, s->node, (size_t)s->n_node * sizeof *node);
+    changed.node = node;
+    if (f->kind == OTHER_OPERATOR && alone) {
+        p->other = confused(last, p->num);
+        node[s->n_node - 1] = &p->other;
+    }
+    p->hit = (f->kind == ONLY_WHOLE && whole) || (alone && (f->kind == ONE_ELEMENT || f->kind == SCALED));
+    p->loc = s->loc[f->kind == ONLY_WHOLE ? f->target->id : last->id];
+    p->row = (size_t)ggl_count(f->target);
+    ggl_status st = real_of(b)->v->compile(real_of(b), &changed, &p->real, err);
+    ggl_free(node);
+    if (st != GGL_OK) {
+        ggl_free(p);
+        return st;
+    }
+    p->base.arena_size = p->real->arena_size;
+    *out = &p->base;
+    return GGL_OK;
+}
+
+static ggl_status spoil(ggl_backend *b, const faulty_plan *p, ggl_buffer *buf, int64_t n, ggl_error *err) {
+    const faulty *f = (const faulty *)b;
+    size_t count = p->row * (size_t)n;
+    float *x = ggl_calloc(count, sizeof *x);
+    double sum = 0;
+    ggl_status st = f_download(b, buf, p->loc.offset, x, count * sizeof *x, err);
+    for (size_t i = 0; i < count; i++)
+        sum += (double)x[i] * (double)x[i];
+    if (f->target->type == GGL_I32)
+        ((int32_t *)x)[count / 2] ^= 1;
+    else if (f->kind == SCALED)
+        for (size_t i = 0; i < count; i++)
+            x[i] *= 1.05f;
+    else
+        x[count / 2] += (float)(0.3 * sqrt(sum / (double)count) + 1e-3);
+    if (st == GGL_OK)
+        st = f_upload(b, buf, p->loc.offset, x, count * sizeof *x, err);
+    ggl_free(x);
+    return st;
+}
+
+static ggl_status f_run(ggl_backend *b, ggl_plan *plan, ggl_buffer *const *region, int64_t n, ggl_error *err) {
+    faulty_plan *p = (faulty_plan *)plan;
+    ggl_status st = real_of(b)->v->run(real_of(b), p->real, region, n, err);
+    if (st == GGL_OK && p->hit && p->loc.region >= 0)
+        st = spoil(b, p, region[p->loc.region], n, err);
+    return st;
+}
+
+static void f_plan_free(ggl_backend *b, ggl_plan *plan) {
+    real_of(b)->v->plan_free(real_of(b), ((faulty_plan *)plan)->real);
+    ggl_free(plan);
+}
+
+static const ggl_backend_vtable faulty_vtable = {
+    .alloc = f_alloc, .free = f_free, .upload = f_upload, .download = f_download, .copy = f_copy, .clear = f_clear,
+    .supports = f_supports, .compile = f_compile, .run = f_run, .wait = f_wait, .plan_free = f_plan_free,
+};
+
+/* --- fixture ---------------------------------------------------------------------------------------------------------- */
+
+typedef struct fixture {
+    ggl_backend *cpu, *reference;
+    faulty f;
+    ggl_graph *g;
+    llm_arch_result built;
+    int32_t token[N];
+    ggl_error err;
+} fixture;
+
+static bool open_backends(fixture *f) {
+    ggl_backend_params p = {.n_threads = 1};
+    *f = (fixture){0};
+    bool ok = ggl_backend_open(&f->cpu, "cpu", &p, &f->err) == GGL_OK &&
+              ggl_backend_open(&f->reference, "reference", NULL, &f->err) == GGL_OK;
+    f->f = (faulty){.base = {.v = &faulty_vtable, .name = "faulty"}, .real = f->cpu};
+    return CHECK_MSG(ok, "%s", f->err.msg);
+}
+
+static bool build(fixture *f, const llm_arch *arch, const llm_arch_source *source) {
+    ggl_graph_params p = ggl_graph_default();
+    p.n_pos = p.n_batch = N;
+    f->g = ggl_graph_new(&p);
+    bool ok = f->g && llm_arch_build(arch, source, NULL, f->g, &f->built, &f->err) == GGL_OK &&
+              ggl_graph_finish(f->g, &f->err) == GGL_OK && ggl_graph_fold(f->g, f->reference, &f->err) == GGL_OK;
+    for (int i = 0; i < N && ok; i++)
+        f->token[i] = (int32_t)((uint32_t)i * 2654435761u % (uint64_t)f->built.n_vocab);
+    return CHECK_MSG(ok, "%s", f->err.msg);
+}
+
+static void teardown(fixture *f) {
+    ggl_graph_free(f->g);
+    llm_arch_result_fini(&f->built);
+    ggl_backend_close(f->cpu);
+    ggl_backend_close(f->reference);
+}
+
+/* Verifies with a fault; the first node that departs, NULL if none does. */
+static const ggl_tensor *first_wrong(fixture *f, const ggl_tensor *target, fault kind, verify_result *r) {
+    f->f.target = target;
+    f->f.kind = kind;
+    if (!CHECK_OK(verify_graph(r, f->g, &f->f.base, f->reference, f->token, N, &f->err), &f->err))
+        return NULL;
+    return r->first < 0 ? NULL : r->at[r->first].node;
+}
+
+static int n_wrong(const verify_result *r) {
+    int n = 0;
+    for (size_t i = 0; i < r->n; i++)
+        n += r->at[i].departure > 1;
+    return n;
+}
+
+static const char *name_of(const ggl_tensor *t) {
+    static char text[2][160];
+    static int turn;
+    return t ? verify_node_text(t, text[turn++ % 2], sizeof text[0]) : "no node";
+}
+
+/* About `most` nodes of the graph in turn, each with a fault. */
+static void inject(fixture *f, const char *what, size_t most) {
+    verify_result clean, r;
+    if (!CHECK_MSG(first_wrong(f, ggl_graph_get_output(f->g, 0), NO_FAULT, &clean) == NULL, "%s: a node departs without a fault",
+                   what))
+        return;
+    CHECK(clean.n > 10);
+    CHECK_MSG(!clean.whole_departs, "%s: the whole departs without a fault", what);
+    size_t step = clean.n / most + 1, n_faults = 0;
+    for (size_t i = 0; i < clean.n; i += step) {
+        const ggl_tensor *t = clean.at[i].node;
+        if (t->op == GGL_OP_CACHE) /* has no value to spoil */
+            continue;
+        fault kind = can_confuse(t) && i % 2 == 0 ? OTHER_OPERATOR : n_faults % 3 == 2 && t->op == GGL_OP_LINEAR ? SCALED : ONE_ELEMENT;
+        const ggl_tensor *got = first_wrong(f, t, kind, &r);
+        CHECK_MSG(got == t && n_wrong(&r) == 1, "%s: fault %d in %s (%s) was seen in %s; %d nodes depart", what, (int)kind,
+                  name_of(t), t->origin ? t->origin : "", name_of(got), n_wrong(&r));
+        verify_result_fini(&r);
+        n_faults++;
+    }
+    CHECK(n_faults > 5);
+    verify_result_fini(&clean);
+}
+
+/* --- cases ------------------------------------------------------------------------------------------------------------ */
+
+TEST(made_up_models) {
+    const char *name, *text;
+    size_t n;
+    for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++) {
+        fixture f;
+        toy_model t;
+        if (open_backends(&f) && CHECK_MSG(toy_open(&t, name, text, n, 1, &f.err), "%s", f.err.msg)) {
+            if (build(&f, t.arch, llm_arch_toy_source(t.toy)))
+                inject(&f, name, 24);
+            toy_close(&t);
+        }
+        teardown(&f);
+    }
+}
+
+/* A real one, with quantized weights, if its weights are; and what only the whole shows. */
+TEST(builtin_model) {
+    fixture f;
+    llm_model *m = NULL;
+    REQUIRE(open_backends(&f));
+    REQUIRE_OK(llm_model_open(&m, BUILTIN_MODEL, NULL, &f.err), &f.err);
+    llm_arch_source source = llm_arch_source_gguf(llm_model_file(m));
+    if (build(&f, llm_model_arch(m), &source)) {
+        inject(&f, "the built-in model", 12);
+        verify_result r;
+        CHECK(first_wrong(&f, ggl_graph_get_output(f.g, 0), ONLY_WHOLE, &r) == NULL);
+        CHECK_MSG(r.whole_departs, "a fault of the whole was not seen: %g, rounding %g", r.whole, r.rounding);
+        verify_result_fini(&r);
+    }
+    teardown(&f);
+    llm_model_free(m);
+}

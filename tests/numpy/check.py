@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Runs the engine on nano models and compares its logits with ./families.py and ./constructs.py.
+
+    check.py --cli LLM_CLI --dir FOLDER [NAME ..]        --list: the names; --keep: leave the models in FOLDER
+
+A line for each model: the largest difference of the double-precision backend, of the cpu backend, and of the cpu backend with
+the prompt in pieces of 5 tokens, which must give the same bits as the cpu backend in one piece. Exit code 0, 1.
+"""
+import argparse
+import os
+import subprocess
+import sys
+
+import numpy as np
+
+import gguf
+import nano
+
+# The double-precision backend rounds the logits to float32, and so do the cached rows; float32 arithmetic of models this small
+# stays well within 1e-4.
+LIMIT_REFERENCE, LIMIT_CPU = 1e-5, 1e-4
+
+
+def run_engine(cli, model, case, out, *more):
+    command = [cli, "-m", model, "--tokens", ",".join(map(str, case.tokens)), "-n", "0", "-c", str(case.n_ctx), "-t", "1",
+               "-ctk", "f32", "-ctv", "f32", "--logits", out, *more]
+    if case.descriptor and not case.embedded:
+        command += ["--arch", case.descriptor_path()]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip())
+    return np.load(out)
+
+
+def check(cli, folder, case):
+    model, out = os.path.join(folder, case.name + ".gguf"), os.path.join(folder, case.name + ".npy")
+    gguf.write(model, case.meta(), case.tensors)
+    want = case.logits()
+    if not np.isfinite(want).all() or want.std() < 0.1:
+        raise RuntimeError("the logits here are no numbers, or all the same")
+    reference = np.abs(run_engine(cli, model, case, out, "--backend", "reference") - want).max()
+    whole = run_engine(cli, model, case, out, "--backend", "cpu")
+    cpu = np.abs(whole - want).max()
+    pieces = run_engine(cli, model, case, out, "--backend", "cpu", "-ub", "5")
+    same = np.array_equal(whole, pieces)
+    ok = reference <= LIMIT_REFERENCE and cpu <= LIMIT_CPU and same
+    print(f"{case.name:24} reference {reference:8.1e}  cpu {cpu:8.1e}  in pieces {'the same' if same else 'OTHER BITS'}"
+          f"  of {want.std():5.2f}  {'ok' if ok else 'FAILED'}")
+    return ok, model, out
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--cli")
+    p.add_argument("--dir", default=".")
+    p.add_argument("--keep", action="store_true")
+    p.add_argument("--list", action="store_true")
+    p.add_argument("names", nargs="*")
+    a = p.parse_args()
+    if a.list:
+        print("\n".join(nano.CASES))
+        return 0
+    os.makedirs(a.dir, exist_ok=True)
+    failed = 0
+    for name in a.names or nano.CASES:
+        case = nano.CASES[name]
+        try:
+            ok, *files = check(a.cli, a.dir, case)
+        except RuntimeError as e:
+            ok, files = False, []
+            print(f"{name:24} FAILED: {e}")
+        failed += not ok
+        for path in [] if a.keep else files:
+            os.unlink(path)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

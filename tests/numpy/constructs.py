@@ -1,0 +1,857 @@
+"""What no shipped family uses: the models of ./archs, each with its forward pass from the papers.
+
+A published family mixes several constructs, so the descriptors are such families, cut down. The passes are for clarity, not
+for speed: tokens, heads and experts in plain loops where that reads better.
+"""
+import math
+
+import numpy as np
+
+from blocks import *
+from families import layer, mixture, swiglu
+from nano import CASES, Weights, add, keys_of
+
+
+def custom(name, arch, keys, w, forward, n_ctx=0, descriptor=None):
+    add(name, arch, keys, w, forward, n_ctx, descriptor or arch)
+
+
+# --- deepseek: latent attention
+
+
+def deepseek_forward(k, w, tokens, n_ctx):
+    n_head, r, rot = k("attention.head_count"), k("attention.kv_lora_rank"), k("rope.dimension_count")
+    d, dv, eps = k("attention.key_length") - rot, k("attention.value_length"), k("attention.layer_norm_rms_epsilon")
+    factor = k("rope.scaling.factor", 1.0)
+    theta, scale = inverse_frequencies(rot, k("rope.freq_base")), (d + rot) ** -0.5
+    if factor > 1:
+        theta = yarn_frequencies(rot, k("rope.freq_base"), factor, k("rope.scaling.original_context_length"))
+        scale *= (k("rope.scaling.yarn_log_multiplier", 0.1) * math.log(factor) + 1) ** 2
+    x = w["token_embd.weight"][tokens]
+    n = len(x)
+    for l in range(k("block_count")):
+        b = layer(w, l)
+        h = rms_norm(x, b("attn_norm"), eps)
+        if b("attn_q") is not None:
+            q = linear(h, b("attn_q"))
+        else:
+            q = linear(rms_norm(linear(h, b("attn_q_a")), b("attn_q_a_norm"), eps), b("attn_q_b"))
+        q = split_heads(q, n_head)
+        q = np.concatenate([q[..., :d], rotate(q[..., d:], theta, False)], -1)
+        low = linear(h, b("attn_kv_a_mqa"))
+        c, k_rot = rms_norm(low[:, :r], b("attn_kv_a_norm"), eps), rotate(low[:, None, r:], theta, False)
+        # the papers' form: keys and values of each head from the compressed row
+        if b("attn_kv_b") is not None:
+            both = b("attn_kv_b").reshape(n_head, d + dv, r)
+            k_up, v_up = both[:, :d], both[:, d:]
+        else:
+            k_up, v_up = b("attn_k_b").transpose(0, 2, 1), b("attn_v_b")
+        key = np.concatenate([np.einsum("tr,hdr->thd", c, k_up), np.repeat(k_rot, n_head, 1)], -1)
+        v = np.einsum("tr,her->the", c, v_up)
+        x = x + linear(merge_heads(attention(q, key, v, scale=scale)), b("attn_output"))
+        h = rms_norm(x, b("ffn_norm"), eps)
+        if l < k("leading_dense_block_count"):
+            x = x + swiglu(b, h)
+            continue
+        scores = linear(h, b("ffn_gate_inp"))
+        p = softmax(scores) if k("expert_gating_func") == 1 else sigmoid(scores)
+        choice = p if b("exp_probs_b", ".bias") is None else p + b("exp_probs_b", ".bias")
+        chosen, weights = [], []
+        for t in range(n):
+            s = choice[t]
+            if k("expert_group_count", 0):
+                groups = s.reshape(k("expert_group_count"), -1)
+                kept = best([sum(sorted(g)[-2:]) for g in groups], k("expert_group_used_count"))
+                s = np.concatenate([g if i in kept else np.full(len(g), -np.inf) for i, g in enumerate(groups)])
+            of = best(s, k("expert_used_count"))
+            total = sum(p[t][e] for e in of) if k("expert_weights_norm", False) else 1
+            chosen.append(of)
+            weights.append({e: p[t][e] / total * k("expert_weights_scale") for e in of})
+        gate, up, down = b("ffn_gate_exps"), b("ffn_up_exps"), b("ffn_down_exps")
+        y = experts(h, weights, chosen, lambda e, x: down[e] @ (silu(gate[e] @ x) * (up[e] @ x)))
+        shared = linear(silu(linear(h, b("ffn_gate_shexp"))) * linear(h, b("ffn_up_shexp")), b("ffn_down_shexp"))
+        x = x + y + shared
+    return linear(rms_norm(x, w["output_norm.weight"], eps), w["output.weight"])
+
+
+def deepseek(name, seed, more, compressed, r_q=0, selection_bias=False):
+    n_embd, n_head, r, rot, d, dv, n_ff, n_ffe, n_exp, n_shared = 48, 4, 20, 6, 10, 14, 72, 18, 8, 2
+    w = Weights(seed)
+    w.embedding(70, n_embd, tied=False)
+    for l in range(3):
+        b = f"blk.{l}."
+        w.norm(b + "attn_norm", n_embd)
+        if r_q:
+            w.matrix(b + "attn_q_a", r_q, n_embd)
+            w.norm(b + "attn_q_a_norm", r_q)
+            w.matrix(b + "attn_q_b", n_head * (d + rot), r_q, gain=1.5)
+        else:
+            w.matrix(b + "attn_q", n_head * (d + rot), n_embd, gain=1.5)
+        w.matrix(b + "attn_kv_a_mqa", r + rot, n_embd, gain=1.5)
+        w.norm(b + "attn_kv_a_norm", r)
+        both = (w.random.normal(size=(n_head, d + dv, r)) * 1.5 / math.sqrt(r)).astype(np.float32)
+        if compressed:
+            w.put(b + "attn_k_b.weight", both[:, :d].transpose(0, 2, 1))
+            w.put(b + "attn_v_b.weight", both[:, d:])
+        else:
+            w.put(b + "attn_kv_b.weight", both.reshape(-1, r))
+        w.matrix(b + "attn_output", n_embd, n_head * dv)
+        w.norm(b + "ffn_norm", n_embd)
+        if l < 1:
+            w.gated(l, n_embd, n_ff)
+            continue
+        w.experts(l, n_embd, n_ffe, n_exp)
+        if selection_bias:
+            w.vector(b + "exp_probs_b.bias", n_exp, 0.5)
+        w.shared_expert(l, n_embd, n_shared * n_ffe)
+    w.norm("output_norm", n_embd)
+    keys = {**keys_of(3, n_embd, n_ff, n_head, 1e-2), "attention.kv_lora_rank": r, "attention.key_length": d + rot,
+            "attention.value_length": dv, "rope.dimension_count": rot, "rope.freq_base": 100.0, "leading_dense_block_count": 1,
+            "expert_count": n_exp, "expert_used_count": 3, "expert_feed_forward_length": n_ffe,
+            "expert_shared_count": n_shared, **more}
+    if r_q:
+        keys["attention.q_lora_rank"] = r_q
+    custom(name, "deepseek", keys, w, deepseek_forward)
+
+
+deepseek_2 = {"expert_gating_func": 1, "expert_weights_scale": 4.0}
+deepseek_3 = {"expert_gating_func": 2, "expert_weights_scale": 2.5, "expert_weights_norm": True, "expert_group_count": 4,
+              "expert_group_used_count": 2, "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 16,
+              "rope.scaling.yarn_log_multiplier": 0.7}
+deepseek("deepseek-2-expanded", 101, deepseek_2, False)
+deepseek("deepseek-2-compressed", 101, deepseek_2, True)
+deepseek("deepseek-3-expanded", 102, deepseek_3, False, r_q=22, selection_bias=True)
+deepseek("deepseek-3-compressed", 102, deepseek_3, True, r_q=22, selection_bias=True)
+
+
+# --- sinks: gpt-oss
+
+
+def sinks_forward(k, w, tokens, n_ctx):
+    n_head, n_kv, d = k("attention.head_count"), k("attention.head_count_kv"), k("attention.key_length")
+    eps, factor, limit = k("attention.layer_norm_rms_epsilon"), k("rope.scaling.factor"), k("swiglu_clamp")
+    theta = yarn_frequencies(d, k("rope.freq_base"), factor, k("rope.scaling.original_context_length"))
+    mag = 0.1 * math.log(factor) + 1
+    x = w["token_embd.weight"][tokens]
+    for l in range(k("block_count")):
+        b = layer(w, l)
+        h = rms_norm(x, b("attn_norm"), eps)
+        q, key, v = (linear(h, b("attn_" + p), b("attn_" + p, ".bias")) for p in "qkv")
+        a = attention(rotate(split_heads(q, n_head), theta, True, mag), rotate(split_heads(key, n_kv), theta, True, mag),
+                      split_heads(v, n_kv), window=None if l % 2 else k("attention.sliding_window"), sinks=b("attn_sinks"))
+        x = x + linear(merge_heads(a), b("attn_output"), b("attn_output", ".bias"))
+        h = rms_norm(x, b("post_attention_norm"), eps)
+        scores = linear(h, b("ffn_gate_inp"), b("ffn_gate_inp", ".bias"))
+        chosen = [best(s, k("expert_used_count")) for s in scores]
+        weights = [dict(zip(of, softmax(s[of]))) for s, of in zip(scores, chosen)]
+
+        def expert(e, x):
+            gate = np.minimum(b("ffn_gate_exps")[e] @ x + b("ffn_gate_exps", ".bias")[e], limit)
+            up = np.clip(b("ffn_up_exps")[e] @ x + b("ffn_up_exps", ".bias")[e], -limit, limit)
+            return b("ffn_down_exps")[e] @ ((up + 1) * gate * sigmoid(1.702 * gate)) + b("ffn_down_exps", ".bias")[e]
+
+        x = x + experts(h, weights, chosen, expert)
+    return linear(rms_norm(x, w["output_norm.weight"], eps), w["output.weight"])
+
+
+def sinks():
+    n_embd, n_head, n_kv, d, n_ff, n_exp = 44, 6, 2, 12, 26, 5
+    w = Weights(103)
+    w.embedding(70, n_embd, tied=False)
+    for l in range(5):
+        w.norm(f"blk.{l}.attn_norm", n_embd)
+        w.attention(l, n_embd, n_head, n_kv, d, bias="qkvo")
+        w.vector(f"blk.{l}.attn_sinks.weight", n_head, 1.0, 1.0)
+        w.norm(f"blk.{l}.post_attention_norm", n_embd)
+        w.experts(l, n_embd, n_ff, n_exp, bias=True)
+    w.norm("output_norm", n_embd)
+    keys = keys_of(5, n_embd, n_ff, n_head, 1e-2, attention__head_count_kv=n_kv, attention__key_length=d, rope__freq_base=150.0,
+                   rope__scaling__type="yarn", rope__scaling__factor=8.0, rope__scaling__original_context_length=40,
+                   attention__sliding_window=6, expert_count=n_exp, expert_used_count=2, expert_feed_forward_length=n_ff,
+                   swiglu_clamp=1.2)
+    del keys["feed_forward_length"]
+    custom("sinks", "sinks", keys, w, sinks_forward)
+
+
+sinks()
+
+
+# --- neox: parallel attention and feed-forward, partial rotary, one or few key heads
+
+
+def neox_forward(k, w, tokens, n_ctx):
+    n_embd, n_head, n_kv = k("embedding_length"), k("attention.head_count"), k("attention.head_count_kv", 1)
+    d, eps = n_embd // n_head, k("attention.layer_norm_epsilon")
+    theta = inverse_frequencies(k("rope.dimension_count"), k("rope.freq_base", 10000.0))
+    x = w["token_embd.weight"][tokens]
+    for l in range(k("block_count")):
+        b = layer(w, l)
+        ln = (b("attn_norm"), b("attn_norm", ".bias"), eps)
+        rows = linear(layer_norm(x, *ln), b("attn_qkv"), b("attn_qkv", ".bias")).reshape(len(x), n_kv, -1, d)
+        q = rows[:, :, :-2].reshape(len(x), n_head, d)
+        a = merge_heads(attention(rotate(q, theta, True), rotate(rows[:, :, -2], theta, True), rows[:, :, -1]))
+        a = linear(a, b("attn_output"), b("attn_output", ".bias"))
+        if b("ffn_norm") is not None:
+            ln = (b("ffn_norm"), b("ffn_norm", ".bias"), eps)
+        h = layer_norm(x if k("use_parallel_residual") else x + a, *ln)
+        f = linear(gelu_erf(linear(h, b("ffn_up"), b("ffn_up", ".bias"))), b("ffn_down"), b("ffn_down", ".bias"))
+        x = x + a + f
+    return linear(layer_norm(x, w["output_norm.weight"], w["output_norm.bias"], eps), w["output.weight"])
+
+
+def neox(name, seed, n_kv, parallel, own_norm, bias):
+    n_embd, n_head, n_ff = 48, 4, 92
+    d = n_embd // n_head
+    w = Weights(seed)
+    w.embedding(74, n_embd, tied=False)
+    for l in range(2):
+        b = f"blk.{l}."
+        w.norm(b + "attn_norm", n_embd, True)
+        w.matrix(b + "attn_qkv", (n_head + 2 * n_kv) * d, n_embd, gain=1.5, bias=bias)
+        w.matrix(b + "attn_output", n_embd, n_embd, bias=bias)
+        if own_norm:
+            w.norm(b + "ffn_norm", n_embd, True)
+        w.matrix(b + "ffn_up", n_ff, n_embd, bias=bias)
+        w.matrix(b + "ffn_down", n_embd, n_ff, gain=2, bias=bias)
+    w.norm("output_norm", n_embd, True)
+    keys = keys_of(2, n_embd, n_ff, n_head, 1e-2, True, rope__dimension_count=6, use_parallel_residual=parallel)
+    if n_kv > 1:
+        keys["attention.head_count_kv"] = n_kv
+    custom(name, "neox", keys, w, neox_forward)
+
+
+neox("neox", 104, 4, True, True, True)
+neox("neox-serial", 105, 2, False, True, True)
+neox("neox-falcon", 106, 1, True, False, False)
+
+
+# --- command-r, olmo2
+
+
+def command_r_forward(k, w, tokens, n_ctx):
+    n_embd, n_head, n_kv = k("embedding_length"), k("attention.head_count"), k("attention.head_count_kv")
+    eps = k("attention.layer_norm_epsilon")
+    theta = inverse_frequencies(n_embd // n_head, k("rope.freq_base"))
+    x = w["token_embd.weight"][tokens]
+    for l in range(k("block_count")):
+        b = layer(w, l)
+        h = layer_norm(x, b("attn_norm"), None, eps)
+        q = layer_norm(split_heads(linear(h, b("attn_q")), n_head), b("attn_q_norm"), None, eps)
+        key = layer_norm(split_heads(linear(h, b("attn_k")), n_kv), b("attn_k_norm"), None, eps)
+        window = None
+        if l % 4 != 3:
+            q, key, window = rotate(q, theta, False), rotate(key, theta, False), k("attention.sliding_window")
+        a = attention(q, key, split_heads(linear(h, b("attn_v")), n_kv), window=window)
+        x = x + linear(merge_heads(a), b("attn_output")) + swiglu(b, h)
+    return k("logit_scale") * linear(layer_norm(x, w["output_norm.weight"], None, eps), w["token_embd.weight"])
+
+
+def command_r():
+    n_embd, n_head, n_kv, n_ff = 48, 6, 2, 64
+    w = Weights(107)
+    w.embedding(76, n_embd)
+    for l in range(4):
+        w.norm(f"blk.{l}.attn_norm", n_embd)
+        w.attention(l, n_embd, n_head, n_kv, 8)
+        w.vector(f"blk.{l}.attn_q_norm.weight", (n_head, 8), 0.5, 1)
+        w.vector(f"blk.{l}.attn_k_norm.weight", (n_kv, 8), 0.5, 1)
+        w.gated(l, n_embd, n_ff)
+    w.norm("output_norm", n_embd)
+    custom("command-r", "command-r", keys_of(4, n_embd, n_ff, n_head, 1e-2, True, attention__head_count_kv=n_kv,
+                                             rope__freq_base=300.0, attention__sliding_window=5, logit_scale=0.6),
+           w, command_r_forward)
+
+
+command_r()
+
+
+def olmo2_forward(k, w, tokens, n_ctx):
+    n_embd, n_head = k("embedding_length"), k("attention.head_count")
+    n_kv, eps = k("attention.head_count_kv", n_head), k("attention.layer_norm_rms_epsilon")
+    theta = inverse_frequencies(n_embd // n_head, k("rope.freq_base"))
+    x = w["token_embd.weight"][tokens]
+    for l in range(k("block_count")):
+        b = layer(w, l)
+        q = split_heads(rms_norm(linear(x, b("attn_q")), b("attn_q_norm"), eps), n_head)
+        key = split_heads(rms_norm(linear(x, b("attn_k")), b("attn_k_norm"), eps), n_kv)
+        a = attention(rotate(q, theta, True), rotate(key, theta, True), split_heads(linear(x, b("attn_v")), n_kv))
+        x = x + rms_norm(linear(merge_heads(a), b("attn_output")), b("post_attention_norm"), eps)
+        x = x + rms_norm(swiglu(b, x), b("post_ffw_norm"), eps)
+    return linear(rms_norm(x, w["output_norm.weight"], eps), w["output.weight"])
+
+
+def olmo2():
+    n_embd, n_head, n_kv, n_ff = 48, 6, 3, 66
+    w = Weights(108)
+    w.embedding(78, n_embd, tied=False)
+    for l in range(2):
+        b = f"blk.{l}."
+        w.attention(l, n_embd, n_head, n_kv, 8)
+        w.norm(b + "attn_q_norm", n_head * 8)
+        w.norm(b + "attn_k_norm", n_kv * 8)
+        w.norm(b + "post_attention_norm", n_embd)
+        w.gated(l, n_embd, n_ff)
+        w.norm(b + "post_ffw_norm", n_embd)
+    w.norm("output_norm", n_embd)
+    custom("olmo2", "olmo2", keys_of(2, n_embd, n_ff, n_head, 1e-2, attention__head_count_kv=n_kv, rope__freq_base=300.0), w,
+           olmo2_forward)
+
+
+olmo2()
+
+
+# --- perlayer: arrays of head counts, sizes, windows and bases
+
+
+def perlayer_forward(k, w, tokens, n_ctx):
+    d, eps = k("attention.key_length"), k("attention.layer_norm_rms_epsilon")
+    x = w["token_embd.weight"][tokens]
+    for l in range(k("block_count")):
+        b = layer(w, l)
+        n_head, n_kv, n_ff = (k(name)[l] for name in ("attention.head_count", "attention.head_count_kv", "feed_forward_length"))
+        if n_head:
+            h = rms_norm(x, b("attn_norm"), eps)
+            q, key, v = (split_heads(linear(h, b("attn_" + p)), n) for p, n in (("q", n_head), ("k", n_kv), ("v", n_kv)))
+            if l not in k("rope.no_layers"):
+                base = k("rope.freq_base")
+                theta = inverse_frequencies(d, base[l] if isinstance(base, list) else base)
+                q, key = rotate(q, theta, True), rotate(key, theta, True)
+            a = attention(q, key, v, window=k("attention.sliding_window")[l] or None)
+            x = x + linear(merge_heads(a), b("attn_output"))
+        if n_ff:
+            h = rms_norm(x, b("ffn_norm"), eps)
+            up = linear(h, b("ffn_up"))
+            if l < k("leading_dense_block_count", 1):
+                f = np.maximum(up, 0) ** 2
+            elif l % 2 == 1:
+                f = silu(up)
+            else:
+                f = up * gelu(linear(h, b("ffn_gate")))
+            x = x + linear(f, b("ffn_down"))
+    return linear(rms_norm(x, w["output_norm.weight"], eps), w.get("output.weight", w["token_embd.weight"]))
+
+
+def perlayer(name, seed, more={}, base=None, tied=True):
+    n_embd, d, dense = 40, 8, more.get("leading_dense_block_count", 1)
+    heads, kv, ff, windows = [2, 0, 6, 4, 3], [1, 0, 2, 4, 1], [24, 30, 0, 52, 44], [0, 5, 9, 0, 4]
+    w = Weights(seed)
+    w.embedding(82, n_embd, tied)
+    for l in range(5):
+        if heads[l]:
+            w.norm(f"blk.{l}.attn_norm", n_embd)
+            w.attention(l, n_embd, heads[l], kv[l], d)
+        if ff[l]:
+            w.norm(f"blk.{l}.ffn_norm", n_embd)
+            w.matrix(f"blk.{l}.ffn_up", ff[l], n_embd)
+            w.matrix(f"blk.{l}.ffn_down", n_embd, ff[l])
+            if l >= dense and l % 2 == 0:
+                w.matrix(f"blk.{l}.ffn_gate", ff[l], n_embd)
+    w.norm("output_norm", n_embd)
+    keys = keys_of(5, n_embd, ff, heads, 1e-2, attention__head_count_kv=kv, attention__key_length=d,
+                   attention__sliding_window=windows, rope__freq_base=base or [100.0, 100.0, 900.0, 50.0, 20.0], rope__no_layers=[2, 9])
+    custom(name, "perlayer", {**keys, **more}, w, perlayer_forward)
+
+
+perlayer("perlayer", 109)
+perlayer("perlayer-one-base", 110, {"leading_dense_block_count": 2}, 100.0, tied=False)
+
+
+# --- sharedkv: layers that read another layer's keys and values
+
+
+def sharedkv_forward(k, w, tokens, n_ctx):
+    n_embd, n_head, n_kv = k("embedding_length"), k("attention.head_count"), k("attention.head_count_kv")
+    n_layer, d, eps = k("block_count"), k("attention.key_length"), k("attention.layer_norm_rms_epsilon")
+    x = w["token_embd.weight"][tokens] * math.sqrt(n_embd)
+    stored = {}  # kind of layer -> its last keys and values
+    for l in range(n_layer):
+        b = layer(w, l)
+        whole = l % 3 == 2
+        theta = inverse_frequencies(d, k("rope.freq_base" if whole else "rope.freq_base_swa"))
+        h = rms_norm(x, b("attn_norm"), eps)
+        if l < n_layer - k("attention.shared_kv_layers"):
+            stored[whole] = (rotate(split_heads(linear(h, b("attn_k")), n_kv), theta, True),
+                             rms_norm(split_heads(linear(h, b("attn_v")), n_kv), None, eps))
+        q = rotate(split_heads(linear(h, b("attn_q")), n_head), theta, True)
+        a = attention(q, *stored[whole], scale=1, window=None if whole else k("attention.sliding_window"))
+        x = x + linear(merge_heads(a), b("attn_output"))
+        h = rms_norm(x, b("ffn_norm"), eps)
+        x = x + linear(gelu(linear(h, b("ffn_gate"))) * linear(h, b("ffn_up")), b("ffn_down"))
+    return linear(rms_norm(x, w["output_norm.weight"], eps), w["token_embd.weight"])
+
+
+def sharedkv():
+    n_embd, n_head, n_kv, d, n_ff, n_layer, n_shared = 40, 4, 2, 12, 54, 7, 3
+    w = Weights(111)
+    w.embedding(84, n_embd)
+    for l in range(n_layer):
+        w.norm(f"blk.{l}.attn_norm", n_embd)
+        w.attention(l, n_embd, n_head, n_kv, d)
+        for part in "qk":
+            if f"blk.{l}.attn_{part}.weight" in w:
+                w[f"blk.{l}.attn_{part}.weight"] *= np.float32(0.4)  # the scale is 1
+        if l >= n_layer - n_shared:
+            del w[f"blk.{l}.attn_k.weight"], w[f"blk.{l}.attn_v.weight"]
+        w.norm(f"blk.{l}.ffn_norm", n_embd)
+        w.gated(l, n_embd, n_ff)
+    w.norm("output_norm", n_embd)
+    custom("sharedkv", "sharedkv", keys_of(n_layer, n_embd, n_ff, n_head, 1e-2, attention__head_count_kv=n_kv, attention__key_length=d,
+                                           attention__shared_kv_layers=n_shared, attention__sliding_window=6,
+                                           rope__freq_base=900.0, rope__freq_base_swa=20.0), w, sharedkv_forward)
+
+
+sharedkv()
+
+
+# --- mpt, olmo 1: ALiBi with a largest bias, clamped Q K V, LayerNorm without weights
+
+
+def mpt_forward(k, w, tokens, n_ctx):
+    n_head, eps = k("attention.head_count"), k("attention.layer_norm_epsilon")
+    limit, bias = k("attention.clamp_kqv", math.inf), k("attention.max_alibi_bias", 0)
+    slopes = alibi_slopes(n_head, bias) if bias else None
+    x = w["token_embd.weight"][tokens]
+    if "position_embd.weight" in w:
+        x = x + w["position_embd.weight"][: len(tokens)]
+    for l in range(k("block_count")):
+        b = layer(w, l)
+        qkv = linear(layer_norm(x, b("attn_norm"), None, eps), b("attn_qkv"), b("attn_qkv", ".bias"))
+        q, key, v = np.split(np.clip(qkv, -limit, limit), 3, axis=-1)
+        a = attention(split_heads(q, n_head), split_heads(key, n_head), split_heads(v, n_head), scale=k("attention.scale", None),
+                      slopes=slopes)
+        x = x + linear(merge_heads(a), b("attn_output"), b("attn_output", ".bias"))
+        up = linear(layer_norm(x, b("ffn_norm"), None, eps), b("ffn_up"), b("ffn_up", ".bias"))
+        x = x + linear(gelu_erf(up), b("ffn_down"), b("ffn_down", ".bias"))
+    return linear(layer_norm(x, w.get("output_norm.weight"), None, eps), w["token_embd.weight"])
+
+
+def mpt(name, seed, more, norms, bias, positions):
+    n_embd, n_head, n_ff = 48, 6, 94
+    w = Weights(seed)
+    w.embedding(86, n_embd)
+    if positions:
+        w.put("position_embd.weight", 0.25 * w.random.normal(size=(64, n_embd)))
+    for l in range(2):
+        b = f"blk.{l}."
+        if norms:
+            w.norm(b + "attn_norm", n_embd)
+            w.norm(b + "ffn_norm", n_embd)
+        w.matrix(b + "attn_qkv", 3 * n_embd, n_embd, gain=1.5, bias=bias)
+        w.matrix(b + "attn_output", n_embd, n_embd, bias=bias)
+        w.matrix(b + "ffn_up", n_ff, n_embd, bias=bias)
+        w.matrix(b + "ffn_down", n_embd, n_ff, gain=2, bias=bias)
+    if norms:
+        w.norm("output_norm", n_embd)
+    custom(name, "mpt", {**keys_of(2, n_embd, n_ff, n_head, 1e-2, True), **more}, w, mpt_forward)
+
+
+mpt("mpt", 112, {"attention.max_alibi_bias": 5.0, "attention.clamp_kqv": 1.3, "attention.scale": 0.5}, True, False, False)
+mpt("mpt-positions", 113, {"attention.max_alibi_bias": 0.0}, True, True, True)
+mpt("mpt-olmo1", 114, {"attention.clamp_kqv": 2.0, "attention.max_alibi_bias": 8.0}, False, False, False)
+
+
+# --- granite, minicpm: scales on everything; longrope
+
+
+def granite_forward(k, w, tokens, n_ctx):
+    n_embd, n_head, n_kv = k("embedding_length"), k("attention.head_count"), k("attention.head_count_kv")
+    eps, d, mag = k("attention.layer_norm_rms_epsilon"), n_embd // n_head, 1.0
+    theta = inverse_frequencies(d, k("rope.freq_base"))
+    if "rope_factors_long.weight" in w:
+        original = k("rope.scaling.original_context_length")
+        theta = theta / w["rope_factors_long.weight" if n_ctx > original else "rope_factors_short.weight"]
+        mag = math.sqrt(1 + math.log(k("context_length") / original) / math.log(original))
+    x = k("embedding_scale") * w["token_embd.weight"][tokens]
+    for l in range(k("block_count")):
+        b = layer(w, l)
+        h = rms_norm(x, b("attn_norm"), eps)
+        q = rotate(split_heads(linear(h, b("attn_q")), n_head), theta, True, mag)
+        key = rotate(split_heads(linear(h, b("attn_k")), n_kv), theta, True, mag)
+        a = attention(q, key, split_heads(linear(h, b("attn_v")), n_kv), scale=k("attention.scale", None))
+        x = x + k("residual_scale") * linear(merge_heads(a), b("attn_output"))
+        h = rms_norm(x, b("ffn_norm"), eps)
+        shared = linear(silu(linear(h, b("ffn_gate_shexp"))) * linear(h, b("ffn_up_shexp")), b("ffn_down_shexp"))
+        x = x + k("residual_scale") * (mixture(b, h, k("expert_used_count")) + shared)
+    return linear(rms_norm(x, w["output_norm.weight"], eps), w["token_embd.weight"]) / k("logit_scale")
+
+
+def granite(name, arch, seed, more={}, n_ctx=0):
+    n_embd, n_head, n_kv, n_ff, n_sh, n_exp = 48, 4, 2, 22, 34, 6
+    w = Weights(seed)
+    w.embedding(88, n_embd)
+    if arch == "minicpm":
+        w.factors("rope_factors_long", 6, 2, 9)
+        w.factors("rope_factors_short", 6, 1, 2)
+    for l in range(2):
+        w.norm(f"blk.{l}.attn_norm", n_embd)
+        w.attention(l, n_embd, n_head, n_kv, 12)
+        w.norm(f"blk.{l}.ffn_norm", n_embd)
+        w.experts(l, n_embd, n_ff, n_exp)
+        w.shared_expert(l, n_embd, n_sh)
+    w.norm("output_norm", n_embd)
+    keys = keys_of(2, n_embd, n_ff, n_head, 1e-2, attention__head_count_kv=n_kv, rope__freq_base=200.0, expert_count=n_exp,
+                   expert_used_count=2, expert_shared_feed_forward_length=n_sh, embedding_scale=3.0, residual_scale=0.4,
+                   logit_scale=1.7)
+    custom(name, arch, {**keys, **more}, w, granite_forward, n_ctx, "granite")
+
+
+granite("granite", "granite", 115, {"attention.scale": 0.4})
+granite("minicpm-long", "minicpm", 116, {"rope.scaling.original_context_length": 32})
+granite("minicpm-short", "minicpm", 116, {"rope.scaling.original_context_length": 32}, n_ctx=32)
+
+
+# --- qwen2moe: a shared expert with a gate, llama3's frequencies
+
+
+def qwen2moe_forward(k, w, tokens, n_ctx):
+    n_embd, n_head, n_kv = k("embedding_length"), k("attention.head_count"), k("attention.head_count_kv")
+    eps, s = k("attention.layer_norm_rms_epsilon"), "rope.scaling."
+    theta = llama3_frequencies(n_embd // n_head, k("rope.freq_base"), k(s + "factor"), k(s + "low_freq_factor"),
+                               k(s + "high_freq_factor"), k(s + "original_context_length"))
+    x = w["token_embd.weight"][tokens]
+    for l in range(k("block_count")):
+        b = layer(w, l)
+        h = rms_norm(x, b("attn_norm"), eps)
+        q, key, v = (split_heads(linear(h, b("attn_" + p), b("attn_" + p, ".bias")), n) for p, n in
+                     (("q", n_head), ("k", n_kv), ("v", n_kv)))
+        a = attention(rotate(q, theta, True), rotate(key, theta, True), v)
+        x = x + linear(merge_heads(a), b("attn_output"))
+        h = rms_norm(x, b("ffn_norm"), eps)
+        if (l + 1) % k("interleave_moe_layer_step"):
+            x = x + swiglu(b, h)
+            continue
+        p = softmax(linear(h, b("ffn_gate_inp")))
+        chosen = [best(row, k("expert_used_count")) for row in p]
+        gate, up, down = b("ffn_gate_exps"), b("ffn_up_exps"), b("ffn_down_exps")
+        y = experts(h, p, chosen, lambda e, x: down[e] @ (silu(gate[e] @ x) * (up[e] @ x)))
+        shared = linear(silu(linear(h, b("ffn_gate_shexp"))) * linear(h, b("ffn_up_shexp")), b("ffn_down_shexp"))
+        x = x + y + shared * sigmoid(h @ b("ffn_gate_inp_shexp"))[:, None]
+    return linear(rms_norm(x, w["output_norm.weight"], eps), w["output.weight"])
+
+
+def qwen2moe():
+    n_embd, n_head, n_kv, n_ff, n_ffe, n_ffs, n_exp = 48, 4, 2, 58, 20, 30, 6
+    w = Weights(117)
+    w.embedding(90, n_embd, tied=False)
+    for l in range(2):
+        b = f"blk.{l}."
+        w.norm(b + "attn_norm", n_embd)
+        w.attention(l, n_embd, n_head, n_kv, 12, bias="qkv")
+        w.norm(b + "ffn_norm", n_embd)
+        if l == 0:
+            w.gated(l, n_embd, n_ff)
+            continue
+        w.experts(l, n_embd, n_ffe, n_exp)
+        w.shared_expert(l, n_embd, n_ffs)
+        w.vector(b + "ffn_gate_inp_shexp.weight", n_embd, 0.3)
+    w.norm("output_norm", n_embd)
+    custom("qwen2moe", "qwen2moe", keys_of(2, n_embd, n_ff, n_head, 1e-2, attention__head_count_kv=n_kv, rope__freq_base=500.0,
+                                           rope__scaling__factor=8.0, rope__scaling__low_freq_factor=1.0,
+                                           rope__scaling__high_freq_factor=4.0, rope__scaling__original_context_length=100,
+                                           expert_count=n_exp, expert_used_count=3, expert_feed_forward_length=n_ffe,
+                                           expert_shared_feed_forward_length=n_ffs, interleave_moe_layer_step=2),
+           w, qwen2moe_forward)
+
+
+qwen2moe()
+
+
+# --- mamba 1 and 2
+
+
+def mamba_forward(k, w, tokens, n_ctx):
+    n_in, n_st, eps = k("ssm.inner_size"), k("ssm.state_size"), k("attention.layer_norm_rms_epsilon")
+    x = w["token_embd.weight"][tokens]
+    n = len(x)
+    for l in range(k("block_count")):
+        b = layer(w, l)
+        h = rms_norm(x, b("attn_norm"), eps)
+        if b("attn_qkv") is not None:
+            q, key, v = (split_heads(p, k("attention.head_count")) for p in np.split(linear(h, b("attn_qkv")), 3, axis=-1))
+            x = x + linear(merge_heads(attention(q, key, v)), b("attn_output"))
+        elif b("ssm_x") is not None:  # Gu & Dao 2023
+            n_dt = k("ssm.time_step_rank")
+            u, z = np.split(linear(h, b("ssm_in")), 2, axis=-1)
+            u = silu(causal_conv(u, b("ssm_conv1d"), b("ssm_conv1d", ".bias")))
+            dt, rows, columns = np.split(linear(u, b("ssm_x")), [n_dt, n_dt + n_st], axis=-1)
+            dt = softplus(linear(dt, b("ssm_dt"), b("ssm_dt", ".bias")))
+            y, s = np.zeros((n, n_in)), np.zeros((n_in, n_st))
+            for t in range(n):
+                for i in range(n_in):
+                    s[i] = np.exp(dt[t, i] * b("ssm_a", "")[i]) * s[i] + dt[t, i] * rows[t] * u[t, i]
+                    y[t, i] = s[i] @ columns[t] + b("ssm_d", "")[i] * u[t, i]
+            x = x + linear(y * silu(z), b("ssm_out"))
+        else:  # Dao & Gu 2024
+            n_h, n_g = k("ssm.time_step_rank"), k("ssm.group_count")
+            d = n_in // n_h
+            z, mixed, dt = np.split(linear(h, b("ssm_in")), [n_in, 2 * n_in + 2 * n_g * n_st], axis=-1)
+            mixed = silu(causal_conv(mixed, b("ssm_conv1d"), b("ssm_conv1d", ".bias")))
+            u, rows, columns = np.split(mixed, [n_in, n_in + n_g * n_st], axis=-1)
+            dt = softplus(dt + b("ssm_dt", ".bias"))
+            y = np.zeros((n, n_h, d))
+            for i in range(n_h):
+                g = i // (n_h // n_g)
+                s = np.zeros((d, n_st))
+                for t in range(n):
+                    ui = u[t, i * d : (i + 1) * d]
+                    s = math.exp(dt[t, i] * b("ssm_a", "")[i]) * s + dt[t, i] * np.outer(ui, rows[t, g * n_st : (g + 1) * n_st])
+                    y[t, i] = s @ columns[t, g * n_st : (g + 1) * n_st] + b("ssm_d", "")[i] * ui
+            gated = (merge_heads(y) * silu(z)).reshape(n, n_g, -1)
+            x = x + linear(merge_heads(rms_norm(gated, b("ssm_norm"), eps)), b("ssm_out"))
+    return linear(rms_norm(x, w["output_norm.weight"], eps), w["token_embd.weight"])
+
+
+def mamba(name, arch, seed, more, attention_layers=()):
+    n_embd, n_in, n_st, n_dt, n_h, n_g, taps = 36, 60, 8, 5, 6, 2, 4
+    w = Weights(seed)
+    w.embedding(94, n_embd)
+    for l in range(3):
+        b = f"blk.{l}."
+        w.norm(b + "attn_norm", n_embd)
+        if l in attention_layers:
+            w.matrix(b + "attn_qkv", 3 * n_embd, n_embd, gain=1.5)
+            w.matrix(b + "attn_output", n_embd, n_embd)
+            continue
+        wide = n_in if arch == "mamba" else n_in + 2 * n_g * n_st
+        w.put(b + "ssm_conv1d.weight", 0.7 * w.random.normal(size=(wide, taps)))
+        w.vector(b + "ssm_conv1d.bias", wide)
+        w.matrix(b + "ssm_out", n_embd, n_in, gain=2)
+        if arch == "mamba":
+            w.matrix(b + "ssm_in", 2 * n_in, n_embd)
+            w.matrix(b + "ssm_x", n_dt + 2 * n_st, n_in, gain=2)
+            w.matrix(b + "ssm_dt", n_in, n_dt, bias=True)
+            w.put(b + "ssm_a", -w.random.uniform(0.1, 1.5, (n_in, n_st)))
+            w.vector(b + "ssm_d", n_in, 0.5, 1)
+        else:
+            w.matrix(b + "ssm_in", 2 * n_in + 2 * n_g * n_st + n_h, n_embd, gain=1.5)
+            w.vector(b + "ssm_dt.bias", n_h, 0.5)
+            w.put(b + "ssm_a", -w.random.uniform(0.1, 1.5, n_h))
+            w.vector(b + "ssm_d", n_h, 0.5, 1)
+            w.vector(b + "ssm_norm.weight", (n_g, n_in // n_g), 0.3, 1)
+    w.norm("output_norm", n_embd)
+    keys = {"block_count": 3, "context_length": 64, "embedding_length": n_embd, "attention.layer_norm_rms_epsilon": 1e-2,
+            "ssm.inner_size": n_in, "ssm.state_size": n_st, "ssm.conv_kernel": taps,
+            "ssm.time_step_rank": n_dt if arch == "mamba" else n_h, **more}
+    if arch == "mamba2":
+        keys["ssm.group_count"] = n_g
+    custom(name, arch, keys, w, mamba_forward, descriptor="mamba")
+
+
+mamba("mamba", "mamba", 118, {})
+mamba("mamba2", "mamba2", 119, {})
+mamba("mamba2-hybrid", "mamba2", 120, {"attention.layers": [1, 7], "attention.head_count": 4}, (1,))
+
+
+# --- hybrid: attention and a state-space part side by side
+
+
+def hybrid_forward(k, w, tokens, n_ctx):
+    n_head, n_kv, d = k("attention.head_count"), k("attention.head_count_kv"), k("attention.key_length")
+    n_in, n_st, n_h, eps = k("ssm.inner_size"), k("ssm.state_size"), k("ssm.time_step_rank"), k("attention.layer_norm_rms_epsilon")
+    theta = inverse_frequencies(d, k("rope.freq_base"))
+    x = w["token_embd.weight"][tokens]
+    n = len(x)
+    sharp = [math.log(math.floor((t + 1) / k("attention.floor_scale")) + 1) * k("attention.temperature_scale") + 1 for t in range(n)]
+    for l in range(k("block_count")):
+        b = layer(w, l)
+        h = rms_norm(x, b("attn_norm"), eps)
+        q = rotate(split_heads(linear(h, b("attn_q")), n_head), theta, True) * np.array(sharp)[:, None, None]
+        key = rotate(split_heads(linear(h, b("attn_k")), n_kv), theta, True)
+        a = linear(merge_heads(attention(q, key, split_heads(linear(h, b("attn_v")), n_kv))), b("attn_output"))
+        u, rows, columns, dt = np.split(linear(h, b("ssm_in")), [n_in, n_in + n_st, n_in + 2 * n_st], axis=-1)
+        u, dt = split_heads(u, n_h), softplus(dt + b("ssm_dt", ".bias"))
+        y = np.zeros_like(u)
+        for i in range(n_h):
+            s = np.zeros((n_st, u.shape[2]))
+            for t in range(n):
+                s = s * math.exp(-math.exp(b("ssm_a_log", "")[i]) * dt[t, i]) + dt[t, i] * np.outer(rows[t], u[t, i])
+                y[t, i] = columns[t] @ s
+        x = x + k("attention.output_scale") * a + k("ssm.output_scale") * linear(merge_heads(y), b("ssm_out"))
+    return linear(rms_norm(x, w["output_norm.weight"], eps), w["token_embd.weight"])
+
+
+def hybrid():
+    n_embd, n_head, n_kv, d, n_in, n_st, n_h = 40, 4, 2, 12, 42, 9, 6
+    w = Weights(125)
+    w.embedding(58, n_embd)
+    for l in range(2):
+        b = f"blk.{l}."
+        w.norm(b + "attn_norm", n_embd)
+        w.attention(l, n_embd, n_head, n_kv, d)
+        w.matrix(b + "ssm_in", n_in + 2 * n_st + n_h, n_embd)
+        w.vector(b + "ssm_dt.bias", n_h, 0.5)
+        w.vector(b + "ssm_a_log", n_h, 0.7)
+        w.matrix(b + "ssm_out", n_embd, n_in)
+    w.norm("output_norm", n_embd)
+    keys = {"block_count": 2, "context_length": 64, "embedding_length": n_embd, "attention.layer_norm_rms_epsilon": 1e-2,
+            "attention.head_count": n_head, "attention.head_count_kv": n_kv, "attention.key_length": d, "rope.freq_base": 100.0,
+            "attention.temperature_scale": 0.4, "attention.floor_scale": 4, "attention.output_scale": 0.7, "ssm.output_scale": 0.5,
+            "ssm.inner_size": n_in, "ssm.state_size": n_st, "ssm.time_step_rank": n_h}
+    custom("hybrid", "hybrid", keys, w, hybrid_forward)
+    custom("hybrid-own-descriptor", "hybrid", keys, w, hybrid_forward)
+    CASES["hybrid-own-descriptor"].embedded = True
+
+
+hybrid()
+
+
+# --- rwkv 6
+
+
+def rwkv_forward(k, w, tokens, n_ctx):
+    n_embd, n_h, eps = k("embedding_length"), k("attention.head_count"), k("attention.layer_norm_epsilon")
+    d = n_embd // n_h
+    x = layer_norm(w["token_embd.weight"][tokens], w["token_embd_norm.weight"], w["token_embd_norm.bias"], eps)
+    n = len(x)
+
+    def shifted(h):
+        return np.concatenate([np.zeros((1, n_embd)), h[:-1]])
+
+    for l in range(k("block_count")):
+        b = layer(w, l)
+        h = layer_norm(x, b("attn_norm"), b("attn_norm", ".bias"), eps)
+        mk, mv, mr, mg, mw = (h + (shifted(h) - h) * mu for mu in b("time_mix"))
+        key, v, r = (split_heads(linear(m, b("time_mix_" + p)), n_h) for m, p in ((mk, "k"), (mv, "v"), (mr, "r")))
+        gate = silu(linear(mg, b("time_mix_g")))
+        decay = b("time_decay") + linear(np.tanh(linear(mw, b("time_decay_a"))), b("time_decay_b"))
+        keep = split_heads(np.exp(-np.exp(decay)), n_h)
+        y = np.zeros((n, n_h, d))
+        for i in range(n_h):
+            s = np.zeros((d, d))
+            for t in range(n):
+                now = np.outer(key[t, i], v[t, i])
+                y[t, i] = r[t, i] @ (s + b("time_first")[i][:, None] * now)
+                s = keep[t, i][:, None] * s + now
+        y = merge_heads(layer_norm(y, None, None, eps)) * b("time_norm") + b("time_norm", ".bias")
+        x = x + linear(y * gate, b("time_mix_out"))
+        h = layer_norm(x, b("ffn_norm"), b("ffn_norm", ".bias"), eps)
+        mk, mr = (h + (shifted(h) - h) * mu for mu in b("channel_mix"))
+        f = linear(np.maximum(linear(mk, b("channel_mix_k")), 0) ** 2, b("channel_mix_v"))
+        x = x + sigmoid(linear(mr, b("channel_mix_r"))) * f
+    return linear(layer_norm(x, w["output_norm.weight"], w["output_norm.bias"], eps), w["output.weight"])
+
+
+def rwkv():
+    n_embd, d, n_ff, r = 40, 10, 56, 6
+    w = Weights(121)
+    w.embedding(96, n_embd, tied=False)
+    w.norm("token_embd_norm", n_embd, True)
+    for l in range(2):
+        b = f"blk.{l}."
+        w.norm(b + "attn_norm", n_embd, True)
+        w.put(b + "time_mix.weight", w.random.uniform(0, 1, (5, n_embd)))
+        for part in ("r", "k", "v", "g", "out"):
+            w.matrix(b + "time_mix_" + part, n_embd, n_embd)
+        w.vector(b + "time_decay.weight", n_embd, 0.5, -1)
+        w.matrix(b + "time_decay_a", r, n_embd)
+        w.matrix(b + "time_decay_b", n_embd, r)
+        w.vector(b + "time_first.weight", (n_embd // d, d), 0.5)
+        w.norm(b + "time_norm", n_embd, True)
+        w.norm(b + "ffn_norm", n_embd, True)
+        w.put(b + "channel_mix.weight", w.random.uniform(0, 1, (2, n_embd)))
+        w.matrix(b + "channel_mix_k", n_ff, n_embd)
+        w.matrix(b + "channel_mix_v", n_embd, n_ff)
+        w.matrix(b + "channel_mix_r", n_embd, n_embd)
+    w.norm("output_norm", n_embd, True)
+    keys = {"block_count": 2, "context_length": 64, "embedding_length": n_embd, "feed_forward_length": n_ff,
+            "attention.head_count": n_embd // d,
+            "time_decay_extra_dim": r, "attention.layer_norm_epsilon": 1e-2}
+    custom("rwkv", "rwkv", keys, w, rwkv_forward)
+
+
+rwkv()
+
+
+# --- every common activation, gated and not
+
+ACTIVATIONS = {"relu": lambda x: np.maximum(x, 0), "relu2": lambda x: np.maximum(x, 0) ** 2, "silu": silu, "gelu": gelu,
+               "gelu_erf": gelu_erf, "gelu_quick": gelu_quick, "sigmoid": sigmoid, "tanh": np.tanh, "softplus": softplus,
+               "mish": lambda x: x * np.tanh(softplus(x)), "elu": lambda x: np.where(x > 0, x, np.exp(x) - 1),
+               "leaky": lambda x: np.where(x > 0, x, 0.1 * x), "none": lambda x: x}
+
+
+def activations_forward(k, w, tokens, n_ctx):
+    n_head, eps = k("attention.head_count"), k("attention.layer_norm_rms_epsilon")
+    theta = inverse_frequencies(k("rope.dimension_count"), k("rope.freq_base"))
+    x = w["token_embd.weight"][tokens] + w["position_embd.weight"][: len(tokens)]
+    for l in range(k("block_count")):
+        b = layer(w, l)
+        if l == 0:
+            q, key, v = (split_heads(p, n_head) for p in np.split(linear(rms_norm(x, None, eps), b("attn_qkv")), 3, axis=-1))
+            a = attention(rotate(q, theta, False), rotate(key, theta, False), v)
+            x = x + linear(merge_heads(a), b("attn_output"))
+        h = rms_norm(x, None, eps)
+        act = ACTIVATIONS[k("activation")[l]]
+        up = linear(h, b("ffn_up"))
+        f = act(up) if b("ffn_gate") is None else act(linear(h, b("ffn_gate"))) * up
+        x = x + linear(f, b("ffn_down"))
+    return linear(rms_norm(x, w["output_norm.weight"], eps), w["token_embd.weight"])
+
+
+def activations(name, seed, gated):
+    n_embd, n_head, n_ff, n_layer = 32, 2, 28, len(ACTIVATIONS)
+    w = Weights(seed)
+    w.embedding(98, n_embd)
+    w.put("position_embd.weight", 0.25 * w.random.normal(size=(64, n_embd)))
+    w.matrix("blk.0.attn_qkv", 3 * n_embd, n_embd, gain=1.5)
+    w.matrix("blk.0.attn_output", n_embd, n_embd)
+    for l in range(n_layer):
+        if gated(l):
+            w.matrix(f"blk.{l}.ffn_gate", n_ff, n_embd)
+        w.matrix(f"blk.{l}.ffn_up", n_ff, n_embd)
+        w.matrix(f"blk.{l}.ffn_down", n_embd, n_ff)
+    w.norm("output_norm", n_embd)
+    custom(name, "activations", keys_of(n_layer, n_embd, n_ff, n_head, 1e-2, rope__dimension_count=12, rope__freq_base=50.0,
+                                        activation=list(ACTIVATIONS)), w, activations_forward)
+
+
+activations("activations", 122, lambda l: l % 2 == 0)
+activations("activations-others-gated", 123, lambda l: l % 2 == 1)
+
+
+# --- primitives, one after the other
+
+
+def primitives_forward(k, w, tokens, n_ctx):
+    n_embd, n_group, top = k("embedding_length"), k("groups"), 5
+    part = n_embd // n_group
+    out = []
+    for token in tokens:
+        x = w["token_embd.weight"][token] * w["some.odd.name"]
+        for l in range(k("block_count")):
+            y = np.concatenate([x[n_embd // 2 :] * 2, x[: n_embd // 2] - l])
+            y = y + np.where(x > 0.1, np.sin(x), np.cos(x)) + np.floor(x * 4) / 4
+            y = y + np.sqrt(np.abs(x)) * 0.5 + np.log1p(x * x) + erf(x)
+            y = y + np.mod(x, 0.3) + (x <= -0.2) + (x < 0) * 0.25 + (x >= 0.2) * 0.125 + 0.5
+            g = y.reshape(n_group, part)
+            g = g - g.max(1)[:, None] + g.sum(0) / 8 + g.max(0)
+            g = np.stack([w["small.weight"][i] @ g[i] for i in range(n_group)])  # [n_group, part]
+            place = np.stack([[sum(o > v for o in column) for v in column] for column in g.T], 1)
+            t = g * (place < 2) + np.arange(n_group)[:, None] / 16
+            row = (t + np.minimum(t * t, 1) ** 2).reshape(-1)
+            e = best(row, top)
+            p = softmax(row[e])
+            picked = w["mix.weight"] @ row
+            x = x * 0.5 + row + p @ picked[e] + w["mix.weight"][2] * max((p * p).sum(), 0.3) + picked / n_embd
+        for l in range(2):
+            x = (x * w[f"blk.{l}.gain.weight"]) ** 3
+        out.append(w["token_embd.weight"] @ (x / math.sqrt((x**2).mean())))
+    return np.array(out)
+
+
+def primitives():
+    n_embd, n_group = 24, 4
+    w = Weights(124)
+    w.embedding(50, n_embd)
+    w.vector("some.odd.name", n_embd, 1.0)
+    w.matrix("mix", n_embd, n_embd, gain=0.5)
+    w.matrix("small", n_group, 6, 6)
+    for l in range(2):
+        w.norm(f"blk.{l}.gain", n_embd)
+    w.vector("unused.a", 3)
+    w.vector("unused.b.c", 3)
+    custom("primitives", "primitives", {"block_count": 2, "context_length": 64, "embedding_length": n_embd, "groups": n_group,
+                                        "note": "nobody reads this"}, w, primitives_forward)
+
+
+primitives()

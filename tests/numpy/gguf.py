@@ -1,0 +1,106 @@
+"""GGUF version 3, as far as the nano models need it: written from the format's description, for f32 tensors.
+
+write(path, meta, tensors): meta is a dict of Python values (a bool, an int, a float, a string or a list of one kind),
+tensors a dict of float32 arrays, numpy order: the last dimension is GGUF's first. read(path) gives both back.
+"""
+import struct
+
+import numpy as np
+
+U32, I32, F32, BOOL, STRING, ARRAY, U64 = 4, 5, 6, 7, 8, 9, 10
+SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", U32: "<I", I32: "<i", F32: "<f", BOOL: "<?", U64: "<Q", 11: "<q", 12: "<d"}
+ALIGNMENT = 32
+TYPE_F32, TYPE_F16 = 0, 1
+
+
+def kind_of(value):
+    if isinstance(value, bool):
+        return BOOL
+    if isinstance(value, int):
+        return U32 if value >= 0 else I32
+    if isinstance(value, float):
+        return F32
+    if isinstance(value, str):
+        return STRING
+    if isinstance(value, (list, tuple)):
+        return ARRAY
+    raise TypeError(f"no GGUF type for {value!r}")
+
+
+def pack_string(text):
+    data = text.encode()
+    return struct.pack("<Q", len(data)) + data
+
+
+def pack_value(value, kind):
+    if kind == STRING:
+        return pack_string(value)
+    if kind == ARRAY:
+        inner = kind_of(value[0])
+        return struct.pack("<IQ", inner, len(value)) + b"".join(pack_value(v, inner) for v in value)
+    return struct.pack(SCALARS[kind], value)
+
+
+def write(path, meta, tensors):
+    head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(meta))
+    for key, value in meta.items():
+        kind = kind_of(value)
+        head += pack_string(key) + struct.pack("<I", kind) + pack_value(value, kind)
+    offset = 0
+    for name, t in tensors.items():
+        assert t.dtype == np.float32, name
+        head += pack_string(name) + struct.pack("<I", t.ndim)
+        head += struct.pack(f"<{t.ndim}Q", *reversed(t.shape)) + struct.pack("<IQ", TYPE_F32, offset)
+        offset += t.nbytes + -t.nbytes % ALIGNMENT
+    with open(path, "wb") as f:
+        f.write(head + bytes(-len(head) % ALIGNMENT))
+        for t in tensors.values():
+            f.write(t.tobytes() + bytes(-t.nbytes % ALIGNMENT))
+
+
+class Reader:
+    def __init__(self, data):
+        self.data, self.at = data, 0
+
+    def take(self, fmt):
+        values = struct.unpack_from(fmt, self.data, self.at)
+        self.at += struct.calcsize(fmt)
+        return values[0] if len(values) == 1 else values
+
+    def string(self):
+        n = self.take("<Q")
+        self.at += n
+        return self.data[self.at - n : self.at].decode("utf-8", "replace")
+
+    def value(self, kind):
+        if kind == STRING:
+            return self.string()
+        if kind == ARRAY:
+            inner, n = self.take("<I"), self.take("<Q")
+            return [self.value(inner) for _ in range(n)]
+        return self.take(SCALARS[kind])
+
+
+def read(path):
+    with open(path, "rb") as f:
+        r = Reader(f.read())
+    assert r.data[:4] == b"GGUF", path
+    r.at = 4
+    version, n_tensors, n_meta = r.take("<IQQ")
+    assert version in (2, 3), version
+    meta, infos, tensors = {}, [], {}
+    for _ in range(n_meta):
+        key = r.string()
+        meta[key] = r.value(r.take("<I"))
+    for _ in range(n_tensors):
+        name, n_dims = r.string(), r.take("<I")
+        shape = [r.take("<Q") for _ in range(n_dims)]
+        infos.append((name, shape[::-1], *r.take("<IQ")))
+    align = meta.get("general.alignment", ALIGNMENT)
+    start = r.at + -r.at % align
+    for name, shape, kind, offset in infos:
+        assert kind in (TYPE_F32, TYPE_F16), f"{name}: type {kind} is not read here"
+        dtype = np.dtype("<f4" if kind == TYPE_F32 else "<f2")
+        flat = np.frombuffer(r.data, dtype, int(np.prod(shape)), start + offset)
+        tensors[name] = flat.reshape(shape).astype(np.float32)
+    return meta, tensors

@@ -1,0 +1,347 @@
+"""Nano models of the families that ship: random weights, sizes that all differ, and variants that take every branch of the
+descriptors and of the prelude's rope_scaled: each optional key and tensor there and not there.
+
+CASES maps a name to a Case. Epsilons are large and all parts of a layer weigh about the same, so that whatever is left out
+or taken twice shows in the logits.
+"""
+import os
+
+import numpy as np
+
+import families
+
+N_TOKENS = 24
+
+
+class Case:
+    """A model (keys, tensors), what computes it here, and how the engine is to run it."""
+
+    def __init__(self, name, arch, keys, tensors, forward, n_ctx=0, descriptor=None):
+        self.name, self.arch, self.tensors, self.forward, self.descriptor = name, arch, tensors, forward, descriptor
+        self.keys = keys
+        self.embedded = False  # the descriptor travels in the model
+        self.n_ctx = n_ctx or keys.get("context_length", 64)
+        n_vocab = keys.get("vocab_size") or tensors["token_embd.weight"].shape[0]
+        self.tokens = [int(t) for t in np.random.default_rng(7).integers(0, n_vocab, N_TOKENS)]
+
+    def descriptor_path(self):
+        return os.path.join(os.path.dirname(os.path.abspath(__file__)), "archs", self.descriptor + ".arch")
+
+    def meta(self):
+        out = {"general.architecture": self.arch, **{f"{self.arch}.{k}": v for k, v in self.keys.items()}}
+        if self.embedded:
+            with open(self.descriptor_path()) as f:
+                out["general.descriptor"] = f.read()
+        return out
+
+    def logits(self, tokens=None):
+        w = {name: t.astype(np.float64) for name, t in self.tensors.items()}
+
+        def key(name, *default):
+            return self.keys.get(name, *default) if default else self.keys[name]
+
+        with np.errstate(all="ignore"):
+            return self.forward(key, w, self.tokens if tokens is None else tokens, self.n_ctx)
+
+
+class Weights(dict):
+    """Tensors by full name, in numpy order."""
+
+    def __init__(self, seed):
+        super().__init__()
+        self.random = np.random.default_rng(seed)
+
+    def put(self, name, values):
+        self[name] = np.ascontiguousarray(values, np.float32)
+
+    def matrix(self, name, *shape, gain=1.0, bias=False):
+        """shape [.., out, in]; variance-keeping times gain."""
+        self.put(name + ".weight", self.random.normal(size=shape) * gain / np.sqrt(shape[-1]))
+        if bias:
+            self.put(name + ".bias", 0.3 * self.random.normal(size=shape[:-1]))
+
+    def norm(self, name, n, bias=False):
+        self.put(name + ".weight", 1 + 0.3 * self.random.normal(size=n))
+        if bias:
+            self.put(name + ".bias", 0.3 * self.random.normal(size=n))
+
+    def vector(self, name, n, scale=0.3, shift=0.0):
+        self.put(name, shift + scale * self.random.normal(size=n))
+
+    def factors(self, name, n, low=1.0, high=6.0):
+        self.put(name + ".weight", self.random.uniform(low, high, n))
+
+    def embedding(self, n_vocab, n_embd, tied=True, scale=0.25):
+        self.put("token_embd.weight", scale * self.random.normal(size=(n_vocab, n_embd)))
+        if not tied:
+            self.put("output.weight", 0.25 * self.random.normal(size=(n_vocab, n_embd)))
+
+    def attention(self, l, n_embd, n_head, n_kv, d, dv=None, bias="", **more):
+        """bias: which of q k v o have one."""
+        dv = dv or d
+        self.matrix(f"blk.{l}.attn_q", n_head * d, n_embd, gain=1.5, bias="q" in bias, **more)
+        self.matrix(f"blk.{l}.attn_k", n_kv * d, n_embd, gain=1.5, bias="k" in bias, **more)
+        self.matrix(f"blk.{l}.attn_v", n_kv * dv, n_embd, bias="v" in bias, **more)
+        self.matrix(f"blk.{l}.attn_output", n_embd, n_head * dv, bias="o" in bias, **more)
+
+    def gated(self, l, n_embd, n_ff, bias=False):
+        self.matrix(f"blk.{l}.ffn_gate", n_ff, n_embd, bias=bias)
+        self.matrix(f"blk.{l}.ffn_up", n_ff, n_embd, bias=bias)
+        self.matrix(f"blk.{l}.ffn_down", n_embd, n_ff, gain=2, bias=bias)
+
+    def experts(self, l, n_embd, n_ff, n_expert, bias=False):
+        self.matrix(f"blk.{l}.ffn_gate_inp", n_expert, n_embd, gain=2, bias=bias)
+        self.matrix(f"blk.{l}.ffn_gate_exps", n_expert, n_ff, n_embd, bias=bias)
+        self.matrix(f"blk.{l}.ffn_up_exps", n_expert, n_ff, n_embd, bias=bias)
+        self.matrix(f"blk.{l}.ffn_down_exps", n_expert, n_embd, n_ff, gain=2, bias=bias)
+
+    def shared_expert(self, l, n_embd, n_ff):
+        self.matrix(f"blk.{l}.ffn_gate_shexp", n_ff, n_embd)
+        self.matrix(f"blk.{l}.ffn_up_shexp", n_ff, n_embd)
+        self.matrix(f"blk.{l}.ffn_down_shexp", n_embd, n_ff)
+
+
+CASES = {}
+
+
+def add(*args, **named):
+    case = Case(*args, **named)
+    assert case.name not in CASES, case.name
+    CASES[case.name] = case
+    return case
+
+
+def keys_of(n_layer, n_embd, n_ff, n_head, eps, layer_norm=False, **more):
+    out = {"block_count": n_layer, "context_length": 64, "embedding_length": n_embd, "feed_forward_length": n_ff,
+           "attention.head_count": n_head}
+    out["attention.layer_norm_epsilon" if layer_norm else "attention.layer_norm_rms_epsilon"] = eps
+    return {**out, **{k.replace("__", "."): v for k, v in more.items()}}
+
+
+# --- llama
+
+
+def llama(name, seed, more={}, n_kv=5, d=12, dv=None, bias=False, tied=True, n_expert=0, n_factors=0, n_ff=88):
+    n_embd, n_head, n_vocab = 60, 5, 104
+    w = Weights(seed)
+    w.embedding(n_vocab, n_embd, tied)
+    if n_factors:
+        w.factors("rope_freqs", n_factors)
+    for l in range(2):
+        w.norm(f"blk.{l}.attn_norm", n_embd)
+        w.attention(l, n_embd, n_head, n_kv, d, dv, "qkvo" if bias else "")
+        w.norm(f"blk.{l}.ffn_norm", n_embd)
+        if n_expert:
+            w.experts(l, n_embd, n_ff, n_expert)
+        else:
+            w.gated(l, n_embd, n_ff, bias)
+    w.norm("output_norm", n_embd)
+    add(name, "llama", {**keys_of(2, n_embd, n_ff, n_head, 1e-2), **more}, w, families.llama)
+
+
+llama("llama", 1, tied=False)
+llama("llama-mqa", 16, {"attention.head_count_kv": 1}, n_kv=1, tied=False)
+llama("llama-gqa", 2, {"attention.head_count_kv": 1, "attention.key_length": 14, "attention.value_length": 10,
+                       "rope.dimension_count": 8, "rope.freq_base": 500.0}, n_kv=1, d=14, dv=10)
+llama("llama-bias", 3, {"rope.scaling.type": "linear", "rope.scaling.factor": 4.0}, bias=True)
+llama("llama-freqs", 4, {"attention.key_length": 16, "rope.dimension_count": 14}, d=16, n_factors=7)
+llama("llama-scale-linear", 5, {"rope.scale_linear": 3.0, "rope.scaling.type": "none", "rope.scaling.attn_factor": 1.2})
+llama("llama-linear-old-key", 6, {"rope.scale_linear": 3.0})
+llama("llama-yarn", 7, {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.freq_base": 50.0,
+                        "rope.scaling.original_context_length": 48, "rope.scaling.attn_factor": 0.9,
+                        "rope.scaling.yarn_beta_fast": 6.0, "rope.scaling.yarn_beta_slow": 0.5})
+llama("llama-yarn-defaults", 8, {"rope.scaling.type": "yarn", "rope.scaling.factor": 8.0, "rope.freq_base": 3.0,
+                                 "context_length": 640, "attention.key_length": 40}, d=40)
+llama("llama-moe", 9, {"expert_count": 7, "expert_used_count": 2, "attention.head_count_kv": 1, "attention.key_length": 14,
+                       "attention.value_length": 10}, n_kv=1, d=14, dv=10, n_expert=7, n_ff=36)
+llama("llama-moe-one", 10, {"expert_count": 3, "expert_used_count": 1, "attention.head_count_kv": 5}, n_expert=3, n_ff=36)
+
+
+# --- gpt2, bloom: LayerNorm with biases, one matrix for Q, K and V
+
+
+def fused(name, seed, arch, more={}, tied=True):
+    n_embd, n_head, n_ff, n_vocab = 48, 6, 100, 90
+    w = Weights(seed)
+    w.embedding(n_vocab, n_embd, tied)
+    if arch == "gpt2":
+        w.put("position_embd.weight", 0.25 * w.random.normal(size=(64, n_embd)))
+    else:
+        w.norm("token_embd_norm", n_embd, True)
+    for l in range(2):
+        w.norm(f"blk.{l}.attn_norm", n_embd, True)
+        w.matrix(f"blk.{l}.attn_qkv", 3 * n_embd, n_embd, gain=1.5, bias=True)
+        w.matrix(f"blk.{l}.attn_output", n_embd, n_embd, bias=True)
+        w.norm(f"blk.{l}.ffn_norm", n_embd, True)
+        w.matrix(f"blk.{l}.ffn_up", n_ff, n_embd, bias=True)
+        w.matrix(f"blk.{l}.ffn_down", n_embd, n_ff, gain=2, bias=True)
+    w.norm("output_norm", n_embd, True)
+    add(name, arch, {**keys_of(2, n_embd, n_ff, n_head, 1e-2, True), **more}, w, families.gpt2 if arch == "gpt2" else families.bloom)
+
+
+fused("gpt2", 11, "gpt2")
+fused("gpt2-untied", 12, "gpt2", tied=False)
+fused("bloom", 13, "bloom")
+fused("bloom-untied", 14, "bloom", {"attention.head_count_kv": 6}, tied=False)
+
+
+# --- qwen2, qwen3
+
+
+def qwen(name, seed, arch, more={}, n_kv=4, d=12, dv=None, tied=True, n_ff=76):
+    n_embd, n_head, n_vocab = 48, 4, 96
+    w = Weights(seed)
+    w.embedding(n_vocab, n_embd, tied)
+    for l in range(2):
+        w.norm(f"blk.{l}.attn_norm", n_embd)
+        w.attention(l, n_embd, n_head, n_kv, d, dv, "qkv" if arch == "qwen2" else "")
+        if arch != "qwen2":
+            w.norm(f"blk.{l}.attn_q_norm", d)
+            w.norm(f"blk.{l}.attn_k_norm", d)
+        w.norm(f"blk.{l}.ffn_norm", n_embd)
+        if arch == "qwen3moe":
+            w.experts(l, n_embd, more["expert_feed_forward_length"], more["expert_count"])
+        else:
+            w.gated(l, n_embd, n_ff)
+    w.norm("output_norm", n_embd)
+    forward = families.qwen2 if arch == "qwen2" else families.qwen3
+    add(name, arch, {**keys_of(2, n_embd, n_ff, n_head, 1e-2), **more}, w, forward)
+
+
+yarn = {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.attn_factor": 1.2}
+qwen("qwen2", 21, "qwen2")
+qwen("qwen2-yarn", 26, "qwen2", {"attention.head_count_kv": 2, **yarn}, n_kv=2)
+qwen("qwen2-gqa", 22, "qwen2", {"attention.head_count_kv": 2, "attention.key_length": 14, "rope.freq_base": 300.0},
+     n_kv=2, d=14, tied=False)
+qwen("qwen3", 23, "qwen3")
+qwen("qwen3-gqa", 24, "qwen3", {"attention.head_count_kv": 2, "attention.key_length": 20, "attention.value_length": 14,
+                                "rope.freq_base": 300.0, **yarn}, n_kv=2, d=20, dv=14, tied=False)
+qwen("qwen3-mqa", 27, "qwen3", {"attention.head_count_kv": 1}, n_kv=1)
+qwen("qwen3moe", 25, "qwen3moe", {"expert_count": 8, "expert_used_count": 3, "expert_feed_forward_length": 28,
+                                  "attention.head_count_kv": 2, "attention.key_length": 10}, n_kv=2, d=10)
+
+
+# --- gemma2
+
+
+def gemma2(name, seed, more={}, n_layer=3, n_kv=2, d=14, dv=None, n_embd=40, n_head=4, n_ff=68):
+    w = Weights(seed)
+    w.embedding(84, n_embd, scale=0.25)
+    for l in range(n_layer):
+        for part in ("attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm"):
+            w.norm(f"blk.{l}.{part}", n_embd)
+        w.attention(l, n_embd, n_head, n_kv, d, dv)
+        w.gated(l, n_embd, n_ff)
+    w.norm("output_norm", n_embd)
+    keys = {**keys_of(n_layer, n_embd, n_ff, n_head, 1e-1), "attention.head_count_kv": n_kv, "attention.key_length": d,
+            "attention.sliding_window": 7, **more}
+    add(name, "gemma2", keys, w, families.gemma2)
+
+
+gemma2("gemma2", 31, {"attn_logit_softcapping": 2.0, "final_logit_softcapping": 3.0})
+gemma2("gemma2-defaults", 32, {"attention.value_length": 10, "rope.freq_base": 200.0, **yarn}, dv=10, n_layer=2)
+gemma2("gemma2-27b", 33, {}, n_layer=46, n_embd=16, n_head=2, n_kv=1, d=4, n_ff=12)
+
+
+# --- phi3
+
+
+def phi3(name, seed, more={}, n_kv=4, factors=False, n_rot=12, tied=True, n_ctx=0):
+    n_embd, n_head, n_ff = 48, 4, 52
+    d = n_embd // n_head
+    w = Weights(seed)
+    w.embedding(88, n_embd, tied)
+    if factors:
+        w.factors("rope_factors_long", n_rot // 2, 2, 9)
+        w.factors("rope_factors_short", n_rot // 2, 1, 2)
+    for l in range(2):
+        w.norm(f"blk.{l}.attn_norm", n_embd)
+        w.matrix(f"blk.{l}.attn_qkv", (n_head + 2 * n_kv) * d, n_embd, gain=1.5)
+        w.matrix(f"blk.{l}.attn_output", n_embd, n_head * d)
+        w.norm(f"blk.{l}.ffn_norm", n_embd)
+        w.matrix(f"blk.{l}.ffn_up", 2 * n_ff, n_embd)
+        w.matrix(f"blk.{l}.ffn_down", n_embd, n_ff, gain=2)
+    w.norm("output_norm", n_embd)
+    add(name, "phi3", {**keys_of(2, n_embd, n_ff, n_head, 1e-2), **more}, w, families.phi3, n_ctx)
+
+
+phi3("phi3", 41)
+longrope = {"rope.scaling.original_context_length": 32, "rope.scaling.attn_factor": 1.3, "rope.scaling.type": "longrope",
+            "attention.sliding_window": 9, "attention.head_count_kv": 2, "rope.dimension_count": 8, "rope.freq_base": 100.0}
+phi3("phi3-long", 42, longrope, n_kv=2, factors=True, n_rot=8, tied=False)
+phi3("phi3-short", 43, longrope, n_kv=2, factors=True, n_rot=8, n_ctx=32)
+phi3("phi3-no-original", 44, {"rope.scaling.attn_factor": 0.8}, factors=True)
+
+
+# --- lfm2
+
+
+def lfm2(name, seed, more={}, tied=True, n_taps=3):
+    n_embd, n_head, n_ff = 40, 5, 56
+    kv = [0, 5, 0, 1]
+    d = n_embd // n_head
+    w = Weights(seed)
+    w.embedding(92, n_embd, tied)
+    for l, n_kv in enumerate(kv):
+        b = f"blk.{l}."
+        w.norm(b + "attn_norm", n_embd)
+        if n_kv == 0:
+            w.put(b + "shortconv.conv.weight", w.random.normal(size=(n_embd, n_taps)))
+            w.matrix(b + "shortconv.in_proj", 3 * n_embd, n_embd)
+            w.matrix(b + "shortconv.out_proj", n_embd, n_embd)
+        else:
+            w.attention(l, n_embd, n_head, n_kv, d)
+            w.norm(b + "attn_q_norm", d)
+            w.norm(b + "attn_k_norm", d)
+        w.norm(b + "ffn_norm", n_embd)
+        w.gated(l, n_embd, n_ff)
+    w.norm("token_embd_norm", n_embd)
+    keys = {**keys_of(4, n_embd, n_ff, n_head, 1e-2), "attention.head_count_kv": kv, "shortconv.l_cache": n_taps, **more}
+    add(name, "lfm2", keys, w, families.lfm2)
+
+
+lfm2("lfm2", 51)
+lfm2("lfm2-window", 52, {"attention.sliding_window": 6, "rope.freq_base": 200.0, **yarn}, tied=False, n_taps=4)
+
+
+# --- qwen35
+
+
+def qwen35(name, seed, more={}, n_layer=4, every=4, draft=0, tied=True):
+    n_embd, n_head, n_kv, d, n_ff = 44, 4, 2, 14, 52
+    k_heads, v_heads, size, taps = 2, 6, 10, 4
+    w = Weights(seed)
+    w.embedding(86, n_embd, tied)
+    for l in range(n_layer):
+        b = f"blk.{l}."
+        w.norm(b + "attn_norm", n_embd)
+        if (l + 1) % every == 0:
+            w.attention(l, n_embd, n_head, n_kv, d)
+            w.matrix(b + "attn_q", 2 * n_head * d, n_embd, gain=1.5)
+            w.norm(b + "attn_q_norm", d)
+            w.norm(b + "attn_k_norm", d)
+        else:
+            w.matrix(b + "attn_qkv", (2 * k_heads + v_heads) * size, n_embd, gain=1.5)
+            w.matrix(b + "attn_gate", v_heads * size, n_embd)
+            w.put(b + "ssm_conv1d.weight", 0.7 * w.random.normal(size=((2 * k_heads + v_heads) * size, taps)))
+            w.matrix(b + "ssm_alpha", v_heads, n_embd)
+            w.matrix(b + "ssm_beta", v_heads, n_embd)
+            w.vector(b + "ssm_dt.bias", v_heads, 0.5)
+            w.put(b + "ssm_a", -w.random.uniform(0.1, 1.0, v_heads))
+            w.norm(b + "ssm_norm", size)
+            w.matrix(b + "ssm_out", n_embd, v_heads * size)
+        w.norm(b + "post_attention_norm", n_embd)
+        w.gated(l, n_embd, n_ff)
+    if draft:
+        w.matrix(f"blk.{n_layer}.nextn.eh_proj", n_embd, 2 * n_embd)
+    w.norm("output_norm", n_embd)
+    keys = {**keys_of(n_layer + draft, n_embd, n_ff, n_head, 1e-2), "attention.head_count_kv": n_kv, "attention.key_length": d,
+            "attention.value_length": d, "rope.dimension_count": 8, "rope.freq_base": 300.0, "ssm.group_count": k_heads,
+            "ssm.time_step_rank": v_heads, "ssm.state_size": size, "ssm.conv_kernel": taps, "ssm.inner_size": v_heads * size, **more}
+    add(name, "qwen35", keys, w, families.qwen35)
+
+
+qwen35("qwen35", 61, {"rope.dimension_sections": [2, 1, 1, 0]})
+qwen35("qwen35-draft", 62, {"full_attention_interval": 2, "nextn_predict_layers": 1, **yarn}, n_layer=3, every=2, draft=1, tied=False)
+
+import constructs  # noqa: E402,F401  the descriptors of ./archs: adds its cases here

@@ -1,0 +1,94 @@
+/* llm-arch show: what is in a model file. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch_tensors.h"
+#include "arch_tool.h"
+
+#define TOOL "llm-arch show"
+
+static bool begins(ggl_str s, const char *with) {
+    size_t n = strlen(with);
+    return s.n >= n && memcmp(s.s, with, n) == 0;
+}
+
+static void print_keys(const ggl_gguf *f, bool tokenizer) {
+    for (size_t i = 0; i < ggl_gguf_n_values(f); i++) {
+        const ggl_gguf_value *v = ggl_gguf_value_at(f, i);
+        char text[1024];
+        if (begins(v->key, "tokenizer.") == tokenizer)
+            printf("  %-44.*s %s\n", (int)v->key.n, v->key.s, value_text(v, text, sizeof text));
+    }
+}
+
+static void print_tensors(const tensor_row *rows, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        const tensor_row *r = &rows[i];
+        char shape[128], layers[48] = "";
+        if (r->in_layers && r->n == r->last - r->first + 1 && r->n > 1)
+            snprintf(layers, sizeof layers, "l = %d .. %d", r->first, r->last);
+        else if (r->in_layers && r->n > 1)
+            snprintf(layers, sizeof layers, "%d of l = %d .. %d", r->n, r->first, r->last);
+        else if (r->in_layers)
+            snprintf(layers, sizeof layers, "l = %d", r->first);
+        printf("  %-34s %-20s %-6s %14" PRIu64 "  %s\n", r->name, tensor_shape(r->one, shape, sizeof shape),
+               tensor_type(r->one), r->params, layers);
+    }
+}
+
+static void print_types(const tensor_row *rows, size_t n, uint64_t params, uint64_t bytes) {
+    for (size_t i = 0; i < n; i++) {
+        uint64_t p = 0, b = 0;
+        bool first = true;
+        for (size_t k = 0; k < n; k++)
+            if (rows[k].one->type == rows[i].one->type) {
+                first &= k >= i;
+                p += rows[k].params;
+                b += rows[k].bytes;
+            }
+        if (first)
+            printf("  %-6s %14" PRIu64 " parameters %14" PRIu64 " bytes %6.1f %%\n", tensor_type(rows[i].one), p, b,
+                   bytes ? 100.0 * (double)b / (double)bytes : 0);
+    }
+    printf("  %-6s %14" PRIu64 " parameters %14" PRIu64 " bytes, %.2f bits each\n", "all", params, bytes,
+           params ? 8.0 * (double)bytes / (double)params : 0);
+}
+
+static int show(const ggl_gguf *f) {
+    tensor_row *rows;
+    size_t n;
+    if (!tensor_rows(f, &rows, &n))
+        return tool_error(TOOL, 1, "out of memory");
+    uint64_t params = 0, bytes = 0;
+    for (size_t i = 0; i < n; i++) {
+        params += rows[i].params;
+        bytes += rows[i].bytes;
+    }
+    printf("%s: GGUF version %" PRIu32 ", %zu keys, %zu tensors, %d file%s\n\nkeys\n", ggl_gguf_name(f), ggl_gguf_version(f),
+           ggl_gguf_n_values(f), ggl_gguf_n_tensors(f), ggl_gguf_n_parts(f), ggl_gguf_n_parts(f) > 1 ? "s" : "");
+    print_keys(f, false);
+    printf("\ntokenizer\n");
+    print_keys(f, true);
+    printf("\ntensors\n");
+    print_tensors(rows, n);
+    printf("\ntypes\n");
+    print_types(rows, n, params, bytes);
+    free(rows);
+    return 0;
+}
+
+int arch_show(int argc, char **argv) {
+    arg_list files = {0};
+    int code = arch_args(TOOL, "MODEL", "Prints a model's keys, its tensors (alike ones of all layers in one line), parameters and bytes.",
+                         NULL, 1, 1, argc, argv, &files);
+    if (code >= 0)
+        return code;
+    ggl_error err = {0};
+    ggl_gguf *f;
+    ggl_gguf_params p = {.meta_only = true};
+    code = ggl_gguf_open(&f, files.s[0], &p, &err) == GGL_OK ? show(f) : tool_error(TOOL, 1, "%s", err.msg);
+    ggl_gguf_close(f);
+    args_list_fini(&files);
+    return code;
+}

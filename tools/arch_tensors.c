@@ -1,0 +1,108 @@
+#include "arch_tensors.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int tensor_layer(ggl_str name, ggl_str *rest) {
+    size_t i = 4;
+    int layer = 0;
+    *rest = name;
+    if (name.n < 6 || memcmp(name.s, "blk.", 4) != 0)
+        return -1;
+    while (i < name.n && name.s[i] >= '0' && name.s[i] <= '9' && layer < 100000)
+        layer = layer * 10 + (name.s[i++] - '0');
+    if (i == 4 || i + 1 >= name.n || name.s[i] != '.')
+        return -1;
+    *rest = (ggl_str){name.s + i + 1, name.n - i - 1};
+    return layer;
+}
+
+static bool alike(const ggl_gguf_tensor *a, const ggl_gguf_tensor *b) {
+    return a->type == b->type && a->n_dims == b->n_dims && memcmp(a->ne, b->ne, sizeof a->ne) == 0;
+}
+
+static tensor_row *find_row(tensor_row *rows, size_t n, const char *name, const ggl_gguf_tensor *t) {
+    for (size_t i = n; i-- > 0;)
+        if (strcmp(rows[i].name, name) == 0 && alike(rows[i].one, t))
+            return &rows[i];
+    return NULL;
+}
+
+bool tensor_rows(const ggl_gguf *f, tensor_row **rows, size_t *n) {
+    size_t n_tensors = ggl_gguf_n_tensors(f);
+    *n = 0;
+    *rows = calloc(n_tensors + 1, sizeof **rows);
+    for (size_t i = 0; *rows && i < n_tensors; i++) {
+        const ggl_gguf_tensor *t = ggl_gguf_tensor_at(f, i);
+        ggl_str rest;
+        int layer = tensor_layer(t->name, &rest);
+        char name[sizeof (*rows)->name];
+        snprintf(name, sizeof name, "%s%.*s", layer < 0 ? "" : "blk.{l}.", (int)rest.n, rest.s);
+        tensor_row *r = layer < 0 ? NULL : find_row(*rows, *n, name, t);
+        if (!r) {
+            r = &(*rows)[(*n)++];
+            *r = (tensor_row){.one = t, .in_layers = layer >= 0, .first = layer, .last = layer};
+            memcpy(r->name, name, sizeof name);
+        }
+        r->first = layer < r->first ? layer : r->first;
+        r->last = layer > r->last ? layer : r->last;
+        r->n++;
+        r->params += (uint64_t)t->ne[0] * (uint64_t)t->ne[1] * (uint64_t)t->ne[2] * (uint64_t)t->ne[3];
+        r->bytes += t->size;
+    }
+    return *rows != NULL;
+}
+
+const char *tensor_shape(const ggl_gguf_tensor *t, char *buf, size_t size) {
+    size_t n = (size_t)snprintf(buf, size, "[");
+    for (int d = 0; d < t->n_dims && n < size; d++)
+        n += (size_t)snprintf(buf + n, size - n, "%s%" PRId64, d ? ", " : "", t->ne[d]);
+    if (n < size)
+        snprintf(buf + n, size - n, "]");
+    return buf;
+}
+
+const char *tensor_type(const ggl_gguf_tensor *t) {
+    const ggl_type_info *info = ggl_type_get((int)t->type);
+    const char *foreign = ggl_type_foreign_name((int)t->type);
+    return info ? info->name : foreign ? foreign : "?";
+}
+
+static size_t print_item(const ggl_gguf_value *v, uint64_t i, char *buf, size_t size) {
+    ggl_str s;
+    bool flag;
+    double x;
+    int64_t whole;
+    if (ggl_gguf_string(v, i, &s)) {
+        bool cut = s.n > 60;
+        int n = snprintf(buf, size, "\"%.*s%s\"", (int)(cut ? 60 : s.n), s.s, cut ? ".." : "");
+        for (char *c = buf; *c; c++)
+            *c = (unsigned char)*c < ' ' ? ' ' : *c;
+        return (size_t)n;
+    }
+    if (ggl_gguf_bool(v, i, &flag))
+        return (size_t)snprintf(buf, size, "%s", flag ? "true" : "false");
+    if (v->type != GGL_GGUF_F32 && v->type != GGL_GGUF_F64 && ggl_gguf_integer(v, i, &whole))
+        return (size_t)snprintf(buf, size, "%" PRId64, whole);
+    return ggl_gguf_number(v, i, &x) ? (size_t)snprintf(buf, size, "%.9g", x) : 0;
+}
+
+const char *value_text(const ggl_gguf_value *v, char *buf, size_t size) {
+    if (!v->is_array) {
+        buf[0] = '\0';
+        print_item(v, 0, buf, size);
+        return buf;
+    }
+    uint64_t shown = v->type == GGL_GGUF_STRING ? 3 : 16;
+    size_t n = (size_t)snprintf(buf, size, "[");
+    for (uint64_t i = 0; i < v->n && i < shown && n < size; i++) {
+        n += (size_t)snprintf(buf + n, size - n, "%s", i ? ", " : "");
+        if (n < size)
+            n += print_item(v, i, buf + n, size - n);
+    }
+    if (n < size)
+        snprintf(buf + n, size - n, v->n > shown ? ", .. %" PRIu64 " in all]" : "]", v->n);
+    return buf;
+}

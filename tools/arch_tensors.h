@@ -1,0 +1,25 @@
+/* A model's tensors, folded: those of all layers that are alike make one row. */
+#ifndef TOOLS_ARCH_TENSORS_H
+#define TOOLS_ARCH_TENSORS_H
+
+#include "ggl/gguf.h"
+
+typedef struct tensor_row {
+    char name[128];             /* "blk.{l}.attn_q.weight" */
+    const ggl_gguf_tensor *one; /* the first of them: type and shape are the same in all */
+    bool in_layers;
+    int first, last, n;         /* layers; n: how many tensors */
+    uint64_t params, bytes;
+} tensor_row;
+
+/* rows in the order of the file; false: out of memory. free(*rows). */
+bool tensor_rows(const ggl_gguf *f, tensor_row **rows, size_t *n);
+/* The layer of "blk.12.attn_q.weight", and the rest of the name; -1: of none. */
+int tensor_layer(ggl_str name, ggl_str *rest);
+/* "[64, 64]"; returns buf. */
+const char *tensor_shape(const ggl_gguf_tensor *t, char *buf, size_t size);
+const char *tensor_type(const ggl_gguf_tensor *t);
+/* A key's value, in at most `size` bytes: "32", "[1, 2, 3, .. 40 of them]", "\"llama\""; returns buf. */
+const char *value_text(const ggl_gguf_value *v, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,166 @@
+/* llm-arch verify: a model on a backend and on the reference, node by node. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch_tool.h"
+#include "verify.h"
+
+#define TOOL "llm-arch verify"
+
+typedef struct run {
+    const char *arch, *backend, *mask, *text, *text_file;
+    int64_t n, n_worst, n_threads;
+    ggl_backend *fast, *reference;
+    llm_model *model;
+    arch_built built;
+    llm_tokens tokens;
+    verify_result result;
+} run;
+
+static int compare_departure(const void *a, const void *b) {
+    const verify_node *x = *(const verify_node *const *)a, *y = *(const verify_node *const *)b;
+    return x->departure > y->departure ? -1 : x->departure < y->departure;
+}
+
+static void print_node(const verify_node *r) {
+    char text[160], shape[160];
+    printf("  %8.3g  %-44s %-28s %s\n", r->departure, verify_node_text(r->node, text, sizeof text),
+           r->node->op == GGL_OP_CACHE ? r->what : ggl_shape_text(r->node, shape, sizeof shape),
+           r->node->origin ? r->node->origin : "");
+}
+
+static int print_worst(const run *r) {
+    const verify_node **order = malloc((r->result.n + 1) * sizeof *order);
+    if (!order)
+        return tool_error(TOOL, 1, "out of memory");
+    for (size_t i = 0; i < r->result.n; i++)
+        order[i] = &r->result.at[i];
+    qsort(order, r->result.n, sizeof *order, compare_departure);
+    printf("\nthe worst nodes; 1 is the limit\n");
+    for (size_t i = 0; i < r->result.n && (int64_t)i < r->n_worst; i++)
+        print_node(order[i]);
+    free(order);
+    return 0;
+}
+
+static int report(const run *r) {
+    const verify_result *v = &r->result;
+    if (print_worst(r) != 0)
+        return 1;
+    size_t n_bad = 0;
+    for (size_t i = 0; i < v->n; i++)
+        n_bad += v->at[i].departure > 1;
+    printf("\nlogits, up to %.4g: rounding is %.3g; the whole run differs from its nodes one by one by %.3g%s\n", v->size,
+           v->rounding, v->whole, v->whole_departs ? ": too much" : v->whole == 0 ? ": the same bits" : "");
+    if (v->first >= 0) {
+        const verify_node *f = &v->at[v->first];
+        char text[160];
+        printf("\n%zu of %zu nodes depart from the reference; the first is\n  %s%s%s\n"
+               "  token %" PRId64 ", element %" PRId64 " of its %s: %.9g, not %.9g (off by %.3g; rounding makes about %.2g)\n",
+               n_bad, v->n, verify_node_text(f->node, text, sizeof text), f->node->origin ? ", " : "",
+               f->node->origin ? f->node->origin : "", f->token, f->element, f->what, f->got, f->want, f->error, f->unit);
+        return 1;
+    }
+    if (v->whole_departs) {
+        printf("\nevery node is right by itself, but not the whole: a fault of the planner or of something fused\n");
+        return 1;
+    }
+    printf("\n%zu nodes agree with the reference\n", v->n);
+    return 0;
+}
+
+static int open_all(run *r, const char *path) {
+    ggl_error err = {0};
+    llm_model_params mp = {.arch_path = r->arch};
+    ggl_backend_params bp = {.n_threads = (int)r->n_threads, .mask = r->mask};
+    if (llm_model_open(&r->model, path, &mp, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    if (ggl_backend_open(&r->fast, r->backend, &bp, &err) != GGL_OK)
+        return tool_error(TOOL, err.status == GGL_NOT_FOUND ? 2 : 1, "--backend: %s", err.msg);
+    if (ggl_backend_open(&r->reference, "reference", NULL, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    return -1;
+}
+
+/* The text's first tokens; without a text a fixed sequence. */
+static int get_tokens(run *r) {
+    ggl_error err = {0};
+    if (!r->text && !r->text_file) {
+        r->tokens.id = calloc((size_t)r->n, sizeof *r->tokens.id);
+        r->tokens.n = r->tokens.id ? (size_t)r->n : 0;
+        arch_tokens(r->tokens.id, (int)r->tokens.n, r->built.result.n_vocab);
+        return r->tokens.id ? -1 : tool_error(TOOL, 1, "out of memory");
+    }
+    const llm_tokenizer *t;
+    size_t n = r->text ? strlen(r->text) : 0;
+    char *from_file = r->text ? NULL : tool_read_file(TOOL, r->text_file, &n);
+    if (!r->text && !from_file)
+        return 1;
+    ggl_status st = llm_model_tokenizer(r->model, &t, &err);
+    if (st == GGL_OK)
+        st = llm_tokenize(t, r->text ? r->text : from_file, n, LLM_TOKENIZE_BOS, &r->tokens, &err);
+    free(from_file);
+    if (st != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    if (r->tokens.n > (size_t)r->n)
+        r->tokens.n = (size_t)r->n;
+    for (size_t i = 0; i < r->tokens.n; i++)
+        if (r->tokens.id[i] >= r->built.result.n_vocab)
+            return tool_error(TOOL, 1, "the tokenizer gives token %" PRId32 ", the model has %" PRId64, r->tokens.id[i],
+                              r->built.result.n_vocab);
+    return r->tokens.n ? -1 : tool_error(TOOL, 2, "the text has no tokens");
+}
+
+static int verify_model(run *r, const char *path) {
+    int code = open_all(r, path);
+    if (code >= 0)
+        return code;
+    ggl_error err = {0};
+    llm_arch_source source = llm_arch_source_gguf(llm_model_file(r->model));
+    if (arch_build(&r->built, llm_model_arch(r->model), &source, r->n, r->n, r->reference, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    code = get_tokens(r);
+    if (code >= 0)
+        return code;
+    if (verify_graph(&r->result, r->built.graph, r->fast, r->reference, r->tokens.id, (int)r->tokens.n, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    printf("model        %s\ndescriptor   %s\nbackend      %s: %s\ntokens       %zu\n", path, llm_model_arch_origin(r->model),
+           r->fast->name, r->fast->description, r->tokens.n);
+    return report(r);
+}
+
+int arch_verify(int argc, char **argv) {
+    run r = {.backend = "cpu", .n = 8, .n_worst = 10};
+    arg_list files = {0};
+    const arg_option options[] = {
+        {"--arch", ARG_STRING, &r.arch, .value = "FILE", .help = "an architecture descriptor to read the model by"},
+        {"--backend", ARG_STRING, &r.backend, .value = "NAME", .help = "what is verified (default cpu)"},
+        {"-n", ARG_INT, &r.n, .value = "N", .help = "tokens to run (default 8); the reference is slow", .min = 1, .max = 4096},
+        {"-p --prompt", ARG_STRING, &r.text, .value = "TEXT", .help = "take the tokens from this text (default: a fixed sequence)"},
+        {"-f --file", ARG_STRING, &r.text_file, .value = "FILE", .help = "take the tokens from a file"},
+        {"--worst", ARG_INT, &r.n_worst, .value = "N", .help = "nodes to list (default 10)", .min = 0, .max = 1 << 20},
+        {"-t --threads", ARG_INT, &r.n_threads, .value = "N", .help = "threads of the backend", .min = 1, .max = 1024},
+        {"--cpu-mask-isa", ARG_STRING, &r.mask, .value = "LIST", .help = "instruction sets not to use: avx512,avx2; all"},
+        {0}};
+    int code = arch_args(TOOL, "MODEL [options]",
+                         "Runs tokens on a backend and, node by node on the same inputs, on the reference in double precision;\n"
+                         "lists the nodes that differ most and names the first that differs more than rounding can explain\n"
+                         "(exit code 1), with the line of the descriptor it comes from. Then compares the run as a whole.",
+                         options, 1, 1, argc, argv, &files);
+    if (code >= 0)
+        return code;
+    code = verify_model(&r, files.s[0]);
+    verify_result_fini(&r.result);
+    arch_built_fini(&r.built);
+    llm_model_free(r.model);
+    ggl_backend_close(r.fast);
+    ggl_backend_close(r.reference);
+    if (r.text || r.text_file)
+        llm_tokens_fini(&r.tokens);
+    else
+        free(r.tokens.id);
+    args_list_fini(&files);
+    return code;
+}

@@ -1,0 +1,404 @@
+#include "figure.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct maker {
+    const ggl_graph *g;
+    const ggl_backend *b;
+    int n_layer;
+    int *users; /* by id: nodes that read it */
+    int *shown; /* by id: the node of the block being made; -1: none */
+    figure_block *block;
+    int group;
+} maker;
+
+static bool is_leaf(const ggl_tensor *t) {
+    return t->op == GGL_OP_INPUT || t->op == GGL_OP_WEIGHT || t->op == GGL_OP_CONST;
+}
+
+static bool is_drawn(const ggl_tensor *t) {
+    return t->needed && !is_leaf(t) && (ggl_is_batched(t) || t->op == GGL_OP_CACHE);
+}
+
+/* Moves that need no node of their own: the shape on the edge tells. */
+static bool is_passed(const ggl_tensor *t) {
+    return t->op == GGL_OP_RESHAPE || t->op == GGL_OP_SPLIT || (t->op == GGL_OP_PICK && t->src[0]->n_dims > 2 && !ggl_is_batched(t->src[0]));
+}
+
+/* The weight behind reshapes and splits of one; NULL: something else. */
+static const ggl_tensor *weight_of(const ggl_tensor *t) {
+    while (t && (t->op == GGL_OP_RESHAPE || t->op == GGL_OP_SPLIT) && !ggl_is_batched(t))
+        t = t->src[0];
+    return t && t->op == GGL_OP_WEIGHT ? t : NULL;
+}
+
+/* --- texts ------------------------------------------------------------------------------------------------------------ */
+
+static void add_line(figure_node *n, const char *fmt, ...) GGL_PRINTF(2, 3);
+static void add_line(figure_node *n, const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    if (n->n_lines < FIGURE_LINES)
+        vsnprintf(n->line[n->n_lines++], sizeof n->line[0], fmt, args);
+    va_end(args);
+}
+
+/* "attn_q.weight" of "blk.3.attn_q.weight". */
+static const char *short_name(const char *name) {
+    const char *at = name;
+    if (strncmp(name, "blk.", 4) == 0 && (at = strchr(name + 4, '.')))
+        return at + 1;
+    return name;
+}
+
+static void weight_line(figure_node *n, const char *before, const ggl_tensor *w) {
+    char shape[64] = "";
+    size_t at = 0;
+    for (int d = 0; d < w->n_dims && at < sizeof shape; d++)
+        at += (size_t)snprintf(shape + at, sizeof shape - at, "%s%" PRId64, d ? "×" : "", w->ne[d]);
+    add_line(n, "%s%s  %s %s", before, short_name(w->name), shape, ggl_type_get(w->type)->name);
+}
+
+static void number_line(figure_node *n, const ggl_tensor *t) {
+    ggl_op_info info = ggl_op_get(t->op);
+    char text[96] = "";
+    size_t at = 0;
+    for (int i = 0, k = 0; k < info.n_params && i < t->n_num; k++) {
+        ggl_param p = ggl_op_param(t->op, k);
+        if (p.kind != GGL_PARAM_NUMBER || p.variadic)
+            continue;
+        if (!isnan(t->num[i]) && t->num[i] != p.fallback && at < sizeof text)
+            at += (size_t)snprintf(text + at, sizeof text - at, "%s%s %.6g", at ? ", " : "", p.name, t->num[i]);
+        i++;
+    }
+    if (at)
+        add_line(n, "%s", text);
+}
+
+static void shape_text(const ggl_tensor *t, char *buf, size_t size) {
+    size_t n = 0;
+    buf[0] = '\0';
+    for (int d = 0; d < t->n_dims && n < size; d++)
+        n += (size_t)snprintf(buf + n, size - n, "%s%" PRId64, d ? "×" : "", t->ne[d]);
+    if (t->n_dims == 0 && t->op != GGL_OP_CACHE)
+        snprintf(buf, size, "1");
+}
+
+/* The descriptor's name for a value: "q" of "blk.3 q". */
+static const char *value_name(const ggl_tensor *t) {
+    const char *space = t->name ? strchr(t->name, ' ') : NULL;
+    return !t->name ? "" : space ? space + 1 : t->name;
+}
+
+static bool sums(const ggl_body *b) {
+    for (int i = 0; i < b->n_node; i++)
+        if (b->node[i]->op == GGL_OP_SUM || b->node[i]->op == GGL_OP_AMAX || (b->node[i]->body && sums(b->node[i]->body)))
+            return true;
+    return false;
+}
+
+static figure_kind kind_of(const ggl_tensor *t) {
+    switch (t->op) {
+    case GGL_OP_LINEAR: return FIGURE_PRODUCT;
+    case GGL_OP_ATTEND: case GGL_OP_CACHE: return FIGURE_ATTENTION;
+    case GGL_OP_ROPE_HALF: case GGL_OP_ROPE_PAIR: return FIGURE_POSITION;
+    case GGL_OP_SUM: case GGL_OP_AMAX: return FIGURE_ROW;
+    case GGL_OP_PICK: case GGL_OP_TOPK: case GGL_OP_RANK: return FIGURE_CHOICE;
+    case GGL_OP_CONCAT: case GGL_OP_REPEAT: case GGL_OP_TRANSPOSE: case GGL_OP_CAST: return FIGURE_MOVE;
+    case GGL_OP_CALL: return t->body->recurrent ? FIGURE_STATE : sums(t->body) ? FIGURE_ROW : FIGURE_CURVE;
+    default: return t->n_src == 2 ? FIGURE_PLUS : FIGURE_CURVE;
+    }
+}
+
+/* --- one block -------------------------------------------------------------------------------------------------------- */
+
+static figure_node *new_node(maker *m, figure_kind kind, const ggl_tensor *t, const char *title) {
+    figure_node *n = &m->block->node[m->block->n++];
+    *n = (figure_node){.kind = kind, .t = t};
+    snprintf(n->title, sizeof n->title, "%s", title);
+    return n;
+}
+
+static int add_port(maker *m, const ggl_tensor *t) {
+    const char *name = value_name(t);
+    figure_node *n = new_node(m, FIGURE_PORT, t, name[0] ? name : t->op == GGL_OP_CACHE ? "cache" : "value");
+    if (t->op != GGL_OP_INPUT && m->group == m->n_layer)
+        add_line(n, "from the last layer");
+    else if (t->op != GGL_OP_INPUT && (t->group == m->group - 1 || t->group < 0))
+        add_line(n, m->block->n_layers > 0 ? "from the layer before" : "from above");
+    else if (t->op != GGL_OP_INPUT)
+        add_line(n, "from layer %d", t->group);
+    return m->shown[t->id] = m->block->n - 1;
+}
+
+/* The node that has x's numbers, x itself or what it is a part of; -1: nothing that is drawn. */
+static int shown_source(maker *m, const ggl_tensor *x) {
+    if (x->op == GGL_OP_INPUT)
+        return strcmp(x->name, "pos") == 0 || strcmp(x->name, "slot") == 0 ? -1
+               : m->shown[x->id] >= 0                                     ? m->shown[x->id]
+                                                                          : add_port(m, x);
+    if (!is_drawn(x))
+        return -1;
+    if (m->shown[x->id] >= 0)
+        return m->shown[x->id];
+    if (is_passed(x))
+        return shown_source(m, x->op == GGL_OP_PICK ? x->src[1] : x->src[0]);
+    return add_port(m, x);
+}
+
+/* What an edge into t comes from: passed moves are looked through, indices that chose a matrix are what is read. */
+static void add_in(maker *m, figure_node *n, int from, const ggl_tensor *via) {
+    if (from < 0 || n->n_in == FIGURE_INS)
+        return;
+    char shape[48];
+    shape_text(via->op == GGL_OP_PICK && is_passed(via) ? via->src[1] : via, shape, sizeof shape);
+    for (int i = 0; i < n->n_in; i++)
+        if (n->in[i] == from && strcmp(n->in_shape[i], shape) == 0)
+            return;
+    n->in[n->n_in] = from;
+    memcpy(n->in_shape[n->n_in++], shape, sizeof shape);
+    (void)m;
+}
+
+static const ggl_tensor *matrix_of(const ggl_tensor *x) { /* of the chosen ones too */
+    return x->op == GGL_OP_PICK && is_passed(x) ? weight_of(x->src[0]) : weight_of(x);
+}
+
+/* "x * w", "x + b", "x * 8": a line in the node that made x, if nothing else reads that. */
+static bool join_arithmetic(maker *m, const ggl_tensor *t) {
+    static const struct {
+        ggl_op op;
+        const char *symbol;
+    } joined[] = {{GGL_OP_MUL, "× "}, {GGL_OP_ADD, "+ "}, {GGL_OP_SUB, "− "}, {GGL_OP_DIV, "÷ "}};
+    const char *symbol = NULL;
+    for (size_t i = 0; i < sizeof joined / sizeof *joined; i++)
+        symbol = joined[i].op == t->op ? joined[i].symbol : symbol;
+    if (!symbol || !t->src[0] || !t->src[1])
+        return false;
+    int k = ggl_is_batched(t->src[0]) ? 0 : 1;
+    const ggl_tensor *x = t->src[k], *w = t->src[1 - k];
+    bool constant = w->op == GGL_OP_CONST, scalar = constant && ggl_count(w) == 1;
+    if (ggl_is_batched(w) || (!weight_of(w) && !constant) || (k == 1 && t->op == GGL_OP_DIV))
+        return false;
+    const ggl_tensor *made = x;
+    while (is_passed(made) && m->users[made->id] == 1 && ggl_is_batched(made->src[0]))
+        made = made->src[0];
+    int at = m->shown[made->id];
+    if (at < 0 || m->users[made->id] > 1 || m->users[x->id] > 1 || m->block->node[at].kind == FIGURE_PORT ||
+        m->block->node[at].n_lines == FIGURE_LINES)
+        return false;
+    figure_node *n = &m->block->node[at];
+    if (weight_of(w))
+        weight_line(n, symbol, weight_of(w));
+    else if (scalar)
+        add_line(n, "%s%.6g", symbol, w->type == GGL_F64 ? *(const double *)w->data : (double)*(const float *)w->data);
+    else
+        add_line(n, "%sa constant", symbol);
+    m->shown[t->id] = at;
+    n->t = t;
+    return true;
+}
+
+/* A row function of a row function that nothing else reads: "center · rms". */
+static bool join_rows(maker *m, const ggl_tensor *t) {
+    if (t->op != GGL_OP_CALL || kind_of(t) != FIGURE_ROW || t->n_src < 1 || !t->src[0])
+        return false;
+    int at = m->shown[t->src[0]->id];
+    if (at < 0 || m->users[t->src[0]->id] > 1 || m->block->node[at].kind != FIGURE_ROW || m->block->node[at].n_lines > 0)
+        return false;
+    figure_node *n = &m->block->node[at];
+    size_t used = strlen(n->title);
+    snprintf(n->title + used, sizeof n->title - used, " · %s", t->call ? t->call : "body");
+    m->shown[t->id] = at;
+    n->t = t;
+    return true;
+}
+
+static void add_node(maker *m, const ggl_tensor *t) {
+    if (is_passed(t)) {
+        const ggl_tensor *x = t->op == GGL_OP_PICK ? t->src[1] : t->src[0];
+        m->shown[t->id] = shown_source(m, x);
+        return;
+    }
+    if (join_arithmetic(m, t) || join_rows(m, t))
+        return;
+    figure_node fresh = {.kind = kind_of(t), .t = t};
+    const char *op = ggl_op_get(t->op).name, *name = t->call ? t->call : t->op == GGL_OP_CALL ? "body" : op;
+    if (name[0] == '<' && strlen(name) > 2)
+        snprintf(fresh.title, sizeof fresh.title, "%.*s", (int)strlen(name) - 2, name + 1);
+    else
+        snprintf(fresh.title, sizeof fresh.title, "%s", t->op == GGL_OP_MUL ? "×" : t->op == GGL_OP_SUB ? "−" : name);
+    for (int k = 0; k < t->n_src; k++) {
+        const ggl_tensor *x = t->src[k];
+        if (!x)
+            continue;
+        add_in(m, &fresh, shown_source(m, x), x);
+        bool bias = t->op == GGL_OP_LINEAR && k == 2;
+        if (matrix_of(x))
+            weight_line(&fresh, bias ? "+ " : x->op == GGL_OP_PICK ? "chosen of " : "", matrix_of(x));
+    }
+    number_line(&fresh, t);
+    fresh.by_body = t->op == GGL_OP_CALL && m->b && !m->b->v->supports(m->b, t);
+    const char *colon = t->origin ? strrchr(t->origin, ':') : NULL;
+    snprintf(fresh.origin, sizeof fresh.origin, "%s", colon ? colon + 1 : "");
+    m->block->node[m->block->n++] = fresh; /* ports may have been added before it */
+    m->shown[t->id] = m->block->n - 1;
+}
+
+/* Values that other groups read leave at the bottom. */
+static void add_exits(maker *m, const bool *leaves) {
+    for (int i = 0; i < ggl_graph_n_nodes(m->g); i++) {
+        const ggl_tensor *t = ggl_graph_node(m->g, i);
+        if (t->group != m->group || !is_drawn(t) || !leaves[t->id] || m->shown[t->id] < 0)
+            continue;
+        figure_node *n = new_node(m, FIGURE_PORT, NULL, value_name(t)[0] ? value_name(t) : "value");
+        bool logits = m->group == m->n_layer;
+        if (t->op == GGL_OP_CACHE)
+            snprintf(n->title, sizeof n->title, "cache");
+        add_line(n, logits ? "the result" : t->op == GGL_OP_CACHE ? "to later layers" : m->group < 0 ? "to the layers" : "to the next layer");
+        n->in[0] = m->shown[t->id];
+        n->n_in = 1;
+        shape_text(t, n->in_shape[0], sizeof n->in_shape[0]);
+    }
+}
+
+static void count_params(maker *m, const ggl_tensor *t, const ggl_tensor **seen, int *n_seen) {
+    for (int k = 0; k < t->n_src; k++) {
+        const ggl_tensor *x = t->src[k], *w = x ? matrix_of(x) : NULL;
+        bool again = !w;
+        for (int i = 0; i < *n_seen && !again; i++)
+            again = seen[i] == w;
+        if (again || *n_seen == 256)
+            continue;
+        seen[(*n_seen)++] = w;
+        m->block->params += (uint64_t)(w->ne[0] * w->ne[1] * w->ne[2] * w->ne[3]);
+    }
+}
+
+static bool make_block(maker *m, figure_block *b, int group, const bool *leaves) {
+    const ggl_tensor *seen[256];
+    int n_seen = 0, n = 0;
+    for (int i = 0; i < ggl_graph_n_nodes(m->g); i++)
+        n += ggl_graph_node(m->g, i)->group == group;
+    m->block = b;
+    m->group = group;
+    b->node = calloc((size_t)n * 4 + 16, sizeof *b->node); /* and their ports */
+    for (int i = 0; i < ggl_graph_n_ids(m->g); i++)
+        m->shown[i] = -1;
+    for (int i = 0; i < ggl_graph_n_nodes(m->g) && b->node; i++) {
+        const ggl_tensor *t = ggl_graph_node(m->g, i);
+        if (t->group != group || !is_drawn(t))
+            continue;
+        add_node(m, t);
+        count_params(m, t, seen, &n_seen);
+    }
+    if (b->node)
+        add_exits(m, leaves);
+    return b->node != NULL;
+}
+
+/* --- kinds of layers -------------------------------------------------------------------------------------------------- */
+
+/* Two layers are alike if their drawings are. */
+static bool alike(const figure_block *a, const figure_block *b) {
+    if (a->n != b->n)
+        return false;
+    for (int i = 0; i < a->n; i++) {
+        const figure_node *x = &a->node[i], *y = &b->node[i];
+        bool same = x->kind == y->kind && x->n_in == y->n_in && x->n_lines == y->n_lines && strcmp(x->title, y->title) == 0;
+        for (int k = 0; k < x->n_in && same; k++)
+            same = x->in[k] == y->in[k] && strcmp(x->in_shape[k], y->in_shape[k]) == 0;
+        for (int k = 0; k < x->n_lines && same && x->kind != FIGURE_PORT; k++)
+            same = strcmp(x->line[k], y->line[k]) == 0;
+        if (!same)
+            return false;
+    }
+    return true;
+}
+
+static void title_layers(figure_block *b, const int *kind, int k, int n_layer) {
+    char list[96] = "";
+    size_t n = 0;
+    int shown = 0;
+    b->n_layers = 0;
+    for (int l = 0; l < n_layer; l++) {
+        if (kind[l] != k)
+            continue;
+        int last = l;
+        while (last + 1 < n_layer && kind[last + 1] == k)
+            last++;
+        b->n_layers += last - l + 1;
+        if (n < sizeof list - 16 && ++shown <= 6)
+            n += (size_t)snprintf(list + n, sizeof list - n, last > l ? "%s%d to %d" : "%s%d", n ? ", " : "", l, last);
+        else if (shown == 7)
+            n += (size_t)snprintf(list + n, sizeof list - n, ", ..");
+        l = last;
+    }
+    snprintf(b->title, sizeof b->title, "%s %s%s", b->n_layers > 1 ? "layers" : "layer", list, "");
+}
+
+/* By id: read by nodes of another group, or an output. */
+static void find_leaving(const maker *m, bool *leaves) {
+    for (int i = 0; i < ggl_graph_n_nodes(m->g); i++) {
+        const ggl_tensor *t = ggl_graph_node(m->g, i);
+        for (int k = 0; k < t->n_src && t->needed; k++)
+            if (t->src[k]) {
+                m->users[t->src[k]->id]++;
+                leaves[t->src[k]->id] |= t->src[k]->group != t->group;
+            }
+    }
+    for (int i = 0; i < ggl_graph_n_outputs(m->g); i++)
+        leaves[ggl_graph_get_output(m->g, i)->id] = true;
+}
+
+bool figure_make(figure *f, const ggl_graph *g, int n_layer, const ggl_backend *b) {
+    size_t n_ids = (size_t)ggl_graph_n_ids(g);
+    maker m = {g, b, n_layer, calloc(n_ids, sizeof(int)), calloc(n_ids, sizeof(int)), NULL, 0};
+    bool *leaves = calloc(n_ids, sizeof *leaves);
+    int *kind = calloc((size_t)n_layer + 1, sizeof *kind);
+    *f = (figure){.block = calloc((size_t)n_layer + 2, sizeof *f->block)};
+    bool ok = m.users && m.shown && leaves && kind && f->block;
+    if (ok)
+        find_leaving(&m, leaves);
+    ok = ok && make_block(&m, &f->block[f->n++], -1, leaves);
+    for (int l = 0; l < n_layer && ok; l++) {
+        figure_block *mine = &f->block[f->n];
+        *mine = (figure_block){.first_layer = l, .n_layers = 1};
+        ok = make_block(&m, mine, l, leaves);
+        kind[l] = f->n;
+        for (int k = 1; k < f->n && ok; k++)
+            if (alike(&f->block[k], mine))
+                kind[l] = k;
+        if (kind[l] < f->n)
+            free(mine->node);
+        else
+            f->n++;
+    }
+    for (int k = 1; k < f->n && ok; k++)
+        title_layers(&f->block[k], kind, k, n_layer);
+    if (ok) {
+        f->block[f->n] = (figure_block){0};
+        ok = make_block(&m, &f->block[f->n++], n_layer, leaves);
+        snprintf(f->block[0].title, sizeof f->block[0].title, "before the layers");
+        snprintf(f->block[f->n - 1].title, sizeof f->block[0].title, "after the layers");
+    }
+    free(m.users);
+    free(m.shown);
+    free(leaves);
+    free(kind);
+    if (!ok)
+        figure_fini(f);
+    return ok;
+}
+
+void figure_fini(figure *f) {
+    for (int i = 0; f->block && i < f->n; i++)
+        free(f->block[i].node);
+    free(f->block);
+    *f = (figure){0};
+}

@@ -1,0 +1,203 @@
+#include "node_run.h"
+
+#include <string.h>
+
+#include "ggl/alloc.h"
+
+static ggl_status no_memory(ggl_error *err) {
+    return ggl_fail(err, GGL_NOMEM, "out of memory to run node by node");
+}
+
+static bool is_leaf(const ggl_tensor *t) {
+    return t->op == GGL_OP_INPUT || t->op == GGL_OP_WEIGHT || t->op == GGL_OP_CONST;
+}
+
+/* What has no numbers of its own: a weight under another shape, or the matrices that an index chose from one. It stands in
+ * the segment of each node that reads it. */
+static bool is_private(const ggl_tensor *t) {
+    bool view = t->op == GGL_OP_RESHAPE || t->op == GGL_OP_SPLIT, matrices = t->op == GGL_OP_PICK && t->src[0]->n_dims > 2;
+    if (!view && !matrices)
+        return false;
+    const ggl_tensor *x = t->src[0];
+    return x->op == GGL_OP_WEIGHT || (!is_leaf(x) && is_private(x));
+}
+
+/* --- where everything lies -------------------------------------------------------------------------------------------- */
+
+size_t node_count(const node_map *m, const ggl_tensor *t) {
+    return (size_t)ggl_count(t) * (size_t)(ggl_is_batched(t) ? m->n : 1);
+}
+
+bool node_is_placed(const node_map *m, const ggl_tensor *t) {
+    return m->loc[t->id].region == GGL_REGION_IO && t->op != GGL_OP_CONST;
+}
+
+static bool place(node_map *m, const ggl_tensor *t, size_t bytes) {
+    m->loc[t->id] = (ggl_loc){GGL_REGION_IO, m->io_size};
+    return ggl_size_add(m->io_size, bytes, &m->io_size) && ggl_size_align(m->io_size, 64, &m->io_size);
+}
+
+static bool place_leaf(node_map *m, const ggl_tensor *t) {
+    if (m->loc[t->id].region >= 0)
+        return true;
+    if (t->op == GGL_OP_INPUT)
+        return place(m, t, node_count(m, t) * 4);
+    bool weight = t->op == GGL_OP_WEIGHT;
+    const ggl_tensor ***list = weight ? &m->weight : &m->constant;
+    size_t *n = weight ? &m->n_weights : &m->n_constants;
+    if (!ggl_grow(list, weight ? &m->cap_weights : &m->cap_constants, *n + 1, sizeof **list))
+        return false;
+    (*list)[(*n)++] = t;
+    if (!weight)
+        return place(m, t, t->size);
+    m->loc[t->id] = (ggl_loc){GGL_REGION_WEIGHT + (int)*n - 1, 0};
+    return true;
+}
+
+static bool place_leaves(node_map *m, const ggl_tensor *t) {
+    for (int k = 0; k < t->n_src; k++)
+        if (t->src[k] && is_leaf(t->src[k]) && !place_leaf(m, t->src[k]))
+            return false;
+    if (!t->body)
+        return true;
+    for (int k = 0; k < t->body->n_node; k++)
+        if (!place_leaves(m, t->body->node[k]))
+            return false;
+    return !is_leaf(t->body->result) || place_leaf(m, t->body->result);
+}
+
+ggl_status node_map_init(node_map *m, const ggl_graph *g, int64_t n, ggl_error *err) {
+    size_t n_ids = (size_t)ggl_graph_n_ids(g);
+    *m = (node_map){.graph = g, .n = n};
+    m->node = ggl_calloc((size_t)ggl_graph_n_nodes(g), sizeof *m->node);
+    m->loc = ggl_calloc(n_ids, sizeof *m->loc);
+    m->store_loc = ggl_calloc((size_t)ggl_graph_n_stores(g), sizeof *m->store_loc);
+    bool ok = m->node && m->loc && m->store_loc;
+    for (size_t i = 0; i < n_ids && ok; i++)
+        m->loc[i].region = -1;
+    for (int i = 0; i < ggl_graph_n_nodes(g) && ok; i++) {
+        ggl_tensor *t = ggl_graph_node(g, i);
+        if (t->op == GGL_OP_INPUT)
+            ok = place_leaf(m, t);
+        if (!ok || !t->needed || is_leaf(t))
+            continue;
+        ok = place_leaves(m, t);
+        if (ok && !is_private(t)) {
+            m->node[m->n_nodes++] = t;
+            ok = t->op == GGL_OP_CACHE || place(m, t, node_count(m, t) * 4);
+        }
+    }
+    for (int i = 0; i < ggl_graph_n_stores(g) && ok; i++) {
+        m->store_loc[i] = m->stores_size;
+        ok = ggl_size_add(m->stores_size, ggl_graph_store(g, i)->slot_size, &m->stores_size);
+    }
+    if (ok)
+        return GGL_OK;
+    node_map_fini(m);
+    return no_memory(err);
+}
+
+void node_map_fini(node_map *m) {
+    ggl_free(m->node);
+    ggl_free(m->weight);
+    ggl_free(m->constant);
+    ggl_free(m->loc);
+    ggl_free(m->store_loc);
+    *m = (node_map){0};
+}
+
+/* --- memory ----------------------------------------------------------------------------------------------------------- */
+
+static ggl_status take_weight(node_device *d, const ggl_tensor *t, ggl_buffer **out, ggl_error *err) {
+    ggl_status st = d->b->v->alloc(d->b, t->size, t->data, out, err);
+    if (st != GGL_UNSUPPORTED)
+        return st;
+    st = d->b->v->alloc(d->b, t->size, NULL, out, err);
+    return st == GGL_OK ? d->b->v->upload(d->b, *out, 0, t->data, t->size, err) : st;
+}
+
+ggl_status node_device_init(node_device *d, const node_map *m, ggl_backend *b, ggl_error *err) {
+    *d = (node_device){.m = m, .b = b, .n_regions = GGL_REGION_WEIGHT + (int)m->n_weights};
+    d->region = ggl_calloc((size_t)d->n_regions, sizeof *d->region);
+    d->segment = ggl_calloc((size_t)ggl_graph_n_nodes(m->graph) + 1, sizeof *d->segment);
+    ggl_status st = d->region && d->segment ? GGL_OK : no_memory(err);
+    if (st == GGL_OK)
+        st = b->v->alloc(b, m->io_size, NULL, &d->region[GGL_REGION_IO], err);
+    if (st == GGL_OK)
+        st = b->v->alloc(b, m->stores_size, NULL, &d->region[GGL_REGION_STORES], err);
+    for (size_t i = 0; i < m->n_weights && st == GGL_OK; i++)
+        st = take_weight(d, m->weight[i], &d->region[GGL_REGION_WEIGHT + i], err);
+    for (size_t i = 0; i < m->n_constants && st == GGL_OK; i++) {
+        const ggl_tensor *t = m->constant[i];
+        st = b->v->upload(b, d->region[GGL_REGION_IO], m->loc[t->id].offset, t->data, t->size, err);
+    }
+    if (st != GGL_OK)
+        node_device_fini(d);
+    return st;
+}
+
+void node_device_fini(node_device *d) {
+    for (int i = 0; d->region && i < d->n_regions; i++)
+        if (d->region[i])
+            d->b->v->free(d->b, d->region[i]);
+    ggl_free(d->region);
+    ggl_free(d->segment);
+    *d = (node_device){0};
+}
+
+static ggl_status need_arena(node_device *d, size_t size, ggl_error *err) {
+    ggl_buffer **arena = &d->region[GGL_REGION_ARENA];
+    if (*arena && size <= d->arena_size)
+        return GGL_OK;
+    if (*arena)
+        d->b->v->free(d->b, *arena);
+    *arena = NULL;
+    d->arena_size = size;
+    return d->b->v->alloc(d->b, size, NULL, arena, err);
+}
+
+/* --- values ----------------------------------------------------------------------------------------------------------- */
+
+ggl_status node_device_put(node_device *d, const ggl_tensor *t, const void *data, ggl_error *err) {
+    return d->b->v->upload(d->b, d->region[GGL_REGION_IO], d->m->loc[t->id].offset, data, node_count(d->m, t) * 4, err);
+}
+
+ggl_status node_device_get(node_device *d, const ggl_tensor *t, void *data, ggl_error *err) {
+    return d->b->v->download(d->b, d->region[GGL_REGION_IO], d->m->loc[t->id].offset, data, node_count(d->m, t) * 4, err);
+}
+
+ggl_status node_device_get_store(node_device *d, const ggl_store *s, void *data, ggl_error *err) {
+    return d->b->v->download(d->b, d->region[GGL_REGION_STORES], d->m->store_loc[s->id], data, s->slot_size, err);
+}
+
+ggl_status node_device_clear(node_device *d, const ggl_store *s, ggl_error *err) {
+    return d->b->v->clear(d->b, d->region[GGL_REGION_STORES], d->m->store_loc[s->id], s->slot_size, err);
+}
+
+/* t behind what it reads that is private. */
+static int push_segment(node_device *d, int n, ggl_tensor *t) {
+    for (int k = 0; k < t->n_src; k++)
+        if (t->src[k] && !is_leaf(t->src[k]) && is_private(t->src[k]))
+            n = push_segment(d, n, t->src[k]);
+    for (int i = 0; i < n; i++)
+        if (d->segment[i] == t)
+            return n;
+    d->segment[n] = t;
+    return n + 1;
+}
+
+ggl_status node_device_run(node_device *d, ggl_tensor *t, ggl_error *err) {
+    ggl_plan *plan = NULL;
+    ggl_segment s = {.graph = d->m->graph, .node = d->segment, .n_node = push_segment(d, 0, t), .n_max = d->m->n,
+                     .loc = d->m->loc, .store_loc = d->m->store_loc, .n_slots = 1};
+    ggl_status st = d->b->v->compile(d->b, &s, &plan, err);
+    if (st == GGL_OK)
+        st = need_arena(d, plan->arena_size, err);
+    if (st == GGL_OK)
+        st = d->b->v->run(d->b, plan, d->region, d->m->n, err);
+    if (st == GGL_OK)
+        st = d->b->v->wait(d->b, err);
+    if (plan)
+        d->b->v->plan_free(d->b, plan);
+    return st;
+}

@@ -1,0 +1,53 @@
+/* Runs a graph node by node, each as a segment of its own, with every value where it can be read and replaced between the
+ * runs. Slow, and what looks inside needs: the scheduler keeps only what outputs and other segments read.
+ *
+ *     node_map m;      where values lie; the same on every backend
+ *     node_device d;   the memory of one backend
+ *     if (node_map_init(&m, graph, n, &err) == GGL_OK && node_device_init(&d, &m, backend, &err) == GGL_OK)
+ *         for (int i = 0; i < m.n_nodes; i++)
+ *             .. node_device_put (inputs), node_device_run(&d, m.node[i], &err), node_device_get .. */
+#ifndef TOOLS_NODE_RUN_H
+#define TOOLS_NODE_RUN_H
+
+#include "ggl/backend.h"
+
+typedef struct node_map {
+    const ggl_graph *graph; /* finished and folded; borrowed */
+    int64_t n;              /* of the batch, in one run; slot 0 alone is used */
+    ggl_tensor **node;      /* what is computed, in order: views of weights, and picked matrices, go with who reads them */
+    int n_nodes;
+    const ggl_tensor **weight, **constant;
+    size_t n_weights, cap_weights, n_constants, cap_constants;
+    ggl_loc *loc;           /* by tensor id */
+    size_t *store_loc;      /* by store id */
+    size_t io_size, stores_size;
+} node_map;
+
+typedef struct node_device {
+    const node_map *m;
+    ggl_backend *b;
+    ggl_buffer **region;
+    int n_regions;
+    size_t arena_size;
+    ggl_tensor **segment; /* scratch */
+} node_device;
+
+ggl_status node_map_init(node_map *m, const ggl_graph *g, int64_t n, ggl_error *err);
+void node_map_fini(node_map *m);
+/* Takes the memory, and uploads weights (where they cannot be used in place) and constants. */
+ggl_status node_device_init(node_device *d, const node_map *m, ggl_backend *b, ggl_error *err);
+void node_device_fini(node_device *d);
+
+/* Numbers of a value in one run; values are f32 or i32. */
+size_t node_count(const node_map *m, const ggl_tensor *t);
+/* Whether the value has a place that get and put reach: an input, or a node that is not private to its reader. */
+bool node_is_placed(const node_map *m, const ggl_tensor *t);
+ggl_status node_device_put(node_device *d, const ggl_tensor *t, const void *data, ggl_error *err);
+ggl_status node_device_get(node_device *d, const ggl_tensor *t, void *data, ggl_error *err);
+/* Computes one node from what its sources have now. */
+ggl_status node_device_run(node_device *d, ggl_tensor *t, ggl_error *err);
+/* A store of slot 0, as bytes; and all stores empty. */
+ggl_status node_device_get_store(node_device *d, const ggl_store *s, void *data, ggl_error *err);
+ggl_status node_device_clear(node_device *d, const ggl_store *s, ggl_error *err);
+
+#endif

@@ -1,0 +1,12 @@
+/* Figures as pictures: one self-contained SVG. */
+#ifndef TOOLS_SVG_H
+#define TOOLS_SVG_H
+
+#include <stdio.h>
+
+#include "figure.h"
+
+/* name: the descriptor; of: the model, or which made-up one; backend: what it runs on. false: out of memory. */
+bool svg_draw(FILE *out, const figure *f, const char *name, const char *of, const char *backend);
+
+#endif

@@ -1,0 +1,394 @@
+#include "verify.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ggl/alloc.h"
+#include "node_run.h"
+
+/* Measured on the reference models and made-up models of all descriptors: correct nodes stay below 0.6 of either. */
+#define MOST_UNITS 20.0 /* of the worst element */
+#define MOST_RMS   5.0  /* of all together */
+#define N_PROBES   1
+#define EPS        ((double)FLT_EPSILON)
+
+typedef struct verify {
+    const ggl_graph *g;
+    node_map m;
+    node_device exact, fast, chain; /* the reference; the backend on the reference's values; the backend on its own */
+    float **value;                  /* by id: what the reference computed */
+    float *got, *probe;             /* of the largest value */
+    double *unit;                   /* by token */
+    uint64_t random;
+    verify_result *out;
+    size_t cap;
+    ggl_error *err;
+} verify;
+
+/* In [-1, 1), the same on every machine. */
+static double noise(verify *v) {
+    v->random = v->random * 6364136223846793005u + 1442695040888963407u;
+    return (double)(int32_t)(v->random >> 32) * 0x1p-31;
+}
+
+/* --- what a backend may round ----------------------------------------------------------------------------------------- */
+
+typedef enum rounding { EXACT, FLOAT, BF16, BYTES } rounding;
+
+static rounding rounding_of(const ggl_tensor *t) {
+    switch (t->op) {
+    case GGL_OP_EQ: case GGL_OP_NE: case GGL_OP_LT: case GGL_OP_LE: case GGL_OP_GT: case GGL_OP_GE: case GGL_OP_MIN:
+    case GGL_OP_MAX: case GGL_OP_WHERE: case GGL_OP_FLOOR: case GGL_OP_ABS: case GGL_OP_CAST: case GGL_OP_AMAX:
+    case GGL_OP_RANK: case GGL_OP_TOPK: case GGL_OP_PICK: case GGL_OP_RESHAPE: case GGL_OP_SPLIT: case GGL_OP_CONCAT:
+    case GGL_OP_REPEAT: case GGL_OP_TRANSPOSE: case GGL_OP_IOTA:
+        return EXACT;
+    case GGL_OP_LINEAR: {
+        ggl_type type = t->src[1]->type;
+        return ggl_type_get(type)->quantized ? BYTES : type == GGL_BF16 ? BF16 : FLOAT;
+    }
+    default: return FLOAT;
+    }
+}
+
+/* How many terms of a sum round one after the other, at most: sixteen sums stand side by side. */
+static double n_rounded(const verify *v, const ggl_tensor *t) {
+    double n = 0;
+    for (int k = 0; k < t->n_src; k++)
+        if (t->src[k] && ggl_is_batched(t->src[k]))
+            n = fmax(n, (double)t->src[k]->ne[0]);
+    if (t->op == GGL_OP_ATTEND)
+        n += (double)v->m.n;
+    return 4 + n / 16;
+}
+
+/* Activations to 8 bits: blocks of 32 of a row, in steps of a 127th of the largest. */
+static void disturb_bytes(verify *v, const float *x, float *y, size_t n, size_t row) {
+    for (size_t at = 0; at < n; at += row)
+        for (size_t b = 0; b < row; b += 32) {
+            size_t end = b + 32 < row ? b + 32 : row;
+            float most = 0;
+            for (size_t i = b; i < end; i++)
+                most = fmaxf(most, fabsf(x[at + i]));
+            for (size_t i = b; i < end; i++)
+                y[at + i] = x[at + i] + (float)(noise(v) * 0.5 * (double)most / 127);
+        }
+}
+
+static void disturb(verify *v, const ggl_tensor *node, const ggl_tensor *x, float *y) {
+    rounding how = rounding_of(node);
+    size_t n = node_count(&v->m, x);
+    const float *from = v->value[x->id];
+    if (how == BYTES) {
+        disturb_bytes(v, from, y, n, (size_t)x->ne[0]);
+        return;
+    }
+    double amount = how == BF16 ? 0x1p-9 : EPS * sqrt(n_rounded(v, node));
+    for (size_t i = 0; i < n; i++)
+        y[i] = (float)((double)from[i] * (1 + amount * noise(v)));
+}
+
+static ggl_status clear_states(verify *v, node_device *d, const ggl_body *body) {
+    ggl_status st = GGL_OK;
+    for (int i = 0; body && i < body->n_node && st == GGL_OK; i++) {
+        const ggl_tensor *t = body->node[i];
+        if (t->op == GGL_OP_STATE && t->needed)
+            st = node_device_clear(d, t->store[0], v->err);
+        if (st == GGL_OK && t->body)
+            st = clear_states(v, d, t->body);
+    }
+    return st;
+}
+
+static bool is_value(const verify *v, const ggl_tensor *x) {
+    return x && x->type == GGL_F32 && x->op != GGL_OP_INPUT && node_is_placed(&v->m, x);
+}
+
+/* unit[token]: how far the node's result moves, as a root of mean squares over its elements. */
+static ggl_status probe_once(verify *v, ggl_tensor *t) {
+    ggl_status st = clear_states(v, &v->exact, t->body);
+    for (int k = 0; k < t->n_src && st == GGL_OK; k++)
+        if (is_value(v, t->src[k])) {
+            disturb(v, t, t->src[k], v->probe);
+            st = node_device_put(&v->exact, t->src[k], v->probe, v->err);
+        }
+    if (st == GGL_OK)
+        st = node_device_run(&v->exact, t, v->err);
+    if (st == GGL_OK)
+        st = node_device_get(&v->exact, t, v->probe, v->err);
+    size_t row = (size_t)ggl_count(t), n = node_count(&v->m, t);
+    for (size_t i = 0; i < n && st == GGL_OK; i++) {
+        double d = (double)v->probe[i] - (double)v->value[t->id][i];
+        if (isfinite(d))
+            v->unit[i / row] += d * d / (double)row / N_PROBES;
+    }
+    for (int k = 0; k < t->n_src && st == GGL_OK; k++)
+        if (is_value(v, t->src[k]))
+            st = node_device_put(&v->exact, t->src[k], v->value[t->src[k]->id], v->err);
+    return st;
+}
+
+static double rms(const float *x, size_t n) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += isfinite(x[i]) ? (double)x[i] * (double)x[i] : 0;
+    return sqrt(sum / (double)n);
+}
+
+static ggl_status probe(verify *v, ggl_tensor *t) {
+    size_t row = (size_t)ggl_count(t), rows = node_count(&v->m, t) / row;
+    memset(v->unit, 0, rows * sizeof *v->unit);
+    if (rounding_of(t) == EXACT)
+        return GGL_OK;
+    ggl_status st = GGL_OK;
+    for (int k = 0; k < N_PROBES && st == GGL_OK; k++)
+        st = probe_once(v, t);
+    if (st == GGL_OK)
+        st = node_device_put(&v->exact, t, v->value[t->id], v->err);
+    double kept = 0; /* rows that an attention reads are not disturbed: their sum rounds too */
+    if (t->op == GGL_OP_ATTEND && is_value(v, t->src[1]->src[1])) {
+        const ggl_tensor *rows_kept = t->src[1]->src[1];
+        kept = EPS * rms(v->value[rows_kept->id], node_count(&v->m, rows_kept));
+    }
+    for (size_t i = 0; i < rows; i++)
+        v->unit[i] = sqrt(v->unit[i]) + EPS * rms(v->value[t->id] + i * row, row) + kept;
+    return st;
+}
+
+/* --- comparing -------------------------------------------------------------------------------------------------------- */
+
+static ggl_status add_result(verify *v, const verify_node *r) {
+    if (!ggl_grow(&v->out->at, &v->cap, v->out->n + 1, sizeof *v->out->at))
+        return ggl_fail(v->err, GGL_NOMEM, "out of memory");
+    if (r->departure > 1 && v->out->first < 0)
+        v->out->first = (int)v->out->n;
+    v->out->at[v->out->n++] = *r;
+    return GGL_OK;
+}
+
+/* One element more. NaN equals NaN, infinity itself. */
+static double compare_one(verify_node *r, double got, double want, double unit, size_t i, size_t row) {
+    if (got == want || (isnan(got) && isnan(want)))
+        return 0;
+    double e = fabs(got - want), x = e / unit;
+    if (!isfinite(x))
+        x = 1e30;
+    if (x / MOST_UNITS > r->departure)
+        *r = (verify_node){r->node, x / MOST_UNITS, e, unit, got, want, (int64_t)(i / row), (int64_t)(i % row), r->what};
+    return x;
+}
+
+static ggl_status compare_value(verify *v, const ggl_tensor *t) {
+    verify_node r = {.node = t, .what = "value"};
+    size_t row = (size_t)ggl_count(t), n = node_count(&v->m, t);
+    const float *want = v->value[t->id];
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        double got_i = (double)v->got[i], want_i = (double)want[i], unit = v->unit[i / row] + EPS * fabs(want_i) / 4;
+        if (t->type == GGL_I32) {
+            got_i = ((const int32_t *)v->got)[i];
+            want_i = ((const int32_t *)want)[i];
+            unit = 1e-3;
+        }
+        double x = compare_one(&r, got_i, want_i, unit, i, row);
+        sum += x * x;
+    }
+    r.departure = fmax(r.departure, sqrt(sum / (double)n) / MOST_RMS);
+    return add_result(v, &r);
+}
+
+static double store_number(const ggl_store *s, const void *data, size_t i) {
+    return s->type == GGL_F16 ? (double)ggl_f16_to_f32(((const uint16_t *)data)[i]) : (double)((const float *)data)[i];
+}
+
+/* The rows that a cache keeps: rounded once, so that there is little to be off. */
+static ggl_status compare_store(verify *v, const ggl_tensor *t, const ggl_store *s) {
+    verify_node r = {.node = t, .what = s->kind == GGL_STORE_KEYS ? "keys" : "values"};
+    char *a = ggl_calloc(s->slot_size, 1), *b = ggl_calloc(s->slot_size, 1);
+    ggl_status st = a && b ? node_device_get_store(&v->exact, s, a, v->err) : ggl_fail(v->err, GGL_NOMEM, "out of memory");
+    if (st == GGL_OK)
+        st = node_device_get_store(&v->fast, s, b, v->err);
+    size_t size = s->type == GGL_F16 ? 2 : 4;
+    for (int64_t p = 0; p < v->m.n && st == GGL_OK; p++)
+        for (int64_t h = 0; h < s->ne[1]; h++)
+            for (int64_t i = 0; i < s->ne[0]; i++) {
+                size_t at = ggl_store_offset(s, p, h, i) / size;
+                double want = store_number(s, a, at), unit = fabs(want) * (s->type == GGL_F16 ? 0x1p-12 : EPS / 4) + 1e-9;
+                compare_one(&r, store_number(s, b, at), want, unit, (size_t)((p * s->ne[1] + h) * s->ne[0] + i),
+                            (size_t)(s->ne[0] * s->ne[1]));
+            }
+    ggl_free(a);
+    ggl_free(b);
+    return st == GGL_OK ? add_result(v, &r) : st;
+}
+
+/* --- node by node ----------------------------------------------------------------------------------------------------- */
+
+static ggl_status verify_one(verify *v, ggl_tensor *t) {
+    ggl_status st = node_device_run(&v->exact, t, v->err);
+    if (st == GGL_OK)
+        st = node_device_run(&v->fast, t, v->err);
+    if (st == GGL_OK)
+        st = node_device_run(&v->chain, t, v->err);
+    if (st == GGL_OK && t->op == GGL_OP_CACHE) {
+        for (int k = 0; k < 2 && st == GGL_OK; k++)
+            if (t->store[k])
+                st = compare_store(v, t, t->store[k]);
+        return st;
+    }
+    if (st != GGL_OK)
+        return st;
+    v->value[t->id] = ggl_calloc(node_count(&v->m, t), sizeof(float));
+    if (!v->value[t->id])
+        return ggl_fail(v->err, GGL_NOMEM, "out of memory for %zu values", node_count(&v->m, t));
+    st = node_device_get(&v->exact, t, v->value[t->id], v->err);
+    if (st == GGL_OK)
+        st = node_device_get(&v->fast, t, v->got, v->err);
+    if (st == GGL_OK)
+        st = probe(v, t);
+    if (st == GGL_OK)
+        st = compare_value(v, t);
+    return st == GGL_OK ? node_device_put(&v->fast, t, v->value[t->id], v->err) : st;
+}
+
+static ggl_status set_input(verify *v, const char *name, const int32_t *data) {
+    const ggl_tensor *t = ggl_graph_find_input(v->g, name);
+    node_device *all[] = {&v->exact, &v->fast, &v->chain};
+    ggl_status st = GGL_OK;
+    for (int i = 0; i < 3 && t && st == GGL_OK; i++)
+        st = node_device_put(all[i], t, data, v->err);
+    return st;
+}
+
+static ggl_status set_inputs(verify *v, const int32_t *token, int32_t *scratch) {
+    ggl_status st = set_input(v, "token", token);
+    memset(scratch, 0, (size_t)v->m.n * sizeof *scratch);
+    if (st == GGL_OK)
+        st = set_input(v, "slot", scratch);
+    for (int32_t i = 0; i < v->m.n; i++)
+        scratch[i] = i;
+    return st == GGL_OK ? set_input(v, "pos", scratch) : st;
+}
+
+/* --- the whole -------------------------------------------------------------------------------------------------------- */
+
+static ggl_status run_whole(verify *v, ggl_sched *s, const int32_t *token, int32_t *scratch) {
+    int64_t n = v->m.n;
+    ggl_status st = ggl_sched_alloc(s, v->err);
+    for (int k = 0; k < 3 && st == GGL_OK; k++) {
+        const char *const name[] = {"token", "pos", "slot"};
+        for (int32_t i = 0; i < n; i++)
+            scratch[i] = k == 0 ? token[i] : k == 1 ? i : 0;
+        if (ggl_graph_find_input(v->g, name[k]))
+            st = ggl_sched_set(s, name[k], scratch, n, v->err);
+    }
+    return st == GGL_OK ? ggl_sched_run(s, n, NULL, 0, v->err) : st;
+}
+
+static double difference(double a, double b) {
+    return a == b || (isnan(a) && isnan(b)) ? 0 : isfinite(a - b) ? fabs(a - b) : INFINITY;
+}
+
+static ggl_status verify_whole(verify *v, ggl_graph *g, ggl_backend *b, const int32_t *token, int32_t *scratch) {
+    ggl_sched *s = NULL;
+    ggl_sched_params p = {.backend = &b, .n_backends = 1};
+    ggl_status st = ggl_sched_new(&s, g, &p, v->err);
+    if (st == GGL_OK)
+        st = run_whole(v, s, token, scratch);
+    for (int k = 0; k < ggl_graph_n_outputs(g) && st == GGL_OK; k++) {
+        const ggl_tensor *t = ggl_graph_get_output(g, k);
+        const float *whole = ggl_sched_output(s, k), *want = v->value[t->id];
+        st = node_device_get(&v->chain, t, v->got, v->err);
+        for (size_t i = 0; i < node_count(&v->m, t) && st == GGL_OK; i++) {
+            v->out->whole = fmax(v->out->whole, difference((double)whole[i], (double)v->got[i]));
+            v->out->rounding = fmax(v->out->rounding, difference((double)v->got[i], (double)want[i]));
+            v->out->size = fmax(v->out->size, fabs((double)want[i]));
+        }
+    }
+    /* Another order of sums may differ as much as rounding does, no more. */
+    v->out->whole_departs = v->out->whole > 2 * v->out->rounding + 16 * EPS * v->out->size;
+    ggl_sched_free(s);
+    return st;
+}
+
+/* --- all of it -------------------------------------------------------------------------------------------------------- */
+
+static ggl_status verify_init(verify *v, ggl_backend *b, ggl_backend *reference, int n) {
+    ggl_status st = node_map_init(&v->m, v->g, n, v->err);
+    if (st == GGL_OK)
+        st = node_device_init(&v->exact, &v->m, reference, v->err);
+    if (st == GGL_OK)
+        st = node_device_init(&v->fast, &v->m, b, v->err);
+    if (st == GGL_OK)
+        st = node_device_init(&v->chain, &v->m, b, v->err);
+    size_t most = 1;
+    for (int i = 0; i < v->m.n_nodes; i++)
+        if (v->m.node[i]->op != GGL_OP_CACHE && node_count(&v->m, v->m.node[i]) > most)
+            most = node_count(&v->m, v->m.node[i]);
+    v->value = ggl_calloc((size_t)ggl_graph_n_ids(v->g), sizeof *v->value);
+    v->got = ggl_calloc(most, sizeof *v->got);
+    v->probe = ggl_calloc(most, sizeof *v->probe);
+    v->unit = ggl_calloc((size_t)n, sizeof *v->unit);
+    if (st == GGL_OK && !(v->value && v->got && v->probe && v->unit))
+        st = ggl_fail(v->err, GGL_NOMEM, "out of memory");
+    return st;
+}
+
+static void verify_fini(verify *v) {
+    for (int i = 0; v->value && i < ggl_graph_n_ids(v->g); i++)
+        ggl_free(v->value[i]);
+    ggl_free(v->value);
+    ggl_free(v->got);
+    ggl_free(v->probe);
+    ggl_free(v->unit);
+    node_device_fini(&v->exact);
+    node_device_fini(&v->fast);
+    node_device_fini(&v->chain);
+    node_map_fini(&v->m);
+}
+
+ggl_status verify_graph(verify_result *out, ggl_graph *g, ggl_backend *b, ggl_backend *reference, const int32_t *token, int n,
+                        ggl_error *err) {
+    ggl_error own = {0};
+    verify v = {.g = g, .out = out, .err = err ? err : &own, .random = 1};
+    *out = (verify_result){.first = -1};
+    int32_t *scratch = ggl_calloc((size_t)n, sizeof *scratch);
+    ggl_status st = scratch ? verify_init(&v, b, reference, n) : ggl_fail(v.err, GGL_NOMEM, "out of memory");
+    if (st == GGL_OK)
+        st = set_inputs(&v, token, scratch);
+    for (int i = 0; i < v.m.n_nodes && st == GGL_OK; i++) {
+        st = verify_one(&v, v.m.node[i]);
+        char text[128];
+        if (st != GGL_OK)
+            st = ggl_within(v.err, st, "%s", verify_node_text(v.m.node[i], text, sizeof text));
+    }
+    if (st == GGL_OK)
+        st = verify_whole(&v, g, b, token, scratch);
+    verify_fini(&v);
+    ggl_free(scratch);
+    if (st != GGL_OK)
+        verify_result_fini(out);
+    return st;
+}
+
+void verify_result_fini(verify_result *r) {
+    ggl_free(r->at);
+    *r = (verify_result){.first = -1};
+}
+
+const char *verify_node_text(const ggl_tensor *t, char *buf, size_t size) {
+    const char *op = t->call ? t->call : t->op == GGL_OP_CALL ? "a body" : t->op == GGL_OP_PICK ? "pick"
+                     : t->op == GGL_OP_SPLIT ? "split" : t->op == GGL_OP_CONCAT ? "concat" : t->op == GGL_OP_CAST ? "cast"
+                                                                                             : ggl_op_get(t->op).name;
+    const char *weight = NULL;
+    for (int k = 0; k < t->n_src && !weight; k++)
+        for (const ggl_tensor *x = t->src[k]; x && !weight; x = x->n_src && !ggl_is_batched(x) ? x->src[0] : NULL)
+            weight = x->op == GGL_OP_WEIGHT ? x->name : NULL;
+    char layer[24] = "";
+    if (!t->name && t->group >= 0)
+        snprintf(layer, sizeof layer, "blk.%d ", t->group);
+    snprintf(buf, size, "%s%s%s%s%s%s%s", t->name ? t->name : layer, t->name ? " = " : "", op, weight ? "(.., " : "(..)",
+             weight ? weight : "", weight ? ")" : "", "");
+    return buf;
+}
