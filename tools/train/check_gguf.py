@@ -1,10 +1,12 @@
 """An independent reading of a GGUF file: parses it, runs the model in float64 with numpy, prints text.
 
 It shares no line with train.py or export.py, so that text that makes sense proves the file's conventions:
-names, shapes, block layout, rotary pairs, tokenizer. It reads architecture "llama", types F32, F16, Q8_0.
+names, shapes, block layout, rotary pairs, tokenizer. It reads the architectures llama, gpt2, qwen2, qwen3, the
+tokenizers "llama" and "gpt2" (with the words of gpt-2 and qwen2), and the types F32, F16, Q8_0.
 
     python3 check_gguf.py model.gguf                              greedy text after "Once upon a time"
     python3 check_gguf.py model.gguf --temperature 0.8 --seed 3
+    python3 check_gguf.py model.gguf --count 40 --plain           the text alone, as tests/data records it
     python3 check_gguf.py model.gguf --dump                       keys and tensors only
 """
 
@@ -82,8 +84,8 @@ def load(path):
     return keys, out, [(n, list(map(int, e)), k) for n, e, k, _ in infos]
 
 
-class Tokenizer:
-    """SentencePiece byte-pair encoding: joins the neighbouring pair with the best score, first one first."""
+class SentencePiece:
+    """Byte-pair encoding by scores: joins the neighbouring pair with the best score, first one first."""
 
     def __init__(self, keys):
         self.pieces = keys["tokenizer.ggml.tokens"]
@@ -120,18 +122,62 @@ class Tokenizer:
         return data.decode("utf-8", "replace")
 
 
+class ByteLevel:
+    """GPT-2's byte-pair encoding: bytes spelled as letters, words by a pattern, in each the earliest merge first."""
+
+    WORDS = {
+        "gpt-2": r"""'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+""",
+        "qwen2": r"""(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"""
+                 r"""|\s*[\r\n]+|\s+(?!\S)|\s+""",
+    }
+
+    def __init__(self, keys):
+        import regex                                     # Debian's python3-regex; only this kind needs it
+        self.split = regex.compile(self.WORDS[keys["tokenizer.ggml.pre"]]).findall
+        self.pieces = keys["tokenizer.ggml.tokens"]
+        self.kinds = keys["tokenizer.ggml.token_type"]
+        self.ids = {p: i for i, p in enumerate(self.pieces)}
+        self.rank = {m: i for i, m in enumerate(keys["tokenizer.ggml.merges"])}
+        shown = [b for b in range(256) if chr(b).isprintable() and b != 32]
+        self.letter = {b: chr(b) for b in shown}
+        for b in range(256):
+            self.letter.setdefault(b, chr(256 + len(self.letter) - len(shown)))
+        self.byte = {c: b for b, c in self.letter.items()}
+
+    def encode(self, text):
+        out = []
+        for word in self.split(text):
+            parts = [self.letter[b] for b in word.encode()]
+            while len(parts) > 1:
+                ranks = [self.rank.get(f"{a} {b}", 1 << 30) for a, b in zip(parts, parts[1:])]
+                i = int(np.argmin(ranks))
+                if ranks[i] == 1 << 30:
+                    break
+                parts[i:i + 2] = [parts[i] + parts[i + 1]]
+            out += [self.ids[p] for p in parts]
+        return out
+
+    def decode(self, ids):
+        text = "".join(self.pieces[i] for i in ids if self.kinds[i] == 1)
+        return bytes(self.byte[c] for c in text).decode("utf-8", "replace")
+
+
+TOKENIZERS = {"llama": SentencePiece, "gpt2": ByteLevel}
+
+
 class Model:
-    """One token at a time with a key/value cache. Vectors are float64."""
+    """One token at a time with a key/value cache. Vectors are float64. What a family adds is in its subclass."""
 
     def __init__(self, keys, w):
-        get = lambda name: keys["llama." + name]
+        arch = keys["general.architecture"]
+        get = lambda name, *other: keys.get(f"{arch}.{name}", *other)
         self.w, self.layers = w, get("block_count")
         self.heads = get("attention.head_count")
-        self.kv = keys.get("llama.attention.head_count_kv", self.heads)
-        self.eps = get("attention.layer_norm_rms_epsilon")
-        self.head = get("embedding_length") // self.heads
+        self.kv = get("attention.head_count_kv", self.heads)
+        self.eps = get("attention.layer_norm_rms_epsilon", get("attention.layer_norm_epsilon"))
+        self.head = get("attention.key_length", get("embedding_length") // self.heads)
         self.context = get("context_length")
-        base = keys.get("llama.rope.freq_base", 10000.0)
+        base = get("rope.freq_base", 10000.0)
         self.freq = base ** (-np.arange(0, self.head, 2) / self.head)
         self.reset()
 
@@ -139,44 +185,100 @@ class Model:
         self.k = [[] for _ in range(self.layers)]
         self.v = [[] for _ in range(self.layers)]
 
+    def linear(self, x, name):
+        y = self.w[name + ".weight"] @ x
+        return y + self.w[name + ".bias"] if name + ".bias" in self.w else y
+
     def norm(self, x, name):
-        return x / np.sqrt(np.mean(x * x) + self.eps) * self.w[name]
+        """Over the last axis."""
+        return x / np.sqrt(np.mean(x * x, -1, keepdims=True) + self.eps) * self.w[name + ".weight"]
 
     def rope(self, x, pos):
         """x: (heads, head); pair (2i, 2i+1) as one complex number, turned by pos * freq[i]."""
         z = (x[:, 0::2] + 1j * x[:, 1::2]) * np.exp(1j * pos * self.freq)
         return np.stack((z.real, z.imag), -1).reshape(x.shape)
 
+    def embed(self, token, pos):
+        return self.w["token_embd.weight"][token]
+
+    def qkv(self, h, b, pos):
+        q = self.rope(self.linear(h, b + "attn_q").reshape(self.heads, -1), pos)
+        k = self.rope(self.linear(h, b + "attn_k").reshape(self.kv, -1), pos)
+        return q, k, self.linear(h, b + "attn_v").reshape(self.kv, -1)
+
+    def ffn(self, h, b):
+        g = self.linear(h, b + "ffn_gate")
+        return self.linear(g / (1 + np.exp(-g)) * self.linear(h, b + "ffn_up"), b + "ffn_down")
+
     def step(self, token):
         """Logits of the token that follows."""
-        w, x = self.w, self.w["token_embd.weight"][token]
         pos = len(self.k[0])
+        x = self.embed(token, pos)
         for n in range(self.layers):
             b = f"blk.{n}."
-            h = self.norm(x, b + "attn_norm.weight")
-            q = self.rope((w[b + "attn_q.weight"] @ h).reshape(self.heads, -1), pos)
-            self.k[n].append(self.rope((w[b + "attn_k.weight"] @ h).reshape(self.kv, -1), pos))
-            self.v[n].append((w[b + "attn_v.weight"] @ h).reshape(self.kv, -1))
+            q, new_k, new_v = self.qkv(self.norm(x, b + "attn_norm"), b, pos)
+            self.k[n].append(new_k)
+            self.v[n].append(new_v)
             k = np.repeat(np.array(self.k[n]), self.heads // self.kv, 1)     # (time, heads, head)
             v = np.repeat(np.array(self.v[n]), self.heads // self.kv, 1)
             s = np.einsum("hd,thd->ht", q, k) / np.sqrt(self.head)
             p = np.exp(s - s.max(1, keepdims=True))
             p /= p.sum(1, keepdims=True)
-            x = x + w[b + "attn_output.weight"] @ np.einsum("ht,thd->hd", p, v).ravel()
-            h = self.norm(x, b + "ffn_norm.weight")
-            g = w[b + "ffn_gate.weight"] @ h
-            x = x + w[b + "ffn_down.weight"] @ (g / (1 + np.exp(-g)) * (w[b + "ffn_up.weight"] @ h))
-        x = self.norm(x, "output_norm.weight")
-        return w.get("output.weight", w["token_embd.weight"]) @ x
+            x = x + self.linear(np.einsum("ht,thd->hd", p, v).ravel(), b + "attn_output")
+            x = x + self.ffn(self.norm(x, b + "ffn_norm"), b)
+        x = self.norm(x, "output_norm")
+        return self.w.get("output.weight", self.w["token_embd.weight"]) @ x
+
+
+class GPT2(Model):
+    def embed(self, token, pos):
+        return self.w["token_embd.weight"][token] + self.w["position_embd.weight"][pos]
+
+    def norm(self, x, name):
+        x = x - np.mean(x)
+        return x / np.sqrt(np.mean(x * x) + self.eps) * self.w[name + ".weight"] + self.w[name + ".bias"]
+
+    def qkv(self, h, b, pos):
+        return self.linear(h, b + "attn_qkv").reshape(3, self.heads, self.head)
+
+    def ffn(self, h, b):
+        u = self.linear(h, b + "ffn_up")
+        return self.linear(u / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (u + 0.044715 * u ** 3))), b + "ffn_down")
+
+
+class Qwen2(Model):
+    def rope(self, x, pos):
+        """The pair (i, i + head/2) as one complex number."""
+        half = self.head // 2
+        z = (x[:, :half] + 1j * x[:, half:]) * np.exp(1j * pos * self.freq)
+        return np.concatenate((z.real, z.imag), -1)
+
+
+class Qwen3(Qwen2):
+    def qkv(self, h, b, pos):
+        q = self.norm(self.linear(h, b + "attn_q").reshape(self.heads, -1), b + "attn_q_norm")
+        k = self.norm(self.linear(h, b + "attn_k").reshape(self.kv, -1), b + "attn_k_norm")
+        return self.rope(q, pos), self.rope(k, pos), self.linear(h, b + "attn_v").reshape(self.kv, -1)
+
+
+MODELS = {"llama": Model, "gpt2": GPT2, "qwen2": Qwen2, "qwen3": Qwen3}
+
+
+def begin(keys):
+    """What a text begins with: the bos token, unless the file says that it has none."""
+    return [keys["tokenizer.ggml.bos_token_id"]] if keys.get("tokenizer.ggml.add_bos_token", True) else []
 
 
 def generate(keys, model, tok, prompt, count, temperature, rng):
+    """(text, new tokens, the smallest lead of the best logit over the second best)"""
     model.reset()
-    ids = [keys["tokenizer.ggml.bos_token_id"], *tok.encode(prompt)]
+    ids = [*begin(keys), *tok.encode(prompt)]
     for i in ids:
         logits = model.step(i)
-    new = []
+    new, lead = [], np.inf
     while len(new) < count and len(ids) + len(new) < model.context:
+        second, best = np.partition(logits, -2)[-2:]
+        lead = min(lead, best - second)
         if temperature > 0:
             p = np.exp((logits - logits.max()) / temperature)
             t = int(rng.choice(len(p), p=p / p.sum()))
@@ -186,15 +288,15 @@ def generate(keys, model, tok, prompt, count, temperature, rng):
             break
         new.append(t)
         logits = model.step(t)
-    return tok.decode(ids + new).lstrip(" "), len(new)
+    return tok.decode(ids + new).lstrip(" "), len(new), lead
 
 
-def nll(model, tok, bos, eos, stories):
-    """Mean loss over the tokens of the stories, each alone after <s>, nats per token."""
+def nll(model, tok, before, eos, stories):
+    """Mean loss over the tokens of the stories, each alone, nats per token."""
     total = count = 0
     for story in stories:
         model.reset()
-        ids = [bos, *tok.encode(story), eos][:model.context]
+        ids = [*before, *tok.encode(story), eos][:model.context]
         for a, b in zip(ids, ids[1:]):
             logits = model.step(a)
             top = logits.max()
@@ -213,6 +315,7 @@ def main():
     ap.add_argument("--samples", type=int, default=1)
     ap.add_argument("--loss", help="a text of stories, one empty line between two: prints the mean loss instead")
     ap.add_argument("--stories", type=int, default=20, help="how many of them")
+    ap.add_argument("--plain", action="store_true", help="no count of the tokens after the text")
     ap.add_argument("--dump", action="store_true")
     args = ap.parse_args()
     keys, tensors, infos = load(args.model)
@@ -223,17 +326,18 @@ def main():
         for info in infos:
             print(*info)
         return
-    model, tok = Model(keys, tensors), Tokenizer(keys)
+    model = MODELS[keys["general.architecture"]](keys, tensors)
+    tok = TOKENIZERS[keys["tokenizer.ggml.model"]](keys)
     if args.loss:
         with open(args.loss, encoding="utf-8") as f:
             stories = f.read().rstrip("\n").split("\n\n")[:args.stories]
-        loss, n = nll(model, tok, keys["tokenizer.ggml.bos_token_id"], keys["tokenizer.ggml.eos_token_id"], stories)
+        loss, n = nll(model, tok, begin(keys), keys["tokenizer.ggml.eos_token_id"], stories)
         print(f"{loss:.4f} nats per token over {n} tokens")
         return
     for i in range(args.samples):
-        text, n = generate(keys, model, tok, args.prompt, args.count, args.temperature,
-                           np.random.default_rng(args.seed + i))
-        print(text + f"\n[{n} tokens]")
+        text, n, lead = generate(keys, model, tok, args.prompt, args.count, args.temperature,
+                                 np.random.default_rng(args.seed + i))
+        print(text if args.plain else text + f"\n[{n} tokens; smallest lead {lead:.3f}]")
 
 
 if __name__ == "__main__":

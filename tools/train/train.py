@@ -1,14 +1,13 @@
-"""Trains a Llama-style model on the token files that tokenizer.py wrote.
+"""Trains a model of one of the families (families.py) on the token files that tokenizer.py or bpe.py wrote.
 
-The model is exactly what a GGUF file of architecture "llama" describes: RMSNorm, rotary positions on
-adjacent pairs, grouped-query attention, SwiGLU, no biases, the output matrix shared with the embedding.
+The model is exactly what a GGUF file of that architecture describes; llama.py, gpt2.py and qwen.py say what.
 
 Learning rate: short warm-up, a constant part, then a cosine down to zero over the last --decay of the
 steps. Because the constant part does not depend on the end, a run can be resumed with other --steps.
 
 Repeating the right name is the hard part at this size: trained plainly, the model tells a story well and calls
 its hero Anna, Ruth and Molly in turn, after six million tokens still. Three things make it copy after one:
-attention is initialized as copying (`Llama.__init__`), some rows of the first steps are copying drills
+attention is initialized as copying (`copying` in llama.py), some rows of the first steps are copying drills
 (`drill`), and the windows begin short and become long, since among 64 tokens a head that looks everywhere
 alike still sees the name, among 512 it hardly does.
 
@@ -22,117 +21,14 @@ import ctypes
 import math
 import os
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 import numpy as np
 import torch
 import torch.nn as nn
-import torch.nn.functional as F
 
-
-@dataclass
-class Config:
-    vocab: int = 2048
-    embd: int = 128            # every row length is a multiple of 32, the Q8_0 block
-    layers: int = 5
-    heads: int = 4
-    kv_heads: int = 2          # heads // kv_heads query heads read one key/value head
-    head: int = 32             # values per head
-    ff: int = 352
-    context: int = 512
-    eps: float = 1e-5
-    rope_base: float = 10000.0
-
-
-class RMSNorm(nn.Module):
-    def __init__(self, n, eps):
-        super().__init__()
-        self.weight, self.eps = nn.Parameter(torch.ones(n)), eps
-
-    def forward(self, x):
-        x = x.float()
-        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps) * self.weight
-
-
-def rope_table(cfg):
-    """cos and sin of position * base^(-2i/head), each (context, head/2)."""
-    inv = cfg.rope_base ** (-torch.arange(0, cfg.head, 2).double() / cfg.head)
-    angle = torch.arange(cfg.context).double()[:, None] * inv[None, :]
-    return angle.cos().float(), angle.sin().float()
-
-
-def rope(x, cos, sin):
-    """Turns each adjacent pair (2i, 2i+1) of the last axis. x: (batch, time, heads, head)."""
-    even, odd = x.float().unflatten(-1, (-1, 2)).unbind(-1)
-    cos, sin = cos[:, None, :], sin[:, None, :]
-    return torch.stack((even * cos - odd * sin, even * sin + odd * cos), -1).flatten(-2)
-
-
-class Block(nn.Module):
-    def __init__(self, cfg):
-        super().__init__()
-        self.cfg = cfg
-        lin = lambda i, o: nn.Linear(i, o, bias=False)
-        self.attn_norm, self.ffn_norm = RMSNorm(cfg.embd, cfg.eps), RMSNorm(cfg.embd, cfg.eps)
-        self.attn_q = lin(cfg.embd, cfg.heads * cfg.head)
-        self.attn_k = lin(cfg.embd, cfg.kv_heads * cfg.head)
-        self.attn_v = lin(cfg.embd, cfg.kv_heads * cfg.head)
-        self.attn_output = lin(cfg.heads * cfg.head, cfg.embd)
-        self.ffn_gate, self.ffn_up = lin(cfg.embd, cfg.ff), lin(cfg.embd, cfg.ff)
-        self.ffn_down = lin(cfg.ff, cfg.embd)
-
-    def attention(self, x, cos, sin, mask):
-        c, (b, t, _) = self.cfg, x.shape
-        q = rope(self.attn_q(x).view(b, t, c.heads, c.head), cos, sin)
-        k = rope(self.attn_k(x).view(b, t, c.kv_heads, c.head), cos, sin)
-        v = self.attn_v(x).view(b, t, c.kv_heads, c.head)
-        # The query heads of one group become rows of one matrix: (b, kv_heads, group * t, head).
-        group = c.heads // c.kv_heads
-        q = q.view(b, t, c.kv_heads, group, c.head).permute(0, 2, 3, 1, 4).reshape(b, c.kv_heads, group * t, c.head)
-        k, v = k.permute(0, 2, 3, 1), v.transpose(1, 2)           # (b, kv, head, t), (b, kv, t, head)
-        p = torch.matmul(q * c.head ** -0.5, k).view(b, c.kv_heads, group, t, t) + mask
-        p = F.softmax(p, -1).view(b, c.kv_heads, group * t, t)
-        y = torch.matmul(p.to(v.dtype), v).view(b, c.kv_heads, group, t, c.head)
-        return self.attn_output(y.permute(0, 3, 1, 2, 4).reshape(b, t, c.heads * c.head))
-
-    def forward(self, x, cos, sin, mask):
-        x = x + self.attention(self.attn_norm(x), cos, sin, mask)
-        h = self.ffn_norm(x)
-        return x + self.ffn_down(F.silu(self.ffn_gate(h)) * self.ffn_up(h))
-
-
-class Llama(nn.Module):
-    def __init__(self, cfg):
-        super().__init__()
-        self.cfg = cfg
-        self.token_embd = nn.Embedding(cfg.vocab, cfg.embd)
-        self.blk = nn.ModuleList(Block(cfg) for _ in range(cfg.layers))
-        self.output_norm = RMSNorm(cfg.embd, cfg.eps)
-        cos, sin = rope_table(cfg)
-        self.register_buffer("cos", cos, persistent=False)
-        self.register_buffer("sin", sin, persistent=False)
-        self.register_buffer("mask", torch.full((cfg.context, cfg.context), -1e30).triu(1), persistent=False)
-        for name, p in self.named_parameters():
-            if p.dim() == 2:   # what is added to the residual starts smaller, by the number of additions
-                last = name.endswith(("attn_output.weight", "ffn_down.weight"))
-                std = p.shape[1] ** -0.5           # embedding: logits begin with variance 1
-                nn.init.normal_(p, std=std / math.sqrt(2 * cfg.layers) if last else std)
-        # Attention begins as copying: the output matrix undoes the value matrix. What a head looks at is then
-        # made likelier from the first step on, and it only has to learn where to look.
-        for block in self.blk:
-            nn.init.orthogonal_(block.attn_v.weight)
-            v = block.attn_v.weight.data.view(cfg.kv_heads, cfg.head, cfg.embd)
-            per_query = v.repeat_interleave(cfg.heads // cfg.kv_heads, 0).reshape(-1, cfg.embd)
-            block.attn_output.weight.data = per_query.T.contiguous() * (0.5 * cfg.kv_heads / cfg.heads)
-
-    def forward(self, ids, targets):
-        """Mean cross entropy, nats per token. ids, targets: (batch, time)."""
-        t = ids.shape[1]
-        x = self.token_embd(ids)
-        for block in self.blk:
-            x = block(x, self.cos[:t], self.sin[:t], self.mask[:t, :t])
-        logits = F.linear(self.output_norm(x), self.token_embd.weight)
-        return F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten())
+from families import FAMILIES
+from llama import Config
 
 
 class Muon(torch.optim.Optimizer):
@@ -173,11 +69,15 @@ class Muon(torch.optim.Optimizer):
 
 
 class Windows:
-    """Windows of `time` + 1 tokens, each beginning with the first token of a story, as in use."""
+    """Windows of `time` + 1 tokens, each beginning with the first token of a story, as in use.
 
-    def __init__(self, path, time):
+    A story begins with the token `begin`, or, if that is none, after the token `end`.
+    """
+
+    def __init__(self, path, time, begin, end):
         self.ids, self.time = np.fromfile(path, np.uint16), time
-        starts = np.flatnonzero(self.ids == 1)
+        starts = np.flatnonzero(self.ids == begin) if begin is not None else \
+            np.concatenate(([0], np.flatnonzero(self.ids[:-1] == end) + 1))
         picked, end = [], 0                        # the next window begins at the last story it cut
         for i, s in enumerate(starts):
             nxt = starts[i + 1] if i + 1 < len(starts) else len(self.ids)
@@ -192,7 +92,7 @@ class Windows:
         return rows[:, :-1], rows[:, 1:]
 
 
-def drill(x, y, share, vocab, seed):
+def drill(x, y, share, pieces, seed):
     """Replaces some rows by random rows of three tokens each: "b a a c b a ...".
 
     All one can do there is to expect what was there before, whatever it is. Stories ask the same of the
@@ -201,7 +101,7 @@ def drill(x, y, share, vocab, seed):
     """
     rng = np.random.default_rng(seed)
     n = round(share * len(x))
-    few = rng.integers(259, vocab, (n, 3))         # 259: the first piece that is not a byte
+    few = rng.integers(*pieces, (n, 3))
     rows = torch.from_numpy(np.take_along_axis(few, rng.integers(0, 3, (n, x.shape[1] + 1)), 1))
     x[:n, 1:], y[:n] = rows[:, :-1][:, 1:], rows[:, 1:]
     return x, y
@@ -247,9 +147,12 @@ def save(path, **state):
 
 
 def main():
-    ap = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    ap = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
+    ap.add_argument("--family", choices=FAMILIES, default="llama")
+    family = FAMILIES[ap.parse_known_args()[0].family]
     ap.add_argument("--work", required=True)
-    for field, value in asdict(Config()).items():
+    ap.add_argument("--data", help="where the token files are; default: --work")
+    for field, value in asdict(family.config).items():
         ap.add_argument("--" + field.replace("_", "-"), type=type(value), default=value)
     ap.add_argument("--steps", type=int, default=3060)
     ap.add_argument("--tokens", type=int, default=4096, help="tokens per step")
@@ -273,8 +176,8 @@ def main():
     torch.manual_seed(args.seed)
     torch.set_num_threads(args.threads)
 
-    cfg = Config(**{k: getattr(args, k) for k in asdict(Config())})
-    model = Llama(cfg)
+    cfg = Config(**{k: getattr(args, k) for k in asdict(family.config)})
+    model = family.model(cfg)
     matrices = [p for n, p in model.named_parameters() if p.dim() == 2 and n.startswith("blk.")]
     others = [p for n, p in model.named_parameters() if p.dim() < 2 or not n.startswith("blk.")]
     opts = [torch.optim.AdamW(others, lr=args.lr, betas=(0.9, 0.98), weight_decay=0.0)]
@@ -308,8 +211,8 @@ def main():
         window = next(length for length, share in args.phases if step < share * args.steps or share >= 1)
         rows = args.tokens // window
         if place is None or place[0] != window:
-            train, *checks = (Windows(os.path.join(args.work, n + ".bin"), window)
-                              for n in ("train", "valid-world", "valid-prose"))
+            train, *checks = (Windows(os.path.join(args.data or args.work, n + ".bin"), window, family.begin,
+                                      cfg.vocab - 1) for n in ("train", "valid-world", "valid-prose"))
             per_epoch = len(train.starts) // rows
         if place != (window, step // per_epoch):   # a new order for each pass, the same after a resume
             place = (window, step // per_epoch)
@@ -320,7 +223,8 @@ def main():
         with torch.autocast("cpu", torch.bfloat16, enabled=args.bf16):
             x, y = train.batch(order[i:i + rows])
             if step < args.drill * args.steps:
-                x, y = drill(x.clone(), y.clone(), 0.2, cfg.vocab, [args.seed, step])
+                pieces = family.pieces(cfg.vocab)
+                x, y = drill(x.clone(), y.clone(), 0.2, pieces, [args.seed, step])
             loss = model(x, y)
         model.zero_grad(set_to_none=True)
         loss.backward()
@@ -343,7 +247,7 @@ def main():
         if last or time.time() - saved > 60 * args.minutes:
             saved = time.time()
             save(ckpt, model=model.state_dict(), opts=[opt.state_dict() for opt in opts], config=asdict(cfg),
-                 step=step, spent=time.time() - begin)
+                 family=args.family, step=step, spent=time.time() - begin)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,137 @@
+"""Trains a byte-level byte-pair encoding, as GPT-2 and Qwen have it, and turns the corpus into token ids.
+
+    0..255 the bytes, in GPT-2's order   256..vocab-2 the merges, first one first   vocab-1 <|endoftext|>
+
+A text falls apart into words by the published pattern of --pre; a merge never crosses their borders. So the
+corpus shrinks to a few thousand different words with their counts: each round joins the pair of neighbours that
+is most frequent among them, of equals the smaller one, and only the words that hold it are counted again.
+
+Reads train.txt, valid-*.txt in --corpus; writes into --work bpe.json (pre, tokens, merges) and for each text a
+.bin of uint16 ids in which <|endoftext|> follows every story.
+"""
+
+import argparse
+import collections
+import json
+import os
+
+import numpy as np
+import regex
+
+PATTERNS = {
+    "gpt-2": r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+    "qwen2": r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+             r"|\s*[\r\n]+|\s+(?!\S)|\s+",
+}
+END = "<|endoftext|>"
+
+
+def byte_letters():
+    """The letter that stands for each byte: itself where it is printable, else the next one from U+0100 on."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [b for b in range(256) if b not in plain]
+    return {**{b: chr(b) for b in plain}, **{b: chr(256 + i) for i, b in enumerate(others)}}
+
+
+LETTERS = byte_letters()
+
+
+def spell(word):
+    return "".join(LETTERS[b] for b in word.encode("utf-8"))
+
+
+def join(parts, pair):
+    """parts with every occurrence of the pair joined, left to right."""
+    out, i = [], 0
+    while i < len(parts):
+        two = i + 1 < len(parts) and (parts[i], parts[i + 1]) == pair
+        out.append(parts[i] + parts[i + 1] if two else parts[i])
+        i += 2 if two else 1
+    return out
+
+
+def learn(words, count):
+    """The first `count` merges. words: how often each spelled word occurs."""
+    parts = {w: list(w) for w in words}
+    pairs, where = collections.Counter(), collections.defaultdict(set)
+
+    def add(word, sign):
+        for pair in zip(parts[word], parts[word][1:]):
+            pairs[pair] += sign * words[word]
+            where[pair].add(word)
+
+    for w in words:
+        add(w, 1)
+    merges = []
+    while len(merges) < count:
+        best = min(pairs, key=lambda p: (-pairs[p], p))
+        merges.append(best)
+        for w in where.pop(best):
+            add(w, -1)
+            parts[w] = join(parts[w], best)
+            add(w, 1)
+        del pairs[best]
+    return merges
+
+
+class Encoder:
+    def __init__(self, pre, tokens, merges):
+        self.pattern = regex.compile(PATTERNS[pre])
+        self.ids = {t: i for i, t in enumerate(tokens)}
+        self.rank = {m: i for i, m in enumerate(merges)}
+        self.known = {}
+
+    def word(self, word):
+        parts = list(spell(word))
+        while True:
+            best = min(zip(parts, parts[1:]), key=lambda p: self.rank.get(p, len(self.rank)), default=None)
+            if best not in self.rank:
+                return [self.ids[p] for p in parts]
+            parts = join(parts, best)
+
+    def encode(self, text):
+        out = []
+        for w in self.pattern.findall(text):
+            if w not in self.known:
+                self.known[w] = self.word(w)
+            out += self.known[w]
+        return out
+
+
+def stories(path):
+    with open(path, encoding="utf-8") as f:
+        return f.read().rstrip("\n").split("\n\n")
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    ap.add_argument("--corpus", required=True)
+    ap.add_argument("--work", required=True)
+    ap.add_argument("--pre", choices=PATTERNS, required=True)
+    ap.add_argument("--vocab", type=int, default=1536)
+    ap.add_argument("--sample", type=int, default=8000, help="stories the merges are learned from")
+    args = ap.parse_args()
+    os.makedirs(args.work, exist_ok=True)
+    train = stories(os.path.join(args.corpus, "train.txt"))
+
+    words = collections.Counter()
+    for s in train[:args.sample]:
+        words.update(regex.findall(PATTERNS[args.pre], s))
+    merges = learn({spell(w): n for w, n in words.items()}, args.vocab - 257)
+    tokens = [*LETTERS.values(), *("".join(m) for m in merges), END]
+    assert len(set(tokens)) == len(tokens)
+    with open(os.path.join(args.work, "bpe.json"), "w", encoding="utf-8") as f:
+        json.dump(dict(pre=args.pre, tokens=tokens, merges=merges), f)
+    encoder = Encoder(args.pre, tokens, merges)
+
+    for name in ("train", "valid-world", "valid-prose"):
+        texts = train if name == "train" else stories(os.path.join(args.corpus, name + ".txt"))
+        parts = [np.array([*encoder.encode(s), len(tokens) - 1], np.uint16) for s in texts]
+        ids = np.concatenate(parts)
+        ids.tofile(os.path.join(args.work, name + ".bin"))
+        print(f"{name}: {len(texts)} stories, {len(ids)} tokens, {sum(map(len, texts)) / len(ids):.2f} characters "
+              f"each, median story {int(np.median([len(p) for p in parts]))}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
