@@ -27,7 +27,7 @@ def run_engine(cli, model, case, out, *more):
     if case.descriptor and not case.embedded:
         command += ["--arch", case.descriptor_path()]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if done.returncode:
+    if done.returncode or "runtime error:" in done.stderr:
         raise RuntimeError(done.stderr.strip())
     return np.load(out)
 

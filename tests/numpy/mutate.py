@@ -251,7 +251,7 @@ class Engine:
                    ",".join(map(str, case.tokens)), "-n", "0", "-c", str(case.n_ctx), "-t", "1", "-ctk", "f32", "-ctv", "f32",
                    "--logits", self.base + ".npy"]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
-        if done.returncode not in (0, 1):
+        if done.returncode not in (0, 1) or "Sanitizer" in done.stderr or "runtime error:" in done.stderr:
             raise RuntimeError(f"exit code {done.returncode}: {done.stderr}")
         return (np.load(self.base + ".npy"), "") if done.returncode == 0 else (None, done.stderr)
 
