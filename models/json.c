@@ -130,7 +130,7 @@ static bool scan_string(parser *p, size_t *end, bool *escapes) {
 }
 
 static bool parse_string(parser *p, ggl_str *out) {
-    size_t end;
+    size_t end = 0;
     bool escapes;
     p->i++;
     if (!scan_string(p, &end, &escapes))
