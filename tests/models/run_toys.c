@@ -130,6 +130,14 @@ static void check_slots(const fixture *f, const toy_model *t, const logits *want
          toy_eval(&r, 1, cut, N - cut, tail.at, &err);
     if (CHECK_MSG(ok, "%s: restore: %s", llm_arch_name(t->arch), err.msg))
         same(t, &want_tail, &tail, "in a restored slot");
+    /* back to a snapshot: rows of later positions are not seen, states come back */
+    ok = ok && toy_prompt(&r, 1, cut, 32, NULL, &err) &&
+         ggl_sched_save_slot(r.sched, 1, cut, true, saved, &err) == GGL_OK &&
+         toy_eval(&r, 1, cut, N - cut, NULL, &err) &&
+         ggl_sched_restore_slot(r.sched, 1, cut, true, saved, &err) == GGL_OK &&
+         toy_eval(&r, 1, cut, N - cut, tail.at, &err);
+    if (CHECK_MSG(ok, "%s: snapshot: %s", llm_arch_name(t->arch), err.msg))
+        same(t, &want_tail, &tail, "after a snapshot");
     free(saved);
     free(got);
     toy_stop(&r);
