@@ -13,6 +13,7 @@ typedef struct maker {
     int n_layer;
     int *users; /* by id: nodes that read it */
     int *shown; /* by id: the node of the block being made; -1: none */
+    bool *counted; /* by id: a weight among some block's parameters */
     figure_block *block;
     int group;
 } maker;
@@ -267,22 +268,19 @@ static void add_exits(maker *m, const bool *leaves) {
     }
 }
 
-static void count_params(maker *m, const ggl_tensor *t, const ggl_tensor **seen, int *n_seen) {
+/* Each weight where it is used first: tied ones are not counted twice. */
+static void count_params(maker *m, const ggl_tensor *t) {
     for (int k = 0; k < t->n_src; k++) {
         const ggl_tensor *x = t->src[k], *w = x ? matrix_of(x) : NULL;
-        bool again = !w;
-        for (int i = 0; i < *n_seen && !again; i++)
-            again = seen[i] == w;
-        if (again || *n_seen == 256)
+        if (!w || m->counted[w->id])
             continue;
-        seen[(*n_seen)++] = w;
+        m->counted[w->id] = true;
         m->block->params += (uint64_t)(w->ne[0] * w->ne[1] * w->ne[2] * w->ne[3]);
     }
 }
 
 static bool make_block(maker *m, figure_block *b, int group, const bool *leaves) {
-    const ggl_tensor *seen[256];
-    int n_seen = 0, n = 0;
+    int n = 0;
     for (int i = 0; i < ggl_graph_n_nodes(m->g); i++)
         n += ggl_graph_node(m->g, i)->group == group;
     m->block = b;
@@ -295,7 +293,7 @@ static bool make_block(maker *m, figure_block *b, int group, const bool *leaves)
         if (t->group != group || !is_drawn(t))
             continue;
         add_node(m, t);
-        count_params(m, t, seen, &n_seen);
+        count_params(m, t);
     }
     if (b->node)
         add_exits(m, leaves);
@@ -358,11 +356,12 @@ static void find_leaving(const maker *m, bool *leaves) {
 
 bool figure_make(figure *f, const ggl_graph *g, int n_layer, const ggl_backend *b) {
     size_t n_ids = (size_t)ggl_graph_n_ids(g);
-    maker m = {g, b, n_layer, calloc(n_ids, sizeof(int)), calloc(n_ids, sizeof(int)), NULL, 0};
+    maker m = {.g = g, .b = b, .n_layer = n_layer, .users = calloc(n_ids, sizeof(int)), .shown = calloc(n_ids, sizeof(int)),
+               .counted = calloc(n_ids, sizeof(bool))};
     bool *leaves = calloc(n_ids, sizeof *leaves);
     int *kind = calloc((size_t)n_layer + 1, sizeof *kind);
     *f = (figure){.block = calloc((size_t)n_layer + 2, sizeof *f->block)};
-    bool ok = m.users && m.shown && leaves && kind && f->block;
+    bool ok = m.users && m.shown && m.counted && leaves && kind && f->block;
     if (ok)
         find_leaving(&m, leaves);
     ok = ok && make_block(&m, &f->block[f->n++], -1, leaves);
@@ -389,6 +388,7 @@ bool figure_make(figure *f, const ggl_graph *g, int n_layer, const ggl_backend *
     }
     free(m.users);
     free(m.shown);
+    free(m.counted);
     free(leaves);
     free(kind);
     if (!ok)
