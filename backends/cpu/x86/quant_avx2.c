@@ -45,6 +45,14 @@ INLINE __m256i sum_of_8(const __m256i v[8]) {
                             _mm256_permute2x128_si256(a, b, 0x31));
 }
 
+/* The rows of a matrix follow each other, so what the next 8 rows will read is one stretch: it is
+ * fetched line by line, as far along as this group of rows is. */
+INLINE void fetch_ahead(const uint8_t *w, size_t row_size, int64_t done, const size_t bytes) {
+    const uint8_t *next = w + ROWS * row_size + ROWS * (size_t)done;
+    for (size_t i = 0; i < bytes; i += 64)
+        _mm_prefetch(next + i, _MM_HINT_T0);
+}
+
 static void rows8_q8_0(float *y, const uint8_t *w, size_t row_size, const cpu_qblock *x,
                        int64_t n_blocks) {
     const __m256i one = _mm256_set1_epi16(1);
@@ -52,11 +60,11 @@ static void rows8_q8_0(float *y, const uint8_t *w, size_t row_size, const cpu_qb
     for (int64_t b = 0; b < n_blocks; b++) {
         const uint8_t *p = w + b * Q8_0_SIZE;
         __m256i v[8], q = _mm256_loadu_si256((const __m256i *)x[b].q);
+        fetch_ahead(w, row_size, b * Q8_0_SIZE, ROWS * Q8_0_SIZE);
         for (int r = 0; r < 8; r++) {
             __m256i c = unpack_q8_0(p + (size_t)r * row_size);
             v[r] = _mm256_madd_epi16(
                 one, _mm256_maddubs_epi16(_mm256_abs_epi8(c), _mm256_sign_epi8(q, c)));
-            _mm_prefetch(p + (size_t)(r + ROWS) * row_size, _MM_HINT_T0);
         }
         acc = chain(acc, sum_of_8(v), load_scales(p, row_size), x[b].d);
     }
@@ -77,13 +85,13 @@ static void rows8_q4_0(float *y, const uint8_t *w, size_t row_size, const cpu_qb
         __m256i q1 =
             _mm256_loadu2_m128i((const __m128i *)(x1->q + 16), (const __m128i *)(x[b].q + 16));
         __m256i v[8];
+        fetch_ahead(w, row_size, b * Q4_0_SIZE, 2 * ROWS * Q4_0_SIZE);
         for (int r = 0; r < 8; r++) {
             const uint8_t *c = p + (size_t)r * row_size + 2;
             __m256i u = _mm256_loadu2_m128i((const __m128i *)(c + next), (const __m128i *)c);
             __m256i even = _mm256_maddubs_epi16(_mm256_and_si256(u, low), q0);
             v[r] = _mm256_add_epi16(
                 even, _mm256_maddubs_epi16(_mm256_and_si256(_mm256_srli_epi16(u, 4), low), q1));
-            _mm_prefetch(c + ROWS * row_size, _MM_HINT_T0);
         }
         __m256i s = _mm256_hadd_epi16(
             _mm256_hadd_epi16(_mm256_hadd_epi16(v[0], v[1]), _mm256_hadd_epi16(v[2], v[3])),
