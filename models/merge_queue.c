@@ -1,4 +1,4 @@
-/* A binary heap. */
+/* The queue is a binary heap. */
 #include "merge_queue.h"
 
 #include "ggl/alloc.h"
@@ -38,4 +38,18 @@ join merge_queue_pop(merge_queue *q) {
 void merge_queue_fini(merge_queue *q) {
     ggl_free(q->heap);
     *q = (merge_queue){0};
+}
+
+bool merge_symbols(symbol *sym, const join *j) {
+    symbol *a = &sym[j->left];
+    if (a->n == 0 || a->next == NO_SYMBOL || a->n + sym[a->next].n != j->n)
+        return false;
+    symbol *b = &sym[a->next];
+    a->n = j->n;
+    a->id = j->id;
+    a->next = b->next;
+    b->n = 0;
+    if (a->next != NO_SYMBOL)
+        sym[a->next].prev = j->left;
+    return true;
 }

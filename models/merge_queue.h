@@ -35,4 +35,8 @@ bool merge_queue_push(merge_queue *q, join j);
 join merge_queue_pop(merge_queue *q);
 void merge_queue_fini(merge_queue *q);
 
+/* Does the join: its right symbol becomes part of the left one. False, and nothing is done, if it
+ * is stale. */
+bool merge_symbols(symbol *sym, const join *j);
+
 #endif

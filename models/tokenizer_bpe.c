@@ -323,17 +323,9 @@ static ggl_status encode_word(void *context, const char *word, size_t n) {
             return GGL_NOMEM;
     while (r->queue.n > 0) {
         join j = merge_queue_pop(&r->queue);
-        symbol *a = &r->sym[j.left];
-        if (a->n == 0 || a->next == NO_SYMBOL || a->n + r->sym[a->next].n != j.n)
+        if (!merge_symbols(r->sym, &j))
             continue;
-        symbol *b = &r->sym[a->next];
-        a->n = j.n;
-        a->id = j.id;
-        a->next = b->next;
-        b->n = 0;
-        if (a->next != NO_SYMBOL)
-            r->sym[a->next].prev = j.left;
-        if (!consider(r, a->prev) || !consider(r, j.left))
+        if (!consider(r, r->sym[j.left].prev) || !consider(r, j.left))
             return GGL_NOMEM;
     }
     ggl_status s = GGL_OK;

@@ -233,17 +233,9 @@ static ggl_status flush_segment(spm_run *r) {
     }
     while (r->queue.n > 0) {
         join j = merge_queue_pop(&r->queue);
-        symbol *a = &r->sym[j.left];
-        if (a->n == 0 || a->next == NO_SYMBOL || a->n + r->sym[a->next].n != j.n)
+        if (!merge_symbols(r->sym, &j))
             continue;
-        symbol *b = &r->sym[a->next];
-        a->n = j.n;
-        a->id = j.id;
-        a->next = b->next;
-        b->n = 0;
-        if (a->next != NO_SYMBOL)
-            r->sym[a->next].prev = j.left;
-        if (!consider(r, a->prev) || !consider(r, j.left))
+        if (!consider(r, r->sym[j.left].prev) || !consider(r, j.left))
             return run_no_memory(r);
     }
     for (uint32_t i = r->n_sym > 0 ? 0 : NO_SYMBOL; i != NO_SYMBOL && s == GGL_OK;
