@@ -2,10 +2,12 @@
  * words. The expressions are data (tokenizers.txt), in the notation in which they are published;
  * this is the part of it that they use:
  *
- *     literals, \r \n \t \x{HEX}, \ before punctuation     [...] [^...] with ranges, and &&[^...]
- * at the end of one \s \S \d \D \w \W \p{..} \P{..}                      x? x* x+ x{m} x{m,}
- * x{m,n}, greedy x|y, (x), (?:x), (?i:x)                              x?+ x*+ x++ (possessive)
- * after single characters
+ *     literals, \r \n \t \x{HEX}, \ before punctuation
+ *     [...] [^...] with ranges, and &&[^...] at the end of one
+ *     \s \S \d \D \w \W \p{..} \P{..}
+ *     x? x* x+ x{m} x{m,} x{m,n}, greedy
+ *     x?+ x*+ x++ (possessive) after single characters
+ *     x|y, (x), (?:x), (?i:x)
  *     (?=x) (?!x), ^ $ \b
  *
  * \p: L Lu Ll Lt Lm Lo M N Nd P S Han. \s is White_Space, \d is Nd. ^ and $ are the ends of the

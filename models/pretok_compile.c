@@ -1,0 +1,500 @@
+/* From a pattern's text to its program. The subset of regular expressions: pretok.h. */
+#include <string.h>
+
+#include "pretok_impl.h"
+#include "tokenizer_impl.h"
+#include "unicode.h"
+
+bool pretok_set_holds(const set *s, uint32_t c, unsigned properties) {
+    bool in = (properties & s->with) != 0;
+    for (int i = 0; i < 4 && s->without[i] && !in; i++)
+        in = !(properties & s->without[i]);
+    for (int i = 0; i < s->n_range && !in; i++)
+        in = c >= s->ranges[i].first && c <= s->ranges[i].last;
+    return (in && !(properties & s->except)) != s->negated;
+}
+
+typedef struct parser {
+    const char *s;
+    size_t n, i;
+    pretok_program *p;
+    size_t cap_code, cap_set, cap_range;
+    range *ranges; /* of the set being read */
+    int nesting;
+    bool fold, in_lookahead, loop;
+    ggl_status status;
+    ggl_error *err;
+} parser;
+
+static void parse_fail(parser *q, const char *what) {
+    if (q->status == GGL_OK)
+        q->status = ggl_fail(q->err, GGL_FORMAT, "at byte %zu of the pattern: %s", q->i, what);
+}
+
+static void parse_no_memory(parser *q) {
+    if (q->status == GGL_OK)
+        q->status = ggl_fail(q->err, GGL_NOMEM, "out of memory for a pattern");
+}
+
+static bool next_is(const parser *q, const char *s) {
+    return q->n - q->i >= strlen(s) && memcmp(q->s + q->i, s, strlen(s)) == 0;
+}
+
+static bool take(parser *q, const char *s) {
+    bool is = next_is(q, s);
+    q->i += is ? strlen(s) : 0;
+    return is;
+}
+
+/* Puts an instruction at `at`; what lies behind moves as a block, whose jumps are relative. */
+static void insert(parser *q, int at, instruction what) {
+    pretok_program *p = q->p;
+    if ((size_t)p->n_code == q->cap_code &&
+        !ggl_grow(&p->code, &q->cap_code, (size_t)p->n_code + 1, sizeof *p->code)) {
+        parse_no_memory(q);
+        return;
+    }
+    memmove(p->code + at + 1, p->code + at, (size_t)(p->n_code - at) * sizeof *p->code);
+    p->n_code++;
+    p->code[at] = what;
+}
+
+static void emit(parser *q, op what, int32_t a, int32_t b) {
+    insert(q, q->p->n_code, (instruction){.op = (uint8_t)what, .a = a, .b = b});
+}
+
+static void insert_split(parser *q, int at, int32_t b) {
+    insert(q, at, (instruction){.op = OP_SPLIT, .a = 1, .b = b});
+}
+
+uint32_t pretok_decode(const char *s, size_t n) {
+    const unsigned char *u = (const unsigned char *)s;
+    switch (n) {
+    case 1:
+        return u[0] < 0x80 ? u[0] : STRAY + u[0];
+    case 2:
+        return (u[0] & 0x1fu) << 6 | (u[1] & 0x3fu);
+    case 3:
+        return (u[0] & 0xfu) << 12 | (u[1] & 0x3fu) << 6 | (u[2] & 0x3fu);
+    default:
+        return (u[0] & 7u) << 18 | (u[1] & 0x3fu) << 12 | (u[2] & 0x3fu) << 6 | (u[3] & 0x3fu);
+    }
+}
+
+static uint32_t parse_number(parser *q, unsigned base, uint32_t most) {
+    uint32_t value = 0;
+    size_t start = q->i;
+    for (; q->i < q->n; q->i++) {
+        char c = q->s[q->i];
+        unsigned digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
+                         : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10)
+                                                : 99;
+        if (digit >= base)
+            break;
+        value = value * base + digit;
+        if (value > most)
+            break;
+    }
+    if (q->i == start || value > most)
+        parse_fail(q, "a number is expected, or this one is too large");
+    return value;
+}
+
+/* A character that stands for itself, or is escaped. */
+static uint32_t parse_character(parser *q) {
+    if (take(q, "\\")) {
+        static const char named[] = "rnt", codes[] = "\r\n\t";
+        const char *c = q->i < q->n ? strchr(named, q->s[q->i]) : NULL;
+        if (take(q, "x{")) {
+            uint32_t value = parse_number(q, 16, 0x10ffff);
+            if (!take(q, "}"))
+                parse_fail(q, "'}' is expected");
+            return value;
+        }
+        if (q->i >= q->n || (!c && !(llm_unicode_properties((unsigned char)q->s[q->i] & 0x7f) &
+                                     (UNICODE_P | UNICODE_S)))) {
+            parse_fail(q, "this escape is not known");
+            return 0;
+        }
+        q->i++;
+        return c ? (unsigned char)codes[c - named] : (unsigned char)q->s[q->i - 1];
+    }
+    if (q->i >= q->n) {
+        parse_fail(q, "a character is expected");
+        return 0;
+    }
+    size_t n = llm_utf8_length(q->s + q->i, q->n - q->i);
+    q->i += n;
+    return pretok_decode(q->s + q->i - n, n);
+}
+
+/* \s \S \d \D \w \W \p{..} \P{..}; *no: it is one of those without the properties. 0: something
+ * else stands here. */
+static unsigned parse_property(parser *q, bool *no) {
+    static const struct {
+        const char *name;
+        unsigned bits;
+    } names[] = {{"L", UNICODE_L},   {"Lu", UNICODE_LU}, {"Ll", UNICODE_LL}, {"Lt", UNICODE_LT},
+                 {"Lm", UNICODE_LM}, {"Lo", UNICODE_LO}, {"M", UNICODE_M},   {"N", UNICODE_N},
+                 {"Nd", UNICODE_ND}, {"P", UNICODE_P},   {"S", UNICODE_S},   {"Han", UNICODE_HAN}},
+      letters[] = {{"s", UNICODE_WHITE}, {"d", UNICODE_ND}, {"w", UNICODE_WORD}};
+    if (q->n - q->i < 2 || q->s[q->i] != '\\')
+        return 0;
+    char c = q->s[q->i + 1];
+    for (size_t k = 0; k < sizeof letters / sizeof *letters; k++)
+        if ((c | 0x20) == letters[k].name[0]) {
+            *no = c != letters[k].name[0];
+            q->i += 2;
+            return letters[k].bits;
+        }
+    if (!next_is(q, "\\p{") && !next_is(q, "\\P{"))
+        return 0;
+    q->i += 3;
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        size_t n = strlen(names[k].name);
+        if (next_is(q, names[k].name) && q->n - q->i > n && q->s[q->i + n] == '}') {
+            q->i += n + 1;
+            *no = c == 'P';
+            return names[k].bits;
+        }
+    }
+    parse_fail(q, "this property is not known");
+    return 1;
+}
+
+static void add_range(parser *q, set *s, uint32_t first, uint32_t last) {
+    if ((size_t)s->n_range == q->cap_range &&
+        !ggl_grow(&q->ranges, &q->cap_range, (size_t)s->n_range + 1, sizeof *q->ranges)) {
+        parse_no_memory(q);
+        return;
+    }
+    q->ranges[s->n_range++] = (range){first, last};
+}
+
+static void add_folded(parser *q, set *s, uint32_t first, uint32_t last) {
+    add_range(q, s, first, last);
+    for (uint32_t c = first; q->fold && c <= last && c < 128; c++) {
+        if ((c | 0x20) < 'a' || (c | 0x20) > 'z')
+            continue;
+        add_range(q, s, c ^ 0x20, c ^ 0x20);
+        if ((c | 0x20) == 's')
+            add_range(q, s, 0x17f, 0x17f);
+        if ((c | 0x20) == 'k')
+            add_range(q, s, 0x212a, 0x212a);
+    }
+}
+
+static void add_property(parser *q, set *s, unsigned bits, bool no) {
+    int i = 0;
+    if (!no) {
+        s->with |= bits;
+        return;
+    }
+    while (i < 4 && s->without[i])
+        i++;
+    if (i == 4)
+        parse_fail(q, "more than four negated properties in one class");
+    else
+        s->without[i] = bits;
+}
+
+/* The set goes into the program: its number. */
+static int finish_set(parser *q, set *s) {
+    pretok_program *p = q->p;
+    if ((size_t)p->n_set == q->cap_set &&
+        !ggl_grow(&p->sets, &q->cap_set, (size_t)p->n_set + 1, sizeof *p->sets)) {
+        parse_no_memory(q);
+        return 0;
+    }
+    s->ranges = ggl_calloc((size_t)s->n_range, sizeof *s->ranges);
+    if (!s->ranges) {
+        parse_no_memory(q);
+        return 0;
+    }
+    if (s->n_range > 0)
+        memcpy(s->ranges, q->ranges, (size_t)s->n_range * sizeof *s->ranges);
+    for (uint32_t c = 0; c < 128; c++)
+        if (pretok_set_holds(s, c, llm_unicode_properties(c)))
+            s->ascii[c / 64] |= 1ull << (c % 64);
+    p->sets[p->n_set] = *s;
+    return p->n_set++;
+}
+
+/* After '['. */
+static int parse_class(parser *q) {
+    set s = {.negated = take(q, "^")};
+    bool no = false;
+    for (bool first = true; q->status == GGL_OK && (first || !next_is(q, "]")); first = false) {
+        if (take(q, "&&[^")) {
+            unsigned bits;
+            no = false;
+            while (!no && (bits = parse_property(q, &no)) != 0 && q->status == GGL_OK)
+                s.except |= bits;
+            if (no || !take(q, "]") || !next_is(q, "]"))
+                parse_fail(q, "only &&[^ properties ] at the end of a class is known");
+            break;
+        }
+        if (next_is(q, "["))
+            parse_fail(q, "a class in a class");
+        unsigned bits = parse_property(q, &no);
+        if (bits) {
+            add_property(q, &s, bits, no);
+            continue;
+        }
+        uint32_t low = parse_character(q), high = low;
+        if (q->n - q->i > 1 && q->s[q->i] == '-' && q->s[q->i + 1] != ']') {
+            q->i++;
+            high = parse_character(q);
+        }
+        if (high < low)
+            parse_fail(q, "a range ends before it begins");
+        else
+            add_folded(q, &s, low, high);
+    }
+    if (!take(q, "]"))
+        parse_fail(q, "']' is expected");
+    return q->status == GGL_OK ? finish_set(q, &s) : 0;
+}
+
+static int parse_alternatives(parser *q);
+
+/* (x) (?:x) (?i:x) (?=x) (?!x), after '('. Returns the fewest characters it takes. */
+static int parse_group(parser *q) {
+    bool fold = q->fold, in_lookahead = q->in_lookahead, loop = q->loop;
+    bool positive = take(q, "?="), lookahead = positive || take(q, "?!");
+    int start = q->p->n_code, least;
+    if (lookahead) {
+        emit(q, OP_LOOKAHEAD, 0, 0);
+        q->in_lookahead = true;
+        q->loop = false;
+    } else if (take(q, "?i:")) {
+        q->fold = true;
+    } else if (!take(q, "?:") && next_is(q, "?")) {
+        parse_fail(q, "this group is not known");
+    }
+    least = ++q->nesting > MAX_NESTING ? (parse_fail(q, "too many groups in groups"), 0)
+                                       : parse_alternatives(q);
+    q->nesting--;
+    if (!take(q, ")"))
+        parse_fail(q, "')' is expected");
+    if (lookahead) {
+        emit(q, OP_MATCH, 0, 0);
+        least = 0;
+    }
+    if (lookahead && q->status == GGL_OK) {
+        int n = q->p->n_code - start - 1;
+        if (n > MAX_LOOKAHEAD || (q->loop && q->p->n_reach == 255))
+            parse_fail(q, "this lookahead is too long");
+        else
+            q->p->code[start] = (instruction){.op = OP_LOOKAHEAD,
+                                              .no = !positive,
+                                              .a = n,
+                                              .i_reach = (uint8_t)(q->loop ? ++q->p->n_reach : 0)};
+    }
+    q->fold = fold;
+    q->in_lookahead = in_lookahead;
+    q->loop = lookahead ? loop : q->loop;
+    return least;
+}
+
+/* One character, class or group. Returns the fewest characters it takes. */
+static int parse_atom(parser *q) {
+    bool no = false;
+    if (take(q, "("))
+        return parse_group(q);
+    if (take(q, "^")) {
+        emit(q, OP_BEGIN, 0, 0);
+        return 0;
+    }
+    if (take(q, "$")) {
+        emit(q, OP_END, 0, 0);
+        return 0;
+    }
+    if (take(q, "\\b")) {
+        emit(q, OP_BORDER, 0, 0);
+        return 0;
+    }
+    unsigned bits = parse_property(q, &no);
+    if (bits || take(q, "[")) {
+        set s = {0};
+        if (bits)
+            add_property(q, &s, bits, no);
+        int i = !bits ? parse_class(q) : q->status == GGL_OK ? finish_set(q, &s) : 0;
+        emit(q, OP_SET, i, 0);
+        return 1;
+    }
+    if (q->i < q->n &&
+        strchr("?*+{.", q->s[q->i])) { /* '.' would be a character, too, but nobody publishes it */
+        parse_fail(q, "a character, a class or a group is expected");
+        return 0;
+    }
+    uint32_t c = parse_character(q);
+    if (q->fold && (c | 0x20) >= 'a' && (c | 0x20) <= 'z' && q->status == GGL_OK) {
+        set s = {0};
+        add_folded(q, &s, c, c);
+        int i = q->status == GGL_OK ? finish_set(q, &s) : 0;
+        emit(q, OP_SET, i, 0);
+    } else {
+        emit(q, OP_CHAR, (int32_t)c, 0);
+    }
+    return 1;
+}
+
+/* min to max times the atom at code[start..], whose source begins at byte `source`. */
+static void repeat(parser *q, int start, size_t source, uint32_t min, uint32_t max) {
+    size_t after = q->i;
+    uint32_t copies = 1;
+    if (min > MAX_COPIES || (max != NO_LIMIT && max > MAX_COPIES)) {
+        parse_fail(q, "too many repetitions of a group");
+        return;
+    }
+    int last = start,
+        n = q->p->n_code - start; /* where the last copy begins; instructions of the first */
+    for (; copies < min && q->status == GGL_OK; copies++) {
+        last = q->p->n_code;
+        q->i = source;
+        parse_atom(q);
+    }
+    if (max == NO_LIMIT && min == 0) { /* split; atom; jump back */
+        insert_split(q, start, n + 2);
+        emit(q, OP_JUMP, -n - 1, 0);
+    } else if (max == NO_LIMIT) { /* the last copy; split back to it */
+        emit(q, OP_SPLIT, last - q->p->n_code, 1);
+    } else if (min == 0) {
+        insert_split(q, start, n + 1);
+    }
+    for (; max != NO_LIMIT && copies < max && q->status == GGL_OK;
+         copies++) { /* a further one may also be left out */
+        int at = q->p->n_code;
+        q->i = source;
+        parse_atom(q);
+        insert_split(q, at, q->p->n_code - at + 1);
+    }
+    q->loop = q->loop || max == NO_LIMIT;
+    q->i = after;
+}
+
+/* An atom and how often it stands. */
+static int parse_repeated(parser *q) {
+    int start = q->p->n_code;
+    size_t source = q->i;
+    int least = parse_atom(q);
+    uint32_t min = 1, max = 1;
+    if (take(q, "?")) {
+        min = 0;
+    } else if (take(q, "*")) {
+        min = 0;
+        max = NO_LIMIT;
+    } else if (take(q, "+")) {
+        max = NO_LIMIT;
+    } else if (take(q, "{")) {
+        min = max = parse_number(q, 10, 100000);
+        if (take(q, ","))
+            max = next_is(q, "}") ? NO_LIMIT : parse_number(q, 10, 100000);
+        if (!take(q, "}") || max < min || max == 0)
+            parse_fail(q, "this is no number of repetitions");
+    } else {
+        return least;
+    }
+    bool possessive = take(q, "+");
+    if (next_is(q, "?"))
+        parse_fail(q, "only greedy and possessive repetitions are known");
+    if (q->status != GGL_OK)
+        return 0;
+    instruction *atom = &q->p->code[start];
+    bool single = q->p->n_code == start + 1 && (atom->op == OP_SET || atom->op == OP_CHAR);
+    if (!single && (least == 0 || possessive)) {
+        parse_fail(q, least == 0 ? "this may be empty and cannot be repeated"
+                                 : "only single characters can be possessive");
+        return 0;
+    }
+    if (!single || q->in_lookahead) {
+        repeat(q, start, source, min, max);
+        return min > 0 ? least : 0;
+    }
+    if (atom->op == OP_CHAR) {
+        set s = {0};
+        add_range(q, &s, (uint32_t)atom->a, (uint32_t)atom->a);
+        atom->a = q->status == GGL_OK ? finish_set(q, &s) : 0;
+    }
+    *atom = (instruction){
+        .op = OP_RUN, .no = possessive, .a = atom->a, .b = q->p->n_run++, .min = min, .max = max};
+    return min > 0 ? 1 : 0;
+}
+
+static int parse_sequence(parser *q) {
+    int least = 0;
+    while (q->status == GGL_OK && q->i < q->n && q->s[q->i] != '|' && q->s[q->i] != ')')
+        least += parse_repeated(q);
+    return least;
+}
+
+/* split; x; jump to the end; y: for x|y */
+static int parse_alternatives(parser *q) {
+    int start = q->p->n_code,
+        jump = -1; /* the last of the jumps, each holds where the one before it is */
+    int least = parse_sequence(q);
+    while (q->status == GGL_OK && take(q, "|")) {
+        insert_split(q, start, q->p->n_code - start + 2);
+        emit(q, OP_JUMP, jump, 0);
+        jump = q->p->n_code - 1;
+        start = q->p->n_code;
+        int other = parse_sequence(q);
+        least = other < least ? other : least;
+    }
+    while (q->status == GGL_OK && jump >= 0) {
+        int before = q->p->code[jump].a;
+        q->p->code[jump].a = q->p->n_code - jump;
+        jump = before;
+    }
+    return least;
+}
+
+static void program_free(pretok_program *p) {
+    for (int i = 0; i < p->n_set; i++)
+        ggl_free(p->sets[i].ranges);
+    ggl_free(p->sets);
+    ggl_free(p->code);
+}
+
+static void *arena_copy(ggl_arena *arena, const void *data, size_t n, size_t size) {
+    void *copy = ggl_arena_alloc(arena, n, size);
+    if (copy && n > 0)
+        memcpy(copy, data, n * size);
+    return copy;
+}
+
+/* Into one place, for ever. */
+static const pretok_program *program_keep(const pretok_program *p, ggl_arena *arena) {
+    pretok_program *kept = arena_copy(arena, p, 1, sizeof *p);
+    if (!kept)
+        return NULL;
+    kept->code = arena_copy(arena, p->code, (size_t)p->n_code, sizeof *p->code);
+    kept->sets = arena_copy(arena, p->sets, (size_t)p->n_set, sizeof *p->sets);
+    bool ok = kept->code && kept->sets;
+    for (int i = 0; ok && i < p->n_set; i++) {
+        kept->sets[i].ranges =
+            arena_copy(arena, p->sets[i].ranges, (size_t)p->sets[i].n_range, sizeof(range));
+        ok = kept->sets[i].ranges != NULL;
+    }
+    return ok ? kept : NULL;
+}
+
+ggl_status llm_pretok_compile(const pretok_program **out, ggl_arena *arena, ggl_str pattern,
+                              ggl_error *err) {
+    pretok_program p = {0};
+    parser q = {.s = pattern.s, .n = pattern.n, .p = &p, .err = err};
+    parse_alternatives(&q);
+    if (q.i < q.n)
+        parse_fail(&q, "')' without '('");
+    emit(&q, OP_MATCH, 0, 0);
+    *out = NULL;
+    if (q.status == GGL_OK) {
+        *out = program_keep(&p, arena);
+        if (!*out)
+            parse_no_memory(&q);
+    }
+    program_free(&p);
+    ggl_free(q.ranges);
+    return q.status;
+}
