@@ -48,8 +48,4 @@ bool ggl_is_weight_view(const ggl_tensor *t);
 /* Rounds constants to f32 where no double is wanted; once, by fold or the scheduler. */
 ggl_status ggl_graph_settle(ggl_graph *g, ggl_error *err);
 
-static inline bool ggl_is_leaf(const ggl_tensor *t) {
-    return t->op == GGL_OP_INPUT || t->op == GGL_OP_WEIGHT || t->op == GGL_OP_CONST;
-}
-
 #endif

@@ -134,9 +134,7 @@ static const arg_option *find_option(const args_spec *spec, const char *s, size_
 
 enum { NAME_MAX_LENGTH = 63 };
 
-/* Edits that turn a into b: insert, delete, replace, or swap neighbours (optimal string alignment).
- */
-static size_t distance(const char *a, size_t n_a, const char *b, size_t n_b) {
+size_t args_distance(const char *a, size_t n_a, const char *b, size_t n_b) {
     size_t row[3][NAME_MAX_LENGTH + 1];
     if (n_a > NAME_MAX_LENGTH || n_b > NAME_MAX_LENGTH)
         return SIZE_MAX;
@@ -165,7 +163,7 @@ static int unknown_option(const args_spec *spec, const char *s, size_t n) {
     for (int t = 0; t < 2; t++)
         for (const arg_option *o = tables[t]; is_row(o); o++)
             for (names = o->names; names && next_name(&names, &name, &n_name);) {
-                size_t d = distance(s, n, name, n_name);
+                size_t d = args_distance(s, n, name, n_name);
                 if (n_name > 2 && n > 2 && d < d_best) {
                     best = name;
                     n_best = n_name;

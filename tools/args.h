@@ -4,8 +4,7 @@
  *     double temp = 0.8;
  *     bool verbose = false;
  *     const arg_option options[] = {
- *         {"--temp", ARG_FLOAT, &temp, .value = "T", .help = "randomness (default 0.8)", .max =
- * 100},
+ *         {"--temp", ARG_FLOAT, &temp, .value = "T", .help = "randomness", .max = 100},
  *         {"-v --verbose", ARG_FLAG, &verbose, .help = "say more"},
  *         {0}};
  *     const args_spec spec = {"llm-cli", "-m MODEL [options]", "Runs a model.", options, NULL};
@@ -64,6 +63,10 @@ typedef struct args_spec {
  * `=`. */
 int args_parse(const args_spec *spec, int argc, char **argv);
 void args_list_fini(arg_list *list);
+
+/* Edits that turn a into b: insert, delete, replace, or swap neighbours (optimal string alignment);
+ * SIZE_MAX for words of more than 63 bytes. */
+size_t args_distance(const char *a, size_t n_a, const char *b, size_t n_b);
 
 /* Strict numbers: the whole string, decimal, finite. False: not such a number, or (*range set) too
  * large for its type. */

@@ -18,12 +18,8 @@ typedef struct maker {
     int group;
 } maker;
 
-static bool is_leaf(const ggl_tensor *t) {
-    return t->op == GGL_OP_INPUT || t->op == GGL_OP_WEIGHT || t->op == GGL_OP_CONST;
-}
-
 static bool is_drawn(const ggl_tensor *t) {
-    return t->needed && !is_leaf(t) && (ggl_is_batched(t) || t->op == GGL_OP_CACHE);
+    return t->needed && !ggl_is_leaf(t) && (ggl_is_batched(t) || t->op == GGL_OP_CACHE);
 }
 
 /* Moves that need no node of their own: the shape on the edge tells. */

@@ -28,18 +28,15 @@ static void print_help(FILE *out) {
     fprintf(out, "\nllm-arch COMMAND --help tells its arguments.\n");
 }
 
-/* Letters that differ, and by how much the lengths do: enough to guess one of nine words. */
-static size_t distance(const char *a, const char *b) {
-    size_t d = 0;
-    for (; *a && *b; a++, b++)
-        d += *a != *b;
-    return d + strlen(a) + strlen(b);
+static size_t edits(const char *name, size_t i_command) {
+    const char *command = commands[i_command].name;
+    return args_distance(name, strlen(name), command, strlen(command));
 }
 
 static int unknown(const char *name) {
     size_t best = 0;
     for (size_t i = 1; i < N_COMMANDS; i++)
-        if (distance(name, commands[i].name) < distance(name, commands[best].name))
+        if (edits(name, i) < edits(name, best))
             best = i;
     return tool_error("llm-arch", 2, "no command '%s' (did you mean '%s'?); llm-arch --help lists them", name,
                       commands[best].name);

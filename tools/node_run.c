@@ -8,10 +8,6 @@ static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory to run node by node");
 }
 
-static bool is_leaf(const ggl_tensor *t) {
-    return t->op == GGL_OP_INPUT || t->op == GGL_OP_WEIGHT || t->op == GGL_OP_CONST;
-}
-
 /* What has no numbers of its own: a weight under another shape, or the matrices that an index chose from one. It stands in
  * the segment of each node that reads it. */
 static bool is_private(const ggl_tensor *t) {
@@ -19,7 +15,7 @@ static bool is_private(const ggl_tensor *t) {
     if (!view && !matrices)
         return false;
     const ggl_tensor *x = t->src[0];
-    return x->op == GGL_OP_WEIGHT || (!is_leaf(x) && is_private(x));
+    return x->op == GGL_OP_WEIGHT || (!ggl_is_leaf(x) && is_private(x));
 }
 
 /* --- where everything lies -------------------------------------------------------------------------------------------- */
@@ -56,14 +52,14 @@ static bool place_leaf(node_map *m, const ggl_tensor *t) {
 
 static bool place_leaves(node_map *m, const ggl_tensor *t) {
     for (int k = 0; k < t->n_src; k++)
-        if (t->src[k] && is_leaf(t->src[k]) && !place_leaf(m, t->src[k]))
+        if (t->src[k] && ggl_is_leaf(t->src[k]) && !place_leaf(m, t->src[k]))
             return false;
     if (!t->body)
         return true;
     for (int k = 0; k < t->body->n_node; k++)
         if (!place_leaves(m, t->body->node[k]))
             return false;
-    return !is_leaf(t->body->result) || place_leaf(m, t->body->result);
+    return !ggl_is_leaf(t->body->result) || place_leaf(m, t->body->result);
 }
 
 ggl_status node_map_init(node_map *m, const ggl_graph *g, int64_t n, ggl_error *err) {
@@ -79,7 +75,7 @@ ggl_status node_map_init(node_map *m, const ggl_graph *g, int64_t n, ggl_error *
         ggl_tensor *t = ggl_graph_node(g, i);
         if (t->op == GGL_OP_INPUT)
             ok = place_leaf(m, t);
-        if (!ok || !t->needed || is_leaf(t))
+        if (!ok || !t->needed || ggl_is_leaf(t))
             continue;
         ok = place_leaves(m, t);
         if (ok && !is_private(t)) {
@@ -177,7 +173,7 @@ ggl_status node_device_clear(node_device *d, const ggl_store *s, ggl_error *err)
 /* t behind what it reads that is private. */
 static int push_segment(node_device *d, int n, ggl_tensor *t) {
     for (int k = 0; k < t->n_src; k++)
-        if (t->src[k] && !is_leaf(t->src[k]) && is_private(t->src[k]))
+        if (t->src[k] && !ggl_is_leaf(t->src[k]) && is_private(t->src[k]))
             n = push_segment(d, n, t->src[k]);
     for (int i = 0; i < n; i++)
         if (d->segment[i] == t)

@@ -4,10 +4,12 @@
  * Everything else is fixed when the graph is built.
  *
  *     ggl_graph *g = ggl_graph_new(NULL);
- *     ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){64}, true);      // [64] for
- * each of the batch ggl_tensor *w = ggl_graph_weight(g, "w", GGL_F32, 2, (int64_t[]){64, 32},
- * data);   // [64, 32] ggl_tensor *y = ggl_linear(g, x, w, NULL); // [32] ggl_graph_output(g, "y",
- * y); if (ggl_graph_finish(g, &err) != GGL_OK) ...
+ *     int64_t in[] = {64}, shape[] = {64, 32};
+ *     ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, in, true);         // [64], batched
+ *     ggl_tensor *w = ggl_graph_weight(g, "w", GGL_F32, 2, shape, data);     // [64, 32]
+ *     ggl_tensor *y = ggl_linear(g, x, w, NULL);                             // [32], batched
+ *     ggl_graph_output(g, "y", y);
+ *     if (ggl_graph_finish(g, &err) != GGL_OK) ...
  *
  * Errors are sticky: a builder call that fails returns NULL and leaves the first error in the
  * graph; NULL operands make later calls return NULL. So a builder reads straight down and checks
@@ -128,6 +130,10 @@ struct ggl_tensor {
 static inline bool ggl_is_batched(const ggl_tensor *t) {
     return t->ne[GGL_BATCH_DIM] == GGL_N;
 }
+/* Nothing computes it. */
+static inline bool ggl_is_leaf(const ggl_tensor *t) {
+    return t->op == GGL_OP_INPUT || t->op == GGL_OP_WEIGHT || t->op == GGL_OP_CONST;
+}
 /* Elements of one of the batch. */
 GGL_API int64_t ggl_count(const ggl_tensor *t);
 /* "[n_ff = 96, 4]", with the batch left out; returns buf. */
@@ -185,10 +191,15 @@ static inline ggl_tensor *ggl_linear(ggl_graph *g, ggl_tensor *x, ggl_tensor *w,
 
 /* Composites. Nodes made between begin and end belong to the body: its params stand for the call's
  * sources. A state makes it recurrent. `name` is what a backend may know it by (NULL: none), num
- * what the kernel needs besides (eps, k). ggl_tensor *p = ggl_body_begin(g, &x, 1)[0];   .. nodes
- * ..   y = ggl_body_end(g, "silu", result, NULL, 0); begin returns the params (valid until end),
- * NULL on error; end returns the call. Bodies nest. A value of outside that is used within becomes
- * one more source of the call, and a param, by itself; leaves need not. */
+ * what the kernel needs besides (eps, k).
+ *
+ *     ggl_tensor *p = ggl_body_begin(g, &x, 1)[0];
+ *     .. nodes that read p, and the last of them, y ..
+ *     ggl_tensor *call = ggl_body_end(g, "silu", y, NULL, 0);
+ *
+ * begin returns the params (valid until end), NULL on error; end returns the call. Bodies nest. A
+ * value of outside that is used within becomes one more source of the call, and a param, by itself;
+ * leaves need not. */
 GGL_API ggl_tensor **ggl_body_begin(ggl_graph *g, ggl_tensor *const *src, int n_src);
 GGL_API ggl_tensor *ggl_body_end(ggl_graph *g, const char *name, ggl_tensor *result,
                                  const double *num, int n_num);

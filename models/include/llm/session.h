@@ -4,9 +4,10 @@
  *
  *     llm_session_params p = llm_session_default();
  *     p.backend = (ggl_backend *[]){cpu}; p.n_backends = 1; p.fold = reference;
- *     if (llm_session_new(&s, model, &p, &err) != GGL_OK || llm_session_alloc(s, &err) != GGL_OK)
- * ... llm_session_eval(s, &(llm_batch){.n = n, .token = ids}, &err); const float *logits =
- * llm_session_logits(s);          // [n_vocab], of the last token
+ *     if (llm_session_new(&s, model, &p, &err) != GGL_OK ||
+ *         llm_session_alloc(s, &err) != GGL_OK) ...
+ *     llm_session_eval(s, &(llm_batch){.n = n, .token = ids}, &err);
+ *     const float *logits = llm_session_logits(s); // [n_vocab], of the last token
  */
 #ifndef LLM_SESSION_H
 #define LLM_SESSION_H
