@@ -5,15 +5,13 @@
 
 enum { BLOCK = 32, HALF = BLOCK / 2 };
 
-/* x = d * (nibble - 8); exact. */
-void ggl_q4_0_to_float(const void *src, float *dst, int64_t n) {
-    const struct block_q4_0 *b = src;
-    for (int64_t i = 0; i < n / BLOCK; i++, b++, dst += BLOCK) {
-        float d = quant_f16(b->d);
-        for (int j = 0; j < HALF; j++) {
-            dst[j] = d * (float)((b->b[j] & 15) - 8);
-            dst[j + HALF] = d * (float)((b->b[j] >> 4) - 8);
-        }
+void ggl_q4_0_unpack(const void *block, int k, ggl_codes *out) {
+    const struct block_q4_0 *b = block;
+    (void)k;
+    quant_scale(out, quant_f16(b->d));
+    for (int j = 0; j < HALF; j++) {
+        out->q[j] = (int8_t)((b->b[j] & 15) - 8);
+        out->q[j + HALF] = (int8_t)((b->b[j] >> 4) - 8);
     }
 }
 

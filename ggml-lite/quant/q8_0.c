@@ -1,18 +1,16 @@
 /* q8_0: symmetric 8-bit, one f16 scale per 32. Block: quant.h. */
 #include <math.h>
+#include <string.h>
 
 #include "quant.h"
 
 enum { BLOCK = 32 };
 
-/* x[i] = d * q[i]: 11 bits of mantissa times 8 are exact in a float. */
-void ggl_q8_0_to_float(const void *src, float *dst, int64_t n) {
-    const struct block_q8_0 *b = src;
-    for (int64_t i = 0; i < n / BLOCK; i++, b++, dst += BLOCK) {
-        float d = quant_f16(b->d);
-        for (int j = 0; j < BLOCK; j++)
-            dst[j] = d * (float)b->q[j];
-    }
+void ggl_q8_0_unpack(const void *block, int k, ggl_codes *out) {
+    const struct block_q8_0 *b = block;
+    (void)k;
+    quant_scale(out, quant_f16(b->d));
+    memcpy(out->q, b->q, BLOCK);
 }
 
 /* d = max|x| / 127;  q = round(x * (1/d)), half away from zero. The codes come from d in full

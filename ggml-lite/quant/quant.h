@@ -5,11 +5,15 @@
 
 #include "ggl/types.h"
 
-#define TYPE(id, NAME, name, block, size, quantized, text)                                         \
+#define PLAIN(id, NAME, name, size, text)                                                          \
     void ggl_##name##_to_float(const void *src, float *dst, int64_t n);                            \
     void ggl_##name##_from_float(const float *src, void *dst, int64_t n);
+#define QUANT(id, NAME, name, block, size, form, text)                                             \
+    void ggl_##name##_unpack(const void *block_, int k, ggl_codes *out);                           \
+    void ggl_##name##_from_float(const float *src, void *dst, int64_t n);
+#define QUANT_READ(id, NAME, name, block, size, form, text)                                        \
+    void ggl_##name##_unpack(const void *block_, int k, ggl_codes *out);
 #include "ggl/types.def"
-#undef TYPE
 
 /* q8_0, 32 elements in 34 bytes:  | d: f16 | q[0] q[1] ... q[31]: i8 |    x[i] = d * q[i] */
 struct block_q8_0 {
@@ -25,6 +29,12 @@ struct block_q4_0 {
     uint8_t b[16];
 };
 _Static_assert(sizeof(struct block_q4_0) == 18, "4.5 bits per weight");
+
+/* The same scale for both halves, no minimum. */
+static inline void quant_scale(ggl_codes *c, float s) {
+    c->s[0] = c->s[1] = s;
+    c->m[0] = c->m[1] = 0.0f;
+}
 
 static inline float quant_f16(const uint8_t d[2]) {
     return ggl_f16_to_f32((uint16_t)(d[0] | d[1] << 8));

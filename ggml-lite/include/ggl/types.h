@@ -16,10 +16,28 @@ extern "C" {
 #endif
 
 typedef enum ggl_type {
-#define TYPE(id, NAME, name, block, size, quantized, text) GGL_##NAME = id,
+#define TYPE(id, NAME, name) GGL_##NAME = id,
 #include "ggl/types.def"
-#undef TYPE
+    GGL_TYPE_LIMIT = 40 /* more than any of them: for tables by type */
 } ggl_type;
+
+/* What 32 elements of a quantized type have besides their codes. */
+typedef enum ggl_type_form {
+    GGL_PLAIN,       /* not quantized */
+    GGL_SCALE,       /* a scale */
+    GGL_SCALE_MIN,   /* a scale and a minimum */
+    GGL_SCALE16,     /* a scale for each half */
+    GGL_SCALE16_MIN, /* a scale and a minimum for each half */
+} ggl_type_form;
+
+/* 32 elements of a quantized row, taken apart: with h = i / 16, element i is s[h] * q[i] - m[h].
+ * The product is exact in f32; the difference is rounded once, and exact where the form has no
+ * minimum (m is +0 then). A form without halves has both alike. This is the definition of every
+ * format: to_float is made of it, and the CPU's products (docs/numeric.md) are defined by it. */
+typedef struct ggl_codes {
+    int8_t q[32];
+    float s[2], m[2];
+} ggl_codes;
 
 typedef struct ggl_type_info {
     ggl_type type;
@@ -28,10 +46,14 @@ typedef struct ggl_type_info {
     int64_t block;    /* elements in a block */
     size_t size;      /* bytes of a block */
     bool quantized;
+    ggl_type_form form;
     /* n elements, a whole number of blocks. to_float is exact for every type but f64 and i32, which
-     * round to nearest even; from_float rounds as the format's published encoder does. */
+     * round to nearest even, and those with minima; from_float rounds as the format's published
+     * encoder does, and is NULL for what is only read (its encoders need an importance matrix). */
     void (*to_float)(const void *src, float *dst, int64_t n);
     void (*from_float)(const float *src, void *dst, int64_t n);
+    /* Elements 32*k .. 32*k + 31 of one block; NULL if not quantized. */
+    void (*unpack)(const void *block, int k, ggl_codes *out);
 } ggl_type_info;
 
 /* The type's row; NULL for a number that is no type known here (GGUF ids may come from a file). */
