@@ -9,7 +9,9 @@
 /* A feature stands for the group of extensions that its files are compiled with. */
 enum {
     CPU_AVX2 = 1 << 0,       /* AVX2, FMA, F16C */
-    CPU_AVX512VNNI = 1 << 1, /* the above, and AVX-512 F, BW, DQ, VL, VNNI */
+    CPU_AVXVNNI = 1 << 1,    /* AVX2's, and AVX-VNNI */
+    CPU_AVX512 = 1 << 2,     /* AVX2's, and AVX-512 F, BW, DQ, VL */
+    CPU_AVX512VNNI = 1 << 3, /* AVX-512's, and AVX-512 VNNI */
 };
 
 /* Of this machine, system support of the registers included. */

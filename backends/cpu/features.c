@@ -7,6 +7,8 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 
+enum { AVXVNNI = 1 << 4 }; /* leaf 7, subleaf 1, eax */
+
 /* XCR0, which of the register files the system saves: bits 1, 2 SSE and AVX; 5, 6, 7 AVX-512. */
 static uint64_t saved_registers(void) {
     uint32_t lo, hi;
@@ -25,8 +27,10 @@ uint32_t cpu_features_detect(void) {
         return 0;
     uint32_t f = CPU_AVX2;
     const unsigned need = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
-    if ((saved & 0xe6) == 0xe6 && (b7 & need) == need && (c7 & bit_AVX512VNNI))
-        f |= CPU_AVX512VNNI;
+    if ((saved & 0xe6) == 0xe6 && (b7 & need) == need)
+        f |= CPU_AVX512 | (c7 & bit_AVX512VNNI ? CPU_AVX512VNNI : 0);
+    if (__get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & AVXVNNI))
+        f |= CPU_AVXVNNI;
     return f;
 }
 #else
@@ -41,8 +45,9 @@ static const struct {
     uint32_t self;
 } feature[] = {
     {"all", ~0u, 0},
-    {"avx2", CPU_AVX2 | CPU_AVX512VNNI, CPU_AVX2},
-    {"avx512", CPU_AVX512VNNI, 0},
+    {"avx2", CPU_AVX2 | CPU_AVXVNNI | CPU_AVX512 | CPU_AVX512VNNI, CPU_AVX2},
+    {"avxvnni", CPU_AVXVNNI, CPU_AVXVNNI},
+    {"avx512", CPU_AVX512 | CPU_AVX512VNNI, CPU_AVX512},
     {"avx512vnni", CPU_AVX512VNNI, CPU_AVX512VNNI},
 };
 enum { N_FEATURE = sizeof feature / sizeof *feature };

@@ -18,13 +18,14 @@
 #define CPU_QUERIES  4  /* queries that share the loads of a page, at most */
 #define CPU_MAX_COLS 64 /* columns in one call of tile(), at most */
 
-/* 32 elements of an activation row: x[i] = d * q[i]; sum = q[0] + .. + q[31]. */
+/* 32 elements of an activation row: x[i] = d * q[i]. */
 typedef struct cpu_qblock {
     int8_t q[CPU_QBLOCK];
-    float d;
-    int32_t sum;
+    float d, scaled_sum; /* d * sum, rounded */
+    int32_t sum;         /* q[0] + .. + q[31] */
+    int16_t half[2];     /* q[0] + .. + q[15], and the rest */
 } cpu_qblock;
-_Static_assert(sizeof(cpu_qblock) == 40, "no padding");
+_Static_assert(sizeof(cpu_qblock) == 48, "no padding");
 
 #define CPU_UNARY(X)                                                                               \
     X(EXP)                                                                                         \
@@ -62,20 +63,25 @@ typedef enum cpu_columns {
     CPU_N_COLUMNS
 } cpu_columns;
 
-/* y[j] = dot(w row j, x), for one type of weight. k: elements of a row; row_size: bytes from one
- * row to the next. */
+/* y[c][j] = dot(w row j, x[c]) for j < n_rows, c < n_cols (1 .. CPU_MAX_COLS), for one type of
+ * weight. k: elements of a row; row_size: bytes from one row to the next. */
 typedef struct cpu_product {
     cpu_columns columns;
-    /* Rows in place, one column. */
-    void (*rows)(float *y, const void *w, size_t row_size, int64_t n_rows, const void *x,
-                 int64_t k);
-    /* Many columns: rows are unpacked to a panel (panel_rows of them or fewer, panel_size(k) bytes,
-     * 64-byte aligned), which then meets all columns. y[c][j] for j < n_rows. pack NULL, or k no
-     * multiple of panel_unit: rows() for each. */
+    /* Rows in place: few columns. */
+    void (*rows)(float *const *y, const void *const *x, int n_cols, const void *w, size_t row_size,
+                 int64_t n_rows, int64_t k);
+    /* Rows in the row-interleaved layout (quant/rows16.h), from the first of a group on: few
+     * columns. NULL: not for this type. */
+    void (*rows16)(float *const *y, const void *const *x, int n_cols, const void *w, int64_t n_rows,
+                   int64_t k);
+    /* Many columns: rows are unpacked to a panel (1 .. panel_rows of them, panel_size(k) bytes,
+     * 64-byte aligned), which then meets all columns. pack NULL, or k no multiple of panel_unit:
+     * rows() for all. pack16: from the row-interleaved layout. */
     int panel_rows, panel_unit;
     int min_cols; /* from how many columns a panel pays */
     size_t (*panel_size)(int64_t k);
     void (*pack)(void *panel, const void *w, size_t row_size, int n_rows, int64_t k);
+    void (*pack16)(void *panel, const void *w, int n_rows, int64_t k);
     void (*tile)(float *const *y, const void *const *x, int n_cols, const void *panel, int n_rows,
                  int64_t k);
 } cpu_product;
@@ -85,7 +91,7 @@ typedef struct cpu_kernels {
     cpu_unary_fn *unary[CPU_N_UNARY];
     cpu_binary_fn *binary[CPU_N_BINARY];
     void (*mul_add)(float *y, const float *x, float a, int64_t n); /* y += x * a, two roundings */
-    void (*to_f32[GGL_BF16 + 1])(const void *src, float *dst,
+    void (*to_f32[GGL_TYPE_LIMIT])(const void *src, float *dst,
                                  int64_t n); /* by ggl_type; NULL: no such type */
     void (*f32_to_f16)(uint16_t *y, const float *x, int64_t n);
     /* --- along a row */
@@ -95,7 +101,7 @@ typedef struct cpu_kernels {
     /* --- products */
     void (*quantize)(cpu_qblock *y, const float *x, int64_t n); /* n a multiple of 32 */
     void (*round_bf16)(float *y, const float *x, int64_t n);    /* CPU_COLUMNS_BF16 */
-    cpu_product product[GGL_BF16 + 1]; /* by ggl_type; rows NULL: not a weight type */
+    cpu_product product[GGL_TYPE_LIMIT]; /* by ggl_type; rows NULL: not a weight type */
     /* --- rotation: cs[2i], cs[2i+1] = cosine and sine of frequency i. x and y: r pairs (i, i+r),
      * or (2i, 2i+1) */
     void (*rope_half)(float *y, const float *x, const float *cs, int64_t r);

@@ -205,7 +205,7 @@ static void rows_begin(cpu_task *t) {
 static void cast_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     (void)thread;
     ggl_type type = t->step->src[0].type;
-    void (*convert)(const void *, float *, int64_t) = type <= GGL_BF16 && t->b->k.to_f32[type]
+    void (*convert)(const void *, float *, int64_t) = t->b->k.to_f32[type]
                                                           ? t->b->k.to_f32[type]
                                                           : ggl_type_get(type)->to_float;
     for (int64_t r = first; r < last; r++)

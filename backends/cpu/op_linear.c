@@ -116,8 +116,8 @@ static void sort_columns(cpu_task *t) {
 static ggl_status linear_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     const ggl_operand *x = &s->src[0], *w = &s->src[1], *bias = &s->src[2];
     const cpu_backend *b = cpu_compiler_backend(c);
-    const cpu_product *p = w->type <= GGL_BF16 ? &b->k.product[w->type] : NULL;
-    if (!p || !p->rows || x->type != GGL_F32 || (bias->region >= 0 && bias->type != GGL_F32))
+    const cpu_product *p = &b->k.product[w->type];
+    if (!p->rows || x->type != GGL_F32 || (bias->region >= 0 && bias->type != GGL_F32))
         return ggl_fail(err, GGL_UNSUPPORTED, "linear of %s with a matrix of %s%s",
                         ggl_type_get(x->type)->name, ggl_type_get(w->type)->name,
                         bias->region >= 0 && bias->type != GGL_F32 ? " and a bias that is not f32"
@@ -188,14 +188,28 @@ static int64_t column_index(const span *s, int64_t i) {
     return s->order ? s->order[i] : i;
 }
 
+/* Up to COLUMNS columns from the i-th on, with row j of each result; how many there are. */
+static int take_columns(const cpu_task *t, const span *s, int64_t i, int64_t j, float **y,
+                        const void **x) {
+    int n = (int)cpu_min(COLUMNS, s->n_cols - i);
+    for (int e = 0; e < n; e++) {
+        int64_t c = column_index(s, i + e);
+        y[e] = (float *)cpu_row(&t->dst, t->dst.ne, c) + j;
+        x[e] = column(t, c);
+    }
+    return n;
+}
+
 static void by_rows(const cpu_task *t, const cpu_product *p, const span *s) {
     size_t row_size = t->src[1].nb[1];
     int64_t group = s->n_cols > 1 ? ROW_GROUP : s->j1 - s->j0;
     for (int64_t j = s->j0; j < s->j1; j += group)
-        for (int64_t i = 0; i < s->n_cols; i++) {
-            int64_t c = column_index(s, i);
-            p->rows((float *)cpu_row(&t->dst, t->dst.ne, c) + j, s->w + (size_t)j * row_size,
-                    row_size, cpu_min(group, s->j1 - j), column(t, c), t->src[0].ne[0]);
+        for (int64_t i = 0; i < s->n_cols; i += COLUMNS) {
+            float *y[COLUMNS];
+            const void *x[COLUMNS];
+            int n = take_columns(t, s, i, j, y, x);
+            p->rows(y, x, n, s->w + (size_t)j * row_size, row_size, cpu_min(group, s->j1 - j),
+                    t->src[0].ne[0]);
         }
 }
 
@@ -207,12 +221,7 @@ static void by_panels(const cpu_task *t, const cpu_product *p, const span *s, vo
         for (int64_t i = 0; i < s->n_cols; i += COLUMNS) {
             float *y[COLUMNS];
             const void *x[COLUMNS];
-            int n = (int)cpu_min(COLUMNS, s->n_cols - i);
-            for (int e = 0; e < n; e++) {
-                int64_t c = column_index(s, i + e);
-                y[e] = (float *)cpu_row(&t->dst, t->dst.ne, c) + j;
-                x[e] = column(t, c);
-            }
+            int n = take_columns(t, s, i, j, y, x);
             p->tile(y, x, n, panel, n_rows, t->src[0].ne[0]);
         }
     }

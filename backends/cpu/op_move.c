@@ -21,7 +21,7 @@ static void move_row(const cpu_task *t, char *dst, const char *src, int64_t n) {
     ggl_type from = t->step->src[0].type, to = t->step->dst.type;
     if (from == to)
         memcpy(dst, src, ggl_row_size(to, n));
-    else if (from <= GGL_BF16 && t->b->k.to_f32[from])
+    else if (t->b->k.to_f32[from])
         t->b->k.to_f32[from](src, (float *)dst, n);
     else
         ggl_type_get(from)->to_float(src, (float *)dst, n);

@@ -39,8 +39,8 @@ typedef struct work {
 static void gemv(void *ctx, int64_t first, int64_t last, int thread) {
     const work *w = ctx;
     (void)thread;
-    w->p->rows(w->y + first, w->w + (size_t)first * w->row_size, w->row_size, last - first, w->x,
-               K);
+    w->p->rows((float *[]){w->y + first}, (const void *[]){w->x}, 1,
+               w->w + (size_t)first * w->row_size, w->row_size, last - first, K);
 }
 
 static void gemm(void *ctx, int64_t first, int64_t last, int thread) {
@@ -178,7 +178,9 @@ static void simple(const cpu_kernels *k, const char *name) {
 }
 
 int main(int argc, char **argv) {
-    const uint32_t all = cpu_features_detect(), set[] = {0, CPU_AVX2, CPU_AVX2 | CPU_AVX512VNNI};
+    const uint32_t all = cpu_features_detect(), set[] = {
+        0, CPU_AVX2, CPU_AVX2 | CPU_AVXVNNI, CPU_AVX2 | CPU_AVX512,
+        CPU_AVX2 | CPU_AVX512 | CPU_AVX512VNNI};
     cpu_pool *pool;
     if (argc > 1)
         budget = atof(argv[1]);

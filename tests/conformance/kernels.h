@@ -11,13 +11,15 @@
 
 /* Every table from the portable one to this machine's best: [0] is the definition. */
 typedef struct tables {
-    cpu_kernels k[4];
-    char name[4][64];
+    cpu_kernels k[8];
+    char name[8][64];
     int n;
 } tables;
 
 TEST_UNUSED static void tables_init(tables *t) {
-    const uint32_t all = cpu_features_detect(), set[] = {0, CPU_AVX2, CPU_AVX2 | CPU_AVX512VNNI};
+    const uint32_t all = cpu_features_detect(), set[] = {
+        0, CPU_AVX2, CPU_AVX2 | CPU_AVXVNNI, CPU_AVX2 | CPU_AVX512,
+        CPU_AVX2 | CPU_AVX512 | CPU_AVX512VNNI};
     t->n = 0;
     for (size_t i = 0; i < sizeof set / sizeof *set; i++)
         if ((set[i] & all) == set[i]) {

@@ -1,4 +1,5 @@
 /* conformance.cpu: products of all weight types, and how columns are prepared for them. */
+#include "../../backends/cpu/quant/rows16.h"
 #include "kernels.h"
 
 static const ggl_type types[] = {GGL_F32, GGL_F16, GGL_BF16, GGL_Q8_0, GGL_Q4_0};
@@ -91,7 +92,8 @@ static problem problem_new(ggl_type type, int64_t k, int64_t n_rows, int n_cols,
             all.k[0].round_bf16((float *)y, x.p, k);
         else
             memcpy(y, x.p, (size_t)k * 4);
-        product->rows(p.want + c * n_rows, p.w.p, p.row_size, n_rows, y, k);
+        product->rows((float *[]){p.want + c * n_rows}, (const void *[]){y}, 1, p.w.p, p.row_size,
+                      n_rows, k);
         free(x.raw);
     }
     return p;
@@ -103,39 +105,72 @@ static void problem_free(problem *p) {
     free(p->want);
 }
 
-static void check_rows(const problem *p, int t) {
-    guarded y = guarded_new((size_t)p->n_rows * 4, 4);
-    all.k[t].product[p->type].rows((float *)y.p, p->w.p, p->row_size, p->n_rows, p->column, p->k);
-    CHECK_SAME((float *)y.p, p->want, p->n_rows, "rows of %s, k = %lld, %s",
-               ggl_type_get(p->type)->name, (long long)p->k, all.name[t]);
-    guarded_end(&y, "rows");
+/* Outputs [n_cols][n] between canaries, and the columns. */
+typedef struct outputs {
+    guarded y[CPU_MAX_COLS];
+    float *to[CPU_MAX_COLS];
+    const void *x[CPU_MAX_COLS];
+} outputs;
+
+static outputs outputs_new(const problem *p, int64_t n) {
+    outputs o;
+    for (int c = 0; c < p->n_cols; c++) {
+        o.y[c] = guarded_new((size_t)n * 4, 8);
+        o.to[c] = (float *)o.y[c].p;
+        o.x[c] = p->column + (size_t)c * p->column_size;
+    }
+    return o;
 }
 
-static void check_panel(const problem *p, int t) {
+static void outputs_check(outputs *o, const problem *p, int64_t j, int64_t n, int t,
+                          const char *what) {
+    for (int c = 0; c < p->n_cols; c++) {
+        CHECK_SAME(o->to[c], p->want + c * p->n_rows + j, n,
+                   "%s of %s, k = %lld, %lld rows, column %d of %d, %s", what,
+                   ggl_type_get(p->type)->name, (long long)p->k, (long long)n, c, p->n_cols,
+                   all.name[t]);
+        guarded_end(&o->y[c], what);
+    }
+}
+
+static void check_rows(const problem *p, int t) {
+    outputs o = outputs_new(p, p->n_rows);
+    all.k[t].product[p->type].rows(o.to, o.x, p->n_cols, p->w.p, p->row_size, p->n_rows, p->k);
+    outputs_check(&o, p, 0, p->n_rows, t, "rows");
+}
+
+/* w16: the row-interleaved layout; NULL: rows as in a file. */
+static void check_panel(const problem *p, int t, const void *w16) {
     const cpu_product *f = &all.k[t].product[p->type];
     if (!f->pack || p->k % f->panel_unit || p->n_rows == 0)
         return;
     guarded panel = guarded_new(f->panel_size(p->k), 0);
     for (int64_t j = 0; j < p->n_rows; j += f->panel_rows) {
         int n = (int)(p->n_rows - j < f->panel_rows ? p->n_rows - j : f->panel_rows);
-        f->pack(panel.p, (char *)p->w.p + (size_t)j * p->row_size, p->row_size, n, p->k);
-        guarded y[CPU_MAX_COLS];
-        float *to[CPU_MAX_COLS];
-        const void *x[CPU_MAX_COLS];
-        for (int c = 0; c < p->n_cols; c++) {
-            y[c] = guarded_new((size_t)n * 4, 8);
-            to[c] = (float *)y[c].p;
-            x[c] = p->column + (size_t)c * p->column_size;
-        }
-        f->tile(to, x, p->n_cols, panel.p, n, p->k);
-        for (int c = 0; c < p->n_cols; c++) {
-            CHECK_SAME(to[c], p->want + c * p->n_rows + j, n,
-                       "tile of %s, k = %lld, %d rows, column %d of %d, %s",
-                       ggl_type_get(p->type)->name, (long long)p->k, n, c, p->n_cols, all.name[t]);
-            guarded_end(&y[c], "tile");
-        }
+        if (w16)
+            f->pack16(panel.p, (const char *)w16 + cpu_rows16_size(p->type, j, p->k), n, p->k);
+        else
+            f->pack(panel.p, (char *)p->w.p + (size_t)j * p->row_size, p->row_size, n, p->k);
+        outputs o = outputs_new(p, n);
+        f->tile(o.to, o.x, p->n_cols, panel.p, n, p->k);
+        outputs_check(&o, p, j, n, t, w16 ? "tile of interleaved rows" : "tile");
     }
     guarded_end(&panel, "pack");
+}
+
+static void check_rows16(const problem *p, int t) {
+    const cpu_product *f = &all.k[t].product[p->type];
+    if (!f->rows16)
+        return;
+    guarded w16 = guarded_new(cpu_rows16_size(p->type, p->n_rows, p->k), 0);
+    int64_t groups = (p->n_rows + CPU_GROUP - 1) / CPU_GROUP;
+    for (int64_t j = groups - 1; j >= 0; j--)
+        cpu_rows16_pack(w16.p, p->type, p->w.p, p->row_size, p->n_rows, p->k, j, j + 1);
+    outputs o = outputs_new(p, p->n_rows);
+    f->rows16(o.to, o.x, p->n_cols, w16.p, p->n_rows, p->k);
+    outputs_check(&o, p, 0, p->n_rows, t, "interleaved rows");
+    check_panel(p, t, w16.p);
+    guarded_end(&w16, "cpu_rows16_pack");
 }
 
 static void check_type(ggl_type type) {
@@ -152,7 +187,8 @@ static void check_type(ggl_type type) {
                 problem p = problem_new(type, ks[i], rows[j], 1 + (int)((i + j) % 9), &seed, kind);
                 for (int t = 1; t < all.n; t++) {
                     check_rows(&p, t);
-                    check_panel(&p, t);
+                    check_panel(&p, t, NULL);
+                    check_rows16(&p, t);
                 }
                 problem_free(&p);
             }

@@ -36,50 +36,57 @@ static float dot_bf16(const void *w, const void *column, int64_t n) {
     return tree16(s) + 0.0f;
 }
 
-/* | d: f16 | q[32]: i8 |, 34 bytes */
-static float dot_q8_0(const void *w, const void *column, int64_t n) {
-    const uint8_t *p = w;
+/* Blocks of 32, in order: exact integer sums of both halves, the form's rule, and the chain. */
+static float dot_quantized(const ggl_type_info *t, const void *w, const void *column, int64_t n) {
+    const char *p = w;
     const cpu_qblock *x = column;
+    const bool halves = t->form == GGL_SCALE16 || t->form == GGL_SCALE16_MIN;
     float acc = 0.0f;
-    for (int64_t i = 0; i < n; i += 32, p += 34, x++) {
-        int32_t sum = 0;
+    for (int64_t i = 0; i < n; i += 32, x++) {
+        const int k = (int)(i % t->block / 32);
+        ggl_codes c;
+        int32_t sum[2] = {0, 0};
+        t->unpack(p, k, &c);
         for (int j = 0; j < 32; j++)
-            sum += (int8_t)p[2 + j] * x->q[j];
-        acc = fmaf((float)sum * ggl_f16_to_f32(load16(p)), x->d, acc);
+            sum[j / 16] += c.q[j] * x->q[j];
+        float part = halves ? fmaf((float)sum[1], c.s[1], (float)sum[0] * c.s[0])
+                            : (float)(sum[0] + sum[1]) * c.s[0];
+        for (int h = 0; t->form == GGL_SCALE16_MIN && h < 2; h++)
+            part = fmaf(-c.m[h], (float)x->half[h], part);
+        acc = fmaf(part, x->d, acc);
+        if (t->form == GGL_SCALE_MIN)
+            acc = fmaf(-c.m[0], x->scaled_sum, acc);
+        p += (i + 32) % t->block == 0 ? t->size : 0;
     }
     return acc;
 }
 
-/* | d: f16 | b[16] |, 18 bytes; the low half of b[j] is element j, the high half j + 16 */
-static float dot_q4_0(const void *w, const void *column, int64_t n) {
-    const uint8_t *p = w;
-    const cpu_qblock *x = column;
-    float acc = 0.0f;
-    for (int64_t i = 0; i < n; i += 32, p += 18, x++) {
-        int32_t sum = 0;
-        for (int j = 0; j < 16; j++)
-            sum += ((p[2 + j] & 15) - 8) * x->q[j] + ((p[2 + j] >> 4) - 8) * x->q[16 + j];
-        acc = fmaf((float)sum * ggl_f16_to_f32(load16(p)), x->d, acc);
+#define ROWS(type, dot)                                                                            \
+    static void rows_##type(float *const *y, const void *const *x, int n_cols, const void *w,      \
+                            size_t row_size, int64_t n_rows, int64_t k) {                          \
+        for (int c = 0; c < n_cols; c++)                                                           \
+            for (int64_t j = 0; j < n_rows; j++)                                                   \
+                y[c][j] = dot((const char *)w + (size_t)j * row_size, x[c], k);                    \
     }
-    return acc;
-}
-
-#define ROWS(type)                                                                                 \
-    static void rows_##type(float *y, const void *w, size_t row_size, int64_t n_rows,              \
-                            const void *x, int64_t k) {                                            \
-        for (int64_t j = 0; j < n_rows; j++)                                                       \
-            y[j] = dot_##type((const char *)w + (size_t)j * row_size, x, k);                       \
-    }
-ROWS(f32)
-ROWS(f16)
-ROWS(bf16)
-ROWS(q8_0)
-ROWS(q4_0)
+ROWS(f32, dot_f32)
+ROWS(f16, dot_f16)
+ROWS(bf16, dot_bf16)
+#define PLAIN(id, NAME, name, size, text)
+#define QUANT(id, NAME, name, block, size, form, text)                                             \
+    static float dot_##name(const void *w, const void *x, int64_t n) {                             \
+        return dot_quantized(ggl_type_get(GGL_##NAME), w, x, n);                                   \
+    }                                                                                              \
+    ROWS(name, dot_##name)
+#define QUANT_READ QUANT
+#include "ggl/types.def"
 
 void cpu_kernels_dot(cpu_kernels *k) {
     k->product[GGL_F32] = (cpu_product){.columns = CPU_COLUMNS_F32, .rows = rows_f32};
     k->product[GGL_F16] = (cpu_product){.columns = CPU_COLUMNS_F32, .rows = rows_f16};
     k->product[GGL_BF16] = (cpu_product){.columns = CPU_COLUMNS_BF16, .rows = rows_bf16};
-    k->product[GGL_Q8_0] = (cpu_product){.columns = CPU_COLUMNS_Q8, .rows = rows_q8_0};
-    k->product[GGL_Q4_0] = (cpu_product){.columns = CPU_COLUMNS_Q8, .rows = rows_q4_0};
+#define PLAIN(id, NAME, name, size, text)
+#define QUANT(id, NAME, name, block, size, form, text)                                             \
+    k->product[GGL_##NAME] = (cpu_product){.columns = CPU_COLUMNS_Q8, .rows = rows_##name};
+#define QUANT_READ QUANT
+#include "ggl/types.def"
 }

@@ -11,7 +11,7 @@ static void quantize_block(cpu_qblock *y, const float *x) {
     *y = (cpu_qblock){0};
     float m = float_of(largest);
     if (largest >= 0x7f800000) {
-        y->d = NAN;
+        y->d = y->scaled_sum = NAN;
         return;
     }
     if (m < 0x1p-100f)
@@ -20,8 +20,10 @@ static void quantize_block(cpu_qblock *y, const float *x) {
     float id = 127.0f / m;
     for (int i = 0; i < CPU_QBLOCK; i++) {
         y->q[i] = (int8_t)rintf(x[i] * id);
-        y->sum += y->q[i];
+        y->half[i / 16] = (int16_t)(y->half[i / 16] + y->q[i]);
     }
+    y->sum = y->half[0] + y->half[1];
+    y->scaled_sum = y->d * (float)y->sum;
 }
 
 static void quantize(cpu_qblock *y, const float *x, int64_t n) {

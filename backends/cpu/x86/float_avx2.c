@@ -91,13 +91,16 @@ static size_t panel_size(int64_t k) {
 }
 
 #define BY_TYPE(type, size)                                                                        \
-    static void rows_##type(float *y, const void *w, size_t row_size, int64_t n_rows,              \
-                            const void *x, int64_t k) {                                            \
+    static void rows_##type(float *const *y, const void *const *x, int n_cols, const void *w,      \
+                            size_t row_size, int64_t n_rows, int64_t k) {                          \
         const char *p = w;                                                                         \
-        for (; n_rows >= ROWS; n_rows -= ROWS, p += ROWS * row_size, y += ROWS)                    \
-            dot_rows(y, p, row_size, ROWS, x, k, load_##type, size);                               \
-        for (; n_rows > 0; n_rows--, p += row_size, y++)                                           \
-            dot_rows(y, p, row_size, 1, x, k, load_##type, size);                                  \
+        int64_t j = 0;                                                                             \
+        for (; j + ROWS <= n_rows; j += ROWS, p += ROWS * row_size)                                \
+            for (int c = 0; c < n_cols; c++)                                                       \
+                dot_rows(y[c] + j, p, row_size, ROWS, x[c], k, load_##type, size);                 \
+        for (; j < n_rows; j++, p += row_size)                                                     \
+            for (int c = 0; c < n_cols; c++)                                                       \
+                dot_rows(y[c] + j, p, row_size, 1, x[c], k, load_##type, size);                    \
     }                                                                                              \
     static void pack_##type(void *panel, const void *w, size_t row_size, int n_rows, int64_t k) {  \
         for (int r = 0; r < n_rows; r++) {                                                         \

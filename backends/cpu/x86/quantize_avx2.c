@@ -27,15 +27,17 @@ static void quantize(cpu_qblock *y, const float *x, int64_t n) {
         memcpy(&largest, &bits, sizeof largest);
         if (bits >= 0x7f800000 || largest < 0x1p-100f) {
             memset(y, 0, sizeof *y);
-            y->d = bits >= 0x7f800000 ? NAN : 0.0f;
+            y->d = y->scaled_sum = bits >= 0x7f800000 ? NAN : 0.0f;
             continue;
         }
         const __m256 id = set8(127.0f / largest);
         y->d = largest / 127.0f;
         for (int h = 0; h < 4; h++) /* cvtps rounds as MXCSR says: to nearest even */
             c[h] = _mm256_cvtps_epi32(_mm256_mul_ps(v[h], id));
-        y->sum =
-            sum_epi32(_mm256_add_epi32(_mm256_add_epi32(c[0], c[1]), _mm256_add_epi32(c[2], c[3])));
+        y->half[0] = (int16_t)sum_epi32(_mm256_add_epi32(c[0], c[1]));
+        y->half[1] = (int16_t)sum_epi32(_mm256_add_epi32(c[2], c[3]));
+        y->sum = y->half[0] + y->half[1];
+        y->scaled_sum = y->d * (float)y->sum;
         __m256i p =
             _mm256_packs_epi16(_mm256_packs_epi32(c[0], c[1]), _mm256_packs_epi32(c[2], c[3]));
         p = _mm256_permutevar8x32_epi32(p, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));

@@ -1,0 +1,394 @@
+/* The product of quantized weights with quantized columns, written once for all instruction sets.
+ * A file of an instruction set includes its lanes (what a vector of 16 rows is there) and then this.
+ *
+ * Integer sums of a block have rows in their lanes, and the chain of fused multiply-adds over the
+ * blocks too (docs/numeric.md, section 4). Weights come as codes in planes and a stream of scales
+ * (rows16.h): from the row-interleaved layout; or from a panel, 8 bits and f32 scales, to which rows
+ * of a file were unpacked.
+ *
+ *   rows16   a group of 16 rows in the row-interleaved layout against a few columns
+ *   rows     16 rows of a file, unpacked 8 blocks at a time, against a few columns
+ *   tile     panels of LANES_GROUPS groups against many columns
+ *
+ * LANES_FEW and LANES_MANY list the numbers of columns for which code is made, largest first;
+ * LANES_COLS is the largest of all. LANES_SIGNED: bytes of types that use more than 7 bits are taken
+ * as signed codes, less 128. What is `const` in a parameter list is known where the function is
+ * expanded, so a type costs no branch. */
+#ifndef CPU_QUANT_KERNEL_H
+#define CPU_QUANT_KERNEL_H
+
+#include <string.h>
+
+#include "rows16.h"
+
+/* What the kernel needs to know of a type. */
+typedef struct shape_of {
+    int min, halves;      /* 0 or 1: the form */
+    int offset, max;      /* of codes */
+    int low, high;        /* bits in planes */
+    const uint8_t *table; /* NULL: none */
+    cpu_scales scales;
+} shape_of;
+
+/* Loops over registers: their indices have to become constants. */
+#define UNROLL _Pragma("GCC unroll 16")
+
+#define FORM_SCALE       0, 0
+#define FORM_SCALE_MIN   1, 0
+#define FORM_SCALE16     0, 1
+#define FORM_SCALE16_MIN 1, 1
+#define cpu_table_NONE   NULL
+
+INLINE int32_t four_codes(const cpu_qblock *x, int g) {
+    int32_t v;
+    memcpy(&v, x->q + 4 * g, sizeof v);
+    return v;
+}
+
+/* Vector g of a block's codes. */
+INLINE vcodes block_codes(const uint8_t *p, const int g, const shape_of t) {
+    if (t.low == 8)
+        return codes_load(p + g * CPU_PLANE);
+    vcodes v;
+    if (t.low == 4)
+        v = codes_bits(codes_load(p + g % 4 * CPU_PLANE), g / 4 * 4, 0, 15);
+    else
+        v = codes_bits(codes_load(p + g / 4 * CPU_PLANE), g % 4 * 2, 0, 3);
+    if (t.table)
+        return codes_lookup(v, t.table);
+    const uint8_t *h = p + t.low * CPU_PLANE;
+    if (t.high == 2)
+        v = codes_or(v, codes_bits(codes_load(h + g / 4 * CPU_PLANE), g % 4 * 2, t.low, 3));
+    if (t.high == 1)
+        v = codes_or(v, codes_bits(codes_load(h), g, t.low, 1));
+    return v;
+}
+
+typedef struct block_scales {
+    vfloat s[2], m[2];
+} block_scales;
+
+INLINE block_scales scales_of(const uint8_t *p, int64_t b, const shape_of t) {
+    block_scales r;
+    const int n = (1 + t.min) * (1 + t.halves);
+    const uint8_t *q = p + b / 8 * cpu_scales_per_256(t.scales);
+    const int i = (int)(b % 8);
+    switch (t.scales) {
+    case CPU_SCALES_F32:
+        p += b * n * CPU_PLANE;
+        for (int h = 0; h <= t.halves; h++)
+            r.s[h] = float_load((const float *)p + 16 * h);
+        for (int h = 0; t.min && h <= t.halves; h++)
+            r.m[h] = float_load((const float *)p + 16 * (1 + t.halves + h));
+        break;
+    case CPU_SCALES_F16:
+        r.s[0] = float_f16(p + b * 32);
+        break;
+    case CPU_SCALES_F16_MIN:
+        r.s[0] = float_f16(p + b * 64);
+        r.m[0] = float_negate(float_f16(p + b * 64 + 32));
+        break;
+    case CPU_SCALES_E8M0:
+        r.s[0] = float_e8m0(p + b * 16);
+        break;
+    case CPU_SCALES_D:
+        r.s[0] = float_f16(q);
+        break;
+    case CPU_SCALES_SC8:
+        r.s[0] = float_mul(float_f16(q), float_i8(q + 32 + 16 * i));
+        break;
+    case CPU_SCALES_SC8_MIN:
+        r.s[0] = float_mul(float_f16(q), float_i8(q + 64 + 16 * i));
+        r.m[0] = float_mul(float_f16(q + 32), float_i8(q + 192 + 16 * i));
+        break;
+    case CPU_SCALES_SC16:
+        for (int h = 0; h < 2; h++)
+            r.s[h] = float_mul(float_f16(q), float_i8(q + 32 + 32 * i + 16 * h));
+        break;
+    case CPU_SCALES_SC16_MIN:
+        for (int h = 0; h < 2; h++) {
+            r.s[h] = float_mul(float_f16(q), float_low4(q + 64 + 32 * i + 16 * h));
+            r.m[h] = float_mul(float_f16(q + 32), float_high4(q + 64 + 32 * i + 16 * h));
+        }
+        break;
+    }
+    return r;
+}
+
+/* How many 16-bit sums of pairs of products stay exact: 2 * 127 * max * n < 2^15. 0: signed codes. */
+INLINE int pairs_of(const int max) {
+    return max <= 15 ? 8 : max <= 31 ? 4 : max <= 63 ? 2 : max <= 127 ? 1 : 0;
+}
+
+/* Block bx of n_cols columns meets block b of n_groups groups, and is added to the chains acc.
+ * `codes` and `scales` are the streams of the first group; the others follow at `step` bytes. */
+INLINE void add_block(vfloat acc[][LANES_GROUPS], const uint8_t *codes, const uint8_t *scales,
+                      int64_t step, const int n_groups, const cpu_qblock *const *x,
+                      const int n_cols, int64_t bx, int64_t b, const shape_of t) {
+    const int signed_codes = LANES_SIGNED && t.max > 127, n = t.halves ? 4 : 8;
+    const uint8_t *p = codes + b * (t.low + t.high) * CPU_PLANE;
+    block_scales w[LANES_GROUPS];
+    vfloat part[LANES_COLS][LANES_GROUPS];
+    UNROLL for (int h = 0; h <= t.halves; h++) {
+        vsum sum[LANES_COLS][LANES_GROUPS];
+        vpart pair[LANES_COLS][LANES_GROUPS];
+        UNROLL for (int i = 0; i < n; i++) {
+            vcodes v[LANES_GROUPS];
+            UNROLL for (int j = 0; j < n_groups; j++)
+                v[j] = block_codes(p + j * step, h * 4 + i, t);
+            UNROLL for (int c = 0; c < n_cols; c++) {
+                vfour four = four_set(four_codes(&x[c][bx], h * 4 + i));
+                int32_t all = t.halves ? x[c][bx].half[h] : x[c][bx].sum;
+                UNROLL for (int j = 0; j < n_groups; j++)
+                    dot_step(&sum[c][j], &pair[c][j], v[j], four, pairs_of(t.max), i, n,
+                             signed_codes ? 0 : -t.offset * all);
+            }
+        }
+        if (h == 0)
+            UNROLL for (int j = 0; j < n_groups; j++)
+                w[j] = scales_of(scales + j * step, b, t);
+        UNROLL for (int c = 0; c < n_cols; c++)
+            UNROLL for (int j = 0; j < n_groups; j++) {
+                vfloat f = float_of(sum[c][j]);
+                part[c][j] = h == 0 ? float_mul(f, w[j].s[0]) : float_fma(f, w[j].s[1], part[c][j]);
+            }
+    }
+    UNROLL for (int c = 0; c < n_cols; c++)
+        UNROLL for (int j = 0; j < n_groups; j++) {
+            const cpu_qblock *q = &x[c][bx];
+            for (int h = 0; t.min && t.halves && h < 2; h++)
+                part[c][j] = float_fnma(w[j].m[h], float_set((float)q->half[h]), part[c][j]);
+            acc[c][j] = float_fma(part[c][j], float_set(q->d), acc[c][j]);
+            if (t.min && !t.halves)
+                acc[c][j] = float_fnma(w[j].m[0], float_set(q->scaled_sum), acc[c][j]);
+        }
+}
+
+/* --- a few columns -------------------------------------------------------------------------- */
+
+enum { AHEAD = 4096 /* bytes between what is read and what is fetched for later */ };
+
+INLINE void fetch(const void *p, int64_t bytes) {
+    for (int64_t i = 0; i < bytes; i += 64)
+        __builtin_prefetch((const char *)p + i);
+}
+
+INLINE void group_rows16(float *const *y, int64_t j, int n_rows, const void *const *x,
+                         const int n_cols, const uint8_t *w, int64_t k, const shape_of t) {
+    const int64_t block = (t.low + t.high) * CPU_PLANE;
+    const int per_block = cpu_scales_per_32(t.scales) + cpu_scales_per_256(t.scales) / 8;
+    const uint8_t *scales = w + cpu_codes_size(k, t.low + t.high);
+    vfloat acc[LANES_COLS][LANES_GROUPS];
+    for (int c = 0; c < n_cols; c++)
+        acc[c][0] = float_zero();
+    for (int64_t b = 0; b < k / 32; b++) {
+        fetch(w + b * block + AHEAD, block);
+        fetch(scales + b * per_block + AHEAD / 8, 1);
+        add_block(acc, w, scales, 0, 1, (const cpu_qblock *const *)x, n_cols, b, b, t);
+    }
+    for (int c = 0; c < n_cols; c++)
+        float_store(y[c] + j, acc[c][0], n_rows);
+}
+
+INLINE void kernel_rows16(float *const *y, const void *const *x, int n_cols, const void *w,
+                          int64_t n_rows, int64_t k, const shape_of t) {
+    const int64_t size = cpu_group_size(k, t.low + t.high, t.scales);
+    const uint8_t *p = w;
+    for (int64_t j = 0; j < n_rows; j += CPU_GROUP, p += size) {
+        int rows = (int)(n_rows - j < CPU_GROUP ? n_rows - j : CPU_GROUP);
+        for (int c = 0; c < n_cols;) {
+#define TAKE(n)                                                                                    \
+    if (n_cols - c >= (n)) {                                                                       \
+        group_rows16(y + c, j, rows, x + c, n, p, k, t);                                           \
+        c += (n);                                                                                  \
+        continue;                                                                                  \
+    }
+            LANES_FEW(TAKE)
+#undef TAKE
+        }
+    }
+}
+
+/* Unpacks n_blocks blocks of 32 (of whole blocks of the type) of 16 rows: codes in 8 planes a block,
+ * scales f32. Row r is at w + row[r]. */
+typedef void pack_blocks(uint8_t *codes, float *scales, const uint8_t *w, const size_t *row,
+                         int64_t n_blocks);
+
+/* Rows past n_rows repeat the last. */
+INLINE void row_offsets(size_t *row, size_t row_size, int n_rows) {
+    for (int r = 0; r < CPU_GROUP; r++)
+        row[r] = (size_t)(r < n_rows ? r : n_rows - 1) * row_size;
+}
+
+enum { CHUNK = 8 /* blocks */ };
+
+/* 16 rows of a file, of which 32 elements take size_32 bytes. */
+INLINE void group_rows(float *const *y, int64_t j, int n_rows, const void *const *x,
+                       const int n_cols, const uint8_t *w, size_t row_size, int64_t k,
+                       const shape_of t, pack_blocks *pack, size_t size_256) {
+    _Alignas(64) uint8_t codes[CHUNK * 8 * CPU_PLANE];
+    _Alignas(64) float scales[CHUNK * 4 * CPU_GROUP];
+    vfloat acc[LANES_COLS][LANES_GROUPS];
+    size_t row[CPU_GROUP];
+    row_offsets(row, row_size, n_rows);
+    for (int c = 0; c < n_cols; c++)
+        acc[c][0] = float_zero();
+    for (int64_t b = 0; b < k / 32; b += CHUNK, w += size_256) {
+        int64_t n = k / 32 - b < CHUNK ? k / 32 - b : CHUNK;
+        /* what the next 16 rows will read is one stretch: fetched as far along as these rows are */
+        fetch(w + CPU_GROUP * row_size + (CPU_GROUP - 1) * (b / CHUNK) * (int64_t)size_256,
+              CPU_GROUP * (int64_t)size_256);
+        pack(codes, scales, w, row, n);
+        for (int64_t i = 0; i < n; i++)
+            add_block(acc, codes, (const uint8_t *)scales, 0, 1, (const cpu_qblock *const *)x,
+                      n_cols, b + i, i, t);
+    }
+    for (int c = 0; c < n_cols; c++)
+        float_store(y[c] + j, acc[c][0], n_rows);
+}
+
+INLINE void kernel_rows(float *const *y, const void *const *x, int n_cols, const void *w,
+                        size_t row_size, int64_t n_rows, int64_t k, const shape_of t,
+                        pack_blocks *pack, size_t size_256) {
+    for (int64_t j = 0; j < n_rows; j += CPU_GROUP) {
+        const uint8_t *p = (const uint8_t *)w + (size_t)j * row_size;
+        int rows = (int)(n_rows - j < CPU_GROUP ? n_rows - j : CPU_GROUP);
+        for (int c = 0; c < n_cols;) {
+#define TAKE(n)                                                                                    \
+    if (n_cols - c >= (n)) {                                                                       \
+        group_rows(y + c, j, rows, x + c, n, p, row_size, k, t, pack, size_256);                   \
+        c += (n);                                                                                  \
+        continue;                                                                                  \
+    }
+            LANES_FEW(TAKE)
+#undef TAKE
+        }
+    }
+}
+
+/* --- panels --------------------------------------------------------------------------------- */
+
+/* A group of a panel: 8 planes a block, then the scales. */
+INLINE int64_t panel_step(int64_t k, const shape_of t) {
+    return k / 32 * (8 + (1 + t.min) * (1 + t.halves)) * CPU_PLANE;
+}
+
+INLINE void panel_columns(float *const *y, const void *const *x, const int n_cols,
+                          const uint8_t *panel, int n_rows, int64_t k, const shape_of t) {
+    const int64_t step = panel_step(k, t);
+    const uint8_t *scales = panel + k / 32 * 8 * CPU_PLANE;
+    vfloat acc[LANES_COLS][LANES_GROUPS];
+    for (int c = 0; c < n_cols; c++)
+        for (int j = 0; j < LANES_GROUPS; j++)
+            acc[c][j] = float_zero();
+    for (int64_t b = 0; b < k / 32; b++)
+        add_block(acc, panel, scales, step, LANES_GROUPS, (const cpu_qblock *const *)x, n_cols, b,
+                  b, t);
+    for (int c = 0; c < n_cols; c++)
+        for (int j = 0; j < LANES_GROUPS; j++) {
+            int rows = n_rows - j * CPU_GROUP;
+            if (rows > 0)
+                float_store(y[c] + j * CPU_GROUP, acc[c][j], rows < CPU_GROUP ? rows : CPU_GROUP);
+        }
+}
+
+INLINE void kernel_tile(float *const *y, const void *const *x, int n_cols, const void *panel,
+                        int n_rows, int64_t k, const shape_of t) {
+    for (int c = 0; c < n_cols;) {
+#define TAKE(n)                                                                                    \
+    if (n_cols - c >= (n)) {                                                                       \
+        panel_columns(y + c, x + c, n, panel, n_rows, k, t);                                       \
+        c += (n);                                                                                  \
+        continue;                                                                                  \
+    }
+        if (t.halves) {
+            LANES_MANY_HALVES(TAKE)
+        } else {
+            LANES_MANY(TAKE)
+        }
+#undef TAKE
+    }
+}
+
+INLINE void kernel_pack(void *panel, const void *w, size_t row_size, int n_rows, int64_t k,
+                        const shape_of t, pack_blocks *pack) {
+    for (int j = 0; j < LANES_GROUPS; j++) { /* groups without a row repeat the last row */
+        int first = j * CPU_GROUP < n_rows ? j * CPU_GROUP : n_rows - 1;
+        uint8_t *p = (uint8_t *)panel + j * panel_step(k, t);
+        size_t row[CPU_GROUP];
+        row_offsets(row, row_size, n_rows - first < CPU_GROUP ? n_rows - first : CPU_GROUP);
+        pack(p, (float *)(p + k / 32 * 8 * CPU_PLANE), (const uint8_t *)w + (size_t)first * row_size,
+             row, k / 32);
+    }
+}
+
+/* A panel of what is row-interleaved already. */
+INLINE void kernel_pack16(void *panel, const void *w, int n_rows, int64_t k, const shape_of t) {
+    const int64_t size = cpu_group_size(k, t.low + t.high, t.scales);
+    const int n_groups = (n_rows + CPU_GROUP - 1) / CPU_GROUP;
+    for (int j = 0; j < LANES_GROUPS; j++) {
+        const uint8_t *p = (const uint8_t *)w + (j < n_groups ? j : n_groups - 1) * size;
+        const uint8_t *scales = p + cpu_codes_size(k, t.low + t.high);
+        uint8_t *codes = (uint8_t *)panel + j * panel_step(k, t);
+        float *to = (float *)(codes + k / 32 * 8 * CPU_PLANE);
+        for (int64_t b = 0; b < k / 32; b++) {
+            for (int g = 0; g < 8; g++, codes += CPU_PLANE)
+                codes_store(codes, block_codes(p, g, t));
+            p += (t.low + t.high) * CPU_PLANE;
+            block_scales s = scales_of(scales, b, t);
+            for (int h = 0; h <= t.halves; h++, to += CPU_GROUP)
+                float_store(to, s.s[h], CPU_GROUP);
+            for (int h = 0; t.min && h <= t.halves; h++, to += CPU_GROUP)
+                float_store(to, s.m[h], CPU_GROUP);
+        }
+    }
+}
+
+/* --- all types ------------------------------------------------------------------------------- */
+
+/* Of types that differ in nothing that a panel keeps, the tile is the same code, but is made once for
+ * each type all the same: the compiler folds what it can. */
+#define QTYPE(NAME, name, form, offset, max, low, high, table, scales)                             \
+    static const shape_of packed_##name = {                                                        \
+        FORM_##form, offset, max, low, high, cpu_table_##table, CPU_SCALES_##scales};              \
+    static const shape_of panel_##name = {FORM_##form, offset, max, 8, 0, NULL, CPU_SCALES_F32};   \
+    static void rows_##name(float *const *y, const void *const *x, int n_cols, const void *w,      \
+                            size_t row_size, int64_t n_rows, int64_t k) {                          \
+        kernel_rows(y, x, n_cols, w, row_size, n_rows, k, panel_##name, pack_blocks_##name,        \
+                    ggl_row_size(GGL_##NAME, 256));                                                \
+    }                                                                                              \
+    static void rows16_##name(float *const *y, const void *const *x, int n_cols, const void *w,    \
+                              int64_t n_rows, int64_t k) {                                         \
+        kernel_rows16(y, x, n_cols, w, n_rows, k, packed_##name);                                  \
+    }                                                                                              \
+    static size_t panel_size_##name(int64_t k) {                                                   \
+        return (size_t)panel_step(k, panel_##name) * LANES_GROUPS;                                 \
+    }                                                                                              \
+    static void pack_##name(void *panel, const void *w, size_t row_size, int n_rows, int64_t k) {  \
+        kernel_pack(panel, w, row_size, n_rows, k, panel_##name, pack_blocks_##name);              \
+    }                                                                                              \
+    static void pack16_##name(void *panel, const void *w, int n_rows, int64_t k) {                 \
+        kernel_pack16(panel, w, n_rows, k, packed_##name);                                         \
+    }                                                                                              \
+    static void tile_##name(float *const *y, const void *const *x, int n_cols, const void *panel,  \
+                            int n_rows, int64_t k) {                                               \
+        kernel_tile(y, x, n_cols, panel, n_rows, k, panel_##name);                                 \
+    }
+#include "quant_types.def"
+
+static void fill_products(cpu_kernels *k) {
+#define QTYPE(NAME, name, form, offset, max, low, high, table, scales)                             \
+    k->product[GGL_##NAME] = (cpu_product){.columns = CPU_COLUMNS_Q8,                              \
+                                           .rows = rows_##name,                                    \
+                                           .rows16 = rows16_##name,                                \
+                                           .panel_rows = LANES_GROUPS * CPU_GROUP,                 \
+                                           .panel_unit = 32,                                       \
+                                           .min_cols = LANES_MIN_PANEL,                            \
+                                           .panel_size = panel_size_##name,                        \
+                                           .pack = pack_##name,                                    \
+                                           .pack16 = pack16_##name,                                \
+                                           .tile = tile_##name};
+#include "quant_types.def"
+}
+
+#endif

@@ -1,0 +1,143 @@
+#include "rows16.h"
+
+#include <string.h>
+
+#include "../scalar/scalar.h"
+
+const uint8_t cpu_table_IQ4[16] = {1,   24,  45,  63,  79,  93,  106, 118,
+                                   129, 141, 153, 166, 181, 197, 217, 241};
+const uint8_t cpu_table_MXFP4[16] = {16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4};
+#define cpu_table_NONE NULL
+
+typedef struct layout {
+    int offset, low, high;
+    const uint8_t *table;
+    cpu_scales scales;
+    bool known;
+} layout;
+
+static const layout layouts[GGL_TYPE_LIMIT] = {
+#define QTYPE(NAME, name, form, offset, max, low, high, table, scales)                             \
+    [GGL_##NAME] = {offset, low, high, cpu_table_##table, CPU_SCALES_##scales, true},
+#include "quant_types.def"
+};
+
+size_t cpu_rows16_size(ggl_type type, int64_t n_rows, int64_t k) {
+    const layout *l = &layouts[type];
+    if (!l->known)
+        return 0;
+    return (size_t)((n_rows + CPU_GROUP - 1) / CPU_GROUP) *
+           (size_t)cpu_group_size(k, l->low + l->high, l->scales);
+}
+
+/* --- codes ---------------------------------------------------------------------------------- */
+
+/* Vectors v of a block, 8 of 64 bytes, into planes. */
+static void put_planes(uint8_t *restrict planes, const uint8_t *restrict v, const layout *l) {
+    uint8_t *high = planes + l->low * CPU_PLANE;
+    memset(planes, 0, (size_t)(l->low + l->high) * CPU_PLANE);
+    for (int g = 0; g < 8; g++, v += CPU_PLANE) {
+        int at = l->low == 8 ? g : l->low == 4 ? g % 4 : g / 4;
+        int shift = l->low == 8 ? 0 : l->low == 4 ? g / 4 * 4 : g % 4 * 2;
+        int mask = (1 << l->low) - 1;
+        uint8_t *p = planes + at * CPU_PLANE;
+        for (int i = 0; i < CPU_PLANE; i++)
+            p[i] |= (uint8_t)((v[i] & mask) << shift);
+        at = l->high == 2 ? g / 4 : 0;
+        shift = l->high == 2 ? g % 4 * 2 : g;
+        mask = (1 << l->high) - 1;
+        p = high + at * CPU_PLANE;
+        for (int i = 0; l->high && i < CPU_PLANE; i++)
+            p[i] |= (uint8_t)((v[i] >> l->low & mask) << shift);
+    }
+}
+
+/* The place of a code in a table; the first of equals. */
+static uint8_t table_index(const uint8_t *table, uint8_t code) {
+    uint8_t i = 0;
+    while (i < 15 && table[i] != code)
+        i++;
+    return i;
+}
+
+/* --- scales --------------------------------------------------------------------------------- */
+
+/* What one row's block brings to the stream: two halves and up to 32 bytes. */
+typedef struct raw_scales {
+    uint16_t d, m;
+    uint8_t sc[16], mn[8];
+} raw_scales;
+
+static raw_scales raw_of(ggl_type type, const uint8_t *p) {
+    raw_scales r = {0};
+    (void)type;
+    r.d = load16(p);
+    return r;
+}
+
+static void put16(uint8_t *p, int row, uint16_t h) {
+    memcpy(p + 2 * row, &h, sizeof h);
+}
+
+/* Row `row` of what the stream holds for one block of the type. */
+static void put_scales(uint8_t *p, int row, const raw_scales *r, cpu_scales s) {
+    const int with_min = s == CPU_SCALES_F16_MIN || s == CPU_SCALES_SC8_MIN || s == CPU_SCALES_SC16_MIN;
+    const int n_sc = s == CPU_SCALES_SC8 || s == CPU_SCALES_SC8_MIN     ? 8
+                     : s == CPU_SCALES_SC16 || s == CPU_SCALES_SC16_MIN ? 16
+                                                                       : 0;
+    if (s == CPU_SCALES_E8M0) {
+        p[row] = r->sc[0];
+        return;
+    }
+    put16(p, row, r->d);
+    if (with_min)
+        put16(p + 32, row, r->m);
+    p += 32 * (1 + with_min);
+    for (int i = 0; i < n_sc; i++)
+        p[16 * i + row] = r->sc[i];
+    for (int i = 0; s == CPU_SCALES_SC8_MIN && i < 8; i++)
+        p[128 + 16 * i + row] = r->mn[i];
+}
+
+/* --- both ----------------------------------------------------------------------------------- */
+
+static void pack_codes(uint8_t *to, ggl_type type, const uint8_t *const *row, int n_rows, int64_t k) {
+    const ggl_type_info *info = ggl_type_get((int)type);
+    const layout *l = &layouts[type];
+    const int n_sub = (int)info->block / 32;
+    for (int64_t b = 0; b < k / 32; b++, to += (l->low + l->high) * CPU_PLANE) {
+        _Alignas(64) uint8_t v[8 * CPU_PLANE] = {0};
+        for (int r = 0; r < n_rows; r++) {
+            ggl_codes c;
+            info->unpack(row[r] + (size_t)(b / n_sub) * info->size, (int)(b % n_sub), &c);
+            for (int i = 0; i < 32; i++) {
+                uint8_t code = (uint8_t)(c.q[i] + l->offset);
+                v[i / 4 * CPU_PLANE + 4 * r + i % 4] = l->table ? table_index(l->table, code) : code;
+            }
+        }
+        put_planes(to, v, l);
+    }
+}
+
+void cpu_rows16_pack(void *dst, ggl_type type, const void *w, size_t row_size, int64_t n_rows,
+                     int64_t k, int64_t first, int64_t last) {
+    const ggl_type_info *info = ggl_type_get((int)type);
+    const layout *l = &layouts[type];
+    const int64_t size = cpu_group_size(k, l->low + l->high, l->scales);
+    const int64_t codes = cpu_codes_size(k, l->low + l->high);
+    const int per_block = info->block == 32 ? cpu_scales_per_32(l->scales) : cpu_scales_per_256(l->scales);
+    for (int64_t j = first; j < last; j++) {
+        uint8_t *to = (uint8_t *)dst + j * size;
+        const uint8_t *row[CPU_GROUP];
+        int n = (int)(n_rows - j * CPU_GROUP < CPU_GROUP ? n_rows - j * CPU_GROUP : CPU_GROUP);
+        for (int r = 0; r < n; r++)
+            row[r] = (const uint8_t *)w + (size_t)(j * CPU_GROUP + r) * row_size;
+        pack_codes(to, type, row, n, k);
+        memset(to + codes, 0, (size_t)(size - codes));
+        for (int64_t b = 0; b < k / info->block; b++)
+            for (int r = 0; r < n; r++) {
+                raw_scales raw = raw_of(type, row[r] + (size_t)b * info->size);
+                put_scales(to + codes + b * per_block, r, &raw, l->scales);
+            }
+    }
+}
