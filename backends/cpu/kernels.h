@@ -29,7 +29,8 @@ _Static_assert(sizeof(cpu_qblock) == 48, "no padding");
 
 #define CPU_UNARY(X)                                                                               \
     X(EXP)                                                                                         \
-    X(LOG) X(SQRT) X(FLOOR) X(ABS) X(TANH) X(ERF) X(SIGMOID) X(SIN) X(COS) X(RELU) X(SILU) X(GELU) \
+    X(LOG)                                                                                         \
+    X(SQRT) X(FLOOR) X(ABS) X(TANH) X(ERF) X(SIGMOID) X(SIN) X(COS) X(RELU) X(SILU) X(GELU)        \
         X(GELU_ERF) X(GELU_QUICK) X(SOFTPLUS)
 #define CPU_BINARY(X)                                                                              \
     X(ADD) X(SUB) X(MUL) X(DIV) X(POW) X(MOD) X(EQ) X(NE) X(LT) X(LE) X(GT) X(GE) X(MIN) X(MAX)
@@ -92,7 +93,7 @@ typedef struct cpu_kernels {
     cpu_binary_fn *binary[CPU_N_BINARY];
     void (*mul_add)(float *y, const float *x, float a, int64_t n); /* y += x * a, two roundings */
     void (*to_f32[GGL_TYPE_LIMIT])(const void *src, float *dst,
-                                 int64_t n); /* by ggl_type; NULL: no such type */
+                                   int64_t n); /* by ggl_type; NULL: no such type */
     void (*f32_to_f16)(uint16_t *y, const float *x, int64_t n);
     /* --- along a row */
     float (*sum)(const float *x, int64_t n);

@@ -205,9 +205,8 @@ static void rows_begin(cpu_task *t) {
 static void cast_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     (void)thread;
     ggl_type type = t->step->src[0].type;
-    void (*convert)(const void *, float *, int64_t) = t->b->k.to_f32[type]
-                                                          ? t->b->k.to_f32[type]
-                                                          : ggl_type_get(type)->to_float;
+    void (*convert)(const void *, float *, int64_t) =
+        t->b->k.to_f32[type] ? t->b->k.to_f32[type] : ggl_type_get(type)->to_float;
     for (int64_t r = first; r < last; r++)
         convert(cpu_row(&t->src[0], t->dst.ne, r), (float *)cpu_row(&t->dst, t->dst.ne, r),
                 t->dst.ne[0]);

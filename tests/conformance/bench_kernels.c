@@ -9,6 +9,7 @@
 #include "../../backends/cpu/cpu_features.h"
 #include "../../backends/cpu/kernels.h"
 #include "../../backends/cpu/threads.h"
+#include "../../backends/cpu/quant/rows16.h"
 
 enum { K = 2048, BIG = 24 * 1024, ROWS = 2048, COLS = 512 };
 
@@ -33,7 +34,8 @@ typedef struct work {
     size_t row_size, x_size;
     int64_t n_rows;
     float *y;
-    char *panel;
+    char *panel, *w16;
+    ggl_type type;
 } work;
 
 static void gemv(void *ctx, int64_t first, int64_t last, int thread) {
@@ -41,6 +43,13 @@ static void gemv(void *ctx, int64_t first, int64_t last, int thread) {
     (void)thread;
     w->p->rows((float *[]){w->y + first}, (const void *[]){w->x}, 1,
                w->w + (size_t)first * w->row_size, w->row_size, last - first, K);
+}
+
+static void gemv16(void *ctx, int64_t first, int64_t last, int thread) {
+    const work *w = ctx;
+    (void)thread;
+    w->p->rows16((float *[]){w->y + first}, (const void *[]){w->x}, 1,
+                 w->w16 + cpu_rows16_size(w->type, first, K), last - first, K);
 }
 
 static void gemm(void *ctx, int64_t first, int64_t last, int thread) {
@@ -125,6 +134,14 @@ static void products(const cpu_kernels *k, cpu_pool *pool, const char *name) {
         printf("%-16s %-6s one column %7.1f %7.1f GB/s", name, ggl_type_get(types[i])->name,
                size / best(pool, 1, gemv, &w, BIG, BIG) * 1e-9,
                size / best(pool, 2, gemv, &w, BIG, 512) * 1e-9);
+        if (w.p->rows16) {
+            w.w16 = aligned_alloc(64, cpu_rows16_size(types[i], BIG, K));
+            cpu_rows16_pack(w.w16, types[i], w.w, w.row_size, BIG, K, 0, BIG / 16);
+            w.type = types[i];
+            printf("  16: %7.1f %7.1f GB/s", size / best(pool, 1, gemv16, &w, BIG, BIG) * 1e-9,
+                   size / best(pool, 2, gemv16, &w, BIG, 512) * 1e-9);
+            free(w.w16);
+        }
         work_free(&w);
         if (k->product[types[i]].pack) {
             w = work_new(k, types[i], ROWS, COLS);
@@ -178,9 +195,9 @@ static void simple(const cpu_kernels *k, const char *name) {
 }
 
 int main(int argc, char **argv) {
-    const uint32_t all = cpu_features_detect(), set[] = {
-        0, CPU_AVX2, CPU_AVX2 | CPU_AVXVNNI, CPU_AVX2 | CPU_AVX512,
-        CPU_AVX2 | CPU_AVX512 | CPU_AVX512VNNI};
+    const uint32_t all = cpu_features_detect(),
+                   set[] = {0, CPU_AVX2, CPU_AVX2 | CPU_AVXVNNI, CPU_AVX2 | CPU_AVX512,
+                            CPU_AVX2 | CPU_AVX512 | CPU_AVX512VNNI};
     cpu_pool *pool;
     if (argc > 1)
         budget = atof(argv[1]);

@@ -17,9 +17,9 @@ typedef struct tables {
 } tables;
 
 TEST_UNUSED static void tables_init(tables *t) {
-    const uint32_t all = cpu_features_detect(), set[] = {
-        0, CPU_AVX2, CPU_AVX2 | CPU_AVXVNNI, CPU_AVX2 | CPU_AVX512,
-        CPU_AVX2 | CPU_AVX512 | CPU_AVX512VNNI};
+    const uint32_t all = cpu_features_detect(),
+                   set[] = {0, CPU_AVX2, CPU_AVX2 | CPU_AVXVNNI, CPU_AVX2 | CPU_AVX512,
+                            CPU_AVX2 | CPU_AVX512 | CPU_AVX512VNNI};
     t->n = 0;
     for (size_t i = 0; i < sizeof set / sizeof *set; i++)
         if ((set[i] & all) == set[i]) {

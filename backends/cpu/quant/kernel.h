@@ -1,19 +1,20 @@
 /* The product of quantized weights with quantized columns, written once for all instruction sets.
- * A file of an instruction set includes its lanes (what a vector of 16 rows is there) and then this.
+ * A file of an instruction set includes its lanes (what a vector of 16 rows is there) and then
+ * this.
  *
  * Integer sums of a block have rows in their lanes, and the chain of fused multiply-adds over the
  * blocks too (docs/numeric.md, section 4). Weights come as codes in planes and a stream of scales
- * (rows16.h): from the row-interleaved layout; or from a panel, 8 bits and f32 scales, to which rows
- * of a file were unpacked.
+ * (rows16.h): from the row-interleaved layout; or from a panel, 8 bits and f32 scales, to which
+ * rows of a file were unpacked.
  *
  *   rows16   a group of 16 rows in the row-interleaved layout against a few columns
  *   rows     16 rows of a file, unpacked 8 blocks at a time, against a few columns
  *   tile     panels of LANES_GROUPS groups against many columns
  *
  * LANES_FEW and LANES_MANY list the numbers of columns for which code is made, largest first;
- * LANES_COLS is the largest of all. LANES_SIGNED: bytes of types that use more than 7 bits are taken
- * as signed codes, less 128. What is `const` in a parameter list is known where the function is
- * expanded, so a type costs no branch. */
+ * LANES_COLS is the largest of all. LANES_SIGNED: bytes of types that use more than 7 bits are
+ * taken as signed codes, less 128. What is `const` in a parameter list is known where the function
+ * is expanded, so a type costs no branch. */
 #ifndef CPU_QUANT_KERNEL_H
 #define CPU_QUANT_KERNEL_H
 
@@ -115,7 +116,8 @@ INLINE block_scales scales_of(const uint8_t *p, int64_t b, const shape_of t) {
     return r;
 }
 
-/* How many 16-bit sums of pairs of products stay exact: 2 * 127 * max * n < 2^15. 0: signed codes. */
+/* How many 16-bit sums of pairs of products stay exact: 2 * 127 * max * n < 2^15. 0: signed codes.
+ */
 INLINE int pairs_of(const int max) {
     return max <= 15 ? 8 : max <= 31 ? 4 : max <= 63 ? 2 : max <= 127 ? 1 : 0;
 }
@@ -134,8 +136,8 @@ INLINE void add_block(vfloat acc[][LANES_GROUPS], const uint8_t *codes, const ui
         vpart pair[LANES_COLS][LANES_GROUPS];
         UNROLL for (int i = 0; i < n; i++) {
             vcodes v[LANES_GROUPS];
-            UNROLL for (int j = 0; j < n_groups; j++)
-                v[j] = block_codes(p + j * step, h * 4 + i, t);
+            UNROLL for (int j = 0; j < n_groups; j++) v[j] =
+                block_codes(p + j * step, h * 4 + i, t);
             UNROLL for (int c = 0; c < n_cols; c++) {
                 vfour four = four_set(four_codes(&x[c][bx], h * 4 + i));
                 int32_t all = t.halves ? x[c][bx].half[h] : x[c][bx].sum;
@@ -145,32 +147,30 @@ INLINE void add_block(vfloat acc[][LANES_GROUPS], const uint8_t *codes, const ui
             }
         }
         if (h == 0)
-            UNROLL for (int j = 0; j < n_groups; j++)
-                w[j] = scales_of(scales + j * step, b, t);
-        UNROLL for (int c = 0; c < n_cols; c++)
-            UNROLL for (int j = 0; j < n_groups; j++) {
-                vfloat f = float_of(sum[c][j]);
-                part[c][j] = h == 0 ? float_mul(f, w[j].s[0]) : float_fma(f, w[j].s[1], part[c][j]);
-            }
-    }
-    UNROLL for (int c = 0; c < n_cols; c++)
-        UNROLL for (int j = 0; j < n_groups; j++) {
-            const cpu_qblock *q = &x[c][bx];
-            for (int h = 0; t.min && t.halves && h < 2; h++)
-                part[c][j] = float_fnma(w[j].m[h], float_set((float)q->half[h]), part[c][j]);
-            acc[c][j] = float_fma(part[c][j], float_set(q->d), acc[c][j]);
-            if (t.min && !t.halves)
-                acc[c][j] = float_fnma(w[j].m[0], float_set(q->scaled_sum), acc[c][j]);
+            UNROLL for (int j = 0; j < n_groups; j++) w[j] = scales_of(scales + j * step, b, t);
+        UNROLL for (int c = 0; c < n_cols; c++) UNROLL for (int j = 0; j < n_groups; j++) {
+            vfloat f = float_of(sum[c][j]);
+            part[c][j] = h == 0 ? float_mul(f, w[j].s[0]) : float_fma(f, w[j].s[1], part[c][j]);
         }
+    }
+    UNROLL for (int c = 0; c < n_cols; c++) UNROLL for (int j = 0; j < n_groups; j++) {
+        const cpu_qblock *q = &x[c][bx];
+        for (int h = 0; t.min && t.halves && h < 2; h++)
+            part[c][j] = float_fnma(w[j].m[h], float_set((float)q->half[h]), part[c][j]);
+        acc[c][j] = float_fma(part[c][j], float_set(q->d), acc[c][j]);
+        if (t.min && !t.halves)
+            acc[c][j] = float_fnma(w[j].m[0], float_set(q->scaled_sum), acc[c][j]);
+    }
 }
 
 /* --- a few columns -------------------------------------------------------------------------- */
 
 enum { AHEAD = 4096 /* bytes between what is read and what is fetched for later */ };
 
-INLINE void fetch(const void *p, int64_t bytes) {
+/* level 3: to the inner cache; 2: to the one behind it. */
+INLINE void fetch(const void *p, int64_t bytes, const int level) {
     for (int64_t i = 0; i < bytes; i += 64)
-        __builtin_prefetch((const char *)p + i);
+        __builtin_prefetch((const char *)p + i, 0, level);
 }
 
 INLINE void group_rows16(float *const *y, int64_t j, int n_rows, const void *const *x,
@@ -182,8 +182,8 @@ INLINE void group_rows16(float *const *y, int64_t j, int n_rows, const void *con
     for (int c = 0; c < n_cols; c++)
         acc[c][0] = float_zero();
     for (int64_t b = 0; b < k / 32; b++) {
-        fetch(w + b * block + AHEAD, block);
-        fetch(scales + b * per_block + AHEAD / 8, 1);
+        fetch(w + b * block + AHEAD, block, 3);
+        fetch(scales + b * per_block + AHEAD / 8, 1, 3);
         add_block(acc, w, scales, 0, 1, (const cpu_qblock *const *)x, n_cols, b, b, t);
     }
     for (int c = 0; c < n_cols; c++)
@@ -209,8 +209,8 @@ INLINE void kernel_rows16(float *const *y, const void *const *x, int n_cols, con
     }
 }
 
-/* Unpacks n_blocks blocks of 32 (of whole blocks of the type) of 16 rows: codes in 8 planes a block,
- * scales f32. Row r is at w + row[r]. */
+/* Unpacks n_blocks blocks of 32 (of whole blocks of the type) of 16 rows: codes in 8 planes a
+ * block, scales f32. Row r is at w + row[r]. */
 typedef void pack_blocks(uint8_t *codes, float *scales, const uint8_t *w, const size_t *row,
                          int64_t n_blocks);
 
@@ -235,9 +235,10 @@ INLINE void group_rows(float *const *y, int64_t j, int n_rows, const void *const
         acc[c][0] = float_zero();
     for (int64_t b = 0; b < k / 32; b += CHUNK, w += size_256) {
         int64_t n = k / 32 - b < CHUNK ? k / 32 - b : CHUNK;
-        /* what the next 16 rows will read is one stretch: fetched as far along as these rows are */
+        /* what the next 16 rows will read is one stretch: fetched as far along as these rows are,
+         * not to the inner cache, which it would overflow */
         fetch(w + CPU_GROUP * row_size + (CPU_GROUP - 1) * (b / CHUNK) * (int64_t)size_256,
-              CPU_GROUP * (int64_t)size_256);
+              CPU_GROUP * (int64_t)size_256, 2);
         pack(codes, scales, w, row, n);
         for (int64_t i = 0; i < n; i++)
             add_block(acc, codes, (const uint8_t *)scales, 0, 1, (const cpu_qblock *const *)x,
@@ -317,8 +318,8 @@ INLINE void kernel_pack(void *panel, const void *w, size_t row_size, int n_rows,
         uint8_t *p = (uint8_t *)panel + j * panel_step(k, t);
         size_t row[CPU_GROUP];
         row_offsets(row, row_size, n_rows - first < CPU_GROUP ? n_rows - first : CPU_GROUP);
-        pack(p, (float *)(p + k / 32 * 8 * CPU_PLANE), (const uint8_t *)w + (size_t)first * row_size,
-             row, k / 32);
+        pack(p, (float *)(p + k / 32 * 8 * CPU_PLANE),
+             (const uint8_t *)w + (size_t)first * row_size, row, k / 32);
     }
 }
 
@@ -346,8 +347,8 @@ INLINE void kernel_pack16(void *panel, const void *w, int n_rows, int64_t k, con
 
 /* --- all types ------------------------------------------------------------------------------- */
 
-/* Of types that differ in nothing that a panel keeps, the tile is the same code, but is made once for
- * each type all the same: the compiler folds what it can. */
+/* Of types that differ in nothing that a panel keeps, the tile is the same code, but is made once
+ * for each type all the same: the compiler folds what it can. */
 #define QTYPE(NAME, name, form, offset, max, low, high, table, scales)                             \
     static const shape_of packed_##name = {                                                        \
         FORM_##form, offset, max, low, high, cpu_table_##table, CPU_SCALES_##scales};              \

@@ -81,10 +81,11 @@ static void put16(uint8_t *p, int row, uint16_t h) {
 
 /* Row `row` of what the stream holds for one block of the type. */
 static void put_scales(uint8_t *p, int row, const raw_scales *r, cpu_scales s) {
-    const int with_min = s == CPU_SCALES_F16_MIN || s == CPU_SCALES_SC8_MIN || s == CPU_SCALES_SC16_MIN;
+    const int with_min =
+        s == CPU_SCALES_F16_MIN || s == CPU_SCALES_SC8_MIN || s == CPU_SCALES_SC16_MIN;
     const int n_sc = s == CPU_SCALES_SC8 || s == CPU_SCALES_SC8_MIN     ? 8
                      : s == CPU_SCALES_SC16 || s == CPU_SCALES_SC16_MIN ? 16
-                                                                       : 0;
+                                                                        : 0;
     if (s == CPU_SCALES_E8M0) {
         p[row] = r->sc[0];
         return;
@@ -101,7 +102,8 @@ static void put_scales(uint8_t *p, int row, const raw_scales *r, cpu_scales s) {
 
 /* --- both ----------------------------------------------------------------------------------- */
 
-static void pack_codes(uint8_t *to, ggl_type type, const uint8_t *const *row, int n_rows, int64_t k) {
+static void pack_codes(uint8_t *to, ggl_type type, const uint8_t *const *row, int n_rows,
+                       int64_t k) {
     const ggl_type_info *info = ggl_type_get((int)type);
     const layout *l = &layouts[type];
     const int n_sub = (int)info->block / 32;
@@ -112,7 +114,8 @@ static void pack_codes(uint8_t *to, ggl_type type, const uint8_t *const *row, in
             info->unpack(row[r] + (size_t)(b / n_sub) * info->size, (int)(b % n_sub), &c);
             for (int i = 0; i < 32; i++) {
                 uint8_t code = (uint8_t)(c.q[i] + l->offset);
-                v[i / 4 * CPU_PLANE + 4 * r + i % 4] = l->table ? table_index(l->table, code) : code;
+                v[i / 4 * CPU_PLANE + 4 * r + i % 4] =
+                    l->table ? table_index(l->table, code) : code;
             }
         }
         put_planes(to, v, l);
@@ -125,7 +128,8 @@ void cpu_rows16_pack(void *dst, ggl_type type, const void *w, size_t row_size, i
     const layout *l = &layouts[type];
     const int64_t size = cpu_group_size(k, l->low + l->high, l->scales);
     const int64_t codes = cpu_codes_size(k, l->low + l->high);
-    const int per_block = info->block == 32 ? cpu_scales_per_32(l->scales) : cpu_scales_per_256(l->scales);
+    const int per_block =
+        info->block == 32 ? cpu_scales_per_32(l->scales) : cpu_scales_per_256(l->scales);
     for (int64_t j = first; j < last; j++) {
         uint8_t *to = (uint8_t *)dst + j * size;
         const uint8_t *row[CPU_GROUP];

@@ -27,15 +27,16 @@ enum { CPU_GROUP = 16 /* rows */, CPU_PLANE = 64 /* bytes */ };
 /* What a group's stream of scales holds, for each block of 32 or, of types with blocks of 256, for
  * each 256. d, m: f16 of 16 rows; sc, mn: bytes of 16 rows. */
 typedef enum cpu_scales {
-    CPU_SCALES_F32,        /* panels: f32[n][16] a block: s, or s and m, or both s, or both s and both m */
-    CPU_SCALES_F16,        /* d                      s = d */
-    CPU_SCALES_F16_MIN,    /* d, m                   s = d, minimum -m */
-    CPU_SCALES_E8M0,       /* u8 e[16]               s = 2^(e - 128) */
-    CPU_SCALES_D,          /* d                      s = d in all 8 blocks */
-    CPU_SCALES_SC8,        /* d, i8 sc[8]            s = d * sc */
-    CPU_SCALES_SC8_MIN,    /* d, m, u8 sc[8], mn[8]  s = d * sc, minimum m * mn */
-    CPU_SCALES_SC16,       /* d, i8 sc[16]           s = d * sc, for each half */
-    CPU_SCALES_SC16_MIN,   /* d, m, u8 c[16]         s = d * (c & 15), minimum m * (c >> 4), for each half */
+    CPU_SCALES_F32, /* panels: f32[n][16] a block: s, or s and m, or both s, or both s and both m */
+    CPU_SCALES_F16, /* d                      s = d */
+    CPU_SCALES_F16_MIN,  /* d, m                   s = d, minimum -m */
+    CPU_SCALES_E8M0,     /* u8 e[16]               s = 2^(e - 128) */
+    CPU_SCALES_D,        /* d                      s = d in all 8 blocks */
+    CPU_SCALES_SC8,      /* d, i8 sc[8]            s = d * sc */
+    CPU_SCALES_SC8_MIN,  /* d, m, u8 sc[8], mn[8]  s = d * sc, minimum m * mn */
+    CPU_SCALES_SC16,     /* d, i8 sc[16]           s = d * sc, for each half */
+    CPU_SCALES_SC16_MIN, /* d, m, u8 c[16]         s = d * (c & 15), minimum m * (c >> 4), for each
+                            half */
 } cpu_scales;
 
 /* Bytes of a stream for 32 columns and 256 columns (one is 0). */
@@ -43,12 +44,12 @@ static inline int cpu_scales_per_32(cpu_scales s) {
     return s == CPU_SCALES_F16 ? 32 : s == CPU_SCALES_F16_MIN ? 64 : s == CPU_SCALES_E8M0 ? 16 : 0;
 }
 static inline int cpu_scales_per_256(cpu_scales s) {
-    return s == CPU_SCALES_D         ? 32
-           : s == CPU_SCALES_SC8     ? 32 + 128
-           : s == CPU_SCALES_SC8_MIN ? 64 + 256
-           : s == CPU_SCALES_SC16    ? 32 + 256
+    return s == CPU_SCALES_D          ? 32
+           : s == CPU_SCALES_SC8      ? 32 + 128
+           : s == CPU_SCALES_SC8_MIN  ? 64 + 256
+           : s == CPU_SCALES_SC16     ? 32 + 256
            : s == CPU_SCALES_SC16_MIN ? 64 + 256
-                                     : 0;
+                                      : 0;
 }
 
 /* Bytes of the codes of a group of k columns, and of its stream of scales. */

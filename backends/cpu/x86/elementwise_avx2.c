@@ -125,7 +125,8 @@ static void f32_to_f16(uint16_t *y, const float *x, int64_t n) {
 void cpu_kernels_elementwise_avx2(cpu_kernels *k) {
 #define X(NAME) k->unary[CPU_##NAME] = unary_##NAME;
     X(EXP)
-    X(LOG) X(SQRT) X(FLOOR) X(ABS) X(TANH) X(ERF) X(SIGMOID) X(RELU) X(SILU) X(GELU) X(GELU_ERF)
+    X(LOG)
+    X(SQRT) X(FLOOR) X(ABS) X(TANH) X(ERF) X(SIGMOID) X(RELU) X(SILU) X(GELU) X(GELU_ERF)
         X(GELU_QUICK) X(SOFTPLUS)
 #undef X
 #define X(NAME) k->binary[CPU_##NAME] = binary_##NAME;

@@ -38,7 +38,8 @@ INLINE __m256i bits_of_256(__m256i v, const int by, const int mask) {
 }
 /* Bits `mask` of each byte from place `from` on, put to place `to` on. */
 INLINE vcodes codes_bits(vcodes v, const int from, const int to, const int mask) {
-    return (vcodes){bits_of_256(v.a, from - to, mask << to), bits_of_256(v.b, from - to, mask << to)};
+    return (vcodes){bits_of_256(v.a, from - to, mask << to),
+                    bits_of_256(v.b, from - to, mask << to)};
 }
 INLINE vcodes codes_lookup(vcodes v, const uint8_t *table) {
     __m256i t = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)table));

@@ -1,4 +1,5 @@
-/* Vectors of 16 rows (quant/kernel.h) as one register of AVX-512; with LANES_VNNI its dot products. */
+/* Vectors of 16 rows (quant/kernel.h) as one register of AVX-512; with LANES_VNNI its dot products.
+ */
 #ifndef CPU_LANES_AVX512_H
 #define CPU_LANES_AVX512_H
 
@@ -32,8 +33,7 @@ INLINE vcodes codes_bits(vcodes v, const int from, const int to, const int mask)
     return _mm512_and_si512(v, _mm512_set1_epi8((char)(mask << to)));
 }
 INLINE vcodes codes_lookup(vcodes v, const uint8_t *table) {
-    return _mm512_shuffle_epi8(
-        _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)table)), v);
+    return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)table)), v);
 }
 INLINE vfour four_set(int32_t v) {
     return _mm512_set1_epi32(v);
@@ -124,10 +124,12 @@ INLINE vfloat float_high4(const uint8_t *p) {
 }
 /* 2^(e - 128), subnormal for e of 0 and 1. */
 INLINE vfloat float_e8m0(const uint8_t *p) {
-    __m512i e = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p)), one = _mm512_set1_epi32(1);
+    __m512i e = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p)),
+            one = _mm512_set1_epi32(1);
     __m512i normal = _mm512_slli_epi32(_mm512_sub_epi32(e, one), 23);
     __m512i tiny = _mm512_sllv_epi32(_mm512_set1_epi32(0x200000), e);
-    return _mm512_castsi512_ps(_mm512_mask_blend_epi32(_mm512_cmpgt_epi32_mask(e, one), tiny, normal));
+    return _mm512_castsi512_ps(
+        _mm512_mask_blend_epi32(_mm512_cmpgt_epi32_mask(e, one), tiny, normal));
 }
 
 #endif

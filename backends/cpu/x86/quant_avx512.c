@@ -1,4 +1,5 @@
-/* Products of quantized weights: quant/kernel.h in registers of AVX-512, without its dot products. */
+/* Products of quantized weights: quant/kernel.h in registers of AVX-512, without its dot products.
+ */
 #include "lanes_avx512.h"
 #include "unpack.h"
 

@@ -1,6 +1,6 @@
-/* Quantized rows as they lie in a file, unpacked by AVX2: a type is one function that gives 32 codes
- * as unsigned bytes (quant/quant_types.def: offset), and, if its blocks are of 256, one that gives a
- * row's scales. Blocks: ggml-lite/quant/quant.h and docs/types.md. */
+/* Quantized rows as they lie in a file, unpacked by AVX2: a type is one function that gives 32
+ * codes as unsigned bytes (quant/quant_types.def: offset), and, if its blocks are of 256, one that
+ * gives a row's scales. Blocks: ggml-lite/quant/quant.h and docs/types.md. */
 #ifndef CPU_UNPACK_H
 #define CPU_UNPACK_H
 
@@ -86,7 +86,8 @@ INLINE void put_scales(float *out, const __m256 *v, const int stride, const int 
             t[r] = _mm256_castps_si256(v[(8 * h + r) * stride]);
         transpose_8x8(t);
         for (int i = 0; i < 8; i++)
-            _mm256_storeu_ps(out + (first + step * i) * CPU_GROUP + 8 * h, _mm256_castsi256_ps(t[i]));
+            _mm256_storeu_ps(out + (first + step * i) * CPU_GROUP + 8 * h,
+                             _mm256_castsi256_ps(t[i]));
     }
 }
 
@@ -103,7 +104,8 @@ INLINE __m256 f16_of_8(const uint8_t *p, const size_t *row) {
     return _mm256_cvtph_ps(v);
 }
 
-/* Types with blocks of 32: the scale is the f16 at 0, the minimum the one at 2, with the other sign. */
+/* Types with blocks of 32: the scale is the f16 at 0, the minimum the one at 2, with the other
+ * sign. */
 INLINE void pack_32(uint8_t *codes, float *scales, const uint8_t *w, const size_t *row, int64_t n,
                     unpack_fn *unpack, const int size, const int min) {
     for (; n > 0; n--, w += size, codes += 8 * CPU_PLANE)
@@ -138,7 +140,8 @@ INLINE void pack_256(uint8_t *codes, float *scales, const uint8_t *w, const size
         } else if (!min) { /* a block has both s */
             put_scales(scales, &s[0].s[0], stride, 0, 1);
             put_scales(scales, &s[0].s[1], stride, 8, 1);
-        } else { /* a block has both s and both m; here s[0] has the first halves, s[1] the second */
+        } else { /* a block has both s and both m; here s[0] has the first halves, s[1] the second
+                  */
             for (int h = 0; h < 2; h++) {
                 put_scales(scales, &s[0].s[h], stride, h, 4);
                 put_scales(scales, &s[0].m[h], stride, 2 + h, 4);
