@@ -278,7 +278,7 @@ TEST(types_that_are_not_read) {
     ggl_error err;
     b->n = 0;
     put_header(b, 3, 2, 0);
-    put_tensor(b, "x", 2, 256, 4, 16, 0); /* IQ2_XXS */
+    put_tensor(b, "x", 2, 256, 4, 40, 0); /* NVFP4 */
     put_tensor(b, "y", 2, 256, 4, 77, 1056);
     const char *path = test_path("foreign.gguf");
     put_align(b, 32);
@@ -286,7 +286,7 @@ TEST(types_that_are_not_read) {
     REQUIRE(test_write_file(path, b->data, b->n));
     CHECK_INT(ggl_gguf_open(&f, path, NULL, &err), GGL_UNSUPPORTED);
     CHECK_HAS(err.msg,
-              ": tensor 1 of 2: tensor 'x' has type IQ2_XXS, which this build does not read");
+              ": tensor 1 of 2: tensor 'x' has type NVFP4, which this build does not read");
     REQUIRE_OK(ggl_gguf_open(&f, path, &(ggl_gguf_params){.meta_only = true}, &err), &err);
     const ggl_gguf_tensor *t = ggl_gguf_find_tensor(f, "y");
     CHECK(t && (int)t->type == 77 && t->size == 0 && !t->data && t->ne[1] == 4);
