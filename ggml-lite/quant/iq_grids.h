@@ -46,9 +46,12 @@ static inline unsigned iq_signs(unsigned bits7) {
     return bits7 | (parity & 1) << 7;
 }
 
+/* Signs are as good as random, so without a branch: ~q + 1 where the bit is set. */
 static inline void iq_apply_signs(int8_t q[8], unsigned signs) {
-    for (int j = 0; j < 8; j++)
-        q[j] = (int8_t)(signs >> j & 1 ? -q[j] : q[j]);
+    for (int j = 0; j < 8; j++) {
+        int minus = (int)(signs >> j & 1);
+        q[j] = (int8_t)((q[j] ^ -minus) + minus);
+    }
 }
 
 #endif

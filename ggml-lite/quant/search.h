@@ -32,7 +32,7 @@ typedef struct quant_steps {
 } quant_steps;
 quant_steps quant_even_steps(const float *x, int n, int top);
 
-/* The code of x: 0 .. top (a rounding may give top + 1 half). */
+/* The code of x, 0 .. top. Rounding may lead just past top, which is cut. */
 static inline int quant_step_of(const quant_steps *s, float x, int top) {
     int q = s->inverse != 0.0f ? (int)((x - s->min) * s->inverse + 0.5f) : 0;
     return q < top ? q : top;
