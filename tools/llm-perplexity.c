@@ -187,6 +187,9 @@ static int choose_chunks(ppl *p) {
             fprintf(stderr, TOOL ": note: chunks of %" PRId64 " tokens, the model's context\n",
                     own);
             p->head.n_ctx = own;
+        } else if (own > 0 && p->o.n_ctx > own) {
+            fprintf(stderr, TOOL ": note: the model was trained on %" PRId64 " tokens at once\n",
+                    own);
         }
         code = read_text(p, t);
         if (code >= 0)
@@ -243,6 +246,11 @@ static int open_session(ppl *p) {
         return tool_error(TOOL, 1, "%s is of a vocabulary of %" PRId64 ", the model's is %" PRId64,
                           o->base, p->head.n_vocab, n_vocab);
     p->head.n_vocab = n_vocab;
+    for (size_t i = 0; i < p->tokens.n; i++) /* the last of a chunk is never run, only looked up */
+        if (p->tokens.id[i] < 0 || p->tokens.id[i] >= n_vocab)
+            return tool_error(TOOL, 1,
+                              "the tokenizer makes token %" PRId32 ", the model has %" PRId64,
+                              p->tokens.id[i], n_vocab);
     return -1;
 }
 
@@ -330,7 +338,7 @@ static void on_logits(void *ctx, int64_t i, const float *logits) {
 
 static bool on_progress(void *ctx, int64_t done, int64_t n) {
     const ppl *p = ctx;
-    if (p->terminal && (n > p->o.n_ubatch || p->o.format == FORMAT_JSON))
+    if (p->terminal)
         fprintf(stderr,
                 "\rchunk %" PRId64 " of %" PRId64 ", %" PRId64 " of %" PRId64 " tokens\033[K%s",
                 p->chunk + 1, p->head.n_chunk, done, n, done == n ? "\r\033[K" : "");
@@ -468,10 +476,12 @@ static int run(ppl *p) {
 
 int main(int argc, char **argv) {
     static const int stop[] = {SIGINT, SIGTERM, SIGHUP};
-    ppl p = {.bos = -1, .bad_row = -1, .terminal = isatty(STDERR_FILENO)};
+    ppl p = {.bos = -1, .bad_row = -1};
     int code = read_options(&p.o, argc, argv);
     if (code >= 0)
         return code;
+    /* where the running values are seen, they tell how far it is */
+    p.terminal = isatty(STDERR_FILENO) && (p.o.format == FORMAT_JSON || !isatty(STDOUT_FILENO));
     struct sigaction act = {.sa_handler = on_signal};
     for (size_t k = 0; k < sizeof stop / sizeof *stop; k++)
         sigaction(stop[k], &act, NULL);

@@ -87,6 +87,9 @@ static int read_type(const char *flag, const char *name, bool mixes, const ggl_t
     for (int k = 0; ggl_type_at(k); k++)
         if (strcasecmp(ggl_type_at(k)->name, name) == 0)
             return tool_error(TOOL, 1, "%s: %s", flag, err.msg);
+    for (int id = 0; id < 256; id++)
+        if (ggl_type_foreign_name(id) && strcasecmp(ggl_type_foreign_name(id), name) == 0)
+            return tool_error(TOOL, 1, "%s: %s", flag, err.msg);
     return unknown_type(flag, name, mixes);
 }
 
@@ -226,7 +229,7 @@ static void print_tensor(const job *j, const quant_tensor *t, const quant_error 
     char shape[96];
     const char *old = ggl_type_get((int)t->from->type)->name;
     bool kept = t->type->type == t->from->type;
-    printf("%-36s %-22s %6s %2s %-6s", t->name, shape_of(t->from, shape, sizeof shape), old,
+    printf("%-36s %-22s %6s %2s %-6s", t->shown, shape_of(t->from, shape, sizeof shape), old,
            kept ? "" : "->", kept ? "" : t->type->name);
     if (j->o.dry_run)
         printf(" %12zu %12zu", t->from->size, t->size);
@@ -378,8 +381,7 @@ static int quantize(job *j) {
         return tool_error(TOOL, 2, "%s is what is read: OUT has to be another file", j->o.out);
     ggl_status s = quant_plan_make(&j->plan, j->file, &j->choice, &err);
     if (s != GGL_OK)
-        return tool_error(TOOL, s == GGL_USAGE && strncmp(err.msg, "--", 2) == 0 ? 2 : 1, "%s: %s",
-                          j->o.in, err.msg);
+        return tool_error(TOOL, s == GGL_NOT_FOUND ? 2 : 1, "%s: %s", j->o.in, err.msg);
     if (!j->o.dry_run) {
         s = write_model(j, &err);
         if (j->shown >= 0)

@@ -16,6 +16,14 @@ static int64_t model_number(const ggl_gguf *f, ggl_str arch, const char *name, i
                : otherwise;
 }
 
+/* A file's bytes are not to command a terminal. */
+static void show_name(quant_tensor *t) {
+    size_t n = 0;
+    for (const char *c = t->name; *c && n + 5 < sizeof t->shown; c++)
+        n += (size_t)snprintf(t->shown + n, sizeof t->shown - n,
+                              (unsigned char)*c < 0x20 || *c == 0x7f ? "\\x%02x" : "%c", *c);
+}
+
 static void read_model(quant_model *m, const ggl_gguf *f, const quant_plan *p) {
     ggl_str arch = {"", 0};
     const ggl_gguf_value *v = ggl_gguf_find(f, "general.architecture");
@@ -71,7 +79,7 @@ static ggl_status plan_tensor(quant_tensor *t, const quant_model *m, quant_choic
         t->wanted = wanted;
     t->type = quant_type_find(fits, err);
     if (!t->type)
-        return ggl_within(err, GGL_UNSUPPORTED, "tensor '%s'", t->name);
+        return ggl_within(err, GGL_UNSUPPORTED, "tensor '%s'", t->shown);
     if (t->type != old && old->quantized && !c->requantize)
         return ggl_fail(
             err, GGL_USAGE,
@@ -82,7 +90,7 @@ static ggl_status plan_tensor(quant_tensor *t, const quant_model *m, quant_choic
     for (int d = 0; d < from->n_dims; d++)
         n *= from->ne[d];
     if (!ggl_row_size_checked(t->type->type, n, &t->size))
-        return ggl_fail(err, GGL_LIMIT, "tensor '%s' would be too large", t->name);
+        return ggl_fail(err, GGL_LIMIT, "tensor '%s' would be too large", t->shown);
     return GGL_OK;
 }
 
@@ -100,6 +108,7 @@ ggl_status quant_plan_make(quant_plan *p, const ggl_gguf *f, quant_choice *c, gg
         quant_tensor *t = &p->tensor[i];
         t->from = ggl_gguf_tensor_at(f, i);
         snprintf(t->name, sizeof t->name, "%.*s", (int)t->from->name.n, t->from->name.s);
+        show_name(t);
     }
     read_model(m, f, p);
     for (size_t k = 0; k < c->n_override; k++)
@@ -116,7 +125,7 @@ ggl_status quant_plan_make(quant_plan *p, const ggl_gguf *f, quant_choice *c, gg
     }
     for (size_t k = 0; s == GGL_OK && k < c->n_override; k++)
         if (c->override[k].n_tensors == 0)
-            s = ggl_fail(err, GGL_USAGE,
+            s = ggl_fail(err, GGL_NOT_FOUND,
                          "--tensor-type %s: no tensor that can be quantized has such a "
                          "name, or an earlier --tensor-type takes them all",
                          c->override[k].text);

@@ -29,6 +29,7 @@ typedef struct quant_choice {
 typedef struct quant_tensor {
     const ggl_gguf_tensor *from;
     char name[128];
+    char shown[300];           /* the name, what cannot be printed as \xHH */
     const ggl_type_info *type; /* from->type's: it is copied */
     const char *wanted;        /* the type it was to get, if its rows do not fit that; or NULL */
     size_t size;               /* bytes of the result */
@@ -42,7 +43,8 @@ typedef struct quant_plan {
 } quant_plan;
 
 /* GGL_UNSUPPORTED: a tensor's type is not in this build, or is only read; GGL_USAGE: a tensor is
- * quantized already, or an override matches nothing; GGL_NOMEM. The message names the tensor. */
+ * quantized already; GGL_NOT_FOUND: an override matches nothing; GGL_LIMIT, GGL_NOMEM. The message
+ * names the tensor, or the override. */
 ggl_status quant_plan_make(quant_plan *p, const ggl_gguf *f, quant_choice *c, ggl_error *err);
 void quant_plan_fini(quant_plan *p);
 

@@ -84,6 +84,54 @@ key() { # key FILE NAME: whether the file has the key
 for name in general.file_type general.quantization_version tokenizer.ggml.tokens; do
     key "$tmp/t1.gguf" "$name" || fail "the key $name is missing"
 done
+u32_of() { # u32_of FILE KEY: its value
+    local at
+    at=$(LC_ALL=C grep -aobF -- "$2" "$1" | head -1 | cut -d: -f1)
+    od -An -tu4 -j $((at + ${#2} + 4)) -N4 "$1" | tr -d ' '
+}
+[ "$(u32_of "$tmp/t1.gguf" general.file_type)" = 2 ] || fail "general.file_type of Q4_0 is not 2"
+[ "$(u32_of "$tmp/a.gguf" general.file_type)" = 7 ] || fail "general.file_type of Q8_0 is not 7"
+[ "$(u32_of "$f32" general.file_type)" = 0 ] || fail "general.file_type of F32 is not 0"
+[ "$(u32_of "$tmp/a.gguf" general.quantization_version)" = 2 ] || fail "general.quantization_version is not 2"
+
+# a model in two parts becomes one file
+u64() { printf "\\x$(printf %02x "$1")\0\0\0\0\0\0\0"; }
+string() {
+    u64 ${#1}
+    printf %s "$1"
+}
+part() { # part NUMBER NAME: 64 x 2 zeros in f32
+    local file=$tmp/split-0000$(($1 + 1))-of-00002.gguf
+    {
+        printf 'GGUF\3\0\0\0'
+        u64 1
+        u64 3
+        string split.no
+        printf "\\2\\0\\0\\0\\$1\\0"
+        string split.count
+        printf '\2\0\0\0\2\0'
+        string split.tensors.count
+        printf '\5\0\0\0\2\0\0\0'
+        string "$2"
+        printf '\2\0\0\0'
+        u64 64
+        u64 2
+        printf '\0\0\0\0'
+        u64 0
+    } >"$file"
+    truncate -s $((($(stat -c %s "$file") + 31) / 32 * 32 + 512)) "$file"
+}
+part 0 a.weight
+part 1 b.weight
+run 0 -v "$tmp/split-00001-of-00002.gguf" "$tmp/whole.gguf" Q8_0
+says '^a\.weight .* f32 -> q8_0 '
+says '^b\.weight .* f32 -> q8_0 '
+key "$tmp/whole.gguf" split.count && fail "split.count is kept"
+run 0 "$tmp/whole.gguf" "$tmp/whole2.gguf" Q8_0
+cmp "$tmp/whole.gguf" "$tmp/whole2.gguf" || fail "a joined model changes when it is copied"
+cp "$tmp/split-00002-of-00002.gguf" "$tmp/part2"
+run 2 "$tmp/split-00001-of-00002.gguf" "$tmp/split-00002-of-00002.gguf" Q8_0
+cmp "$tmp/part2" "$tmp/split-00002-of-00002.gguf" || fail "the second part was written over"
 
 # what cannot be
 out=$tmp/out.gguf
@@ -95,6 +143,7 @@ expect 2 "no tensor that can be quantized has such a name" "$f32" "$out" Q8_0 --
 expect 2 "no tensor that can be quantized has such a name" "$f32" "$out" Q8_0 --tensor-type attn_norm=f16
 expect 2 "--output-tensor-type: 'x' is no type" "$f32" "$out" Q8_0 --output-tensor-type x
 expect 1 "type i32 can only be read" "$f32" "$out" i32
+expect 1 "TYPE: type Q4_2 is not in this build" "$f32" "$out" Q4_2
 expect 2 "IN, OUT and TYPE" "$f32" Q8_0
 expect 2 "IN, OUT and TYPE" "$f32" "$out" Q8_0 7
 expect 2 "unknown flag '--pur'; did you mean '--pure'" "$f32" "$out" Q8_0 --pur
@@ -133,6 +182,11 @@ weight '\0\44\164\111' # 1e6
 expect 1 "1e+06, is too large for f16" "$tmp/odd.gguf" "$out" F16
 run 0 "$tmp/odd.gguf" "$out" BF16
 rm -f "$out"
+
+# names in a file do not command the terminal
+sed 's/a\.weight/\x1b.weight/' "$tmp/whole.gguf" >"$tmp/escape.gguf"
+run 0 --dry-run "$tmp/escape.gguf" Q8_0
+says '^\\x1b\.weight '
 
 # Ctrl-C leaves nothing behind: 512 MiB of zeros, most of which take no room on the disk
 {
