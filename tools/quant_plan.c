@@ -85,7 +85,7 @@ static ggl_status plan_tensor(quant_tensor *t, const quant_model *m, quant_choic
             err, GGL_USAGE,
             "tensor '%s' is %s already: to make it %s loses more than from the original; "
             "--allow-requantize does it all the same",
-            t->name, old->name, t->type->name);
+            t->shown, old->name, t->type->name);
     int64_t n = 1;
     for (int d = 0; d < from->n_dims; d++)
         n *= from->ne[d];
