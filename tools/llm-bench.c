@@ -16,5 +16,5 @@ int main(int argc, char **argv) {
     for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof *commands; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
             return tool_finish("llm-bench", commands[i].run(argc - 1, argv + 1));
-    return 2;
+    return tool_finish("llm-bench", bench_measure(argc, argv));
 }

@@ -57,4 +57,52 @@ refuses 1 'no/such' make toy-llama q4_0 "$tmp/no/such/x.gguf"
 refuses 2 'SHAPE, TYPE' make toy-llama
 [ ! -e "$tmp/x.gguf" ] || fail "a file is left"
 
+# --- measuring
+
+quick=(-p 8 -n 4 -r 3 --no-limits)
+columns() { # python: the last output's rows, checked by the expression in $1 over `rows`
+    python3 -c "
+import json, sys
+text = open(sys.argv[1]).read()
+rows = json.loads(text) if text.startswith('[') else [json.loads(l) for l in text.splitlines()]
+assert $1, rows" "$tmp/out" || fail "not so: $1"
+}
+does "${quick[@]}"
+has 'quartiles'
+has 'tg4'
+does -p 16 -n 0 -r 1 -t 1
+has 'limits of 1 thread'
+does -p 16 -n 0 -r 1 -t 1 --cpu-mask-isa all
+has 'int8 unknown'
+does "${quick[@]}" -o json
+columns 'len(rows) == 2 and rows[0]["n_prompt"] == 8 and rows[1]["n_gen"] == 4'
+columns 'all(len(r["samples_ns"]) == 3 == len(r["samples_ts"]) and r["n_gpu_layers"] == 0 for r in rows)'
+columns 'all(abs(r["samples_ts"][0] * r["samples_ns"][0] / 1e9 - r["n_prompt"] - r["n_gen"]) < 1e-3 for r in rows)'
+columns 'rows[0]["gmac_per_s"] > 0 and rows[0]["gb_per_s"] is None and rows[1]["gb_per_s"] > 0'
+does -m "$tmp/toy-llama-q4_0.gguf" -m "$tmp/toy-moe-q8_0.gguf" -p 1,3-4 -n 0 -n 2 -pg 3,2 -d 0,70 -t 1,2 -ctk f16,f32 \
+    -ub 2 -ngl 99 -r 1 --no-limits --no-warmup --sequences 1,3 -o jsonl
+columns 'len(rows) == 2 * 2 * 2 * 2 * (3 + 2 + 2)' # models, depths, threads, types; pp; tg; pg
+columns 'len(set((r["model_filename"], r["n_prompt"], r["n_gen"], r["n_depth"], r["n_threads"], r["type_k"], r["n_sequences"]) for r in rows)) == len(rows)'
+does "${quick[@]}" -o csv
+[ "$(wc -l <"$tmp/out")" = 3 ] || fail "csv has not 3 lines"
+does "${quick[@]}" -o sql
+has 'INSERT INTO llm_bench'
+does "${quick[@]}" -o none -oe jsonl
+[ ! -s "$tmp/out" ] || fail "-o none prints"
+grep -q '"n_prompt": 8' "$tmp/err" || fail "-oe prints nothing"
+does "${quick[@]}" --profile -o json
+columns 'all(sum(s["share"] for s in r[k]["steps"]) > 0.99 for r, k in zip(rows, ("profile_prompt", "profile_gen")))'
+columns 'any(s["op"] == "linear" and s["type"] == "q8_0" and s["gmac_per_s"] > 0 for s in rows[0]["profile_prompt"]["steps"])'
+does -m "$tmp/toy-moe-q8_0.gguf" "${quick[@]}" --profile
+has 'experts]'
+refuses 2 "'8-x' is no list" -p 8-x
+refuses 2 '-pg: ' -pg 3
+refuses 2 '-ctk: ' -ctk q8_0
+refuses 2 'nothing is measured' -p 0 -n 0
+refuses 2 "unexpected argument 'foo'" foo
+refuses 2 'csv' -o cvs
+refuses 2 '--profile' --profile -o csv
+"$bench" -m "$tmp/nofile" -p 4 -n 0 --no-limits >/dev/null 2>"$tmp/err" && fail "a model that is not there is measured"
+grep -q 'nofile' "$tmp/err" || fail "the missing model is not named"
+
 exit $failed
