@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench_compare.h"
 #include "bench_machine.h"
 #include "bench_options.h"
 #include "bench_report.h"
@@ -110,6 +111,36 @@ static int run_tests(bench *b) {
     return code;
 }
 
+/* 0, 1 (something is slower) or 2. The old results were read before anything ran. */
+static int compare(bench *b, const bench_results *old, bench_results *new_) {
+    FILE *out = b->o.compare_new || b->o.format == BENCH_MD ? stdout : stderr;
+    fputs(b->o.compare_new ? "" : "\n", out);
+    int slower = bench_compare_print(out, old, new_, b->o.confidence / 100, b->o.tolerance / 100);
+    return slower >= 0 ? slower
+                       : tool_error(TOOL, 2, "--compare: %s has no test that this has too",
+                                    b->o.compare_old);
+}
+
+static int run_and_compare(bench *b) {
+    bench_results old = {0}, new_ = {0};
+    ggl_error err = {0};
+    ggl_status st = bench_results_read(&old, b->o.compare_old, &err);
+    int code = 0;
+    if (st == GGL_OK && b->o.compare_new) {
+        st = bench_results_read(&new_, b->o.compare_new, &err);
+    } else if (st == GGL_OK) {
+        code = run_tests(b) == 0 ? 0 : 2;
+        st = bench_results_take(&new_, b->row, b->n_rows, b->o.alternation, &err);
+    }
+    if (st != GGL_OK)
+        code = tool_error(TOOL, 2, "--compare: %s", err.msg);
+    else if (code == 0)
+        code = compare(b, &old, &new_);
+    bench_results_fini(&old);
+    bench_results_fini(&new_);
+    return code;
+}
+
 int bench_measure(int argc, char **argv) {
     static bench b;
     int code = bench_options_read(&b.o, argc, argv);
@@ -118,7 +149,7 @@ int bench_measure(int argc, char **argv) {
     if (code < 0 && b.n_tests == 0)
         code = tool_error(TOOL, 2, "nothing is measured: -p and -n are 0, and there is no -pg");
     if (code < 0)
-        code = run_tests(&b);
+        code = b.o.compare_old ? run_and_compare(&b) : run_tests(&b);
     for (size_t i = 0; i < b.n_rows; i++)
         bench_row_free(b.row[i]);
     free(b.row);

@@ -105,4 +105,42 @@ refuses 2 '--profile' --profile -o csv
 "$bench" -m "$tmp/nofile" -p 4 -n 0 --no-limits >/dev/null 2>"$tmp/err" && fail "a model that is not there is measured"
 grep -q 'nofile' "$tmp/err" || fail "the missing model is not named"
 
+# --- comparing
+
+result() { # FILE SAMPLES [MORE]: a result of one test
+    echo "[{\"model_filename\": \"m.gguf\", \"model_type\": \"m 1B q4_0\", \"n_threads\": 2, \"n_prompt\": 512, \"n_gen\": 0,
+        \"type_k\": \"f16\", \"type_v\": \"f16\", \"samples_ts\": [$2]${3:-}}]" >"$tmp/$1"
+}
+result old.json '100, 101, 99, 100.5, 99.5'
+result slow.json '90, 91, 89, 90.5, 89.5'
+result few.json '90, 91'
+result old-turns.json '100, 120, 140, 160' ', "alternation": "a"'
+result slow-turns.json '98, 117, 137, 156' ', "alternation": "a"'
+does --compare "$tmp/old.json" "$tmp/old.json"
+has 'within noise'
+does --compare "$tmp/slow.json" "$tmp/old.json"
+has 'faster'
+does --compare "$tmp/old.json" "$tmp/few.json"
+has 'too few samples'
+"$bench" --compare "$tmp/old.json" "$tmp/slow.json" >"$tmp/out"
+[ $? = 1 ] || fail "slower is not exit code 1"
+has '0.0079' # 2 of 252 orders
+"$bench" --compare "$tmp/old-turns.json" "$tmp/slow-turns.json" >"$tmp/out"
+[ $? = 1 ] || fail "slower in turns is not exit code 1"
+has 'slower (paired)'
+does --compare "$tmp/old.json" "$tmp/slow.json" --tolerance 20
+does "${quick[@]}" -o json
+cp "$tmp/out" "$tmp/run.json"
+"$bench" "${quick[@]}" --tolerance 100 --compare "$tmp/run.json" >"$tmp/out" 2>"$tmp/err" || fail "--compare with a run: $?"
+has 'old t/s'
+does "${quick[@]}" -o jsonl
+cp "$tmp/out" "$tmp/run.jsonl"
+does --compare "$tmp/run.json" "$tmp/run.jsonl" --tolerance 100
+echo '[{"a": 1}]' >"$tmp/bad.json"
+refuses 2 'result 1 has no' --compare "$tmp/bad.json" "$tmp/old.json"
+echo '[{' >"$tmp/bad.json"
+refuses 2 'bad.json:' --compare "$tmp/bad.json" "$tmp/old.json"
+refuses 2 'nothere.json' --compare "$tmp/nothere.json"
+refuses 2 'no test that' --compare "$tmp/run.json" "$tmp/old.json"
+
 exit $failed
