@@ -1,8 +1,10 @@
-/* From a segment to a flat list of steps. Three passes over the nodes:
- *   flatten   calls that the backend does not know become their bodies; recurrent ones a loop
- * around them resolve   every tensor becomes a view of a root: a leaf, a place outside, or private
- * memory; views cost no step place     private roots get arena offsets by their lifetimes, and the
- * steps their operands */
+/* From a segment to a flat list of steps, by passes over the nodes:
+ *
+ *   flatten   calls that the backend does not know become their bodies, recurrent ones a loop
+ * around them; every tensor becomes a view of a root: a leaf, a place outside, or private memory;
+ * views cost no step order     steps that do not wait for each other are brought side by side, in
+ * waves place     private roots get arena offsets by their lifetimes, and the steps their operands
+ */
 #include <assert.h>
 #include <inttypes.h>
 #include <string.h>
@@ -22,7 +24,8 @@ typedef struct value {
 /* Of roots: where they lie and how long they live. */
 typedef struct root {
     bool placed, in_loop;
-    int first, last; /* steps; a private root is alive from its writing to its last reading */
+    int last; /* step that reads it last; a private root is alive from its writing until then */
+    int wave; /* that writes it; 0: none */
     size_t size;
     ggl_loc loc;
 } root;
@@ -33,8 +36,12 @@ typedef struct item { /* a step that has no operands yet */
     const ggl_tensor *copy_of; /* NULL: computed */
     value from;                /* copy_of's elements */
     bool in_loop;
-    int end;
+    int end, wave;
 } item;
+
+/* A step is moved forward past so many others at most, so that values do not wait long in memory.
+ */
+enum { WINDOW = 32 };
 
 typedef struct builder {
     const ggl_segment *s;
@@ -78,8 +85,6 @@ static void own_root(builder *b, const ggl_tensor *t) {
     root *r = &b->root[t->id];
     *r = (root){.placed = !is_private(b, t),
                 .in_loop = b->loop && !ggl_is_leaf(t),
-                .first = (int)b->n,
-                .last = (int)b->n,
                 .loc = b->s->loc[t->id]};
     bool computed = !ggl_is_leaf(t), number = t->type != GGL_I32;
     v->root = t;
@@ -97,8 +102,6 @@ static const value *value_of(builder *b, const ggl_tensor *t) {
         assert(ggl_is_leaf(t) || !is_private(b, t));
         b->loop = NULL;
         own_root(b, t);
-        if (!ggl_is_leaf(t))
-            b->root[t->id].first = 0;
         b->loop = loop;
     }
     return &b->value[t->id];
@@ -202,17 +205,12 @@ static void flatten_call(builder *b, const ggl_tensor *t) {
         return;
     }
     own_root(b, t);
-    int begin = (int)b->n;
     push(b, GGL_STEP_LOOP, t, NULL);
     b->loop = t;
     flatten(b, body->node, body->n_node);
     push_copy(b, t, body->result, *value_of(b, body->result));
     b->loop = NULL;
-    item *end = push(b, GGL_STEP_END, t, NULL);
-    if (end) {
-        end->end = begin;
-        b->at[begin].end = (int)b->n - 1;
-    }
+    push(b, GGL_STEP_END, t, NULL);
 }
 
 static void flatten(builder *b, ggl_tensor *const *node, int n) {
@@ -248,17 +246,7 @@ static void mark_picks(builder *b, ggl_tensor *const *node, int n) {
             b->materialize[node[i]->id] = true;
 }
 
-/* --- place ------------------------------------------------------------------------------------ */
-
-static void read_at(builder *b, const value *v, int i) {
-    root *r = &b->root[v->root->id];
-    int last = i;
-    if (b->at[i].in_loop && !r->in_loop) /* the next turn reads it again */
-        while (b->at[last].kind != GGL_STEP_END)
-            last++;
-    if (last > r->last)
-        r->last = last;
-}
+/* --- what a step reads ------------------------------------------------------------------------ */
 
 /* The tensors that a step reads, up to GGL_MAX_SRC, absent ones NULL; a picked matrix as weight and
  * index. */
@@ -288,6 +276,94 @@ static bool has_value(const item *it) {
     return it->kind == GGL_STEP_NODE && it->node->op != GGL_OP_CACHE && it->node->op != GGL_OP_KEEP;
 }
 
+/* --- order ------------------------------------------------------------------------------------ */
+
+/* Reads or writes what a slot keeps: those stay in their order. */
+static bool uses_stores(const item *it) {
+    const ggl_tensor *t = it->node;
+    return !it->copy_of &&
+           (t->op == GGL_OP_CACHE || t->op == GGL_OP_ATTEND || t->op == GGL_OP_STATE ||
+            t->op == GGL_OP_KEEP || (t->op == GGL_OP_CALL && t->body && t->body->recurrent));
+}
+
+/* The first wave from `first` on that comes after all that the item reads. */
+static int wave_after_sources(builder *b, const item *it, int first) {
+    const ggl_tensor *src[GGL_MAX_SRC];
+    int wave = first;
+    for (int n = sources(b, it, src), k = 0; k < n; k++)
+        if (src[k]) {
+            const value *v = it->copy_of ? &it->from : value_of(b, src[k]);
+            int written = b->root[v->root->id].wave;
+            wave = written >= wave ? written + 1 : wave;
+        }
+    return wave;
+}
+
+/* Gives each item its wave; the last one. A loop is one wave, which nothing passes. */
+static int set_waves(builder *b) {
+    int top = 0, base = 1, stores = 0;
+    for (size_t i = 0; i < b->n; i++) {
+        item *it = &b->at[i];
+        if (it->kind == GGL_STEP_LOOP) {
+            it->wave = top + 1;
+        } else if (it->in_loop || it->kind == GGL_STEP_END) {
+            it->wave = top;
+        } else {
+            int first =
+                i >= WINDOW && b->at[i - WINDOW].wave > base ? b->at[i - WINDOW].wave : base;
+            it->wave = wave_after_sources(b, it, first);
+            if (uses_stores(it)) {
+                it->wave = it->wave > stores ? it->wave : stores + 1;
+                stores = it->wave;
+            }
+        }
+        top = it->wave > top ? it->wave : top;
+        base = it->kind == GGL_STEP_END ? top + 1 : base;
+        b->root[it->node->id].wave = it->wave;
+    }
+    return top;
+}
+
+/* Sorts the items by wave; within one they keep their order. */
+static bool order_in_waves(builder *b) {
+    int top = set_waves(b), loop = 0;
+    item *sorted = ggl_calloc(b->n + 1, sizeof *sorted);
+    size_t *at = ggl_calloc((size_t)top + 2, sizeof *at); /* by wave: where its next item goes */
+    if (sorted && at) {
+        for (size_t i = 0; i < b->n; i++)
+            at[b->at[i].wave + 1]++;
+        for (int w = 1; w <= top + 1; w++)
+            at[w] += at[w - 1];
+        for (size_t i = 0; i < b->n; i++)
+            sorted[at[b->at[i].wave]++] = b->at[i];
+        memcpy(b->at, sorted, b->n * sizeof *sorted);
+        for (int i = 0; i < (int)b->n; i++) {
+            if (b->at[i].kind == GGL_STEP_LOOP)
+                loop = i;
+            if (b->at[i].kind == GGL_STEP_END) {
+                b->at[i].end = loop;
+                b->at[loop].end = i;
+            }
+        }
+    }
+    bool ok = sorted && at;
+    ggl_free(sorted);
+    ggl_free(at);
+    return ok;
+}
+
+/* --- place ------------------------------------------------------------------------------------ */
+
+static void read_at(builder *b, const value *v, int i) {
+    root *r = &b->root[v->root->id];
+    int last = i;
+    if (b->at[i].in_loop && !r->in_loop) /* the next turn reads it again */
+        while (b->at[last].kind != GGL_STEP_END)
+            last++;
+    if (last > r->last)
+        r->last = last;
+}
+
 static ggl_status find_lifetimes(builder *b, ggl_error *err) {
     const ggl_tensor *src[GGL_MAX_SRC];
     for (size_t i = 0; i < b->n; i++) {
@@ -303,6 +379,12 @@ static ggl_status find_lifetimes(builder *b, ggl_error *err) {
             read_at(b, value_of(b, it->node), (int)i);
     }
     return GGL_OK;
+}
+
+static int last_of_wave(const builder *b, int i) {
+    while (!b->at[i].in_loop && i + 1 < (int)b->n && b->at[i + 1].wave == b->at[i].wave)
+        i++;
+    return i;
 }
 
 static ggl_status place_roots(builder *b, size_t *arena_size, ggl_error *err) {
@@ -323,8 +405,9 @@ static ggl_status place_roots(builder *b, size_t *arena_size, ggl_error *err) {
             r->loc.region = GGL_REGION_ARENA;
             if (!offsets_take(&free_list, r->size, &r->loc.offset))
                 s = ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
-            next[t->id] = dies[r->last];
-            dies[r->last] = t;
+            int last = last_of_wave(b, r->last); /* others of the wave may run until then */
+            next[t->id] = dies[last];
+            dies[last] = t;
         }
         for (const ggl_tensor *d = s == GGL_OK ? dies[i] : NULL; d; d = next[d->id])
             if (!offsets_give(&free_list, b->root[d->id].loc.offset, b->root[d->id].size))
@@ -357,6 +440,7 @@ static void make_step(builder *b, const item *it, ggl_step *step) {
     step->kind = it->kind;
     step->node = it->copy_of ? &copy_node : it->node;
     step->end = it->end;
+    step->wave = it->in_loop || it->kind != GGL_STEP_NODE ? 0 : it->wave;
     step->n_src = sources(b, it, src);
     const ggl_operand absent = {.region = -1};
     for (int k = 0; k < step->n_src; k++)
@@ -371,7 +455,7 @@ static void make_step(builder *b, const item *it, ggl_step *step) {
 static ggl_status build(builder *b, ggl_program *p, ggl_error *err) {
     mark_picks(b, b->s->node, b->s->n_node);
     flatten(b, b->s->node, b->s->n_node);
-    if (b->no_memory)
+    if (b->no_memory || !order_in_waves(b))
         return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
     ggl_status s = find_lifetimes(b, err);
     if (s == GGL_OK)

@@ -162,6 +162,7 @@ static ggl_operand slot_operand(const cpu_compiler *c, const cpu_step *s) {
 static ggl_status add_node(cpu_compiler *c, const ggl_step *from, ggl_error *err) {
     cpu_step s = {.kind = GGL_STEP_NODE,
                   .in_loop = c->in_loop,
+                  .wave = from->wave,
                   .node = from->node,
                   .dst = from->dst,
                   .n_src = from->n_src};
@@ -205,6 +206,22 @@ static ggl_status add_steps(cpu_compiler *c, const ggl_program *p, ggl_error *er
             return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
     }
     return GGL_OK;
+}
+
+/* Steps of one wave that can share the threads: what uses the scratch of all threads, or has
+ * something to do when all is done, runs alone. (What makes a preparation has no wave.) */
+static bool can_share(const cpu_step *s) {
+    return s->wave > 0 && !s->in_loop && s->shared_size == 0 && !s->op->end;
+}
+
+static void bring_together(cpu_compiler *c) {
+    for (size_t i = 0; i < c->n_step; i += (size_t)c->step[i].n_together) {
+        size_t n = 1;
+        while (n < CPU_TOGETHER && i + n < c->n_step && can_share(&c->step[i]) &&
+               can_share(&c->step[i + n]) && c->step[i + n].wave == c->step[i].wave)
+            n++;
+        c->step[i].n_together = (int)n;
+    }
 }
 
 /* --- scratch ------------------------------------------------------------------------------- */
@@ -293,6 +310,8 @@ ggl_status cpu_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl
         st = add_steps(&c, &plan->program, err);
     if (st == GGL_OK && !place_scratch(&c, plan))
         st = ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
+    if (st == GGL_OK)
+        bring_together(&c);
     plan->step = c.step;
     plan->n_step = (int)c.n_step;
     ggl_free(c.prepared);

@@ -23,7 +23,7 @@ typedef struct cpu_backend {
     int n_threads, n_threads_batch; /* for runs of one, and of more than one, of the batch */
     ggl_profile_fn *profile;        /* NULL: steps are not timed */
     void *profile_ctx;
-    bool share_all;                 /* even the smallest steps are shared out: for tests */
+    bool share_all; /* even the smallest steps are shared out: for tests */
 } cpu_backend;
 
 /* An operand with its address: element (i, j, k, l) at p + i*nb[0] + j*nb[1] + k*nb[2] + l*nb[3].
@@ -66,9 +66,13 @@ typedef struct cpu_op {
         const cpu_task *t); /* on the calling thread, when all units are done; may be NULL */
 } cpu_op;
 
+enum { CPU_TOGETHER = 4 /* steps side by side, at most */ };
+
 struct cpu_step {
     ggl_step_kind kind;
-    int end; /* LOOP: index of its END; END: of its LOOP */
+    int end;        /* LOOP: index of its END; END: of its LOOP */
+    int wave;       /* as ggl_step */
+    int n_together; /* of a NODE: it and so many steps less one behind it run side by side */
     bool in_loop;
     const cpu_op *op;
     const ggl_tensor *node;

@@ -30,8 +30,9 @@ _Static_assert(sizeof(cpu_qblock) == 48, "no padding");
 #define CPU_UNARY(X)                                                                               \
     X(EXP)                                                                                         \
     X(LOG)                                                                                         \
-    X(SQRT) X(FLOOR) X(ABS) X(TANH) X(ERF) X(SIGMOID) X(SIN) X(COS) X(RELU) X(SILU) X(GELU)        \
-        X(GELU_ERF) X(GELU_QUICK) X(SOFTPLUS)
+    X(SQRT)                                                                                        \
+    X(FLOOR) X(ABS) X(TANH) X(ERF) X(SIGMOID) X(SIN) X(COS) X(RELU) X(SILU) X(GELU) X(GELU_ERF)    \
+        X(GELU_QUICK) X(SOFTPLUS)
 #define CPU_BINARY(X)                                                                              \
     X(ADD) X(SUB) X(MUL) X(DIV) X(POW) X(MOD) X(EQ) X(NE) X(LT) X(LE) X(GT) X(GE) X(MIN) X(MAX)
 

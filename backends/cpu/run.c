@@ -30,12 +30,7 @@ static cpu_view view_of(const run_state *r, const ggl_operand *o, int64_t turn) 
     return v;
 }
 
-static void run_units(void *ctx, int64_t first, int64_t last, int thread) {
-    const cpu_task *t = ctx;
-    t->step->op->run(t, first, last, thread);
-}
-
-static void run_step(run_state *r, const cpu_step *s, int64_t turn) {
+static cpu_task task_of(const run_state *r, const cpu_step *s, int64_t turn) {
     cpu_task t = {
         .step = s, .b = r->b, .n = s->in_loop ? 1 : r->n, .thread_step = r->plan->thread_step};
     t.dst = view_of(r, &s->dst, turn);
@@ -50,20 +45,51 @@ static void run_step(run_state *r, const cpu_step *s, int64_t turn) {
         t.slot = (const int32_t *)view_of(r, &s->slot, turn).p;
     t.n_threads = s->in_loop ? 1 : r->n > 1 ? r->b->n_threads_batch : r->b->n_threads;
     s->op->begin(&t);
-    double work = t.cost * (double)t.n_units;
-    int64_t chunk = t.n_units;
-    r->shareable += t.n_threads > 1 && work >= WORTH_SHARING ? work : 0;
+    return t;
+}
+
+/* Tasks whose units are numbered through. */
+typedef struct together {
+    cpu_task task[CPU_TOGETHER];
+    int n;
+} together;
+
+static void run_units(void *ctx, int64_t first, int64_t last, int thread) {
+    const together *g = ctx;
+    for (int i = 0; i < g->n && first < last; i++) {
+        const cpu_task *t = &g->task[i];
+        if (first < t->n_units)
+            t->step->op->run(t, first, last < t->n_units ? last : t->n_units, thread);
+        first = first > t->n_units ? first - t->n_units : 0;
+        last -= t->n_units;
+    }
+}
+
+static void run_steps(run_state *r, const cpu_step *s, int n, int64_t turn) {
+    together g = {.n = n};
+    double work = 0;
+    int64_t n_units = 0;
+    for (int i = 0; i < n; i++) {
+        g.task[i] = task_of(r, s + i, turn);
+        work += g.task[i].cost * (double)g.task[i].n_units;
+        n_units += g.task[i].n_units;
+    }
+    int n_threads = g.task[0].n_threads;
+    int64_t chunk = n_units;
+    r->shareable += n_threads > 1 && work >= WORTH_SHARING ? work : 0;
     if (r->b->share_all) {
         chunk = 1;
-    } else if (t.n_threads > 1 &&
+    } else if (n_threads > 1 &&
                work >= (cpu_pool_sleeps(r->b->pool) ? WORTH_WAKING : WORTH_SHARING)) {
-        chunk = cpu_max(1, t.n_units / (8 * t.n_threads));
-        if ((double)chunk * t.cost < WORTH_FETCHING)
-            chunk = cpu_min(t.n_units, (int64_t)(WORTH_FETCHING / t.cost) + 1);
+        double cost = work / (double)n_units;
+        chunk = cpu_max(1, n_units / (8 * n_threads));
+        if ((double)chunk * cost < WORTH_FETCHING)
+            chunk = cpu_min(n_units, (int64_t)(WORTH_FETCHING / cost) + 1);
     }
-    cpu_pool_run(r->b->pool, t.n_threads, run_units, &t, t.n_units, chunk);
-    if (s->op->end)
-        s->op->end(&t);
+    cpu_pool_run(r->b->pool, n_threads, run_units, &g, n_units, chunk);
+    for (int i = 0; i < n; i++)
+        if (s[i].op->end)
+            s[i].op->end(&g.task[i]);
 }
 
 static double now_ns(void) {
@@ -74,7 +100,7 @@ static double now_ns(void) {
 
 static void run_step_timed(run_state *r, const cpu_step *s, int64_t turn) {
     double begin = now_ns();
-    run_step(r, s, turn);
+    run_steps(r, s, 1, turn);
     bool prepares = s->op == &cpu_op_columns || s->op == &cpu_op_rope_table;
     r->b->profile(r->b->profile_ctx, s->node, s->in_loop ? 1 : r->n, prepares, now_ns() - begin);
 }
@@ -92,9 +118,12 @@ ggl_status cpu_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64
         const cpu_step *s = &plan->step[i];
         if (s->kind == GGL_STEP_LOOP)
             turn = 0;
-        else if (s->kind == GGL_STEP_NODE)
-            (r.b->profile ? run_step_timed : run_step)(&r, s, s->in_loop ? turn : 0);
-        else if (++turn < n)
+        else if (s->kind == GGL_STEP_NODE && r.b->profile)
+            run_step_timed(&r, s, s->in_loop ? turn : 0);
+        else if (s->kind == GGL_STEP_NODE) {
+            run_steps(&r, s, s->n_together, s->in_loop ? turn : 0);
+            i += s->n_together - 1;
+        } else if (++turn < n)
             i = s->end; /* goes on behind LOOP */
     }
     plan->shareable = r.shareable;

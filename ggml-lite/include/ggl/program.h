@@ -35,7 +35,9 @@ typedef struct ggl_step {
      * src[1] is the whole weight [in, out, n] and matrix src[3][e] serves the e-th. */
     ggl_operand src[GGL_MAX_SRC];
     int n_src;
-    int end; /* LOOP: the index of its END. END: of its LOOP */
+    int end;  /* LOOP: the index of its END. END: of its LOOP */
+    int wave; /* steps that follow each other and have the same wave, not 0, may run side by side:
+                 none reads or overwrites what another writes */
 } ggl_step;
 
 typedef struct ggl_program {
