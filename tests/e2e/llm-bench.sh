@@ -143,4 +143,18 @@ refuses 2 'bad.json:' --compare "$tmp/bad.json" "$tmp/old.json"
 refuses 2 'nothere.json' --compare "$tmp/nothere.json"
 refuses 2 'no test that' --compare "$tmp/run.json" "$tmp/old.json"
 
+# --- ops
+
+does ops --shape 256x64 --columns 20 --seconds 0.0001 --no-limits -o json --svg "$tmp/roof.svg"
+columns 'len(rows) > 30 and all(r["equal"] for r in rows)'
+columns 'set(r["type"] for r in rows) >= {"f32", "f16", "bf16", "q8_0", "q4_0"}'
+python3 -c 'import sys, xml.dom.minidom as d; d.parse(sys.argv[1])' "$tmp/roof.svg" || fail "the picture is no XML"
+does ops --kernel panels --shape 96x33 --columns 3 --seconds 0.0001 --no-limits -t 2 -o csv
+does ops --kernel rows --shape 96x33 --seconds 0.0001 --no-limits
+has '96x'
+refuses 2 "'96' is no shape" ops --shape 96
+refuses 2 "'33x3' is no shape" ops --shape 33x3
+"$bench" ops --kernel EXP --seconds 0.0001 --no-limits --svg "$tmp/no/such.svg" >/dev/null 2>"$tmp/err"
+[ $? = 1 ] || fail "a picture that cannot be written is not exit code 1"
+
 exit $failed
