@@ -69,9 +69,26 @@ static void draw_grid(FILE *out, const axes *a) {
         (TOP + HEIGHT - BOTTOM) / 2);
 }
 
+/* Where a name at y can stand so that no earlier one is in its way. */
+typedef struct names {
+    double y[16];
+    int n;
+} names;
+
+static double place_name(names *taken, double y) {
+    for (int i = 0; i < taken->n; i++)
+        if (fabs(taken->y[i] - y) < 13) {
+            y = taken->y[i] + 13;
+            i = -1;
+        }
+    if (taken->n < 16)
+        taken->y[taken->n++] = y;
+    return y;
+}
+
 /* Memory's slope up to the roof. */
 static void draw_roof(FILE *out, const axes *a, const bench_roof *r, double peak, const char *what,
-                      const char *color) {
+                      const char *color, names *taken) {
     if (peak <= 0 || r->read_gb <= 0)
         return;
     double first = pow(10, a->x0), floor_y = pow(10, a->y0), knee = peak / r->read_gb;
@@ -80,8 +97,8 @@ static void draw_roof(FILE *out, const axes *a, const bench_roof *r, double peak
     fprintf(out, "<path class=\"r\" stroke=\"%s\" d=\"M%.1f %.1f L%.1f %.1f H%d\"/>\n", color,
             at_x(a, first), at_y(a, first * r->read_gb), at_x(a, knee), at_y(a, peak),
             WIDTH - RIGHT);
-    fprintf(out, "<text x=\"%d\" y=\"%.1f\" fill=\"%s\">", WIDTH - RIGHT + 6, at_y(a, peak) + 4,
-            color);
+    fprintf(out, "<text x=\"%d\" y=\"%.1f\" fill=\"%s\">", WIDTH - RIGHT + 6,
+            place_name(taken, at_y(a, peak) + 4), color);
     put_text(out, r->name);
     fprintf(out, " %s %.0f</text>\n", what, peak);
 }
@@ -118,6 +135,7 @@ void bench_roofline_draw(FILE *out, const char *title, const bench_roof *roof, i
                          const bench_point *point, size_t n) {
     enum { MOST = 4096 };
     static bool named[MOST];
+    names taken = {.n = 0};
     axes a = axes_of(roof, n_roofs, point, n);
     fprintf(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
@@ -131,8 +149,8 @@ void bench_roofline_draw(FILE *out, const char *title, const bench_roof *roof, i
     fputs("</text>\n", out);
     draw_grid(out, &a);
     for (int i = 0; i < n_roofs; i++) {
-        draw_roof(out, &a, &roof[i], roof[i].int8_gmac, "int8", colors[i % N_COLORS]);
-        draw_roof(out, &a, &roof[i], roof[i].f32_gmac, "f32", colors[i % N_COLORS]);
+        draw_roof(out, &a, &roof[i], roof[i].int8_gmac, "int8", colors[i % N_COLORS], &taken);
+        draw_roof(out, &a, &roof[i], roof[i].f32_gmac, "f32", colors[i % N_COLORS], &taken);
         fprintf(out, "<circle cx=\"%d\" cy=\"%d\" r=\"4\" fill=\"%s\"/><text x=\"%d\" y=\"%d\">",
                 WIDTH - RIGHT + 12, HEIGHT - BOTTOM - 18 * (n_roofs - i), colors[i % N_COLORS],
                 WIDTH - RIGHT + 22, HEIGHT - BOTTOM - 18 * (n_roofs - i) + 4);
@@ -140,7 +158,7 @@ void bench_roofline_draw(FILE *out, const char *title, const bench_roof *roof, i
         fputs("</text>\n", out);
     }
     fprintf(out, "<text class=\"s\" x=\"%d\" y=\"%d\">hollow: data in the caches</text>\n",
-            WIDTH - RIGHT + 8, HEIGHT - BOTTOM + 4);
+            WIDTH - RIGHT + 8, HEIGHT - BOTTOM - 18 * (n_roofs + 1) + 4);
     for (size_t i = 0; i < n && i < MOST; i++) {
         named[i] = point[i].roof == n_roofs - 1 && has_room(&a, point, named, i);
         if (point[i].gmac > 0)
