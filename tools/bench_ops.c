@@ -159,15 +159,6 @@ static void run_panels(void *ctx, int64_t first, int64_t last, int thread) {
     }
 }
 
-/* The ways from weights and columns to results; a new one is a row here. */
-static const struct way {
-    const char *name;
-    bool many; /* columns */
-    bool (*has)(const cpu_product *p, int64_t k);
-    cpu_pool_fn *run;
-    int64_t (*n_units)(const product *p);
-} * way_at(int i);
-
 static bool has_rows(const cpu_product *p, int64_t k) {
     (void)k;
     return p->rows != NULL;
@@ -185,17 +176,24 @@ static int64_t units_panels(const product *p) {
     return (p->m + p->p->panel_rows - 1) / p->p->panel_rows;
 }
 
-static const struct way *way_at(int i) {
-    static const struct way ways[] = {
-        {"product rows", false, has_rows, run_rows, units_rows},
-        {"product panels", true, has_panels, run_panels, units_panels},
-    };
-    return i < (int)(sizeof ways / sizeof *ways) ? &ways[i] : NULL;
-}
+typedef struct product_way {
+    const char *name;
+    bool many; /* columns */
+    bool (*has)(const cpu_product *p, int64_t k);
+    cpu_pool_fn *run;
+    int64_t (*n_units)(const product *p);
+} product_way;
+
+/* The ways from weights and columns to results; a new one is a row here. */
+static const product_way ways[] = {
+    {"product rows", false, has_rows, run_rows, units_rows},
+    {"product panels", true, has_panels, run_panels, units_panels},
+};
+enum { N_WAYS = sizeof ways / sizeof *ways };
 
 typedef struct product_call {
     product *p;
-    const struct way *way;
+    const product_way *way;
 } product_call;
 
 static void call_product(void *ctx) {
@@ -266,7 +264,7 @@ static bool product_init(product *p, const ops *o, const cpu_product *kernel,
 
 /* Whether a way gives the bits of the portable rows(). */
 static bool check_product(const ops *o, const cpu_product *kernel, const ggl_type_info *t,
-                          const struct way *way, bool *equal) {
+                          const product_way *way, bool *equal) {
     product p;
     int64_t n_cols = way->many ? CHECKED_COLS : 1;
     bool ok = product_init(&p, o, kernel, t, CHECKED_ROWS, n_cols);
@@ -284,7 +282,7 @@ static bool check_product(const ops *o, const cpu_product *kernel, const ggl_typ
     return ok;
 }
 
-static bool measure_product(ops *o, int set, const ggl_type_info *t, const struct way *way) {
+static bool measure_product(ops *o, int set, const ggl_type_info *t, const product_way *way) {
     const cpu_product *kernel = &o->set[set].k.product[t->type];
     product p;
     row r = {.set = set, .n_cols = way->many ? (int)o->n_cols : 1};
@@ -309,12 +307,12 @@ static bool measure_products(ops *o) {
     const ggl_type_info *t;
     const size_t n_types = sizeof o->set[0].k.product / sizeof o->set[0].k.product[0];
     bool ok = true;
-    for (int i = 0; ok && way_at(i); i++)
+    for (int i = 0; ok && i < N_WAYS; i++)
         for (int n = 0; ok && (t = ggl_type_at(n)) != NULL; n++)
             for (int s = 0; ok && s < o->n_sets && (size_t)t->type < n_types; s++)
-                if (t->from_float && o->k % t->block == 0 && wanted(o, way_at(i)->name) &&
-                    way_at(i)->has(&o->set[s].k.product[t->type], o->k))
-                    ok = measure_product(o, s, t, way_at(i));
+                if (t->from_float && o->k % t->block == 0 && wanted(o, ways[i].name) &&
+                    ways[i].has(&o->set[s].k.product[t->type], o->k))
+                    ok = measure_product(o, s, t, &ways[i]);
     return ok;
 }
 
