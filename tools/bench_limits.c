@@ -6,12 +6,13 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "../backends/cpu/cpu_features.h"
 #include "bench_machine.h"
 
-enum { ROUNDS = 8, MAX_THREADS = 512 };
+enum { ROUNDS = 8, MAX_THREADS = 512, HUGE_PAGE = 2 << 20 };
 
 const bench_peak *bench_peak_best(const char *mask) {
     uint32_t f =
@@ -118,8 +119,11 @@ bench_limits bench_limits_measure(int n_threads, const char *mask) {
     bench_limits l = {.isa = c.peak->name};
     int n = n_threads < 1 ? 1 : n_threads > MAX_THREADS ? MAX_THREADS : n_threads;
     c.each = buffer_size() / (size_t)n / 4096 * 4096;
-    c.data = malloc(c.each * (size_t)n);
+    c.data = aligned_alloc(HUGE_PAGE, (c.each * (size_t)n + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);
     if (c.data) {
+#ifdef MADV_HUGEPAGE
+        (void)madvise(c.data, c.each * (size_t)n, MADV_HUGEPAGE); /* the limit is the best case */
+#endif
         memset(c.data, 1, c.each * (size_t)n);
         l.read_gb = best_of(&c, READ, n);
     }

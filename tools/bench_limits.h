@@ -12,7 +12,7 @@ typedef struct bench_peak {
     /* n turns of a loop over registers alone; returns the multiply-adds done. NULL: not known. */
     double (*int8)(int64_t n);
     double (*f32)(int64_t n);
-    void (*read)(const void *p, size_t size); /* every byte; size a multiple of 1024 */
+    void (*read)(const void *p, size_t size); /* every byte; size a multiple of 4096 */
 } bench_peak;
 
 extern const bench_peak bench_peak_portable, bench_peak_avx2, bench_peak_avx512vnni;

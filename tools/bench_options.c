@@ -220,8 +220,10 @@ bool bench_options_tests(const bench_options *o, bench_test **out, size_t *n) {
     enum { N_AXES = sizeof axis / sizeof *axis };
     tests all = {0};
     size_t turns = 1, n_models = o->models.n ? o->models.n : 1;
-    for (int a = 0; a < N_AXES; a++)
+    for (int a = 0; a < N_AXES; a++) {
         turns *= axis[a]->n;
+        all.failed = all.failed || turns > MOST_TESTS;
+    }
     for (size_t m = 0; m < n_models; m++)
         for (size_t turn = 0; turn < turns && !all.failed; turn++) {
             int64_t v[N_AXES];

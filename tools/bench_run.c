@@ -152,7 +152,6 @@ static ggl_status reach_depth(stage *g, ggl_error *err) {
     for (int32_t k = 0; k < g->t->n_sequences && st == GGL_OK; k++) {
         st = fill_depth(g, k, err);
         if (st == GGL_OK && g->t->n_depth > 0 &&
-            llm_session_cut(g->session, k, g->t->n_depth, NULL) == GGL_OK &&
             ggl_sched_has_states(llm_session_sched(g->session)))
             st = llm_session_save(g->session, k, true, &g->snapshot[k], &g->snapshot_size[k], err);
     }

@@ -9,6 +9,7 @@ static const struct {
     int (*run)(int argc, char **argv);
 } commands[] = {
     {"make", bench_make},
+    {"ops", bench_ops},
 };
 
 int main(int argc, char **argv) {

@@ -37,7 +37,7 @@ has() {
 does make --list # builds every shape's graph by its descriptor
 has '1100.0 M'   # TinyLlama
 has 'gpt2-124m'
-for shape in toy-llama toy-gpt2 toy-moe; do
+for shape in toy-llama toy-gpt2 toy-moe toy-lfm2; do
     for type in f32 f16 q8_0 q4_0; do
         does make $shape $type "$tmp/$shape-$type.gguf"
         "$cli" -m "$tmp/$shape-$type.gguf" -p 'hello world' -n 2 --temp 0 >/dev/null 2>"$tmp/err" </dev/null ||
@@ -83,6 +83,14 @@ does -m "$tmp/toy-llama-q4_0.gguf" -m "$tmp/toy-moe-q8_0.gguf" -p 1,3-4 -n 0 -n 
     -ub 2 -ngl 99 -r 1 --no-limits --no-warmup --sequences 1,3 -o jsonl
 columns 'len(rows) == 2 * 2 * 2 * 2 * (3 + 2 + 2)' # models, depths, threads, types; pp; tg; pg
 columns 'len(set((r["model_filename"], r["n_prompt"], r["n_gen"], r["n_depth"], r["n_threads"], r["type_k"], r["n_sequences"]) for r in rows)) == len(rows)'
+# Counted by hand. Products of a layer of toy-llama: 2 * 256 * 256 + 2 * 256 * 128 + 3 * 256 * 512 = 589824; of the last one
+# only keys and values are computed for all 8 tokens; the output has 131072. Read for a token: all weights but the embedding,
+# of which one row; and 2.5 positions on average of 2 layers * 2 * 128 f16.
+does -m "$tmp/toy-llama-q4_0.gguf" "${quick[@]}" -r 1 -o json
+columns 'abs(rows[0]["gmac_per_s"] * rows[0]["samples_ns"][0] / (9 * 655360) - 1) < 1e-4'
+columns 'abs(rows[1]["gb_per_s"] * rows[1]["samples_ns"][0] / 4 / (rows[1]["model_size"] - 512 * 144 + 144 + 2.5 * 1024) - 1) < 1e-4'
+does -m "$tmp/toy-lfm2-q8_0.gguf" "${quick[@]}" -d 0,20 --sequences 1,2 -o json # it keeps states, which go back by snapshots
+columns 'len(rows) == 6'
 does "${quick[@]}" -o csv
 [ "$(wc -l <"$tmp/out")" = 3 ] || fail "csv has not 3 lines"
 does "${quick[@]}" -o sql
@@ -142,5 +150,19 @@ echo '[{' >"$tmp/bad.json"
 refuses 2 'bad.json:' --compare "$tmp/bad.json" "$tmp/old.json"
 refuses 2 'nothere.json' --compare "$tmp/nothere.json"
 refuses 2 'no test that' --compare "$tmp/run.json" "$tmp/old.json"
+
+# --- ops
+
+does ops --shape 256x64 --columns 20 --seconds 0.0001 --no-limits -o json --svg "$tmp/roof.svg"
+columns 'len(rows) > 30 and all(r["equal"] for r in rows)'
+columns 'set(r["type"] for r in rows) >= {"f32", "f16", "bf16", "q8_0", "q4_0"}'
+python3 -c 'import sys, xml.dom.minidom as d; d.parse(sys.argv[1])' "$tmp/roof.svg" || fail "the picture is no XML"
+does ops --kernel panels --shape 96x33 --columns 3 --seconds 0.0001 --no-limits -t 2 -o csv
+does ops --kernel rows --shape 96x33 --seconds 0.0001 --no-limits
+has '96x'
+refuses 2 "'96' is no shape" ops --shape 96
+refuses 2 "'33x3' is no shape" ops --shape 33x3
+"$bench" ops --kernel EXP --seconds 0.0001 --no-limits --svg "$tmp/no/such.svg" >/dev/null 2>"$tmp/err"
+[ $? = 1 ] || fail "a picture that cannot be written is not exit code 1"
 
 exit $failed

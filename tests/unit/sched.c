@@ -15,6 +15,8 @@ typedef struct fixture {
 
 static float weight[4 * 4] = {1, 2, 3, 4, 5, 6, 7, 8, -1, -2, -3, -4, 1, 0, 1, 0};
 
+static const ggl_backend_params *backend_params; /* for setup(); NULL: defaults */
+
 /* y = W (running mean over the sequence of x, by a state and by attention over all positions). */
 static bool setup(fixture *f, const char *backend) {
     *f = (fixture){0};
@@ -42,7 +44,7 @@ static bool setup(fixture *f, const char *backend) {
     ggl_graph_output(g, "y", ggl_linear(g, ggl_binary(g, GGL_OP_ADD, sum, a), w, NULL));
     ggl_sched_params sp = {.backend = &f->b, .n_backends = 1};
     return CHECK_OK(ggl_graph_finish(g, &f->err), &f->err) &&
-           CHECK_OK(ggl_backend_open(&f->b, backend, NULL, &f->err), &f->err) &&
+           CHECK_OK(ggl_backend_open(&f->b, backend, backend_params, &f->err), &f->err) &&
            CHECK_OK(ggl_sched_new(&f->s, g, &sp, &f->err), &f->err);
 }
 
@@ -219,5 +221,39 @@ TEST(unbatched_inputs_are_not_folded) {
               CHECK_OK(ggl_sched_run(f.s, 1, NULL, 0, &f.err), &f.err);
     if (ok)
         CHECK(ggl_sched_output(f.s, 0)[0] == 13 && ggl_sched_output(f.s, 0)[1] == 46);
+    teardown(&f);
+}
+
+typedef struct told {
+    int linear, state, n_linear, prepares;
+    double ns;
+} told;
+
+static void tell(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, double ns) {
+    told *t = ctx;
+    t->prepares += prepares;
+    t->linear += !prepares && node->op == GGL_OP_LINEAR;
+    t->n_linear += !prepares && node->op == GGL_OP_LINEAR ? (int)n : 0;
+    t->state += !prepares && node->op == GGL_OP_KEEP;
+    t->ns += ns;
+    CHECK(ns >= 0);
+}
+
+/* Each step is told once for a run; one in a loop once for each of the batch. */
+TEST(profile) {
+    fixture f;
+    told t = {0};
+    backend_params = &(ggl_backend_params){.profile = tell, .profile_ctx = &t};
+    bool ok = setup(&f, "cpu");
+    backend_params = NULL;
+    int slot[] = {0, 0, 0}, pos[] = {0, 1, 2};
+    if (ok && CHECK_OK(ggl_sched_alloc(f.s, &f.err), &f.err)) {
+        CHECK_OK(feed(&f, slot, pos, 3, (int32_t[]){2}, 1), &f.err);
+        CHECK_INT(t.linear, 1);
+        CHECK_INT(t.n_linear, 1); /* of the row that is wanted */
+        CHECK_INT(t.state, 3);
+        CHECK(t.ns > 0);
+        check_row(&f, 0, 0, 2);
+    }
     teardown(&f);
 }
