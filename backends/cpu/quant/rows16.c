@@ -32,23 +32,53 @@ size_t cpu_rows16_size(ggl_type type, int64_t n_rows, int64_t k) {
 
 /* --- codes ---------------------------------------------------------------------------------- */
 
-/* Vectors v of a block, 8 of 64 bytes, into planes. */
-static void put_planes(uint8_t *restrict planes, const uint8_t *restrict v, const layout *l) {
-    uint8_t *high = planes + l->low * CPU_PLANE;
-    memset(planes, 0, (size_t)(l->low + l->high) * CPU_PLANE);
-    for (int g = 0; g < 8; g++, v += CPU_PLANE) {
-        int at = l->low == 8 ? g : l->low == 4 ? g % 4 : g / 4;
-        int shift = l->low == 8 ? 0 : l->low == 4 ? g / 4 * 4 : g % 4 * 2;
-        int mask = (1 << l->low) - 1;
-        uint8_t *p = planes + at * CPU_PLANE;
-        for (int i = 0; i < CPU_PLANE; i++)
-            p[i] |= (uint8_t)((v[i] & mask) << shift);
-        at = l->high == 2 ? g / 4 : 0;
-        shift = l->high == 2 ? g % 4 * 2 : g;
-        mask = (1 << l->high) - 1;
-        p = high + at * CPU_PLANE;
-        for (int i = 0; l->high && i < CPU_PLANE; i++)
-            p[i] |= (uint8_t)((v[i] >> l->low & mask) << shift);
+/* Vectors v of a block, 8 of 64 bytes, into planes; low and high are known where it is expanded. */
+static inline __attribute__((always_inline)) void put_planes_of(uint8_t *restrict planes,
+                                                                const uint8_t *restrict v,
+                                                                const int low, const int high) {
+    enum { N = CPU_PLANE };
+    uint8_t *restrict top = planes + low * N;
+    if (low == 8)
+        memcpy(planes, v, 8 * (size_t)N);
+    for (int i = 0; low == 4 && i < 4 * N; i++)
+        planes[i] = (uint8_t)((v[i] & 15) | v[i + 4 * N] << 4);
+    for (int h = 0; low == 2 && h < 2; h++)
+        for (int i = h * 4 * N; i < (h * 4 + 1) * N; i++)
+            planes[i - h * 3 * N] = (uint8_t)((v[i] & 3) | (v[i + N] & 3) << 2 |
+                                              (v[i + 2 * N] & 3) << 4 | (v[i + 3 * N] & 3) << 6);
+    for (int h = 0; high == 2 && h < 2; h++)
+        for (int i = h * 4 * N; i < (h * 4 + 1) * N; i++)
+            top[i - h * 3 * N] =
+                (uint8_t)((v[i] >> low & 3) | (v[i + N] >> low & 3) << 2 |
+                          (v[i + 2 * N] >> low & 3) << 4 | (v[i + 3 * N] >> low & 3) << 6);
+    for (int i = 0; high == 1 && i < N; i++) {
+        int bits = 0;
+        for (int g = 0; g < 8; g++)
+            bits |= (v[i + g * N] >> low & 1) << g;
+        top[i] = (uint8_t)bits;
+    }
+}
+
+static void put_planes(uint8_t *planes, const uint8_t *v, const layout *l) {
+    switch (10 * l->low + l->high) {
+    case 80:
+        put_planes_of(planes, v, 8, 0);
+        break;
+    case 42:
+        put_planes_of(planes, v, 4, 2);
+        break;
+    case 41:
+        put_planes_of(planes, v, 4, 1);
+        break;
+    case 40:
+        put_planes_of(planes, v, 4, 0);
+        break;
+    case 21:
+        put_planes_of(planes, v, 2, 1);
+        break;
+    default:
+        put_planes_of(planes, v, 2, 0);
+        break;
     }
 }
 
@@ -100,7 +130,7 @@ static void put_scales(uint8_t *p, int row, const raw_scales *r, cpu_scales s) {
         p[128 + 16 * i + row] = r->mn[i];
 }
 
-/* --- both ----------------------------------------------------------------------------------- */
+/* --- codes, by the definition of their type -------------------------------------------------- */
 
 static void pack_codes(uint8_t *to, ggl_type type, const uint8_t *const *row, int n_rows,
                        int64_t k) {
@@ -122,26 +152,91 @@ static void pack_codes(uint8_t *to, ggl_type type, const uint8_t *const *row, in
     }
 }
 
-void cpu_rows16_pack(void *dst, ggl_type type, const void *w, size_t row_size, int64_t n_rows,
-                     int64_t k, int64_t first, int64_t last) {
+/* --- codes by the panels of an instruction set ----------------------------------------------- */
+
+enum {
+    COLUMNS = 256, /* unpacked at once: they stay in the inner cache */
+    MOST_GROUPS = 4,
+    PANEL_SIZE = COLUMNS / 32 * (8 + 4) * CPU_PLANE * MOST_GROUPS
+};
+
+/* Where each byte stands in the table. */
+static void invert_table(uint8_t *index, const uint8_t *table) {
+    for (int code = 0; table && code < 256; code++)
+        index[code] = table_index(table, (uint8_t)code);
+}
+
+/* n blocks of a group of a panel; rows from n_rows on, which repeat another there, become zeros. */
+static void squeeze(uint8_t *to, uint8_t *panel, int64_t n, int n_rows, const layout *l,
+                    const uint8_t *index) {
+    for (; n > 0; n--, panel += 8 * CPU_PLANE) {
+        for (int i = 0; l->table && i < 8 * CPU_PLANE; i++)
+            panel[i] = index[panel[i]];
+        put_planes(to, panel, l);
+        for (int g = 0; g < l->low + l->high; g++, to += CPU_PLANE)
+            if (n_rows < CPU_GROUP)
+                memset(to + 4 * n_rows, 0, (size_t)(CPU_PLANE - 4 * n_rows));
+    }
+}
+
+/* Codes of n_rows rows, at most a panel's, to groups that are `step` bytes apart. */
+static void codes_by_panels(const cpu_product *p, uint8_t *to, int64_t step, ggl_type type,
+                            const uint8_t *w, size_t row_size, int n_rows, int64_t k) {
+    _Alignas(64) uint8_t panel[PANEL_SIZE];
+    uint8_t index[256];
+    const layout *l = &layouts[type];
+    invert_table(index, l->table);
+    for (int64_t c = 0; c < k; c += COLUMNS) {
+        int64_t n = k - c < COLUMNS ? k - c : COLUMNS;
+        size_t group = p->panel_size(n) / (size_t)(p->panel_rows / CPU_GROUP);
+        p->pack(panel, w + ggl_row_size(type, c), row_size, n_rows, n);
+        for (int j = 0; j * CPU_GROUP < n_rows; j++)
+            squeeze(to + j * step + cpu_codes_size(c, l->low + l->high), panel + (size_t)j * group,
+                    n / 32, n_rows - j * CPU_GROUP, l, index);
+    }
+}
+
+/* --- both ----------------------------------------------------------------------------------- */
+
+static void pack_scales(uint8_t *to, int64_t size, ggl_type type, const uint8_t *const *row,
+                        int n_rows, int64_t k) {
     const ggl_type_info *info = ggl_type_get((int)type);
+    const cpu_scales s = layouts[type].scales;
+    const int per_block = info->block == 32 ? cpu_scales_per_32(s) : cpu_scales_per_256(s);
+    memset(to, 0, (size_t)size);
+    for (int64_t b = 0; b < k / info->block; b++)
+        for (int r = 0; r < n_rows; r++) {
+            raw_scales raw = raw_of(type, row[r] + (size_t)b * info->size);
+            put_scales(to + b * per_block, r, &raw, s);
+        }
+}
+
+void cpu_rows16_pack_by(const cpu_product *p, void *dst, ggl_type type, const void *w,
+                        size_t row_size, int64_t n_rows, int64_t k, int64_t first, int64_t last) {
     const layout *l = &layouts[type];
     const int64_t size = cpu_group_size(k, l->low + l->high, l->scales);
     const int64_t codes = cpu_codes_size(k, l->low + l->high);
-    const int per_block =
-        info->block == 32 ? cpu_scales_per_32(l->scales) : cpu_scales_per_256(l->scales);
+    const bool panels = p && p->pack && p->panel_size(COLUMNS) <= PANEL_SIZE;
+    const int64_t together = panels ? p->panel_rows / CPU_GROUP : 1;
     for (int64_t j = first; j < last; j++) {
         uint8_t *to = (uint8_t *)dst + j * size;
-        const uint8_t *row[CPU_GROUP];
-        int n = (int)(n_rows - j * CPU_GROUP < CPU_GROUP ? n_rows - j * CPU_GROUP : CPU_GROUP);
+        const uint8_t *row[CPU_GROUP] = {0};
+        int64_t left = n_rows - j * CPU_GROUP;
+        int n = (int)(left < CPU_GROUP ? left : CPU_GROUP);
         for (int r = 0; r < n; r++)
             row[r] = (const uint8_t *)w + (size_t)(j * CPU_GROUP + r) * row_size;
-        pack_codes(to, type, row, n, k);
-        memset(to + codes, 0, (size_t)(size - codes));
-        for (int64_t b = 0; b < k / info->block; b++)
-            for (int r = 0; r < n; r++) {
-                raw_scales raw = raw_of(type, row[r] + (size_t)b * info->size);
-                put_scales(to + codes + b * per_block, r, &raw, l->scales);
-            }
+        if (panels && (j - first) % together == 0) { /* for this group and those after it */
+            int64_t most = (last - j < together ? last - j : together) * CPU_GROUP;
+            codes_by_panels(p, to, size, type, row[0], row_size, (int)(left < most ? left : most),
+                            k);
+        } else if (!panels) {
+            pack_codes(to, type, row, n, k);
+        }
+        pack_scales(to + codes, size - codes, type, row, n, k);
     }
+}
+
+void cpu_rows16_pack(void *dst, ggl_type type, const void *w, size_t row_size, int64_t n_rows,
+                     int64_t k, int64_t first, int64_t last) {
+    cpu_rows16_pack_by(NULL, dst, type, w, row_size, n_rows, k, first, last);
 }
