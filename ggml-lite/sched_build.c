@@ -194,9 +194,9 @@ static ggl_status place_weight(ggl_sched *s, device *d, ggl_tensor *t, int *impo
     bool read = d->repacked[t->id].region < 0 || d->read_otherwise[t->id];
     if (*region > 0) {
         *loc = (ggl_loc){*region, (size_t)((const char *)t->data - (const char *)r.data)};
-        *(read ? &d->mapped_size : &d->dropped_size) += t->size;
+        d->mapped_size += read ? t->size : 0;
     } else if (!read) {
-        d->dropped_size += t->size;
+        return GGL_OK; /* its repacked copy is all there is */
     } else {
         if (!d->copied_region && !add_region(d, NULL))
             return no_memory(err);

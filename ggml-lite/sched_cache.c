@@ -121,11 +121,13 @@ static const char *unfit(const os_map *m, const char *head, size_t head_size, si
     *ours = memcmp(p, magic, n) == 0;
     if (!*ours)
         return "is no file of repacked weights, and is left as it is";
-    if (m->size < FIXED || memcmp(p, head, 16) != 0)
-        return m->size < FIXED ? "is truncated" : "is of another version of this program";
-    if (m->size < same_model || memcmp(p + FIXED, head + FIXED, same_model - FIXED) != 0)
+    if (m->size < FIXED)
+        return "is truncated";
+    if (memcmp(p, head, 16) != 0)
+        return "is of another version of this program";
+    if (memcmp(p + FIXED, head + FIXED, (m->size < same_model ? m->size : same_model) - FIXED) != 0)
         return "is of another model, or the model's file has changed";
-    if (m->size < head_size || memcmp(p, head, head_size) != 0)
+    if (memcmp(p, head, m->size < head_size ? m->size : head_size) != 0)
         return "has another layout, or is for other backends";
     return m->size != file_size ? "is truncated" : NULL;
 }

@@ -101,6 +101,7 @@ static ggl_status place(device *d, ggl_error *err) {
     for (size_t i = 0; i < d->repack.n; i++) {
         const ggl_tensor *t = d->repack.at[i];
         d->repacked[t->id] = (ggl_loc){GGL_REGION_REPACKED, d->repacked_size};
+        d->dropped_size += d->read_otherwise[t->id] ? 0 : t->size;
         if (!ggl_size_add(d->repacked_size, d->b->v->repack_size(d->b, t), &d->repacked_size))
             return ggl_fail(err, GGL_LIMIT, "%s: repacked weights do not fit into memory", t->name);
     }

@@ -112,7 +112,8 @@ typedef struct ggl_memory {
     size_t weights_mapped;   /* used where they lie */
     size_t weights_copied;   /* uploaded as they are */
     size_t weights_repacked; /* the backend's own layout */
-    size_t weights_dropped;  /* of the host's, read once to be laid out anew: not resident */
+    size_t weights_dropped;  /* of the host's, read once to be laid out anew: given back, if their
+                                range is mapped */
     size_t stores_rows, stores_states, arena, io;
 } ggl_memory;
 GGL_API int ggl_sched_memory(const ggl_sched *s, int backend,
