@@ -22,6 +22,8 @@ typedef struct cpu_backend {
     cpu_kernels k;
     cpu_pool *pool;
     int n_threads, n_threads_batch; /* for runs of one, and of more than one, of the batch */
+    ggl_profile_fn *profile;        /* NULL: steps are not timed */
+    void *profile_ctx;
     bool share_all;                 /* even the smallest steps are shared out: for tests */
 } cpu_backend;
 

@@ -1,6 +1,7 @@
 /* Runs a plan. Small steps run on the calling thread: waking the others costs some microseconds.
  * Loops over the batch run on the calling thread alone. */
 #include <string.h>
+#include <time.h>
 
 #include "cpu.h"
 
@@ -65,6 +66,19 @@ static void run_step(run_state *r, const cpu_step *s, int64_t turn) {
         s->op->end(&t);
 }
 
+static double now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static void run_step_timed(run_state *r, const cpu_step *s, int64_t turn) {
+    double begin = now_ns();
+    run_step(r, s, turn);
+    bool prepares = s->op == &cpu_op_columns || s->op == &cpu_op_rope_table;
+    r->b->profile(r->b->profile_ctx, s->node, s->in_loop ? 1 : r->n, prepares, now_ns() - begin);
+}
+
 ggl_status cpu_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
                    ggl_error *err) {
     (void)err;
@@ -79,7 +93,7 @@ ggl_status cpu_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64
         if (s->kind == GGL_STEP_LOOP)
             turn = 0;
         else if (s->kind == GGL_STEP_NODE)
-            run_step(&r, s, s->in_loop ? turn : 0);
+            (r.b->profile ? run_step_timed : run_step)(&r, s, s->in_loop ? turn : 0);
         else if (++turn < n)
             i = s->end; /* goes on behind LOOP */
     }

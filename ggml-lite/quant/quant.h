@@ -1,8 +1,9 @@
-/* Private to ggml-lite: every type's two directions (types.def names them), and the blocks of the
- * quantized types. Blocks hold bytes only, so that a block may lie at any address. */
+/* Private to ggml-lite: every type's two directions (types.def names them), and what the quantized
+ * types share. */
 #ifndef GGL_QUANT_H
 #define GGL_QUANT_H
 
+#include "blocks.h"
 #include "ggl/types.h"
 
 #define PLAIN(id, NAME, name, size, text)                                                          \
@@ -15,29 +16,40 @@
     void ggl_##name##_unpack(const void *block_, int k, ggl_codes *out);
 #include "ggl/types.def"
 
-/* q8_0, 32 elements in 34 bytes:  | d: f16 | q[0] q[1] ... q[31]: i8 |    x[i] = d * q[i] */
-struct block_q8_0 {
-    uint8_t d[2]; /* little-endian, as all of GGUF */
-    int8_t q[32];
-};
-_Static_assert(sizeof(struct block_q8_0) == 34, "8.5 bits per weight");
-
-/* q4_0, 32 elements in 18 bytes:  | d: f16 | b[0] ... b[15] |
- *     b[i] = | element i + 16: high 4 bits | element i: low 4 bits |     x = d * (nibble - 8) */
-struct block_q4_0 {
-    uint8_t d[2];
-    uint8_t b[16];
-};
-_Static_assert(sizeof(struct block_q4_0) == 18, "4.5 bits per weight");
-
 /* The same scale for both halves, no minimum. */
 static inline void quant_scale(ggl_codes *c, float s) {
     c->s[0] = c->s[1] = s;
     c->m[0] = c->m[1] = 0.0f;
 }
 
+static inline void quant_scales(ggl_codes *c, float s0, float s1) {
+    c->s[0] = s0;
+    c->s[1] = s1;
+    c->m[0] = c->m[1] = 0.0f;
+}
+
+/* The same scale and minimum for both halves. */
+static inline void quant_scale_min(ggl_codes *c, float s, float m) {
+    c->s[0] = c->s[1] = s;
+    c->m[0] = c->m[1] = m;
+}
+
+static inline uint32_t quant_u16(const uint8_t b[2]) {
+    return (uint32_t)(b[0] | b[1] << 8);
+}
+
+static inline uint32_t quant_u32(const uint8_t b[4]) {
+    return quant_u16(b) | quant_u16(b + 2) << 16;
+}
+
+/* code[i] for 32 nibbles in 16 bytes. */
+static inline void quant_put_nibbles(uint8_t b[16], const uint8_t code[32]) {
+    for (int j = 0; j < 16; j++)
+        b[j] = (uint8_t)(code[j] | code[j + 16] << 4);
+}
+
 static inline float quant_f16(const uint8_t d[2]) {
-    return ggl_f16_to_f32((uint16_t)(d[0] | d[1] << 8));
+    return ggl_f16_to_f32((uint16_t)quant_u16(d));
 }
 
 static inline void quant_put_f16(uint8_t d[2], float x) {

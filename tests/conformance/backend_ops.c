@@ -52,8 +52,9 @@ static void pair(run_case *c, ggl_tensor **a, ggl_tensor **b) {
     }
 BINARY(ADD)
 BINARY(SUB)
-BINARY(MUL) BINARY(DIV) BINARY(MOD) BINARY(EQ) BINARY(NE) BINARY(LT) BINARY(LE) BINARY(GT)
-    BINARY(GE) BINARY(MIN) BINARY(MAX)
+BINARY(MUL)
+BINARY(DIV) BINARY(MOD) BINARY(EQ) BINARY(NE) BINARY(LT) BINARY(LE) BINARY(GT) BINARY(GE)
+    BINARY(MIN) BINARY(MAX)
 
         static ggl_tensor *build_POW(run_case *c) {
     ggl_tensor *a = case_input(c, true, FILL_POSITIVE, 0, DIMS(9, 3));
@@ -87,8 +88,9 @@ static ggl_tensor *single(run_case *c, fill_kind fill) {
     }
 UNARY(EXP, FILL_ANY)
 UNARY(LOG, FILL_POSITIVE)
-UNARY(SQRT, FILL_POSITIVE) UNARY(FLOOR, FILL_ANY) UNARY(ABS, FILL_ANY) UNARY(TANH, FILL_ANY)
-    UNARY(ERF, FILL_ANY) UNARY(SIGMOID, FILL_ANY) UNARY(SIN, FILL_ANY) UNARY(COS, FILL_ANY)
+UNARY(SQRT, FILL_POSITIVE)
+UNARY(FLOOR, FILL_ANY) UNARY(ABS, FILL_ANY) UNARY(TANH, FILL_ANY) UNARY(ERF, FILL_ANY)
+    UNARY(SIGMOID, FILL_ANY) UNARY(SIN, FILL_ANY) UNARY(COS, FILL_ANY)
 
         static ggl_tensor *build_CAST(run_case *c) {
     static const ggl_type types[] = {GGL_F16, GGL_BF16, GGL_Q8_0, GGL_Q4_0};
@@ -184,7 +186,8 @@ static ggl_tensor *linear_of(run_case *c, ggl_type type) {
     }
 LINEAR(F32)
 LINEAR(F16)
-LINEAR(BF16) LINEAR(Q8_0) LINEAR(Q4_0)
+LINEAR(BF16)
+LINEAR(Q8_0) LINEAR(Q4_0)
 
     static ggl_tensor *linear_odd(run_case *c) { /* rows that no kernel's width divides, x a view, x
                                                     with a dimension that broadcasts */

@@ -111,21 +111,59 @@ TEST_UNUSED static void fill(float *x, int64_t n, uint64_t *seed, values kind) {
         x[i] = value_of_kind(seed, kind);
 }
 
-/* Weights of a type: n elements, a whole number of blocks; scales as fill() says. */
+/* Where a block keeps its f16 scale and minimum; -1: nowhere. */
+TEST_UNUSED static void scale_places(ggl_type type, int *d, int *m) {
+    *m = type == GGL_Q4_1 || type == GGL_Q5_1 || type == GGL_Q4_K || type == GGL_Q5_K ? 2 : -1;
+    *d = 0;
+    switch (type) {
+    case GGL_Q2_K:
+        *d = 80, *m = 82;
+        break;
+    case GGL_Q3_K:
+        *d = 108;
+        break;
+    case GGL_Q6_K:
+        *d = 208;
+        break;
+    case GGL_TQ1_0:
+        *d = 52;
+        break;
+    case GGL_TQ2_0:
+        *d = 64;
+        break;
+    case GGL_MXFP4:
+    case GGL_IQ1_M:
+        *d = -1;
+        break;
+    default:
+        break;
+    }
+}
+
+/* Weights of a type: n elements, a whole number of blocks; all codes, scales as fill() says. */
 TEST_UNUSED static void fill_weights(void *w, ggl_type type, int64_t n, uint64_t *seed,
                                      values kind) {
     const ggl_type_info *t = ggl_type_get(type);
     unsigned char *p = w;
+    int place[2];
+    scale_places(type, &place[0], &place[1]);
     for (int64_t i = 0; i < n; i += t->block, p += t->size) {
         float x = value_of_kind(seed, kind);
         if (!t->quantized) {
             t->from_float(&x, p, 1);
             continue;
         }
-        for (size_t k = 2; k < t->size; k++)
-            p[k] = (unsigned char)test_random(seed); /* all codes, -128 too */
-        uint16_t d = ggl_f32_to_f16(x * 0.01f);
-        memcpy(p, &d, 2);
+        for (size_t k = 0; k < t->size; k++)
+            p[k] = (unsigned char)test_random(seed);
+        for (int k = 0; k < 2; k++)
+            if (place[k] >= 0) {
+                uint16_t d = ggl_f32_to_f16(value_of_kind(seed, kind) * 0.01f);
+                memcpy(p + place[k], &d, 2);
+            }
+        if (type == GGL_MXFP4 && kind == ORDINARY)
+            p[0] = (unsigned char)(100 + p[0] % 50);
+        if (type == GGL_IQ1_M && kind == ORDINARY) /* a scale below 2 */
+            p[t->size - 1] &= 0xb, p[t->size - 1] |= 0x20;
     }
 }
 

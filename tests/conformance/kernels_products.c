@@ -2,9 +2,11 @@
 #include "../../backends/cpu/quant/rows16.h"
 #include "kernels.h"
 
-static const ggl_type types[] = {GGL_F32, GGL_F16, GGL_BF16, GGL_Q8_0, GGL_Q4_0};
-enum { N_TYPES = sizeof types / sizeof *types };
 static tables all;
+
+static bool is_weight(ggl_type type) {
+    return type != GGL_I32 && type != GGL_F64;
+}
 
 TEST(quantize) {
     tables_init(&all);
@@ -185,8 +187,8 @@ static void check_rows16(const problem *p, int t) {
 }
 
 static void check_type(ggl_type type) {
-    static const int64_t ks[] = {0,  1,  2,  7,  15, 16,  17,  31,  32,  33,
-                                 48, 63, 64, 65, 96, 100, 128, 160, 256, 288, 544, 1024};
+    static const int64_t ks[] = {0,  1,  2,  7,   15,  16,  17,  31,  32,  33,  48,  63,
+                                 64, 65, 96, 100, 128, 160, 256, 288, 512, 544, 768, 1024};
     static const int rows[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 11, 12, 13, 15, 16, 17, 31, 32, 33, 40};
     uint64_t seed = 3 + (uint64_t)type;
     tables_init(&all);
@@ -206,20 +208,25 @@ static void check_type(ggl_type type) {
     }
 }
 
-TEST(product_f32) {
-    check_type(GGL_F32);
+static void check_types(int64_t block, bool only_read) {
+    for (int i = 0; ggl_type_at(i); i++) {
+        const ggl_type_info *t = ggl_type_at(i);
+        if (is_weight(t->type) && t->block == block && (t->from_float == NULL) == only_read)
+            check_type(t->type);
+    }
 }
-TEST(product_f16) {
-    check_type(GGL_F16);
+
+TEST(products_of_floats) {
+    check_types(1, false);
 }
-TEST(product_bf16) {
-    check_type(GGL_BF16);
+TEST(products_of_blocks_of_32) {
+    check_types(32, false);
 }
-TEST(product_q8_0) {
-    check_type(GGL_Q8_0);
+TEST(products_of_blocks_of_256) {
+    check_types(256, false);
 }
-TEST(product_q4_0) {
-    check_type(GGL_Q4_0);
+TEST(products_of_types_only_read) {
+    check_types(256, true);
 }
 
 /* The definition against double precision. Float rows: k / 16 fused steps in each sum, 4 additions
@@ -228,9 +235,12 @@ TEST(product_q4_0) {
 TEST(product_against_double) {
     tables_init(&all);
     uint64_t seed = 4;
-    for (int i = 0; i < N_TYPES; i++)
-        for (int64_t k = 32; k <= 2048; k *= 2) {
-            problem p = problem_new(types[i], k, 5, 1, &seed, ORDINARY);
+    for (int i = 0; ggl_type_at(i); i++)
+        for (int64_t k = ggl_type_at(i)->block < 32 ? 32 : ggl_type_at(i)->block; k <= 2048;
+             k *= 2) {
+            if (!is_weight(ggl_type_at(i)->type))
+                break;
+            problem p = problem_new(ggl_type_at(i)->type, k, 5, 1, &seed, ORDINARY);
             float w[2048];
             for (int r = 0; r < 5; r++) {
                 double sum = 0, size = 0;

@@ -25,8 +25,9 @@
 static const struct {
     const char *name;
     double mean;
-} quantized[] = {{"llama-q8_0", 0.0446}, {"llama-q4_0", 0.0421}, {"qwen2-q8_0", 0.0427},
-                 {"qwen2-q4_0", 0.0415}, {"gpt2-q8_0", 0.0164},  {"gpt2-q4_0", 0.0159}};
+} quantized[] = {{"llama-q8_0", 0.0446},        {"llama-q4_0", 0.0421},     {"qwen2-q8_0", 0.0427},
+                 {"qwen2-q4_0", 0.0415},        {"gpt2-q8_0", 0.0164},      {"gpt2-q4_0", 0.0159},
+                 {"llama-w256-q4_k_m", 0.0299}, {"llama-w256-q6_k", 0.0299}};
 
 typedef struct run {
     const char *dir;

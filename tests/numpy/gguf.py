@@ -1,8 +1,10 @@
-"""GGUF version 3, as far as the nano models need it: written from the format's description, for f32 tensors.
+"""GGUF version 3, as far as the tests need it: written from the format's description.
 
 write(path, meta, tensors): meta is a dict of Python values (a bool, an int, a float, a string or a list of one kind),
-tensors a dict of float32 arrays, numpy order: the last dimension is GGUF's first. read(path) gives both back.
+tensors a dict of float32 arrays, numpy order: the last dimension is GGUF's first; or of Blocks, which are written as they are.
+read(path) gives both back, of f32 and f16 tensors.
 """
+import collections
 import struct
 
 import numpy as np
@@ -11,6 +13,9 @@ U32, I32, F32, BOOL, STRING, ARRAY, U64 = 4, 5, 6, 7, 8, 9, 10
 SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", U32: "<I", I32: "<i", F32: "<f", BOOL: "<?", U64: "<Q", 11: "<q", 12: "<d"}
 ALIGNMENT = 32
 TYPE_F32, TYPE_F16 = 0, 1
+
+# A tensor of any type: GGUF's number of it, the shape in elements, the bytes.
+Blocks = collections.namedtuple("Blocks", "kind shape data")
 
 
 def kind_of(value):
@@ -41,6 +46,13 @@ def pack_value(value, kind):
     return struct.pack(SCALARS[kind], value)
 
 
+def blocks_of(t, name):
+    if isinstance(t, Blocks):
+        return t
+    assert t.dtype == np.float32, name
+    return Blocks(TYPE_F32, t.shape, t.tobytes())
+
+
 def write(path, meta, tensors):
     head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(meta))
     for key, value in meta.items():
@@ -48,14 +60,15 @@ def write(path, meta, tensors):
         head += pack_string(key) + struct.pack("<I", kind) + pack_value(value, kind)
     offset = 0
     for name, t in tensors.items():
-        assert t.dtype == np.float32, name
-        head += pack_string(name) + struct.pack("<I", t.ndim)
-        head += struct.pack(f"<{t.ndim}Q", *reversed(t.shape)) + struct.pack("<IQ", TYPE_F32, offset)
-        offset += t.nbytes + -t.nbytes % ALIGNMENT
+        t = blocks_of(t, name)
+        head += pack_string(name) + struct.pack("<I", len(t.shape))
+        head += struct.pack(f"<{len(t.shape)}Q", *reversed(t.shape)) + struct.pack("<IQ", t.kind, offset)
+        offset += len(t.data) + -len(t.data) % ALIGNMENT
     with open(path, "wb") as f:
         f.write(head + bytes(-len(head) % ALIGNMENT))
-        for t in tensors.values():
-            f.write(t.tobytes() + bytes(-t.nbytes % ALIGNMENT))
+        for name, t in tensors.items():
+            data = blocks_of(t, name).data
+            f.write(data + bytes(-len(data) % ALIGNMENT))
 
 
 class Reader:

@@ -236,8 +236,8 @@ HOSTILE(blocks_wrap) {
 HOSTILE(half_a_block) {
     one_tensor(b, 2, 48, 2, GGL_Q8_0, 0);
 }
-HOSTILE(type_q4_1) {
-    one_tensor(b, 2, 256, 1, 3, 0);
+HOSTILE(type_q8_1) {
+    one_tensor(b, 2, 256, 1, 9, 0);
 }
 HOSTILE(type_withdrawn) {
     one_tensor(b, 2, 256, 1, 31, 0);
@@ -389,8 +389,8 @@ static const hostile table[] = {
     H(blocks_wrap, FORMAT, "the product of its dimensions overflows"),
     H(half_a_block, FORMAT,
       "has rows of 48 elements, which are no whole blocks of 32 as its type q8_0 needs"),
-    H(type_q4_1, UNSUPPORTED,
-      "tensor 'blk.0.attn_q.weight' has type Q4_1, which this build does not read"),
+    H(type_q8_1, UNSUPPORTED,
+      "tensor 'blk.0.attn_q.weight' has type Q8_1, which this build does not read"),
     H(type_withdrawn, UNSUPPORTED, "has type Q4_0_4_4"),
     H(type_99, UNSUPPORTED, "has type number 99, which this build does not know"),
     H(type_all_bits, UNSUPPORTED, "has type number 4294967295"),

@@ -1,3 +1,4 @@
+#include <math.h>
 #include <sys/stat.h>
 
 #include "gguf_bytes.h"
@@ -278,7 +279,7 @@ TEST(types_that_are_not_read) {
     ggl_error err;
     b->n = 0;
     put_header(b, 3, 2, 0);
-    put_tensor(b, "x", 2, 256, 4, 16, 0); /* IQ2_XXS */
+    put_tensor(b, "x", 2, 256, 4, 40, 0); /* NVFP4 */
     put_tensor(b, "y", 2, 256, 4, 77, 1056);
     const char *path = test_path("foreign.gguf");
     put_align(b, 32);
@@ -286,7 +287,7 @@ TEST(types_that_are_not_read) {
     REQUIRE(test_write_file(path, b->data, b->n));
     CHECK_INT(ggl_gguf_open(&f, path, NULL, &err), GGL_UNSUPPORTED);
     CHECK_HAS(err.msg,
-              ": tensor 1 of 2: tensor 'x' has type IQ2_XXS, which this build does not read");
+              ": tensor 1 of 2: tensor 'x' has type NVFP4, which this build does not read");
     REQUIRE_OK(ggl_gguf_open(&f, path, &(ggl_gguf_params){.meta_only = true}, &err), &err);
     const ggl_gguf_tensor *t = ggl_gguf_find_tensor(f, "y");
     CHECK(t && (int)t->type == 77 && t->size == 0 && !t->data && t->ne[1] == 4);
@@ -438,4 +439,44 @@ TEST(reference_encoders) {
     }
     printf("%d files, %d of %d quantized tensors have our bytes\n", n_files, n_same, n_quantized);
     CHECK(n_quantized > 0 && n_same == n_quantized);
+}
+
+/* Two files that ggml made of the same weights, which are not kept: where one has Q4_K and the
+ * other Q6_K, they differ by what these types lose, no more (a code or a scale in the wrong place
+ * is off by as much as there is). */
+TEST(reference_k_quants) {
+    const char *path[2] = {test_shared("golden/llama-w256-q4_k_m.gguf"),
+                           test_shared("golden/llama-w256-q6_k.gguf")};
+    if (!path[0] || !path[1])
+        SKIP("no reference files (GGL_SHARED)");
+    ggl_gguf *f[2];
+    ggl_error err;
+    REQUIRE_OK(ggl_gguf_open(&f[0], path[0], NULL, &err), &err);
+    REQUIRE_OK(ggl_gguf_open(&f[1], path[1], NULL, &err), &err);
+    int n_pairs = 0;
+    for (size_t k = 0; k < ggl_gguf_n_tensors(f[0]); k++) {
+        const ggl_gguf_tensor *q4 = ggl_gguf_tensor_at(f[0], k), *q6;
+        char name[65] = {0};
+        memcpy(name, q4->name.s, q4->name.n);
+        q6 = ggl_gguf_find_tensor(f[1], name);
+        if (q4->type != GGL_Q4_K || !q6 || q6->type != GGL_Q6_K)
+            continue;
+        double difference = 0, size = 0;
+        for (size_t i = 0; i < q4->size / 144; i++) {
+            float x[256], y[256];
+            ggl_type_get(GGL_Q4_K)->to_float((const char *)q4->data + 144 * i, x, 256);
+            ggl_type_get(GGL_Q6_K)->to_float((const char *)q6->data + 210 * i, y, 256);
+            for (int e = 0; e < 256; e++) {
+                difference += ((double)x[e] - (double)y[e]) * ((double)x[e] - (double)y[e]);
+                size += (double)y[e] * (double)y[e];
+            }
+        }
+        double relative = sqrt(difference / size);
+        printf("%s %.4f\n", name, relative);
+        CHECK_MSG(relative > 0.02 && relative < 0.08, "%s: %.4f", name, relative);
+        n_pairs++;
+    }
+    CHECK(n_pairs > 0);
+    ggl_gguf_close(f[0]);
+    ggl_gguf_close(f[1]);
 }

@@ -29,6 +29,7 @@ typedef struct shape_of {
     int low, high;        /* bits in planes */
     const uint8_t *table; /* NULL: none */
     cpu_scales scales;
+    float unit;
 } shape_of;
 
 /* Loops over registers: their indices have to become constants. */
@@ -55,19 +56,23 @@ INLINE vcodes block_codes(const uint8_t *p, const int g, const shape_of t) {
         v = codes_bits(codes_load(p + g % 4 * CPU_PLANE), g / 4 * 4, 0, 15);
     else
         v = codes_bits(codes_load(p + g / 4 * CPU_PLANE), g % 4 * 2, 0, 3);
-    if (t.table)
-        return codes_lookup(v, t.table);
     const uint8_t *h = p + t.low * CPU_PLANE;
     if (t.high == 2)
         v = codes_or(v, codes_bits(codes_load(h + g / 4 * CPU_PLANE), g % 4 * 2, t.low, 3));
     if (t.high == 1)
         v = codes_or(v, codes_bits(codes_load(h), g, t.low, 1));
+    if (t.table)
+        v = codes_lookup(v, t.table);
     return v;
 }
 
 typedef struct block_scales {
     vfloat s[2], m[2];
 } block_scales;
+
+INLINE vfloat in_units(vfloat d, const float unit) {
+    return unit == 1.0f ? d : float_mul(d, float_set(unit));
+}
 
 INLINE block_scales scales_of(const uint8_t *p, int64_t b, const shape_of t) {
     block_scales r;
@@ -96,7 +101,7 @@ INLINE block_scales scales_of(const uint8_t *p, int64_t b, const shape_of t) {
         r.s[0] = float_f16(q);
         break;
     case CPU_SCALES_SC8:
-        r.s[0] = float_mul(float_f16(q), float_i8(q + 32 + 16 * i));
+        r.s[0] = float_mul(in_units(float_f16(q), t.unit), float_i8(q + 32 + 16 * i));
         break;
     case CPU_SCALES_SC8_MIN:
         r.s[0] = float_mul(float_f16(q), float_i8(q + 64 + 16 * i));
@@ -104,7 +109,7 @@ INLINE block_scales scales_of(const uint8_t *p, int64_t b, const shape_of t) {
         break;
     case CPU_SCALES_SC16:
         for (int h = 0; h < 2; h++)
-            r.s[h] = float_mul(float_f16(q), float_i8(q + 32 + 32 * i + 16 * h));
+            r.s[h] = float_mul(in_units(float_f16(q), t.unit), float_i8(q + 32 + 32 * i + 16 * h));
         break;
     case CPU_SCALES_SC16_MIN:
         for (int h = 0; h < 2; h++) {
@@ -349,10 +354,11 @@ INLINE void kernel_pack16(void *panel, const void *w, int n_rows, int64_t k, con
 
 /* Of types that differ in nothing that a panel keeps, the tile is the same code, but is made once
  * for each type all the same: the compiler folds what it can. */
-#define QTYPE(NAME, name, form, offset, max, low, high, table, scales)                             \
+#define QTYPE(NAME, name, form, offset, max, low, high, table, scales, unit)                       \
     static const shape_of packed_##name = {                                                        \
-        FORM_##form, offset, max, low, high, cpu_table_##table, CPU_SCALES_##scales};              \
-    static const shape_of panel_##name = {FORM_##form, offset, max, 8, 0, NULL, CPU_SCALES_F32};   \
+        FORM_##form, offset, max, low, high, cpu_table_##table, CPU_SCALES_##scales, unit};        \
+    static const shape_of panel_##name = {                                                         \
+        FORM_##form, offset, max, 8, 0, NULL, CPU_SCALES_F32, 1};                                  \
     static void rows_##name(float *const *y, const void *const *x, int n_cols, const void *w,      \
                             size_t row_size, int64_t n_rows, int64_t k) {                          \
         kernel_rows(y, x, n_cols, w, row_size, n_rows, k, panel_##name, pack_blocks_##name,        \
@@ -378,7 +384,7 @@ INLINE void kernel_pack16(void *panel, const void *w, int n_rows, int64_t k, con
 #include "quant_types.def"
 
 static void fill_products(cpu_kernels *k) {
-#define QTYPE(NAME, name, form, offset, max, low, high, table, scales)                             \
+#define QTYPE(NAME, name, form, offset, max, low, high, table, scales, unit)                       \
     k->product[GGL_##NAME] = (cpu_product){.columns = CPU_COLUMNS_Q8,                              \
                                            .rows = rows_##name,                                    \
                                            .rows16 = rows16_##name,                                \

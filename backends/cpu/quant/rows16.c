@@ -6,21 +6,29 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
+/* The codes that a type can have, plus its offset. */
 const uint8_t cpu_table_IQ4[16] = {1,   24,  45,  63,  79,  93,  106, 118,
                                    129, 141, 153, 166, 181, 197, 217, 241};
 const uint8_t cpu_table_MXFP4[16] = {16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4};
+const uint8_t cpu_table_IQ1[16] = {16 - 9, 16 - 7, 16 - 1, 16 + 1, 16 + 7, 16 + 9};
+const uint8_t cpu_table_IQ2[16] = {64 - 43, 64 - 25, 64 - 8, 64 + 8, 64 + 25, 64 + 43};
+const uint8_t cpu_table_IQ3[16] = {64 - 62, 64 - 52, 64 - 44, 64 - 36, 64 - 28, 64 - 20,
+                                   64 - 12, 64 - 4,  64 + 4,  64 + 12, 64 + 20, 64 + 28,
+                                   64 + 36, 64 + 44, 64 + 52, 64 + 62};
+const uint8_t cpu_table_IQ3S[16] = {1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31};
 #define cpu_table_NONE NULL
 
 typedef struct layout {
     int offset, low, high;
     const uint8_t *table;
     cpu_scales scales;
+    float unit;
     bool known;
 } layout;
 
 static const layout layouts[GGL_TYPE_LIMIT] = {
-#define QTYPE(NAME, name, form, offset, max, low, high, table, scales)                             \
-    [GGL_##NAME] = {offset, low, high, cpu_table_##table, CPU_SCALES_##scales, true},
+#define QTYPE(NAME, name, form, offset, max, low, high, table, scales, unit)                       \
+    [GGL_##NAME] = {offset, low, high, cpu_table_##table, CPU_SCALES_##scales, unit, true},
 #include "quant_types.def"
 };
 
@@ -99,9 +107,97 @@ typedef struct raw_scales {
     uint8_t sc[16], mn[8];
 } raw_scales;
 
+/* Byte i of four packed in a word. */
+static uint8_t byte_of(uint32_t word, int i) {
+    return (uint8_t)(word >> 8 * i);
+}
+
+/* Of types without a case below: with a scale of 1 in its place, the block's scales are the bytes.
+ */
+static raw_scales raw_by_unpacking(ggl_type type, const uint8_t *p) {
+    const ggl_type_info *info = ggl_type_get((int)type);
+    const layout *l = &layouts[type];
+    const int per_32 = l->scales == CPU_SCALES_SC16 ? 2 : 1;
+    uint8_t block[256];
+    raw_scales r = {.d = load16(p)};
+    memcpy(block, p, info->size);
+    if (type == GGL_IQ1_M) { /* the f16 lies in the upper four bits of the last four words */
+        r.d = 0;
+        for (int i = 0; i < 4; i++) {
+            uint8_t *high = &block[info->size - 7 + 2 * (size_t)i];
+            r.d |= (uint16_t)((*high >> 4) << 4 * i);
+            *high = (uint8_t)((*high & 15) | (0x3c00 >> 4 * i & 15) << 4);
+        }
+    } else {
+        block[0] = 0, block[1] = 0x3c;
+    }
+    for (int i = 0; i < 8 * per_32; i++) {
+        ggl_codes c;
+        info->unpack(block, i / per_32, &c);
+        r.sc[i] = (uint8_t)(int8_t)(c.s[i % per_32] / l->unit);
+    }
+    return r;
+}
+
+/* The layouts of scales: ggml-lite/quant/quant.h. */
 INLINE raw_scales raw_of(ggl_type type, const uint8_t *p) {
     raw_scales r = {0};
-    (void)type;
+    uint32_t a, b, c;
+    switch (type) {
+    case GGL_Q4_1:
+    case GGL_Q5_1:
+        r.m = load16(p + 2);
+        break;
+    case GGL_MXFP4:
+        r.sc[0] = p[0];
+        return r;
+    case GGL_Q2_K:
+        r.d = load16(p + 80), r.m = load16(p + 82);
+        memcpy(r.sc, p, 16);
+        return r;
+    case GGL_Q3_K:
+        r.d = load16(p + 108);
+        memcpy(&a, p + 96, 4), memcpy(&b, p + 100, 4), memcpy(&c, p + 104, 4);
+        for (int i = 0; i < 16; i++) {
+            uint8_t low = byte_of(i % 8 < 4 ? a : b, i % 4);
+            r.sc[i] = (uint8_t)((i < 8 ? low & 15 : low >> 4) | (byte_of(c, i % 4) >> i / 4 * 2 & 3)
+                                                                    << 4) -
+                      32;
+        }
+        return r;
+    case GGL_Q4_K:
+    case GGL_Q5_K:
+        r.m = load16(p + 2);
+        memcpy(&a, p + 4, 4), memcpy(&b, p + 8, 4), memcpy(&c, p + 12, 4);
+        for (int i = 0; i < 4; i++) {
+            r.sc[i] = byte_of(a, i) & 63, r.mn[i] = byte_of(b, i) & 63;
+            r.sc[4 + i] = (byte_of(c, i) & 15) | (byte_of(a, i) >> 6) << 4;
+            r.mn[4 + i] = (uint8_t)(byte_of(c, i) >> 4 | (byte_of(b, i) >> 6) << 4);
+        }
+        break;
+    case GGL_Q6_K:
+        r.d = load16(p + 208);
+        memcpy(r.sc, p + 192, 16);
+        return r;
+    case GGL_IQ4_XS:
+        a = load16(p + 2);
+        for (int i = 0; i < 8; i++)
+            r.sc[i] = (uint8_t)(((p[4 + i / 2] >> i % 2 * 4 & 15) | (a >> 2 * i & 3) << 4) - 32);
+        break;
+    case GGL_TQ1_0:
+        r.d = load16(p + 52);
+        return r;
+    case GGL_TQ2_0:
+        r.d = load16(p + 64);
+        return r;
+    case GGL_Q4_0:
+    case GGL_Q5_0:
+    case GGL_Q8_0:
+    case GGL_IQ4_NL:
+        break;
+    default:
+        return raw_by_unpacking(type, p);
+    }
     r.d = load16(p);
     return r;
 }
@@ -129,6 +225,30 @@ INLINE void put_scales(uint8_t *p, int row, const raw_scales *r, const cpu_scale
         p[16 * i + row] = r->sc[i];
     for (int i = 0; s == CPU_SCALES_SC8_MIN && i < 8; i++)
         p[128 + 16 * i + row] = r->mn[i];
+}
+
+/* --- unpacked ------------------------------------------------------------------------------- */
+
+void cpu_pack_blocks(ggl_type type, uint8_t *codes, float *scales, const uint8_t *w,
+                     const size_t *row, int64_t n_blocks) {
+    const ggl_type_info *info = ggl_type_get((int)type);
+    const int n_sub = (int)info->block / 32;
+    const bool halves = info->form == GGL_SCALE16 || info->form == GGL_SCALE16_MIN;
+    const bool min = info->form == GGL_SCALE_MIN || info->form == GGL_SCALE16_MIN;
+    for (int64_t b = 0; b < n_blocks; b++, codes += 8 * CPU_PLANE) {
+        for (int r = 0; r < CPU_GROUP; r++) {
+            ggl_codes c;
+            info->unpack(w + row[r] + (size_t)(b / n_sub) * info->size, (int)(b % n_sub), &c);
+            for (int i = 0; i < 32; i++)
+                codes[i / 4 * CPU_PLANE + 4 * r + i % 4] = (uint8_t)(c.q[i] + layouts[type].offset);
+            for (int h = 0; h <= halves; h++) {
+                scales[h * CPU_GROUP + r] = c.s[h];
+                if (min)
+                    scales[(1 + halves + h) * CPU_GROUP + r] = c.m[h];
+            }
+        }
+        scales += (1 + min) * (1 + halves) * CPU_GROUP;
+    }
 }
 
 /* --- 256 columns at a time: they stay in the inner cache -------------------------------------- */

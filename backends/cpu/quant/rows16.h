@@ -75,7 +75,13 @@ void cpu_rows16_pack(void *dst, ggl_type type, const void *w, size_t row_size, i
 void cpu_rows16_pack_by(const cpu_product *p, void *dst, ggl_type type, const void *w,
                         size_t row_size, int64_t n_rows, int64_t k, int64_t first, int64_t last);
 
-/* Tables of 4-bit codes, as bytes with the type's offset added. */
-extern const uint8_t cpu_table_IQ4[16], cpu_table_MXFP4[16];
+/* Rows of any type as a kernel needs them (pack_blocks of kernel.h), by the type's definition:
+ * slow. */
+void cpu_pack_blocks(ggl_type type, uint8_t *codes, float *scales, const uint8_t *w,
+                     const size_t *row, int64_t n_blocks);
+
+/* Tables of codes, as bytes with the type's offset added. */
+extern const uint8_t cpu_table_IQ4[16], cpu_table_MXFP4[16], cpu_table_IQ1[16], cpu_table_IQ2[16],
+    cpu_table_IQ3[16], cpu_table_IQ3S[16];
 
 #endif

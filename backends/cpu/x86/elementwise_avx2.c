@@ -126,8 +126,9 @@ void cpu_kernels_elementwise_avx2(cpu_kernels *k) {
 #define X(NAME) k->unary[CPU_##NAME] = unary_##NAME;
     X(EXP)
     X(LOG)
-    X(SQRT) X(FLOOR) X(ABS) X(TANH) X(ERF) X(SIGMOID) X(RELU) X(SILU) X(GELU) X(GELU_ERF)
-        X(GELU_QUICK) X(SOFTPLUS)
+    X(SQRT)
+    X(FLOOR) X(ABS) X(TANH) X(ERF) X(SIGMOID) X(RELU) X(SILU) X(GELU) X(GELU_ERF) X(GELU_QUICK)
+        X(SOFTPLUS)
 #undef X
 #define X(NAME) k->binary[CPU_##NAME] = binary_##NAME;
             X(ADD) X(SUB) X(MUL) X(DIV) X(MOD) X(EQ) X(NE) X(LT) X(LE) X(GT) X(GE) X(MIN) X(MAX)

@@ -12,12 +12,20 @@
 extern "C" {
 #endif
 
+/* Told after each step of a run, on the thread that called it: the node, how many of the batch,
+ * whether the step only prepared what the node reads (rounded its columns, made a table of
+ * cosines), and how long it took. */
+typedef void ggl_profile_fn(void *ctx, const ggl_tensor *node, int64_t n, bool prepares,
+                            double ns);
+
 typedef struct ggl_backend_params {
     int n_threads;       /* 0: as many as physical cores this process may use */
     int n_threads_batch; /* for runs of more than one of the batch; 0: n_threads */
     const char
         *mask; /* instruction sets not to use, separated by commas ("avx512,avx2"); NULL: none. Also
                 * the environment variable GGL_CPU_MASK. "all": the portable code */
+    ggl_profile_fn *profile; /* NULL: nothing is measured. The reference does not tell */
+    void *profile_ctx;
 } ggl_backend_params;
 
 /* name: "cpu", "reference". params may be NULL. Several of one name may be open at once.

@@ -62,7 +62,7 @@ GGL_API const ggl_type_info *ggl_type_get(int id);
 GGL_API const ggl_type_info *ggl_type_find(const char *name);
 /* The k-th row for k = 0, 1, ..; NULL past the end. */
 GGL_API const ggl_type_info *ggl_type_at(int k);
-/* The published name of a GGUF type number that this library does not read ("Q4_K"), else NULL: for
+/* The published name of a GGUF type number that this library does not read ("Q8_1"), else NULL: for
  * messages. */
 GGL_API const char *ggl_type_foreign_name(int id);
 

@@ -1,0 +1,37 @@
+/* iq1_s and iq1_m: vectors of eight from a codebook of -1, 0 and 1, all moved up or down by an
+ * eighth. So that codes are integers they are eighths: 8 * element + 1 or - 1. Blocks: quant.h,
+ * codebook: iq_grids.h. */
+#include "iq_grids.h"
+#include "quant.h"
+
+/* (2*scale + 1) * d, in eighths */
+static float scale_of(float d, unsigned scale) {
+    return d * (float)(2 * scale + 1) * 0.125f;
+}
+
+static void unpack_vector(unsigned index, bool down, int8_t q[8]) {
+    iq_entry(&ggl_iq1_grid, index, q);
+    for (int j = 0; j < 8; j++)
+        q[j] = (int8_t)(8 * q[j] + (down ? -1 : 1));
+}
+
+void ggl_iq1_s_unpack(const void *block, int k, ggl_codes *out) {
+    const struct block_iq1_s *b = block;
+    uint32_t h = quant_u16(b->h[k]);
+    quant_scale(out, scale_of(quant_f16(b->d), h >> 12 & 7));
+    for (int v = 0; v < 4; v++)
+        unpack_vector(b->index[4 * k + v] | (h >> 3 * v & 7) << 8, h >> 15, out->q + 8 * v);
+}
+
+void ggl_iq1_m_unpack(const void *block, int k, ggl_codes *out) {
+    const struct block_iq1_m *b = block;
+    uint32_t d = 0, s = quant_u16(b->s[k / 2]) >> 6 * (k % 2);
+    for (int i = 0; i < 4; i++)
+        d |= quant_u16(b->s[i]) >> 12 << 4 * i;
+    float scale = ggl_f16_to_f32((uint16_t)d);
+    quant_scales(out, scale_of(scale, s & 7), scale_of(scale, s >> 3 & 7));
+    for (int v = 0; v < 4; v++) {
+        unsigned h = b->h[2 * k + v / 2] >> 4 * (v % 2);
+        unpack_vector(b->index[4 * k + v] | (h & 7) << 8, h & 8, out->q + 8 * v);
+    }
+}

@@ -1,0 +1,132 @@
+/* iq4_nl and iq4_xs: 4 bits that choose one of 16 uneven steps, denser around zero where most
+ * weights are. Blocks: quant.h. */
+#include <math.h>
+
+#include "quant.h"
+#include "search.h"
+
+enum { RUN = 32, XS_BLOCK = 256, XS_RUNS = XS_BLOCK / RUN };
+
+static const int8_t step[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                1,    13,   25,  38,  53,  69,  89,  113};
+
+static void unpack_codes(const uint8_t b[16], int8_t q[32]) {
+    for (int j = 0; j < 16; j++) {
+        q[j] = step[b[j] & 15];
+        q[j + 16] = step[b[j] >> 4];
+    }
+}
+
+static int get_scale(const struct block_iq4_xs *b, int r) {
+    return (int)((b->sl[r / 2] >> 4 * (r % 2) & 15) | (quant_u16(b->sh) >> 2 * r & 3) << 4) - 32;
+}
+
+static void put_scale(struct block_iq4_xs *b, int r, int scale) {
+    int v = scale + 32;
+    b->sl[r / 2] |= (uint8_t)((v & 15) << 4 * (r % 2));
+    b->sh[r / 4] |= (uint8_t)(v >> 4 << 2 * (r % 4));
+}
+
+void ggl_iq4_nl_unpack(const void *block, int k, ggl_codes *out) {
+    const struct block_iq4_nl *b = block;
+    (void)k;
+    quant_scale(out, quant_f16(b->d));
+    unpack_codes(b->b, out->q);
+}
+
+void ggl_iq4_xs_unpack(const void *block, int k, ggl_codes *out) {
+    const struct block_iq4_xs *b = block;
+    quant_scale(out, quant_f16(b->d) * (float)get_scale(b, k));
+    unpack_codes(b->b + 16 * k, out->q);
+}
+
+/* The place of the step nearest to x; of two that are as near the upper one. */
+static int nearest_step(float x) {
+    if (x <= step[0])
+        return 0;
+    int i = 1;
+    while (i < 15 && !(x < step[i]))
+        i++;
+    return x - step[i - 1] < step[i] - x ? i - 1 : i;
+}
+
+/* The best scale for the steps chosen with `inverse`, errors weighted by x^2: xq / q2. */
+struct step_sums {
+    float xq, q2;
+};
+
+static struct step_sums sums_for(const float *x, float inverse) {
+    struct step_sums s = {0.0f, 0.0f};
+    for (int j = 0; j < RUN; j++) {
+        float q = step[nearest_step(inverse * x[j])], w = x[j] * x[j];
+        s.xq += w * q * x[j];
+        s.q2 += w * q * q;
+    }
+    return s;
+}
+
+/* The scale of a run: first the extreme becomes the outermost step, -127, then 15 more are tried
+ * that put it there or up to 7 beside. */
+static float fit_scale(const float *x) {
+    float extreme = quant_extreme(x, RUN);
+    if (fabsf(extreme) < QUANT_TINY)
+        return 0.0f;
+    struct step_sums s = sums_for(x, 1.0f / (-extreme / step[0]));
+    float d = s.q2 > 0.0f ? s.xq / s.q2 : 0.0f, best = d * s.xq;
+    for (int beside = -7; beside <= 7; beside++) {
+        s = sums_for(x, (float)(beside + step[0]) / extreme);
+        if (s.q2 > 0.0f && s.xq * s.xq > best * s.q2) {
+            d = s.xq / s.q2;
+            best = d * s.xq;
+        }
+    }
+    return d;
+}
+
+static void put_codes(const float *x, float d, uint8_t b[16]) {
+    uint8_t code[RUN];
+    float inverse = d != 0.0f ? 1.0f / d : 0.0f;
+    for (int j = 0; j < RUN; j++)
+        code[j] = (uint8_t)nearest_step(inverse * x[j]);
+    quant_put_nibbles(b, code);
+}
+
+/* ggml's published encoder without an importance matrix (quantize_iq4_nl). Codes are those for d
+ * before it is rounded. */
+void ggl_iq4_nl_from_float(const float *src, void *dst, int64_t n) {
+    struct block_iq4_nl *b = dst;
+    for (int64_t i = 0; i < n / RUN; i++, b++, src += RUN) {
+        float nan = quant_extreme(src, RUN), d = isnan(nan) ? nan : fit_scale(src);
+        quant_put_f16(b->d, d);
+        put_codes(src, isnan(nan) ? 0.0f : d, b->b);
+    }
+}
+
+/* ggml's published encoder without an importance matrix (quantize_iq4_xs). The scale largest in
+ * magnitude becomes -32; codes are those for scales of a d that is not rounded. */
+static void encode_xs(const float *x, struct block_iq4_xs *b) {
+    float scale[XS_RUNS], extreme = 0.0f;
+    for (int r = 0; r < XS_RUNS; r++) {
+        scale[r] = fit_scale(x + RUN * r);
+        extreme = fabsf(scale[r]) > fabsf(extreme) ? scale[r] : extreme;
+    }
+    float d = -extreme / 32.0f, inverse = d != 0.0f ? 1.0f / d : 0.0f;
+    quant_put_f16(b->d, d);
+    for (int r = 0; r < XS_RUNS; r++) {
+        int s = quant_clamp(quant_round(inverse * scale[r]), -32, 31);
+        put_scale(b, r, s);
+        put_codes(x + RUN * r, d * (float)s, b->b + 16 * r);
+    }
+}
+
+void ggl_iq4_xs_from_float(const float *src, void *dst, int64_t n) {
+    struct block_iq4_xs *b = dst;
+    for (int64_t i = 0; i < n / XS_BLOCK; i++, b++, src += XS_BLOCK) {
+        float extreme = quant_extreme(src, XS_BLOCK);
+        *b = (struct block_iq4_xs){0};
+        if (isnan(extreme))
+            quant_put_f16(b->d, extreme);
+        else
+            encode_xs(src, b);
+    }
+}

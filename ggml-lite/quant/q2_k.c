@@ -1,0 +1,58 @@
+/* q2_k: 2 bits above a minimum, runs of 16 with scales and minima of 4 bits. Block: quant.h. */
+#include "k_quants.h"
+
+enum { RUN = 16, N_RUNS = K_BLOCK / RUN, TOP = 3 };
+
+void ggl_q2_k_unpack(const void *block, int k, ggl_codes *out) {
+    const struct block_q2_k *b = block;
+    float d = quant_f16(b->d), dmin = quant_f16(b->dmin);
+    for (int h = 0; h < 2; h++) {
+        out->s[h] = d * (float)(b->sm[2 * k + h] & 15);
+        out->m[h] = dmin * (float)(b->sm[2 * k + h] >> 4);
+    }
+    for (int j = 0; j < 32; j++)
+        out->q[j] = (int8_t)quant_2bits(b->b, k, j);
+}
+
+/* ggml's published encoder (quantize_row_q2_K_ref). Errors of a run count by their size, times |x|.
+ */
+static void encode_block(const float *x, struct block_q2_k *b) {
+    static const quant_min_search how = {.top = TOP, .first = -0.5f, .n_steps = 15, .absolute = 1};
+    float scale[N_RUNS], min[N_RUNS], max_scale = 0.0f, max_min = 0.0f;
+    uint8_t code[K_BLOCK];
+    for (int r = 0; r < N_RUNS; r++) {
+        float w[RUN];
+        for (int i = 0; i < RUN; i++)
+            w[i] = fabsf(x[RUN * r + i]);
+        scale[r] = quant_fit_min(&how, x + RUN * r, w, RUN, code + RUN * r, &min[r]);
+        max_scale = scale[r] > max_scale ? scale[r] : max_scale;
+        max_min = min[r] > max_min ? min[r] : max_min;
+    }
+
+    float inv_scale = max_scale > 0.0f ? 15.0f / max_scale : 0.0f;
+    float inv_min = max_min > 0.0f ? 15.0f / max_min : 0.0f;
+    quant_put_f16(b->d, max_scale / 15.0f);
+    quant_put_f16(b->dmin, max_min / 15.0f);
+    float d = quant_f16(b->d), dmin = quant_f16(b->dmin);
+    for (int r = 0; r < N_RUNS; r++) {
+        /* nothing is cut: a scale below 0, which rounding errors can give, runs into the minimum */
+        b->sm[r] = (uint8_t)((unsigned)quant_round(inv_scale * scale[r]) |
+                             (unsigned)quant_round(inv_min * min[r]) << 4);
+        quant_codes_for(x + RUN * r, RUN, d * (float)(b->sm[r] & 15), dmin * (float)(b->sm[r] >> 4),
+                        0, TOP, code + RUN * r);
+    }
+    quant_put_2bits(b->b, code);
+}
+
+void ggl_q2_k_from_float(const float *src, void *dst, int64_t n) {
+    struct block_q2_k *b = dst;
+    for (int64_t i = 0; i < n / K_BLOCK; i++, b++, src += K_BLOCK) {
+        float extreme = quant_extreme(src, K_BLOCK);
+        if (isnan(extreme)) {
+            *b = (struct block_q2_k){0};
+            quant_put_f16(b->d, extreme);
+        } else {
+            encode_block(src, b);
+        }
+    }
+}

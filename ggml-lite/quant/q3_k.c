@@ -1,0 +1,65 @@
+/* q3_k: 3 bits around a middle of 4, the third apart from the others, runs of 16 with scales of 6
+ * bits. Block: quant.h. */
+#include "k_quants.h"
+
+enum { RUN = QUANT_SYMMETRIC_RUN, N_RUNS = K_BLOCK / RUN, TOP = 4 };
+
+static int get_scale(const uint8_t s[12], int r) {
+    int low = r < 8 ? s[r] & 15 : s[r - 8] >> 4;
+    return (low | (s[8 + r % 4] >> 2 * (r / 4) & 3) << 4) - 32;
+}
+
+static void put_scale(uint8_t s[12], int r, int scale) {
+    int v = scale + 32;
+    s[r % 8] |= (uint8_t)((v & 15) << 4 * (r / 8));
+    s[8 + r % 4] |= (uint8_t)(v >> 4 << 2 * (r / 4));
+}
+
+void ggl_q3_k_unpack(const void *block, int k, ggl_codes *out) {
+    const struct block_q3_k *b = block;
+    float d = quant_f16(b->d);
+    quant_scales(out, d * (float)get_scale(b->s, 2 * k), d * (float)get_scale(b->s, 2 * k + 1));
+    for (int j = 0; j < 32; j++)
+        out->q[j] = (int8_t)((int)(quant_2bits(b->b, k, j) | (b->h[j] >> k & 1u) << 2) - TOP);
+}
+
+/* ggml's published encoder (quantize_row_q3_K_ref). The scale largest in magnitude becomes -32. */
+static void encode_block(const float *x, struct block_q3_k *b) {
+    float scale[N_RUNS], extreme = 0.0f;
+    uint8_t code[K_BLOCK];
+    for (int r = 0; r < N_RUNS; r++) {
+        scale[r] = quant_fit_greedy(x + RUN * r, TOP, code + RUN * r);
+        extreme = fabsf(scale[r]) > fabsf(extreme) ? scale[r] : extreme;
+    }
+
+    *b = (struct block_q3_k){0};
+    if (extreme != 0.0f) {
+        float inverse = -32.0f / extreme;
+        quant_put_f16(b->d, 1.0f / inverse);
+        for (int r = 0; r < N_RUNS; r++)
+            put_scale(b->s, r, quant_clamp((int8_t)quant_round(inverse * scale[r]), -32, 31));
+    }
+    float d = quant_f16(b->d);
+    for (int r = 0; r < N_RUNS; r++)
+        quant_codes_for(x + RUN * r, RUN, d * (float)get_scale(b->s, r), 0.0f, -TOP, TOP - 1,
+                        code + RUN * r);
+
+    for (int i = 0; i < K_BLOCK; i++) {
+        b->h[i % 32] |= (uint8_t)(code[i] >> 2 << i / 32);
+        code[i] &= 3;
+    }
+    quant_put_2bits(b->b, code);
+}
+
+void ggl_q3_k_from_float(const float *src, void *dst, int64_t n) {
+    struct block_q3_k *b = dst;
+    for (int64_t i = 0; i < n / K_BLOCK; i++, b++, src += K_BLOCK) {
+        float extreme = quant_extreme(src, K_BLOCK);
+        if (isnan(extreme)) {
+            *b = (struct block_q3_k){0};
+            quant_put_f16(b->d, extreme);
+        } else {
+            encode_block(src, b);
+        }
+    }
+}

@@ -1,0 +1,30 @@
+/* q4_1: 4 bits above a minimum, an f16 scale and minimum per 32. Block: quant.h. */
+#include "quant.h"
+#include "search.h"
+
+enum { BLOCK = 32, HALF = BLOCK / 2, TOP = 15 };
+
+void ggl_q4_1_unpack(const void *block, int k, ggl_codes *out) {
+    const struct block_q4_1 *b = block;
+    (void)k;
+    quant_scale_min(out, quant_f16(b->d), -quant_f16(b->m));
+    for (int j = 0; j < HALF; j++) {
+        out->q[j] = (int8_t)(b->b[j] & 15);
+        out->q[j + HALF] = (int8_t)(b->b[j] >> 4);
+    }
+}
+
+/* Sixteen even steps from the smallest element to the largest, q = (x - min)/d + 0.5 cut off, with
+ * d and min before they are rounded to f16: ggml's published encoder (quantize_row_q4_1_ref). */
+void ggl_q4_1_from_float(const float *src, void *dst, int64_t n) {
+    struct block_q4_1 *b = dst;
+    for (int64_t i = 0; i < n / BLOCK; i++, b++, src += BLOCK) {
+        quant_steps s = quant_even_steps(src, BLOCK, TOP);
+        uint8_t code[BLOCK];
+        for (int j = 0; j < BLOCK; j++)
+            code[j] = (uint8_t)quant_step_of(&s, src[j], TOP);
+        quant_put_f16(b->d, s.d);
+        quant_put_f16(b->m, s.min);
+        quant_put_nibbles(b->b, code);
+    }
+}

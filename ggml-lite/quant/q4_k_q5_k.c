@@ -1,0 +1,124 @@
+/* q4_k and q5_k: 4 or 5 bits above a minimum, runs of 32 with scales and minima of 6 bits. They
+ * differ in the fifth bit only, which lies apart. Blocks: quant.h. */
+#include "k_quants.h"
+
+enum { RUN = 32, N_RUNS = K_BLOCK / RUN };
+
+static int get_scale(const uint8_t sm[12], int r) {
+    return r < 4 ? sm[r] & 63 : (sm[r + 4] & 15) | sm[r - 4] >> 6 << 4;
+}
+
+static int get_min(const uint8_t sm[12], int r) {
+    return r < 4 ? sm[r + 4] & 63 : sm[r + 4] >> 4 | sm[r] >> 6 << 4;
+}
+
+/* In order of r, into zeros. */
+static void put_scale_min(uint8_t sm[12], int r, int scale, int min) {
+    if (r < 4) {
+        sm[r] = (uint8_t)scale;
+        sm[r + 4] = (uint8_t)min;
+    } else {
+        sm[r + 4] = (uint8_t)((scale & 15) | (min & 15) << 4);
+        sm[r - 4] |= (uint8_t)(scale >> 4 << 6);
+        sm[r] |= (uint8_t)(min >> 4 << 6);
+    }
+}
+
+static void unpack_scale_min(const uint8_t d[2], const uint8_t dmin[2], const uint8_t sm[12], int k,
+                             ggl_codes *out) {
+    quant_scale_min(out, quant_f16(d) * (float)get_scale(sm, k),
+                    quant_f16(dmin) * (float)get_min(sm, k));
+}
+
+void ggl_q4_k_unpack(const void *block, int k, ggl_codes *out) {
+    const struct block_q4_k *b = block;
+    unpack_scale_min(b->d, b->dmin, b->sm, k, out);
+    for (int j = 0; j < RUN; j++)
+        out->q[j] = (int8_t)(b->b[RUN * (k / 2) + j] >> 4 * (k % 2) & 15);
+}
+
+void ggl_q5_k_unpack(const void *block, int k, ggl_codes *out) {
+    const struct block_q5_k *b = block;
+    unpack_scale_min(b->d, b->dmin, b->sm, k, out);
+    for (int j = 0; j < RUN; j++)
+        out->q[j] =
+            (int8_t)((b->b[RUN * (k / 2) + j] >> 4 * (k % 2) & 15) | (b->h[j] >> k & 1) << 4);
+}
+
+/* 0 .. 63. A scale below 0, which rounding errors can give, wraps round to a byte before it is cut.
+ */
+static int six_bits(float x) {
+    int q = quant_round(x) & 255;
+    return q < 63 ? q : 63;
+}
+
+/* ggml's published encoders (quantize_row_q4_K_ref, quantize_row_q5_K_ref) up to the codes. Squared
+ * errors of a run count by |x| plus the run's root mean square. */
+static void encode_block(const quant_min_search *how, const float *x, uint8_t d_out[2],
+                         uint8_t dmin_out[2], uint8_t sm[12], uint8_t code[K_BLOCK]) {
+    float scale[N_RUNS], min[N_RUNS], max_scale = 0.0f, max_min = 0.0f;
+    for (int r = 0; r < N_RUNS; r++) {
+        const float *run = x + RUN * r;
+        float w[RUN], sum = 0.0f;
+        for (int i = 0; i < RUN; i++)
+            sum += run[i] * run[i];
+        float rms = sqrtf(sum / (float)RUN);
+        for (int i = 0; i < RUN; i++)
+            w[i] = rms + fabsf(run[i]);
+        scale[r] = quant_fit_min(how, run, w, RUN, code + RUN * r, &min[r]);
+        max_scale = scale[r] > max_scale ? scale[r] : max_scale;
+        max_min = min[r] > max_min ? min[r] : max_min;
+    }
+
+    float inv_scale = max_scale > 0.0f ? 63.0f / max_scale : 0.0f;
+    float inv_min = max_min > 0.0f ? 63.0f / max_min : 0.0f;
+    memset(sm, 0, 12);
+    for (int r = 0; r < N_RUNS; r++)
+        put_scale_min(sm, r, six_bits(inv_scale * scale[r]), six_bits(inv_min * min[r]));
+    quant_put_f16(d_out, max_scale / 63.0f);
+    quant_put_f16(dmin_out, max_min / 63.0f);
+    float d = quant_f16(d_out), dmin = quant_f16(dmin_out);
+    for (int r = 0; r < N_RUNS; r++)
+        quant_codes_for(x + RUN * r, RUN, d * (float)get_scale(sm, r), dmin * (float)get_min(sm, r),
+                        0, how->top, code + RUN * r);
+}
+
+static void put_nibbles(uint8_t b[128], const uint8_t code[K_BLOCK]) {
+    for (int i = 0; i < 128; i++)
+        b[i] = (uint8_t)((code[i / 32 * 64 + i % 32] & 15) | (code[i / 32 * 64 + 32 + i % 32] & 15)
+                                                                 << 4);
+}
+
+void ggl_q4_k_from_float(const float *src, void *dst, int64_t n) {
+    static const quant_min_search how = {.top = 15, .first = -1.0f, .n_steps = 20};
+    struct block_q4_k *b = dst;
+    for (int64_t i = 0; i < n / K_BLOCK; i++, b++, src += K_BLOCK) {
+        uint8_t code[K_BLOCK];
+        float extreme = quant_extreme(src, K_BLOCK);
+        if (isnan(extreme)) {
+            *b = (struct block_q4_k){0};
+            quant_put_f16(b->d, extreme);
+            continue;
+        }
+        encode_block(&how, src, b->d, b->dmin, b->sm, code);
+        put_nibbles(b->b, code);
+    }
+}
+
+void ggl_q5_k_from_float(const float *src, void *dst, int64_t n) {
+    static const quant_min_search how = {.top = 31, .first = -0.5f, .n_steps = 15};
+    struct block_q5_k *b = dst;
+    for (int64_t i = 0; i < n / K_BLOCK; i++, b++, src += K_BLOCK) {
+        uint8_t code[K_BLOCK];
+        float extreme = quant_extreme(src, K_BLOCK);
+        *b = (struct block_q5_k){0};
+        if (isnan(extreme)) {
+            quant_put_f16(b->d, extreme);
+            continue;
+        }
+        encode_block(&how, src, b->d, b->dmin, b->sm, code);
+        put_nibbles(b->b, code);
+        for (int j = 0; j < K_BLOCK; j++)
+            b->h[j % 32] |= (uint8_t)(code[j] >> 4 << j / 32);
+    }
+}

@@ -1,0 +1,70 @@
+/* q5_0 and q5_1: 5 bits, the fifth apart from the others; around a middle of 16, or above a
+ * minimum. Blocks: quant.h. */
+#include <math.h>
+
+#include "quant.h"
+#include "search.h"
+
+enum { BLOCK = 32, HALF = BLOCK / 2, TOP = 31 };
+
+static void unpack_codes(const uint8_t b[16], const uint8_t high[4], int offset, int8_t q[32]) {
+    uint32_t h = quant_u32(high);
+    for (int j = 0; j < HALF; j++) {
+        q[j] = (int8_t)((int)((b[j] & 15) | (h >> j & 1) << 4) - offset);
+        q[j + HALF] = (int8_t)((int)(b[j] >> 4 | (h >> (j + HALF) & 1) << 4) - offset);
+    }
+}
+
+static void pack_codes(const uint8_t code[32], uint8_t b[16], uint8_t high[4]) {
+    uint8_t low[BLOCK];
+    memset(high, 0, 4);
+    for (int j = 0; j < BLOCK; j++) {
+        low[j] = code[j] & 15;
+        high[j / 8] |= (uint8_t)(code[j] >> 4 << j % 8);
+    }
+    quant_put_nibbles(b, low);
+}
+
+void ggl_q5_0_unpack(const void *block, int k, ggl_codes *out) {
+    const struct block_q5_0 *b = block;
+    (void)k;
+    quant_scale(out, quant_f16(b->d));
+    unpack_codes(b->b, b->h, 16, out->q);
+}
+
+/* As q4_0 (there is why): d = extreme / -16, q = x/d + 16.5 cut off, 32 cut to 31. ggml's published
+ * encoder (quantize_row_q5_0_ref). */
+void ggl_q5_0_from_float(const float *src, void *dst, int64_t n) {
+    struct block_q5_0 *b = dst;
+    for (int64_t i = 0; i < n / BLOCK; i++, b++, src += BLOCK) {
+        float d = quant_extreme(src, BLOCK) / -16.0f;
+        float id = d != 0.0f ? 1.0f / d : 0.0f;
+        uint8_t code[BLOCK];
+        for (int j = 0; j < BLOCK; j++)
+            code[j] =
+                (uint8_t)(isfinite(id) ? quant_clamp((int)(src[j] * id + 16.5f), 0, TOP) : 16);
+        quant_put_f16(b->d, d);
+        pack_codes(code, b->b, b->h);
+    }
+}
+
+void ggl_q5_1_unpack(const void *block, int k, ggl_codes *out) {
+    const struct block_q5_1 *b = block;
+    (void)k;
+    quant_scale_min(out, quant_f16(b->d), -quant_f16(b->m));
+    unpack_codes(b->b, b->h, 0, out->q);
+}
+
+/* As q4_1 with 32 steps: quantize_row_q5_1_ref. */
+void ggl_q5_1_from_float(const float *src, void *dst, int64_t n) {
+    struct block_q5_1 *b = dst;
+    for (int64_t i = 0; i < n / BLOCK; i++, b++, src += BLOCK) {
+        quant_steps s = quant_even_steps(src, BLOCK, TOP);
+        uint8_t code[BLOCK];
+        for (int j = 0; j < BLOCK; j++)
+            code[j] = (uint8_t)quant_step_of(&s, src[j], TOP);
+        quant_put_f16(b->d, s.d);
+        quant_put_f16(b->m, s.min);
+        pack_codes(code, b->b, b->h);
+    }
+}

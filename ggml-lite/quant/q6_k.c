@@ -1,0 +1,64 @@
+/* q6_k: 6 bits around a middle of 32, the upper two apart from the others, runs of 16 with scales
+ * of 8 bits. Block: quant.h. */
+#include "k_quants.h"
+
+enum { RUN = QUANT_SYMMETRIC_RUN, N_RUNS = K_BLOCK / RUN, TOP = 32 };
+
+void ggl_q6_k_unpack(const void *block, int k, ggl_codes *out) {
+    const struct block_q6_k *b = block;
+    float d = quant_f16(b->d);
+    quant_scales(out, d * (float)b->s[2 * k], d * (float)b->s[2 * k + 1]);
+    const uint8_t *low = b->b + 64 * (k / 4) + 32 * (k % 2), *high = b->h + 32 * (k / 4);
+    int half = k % 4 / 2, at = k % 4;
+    for (int j = 0; j < 32; j++)
+        out->q[j] = (int8_t)(((low[j] >> 4 * half & 15) | (high[j] >> 2 * at & 3) << 4) - TOP);
+}
+
+static void put_codes(struct block_q6_k *b, const uint8_t code[K_BLOCK]) {
+    for (int half = 0; half < 2; half++, code += 128) {
+        uint8_t *low = b->b + 64 * half, *high = b->h + 32 * half;
+        for (int j = 0; j < 32; j++) {
+            low[j] = (uint8_t)((code[j] & 15) | (code[j + 64] & 15) << 4);
+            low[j + 32] = (uint8_t)((code[j + 32] & 15) | (code[j + 96] & 15) << 4);
+            high[j] = (uint8_t)(code[j] >> 4 | code[j + 32] >> 4 << 2 | code[j + 64] >> 4 << 4 |
+                                code[j + 96] >> 4 << 6);
+        }
+    }
+}
+
+/* ggml's published encoder (quantize_row_q6_K_ref). The scale largest in magnitude becomes -128;
+ * where even that is tiny, all of the block is zeros. */
+static void encode_block(const float *x, struct block_q6_k *b) {
+    float scale[N_RUNS], extreme = 0.0f;
+    uint8_t code[K_BLOCK];
+    for (int r = 0; r < N_RUNS; r++) {
+        scale[r] = quant_fit_symmetric(x + RUN * r, TOP, code + RUN * r);
+        extreme = fabsf(scale[r]) > fabsf(extreme) ? scale[r] : extreme;
+    }
+    if (fabsf(extreme) < QUANT_TINY) {
+        *b = (struct block_q6_k){0};
+        return;
+    }
+    float inverse = -128.0f / extreme;
+    quant_put_f16(b->d, 1.0f / inverse);
+    float d = quant_f16(b->d);
+    for (int r = 0; r < N_RUNS; r++) {
+        int s = quant_round(inverse * scale[r]);
+        b->s[r] = (int8_t)(s < 127 ? s : 127);
+        quant_codes_for(x + RUN * r, RUN, d * (float)b->s[r], 0.0f, -TOP, TOP - 1, code + RUN * r);
+    }
+    put_codes(b, code);
+}
+
+void ggl_q6_k_from_float(const float *src, void *dst, int64_t n) {
+    struct block_q6_k *b = dst;
+    for (int64_t i = 0; i < n / K_BLOCK; i++, b++, src += K_BLOCK) {
+        float extreme = quant_extreme(src, K_BLOCK);
+        if (isnan(extreme)) {
+            *b = (struct block_q6_k){0};
+            quant_put_f16(b->d, extreme);
+        } else {
+            encode_block(src, b);
+        }
+    }
+}

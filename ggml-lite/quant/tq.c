@@ -1,0 +1,71 @@
+/* tq1_0 and tq2_0: -1, 0 or 1 times one f16 scale per 256, for models trained so (BitNet b1.58).
+ * Blocks: quant.h. */
+#include <math.h>
+#include <string.h>
+
+#include "k_quants.h"
+
+/* Trit t of a byte: the byte is a fraction of 256, its digits in base 3 are the trits. */
+static int8_t trit(uint8_t byte, int t) {
+    static const uint8_t pow3[5] = {1, 3, 9, 27, 81};
+    return (int8_t)(((byte * pow3[t] & 255) * 3 >> 8) - 1);
+}
+
+/* Five trits, 0 .. 2 each, as a byte: rounded up, so that trit() finds them again. */
+static uint8_t pack_trits(const uint8_t *code, int stride, int n) {
+    int v = 0;
+    for (int t = 0; t < 5; t++)
+        v = 3 * v + (t < n ? code[t * stride] : 0);
+    return (uint8_t)((v * 256 + 242) / 243);
+}
+
+void ggl_tq1_0_unpack(const void *block, int k, ggl_codes *out) {
+    const struct block_tq1_0 *b = block;
+    quant_scale(out, quant_f16(b->d));
+    for (int j = 0; j < 32; j++) {
+        int i = 32 * k + j;
+        out->q[j] = i < 160   ? trit(b->b[j], k)
+                    : i < 240 ? trit(b->b[32 + (i - 160) % 16], (i - 160) / 16)
+                              : trit(b->h[(i - 240) % 4], (i - 240) / 4);
+    }
+}
+
+void ggl_tq2_0_unpack(const void *block, int k, ggl_codes *out) {
+    const struct block_tq2_0 *b = block;
+    quant_scale(out, quant_f16(b->d));
+    for (int j = 0; j < 32; j++)
+        out->q[j] = (int8_t)((int)quant_2bits(b->b, k, j) - 1);
+}
+
+/* d = max|x|, code = round(x/d) + 1, half away from zero: ggml's published encoders
+ * (quantize_row_tq1_0_ref, quantize_row_tq2_0_ref). Where 1/d overflows all is zero. Gives d, which
+ * may be NaN. */
+static float encode(const float *x, uint8_t code[K_BLOCK]) {
+    float d = fabsf(quant_extreme(x, K_BLOCK)), id = d != 0.0f ? 1.0f / d : 0.0f;
+    for (int i = 0; i < K_BLOCK; i++)
+        code[i] = (uint8_t)(isfinite(id) ? (int)roundf(x[i] * id) + 1 : 1);
+    return d;
+}
+
+void ggl_tq1_0_from_float(const float *src, void *dst, int64_t n) {
+    struct block_tq1_0 *b = dst;
+    for (int64_t i = 0; i < n / K_BLOCK; i++, b++, src += K_BLOCK) {
+        uint8_t code[K_BLOCK];
+        quant_put_f16(b->d, encode(src, code));
+        for (int j = 0; j < 32; j++)
+            b->b[j] = pack_trits(code + j, 32, 5);
+        for (int j = 0; j < 16; j++)
+            b->b[32 + j] = pack_trits(code + 160 + j, 16, 5);
+        for (int j = 0; j < 4; j++)
+            b->h[j] = pack_trits(code + 240 + j, 4, 4);
+    }
+}
+
+void ggl_tq2_0_from_float(const float *src, void *dst, int64_t n) {
+    struct block_tq2_0 *b = dst;
+    for (int64_t i = 0; i < n / K_BLOCK; i++, b++, src += K_BLOCK) {
+        uint8_t code[K_BLOCK];
+        quant_put_f16(b->d, encode(src, code));
+        quant_put_2bits(b->b, code);
+    }
+}

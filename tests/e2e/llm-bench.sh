@@ -1,0 +1,146 @@
+#!/bin/bash
+# llm-bench as a user meets it: models made, measured, compared; mistakes. llm-bench.sh BENCH CLI SOURCE_DIR
+set -u
+bench=$1 cli=$2 source=$3
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+failed=0
+
+fail() {
+    echo "FAILED: $*"
+    failed=1
+}
+
+# does ARGS..: exit code 0, its output in $tmp/out
+does() {
+    "$bench" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null || fail "llm-bench $*: exit code $?: $(head -c 300 "$tmp/err")"
+}
+
+# refuses CODE WORDS ARGS..: the exit code, the words on standard error, nothing on standard output
+refuses() {
+    local code=$1 words=$2
+    shift 2
+    "$bench" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+    local got=$?
+    [ $got = "$code" ] || fail "llm-bench $*: exit code $got, not $code: $(head -c 300 "$tmp/err")"
+    grep -qF -- "$words" "$tmp/err" || fail "llm-bench $*: no '$words' in: $(head -c 300 "$tmp/err")"
+    [ ! -s "$tmp/out" ] || fail "llm-bench $*: writes to standard output"
+}
+
+# has WORDS: the last output holds them
+has() {
+    grep -qF -- "$1" "$tmp/out" || fail "no '$1' in: $(head -c 600 "$tmp/out")"
+}
+
+# --- make
+
+does make --list # builds every shape's graph by its descriptor
+has '1100.0 M'   # TinyLlama
+has 'gpt2-124m'
+for shape in toy-llama toy-gpt2 toy-moe; do
+    for type in f32 f16 q8_0 q4_0; do
+        does make $shape $type "$tmp/$shape-$type.gguf"
+        "$cli" -m "$tmp/$shape-$type.gguf" -p 'hello world' -n 2 --temp 0 >/dev/null 2>"$tmp/err" </dev/null ||
+            fail "$shape $type does not run: $(head -c 300 "$tmp/err")"
+    done
+done
+does make toy-llama q4_0 "$tmp/again.gguf"
+cmp -s "$tmp/toy-llama-q4_0.gguf" "$tmp/again.gguf" || fail "the same seed makes another file"
+does make toy-llama q4_0 "$tmp/again.gguf" --seed 2
+cmp -s "$tmp/toy-llama-q4_0.gguf" "$tmp/again.gguf" && fail "another seed makes the same file"
+does make toy-llama q4_0 "$tmp/again.gguf" --layers 1 --vocab 400
+refuses 2 "did you mean 'toy-llama'" make toy-lama q4_0 "$tmp/x.gguf"
+refuses 2 "as 'i32'" make toy-llama i32 "$tmp/x.gguf"
+refuses 2 '3 layers' make toy-llama q4_0 "$tmp/x.gguf" --layers 3
+refuses 1 'at least 288' make toy-llama q4_0 "$tmp/x.gguf" --vocab 3
+refuses 1 'no/such' make toy-llama q4_0 "$tmp/no/such/x.gguf"
+refuses 2 'SHAPE, TYPE' make toy-llama
+[ ! -e "$tmp/x.gguf" ] || fail "a file is left"
+
+# --- measuring
+
+quick=(-p 8 -n 4 -r 3 --no-limits)
+columns() { # python: the last output's rows, checked by the expression in $1 over `rows`
+    python3 -c "
+import json, sys
+text = open(sys.argv[1]).read()
+rows = json.loads(text) if text.startswith('[') else [json.loads(l) for l in text.splitlines()]
+assert $1, rows" "$tmp/out" || fail "not so: $1"
+}
+does "${quick[@]}"
+has 'quartiles'
+has 'tg4'
+does -p 16 -n 0 -r 1 -t 1
+has 'limits of 1 thread'
+does -p 16 -n 0 -r 1 -t 1 --cpu-mask-isa all
+has 'int8 unknown'
+does "${quick[@]}" -o json
+columns 'len(rows) == 2 and rows[0]["n_prompt"] == 8 and rows[1]["n_gen"] == 4'
+columns 'all(len(r["samples_ns"]) == 3 == len(r["samples_ts"]) and r["n_gpu_layers"] == 0 for r in rows)'
+columns 'all(abs(r["samples_ts"][0] * r["samples_ns"][0] / 1e9 - r["n_prompt"] - r["n_gen"]) < 1e-3 for r in rows)'
+columns 'rows[0]["gmac_per_s"] > 0 and rows[0]["gb_per_s"] is None and rows[1]["gb_per_s"] > 0'
+does -m "$tmp/toy-llama-q4_0.gguf" -m "$tmp/toy-moe-q8_0.gguf" -p 1,3-4 -n 0 -n 2 -pg 3,2 -d 0,70 -t 1,2 -ctk f16,f32 \
+    -ub 2 -ngl 99 -r 1 --no-limits --no-warmup --sequences 1,3 -o jsonl
+columns 'len(rows) == 2 * 2 * 2 * 2 * (3 + 2 + 2)' # models, depths, threads, types; pp; tg; pg
+columns 'len(set((r["model_filename"], r["n_prompt"], r["n_gen"], r["n_depth"], r["n_threads"], r["type_k"], r["n_sequences"]) for r in rows)) == len(rows)'
+does "${quick[@]}" -o csv
+[ "$(wc -l <"$tmp/out")" = 3 ] || fail "csv has not 3 lines"
+does "${quick[@]}" -o sql
+has 'INSERT INTO llm_bench'
+does "${quick[@]}" -o none -oe jsonl
+[ ! -s "$tmp/out" ] || fail "-o none prints"
+grep -q '"n_prompt": 8' "$tmp/err" || fail "-oe prints nothing"
+does "${quick[@]}" --profile -o json
+columns 'all(sum(s["share"] for s in r[k]["steps"]) > 0.99 for r, k in zip(rows, ("profile_prompt", "profile_gen")))'
+columns 'any(s["op"] == "linear" and s["type"] == "q8_0" and s["gmac_per_s"] > 0 for s in rows[0]["profile_prompt"]["steps"])'
+does -m "$tmp/toy-moe-q8_0.gguf" "${quick[@]}" --profile
+has 'experts]'
+refuses 2 "'8-x' is no list" -p 8-x
+refuses 2 '-pg: ' -pg 3
+refuses 2 '-ctk: ' -ctk q8_0
+refuses 2 'nothing is measured' -p 0 -n 0
+refuses 2 "unexpected argument 'foo'" foo
+refuses 2 'csv' -o cvs
+refuses 2 '--profile' --profile -o csv
+"$bench" -m "$tmp/nofile" -p 4 -n 0 --no-limits >/dev/null 2>"$tmp/err" && fail "a model that is not there is measured"
+grep -q 'nofile' "$tmp/err" || fail "the missing model is not named"
+
+# --- comparing
+
+result() { # FILE SAMPLES [MORE]: a result of one test
+    echo "[{\"model_filename\": \"m.gguf\", \"model_type\": \"m 1B q4_0\", \"n_threads\": 2, \"n_prompt\": 512, \"n_gen\": 0,
+        \"type_k\": \"f16\", \"type_v\": \"f16\", \"samples_ts\": [$2]${3:-}}]" >"$tmp/$1"
+}
+result old.json '100, 101, 99, 100.5, 99.5'
+result slow.json '90, 91, 89, 90.5, 89.5'
+result few.json '90, 91'
+result old-turns.json '100, 120, 140, 160' ', "alternation": "a"'
+result slow-turns.json '98, 117, 137, 156' ', "alternation": "a"'
+does --compare "$tmp/old.json" "$tmp/old.json"
+has 'within noise'
+does --compare "$tmp/slow.json" "$tmp/old.json"
+has 'faster'
+does --compare "$tmp/old.json" "$tmp/few.json"
+has 'too few samples'
+"$bench" --compare "$tmp/old.json" "$tmp/slow.json" >"$tmp/out"
+[ $? = 1 ] || fail "slower is not exit code 1"
+has '0.0079' # 2 of 252 orders
+"$bench" --compare "$tmp/old-turns.json" "$tmp/slow-turns.json" >"$tmp/out"
+[ $? = 1 ] || fail "slower in turns is not exit code 1"
+has 'slower (paired)'
+does --compare "$tmp/old.json" "$tmp/slow.json" --tolerance 20
+does "${quick[@]}" -o json
+cp "$tmp/out" "$tmp/run.json"
+"$bench" "${quick[@]}" --tolerance 100 --compare "$tmp/run.json" >"$tmp/out" 2>"$tmp/err" || fail "--compare with a run: $?"
+has 'old t/s'
+does "${quick[@]}" -o jsonl
+cp "$tmp/out" "$tmp/run.jsonl"
+does --compare "$tmp/run.json" "$tmp/run.jsonl" --tolerance 100
+echo '[{"a": 1}]' >"$tmp/bad.json"
+refuses 2 'result 1 has no' --compare "$tmp/bad.json" "$tmp/old.json"
+echo '[{' >"$tmp/bad.json"
+refuses 2 'bad.json:' --compare "$tmp/bad.json" "$tmp/old.json"
+refuses 2 'nothere.json' --compare "$tmp/nothere.json"
+refuses 2 'no test that' --compare "$tmp/run.json" "$tmp/old.json"
+
+exit $failed

@@ -1,0 +1,213 @@
+#!/bin/bash
+# llm-quantize as a user meets it. llm-quantize.sh PROGRAM LLM_CLI MODEL (a Q8_0 file)
+set -u
+quantize=$1 cli=$2 model=$3
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+failed=0
+
+fail() {
+    echo "FAILED: $*"
+    failed=1
+}
+
+# run CODE ARGS..: the exit code; results in $tmp/stdout, messages in $tmp/stderr
+run() {
+    local code=$1
+    shift
+    "$quantize" "$@" >"$tmp/stdout" 2>"$tmp/stderr" </dev/null
+    local got=$?
+    [ $got = "$code" ] || fail "llm-quantize $*: exit code $got, not $code: $(head -c 300 "$tmp/stderr")"
+    if [ "$code" = 0 ]; then
+        [ ! -s "$tmp/stderr" ] || fail "llm-quantize $*: says $(head -c 300 "$tmp/stderr")"
+    else
+        [ ! -s "$tmp/stdout" ] || fail "llm-quantize $*: prints results after an error"
+    fi
+    [ -z "$(find "$tmp" -name '*.tmp-*')" ] || fail "llm-quantize $*: a temporary file is left"
+}
+
+# expect CODE WORDS ARGS..: that, with words on standard error, and no file
+expect() {
+    local code=$1 words=$2
+    shift 2
+    rm -f "$tmp/out.gguf"
+    run "$code" "$@"
+    grep -qF -- "$words" "$tmp/stderr" || fail "llm-quantize $*: no '$words' in: $(head -c 300 "$tmp/stderr")"
+    [ ! -e "$tmp/out.gguf" ] || fail "llm-quantize $*: a file is left"
+}
+
+says() {
+    grep -qE -- "$1" "$tmp/stdout" || fail "no '$1' in: $(head -c 1000 "$tmp/stdout")"
+}
+
+f32=$tmp/f32.gguf
+run 0 --allow-requantize "$model" "$f32" F32
+says 'bits per weight'
+
+# q8_0 is copied, and comes back from f32 byte by byte
+run 0 "$model" "$tmp/a.gguf" Q8_0
+says 'tensors .* 0 of them in another type'
+run 0 "$f32" "$tmp/b.gguf" q8_0
+cmp "$tmp/a.gguf" "$tmp/b.gguf" || fail "q8_0 by way of f32 has other bytes"
+run 0 "$tmp/a.gguf" "$tmp/c.gguf" Q8_0
+cmp "$tmp/a.gguf" "$tmp/c.gguf" || fail "q8_0 to q8_0 changes bytes"
+
+# the bytes do not depend on the threads
+run 0 -t 1 --pure "$f32" "$tmp/t1.gguf" Q4_0
+run 0 -t 3 --pure "$f32" "$tmp/t3.gguf" Q4_0
+cmp "$tmp/t1.gguf" "$tmp/t3.gguf" || fail "the bytes depend on the threads"
+says '^error +rmse [0-9.e+-]+ max [0-9.e+-]+ relative 0?[0-9.]+e-0[12]'
+"$cli" -m "$tmp/t1.gguf" -p "Once upon a time" -n 20 --temp 0 >"$tmp/text" 2>/dev/null || fail "the q4_0 model does not run"
+grep -q 'Once upon a time' "$tmp/text" || fail "the q4_0 model says nothing"
+
+# what each tensor gets
+run 0 --dry-run "$f32" "$tmp/none.gguf" Q8_0
+says '^token_embd\.weight +[0-9]+ x [0-9]+ +f32 -> q8_0 '
+says '^blk\.0\.attn_norm\.weight +[0-9]+ +f32 +[0-9]+ +[0-9]+$'
+[ ! -e "$tmp/none.gguf" ] || fail "--dry-run writes"
+run 0 --dry-run "$f32" F16
+says '^blk\.0\.attn_q\.weight .* f32 -> f16 '
+run 0 --dry-run --pure --tensor-type 'blk\.\d\.attn_v=f16' --tensor-type 'attn_=q8_0' --token-embedding-type bf16 "$f32" Q4_0
+says '^blk\.0\.attn_v\.weight .* f32 -> f16 '
+says '^blk\.0\.attn_k\.weight .* f32 -> q8_0 '
+says '^blk\.0\.ffn_up\.weight .* f32 -> q4_0 '
+says '^token_embd\.weight .* f32 -> bf16 '
+run 0 --dry-run --output-tensor-type f16 "$f32" Q8_0
+says '^(output|token_embd)\.weight .* f32 -> f16 '
+run 0 -v "$f32" "$tmp/v.gguf" Q8_0
+says '^blk\.0\.attn_q\.weight .* f32 -> q8_0 +rmse [0-9.e+-]+ max [0-9.e+-]+ relative [0-9.e+-]+$'
+
+# the file tells its type, and no key is lost
+key() { # key FILE NAME: whether the file has the key
+    grep -aq -- "$2" "$1"
+}
+for name in general.file_type general.quantization_version tokenizer.ggml.tokens; do
+    key "$tmp/t1.gguf" "$name" || fail "the key $name is missing"
+done
+u32_of() { # u32_of FILE KEY: its value
+    local at
+    at=$(LC_ALL=C grep -aobF -- "$2" "$1" | head -1 | cut -d: -f1)
+    od -An -tu4 -j $((at + ${#2} + 4)) -N4 "$1" | tr -d ' '
+}
+[ "$(u32_of "$tmp/t1.gguf" general.file_type)" = 2 ] || fail "general.file_type of Q4_0 is not 2"
+[ "$(u32_of "$tmp/a.gguf" general.file_type)" = 7 ] || fail "general.file_type of Q8_0 is not 7"
+[ "$(u32_of "$f32" general.file_type)" = 0 ] || fail "general.file_type of F32 is not 0"
+[ "$(u32_of "$tmp/a.gguf" general.quantization_version)" = 2 ] || fail "general.quantization_version is not 2"
+
+# a model in two parts becomes one file
+u64() { printf "\\x$(printf %02x "$1")\0\0\0\0\0\0\0"; }
+string() {
+    u64 ${#1}
+    printf %s "$1"
+}
+part() { # part NUMBER NAME: 64 x 2 zeros in f32
+    local file=$tmp/split-0000$(($1 + 1))-of-00002.gguf
+    {
+        printf 'GGUF\3\0\0\0'
+        u64 1
+        u64 3
+        string split.no
+        printf "\\2\\0\\0\\0\\$1\\0"
+        string split.count
+        printf '\2\0\0\0\2\0'
+        string split.tensors.count
+        printf '\5\0\0\0\2\0\0\0'
+        string "$2"
+        printf '\2\0\0\0'
+        u64 64
+        u64 2
+        printf '\0\0\0\0'
+        u64 0
+    } >"$file"
+    truncate -s $((($(stat -c %s "$file") + 31) / 32 * 32 + 512)) "$file"
+}
+part 0 a.weight
+part 1 b.weight
+run 0 -v "$tmp/split-00001-of-00002.gguf" "$tmp/whole.gguf" Q8_0
+says '^a\.weight .* f32 -> q8_0 '
+says '^b\.weight .* f32 -> q8_0 '
+key "$tmp/whole.gguf" split.count && fail "split.count is kept"
+run 0 "$tmp/whole.gguf" "$tmp/whole2.gguf" Q8_0
+cmp "$tmp/whole.gguf" "$tmp/whole2.gguf" || fail "a joined model changes when it is copied"
+cp "$tmp/split-00002-of-00002.gguf" "$tmp/part2"
+run 2 "$tmp/split-00001-of-00002.gguf" "$tmp/split-00002-of-00002.gguf" Q8_0
+cmp "$tmp/part2" "$tmp/split-00002-of-00002.gguf" || fail "the second part was written over"
+
+# what cannot be
+out=$tmp/out.gguf
+expect 2 "did you mean 'Q4_K_M'" "$f32" "$out" Q4_KM
+expect 2 "did you mean 'q8_0'" "$f32" "$out" Q8_0 --tensor-type attn=q8-0
+expect 2 "'attn' is not PATTERN=TYPE" "$f32" "$out" Q8_0 --tensor-type attn
+expect 2 "is no regular expression" "$f32" "$out" Q8_0 --tensor-type 'attn(=f16'
+expect 2 "no tensor that can be quantized has such a name" "$f32" "$out" Q8_0 --tensor-type nothing=f16
+expect 2 "no tensor that can be quantized has such a name" "$f32" "$out" Q8_0 --tensor-type attn_norm=f16
+expect 2 "--output-tensor-type: 'x' is no type" "$f32" "$out" Q8_0 --output-tensor-type x
+expect 1 "type i32 can only be read" "$f32" "$out" i32
+expect 1 "TYPE: type Q4_2 is not in this build" "$f32" "$out" Q4_2
+expect 2 "IN, OUT and TYPE" "$f32" Q8_0
+expect 2 "IN, OUT and TYPE" "$f32" "$out" Q8_0 7
+expect 2 "unknown flag '--pur'; did you mean '--pure'" "$f32" "$out" Q8_0 --pur
+expect 1 "is q8_0 already" "$model" "$out" --pure Q4_0
+expect 1 "cannot be opened" "$tmp/missing.gguf" "$out" Q8_0
+expect 1 "cannot be created" "$f32" "$tmp/no/out.gguf" Q8_0
+head -c 100000 "$f32" >"$tmp/cut.gguf"
+expect 1 "cut.gguf: " "$tmp/cut.gguf" "$out" Q8_0
+cp "$f32" "$tmp/same.gguf"
+run 2 "$tmp/same.gguf" "$tmp/same.gguf" Q8_0
+ln -s same.gguf "$tmp/link.gguf"
+run 2 "$tmp/link.gguf" "$tmp/same.gguf" Q8_0
+cmp "$f32" "$tmp/same.gguf" || fail "the source was changed"
+(
+    trap - EXIT
+    ulimit -f 100
+    expect 1 "cannot be written" "$f32" "$out" F16
+    exit $failed
+) || failed=1
+if [ -w /dev/full ]; then
+    "$quantize" --dry-run "$f32" F16 >/dev/full 2>/dev/null && fail "a full disk goes unnoticed"
+fi
+
+# a weight that the type cannot hold, in the middle of the file
+size=$(stat -c %s "$f32")
+weight() { # weight BYTES: $tmp/odd.gguf has it
+    cp "$f32" "$tmp/odd.gguf"
+    printf "$1" | dd of="$tmp/odd.gguf" bs=1 seek=$((size / 8 * 4)) conv=notrunc 2>/dev/null
+}
+weight '\0\0\200\177' # infinity
+expect 1 "infinite, which no weight can be" "$tmp/odd.gguf" "$out" Q8_0
+grep -q "tensor '" "$tmp/stderr" || fail "the tensor is not named"
+weight '\0\0\300\177' # NaN
+expect 1 "NaN, which no weight can be" "$tmp/odd.gguf" "$out" F16
+weight '\0\44\164\111' # 1e6
+expect 1 "1e+06, is too large for f16" "$tmp/odd.gguf" "$out" F16
+run 0 "$tmp/odd.gguf" "$out" BF16
+rm -f "$out"
+
+# names in a file do not command the terminal
+sed 's/a\.weight/\x1b.weight/' "$tmp/whole.gguf" >"$tmp/escape.gguf"
+run 0 --dry-run "$tmp/escape.gguf" Q8_0
+says '^\\x1b\.weight '
+
+# Ctrl-C leaves nothing behind: 512 MiB of zeros, most of which take no room on the disk
+{
+    printf 'GGUF\3\0\0\0\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
+    printf '\10\0\0\0\0\0\0\0a.weight\2\0\0\0\0\20\0\0\0\0\0\0\0\200\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
+} >"$tmp/large.gguf"
+truncate -s $((96 + 4096 * 32768 * 4)) "$tmp/large.gguf"
+for signal in INT TERM; do
+    "$quantize" -t 1 --pure "$tmp/large.gguf" "$out" Q4_0 >"$tmp/stdout" 2>"$tmp/stderr" &
+    pid=$!
+    for ((i = 0; i < 500; i++)); do
+        [ -z "$(find "$tmp" -name 'out.gguf.tmp-*')" ] || break
+        sleep 0.01
+    done
+    kill -$signal $pid
+    wait $pid
+    [ $? = 130 ] || fail "SIG$signal: not 130: $(cat "$tmp/stderr")"
+    grep -q 'interrupted; .* was not written' "$tmp/stderr" || fail "SIG$signal: $(cat "$tmp/stderr")"
+    [ ! -e "$out" ] || fail "SIG$signal: a file is there"
+    [ -z "$(find "$tmp" -name '*.tmp-*')" ] || fail "SIG$signal leaves a temporary file"
+done
+
+"$quantize" --help | grep -q 'Q4_K_M' || fail "--help lists no mixes"
+exit $failed

@@ -1,0 +1,206 @@
+/* llm-perplexity's parts: log-softmax, files of log-probabilities, and the statistics, against
+ * numbers worked out by hand. */
+#include <math.h>
+
+#include "log_softmax.h"
+#include "logits_file.h"
+#include "ppl_stats.h"
+
+#include "test.h"
+
+static bool near(double got, double want, double off) {
+    return CHECK_MSG(fabs(got - want) <= off, "%.12g is not %.12g", got, want);
+}
+
+TEST(log_softmax) {
+    const float same[4] = {2, 2, 2, 2}, two[3] = {0, 1e4F, -1e4F};
+    log_softmax s = log_softmax_of(same, 4);
+    CHECK(s.finite && s.top == 0);
+    for (int i = 0; i < 4; i++)
+        near(log_softmax_at(&s, same, i), -1.3862943611198906, 1e-15); /* ln 4 */
+    s = log_softmax_of(two, 3);
+    CHECK(s.finite && s.top == 1);
+    near(log_softmax_at(&s, two, 1), 0, 0);
+    near(log_softmax_at(&s, two, 2), -2e4, 0);
+    CHECK(!log_softmax_of((float[]){0, NAN}, 2).finite);
+    CHECK(!log_softmax_of((float[]){INFINITY, 0}, 2).finite);
+}
+
+/* Base 1/2 and 1/2, the other 9/10 and 1/10; then a token that base has at exp(-16) or less. */
+TEST(divergence) {
+    const float base[3] = {3, 3, -40}, other[3] = {(float)log(9), 0, -40};
+    uint16_t code[8];
+    CHECK_INT(log_probs_size(3), 8);
+    log_softmax s = log_softmax_of(base, 3);
+    log_probs_encode(&s, base, 3, code);
+    CHECK_INT(code[4], 65535);
+    CHECK_INT(code[5], 65535);
+    CHECK_INT(code[6], 0); /* 16 below the likeliest, though it is 43 below */
+    CHECK_INT(code[7], 0);
+    s = log_softmax_of(other, 3);
+    log_compared c = log_compare(&s, other, 3, code, 1);
+    near(c.nll, log(10), 1e-6);
+    near(c.nll_base, log(2), 1e-5);
+    near(c.kld, 0.5 * log(0.5 / 0.9) + 0.5 * log(0.5 / 0.1), 1e-5);
+    near(c.p_diff, 0.1 - 0.5, 1e-5);
+    CHECK(c.same_top);
+    s = log_softmax_of(base, 3);
+    c = log_compare(&s, base, 3, code, 0);
+    near(c.kld, 0, 1e-6);
+    /* all alike: no scale */
+    const float flat[2] = {1, 1};
+    s = log_softmax_of(flat, 2);
+    log_probs_encode(&s, flat, 2, code);
+    c = log_compare(&s, flat, 2, code, 1);
+    near(c.nll_base, log(2), 1e-6);
+    near(c.kld, 0, 1e-6);
+}
+
+TEST(statistics) {
+    ppl_stats s = {0};
+    for (int i = 1; i <= 3; i++)
+        ppl_add(&s, i);
+    near(ppl_value(&s).value, exp(2), 1e-12);
+    near(ppl_value(&s).error, exp(2) * sqrt(2.0 / 3 / 2), 1e-12);
+    s = (ppl_stats){0};
+    ppl_add(&s, 0.5);
+    near(ppl_value(&s).error, 0, 0);
+    s = (ppl_stats){0};
+    for (int i = 0; i < 12; i++)
+        ppl_add_compared(&s, &(log_compared){.nll = i + 1,
+                                             .nll_base = i,
+                                             .kld = i % 2,
+                                             .p_diff = i % 2 ? 0.1 : -0.1,
+                                             .same_top = i < 9});
+    near(ppl_log_ratio(&s).value, 1, 1e-12);
+    near(ppl_log_ratio(&s).error, 0, 1e-6); /* always one off: the ratio is certain */
+    near(ppl_correlation(&s), 1, 1e-12);
+    near(ppl_kld(&s).value, 0.5, 0);
+    near(ppl_kld(&s).error, sqrt(0.25 / 11), 1e-15);
+    near(ppl_p_diff(&s).value, 0, 1e-15);
+    near(ppl_p_rms(&s).value, 0.1, 1e-15);
+    near(ppl_same_top(&s).value, 0.75, 0);
+    near(ppl_same_top(&s).error, sqrt(0.75 * 0.25 / 11), 1e-15);
+    const double x[5] = {0, 1, 2, 3, 10};
+    near(ppl_quantile(x, 5, 0.5), 2, 0);
+    near(ppl_quantile(x, 5, 0.9), 7.2, 1e-12);
+    near(ppl_quantile(x, 5, 1), 10, 0);
+    near(ppl_quantile(x, 4, 0.5), 1.5, 0);
+    near(ppl_quantile(x, 1, 0.5), 0, 0);
+}
+
+static const logits_head head = {
+    .n_ctx = 6, .n_vocab = 5, .n_chunk = 2}; /* 2 positions of a chunk are scored */
+static const int32_t tokens[12] = {0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1};
+enum { ROW = 10, SIZE = 20 + 12 * 4 + 2 * 2 * ROW * 2 };
+
+static const char *write_file(void) {
+    const char *path = test_path("base.kld");
+    logits_writer w;
+    if (!CHECK(logits_begin(&w, path, &head, tokens)))
+        return path;
+    for (int k = 0; k < 4; k++) {
+        const float logits[5] = {(float)k, 1, 2, 3, 4};
+        uint16_t row[ROW];
+        log_softmax s = log_softmax_of(logits, 5);
+        log_probs_encode(&s, logits, 5, row);
+        logits_put(&w, row, ROW);
+    }
+    CHECK(logits_end(&w));
+    return path;
+}
+
+TEST(file) {
+    ggl_error err = {0};
+    logits_reader r;
+    uint16_t row[ROW];
+    CHECK_INT(log_probs_size(5), ROW);
+    CHECK_INT(logits_scored(6), 2);
+    CHECK_INT(logits_scored(512), 255);
+    REQUIRE_OK(logits_open(&r, write_file(), &err), &err);
+    CHECK_INT(r.head.n_ctx, 6);
+    CHECK_INT(r.head.n_vocab, 5);
+    CHECK_INT(r.head.n_chunk, 2);
+    CHECK(memcmp(r.token, tokens, sizeof tokens) == 0);
+    CHECK(logits_row(&r, 1, 1, row));
+    CHECK_INT(row[4 + 0], 65535 * 2 / 3); /* 3 of 1 .. 4 */
+    CHECK_INT(row[4 + 1], 0);
+    CHECK_INT(row[4 + 4], 65535);
+    logits_close(&r);
+}
+
+static void refused(const unsigned char *data, size_t n, const char *words) {
+    ggl_error err = {0};
+    logits_reader r;
+    const char *path = test_path("bad.kld");
+    REQUIRE(test_write_file(path, data, n));
+    if (CHECK(logits_open(&r, path, &err) != GGL_OK)) {
+        CHECK_HAS(err.msg, words);
+        CHECK_HAS(err.msg, "bad.kld");
+    } else {
+        logits_close(&r);
+    }
+}
+
+TEST(hostile_file) {
+    size_t n;
+    unsigned char *data = test_read_file(write_file(), &n);
+    REQUIRE(data && n == SIZE);
+    for (size_t k = 1; k < n; k++)
+        refused(data, k, k < 20 ? "no file of log-probabilities" : "not complete");
+    static const struct {
+        size_t at;
+        int32_t value;
+        const char *words;
+    } changes[] = {
+        {0, 0, "no file of log-probabilities"},
+        {8, 0, "which cannot be"},
+        {8, 3, "which cannot be"},
+        {8, -1, "which cannot be"},
+        {8, 1 << 30, "not complete"},
+        {12, 0, "which cannot be"},
+        {12, -5, "which cannot be"},
+        {12, INT32_MAX, "not complete"},
+        {16, 0, "which cannot be"},
+        {16, INT32_MAX, "not complete"},
+        {20, -1, "outside of the vocabulary"},
+        {24, 5, "outside of the vocabulary"},
+    };
+    for (size_t k = 0; k < sizeof changes / sizeof *changes; k++) {
+        unsigned char before[4];
+        memcpy(before, data + changes[k].at, 4);
+        memcpy(data + changes[k].at, &changes[k].value, 4);
+        refused(data, n, changes[k].words);
+        memcpy(data + changes[k].at, before, 4);
+    }
+    /* scales that no probabilities have */
+    ggl_error err = {0};
+    logits_reader r;
+    uint16_t row[ROW];
+    const float bad[] = {NAN, INFINITY, -1, 7};
+    for (size_t k = 0; k < 8; k++) {
+        unsigned char before[4];
+        size_t at = 20 + 48 + 4 * (k % 2);
+        float value = k % 2 && bad[k / 2] == -1 ? -INFINITY : bad[k / 2];
+        memcpy(before, data + at, 4);
+        memcpy(data + at, &value, 4);
+        const char *path = test_path("scale.kld");
+        REQUIRE(test_write_file(path, data, n));
+        REQUIRE_OK(logits_open(&r, path, &err), &err);
+        CHECK(!logits_row(&r, 0, 0, row));
+        CHECK(logits_row(&r, 0, 1, row));
+        logits_close(&r);
+        memcpy(data + at, before, 4);
+    }
+    free(data);
+    CHECK(logits_open(&r, test_path("none.kld"), &err) == GGL_IO);
+}
+
+TEST(target) {
+    logits_writer w;
+    CHECK(!logits_begin(&w, test_path("none/base.kld"), &head, tokens));
+    CHECK(!logits_begin(&w, test_folder(), &head, tokens));
+    REQUIRE(logits_begin(&w, test_path("gone.kld"), &head, tokens));
+    logits_abort(&w);
+    CHECK(access(test_path("gone.kld"), F_OK) != 0);
+}

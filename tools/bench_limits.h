@@ -1,0 +1,32 @@
+/* What this machine can do at most, measured: bytes read from memory, multiply-adds in registers.
+ */
+#ifndef TOOLS_BENCH_LIMITS_H
+#define TOOLS_BENCH_LIMITS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The loops of one instruction set (bench_peak_<isa>.c). */
+typedef struct bench_peak {
+    const char *name;
+    /* n turns of a loop over registers alone; returns the multiply-adds done. NULL: not known. */
+    double (*int8)(int64_t n);
+    double (*f32)(int64_t n);
+    void (*read)(const void *p, size_t size); /* every byte; size a multiple of 1024 */
+} bench_peak;
+
+extern const bench_peak bench_peak_portable, bench_peak_avx2, bench_peak_avx512vnni;
+/* The best that this machine can run and the mask leaves ("avx512"; NULL: all). */
+const bench_peak *bench_peak_best(const char *mask);
+
+typedef struct bench_limits {
+    const char *isa;
+    double read_gb;             /* 1e9 bytes read per second; 0: could not be measured */
+    double int8_gmac, f32_gmac; /* 1e9 multiply-adds per second; 0: not known */
+} bench_limits;
+
+/* With n_threads at once, each on its own part of a buffer well beyond the last cache. Takes about
+ * a second. */
+bench_limits bench_limits_measure(int n_threads, const char *mask);
+
+#endif

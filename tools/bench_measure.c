@@ -1,0 +1,160 @@
+/* llm-bench without a command: runs the tests that the command line asks for. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench_compare.h"
+#include "bench_machine.h"
+#include "bench_options.h"
+#include "bench_report.h"
+#include "bench_run.h"
+#include "bench_tool.h"
+#include "builtin_model.h"
+
+#define TOOL "llm-bench"
+
+typedef struct bench {
+    bench_options o;
+    bench_test *test;
+    size_t n_tests;
+    bench_row **row;
+    size_t n_rows;
+    bench_setup setup;
+    const char *opened; /* the path of the model that is open */
+    char cpu[96];
+    struct {
+        int64_t n_threads;
+        bench_limits l;
+    } known[64]; /* limits, by threads */
+    int n_known;
+    bench_report report, report_err;
+} bench;
+
+static ggl_status open_model(bench *b, const char *path, ggl_error *err) {
+    if (b->opened && strcmp(b->opened, path) == 0)
+        return GGL_OK;
+    llm_model_free(b->setup.model);
+    b->setup.model = NULL;
+    b->opened = NULL;
+    llm_model_params p = {.arch_path = b->o.arch,
+                          .gguf = {.no_mmap = b->o.no_mmap, .willneed = true}};
+    int64_t begin = bench_now_ns();
+    ggl_status st = b->o.models.n > 0
+                        ? llm_model_open(&b->setup.model, path, &p, err)
+                        : llm_model_open_memory(&b->setup.model, llm_builtin_model,
+                                                llm_builtin_model_size, path, &p, err);
+    b->setup.load_ns = (double)(bench_now_ns() - begin);
+    b->opened = st == GGL_OK ? path : NULL;
+    return st;
+}
+
+static bench_limits limits_of(bench *b, int64_t n_threads) {
+    for (int i = 0; i < b->n_known; i++)
+        if (b->known[i].n_threads == n_threads)
+            return b->known[i].l;
+    if (b->o.no_limits)
+        return (bench_limits){.isa = ""};
+    if (b->o.progress)
+        fprintf(stderr, TOOL ": limits of %d threads\n", (int)n_threads);
+    bench_limits l = bench_limits_measure((int)n_threads, b->o.mask);
+    bench_peak_memory_reset(); /* the buffer is no model's */
+    if (b->n_known < 64) {
+        b->known[b->n_known].n_threads = n_threads;
+        b->known[b->n_known++].l = l;
+    }
+    return l;
+}
+
+/* Whether the test was done; else the message is printed. */
+static bool run_test(bench *b, size_t i) {
+    const bench_test *t = &b->test[i];
+    ggl_error err = {0};
+    char text[96];
+    bench_test_text(t, text, sizeof text);
+    if (b->o.progress)
+        fprintf(stderr, TOOL ": %zu of %zu: %s, %s, %d threads\n", i + 1, b->n_tests, t->model,
+                text, (int)t->n_threads);
+    bench_row *row = calloc(1, sizeof *row);
+    ggl_status st =
+        row ? open_model(b, t->model, &err) : ggl_fail(&err, GGL_NOMEM, "out of memory");
+    if (st == GGL_OK) {
+        b->setup.limits = limits_of(b, t->n_threads);
+        if (b->o.delay > 0)
+            sleep((unsigned)b->o.delay);
+        st = bench_run(row, &b->setup, t, &err);
+    }
+    if (st != GGL_OK) {
+        bench_row_free(row);
+        tool_error(TOOL, 1, "%s: %s", text, err.msg);
+        return false;
+    }
+    b->row[b->n_rows++] = row;
+    bench_report_row(&b->report, row);
+    bench_report_row(&b->report_err, row);
+    return true;
+}
+
+static int run_tests(bench *b) {
+    int code = 0;
+    b->row = calloc(b->n_tests + 1, sizeof *b->row);
+    if (!b->row)
+        return tool_error(TOOL, 1, "out of memory");
+    b->setup.o = &b->o;
+    b->setup.cpu = bench_cpu_name(b->cpu, sizeof b->cpu);
+    bench_report_begin(&b->report, stdout, (bench_format)b->o.format, &b->o);
+    bench_report_begin(&b->report_err, stderr, (bench_format)b->o.format_err, &b->o);
+    for (size_t i = 0; i < b->n_tests; i++)
+        code = run_test(b, i) ? code : 1;
+    bench_report_end(&b->report, b->row, b->n_rows);
+    bench_report_end(&b->report_err, b->row, b->n_rows);
+    return code;
+}
+
+/* 0, 1 (something is slower) or 2. The old results were read before anything ran. */
+static int compare(bench *b, const bench_results *old, bench_results *new_) {
+    FILE *out = b->o.compare_new || b->o.format == BENCH_MD ? stdout : stderr;
+    fputs(b->o.compare_new ? "" : "\n", out);
+    int slower = bench_compare_print(out, old, new_, b->o.confidence / 100, b->o.tolerance / 100);
+    return slower >= 0 ? slower
+                       : tool_error(TOOL, 2, "--compare: %s has no test that this has too",
+                                    b->o.compare_old);
+}
+
+static int run_and_compare(bench *b) {
+    bench_results old = {0}, new_ = {0};
+    ggl_error err = {0};
+    ggl_status st = bench_results_read(&old, b->o.compare_old, &err);
+    int code = 0;
+    if (st == GGL_OK && b->o.compare_new) {
+        st = bench_results_read(&new_, b->o.compare_new, &err);
+    } else if (st == GGL_OK) {
+        code = run_tests(b) == 0 ? 0 : 2;
+        st = bench_results_take(&new_, b->row, b->n_rows, b->o.alternation, &err);
+    }
+    if (st != GGL_OK)
+        code = tool_error(TOOL, 2, "--compare: %s", err.msg);
+    else if (code == 0)
+        code = compare(b, &old, &new_);
+    bench_results_fini(&old);
+    bench_results_fini(&new_);
+    return code;
+}
+
+int bench_measure(int argc, char **argv) {
+    static bench b;
+    int code = bench_options_read(&b.o, argc, argv);
+    if (code < 0 && !bench_options_tests(&b.o, &b.test, &b.n_tests))
+        code = tool_error(TOOL, 1, "too many tests: the lists are multiplied with each other");
+    if (code < 0 && b.n_tests == 0)
+        code = tool_error(TOOL, 2, "nothing is measured: -p and -n are 0, and there is no -pg");
+    if (code < 0)
+        code = b.o.compare_old ? run_and_compare(&b) : run_tests(&b);
+    for (size_t i = 0; i < b.n_rows; i++)
+        bench_row_free(b.row[i]);
+    free(b.row);
+    free(b.test);
+    llm_model_free(b.setup.model);
+    bench_options_fini(&b.o);
+    return code;
+}

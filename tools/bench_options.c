@@ -1,0 +1,245 @@
+#include "bench_options.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../backends/cpu/threads.h"
+#include "ggl/types.h"
+
+#define TOOL       "llm-bench"
+#define BUILTIN    "built-in model"
+#define MOST_TESTS 100000
+
+typedef struct listed { /* a flag that takes lists, as given and as read */
+    const char *flag;
+    arg_list given;
+    bench_list *to;
+    int64_t least, most, fallback;
+} listed;
+
+static int read_list(listed *l) {
+    for (size_t i = 0; i < l->given.n; i++) {
+        const char *wrong = bench_list_read(l->to, l->given.s[i], l->least, l->most);
+        if (wrong)
+            return tool_error(TOOL, 2, "%s: '%s' %s (%" PRId64 " to %" PRId64 ")", l->flag,
+                              l->given.s[i], wrong, l->least, l->most);
+    }
+    if (l->to->n == 0 && !bench_list_add(l->to, l->fallback))
+        return tool_error(TOOL, 1, "out of memory");
+    return -1;
+}
+
+static int read_pairs(const arg_list *given, bench_list *to) {
+    for (size_t i = 0; i < given->n; i++) {
+        size_t before = to->n;
+        const char *wrong = bench_list_read(to, given->s[i], 0, 1 << 24);
+        if (wrong || to->n != before + 2)
+            return tool_error(TOOL, 2,
+                              "-pg: '%s' is no pair such as 512,128: tokens of a prompt, "
+                              "and generated after it",
+                              given->s[i]);
+    }
+    return -1;
+}
+
+/* Types of stored rows: "f16,f32". */
+static int read_types(const char *flag, const arg_list *given, bench_list *to) {
+    for (size_t i = 0; i < given->n; i++)
+        for (const char *s = given->s[i]; *s;) {
+            char name[16] = "";
+            size_t n = strcspn(s, ",");
+            memcpy(name, s, n < sizeof name ? n : sizeof name - 1);
+            const ggl_type_info *t = ggl_type_find(name);
+            if (n == 0 || n >= sizeof name || !t || (t->type != GGL_F16 && t->type != GGL_F32))
+                return tool_error(TOOL, 2, "%s: '%s' is no type of the cache; f16 and f32 are",
+                                  flag, given->s[i]);
+            if (!bench_list_add(to, t->type))
+                return tool_error(TOOL, 1, "out of memory");
+            s += n + (s[n] == ',');
+        }
+    return to->n > 0 || bench_list_add(to, GGL_F16) ? -1 : tool_error(TOOL, 1, "out of memory");
+}
+
+static int check_compare(bench_options *o, const arg_list *alone) {
+    if (alone->n > 1 || (alone->n == 1 && !o->compare_old))
+        return tool_error(TOOL, 2, "unexpected argument '%s'; --help tells what there is",
+                          alone->s[alone->n - 1]);
+    o->compare_new = alone->n == 1 ? alone->s[0] : NULL;
+    if (o->profile &&
+        ((o->format != BENCH_MD && o->format != BENCH_JSON && o->format != BENCH_JSONL)))
+        return tool_error(TOOL, 2, "--profile: it can be printed as md, json and jsonl");
+    return -1;
+}
+
+int bench_options_read(bench_options *o, int argc, char **argv) {
+    static const char *const formats[] = {"md", "csv", "json", "jsonl", "sql", "none", NULL};
+    *o = (bench_options){.reps = 5, .format_err = BENCH_NONE, .confidence = 95, .tolerance = 1};
+    const int64_t many = 1 << 24;
+    listed l[] = {
+        {"-p", {0}, &o->prompt, 0, many, 512},
+        {"-n", {0}, &o->gen, 0, many, 128},
+        {"-d", {0}, &o->depth, 0, many, 0},
+        {"-t", {0}, &o->threads, 1, 512, cpu_default_threads()},
+        {"-b", {0}, &o->batch, 1, many, 2048},
+        {"-ub", {0}, &o->ubatch, 1, 65536, 512},
+        {"--sequences", {0}, &o->sequences, 1, 16, 1},
+        {"-ngl", {0}, &(bench_list){0}, -1, many, 0},
+    };
+    enum { N_LISTED = sizeof l / sizeof *l };
+    arg_list pairs = {0}, type_k = {0}, type_v = {0}, alone = {0};
+    const arg_option options[] = {
+        {NULL,
+         .help = "what is measured; lists are 1,2,4 or 1-8, 1-9+2, 1-64*2, and may be repeated"},
+        {"-m --model", ARG_LIST, &o->models, .value = "FILE",
+         .help = "a GGUF file (default: the built-in model); repeatable"},
+        {"-p --n-prompt", ARG_LIST, &l[0].given, .value = "N,..",
+         .help = "tokens of a prompt; 0: no such test (default 512)"},
+        {"-n --n-gen", ARG_LIST, &l[1].given, .value = "N,..",
+         .help = "tokens generated one by one; 0: no such test (default 128)"},
+        {"-pg", ARG_LIST, &pairs, .value = "PP,TG",
+         .help = "one test of both, timed together; repeatable"},
+        {"-d --n-depth", ARG_LIST, &l[2].given, .value = "N,..",
+         .help = "tokens that are in the cache before (default 0)"},
+        {"--sequences", ARG_LIST, &l[6].given, .value = "N,..",
+         .help = "sequences that generate at once, 1 to 16; tokens of all count (default 1)"},
+        {"-t --threads", ARG_LIST, &l[3].given, .value = "N,..",
+         .help = "threads (default: physical cores)"},
+        {"-b --batch-size", ARG_LIST, &l[4].given, .value = "N,..",
+         .help = "tokens given to the model at once (default 2048)"},
+        {"-ub --ubatch-size", ARG_LIST, &l[5].given, .value = "N,..",
+         .help = "tokens computed at once (default 512)"},
+        {"-ctk --cache-type-k", ARG_LIST, &type_k, .value = "TYPE,..",
+         .help = "type of cached keys: f16 (default), f32"},
+        {"-ctv --cache-type-v", ARG_LIST, &type_v, .value = "TYPE,..",
+         .help = "type of cached values: f16 (default), f32"},
+        {"-ngl --n-gpu-layers", ARG_LIST, &l[7].given, .value = "N,..",
+         .help = "accepted; as there is no GPU backend, rows say 0"},
+        {"--arch", ARG_STRING, &o->arch, .value = "FILE",
+         .help = "an architecture descriptor to read the models by"},
+        {"--cpu-mask-isa", ARG_STRING, &o->mask, .value = "LIST",
+         .help = "instruction sets not to use: avx512,avx2; all: the portable code"},
+        {"--no-mmap", ARG_FLAG, &o->no_mmap, .help = "read models instead of mapping them"},
+        {NULL, .help = "how"},
+        {"-r --repetitions", ARG_INT, &o->reps, .value = "N",
+         .help = "samples of each test (default 5)", .min = 1, .max = BENCH_MAX_SAMPLES},
+        {"--delay", ARG_INT, &o->delay, .value = "SECONDS",
+         .help = "rest before each test (default 0)", .min = 0, .max = 86400},
+        {"--no-warmup", ARG_FLAG, &o->no_warmup, .help = "no run before those that count"},
+        {"--no-limits", ARG_FLAG, &o->no_limits,
+         .help = "do not measure what the machine could do at most"},
+        {"--profile", ARG_FLAG, &o->profile,
+         .help = "after each test another run that tells what takes the time"},
+        {"--progress", ARG_FLAG, &o->progress, .help = "tell on standard error what goes on"},
+        {NULL, .help = "results"},
+        {"-o --output", ARG_CHOICE, &o->format, .value = "FORMAT",
+         .help = "md (default), csv, json, jsonl, sql, none", .choices = formats},
+        {"-oe --output-err", ARG_CHOICE, &o->format_err, .value = "FORMAT",
+         .help = "the same to standard error", .choices = formats},
+        {"--alternation", ARG_STRING, &o->alternation, .value = "NAME",
+         .help = "what the json says of runs taken in turns, so that --compare pairs them"},
+        {"--compare", ARG_STRING, &o->compare_old, .value = "OLD.json",
+         .help = "compare this run with an earlier one; with NEW.json behind it, those two, and "
+                 "run nothing"},
+        {"--confidence", ARG_FLOAT, &o->confidence, .value = "PERCENT",
+         .help = "of --compare (default 95)", .min = 50, .max = 99.99},
+        {"--tolerance", ARG_FLOAT, &o->tolerance, .value = "PERCENT",
+         .help = "differences below it are no news (default 1)", .min = 0, .max = 100},
+        {0}};
+    const args_spec spec = {TOOL, "[-m FILE] [options]  |  llm-bench make ..  |  llm-bench ops ..",
+                            "Measures how fast models run. `llm-bench make --help`: models with "
+                            "random weights; `llm-bench "
+                            "ops --help`: kernels.",
+                            options, &alone};
+    int code = args_parse(&spec, argc, argv);
+    for (int i = 0; i < N_LISTED; i++)
+        code = code < 0 ? read_list(&l[i]) : code;
+    code = code < 0 ? read_pairs(&pairs, &o->pair) : code;
+    code = code < 0 ? read_types("-ctk", &type_k, &o->type_k) : code;
+    code = code < 0 ? read_types("-ctv", &type_v, &o->type_v) : code;
+    code = code < 0 ? check_compare(o, &alone) : code;
+    for (int i = 0; i < N_LISTED; i++)
+        args_list_fini(&l[i].given);
+    free(l[7].to->v);
+    args_list_fini(&pairs);
+    args_list_fini(&type_k);
+    args_list_fini(&type_v);
+    args_list_fini(&alone);
+    return code;
+}
+
+void bench_options_fini(bench_options *o) {
+    bench_list *lists[] = {&o->prompt, &o->gen,       &o->depth,  &o->threads, &o->batch,
+                           &o->ubatch, &o->sequences, &o->type_k, &o->type_v,  &o->pair};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        free(lists[i]->v);
+    args_list_fini(&o->models);
+}
+
+/* --- the cross product ------------------------------------------------------------------------ */
+
+typedef struct tests {
+    bench_test *t;
+    size_t n;
+    bool failed;
+} tests;
+
+static void add_test(tests *all, bench_test t, int64_t n_prompt, int64_t n_gen,
+                     int64_t n_sequences) {
+    bench_test *grown = realloc(all->t, (all->n + 1) * sizeof *grown);
+    if (!grown || all->n >= MOST_TESTS) {
+        all->t = grown ? grown : all->t;
+        all->failed = true;
+        return;
+    }
+    t.n_prompt = n_prompt;
+    t.n_gen = n_gen;
+    t.n_sequences = n_sequences;
+    all->t = grown;
+    all->t[all->n++] = t;
+}
+
+/* Prompts, generation, both. Prompts by themselves are of one sequence. */
+static void add_kinds(const bench_options *o, tests *all, bench_test t) {
+    for (size_t i = 0; i < o->prompt.n; i++)
+        if (o->prompt.v[i] > 0)
+            add_test(all, t, o->prompt.v[i], 0, 1);
+    for (size_t i = 0; i < o->gen.n; i++)
+        for (size_t s = 0; s < o->sequences.n; s++)
+            if (o->gen.v[i] > 0)
+                add_test(all, t, 0, o->gen.v[i], o->sequences.v[s]);
+    for (size_t i = 0; i + 1 < o->pair.n; i += 2)
+        for (size_t s = 0; s < o->sequences.n; s++)
+            if (o->pair.v[i] > 0 || o->pair.v[i + 1] > 0)
+                add_test(all, t, o->pair.v[i], o->pair.v[i + 1], o->sequences.v[s]);
+}
+
+bool bench_options_tests(const bench_options *o, bench_test **out, size_t *n) {
+    const bench_list *axis[] = {&o->threads, &o->batch,  &o->ubatch,
+                                &o->type_k,  &o->type_v, &o->depth};
+    enum { N_AXES = sizeof axis / sizeof *axis };
+    tests all = {0};
+    size_t turns = 1, n_models = o->models.n ? o->models.n : 1;
+    for (int a = 0; a < N_AXES; a++)
+        turns *= axis[a]->n;
+    for (size_t m = 0; m < n_models; m++)
+        for (size_t turn = 0; turn < turns && !all.failed; turn++) {
+            int64_t v[N_AXES];
+            size_t rest = turn;
+            for (int a = N_AXES - 1; a >= 0; a--) {
+                v[a] = axis[a]->v[rest % axis[a]->n];
+                rest /= axis[a]->n;
+            }
+            bench_test t = {.model = o->models.n ? o->models.s[m] : BUILTIN,
+                            .n_threads = v[0],
+                            .n_batch = v[1],
+                            .n_ubatch = v[2] < v[1] ? v[2] : v[1],
+                            .type_k = (int)v[3],
+                            .type_v = (int)v[4],
+                            .n_depth = v[5]};
+            add_kinds(o, &all, t);
+        }
+    *out = all.t;
+    *n = all.n;
+    return !all.failed;
+}

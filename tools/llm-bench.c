@@ -1,0 +1,20 @@
+/* llm-bench: how fast models run here, what the machine would allow, and what takes the time. */
+#include <signal.h>
+#include <string.h>
+
+#include "bench_tool.h"
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char **argv);
+} commands[] = {
+    {"make", bench_make},
+};
+
+int main(int argc, char **argv) {
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write */
+    for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof *commands; i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return tool_finish("llm-bench", commands[i].run(argc - 1, argv + 1));
+    return tool_finish("llm-bench", bench_measure(argc, argv));
+}

@@ -1,0 +1,69 @@
+#include "log_softmax.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "ggl/math.h"
+
+log_softmax log_softmax_of(const float *logits, int64_t n) {
+    log_softmax s = {.max = logits[0], .min = logits[0], .finite = true};
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        s.finite = s.finite && isfinite(logits[i]);
+        if (logits[i] > s.max) {
+            s.max = logits[i];
+            s.top = i;
+        }
+        s.min = logits[i] < s.min ? logits[i] : s.min;
+    }
+    for (int64_t i = 0; i < n && s.finite; i++)
+        sum += ggl_exp((double)logits[i] - (double)s.max);
+    s.log_sum = s.finite ? ggl_log(sum) : 0;
+    return s;
+}
+
+double log_softmax_at(const log_softmax *s, const float *logits, int64_t i) {
+    return (double)logits[i] - (double)s->max - s->log_sum;
+}
+
+enum { HEAD = 4, CODES = 65535 }; /* u16s before the codes; the largest code */
+
+int64_t log_probs_size(int64_t n) {
+    return HEAD + n + n % 2;
+}
+
+void log_probs_encode(const log_softmax *s, const float *logits, int64_t n, uint16_t *to) {
+    float lowest = s->min > s->max - 16 ? s->min : s->max - 16;
+    float head[2] = {(s->max - lowest) / CODES,
+                     (float)((double)lowest - (double)s->max - s->log_sum)};
+    float inverse = head[0] > 0 ? 1 / head[0] : 0;
+    memcpy(to, head, sizeof head);
+    for (int64_t i = 0; i < n; i++) {
+        float code = logits[i] > lowest ? rintf(inverse * (logits[i] - lowest)) : 0;
+        to[HEAD + i] = (uint16_t)(code < CODES ? code : CODES);
+    }
+    if (n % 2)
+        to[HEAD + n] = 0;
+}
+
+log_compared log_compare(const log_softmax *s, const float *logits, int64_t n, const uint16_t *base,
+                         int64_t token) {
+    float head[2];
+    double kld = 0;
+    int64_t top = 0;
+    memcpy(head, base, sizeof head);
+    const double scale = head[0], least = head[1];
+    const uint16_t *code = base + HEAD;
+    for (int64_t i = 0; i < n; i++) {
+        double log_p = scale * code[i] + least;
+        top = code[i] > code[top] ? i : top;
+        if (log_p > -16)
+            kld += ggl_exp(log_p) * (log_p - log_softmax_at(s, logits, i));
+    }
+    log_compared c = {.nll = -log_softmax_at(s, logits, token),
+                      .nll_base = -(scale * code[token] + least),
+                      .kld = kld,
+                      .same_top = top == s->top};
+    c.p_diff = ggl_exp(-c.nll) - ggl_exp(-c.nll_base);
+    return c;
+}

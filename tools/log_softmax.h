@@ -1,0 +1,40 @@
+/* Log-probabilities of logits, and how two models' differ: in double, with functions whose bits are
+ * the same on every machine, added in the order of the vocabulary. */
+#ifndef TOOLS_LOG_SOFTMAX_H
+#define TOOLS_LOG_SOFTMAX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* log p(i) = logits[i] - max - log_sum, log_sum = log sum_i exp(logits[i] - max). */
+typedef struct log_softmax {
+    float max, min;
+    int64_t top; /* the first that is max */
+    double log_sum;
+    bool finite; /* every logit is a number; else nothing else here means anything */
+} log_softmax;
+
+log_softmax log_softmax_of(const float *logits, int64_t n);
+double log_softmax_at(const log_softmax *s, const float *logits, int64_t i);
+
+/* A position's log-probabilities in 16 bits each, as llama.cpp's files of logits have them:
+ *
+ *     | scale: f32 | least: f32 | code[0] .. code[n-1]: u16 | one more, 0, if n is odd |
+ *     log p(i) = scale * code[i] + least
+ *
+ * least is that of the unlikeliest, but at most 16 below that of the likeliest. */
+int64_t log_probs_size(int64_t n); /* u16s of a position */
+void log_probs_encode(const log_softmax *s, const float *logits, int64_t n, uint16_t *to);
+
+/* A position as two models see it: base, from such codes, and another. */
+typedef struct log_compared {
+    double nll, nll_base; /* -log p(token) */
+    double kld;           /* sum_i p_base(i) * (log p_base(i) - log p(i)), over p_base > exp(-16) */
+    double p_diff;        /* p(token) - p_base(token) */
+    bool same_top;
+} log_compared;
+
+log_compared log_compare(const log_softmax *s, const float *logits, int64_t n, const uint16_t *base,
+                         int64_t token);
+
+#endif

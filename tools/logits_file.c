@@ -1,0 +1,172 @@
+#include "logits_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ggl/alloc.h"
+#include "log_softmax.h"
+
+static const char magic[8] = {'_', 'l', 'o', 'g', 'i', 't', 's', '_'};
+enum { HEAD = 8 + 3 * 4 };
+
+int64_t logits_scored(int64_t n_ctx) {
+    return n_ctx - 1 - n_ctx / 2;
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+/* Bytes of a file with that head; false: too many to count. */
+static bool file_size(const logits_head *h, size_t *tokens, size_t *size) {
+    size_t rows;
+    if (!ggl_size_mul((size_t)h->n_chunk, (size_t)h->n_ctx, tokens) ||
+        !ggl_size_mul(*tokens, 4, tokens) ||
+        !ggl_size_mul((size_t)h->n_chunk, (size_t)logits_scored(h->n_ctx), &rows) ||
+        !ggl_size_mul(rows, 2 * (size_t)log_probs_size(h->n_vocab), &rows))
+        return false;
+    return ggl_size_add(HEAD, *tokens, size) && ggl_size_add(*size, rows, size);
+}
+
+static ggl_status read_head(logits_reader *r, size_t *tokens, ggl_error *err) {
+    const uint8_t *p = r->map.data;
+    uint32_t n_ctx;
+    int32_t n_vocab, n_chunk;
+    size_t size;
+    if (r->map.size < HEAD || memcmp(p, magic, sizeof magic) != 0)
+        return ggl_fail(err, GGL_FORMAT,
+                        "is no file of log-probabilities: it does not begin with '_logits_'");
+    memcpy(&n_ctx, p + 8, 4);
+    memcpy(&n_vocab, p + 12, 4);
+    memcpy(&n_chunk, p + 16, 4);
+    if (n_ctx < 4 || n_ctx > 1 << 30 || n_vocab < 1 || n_chunk < 1)
+        return ggl_fail(err, GGL_FORMAT,
+                        "the head tells of %" PRId32 " chunks of %" PRIu32
+                        " tokens and a vocabulary of %" PRId32 ", which cannot be",
+                        n_chunk, n_ctx, n_vocab);
+    r->head = (logits_head){.n_ctx = n_ctx, .n_vocab = n_vocab, .n_chunk = n_chunk};
+    if (!file_size(&r->head, tokens, &size) || size != r->map.size)
+        return ggl_fail(err, GGL_FORMAT,
+                        "has %zu bytes, not what %" PRId32 " chunks of %" PRIu32
+                        " tokens with a vocabulary of %" PRId32
+                        " take: it is not complete, or no such file",
+                        r->map.size, n_chunk, n_ctx, n_vocab);
+    return GGL_OK;
+}
+
+static ggl_status read_tokens(logits_reader *r, size_t size, ggl_error *err) {
+    const uint8_t *p = (const uint8_t *)r->map.data + HEAD;
+    r->token = ggl_calloc(size, 1);
+    if (!r->token)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for %zu tokens", size / 4);
+    memcpy(r->token, p, size);
+    for (size_t i = 0; i < size / 4; i++)
+        if (r->token[i] < 0 || r->token[i] >= r->head.n_vocab)
+            return ggl_fail(err, GGL_FORMAT,
+                            "token %zu is %" PRId32 ", outside of the vocabulary of %" PRId64, i,
+                            r->token[i], r->head.n_vocab);
+    r->rows = p + size;
+    return GGL_OK;
+}
+
+ggl_status logits_open(logits_reader *r, const char *path, ggl_error *err) {
+    size_t tokens = 0;
+    *r = (logits_reader){0};
+    ggl_status s = ggl_file_map_open(&r->map, path, err);
+    if (s != GGL_OK)
+        return s;
+    s = read_head(r, &tokens, err);
+    if (s == GGL_OK)
+        s = read_tokens(r, tokens, err);
+    if (s == GGL_OK)
+        return GGL_OK;
+    logits_close(r);
+    return ggl_within(err, s, "%s", path);
+}
+
+void logits_close(logits_reader *r) {
+    ggl_free(r->token);
+    ggl_file_map_close(&r->map);
+    *r = (logits_reader){0};
+}
+
+bool logits_row(const logits_reader *r, int64_t chunk, int64_t k, uint16_t *row) {
+    size_t size = 2 * (size_t)log_probs_size(r->head.n_vocab);
+    size_t at = (size_t)(chunk * logits_scored(r->head.n_ctx) + k);
+    float head[2];
+    memcpy(row, r->rows + at * size, size);
+    memcpy(head, row, sizeof head);
+    /* a log-probability is at most 0, but for rounding; scale and codes span 16, or less */
+    return head[0] >= 0 && head[0] < 1 && head[1] <= 1 && head[1] > -1e9F;
+}
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+static void put(logits_writer *w, const void *data, size_t n) {
+    if (!w->error && fwrite(data, 1, n, w->file) != n)
+        w->error = errno ? errno : EIO;
+}
+
+static void forget(logits_writer *w) {
+    free(w->path);
+    free(w->temporary);
+    *w = (logits_writer){0};
+}
+
+bool logits_begin(logits_writer *w, const char *path, const logits_head *h, const int32_t *token) {
+    struct stat st;
+    int error = stat(path, &st) == 0 && !S_ISREG(st.st_mode) ? EINVAL : 0;
+    *w = (logits_writer){.path = strdup(path), .temporary = malloc(strlen(path) + 32)};
+    if (!w->path || !w->temporary)
+        error = ENOMEM;
+    if (!error) {
+        sprintf(w->temporary, "%s.tmp-%ld", path, (long)getpid());
+        int fd = open(w->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        w->file = fd < 0 ? NULL : fdopen(fd, "wb");
+        error = w->file ? 0 : errno;
+    }
+    if (error) {
+        forget(w);
+        errno = error;
+        return false;
+    }
+    const uint32_t n_ctx = (uint32_t)h->n_ctx;
+    const int32_t n[2] = {(int32_t)h->n_vocab, (int32_t)h->n_chunk};
+    errno = 0;
+    put(w, magic, sizeof magic);
+    put(w, &n_ctx, 4);
+    put(w, n, sizeof n);
+    put(w, token, (size_t)(h->n_chunk * h->n_ctx) * 4);
+    return true;
+}
+
+void logits_put(logits_writer *w, const uint16_t *row, int64_t n) {
+    put(w, row, (size_t)n * 2);
+}
+
+bool logits_end(logits_writer *w) {
+    if (!w->error && (fflush(w->file) != 0 || fsync(fileno(w->file)) != 0))
+        w->error = errno;
+    if (fclose(w->file) != 0 && !w->error)
+        w->error = errno;
+    if (!w->error && rename(w->temporary, w->path) != 0)
+        w->error = errno;
+    int error = w->error;
+    if (error)
+        unlink(w->temporary);
+    forget(w);
+    errno = error;
+    return error == 0;
+}
+
+void logits_abort(logits_writer *w) {
+    if (!w->file)
+        return;
+    fclose(w->file);
+    unlink(w->temporary);
+    forget(w);
+}
