@@ -223,7 +223,7 @@ static ggl_status take_results(fold *f, ggl_error *err) {
 static ggl_status compute(fold *f, ggl_error *err) {
     ggl_plan *plan = NULL;
     const size_t no_store = 0;
-    ggl_segment seg = {f->g, f->nodes.at, (int)f->nodes.n, 1, f->loc, &no_store, 1};
+    ggl_segment seg = {f->g, f->nodes.at, (int)f->nodes.n, 1, f->loc, &no_store, 1, NULL};
     ggl_status s = f->b->v->compile(f->b, &seg, &plan, err);
     if (s == GGL_OK)
         s = upload_leaves(f, err);

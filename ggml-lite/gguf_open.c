@@ -293,3 +293,42 @@ const void *ggl_gguf_part(const ggl_gguf *f, int part, size_t *size) {
         *size = f->parts[part].size;
     return f->parts[part].data;
 }
+
+bool ggl_gguf_mapped(const ggl_gguf *f) {
+    return f->parts[0].map.mapped;
+}
+
+/* --- identity --------------------------------------------------------------------------------- */
+
+/* FNV-1a: against accidents, not malice. */
+static uint64_t digest(uint64_t h, const void *data, size_t n) {
+    const unsigned char *p = data;
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ p[i]) * 0x100000001b3u;
+    return h;
+}
+
+static uint64_t digest_tensor(uint64_t h, const ggl_gguf *f, const ggl_gguf_tensor *t) {
+    int64_t word[4 + GGL_MAX_DIMS] = {(int64_t)t->name.n, t->type, t->part, 0};
+    if (t->data)
+        word[3] = (const char *)t->data - (const char *)f->parts[t->part].data;
+    memcpy(word + 4, t->ne, sizeof t->ne);
+    return digest(digest(h, t->name.s, t->name.n), word, sizeof word);
+}
+
+bool ggl_gguf_identify(const ggl_gguf *f, ggl_gguf_identity *out) {
+    *out = (ggl_gguf_identity){0};
+    if (f->parts[0].map.size == 0)
+        return false;
+    out->tensors = 0xcbf29ce484222325u;
+    for (int i = 0; i < f->n_parts; i++) {
+        const os_map *m = &f->parts[i].map;
+        const int64_t word[] = {(int64_t)m->size, m->modified};
+        out->size += m->size;
+        out->modified = m->modified > out->modified ? m->modified : out->modified;
+        out->tensors = digest(out->tensors, word, sizeof word);
+    }
+    for (size_t i = 0; i < f->n_tensors; i++)
+        out->tensors = digest_tensor(out->tensors, f, &f->tensors[i]);
+    return true;
+}

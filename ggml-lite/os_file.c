@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,12 +65,21 @@ static ggl_status map_fd(os_map *m, int fd, const os_map_params *p, ggl_error *e
                         (intmax_t)st.st_size);
 
     size_t size = (size_t)st.st_size;
-    if (p->no_mmap)
-        return map_read(m, fd, size, err);
+#ifdef __APPLE__
+    const struct timespec when = st.st_mtimespec;
+#else
+    const struct timespec when = st.st_mtim;
+#endif
+    const int64_t modified = (int64_t)when.tv_sec * 1000000000 + when.tv_nsec;
+    if (p->no_mmap) {
+        ggl_status s = map_read(m, fd, size, err);
+        m->modified = modified;
+        return s;
+    }
     void *data = mmap(NULL, size, PROT_READ, MAP_PRIVATE | (p->populate ? MAP_POPULATE : 0), fd, 0);
     if (data == MAP_FAILED)
         return fail_errno(err, "cannot be mapped", errno);
-    *m = (os_map){.data = data, .size = size};
+    *m = (os_map){.data = data, .size = size, .mapped = true, .modified = modified};
     if (p->willneed)
         (void)madvise(data, size, MADV_WILLNEED); /* advice: its failure changes nothing */
     return GGL_OK;
@@ -94,8 +104,29 @@ void os_map_close(os_map *m) {
     *m = (os_map){0};
 }
 
+/* The whole pages in [data, data + size); false: there are none. */
+static bool inner_pages(const void *data, size_t size, void **first, size_t *n) {
+    long page = sysconf(_SC_PAGESIZE);
+    uintptr_t mask = (uintptr_t)(page > 0 ? page : 4096) - 1;
+    uintptr_t from = ((uintptr_t)data + mask) & ~mask, to = ((uintptr_t)data + size) & ~mask;
+    *first = (void *)from;
+    *n = to > from ? to - from : 0;
+    return *n > 0;
+}
+
+void os_map_drop(const void *data, size_t size) {
+    void *first;
+    size_t n;
+    if (inner_pages(data, size, &first, &n))
+        (void)madvise(first, n, MADV_DONTNEED); /* advice: locked pages stay */
+}
+
 bool os_map_lock(const os_map *m) {
     return m->size == 0 || mlock(m->data, m->size) == 0;
+}
+
+bool os_file_exists(const char *path) {
+    return access(path, F_OK) == 0;
 }
 
 /* path with its links resolved if it exists, else a copy; NULL if out of memory. */

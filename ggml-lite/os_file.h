@@ -5,6 +5,7 @@
 #define GGL_OS_FILE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "ggl/status.h"
 
@@ -12,6 +13,8 @@
 typedef struct os_map {
     const void *data; /* page-aligned */
     size_t size;
+    bool mapped;      /* the file's pages; false: memory that it was read into */
+    int64_t modified; /* when the file was, in ns since 1970 */
 } os_map;
 
 typedef struct os_map_params {
@@ -24,7 +27,13 @@ typedef struct os_map_params {
  * empty..; GGL_NOMEM. On failure *m holds nothing. The file must not shrink while it is mapped. */
 ggl_status os_map_open(os_map *m, const char *path, const os_map_params *p, ggl_error *err);
 void os_map_close(os_map *m);
+/* Gives the pages of a part of a mapped file back to the system, which reads them again when they
+ * are touched: those that lie wholly in it. Not of one that was read (no_mmap), whose bytes would
+ * be gone. */
+void os_map_drop(const void *data, size_t size);
 bool os_map_lock(const os_map *m); /* keeps it in memory; false if the system declines */
+
+bool os_file_exists(const char *path);
 
 /* A file that appears under its name only when it is complete. */
 typedef struct os_new_file {

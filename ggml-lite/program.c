@@ -433,6 +433,23 @@ static ggl_operand operand(builder *b, const ggl_tensor *t, const value *v, bool
     return o;
 }
 
+/* The weight of a product: its repacked copy, if there is one and the product reads all of it. */
+static ggl_operand weight_operand(builder *b, const ggl_tensor *t, const value *v, bool in_loop) {
+    ggl_operand o = operand(b, t, v, in_loop);
+    const ggl_tensor *w = v->root;
+    size_t nb[GGL_MAX_DIMS];
+    if (!b->s->repacked || w->op != GGL_OP_WEIGHT || b->s->repacked[w->id].region < 0)
+        return o;
+    dense(nb, w->type, w->ne);
+    if (v->offset != 0 || memcmp(t->ne, w->ne, sizeof w->ne) != 0 ||
+        memcmp(v->nb, nb, sizeof nb) != 0)
+        return o;
+    o.region = b->s->repacked[w->id].region;
+    o.offset = b->s->repacked[w->id].offset;
+    o.repacked = true;
+    return o;
+}
+
 static const ggl_tensor copy_node = {.op = GGL_OP_RESHAPE, .name = "copy", .ne = {1, 1, 1, 1}};
 
 static void make_step(builder *b, const item *it, ggl_step *step) {
@@ -443,10 +460,12 @@ static void make_step(builder *b, const item *it, ggl_step *step) {
     step->wave = it->in_loop || it->kind != GGL_STEP_NODE ? 0 : it->wave;
     step->n_src = sources(b, it, src);
     const ggl_operand absent = {.region = -1};
-    for (int k = 0; k < step->n_src; k++)
-        step->src[k] =
-            src[k] ? operand(b, src[k], it->copy_of ? &it->from : value_of(b, src[k]), it->in_loop)
-                   : absent;
+    for (int k = 0; k < step->n_src; k++) {
+        const value *v = !src[k] ? NULL : it->copy_of ? &it->from : value_of(b, src[k]);
+        bool weight = k == 1 && it->node->op == GGL_OP_LINEAR && !it->copy_of;
+        step->src[k] = v ? (weight ? weight_operand : operand)(b, src[k], v, it->in_loop) : absent;
+        assert(!v || step->src[k].region >= 0);
+    }
     step->dst = has_value(it) ? operand(b, it->node, value_of(b, it->node), it->in_loop) : absent;
 }
 

@@ -37,6 +37,9 @@ static void device_free(device *d) {
     ggl_free(d->loc[TRUNK]);
     ggl_free(d->loc[TAIL]);
     ggl_free(d->store_loc);
+    ggl_free(d->repacked);
+    ggl_free(d->read_otherwise);
+    ggl_free(d->repack.at);
     ggl_free(d->consts.at);
     ggl_free(d->copied.at);
 }
@@ -65,6 +68,7 @@ void ggl_sched_free(ggl_sched *s) {
     ggl_free(s->input_at);
     ggl_free(s->input_n);
     ggl_free(s->staging);
+    os_map_close(&s->cache);
     ggl_free(s);
 }
 
@@ -77,7 +81,7 @@ static ggl_status device_alloc(device *d, ggl_error *err) {
     const char *what[] = {[GGL_REGION_ARENA] = "values",
                           [GGL_REGION_IO] = "inputs and outputs",
                           [GGL_REGION_STORES] = "what sequences keep"};
-    for (int i = 0; i < GGL_REGION_WEIGHT; i++) {
+    for (int i = 0; i < GGL_REGION_REPACKED; i++) { /* that one: sched_repack.c */
         ggl_status st = d->b->v->alloc(d->b, size[i], NULL, &d->region[i], err);
         if (st != GGL_OK)
             return ggl_within(err, st, "%.1f MiB for %s on %s", (double)size[i] / 1048576, what[i],
@@ -111,6 +115,9 @@ ggl_status ggl_sched_alloc(ggl_sched *s, ggl_error *err) {
         if (st != GGL_OK)
             return st;
     }
+    ggl_status st = sched_repack(s, err);
+    if (st != GGL_OK)
+        return st;
     s->input = ggl_calloc(s->input_size, 1);
     s->staging = ggl_calloc(s->staging_size, 1);
     bool ok = s->input && s->staging;

@@ -152,8 +152,7 @@ static ggl_status place_const(device *d, ggl_tensor *t, ggl_error *err) {
     return GGL_OK;
 }
 
-/* The range that holds the weight; the weight by itself if there is none. */
-static ggl_host_range host_range(const ggl_sched *s, const ggl_tensor *t, int *index) {
+ggl_host_range sched_host_range(const ggl_sched *s, const ggl_tensor *t, int *index) {
     const char *p = t->data;
     for (*index = 0; *index < s->params.n_host; ++*index) {
         ggl_host_range r = s->params.host[*index];
@@ -161,7 +160,7 @@ static ggl_host_range host_range(const ggl_sched *s, const ggl_tensor *t, int *i
         if (p >= base && p < base + r.size && t->size <= (size_t)(base + r.size - p))
             return r;
     }
-    return (ggl_host_range){t->data, t->size};
+    return (ggl_host_range){t->data, t->size, false};
 }
 
 static bool add_region(device *d, ggl_buffer *b) {
@@ -179,7 +178,7 @@ static ggl_status place_weight(ggl_sched *s, device *d, ggl_tensor *t, int *impo
     if (loc->region >= 0)
         return GGL_OK;
     int i, single = 0;
-    ggl_host_range r = host_range(s, t, &i);
+    ggl_host_range r = sched_host_range(s, t, &i);
     int *region = i < s->params.n_host ? &imported[i] : &single;
     if (*region == 0) {
         ggl_buffer *b = NULL;
@@ -192,9 +191,12 @@ static ggl_status place_weight(ggl_sched *s, device *d, ggl_tensor *t, int *impo
             return no_memory(err);
         }
     }
+    bool read = d->repacked[t->id].region < 0 || d->read_otherwise[t->id];
     if (*region > 0) {
         *loc = (ggl_loc){*region, (size_t)((const char *)t->data - (const char *)r.data)};
-        d->mapped_size += t->size;
+        d->mapped_size += read ? t->size : 0;
+    } else if (!read) {
+        return GGL_OK; /* its repacked copy is all there is */
     } else {
         if (!d->copied_region && !add_region(d, NULL))
             return no_memory(err);
@@ -352,7 +354,8 @@ static ggl_status compile_all(ggl_sched *s, ggl_error *err) {
                              seg->n_max[k],
                              d->loc[seg->phase],
                              d->store_loc,
-                             ggl_graph_get_params(s->g)->n_slots};
+                             ggl_graph_get_params(s->g)->n_slots,
+                             d->repacked};
             ggl_status st = d->b->v->compile(d->b, &g, &seg->plan[k], err);
             if (st != GGL_OK)
                 return st;
@@ -376,13 +379,17 @@ static ggl_status init_devices(ggl_sched *s, ggl_error *err) {
         if (!d->store_loc)
             return no_memory(err);
         memset(d->store_loc, 0xff, n_stores * sizeof *d->store_loc);
-        for (int phase = 0; phase < N_PHASES; phase++) {
-            d->loc[phase] = ggl_calloc(n_ids, sizeof *d->loc[phase]);
-            if (!d->loc[phase])
+        ggl_loc **locs[] = {&d->loc[TRUNK], &d->loc[TAIL], &d->repacked};
+        for (int k = 0; k < 3; k++) {
+            *locs[k] = ggl_calloc(n_ids, sizeof **locs[k]);
+            if (!*locs[k])
                 return no_memory(err);
-            for (size_t k = 0; k < n_ids; k++)
-                d->loc[phase][k].region = -1;
+            for (size_t id = 0; id < n_ids; id++)
+                (*locs[k])[id].region = -1;
         }
+        d->read_otherwise = ggl_calloc(n_ids, sizeof *d->read_otherwise);
+        if (!d->read_otherwise)
+            return no_memory(err);
         for (int k = 0; k < GGL_REGION_WEIGHT; k++)
             if (!add_region(d, NULL))
                 return no_memory(err);
@@ -425,6 +432,8 @@ ggl_status sched_build(ggl_sched *s, ggl_error *err) {
     for (int phase = 0; phase < N_PHASES && st == GGL_OK; phase++)
         st = cut_phase(s, phase, seen, err);
     ggl_free(seen);
+    if (st == GGL_OK)
+        st = sched_repack_place(s, err);
     if (st == GGL_OK)
         st = provide_all(s, err);
     if (st == GGL_OK)

@@ -1,5 +1,6 @@
 /* The scheduler's own data; sched_build.c fills it, sched.c allocates and runs, sched_slots.c and
- * sched_print.c read it.
+ * sched_print.c read it. sched_repack.c says which weights are laid out anew and does it,
+ * sched_cache.c keeps the result in a file.
  *
  * The nodes of a graph fall into two phases. The trunk is what some later token may see: everything
  * that a store depends on. The tail is the rest, which only the outputs need: it runs for the rows
@@ -10,6 +11,7 @@
 
 #include "ggl/sched.h"
 #include "graph_impl.h"
+#include "os_file.h"
 
 enum { TRUNK, TAIL, N_PHASES };
 
@@ -43,6 +45,10 @@ typedef struct device {
     size_t mapped_size, rows_size, states_size; /* for the memory table */
     int copied_region;                          /* of weights that cannot be imported; 0: none */
     node_list consts, copied;                   /* to upload, once */
+    ggl_loc *repacked; /* by tensor id, GGL_REGION_REPACKED: weights laid out anew, for products */
+    bool *read_otherwise; /* by tensor id: weights that more than their repacked copy is read of */
+    node_list repack;     /* what to lay out, in order of its place */
+    size_t repacked_size, dropped_size;
 } device;
 
 typedef struct output {
@@ -70,8 +76,24 @@ struct ggl_sched {
     char *staging;    /* for moves between backends */
     size_t staging_size;
     bool allocated;
+    os_map cache; /* repacked weights of an earlier run; GGL_REGION_REPACKED may lie in it */
+    ggl_cache_use cache_use;
+    char cache_note[256];
 };
 
 ggl_status sched_build(ggl_sched *s, ggl_error *err);
+/* The host range that holds the weight; the weight by itself if there is none. */
+ggl_host_range sched_host_range(const ggl_sched *s, const ggl_tensor *t, int *index);
+
+/* Which weights are repacked, and where to. After segments are cut. */
+ggl_status sched_repack_place(ggl_sched *s, ggl_error *err);
+/* Takes the memory and lays them out, or finds them in the file. */
+ggl_status sched_repack(ggl_sched *s, ggl_error *err);
+
+/* Offset in the file of the region of each device, [n_dev]; the file's size. */
+size_t sched_cache_size(const ggl_sched *s, size_t *at);
+/* Maps params.cache into s->cache if it is what this run would write; else the reason is noted. */
+void sched_cache_open(ggl_sched *s);
+void sched_cache_write(ggl_sched *s);
 
 #endif

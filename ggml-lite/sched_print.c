@@ -8,12 +8,20 @@ int ggl_sched_memory(const ggl_sched *s, int backend, ggl_memory *out) {
     if (backend < 0 || backend >= s->n_dev)
         return 0;
     const device *d = &s->dev[backend];
-    *out = (ggl_memory){d->b->name,     d->mapped_size, d->copied_size, d->rows_size,
-                        d->states_size, d->arena_size,  d->io_size};
+    *out = (ggl_memory){.backend = d->b->name,
+                        .weights_mapped = d->mapped_size,
+                        .weights_copied = d->copied_size,
+                        .weights_repacked = d->repacked_size,
+                        .weights_dropped = d->dropped_size,
+                        .stores_rows = d->rows_size,
+                        .stores_states = d->states_size,
+                        .arena = d->arena_size,
+                        .io = d->io_size};
     return 1;
 }
 
-static void print_node(const ggl_tensor *t, FILE *out) {
+/* Of weights their type, and whether this node, a product, reads them in the backend's layout. */
+static void print_node(const device *d, const ggl_tensor *t, FILE *out) {
     char shape[256];
     fprintf(out, "  %-24s %-18s %-14s", t->name ? t->name : "",
             ggl_shape_text(t, shape, sizeof shape),
@@ -22,7 +30,10 @@ static void print_node(const ggl_tensor *t, FILE *out) {
                                    : ggl_op_get(t->op).name);
     for (int i = 0; i < t->n_src; i++)
         if (t->src[i] && t->src[i]->op == GGL_OP_WEIGHT)
-            fprintf(out, " %s:%s", t->src[i]->name, ggl_type_get(t->src[i]->type)->name);
+            fprintf(out, " %s:%s%s", t->src[i]->name, ggl_type_get(t->src[i]->type)->name,
+                    t->op == GGL_OP_LINEAR && i == 1 && d->repacked[t->src[i]->id].region >= 0
+                        ? " repacked"
+                        : "");
     fprintf(out, "%s%s\n", t->origin ? "  " : "", t->origin ? t->origin : "");
 }
 
@@ -39,18 +50,27 @@ static void print_segment(const ggl_sched *s, const segment *seg, FILE *out, boo
     }
     fputc('\n', out);
     for (size_t i = 0; nodes && i < seg->nodes.n; i++)
-        print_node(seg->nodes.at[i], out);
+        print_node(&s->dev[seg->backend], seg->nodes.at[i], out);
 }
 
 void ggl_sched_print(const ggl_sched *s, FILE *out, bool nodes) {
     for (size_t i = 0; i < s->n_segs; i++)
         print_segment(s, &s->seg[i], out, nodes);
-    fprintf(out, "%-12s %12s %12s %12s %12s %12s %12s   MiB\n", "memory", "weights", "(copied)",
-            "cache", "states", "values", "in/out");
+    fprintf(out, "%-12s %10s %10s %10s %10s %10s %10s %10s %10s   MiB\n", "memory", "weights",
+            "(copied)", "(repacked)", "(dropped)", "cache", "states", "values", "in/out");
     ggl_memory m;
-    for (int i = 0; ggl_sched_memory(s, i, &m); i++)
-        fprintf(out, "%-12s %12.2f %12.2f %12.2f %12.2f %12.2f %12.2f\n", m.backend,
-                (double)m.weights_mapped / 1048576, (double)m.weights_copied / 1048576,
-                (double)m.stores_rows / 1048576, (double)m.stores_states / 1048576,
-                (double)m.arena / 1048576, (double)m.io / 1048576);
+    for (int i = 0; ggl_sched_memory(s, i, &m); i++) {
+        const size_t bytes[] = {m.weights_mapped,
+                                m.weights_copied,
+                                m.weights_repacked,
+                                m.weights_dropped,
+                                m.stores_rows,
+                                m.stores_states,
+                                m.arena,
+                                m.io};
+        fprintf(out, "%-12s", m.backend);
+        for (size_t k = 0; k < sizeof bytes / sizeof *bytes; k++)
+            fprintf(out, " %10.2f", (double)bytes[k] / 1048576);
+        fputc('\n', out);
+    }
 }

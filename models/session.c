@@ -2,6 +2,7 @@
 #include "llm/session.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ggl/alloc.h"
@@ -41,21 +42,52 @@ static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_sess
     return st;
 }
 
+/* Sets s->cache, unless none is wanted or there can be none, which is noted. */
+static ggl_status name_cache(llm_session *s, const ggl_gguf *file, const llm_session_params *p,
+                             ggl_error *err) {
+    const char *path = p->repack_cache;
+    if (!path || p->no_repack)
+        return GGL_OK;
+    if (!ggl_gguf_identify(file, &s->identity)) {
+        snprintf(s->load_notes, sizeof s->load_notes,
+                 "note: repacked weights are not kept: this model is no file\n");
+        return GGL_OK;
+    }
+    const char *base = *path ? path : ggl_gguf_name(file), *end = *path ? "" : ".repack";
+    size_t n = strlen(base) + strlen(end) + 1;
+    s->cache = ggl_calloc(n, 1);
+    if (!s->cache)
+        return no_memory(err);
+    snprintf(s->cache, n, "%s%s", base, end);
+    return GGL_OK;
+}
+
 static ggl_status build_sched(llm_session *s, const llm_model *m, const llm_session_params *p,
                               ggl_error *err) {
     const ggl_gguf *file = llm_model_file(m);
     s->host = ggl_calloc((size_t)ggl_gguf_n_parts(file), sizeof *s->host);
     if (!s->host)
         return no_memory(err);
-    for (int i = 0; i < ggl_gguf_n_parts(file); i++)
+    for (int i = 0; i < ggl_gguf_n_parts(file); i++) {
         s->host[i].data = ggl_gguf_part(file, i, &s->host[i].size);
+        s->host[i].mapped = ggl_gguf_mapped(file);
+    }
+    ggl_status st = name_cache(s, file, p, err);
+    if (st != GGL_OK)
+        return st;
     ggl_sched_params sp = {.backend = p->backend,
                            .n_backends = p->n_backends,
                            .place = p->place,
                            .ctx = p->place_ctx,
                            .n_rows = s->n_rows,
                            .host = s->host,
-                           .n_host = ggl_gguf_n_parts(file)};
+                           .n_host = ggl_gguf_n_parts(file),
+                           .no_repack = p->no_repack,
+                           .progress = p->progress,
+                           .progress_ctx = p->progress_ctx,
+                           .cache = s->cache,
+                           .cache_of = &s->identity,
+                           .cache_of_size = sizeof s->identity};
     return ggl_sched_new(&s->sched, s->graph, &sp, err);
 }
 
@@ -97,8 +129,26 @@ ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_sess
     return GGL_OK;
 }
 
+/* A line on why the file was of no use, and what became of it. */
+static void note_cache(llm_session *s) {
+    const char *why = ggl_sched_cache_note(s->sched);
+    ggl_cache_use use = ggl_sched_cache_use(s->sched);
+    if (use == GGL_CACHE_READ)
+        snprintf(s->load_notes, sizeof s->load_notes, "note: repacked weights are from %.300s\n",
+                 s->cache);
+    else if (use == GGL_CACHE_WRITTEN)
+        snprintf(s->load_notes, sizeof s->load_notes, "note: %.300s%s\n", *why ? why : s->cache,
+                 *why ? "; it was written anew" : " keeps the repacked weights");
+    else if (use == GGL_CACHE_FAILED)
+        snprintf(s->load_notes, sizeof s->load_notes,
+                 "note: repacked weights are not kept: %.300s\n", why);
+}
+
 ggl_status llm_session_alloc(llm_session *s, ggl_error *err) {
-    return ggl_sched_alloc(s->sched, err);
+    ggl_status st = ggl_sched_alloc(s->sched, err);
+    if (st == GGL_OK)
+        note_cache(s);
+    return st;
 }
 
 void llm_session_free(llm_session *s) {
@@ -108,6 +158,7 @@ void llm_session_free(llm_session *s) {
     ggl_graph_free(s->graph);
     llm_arch_result_fini(&s->built);
     ggl_free(s->host);
+    ggl_free(s->cache);
     ggl_free(s->token);
     ggl_free(s->pos);
     ggl_free(s->slot);
@@ -123,6 +174,10 @@ const ggl_sched *llm_session_sched(const llm_session *s) {
 
 const char *llm_session_notes(const llm_session *s) {
     return s->built.notes ? s->built.notes : "";
+}
+
+const char *llm_session_load_notes(const llm_session *s) {
+    return s->load_notes;
 }
 
 int64_t llm_session_n_ctx(const llm_session *s) {

@@ -9,6 +9,9 @@ struct llm_session {
     ggl_sched *sched;
     llm_arch_result built;
     ggl_host_range *host;
+    ggl_gguf_identity identity; /* of the model's file */
+    char *cache;                /* params.repack_cache; NULL: none */
+    char load_notes[400];
     int64_t n_ctx, n_ubatch, n_slots, n_rows;
     int32_t *token, *pos, *slot, *row; /* [n_ubatch]: the one that runs */
     int64_t *n_past, *n_new;           /* [n_slots]: tokens kept, and being added */

@@ -239,6 +239,7 @@ static int read_value(const args_spec *spec, const arg_option *o, const char *fl
     case ARG_CHOICE:
         return read_choice(spec, o, flag, n_flag, s);
     case ARG_STRING:
+    case ARG_MAYBE:
         *(const char **)o->out = s;
         return -1;
     case ARG_LIST:
@@ -299,7 +300,7 @@ static void print_option(const arg_option *o) {
     for (const char *separator = ""; next_name(&names, &name, &n); separator = ", ")
         at += printf("%s%.*s", separator, (int)n, name);
     if (o->value)
-        at += printf(" %s", o->value);
+        at += printf(o->kind == ARG_MAYBE ? "[=%s]" : " %s", o->value);
     if (at + 2 > HELP_COLUMN) {
         putchar('\n');
         at = 0;
@@ -344,7 +345,7 @@ static int read_option(const args_spec *spec, int argc, char **argv, int *i) {
         *(bool *)o->out = o->kind == ARG_FLAG;
         return -1;
     }
-    const char *value = equals ? equals + 1 : NULL;
+    const char *value = equals ? equals + 1 : o->kind == ARG_MAYBE ? "" : NULL;
     if (!value && *i + 1 < argc && !find_option(spec, argv[*i + 1], strlen(argv[*i + 1])))
         value = argv[++*i];
     if (!value)

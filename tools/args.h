@@ -27,6 +27,7 @@ typedef enum arg_kind {
     ARG_UINT64, /* uint64_t, decimal */
     ARG_FLOAT,  /* double, finite */
     ARG_STRING, /* const char *, borrowed from argv */
+    ARG_MAYBE,  /* the same, as --flag=value only; --flag alone is "" */
     ARG_CHOICE, /* int: index into `choices` */
     ARG_LIST    /* arg_list: repeatable strings */
 } arg_kind;

@@ -79,6 +79,12 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
         {"--no-mmap", ARG_FLAG, &o->no_mmap,
          .help = "read the model into memory instead of mapping the file"},
         {"--mlock", ARG_FLAG, &o->mlock, .help = "keep the model in memory"},
+        {"--no-repack", ARG_FLAG, &o->no_repack,
+         .help = "use weights as the file has them: starts at once and shares the file's memory "
+                 "with other programs, but generates more slowly"},
+        {"--repack-cache", ARG_MAYBE, &o->repack_cache, .value = "FILE",
+         .help = "keep the weights as they were laid out for this machine in FILE (default: beside "
+                 "the model, MODEL.repack; as large as the model), and start from it next time"},
         {"--backend", ARG_STRING, &o->backend, .value = "NAME",
          .help = "cpu (default), or reference: double precision, slow"},
         {"--cpu-mask-isa", ARG_STRING, &o->mask, .value = "LIST",
@@ -103,6 +109,8 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
     if (o->watch && (!o->arch || !(o->prompt || o->prompt_file || o->tokens)))
         return tool_error("llm-cli", 2,
                           "--watch needs --arch FILE, and the prompt from -p, -f or --tokens");
+    if (o->repack_cache && o->no_repack)
+        return tool_error("llm-cli", 2, "--repack-cache and --no-repack exclude each other");
     if (o->n_batch < o->n_ubatch)
         o->n_ubatch = o->n_batch;
     if (o->seed < 0)

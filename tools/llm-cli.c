@@ -33,7 +33,8 @@ typedef struct cli {
     text_stream out;
     npy_writer logits;
     int64_t n_generated;
-    double t_load, t_prompt, t_generate; /* seconds */
+    double t_begin, t_load, t_prompt, t_generate; /* seconds */
+    bool shows_load;                              /* a line says how far loading is */
 } cli;
 
 static volatile sig_atomic_t interrupted;
@@ -185,6 +186,17 @@ static int open_model(cli *c) {
     return -1;
 }
 
+/* On a terminal, if it takes its time, a line that tells how far it is. */
+static bool on_load(void *ctx, size_t done, size_t total) {
+    cli *c = ctx;
+    if (done < total && isatty(STDERR_FILENO) && now() - c->t_begin > 0.3)
+        c->shows_load = true;
+    if (c->shows_load)
+        fprintf(stderr, done < total ? "\rrepacking weights %3.0f %%" : "\r\033[K",
+                100 * (double)done / (double)total);
+    return !interrupted;
+}
+
 static int open_session(cli *c) {
     ggl_error err = {0};
     ggl_backend_params bp = {.n_threads = (int)c->o.n_threads,
@@ -204,6 +216,10 @@ static int open_session(cli *c) {
     p.backend = &c->backend;
     p.n_backends = 1;
     p.fold = c->reference;
+    p.no_repack = c->o.no_repack;
+    p.repack_cache = c->o.repack_cache;
+    p.progress = on_load;
+    p.progress_ctx = c;
     if (llm_session_new(&c->session, c->model, &p, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     fputs(llm_session_notes(c->session), stderr);
@@ -325,7 +341,7 @@ static void print_times(const cli *c) {
 }
 
 static int run(cli *c) {
-    double t = now();
+    c->t_begin = now();
     int code = open_model(c);
     if (code < 0)
         code = open_session(c);
@@ -336,9 +352,15 @@ static int run(cli *c) {
     if (code >= 0)
         return code;
     ggl_error err = {0};
-    if (llm_session_alloc(c->session, &err) != GGL_OK)
+    ggl_status st = llm_session_alloc(c->session, &err);
+    if (st != GGL_OK && c->shows_load)
+        fputs("\r\033[K", stderr);
+    if (st == GGL_CANCELLED)
+        return 130;
+    if (st != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
-    c->t_load = now() - t;
+    fputs(llm_session_load_notes(c->session), stderr);
+    c->t_load = now() - c->t_begin;
     if (c->text && c->o.display_prompt)
         text_stream_put(&c->out, c->text, c->text_size);
     code = c->prompt.n ? run_prompt(c) : -1;

@@ -29,7 +29,7 @@ static ggl_status cpu_alloc(ggl_backend *b, size_t size, const void *host, ggl_b
         ggl_free(buf);
         return ggl_fail(err, GGL_NOMEM, "out of memory for %zu bytes", size);
     }
-    *buf = (ggl_buffer){data, size, !host};
+    *buf = (ggl_buffer){data, size, !host, host != NULL};
     *out = buf;
     return GGL_OK;
 }
@@ -97,6 +97,9 @@ static const ggl_backend_vtable vtable = {
     .run = cpu_run,
     .wait = cpu_wait,
     .plan_free = cpu_plan_free,
+    .repack_size = cpu_repack_size,
+    .repack = cpu_repack,
+    .repack_layout = CPU_REPACK_LAYOUT,
 };
 
 static size_t physical_memory(void) {

@@ -14,6 +14,7 @@ struct ggl_buffer {
     char *data;
     size_t size;
     bool owned;
+    bool huge; /* huge pages have been asked for */
 };
 
 typedef struct cpu_backend {
@@ -127,6 +128,12 @@ ggl_status cpu_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64
                    ggl_error *err);
 void cpu_plan_free(ggl_backend *b, ggl_plan *p);
 bool cpu_supports(const ggl_backend *b, const ggl_tensor *node);
+
+/* repack.c: the row-interleaved layout. */
+size_t cpu_repack_size(const ggl_backend *b, const ggl_tensor *w);
+ggl_status cpu_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, const ggl_tensor *w,
+                      ggl_error *err);
+#define CPU_REPACK_LAYOUT "rows16 1" /* another number when quant/rows16.h changes its bytes */
 
 /* The operator of a node, by op or, of a call, by name; NULL: none. */
 const cpu_op *cpu_op_of(const ggl_tensor *node);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cpu.h"
+#include "quant/rows16.h"
 
 enum {
     COLUMNS = 48,   /* in one call of a tile: a multiple of 2, 3 and 6 */
@@ -111,6 +112,19 @@ static void sort_columns(cpu_task *t) {
     t->unit[1] = n_active;
 }
 
+/* A matrix that was repacked lies in groups of 16 rows; its units begin with one. */
+_Static_assert(ROW_GROUP % CPU_GROUP == 0 && UNIT_ROWS % CPU_GROUP == 0, "rows of a unit");
+
+static bool in_groups(const cpu_task *t) {
+    return t->step->src[1].repacked;
+}
+
+/* Bytes from the matrix's begin to row j. */
+static size_t row_offset(const cpu_task *t, int64_t j) {
+    const ggl_operand *w = &t->step->src[1];
+    return in_groups(t) ? cpu_rows16_size(w->type, j, w->ne[0]) : (size_t)j * w->nb[1];
+}
+
 /* --- compile ------------------------------------------------------------------------------- */
 
 static ggl_status linear_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
@@ -124,6 +138,10 @@ static ggl_status linear_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
                                                                    : "");
     if (w->type == GGL_F32 && w->nb[0] != 4)
         return ggl_fail(err, GGL_UNSUPPORTED, "linear with a matrix whose rows are not dense");
+    if (w->repacked) { /* from one matrix to the next */
+        s->src[1].nb[2] = cpu_rows16_size(w->type, w->ne[1], w->ne[0]);
+        s->src[1].nb[3] = s->src[1].nb[2] * (size_t)w->ne[2];
+    }
     s->batch_of_w = ggl_is_batched(s->node->src[1]);
     int64_t most = w->ne[3] == GGL_N ? cpu_compiler_n_max(c) : w->ne[3];
     int64_t columns = s->dst.ne[1] * s->dst.ne[2] *
@@ -202,14 +220,17 @@ static int take_columns(const cpu_task *t, const span *s, int64_t i, int64_t j, 
 
 static void by_rows(const cpu_task *t, const cpu_product *p, const span *s) {
     size_t row_size = t->src[1].nb[1];
-    int64_t group = s->n_cols > 1 ? ROW_GROUP : s->j1 - s->j0;
+    int64_t group = s->n_cols > 1 ? ROW_GROUP : s->j1 - s->j0, k = t->src[0].ne[0];
     for (int64_t j = s->j0; j < s->j1; j += group)
         for (int64_t i = 0; i < s->n_cols; i += COLUMNS) {
             float *y[COLUMNS];
             const void *x[COLUMNS];
             int n = take_columns(t, s, i, j, y, x);
-            p->rows(y, x, n, s->w + (size_t)j * row_size, row_size, cpu_min(group, s->j1 - j),
-                    t->src[0].ne[0]);
+            const char *w = s->w + row_offset(t, j);
+            if (in_groups(t))
+                p->rows16(y, x, n, w, cpu_min(group, s->j1 - j), k);
+            else
+                p->rows(y, x, n, w, row_size, cpu_min(group, s->j1 - j), k);
         }
 }
 
@@ -217,7 +238,10 @@ static void by_panels(const cpu_task *t, const cpu_product *p, const span *s, vo
     size_t row_size = t->src[1].nb[1];
     for (int64_t j = s->j0; j < s->j1; j += p->panel_rows) {
         int n_rows = (int)cpu_min(p->panel_rows, s->j1 - j);
-        p->pack(panel, s->w + (size_t)j * row_size, row_size, n_rows, t->src[0].ne[0]);
+        if (in_groups(t))
+            p->pack16(panel, s->w + row_offset(t, j), n_rows, t->src[0].ne[0]);
+        else
+            p->pack(panel, s->w + row_offset(t, j), row_size, n_rows, t->src[0].ne[0]);
         for (int64_t i = 0; i < s->n_cols; i += COLUMNS) {
             float *y[COLUMNS];
             const void *x[COLUMNS];

@@ -168,6 +168,17 @@ static void check_rows16(const problem *p, int t) {
     int64_t groups = (p->n_rows + CPU_GROUP - 1) / CPU_GROUP;
     for (int64_t j = groups - 1; j >= 0; j--)
         cpu_rows16_pack(w16.p, p->type, p->w.p, p->row_size, p->n_rows, p->k, j, j + 1);
+    for (int64_t step = 1; step <= 5; step += 2) { /* groups in one call: odd ones leave a rest */
+        guarded by = guarded_new(w16.size, 0);
+        for (int64_t j = 0; j < groups; j += step)
+            cpu_rows16_pack_by(f, by.p, p->type, p->w.p, p->row_size, p->n_rows, p->k, j,
+                               j + step < groups ? j + step : groups);
+        CHECK_MSG(memcmp(by.p, w16.p, w16.size) == 0,
+                  "interleaving %s, k = %lld, %lld rows, %lld groups at once: other bytes, %s",
+                  ggl_type_get(p->type)->name, (long long)p->k, (long long)p->n_rows,
+                  (long long)step, all.name[t]);
+        guarded_end(&by, "cpu_rows16_pack_by");
+    }
     outputs o = outputs_new(p, p->n_rows);
     f->rows16(o.to, o.x, p->n_cols, w16.p, p->n_rows, p->k);
     outputs_check(&o, p, 0, p->n_rows, t, "interleaved rows");
@@ -176,8 +187,8 @@ static void check_rows16(const problem *p, int t) {
 }
 
 static void check_type(ggl_type type) {
-    static const int64_t ks[] = {0,  1,  2,  7,  15,  16,  17,  31,  32,  33,  48,
-                                 63, 64, 65, 96, 100, 128, 160, 256, 512, 1024};
+    static const int64_t ks[] = {0,  1,  2,  7,   15,  16,  17,  31,  32,  33,  48,  63,
+                                 64, 65, 96, 100, 128, 160, 256, 288, 512, 544, 768, 1024};
     static const int rows[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 11, 12, 13, 15, 16, 17, 31, 32, 33, 40};
     uint64_t seed = 3 + (uint64_t)type;
     tables_init(&all);

@@ -39,6 +39,25 @@ cmp -s "$tmp/a" "$tmp/b" || fail "a prompt from a file gives another text"
 [ "$(printf 'Once upon a time'; cat "$tmp/b")" = "$(cat "$tmp/a")" ] || fail "--no-display-prompt"
 "$cli" --no-mmap -p "Once upon a time" -n 40 --temp 0 -t 1 -ub 3 >"$tmp/b" 2>/dev/null -m "$model" </dev/null
 cmp -s "$tmp/a" "$tmp/b" || fail "--no-mmap -t 1 -ub 3 gives another text"
+"$cli" --no-repack -p "Once upon a time" -n 40 --temp 0 >"$tmp/b" 2>/dev/null -m "$model" </dev/null
+cmp -s "$tmp/a" "$tmp/b" || fail "--no-repack gives another text"
+"$cli" --plan --no-repack >"$tmp/b" 2>/dev/null </dev/null || fail "--plan --no-repack"
+grep -q ' repacked ' "$tmp/b" && fail "--no-repack repacks"
+cp "$model" "$tmp/model.gguf"
+for start in first second; do
+    "$cli" --repack-cache -m "$tmp/model.gguf" -p "Once upon a time" -n 40 --temp 0 >"$tmp/b" 2>"$tmp/err.$start" </dev/null
+    cmp -s "$tmp/a" "$tmp/b" || fail "--repack-cache gives another text"
+done
+if "$cli" --plan -m "$model" 2>/dev/null </dev/null | grep -q ' repacked '; then
+    grep -q 'model.gguf.repack keeps' "$tmp/err.first" || fail "no file of repacked weights: $(cat "$tmp/err.first")"
+    grep -q 'are from .*model.gguf.repack' "$tmp/err.second" || fail "it is not used: $(cat "$tmp/err.second")"
+    "$cli" --repack-cache="$tmp/model.gguf" -m "$tmp/model.gguf" -p x -n 1 >/dev/null 2>"$tmp/err" </dev/null
+    grep -q 'left as it is' "$tmp/err" && cmp -s "$model" "$tmp/model.gguf" || fail "--repack-cache over the model"
+    "$cli" --repack-cache="$tmp/none/x" -p x -n 1 -m "$model" >/dev/null 2>"$tmp/err" </dev/null || fail "no folder for the cache"
+    grep -q 'not kept' "$tmp/err" || fail "no folder for the cache is not told"
+fi
+"$cli" --repack-cache -p x -n 1 >/dev/null 2>"$tmp/err" </dev/null || fail "--repack-cache of the built-in model"
+grep -q 'is no file' "$tmp/err" || fail "--repack-cache of the built-in model: $(cat "$tmp/err")"
 "$cli" --cpu-mask-isa all -p "Once upon a time" -n 40 --temp 0 >"$tmp/b" 2>/dev/null </dev/null
 cmp -s "$tmp/a" "$tmp/b" || fail "the portable code gives another text"
 "$cli" -p "One day" -n 30 -s 7 >"$tmp/a" 2>/dev/null </dev/null
@@ -70,6 +89,7 @@ expect 2 "abc" --temp abc
 expect 2 "--temp" --temp
 expect 2 "top-p" --top-p 7
 expect 2 "exclude" -p a -f b
+expect 2 "exclude" --no-repack --repack-cache
 expect 2 "--tokens" --tokens 1,x
 expect 2 "vocabulary" --tokens 1,99999999 -n 0
 expect 1 "context" -c 4 -p "Once upon a time there was a little girl and a dog"

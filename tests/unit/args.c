@@ -10,7 +10,7 @@ static struct {
     int64_t n;
     uint64_t seed;
     double temp;
-    const char *model;
+    const char *model, *maybe;
     int mode;
     arg_list files, rest;
 } v;
@@ -28,6 +28,7 @@ static const arg_option OPTIONS[] = {
      .help = "a rather long text about the seed that must be broken into several lines, as it does not fit one"},
     {"--flag", ARG_FLAG, &v.flag, .help = "a flag"},
     {"--no-map", ARG_UNFLAG, &v.unflag, .help = "no map"},
+    {"--keep", ARG_MAYBE, &v.maybe, .value = "FILE", .help = "keep it, perhaps in a file"},
     {"--mode", ARG_CHOICE, &v.mode, .value = "M", .help = "fast or slow", .choices = MODES},
     {"--a-very-long-name-indeed", ARG_LIST, &v.files, .value = "FILE", .help = "a file; may be repeated"},
     {0}};
@@ -76,7 +77,13 @@ TEST(accepted) {
     CHECK_STR(v.model, "");
     CHECK(v.n == 7 && v.temp == 10);
     CHECK_INT(parse("", false), -1);
-    CHECK(!v.given && v.unflag);
+    CHECK(!v.given && v.unflag && !v.maybe);
+    CHECK_INT(parse("--keep --flag", false), -1);
+    CHECK_STR(v.maybe, "");
+    CHECK(v.flag);
+    CHECK_INT(parse("--keep=a.b", false), -1);
+    CHECK_STR(v.maybe, "a.b");
+    CHECK_INT(parse("--keep a.b", false), 2); /* a value of its own is none of it */
     CHECK_INT(parse("--a-very-long-name-indeed x --a-very-long-name-indeed=--flag", false), -1);
     CHECK(v.files.n == 2 && !v.flag);
     CHECK_STR(v.files.s[1], "--flag");

@@ -4,6 +4,8 @@
 
 #include "../scalar/scalar.h"
 
+#define INLINE static inline __attribute__((always_inline))
+
 /* The codes that a type can have, plus its offset. */
 const uint8_t cpu_table_IQ4[16] = {1,   24,  45,  63,  79,  93,  106, 118,
                                    129, 141, 153, 166, 181, 197, 217, 241};
@@ -40,23 +42,52 @@ size_t cpu_rows16_size(ggl_type type, int64_t n_rows, int64_t k) {
 
 /* --- codes ---------------------------------------------------------------------------------- */
 
-/* Vectors v of a block, 8 of 64 bytes, into planes. */
-static void put_planes(uint8_t *restrict planes, const uint8_t *restrict v, const layout *l) {
-    uint8_t *high = planes + l->low * CPU_PLANE;
-    memset(planes, 0, (size_t)(l->low + l->high) * CPU_PLANE);
-    for (int g = 0; g < 8; g++, v += CPU_PLANE) {
-        int at = l->low == 8 ? g : l->low == 4 ? g % 4 : g / 4;
-        int shift = l->low == 8 ? 0 : l->low == 4 ? g / 4 * 4 : g % 4 * 2;
-        int mask = (1 << l->low) - 1;
-        uint8_t *p = planes + at * CPU_PLANE;
-        for (int i = 0; i < CPU_PLANE; i++)
-            p[i] |= (uint8_t)((v[i] & mask) << shift);
-        at = l->high == 2 ? g / 4 : 0;
-        shift = l->high == 2 ? g % 4 * 2 : g;
-        mask = (1 << l->high) - 1;
-        p = high + at * CPU_PLANE;
-        for (int i = 0; l->high && i < CPU_PLANE; i++)
-            p[i] |= (uint8_t)((v[i] >> l->low & mask) << shift);
+/* Vectors v of a block, 8 of 64 bytes, into planes; low and high are known where it is expanded. */
+INLINE void put_planes_of(uint8_t *restrict planes, const uint8_t *restrict v, const int low,
+                          const int high) {
+    enum { N = CPU_PLANE };
+    uint8_t *restrict top = planes + low * N;
+    if (low == 8)
+        memcpy(planes, v, 8 * (size_t)N);
+    for (int i = 0; low == 4 && i < 4 * N; i++)
+        planes[i] = (uint8_t)((v[i] & 15) | v[i + 4 * N] << 4);
+    for (int h = 0; low == 2 && h < 2; h++)
+        for (int i = h * 4 * N; i < (h * 4 + 1) * N; i++)
+            planes[i - h * 3 * N] = (uint8_t)((v[i] & 3) | (v[i + N] & 3) << 2 |
+                                              (v[i + 2 * N] & 3) << 4 | (v[i + 3 * N] & 3) << 6);
+    for (int h = 0; high == 2 && h < 2; h++)
+        for (int i = h * 4 * N; i < (h * 4 + 1) * N; i++)
+            top[i - h * 3 * N] =
+                (uint8_t)((v[i] >> low & 3) | (v[i + N] >> low & 3) << 2 |
+                          (v[i + 2 * N] >> low & 3) << 4 | (v[i + 3 * N] >> low & 3) << 6);
+    for (int i = 0; high == 1 && i < N; i++) {
+        int bits = 0;
+        for (int g = 0; g < 8; g++)
+            bits |= (v[i + g * N] >> low & 1) << g;
+        top[i] = (uint8_t)bits;
+    }
+}
+
+static void put_planes(uint8_t *planes, const uint8_t *v, const layout *l) {
+    switch (10 * l->low + l->high) {
+    case 80:
+        put_planes_of(planes, v, 8, 0);
+        break;
+    case 42:
+        put_planes_of(planes, v, 4, 2);
+        break;
+    case 41:
+        put_planes_of(planes, v, 4, 1);
+        break;
+    case 40:
+        put_planes_of(planes, v, 4, 0);
+        break;
+    case 21:
+        put_planes_of(planes, v, 2, 1);
+        break;
+    default:
+        put_planes_of(planes, v, 2, 0);
+        break;
     }
 }
 
@@ -109,7 +140,7 @@ static raw_scales raw_by_unpacking(ggl_type type, const uint8_t *p) {
 }
 
 /* The layouts of scales: ggml-lite/quant/quant.h. */
-static raw_scales raw_of(ggl_type type, const uint8_t *p) {
+INLINE raw_scales raw_of(ggl_type type, const uint8_t *p) {
     raw_scales r = {0};
     uint32_t a, b, c;
     switch (type) {
@@ -176,7 +207,7 @@ static void put16(uint8_t *p, int row, uint16_t h) {
 }
 
 /* Row `row` of what the stream holds for one block of the type. */
-static void put_scales(uint8_t *p, int row, const raw_scales *r, cpu_scales s) {
+INLINE void put_scales(uint8_t *p, int row, const raw_scales *r, const cpu_scales s) {
     const int with_min =
         s == CPU_SCALES_F16_MIN || s == CPU_SCALES_SC8_MIN || s == CPU_SCALES_SC16_MIN;
     const int n_sc = s == CPU_SCALES_SC8 || s == CPU_SCALES_SC8_MIN     ? 8
@@ -220,18 +251,39 @@ void cpu_pack_blocks(ggl_type type, uint8_t *codes, float *scales, const uint8_t
     }
 }
 
-/* --- both ----------------------------------------------------------------------------------- */
+/* --- 256 columns at a time: they stay in the inner cache -------------------------------------- */
 
-static void pack_codes(uint8_t *to, ggl_type type, const uint8_t *const *row, int n_rows,
-                       int64_t k) {
-    const ggl_type_info *info = ggl_type_get((int)type);
-    const layout *l = &layouts[type];
+enum { COLUMNS = 256 };
+
+/* Some rows and columns of a matrix, and the groups that they become. */
+typedef struct part {
+    ggl_type type;
+    const uint8_t *w; /* the first row's first column */
+    size_t row_size;
+    int n_rows;
+    int64_t n;          /* columns */
+    uint8_t *codes;     /* of the first group, for the first column */
+    uint8_t *scales;    /* likewise */
+    int64_t group_size; /* from one group to the next */
+} part;
+
+static int rows_of_group(const part *p, int group) {
+    int n = p->n_rows - group * CPU_GROUP;
+    return n < CPU_GROUP ? n : CPU_GROUP;
+}
+
+/* Codes by the definition of their type. */
+static void codes_by_definition(const part *p) {
+    const ggl_type_info *info = ggl_type_get((int)p->type);
+    const layout *l = &layouts[p->type];
     const int n_sub = (int)info->block / 32;
-    for (int64_t b = 0; b < k / 32; b++, to += (l->low + l->high) * CPU_PLANE) {
+    uint8_t *to = p->codes;
+    for (int64_t b = 0; b < p->n / 32; b++, to += (l->low + l->high) * CPU_PLANE) {
         _Alignas(64) uint8_t v[8 * CPU_PLANE] = {0};
-        for (int r = 0; r < n_rows; r++) {
+        for (int r = 0; r < p->n_rows; r++) {
             ggl_codes c;
-            info->unpack(row[r] + (size_t)(b / n_sub) * info->size, (int)(b % n_sub), &c);
+            info->unpack(p->w + (size_t)r * p->row_size + (size_t)(b / n_sub) * info->size,
+                         (int)(b % n_sub), &c);
             for (int i = 0; i < 32; i++) {
                 uint8_t code = (uint8_t)(c.q[i] + l->offset);
                 v[i / 4 * CPU_PLANE + 4 * r + i % 4] =
@@ -242,26 +294,96 @@ static void pack_codes(uint8_t *to, ggl_type type, const uint8_t *const *row, in
     }
 }
 
-void cpu_rows16_pack(void *dst, ggl_type type, const void *w, size_t row_size, int64_t n_rows,
-                     int64_t k, int64_t first, int64_t last) {
-    const ggl_type_info *info = ggl_type_get((int)type);
+/* Codes by the panels of an instruction set, which have them as bytes already. */
+enum { MOST_GROUPS = 4, PANEL_SIZE = COLUMNS / 32 * (8 + 4) * CPU_PLANE * MOST_GROUPS };
+
+static bool has_panels(const cpu_product *f) {
+    return f && f->pack && f->panel_size(COLUMNS) <= PANEL_SIZE;
+}
+
+/* n blocks of a group of a panel; rows from n_rows on, which repeat another there, become zeros.
+ * index: where a byte stands in the type's table. */
+static void squeeze(uint8_t *to, uint8_t *panel, int64_t n, int n_rows, const layout *l,
+                    const uint8_t *index) {
+    for (; n > 0; n--, panel += 8 * CPU_PLANE) {
+        for (int i = 0; l->table && i < 8 * CPU_PLANE; i++)
+            panel[i] = index[panel[i]];
+        put_planes(to, panel, l);
+        for (int g = 0; g < l->low + l->high; g++, to += CPU_PLANE)
+            if (n_rows < CPU_GROUP)
+                memset(to + 4 * n_rows, 0, (size_t)(CPU_PLANE - 4 * n_rows));
+    }
+}
+
+static void codes_by_panels(const cpu_product *f, const part *p, const uint8_t *index) {
+    _Alignas(64) uint8_t panel[PANEL_SIZE];
+    size_t group = f->panel_size(p->n) / (size_t)(f->panel_rows / CPU_GROUP);
+    f->pack(panel, p->w, p->row_size, p->n_rows, p->n);
+    for (int j = 0; j * CPU_GROUP < p->n_rows; j++)
+        squeeze(p->codes + j * p->group_size, panel + (size_t)j * group, p->n / 32,
+                rows_of_group(p, j), &layouts[p->type], index);
+}
+
+INLINE void scales_of(const part *p, const cpu_scales s) {
+    const ggl_type_info *info = ggl_type_get((int)p->type);
+    const int size = info->block == 32 ? cpu_scales_per_32(s) : cpu_scales_per_256(s);
+    const int64_t n = p->n / info->block;
+    for (int j = 0; j * CPU_GROUP < p->n_rows; j++) {
+        uint8_t *to = p->scales + j * p->group_size;
+        const uint8_t *row = p->w + (size_t)(j * CPU_GROUP) * p->row_size;
+        if (rows_of_group(p, j) < CPU_GROUP)
+            memset(to, 0, (size_t)(n * size));
+        for (int r = 0; r < rows_of_group(p, j); r++, row += p->row_size)
+            for (int64_t b = 0; b < n; b++) {
+                raw_scales raw = raw_of(p->type, row + (size_t)b * info->size);
+                put_scales(to + b * size, r, &raw, s);
+            }
+    }
+}
+
+/* The usual kind by itself, known to the compiler. */
+static void put_all_scales(const part *p) {
+    if (layouts[p->type].scales == CPU_SCALES_F16)
+        scales_of(p, CPU_SCALES_F16);
+    else
+        scales_of(p, layouts[p->type].scales);
+}
+
+/* --- all columns ------------------------------------------------------------------------------ */
+
+void cpu_rows16_pack_by(const cpu_product *f, void *dst, ggl_type type, const void *w,
+                        size_t row_size, int64_t n_rows, int64_t k, int64_t first, int64_t last) {
     const layout *l = &layouts[type];
     const int64_t size = cpu_group_size(k, l->low + l->high, l->scales);
     const int64_t codes = cpu_codes_size(k, l->low + l->high);
-    const int per_block =
-        info->block == 32 ? cpu_scales_per_32(l->scales) : cpu_scales_per_256(l->scales);
-    for (int64_t j = first; j < last; j++) {
+    const int64_t used = codes + cpu_scales_size(k, l->scales);
+    const int64_t together = has_panels(f) ? f->panel_rows / CPU_GROUP : 1;
+    uint8_t index[256];
+    for (int i = 0; l->table && i < 256; i++)
+        index[i] = table_index(l->table, (uint8_t)i);
+    for (int64_t j = first; j < last; j += together) {
+        const int64_t n_groups = last - j < together ? last - j : together;
+        const int64_t rows = n_rows - j * CPU_GROUP;
         uint8_t *to = (uint8_t *)dst + j * size;
-        const uint8_t *row[CPU_GROUP];
-        int n = (int)(n_rows - j * CPU_GROUP < CPU_GROUP ? n_rows - j * CPU_GROUP : CPU_GROUP);
-        for (int r = 0; r < n; r++)
-            row[r] = (const uint8_t *)w + (size_t)(j * CPU_GROUP + r) * row_size;
-        pack_codes(to, type, row, n, k);
-        memset(to + codes, 0, (size_t)(size - codes));
-        for (int64_t b = 0; b < k / info->block; b++)
-            for (int r = 0; r < n; r++) {
-                raw_scales raw = raw_of(type, row[r] + (size_t)b * info->size);
-                put_scales(to + codes + b * per_block, r, &raw, l->scales);
-            }
+        part p = {.type = type, .row_size = row_size, .group_size = size};
+        p.n_rows = (int)(rows < n_groups * CPU_GROUP ? rows : n_groups * CPU_GROUP);
+        for (int64_t c = 0; c < k; c += COLUMNS) {
+            p.w = (const uint8_t *)w + (size_t)(j * CPU_GROUP) * row_size + ggl_row_size(type, c);
+            p.n = k - c < COLUMNS ? k - c : COLUMNS;
+            p.codes = to + cpu_codes_size(c, l->low + l->high);
+            p.scales = to + codes + cpu_scales_size(c, l->scales);
+            if (has_panels(f))
+                codes_by_panels(f, &p, index);
+            else
+                codes_by_definition(&p);
+            put_all_scales(&p);
+        }
+        for (int64_t i = 0; i < n_groups; i++) /* up to the next group */
+            memset(to + i * size + used, 0, (size_t)(size - used));
     }
+}
+
+void cpu_rows16_pack(void *dst, ggl_type type, const void *w, size_t row_size, int64_t n_rows,
+                     int64_t k, int64_t first, int64_t last) {
+    cpu_rows16_pack_by(NULL, dst, type, w, row_size, n_rows, k, first, last);
 }

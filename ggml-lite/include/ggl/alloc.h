@@ -23,6 +23,10 @@ GGL_API bool ggl_size_align(size_t x, size_t align, size_t *out);
 GGL_API void *ggl_calloc(size_t n, size_t size);
 GGL_API void ggl_free(void *p);
 
+/* Asks the system to back [p, p + size) with huge pages: large memory that is read from end to end
+ * again and again. Before it is touched; advice, of no effect where there are none. */
+GGL_API void ggl_prefer_huge_pages(void *p, size_t size);
+
 /* Grows *array (of elements of `size` bytes, *cap of them) to hold at least n. New elements are
  * zeroed. false if out of memory: *array and *cap stay as they were. */
 GGL_API bool ggl_grow(void *array, size_t *cap, size_t n, size_t size);

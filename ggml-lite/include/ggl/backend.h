@@ -21,9 +21,10 @@ typedef struct ggl_plan ggl_plan;     /* begins with arena_size; the rest is the
 enum {
     GGL_REGION_ARENA, /* values between nodes: plan->arena_size bytes, contents lost between runs */
     GGL_REGION_IO,    /* inputs, outputs, constants, values that cross segments */
-    GGL_REGION_STORES, /* what slots keep */
-    GGL_REGION_WEIGHT  /* this and all above: host memory ranges that hold weights, imported or
-                          uploaded */
+    GGL_REGION_STORES,   /* what slots keep */
+    GGL_REGION_REPACKED, /* weights as repack() lays them out */
+    GGL_REGION_WEIGHT    /* this and all above: host memory ranges that hold weights, imported or
+                            uploaded */
 };
 
 typedef struct ggl_loc { /* where a tensor lies that is not private to one segment */
@@ -42,6 +43,8 @@ typedef struct ggl_segment {
     const size_t *
         store_loc; /* by store id: offset of slot 0 in GGL_REGION_STORES; slots follow each other */
     int64_t n_slots;
+    const ggl_loc *repacked; /* by tensor id: of a weight, where repack() has put it, for products;
+                                region -1: it is only at loc. NULL: none is repacked */
 } ggl_segment;
 
 struct ggl_plan {
@@ -81,6 +84,21 @@ typedef struct ggl_backend_vtable {
                       ggl_error *err);
     ggl_status (*wait)(ggl_backend *b, ggl_error *err);
     void (*plan_free)(ggl_backend *b, ggl_plan *p);
+
+    /* A layout of the backend's own for a weight, which products (LINEAR) read in place of the
+     * file's: rows side by side in vectors, or what a device's matrix unit wants. All three may be
+     * NULL: then weights are read as they are. It is for the backend to say which weights gain by
+     * it, and for the scheduler to find who reads them, to take the memory, and to keep the result
+     * on a disk: so a backend knows no files, and every size stands in the plan. */
+
+    /* Bytes of the weight in that layout, a multiple of 64 and of its number of matrices (ne[2] *
+     * ne[3]), each of which is laid out by itself; 0: it is used as it is. */
+    size_t (*repack_size)(const ggl_backend *b, const ggl_tensor *weight);
+    /* Writes the weight, from weight->data, to dst at a multiple of 64. The same bytes each time:
+     * they depend on nothing but the weight and the name of the layout. Called before any run. */
+    ggl_status (*repack)(ggl_backend *b, ggl_buffer *dst, size_t offset, const ggl_tensor *weight,
+                         ggl_error *err);
+    const char *repack_layout; /* "rows16 1": names the layout; another name for other bytes */
 } ggl_backend_vtable;
 
 struct ggl_backend {

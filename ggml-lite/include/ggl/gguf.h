@@ -70,6 +70,17 @@ GGL_API const char *ggl_gguf_name(const ggl_gguf *f); /* the path */
 GGL_API uint32_t ggl_gguf_version(const ggl_gguf *f);
 GGL_API bool ggl_gguf_lock_failed(const ggl_gguf *f);
 
+/* What tells this file from any other, and from itself before it was changed: equal ones have the same tensors, bytes and
+ * all. false, and all zeros: it was opened from memory. Of a split model, all parts together. */
+typedef struct ggl_gguf_identity {
+    uint64_t size;     /* bytes */
+    int64_t modified;  /* when last, in ns since 1970 */
+    uint64_t tensors;  /* a digest of names, types, shapes, places; and of each part's size and time */
+} ggl_gguf_identity;
+GGL_API bool ggl_gguf_identify(const ggl_gguf *f, ggl_gguf_identity *out);
+
+/* Whether the parts are files' pages, mapped, and not memory. */
+GGL_API bool ggl_gguf_mapped(const ggl_gguf *f);
 /* The host memory that holds the parts: for backends that import it. */
 GGL_API int ggl_gguf_n_parts(const ggl_gguf *f);
 GGL_API const void *ggl_gguf_part(const ggl_gguf *f, int part, size_t *size);

@@ -15,7 +15,9 @@ extern "C" {
 
 typedef struct ggl_operand {
     ggl_type type;
-    int region; /* -1: the operand is absent */
+    int region;    /* -1: the operand is absent */
+    bool repacked; /* a weight of LINEAR as the backend's repack() has laid it out, all of it, from
+                      offset on. nb[] are those of the file's layout */
     size_t offset;
     size_t loop;              /* inside a loop: bytes to add for each turn */
     int64_t ne[GGL_MAX_DIMS]; /* ne[3]: 1 or GGL_N. Inside a loop 1 */

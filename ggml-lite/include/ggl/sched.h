@@ -28,6 +28,8 @@ typedef struct ggl_sched ggl_sched;
 typedef struct ggl_host_range {
     const void *data;
     size_t size;
+    bool mapped; /* a file's pages, mapped and not written to: they may be given back to the system,
+                    which reads them again when they are wanted */
 } ggl_host_range;
 
 typedef struct ggl_sched_params {
@@ -41,13 +43,36 @@ typedef struct ggl_sched_params {
     const ggl_host_range
         *host; /* borrowed until the scheduler is freed; weights outside of them are a range each */
     int n_host;
+    /* Backends may lay out the weights of products anew (ggl_backend_vtable.repack): faster, but a
+     * second copy, while the first is given back where nobody else reads it and it is mapped. */
+    bool no_repack; /* all weights are used as they are */
+    /* Called in ggl_sched_alloc, after each weight that was laid out anew: bytes done, and of all.
+     * false: stop, GGL_CANCELLED. NULL: none. */
+    bool (*progress)(void *ctx, size_t done, size_t total);
+    void *progress_ctx;
+    /* A file to keep what was laid out: if it has that of these very weights it is mapped instead,
+     * else it is written. NULL: none. It never makes ggl_sched_alloc fail; see
+     * ggl_sched_cache_note. */
+    const char *cache;    /* borrowed until ggl_sched_alloc returns */
+    const void *cache_of; /* bytes that tell this model from any other, and from other versions */
+    size_t cache_of_size;
 } ggl_sched_params;
 
 GGL_API GGL_NODISCARD ggl_status ggl_sched_new(ggl_sched **out, ggl_graph *g,
                                                const ggl_sched_params *p, ggl_error *err);
-/* Takes all memory, and uploads what is not used in place. */
+/* Takes all memory, uploads what is not used in place, lays out anew what is to be. */
 GGL_API GGL_NODISCARD ggl_status ggl_sched_alloc(ggl_sched *s, ggl_error *err);
 GGL_API void ggl_sched_free(ggl_sched *s);
+/* How ggl_sched_alloc went with params.cache. */
+typedef enum ggl_cache_use {
+    GGL_CACHE_NONE, /* no file was asked for, or nothing is laid out anew */
+    GGL_CACHE_READ, /* mapped: nothing had to be laid out */
+    GGL_CACHE_WRITTEN,
+    GGL_CACHE_FAILED /* could not be written */
+} ggl_cache_use;
+GGL_API ggl_cache_use ggl_sched_cache_use(const ggl_sched *s);
+/* Why there is something to tell: a sentence, "" if there is nothing. */
+GGL_API const char *ggl_sched_cache_note(const ggl_sched *s);
 
 /* The values of an input for the next run: n of the batch, or 1 if it is not batched; copied.
  * GGL_NOT_FOUND, GGL_USAGE. */
@@ -84,7 +109,12 @@ GGL_API int64_t ggl_sched_rollback_limit(const ggl_sched *s);
 /* Bytes by kind and backend. */
 typedef struct ggl_memory {
     const char *backend;
-    size_t weights_mapped, weights_copied, stores_rows, stores_states, arena, io;
+    size_t weights_mapped;   /* used where they lie */
+    size_t weights_copied;   /* uploaded as they are */
+    size_t weights_repacked; /* the backend's own layout */
+    size_t weights_dropped;  /* of the host's, read once to be laid out anew: given back, if their
+                                range is mapped */
+    size_t stores_rows, stores_states, arena, io;
 } ggl_memory;
 GGL_API int ggl_sched_memory(const ggl_sched *s, int backend,
                              ggl_memory *out); /* 0: no such backend */

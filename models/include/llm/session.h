@@ -34,6 +34,18 @@ typedef struct llm_session_params {
     int (*place)(void *ctx, int layer); /* which backend runs a layer (n_layer: what follows the
                                            last); NULL: the first */
     void *place_ctx;
+    /* Weights of products, laid out anew for the backend (ggl/sched.h): faster, and read from the
+     * file once, at load. no_repack: used as the file has them, nothing is read before it is
+     * wanted, and sessions and processes share the file's pages. */
+    bool no_repack;
+    /* While llm_session_alloc lays them out: bytes done, and of all. false: stop, GGL_CANCELLED.
+     * NULL: none. */
+    bool (*progress)(void *ctx, size_t done, size_t total);
+    void *progress_ctx;
+    /* A file that keeps them for the next session, which maps it; rewritten when it does not fit
+     * the model. "": the model's path with ".repack" after it. NULL: none. Needs a model that was
+     * opened from a file. */
+    const char *repack_cache;
 } llm_session_params;
 
 GGL_API llm_session_params llm_session_default(void);
@@ -48,6 +60,8 @@ GGL_API void llm_session_free(llm_session *s);
 GGL_API const ggl_sched *llm_session_sched(const llm_session *s);
 GGL_API const char *llm_session_notes(
     const llm_session *s); /* what is worth a line each; "" if nothing */
+/* The same of llm_session_alloc: what became of repack_cache. */
+GGL_API const char *llm_session_load_notes(const llm_session *s);
 GGL_API int64_t llm_session_n_ctx(const llm_session *s);
 GGL_API int64_t llm_session_n_vocab(const llm_session *s);
 GGL_API int64_t llm_session_n_layer(const llm_session *s);

@@ -1,0 +1,215 @@
+/* Repacked weights in a file, so that the next run maps them instead of making them.
+ *
+ *   | magic | version u32 | 0x01020304 u32 | size of the file u64 | size of what follows u64 |
+ *   | what the caller says of the model: n u64, n bytes |
+ *   | n_dev times: name, layout: strings | offset, size u64 of its region | n_tensors u64 |
+ *   |     n_tensors times: name string | type, ne[4], host range, offset in it, offset in the
+ * region | | zeros, then the regions, each at a multiple of 4096 |
+ *
+ *   string:  | n u64 | n bytes |      numbers: u64 if not said otherwise, of this machine
+ *
+ * A file is used only if everything before the regions is, byte for byte, what this run would write
+ * itself, and the size is right: so nothing in it is read as a number. The regions' bytes are not
+ * checked; kernels read no address from them. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sched_impl.h"
+
+enum { PAGE = 4096, FIXED = 32, PIECE = 1 << 20 };
+
+static const char magic[8] = {'g', 'g', 'l', '-', 'r', 'p', 'k', '\n'};
+static const uint32_t version = 1;
+
+/* --- the bytes before the regions ------------------------------------------------------------- */
+
+typedef struct bytes {
+    char *at; /* NULL: only counted */
+    size_t n;
+} bytes;
+
+static void put(bytes *b, const void *p, size_t n) {
+    if (b->at && n > 0)
+        memcpy(b->at + b->n, p, n);
+    b->n += n;
+}
+
+static void put_number(bytes *b, uint64_t x) {
+    put(b, &x, sizeof x);
+}
+
+static void put_string(bytes *b, const char *s) {
+    size_t n = s ? strlen(s) : 0;
+    put_number(b, n);
+    put(b, s, n);
+}
+
+static void put_tensor(bytes *b, const ggl_sched *s, const device *d, const ggl_tensor *t) {
+    int i;
+    ggl_host_range r = sched_host_range(s, t, &i);
+    put_string(b, t->name);
+    put_number(b, (uint64_t)t->type);
+    for (int k = 0; k < GGL_MAX_DIMS; k++)
+        put_number(b, (uint64_t)t->ne[k]);
+    put_number(b, (uint64_t)i);
+    put_number(b, (uint64_t)((const char *)t->data - (const char *)r.data));
+    put_number(b, d->repacked[t->id].offset);
+}
+
+/* at: of the regions, and file_size: 0 while they are not known; that changes no size. */
+static void put_all(bytes *b, const ggl_sched *s, const size_t *at, size_t file_size, size_t rest) {
+    const uint32_t order = 0x01020304;
+    put(b, magic, sizeof magic);
+    put(b, &version, sizeof version);
+    put(b, &order, sizeof order);
+    put_number(b, file_size);
+    put_number(b, rest);
+    put_number(b, s->params.cache_of_size);
+    put(b, s->params.cache_of, s->params.cache_of_size);
+    put_number(b, (uint64_t)s->n_dev);
+    for (int k = 0; k < s->n_dev; k++) {
+        const device *d = &s->dev[k];
+        put_string(b, d->b->name);
+        put_string(b, d->b->v->repack_layout);
+        put_number(b, at[k]);
+        put_number(b, d->repacked_size);
+        put_number(b, d->repack.n);
+        for (size_t i = 0; i < d->repack.n; i++)
+            put_tensor(b, s, d, d->repack.at[i]);
+    }
+}
+
+static size_t round_up(size_t x) {
+    return (x + PAGE - 1) / PAGE * PAGE;
+}
+
+size_t sched_cache_size(const ggl_sched *s, size_t *at) {
+    bytes count = {0};
+    memset(at, 0, (size_t)s->n_dev * sizeof *at);
+    put_all(&count, s, at, 0, 0);
+    size_t size = round_up(count.n);
+    for (int k = 0; k < s->n_dev; k++) {
+        at[k] = size;
+        size = round_up(size + s->dev[k].repacked_size);
+    }
+    return size;
+}
+
+/* What the file begins with, up to the first region; the caller's. NULL: out of memory. */
+static char *head_new(const ggl_sched *s, size_t *head_size, size_t *file_size) {
+    size_t *at = ggl_calloc((size_t)s->n_dev, sizeof *at);
+    bytes b = {0};
+    if (at) {
+        *file_size = sched_cache_size(s, at);
+        *head_size = at[0];
+        b.at = ggl_calloc(at[0], 1);
+    }
+    if (b.at)
+        put_all(&b, s, at, *file_size, *head_size - FIXED);
+    ggl_free(at);
+    return b.at;
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+/* NULL: the file is what it should be. *ours: it may be replaced. */
+static const char *unfit(const os_map *m, const char *head, size_t head_size, size_t file_size,
+                         size_t same_model, bool *ours) {
+    const char *p = m->data;
+    size_t n = m->size < sizeof magic ? m->size : sizeof magic;
+    *ours = memcmp(p, magic, n) == 0;
+    if (!*ours)
+        return "is no file of repacked weights, and is left as it is";
+    if (m->size < FIXED)
+        return "is truncated";
+    if (memcmp(p, head, 16) != 0)
+        return "is of another version of this program";
+    if (memcmp(p + FIXED, head + FIXED, (m->size < same_model ? m->size : same_model) - FIXED) != 0)
+        return "is of another model, or the model's file has changed";
+    if (memcmp(p, head, m->size < head_size ? m->size : head_size) != 0)
+        return "has another layout, or is for other backends";
+    return m->size != file_size ? "is truncated" : NULL;
+}
+
+static void note(ggl_sched *s, const char *what, const char *why) {
+    snprintf(s->cache_note, sizeof s->cache_note, "%.120s %.120s", what, why);
+}
+
+void sched_cache_open(ggl_sched *s) {
+    const char *path = s->params.cache;
+    const os_map_params how = {.willneed = true};
+    ggl_error err = {0};
+    if (!os_file_exists(path))
+        return;
+    ggl_status st = os_map_open(&s->cache, path, &how, &err);
+    if (st != GGL_OK) {
+        note(s, path, err.msg);
+        s->cache_use = st == GGL_FORMAT ? GGL_CACHE_NONE : GGL_CACHE_FAILED; /* empty: replaced */
+        return;
+    }
+    size_t head_size = 0, file_size = 0;
+    bool ours = true;
+    char *head = head_new(s, &head_size, &file_size);
+    const char *why = head ? unfit(&s->cache, head, head_size, file_size,
+                                   FIXED + 8 + s->params.cache_of_size, &ours)
+                           : "could not be read: out of memory";
+    ggl_free(head);
+    if (!why) {
+        s->cache_use = GGL_CACHE_READ;
+        return;
+    }
+    note(s, path, why);
+    s->cache_use = ours ? GGL_CACHE_NONE : GGL_CACHE_FAILED;
+    os_map_close(&s->cache);
+}
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+/* The region of a device, and zeros up to the next page. */
+static ggl_status write_region(os_new_file *f, device *d, char *piece, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    size_t end = round_up(d->repacked_size);
+    for (size_t at = 0; at < end && st == GGL_OK; at += PIECE) {
+        size_t n = end - at < PIECE ? end - at : PIECE;
+        size_t have = d->repacked_size - at < n ? d->repacked_size - at : n;
+        memset(piece + have, 0, n - have);
+        st = d->b->v->download(d->b, d->region[GGL_REGION_REPACKED], at, piece, have, err);
+        if (st == GGL_OK)
+            st = os_new_file_write(f, piece, n, err);
+    }
+    return st;
+}
+
+void sched_cache_write(ggl_sched *s) {
+    if (s->cache_use == GGL_CACHE_FAILED)
+        return;
+    os_new_file f = {.fd = -1};
+    ggl_error err = {0};
+    size_t head_size = 0, file_size = 0;
+    char *head = head_new(s, &head_size, &file_size), *piece = ggl_calloc(PIECE, 1);
+    ggl_status st = head && piece ? os_new_file_open(&f, s->params.cache, &err)
+                                  : ggl_fail(&err, GGL_NOMEM, "out of memory");
+    bool open = st == GGL_OK;
+    if (open)
+        st = os_new_file_write(&f, head, head_size, &err);
+    for (int k = 0; k < s->n_dev && st == GGL_OK; k++)
+        st = write_region(&f, &s->dev[k], piece, &err);
+    if (st == GGL_OK)
+        st = os_new_file_commit(&f, &err);
+    else if (open)
+        os_new_file_discard(&f);
+    ggl_free(head);
+    ggl_free(piece);
+    s->cache_use = st == GGL_OK ? GGL_CACHE_WRITTEN : GGL_CACHE_FAILED;
+    if (st != GGL_OK)
+        note(s, s->params.cache, err.msg);
+}
+
+ggl_cache_use ggl_sched_cache_use(const ggl_sched *s) {
+    return s->cache_use;
+}
+
+const char *ggl_sched_cache_note(const ggl_sched *s) {
+    return s->cache_note;
+}

@@ -1,0 +1,225 @@
+/* Weights in a layout of their backend's own: which they are, where they lie, and laying them out.
+ *
+ * A weight is repacked if a product reads it, as a whole or through a pick of its matrices that the
+ * product does itself (program.c), and its backend has a layout for it. Who else reads it, rows of
+ * an embedding or a view of a part, finds it where it was. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched_impl.h"
+
+static ggl_status no_memory(ggl_error *err) {
+    return ggl_fail(err, GGL_NOMEM, "out of memory for the schedule");
+}
+
+/* --- who reads what --------------------------------------------------------------------------- */
+
+typedef struct readers {
+    ggl_sched *s;
+    ggl_tensor **weight; /* by id: which weight a param of a body stands for */
+    size_t *segment;     /* by id: number of the segment, plus 1, that computes a pick */
+    bool *has_value;     /* by id: picks that more than products read: they are copied out */
+    bool *by_product;    /* by id, of the device */
+    bool no_memory;
+} readers;
+
+static ggl_tensor *weight_of(const readers *r, ggl_tensor *t) {
+    return !t ? NULL : t->op == GGL_OP_WEIGHT ? t : t->op == GGL_OP_PARAM ? r->weight[t->id] : NULL;
+}
+
+/* As mark_picks of program.c, or more: who reads picks other than as a product's weight, or in
+ * another segment. */
+static void find_picks(readers *r, size_t number, ggl_tensor *const *node, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (node[i]->op == GGL_OP_PICK)
+            r->segment[node[i]->id] = number;
+    for (size_t i = 0; i < n; i++) {
+        const ggl_tensor *t = node[i];
+        for (int k = 0; k < t->n_src; k++) {
+            const ggl_tensor *x = t->src[k];
+            if (x && x->op == GGL_OP_PICK &&
+                !(t->op == GGL_OP_LINEAR && k == 1 && r->segment[x->id] == number))
+                r->has_value[x->id] = true;
+        }
+        if (t->body)
+            find_picks(r, number, t->body->node, (size_t)t->body->n_node);
+    }
+}
+
+static void read_by(readers *r, device *d, ggl_tensor *w, bool product) {
+    if (!product) {
+        d->read_otherwise[w->id] = true;
+    } else if (!r->by_product[w->id]) {
+        r->by_product[w->id] = true;
+        if (d->b->v->repack_size(d->b, w) == 0)
+            return;
+        if (ggl_grow(&d->repack.at, &d->repack.cap, d->repack.n + 1, sizeof *d->repack.at))
+            d->repack.at[d->repack.n++] = w;
+        else
+            r->no_memory = true;
+    }
+}
+
+/* known: the nodes are the body of a composite that the backend runs by name. */
+static void find_readers(readers *r, device *d, ggl_tensor *const *node, size_t n, bool known) {
+    for (size_t i = 0; i < n; i++) {
+        const ggl_tensor *t = node[i];
+        bool runs = t->body && !(t->call && d->b->v->supports(d->b, t));
+        if (!t->needed || ggl_is_leaf(t))
+            continue;
+        for (int k = 0; k < t->n_src; k++) {
+            ggl_tensor *w = weight_of(r, t->src[k]);
+            bool product =
+                (t->op == GGL_OP_LINEAR && k == 1) ||
+                (t->op == GGL_OP_PICK && k == 0 && t->src[0]->n_dims >= 3 && !r->has_value[t->id]);
+            if (runs && k < t->body->n_param)
+                r->weight[t->body->param[k]->id] = w;
+            else if (w)
+                read_by(r, d, w, product && !known);
+        }
+        if (t->body) {
+            ggl_tensor *w = weight_of(r, t->body->result);
+            if (w)
+                read_by(r, d, w, false);
+            find_readers(r, d, t->body->node, (size_t)t->body->n_node, known || !runs);
+        }
+    }
+}
+
+/* --- places ----------------------------------------------------------------------------------- */
+
+static int by_address(const void *a, const void *b) {
+    const ggl_tensor *const *x = a, *const *y = b;
+    uintptr_t p = (uintptr_t)(*x)->data, q = (uintptr_t)(*y)->data;
+    return p < q ? -1 : p > q ? 1 : (*x)->id - (*y)->id;
+}
+
+/* In the file's order, so that it is read from its begin to its end. */
+static ggl_status place(device *d, ggl_error *err) {
+    if (d->repack.n > 0)
+        qsort(d->repack.at, d->repack.n, sizeof *d->repack.at, by_address);
+    for (size_t i = 0; i < d->repack.n; i++) {
+        const ggl_tensor *t = d->repack.at[i];
+        d->repacked[t->id] = (ggl_loc){GGL_REGION_REPACKED, d->repacked_size};
+        d->dropped_size += d->read_otherwise[t->id] ? 0 : t->size;
+        if (!ggl_size_add(d->repacked_size, d->b->v->repack_size(d->b, t), &d->repacked_size))
+            return ggl_fail(err, GGL_LIMIT, "%s: repacked weights do not fit into memory", t->name);
+    }
+    return GGL_OK;
+}
+
+static ggl_status place_on(readers *r, int k, ggl_error *err) {
+    ggl_sched *s = r->s;
+    size_t n_ids = (size_t)ggl_graph_n_ids(s->g);
+    memset(r->by_product, 0, n_ids * sizeof *r->by_product);
+    for (size_t i = 0; i < s->n_segs; i++)
+        if (s->seg[i].backend == k)
+            find_readers(r, &s->dev[k], s->seg[i].nodes.at, s->seg[i].nodes.n, false);
+    return r->no_memory ? no_memory(err) : place(&s->dev[k], err);
+}
+
+ggl_status sched_repack_place(ggl_sched *s, ggl_error *err) {
+    size_t n_ids = (size_t)ggl_graph_n_ids(s->g);
+    if (s->params.no_repack)
+        return GGL_OK;
+    readers r = {.s = s};
+    r.weight = ggl_calloc(n_ids, sizeof *r.weight);
+    r.segment = ggl_calloc(n_ids, sizeof *r.segment);
+    r.has_value = ggl_calloc(n_ids, sizeof *r.has_value);
+    r.by_product = ggl_calloc(n_ids, sizeof *r.by_product);
+    ggl_status st = r.weight && r.segment && r.has_value && r.by_product ? GGL_OK : no_memory(err);
+    for (size_t i = 0; i < s->n_segs && st == GGL_OK; i++)
+        find_picks(&r, i + 1, s->seg[i].nodes.at, s->seg[i].nodes.n);
+    for (int i = 0; i < ggl_graph_n_outputs(s->g) && st == GGL_OK; i++)
+        r.has_value[ggl_graph_get_output(s->g, i)->id] = true;
+    for (int k = 0; k < s->n_dev && st == GGL_OK; k++)
+        if (s->dev[k].b->v->repack_size)
+            st = place_on(&r, k, err);
+    ggl_free(r.weight);
+    ggl_free(r.segment);
+    ggl_free(r.has_value);
+    ggl_free(r.by_product);
+    return st;
+}
+
+/* --- laying out ------------------------------------------------------------------------------- */
+
+typedef struct progress {
+    size_t done, total;
+} progress;
+
+/* Whether a device, but by way of its repacked copy, reads the weight where it lies; until devices
+ * from `k` on have their copies, these too. */
+static bool still_read(const ggl_sched *s, const ggl_tensor *t, int k) {
+    for (int i = 0; i < s->n_dev; i++) {
+        const device *d = &s->dev[i];
+        if (d->repacked[t->id].region >= 0 ? d->read_otherwise[t->id] || i >= k
+                                           : d->loc[TRUNK][t->id].region >= 0)
+            return true;
+    }
+    return false;
+}
+
+static ggl_status repack_device(ggl_sched *s, int k, progress *p, ggl_error *err) {
+    device *d = &s->dev[k];
+    ggl_buffer *to = d->region[GGL_REGION_REPACKED];
+    for (size_t i = 0; i < d->repack.n; i++) {
+        const ggl_tensor *t = d->repack.at[i];
+        int range;
+        ggl_status st = d->b->v->repack(d->b, to, d->repacked[t->id].offset, t, err);
+        if (st != GGL_OK)
+            return ggl_within(err, st, "repacking %s", t->name);
+        if (sched_host_range(s, t, &range).mapped && !still_read(s, t, k + 1))
+            os_map_drop(t->data, t->size);
+        p->done += t->size;
+        if (s->params.progress && !s->params.progress(s->params.progress_ctx, p->done, p->total))
+            return ggl_fail(err, GGL_CANCELLED, "stopped while weights were repacked");
+    }
+    return GGL_OK;
+}
+
+/* The region: in the mapped file if there is one and the device can use it there. */
+static ggl_status take_region(ggl_sched *s, device *d, size_t at, ggl_error *err) {
+    const char *host = s->cache.data;
+    ggl_buffer **to = &d->region[GGL_REGION_REPACKED];
+    ggl_status st = GGL_UNSUPPORTED;
+    if (host)
+        st = d->b->v->alloc(d->b, d->repacked_size, host + at, to, err);
+    if (st == GGL_UNSUPPORTED) {
+        st = d->b->v->alloc(d->b, d->repacked_size, NULL, to, err);
+        if (st == GGL_OK && host)
+            st = d->b->v->upload(d->b, *to, 0, host + at, d->repacked_size, err);
+    }
+    if (st != GGL_OK)
+        return ggl_within(err, st,
+                          "%.1f MiB of repacked weights on %s (they can be used as they are: "
+                          "no_repack)",
+                          (double)d->repacked_size / 1048576, d->b->name);
+    return GGL_OK;
+}
+
+ggl_status sched_repack(ggl_sched *s, ggl_error *err) {
+    progress p = {0};
+    size_t *at = ggl_calloc((size_t)s->n_dev, sizeof *at);
+    if (!at)
+        return no_memory(err);
+    for (int k = 0; k < s->n_dev; k++)
+        for (size_t i = 0; i < s->dev[k].repack.n; i++)
+            p.total += s->dev[k].repack.at[i]->size;
+    bool keep = s->params.cache && p.total > 0;
+    if (keep)
+        sched_cache_open(s);
+    sched_cache_size(s, at);
+    ggl_status st = GGL_OK;
+    for (int k = 0; k < s->n_dev && st == GGL_OK; k++) {
+        if (s->dev[k].repacked_size == 0)
+            continue;
+        st = take_region(s, &s->dev[k], at[k], err);
+        if (st == GGL_OK && s->cache_use != GGL_CACHE_READ)
+            st = repack_device(s, k, &p, err);
+    }
+    ggl_free(at);
+    if (st == GGL_OK && keep && s->cache_use != GGL_CACHE_READ)
+        sched_cache_write(s);
+    return st;
+}

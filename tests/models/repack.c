@@ -1,0 +1,507 @@
+/* Weights laid out anew: no bit of a model's logits changes, whatever the threads, pieces, split
+ * and kind of model; the file that keeps them; and what memory loading takes. */
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "alloc_fail.h"
+#include "ggl/alloc.h"
+#include "ggl/backends.h"
+#include "llm/session.h"
+#include "test.h"
+
+#define N 70
+
+/* --- models ----------------------------------------------------------------------------------- */
+
+typedef struct shape {
+    const char *name;
+    ggl_type type;
+    int64_t n_embd, n_ff, n_vocab, n_layer, n_expert;
+    bool tied;
+} shape;
+
+/* Rows that are no multiple of 16: the vocabulary, and the feed-forward one. */
+static const shape shapes[] = {{"plain q8_0", GGL_Q8_0, 64, 96, 101, 2, 0, false},
+                               {"plain q4_0", GGL_Q4_0, 64, 96, 101, 2, 0, false},
+                               {"tied q8_0", GGL_Q8_0, 96, 160, 75, 2, 0, true},
+                               {"experts q8_0", GGL_Q8_0, 64, 96, 50, 2, 5, false},
+                               {"experts q4_0, tied", GGL_Q4_0, 96, 160, 33, 2, 4, true}};
+enum { N_SHAPES = sizeof shapes / sizeof *shapes };
+
+/* Random blocks: codes of all kinds, small scales. Made as the file is written. */
+typedef struct tensor {
+    ggl_type type;
+    int64_t n;
+    uint64_t seed;
+} tensor;
+
+static ggl_status fill(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
+    const tensor *t = ctx;
+    const ggl_type_info *info = ggl_type_get((int)t->type);
+    uint64_t seed = t->seed;
+    char block[64 * 40];
+    ggl_status st = GGL_OK;
+    for (int64_t i = 0; i < t->n && st == GGL_OK;) {
+        size_t size = 0;
+        for (; size + info->size <= sizeof block && i < t->n; i += info->block) {
+            float one = 1 + test_random_float(&seed) / 4;
+            uint16_t d = ggl_f32_to_f16(one / (t->type == GGL_Q4_0 ? 80 : 1200));
+            uint64_t words[5];
+            for (int k = 0; k < 5; k++)
+                words[k] = test_random(&seed);
+            if (t->type == GGL_F32) {
+                memcpy(block + size, &one, 4);
+            } else {
+                memcpy(block + size, words, info->size);
+                memcpy(block + size, &d, 2);
+            }
+            size += info->size;
+        }
+        st = ggl_gguf_sink_write(to, block, size, err);
+    }
+    return st;
+}
+
+typedef struct maker {
+    ggl_gguf_writer *w;
+    tensor t[256];
+    int n;
+} maker;
+
+static void put(maker *m, const char *name, ggl_type type, int n_dims, const int64_t *ne) {
+    tensor *t = &m->t[m->n++];
+    *t = (tensor){type, 1, (uint64_t)m->n};
+    for (int i = 0; i < n_dims; i++)
+        t->n *= ne[i];
+    ggl_gguf_put_tensor_later(m->w, name, type, n_dims, ne, fill, t);
+}
+
+static void put_layer(maker *m, const shape *s, int l) {
+    char name[64];
+    const int64_t e = s->n_embd, f = s->n_ff, x = s->n_expert;
+#define PUT(what, type, n, ...)                                                                    \
+    snprintf(name, sizeof name, "blk.%d." what ".weight", l);                                      \
+    put(m, name, type, n, (int64_t[]){__VA_ARGS__})
+    PUT("attn_norm", GGL_F32, 1, e);
+    PUT("attn_q", s->type, 2, e, e);
+    PUT("attn_k", s->type, 2, e, e / 2);
+    PUT("attn_v", s->type, 2, e, e / 2);
+    PUT("attn_output", s->type, 2, e, e);
+    PUT("ffn_norm", GGL_F32, 1, e);
+    if (x) {
+        PUT("ffn_gate_inp", s->type, 2, e, x);
+        PUT("ffn_gate_exps", s->type, 3, e, f, x);
+        PUT("ffn_up_exps", s->type, 3, e, f, x);
+        PUT("ffn_down_exps", s->type, 3, f, e, x);
+    } else {
+        PUT("ffn_gate", s->type, 2, e, f);
+        PUT("ffn_up", s->type, 2, e, f);
+        PUT("ffn_down", s->type, 2, f, e);
+    }
+#undef PUT
+}
+
+static bool make(const shape *s, const char *path) {
+    maker *m = calloc(1, sizeof *m);
+    ggl_error err = {0};
+    m->w = ggl_gguf_writer_new();
+    ggl_gguf_put_string(m->w, "general.architecture", "llama", 5);
+    const struct {
+        const char *key;
+        int64_t value;
+    } keys[] = {{"block_count", s->n_layer},      {"embedding_length", s->n_embd},
+                {"feed_forward_length", s->n_ff}, {"attention.head_count", 4},
+                {"attention.head_count_kv", 2},   {"context_length", 128},
+                {"expert_count", s->n_expert},    {"expert_used_count", 2}};
+    for (int i = 0; i < (s->n_expert ? 8 : 6); i++) {
+        char key[64];
+        uint32_t v = (uint32_t)keys[i].value;
+        snprintf(key, sizeof key, "llama.%s", keys[i].key);
+        ggl_gguf_put(m->w, key, GGL_GGUF_U32, false, &v, 1);
+    }
+    const float eps = 1e-5f;
+    ggl_gguf_put(m->w, "llama.attention.layer_norm_rms_epsilon", GGL_GGUF_F32, false, &eps, 1);
+    const int64_t embd[] = {s->n_embd, s->n_vocab};
+    put(m, "token_embd.weight", s->type, 2, embd);
+    for (int l = 0; l < s->n_layer; l++)
+        put_layer(m, s, l);
+    put(m, "output_norm.weight", GGL_F32, 1, embd);
+    if (!s->tied)
+        put(m, "output.weight", s->type, 2, embd);
+    bool ok = CHECK_OK(ggl_gguf_writer_write(m->w, path, &err), &err);
+    ggl_gguf_writer_free(m->w);
+    free(m);
+    return ok;
+}
+
+/* --- sessions --------------------------------------------------------------------------------- */
+
+typedef struct fixture {
+    ggl_backend *cpu[2], *reference;
+    llm_model *model;
+    llm_session *s;
+    int split;
+    llm_session_params p;
+    ggl_error err;
+} fixture;
+
+static int place(void *ctx, int layer) {
+    const fixture *f = ctx;
+    return f->split >= 0 && layer >= f->split;
+}
+
+static bool start(fixture *f, const char *path, int n_threads, int split) {
+    ggl_backend_params bp = {.n_threads = n_threads};
+    llm_session_params p = llm_session_default();
+    p.no_repack = f->p.no_repack;
+    p.repack_cache = f->p.repack_cache;
+    p.progress = f->p.progress;
+    p.progress_ctx = f->p.progress_ctx;
+    p.n_ubatch = 32;
+    p.n_rows = 32;
+    p.n_slots = 2;
+    p.backend = f->cpu;
+    p.n_backends = 2;
+    p.place = place;
+    p.place_ctx = f;
+    f->split = split;
+    if (ggl_backend_open(&f->cpu[0], "cpu", &bp, &f->err) != GGL_OK ||
+        ggl_backend_open(&f->cpu[1], "cpu", &bp, &f->err) != GGL_OK ||
+        ggl_backend_open(&f->reference, "reference", NULL, &f->err) != GGL_OK ||
+        llm_model_open(&f->model, path, NULL, &f->err) != GGL_OK)
+        return false;
+    p.fold = f->reference;
+    return llm_session_new(&f->s, f->model, &p, &f->err) == GGL_OK &&
+           llm_session_alloc(f->s, &f->err) == GGL_OK;
+}
+
+static void stop(fixture *f) {
+    llm_session_free(f->s);
+    llm_model_free(f->model);
+    ggl_backend_close(f->cpu[0]);
+    ggl_backend_close(f->cpu[1]);
+    ggl_backend_close(f->reference);
+    *f = (fixture){.p = f->p};
+}
+
+static ggl_memory memory_of(const fixture *f) {
+    ggl_memory m = {0}, n = {0};
+    ggl_sched_memory(llm_session_sched(f->s), 0, &m);
+    ggl_sched_memory(llm_session_sched(f->s), 1, &n);
+    m.weights_repacked += n.weights_repacked;
+    m.weights_dropped += n.weights_dropped;
+    m.weights_mapped += n.weights_mapped;
+    return m;
+}
+
+typedef struct rows {
+    float *at;
+    int64_t n_vocab;
+} rows;
+
+static void keep_row(void *ctx, int64_t i, const float *logits) {
+    rows *r = ctx;
+    memcpy(r->at + i * r->n_vocab, logits, (size_t)r->n_vocab * sizeof *logits);
+}
+
+static int32_t token_at(const fixture *f, int i) {
+    return (int32_t)((unsigned)i * 7919u % (unsigned)llm_session_n_vocab(f->s));
+}
+
+/* Logits of all tokens, fed in pieces to a slot; free() them. */
+static float *feed(fixture *f, int slot, int piece) {
+    rows r = {.n_vocab = llm_session_n_vocab(f->s)};
+    r.at = calloc((size_t)N * (size_t)r.n_vocab, sizeof *r.at);
+    for (int first = 0, n; first < N; first += n) {
+        int32_t token[N], slots[N];
+        bool want[N];
+        n = N - first < piece ? N - first : piece;
+        for (int i = 0; i < n; i++) {
+            token[i] = token_at(f, first + i);
+            slots[i] = slot;
+            want[i] = true;
+        }
+        rows part = {r.at + first * r.n_vocab, r.n_vocab};
+        llm_batch b = {
+            .n = n, .token = token, .slot = slots, .want = want, .each = keep_row, .ctx = &part};
+        if (!CHECK_OK(llm_session_eval(f->s, &b, &f->err), &f->err))
+            break;
+    }
+    return r.at;
+}
+
+static size_t logits_size(const fixture *f) {
+    return (size_t)N * (size_t)llm_session_n_vocab(f->s) * sizeof(float);
+}
+
+/* In place, in one piece, by one thread. */
+static float *wanted(const char *path, size_t *size) {
+    fixture f = {.p.no_repack = true};
+    float *want = NULL;
+    if (CHECK_OK(start(&f, path, 1, -1) ? GGL_OK : GGL_USAGE, &f.err)) {
+        CHECK_INT((long long)memory_of(&f).weights_repacked, 0);
+        want = feed(&f, 0, N);
+        *size = logits_size(&f);
+    }
+    stop(&f);
+    return want;
+}
+
+static void same_bits(int k) {
+    const shape *s = &shapes[k];
+    const char *path = test_path("model.gguf");
+    size_t size;
+    REQUIRE(make(s, path));
+    float *want = wanted(path, &size);
+    REQUIRE(want);
+    bool odd = false; /* logits that are all alike would prove nothing */
+    for (size_t i = 1; i < size / 4; i++)
+        odd |= want[i] != want[0];
+    CHECK(odd && want[0] == want[0]);
+    const int threads[] = {1, 2, 3, 7}, pieces[] = {1, 5, 32, N}, splits[] = {-1, 0, 1, 2};
+    for (int i = 0; i < 16; i++) {
+        fixture f = {.p.no_repack = i % 5 == 4};
+        int t = threads[i % 4], p = pieces[i / 4], at = splits[(i + i / 4) % 4];
+        if (!CHECK_OK(start(&f, path, t, at) ? GGL_OK : GGL_USAGE, &f.err))
+            break;
+        float *got = feed(&f, i % 2, p);
+        CHECK_MSG(memcmp(got, want, size) == 0,
+                  "%s: %d threads, pieces of %d, split at %d: other bits", s->name, t, p, at);
+        free(got);
+        stop(&f);
+    }
+    free(want);
+}
+
+TEST(same_bits_plain_q8_0) {
+    same_bits(0);
+}
+TEST(same_bits_plain_q4_0) {
+    same_bits(1);
+}
+TEST(same_bits_tied) {
+    same_bits(2);
+}
+TEST(same_bits_experts) {
+    same_bits(3);
+}
+TEST(same_bits_experts_tied) {
+    same_bits(4);
+}
+
+/* A slot that one kind of session saved, the other goes on from. */
+TEST(slots_are_shared) {
+    const char *path = test_path("model.gguf");
+    fixture a = {.p.no_repack = true}, b = {0};
+    void *saved;
+    size_t size;
+    REQUIRE(make(&shapes[3], path));
+    REQUIRE(start(&a, path, 1, -1) && start(&b, path, 2, 1));
+    float *want = feed(&a, 0, N), *last = want + (N - 1) * llm_session_n_vocab(a.s);
+    REQUIRE_OK(llm_session_cut(a.s, 0, 40, &a.err), &a.err);
+    REQUIRE_OK(llm_session_save(a.s, 0, false, &saved, &size, &a.err), &a.err);
+    REQUIRE_OK(llm_session_restore(b.s, 0, saved, size, &b.err), &b.err);
+    REQUIRE_OK(llm_session_copy(b.s, 1, 0, &b.err), &b.err);
+    int32_t token[N], slots[N];
+    for (int i = 40; i < N; i++) {
+        token[i] = token_at(&b, i);
+        slots[i] = 1;
+    }
+    REQUIRE_OK(llm_session_eval(
+                   b.s, &(llm_batch){.n = N - 40, .token = token + 40, .slot = slots + 40}, &b.err),
+               &b.err);
+    CHECK(memcmp(llm_session_logits(b.s), last, (size_t)llm_session_n_vocab(b.s) * sizeof *last) ==
+          0);
+    ggl_free(saved);
+    free(want);
+    stop(&a);
+    stop(&b);
+}
+
+TEST(memory_is_known_before) {
+    const char *path = test_path("model.gguf");
+    for (int k = 2; k < 4; k++) {
+        fixture f = {0};
+        REQUIRE(make(&shapes[k], path));
+        REQUIRE(start(&f, path, 1, -1));
+        ggl_memory m = memory_of(&f);
+        if (m.weights_repacked == 0)
+            SKIP("these instruction sets have no layout of their own");
+        /* the embedding is read by rows, and norms and the experts' router as they are */
+        const shape *s = &shapes[k];
+        size_t embd = ggl_row_size(s->type, s->n_embd) * (size_t)s->n_vocab,
+               norms = (size_t)(s->n_embd * (2 * s->n_layer + 1) * 4),
+               router = ggl_row_size(s->type, s->n_embd) * (size_t)(s->n_expert * s->n_layer);
+        CHECK_INT((long long)m.weights_mapped, (long long)(embd + norms + router));
+        CHECK(m.weights_dropped + (s->tied ? embd : 0) <= m.weights_repacked);
+        stop(&f);
+    }
+}
+
+TEST(no_allocation_per_token) {
+    const char *path = test_path("model.gguf");
+    fixture f = {0};
+    REQUIRE(make(&shapes[3], path));
+    REQUIRE(start(&f, path, 3, 1));
+    int32_t token[N];
+    for (int i = 0; i < N; i++)
+        token[i] = token_at(&f, i);
+    long before = alloc_count();
+    REQUIRE_OK(llm_session_eval(f.s, &(llm_batch){.n = 50, .token = token}, &f.err), &f.err);
+    for (int i = 50; i < N; i++)
+        REQUIRE_OK(llm_session_eval(f.s, &(llm_batch){.n = 1, .token = token + i}, &f.err), &f.err);
+    CHECK_INT(alloc_count() - before, 0);
+    stop(&f);
+}
+
+/* --- the file that keeps them -------------------------------------------------------------------
+ */
+
+/* A start with the cache: what it says, and the same bits as ever. */
+static void check_cached(const char *path, const char *cache, const float *want, size_t size,
+                         const char *words) {
+    fixture f = {.p.repack_cache = cache};
+    if (CHECK_OK(start(&f, path, 2, -1) ? GGL_OK : GGL_USAGE, &f.err)) {
+        float *got = feed(&f, 0, 32);
+        CHECK_HAS(llm_session_load_notes(f.s), words);
+        CHECK_MSG(memcmp(got, want, size) == 0, "cache (%s): other bits", words);
+        free(got);
+    }
+    stop(&f);
+}
+
+static bool layouts(const char *path) {
+    fixture f = {0};
+    bool ok = start(&f, path, 1, -1) && memory_of(&f).weights_repacked > 0;
+    stop(&f);
+    return ok;
+}
+
+TEST(cache) {
+    const char *path = test_path("model.gguf"), *cache = test_path("model.gguf.repack");
+    size_t size;
+    REQUIRE(make(&shapes[3], path));
+    if (!layouts(path))
+        SKIP("these instruction sets have no layout of their own");
+    float *want = wanted(path, &size);
+    check_cached(path, "", want, size, "keeps the repacked weights");
+    struct stat st;
+    REQUIRE(stat(cache, &st) == 0 && st.st_size > 10000);
+    check_cached(path, "", want, size, "are from");
+    check_cached(path, cache, want, size, "are from");
+    REQUIRE(truncate(cache, st.st_size - 1) == 0);
+    check_cached(path, "", want, size, "is truncated; it was written anew");
+    check_cached(path, "", want, size, "are from");
+    /* the model is another: by its time, then by its tensors */
+    const struct timespec when[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
+    REQUIRE(utimensat(AT_FDCWD, path, when, 0) == 0);
+    check_cached(path, "", want, size, "has changed; it was written anew");
+    check_cached(path, "", want, size, "are from");
+    free(want);
+    REQUIRE(make(&shapes[1], path));
+    REQUIRE(utimensat(AT_FDCWD, path, when, 0) == 0);
+    want = wanted(path, &size);
+    check_cached(path, "", want, size, "has changed; it was written anew");
+    check_cached(path, "", want, size, "are from");
+    /* never over what is something else, such as the model */
+    check_cached(path, path, want, size, "left as it is");
+    check_cached(path, test_path("none/x"), want, size, "not kept");
+    REQUIRE(test_write_file(cache, "GGUF and other things", 21));
+    check_cached(path, "", want, size, "left as it is");
+    free(want);
+}
+
+/* --- memory that loading takes ------------------------------------------------------------------
+ */
+
+/* A line of /proc/self/status in bytes; 0: there is none. */
+static size_t status_of(const char *name) {
+    FILE *f = fopen("/proc/self/status", "r");
+    char line[256];
+    size_t kb = 0;
+    while (f && fgets(line, sizeof line, f))
+        if (strncmp(line, name, strlen(name)) == 0)
+            kb = (size_t)strtoull(line + strlen(name) + 1, NULL, 10);
+    if (f)
+        fclose(f);
+    return kb * 1024;
+}
+
+typedef struct seen {
+    size_t calls, stop_at;
+} seen;
+
+static bool on_progress(void *ctx, size_t done, size_t total) {
+    seen *s = ctx;
+    s->calls++;
+    CHECK(done <= total);
+    return s->calls != s->stop_at;
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
+TEST(peak_memory) {
+#ifdef SANITIZED
+    SKIP("a sanitizer's own memory");
+#endif
+    const shape s = {"large", GGL_Q8_0, 1024, 2816, 2048, 5, 0, false};
+    const char *path = test_path("model.gguf");
+    fixture f = {0};
+    struct stat st;
+    REQUIRE(make(&s, path));
+    REQUIRE(stat(path, &st) == 0);
+    size_t before = status_of("VmRSS:"), size = (size_t)st.st_size;
+    REQUIRE(size > 50 << 20);
+    REQUIRE(start(&f, path, 2, -1));
+    if (memory_of(&f).weights_repacked == 0)
+        SKIP("these instruction sets have no layout of their own");
+    size_t peak = status_of("VmHWM:");
+    printf("file %.1f MiB, before %.1f, peak %.1f\n", (double)size / 1048576,
+           (double)before / 1048576, (double)peak / 1048576);
+    if (peak > 0)
+        CHECK_MSG(peak - before < size + size / 4, "loading %zu MiB took %zu", size >> 20,
+                  (peak - before) >> 20);
+    stop(&f);
+}
+
+TEST(progress_and_stop) {
+    const char *path = test_path("model.gguf");
+    REQUIRE(make(&shapes[0], path));
+    if (!layouts(path))
+        SKIP("these instruction sets have no layout of their own");
+    for (size_t k = 0; k < 3; k++) {
+        seen at = {.stop_at = k};
+        fixture f = {.p = {.progress = on_progress, .progress_ctx = &at}};
+        CHECK(start(&f, path, 2, -1) == (k == 0));
+        CHECK_INT(f.err.status, k == 0 ? GGL_OK : GGL_CANCELLED);
+        CHECK_INT((long long)at.calls, k == 0 ? 2 * 7 + 1 : (long long)k);
+        stop(&f);
+    }
+}
+
+/* With a cache as well: what concerns the file alone may fail unseen. */
+TEST(allocations_fail) {
+    const char *path = test_path("model.gguf"), *cache = test_path("model.gguf.repack");
+    REQUIRE(make(&shapes[3], path));
+    bool failed = true;
+    long n = 0;
+    for (long k = 1; failed; k += 1 + k / 16, n++) {
+        fixture f = {.p.repack_cache = ""};
+        alloc_fail_at(k);
+        bool ok = start(&f, path, 2, 1);
+        failed = alloc_has_failed();
+        alloc_fail_at(0);
+        CHECK_MSG(ok || failed, "%s", f.err.msg);
+        stop(&f);
+        if (n % 3 == 2)
+            unlink(cache);
+    }
+    CHECK(n > 20);
+}

@@ -1,0 +1,337 @@
+/* The scheduler with a backend that lays weights out anew: the reference, but for a layout that is
+ * the weight doubled, so that a result tells which of the two a node has read. */
+#include "alloc_fail.h"
+#include "ggl/backends.h"
+#include "ggl/sched.h"
+#include "test.h"
+
+static int n_repacked; /* calls of repack */
+static bool no_import; /* host memory cannot be used in place */
+static const char *name_of_layout = "doubled 1";
+
+static size_t fake_repack_size(const ggl_backend *b, const ggl_tensor *w) {
+    (void)b;
+    return w->type == GGL_F32 && w->ne[1] >= 4 ? w->size : 0;
+}
+
+static ggl_status fake_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, const ggl_tensor *w,
+                              ggl_error *err) {
+    float row[256];
+    n_repacked++;
+    for (size_t i = 0; i < w->size / 4; i++)
+        row[i] = 2 * ((const float *)w->data)[i];
+    return b->v->upload(b, dst, offset, row, w->size, err);
+}
+
+static ggl_status (*inner_alloc)(ggl_backend *, size_t, const void *, ggl_buffer **, ggl_error *);
+
+static ggl_status fake_alloc(ggl_backend *b, size_t size, const void *host, ggl_buffer **out,
+                             ggl_error *err) {
+    if (host && no_import)
+        return ggl_fail(err, GGL_UNSUPPORTED, "no import");
+    return inner_alloc(b, size, host, out, err);
+}
+
+static float tied[16 * 4], plain[16], expert[3][16], viewed[16], summed[2][16],
+    small[4 * 4] /* the last row is no part */;
+
+typedef struct fixture {
+    ggl_graph *g;
+    ggl_backend *reference, fake;
+    ggl_backend_vtable v;
+    ggl_backend *b[1];
+    ggl_sched_params p;
+    ggl_sched *s;
+    ggl_error err;
+} fixture;
+
+static ggl_tensor *square(ggl_graph *g, const char *name, const float *data) {
+    return ggl_graph_weight(g, name, GGL_F32, 2, (int64_t[]){4, 4}, data);
+}
+
+static ggl_tensor *pick(ggl_graph *g, ggl_tensor *t, ggl_tensor *i) {
+    return ggl_graph_op(g, GGL_OP_PICK, (ggl_tensor *[]){t, i}, 2, NULL, 0);
+}
+
+/* Outputs, each of x[0..3]: 0 a plain product; 1 a product within a body; 2 rows of the tied
+ * weight; 3 the tied product; 4 experts; 5 a view of a part; 6 a picked matrix that is also summed;
+ * 7 a weight that is too small. */
+static void build(fixture *f) {
+    ggl_graph *g = f->g = ggl_graph_new(NULL);
+    if (!g)
+        return;
+    float *all[] = {tied, plain, expert[0], viewed, summed[0], small};
+    const int n[] = {64, 16, 48, 16, 32, 12};
+    for (int k = 0; k < 6; k++)
+        for (int i = 0; i < n[k]; i++)
+            all[k][i] = (float)(i % 7 + k + 1);
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){4}, true);
+    ggl_tensor *i = ggl_graph_input(g, "i", GGL_I32, 1, (int64_t[]){1}, true);
+    ggl_tensor *w = square(g, "plain", plain),
+               *t = ggl_graph_weight(g, "tied", GGL_F32, 2, (int64_t[]){4, 16}, tied),
+               *e = ggl_graph_weight(g, "expert", GGL_F32, 3, (int64_t[]){4, 4, 3}, expert),
+               *v = square(g, "viewed", viewed),
+               *m = ggl_graph_weight(g, "summed", GGL_F32, 3, (int64_t[]){4, 4, 2}, summed),
+               *few = ggl_graph_weight(g, "small", GGL_F32, 2, (int64_t[]){4, 3}, small);
+    ggl_graph_output(g, "0", ggl_linear(g, x, w, NULL));
+    ggl_tensor *both[] = {x, w}, **param = ggl_body_begin(g, both, 2);
+    ggl_tensor *inner = param ? ggl_linear(g, param[0], param[1], NULL) : NULL;
+    ggl_graph_output(g, "1", ggl_body_end(g, NULL, inner, NULL, 0));
+    ggl_graph_output(g, "2", ggl_binary(g, GGL_OP_ADD, pick(g, t, i), x));
+    ggl_graph_output(g, "3", ggl_linear(g, x, t, NULL));
+    ggl_tensor *one = ggl_graph_op(g, GGL_OP_RESHAPE, &x, 1, (double[]){4, 1}, 2);
+    ggl_graph_output(g, "4", ggl_linear(g, one, pick(g, e, i), NULL));
+    ggl_tensor *part = ggl_graph_op(g, GGL_OP_SPLIT, &v, 1, (double[]){1, 0, 2}, 3);
+    ggl_graph_output(g, "5", ggl_linear(g, x, part, NULL));
+    ggl_tensor *picked = pick(g, m, i);
+    ggl_tensor *sum = ggl_graph_op(g, GGL_OP_SUM, &picked, 1, (double[]){0}, 1);
+    sum = ggl_graph_op(g, GGL_OP_RESHAPE, &sum, 1, (double[]){4, 1}, 2);
+    ggl_graph_output(g, "6", ggl_binary(g, GGL_OP_ADD, ggl_linear(g, one, picked, NULL), sum));
+    ggl_graph_output(g, "7", ggl_linear(g, x, few, NULL));
+}
+
+static bool setup(fixture *f, bool no_repack) {
+    *f = (fixture){0};
+    build(f);
+    if (!f->g || ggl_graph_finish(f->g, &f->err) != GGL_OK ||
+        ggl_backend_open(&f->reference, "reference", NULL, &f->err) != GGL_OK)
+        return false;
+    f->v = *f->reference->v;
+    inner_alloc = f->v.alloc;
+    f->v.alloc = fake_alloc;
+    f->v.repack_size = fake_repack_size;
+    f->v.repack = fake_repack;
+    f->v.repack_layout = name_of_layout;
+    f->fake = *f->reference;
+    f->fake.v = &f->v;
+    f->b[0] = &f->fake;
+    f->p = (ggl_sched_params){.backend = f->b, .n_backends = 1, .no_repack = no_repack};
+    return true;
+}
+
+static bool start(fixture *f) {
+    return ggl_sched_new(&f->s, f->g, &f->p, &f->err) == GGL_OK &&
+           ggl_sched_alloc(f->s, &f->err) == GGL_OK;
+}
+
+static void teardown(fixture *f) {
+    ggl_sched_free(f->s);
+    ggl_graph_free(f->g);
+    ggl_backend_close(f->reference);
+}
+
+static float dot(const float *w, const float *x) {
+    return w[0] * x[0] + w[1] * x[1] + w[2] * x[2] + w[3] * x[3];
+}
+
+/* by: 2 where products read the layout of the backend's own. */
+static void check_results(fixture *f, float by) {
+    const float x[2][4] = {{1, 2, 3, 4}, {5, -6, 7, -8}};
+    const int32_t i[2] = {1, 0};
+    REQUIRE_OK(ggl_sched_set(f->s, "x", x, 2, &f->err), &f->err);
+    REQUIRE_OK(ggl_sched_set(f->s, "i", i, 2, &f->err), &f->err);
+    REQUIRE_OK(ggl_sched_run(f->s, 2, NULL, 0, &f->err), &f->err);
+    for (int n = 0; n < 2; n++)
+        for (int j = 0; j < 4; j++) {
+            const float *m = summed[i[n]] + 4 * j;
+            const float want[8] = {by * dot(plain + 4 * j, x[n]),
+                                   by * dot(plain + 4 * j, x[n]),
+                                   tied[4 * i[n] + j] + x[n][j],
+                                   by * dot(tied + 4 * j, x[n]),
+                                   by * dot(expert[i[n]] + 4 * j, x[n]),
+                                   dot(viewed + 4 * j, x[n]),
+                                   dot(m, x[n]) + m[0] + m[1] + m[2] + m[3],
+                                   dot(small + 4 * j, x[n])};
+            for (int k = 0; k < 8; k++) {
+                int row = k == 3 ? 16 : k == 5 ? 2 : k == 7 ? 3 : 4;
+                if (j >= row)
+                    continue;
+                float got = ggl_sched_output(f->s, k)[n * row + j];
+                CHECK_MSG(got == want[k], "output %d, row %d of token %d: %g, expected %g", k, j, n,
+                          (double)got, (double)want[k]);
+            }
+        }
+}
+
+TEST(products_read_their_own_layout) {
+    for (int way = 0; way < 4; way++) {
+        fixture f;
+        ggl_memory m;
+        n_repacked = 0;
+        no_import = way % 2 == 1;
+        REQUIRE(setup(&f, way >= 2));
+        REQUIRE_OK(ggl_sched_new(&f.s, f.g, &f.p, &f.err), &f.err);
+        REQUIRE(ggl_sched_memory(f.s, 0, &m));
+        size_t in_place = no_import ? m.weights_copied : m.weights_mapped;
+        if (way < 2) { /* plain, tied and experts; all but tied are not read otherwise */
+            CHECK_INT((long long)m.weights_repacked, 64 + 256 + 192);
+            CHECK_INT((long long)m.weights_dropped, 64 + 192);
+            CHECK_INT((long long)in_place, 256 + 64 + 128 + (no_import ? 64 : 48));
+        } else {
+            CHECK_INT((long long)m.weights_repacked, 0);
+            CHECK_INT((long long)m.weights_dropped, 0);
+        }
+        REQUIRE_OK(ggl_sched_alloc(f.s, &f.err), &f.err);
+        CHECK_INT(n_repacked, way < 2 ? 3 : 0);
+        check_results(&f, way < 2 ? 2 : 1);
+        teardown(&f);
+    }
+    no_import = false;
+}
+
+typedef struct seen {
+    size_t calls, last, total, stop_at;
+} seen;
+
+static bool on_progress(void *ctx, size_t done, size_t total) {
+    seen *s = ctx;
+    s->calls++;
+    CHECK(done > s->last && done <= total);
+    s->last = done;
+    s->total = total;
+    return s->calls != s->stop_at;
+}
+
+TEST(progress_and_stop) {
+    for (size_t stop = 0; stop < 3; stop++) {
+        fixture f;
+        seen at = {.stop_at = stop};
+        REQUIRE(setup(&f, false));
+        f.p.progress = on_progress;
+        f.p.progress_ctx = &at;
+        REQUIRE_OK(ggl_sched_new(&f.s, f.g, &f.p, &f.err), &f.err);
+        CHECK_INT(ggl_sched_alloc(f.s, &f.err), stop ? GGL_CANCELLED : GGL_OK);
+        CHECK_INT((long long)at.calls, stop ? (long long)stop : 3);
+        CHECK_INT((long long)at.total, 512);
+        CHECK(stop || at.last == at.total);
+        teardown(&f);
+    }
+}
+
+/* --- the file --------------------------------------------------------------------------------- */
+
+static bool start_with(fixture *f, const char *path, const char *model) {
+    if (!setup(f, false))
+        return false;
+    f->p.cache = path;
+    f->p.cache_of = model;
+    f->p.cache_of_size = strlen(model);
+    n_repacked = 0;
+    return CHECK_OK(start(f) ? GGL_OK : f->err.status, &f->err);
+}
+
+/* What a start with that file does; results are right in any case. */
+static void check_start(const char *path, const char *model, ggl_cache_use use, const char *words) {
+    fixture f;
+    if (start_with(&f, path, model)) {
+        CHECK_INT(ggl_sched_cache_use(f.s), use);
+        CHECK_INT(n_repacked, use == GGL_CACHE_READ ? 0 : 3);
+        if (*words)
+            CHECK_HAS(ggl_sched_cache_note(f.s), words);
+        else
+            CHECK_STR(ggl_sched_cache_note(f.s), "");
+        check_results(&f, 2);
+    }
+    teardown(&f);
+}
+
+static char *whole(const char *path, size_t *n) {
+    FILE *f = fopen(path, "rb");
+    char *data = calloc(1, 1 << 16);
+    *n = f && data ? fread(data, 1, 1 << 16, f) : 0;
+    if (f)
+        fclose(f);
+    return data;
+}
+
+TEST(cache) {
+    const char *path = test_path("weights.repack"), *none = test_path("none/weights.repack");
+    check_start(path, "model", GGL_CACHE_WRITTEN, "");
+    check_start(path, "model", GGL_CACHE_READ, "");
+    no_import = true; /* uploaded from the file */
+    check_start(path, "model", GGL_CACHE_READ, "");
+    no_import = false;
+    check_start(path, "other", GGL_CACHE_WRITTEN, "another model");
+    check_start(path, "another", GGL_CACHE_WRITTEN, "another model");
+    name_of_layout = "doubled 2";
+    check_start(path, "another", GGL_CACHE_WRITTEN, "another layout");
+    name_of_layout = "doubled 1";
+    check_start(path, "another", GGL_CACHE_WRITTEN, "another layout");
+    check_start(path, "another", GGL_CACHE_READ, "");
+    check_start(none, "model", GGL_CACHE_FAILED, "none/weights.repack");
+    check_start(test_folder(), "model", GGL_CACHE_FAILED, "directory");
+}
+
+/* Cut at every 61st byte, and one byte of the head changed at a time. */
+TEST(damaged_cache) {
+    const char *path = test_path("weights.repack");
+    size_t n, cuts = 0;
+    check_start(path, "model", GGL_CACHE_WRITTEN, "");
+    char *data = whole(path, &n);
+    REQUIRE(data && n > 4096);
+    for (size_t k = 0; k < n; k += 61, cuts++) {
+        REQUIRE(test_write_file(path, data, k));
+        check_start(path, "model", GGL_CACHE_WRITTEN,
+                    k == 0  ? "empty"
+                    : k < 8 ? "weights.repack"
+                            : "is truncated");
+        fixture f; /* and it is right again */
+        if (k % 610 == 0 && start_with(&f, path, "model"))
+            CHECK_INT(ggl_sched_cache_use(f.s), GGL_CACHE_READ);
+        if (k % 610 == 0)
+            teardown(&f);
+    }
+    for (size_t k = 0; k < 600; k += k < 64 ? 1 : 13) {
+        data[k] ^= 0x10;
+        REQUIRE(test_write_file(path, data, n));
+        check_start(path, "model", k < 8 ? GGL_CACHE_FAILED : GGL_CACHE_WRITTEN,
+                    k < 8 ? "left as it is" : "weights.repack");
+        data[k] ^= 0x10;
+    }
+    /* what is no such file stays what it was */
+    REQUIRE(test_write_file(path, "somebody's novel", 16));
+    check_start(path, "model", GGL_CACHE_FAILED, "left as it is");
+    free(data);
+    data = whole(path, &n);
+    CHECK(n == 16 && memcmp(data, "somebody's novel", 16) == 0);
+    free(data);
+}
+
+/* --- allocations ------------------------------------------------------------------------------ */
+
+static bool start_and_stop(void *arg) {
+    fixture f;
+    (void)arg;
+    bool ok = setup(&f, false) && start(&f);
+    teardown(&f);
+    return ok;
+}
+
+TEST(every_allocation_fails_in_turn) {
+    long n = alloc_fail_each(start_and_stop, NULL);
+    CHECK_MSG(n > 20, "%ld allocations were failed", n);
+}
+
+/* With a file, what concerns only the file may fail unseen; then the weights are right all the
+ * same. */
+TEST(allocations_fail_with_a_cache) {
+    const char *path = test_path("weights.repack");
+    bool failed = true;
+    for (long k = 1; failed; k++) {
+        fixture f;
+        alloc_fail_at(k);
+        bool ok = setup(&f, false);
+        f.p.cache = path;
+        f.p.cache_of = "model";
+        f.p.cache_of_size = 5;
+        ok = ok && start(&f);
+        failed = alloc_has_failed();
+        alloc_fail_at(0);
+        CHECK(ok || failed);
+        if (ok)
+            check_results(&f, 2);
+        teardown(&f);
+        if (k % 3 == 0)
+            unlink(path);
+    }
+}
