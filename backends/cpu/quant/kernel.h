@@ -22,7 +22,7 @@
 
 #include "rows16.h"
 
-/* What the kernel needs to know of a type. */
+/* What the kernel needs to know of a type: its panel, and how its codes lie. */
 typedef struct shape_of {
     int min, halves;      /* 0 or 1: the form */
     int offset, max;      /* of codes */
@@ -35,11 +35,9 @@ typedef struct shape_of {
 /* Loops over registers: their indices have to become constants. */
 #define UNROLL _Pragma("GCC unroll 16")
 
-#define FORM_SCALE       0, 0
-#define FORM_SCALE_MIN   1, 0
-#define FORM_SCALE16     0, 1
-#define FORM_SCALE16_MIN 1, 1
-#define cpu_table_NONE   NULL
+enum { MIN_SCALE, MIN_SCALE_MIN, MIN_SCALE16 = 0, MIN_SCALE16_MIN };
+enum { HALVES_SCALE, HALVES_SCALE_MIN = 0, HALVES_SCALE16, HALVES_SCALE16_MIN = 1 };
+#define cpu_table_NONE NULL
 
 INLINE int32_t four_codes(const cpu_qblock *x, int g) {
     int32_t v;
@@ -172,10 +170,14 @@ INLINE void add_block(vfloat acc[][LANES_GROUPS], const uint8_t *codes, const ui
 
 enum { AHEAD = 4096 /* bytes between what is read and what is fetched for later */ };
 
-/* level 3: to the inner cache; 2: to the one behind it. */
-INLINE void fetch(const void *p, int64_t bytes, const int level) {
+/* To the inner cache, and to the one behind it. */
+INLINE void fetch(const void *p, int64_t bytes) {
     for (int64_t i = 0; i < bytes; i += 64)
-        __builtin_prefetch((const char *)p + i, 0, level);
+        __builtin_prefetch((const char *)p + i, 0, 3);
+}
+INLINE void fetch_far(const void *p, int64_t bytes) {
+    for (int64_t i = 0; i < bytes; i += 64)
+        __builtin_prefetch((const char *)p + i, 0, 2);
 }
 
 INLINE void group_rows16(float *const *y, int64_t j, int n_rows, const void *const *x,
@@ -187,8 +189,8 @@ INLINE void group_rows16(float *const *y, int64_t j, int n_rows, const void *con
     for (int c = 0; c < n_cols; c++)
         acc[c][0] = float_zero();
     for (int64_t b = 0; b < k / 32; b++) {
-        fetch(w + b * block + AHEAD, block, 3);
-        fetch(scales + b * per_block + AHEAD / 8, 1, 3);
+        fetch(w + b * block + AHEAD, block);
+        fetch(scales + b * per_block + AHEAD / 8, 1);
         add_block(acc, w, scales, 0, 1, (const cpu_qblock *const *)x, n_cols, b, b, t);
     }
     for (int c = 0; c < n_cols; c++)
@@ -242,8 +244,8 @@ INLINE void group_rows(float *const *y, int64_t j, int n_rows, const void *const
         int64_t n = k / 32 - b < CHUNK ? k / 32 - b : CHUNK;
         /* what the next 16 rows will read is one stretch: fetched as far along as these rows are,
          * not to the inner cache, which it would overflow */
-        fetch(w + CPU_GROUP * row_size + (CPU_GROUP - 1) * (b / CHUNK) * (int64_t)size_256,
-              CPU_GROUP * (int64_t)size_256, 2);
+        fetch_far(w + CPU_GROUP * row_size + (CPU_GROUP - 1) * (b / CHUNK) * (int64_t)size_256,
+                  CPU_GROUP * (int64_t)size_256);
         pack(codes, scales, w, row, n);
         for (int64_t i = 0; i < n; i++)
             add_block(acc, codes, (const uint8_t *)scales, 0, 1, (const cpu_qblock *const *)x,
@@ -316,11 +318,11 @@ INLINE void kernel_tile(float *const *y, const void *const *x, int n_cols, const
     }
 }
 
-INLINE void kernel_pack(void *panel, const void *w, size_t row_size, int n_rows, int64_t k,
-                        const shape_of t, pack_blocks *pack) {
+static void pack_panel(void *panel, const void *w, size_t row_size, int n_rows, int64_t k,
+                       int64_t step, pack_blocks *pack) {
     for (int j = 0; j < LANES_GROUPS; j++) { /* groups without a row repeat the last row */
         int first = j * CPU_GROUP < n_rows ? j * CPU_GROUP : n_rows - 1;
-        uint8_t *p = (uint8_t *)panel + j * panel_step(k, t);
+        uint8_t *p = (uint8_t *)panel + j * step;
         size_t row[CPU_GROUP];
         row_offsets(row, row_size, n_rows - first < CPU_GROUP ? n_rows - first : CPU_GROUP);
         pack(p, (float *)(p + k / 32 * 8 * CPU_PLANE),
@@ -350,51 +352,65 @@ INLINE void kernel_pack16(void *panel, const void *w, int n_rows, int64_t k, con
     }
 }
 
-/* --- all types ------------------------------------------------------------------------------- */
+/* --- all panels, all types -------------------------------------------------------------------- */
 
-/* Of types that differ in nothing that a panel keeps, the tile is the same code, but is made once
- * for each type all the same: the compiler folds what it can. */
-#define QTYPE(NAME, name, form, offset, max, low, high, table, scales, unit)                       \
-    static const shape_of packed_##name = {                                                        \
-        FORM_##form, offset, max, low, high, cpu_table_##table, CPU_SCALES_##scales, unit};        \
-    static const shape_of panel_##name = {                                                         \
-        FORM_##form, offset, max, 8, 0, NULL, CPU_SCALES_F32, 1};                                  \
+#define PANEL(panel, form, offset, max)                                                            \
+    enum {                                                                                         \
+        offset_##panel = offset,                                                                   \
+        max_##panel = max,                                                                         \
+        min_##panel = MIN_##form,                                                                  \
+        halves_##panel = HALVES_##form                                                             \
+    };                                                                                             \
+    static const shape_of panel_##panel = {MIN_##form, HALVES_##form, offset,         max, 8,      \
+                                           0,          NULL,          CPU_SCALES_F32, 1};          \
+    static void rows_of_##panel(float *const *y, const void *const *x, int n_cols, const void *w,  \
+                                size_t row_size, int64_t n_rows, int64_t k, pack_blocks *pack,     \
+                                size_t size_256) {                                                 \
+        kernel_rows(y, x, n_cols, w, row_size, n_rows, k, panel_##panel, pack, size_256);          \
+    }                                                                                              \
+    static size_t size_of_##panel(int64_t k) {                                                     \
+        return (size_t)panel_step(k, panel_##panel) * LANES_GROUPS;                                \
+    }                                                                                              \
+    static void tile_##panel(float *const *y, const void *const *x, int n_cols, const void *p,     \
+                             int n_rows, int64_t k) {                                              \
+        kernel_tile(y, x, n_cols, p, n_rows, k, panel_##panel);                                    \
+    }
+#include "quant_types.def"
+
+#define QTYPE(NAME, name, class, low, high, table, scales, unit)                                   \
+    static const shape_of rows16_of_##name = {                                                     \
+        min_##class, halves_##class,    offset_##class,      max_##class, low,                     \
+        high,        cpu_table_##table, CPU_SCALES_##scales, unit};                                \
     static void rows_##name(float *const *y, const void *const *x, int n_cols, const void *w,      \
                             size_t row_size, int64_t n_rows, int64_t k) {                          \
-        kernel_rows(y, x, n_cols, w, row_size, n_rows, k, panel_##name, pack_blocks_##name,        \
-                    ggl_row_size(GGL_##NAME, 256));                                                \
+        rows_of_##class(y, x, n_cols, w, row_size, n_rows, k, pack_blocks_##name,                  \
+                        ggl_row_size(GGL_##NAME, 256));                                            \
     }                                                                                              \
     static void rows16_##name(float *const *y, const void *const *x, int n_cols, const void *w,    \
                               int64_t n_rows, int64_t k) {                                         \
-        kernel_rows16(y, x, n_cols, w, n_rows, k, packed_##name);                                  \
-    }                                                                                              \
-    static size_t panel_size_##name(int64_t k) {                                                   \
-        return (size_t)panel_step(k, panel_##name) * LANES_GROUPS;                                 \
+        kernel_rows16(y, x, n_cols, w, n_rows, k, rows16_of_##name);                               \
     }                                                                                              \
     static void pack_##name(void *panel, const void *w, size_t row_size, int n_rows, int64_t k) {  \
-        kernel_pack(panel, w, row_size, n_rows, k, panel_##name, pack_blocks_##name);              \
+        pack_panel(panel, w, row_size, n_rows, k, panel_step(k, panel_##class),                    \
+                   pack_blocks_##name);                                                            \
     }                                                                                              \
     static void pack16_##name(void *panel, const void *w, int n_rows, int64_t k) {                 \
-        kernel_pack16(panel, w, n_rows, k, packed_##name);                                         \
-    }                                                                                              \
-    static void tile_##name(float *const *y, const void *const *x, int n_cols, const void *panel,  \
-                            int n_rows, int64_t k) {                                               \
-        kernel_tile(y, x, n_cols, panel, n_rows, k, panel_##name);                                 \
+        kernel_pack16(panel, w, n_rows, k, rows16_of_##name);                                      \
     }
 #include "quant_types.def"
 
 static void fill_products(cpu_kernels *k) {
-#define QTYPE(NAME, name, form, offset, max, low, high, table, scales, unit)                       \
+#define QTYPE(NAME, name, class, low, high, table, scales, unit)                                   \
     k->product[GGL_##NAME] = (cpu_product){.columns = CPU_COLUMNS_Q8,                              \
                                            .rows = rows_##name,                                    \
                                            .rows16 = rows16_##name,                                \
                                            .panel_rows = LANES_GROUPS * CPU_GROUP,                 \
                                            .panel_unit = 32,                                       \
                                            .min_cols = LANES_MIN_PANEL,                            \
-                                           .panel_size = panel_size_##name,                        \
+                                           .panel_size = size_of_##class,                          \
                                            .pack = pack_##name,                                    \
                                            .pack16 = pack16_##name,                                \
-                                           .tile = tile_##name};
+                                           .tile = tile_##class};
 #include "quant_types.def"
 }
 

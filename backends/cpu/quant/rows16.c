@@ -26,9 +26,12 @@ typedef struct layout {
     bool known;
 } layout;
 
+#define PANEL(panel, form, offset, max) enum { offset_##panel = offset };
+#include "quant_types.def"
+
 static const layout layouts[GGL_TYPE_LIMIT] = {
-#define QTYPE(NAME, name, form, offset, max, low, high, table, scales, unit)                       \
-    [GGL_##NAME] = {offset, low, high, cpu_table_##table, CPU_SCALES_##scales, unit, true},
+#define QTYPE(NAME, name, panel, low, high, table, scales, unit)                                   \
+    [GGL_##NAME] = {offset_##panel, low, high, cpu_table_##table, CPU_SCALES_##scales, unit, true},
 #include "quant_types.def"
 };
 

@@ -368,8 +368,8 @@ PACK_256(iq4_xs, 136, 0, 0)
 PACK_256(tq1_0, 54, 0, 0)
 PACK_256(tq2_0, 66, 0, 0)
 
-#define QTYPE(NAME, name, form, offset, max, low, high, table, scales, unit)
-#define ITYPE(NAME, name, form, offset, max, low, high, table, scales, unit)                       \
+#define QTYPE(NAME, name, panel, low, high, table, scales, unit)
+#define ITYPE(NAME, name, panel, low, high, table, scales, unit)                                   \
     static void pack_blocks_##name(uint8_t *codes, float *to, const uint8_t *w, const size_t *row, \
                                    int64_t n) {                                                    \
         cpu_pack_blocks(GGL_##NAME, codes, to, w, row, n);                                         \
