@@ -97,6 +97,24 @@ TEST_UNUSED static ggl_tensor *case_input(run_case *c, bool batched, fill_kind f
 /* A float value for each of the batch. */
 #define VALUE(c, ...) case_input(c, true, FILL_ANY, 0, DIMS(__VA_ARGS__))
 
+/* Blocks of a type without encoder: any bytes, but a small scale, which is an f16 at the front, or
+ * in the upper halves of the last four words' upper bytes. */
+TEST_UNUSED static void case_any_blocks(run_case *c, char *p, const ggl_type_info *t,
+                                        size_t row_size) {
+    for (size_t i = 0; i < row_size; i++)
+        p[i] = (char)(case_number(c, FILL_SMALL) * 1e4f);
+    for (size_t at = 0; at < row_size; at += t->size) {
+        const uint16_t d = 0x2400; /* 1/64 */
+        if (t->type == GGL_IQ1_M)
+            for (int i = 0; i < 4; i++) {
+                char *high = p + at + t->size - 7 + 2 * i;
+                *high = (char)((*high & 15) | (d >> 4 * i & 15) << 4);
+            }
+        else
+            memcpy(p + at, &d, sizeof d);
+    }
+}
+
 TEST_UNUSED static ggl_tensor *case_weight(run_case *c, ggl_type type, int n_dims,
                                            const int64_t *ne) {
     int64_t rows = 1;
@@ -105,10 +123,15 @@ TEST_UNUSED static ggl_tensor *case_weight(run_case *c, ggl_type type, int n_dim
         rows *= ne[d];
     float *row = calloc((size_t)ne[0], sizeof *row);
     char *data = malloc(ggl_row_size(type, ne[0]) * (size_t)rows);
+    const ggl_type_info *t = ggl_type_get(type);
+    const size_t row_size = ggl_row_size(type, ne[0]);
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t i = 0; i < ne[0]; i++)
             row[i] = case_number(c, FILL_SMALL);
-        ggl_type_get(type)->from_float(row, data + (size_t)r * ggl_row_size(type, ne[0]), ne[0]);
+        if (t->from_float)
+            t->from_float(row, data + (size_t)r * row_size, ne[0]);
+        else
+            case_any_blocks(c, data + (size_t)r * row_size, t, row_size);
     }
     free(row);
     c->weight[c->n_weights] = data;

@@ -53,8 +53,9 @@ static void pair(run_case *c, ggl_tensor **a, ggl_tensor **b) {
 BINARY(ADD)
 BINARY(SUB)
 BINARY(MUL)
-BINARY(DIV) BINARY(MOD) BINARY(EQ) BINARY(NE) BINARY(LT) BINARY(LE) BINARY(GT) BINARY(GE)
-    BINARY(MIN) BINARY(MAX)
+BINARY(DIV)
+BINARY(MOD) BINARY(EQ) BINARY(NE) BINARY(LT) BINARY(LE) BINARY(GT) BINARY(GE) BINARY(MIN)
+    BINARY(MAX)
 
         static ggl_tensor *build_POW(run_case *c) {
     ggl_tensor *a = case_input(c, true, FILL_POSITIVE, 0, DIMS(9, 3));
@@ -89,8 +90,9 @@ static ggl_tensor *single(run_case *c, fill_kind fill) {
 UNARY(EXP, FILL_ANY)
 UNARY(LOG, FILL_POSITIVE)
 UNARY(SQRT, FILL_POSITIVE)
-UNARY(FLOOR, FILL_ANY) UNARY(ABS, FILL_ANY) UNARY(TANH, FILL_ANY) UNARY(ERF, FILL_ANY)
-    UNARY(SIGMOID, FILL_ANY) UNARY(SIN, FILL_ANY) UNARY(COS, FILL_ANY)
+UNARY(FLOOR, FILL_ANY)
+UNARY(ABS, FILL_ANY) UNARY(TANH, FILL_ANY) UNARY(ERF, FILL_ANY) UNARY(SIGMOID, FILL_ANY)
+    UNARY(SIN, FILL_ANY) UNARY(COS, FILL_ANY)
 
         static ggl_tensor *build_CAST(run_case *c) {
     static const ggl_type types[] = {GGL_F16, GGL_BF16, GGL_Q8_0, GGL_Q4_0};
@@ -187,9 +189,32 @@ static ggl_tensor *linear_of(run_case *c, ggl_type type) {
 LINEAR(F32)
 LINEAR(F16)
 LINEAR(BF16)
-LINEAR(Q8_0) LINEAR(Q4_0)
+LINEAR(Q8_0)
+LINEAR(Q4_0)
 
-    static ggl_tensor *linear_odd(run_case *c) { /* rows that no kernel's width divides, x a view, x
+    /* The n-th type that a weight can have; there are N_WEIGHT_TYPES. */
+    enum {
+        N_WEIGHT_TYPES = 25
+    };
+static ggl_type nth_weight_type(int n) {
+    for (int i = 0; ggl_type_at(i); i++) {
+        ggl_type t = ggl_type_at(i)->type;
+        if (t != GGL_I32 && t != GGL_F64 && n-- == 0)
+            return t;
+    }
+    (void)TEST_SAY("there are %d types of weights fewer", n + 1);
+    return GGL_F32;
+}
+static ggl_tensor *linear_of_all(run_case *c) {
+    return ggl_linear(c->g, VALUE(c, 512),
+                      case_weight(c, nth_weight_type(c->variant), DIMS(512, 37)), NULL);
+}
+static ggl_tensor *rows_of_all(run_case *c) {
+    return OP2(c, PICK, case_weight(c, nth_weight_type(c->variant), DIMS(512, 11)),
+               case_input(c, true, FILL_INDEX, 11, 0, NULL));
+}
+
+static ggl_tensor *linear_odd(run_case *c) { /* rows that no kernel's width divides, x a view, x
                                                     with a dimension that broadcasts */
     int64_t k = 37 + c->variant;
     ggl_tensor *x = OP1N(c, SPLIT, VALUE(c, k + 9), 3, 0, 3, k);
@@ -482,10 +507,16 @@ static const case_info moves[] = {
     C(IOTA, build_IOTA, 1, ELEMENTWISE),
 };
 static const case_info products[] = {
-    N(LINEAR, linear_F32, 4, ROWS, 20),   N(LINEAR, linear_F16, 4, ROWS, 20),
-    N(LINEAR, linear_BF16, 4, 1e-2, 20),  N(LINEAR, linear_Q8_0, 4, 2e-2, 20),
-    N(LINEAR, linear_Q4_0, 4, 2e-2, 20),  C(LINEAR, linear_odd, 3, 1e-2),
-    C(LINEAR, linear_heads, 5, 2e-2),     N(LINEAR, linear_experts, 10, 3e-2, 30),
+    N(LINEAR, linear_F32, 4, ROWS, 20),
+    N(LINEAR, linear_F16, 4, ROWS, 20),
+    N(LINEAR, linear_BF16, 4, 1e-2, 20),
+    N(LINEAR, linear_Q8_0, 4, 2e-2, 20),
+    N(LINEAR, linear_Q4_0, 4, 2e-2, 20),
+    C(LINEAR, linear_odd, 3, 1e-2),
+    N(LINEAR, linear_of_all, N_WEIGHT_TYPES, 3e-2, 40),
+    C(PICK, rows_of_all, N_WEIGHT_TYPES, 0),
+    C(LINEAR, linear_heads, 5, 2e-2),
+    N(LINEAR, linear_experts, 10, 3e-2, 30),
     N(LINEAR, linear_shared, 5, 0.1, 12),
 };
 static const case_info attention[] = {
