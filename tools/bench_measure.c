@@ -11,6 +11,7 @@
 #include "bench_run.h"
 #include "bench_tool.h"
 #include "builtin_model.h"
+#include "process.h"
 
 #define TOOL "llm-bench"
 
@@ -144,6 +145,10 @@ static int run_and_compare(bench *b) {
 int bench_measure(int argc, char **argv) {
     static bench b;
     int code = bench_options_read(&b.o, argc, argv);
+    if (code < 0)
+        code = process_set_cpus(TOOL, b.o.cpu_mask);
+    if (code < 0)
+        process_set_priority(TOOL, b.o.priority);
     if (code < 0 && !bench_options_tests(&b.o, &b.test, &b.n_tests))
         code = tool_error(TOOL, 1, "too many tests: the lists are multiplied with each other");
     if (code < 0 && b.n_tests == 0)

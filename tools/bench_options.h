@@ -19,12 +19,12 @@ typedef struct bench_options {
     arg_list models, compare; /* compare: OLD, or OLD and, as what stands alone, NEW */
     bench_list prompt, gen, depth, threads, batch, ubatch, sequences, type_k, type_v;
     bench_list pair; /* pp, tg, pp, tg, .. */
-    int64_t reps, delay;
-    const char *arch, *mask;
+    int64_t reps, delay, priority;
+    const char *arch, *mask, *cpu_mask;
     const char *compare_old, *compare_new, *alternation;
     double confidence, tolerance;
     int format, format_err; /* bench_format */
-    bool progress, no_warmup, no_limits, profile, no_mmap;
+    bool progress, no_warmup, no_limits, profile, no_mmap, no_repack;
 } bench_options;
 
 /* -1: go on; else the exit code. */

@@ -68,6 +68,7 @@ static ggl_status stage_init(stage *g, const bench_setup *s, const bench_test *t
     p.type_k = (ggl_type)t->type_k;
     p.type_v = (ggl_type)t->type_v;
     p.n_backends = 1;
+    p.no_repack = s->o->no_repack;
     ggl_status st = ggl_backend_open(&g->backend, "cpu", &bp, err);
     if (st == GGL_OK)
         st = ggl_backend_open(&g->reference, "reference", NULL, err);

@@ -6,9 +6,9 @@
 #include "llm/sampler.h"
 
 typedef struct cli_options {
-    const char *model, *prompt, *prompt_file, *tokens, *logits, *arch, *backend, *mask,
+    const char *model, *prompt, *prompt_file, *tokens, *logits, *arch, *backend, *mask, *cpu_mask,
         *repack_cache;
-    int64_t n_predict, n_ctx, n_batch, n_ubatch, n_threads, n_threads_batch;
+    int64_t n_predict, n_ctx, n_batch, n_ubatch, n_threads, n_threads_batch, priority;
     int type_k, type_v; /* index into cli_cache_types */
     double temp, top_p, min_p, repeat_penalty;
     int64_t top_k, repeat_last_n, seed;

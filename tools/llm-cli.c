@@ -17,6 +17,7 @@
 #include "llm/session.h"
 #include "npy.h"
 #include "text_stream.h"
+#include "process.h"
 
 #define TOOL "llm-cli"
 
@@ -434,8 +435,11 @@ static int watch(cli *c) {
 int main(int argc, char **argv) {
     cli c = {0};
     int code = cli_options_read(&c.o, argc, argv);
+    if (code < 0)
+        code = process_set_cpus(TOOL, c.o.cpu_mask);
     if (code >= 0)
         return code;
+    process_set_priority(TOOL, c.o.priority);
     signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write */
     struct sigaction act = {.sa_handler = on_interrupt};
     sigaction(SIGINT, &act, NULL);

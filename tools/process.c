@@ -15,7 +15,7 @@ static int hex_digit(char c) {
 
 int process_set_cpus(const char *tool, const char *mask) {
     if (!mask)
-        return 0;
+        return -1;
 #ifdef __linux__
     const char *p = mask[0] == '0' && (mask[1] == 'x' || mask[1] == 'X') ? mask + 2 : mask;
     size_t n = strlen(p);
@@ -41,7 +41,7 @@ int process_set_cpus(const char *tool, const char *mask) {
         return tool_error(tool, 1, "--cpu-mask %s: %s", mask,
                           errno == EINVAL ? "none of these CPUs is there for this process"
                                           : strerror(errno));
-    return 0;
+    return -1;
 #else
     return tool_error(tool, 1, "--cpu-mask: not possible on this system");
 #endif
@@ -60,6 +60,6 @@ void process_set_priority(const char *tool, int64_t priority) {
 #endif
         failed = setpriority(PRIO_PROCESS, 0, nice[priority < 2 ? priority + 1 : 3]) ? errno : 0;
     if (failed)
-        (void)tool_error(tool, 0, "--prio %d is not permitted (%s); going on without", (int)priority,
-                         strerror(failed));
+        (void)tool_error(tool, 0, "--prio %d is not permitted (%s); going on without",
+                         (int)priority, strerror(failed));
 }

@@ -70,6 +70,16 @@ grep -q 'memory' "$tmp/a" && grep -q 'attend' "$tmp/a" || fail "--plan shows no 
 "$cli" -c 24 -p "Once upon a time" --temp 0 --ignore-eos >/dev/null 2>"$tmp/err" </dev/null || fail "-c 24"
 grep -q 'context of 24 tokens is full' "$tmp/err" || fail "the full context is not told"
 
+# --- where it runs ---------------------------------------------------------------------------------------------------------
+"$cli" -C 1 --prio -1 -p "Once upon a time" -n 40 --temp 0 >"$tmp/b" 2>"$tmp/err" </dev/null || fail "--cpu-mask 1"
+"$cli" -p "Once upon a time" -n 40 --temp 0 >"$tmp/a" 2>/dev/null </dev/null
+cmp -s "$tmp/a" "$tmp/b" || fail "--cpu-mask 1 gives another text"
+expect 2 "'0xg' is no hexadecimal number" --cpu-mask 0xg -n 1
+expect 2 "names no CPU" --cpu-mask 0 -n 1
+expect 2 "CPU 4095" --cpu-mask 8$(printf '0%.0s' $(seq 1023)) -n 1
+expect 1 "none of these CPUs" --cpu-mask 8$(printf '0%.0s' $(seq 255)) -n 1
+expect 2 "--prio" --prio 4 -n 1
+
 # --- logits ---------------------------------------------------------------------------------------------------------------
 "$cli" --tokens 1,300,301,302 -n 0 --logits "$tmp/l.npy" >"$tmp/out" 2>/dev/null </dev/null || fail "--logits"
 [ ! -s "$tmp/out" ] || fail "-n 0 --tokens printed something"
