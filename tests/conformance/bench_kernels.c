@@ -1,6 +1,9 @@
-/* Times the kernels of every instruction set: `bench-kernels [seconds per measurement]`. Products:
+/* Times the kernels of every instruction set: `bench-kernels [seconds per measurement
+ * [products,simple,attention]]`. Products:
  * one column over a matrix that does not fit the caches (GB/s of weights), and 512 columns
- * (GMAC/s), by one thread and by two; the rest on data in the inner caches (G values/s). */
+ * (GMAC/s), by one thread and by two; the rest on data in the inner caches (G values/s). Attention:
+ * for 1, 2, 4 and 8 queries the scores, the values, and all that is done for a page (GMAC/s of both
+ * products) by one thread and by two. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,25 +176,99 @@ static void simple(const cpu_kernels *k, const char *name) {
 #define X(NAME) #NAME,
     static const char *const unary[] = {CPU_UNARY(X)};
 #undef X
-    static float x[4096], y[4096], page[64 * 128], w[4][64];
-    static uint16_t half[64 * 128];
+    static float x[4096], y[4096], page[64 * 128];
     static cpu_qblock q[128];
-    const float *query[4] = {x, x + 128, x + 256, x + 384};
     for (int i = 0; i < 4096; i++)
         x[i] = number() * 4;
     for (int i = 0; i < 64 * 128; i++)
-        half[i] = ggl_f32_to_f16(page[i] = number());
+        page[i] = number();
     for (int f = 0; f < CPU_N_UNARY; f++)
         TIME(unary[f], 4096, k->unary[f](y, x, 4096));
     TIME("multiply", 4096, k->binary[CPU_MUL](y, x, 1, x, 1, 4096));
     TIME("divide by one", 4096, k->binary[CPU_DIV](y, x, 1, x, 0, 4096));
     TIME("sum of squares", 4096, y[0] = k->sum_squares(x, 4096));
     TIME("quantize", 4096, k->quantize(q, x, 4096));
-    TIME("scores f16 (MAC)", 4 * 64 * 128, k->scores[1](w, query, 4, half, 128));
-    TIME("values f16 (MAC)", 4 * 64 * 128, k->values[1](y, 128, w, 4, half, 128, 0, 64));
     TIME("delta rule (state)", 64 * 128,
          for (int j = 0; j < 64; j++) y[j] =
              k->delta_row(page + 128 * j, x, x + 128, 128, 0.9f, 0.1f, 0.1f));
+}
+
+/* --- attention ------------------------------------------------------------------------------ */
+
+/* Queries of one head over pages that stay in the inner caches, as op_attend.c
+ * goes through a page. */
+typedef struct attention {
+    const cpu_kernels *k;
+    ggl_type type;
+    int64_t d;
+    int n_q, part; /* 0: all, 1: scores, 2: values, 3: the rest */
+    char *pages;
+    size_t page_size;
+} attention;
+
+enum { PAGES = 16, TURNS = 8 };
+
+static void attend(void *ctx, int64_t first, int64_t last, int thread) {
+    const attention *a = ctx;
+    float query[CPU_QUERIES][128], w[CPU_QUERIES][GGL_PAGE], o[CPU_QUERIES * 128] = {0}, sum;
+    float total[CPU_QUERIES * 128] = {0};
+    const float *at[CPU_QUERIES];
+    (void)thread;
+    for (int q = 0; q < CPU_QUERIES; q++) {
+        at[q] = query[q];
+        for (int i = 0; i < 128; i++)
+            query[q][i] = (float)(i * 7 % 13 - 6) * 0.1f;
+        for (int i = 0; i < GGL_PAGE; i++)
+            w[q][i] = 0.1f;
+    }
+    for (int64_t u = first; u < last; u++)
+        for (int t = 0; t < TURNS * PAGES; t++) {
+            const char *page = a->pages + (size_t)(t % PAGES) * a->page_size;
+            if (a->part < 2)
+                a->k->scores[a->type](w, at, a->n_q, page, a->d);
+            for (int q = 0; q < a->n_q && a->part % 3 == 0; q++)
+                a->k->softmax_page(w[q], 0, GGL_PAGE, 0.01f, &sum);
+            if (a->part == 0)
+                memset(o, 0, (size_t)a->n_q * (size_t)a->d * 4);
+            if (a->part % 2 == 0)
+                a->k->values[a->type](o, a->d, w, a->n_q, page, a->d, 0, GGL_PAGE);
+            if (a->part % 3 == 0)
+                a->k->merge(total, o, 0.5f, 0.5f, a->n_q * a->d);
+        }
+}
+
+static double attend_rate(cpu_pool *pool, attention *a, int threads) {
+    double macs = (double)(a->part == 0 ? 2 : 1) * a->n_q * GGL_PAGE * (double)a->d * TURNS * PAGES;
+    int64_t units = threads * 4;
+    double least = 1e9, begin = now();
+    do {
+        double t = now();
+        cpu_pool_run(pool, threads, attend, a, units, 1);
+        t = now() - t;
+        least = t < least ? t : least;
+    } while (now() - begin < budget / 4);
+    return macs * (double)units / least * 1e-9;
+}
+
+static void attention_rates(const cpu_kernels *k, cpu_pool *pool, const char *name) {
+    static const ggl_type types[] = {GGL_F32, GGL_F16, GGL_BF16, GGL_Q8_0, GGL_Q4_0};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        for (int64_t d = 64; d <= 128; d += 64) {
+            attention a = {.k = k, .type = types[i], .d = d};
+            a.page_size = ggl_row_size(types[i], d) * GGL_PAGE;
+            a.pages = aligned_alloc(64, a.page_size * PAGES);
+            memset(a.pages, 0, a.page_size * PAGES); /* numbers that decode to zero are no slower */
+            printf("%-16s %-6s d = %3d ", name, ggl_type_get(types[i])->name, (int)d);
+            for (a.n_q = 1; a.n_q <= CPU_QUERIES; a.n_q *= 2) {
+                printf(" %d:", a.n_q);
+                for (a.part = 1; a.part <= 2; a.part++)
+                    printf(" %5.1f", attend_rate(pool, &a, 1));
+                a.part = 0;
+                printf(" all %5.1f %6.1f", attend_rate(pool, &a, 1), attend_rate(pool, &a, 2));
+            }
+            printf(" GMAC/s\n");
+            free(a.pages);
+        }
 }
 
 int main(int argc, char **argv) {
@@ -210,8 +287,12 @@ int main(int argc, char **argv) {
             continue;
         cpu_kernels_init(&k, set[i]);
         cpu_features_text(set[i], name, sizeof name);
-        products(&k, pool, name);
-        simple(&k, name);
+        if (argc < 3 || strstr(argv[2], "attention"))
+            attention_rates(&k, pool, name);
+        if (argc < 3 || strstr(argv[2], "products"))
+            products(&k, pool, name);
+        if (argc < 3 || strstr(argv[2], "simple"))
+            simple(&k, name);
     }
     cpu_pool_close(pool);
     return 0;
