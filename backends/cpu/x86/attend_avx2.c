@@ -210,28 +210,40 @@ TYPES(X)
 
 /* --- the rest ------------------------------------------------------------------------------ */
 
-static float softmax_page(float *s, int lo, int hi, float scale, float *sum) {
-    __m256 x[GGL_PAGE / 8], seen[GGL_PAGE / 8], top = set8(-INFINITY), sums[2];
-    __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    for (int v = 0; v < GGL_PAGE / 8; v++) {
-        seen[v] = _mm256_castsi256_ps(
-            _mm256_andnot_si256(_mm256_cmpgt_epi32(_mm256_set1_epi32(lo - 8 * v), lane),
-                                _mm256_cmpgt_epi32(_mm256_set1_epi32(hi - 8 * v), lane)));
-        x[v] = _mm256_mul_ps(_mm256_loadu_ps(s + 8 * v), set8(scale));
-        top = max8(top, choose(seen[v], x[v], set8(-INFINITY)));
+INLINE __m256 seen8(int lo, int hi) { /* lanes lo .. hi - 1 */
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return _mm256_castsi256_ps(
+        _mm256_andnot_si256(_mm256_cmpgt_epi32(_mm256_set1_epi32(lo), lane),
+                            _mm256_cmpgt_epi32(_mm256_set1_epi32(hi), lane)));
+}
+
+INLINE float softmax_part(float *s, int lo, int hi, float scale, float *sum, const bool whole) {
+    __m256 top = set8(-INFINITY), nan = _mm256_setzero_ps(), sums[2];
+    for (int v = 0; v < GGL_PAGE; v += 8) {
+        __m256 x = _mm256_mul_ps(_mm256_loadu_ps(s + v), set8(scale));
+        _mm256_storeu_ps(s + v, x);
+        x = whole ? x : choose(seen8(lo - v, hi - v), x, set8(-INFINITY));
+        nan = _mm256_or_ps(nan, is_nan(x));
+        top = _mm256_max_ps(top, x);
     }
-    __m256 far = max8(top, _mm256_permute2f128_ps(top, top, 1));
-    far = max8(far, _mm256_permute_ps(far, 0x4e));
-    far = max8(far, _mm256_permute_ps(far, 0xb1));
-    float m = _mm256_cvtss_f32(far) + 0.0f;
+    __m128 a = _mm_max_ps(_mm256_castps256_ps128(top), _mm256_extractf128_ps(top, 1));
+    a = _mm_max_ps(a, _mm_movehl_ps(a, a));
+    float m =
+        _mm256_movemask_ps(nan) ? NAN : _mm_cvtss_f32(_mm_max_ss(a, _mm_movehdup_ps(a))) + 0.0f;
     sums[0] = sums[1] = _mm256_setzero_ps();
-    for (int v = 0; v < GGL_PAGE / 8; v++) {
-        __m256 e = _mm256_and_ps(seen[v], exp8(_mm256_sub_ps(x[v], set8(m))));
-        _mm256_storeu_ps(s + 8 * v, e);
-        sums[v % 2] = _mm256_add_ps(sums[v % 2], e);
+    for (int v = 0; v < GGL_PAGE; v += 8) {
+        __m256 e = exp8(_mm256_sub_ps(_mm256_loadu_ps(s + v), set8(m)));
+        e = whole ? e : _mm256_and_ps(seen8(lo - v, hi - v), e);
+        _mm256_storeu_ps(s + v, e);
+        sums[v / 8 % 2] = _mm256_add_ps(sums[v / 8 % 2], e);
     }
     *sum = tree(sums[0], sums[1]);
     return m;
+}
+
+static float softmax_page(float *s, int lo, int hi, float scale, float *sum) {
+    return lo == 0 && hi == GGL_PAGE ? softmax_part(s, 0, GGL_PAGE, scale, sum, true)
+                                     : softmax_part(s, lo, hi, scale, sum, false);
 }
 
 static void merge(float *total, const float *part, float a, float b, int64_t n) {

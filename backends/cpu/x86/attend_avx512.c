@@ -266,7 +266,8 @@ TYPES(X)
 
 /* --- the rest ------------------------------------------------------------------------------ */
 
-INLINE __m512 exp16(__m512 x) { /* as exp8 */
+/* As exp8, of what is at most 0 and no NaN. */
+INLINE __m512 exp_of_negative(__m512 x) {
     static const float c[] = {
         0x1.6d11fep-10f, 0x1.120c62p-7f, 0x1.555518p-5f, 0x1.5554dcp-3f, 0.5f, 1.0f, 1.0f};
     const __m512 magic = set16(0x1.8p23f);
@@ -277,13 +278,17 @@ INLINE __m512 exp16(__m512 x) { /* as exp8 */
     __m512 p = set16(c[0]);
     for (int i = 1; i < 7; i++)
         p = _mm512_fmadd_ps(p, r, set16(c[i]));
-    __m512i y =
-        _mm512_add_epi32(_mm512_castps_si512(p), _mm512_slli_epi32(_mm512_castps_si512(z), 23));
-    __m512 e = _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, set16(-0x1.5d589ep6f), _CMP_NLT_UQ),
-                                   _mm512_castsi512_ps(y));
-    e = _mm512_mask_mov_ps(e, _mm512_cmp_ps_mask(x, set16(0x1.62e42ep6f), _CMP_GT_OQ),
+    __mmask16 k = _mm512_cmp_ps_mask(x, set16(-0x1.5d589ep6f), _CMP_NLT_UQ);
+    return _mm512_castsi512_ps(_mm512_maskz_add_epi32(
+        k, _mm512_castps_si512(p), _mm512_slli_epi32(_mm512_castps_si512(z), 23)));
+}
+
+/* As exp8, of anything. */
+INLINE __m512 exp_of_any(__m512 x) {
+    __m512 y = exp_of_negative(x);
+    y = _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(x, set16(0x1.62e42ep6f), _CMP_GT_OQ),
                            set16(INFINITY));
-    return _mm512_mask_mov_ps(e, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), x);
+    return _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), x);
 }
 
 static float softmax_page(float *s, int lo, int hi, float scale, float *sum) {
@@ -297,9 +302,11 @@ static float softmax_page(float *s, int lo, int hi, float scale, float *sum) {
         top = _mm512_mask_max_ps(top, k, top, x[v]);
     }
     float m = nan ? NAN : _mm512_reduce_max_ps(top) + 0.0f;
+    bool finite = fabsf(m) < INFINITY; /* else differences may be NaN */
     for (int v = 0; v < GGL_PAGE / 16; v++) {
         __mmask16 k = (__mmask16)(seen >> 16 * v);
-        __m512 e = _mm512_maskz_mov_ps(k, exp16(_mm512_sub_ps(x[v], set16(m))));
+        __m512 e = _mm512_sub_ps(x[v], set16(m));
+        e = _mm512_maskz_mov_ps(k, finite ? exp_of_negative(e) : exp_of_any(e));
         _mm512_storeu_ps(s + 16 * v, e);
         sums = _mm512_add_ps(sums, e);
     }
