@@ -16,6 +16,11 @@ ggl_graph_params ggl_graph_default(void) {
         .n_pos = 4096, .n_batch = 512, .n_slots = 1, .type_k = GGL_F16, .type_v = GGL_F16};
 }
 
+static const char *type_name(ggl_type type) {
+    const ggl_type_info *t = ggl_type_get((int)type);
+    return t ? t->name : "one that does not exist";
+}
+
 ggl_graph *ggl_graph_new(const ggl_graph_params *params) {
     ggl_graph *g = ggl_calloc(1, sizeof *g);
     if (!g)
@@ -30,9 +35,10 @@ ggl_graph *ggl_graph_new(const ggl_graph_params *params) {
                        "a graph needs between 1 and 2^31-1 positions, batch and slots; got %" PRId64
                        ", %" PRId64 ", %" PRId64,
                        p->n_pos, p->n_batch, p->n_slots);
-    if ((p->type_k != GGL_F16 && p->type_k != GGL_F32) ||
-        (p->type_v != GGL_F16 && p->type_v != GGL_F32))
-        ggl_graph_fail(g, GGL_UNSUPPORTED, "rows are stored as f32 or f16");
+    if (!ggl_store_can_keep(p->type_k) || !ggl_store_can_keep(p->type_v))
+        ggl_graph_fail(g, GGL_UNSUPPORTED,
+                       "a cache is of type f32, f16, bf16, q8_0 or q4_0, not %s",
+                       type_name(ggl_store_can_keep(p->type_k) ? p->type_v : p->type_k));
     return g;
 }
 
@@ -315,6 +321,14 @@ static bool bind_arguments(ggl_graph *g, ggl_tensor *t, ggl_tensor *const *src, 
 static bool make_store(ggl_graph *g, ggl_tensor *t, int k, ggl_store_kind kind, ggl_type type,
                        const ggl_tensor *like, const char *what) {
     ggl_store *s = ggl_arena_alloc(&g->arena, 1, sizeof *s);
+    size_t row;
+    if (kind != GGL_STORE_STATE && !ggl_row_size_checked(type, like->ne[0], &row))
+        return ggl_graph_fail(g, GGL_UNSUPPORTED,
+                              "%s with heads of %" PRId64 " elements cannot be cached as %s, which "
+                              "takes multiples of %" PRId64 " (most models have heads of 64 or "
+                              "128); f16 and bf16 take any",
+                              what, like->ne[0], ggl_type_get(type)->name,
+                              ggl_type_get(type)->block);
     if (!s || !ggl_grow(&g->store, &g->cap_stores, g->n_stores + 1, sizeof *g->store))
         return no_memory(g);
     *s = (ggl_store){.kind = kind, .type = type, .group = t->group, .n_pos = 1};
@@ -572,8 +586,8 @@ static int64_t widest_window(const ggl_graph *g, const ggl_tensor *cache) {
 }
 
 static bool size_store(ggl_graph *g, ggl_store *s) {
-    size_t n = (size_t)(s->ne[0] * s->ne[1] * s->ne[2]) * (s->type == GGL_F32 ? 4 : 2), all;
-    bool fits = ggl_size_mul(n, (size_t)s->n_pos, &s->slot_size) &&
+    size_t all;
+    bool fits = ggl_store_size(s, s->n_pos, &s->slot_size) &&
                 ggl_size_align(s->slot_size, 64, &s->slot_size) &&
                 ggl_size_mul(s->slot_size, (size_t)g->params.n_slots, &all) && all <= INT64_MAX;
     if (!fits)

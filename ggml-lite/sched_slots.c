@@ -14,8 +14,8 @@ static size_t kept(const ggl_store *st, int64_t n_pos, bool states_only) {
         return 0;
     if (n_pos > st->n_pos)
         n_pos = st->n_pos;
-    size_t page = (size_t)(st->ne[0] * st->ne[1] * GGL_PAGE) * (st->type == GGL_F32 ? 4 : 2);
-    return (size_t)((n_pos + GGL_PAGE - 1) / GGL_PAGE) * page;
+    size_t size;
+    return ggl_store_size(st, n_pos, &size) ? size : 0; /* it fits: slot_size is no less */
 }
 
 static device *device_of(const ggl_sched *s, const ggl_store *st) {

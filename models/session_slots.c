@@ -69,9 +69,11 @@ typedef struct header {
     char magic[8];
     uint32_t version, states_only;
     int64_t n_past, size;
-    uint64_t shape, sum; /* of the stores' shapes, and of the bytes */
+    uint64_t shape, sum;    /* of the stores' shapes, and of the bytes */
+    int32_t type_k, type_v; /* of the cache: ggl_type */
 } header;
 
+enum { VERSION = 2 };
 static const char magic[8] = "ggl-slot";
 
 /* FNV-1a, on 8 bytes at a time: against damage, not malice. */
@@ -99,16 +101,23 @@ static uint64_t shape_hash(const llm_session *s) {
     return h;
 }
 
+static const char *type_name(int32_t type) {
+    const ggl_type_info *t = ggl_type_get(type);
+    return t ? t->name : "?";
+}
+
 ggl_status llm_session_save(llm_session *s, int slot, bool states_only, void **data, size_t *size,
                             ggl_error *err) {
     *data = NULL;
     ggl_status st = check_slot(s, slot, err);
     if (st != GGL_OK)
         return st;
-    header h = {.version = 1,
+    header h = {.version = VERSION,
                 .states_only = states_only,
                 .n_past = s->n_past[slot],
-                .shape = shape_hash(s)};
+                .shape = shape_hash(s),
+                .type_k = (int32_t)ggl_graph_get_params(s->graph)->type_k,
+                .type_v = (int32_t)ggl_graph_get_params(s->graph)->type_v};
     memcpy(h.magic, magic, sizeof magic);
     h.size = (int64_t)ggl_sched_slot_size(s->sched, h.n_past, states_only);
     char *bytes = ggl_calloc(sizeof h + (size_t)h.size, 1);
@@ -135,16 +144,22 @@ ggl_status llm_session_restore(llm_session *s, int slot, const void *data, size_
     if (size < sizeof h || memcmp(data, magic, sizeof magic) != 0)
         return ggl_fail(err, GGL_FORMAT, "these bytes are no saved slot");
     memcpy(&h, data, sizeof h);
-    if (h.version != 1)
-        return ggl_fail(err, GGL_FORMAT, "a saved slot of version %" PRIu32 "; 1 is known",
-                        h.version);
+    if (h.version != VERSION)
+        return ggl_fail(err, GGL_FORMAT, "a saved slot of version %" PRIu32 "; %d is known",
+                        h.version, VERSION);
     if (h.n_past < 0 || h.n_past > s->n_ctx)
         return ggl_fail(err, GGL_LIMIT,
                         "the saved slot has %" PRId64 " tokens, the context %" PRId64, h.n_past,
                         s->n_ctx);
-    if (h.shape != shape_hash(s))
+    const ggl_graph_params *p = ggl_graph_get_params(s->graph);
+    if (h.type_k != (int32_t)p->type_k || h.type_v != (int32_t)p->type_v)
         return ggl_fail(err, GGL_FORMAT,
-                        "the slot was saved by a session of another model or cache type");
+                        "the slot was saved with keys of type %s and values of %s; this session "
+                        "has %s and %s",
+                        type_name(h.type_k), type_name(h.type_v), type_name((int32_t)p->type_k),
+                        type_name((int32_t)p->type_v));
+    if (h.shape != shape_hash(s))
+        return ggl_fail(err, GGL_FORMAT, "the slot was saved by a session of another model");
     if (h.size < 0 || (uint64_t)h.size != size - sizeof h ||
         (uint64_t)h.size != ggl_sched_slot_size(s->sched, h.n_past, h.states_only != 0))
         return ggl_fail(err, GGL_FORMAT, "the saved slot has %zu bytes, its header says %" PRId64,

@@ -49,7 +49,8 @@ typedef struct ops {
     cpu_pool *pool;
     int64_t n_threads, k, m, n_cols;
     double seconds;
-    const char *only; /* a part of kernels' names; NULL: all */
+    const char *only, *type; /* a part of kernels' names; a type's name; NULL: all */
+    bool exact;              /* the matrix is as large as was asked for, even for one column */
 } ops;
 
 /* --- instruction sets ---------------------------------------------------------------------------
@@ -340,8 +341,8 @@ static bool measure_product(ops *o, int set, const ggl_type_info *t, const produ
     const cpu_product *kernel = &o->set[set].k.product[t->type];
     product p;
     row r = {.set = set, .n_cols = way->n_cols ? way->n_cols : (int)o->n_cols};
-    int64_t m = way->n_cols ? (int64_t)(BEYOND_CACHES / ggl_row_size(t->type, o->k)) : o->m;
-    m = m > o->m ? m : o->m;
+    int64_t beyond = (int64_t)(BEYOND_CACHES / ggl_row_size(t->type, o->k));
+    int64_t m = way->n_cols && !o->exact && beyond > o->m ? beyond : o->m;
     bool ok = check_product(o, kernel, t, way, &r.equal) &&
               product_init(&p, o, kernel, t, m, r.n_cols, way->interleaved);
     if (!ok)
@@ -365,6 +366,7 @@ static bool measure_products(ops *o) {
         for (int n = 0; ok && (t = ggl_type_at(n)) != NULL; n++)
             for (int s = 0; ok && s < o->n_sets && (size_t)t->type < n_types; s++)
                 if (o->k % t->block == 0 && wanted(o, ways[i].name) &&
+                    (!o->type || strcmp(o->type, t->name) == 0) &&
                     ways[i].has(&o->set[s].k.product[t->type], o->k))
                     ok = measure_product(o, s, t, &ways[i]);
     return ok;
@@ -378,8 +380,10 @@ enum { N = 4096, HEAD = 128, REPEATS = 16 };
 typedef struct simple {
     const cpu_kernels *k;
     int unary;
+    ggl_type type;
     float x[N], y[N], page[GGL_PAGE * HEAD], w[CPU_QUERIES][GGL_PAGE];
-    uint16_t half[GGL_PAGE * HEAD];
+    uint16_t
+        half[GGL_PAGE * HEAD * 2]; /* a page of any type: numbers that are finite as f16 and bf16 */
     cpu_qblock q[N / CPU_QBLOCK];
 } simple;
 
@@ -418,14 +422,17 @@ static void call_rope(simple *s) {
 }
 
 static void call_scores(simple *s) {
-    const float *query[CPU_QUERIES] = {s->x, s->x + HEAD, s->x + 2 * HEAD, s->x + 3 * HEAD};
-    s->k->scores[1](s->w, query, CPU_QUERIES, s->half, HEAD);
+    const float *query[CPU_QUERIES];
+    for (int q = 0; q < CPU_QUERIES; q++)
+        query[q] = s->x + q * HEAD;
+    s->k->scores[s->type](s->w, query, CPU_QUERIES, s->half, HEAD);
     memcpy(s->y, s->w, sizeof s->w);
 }
 
 static void call_values(simple *s) {
-    memset(s->y, 0, CPU_QUERIES * HEAD * sizeof *s->y);
-    s->k->values[1](s->y, HEAD, s->w, CPU_QUERIES, s->half, HEAD, 0, GGL_PAGE);
+    for (int i = 0; i < CPU_QUERIES * HEAD; i++)
+        s->y[i] = 0;
+    s->k->values[s->type](s->y, HEAD, s->w, CPU_QUERIES, s->half, HEAD, 0, GGL_PAGE);
 }
 
 static void call_delta(simple *s) {
@@ -445,10 +452,6 @@ static const struct {
     {"largest", "4096", call_amax, 4.0 * N, 0},
     {"quantize", "4096", call_quantize, 4.0 * N, 0},
     {"rope_half", "1024 pairs", call_rope, 16.0 * N / 4, N},
-    {"scores f16", "128x64x4", call_scores, 2.0 * GGL_PAGE *HEAD,
-     (double)GGL_PAGE *HEAD *CPU_QUERIES},
-    {"values f16", "128x64x4", call_values, 2.0 * GGL_PAGE *HEAD,
-     (double)GGL_PAGE *HEAD *CPU_QUERIES},
     {"delta rule", "128x64", call_delta, 4.0 * GGL_PAGE *HEAD, 2.0 * GGL_PAGE *HEAD},
 };
 
@@ -459,7 +462,9 @@ static void simple_init(simple *s, const cpu_kernels *k) {
     for (int i = 0; i < N; i++)
         s->x[i] = number(&state) * 4;
     for (int i = 0; i < GGL_PAGE * HEAD; i++)
-        s->half[i] = ggl_f32_to_f16(s->page[i] = number(&state));
+        s->page[i] = number(&state);
+    for (int i = 0; i < GGL_PAGE * HEAD * 2; i++)
+        s->half[i] = ggl_f32_to_f16(number(&state));
     for (int i = 0; i < CPU_QUERIES * GGL_PAGE; i++)
         s->w[i / GGL_PAGE][i % GGL_PAGE] = number(&state);
 }
@@ -476,7 +481,7 @@ static void call_repeated(void *ctx) {
 }
 
 static void measure_simple(ops *o, int set, const char *name, const char *shape, int unary,
-                           void (*call)(simple *s), double bytes, double macs) {
+                           ggl_type type, void (*call)(simple *s), double bytes, double macs) {
     static simple s, definition;
     row r = {.set = set, .n_cols = 1, .bytes = bytes, .macs = macs, .cached = true};
     if (!wanted(o, name))
@@ -484,13 +489,25 @@ static void measure_simple(ops *o, int set, const char *name, const char *shape,
     simple_init(&definition, &o->set[0].k);
     simple_init(&s, &o->set[set].k);
     s.unary = definition.unary = unary;
+    s.type = definition.type = type;
     call(&definition);
     call(&s);
     r.equal = same_bits(s.y, definition.y, N);
     r.ns = best_ns(o, call_repeated, &(simple_call){&s, call}) / REPEATS;
     snprintf(r.kernel, sizeof r.kernel, "%s", name);
+    snprintf(r.type, sizeof r.type, "%s", type == GGL_F32 ? "" : ggl_type_get(type)->name);
     snprintf(r.shape, sizeof r.shape, "%s", shape);
     add_row(o, r, false);
+}
+
+/* A page of 64 positions, by the type in which rows are stored. */
+static void measure_attention(ops *o, int set, const ggl_type_info *t) {
+    double bytes = (double)ggl_row_size(t->type, HEAD) * GGL_PAGE;
+    double macs = (double)GGL_PAGE * HEAD * CPU_QUERIES;
+    char shape[48];
+    snprintf(shape, sizeof shape, "%dx%dx%d", HEAD, GGL_PAGE, CPU_QUERIES);
+    measure_simple(o, set, "scores", shape, 0, t->type, call_scores, bytes, macs);
+    measure_simple(o, set, "values", shape, 0, t->type, call_values, bytes, macs);
 }
 
 static void measure_simples(ops *o) {
@@ -499,11 +516,16 @@ static void measure_simples(ops *o) {
 #undef X
     for (int f = 0; f < CPU_N_UNARY; f++)
         for (int s = 0; s < o->n_sets; s++)
-            measure_simple(o, s, unary[f], "4096", f, call_unary, 4.0 * N, 0);
+            measure_simple(o, s, unary[f], "4096", f, GGL_F32, call_unary, 4.0 * N, 0);
     for (size_t i = 0; i < sizeof simples / sizeof *simples; i++)
         for (int s = 0; s < o->n_sets; s++)
-            measure_simple(o, s, simples[i].name, simples[i].shape, 0, simples[i].call,
+            measure_simple(o, s, simples[i].name, simples[i].shape, 0, GGL_F32, simples[i].call,
                            simples[i].bytes, simples[i].macs);
+    const ggl_type_info *t;
+    for (int i = 0; (t = ggl_type_at(i)) != NULL; i++)
+        for (int s = 0; s < o->n_sets; s++)
+            if (o->set[s].k.scores[t->type])
+                measure_attention(o, s, t);
 }
 
 /* --- printing -----------------------------------------------------------------------------------
@@ -595,14 +617,15 @@ static bool read_shape(const char *s, ops *o) {
 int bench_ops(int argc, char **argv) {
     static const char *const formats[] = {"md", "csv", "json", NULL};
     static ops o = {.n_threads = 1, .n_cols = MAX_COLS, .seconds = 0.1};
-    const char *shape = "2048x2048", *svg = NULL;
+    const char *shape = NULL, *svg = NULL;
     int format = 0;
     bool no_limits = false;
     const arg_option options[] = {
         {"-t --threads", ARG_INT, &o.n_threads, .value = "N",
          .help = "for products; the other kernels run on one (default 1)", .min = 1, .max = 512},
         {"--shape", ARG_STRING, &shape, .value = "KxM",
-         .help = "a matrix of M rows of K (default 2048x2048); one column meets at least 96 MiB"},
+         .help = "a matrix of M rows of K (default 2048x2048, and for few columns 96 MiB of them)"},
+        {"--type", ARG_STRING, &o.type, .value = "TYPE", .help = "only weights of this type"},
         {"--columns", ARG_INT, &o.n_cols, .value = "N",
          .help = "of products with many (default 512)", .min = 2, .max = MAX_COLS},
         {"--kernel", ARG_STRING, &o.only, .value = "TEXT",
@@ -623,7 +646,10 @@ int bench_ops(int argc, char **argv) {
     int code = args_parse(&spec, argc, argv);
     if (code >= 0)
         return code;
-    if (!read_shape(shape, &o))
+    o.exact = shape != NULL;
+    if (o.type && !ggl_type_find(o.type))
+        return tool_error(TOOL, 2, "--type: there is no type '%s'", o.type);
+    if (!read_shape(shape ? shape : "2048x2048", &o))
         return tool_error(TOOL, 2,
                           "--shape: '%s' is no shape such as 2048x5632: rows of a multiple "
                           "of 32, at most 1048576 of them",

@@ -1,5 +1,8 @@
 #include "bench_options.h"
 
+#include "cache_types.h"
+#include "ggl/graph.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,9 +54,10 @@ static int read_types(const char *flag, const arg_list *given, bench_list *to) {
             size_t n = strcspn(s, ",");
             memcpy(name, s, n < sizeof name ? n : sizeof name - 1);
             const ggl_type_info *t = ggl_type_find(name);
-            if (n == 0 || n >= sizeof name || !t || (t->type != GGL_F16 && t->type != GGL_F32))
-                return tool_error(TOOL, 2, "%s: '%s' is no type of the cache; f16 and f32 are",
-                                  flag, given->s[i]);
+            if (n == 0 || n >= sizeof name || !t || !ggl_store_can_keep(t->type))
+                return tool_error(
+                    TOOL, 2, "%s: '%s' is no type of the cache; those are " TOOL_CACHE_TYPES "",
+                    flag, given->s[i]);
             if (!bench_list_add(to, t->type))
                 return tool_error(TOOL, 1, "out of memory");
             s += n + (s[n] == ',');

@@ -2,7 +2,7 @@
 
 #include <time.h>
 
-const char *const cli_cache_types[] = {"f16", "f32", NULL};
+#include "cache_types.h"
 
 static const cli_options defaults = {
     .backend = "cpu",
@@ -78,9 +78,9 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
         {"-ub --ubatch-size", ARG_INT, &o->n_ubatch, .value = "N",
          .help = "tokens of a prompt computed at once (default 512)", .min = 1, .max = 65536},
         {"-ctk --cache-type-k", ARG_CHOICE, &o->type_k, .value = "TYPE",
-         .help = "type of cached keys: f16 (default), f32", .choices = cli_cache_types},
+         .help = "type of cached keys: " TOOL_CACHE_TYPES, .choices = tool_cache_types},
         {"-ctv --cache-type-v", ARG_CHOICE, &o->type_v, .value = "TYPE",
-         .help = "type of cached values: f16 (default), f32", .choices = cli_cache_types},
+         .help = "type of cached values: " TOOL_CACHE_TYPES, .choices = tool_cache_types},
         {"--no-mmap", ARG_FLAG, &o->no_mmap,
          .help = "read the model into memory instead of mapping the file"},
         {"--mlock", ARG_FLAG, &o->mlock, .help = "keep the model in memory"},

@@ -9,13 +9,11 @@ typedef struct cli_options {
     const char *model, *prompt, *prompt_file, *tokens, *logits, *arch, *backend, *mask, *cpu_mask,
         *repack_cache;
     int64_t n_predict, n_ctx, n_batch, n_ubatch, n_threads, n_threads_batch, priority;
-    int type_k, type_v; /* index into cli_cache_types */
+    int type_k, type_v; /* index into tool_cache_types */
     double temp, top_p, min_p, repeat_penalty;
     int64_t top_k, repeat_last_n, seed;
     bool plan, watch, no_mmap, mlock, no_repack, display_prompt, escape, ignore_eos, no_special;
 } cli_options;
-
-extern const char *const cli_cache_types[];
 
 /* -1: go on; else the exit code. */
 int cli_options_read(cli_options *o, int argc, char **argv);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "builtin_model.h"
+#include "cache_types.h"
 #include "cli_options.h"
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
@@ -211,9 +212,8 @@ static int open_session(cli *c) {
     p.n_ctx = c->o.n_ctx;
     p.n_ubatch = c->o.n_ubatch;
     p.n_rows = c->o.logits ? c->o.n_ubatch : 1;
-    const ggl_type types[] = {GGL_F16, GGL_F32};
-    p.type_k = types[c->o.type_k];
-    p.type_v = types[c->o.type_v];
+    p.type_k = tool_cache_type(c->o.type_k);
+    p.type_v = tool_cache_type(c->o.type_v);
     p.backend = &c->backend;
     p.n_backends = 1;
     p.fold = c->reference;

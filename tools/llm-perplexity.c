@@ -12,6 +12,7 @@
 
 #include "args.h"
 #include "builtin_model.h"
+#include "cache_types.h"
 #include "ggl/backends.h"
 #include "llm/session.h"
 #include "log_softmax.h"
@@ -74,8 +75,7 @@ static void on_signal(int number) {
 /* --- options ---------------------------------------------------------------------------------- */
 
 static int read_options(options *o, int argc, char **argv) {
-    static const char *const types[] = {"f16", "f32", NULL}, *const formats[] = {"text", "json",
-                                                                                 NULL};
+    static const char *const formats[] = {"text", "json", NULL};
     *o = (options){
         .backend = "cpu", .n_ctx = DEFAULT_CTX, .n_chunk = -1, .n_batch = 2048, .n_ubatch = 512};
     const arg_option table[] = {
@@ -104,9 +104,9 @@ static int read_options(options *o, int argc, char **argv) {
         {"-ub --ubatch-size", ARG_INT, &o->n_ubatch, .value = "N",
          .help = "tokens computed at once (default 512)", .min = 1, .max = 65536},
         {"-ctk --cache-type-k", ARG_CHOICE, &o->type_k, .value = "TYPE",
-         .help = "type of cached keys: f16 (default), f32", .choices = types},
+         .help = "type of cached keys: " TOOL_CACHE_TYPES, .choices = tool_cache_types},
         {"-ctv --cache-type-v", ARG_CHOICE, &o->type_v, .value = "TYPE",
-         .help = "type of cached values: f16 (default), f32", .choices = types},
+         .help = "type of cached values: " TOOL_CACHE_TYPES, .choices = tool_cache_types},
         {"--arch", ARG_STRING, &o->arch, .value = "FILE",
          .help = "an architecture descriptor to read the model by"},
         {"--no-mmap", ARG_FLAG, &o->no_mmap,
@@ -219,7 +219,6 @@ static int open_model(ppl *p) {
 }
 
 static int open_session(ppl *p) {
-    static const ggl_type types[] = {GGL_F16, GGL_F32};
     ggl_error err = {0};
     const options *o = &p->o;
     ggl_backend_params bp = {
@@ -232,8 +231,8 @@ static int open_session(ppl *p) {
     sp.n_ctx = p->head.n_ctx;
     sp.n_ubatch = o->n_ubatch;
     sp.n_rows = o->n_ubatch < MAX_ROWS ? o->n_ubatch : MAX_ROWS;
-    sp.type_k = types[o->type_k];
-    sp.type_v = types[o->type_v];
+    sp.type_k = tool_cache_type(o->type_k);
+    sp.type_v = tool_cache_type(o->type_v);
     sp.backend = &p->backend;
     sp.n_backends = 1;
     sp.fold = p->reference;

@@ -15,7 +15,7 @@
 #include "ggl/graph.h"
 
 #define CPU_QBLOCK   32 /* elements of a block of a quantized activation row */
-#define CPU_QUERIES  4  /* queries that share the loads of a page, at most */
+#define CPU_QUERIES  8  /* queries that share the loads of a page, at most */
 #define CPU_MAX_COLS 64 /* columns in one call of tile(), at most */
 
 /* 32 elements of an activation row: x[i] = d * q[i]. */
@@ -108,14 +108,17 @@ typedef struct cpu_kernels {
      * or (2i, 2i+1) */
     void (*rope_half)(float *y, const float *x, const float *cs, int64_t r);
     void (*rope_pair)(float *y, const float *x, const float *cs, int64_t r);
-    /* --- attention over one page of 64 positions, by type of store: [0] f32, [1] f16. n_q <=
-     * CPU_QUERIES. score[q][j] = sum_i keys[i][j] * query[q][i], all 64 of j; keys [d][64]. */
-    void (*scores[2])(float (*score)[GGL_PAGE], const float *const *query, int n_q,
-                      const void *keys, int64_t d);
-    /* o[q * o_step + i] += sum over j0 <= j < j1 of p[q][j] * values[j][i], in sequence; values
-     * [64][e]. */
-    void (*values[2])(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q, const void *values,
-                      int64_t e, int j0, int j1);
+    /* --- attention over one page of 64 positions; by type of store, NULL: not kept so. n_q: 1 ..
+     * CPU_QUERIES. Pages lie as ggl/graph.h says; d and e are whole blocks. score[q][j] = sum_i
+     * keys[i][j] * query[q][i], in sequence, all 64 of j. */
+    void (*scores[GGL_TYPE_LIMIT])(float (*score)[GGL_PAGE], const float *const *query, int n_q,
+                                   const void *keys, int64_t d);
+    /* o[q * o_step + i] += sum over j0 <= j < j1 of p[q][j] * values[j][i], in sequence. */
+    void (*values[GGL_TYPE_LIMIT])(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q,
+                                   const void *values, int64_t e, int j0, int j1);
+    /* s[j] = exp(s[j] * scale - m) for lo <= j < hi, m the largest of the products and returned;
+     * all others become 0; *sum = their sum. lo < hi. */
+    float (*softmax_page)(float *s, int lo, int hi, float scale, float *sum);
     void (*merge)(float *total, const float *part, float a, float b,
                   int64_t n); /* total = fma(total, a, part * b) */
     /* --- recurrence, one row of the state s[n]; the result is what the row gives */

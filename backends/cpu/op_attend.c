@@ -1,5 +1,5 @@
-/* cache and attend: docs/numeric.md, section 6. A unit of attend is up to four queries that read
- * the same store head of the same slot (heads of one token, or heads of neighbouring tokens), or,
+/* cache and attend: docs/numeric.md, section 6. A unit of attend is some queries that read the
+ * same store head of the same slot (heads of one token, or heads of neighbouring tokens), or,
  * when there are few, such a group in one span of positions. Partial results of a unit are (m, l,
  * o[e]) for each query. */
 #include <math.h>
@@ -13,11 +13,12 @@ static ggl_status stores_compile(cpu_compiler *c, cpu_step *s, const ggl_tensor 
                                  ggl_error *err) {
     if (!cache || cache->op != GGL_OP_CACHE)
         return ggl_fail(err, GGL_UNSUPPORTED, "attend without a cache");
+    const cpu_kernels *k = &cpu_compiler_backend(c)->k;
     for (int i = 0; i < 2; i++) {
         s->store[i] = cache->store[i];
         if (!s->store[i])
             continue;
-        if (s->store[i]->type != GGL_F32 && s->store[i]->type != GGL_F16)
+        if (!k->scores[s->store[i]->type] || !k->values[s->store[i]->type])
             return ggl_fail(err, GGL_UNSUPPORTED, "a cache of %s",
                             ggl_type_get(s->store[i]->type)->name);
         s->store_at[i] = cpu_compiler_store(c, s->store[i]);
@@ -46,36 +47,35 @@ static void cache_begin(cpu_task *t) {
 
 static void store_row(const cpu_task *t, const ggl_store *s, char *slot, int64_t pos, int64_t h,
                       const float *x) {
-    int64_t d = s->ne[0], step = s->kind == GGL_STORE_KEYS ? GGL_PAGE : 1;
-    char *to = slot + ggl_store_offset(s, pos, h, 0);
-    if (s->type == GGL_F32) {
-        for (int64_t i = 0; i < d; i++)
-            ((float *)to)[i * step] = x[i];
+    if (s->type != GGL_F16) {
+        ggl_store_put(s, slot, pos, h, x);
         return;
     }
+    int64_t d = s->ne[0], step = s->kind == GGL_STORE_KEYS ? GGL_PAGE : 1;
+    uint16_t *to =
+        (uint16_t *)(slot + ggl_store_page(s, pos, h)) + pos % GGL_PAGE * (step == 1 ? d : 1);
     uint16_t half[64];
     for (int64_t i = 0; i < d; i += 64) {
         int64_t n = cpu_min(64, d - i);
-        t->b->k.f32_to_f16(step == 1 ? (uint16_t *)to + i : half, x + i, n);
+        t->b->k.f32_to_f16(step == 1 ? to + i : half, x + i, n);
         for (int64_t e = 0; step != 1 && e < n; e++)
-            ((uint16_t *)to)[(i + e) * step] = half[e];
+            to[(i + e) * step] = half[e];
     }
 }
 
+/* Head by head, so that a page stays in the inner cache for all its positions. */
 static void cache_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     (void)thread;
-    for (int64_t l = first; l < last; l++)
-        for (int part = 0; part < 2; part++) {
-            const ggl_store *s = t->step->store[part];
-            const cpu_view *x = &t->src[part];
-            if (!s)
-                continue;
-            char *slot = slot_of(t, part, number_at(&t->src[3], l));
-            for (int64_t h = 0; h < s->ne[1]; h++)
-                store_row(t, s, slot, number_at(&t->src[2], l), h,
+    for (int part = 0; part < 2; part++) {
+        const ggl_store *s = t->step->store[part];
+        const cpu_view *x = &t->src[part];
+        for (int64_t h = 0; s && h < s->ne[1]; h++)
+            for (int64_t l = first; l < last; l++)
+                store_row(t, s, slot_of(t, part, number_at(&t->src[3], l)),
+                          number_at(&t->src[2], l), h,
                           (const float *)(x->p + (x->ne[3] == 1 ? 0 : (size_t)l * x->nb[3]) +
                                           (size_t)h * x->nb[1]));
-        }
+    }
 }
 
 const cpu_op cpu_op_cache = {.compile = cache_compile, .begin = cache_begin, .run = cache_run};
@@ -137,9 +137,10 @@ static float row_number(const cpu_view *v, int64_t head, int64_t l) {
 
 /* Query k of group u: pairs (token, head of the store head's g) in order, tokens slowest. */
 static void group_at(const cpu_task *t, int64_t u, group *g) {
-    int64_t n_store = t->step->store[0]->ne[1], per = t->dst.ne[1] / n_store, n_groups = t->unit[0];
+    int64_t n_store = t->step->store[0]->ne[1], per = t->dst.ne[1] / n_store, n_groups = t->unit[0],
+            most = t->unit[3], first = u % n_groups * most;
     *g = (group){.t = t, .store_head = u / n_groups, .e = t->dst.ne[0]};
-    for (int64_t i = u % n_groups * Q; i < cpu_min(t->n * per, (u % n_groups + 1) * Q); i++) {
+    for (int64_t i = first; i < cpu_min(t->n * per, first + most); i++) {
         int64_t l = i / per, head = g->store_head * per + i % per, pos = number_at(&t->src[4], l);
         g->token[g->n] = l;
         g->head[g->n] = head;
@@ -152,26 +153,34 @@ static void group_at(const cpu_task *t, int64_t u, group *g) {
     }
 }
 
-/* total = total merged with part, for query q. */
-static void merge(const cpu_task *t, partial *total, const partial *part, int q, int64_t e) {
-    float *to = total->o + q * e;
-    const float *from = part->o + q * e;
-    if (!part->any[q])
-        return;
-    if (!total->any[q]) {
-        total->any[q] = true;
-        total->m[q] = part->m[q];
-        total->l[q] = part->l[q];
-        memcpy(to, from, (size_t)e * sizeof *to);
-        return;
+/* total = total merged with part, for queries first .. last - 1. */
+static void merge(const cpu_task *t, partial *total, const partial *part, int first, int last,
+                  int64_t e) {
+    float weight[2 * Q] = {0}; /* of total, of part */
+    for (int q = first; q < last; q++)
+        if (part->any[q] && total->any[q]) {
+            float m = part->m[q], old = total->m[q], top = old > m || old != old ? old : m;
+            weight[2 * q] = old - top;
+            weight[2 * q + 1] = m - top;
+            total->m[q] = top;
+        }
+    t->b->k.unary[CPU_EXP](weight + 2 * first, weight + 2 * first, 2 * (last - first));
+    for (int q = first; q < last; q++) {
+        float *to = total->o + q * e;
+        const float *from = part->o + q * e, *w = weight + 2 * q;
+        if (!part->any[q])
+            continue;
+        if (!total->any[q]) {
+            total->any[q] = true;
+            total->m[q] = part->m[q];
+            total->l[q] = part->l[q];
+            memcpy(to, from, (size_t)e * sizeof *to);
+            continue;
+        }
+        float l = part->l[q] * w[1];
+        total->l[q] = fmaf(total->l[q], w[0], l);
+        t->b->k.merge(to, from, w[0], w[1], e);
     }
-    float m = part->m[q], old = total->m[q], top = old > m || old != old ? old : m;
-    float weight[2] = {old - top, m - top};
-    t->b->k.unary[CPU_EXP](weight, weight, 2);
-    float l = part->l[q] * weight[1];
-    total->l[q] = fmaf(total->l[q], weight[0], l);
-    total->m[q] = top;
-    t->b->k.merge(to, from, weight[0], weight[1], e);
 }
 
 /* Scores -> weights for the visible lo .. hi-1 of a page whose first position is `first`; all
@@ -182,7 +191,10 @@ static void weigh(const group *g, int q, float *s, int64_t first, int lo, int hi
     int64_t n = hi - lo;
     float scale = t->step->number[0], cap = t->step->number[2];
     float *v = s + lo;
-    k->binary[CPU_MUL](v, v, 1, &scale, 0, n);
+    if (cap != 0 || t->src[3].p) { /* the kernel's product is then by one */
+        k->binary[CPU_MUL](v, v, 1, &scale, 0, n);
+        scale = 1;
+    }
     if (cap != 0) {
         k->binary[CPU_DIV](v, v, 1, &cap, 0, n);
         k->unary[CPU_TANH](v, v, n);
@@ -195,28 +207,25 @@ static void weigh(const group *g, int q, float *s, int64_t first, int lo, int hi
             v[j] -= drop;
         }
     }
-    float m = k->amax(v, n);
-    k->binary[CPU_SUB](v, v, 1, &m, 0, n);
-    k->unary[CPU_EXP](v, v, n);
-    memset(s, 0, (size_t)lo * sizeof *s);
-    memset(s + hi, 0, (size_t)(GGL_PAGE - hi) * sizeof *s);
-    out->m[q] = m;
-    out->l[q] = k->sum(s, GGL_PAGE);
+    out->m[q] = k->softmax_page(s, lo, hi, scale, &out->l[q]);
     out->any[q] = true;
 }
 
-/* Values of a page that are the leading part of its keys [d][64], as f32 rows [64][e]. */
+/* Values of a page that are the leading part of its keys, as f32 rows [64][e]. */
 static const float *values_of_keys(const group *g, const char *page) {
-    bool half = g->t->step->store[0]->type == GGL_F16;
-    for (int64_t i = 0; i < g->e; i++) {
-        float row[GGL_PAGE];
-        const char *from = page + (size_t)i * GGL_PAGE * (half ? 2 : 4);
-        if (half)
-            g->t->b->k.to_f32[GGL_F16](from, row, GGL_PAGE);
+    enum { PART = 32 };
+    ggl_type type = g->t->step->store[0]->type;
+    bool plain = !ggl_type_get(type)->quantized;
+    for (int64_t i = 0; i < g->e; i += PART) {
+        float part[PART][GGL_PAGE];
+        int n = (int)cpu_min(PART, g->e - i);
+        if (plain) /* element[dim][64] */
+            g->t->b->k.to_f32[type](page + GGL_PAGE * ggl_row_size(type, i), part[0], n * GGL_PAGE);
         else
-            memcpy(row, from, sizeof row);
+            ggl_keys_unpack(type, page, i, n, part);
         for (int j = 0; j < GGL_PAGE; j++)
-            g->rows[j * g->e + i] = row[j];
+            for (int k = 0; k < n; k++)
+                g->rows[j * g->e + i + k] = part[k][j];
     }
     return g->rows;
 }
@@ -224,9 +233,9 @@ static const float *values_of_keys(const group *g, const char *page) {
 /* o[q] += weights * values, for each query only over its visible positions, in their order: first
  * where not all see, then together where all do, then again where not all. */
 static void add_values(const group *g, float (*w)[GGL_PAGE], const int *lo, const int *hi,
-                       const void *page, bool half, float *o) {
+                       const void *page, ggl_type type, float *o) {
     void (*values)(float *, int64_t, float(*)[GGL_PAGE], int, const void *, int64_t, int, int) =
-        g->t->b->k.values[half];
+        g->t->b->k.values[type];
     int all_lo = 0, all_hi = GGL_PAGE;
     for (int q = 0; q < g->n; q++) {
         all_lo = lo[q] > all_lo ? lo[q] : all_lo;
@@ -253,8 +262,8 @@ static void one_page(const group *g, int64_t first, partial *out) {
     const ggl_store *ks = t->step->store[0], *vs = t->step->store[1];
     float w[Q][GGL_PAGE];
     int lo[Q], hi[Q];
-    const char *keys = g->keys + ggl_store_offset(ks, first, g->store_head, 0);
-    t->b->k.scores[ks->type == GGL_F16](w, g->query, g->n, keys, ks->ne[0]);
+    const char *keys = g->keys + ggl_store_page(ks, first, g->store_head);
+    t->b->k.scores[ks->type](w, g->query, g->n, keys, ks->ne[0]);
     for (int q = 0; q < g->n; q++) {
         lo[q] = (int)cpu_max(0, cpu_min(GGL_PAGE, g->from[q] - first));
         hi[q] = (int)cpu_max(0, cpu_min(GGL_PAGE, g->pos[q] - first + 1));
@@ -263,10 +272,9 @@ static void one_page(const group *g, int64_t first, partial *out) {
             weigh(g, q, w[q], first, lo[q], hi[q], out);
     }
     memset(out->o, 0, (size_t)(g->n * g->e) * sizeof *out->o);
-    const void *values =
-        vs ? (const void *)(g->values + ggl_store_offset(vs, first, g->store_head, 0))
-           : values_of_keys(g, keys);
-    add_values(g, w, lo, hi, values, vs && vs->type == GGL_F16, out->o);
+    const void *values = vs ? (const void *)(g->values + ggl_store_page(vs, first, g->store_head))
+                            : values_of_keys(g, keys);
+    add_values(g, w, lo, hi, values, vs ? vs->type : GGL_F32, out->o);
 }
 
 /* The visible pages of span number `span`, merged from left to right. */
@@ -281,8 +289,7 @@ static void one_span(const group *g, int64_t span, partial *page, partial *out) 
     to = cpu_min(to, span * SPAN + SPAN - 1);
     for (int64_t first = from / GGL_PAGE * GGL_PAGE; first <= to; first += GGL_PAGE) {
         one_page(g, first, page);
-        for (int q = 0; q < g->n; q++)
-            merge(g->t, out, page, q, g->e);
+        merge(g->t, out, page, 0, g->n, g->e);
     }
 }
 
@@ -295,7 +302,7 @@ static void finish(const group *g, partial *total, partial *scratch) {
             scratch->l[q] = 1;
             scratch->any[q] = true;
             memset(scratch->o + q * g->e, 0, (size_t)g->e * sizeof *scratch->o);
-            merge(t, total, scratch, q, g->e);
+            merge(t, total, scratch, q, q + 1, g->e);
         }
         float *y = (float *)(t->dst.p + (size_t)g->token[q] * t->dst.nb[3] +
                              (size_t)g->head[q] * t->dst.nb[1]);
@@ -306,7 +313,7 @@ static void finish(const group *g, partial *total, partial *scratch) {
 /* --- attend: run --------------------------------------------------------------------------- */
 
 /* unit[0]: groups of a store head; unit[1]: first span; unit[2]: spans that are shared out, 0: a
- * unit does all of its own. */
+ * unit does all of its own; unit[3]: queries of a group. */
 static void attend_begin(cpu_task *t) {
     int64_t n_store = t->step->store[0]->ne[1], per = t->dst.ne[1] / n_store, longest = 0, seen = 0;
     for (int64_t l = 0; l < t->n; l++) {
@@ -315,7 +322,10 @@ static void attend_begin(cpu_task *t) {
         longest = cpu_max(longest, n);
         seen += n;
     }
-    t->unit[0] = (t->n * per + Q - 1) / Q;
+    t->unit[3] = Q;
+    while (t->unit[3] > 2 && t->n * per * n_store <= t->unit[3] * (t->n_threads - 1))
+        t->unit[3] /= 2; /* something for every thread */
+    t->unit[0] = (t->n * per + t->unit[3] - 1) / t->unit[3];
     t->n_units = t->unit[0] * n_store;
     t->unit[2] = 0;
     if (t->n == 1 && longest > SPAN && t->n_threads > 1 && t->n_units < 4 * t->n_threads) {
@@ -360,8 +370,7 @@ static void run_group(group *g, int64_t span, float *memory) {
     }
     for (int64_t s = first / SPAN; s <= last / SPAN; s++) {
         one_span(g, s, &page, &of_span);
-        for (int q = 0; q < g->n; q++)
-            merge(t, &total, &of_span, q, e);
+        merge(t, &total, &of_span, 0, g->n, e);
     }
     finish(g, &total, &page);
 }
@@ -415,7 +424,7 @@ static void attend_end(const cpu_task *t) {
                 part.l[q] = from[1];
                 part.any[q] = !(from[1] < 0);
                 memcpy(part.o + q * e, from + 2, (size_t)e * sizeof *from);
-                merge(t, &total, &part, q, e);
+                merge(t, &total, &part, q, q + 1, e);
             }
         finish(&g, &total, &part);
     }

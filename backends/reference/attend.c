@@ -4,12 +4,8 @@
 #include "ggl/math.h"
 #include "reference.h"
 
-/* The stored element as a view of one number. */
-static view cell(const step_args *a, const ggl_store *s, int64_t slot, int64_t pos, int64_t head,
-                 int64_t i) {
-    char *at = a->stores + a->store_loc[s->id] + (size_t)slot * s->slot_size +
-               ggl_store_offset(s, pos, head, i);
-    return (view){at, s->type, {1, 1, 1, 1}, {0, 0, 0, 0}};
+static char *slot_at(const step_args *a, const ggl_store *s, int64_t slot) {
+    return a->stores + a->store_loc[s->id] + (size_t)slot * s->slot_size;
 }
 
 void ref_cache(const step_args *a) {
@@ -19,23 +15,23 @@ void ref_cache(const step_args *a) {
         if (!s)
             continue;
         const view *x = &a->src[part];
-        FOR_EACH(*x) {
-            view c = cell(a, s, (int64_t)ref_get(slot, 0, 0, 0, l),
-                          (int64_t)ref_get(pos, 0, 0, 0, l), j, i);
-            ref_set(&c, 0, 0, 0, 0, ref_get(x, i, j, k, l));
-        }
+        for (int64_t l = 0; l < x->ne[3]; l++)
+            for (int64_t j = 0; j < x->ne[1]; j++) {
+                for (int64_t i = 0; i < x->ne[0]; i++)
+                    a->stored[i] = (float)ref_get(x, i, j, 0, l);
+                ggl_store_put(s, slot_at(a, s, (int64_t)ref_get(slot, 0, 0, 0, l)),
+                              (int64_t)ref_get(pos, 0, 0, 0, l), j, a->stored);
+            }
     }
 }
 
 static double score(const step_args *a, const ggl_store *keys, int64_t head, int64_t l,
                     int64_t slot, int64_t pos, int64_t at) {
     const view *q = &a->src[0], *alibi = &a->src[3];
-    int64_t g = head * keys->ne[1] / q->ne[1];
     double scale = a->node->num[0], cap = a->node->num[2], s = 0;
-    for (int64_t i = 0; i < q->ne[0]; i++) {
-        view k = cell(a, keys, slot, at, g, i);
-        s += ref_get(q, i, head, 0, l) * ref_get(&k, 0, 0, 0, 0);
-    }
+    ggl_store_get(keys, slot_at(a, keys, slot), at, head * keys->ne[1] / q->ne[1], a->stored);
+    for (int64_t i = 0; i < q->ne[0]; i++)
+        s += ref_get(q, i, head, 0, l) * (double)a->stored[i];
     s *= isnan(scale) ? 1 / sqrt((double)q->ne[0]) : scale;
     if (!isnan(cap))
         s = cap * ggl_tanh(s / cap);
@@ -65,10 +61,9 @@ void ref_attend(const step_args *a) {
             for (int64_t p = first; p <= pos; p++) {
                 double e = ggl_exp(score(a, keys, head, l, slot, pos, p) - top);
                 total += e;
-                for (int64_t i = 0; i < a->dst.ne[0]; i++) {
-                    view v = cell(a, values, slot, p, g, i);
-                    a->row[i] += e * ref_get(&v, 0, 0, 0, 0);
-                }
+                ggl_store_get(values, slot_at(a, values, slot), p, g, a->stored);
+                for (int64_t i = 0; i < a->dst.ne[0]; i++)
+                    a->row[i] += e * (double)a->stored[i];
             }
             if (sinks->data)
                 total += ggl_exp(ref_get(sinks, head, 0, 0, l) - top);

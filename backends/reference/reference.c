@@ -17,6 +17,7 @@ typedef struct plan {
     ggl_program program;
     const size_t *store_loc;
     double *row;
+    float *stored;
 } plan;
 
 /* --- elements --------------------------------------------------------------------------------- */
@@ -110,6 +111,7 @@ static void plan_free(ggl_backend *b, ggl_plan *p) {
     (void)b;
     ggl_program_fini(&((plan *)p)->program);
     ggl_free(((plan *)p)->row);
+    ggl_free(((plan *)p)->stored);
     ggl_free(p);
 }
 
@@ -127,7 +129,8 @@ static ggl_status compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, 
             longest = step->src[k].ne[0] > longest ? step->src[k].ne[0] : longest;
     }
     p->row = st == GGL_OK ? ggl_calloc((size_t)longest, sizeof *p->row) : NULL;
-    if (st == GGL_OK && !p->row)
+    p->stored = st == GGL_OK ? ggl_calloc((size_t)longest, sizeof *p->stored) : NULL;
+    if (st == GGL_OK && (!p->row || !p->stored))
         st = ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
     if (st != GGL_OK) {
         plan_free(b, &p->base);
@@ -153,7 +156,8 @@ static view resolve(const ggl_operand *o, ggl_buffer *const *region, int64_t n, 
 
 static void run_step(const plan *p, const ggl_step *step, ggl_buffer *const *region, int64_t n,
                      int64_t turn) {
-    step_args a = {.node = step->node, .store_loc = p->store_loc, .row = p->row};
+    step_args a = {
+        .node = step->node, .store_loc = p->store_loc, .row = p->row, .stored = p->stored};
     a.dst = resolve(&step->dst, region, n, turn);
     for (int i = 0; i < step->n_src; i++)
         a.src[i] = resolve(&step->src[i], region, n, turn);

@@ -20,7 +20,8 @@ typedef struct step_args {
     view dst, src[GGL_MAX_SRC];
     char *stores; /* GGL_REGION_STORES */
     const size_t *store_loc;
-    double *row; /* scratch: as long as the longest row */
+    double *row;   /* scratch: as long as the longest row */
+    float *stored; /* likewise: a row of a store */
 } step_args;
 
 typedef void ref_fn(const step_args *a);

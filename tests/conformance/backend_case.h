@@ -53,6 +53,7 @@ typedef struct case_info {
     int64_t n_tokens; /* 0: 5 */
     int64_t n_batch;  /* 0: n_tokens */
     bool composite;   /* with and without the name: equal bits */
+    bool kept;        /* variant % 25 says in which types keys and values are kept */
 } case_info;
 
 /* --- for builders -------------------------------------------------------------------------- */
@@ -202,7 +203,7 @@ TEST_UNUSED static ggl_status run_chunks(run_case *c, const case_run *r, ggl_sch
 /* Builds and runs one form; returns [n][row] values, for free(), or NULL after a failed check. */
 TEST_UNUSED static float *case_run_one(const case_info *info, int variant, const case_run *r,
                                        size_t *row, int *covers) {
-    static const ggl_type kv[] = {GGL_F16, GGL_F32};
+    static const ggl_type kv[] = {GGL_F16, GGL_F32, GGL_BF16, GGL_Q8_0, GGL_Q4_0};
     run_case c = {.seed = 77 + (uint64_t)variant,
                   .variant = variant,
                   .named = !r->unnamed,
@@ -211,8 +212,8 @@ TEST_UNUSED static float *case_run_one(const case_info *info, int variant, const
     ggl_graph_params gp = {.n_pos = 4096,
                            .n_batch = batch,
                            .n_slots = 3,
-                           .type_k = kv[variant % 2],
-                           .type_v = kv[variant / 2 % 2]};
+                           .type_k = kv[info->kept ? variant % 5 : variant % 2],
+                           .type_v = kv[info->kept ? variant / 5 % 5 : variant / 2 % 2]};
     ggl_error err = {0};
     ggl_backend *b = NULL, *reference = NULL;
     ggl_sched *s = NULL;

@@ -312,6 +312,18 @@ static ggl_tensor *attend_short(run_case *c) {
     return attend_of(c, form[v].slots, form[v].d, form[v].e, form[v].h, form[v].g, form[v].window,
                      form[v].cap, form[v].extra);
 }
+/* Keys and values of every type: all rows; a ring that has turned, two sequences; values that are a
+ * part of the keys. */
+static ggl_tensor *attend_kept(run_case *c) {
+    switch (c->variant / 25) {
+    case 0:
+        return attend_of(c, 1, 64, 32, 8, 2, NAN, NAN, 0);
+    case 1:
+        return attend_of(c, 2, 32, 96, 6, 3, 40, 3, 7);
+    default:
+        return attend_of(c, 1, 96, -40, 9, 1, NAN, NAN, 4);
+    }
+}
 static ggl_tensor *attend_long(
     run_case *c) { /* several spans of 1024, the last tokens one by one */
     return attend_of(c, 1, 8, 8, 2, c->variant ? 1 : 2, c->variant ? 1100 : NAN, NAN, 0);
@@ -461,11 +473,11 @@ static ggl_tensor *build_own(run_case *c) {
 /* --- the list ------------------------------------------------------------------------------ */
 
 #define C(OPERATOR, fn, variants, bound)                                                           \
-    { #fn, GGL_OP_##OPERATOR, fn, variants, bound, 0, 0, false }
+    { #fn, GGL_OP_##OPERATOR, fn, variants, bound, 0, 0, false, false }
 #define N(OPERATOR, fn, variants, bound, tokens)                                                   \
-    { #fn, GGL_OP_##OPERATOR, fn, variants, bound, tokens, 0, false }
+    { #fn, GGL_OP_##OPERATOR, fn, variants, bound, tokens, 0, false, false }
 #define K(fn, variants, bound)                                                                     \
-    { #fn, GGL_OP_CALL, fn, variants, bound, 7, 0, true }
+    { #fn, GGL_OP_CALL, fn, variants, bound, 7, 0, true, false }
 static const case_info elementwise[] = {
     C(ADD, build_ADD, PAIRS, ELEMENTWISE),
     C(SUB, build_SUB, PAIRS, ELEMENTWISE),
@@ -522,11 +534,12 @@ static const case_info products[] = {
 static const case_info attention[] = {
     C(ROPE_HALF, rope_half, 4, ROWS),
     C(ROPE_PAIR, rope_pair, 4, ROWS),
-    {"attend_short", GGL_OP_ATTEND, attend_short, 10, 2e-3, 150, 64, false},
-    {"attend_twice", GGL_OP_ATTEND, attend_twice, 1, 2e-3, 40, 16, false},
+    {"attend_short", GGL_OP_ATTEND, attend_short, 10, 2e-3, 150, 64, false, false},
+    {"attend_twice", GGL_OP_ATTEND, attend_twice, 1, 2e-3, 40, 16, false, false},
+    {"attend_kept", GGL_OP_ATTEND, attend_kept, 55, 2e-3, 330, 64, false, true},
 };
 static const case_info spans[] = {
-    {"attend_long", GGL_OP_ATTEND, attend_long, 2, 2e-3, 2200, 1000, false}};
+    {"attend_long", GGL_OP_ATTEND, attend_long, 2, 2e-3, 2200, 1000, false, false}};
 static const case_info composites[] = {
     K(build_softmax, SINGLES, ROWS),         K(build_rms, SINGLES, ROWS),
     K(build_center, SINGLES, ROWS),          K(build_l2, SINGLES, ROWS),

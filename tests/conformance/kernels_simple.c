@@ -279,47 +279,166 @@ TEST(rope) {
     }
 }
 
+static const ggl_type store_type[] = {GGL_F32, GGL_F16, GGL_BF16, GGL_Q8_0, GGL_Q4_0};
+
+/* A page of 64 rows, filled row by row with what `kind` says; read back as f32 [64][d]. */
+static exact page_of(ggl_store_kind kind, ggl_type type, int64_t d, values what, uint64_t *seed,
+                     float *decoded) {
+    size_t row_size = ggl_row_size(type, d);
+    ggl_store s = {.kind = kind, .type = type, .ne = {d, 1, 1}, .n_pos = GGL_PAGE};
+    exact page = exact_new(row_size * GGL_PAGE, 0);
+    char row[128 * 4];
+    for (int j = 0; j < GGL_PAGE; j++) {
+        fill_weights(row, type, d, seed, what);
+        ggl_type_get(type)->to_float(row, decoded + j * d, d);
+        if (kind == GGL_STORE_VALUES) {
+            memcpy((char *)page.p + (size_t)j * row_size, row, row_size);
+            continue;
+        }
+        /* as the layout is written in ggl/graph.h, by plain loops */
+        char *p = page.p;
+        for (int64_t i = 0; i < d; i++) {
+            int64_t b = i / 32, k = i % 32;
+            if (type == GGL_F32)
+                memcpy(p + (i * 64 + j) * 4, row + i * 4, 4);
+            else if (type == GGL_F16 || type == GGL_BF16)
+                memcpy(p + (i * 64 + j) * 2, row + i * 2, 2);
+            else if (type == GGL_Q8_0) {
+                p[b * 34 * 64 + k * 64 + j] = row[b * 34 + 2 + k];
+                memcpy(p + b * 34 * 64 + 32 * 64 + 2 * j, row + b * 34, 2);
+            } else if (k < 16) {
+                p[b * 18 * 64 + k * 64 + j] = row[b * 18 + 2 + k];
+                memcpy(p + b * 18 * 64 + 16 * 64 + 2 * j, row + b * 18, 2);
+            }
+        }
+    }
+    float got[128];
+    for (int j = 0; j < GGL_PAGE; j++) {
+        ggl_store_get(&s, page.p, j, 0, got);
+        CHECK_SAME(got, decoded + j * d, d, "row %d of a page of %s", j, ggl_type_get(type)->name);
+    }
+    return page;
+}
+
+/* The contract, from the rows that the page decodes to. */
+static float score_of(const float *key, const float *query, int64_t d) {
+    float a = 0;
+    for (int64_t i = 0; i < d; i++)
+        a = fmaf(key[i], query[i], a);
+    return a;
+}
+
+typedef struct attention_case {
+    int64_t d;
+    ggl_type type;
+    values what;
+    int n_q, j0, j1;
+    float q[CPU_QUERIES][128], w[CPU_QUERIES][GGL_PAGE], o[CPU_QUERIES * 128];
+} attention_case;
+
+static void check_scores(const attention_case *c, uint64_t *seed) {
+    static float row[GGL_PAGE * 128], want[CPU_QUERIES][GGL_PAGE], got[CPU_QUERIES][GGL_PAGE];
+    const float *query[CPU_QUERIES];
+    exact page = page_of(GGL_STORE_KEYS, c->type, c->d, c->what, seed, row);
+    for (int k = 0; k < CPU_QUERIES; k++)
+        query[k] = c->q[k];
+    for (int k = 0; k < c->n_q; k++)
+        for (int j = 0; j < GGL_PAGE; j++)
+            want[k][j] = score_of(row + j * c->d, c->q[k], c->d);
+    for (int t = 0; t < all.n; t++) {
+        all.k[t].scores[c->type](got, query, c->n_q, page.p, c->d);
+        for (int k = 0; k < c->n_q; k++)
+            CHECK_SAME(got[k], want[k], GGL_PAGE, "scores of %s, d = %lld, query %d of %d, %s",
+                       ggl_type_get(c->type)->name, (long long)c->d, k, c->n_q, all.name[t]);
+    }
+    free(page.raw);
+}
+
+static void check_values(attention_case *c, uint64_t *seed) {
+    static float row[GGL_PAGE * 128];
+    int64_t n = c->n_q * c->d;
+    exact page = page_of(GGL_STORE_VALUES, c->type, c->d, c->what, seed, row);
+    exact want = exact_new((size_t)n * 4, 0);
+    memcpy(want.p, c->o, (size_t)n * 4);
+    for (int k = 0; k < c->n_q; k++)
+        for (int j = c->j0; j < c->j1; j++)
+            for (int64_t i = 0; i < c->d; i++) {
+                float *to = (float *)want.p + k * c->d + i;
+                *to = fmaf(c->w[k][j], row[j * c->d + i], *to);
+            }
+    for (int t = 0; t < all.n; t++) {
+        guarded b = guarded_new((size_t)n * 4, 4);
+        memcpy(b.p, c->o, (size_t)n * 4);
+        all.k[t].values[c->type]((float *)b.p, c->d, c->w, c->n_q, page.p, c->d, c->j0, c->j1);
+        CHECK_SAME((float *)b.p, (float *)want.p, n, "values of %s, %d..%d, e = %lld, %d, %s",
+                   ggl_type_get(c->type)->name, c->j0, c->j1, (long long)c->d, c->n_q, all.name[t]);
+        guarded_end(&b, "values");
+    }
+    free(want.raw);
+    free(page.raw);
+}
+
 TEST(attention) {
     tables_init(&all);
     uint64_t seed = 9;
-    static const int64_t dims[] = {1, 3, 8, 16, 24, 31, 64, 80, 128};
+    static const int64_t dims[] = {1, 3, 8, 16, 24, 31, 32, 48, 57, 64, 80, 96, 128};
     for (size_t i = 0; i < sizeof dims / sizeof *dims; i++)
-        for (int form = 0; form < 2 * 4 * 3; form++) {
-            int64_t d = dims[i];
-            int half = form % 2, n_q = form / 2 % 4 + 1, j0 = form / 8 * 13,
-                j1 = j0 + 1 + (int)(test_random(&seed) % (uint64_t)(64 - j0));
-            exact page = exact_new((size_t)d * 64 * (half ? 2 : 4), 0);
-            fill_weights(page.p, half ? GGL_F16 : GGL_F32, d * 64, &seed,
-                         form / 8 == 2 ? EXTREME : ORDINARY);
-            float q[4][128], want[4][64], got[4][64], w[4][64], o[4 * 128];
-            const float *query[4] = {q[0], q[1], q[2], q[3]};
-            for (int k = 0; k < 4; k++) {
-                fill(q[k], d, &seed, ORDINARY);
-                fill(w[k], 64, &seed, ORDINARY);
+        for (int form = 0; form < 5 * CPU_QUERIES * 3; form++) {
+            static attention_case c;
+            c = (attention_case){.d = dims[i],
+                                 .type = store_type[form % 5],
+                                 .n_q = form / 5 % CPU_QUERIES + 1,
+                                 .what = form / 5 / CPU_QUERIES == 2 ? EXTREME : ORDINARY,
+                                 .j0 = form / 5 / CPU_QUERIES * 13};
+            c.j1 = form % 3 ? c.j0 + 1 + (int)(test_random(&seed) % (uint64_t)(64 - c.j0)) : 64;
+            if (c.d % ggl_type_get(c.type)->block)
+                continue;
+            for (int k = 0; k < CPU_QUERIES; k++) {
+                fill(c.q[k], c.d, &seed, ORDINARY);
+                fill(c.w[k], GGL_PAGE, &seed, ORDINARY);
             }
-            fill(o, 4 * d, &seed, ORDINARY);
-            all.k[0].scores[half](want, query, n_q, page.p, d);
-            for (int t = 1; t < all.n; t++) {
-                all.k[t].scores[half](got, query, n_q, page.p, d);
-                for (int k = 0; k < n_q; k++)
-                    CHECK_SAME(got[k], want[k], 64, "scores, d = %lld, %s", (long long)d,
-                               all.name[t]);
-                exact a = exact_new(sizeof o, 0);
-                guarded b = guarded_new((size_t)(n_q * d) * 4, 4);
-                memcpy(a.p, o, (size_t)(n_q * d) * 4);
-                memcpy(b.p, o, (size_t)(n_q * d) * 4);
-                all.k[0].values[half](a.p, d, w, n_q, page.p, d, j0, j1);
-                all.k[t].values[half]((float *)b.p, d, w, n_q, page.p, d, j0, j1);
-                CHECK_SAME((float *)b.p, (float *)a.p, n_q * d, "values %d..%d, e = %lld, %s", j0,
-                           j1, (long long)d, all.name[t]);
-                all.k[0].merge(a.p, o, 0.3f, 0.7f, n_q * d);
-                all.k[t].merge((float *)b.p, o, 0.3f, 0.7f, n_q * d);
-                CHECK_SAME((float *)b.p, (float *)a.p, n_q * d, "merge, %s", all.name[t]);
-                guarded_end(&b, "values");
-                free(a.raw);
-            }
-            free(page.raw);
+            fill(c.o, CPU_QUERIES * c.d, &seed, ORDINARY);
+            check_scores(&c, &seed);
+            check_values(&c, &seed);
         }
+}
+
+TEST(attention_weights) {
+    tables_init(&all);
+    uint64_t seed = 90;
+    for (int lo = 0; lo < GGL_PAGE; lo++)
+        for (int hi = lo + 1; hi <= GGL_PAGE; hi++)
+            for (values kind = ORDINARY; kind < N_VALUES; kind++) {
+                float s[GGL_PAGE], want[GGL_PAGE], got[GGL_PAGE], e[GGL_PAGE] = {0}, m, l;
+                fill(s, GGL_PAGE, &seed, kind);
+                for (int j = lo; j < hi; j++)
+                    e[j] = s[j] * 0.3f;
+                m = all.k[0].amax(e + lo, hi - lo); /* the contract, of other kernels */
+                for (int j = lo; j < hi; j++)
+                    want[j] = e[j] - m;
+                all.k[0].unary[CPU_EXP](e + lo, want + lo, hi - lo);
+                l = all.k[0].sum(e, GGL_PAGE);
+                for (int t = 0; t < all.n; t++) {
+                    float end[2];
+                    memcpy(got, s, sizeof got);
+                    end[0] = all.k[t].softmax_page(got, lo, hi, 0.3f, end + 1);
+                    CHECK_SAME(got, e, GGL_PAGE, "weights %d..%d, %s", lo, hi, all.name[t]);
+                    CHECK_SAME(end, ((float[]){m, l}), 2, "largest and sum, %s", all.name[t]);
+                }
+            }
+    for (int64_t n = 0; n < 70; n++) {
+        float part[70], want[70];
+        guarded got = guarded_new((size_t)n * 4, 8);
+        fill(part, n, &seed, ORDINARY);
+        fill((float *)got.p, n, &seed, ORDINARY);
+        memcpy(want, got.p, (size_t)n * 4);
+        for (int t = 1; t < all.n; t++) {
+            all.k[0].merge(want, part, 0.3f, 0.7f, n);
+            all.k[t].merge((float *)got.p, part, 0.3f, 0.7f, n);
+            CHECK_SAME((float *)got.p, want, n, "merge of %lld, %s", (long long)n, all.name[t]);
+        }
+        guarded_end(&got, "merge");
+    }
 }
 
 TEST(recurrence) {

@@ -105,7 +105,7 @@ does -m "$tmp/toy-moe-q8_0.gguf" "${quick[@]}" --profile
 has 'experts]'
 refuses 2 "'8-x' is no list" -p 8-x
 refuses 2 '-pg: ' -pg 3
-refuses 2 '-ctk: ' -ctk q8_0
+refuses 2 '-ctk: ' -ctk q6_k
 refuses 2 'nothing is measured' -p 0 -n 0
 refuses 2 "unexpected argument 'foo'" foo
 refuses 2 'csv' -o cvs
@@ -153,7 +153,7 @@ refuses 2 'no test that' --compare "$tmp/run.json" "$tmp/old.json"
 
 # --- ops
 
-does ops --shape 256x64 --columns 20 --seconds 0.0001 --no-limits -o json --svg "$tmp/roof.svg"
+does ops --shape 512x64 --columns 20 --seconds 0.0001 --no-limits -o json --svg "$tmp/roof.svg"
 columns 'len(rows) > 30 and all(r["equal"] for r in rows)'
 columns 'set(r["type"] for r in rows) >= {"f32", "f16", "bf16", "q8_0", "q4_0"}'
 python3 -c 'import sys, xml.dom.minidom as d; d.parse(sys.argv[1])' "$tmp/roof.svg" || fail "the picture is no XML"

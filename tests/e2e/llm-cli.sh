@@ -37,6 +37,14 @@ printf 'Once upon a time' >"$tmp/prompt"
 cmp -s "$tmp/a" "$tmp/b" || fail "a prompt from a file gives another text"
 "$cli" -p "Once upon a time" -n 40 --temp 0 --no-display-prompt >"$tmp/b" 2>/dev/null </dev/null
 [ "$(printf 'Once upon a time'; cat "$tmp/b")" = "$(cat "$tmp/a")" ] || fail "--no-display-prompt"
+for type in f32 bf16 q8_0 q4_0; do
+    "$cli" -ctk "$type" -ctv "$type" -p "Once upon a time" -n 40 --temp 0 >"$tmp/b" 2>/dev/null </dev/null || fail "-ctk $type"
+    "$cli" -ctk "$type" --cache-type-v "$type" -p "Once upon a time" -n 40 --temp 0 -t 3 -ub 3 --cpu-mask-isa all >"$tmp/c" \
+        2>/dev/null </dev/null || fail "-ctk $type in portable code"
+    cmp -s "$tmp/b" "$tmp/c" || fail "a cache of $type: another text in portable code"
+done
+expect 1 "keys with heads of 24 elements cannot be cached as q8_0" -m "${model%/models/builtin/*}/tests/data/stories-gpt2.gguf" -ctk q8_0 -p x
+expect 2 "q4_0" -ctv q6_k -p x
 "$cli" --no-mmap -p "Once upon a time" -n 40 --temp 0 -t 1 -ub 3 >"$tmp/b" 2>/dev/null -m "$model" </dev/null
 cmp -s "$tmp/a" "$tmp/b" || fail "--no-mmap -t 1 -ub 3 gives another text"
 "$cli" --no-repack -p "Once upon a time" -n 40 --temp 0 >"$tmp/b" 2>/dev/null -m "$model" </dev/null

@@ -2,6 +2,8 @@
  * token, slots, wrong use, and every allocation of opening one failing in turn. */
 #include "llm/session.h"
 
+#include <math.h>
+
 #include "alloc_fail.h"
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
@@ -17,9 +19,10 @@ typedef struct fixture {
     ggl_error err;
 } fixture;
 
-static bool setup(fixture *f, int n_threads, int64_t n_ubatch, int64_t n_rows, int64_t n_slots) {
+static bool setup_cache(fixture *f, int n_threads, const char *mask, int64_t n_ubatch,
+                        int64_t n_rows, int64_t n_slots, ggl_type type_k, ggl_type type_v) {
     *f = (fixture){0};
-    ggl_backend_params bp = {.n_threads = n_threads};
+    ggl_backend_params bp = {.n_threads = n_threads, .mask = mask};
     if (ggl_backend_open(&f->cpu, "cpu", &bp, &f->err) != GGL_OK ||
         ggl_backend_open(&f->reference, "reference", NULL, &f->err) != GGL_OK ||
         llm_model_open(&f->model, BUILTIN_MODEL, NULL, &f->err) != GGL_OK)
@@ -28,11 +31,17 @@ static bool setup(fixture *f, int n_threads, int64_t n_ubatch, int64_t n_rows, i
     p.n_ubatch = n_ubatch;
     p.n_rows = n_rows;
     p.n_slots = n_slots;
+    p.type_k = type_k;
+    p.type_v = type_v;
     p.backend = &f->cpu;
     p.n_backends = 1;
     p.fold = f->reference;
     return llm_session_new(&f->s, f->model, &p, &f->err) == GGL_OK &&
            llm_session_alloc(f->s, &f->err) == GGL_OK;
+}
+
+static bool setup(fixture *f, int n_threads, int64_t n_ubatch, int64_t n_rows, int64_t n_slots) {
+    return setup_cache(f, n_threads, NULL, n_ubatch, n_rows, n_slots, GGL_F16, GGL_F16);
 }
 
 static void teardown(fixture *f) {
@@ -99,6 +108,79 @@ TEST(same_bits_for_threads_and_pieces) {
     free(want);
 }
 
+static const ggl_type cache_type[] = {GGL_F32, GGL_BF16, GGL_Q8_0, GGL_Q4_0};
+enum { N_CACHE_TYPES = sizeof cache_type / sizeof *cache_type };
+
+TEST(same_bits_in_every_type_of_cache) {
+    const struct {
+        int n_threads;
+        const char *mask;
+        int64_t n_ubatch;
+        int piece;
+    } way[] = {{2, NULL, 512, 1}, {3, NULL, 7, 32}, {7, "avx512", 512, N}, {2, "all", 512, 5}};
+    for (int k = 0; k < N_CACHE_TYPES; k++) {
+        ggl_type type_k = cache_type[k], type_v = cache_type[(k + 1) % N_CACHE_TYPES];
+        fixture f;
+        REQUIRE(setup_cache(&f, 1, NULL, 512, 512, 1, type_k, type_v));
+        float *want = feed_all(&f, 0, N);
+        size_t size = (size_t)N * (size_t)llm_session_n_vocab(f.s) * sizeof *want;
+        teardown(&f);
+        for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
+            REQUIRE(setup_cache(&f, way[i].n_threads, way[i].mask, way[i].n_ubatch, 512, 1, type_k,
+                                type_v));
+            float *got = feed_all(&f, 0, way[i].piece);
+            CHECK_MSG(memcmp(got, want, size) == 0, "keys of %s, values of %s, way %d: other bits",
+                      ggl_type_get(type_k)->name, ggl_type_get(type_v)->name, (int)i);
+            free(got);
+            teardown(&f);
+        }
+        free(want);
+    }
+}
+
+/* How far all logits are from those of an f32 cache, relative to their spread. */
+static double cache_error(const float *want, ggl_type type_k, ggl_type type_v) {
+    fixture f;
+    if (!CHECK(setup_cache(&f, 2, NULL, 512, 512, 1, type_k, type_v)))
+        return 1e9;
+    float *got = feed_all(&f, 0, N);
+    size_t n = (size_t)N * (size_t)llm_session_n_vocab(f.s);
+    double error = 0, sum = 0, squares = 0;
+    for (size_t i = 0; i < n; i++) {
+        error += pow((double)got[i] - (double)want[i], 2);
+        sum += (double)want[i];
+        squares += pow((double)want[i], 2);
+    }
+    free(got);
+    teardown(&f);
+    return sqrt(error / (squares - sum * sum / (double)n));
+}
+
+/* A stored number is off by up to half a step of its type; as a share of the row's rms (rows are
+ * near to Gaussian: of 32 numbers the largest is some 2.1 of it): f16 0.01 %, bf16 0.1 %, q8_0 2.1
+ * / 127 / sqrt 12 = 0.5 %, q4_0 2.1 / 8 / sqrt 12 = 8 %. Attention averages many rows, and the
+ * residual stream outweighs what it adds, so the logits are off by less. But the model's weights
+ * are quantized, and so are activations: the least change of a row turns some of their codes, which
+ * is 0.8 % of the spread here, even with f16. The bounds are twice that, and the sum for q4_0. */
+TEST(cache_types_are_as_exact_as_their_numbers) {
+    const struct {
+        ggl_type type;
+        double bound;
+    } list[] = {{GGL_F16, 0.016}, {GGL_BF16, 0.016}, {GGL_Q8_0, 0.016}, {GGL_Q4_0, 0.09}};
+    fixture f;
+    REQUIRE(setup_cache(&f, 2, NULL, 512, 512, 1, GGL_F32, GGL_F32));
+    float *want = feed_all(&f, 0, N);
+    teardown(&f);
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        double both = cache_error(want, list[i].type, list[i].type);
+        printf("# %s: the logits are off by %.2g of their spread\n",
+               ggl_type_get(list[i].type)->name, both);
+        CHECK_MSG(both > 0 && both < list[i].bound, "%s: %g", ggl_type_get(list[i].type)->name,
+                  both);
+    }
+    free(want);
+}
+
 TEST(no_allocation_per_token) {
     fixture f;
     const llm_tokenizer *t;
@@ -143,9 +225,9 @@ TEST(every_allocation_fails_in_turn) {
     CHECK_MSG(n > 20, "%ld allocations were failed", n);
 }
 
-TEST(slots) {
+static void check_slots(ggl_type type_k, ggl_type type_v) {
     fixture f;
-    REQUIRE(setup(&f, 2, 32, 32, 3));
+    REQUIRE(setup_cache(&f, 2, NULL, 32, 32, 3, type_k, type_v));
     int64_t n_vocab = llm_session_n_vocab(f.s);
     float *want = feed_all(&f, 0, N);
     const float *last = want + (N - 1) * n_vocab;
@@ -207,6 +289,32 @@ TEST(slots) {
     free(wants);
     ggl_free(saved);
     free(want);
+    teardown(&f);
+}
+
+TEST(slots) {
+    check_slots(GGL_F16, GGL_F16);
+}
+
+TEST(slots_of_every_type) {
+    for (int k = 0; k < N_CACHE_TYPES; k++)
+        check_slots(cache_type[k], cache_type[(k + 1) % N_CACHE_TYPES]);
+}
+
+TEST(slots_of_another_type_are_refused) {
+    fixture f;
+    void *saved;
+    size_t size;
+    int32_t id = 1;
+    REQUIRE(setup_cache(&f, 1, NULL, 32, 1, 1, GGL_Q8_0, GGL_F16));
+    REQUIRE_OK(llm_session_eval(f.s, &(llm_batch){.n = 1, .token = &id}, &f.err), &f.err);
+    REQUIRE_OK(llm_session_save(f.s, 0, false, &saved, &size, &f.err), &f.err);
+    teardown(&f);
+    REQUIRE(setup_cache(&f, 1, NULL, 32, 1, 1, GGL_Q8_0, GGL_Q4_0));
+    CHECK_INT(llm_session_restore(f.s, 0, saved, size, &f.err), GGL_FORMAT);
+    CHECK_HAS(f.err.msg, "keys of type q8_0 and values of f16; this session has q8_0 and q4_0");
+    CHECK_INT(llm_session_n_past(f.s, 0), 0);
+    ggl_free(saved);
     teardown(&f);
 }
 

@@ -173,11 +173,79 @@ TEST(rings_where_all_readers_have_windows) {
     CHECK_INT(b->store[0]->n_pos, 1024);
     CHECK(!c->needed);
     CHECK_INT((long long)a->store[0]->slot_size, 128 * 8 * 2 * 2);
-    CHECK_INT((long long)ggl_store_offset(a->store[0], 128 + 65, 1, 3),
-              (64 * 16 + 64 * 8 + 3 * 64 + 1) * 2);
-    CHECK_INT((long long)ggl_store_offset(a->store[1], 65, 1, 3),
-              (64 * 16 + 64 * 8 + 1 * 8 + 3) * 2);
+    CHECK_INT((long long)ggl_store_page(a->store[0], 128 + 65, 1), (64 * 16 + 64 * 8) * 2);
+    CHECK_INT((long long)ggl_store_page(b->store[1], 128 + 65, 1), (3 * 64 * 16 + 64 * 8) * 2);
     ggl_graph_free(g);
+}
+
+/* A store of its own, for rows. */
+static ggl_store rows_of(ggl_store_kind kind, ggl_type type, int64_t d) {
+    ggl_store s = {.kind = kind, .type = type, .ne = {d, 3, 1}, .n_pos = 128};
+    CHECK(ggl_store_size(&s, s.n_pos, &s.slot_size));
+    return s;
+}
+
+TEST(rows_of_a_store) {
+    static const ggl_type types[] = {GGL_F32, GGL_F16, GGL_BF16, GGL_Q8_0, GGL_Q4_0};
+    uint64_t seed = 5;
+    for (int form = 0; form < 20; form++) {
+        const ggl_type_info *t = ggl_type_get(types[form / 4]);
+        int64_t d = form % 4 < 2 ? 96 : t->quantized ? 32 : 21;
+        ggl_store s = rows_of((ggl_store_kind)(form % 2), t->type, d);
+        CHECK_INT((long long)s.slot_size, (long long)(2 * 3 * 64 * ggl_row_size(t->type, d)));
+        char *slot = calloc(s.slot_size, 1), packed[96 * 4];
+        float *x = calloc((size_t)(128 * 3 * d), sizeof *x), got[96], want[96];
+        REQUIRE(slot && x);
+        for (int64_t i = 0; i < 128 * 3 * d; i++)
+            x[i] = test_random_float(&seed) * 4;
+        for (int64_t r = 0; r < 128 * 3; r++) /* position 128 is where 0 was */
+            ggl_store_put(&s, slot, 128 + r / 3, r % 3, x + r * d);
+        for (int64_t r = 0; r < 128 * 3; r++) {
+            t->from_float(x + r * d, packed, d);
+            t->to_float(packed, want, d);
+            ggl_store_get(&s, slot, r / 3, r % 3, got);
+            CHECK_MSG(memcmp(got, want, (size_t)d * 4) == 0, "%s: row %d", t->name, (int)r);
+        }
+        float part[32][GGL_PAGE];
+        for (int64_t i = 0; i < d && s.kind == GGL_STORE_KEYS; i += 32) {
+            int n = d - i < 32 ? (int)(d - i) : 32;
+            ggl_keys_unpack(t->type, slot + ggl_store_page(&s, 64, 2), i, n, part);
+            for (int j = 0; j < GGL_PAGE; j++) {
+                ggl_store_get(&s, slot, 64 + j, 2, got);
+                for (int k = 0; k < n; k++)
+                    CHECK(part[k][j] == got[i + k]);
+            }
+        }
+        free(slot);
+        free(x);
+    }
+}
+
+TEST(types_of_a_cache) {
+    ggl_graph_params p = ggl_graph_default();
+    ggl_error err = {0};
+    p.type_v = GGL_Q6_K;
+    ggl_graph *g = ggl_graph_new(&p);
+    CHECK_INT(ggl_graph_error(g, &err), GGL_UNSUPPORTED);
+    CHECK_HAS(err.msg, "q8_0 or q4_0, not q6_k");
+    ggl_graph_free(g);
+    p.type_v = GGL_Q4_0;
+    g = ggl_graph_new(&p);
+    ggl_graph_input(g, "pos", GGL_I32, 0, NULL, true);
+    ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
+    ggl_tensor *x = input(g, "x", 2, 80, 2, 1);
+    CHECK(!ggl_binary(g, GGL_OP_CACHE, x, x));
+    CHECK_INT(ggl_graph_error(g, &err), GGL_UNSUPPORTED);
+    CHECK_HAS(err.msg, "values with heads of 80 elements cannot be cached as q4_0");
+    CHECK_HAS(err.msg, "multiples of 32");
+    ggl_graph_free(g);
+    /* sizes that no memory has */
+    ggl_store s = {.kind = GGL_STORE_VALUES,
+                   .type = GGL_F32,
+                   .ne = {INT32_MAX, INT32_MAX, 1},
+                   .n_pos = INT32_MAX};
+    size_t size;
+    CHECK(!ggl_store_size(&s, s.n_pos, &size));
 }
 
 TEST(leading_part_of_the_keys_is_not_kept_twice) {

@@ -1,47 +1,73 @@
 /* docs/numeric.md, section 6: the parts of attention over one page of 64 positions. */
 #include "scalar.h"
 
-static float element(const void *p, int64_t i, bool half) {
-    return half ? ggl_f16_to_f32(((const uint16_t *)p)[i]) : ((const float *)p)[i];
+#include "ggl/math.h"
+
+enum { PART = 32 }; /* dimensions unpacked at once: a block of the quantized types */
+
+static int part_of(int64_t n, int64_t i) {
+    return n - i < PART ? (int)(n - i) : PART;
 }
 
 static void scores(float (*score)[GGL_PAGE], const float *const *query, int n_q, const void *keys,
-                   int64_t d, bool half) {
+                   int64_t d, ggl_type type) {
+    float row[PART][GGL_PAGE];
     for (int q = 0; q < n_q; q++)
-        for (int j = 0; j < GGL_PAGE; j++) {
-            float a = 0.0f;
-            for (int64_t i = 0; i < d; i++)
-                a = fmaf(element(keys, i * GGL_PAGE + j, half), query[q][i], a);
-            score[q][j] = a;
-        }
+        memset(score[q], 0, sizeof score[q]);
+    for (int64_t first = 0; first < d; first += PART) {
+        int n = part_of(d, first);
+        ggl_keys_unpack(type, keys, first, n, row);
+        for (int q = 0; q < n_q; q++)
+            for (int i = 0; i < n; i++)
+                for (int j = 0; j < GGL_PAGE; j++)
+                    score[q][j] = fmaf(row[i][j], query[q][first + i], score[q][j]);
+    }
 }
 
 static void values(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q, const void *v,
-                   int64_t e, int j0, int j1, bool half) {
-    for (int q = 0; q < n_q; q++)
-        for (int j = j0; j < j1; j++)
-            for (int64_t i = 0; i < e; i++)
-                o[q * o_step + i] = fmaf(p[q][j], element(v, j * e + i, half), o[q * o_step + i]);
+                   int64_t e, int j0, int j1, ggl_type type) {
+    size_t row_size = ggl_row_size(type, e);
+    for (int64_t first = 0; first < e; first += PART) {
+        int n = part_of(e, first);
+        const char *at = (const char *)v + ggl_row_size(type, first);
+        for (int j = j0; j < j1; j++) {
+            float row[PART];
+            ggl_type_get(type)->to_float(at + (size_t)j * row_size, row, n);
+            for (int q = 0; q < n_q; q++)
+                for (int i = 0; i < n; i++) {
+                    float *to = o + q * o_step + first + i;
+                    *to = fmaf(p[q][j], row[i], *to);
+                }
+        }
+    }
 }
 
-static void scores_f32(float (*score)[GGL_PAGE], const float *const *query, int n_q,
-                       const void *keys, int64_t d) {
-    scores(score, query, n_q, keys, d, false);
-}
+#define TYPES(X) X(F32) X(F16) X(BF16) X(Q8_0) X(Q4_0)
+#define X(TYPE)                                                                                    \
+    static void scores_##TYPE(float(*score)[GGL_PAGE], const float *const *query, int n_q,         \
+                              const void *keys, int64_t d) {                                       \
+        scores(score, query, n_q, keys, d, GGL_##TYPE);                                            \
+    }                                                                                              \
+    static void values_##TYPE(float *o, int64_t o_step, float(*p)[GGL_PAGE], int n_q,              \
+                              const void *v, int64_t e, int j0, int j1) {                          \
+        values(o, o_step, p, n_q, v, e, j0, j1, GGL_##TYPE);                                       \
+    }
+TYPES(X)
+#undef X
 
-static void scores_f16(float (*score)[GGL_PAGE], const float *const *query, int n_q,
-                       const void *keys, int64_t d) {
-    scores(score, query, n_q, keys, d, true);
-}
-
-static void values_f32(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q, const void *v,
-                       int64_t e, int j0, int j1) {
-    values(o, o_step, p, n_q, v, e, j0, j1, false);
-}
-
-static void values_f16(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q, const void *v,
-                       int64_t e, int j0, int j1) {
-    values(o, o_step, p, n_q, v, e, j0, j1, true);
+static float softmax_page(float *s, int lo, int hi, float scale, float *sum) {
+    float m = s[lo] * scale, part[16] = {0};
+    for (int j = lo; j < hi; j++) {
+        s[j] *= scale;
+        m = max_of(m, s[j]);
+    }
+    m += 0.0f;
+    for (int j = 0; j < GGL_PAGE; j++) {
+        s[j] = j >= lo && j < hi ? ggl_expf(s[j] - m) : 0;
+        part[j % 16] += s[j];
+    }
+    *sum = tree16(part);
+    return m;
 }
 
 static void merge(float *total, const float *part, float a, float b, int64_t n) {
@@ -52,9 +78,11 @@ static void merge(float *total, const float *part, float a, float b, int64_t n) 
 }
 
 void cpu_kernels_attend(cpu_kernels *k) {
-    k->scores[0] = scores_f32;
-    k->scores[1] = scores_f16;
-    k->values[0] = values_f32;
-    k->values[1] = values_f16;
+#define X(TYPE)                                                                                    \
+    k->scores[GGL_##TYPE] = scores_##TYPE;                                                         \
+    k->values[GGL_##TYPE] = values_##TYPE;
+    TYPES(X)
+#undef X
+    k->softmax_page = softmax_page;
     k->merge = merge;
 }

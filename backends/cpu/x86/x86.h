@@ -11,6 +11,7 @@ void cpu_kernels_float_avx2(cpu_kernels *k);
 void cpu_kernels_quant_avx2(cpu_kernels *k);
 void cpu_kernels_attend_avx2(cpu_kernels *k);
 void cpu_kernels_quant_avxvnni(cpu_kernels *k);
+void cpu_kernels_attend_avx512(cpu_kernels *k);
 void cpu_kernels_quant_avx512(cpu_kernels *k);
 void cpu_kernels_quant_avx512vnni(cpu_kernels *k);
 

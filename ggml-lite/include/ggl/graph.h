@@ -71,14 +71,23 @@ GGL_API ggl_op ggl_op_find(const char *name);
 /* --- tensors ---------------------------------------------------------------------------------- */
 
 typedef enum ggl_store_kind {
-    GGL_STORE_KEYS,   /* rows by position: pages of 64 positions, in each [n_head][dim][64] */
-    GGL_STORE_VALUES, /* rows by position: pages of 64 positions, in each [n_head][64][dim] */
-    GGL_STORE_STATE   /* one array for each slot */
+    GGL_STORE_KEYS,   /* rows by position, those of a page with positions side by side */
+    GGL_STORE_VALUES, /* rows by position, one after another */
+    GGL_STORE_STATE   /* one array for each slot, f32 */
 } ggl_store_kind;
 
-/* What a sequence keeps between runs. Each slot has slot_size bytes; element offsets within: see
- * the kinds. Position p of a store of rows lies at p % n_pos, so that it is a ring if n_pos is less
- * than the largest position. */
+/* What a sequence keeps between runs. Each slot has slot_size bytes. Rows lie in pages of 64
+ * positions, and in these by head: [n_pos / 64][n_head][page of 64 rows], a page having the bytes
+ * of 64 rows of the type (f32, f16, bf16, q8_0, q4_0; ggl_store_can_keep) in any case:
+ *
+ *     values               64 rows in the type's own layout
+ *     keys, not quantized  element[dim][64]
+ *     keys, q8_0           for each 32 dimensions: i8 code[32][64], f16 scale[64]
+ *     keys, q4_0           for each 32 dimensions: u8 code[16][64], f16 scale[64]; the low half of
+ *                          code[i] is dimension i, the high half dimension i + 16
+ *
+ * Rows of quantized types have whole blocks of 32. Position p lies at p % n_pos, so that a store is
+ * a ring if n_pos is less than the largest position. */
 typedef struct ggl_store {
     int id, group;
     const char *name;
@@ -145,7 +154,7 @@ typedef struct ggl_graph_params {
     int64_t n_pos;           /* positions a store of rows keeps (the context); default 4096 */
     int64_t n_batch;         /* most of the batch in one run: rings are larger by it; default 512 */
     int64_t n_slots;         /* sequences; default 1 */
-    ggl_type type_k, type_v; /* of stored rows: f32 or f16 (default) */
+    ggl_type type_k, type_v; /* of stored rows; default f16 */
 } ggl_graph_params;
 
 GGL_API ggl_graph_params ggl_graph_default(void);
@@ -230,13 +239,24 @@ GGL_API ggl_tensor *ggl_graph_get_input(const ggl_graph *g, int i);
 GGL_API int ggl_graph_n_stores(const ggl_graph *g);
 GGL_API ggl_store *ggl_graph_store(const ggl_graph *g, int i);
 
-/* Bytes from the start of a slot to element i of head h of position pos, of a store of rows. */
-static inline size_t ggl_store_offset(const ggl_store *s, int64_t pos, int64_t h, int64_t i) {
-    int64_t p = pos % s->n_pos, page = p / GGL_PAGE, j = p % GGL_PAGE, d = s->ne[0],
-            n_head = s->ne[1];
-    int64_t in = s->kind == GGL_STORE_KEYS ? i * GGL_PAGE + j : j * d + i;
-    return (size_t)(((page * n_head + h) * d * GGL_PAGE) + in) * (s->type == GGL_F32 ? 4 : 2);
-}
+/* --- rows of a store -------------------------------------------------------------------------- */
+
+/* Whether rows may be kept in that type. */
+GGL_API bool ggl_store_can_keep(ggl_type type);
+/* Bytes of the first n_pos positions of a slot (whole pages), or of a state. False: too many. */
+GGL_API bool ggl_store_size(const ggl_store *s, int64_t n_pos, size_t *out);
+/* Bytes from the start of a slot to the page of head h that has position pos. */
+GGL_API size_t ggl_store_page(const ggl_store *s, int64_t pos, int64_t h);
+/* Head h of position pos, rounded as the type's from_float does; and what it decodes to. slot: the
+ * slot's bytes in host memory; row: f32[dim]. */
+GGL_API void ggl_store_put(const ggl_store *s, void *slot, int64_t pos, int64_t h,
+                           const float *row);
+GGL_API void ggl_store_get(const ggl_store *s, const void *slot, int64_t pos, int64_t h,
+                           float *row);
+/* Dimensions first .. first + n-1 of all positions of a page of keys: out[i][position]. first is a
+ * multiple of 32; n at most 32. */
+GGL_API void ggl_keys_unpack(ggl_type type, const void *page, int64_t first, int n,
+                             float (*out)[GGL_PAGE]);
 
 #ifdef __cplusplus
 }

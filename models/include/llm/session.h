@@ -27,7 +27,7 @@ typedef struct llm_session_params {
     int64_t n_slots;  /* default 1 */
     int64_t n_rows; /* logits wanted of one ubatch are computed so many at a time; default 1. Speed
                        and memory only */
-    ggl_type type_k, type_v;     /* of the cache: f16 (default) or f32 */
+    ggl_type type_k, type_v; /* of the cache: f16 (default), f32, bf16, q8_0, q4_0 */
     ggl_backend *const *backend; /* borrowed until the session is freed */
     int n_backends;
     ggl_backend *fold; /* computes constants, in double, once: the reference backend */
@@ -105,8 +105,8 @@ GGL_API GGL_NODISCARD ggl_status llm_session_cut(llm_session *s, int slot, int64
  * caller's (ggl_free). */
 GGL_API GGL_NODISCARD ggl_status llm_session_save(llm_session *s, int slot, bool states_only,
                                                   void **data, size_t *size, ggl_error *err);
-/* GGL_FORMAT: the bytes are not of such a session, or damaged; GGL_LIMIT: they hold more than
- * n_ctx. */
+/* GGL_FORMAT: the bytes are not of such a session (model, types of the cache), or damaged;
+ * GGL_LIMIT: they hold more than n_ctx. */
 GGL_API GGL_NODISCARD ggl_status llm_session_restore(llm_session *s, int slot, const void *data,
                                                      size_t size, ggl_error *err);
 
