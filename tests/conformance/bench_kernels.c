@@ -195,19 +195,16 @@ static void simple(const cpu_kernels *k, const char *name) {
 }
 
 int main(int argc, char **argv) {
-    const uint32_t all = cpu_features_detect(),
-                   set[] = {0, CPU_AVX2, CPU_AVX2 | CPU_AVXVNNI, CPU_AVX2 | CPU_AVX512,
-                            CPU_AVX2 | CPU_AVX512 | CPU_AVX512VNNI};
+    uint32_t set[CPU_MAX_SETS];
+    const int n = cpu_features_sets(set);
     cpu_pool *pool;
     if (argc > 1)
         budget = atof(argv[1]);
     if (cpu_pool_open(&pool, 2, NULL) != GGL_OK)
         return 1;
-    for (size_t i = 0; i < sizeof set / sizeof *set; i++) {
+    for (int i = 0; i < n; i++) {
         static cpu_kernels k;
         char name[64];
-        if ((set[i] & all) != set[i])
-            continue;
         cpu_kernels_init(&k, set[i]);
         cpu_features_text(set[i], name, sizeof name);
         products(&k, pool, name);
