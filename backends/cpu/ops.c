@@ -132,6 +132,6 @@ const cpu_op *cpu_op_of(const ggl_tensor *node) {
 bool cpu_supports(const ggl_backend *b, const ggl_tensor *node) {
     const cpu_backend *c = (const cpu_backend *)b;
     if (node->op == GGL_OP_LINEAR)
-        return node->src[1]->type <= GGL_BF16 && c->k.product[node->src[1]->type].rows;
+        return c->k.product[node->src[1]->type].rows != NULL;
     return node->op <= GGL_OP_PARAM || cpu_op_of(node);
 }

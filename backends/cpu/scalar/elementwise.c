@@ -87,6 +87,5 @@ void cpu_kernels_elementwise(cpu_kernels *k) {
     k->mul_add = mul_add;
     k->f32_to_f16 = f32_to_f16;
     for (int i = 0; ggl_type_at(i); i++)
-        if (ggl_type_at(i)->type <= GGL_BF16)
-            k->to_f32[ggl_type_at(i)->type] = ggl_type_at(i)->to_float;
+        k->to_f32[ggl_type_at(i)->type] = ggl_type_at(i)->to_float;
 }
