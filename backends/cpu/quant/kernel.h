@@ -175,7 +175,10 @@ enum { AHEAD = 4096 /* bytes between what is read and what is fetched for later 
 /* level 3: to the inner cache; 2: to the one behind it. */
 INLINE void fetch(const void *p, int64_t bytes, const int level) {
     for (int64_t i = 0; i < bytes; i += 64)
-        __builtin_prefetch((const char *)p + i, 0, level);
+        if (level == 3)
+            __builtin_prefetch((const char *)p + i, 0, 3);
+        else
+            __builtin_prefetch((const char *)p + i, 0, 2);
 }
 
 INLINE void group_rows16(float *const *y, int64_t j, int n_rows, const void *const *x,
