@@ -40,12 +40,14 @@ typedef int8x16_t vfour;
 
 INLINE vcodes codes_load(const uint8_t *p) {
     vcodes v;
-    EACH(v.r[i_] = vld1q_u8(p + 16 * i_))
+    EACH(v.r[i_] = vld1q_u8(p + 16 * i_));
     return v;
 }
-INLINE void codes_store(uint8_t *p, vcodes v){EACH(vst1q_u8(p + 16 * i_, v.r[i_]))} INLINE vcodes
-    codes_or(vcodes u, vcodes v) {
-    EACH(u.r[i_] = vorrq_u8(u.r[i_], v.r[i_]))
+INLINE void codes_store(uint8_t *p, vcodes v) {
+    EACH(vst1q_u8(p + 16 * i_, v.r[i_]));
+}
+INLINE vcodes codes_or(vcodes u, vcodes v) {
+    EACH(u.r[i_] = vorrq_u8(u.r[i_], v.r[i_]));
     return u;
 }
 /* Bits `mask` of each byte from place `from` on, put to place `to` on. */
@@ -54,12 +56,12 @@ INLINE uint8x16_t bits_of(uint8x16_t v, const int from, const int to, const int 
     return v & (uint8_t)(mask << to);
 }
 INLINE vcodes codes_bits(vcodes v, const int from, const int to, const int mask) {
-    EACH(v.r[i_] = bits_of(v.r[i_], from, to, mask))
+    EACH(v.r[i_] = bits_of(v.r[i_], from, to, mask));
     return v;
 }
 INLINE vcodes codes_lookup(vcodes v, const uint8_t *table) {
     const uint8x16_t t = vld1q_u8(table);
-    EACH(v.r[i_] = vqtbl1q_u8(t, v.r[i_]))
+    EACH(v.r[i_] = vqtbl1q_u8(t, v.r[i_]));
     return v;
 }
 INLINE vfour four_set(int32_t v) {
@@ -73,14 +75,14 @@ INLINE void dot_step(vsum *sum, vpart *pair, vcodes v, vfour x, const int pairs,
                      const int n, int32_t start) {
     (void)pair, (void)n;
     if (i == 0)
-        EACH(sum->r[i_] = vdupq_n_s32(start))
+        EACH(sum->r[i_] = vdupq_n_s32(start));
 #ifdef LANES_USDOT
     (void)pairs;
-    EACH(sum->r[i_] = vusdotq_s32(sum->r[i_], v.r[i_], x))
+    EACH(sum->r[i_] = vusdotq_s32(sum->r[i_], v.r[i_], x));
 #else
     if (pairs == 0)
-        EACH(v.r[i_] = veorq_u8(v.r[i_], vdupq_n_u8(0x80)))
-    EACH(sum->r[i_] = vdotq_s32(sum->r[i_], vreinterpretq_s8_u8(v.r[i_]), x))
+        EACH(v.r[i_] = veorq_u8(v.r[i_], vdupq_n_u8(0x80)));
+    EACH(sum->r[i_] = vdotq_s32(sum->r[i_], vreinterpretq_s8_u8(v.r[i_]), x));
 #endif
 }
 #else
@@ -91,7 +93,7 @@ INLINE void dot_step(vsum *sum, vpart *pair, vcodes v, vfour x, const int pairs,
                      const int n, int32_t start) {
     const int room = pairs == 0 ? 2 : pairs > 4 ? 8 : 2 * pairs;
     if (i == 0)
-        EACH(sum->r[i_] = vdupq_n_s32(start))
+        EACH(sum->r[i_] = vdupq_n_s32(start));
     for (int j = 0; j < 4; j++) {
         if (pairs == 0)
             v.r[j] = veorq_u8(v.r[j], vdupq_n_u8(0x80));
@@ -118,7 +120,7 @@ enum { LANES_SIGNED = 1 };
 
 INLINE vfloat float_set(float x) {
     vfloat v;
-    EACH(v.r[i_] = vdupq_n_f32(x))
+    EACH(v.r[i_] = vdupq_n_f32(x));
     return v;
 }
 INLINE vfloat float_zero(void) {
@@ -126,41 +128,41 @@ INLINE vfloat float_zero(void) {
 }
 INLINE vfloat float_load(const float *p) {
     vfloat v;
-    EACH(v.r[i_] = vld1q_f32(p + 4 * i_))
+    EACH(v.r[i_] = vld1q_f32(p + 4 * i_));
     return v;
 }
 /* The first n (1..16) lanes. */
 INLINE void float_store(float *p, vfloat v, int n) {
     float x[16], *to = n == 16 ? p : x;
-    EACH(vst1q_f32(to + 4 * i_, v.r[i_]))
+    EACH(vst1q_f32(to + 4 * i_, v.r[i_]));
     if (n < 16)
         memcpy(p, x, (size_t)n * sizeof *x);
 }
 INLINE vfloat float_of(vsum s) {
     vfloat v;
-    EACH(v.r[i_] = vcvtq_f32_s32(s.r[i_]))
+    EACH(v.r[i_] = vcvtq_f32_s32(s.r[i_]));
     return v;
 }
 INLINE vfloat float_mul(vfloat u, vfloat v) {
-    EACH(u.r[i_] = vmulq_f32(u.r[i_], v.r[i_]))
+    EACH(u.r[i_] = vmulq_f32(u.r[i_], v.r[i_]));
     return u;
 }
 INLINE vfloat float_fma(vfloat u, vfloat v, vfloat w) { /* u * v + w */
-    EACH(w.r[i_] = vfmaq_f32(w.r[i_], u.r[i_], v.r[i_]))
+    EACH(w.r[i_] = vfmaq_f32(w.r[i_], u.r[i_], v.r[i_]));
     return w;
 }
 INLINE vfloat float_fnma(vfloat u, vfloat v, vfloat w) { /* w - u * v */
-    EACH(w.r[i_] = vfmsq_f32(w.r[i_], u.r[i_], v.r[i_]))
+    EACH(w.r[i_] = vfmsq_f32(w.r[i_], u.r[i_], v.r[i_]));
     return w;
 }
 INLINE vfloat float_negate(vfloat u) {
-    EACH(u.r[i_] = vnegq_f32(u.r[i_]))
+    EACH(u.r[i_] = vnegq_f32(u.r[i_]));
     return u;
 }
 /* From 16 halves, and from 16 bytes: unsigned, signed, their low and high four bits. */
 INLINE vfloat float_f16(const uint8_t *p) {
     vfloat v;
-    EACH(v.r[i_] = vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(p + 8 * i_))))
+    EACH(v.r[i_] = vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(p + 8 * i_))));
     return v;
 }
 INLINE vfloat float_of_i16(int16x8_t a, int16x8_t b) {

@@ -59,10 +59,13 @@ INLINE c32 c32_base3(c32 v, const uint8_t *powers) {
     return (c32){base3_of(v.a, vld1q_u8(powers)), base3_of(v.b, vld1q_u8(powers + 16))};
 }
 
-INLINE float f16_at(const uint8_t *p) {
+INLINE uint16_t get16(const uint8_t *p) {
     uint16_t h;
     memcpy(&h, p, sizeof h);
-    return vgetq_lane_f32(vcvt_f32_f16(vreinterpret_f16_u16(vdup_n_u16(h))), 0);
+    return h;
+}
+INLINE float f16_at(const uint8_t *p) {
+    return vgetq_lane_f32(vcvt_f32_f16(vreinterpret_f16_u16(vdup_n_u16(get16(p)))), 0);
 }
 INLINE f8 f8_scaled(float d, int16x8_t v) {
     return (f8){vmulq_n_f32(vcvtq_f32_s32(vmovl_s16(vget_low_s16(v))), d),
@@ -77,10 +80,10 @@ INLINE f8 f8_scaled_i8(float d, uint64_t bytes) {
 
 INLINE void f16_rows(float *out, const uint8_t *p, const size_t *row, const int sign) {
     for (int h = 0; h < 4; h++, row += 4, out += 4) {
-        uint16x4_t d = vld1_dup_u16((const uint16_t *)(p + row[0]));
-        d = vld1_lane_u16((const uint16_t *)(p + row[1]), d, 1);
-        d = vld1_lane_u16((const uint16_t *)(p + row[2]), d, 2);
-        d = vld1_lane_u16((const uint16_t *)(p + row[3]), d, 3);
+        uint16x4_t d = vdup_n_u16(get16(p + row[0]));
+        d = vset_lane_u16(get16(p + row[1]), d, 1);
+        d = vset_lane_u16(get16(p + row[2]), d, 2);
+        d = vset_lane_u16(get16(p + row[3]), d, 3);
         float32x4_t x = vcvt_f32_f16(vreinterpret_f16_u16(d));
         vst1q_f32(out, sign < 0 ? vnegq_f32(x) : x);
     }
