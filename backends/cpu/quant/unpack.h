@@ -100,23 +100,18 @@ INLINE row_scales scales_q4_k(const uint8_t *p) {
     uint32_t a = get32(p + 4), b = get32(p + 8), c = get32(p + 12);
     uint32_t s4 = (c & 0x0f0f0f0f) | (a >> 2 & 0x30303030);
     uint32_t m4 = (c >> 4 & 0x0f0f0f0f) | (b >> 2 & 0x30303030);
-    row_scales r;
-    r.s[0] = f8_scaled_u8(f16_at(p), two_32(a & 0x3f3f3f3f, s4));
-    r.m[0] = f8_scaled_u8(f16_at(p + 2), two_32(b & 0x3f3f3f3f, m4));
-    return r;
+    return (row_scales){.s = {f8_scaled_u8(f16_at(p), two_32(a & 0x3f3f3f3f, s4))},
+                        .m = {f8_scaled_u8(f16_at(p + 2), two_32(b & 0x3f3f3f3f, m4))}};
 }
 #define scales_q5_k scales_q4_k
 
 /* 16 bytes: scales in the low halves, minima in the high. */
 INLINE row_scales scales_q2_k(const uint8_t *p) {
-    const uint64_t low = EACH_BYTE(15);
-    row_scales r;
-    for (int i = 0; i < 2; i++) {
-        uint64_t v = get64(p + 8 * i);
-        r.s[i] = f8_scaled_u8(f16_at(p + 80), v & low);
-        r.m[i] = f8_scaled_u8(f16_at(p + 82), v >> 4 & low);
-    }
-    return r;
+    const uint64_t low = EACH_BYTE(15), a = get64(p), b = get64(p + 8);
+    return (row_scales){
+        .s = {f8_scaled_u8(f16_at(p + 80), a & low), f8_scaled_u8(f16_at(p + 80), b & low)},
+        .m = {f8_scaled_u8(f16_at(p + 82), a >> 4 & low),
+              f8_scaled_u8(f16_at(p + 82), b >> 4 & low)}};
 }
 
 /* 12 bytes hold 16 scales of 6 bits, less 32: the halves of bytes 0-7 and, two bits each, bytes
@@ -124,19 +119,15 @@ INLINE row_scales scales_q2_k(const uint8_t *p) {
 INLINE row_scales scales_q3_k(const uint8_t *p) {
     const uint32_t top = 0x30303030, c = get32(p + 104);
     const uint64_t low = EACH_BYTE(15), ab = get64(p + 96);
-    row_scales r;
-    r.s[0] =
-        f8_scaled_i8(f16_at(p + 108), less_32((ab & low) | two_32(c << 4 & top, c << 2 & top)));
-    r.s[1] =
-        f8_scaled_i8(f16_at(p + 108), less_32((ab >> 4 & low) | two_32(c & top, c >> 2 & top)));
-    return r;
+    const uint64_t first = (ab & low) | two_32(c << 4 & top, c << 2 & top);
+    const uint64_t second = (ab >> 4 & low) | two_32(c & top, c >> 2 & top);
+    return (row_scales){.s = {f8_scaled_i8(f16_at(p + 108), less_32(first)),
+                              f8_scaled_i8(f16_at(p + 108), less_32(second))}};
 }
 
 INLINE row_scales scales_q6_k(const uint8_t *p) {
-    row_scales r;
-    for (int i = 0; i < 2; i++)
-        r.s[i] = f8_scaled_i8(f16_at(p + 208), get64(p + 192 + 8 * i));
-    return r;
+    return (row_scales){.s = {f8_scaled_i8(f16_at(p + 208), get64(p + 192)),
+                              f8_scaled_i8(f16_at(p + 208), get64(p + 200))}};
 }
 
 /* Eight scales of 6 bits, less 32: the low four in the halves of bytes 4-7, the top two in 16 bits.
@@ -146,21 +137,15 @@ INLINE row_scales scales_iq4_xs(const uint8_t *p) {
     low = (low | low << 16) & 0x0000ffff0000ffff, top = (top | top << 24) & 0x000000ff000000ff;
     low = (low | low << 8) & 0x00ff00ff00ff00ff, top = (top | top << 12) & 0x000f000f000f000f;
     low = (low | low << 4) & EACH_BYTE(15), top = (top | top << 6) & EACH_BYTE(3);
-    row_scales r;
-    r.s[0] = f8_scaled_i8(f16_at(p), less_32(low | top << 4));
-    return r;
+    return (row_scales){.s = {f8_scaled_i8(f16_at(p), less_32(low | top << 4))}};
 }
 
 INLINE row_scales scales_tq1_0(const uint8_t *p) {
-    row_scales r;
-    r.s[0] = f8_scaled_u8(f16_at(p + 52), EACH_BYTE(1));
-    return r;
+    return (row_scales){.s = {f8_scaled_u8(f16_at(p + 52), EACH_BYTE(1))}};
 }
 
 INLINE row_scales scales_tq2_0(const uint8_t *p) {
-    row_scales r;
-    r.s[0] = f8_scaled_u8(f16_at(p + 64), EACH_BYTE(1));
-    return r;
+    return (row_scales){.s = {f8_scaled_u8(f16_at(p + 64), EACH_BYTE(1))}};
 }
 
 typedef row_scales scales_fn(const uint8_t *block);
