@@ -349,8 +349,8 @@ typedef struct doctor {
 
 static double nats(const float *logits, int64_t n, int32_t id) {
     double most = -INFINITY, sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        most = fmax(most, (double)logits[i]);
+    for (int64_t i = 0; i < n; i++) /* not fmax: gcc 12 for ARM fails on a loop of it */
+        most = (double)logits[i] > most ? (double)logits[i] : most;
     for (int64_t i = 0; i < n; i++)
         sum += exp((double)logits[i] - most);
     return most + log(sum) - (double)logits[id];

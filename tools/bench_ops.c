@@ -58,7 +58,8 @@ typedef struct ops {
 
 /* The tables of kernels, from the portable one to this machine's best: what each mask leaves. */
 static void find_sets(ops *o, bool limits) {
-    static const char *const masks[] = {"all", "avx512,avxvnni", "avx512", "avx512vnni", ""};
+    static const char *const masks[] = {"all", "avx512,avxvnni,dotprod", "avx512,i8mm",
+                                        "avx512vnni", ""};
     uint32_t before = 0;
     for (size_t i = 0; i < sizeof masks / sizeof *masks && o->n_sets < MAX_SETS; i++) {
         uint32_t f = cpu_features_mask(cpu_features_mask(cpu_features_detect(), masks[i]),

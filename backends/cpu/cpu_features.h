@@ -12,7 +12,12 @@ enum {
     CPU_AVXVNNI = 1 << 1,    /* AVX2's, and AVX-VNNI */
     CPU_AVX512 = 1 << 2,     /* AVX2's, and AVX-512 F, BW, DQ, VL */
     CPU_AVX512VNNI = 1 << 3, /* AVX-512's, and AVX-512 VNNI */
+    CPU_NEON = 1 << 4,       /* what every ARMv8-A has */
+    CPU_DOTPROD = 1 << 5,    /* ARMv8.2-A, and its dot products of signed bytes */
+    CPU_I8MM = 1 << 6,       /* those, and of unsigned by signed bytes */
 };
+
+enum { CPU_MAX_SETS = 8 };
 
 /* Of this machine, system support of the registers included. */
 uint32_t cpu_features_detect(void);
@@ -20,6 +25,10 @@ uint32_t cpu_features_detect(void);
  * ignored). A set goes with those that it stands on: without avx2 there is no avx512. mask may be
  * NULL. */
 uint32_t cpu_features_mask(uint32_t features, const char *mask);
+/* Every set of features that makes another table, from none to all of this machine's, each better
+ * than those before it as far as they have kernels in common. Returns how many; at most
+ * CPU_MAX_SETS. */
+int cpu_features_sets(uint32_t set[CPU_MAX_SETS]);
 /* "avx2 avx512vnni", or "portable"; returns buf. */
 const char *cpu_features_text(uint32_t features, char *buf, size_t size);
 

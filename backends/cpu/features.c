@@ -33,6 +33,21 @@ uint32_t cpu_features_detect(void) {
         f |= CPU_AVXVNNI;
     return f;
 }
+#elif defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+
+enum { DOTPROD = 1 << 20 /* AT_HWCAP */, I8MM = 1 << 13 /* AT_HWCAP2 */ };
+
+uint32_t cpu_features_detect(void) {
+    uint32_t f = CPU_NEON;
+    if (getauxval(AT_HWCAP) & DOTPROD)
+        f |= CPU_DOTPROD | (getauxval(AT_HWCAP2) & I8MM ? CPU_I8MM : 0);
+    return f;
+}
+#elif defined(__aarch64__)
+uint32_t cpu_features_detect(void) {
+    return CPU_NEON;
+}
 #else
 uint32_t cpu_features_detect(void) {
     return 0;
@@ -49,6 +64,9 @@ static const struct {
     {"avxvnni", CPU_AVXVNNI, CPU_AVXVNNI},
     {"avx512", CPU_AVX512 | CPU_AVX512VNNI, CPU_AVX512},
     {"avx512vnni", CPU_AVX512VNNI, CPU_AVX512VNNI},
+    {"neon", CPU_NEON | CPU_DOTPROD | CPU_I8MM, CPU_NEON},
+    {"dotprod", CPU_DOTPROD | CPU_I8MM, CPU_DOTPROD},
+    {"i8mm", CPU_I8MM, CPU_I8MM},
 };
 enum { N_FEATURE = sizeof feature / sizeof *feature };
 
@@ -61,6 +79,23 @@ uint32_t cpu_features_mask(uint32_t features, const char *mask) {
         mask += n + (mask[n] != 0);
     }
     return features;
+}
+
+int cpu_features_sets(uint32_t set[CPU_MAX_SETS]) {
+    static const uint32_t sets[] = {0,
+                                    CPU_AVX2,
+                                    CPU_AVX2 | CPU_AVXVNNI,
+                                    CPU_AVX2 | CPU_AVX512,
+                                    CPU_AVX2 | CPU_AVX512 | CPU_AVX512VNNI,
+                                    CPU_NEON,
+                                    CPU_NEON | CPU_DOTPROD,
+                                    CPU_NEON | CPU_DOTPROD | CPU_I8MM};
+    const uint32_t all = cpu_features_detect();
+    int n = 0;
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+        if ((sets[i] & all) == sets[i])
+            set[n++] = sets[i];
+    return n;
 }
 
 const char *cpu_features_text(uint32_t features, char *buf, size_t size) {

@@ -11,6 +11,8 @@ void cpu_kernels_init(cpu_kernels *k, uint32_t features) {
     cpu_kernels_recur(k);
 #if defined(__x86_64__)
     cpu_kernels_init_x86(k, features);
+#elif defined(__aarch64__)
+    cpu_kernels_init_arm(k, features);
 #else
     (void)features;
 #endif

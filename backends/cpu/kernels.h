@@ -1,6 +1,6 @@
 /* The kernel table: one struct of function pointers, filled by the portable code (scalar/, the
  * definition of the numeric contract) and overlaid by what the instruction sets of this machine do
- * better (x86/). Every slot has exactly one meaning, to the bit: docs/numeric.md. Nothing here
+ * better (x86/, arm/). Every slot has exactly one meaning, to the bit: docs/numeric.md. Nothing here
  * knows graphs, threads or memory regions.
  *
  * Counts n may be 0 unless said otherwise; pointers need the alignment of their element only,
@@ -140,7 +140,8 @@ void cpu_kernels_rope(cpu_kernels *k);
 void cpu_kernels_attend(cpu_kernels *k);
 void cpu_kernels_recur(cpu_kernels *k);
 
-/* x86/init.c: overlays what the features allow, lowest instruction set first. */
+/* <isa>/init.c: overlays what the features allow, lowest instruction set first. */
 void cpu_kernels_init_x86(cpu_kernels *k, uint32_t features);
+void cpu_kernels_init_arm(cpu_kernels *k, uint32_t features);
 
 #endif

@@ -11,22 +11,18 @@
 
 /* Every table from the portable one to this machine's best: [0] is the definition. */
 typedef struct tables {
-    cpu_kernels k[8];
-    char name[8][64];
+    cpu_kernels k[CPU_MAX_SETS + 1]; /* room for one of a test's own */
+    char name[CPU_MAX_SETS + 1][64];
     int n;
 } tables;
 
 TEST_UNUSED static void tables_init(tables *t) {
-    const uint32_t all = cpu_features_detect(),
-                   set[] = {0, CPU_AVX2, CPU_AVX2 | CPU_AVXVNNI, CPU_AVX2 | CPU_AVX512,
-                            CPU_AVX2 | CPU_AVX512 | CPU_AVX512VNNI};
-    t->n = 0;
-    for (size_t i = 0; i < sizeof set / sizeof *set; i++)
-        if ((set[i] & all) == set[i]) {
-            cpu_kernels_init(&t->k[t->n], set[i]);
-            cpu_features_text(set[i], t->name[t->n], sizeof t->name[t->n]);
-            t->n++;
-        }
+    uint32_t set[CPU_MAX_SETS];
+    t->n = cpu_features_sets(set);
+    for (int i = 0; i < t->n; i++) {
+        cpu_kernels_init(&t->k[i], set[i]);
+        cpu_features_text(set[i], t->name[i], sizeof t->name[i]);
+    }
 }
 
 /* NaN equals NaN, whatever its bits. */

@@ -4,6 +4,21 @@
 
 static tables all;
 
+#ifdef AVXVNNI_AS_AVX512
+void test_kernels_quant_avxvnni(cpu_kernels *k);
+#endif
+
+static void tables_of_products(void) {
+    tables_init(&all);
+#ifdef AVXVNNI_AS_AVX512
+    if (cpu_features_detect() & CPU_AVX512VNNI) {
+        cpu_kernels_init(&all.k[all.n], CPU_AVX2);
+        test_kernels_quant_avxvnni(&all.k[all.n]);
+        snprintf(all.name[all.n++], sizeof all.name[0], "avxvnni as avx512vnni");
+    }
+#endif
+}
+
 static bool is_weight(ggl_type type) {
     return type != GGL_I32 && type != GGL_F64;
 }
@@ -191,7 +206,7 @@ static void check_type(ggl_type type) {
                                  64, 65, 96, 100, 128, 160, 256, 288, 512, 544, 768, 1024};
     static const int rows[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 11, 12, 13, 15, 16, 17, 31, 32, 33, 40};
     uint64_t seed = 3 + (uint64_t)type;
-    tables_init(&all);
+    tables_of_products();
     for (size_t i = 0; i < sizeof ks / sizeof *ks; i++) {
         if (ks[i] % ggl_type_get(type)->block)
             continue;

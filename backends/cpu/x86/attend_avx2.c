@@ -1,6 +1,8 @@
 /* Attention over a page: keys in the lanes for scores, elements of a value in the lanes for the
  * sum; four queries share each load. Stored numbers are decoded in registers. */
-#include "avx2.h"
+#include "vector_avx2.h"
+
+#include "../simd/functions.h"
 
 enum { AT_ONCE = 4 }; /* queries */
 
@@ -222,8 +224,8 @@ INLINE float softmax_part(float *s, int lo, int hi, float scale, float *sum, con
     for (int v = 0; v < GGL_PAGE; v += 8) {
         __m256 x = _mm256_mul_ps(_mm256_loadu_ps(s + v), set8(scale));
         _mm256_storeu_ps(s + v, x);
-        x = whole ? x : choose(seen8(lo - v, hi - v), x, set8(-INFINITY));
-        nan = _mm256_or_ps(nan, is_nan(x));
+        x = whole ? x : v_choose((vi)seen8(lo - v, hi - v), x, set8(-INFINITY));
+        nan = _mm256_or_ps(nan, (vf)v_is_nan(x));
         top = _mm256_max_ps(top, x);
     }
     __m128 a = _mm_max_ps(_mm256_castps256_ps128(top), _mm256_extractf128_ps(top, 1));
@@ -232,12 +234,12 @@ INLINE float softmax_part(float *s, int lo, int hi, float scale, float *sum, con
         _mm256_movemask_ps(nan) ? NAN : _mm_cvtss_f32(_mm_max_ss(a, _mm_movehdup_ps(a))) + 0.0f;
     sums[0] = sums[1] = _mm256_setzero_ps();
     for (int v = 0; v < GGL_PAGE; v += 8) {
-        __m256 e = exp8(_mm256_sub_ps(_mm256_loadu_ps(s + v), set8(m)));
+        __m256 e = v_exp(_mm256_sub_ps(_mm256_loadu_ps(s + v), set8(m)));
         e = whole ? e : _mm256_and_ps(seen8(lo - v, hi - v), e);
         _mm256_storeu_ps(s + v, e);
         sums[v / 8 % 2] = _mm256_add_ps(sums[v / 8 % 2], e);
     }
-    *sum = tree(sums[0], sums[1]);
+    *sum = v_tree(sums);
     return m;
 }
 

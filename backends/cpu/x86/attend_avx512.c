@@ -1,6 +1,6 @@
 /* Attention over a page, as attend_avx2.c with 16 lanes: up to four queries meet four registers of
  * stored numbers at a time; of quantized ones, which cost more to decode, up to eight meet two. */
-#include "avx2.h"
+#include "vector_avx2.h"
 
 /* Else gcc keeps four times four sums in memory. */
 #define UNROLL _Pragma("GCC unroll 8")
@@ -266,7 +266,7 @@ TYPES(X)
 
 /* --- the rest ------------------------------------------------------------------------------ */
 
-/* As exp8, of what is at most 0 and no NaN. */
+/* As v_exp, of what is at most 0 and no NaN. */
 INLINE __m512 exp_of_negative(__m512 x) {
     static const float c[] = {
         0x1.6d11fep-10f, 0x1.120c62p-7f, 0x1.555518p-5f, 0x1.5554dcp-3f, 0.5f, 1.0f, 1.0f};
@@ -283,7 +283,7 @@ INLINE __m512 exp_of_negative(__m512 x) {
         k, _mm512_castps_si512(p), _mm512_slli_epi32(_mm512_castps_si512(z), 23)));
 }
 
-/* As exp8, of anything. */
+/* As v_exp, of anything. */
 INLINE __m512 exp_of_any(__m512 x) {
     __m512 y = exp_of_negative(x);
     y = _mm512_mask_mov_ps(y, _mm512_cmp_ps_mask(x, set16(0x1.62e42ep6f), _CMP_GT_OQ),
@@ -310,7 +310,8 @@ static float softmax_page(float *s, int lo, int hi, float scale, float *sum) {
         _mm512_storeu_ps(s + 16 * v, e);
         sums = _mm512_add_ps(sums, e);
     }
-    *sum = tree(_mm512_castps512_ps256(sums), _mm512_extractf32x8_ps(sums, 1));
+    const vf halves[2] = {_mm512_castps512_ps256(sums), _mm512_extractf32x8_ps(sums, 1)};
+    *sum = v_tree(halves);
     return m;
 }
 

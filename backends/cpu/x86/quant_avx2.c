@@ -1,7 +1,8 @@
 /* Products of quantized weights: quant/kernel.h in registers of AVX2. */
 #include "lanes_avx2.h"
-#include "unpack.h"
+#include "unpack_avx2.h"
 
+#include "../quant/unpack.h"
 #include "../quant/kernel.h"
 
 void cpu_kernels_quant_avx2(cpu_kernels *k) {

@@ -1,8 +1,9 @@
 /* Products of quantized weights: quant/kernel.h in registers of AVX-VNNI. */
 #define LANES_VNNI _mm256_dpbusd_avx_epi32
 #include "lanes_avx2.h"
-#include "unpack.h"
+#include "unpack_avx2.h"
 
+#include "../quant/unpack.h"
 #include "../quant/kernel.h"
 
 void cpu_kernels_quant_avxvnni(cpu_kernels *k) {

@@ -1,0 +1,20 @@
+/* The ARM files' entry points: each overlays the slots it has. */
+#ifndef CPU_ARM_H
+#define CPU_ARM_H
+
+#include <arm_neon.h>
+
+#include "../kernels.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+void cpu_kernels_elementwise_neon(cpu_kernels *k);
+void cpu_kernels_rows_neon(cpu_kernels *k);
+void cpu_kernels_quantize_neon(cpu_kernels *k);
+void cpu_kernels_float_neon(cpu_kernels *k);
+void cpu_kernels_quant_neon(cpu_kernels *k);
+void cpu_kernels_attend_neon(cpu_kernels *k);
+void cpu_kernels_quant_dotprod(cpu_kernels *k);
+void cpu_kernels_quant_i8mm(cpu_kernels *k);
+
+#endif

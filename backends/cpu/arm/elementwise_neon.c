@@ -1,0 +1,8 @@
+/* Elementwise kernels: simd/elementwise.h in registers of NEON. */
+#include "vector_neon.h"
+
+#include "../simd/elementwise.h"
+
+void cpu_kernels_elementwise_neon(cpu_kernels *k) {
+    fill_elementwise(k);
+}

@@ -1,0 +1,19 @@
+/* The ARM kernels: one line for each file, lowest instruction set first. */
+#include "arm.h"
+
+#include "../cpu_features.h"
+
+void cpu_kernels_init_arm(cpu_kernels *k, uint32_t features) {
+    if (features & CPU_NEON) {
+        cpu_kernels_elementwise_neon(k);
+        cpu_kernels_rows_neon(k);
+        cpu_kernels_quantize_neon(k);
+        cpu_kernels_float_neon(k);
+        cpu_kernels_quant_neon(k);
+        cpu_kernels_attend_neon(k);
+    }
+    if (features & CPU_DOTPROD)
+        cpu_kernels_quant_dotprod(k);
+    if (features & CPU_I8MM)
+        cpu_kernels_quant_i8mm(k);
+}

@@ -1,0 +1,13 @@
+/* Products of quantized weights: quant/kernel.h in registers of NEON with dot products of unsigned
+ * by signed bytes. */
+#define LANES_DOT
+#define LANES_USDOT
+#include "lanes_neon.h"
+#include "unpack_neon.h"
+
+#include "../quant/unpack.h"
+#include "../quant/kernel.h"
+
+void cpu_kernels_quant_i8mm(cpu_kernels *k) {
+    fill_products(k);
+}

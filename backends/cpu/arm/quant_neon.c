@@ -1,0 +1,10 @@
+/* Products of quantized weights: quant/kernel.h in registers of NEON. */
+#include "lanes_neon.h"
+#include "unpack_neon.h"
+
+#include "../quant/unpack.h"
+#include "../quant/kernel.h"
+
+void cpu_kernels_quant_neon(cpu_kernels *k) {
+    fill_products(k);
+}

@@ -1,0 +1,8 @@
+/* Columns for bf16 and quantized weights: simd/quantize.h in registers of NEON. */
+#include "vector_neon.h"
+
+#include "../simd/quantize.h"
+
+void cpu_kernels_quantize_neon(cpu_kernels *k) {
+    fill_quantize(k);
+}

@@ -1,0 +1,8 @@
+/* Row reductions, rotation, recurrence: simd/rows.h in registers of NEON. */
+#include "vector_neon.h"
+
+#include "../simd/rows.h"
+
+void cpu_kernels_rows_neon(cpu_kernels *k) {
+    fill_rows(k);
+}

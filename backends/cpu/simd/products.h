@@ -1,0 +1,203 @@
+/* Products with f32, f16 and bf16 rows by the rule of sixteen sums, which are V_16 vectors. bf16 is
+ * the f32 rule over rows whose 32s are reordered, odd elements first (CPU_COLUMNS_BF16).
+ *
+ *   rows   4 rows in place; each line of the next 4 rows is prefetched as its neighbour is used
+ *   tile   a panel of 12 rows as f32 against all columns: vector after vector of the sixteen sums,
+ *          each of 4 rows by some columns at a time, V_TILE (list of numbers, largest first), of
+ *          which V_COLS is the largest */
+#include "functions.h"
+
+enum { PANEL_ROWS = 12, ROWS = 4 };
+
+/* --- loads: 32 elements, in the order of the columns ---------------------------------------- */
+
+typedef struct v_32 {
+    vf v[V_32];
+} v_32;
+
+INLINE v_32 load_f32(const void *p) {
+    v_32 r;
+    for (int i = 0; i < V_32; i++)
+        r.v[i] = v_load((const float *)p + V_LANES * i);
+    return r;
+}
+
+INLINE v_32 load_f16(const void *p) {
+    v_32 r;
+    for (int i = 0; i < V_32; i++)
+        r.v[i] = v_load_half((const uint16_t *)p + V_LANES * i);
+    return r;
+}
+
+INLINE v_32 load_bf16(const void *p) {
+    v_32 r;
+    for (int i = 0; i < V_16; i++) {
+        vi pairs;
+        memcpy(&pairs, (const char *)p + sizeof pairs * (size_t)i, sizeof pairs);
+        r.v[i] = (vf)(pairs & (int32_t)0xffff0000);
+        r.v[V_16 + i] = (vf)(pairs << 16);
+    }
+    return r;
+}
+
+typedef v_32 load_fn(const void *p);
+
+/* --- rows in place ------------------------------------------------------------------------- */
+
+INLINE void add_32(vf acc[V_16], v_32 w, v_32 x) {
+    for (int i = 0; i < V_32; i++)
+        acc[i % V_16] = v_fma(w.v[i], x.v[i], acc[i % V_16]);
+}
+
+/* n_rows <= ROWS, a constant; size: of an element of w. */
+INLINE void dot_rows(float *y, const char *w, size_t row_size, const int n_rows, const float *x,
+                     int64_t k, load_fn *load, const int size) {
+    vf acc[ROWS][V_16];
+    for (int r = 0; r < n_rows; r++)
+        for (int h = 0; h < V_16; h++)
+            acc[r][h] = v_set(0.0f);
+    int64_t i = 0;
+    for (; i + 32 <= k; i += 32) {
+        v_32 c = load_f32(x + i);
+        for (int r = 0; r < n_rows; r++) {
+            const char *p = w + (size_t)r * row_size + (size_t)i * (size_t)size;
+            for (int line = 0; line < 32 * size; line += 64)
+                __builtin_prefetch(p + (size_t)n_rows * row_size + line);
+            add_32(acc[r], load(p), c);
+        }
+    }
+    if (i < k) {
+        /* padded with zeros, as the rule says; a column for bf16 has its padding already */
+        char rest[32 * 4];
+        float c[32] = {0};
+        memcpy(c, x + i, (size_t)(size == 2 && load == load_bf16 ? 32 : k - i) * sizeof *c);
+        for (int r = 0; r < n_rows; r++) {
+            memset(rest, 0, sizeof rest);
+            memcpy(rest, w + (size_t)r * row_size + (size_t)i * (size_t)size,
+                   (size_t)(k - i) * (size_t)size);
+            add_32(acc[r], load(rest), load_f32(c));
+        }
+    }
+    for (int r = 0; r < n_rows; r++)
+        y[r] = v_tree(acc[r]) + 0.0f;
+}
+
+/* --- panels -------------------------------------------------------------------------------- */
+
+/* The elements of each vector of the sixteen sums apart: float [V_16][PANEL_ROWS][panel_step]. */
+static int64_t panel_step(int64_t k) {
+    return k / V_16 + 16; /* not a multiple of 4 KiB, whose lines would meet in one set of the
+                             cache */
+}
+
+static size_t panel_size(int64_t k) {
+    return V_16 * (size_t)panel_step(k) * PANEL_ROWS * sizeof(float);
+}
+
+#define BY_TYPE(type, size)                                                                        \
+    static void rows_##type(float *const *y, const void *const *x, int n_cols, const void *w,      \
+                            size_t row_size, int64_t n_rows, int64_t k) {                          \
+        const char *p = w;                                                                         \
+        int64_t j = 0;                                                                             \
+        for (; j + ROWS <= n_rows; j += ROWS, p += ROWS * row_size)                                \
+            for (int c = 0; c < n_cols; c++)                                                       \
+                dot_rows(y[c] + j, p, row_size, ROWS, x[c], k, load_##type, size);                 \
+        for (; j < n_rows; j++, p += row_size)                                                     \
+            for (int c = 0; c < n_cols; c++)                                                       \
+                dot_rows(y[c] + j, p, row_size, 1, x[c], k, load_##type, size);                    \
+    }                                                                                              \
+    static void pack_##type(void *panel, const void *w, size_t row_size, int n_rows, int64_t k) {  \
+        for (int r = 0; r < n_rows; r++) {                                                         \
+            float *to = (float *)panel + r * panel_step(k);                                        \
+            const char *p = (const char *)w + (size_t)r * row_size;                                \
+            for (int64_t i = 0; i < k; i += 32) {                                                  \
+                v_32 v = load_##type(p + i * (size));                                              \
+                for (int h = 0; h < V_32; h++)                                                     \
+                    v_store(to + h % V_16 * PANEL_ROWS * panel_step(k) + i / V_16 +                \
+                                h / V_16 * V_LANES,                                                \
+                            v.v[h]);                                                               \
+            }                                                                                      \
+        }                                                                                          \
+    }
+BY_TYPE(f32, 4)
+BY_TYPE(f16, 2)
+BY_TYPE(bf16, 2)
+
+/* Vector h of the sixteen sums of n_rows rows by n_cols columns, both constants. */
+INLINE void block_part(vf *out, const float *const *x, const float *w, int64_t step,
+                       const int n_rows, const int n_cols, int64_t k, const int h) {
+    vf a[ROWS][V_COLS];
+    for (int r = 0; r < n_rows; r++)
+        for (int c = 0; c < n_cols; c++)
+            a[r][c] = v_set(0.0f);
+    w += h * PANEL_ROWS * step;
+    for (int64_t i = 0; i < k; i += 16) {
+        vf v[V_COLS];
+        for (int c = 0; c < n_cols; c++)
+            v[c] = v_load(x[c] + i + V_LANES * h);
+        for (int r = 0; r < n_rows; r++) {
+            vf u = v_load(w + r * step + i / V_16);
+            for (int c = 0; c < n_cols; c++)
+                a[r][c] = v_fma(u, v[c], a[r][c]);
+        }
+    }
+    for (int r = 0; r < n_rows; r++)
+        for (int c = 0; c < n_cols; c++)
+            out[r * n_cols + c] = a[r][c];
+}
+
+INLINE void block(float *const *y, int64_t j, const float *const *x, const float *w, int64_t step,
+                  const int n_rows, const int n_cols, int64_t k) {
+    vf part[V_16][ROWS * V_COLS];
+    for (int h = 0; h < V_16; h++)
+        block_part(part[h], x, w, step, n_rows, n_cols, k, h);
+    for (int r = 0; r < n_rows; r++)
+        for (int c = 0; c < n_cols; c++) {
+            vf s[V_16];
+            for (int h = 0; h < V_16; h++)
+                s[h] = part[h][r * n_cols + c];
+            y[c][j + r] = v_tree(s) + 0.0f;
+        }
+}
+
+INLINE void columns(float *const *y, const void *const *x, const float *w, int n_rows,
+                    const int n_cols, int64_t k) {
+    const float *column[V_COLS];
+    int64_t step = panel_step(k);
+    int j = 0;
+    for (int c = 0; c < n_cols; c++)
+        column[c] = x[c];
+    for (; j + ROWS <= n_rows; j += ROWS)
+        block(y, j, column, w + j * step, step, ROWS, n_cols, k);
+    for (; j < n_rows; j++)
+        block(y, j, column, w + j * step, step, 1, n_cols, k);
+}
+
+static void tile(float *const *y, const void *const *x, int n_cols, const void *panel, int n_rows,
+                 int64_t k) {
+    for (int c = 0; c < n_cols;) {
+#define TAKE(n)                                                                                    \
+    if (n_cols - c >= (n)) {                                                                       \
+        columns(y + c, x + c, panel, n_rows, n, k);                                                \
+        c += (n);                                                                                  \
+        continue;                                                                                  \
+    }
+        V_TILE(TAKE)
+#undef TAKE
+    }
+}
+
+static void fill_products(cpu_kernels *k) {
+#define PRODUCT(columns_, type)                                                                    \
+    (cpu_product){.columns = columns_,                                                             \
+                  .rows = rows_##type,                                                             \
+                  .panel_rows = PANEL_ROWS,                                                        \
+                  .panel_unit = 32,                                                                \
+                  .min_cols = 6,                                                                   \
+                  .panel_size = panel_size,                                                        \
+                  .pack = pack_##type,                                                             \
+                  .tile = tile}
+    k->product[GGL_F32] = PRODUCT(CPU_COLUMNS_F32, f32);
+    k->product[GGL_F16] = PRODUCT(CPU_COLUMNS_F32, f16);
+    k->product[GGL_BF16] = PRODUCT(CPU_COLUMNS_BF16, bf16);
+}

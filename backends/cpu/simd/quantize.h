@@ -1,0 +1,64 @@
+/* Columns for bf16 and quantized weights: docs/numeric.md, section 4. */
+#include "functions.h"
+
+static void quantize(cpu_qblock *y, const float *x, int64_t n) {
+    for (int64_t i = 0; i < n; i += CPU_QBLOCK, y++) {
+        vf v[V_32];
+        vi m = (vi)v_set(0.0f), c[V_32], first, second;
+        for (int h = 0; h < V_32; h++) {
+            v[h] = v_load(x + i + V_LANES * h);
+            m = v_max_int(m, (vi)v[h] & 0x7fffffff);
+        }
+        int32_t bits = v_largest_int(m);
+        float largest;
+        memcpy(&largest, &bits, sizeof largest);
+        if (bits >= 0x7f800000 || largest < 0x1p-100f) {
+            memset(y, 0, sizeof *y);
+            y->d = y->scaled_sum = bits >= 0x7f800000 ? NAN : 0.0f;
+            continue;
+        }
+        const vf id = v_set(127.0f / largest);
+        y->d = largest / 127.0f;
+        for (int h = 0; h < V_32; h++)
+            c[h] = v_to_int(v[h] * id);
+        first = c[0], second = c[V_16];
+        for (int h = 1; h < V_16; h++)
+            first += c[h], second += c[V_16 + h];
+        y->half[0] = (int16_t)v_sum_int(first);
+        y->half[1] = (int16_t)v_sum_int(second);
+        y->sum = y->half[0] + y->half[1];
+        y->scaled_sum = y->d * (float)y->sum;
+        v_store_bytes(y->q, c);
+    }
+}
+
+/* To nearest even; NaN becomes a quiet one; below 2^-56 zero. */
+INLINE vf to_bf16(vf x) {
+    vi u = (vi)x;
+    u = u + (((u >> 16) & 1) + 0x7fff);
+    vf r = (vf)(u & (int32_t)0xffff0000);
+    r = (vf)((vi)r & ~(vi)(v_abs(r) < v_set(0x1p-56f)));
+    return v_choose(v_is_nan(x), v_set(NAN), r);
+}
+
+static void round_bf16(float *y, const float *x, int64_t n) {
+    for (int64_t i = 0; i < n; i += 32, y += 32) {
+        float rest[32] = {0};
+        const float *p = x + i;
+        if (n - i < 32) {
+            memcpy(rest, p, (size_t)(n - i) * sizeof *x);
+            p = rest;
+        }
+        for (int h = 0; h < V_16; h++) {
+            vf a = to_bf16(v_load(p + 2 * V_LANES * h)),
+               b = to_bf16(v_load(p + 2 * V_LANES * h + V_LANES));
+            v_store(y + V_LANES * h, v_odds(a, b));
+            v_store(y + 16 + V_LANES * h, v_evens(a, b));
+        }
+    }
+}
+
+static void fill_quantize(cpu_kernels *k) {
+    k->quantize = quantize;
+    k->round_bf16 = round_bf16;
+}

@@ -1,0 +1,144 @@
+/* Row reductions, rotation, and the rows of recurrent states: the sixteen sums are V_16 vectors. */
+#include "functions.h"
+
+INLINE vf square(vf x) {
+    return x * x;
+}
+
+INLINE float sum_of(const float *x, int64_t n, int squared) {
+    vf s[V_16];
+    int64_t i = 0;
+    for (int h = 0; h < V_16; h++)
+        s[h] = v_set(0.0f);
+    for (; i + 16 <= n; i += 16)
+        for (int h = 0; h < V_16; h++) {
+            vf a = v_load(x + i + V_LANES * h);
+            s[h] = s[h] + (squared ? square(a) : a);
+        }
+    for (int h = 0; h < V_16 && i < n; h++, i += V_LANES) {
+        /* adding +0 changes nothing: no sum of these is ever -0 */
+        vf a = n - i < V_LANES ? v_load_n(x + i, n - i) : v_load(x + i);
+        s[h] = s[h] + (squared ? square(a) : a);
+    }
+    return v_tree(s);
+}
+
+static float sum(const float *x, int64_t n) {
+    return sum_of(x, n, 0);
+}
+
+static float sum_squares(const float *x, int64_t n) {
+    return sum_of(x, n, 1);
+}
+
+static float amax(const float *x, int64_t n) {
+    vf m = v_set(-INFINITY);
+    vi nan = (vi)v_set(0.0f);
+    for (int64_t i = 0; i < n; i += V_LANES) {
+        vf v = n - i < V_LANES ? v_choose(v_first(n - i), v_load_n(x + i, n - i), v_set(-INFINITY))
+                               : v_load(x + i);
+        nan |= v_is_nan(v);
+        m = v_max(m, v);
+    }
+    return v_any(nan) ? NAN : v_largest(m) + 0.0f;
+}
+
+/* --- rotation ------------------------------------------------------------------------------ */
+
+static void turn(float *y0, float *y1, float x0, float x1, float c, float s) {
+    float a = x1 * s, b = x1 * c;
+    *y0 = fmaf(x0, c, -a);
+    *y1 = fmaf(x0, s, b);
+}
+
+static void rope_half(float *y, const float *x, const float *cs, int64_t r) {
+    int64_t i = 0;
+    for (; i + V_LANES <= r; i += V_LANES) {
+        vf u = v_load(cs + 2 * i), v = v_load(cs + 2 * i + V_LANES);
+        vf c = v_evens(u, v), s = v_odds(u, v);
+        vf x0 = v_load(x + i), x1 = v_load(x + i + r);
+        v_store(y + i, v_fma(x0, c, v_negate(x1 * s)));
+        v_store(y + i + r, v_fma(x0, s, x1 * c));
+    }
+    for (; i < r; i++)
+        turn(y + i, y + i + r, x[i], x[i + r], cs[2 * i], cs[2 * i + 1]);
+}
+
+/* y0 = x0 c - (x1 s), y1 = x0 s + (x1 c), the pairs side by side. */
+static void rope_pair(float *y, const float *x, const float *cs, int64_t r) {
+    const vi even_signs = ((v_index() & 1) - 1) & INT32_MIN;
+    int64_t i = 0;
+    for (; i + V_LANES / 2 <= r; i += V_LANES / 2) {
+        vf u = v_load(cs + 2 * i), v = v_load(x + 2 * i);
+        vf p = v_twice_odds(v) * v_swap_pairs(u);
+        v_store(y + 2 * i, v_fma(v_twice_evens(v), u, (vf)((vi)p ^ even_signs)));
+    }
+    for (; i < r; i++)
+        turn(y + 2 * i, y + 2 * i + 1, x[2 * i], x[2 * i + 1], cs[2 * i], cs[2 * i + 1]);
+}
+
+/* --- states -------------------------------------------------------------------------------- */
+
+/* Vector h of the sixteen elements from i on of a row of n; zeros past its end. */
+INLINE vf part(const float *x, int64_t i, int h, int64_t n) {
+    int64_t at = i + V_LANES * h, left = n - at;
+    return left >= V_LANES ? v_load(x + at) : left <= 0 ? v_set(0.0f) : v_load_n(x + at, left);
+}
+
+INLINE void put(float *y, int64_t i, int h, int64_t n, vf v) {
+    int64_t at = i + V_LANES * h, left = n - at;
+    if (left >= V_LANES)
+        v_store(y + at, v);
+    else if (left > 0)
+        v_store_n(y + at, v, left);
+}
+
+/* v with zeros past the row's end, where 0 * Inf may have made a NaN. */
+INLINE vf inside(vf v, int64_t i, int h, int64_t n) {
+    int64_t left = n - i - V_LANES * h;
+    return left >= V_LANES ? v : (vf)((vi)v & v_first(left));
+}
+
+static float delta_row(float *s, const float *k, const float *q, int64_t n, float decay, float v,
+                       float beta) {
+    const vf d = v_set(decay);
+    vf a[V_16], b[V_16];
+    for (int h = 0; h < V_16; h++)
+        a[h] = b[h] = v_set(0.0f);
+    for (int64_t i = 0; i < n; i += 16)
+        for (int h = 0; h < V_16; h++)
+            a[h] = v_fma(inside(part(s, i, h, n) * d, i, h, n), part(k, i, h, n), a[h]);
+    float error = (v - (v_tree(a) + 0.0f)) * beta;
+    for (int64_t i = 0; i < n; i += 16)
+        for (int h = 0; h < V_16; h++) {
+            vf left = part(s, i, h, n) * d + part(k, i, h, n) * v_set(error);
+            left = inside(left, i, h, n);
+            put(s, i, h, n, left);
+            b[h] = v_fma(left, part(q, i, h, n), b[h]);
+        }
+    return v_tree(b) + 0.0f;
+}
+
+static float scan_row(float *s, const float *b, const float *c, int64_t n, float decay, float u) {
+    vf a[V_16];
+    for (int h = 0; h < V_16; h++)
+        a[h] = v_set(0.0f);
+    for (int64_t i = 0; i < n; i += 16)
+        for (int h = 0; h < V_16; h++) {
+            vf left = part(s, i, h, n) * v_set(decay) + part(b, i, h, n) * v_set(u);
+            left = inside(left, i, h, n);
+            put(s, i, h, n, left);
+            a[h] = v_fma(left, part(c, i, h, n), a[h]);
+        }
+    return v_tree(a) + 0.0f;
+}
+
+static void fill_rows(cpu_kernels *k) {
+    k->sum = sum;
+    k->sum_squares = sum_squares;
+    k->amax = amax;
+    k->rope_half = rope_half;
+    k->rope_pair = rope_pair;
+    k->delta_row = delta_row;
+    k->scan_row = scan_row;
+}

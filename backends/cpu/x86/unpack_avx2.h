@@ -1,0 +1,134 @@
+/* What quant/unpack.h needs, in registers of AVX2. */
+#ifndef CPU_UNPACK_AVX2_H
+#define CPU_UNPACK_AVX2_H
+
+#include "../quant/rows16.h"
+#include "avx2.h"
+
+typedef __m256i c32;
+typedef __m256 f8;
+
+INLINE c32 c32_load(const uint8_t *p) {
+    return _mm256_loadu_si256((const __m256i *)p);
+}
+INLINE c32 c32_twice(const uint8_t *p) {
+    return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)p));
+}
+INLINE c32 c32_fours(const uint8_t *p) {
+    int32_t v;
+    memcpy(&v, p, sizeof v);
+    return _mm256_set1_epi32(v);
+}
+INLINE c32 c32_halves(c32 a, c32 b) {
+    return _mm256_blend_epi32(a, b, 0xf0);
+}
+INLINE c32 c32_and(c32 v, const int byte) {
+    return _mm256_and_si256(v, _mm256_set1_epi8((char)byte));
+}
+INLINE c32 c32_or(c32 a, c32 b) {
+    return _mm256_or_si256(a, b);
+}
+INLINE c32 c32_xor(c32 v, const int byte) {
+    return _mm256_xor_si256(v, _mm256_set1_epi8((char)byte));
+}
+INLINE c32 c32_nibbles(const uint8_t *p) {
+    __m128i v = _mm_loadu_si128((const __m128i *)p);
+    return c32_and(_mm256_set_m128i(_mm_srli_epi16(v, 4), v), 15);
+}
+INLINE c32 c32_bits(c32 v, const int from, const int to, const int mask) {
+    v = from > to ? _mm256_srli_epi16(v, from - to) : _mm256_slli_epi16(v, to - from);
+    return c32_and(v, mask << to);
+}
+INLINE c32 c32_spread(const uint8_t *p, const int value) {
+    const __m256i which =
+        _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
+    const __m256i bit = _mm256_set1_epi64x((long long)0x8040201008040201);
+    __m256i v = _mm256_and_si256(_mm256_shuffle_epi8(c32_fours(p), which), bit);
+    return c32_and(_mm256_cmpeq_epi8(v, bit), value);
+}
+INLINE c32 c32_lookup(const uint8_t *table, c32 v) {
+    return _mm256_shuffle_epi8(c32_twice(table), v);
+}
+INLINE c32 c32_base3(c32 v, const uint8_t *powers) {
+    const __m256i ff = _mm256_set1_epi16(0xff), three = _mm256_set1_epi16(3), by = c32_load(powers);
+    __m256i even = _mm256_and_si256(_mm256_mullo_epi16(v, by), ff);
+    __m256i odd = _mm256_mullo_epi16(_mm256_srli_epi16(v, 8), _mm256_srli_epi16(by, 8));
+    even = _mm256_srli_epi16(_mm256_mullo_epi16(even, three), 8);
+    odd = _mm256_andnot_si256(ff, _mm256_mullo_epi16(_mm256_and_si256(odd, ff), three));
+    return _mm256_or_si256(even, odd);
+}
+
+INLINE f8 f16_at(const uint8_t *p) {
+    uint16_t h;
+    memcpy(&h, p, sizeof h);
+    return set8(_cvtsh_ss(h));
+}
+INLINE f8 f8_scaled_u8(f8 d, uint64_t bytes) {
+    __m128i v = _mm_cvtsi64_si128((long long)bytes);
+    return _mm256_mul_ps(d, _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(v)));
+}
+INLINE f8 f8_scaled_i8(f8 d, uint64_t bytes) {
+    __m128i v = _mm_cvtsi64_si128((long long)bytes);
+    return _mm256_mul_ps(d, _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(v)));
+}
+
+INLINE void f16_rows(float *out, const uint8_t *p, const size_t *row, const int sign) {
+    for (int h = 0; h < 2; h++, row += 8, out += 8) {
+        uint16_t d[8];
+        for (int r = 0; r < 8; r++)
+            memcpy(d + r, p + row[r], 2);
+        __m128i v = _mm_setzero_si128();
+        v = _mm_insert_epi16(v, d[0], 0), v = _mm_insert_epi16(v, d[1], 1);
+        v = _mm_insert_epi16(v, d[2], 2), v = _mm_insert_epi16(v, d[3], 3);
+        v = _mm_insert_epi16(v, d[4], 4), v = _mm_insert_epi16(v, d[5], 5);
+        v = _mm_insert_epi16(v, d[6], 6), v = _mm_insert_epi16(v, d[7], 7);
+        __m256 x = _mm256_cvtph_ps(v);
+        _mm256_storeu_ps(out, sign < 0 ? _mm256_xor_ps(set8(-0.0f), x) : x);
+    }
+}
+
+/* 8 rows of 32 bytes -> 8 vectors: vector g has bytes 4g..4g+3 of row 0, of row 1, .. of row 7. */
+INLINE void transpose_8x8(__m256i v[8]) {
+    __m256i t[8];
+    for (int i = 0; i < 8; i += 2) {
+        t[i] = _mm256_unpacklo_epi32(v[i], v[i + 1]);
+        t[i + 1] = _mm256_unpackhi_epi32(v[i], v[i + 1]);
+    }
+    for (int i = 0; i < 8; i += 4) {
+        v[i] = _mm256_unpacklo_epi64(t[i], t[i + 2]);
+        v[i + 1] = _mm256_unpackhi_epi64(t[i], t[i + 2]);
+        v[i + 2] = _mm256_unpacklo_epi64(t[i + 1], t[i + 3]);
+        v[i + 3] = _mm256_unpackhi_epi64(t[i + 1], t[i + 3]);
+    }
+    for (int i = 0; i < 4; i++) {
+        t[i] = _mm256_permute2x128_si256(v[i], v[i + 4], 0x20);
+        t[i + 4] = _mm256_permute2x128_si256(v[i], v[i + 4], 0x31);
+    }
+    for (int i = 0; i < 8; i++)
+        v[i] = t[i];
+}
+
+INLINE void pack_codes(uint8_t *codes, const uint8_t *w, const size_t *row,
+                       c32 (*unpack)(const uint8_t *, const int), const int k) {
+    for (int h = 0; h < 2; h++, row += 8, codes += 32) {
+        __m256i v[8];
+        for (int r = 0; r < 8; r++)
+            v[r] = unpack(w + row[r], k);
+        transpose_8x8(v);
+        for (int g = 0; g < 8; g++)
+            _mm256_storeu_si256((__m256i *)(codes + g * CPU_PLANE), v[g]);
+    }
+}
+
+INLINE void put_scales(float *out, const f8 *v, const int step, const int *places) {
+    for (int h = 0; h < 2; h++) {
+        __m256i t[8];
+        for (int r = 0; r < 8; r++)
+            t[r] = _mm256_castps_si256(v[(8 * h + r) * step]);
+        transpose_8x8(t);
+        for (int i = 0; i < 8; i++)
+            _mm256_storeu_ps(out + places[i] * CPU_GROUP + 8 * h, _mm256_castsi256_ps(t[i]));
+    }
+}
+
+#endif

@@ -1,0 +1,121 @@
+/* Vectors of simd/functions.h as registers of AVX2. */
+#ifndef CPU_VECTOR_AVX2_H
+#define CPU_VECTOR_AVX2_H
+
+#include "avx2.h"
+
+enum { V_LANES = 8, V_COLS = 3 };
+#define V_TILE(X) X(3) X(2) X(1)
+
+typedef __m256 vf;
+typedef int32_t vi __attribute__((vector_size(32)));
+
+INLINE vf v_set(float x) {
+    return _mm256_set1_ps(x);
+}
+INLINE vf v_load(const float *p) {
+    return _mm256_loadu_ps(p);
+}
+INLINE void v_store(float *p, vf v) {
+    _mm256_storeu_ps(p, v);
+}
+INLINE vf v_load_n(const float *p, int64_t n) {
+    return _mm256_maskload_ps(p, mask8(n));
+}
+INLINE void v_store_n(float *p, vf v, int64_t n) {
+    _mm256_maskstore_ps(p, mask8(n), v);
+}
+INLINE vf v_load_half(const uint16_t *p) {
+    return load_half(p);
+}
+INLINE void v_store_half(uint16_t *p, vf v) {
+    _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
+}
+INLINE vi v_index(void) {
+    return (vi){0, 1, 2, 3, 4, 5, 6, 7};
+}
+INLINE vf v_fma(vf a, vf b, vf c) {
+    return _mm256_fmadd_ps(a, b, c);
+}
+INLINE vf v_choose(vi m, vf a, vf b) {
+    return _mm256_blendv_ps(b, a, (__m256)m);
+}
+INLINE vf v_sqrt(vf x) {
+    return _mm256_sqrt_ps(x);
+}
+INLINE vf v_floor(vf x) {
+    return _mm256_floor_ps(x);
+}
+INLINE vf v_of_int(vi x) {
+    return _mm256_cvtepi32_ps((__m256i)x);
+}
+INLINE vi v_to_int(vf x) { /* rounds as MXCSR says: to nearest even */
+    return (vi)_mm256_cvtps_epi32(x);
+}
+
+/* The end of sixteen sums: lanes 0..7 in s[0], 8..15 in s[1]. */
+INLINE float v_tree(const vf *s) {
+    __m256 a = _mm256_add_ps(s[0], s[1]);
+    __m128 b = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    b = _mm_add_ps(b, _mm_movehl_ps(b, b));
+    return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
+}
+
+/* Of values that are not NaN. */
+INLINE vf v_max(vf a, vf b) {
+    return _mm256_max_ps(a, b);
+}
+INLINE float v_largest(vf v) {
+    __m128 a = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    a = _mm_max_ps(a, _mm_movehl_ps(a, a));
+    return _mm_cvtss_f32(_mm_max_ss(a, _mm_movehdup_ps(a)));
+}
+INLINE bool v_any(vi m) {
+    return _mm256_movemask_ps((__m256)m) != 0;
+}
+
+INLINE vi v_max_int(vi a, vi b) {
+    return (vi)_mm256_max_epi32((__m256i)a, (__m256i)b);
+}
+INLINE int32_t v_largest_int(vi v) {
+    __m256i u = (__m256i)v;
+    __m128i a = _mm_max_epi32(_mm256_castsi256_si128(u), _mm256_extracti128_si256(u, 1));
+    a = _mm_max_epi32(a, _mm_shuffle_epi32(a, 0x4e));
+    return _mm_cvtsi128_si32(_mm_max_epi32(a, _mm_shuffle_epi32(a, 0xb1)));
+}
+INLINE int32_t v_sum_int(vi v) {
+    __m256i u = (__m256i)v;
+    __m128i a = _mm_add_epi32(_mm256_castsi256_si128(u), _mm256_extracti128_si256(u, 1));
+    a = _mm_add_epi32(a, _mm_shuffle_epi32(a, 0x4e));
+    return _mm_cvtsi128_si32(_mm_add_epi32(a, _mm_shuffle_epi32(a, 0xb1)));
+}
+/* 32 integers that fit in a byte. */
+INLINE void v_store_bytes(int8_t *p, const vi *c) {
+    __m256i a = _mm256_packs_epi32((__m256i)c[0], (__m256i)c[1]);
+    __m256i b = _mm256_packs_epi32((__m256i)c[2], (__m256i)c[3]);
+    a = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(a, b),
+                                    _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+    _mm256_storeu_si256((__m256i *)p, a);
+}
+
+/* The even and the odd elements of a, then those of b. */
+INLINE vf v_evens(vf a, vf b) {
+    __m256d even = _mm256_castps_pd(_mm256_shuffle_ps(a, b, 0x88));
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(even, 0xd8));
+}
+INLINE vf v_odds(vf a, vf b) {
+    __m256d odd = _mm256_castps_pd(_mm256_shuffle_ps(a, b, 0xdd));
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(odd, 0xd8));
+}
+/* Of each pair: twice the first, twice the second, both changed over. */
+INLINE vf v_twice_evens(vf v) {
+    return _mm256_moveldup_ps(v);
+}
+INLINE vf v_twice_odds(vf v) {
+    return _mm256_movehdup_ps(v);
+}
+INLINE vf v_swap_pairs(vf v) {
+    return _mm256_permute_ps(v, 0xb1);
+}
+
+#endif
