@@ -168,7 +168,7 @@ INLINE void add_block(vfloat acc[][LANES_GROUPS], const uint8_t *codes, const ui
 
 /* --- a few columns -------------------------------------------------------------------------- */
 
-enum { AHEAD = 4096 /* bytes between what is read and what is fetched for later */ };
+enum { AHEAD = 8192 /* bytes between what is read and what is fetched for later */ };
 
 /* To the inner cache, and to the one behind it. */
 INLINE void fetch(const void *p, int64_t bytes) {
@@ -182,16 +182,18 @@ INLINE void fetch_far(const void *p, int64_t bytes) {
 
 INLINE void group_rows16(float *const *y, int64_t j, int n_rows, const void *const *x,
                          const int n_cols, const uint8_t *w, int64_t k, const shape_of t) {
-    const int64_t block = (t.low + t.high) * CPU_PLANE;
-    const int per_block = cpu_scales_per_32(t.scales) + cpu_scales_per_256(t.scales) / 8;
-    const uint8_t *scales = w + cpu_codes_size(k, t.low + t.high);
+    const int bits = t.low + t.high;
+    const int64_t part = cpu_part_size(CPU_PART, bits, t.scales), share = part / (CPU_PART / 32);
     vfloat acc[LANES_COLS][LANES_GROUPS];
     for (int c = 0; c < n_cols; c++)
         acc[c][0] = float_zero();
-    for (int64_t b = 0; b < k / 32; b++) {
-        fetch(w + b * block + AHEAD, block);
-        fetch(scales + b * per_block + AHEAD / 8, 1);
-        add_block(acc, w, scales, 0, 1, (const cpu_qblock *const *)x, n_cols, b, b, t);
+    for (int64_t b = 0; b < k / 32; b += CPU_PART / 32, w += part) {
+        const int n = (int)(k / 32 - b < CPU_PART / 32 ? k / 32 - b : CPU_PART / 32);
+        const uint8_t *scales = w + cpu_codes_size(32 * n, bits);
+        for (int i = 0; i < n; i++) {
+            fetch(w + AHEAD + i * share, share);
+            add_block(acc, w, scales, 0, 1, (const cpu_qblock *const *)x, n_cols, b + i, i, t);
+        }
     }
     for (int c = 0; c < n_cols; c++)
         float_store(y[c] + j, acc[c][0], n_rows);
@@ -336,18 +338,21 @@ INLINE void kernel_pack16(void *panel, const void *w, int n_rows, int64_t k, con
     const int n_groups = (n_rows + CPU_GROUP - 1) / CPU_GROUP;
     for (int j = 0; j < LANES_GROUPS; j++) {
         const uint8_t *p = (const uint8_t *)w + (j < n_groups ? j : n_groups - 1) * size;
-        const uint8_t *scales = p + cpu_codes_size(k, t.low + t.high);
         uint8_t *codes = (uint8_t *)panel + j * panel_step(k, t);
         float *to = (float *)(codes + k / 32 * 8 * CPU_PLANE);
-        for (int64_t b = 0; b < k / 32; b++) {
-            for (int g = 0; g < 8; g++, codes += CPU_PLANE)
-                codes_store(codes, block_codes(p, g, t));
-            p += (t.low + t.high) * CPU_PLANE;
-            block_scales s = scales_of(scales, b, t);
-            for (int h = 0; h <= t.halves; h++, to += CPU_GROUP)
-                float_store(to, s.s[h], CPU_GROUP);
-            for (int h = 0; t.min && h <= t.halves; h++, to += CPU_GROUP)
-                float_store(to, s.m[h], CPU_GROUP);
+        for (int64_t c = 0; c < k; c += CPU_PART) {
+            const int n = (int)(k - c < CPU_PART ? k - c : CPU_PART) / 32;
+            const uint8_t *scales = p + cpu_codes_size(32 * n, t.low + t.high);
+            for (int i = 0; i < n; i++) {
+                for (int g = 0; g < 8; g++, codes += CPU_PLANE)
+                    codes_store(codes, block_codes(p + i * (t.low + t.high) * CPU_PLANE, g, t));
+                block_scales s = scales_of(scales, i, t);
+                for (int h = 0; h <= t.halves; h++, to += CPU_GROUP)
+                    float_store(to, s.s[h], CPU_GROUP);
+                for (int h = 0; t.min && h <= t.halves; h++, to += CPU_GROUP)
+                    float_store(to, s.m[h], CPU_GROUP);
+            }
+            p += cpu_part_size(32 * n, t.low + t.high, t.scales);
         }
     }
 }

@@ -256,8 +256,6 @@ void cpu_pack_blocks(ggl_type type, uint8_t *codes, float *scales, const uint8_t
 
 /* --- 256 columns at a time: they stay in the inner cache -------------------------------------- */
 
-enum { COLUMNS = 256 };
-
 /* Some rows and columns of a matrix, and the groups that they become. */
 typedef struct part {
     ggl_type type;
@@ -298,10 +296,10 @@ static void codes_by_definition(const part *p) {
 }
 
 /* Codes by the panels of an instruction set, which have them as bytes already. */
-enum { MOST_GROUPS = 4, PANEL_SIZE = COLUMNS / 32 * (8 + 4) * CPU_PLANE * MOST_GROUPS };
+enum { MOST_GROUPS = 4, PANEL_SIZE = CPU_PART / 32 * (8 + 4) * CPU_PLANE * MOST_GROUPS };
 
 static bool has_panels(const cpu_product *f) {
-    return f && f->pack && f->panel_size(COLUMNS) <= PANEL_SIZE;
+    return f && f->pack && f->panel_size(CPU_PART) <= PANEL_SIZE;
 }
 
 /* n blocks of a group of a panel; rows from n_rows on, which repeat another there, become zeros.
@@ -334,8 +332,6 @@ INLINE void scales_of(const part *p, const cpu_scales s) {
     for (int j = 0; j * CPU_GROUP < p->n_rows; j++) {
         uint8_t *to = p->scales + j * p->group_size;
         const uint8_t *row = p->w + (size_t)(j * CPU_GROUP) * p->row_size;
-        if (rows_of_group(p, j) < CPU_GROUP)
-            memset(to, 0, (size_t)(n * size));
         for (int r = 0; r < rows_of_group(p, j); r++, row += p->row_size)
             for (int64_t b = 0; b < n; b++) {
                 raw_scales raw = raw_of(p->type, row + (size_t)b * info->size);
@@ -358,8 +354,7 @@ void cpu_rows16_pack_by(const cpu_product *f, void *dst, ggl_type type, const vo
                         size_t row_size, int64_t n_rows, int64_t k, int64_t first, int64_t last) {
     const layout *l = &layouts[type];
     const int64_t size = cpu_group_size(k, l->low + l->high, l->scales);
-    const int64_t codes = cpu_codes_size(k, l->low + l->high);
-    const int64_t used = codes + cpu_scales_size(k, l->scales);
+    const int bits = l->low + l->high;
     const int64_t together = has_panels(f) ? f->panel_rows / CPU_GROUP : 1;
     uint8_t index[256];
     for (int i = 0; l->table && i < 256; i++)
@@ -370,19 +365,20 @@ void cpu_rows16_pack_by(const cpu_product *f, void *dst, ggl_type type, const vo
         uint8_t *to = (uint8_t *)dst + j * size;
         part p = {.type = type, .row_size = row_size, .group_size = size};
         p.n_rows = (int)(rows < n_groups * CPU_GROUP ? rows : n_groups * CPU_GROUP);
-        for (int64_t c = 0; c < k; c += COLUMNS) {
+        for (int64_t c = 0; c < k; c += CPU_PART) {
             p.w = (const uint8_t *)w + (size_t)(j * CPU_GROUP) * row_size + ggl_row_size(type, c);
-            p.n = k - c < COLUMNS ? k - c : COLUMNS;
-            p.codes = to + cpu_codes_size(c, l->low + l->high);
-            p.scales = to + codes + cpu_scales_size(c, l->scales);
+            p.n = k - c < CPU_PART ? k - c : CPU_PART;
+            p.codes = to + c / CPU_PART * cpu_part_size(CPU_PART, bits, l->scales);
+            p.scales = p.codes + cpu_codes_size(p.n, bits);
+            for (int64_t i = 0; i < n_groups; i++)
+                memset(p.scales + i * size, 0,
+                       (size_t)(cpu_part_size(p.n, bits, l->scales) - cpu_codes_size(p.n, bits)));
             if (has_panels(f))
                 codes_by_panels(f, &p, index);
             else
                 codes_by_definition(&p);
             put_all_scales(&p);
         }
-        for (int64_t i = 0; i < n_groups; i++) /* up to the next group */
-            memset(to + i * size + used, 0, (size_t)(size - used));
     }
 }
 

@@ -1,8 +1,9 @@
 /* The row-interleaved layout of quantized weights: 16 rows side by side, so that a vector of any
  * instruction set (one register of AVX-512, two of AVX2, four of NEON) has rows in its lanes.
  *
- * A matrix is groups of 16 rows, one after the other; rows past the last are zeros. A group is its
- * codes, then its scales, each a stream over the blocks of 32 columns.
+ * A matrix is groups of 16 rows, one after the other; rows past the last are zeros. A group is
+ * parts of 256 columns, the last of what is left; a part is its codes, then its scales, then zeros
+ * up to a multiple of 64 bytes. So whoever goes through a matrix reads one stretch of memory.
  *
  * Codes of a block, as unsigned bytes (quant_types.def: offset), in 8 vectors of 64 bytes:
  *
@@ -22,9 +23,9 @@
 
 #include "../kernels.h"
 
-enum { CPU_GROUP = 16 /* rows */, CPU_PLANE = 64 /* bytes */ };
+enum { CPU_GROUP = 16 /* rows */, CPU_PART = 256 /* columns */, CPU_PLANE = 64 /* bytes */ };
 
-/* What a group's stream of scales holds, for each block of 32 or, of types with blocks of 256, for
+/* What a part's scales are, for each block of 32 or, of types with blocks of 256, for
  * each 256. d, m: f16 of 16 rows; sc, mn: bytes of 16 rows. */
 typedef enum cpu_scales {
     CPU_SCALES_F32, /* panels: f32[n][16] a block: s, or s and m, or both s, or both s and both m */
@@ -39,7 +40,7 @@ typedef enum cpu_scales {
                             half */
 } cpu_scales;
 
-/* Bytes of a stream for 32 columns and 256 columns (one is 0). */
+/* Bytes for 32 columns and for 256 (one is 0). */
 static inline int cpu_scales_per_32(cpu_scales s) {
     return s == CPU_SCALES_F16 ? 32 : s == CPU_SCALES_F16_MIN ? 64 : s == CPU_SCALES_E8M0 ? 16 : 0;
 }
@@ -52,16 +53,17 @@ static inline int cpu_scales_per_256(cpu_scales s) {
                                       : 0;
 }
 
-/* Bytes of the codes of a group of k columns, and of its stream of scales. */
-static inline int64_t cpu_codes_size(int64_t k, int bits) {
-    return k / 32 * bits * CPU_PLANE;
+/* Bytes of the codes of a part of n columns of a group, of the part with its scales, and of a group
+ * of k columns. bits: low + high. */
+static inline int64_t cpu_codes_size(int64_t n, int bits) {
+    return n / 32 * bits * CPU_PLANE;
 }
-static inline int64_t cpu_scales_size(int64_t k, cpu_scales s) {
-    return k / 32 * cpu_scales_per_32(s) + k / 256 * cpu_scales_per_256(s);
+static inline int64_t cpu_part_size(int64_t n, int bits, cpu_scales s) {
+    int64_t scales = n / 32 * cpu_scales_per_32(s) + n / 256 * cpu_scales_per_256(s);
+    return (cpu_codes_size(n, bits) + scales + 63) / 64 * 64;
 }
-/* From one group to the next. */
 static inline int64_t cpu_group_size(int64_t k, int bits, cpu_scales s) {
-    return (cpu_codes_size(k, bits) + cpu_scales_size(k, s) + 63) / 64 * 64;
+    return k / CPU_PART * cpu_part_size(CPU_PART, bits, s) + cpu_part_size(k % CPU_PART, bits, s);
 }
 
 /* Bytes of n_rows rows of a type with k columns; 0: the type has no such layout. */
