@@ -1,7 +1,7 @@
 /* Products with f32, f16 and bf16 rows by the rule of sixteen sums, which are V_16 vectors. bf16 is
  * the f32 rule over rows whose 32s are reordered, odd elements first (CPU_COLUMNS_BF16).
  *
- *   rows   4 rows in place; each line of the next 4 rows is prefetched as its neighbour is used
+ *   rows   4 rows in place; the next 4 are fetched line by line, as far along as these are
  *   tile   a panel of 12 rows as f32 against all columns: vector after vector of the sixteen sums,
  *          each of 4 rows by some columns at a time, V_TILE (list of numbers, largest first), of
  *          which V_COLS is the largest */
@@ -52,6 +52,7 @@ INLINE void add_32(vf acc[V_16], v_32 w, v_32 x) {
 /* n_rows <= ROWS, a constant; size: of an element of w. */
 INLINE void dot_rows(float *y, const char *w, size_t row_size, const int n_rows, const float *x,
                      int64_t k, load_fn *load, const int size) {
+    const char *ahead = w + (size_t)n_rows * row_size; /* what the next rows will read: one stretch */
     vf acc[ROWS][V_16];
     for (int r = 0; r < n_rows; r++)
         for (int h = 0; h < V_16; h++)
@@ -61,8 +62,9 @@ INLINE void dot_rows(float *y, const char *w, size_t row_size, const int n_rows,
         v_32 c = load_f32(x + i);
         for (int r = 0; r < n_rows; r++) {
             const char *p = w + (size_t)r * row_size + (size_t)i * (size_t)size;
+            const char *next = ahead + (size_t)(i * n_rows + 32 * r) * (size_t)size;
             for (int line = 0; line < 32 * size; line += 64)
-                __builtin_prefetch(p + (size_t)n_rows * row_size + line);
+                __builtin_prefetch(next + line);
             add_32(acc[r], load(p), c);
         }
     }

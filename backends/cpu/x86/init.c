@@ -15,6 +15,9 @@ void cpu_kernels_init_x86(cpu_kernels *k, uint32_t features) {
     if (features & CPU_AVXVNNI)
         cpu_kernels_quant_avxvnni(k);
     if (features & CPU_AVX512) {
+        cpu_kernels_elementwise_avx512(k);
+        cpu_kernels_rows_avx512(k);
+        cpu_kernels_float_avx512(k);
         cpu_kernels_attend_avx512(k);
         cpu_kernels_quant_avx512(k);
     }

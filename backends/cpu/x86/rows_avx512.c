@@ -1,0 +1,8 @@
+/* Row reductions, rotation, recurrence: simd/rows.h in registers of AVX-512. */
+#include "vector_avx512.h"
+
+#include "../simd/rows.h"
+
+void cpu_kernels_rows_avx512(cpu_kernels *k) {
+    fill_rows(k);
+}

@@ -1,0 +1,117 @@
+/* Vectors of simd/functions.h as registers of AVX-512. Comparisons of C's operators give vectors of
+ * ones and zeros, as v_choose wants them; the compiler keeps them in mask registers. */
+#ifndef CPU_VECTOR_AVX512_H
+#define CPU_VECTOR_AVX512_H
+
+#include "avx2.h"
+
+enum { V_LANES = 16, V_COLS = 6 };
+#define V_TILE(X) X(6) X(4) X(2) X(1)
+
+typedef __m512 vf;
+typedef int32_t vi __attribute__((vector_size(64)));
+
+INLINE __mmask16 mask16(int64_t n) { /* the first n lanes */
+    return (__mmask16)((1u << n) - 1);
+}
+
+INLINE vf v_set(float x) {
+    return _mm512_set1_ps(x);
+}
+INLINE vf v_load(const float *p) {
+    return _mm512_loadu_ps(p);
+}
+INLINE void v_store(float *p, vf v) {
+    _mm512_storeu_ps(p, v);
+}
+INLINE vf v_load_n(const float *p, int64_t n) {
+    return _mm512_maskz_loadu_ps(mask16(n), p);
+}
+INLINE void v_store_n(float *p, vf v, int64_t n) {
+    _mm512_mask_storeu_ps(p, mask16(n), v);
+}
+INLINE vf v_load_half(const uint16_t *p) {
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
+}
+INLINE void v_store_half(uint16_t *p, vf v) {
+    _mm256_storeu_si256((__m256i *)p, _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
+}
+INLINE vi v_index(void) {
+    return (vi){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+}
+INLINE vf v_fma(vf a, vf b, vf c) {
+    return _mm512_fmadd_ps(a, b, c);
+}
+INLINE vf v_choose(vi m, vf a, vf b) {
+    return _mm512_mask_blend_ps(_mm512_movepi32_mask((__m512i)m), b, a);
+}
+INLINE vf v_sqrt(vf x) {
+    return _mm512_sqrt_ps(x);
+}
+INLINE vf v_floor(vf x) {
+    return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+}
+INLINE vf v_of_int(vi x) {
+    return _mm512_cvtepi32_ps((__m512i)x);
+}
+INLINE vi v_to_int(vf x) { /* rounds as MXCSR says: to nearest even */
+    return (vi)_mm512_cvtps_epi32(x);
+}
+
+/* The end of sixteen sums, the lanes of one vector. */
+INLINE float v_tree(const vf *s) {
+    __m256 a = _mm256_add_ps(_mm512_castps512_ps256(*s), _mm512_extractf32x8_ps(*s, 1));
+    __m128 b = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+    b = _mm_add_ps(b, _mm_movehl_ps(b, b));
+    return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
+}
+
+/* Of values that are not NaN. */
+INLINE vf v_max(vf a, vf b) {
+    return _mm512_max_ps(a, b);
+}
+INLINE float v_largest(vf v) {
+    return _mm512_reduce_max_ps(v);
+}
+INLINE bool v_any(vi m) {
+    return _mm512_movepi32_mask((__m512i)m) != 0;
+}
+
+INLINE vi v_max_int(vi a, vi b) {
+    return (vi)_mm512_max_epi32((__m512i)a, (__m512i)b);
+}
+INLINE int32_t v_largest_int(vi v) {
+    return _mm512_reduce_max_epi32((__m512i)v);
+}
+INLINE int32_t v_sum_int(vi v) {
+    return _mm512_reduce_add_epi32((__m512i)v);
+}
+/* 32 integers that fit in a byte. */
+INLINE void v_store_bytes(int8_t *p, const vi *c) {
+    _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8((__m512i)c[0]));
+    _mm_storeu_si128((__m128i *)(p + 16), _mm512_cvtepi32_epi8((__m512i)c[1]));
+}
+
+/* The even and the odd elements of a, then those of b. */
+INLINE vf v_evens(vf a, vf b) {
+    const __m512i from =
+        _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    return _mm512_permutex2var_ps(a, from, b);
+}
+INLINE vf v_odds(vf a, vf b) {
+    const __m512i from =
+        _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+    return _mm512_permutex2var_ps(a, from, b);
+}
+/* Of each pair: twice the first, twice the second, both changed over. */
+INLINE vf v_twice_evens(vf v) {
+    return _mm512_moveldup_ps(v);
+}
+INLINE vf v_twice_odds(vf v) {
+    return _mm512_movehdup_ps(v);
+}
+INLINE vf v_swap_pairs(vf v) {
+    return _mm512_permute_ps(v, 0xb1);
+}
+
+#endif
