@@ -3,8 +3,9 @@
  *   | magic | version u32 | 0x01020304 u32 | size of the file u64 | size of what follows u64 |
  *   | what the caller says of the model: n u64, n bytes |
  *   | n_dev times: name, layout: strings | offset, size u64 of its region | n_tensors u64 |
- *   |     n_tensors times: name string | type, ne[4], host range, offset in it, offset in the
- * region | | zeros, then the regions, each at a multiple of 4096 |
+ *   |     n_tensors times: name string |
+ *   |         type, ne[4], host range, offset in it, offset in the region |
+ *   | zeros, then the regions, each at a multiple of 4096 |
  *
  *   string:  | n u64 | n bytes |      numbers: u64 if not said otherwise, of this machine
  *

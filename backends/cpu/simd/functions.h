@@ -17,6 +17,9 @@
 #include <math.h>
 #include <string.h>
 
+/* vi without a sign: sums and shifts of bits that may run over. */
+typedef uint32_t vu __attribute__((vector_size(sizeof(vi))));
+
 enum { V_16 = 16 / V_LANES, V_32 = 32 / V_LANES }; /* vectors of 16 and of 32 elements */
 
 INLINE vf v_abs(vf x) {
@@ -64,7 +67,7 @@ INLINE vf v_exp(vf x) {
     vf z = v_fma(x, v_set(0x1.715476p0f), magic), n = z - magic;
     vf r = v_fma(n, v_set(-0x1.62e4p-1f), x);
     r = v_fma(n, v_set(-0x1.7f7d1cp-20f), r);
-    vf y = (vf)((vi)v_horner(r, c, 7) + ((vi)z << 23));
+    vf y = (vf)((vu)v_horner(r, c, 7) + ((vu)z << 23));
     y = (vf)((vi)y & ~(vi)(x < v_set(-0x1.5d589ep6f)));
     y = v_choose((vi)(x > v_set(0x1.62e42ep6f)), v_set(INFINITY), y);
     return v_choose(v_is_nan(x), x, y);
@@ -74,10 +77,10 @@ INLINE vf v_log(vf x) {
     static const float c[] = {0x1.ebce74p-4f, -0x1.071126p-3f, 0x1.b87ec2p-4f,
                               -0x1.f38ap-4f,  0x1.24f488p-3f,  -0x1.559906p-3f,
                               0x1.99977ep-3f, -0x1.ffff0ep-3f, 0x1.555556p-2f};
-    const int32_t two_thirds = 0x3f2aaaab;
+    const uint32_t two_thirds = 0x3f2aaaab;
     vi tiny = (vi)(x < v_set(0x1p-126f));
-    vi u = (vi)v_choose(tiny, x * v_set(0x1p23f), x) - two_thirds;
-    vf e = v_of_int(u & (int32_t)0xff800000) * v_set(0x1p-23f);
+    vu u = (vu)v_choose(tiny, x * v_set(0x1p23f), x) - two_thirds;
+    vf e = v_of_int((vi)(u & 0xff800000)) * v_set(0x1p-23f);
     e = e - (vf)(tiny & (vi)v_set(23.0f));
     vf r = (vf)((u & 0x007fffff) + two_thirds) - v_set(1.0f), s = r * r;
     vf t = v_fma(v_horner(r, c, 9) * r, s, e * v_set(0x1.7f7d1cp-20f));

@@ -32,9 +32,9 @@ INLINE v_32 load_f16(const void *p) {
 INLINE v_32 load_bf16(const void *p) {
     v_32 r;
     for (int i = 0; i < V_16; i++) {
-        vi pairs;
+        vu pairs;
         memcpy(&pairs, (const char *)p + sizeof pairs * (size_t)i, sizeof pairs);
-        r.v[i] = (vf)(pairs & (int32_t)0xffff0000);
+        r.v[i] = (vf)(pairs & 0xffff0000);
         r.v[V_16 + i] = (vf)(pairs << 16);
     }
     return r;

@@ -34,9 +34,9 @@ static void quantize(cpu_qblock *y, const float *x, int64_t n) {
 
 /* To nearest even; NaN becomes a quiet one; below 2^-56 zero. */
 INLINE vf to_bf16(vf x) {
-    vi u = (vi)x;
+    vu u = (vu)x;
     u = u + (((u >> 16) & 1) + 0x7fff);
-    vf r = (vf)(u & (int32_t)0xffff0000);
+    vf r = (vf)(u & 0xffff0000);
     r = (vf)((vi)r & ~(vi)(v_abs(r) < v_set(0x1p-56f)));
     return v_choose(v_is_nan(x), v_set(NAN), r);
 }
