@@ -224,13 +224,13 @@ static ggl_status compare_store(verify *v, const ggl_tensor *t, const ggl_store 
         st = node_device_get_store(&v->fast, s, b, v->err);
     for (int64_t p = 0; p < v->m.n && st == GGL_OK; p++)
         for (int64_t h = 0; h < s->ne[1]; h++) {
-            double largest = 0;
+            float largest = 0; /* not a double: gcc 12 for ARM stops at widening in such a loop (an internal error) */
             ggl_store_get(s, a, p, h, want);
             ggl_store_get(s, b, p, h, got);
             for (size_t i = 0; i < d; i++)
-                largest = fmax(largest, fabs((double)want[i]));
+                largest = fmaxf(largest, fabsf(want[i]));
             for (size_t i = 0; i < d; i++)
-                compare_one(&r, (double)got[i], (double)want[i], store_unit(s->type, (double)want[i], largest),
+                compare_one(&r, (double)got[i], (double)want[i], store_unit(s->type, (double)want[i], (double)largest),
                             (size_t)(p * s->ne[1] + h) * d + i, d * (size_t)s->ne[1]);
         }
     ggl_free(a);
