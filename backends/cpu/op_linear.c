@@ -11,11 +11,9 @@
 #include "quant/rows16.h"
 
 enum {
-    COLUMNS = 48,           /* in one call of a tile: a multiple of 2, 3 and 6 */
-    ROW_GROUP = 32,         /* rows that stay in the inner cache while a few columns pass */
-    UNIT_ROWS = 96,         /* rows of a unit, at most: a multiple of all panels */
-    PANEL_BYTES = 400 << 10 /* of panels that columns meet in turns: with the columns, they stay in
-                               the second cache */
+    COLUMNS = 48,   /* in one call of a tile: a multiple of 2, 3 and 6 */
+    ROW_GROUP = 32, /* rows that stay in the inner cache while a few columns pass */
+    UNIT_ROWS = 96  /* rows of a unit, at most: a multiple of all panels */
 };
 
 /* --- columns, prepared --------------------------------------------------------------------- */
@@ -127,17 +125,6 @@ static size_t row_offset(const cpu_task *t, int64_t j) {
     return in_groups(t) ? cpu_rows16_size(w->type, j, w->ne[0]) : (size_t)j * w->nb[1];
 }
 
-/* --- panels -------------------------------------------------------------------------------- */
-
-static size_t panel_step(const cpu_product *p, int64_t k) {
-    return (p->panel_size(k) + 63) / 64 * 64;
-}
-
-static size_t panels_at_once(const cpu_product *p, int64_t k) {
-    int64_t n = PANEL_BYTES / (int64_t)panel_step(p, k);
-    return (size_t)cpu_max(1, cpu_min(n, UNIT_ROWS / p->panel_rows));
-}
-
 /* --- compile ------------------------------------------------------------------------------- */
 
 static ggl_status linear_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
@@ -165,7 +152,7 @@ static ggl_status linear_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     if (matrices > 1 || s->n_src > 3)
         s->shared_size = (size_t)(columns + 2 * matrices + 2) * sizeof(int32_t);
     if (p->pack && x->ne[0] % p->panel_unit == 0)
-        s->thread_size = panels_at_once(p, x->ne[0]) * panel_step(p, x->ne[0]);
+        s->thread_size = p->panel_size(x->ne[0]);
     if (p->columns != CPU_COLUMNS_F32 &&
         !cpu_prepare(c, s, (cpu_prepare_kind)p->columns, x, NULL, 0))
         return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
@@ -247,32 +234,20 @@ static void by_rows(const cpu_task *t, const cpu_product *p, const span *s) {
         }
 }
 
-static void pack_panel(const cpu_task *t, const cpu_product *p, const span *s, int64_t j,
-                       int n_rows, void *panel) {
-    if (in_groups(t))
-        p->pack16(panel, s->w + row_offset(t, j), n_rows, t->src[0].ne[0]);
-    else
-        p->pack(panel, s->w + row_offset(t, j), t->src[1].nb[1], n_rows, t->src[0].ne[0]);
-}
-
-/* Some panels are packed together; then some columns after the other meet all of them. */
-static void by_panels(const cpu_task *t, const cpu_product *p, const span *s, char *panels) {
-    const int64_t k = t->src[0].ne[0];
-    const int64_t rows = (int64_t)panels_at_once(p, k) * p->panel_rows;
-    const size_t step = panel_step(p, k);
-    for (int64_t j0 = s->j0; j0 < s->j1; j0 += rows) {
-        const int64_t j1 = cpu_min(j0 + rows, s->j1);
-        for (int64_t j = j0; j < j1; j += p->panel_rows)
-            pack_panel(t, p, s, j, (int)cpu_min(p->panel_rows, j1 - j),
-                       panels + (size_t)((j - j0) / p->panel_rows) * step);
-        for (int64_t i = 0; i < s->n_cols; i += COLUMNS)
-            for (int64_t j = j0; j < j1; j += p->panel_rows) {
-                float *y[COLUMNS];
-                const void *x[COLUMNS];
-                int n = take_columns(t, s, i, j, y, x);
-                p->tile(y, x, n, panels + (size_t)((j - j0) / p->panel_rows) * step,
-                        (int)cpu_min(p->panel_rows, j1 - j), k);
-            }
+static void by_panels(const cpu_task *t, const cpu_product *p, const span *s, void *panel) {
+    size_t row_size = t->src[1].nb[1];
+    for (int64_t j = s->j0; j < s->j1; j += p->panel_rows) {
+        int n_rows = (int)cpu_min(p->panel_rows, s->j1 - j);
+        if (in_groups(t))
+            p->pack16(panel, s->w + row_offset(t, j), n_rows, t->src[0].ne[0]);
+        else
+            p->pack(panel, s->w + row_offset(t, j), row_size, n_rows, t->src[0].ne[0]);
+        for (int64_t i = 0; i < s->n_cols; i += COLUMNS) {
+            float *y[COLUMNS];
+            const void *x[COLUMNS];
+            int n = take_columns(t, s, i, j, y, x);
+            p->tile(y, x, n, panel, n_rows, t->src[0].ne[0]);
+        }
     }
 }
 
