@@ -197,18 +197,7 @@ INLINE void values(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q, cons
         values_q(o, o_step, p, 1, v, e, j0, j1, type);
 }
 
-#define TYPES(X) X(F32) X(F16) X(BF16) X(Q8_0) X(Q4_0)
-#define X(TYPE)                                                                                    \
-    static void scores_##TYPE(float(*score)[GGL_PAGE], const float *const *query, int n_q,         \
-                              const void *keys, int64_t d) {                                       \
-        scores(score, query, n_q, keys, d, GGL_##TYPE);                                            \
-    }                                                                                              \
-    static void values_##TYPE(float *o, int64_t o_step, float(*p)[GGL_PAGE], int n_q,              \
-                              const void *v, int64_t e, int j0, int j1) {                          \
-        values(o, o_step, p, n_q, v, e, j0, j1, GGL_##TYPE);                                       \
-    }
-TYPES(X)
-#undef X
+#include "../attend_types.h"
 
 /* --- the rest ------------------------------------------------------------------------------ */
 
@@ -261,11 +250,7 @@ static void merge(float *total, const float *part, float a, float b, int64_t n) 
 }
 
 void cpu_kernels_attend_avx2(cpu_kernels *k) {
-#define X(TYPE)                                                                                    \
-    k->scores[GGL_##TYPE] = scores_##TYPE;                                                         \
-    k->values[GGL_##TYPE] = values_##TYPE;
-    TYPES(X)
-#undef X
+    fill_by_type(k);
     k->softmax_page = softmax_page;
     k->merge = merge;
 }

@@ -196,7 +196,6 @@ INLINE void values_q(float *o, int64_t o_step, float (*p)[GGL_PAGE], const int n
 
 /* --- by type, and number of queries -------------------------------------------------------- */
 
-#define TYPES(X)  X(F32) X(F16) X(BF16) X(Q8_0) X(Q4_0)
 #define COUNTS(X) X(1) X(2) X(3) X(4)
 #define MORE(X)   X(5) X(6) X(7) X(8)
 _Static_assert(MOST == 8, "COUNTS and MORE have all numbers of queries");
@@ -252,17 +251,7 @@ INLINE void values(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q, cons
     }
 }
 
-#define X(TYPE)                                                                                    \
-    static void scores_##TYPE(float(*score)[GGL_PAGE], const float *const *query, int n_q,         \
-                              const void *keys, int64_t d) {                                       \
-        scores(score, query, n_q, keys, d, GGL_##TYPE);                                            \
-    }                                                                                              \
-    static void values_##TYPE(float *o, int64_t o_step, float(*p)[GGL_PAGE], int n_q,              \
-                              const void *v, int64_t e, int j0, int j1) {                          \
-        values(o, o_step, p, n_q, v, e, j0, j1, GGL_##TYPE);                                       \
-    }
-TYPES(X)
-#undef X
+#include "../attend_types.h"
 
 /* --- the rest ------------------------------------------------------------------------------ */
 
@@ -325,11 +314,7 @@ static void merge(float *total, const float *part, float a, float b, int64_t n) 
 }
 
 void cpu_kernels_attend_avx512(cpu_kernels *k) {
-#define X(TYPE)                                                                                    \
-    k->scores[GGL_##TYPE] = scores_##TYPE;                                                         \
-    k->values[GGL_##TYPE] = values_##TYPE;
-    TYPES(X)
-#undef X
+    fill_by_type(k);
     k->softmax_page = softmax_page;
     k->merge = merge;
 }
