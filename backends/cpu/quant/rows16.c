@@ -19,11 +19,10 @@ const uint8_t cpu_table_IQ3S[16] = {1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 2
 #define cpu_table_NONE NULL
 
 typedef struct layout {
-    int offset, low, high;
+    int offset, low, high; /* low 0: the type has no such layout */
     const uint8_t *table;
     cpu_scales scales;
     float unit;
-    bool known;
 } layout;
 
 #define PANEL(panel, form, offset, max) enum { offset_##panel = offset };
@@ -31,13 +30,13 @@ typedef struct layout {
 
 static const layout layouts[GGL_TYPE_LIMIT] = {
 #define QTYPE(NAME, name, panel, low, high, table, scales, unit)                                   \
-    [GGL_##NAME] = {offset_##panel, low, high, cpu_table_##table, CPU_SCALES_##scales, unit, true},
+    [GGL_##NAME] = {offset_##panel, low, high, cpu_table_##table, CPU_SCALES_##scales, unit},
 #include "quant_types.def"
 };
 
 size_t cpu_rows16_size(ggl_type type, int64_t n_rows, int64_t k) {
     const layout *l = &layouts[type];
-    if (!l->known)
+    if (l->low == 0)
         return 0;
     return (size_t)((n_rows + CPU_GROUP - 1) / CPU_GROUP) *
            (size_t)cpu_group_size(k, l->low + l->high, l->scales);
