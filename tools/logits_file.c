@@ -11,6 +11,7 @@
 
 #include "ggl/alloc.h"
 #include "log_softmax.h"
+#include "new_file.h"
 
 static const char magic[8] = {'_', 'l', 'o', 'g', 'i', 't', 's', '_'};
 enum { HEAD = 8 + 3 * 4 };
@@ -149,24 +150,16 @@ void logits_put(logits_writer *w, const uint16_t *row, int64_t n) {
 }
 
 bool logits_end(logits_writer *w) {
-    if (!w->error && (fflush(w->file) != 0 || fsync(fileno(w->file)) != 0))
-        w->error = errno;
-    if (fclose(w->file) != 0 && !w->error)
-        w->error = errno;
-    if (!w->error && rename(w->temporary, w->path) != 0)
-        w->error = errno;
-    int error = w->error;
-    if (error)
-        unlink(w->temporary);
+    bool ok = new_file_end(w->file, w->temporary, w->path, w->error);
+    int error = errno;
     forget(w);
     errno = error;
-    return error == 0;
+    return ok;
 }
 
 void logits_abort(logits_writer *w) {
     if (!w->file)
         return;
-    fclose(w->file);
-    unlink(w->temporary);
+    new_file_abort(w->file, w->temporary);
     forget(w);
 }

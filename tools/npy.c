@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "new_file.h"
+
 static void forget(npy_writer *w) {
     free(w->path);
     free(w->temporary);
@@ -65,25 +67,16 @@ void npy_row(npy_writer *w, const float *row, int64_t n_columns) {
 }
 
 bool npy_close(npy_writer *w) {
-    if (!w->error && (fflush(w->file) != 0 || fsync(fileno(w->file)) != 0))
-        w->error = errno;
-    if (fclose(w->file) != 0 && !w->error)
-        w->error = errno;
-    w->file = NULL;
-    if (!w->error && rename(w->temporary, w->path) != 0)
-        w->error = errno;
-    int error = w->error;
-    if (error)
-        unlink(w->temporary);
+    bool ok = new_file_end(w->file, w->temporary, w->path, w->error);
+    int error = errno;
     forget(w);
     errno = error;
-    return error == 0;
+    return ok;
 }
 
 void npy_abort(npy_writer *w) {
     if (!w->file)
         return;
-    fclose(w->file);
-    unlink(w->temporary);
+    new_file_abort(w->file, w->temporary);
     forget(w);
 }
