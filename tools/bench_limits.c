@@ -14,9 +14,12 @@
 
 enum { ROUNDS = 8, MAX_THREADS = 512, HUGE_PAGE = 2 << 20 };
 
-const bench_peak *bench_peak_best(const char *mask) {
-    uint32_t f =
-        cpu_features_mask(cpu_features_mask(cpu_features_detect(), mask), getenv("GGL_CPU_MASK"));
+uint32_t bench_features(const char *mask) {
+    return cpu_features_mask(cpu_features_mask(cpu_features_detect(), mask),
+                             getenv("GGL_CPU_MASK"));
+}
+
+const bench_peak *bench_peak_best(uint32_t f) {
     (void)f;
 #if defined(__x86_64__)
     if (f & CPU_AVX512VNNI)
@@ -114,8 +117,8 @@ static size_t buffer_size(void) {
     return size > least ? size : least;
 }
 
-bench_limits bench_limits_measure(int n_threads, const char *mask) {
-    crew c = {.peak = bench_peak_best(mask), .turns = 1 << 22};
+bench_limits bench_limits_measure(int n_threads, uint32_t features) {
+    crew c = {.peak = bench_peak_best(features), .turns = 1 << 22};
     bench_limits l = {.isa = c.peak->name};
     int n = n_threads < 1 ? 1 : n_threads > MAX_THREADS ? MAX_THREADS : n_threads;
     c.each = buffer_size() / (size_t)n / 4096 * 4096;

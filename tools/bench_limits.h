@@ -16,8 +16,10 @@ typedef struct bench_peak {
 } bench_peak;
 
 extern const bench_peak bench_peak_portable, bench_peak_avx2, bench_peak_avx512vnni;
-/* The best that this machine can run and the mask leaves ("avx512"; NULL: all). */
-const bench_peak *bench_peak_best(const char *mask);
+/* The best that needs no more than these features (cpu_features.h). */
+const bench_peak *bench_peak_best(uint32_t features);
+/* Of this machine, what the mask ("avx512"; NULL: all) and GGL_CPU_MASK leave. */
+uint32_t bench_features(const char *mask);
 
 typedef struct bench_limits {
     const char *isa;
@@ -27,6 +29,6 @@ typedef struct bench_limits {
 
 /* With n_threads at once, each on its own part of a buffer well beyond the last cache. Takes about
  * a second. */
-bench_limits bench_limits_measure(int n_threads, const char *mask);
+bench_limits bench_limits_measure(int n_threads, uint32_t features);
 
 #endif

@@ -58,7 +58,7 @@ static bench_limits limits_of(bench *b, int64_t n_threads) {
         return (bench_limits){.isa = ""};
     if (b->o.progress)
         fprintf(stderr, TOOL ": limits of %d threads\n", (int)n_threads);
-    bench_limits l = bench_limits_measure((int)n_threads, b->o.mask);
+    bench_limits l = bench_limits_measure((int)n_threads, bench_features(b->o.mask));
     bench_peak_memory_reset(); /* the buffer is no model's */
     if (b->n_known < 64) {
         b->known[b->n_known].n_threads = n_threads;

@@ -19,7 +19,6 @@
 #define TOOL "llm-bench ops"
 
 enum {
-    MAX_SETS = 8,
     MAX_ROWS = 4096,
     MAX_COLS = 512,
     CHECKED_ROWS = 96, /* compared with the definition */
@@ -28,7 +27,8 @@ enum {
     COLS_AT_ONCE = 48
 };
 
-typedef struct isa_set { /* a table of kernels, and the mask that leaves its features */
+typedef struct isa_set { /* a table of kernels, and what the machine can do with its features */
+    uint32_t features;
     cpu_kernels k;
     bench_roof roof;
 } isa_set;
@@ -42,7 +42,7 @@ typedef struct row {
 } row;
 
 typedef struct ops {
-    isa_set set[MAX_SETS];
+    isa_set set[CPU_MAX_SETS];
     int n_sets;
     row row[MAX_ROWS];
     size_t n_rows;
@@ -56,22 +56,23 @@ typedef struct ops {
 /* --- instruction sets ---------------------------------------------------------------------------
  */
 
-/* The tables of kernels, from the portable one to this machine's best: what each mask leaves. */
+/* The tables of kernels, from the portable one to the best that GGL_CPU_MASK leaves. */
 static void find_sets(ops *o, bool limits) {
-    static const char *const masks[] = {"all", "avx512,avxvnni,dotprod", "avx512,i8mm",
-                                        "avx512vnni", ""};
-    uint32_t before = 0;
-    for (size_t i = 0; i < sizeof masks / sizeof *masks && o->n_sets < MAX_SETS; i++) {
-        uint32_t f = cpu_features_mask(cpu_features_mask(cpu_features_detect(), masks[i]),
-                                       getenv("GGL_CPU_MASK"));
+    uint32_t set[CPU_MAX_SETS];
+    int n = cpu_features_sets(set);
+    for (int i = 0; i < n; i++) {
+        uint32_t f = cpu_features_mask(set[i], getenv("GGL_CPU_MASK"));
         isa_set *s = &o->set[o->n_sets];
-        if (o->n_sets > 0 && f == before)
+        int k = 0;
+        while (k < o->n_sets && o->set[k].features != f)
+            k++;
+        if (k < o->n_sets) /* the mask leaves no more than of an earlier one */
             continue;
-        before = f;
+        s->features = f;
         cpu_kernels_init(&s->k, f);
         cpu_features_text(f, s->roof.name, sizeof s->roof.name);
         if (limits) {
-            bench_limits l = bench_limits_measure((int)o->n_threads, masks[i]);
+            bench_limits l = bench_limits_measure((int)o->n_threads, f);
             s->roof.read_gb = l.read_gb;
             s->roof.int8_gmac = l.int8_gmac;
             s->roof.f32_gmac = l.f32_gmac;
@@ -582,7 +583,7 @@ static void print_json(const ops *o) {
 
 static int draw(const ops *o, const char *path) {
     static bench_point point[MAX_ROWS];
-    bench_roof roof[MAX_SETS];
+    bench_roof roof[CPU_MAX_SETS];
     char title[128], cpu[96];
     size_t n = 0;
     for (size_t i = 0; i < o->n_rows; i++) {

@@ -280,7 +280,7 @@ ggl_status bench_run(bench_row *row, const bench_setup *s, const bench_test *t, 
     for (int i = 0; i < 2; i++)
         snprintf(row->types[i], sizeof row->types[i], "%s", types[i]->name);
     snprintf(row->cpu, sizeof row->cpu, "%s", s->cpu);
-    snprintf(row->isa, sizeof row->isa, "%s", bench_peak_best(s->o->mask)->name);
+    snprintf(row->isa, sizeof row->isa, "%s", bench_peak_best(bench_features(s->o->mask))->name);
     bench_time_text(row->time, sizeof row->time);
     row->limit_read = s->limits.read_gb;
     row->limit_int8 = s->limits.int8_gmac;
