@@ -24,6 +24,7 @@ typedef struct value {
 /* Of roots: where they lie and how long they live. */
 typedef struct root {
     bool placed, in_loop;
+    bool taken_over; /* the step that reads it last has written its result there */
     int last; /* step that reads it last; a private root is alive from its writing until then */
     int wave; /* that writes it; 0: none */
     size_t size;
@@ -387,6 +388,42 @@ static int last_of_wave(const builder *b, int i) {
     return i;
 }
 
+static bool reads_root(builder *b, const item *it, const ggl_tensor *of) {
+    const ggl_tensor *src[GGL_MAX_SRC];
+    for (int n = sources(b, it, src), k = 0; k < n; k++)
+        if (src[k] && (it->copy_of ? &it->from : value_of(b, src[k]))->root == of)
+            return true;
+    return false;
+}
+
+/* The root over which step i may write: of a source with its shape and strides, all of it, which
+ * nothing reads behind the step or beside it, and the step itself not at other places. */
+static root *place_of_source(builder *b, int i) {
+    const item *it = &b->at[i];
+    const ggl_tensor *src[GGL_MAX_SRC], *t = it->node;
+    if (it->copy_of || it->in_loop || !b->p->in_place || !b->p->in_place(t))
+        return NULL;
+    const value *to = &b->value[t->id];
+    const int n = sources(b, it, src);
+    for (int k = 0; k < n; k++) {
+        const value *v = src[k] ? value_of(b, src[k]) : NULL;
+        root *r = v ? &b->root[v->root->id] : NULL;
+        bool fits = r && !r->placed && !r->in_loop && r->last == i &&
+                    r->size == b->root[t->id].size && v->type == to->type &&
+                    ggl_is_batched(src[k]) == ggl_is_batched(t);
+        for (int e = 0; e < n && fits; e++)
+            if (src[e] && value_of(b, src[e])->root == v->root)
+                fits = value_of(b, src[e])->offset == 0 &&
+                       memcmp(value_of(b, src[e])->nb, to->nb, sizeof to->nb) == 0 &&
+                       memcmp(src[e]->ne, t->ne, sizeof t->ne) == 0;
+        for (int j = i - 1; j >= 0 && fits && b->at[j].wave == it->wave; j--)
+            fits = !reads_root(b, &b->at[j], v->root);
+        if (fits)
+            return r;
+    }
+    return NULL;
+}
+
 static ggl_status place_roots(builder *b, size_t *arena_size, ggl_error *err) {
     offsets free_list = {0};
     ggl_status s = GGL_OK;
@@ -402,15 +439,21 @@ static ggl_status place_roots(builder *b, size_t *arena_size, ggl_error *err) {
         root *r = &b->root[t->id];
         if (writes && !r->placed && !done[t->id] && b->value[t->id].root == t) {
             done[t->id] = true;
+            root *over = b->at[i].kind == GGL_STEP_NODE ? place_of_source(b, (int)i) : NULL;
             r->loc.region = GGL_REGION_ARENA;
-            if (!offsets_take(&free_list, r->size, &r->loc.offset))
+            if (over) {
+                r->loc = over->loc;
+                over->taken_over = true;
+            } else if (!offsets_take(&free_list, r->size, &r->loc.offset)) {
                 s = ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
+            }
             int last = last_of_wave(b, r->last); /* others of the wave may run until then */
             next[t->id] = dies[last];
             dies[last] = t;
         }
         for (const ggl_tensor *d = s == GGL_OK ? dies[i] : NULL; d; d = next[d->id])
-            if (!offsets_give(&free_list, b->root[d->id].loc.offset, b->root[d->id].size))
+            if (!b->root[d->id].taken_over &&
+                !offsets_give(&free_list, b->root[d->id].loc.offset, b->root[d->id].size))
                 s = ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
     }
     *arena_size = free_list.end;

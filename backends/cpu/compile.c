@@ -58,19 +58,6 @@ static int64_t extent(const cpu_compiler *c, const ggl_operand *o, int d) {
     return o->ne[d] == GGL_N ? c->s->n_max : o->ne[d];
 }
 
-/* Bytes from an operand's first to its last, in all turns of a loop; an upper bound. */
-static size_t reach(const cpu_compiler *c, const ggl_operand *o) {
-    size_t most = o->loop * (size_t)c->s->n_max;
-    for (int d = 0; d < GGL_MAX_DIMS; d++)
-        most += o->nb[d] * (size_t)extent(c, o, d);
-    return most;
-}
-
-static bool overlap(const cpu_compiler *c, const ggl_operand *a, const ggl_operand *b) {
-    return a->region >= 0 && a->region == b->region && a->offset < b->offset + reach(c, b) &&
-           b->offset < a->offset + reach(c, a);
-}
-
 static void size_prepared(const cpu_compiler *c, prepared *p) {
     int64_t rows = extent(c, &p->a, 1) * extent(c, &p->a, 2) * extent(c, &p->a, 3), n = p->a.ne[0];
     if (p->kind == CPU_PREPARE_Q8) {
@@ -127,7 +114,7 @@ bool cpu_prepare(cpu_compiler *c, cpu_step *s, cpu_prepare_kind kind, const ggl_
 static void forget_written(cpu_compiler *c, const cpu_step *s) {
     for (size_t i = 0; i < c->n_prepared; i++) {
         prepared *p = &c->prepared[i];
-        if (overlap(c, &s->dst, &p->a) || overlap(c, &s->dst, &p->b))
+        if (cpu_overlap(&s->dst, &p->a, c->s->n_max) || cpu_overlap(&s->dst, &p->b, c->s->n_max))
             p->valid = false;
     }
 }
@@ -206,22 +193,6 @@ static ggl_status add_steps(cpu_compiler *c, const ggl_program *p, ggl_error *er
             return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
     }
     return GGL_OK;
-}
-
-/* Steps of one wave that can share the threads: what uses the scratch of all threads, or has
- * something to do when all is done, runs alone. (What makes a preparation has no wave.) */
-static bool can_share(const cpu_step *s) {
-    return s->wave > 0 && !s->in_loop && s->shared_size == 0 && !s->op->end;
-}
-
-static void bring_together(cpu_compiler *c) {
-    for (size_t i = 0; i < c->n_step; i += (size_t)c->step[i].n_together) {
-        size_t n = 1;
-        while (n < CPU_TOGETHER && i + n < c->n_step && can_share(&c->step[i]) &&
-               can_share(&c->step[i + n]) && c->step[i + n].wave == c->step[i].wave)
-            n++;
-        c->step[i].n_together = (int)n;
-    }
 }
 
 /* --- scratch ------------------------------------------------------------------------------- */
@@ -303,7 +274,7 @@ ggl_status cpu_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl
     if (!plan)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
     const ggl_program_params params = {
-        .supports = cpu_supports, .backend = b, .value_type = GGL_F32};
+        .supports = cpu_supports, .backend = b, .in_place = cpu_in_place, .value_type = GGL_F32};
     cpu_compiler c = {.b = (const cpu_backend *)b, .s = s};
     ggl_status st = ggl_program_build(&plan->program, s, &params, err);
     if (st == GGL_OK)
@@ -311,7 +282,7 @@ ggl_status cpu_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl
     if (st == GGL_OK && !place_scratch(&c, plan))
         st = ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
     if (st == GGL_OK)
-        bring_together(&c);
+        cpu_group(c.step, c.n_step, s->n_max);
     plan->step = c.step;
     plan->n_step = (int)c.n_step;
     ggl_free(c.prepared);

@@ -53,12 +53,16 @@ typedef struct cpu_task {
     int64_t unit[GGL_MAX_DIMS];      /* the operator's own: what a unit is */
     size_t step_nb[4][GGL_MAX_DIMS]; /* elementwise: strides of collapsed dimensions, dst first */
     char *shared;                    /* step->shared_size bytes */
+    char *prepared;                  /* what the step makes, or uses: rows of step->prepared_row */
     size_t thread_step;
 } cpu_task;
 
 typedef struct cpu_compiler cpu_compiler;
 
 typedef struct cpu_op {
+    bool by_item; /* of the batch, item l of the result needs no more than item l of the sources and
+                     what is not batched */
+    bool in_place; /* the result may be written over a source of the same shape */
     /* Checks what supports() cannot, sets parameters and sizes. NULL: nothing to do. */
     ggl_status (*compile)(cpu_compiler *c, cpu_step *s, ggl_error *err);
     void (*begin)(cpu_task *t);
@@ -74,6 +78,7 @@ struct cpu_step {
     int end;        /* LOOP: index of its END; END: of its LOOP */
     int wave;       /* as ggl_step */
     int n_together; /* of a NODE: it and so many steps less one behind it run side by side */
+    int items;      /* if not 0, they run by items instead: so many at a time (group.c) */
     bool in_loop;
     const cpu_op *op;
     const ggl_tensor *node;
@@ -124,9 +129,15 @@ const cpu_backend *cpu_compiler_backend(const cpu_compiler *c);
 size_t cpu_compiler_store(const cpu_compiler *c, const ggl_store *s); /* offset of slot 0 */
 
 ggl_status cpu_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl_error *err);
+/* group.c: sets n_together and items of all steps. */
+void cpu_group(cpu_step *step, size_t n_step, int64_t n_max);
+/* Whether two operands share memory, in a plan for a batch of n_max. */
+bool cpu_overlap(const ggl_operand *a, const ggl_operand *b, int64_t n_max);
+
 ggl_status cpu_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
                    ggl_error *err);
 void cpu_plan_free(ggl_backend *b, ggl_plan *p);
+bool cpu_in_place(const ggl_tensor *node);
 bool cpu_supports(const ggl_backend *b, const ggl_tensor *node);
 
 /* repack.c: the row-interleaved layout. */

@@ -132,7 +132,11 @@ static void unary_run(const cpu_task *t, int64_t first, int64_t last, int thread
     }
 }
 
-const cpu_op cpu_op_unary = {.compile = unary_compile, .begin = unary_begin, .run = unary_run};
+const cpu_op cpu_op_unary = {.by_item = true,
+                             .in_place = true,
+                             .compile = unary_compile,
+                             .begin = unary_begin,
+                             .run = unary_run};
 
 /* --- two ----------------------------------------------------------------------------------- */
 
@@ -163,7 +167,11 @@ static void binary_run(const cpu_task *t, int64_t first, int64_t last, int threa
     }
 }
 
-const cpu_op cpu_op_binary = {.compile = binary_compile, .begin = binary_begin, .run = binary_run};
+const cpu_op cpu_op_binary = {.by_item = true,
+                              .in_place = true,
+                              .compile = binary_compile,
+                              .begin = binary_begin,
+                              .run = binary_run};
 
 /* --- three --------------------------------------------------------------------------------- */
 
@@ -185,7 +193,11 @@ static void where_run(const cpu_task *t, int64_t first, int64_t last, int thread
     }
 }
 
-const cpu_op cpu_op_where = {.compile = floats_only, .begin = where_begin, .run = where_run};
+const cpu_op cpu_op_where = {.by_item = true,
+                             .in_place = true,
+                             .compile = floats_only,
+                             .begin = where_begin,
+                             .run = where_run};
 
 /* --- another type -------------------------------------------------------------------------- */
 
@@ -212,4 +224,5 @@ static void cast_run(const cpu_task *t, int64_t first, int64_t last, int thread)
                 t->dst.ne[0]);
 }
 
-const cpu_op cpu_op_cast = {.compile = cast_compile, .begin = rows_begin, .run = cast_run};
+const cpu_op cpu_op_cast = {
+    .by_item = true, .compile = cast_compile, .begin = rows_begin, .run = cast_run};

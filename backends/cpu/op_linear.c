@@ -28,7 +28,7 @@ static void columns_run(const cpu_task *t, int64_t first, int64_t last, int thre
     (void)thread;
     for (int64_t r = first; r < last; r++) {
         const float *x = (const float *)cpu_row(&t->src[0], t->src[0].ne, r);
-        char *y = t->arena + t->step->prepared_at + (size_t)r * t->step->prepared_row;
+        char *y = t->prepared + (size_t)r * t->step->prepared_row;
         if (t->step->dim == CPU_COLUMNS_Q8)
             t->b->k.quantize((cpu_qblock *)y, x, t->src[0].ne[0]);
         else
@@ -36,7 +36,7 @@ static void columns_run(const cpu_task *t, int64_t first, int64_t last, int thre
     }
 }
 
-const cpu_op cpu_op_columns = {.begin = columns_begin, .run = columns_run};
+const cpu_op cpu_op_columns = {.by_item = true, .begin = columns_begin, .run = columns_run};
 
 /* --- which matrix serves which column ------------------------------------------------------ */
 
@@ -193,7 +193,7 @@ static const void *column(const cpu_task *t, int64_t c) {
     int64_t j = c % y->ne[1], k = c / y->ne[1] % y->ne[2], l = c / y->ne[1] / y->ne[2];
     int64_t r = (x->ne[1] == 1 ? 0 : j) +
                 x->ne[1] * ((x->ne[2] == 1 ? 0 : k) + x->ne[2] * (x->ne[3] == 1 ? 0 : l));
-    return t->arena + t->step->prepared_at + (size_t)r * t->step->prepared_row;
+    return t->prepared + (size_t)r * t->step->prepared_row;
 }
 
 typedef struct span { /* rows j0 .. j1-1 of a matrix against some columns */

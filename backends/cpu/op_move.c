@@ -67,7 +67,8 @@ static ggl_status copy_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     return move_compile(c, s, err);
 }
 
-const cpu_op cpu_op_copy = {.compile = copy_compile, .begin = copy_begin, .run = copy_run};
+const cpu_op cpu_op_copy = {
+    .by_item = true, .compile = copy_compile, .begin = copy_begin, .run = copy_run};
 
 /* --- strided copies ------------------------------------------------------------------------ */
 
@@ -166,12 +167,16 @@ static void iota_run(const cpu_task *t, int64_t first, int64_t last, int thread)
             ((float *)cpu_row(&t->dst, t->dst.ne, r))[i] = (float)i;
 }
 
-const cpu_op cpu_op_split = {.compile = four_bytes, .begin = strided_begin, .run = split_run};
-const cpu_op cpu_op_repeat = {.compile = four_bytes, .begin = strided_begin, .run = repeat_run};
+const cpu_op cpu_op_split = {
+    .by_item = true, .compile = four_bytes, .begin = strided_begin, .run = split_run};
+const cpu_op cpu_op_repeat = {
+    .by_item = true, .compile = four_bytes, .begin = strided_begin, .run = repeat_run};
 const cpu_op cpu_op_transpose = {
-    .compile = four_bytes, .begin = strided_begin, .run = transpose_run};
-const cpu_op cpu_op_concat = {.compile = four_bytes, .begin = strided_begin, .run = concat_run};
-const cpu_op cpu_op_iota = {.compile = four_bytes, .begin = strided_begin, .run = iota_run};
+    .by_item = true, .compile = four_bytes, .begin = strided_begin, .run = transpose_run};
+const cpu_op cpu_op_concat = {
+    .by_item = true, .compile = four_bytes, .begin = strided_begin, .run = concat_run};
+const cpu_op cpu_op_iota = {
+    .by_item = true, .compile = four_bytes, .begin = strided_begin, .run = iota_run};
 
 /* --- pick ---------------------------------------------------------------------------------- */
 
@@ -220,4 +225,5 @@ static void pick_run(const cpu_task *t, int64_t first, int64_t last, int thread)
     }
 }
 
-const cpu_op cpu_op_pick = {.compile = pick_compile, .begin = pick_begin, .run = pick_run};
+const cpu_op cpu_op_pick = {
+    .by_item = true, .compile = pick_compile, .begin = pick_begin, .run = pick_run};

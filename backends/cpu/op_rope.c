@@ -17,7 +17,7 @@ static void table_run(const cpu_task *t, int64_t first, int64_t last, int thread
     const cpu_view *f = &t->src[0], *pos = &t->src[1];
     for (int64_t l = first; l < last; l++) {
         double at = *(const int32_t *)(pos->p + (size_t)l * pos->nb[3]);
-        float *cs = (float *)(t->arena + t->step->prepared_at + (size_t)l * t->step->prepared_row);
+        float *cs = (float *)(t->prepared + (size_t)l * t->step->prepared_row);
         for (int i = 0; i < t->step->n_terms; i++) {
             double angle =
                 at * (t->step->src[0].type == GGL_F64 ? ((const double *)f->p)[i]
@@ -53,8 +53,7 @@ static void rope_run(const cpu_task *t, int64_t first, int64_t last, int thread)
     bool half = t->step->node->op == GGL_OP_ROPE_HALF;
     for (int64_t u = first; u < last; u++) {
         int64_t l = t->src[2].ne[3] == 1 ? 0 : u / rows;
-        const float *cs =
-            (const float *)(t->arena + t->step->prepared_at + (size_t)l * t->step->prepared_row);
+        const float *cs = (const float *)(t->prepared + (size_t)l * t->step->prepared_row);
         const float *x = (const float *)cpu_row(&t->src[0], t->dst.ne, u);
         float *y = (float *)cpu_row(&t->dst, t->dst.ne, u);
         (half ? t->b->k.rope_half : t->b->k.rope_pair)(y, x, cs, r);

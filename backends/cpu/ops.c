@@ -129,6 +129,11 @@ const cpu_op *cpu_op_of(const ggl_tensor *node) {
     return node->op == GGL_OP_CALL ? composite_of(node) : by_op[node->op];
 }
 
+bool cpu_in_place(const ggl_tensor *node) {
+    const cpu_op *op = cpu_op_of(node);
+    return op && op->in_place;
+}
+
 bool cpu_supports(const ggl_backend *b, const ggl_tensor *node) {
     const cpu_backend *c = (const cpu_backend *)b;
     if (node->op == GGL_OP_LINEAR)

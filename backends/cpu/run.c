@@ -18,31 +18,41 @@ typedef struct run_state {
     double shareable; /* work in steps that are worth sharing */
 } run_state;
 
-static cpu_view view_of(const run_state *r, const ggl_operand *o, int64_t turn) {
+/* What of the batch a task is for: n items from the first on; of a loop, its turn. */
+typedef struct range {
+    int64_t first, n, turn;
+} range;
+
+static cpu_view view_of(const run_state *r, const ggl_operand *o, range of) {
     cpu_view v = {.p = NULL};
     if (o->region < 0)
         return v;
-    v.p = r->region[o->region]->data + o->offset + (size_t)turn * o->loop;
+    v.p = r->region[o->region]->data + o->offset + (size_t)of.turn * o->loop;
     memcpy(v.ne, o->ne, sizeof v.ne);
     memcpy(v.nb, o->nb, sizeof v.nb);
-    if (v.ne[GGL_BATCH_DIM] == GGL_N)
-        v.ne[GGL_BATCH_DIM] = r->n;
+    if (v.ne[GGL_BATCH_DIM] == GGL_N) {
+        v.ne[GGL_BATCH_DIM] = of.n;
+        v.p += (size_t)of.first * v.nb[GGL_BATCH_DIM];
+    }
     return v;
 }
 
-static cpu_task task_of(const run_state *r, const cpu_step *s, int64_t turn) {
+static cpu_task task_of(const run_state *r, const cpu_step *s, range of) {
     cpu_task t = {
-        .step = s, .b = r->b, .n = s->in_loop ? 1 : r->n, .thread_step = r->plan->thread_step};
-    t.dst = view_of(r, &s->dst, turn);
+        .step = s, .b = r->b, .n = s->in_loop ? 1 : of.n, .thread_step = r->plan->thread_step};
+    t.dst = view_of(r, &s->dst, of);
     for (int i = 0; i < s->n_src; i++)
-        t.src[i] = view_of(r, &s->src[i], turn);
+        t.src[i] = view_of(r, &s->src[i], of);
     for (int i = s->n_src; i < GGL_MAX_SRC; i++)
         t.src[i].p = NULL;
     t.stores = r->region[GGL_REGION_STORES] ? r->region[GGL_REGION_STORES]->data : NULL;
     t.arena = r->region[GGL_REGION_ARENA]->data;
     t.shared = t.arena + s->shared_at;
+    /* of what goes by items, only preparations have rows here, as many for each item */
+    t.prepared = t.arena + s->prepared_at +
+                 (size_t)(of.first * t.src[0].ne[1] * t.src[0].ne[2]) * s->prepared_row;
     if (s->slot.region >= 0)
-        t.slot = (const int32_t *)view_of(r, &s->slot, turn).p;
+        t.slot = (const int32_t *)view_of(r, &s->slot, of).p;
     t.n_threads = s->in_loop ? 1 : r->n > 1 ? r->b->n_threads_batch : r->b->n_threads;
     s->op->begin(&t);
     return t;
@@ -65,31 +75,63 @@ static void run_units(void *ctx, int64_t first, int64_t last, int thread) {
     }
 }
 
+/* Units that a thread takes at a time; all, if the work is not worth to be shared. */
+static int64_t chunk_of(run_state *r, double work, int64_t n_units, int n_threads) {
+    r->shareable += n_threads > 1 && work >= WORTH_SHARING ? work : 0;
+    if (r->b->share_all)
+        return 1;
+    if (n_threads == 1 || work < (cpu_pool_sleeps(r->b->pool) ? WORTH_WAKING : WORTH_SHARING))
+        return n_units;
+    double cost = work / (double)n_units;
+    int64_t chunk = cpu_max(1, n_units / (8 * n_threads));
+    return (double)chunk * cost < WORTH_FETCHING
+               ? cpu_min(n_units, (int64_t)(WORTH_FETCHING / cost) + 1)
+               : chunk;
+}
+
 static void run_steps(run_state *r, const cpu_step *s, int n, int64_t turn) {
     together g = {.n = n};
     double work = 0;
     int64_t n_units = 0;
     for (int i = 0; i < n; i++) {
-        g.task[i] = task_of(r, s + i, turn);
+        g.task[i] = task_of(r, s + i, (range){0, r->n, turn});
         work += g.task[i].cost * (double)g.task[i].n_units;
         n_units += g.task[i].n_units;
     }
     int n_threads = g.task[0].n_threads;
-    int64_t chunk = n_units;
-    r->shareable += n_threads > 1 && work >= WORTH_SHARING ? work : 0;
-    if (r->b->share_all) {
-        chunk = 1;
-    } else if (n_threads > 1 &&
-               work >= (cpu_pool_sleeps(r->b->pool) ? WORTH_WAKING : WORTH_SHARING)) {
-        double cost = work / (double)n_units;
-        chunk = cpu_max(1, n_units / (8 * n_threads));
-        if ((double)chunk * cost < WORTH_FETCHING)
-            chunk = cpu_min(n_units, (int64_t)(WORTH_FETCHING / cost) + 1);
-    }
-    cpu_pool_run(r->b->pool, n_threads, run_units, &g, n_units, chunk);
+    cpu_pool_run(r->b->pool, n_threads, run_units, &g, n_units,
+                 chunk_of(r, work, n_units, n_threads));
     for (int i = 0; i < n; i++)
         if (s[i].op->end)
             s[i].op->end(&g.task[i]);
+}
+
+/* Steps that go by items. */
+typedef struct by_items {
+    const run_state *r;
+    const cpu_step *s;
+    int n;
+} by_items;
+
+static void run_items(void *ctx, int64_t first, int64_t last, int thread) {
+    const by_items *g = ctx;
+    for (int64_t l = first; l < last; l += g->s->items)
+        for (int i = 0; i < g->n; i++) {
+            cpu_task t = task_of(g->r, &g->s[i], (range){l, cpu_min(g->s->items, last - l), 0});
+            t.step->op->run(&t, 0, t.n_units, thread);
+        }
+}
+
+static void run_by_items(run_state *r, const cpu_step *s, int n) {
+    by_items g = {r, s, n};
+    double work = 0;
+    int n_threads = 1;
+    for (int i = 0; i < n; i++) {
+        cpu_task t = task_of(r, s + i, (range){0, r->n, 0});
+        work += t.cost * (double)t.n_units;
+        n_threads = t.n_threads;
+    }
+    cpu_pool_run(r->b->pool, n_threads, run_items, &g, r->n, chunk_of(r, work, r->n, n_threads));
 }
 
 static double now_ns(void) {
@@ -120,8 +162,13 @@ ggl_status cpu_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64
             turn = 0;
         else if (s->kind == GGL_STEP_NODE && r.b->profile)
             run_step_timed(&r, s, s->in_loop ? turn : 0);
+        else if (s->kind == GGL_STEP_NODE && s->items && n == 1)
+            run_steps(&r, s, 1, 0); /* the rest follows one by one */
         else if (s->kind == GGL_STEP_NODE) {
-            run_steps(&r, s, s->n_together, s->in_loop ? turn : 0);
+            if (s->items)
+                run_by_items(&r, s, s->n_together);
+            else
+                run_steps(&r, s, s->n_together, s->in_loop ? turn : 0);
             i += s->n_together - 1;
         } else if (++turn < n)
             i = s->end; /* goes on behind LOOP */

@@ -119,7 +119,7 @@ static ggl_status compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, 
     plan *p = ggl_calloc(1, sizeof *p);
     if (!p)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
-    ggl_program_params params = {supports, b, GGL_F64};
+    const ggl_program_params params = {.supports = supports, .backend = b, .value_type = GGL_F64};
     ggl_status st = ggl_program_build(&p->program, s, &params, err);
     int64_t longest = 1;
     for (int i = 0; i < p->program.n_step && st == GGL_OK; i++) {

@@ -257,3 +257,85 @@ TEST(profile) {
     }
     teardown(&f);
 }
+
+/* What products with quantized weights need of a row is made once, also where their results lie
+ * right behind the row; two rows next to each other are two. */
+TEST(one_preparation_for_many_products) {
+    fixture f = {0};
+    told t = {0};
+    const ggl_backend_params bp = {.profile = tell, .profile_ctx = &t};
+    static uint8_t bytes[4][64 * 2 * 34];
+    ggl_graph *g = f.g = ggl_graph_new(NULL);
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){64}, true), *y[4];
+    for (int i = 0; i < 4; i++) {
+        ggl_tensor *w = ggl_graph_weight(g, (const char *[]){"q", "k", "v", "o"}[i], GGL_Q8_0, 2,
+                                         (int64_t[]){64, 64}, bytes[i]);
+        ggl_tensor *from =
+            i == 0  ? ggl_graph_op(g, GGL_OP_EXP, &x, 1, NULL, 0)
+            : i < 3 ? y[0]->src[0]
+                    : ggl_binary(g, GGL_OP_ADD, y[0], ggl_binary(g, GGL_OP_ADD, y[1], y[2]));
+        y[i] = ggl_linear(g, from, w, NULL);
+    }
+    ggl_graph_output(g, "y", y[3]);
+    ggl_sched_params sp = {.backend = &f.b, .n_backends = 1};
+    float in[4 * 64] = {0};
+    bool ok = CHECK_OK(ggl_graph_finish(g, &f.err), &f.err) &&
+              CHECK_OK(ggl_backend_open(&f.b, "cpu", &bp, &f.err), &f.err) &&
+              CHECK_OK(ggl_sched_new(&f.s, g, &sp, &f.err), &f.err) &&
+              CHECK_OK(ggl_sched_alloc(f.s, &f.err), &f.err);
+    for (int n = 1; n <= 4 && ok; n += 3) {
+        t = (told){0};
+        ok = CHECK_OK(ggl_sched_set(f.s, "x", in, n, &f.err), &f.err) &&
+             CHECK_OK(ggl_sched_run(f.s, n, NULL, 0, &f.err), &f.err);
+        CHECK_INT(t.linear, 4);
+        CHECK_INT(t.prepares, 2);
+    }
+    teardown(&f);
+}
+
+/* Steps that go by items, some of the batch after the others, where memory of a narrow value is
+ * used again for a wide one: each row of a batch is as it is by itself. */
+TEST(items_do_not_disturb_each_other) {
+    enum { NARROW = 8, WIDE = 32, ROWS = 40 };
+    fixture f = {0};
+    static float in[ROWS][NARROW + WIDE], unit[WIDE * WIDE], got[ROWS][WIDE];
+    uint64_t random = 1;
+    for (int i = 0; i < WIDE; i++)
+        unit[i * WIDE + i] = 1;
+    for (int i = 0; i < ROWS; i++)
+        for (int k = 0; k < NARROW + WIDE; k++)
+            in[i][k] = test_random_float(&random);
+    ggl_graph *g = f.g =
+        ggl_graph_new(&(ggl_graph_params){.n_batch = ROWS, .n_pos = ROWS, .n_slots = 1});
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){NARROW + WIDE}, true);
+    ggl_tensor *w = ggl_graph_weight(g, "w", GGL_F32, 2, (int64_t[]){WIDE, WIDE}, unit);
+    ggl_tensor *v = ggl_graph_weight(g, "v", GGL_F32, 1, (int64_t[]){WIDE}, unit);
+    ggl_tensor *part[2], *sum[2];
+    for (int i = 0; i < 2; i++) { /* the narrow one lies first, and both are free after the sums */
+        double cut[] = {0, i * NARROW, i ? WIDE : NARROW};
+        part[i] = ggl_graph_op(g, GGL_OP_SPLIT, &x, 1, cut, 3);
+        part[i] = ggl_graph_op(g, GGL_OP_EXP, &part[i], 1, NULL, 0);
+        sum[i] = ggl_graph_op(g, GGL_OP_SUM, &part[i], 1, (double[]){0}, 1);
+    }
+    ggl_tensor *wide = ggl_binary(g, GGL_OP_ADD, v, ggl_binary(g, GGL_OP_ADD, sum[0], sum[1]));
+    ggl_graph_output(g, "y", ggl_linear(g, wide, w, NULL));
+    ggl_sched_params sp = {.backend = &f.b, .n_backends = 1};
+    int32_t row[ROWS];
+    for (int i = 0; i < ROWS; i++)
+        row[i] = i;
+    bool ok = CHECK_OK(ggl_graph_finish(g, &f.err), &f.err) &&
+              CHECK_OK(ggl_backend_open(&f.b, "cpu", NULL, &f.err), &f.err) &&
+              CHECK_OK(ggl_sched_new(&f.s, g, &sp, &f.err), &f.err) &&
+              CHECK_OK(ggl_sched_alloc(f.s, &f.err), &f.err) &&
+              CHECK_OK(ggl_sched_set(f.s, "x", in, ROWS, &f.err), &f.err) &&
+              CHECK_OK(ggl_sched_run(f.s, ROWS, row, ROWS, &f.err), &f.err);
+    if (ok)
+        memcpy(got, ggl_sched_output(f.s, 0), sizeof got);
+    for (int i = 0; i < ROWS && ok; i++) {
+        ok = CHECK_OK(ggl_sched_set(f.s, "x", in[i], 1, &f.err), &f.err) &&
+             CHECK_OK(ggl_sched_run(f.s, 1, (int32_t[]){0}, 1, &f.err), &f.err) &&
+             CHECK_MSG(memcmp(got[i], ggl_sched_output(f.s, 0), sizeof got[i]) == 0,
+                       "row %d of %d differs from what it is alone", i, ROWS);
+    }
+    teardown(&f);
+}

@@ -53,6 +53,9 @@ typedef struct ggl_program_params {
     /* The backend's own answer; asked for CALL nodes. */
     bool (*supports)(const ggl_backend *b, const ggl_tensor *node);
     const ggl_backend *backend;
+    /* Whether the backend can write the node's result over a source of the same shape; NULL: of no
+     * node. */
+    bool (*in_place)(const ggl_tensor *node);
     ggl_type value_type; /* of private float values: f32, or f64 for the reference */
 } ggl_program_params;
 
