@@ -381,7 +381,7 @@ enum { N = 4096, HEAD = 128, REPEATS = 16 };
 
 typedef struct simple {
     const cpu_kernels *k;
-    int unary;
+    int which; /* function, or number of queries */
     ggl_type type;
     float x[N], y[N], page[GGL_PAGE * HEAD], w[CPU_QUERIES][GGL_PAGE];
     uint16_t
@@ -390,7 +390,7 @@ typedef struct simple {
 } simple;
 
 static void call_unary(simple *s) {
-    s->k->unary[s->unary](s->y, s->x, N);
+    s->k->unary[s->which](s->y, s->x, N);
 }
 
 static void call_mul(simple *s) {
@@ -425,16 +425,26 @@ static void call_rope(simple *s) {
 
 static void call_scores(simple *s) {
     const float *query[CPU_QUERIES];
-    for (int q = 0; q < CPU_QUERIES; q++)
+    float(*score)[GGL_PAGE] = (float(*)[GGL_PAGE])(void *)s->y;
+    for (int q = 0; q < s->which; q++)
         query[q] = s->x + q * HEAD;
-    s->k->scores[s->type](s->w, query, CPU_QUERIES, s->half, HEAD);
-    memcpy(s->y, s->w, sizeof s->w);
+    s->k->scores[s->type](score, query, s->which, s->half, HEAD);
 }
 
 static void call_values(simple *s) {
-    for (int i = 0; i < CPU_QUERIES * HEAD; i++)
-        s->y[i] = 0;
-    s->k->values[s->type](s->y, HEAD, s->w, CPU_QUERIES, s->half, HEAD, 0, GGL_PAGE);
+    s->k->values[s->type](s->y, HEAD, s->w, s->which, s->half, HEAD, 0, GGL_PAGE);
+}
+
+static void call_softmax_page(simple *s) {
+    float *sum = s->y + N / 2;
+    memcpy(s->y, s->w, sizeof s->w);
+    for (int q = 0; q < CPU_QUERIES; q++)
+        sum[2 * q] = s->k->softmax_page(s->y + q * GGL_PAGE, 0, GGL_PAGE, 0.1f, sum + 2 * q + 1);
+}
+
+static void call_merge(simple *s) {
+    for (int q = 0; q < CPU_QUERIES; q++)
+        s->k->merge(s->y + q * HEAD, s->x + q * HEAD, 0.5f, 0.5f, HEAD);
 }
 
 static void call_delta(simple *s) {
@@ -442,11 +452,13 @@ static void call_delta(simple *s) {
         s->y[j] = s->k->delta_row(s->page + HEAD * j, s->x, s->x + HEAD, HEAD, 0.9f, 0.1f, 0.1f);
 }
 
-static const struct {
+typedef struct simple_kind {
     const char *name, *shape;
     void (*call)(simple *s);
     double bytes, macs; /* read; 0: does not multiply rows */
-} simples[] = {
+} simple_kind;
+
+static const simple_kind simples[] = {
     {"multiply", "4096", call_mul, 8.0 * N, 0},
     {"divide by one", "4096", call_div, 4.0 * N, 0},
     {"multiply and add", "4096", call_mul_add, 8.0 * N, N},
@@ -455,6 +467,8 @@ static const struct {
     {"quantize", "4096", call_quantize, 4.0 * N, 0},
     {"rope_half", "1024 pairs", call_rope, 16.0 * N / 4, N},
     {"delta rule", "128x64", call_delta, 4.0 * GGL_PAGE *HEAD, 2.0 * GGL_PAGE *HEAD},
+    {"softmax of a page", "64x8", call_softmax_page, 4.0 * GGL_PAGE *CPU_QUERIES, 0},
+    {"merge of pages", "128x8", call_merge, 8.0 * HEAD *CPU_QUERIES, 2.0 * HEAD *CPU_QUERIES},
 };
 
 static void simple_init(simple *s, const cpu_kernels *k) {
@@ -482,34 +496,39 @@ static void call_repeated(void *ctx) {
         c->call(c->s);
 }
 
-static void measure_simple(ops *o, int set, const char *name, const char *shape, int unary,
-                           ggl_type type, void (*call)(simple *s), double bytes, double macs) {
+/* t: of what is stored, NULL: f32 always; which: function, or number of queries. */
+static void measure_simple(ops *o, int set, const simple_kind *kind, const ggl_type_info *t,
+                           int which) {
     static simple s, definition;
-    row r = {.set = set, .n_cols = 1, .bytes = bytes, .macs = macs, .cached = true};
-    if (!wanted(o, name))
+    row r = {.set = set, .n_cols = 1, .bytes = kind->bytes, .macs = kind->macs, .cached = true};
+    if (!wanted(o, kind->name))
         return;
     simple_init(&definition, &o->set[0].k);
     simple_init(&s, &o->set[set].k);
-    s.unary = definition.unary = unary;
-    s.type = definition.type = type;
-    call(&definition);
-    call(&s);
+    s.which = definition.which = which;
+    s.type = definition.type = t ? t->type : GGL_F32;
+    kind->call(&definition);
+    kind->call(&s);
     r.equal = same_bits(s.y, definition.y, N);
-    r.ns = best_ns(o, call_repeated, &(simple_call){&s, call}) / REPEATS;
-    snprintf(r.kernel, sizeof r.kernel, "%s", name);
-    snprintf(r.type, sizeof r.type, "%s", type == GGL_F32 ? "" : ggl_type_get(type)->name);
-    snprintf(r.shape, sizeof r.shape, "%s", shape);
+    r.ns = best_ns(o, call_repeated, &(simple_call){&s, kind->call}) / REPEATS;
+    snprintf(r.kernel, sizeof r.kernel, "%s", kind->name);
+    snprintf(r.type, sizeof r.type, "%s", t ? t->name : "");
+    snprintf(r.shape, sizeof r.shape, "%s", kind->shape);
     add_row(o, r, false);
 }
 
-/* A page of 64 positions, by the type in which rows are stored. */
-static void measure_attention(ops *o, int set, const ggl_type_info *t) {
+/* A page of 64 positions, by the type in which rows are stored, met by one to all queries. */
+static void measure_attention(ops *o, const ggl_type_info *t) {
     double bytes = (double)ggl_row_size(t->type, HEAD) * GGL_PAGE;
-    double macs = (double)GGL_PAGE * HEAD * CPU_QUERIES;
-    char shape[48];
-    snprintf(shape, sizeof shape, "%dx%dx%d", HEAD, GGL_PAGE, CPU_QUERIES);
-    measure_simple(o, set, "scores", shape, 0, t->type, call_scores, bytes, macs);
-    measure_simple(o, set, "values", shape, 0, t->type, call_values, bytes, macs);
+    for (int i = 0; i < 2; i++)
+        for (int n_q = 1; n_q <= CPU_QUERIES; n_q *= 2) {
+            char shape[48];
+            snprintf(shape, sizeof shape, "%dx%dx%d", HEAD, GGL_PAGE, n_q);
+            const simple_kind kind = {i ? "values" : "scores", shape, i ? call_values : call_scores,
+                                      bytes, (double)GGL_PAGE * HEAD * n_q};
+            for (int s = 0; s < o->n_sets; s++)
+                measure_simple(o, s, &kind, t, n_q);
+        }
 }
 
 static void measure_simples(ops *o) {
@@ -518,16 +537,14 @@ static void measure_simples(ops *o) {
 #undef X
     for (int f = 0; f < CPU_N_UNARY; f++)
         for (int s = 0; s < o->n_sets; s++)
-            measure_simple(o, s, unary[f], "4096", f, GGL_F32, call_unary, 4.0 * N, 0);
+            measure_simple(o, s, &(simple_kind){unary[f], "4096", call_unary, 4.0 * N, 0}, NULL, f);
     for (size_t i = 0; i < sizeof simples / sizeof *simples; i++)
         for (int s = 0; s < o->n_sets; s++)
-            measure_simple(o, s, simples[i].name, simples[i].shape, 0, GGL_F32, simples[i].call,
-                           simples[i].bytes, simples[i].macs);
+            measure_simple(o, s, &simples[i], NULL, 0);
     const ggl_type_info *t;
     for (int i = 0; (t = ggl_type_at(i)) != NULL; i++)
-        for (int s = 0; s < o->n_sets; s++)
-            if (o->set[s].k.scores[t->type])
-                measure_attention(o, s, t);
+        if (o->set[0].k.scores[t->type] && (!o->type || strcmp(o->type, t->name) == 0))
+            measure_attention(o, t);
 }
 
 /* --- printing -----------------------------------------------------------------------------------
@@ -627,7 +644,8 @@ int bench_ops(int argc, char **argv) {
          .help = "for products; the other kernels run on one (default 1)", .min = 1, .max = 512},
         {"--shape", ARG_STRING, &shape, .value = "KxM",
          .help = "a matrix of M rows of K (default 2048x2048, and for few columns 96 MiB of them)"},
-        {"--type", ARG_STRING, &o.type, .value = "TYPE", .help = "only weights of this type"},
+        {"--type", ARG_STRING, &o.type, .value = "TYPE",
+         .help = "only weights and stores of this type"},
         {"--columns", ARG_INT, &o.n_cols, .value = "N",
          .help = "of products with many (default 512)", .min = 2, .max = MAX_COLS},
         {"--kernel", ARG_STRING, &o.only, .value = "TEXT",

@@ -6,7 +6,7 @@
 
 #include "arm.h"
 
-enum { V_LANES = 4, V_COLS = 6 };
+enum { V_LANES = 4, V_COLS = 6, V_SUMS = 4 };
 #define V_TILE(X) X(6) X(4) X(2) X(1)
 
 typedef float32x4_t vf;
@@ -36,6 +36,30 @@ INLINE vf v_load_half(const uint16_t *p) {
 }
 INLINE void v_store_half(uint16_t *p, vf v) {
     vst1_u16(p, vreinterpret_u16_f16(vcvt_f16_f32(v)));
+}
+INLINE vf v_load_bfloat(const uint16_t *p) {
+    return (vf)vshll_n_u16(vld1_u16(p), 16);
+}
+INLINE vf v_set_half(const void *p) {
+    uint16_t h;
+    memcpy(&h, p, sizeof h);
+    return vcvt_f32_f16(vreinterpret_f16_u16(vdup_n_u16(h)));
+}
+INLINE void v_of_bytes(vf *x, int8x16_t c, vf scale) {
+    int16x8_t a = vmovl_s8(vget_low_s8(c)), b = vmovl_s8(vget_high_s8(c));
+    x[0] = vcvtq_f32_s32(vmovl_s16(vget_low_s16(a))) * scale;
+    x[1] = vcvtq_f32_s32(vmovl_s16(vget_high_s16(a))) * scale;
+    x[2] = vcvtq_f32_s32(vmovl_s16(vget_low_s16(b))) * scale;
+    x[3] = vcvtq_f32_s32(vmovl_s16(vget_high_s16(b))) * scale;
+}
+/* Sixteen bytes as signed numbers, times a scale that is the same in all lanes. */
+INLINE void v_bytes(vf *x, const uint8_t *p, vf scale) {
+    v_of_bytes(x, vreinterpretq_s8_u8(vld1q_u8(p)), scale);
+}
+/* The low or the high halves of sixteen bytes, minus 8, times such a scale. */
+INLINE void v_nibbles(vf *x, const uint8_t *p, const int high, vf scale) {
+    uint8x16_t c = vld1q_u8(p);
+    v_of_bytes(x, vreinterpretq_s8_u8((high ? c >> 4 : c & 15) - 8), scale);
 }
 INLINE vi v_index(void) {
     return (vi){0, 1, 2, 3};

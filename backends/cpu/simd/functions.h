@@ -60,7 +60,8 @@ INLINE vf v_horner(vf x, const float *c, int n) {
     return p;
 }
 
-INLINE vf v_exp(vf x) {
+/* v_exp of what is no NaN and does not run over. */
+INLINE vf v_exp_moderate(vf x) {
     static const float c[] = {
         0x1.6d11fep-10f, 0x1.120c62p-7f, 0x1.555518p-5f, 0x1.5554dcp-3f, 0.5f, 1.0f, 1.0f};
     const vf magic = v_set(0x1.8p23f);
@@ -68,7 +69,11 @@ INLINE vf v_exp(vf x) {
     vf r = v_fma(n, v_set(-0x1.62e4p-1f), x);
     r = v_fma(n, v_set(-0x1.7f7d1cp-20f), r);
     vf y = (vf)((vu)v_horner(r, c, 7) + ((vu)z << 23));
-    y = (vf)((vi)y & ~(vi)(x < v_set(-0x1.5d589ep6f)));
+    return (vf)((vi)y & ~(vi)(x < v_set(-0x1.5d589ep6f)));
+}
+
+INLINE vf v_exp(vf x) {
+    vf y = v_exp_moderate(x);
     y = v_choose((vi)(x > v_set(0x1.62e42ep6f)), v_set(INFINITY), y);
     return v_choose(v_is_nan(x), x, y);
 }

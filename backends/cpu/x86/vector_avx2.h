@@ -4,7 +4,7 @@
 
 #include "avx2.h"
 
-enum { V_LANES = 8, V_COLS = 3 };
+enum { V_LANES = 8, V_COLS = 3, V_SUMS = 4 };
 #define V_TILE(X) X(3) X(2) X(1)
 
 typedef __m256 vf;
@@ -30,6 +30,30 @@ INLINE vf v_load_half(const uint16_t *p) {
 }
 INLINE void v_store_half(uint16_t *p, vf v) {
     _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
+}
+INLINE vf v_load_bfloat(const uint16_t *p) {
+    __m256i x = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p));
+    return (vf)_mm256_slli_epi32(x, 16);
+}
+INLINE vf v_set_half(const void *p) {
+    int16_t h;
+    memcpy(&h, p, sizeof h);
+    return _mm256_cvtph_ps(_mm_set1_epi16(h));
+}
+/* Sixteen bytes as signed numbers, times a scale that is the same in all lanes. */
+INLINE void v_bytes(vf *x, const uint8_t *p, vf scale) {
+    for (int h = 0; h < 2; h++, p += 8) {
+        __m256i c = _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p));
+        x[h] = _mm256_cvtepi32_ps(c) * scale;
+    }
+}
+/* The low or the high halves of sixteen bytes, minus 8, times such a scale. */
+INLINE void v_nibbles(vf *x, const uint8_t *p, const int high, vf scale) {
+    for (int h = 0; h < 2; h++, p += 8) {
+        __m256i c = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p));
+        c = high ? _mm256_srli_epi32(c, 4) : _mm256_and_si256(c, _mm256_set1_epi32(15));
+        x[h] = _mm256_cvtepi32_ps(_mm256_sub_epi32(c, _mm256_set1_epi32(8))) * scale;
+    }
 }
 INLINE vi v_index(void) {
     return (vi){0, 1, 2, 3, 4, 5, 6, 7};

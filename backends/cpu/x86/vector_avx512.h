@@ -5,7 +5,7 @@
 
 #include "avx2.h"
 
-enum { V_LANES = 16, V_COLS = 6 };
+enum { V_LANES = 16, V_COLS = 6, V_SUMS = 16 };
 #define V_TILE(X) X(6) X(4) X(2) X(1)
 
 typedef __m512 vf;
@@ -35,6 +35,27 @@ INLINE vf v_load_half(const uint16_t *p) {
 }
 INLINE void v_store_half(uint16_t *p, vf v) {
     _mm256_storeu_si256((__m256i *)p, _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
+}
+INLINE vf v_load_bfloat(const uint16_t *p) {
+    __m512i x = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p));
+    return (vf)_mm512_slli_epi32(x, 16);
+}
+INLINE vf v_set_half(const void *p) {
+    int16_t h;
+    memcpy(&h, p, sizeof h);
+    return _mm512_cvtph_ps(_mm256_set1_epi16(h));
+}
+/* Sixteen bytes as signed numbers, times a scale that is the same in all lanes. */
+INLINE void v_bytes(vf *x, const uint8_t *p, vf scale) {
+    __m512i c = _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p));
+    *x = _mm512_cvtepi32_ps(c) * scale;
+}
+/* The low or the high halves of sixteen bytes, minus 8, times such a scale. Sixteen numbers are
+ * possible: the table takes the scale. A permutation looks at four bits only. */
+INLINE void v_nibbles(vf *x, const uint8_t *p, const int high, vf scale) {
+    const vf number = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
+    __m512i c = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p));
+    *x = _mm512_permutexvar_ps(high ? _mm512_srli_epi32(c, 4) : c, number * scale);
 }
 INLINE vi v_index(void) {
     return (vi){0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};

@@ -1,0 +1,271 @@
+/* Attention over a page of 64 positions (docs/numeric.md, section 6): positions in the lanes for
+ * scores, elements of a value in the lanes for the sums of values. Stored numbers are decoded in
+ * registers, sixteen at a time, and meet several queries there: as many sixteens by as many queries
+ * as there are registers for sums (V_SUMS, in sixteens). */
+#include "functions.h"
+
+enum { MOST = CPU_QUERIES, WIDE = 4 * V_16 }; /* queries, and vectors of stored numbers, at most */
+
+/* Over registers: without its pragma gcc keeps the sums in memory, and clang does so with that. */
+#ifdef __clang__
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+#define EACH(i, n) UNROLL for (int i = 0; i < (n); i++)
+
+INLINE bool in_blocks(const ggl_type type) {
+    return type == GGL_Q8_0 || type == GGL_Q4_0;
+}
+
+/* What costs more to decode meets eight queries at once, where there are registers for them. */
+INLINE int queries_at_once(const ggl_type type) {
+    return in_blocks(type) && V_SUMS >= 16 ? 8 : 4;
+}
+
+/* Vectors of stored numbers that meet n_q queries. */
+INLINE int vectors_at_once(const int n_q) {
+    const int n = V_SUMS / (n_q > 4 ? 8 : n_q > 2 ? 4 : 2);
+    return V_16 * (n < 4 ? n : 4);
+}
+
+/* Of i elements of a row: whole blocks. */
+INLINE size_t bytes_of(int64_t i, const ggl_type type) {
+    return type == GGL_F32    ? (size_t)i * 4
+           : type == GGL_Q8_0 ? (size_t)i / 32 * 34
+           : type == GGL_Q4_0 ? (size_t)i / 32 * 18
+                              : (size_t)i * 2;
+}
+
+/* V_LANES elements from i on of what is not in blocks. */
+INLINE vf load_plain(const void *p, int64_t i, const ggl_type type) {
+    return type == GGL_F32   ? v_load((const float *)p + i)
+           : type == GGL_F16 ? v_load_half((const uint16_t *)p + i)
+                             : v_load_bfloat((const uint16_t *)p + i);
+}
+
+/* Sixteen codes of blocks times a scale; high: of bytes with two, the high ones. */
+INLINE void load_codes(vf *x, const uint8_t *p, const int high, vf scale, const ggl_type type) {
+    if (type == GGL_Q8_0)
+        v_bytes(x, p, scale);
+    else
+        v_nibbles(x, p, high, scale);
+}
+
+/* --- scores -------------------------------------------------------------------------------- */
+
+INLINE void score_step(vf (*a)[WIDE], const float *const *query, const int n_q, int64_t i,
+                       const vf *k, const int n) {
+    EACH(q, n_q) {
+        const vf x = v_set(query[q][i]);
+        EACH(v, n) a[q][v] = v_fma(k[v], x, a[q][v]);
+    }
+}
+
+/* Dimensions from i on of a block, n vectors of positions from j on: all 32, or those of the low or
+ * the high codes. */
+INLINE void score_codes(vf (*a)[WIDE], const float *const *query, const int n_q, int64_t i,
+                        const uint8_t *block, int j, const int n, const int high,
+                        const ggl_type type) {
+    const int n_rows = type == GGL_Q8_0 ? 32 : 16;
+    const uint16_t *scales = (const uint16_t *)(block + n_rows * GGL_PAGE) + j;
+    vf scale[WIDE], k[WIDE];
+    EACH(v, n) scale[v] = v_load_half(scales + V_LANES * v);
+    for (int r = 0; r < n_rows; r++) {
+        EACH(u, n / V_16) {
+            load_codes(k + u * V_16, block + r * GGL_PAGE + j + 16 * u, high, v_set(1.0f), type);
+        }
+        EACH(v, n) k[v] = k[v] * scale[v];
+        score_step(a, query, n_q, i + r, k, n);
+    }
+}
+
+INLINE void scores_q(float (*score)[GGL_PAGE], const float *const *query, const int n_q,
+                     const void *keys, int64_t d, const ggl_type type) {
+    const int n = vectors_at_once(n_q);
+    for (int j = 0; j < GGL_PAGE; j += V_LANES * n) {
+        vf a[MOST][WIDE];
+        EACH(q, n_q) EACH(v, n) a[q][v] = v_set(0.0f);
+        if (in_blocks(type)) {
+            const uint8_t *block = keys;
+            for (int64_t i = 0; i < d; i += 32, block += GGL_PAGE * bytes_of(32, type)) {
+                score_codes(a, query, n_q, i, block, j, n, 0, type);
+                if (type == GGL_Q4_0)
+                    score_codes(a, query, n_q, i + 16, block, j, n, 1, type);
+            }
+        } else {
+            for (int64_t i = 0; i < d; i++) {
+                vf k[WIDE];
+                EACH(v, n) k[v] = load_plain(keys, i * GGL_PAGE + j + V_LANES * v, type);
+                score_step(a, query, n_q, i, k, n);
+            }
+        }
+        EACH(q, n_q) EACH(v, n) v_store(score[q] + j + V_LANES * v, a[q][v]);
+    }
+}
+
+/* --- values -------------------------------------------------------------------------------- */
+
+/* Sixteen number u from p on. */
+INLINE void load_value(vf *x, const char *p, const int u, const ggl_type type) {
+    if (in_blocks(type)) {
+        const uint8_t *block = (const uint8_t *)p + bytes_of(32 * (u / 2), type);
+        load_codes(x, block + 2 + (type == GGL_Q8_0 ? 16 * (u % 2) : 0), u % 2, v_set_half(block),
+                   type);
+    } else {
+        EACH(h, V_16) x[h] = load_plain(p, 16 * u + V_LANES * h, type);
+    }
+}
+
+/* n vectors from sixteen number u of o on, whose values begin at v; the first lanes are done. */
+INLINE void values_at(float *o, int64_t o_step, float (*p)[GGL_PAGE], const int n_q, const char *v,
+                      size_t row_size, const int u, const int n, int done, int j0, int j1,
+                      const ggl_type type) {
+    vf a[MOST][WIDE], x[WIDE];
+    o += 16 * u;
+    EACH(q, n_q) EACH(h, n) a[q][h] = v_load(o + q * o_step + V_LANES * h);
+    for (int j = j0; j < j1; j++) {
+        EACH(k, n / V_16) load_value(x + k * V_16, v + (size_t)j * row_size, u + k, type);
+        EACH(q, n_q) {
+            const vf w = v_set(p[q][j]);
+            EACH(h, n) a[q][h] = v_fma(w, x[h], a[q][h]);
+        }
+    }
+    EACH(q, n_q) EACH(h, n) {
+        float *to = o + q * o_step + V_LANES * h;
+        v_store(to, done ? v_choose(v_first(done - V_LANES * h), v_load(to), a[q][h]) : a[q][h]);
+    }
+}
+
+/* Rows of less than sixteen elements. */
+INLINE void values_few(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q, const void *v,
+                       int64_t e, int j0, int j1, const ggl_type type) {
+    for (int q = 0; q < n_q; q++, o += o_step)
+        for (int j = j0; j < j1; j++)
+            for (int64_t i = 0, k = j * e; i < e; i++, k++) {
+                float x = type == GGL_F32   ? ((const float *)v)[k]
+                          : type == GGL_F16 ? ggl_f16_to_f32(((const uint16_t *)v)[k])
+                                            : ggl_bf16_to_f32(((const uint16_t *)v)[k]);
+                o[i] = fmaf(p[q][j], x, o[i]);
+            }
+}
+
+INLINE void values_q(float *o, int64_t o_step, float (*p)[GGL_PAGE], const int n_q, const char *v,
+                     int64_t e, int j0, int j1, const ggl_type type) {
+    const size_t row_size = bytes_of(e, type);
+    const int n = vectors_at_once(n_q);
+    int64_t i = 0;
+#define AT(u, n, done)                                                                             \
+    values_at(o + i, o_step, p, n_q, v + bytes_of(i, type), row_size, u, n, done, j0, j1, type)
+    for (; n == 4 * V_16 && i + 64 <= e; i += 64)
+        AT(0, 4 * V_16, 0);
+    for (; n >= 2 * V_16 && i + 32 <= e; i += 32)
+        AT(0, 2 * V_16, 0);
+    for (; i + 32 <= e; i += 32) {
+        AT(0, V_16, 0);
+        AT(1, V_16, 0);
+    }
+    if (in_blocks(type))
+        return; /* whole blocks */
+    for (; i + 16 <= e; i += 16)
+        AT(0, V_16, 0);
+    int done = (int)(i + 16 - e);
+    i = e - 16;
+    if (done < 16)
+        AT(0, V_16, done);
+#undef AT
+}
+
+/* --- by type, and number of queries -------------------------------------------------------- */
+
+#define COUNTS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
+_Static_assert(MOST == 8, "COUNTS has all numbers of queries");
+
+INLINE void scores(float (*score)[GGL_PAGE], const float *const *query, int n_q, const void *keys,
+                   int64_t d, const ggl_type type) {
+    const int most = queries_at_once(type);
+    for (; n_q > 0; n_q -= most, score += most, query += most)
+        switch (n_q < most ? n_q : most) {
+#define X(n)                                                                                       \
+    case n:                                                                                        \
+        if ((n) <= most)                                                                           \
+            scores_q(score, query, n, keys, d, type);                                              \
+        break;
+            COUNTS(X)
+#undef X
+        default:
+            break;
+        }
+}
+
+INLINE void values(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q, const void *v,
+                   int64_t e, int j0, int j1, const ggl_type type) {
+    const int most = queries_at_once(type);
+    if (e < 16) {
+        values_few(o, o_step, p, n_q, v, e, j0, j1, type);
+        return;
+    }
+    for (; n_q > 0; n_q -= most, o += most * o_step, p += most)
+        switch (n_q < most ? n_q : most) {
+#define X(n)                                                                                       \
+    case n:                                                                                        \
+        if ((n) <= most)                                                                           \
+            values_q(o, o_step, p, n, v, e, j0, j1, type);                                         \
+        break;
+            COUNTS(X)
+#undef X
+        default:
+            break;
+        }
+}
+
+#include "../attend_types.h"
+
+/* --- the rest ------------------------------------------------------------------------------ */
+
+/* whole: lo and hi are all of the page. */
+INLINE float softmax_part(float *s, int lo, int hi, float scale, float *sum, const bool whole) {
+    enum { N = GGL_PAGE / V_LANES };
+    vf x[N], top = v_set(-INFINITY), sums[V_16];
+    vi nan = (vi)v_set(0.0f), seen[N];
+    EACH(v, N) {
+        x[v] = v_load(s + V_LANES * v) * v_set(scale);
+        seen[v] = v_first(hi - V_LANES * v) & ~v_first(lo - V_LANES * v);
+        const vf y = whole ? x[v] : v_choose(seen[v], x[v], v_set(-INFINITY));
+        nan |= v_is_nan(y);
+        top = v_max(top, y);
+    }
+    const float m = v_any(nan) ? NAN : v_largest(top) + 0.0f;
+    const bool finite = fabsf(m) < INFINITY; /* else differences may be NaN */
+    EACH(h, V_16) sums[h] = v_set(0.0f);
+    EACH(v, N) {
+        vf e = x[v] - v_set(m);
+        e = finite ? v_exp_moderate(e) : v_exp(e);
+        e = whole ? e : (vf)((vi)e & seen[v]);
+        v_store(s + V_LANES * v, e);
+        sums[v % V_16] = sums[v % V_16] + e;
+    }
+    *sum = v_tree(sums);
+    return m;
+}
+
+static float softmax_page(float *s, int lo, int hi, float scale, float *sum) {
+    return lo == 0 && hi == GGL_PAGE ? softmax_part(s, 0, GGL_PAGE, scale, sum, true)
+                                     : softmax_part(s, lo, hi, scale, sum, false);
+}
+
+static void merge(float *total, const float *part, float a, float b, int64_t n) {
+    int64_t i = 0;
+    for (; i + V_LANES <= n; i += V_LANES)
+        v_store(total + i, v_fma(v_load(total + i), v_set(a), v_load(part + i) * v_set(b)));
+    if (i < n) {
+        vf p = v_load_n(part + i, n - i) * v_set(b);
+        v_store_n(total + i, v_fma(v_load_n(total + i, n - i), v_set(a), p), n - i);
+    }
+}
+
+static void fill_attend(cpu_kernels *k) {
+    fill_by_type(k);
+    k->softmax_page = softmax_page;
+    k->merge = merge;
+}
