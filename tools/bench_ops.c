@@ -133,7 +133,7 @@ typedef struct product {
     char *w, *w16, *x, *panel; /* w16: interleaved, or NULL; panel: one for each thread */
     size_t row_size, x_size, panel_size;
     int64_t k, m, n_cols;
-    float *y;
+    float *y, *column;
 } product;
 
 /* Columns c .. of at most COLS_AT_ONCE, with row j of each result; how many. */
@@ -249,19 +249,14 @@ static void call_product(void *ctx) {
     cpu_pool_run(c->p->o->pool, n, c->way->run, c->p, units, chunk);
 }
 
-/* Columns as the product wants them, prepared by the definition. */
-static void prepare_columns(const cpu_kernels *definition, const product *p, float *column) {
+/* Columns in a form, made by the definition. */
+static void prepare_columns(const cpu_kernels *definition, const product *p, cpu_columns form) {
     uint64_t state = 7;
     for (int64_t c = 0; c < p->n_cols; c++) {
         char *x = p->x + (size_t)c * p->x_size;
         for (int64_t i = 0; i < p->k; i++)
-            column[i] = number(&state);
-        if (p->p->columns == CPU_COLUMNS_Q8)
-            definition->quantize((cpu_qblock *)x, column, p->k);
-        else if (p->p->columns == CPU_COLUMNS_BF16)
-            definition->round_bf16((float *)x, column, p->k);
-        else
-            memcpy(x, column, (size_t)p->k * sizeof *column);
+            p->column[i] = number(&state);
+        cpu_column_make(definition, form, x, p->column, p->k);
     }
 }
 
@@ -271,6 +266,7 @@ static void product_fini(product *p) {
     free(p->x);
     free(p->y);
     free(p->panel);
+    free(p->column);
 }
 
 static void *aligned(size_t size) {
@@ -292,14 +288,14 @@ static bool product_init(product *p, const ops *o, const cpu_product *kernel,
     p->x = aligned(p->x_size * (size_t)n_cols);
     p->y = aligned(sizeof(float) * (size_t)(m * n_cols));
     p->panel = aligned(p->panel_size * (size_t)o->n_threads);
-    float *column = malloc((size_t)p->k * sizeof *column);
-    bool ok = p->w && p->x && p->y && p->panel && column;
+    p->column = malloc((size_t)p->k * sizeof *p->column);
+    bool ok = p->w && p->x && p->y && p->panel && p->column;
     for (int64_t r = 0; ok && r < m; r++) {
         char *w = p->w + (size_t)r * p->row_size;
         for (int64_t i = 0; r < DISTINCT && i < p->k; i++)
-            column[i] = number(&state) * 0.1f;
+            p->column[i] = number(&state) * 0.1f;
         if (r < DISTINCT && t->from_float)
-            t->from_float(column, w, p->k);
+            t->from_float(p->column, w, p->k);
         else if (r < DISTINCT)
             for (size_t i = 0; i < p->row_size; i++) /* any bytes are a row of such a type */
                 w[i] = (char)(number(&state) * 127);
@@ -313,8 +309,7 @@ static bool product_init(product *p, const ops *o, const cpu_product *kernel,
             cpu_rows16_pack(p->w16, t->type, p->w, p->row_size, m, p->k, 0, units_groups(p));
     }
     if (ok)
-        prepare_columns(&o->set[0].k, p, column);
-    free(column);
+        prepare_columns(&o->set[0].k, p, kernel->columns);
     return ok;
 }
 
@@ -325,11 +320,16 @@ static bool check_product(const ops *o, const cpu_product *kernel, const ggl_typ
     int64_t n_cols = way->n_cols ? way->n_cols : CHECKED_COLS;
     bool ok = product_init(&p, o, kernel, t, CHECKED_ROWS, n_cols, way->interleaved);
     float *want = ok ? calloc((size_t)(CHECKED_ROWS * n_cols), sizeof *want) : NULL;
+    const cpu_kernels *definition = &o->set[0].k;
+    const cpu_product *defined = &definition->product[t->type];
+    if (want)
+        prepare_columns(definition, &p, defined->columns);
     for (int64_t c = 0; want && c < n_cols; c++)
-        o->set[0].k.product[t->type].rows((float *[]){want + c * CHECKED_ROWS},
-                                          (const void *[]){p.x + (size_t)c * p.x_size}, 1, p.w,
-                                          p.row_size, CHECKED_ROWS, p.k);
+        defined->rows((float *[]){want + c * CHECKED_ROWS},
+                      (const void *[]){p.x + (size_t)c * p.x_size}, 1, p.w, p.row_size,
+                      CHECKED_ROWS, p.k);
     if (want) {
+        prepare_columns(definition, &p, kernel->columns);
         call_product(&(product_call){&p, way});
         *equal = same_bits(p.y, want, CHECKED_ROWS * n_cols);
     }

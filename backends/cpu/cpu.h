@@ -109,16 +109,13 @@ typedef struct cpu_plan {
 } cpu_plan;
 
 /* What steps share: see compile.c. */
-typedef enum cpu_prepare_kind {
-    CPU_PREPARE_BF16 = CPU_COLUMNS_BF16,
-    CPU_PREPARE_Q8 = CPU_COLUMNS_Q8,
-    CPU_PREPARE_ROPE
-} cpu_prepare_kind;
+enum { CPU_PREPARE_ROPE = CPU_N_COLUMNS };
 
-/* Makes sure that what `kind` makes of the operand (of two for rope: frequencies, positions) exists
- * before step s, whose prepared_at and prepared_row are set when all is compiled. */
-GGL_NODISCARD bool cpu_prepare(cpu_compiler *c, cpu_step *s, cpu_prepare_kind kind,
-                               const ggl_operand *a, const ggl_operand *b, double mag);
+/* Makes sure that what `kind`, a cpu_columns or the above, makes of the operand (of two for rope:
+ * frequencies, positions) exists before step s, whose prepared_at and prepared_row are set when all
+ * is compiled. */
+GGL_NODISCARD bool cpu_prepare(cpu_compiler *c, cpu_step *s, int kind, const ggl_operand *a,
+                               const ggl_operand *b, double mag);
 int64_t cpu_compiler_n_max(const cpu_compiler *c);
 const cpu_backend *cpu_compiler_backend(const cpu_compiler *c);
 size_t cpu_compiler_store(const cpu_compiler *c, const ggl_store *s); /* offset of slot 0 */

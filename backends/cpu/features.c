@@ -7,7 +7,7 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 
-enum { AVXVNNI = 1 << 4 }; /* leaf 7, subleaf 1, eax */
+enum { AVXVNNI = 1 << 4, AVX512BF16 = 1 << 5 }; /* leaf 7, subleaf 1, eax */
 
 /* XCR0, which of the register files the system saves: bits 1, 2 SSE and AVX; 5, 6, 7 AVX-512. */
 static uint64_t saved_registers(void) {
@@ -29,8 +29,10 @@ uint32_t cpu_features_detect(void) {
     const unsigned need = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
     if ((saved & 0xe6) == 0xe6 && (b7 & need) == need)
         f |= CPU_AVX512 | (c7 & bit_AVX512VNNI ? CPU_AVX512VNNI : 0);
-    if (__get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & AVXVNNI))
-        f |= CPU_AVXVNNI;
+    if (__get_cpuid_count(7, 1, &a, &b, &c, &d)) {
+        f |= a & AVXVNNI ? CPU_AVXVNNI : 0;
+        f |= (a & AVX512BF16) && (f & CPU_AVX512) ? CPU_AVX512BF16 : 0;
+    }
     return f;
 }
 #elif defined(__aarch64__) && defined(__linux__)
@@ -60,10 +62,11 @@ static const struct {
     uint32_t self;
 } feature[] = {
     {"all", ~0u, 0},
-    {"avx2", CPU_AVX2 | CPU_AVXVNNI | CPU_AVX512 | CPU_AVX512VNNI, CPU_AVX2},
+    {"avx2", CPU_AVX2 | CPU_AVXVNNI | CPU_AVX512 | CPU_AVX512VNNI | CPU_AVX512BF16, CPU_AVX2},
     {"avxvnni", CPU_AVXVNNI, CPU_AVXVNNI},
-    {"avx512", CPU_AVX512 | CPU_AVX512VNNI, CPU_AVX512},
+    {"avx512", CPU_AVX512 | CPU_AVX512VNNI | CPU_AVX512BF16, CPU_AVX512},
     {"avx512vnni", CPU_AVX512VNNI, CPU_AVX512VNNI},
+    {"avx512bf16", CPU_AVX512BF16, CPU_AVX512BF16},
     {"neon", CPU_NEON | CPU_DOTPROD | CPU_I8MM, CPU_NEON},
     {"dotprod", CPU_DOTPROD | CPU_I8MM, CPU_DOTPROD},
     {"i8mm", CPU_I8MM, CPU_I8MM},
@@ -87,6 +90,7 @@ int cpu_features_sets(uint32_t set[CPU_MAX_SETS]) {
                                     CPU_AVX2 | CPU_AVXVNNI,
                                     CPU_AVX2 | CPU_AVX512,
                                     CPU_AVX2 | CPU_AVX512 | CPU_AVX512VNNI,
+                                    CPU_AVX2 | CPU_AVX512 | CPU_AVX512VNNI | CPU_AVX512BF16,
                                     CPU_NEON,
                                     CPU_NEON | CPU_DOTPROD,
                                     CPU_NEON | CPU_DOTPROD | CPU_I8MM};

@@ -29,10 +29,7 @@ static void columns_run(const cpu_task *t, int64_t first, int64_t last, int thre
     for (int64_t r = first; r < last; r++) {
         const float *x = (const float *)cpu_row(&t->src[0], t->src[0].ne, r);
         char *y = t->arena + t->step->prepared_at + (size_t)r * t->step->prepared_row;
-        if (t->step->dim == CPU_COLUMNS_Q8)
-            t->b->k.quantize((cpu_qblock *)y, x, t->src[0].ne[0]);
-        else
-            t->b->k.round_bf16((float *)y, x, t->src[0].ne[0]);
+        cpu_column_make(&t->b->k, (cpu_columns)t->step->dim, y, x, t->src[0].ne[0]);
     }
 }
 
@@ -153,8 +150,7 @@ static ggl_status linear_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
         s->shared_size = (size_t)(columns + 2 * matrices + 2) * sizeof(int32_t);
     if (p->pack && x->ne[0] % p->panel_unit == 0)
         s->thread_size = p->panel_size(x->ne[0]);
-    if (p->columns != CPU_COLUMNS_F32 &&
-        !cpu_prepare(c, s, (cpu_prepare_kind)p->columns, x, NULL, 0))
+    if (p->columns != CPU_COLUMNS_F32 && !cpu_prepare(c, s, (int)p->columns, x, NULL, 0))
         return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
     return GGL_OK;
 }
