@@ -38,12 +38,14 @@ uint32_t cpu_features_detect(void) {
 #elif defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
 
-enum { DOTPROD = 1 << 20 /* AT_HWCAP */, I8MM = 1 << 13 /* AT_HWCAP2 */ };
+enum { DOTPROD = 1 << 20 /* AT_HWCAP */, I8MM = 1 << 13, BF16 = 1 << 14 /* AT_HWCAP2 */ };
 
 uint32_t cpu_features_detect(void) {
     uint32_t f = CPU_NEON;
     if (getauxval(AT_HWCAP) & DOTPROD)
         f |= CPU_DOTPROD | (getauxval(AT_HWCAP2) & I8MM ? CPU_I8MM : 0);
+    if (getauxval(AT_HWCAP2) & BF16)
+        f |= CPU_BF16;
     return f;
 }
 #elif defined(__aarch64__)
@@ -67,9 +69,10 @@ static const struct {
     {"avx512", CPU_AVX512 | CPU_AVX512VNNI | CPU_AVX512BF16, CPU_AVX512},
     {"avx512vnni", CPU_AVX512VNNI, CPU_AVX512VNNI},
     {"avx512bf16", CPU_AVX512BF16, CPU_AVX512BF16},
-    {"neon", CPU_NEON | CPU_DOTPROD | CPU_I8MM, CPU_NEON},
+    {"neon", CPU_NEON | CPU_DOTPROD | CPU_I8MM | CPU_BF16, CPU_NEON},
     {"dotprod", CPU_DOTPROD | CPU_I8MM, CPU_DOTPROD},
     {"i8mm", CPU_I8MM, CPU_I8MM},
+    {"bf16", CPU_BF16, CPU_BF16},
 };
 enum { N_FEATURE = sizeof feature / sizeof *feature };
 
@@ -93,7 +96,8 @@ int cpu_features_sets(uint32_t set[CPU_MAX_SETS]) {
                                     CPU_AVX2 | CPU_AVX512 | CPU_AVX512VNNI | CPU_AVX512BF16,
                                     CPU_NEON,
                                     CPU_NEON | CPU_DOTPROD,
-                                    CPU_NEON | CPU_DOTPROD | CPU_I8MM};
+                                    CPU_NEON | CPU_DOTPROD | CPU_I8MM,
+                                    CPU_NEON | CPU_DOTPROD | CPU_I8MM | CPU_BF16};
     const uint32_t all = cpu_features_detect();
     int n = 0;
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
