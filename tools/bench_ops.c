@@ -71,12 +71,8 @@ static void find_sets(ops *o, bool limits) {
         s->features = f;
         cpu_kernels_init(&s->k, f);
         cpu_features_text(f, s->roof.name, sizeof s->roof.name);
-        if (limits) {
-            bench_limits l = bench_limits_measure((int)o->n_threads, f);
-            s->roof.read_gb = l.read_gb;
-            s->roof.int8_gmac = l.int8_gmac;
-            s->roof.f32_gmac = l.f32_gmac;
-        }
+        if (limits)
+            s->roof.limit = bench_limits_measure((int)o->n_threads, f);
         o->n_sets++;
     }
 }
@@ -87,11 +83,11 @@ static bool wanted(const ops *o, const char *kernel) {
     return !o->only || strstr(kernel, o->only);
 }
 
-static void add_row(ops *o, row r, bool quantized) {
-    const bench_roof *roof = &o->set[r.set].roof;
-    double peak = quantized ? roof->int8_gmac : roof->f32_gmac;
+static void add_row(ops *o, row r, ggl_type type) {
+    const bench_limits *limit = &o->set[r.set].roof.limit;
+    double peak = bench_limit_of(limit, type);
     if (r.macs > 0 && peak > 0) {
-        double memory = r.cached ? peak : r.macs / r.bytes * roof->read_gb;
+        double memory = r.cached ? peak : r.macs / r.bytes * limit->read_gb;
         r.percent = 100 * r.macs / r.ns / fmin(peak, memory);
     }
     if (o->n_rows < MAX_ROWS)
@@ -355,7 +351,7 @@ static bool measure_product(ops *o, int set, const ggl_type_info *t, const produ
     snprintf(r.kernel, sizeof r.kernel, "%s", way->name);
     snprintf(r.type, sizeof r.type, "%s", t->name);
     snprintf(r.shape, sizeof r.shape, "%" PRId64 "x%" PRId64 "x%d", p.k, m, r.n_cols);
-    add_row(o, r, t->quantized);
+    add_row(o, r, t->type);
     product_fini(&p);
     return true;
 }
@@ -499,7 +495,7 @@ static void measure_simple(ops *o, int set, const char *name, const char *shape,
     snprintf(r.kernel, sizeof r.kernel, "%s", name);
     snprintf(r.type, sizeof r.type, "%s", type == GGL_F32 ? "" : ggl_type_get(type)->name);
     snprintf(r.shape, sizeof r.shape, "%s", shape);
-    add_row(o, r, false);
+    add_row(o, r, GGL_F32);
 }
 
 /* A page of 64 positions, by the type in which rows are stored. */
@@ -535,11 +531,12 @@ static void measure_simples(ops *o) {
 
 static void print_md(const ops *o) {
     for (int s = 0; s < o->n_sets; s++)
-        if (o->set[s].roof.read_gb > 0)
+        if (o->set[s].roof.limit.read_gb > 0)
             printf("limits (%s, %" PRId64 " threads): memory %.1f GB/s, int8 %.1f GMAC/s, f32 %.1f "
-                   "GMAC/s (0: unknown)\n",
-                   o->set[s].roof.name, o->n_threads, o->set[s].roof.read_gb,
-                   o->set[s].roof.int8_gmac, o->set[s].roof.f32_gmac);
+                   "GMAC/s, bf16 %.1f GMAC/s (0: unknown)\n",
+                   o->set[s].roof.name, o->n_threads, o->set[s].roof.limit.read_gb,
+                   o->set[s].roof.limit.int8_gmac, o->set[s].roof.limit.f32_gmac,
+                   o->set[s].roof.limit.bf16_gmac);
     printf("\n| %-18s | %-5s | %-16s | %-16s | %10s | %8s | %8s | %8s | %-5s |\n", "kernel", "type",
            "isa", "shape", "us", "GB/s", "GMAC/s", "of limit", "equal");
     puts("| ------------------ | ----- | ---------------- | ---------------- | ---------: | "

@@ -263,11 +263,11 @@ static ggl_status count_rates(bench_row *row, const bench_setup *s, const bench_
         double n = (double)t->n_prompt,
                evals = (double)((t->n_prompt + t->n_batch - 1) / t->n_batch);
         rate = row->gmac = (n * c.trunk_macs + evals * c.tail_macs) / ns;
-        limit = c.quantized ? row->limit_int8 : row->limit_f32;
+        limit = bench_limit_of(&row->limit, c.weight_type);
     } else if (t->n_prompt == 0) {
         double past = (double)t->n_depth + 0.5 * (double)(t->n_gen + 1);
         rate = row->gb = bench_costs_bytes(&c, t->n_sequences, past) * (double)t->n_gen / ns;
-        limit = row->limit_read;
+        limit = row->limit.read_gb;
     }
     row->percent = limit > 0 ? 100 * rate / limit : 0;
     return GGL_OK;
@@ -282,9 +282,7 @@ ggl_status bench_run(bench_row *row, const bench_setup *s, const bench_test *t, 
     snprintf(row->cpu, sizeof row->cpu, "%s", s->cpu);
     snprintf(row->isa, sizeof row->isa, "%s", bench_peak_best(bench_features(s->o->mask))->name);
     bench_time_text(row->time, sizeof row->time);
-    row->limit_read = s->limits.read_gb;
-    row->limit_int8 = s->limits.int8_gmac;
-    row->limit_f32 = s->limits.f32_gmac;
+    row->limit = s->limits;
     int64_t begin = bench_now_ns();
     ggl_status st = stage_init(&g, s, t, NULL, err);
     row->load_ns = s->load_ns + (double)(bench_now_ns() - begin);
