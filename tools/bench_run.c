@@ -58,6 +58,7 @@ static ggl_status stage_init(stage *g, const bench_setup *s, const bench_test *t
     ggl_backend_params bp = {.n_threads = (int)t->n_threads,
                              .n_threads_batch = (int)t->n_threads,
                              .mask = s->o->mask,
+                             .f16_as_bf16 = s->o->f16_as_bf16,
                              .profile = collector ? bench_collect : NULL,
                              .profile_ctx = collector};
     llm_session_params p = llm_session_default();
@@ -263,7 +264,8 @@ static ggl_status count_rates(bench_row *row, const bench_setup *s, const bench_
         double n = (double)t->n_prompt,
                evals = (double)((t->n_prompt + t->n_batch - 1) / t->n_batch);
         rate = row->gmac = (n * c.trunk_macs + evals * c.tail_macs) / ns;
-        limit = bench_limit_of(&row->limit, c.weight_type);
+        bool rounded = c.weight_type == GGL_F16 && s->o->f16_as_bf16;
+        limit = bench_limit_of(&row->limit, rounded ? GGL_BF16 : c.weight_type);
     } else if (t->n_prompt == 0) {
         double past = (double)t->n_depth + 0.5 * (double)(t->n_gen + 1);
         rate = row->gb = bench_costs_bytes(&c, t->n_sequences, past) * (double)t->n_gen / ns;

@@ -24,7 +24,8 @@ typedef struct cpu_backend {
     int n_threads, n_threads_batch; /* for runs of one, and of more than one, of the batch */
     ggl_profile_fn *profile;        /* NULL: steps are not timed */
     void *profile_ctx;
-    bool share_all; /* even the smallest steps are shared out: for tests */
+    bool f16_as_bf16; /* as ggl_backend_params */
+    bool share_all;   /* even the smallest steps are shared out: for tests */
 } cpu_backend;
 
 /* An operand with its address: element (i, j, k, l) at p + i*nb[0] + j*nb[1] + k*nb[2] + l*nb[3].
@@ -126,11 +127,13 @@ ggl_status cpu_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64
 void cpu_plan_free(ggl_backend *b, ggl_plan *p);
 bool cpu_supports(const ggl_backend *b, const ggl_tensor *node);
 
-/* repack.c: the row-interleaved layout. */
+/* repack.c: quantized weights in the row-interleaved layout, f16 as rows of bf16. */
+/* Bytes of a matrix of n_rows of k elements in that layout; 0: it has none. */
+size_t cpu_repacked_matrix_size(const cpu_backend *b, ggl_type type, int64_t n_rows, int64_t k);
 size_t cpu_repack_size(const ggl_backend *b, const ggl_tensor *w);
 ggl_status cpu_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, const ggl_tensor *w,
                       ggl_error *err);
-#define CPU_REPACK_LAYOUT "rows16 2" /* another number when quant/rows16.h changes its bytes */
+#define CPU_REPACK_LAYOUT "rows16 2" /* another number when bytes change */
 
 /* The operator of a node, by op or, of a call, by name; NULL: none. */
 const cpu_op *cpu_op_of(const ggl_tensor *node);
