@@ -132,7 +132,7 @@ static void describe(bench_costs *c, const ggl_gguf *f) {
         most = bytes[i] > bytes[most] ? i : most;
     (void)ggl_gguf_get_string(f, "general.architecture", &family, NULL);
     const ggl_type_info *info = ggl_type_get(most);
-    c->quantized = info && info->quantized;
+    c->weight_type = (ggl_type)most;
     bool large = c->n_params >= 1e9;
     snprintf(c->type, sizeof c->type, "%.*s %.*f%s %s", (int)(family.n < 40 ? family.n : 40),
              family.s, large ? 1 : 0, c->n_params * (large ? 1e-9 : 1e-6), large ? "B" : "M",

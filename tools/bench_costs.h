@@ -9,7 +9,7 @@ enum { BENCH_MAX_PICKED = 4096, BENCH_MAX_STORES = 4096 };
 typedef struct bench_costs {
     char type[96];         /* "llama 1.1B q4_0": family, parameters, the type of most bytes */
     double n_params, size; /* elements and bytes of all tensors */
-    bool quantized;        /* the type of most bytes is */
+    ggl_type weight_type;  /* the type of most bytes */
     /* Multiply-adds of weights for one token: what the cache depends on is done for every token,
      * the rest for those whose logits are wanted. Of experts those used. */
     double trunk_macs, tail_macs;

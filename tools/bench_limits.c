@@ -22,6 +22,8 @@ uint32_t bench_features(const char *mask) {
 const bench_peak *bench_peak_best(uint32_t f) {
     (void)f;
 #if defined(__x86_64__)
+    if (f & CPU_AVX512VNNI && f & CPU_AVX512BF16)
+        return &bench_peak_avx512bf16;
     if (f & CPU_AVX512VNNI)
         return &bench_peak_avx512vnni;
     if (f & CPU_AVX2)
@@ -30,7 +32,7 @@ const bench_peak *bench_peak_best(uint32_t f) {
     return &bench_peak_portable;
 }
 
-typedef enum work_kind { READ, INT8, F32 } work_kind;
+typedef enum work_kind { READ, INT8, F32, BF16 } work_kind;
 
 typedef struct crew {
     const bench_peak *peak;
@@ -53,7 +55,9 @@ static double do_work(const crew *c, int i) {
         c->peak->read(c->data + (size_t)i * c->each, c->each);
         return (double)c->each;
     }
-    return c->kind == INT8 ? c->peak->int8(c->turns) : c->peak->f32(c->turns);
+    return (c->kind == INT8  ? c->peak->int8
+            : c->kind == F32 ? c->peak->f32
+                             : c->peak->bf16)(c->turns);
 }
 
 static void *work(void *ctx) {
@@ -135,5 +139,11 @@ bench_limits bench_limits_measure(int n_threads, uint32_t features) {
         l.int8_gmac = best_of(&c, INT8, n);
     if (c.peak->f32)
         l.f32_gmac = best_of(&c, F32, n);
+    l.bf16_gmac = c.peak->bf16 ? best_of(&c, BF16, n) : l.f32_gmac;
     return l;
+}
+
+double bench_limit_of(const bench_limits *l, ggl_type type) {
+    const ggl_type_info *t = ggl_type_get(type);
+    return t && t->quantized ? l->int8_gmac : type == GGL_BF16 ? l->bf16_gmac : l->f32_gmac;
 }

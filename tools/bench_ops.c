@@ -71,12 +71,8 @@ static void find_sets(ops *o, bool limits) {
         s->features = f;
         cpu_kernels_init(&s->k, f);
         cpu_features_text(f, s->roof.name, sizeof s->roof.name);
-        if (limits) {
-            bench_limits l = bench_limits_measure((int)o->n_threads, f);
-            s->roof.read_gb = l.read_gb;
-            s->roof.int8_gmac = l.int8_gmac;
-            s->roof.f32_gmac = l.f32_gmac;
-        }
+        if (limits)
+            s->roof.limit = bench_limits_measure((int)o->n_threads, f);
         o->n_sets++;
     }
 }
@@ -87,11 +83,11 @@ static bool wanted(const ops *o, const char *kernel) {
     return !o->only || strstr(kernel, o->only);
 }
 
-static void add_row(ops *o, row r, bool quantized) {
-    const bench_roof *roof = &o->set[r.set].roof;
-    double peak = quantized ? roof->int8_gmac : roof->f32_gmac;
+static void add_row(ops *o, row r, ggl_type type) {
+    const bench_limits *limit = &o->set[r.set].roof.limit;
+    double peak = bench_limit_of(limit, type);
     if (r.macs > 0 && peak > 0) {
-        double memory = r.cached ? peak : r.macs / r.bytes * roof->read_gb;
+        double memory = r.cached ? peak : r.macs / r.bytes * limit->read_gb;
         r.percent = 100 * r.macs / r.ns / fmin(peak, memory);
     }
     if (o->n_rows < MAX_ROWS)
@@ -133,7 +129,7 @@ typedef struct product {
     char *w, *w16, *x, *panel; /* w16: interleaved, or NULL; panel: one for each thread */
     size_t row_size, x_size, panel_size;
     int64_t k, m, n_cols;
-    float *y;
+    float *y, *column;
 } product;
 
 /* Columns c .. of at most COLS_AT_ONCE, with row j of each result; how many. */
@@ -249,19 +245,14 @@ static void call_product(void *ctx) {
     cpu_pool_run(c->p->o->pool, n, c->way->run, c->p, units, chunk);
 }
 
-/* Columns as the product wants them, prepared by the definition. */
-static void prepare_columns(const cpu_kernels *definition, const product *p, float *column) {
+/* Columns in a form, made by the definition. */
+static void prepare_columns(const cpu_kernels *definition, const product *p, cpu_columns form) {
     uint64_t state = 7;
     for (int64_t c = 0; c < p->n_cols; c++) {
         char *x = p->x + (size_t)c * p->x_size;
         for (int64_t i = 0; i < p->k; i++)
-            column[i] = number(&state);
-        if (p->p->columns == CPU_COLUMNS_Q8)
-            definition->quantize((cpu_qblock *)x, column, p->k);
-        else if (p->p->columns == CPU_COLUMNS_BF16)
-            definition->round_bf16((float *)x, column, p->k);
-        else
-            memcpy(x, column, (size_t)p->k * sizeof *column);
+            p->column[i] = number(&state);
+        cpu_column_make(definition, form, x, p->column, p->k);
     }
 }
 
@@ -271,6 +262,7 @@ static void product_fini(product *p) {
     free(p->x);
     free(p->y);
     free(p->panel);
+    free(p->column);
 }
 
 static void *aligned(size_t size) {
@@ -292,14 +284,14 @@ static bool product_init(product *p, const ops *o, const cpu_product *kernel,
     p->x = aligned(p->x_size * (size_t)n_cols);
     p->y = aligned(sizeof(float) * (size_t)(m * n_cols));
     p->panel = aligned(p->panel_size * (size_t)o->n_threads);
-    float *column = malloc((size_t)p->k * sizeof *column);
-    bool ok = p->w && p->x && p->y && p->panel && column;
+    p->column = malloc((size_t)p->k * sizeof *p->column);
+    bool ok = p->w && p->x && p->y && p->panel && p->column;
     for (int64_t r = 0; ok && r < m; r++) {
         char *w = p->w + (size_t)r * p->row_size;
         for (int64_t i = 0; r < DISTINCT && i < p->k; i++)
-            column[i] = number(&state) * 0.1f;
+            p->column[i] = number(&state) * 0.1f;
         if (r < DISTINCT && t->from_float)
-            t->from_float(column, w, p->k);
+            t->from_float(p->column, w, p->k);
         else if (r < DISTINCT)
             for (size_t i = 0; i < p->row_size; i++) /* any bytes are a row of such a type */
                 w[i] = (char)(number(&state) * 127);
@@ -313,8 +305,7 @@ static bool product_init(product *p, const ops *o, const cpu_product *kernel,
             cpu_rows16_pack(p->w16, t->type, p->w, p->row_size, m, p->k, 0, units_groups(p));
     }
     if (ok)
-        prepare_columns(&o->set[0].k, p, column);
-    free(column);
+        prepare_columns(&o->set[0].k, p, kernel->columns);
     return ok;
 }
 
@@ -325,11 +316,16 @@ static bool check_product(const ops *o, const cpu_product *kernel, const ggl_typ
     int64_t n_cols = way->n_cols ? way->n_cols : CHECKED_COLS;
     bool ok = product_init(&p, o, kernel, t, CHECKED_ROWS, n_cols, way->interleaved);
     float *want = ok ? calloc((size_t)(CHECKED_ROWS * n_cols), sizeof *want) : NULL;
+    const cpu_kernels *definition = &o->set[0].k;
+    const cpu_product *defined = &definition->product[t->type];
+    if (want)
+        prepare_columns(definition, &p, defined->columns);
     for (int64_t c = 0; want && c < n_cols; c++)
-        o->set[0].k.product[t->type].rows((float *[]){want + c * CHECKED_ROWS},
-                                          (const void *[]){p.x + (size_t)c * p.x_size}, 1, p.w,
-                                          p.row_size, CHECKED_ROWS, p.k);
+        defined->rows((float *[]){want + c * CHECKED_ROWS},
+                      (const void *[]){p.x + (size_t)c * p.x_size}, 1, p.w, p.row_size,
+                      CHECKED_ROWS, p.k);
     if (want) {
+        prepare_columns(definition, &p, kernel->columns);
         call_product(&(product_call){&p, way});
         *equal = same_bits(p.y, want, CHECKED_ROWS * n_cols);
     }
@@ -355,7 +351,7 @@ static bool measure_product(ops *o, int set, const ggl_type_info *t, const produ
     snprintf(r.kernel, sizeof r.kernel, "%s", way->name);
     snprintf(r.type, sizeof r.type, "%s", t->name);
     snprintf(r.shape, sizeof r.shape, "%" PRId64 "x%" PRId64 "x%d", p.k, m, r.n_cols);
-    add_row(o, r, t->quantized);
+    add_row(o, r, t->type);
     product_fini(&p);
     return true;
 }
@@ -514,7 +510,7 @@ static void measure_simple(ops *o, int set, const simple_kind *kind, const ggl_t
     snprintf(r.kernel, sizeof r.kernel, "%s", kind->name);
     snprintf(r.type, sizeof r.type, "%s", t ? t->name : "");
     snprintf(r.shape, sizeof r.shape, "%s", kind->shape);
-    add_row(o, r, false);
+    add_row(o, r, GGL_F32);
 }
 
 /* A page of 64 positions, by the type in which rows are stored, met by one to all queries. */
@@ -552,11 +548,12 @@ static void measure_simples(ops *o) {
 
 static void print_md(const ops *o) {
     for (int s = 0; s < o->n_sets; s++)
-        if (o->set[s].roof.read_gb > 0)
+        if (o->set[s].roof.limit.read_gb > 0)
             printf("limits (%s, %" PRId64 " threads): memory %.1f GB/s, int8 %.1f GMAC/s, f32 %.1f "
-                   "GMAC/s (0: unknown)\n",
-                   o->set[s].roof.name, o->n_threads, o->set[s].roof.read_gb,
-                   o->set[s].roof.int8_gmac, o->set[s].roof.f32_gmac);
+                   "GMAC/s, bf16 %.1f GMAC/s (0: unknown)\n",
+                   o->set[s].roof.name, o->n_threads, o->set[s].roof.limit.read_gb,
+                   o->set[s].roof.limit.int8_gmac, o->set[s].roof.limit.f32_gmac,
+                   o->set[s].roof.limit.bf16_gmac);
     printf("\n| %-18s | %-5s | %-16s | %-16s | %10s | %8s | %8s | %8s | %-5s |\n", "kernel", "type",
            "isa", "shape", "us", "GB/s", "GMAC/s", "of limit", "equal");
     puts("| ------------------ | ----- | ---------------- | ---------------- | ---------: | "

@@ -123,6 +123,9 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
          .help = "an architecture descriptor to read the models by"},
         {"--no-repack", ARG_FLAG, &o->no_repack,
          .help = "use weights as the file has them, instead of laying them out anew at load"},
+        {"--f16-as-bf16", ARG_FLAG, &o->f16_as_bf16,
+         .help = "round f16 weights to bf16 at load: faster prompts where the processor has "
+                 "products of bf16; without it they are exact"},
         {"-C --cpu-mask", ARG_STRING, &o->cpu_mask, .value = "HEX",
          .help = "run on these CPUs only: bit 0 is CPU 0 (default: wherever the system says)"},
         {"--prio", ARG_INT, &o->priority, .value = "N",
@@ -163,6 +166,8 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
                             "ops --help`: kernels.",
                             options, &alone};
     int code = args_parse(&spec, argc, argv);
+    if (code < 0 && o->f16_as_bf16 && o->no_repack)
+        code = tool_error(TOOL, 2, "--f16-as-bf16 and --no-repack exclude each other");
     for (int i = 0; i < N_LISTED; i++)
         code = code < 0 ? read_list(&l[i]) : code;
     code = code < 0 ? read_pairs(&pairs, &o->pair) : code;

@@ -24,7 +24,7 @@ typedef struct bench_options {
     const char *compare_old, *compare_new, *alternation;
     double confidence, tolerance;
     int format, format_err; /* bench_format */
-    bool progress, no_warmup, no_limits, profile, no_mmap, no_repack;
+    bool progress, no_warmup, no_limits, profile, no_mmap, no_repack, f16_as_bf16;
 } bench_options;
 
 /* -1: go on; else the exit code. */

@@ -60,5 +60,5 @@ static void read_all(const void *p, size_t size) {
     kept = _mm256_extract_epi32(sum[0], 0);
 }
 
-const bench_peak bench_peak_avx2 = {"avx2", int8, f32, read_all};
+const bench_peak bench_peak_avx2 = {"avx2", int8, f32, NULL, read_all};
 #endif

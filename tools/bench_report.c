@@ -293,13 +293,17 @@ static void put_md(const bench_report *r, const bench_row *row) {
 }
 
 static void put_md_limits(FILE *out, const bench_row *r) {
-    char int8[32] = "unknown", f32[32] = "unknown";
-    if (r->limit_int8 > 0)
-        snprintf(int8, sizeof int8, "%.1f GMAC/s", r->limit_int8);
-    if (r->limit_f32 > 0)
-        snprintf(f32, sizeof f32, "%.1f GMAC/s", r->limit_f32);
-    fprintf(out, "limits of %" PRId64 " thread%s (%s): memory %.1f GB/s, int8 %s, f32 %s\n",
-            r->test.n_threads, r->test.n_threads == 1 ? "" : "s", r->isa, r->limit_read, int8, f32);
+    const bench_limits *l = &r->limit;
+    char int8[32] = "unknown", f32[32] = "unknown", bf16[40] = "";
+    if (l->int8_gmac > 0)
+        snprintf(int8, sizeof int8, "%.1f GMAC/s", l->int8_gmac);
+    if (l->f32_gmac > 0)
+        snprintf(f32, sizeof f32, "%.1f GMAC/s", l->f32_gmac);
+    if (l->bf16_gmac > l->f32_gmac)
+        snprintf(bf16, sizeof bf16, ", bf16 %.1f GMAC/s", l->bf16_gmac);
+    fprintf(out, "limits of %" PRId64 " thread%s (%s): memory %.1f GB/s, int8 %s, f32 %s%s\n",
+            r->test.n_threads, r->test.n_threads == 1 ? "" : "s", r->isa, l->read_gb, int8, f32,
+            bf16);
 }
 
 static void put_md_profile(FILE *out, const bench_row *r, const bench_profile *p, const char *of) {

@@ -34,7 +34,7 @@ static axes axes_of(const bench_roof *roof, int n_roofs, const bench_point *poin
         include(&a.y0, &a.y1, point[i].gmac);
     }
     for (int i = 0; i < n_roofs; i++)
-        include(&a.y0, &a.y1, roof[i].int8_gmac);
+        include(&a.y0, &a.y1, roof[i].limit.int8_gmac);
     return a;
 }
 
@@ -89,13 +89,13 @@ static double place_name(names *taken, double y) {
 /* Memory's slope up to the roof. */
 static void draw_roof(FILE *out, const axes *a, const bench_roof *r, double peak, const char *what,
                       const char *color, names *taken) {
-    if (peak <= 0 || r->read_gb <= 0)
+    if (peak <= 0 || r->limit.read_gb <= 0)
         return;
-    double first = pow(10, a->x0), floor_y = pow(10, a->y0), knee = peak / r->read_gb;
-    if (first * r->read_gb < floor_y)
-        first = floor_y / r->read_gb;
+    double first = pow(10, a->x0), floor_y = pow(10, a->y0), knee = peak / r->limit.read_gb;
+    if (first * r->limit.read_gb < floor_y)
+        first = floor_y / r->limit.read_gb;
     fprintf(out, "<path class=\"r\" stroke=\"%s\" d=\"M%.1f %.1f L%.1f %.1f H%d\"/>\n", color,
-            at_x(a, first), at_y(a, first * r->read_gb), at_x(a, knee), at_y(a, peak),
+            at_x(a, first), at_y(a, first * r->limit.read_gb), at_x(a, knee), at_y(a, peak),
             WIDTH - RIGHT);
     fprintf(out, "<text x=\"%d\" y=\"%.1f\" fill=\"%s\">", WIDTH - RIGHT + 6,
             place_name(taken, at_y(a, peak) + 4), color);
@@ -149,8 +149,11 @@ void bench_roofline_draw(FILE *out, const char *title, const bench_roof *roof, i
     fputs("</text>\n", out);
     draw_grid(out, &a);
     for (int i = 0; i < n_roofs; i++) {
-        draw_roof(out, &a, &roof[i], roof[i].int8_gmac, "int8", colors[i % N_COLORS], &taken);
-        draw_roof(out, &a, &roof[i], roof[i].f32_gmac, "f32", colors[i % N_COLORS], &taken);
+        draw_roof(out, &a, &roof[i], roof[i].limit.int8_gmac, "int8", colors[i % N_COLORS], &taken);
+        if (roof[i].limit.bf16_gmac > roof[i].limit.f32_gmac)
+            draw_roof(out, &a, &roof[i], roof[i].limit.bf16_gmac, "bf16", colors[i % N_COLORS],
+                      &taken);
+        draw_roof(out, &a, &roof[i], roof[i].limit.f32_gmac, "f32", colors[i % N_COLORS], &taken);
         fprintf(out, "<circle cx=\"%d\" cy=\"%d\" r=\"4\" fill=\"%s\"/><text x=\"%d\" y=\"%d\">",
                 WIDTH - RIGHT + 12, HEIGHT - BOTTOM - 18 * (n_roofs - i), colors[i % N_COLORS],
                 WIDTH - RIGHT + 22, HEIGHT - BOTTOM - 18 * (n_roofs - i) + 4);

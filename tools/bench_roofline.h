@@ -7,9 +7,11 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "bench_limits.h"
+
 typedef struct bench_roof { /* one instruction set */
     char name[64];
-    double read_gb, int8_gmac, f32_gmac; /* 0: not known */
+    bench_limits limit;
 } bench_roof;
 
 typedef struct bench_point {

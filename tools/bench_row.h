@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "bench_limits.h"
 #include "bench_profile.h"
 #include "bench_stats.h"
 
@@ -22,7 +23,8 @@ typedef struct bench_row {
     double ns[BENCH_MAX_SAMPLES], ts[BENCH_MAX_SAMPLES];
     bench_summary s_ns, s_ts; /* of ns and ts */
     double gb, gmac;          /* 1e9 bytes, multiply-adds per second; 0: does not apply */
-    double limit_read, limit_int8, limit_f32, percent; /* 0: not known */
+    bench_limits limit;
+    double percent; /* 0: not known */
     double peak_memory, load_ns, first_token_ns;
     bench_profile *profile; /* [2]: of the prompt, of generation; NULL: not asked for */
 } bench_row;

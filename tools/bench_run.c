@@ -58,6 +58,7 @@ static ggl_status stage_init(stage *g, const bench_setup *s, const bench_test *t
     ggl_backend_params bp = {.n_threads = (int)t->n_threads,
                              .n_threads_batch = (int)t->n_threads,
                              .mask = s->o->mask,
+                             .f16_as_bf16 = s->o->f16_as_bf16,
                              .profile = collector ? bench_collect : NULL,
                              .profile_ctx = collector};
     llm_session_params p = llm_session_default();
@@ -263,11 +264,12 @@ static ggl_status count_rates(bench_row *row, const bench_setup *s, const bench_
         double n = (double)t->n_prompt,
                evals = (double)((t->n_prompt + t->n_batch - 1) / t->n_batch);
         rate = row->gmac = (n * c.trunk_macs + evals * c.tail_macs) / ns;
-        limit = c.quantized ? row->limit_int8 : row->limit_f32;
+        bool rounded = c.weight_type == GGL_F16 && s->o->f16_as_bf16;
+        limit = bench_limit_of(&row->limit, rounded ? GGL_BF16 : c.weight_type);
     } else if (t->n_prompt == 0) {
         double past = (double)t->n_depth + 0.5 * (double)(t->n_gen + 1);
         rate = row->gb = bench_costs_bytes(&c, t->n_sequences, past) * (double)t->n_gen / ns;
-        limit = row->limit_read;
+        limit = row->limit.read_gb;
     }
     row->percent = limit > 0 ? 100 * rate / limit : 0;
     return GGL_OK;
@@ -282,9 +284,7 @@ ggl_status bench_run(bench_row *row, const bench_setup *s, const bench_test *t, 
     snprintf(row->cpu, sizeof row->cpu, "%s", s->cpu);
     snprintf(row->isa, sizeof row->isa, "%s", bench_peak_best(bench_features(s->o->mask))->name);
     bench_time_text(row->time, sizeof row->time);
-    row->limit_read = s->limits.read_gb;
-    row->limit_int8 = s->limits.int8_gmac;
-    row->limit_f32 = s->limits.f32_gmac;
+    row->limit = s->limits;
     int64_t begin = bench_now_ns();
     ggl_status st = stage_init(&g, s, t, NULL, err);
     row->load_ns = s->load_ns + (double)(bench_now_ns() - begin);

@@ -90,6 +90,9 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
         {"--repack-cache", ARG_MAYBE, &o->repack_cache, .value = "FILE",
          .help = "keep the weights as they were laid out for this machine in FILE (default: beside "
                  "the model, MODEL.repack; as large as the model), and start from it next time"},
+        {"--f16-as-bf16", ARG_FLAG, &o->f16_as_bf16,
+         .help = "round f16 weights to bf16 at load: faster prompts where the processor has "
+                 "products of bf16; without it they are exact"},
         {"--backend", ARG_STRING, &o->backend, .value = "NAME",
          .help = "cpu (default), or reference: double precision, slow"},
         {"--cpu-mask-isa", ARG_STRING, &o->mask, .value = "LIST",
@@ -116,6 +119,8 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
                           "--watch needs --arch FILE, and the prompt from -p, -f or --tokens");
     if (o->repack_cache && o->no_repack)
         return tool_error("llm-cli", 2, "--repack-cache and --no-repack exclude each other");
+    if (o->f16_as_bf16 && o->no_repack)
+        return tool_error("llm-cli", 2, "--f16-as-bf16 and --no-repack exclude each other");
     if (o->n_batch < o->n_ubatch)
         o->n_ubatch = o->n_batch;
     if (o->seed < 0)

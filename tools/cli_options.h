@@ -12,7 +12,8 @@ typedef struct cli_options {
     int type_k, type_v; /* index into tool_cache_types */
     double temp, top_p, min_p, repeat_penalty;
     int64_t top_k, repeat_last_n, seed;
-    bool plan, watch, no_mmap, mlock, no_repack, display_prompt, escape, ignore_eos, no_special;
+    bool plan, watch, no_mmap, mlock, no_repack, f16_as_bf16, display_prompt, escape, ignore_eos,
+        no_special;
 } cli_options;
 
 /* -1: go on; else the exit code. */

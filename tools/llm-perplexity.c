@@ -28,7 +28,7 @@ typedef struct options {
     const char *model, *text, *arch, *backend, *mask, *base;
     int64_t n_ctx, n_chunk, n_batch, n_ubatch, n_threads;
     int type_k, type_v, format;
-    bool compare, no_mmap, ctx_given;
+    bool compare, no_mmap, f16_as_bf16, ctx_given;
 } options;
 
 enum { FORMAT_TEXT, FORMAT_JSON };
@@ -111,6 +111,9 @@ static int read_options(options *o, int argc, char **argv) {
          .help = "an architecture descriptor to read the model by"},
         {"--no-mmap", ARG_FLAG, &o->no_mmap,
          .help = "read the model into memory instead of mapping the file"},
+        {"--f16-as-bf16", ARG_FLAG, &o->f16_as_bf16,
+         .help = "round f16 weights to bf16 at load: faster prompts where the processor has "
+                 "products of bf16; without it they are exact"},
         {"--backend", ARG_STRING, &o->backend, .value = "NAME",
          .help = "cpu (default), or reference: double precision, slow"},
         {"--cpu-mask-isa", ARG_STRING, &o->mask, .value = "LIST",
@@ -221,8 +224,10 @@ static int open_model(ppl *p) {
 static int open_session(ppl *p) {
     ggl_error err = {0};
     const options *o = &p->o;
-    ggl_backend_params bp = {
-        .n_threads = (int)o->n_threads, .n_threads_batch = (int)o->n_threads, .mask = o->mask};
+    ggl_backend_params bp = {.n_threads = (int)o->n_threads,
+                             .n_threads_batch = (int)o->n_threads,
+                             .mask = o->mask,
+                             .f16_as_bf16 = o->f16_as_bf16};
     if (ggl_backend_open(&p->backend, o->backend, &bp, &err) != GGL_OK)
         return tool_error(TOOL, err.status == GGL_NOT_FOUND ? 2 : 1, "--backend: %s", err.msg);
     if (ggl_backend_open(&p->reference, "reference", NULL, &err) != GGL_OK)

@@ -8,7 +8,7 @@
 
 /* What is made of an operand, and for which steps it lives. */
 typedef struct prepared {
-    cpu_prepare_kind kind;
+    int kind; /* as of cpu_prepare */
     ggl_operand a, b;
     double mag;
     bool valid; /* may still be used: nothing has written to a or b, no loop has begun or ended */
@@ -60,19 +60,17 @@ static int64_t extent(const cpu_compiler *c, const ggl_operand *o, int d) {
 
 static void size_prepared(const cpu_compiler *c, prepared *p) {
     int64_t rows = extent(c, &p->a, 1) * extent(c, &p->a, 2) * extent(c, &p->a, 3), n = p->a.ne[0];
-    if (p->kind == CPU_PREPARE_Q8) {
-        p->row = (size_t)(n / CPU_QBLOCK) * sizeof(cpu_qblock);
-    } else if (p->kind == CPU_PREPARE_BF16) {
-        p->row = (size_t)((n + 31) / 32 * 32) * sizeof(float);
-    } else {
+    if (p->kind == CPU_PREPARE_ROPE) {
         p->row = (size_t)n * 2 * sizeof(float);
         rows = extent(c, &p->b, 3);
+    } else {
+        p->row = cpu_column_size((cpu_columns)p->kind, n);
     }
     p->size = (p->row * (size_t)rows + 63) / 64 * 64;
 }
 
-bool cpu_prepare(cpu_compiler *c, cpu_step *s, cpu_prepare_kind kind, const ggl_operand *a,
-                 const ggl_operand *b, double mag) {
+bool cpu_prepare(cpu_compiler *c, cpu_step *s, int kind, const ggl_operand *a, const ggl_operand *b,
+                 double mag) {
     const ggl_operand none = {.region = -1};
     if (!b)
         b = &none;
@@ -104,7 +102,7 @@ bool cpu_prepare(cpu_compiler *c, cpu_step *s, cpu_prepare_kind kind, const ggl_
                      .src = {*a, *b},
                      .n_src = 2,
                      .slot = none,
-                     .dim = (int)kind,
+                     .dim = kind,
                      .mag = mag,
                      .n_terms = (int)a->ne[0],
                      .prepared = s->prepared};

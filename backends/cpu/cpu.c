@@ -124,6 +124,7 @@ ggl_status ggl_cpu_open(ggl_backend **out, const ggl_backend_params *params, ggl
     cpu_kernels_init(&c->k, features);
     c->profile = p->profile;
     c->profile_ctx = p->profile_ctx;
+    c->f16_as_bf16 = p->f16_as_bf16;
     c->share_all = getenv("GGL_CPU_SHARE_ALL") != NULL;
     c->n_threads = p->n_threads > 0 ? p->n_threads : cpu_default_threads();
     c->n_threads_batch = p->n_threads_batch > 0 ? p->n_threads_batch : c->n_threads;

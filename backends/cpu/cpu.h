@@ -24,7 +24,8 @@ typedef struct cpu_backend {
     int n_threads, n_threads_batch; /* for runs of one, and of more than one, of the batch */
     ggl_profile_fn *profile;        /* NULL: steps are not timed */
     void *profile_ctx;
-    bool share_all; /* even the smallest steps are shared out: for tests */
+    bool f16_as_bf16; /* as ggl_backend_params */
+    bool share_all;   /* even the smallest steps are shared out: for tests */
 } cpu_backend;
 
 /* An operand with its address: element (i, j, k, l) at p + i*nb[0] + j*nb[1] + k*nb[2] + l*nb[3].
@@ -114,16 +115,13 @@ typedef struct cpu_plan {
 } cpu_plan;
 
 /* What steps share: see compile.c. */
-typedef enum cpu_prepare_kind {
-    CPU_PREPARE_BF16 = CPU_COLUMNS_BF16,
-    CPU_PREPARE_Q8 = CPU_COLUMNS_Q8,
-    CPU_PREPARE_ROPE
-} cpu_prepare_kind;
+enum { CPU_PREPARE_ROPE = CPU_N_COLUMNS };
 
-/* Makes sure that what `kind` makes of the operand (of two for rope: frequencies, positions) exists
- * before step s, whose prepared_at and prepared_row are set when all is compiled. */
-GGL_NODISCARD bool cpu_prepare(cpu_compiler *c, cpu_step *s, cpu_prepare_kind kind,
-                               const ggl_operand *a, const ggl_operand *b, double mag);
+/* Makes sure that what `kind`, a cpu_columns or the above, makes of the operand (of two for rope:
+ * frequencies, positions) exists before step s, whose prepared_at and prepared_row are set when all
+ * is compiled. */
+GGL_NODISCARD bool cpu_prepare(cpu_compiler *c, cpu_step *s, int kind, const ggl_operand *a,
+                               const ggl_operand *b, double mag);
 int64_t cpu_compiler_n_max(const cpu_compiler *c);
 const cpu_backend *cpu_compiler_backend(const cpu_compiler *c);
 size_t cpu_compiler_store(const cpu_compiler *c, const ggl_store *s); /* offset of slot 0 */
@@ -140,11 +138,13 @@ void cpu_plan_free(ggl_backend *b, ggl_plan *p);
 bool cpu_in_place(const ggl_tensor *node);
 bool cpu_supports(const ggl_backend *b, const ggl_tensor *node);
 
-/* repack.c: the row-interleaved layout. */
+/* repack.c: quantized weights in the row-interleaved layout, f16 as rows of bf16. */
+/* Bytes of a matrix of n_rows of k elements in that layout; 0: it has none. */
+size_t cpu_repacked_matrix_size(const cpu_backend *b, ggl_type type, int64_t n_rows, int64_t k);
 size_t cpu_repack_size(const ggl_backend *b, const ggl_tensor *w);
 ggl_status cpu_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, const ggl_tensor *w,
                       ggl_error *err);
-#define CPU_REPACK_LAYOUT "rows16 2" /* another number when quant/rows16.h changes its bytes */
+#define CPU_REPACK_LAYOUT "rows16 2" /* another number when bytes change */
 
 /* The operator of a node, by op or, of a call, by name; NULL: none. */
 const cpu_op *cpu_op_of(const ggl_tensor *node);

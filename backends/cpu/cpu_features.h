@@ -15,6 +15,8 @@ enum {
     CPU_NEON = 1 << 4,       /* what every ARMv8-A has */
     CPU_DOTPROD = 1 << 5,    /* ARMv8.2-A, and its dot products of signed bytes */
     CPU_I8MM = 1 << 6,       /* those, and of unsigned by signed bytes */
+    CPU_AVX512BF16 = 1 << 7, /* AVX-512's, and AVX-512 BF16 */
+    CPU_BF16 = 1 << 8,       /* ARMv8.2-A, and its products of bf16 */
 };
 
 enum { CPU_MAX_SETS = 8 };

@@ -7,7 +7,7 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 
-enum { AVXVNNI = 1 << 4 }; /* leaf 7, subleaf 1, eax */
+enum { AVXVNNI = 1 << 4, AVX512BF16 = 1 << 5 }; /* leaf 7, subleaf 1, eax */
 
 /* XCR0, which of the register files the system saves: bits 1, 2 SSE and AVX; 5, 6, 7 AVX-512. */
 static uint64_t saved_registers(void) {
@@ -29,19 +29,23 @@ uint32_t cpu_features_detect(void) {
     const unsigned need = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
     if ((saved & 0xe6) == 0xe6 && (b7 & need) == need)
         f |= CPU_AVX512 | (c7 & bit_AVX512VNNI ? CPU_AVX512VNNI : 0);
-    if (__get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & AVXVNNI))
-        f |= CPU_AVXVNNI;
+    if (__get_cpuid_count(7, 1, &a, &b, &c, &d)) {
+        f |= a & AVXVNNI ? CPU_AVXVNNI : 0;
+        f |= (a & AVX512BF16) && (f & CPU_AVX512) ? CPU_AVX512BF16 : 0;
+    }
     return f;
 }
 #elif defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
 
-enum { DOTPROD = 1 << 20 /* AT_HWCAP */, I8MM = 1 << 13 /* AT_HWCAP2 */ };
+enum { DOTPROD = 1 << 20 /* AT_HWCAP */, I8MM = 1 << 13, BF16 = 1 << 14 /* AT_HWCAP2 */ };
 
 uint32_t cpu_features_detect(void) {
     uint32_t f = CPU_NEON;
     if (getauxval(AT_HWCAP) & DOTPROD)
         f |= CPU_DOTPROD | (getauxval(AT_HWCAP2) & I8MM ? CPU_I8MM : 0);
+    if (getauxval(AT_HWCAP2) & BF16)
+        f |= CPU_BF16;
     return f;
 }
 #elif defined(__aarch64__)
@@ -60,13 +64,15 @@ static const struct {
     uint32_t self;
 } feature[] = {
     {"all", ~0u, 0},
-    {"avx2", CPU_AVX2 | CPU_AVXVNNI | CPU_AVX512 | CPU_AVX512VNNI, CPU_AVX2},
+    {"avx2", CPU_AVX2 | CPU_AVXVNNI | CPU_AVX512 | CPU_AVX512VNNI | CPU_AVX512BF16, CPU_AVX2},
     {"avxvnni", CPU_AVXVNNI, CPU_AVXVNNI},
-    {"avx512", CPU_AVX512 | CPU_AVX512VNNI, CPU_AVX512},
+    {"avx512", CPU_AVX512 | CPU_AVX512VNNI | CPU_AVX512BF16, CPU_AVX512},
     {"avx512vnni", CPU_AVX512VNNI, CPU_AVX512VNNI},
-    {"neon", CPU_NEON | CPU_DOTPROD | CPU_I8MM, CPU_NEON},
+    {"avx512bf16", CPU_AVX512BF16, CPU_AVX512BF16},
+    {"neon", CPU_NEON | CPU_DOTPROD | CPU_I8MM | CPU_BF16, CPU_NEON},
     {"dotprod", CPU_DOTPROD | CPU_I8MM, CPU_DOTPROD},
     {"i8mm", CPU_I8MM, CPU_I8MM},
+    {"bf16", CPU_BF16, CPU_BF16},
 };
 enum { N_FEATURE = sizeof feature / sizeof *feature };
 
@@ -87,9 +93,11 @@ int cpu_features_sets(uint32_t set[CPU_MAX_SETS]) {
                                     CPU_AVX2 | CPU_AVXVNNI,
                                     CPU_AVX2 | CPU_AVX512,
                                     CPU_AVX2 | CPU_AVX512 | CPU_AVX512VNNI,
+                                    CPU_AVX2 | CPU_AVX512 | CPU_AVX512VNNI | CPU_AVX512BF16,
                                     CPU_NEON,
                                     CPU_NEON | CPU_DOTPROD,
-                                    CPU_NEON | CPU_DOTPROD | CPU_I8MM};
+                                    CPU_NEON | CPU_DOTPROD | CPU_I8MM,
+                                    CPU_NEON | CPU_DOTPROD | CPU_I8MM | CPU_BF16};
     const uint32_t all = cpu_features_detect();
     int n = 0;
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)

@@ -1,5 +1,7 @@
 #include "kernels.h"
 
+#include <string.h>
+
 void cpu_kernels_init(cpu_kernels *k, uint32_t features) {
     *k = (cpu_kernels){0};
     cpu_kernels_elementwise(k);
@@ -16,4 +18,34 @@ void cpu_kernels_init(cpu_kernels *k, uint32_t features) {
 #else
     (void)features;
 #endif
+}
+
+size_t cpu_column_size(cpu_columns form, int64_t n) {
+    const size_t padded = (size_t)(n + 31) / 32 * 32;
+    switch (form) {
+    case CPU_COLUMNS_BF16:
+        return padded * sizeof(float);
+    case CPU_COLUMNS_BF16_PAIRS:
+        return padded * sizeof(uint16_t);
+    case CPU_COLUMNS_Q8:
+        return (size_t)(n / CPU_QBLOCK) * sizeof(cpu_qblock);
+    default:
+        return (size_t)n * sizeof(float);
+    }
+}
+
+void cpu_column_make(const cpu_kernels *k, cpu_columns form, void *y, const float *x, int64_t n) {
+    switch (form) {
+    case CPU_COLUMNS_BF16:
+        k->round_bf16(y, x, n);
+        break;
+    case CPU_COLUMNS_BF16_PAIRS:
+        k->round_bf16_pairs(y, x, n);
+        break;
+    case CPU_COLUMNS_Q8:
+        k->quantize(y, x, n);
+        break;
+    default:
+        memcpy(y, x, (size_t)n * sizeof *x);
+    }
 }

@@ -1,7 +1,7 @@
 /* The kernel table: one struct of function pointers, filled by the portable code (scalar/, the
  * definition of the numeric contract) and overlaid by what the instruction sets of this machine do
- * better (x86/, arm/). Every slot has exactly one meaning, to the bit: docs/numeric.md. Nothing here
- * knows graphs, threads or memory regions.
+ * better (x86/, arm/). Every slot has exactly one meaning, to the bit: docs/numeric.md. Nothing
+ * here knows graphs, threads or memory regions.
  *
  * Counts n may be 0 unless said otherwise; pointers need the alignment of their element only,
  * blocks none. An output may be the same as an input where the comment says "in place", else they
@@ -31,7 +31,8 @@ _Static_assert(sizeof(cpu_qblock) == 48, "no padding");
     X(EXP)                                                                                         \
     X(LOG)                                                                                         \
     X(SQRT)                                                                                        \
-    X(FLOOR) X(ABS) X(TANH) X(ERF) X(SIGMOID) X(SIN) X(COS) X(RELU) X(SILU) X(GELU) X(GELU_ERF)    \
+    X(FLOOR)                                                                                       \
+    X(ABS) X(TANH) X(ERF) X(SIGMOID) X(SIN) X(COS) X(RELU) X(SILU) X(GELU) X(GELU_ERF)             \
         X(GELU_QUICK) X(SOFTPLUS)
 #define CPU_BINARY(X)                                                                              \
     X(ADD) X(SUB) X(MUL) X(DIV) X(POW) X(MOD) X(EQ) X(NE) X(LT) X(LE) X(GT) X(GE) X(MIN) X(MAX)
@@ -61,7 +62,8 @@ typedef enum cpu_columns {
     CPU_COLUMNS_F32,  /* the f32 row as it is */
     CPU_COLUMNS_BF16, /* f32 values rounded to bf16, of each 32 the sixteen odd ones first; padded
                          to a multiple of 32 */
-    CPU_COLUMNS_Q8,   /* cpu_qblock[n / 32] */
+    CPU_COLUMNS_BF16_PAIRS, /* the same numbers as bf16, in order, so padded */
+    CPU_COLUMNS_Q8,         /* cpu_qblock[n / 32] */
     CPU_N_COLUMNS
 } cpu_columns;
 
@@ -103,6 +105,7 @@ typedef struct cpu_kernels {
     /* --- products */
     void (*quantize)(cpu_qblock *y, const float *x, int64_t n); /* n a multiple of 32 */
     void (*round_bf16)(float *y, const float *x, int64_t n);    /* CPU_COLUMNS_BF16 */
+    void (*round_bf16_pairs)(uint16_t *y, const float *x, int64_t n);
     cpu_product product[GGL_TYPE_LIMIT]; /* by ggl_type; rows NULL: not a weight type */
     /* --- rotation: cs[2i], cs[2i+1] = cosine and sine of frequency i. x and y: r pairs (i, i+r),
      * or (2i, 2i+1) */
@@ -130,6 +133,10 @@ typedef struct cpu_kernels {
 
 /* features: see cpu_features.h. */
 void cpu_kernels_init(cpu_kernels *k, uint32_t features);
+
+/* Bytes of a column of n elements in one of the forms, and that form of x. */
+size_t cpu_column_size(cpu_columns form, int64_t n);
+void cpu_column_make(const cpu_kernels *k, cpu_columns form, void *y, const float *x, int64_t n);
 
 /* The portable kernels, by file of scalar/. */
 void cpu_kernels_elementwise(cpu_kernels *k);

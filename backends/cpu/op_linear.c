@@ -29,10 +29,7 @@ static void columns_run(const cpu_task *t, int64_t first, int64_t last, int thre
     for (int64_t r = first; r < last; r++) {
         const float *x = (const float *)cpu_row(&t->src[0], t->src[0].ne, r);
         char *y = t->prepared + (size_t)r * t->step->prepared_row;
-        if (t->step->dim == CPU_COLUMNS_Q8)
-            t->b->k.quantize((cpu_qblock *)y, x, t->src[0].ne[0]);
-        else
-            t->b->k.round_bf16((float *)y, x, t->src[0].ne[0]);
+        cpu_column_make(&t->b->k, (cpu_columns)t->step->dim, y, x, t->src[0].ne[0]);
     }
 }
 
@@ -127,9 +124,22 @@ static size_t row_offset(const cpu_task *t, int64_t j) {
 
 /* --- compile ------------------------------------------------------------------------------- */
 
+/* Strides of a weight that lies as cpu_repack has written it. f16 has become rows of bf16, which
+ * are as large, and are in no groups. */
+static void set_repacked(const cpu_backend *b, ggl_operand *w) {
+    w->nb[2] = cpu_repacked_matrix_size(b, w->type, w->ne[1], w->ne[0]);
+    w->nb[3] = w->nb[2] * (size_t)w->ne[2];
+    if (w->type == GGL_F16) {
+        w->type = GGL_BF16;
+        w->repacked = false;
+    }
+}
+
 static ggl_status linear_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     const ggl_operand *x = &s->src[0], *w = &s->src[1], *bias = &s->src[2];
     const cpu_backend *b = cpu_compiler_backend(c);
+    if (w->repacked)
+        set_repacked(b, &s->src[1]);
     const cpu_product *p = &b->k.product[w->type];
     if (!p->rows || x->type != GGL_F32 || (bias->region >= 0 && bias->type != GGL_F32))
         return ggl_fail(err, GGL_UNSUPPORTED, "linear of %s with a matrix of %s%s",
@@ -138,10 +148,6 @@ static ggl_status linear_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
                                                                    : "");
     if (w->type == GGL_F32 && w->nb[0] != 4)
         return ggl_fail(err, GGL_UNSUPPORTED, "linear with a matrix whose rows are not dense");
-    if (w->repacked) { /* from one matrix to the next */
-        s->src[1].nb[2] = cpu_rows16_size(w->type, w->ne[1], w->ne[0]);
-        s->src[1].nb[3] = s->src[1].nb[2] * (size_t)w->ne[2];
-    }
     s->batch_of_w = ggl_is_batched(s->node->src[1]);
     int64_t most = w->ne[3] == GGL_N ? cpu_compiler_n_max(c) : w->ne[3];
     int64_t columns = s->dst.ne[1] * s->dst.ne[2] *
@@ -153,8 +159,7 @@ static ggl_status linear_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
         s->shared_size = (size_t)(columns + 2 * matrices + 2) * sizeof(int32_t);
     if (p->pack && x->ne[0] % p->panel_unit == 0)
         s->thread_size = p->panel_size(x->ne[0]);
-    if (p->columns != CPU_COLUMNS_F32 &&
-        !cpu_prepare(c, s, (cpu_prepare_kind)p->columns, x, NULL, 0))
+    if (p->columns != CPU_COLUMNS_F32 && !cpu_prepare(c, s, (int)p->columns, x, NULL, 0))
         return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
     return GGL_OK;
 }

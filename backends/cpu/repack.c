@@ -1,4 +1,7 @@
-/* Weights of products in the row-interleaved layout: 16 rows side by side (quant/rows16.h). */
+/* Weights of products, laid out anew: quantized ones 16 rows side by side (quant/rows16.h); f16 as
+ * rows of bf16, if that was asked for. */
+#include <string.h>
+
 #include "cpu.h"
 #include "ggl/alloc.h"
 #include "quant/rows16.h"
@@ -10,32 +13,58 @@ static int64_t groups_of(const ggl_tensor *w) {
     return (w->ne[1] + CPU_GROUP - 1) / CPU_GROUP;
 }
 
-/* A few rows would mostly be padding, and are read from the inner cache anyway. */
+/* Of the row-interleaved layout, a few rows would mostly be padding, and are read from the inner
+ * cache anyway. */
+size_t cpu_repacked_matrix_size(const cpu_backend *b, ggl_type type, int64_t n_rows, int64_t k) {
+    if (type == GGL_F16)
+        return b->f16_as_bf16 ? (ggl_row_size(GGL_BF16, k) * (size_t)n_rows + 63) / 64 * 64 : 0;
+    return b->k.product[type].rows16 && n_rows >= CPU_GROUP ? cpu_rows16_size(type, n_rows, k) : 0;
+}
+
 size_t cpu_repack_size(const ggl_backend *b, const ggl_tensor *w) {
-    const cpu_product *p = &((const cpu_backend *)b)->k.product[w->type];
-    if (!p->rows16 || w->ne[1] < CPU_GROUP)
-        return 0;
-    return cpu_rows16_size(w->type, w->ne[1], w->ne[0]) * (size_t)(w->ne[2] * w->ne[3]);
+    return cpu_repacked_matrix_size((const cpu_backend *)b, w->type, w->ne[1], w->ne[0]) *
+           (size_t)(w->ne[2] * w->ne[3]);
 }
 
 typedef struct repack_task {
-    const cpu_product *product;
+    const cpu_backend *b;
     const ggl_tensor *w;
     char *to;
 } repack_task;
+
+/* n elements. */
+static void round_to_bf16(const cpu_kernels *k, char *to, const char *from, int64_t n) {
+    enum { AT_ONCE = 256 };
+    float f32[AT_ONCE];
+    uint16_t bf16[AT_ONCE];
+    for (int64_t i = 0; i < n; i += AT_ONCE) {
+        int64_t m = cpu_min(n - i, AT_ONCE);
+        k->to_f32[GGL_F16](from + 2 * i, f32, m);
+        k->round_bf16_pairs(bf16, f32, m); /* what it cuts off is less than any f16 */
+        memcpy(to + 2 * i, bf16, (size_t)m * sizeof *bf16);
+    }
+}
 
 static void repack_units(void *ctx, int64_t first, int64_t last, int thread) {
     const repack_task *t = ctx;
     const ggl_tensor *w = t->w;
     const int64_t groups = groups_of(w), units = (groups + UNIT_GROUPS - 1) / UNIT_GROUPS;
     const size_t row = ggl_row_size(w->type, w->ne[0]), size = row * (size_t)w->ne[1];
+    const size_t to_size = cpu_repacked_matrix_size(t->b, w->type, w->ne[1], w->ne[0]);
     (void)thread;
     for (int64_t u = first; u < last; u++) {
         int64_t m = u / units, j = u % units * UNIT_GROUPS;
-        cpu_rows16_pack_by(t->product,
-                           t->to + (size_t)m * cpu_rows16_size(w->type, w->ne[1], w->ne[0]),
-                           w->type, (const char *)w->data + (size_t)m * size, row, w->ne[1],
-                           w->ne[0], j, cpu_min(j + UNIT_GROUPS, groups));
+        int64_t end = cpu_min(j + UNIT_GROUPS, groups);
+        const char *from = (const char *)w->data + (size_t)m * size;
+        char *to = t->to + (size_t)m * to_size;
+        if (w->type == GGL_F16) {
+            size_t at = (size_t)j * CPU_GROUP * row;
+            round_to_bf16(&t->b->k, to + at, from + at,
+                          (cpu_min(end * CPU_GROUP, w->ne[1]) - j * CPU_GROUP) * w->ne[0]);
+        } else {
+            cpu_rows16_pack_by(&t->b->k.product[w->type], to, w->type, from, row, w->ne[1],
+                               w->ne[0], j, end);
+        }
     }
 }
 
@@ -43,7 +72,7 @@ ggl_status cpu_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, const ggl_
                       ggl_error *err) {
     cpu_backend *c = (cpu_backend *)b;
     (void)err;
-    repack_task t = {&c->k.product[w->type], w, dst->data + offset};
+    repack_task t = {c, w, dst->data + offset};
     int64_t units = (groups_of(w) + UNIT_GROUPS - 1) / UNIT_GROUPS * w->ne[2] * w->ne[3];
     if (!dst->huge)
         ggl_prefer_huge_pages(dst->data, dst->size);

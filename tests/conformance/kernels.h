@@ -87,10 +87,11 @@ TEST_UNUSED static exact exact_new(size_t n, size_t shift) {
     return e;
 }
 
-typedef enum values { ORDINARY, EXTREME, WIDE, N_VALUES } values;
+typedef enum values { ORDINARY, EXTREME, WIDE, N_VALUES, AT_CUT = N_VALUES } values;
 
 /* ORDINARY: -4 .. 4. EXTREME: one in four is a NaN, an infinity, a zero, a subnormal, a huge or a
- * tiny number. WIDE: exponents over the whole range. */
+ * tiny number. WIDE: exponents over the whole range. AT_CUT: around the least that bf16 products
+ * take, and so alike that sums of products almost cancel. */
 TEST_UNUSED static float value_of_kind(uint64_t *seed, values kind) {
     static const float special[] = {NAN,     INFINITY,  -INFINITY, 0.0f,   -0.0f, 1e-40f,
                                     -1e-44f, 3e38f,     -3e38f,    1e-38f, 88.8f, -87.4f,
@@ -99,6 +100,9 @@ TEST_UNUSED static float value_of_kind(uint64_t *seed, values kind) {
     if (kind == EXTREME && r % 4 == 0)
         return special[r / 4 % 16];
     float x = test_random_float(seed) * 4;
+    if (kind == AT_CUT)
+        return ldexpf((r & 64 ? -1.0f : 1.0f) * (float)(128 + r / 128 % 4),
+                      (int)(r / 512 % 3) - 57 - 7);
     return kind == WIDE ? ldexpf(x, (int)(r / 64 % 200) - 100) : x;
 }
 

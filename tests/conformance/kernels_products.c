@@ -76,14 +76,40 @@ TEST(round_bf16) {
         }
 }
 
+TEST(round_bf16_pairs) {
+    tables_init(&all);
+    uint64_t seed = 5;
+    for (int64_t n = 0; n < 130; n++)
+        for (values kind = ORDINARY; kind <= AT_CUT; kind++) {
+            int64_t padded = (n + 31) / 32 * 32;
+            exact x = exact_new((size_t)n * 4, 4), f32 = exact_new((size_t)padded * 4, 0);
+            float want[160], got[160];
+            fill(x.p, n, &seed, kind);
+            all.k[0].round_bf16(f32.p, x.p, n);
+            for (int64_t i = 0; i < padded; i++) /* the same numbers in order */
+                want[i] = ((float *)f32.p)[i / 32 * 32 + (i % 2 ? 0 : 16) + i % 32 / 2];
+            for (int t = 0; t < all.n; t++) {
+                guarded y = guarded_new((size_t)padded * 2, 2);
+                all.k[t].round_bf16_pairs((uint16_t *)y.p, x.p, n);
+                ggl_type_get(GGL_BF16)->to_float(y.p, got, padded);
+                CHECK_SAME(got, want, padded, "pairs of bf16 of %lld, %s", (long long)n,
+                           all.name[t]);
+                guarded_end(&y, "round_bf16_pairs");
+            }
+            free(x.raw);
+            free(f32.raw);
+        }
+}
+
 typedef struct problem {
     ggl_type type;
     int64_t k, n_rows;
     int n_cols;
     size_t row_size, column_size;
     exact w;
-    char *column; /* n_cols of column_size */
-    float *want;  /* [n_cols][n_rows] */
+    char *
+        column[CPU_N_COLUMNS]; /* n_cols of column_size, in each form that a table wants; or NULL */
+    float *want;               /* [n_cols][n_rows] */
 } problem;
 
 static problem problem_new(ggl_type type, int64_t k, int64_t n_rows, int n_cols, uint64_t *seed,
@@ -97,20 +123,20 @@ static problem problem_new(ggl_type type, int64_t k, int64_t n_rows, int n_cols,
     p.w = exact_new(p.row_size * (size_t)n_rows, type == GGL_F32 ? 4 : 2);
     fill_weights(p.w.p, type, k * n_rows, seed, kind);
     p.column_size = (size_t)(k + 32) * 4;
-    p.column = calloc((size_t)n_cols, p.column_size);
+    for (int t = 0; t < all.n; t++) {
+        char **form = &p.column[all.k[t].product[type].columns];
+        *form = *form ? *form : calloc((size_t)n_cols, p.column_size);
+    }
     p.want = calloc((size_t)(n_rows * n_cols) + 1, sizeof(float));
     for (int c = 0; c < n_cols; c++) {
         exact x = exact_new((size_t)k * 4, 0);
-        char *y = p.column + (size_t)c * p.column_size;
         fill(x.p, k, seed, kind);
-        if (product->columns == CPU_COLUMNS_Q8)
-            all.k[0].quantize((cpu_qblock *)y, x.p, k);
-        else if (product->columns == CPU_COLUMNS_BF16)
-            all.k[0].round_bf16((float *)y, x.p, k);
-        else
-            memcpy(y, x.p, (size_t)k * 4);
-        product->rows((float *[]){p.want + c * n_rows}, (const void *[]){y}, 1, p.w.p, p.row_size,
-                      n_rows, k);
+        for (cpu_columns form = 0; form < CPU_N_COLUMNS; form++)
+            if (p.column[form])
+                cpu_column_make(&all.k[0], form, p.column[form] + (size_t)c * p.column_size, x.p,
+                                k);
+        const void *y = p.column[product->columns] + (size_t)c * p.column_size;
+        product->rows((float *[]){p.want + c * n_rows}, &y, 1, p.w.p, p.row_size, n_rows, k);
         free(x.raw);
     }
     return p;
@@ -118,7 +144,8 @@ static problem problem_new(ggl_type type, int64_t k, int64_t n_rows, int n_cols,
 
 static void problem_free(problem *p) {
     free(p->w.raw);
-    free(p->column);
+    for (int form = 0; form < CPU_N_COLUMNS; form++)
+        free(p->column[form]);
     free(p->want);
 }
 
@@ -129,12 +156,12 @@ typedef struct outputs {
     const void *x[CPU_MAX_COLS];
 } outputs;
 
-static outputs outputs_new(const problem *p, int64_t n) {
+static outputs outputs_new(const problem *p, int64_t n, int t) {
     outputs o;
     for (int c = 0; c < p->n_cols; c++) {
         o.y[c] = guarded_new((size_t)n * 4, 8);
         o.to[c] = (float *)o.y[c].p;
-        o.x[c] = p->column + (size_t)c * p->column_size;
+        o.x[c] = p->column[all.k[t].product[p->type].columns] + (size_t)c * p->column_size;
     }
     return o;
 }
@@ -151,7 +178,7 @@ static void outputs_check(outputs *o, const problem *p, int64_t j, int64_t n, in
 }
 
 static void check_rows(const problem *p, int t) {
-    outputs o = outputs_new(p, p->n_rows);
+    outputs o = outputs_new(p, p->n_rows, t);
     all.k[t].product[p->type].rows(o.to, o.x, p->n_cols, p->w.p, p->row_size, p->n_rows, p->k);
     outputs_check(&o, p, 0, p->n_rows, t, "rows");
 }
@@ -168,7 +195,7 @@ static void check_panel(const problem *p, int t, const void *w16) {
             f->pack16(panel.p, (const char *)w16 + cpu_rows16_size(p->type, j, p->k), n, p->k);
         else
             f->pack(panel.p, (char *)p->w.p + (size_t)j * p->row_size, p->row_size, n, p->k);
-        outputs o = outputs_new(p, n);
+        outputs o = outputs_new(p, n, t);
         f->tile(o.to, o.x, p->n_cols, panel.p, n, p->k);
         outputs_check(&o, p, j, n, t, w16 ? "tile of interleaved rows" : "tile");
     }
@@ -194,7 +221,7 @@ static void check_rows16(const problem *p, int t) {
                   (long long)step, all.name[t]);
         guarded_end(&by, "cpu_rows16_pack_by");
     }
-    outputs o = outputs_new(p, p->n_rows);
+    outputs o = outputs_new(p, p->n_rows, t);
     f->rows16(o.to, o.x, p->n_cols, w16.p, p->n_rows, p->k);
     outputs_check(&o, p, 0, p->n_rows, t, "interleaved rows");
     check_panel(p, t, w16.p);
@@ -234,6 +261,19 @@ static void check_types(int64_t block, bool only_read) {
 TEST(products_of_floats) {
     check_types(1, false);
 }
+/* Where an instruction that flushes subnormals would show. */
+TEST(products_of_bf16_at_the_cut) {
+    uint64_t seed = 6;
+    tables_of_products();
+    for (int i = 0; i < 200; i++) {
+        problem p = problem_new(GGL_BF16, 32 + i % 4 * 32, 40, 9, &seed, AT_CUT);
+        for (int t = 1; t < all.n; t++) {
+            check_rows(&p, t);
+            check_panel(&p, t, NULL);
+        }
+        problem_free(&p);
+    }
+}
 TEST(products_of_blocks_of_32) {
     check_types(32, false);
 }
@@ -261,8 +301,9 @@ TEST(product_against_double) {
                 double sum = 0, size = 0;
                 ggl_type_get(p.type)->to_float((char *)p.w.p + (size_t)r * p.row_size, w, k);
                 for (int64_t e = 0; e < k; e++) {
-                    const cpu_qblock *b = (const cpu_qblock *)p.column + e / 32;
-                    const float *x = (const float *)p.column;
+                    const void *column = p.column[all.k[0].product[p.type].columns];
+                    const cpu_qblock *b = (const cpu_qblock *)column + e / 32;
+                    const float *x = column;
                     double v = ggl_type_get(p.type)->quantized ? (double)b->d * b->q[e % 32]
                                : p.type == GGL_BF16
                                    ? (double)x[e / 32 * 32 + (e % 2 ? 0 : 16) + e % 32 / 2]

@@ -44,6 +44,14 @@ for shape in toy-llama toy-gpt2 toy-moe toy-lfm2; do
             fail "$shape $type does not run: $(head -c 300 "$tmp/err")"
     done
 done
+toy=("$cli" -m "$tmp/toy-llama-f16.gguf" --tokens 1,2,3,4,5,6,7,8,9,10 -n 1 --temp 0)
+"${toy[@]}" --logits "$tmp/f16.npy" >/dev/null 2>&1 </dev/null
+"${toy[@]}" --logits "$tmp/bf16.npy" --f16-as-bf16 >/dev/null 2>&1 </dev/null || fail "--f16-as-bf16"
+cmp -s "$tmp/f16.npy" "$tmp/bf16.npy" && fail "--f16-as-bf16 changes nothing"
+"${toy[@]}" --logits "$tmp/again.npy" --f16-as-bf16 --cpu-mask-isa all -t 3 -ub 4 >/dev/null 2>&1 </dev/null
+cmp -s "$tmp/bf16.npy" "$tmp/again.npy" || fail "--f16-as-bf16 has other bits in portable code"
+"${toy[@]}" --plan 2>/dev/null </dev/null | grep -q ' repacked ' && fail "f16 weights are repacked"
+"${toy[@]}" --plan --f16-as-bf16 2>/dev/null </dev/null | grep -q ' repacked ' || fail "--f16-as-bf16 is not in the plan"
 does make toy-llama q4_0 "$tmp/again.gguf"
 cmp -s "$tmp/toy-llama-q4_0.gguf" "$tmp/again.gguf" || fail "the same seed makes another file"
 does make toy-llama q4_0 "$tmp/again.gguf" --seed 2
@@ -83,6 +91,8 @@ does -m "$tmp/toy-llama-q4_0.gguf" -m "$tmp/toy-moe-q8_0.gguf" -p 1,3-4 -n 0 -n 
     -ub 2 -ngl 99 -r 1 --no-limits --no-warmup --sequences 1,3 -o jsonl
 columns 'len(rows) == 2 * 2 * 2 * 2 * (3 + 2 + 2)' # models, depths, threads, types; pp; tg; pg
 columns 'len(set((r["model_filename"], r["n_prompt"], r["n_gen"], r["n_depth"], r["n_threads"], r["type_k"], r["n_sequences"]) for r in rows)) == len(rows)'
+does -m "$tmp/toy-llama-f16.gguf" "${quick[@]}" --f16-as-bf16
+refuses 2 'exclude' --f16-as-bf16 --no-repack
 # Counted by hand. Products of a layer of toy-llama: 2 * 256 * 256 + 2 * 256 * 128 + 3 * 256 * 512 = 589824; of the last one
 # only keys and values are computed for all 8 tokens; the output has 131072. Read for a token: all weights but the embedding,
 # of which one row; and 2.5 positions on average of 2 layers * 2 * 128 f16.

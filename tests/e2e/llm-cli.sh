@@ -51,6 +51,8 @@ cmp -s "$tmp/a" "$tmp/b" || fail "--no-mmap -t 1 -ub 3 gives another text"
 cmp -s "$tmp/a" "$tmp/b" || fail "--no-repack gives another text"
 "$cli" --plan --no-repack >"$tmp/b" 2>/dev/null </dev/null || fail "--plan --no-repack"
 grep -q ' repacked ' "$tmp/b" && fail "--no-repack repacks"
+"$cli" --f16-as-bf16 -p "Once upon a time" -n 40 --temp 0 >"$tmp/b" 2>/dev/null </dev/null || fail "--f16-as-bf16"
+cmp -s "$tmp/a" "$tmp/b" || fail "--f16-as-bf16 gives another text of a model without f16 weights"
 cp "$model" "$tmp/model.gguf"
 for start in first second; do
     "$cli" --repack-cache -m "$tmp/model.gguf" -p "Once upon a time" -n 40 --temp 0 >"$tmp/b" 2>"$tmp/err.$start" </dev/null
@@ -108,6 +110,7 @@ expect 2 "--temp" --temp
 expect 2 "top-p" --top-p 7
 expect 2 "exclude" -p a -f b
 expect 2 "exclude" --no-repack --repack-cache
+expect 2 "exclude" --no-repack --f16-as-bf16
 expect 2 "--tokens" --tokens 1,x
 expect 2 "vocabulary" --tokens 1,99999999 -n 0
 expect 1 "context" -c 4 -p "Once upon a time there was a little girl and a dog"

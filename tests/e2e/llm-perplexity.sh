@@ -70,6 +70,16 @@ says '^Cor\(ln\(PPL\(Q\)\), ln\(PPL\(base\)\)\): 100\.00%'
 ppl=$(awk -F'= ' '/Final/ { print $2 + 0 }' "$tmp/first")
 says "Mean PPL\\(Q\\) +: +${ppl%?}"
 
+# f16 weights as bf16: a little off, by the same digits with other threads, pieces and instructions
+"$quantize" --allow-requantize --pure "$model" "$tmp/f16.gguf" F16 >/dev/null || fail "llm-quantize F16"
+run 0 -m "$tmp/f16.gguf" -f "$text" -c 32 --kl-divergence-base "$tmp/f16.kld"
+run 0 -m "$tmp/f16.gguf" --kl-divergence-base "$tmp/f16.kld" --kl-divergence --f16-as-bf16 -o json
+cp "$tmp/stdout" "$tmp/rounded"
+kld=$(grep -oE '"kld": \{"mean": [0-9.e-]+' "$tmp/stdout" | sed 's/.*: //')
+awk -v k="$kld" 'BEGIN { exit !(k > 0.00001 && k < 0.001) }' || fail "KLD of --f16-as-bf16 is $kld"
+run 0 -m "$tmp/f16.gguf" --kl-divergence-base "$tmp/f16.kld" --kl-divergence --f16-as-bf16 -o json -t 3 -ub 5 --cpu-mask-isa all
+cmp -s "$tmp/rounded" "$tmp/stdout" || fail "--f16-as-bf16 gives other numbers in portable code"
+
 # a coarser model is further off, and its numbers go together
 "$quantize" --allow-requantize --pure "$model" "$tmp/q4.gguf" Q4_0 >/dev/null || fail "llm-quantize"
 run 0 -m "$tmp/q4.gguf" --kl-divergence-base "$tmp/base.kld" --kl-divergence -o json

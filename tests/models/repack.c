@@ -18,15 +18,15 @@ typedef struct shape {
     const char *name;
     ggl_type type;
     int64_t n_embd, n_ff, n_vocab, n_layer, n_expert;
-    bool tied;
+    bool tied, f16_embd;
 } shape;
 
 /* Rows that are no multiple of 16: the vocabulary, and the feed-forward one. */
-static const shape shapes[] = {{"plain q8_0", GGL_Q8_0, 64, 96, 101, 2, 0, false},
-                               {"plain q4_0", GGL_Q4_0, 64, 96, 101, 2, 0, false},
-                               {"tied q8_0", GGL_Q8_0, 96, 160, 75, 2, 0, true},
-                               {"experts q8_0", GGL_Q8_0, 64, 96, 50, 2, 5, false},
-                               {"experts q4_0, tied", GGL_Q4_0, 96, 160, 33, 2, 4, true}};
+static const shape shapes[] = {{"plain q8_0", GGL_Q8_0, 64, 96, 101, 2, 0, false, false},
+                               {"plain q4_0", GGL_Q4_0, 64, 96, 101, 2, 0, false, false},
+                               {"tied q8_0", GGL_Q8_0, 96, 160, 75, 2, 0, true, false},
+                               {"experts q8_0", GGL_Q8_0, 64, 96, 50, 2, 5, false, false},
+                               {"experts q4_0, tied", GGL_Q4_0, 96, 160, 33, 2, 4, true, false}};
 enum { N_SHAPES = sizeof shapes / sizeof *shapes };
 
 /* Random blocks: codes of all kinds, small scales. Made as the file is written. */
@@ -47,11 +47,15 @@ static ggl_status fill(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
         for (; size + info->size <= sizeof block && i < t->n; i += info->block) {
             float one = 1 + test_random_float(&seed) / 4;
             uint16_t d = ggl_f32_to_f16(one / (t->type == GGL_Q4_0 ? 80 : 1200));
+            uint16_t f16 = ggl_f32_to_f16((one - 1) / 3),
+                     bf16 = ggl_f32_to_bf16(ggl_f16_to_f32(f16));
             uint64_t words[5];
             for (int k = 0; k < 5; k++)
                 words[k] = test_random(&seed);
             if (t->type == GGL_F32) {
                 memcpy(block + size, &one, 4);
+            } else if (info->size == 2) { /* of one seed the same numbers, but for their rounding */
+                memcpy(block + size, t->type == GGL_F16 ? &f16 : &bf16, 2);
             } else {
                 memcpy(block + size, words, info->size);
                 memcpy(block + size, &d, 2);
@@ -123,7 +127,7 @@ static bool make(const shape *s, const char *path) {
     const float eps = 1e-5f;
     ggl_gguf_put(m->w, "llama.attention.layer_norm_rms_epsilon", GGL_GGUF_F32, false, &eps, 1);
     const int64_t embd[] = {s->n_embd, s->n_vocab};
-    put(m, "token_embd.weight", s->type, 2, embd);
+    put(m, "token_embd.weight", s->f16_embd ? GGL_F16 : s->type, 2, embd);
     for (int l = 0; l < s->n_layer; l++)
         put_layer(m, s, l);
     put(m, "output_norm.weight", GGL_F32, 1, embd);
@@ -143,6 +147,8 @@ typedef struct fixture {
     llm_session *s;
     int split;
     llm_session_params p;
+    bool f16_as_bf16;
+    const char *mask;
     ggl_error err;
 } fixture;
 
@@ -152,7 +158,8 @@ static int place(void *ctx, int layer) {
 }
 
 static bool start(fixture *f, const char *path, int n_threads, int split) {
-    ggl_backend_params bp = {.n_threads = n_threads};
+    ggl_backend_params bp = {
+        .n_threads = n_threads, .mask = f->mask, .f16_as_bf16 = f->f16_as_bf16};
     llm_session_params p = llm_session_default();
     p.no_repack = f->p.no_repack;
     p.repack_cache = f->p.repack_cache;
@@ -182,7 +189,7 @@ static void stop(fixture *f) {
     ggl_backend_close(f->cpu[0]);
     ggl_backend_close(f->cpu[1]);
     ggl_backend_close(f->reference);
-    *f = (fixture){.p = f->p};
+    *f = (fixture){.p = f->p, .f16_as_bf16 = f->f16_as_bf16};
 }
 
 static ggl_memory memory_of(const fixture *f) {
@@ -288,6 +295,49 @@ TEST(same_bits_experts) {
 }
 TEST(same_bits_experts_tied) {
     same_bits(4);
+}
+
+/* f16 weights that are rounded at load give the bits of a file whose weights were rounded before;
+ * only rows of the embedding stay f16. */
+static void same_bits_as_bf16(shape f16) {
+    const char *path = test_path("f16.gguf"), *rounded = test_path("bf16.gguf");
+    static const char *const masks[] = {NULL, "avx512bf16,bf16", "avx512,i8mm", "all"};
+    const int threads[] = {1, 2, 3, 7}, pieces[] = {1, 5, 32, N}, splits[] = {-1, 0, 1, 2};
+    shape bf16 = f16;
+    size_t size;
+    bf16.type = GGL_BF16;
+    REQUIRE(make(&f16, path) && make(&bf16, rounded));
+    float *want = wanted(rounded, &size), *exact = wanted(path, &size);
+    REQUIRE(want && exact && memcmp(want, exact, size) != 0);
+    for (int i = 0; i < 16; i++) {
+        const bool no_repack = i == 7; /* declines it */
+        fixture f = {.f16_as_bf16 = true, .mask = masks[(i + i / 4) % 4], .p.no_repack = no_repack};
+        int t = threads[i % 4], p = pieces[i / 4], at = splits[(i + i / 4) % 4];
+        if (!CHECK_OK(start(&f, path, t, at) ? GGL_OK : GGL_USAGE, &f.err))
+            break;
+        CHECK((memory_of(&f).weights_repacked == 0) == no_repack);
+        float *got = feed(&f, i % 2, p);
+        CHECK_MSG(memcmp(got, no_repack ? exact : want, size) == 0,
+                  "%s: %d threads, pieces of %d, split at %d: other bits", f16.name, t, p, at);
+        free(got);
+        stop(&f);
+    }
+    fixture f = {0};
+    REQUIRE(start(&f, path, 2, -1));
+    CHECK_INT((long long)memory_of(&f).weights_repacked, 0);
+    float *got = feed(&f, 0, N);
+    CHECK_MSG(memcmp(got, exact, size) == 0, "f16 is not exact by default");
+    free(got);
+    stop(&f);
+    free(want);
+    free(exact);
+}
+
+TEST(f16_as_bf16) {
+    same_bits_as_bf16((shape){"f16", GGL_F16, 64, 96, 101, 2, 0, false, true});
+}
+TEST(f16_as_bf16_experts) { /* of a size that is no multiple of 64 */
+    same_bits_as_bf16((shape){"f16 experts", GGL_F16, 56, 97, 50, 2, 5, false, true});
 }
 
 /* A slot that one kind of session saved, the other goes on from. */
@@ -412,6 +462,40 @@ TEST(cache) {
     free(want);
 }
 
+/* The same model, with f16 weights rounded and as they are: two contents of the file. */
+TEST(cache_of_f16_as_bf16) {
+    const shape s = {"tied q8_0, embedding f16", GGL_Q8_0, 96, 160, 75, 2, 0, true, true};
+    const char *path = test_path("model.gguf");
+    REQUIRE(make(&s, path));
+    if (!layouts(path))
+        SKIP("these instruction sets have no layout of their own");
+    static const struct {
+        bool rounded;
+        const char *words;
+    } starts[] = {{true, "keeps the repacked weights"}, {true, "are from"},
+                  {false, "has another layout"},        {false, "are from"},
+                  {true, "has another layout"},         {true, "are from"}};
+    float *first[2] = {NULL};
+    size_t size = 0;
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++) {
+        fixture f = {.f16_as_bf16 = starts[i].rounded, .p.repack_cache = ""};
+        float **as = &first[starts[i].rounded];
+        REQUIRE(start(&f, path, 2, -1));
+        size = logits_size(&f);
+        float *got = feed(&f, 0, 32);
+        CHECK_HAS(llm_session_load_notes(f.s), starts[i].words);
+        CHECK_MSG(!*as || memcmp(got, *as, size) == 0, "start %zu: other bits", i);
+        if (*as)
+            free(got);
+        else
+            *as = got;
+        stop(&f);
+    }
+    CHECK(memcmp(first[0], first[1], size) != 0);
+    free(first[0]);
+    free(first[1]);
+}
+
 /* --- memory that loading takes ------------------------------------------------------------------
  */
 
@@ -451,7 +535,7 @@ TEST(peak_memory) {
 #ifdef SANITIZED
     SKIP("a sanitizer's own memory");
 #endif
-    const shape s = {"large", GGL_Q8_0, 1024, 2816, 2048, 5, 0, false};
+    const shape s = {"large", GGL_Q8_0, 1024, 2816, 2048, 5, 0, false, false};
     const char *path = test_path("model.gguf");
     fixture f = {0};
     struct stat st;

@@ -12,6 +12,7 @@ void cpu_kernels_elementwise_neon(cpu_kernels *k);
 void cpu_kernels_rows_neon(cpu_kernels *k);
 void cpu_kernels_quantize_neon(cpu_kernels *k);
 void cpu_kernels_float_neon(cpu_kernels *k);
+void cpu_kernels_float_bf16(cpu_kernels *k);
 void cpu_kernels_quant_neon(cpu_kernels *k);
 void cpu_kernels_attend_neon(cpu_kernels *k);
 void cpu_kernels_quant_dotprod(cpu_kernels *k);

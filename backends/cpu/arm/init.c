@@ -16,4 +16,6 @@ void cpu_kernels_init_arm(cpu_kernels *k, uint32_t features) {
         cpu_kernels_quant_dotprod(k);
     if (features & CPU_I8MM)
         cpu_kernels_quant_i8mm(k);
+    if (features & CPU_BF16)
+        cpu_kernels_float_bf16(k);
 }

@@ -67,6 +67,13 @@ INLINE vi v_index(void) {
 INLINE vf v_fma(vf a, vf b, vf c) {
     return vfmaq_f32(c, a, b);
 }
+#ifdef V_PAIRS
+/* c + odd * odd + even * even of pairs of bf16: two fused multiply-adds as FPCR has them. */
+INLINE vf v_fma_pairs(vf a, vf b, vf c) {
+    const bfloat16x8_t w = vreinterpretq_bf16_f32(a), x = vreinterpretq_bf16_f32(b);
+    return vbfmlalbq_f32(vbfmlaltq_f32(c, w, x), w, x);
+}
+#endif
 INLINE vf v_choose(vi m, vf a, vf b) {
     return vbslq_f32((uint32x4_t)m, a, b);
 }

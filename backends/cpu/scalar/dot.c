@@ -23,15 +23,19 @@ static float dot_f16(const void *w, const void *column, int64_t n) {
     return tree16(s) + 0.0f;
 }
 
+/* Element i of n; beyond them 0. */
+static float weight_bf16(const uint16_t *w, int64_t i, int64_t n) {
+    return i < n ? cut_bf16(ggl_bf16_to_f32(load16(w + i))) : 0.0f;
+}
+
 static float dot_bf16(const void *w, const void *column, int64_t n) {
     const uint16_t *h = w;
     const float *x = column;
     float s[16] = {0};
     for (int64_t i = 0; i < n; i += 32, x += 32)
         for (int l = 0; l < 16; l++) {
-            int64_t even = i + 2 * l, odd = even + 1;
-            s[l] = fmaf(odd < n ? ggl_bf16_to_f32(load16(h + odd)) : 0.0f, x[l], s[l]);
-            s[l] = fmaf(even < n ? ggl_bf16_to_f32(load16(h + even)) : 0.0f, x[16 + l], s[l]);
+            s[l] = fmaf(weight_bf16(h, i + 2 * l + 1, n), x[l], s[l]);
+            s[l] = fmaf(weight_bf16(h, i + 2 * l, n), x[16 + l], s[l]);
         }
     return tree16(s) + 0.0f;
 }

@@ -32,8 +32,7 @@ static void quantize(cpu_qblock *y, const float *x, int64_t n) {
 }
 
 static float to_bf16(float x) {
-    float r = ggl_bf16_to_f32(ggl_f32_to_bf16(x));
-    return fabsf(r) < 0x1p-56f ? 0.0f : r;
+    return cut_bf16(ggl_bf16_to_f32(ggl_f32_to_bf16(x)));
 }
 
 /* Of each 32, the odd elements, then the even ones: so a row is used in the order of the bf16 rule
@@ -46,7 +45,13 @@ static void round_bf16(float *y, const float *x, int64_t n) {
         }
 }
 
+static void round_bf16_pairs(uint16_t *y, const float *x, int64_t n) {
+    for (int64_t i = 0; i < (n + 31) / 32 * 32; i++)
+        y[i] = i < n ? ggl_f32_to_bf16(to_bf16(x[i])) : 0;
+}
+
 void cpu_kernels_quantize(cpu_kernels *k) {
     k->quantize = quantize;
     k->round_bf16 = round_bf16;
+    k->round_bf16_pairs = round_bf16_pairs;
 }

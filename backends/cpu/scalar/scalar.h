@@ -42,6 +42,11 @@ static inline uint16_t load16(const void *p) {
     return h;
 }
 
+/* What products take of a number that bf16 holds: docs/numeric.md, section 4. */
+static inline float cut_bf16(float x) {
+    return fabsf(x) < 0x1p-56f ? 0.0f : x;
+}
+
 /* The f32 rule for products: sixteen sums of fused multiply-adds. */
 float cpu_dot_f32(const float *w, const float *x, int64_t n);
 

@@ -1,25 +1,60 @@
 /* Products with f32, f16 and bf16 rows by the rule of sixteen sums, which are V_16 vectors. bf16 is
- * the f32 rule over rows whose 32s are reordered, odd elements first (CPU_COLUMNS_BF16).
+ * the f32 rule over rows whose 32s are reordered, odd elements first (CPU_COLUMNS_BF16); or, where
+ * the instruction set multiplies pairs of bf16 (V_PAIRS), the f32 rule over pairs, a lane each.
  *
  *   rows   4 rows in place; the next 4 are fetched line by line, as far along as these are
- *   tile   a panel of 12 rows as f32 against all columns: vector after vector of the sixteen sums,
- *          each of 4 rows by some columns at a time, V_TILE (list of numbers, largest first), of
- *          which V_COLS is the largest */
+ *   tile   a panel of 12 rows, as f32 or as pairs, against all columns: vector after vector of the
+ *          sixteen sums, each of 4 rows by some columns at a time, V_TILE (list of numbers, largest
+ *          first), of which V_COLS is the largest */
 #include "functions.h"
 
 enum { PANEL_ROWS = 12, ROWS = 4 };
 
+/* What a lane takes at a time are 32 bits: one element as f32, or a pair. */
+#ifdef V_PAIRS
+enum { PER_LANE = 2 };
+INLINE vf add_product(vf w, vf x, vf sum) {
+    return v_fma_pairs(w, x, sum);
+}
+#else
+enum { PER_LANE = 1 };
+INLINE vf add_product(vf w, vf x, vf sum) {
+    return v_fma(w, x, sum);
+}
+#endif
+enum { V_COLUMN = V_32 / PER_LANE }; /* vectors of 32 elements */
+
 /* --- loads: 32 elements, in the order of the columns ---------------------------------------- */
 
 typedef struct v_32 {
-    vf v[V_32];
+    vf v[V_COLUMN];
 } v_32;
 
-INLINE v_32 load_f32(const void *p) {
+INLINE v_32 load_column(const void *p) {
     v_32 r;
-    for (int i = 0; i < V_32; i++)
+    for (int i = 0; i < V_COLUMN; i++)
         r.v[i] = v_load((const float *)p + V_LANES * i);
     return r;
+}
+
+/* V_LANES pairs of weights; those below 2^-56, whose exponent is 71 - 127, are zeros. */
+INLINE vu load_pairs(const void *p) {
+    typedef int16_t vh __attribute__((vector_size(sizeof(vu))));
+    vh h;
+    memcpy(&h, p, sizeof h);
+    return (vu)(h & (vh)((h & 0x7fff) >= 71 << 7));
+}
+
+#ifdef V_PAIRS
+INLINE v_32 load_bf16(const void *p) {
+    v_32 r;
+    for (int i = 0; i < V_16; i++)
+        r.v[i] = (vf)load_pairs((const uint16_t *)p + 2 * V_LANES * i);
+    return r;
+}
+#else
+INLINE v_32 load_f32(const void *p) {
+    return load_column(p);
 }
 
 INLINE v_32 load_f16(const void *p) {
@@ -32,34 +67,34 @@ INLINE v_32 load_f16(const void *p) {
 INLINE v_32 load_bf16(const void *p) {
     v_32 r;
     for (int i = 0; i < V_16; i++) {
-        vu pairs;
-        memcpy(&pairs, (const char *)p + sizeof pairs * (size_t)i, sizeof pairs);
+        vu pairs = load_pairs((const uint16_t *)p + 2 * V_LANES * i);
         r.v[i] = (vf)(pairs & 0xffff0000);
         r.v[V_16 + i] = (vf)(pairs << 16);
     }
     return r;
 }
+#endif
 
 typedef v_32 load_fn(const void *p);
 
 /* --- rows in place ------------------------------------------------------------------------- */
 
 INLINE void add_32(vf acc[V_16], v_32 w, v_32 x) {
-    for (int i = 0; i < V_32; i++)
-        acc[i % V_16] = v_fma(w.v[i], x.v[i], acc[i % V_16]);
+    for (int i = 0; i < V_COLUMN; i++)
+        acc[i % V_16] = add_product(w.v[i], x.v[i], acc[i % V_16]);
 }
 
 /* n_rows <= ROWS, a constant; size: of an element of w. */
 INLINE void dot_rows(float *y, const char *w, size_t row_size, const int n_rows, const float *x,
                      int64_t k, load_fn *load, const int size) {
-    const char *ahead = w + (size_t)n_rows * row_size; /* what the next rows will read: one stretch */
+    const char *ahead = w + (size_t)n_rows * row_size; /* the next rows: one stretch */
     vf acc[ROWS][V_16];
     for (int r = 0; r < n_rows; r++)
         for (int h = 0; h < V_16; h++)
             acc[r][h] = v_set(0.0f);
     int64_t i = 0;
     for (; i + 32 <= k; i += 32) {
-        v_32 c = load_f32(x + i);
+        v_32 c = load_column(x + i / PER_LANE);
         for (int r = 0; r < n_rows; r++) {
             const char *p = w + (size_t)r * row_size + (size_t)i * (size_t)size;
             const char *next = ahead + (size_t)(i * n_rows + 32 * r) * (size_t)size;
@@ -72,12 +107,13 @@ INLINE void dot_rows(float *y, const char *w, size_t row_size, const int n_rows,
         /* padded with zeros, as the rule says; a column for bf16 has its padding already */
         char rest[32 * 4];
         float c[32] = {0};
-        memcpy(c, x + i, (size_t)(size == 2 && load == load_bf16 ? 32 : k - i) * sizeof *c);
+        memcpy(c, x + i / PER_LANE,
+               (size_t)(load == load_bf16 ? 32 / PER_LANE : k - i) * sizeof *c);
         for (int r = 0; r < n_rows; r++) {
             memset(rest, 0, sizeof rest);
             memcpy(rest, w + (size_t)r * row_size + (size_t)i * (size_t)size,
                    (size_t)(k - i) * (size_t)size);
-            add_32(acc[r], load(rest), load_f32(c));
+            add_32(acc[r], load(rest), load_column(c));
         }
     }
     for (int r = 0; r < n_rows; r++)
@@ -86,10 +122,10 @@ INLINE void dot_rows(float *y, const char *w, size_t row_size, const int n_rows,
 
 /* --- panels -------------------------------------------------------------------------------- */
 
-/* The elements of each vector of the sixteen sums apart: float [V_16][PANEL_ROWS][panel_step]. */
+/* What each vector of the sixteen sums takes lies apart: 32 bits [V_16][PANEL_ROWS][panel_step]. */
 static int64_t panel_step(int64_t k) {
-    return k / V_16 + 16; /* not a multiple of 4 KiB, whose lines would meet in one set of the
-                             cache */
+    return k / PER_LANE / V_16 + 16; /* not a multiple of 4 KiB, whose lines would meet in one set
+                                        of the cache */
 }
 
 static size_t panel_size(int64_t k) {
@@ -114,15 +150,17 @@ static size_t panel_size(int64_t k) {
             const char *p = (const char *)w + (size_t)r * row_size;                                \
             for (int64_t i = 0; i < k; i += 32) {                                                  \
                 v_32 v = load_##type(p + i * (size));                                              \
-                for (int h = 0; h < V_32; h++)                                                     \
-                    v_store(to + h % V_16 * PANEL_ROWS * panel_step(k) + i / V_16 +                \
+                for (int h = 0; h < V_COLUMN; h++)                                                 \
+                    v_store(to + h % V_16 * PANEL_ROWS * panel_step(k) + i / PER_LANE / V_16 +     \
                                 h / V_16 * V_LANES,                                                \
                             v.v[h]);                                                               \
             }                                                                                      \
         }                                                                                          \
     }
+#ifndef V_PAIRS
 BY_TYPE(f32, 4)
 BY_TYPE(f16, 2)
+#endif
 BY_TYPE(bf16, 2)
 
 /* Vector h of the sixteen sums of n_rows rows by n_cols columns, both constants. */
@@ -133,14 +171,14 @@ INLINE void block_part(vf *out, const float *const *x, const float *w, int64_t s
         for (int c = 0; c < n_cols; c++)
             a[r][c] = v_set(0.0f);
     w += h * PANEL_ROWS * step;
-    for (int64_t i = 0; i < k; i += 16) {
+    for (int64_t i = 0; i < k / PER_LANE; i += 16) {
         vf v[V_COLS];
         for (int c = 0; c < n_cols; c++)
             v[c] = v_load(x[c] + i + V_LANES * h);
         for (int r = 0; r < n_rows; r++) {
             vf u = v_load(w + r * step + i / V_16);
             for (int c = 0; c < n_cols; c++)
-                a[r][c] = v_fma(u, v[c], a[r][c]);
+                a[r][c] = add_product(u, v[c], a[r][c]);
         }
     }
     for (int r = 0; r < n_rows; r++)
@@ -199,7 +237,11 @@ static void fill_products(cpu_kernels *k) {
                   .panel_size = panel_size,                                                        \
                   .pack = pack_##type,                                                             \
                   .tile = tile}
+#ifdef V_PAIRS
+    k->product[GGL_BF16] = PRODUCT(CPU_COLUMNS_BF16_PAIRS, bf16);
+#else
     k->product[GGL_F32] = PRODUCT(CPU_COLUMNS_F32, f32);
     k->product[GGL_F16] = PRODUCT(CPU_COLUMNS_F32, f16);
     k->product[GGL_BF16] = PRODUCT(CPU_COLUMNS_BF16, bf16);
+#endif
 }

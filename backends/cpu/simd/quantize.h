@@ -41,19 +41,37 @@ INLINE vf to_bf16(vf x) {
     return v_choose(v_is_nan(x), v_set(NAN), r);
 }
 
+/* 32 elements, of which x has n or more; beyond them zeros. */
+INLINE void round_32(vf odd[V_16], vf even[V_16], const float *x, int64_t n) {
+    float rest[32] = {0};
+    if (n < 32)
+        x = memcpy(rest, x, (size_t)n * sizeof *x);
+    for (int h = 0; h < V_16; h++) {
+        vf a = to_bf16(v_load(x + 2 * V_LANES * h)),
+           b = to_bf16(v_load(x + 2 * V_LANES * h + V_LANES));
+        odd[h] = v_odds(a, b);
+        even[h] = v_evens(a, b);
+    }
+}
+
 static void round_bf16(float *y, const float *x, int64_t n) {
     for (int64_t i = 0; i < n; i += 32, y += 32) {
-        float rest[32] = {0};
-        const float *p = x + i;
-        if (n - i < 32) {
-            memcpy(rest, p, (size_t)(n - i) * sizeof *x);
-            p = rest;
-        }
+        vf odd[V_16], even[V_16];
+        round_32(odd, even, x + i, n - i);
         for (int h = 0; h < V_16; h++) {
-            vf a = to_bf16(v_load(p + 2 * V_LANES * h)),
-               b = to_bf16(v_load(p + 2 * V_LANES * h + V_LANES));
-            v_store(y + V_LANES * h, v_odds(a, b));
-            v_store(y + 16 + V_LANES * h, v_evens(a, b));
+            v_store(y + V_LANES * h, odd[h]);
+            v_store(y + 16 + V_LANES * h, even[h]);
+        }
+    }
+}
+
+static void round_bf16_pairs(uint16_t *y, const float *x, int64_t n) {
+    for (int64_t i = 0; i < n; i += 32, y += 32) {
+        vf odd[V_16], even[V_16];
+        round_32(odd, even, x + i, n - i);
+        for (int h = 0; h < V_16; h++) {
+            vu pairs = (vu)odd[h] | (vu)even[h] >> 16;
+            memcpy(y + 2 * V_LANES * h, &pairs, sizeof pairs);
         }
     }
 }
@@ -61,4 +79,5 @@ static void round_bf16(float *y, const float *x, int64_t n) {
 static void fill_quantize(cpu_kernels *k) {
     k->quantize = quantize;
     k->round_bf16 = round_bf16;
+    k->round_bf16_pairs = round_bf16_pairs;
 }

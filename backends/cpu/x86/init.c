@@ -23,4 +23,6 @@ void cpu_kernels_init_x86(cpu_kernels *k, uint32_t features) {
     }
     if (features & CPU_AVX512VNNI)
         cpu_kernels_quant_avx512vnni(k);
+    if (features & CPU_AVX512BF16)
+        cpu_kernels_float_avx512bf16(k);
 }

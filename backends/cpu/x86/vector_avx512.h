@@ -63,6 +63,13 @@ INLINE vi v_index(void) {
 INLINE vf v_fma(vf a, vf b, vf c) {
     return _mm512_fmadd_ps(a, b, c);
 }
+#ifdef V_PAIRS
+/* c + odd * odd + even * even of pairs of bf16: two fused multiply-adds. It flushes subnormals,
+ * which do not arise where both sides are at least 2^-56: docs/numeric.md, section 4. */
+INLINE vf v_fma_pairs(vf a, vf b, vf c) {
+    return _mm512_dpbf16_ps(c, (__m512bh)a, (__m512bh)b);
+}
+#endif
 INLINE vf v_choose(vi m, vf a, vf b) {
     return _mm512_mask_blend_ps(_mm512_movepi32_mask((__m512i)m), b, a);
 }

@@ -14,6 +14,7 @@ void cpu_kernels_quant_avxvnni(cpu_kernels *k);
 void cpu_kernels_elementwise_avx512(cpu_kernels *k);
 void cpu_kernels_rows_avx512(cpu_kernels *k);
 void cpu_kernels_float_avx512(cpu_kernels *k);
+void cpu_kernels_float_avx512bf16(cpu_kernels *k);
 void cpu_kernels_attend_avx512(cpu_kernels *k);
 void cpu_kernels_quant_avx512(cpu_kernels *k);
 void cpu_kernels_quant_avx512vnni(cpu_kernels *k);

@@ -15,8 +15,7 @@ extern "C" {
 /* Told after each step of a run, on the thread that called it: the node, how many of the batch,
  * whether the step only prepared what the node reads (rounded its columns, made a table of
  * cosines), and how long it took. */
-typedef void ggl_profile_fn(void *ctx, const ggl_tensor *node, int64_t n, bool prepares,
-                            double ns);
+typedef void ggl_profile_fn(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, double ns);
 
 typedef struct ggl_backend_params {
     int n_threads;       /* 0: as many as physical cores this process may use */
@@ -24,6 +23,10 @@ typedef struct ggl_backend_params {
     const char
         *mask; /* instruction sets not to use, separated by commas ("avx512,avx2"); NULL: none. Also
                 * the environment variable GGL_CPU_MASK. "all": the portable code */
+    /* cpu: f16 weights of products are rounded to bf16 (to nearest even), in the copy that is laid
+     * out at load (ggl_backend_vtable.repack; so not where that is declined). Prompts are faster
+     * where the machine multiplies bf16. false: f16 is exact. */
+    bool f16_as_bf16;
     ggl_profile_fn *profile; /* NULL: nothing is measured. The reference does not tell */
     void *profile_ctx;
 } ggl_backend_params;

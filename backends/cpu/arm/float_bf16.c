@@ -1,0 +1,9 @@
+/* Products of bf16 weights: simd/products.h in registers of NEON, by pairs. */
+#define V_PAIRS
+#include "vector_neon.h"
+
+#include "../simd/products.h"
+
+void cpu_kernels_float_bf16(cpu_kernels *k) {
+    fill_products(k);
+}
