@@ -133,7 +133,7 @@ bool cpu_supports(const ggl_backend *b, const ggl_tensor *node);
 size_t cpu_repack_size(const ggl_backend *b, const ggl_tensor *w);
 ggl_status cpu_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, const ggl_tensor *w,
                       ggl_error *err);
-#define CPU_REPACK_LAYOUT "rows16 2" /* another number when quant/rows16.h changes its bytes */
+#define CPU_REPACK_LAYOUT "rows16 3" /* another number when quant/rows16.h changes its bytes */
 
 /* The operator of a node, by op or, of a call, by name; NULL: none. */
 const cpu_op *cpu_op_of(const ggl_tensor *node);

@@ -3,7 +3,7 @@
 #include "ggl/alloc.h"
 #include "quant/rows16.h"
 
-/* A unit of work: groups of 16 rows that follow each other. A multiple of what a panel has. */
+/* A unit of work: groups of 16 rows that follow each other. */
 enum { UNIT_GROUPS = 8 };
 
 static int64_t groups_of(const ggl_tensor *w) {
@@ -32,10 +32,10 @@ static void repack_units(void *ctx, int64_t first, int64_t last, int thread) {
     (void)thread;
     for (int64_t u = first; u < last; u++) {
         int64_t m = u / units, j = u % units * UNIT_GROUPS;
-        cpu_rows16_pack_by(t->product,
-                           t->to + (size_t)m * cpu_rows16_size(w->type, w->ne[1], w->ne[0]),
-                           w->type, (const char *)w->data + (size_t)m * size, row, w->ne[1],
-                           w->ne[0], j, cpu_min(j + UNIT_GROUPS, groups));
+        cpu_rows16_pack(t->product,
+                        t->to + (size_t)m * cpu_rows16_size(w->type, w->ne[1], w->ne[0]), w->type,
+                        (const char *)w->data + (size_t)m * size, row, w->ne[1], w->ne[0], j,
+                        cpu_min(j + UNIT_GROUPS, groups));
     }
 }
 
