@@ -302,7 +302,8 @@ static bool product_init(product *p, const ops *o, const cpu_product *kernel,
         p->w16 = aligned(cpu_rows16_size(t->type, m, p->k));
         ok = p->w16 != NULL;
         if (ok)
-            cpu_rows16_pack(p->w16, t->type, p->w, p->row_size, m, p->k, 0, units_groups(p));
+            cpu_rows16_pack(kernel, p->w16, t->type, p->w, p->row_size, m, p->k, 0,
+                            units_groups(p));
     }
     if (ok)
         prepare_columns(&o->set[0].k, p, kernel->columns);

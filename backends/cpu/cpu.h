@@ -144,7 +144,7 @@ size_t cpu_repacked_matrix_size(const cpu_backend *b, ggl_type type, int64_t n_r
 size_t cpu_repack_size(const ggl_backend *b, const ggl_tensor *w);
 ggl_status cpu_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, const ggl_tensor *w,
                       ggl_error *err);
-#define CPU_REPACK_LAYOUT "rows16 2" /* another number when bytes change */
+#define CPU_REPACK_LAYOUT "rows16 3" /* another number when bytes change */
 
 /* The operator of a node, by op or, of a call, by name; NULL: none. */
 const cpu_op *cpu_op_of(const ggl_tensor *node);

@@ -78,6 +78,8 @@ typedef struct cpu_product {
      * columns. NULL: not for this type. */
     void (*rows16)(float *const *y, const void *const *x, int n_cols, const void *w, int64_t n_rows,
                    int64_t k);
+    /* The codes of that layout, of k columns of 1 .. 16 rows in place. */
+    void (*interleave)(uint8_t *planes, const void *w, size_t row_size, int n_rows, int64_t k);
     /* Many columns: rows are unpacked to a panel (1 .. panel_rows of them, panel_size(k) bytes,
      * 64-byte aligned), which then meets all columns. pack NULL, or k no multiple of panel_unit:
      * rows() for all. pack16: from the row-interleaved layout. */

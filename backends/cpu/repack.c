@@ -6,7 +6,7 @@
 #include "ggl/alloc.h"
 #include "quant/rows16.h"
 
-/* A unit of work: groups of 16 rows that follow each other. A multiple of what a panel has. */
+/* A unit of work: groups of 16 rows that follow each other. */
 enum { UNIT_GROUPS = 8 };
 
 static int64_t groups_of(const ggl_tensor *w) {
@@ -62,8 +62,8 @@ static void repack_units(void *ctx, int64_t first, int64_t last, int thread) {
             round_to_bf16(&t->b->k, to + at, from + at,
                           (cpu_min(end * CPU_GROUP, w->ne[1]) - j * CPU_GROUP) * w->ne[0]);
         } else {
-            cpu_rows16_pack_by(&t->b->k.product[w->type], to, w->type, from, row, w->ne[1],
-                               w->ne[0], j, end);
+            cpu_rows16_pack(&t->b->k.product[w->type], to, w->type, from, row, w->ne[1], w->ne[0],
+                            j, end);
         }
     }
 }

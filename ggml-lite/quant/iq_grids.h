@@ -15,7 +15,8 @@
  *     int8_t q[8];
  *     iq_entry(&ggl_iq2_xs_grid, 511, q);
  *
- * A kernel that looks entries up by bytes expands a grid once, iq_entry by iq_entry. */
+ * The places take a quarter of the room that bytes would, so that all grids stay in the inner cache;
+ * kernels spread them out with a multiplication (backends/cpu/quant/unpack.h). */
 #ifndef GGL_IQ_GRIDS_H
 #define GGL_IQ_GRIDS_H
 

@@ -206,20 +206,22 @@ static void check_rows16(const problem *p, int t) {
     const cpu_product *f = &all.k[t].product[p->type];
     if (!f->rows16)
         return;
+    CHECK_MSG(f->interleave != NULL, "%s is interleaved by its definition, which is slow, %s",
+              ggl_type_get(p->type)->name, all.name[t]);
     guarded w16 = guarded_new(cpu_rows16_size(p->type, p->n_rows, p->k), 0);
     int64_t groups = (p->n_rows + CPU_GROUP - 1) / CPU_GROUP;
     for (int64_t j = groups - 1; j >= 0; j--)
-        cpu_rows16_pack(w16.p, p->type, p->w.p, p->row_size, p->n_rows, p->k, j, j + 1);
-    for (int64_t step = 1; step <= 5; step += 2) { /* groups in one call: odd ones leave a rest */
+        cpu_rows16_pack(NULL, w16.p, p->type, p->w.p, p->row_size, p->n_rows, p->k, j, j + 1);
+    for (int64_t step = 1; step <= 5; step += 2) { /* groups in one call */
         guarded by = guarded_new(w16.size, 0);
         for (int64_t j = 0; j < groups; j += step)
-            cpu_rows16_pack_by(f, by.p, p->type, p->w.p, p->row_size, p->n_rows, p->k, j,
-                               j + step < groups ? j + step : groups);
+            cpu_rows16_pack(f, by.p, p->type, p->w.p, p->row_size, p->n_rows, p->k, j,
+                            j + step < groups ? j + step : groups);
         CHECK_MSG(memcmp(by.p, w16.p, w16.size) == 0,
                   "interleaving %s, k = %lld, %lld rows, %lld groups at once: other bytes, %s",
                   ggl_type_get(p->type)->name, (long long)p->k, (long long)p->n_rows,
                   (long long)step, all.name[t]);
-        guarded_end(&by, "cpu_rows16_pack_by");
+        guarded_end(&by, "interleave");
     }
     outputs o = outputs_new(p, p->n_rows, t);
     f->rows16(o.to, o.x, p->n_cols, w16.p, p->n_rows, p->k);

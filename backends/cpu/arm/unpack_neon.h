@@ -2,7 +2,7 @@
 #ifndef CPU_UNPACK_NEON_H
 #define CPU_UNPACK_NEON_H
 
-#include "../quant/rows16.h"
+#include "../quant/scales.h"
 #include "lanes_neon.h"
 
 typedef struct c32 {
@@ -14,6 +14,9 @@ typedef struct f8 {
 
 INLINE c32 c32_load(const uint8_t *p) {
     return (c32){vld1q_u8(p), vld1q_u8(p + 16)};
+}
+INLINE c32 c32_set(const unsigned byte) {
+    return (c32){vdupq_n_u8((uint8_t)byte), vdupq_n_u8((uint8_t)byte)};
 }
 INLINE c32 c32_twice(const uint8_t *p) {
     return (c32){vld1q_u8(p), vld1q_u8(p)};
@@ -30,8 +33,8 @@ INLINE c32 c32_halves(c32 a, c32 b) {
 INLINE c32 c32_or(c32 a, c32 b) {
     return (c32){a.a | b.a, a.b | b.b};
 }
-INLINE c32 c32_xor(c32 v, const int byte) {
-    return (c32){v.a ^ (uint8_t)byte, v.b ^ (uint8_t)byte};
+INLINE c32 c32_xor(c32 a, c32 b) {
+    return (c32){a.a ^ b.a, a.b ^ b.b};
 }
 INLINE c32 c32_nibbles(const uint8_t *p) {
     uint8x16_t v = vld1q_u8(p);
@@ -40,11 +43,31 @@ INLINE c32 c32_nibbles(const uint8_t *p) {
 INLINE c32 c32_bits(c32 v, const int from, const int to, const int mask) {
     return (c32){bits_of(v.a, from, to, mask), bits_of(v.b, from, to, mask)};
 }
-INLINE c32 c32_spread(const uint8_t *p, const int value) {
+INLINE c32 c32_spread(uint32_t bits, const int value) {
     const uint8x16_t bit = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201));
-    uint8x16_t a = vcombine_u8(vdup_n_u8(p[0]), vdup_n_u8(p[1]));
-    uint8x16_t b = vcombine_u8(vdup_n_u8(p[2]), vdup_n_u8(p[3]));
+    const uint8x8_t v = vcreate_u8(bits);
+    uint8x16_t a = vcombine_u8(vdup_lane_u8(v, 0), vdup_lane_u8(v, 1));
+    uint8x16_t b = vcombine_u8(vdup_lane_u8(v, 2), vdup_lane_u8(v, 3));
     return (c32){vtstq_u8(a, bit) & (uint8_t)value, vtstq_u8(b, bit) & (uint8_t)value};
+}
+/* Words of 16 bits, each several times with the pair of elements that is its own brought to the top
+ * by a product: two bits (or three) of each byte. */
+INLINE uint8x16_t twos_of(uint16x8_t v) {
+    v = v * vreinterpretq_u16_u64(vdupq_n_u64(0x0001001001001000)) >> 12;
+    return vreinterpretq_u8_u16((v | v << 6) & 0x0303);
+}
+INLINE c32 c32_twos(uint64_t v) {
+    const uint16x4_t w = vcreate_u16(v);
+    return (c32){twos_of(vcombine_u16(vdup_lane_u16(w, 0), vdup_lane_u16(w, 1))),
+                 twos_of(vcombine_u16(vdup_lane_u16(w, 2), vdup_lane_u16(w, 3)))};
+}
+INLINE uint8x16_t threes_of_words(uint16x8_t v) {
+    v = v * vreinterpretq_u16_u32(vdupq_n_u32(0x00100400)) >> 10;
+    return vreinterpretq_u8_u16((v | v << 5) & 0x0707);
+}
+INLINE c32 c32_threes(uint64_t v, uint64_t w) {
+    const uint16x8_t u = vcombine_u16(vcreate_u16(v), vcreate_u16(w));
+    return (c32){threes_of_words(vzip1q_u16(u, u)), threes_of_words(vzip2q_u16(u, u))};
 }
 INLINE c32 c32_lookup(const uint8_t *table, c32 v) {
     const uint8x16_t t = vld1q_u8(table);
@@ -59,13 +82,8 @@ INLINE c32 c32_base3(c32 v, const uint8_t *powers) {
     return (c32){base3_of(v.a, vld1q_u8(powers)), base3_of(v.b, vld1q_u8(powers + 16))};
 }
 
-INLINE uint16_t get16(const uint8_t *p) {
-    uint16_t h;
-    memcpy(&h, p, sizeof h);
-    return h;
-}
-INLINE float f16_at(const uint8_t *p) {
-    return vgetq_lane_f32(vcvt_f32_f16(vreinterpret_f16_u16(vdup_n_u16(get16(p)))), 0);
+INLINE float f16_value(uint16_t bits) {
+    return vgetq_lane_f32(vcvt_f32_f16(vreinterpret_f16_u16(vdup_n_u16(bits))), 0);
 }
 INLINE f8 f8_scaled(float d, int16x8_t v) {
     return (f8){vmulq_n_f32(vcvtq_f32_s32(vmovl_s16(vget_low_s16(v))), d),
@@ -102,11 +120,12 @@ INLINE void transpose_4x4(uint32x4_t v[4]) {
 }
 
 INLINE void pack_codes(uint8_t *codes, const uint8_t *w, const size_t *row,
-                       c32 (*unpack)(const uint8_t *, const int), const int k) {
+                       c32 (*unpack)(const uint8_t *, const int), const int k,
+                       const uint8_t *table) {
     for (int h = 0; h < 4; h++, row += 4, codes += 16) {
         uint32x4_t a[4], b[4];
         for (int r = 0; r < 4; r++) {
-            c32 v = unpack(w + row[r], k);
+            c32 v = table ? c32_lookup(table, unpack(w + row[r], k)) : unpack(w + row[r], k);
             a[r] = vreinterpretq_u32_u8(v.a), b[r] = vreinterpretq_u32_u8(v.b);
         }
         transpose_4x4(a);

@@ -37,7 +37,6 @@ typedef struct shape_of {
 
 enum { MIN_SCALE, MIN_SCALE_MIN, MIN_SCALE16 = 0, MIN_SCALE16_MIN };
 enum { HALVES_SCALE, HALVES_SCALE_MIN = 0, HALVES_SCALE16, HALVES_SCALE16_MIN = 1 };
-#define cpu_table_NONE NULL
 
 INLINE int32_t four_codes(const cpu_qblock *x, int g) {
     int32_t v;
@@ -62,6 +61,38 @@ INLINE vcodes block_codes(const uint8_t *p, const int g, const shape_of t) {
     if (t.table)
         v = codes_lookup(v, t.table);
     return v;
+}
+
+/* The other way: two bits of 8 vectors, from place `from` on, to 2 planes. */
+INLINE void put_twos(uint8_t *planes, const vcodes *v, const int from) {
+    UNROLL for (int h = 0; h < 2; h++) {
+        vcodes u = codes_bits(v[4 * h], from, 0, 3);
+        UNROLL for (int i = 1; i < 4; i++) u =
+            codes_or(u, codes_bits(v[4 * h + i], from, 2 * i, 3));
+        codes_store(planes + h * CPU_PLANE, u);
+    }
+}
+
+/* A block's vectors of stored codes to its planes. */
+INLINE void put_planes(uint8_t *planes, const uint8_t *codes, const shape_of t) {
+    uint8_t *top = planes + t.low * CPU_PLANE;
+    vcodes v[8];
+    UNROLL for (int g = 0; g < 8; g++) v[g] = codes_load(codes + g * CPU_PLANE);
+    if (t.low == 8)
+        UNROLL for (int g = 0; g < 8; g++) codes_store(planes + g * CPU_PLANE, v[g]);
+    if (t.low == 4)
+        UNROLL for (int g = 0; g < 4; g++)
+            codes_store(planes + g * CPU_PLANE,
+                        codes_or(codes_bits(v[g], 0, 0, 15), codes_bits(v[g + 4], 0, 4, 15)));
+    if (t.low == 2)
+        put_twos(planes, v, 0);
+    if (t.high == 2)
+        put_twos(top, v, t.low);
+    if (t.high == 1) {
+        vcodes u = codes_bits(v[0], t.low, 0, 1);
+        UNROLL for (int g = 1; g < 8; g++) u = codes_or(u, codes_bits(v[g], t.low, g, 1));
+        codes_store(top, u);
+    }
 }
 
 typedef struct block_scales {
@@ -357,6 +388,26 @@ INLINE void kernel_pack16(void *panel, const void *w, int n_rows, int64_t k, con
     }
 }
 
+/* --- the row-interleaved layout --------------------------------------------------------------- */
+
+/* The planes of up to 16 rows of a file; those that there are not are zeros. */
+INLINE void kernel_interleave(uint8_t *planes, const uint8_t *w, size_t row_size, int n_rows,
+                              int64_t k, const shape_of t, codes_fn *put, const size_t block_size) {
+    const int n_sub = cpu_scales_per_32(t.scales) ? 1 : 8;
+    _Alignas(64) uint8_t codes[8 * 8 * CPU_PLANE];
+    size_t row[CPU_GROUP];
+    row_offsets(row, row_size, n_rows);
+    for (int64_t b = 0; b < k / 32; b += n_sub, w += block_size) {
+        put(codes, w, row, t.table == cpu_table_MXFP4 ? places_MXFP4 : places);
+        for (int i = 0; i < n_sub; i++) {
+            put_planes(planes, codes + i * 8 * CPU_PLANE, t);
+            for (int g = 0; g < t.low + t.high; g++, planes += CPU_PLANE)
+                if (n_rows < CPU_GROUP)
+                    memset(planes + 4 * n_rows, 0, (size_t)(CPU_PLANE - 4 * n_rows));
+        }
+    }
+}
+
 /* --- all panels, all types -------------------------------------------------------------------- */
 
 #define PANEL(panel, form, offset, max)                                                            \
@@ -399,6 +450,11 @@ INLINE void kernel_pack16(void *panel, const void *w, int n_rows, int64_t k, con
         pack_panel(panel, w, row_size, n_rows, k, panel_step(k, panel_##class),                    \
                    pack_blocks_##name);                                                            \
     }                                                                                              \
+    static void interleave_##name(uint8_t *planes, const void *w, size_t row_size, int n_rows,     \
+                                  int64_t k) {                                                     \
+        kernel_interleave(planes, w, row_size, n_rows, k, rows16_of_##name, codes_##name,          \
+                          sizeof(struct block_##name));                                            \
+    }                                                                                              \
     static void pack16_##name(void *panel, const void *w, int n_rows, int64_t k) {                 \
         kernel_pack16(panel, w, n_rows, k, rows16_of_##name);                                      \
     }
@@ -409,6 +465,7 @@ static void fill_products(cpu_kernels *k) {
     k->product[GGL_##NAME] = (cpu_product){.columns = CPU_COLUMNS_Q8,                              \
                                            .rows = rows_##name,                                    \
                                            .rows16 = rows16_##name,                                \
+                                           .interleave = interleave_##name,                        \
                                            .panel_rows = LANES_GROUPS * CPU_GROUP,                 \
                                            .panel_unit = 32,                                       \
                                            .min_cols = LANES_MIN_PANEL,                            \

@@ -40,6 +40,14 @@ typedef enum cpu_scales {
                             half */
 } cpu_scales;
 
+/* Whether there are minima, and whether each half of a block has its own. */
+static inline int cpu_scales_min(cpu_scales s) {
+    return s == CPU_SCALES_F16_MIN || s == CPU_SCALES_SC8_MIN || s == CPU_SCALES_SC16_MIN;
+}
+static inline int cpu_scales_halves(cpu_scales s) {
+    return s == CPU_SCALES_SC16 || s == CPU_SCALES_SC16_MIN;
+}
+
 /* Bytes for 32 columns and for 256 (one is 0). */
 static inline int cpu_scales_per_32(cpu_scales s) {
     return s == CPU_SCALES_F16 ? 32 : s == CPU_SCALES_F16_MIN ? 64 : s == CPU_SCALES_E8M0 ? 16 : 0;
@@ -69,20 +77,12 @@ static inline int64_t cpu_group_size(int64_t k, int bits, cpu_scales s) {
 /* Bytes of n_rows rows of a type with k columns; 0: the type has no such layout. */
 size_t cpu_rows16_size(ggl_type type, int64_t n_rows, int64_t k);
 /* Writes groups first .. last-1 of the matrix w to their places in dst. Blocks of w may lie at any
- * address; dst is 64-byte aligned. */
-void cpu_rows16_pack(void *dst, ggl_type type, const void *w, size_t row_size, int64_t n_rows,
-                     int64_t k, int64_t first, int64_t last);
+ * address; dst is 64-byte aligned. By p->interleave; if p or that is NULL, by the definition of the
+ * type: the same bytes, slowly. */
+void cpu_rows16_pack(const cpu_product *p, void *dst, ggl_type type, const void *w, size_t row_size,
+                     int64_t n_rows, int64_t k, int64_t first, int64_t last);
 
-/* The same bytes, sooner: p->pack, if there is one, brings the codes of 16 rows together. */
-void cpu_rows16_pack_by(const cpu_product *p, void *dst, ggl_type type, const void *w,
-                        size_t row_size, int64_t n_rows, int64_t k, int64_t first, int64_t last);
-
-/* Rows of any type as a kernel needs them (pack_blocks of kernel.h), by the type's definition:
- * slow. */
-void cpu_pack_blocks(ggl_type type, uint8_t *codes, float *scales, const uint8_t *w,
-                     const size_t *row, int64_t n_blocks);
-
-/* Tables of codes, as bytes with the type's offset added. */
+/* Tables of codes, as bytes with the type's offset added; what no code uses is 0. */
 extern const uint8_t cpu_table_IQ4[16], cpu_table_MXFP4[16], cpu_table_IQ1[16], cpu_table_IQ2[16],
     cpu_table_IQ3[16], cpu_table_IQ3S[16];
 

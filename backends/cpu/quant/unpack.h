@@ -1,25 +1,33 @@
-/* Quantized rows as they lie in a file, unpacked: a type is one function that gives 32 codes as
- * unsigned bytes (quant_types.def: offset), and, if its blocks are of 256, one that gives a row's
- * scales. Blocks: ggml-lite/quant/quant.h and docs/types.md.
+/* Quantized rows as they lie in a file, unpacked: a type is one function that gives 32 stored codes
+ * as unsigned bytes: what the planes of rows16.h hold, which the type's table, if it has one, turns
+ * into codes with their offset (quant_types.def). Scales: scales.h. Blocks: docs/types.md.
  *
- * Included after <isa>/unpack_<isa>.h, which says what 32 bytes (c32) and 8 floats (f8) are:
+ * Included after <isa>/lanes_<isa>.h and <isa>/unpack_<isa>.h, which says what 32 bytes (c32) and 8
+ * floats (f8) are:
  *
- *   c32_load(p)                    32 bytes
+ *   c32_load(p), c32_set(byte)     32 bytes; one 32 times
  *   c32_twice(p), c32_fours(p)     16 bytes twice; 4 bytes eight times
  *   c32_halves(a, b)               the first half of a, the second of b
  *   c32_nibbles(p)                 the low halves of 16 bytes, then the high halves
  *   c32_bits(v, from, to, mask)    bits `mask` of each byte from place `from` on, put to place `to`
- *   c32_spread(p, value)           32 bits as bytes of 0 or `value`
+ *   c32_spread(bits, value)        32 bits as bytes of 0 or `value`
+ *   c32_twos(v)                    four numbers of 16 bits: eight elements of two bits of each
+ *   c32_threes(v, w)               eight numbers of 16 bits: four elements of three bits of each
  *   c32_lookup(table, v)           v < 16
  *   c32_base3(v, powers)           each byte (v * power mod 256) * 3 / 256
- *   c32_or, c32_xor(v, byte)
+ *   c32_or, c32_xor
+ *   f16_value(bits)
  *   f8_scaled_u8(d, bytes), f8_scaled_i8   d * each of eight bytes, the lowest first
  *   f16_rows(out, p, row, sign)    the f16 at p + row[0..15], times sign, 1 or -1
- *   pack_codes(codes, w, row, unpack, k)   block k of 16 rows to 8 planes
+ *   pack_codes(codes, w, row, unpack, k, table)   block k of 16 rows to 8 planes; looked up in a
+ *                                          table, unless that is NULL
  *   put_scales(out, v, step, places)       eight values of each of 16 rows (row r: v[r * step])
  *                                          to out[places[i] * 16 + row] */
 #ifndef CPU_QUANT_UNPACK_H
 #define CPU_QUANT_UNPACK_H
+
+#include "../../../ggml-lite/quant/iq_grids.h"
+#include "scales.h"
 
 /* --- codes of block k of a file's block ------------------------------------------------------ */
 
@@ -31,14 +39,14 @@
 
 #define BITS(at, from, to, mask) c32_bits(c32_load(p + (at)), from, to, mask)
 
-UNPACK(q8_0, c32_xor(c32_load(p + 2), 0x80))
+UNPACK(q8_0, c32_xor(c32_load(p + 2), c32_set(0x80)))
 UNPACK(q4_0, c32_nibbles(p + 2))
 UNPACK(q4_1, c32_nibbles(p + 4))
-UNPACK(q5_0, c32_or(c32_nibbles(p + 6), c32_spread(p + 2, 16)))
-UNPACK(q5_1, c32_or(c32_nibbles(p + 8), c32_spread(p + 4, 16)))
-UNPACK(iq4_nl, c32_lookup(cpu_table_IQ4, c32_nibbles(p + 2)))
-UNPACK(iq4_xs, c32_lookup(cpu_table_IQ4, c32_nibbles(p + 8 + 16 * k)))
-UNPACK(mxfp4, c32_lookup(cpu_table_MXFP4, c32_nibbles(p + 1)))
+UNPACK(q5_0, c32_or(c32_nibbles(p + 6), c32_spread(get32(p + 2), 16)))
+UNPACK(q5_1, c32_or(c32_nibbles(p + 8), c32_spread(get32(p + 4), 16)))
+UNPACK(iq4_nl, c32_nibbles(p + 2))
+UNPACK(iq4_xs, c32_nibbles(p + 8 + 16 * k))
+UNPACK(mxfp4, c32_nibbles(p + 1))
 UNPACK(q2_k, BITS(16 + k / 4 * 32, k % 4 * 2, 0, 3))
 UNPACK(q3_k, c32_or(BITS(32 + k / 4 * 32, k % 4 * 2, 0, 3), BITS(0, k, 2, 1)))
 UNPACK(q4_k, BITS(16 + k / 2 * 32, k % 2 * 4, 0, 15))
@@ -60,6 +68,86 @@ UNPACK(tq1_0, c32_base3(k < 5   ? c32_load(p)
                                 : c32_halves(c32_twice(p + 32), c32_fours(p + 48)),
                         powers_of_3[k]))
 
+/* --- the types with codebooks --- */
+
+/* Four entries. Entry v is the byte p[v], with the bits `mask` of `high` from place step * v on for
+ * its high bits: so none is outside of a codebook of (mask + 1) * 256. */
+INLINE uint64_t four_entries(const iq_grid *g, const uint8_t *p, unsigned high, const int step,
+                             const unsigned mask) {
+    uint64_t v = 0;
+    for (int i = 0; i < 4; i++)
+        v |= (uint64_t)g->code[p[i] | (high << 8 >> step * i & mask << 8)] << 16 * i;
+    return v;
+}
+
+/* Four times 7 bits of signs, in bytes, and the eighth of each, which makes their number even. */
+INLINE uint32_t even_signs(uint32_t s) {
+    uint32_t parity = s ^ s >> 4;
+    parity ^= parity >> 2;
+    parity ^= parity >> 1;
+    return s | (parity & 0x01010101) << 7;
+}
+
+/* Of 28 bits. */
+INLINE uint32_t signs_of(uint32_t w) {
+    return even_signs((w & 0x7f) | (w << 1 & 0x7f00) | (w << 2 & 0x7f0000) | (w << 3 & 0x7f000000));
+}
+
+/* The tables hold what is negative in the reverse order, so minus is all bits the other way. */
+INLINE c32 with_signs(c32 v, uint32_t signs, const int bits) {
+    return c32_xor(v, c32_spread(signs, (1 << bits) - 1));
+}
+
+INLINE c32 unpack_iq2_xxs(const uint8_t *p, const int k) {
+    p += 2 + 8 * k;
+    return with_signs(c32_twos(four_entries(&ggl_iq2_xxs_grid, p, 0, 0, 0)), signs_of(get32(p + 4)),
+                      3);
+}
+
+INLINE c32 unpack_iq2_xs(const uint8_t *p, const int k) {
+    const uint16_t *grid = ggl_iq2_xs_grid.code;
+    uint64_t w = get64(p + 2 + 8 * k), s = w >> 9 & 0x007f007f007f007f;
+    uint64_t v = grid[w & 511] | (uint64_t)grid[w >> 16 & 511] << 16 |
+                 (uint64_t)grid[w >> 32 & 511] << 32 | (uint64_t)grid[w >> 48 & 511] << 48;
+    s = (s | s >> 8) & 0x0000ffff0000ffff;
+    return with_signs(c32_twos(v), even_signs((uint32_t)(s | s >> 16)), 3);
+}
+
+UNPACK(iq2_s, with_signs(c32_twos(four_entries(&ggl_iq2_s_grid, p + 2 + 4 * k, p[66 + k], 2, 3)),
+                         get32(p + 34 + 4 * k), 3))
+
+INLINE c32 unpack_iq3_xxs(const uint8_t *p, const int k) {
+    const uint8_t *index = p + 2 + 8 * k;
+    return with_signs(c32_threes(four_entries(&ggl_iq3_xxs_grid, index, 0, 0, 0),
+                                 four_entries(&ggl_iq3_xxs_grid, index + 4, 0, 0, 0)),
+                      signs_of(get32(p + 66 + 4 * k)), 4);
+}
+
+INLINE c32 unpack_iq3_s(const uint8_t *p, const int k) {
+    const uint8_t *index = p + 2 + 8 * k;
+    return with_signs(c32_threes(four_entries(&ggl_iq3_s_grid, index, p[66 + k], 1, 1),
+                                 four_entries(&ggl_iq3_s_grid, index + 4, p[66 + k] >> 4, 1, 1)),
+                      get32(p + 74 + 4 * k), 4);
+}
+
+/* Twice the element's place, and one more if an eighth is added, not taken away. */
+INLINE c32 with_eighths(uint64_t entries, c32 plus) {
+    return c32_or(c32_bits(c32_twos(entries), 0, 1, 3), plus);
+}
+
+INLINE c32 unpack_iq1_s(const uint8_t *p, const int k) {
+    const unsigned h = get16(p + 34 + 2 * k);
+    return with_eighths(four_entries(&ggl_iq1_grid, p + 2 + 4 * k, h, 3, 7), c32_set(~h >> 15 & 1));
+}
+
+INLINE c32 unpack_iq1_m(const uint8_t *p, const int k) {
+    const uint32_t h = get16(p + 32 + 2 * k), plus = ~h >> 3;
+    const uint32_t bytes =
+        (plus & 1) | (plus & 0x10) << 4 | (plus & 0x100) << 8 | (plus & 0x1000) << 12;
+    return with_eighths(four_entries(&ggl_iq1_grid, p + 4 * k, h, 4, 7),
+                        c32_spread(255 * bytes, 1));
+}
+
 typedef c32 unpack_fn(const uint8_t *block, const int k);
 
 /* --- scales of a block of 256 ----------------------------------------------------------------- */
@@ -70,169 +158,100 @@ typedef struct row_scales {
     f8 s[2], m[2];
 } row_scales;
 
-INLINE uint32_t get32(const uint8_t *p) {
-    uint32_t v;
-    memcpy(&v, p, sizeof v);
-    return v;
+INLINE row_scales scaled(raw_scales r, const cpu_scales s, const float unit) {
+    const uint64_t low = EACH_BYTE(15);
+    const float d = f16_value(r.d) * unit, m = f16_value(r.m);
+    switch (s) {
+    case CPU_SCALES_SC8:
+        return (row_scales){.s = {f8_scaled_i8(d, r.sc[0])}};
+    case CPU_SCALES_SC8_MIN:
+        return (row_scales){.s = {f8_scaled_u8(d, r.sc[0])}, .m = {f8_scaled_u8(m, r.mn)}};
+    case CPU_SCALES_SC16:
+        return (row_scales){.s = {f8_scaled_i8(d, r.sc[0]), f8_scaled_i8(d, r.sc[1])}};
+    case CPU_SCALES_SC16_MIN:
+        return (row_scales){
+            .s = {f8_scaled_u8(d, r.sc[0] & low), f8_scaled_u8(d, r.sc[1] & low)},
+            .m = {f8_scaled_u8(m, r.sc[0] >> 4 & low), f8_scaled_u8(m, r.sc[1] >> 4 & low)}};
+    default: /* CPU_SCALES_D */
+        return (row_scales){.s = {f8_scaled_u8(d, EACH_BYTE(1))}};
+    }
 }
-
-INLINE uint64_t get64(const uint8_t *p) {
-    uint64_t v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
-
-INLINE uint64_t two_32(uint32_t low, uint32_t high) {
-    return (uint64_t)high << 32 | low;
-}
-
-#define EACH_BYTE(v) (0x0101010101010101u * (v))
-
-/* Eight bytes of 0..63, less 32. */
-INLINE uint64_t less_32(uint64_t v) {
-    return ((v | EACH_BYTE(0x80)) - EACH_BYTE(0x20)) ^ EACH_BYTE(0x80);
-}
-
-/* Q4_K and Q5_K: 12 bytes hold eight scales and eight minima of 6 bits: of the first four the low 6
- * bits of bytes 0-3 and 4-7; of the others the halves of bytes 8-11 and the top bits of the former.
- */
-INLINE row_scales scales_q4_k(const uint8_t *p) {
-    uint32_t a = get32(p + 4), b = get32(p + 8), c = get32(p + 12);
-    uint32_t s4 = (c & 0x0f0f0f0f) | (a >> 2 & 0x30303030);
-    uint32_t m4 = (c >> 4 & 0x0f0f0f0f) | (b >> 2 & 0x30303030);
-    return (row_scales){.s = {f8_scaled_u8(f16_at(p), two_32(a & 0x3f3f3f3f, s4))},
-                        .m = {f8_scaled_u8(f16_at(p + 2), two_32(b & 0x3f3f3f3f, m4))}};
-}
-#define scales_q5_k scales_q4_k
-
-/* 16 bytes: scales in the low halves, minima in the high. */
-INLINE row_scales scales_q2_k(const uint8_t *p) {
-    const uint64_t low = EACH_BYTE(15), a = get64(p), b = get64(p + 8);
-    return (row_scales){
-        .s = {f8_scaled_u8(f16_at(p + 80), a & low), f8_scaled_u8(f16_at(p + 80), b & low)},
-        .m = {f8_scaled_u8(f16_at(p + 82), a >> 4 & low),
-              f8_scaled_u8(f16_at(p + 82), b >> 4 & low)}};
-}
-
-/* 12 bytes hold 16 scales of 6 bits, less 32: the halves of bytes 0-7 and, two bits each, bytes
- * 8-11. */
-INLINE row_scales scales_q3_k(const uint8_t *p) {
-    const uint32_t top = 0x30303030, c = get32(p + 104);
-    const uint64_t low = EACH_BYTE(15), ab = get64(p + 96);
-    const uint64_t first = (ab & low) | two_32(c << 4 & top, c << 2 & top);
-    const uint64_t second = (ab >> 4 & low) | two_32(c & top, c >> 2 & top);
-    return (row_scales){.s = {f8_scaled_i8(f16_at(p + 108), less_32(first)),
-                              f8_scaled_i8(f16_at(p + 108), less_32(second))}};
-}
-
-INLINE row_scales scales_q6_k(const uint8_t *p) {
-    return (row_scales){.s = {f8_scaled_i8(f16_at(p + 208), get64(p + 192)),
-                              f8_scaled_i8(f16_at(p + 208), get64(p + 200))}};
-}
-
-/* Eight scales of 6 bits, less 32: the low four in the halves of bytes 4-7, the top two in 16 bits.
- */
-INLINE row_scales scales_iq4_xs(const uint8_t *p) {
-    uint64_t low = get32(p + 4), top = get32(p) >> 16;
-    low = (low | low << 16) & 0x0000ffff0000ffff, top = (top | top << 24) & 0x000000ff000000ff;
-    low = (low | low << 8) & 0x00ff00ff00ff00ff, top = (top | top << 12) & 0x000f000f000f000f;
-    low = (low | low << 4) & EACH_BYTE(15), top = (top | top << 6) & EACH_BYTE(3);
-    return (row_scales){.s = {f8_scaled_i8(f16_at(p), less_32(low | top << 4))}};
-}
-
-INLINE row_scales scales_tq1_0(const uint8_t *p) {
-    return (row_scales){.s = {f8_scaled_u8(f16_at(p + 52), EACH_BYTE(1))}};
-}
-
-INLINE row_scales scales_tq2_0(const uint8_t *p) {
-    return (row_scales){.s = {f8_scaled_u8(f16_at(p + 64), EACH_BYTE(1))}};
-}
-
-typedef row_scales scales_fn(const uint8_t *block);
 
 /* --- 16 rows side by side --------------------------------------------------------------------- */
 
-/* Types with blocks of 32: the scale is the f16 at 0, the minimum the one at 2, with the other
- * sign. */
-INLINE void pack_32(uint8_t *codes, float *scales, const uint8_t *w, const size_t *row, int64_t n,
-                    unpack_fn *unpack, const int size, const int min) {
-    for (; n > 0; n--, w += size, codes += 8 * CPU_PLANE, scales += (1 + min) * CPU_GROUP) {
-        pack_codes(codes, w, row, unpack, 0);
-        f16_rows(scales, w, row, 1);
-        if (min)
-            f16_rows(scales + CPU_GROUP, w + 2, row, -1);
-    }
-}
+/* The codes of a block of the file, of 16 rows: of a type with a table what `table` has in their
+ * places. */
+typedef void codes_fn(uint8_t *codes, const uint8_t *w, const size_t *row, const uint8_t *table);
 
-/* Types with blocks of 256. Of a block: s; s, m; both s; both s, both m. */
-INLINE void pack_256(uint8_t *codes, float *scales, const uint8_t *w, const size_t *row, int64_t n,
-                     unpack_fn *unpack, scales_fn *scales_of_row, const int size, const int min,
-                     const int halves) {
-    const int stride = sizeof(row_scales) / sizeof(f8), per_block = (1 + min) * (1 + halves);
-    for (; n > 0; n -= 8, w += size) {
-        row_scales s[CPU_GROUP];
+/* Where codes are stored, it has the places themselves; MXFP4 has zeros of two signs, stored as
+ * one. */
+static const uint8_t places[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+static const uint8_t places_MXFP4[16] = {0, 1, 2, 3, 4, 5, 6, 7, 0, 9, 10, 11, 12, 13, 14, 15};
+
+INLINE void put_codes(uint8_t *codes, const uint8_t *w, const size_t *row, const uint8_t *table,
+                      unpack_fn *unpack, const int n_sub, const bool looked_up) {
+    if (n_sub == 1 || looked_up) { /* k is but a part of an address */
+        for (int k = 0; k < n_sub; k++, codes += 8 * CPU_PLANE)
+            pack_codes(codes, w, row, unpack, k, looked_up ? table : NULL);
+    } else { /* k is a shift, that has to be a constant */
 #pragma GCC unroll 8
         for (int k = 0; k < 8; k++, codes += 8 * CPU_PLANE)
-            pack_codes(codes, w, row, unpack, k);
-        for (int r = 0; r < CPU_GROUP; r++)
-            s[r] = scales_of_row(w + row[r]);
-        for (int h = 0; h <= halves; h++) {
-            int place[8];
-            for (int i = 0; i < 8; i++)
-                place[i] = halves ? (4 * h + i / 2) * per_block + i % 2 : i * per_block;
-            put_scales(scales, &s[0].s[h], stride, place);
-            for (int i = 0; min && i < 8; i++)
-                place[i] += 1 + halves;
-            if (min)
-                put_scales(scales, &s[0].m[h], stride, place);
-        }
-        scales += 8 * per_block * CPU_GROUP;
+            pack_codes(codes, w, row, unpack, k, NULL);
     }
 }
 
-#define PACK_32(name, size, min)                                                                   \
-    static void pack_blocks_##name(uint8_t *codes, float *scales, const uint8_t *w,                \
-                                   const size_t *row, int64_t n) {                                 \
-        pack_32(codes, scales, w, row, n, unpack_##name, size, min);                               \
-    }
-#define PACK_256(name, size, min, halves)                                                          \
-    static void pack_blocks_##name(uint8_t *codes, float *scales, const uint8_t *w,                \
-                                   const size_t *row, int64_t n) {                                 \
-        pack_256(codes, scales, w, row, n, unpack_##name, scales_##name, size, min, halves);       \
-    }
-PACK_32(q4_0, 18, 0)
-PACK_32(q4_1, 20, 1)
-PACK_32(q5_0, 22, 0)
-PACK_32(q5_1, 24, 1)
-PACK_32(q8_0, 34, 0)
-PACK_32(iq4_nl, 18, 0)
-PACK_256(q2_k, 84, 1, 1)
-PACK_256(q3_k, 110, 0, 1)
-PACK_256(q4_k, 144, 1, 0)
-PACK_256(q5_k, 176, 1, 0)
-PACK_256(q6_k, 210, 0, 1)
-PACK_256(iq4_xs, 136, 0, 0)
-PACK_256(tq1_0, 54, 0, 0)
-PACK_256(tq2_0, 66, 0, 0)
-
-#define QTYPE(NAME, name, panel, low, high, table, scales, unit)
-#define ITYPE(NAME, name, panel, low, high, table, scales, unit)                                   \
-    static void pack_blocks_##name(uint8_t *codes, float *to, const uint8_t *w, const size_t *row, \
-                                   int64_t n) {                                                    \
-        cpu_pack_blocks(GGL_##NAME, codes, to, w, row, n);                                         \
-    }
-#include "quant_types.def"
-
-/* The scale of MXFP4 is a byte. */
-static void pack_blocks_mxfp4(uint8_t *codes, float *scales, const uint8_t *w, const size_t *row,
-                              int64_t n) {
-    for (; n > 0; n--, w += 17, codes += 8 * CPU_PLANE, scales += CPU_GROUP) {
+/* The scales of a block of the file, of 16 rows, f32. Of 32 codes: s; s, m; both s; both s, both m.
+ */
+INLINE void put_floats(float *to, const uint8_t *w, const size_t *row, raw_fn *raw,
+                       const cpu_scales s, const float unit) {
+    const int min = cpu_scales_min(s), halves = cpu_scales_halves(s);
+    const int stride = sizeof(row_scales) / sizeof(f8), per_32 = (1 + min) * (1 + halves);
+    row_scales v[CPU_GROUP];
+    if (s == CPU_SCALES_E8M0) {
         uint8_t e[CPU_GROUP];
         for (int r = 0; r < CPU_GROUP; r++)
             e[r] = w[row[r]];
-        pack_codes(codes, w, row, unpack_mxfp4, 0);
-        float_store(scales, float_e8m0(e), CPU_GROUP);
+        float_store(to, float_e8m0(e), CPU_GROUP);
+        return;
+    }
+    if (cpu_scales_per_32(s)) {
+        f16_rows(to, w, row, 1);
+        if (min)
+            f16_rows(to + CPU_GROUP, w + 2, row, -1);
+        return;
+    }
+    for (int r = 0; r < CPU_GROUP; r++)
+        v[r] = scaled(raw(w + row[r]), s, unit);
+    for (int h = 0; h <= halves; h++) {
+        int place[8];
+        for (int i = 0; i < 8; i++)
+            place[i] = halves ? (4 * h + i / 2) * per_32 + i % 2 : i * per_32;
+        put_scales(to, &v[0].s[h], stride, place);
+        for (int i = 0; min && i < 8; i++)
+            place[i] += 1 + halves;
+        if (min)
+            put_scales(to, &v[0].m[h], stride, place);
     }
 }
+
+#define cpu_table_NONE NULL
+#define N_SUB(scales)  (cpu_scales_per_32(CPU_SCALES_##scales) ? 1 : 8)
+#define QTYPE(NAME, name, panel, low, high, table, scales, unit)                                   \
+    static void codes_##name(uint8_t *codes, const uint8_t *w, const size_t *row,                  \
+                             const uint8_t *to) {                                                  \
+        put_codes(codes, w, row, to, unpack_##name, N_SUB(scales), cpu_table_##table != NULL);     \
+    }                                                                                              \
+    static void pack_blocks_##name(uint8_t *codes, float *to, const uint8_t *w, const size_t *row, \
+                                   int64_t n) {                                                    \
+        const int n_sub = N_SUB(scales);                                                           \
+        const int per_32 = (1 + cpu_scales_min(CPU_SCALES_##scales)) *                             \
+                           (1 + cpu_scales_halves(CPU_SCALES_##scales)) * CPU_GROUP;               \
+        for (; n > 0; n -= n_sub, w += sizeof(struct block_##name)) {                              \
+            codes_##name(codes, w, row, cpu_table_##table);                                        \
+            put_floats(to, w, row, raw_##name, CPU_SCALES_##scales, unit);                         \
+            codes += n_sub * 8 * CPU_PLANE, to += n_sub * per_32;                                  \
+        }                                                                                          \
+    }
+#include "quant_types.def"
 
 #endif

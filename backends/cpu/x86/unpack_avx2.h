@@ -11,6 +11,9 @@ typedef __m256 f8;
 INLINE c32 c32_load(const uint8_t *p) {
     return _mm256_loadu_si256((const __m256i *)p);
 }
+INLINE c32 c32_set(const unsigned byte) {
+    return _mm256_set1_epi8((char)byte);
+}
 INLINE c32 c32_twice(const uint8_t *p) {
     return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)p));
 }
@@ -28,8 +31,8 @@ INLINE c32 c32_and(c32 v, const int byte) {
 INLINE c32 c32_or(c32 a, c32 b) {
     return _mm256_or_si256(a, b);
 }
-INLINE c32 c32_xor(c32 v, const int byte) {
-    return _mm256_xor_si256(v, _mm256_set1_epi8((char)byte));
+INLINE c32 c32_xor(c32 a, c32 b) {
+    return _mm256_xor_si256(a, b);
 }
 INLINE c32 c32_nibbles(const uint8_t *p) {
     __m128i v = _mm_loadu_si128((const __m128i *)p);
@@ -39,12 +42,29 @@ INLINE c32 c32_bits(c32 v, const int from, const int to, const int mask) {
     v = from > to ? _mm256_srli_epi16(v, from - to) : _mm256_slli_epi16(v, to - from);
     return c32_and(v, mask << to);
 }
-INLINE c32 c32_spread(const uint8_t *p, const int value) {
+INLINE c32 c32_spread(uint32_t bits, const int value) {
     const __m256i which =
         _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
     const __m256i bit = _mm256_set1_epi64x((long long)0x8040201008040201);
-    __m256i v = _mm256_and_si256(_mm256_shuffle_epi8(c32_fours(p), which), bit);
+    __m256i v = _mm256_and_si256(_mm256_shuffle_epi8(_mm256_set1_epi32((int)bits), which), bit);
     return c32_and(_mm256_cmpeq_epi8(v, bit), value);
+}
+/* Words of 16 bits, each twice (or more) with the pair of elements that is its own brought to the
+ * top by a product. */
+INLINE c32 c32_twos(uint64_t v) {
+    const __m256i which = _mm256_setr_epi64x(0x0100010001000100, 0x0302030203020302,
+                                             0x0504050405040504, 0x0706070607060706);
+    __m256i w = _mm256_shuffle_epi8(_mm256_set1_epi64x((long long)v), which);
+    w = _mm256_mullo_epi16(w, _mm256_set1_epi64x(0x0001001001001000));
+    w = _mm256_srli_epi16(w, 12);
+    return c32_and(_mm256_or_si256(w, _mm256_slli_epi16(w, 6)), 3);
+}
+INLINE c32 c32_threes(uint64_t v, uint64_t w) {
+    __m128i p = _mm_set_epi64x((long long)w, (long long)v);
+    __m256i u = _mm256_set_m128i(_mm_unpackhi_epi16(p, p), _mm_unpacklo_epi16(p, p));
+    u = _mm256_mullo_epi16(u, _mm256_set1_epi32(0x00100400));
+    u = _mm256_srli_epi16(u, 10);
+    return c32_and(_mm256_or_si256(u, _mm256_slli_epi16(u, 5)), 7);
 }
 INLINE c32 c32_lookup(const uint8_t *table, c32 v) {
     return _mm256_shuffle_epi8(c32_twice(table), v);
@@ -58,18 +78,16 @@ INLINE c32 c32_base3(c32 v, const uint8_t *powers) {
     return _mm256_or_si256(even, odd);
 }
 
-INLINE f8 f16_at(const uint8_t *p) {
-    uint16_t h;
-    memcpy(&h, p, sizeof h);
-    return set8(_cvtsh_ss(h));
+INLINE float f16_value(uint16_t bits) {
+    return _cvtsh_ss(bits);
 }
-INLINE f8 f8_scaled_u8(f8 d, uint64_t bytes) {
+INLINE f8 f8_scaled_u8(float d, uint64_t bytes) {
     __m128i v = _mm_cvtsi64_si128((long long)bytes);
-    return _mm256_mul_ps(d, _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(v)));
+    return _mm256_mul_ps(set8(d), _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(v)));
 }
-INLINE f8 f8_scaled_i8(f8 d, uint64_t bytes) {
+INLINE f8 f8_scaled_i8(float d, uint64_t bytes) {
     __m128i v = _mm_cvtsi64_si128((long long)bytes);
-    return _mm256_mul_ps(d, _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(v)));
+    return _mm256_mul_ps(set8(d), _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(v)));
 }
 
 INLINE void f16_rows(float *out, const uint8_t *p, const size_t *row, const int sign) {
@@ -109,11 +127,12 @@ INLINE void transpose_8x8(__m256i v[8]) {
 }
 
 INLINE void pack_codes(uint8_t *codes, const uint8_t *w, const size_t *row,
-                       c32 (*unpack)(const uint8_t *, const int), const int k) {
+                       c32 (*unpack)(const uint8_t *, const int), const int k,
+                       const uint8_t *table) {
     for (int h = 0; h < 2; h++, row += 8, codes += 32) {
         __m256i v[8];
         for (int r = 0; r < 8; r++)
-            v[r] = unpack(w + row[r], k);
+            v[r] = table ? c32_lookup(table, unpack(w + row[r], k)) : unpack(w + row[r], k);
         transpose_8x8(v);
         for (int g = 0; g < 8; g++)
             _mm256_storeu_si256((__m256i *)(codes + g * CPU_PLANE), v[g]);

@@ -1,0 +1,183 @@
+/* The scales of a file's block, as they lie there: one or two f16 and, in blocks of 256, bytes that
+ * they are multiplied by. A type whose blocks have bytes is one function here, of integers of 64
+ * bits; what is made of them is said by its cpu_scales (rows16.h). Blocks: ggml-lite/quant/blocks.h
+ * and docs/types.md. */
+#ifndef CPU_QUANT_SCALES_H
+#define CPU_QUANT_SCALES_H
+
+#include <string.h>
+
+#include "../../../ggml-lite/quant/blocks.h"
+#include "rows16.h"
+
+typedef struct raw_scales {
+    uint16_t d, m;      /* CPU_SCALES_E8M0: d is the byte */
+    uint64_t sc[2], mn; /* as in cpu_scales, the first lowest */
+} raw_scales;
+
+typedef raw_scales raw_fn(const uint8_t *block);
+
+static inline uint16_t get16(const uint8_t *p) {
+    uint16_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+static inline uint32_t get32(const uint8_t *p) {
+    uint32_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+static inline uint64_t get64(const uint8_t *p) {
+    uint64_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+static inline uint64_t two_32(uint32_t low, uint32_t high) {
+    return (uint64_t)high << 32 | low;
+}
+
+#define EACH_BYTE(v) (0x0101010101010101u * (v))
+
+/* Eight bytes of 0..63, less 32. */
+static inline uint64_t less_32(uint64_t v) {
+    return ((v | EACH_BYTE(0x80)) - EACH_BYTE(0x20)) ^ EACH_BYTE(0x80);
+}
+
+/* Eight bytes of 0..15, each to 2 v + 1. */
+static inline uint64_t odd(uint64_t v) {
+    return v << 1 | EACH_BYTE(1);
+}
+
+/* The halves of four bytes, the low one first. */
+static inline uint64_t halves_of(uint32_t bytes) {
+    uint64_t v = bytes;
+    v = (v | v << 16) & 0x0000ffff0000ffff;
+    v = (v | v << 8) & 0x00ff00ff00ff00ff;
+    return (v | v << 4) & EACH_BYTE(15);
+}
+
+/* Bits `from` and up, mask of them, of the bytes 0, step, 2 * step .. */
+static inline uint64_t eight_of(const uint8_t *p, const int step, const int from, const int mask) {
+    uint64_t v = 0;
+    for (int i = 0; i < 8; i++)
+        v |= (uint64_t)(p[i * step] >> from & mask) << 8 * i;
+    return v;
+}
+
+/* --- blocks of 32 --------------------------------------------------------------------------- */
+
+static inline raw_scales raw_f16(const uint8_t *p) {
+    return (raw_scales){.d = get16(p)};
+}
+static inline raw_scales raw_f16_min(const uint8_t *p) {
+    return (raw_scales){.d = get16(p), .m = get16(p + 2)};
+}
+static inline raw_scales raw_mxfp4(const uint8_t *p) {
+    return (raw_scales){.d = p[0]};
+}
+#define raw_q4_0   raw_f16
+#define raw_q4_1   raw_f16_min
+#define raw_q5_0   raw_f16
+#define raw_q5_1   raw_f16_min
+#define raw_q8_0   raw_f16
+#define raw_iq4_nl raw_f16
+
+/* --- blocks of 256 -------------------------------------------------------------------------- */
+
+static inline raw_scales raw_tq1_0(const uint8_t *p) {
+    return (raw_scales){.d = get16(p + 52)};
+}
+
+static inline raw_scales raw_tq2_0(const uint8_t *p) {
+    return (raw_scales){.d = get16(p + 64)};
+}
+
+/* 16 bytes: scales in the low halves, minima in the high. */
+static inline raw_scales raw_q2_k(const uint8_t *p) {
+    return (raw_scales){.d = get16(p + 80), .m = get16(p + 82), .sc = {get64(p), get64(p + 8)}};
+}
+
+/* 12 bytes hold 16 scales of 6 bits, less 32: the halves of bytes 0-7 and, two bits each, bytes
+ * 8-11. */
+static inline raw_scales raw_q3_k(const uint8_t *p) {
+    const uint32_t top = 0x30303030, c = get32(p + 104);
+    const uint64_t low = EACH_BYTE(15), ab = get64(p + 96);
+    const uint64_t first = (ab & low) | two_32(c << 4 & top, c << 2 & top);
+    const uint64_t second = (ab >> 4 & low) | two_32(c & top, c >> 2 & top);
+    return (raw_scales){.d = get16(p + 108), .sc = {less_32(first), less_32(second)}};
+}
+
+/* Q4_K and Q5_K: 12 bytes hold eight scales and eight minima of 6 bits: of the first four the low 6
+ * bits of bytes 0-3 and 4-7; of the others the halves of bytes 8-11 and the top bits of the former.
+ */
+static inline raw_scales raw_q4_k(const uint8_t *p) {
+    uint32_t a = get32(p + 4), b = get32(p + 8), c = get32(p + 12);
+    uint32_t s4 = (c & 0x0f0f0f0f) | (a >> 2 & 0x30303030);
+    uint32_t m4 = (c >> 4 & 0x0f0f0f0f) | (b >> 2 & 0x30303030);
+    return (raw_scales){.d = get16(p),
+                        .m = get16(p + 2),
+                        .sc = {two_32(a & 0x3f3f3f3f, s4)},
+                        .mn = two_32(b & 0x3f3f3f3f, m4)};
+}
+#define raw_q5_k raw_q4_k
+
+static inline raw_scales raw_q6_k(const uint8_t *p) {
+    return (raw_scales){.d = get16(p + 208), .sc = {get64(p + 192), get64(p + 200)}};
+}
+
+/* Eight scales of 6 bits, less 32: the low four in the halves of bytes 4-7, the top two in 16 bits.
+ */
+static inline raw_scales raw_iq4_xs(const uint8_t *p) {
+    uint64_t top = get16(p + 2);
+    top = (top | top << 24) & 0x000000ff000000ff;
+    top = (top | top << 12) & 0x000f000f000f000f;
+    top = (top | top << 6) & EACH_BYTE(3);
+    return (raw_scales){.d = get16(p), .sc = {less_32(halves_of(get32(p + 4)) | top << 4)}};
+}
+
+/* The top four bits of the second word of each run. */
+static inline raw_scales raw_iq2_xxs(const uint8_t *p) {
+    return (raw_scales){.d = get16(p), .sc = {odd(eight_of(p + 9, 8, 4, 15))}};
+}
+
+static inline raw_scales raw_iq2_xs(const uint8_t *p) {
+    return (raw_scales){.d = get16(p),
+                        .sc = {odd(halves_of(get32(p + 66))), odd(halves_of(get32(p + 70)))}};
+}
+
+static inline raw_scales raw_iq2_s(const uint8_t *p) {
+    return (raw_scales){.d = get16(p),
+                        .sc = {odd(halves_of(get32(p + 74))), odd(halves_of(get32(p + 78)))}};
+}
+
+static inline raw_scales raw_iq3_xxs(const uint8_t *p) {
+    return (raw_scales){.d = get16(p), .sc = {odd(eight_of(p + 69, 4, 4, 15))}};
+}
+
+static inline raw_scales raw_iq3_s(const uint8_t *p) {
+    return (raw_scales){.d = get16(p), .sc = {odd(halves_of(get32(p + 106)))}};
+}
+
+static inline raw_scales raw_iq1_s(const uint8_t *p) {
+    return (raw_scales){.d = get16(p), .sc = {odd(eight_of(p + 35, 2, 4, 7))}};
+}
+
+/* Two times four scales of 3 bits, from bits 0 and 16 on. */
+static inline uint64_t threes_of(uint32_t bits) {
+    uint64_t v = (bits | (uint64_t)bits << 16) & 0x00000fff00000fff;
+    return (v & 7 * 0x0000000100000001) | (v << 5 & 7 * 0x0000010000000100) |
+           (v << 10 & 7 * 0x0001000000010000) | (v << 15 & 7 * 0x0100000001000000);
+}
+
+/* Four words of 16 bits: four scales each and, in the top four bits, a quarter of d. */
+static inline raw_scales raw_iq1_m(const uint8_t *p) {
+    uint64_t s = get64(p + 48), d = s >> 12 & 0x000f000f000f000f;
+    d |= d >> 12;
+    return (raw_scales){.d = (uint16_t)((d & 0xff) | (d >> 24 & 0xff00)),
+                        .sc = {odd(threes_of((uint32_t)s)), odd(threes_of((uint32_t)(s >> 32)))}};
+}
+
+#endif
