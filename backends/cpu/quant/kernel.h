@@ -20,6 +20,7 @@
 
 #include <string.h>
 
+#include "../unroll.h"
 #include "rows16.h"
 
 /* What the kernel needs to know of a type: its panel, and how its codes lie. */
@@ -31,9 +32,6 @@ typedef struct shape_of {
     cpu_scales scales;
     float unit;
 } shape_of;
-
-/* Loops over registers: their indices have to become constants. */
-#define UNROLL _Pragma("GCC unroll 16")
 
 enum { MIN_SCALE, MIN_SCALE_MIN, MIN_SCALE16 = 0, MIN_SCALE16_MIN };
 enum { HALVES_SCALE, HALVES_SCALE_MIN = 0, HALVES_SCALE16, HALVES_SCALE16_MIN = 1 };

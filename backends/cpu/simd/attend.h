@@ -2,16 +2,11 @@
  * scores, elements of a value in the lanes for the sums of values. Stored numbers are decoded in
  * registers, sixteen at a time, and meet several queries there: as many sixteens by as many queries
  * as there are registers for sums (V_SUMS, in sixteens). */
+#include "../unroll.h"
 #include "functions.h"
 
 enum { MOST = CPU_QUERIES, WIDE = 4 * V_16 }; /* queries, and vectors of stored numbers, at most */
 
-/* Over registers: without its pragma gcc keeps the sums in memory, and clang does so with that. */
-#ifdef __clang__
-#define UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
 #define EACH(i, n) UNROLL for (int i = 0; i < (n); i++)
 
 INLINE bool in_blocks(const ggl_type type) {
