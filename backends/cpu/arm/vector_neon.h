@@ -96,6 +96,11 @@ INLINE float v_tree(const vf *s) {
     float32x2_t b = vadd_f32(vget_low_f32(a), vget_high_f32(a));
     return vget_lane_f32(b, 0) + vget_lane_f32(b, 1);
 }
+/* y[r] = v_tree(s[r]), of four at once. */
+INLINE void v_four_trees(float *y, const vf (*s)[16 / V_LANES]) {
+    for (int r = 0; r < 4; r++)
+        y[r] = v_tree(s[r]);
+}
 
 /* Of values that are not NaN. */
 INLINE vf v_max(vf a, vf b) {

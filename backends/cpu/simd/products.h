@@ -84,6 +84,18 @@ INLINE void add_32(vf acc[V_16], v_32 w, v_32 x) {
         acc[i % V_16] = add_product(w.v[i], x.v[i], acc[i % V_16]);
 }
 
+/* y[r] = what the sums of row r end as. */
+INLINE void store_sums(float *y, const vf (*s)[V_16], const int n_rows) {
+    if (n_rows == ROWS)
+        v_four_trees(y, s);
+    else
+        for (int r = 0; r < n_rows; r++)
+            y[r] = v_tree(s[r]);
+    for (int r = 0; r < n_rows; r++)
+        y[r] += 0.0f;
+}
+_Static_assert(ROWS == 4, "v_four_trees");
+
 /* n_rows <= ROWS, a constant; size: of an element of w. */
 INLINE void dot_rows(float *y, const char *w, size_t row_size, const int n_rows, const float *x,
                      int64_t k, load_fn *load, const int size) {
@@ -116,8 +128,7 @@ INLINE void dot_rows(float *y, const char *w, size_t row_size, const int n_rows,
             add_32(acc[r], load(rest), load_column(c));
         }
     }
-    for (int r = 0; r < n_rows; r++)
-        y[r] = v_tree(acc[r]) + 0.0f;
+    store_sums(y, (const vf(*)[V_16])acc, n_rows);
 }
 
 /* --- panels -------------------------------------------------------------------------------- */
@@ -191,13 +202,13 @@ INLINE void block(float *const *y, int64_t j, const float *const *x, const float
     vf part[V_16][ROWS * V_COLS];
     for (int h = 0; h < V_16; h++)
         block_part(part[h], x, w, step, n_rows, n_cols, k, h);
-    for (int r = 0; r < n_rows; r++)
-        for (int c = 0; c < n_cols; c++) {
-            vf s[V_16];
+    for (int c = 0; c < n_cols; c++) {
+        vf s[ROWS][V_16];
+        for (int r = 0; r < n_rows; r++)
             for (int h = 0; h < V_16; h++)
-                s[h] = part[h][r * n_cols + c];
-            y[c][j + r] = v_tree(s) + 0.0f;
-        }
+                s[r][h] = part[h][r * n_cols + c];
+        store_sums(y[c] + j, (const vf(*)[V_16])s, n_rows);
+    }
 }
 
 INLINE void columns(float *const *y, const void *const *x, const float *w, int n_rows,

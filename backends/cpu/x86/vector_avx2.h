@@ -84,6 +84,17 @@ INLINE float v_tree(const vf *s) {
     b = _mm_add_ps(b, _mm_movehl_ps(b, b));
     return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
 }
+/* y[r] = v_tree(s[r]), of four at once. */
+INLINE void v_four_trees(float *y, const vf (*s)[16 / V_LANES]) {
+    const vf a = s[0][0] + s[0][1], b = s[1][0] + s[1][1], c = s[2][0] + s[2][1],
+             d = s[3][0] + s[3][1];
+    const vf ab = _mm256_permute2f128_ps(a, b, 0x20) + _mm256_permute2f128_ps(a, b, 0x31);
+    const vf cd = _mm256_permute2f128_ps(c, d, 0x20) + _mm256_permute2f128_ps(c, d, 0x31);
+    vf t = _mm256_shuffle_ps(ab, cd, 0x44) + _mm256_shuffle_ps(ab, cd, 0xee);
+    t = t + _mm256_permute_ps(t, 0xb1); /* a a c c | b b d d */
+    const __m128 ac = _mm256_castps256_ps128(t), bd = _mm256_extractf128_ps(t, 1);
+    _mm_storeu_ps(y, _mm_movelh_ps(_mm_unpacklo_ps(ac, bd), _mm_unpackhi_ps(ac, bd)));
+}
 
 /* Of values that are not NaN. */
 INLINE vf v_max(vf a, vf b) {

@@ -93,6 +93,16 @@ INLINE float v_tree(const vf *s) {
     b = _mm_add_ps(b, _mm_movehl_ps(b, b));
     return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
 }
+/* y[r] = v_tree(s[r]), of four at once. */
+INLINE void v_four_trees(float *y, const vf (*s)[16 / V_LANES]) {
+    const vf a = s[0][0], b = s[1][0], c = s[2][0], d = s[3][0];
+    const vf ab = _mm512_shuffle_f32x4(a, b, 0x44) + _mm512_shuffle_f32x4(a, b, 0xee);
+    const vf cd = _mm512_shuffle_f32x4(c, d, 0x44) + _mm512_shuffle_f32x4(c, d, 0xee);
+    vf t = _mm512_shuffle_f32x4(ab, cd, 0x88) + _mm512_shuffle_f32x4(ab, cd, 0xdd);
+    t = t + _mm512_permute_ps(t, 0x4e);
+    t = t + _mm512_permute_ps(t, 0xb1);
+    _mm_storeu_ps(y, _mm512_castps512_ps128(_mm512_maskz_compress_ps(0x1111, t)));
+}
 
 /* Of values that are not NaN. */
 INLINE vf v_max(vf a, vf b) {
