@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "../unroll.h"
 #include "arm.h"
 
 #ifdef LANES_DOT
@@ -34,7 +35,7 @@ typedef struct vpart {
 typedef int8x16_t vfour;
 
 #define EACH(expression)                                                                           \
-    _Pragma("GCC unroll 4") for (int i_ = 0; i_ < 4; i_++) {                                       \
+    UNROLL for (int i_ = 0; i_ < 4; i_++) {                                                        \
         expression;                                                                                \
     }
 

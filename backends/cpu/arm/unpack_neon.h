@@ -98,10 +98,10 @@ INLINE f8 f8_scaled_i8(float d, uint64_t bytes) {
 
 INLINE void f16_rows(float *out, const uint8_t *p, const size_t *row, const int sign) {
     for (int h = 0; h < 4; h++, row += 4, out += 4) {
-        uint16x4_t d = vdup_n_u16(get16(p + row[0]));
-        d = vset_lane_u16(get16(p + row[1]), d, 1);
-        d = vset_lane_u16(get16(p + row[2]), d, 2);
-        d = vset_lane_u16(get16(p + row[3]), d, 3);
+        uint16x4_t d = vdup_n_u16(load16(p + row[0]));
+        d = vset_lane_u16(load16(p + row[1]), d, 1);
+        d = vset_lane_u16(load16(p + row[2]), d, 2);
+        d = vset_lane_u16(load16(p + row[3]), d, 3);
         float32x4_t x = vcvt_f32_f16(vreinterpret_f16_u16(d));
         vst1q_f32(out, sign < 0 ? vnegq_f32(x) : x);
     }

@@ -5,9 +5,8 @@
 #ifndef CPU_QUANT_SCALES_H
 #define CPU_QUANT_SCALES_H
 
-#include <string.h>
-
 #include "../../../ggml-lite/quant/blocks.h"
+#include "../load.h"
 #include "rows16.h"
 
 typedef struct raw_scales {
@@ -16,24 +15,6 @@ typedef struct raw_scales {
 } raw_scales;
 
 typedef raw_scales raw_fn(const uint8_t *block);
-
-static inline uint16_t get16(const uint8_t *p) {
-    uint16_t v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
-
-static inline uint32_t get32(const uint8_t *p) {
-    uint32_t v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
-
-static inline uint64_t get64(const uint8_t *p) {
-    uint64_t v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
 
 static inline uint64_t two_32(uint32_t low, uint32_t high) {
     return (uint64_t)high << 32 | low;
@@ -70,10 +51,10 @@ static inline uint64_t eight_of(const uint8_t *p, const int step, const int from
 /* --- blocks of 32 --------------------------------------------------------------------------- */
 
 static inline raw_scales raw_f16(const uint8_t *p) {
-    return (raw_scales){.d = get16(p)};
+    return (raw_scales){.d = load16(p)};
 }
 static inline raw_scales raw_f16_min(const uint8_t *p) {
-    return (raw_scales){.d = get16(p), .m = get16(p + 2)};
+    return (raw_scales){.d = load16(p), .m = load16(p + 2)};
 }
 static inline raw_scales raw_mxfp4(const uint8_t *p) {
     return (raw_scales){.d = p[0]};
@@ -88,81 +69,81 @@ static inline raw_scales raw_mxfp4(const uint8_t *p) {
 /* --- blocks of 256 -------------------------------------------------------------------------- */
 
 static inline raw_scales raw_tq1_0(const uint8_t *p) {
-    return (raw_scales){.d = get16(p + 52)};
+    return (raw_scales){.d = load16(p + 52)};
 }
 
 static inline raw_scales raw_tq2_0(const uint8_t *p) {
-    return (raw_scales){.d = get16(p + 64)};
+    return (raw_scales){.d = load16(p + 64)};
 }
 
 /* 16 bytes: scales in the low halves, minima in the high. */
 static inline raw_scales raw_q2_k(const uint8_t *p) {
-    return (raw_scales){.d = get16(p + 80), .m = get16(p + 82), .sc = {get64(p), get64(p + 8)}};
+    return (raw_scales){.d = load16(p + 80), .m = load16(p + 82), .sc = {load64(p), load64(p + 8)}};
 }
 
 /* 12 bytes hold 16 scales of 6 bits, less 32: the halves of bytes 0-7 and, two bits each, bytes
  * 8-11. */
 static inline raw_scales raw_q3_k(const uint8_t *p) {
-    const uint32_t top = 0x30303030, c = get32(p + 104);
-    const uint64_t low = EACH_BYTE(15), ab = get64(p + 96);
+    const uint32_t top = 0x30303030, c = load32(p + 104);
+    const uint64_t low = EACH_BYTE(15), ab = load64(p + 96);
     const uint64_t first = (ab & low) | two_32(c << 4 & top, c << 2 & top);
     const uint64_t second = (ab >> 4 & low) | two_32(c & top, c >> 2 & top);
-    return (raw_scales){.d = get16(p + 108), .sc = {less_32(first), less_32(second)}};
+    return (raw_scales){.d = load16(p + 108), .sc = {less_32(first), less_32(second)}};
 }
 
 /* Q4_K and Q5_K: 12 bytes hold eight scales and eight minima of 6 bits: of the first four the low 6
  * bits of bytes 0-3 and 4-7; of the others the halves of bytes 8-11 and the top bits of the former.
  */
 static inline raw_scales raw_q4_k(const uint8_t *p) {
-    uint32_t a = get32(p + 4), b = get32(p + 8), c = get32(p + 12);
+    uint32_t a = load32(p + 4), b = load32(p + 8), c = load32(p + 12);
     uint32_t s4 = (c & 0x0f0f0f0f) | (a >> 2 & 0x30303030);
     uint32_t m4 = (c >> 4 & 0x0f0f0f0f) | (b >> 2 & 0x30303030);
-    return (raw_scales){.d = get16(p),
-                        .m = get16(p + 2),
+    return (raw_scales){.d = load16(p),
+                        .m = load16(p + 2),
                         .sc = {two_32(a & 0x3f3f3f3f, s4)},
                         .mn = two_32(b & 0x3f3f3f3f, m4)};
 }
 #define raw_q5_k raw_q4_k
 
 static inline raw_scales raw_q6_k(const uint8_t *p) {
-    return (raw_scales){.d = get16(p + 208), .sc = {get64(p + 192), get64(p + 200)}};
+    return (raw_scales){.d = load16(p + 208), .sc = {load64(p + 192), load64(p + 200)}};
 }
 
 /* Eight scales of 6 bits, less 32: the low four in the halves of bytes 4-7, the top two in 16 bits.
  */
 static inline raw_scales raw_iq4_xs(const uint8_t *p) {
-    uint64_t top = get16(p + 2);
+    uint64_t top = load16(p + 2);
     top = (top | top << 24) & 0x000000ff000000ff;
     top = (top | top << 12) & 0x000f000f000f000f;
     top = (top | top << 6) & EACH_BYTE(3);
-    return (raw_scales){.d = get16(p), .sc = {less_32(halves_of(get32(p + 4)) | top << 4)}};
+    return (raw_scales){.d = load16(p), .sc = {less_32(halves_of(load32(p + 4)) | top << 4)}};
 }
 
 /* The top four bits of the second word of each run. */
 static inline raw_scales raw_iq2_xxs(const uint8_t *p) {
-    return (raw_scales){.d = get16(p), .sc = {odd(eight_of(p + 9, 8, 4, 15))}};
+    return (raw_scales){.d = load16(p), .sc = {odd(eight_of(p + 9, 8, 4, 15))}};
 }
 
 static inline raw_scales raw_iq2_xs(const uint8_t *p) {
-    return (raw_scales){.d = get16(p),
-                        .sc = {odd(halves_of(get32(p + 66))), odd(halves_of(get32(p + 70)))}};
+    return (raw_scales){.d = load16(p),
+                        .sc = {odd(halves_of(load32(p + 66))), odd(halves_of(load32(p + 70)))}};
 }
 
 static inline raw_scales raw_iq2_s(const uint8_t *p) {
-    return (raw_scales){.d = get16(p),
-                        .sc = {odd(halves_of(get32(p + 74))), odd(halves_of(get32(p + 78)))}};
+    return (raw_scales){.d = load16(p),
+                        .sc = {odd(halves_of(load32(p + 74))), odd(halves_of(load32(p + 78)))}};
 }
 
 static inline raw_scales raw_iq3_xxs(const uint8_t *p) {
-    return (raw_scales){.d = get16(p), .sc = {odd(eight_of(p + 69, 4, 4, 15))}};
+    return (raw_scales){.d = load16(p), .sc = {odd(eight_of(p + 69, 4, 4, 15))}};
 }
 
 static inline raw_scales raw_iq3_s(const uint8_t *p) {
-    return (raw_scales){.d = get16(p), .sc = {odd(halves_of(get32(p + 106)))}};
+    return (raw_scales){.d = load16(p), .sc = {odd(halves_of(load32(p + 106)))}};
 }
 
 static inline raw_scales raw_iq1_s(const uint8_t *p) {
-    return (raw_scales){.d = get16(p), .sc = {odd(eight_of(p + 35, 2, 4, 7))}};
+    return (raw_scales){.d = load16(p), .sc = {odd(eight_of(p + 35, 2, 4, 7))}};
 }
 
 /* Two times four scales of 3 bits, from bits 0 and 16 on. */
@@ -174,7 +155,7 @@ static inline uint64_t threes_of(uint32_t bits) {
 
 /* Four words of 16 bits: four scales each and, in the top four bits, a quarter of d. */
 static inline raw_scales raw_iq1_m(const uint8_t *p) {
-    uint64_t s = get64(p + 48), d = s >> 12 & 0x000f000f000f000f;
+    uint64_t s = load64(p + 48), d = s >> 12 & 0x000f000f000f000f;
     d |= d >> 12;
     return (raw_scales){.d = (uint16_t)((d & 0xff) | (d >> 24 & 0xff00)),
                         .sc = {odd(threes_of((uint32_t)s)), odd(threes_of((uint32_t)(s >> 32)))}};

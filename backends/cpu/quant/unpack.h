@@ -27,6 +27,7 @@
 #define CPU_QUANT_UNPACK_H
 
 #include "../../../ggml-lite/quant/iq_grids.h"
+#include "../unroll.h"
 #include "scales.h"
 
 /* --- codes of block k of a file's block ------------------------------------------------------ */
@@ -42,8 +43,8 @@
 UNPACK(q8_0, c32_xor(c32_load(p + 2), c32_set(0x80)))
 UNPACK(q4_0, c32_nibbles(p + 2))
 UNPACK(q4_1, c32_nibbles(p + 4))
-UNPACK(q5_0, c32_or(c32_nibbles(p + 6), c32_spread(get32(p + 2), 16)))
-UNPACK(q5_1, c32_or(c32_nibbles(p + 8), c32_spread(get32(p + 4), 16)))
+UNPACK(q5_0, c32_or(c32_nibbles(p + 6), c32_spread(load32(p + 2), 16)))
+UNPACK(q5_1, c32_or(c32_nibbles(p + 8), c32_spread(load32(p + 4), 16)))
 UNPACK(iq4_nl, c32_nibbles(p + 2))
 UNPACK(iq4_xs, c32_nibbles(p + 8 + 16 * k))
 UNPACK(mxfp4, c32_nibbles(p + 1))
@@ -100,13 +101,13 @@ INLINE c32 with_signs(c32 v, uint32_t signs, const int bits) {
 
 INLINE c32 unpack_iq2_xxs(const uint8_t *p, const int k) {
     p += 2 + 8 * k;
-    return with_signs(c32_twos(four_entries(&ggl_iq2_xxs_grid, p, 0, 0, 0)), signs_of(get32(p + 4)),
-                      3);
+    return with_signs(c32_twos(four_entries(&ggl_iq2_xxs_grid, p, 0, 0, 0)),
+                      signs_of(load32(p + 4)), 3);
 }
 
 INLINE c32 unpack_iq2_xs(const uint8_t *p, const int k) {
     const uint16_t *grid = ggl_iq2_xs_grid.code;
-    uint64_t w = get64(p + 2 + 8 * k), s = w >> 9 & 0x007f007f007f007f;
+    uint64_t w = load64(p + 2 + 8 * k), s = w >> 9 & 0x007f007f007f007f;
     uint64_t v = grid[w & 511] | (uint64_t)grid[w >> 16 & 511] << 16 |
                  (uint64_t)grid[w >> 32 & 511] << 32 | (uint64_t)grid[w >> 48 & 511] << 48;
     s = (s | s >> 8) & 0x0000ffff0000ffff;
@@ -114,20 +115,20 @@ INLINE c32 unpack_iq2_xs(const uint8_t *p, const int k) {
 }
 
 UNPACK(iq2_s, with_signs(c32_twos(four_entries(&ggl_iq2_s_grid, p + 2 + 4 * k, p[66 + k], 2, 3)),
-                         get32(p + 34 + 4 * k), 3))
+                         load32(p + 34 + 4 * k), 3))
 
 INLINE c32 unpack_iq3_xxs(const uint8_t *p, const int k) {
     const uint8_t *index = p + 2 + 8 * k;
     return with_signs(c32_threes(four_entries(&ggl_iq3_xxs_grid, index, 0, 0, 0),
                                  four_entries(&ggl_iq3_xxs_grid, index + 4, 0, 0, 0)),
-                      signs_of(get32(p + 66 + 4 * k)), 4);
+                      signs_of(load32(p + 66 + 4 * k)), 4);
 }
 
 INLINE c32 unpack_iq3_s(const uint8_t *p, const int k) {
     const uint8_t *index = p + 2 + 8 * k;
     return with_signs(c32_threes(four_entries(&ggl_iq3_s_grid, index, p[66 + k], 1, 1),
                                  four_entries(&ggl_iq3_s_grid, index + 4, p[66 + k] >> 4, 1, 1)),
-                      get32(p + 74 + 4 * k), 4);
+                      load32(p + 74 + 4 * k), 4);
 }
 
 /* Twice the element's place, and one more if an eighth is added, not taken away. */
@@ -136,12 +137,12 @@ INLINE c32 with_eighths(uint64_t entries, c32 plus) {
 }
 
 INLINE c32 unpack_iq1_s(const uint8_t *p, const int k) {
-    const unsigned h = get16(p + 34 + 2 * k);
+    const unsigned h = load16(p + 34 + 2 * k);
     return with_eighths(four_entries(&ggl_iq1_grid, p + 2 + 4 * k, h, 3, 7), c32_set(~h >> 15 & 1));
 }
 
 INLINE c32 unpack_iq1_m(const uint8_t *p, const int k) {
-    const uint32_t h = get16(p + 32 + 2 * k), plus = ~h >> 3;
+    const uint32_t h = load16(p + 32 + 2 * k), plus = ~h >> 3;
     const uint32_t bytes =
         (plus & 1) | (plus & 0x10) << 4 | (plus & 0x100) << 8 | (plus & 0x1000) << 12;
     return with_eighths(four_entries(&ggl_iq1_grid, p + 4 * k, h, 4, 7),
@@ -194,8 +195,7 @@ INLINE void put_codes(uint8_t *codes, const uint8_t *w, const size_t *row, const
         for (int k = 0; k < n_sub; k++, codes += 8 * CPU_PLANE)
             pack_codes(codes, w, row, unpack, k, looked_up ? table : NULL);
     } else { /* k is a shift, that has to be a constant */
-#pragma GCC unroll 8
-        for (int k = 0; k < 8; k++, codes += 8 * CPU_PLANE)
+        UNROLL for (int k = 0; k < 8; k++, codes += 8 * CPU_PLANE)
             pack_codes(codes, w, row, unpack, k, NULL);
     }
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../kernels.h"
+#include "../load.h"
 
 static inline uint32_t bits_of(float x) {
     uint32_t u;
@@ -34,12 +35,6 @@ static inline float max_of(float a, float b) {
 
 static inline float min_of(float a, float b) {
     return a < b || a != a ? a : b;
-}
-
-static inline uint16_t load16(const void *p) {
-    uint16_t h;
-    memcpy(&h, p, sizeof h);
-    return h;
 }
 
 /* What products take of a number that bf16 holds: docs/numeric.md, section 4. */
