@@ -1,4 +1,5 @@
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ggl/backends.h"
@@ -27,14 +28,30 @@ const char *ggl_backend_text(int k) {
     return k >= 0 && k < N_BACKEND ? backend[k].text : NULL;
 }
 
+/* The number behind a name, "vulkan1": 1; none: -1. False: it is not of that backend. */
+static bool is_named(const char *name, const char *base, int *device) {
+    size_t n = strlen(base),
+           digits = strspn(name + (strncmp(name, base, n) == 0 ? n : 0), "0123456789");
+    if (strncmp(name, base, n) != 0 || name[n + digits] || digits > 3)
+        return false;
+    *device = digits ? atoi(name + n) : -1;
+    return true;
+}
+
 ggl_status ggl_backend_open(ggl_backend **out, const char *name, const ggl_backend_params *params,
                             ggl_error *err) {
     char names[256] = "";
     size_t used = 0;
+    ggl_backend_params p = params ? *params : (ggl_backend_params){0};
     *out = NULL;
-    for (int i = 0; i < N_BACKEND; i++) {
-        if (strcmp(backend[i].name, name) == 0)
-            return backend[i].open(out, params, err);
+    for (int i = 0, device; i < N_BACKEND; i++) {
+        if (is_named(name, backend[i].name, &device)) {
+            p.device = device > 0 ? device : 0;
+            ggl_status st = backend[i].open(out, &p, err);
+            if (st == GGL_OK && device >= 0)
+                snprintf((*out)->name, sizeof(*out)->name, "%s%d", backend[i].name, device);
+            return st;
+        }
         int n = used < sizeof names ? snprintf(names + used, sizeof names - used, "%s%s",
                                                i ? ", " : "", backend[i].name)
                                     : 0;

@@ -193,7 +193,8 @@ static bool collect(fold *f) {
 }
 
 static ggl_status upload_leaves(fold *f, ggl_error *err) {
-    ggl_status s = f->b->v->alloc(f->b, f->size, NULL, &f->region[GGL_REGION_IO], err);
+    ggl_status s =
+        f->b->v->alloc(f->b, GGL_REGION_IO, f->size, NULL, &f->region[GGL_REGION_IO], err);
     for (size_t i = 0; i < f->leaves.n && s == GGL_OK; i++) {
         const ggl_tensor *t = f->leaves.at[i];
         s = f->b->v->upload(f->b, f->region[GGL_REGION_IO], f->loc[t->id].offset, t->data, t->size,
@@ -228,7 +229,8 @@ static ggl_status compute(fold *f, ggl_error *err) {
     if (s == GGL_OK)
         s = upload_leaves(f, err);
     if (s == GGL_OK)
-        s = f->b->v->alloc(f->b, plan->arena_size, NULL, &f->region[GGL_REGION_ARENA], err);
+        s = f->b->v->alloc(f->b, GGL_REGION_ARENA, plan->arena_size, NULL,
+                           &f->region[GGL_REGION_ARENA], err);
     if (s == GGL_OK)
         s = f->b->v->run(f->b, plan, f->region, 1, err);
     if (s == GGL_OK)

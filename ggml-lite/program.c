@@ -219,7 +219,7 @@ static void flatten(builder *b, ggl_tensor *const *node, int n) {
         const ggl_tensor *t = node[i];
         if (!t->needed || ggl_is_leaf(t))
             continue;
-        if (t->op == GGL_OP_CALL && !(t->call && b->p->supports(b->p->backend, t))) {
+        if (t->op == GGL_OP_CALL && (!t->call || b->p->refuses(b->p->backend, t))) {
             flatten_call(b, t);
         } else if (resolve_view(b, t)) {
             if (!is_private(b, t)) /* a view that others want: copied out */

@@ -82,14 +82,14 @@ static ggl_status device_alloc(device *d, ggl_error *err) {
                           [GGL_REGION_IO] = "inputs and outputs",
                           [GGL_REGION_STORES] = "what sequences keep"};
     for (int i = 0; i < GGL_REGION_REPACKED; i++) { /* that one: sched_repack.c */
-        ggl_status st = d->b->v->alloc(d->b, size[i], NULL, &d->region[i], err);
+        ggl_status st = d->b->v->alloc(d->b, i, size[i], NULL, &d->region[i], err);
         if (st != GGL_OK)
             return ggl_within(err, st, "%.1f MiB for %s on %s", (double)size[i] / 1048576, what[i],
                               d->b->name);
     }
     if (d->copied_region) {
-        ggl_status st =
-            d->b->v->alloc(d->b, d->copied_size, NULL, &d->region[d->copied_region], err);
+        ggl_status st = d->b->v->alloc(d->b, GGL_REGION_WEIGHT, d->copied_size, NULL,
+                                       &d->region[d->copied_region], err);
         if (st != GGL_OK)
             return ggl_within(err, st, "%.1f MiB of weights on %s",
                               (double)d->copied_size / 1048576, d->b->name);

@@ -16,7 +16,7 @@ static bool computed(const ggl_tensor *t) {
 
 /* A composite that the backend does not know runs as its body. */
 static const ggl_tensor *unsupported(const ggl_backend *b, const ggl_tensor *t) {
-    if (b->v->supports(b, t))
+    if (!b->v->refuses(b, t))
         return NULL;
     if (t->op != GGL_OP_CALL)
         return t;
@@ -28,13 +28,65 @@ static const ggl_tensor *unsupported(const ggl_backend *b, const ggl_tensor *t) 
     return NULL;
 }
 
+/* Elements of a weight: itself, views, and matrices that are picked and go with who reads them. */
+static bool is_of_weight(const ggl_tensor *t) {
+    return ggl_is_weight_view(t) || (t->op == GGL_OP_PICK && is_of_weight(t->src[0]));
+}
+
+/* What is wished for the weights that the node reads, through views and in its body; -1: nothing.
+ */
+static int wish_of_weights(const ggl_sched *s, const ggl_tensor *t, int group) {
+    int k = -1;
+    for (int i = 0; i < t->n_src && k < 0; i++) {
+        const ggl_tensor *x = t->src[i];
+        if (x && x->op == GGL_OP_WEIGHT)
+            k = s->params.place(s->params.ctx, group, x->name);
+        else if (x && is_of_weight(x))
+            k = wish_of_weights(s, x, group);
+    }
+    for (int i = 0; t->body && i < t->body->n_node && k < 0; i++)
+        k = wish_of_weights(s, t->body->node[i], group);
+    return k;
+}
+
+static bool reads_weights(const ggl_tensor *t) {
+    bool reads = false;
+    for (int i = 0; i < t->n_src && !reads; i++)
+        reads = t->src[i] && is_of_weight(t->src[i]);
+    for (int i = 0; t->body && i < t->body->n_node && !reads; i++)
+        reads = reads_weights(t->body->node[i]);
+    return reads;
+}
+
+/* Where all computed values of its own group that the node reads are; -1: there are none, or they
+ * are not together. */
+static int place_of_values(const ggl_sched *s, const ggl_tensor *t) {
+    int k = -1;
+    for (int i = 0; i < t->n_src; i++) {
+        const ggl_tensor *x = t->src[i];
+        if (!x || ggl_is_leaf(x) || is_of_weight(x) || x->group != t->group)
+            continue;
+        if (k >= 0 && s->backend[x->id] != k)
+            return -1;
+        k = s->backend[x->id];
+    }
+    return k;
+}
+
+static int wished_place(const ggl_sched *s, const ggl_tensor *t) {
+    if (t->op == GGL_OP_ATTEND) /* goes where the rows are */
+        return s->backend[t->src[1]->id];
+    if (!s->params.place)
+        return 0;
+    int k = reads_weights(t) ? wish_of_weights(s, t, t->group) : place_of_values(s, t);
+    return k >= 0 ? k : s->params.place(s->params.ctx, t->group, NULL);
+}
+
 static ggl_status place_node(ggl_sched *s, const ggl_tensor *t, ggl_error *err) {
-    int k = t->group >= 0 && s->params.place ? s->params.place(s->params.ctx, t->group) : 0;
+    int k = wished_place(s, t);
     if (k < 0 || k >= s->n_dev)
         return ggl_fail(err, GGL_USAGE, "group %d is placed on backend %d of %d", t->group, k,
                         s->n_dev);
-    if (t->op == GGL_OP_ATTEND) /* goes where the rows are */
-        k = s->backend[t->src[1]->id];
     const ggl_tensor *bad = unsupported(s->dev[k].b, t);
     for (int other = 0; bad && t->op != GGL_OP_ATTEND && other < s->n_dev; other++)
         if (!unsupported(s->dev[other].b, t)) {
@@ -182,7 +234,7 @@ static ggl_status place_weight(ggl_sched *s, device *d, ggl_tensor *t, int *impo
     int *region = i < s->params.n_host ? &imported[i] : &single;
     if (*region == 0) {
         ggl_buffer *b = NULL;
-        ggl_status st = d->b->v->alloc(d->b, r.size, r.data, &b, err);
+        ggl_status st = d->b->v->alloc(d->b, GGL_REGION_WEIGHT, r.size, r.data, &b, err);
         if (st != GGL_OK && st != GGL_UNSUPPORTED)
             return st;
         *region = st == GGL_OK ? d->n_regions : -1;

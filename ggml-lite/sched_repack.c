@@ -64,7 +64,7 @@ static void read_by(readers *r, device *d, ggl_tensor *w, bool product) {
 static void find_readers(readers *r, device *d, ggl_tensor *const *node, size_t n, bool known) {
     for (size_t i = 0; i < n; i++) {
         const ggl_tensor *t = node[i];
-        bool runs = t->body && !(t->call && d->b->v->supports(d->b, t));
+        bool runs = t->body && (!t->call || d->b->v->refuses(d->b, t));
         if (!t->needed || ggl_is_leaf(t))
             continue;
         for (int k = 0; k < t->n_src; k++) {
@@ -184,9 +184,9 @@ static ggl_status take_region(ggl_sched *s, device *d, size_t at, ggl_error *err
     ggl_buffer **to = &d->region[GGL_REGION_REPACKED];
     ggl_status st = GGL_UNSUPPORTED;
     if (host)
-        st = d->b->v->alloc(d->b, d->repacked_size, host + at, to, err);
+        st = d->b->v->alloc(d->b, GGL_REGION_REPACKED, d->repacked_size, host + at, to, err);
     if (st == GGL_UNSUPPORTED) {
-        st = d->b->v->alloc(d->b, d->repacked_size, NULL, to, err);
+        st = d->b->v->alloc(d->b, GGL_REGION_REPACKED, d->repacked_size, NULL, to, err);
         if (st == GGL_OK && host)
             st = d->b->v->upload(d->b, *to, 0, host + at, d->repacked_size, err);
     }

@@ -240,7 +240,7 @@ static void add_node(maker *m, const ggl_tensor *t) {
             weight_line(&fresh, bias ? "+ " : x->op == GGL_OP_PICK ? "chosen of " : "", matrix_of(x));
     }
     number_line(&fresh, t);
-    fresh.by_body = t->op == GGL_OP_CALL && m->b && !m->b->v->supports(m->b, t);
+    fresh.by_body = t->op == GGL_OP_CALL && m->b && m->b->v->refuses(m->b, t);
     const char *colon = t->origin ? strrchr(t->origin, ':') : NULL;
     snprintf(fresh.origin, sizeof fresh.origin, "%s", colon ? colon + 1 : "");
     m->block->node[m->block->n++] = fresh; /* ports may have been added before it */

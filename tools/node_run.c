@@ -105,10 +105,10 @@ void node_map_fini(node_map *m) {
 /* --- memory ----------------------------------------------------------------------------------------------------------- */
 
 static ggl_status take_weight(node_device *d, const ggl_tensor *t, ggl_buffer **out, ggl_error *err) {
-    ggl_status st = d->b->v->alloc(d->b, t->size, t->data, out, err);
+    ggl_status st = d->b->v->alloc(d->b, GGL_REGION_WEIGHT, t->size, t->data, out, err);
     if (st != GGL_UNSUPPORTED)
         return st;
-    st = d->b->v->alloc(d->b, t->size, NULL, out, err);
+    st = d->b->v->alloc(d->b, GGL_REGION_WEIGHT, t->size, NULL, out, err);
     return st == GGL_OK ? d->b->v->upload(d->b, *out, 0, t->data, t->size, err) : st;
 }
 
@@ -118,9 +118,9 @@ ggl_status node_device_init(node_device *d, const node_map *m, ggl_backend *b, g
     d->segment = ggl_calloc((size_t)ggl_graph_n_nodes(m->graph) + 1, sizeof *d->segment);
     ggl_status st = d->region && d->segment ? GGL_OK : no_memory(err);
     if (st == GGL_OK)
-        st = b->v->alloc(b, m->io_size, NULL, &d->region[GGL_REGION_IO], err);
+        st = b->v->alloc(b, GGL_REGION_IO, m->io_size, NULL, &d->region[GGL_REGION_IO], err);
     if (st == GGL_OK)
-        st = b->v->alloc(b, m->stores_size, NULL, &d->region[GGL_REGION_STORES], err);
+        st = b->v->alloc(b, GGL_REGION_STORES, m->stores_size, NULL, &d->region[GGL_REGION_STORES], err);
     for (size_t i = 0; i < m->n_weights && st == GGL_OK; i++)
         st = take_weight(d, m->weight[i], &d->region[GGL_REGION_WEIGHT + i], err);
     for (size_t i = 0; i < m->n_constants && st == GGL_OK; i++) {
@@ -149,7 +149,7 @@ static ggl_status need_arena(node_device *d, size_t size, ggl_error *err) {
         d->b->v->free(d->b, *arena);
     *arena = NULL;
     d->arena_size = size;
-    return d->b->v->alloc(d->b, size, NULL, arena, err);
+    return d->b->v->alloc(d->b, GGL_REGION_ARENA, size, NULL, arena, err);
 }
 
 /* --- values ----------------------------------------------------------------------------------------------------------- */

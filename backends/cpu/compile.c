@@ -272,7 +272,7 @@ ggl_status cpu_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl
     if (!plan)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
     const ggl_program_params params = {
-        .supports = cpu_supports, .backend = b, .in_place = cpu_in_place, .value_type = GGL_F32};
+        .refuses = cpu_refuses, .backend = b, .in_place = cpu_in_place, .value_type = GGL_F32};
     cpu_compiler c = {.b = (const cpu_backend *)b, .s = s};
     ggl_status st = ggl_program_build(&plan->program, s, &params, err);
     if (st == GGL_OK)

@@ -12,9 +12,10 @@
 /* of buffers; their memory comes from calloc, which costs nothing until it is touched */
 enum { ALIGN = 64 };
 
-static ggl_status cpu_alloc(ggl_backend *b, size_t size, const void *host, ggl_buffer **out,
-                            ggl_error *err) {
+static ggl_status cpu_alloc(ggl_backend *b, int region, size_t size, const void *host,
+                            ggl_buffer **out, ggl_error *err) {
     (void)b;
+    (void)region;
     size_t padded;
     ggl_buffer *buf = ggl_calloc(1, sizeof *buf + sizeof(void *));
     char *data = NULL;
@@ -92,7 +93,7 @@ static const ggl_backend_vtable vtable = {
     .download = cpu_download,
     .copy = cpu_copy,
     .clear = cpu_clear,
-    .supports = cpu_supports,
+    .refuses = cpu_refuses,
     .compile = cpu_compile,
     .run = cpu_run,
     .wait = cpu_wait,

@@ -64,7 +64,7 @@ typedef struct cpu_op {
     bool by_item; /* of the batch, item l of the result needs no more than item l of the sources and
                      what is not batched */
     bool in_place; /* the result may be written over a source of the same shape */
-    /* Checks what supports() cannot, sets parameters and sizes. NULL: nothing to do. */
+    /* Checks what refuses() cannot, sets parameters and sizes. NULL: nothing to do. */
     ggl_status (*compile)(cpu_compiler *c, cpu_step *s, ggl_error *err);
     void (*begin)(cpu_task *t);
     void (*run)(const cpu_task *t, int64_t first, int64_t last, int thread);
@@ -136,7 +136,7 @@ ggl_status cpu_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64
                    ggl_error *err);
 void cpu_plan_free(ggl_backend *b, ggl_plan *p);
 bool cpu_in_place(const ggl_tensor *node);
-bool cpu_supports(const ggl_backend *b, const ggl_tensor *node);
+const char *cpu_refuses(const ggl_backend *b, const ggl_tensor *node);
 
 /* repack.c: quantized weights in the row-interleaved layout, f16 as rows of bf16. */
 /* Bytes of a matrix of n_rows of k elements in that layout; 0: it has none. */

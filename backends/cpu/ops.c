@@ -134,9 +134,10 @@ bool cpu_in_place(const ggl_tensor *node) {
     return op && op->in_place;
 }
 
-bool cpu_supports(const ggl_backend *b, const ggl_tensor *node) {
+const char *cpu_refuses(const ggl_backend *b, const ggl_tensor *node) {
     const cpu_backend *c = (const cpu_backend *)b;
     if (node->op == GGL_OP_LINEAR)
-        return c->k.product[node->src[1]->type].rows != NULL;
-    return node->op <= GGL_OP_PARAM || cpu_op_of(node);
+        return c->k.product[node->src[1]->type].rows ? NULL
+                                                     : "no product with weights of this type";
+    return node->op <= GGL_OP_PARAM || cpu_op_of(node) ? NULL : "there is no kernel for it";
 }

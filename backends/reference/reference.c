@@ -100,9 +100,9 @@ ref_fn *ref_op(ggl_op op) {
     return table[op];
 }
 
-static bool supports(const ggl_backend *b, const ggl_tensor *node) {
+static const char *refuses(const ggl_backend *b, const ggl_tensor *node) {
     (void)b;
-    return ref_op(node->op) != NULL;
+    return ref_op(node->op) ? NULL : "there is no kernel for it";
 }
 
 /* --- plans ------------------------------------------------------------------------------------ */
@@ -119,7 +119,7 @@ static ggl_status compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, 
     plan *p = ggl_calloc(1, sizeof *p);
     if (!p)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
-    const ggl_program_params params = {.supports = supports, .backend = b, .value_type = GGL_F64};
+    const ggl_program_params params = {.refuses = refuses, .backend = b, .value_type = GGL_F64};
     ggl_status st = ggl_program_build(&p->program, s, &params, err);
     int64_t longest = 1;
     for (int i = 0; i < p->program.n_step && st == GGL_OK; i++) {
@@ -186,9 +186,10 @@ static ggl_status run(ggl_backend *b, ggl_plan *base, ggl_buffer *const *region,
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-static ggl_status buffer_alloc(ggl_backend *b, size_t size, const void *host, ggl_buffer **out,
-                               ggl_error *err) {
+static ggl_status buffer_alloc(ggl_backend *b, int region, size_t size, const void *host,
+                               ggl_buffer **out, ggl_error *err) {
     (void)b;
+    (void)region;
     ggl_buffer *buf = ggl_calloc(1, sizeof *buf);
     if (buf)
         *buf = (ggl_buffer){host ? (char *)host : ggl_calloc(size, 1), size, !host};
@@ -254,7 +255,7 @@ static const ggl_backend_vtable vtable = {
     .download = download,
     .copy = copy,
     .clear = clear,
-    .supports = supports,
+    .refuses = refuses,
     .compile = compile,
     .run = run,
     .wait = wait_done,

@@ -20,8 +20,9 @@ void toy_close(toy_model *t) {
     *t = (toy_model){0};
 }
 
-static int place(void *ctx, int group) {
+static int place(void *ctx, int group, const char *weight) {
     const toy_run *r = ctx;
+    (void)weight;
     return r->split >= 0 && group >= r->split;
 }
 

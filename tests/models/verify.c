@@ -37,8 +37,8 @@ static ggl_backend *real_of(const ggl_backend *b) {
     return ((const faulty *)b)->real;
 }
 
-static ggl_status f_alloc(ggl_backend *b, size_t size, const void *host, ggl_buffer **out, ggl_error *err) {
-    return real_of(b)->v->alloc(real_of(b), size, host, out, err);
+static ggl_status f_alloc(ggl_backend *b, int region, size_t size, const void *host, ggl_buffer **out, ggl_error *err) {
+    return real_of(b)->v->alloc(real_of(b), region, size, host, out, err);
 }
 static void f_free(ggl_backend *b, ggl_buffer *buf) {
     real_of(b)->v->free(real_of(b), buf);
@@ -56,8 +56,8 @@ static ggl_status f_copy(ggl_backend *b, ggl_buffer *dst, size_t at, const ggl_b
 static ggl_status f_clear(ggl_backend *b, ggl_buffer *buf, size_t offset, size_t size, ggl_error *err) {
     return real_of(b)->v->clear(real_of(b), buf, offset, size, err);
 }
-static bool f_supports(const ggl_backend *b, const ggl_tensor *t) {
-    return real_of(b)->v->supports(real_of(b), t);
+static const char *f_refuses(const ggl_backend *b, const ggl_tensor *t) {
+    return real_of(b)->v->refuses(real_of(b), t);
 }
 static ggl_status f_wait(ggl_backend *b, ggl_error *err) {
     return real_of(b)->v->wait(real_of(b), err);
@@ -154,7 +154,7 @@ static void f_plan_free(ggl_backend *b, ggl_plan *plan) {
 
 static const ggl_backend_vtable faulty_vtable = {
     .alloc = f_alloc, .free = f_free, .upload = f_upload, .download = f_download, .copy = f_copy, .clear = f_clear,
-    .supports = f_supports, .compile = f_compile, .run = f_run, .wait = f_wait, .plan_free = f_plan_free,
+    .refuses = f_refuses, .compile = f_compile, .run = f_run, .wait = f_wait, .plan_free = f_plan_free,
 };
 
 /* --- fixture ---------------------------------------------------------------------------------------------------------- */

@@ -8,9 +8,9 @@ enum { WIDTH = 8, MOST = 64 };
 
 static float weights[3][WIDTH * WIDTH];
 
-static bool no_call(const ggl_backend *b, const ggl_tensor *t) {
+static const char *no_call(const ggl_backend *b, const ggl_tensor *t) {
     (void)b, (void)t;
-    return false;
+    return "there are no composites";
 }
 
 static bool overlap(const ggl_operand *a, const ggl_operand *b) {
@@ -55,7 +55,7 @@ static bool build(ggl_graph *g, ggl_program *p, bool (*in_place)(const ggl_tenso
     }
     ggl_segment s = {.graph = g, .node = node, .n_node = n, .n_max = 4, .loc = loc, .n_slots = 1};
     const ggl_program_params params = {
-        .supports = no_call, .in_place = in_place, .value_type = GGL_F32};
+        .refuses = no_call, .in_place = in_place, .value_type = GGL_F32};
     return CHECK_OK(ggl_program_build(p, &s, &params, &err), &err);
 }
 

@@ -23,13 +23,14 @@ static ggl_status fake_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, co
     return b->v->upload(b, dst, offset, row, w->size, err);
 }
 
-static ggl_status (*inner_alloc)(ggl_backend *, size_t, const void *, ggl_buffer **, ggl_error *);
+static ggl_status (*inner_alloc)(ggl_backend *, int, size_t, const void *, ggl_buffer **,
+                                 ggl_error *);
 
-static ggl_status fake_alloc(ggl_backend *b, size_t size, const void *host, ggl_buffer **out,
-                             ggl_error *err) {
+static ggl_status fake_alloc(ggl_backend *b, int region, size_t size, const void *host,
+                             ggl_buffer **out, ggl_error *err) {
     if (host && no_import)
         return ggl_fail(err, GGL_UNSUPPORTED, "no import");
-    return inner_alloc(b, size, host, out, err);
+    return inner_alloc(b, region, size, host, out, err);
 }
 
 static float tied[16 * 4], plain[16], expert[3][16], viewed[16], summed[2][16],

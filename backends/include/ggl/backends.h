@@ -27,12 +27,14 @@ typedef struct ggl_backend_params {
      * out at load (ggl_backend_vtable.repack; so not where that is declined). Prompts are faster
      * where the machine multiplies bf16. false: f16 is exact. */
     bool f16_as_bf16;
+    int device; /* set by ggl_backend_open: the number behind the name */
     ggl_profile_fn *profile; /* NULL: nothing is measured. The reference does not tell */
     void *profile_ctx;
 } ggl_backend_params;
 
-/* name: "cpu", "reference". params may be NULL. Several of one name may be open at once.
- * GGL_NOT_FOUND lists the names. */
+/* name: one of the list, and which of its devices: "cpu", "vulkan0", "vulkan1"; without a number the
+ * first. Those that have no devices of their own, as "cpu1", are so many instances. params may be
+ * NULL. Several of one name may be open at once. GGL_NOT_FOUND lists the names, or the devices. */
 GGL_API GGL_NODISCARD ggl_status ggl_backend_open(ggl_backend **out, const char *name,
                                                   const ggl_backend_params *params, ggl_error *err);
 GGL_API void ggl_backend_close(ggl_backend *b); /* NULL is fine */

@@ -57,8 +57,9 @@ typedef struct ggl_backend_vtable {
 
     /* A buffer of `size` bytes, 64-byte aligned, zeroed; or, with host, that memory itself without
      * a copy: GGL_UNSUPPORTED if this device cannot, and the caller allocates and uploads. host
-     * stays the caller's, and is not written to. */
-    ggl_status (*alloc)(ggl_backend *b, size_t size, const void *host, ggl_buffer **out,
+     * stays the caller's, and is not written to. `region` is what the buffer will be in runs
+     * (GGL_REGION_WEIGHT for that and all above): a device may have memory of several kinds. */
+    ggl_status (*alloc)(ggl_backend *b, int region, size_t size, const void *host, ggl_buffer **out,
                         ggl_error *err);
     void (*free)(ggl_backend *b, ggl_buffer *buf);
     ggl_status (*upload)(ggl_backend *b, ggl_buffer *dst, size_t offset, const void *src,
@@ -71,9 +72,10 @@ typedef struct ggl_backend_vtable {
     ggl_status (*clear)(ggl_backend *b, ggl_buffer *buf, size_t offset, size_t size,
                         ggl_error *err);
 
-    /* Whether it has this operator for these types; for a CALL, whether it knows the composite by
-     * name. A composite that it does not know is run as its body says. */
-    bool (*supports)(const ggl_backend *b, const ggl_tensor *node);
+    /* NULL: it has this operator for these types; for a CALL: it knows the composite by name. Else
+     * why not, a static text such as "no product with weights of this type". A composite that it
+     * does not know is run as its body says. */
+    const char *(*refuses)(const ggl_backend *b, const ggl_tensor *node);
 
     /* Plans touch no buffer; compile allocates no more than its own description. */
     ggl_status (*compile)(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl_error *err);
@@ -106,6 +108,8 @@ struct ggl_backend {
     char name[32];         /* "cpu", "cpu1", "vulkan0" */
     char description[128]; /* the device, for people */
     size_t memory;         /* bytes it can use; 0: not known */
+    size_t max_buffer; /* most bytes of one buffer; 0: no limit. Weights are spread over several */
+    bool async;        /* run returns before the work is done: it is started before others run */
 };
 
 #ifdef __cplusplus

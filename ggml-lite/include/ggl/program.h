@@ -51,7 +51,7 @@ typedef struct ggl_program {
 
 typedef struct ggl_program_params {
     /* The backend's own answer; asked for CALL nodes. */
-    bool (*supports)(const ggl_backend *b, const ggl_tensor *node);
+    const char *(*refuses)(const ggl_backend *b, const ggl_tensor *node);
     const ggl_backend *backend;
     /* Whether the backend can write the node's result over a source of the same shape; NULL: of no
      * node. */

@@ -33,11 +33,12 @@ typedef struct ggl_host_range {
 } ggl_host_range;
 
 typedef struct ggl_sched_params {
-    ggl_backend *const *backend; /* borrowed; the first is where what has no group runs */
+    ggl_backend *const *backend; /* borrowed */
     int n_backends;
-    /* Which backend (index) runs a group; groups of -1 go with backend 0. NULL: all on backend 0.
-     */
-    int (*place)(void *ctx, int group);
+    /* Which backend (index) runs a group (-1: what has none). With the name of a weight: which runs
+     * the nodes of the group that read it; -1: no wish, as the group. Nodes without weights follow
+     * the values that they read, where those of their group agree. NULL: all on backend 0. */
+    int (*place)(void *ctx, int group, const char *weight);
     void *ctx;
     int64_t n_rows; /* most rows of outputs in one run; 0: n_batch */
     const ggl_host_range

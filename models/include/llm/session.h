@@ -31,8 +31,10 @@ typedef struct llm_session_params {
     ggl_backend *const *backend; /* borrowed until the session is freed */
     int n_backends;
     ggl_backend *fold; /* computes constants, in double, once: the reference backend */
-    int (*place)(void *ctx, int layer); /* which backend runs a layer (n_layer: what follows the
-                                           last); NULL: the first */
+    /* Which backend (index) runs a layer (-1: what comes before the first; n_layer: what follows the
+     * last), or, with the name of a weight, what of the layer reads that (-1: no wish). NULL: the
+     * first runs all. */
+    int (*place)(void *ctx, int layer, const char *weight);
     void *place_ctx;
     /* Weights of products, laid out anew for the backend (ggl/sched.h): faster, and read from the
      * file once, at load. no_repack: used as the file has them, nothing is read before it is
