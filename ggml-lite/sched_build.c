@@ -8,108 +8,8 @@ static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for the schedule");
 }
 
-static bool computed(const ggl_tensor *t) {
-    return t->needed && !ggl_is_leaf(t) && !ggl_is_weight_view(t);
-}
-
-/* --- placement -------------------------------------------------------------------------------- */
-
-/* A composite that the backend does not know runs as its body. */
-static const ggl_tensor *unsupported(const ggl_backend *b, const ggl_tensor *t) {
-    if (!b->v->refuses(b, t))
-        return NULL;
-    if (t->op != GGL_OP_CALL)
-        return t;
-    for (int i = 0; i < t->body->n_node; i++) {
-        const ggl_tensor *n = t->body->node[i], *bad = n->needed ? unsupported(b, n) : NULL;
-        if (bad)
-            return bad;
-    }
-    return NULL;
-}
-
-/* Elements of a weight: itself, views, and matrices that are picked and go with who reads them. */
-static bool is_of_weight(const ggl_tensor *t) {
-    return ggl_is_weight_view(t) || (t->op == GGL_OP_PICK && is_of_weight(t->src[0]));
-}
-
-/* What is wished for the weights that the node reads, through views and in its body; -1: nothing.
+/* --- phases ------------------------------------------------------------------------------------
  */
-static int wish_of_weights(const ggl_sched *s, const ggl_tensor *t, int group) {
-    int k = -1;
-    for (int i = 0; i < t->n_src && k < 0; i++) {
-        const ggl_tensor *x = t->src[i];
-        if (x && x->op == GGL_OP_WEIGHT)
-            k = s->params.place(s->params.ctx, group, x->name);
-        else if (x && is_of_weight(x))
-            k = wish_of_weights(s, x, group);
-    }
-    for (int i = 0; t->body && i < t->body->n_node && k < 0; i++)
-        k = wish_of_weights(s, t->body->node[i], group);
-    return k;
-}
-
-static bool reads_weights(const ggl_tensor *t) {
-    bool reads = false;
-    for (int i = 0; i < t->n_src && !reads; i++)
-        reads = t->src[i] && is_of_weight(t->src[i]);
-    for (int i = 0; t->body && i < t->body->n_node && !reads; i++)
-        reads = reads_weights(t->body->node[i]);
-    return reads;
-}
-
-/* Where all computed values of its own group that the node reads are; -1: there are none, or they
- * are not together. */
-static int place_of_values(const ggl_sched *s, const ggl_tensor *t) {
-    int k = -1;
-    for (int i = 0; i < t->n_src; i++) {
-        const ggl_tensor *x = t->src[i];
-        if (!x || ggl_is_leaf(x) || is_of_weight(x) || x->group != t->group)
-            continue;
-        if (k >= 0 && s->backend[x->id] != k)
-            return -1;
-        k = s->backend[x->id];
-    }
-    return k;
-}
-
-static int wished_place(const ggl_sched *s, const ggl_tensor *t) {
-    if (t->op == GGL_OP_ATTEND) /* goes where the rows are */
-        return s->backend[t->src[1]->id];
-    if (!s->params.place)
-        return 0;
-    int k = reads_weights(t) ? wish_of_weights(s, t, t->group) : place_of_values(s, t);
-    return k >= 0 ? k : s->params.place(s->params.ctx, t->group, NULL);
-}
-
-static ggl_status place_node(ggl_sched *s, const ggl_tensor *t, ggl_error *err) {
-    int k = wished_place(s, t);
-    if (k < 0 || k >= s->n_dev)
-        return ggl_fail(err, GGL_USAGE, "group %d is placed on backend %d of %d", t->group, k,
-                        s->n_dev);
-    const ggl_tensor *bad = unsupported(s->dev[k].b, t);
-    for (int other = 0; bad && t->op != GGL_OP_ATTEND && other < s->n_dev; other++)
-        if (!unsupported(s->dev[other].b, t)) {
-            k = other;
-            bad = NULL;
-        }
-    if (bad)
-        return ggl_fail(err, GGL_UNSUPPORTED,
-                        "%s (%s%s%s) runs on no backend of this run; backend '%s' does not have it",
-                        bad->call ? bad->call : ggl_op_get(bad->op).name,
-                        bad->name ? bad->name : "", bad->origin ? ", " : "",
-                        bad->origin ? bad->origin : "", s->dev[k].b->name);
-    s->backend[t->id] = k;
-    return GGL_OK;
-}
-
-static ggl_status place_all(ggl_sched *s, ggl_error *err) {
-    ggl_status st = GGL_OK;
-    for (int i = 0; i < ggl_graph_n_nodes(s->g) && st == GGL_OK; i++)
-        if (computed(ggl_graph_node(s->g, i)))
-            st = place_node(s, ggl_graph_node(s->g, i), err);
-    return st;
-}
 
 /* What is not batched is computed in the trunk: it is the same for all rows. */
 static void find_trunk(ggl_sched *s) {
@@ -152,7 +52,7 @@ static ggl_status cut_phase(ggl_sched *s, int phase, size_t *seen, ggl_error *er
     segment *seg = NULL;
     for (int i = 0; i < ggl_graph_n_nodes(s->g); i++) {
         ggl_tensor *t = ggl_graph_node(s->g, i);
-        if (!computed(t) || s->in_trunk[t->id] != (phase == TRUNK))
+        if (!sched_computed(t) || s->in_trunk[t->id] != (phase == TRUNK))
             continue;
         if (!seg || seg->backend != s->backend[t->id]) {
             if (!ggl_grow(&s->seg, &s->cap_segs, s->n_segs + 1, sizeof *s->seg))
@@ -223,6 +123,26 @@ static bool add_region(device *d, ggl_buffer *b) {
     return true;
 }
 
+/* Behind the copies that are there; in a buffer of its own where that would be too large. */
+static ggl_status place_copy(device *d, ggl_tensor *t, ggl_loc *loc, ggl_error *err) {
+    size_t most = d->b->max_buffer, size = t->size;
+    if (!ggl_size_align(size, 64, &size) || (most && size > most))
+        return ggl_fail(err, GGL_LIMIT, "%s has %.1f MiB; %s takes at most %.1f MiB as one buffer",
+                        t->name, (double)t->size / 1048576, d->b->name, (double)most / 1048576);
+    copies *c = d->n_copies ? &d->copies[d->n_copies - 1] : NULL;
+    if (!c || (most && size > most - c->size)) {
+        if (!ggl_grow(&d->copies, &d->cap_copies, d->n_copies + 1, sizeof *d->copies) ||
+            !add_region(d, NULL))
+            return no_memory(err);
+        c = &d->copies[d->n_copies++];
+        *c = (copies){d->n_regions - 1, 0};
+    }
+    *loc = (ggl_loc){c->region, c->size};
+    c->size += size;
+    d->copied_size += size;
+    return list_push(&d->copied, t) ? GGL_OK : no_memory(err);
+}
+
 /* imported[] holds the region of each host range; 0: not yet tried; -1: the backend cannot. */
 static ggl_status place_weight(ggl_sched *s, device *d, ggl_tensor *t, int *imported,
                                ggl_error *err) {
@@ -250,13 +170,9 @@ static ggl_status place_weight(ggl_sched *s, device *d, ggl_tensor *t, int *impo
     } else if (!read) {
         return GGL_OK; /* its repacked copy is all there is */
     } else {
-        if (!d->copied_region && !add_region(d, NULL))
-            return no_memory(err);
-        d->copied_region = d->copied_region ? d->copied_region : d->n_regions - 1;
-        *loc = (ggl_loc){d->copied_region, d->copied_size};
-        if (!ggl_size_add(d->copied_size, t->size, &d->copied_size) ||
-            !ggl_size_align(d->copied_size, 64, &d->copied_size) || !list_push(&d->copied, t))
-            return no_memory(err);
+        ggl_status st = place_copy(d, t, loc, err);
+        if (st != GGL_OK)
+            return st;
     }
     d->loc[TAIL][t->id] = *loc;
     return GGL_OK;
@@ -378,7 +294,7 @@ static ggl_status place_outputs(ggl_sched *s, ggl_error *err) {
         return no_memory(err);
     for (int i = 0; i < n; i++) {
         ggl_tensor *t = ggl_graph_get_output(s->g, i);
-        if (!computed(t) || !ggl_is_batched(t))
+        if (!sched_computed(t) || !ggl_is_batched(t))
             return ggl_fail(err, GGL_USAGE, "output '%s' does not depend on the batch", t->name);
         int k = s->backend[t->id], phase = s->in_trunk[t->id] ? TRUNK : TAIL;
         ggl_status st = place_value(s, &s->dev[k], phase, t, err);
@@ -467,6 +383,18 @@ static ggl_status place_inputs(ggl_sched *s, ggl_error *err) {
     return GGL_OK;
 }
 
+/* As many batches under way as backends have work for: then each may have some. */
+static int n_lanes(const ggl_sched *s) {
+    int n = 0;
+    for (int k = 0; k < s->n_dev; k++)
+        for (size_t i = 0; i < s->n_trunk_segs; i++)
+            if (s->seg[i].backend == k) {
+                n++;
+                break;
+            }
+    return n < 1 ? 1 : n < MAX_LANES ? n : MAX_LANES;
+}
+
 ggl_status sched_build(ggl_sched *s, ggl_error *err) {
     size_t *seen = NULL;
     ggl_status st = ggl_graph_settle(s->g, err);
@@ -475,14 +403,17 @@ ggl_status sched_build(ggl_sched *s, ggl_error *err) {
     if (st == GGL_OK)
         st = place_inputs(s, err);
     if (st == GGL_OK)
-        st = place_all(s, err);
+        st = sched_place(s, err);
     if (st == GGL_OK) {
         find_trunk(s);
         seen = ggl_calloc((size_t)ggl_graph_n_ids(s->g), sizeof *seen);
         st = seen ? GGL_OK : no_memory(err);
     }
-    for (int phase = 0; phase < N_PHASES && st == GGL_OK; phase++)
+    for (int phase = 0; phase < N_PHASES && st == GGL_OK; phase++) {
+        s->n_trunk_segs = s->n_segs; /* when the tail is cut */
         st = cut_phase(s, phase, seen, err);
+    }
+    s->n_lanes = n_lanes(s);
     ggl_free(seen);
     if (st == GGL_OK)
         st = sched_repack_place(s, err);

@@ -16,7 +16,7 @@ int ggl_sched_memory(const ggl_sched *s, int backend, ggl_memory *out) {
                         .stores_rows = d->rows_size,
                         .stores_states = d->states_size,
                         .arena = d->arena_size,
-                        .io = d->io_size};
+                        .io = d->io_size * (size_t)s->n_lanes};
     return 1;
 }
 
