@@ -46,7 +46,7 @@ static const ggl_tensor *refused_part(const ggl_sched *s, int k, const ggl_tenso
 }
 
 /* "linear (blk.3 q, llama.arch:31) with weights of type iq2_xs" */
-static const char *refused_text(const ggl_tensor *t, char *buf, size_t size) {
+const char *sched_node_text(const ggl_tensor *t, char *buf, size_t size) {
     const ggl_tensor *w = NULL;
     for (int i = 0; i < t->n_src && !w; i++)
         w = t->src[i] && is_of_weight(t->src[i]) ? t->src[i] : NULL;
@@ -120,7 +120,7 @@ static ggl_status place_node(ggl_sched *s, const ggl_tensor *t, ggl_error *err) 
     char text[512];
     if (f.refused && (f.used < 0 || s->params.strict))
         return ggl_fail(err, GGL_UNSUPPORTED, "%s does not run on %s: %s%s",
-                        refused_text(f.refused, text, sizeof text), s->dev[k].b->name, f.why,
+                        sched_node_text(f.refused, text, sizeof text), s->dev[k].b->name, f.why,
                         f.used < 0 ? "; and no other backend of this run has it" : "");
     if (f.refused) {
         if (!ggl_grow(&s->fallback, &s->cap_fallbacks, s->n_fallbacks + 1, sizeof *s->fallback))
