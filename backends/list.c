@@ -4,7 +4,7 @@
 
 #include "ggl/backends.h"
 
-#define BACKEND(name, text)                                                                        \
+#define BACKEND(name, kind, text)                                                                  \
     ggl_status ggl_##name##_open(ggl_backend **out, const ggl_backend_params *params,              \
                                  ggl_error *err);
 #include "list.def"
@@ -12,9 +12,10 @@
 
 static const struct {
     const char *name, *text;
+    ggl_backend_kind_t kind;
     ggl_status (*open)(ggl_backend **out, const ggl_backend_params *params, ggl_error *err);
 } backend[] = {
-#define BACKEND(name, text) {#name, text, ggl_##name##_open},
+#define BACKEND(name, kind, text) {#name, text, GGL_BACKEND_##kind, ggl_##name##_open},
 #include "list.def"
 #undef BACKEND
 };
@@ -26,6 +27,10 @@ const char *ggl_backend_name(int k) {
 
 const char *ggl_backend_text(int k) {
     return k >= 0 && k < N_BACKEND ? backend[k].text : NULL;
+}
+
+ggl_backend_kind_t ggl_backend_kind(int k) {
+    return k >= 0 && k < N_BACKEND ? backend[k].kind : GGL_BACKEND_HOST;
 }
 
 /* The number behind a name, "vulkan1": 1; none: -1. False: it is not of that backend. */

@@ -20,6 +20,10 @@ int ggl_sched_memory(const ggl_sched *s, int backend, ggl_memory *out) {
     return 1;
 }
 
+size_t ggl_sched_n_fallbacks(const ggl_sched *s) {
+    return s->n_fallbacks;
+}
+
 /* Of weights their type, and whether this node, a product, reads them in the backend's layout. */
 static void print_node(const device *d, const ggl_tensor *t, FILE *out) {
     char shape[256];

@@ -1,11 +1,11 @@
 #include "cli_options.h"
 
+#include <string.h>
 #include <time.h>
 
 #include "cache_types.h"
 
 static const cli_options defaults = {
-    .backend = "cpu",
     .n_predict = -1,
     .n_batch = 2048,
     .n_ubatch = 512,
@@ -93,13 +93,15 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
         {"--f16-as-bf16", ARG_FLAG, &o->f16_as_bf16,
          .help = "round f16 weights to bf16 at load: faster prompts where the processor has "
                  "products of bf16; without it they are exact"},
-        {"--backend", ARG_STRING, &o->backend, .value = "NAME",
-         .help = "cpu (default), or reference: double precision, slow"},
         {"--cpu-mask-isa", ARG_STRING, &o->mask, .value = "LIST",
          .help = "instruction sets not to use: avx512,avx2; all: the portable code"},
+        {NULL, .help = "where it runs"},
+        {"--list-devices", ARG_FLAG, &o->list_devices, .help = "what there is to run on, and stop"},
+        PLACEMENT_OPTIONS(o->placement),
         {NULL, .help = "looking inside"},
-        {"--plan", ARG_FLAG, &o->plan,
-         .help = "print where every node runs and what memory it takes, and stop"},
+        {"--plan", ARG_MAYBE, &o->plan, .value = "nodes",
+         .help = "print what runs where, what moves and what memory it takes, and stop; nodes: "
+                 "node by node"},
         {"--watch", ARG_FLAG, &o->watch,
          .help = "with --arch: whenever that file changes, check it and run the prompt again"},
         {"--logits", ARG_STRING, &o->logits, .value = "FILE",
@@ -112,6 +114,8 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
     int code = args_parse(&spec, argc, argv);
     if (code >= 0)
         return code;
+    if (o->plan && *o->plan && strcmp(o->plan, "nodes") != 0)
+        return tool_error("llm-cli", 2, "--plan or --plan=nodes, not --plan=%s", o->plan);
     if ((o->prompt != NULL) + (o->prompt_file != NULL) + (o->tokens != NULL) > 1)
         return tool_error("llm-cli", 2, "-p, -f and --tokens exclude each other");
     if (o->watch && (!o->arch || !(o->prompt || o->prompt_file || o->tokens)))

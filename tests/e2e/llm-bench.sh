@@ -50,8 +50,8 @@ toy=("$cli" -m "$tmp/toy-llama-f16.gguf" --tokens 1,2,3,4,5,6,7,8,9,10 -n 1 --te
 cmp -s "$tmp/f16.npy" "$tmp/bf16.npy" && fail "--f16-as-bf16 changes nothing"
 "${toy[@]}" --logits "$tmp/again.npy" --f16-as-bf16 --cpu-mask-isa all -t 3 -ub 4 >/dev/null 2>&1 </dev/null
 cmp -s "$tmp/bf16.npy" "$tmp/again.npy" || fail "--f16-as-bf16 has other bits in portable code"
-"${toy[@]}" --plan 2>/dev/null </dev/null | grep -q ' repacked ' && fail "f16 weights are repacked"
-"${toy[@]}" --plan --f16-as-bf16 2>/dev/null </dev/null | grep -q ' repacked ' || fail "--f16-as-bf16 is not in the plan"
+"${toy[@]}" --plan=nodes 2>/dev/null </dev/null | grep -q ' repacked ' && fail "f16 weights are repacked"
+"${toy[@]}" --plan=nodes --f16-as-bf16 2>/dev/null </dev/null | grep -q ' repacked ' || fail "--f16-as-bf16 is not in the plan"
 does make toy-llama q4_0 "$tmp/again.gguf"
 cmp -s "$tmp/toy-llama-q4_0.gguf" "$tmp/again.gguf" || fail "the same seed makes another file"
 does make toy-llama q4_0 "$tmp/again.gguf" --seed 2

@@ -129,7 +129,9 @@ typedef struct ggl_memory {
 GGL_API int ggl_sched_memory(const ggl_sched *s, int backend,
                              ggl_memory *out); /* 0: no such backend */
 
-/* Prints where every node runs, what moves, and the memory table. */
+/* How many nodes run elsewhere than they were placed, as the backend there refused them. */
+GGL_API size_t ggl_sched_n_fallbacks(const ggl_sched *s);
+/* Prints the segments (with their nodes), what moves, what was refused, and the memory table. */
 GGL_API void ggl_sched_print(const ggl_sched *s, FILE *out, bool nodes);
 
 /* Computes, once, on `b` (in double: the reference backend), every node that depends on no input,

@@ -1,0 +1,70 @@
+/* Where a model runs: devices, how many layers each has, and single weights elsewhere; from the
+ * command line to a session.
+ *
+ *     placement_options po = {0};
+ *     const arg_option options[] = {.., PLACEMENT_OPTIONS(po), {0}};
+ *     placement *p = NULL;
+ *     int code = placement_open(&p, TOOL, &po, &backend_params);
+ *     if (code < 0)
+ *         code = placement_session(p, &session, model, &session_params);
+ *     ..
+ *     llm_session_free(session);
+ *     placement_close(p);                    // after the session
+ */
+#ifndef TOOLS_PLACEMENT_H
+#define TOOLS_PLACEMENT_H
+
+#include "args.h"
+#include "ggl/backends.h"
+#include "llm/session.h"
+
+typedef struct placement_options {
+    const char *devices; /* "vulkan0,cpu"; NULL: as the others say, else the CPU */
+    const char *split;   /* "vulkan0=20,cpu=12", or "auto" */
+    int64_t n_gpu_layers;
+    bool n_gpu_layers_given, fit, strict;
+    arg_list place; /* "PATTERN=BACKEND" */
+} placement_options;
+
+#define PLACEMENT_OPTIONS(o)                                                                       \
+    {"--device --backend", ARG_STRING, &(o).devices, .value = "NAME,..",                           \
+     .help = "what to run on: cpu (default), vulkan0, reference (double precision, slow), "        \
+             "./libmine.so; --list-devices tells what there is"},                                  \
+    {"-ngl --n-gpu-layers", ARG_INT, &(o).n_gpu_layers, .value = "N",                              \
+     .help = "the last N layers on the device, or the first GPU; more than there are: all",        \
+     .min = 0, .max = 1e6, .given = &(o).n_gpu_layers_given},                                      \
+    {"--split", ARG_STRING, &(o).split, .value = "A=N,B=M",                                        \
+     .help = "the first N layers on A, M on B; auto: measure each for a second, and take the "     \
+             "fastest that fits"},                                                                 \
+    {"--fit", ARG_FLAG, &(o).fit, .help = "as many layers on devices as fit into their memory"},   \
+    {"--place", ARG_LIST, &(o).place, .value = "PATTERN=NAME",                                     \
+     .help = "what reads weights of such names runs there: 'blk.*.ffn_*exps*=cpu'; repeatable"},   \
+    {"--strict", ARG_FLAG, &(o).strict,                                                            \
+     .help = "what a backend refuses is an error, and does not run on another one"}
+
+typedef struct placement placement;
+
+/* Opens the backends. -1: go on, else the exit code after a message. `tool` and `o` are borrowed. */
+int placement_open(placement **out, const char *tool, const placement_options *o,
+                   const ggl_backend_params *params);
+void placement_close(placement *p); /* NULL is fine */
+
+/* A session that is placed so: llm_session_new with its backends. */
+int placement_session(placement *p, llm_session **out, const llm_model *m, llm_session_params *sp);
+/* The same, with a status instead of messages and exit codes, and notes left out. */
+ggl_status placement_session_new(placement *p, llm_session **out, const llm_model *m,
+                                 llm_session_params *sp, ggl_error *err);
+/* After llm_session_alloc has failed with GGL_NOMEM or GGL_LIMIT: how many layers would fit, into
+ * buf; "" if that is not known. */
+const char *placement_advice(placement *p, const llm_model *m, llm_session_params *sp, char *buf,
+                             size_t size);
+
+int placement_n_backends(const placement *p);
+ggl_backend *placement_backend(const placement *p, int k); /* in the order of the session's */
+/* "vulkan0=20,cpu=12" of the last session; "cpu" if it is one backend. Valid until the next. */
+const char *placement_text(const placement *p);
+
+/* All backends and devices of this build, a line each; what there is not, with the reason. */
+void placement_list(FILE *out);
+
+#endif
