@@ -202,9 +202,9 @@ static bool on_load(void *ctx, size_t done, size_t total) {
 
 static int open_session(cli *c) {
     const ggl_backend_params bp = {.n_threads = (int)c->o.n_threads,
-                             .n_threads_batch = (int)c->o.n_threads_batch,
-                             .mask = c->o.mask,
-                             .f16_as_bf16 = c->o.f16_as_bf16};
+                                   .n_threads_batch = (int)c->o.n_threads_batch,
+                                   .mask = c->o.mask,
+                                   .f16_as_bf16 = c->o.f16_as_bf16};
     int code = placement_open(&c->placement, TOOL, &c->o.placement, &bp);
     if (code >= 0)
         return code;
@@ -361,11 +361,11 @@ static int run(cli *c) {
         fputs("\r\033[K", stderr);
     if (st == GGL_CANCELLED)
         return 130;
-    char advice[128] = "";
-    if (st == GGL_NOMEM || st == GGL_LIMIT)
-        placement_advice(c->placement, c->model, &c->params, advice, sizeof advice);
+    char advice[128];
     if (st != GGL_OK)
-        return tool_error(TOOL, 1, "%s%s", err.msg, advice);
+        return tool_error(
+            TOOL, 1, "%s%s", err.msg,
+            placement_advice(c->placement, c->model, &c->params, st, advice, sizeof advice));
     fputs(llm_session_load_notes(c->session), stderr);
     c->t_load = now() - c->t_begin;
     if (c->text && c->o.display_prompt)

@@ -468,13 +468,14 @@ int placement_session(placement *p, llm_session **out, const llm_model *m, llm_s
     return -1;
 }
 
-const char *placement_advice(placement *p, const llm_model *m, llm_session_params *sp, char *buf,
-                             size_t size) {
+const char *placement_advice(placement *p, const llm_model *m, llm_session_params *sp,
+                             ggl_status why, char *buf, size_t size) {
     ggl_error err = {0};
     int at[MOST];
     llm_session *s = NULL;
     *buf = 0;
-    if (devices(p, at) == 0 || need_host(p, &err) < 0 || session_new(p, &s, m, sp, &err) != GGL_OK)
+    if ((why != GGL_NOMEM && why != GGL_LIMIT) || devices(p, at) == 0 || need_host(p, &err) < 0 ||
+        session_new(p, &s, m, sp, &err) != GGL_OK)
         return buf;
     int64_t n_layer = llm_session_n_layer(s);
     llm_session_free(s);

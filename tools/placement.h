@@ -54,10 +54,10 @@ int placement_session(placement *p, llm_session **out, const llm_model *m, llm_s
 /* The same, with a status instead of messages and exit codes, and notes left out. */
 ggl_status placement_session_new(placement *p, llm_session **out, const llm_model *m,
                                  llm_session_params *sp, ggl_error *err);
-/* After llm_session_alloc has failed with GGL_NOMEM or GGL_LIMIT: how many layers would fit, into
- * buf; "" if that is not known. */
-const char *placement_advice(placement *p, const llm_model *m, llm_session_params *sp, char *buf,
-                             size_t size);
+/* After llm_session_alloc has failed: how many layers would fit, into buf, if it failed for want of
+ * memory and that is known; else "". */
+const char *placement_advice(placement *p, const llm_model *m, llm_session_params *sp,
+                             ggl_status why, char *buf, size_t size);
 
 int placement_n_backends(const placement *p);
 ggl_backend *placement_backend(const placement *p, int k); /* in the order of the session's */
