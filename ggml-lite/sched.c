@@ -40,6 +40,7 @@ static void device_free(device *d) {
             d->b->v->free(d->b, d->io[i]);
     ggl_free(d->region);
     ggl_free(d->copies);
+    ggl_free(d->imports);
     ggl_free(d->loc[TRUNK]);
     ggl_free(d->loc[TAIL]);
     ggl_free(d->store_loc);

@@ -143,29 +143,59 @@ static ggl_status place_copy(device *d, ggl_tensor *t, ggl_loc *loc, ggl_error *
     return list_push(&d->copied, t) ? GGL_OK : no_memory(err);
 }
 
-/* imported[] holds the region of each host range; 0: not yet tried; -1: the backend cannot. */
-static ggl_status place_weight(ggl_sched *s, device *d, ggl_tensor *t, int *imported,
-                               ggl_error *err) {
+/* What of the host's memory around the weight is imported at once: its range, or, if that is more
+ * than the device takes as one buffer, from the weight's page on as much as it takes. */
+static ggl_host_range piece_around(const ggl_sched *s, const device *d, const ggl_tensor *t) {
+    enum { HOST_PAGE = 4096 };
+    int i;
+    ggl_host_range r = sched_host_range(s, t, &i);
+    size_t most = d->b->max_buffer;
+    if (most == 0 || r.size <= most)
+        return r;
+    size_t skip = (size_t)((const char *)t->data - (const char *)r.data);
+    skip -= skip % HOST_PAGE;
+    r.data = (const char *)r.data + skip;
+    r.size = r.size - skip < most ? r.size - skip : most;
+    return r;
+}
+
+/* The import that holds the weight, which is tried if there is none yet; NULL: *err. */
+static const import *import_of(ggl_sched *s, device *d, const ggl_tensor *t, ggl_error *err) {
+    const char *p = t->data;
+    for (size_t i = 0; i < d->n_imports; i++) {
+        const import *m = &d->imports[i];
+        if (p >= m->data && p < m->data + m->size && t->size <= (size_t)(m->data + m->size - p))
+            return m;
+    }
+    ggl_buffer *b = NULL;
+    ggl_host_range r = piece_around(s, d, t);
+    bool whole = (size_t)((const char *)r.data + r.size - p) >= t->size;
+    ggl_status st =
+        !whole ? GGL_UNSUPPORTED : d->b->v->alloc(d->b, GGL_REGION_WEIGHT, r.size, r.data, &b, err);
+    if (st != GGL_OK && st != GGL_UNSUPPORTED)
+        return NULL;
+    if (!ggl_grow(&d->imports, &d->cap_imports, d->n_imports + 1, sizeof *d->imports) ||
+        (b && !add_region(d, b))) {
+        if (b)
+            d->b->v->free(d->b, b);
+        (void)no_memory(err);
+        return NULL;
+    }
+    import *m = &d->imports[d->n_imports++];
+    *m = (import){whole ? r.data : p, whole ? r.size : t->size, b ? d->n_regions - 1 : -1};
+    return m;
+}
+
+static ggl_status place_weight(ggl_sched *s, device *d, ggl_tensor *t, ggl_error *err) {
     ggl_loc *loc = &d->loc[TRUNK][t->id];
     if (loc->region >= 0)
         return GGL_OK;
-    int i, single = 0;
-    ggl_host_range r = sched_host_range(s, t, &i);
-    int *region = i < s->params.n_host ? &imported[i] : &single;
-    if (*region == 0) {
-        ggl_buffer *b = NULL;
-        ggl_status st = d->b->v->alloc(d->b, GGL_REGION_WEIGHT, r.size, r.data, &b, err);
-        if (st != GGL_OK && st != GGL_UNSUPPORTED)
-            return st;
-        *region = st == GGL_OK ? d->n_regions : -1;
-        if (st == GGL_OK && !add_region(d, b)) {
-            d->b->v->free(d->b, b);
-            return no_memory(err);
-        }
-    }
+    const import *m = import_of(s, d, t, err);
+    if (!m)
+        return err->status;
     bool read = d->repacked[t->id].region < 0 || d->read_otherwise[t->id];
-    if (*region > 0) {
-        *loc = (ggl_loc){*region, (size_t)((const char *)t->data - (const char *)r.data)};
+    if (m->region >= 0) {
+        *loc = (ggl_loc){m->region, (size_t)((const char *)t->data - m->data)};
         d->mapped_size += read ? t->size : 0;
     } else if (!read) {
         return GGL_OK; /* its repacked copy is all there is */
@@ -237,7 +267,7 @@ static ggl_status provide_value(ggl_sched *s, segment *seg, ggl_tensor *x, ggl_e
 /* Leaves, and values of other segments; `own` has the number of the segment that computes each,
  * plus 1. */
 static ggl_status provide(ggl_sched *s, size_t i_seg, ggl_tensor *const *node, size_t n,
-                          const size_t *own, int *imported, ggl_error *err) {
+                          const size_t *own, ggl_error *err) {
     segment *seg = &s->seg[i_seg];
     device *d = &s->dev[seg->backend];
     ggl_status st = GGL_OK;
@@ -248,7 +278,7 @@ static ggl_status provide(ggl_sched *s, size_t i_seg, ggl_tensor *const *node, s
             if (!x || x->op == GGL_OP_PARAM || x->op == GGL_OP_CACHE || x->scope ||
                 own[x->id] == i_seg + 1)
                 continue;
-            st = x->op == GGL_OP_WEIGHT  ? place_weight(s, d, x, imported, err)
+            st = x->op == GGL_OP_WEIGHT  ? place_weight(s, d, x, err)
                  : x->op == GGL_OP_CONST ? place_const(d, x, err)
                  : ggl_is_weight_view(x) ? GGL_OK
                                          : provide_value(s, seg, x, err);
@@ -261,10 +291,10 @@ static ggl_status provide(ggl_sched *s, size_t i_seg, ggl_tensor *const *node, s
                 if (t->src[1]->store[k])
                     st = place_store(s, d, t->src[1]->store[k], err);
         if (st == GGL_OK && t->body)
-            st = provide(s, i_seg, t->body->node, (size_t)t->body->n_node, own, imported, err);
+            st = provide(s, i_seg, t->body->node, (size_t)t->body->n_node, own, err);
         if (st == GGL_OK && t->body && ggl_is_leaf(t->body->result)) {
             ggl_tensor *r = t->body->result;
-            st = r->op == GGL_OP_WEIGHT  ? place_weight(s, d, r, imported, err)
+            st = r->op == GGL_OP_WEIGHT  ? place_weight(s, d, r, err)
                  : r->op == GGL_OP_CONST ? place_const(d, r, err)
                                          : provide_value(s, seg, r, err);
         }
@@ -274,16 +304,13 @@ static ggl_status provide(ggl_sched *s, size_t i_seg, ggl_tensor *const *node, s
 
 static ggl_status provide_all(ggl_sched *s, ggl_error *err) {
     size_t *own = ggl_calloc((size_t)ggl_graph_n_ids(s->g), sizeof *own);
-    int *imported = ggl_calloc((size_t)s->n_dev * (size_t)(s->params.n_host + 1), sizeof *imported);
-    ggl_status st = own && imported ? GGL_OK : no_memory(err);
+    ggl_status st = own ? GGL_OK : no_memory(err);
     for (size_t i = 0; i < s->n_segs && st == GGL_OK; i++)
         for (size_t k = 0; k < s->seg[i].nodes.n; k++)
             own[s->seg[i].nodes.at[k]->id] = i + 1;
     for (size_t i = 0; i < s->n_segs && st == GGL_OK; i++)
-        st = provide(s, i, s->seg[i].nodes.at, s->seg[i].nodes.n, own,
-                     imported + (size_t)s->seg[i].backend * (size_t)(s->params.n_host + 1), err);
+        st = provide(s, i, s->seg[i].nodes.at, s->seg[i].nodes.n, own, err);
     ggl_free(own);
-    ggl_free(imported);
     return st;
 }
 

@@ -39,6 +39,13 @@ typedef struct segment {
     int64_t n_max[2];
 } segment;
 
+/* Host memory that a device uses in place, or cannot. */
+typedef struct import {
+    const char *data;
+    size_t size;
+    int region; /* -1: it cannot */
+} import;
+
 /* Weights that a device cannot use where they lie: buffers of at most ggl_backend.max_buffer. */
 typedef struct copies {
     int region;
@@ -54,6 +61,8 @@ typedef struct device {
     ggl_buffer *io[MAX_LANES]; /* one of them is region[GGL_REGION_IO] of a run */
     size_t io_size, stores_size, arena_size, copied_size;
     size_t mapped_size, rows_size, states_size; /* for the memory table */
+    import *imports;
+    size_t n_imports, cap_imports;
     copies *copies;
     size_t n_copies, cap_copies;
     node_list consts, copied; /* to upload, once */

@@ -68,8 +68,12 @@ typedef struct fixture {
     ggl_error err;
 } fixture;
 
-static const float weight[2][WIDTH * WIDTH] = {{1, 0, 0, 0, 0, 2, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1},
-                                               {0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 1}};
+/* Two pages apart, as in a file. */
+static const struct layer {
+    float w[WIDTH * WIDTH];
+    char gap[8192 - WIDTH * WIDTH * sizeof(float)];
+} weight[2] = {{.w = {1, 0, 0, 0, 0, 2, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}},
+               {.w = {0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 1}}};
 
 /* The sum of x over the sequence so far. */
 static ggl_tensor *running_sum(ggl_graph *g, ggl_tensor *x) {
@@ -103,7 +107,7 @@ static bool setup(fixture *f) {
         snprintf(name, sizeof name, "blk.%d.w", layer);
         ggl_graph_set_group(g, layer);
         ggl_tensor *w =
-            ggl_graph_weight(g, name, GGL_F32, 2, (int64_t[]){WIDTH, WIDTH}, weight[layer]);
+            ggl_graph_weight(g, name, GGL_F32, 2, (int64_t[]){WIDTH, WIDTH}, weight[layer].w);
         x = ggl_linear(g, running_sum(g, x), w, NULL);
     }
     x = ggl_unary(g, GGL_OP_TANH, x);
@@ -271,10 +275,45 @@ TEST(buffers_of_a_device_are_limited) {
     f.a.base.max_buffer = 60; /* less than a weight has */
     CHECK_INT(ggl_sched_new(&f.s, f.g, &f.p, &f.err), GGL_LIMIT);
     CHECK_MSG(strstr(f.err.msg, "blk.0.w") && strstr(f.err.msg, "fake a"), "%s", f.err.msg);
+    ggl_error none = {0};
+    f.err = none;
     f.a.base.max_buffer = 64;
     if (CHECK_OK(ggl_sched_new(&f.s, f.g, &f.p, &f.err), &f.err)) {
         CHECK_INT(ggl_sched_alloc(f.s, &f.err), GGL_LIMIT);
         CHECK_MSG(strstr(f.err.msg, "on fake a, which takes at most"), "%s", f.err.msg);
+    }
+    teardown(&f);
+}
+
+static size_t n_imported;
+
+static ggl_status counted_import(ggl_backend *b, int region, size_t size, const void *host,
+                                 ggl_buffer **out, ggl_error *err) {
+    const fake *f = (const fake *)b;
+    n_imported += host != NULL;
+    CHECK_MSG(!host || size <= b->max_buffer, "%zu bytes at once", size);
+    return f->real->v->alloc(f->real, region, size, host, out, err);
+}
+
+/* A file that is larger than a device's buffers is imported piece by piece. */
+TEST(imports_are_limited) {
+    fixture f;
+    REQUIRE(setup(&f));
+    const ggl_host_range host = {weight, sizeof weight, false};
+    f.p.n_backends = 1;
+    f.p.place = NULL;
+    f.p.host = &host;
+    f.p.n_host = 1;
+    f.a.v.alloc = counted_import;
+    for (int most = 0; most < 2; most++) {
+        f.a.base.max_buffer = most ? sizeof weight : 8192;
+        n_imported = 0;
+        REQUIRE_OK(ggl_sched_new(&f.s, f.g, &f.p, &f.err), &f.err);
+        CHECK_INT(n_imported, most ? 1 : 2);
+        ggl_memory m;
+        CHECK(ggl_sched_memory(f.s, 0, &m) && m.weights_mapped == sizeof weight[0].w * 2);
+        ggl_sched_free(f.s);
+        f.s = NULL;
     }
     teardown(&f);
 }
