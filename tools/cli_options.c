@@ -94,7 +94,7 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
          .help = "round f16 weights to bf16 at load: faster prompts where the processor has "
                  "products of bf16; without it they are exact"},
         {"--backend", ARG_STRING, &o->backend, .value = "NAME",
-         .help = "cpu (default), or reference: double precision, slow"},
+         .help = "cpu (default); reference: double precision, slow; the path of a backend's .so"},
         {"--cpu-mask-isa", ARG_STRING, &o->mask, .value = "LIST",
          .help = "instruction sets not to use: avx512,avx2; all: the portable code"},
         {NULL, .help = "looking inside"},
@@ -102,6 +102,8 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
          .help = "print where every node runs and what memory it takes, and stop"},
         {"--watch", ARG_FLAG, &o->watch,
          .help = "with --arch: whenever that file changes, check it and run the prompt again"},
+        {"--trace", ARG_STRING, &o->trace, .value = "FILE",
+         .help = "write a timeline of the backend for ui.perfetto.dev or chrome://tracing"},
         {"--logits", ARG_STRING, &o->logits, .value = "FILE",
          .help = "write the prompt's logits as .npy, float32 [n_tokens, n_vocab]"},
         {0}};

@@ -7,7 +7,7 @@
 
 typedef struct cli_options {
     const char *model, *prompt, *prompt_file, *tokens, *logits, *arch, *backend, *mask, *cpu_mask,
-        *repack_cache;
+        *repack_cache, *trace;
     int64_t n_predict, n_ctx, n_batch, n_ubatch, n_threads, n_threads_batch, priority;
     int type_k, type_v; /* index into tool_cache_types */
     double temp, top_p, min_p, repeat_penalty;

@@ -204,6 +204,7 @@ static int open_session(cli *c) {
     ggl_backend_params bp = {.n_threads = (int)c->o.n_threads,
                              .n_threads_batch = (int)c->o.n_threads_batch,
                              .mask = c->o.mask,
+                             .trace = c->o.trace,
                              .f16_as_bf16 = c->o.f16_as_bf16};
     if (ggl_backend_open(&c->backend, c->o.backend, &bp, &err) != GGL_OK)
         return tool_error(TOOL, err.status == GGL_NOT_FOUND ? 2 : 1, "--backend: %s", err.msg);
