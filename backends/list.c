@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ggl/backends.h"
+#include "open.h"
 
 #define BACKEND(name, kind, text)                                                                  \
     ggl_status ggl_##name##_open(ggl_backend **out, const ggl_backend_params *params,              \
@@ -48,7 +48,12 @@ ggl_status ggl_backend_open(ggl_backend **out, const char *name, const ggl_backe
     char names[256] = "";
     size_t used = 0;
     ggl_backend_params p = params ? *params : (ggl_backend_params){0};
+    bool traced = strncmp(name, "trace", 5) == 0 && (name[5] == ':' || !name[5]);
     *out = NULL;
+    if (traced || p.trace)
+        return trace_open(out, !traced ? name : name[5] && name[6] ? name + 6 : "cpu", &p, err);
+    if (plugin_is_path(name))
+        return plugin_open(out, name, &p, err);
     for (int i = 0, device; i < N_BACKEND; i++) {
         if (is_named(name, backend[i].name, &device)) {
             p.device = device > 0 ? device : 0;
@@ -62,8 +67,11 @@ ggl_status ggl_backend_open(ggl_backend **out, const char *name, const ggl_backe
                                     : 0;
         used += n > 0 ? (size_t)n : 0;
     }
-    return ggl_fail(err, GGL_NOT_FOUND, "there is no backend '%s' in this build; there are: %s",
-                    name, names);
+    return ggl_fail(
+        err, GGL_NOT_FOUND,
+        "there is no backend '%s' in this build; there are: %s; trace:NAME, which writes down "
+        "what NAME does; the path of a shared object",
+        name, names);
 }
 
 void ggl_backend_close(ggl_backend *b) {

@@ -13,5 +13,6 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/ggml-lite-config-version.
 install(FILES ${PROJECT_BINARY_DIR}/ggml-lite-config.cmake ${PROJECT_BINARY_DIR}/ggml-lite-config-version.cmake
     DESTINATION ${package})
 
+list(TRANSFORM CMAKE_DL_LIBS PREPEND -l OUTPUT_VARIABLE GGL_DL_FLAGS)
 configure_file(cmake/ggml-lite.pc.in ${PROJECT_BINARY_DIR}/ggml-lite.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/ggml-lite.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

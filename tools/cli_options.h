@@ -8,7 +8,7 @@
 
 typedef struct cli_options {
     const char *model, *prompt, *prompt_file, *tokens, *logits, *arch, *mask, *cpu_mask,
-        *repack_cache, *plan; /* plan: NULL, "", or "nodes" */
+        *repack_cache, *trace, *plan; /* plan: NULL, "", or "nodes" */
     int64_t n_predict, n_ctx, n_batch, n_ubatch, n_threads, n_threads_batch, priority;
     int type_k, type_v; /* index into tool_cache_types */
     double temp, top_p, min_p, repeat_penalty;

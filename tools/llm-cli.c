@@ -204,6 +204,7 @@ static int open_session(cli *c) {
     const ggl_backend_params bp = {.n_threads = (int)c->o.n_threads,
                                    .n_threads_batch = (int)c->o.n_threads_batch,
                                    .mask = c->o.mask,
+                                   .trace = c->o.trace,
                                    .f16_as_bf16 = c->o.f16_as_bf16};
     int code = placement_open(&c->placement, TOOL, &c->o.placement, &bp);
     if (code >= 0)

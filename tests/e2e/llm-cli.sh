@@ -37,6 +37,9 @@ printf 'Once upon a time' >"$tmp/prompt"
 cmp -s "$tmp/a" "$tmp/b" || fail "a prompt from a file gives another text"
 "$cli" -p "Once upon a time" -n 40 --temp 0 --no-display-prompt >"$tmp/b" 2>/dev/null </dev/null
 [ "$(printf 'Once upon a time'; cat "$tmp/b")" = "$(cat "$tmp/a")" ] || fail "--no-display-prompt"
+"$cli" -p "Once upon a time" -n 40 --temp 0 --trace "$tmp/trace.json" >"$tmp/b" 2>/dev/null </dev/null
+cmp -s "$tmp/a" "$tmp/b" || fail "--trace changes the text"
+grep -q '"cat":"node"' "$tmp/trace.json" && [ "$(tail -n 1 "$tmp/trace.json")" = "]" ] || fail "--trace wrote no timeline"
 for type in f32 bf16 q8_0 q4_0; do
     "$cli" -ctk "$type" -ctv "$type" -p "Once upon a time" -n 40 --temp 0 >"$tmp/b" 2>/dev/null </dev/null || fail "-ctk $type"
     "$cli" -ctk "$type" --cache-type-v "$type" -p "Once upon a time" -n 40 --temp 0 -t 3 -ub 3 --cpu-mask-isa all >"$tmp/c" \
@@ -116,6 +119,10 @@ expect 2 "vocabulary" --tokens 1,99999999 -n 0
 expect 1 "context" -c 4 -p "Once upon a time there was a little girl and a dog"
 expect 1 "nothing-here.arch" --arch "$tmp/nothing-here.arch" -p x
 expect 2 "reference" --backend cpuu -p x
+expect 2 "No such file" --backend ./nothing-here.so -p x
+expect 1 "cannot be loaded" --backend "$tmp/zip.gguf" -p x
+expect 1 "/nowhere/trace.json" --trace /nowhere/trace.json -p x
+expect 0 "the trace is not complete" --trace /dev/full -p x -n 4
 cat >"$tmp/typo.arch" <<'END'
 arch llama
 language 1

@@ -30,11 +30,16 @@ typedef struct ggl_backend_params {
     int device; /* set by ggl_backend_open: the number behind the name */
     ggl_profile_fn *profile; /* NULL: nothing is measured. The reference does not tell */
     void *profile_ctx;
+    const char *trace; /* the backend is traced to this file, as with a name "trace:NAME"; NULL: not */
 } ggl_backend_params;
 
 /* name: one of the list, and which of its devices: "cpu", "vulkan0", "vulkan1"; without a number the
  * first. Those that have no devices of their own, as "cpu1", are so many instances. params may be
- * NULL. Several of one name may be open at once. GGL_NOT_FOUND lists the names, or the devices. */
+ * NULL. Several of one name may be open at once. GGL_NOT_FOUND lists the names, or the devices.
+ *
+ * "trace:NAME" runs on NAME and writes a timeline (see below). A name with a '/' in it, or that ends
+ * in ".so", is the path of a shared object with a backend in it (ggl_plugin in ggl/backend.h); it
+ * stays loaded until the backend is closed. */
 GGL_API GGL_NODISCARD ggl_status ggl_backend_open(ggl_backend **out, const char *name,
                                                   const ggl_backend_params *params, ggl_error *err);
 GGL_API void ggl_backend_close(ggl_backend *b); /* NULL is fine */
@@ -47,6 +52,23 @@ typedef enum ggl_backend_kind_t {
     GGL_BACKEND_ORACLE  /* right rather than fast */
 } ggl_backend_kind_t;
 GGL_API ggl_backend_kind_t ggl_backend_kind(int k);
+
+/* --- tracing ---------------------------------------------------------------------------------- */
+
+/* A backend that runs on `inner` and writes what happens as trace events (JSON, which
+ * chrome://tracing and ui.perfetto.dev show): a track for each instance, on it compile, run, and
+ * within a run each node that the inner backend tells, moves of bytes, memory. Backends that are
+ * traced to the same file share it; the last that is closed completes it, and if it could not be
+ * written, that is said on standard error. Results are the inner backend's.
+ *
+ * path NULL: the environment variable GGL_TRACE, or "trace.json". *out owns inner; on failure the
+ * caller still does. An existing file is replaced. GGL_IO. */
+GGL_API GGL_NODISCARD ggl_status ggl_trace_wrap(ggl_backend **out, ggl_backend *inner,
+                                                const char *path, ggl_error *err);
+/* Gives ggl_trace_wrap the nodes: the `profile` that inner is opened with, whose profile_ctx is a
+ * ggl_backend **, of what ggl_trace_wrap makes later, NULL until then. Backends that
+ * ggl_backend_open traces need none. */
+GGL_API void ggl_trace_node(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, double ns);
 
 #ifdef __cplusplus
 }

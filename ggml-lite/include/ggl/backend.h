@@ -112,6 +112,30 @@ struct ggl_backend {
     bool async;        /* run returns before the work is done: it is started before others run */
 };
 
+/* --- backends in shared objects --------------------------------------------------------------- */
+
+/* What a loaded backend and its host have to agree on; different numbers are never mixed. It grows by
+ * one with each release in which any of these is not what it was in the release before, be it only
+ * that something was added: the structs of this header, of graph.h, program.h and types.h that have
+ * members, ggl_error, ggl_backend_params; the rows of ops.def, status.def and types.def; how rows of
+ * a store lie; what a function of the vtable must do. New functions of the library do not count: a
+ * backend brings its own copy. */
+#define GGL_BACKEND_ABI 1
+
+/* The symbol `ggl_backend_plugin` of a shared object that ggl_backend_open loads by its path:
+ *
+ *     const ggl_plugin ggl_backend_plugin = {GGL_BACKEND_ABI, sizeof(ggl_backend_vtable), "mine",
+ *                                            mine_open};
+ *
+ * open as that of any backend: params is not NULL; on failure *out is NULL and err says why. */
+struct ggl_backend_params;
+typedef struct ggl_plugin {
+    uint32_t abi;         /* GGL_BACKEND_ABI */
+    uint32_t vtable_size; /* sizeof(ggl_backend_vtable) */
+    const char *name;
+    ggl_status (*open)(ggl_backend **out, const struct ggl_backend_params *params, ggl_error *err);
+} ggl_plugin;
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,146 @@
+/* Backends in shared objects: found by path, checked before they are used, unloaded when they are
+ * closed. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ggl/alloc.h"
+#include "open.h"
+
+#define SYMBOL "ggl_backend_plugin"
+
+/* A loaded backend's vtable with another close. It is first in here, so that close finds the rest
+ * by way of the backend. */
+typedef struct plugin {
+    ggl_backend_vtable v;
+    const ggl_backend_vtable *own;
+    void *object;
+} plugin;
+
+bool plugin_is_path(const char *name) {
+    size_t n = strlen(name);
+    return strchr(name, '/') || (n > 3 && strcmp(name + n - 3, ".so") == 0);
+}
+
+static ggl_status load(void **object, const char *path, ggl_error *err) {
+    char here[PATH_MAX]; /* without a '/' the system would look elsewhere */
+    int n = snprintf(here, sizeof here, "%s%s", strchr(path, '/') ? "" : "./", path);
+    if (n < 0 || (size_t)n >= sizeof here)
+        return ggl_fail(err, GGL_NOT_FOUND, "%.60s..: the path is too long", path);
+    if (access(here, R_OK) != 0)
+        return ggl_fail(err, errno == ENOENT ? GGL_NOT_FOUND : GGL_IO, "%s: %s", path,
+                        strerror(errno));
+    *object = dlopen(here, RTLD_NOW | RTLD_LOCAL);
+    if (*object)
+        return GGL_OK;
+    const char *why = dlerror(); /* begins with the path */
+    return ggl_fail(err, GGL_FORMAT, "it cannot be loaded: %s", why ? why : path);
+}
+
+static ggl_status check_plugin(const ggl_plugin *p, const char *path, ggl_error *err) {
+    if (!p)
+        return ggl_fail(err, GGL_FORMAT, "%s is no backend: it has no symbol '" SYMBOL "'", path);
+    if (p->abi != GGL_BACKEND_ABI)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "%s was built for version %" PRIu32
+                        " of the interface of backends, this program has version %d",
+                        path, p->abi, GGL_BACKEND_ABI);
+    if (p->vtable_size != sizeof(ggl_backend_vtable))
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "%s has a table of functions of %" PRIu32
+                        " bytes, this program has one of %zu, though both are version %d of the "
+                        "interface",
+                        path, p->vtable_size, sizeof(ggl_backend_vtable), GGL_BACKEND_ABI);
+    if (!p->name || !p->open)
+        return ggl_fail(err, GGL_FORMAT, "%s: '" SYMBOL "' has no %s", path,
+                        p->name ? "function 'open'" : "name");
+    return GGL_OK;
+}
+
+/* The first function that is missing; NULL: none. */
+static const char *missing(const ggl_backend_vtable *v) {
+    const struct {
+        const char *name;
+        bool there;
+    } function[] = {
+        {"close", v->close},   {"alloc", v->alloc},       {"free", v->free},
+        {"upload", v->upload}, {"download", v->download}, {"copy", v->copy},
+        {"clear", v->clear},   {"refuses", v->refuses},   {"compile", v->compile},
+        {"run", v->run},       {"wait", v->wait},         {"plan_free", v->plan_free},
+    };
+    for (size_t i = 0; i < sizeof function / sizeof *function; i++)
+        if (!function[i].there)
+            return function[i].name;
+    bool any = v->repack_size || v->repack || v->repack_layout;
+    return !any                ? NULL
+           : !v->repack_size   ? "repack_size"
+           : !v->repack        ? "repack"
+           : !v->repack_layout ? "repack_layout"
+                               : NULL;
+}
+
+static ggl_status check_backend(const ggl_backend *b, const char *path, ggl_error *err) {
+    if (!b || !b->v)
+        return ggl_fail(err, GGL_DEVICE, "%s: its 'open' says that it is done, but gives no %s",
+                        path, b ? "functions" : "backend");
+    const char *name = missing(b->v);
+    if (name)
+        return ggl_fail(err, GGL_DEVICE, "%s: backend '%.31s' has no function '%s'", path, b->name,
+                        name);
+    return GGL_OK;
+}
+
+static void plugin_close(ggl_backend *b) {
+    plugin *p = (plugin *)(uintptr_t)b->v;
+    void *object = p->object;
+    b->v = p->own;
+    b->v->close(b);
+    ggl_free(p);
+    dlclose(object);
+}
+
+static ggl_status open_loaded(ggl_backend **out, void *object, const char *path,
+                              const ggl_backend_params *params, ggl_error *err) {
+    const ggl_plugin *found = dlsym(object, SYMBOL);
+    ggl_status st = check_plugin(found, path, err);
+    if (st != GGL_OK)
+        return st;
+    plugin *p = ggl_calloc(1, sizeof *p);
+    if (!p)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a backend");
+    ggl_backend *b = NULL;
+    st = found->open(&b, params, err);
+    if (st != GGL_OK) {
+        ggl_free(p);
+        return ggl_within(err, st, "%s", path);
+    }
+    st = check_backend(b, path, err);
+    if (st != GGL_OK) {
+        if (b && b->v && b->v->close)
+            b->v->close(b);
+        ggl_free(p);
+        return st;
+    }
+    b->name[sizeof b->name - 1] = b->description[sizeof b->description - 1] = '\0';
+    *p = (plugin){*b->v, b->v, object};
+    p->v.close = plugin_close;
+    b->v = &p->v;
+    *out = b;
+    return GGL_OK;
+}
+
+ggl_status plugin_open(ggl_backend **out, const char *path, const ggl_backend_params *params,
+                       ggl_error *err) {
+    void *object;
+    ggl_status st = load(&object, path, err);
+    if (st != GGL_OK)
+        return st;
+    st = open_loaded(out, object, path, params, err);
+    if (st != GGL_OK)
+        dlclose(object);
+    return st;
+}

@@ -1,0 +1,197 @@
+#include "recorder.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "ggl/alloc.h"
+
+enum { BUFFER = 1 << 16 };
+
+struct recorder {
+    FILE *f;
+    struct stat file; /* tells files apart, whatever their paths are called */
+    char path[256];   /* for messages */
+    uint64_t start;
+    int n_users, n_tracks, error; /* error: errno of the first write that failed */
+    bool has_events;
+    pthread_mutex_t lock;
+    recorder *next;
+    char buffer[BUFFER];
+};
+
+static recorder *all;
+static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static uint64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+uint64_t recorder_now(const recorder *r) {
+    return now_ns() - r->start;
+}
+
+/* --- text ------------------------------------------------------------------------------------- */
+
+/* Names come from files: what is not printable ASCII is written as its code. */
+static void put_string(FILE *f, const char *s) {
+    putc_unlocked('"', f);
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c < 0x20 || c >= 0x7f)
+            fprintf(f, "\\u%04x", c);
+        else if (c == '"' || c == '\\')
+            fprintf(f, "\\%c", c);
+        else
+            putc_unlocked(c, f);
+    }
+    putc_unlocked('"', f);
+}
+
+/* The format counts in microseconds; three digits more keep what was measured exact. */
+static void put_time(FILE *f, const char *key, uint64_t ns) {
+    fprintf(f, ",\"%s\":%" PRIu64 ".%03u", key, ns / 1000, (unsigned)(ns % 1000));
+}
+
+static void put_args(FILE *f, const trace_arg *arg) {
+    fputs(",\"args\":{", f);
+    for (const trace_arg *a = arg; a->key; a++) {
+        fprintf(f, "%s\"%s\":", a == arg ? "" : ",", a->key);
+        if (a->text)
+            put_string(f, a->text);
+        else
+            fprintf(f, "%" PRIu64, a->number);
+    }
+    putc_unlocked('}', f);
+}
+
+static void put_event(recorder *r, const trace_event *e) {
+    fputs(r->has_events ? ",\n{\"name\":" : "[\n{\"name\":", r->f);
+    r->has_events = true;
+    put_string(r->f, e->name);
+    fprintf(r->f, ",\"cat\":\"%s\",\"ph\":\"%c\",\"pid\":1,\"tid\":%d", e->kind, e->phase,
+            e->track);
+    put_time(r->f, "ts", e->begin);
+    if (e->phase == 'X')
+        put_time(r->f, "dur", e->end - e->begin);
+    put_args(r->f, e->arg);
+    putc_unlocked('}', r->f);
+}
+
+static void note_error(recorder *r) {
+    if (!r->error && ferror(r->f))
+        r->error = errno ? errno : EIO;
+}
+
+void recorder_write(recorder *r, const trace_event *e) {
+    pthread_mutex_lock(&r->lock);
+    if (!r->error) {
+        errno = 0;
+        put_event(r, e);
+        note_error(r);
+    }
+    pthread_mutex_unlock(&r->lock);
+}
+
+int recorder_track(recorder *r, const char *name) {
+    pthread_mutex_lock(&r->lock);
+    int track = ++r->n_tracks;
+    pthread_mutex_unlock(&r->lock);
+    recorder_write(r, &(trace_event){.phase = 'M',
+                                     .track = track,
+                                     .name = "thread_name",
+                                     .kind = "names",
+                                     .arg = {{"name", name, 0}}});
+    return track;
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+static recorder *find(const char *path) {
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return NULL;
+    for (recorder *r = all; r; r = r->next)
+        if (r->file.st_dev == st.st_dev && r->file.st_ino == st.st_ino)
+            return r;
+    return NULL;
+}
+
+static recorder *create(const char *path, ggl_error *err) {
+    recorder *r = ggl_calloc(1, sizeof *r);
+    if (!r) {
+        ggl_fail(err, GGL_NOMEM, "out of memory for a trace");
+        return NULL;
+    }
+    r->f = fopen(path, "wb");
+    if (!r->f || fstat(fileno(r->f), &r->file) != 0) {
+        ggl_fail(err, GGL_IO, "%s: a trace cannot be written there: %s", path, strerror(errno));
+        if (r->f)
+            fclose(r->f);
+        ggl_free(r);
+        return NULL;
+    }
+    setvbuf(r->f, r->buffer, _IOFBF, sizeof r->buffer);
+    snprintf(r->path, sizeof r->path, "%s", path);
+    pthread_mutex_init(&r->lock, NULL);
+    r->start = now_ns();
+    r->next = all;
+    all = r;
+    return r;
+}
+
+ggl_status recorder_open(recorder **out, const char *path, ggl_error *err) {
+    ggl_error own = {0};
+    pthread_mutex_lock(&all_lock);
+    recorder *r = find(path);
+    if (!r)
+        r = create(path, err = err ? err : &own);
+    if (r)
+        r->n_users++;
+    pthread_mutex_unlock(&all_lock);
+    *out = r;
+    return r ? GGL_OK : err->status;
+}
+
+static void complete(recorder *r) {
+    errno = 0;
+    if (!r->error)
+        fputs(r->has_events ? "\n]\n" : "[]\n", r->f);
+}
+
+static void destroy(recorder *r) {
+    for (recorder **at = &all; *at; at = &(*at)->next)
+        if (*at == r) {
+            *at = r->next;
+            break;
+        }
+    pthread_mutex_destroy(&r->lock);
+    ggl_free(r);
+}
+
+ggl_status recorder_close(recorder *r, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    pthread_mutex_lock(&all_lock);
+    bool last = --r->n_users == 0;
+    pthread_mutex_lock(&r->lock);
+    if (last)
+        complete(r);
+    errno = 0;
+    if ((last ? fclose(r->f) : fflush(r->f)) != 0 && !r->error)
+        r->error = errno ? errno : EIO;
+    if (r->error)
+        st =
+            ggl_fail(err, GGL_IO, "%s: the trace is not complete: %s", r->path, strerror(r->error));
+    pthread_mutex_unlock(&r->lock);
+    if (last)
+        destroy(r);
+    pthread_mutex_unlock(&all_lock);
+    return st;
+}

@@ -1,0 +1,349 @@
+/* A backend that runs on another one and writes down what happened, and when. Each instance is a
+ * track of the timeline; spans nest as the calls do. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../open.h"
+#include "../wrap.h"
+#include "ggl/alloc.h"
+#include "ggl/backends.h"
+#include "recorder.h"
+
+enum { N_KINDS = GGL_REGION_WEIGHT + 1 };
+static const char *const region_name[N_KINDS] = {"arena", "io", "stores", "repacked", "weights"};
+
+/* What was allocated, so that free can say how much it was. */
+typedef struct held {
+    const ggl_buffer *buffer;
+    int region;
+    size_t size; /* 0: imported */
+} held;
+
+typedef struct trace {
+    wrap w;
+    recorder *r;
+    int track;
+    ggl_profile_fn *profile; /* the caller's */
+    void *profile_ctx;
+    held *held;
+    size_t n_held, cap_held;
+    size_t bytes[N_KINDS];
+    ggl_tensor *const *last_nodes; /* of the last compile: a segment is compiled for one of the
+                                      batch, then for many */
+    int n_segments;
+} trace;
+
+typedef struct trace_plan {
+    ggl_plan base;
+    ggl_plan *inner;
+    int segment, n_nodes;
+} trace_plan;
+
+/* --- events ----------------------------------------------------------------------------------- */
+
+static trace *trace_of(ggl_backend *b) {
+    return (trace *)b;
+}
+
+static uint64_t begin(const trace *t) {
+    return recorder_now(t->r);
+}
+
+/* A span that began at `since` and ends now; args end with a NULL key. A call that failed says why
+ * in one word or two. */
+static void span(trace *t, const char *name, uint64_t since, ggl_status st,
+                 const trace_arg args[TRACE_MAX_ARGS]) {
+    trace_event e = {.phase = 'X',
+                     .track = t->track,
+                     .name = name,
+                     .kind = "backend",
+                     .begin = since,
+                     .end = recorder_now(t->r)};
+    int n = 0;
+    for (; n < TRACE_MAX_ARGS - 1 && args[n].key; n++)
+        e.arg[n] = args[n];
+    if (st != GGL_OK)
+        e.arg[n] = (trace_arg){"failed", ggl_status_text(st), 0};
+    recorder_write(t->r, &e);
+}
+
+#define ARGS(...) ((const trace_arg[TRACE_MAX_ARGS]){__VA_ARGS__})
+
+static const char *operator_of(const ggl_tensor *node) {
+    return node->call ? node->call : ggl_op_get(node->op).name;
+}
+
+static const char *label_of(const ggl_tensor *node) {
+    return node->name ? node->name : operator_of(node);
+}
+
+static const char *weight_of(const ggl_tensor *node) {
+    for (int k = 0; k < node->n_src; k++)
+        if (node->src[k] && node->src[k]->op == GGL_OP_WEIGHT)
+            return node->src[k]->name;
+    return NULL;
+}
+
+/* Called just after the step, so that it lies within the run, and behind the step before it. */
+static void record_node(trace *t, const ggl_tensor *node, int64_t n, bool prepares, double ns) {
+    uint64_t now = recorder_now(t->r), took = ns > 0 ? (uint64_t)ns : 0;
+    trace_event e = {
+        .phase = 'X',
+        .track = t->track,
+        .name = label_of(node),
+        .kind = prepares ? "prepares" : "node",
+        .begin = now - (took < now ? took : now),
+        .end = now,
+        .arg = {{"operator", operator_of(node), 0}, {"n", NULL, (uint64_t)n}},
+    };
+    int k = 2;
+    if (weight_of(node))
+        e.arg[k++] = (trace_arg){"weight", weight_of(node), 0};
+    if (node->origin)
+        e.arg[k++] = (trace_arg){"origin", node->origin, 0};
+    if (node->group >= 0)
+        e.arg[k++] = (trace_arg){"layer", NULL, (uint64_t)node->group};
+    recorder_write(t->r, &e);
+}
+
+static void on_step(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, double ns) {
+    trace *t = ctx;
+    if (t->r) /* NULL while the inner backend is opened */
+        record_node(t, node, n, prepares, ns);
+    if (t->profile)
+        t->profile(t->profile_ctx, node, n, prepares, ns);
+}
+
+void ggl_trace_node(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, double ns) {
+    ggl_backend *const *b = ctx;
+    if (*b)
+        on_step(*b, node, n, prepares, ns);
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+static void draw_memory(trace *t) {
+    char name[64];
+    snprintf(name, sizeof name, "memory of %s, track %d", t->w.base.name, t->track);
+    trace_event e = {.phase = 'C',
+                     .track = t->track,
+                     .name = name,
+                     .kind = "memory",
+                     .begin = recorder_now(t->r)};
+    for (int i = 0; i < N_KINDS; i++)
+        e.arg[i] = (trace_arg){region_name[i], NULL, t->bytes[i]};
+    recorder_write(t->r, &e);
+}
+
+static ggl_status t_alloc(ggl_backend *b, int region, size_t size, const void *host,
+                          ggl_buffer **out, ggl_error *err) {
+    trace *t = trace_of(b);
+    int kind = region < 0 ? 0 : region < N_KINDS ? region : GGL_REGION_WEIGHT;
+    if (!ggl_grow(&t->held, &t->cap_held, t->n_held + 1, sizeof *t->held))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a trace");
+    uint64_t since = begin(t);
+    ggl_status st = wrap_inner(b)->v->alloc(wrap_inner(b), region, size, host, out, err);
+    span(t, host ? "import" : "alloc", since, st,
+         ARGS({"region", region_name[kind], 0}, {"bytes", NULL, size}));
+    if (st != GGL_OK)
+        return st;
+    t->held[t->n_held++] = (held){*out, kind, host ? 0 : size};
+    t->bytes[kind] += host ? 0 : size;
+    draw_memory(t);
+    return GGL_OK;
+}
+
+static void t_free(ggl_backend *b, ggl_buffer *buf) {
+    trace *t = trace_of(b);
+    held was = {0};
+    for (size_t i = 0; i < t->n_held; i++)
+        if (t->held[i].buffer == buf) {
+            was = t->held[i];
+            t->held[i] = t->held[--t->n_held];
+            break;
+        }
+    uint64_t since = begin(t);
+    wrap_inner(b)->v->free(wrap_inner(b), buf);
+    span(t, "free", since, GGL_OK,
+         ARGS({"region", region_name[was.region], 0}, {"bytes", NULL, was.size}));
+    t->bytes[was.region] -= was.size;
+    draw_memory(t);
+}
+
+static ggl_status t_upload(ggl_backend *b, ggl_buffer *dst, size_t offset, const void *src,
+                           size_t size, ggl_error *err) {
+    uint64_t since = begin(trace_of(b));
+    ggl_status st = wrap_inner(b)->v->upload(wrap_inner(b), dst, offset, src, size, err);
+    span(trace_of(b), "upload", since, st, ARGS({"bytes", NULL, size}));
+    return st;
+}
+
+static ggl_status t_download(ggl_backend *b, const ggl_buffer *src, size_t offset, void *dst,
+                             size_t size, ggl_error *err) {
+    uint64_t since = begin(trace_of(b));
+    ggl_status st = wrap_inner(b)->v->download(wrap_inner(b), src, offset, dst, size, err);
+    span(trace_of(b), "download", since, st, ARGS({"bytes", NULL, size}));
+    return st;
+}
+
+static ggl_status t_copy(ggl_backend *b, ggl_buffer *dst, size_t dst_offset, const ggl_buffer *src,
+                         size_t src_offset, size_t size, ggl_error *err) {
+    uint64_t since = begin(trace_of(b));
+    ggl_status st =
+        wrap_inner(b)->v->copy(wrap_inner(b), dst, dst_offset, src, src_offset, size, err);
+    span(trace_of(b), "copy", since, st, ARGS({"bytes", NULL, size}));
+    return st;
+}
+
+static ggl_status t_clear(ggl_backend *b, ggl_buffer *buf, size_t offset, size_t size,
+                          ggl_error *err) {
+    uint64_t since = begin(trace_of(b));
+    ggl_status st = wrap_inner(b)->v->clear(wrap_inner(b), buf, offset, size, err);
+    span(trace_of(b), "clear", since, st, ARGS({"bytes", NULL, size}));
+    return st;
+}
+
+static ggl_status t_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, const ggl_tensor *weight,
+                           ggl_error *err) {
+    uint64_t since = begin(trace_of(b));
+    ggl_status st = wrap_inner(b)->v->repack(wrap_inner(b), dst, offset, weight, err);
+    span(trace_of(b), "repack", since, st,
+         ARGS({"weight", label_of(weight), 0}, {"bytes", NULL, weight->size}));
+    return st;
+}
+
+/* --- plans ------------------------------------------------------------------------------------ */
+
+static ggl_status t_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl_error *err) {
+    trace *t = trace_of(b);
+    *out = NULL;
+    trace_plan *p = ggl_calloc(1, sizeof *p);
+    if (!p)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
+    if (s->node != t->last_nodes)
+        t->n_segments++;
+    t->last_nodes = s->node;
+    p->segment = t->n_segments;
+    p->n_nodes = s->n_node;
+    uint64_t since = begin(t);
+    ggl_status st = wrap_inner(b)->v->compile(wrap_inner(b), s, &p->inner, err);
+    size_t arena = st == GGL_OK ? p->inner->arena_size : 0;
+    span(t, "compile", since, st,
+         ARGS({"segment", NULL, (uint64_t)p->segment}, {"nodes", NULL, (uint64_t)s->n_node},
+              {"n_max", NULL, (uint64_t)s->n_max}, {"arena", NULL, arena}));
+    if (st != GGL_OK) {
+        ggl_free(p);
+        return st;
+    }
+    p->base.arena_size = arena;
+    *out = &p->base;
+    return GGL_OK;
+}
+
+static ggl_status t_run(ggl_backend *b, ggl_plan *plan, ggl_buffer *const *region, int64_t n,
+                        ggl_error *err) {
+    const trace_plan *p = (const trace_plan *)plan;
+    uint64_t since = begin(trace_of(b));
+    ggl_status st = wrap_inner(b)->v->run(wrap_inner(b), p->inner, region, n, err);
+    span(trace_of(b), "run", since, st,
+         ARGS({"segment", NULL, (uint64_t)p->segment}, {"nodes", NULL, (uint64_t)p->n_nodes},
+              {"n", NULL, (uint64_t)n}));
+    return st;
+}
+
+static ggl_status t_wait(ggl_backend *b, ggl_error *err) {
+    uint64_t since = begin(trace_of(b));
+    ggl_status st = wrap_inner(b)->v->wait(wrap_inner(b), err);
+    span(trace_of(b), "wait", since, st, ARGS({0}));
+    return st;
+}
+
+static void t_plan_free(ggl_backend *b, ggl_plan *plan) {
+    wrap_inner(b)->v->plan_free(wrap_inner(b), ((trace_plan *)plan)->inner);
+    ggl_free(plan);
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+static void t_close(ggl_backend *b) {
+    trace *t = trace_of(b);
+    ggl_error err = {0};
+    ggl_backend_close(t->w.inner);
+    /* close has no way to say it, and a trace that is cut off looks like one that is not */
+    if (t->r && recorder_close(t->r, &err) != GGL_OK)
+        fprintf(stderr, "%s\n", err.msg);
+    ggl_free(t->held);
+    ggl_free(t);
+}
+
+static ggl_status start(trace *t, ggl_backend *inner, const char *path, ggl_error *err) {
+    ggl_status st = recorder_open(&t->r, path, err);
+    if (st != GGL_OK)
+        return st;
+    wrap_init(&t->w, inner, "trace");
+    ggl_backend_vtable *v = &t->w.v;
+    v->close = t_close;
+    v->alloc = t_alloc;
+    v->free = t_free;
+    v->upload = t_upload;
+    v->download = t_download;
+    v->copy = t_copy;
+    v->clear = t_clear;
+    v->compile = t_compile;
+    v->run = t_run;
+    v->wait = t_wait;
+    v->plan_free = t_plan_free;
+    if (v->repack)
+        v->repack = t_repack;
+    char name[sizeof inner->name + sizeof inner->description + 2];
+    snprintf(name, sizeof name, "%s: %s", inner->name, inner->description);
+    t->track = recorder_track(t->r, name);
+    return GGL_OK;
+}
+
+static const char *default_path(void) {
+    const char *path = getenv("GGL_TRACE");
+    return path && path[0] ? path : "trace.json";
+}
+
+ggl_status ggl_trace_wrap(ggl_backend **out, ggl_backend *inner, const char *path, ggl_error *err) {
+    *out = NULL;
+    trace *t = ggl_calloc(1, sizeof *t);
+    if (!t)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a backend");
+    ggl_status st = start(t, inner, path ? path : default_path(), err);
+    if (st != GGL_OK) {
+        ggl_free(t);
+        return st;
+    }
+    *out = &t->w.base;
+    return GGL_OK;
+}
+
+ggl_status trace_open(ggl_backend **out, const char *name, const ggl_backend_params *params,
+                      ggl_error *err) {
+    ggl_backend_params p = *params;
+    ggl_backend *inner = NULL;
+    if (strncmp(name, "trace", 5) == 0 && (name[5] == ':' || !name[5]))
+        return ggl_fail(err, GGL_USAGE, "a trace of a trace");
+    trace *t = ggl_calloc(1, sizeof *t);
+    if (!t)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a backend");
+    t->profile = p.profile;
+    t->profile_ctx = p.profile_ctx;
+    p.profile = on_step;
+    p.profile_ctx = t;
+    p.trace = NULL;
+    ggl_status st = ggl_backend_open(&inner, name, &p, err);
+    if (st == GGL_OK)
+        st = start(t, inner, params->trace ? params->trace : default_path(), err);
+    if (st != GGL_OK) {
+        ggl_backend_close(inner);
+        ggl_free(t);
+        return st;
+    }
+    *out = &t->w.base;
+    return GGL_OK;
+}

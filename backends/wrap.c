@@ -1,0 +1,86 @@
+#include "wrap.h"
+
+#include <stdio.h>
+
+static ggl_status w_alloc(ggl_backend *b, int region, size_t size, const void *host,
+                          ggl_buffer **out, ggl_error *err) {
+    return wrap_inner(b)->v->alloc(wrap_inner(b), region, size, host, out, err);
+}
+
+static void w_free(ggl_backend *b, ggl_buffer *buf) {
+    wrap_inner(b)->v->free(wrap_inner(b), buf);
+}
+
+static ggl_status w_upload(ggl_backend *b, ggl_buffer *dst, size_t offset, const void *src,
+                           size_t size, ggl_error *err) {
+    return wrap_inner(b)->v->upload(wrap_inner(b), dst, offset, src, size, err);
+}
+
+static ggl_status w_download(ggl_backend *b, const ggl_buffer *src, size_t offset, void *dst,
+                             size_t size, ggl_error *err) {
+    return wrap_inner(b)->v->download(wrap_inner(b), src, offset, dst, size, err);
+}
+
+static ggl_status w_copy(ggl_backend *b, ggl_buffer *dst, size_t dst_offset, const ggl_buffer *src,
+                         size_t src_offset, size_t size, ggl_error *err) {
+    return wrap_inner(b)->v->copy(wrap_inner(b), dst, dst_offset, src, src_offset, size, err);
+}
+
+static ggl_status w_clear(ggl_backend *b, ggl_buffer *buf, size_t offset, size_t size,
+                          ggl_error *err) {
+    return wrap_inner(b)->v->clear(wrap_inner(b), buf, offset, size, err);
+}
+
+static const char *w_refuses(const ggl_backend *b, const ggl_tensor *node) {
+    return wrap_inner(b)->v->refuses(wrap_inner(b), node);
+}
+
+static ggl_status w_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl_error *err) {
+    return wrap_inner(b)->v->compile(wrap_inner(b), s, out, err);
+}
+
+static ggl_status w_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
+                        ggl_error *err) {
+    return wrap_inner(b)->v->run(wrap_inner(b), p, region, n, err);
+}
+
+static ggl_status w_wait(ggl_backend *b, ggl_error *err) {
+    return wrap_inner(b)->v->wait(wrap_inner(b), err);
+}
+
+static void w_plan_free(ggl_backend *b, ggl_plan *p) {
+    wrap_inner(b)->v->plan_free(wrap_inner(b), p);
+}
+
+static size_t w_repack_size(const ggl_backend *b, const ggl_tensor *weight) {
+    return wrap_inner(b)->v->repack_size(wrap_inner(b), weight);
+}
+
+static ggl_status w_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, const ggl_tensor *weight,
+                           ggl_error *err) {
+    return wrap_inner(b)->v->repack(wrap_inner(b), dst, offset, weight, err);
+}
+
+void wrap_init(wrap *w, ggl_backend *inner, const char *prefix) {
+    const ggl_backend_vtable *v = inner->v;
+    w->inner = inner;
+    w->v = (ggl_backend_vtable){
+        .alloc = w_alloc,
+        .free = w_free,
+        .upload = w_upload,
+        .download = w_download,
+        .copy = w_copy,
+        .clear = w_clear,
+        .refuses = w_refuses,
+        .compile = w_compile,
+        .run = w_run,
+        .wait = w_wait,
+        .plan_free = w_plan_free,
+        .repack_size = v->repack_size ? w_repack_size : NULL,
+        .repack = v->repack ? w_repack : NULL,
+        .repack_layout = v->repack_layout,
+    };
+    w->base = *inner;
+    w->base.v = &w->v;
+    snprintf(w->base.name, sizeof w->base.name, "%s:%.24s", prefix, inner->name);
+}

@@ -1,0 +1,138 @@
+/* Backends in shared objects: what is wrong with one is said with names and numbers, and a right
+ * one computes. */
+#include <dlfcn.h>
+#include <math.h>
+
+#include "../models/toy_run.h"
+#include "test.h"
+
+static ggl_status open_error(const char *path, ggl_error *err) {
+    ggl_backend *b = NULL;
+    *err = (ggl_error){0};
+    ggl_status st = ggl_backend_open(&b, path, NULL, err);
+    CHECK_MSG(st != GGL_OK && !b, "%s was opened", path);
+    ggl_backend_close(b);
+    return st;
+}
+
+TEST(errors) {
+    static const struct {
+        const char *name;
+        ggl_status status;
+        const char *words;
+    } wrong[] = {
+        {"other_abi", GGL_UNSUPPORTED, "version 77 of the interface"},
+        {"other_size", GGL_UNSUPPORTED, "functions of 8 bytes"},
+        {"no_symbol", GGL_FORMAT, "no symbol 'ggl_backend_plugin'"},
+        {"no_name", GGL_FORMAT, "has no name"},
+        {"no_open", GGL_FORMAT, "has no function 'open'"},
+        {"no_run", GGL_DEVICE, "backend 'mine' has no function 'run'"},
+        {"no_refuses", GGL_DEVICE, "backend 'mine' has no function 'refuses'"},
+        {"half_repack", GGL_DEVICE, "backend 'mine' has no function 'repack_size'"},
+        {"fails", GGL_DEVICE, "the device is asleep"},
+        {"no_backend", GGL_DEVICE, "gives no backend"},
+        {"not_there", GGL_NOT_FOUND, "No such file"},
+    };
+    ggl_error err;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char path[1024];
+        snprintf(path, sizeof path, PLUGINS "/%s.so", wrong[i].name);
+        CHECK_INT(open_error(path, &err), wrong[i].status);
+        CHECK_HAS(err.msg, wrong[i].words);
+        CHECK_HAS(err.msg, wrong[i].name);
+    }
+}
+
+TEST(no_shared_object) {
+    ggl_error err;
+    const char *text = test_path("text.so");
+    REQUIRE(test_write_file(text, "#!/bin/sh\n", 10));
+    CHECK_INT(open_error(text, &err), GGL_FORMAT);
+    CHECK_HAS(err.msg, "text.so");
+    CHECK_INT(open_error(test_folder(), &err), GGL_FORMAT); /* a folder */
+    char *endless = calloc(1, 10000);
+    REQUIRE(endless);
+    memset(endless, '/', 9999);
+    CHECK_INT(open_error(endless, &err), GGL_NOT_FOUND);
+    free(endless);
+}
+
+/* Logits of a prompt, to free(). */
+static float *logits_of(const toy_model *t, ggl_backend *b, ggl_backend *fold, size_t *n) {
+    toy_run r;
+    ggl_error err = {0};
+    float *logits = NULL;
+    if (CHECK_MSG(toy_start(&r, t, &b, 1, fold, -1, GGL_F32, &err), "%s", err.msg)) {
+        *n = (size_t)r.n_vocab * 20;
+        logits = calloc(*n, sizeof *logits);
+        CHECK_MSG(logits && toy_prompt(&r, 0, 20, 7, logits, &err), "%s", err.msg);
+        toy_stop(&r);
+    }
+    return logits;
+}
+
+TEST(computes) {
+    const char *name, *text;
+    size_t size, n = 0, m = 0;
+    ggl_error err = {0};
+    ggl_backend *mine = NULL, *again = NULL, *reference = NULL;
+    toy_model t;
+    REQUIRE_OK(ggl_backend_open(&mine, PLUGINS "/mine.so", NULL, &err), &err);
+    REQUIRE_OK(ggl_backend_open(&again, PLUGINS "/mine.so", NULL, &err), &err);
+    REQUIRE_OK(ggl_backend_open(&reference, "reference", NULL, &err), &err);
+    CHECK_STR(mine->name, "mine");
+    int k = 0;
+    while (llm_arch_builtin(k, &name, &text, &size) && strncmp(name, "llama", 5) != 0)
+        k++;
+    REQUIRE(llm_arch_builtin(k, &name, &text, &size));
+    if (CHECK_MSG(toy_open(&t, name, text, size, 0, &err), "%s", err.msg)) {
+        float *got = logits_of(&t, mine, reference, &n),
+              *want = logits_of(&t, reference, reference, &m);
+        double most = 0, off = 0;
+        for (size_t i = 0; got && want && i < n && i < m; i++) {
+            most = fmax(most, fabs((double)want[i]));
+            off = fmax(off, fabs((double)(got[i] - want[i])));
+        }
+        CHECK_MSG(n == m && off < 1e-4 * most, "off by %g of %g", off, most);
+        free(got);
+        free(want);
+        toy_close(&t);
+    }
+    ggl_backend_close(mine);
+    void *object = dlopen(PLUGINS "/mine.so", RTLD_NOW | RTLD_NOLOAD);
+    CHECK(object); /* the other one is open */
+    if (object)
+        dlclose(object);
+    ggl_backend_close(again);
+    CHECK(!dlopen(PLUGINS "/mine.so", RTLD_NOW | RTLD_NOLOAD));
+    ggl_backend_close(reference);
+}
+
+TEST(traced) {
+    ggl_error err = {0};
+    ggl_backend *b = NULL;
+    const char *path = test_path("trace.json");
+    REQUIRE_OK(ggl_backend_open(&b, "trace:" PLUGINS "/mine.so",
+                                &(ggl_backend_params){.trace = path}, &err),
+               &err);
+    CHECK_STR(b->name, "trace:mine");
+    ggl_backend_close(b);
+    CHECK(access(path, R_OK) == 0);
+}
+
+/* What the version of the interface stands for. Whoever changes one of these raises
+ * GGL_BACKEND_ABI, unless no release has had it yet, and then puts the new sizes here. */
+TEST(abi) {
+    if (sizeof(void *) != 8)
+        SKIP("the sizes are those of 64 bits");
+    const size_t got[] = {
+        GGL_BACKEND_ABI,     sizeof(ggl_backend_vtable), sizeof(ggl_backend),
+        sizeof(ggl_segment), sizeof(ggl_plan),           sizeof(ggl_tensor),
+        sizeof(ggl_store),   sizeof(ggl_body),           sizeof(ggl_error),
+        GGL_OP_COUNT,        GGL_STATUS_COUNT,           sizeof(ggl_backend_params)};
+    const size_t want[] = {1, 120, 192, 64, 8, 192, 64, 48, 2052, 49, 11, 48};
+    for (size_t i = 0; i < sizeof got / sizeof *got; i++)
+        CHECK_MSG(got[i] == want[i],
+                  "number %zu is %zu, not %zu: does GGL_BACKEND_ABI have to grow?", i, got[i],
+                  want[i]);
+}

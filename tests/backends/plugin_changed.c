@@ -1,0 +1,51 @@
+/* The example backend as a shared object in which something may be wrong: CMakeLists.txt says what.
+ */
+#define ggl_backend_plugin mine_plugin
+#include "../../examples/backend/mine.c"
+#undef ggl_backend_plugin
+
+#ifndef CHANGED_ABI
+#define CHANGED_ABI GGL_BACKEND_ABI
+#endif
+#ifndef CHANGED_SIZE
+#define CHANGED_SIZE sizeof(ggl_backend_vtable)
+#endif
+#ifndef CHANGED_NAME
+#define CHANGED_NAME "mine"
+#endif
+#ifndef CHANGED_OPEN
+#define CHANGED_OPEN changed_open
+#endif
+
+#ifndef NO_SYMBOL
+__attribute__((unused)) static ggl_status changed_open(ggl_backend **out,
+                                                       const struct ggl_backend_params *params,
+                                                       ggl_error *err) {
+#ifdef FAILS
+    *out = NULL;
+    (void)params;
+    return ggl_fail(err, GGL_DEVICE, "the device is asleep");
+#elif defined NO_BACKEND
+    (void)params, (void)err;
+    *out = NULL;
+    return GGL_OK;
+#else
+    static ggl_backend_vtable changed;
+    ggl_status st = mine_open(out, params, err);
+    if (st != GGL_OK)
+        return st;
+    changed = *(*out)->v;
+#ifdef CHANGED_VTABLE
+    changed CHANGED_VTABLE = NULL;
+#endif
+#ifdef HALF_REPACK
+    changed.repack_layout = "half";
+#endif
+    (*out)->v = &changed;
+    return GGL_OK;
+#endif
+}
+
+GGL_API extern const ggl_plugin ggl_backend_plugin;
+const ggl_plugin ggl_backend_plugin = {CHANGED_ABI, CHANGED_SIZE, CHANGED_NAME, CHANGED_OPEN};
+#endif
