@@ -17,7 +17,7 @@ typedef struct rule { /* of --place */
 } rule;
 
 struct placement {
-    const char *tool;
+    const char *tool; /* for notes on stderr; NULL: none */
     const placement_options *o;
     ggl_backend_params params;
     char names[MOST][64];
@@ -84,26 +84,19 @@ static int need_first_device(placement *p, ggl_error *err) {
     return -1;
 }
 
-static int fail_open(const placement *p, const char *flag, const ggl_error *err) {
-    bool usage = err->status == GGL_NOT_FOUND || err->status == GGL_USAGE;
-    return tool_error(p->tool, usage ? 2 : 1, "%s: %s", flag, err->msg);
-}
-
 /* --- the command line ------------------------------------------------------------------------- */
 
-static int read_devices(placement *p) {
-    ggl_error err = {0};
+static ggl_status read_devices(placement *p, ggl_error *err) {
     const char *s = p->o->devices;
     for (size_t n; s && *s; s += n + (s[n] == ',')) {
         n = strcspn(s, ",");
-        if (need(p, s, n, &err) < 0)
-            return fail_open(p, "--device", &err);
+        if (need(p, s, n, err) < 0)
+            return ggl_within(err, err->status, "--device");
     }
-    return -1;
+    return GGL_OK;
 }
 
-static int read_split(placement *p) {
-    ggl_error err = {0};
+static ggl_status read_split(placement *p, ggl_error *err) {
     const char *s = p->o->split;
     for (size_t n; *s; s += n + (s[n] == ',')) {
         n = strcspn(s, ",");
@@ -114,40 +107,41 @@ static int read_split(placement *p) {
             snprintf(number, sizeof number, "%.*s", (int)(s + n - eq - 1), eq + 1);
         if (!eq || !args_read_int(number, &p->count[p->n_parts], &range) ||
             p->count[p->n_parts] < 0 || p->n_parts + 1 == MOST)
-            return tool_error(p->tool, 2,
-                              "--split: '%.*s' is not NAME=LAYERS, as in vulkan0=20,cpu=12", (int)n,
-                              s);
-        int k = need(p, s, (size_t)(eq - s), &err);
+            return ggl_fail(err, GGL_USAGE,
+                            "--split: '%.*s' is not NAME=LAYERS, as in vulkan0=20,cpu=12", (int)n,
+                            s);
+        int k = need(p, s, (size_t)(eq - s), err);
         if (k < 0)
-            return fail_open(p, "--split", &err);
+            return ggl_within(err, err->status, "--split");
         p->part[p->n_parts++] = k;
     }
-    return -1;
+    return GGL_OK;
 }
 
-static int read_rules(placement *p) {
-    ggl_error err = {0};
+static ggl_status read_rules(placement *p, ggl_error *err) {
     const arg_list *l = &p->o->place;
     p->rule = calloc(l->n + 1, sizeof *p->rule);
-    for (size_t i = 0; p->rule && i < l->n; i++) {
+    if (!p->rule)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    for (size_t i = 0; i < l->n; i++) {
         const char *eq = strrchr(l->s[i], '=');
         if (!eq || eq == l->s[i])
-            return tool_error(p->tool, 2,
-                              "--place: '%s' is not PATTERN=NAME, as in 'blk.*.ffn_*exps*=cpu'",
-                              l->s[i]);
+            return ggl_fail(err, GGL_USAGE,
+                            "--place: '%s' is not PATTERN=NAME, as in 'blk.*.ffn_*exps*=cpu'",
+                            l->s[i]);
         rule *r = &p->rule[p->n_rules];
-        r->pattern = strndup(l->s[i], (size_t)(eq - l->s[i]));
         const int before = p->n;
-        r->backend = need(p, eq + 1, strlen(eq + 1), &err);
+        r->backend = need(p, eq + 1, strlen(eq + 1), err);
+        if (r->backend < 0)
+            return ggl_within(err, err->status, "--place");
         for (int k = before; k < p->n; k++)
             p->apart[k] = true;
-        if (r->backend < 0) {
-            free(r->pattern);
-            return fail_open(p, "--place", &err);
-        }
-        p->n_rules += r->pattern != NULL;
+        r->pattern = strndup(l->s[i], (size_t)(eq - l->s[i]));
+        if (!r->pattern)
+            return ggl_fail(err, GGL_NOMEM, "out of memory");
+        p->n_rules++;
     }
-    return p->n_rules == l->n ? -1 : tool_error(p->tool, 1, "out of memory");
+    return GGL_OK;
 }
 
 /* Devices that share layers: all that are named but the CPU, and those set apart. */
@@ -189,65 +183,71 @@ static void give_devices(placement *p, int64_t n, int64_t n_layer) {
 }
 
 /* -ngl without a device that is named: the first GPU, if there is one. */
-static int default_device(placement *p) {
-    ggl_error err = {0};
+static ggl_status default_device(placement *p, ggl_error *err) {
     int at[MOST];
     bool wanted = p->o->n_gpu_layers > 0 || p->o->fit || (p->o->split && !p->n_parts);
-    if (!wanted || p->n_parts || devices(p, at) > 0)
-        return -1;
-    if (need_first_device(p, &err) >= 0)
-        return -1;
+    if (!wanted || p->n_parts || devices(p, at) > 0 || need_first_device(p, err) >= 0)
+        return GGL_OK;
     if (p->o->strict)
-        return tool_error(p->tool, 1, "no device for layers: %s", err.msg);
-    fprintf(stderr, "%s: note: all layers run on the CPU: %s\n", p->tool, err.msg);
-    return -1;
+        return ggl_within(err, err->status, "no device for layers");
+    if (p->tool)
+        fprintf(stderr, "%s: note: all layers run on the CPU: %s\n", p->tool, err->msg);
+    return GGL_OK;
 }
 
-static int check_options(const placement *p) {
+static ggl_status check_options(const placement *p, ggl_error *err) {
     const placement_options *o = p->o;
     bool by_count = o->split && strcmp(o->split, "auto") != 0;
-    if (o->split && o->n_gpu_layers_given)
-        return tool_error(p->tool, 2, "--split and -ngl exclude each other");
-    if (by_count && o->fit)
-        return tool_error(p->tool, 2, "--split with numbers and --fit exclude each other");
-    if (o->n_gpu_layers_given && o->fit)
-        return tool_error(p->tool, 2, "-ngl and --fit exclude each other");
-    return -1;
+    const char *two = o->split && o->n_gpu_layers_given ? "--split and -ngl"
+                      : by_count && o->fit              ? "--split with numbers and --fit"
+                      : o->n_gpu_layers_given && o->fit ? "-ngl and --fit"
+                                                        : NULL;
+    return two ? ggl_fail(err, GGL_USAGE, "%s exclude each other", two) : GGL_OK;
 }
 
 /* The CPU has what nothing else is said of: without --device or a --split all, else what -ngl,
  * --fit and --split auto leave. */
-static int open_host(placement *p) {
-    ggl_error err = {0};
+static ggl_status open_host(placement *p, ggl_error *err) {
     const placement_options *o = p->o;
     bool all = p->n == 0, rest = o->n_gpu_layers_given || o->fit || (o->split && !p->n_parts);
-    return (all || rest) && need_host(p, &err) < 0 ? fail_open(p, "cpu", &err) : -1;
+    return (all || rest) && need_host(p, err) < 0 ? err->status : GGL_OK;
+}
+
+ggl_status placement_new(placement **out, const char *tool, const placement_options *o,
+                         const ggl_backend_params *params, ggl_error *err) {
+    placement *p = *out = calloc(1, sizeof *p);
+    if (!p)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    p->tool = tool;
+    p->o = o;
+    p->params = params ? *params : (ggl_backend_params){0};
+    p->host = -1;
+    ggl_status st = check_options(p, err);
+    if (st == GGL_OK)
+        st = read_devices(p, err);
+    if (st == GGL_OK && o->split && strcmp(o->split, "auto") != 0)
+        st = read_split(p, err);
+    if (st == GGL_OK)
+        st = open_host(p, err);
+    if (st == GGL_OK)
+        st = read_rules(p, err);
+    if (st == GGL_OK)
+        st = default_device(p, err);
+    if (st == GGL_OK)
+        st = ggl_backend_open(&p->reference, "reference", NULL, err);
+    return st;
+}
+
+/* Names that do not exist are wrong usage, as a misspelled flag is. */
+static int tell(const char *tool, const ggl_error *err) {
+    bool usage = err->status == GGL_USAGE || err->status == GGL_NOT_FOUND;
+    return tool_error(tool, usage ? 2 : 1, "%s", err->msg);
 }
 
 int placement_open(placement **out, const char *tool, const placement_options *o,
                    const ggl_backend_params *params) {
     ggl_error err = {0};
-    placement *p = *out = calloc(1, sizeof *p);
-    if (!p)
-        return tool_error(tool, 1, "out of memory");
-    p->tool = tool;
-    p->o = o;
-    p->params = params ? *params : (ggl_backend_params){0};
-    p->host = -1;
-    int code = check_options(p);
-    if (code < 0)
-        code = read_devices(p);
-    if (code < 0 && o->split && strcmp(o->split, "auto") != 0)
-        code = read_split(p);
-    if (code < 0)
-        code = open_host(p);
-    if (code < 0)
-        code = read_rules(p);
-    if (code < 0)
-        code = default_device(p);
-    if (code < 0 && ggl_backend_open(&p->reference, "reference", NULL, &err) != GGL_OK)
-        code = fail_open(p, "reference", &err);
-    return code;
+    return placement_new(out, tool, o, params, &err) == GGL_OK ? -1 : tell(tool, &err);
 }
 
 void placement_close(placement *p) {
@@ -371,7 +371,8 @@ static ggl_status choose(placement *p, const llm_model *m, llm_session_params *s
     double host = measure(p, m, sp, err);
     if (host <= 0)
         return err->status;
-    fprintf(stderr, "%s: %9.2f ms a token with all layers on cpu\n", p->tool, host * 1e3);
+    if (p->tool)
+        fprintf(stderr, "%s: %9.2f ms a token with all layers on cpu\n", p->tool, host * 1e3);
     for (int i = 0; i < n_dev; i++)
         p->apart[at[i]] = true;
     for (int i = 0; i < n_dev; i++) {
@@ -381,10 +382,10 @@ static ggl_status choose(placement *p, const llm_model *m, llm_session_params *s
         double t = n > 0 ? measure(p, m, sp, err) : 0;
         if (n < 0)
             return err->status;
-        if (t > 0)
+        if (p->tool && t > 0)
             fprintf(stderr, "%s: %9.2f ms a token with %" PRId64 " of %" PRId64 " layers on %s\n",
                     p->tool, t * 1e3, n, n_layer, name);
-        else
+        else if (p->tool)
             fprintf(stderr, "%s: not on %s: %s\n", p->tool, name,
                     n > 0 ? err->msg : "no layer fits into its memory");
         p->apart[at[i]] = true;
@@ -456,7 +457,7 @@ int placement_session(placement *p, llm_session **out, const llm_model *m, llm_s
     ggl_error err = {0};
     ggl_status st = placement_session_new(p, out, m, sp, &err);
     if (st != GGL_OK)
-        return tool_error(p->tool, st == GGL_USAGE ? 2 : 1, "%s", err.msg);
+        return tell(p->tool, &err);
     if (p->o->fit || p->o->split || p->o->n_gpu_layers_given)
         fprintf(stderr, "%s: layers: %s\n", p->tool, placement_text(p));
     size_t n = ggl_sched_n_fallbacks(llm_session_sched(*out));

@@ -30,24 +30,38 @@ typedef struct placement_options {
     {"--device --backend", ARG_STRING, &(o).devices, .value = "NAME,..",                           \
      .help = "what to run on: cpu (default), vulkan0, reference (double precision, slow), "        \
              "./libmine.so; --list-devices tells what there is"},                                  \
-    {"-ngl --n-gpu-layers", ARG_INT, &(o).n_gpu_layers, .value = "N",                              \
-     .help = "the last N layers on the device, or the first GPU; more than there are: all",        \
-     .min = 0, .max = 1e6, .given = &(o).n_gpu_layers_given},                                      \
-    {"--split", ARG_STRING, &(o).split, .value = "A=N,B=M",                                        \
-     .help = "the first N layers on A, M on B; auto: measure each for a second, and take the "     \
-             "fastest that fits"},                                                                 \
-    {"--fit", ARG_FLAG, &(o).fit, .help = "as many layers on devices as fit into their memory"},   \
-    {"--place", ARG_LIST, &(o).place, .value = "PATTERN=NAME",                                     \
-     .help = "what reads weights of such names runs there: 'blk.*.ffn_*exps*=cpu'; repeatable"},   \
-    {"--strict", ARG_FLAG, &(o).strict,                                                            \
-     .help = "what a backend refuses is an error, and does not run on another one"}
+        {"-ngl --n-gpu-layers",                                                                    \
+         ARG_INT,                                                                                  \
+         &(o).n_gpu_layers,                                                                        \
+         .value = "N",                                                                             \
+         .help = "the last N layers on the device, or the first GPU; more than there are: all",    \
+         .min = 0,                                                                                 \
+         .max = 1e6,                                                                               \
+         .given = &(o).n_gpu_layers_given},                                                        \
+        {"--split", ARG_STRING, &(o).split, .value = "A=N,B=M",                                    \
+         .help = "the first N layers on A, M on B; auto: measure each for a second, and take the " \
+                 "fastest that fits"},                                                             \
+        {"--fit", ARG_FLAG, &(o).fit,                                                              \
+         .help = "as many layers on devices as fit into their memory"},                            \
+        {"--place", ARG_LIST, &(o).place, .value = "PATTERN=NAME",                                 \
+         .help =                                                                                   \
+             "what reads weights of such names runs there: 'blk.*.ffn_*exps*=cpu'; repeatable"},   \
+    {                                                                                              \
+        "--strict", ARG_FLAG, &(o).strict,                                                         \
+            .help = "what a backend refuses is an error, and does not run on another one"          \
+    }
 
 typedef struct placement placement;
 
-/* Opens the backends. -1: go on, else the exit code after a message. `tool` and `o` are borrowed. */
+/* Opens the backends. -1: go on, else the exit code after a message. `tool` (for messages and
+ * notes; NULL: no notes) and `o` are borrowed. */
 int placement_open(placement **out, const char *tool, const placement_options *o,
                    const ggl_backend_params *params);
 void placement_close(placement *p); /* NULL is fine */
+/* The same with a status instead of messages, exit codes and notes; *out has to be closed even
+ * after an error. */
+ggl_status placement_new(placement **out, const char *tool, const placement_options *o,
+                         const ggl_backend_params *params, ggl_error *err);
 
 /* A session that is placed so: llm_session_new with its backends. */
 int placement_session(placement *p, llm_session **out, const llm_model *m, llm_session_params *sp);
