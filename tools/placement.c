@@ -496,6 +496,15 @@ ggl_backend *placement_backend(const placement *p, int k) {
     return p->backend[k];
 }
 
+int64_t placement_n_device_layers(const placement *p, const llm_session *s) {
+    int64_t n = 0;
+    if (p->n_parts == 0)
+        return p->host == 0 ? 0 : llm_session_n_layer(s);
+    for (int i = 0; i < p->n_parts; i++)
+        n += p->part[i] == p->host ? 0 : p->count[i];
+    return n;
+}
+
 const char *placement_text(const placement *p) {
     char *text = ((placement *)(uintptr_t)p)->text;
     size_t used = 0;

@@ -75,6 +75,8 @@ const char *placement_advice(placement *p, const llm_model *m, llm_session_param
 
 int placement_n_backends(const placement *p);
 ggl_backend *placement_backend(const placement *p, int k); /* in the order of the session's */
+/* How many layers of a session that was placed so are not with the CPU. */
+int64_t placement_n_device_layers(const placement *p, const llm_session *s);
 /* "vulkan0=20,cpu=12" of the last session; "cpu" if it is one backend. Valid until the next. */
 const char *placement_text(const placement *p);
 
