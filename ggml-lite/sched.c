@@ -204,7 +204,7 @@ static ggl_status do_move(ggl_sched *s, const segment *seg, const move *m, const
                           ggl_error *err) {
     device *to = &s->dev[seg->backend];
     ggl_buffer *io = to->io[f->lane];
-    int64_t count = !m->batched ? 1 : m->gather ? f->n_rows : f->n;
+    int64_t count = !m->batched ? 1 : seg->phase == TRUNK ? f->n : f->n_rows;
     ggl_status st = GGL_OK;
     for (int64_t i = 0, k; i < count && st == GGL_OK; i += k) {
         k = run_length(f, m->gather, i, count);
