@@ -176,8 +176,10 @@ static void give_devices(placement *p, int64_t n, int64_t n_layer) {
     for (int i = 0; i < n_dev; i++) {
         before += known ? (double)p->backend[at[i]]->memory / total : 1.0 / n_dev;
         int64_t end = i + 1 == n_dev ? n : (int64_t)(before * (double)n + 0.5);
-        p->part[p->n_parts] = at[i];
-        p->count[p->n_parts++] = end - given;
+        if (end > given) {
+            p->part[p->n_parts] = at[i];
+            p->count[p->n_parts++] = end - given;
+        }
         given = end;
     }
 }

@@ -98,7 +98,7 @@ static bool setup(fixture *f) {
     n_alloc_refused = 0;
     if (!fake_open(&f->a, 'a') || !fake_open(&f->b, 'b'))
         return false;
-    const ggl_graph_params gp = {.n_pos = 64, .n_batch = 4, .n_slots = 1};
+    const ggl_graph_params gp = {.n_pos = 64, .n_batch = 8, .n_slots = 1};
     ggl_graph *g = f->g = ggl_graph_new(&gp);
     ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
     ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){WIDTH}, true);
@@ -132,8 +132,8 @@ static bool start(fixture *f) {
 }
 
 static bool give(fixture *f, int n) {
-    float x[4][WIDTH];
-    const int32_t slot[4] = {0};
+    float x[8][WIDTH];
+    const int32_t slot[8] = {0};
     for (int i = 0; i < n; i++)
         for (int k = 0; k < WIDTH; k++)
             x[i][k] = 0.001f * (float)(k + 1);
@@ -161,9 +161,9 @@ TEST(refused_runs_elsewhere) {
     REQUIRE(setup(&f));
     f.b.v.refuses = refuse_tanh;
     f.p.n_rows = 1; /* no more than a row of what only outputs need crosses from b to a */
-    REQUIRE(start(&f) && give(&f, 4));
-    REQUIRE_OK(ggl_sched_run(f.s, 4, (int32_t[]){3}, 1, &f.err), &f.err);
-    check_output(&f, 0, 4);
+    REQUIRE(start(&f) && give(&f, 8));
+    REQUIRE_OK(ggl_sched_run(f.s, 8, (int32_t[]){7}, 1, &f.err), &f.err);
+    check_output(&f, 0, 8);
     FILE *out = open_memstream(&text, &size);
     ggl_sched_print(f.s, out, false);
     fclose(out);
