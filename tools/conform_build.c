@@ -238,8 +238,8 @@ ggl_tensor *conform_node(const conform_case *info, const ggl_graph *g) {
     return NULL;
 }
 
-static const char *refusal(const ggl_backend *b, const ggl_tensor *t, const char **op,
-                           bool *by_body) {
+const char *conform_node_refusal(const ggl_backend *b, const ggl_tensor *t, const char **op,
+                                 bool *by_body) {
     const char *why = b->v->refuses(b, t);
     *op = t->call ? t->call : ggl_op_get(t->op).name;
     if (!why || t->op != GGL_OP_CALL)
@@ -248,7 +248,7 @@ static const char *refusal(const ggl_backend *b, const ggl_tensor *t, const char
     why = NULL;
     for (int i = 0; i < t->body->n_node && !why; i++)
         if (t->body->node[i]->needed)
-            why = refusal(b, t->body->node[i], op, by_body);
+            why = conform_node_refusal(b, t->body->node[i], op, by_body);
     return why;
 }
 
@@ -261,7 +261,7 @@ const char *conform_refusal(const conform_case *info, const ggl_graph *g, const 
         /* rows are kept by the backend that reads them */
         bool own = t->op == info->op || (info->op == GGL_OP_ATTEND && t->op == GGL_OP_CACHE);
         if (own && t->needed)
-            why = refusal(b, t, op, by_body);
+            why = conform_node_refusal(b, t, op, by_body);
     }
     return why;
 }

@@ -97,7 +97,7 @@ static const conform_form longs[] = {
     {.size = {8, 8, 2, 2}, .n = 2200, .n_batch = 1000},
     {.size = {8, 8, 2, 1, 1100}, .n = 2200, .n_batch = 1000, .type_k = GGL_F16},
 };
-static const conform_form large = {.size = {128, 128, 32, 8}, .n = 512, .n_batch = 512};
+static const conform_form large = {.size = {128, 128, 8, 2}, .n = 512, .n_batch = 512};
 
 static ggl_tensor *attend_of(conform_build *c) {
     const int64_t *s = c->f.size, d = s[0], e = s[1], h = s[2], g = s[3];

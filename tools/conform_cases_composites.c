@@ -20,7 +20,7 @@ static const conform_form singles[] = {
     {.size = {11, 2, 3}, .n = 7, .view = 5},
     {.size = {256}, .n = 1},
 };
-static const conform_form large_single = {.size = {4096}, .n = 1024};
+static const conform_form large_single = {.size = {4096}, .n = 2048};
 
 static ggl_tensor *single(conform_build *c, conform_fill fill) {
     const int64_t *s = c->f.size;

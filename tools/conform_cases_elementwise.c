@@ -20,7 +20,7 @@ static const conform_form pairs[] = {
     {.size = {5000, 0, 0, 5000}},
     {.size = {1, 6, 0, 1, 6}, .view = 2},
 };
-static const conform_form large_pair = {.size = {4096, 0, 0, 4096}, .n = 1024};
+static const conform_form large_pair = {.size = {4096, 0, 0, 4096}, .n = 2048};
 
 static void pair(conform_build *c, conform_fill fill, ggl_tensor **a, ggl_tensor **b) {
     const int64_t *s = c->f.size;
@@ -86,7 +86,7 @@ static const conform_form singles[] = {
     {.size = {16}},    {.size = {63, 2, 3}, .view = 5},
     {.size = {256}},   {.size = {31}, .n = 33, .n_batch = 16},
 };
-static const conform_form large_single = {.size = {4096}, .n = 1024};
+static const conform_form large_single = {.size = {4096}, .n = 2048};
 
 static ggl_tensor *single(conform_build *c, conform_fill fill) {
     const int64_t *s = c->f.size;

@@ -17,7 +17,7 @@ static const conform_form reductions[] = {
     {.size = {33, 5, 0, 1}, .view = 1},
     {.size = {4096, 0, 0, 0}, .n = 1},
 };
-static const conform_form large_rows = {.size = {4096, 0, 0, 0}, .n = 1024};
+static const conform_form large_rows = {.size = {4096, 0, 0, 0}, .n = 2048};
 
 static ggl_tensor *reduce(conform_build *c, ggl_op o) {
     const int64_t *s = c->f.size;
@@ -108,7 +108,7 @@ static const conform_form picks[] = {
 };
 static const conform_form picks_of_matrices[] = {{.size = {6, 3, 5, 2, 5}},
                                                  {.size = {64, 2, 3, 0, 3}}};
-static const conform_form large_pick = {.size = {4096, 1024, 0, 1024}, .n = 512};
+static const conform_form large_pick = {.size = {4096, 2048, 0, 2048}, .n = 2048};
 
 static ggl_tensor *pick_weight(conform_build *c) {
     const int64_t *s = c->f.size;
