@@ -1,5 +1,6 @@
 #include "cli_options.h"
 
+#include <stdlib.h>
 #include <time.h>
 
 #include "cache_types.h"
@@ -104,6 +105,8 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
          .help = "with --arch: whenever that file changes, check it and run the prompt again"},
         {"--trace", ARG_STRING, &o->trace, .value = "FILE",
          .help = "write a timeline of the backend for ui.perfetto.dev or chrome://tracing"},
+        {"--shadow", ARG_MAYBE, &o->shadow, .value = "RATE",
+         .help = "compute nodes of some runs (default RATE: 0.03 of them) again on the CPU, and report what differs"},
         {"--logits", ARG_STRING, &o->logits, .value = "FILE",
          .help = "write the prompt's logits as .npy, float32 [n_tokens, n_vocab]"},
         {0}};
@@ -123,6 +126,12 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
         return tool_error("llm-cli", 2, "--repack-cache and --no-repack exclude each other");
     if (o->f16_as_bf16 && o->no_repack)
         return tool_error("llm-cli", 2, "--f16-as-bf16 and --no-repack exclude each other");
+    if (o->shadow && o->shadow[0]) {
+        char *end;
+        o->shadow_rate = strtod(o->shadow, &end);
+        if (*end || !(o->shadow_rate > 0 && o->shadow_rate <= 1))
+            return tool_error("llm-cli", 2, "--shadow: '%s' is no share of the runs, above 0 and up to 1", o->shadow);
+    }
     if (o->n_batch < o->n_ubatch)
         o->n_ubatch = o->n_batch;
     if (o->seed < 0)

@@ -7,10 +7,10 @@
 
 typedef struct cli_options {
     const char *model, *prompt, *prompt_file, *tokens, *logits, *arch, *backend, *mask, *cpu_mask,
-        *repack_cache, *trace;
+        *repack_cache, *trace, *shadow;
     int64_t n_predict, n_ctx, n_batch, n_ubatch, n_threads, n_threads_batch, priority;
     int type_k, type_v; /* index into tool_cache_types */
-    double temp, top_p, min_p, repeat_penalty;
+    double temp, top_p, min_p, repeat_penalty, shadow_rate;
     int64_t top_k, repeat_last_n, seed;
     bool plan, watch, no_mmap, mlock, no_repack, f16_as_bf16, display_prompt, escape, ignore_eos,
         no_special;

@@ -26,7 +26,7 @@ typedef struct cli {
     cli_options o;
     llm_model *model;
     const llm_tokenizer *tokenizer; /* NULL: not available; then text is ids */
-    ggl_backend *backend, *reference;
+    ggl_backend *backend, *reference, *trusted;
     llm_session *session;
     llm_sampler *sampler;
     char *text; /* the prompt's, if it was given as text */
@@ -199,6 +199,20 @@ static bool on_load(void *ctx, size_t done, size_t total) {
     return !interrupted;
 }
 
+/* --shadow: the backend is doubted, the CPU is not. */
+static int doubt(cli *c, const ggl_backend_params *bp) {
+    ggl_error err = {0};
+    ggl_backend *doubted = NULL;
+    ggl_backend_params trusted = *bp;
+    const ggl_shadow_params p = {.rate = c->o.shadow_rate, .seed = (uint64_t)c->o.seed};
+    trusted.trace = NULL;
+    if (ggl_backend_open(&c->trusted, "cpu", &trusted, &err) != GGL_OK ||
+        ggl_shadow_wrap(&doubted, c->backend, c->trusted, &p, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "--shadow: %s", err.msg);
+    c->backend = doubted;
+    return -1;
+}
+
 static int open_session(cli *c) {
     ggl_error err = {0};
     ggl_backend_params bp = {.n_threads = (int)c->o.n_threads,
@@ -208,6 +222,8 @@ static int open_session(cli *c) {
                              .f16_as_bf16 = c->o.f16_as_bf16};
     if (ggl_backend_open(&c->backend, c->o.backend, &bp, &err) != GGL_OK)
         return tool_error(TOOL, err.status == GGL_NOT_FOUND ? 2 : 1, "--backend: %s", err.msg);
+    if (c->o.shadow && doubt(c, &bp) >= 0)
+        return 1;
     if (ggl_backend_open(&c->reference, "reference", NULL, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     llm_session_params p = llm_session_default();
@@ -375,6 +391,8 @@ static int run(cli *c) {
     if (c->n_generated > 0 || (c->o.display_prompt && !c->o.tokens))
         putchar('\n');
     print_times(c);
+    if (c->o.shadow && !ggl_shadow_report(c->backend, stderr))
+        return 1;
     return interrupted ? 130 : 0;
 }
 
@@ -384,6 +402,7 @@ static void finish(cli *c) {
     llm_session_free(c->session);
     ggl_backend_close(c->backend);
     ggl_backend_close(c->reference);
+    ggl_backend_close(c->trusted);
     llm_model_free(c->model);
     llm_tokens_fini(&c->prompt);
     free(c->text);
