@@ -104,8 +104,6 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
                  "node by node"},
         {"--watch", ARG_FLAG, &o->watch,
          .help = "with --arch: whenever that file changes, check it and run the prompt again"},
-        {"--trace", ARG_STRING, &o->trace, .value = "FILE",
-         .help = "write a timeline of the backend for ui.perfetto.dev or chrome://tracing"},
         {"--logits", ARG_STRING, &o->logits, .value = "FILE",
          .help = "write the prompt's logits as .npy, float32 [n_tokens, n_vocab]"},
         {0}};
@@ -131,6 +129,7 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
         o->n_ubatch = o->n_batch;
     if (o->seed < 0)
         o->seed = (int64_t)time(NULL);
+    o->placement.shadow_seed = (uint64_t)o->seed;
     return -1;
 }
 

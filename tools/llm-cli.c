@@ -204,7 +204,6 @@ static int open_session(cli *c) {
     const ggl_backend_params bp = {.n_threads = (int)c->o.n_threads,
                                    .n_threads_batch = (int)c->o.n_threads_batch,
                                    .mask = c->o.mask,
-                                   .trace = c->o.trace,
                                    .f16_as_bf16 = c->o.f16_as_bf16};
     int code = placement_open(&c->placement, TOOL, &c->o.placement, &bp);
     if (code >= 0)
@@ -380,6 +379,8 @@ static int run(cli *c) {
     if (c->n_generated > 0 || (c->o.display_prompt && !c->o.tokens))
         putchar('\n');
     print_times(c);
+    if (!placement_report(c->placement, stderr))
+        return 1;
     return interrupted ? 130 : 0;
 }
 

@@ -493,6 +493,8 @@ int main(int argc, char **argv) {
     signal(SIGXFSZ, SIG_IGN); /* a file too large, or a closed pipe: an error of write */
     signal(SIGPIPE, SIG_IGN);
     code = run(&p);
+    if (code == 0 && p.placement && !placement_report(p.placement, stderr))
+        code = 1;
     logits_abort(&p.save);
     logits_close(&p.base);
     free(p.row);

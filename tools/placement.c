@@ -24,9 +24,11 @@ struct placement {
     ggl_backend *backend[MOST];
     int n;
     ggl_backend *reference; /* computes constants */
-    int host;               /* index of the CPU; -1: not opened */
-    int part[MOST];         /* which backends have layers, in the order of these */
-    int64_t count[MOST];    /* how many; -1: all that are left */
+    ggl_backend *trusted;   /* for --shadow */
+    double shadow_rate;
+    int host;            /* index of the CPU; -1: not opened */
+    int part[MOST];      /* which backends have layers, in the order of these */
+    int64_t count[MOST]; /* how many; -1: all that are left */
     int n_parts;
     bool apart[MOST]; /* has no share of layers: named by --place alone, or slower than the CPU */
     rule *rule;
@@ -41,6 +43,27 @@ static int find(const placement *p, const char *name, size_t n) {
         if (strlen(p->names[i]) == n && memcmp(p->names[i], name, n) == 0)
             return i;
     return -1;
+}
+
+/* --shadow: the backend is doubted, an instance of the CPU is not. */
+static ggl_status doubt(placement *p, ggl_backend **b, ggl_error *err) {
+    const ggl_shadow_params sp = {.rate = p->shadow_rate, .seed = p->o->shadow_seed};
+    ggl_backend_params plain = p->params;
+    ggl_backend *doubted = NULL;
+    plain.trace = NULL;
+    ggl_status st = p->trusted ? GGL_OK : ggl_backend_open(&p->trusted, "cpu", &plain, err);
+    if (st == GGL_OK)
+        st = ggl_shadow_wrap(&doubted, *b, p->trusted, &sp, err);
+    if (st == GGL_OK)
+        *b = doubted;
+    return st == GGL_OK ? st : ggl_within(err, st, "--shadow");
+}
+
+bool placement_report(const placement *p, FILE *out) {
+    bool good = true;
+    for (int i = 0; p->o->shadow && i < p->n; i++)
+        good = ggl_shadow_report(p->backend[i], out) && good;
+    return good;
 }
 
 /* Index of the backend of that name, which is opened if it is not yet; -1: *err. */
@@ -58,6 +81,8 @@ static int need(placement *p, const char *name, size_t n, ggl_error *err) {
     if (ggl_backend_open(&p->backend[k], p->names[k], &p->params, err) != GGL_OK)
         return -1;
     p->n++;
+    if (p->o->shadow && doubt(p, &p->backend[k], err) != GGL_OK)
+        return -1;
     if (strcmp(p->names[k], "cpu") == 0)
         p->host = k;
     return k;
@@ -207,6 +232,17 @@ static ggl_status check_options(const placement *p, ggl_error *err) {
     return two ? ggl_fail(err, GGL_USAGE, "%s exclude each other", two) : GGL_OK;
 }
 
+static ggl_status read_shadow(placement *p, ggl_error *err) {
+    const char *rate = p->o->shadow;
+    bool range;
+    if (rate && *rate &&
+        (!args_read_float(rate, &p->shadow_rate, &range) || p->shadow_rate <= 0 ||
+         p->shadow_rate > 1))
+        return ggl_fail(err, GGL_USAGE,
+                        "--shadow: '%s' is no share of the runs, above 0 and up to 1", rate);
+    return GGL_OK;
+}
+
 /* The CPU has what nothing else is said of: without --device or a --split all, else what -ngl,
  * --fit and --split auto leave. */
 static ggl_status open_host(placement *p, ggl_error *err) {
@@ -224,7 +260,10 @@ ggl_status placement_new(placement **out, const char *tool, const placement_opti
     p->o = o;
     p->params = params ? *params : (ggl_backend_params){0};
     p->host = -1;
+    p->params.trace = o->trace;
     ggl_status st = check_options(p, err);
+    if (st == GGL_OK)
+        st = read_shadow(p, err);
     if (st == GGL_OK)
         st = read_devices(p, err);
     if (st == GGL_OK && o->split && strcmp(o->split, "auto") != 0)
@@ -258,6 +297,7 @@ void placement_close(placement *p) {
     for (int i = 0; i < p->n; i++)
         ggl_backend_close(p->backend[i]);
     ggl_backend_close(p->reference);
+    ggl_backend_close(p->trusted);
     for (size_t i = 0; i < p->n_rules; i++)
         free(p->rule[i].pattern);
     free(p->rule);

@@ -23,33 +23,34 @@ typedef struct placement_options {
     const char *split;   /* "vulkan0=20,cpu=12", or "auto" */
     int64_t n_gpu_layers;
     bool n_gpu_layers_given, fit, strict;
-    arg_list place; /* "PATTERN=BACKEND" */
+    arg_list place;     /* "PATTERN=BACKEND" */
+    const char *trace;  /* a file */
+    const char *shadow; /* NULL: no; "": at the usual rate; "0.5" */
+    uint64_t shadow_seed;
 } placement_options;
 
+/* clang-format off */
 #define PLACEMENT_OPTIONS(o)                                                                       \
     {"--device --backend", ARG_STRING, &(o).devices, .value = "NAME,..",                           \
      .help = "what to run on: cpu (default), vulkan0, reference (double precision, slow), "        \
              "./libmine.so; --list-devices tells what there is"},                                  \
-        {"-ngl --n-gpu-layers",                                                                    \
-         ARG_INT,                                                                                  \
-         &(o).n_gpu_layers,                                                                        \
-         .value = "N",                                                                             \
-         .help = "the last N layers on the device, or the first GPU; more than there are: all",    \
-         .min = 0,                                                                                 \
-         .max = 1e6,                                                                               \
-         .given = &(o).n_gpu_layers_given},                                                        \
-        {"--split", ARG_STRING, &(o).split, .value = "A=N,B=M",                                    \
-         .help = "the first N layers on A, M on B; auto: measure each for a second, and take the " \
-                 "fastest that fits"},                                                             \
-        {"--fit", ARG_FLAG, &(o).fit,                                                              \
-         .help = "as many layers on devices as fit into their memory"},                            \
-        {"--place", ARG_LIST, &(o).place, .value = "PATTERN=NAME",                                 \
-         .help =                                                                                   \
-             "what reads weights of such names runs there: 'blk.*.ffn_*exps*=cpu'; repeatable"},   \
-    {                                                                                              \
-        "--strict", ARG_FLAG, &(o).strict,                                                         \
-            .help = "what a backend refuses is an error, and does not run on another one"          \
-    }
+    {"-ngl --n-gpu-layers", ARG_INT, &(o).n_gpu_layers, .value = "N",                              \
+     .help = "the last N layers on the device, or the first GPU; more than there are: all",        \
+     .min = 0, .max = 1e6, .given = &(o).n_gpu_layers_given},                                      \
+    {"--split", ARG_STRING, &(o).split, .value = "A=N,B=M",                                        \
+     .help = "the first N layers on A, M on B; auto: measure each for a second, and take the "     \
+             "fastest that fits"},                                                                 \
+    {"--fit", ARG_FLAG, &(o).fit, .help = "as many layers on devices as fit into their memory"},   \
+    {"--place", ARG_LIST, &(o).place, .value = "PATTERN=NAME",                                     \
+     .help = "what reads weights of such names runs there: 'blk.*.ffn_*exps*=cpu'; repeatable"},   \
+    {"--strict", ARG_FLAG, &(o).strict,                                                            \
+     .help = "what a backend refuses is an error, and does not run on another one"},               \
+    {"--trace", ARG_STRING, &(o).trace, .value = "FILE",                                           \
+     .help = "write a timeline of the backends for ui.perfetto.dev or chrome://tracing"},          \
+    {"--shadow", ARG_MAYBE, &(o).shadow, .value = "RATE",                                          \
+     .help = "compute nodes of some runs (default RATE: 0.03 of them) again on the CPU, and "      \
+             "report what differs"}
+/* clang-format on */
 
 typedef struct placement placement;
 
@@ -75,6 +76,8 @@ const char *placement_advice(placement *p, const llm_model *m, llm_session_param
 
 int placement_n_backends(const placement *p);
 ggl_backend *placement_backend(const placement *p, int k); /* in the order of the session's */
+/* What --shadow has found, if it was asked for. False: something was beyond its bound. */
+bool placement_report(const placement *p, FILE *out);
 /* How many layers of a session that was placed so are not with the CPU. */
 int64_t placement_n_device_layers(const placement *p, const llm_session *s);
 /* "vulkan0=20,cpu=12" of the last session; "cpu" if it is one backend. Valid until the next. */

@@ -1,5 +1,9 @@
 /* The example backend as a shared object in which something may be wrong: CMakeLists.txt says what.
  */
+#ifdef WRONG_ROPE /* turns the other way round */
+#include <math.h>
+#define sin(x) (-sin(x))
+#endif
 #define ggl_backend_plugin mine_plugin
 #include "../../examples/backend/mine.c"
 #undef ggl_backend_plugin

@@ -40,6 +40,9 @@ cmp -s "$tmp/a" "$tmp/b" || fail "a prompt from a file gives another text"
 "$cli" -p "Once upon a time" -n 40 --temp 0 --trace "$tmp/trace.json" >"$tmp/b" 2>/dev/null </dev/null
 cmp -s "$tmp/a" "$tmp/b" || fail "--trace changes the text"
 grep -q '"cat":"node"' "$tmp/trace.json" && [ "$(tail -n 1 "$tmp/trace.json")" = "]" ] || fail "--trace wrote no timeline"
+"$cli" -p "Once upon a time" -n 40 --temp 0 --shadow=0.5 >"$tmp/b" 2>"$tmp/err" </dev/null || fail "--shadow doubts the CPU"
+cmp -s "$tmp/a" "$tmp/b" || fail "--shadow changes the text"
+grep -q 'cpu against cpu: [1-9][0-9]* nodes checked .* 0 beyond' "$tmp/err" || fail "--shadow: $(cat "$tmp/err")"
 for type in f32 bf16 q8_0 q4_0; do
     "$cli" -ctk "$type" -ctv "$type" -p "Once upon a time" -n 40 --temp 0 >"$tmp/b" 2>/dev/null </dev/null || fail "-ctk $type"
     "$cli" -ctk "$type" --cache-type-v "$type" -p "Once upon a time" -n 40 --temp 0 -t 3 -ub 3 --cpu-mask-isa all >"$tmp/c" \
@@ -119,6 +122,8 @@ expect 2 "vocabulary" --tokens 1,99999999 -n 0
 expect 1 "context" -c 4 -p "Once upon a time there was a little girl and a dog"
 expect 1 "nothing-here.arch" --arch "$tmp/nothing-here.arch" -p x
 expect 2 "reference" --backend cpuu -p x
+expect 2 "no share of the runs" --shadow=2 -p x
+expect 2 "no share of the runs" --shadow=often -p x
 expect 2 "No such file" --backend ./nothing-here.so -p x
 expect 1 "cannot be loaded" --backend "$tmp/zip.gguf" -p x
 expect 1 "/nowhere/trace.json" --trace /nowhere/trace.json -p x

@@ -6,6 +6,8 @@
 #ifndef GGL_BACKENDS_H
 #define GGL_BACKENDS_H
 
+#include <stdio.h>
+
 #include "ggl/backend.h"
 
 #ifdef __cplusplus
@@ -69,6 +71,44 @@ GGL_API GGL_NODISCARD ggl_status ggl_trace_wrap(ggl_backend **out, ggl_backend *
  * ggl_backend **, of what ggl_trace_wrap makes later, NULL until then. Backends that
  * ggl_backend_open traces need none. */
 GGL_API void ggl_trace_node(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, double ns);
+
+/* --- doubting --------------------------------------------------------------------------------- */
+
+/* A backend that runs on `inner` and, in some of the runs, computes a node or a few once more, alone,
+ * from the same operands, on a backend that is trusted: for devices and drivers that are not. Which
+ * is left to chance, the same with each start of the same seed. In such a run the plan is another
+ * one, in which these values stay where they can be read; so a fault that only shows with everything
+ * fused may hide. Results are those of inner. Checked runs take longer, and allocate. */
+typedef struct ggl_shadow_params {
+    double rate;   /* of runs that are looked at, up to 1; 0: a 32nd */
+    int n_nodes;   /* of each such run, up to 16; 0: one */
+    uint64_t seed;
+} ggl_shadow_params;
+
+typedef struct ggl_shadow_fault {
+    char node[128], origin[128]; /* "blk.2 q = rope_pair", "llama.arch:30" */
+    int64_t run, token, element; /* the element of it that is off most; runs count from 1 */
+    double got, want;            /* inner, trusted */
+    double scale, drift, bound;  /* the largest of the value; |got - want| / scale; its limit */
+} ggl_shadow_fault;
+
+typedef struct ggl_shadow_result {
+    int64_t n_runs, n_checked_runs, n_nodes, n_faults; /* nodes checked, and beyond their bounds */
+    int64_t n_skipped;                                 /* nodes that could not be checked */
+    char why[256];                                     /* the last of them */
+    double largest;                                    /* drift */
+    ggl_shadow_fault first, worst;                     /* if n_faults */
+} ggl_shadow_result;
+
+/* params NULL: defaults. *out owns inner; on failure the caller still does. `trusted` is borrowed and
+ * outlives *out; nothing else may run on it meanwhile from another thread. GGL_USAGE, GGL_NOMEM. */
+GGL_API GGL_NODISCARD ggl_status ggl_shadow_wrap(ggl_backend **out, ggl_backend *inner,
+                                                 ggl_backend *trusted,
+                                                 const ggl_shadow_params *params, ggl_error *err);
+/* So far. b is what ggl_shadow_wrap made. */
+GGL_API ggl_shadow_result ggl_shadow_get(const ggl_backend *b);
+/* The same, and drift by operator, for people; false: a bound was passed. */
+GGL_API bool ggl_shadow_report(const ggl_backend *b, FILE *out);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,215 @@
+#include <string.h>
+
+#include "ggl/alloc.h"
+#include "shadow.h"
+
+size_t shadow_size(const ggl_tensor *t, int64_t n) {
+    if (t->op == GGL_OP_CONST)
+        return t->size;
+    return (size_t)ggl_count(t) * (size_t)(ggl_is_batched(t) ? n : 1) * 4; /* f32 or i32 */
+}
+
+ggl_status shadow_each_store(const ggl_tensor *node, void *ctx,
+                             ggl_status (*f)(void *ctx, const ggl_store *s, ggl_error *err),
+                             ggl_error *err) {
+    const ggl_tensor *at = node->op == GGL_OP_ATTEND ? node->src[1] : node;
+    ggl_status st = GGL_OK;
+    for (int k = 0; k < 2 && st == GGL_OK; k++)
+        if (at->store[k])
+            st = f(ctx, at->store[k], err);
+    for (int i = 0; node->body && i < node->body->n_node && st == GGL_OK; i++)
+        st = shadow_each_store(node->body->node[i], ctx, f, err);
+    return st;
+}
+
+/* --- places ----------------------------------------------------------------------------------- */
+
+static bool place(probe *r, const ggl_tensor *t) {
+    if (r->loc[t->id].region >= 0)
+        return true;
+    r->loc[t->id] = (ggl_loc){GGL_REGION_ARENA, r->end};
+    return ggl_size_add(r->end, shadow_size(t, r->p->s.n_max), &r->end) &&
+           ggl_size_align(r->end, 64, &r->end);
+}
+
+static bool place_operands(probe *r, const ggl_tensor *node) {
+    for (int k = 0; k < node->n_src; k++) {
+        const ggl_tensor *x = node->src[k];
+        if (!x || ggl_is_leaf(x) || x->op == GGL_OP_CACHE)
+            continue;
+        if (!(shadow_is_of_weight(x) ? place_operands(r, x) : place(r, x)))
+            return false;
+    }
+    return true;
+}
+
+/* Behind the first `base` bytes of the arena, which are for the plan. */
+static ggl_status compile(probe *r, size_t base, ggl_error *err) {
+    size_t n_ids = (size_t)ggl_graph_n_ids(r->p->s.graph);
+    ggl_segment s = r->p->s;
+    memcpy(r->loc, s.loc, n_ids * sizeof *s.loc);
+    r->end = base;
+    for (int i = 0; i < r->n_nodes; i++)
+        if (!place_operands(r, r->node[i]) || !place(r, r->node[i]))
+            return ggl_fail(err, GGL_LIMIT, "what is looked at does not fit into memory");
+    s.loc = r->loc;
+    return r->b->w.inner->v->compile(r->b->w.inner, &s, &r->plan, err);
+}
+
+static void free_plan(probe *r) {
+    if (r->plan)
+        r->b->w.inner->v->plan_free(r->b->w.inner, r->plan);
+    r->plan = NULL;
+}
+
+/* How large the plan's part is shows only afterwards; if it was too small, there is another try. */
+static ggl_status make_plan(probe *r, ggl_error *err) {
+    size_t base = 0;
+    ggl_status st = ggl_size_align(r->p->base.arena_size, 64, &base)
+                        ? compile(r, base, err)
+                        : ggl_fail(err, GGL_LIMIT, "too large an arena");
+    for (int tries = 0; st == GGL_OK && r->plan->arena_size > base && tries < 4; tries++) {
+        if (!ggl_size_align(r->plan->arena_size, 64, &base))
+            return ggl_fail(err, GGL_LIMIT, "too large an arena");
+        free_plan(r);
+        st = compile(r, base, err);
+    }
+    if (st == GGL_OK && r->plan->arena_size > base)
+        st = ggl_fail(err, GGL_LIMIT, "the arena grows with every try");
+    return st;
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+static ggl_status take_arena(probe *r, ggl_error *err) {
+    shadow *b = r->b;
+    ggl_backend *inner = b->w.inner;
+    if (b->arena_size >= r->end)
+        return GGL_OK;
+    if (b->arena)
+        inner->v->free(inner, b->arena);
+    b->arena = NULL;
+    b->arena_size = 0;
+    ggl_status st = inner->v->alloc(inner, GGL_REGION_ARENA, r->end, NULL, &b->arena, err);
+    b->arena_size = st == GGL_OK ? r->end : 0;
+    return st;
+}
+
+static ggl_status init(probe *r, ggl_buffer *const *region, ggl_error *err) {
+    size_t n_regions = (size_t)r->p->n_regions;
+    r->loc = ggl_calloc((size_t)ggl_graph_n_ids(r->p->s.graph), sizeof *r->loc);
+    r->region = ggl_calloc(n_regions, sizeof *r->region);
+    if (!r->loc || !r->region)
+        return ggl_fail(err, GGL_NOMEM, "out of memory to look at a run");
+    memcpy(r->region, region, n_regions * sizeof *r->region);
+    ggl_status st = make_plan(r, err);
+    if (st == GGL_OK)
+        st = take_arena(r, err);
+    r->region[GGL_REGION_ARENA] = r->b->arena;
+    return st;
+}
+
+ggl_status probe_init(probe *r, ggl_buffer *const *region, ggl_error *err) {
+    ggl_status st = init(r, region, err);
+    if (st != GGL_OK)
+        probe_fini(r);
+    return st;
+}
+
+void probe_fini(probe *r) {
+    free_plan(r);
+    for (size_t i = 0; i < r->n_kept; i++)
+        ggl_free(r->kept[i].data);
+    ggl_free(r->kept);
+    ggl_free(r->loc);
+    ggl_free(r->region);
+    r->kept = NULL;
+    r->loc = NULL;
+    r->region = NULL;
+    r->n_kept = 0;
+}
+
+ggl_status probe_read(const probe *r, const ggl_tensor *t, void *to, ggl_error *err) {
+    ggl_backend *inner = r->b->w.inner;
+    ggl_loc at = r->loc[t->id];
+    return inner->v->download(inner, r->region[at.region], at.offset, to, shadow_size(t, r->n),
+                              err);
+}
+
+/* --- what slots keep -------------------------------------------------------------------------- */
+
+typedef struct keeping {
+    probe *r;
+    bool states;          /* or rows */
+    const int32_t *slots; /* of the batch */
+    int64_t n_pos;        /* positions that the batch may see */
+} keeping;
+
+static ggl_status keep_slot(probe *r, const ggl_store *s, int64_t slot, int64_t n_pos,
+                            ggl_error *err) {
+    ggl_backend *inner = r->b->w.inner;
+    kept k = {.store = s, .slot = slot};
+    for (size_t i = 0; i < r->n_kept; i++)
+        if (r->kept[i].store == s && r->kept[i].slot == slot)
+            return GGL_OK;
+    if (slot < 0 || slot >= r->p->s.n_slots)
+        return ggl_fail(err, GGL_USAGE, "there is no such slot");
+    if (s->kind == GGL_STORE_STATE)
+        k.size = s->slot_size;
+    else if (!ggl_store_size(s, n_pos < s->n_pos ? n_pos : s->n_pos, &k.size))
+        return ggl_fail(err, GGL_LIMIT, "too many positions");
+    if (!ggl_grow(&r->kept, &r->cap_kept, r->n_kept + 1, sizeof *r->kept) ||
+        !(k.data = ggl_calloc(k.size, 1)))
+        return ggl_fail(err, GGL_NOMEM, "out of memory to look at a run");
+    r->kept[r->n_kept++] = k;
+    size_t at = r->p->s.store_loc[s->id] + (size_t)slot * s->slot_size;
+    return inner->v->download(inner, r->region[GGL_REGION_STORES], at, k.data, k.size, err);
+}
+
+static ggl_status keep_store(void *ctx, const ggl_store *s, ggl_error *err) {
+    const keeping *k = ctx;
+    ggl_status st = GGL_OK;
+    if ((s->kind == GGL_STORE_STATE) != k->states)
+        return GGL_OK;
+    for (int64_t i = 0; i < k->r->n && st == GGL_OK; i++)
+        st = keep_slot(k->r, s, k->slots[i], k->n_pos, err);
+    return st;
+}
+
+static ggl_status read_input(const probe *r, const char *name, int32_t *to, ggl_error *err) {
+    const ggl_tensor *t = ggl_graph_find_input(r->p->s.graph, name);
+    return t && r->loc[t->id].region >= 0 ? probe_read(r, t, to, err) : GGL_OK;
+}
+
+/* States as they were before the run, rows as they are after it: it adds to those that attend sees
+ * and changes none. */
+static ggl_status keep_stores(probe *r, bool states, ggl_error *err) {
+    int32_t *slots = ggl_calloc(2 * (size_t)r->n, sizeof *slots),
+            *pos = slots ? slots + r->n : NULL;
+    if (!slots)
+        return ggl_fail(err, GGL_NOMEM, "out of memory to look at a run");
+    keeping k = {.r = r, .states = states, .slots = slots, .n_pos = 1};
+    ggl_status st = read_input(r, "slot", slots, err);
+    if (st == GGL_OK)
+        st = read_input(r, "pos", pos, err);
+    for (int64_t i = 0; i < r->n; i++)
+        k.n_pos = pos[i] >= k.n_pos ? (int64_t)pos[i] + 1 : k.n_pos;
+    for (int i = 0; i < r->n_nodes && st == GGL_OK; i++)
+        st = shadow_each_store(r->node[i], &k, keep_store, err);
+    ggl_free(slots);
+    return st;
+}
+
+/* The status is that of the inner backend's own run; what could not be fetched for looking at it is
+ * no failure of that. */
+ggl_status probe_run(probe *r, ggl_error *err) {
+    ggl_backend *inner = r->b->w.inner;
+    ggl_status seen = keep_stores(r, true, &r->why);
+    ggl_status st = inner->v->run(inner, r->plan, r->region, r->n, err);
+    if (st == GGL_OK)
+        st = inner->v->wait(inner, err);
+    if (st == GGL_OK && seen == GGL_OK)
+        seen = keep_stores(r, false, &r->why);
+    r->is_blind = seen != GGL_OK;
+    return st;
+}

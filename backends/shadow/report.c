@@ -1,0 +1,200 @@
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "ggl/alloc.h"
+#include "shadow.h"
+
+/* How far a result may be off, of the largest of its value. What is found is meant to be wrong
+ * beyond doubt: limits are several times what correct backends were seen to differ by. */
+#define BOUND_EXACT 1e-6 /* numbers that only move or are compared: denormals may be flushed */
+#define BOUND_FLOAT 1e-3 /* another order of sums, another exp */
+/* Weights of 16 bits: a backend may round activations to bf16, half a step of 2^-8 each. */
+#define BOUND_HALF 2e-2
+/* Quantized weights: the CPU rounds activations to 8 bits, in blocks of 32 with steps of a 127th of
+ * the largest; each is off by up to 0.4 % of that, a product by some 1 % of the largest result. */
+#define BOUND_BYTES 5e-2
+
+static const bool is_exact[GGL_OP_COUNT] = {
+    [GGL_OP_EQ] = true,     [GGL_OP_NE] = true,        [GGL_OP_LT] = true,   [GGL_OP_LE] = true,
+    [GGL_OP_GT] = true,     [GGL_OP_GE] = true,        [GGL_OP_MIN] = true,  [GGL_OP_MAX] = true,
+    [GGL_OP_WHERE] = true,  [GGL_OP_FLOOR] = true,     [GGL_OP_ABS] = true,  [GGL_OP_CAST] = true,
+    [GGL_OP_AMAX] = true,   [GGL_OP_RANK] = true,      [GGL_OP_TOPK] = true, [GGL_OP_PICK] = true,
+    [GGL_OP_CONCAT] = true, [GGL_OP_TRANSPOSE] = true, [GGL_OP_IOTA] = true, [GGL_OP_REPEAT] = true,
+};
+
+static double bound_of(const ggl_tensor *t) {
+    double bound = is_exact[t->op] ? BOUND_EXACT : BOUND_FLOAT;
+    if (t->op == GGL_OP_LINEAR) {
+        ggl_type w = t->src[1]->type;
+        bound = ggl_type_get(w)->quantized      ? BOUND_BYTES
+                : w == GGL_F16 || w == GGL_BF16 ? BOUND_HALF
+                                                : BOUND_FLOAT;
+    }
+    for (int i = 0; t->body && i < t->body->n_node; i++)
+        bound = fmax(bound, bound_of(t->body->node[i]));
+    return bound;
+}
+
+/* --- comparing -------------------------------------------------------------------------------- */
+
+static double number_at(const ggl_tensor *t, const void *data, size_t i) {
+    return t->type == GGL_I32 ? ((const int32_t *)data)[i] : (double)((const float *)data)[i];
+}
+
+static double largest(const ggl_tensor *t, const void *data, size_t n) {
+    double most = 0;
+    for (size_t i = 0; i < n; i++) {
+        double x = fabs(number_at(t, data, i));
+        most = isfinite(x) && x > most ? x : most;
+    }
+    return most;
+}
+
+/* What drift is a part of: the largest of the value; of a sum, whose terms may cancel, at least the
+ * largest of these. */
+static double scale_of(const probe *r, const ggl_tensor *t, const void *want) {
+    double scale = largest(t, want, shadow_size(t, r->n) / 4);
+    const ggl_tensor *x = t->op == GGL_OP_SUM ? t->src[0] : NULL;
+    size_t size = x && !ggl_is_leaf(x) ? shadow_size(x, r->n) : 0;
+    void *terms = size ? ggl_calloc(size, 1) : NULL;
+    if (terms && probe_read(r, x, terms, NULL) == GGL_OK)
+        scale = fmax(scale, largest(x, terms, size / 4));
+    ggl_free(terms);
+    return scale > 0 ? scale : 1;
+}
+
+static double drift_of(double got, double want, double scale) {
+    if (got == want || (isnan(got) && isnan(want)))
+        return 0;
+    double d = fabs(got - want) / scale;
+    return isfinite(d) ? d : INFINITY;
+}
+
+static const char *operator_of(const ggl_tensor *t) {
+    return t->call ? t->call : t->op == GGL_OP_CALL ? "a body" : ggl_op_get(t->op).name;
+}
+
+static drift *drift_for(shadow *b, const ggl_tensor *t) {
+    drift *d = b->drift;
+    for (size_t i = 0; i < b->n_drifts; i++, d++)
+        if (strncmp(d->name, operator_of(t), sizeof d->name - 1) == 0)
+            return d;
+    if (!ggl_grow(&b->drift, &b->cap_drifts, b->n_drifts + 1, sizeof *b->drift))
+        return NULL;
+    d = &b->drift[b->n_drifts++];
+    *d = (drift){0};
+    snprintf(d->name, sizeof d->name, "%s", operator_of(t));
+    return d;
+}
+
+/* "blk.2 q = rope_pair" */
+static void name_node(const ggl_tensor *t, char *buf, size_t size) {
+    const char *weight = NULL;
+    for (int k = 0; k < t->n_src && !weight; k++)
+        for (const ggl_tensor *x = t->src[k]; x && shadow_is_of_weight(x) && !weight;
+             x = x->n_src ? x->src[0] : NULL)
+            weight = x->op == GGL_OP_WEIGHT ? x->name : NULL;
+    char layer[24] = "";
+    if (!t->name && t->group >= 0)
+        snprintf(layer, sizeof layer, "blk.%d ", t->group);
+    snprintf(buf, size, "%s%s%s%s%s%s", t->name ? t->name : layer, t->name ? " = " : "",
+             operator_of(t), weight ? "(.., " : "", weight ? weight : "", weight ? ")" : "");
+}
+
+static void note_fault(shadow *b, const ggl_tensor *t, const ggl_shadow_fault *f) {
+    ggl_shadow_result *r = &b->result;
+    bool first = r->n_faults++ == 0,
+         worst = first || f->drift / f->bound > r->worst.drift / r->worst.bound;
+    ggl_shadow_fault named = *f;
+    if (!worst)
+        return;
+    name_node(t, named.node, sizeof named.node);
+    snprintf(named.origin, sizeof named.origin, "%s", t->origin ? t->origin : "");
+    r->worst = named;
+    if (first)
+        r->first = named;
+}
+
+static void compare(const probe *r, const ggl_tensor *t, const void *got, const void *want) {
+    shadow *b = r->b;
+    size_t row = (size_t)ggl_count(t), n = shadow_size(t, r->n) / 4;
+    double scale = scale_of(r, t, want);
+    ggl_shadow_fault f = {.bound = bound_of(t), .scale = scale, .run = b->result.n_runs};
+    for (size_t i = 0; i < n; i++) {
+        double g = number_at(t, got, i), w = number_at(t, want, i), d = drift_of(g, w, scale);
+        if (d > f.drift) {
+            f.drift = d;
+            f.token = (int64_t)(i / row);
+            f.element = (int64_t)(i % row);
+            f.got = g;
+            f.want = w;
+        }
+    }
+    drift *d = drift_for(b, t);
+    if (d) {
+        d->n++;
+        d->bound = fmax(d->bound, f.bound);
+        d->largest = fmax(d->largest, f.drift);
+    }
+    b->result.n_nodes++;
+    b->result.largest = fmax(b->result.largest, f.drift);
+    if (f.drift > f.bound)
+        note_fault(b, t, &f);
+}
+
+void shadow_skip(shadow *b, int n_nodes, const ggl_error *why) {
+    b->result.n_skipped += n_nodes;
+    snprintf(b->result.why, sizeof b->result.why, "%.*s", (int)sizeof b->result.why - 1, why->msg);
+}
+
+void shadow_compare(const probe *r, ggl_tensor *node) {
+    size_t size = shadow_size(node, r->n);
+    void *got = ggl_calloc(size, 1), *want = ggl_calloc(size, 1);
+    ggl_error err = {0};
+    ggl_status st = got && want ? probe_read(r, node, got, &err)
+                                : ggl_fail(&err, GGL_NOMEM, "out of memory to compare");
+    if (st == GGL_OK)
+        st = shadow_again(r, node, want, &err);
+    if (st == GGL_OK)
+        compare(r, node, got, want);
+    else
+        shadow_skip(r->b, 1, &err);
+    ggl_free(got);
+    ggl_free(want);
+}
+
+/* --- what is said ----------------------------------------------------------------------------- */
+
+ggl_shadow_result ggl_shadow_get(const ggl_backend *b) {
+    return ((const shadow *)b)->result;
+}
+
+static void print_fault(FILE *out, const char *which, const ggl_shadow_fault *f) {
+    fprintf(out,
+            "%s: %s%s%s\n  run %" PRId64 ", token %" PRId64 ", element %" PRId64
+            ": %.9g, not %.9g: off by %.2g of the largest, %.3g; the bound is %.2g\n",
+            which, f->node, f->origin[0] ? ", " : "", f->origin, f->run, f->token, f->element,
+            f->got, f->want, f->drift, f->scale, f->bound);
+}
+
+bool ggl_shadow_report(const ggl_backend *base, FILE *out) {
+    const shadow *b = (const shadow *)base;
+    const ggl_shadow_result *r = &b->result;
+    fprintf(out,
+            "%s against %s: %" PRId64 " nodes checked in %" PRId64 " of %" PRId64 " runs, %" PRId64
+            " beyond their bounds\n",
+            b->w.inner->name, b->trusted->name, r->n_nodes, r->n_checked_runs, r->n_runs,
+            r->n_faults);
+    for (size_t i = 0; i < b->n_drifts; i++)
+        fprintf(out, "  %-24s %6" PRId64 " nodes, drift up to %.2g%s\n", b->drift[i].name,
+                b->drift[i].n, b->drift[i].largest,
+                b->drift[i].largest > b->drift[i].bound ? ": too much" : "");
+    if (r->n_skipped)
+        fprintf(out, "  %" PRId64 " nodes could not be checked: %s\n", r->n_skipped, r->why);
+    if (r->n_faults) {
+        print_fault(out, "first", &r->first);
+        print_fault(out, "worst", &r->worst);
+    }
+    return r->n_faults == 0;
+}

@@ -1,0 +1,330 @@
+/* The shadow: on a backend that computes as it should it finds nothing and changes nothing; of one
+ * that computes a node wrong it names the node. */
+#include "llm/session.h"
+
+#include <math.h>
+
+#include "../models/toy_run.h"
+#include "ggl/alloc.h"
+#include "test.h"
+#include "wrap.h"
+
+enum { N = 20 };
+
+static ggl_backend *open_backend(const char *name) {
+    ggl_backend *b = NULL;
+    ggl_error err = {0};
+    CHECK_OK(ggl_backend_open(&b, name, &(ggl_backend_params){.n_threads = 1}, &err), &err);
+    return b;
+}
+
+/* One of a name for all cases, which stays open. */
+static ggl_backend *reference(void) {
+    static ggl_backend *b;
+    return b = b ? b : open_backend("reference");
+}
+
+/* --- a backend that computes one node wrong --------------------------------------------------- */
+
+typedef struct faulty {
+    wrap w;
+    const ggl_tensor *target; /* NULL: none */
+    ggl_tensor other;         /* what it computes instead */
+    ggl_tensor *src[8];
+    double num[8];
+} faulty;
+
+/* Another weight of the same form, which a product of the group reads. */
+static ggl_tensor *other_weight(const ggl_graph *g, const ggl_tensor *t) {
+    for (int i = 0; i < ggl_graph_n_nodes(g); i++) {
+        const ggl_tensor *x = ggl_graph_node(g, i);
+        if (x->op == GGL_OP_LINEAR && x->needed && x->group == t->group && x->src[1] != t->src[1] &&
+            x->src[1]->op == GGL_OP_WEIGHT && x->src[1]->type == t->src[1]->type &&
+            memcmp(x->src[1]->ne, t->src[1]->ne, sizeof t->ne) == 0)
+            return x->src[1];
+    }
+    return NULL;
+}
+
+/* What one gets wrong: the pairs of the rotation, a scale, a sign, the weight. False: nothing of it
+ * fits the node. */
+static bool confuse(faulty *f, const ggl_graph *g, const ggl_tensor *t) {
+    ggl_tensor *c = &f->other;
+    *c = *t;
+    if (t->n_src > 8 || t->n_num > 8 || !t->needed)
+        return false;
+    for (int i = 0; i < t->n_src; i++)
+        f->src[i] = t->src[i];
+    for (int i = 0; i < t->n_num; i++)
+        f->num[i] = t->num[i];
+    c->src = f->src;
+    c->num = f->num;
+    if (t->op == GGL_OP_ROPE_HALF || t->op == GGL_OP_ROPE_PAIR) {
+        c->op = t->op == GGL_OP_ROPE_HALF ? GGL_OP_ROPE_PAIR : GGL_OP_ROPE_HALF;
+    } else if (t->op == GGL_OP_ATTEND) {
+        f->num[0] = isnan(f->num[0]) ? 1 : f->num[0] * 1.2;
+    } else if (t->op == GGL_OP_ADD) {
+        c->op = GGL_OP_SUB;
+    } else if (t->op == GGL_OP_MUL) {
+        c->op = GGL_OP_ADD;
+    } else if (t->op == GGL_OP_LINEAR && t->src[1]->op == GGL_OP_WEIGHT && other_weight(g, t)) {
+        f->src[1] = other_weight(g, t);
+    } else {
+        return false;
+    }
+    f->target = t;
+    return true;
+}
+
+static ggl_status f_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl_error *err) {
+    const faulty *f = (const faulty *)b;
+    ggl_segment changed = *s;
+    ggl_tensor **node = ggl_calloc((size_t)s->n_node + 1, sizeof *node);
+    if (!node)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    for (int i = 0; i < s->n_node; i++)
+        node[i] = s->node[i] == f->target ? (ggl_tensor *)&f->other : s->node[i];
+    changed.node = node;
+    ggl_status st = f->w.inner->v->compile(f->w.inner, &changed, out, err);
+    ggl_free(node);
+    return st;
+}
+
+static void f_close(ggl_backend *b) {
+    (void)b; /* the CPU is the test's */
+}
+
+static void faulty_init(faulty *f, ggl_backend *cpu) {
+    *f = (faulty){0};
+    wrap_init(&f->w, cpu, "faulty");
+    f->w.v.close = f_close;
+    f->w.v.compile = f_compile;
+}
+
+/* --- toys ------------------------------------------------------------------------------------- */
+
+static ggl_backend *shadowed(ggl_backend *inner, ggl_backend *trusted, double rate, int n_nodes) {
+    ggl_backend *b = NULL;
+    ggl_error err = {0};
+    const ggl_shadow_params p = {.rate = rate, .n_nodes = n_nodes, .seed = 7};
+    CHECK_OK(ggl_shadow_wrap(&b, inner, trusted, &p, &err), &err);
+    return b;
+}
+
+/* Logits of a prompt and of tokens one by one, to free(). */
+static float *logits_of(toy_run *r, size_t *n) {
+    ggl_error err = {0};
+    *n = (size_t)r->n_vocab * N * 2;
+    float *logits = calloc(*n, sizeof *logits);
+    CHECK_MSG(logits && toy_prompt(r, 1, N, 9, logits, &err) &&
+                  toy_prompt(r, 0, N, 1, logits + *n / 2, &err),
+              "%s", err.msg);
+    return logits;
+}
+
+static float *run_toy(const toy_model *t, ggl_backend *const *b, int n_backends, ggl_type kv,
+                      size_t *n) {
+    toy_run r;
+    ggl_error err = {0};
+    float *logits = NULL;
+    int split = n_backends > 1 ? 1 : -1;
+    if (CHECK_MSG(toy_start(&r, t, b, n_backends, reference(), split, kv, &err), "%s", err.msg)) {
+        logits = logits_of(&r, n);
+        toy_stop(&r);
+    }
+    return logits;
+}
+
+static bool next_toy(int k, toy_model *t, const char **name) {
+    const char *text;
+    size_t size;
+    ggl_error err = {0};
+    return llm_arch_builtin(k, name, &text, &size) &&
+           CHECK_MSG(toy_open(t, *name, text, size, 1, &err), "%s", err.msg);
+}
+
+static void check_quiet(const char *name, const ggl_backend *b) {
+    ggl_shadow_result r = ggl_shadow_get(b);
+    CHECK_MSG(r.n_faults == 0, "%s: %s (%s) is said to be %g, not %g, bound %g", name, r.worst.node,
+              r.worst.origin, r.worst.got, r.worst.want, r.worst.bound);
+    CHECK_MSG(r.n_skipped == 0, "%s: %s", name, r.why);
+    CHECK_MSG(r.n_nodes > 20, "%s: %d nodes checked", name, (int)r.n_nodes);
+}
+
+/* The CPU against itself and against the reference, which shows what the bounds have to allow; the
+ * bits of its logits are those without. Several types of rows, one backend and two. */
+TEST(finds_nothing) {
+    static const ggl_type kv[] = {GGL_F16, GGL_BF16, GGL_F32};
+    const char *name;
+    toy_model t;
+    for (int k = 0; next_toy(k, &t, &name); k++) {
+        size_t n = 0, m = 0;
+        ggl_type type = kv[k % 3];
+        ggl_backend *plain[] = {open_backend("cpu"), open_backend("cpu")},
+                    *trusted = open_backend("cpu");
+        ggl_backend *b[] = {shadowed(open_backend("cpu"), reference(), 0.7, 6),
+                            shadowed(open_backend("cpu"), trusted, 1, 2)};
+        float *want = run_toy(&t, plain, 1 + k % 2, type, &n),
+              *got = run_toy(&t, b, 1 + k % 2, type, &m);
+        CHECK_MSG(got && want && n == m && memcmp(got, want, n * sizeof *got) == 0,
+                  "%s: doubted, the bits are others", name);
+        check_quiet(name, b[0]);
+        CHECK(ggl_shadow_report(b[0], stdout));
+        if (k % 2) {
+            check_quiet(name, b[1]);
+            CHECK_MSG(ggl_shadow_get(b[1]).largest == 0, "%s: the CPU differs from itself by %g",
+                      name, ggl_shadow_get(b[1]).largest);
+        }
+        free(got);
+        free(want);
+        for (int i = 0; i < 2; i++) {
+            ggl_backend_close(b[i]);
+            ggl_backend_close(plain[i]);
+        }
+        ggl_backend_close(trusted);
+        toy_close(&t);
+    }
+}
+
+/* Runs the toy with a fault in the node; whether it was found, and nothing else. */
+static void check_fault(const char *name, toy_run *r, const ggl_tensor *t, ggl_backend *b,
+                        int *n_found) {
+    size_t n;
+    ggl_shadow_result before = ggl_shadow_get(b);
+    free(logits_of(r, &n));
+    ggl_shadow_result s = ggl_shadow_get(b);
+    CHECK(before.n_faults == 0);
+    CHECK_MSG(s.n_skipped == 0, "%s: %s", name, s.why);
+    if (s.n_faults == 0) /* it may not have been chosen */
+        return;
+    const char *want = t->name ? t->name : ggl_op_get(t->op).name;
+    CHECK_MSG(strstr(s.first.node, want) && strcmp(s.first.origin, t->origin ? t->origin : "") == 0,
+              "%s: a fault in %s (%s) was seen in %s (%s)", name, want, t->origin, s.first.node,
+              s.first.origin);
+    CHECK_MSG(strcmp(s.first.node, s.worst.node) == 0, "%s: %s is wrong, %s is said to be, too",
+              name, s.first.node, s.worst.node);
+    CHECK(s.n_faults <= s.n_checked_runs);
+    ++*n_found;
+}
+
+TEST(names_the_node) {
+    const char *name;
+    toy_model t;
+    int n_faults = 0, n_found = 0;
+    ggl_backend *cpu = open_backend("cpu"), *trusted = open_backend("cpu");
+    for (int k = 0; next_toy(k, &t, &name); k++) {
+        for (int i = 0, n_nodes = 1; i < n_nodes; i += 13) {
+            faulty f;
+            faulty_init(&f, cpu);
+            ggl_backend *b = shadowed(&f.w.base, trusted, 1, 16);
+            toy_run r;
+            ggl_error err = {0};
+            /* the graph has to be there to choose a node of it: built twice, the same both times */
+            REQUIRE(toy_start(&r, &t, &b, 1, reference(), -1, GGL_F16, &err));
+            n_nodes = ggl_graph_n_nodes(r.graph);
+            ggl_sched_free(r.sched);
+            r.sched = NULL;
+            while (i < n_nodes && !confuse(&f, r.graph, ggl_graph_node(r.graph, i)))
+                i++;
+            ggl_sched_params sp = {.backend = &b, .n_backends = 1};
+            if (i < n_nodes && CHECK_OK(ggl_sched_new(&r.sched, r.graph, &sp, &err), &err) &&
+                CHECK_OK(ggl_sched_alloc(r.sched, &err), &err)) {
+                n_faults++;
+                check_fault(name, &r, f.target, b, &n_found);
+            }
+            toy_stop(&r);
+            ggl_backend_close(b);
+        }
+        toy_close(&t);
+    }
+    printf("%d faults, %d found\n", n_faults, n_found);
+    CHECK(n_faults > 30);
+    CHECK(n_found >= n_faults * 9 / 10);
+    ggl_backend_close(cpu);
+    ggl_backend_close(trusted);
+}
+
+/* --- a model of quantized weights ------------------------------------------------------------- */
+
+static float *logits_of_model(ggl_backend *b, int64_t *n) {
+    llm_model *m = NULL;
+    llm_session *s = NULL;
+    ggl_error err = {0};
+    float *logits = NULL;
+    llm_session_params p = llm_session_default();
+    p.backend = &b;
+    p.n_backends = 1;
+    p.fold = reference();
+    p.type_k = GGL_Q8_0;
+    p.type_v = GGL_Q4_0;
+    int32_t token[N];
+    for (int i = 0; i < N; i++)
+        token[i] = 1 + i * 7;
+    if (CHECK_OK(llm_model_open(&m, BUILTIN_MODEL, NULL, &err), &err) &&
+        CHECK_OK(llm_session_new(&s, m, &p, &err), &err) &&
+        CHECK_OK(llm_session_alloc(s, &err), &err)) {
+        for (int i = 0; i < N; i += i ? 1 : 8) {
+            llm_batch batch = {.n = i ? 1 : 8, .token = token + i};
+            CHECK_OK(llm_session_eval(s, &batch, &err), &err);
+        }
+        *n = llm_session_n_vocab(s);
+        logits = malloc((size_t)*n * sizeof *logits);
+        memcpy(logits, llm_session_logits(s), (size_t)*n * sizeof *logits);
+    }
+    llm_session_free(s);
+    llm_model_free(m);
+    return logits;
+}
+
+/* The CPU rounds activations to 8 bits, the reference nothing: each is no fault of the other's. */
+TEST(quantized_weights) {
+    int64_t n = 0, m = 0;
+    ggl_backend *plain = open_backend("cpu"), *trusted = open_backend("cpu");
+    ggl_backend *b = shadowed(open_backend("cpu"), reference(), 1, 16),
+                *other = shadowed(open_backend("reference"), trusted, 0.5, 16);
+    float *want = logits_of_model(plain, &n), *got = logits_of_model(b, &m);
+    CHECK(got && want && n == m && memcmp(got, want, (size_t)n * sizeof *got) == 0);
+    free(logits_of_model(other, &m));
+    CHECK(ggl_shadow_report(b, stdout));
+    CHECK(ggl_shadow_report(other, stdout));
+    check_quiet("the CPU", b);
+    check_quiet("the reference", other);
+    CHECK(ggl_shadow_get(b).largest > 0);
+    free(want);
+    free(got);
+    ggl_backend_close(b);
+    ggl_backend_close(other);
+    ggl_backend_close(plain);
+    ggl_backend_close(trusted);
+}
+
+TEST(same_seed_same_nodes) {
+    const char *name;
+    toy_model t;
+    size_t n;
+    REQUIRE(next_toy(0, &t, &name));
+    int64_t checked[2];
+    double most[2];
+    for (int i = 0; i < 2; i++) {
+        ggl_backend *b = shadowed(open_backend("cpu"), reference(), 0.25, 1);
+        free(run_toy(&t, &b, 1, GGL_F16, &n));
+        ggl_shadow_result r = ggl_shadow_get(b);
+        CHECK(r.n_runs > 40 && r.n_checked_runs > r.n_runs / 10 && r.n_checked_runs < r.n_runs / 2);
+        checked[i] = r.n_checked_runs;
+        most[i] = r.largest;
+        ggl_backend_close(b);
+    }
+    CHECK_INT(checked[0], checked[1]);
+    CHECK(most[0] == most[1]);
+    toy_close(&t);
+}
+
+TEST(wrong_use) {
+    ggl_backend *b = NULL, *cpu = open_backend("cpu");
+    ggl_error err = {0};
+    const ggl_shadow_params wrong[] = {
+        {.rate = -1}, {.rate = 2}, {.rate = NAN}, {.n_nodes = 17}, {.n_nodes = -1}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        CHECK(ggl_shadow_wrap(&b, cpu, reference(), &wrong[i], &err) == GGL_USAGE && !b);
+    ggl_backend_close(cpu);
+}
