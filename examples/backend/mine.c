@@ -187,10 +187,11 @@ static void run_cache(const task *t) {
     for (int part = 0; part < 2; part++) { /* keys, values */
         const ggl_store *s = t->node->store[part];
         const view *x = &t->src[part];
-        for (int64_t l = 0; s && l < x->ne[3]; l++)
+        for (int64_t l = 0; s && l < x->ne[3]; l++) {
+            int64_t pos = *(int32_t *)row(&t->src[2], 0, 0, l);
             for (int64_t j = 0; j < x->ne[1]; j++)
-                ggl_store_put(s, slot_of(t, s, &t->src[3], l), *(int32_t *)row(&t->src[2], 0, 0, l),
-                              j, row(x, j, 0, l));
+                ggl_store_put(s, slot_of(t, s, &t->src[3], l), pos, j, row(x, j, 0, l));
+        }
     }
 }
 
