@@ -17,32 +17,31 @@ static bool is_of_weight(const ggl_tensor *t) {
     return ggl_is_weight_view(t) || (t->op == GGL_OP_PICK && is_of_weight(t->src[0]));
 }
 
-/* A composite that the backend does not know runs as its body. *why: the backend's reason. */
-static const ggl_tensor *unsupported(const ggl_backend *b, const ggl_tensor *t, const char **why) {
-    *why = b->v->refuses(b, t);
-    if (!*why)
-        return NULL;
-    if (t->op != GGL_OP_CALL)
-        return t;
-    for (int i = 0; i < t->body->n_node; i++) {
-        const ggl_tensor *n = t->body->node[i], *bad = n->needed ? unsupported(b, n, why) : NULL;
-        if (bad)
-            return bad;
-    }
-    return NULL;
+const char *ggl_refusal(const ggl_backend *b, const ggl_tensor *node, const ggl_tensor **part) {
+    const char *why = b->v->refuses(b, node);
+    if (part)
+        *part = why ? node : NULL;
+    if (!why || node->op != GGL_OP_CALL)
+        return why;
+    why = NULL;
+    for (int i = 0; i < node->body->n_node && !why; i++)
+        if (node->body->node[i]->needed)
+            why = ggl_refusal(b, node->body->node[i], part);
+    if (part && !why)
+        *part = NULL;
+    return why;
 }
 
-/* What keeps the node from running there: itself, a node of its body, or, of rows that are kept,
- * who reads them, as that goes where they are. NULL: nothing. */
-static const ggl_tensor *refused_part(const ggl_sched *s, int k, const ggl_tensor *t,
-                                      const char **why) {
-    const ggl_tensor *bad = unsupported(s->dev[k].b, t, why);
-    for (int i = 0; t->op == GGL_OP_CACHE && !bad && i < ggl_graph_n_nodes(s->g); i++) {
+/* The same; and rows are kept where all who read them can run, as those go there. */
+static const char *refusal_there(const ggl_sched *s, int k, const ggl_tensor *t,
+                                 const ggl_tensor **part) {
+    const char *why = ggl_refusal(s->dev[k].b, t, part);
+    for (int i = 0; t->op == GGL_OP_CACHE && !why && i < ggl_graph_n_nodes(s->g); i++) {
         const ggl_tensor *reader = ggl_graph_node(s->g, i);
         if (reader->op == GGL_OP_ATTEND && reader->needed && reader->src[1] == t)
-            bad = unsupported(s->dev[k].b, reader, why);
+            why = ggl_refusal(s->dev[k].b, reader, part);
     }
-    return bad;
+    return why;
 }
 
 /* "linear (blk.3 q, llama.arch:31) with weights of type iq2_xs" */
@@ -113,21 +112,21 @@ static ggl_status place_node(ggl_sched *s, const ggl_tensor *t, ggl_error *err) 
         return ggl_fail(err, GGL_USAGE, "group %d is placed on backend %d of %d", t->group, k,
                         s->n_dev);
     fallback f = {.node = t, .wished = k, .used = -1};
-    const char *why;
-    f.refused = refused_part(s, k, t, &f.why);
-    for (int i = 0; f.refused && t->op != GGL_OP_ATTEND && f.used < 0 && i < s->n_dev; i++)
-        f.used = refused_part(s, i, t, &why) ? -1 : i;
+    const ggl_tensor *part;
+    f.why = refusal_there(s, k, t, &f.refused);
+    for (int i = 0; f.why && t->op != GGL_OP_ATTEND && f.used < 0 && i < s->n_dev; i++)
+        f.used = refusal_there(s, i, t, &part) ? -1 : i;
     char text[512];
-    if (f.refused && (f.used < 0 || s->params.strict))
+    if (f.why && (f.used < 0 || s->params.strict))
         return ggl_fail(err, GGL_UNSUPPORTED, "%s does not run on %s: %s%s",
                         sched_node_text(f.refused, text, sizeof text), s->dev[k].b->name, f.why,
                         f.used < 0 ? "; and no other backend of this run has it" : "");
-    if (f.refused) {
+    if (f.why) {
         if (!ggl_grow(&s->fallback, &s->cap_fallbacks, s->n_fallbacks + 1, sizeof *s->fallback))
             return no_memory(err);
         s->fallback[s->n_fallbacks++] = f;
     }
-    s->backend[t->id] = f.refused ? f.used : k;
+    s->backend[t->id] = f.why ? f.used : k;
     return GGL_OK;
 }
 

@@ -68,6 +68,8 @@ static int report(const run *r) {
         return 1;
     }
     printf("\n%zu nodes agree with the reference\n", v->n);
+    if (v->n_refused)
+        printf("%zu nodes were not verified, as the backend refuses them (llm-cli --plan tells why)\n", v->n_refused);
     return 0;
 }
 

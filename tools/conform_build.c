@@ -238,17 +238,12 @@ ggl_tensor *conform_node(const conform_case *info, const ggl_graph *g) {
     return NULL;
 }
 
-const char *conform_node_refusal(const ggl_backend *b, const ggl_tensor *t, const char **op,
-                                 bool *by_body) {
-    const char *why = b->v->refuses(b, t);
-    *op = t->call ? t->call : ggl_op_get(t->op).name;
-    if (!why || t->op != GGL_OP_CALL)
-        return why;
-    *by_body = true;
-    why = NULL;
-    for (int i = 0; i < t->body->n_node && !why; i++)
-        if (t->body->node[i]->needed)
-            why = conform_node_refusal(b, t->body->node[i], op, by_body);
+static const char *node_refusal(const ggl_backend *b, const ggl_tensor *t, const char **op,
+                                bool *by_body) {
+    const ggl_tensor *part = NULL;
+    const char *why = ggl_refusal(b, t, &part);
+    *op = part ? (part->call ? part->call : ggl_op_get(part->op).name) : *op;
+    *by_body = *by_body || (t->op == GGL_OP_CALL && b->v->refuses(b, t));
     return why;
 }
 
@@ -261,7 +256,7 @@ const char *conform_refusal(const conform_case *info, const ggl_graph *g, const 
         /* rows are kept by the backend that reads them */
         bool own = t->op == info->op || (info->op == GGL_OP_ATTEND && t->op == GGL_OP_CACHE);
         if (own && t->needed)
-            why = conform_node_refusal(b, t, op, by_body);
+            why = node_refusal(b, t, op, by_body);
     }
     return why;
 }

@@ -63,9 +63,6 @@ conform_form conform_large(const conform_case *info, const conform_form *typed);
  * is; NULL: it has. by_body: it runs a composite's body. */
 const char *conform_refusal(const conform_case *info, const ggl_graph *g, const ggl_backend *b,
                             const char **op, bool *by_body);
-/* The same of one node; of a composite whose name the backend does not know, of its body. */
-const char *conform_node_refusal(const ggl_backend *b, const ggl_tensor *t, const char **op,
-                                 bool *by_body);
 
 #define DIMS(...)                                                                                  \
     (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]) {                       \

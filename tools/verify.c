@@ -241,7 +241,32 @@ static ggl_status compare_store(verify *v, const ggl_tensor *t, const ggl_store 
 
 /* --- node by node ----------------------------------------------------------------------------------------------------- */
 
+/* Whether the backend leaves the node to another: itself, or, as rows are kept where they are read, either of the two. */
+static bool is_refused(const verify *v, const ggl_tensor *t) {
+    bool refused = ggl_refusal(v->fast.b, t, NULL) || (t->op == GGL_OP_ATTEND && ggl_refusal(v->fast.b, t->src[1], NULL));
+    for (int i = 0; t->op == GGL_OP_CACHE && !refused && i < v->m.n_nodes; i++)
+        refused = v->m.node[i]->op == GGL_OP_ATTEND && v->m.node[i]->src[1] == t && ggl_refusal(v->fast.b, v->m.node[i], NULL);
+    return refused;
+}
+
+/* What is refused has the reference's value, from which the backend goes on. */
+static ggl_status take_reference(verify *v, ggl_tensor *t) {
+    v->out->n_refused++;
+    ggl_status st = node_device_run(&v->exact, t, v->err);
+    if (st != GGL_OK || t->op == GGL_OP_CACHE)
+        return st;
+    v->value[t->id] = ggl_calloc(node_count(&v->m, t), sizeof(float));
+    if (!v->value[t->id])
+        return ggl_fail(v->err, GGL_NOMEM, "out of memory for %zu values", node_count(&v->m, t));
+    st = node_device_get(&v->exact, t, v->value[t->id], v->err);
+    if (st == GGL_OK)
+        st = node_device_put(&v->fast, t, v->value[t->id], v->err);
+    return st == GGL_OK ? node_device_put(&v->chain, t, v->value[t->id], v->err) : st;
+}
+
 static ggl_status verify_one(verify *v, ggl_tensor *t) {
+    if (is_refused(v, t))
+        return take_reference(v, t);
     ggl_status st = node_device_run(&v->exact, t, v->err);
     if (st == GGL_OK)
         st = node_device_run(&v->fast, t, v->err);
@@ -306,9 +331,10 @@ static double difference(double a, double b) {
     return a == b || (isnan(a) && isnan(b)) ? 0 : isfinite(a - b) ? fabs(a - b) : INFINITY;
 }
 
-static ggl_status verify_whole(verify *v, ggl_graph *g, ggl_backend *b, const int32_t *token, int32_t *scratch) {
+static ggl_status verify_whole(verify *v, ggl_graph *g, const int32_t *token, int32_t *scratch) {
     ggl_sched *s = NULL;
-    ggl_sched_params p = {.backend = &b, .n_backends = 1};
+    ggl_backend *b[] = {v->fast.b, v->exact.b}; /* the reference for what is refused */
+    ggl_sched_params p = {.backend = b, .n_backends = v->out->n_refused ? 2 : 1};
     ggl_status st = ggl_sched_new(&s, g, &p, v->err);
     if (st == GGL_OK)
         st = run_whole(v, s, token, scratch);
@@ -380,7 +406,7 @@ ggl_status verify_graph(verify_result *out, ggl_graph *g, ggl_backend *b, ggl_ba
             st = ggl_within(v.err, st, "%s", verify_node_text(v.m.node[i], text, sizeof text));
     }
     if (st == GGL_OK)
-        st = verify_whole(&v, g, b, token, scratch);
+        st = verify_whole(&v, g, token, scratch);
     verify_fini(&v);
     ggl_free(scratch);
     if (st != GGL_OK)

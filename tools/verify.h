@@ -23,6 +23,7 @@ typedef struct verify_result {
     verify_node *at; /* in the graph's order */
     size_t n;
     int first;       /* index of the first that departs; -1: none */
+    size_t n_refused; /* nodes that the backend does not have: not verified */
     double whole;    /* the graph as a whole against its nodes one by one: largest difference of outputs */
     double rounding; /* the nodes one by one against the reference: largest difference of outputs */
     double size;     /* the largest output */

@@ -114,12 +114,12 @@ struct ggl_backend {
 
 /* --- backends in shared objects --------------------------------------------------------------- */
 
-/* What a loaded backend and its host have to agree on; different numbers are never mixed. It grows by
- * one with each release in which any of these is not what it was in the release before, be it only
- * that something was added: the structs of this header, of graph.h, program.h and types.h that have
- * members, ggl_error, ggl_backend_params; the rows of ops.def, status.def and types.def; how rows of
- * a store lie; what a function of the vtable must do. New functions of the library do not count: a
- * backend brings its own copy. */
+/* What a loaded backend and its host have to agree on; different numbers are never mixed. It grows
+ * by one with each release in which any of these is not what it was in the release before, be it
+ * only that something was added: the structs of this header, of graph.h, program.h and types.h that
+ * have members, ggl_error, ggl_backend_params; the rows of ops.def, status.def and types.def; how
+ * rows of a store lie; what a function of the vtable must do. New functions of the library do not
+ * count: a backend brings its own copy. */
 #define GGL_BACKEND_ABI 1
 
 /* The symbol `ggl_backend_plugin` of a shared object that ggl_backend_open loads by its path:
@@ -135,6 +135,11 @@ typedef struct ggl_plugin {
     const char *name;
     ggl_status (*open)(ggl_backend **out, const struct ggl_backend_params *params, ggl_error *err);
 } ggl_plugin;
+
+/* Why the backend cannot run the node, neither by itself nor as its body says; NULL: it can. *part
+ * (may be NULL): what of it is refused, the node or one of its body. */
+GGL_API const char *ggl_refusal(const ggl_backend *b, const ggl_tensor *node,
+                                const ggl_tensor **part);
 
 #ifdef __cplusplus
 }
