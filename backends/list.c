@@ -4,7 +4,7 @@
 
 #include "open.h"
 
-#define BACKEND(name, text)                                                                        \
+#define BACKEND(name, kind, text)                                                                  \
     ggl_status ggl_##name##_open(ggl_backend **out, const ggl_backend_params *params,              \
                                  ggl_error *err);
 #include "list.def"
@@ -12,9 +12,10 @@
 
 static const struct {
     const char *name, *text;
+    ggl_backend_kind_t kind;
     ggl_status (*open)(ggl_backend **out, const ggl_backend_params *params, ggl_error *err);
 } backend[] = {
-#define BACKEND(name, text) {#name, text, ggl_##name##_open},
+#define BACKEND(name, kind, text) {#name, text, GGL_BACKEND_##kind, ggl_##name##_open},
 #include "list.def"
 #undef BACKEND
 };
@@ -26,6 +27,10 @@ const char *ggl_backend_name(int k) {
 
 const char *ggl_backend_text(int k) {
     return k >= 0 && k < N_BACKEND ? backend[k].text : NULL;
+}
+
+ggl_backend_kind_t ggl_backend_kind(int k) {
+    return k >= 0 && k < N_BACKEND ? backend[k].kind : GGL_BACKEND_HOST;
 }
 
 /* The number behind a name, "vulkan1": 1; none: -1. False: it is not of that backend. */
@@ -62,9 +67,11 @@ ggl_status ggl_backend_open(ggl_backend **out, const char *name, const ggl_backe
                                     : 0;
         used += n > 0 ? (size_t)n : 0;
     }
-    return ggl_fail(err, GGL_NOT_FOUND, "there is no backend '%s' in this build; there are: %s; trace:NAME, which writes down "
-                    "what NAME does; the path of a shared object",
-                    name, names);
+    return ggl_fail(
+        err, GGL_NOT_FOUND,
+        "there is no backend '%s' in this build; there are: %s; trace:NAME, which writes down "
+        "what NAME does; the path of a shared object",
+        name, names);
 }
 
 void ggl_backend_close(ggl_backend *b) {

@@ -30,10 +30,17 @@ ggl_status ggl_sched_new(ggl_sched **out, ggl_graph *g, const ggl_sched_params *
 }
 
 static void device_free(device *d) {
+    if (d->n_regions > 0)
+        d->region[GGL_REGION_IO] = NULL; /* one of io[] */
     for (int i = 0; i < d->n_regions; i++)
         if (d->region[i])
             d->b->v->free(d->b, d->region[i]);
+    for (int i = 0; i < MAX_LANES; i++)
+        if (d->io[i])
+            d->b->v->free(d->b, d->io[i]);
     ggl_free(d->region);
+    ggl_free(d->copies);
+    ggl_free(d->imports);
     ggl_free(d->loc[TRUNK]);
     ggl_free(d->loc[TAIL]);
     ggl_free(d->store_loc);
@@ -63,6 +70,7 @@ void ggl_sched_free(ggl_sched *s) {
     ggl_free(s->seg);
     ggl_free(s->out);
     ggl_free(s->backend);
+    ggl_free(s->fallback);
     ggl_free(s->in_trunk);
     ggl_free(s->input);
     ggl_free(s->input_at);
@@ -74,36 +82,58 @@ void ggl_sched_free(ggl_sched *s) {
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-static ggl_status device_alloc(device *d, ggl_error *err) {
-    const size_t size[] = {[GGL_REGION_ARENA] = d->arena_size,
-                           [GGL_REGION_IO] = d->io_size,
-                           [GGL_REGION_STORES] = d->stores_size};
-    const char *what[] = {[GGL_REGION_ARENA] = "values",
-                          [GGL_REGION_IO] = "inputs and outputs",
-                          [GGL_REGION_STORES] = "what sequences keep"};
-    for (int i = 0; i < GGL_REGION_REPACKED; i++) { /* that one: sched_repack.c */
-        ggl_status st = d->b->v->alloc(d->b, i, size[i], NULL, &d->region[i], err);
-        if (st != GGL_OK)
-            return ggl_within(err, st, "%.1f MiB for %s on %s", (double)size[i] / 1048576, what[i],
-                              d->b->name);
-    }
-    if (d->copied_region) {
-        ggl_status st = d->b->v->alloc(d->b, GGL_REGION_WEIGHT, d->copied_size, NULL,
-                                       &d->region[d->copied_region], err);
-        if (st != GGL_OK)
-            return ggl_within(err, st, "%.1f MiB of weights on %s",
-                              (double)d->copied_size / 1048576, d->b->name);
-    }
-    const node_list *lists[] = {&d->consts, &d->copied};
-    for (int k = 0; k < 2; k++)
-        for (size_t i = 0; i < lists[k]->n; i++) {
-            const ggl_tensor *t = lists[k]->at[i];
-            ggl_loc loc = d->loc[TRUNK][t->id];
-            ggl_status st =
-                d->b->v->upload(d->b, d->region[loc.region], loc.offset, t->data, t->size, err);
-            if (st != GGL_OK)
-                return ggl_within(err, st, "upload of %s", t->name ? t->name : "a constant");
+static ggl_status take(device *d, int region, size_t size, const char *what, ggl_buffer **out,
+                       ggl_error *err) {
+    size_t most = d->b->max_buffer;
+    if (most && size > most)
+        return ggl_fail(err, GGL_LIMIT,
+                        "%.1f MiB for %s on %s, which takes at most %.1f MiB as one buffer",
+                        (double)size / 1048576, what, d->b->name, (double)most / 1048576);
+    ggl_status st = d->b->v->alloc(d->b, region, size, NULL, out, err);
+    return st == GGL_OK ? st
+                        : ggl_within(err, st, "%.1f MiB for %s on %s", (double)size / 1048576, what,
+                                     d->b->name);
+}
+
+static ggl_status upload_all(ggl_sched *s, device *d, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    for (size_t i = 0; i < d->consts.n && st == GGL_OK; i++)
+        for (int lane = 0; lane < s->n_lanes && st == GGL_OK; lane++) {
+            const ggl_tensor *t = d->consts.at[i];
+            st = d->b->v->upload(d->b, d->io[lane], d->loc[TRUNK][t->id].offset, t->data, t->size,
+                                 err);
         }
+    for (size_t i = 0; i < d->copied.n && st == GGL_OK; i++) {
+        const ggl_tensor *t = d->copied.at[i];
+        ggl_loc loc = d->loc[TRUNK][t->id];
+        st = d->b->v->upload(d->b, d->region[loc.region], loc.offset, t->data, t->size, err);
+        if (st != GGL_OK)
+            return ggl_within(err, st, "upload of %s", t->name);
+        st = sched_loaded(s, t->size, err);
+    }
+    return st;
+}
+
+static ggl_status device_alloc(ggl_sched *s, device *d, ggl_error *err) {
+    ggl_status st =
+        take(d, GGL_REGION_ARENA, d->arena_size, "values", &d->region[GGL_REGION_ARENA], err);
+    for (int i = 0; i < s->n_lanes && st == GGL_OK; i++)
+        st = take(d, GGL_REGION_IO, d->io_size, "inputs and outputs", &d->io[i], err);
+    if (st == GGL_OK)
+        st = take(d, GGL_REGION_STORES, d->stores_size, "what sequences keep",
+                  &d->region[GGL_REGION_STORES], err);
+    for (size_t i = 0; i < d->n_copies && st == GGL_OK; i++)
+        st = take(d, GGL_REGION_WEIGHT, d->copies[i].size, "weights",
+                  &d->region[d->copies[i].region], err);
+    d->region[GGL_REGION_IO] = d->io[0];
+    return st == GGL_OK ? upload_all(s, d, err) : st;
+}
+
+ggl_status sched_loaded(ggl_sched *s, size_t size, ggl_error *err) {
+    s->load_done += size;
+    if (s->params.progress &&
+        !s->params.progress(s->params.progress_ctx, s->load_done, s->load_total))
+        return ggl_fail(err, GGL_CANCELLED, "stopped while weights were loaded");
     return GGL_OK;
 }
 
@@ -111,14 +141,21 @@ ggl_status ggl_sched_alloc(ggl_sched *s, ggl_error *err) {
     if (s->allocated)
         return GGL_OK;
     for (int i = 0; i < s->n_dev; i++) {
-        ggl_status st = device_alloc(&s->dev[i], err);
+        for (size_t k = 0; k < s->dev[i].copied.n; k++)
+            s->load_total += s->dev[i].copied.at[k]->size;
+        for (size_t k = 0; k < s->dev[i].repack.n; k++)
+            s->load_total += s->dev[i].repack.at[k]->size;
+    }
+    for (int i = 0; i < s->n_dev; i++) {
+        ggl_status st = device_alloc(s, &s->dev[i], err);
         if (st != GGL_OK)
             return st;
     }
     ggl_status st = sched_repack(s, err);
     if (st != GGL_OK)
         return st;
-    s->input = ggl_calloc(s->input_size, 1);
+    s->input = ggl_calloc(s->input_size, (size_t)s->n_lanes + (s->n_lanes > 1));
+    s->lane_input = s->input && s->n_lanes > 1 ? s->input + s->input_size : s->input;
     s->staging = ggl_calloc(s->staging_size, 1);
     bool ok = s->input && s->staging;
     for (int i = 0; i < ggl_graph_n_outputs(s->g) && ok; i++) {
@@ -151,42 +188,37 @@ ggl_status ggl_sched_set(ggl_sched *s, const char *input, const void *data, int6
     return ggl_fail(err, GGL_NOT_FOUND, "the graph has no input '%s'", input);
 }
 
-typedef struct rows { /* those that outputs are wanted for; at NULL: all */
-    const int32_t *at;
-    int64_t n;
-} rows;
-
-static size_t row_of(const rows *r, int64_t i) {
-    return (size_t)(r->at ? r->at[i] : i);
+static size_t row_of(const flight *f, int64_t i) {
+    return (size_t)(f->row ? f->row[i] : i);
 }
 
 /* Rows that follow each other go as one. */
-static int64_t run_length(const rows *r, bool gather, int64_t i, int64_t n) {
+static int64_t run_length(const flight *f, bool gather, int64_t i, int64_t n) {
     int64_t k = 1;
-    while (i + k < n && (!gather || row_of(r, i + k) == row_of(r, i) + (size_t)k))
+    while (i + k < n && (!gather || row_of(f, i + k) == row_of(f, i) + (size_t)k))
         k++;
     return k;
 }
 
-static ggl_status do_move(ggl_sched *s, const segment *seg, const move *m, int64_t n, const rows *r,
+static ggl_status do_move(ggl_sched *s, const segment *seg, const move *m, const flight *f,
                           ggl_error *err) {
     device *to = &s->dev[seg->backend];
-    int64_t count = !m->batched ? 1 : m->gather ? r->n : n;
+    ggl_buffer *io = to->io[f->lane];
+    int64_t count = !m->batched ? 1 : seg->phase == TRUNK ? f->n : f->n_rows;
     ggl_status st = GGL_OK;
     for (int64_t i = 0, k; i < count && st == GGL_OK; i += k) {
-        k = run_length(r, m->gather, i, count);
+        k = run_length(f, m->gather, i, count);
         size_t size = (size_t)k * m->row,
-               src = m->from + (m->gather ? row_of(r, i) : (size_t)i) * m->row;
+               src = m->from + (m->gather ? row_of(f, i) : (size_t)i) * m->row;
         size_t dst = m->to + (size_t)i * m->row;
-        ggl_buffer *io = to->region[GGL_REGION_IO];
         if (m->from_backend < 0) {
-            st = to->b->v->upload(to->b, io, dst, s->input + src, size, err);
+            st = to->b->v->upload(to->b, io, dst,
+                                  s->lane_input + (size_t)f->lane * s->input_size + src, size, err);
         } else if (m->from_backend == seg->backend) {
             st = to->b->v->copy(to->b, io, dst, io, src, size, err);
         } else {
             device *from = &s->dev[m->from_backend];
-            st = from->b->v->download(from->b, from->region[GGL_REGION_IO], src, s->staging, size,
-                                      err);
+            st = from->b->v->download(from->b, from->io[f->lane], src, s->staging, size, err);
             if (st == GGL_OK)
                 st = to->b->v->upload(to->b, io, dst, s->staging, size, err);
         }
@@ -194,66 +226,143 @@ static ggl_status do_move(ggl_sched *s, const segment *seg, const move *m, int64
     return st;
 }
 
-static ggl_status run_segment(ggl_sched *s, segment *seg, int64_t n, const rows *r,
-                              ggl_error *err) {
+static ggl_status move_in(ggl_sched *s, const flight *f, ggl_error *err) {
+    const segment *seg = &s->seg[f->next];
     ggl_status st = GGL_OK;
     for (size_t i = 0; i < seg->n_moves && st == GGL_OK; i++)
-        st = do_move(s, seg, &seg->move[i], n, r, err);
-    int64_t m = seg->phase == TRUNK ? n : r->n;
-    device *d = &s->dev[seg->backend];
-    ggl_plan *plan = m == 1 || !seg->plan[1] ? seg->plan[0] : seg->plan[1];
-    return st == GGL_OK ? d->b->v->run(d->b, plan, d->region, m, err) : st;
+        st = do_move(s, seg, &seg->move[i], f, err);
+    return st;
 }
 
-static ggl_status fetch_output(ggl_sched *s, output *o, const rows *r, ggl_error *err) {
+static ggl_status run_segment(ggl_sched *s, const flight *f, ggl_error *err) {
+    const segment *seg = &s->seg[f->next];
+    int64_t n = seg->phase == TRUNK ? f->n : f->n_rows;
+    device *d = &s->dev[seg->backend];
+    d->region[GGL_REGION_IO] = d->io[f->lane];
+    return d->b->v->run(d->b, n == 1 || !seg->plan[1] ? seg->plan[0] : seg->plan[1], d->region, n,
+                        err);
+}
+
+static ggl_status fetch_output(ggl_sched *s, output *o, const flight *f, ggl_error *err) {
     device *d = &s->dev[o->backend];
     bool gather = o->phase == TRUNK;
     ggl_status st = GGL_OK;
-    for (int64_t i = 0, k; i < r->n && st == GGL_OK; i += k) {
-        k = run_length(r, gather, i, r->n);
-        st = d->b->v->download(d->b, d->region[GGL_REGION_IO],
-                               o->from + (gather ? row_of(r, i) : (size_t)i) * o->row,
+    for (int64_t i = 0, k; i < f->n_rows && st == GGL_OK; i += k) {
+        k = run_length(f, gather, i, f->n_rows);
+        st = d->b->v->download(d->b, d->io[f->lane],
+                               o->from + (gather ? row_of(f, i) : (size_t)i) * o->row,
                                (char *)o->host + (size_t)i * o->row, (size_t)k * o->row, err);
     }
     return st;
 }
 
-static ggl_status check_run(const ggl_sched *s, int64_t n, const rows *r, ggl_error *err) {
+/* The segments that a flight has to pass: those of the tail stand behind the trunk's. */
+static size_t n_segments(const ggl_sched *s, const flight *f) {
+    return f->n_rows > 0 ? s->n_segs : s->n_trunk_segs;
+}
+
+/* Every batch under way passes one segment: first what they need is moved, so that no backend is
+ * waited for while it works; then those run that return early, and the others beside them. */
+static ggl_status advance(ggl_sched *s, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    for (int i = 0; i < s->n_flights && st == GGL_OK; i++)
+        st = move_in(s, &s->flight[i], err);
+    for (int early = 1; early >= 0; early--)
+        for (int i = 0; i < s->n_flights && st == GGL_OK; i++)
+            if (s->dev[s->seg[s->flight[i].next].backend].b->async == (early == 1))
+                st = run_segment(s, &s->flight[i], err);
+    for (int i = 0; i < s->n_flights; i++)
+        s->flight[i].next++;
+    return st;
+}
+
+/* Ends the oldest until at most `n` are under way. */
+static ggl_status advance_until(ggl_sched *s, int n, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    for (;;) {
+        if (s->n_flights > 0 && s->flight[0].next >= n_segments(s, &s->flight[0])) {
+            memmove(s->flight, s->flight + 1, (size_t)--s->n_flights * sizeof *s->flight);
+            continue;
+        }
+        if (s->n_flights <= n)
+            return GGL_OK;
+        st = advance(s, err);
+        if (st != GGL_OK) {
+            s->n_flights = 0;
+            return st;
+        }
+    }
+}
+
+ggl_status ggl_sched_finish(ggl_sched *s, ggl_error *err) {
+    ggl_status st = advance_until(s, 0, err);
+    for (int i = 0; i < s->n_dev && st == GGL_OK; i++)
+        st = s->dev[i].b->v->wait(s->dev[i].b, err);
+    return st;
+}
+
+static ggl_status check_run(const ggl_sched *s, const flight *f, ggl_error *err) {
     if (!s->allocated)
         return ggl_fail(err, GGL_USAGE, "ggl_sched_alloc has not been called");
-    if (n < 1 || n > s->n_batch)
-        return ggl_fail(err, GGL_USAGE, "a batch of %" PRId64 "; 1 to %" PRId64 " are possible", n,
-                        s->n_batch);
-    if (r->n < 0 || r->n > n || r->n > s->n_rows)
+    if (f->n < 1 || f->n > s->n_batch)
+        return ggl_fail(err, GGL_USAGE, "a batch of %" PRId64 "; 1 to %" PRId64 " are possible",
+                        f->n, s->n_batch);
+    if (f->n_rows < 0 || f->n_rows > f->n || f->n_rows > s->n_rows)
         return ggl_fail(err, GGL_USAGE,
-                        "%" PRId64 " rows of outputs; at most %" PRId64 " are possible", r->n,
-                        n < s->n_rows ? n : s->n_rows);
-    for (int64_t i = 0; r->at && i < r->n; i++)
-        if (r->at[i] < 0 || r->at[i] >= n || (i && r->at[i] <= r->at[i - 1]))
+                        "%" PRId64 " rows of outputs; at most %" PRId64 " are possible", f->n_rows,
+                        f->n < s->n_rows ? f->n : s->n_rows);
+    for (int64_t i = 0; f->row && i < f->n_rows; i++)
+        if (f->row[i] < 0 || f->row[i] >= f->n || (i && f->row[i] <= f->row[i - 1]))
             return ggl_fail(err, GGL_USAGE,
                             "row %" PRId32 " of outputs: ascending ones below %" PRId64
                             " are possible",
-                            r->at[i], n);
+                            f->row[i], f->n);
     for (int i = 0; i < ggl_graph_n_inputs(s->g); i++) {
         const ggl_tensor *t = ggl_graph_get_input(s->g, i);
-        if (t->needed && s->input_n[i] < (ggl_is_batched(t) ? n : 1))
+        if (t->needed && s->input_n[i] < (ggl_is_batched(t) ? f->n : 1))
             return ggl_fail(err, GGL_USAGE,
                             "input '%s' is set for %" PRId64 " of a batch of %" PRId64, t->name,
-                            s->input_n[i], n);
+                            s->input_n[i], f->n);
     }
     return GGL_OK;
 }
 
+/* The batch begins: it has the values that the inputs have now, and passes its first segment while
+ * those before it pass their next. */
+static ggl_status begin(ggl_sched *s, flight *f, ggl_error *err) {
+    ggl_status st = check_run(s, f, err);
+    if (st == GGL_OK)
+        st = advance_until(s, s->n_lanes - 1, err);
+    if (st != GGL_OK)
+        return st;
+    f->lane = s->n_flights == 0 ? 0 : (s->flight[s->n_flights - 1].lane + 1) % s->n_lanes;
+    if (s->lane_input != s->input)
+        memcpy(s->lane_input + (size_t)f->lane * s->input_size, s->input, s->input_size);
+    s->flight[s->n_flights++] = *f;
+    st = n_segments(s, f) > 0 ? advance(s, err) : GGL_OK;
+    if (st == GGL_OK)
+        return advance_until(s, s->n_flights, err);
+    s->n_flights = 0;
+    return st;
+}
+
+ggl_status ggl_sched_push(ggl_sched *s, int64_t n, int *n_behind, ggl_error *err) {
+    flight f = {.n = n};
+    ggl_status st = begin(s, &f, err);
+    if (n_behind)
+        *n_behind = s->n_flights;
+    return st;
+}
+
 ggl_status ggl_sched_run(ggl_sched *s, int64_t n, const int32_t *row, int64_t n_rows,
                          ggl_error *err) {
-    rows r = {row, row ? n_rows : n};
-    ggl_status st = check_run(s, n, &r, err);
-    for (size_t i = 0; i < s->n_segs && st == GGL_OK; i++)
-        if (s->seg[i].phase == TRUNK || r.n > 0)
-            st = run_segment(s, &s->seg[i], n, &r, err);
+    flight f = {.n = n, .row = row, .n_rows = row ? n_rows : n};
+    ggl_status st = begin(s, &f, err);
+    if (st == GGL_OK)
+        st = advance_until(s, 0, err);
     for (int i = 0; i < ggl_graph_n_outputs(s->g) && st == GGL_OK; i++)
-        st = fetch_output(s, &s->out[i], &r, err);
-    for (int i = 0; i < s->n_dev && st == GGL_OK && r.n == 0; i++)
+        st = fetch_output(s, &s->out[i], &f, err);
+    for (int i = 0; i < s->n_dev && st == GGL_OK && f.n_rows == 0; i++)
         st = s->dev[i].b->v->wait(s->dev[i].b, err);
     return st;
 }

@@ -8,108 +8,8 @@ static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for the schedule");
 }
 
-static bool computed(const ggl_tensor *t) {
-    return t->needed && !ggl_is_leaf(t) && !ggl_is_weight_view(t);
-}
-
-/* --- placement -------------------------------------------------------------------------------- */
-
-/* A composite that the backend does not know runs as its body. */
-static const ggl_tensor *unsupported(const ggl_backend *b, const ggl_tensor *t) {
-    if (!b->v->refuses(b, t))
-        return NULL;
-    if (t->op != GGL_OP_CALL)
-        return t;
-    for (int i = 0; i < t->body->n_node; i++) {
-        const ggl_tensor *n = t->body->node[i], *bad = n->needed ? unsupported(b, n) : NULL;
-        if (bad)
-            return bad;
-    }
-    return NULL;
-}
-
-/* Elements of a weight: itself, views, and matrices that are picked and go with who reads them. */
-static bool is_of_weight(const ggl_tensor *t) {
-    return ggl_is_weight_view(t) || (t->op == GGL_OP_PICK && is_of_weight(t->src[0]));
-}
-
-/* What is wished for the weights that the node reads, through views and in its body; -1: nothing.
+/* --- phases ------------------------------------------------------------------------------------
  */
-static int wish_of_weights(const ggl_sched *s, const ggl_tensor *t, int group) {
-    int k = -1;
-    for (int i = 0; i < t->n_src && k < 0; i++) {
-        const ggl_tensor *x = t->src[i];
-        if (x && x->op == GGL_OP_WEIGHT)
-            k = s->params.place(s->params.ctx, group, x->name);
-        else if (x && is_of_weight(x))
-            k = wish_of_weights(s, x, group);
-    }
-    for (int i = 0; t->body && i < t->body->n_node && k < 0; i++)
-        k = wish_of_weights(s, t->body->node[i], group);
-    return k;
-}
-
-static bool reads_weights(const ggl_tensor *t) {
-    bool reads = false;
-    for (int i = 0; i < t->n_src && !reads; i++)
-        reads = t->src[i] && is_of_weight(t->src[i]);
-    for (int i = 0; t->body && i < t->body->n_node && !reads; i++)
-        reads = reads_weights(t->body->node[i]);
-    return reads;
-}
-
-/* Where all computed values of its own group that the node reads are; -1: there are none, or they
- * are not together. */
-static int place_of_values(const ggl_sched *s, const ggl_tensor *t) {
-    int k = -1;
-    for (int i = 0; i < t->n_src; i++) {
-        const ggl_tensor *x = t->src[i];
-        if (!x || ggl_is_leaf(x) || is_of_weight(x) || x->group != t->group)
-            continue;
-        if (k >= 0 && s->backend[x->id] != k)
-            return -1;
-        k = s->backend[x->id];
-    }
-    return k;
-}
-
-static int wished_place(const ggl_sched *s, const ggl_tensor *t) {
-    if (t->op == GGL_OP_ATTEND) /* goes where the rows are */
-        return s->backend[t->src[1]->id];
-    if (!s->params.place)
-        return 0;
-    int k = reads_weights(t) ? wish_of_weights(s, t, t->group) : place_of_values(s, t);
-    return k >= 0 ? k : s->params.place(s->params.ctx, t->group, NULL);
-}
-
-static ggl_status place_node(ggl_sched *s, const ggl_tensor *t, ggl_error *err) {
-    int k = wished_place(s, t);
-    if (k < 0 || k >= s->n_dev)
-        return ggl_fail(err, GGL_USAGE, "group %d is placed on backend %d of %d", t->group, k,
-                        s->n_dev);
-    const ggl_tensor *bad = unsupported(s->dev[k].b, t);
-    for (int other = 0; bad && t->op != GGL_OP_ATTEND && other < s->n_dev; other++)
-        if (!unsupported(s->dev[other].b, t)) {
-            k = other;
-            bad = NULL;
-        }
-    if (bad)
-        return ggl_fail(err, GGL_UNSUPPORTED,
-                        "%s (%s%s%s) runs on no backend of this run; backend '%s' does not have it",
-                        bad->call ? bad->call : ggl_op_get(bad->op).name,
-                        bad->name ? bad->name : "", bad->origin ? ", " : "",
-                        bad->origin ? bad->origin : "", s->dev[k].b->name);
-    s->backend[t->id] = k;
-    return GGL_OK;
-}
-
-static ggl_status place_all(ggl_sched *s, ggl_error *err) {
-    ggl_status st = GGL_OK;
-    for (int i = 0; i < ggl_graph_n_nodes(s->g) && st == GGL_OK; i++)
-        if (computed(ggl_graph_node(s->g, i)))
-            st = place_node(s, ggl_graph_node(s->g, i), err);
-    return st;
-}
 
 /* What is not batched is computed in the trunk: it is the same for all rows. */
 static void find_trunk(ggl_sched *s) {
@@ -152,7 +52,7 @@ static ggl_status cut_phase(ggl_sched *s, int phase, size_t *seen, ggl_error *er
     segment *seg = NULL;
     for (int i = 0; i < ggl_graph_n_nodes(s->g); i++) {
         ggl_tensor *t = ggl_graph_node(s->g, i);
-        if (!computed(t) || s->in_trunk[t->id] != (phase == TRUNK))
+        if (!sched_computed(t) || s->in_trunk[t->id] != (phase == TRUNK))
             continue;
         if (!seg || seg->backend != s->backend[t->id]) {
             if (!ggl_grow(&s->seg, &s->cap_segs, s->n_segs + 1, sizeof *s->seg))
@@ -223,40 +123,86 @@ static bool add_region(device *d, ggl_buffer *b) {
     return true;
 }
 
-/* imported[] holds the region of each host range; 0: not yet tried; -1: the backend cannot. */
-static ggl_status place_weight(ggl_sched *s, device *d, ggl_tensor *t, int *imported,
-                               ggl_error *err) {
+/* Behind the copies that are there; in a buffer of its own where that would be too large. */
+static ggl_status place_copy(device *d, ggl_tensor *t, ggl_loc *loc, ggl_error *err) {
+    size_t most = d->b->max_buffer, size = t->size;
+    if (!ggl_size_align(size, 64, &size) || (most && size > most))
+        return ggl_fail(err, GGL_LIMIT, "%s has %.1f MiB; %s takes at most %.1f MiB as one buffer",
+                        t->name, (double)t->size / 1048576, d->b->name, (double)most / 1048576);
+    copies *c = d->n_copies ? &d->copies[d->n_copies - 1] : NULL;
+    if (!c || (most && size > most - c->size)) {
+        if (!ggl_grow(&d->copies, &d->cap_copies, d->n_copies + 1, sizeof *d->copies) ||
+            !add_region(d, NULL))
+            return no_memory(err);
+        c = &d->copies[d->n_copies++];
+        *c = (copies){d->n_regions - 1, 0};
+    }
+    *loc = (ggl_loc){c->region, c->size};
+    c->size += size;
+    d->copied_size += size;
+    return list_push(&d->copied, t) ? GGL_OK : no_memory(err);
+}
+
+/* What of the host's memory around the weight is imported at once: its range, or, if that is more
+ * than the device takes as one buffer, from the weight's page on as much as it takes. */
+static ggl_host_range piece_around(const ggl_sched *s, const device *d, const ggl_tensor *t) {
+    enum { HOST_PAGE = 4096 };
+    int i;
+    ggl_host_range r = sched_host_range(s, t, &i);
+    size_t most = d->b->max_buffer;
+    if (most == 0 || r.size <= most)
+        return r;
+    size_t skip = (size_t)((const char *)t->data - (const char *)r.data);
+    skip -= skip % HOST_PAGE;
+    r.data = (const char *)r.data + skip;
+    r.size = r.size - skip < most ? r.size - skip : most;
+    return r;
+}
+
+/* The import that holds the weight, which is tried if there is none yet; NULL: *err. */
+static const import *import_of(ggl_sched *s, device *d, const ggl_tensor *t, ggl_error *err) {
+    const char *p = t->data;
+    for (size_t i = 0; i < d->n_imports; i++) {
+        const import *m = &d->imports[i];
+        if (p >= m->data && p < m->data + m->size && t->size <= (size_t)(m->data + m->size - p))
+            return m;
+    }
+    ggl_buffer *b = NULL;
+    ggl_host_range r = piece_around(s, d, t);
+    bool whole = (size_t)((const char *)r.data + r.size - p) >= t->size;
+    ggl_status st =
+        !whole ? GGL_UNSUPPORTED : d->b->v->alloc(d->b, GGL_REGION_WEIGHT, r.size, r.data, &b, err);
+    if (st != GGL_OK && st != GGL_UNSUPPORTED)
+        return NULL;
+    if (!ggl_grow(&d->imports, &d->cap_imports, d->n_imports + 1, sizeof *d->imports) ||
+        (b && !add_region(d, b))) {
+        if (b)
+            d->b->v->free(d->b, b);
+        (void)no_memory(err);
+        return NULL;
+    }
+    import *m = &d->imports[d->n_imports++];
+    *m = (import){whole ? r.data : p, whole ? r.size : t->size, b ? d->n_regions - 1 : -1};
+    return m;
+}
+
+static ggl_status place_weight(ggl_sched *s, device *d, ggl_tensor *t, ggl_error *err) {
     ggl_loc *loc = &d->loc[TRUNK][t->id];
     if (loc->region >= 0)
         return GGL_OK;
-    int i, single = 0;
-    ggl_host_range r = sched_host_range(s, t, &i);
-    int *region = i < s->params.n_host ? &imported[i] : &single;
-    if (*region == 0) {
-        ggl_buffer *b = NULL;
-        ggl_status st = d->b->v->alloc(d->b, GGL_REGION_WEIGHT, r.size, r.data, &b, err);
-        if (st != GGL_OK && st != GGL_UNSUPPORTED)
-            return st;
-        *region = st == GGL_OK ? d->n_regions : -1;
-        if (st == GGL_OK && !add_region(d, b)) {
-            d->b->v->free(d->b, b);
-            return no_memory(err);
-        }
-    }
+    const import *m = import_of(s, d, t, err);
+    if (!m)
+        return err->status;
     bool read = d->repacked[t->id].region < 0 || d->read_otherwise[t->id];
-    if (*region > 0) {
-        *loc = (ggl_loc){*region, (size_t)((const char *)t->data - (const char *)r.data)};
+    if (m->region >= 0) {
+        *loc = (ggl_loc){m->region, (size_t)((const char *)t->data - m->data)};
         d->mapped_size += read ? t->size : 0;
     } else if (!read) {
         return GGL_OK; /* its repacked copy is all there is */
     } else {
-        if (!d->copied_region && !add_region(d, NULL))
-            return no_memory(err);
-        d->copied_region = d->copied_region ? d->copied_region : d->n_regions - 1;
-        *loc = (ggl_loc){d->copied_region, d->copied_size};
-        if (!ggl_size_add(d->copied_size, t->size, &d->copied_size) ||
-            !ggl_size_align(d->copied_size, 64, &d->copied_size) || !list_push(&d->copied, t))
-            return no_memory(err);
+        ggl_status st = place_copy(d, t, loc, err);
+        if (st != GGL_OK)
+            return st;
     }
     d->loc[TAIL][t->id] = *loc;
     return GGL_OK;
@@ -321,7 +267,7 @@ static ggl_status provide_value(ggl_sched *s, segment *seg, ggl_tensor *x, ggl_e
 /* Leaves, and values of other segments; `own` has the number of the segment that computes each,
  * plus 1. */
 static ggl_status provide(ggl_sched *s, size_t i_seg, ggl_tensor *const *node, size_t n,
-                          const size_t *own, int *imported, ggl_error *err) {
+                          const size_t *own, ggl_error *err) {
     segment *seg = &s->seg[i_seg];
     device *d = &s->dev[seg->backend];
     ggl_status st = GGL_OK;
@@ -332,7 +278,7 @@ static ggl_status provide(ggl_sched *s, size_t i_seg, ggl_tensor *const *node, s
             if (!x || x->op == GGL_OP_PARAM || x->op == GGL_OP_CACHE || x->scope ||
                 own[x->id] == i_seg + 1)
                 continue;
-            st = x->op == GGL_OP_WEIGHT  ? place_weight(s, d, x, imported, err)
+            st = x->op == GGL_OP_WEIGHT  ? place_weight(s, d, x, err)
                  : x->op == GGL_OP_CONST ? place_const(d, x, err)
                  : ggl_is_weight_view(x) ? GGL_OK
                                          : provide_value(s, seg, x, err);
@@ -345,10 +291,10 @@ static ggl_status provide(ggl_sched *s, size_t i_seg, ggl_tensor *const *node, s
                 if (t->src[1]->store[k])
                     st = place_store(s, d, t->src[1]->store[k], err);
         if (st == GGL_OK && t->body)
-            st = provide(s, i_seg, t->body->node, (size_t)t->body->n_node, own, imported, err);
+            st = provide(s, i_seg, t->body->node, (size_t)t->body->n_node, own, err);
         if (st == GGL_OK && t->body && ggl_is_leaf(t->body->result)) {
             ggl_tensor *r = t->body->result;
-            st = r->op == GGL_OP_WEIGHT  ? place_weight(s, d, r, imported, err)
+            st = r->op == GGL_OP_WEIGHT  ? place_weight(s, d, r, err)
                  : r->op == GGL_OP_CONST ? place_const(d, r, err)
                                          : provide_value(s, seg, r, err);
         }
@@ -358,16 +304,13 @@ static ggl_status provide(ggl_sched *s, size_t i_seg, ggl_tensor *const *node, s
 
 static ggl_status provide_all(ggl_sched *s, ggl_error *err) {
     size_t *own = ggl_calloc((size_t)ggl_graph_n_ids(s->g), sizeof *own);
-    int *imported = ggl_calloc((size_t)s->n_dev * (size_t)(s->params.n_host + 1), sizeof *imported);
-    ggl_status st = own && imported ? GGL_OK : no_memory(err);
+    ggl_status st = own ? GGL_OK : no_memory(err);
     for (size_t i = 0; i < s->n_segs && st == GGL_OK; i++)
         for (size_t k = 0; k < s->seg[i].nodes.n; k++)
             own[s->seg[i].nodes.at[k]->id] = i + 1;
     for (size_t i = 0; i < s->n_segs && st == GGL_OK; i++)
-        st = provide(s, i, s->seg[i].nodes.at, s->seg[i].nodes.n, own,
-                     imported + (size_t)s->seg[i].backend * (size_t)(s->params.n_host + 1), err);
+        st = provide(s, i, s->seg[i].nodes.at, s->seg[i].nodes.n, own, err);
     ggl_free(own);
-    ggl_free(imported);
     return st;
 }
 
@@ -378,7 +321,7 @@ static ggl_status place_outputs(ggl_sched *s, ggl_error *err) {
         return no_memory(err);
     for (int i = 0; i < n; i++) {
         ggl_tensor *t = ggl_graph_get_output(s->g, i);
-        if (!computed(t) || !ggl_is_batched(t))
+        if (!sched_computed(t) || !ggl_is_batched(t))
             return ggl_fail(err, GGL_USAGE, "output '%s' does not depend on the batch", t->name);
         int k = s->backend[t->id], phase = s->in_trunk[t->id] ? TRUNK : TAIL;
         ggl_status st = place_value(s, &s->dev[k], phase, t, err);
@@ -467,6 +410,18 @@ static ggl_status place_inputs(ggl_sched *s, ggl_error *err) {
     return GGL_OK;
 }
 
+/* As many batches under way as backends have work for: then each may have some. */
+static int n_lanes(const ggl_sched *s) {
+    int n = 0;
+    for (int k = 0; k < s->n_dev; k++)
+        for (size_t i = 0; i < s->n_trunk_segs; i++)
+            if (s->seg[i].backend == k) {
+                n++;
+                break;
+            }
+    return n < 1 ? 1 : n < MAX_LANES ? n : MAX_LANES;
+}
+
 ggl_status sched_build(ggl_sched *s, ggl_error *err) {
     size_t *seen = NULL;
     ggl_status st = ggl_graph_settle(s->g, err);
@@ -475,14 +430,17 @@ ggl_status sched_build(ggl_sched *s, ggl_error *err) {
     if (st == GGL_OK)
         st = place_inputs(s, err);
     if (st == GGL_OK)
-        st = place_all(s, err);
+        st = sched_place(s, err);
     if (st == GGL_OK) {
         find_trunk(s);
         seen = ggl_calloc((size_t)ggl_graph_n_ids(s->g), sizeof *seen);
         st = seen ? GGL_OK : no_memory(err);
     }
-    for (int phase = 0; phase < N_PHASES && st == GGL_OK; phase++)
+    for (int phase = 0; phase < N_PHASES && st == GGL_OK; phase++) {
+        s->n_trunk_segs = s->n_segs; /* when the tail is cut */
         st = cut_phase(s, phase, seen, err);
+    }
+    s->n_lanes = n_lanes(s);
     ggl_free(seen);
     if (st == GGL_OK)
         st = sched_repack_place(s, err);

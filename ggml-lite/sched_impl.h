@@ -1,4 +1,5 @@
-/* The scheduler's own data; sched_build.c fills it, sched.c allocates and runs, sched_slots.c and
+/* The scheduler's own data; sched_place.c says where nodes run, sched_build.c cuts segments and
+ * places values, sched.c allocates and runs, sched_slots.c and
  * sched_print.c read it. sched_repack.c says which weights are laid out anew and does it,
  * sched_cache.c keeps the result in a file.
  *
@@ -14,6 +15,9 @@
 #include "os_file.h"
 
 enum { TRUNK, TAIL, N_PHASES };
+
+/* Batches under way at once, each in a lane of its own: inputs, and values that cross segments. */
+enum { MAX_LANES = 4 };
 
 /* Before a segment runs: a value of another segment, or an input, comes to this backend (and
  * phase). */
@@ -35,21 +39,53 @@ typedef struct segment {
     int64_t n_max[2];
 } segment;
 
+/* Host memory that a device uses in place, or cannot. */
+typedef struct import {
+    const char *data;
+    size_t size;
+    int region; /* -1: it cannot */
+} import;
+
+/* Weights that a device cannot use where they lie: buffers of at most ggl_backend.max_buffer. */
+typedef struct copies {
+    int region;
+    size_t size;
+} copies;
+
 typedef struct device {
     ggl_backend *b;
     ggl_buffer **region;
     int n_regions;
-    ggl_loc *loc[N_PHASES]; /* by tensor id */
-    size_t *store_loc;      /* by store id; SIZE_MAX: not here */
+    ggl_loc *loc[N_PHASES];    /* by tensor id */
+    size_t *store_loc;         /* by store id; SIZE_MAX: not here */
+    ggl_buffer *io[MAX_LANES]; /* one of them is region[GGL_REGION_IO] of a run */
     size_t io_size, stores_size, arena_size, copied_size;
     size_t mapped_size, rows_size, states_size; /* for the memory table */
-    int copied_region;                          /* of weights that cannot be imported; 0: none */
-    node_list consts, copied;                   /* to upload, once */
+    import *imports;
+    size_t n_imports, cap_imports;
+    copies *copies;
+    size_t n_copies, cap_copies;
+    node_list consts, copied; /* to upload, once */
     ggl_loc *repacked; /* by tensor id, GGL_REGION_REPACKED: weights laid out anew, for products */
     bool *read_otherwise; /* by tensor id: weights that more than their repacked copy is read of */
     node_list repack;     /* what to lay out, in order of its place */
     size_t repacked_size, dropped_size;
 } device;
+
+/* A node that runs elsewhere than it was wished, as a backend refused it. */
+typedef struct fallback {
+    const ggl_tensor *node, *refused; /* what was refused may be within the node's body */
+    const char *why;
+    int wished, used;
+} fallback;
+
+typedef struct flight { /* a batch under way */
+    int64_t n;
+    const int32_t *row; /* of outputs wanted; NULL: all */
+    int64_t n_rows;
+    int lane;
+    size_t next; /* segment */
+} flight;
 
 typedef struct output {
     const ggl_tensor *t;
@@ -66,10 +102,17 @@ struct ggl_sched {
     int n_dev;
     int *backend;   /* by tensor id: where a node runs */
     bool *in_trunk; /* by tensor id */
-    segment *seg;
-    size_t n_segs, cap_segs;
+    segment *seg;   /* those of the trunk, then those of the tail */
+    size_t n_segs, n_trunk_segs, cap_segs;
+    size_t load_done, load_total; /* bytes of weights, for params.progress */
     output *out;
-    char *input;      /* host memory for all inputs */
+    fallback *fallback;
+    size_t n_fallbacks, cap_fallbacks;
+    int n_lanes;
+    flight flight[MAX_LANES]; /* the oldest first */
+    int n_flights;
+    char *input;      /* host memory for all inputs, as they are set */
+    char *lane_input; /* [n_lanes][input_size], as they were when the lane's batch began */
     size_t *input_at; /* by index of input */
     size_t input_size;
     int64_t *input_n; /* how many of the batch are set */
@@ -82,8 +125,17 @@ struct ggl_sched {
 };
 
 ggl_status sched_build(ggl_sched *s, ggl_error *err);
+/* A node with a step of its own: needed, no leaf, and not a weight under another shape. */
+bool sched_computed(const ggl_tensor *t);
+/* A node for people, with the type of its weights if it has any; returns buf. */
+const char *sched_node_text(const ggl_tensor *t, char *buf, size_t size);
+/* Sets s->backend, and s->fallback for what runs elsewhere than wished. */
+ggl_status sched_place(ggl_sched *s, ggl_error *err);
 /* The host range that holds the weight; the weight by itself if there is none. */
 ggl_host_range sched_host_range(const ggl_sched *s, const ggl_tensor *t, int *index);
+
+/* Tells params.progress; GGL_CANCELLED if it says so. */
+ggl_status sched_loaded(ggl_sched *s, size_t size, ggl_error *err);
 
 /* Which weights are repacked, and where to. After segments are cut. */
 ggl_status sched_repack_place(ggl_sched *s, ggl_error *err);

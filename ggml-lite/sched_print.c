@@ -16,8 +16,12 @@ int ggl_sched_memory(const ggl_sched *s, int backend, ggl_memory *out) {
                         .stores_rows = d->rows_size,
                         .stores_states = d->states_size,
                         .arena = d->arena_size,
-                        .io = d->io_size};
+                        .io = d->io_size * (size_t)s->n_lanes};
     return 1;
+}
+
+size_t ggl_sched_n_fallbacks(const ggl_sched *s) {
+    return s->n_fallbacks;
 }
 
 /* Of weights their type, and whether this node, a product, reads them in the backend's layout. */
@@ -37,25 +41,108 @@ static void print_node(const device *d, const ggl_tensor *t, FILE *out) {
     fprintf(out, "%s%s\n", t->origin ? "  " : "", t->origin ? t->origin : "");
 }
 
-static void print_segment(const ggl_sched *s, const segment *seg, FILE *out, bool nodes) {
-    fprintf(out, "%s on %s: %zu nodes",
-            seg->phase == TRUNK ? "for every token" : "for wanted outputs",
-            s->dev[seg->backend].b->name, seg->nodes.n);
-    for (size_t i = 0; i < seg->n_moves; i++) {
-        const move *m = &seg->move[i];
-        fprintf(out, "%s%s from %s%s", i ? ", " : "; receives ",
-                m->t->name ? m->t->name : "a value",
-                m->from_backend < 0 ? "host" : s->dev[m->from_backend].b->name,
-                m->gather ? " (rows)" : "");
+/* --- segments --------------------------------------------------------------------------------- */
+
+typedef struct sizes { /* bytes of what a segment reads and keeps */
+    size_t weights, stores;
+    int first_group, last_group;
+} sizes;
+
+static void add_weight(const ggl_tensor *t, bool *seen, sizes *z) {
+    if (t && t->op == GGL_OP_WEIGHT && !seen[t->id]) {
+        seen[t->id] = true;
+        z->weights += t->size;
     }
-    fputc('\n', out);
-    for (size_t i = 0; nodes && i < seg->nodes.n; i++)
-        print_node(&s->dev[seg->backend], seg->nodes.at[i], out);
+}
+
+static void add_nodes(const ggl_sched *s, ggl_tensor *const *node, size_t n, bool *seen, sizes *z) {
+    for (size_t i = 0; i < n; i++) {
+        const ggl_tensor *t = node[i];
+        for (int k = 0; k < t->n_src; k++)
+            add_weight(t->src[k], seen, z);
+        for (int k = 0; k < 2; k++)
+            if ((t->op == GGL_OP_CACHE || t->op == GGL_OP_STATE) && t->store[k])
+                z->stores += t->store[k]->slot_size * (size_t)ggl_graph_get_params(s->g)->n_slots;
+        if (t->group >= 0 && !ggl_is_weight_view(t)) {
+            z->first_group =
+                z->first_group < 0 || t->group < z->first_group ? t->group : z->first_group;
+            z->last_group = t->group > z->last_group ? t->group : z->last_group;
+        }
+        if (t->body)
+            add_nodes(s, t->body->node, (size_t)t->body->n_node, seen, z);
+    }
+}
+
+static sizes sizes_of(const ggl_sched *s, const segment *seg) {
+    sizes z = {.first_group = -1, .last_group = -1};
+    bool *seen = ggl_calloc((size_t)ggl_graph_n_ids(s->g), sizeof *seen);
+    if (seen)
+        add_nodes(s, seg->nodes.at, seg->nodes.n, seen, &z);
+    ggl_free(seen);
+    return z;
+}
+
+static double mib(size_t bytes) {
+    return (double)bytes / 1048576;
+}
+
+/* What comes to the segment before it runs, from each place. */
+static void print_moves(const ggl_sched *s, const segment *seg, FILE *out) {
+    for (int from = -1; from < s->n_dev; from++) {
+        size_t each = 0, once = 0;
+        const char *gap = "         ";
+        for (size_t i = 0; i < seg->n_moves; i++) {
+            const move *m = &seg->move[i];
+            if (m->from_backend != from)
+                continue;
+            *(m->batched ? &each : &once) += m->row;
+            fprintf(out, "%s%s%s", gap, m->t->name ? m->t->name : "a value",
+                    m->gather ? " (wanted rows)" : "");
+            gap = ", ";
+        }
+        if (each + once == 0)
+            continue;
+        fprintf(out, " from %s:", from < 0 ? "the host" : s->dev[from].b->name);
+        if (each)
+            fprintf(out, " %zu bytes for each token", each);
+        fprintf(out, each && once ? ", %zu in all\n" : once ? " %zu bytes in all\n" : "\n", once);
+    }
+}
+
+static void print_segment(const ggl_sched *s, size_t i, FILE *out, bool nodes) {
+    const segment *seg = &s->seg[i];
+    sizes z = sizes_of(s, seg);
+    size_t arena = 0;
+    char layers[32] = "-";
+    for (int k = 0; k < 2; k++)
+        if (seg->plan[k] && seg->plan[k]->arena_size > arena)
+            arena = seg->plan[k]->arena_size;
+    if (z.first_group >= 0)
+        snprintf(layers, sizeof layers, z.first_group == z.last_group ? "%d" : "%d-%d",
+                 z.first_group, z.last_group);
+    fprintf(out, "%-8zu %-12s %-14s %8s %6zu %10.2f %10.2f %10.2f\n", i + 1,
+            s->dev[seg->backend].b->name, seg->phase == TRUNK ? "every token" : "wanted rows",
+            layers, seg->nodes.n, mib(z.weights), mib(z.stores), mib(arena));
+    print_moves(s, seg, out);
+    for (size_t k = 0; nodes && k < seg->nodes.n; k++)
+        print_node(&s->dev[seg->backend], seg->nodes.at[k], out);
+}
+
+static void print_fallbacks(const ggl_sched *s, FILE *out) {
+    for (size_t i = 0; i < s->n_fallbacks; i++) {
+        const fallback *f = &s->fallback[i];
+        char text[512];
+        fprintf(out, "on %s, not %s: %s: %s\n", s->dev[f->used].b->name, s->dev[f->wished].b->name,
+                sched_node_text(f->refused, text, sizeof text), f->why);
+    }
 }
 
 void ggl_sched_print(const ggl_sched *s, FILE *out, bool nodes) {
+    fprintf(out, "%-8s %-12s %-14s %8s %6s %10s %10s %10s   MiB\n", "segment", "backend",
+            "runs for", "layers", "nodes", "weights", "cache", "values");
     for (size_t i = 0; i < s->n_segs; i++)
-        print_segment(s, &s->seg[i], out, nodes);
+        print_segment(s, i, out, nodes);
+    print_fallbacks(s, out);
     fprintf(out, "%-12s %10s %10s %10s %10s %10s %10s %10s %10s   MiB\n", "memory", "weights",
             "(copied)", "(repacked)", "(dropped)", "cache", "states", "values", "in/out");
     ggl_memory m;

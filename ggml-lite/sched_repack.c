@@ -144,10 +144,6 @@ ggl_status sched_repack_place(ggl_sched *s, ggl_error *err) {
 
 /* --- laying out ------------------------------------------------------------------------------- */
 
-typedef struct progress {
-    size_t done, total;
-} progress;
-
 /* Whether a device, but by way of its repacked copy, reads the weight where it lies; until devices
  * from `k` on have their copies, these too. */
 static bool still_read(const ggl_sched *s, const ggl_tensor *t, int k) {
@@ -160,7 +156,7 @@ static bool still_read(const ggl_sched *s, const ggl_tensor *t, int k) {
     return false;
 }
 
-static ggl_status repack_device(ggl_sched *s, int k, progress *p, ggl_error *err) {
+static ggl_status repack_device(ggl_sched *s, int k, ggl_error *err) {
     device *d = &s->dev[k];
     ggl_buffer *to = d->region[GGL_REGION_REPACKED];
     for (size_t i = 0; i < d->repack.n; i++) {
@@ -171,9 +167,9 @@ static ggl_status repack_device(ggl_sched *s, int k, progress *p, ggl_error *err
             return ggl_within(err, st, "repacking %s", t->name);
         if (sched_host_range(s, t, &range).mapped && !still_read(s, t, k + 1))
             os_map_drop(t->data, t->size);
-        p->done += t->size;
-        if (s->params.progress && !s->params.progress(s->params.progress_ctx, p->done, p->total))
-            return ggl_fail(err, GGL_CANCELLED, "stopped while weights were repacked");
+        st = sched_loaded(s, t->size, err);
+        if (st != GGL_OK)
+            return st;
     }
     return GGL_OK;
 }
@@ -199,14 +195,13 @@ static ggl_status take_region(ggl_sched *s, device *d, size_t at, ggl_error *err
 }
 
 ggl_status sched_repack(ggl_sched *s, ggl_error *err) {
-    progress p = {0};
+    bool any = false;
     size_t *at = ggl_calloc((size_t)s->n_dev, sizeof *at);
     if (!at)
         return no_memory(err);
     for (int k = 0; k < s->n_dev; k++)
-        for (size_t i = 0; i < s->dev[k].repack.n; i++)
-            p.total += s->dev[k].repack.at[i]->size;
-    bool keep = s->params.cache && p.total > 0;
+        any = any || s->dev[k].repack.n > 0;
+    bool keep = s->params.cache && any;
     if (keep)
         sched_cache_open(s);
     sched_cache_size(s, at);
@@ -216,7 +211,7 @@ ggl_status sched_repack(ggl_sched *s, ggl_error *err) {
             continue;
         st = take_region(s, &s->dev[k], at[k], err);
         if (st == GGL_OK && s->cache_use != GGL_CACHE_READ)
-            st = repack_device(s, k, &p, err);
+            st = repack_device(s, k, err);
     }
     ggl_free(at);
     if (st == GGL_OK && keep && s->cache_use != GGL_CACHE_READ)

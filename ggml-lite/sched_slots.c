@@ -31,7 +31,7 @@ static ggl_status act(ggl_sched *s, slot_action what, int slot, int other, int64
     if (slot < 0 || slot >= n_slots || other < 0 || other >= n_slots || !s->allocated)
         return ggl_fail(err, GGL_USAGE, "slot %d of %" PRId64,
                         slot < 0 || slot >= n_slots ? slot : other, n_slots);
-    ggl_status status = GGL_OK;
+    ggl_status status = ggl_sched_finish(s, err);
     for (int i = 0; i < ggl_graph_n_stores(s->g) && status == GGL_OK; i++) {
         const ggl_store *st = ggl_graph_store(s->g, i);
         device *d = device_of(s, st);

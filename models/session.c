@@ -62,6 +62,11 @@ static ggl_status name_cache(llm_session *s, const ggl_gguf *file, const llm_ses
     return GGL_OK;
 }
 
+static int place(void *ctx, int layer, const char *weight) {
+    const llm_session *s = ctx;
+    return s->place(s->place_ctx, layer, (int)s->built.n_layer, weight);
+}
+
 static ggl_status build_sched(llm_session *s, const llm_model *m, const llm_session_params *p,
                               ggl_error *err) {
     const ggl_gguf *file = llm_model_file(m);
@@ -72,13 +77,16 @@ static ggl_status build_sched(llm_session *s, const llm_model *m, const llm_sess
         s->host[i].data = ggl_gguf_part(file, i, &s->host[i].size);
         s->host[i].mapped = ggl_gguf_mapped(file);
     }
+    s->place = p->place;
+    s->place_ctx = p->place_ctx;
     ggl_status st = name_cache(s, file, p, err);
     if (st != GGL_OK)
         return st;
     ggl_sched_params sp = {.backend = p->backend,
                            .n_backends = p->n_backends,
-                           .place = p->place,
-                           .ctx = p->place_ctx,
+                           .place = p->place ? place : NULL,
+                           .ctx = s,
+                           .strict = p->strict,
                            .n_rows = s->n_rows,
                            .host = s->host,
                            .n_host = ggl_gguf_n_parts(file),
@@ -115,8 +123,9 @@ ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_sess
     s->row = ggl_calloc(n, sizeof *s->row);
     s->n_past = ggl_calloc((size_t)s->n_slots, sizeof *s->n_past);
     s->n_new = ggl_calloc((size_t)s->n_slots, sizeof *s->n_new);
-    ggl_status st =
-        s->token && s->pos && s->slot && s->row && s->n_past && s->n_new ? GGL_OK : no_memory(err);
+    s->n_done = ggl_calloc((size_t)s->n_slots, sizeof *s->n_done);
+    bool ok = s->token && s->pos && s->slot && s->row && s->n_past && s->n_new && s->n_done;
+    ggl_status st = ok ? GGL_OK : no_memory(err);
     if (st == GGL_OK)
         st = build_graph(s, m, p, err);
     if (st == GGL_OK)
@@ -165,6 +174,7 @@ void llm_session_free(llm_session *s) {
     ggl_free(s->row);
     ggl_free(s->n_past);
     ggl_free(s->n_new);
+    ggl_free(s->n_done);
     ggl_free(s);
 }
 
@@ -244,21 +254,31 @@ static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, in
     return n;
 }
 
+static void keep_done(llm_session *s) {
+    memcpy(s->n_done, s->n_past, (size_t)s->n_slots * sizeof *s->n_done);
+}
+
+/* Without wanted logits it may be under way still, so that the next one keeps all backends busy. */
 static ggl_status run_ubatch(llm_session *s, int64_t n, int64_t n_rows, ggl_error *err) {
     ggl_status st = ggl_sched_set(s->sched, "token", s->token, n, err);
     if (st == GGL_OK)
         st = ggl_sched_set(s->sched, "pos", s->pos, n, err);
     if (st == GGL_OK)
         st = ggl_sched_set(s->sched, "slot", s->slot, n, err);
+    int n_behind = 0;
     if (st == GGL_OK)
-        st = ggl_sched_run(s->sched, n, s->row, n_rows, err);
+        st = n_rows > 0 ? ggl_sched_run(s->sched, n, s->row, n_rows, err)
+                        : ggl_sched_push(s->sched, n, &n_behind, err);
     for (int64_t k = 0; k < s->n_slots && st == GGL_OK; k++)
         s->n_past[k] += s->n_new[k];
+    if (st == GGL_OK && n_behind == 0)
+        keep_done(s);
     return st;
 }
 
 ggl_status llm_session_eval(llm_session *s, const llm_batch *b, ggl_error *err) {
     ggl_status st = check_batch(s, b, err);
+    keep_done(s); /* slots may have been cut */
     for (int64_t i = 0, n; i < b->n && st == GGL_OK; i += n) {
         int64_t n_rows;
         n = fill_ubatch(s, b, i, &n_rows);
@@ -273,6 +293,10 @@ ggl_status llm_session_eval(llm_session *s, const llm_batch *b, ggl_error *err) 
         if (b->progress && !b->progress(b->ctx, i + n, b->n))
             break;
     }
+    if (st == GGL_OK)
+        st = ggl_sched_finish(s->sched, err);
+    if (st != GGL_OK)
+        memcpy(s->n_past, s->n_done, (size_t)s->n_slots * sizeof *s->n_past);
     return st;
 }
 

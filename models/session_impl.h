@@ -15,6 +15,9 @@ struct llm_session {
     int64_t n_ctx, n_ubatch, n_slots, n_rows;
     int32_t *token, *pos, *slot, *row; /* [n_ubatch]: the one that runs */
     int64_t *n_past, *n_new;           /* [n_slots]: tokens kept, and being added */
+    int64_t *n_done; /* [n_slots]: tokens kept when nothing was under way last */
+    int (*place)(void *ctx, int layer, int n_layer, const char *weight); /* as params */
+    void *place_ctx;
     const float *logits;
 };
 

@@ -38,6 +38,10 @@ static const char *read_row(bench_result *r, const json_value *v) {
     get_text(v, "model_filename", path, sizeof path);
     snprintf(r->file, sizeof r->file, "%.150s", base_name(path));
     get_text(v, "alternation", r->alternation, sizeof r->alternation);
+    get_text(v, "backends", r->backend, sizeof r->backend);
+    if (strcmp(r->backend, "CPU") == 0 ||
+        !*r->backend) /* as results before there were others say */
+        snprintf(r->backend, sizeof r->backend, "cpu");
     get_text(v, "type_k", k, sizeof k);
     get_text(v, "type_v", w, sizeof w);
     snprintf(r->cache, sizeof r->cache, "%s %s", k, w);
@@ -122,6 +126,7 @@ ggl_status bench_results_take(bench_results *out, bench_row *const *rows, size_t
         snprintf(r->file, sizeof r->file, "%.150s", base_name(t->model));
         snprintf(r->alternation, sizeof r->alternation, "%.60s", alternation ? alternation : "");
         snprintf(r->cache, sizeof r->cache, "%s %s", rows[i]->types[0], rows[i]->types[1]);
+        snprintf(r->backend, sizeof r->backend, "%s", rows[i]->backend);
         bench_test_text(t, r->test, sizeof r->test);
         r->n_threads = (double)t->n_threads;
         r->n_batch = (double)t->n_batch;
@@ -142,7 +147,8 @@ void bench_results_fini(bench_results *r) {
 static bool same_test(const bench_result *a, const bench_result *b) {
     return strcmp(a->model, b->model) == 0 && strcmp(a->file, b->file) == 0 &&
            strcmp(a->test, b->test) == 0 && strcmp(a->cache, b->cache) == 0 &&
-           a->n_threads == b->n_threads && a->n_batch == b->n_batch && a->n_ubatch == b->n_ubatch;
+           strcmp(a->backend, b->backend) == 0 && a->n_threads == b->n_threads &&
+           a->n_batch == b->n_batch && a->n_ubatch == b->n_ubatch;
 }
 
 static const bench_result *find(const bench_results *in, const bench_result *r) {

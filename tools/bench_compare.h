@@ -8,7 +8,7 @@
 #include "ggl/status.h"
 
 typedef struct bench_result { /* of a row what is compared, and what must be the same */
-    char model[160], file[160], test[96], cache[32], alternation[64];
+    char model[160], file[160], test[96], cache[32], alternation[64], backend[96];
     double n_threads, n_batch, n_ubatch;
     double ts[BENCH_MAX_SAMPLES];
     int n;

@@ -1,4 +1,5 @@
 /* llm-bench without a command: runs the tests that the command line asks for. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include "bench_compare.h"
 #include "bench_machine.h"
 #include "bench_options.h"
+#include "bench_plot.h"
 #include "bench_report.h"
 #include "bench_run.h"
 #include "bench_tool.h"
@@ -96,6 +98,30 @@ static bool run_test(bench *b, size_t i) {
     return true;
 }
 
+/* Opens what will run, so that a wrong name is told before anything is measured. */
+static int check_places(const bench *b) {
+    const ggl_backend_params bp = {.n_threads = 1, .mask = b->o.mask};
+    int code = -1;
+    for (size_t i = 0; i < b->o.n_where && code < 0; i++) {
+        placement *p = NULL;
+        const placement_options o = bench_placement(&b->o, &b->o.where[i]);
+        code = placement_open(&p, TOOL, &o, &bp);
+        placement_close(p);
+    }
+    return code;
+}
+
+static bool plot(const bench *b) {
+    FILE *f = fopen(b->o.plot, "w");
+    if (f)
+        bench_plot_draw(f, b->row, b->n_rows);
+    bool ok = f && !ferror(f);
+    ok = f && fclose(f) == 0 && ok;
+    if (!ok)
+        tool_error(TOOL, 1, "%s: %s", b->o.plot, strerror(errno));
+    return ok;
+}
+
 static int run_tests(bench *b) {
     int code = 0;
     b->row = calloc(b->n_tests + 1, sizeof *b->row);
@@ -109,7 +135,7 @@ static int run_tests(bench *b) {
         code = run_test(b, i) ? code : 1;
     bench_report_end(&b->report, b->row, b->n_rows);
     bench_report_end(&b->report_err, b->row, b->n_rows);
-    return code;
+    return b->o.plot && b->n_rows > 0 && !plot(b) ? 1 : code;
 }
 
 /* 0, 1 (something is slower) or 2. The old results were read before anything ran. */
@@ -153,6 +179,8 @@ int bench_measure(int argc, char **argv) {
         code = tool_error(TOOL, 1, "too many tests: the lists are multiplied with each other");
     if (code < 0 && b.n_tests == 0)
         code = tool_error(TOOL, 2, "nothing is measured: -p and -n are 0, and there is no -pg");
+    if (code < 0 && !b.o.compare_new)
+        code = check_places(&b);
     if (code < 0)
         code = b.o.compare_old ? run_and_compare(&b) : run_tests(&b);
     for (size_t i = 0; i < b.n_rows; i++)

@@ -65,6 +65,39 @@ static int read_types(const char *flag, const arg_list *given, bench_list *to) {
     return to->n > 0 || bench_list_add(to, GGL_F16) ? -1 : tool_error(TOOL, 1, "out of memory");
 }
 
+static bool add_where(bench_options *o, const char *devices, size_t n, const char *split,
+                      int64_t n_gpu_layers) {
+    bench_where *grown = realloc(o->where, (o->n_where + 1) * sizeof *grown);
+    if (!grown)
+        return false;
+    o->where = grown;
+    bench_where *w = &o->where[o->n_where];
+    *w = (bench_where){devices ? strndup(devices, n) : NULL, split, n_gpu_layers};
+    for (char *c = w->devices; c && *c; c++)
+        *c = *c == '/' ? ',' : *c;
+    o->n_where++;
+    return !devices || w->devices;
+}
+
+/* Each device with each number of layers, and each split. */
+static int read_where(bench_options *o, const arg_list *devices, const bench_list *layers,
+                      const arg_list *splits) {
+    bool ok = true;
+    for (size_t i = 0; i < splits->n && ok; i++)
+        ok = add_where(o, NULL, 0, splits->s[i], -1);
+    for (size_t i = 0; i < devices->n; i++)
+        for (const char *s = devices->s[i]; *s && ok;) {
+            size_t n = strcspn(s, ",");
+            for (size_t k = 0; k < layers->n && ok; k++)
+                ok = add_where(o, s, n, NULL, layers->v[k]);
+            s += n + (s[n] == ',');
+        }
+    bool plain = devices->n == 0 && (splits->n == 0 || layers->n > 1 || layers->v[0] >= 0);
+    for (size_t k = 0; plain && k < layers->n && ok; k++)
+        ok = add_where(o, NULL, 0, NULL, layers->v[k]);
+    return ok ? -1 : tool_error(TOOL, 1, "out of memory");
+}
+
 static int check_compare(bench_options *o, const arg_list *alone) {
     if (alone->n > 1 || (alone->n == 1 && !o->compare_old))
         return tool_error(TOOL, 2, "unexpected argument '%s'; --help tells what there is",
@@ -88,10 +121,10 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
         {"-b", {0}, &o->batch, 1, many, 2048},
         {"-ub", {0}, &o->ubatch, 1, 65536, 512},
         {"--sequences", {0}, &o->sequences, 1, 16, 1},
-        {"-ngl", {0}, &(bench_list){0}, -1, many, 0},
+        {"-ngl", {0}, &(bench_list){0}, 0, many, -1},
     };
     enum { N_LISTED = sizeof l / sizeof *l };
-    arg_list pairs = {0}, type_k = {0}, type_v = {0}, alone = {0};
+    arg_list pairs = {0}, type_k = {0}, type_v = {0}, alone = {0}, devices = {0}, splits = {0};
     const arg_option options[] = {
         {NULL,
          .help = "what is measured; lists are 1,2,4 or 1-8, 1-9+2, 1-64*2, and may be repeated"},
@@ -117,8 +150,15 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
          .help = "type of cached keys: " TOOL_CACHE_TYPES},
         {"-ctv --cache-type-v", ARG_LIST, &type_v, .value = "TYPE,..",
          .help = "type of cached values: " TOOL_CACHE_TYPES},
+        {"-dev --device --backend", ARG_LIST, &devices, .value = "NAME,..",
+         .help = "backends to compare, one after the other (default: cpu); A/B: both in one test"},
         {"-ngl --n-gpu-layers", ARG_LIST, &l[7].given, .value = "N,..",
-         .help = "accepted; as there is no GPU backend, rows say 0"},
+         .help = "that many of the last layers on the device"},
+        {"--split", ARG_LIST, &splits, .value = "A=N,B=M",
+         .help = "layers over backends, as llm-cli has it; repeatable: each is a test"},
+        {"--place", ARG_LIST, &o->place, .value = "PATTERN=NAME",
+         .help = "what reads weights of such names runs there, in all tests; repeatable"},
+        {"--strict", ARG_FLAG, &o->strict, .help = "what a backend refuses is an error"},
         {"--arch", ARG_STRING, &o->arch, .value = "FILE",
          .help = "an architecture descriptor to read the models by"},
         {"--no-repack", ARG_FLAG, &o->no_repack,
@@ -150,6 +190,8 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
          .help = "md (default), csv, json, jsonl, sql, none", .choices = formats},
         {"-oe --output-err", ARG_CHOICE, &o->format_err, .value = "FORMAT",
          .help = "the same to standard error", .choices = formats},
+        {"--plot", ARG_STRING, &o->plot, .value = "FILE",
+         .help = "draw speeds of all tests, by backend and split, as SVG"},
         {"--alternation", ARG_STRING, &o->alternation, .value = "NAME",
          .help = "what the json says of runs taken in turns, so that --compare pairs them"},
         {"--compare", ARG_STRING, &o->compare_old, .value = "OLD.json",
@@ -170,6 +212,7 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
         code = tool_error(TOOL, 2, "--f16-as-bf16 and --no-repack exclude each other");
     for (int i = 0; i < N_LISTED; i++)
         code = code < 0 ? read_list(&l[i]) : code;
+    code = code < 0 ? read_where(o, &devices, l[7].to, &splits) : code;
     code = code < 0 ? read_pairs(&pairs, &o->pair) : code;
     code = code < 0 ? read_types("-ctk", &type_k, &o->type_k) : code;
     code = code < 0 ? read_types("-ctv", &type_v, &o->type_v) : code;
@@ -181,6 +224,8 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
     args_list_fini(&type_k);
     args_list_fini(&type_v);
     args_list_fini(&alone);
+    args_list_fini(&devices);
+    args_list_fini(&splits);
     return code;
 }
 
@@ -189,6 +234,10 @@ void bench_options_fini(bench_options *o) {
                            &o->ubatch, &o->sequences, &o->type_k, &o->type_v,  &o->pair};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         free(lists[i]->v);
+    for (size_t i = 0; i < o->n_where; i++)
+        free(o->where[i].devices);
+    free(o->where);
+    args_list_fini(&o->place);
     args_list_fini(&o->models);
 }
 
@@ -240,7 +289,8 @@ bool bench_options_tests(const bench_options *o, bench_test **out, size_t *n) {
         turns *= axis[a]->n;
         all.failed = all.failed || turns > MOST_TESTS;
     }
-    for (size_t m = 0; m < n_models; m++)
+    const size_t n_where = o->n_where;
+    for (size_t m = 0; m < n_models * n_where; m++)
         for (size_t turn = 0; turn < turns && !all.failed; turn++) {
             int64_t v[N_AXES];
             size_t rest = turn;
@@ -248,7 +298,8 @@ bool bench_options_tests(const bench_options *o, bench_test **out, size_t *n) {
                 v[a] = axis[a]->v[rest % axis[a]->n];
                 rest /= axis[a]->n;
             }
-            bench_test t = {.model = o->models.n ? o->models.s[m] : BUILTIN,
+            bench_test t = {.model = o->models.n ? o->models.s[m / n_where] : BUILTIN,
+                            .where = &o->where[m % n_where],
                             .n_threads = v[0],
                             .n_batch = v[1],
                             .n_ubatch = v[2] < v[1] ? v[2] : v[1],

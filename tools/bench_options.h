@@ -19,12 +19,15 @@ typedef struct bench_options {
     arg_list models, compare; /* compare: OLD, or OLD and, as what stands alone, NEW */
     bench_list prompt, gen, depth, threads, batch, ubatch, sequences, type_k, type_v;
     bench_list pair; /* pp, tg, pp, tg, .. */
+    bench_where *where;
+    size_t n_where;
+    arg_list place; /* PATTERN=BACKEND, of all */
     int64_t reps, delay, priority;
-    const char *arch, *mask, *cpu_mask;
+    const char *arch, *mask, *cpu_mask, *plot;
     const char *compare_old, *compare_new, *alternation;
     double confidence, tolerance;
     int format, format_err; /* bench_format */
-    bool progress, no_warmup, no_limits, profile, no_mmap, no_repack, f16_as_bf16;
+    bool strict, progress, no_warmup, no_limits, profile, no_mmap, no_repack, f16_as_bf16;
 } bench_options;
 
 /* -1: go on; else the exit code. */

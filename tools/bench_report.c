@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* --- values ----------------------------------------------------------------------------------- */
@@ -204,8 +205,7 @@ static void text_params(const bench_row *r, char *buf, size_t size) {
 }
 
 static void text_backend(const bench_row *r, char *buf, size_t size) {
-    (void)r;
-    snprintf(buf, size, "CPU");
+    snprintf(buf, size, "%s", r->backend);
 }
 
 static void text_threads(const bench_row *r, char *buf, size_t size) {
@@ -264,18 +264,32 @@ static const column columns[] = {
 };
 enum { N_COLUMNS = sizeof columns / sizeof *columns };
 
+/* Splits have long names; they are as on the command line. */
+static int width_of(const column *c, const bench_options *o) {
+    size_t n = 0;
+    for (size_t i = 0; c->text == text_backend && i < o->n_where; i++) {
+        const bench_where *w = &o->where[i];
+        const size_t layers = w->n_gpu_layers >= 0 ? sizeof "cpu=99,vulkan0=99" : 0,
+                     k = w->split     ? strlen(w->split)
+                         : w->devices ? strlen(w->devices)
+                                      : 0;
+        n = k + layers > n ? k + layers : n;
+    }
+    return c->width < 0 && (int)n > -c->width ? -(int)n : c->width;
+}
+
 static void put_md_head(const bench_report *r) {
-    char line[64];
+    char line[256];
     for (int rule = 0; rule < 2; rule++) {
         for (int i = 0; i < N_COLUMNS; i++) {
-            int width = columns[i].width < 0 ? -columns[i].width : columns[i].width;
+            const int field = width_of(&columns[i], r->o), width = abs(field);
             if (!columns[i].shown(r->o))
                 continue;
             memset(line, '-', sizeof line);
             if (rule)
-                fprintf(r->out, "| %.*s%c ", width - 1, line, columns[i].width < 0 ? '-' : ':');
+                fprintf(r->out, "| %.*s%c ", width - 1, line, field < 0 ? '-' : ':');
             else
-                fprintf(r->out, "| %*s ", columns[i].width, columns[i].title);
+                fprintf(r->out, "| %*s ", field, columns[i].title);
         }
         fputs("|\n", r->out);
     }
@@ -287,7 +301,7 @@ static void put_md(const bench_report *r, const bench_row *row) {
         if (!columns[i].shown(r->o))
             continue;
         columns[i].text(row, text, sizeof text);
-        fprintf(r->out, "| %*s ", columns[i].width, text);
+        fprintf(r->out, "| %*s ", width_of(&columns[i], r->o), text);
     }
     fputs("|\n", r->out);
 }

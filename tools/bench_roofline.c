@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "svg_text.h"
+
 enum { WIDTH = 960, HEIGHT = 620, LEFT = 80, RIGHT = 200, TOP = 60, BOTTOM = 70 };
 
 typedef struct axes {
@@ -36,14 +38,6 @@ static axes axes_of(const bench_roof *roof, int n_roofs, const bench_point *poin
     for (int i = 0; i < n_roofs; i++)
         include(&a.y0, &a.y1, roof[i].limit.int8_gmac);
     return a;
-}
-
-static void put_text(FILE *out, const char *s) {
-    for (; *s; s++)
-        if (*s == '<' || *s == '&')
-            fputs(*s == '<' ? "&lt;" : "&amp;", out);
-        else
-            putc(*s, out);
 }
 
 static void draw_grid(FILE *out, const axes *a) {
@@ -99,7 +93,7 @@ static void draw_roof(FILE *out, const axes *a, const bench_roof *r, double peak
             WIDTH - RIGHT);
     fprintf(out, "<text x=\"%d\" y=\"%.1f\" fill=\"%s\">", WIDTH - RIGHT + 6,
             place_name(taken, at_y(a, peak) + 4), color);
-    put_text(out, r->name);
+    svg_put(out, r->name);
     fprintf(out, " %s %.0f</text>\n", what, peak);
 }
 
@@ -112,12 +106,12 @@ static void draw_point(FILE *out, const axes *a, const bench_point *p, const cha
             "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\" fill=\"%s\" stroke=\"%s\" "
             "stroke-width=\"1.5\"><title>",
             x, y, p->cached ? "#fff" : color, color);
-    put_text(out, p->label);
+    svg_put(out, p->label);
     fprintf(out, ": %.3g GMAC/s at %.3g per byte</title></circle>\n", p->gmac, p->intensity);
     if (named) {
         fprintf(out, "<text class=\"s\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">",
                 left ? x - 8 : x + 8, y + 3, left ? "end" : "start");
-        put_text(out, p->label);
+        svg_put(out, p->label);
         fputs("</text>\n", out);
     }
 }
@@ -145,7 +139,7 @@ void bench_roofline_draw(FILE *out, const char *title, const bench_roof *roof, i
             "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n<text x=\"%d\" y=\"30\" "
             "font-size=\"16\">",
             WIDTH, HEIGHT, WIDTH, HEIGHT, WIDTH, HEIGHT, LEFT);
-    put_text(out, title);
+    svg_put(out, title);
     fputs("</text>\n", out);
     draw_grid(out, &a);
     for (int i = 0; i < n_roofs; i++) {
@@ -157,7 +151,7 @@ void bench_roofline_draw(FILE *out, const char *title, const bench_roof *roof, i
         fprintf(out, "<circle cx=\"%d\" cy=\"%d\" r=\"4\" fill=\"%s\"/><text x=\"%d\" y=\"%d\">",
                 WIDTH - RIGHT + 12, HEIGHT - BOTTOM - 18 * (n_roofs - i), colors[i % N_COLORS],
                 WIDTH - RIGHT + 22, HEIGHT - BOTTOM - 18 * (n_roofs - i) + 4);
-        put_text(out, roof[i].name);
+        svg_put(out, roof[i].name);
         fputs("</text>\n", out);
     }
     fprintf(out, "<text class=\"s\" x=\"%d\" y=\"%d\">hollow: data in the caches</text>\n",

@@ -9,15 +9,24 @@
 #include "bench_profile.h"
 #include "bench_stats.h"
 
+typedef struct bench_where { /* one of the placements that are compared */
+    char *devices;        /* "vulkan0,cpu"; NULL: not said. The options' */
+    const char *split;    /* NULL: not said */
+    int64_t n_gpu_layers; /* negative: not said */
+} bench_where;
+
 typedef struct bench_test { /* one combination of what the command line asks for */
     const char *model;      /* the path, or the built-in model's name */
     int64_t n_prompt, n_gen, n_depth, n_batch, n_ubatch, n_threads, n_sequences;
     int type_k, type_v; /* ggl_type */
+    const bench_where *where;
 } bench_test;
 
 typedef struct bench_row {
     bench_test test;
     char model_type[96], cpu[96], isa[64], time[32], types[2][8];
+    char backend[96], device[160]; /* "vulkan0=20,cpu=12"; what those are, but for the CPU */
+    double n_gpu_layers;
     double model_size, n_params;
     int n; /* samples */
     double ns[BENCH_MAX_SAMPLES], ts[BENCH_MAX_SAMPLES];

@@ -9,13 +9,15 @@
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
 #include "llm/session.h"
+#include "placement.h"
 
 enum { MAX_SEQUENCES = 16 };
 
 /* A session in which a test is repeated. */
 typedef struct stage {
     const bench_test *t;
-    ggl_backend *backend, *reference;
+    placement *placement;
+    placement_options options;
     llm_session *session;
     int32_t *token; /* random, the same in each run */
     int64_t n_tokens;
@@ -42,10 +44,18 @@ static void stage_fini(stage *g) {
     for (int i = 0; i < MAX_SEQUENCES; i++)
         ggl_free(g->snapshot[i]);
     llm_session_free(g->session);
-    ggl_backend_close(g->backend);
-    ggl_backend_close(g->reference);
+    placement_close(g->placement);
     free(g->token);
     free(g->slot);
+}
+
+placement_options bench_placement(const bench_options *o, const bench_where *w) {
+    return (placement_options){.devices = w->devices,
+                               .split = w->split,
+                               .n_gpu_layers = w->n_gpu_layers,
+                               .n_gpu_layers_given = w->n_gpu_layers >= 0,
+                               .strict = o->strict,
+                               .place = o->place};
 }
 
 static int64_t larger(int64_t a, int64_t b) {
@@ -68,15 +78,11 @@ static ggl_status stage_init(stage *g, const bench_setup *s, const bench_test *t
     p.n_rows = t->n_sequences;
     p.type_k = (ggl_type)t->type_k;
     p.type_v = (ggl_type)t->type_v;
-    p.n_backends = 1;
     p.no_repack = s->o->no_repack;
-    ggl_status st = ggl_backend_open(&g->backend, "cpu", &bp, err);
+    g->options = bench_placement(s->o, t->where);
+    ggl_status st = placement_new(&g->placement, NULL, &g->options, &bp, err);
     if (st == GGL_OK)
-        st = ggl_backend_open(&g->reference, "reference", NULL, err);
-    p.backend = &g->backend;
-    p.fold = g->reference;
-    if (st == GGL_OK)
-        st = llm_session_new(&g->session, s->model, &p, err);
+        st = placement_session_new(g->placement, &g->session, s->model, &p, err);
     if (st == GGL_OK)
         st = llm_session_alloc(g->session, err);
     if (st != GGL_OK)
@@ -275,6 +281,19 @@ static ggl_status count_rates(bench_row *row, const bench_setup *s, const bench_
     return GGL_OK;
 }
 
+/* Where it ran: which layers, on what. */
+static void tell_place(bench_row *row, const stage *g) {
+    size_t used = 0;
+    snprintf(row->backend, sizeof row->backend, "%s", placement_text(g->placement));
+    row->n_gpu_layers = (double)placement_n_device_layers(g->placement, g->session);
+    for (int i = 0; i < placement_n_backends(g->placement); i++) {
+        const ggl_backend *b = placement_backend(g->placement, i);
+        if (strncmp(b->name, "cpu", 3) != 0 && used < sizeof row->device)
+            used += (size_t)snprintf(row->device + used, sizeof row->device - used, "%s%s",
+                                     used ? "; " : "", b->description);
+    }
+}
+
 ggl_status bench_run(bench_row *row, const bench_setup *s, const bench_test *t, ggl_error *err) {
     stage g;
     const ggl_type_info *types[] = {ggl_type_get(t->type_k), ggl_type_get(t->type_v)};
@@ -290,6 +309,8 @@ ggl_status bench_run(bench_row *row, const bench_setup *s, const bench_test *t, 
     row->load_ns = s->load_ns + (double)(bench_now_ns() - begin);
     if (st == GGL_OK)
         st = take_samples(&g, row, s->o, err);
+    if (st == GGL_OK)
+        tell_place(row, &g);
     stage_fini(&g);
     if (st == GGL_OK && s->o->profile)
         st = take_profile(s, t, row, err);

@@ -5,6 +5,10 @@
 #include "bench_limits.h"
 #include "bench_options.h"
 #include "llm/model.h"
+#include "placement.h"
+
+/* Borrows from both. */
+placement_options bench_placement(const bench_options *o, const bench_where *w);
 
 typedef struct bench_setup { /* what tests share */
     const bench_options *o;

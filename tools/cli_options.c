@@ -1,12 +1,11 @@
 #include "cli_options.h"
 
-#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "cache_types.h"
 
 static const cli_options defaults = {
-    .backend = "cpu",
     .n_predict = -1,
     .n_batch = 2048,
     .n_ubatch = 512,
@@ -94,19 +93,17 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
         {"--f16-as-bf16", ARG_FLAG, &o->f16_as_bf16,
          .help = "round f16 weights to bf16 at load: faster prompts where the processor has "
                  "products of bf16; without it they are exact"},
-        {"--backend", ARG_STRING, &o->backend, .value = "NAME",
-         .help = "cpu (default); reference: double precision, slow; the path of a backend's .so"},
         {"--cpu-mask-isa", ARG_STRING, &o->mask, .value = "LIST",
          .help = "instruction sets not to use: avx512,avx2; all: the portable code"},
+        {NULL, .help = "where it runs"},
+        {"--list-devices", ARG_FLAG, &o->list_devices, .help = "what there is to run on, and stop"},
+        PLACEMENT_OPTIONS(o->placement),
         {NULL, .help = "looking inside"},
-        {"--plan", ARG_FLAG, &o->plan,
-         .help = "print where every node runs and what memory it takes, and stop"},
+        {"--plan", ARG_MAYBE, &o->plan, .value = "nodes",
+         .help = "print what runs where, what moves and what memory it takes, and stop; nodes: "
+                 "node by node"},
         {"--watch", ARG_FLAG, &o->watch,
          .help = "with --arch: whenever that file changes, check it and run the prompt again"},
-        {"--trace", ARG_STRING, &o->trace, .value = "FILE",
-         .help = "write a timeline of the backend for ui.perfetto.dev or chrome://tracing"},
-        {"--shadow", ARG_MAYBE, &o->shadow, .value = "RATE",
-         .help = "compute nodes of some runs (default RATE: 0.03 of them) again on the CPU, and report what differs"},
         {"--logits", ARG_STRING, &o->logits, .value = "FILE",
          .help = "write the prompt's logits as .npy, float32 [n_tokens, n_vocab]"},
         {0}};
@@ -117,6 +114,8 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
     int code = args_parse(&spec, argc, argv);
     if (code >= 0)
         return code;
+    if (o->plan && *o->plan && strcmp(o->plan, "nodes") != 0)
+        return tool_error("llm-cli", 2, "--plan or --plan=nodes, not --plan=%s", o->plan);
     if ((o->prompt != NULL) + (o->prompt_file != NULL) + (o->tokens != NULL) > 1)
         return tool_error("llm-cli", 2, "-p, -f and --tokens exclude each other");
     if (o->watch && (!o->arch || !(o->prompt || o->prompt_file || o->tokens)))
@@ -126,16 +125,11 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
         return tool_error("llm-cli", 2, "--repack-cache and --no-repack exclude each other");
     if (o->f16_as_bf16 && o->no_repack)
         return tool_error("llm-cli", 2, "--f16-as-bf16 and --no-repack exclude each other");
-    if (o->shadow && o->shadow[0]) {
-        char *end;
-        o->shadow_rate = strtod(o->shadow, &end);
-        if (*end || !(o->shadow_rate > 0 && o->shadow_rate <= 1))
-            return tool_error("llm-cli", 2, "--shadow: '%s' is no share of the runs, above 0 and up to 1", o->shadow);
-    }
     if (o->n_batch < o->n_ubatch)
         o->n_ubatch = o->n_batch;
     if (o->seed < 0)
         o->seed = (int64_t)time(NULL);
+    o->placement.shadow_seed = (uint64_t)o->seed;
     return -1;
 }
 

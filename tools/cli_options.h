@@ -4,16 +4,18 @@
 
 #include "args.h"
 #include "llm/sampler.h"
+#include "placement.h"
 
 typedef struct cli_options {
-    const char *model, *prompt, *prompt_file, *tokens, *logits, *arch, *backend, *mask, *cpu_mask,
-        *repack_cache, *trace, *shadow;
+    const char *model, *prompt, *prompt_file, *tokens, *logits, *arch, *mask, *cpu_mask,
+        *repack_cache, *plan; /* plan: NULL, "", or "nodes" */
     int64_t n_predict, n_ctx, n_batch, n_ubatch, n_threads, n_threads_batch, priority;
     int type_k, type_v; /* index into tool_cache_types */
-    double temp, top_p, min_p, repeat_penalty, shadow_rate;
+    double temp, top_p, min_p, repeat_penalty;
     int64_t top_k, repeat_last_n, seed;
-    bool plan, watch, no_mmap, mlock, no_repack, f16_as_bf16, display_prompt, escape, ignore_eos,
-        no_special;
+    placement_options placement;
+    bool list_devices, watch, no_mmap, mlock, no_repack, f16_as_bf16, display_prompt, escape,
+        ignore_eos, no_special;
 } cli_options;
 
 /* -1: go on; else the exit code. */

@@ -8,6 +8,7 @@ static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
 } commands[] = {
+    {"conform", bench_conform},
     {"make", bench_make},
     {"ops", bench_ops},
 };

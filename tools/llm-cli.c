@@ -26,8 +26,9 @@ typedef struct cli {
     cli_options o;
     llm_model *model;
     const llm_tokenizer *tokenizer; /* NULL: not available; then text is ids */
-    ggl_backend *backend, *reference, *trusted;
+    placement *placement;
     llm_session *session;
+    llm_session_params params; /* of it */
     llm_sampler *sampler;
     char *text; /* the prompt's, if it was given as text */
     size_t text_size;
@@ -194,62 +195,46 @@ static bool on_load(void *ctx, size_t done, size_t total) {
     if (done < total && isatty(STDERR_FILENO) && now() - c->t_begin > 0.3)
         c->shows_load = true;
     if (c->shows_load)
-        fprintf(stderr, done < total ? "\rrepacking weights %3.0f %%" : "\r\033[K",
+        fprintf(stderr, done < total ? "\rloading weights %3.0f %%" : "\r\033[K",
                 100 * (double)done / (double)total);
     return !interrupted;
 }
 
-/* --shadow: the backend is doubted, the CPU is not. */
-static int doubt(cli *c, const ggl_backend_params *bp) {
-    ggl_error err = {0};
-    ggl_backend *doubted = NULL;
-    ggl_backend_params trusted = *bp;
-    const ggl_shadow_params p = {.rate = c->o.shadow_rate, .seed = (uint64_t)c->o.seed};
-    trusted.trace = NULL;
-    if (ggl_backend_open(&c->trusted, "cpu", &trusted, &err) != GGL_OK ||
-        ggl_shadow_wrap(&doubted, c->backend, c->trusted, &p, &err) != GGL_OK)
-        return tool_error(TOOL, 1, "--shadow: %s", err.msg);
-    c->backend = doubted;
-    return -1;
-}
-
 static int open_session(cli *c) {
-    ggl_error err = {0};
-    ggl_backend_params bp = {.n_threads = (int)c->o.n_threads,
-                             .n_threads_batch = (int)c->o.n_threads_batch,
-                             .mask = c->o.mask,
-                             .trace = c->o.trace,
-                             .f16_as_bf16 = c->o.f16_as_bf16};
-    if (ggl_backend_open(&c->backend, c->o.backend, &bp, &err) != GGL_OK)
-        return tool_error(TOOL, err.status == GGL_NOT_FOUND ? 2 : 1, "--backend: %s", err.msg);
-    if (c->o.shadow && doubt(c, &bp) >= 0)
-        return 1;
-    if (ggl_backend_open(&c->reference, "reference", NULL, &err) != GGL_OK)
-        return tool_error(TOOL, 1, "%s", err.msg);
-    llm_session_params p = llm_session_default();
-    p.n_ctx = c->o.n_ctx;
-    p.n_ubatch = c->o.n_ubatch;
-    p.n_rows = c->o.logits ? c->o.n_ubatch : 1;
-    p.type_k = tool_cache_type(c->o.type_k);
-    p.type_v = tool_cache_type(c->o.type_v);
-    p.backend = &c->backend;
-    p.n_backends = 1;
-    p.fold = c->reference;
-    p.no_repack = c->o.no_repack;
-    p.repack_cache = c->o.repack_cache;
-    p.progress = on_load;
-    p.progress_ctx = c;
-    if (llm_session_new(&c->session, c->model, &p, &err) != GGL_OK)
-        return tool_error(TOOL, 1, "%s", err.msg);
-    fputs(llm_session_notes(c->session), stderr);
-    return -1;
+    const ggl_backend_params bp = {.n_threads = (int)c->o.n_threads,
+                                   .n_threads_batch = (int)c->o.n_threads_batch,
+                                   .mask = c->o.mask,
+                                   .f16_as_bf16 = c->o.f16_as_bf16};
+    int code = placement_open(&c->placement, TOOL, &c->o.placement, &bp);
+    if (code >= 0)
+        return code;
+    c->params = llm_session_default();
+    llm_session_params *p = &c->params;
+    p->n_ctx = c->o.n_ctx;
+    p->n_ubatch = c->o.n_ubatch;
+    p->n_rows = c->o.logits ? c->o.n_ubatch : 1;
+    p->type_k = tool_cache_type(c->o.type_k);
+    p->type_v = tool_cache_type(c->o.type_v);
+    p->no_repack = c->o.no_repack;
+    p->repack_cache = c->o.repack_cache;
+    p->progress = on_load;
+    p->progress_ctx = c;
+    code = placement_session(c->placement, &c->session, c->model, p);
+    if (code < 0)
+        fputs(llm_session_notes(c->session), stderr);
+    return code;
 }
 
 static int print_plan(const cli *c) {
-    printf("model        %s\ndescriptor   %s\nbackend      %s: %s\ncontext      %" PRId64 "\n\n",
+    printf("model        %s\ndescriptor   %s\ncontext      %" PRId64 "\n",
            ggl_gguf_name(llm_model_file(c->model)), llm_model_arch_origin(c->model),
-           c->backend->name, c->backend->description, llm_session_n_ctx(c->session));
-    ggl_sched_print(llm_session_sched(c->session), stdout, true);
+           llm_session_n_ctx(c->session));
+    for (int i = 0; i < placement_n_backends(c->placement); i++) {
+        const ggl_backend *b = placement_backend(c->placement, i);
+        printf("backend      %s: %s\n", b->name, b->description);
+    }
+    putchar('\n');
+    ggl_sched_print(llm_session_sched(c->session), stdout, strcmp(c->o.plan, "nodes") == 0);
     return 0;
 }
 
@@ -376,8 +361,11 @@ static int run(cli *c) {
         fputs("\r\033[K", stderr);
     if (st == GGL_CANCELLED)
         return 130;
+    char advice[128];
     if (st != GGL_OK)
-        return tool_error(TOOL, 1, "%s", err.msg);
+        return tool_error(
+            TOOL, 1, "%s%s", err.msg,
+            placement_advice(c->placement, c->model, &c->params, st, advice, sizeof advice));
     fputs(llm_session_load_notes(c->session), stderr);
     c->t_load = now() - c->t_begin;
     if (c->text && c->o.display_prompt)
@@ -391,7 +379,7 @@ static int run(cli *c) {
     if (c->n_generated > 0 || (c->o.display_prompt && !c->o.tokens))
         putchar('\n');
     print_times(c);
-    if (c->o.shadow && !ggl_shadow_report(c->backend, stderr))
+    if (!placement_report(c->placement, stderr))
         return 1;
     return interrupted ? 130 : 0;
 }
@@ -400,11 +388,10 @@ static void finish(cli *c) {
     npy_abort(&c->logits);
     llm_sampler_free(c->sampler);
     llm_session_free(c->session);
-    ggl_backend_close(c->backend);
-    ggl_backend_close(c->reference);
-    ggl_backend_close(c->trusted);
+    placement_close(c->placement);
     llm_model_free(c->model);
     llm_tokens_fini(&c->prompt);
+    args_list_fini(&c->o.placement.place);
     free(c->text);
 }
 
@@ -456,6 +443,10 @@ static int watch(cli *c) {
 int main(int argc, char **argv) {
     cli c = {0};
     int code = cli_options_read(&c.o, argc, argv);
+    if (code < 0 && c.o.list_devices) {
+        placement_list(stdout);
+        code = 0;
+    }
     if (code < 0)
         code = process_set_cpus(TOOL, c.o.cpu_mask);
     if (code >= 0)

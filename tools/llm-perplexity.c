@@ -13,10 +13,10 @@
 #include "args.h"
 #include "builtin_model.h"
 #include "cache_types.h"
-#include "ggl/backends.h"
 #include "llm/session.h"
 #include "log_softmax.h"
 #include "logits_file.h"
+#include "placement.h"
 #include "ppl_stats.h"
 #include "work_share.h"
 
@@ -25,7 +25,8 @@
 enum { DEFAULT_CTX = 512, MAX_ROWS = 64, MAX_ROWS_SIZE = 64 << 20 };
 
 typedef struct options {
-    const char *model, *text, *arch, *backend, *mask, *base;
+    const char *model, *text, *arch, *mask, *base;
+    placement_options placement;
     int64_t n_ctx, n_chunk, n_batch, n_ubatch, n_threads;
     int type_k, type_v, format;
     bool compare, no_mmap, f16_as_bf16, ctx_given;
@@ -43,7 +44,7 @@ typedef struct row_result {
 typedef struct ppl {
     options o;
     llm_model *model;
-    ggl_backend *backend, *reference;
+    placement *placement;
     llm_session *session;
     llm_tokens tokens; /* of the whole text, or the other file's */
     int32_t bos;       /* -1: the model puts none before a text */
@@ -76,8 +77,7 @@ static void on_signal(int number) {
 
 static int read_options(options *o, int argc, char **argv) {
     static const char *const formats[] = {"text", "json", NULL};
-    *o = (options){
-        .backend = "cpu", .n_ctx = DEFAULT_CTX, .n_chunk = -1, .n_batch = 2048, .n_ubatch = 512};
+    *o = (options){.n_ctx = DEFAULT_CTX, .n_chunk = -1, .n_batch = 2048, .n_ubatch = 512};
     const arg_option table[] = {
         {"-m --model", ARG_STRING, &o->model, .value = "FILE",
          .help = "a GGUF file (default: the built-in model)"},
@@ -114,8 +114,7 @@ static int read_options(options *o, int argc, char **argv) {
         {"--f16-as-bf16", ARG_FLAG, &o->f16_as_bf16,
          .help = "round f16 weights to bf16 at load: faster prompts where the processor has "
                  "products of bf16; without it they are exact"},
-        {"--backend", ARG_STRING, &o->backend, .value = "NAME",
-         .help = "cpu (default), or reference: double precision, slow"},
+        PLACEMENT_OPTIONS(o->placement),
         {"--cpu-mask-isa", ARG_STRING, &o->mask, .value = "LIST",
          .help = "instruction sets not to use: avx512,avx2; all: the portable code"},
         {0}};
@@ -228,22 +227,24 @@ static int open_session(ppl *p) {
                              .n_threads_batch = (int)o->n_threads,
                              .mask = o->mask,
                              .f16_as_bf16 = o->f16_as_bf16};
-    if (ggl_backend_open(&p->backend, o->backend, &bp, &err) != GGL_OK)
-        return tool_error(TOOL, err.status == GGL_NOT_FOUND ? 2 : 1, "--backend: %s", err.msg);
-    if (ggl_backend_open(&p->reference, "reference", NULL, &err) != GGL_OK)
-        return tool_error(TOOL, 1, "%s", err.msg);
+    int code = placement_open(&p->placement, TOOL, &o->placement, &bp);
+    if (code >= 0)
+        return code;
     llm_session_params sp = llm_session_default();
     sp.n_ctx = p->head.n_ctx;
     sp.n_ubatch = o->n_ubatch;
     sp.n_rows = o->n_ubatch < MAX_ROWS ? o->n_ubatch : MAX_ROWS;
     sp.type_k = tool_cache_type(o->type_k);
     sp.type_v = tool_cache_type(o->type_v);
-    sp.backend = &p->backend;
-    sp.n_backends = 1;
-    sp.fold = p->reference;
-    if (llm_session_new(&p->session, p->model, &sp, &err) != GGL_OK ||
-        llm_session_alloc(p->session, &err) != GGL_OK)
-        return tool_error(TOOL, 1, "%s", err.msg);
+    code = placement_session(p->placement, &p->session, p->model, &sp);
+    if (code >= 0)
+        return code;
+    ggl_status st = llm_session_alloc(p->session, &err);
+    if (st != GGL_OK) {
+        char advice[128];
+        return tool_error(TOOL, 1, "%s%s", err.msg,
+                          placement_advice(p->placement, p->model, &sp, st, advice, sizeof advice));
+    }
     fputs(llm_session_notes(p->session), stderr);
     int64_t n_vocab = llm_session_n_vocab(p->session);
     if (o->compare && n_vocab != p->head.n_vocab)
@@ -492,6 +493,8 @@ int main(int argc, char **argv) {
     signal(SIGXFSZ, SIG_IGN); /* a file too large, or a closed pipe: an error of write */
     signal(SIGPIPE, SIG_IGN);
     code = run(&p);
+    if (code == 0 && p.placement && !placement_report(p.placement, stderr))
+        code = 1;
     logits_abort(&p.save);
     logits_close(&p.base);
     free(p.row);
@@ -502,8 +505,8 @@ int main(int argc, char **argv) {
     free(p.running);
     llm_tokens_fini(&p.tokens);
     llm_session_free(p.session);
-    ggl_backend_close(p.backend);
-    ggl_backend_close(p.reference);
+    placement_close(p.placement);
+    args_list_fini(&p.o.placement.place);
     llm_model_free(p.model);
     return tool_finish(TOOL, code);
 }

@@ -138,7 +138,34 @@ void node_device_fini(node_device *d) {
             d->b->v->free(d->b, d->region[i]);
     ggl_free(d->region);
     ggl_free(d->segment);
+    ggl_free(d->repacked);
     *d = (node_device){0};
+}
+
+ggl_status node_device_repack(node_device *d, ggl_error *err) {
+    const ggl_backend_vtable *v = d->b->v;
+    size_t size = 0, n_ids = (size_t)ggl_graph_n_ids(d->m->graph);
+    if (!v->repack_size || d->repacked)
+        return GGL_OK;
+    d->repacked = ggl_calloc(n_ids, sizeof *d->repacked);
+    if (!d->repacked)
+        return no_memory(err);
+    for (size_t i = 0; i < n_ids; i++)
+        d->repacked[i].region = -1;
+    for (size_t i = 0; i < d->m->n_weights; i++) {
+        const size_t own = v->repack_size(d->b, d->m->weight[i]);
+        if (own > 0)
+            d->repacked[d->m->weight[i]->id] = (ggl_loc){GGL_REGION_REPACKED, size};
+        if (!ggl_size_add(size, own, &size))
+            return no_memory(err);
+    }
+    ggl_status st = size ? v->alloc(d->b, GGL_REGION_REPACKED, size, NULL, &d->region[GGL_REGION_REPACKED], err) : GGL_OK;
+    for (size_t i = 0; i < d->m->n_weights && st == GGL_OK; i++) {
+        const ggl_loc at = d->repacked[d->m->weight[i]->id];
+        if (at.region >= 0)
+            st = v->repack(d->b, d->region[GGL_REGION_REPACKED], at.offset, d->m->weight[i], err);
+    }
+    return st;
 }
 
 static ggl_status need_arena(node_device *d, size_t size, ggl_error *err) {
@@ -182,13 +209,17 @@ static int push_segment(node_device *d, int n, ggl_tensor *t) {
     return n + 1;
 }
 
+ggl_status node_device_compile(node_device *d, ggl_tensor *t, ggl_plan **plan, ggl_error *err) {
+    ggl_segment s = {.graph = d->m->graph, .node = d->segment, .n_node = push_segment(d, 0, t), .n_max = d->m->n,
+                     .loc = d->m->loc, .store_loc = d->m->store_loc, .n_slots = 1, .repacked = d->repacked};
+    *plan = NULL;
+    ggl_status st = d->b->v->compile(d->b, &s, plan, err);
+    return st == GGL_OK ? need_arena(d, (*plan)->arena_size, err) : st;
+}
+
 ggl_status node_device_run(node_device *d, ggl_tensor *t, ggl_error *err) {
     ggl_plan *plan = NULL;
-    ggl_segment s = {.graph = d->m->graph, .node = d->segment, .n_node = push_segment(d, 0, t), .n_max = d->m->n,
-                     .loc = d->m->loc, .store_loc = d->m->store_loc, .n_slots = 1};
-    ggl_status st = d->b->v->compile(d->b, &s, &plan, err);
-    if (st == GGL_OK)
-        st = need_arena(d, plan->arena_size, err);
+    ggl_status st = node_device_compile(d, t, &plan, err);
     if (st == GGL_OK)
         st = d->b->v->run(d->b, plan, d->region, d->m->n, err);
     if (st == GGL_OK)

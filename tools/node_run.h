@@ -30,12 +30,15 @@ typedef struct node_device {
     int n_regions;
     size_t arena_size;
     ggl_tensor **segment; /* scratch */
+    ggl_loc *repacked;    /* by tensor id, of weights; NULL: all are as the file has them */
 } node_device;
 
 ggl_status node_map_init(node_map *m, const ggl_graph *g, int64_t n, ggl_error *err);
 void node_map_fini(node_map *m);
 /* Takes the memory, and uploads weights (where they cannot be used in place) and constants. */
 ggl_status node_device_init(node_device *d, const node_map *m, ggl_backend *b, ggl_error *err);
+/* Lays out anew what the backend wants so; all weights are read by products alone. */
+ggl_status node_device_repack(node_device *d, ggl_error *err);
 void node_device_fini(node_device *d);
 
 /* Numbers of a value in one run; values are f32 or i32. */
@@ -46,6 +49,8 @@ ggl_status node_device_put(node_device *d, const ggl_tensor *t, const void *data
 ggl_status node_device_get(node_device *d, const ggl_tensor *t, void *data, ggl_error *err);
 /* Computes one node from what its sources have now. */
 ggl_status node_device_run(node_device *d, ggl_tensor *t, ggl_error *err);
+/* The plan of that, for d->b->v->run with d->region; the backend's plan_free. */
+ggl_status node_device_compile(node_device *d, ggl_tensor *t, ggl_plan **plan, ggl_error *err);
 /* A store of slot 0, as bytes; and all stores empty. */
 ggl_status node_device_get_store(node_device *d, const ggl_store *s, void *data, ggl_error *err);
 ggl_status node_device_clear(node_device *d, const ggl_store *s, ggl_error *err);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "svg_layout.h"
+#include "svg_text.h"
 
 #define MARGIN  36.0
 #define PAD     22.0 /* around the nodes of a block */
@@ -47,17 +48,9 @@ static const struct {
 
 /* --- text ------------------------------------------------------------------------------------------------------------- */
 
-static void put(FILE *out, const char *s) {
-    for (; *s; s++)
-        if (*s == '<' || *s == '>' || *s == '&')
-            fprintf(out, *s == '<' ? "&lt;" : *s == '>' ? "&gt;" : "&amp;");
-        else if ((unsigned char)*s >= ' ')
-            fputc(*s, out);
-}
-
 static void text(FILE *out, double x, double y, const char *class, const char *s) {
     fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\">", x, y, class);
-    put(out, s);
+    svg_put(out, s);
     fprintf(out, "</text>\n");
 }
 
@@ -101,9 +94,9 @@ static void draw_node(FILE *out, const figure_node *n, const layout_item *t, con
     char tip[160];
     snprintf(tip, sizeof tip, n->by_body ? "run on %s as its body says" : "run on %s", backend);
     fprintf(out, "<g><title>");
-    put(out, n->t && n->t->origin ? n->t->origin : n->title);
+    svg_put(out, n->t && n->t->origin ? n->t->origin : n->title);
     fprintf(out, "%s", n->kind == FIGURE_PORT ? "" : ": ");
-    put(out, n->kind == FIGURE_PORT ? "" : tip);
+    svg_put(out, n->kind == FIGURE_PORT ? "" : tip);
     fprintf(out, "</title>\n");
     if (is_circle(n)) {
         fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"13\" class=\"n k6\"/>\n", t->x, t->y + 15);
@@ -200,7 +193,7 @@ static void draw_shape(FILE *out, const figure_block *b, const layout *l, int e)
     bool left = x < from->x - 1 || (x < from->x + 1 && next->x > x + 4 && !k->stream);
     fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" class=\"s\"%s>", x + (left ? -6 : 6), from->y + from->h + 14,
             left ? " text-anchor=\"end\"" : "");
-    put(out, b->node[k->to].in_shape[k->which]);
+    svg_put(out, b->node[k->to].in_shape[k->which]);
     fprintf(out, "</text>\n");
 }
 

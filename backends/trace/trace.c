@@ -30,15 +30,13 @@ typedef struct trace {
     held *held;
     size_t n_held, cap_held;
     size_t bytes[N_KINDS];
-    ggl_tensor *const *last_nodes; /* of the last compile: a segment is compiled for one of the
-                                      batch, then for many */
-    int n_segments;
+    int n_plans;
 } trace;
 
 typedef struct trace_plan {
     ggl_plan base;
     ggl_plan *inner;
-    int segment, n_nodes;
+    int number, n_nodes;
 } trace_plan;
 
 /* --- events ----------------------------------------------------------------------------------- */
@@ -222,16 +220,13 @@ static ggl_status t_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out
     trace_plan *p = ggl_calloc(1, sizeof *p);
     if (!p)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
-    if (s->node != t->last_nodes)
-        t->n_segments++;
-    t->last_nodes = s->node;
-    p->segment = t->n_segments;
+    p->number = ++t->n_plans;
     p->n_nodes = s->n_node;
     uint64_t since = begin(t);
     ggl_status st = wrap_inner(b)->v->compile(wrap_inner(b), s, &p->inner, err);
     size_t arena = st == GGL_OK ? p->inner->arena_size : 0;
     span(t, "compile", since, st,
-         ARGS({"segment", NULL, (uint64_t)p->segment}, {"nodes", NULL, (uint64_t)s->n_node},
+         ARGS({"plan", NULL, (uint64_t)p->number}, {"nodes", NULL, (uint64_t)s->n_node},
               {"n_max", NULL, (uint64_t)s->n_max}, {"arena", NULL, arena}));
     if (st != GGL_OK) {
         ggl_free(p);
@@ -248,7 +243,7 @@ static ggl_status t_run(ggl_backend *b, ggl_plan *plan, ggl_buffer *const *regio
     uint64_t since = begin(trace_of(b));
     ggl_status st = wrap_inner(b)->v->run(wrap_inner(b), p->inner, region, n, err);
     span(trace_of(b), "run", since, st,
-         ARGS({"segment", NULL, (uint64_t)p->segment}, {"nodes", NULL, (uint64_t)p->n_nodes},
+         ARGS({"plan", NULL, (uint64_t)p->number}, {"nodes", NULL, (uint64_t)p->n_nodes},
               {"n", NULL, (uint64_t)n}));
     return st;
 }

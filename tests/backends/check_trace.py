@@ -22,7 +22,7 @@ for tid in names:
         if e["cat"] in ("node", "prepares"):
             outer = open_spans[-1][2]
             assert outer["name"] == "run", f"{e} is no part of a run, but of {outer}"
-            assert e["args"]["n"] <= outer["args"]["n"]
+            assert e["args"]["n"] <= outer["args"]["n"], f"{e} in {outer}"
         else:
             assert not open_spans, f"{e} is in {open_spans[-1]}"
         open_spans.append((begin, end, e))
@@ -40,10 +40,11 @@ for tid in names:
             for region, size in args.items():
                 assert size == held.get(region, 0), f"{region}: {size} in the curve, {held.get(region, 0)} held"
     assert held and not any(held.values()), f"never freed: {held}"
-    compiled = {e["args"]["segment"]: e["args"]["nodes"] for _, _, e in spans if e["name"] == "compile"}
+    compiled = {e["args"]["plan"]: e["args"]["nodes"] for _, _, e in spans if e["name"] == "compile"}
     for _, _, e in spans:
         if e["name"] == "run":
-            assert compiled[e["args"]["segment"]] == e["args"]["nodes"]
+            want = compiled[e["args"]["plan"]]
+            assert want == e["args"]["nodes"], f"{e}: the plan has {want} nodes"
 
 for name in ("compile", "run", "alloc", "free", "upload", "download"):
     assert counts.get(name), f"no {name}: {counts}"

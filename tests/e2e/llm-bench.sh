@@ -50,8 +50,8 @@ toy=("$cli" -m "$tmp/toy-llama-f16.gguf" --tokens 1,2,3,4,5,6,7,8,9,10 -n 1 --te
 cmp -s "$tmp/f16.npy" "$tmp/bf16.npy" && fail "--f16-as-bf16 changes nothing"
 "${toy[@]}" --logits "$tmp/again.npy" --f16-as-bf16 --cpu-mask-isa all -t 3 -ub 4 >/dev/null 2>&1 </dev/null
 cmp -s "$tmp/bf16.npy" "$tmp/again.npy" || fail "--f16-as-bf16 has other bits in portable code"
-"${toy[@]}" --plan 2>/dev/null </dev/null | grep -q ' repacked ' && fail "f16 weights are repacked"
-"${toy[@]}" --plan --f16-as-bf16 2>/dev/null </dev/null | grep -q ' repacked ' || fail "--f16-as-bf16 is not in the plan"
+"${toy[@]}" --plan=nodes 2>/dev/null </dev/null | grep -q ' repacked ' && fail "f16 weights are repacked"
+"${toy[@]}" --plan=nodes --f16-as-bf16 2>/dev/null </dev/null | grep -q ' repacked ' || fail "--f16-as-bf16 is not in the plan"
 does make toy-llama q4_0 "$tmp/again.gguf"
 cmp -s "$tmp/toy-llama-q4_0.gguf" "$tmp/again.gguf" || fail "the same seed makes another file"
 does make toy-llama q4_0 "$tmp/again.gguf" --seed 2
@@ -160,6 +160,23 @@ echo '[{' >"$tmp/bad.json"
 refuses 2 'bad.json:' --compare "$tmp/bad.json" "$tmp/old.json"
 refuses 2 'nothere.json' --compare "$tmp/nothere.json"
 refuses 2 'no test that' --compare "$tmp/run.json" "$tmp/old.json"
+
+# --- backends and splits
+
+where=(-p 8 -n 4 -r 2 --no-limits)
+does "${where[@]}" --device cpu,reference --split cpu=2,cpu1=3 -o json --plot "$tmp/plot.svg"
+columns '[r["backends"] for r in rows] == ["cpu=2,cpu1=3"] * 2 + ["cpu"] * 2 + ["reference"] * 2'
+columns 'all(r["n_gpu_layers"] == 0 for r in rows[2:4]) and all(r["n_gpu_layers"] == 5 for r in rows[4:])'
+python3 -c 'import sys, xml.dom.minidom as d; assert d.parse(sys.argv[1]).toxml().count("t/s") == 6' "$tmp/plot.svg" ||
+    fail "the picture of backends has not six bars"
+does "${where[@]}" --device cpu1/cpu -ngl 0,3 -o json
+columns '[r["backends"] for r in rows] == ["cpu=5"] * 2 + ["cpu=2,cpu1=3"] * 2'
+does "${where[@]}" --place 'blk.*.ffn_*=cpu1' --strict
+refuses 2 "no backend 'cup'" "${where[@]}" --device cup
+"$bench" "${where[@]}" --split cpu=2,cpu1=2 >/dev/null 2>"$tmp/err"
+[ $? = 1 ] && grep -q 'that is 4 layers; the model has 5' "$tmp/err" || fail "a split of too few layers: $(cat "$tmp/err")"
+"$bench" "${where[@]}" --plot "$tmp/no/such.svg" >/dev/null 2>"$tmp/err"
+[ $? = 1 ] || fail "a plot that cannot be written is not exit code 1"
 
 # --- ops
 

@@ -55,7 +55,7 @@ expect 2 "q4_0" -ctv q6_k -p x
 cmp -s "$tmp/a" "$tmp/b" || fail "--no-mmap -t 1 -ub 3 gives another text"
 "$cli" --no-repack -p "Once upon a time" -n 40 --temp 0 >"$tmp/b" 2>/dev/null -m "$model" </dev/null
 cmp -s "$tmp/a" "$tmp/b" || fail "--no-repack gives another text"
-"$cli" --plan --no-repack >"$tmp/b" 2>/dev/null </dev/null || fail "--plan --no-repack"
+"$cli" --plan=nodes --no-repack >"$tmp/b" 2>/dev/null </dev/null || fail "--plan --no-repack"
 grep -q ' repacked ' "$tmp/b" && fail "--no-repack repacks"
 "$cli" --f16-as-bf16 -p "Once upon a time" -n 40 --temp 0 >"$tmp/b" 2>/dev/null </dev/null || fail "--f16-as-bf16"
 cmp -s "$tmp/a" "$tmp/b" || fail "--f16-as-bf16 gives another text of a model without f16 weights"
@@ -64,7 +64,7 @@ for start in first second; do
     "$cli" --repack-cache -m "$tmp/model.gguf" -p "Once upon a time" -n 40 --temp 0 >"$tmp/b" 2>"$tmp/err.$start" </dev/null
     cmp -s "$tmp/a" "$tmp/b" || fail "--repack-cache gives another text"
 done
-if "$cli" --plan -m "$model" 2>/dev/null </dev/null | grep -q ' repacked '; then
+if "$cli" --plan=nodes -m "$model" 2>/dev/null </dev/null | grep -q ' repacked '; then
     grep -q 'model.gguf.repack keeps' "$tmp/err.first" || fail "no file of repacked weights: $(cat "$tmp/err.first")"
     grep -q 'are from .*model.gguf.repack' "$tmp/err.second" || fail "it is not used: $(cat "$tmp/err.second")"
     "$cli" --repack-cache="$tmp/model.gguf" -m "$tmp/model.gguf" -p x -n 1 >/dev/null 2>"$tmp/err" </dev/null
@@ -81,7 +81,7 @@ cmp -s "$tmp/a" "$tmp/b" || fail "the portable code gives another text"
 cmp -s "$tmp/a" "$tmp/b" || fail "a seed gives two texts"
 "$cli" -n 20 -s 1 >"$tmp/a" 2>/dev/null <&- || fail "no prompt and no standard input"
 [ -s "$tmp/a" ] || fail "nothing without a prompt"
-"$cli" --plan >"$tmp/a" 2>"$tmp/err" </dev/null || fail "--plan"
+"$cli" --plan=nodes >"$tmp/a" 2>"$tmp/err" </dev/null || fail "--plan"
 grep -q 'memory' "$tmp/a" && grep -q 'attend' "$tmp/a" || fail "--plan shows no memory or no nodes"
 "$cli" -c 24 -p "Once upon a time" --temp 0 --ignore-eos >/dev/null 2>"$tmp/err" </dev/null || fail "-c 24"
 grep -q 'context of 24 tokens is full' "$tmp/err" || fail "the full context is not told"

@@ -152,8 +152,9 @@ typedef struct fixture {
     ggl_error err;
 } fixture;
 
-static int place(void *ctx, int layer, const char *weight) {
+static int place(void *ctx, int layer, int n_layer, const char *weight) {
     const fixture *f = ctx;
+    (void)n_layer;
     (void)weight;
     return f->split >= 0 && layer >= f->split;
 }

@@ -318,6 +318,82 @@ TEST(slots_of_another_type_are_refused) {
     teardown(&f);
 }
 
+/* --- several backends ------------------------------------------------------------------------- */
+
+static int runs_left; /* until the failing backend fails; negative: it does not */
+static ggl_backend_vtable failing;
+static ggl_status (*real_run)(ggl_backend *, ggl_plan *, ggl_buffer *const *, int64_t, ggl_error *);
+
+static ggl_status run_or_fail(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
+                              ggl_error *err) {
+    if (runs_left-- == 0)
+        return ggl_fail(err, GGL_IO, "the device was lost");
+    return real_run(b, p, region, n, err);
+}
+
+static int upper_half(void *ctx, int layer, int n_layer, const char *weight) {
+    (void)ctx;
+    return weight ? -1 : layer >= n_layer / 2;
+}
+
+/* Pieces of a prompt follow each other through the backends; when one of these fails the slot has
+ * the tokens of before, and goes on from there as if nothing had been. */
+TEST(a_device_fails_under_way) {
+    enum { N_TOKENS = 24, N_FIRST = 6 };
+    ggl_error err = {0};
+    ggl_backend *b[2] = {0};
+    llm_model *model = NULL;
+    llm_session *s = NULL;
+    float *want = NULL;
+    int32_t token[N_TOKENS];
+    REQUIRE_OK(ggl_backend_open(&b[0], "cpu", NULL, &err), &err);
+    REQUIRE_OK(ggl_backend_open(&b[1], "reference", NULL, &err), &err);
+    REQUIRE_OK(llm_model_open(&model, BUILTIN_MODEL, NULL, &err), &err);
+    failing = *b[1]->v;
+    real_run = failing.run;
+    failing.run = run_or_fail;
+    b[1]->v = &failing;
+    llm_session_params p = llm_session_default();
+    p.n_ubatch = 4;
+    p.backend = b;
+    p.n_backends = 2;
+    p.fold = b[1];
+    p.place = upper_half;
+    for (int i = 0; i < N_TOKENS; i++)
+        token[i] = i + 1;
+    runs_left = -1;
+    REQUIRE_OK(llm_session_new(&s, model, &p, &err), &err);
+    REQUIRE_OK(llm_session_alloc(s, &err), &err);
+    const size_t size = (size_t)llm_session_n_vocab(s) * sizeof *want;
+    const llm_batch first = {.n = N_FIRST, .token = token},
+                    rest = {.n = N_TOKENS - N_FIRST, .token = token + N_FIRST};
+    for (int fail_at = -1; fail_at < 6; fail_at++) {
+        runs_left = -1;
+        REQUIRE_OK(llm_session_clear(s, 0, &err), &err);
+        REQUIRE_OK(llm_session_eval(s, &first, &err), &err);
+        runs_left = fail_at;
+        ggl_status st = llm_session_eval(s, &rest, &err);
+        CHECK_INT(st, fail_at < 0 ? GGL_OK : GGL_IO);
+        if (st != GGL_OK) {
+            CHECK_INT(llm_session_n_past(s, 0), N_FIRST);
+            runs_left = -1;
+            REQUIRE_OK(llm_session_eval(s, &rest, &err), &err);
+        }
+        CHECK_INT(llm_session_n_past(s, 0), N_TOKENS);
+        if (!want) {
+            REQUIRE(want = malloc(size));
+            memcpy(want, llm_session_logits(s), size);
+        }
+        CHECK_MSG(memcmp(want, llm_session_logits(s), size) == 0,
+                  "other logits after a failure of run %d", fail_at);
+    }
+    free(want);
+    llm_session_free(s);
+    llm_model_free(model);
+    ggl_backend_close(b[0]);
+    ggl_backend_close(b[1]);
+}
+
 TEST(wrong_use) {
     fixture f;
     REQUIRE(setup(&f, 1, 32, 1, 2));

@@ -29,6 +29,14 @@ static int place(void *ctx, int group, const char *weight) {
 bool toy_start(toy_run *r, const toy_model *t, ggl_backend *const *backend, int n_backends,
                ggl_backend *fold, int split, ggl_type kv, ggl_error *err) {
     *r = (toy_run){.split = split};
+    return toy_start_placed(r, t, backend, n_backends, fold, place, r, kv, err);
+}
+
+bool toy_start_placed(toy_run *r, const toy_model *t, ggl_backend *const *backend, int n_backends,
+                      ggl_backend *fold, int (*where)(void *, int, const char *), void *ctx,
+                      ggl_type kv, ggl_error *err) {
+    r->graph = NULL;
+    r->sched = NULL;
     ggl_graph_params p = {
         .n_pos = TOY_CTX, .n_batch = TOY_BATCH, .n_slots = TOY_SLOTS, .type_k = kv, .type_v = kv};
     llm_arch_result built = {0};
@@ -37,7 +45,7 @@ bool toy_start(toy_run *r, const toy_model *t, ggl_backend *const *backend, int 
                                          &built, err) == GGL_OK;
     r->n_vocab = built.n_vocab;
     llm_arch_result_fini(&built);
-    ggl_sched_params sp = {.backend = backend, .n_backends = n_backends, .place = place, .ctx = r};
+    ggl_sched_params sp = {.backend = backend, .n_backends = n_backends, .place = where, .ctx = ctx};
     ok = ok && ggl_graph_finish(r->graph, err) == GGL_OK &&
          ggl_graph_fold(r->graph, fold, err) == GGL_OK &&
          ggl_sched_new(&r->sched, r->graph, &sp, err) == GGL_OK &&
@@ -65,7 +73,8 @@ bool toy_eval(toy_run *r, int slot, int first, int n, float *logits, ggl_error *
     if (ggl_sched_set(r->sched, "token", token, n, err) != GGL_OK ||
         ggl_sched_set(r->sched, "pos", pos, n, err) != GGL_OK ||
         ggl_sched_set(r->sched, "slot", slots, n, err) != GGL_OK ||
-        ggl_sched_run(r->sched, n, NULL, 0, err) != GGL_OK)
+        (logits ? ggl_sched_run(r->sched, n, NULL, 0, err)
+                : ggl_sched_push(r->sched, n, NULL, err)) != GGL_OK)
         return false;
     if (logits)
         memcpy(logits, ggl_sched_output(r->sched, 0),

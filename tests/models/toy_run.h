@@ -9,7 +9,6 @@
 typedef struct toy_model {
     llm_arch *arch;
     llm_arch_toy *toy;
-    int64_t n_vocab, n_layer;
 } toy_model;
 
 typedef struct toy_run {
@@ -31,6 +30,10 @@ void toy_close(toy_model *t);
 /* split < 0: all on backend 0. */
 bool toy_start(toy_run *r, const toy_model *t, ggl_backend *const *backend, int n_backends,
                ggl_backend *fold, int split, ggl_type kv, ggl_error *err);
+/* The same with a placement of one's own: ggl_sched_params.place. */
+bool toy_start_placed(toy_run *r, const toy_model *t, ggl_backend *const *backend, int n_backends,
+                      ggl_backend *fold, int (*where)(void *, int, const char *), void *ctx,
+                      ggl_type kv, ggl_error *err);
 void toy_stop(toy_run *r);
 /* Tokens first .. first+n-1 of a fixed text into a slot, at those positions; logits [n][n_vocab].
  */

@@ -48,6 +48,12 @@ GGL_API void ggl_backend_close(ggl_backend *b); /* NULL is fine */
 /* The k-th backend's name and what it is, for k = 0, 1, ..; NULL past the end. */
 GGL_API const char *ggl_backend_name(int k);
 GGL_API const char *ggl_backend_text(int k);
+typedef enum ggl_backend_kind_t {
+    GGL_BACKEND_HOST,   /* the processor that this program runs on */
+    GGL_BACKEND_DEVICE, /* one of several, by number: "vulkan0" */
+    GGL_BACKEND_ORACLE  /* right rather than fast */
+} ggl_backend_kind_t;
+GGL_API ggl_backend_kind_t ggl_backend_kind(int k);
 
 /* --- tracing ---------------------------------------------------------------------------------- */
 

@@ -40,6 +40,8 @@ typedef struct ggl_sched_params {
      * the values that they read, where those of their group agree. NULL: all on backend 0. */
     int (*place)(void *ctx, int group, const char *weight);
     void *ctx;
+    /* What a backend refuses runs on the first that has it. strict: it is an error instead. */
+    bool strict;
     int64_t n_rows; /* most rows of outputs in one run; 0: n_batch */
     const ggl_host_range
         *host; /* borrowed until the scheduler is freed; weights outside of them are a range each */
@@ -47,8 +49,8 @@ typedef struct ggl_sched_params {
     /* Backends may lay out the weights of products anew (ggl_backend_vtable.repack): faster, but a
      * second copy, while the first is given back where nobody else reads it and it is mapped. */
     bool no_repack; /* all weights are used as they are */
-    /* Called in ggl_sched_alloc, after each weight that was laid out anew: bytes done, and of all.
-     * false: stop, GGL_CANCELLED. NULL: none. */
+    /* Called in ggl_sched_alloc, after each weight that was uploaded or laid out anew: bytes done,
+     * and of all. false: stop, GGL_CANCELLED. NULL: none. */
     bool (*progress)(void *ctx, size_t done, size_t total);
     void *progress_ctx;
     /* A file to keep what was laid out: if it has that of these very weights it is mapped instead,
@@ -85,6 +87,13 @@ GGL_API GGL_NODISCARD ggl_status ggl_sched_set(ggl_sched *s, const char *input, 
  * the bits of a row do not depend on the others. Allocates nothing. */
 GGL_API GGL_NODISCARD ggl_status ggl_sched_run(ggl_sched *s, int64_t n, const int32_t *row,
                                                int64_t n_rows, ggl_error *err);
+/* The same without outputs, and it may return while the batch is under way: where there are several
+ * backends, the next one (after ggl_sched_set of its inputs) follows it, so that all have work.
+ * *n_behind (may be NULL): how many batches are not done yet. ggl_sched_run, ggl_sched_finish and
+ * what touches slots end them first. After an error those under way are lost. */
+GGL_API GGL_NODISCARD ggl_status ggl_sched_push(ggl_sched *s, int64_t n, int *n_behind,
+                                                ggl_error *err);
+GGL_API GGL_NODISCARD ggl_status ggl_sched_finish(ggl_sched *s, ggl_error *err);
 /* Output k of the last run, [n_rows][ggl_count] f32 in host memory; valid until the next run. */
 GGL_API const float *ggl_sched_output(const ggl_sched *s, int k);
 
@@ -120,7 +129,9 @@ typedef struct ggl_memory {
 GGL_API int ggl_sched_memory(const ggl_sched *s, int backend,
                              ggl_memory *out); /* 0: no such backend */
 
-/* Prints where every node runs, what moves, and the memory table. */
+/* How many nodes run elsewhere than they were placed, as the backend there refused them. */
+GGL_API size_t ggl_sched_n_fallbacks(const ggl_sched *s);
+/* Prints the segments (with their nodes), what moves, what was refused, and the memory table. */
 GGL_API void ggl_sched_print(const ggl_sched *s, FILE *out, bool nodes);
 
 /* Computes, once, on `b` (in double: the reference backend), every node that depends on no input,

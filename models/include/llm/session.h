@@ -33,9 +33,10 @@ typedef struct llm_session_params {
     ggl_backend *fold; /* computes constants, in double, once: the reference backend */
     /* Which backend (index) runs a layer (-1: what comes before the first; n_layer: what follows the
      * last), or, with the name of a weight, what of the layer reads that (-1: no wish). NULL: the
-     * first runs all. */
-    int (*place)(void *ctx, int layer, const char *weight);
+     * first runs all. Called by llm_session_new. */
+    int (*place)(void *ctx, int layer, int n_layer, const char *weight);
     void *place_ctx;
+    bool strict; /* what a backend refuses is an error, and does not run on another one */
     /* Weights of products, laid out anew for the backend (ggl/sched.h): faster, and read from the
      * file once, at load. no_repack: used as the file has them, nothing is read before it is
      * wanted, and sessions and processes share the file's pages. */

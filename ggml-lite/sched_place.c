@@ -1,0 +1,140 @@
+/* Where every node runs: where its group, or the weights that it reads, are wished, unless the
+ * backend there refuses it. */
+#include <stdio.h>
+
+#include "sched_impl.h"
+
+static ggl_status no_memory(ggl_error *err) {
+    return ggl_fail(err, GGL_NOMEM, "out of memory for the schedule");
+}
+
+bool sched_computed(const ggl_tensor *t) {
+    return t->needed && !ggl_is_leaf(t) && !ggl_is_weight_view(t);
+}
+
+/* Elements of a weight: itself, views, and matrices that are picked and go with who reads them. */
+static bool is_of_weight(const ggl_tensor *t) {
+    return ggl_is_weight_view(t) || (t->op == GGL_OP_PICK && is_of_weight(t->src[0]));
+}
+
+/* A composite that the backend does not know runs as its body. *why: the backend's reason. */
+static const ggl_tensor *unsupported(const ggl_backend *b, const ggl_tensor *t, const char **why) {
+    *why = b->v->refuses(b, t);
+    if (!*why)
+        return NULL;
+    if (t->op != GGL_OP_CALL)
+        return t;
+    for (int i = 0; i < t->body->n_node; i++) {
+        const ggl_tensor *n = t->body->node[i], *bad = n->needed ? unsupported(b, n, why) : NULL;
+        if (bad)
+            return bad;
+    }
+    return NULL;
+}
+
+/* What keeps the node from running there: itself, a node of its body, or, of rows that are kept,
+ * who reads them, as that goes where they are. NULL: nothing. */
+static const ggl_tensor *refused_part(const ggl_sched *s, int k, const ggl_tensor *t,
+                                      const char **why) {
+    const ggl_tensor *bad = unsupported(s->dev[k].b, t, why);
+    for (int i = 0; t->op == GGL_OP_CACHE && !bad && i < ggl_graph_n_nodes(s->g); i++) {
+        const ggl_tensor *reader = ggl_graph_node(s->g, i);
+        if (reader->op == GGL_OP_ATTEND && reader->needed && reader->src[1] == t)
+            bad = unsupported(s->dev[k].b, reader, why);
+    }
+    return bad;
+}
+
+/* "linear (blk.3 q, llama.arch:31) with weights of type iq2_xs" */
+const char *sched_node_text(const ggl_tensor *t, char *buf, size_t size) {
+    const ggl_tensor *w = NULL;
+    for (int i = 0; i < t->n_src && !w; i++)
+        w = t->src[i] && is_of_weight(t->src[i]) ? t->src[i] : NULL;
+    snprintf(buf, size, "%s%s%s%s%s%s%s%s", t->call ? t->call : ggl_op_get(t->op).name,
+             t->name || t->origin ? " (" : "", t->name ? t->name : "",
+             t->name && t->origin ? ", " : "", t->origin ? t->origin : "",
+             t->name || t->origin ? ")" : "", w ? " with weights of type " : "",
+             w ? ggl_type_get(w->type)->name : "");
+    return buf;
+}
+
+/* What is wished for the weights that the node reads, through views and in its body; -1: nothing.
+ */
+static int wish_of_weights(const ggl_sched *s, const ggl_tensor *t, int group) {
+    int k = -1;
+    for (int i = 0; i < t->n_src && k < 0; i++) {
+        const ggl_tensor *x = t->src[i];
+        if (x && x->op == GGL_OP_WEIGHT)
+            k = s->params.place(s->params.ctx, group, x->name);
+        else if (x && is_of_weight(x))
+            k = wish_of_weights(s, x, group);
+    }
+    for (int i = 0; t->body && i < t->body->n_node && k < 0; i++)
+        k = wish_of_weights(s, t->body->node[i], group);
+    return k;
+}
+
+static bool reads_weights(const ggl_tensor *t) {
+    bool reads = false;
+    for (int i = 0; i < t->n_src && !reads; i++)
+        reads = t->src[i] && is_of_weight(t->src[i]);
+    for (int i = 0; t->body && i < t->body->n_node && !reads; i++)
+        reads = reads_weights(t->body->node[i]);
+    return reads;
+}
+
+/* Where all computed values of its own group that the node reads are; -1: there are none, or they
+ * are not together. */
+static int place_of_values(const ggl_sched *s, const ggl_tensor *t) {
+    int k = -1;
+    for (int i = 0; i < t->n_src; i++) {
+        const ggl_tensor *x = t->src[i];
+        if (!x || ggl_is_leaf(x) || is_of_weight(x) || x->group != t->group)
+            continue;
+        if (k >= 0 && s->backend[x->id] != k)
+            return -1;
+        k = s->backend[x->id];
+    }
+    return k;
+}
+
+static int wished_place(const ggl_sched *s, const ggl_tensor *t) {
+    if (t->op == GGL_OP_ATTEND) /* goes where the rows are */
+        return s->backend[t->src[1]->id];
+    if (!s->params.place)
+        return 0;
+    int k = reads_weights(t) ? wish_of_weights(s, t, t->group) : place_of_values(s, t);
+    return k >= 0 ? k : s->params.place(s->params.ctx, t->group, NULL);
+}
+
+static ggl_status place_node(ggl_sched *s, const ggl_tensor *t, ggl_error *err) {
+    int k = wished_place(s, t);
+    if (k < 0 || k >= s->n_dev)
+        return ggl_fail(err, GGL_USAGE, "group %d is placed on backend %d of %d", t->group, k,
+                        s->n_dev);
+    fallback f = {.node = t, .wished = k, .used = -1};
+    const char *why;
+    f.refused = refused_part(s, k, t, &f.why);
+    for (int i = 0; f.refused && t->op != GGL_OP_ATTEND && f.used < 0 && i < s->n_dev; i++)
+        f.used = refused_part(s, i, t, &why) ? -1 : i;
+    char text[512];
+    if (f.refused && (f.used < 0 || s->params.strict))
+        return ggl_fail(err, GGL_UNSUPPORTED, "%s does not run on %s: %s%s",
+                        sched_node_text(f.refused, text, sizeof text), s->dev[k].b->name, f.why,
+                        f.used < 0 ? "; and no other backend of this run has it" : "");
+    if (f.refused) {
+        if (!ggl_grow(&s->fallback, &s->cap_fallbacks, s->n_fallbacks + 1, sizeof *s->fallback))
+            return no_memory(err);
+        s->fallback[s->n_fallbacks++] = f;
+    }
+    s->backend[t->id] = f.refused ? f.used : k;
+    return GGL_OK;
+}
+
+ggl_status sched_place(ggl_sched *s, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    for (int i = 0; i < ggl_graph_n_nodes(s->g) && st == GGL_OK; i++)
+        if (sched_computed(ggl_graph_node(s->g, i)))
+            st = place_node(s, ggl_graph_node(s->g, i), err);
+    return st;
+}

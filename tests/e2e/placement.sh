@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Where a model runs: llm-cli with layers and weights on several backends. $1: llm-cli, $2: a model of five layers.
+set -u
+cli=$1 model=$2
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+failed=0
+fail() { echo "FAILED: $*"; failed=1; }
+text() { "$cli" -m "$model" -p "Once upon a time" -n 24 --temp 0 "$@" 2>"$tmp/err" </dev/null; }
+expect() { # code, words of the message, arguments
+    local want=$1 words=$2; shift 2
+    "$cli" -m "$model" -p x -n 1 "$@" >/dev/null 2>"$tmp/err" </dev/null
+    local got=$?
+    [ $got = "$want" ] || fail "$* ends with $got, not $want: $(cat "$tmp/err")"
+    grep -qF -- "$words" "$tmp/err" || fail "$* does not say '$words': $(cat "$tmp/err")"
+}
+
+text >"$tmp/a" || fail "the CPU alone"
+while read -r options; do
+    # shellcheck disable=SC2086
+    text $options >"$tmp/b" || fail "$options: $(cat "$tmp/err")"
+    cmp -s "$tmp/a" "$tmp/b" || fail "$options: another text"
+done <<'END'
+--device cpu1
+--device cpu1,cpu
+--split cpu=0,cpu1=5
+--split cpu=2,cpu1=3
+--split cpu=1,cpu1=1,cpu2=3
+--split cpu=2,cpu1=3 -ub 2
+--place blk.*.ffn_*=cpu1
+--place token_embd.weight=cpu1 --place blk.3.*=cpu2 --strict
+--device cpu,cpu1 -ngl 2
+--device cpu1 --fit
+--device cpu1 --split auto
+END
+text --split cpu=2,cpu1=3 >/dev/null
+grep -q 'layers: cpu=2,cpu1=3' "$tmp/err" || fail "the split is not told"
+"$cli" -m "$model" --split cpu=2,cpu1=3 --plan >"$tmp/plan" 2>/dev/null </dev/null || fail "--plan of a split"
+grep -Eq '^1 +cpu +every token +0-1 ' "$tmp/plan" && grep -Eq '^2 +cpu1 +every token +2-4 ' "$tmp/plan" ||
+    fail "the plan of a split: $(cat "$tmp/plan")"
+grep -q 'blk.1 x from cpu: 512 bytes for each token' "$tmp/plan" || fail "the border is not in the plan: $(cat "$tmp/plan")"
+"$cli" -m "$model" --place 'blk.*.ffn_*=cpu1' --plan 2>/dev/null </dev/null | grep -c '^[0-9][0-9]* *cpu1 ' | grep -qx 5 ||
+    fail "feed-forward of five layers elsewhere is not five segments"
+"$cli" --list-devices >"$tmp/devices" || fail "--list-devices"
+grep -q '^cpu  .*threads.*MiB' "$tmp/devices" && grep -q '^reference ' "$tmp/devices" || fail "$(cat "$tmp/devices")"
+
+expect 2 "that is 4 layers; the model has 5" --split cpu=2,cpu1=2
+expect 2 "'cpu' is not NAME=LAYERS" --split cpu,cpu1=5
+expect 2 "'cpu=x' is not NAME=LAYERS" --split cpu=x
+expect 2 "no backend 'cup'" --device cup
+expect 2 "no backend 'cup'" --split cup=5
+expect 2 "no weight that is read has such a name" --place 'blk.*.nothing=cpu1'
+expect 2 "is not PATTERN=NAME" --place 'blk'
+expect 2 "exclude each other" --split cpu=5 -ngl 3
+expect 2 "exclude each other" --fit -ngl 3
+expect 2 "not --plan=x" --plan=x
+exit $failed

@@ -1,0 +1,320 @@
+/* Several backends: what is refused runs elsewhere or is an error, weights name places, batches
+ * follow each other, buffers are no larger than a device takes. */
+#include <math.h>
+
+#include "ggl/backends.h"
+#include "ggl/sched.h"
+#include "test.h"
+
+/* --- backends that pretend -------------------------------------------------------------------- */
+
+enum { WIDTH = 4, MOST_RUNS = 32 };
+
+typedef struct fake {
+    ggl_backend base; /* the reference's functions, some of them replaced */
+    ggl_backend_vtable v;
+    ggl_backend *real;
+    char name;
+} fake;
+
+static char run_log[2 * MOST_RUNS + 1]; /* "a4b4": which backend ran, and how many of the batch */
+static size_t n_alloc_refused;
+
+static const char *refuse_tanh(const ggl_backend *b, const ggl_tensor *t) {
+    (void)b;
+    return t->op == GGL_OP_TANH ? "its table is of another size" : NULL;
+}
+
+static ggl_status logged_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
+                             ggl_error *err) {
+    const fake *f = (const fake *)b;
+    size_t used = strlen(run_log);
+    if (used + 3 < sizeof run_log)
+        snprintf(run_log + used, sizeof run_log - used, "%c%d", f->name, (int)n);
+    return f->real->v->run(f->real, p, region, n, err);
+}
+
+static ggl_status no_import(ggl_backend *b, int region, size_t size, const void *host,
+                            ggl_buffer **out, ggl_error *err) {
+    const fake *f = (const fake *)b;
+    if (host)
+        return ggl_fail(err, GGL_UNSUPPORTED, "no import");
+    n_alloc_refused += b->max_buffer && size > b->max_buffer;
+    return f->real->v->alloc(f->real, region, size, NULL, out, err);
+}
+
+static bool fake_open(fake *f, char name) {
+    ggl_error err = {0};
+    *f = (fake){.name = name};
+    if (!CHECK_OK(ggl_backend_open(&f->real, "reference", NULL, &err), &err))
+        return false;
+    f->v = *f->real->v;
+    f->v.run = logged_run;
+    f->v.alloc = no_import;
+    f->base = *f->real;
+    f->base.v = &f->v;
+    snprintf(f->base.name, sizeof f->base.name, "fake %c", name);
+    return true;
+}
+
+/* --- a model of two layers -------------------------------------------------------------------- */
+
+typedef struct fixture {
+    fake a, b;
+    ggl_backend *list[2];
+    ggl_graph *g;
+    ggl_sched_params p;
+    ggl_sched *s;
+    ggl_error err;
+} fixture;
+
+/* Two pages apart, as in a file. */
+static const struct layer {
+    float w[WIDTH * WIDTH];
+    char gap[8192 - WIDTH * WIDTH * sizeof(float)];
+} weight[2] = {{.w = {1, 0, 0, 0, 0, 2, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}},
+               {.w = {0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 1}}};
+
+/* The sum of x over the sequence so far. */
+static ggl_tensor *running_sum(ggl_graph *g, ggl_tensor *x) {
+    ggl_tensor **param = ggl_body_begin(g, &x, 1);
+    if (!param)
+        return NULL;
+    ggl_tensor *in = param[0], *s = ggl_graph_op(g, GGL_OP_STATE, NULL, 0, (double[]){WIDTH}, 1);
+    ggl_tensor *next = ggl_binary(g, GGL_OP_ADD, s, in);
+    ggl_graph_op(g, GGL_OP_KEEP, (ggl_tensor *[]){s, next}, 2, NULL, 0);
+    return ggl_body_end(g, NULL, next, NULL, 0);
+}
+
+static int by_layer(void *ctx, int group, const char *name) {
+    (void)ctx;
+    return name ? -1 : group == 1;
+}
+
+/* Two times: x = W (sum of x); then tanh(x) / 2. Layer 0 on a, layer 1 and the rest on b. */
+static bool setup(fixture *f) {
+    *f = (fixture){0};
+    run_log[0] = 0;
+    n_alloc_refused = 0;
+    if (!fake_open(&f->a, 'a') || !fake_open(&f->b, 'b'))
+        return false;
+    const ggl_graph_params gp = {.n_pos = 64, .n_batch = 8, .n_slots = 1};
+    ggl_graph *g = f->g = ggl_graph_new(&gp);
+    ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){WIDTH}, true);
+    for (int layer = 0; layer < 2; layer++) {
+        char name[16];
+        snprintf(name, sizeof name, "blk.%d.w", layer);
+        ggl_graph_set_group(g, layer);
+        ggl_tensor *w =
+            ggl_graph_weight(g, name, GGL_F32, 2, (int64_t[]){WIDTH, WIDTH}, weight[layer].w);
+        x = ggl_linear(g, running_sum(g, x), w, NULL);
+    }
+    x = ggl_unary(g, GGL_OP_TANH, x);
+    ggl_tensor_set_name(g, x, "blk.1 bent");
+    ggl_graph_output(g, "y", ggl_binary(g, GGL_OP_MUL, x, ggl_graph_number(g, 0.5)));
+    f->list[0] = &f->a.base;
+    f->list[1] = &f->b.base;
+    f->p = (ggl_sched_params){.backend = f->list, .n_backends = 2, .place = by_layer};
+    return CHECK_OK(ggl_graph_finish(g, &f->err), &f->err);
+}
+
+static void teardown(fixture *f) {
+    ggl_sched_free(f->s);
+    ggl_graph_free(f->g);
+    ggl_backend_close(f->a.real);
+    ggl_backend_close(f->b.real);
+}
+
+static bool start(fixture *f) {
+    return CHECK_OK(ggl_sched_new(&f->s, f->g, &f->p, &f->err), &f->err) &&
+           CHECK_OK(ggl_sched_alloc(f->s, &f->err), &f->err);
+}
+
+static bool give(fixture *f, int n) {
+    float x[8][WIDTH];
+    const int32_t slot[8] = {0};
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < WIDTH; k++)
+            x[i][k] = 0.001f * (float)(k + 1);
+    return CHECK_OK(ggl_sched_set(f->s, "x", x, n, &f->err), &f->err) &&
+           CHECK_OK(ggl_sched_set(f->s, "slot", slot, n, &f->err), &f->err);
+}
+
+/* y of the last of n tokens in all. */
+static void check_output(fixture *f, int row, int n) {
+    const double s = 0.001 * n * (n + 1) / 2; /* of the sums */
+    const double want[WIDTH] = {2 * 2 * s, s, 3 * 3 * s, 4 * s};
+    for (int k = 0; k < WIDTH; k++) {
+        double got = (double)ggl_sched_output(f->s, 0)[row * WIDTH + k];
+        CHECK_MSG(fabs(got - tanh(want[k]) / 2) <= 1e-6, "y[%d] is %g, expected %g", k, got,
+                  tanh(want[k]) / 2);
+    }
+}
+
+/* --- tests ------------------------------------------------------------------------------------ */
+
+TEST(refused_runs_elsewhere) {
+    fixture f;
+    char *text = NULL;
+    size_t size;
+    REQUIRE(setup(&f));
+    f.b.v.refuses = refuse_tanh;
+    f.p.n_rows = 1; /* no more than a row of what only outputs need crosses from b to a */
+    REQUIRE(start(&f) && give(&f, 8));
+    REQUIRE_OK(ggl_sched_run(f.s, 8, (int32_t[]){7}, 1, &f.err), &f.err);
+    check_output(&f, 0, 8);
+    FILE *out = open_memstream(&text, &size);
+    ggl_sched_print(f.s, out, false);
+    fclose(out);
+    CHECK_MSG(strstr(text, "blk.1 bent") && strstr(text, "its table is of another size"),
+              "the plan does not tell of it:\n%s", text);
+    free(text);
+    teardown(&f);
+}
+
+TEST(strict_refuses) {
+    fixture f;
+    REQUIRE(setup(&f));
+    f.b.v.refuses = refuse_tanh;
+    f.p.strict = true;
+    CHECK_INT(ggl_sched_new(&f.s, f.g, &f.p, &f.err), GGL_UNSUPPORTED);
+    CHECK_MSG(strcmp(f.err.msg,
+                     "tanh (blk.1 bent) does not run on fake b: its table is of another size") == 0,
+              "%s", f.err.msg);
+    f.p.strict = false;
+    f.a.v.refuses = refuse_tanh;
+    CHECK_INT(ggl_sched_new(&f.s, f.g, &f.p, &f.err), GGL_UNSUPPORTED);
+    CHECK_MSG(strstr(f.err.msg, "no other backend of this run has it"), "%s", f.err.msg);
+    teardown(&f);
+}
+
+static int second_weight_on_a(void *ctx, int group, const char *name) {
+    (void)ctx;
+    return name ? strcmp(name, "blk.1.w") == 0 ? 0 : -1 : group == 1;
+}
+
+/* What reads the weight goes, and what follows from that alone. */
+TEST(weights_have_places) {
+    fixture f;
+    REQUIRE(setup(&f));
+    f.p.place = second_weight_on_a;
+    REQUIRE(start(&f) && give(&f, 4));
+    REQUIRE_OK(ggl_sched_run(f.s, 4, NULL, 0, &f.err), &f.err);
+    check_output(&f, 3, 4);
+    CHECK_MSG(strcmp(run_log, "a4b4a4") == 0, "%s", run_log); /* layer 0, the sum, the rest */
+    ggl_memory m;
+    CHECK(ggl_sched_memory(f.s, 1, &m) && m.weights_copied == 0);
+    teardown(&f);
+}
+
+static void run_in_pieces(fixture *f, const char *log) {
+    int behind;
+    for (int i = 0; i < 3; i++) {
+        REQUIRE(give(f, 3));
+        REQUIRE_OK(ggl_sched_push(f->s, 3, &behind, &f->err), &f->err);
+        CHECK_INT(behind, 1);
+    }
+    REQUIRE(give(f, 2));
+    const int32_t last = 1;
+    REQUIRE_OK(ggl_sched_run(f->s, 2, &last, 1, &f->err), &f->err);
+    check_output(f, 0, 11);
+    CHECK_MSG(strcmp(run_log, log) == 0, "%s; expected %s", run_log, log);
+}
+
+/* While one batch is in its second segment the next is in its first; who returns early begins. */
+TEST(batches_follow_each_other) {
+    for (int early = 0; early < 3; early++) {
+        fixture f;
+        REQUIRE(setup(&f));
+        f.a.base.async = early == 1;
+        f.b.base.async = early == 2;
+        REQUIRE(start(&f));
+        run_in_pieces(&f, early == 1 ? "a3a3b3a3b3a2b3b2b1" : "a3b3a3b3a3b3a2b2b1");
+        REQUIRE_OK(ggl_sched_clear_slot(f.s, 0, &f.err), &f.err); /* also of what is under way */
+        REQUIRE(give(&f, 4));
+        int behind;
+        REQUIRE_OK(ggl_sched_push(f.s, 4, &behind, &f.err), &f.err);
+        CHECK_INT(behind, 1);
+        REQUIRE_OK(ggl_sched_clear_slot(f.s, 0, &f.err), &f.err);
+        run_log[0] = 0;
+        REQUIRE(give(&f, 1));
+        REQUIRE_OK(ggl_sched_run(f.s, 1, NULL, 0, &f.err), &f.err);
+        check_output(&f, 0, 1);
+        teardown(&f);
+    }
+}
+
+/* One backend: nothing is under way when push returns. */
+TEST(one_backend_has_no_lanes) {
+    fixture f;
+    int behind = -1;
+    REQUIRE(setup(&f));
+    f.p.n_backends = 1;
+    f.p.place = NULL;
+    REQUIRE(start(&f) && give(&f, 3));
+    REQUIRE_OK(ggl_sched_push(f.s, 3, &behind, &f.err), &f.err);
+    CHECK_INT(behind, 0);
+    teardown(&f);
+}
+
+TEST(buffers_of_a_device_are_limited) {
+    fixture f;
+    REQUIRE(setup(&f));
+    f.p.n_backends = 1;
+    f.p.place = NULL;
+    f.a.base.max_buffer = 4096;
+    REQUIRE(start(&f) && give(&f, 2));
+    CHECK_INT(n_alloc_refused, 0);
+    ggl_memory m;
+    CHECK(ggl_sched_memory(f.s, 0, &m));
+    CHECK_INT(m.weights_copied, 2 * WIDTH * WIDTH * 4);
+    REQUIRE_OK(ggl_sched_run(f.s, 2, NULL, 0, &f.err), &f.err);
+    check_output(&f, 1, 2);
+    ggl_sched_free(f.s);
+    f.s = NULL;
+    f.a.base.max_buffer = 60; /* less than a weight has */
+    CHECK_INT(ggl_sched_new(&f.s, f.g, &f.p, &f.err), GGL_LIMIT);
+    CHECK_MSG(strstr(f.err.msg, "blk.0.w") && strstr(f.err.msg, "fake a"), "%s", f.err.msg);
+    ggl_error none = {0};
+    f.err = none;
+    f.a.base.max_buffer = 64;
+    if (CHECK_OK(ggl_sched_new(&f.s, f.g, &f.p, &f.err), &f.err)) {
+        CHECK_INT(ggl_sched_alloc(f.s, &f.err), GGL_LIMIT);
+        CHECK_MSG(strstr(f.err.msg, "on fake a, which takes at most"), "%s", f.err.msg);
+    }
+    teardown(&f);
+}
+
+static size_t n_imported;
+
+static ggl_status counted_import(ggl_backend *b, int region, size_t size, const void *host,
+                                 ggl_buffer **out, ggl_error *err) {
+    const fake *f = (const fake *)b;
+    n_imported += host != NULL;
+    CHECK_MSG(!host || size <= b->max_buffer, "%zu bytes at once", size);
+    return f->real->v->alloc(f->real, region, size, host, out, err);
+}
+
+/* A file that is larger than a device's buffers is imported piece by piece. */
+TEST(imports_are_limited) {
+    fixture f;
+    REQUIRE(setup(&f));
+    const ggl_host_range host = {weight, sizeof weight, false};
+    f.p.n_backends = 1;
+    f.p.place = NULL;
+    f.p.host = &host;
+    f.p.n_host = 1;
+    f.a.v.alloc = counted_import;
+    for (int most = 0; most < 2; most++) {
+        f.a.base.max_buffer = most ? sizeof weight : 8192;
+        n_imported = 0;
+        REQUIRE_OK(ggl_sched_new(&f.s, f.g, &f.p, &f.err), &f.err);
+        CHECK_INT(n_imported, most ? 1 : 2);
+        ggl_memory m;
+        CHECK(ggl_sched_memory(f.s, 0, &m) && m.weights_mapped == sizeof weight[0].w * 2);
+        ggl_sched_free(f.s);
+        f.s = NULL;
+    }
+    teardown(&f);
+}

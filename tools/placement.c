@@ -1,0 +1,593 @@
+#include "placement.h"
+
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ggl/alloc.h"
+
+enum { MOST = 16 };
+
+typedef struct rule { /* of --place */
+    char *pattern;
+    int backend;
+    bool used;
+} rule;
+
+struct placement {
+    const char *tool; /* for notes on stderr; NULL: none */
+    const placement_options *o;
+    ggl_backend_params params;
+    char names[MOST][64];
+    ggl_backend *backend[MOST];
+    int n;
+    ggl_backend *reference; /* computes constants */
+    ggl_backend *trusted;   /* for --shadow */
+    double shadow_rate;
+    int host;            /* index of the CPU; -1: not opened */
+    int part[MOST];      /* which backends have layers, in the order of these */
+    int64_t count[MOST]; /* how many; -1: all that are left */
+    int n_parts;
+    bool apart[MOST]; /* has no share of layers: named by --place alone, or slower than the CPU */
+    rule *rule;
+    size_t n_rules;
+    char text[MOST * 80];
+};
+
+/* --- backends --------------------------------------------------------------------------------- */
+
+static int find(const placement *p, const char *name, size_t n) {
+    for (int i = 0; i < p->n; i++)
+        if (strlen(p->names[i]) == n && memcmp(p->names[i], name, n) == 0)
+            return i;
+    return -1;
+}
+
+/* --shadow: the backend is doubted, an instance of the CPU is not. */
+static ggl_status doubt(placement *p, ggl_backend **b, ggl_error *err) {
+    const ggl_shadow_params sp = {.rate = p->shadow_rate, .seed = p->o->shadow_seed};
+    ggl_backend_params plain = p->params;
+    ggl_backend *doubted = NULL;
+    plain.trace = NULL;
+    ggl_status st = p->trusted ? GGL_OK : ggl_backend_open(&p->trusted, "cpu", &plain, err);
+    if (st == GGL_OK)
+        st = ggl_shadow_wrap(&doubted, *b, p->trusted, &sp, err);
+    if (st == GGL_OK)
+        *b = doubted;
+    return st == GGL_OK ? st : ggl_within(err, st, "--shadow");
+}
+
+bool placement_report(const placement *p, FILE *out) {
+    bool good = true;
+    for (int i = 0; p->o->shadow && i < p->n; i++)
+        good = ggl_shadow_report(p->backend[i], out) && good;
+    return good;
+}
+
+/* Index of the backend of that name, which is opened if it is not yet; -1: *err. */
+static int need(placement *p, const char *name, size_t n, ggl_error *err) {
+    int k = find(p, name, n);
+    if (k >= 0)
+        return k;
+    if (n == 0 || n >= sizeof p->names[0] || p->n == MOST) {
+        (void)ggl_fail(err, GGL_USAGE, "'%.*s' is no name of a backend, or more than %d are named",
+                       (int)(n < 80 ? n : 80), name, MOST);
+        return -1;
+    }
+    k = p->n;
+    snprintf(p->names[k], sizeof p->names[k], "%.*s", (int)n, name);
+    if (ggl_backend_open(&p->backend[k], p->names[k], &p->params, err) != GGL_OK)
+        return -1;
+    p->n++;
+    if (p->o->shadow && doubt(p, &p->backend[k], err) != GGL_OK)
+        return -1;
+    if (strcmp(p->names[k], "cpu") == 0)
+        p->host = k;
+    return k;
+}
+
+static int need_host(placement *p, ggl_error *err) {
+    return need(p, "cpu", 3, err);
+}
+
+/* The first backend of the list that is a device of its own and opens. -1: there is none, and *err
+ * says why of the last. */
+static int need_first_device(placement *p, ggl_error *err) {
+    const char *name;
+    (void)ggl_fail(err, GGL_NOT_FOUND, "this build has no backend for GPUs");
+    for (int k = 0; (name = ggl_backend_name(k)); k++) {
+        if (ggl_backend_kind(k) != GGL_BACKEND_DEVICE)
+            continue;
+        char first[64];
+        snprintf(first, sizeof first, "%.60s0", name);
+        int i = need(p, first, strlen(first), err);
+        if (i >= 0)
+            return i;
+    }
+    return -1;
+}
+
+/* --- the command line ------------------------------------------------------------------------- */
+
+static ggl_status read_devices(placement *p, ggl_error *err) {
+    const char *s = p->o->devices;
+    for (size_t n; s && *s; s += n + (s[n] == ',')) {
+        n = strcspn(s, ",");
+        if (need(p, s, n, err) < 0)
+            return ggl_within(err, err->status, "--device");
+    }
+    return GGL_OK;
+}
+
+static ggl_status read_split(placement *p, ggl_error *err) {
+    const char *s = p->o->split;
+    for (size_t n; *s; s += n + (s[n] == ',')) {
+        n = strcspn(s, ",");
+        const char *eq = memchr(s, '=', n);
+        char number[24] = "";
+        bool range;
+        if (eq)
+            snprintf(number, sizeof number, "%.*s", (int)(s + n - eq - 1), eq + 1);
+        if (!eq || !args_read_int(number, &p->count[p->n_parts], &range) ||
+            p->count[p->n_parts] < 0 || p->n_parts + 1 == MOST)
+            return ggl_fail(err, GGL_USAGE,
+                            "--split: '%.*s' is not NAME=LAYERS, as in vulkan0=20,cpu=12", (int)n,
+                            s);
+        int k = need(p, s, (size_t)(eq - s), err);
+        if (k < 0)
+            return ggl_within(err, err->status, "--split");
+        p->part[p->n_parts++] = k;
+    }
+    return GGL_OK;
+}
+
+static ggl_status read_rules(placement *p, ggl_error *err) {
+    const arg_list *l = &p->o->place;
+    p->rule = calloc(l->n + 1, sizeof *p->rule);
+    if (!p->rule)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    for (size_t i = 0; i < l->n; i++) {
+        const char *eq = strrchr(l->s[i], '=');
+        if (!eq || eq == l->s[i])
+            return ggl_fail(err, GGL_USAGE,
+                            "--place: '%s' is not PATTERN=NAME, as in 'blk.*.ffn_*exps*=cpu'",
+                            l->s[i]);
+        rule *r = &p->rule[p->n_rules];
+        const int before = p->n;
+        r->backend = need(p, eq + 1, strlen(eq + 1), err);
+        if (r->backend < 0)
+            return ggl_within(err, err->status, "--place");
+        for (int k = before; k < p->n; k++)
+            p->apart[k] = true;
+        r->pattern = strndup(l->s[i], (size_t)(eq - l->s[i]));
+        if (!r->pattern)
+            return ggl_fail(err, GGL_NOMEM, "out of memory");
+        p->n_rules++;
+    }
+    return GGL_OK;
+}
+
+/* Devices that share layers: all that are named but the CPU, and those set apart. */
+static int devices(const placement *p, int *at) {
+    int n = 0;
+    for (int i = 0; i < p->n; i++)
+        if (i != p->host && !p->apart[i])
+            at[n++] = i;
+    return n;
+}
+
+static int64_t smaller(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+/* The last n of n_layer layers on the devices, by their memory if that is known of all. */
+static void give_devices(placement *p, int64_t n, int64_t n_layer) {
+    int at[MOST], n_dev = devices(p, at);
+    double total = 0, before = 0;
+    bool known = true;
+    for (int i = 0; i < n_dev; i++) {
+        known = known && p->backend[at[i]]->memory > 0;
+        total += (double)p->backend[at[i]]->memory;
+    }
+    n = n_dev > 0 ? smaller(n, n_layer) : 0;
+    p->n_parts = 0;
+    if (n < n_layer) {
+        p->part[p->n_parts] = p->host;
+        p->count[p->n_parts++] = n_layer - n;
+    }
+    int64_t given = 0;
+    for (int i = 0; i < n_dev; i++) {
+        before += known ? (double)p->backend[at[i]]->memory / total : 1.0 / n_dev;
+        int64_t end = i + 1 == n_dev ? n : (int64_t)(before * (double)n + 0.5);
+        if (end > given) {
+            p->part[p->n_parts] = at[i];
+            p->count[p->n_parts++] = end - given;
+        }
+        given = end;
+    }
+}
+
+/* -ngl without a device that is named: the first GPU, if there is one. */
+static ggl_status default_device(placement *p, ggl_error *err) {
+    int at[MOST];
+    bool wanted = p->o->n_gpu_layers > 0 || p->o->fit || (p->o->split && !p->n_parts);
+    if (!wanted || p->n_parts || devices(p, at) > 0 || need_first_device(p, err) >= 0)
+        return GGL_OK;
+    if (p->o->strict)
+        return ggl_within(err, err->status, "no device for layers");
+    if (p->tool)
+        fprintf(stderr, "%s: note: all layers run on the CPU: %s\n", p->tool, err->msg);
+    return GGL_OK;
+}
+
+static ggl_status check_options(const placement *p, ggl_error *err) {
+    const placement_options *o = p->o;
+    bool by_count = o->split && strcmp(o->split, "auto") != 0;
+    const char *two = o->split && o->n_gpu_layers_given ? "--split and -ngl"
+                      : by_count && o->fit              ? "--split with numbers and --fit"
+                      : o->n_gpu_layers_given && o->fit ? "-ngl and --fit"
+                                                        : NULL;
+    return two ? ggl_fail(err, GGL_USAGE, "%s exclude each other", two) : GGL_OK;
+}
+
+static ggl_status read_shadow(placement *p, ggl_error *err) {
+    const char *rate = p->o->shadow;
+    bool range;
+    if (rate && *rate &&
+        (!args_read_float(rate, &p->shadow_rate, &range) || p->shadow_rate <= 0 ||
+         p->shadow_rate > 1))
+        return ggl_fail(err, GGL_USAGE,
+                        "--shadow: '%s' is no share of the runs, above 0 and up to 1", rate);
+    return GGL_OK;
+}
+
+/* The CPU has what nothing else is said of: without --device or a --split all, else what -ngl,
+ * --fit and --split auto leave. */
+static ggl_status open_host(placement *p, ggl_error *err) {
+    const placement_options *o = p->o;
+    bool all = p->n == 0, rest = o->n_gpu_layers_given || o->fit || (o->split && !p->n_parts);
+    return (all || rest) && need_host(p, err) < 0 ? err->status : GGL_OK;
+}
+
+ggl_status placement_new(placement **out, const char *tool, const placement_options *o,
+                         const ggl_backend_params *params, ggl_error *err) {
+    placement *p = *out = calloc(1, sizeof *p);
+    if (!p)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    p->tool = tool;
+    p->o = o;
+    p->params = params ? *params : (ggl_backend_params){0};
+    p->host = -1;
+    p->params.trace = o->trace;
+    ggl_status st = check_options(p, err);
+    if (st == GGL_OK)
+        st = read_shadow(p, err);
+    if (st == GGL_OK)
+        st = read_devices(p, err);
+    if (st == GGL_OK && o->split && strcmp(o->split, "auto") != 0)
+        st = read_split(p, err);
+    if (st == GGL_OK)
+        st = open_host(p, err);
+    if (st == GGL_OK)
+        st = read_rules(p, err);
+    if (st == GGL_OK)
+        st = default_device(p, err);
+    if (st == GGL_OK)
+        st = ggl_backend_open(&p->reference, "reference", NULL, err);
+    return st;
+}
+
+/* Names that do not exist are wrong usage, as a misspelled flag is. */
+static int tell(const char *tool, const ggl_error *err) {
+    bool usage = err->status == GGL_USAGE || err->status == GGL_NOT_FOUND;
+    return tool_error(tool, usage ? 2 : 1, "%s", err->msg);
+}
+
+int placement_open(placement **out, const char *tool, const placement_options *o,
+                   const ggl_backend_params *params) {
+    ggl_error err = {0};
+    return placement_new(out, tool, o, params, &err) == GGL_OK ? -1 : tell(tool, &err);
+}
+
+void placement_close(placement *p) {
+    if (!p)
+        return;
+    for (int i = 0; i < p->n; i++)
+        ggl_backend_close(p->backend[i]);
+    ggl_backend_close(p->reference);
+    ggl_backend_close(p->trusted);
+    for (size_t i = 0; i < p->n_rules; i++)
+        free(p->rule[i].pattern);
+    free(p->rule);
+    free(p);
+}
+
+/* --- sessions --------------------------------------------------------------------------------- */
+
+/* What comes before the first layer goes with it, what follows the last with that. */
+static int place(void *ctx, int layer, int n_layer, const char *weight) {
+    placement *p = ctx;
+    for (size_t i = 0; weight && i < p->n_rules; i++)
+        if (fnmatch(p->rule[i].pattern, weight, 0) == 0) {
+            p->rule[i].used = true;
+            return p->rule[i].backend;
+        }
+    if (weight)
+        return -1;
+    int64_t at = layer < 0 ? 0 : layer >= n_layer ? n_layer - 1 : layer, end = 0;
+    for (int i = 0; i < p->n_parts; i++) {
+        end += p->count[i];
+        if (at < end)
+            return p->part[i];
+    }
+    return p->n_parts ? p->part[p->n_parts - 1] : 0;
+}
+
+static ggl_status session_new(placement *p, llm_session **out, const llm_model *m,
+                              llm_session_params *sp, ggl_error *err) {
+    sp->backend = p->backend;
+    sp->fold = p->reference;
+    sp->place = place;
+    sp->place_ctx = p;
+    sp->strict = p->o->strict;
+    sp->n_backends = p->n;
+    return llm_session_new(out, m, sp, err);
+}
+
+static size_t bytes_on(const llm_session *s, int k) {
+    ggl_memory m;
+    if (!ggl_sched_memory(llm_session_sched(s), k, &m))
+        return 0;
+    return m.weights_copied + m.weights_repacked + m.stores_rows + m.stores_states + m.arena + m.io;
+}
+
+/* Whether what the devices would have is within their memory, less a twentieth for the driver. */
+static bool fits(const placement *p, const llm_session *s) {
+    int at[MOST], n = devices(p, at);
+    for (int i = 0; i < n; i++) {
+        size_t memory = p->backend[at[i]]->memory;
+        if (memory && bytes_on(s, at[i]) > memory - memory / 20)
+            return false;
+    }
+    return true;
+}
+
+/* The most layers that fit on the devices, which then have them; -1: *err. */
+static int64_t most_that_fit(placement *p, const llm_model *m, llm_session_params *sp,
+                             int64_t n_layer, ggl_error *err) {
+    int64_t low = 0, high = n_layer;
+    while (low < high) {
+        int64_t n = (low + high + 1) / 2;
+        llm_session *s = NULL;
+        give_devices(p, n, n_layer);
+        ggl_status st = session_new(p, &s, m, sp, err);
+        if (st != GGL_OK && st != GGL_LIMIT)
+            return -1;
+        bool ok = st == GGL_OK && fits(p, s);
+        llm_session_free(s);
+        *(ok ? &low : &high) = ok ? n : n - 1;
+    }
+    give_devices(p, low, n_layer);
+    return low;
+}
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Seconds a token with the layers as they are given; 0: *err. */
+static double measure(placement *p, const llm_model *m, const llm_session_params *sp,
+                      ggl_error *err) {
+    llm_session_params trial = *sp;
+    llm_session *s = NULL;
+    trial.n_ctx = 256;
+    trial.n_slots = 1;
+    trial.repack_cache = NULL;
+    const int32_t token = 0;
+    ggl_status st = session_new(p, &s, m, &trial, err);
+    if (st == GGL_OK)
+        st = llm_session_alloc(s, err);
+    double begin = 0, taken = 0;
+    int n = -1; /* the first is not counted: pages come, shaders are made */
+    for (; st == GGL_OK && n < 200 && (n < 3 || taken < 1); n++) {
+        st = llm_session_eval(s, &(llm_batch){.n = 1, .token = &token}, err);
+        begin = n < 0 ? now() : begin;
+        taken = now() - begin;
+    }
+    llm_session_free(s);
+    return st == GGL_OK && n > 0 ? taken / n : 0;
+}
+
+/* As many layers as fit on the devices that are faster than the CPU, each measured by itself. A
+ * token passes one layer after the other, so its time is a sum over them, and more layers on a
+ * faster device are never slower. */
+static ggl_status choose(placement *p, const llm_model *m, llm_session_params *sp, int64_t n_layer,
+                         ggl_error *err) {
+    bool fast[MOST] = {false};
+    int at[MOST], n_dev = devices(p, at);
+    give_devices(p, 0, n_layer);
+    double host = measure(p, m, sp, err);
+    if (host <= 0)
+        return err->status;
+    if (p->tool)
+        fprintf(stderr, "%s: %9.2f ms a token with all layers on cpu\n", p->tool, host * 1e3);
+    for (int i = 0; i < n_dev; i++)
+        p->apart[at[i]] = true;
+    for (int i = 0; i < n_dev; i++) {
+        const char *name = p->names[at[i]];
+        p->apart[at[i]] = false;
+        int64_t n = most_that_fit(p, m, sp, n_layer, err);
+        double t = n > 0 ? measure(p, m, sp, err) : 0;
+        if (n < 0)
+            return err->status;
+        if (p->tool && t > 0)
+            fprintf(stderr, "%s: %9.2f ms a token with %" PRId64 " of %" PRId64 " layers on %s\n",
+                    p->tool, t * 1e3, n, n_layer, name);
+        else if (p->tool)
+            fprintf(stderr, "%s: not on %s: %s\n", p->tool, name,
+                    n > 0 ? err->msg : "no layer fits into its memory");
+        p->apart[at[i]] = true;
+        fast[at[i]] = t > 0 && t < host;
+    }
+    for (int i = 0; i < n_dev; i++)
+        p->apart[at[i]] = !fast[at[i]];
+    return most_that_fit(p, m, sp, n_layer, err) < 0 ? err->status : GGL_OK;
+}
+
+/* Decides which layers go where, where that depends on the model. */
+static ggl_status settle(placement *p, const llm_model *m, llm_session_params *sp, ggl_error *err) {
+    const placement_options *o = p->o;
+    bool automatic = o->split && strcmp(o->split, "auto") == 0;
+    if (!o->n_gpu_layers_given && !o->fit && !o->split) {
+        p->n_parts = 0; /* all on the first */
+        return GGL_OK;
+    }
+    llm_session *s = NULL;
+    if (!o->split || automatic)
+        p->n_parts = 0;
+    ggl_status st = session_new(p, &s, m, sp, err);
+    int64_t n_layer = st == GGL_OK ? llm_session_n_layer(s) : 0, sum = 0;
+    llm_session_free(s);
+    if (st != GGL_OK)
+        return st;
+    if (o->n_gpu_layers_given)
+        give_devices(p, o->n_gpu_layers, n_layer);
+    else if (automatic)
+        return choose(p, m, sp, n_layer, err);
+    else if (o->fit)
+        return most_that_fit(p, m, sp, n_layer, err) < 0 ? err->status : GGL_OK;
+    for (int i = 0; i < p->n_parts; i++)
+        sum += p->count[i];
+    if (sum != n_layer)
+        return ggl_fail(err, GGL_USAGE,
+                        "--split %s: that is %" PRId64 " layers; the model has %" PRId64, o->split,
+                        sum, n_layer);
+    return GGL_OK;
+}
+
+ggl_status placement_session_new(placement *p, llm_session **out, const llm_model *m,
+                                 llm_session_params *sp, ggl_error *err) {
+    *out = NULL;
+    for (size_t i = 0; i < p->n_rules; i++)
+        p->rule[i].used = false;
+    ggl_status st = settle(p, m, sp, err);
+    if (st == GGL_OK)
+        st = session_new(p, out, m, sp, err);
+    /* the CPU takes what others refuse, and is opened only then */
+    if (st == GGL_UNSUPPORTED && p->host < 0 && !p->o->strict) {
+        if (need_host(p, err) < 0)
+            return err->status;
+        st = settle(p, m, sp, err);
+        if (st == GGL_OK)
+            st = session_new(p, out, m, sp, err);
+    }
+    for (size_t i = 0; i < p->n_rules && st == GGL_OK; i++)
+        if (!p->rule[i].used) {
+            llm_session_free(*out);
+            *out = NULL;
+            st = ggl_fail(err, GGL_USAGE, "--place '%s=%s': no weight that is read has such a name",
+                          p->rule[i].pattern, p->names[p->rule[i].backend]);
+        }
+    return st;
+}
+
+int placement_session(placement *p, llm_session **out, const llm_model *m, llm_session_params *sp) {
+    ggl_error err = {0};
+    ggl_status st = placement_session_new(p, out, m, sp, &err);
+    if (st != GGL_OK)
+        return tell(p->tool, &err);
+    if (p->o->fit || p->o->split || p->o->n_gpu_layers_given)
+        fprintf(stderr, "%s: layers: %s\n", p->tool, placement_text(p));
+    size_t n = ggl_sched_n_fallbacks(llm_session_sched(*out));
+    if (n > 0)
+        fprintf(stderr,
+                "%s: note: %zu node%s run elsewhere than placed, as a backend does not have them; "
+                "--plan lists them, --strict makes that an error\n",
+                p->tool, n, n == 1 ? "" : "s");
+    return -1;
+}
+
+const char *placement_advice(placement *p, const llm_model *m, llm_session_params *sp,
+                             ggl_status why, char *buf, size_t size) {
+    ggl_error err = {0};
+    int at[MOST];
+    llm_session *s = NULL;
+    *buf = 0;
+    if ((why != GGL_NOMEM && why != GGL_LIMIT) || devices(p, at) == 0 || need_host(p, &err) < 0 ||
+        session_new(p, &s, m, sp, &err) != GGL_OK)
+        return buf;
+    int64_t n_layer = llm_session_n_layer(s);
+    llm_session_free(s);
+    int64_t n = most_that_fit(p, m, sp, n_layer, &err);
+    if (n >= 0 && n < n_layer)
+        snprintf(buf, size,
+                 "; %" PRId64 " of %" PRId64 " layers would fit: -ngl %" PRId64 ", or --fit", n,
+                 n_layer, n);
+    return buf;
+}
+
+int placement_n_backends(const placement *p) {
+    return p->n;
+}
+
+ggl_backend *placement_backend(const placement *p, int k) {
+    return p->backend[k];
+}
+
+int64_t placement_n_device_layers(const placement *p, const llm_session *s) {
+    int64_t n = 0;
+    if (p->n_parts == 0)
+        return p->host == 0 ? 0 : llm_session_n_layer(s);
+    for (int i = 0; i < p->n_parts; i++)
+        n += p->part[i] == p->host ? 0 : p->count[i];
+    return n;
+}
+
+const char *placement_text(const placement *p) {
+    char *text = ((placement *)(uintptr_t)p)->text;
+    size_t used = 0;
+    if (p->n_parts == 0)
+        return p->backend[0]->name;
+    for (int i = 0; i < p->n_parts && used < sizeof p->text; i++)
+        used += (size_t)snprintf(text + used, sizeof p->text - used, "%s%s=%" PRId64, i ? "," : "",
+                                 p->backend[p->part[i]]->name, p->count[i]);
+    return text;
+}
+
+/* --- what there is ---------------------------------------------------------------------------- */
+
+static bool list_one(FILE *out, const char *name, const char *text, bool must) {
+    ggl_error err = {0};
+    ggl_backend *b = NULL;
+    if (ggl_backend_open(&b, name, NULL, &err) != GGL_OK) {
+        if (must)
+            fprintf(out, "%-12s not here: %s\n", name, err.msg);
+        return false;
+    }
+    fprintf(out, "%-12s %s", name, *b->description ? b->description : text);
+    if (b->memory)
+        fprintf(out, "; %.0f MiB", (double)b->memory / 1048576);
+    fputc('\n', out);
+    ggl_backend_close(b);
+    return true;
+}
+
+void placement_list(FILE *out) {
+    const char *name;
+    for (int k = 0; (name = ggl_backend_name(k)); k++) {
+        char numbered[64];
+        if (ggl_backend_kind(k) != GGL_BACKEND_DEVICE) {
+            list_one(out, name, ggl_backend_text(k), true);
+            continue;
+        }
+        for (int i = 0; i < 1000; i++) {
+            snprintf(numbered, sizeof numbered, "%.50s%d", name, i);
+            if (!list_one(out, numbered, ggl_backend_text(k), i == 0))
+                break;
+        }
+    }
+}
