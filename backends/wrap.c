@@ -2,6 +2,9 @@
 
 #include <stdio.h>
 
+_Static_assert(sizeof(ggl_backend_vtable) == 15 * sizeof(void *),
+               "another function of a backend: it is to be passed on");
+
 static ggl_status w_alloc(ggl_backend *b, int region, size_t size, const void *host,
                           ggl_buffer **out, ggl_error *err) {
     return wrap_inner(b)->v->alloc(wrap_inner(b), region, size, host, out, err);

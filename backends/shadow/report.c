@@ -51,17 +51,46 @@ static double largest(const ggl_tensor *t, const void *data, size_t n) {
     return most;
 }
 
+/* What the run had of an operand, to free; NULL: it cannot be had. */
+static void *read_operand(const probe *r, const ggl_tensor *x) {
+    bool is_value = x->op != GGL_OP_WEIGHT && x->op != GGL_OP_CONST && r->loc[x->id].region >= 0;
+    void *values = is_value ? ggl_calloc(shadow_size(x, r->n), 1) : NULL;
+    if (values && probe_read(r, x, values, NULL) == GGL_OK)
+        return values;
+    ggl_free(values);
+    return NULL;
+}
+
 /* What drift is a part of: the largest of the value; of a sum, whose terms may cancel, at least the
  * largest of these. */
-static double scale_of(const probe *r, const ggl_tensor *t, const void *want) {
+static double scale_of(const probe *r, const ggl_tensor *t, const void *want, const void *operand) {
     double scale = largest(t, want, shadow_size(t, r->n) / 4);
-    const ggl_tensor *x = t->op == GGL_OP_SUM ? t->src[0] : NULL;
-    size_t size = x && !ggl_is_leaf(x) ? shadow_size(x, r->n) : 0;
-    void *terms = size ? ggl_calloc(size, 1) : NULL;
-    if (terms && probe_read(r, x, terms, NULL) == GGL_OK)
-        scale = fmax(scale, largest(x, terms, size / 4));
-    ggl_free(terms);
+    if (t->op == GGL_OP_SUM && operand)
+        scale = fmax(scale, largest(t->src[0], operand, shadow_size(t->src[0], r->n) / 4));
     return scale > 0 ? scale : 1;
+}
+
+/* How large one number of a product would be if its terms had signs by chance. It may be nearly
+ * nothing beside that, and so may all, where they are few; what its terms were rounded by is not.
+ * 0: not known. */
+static double product_scale(const ggl_tensor *t, const float *x, size_t at) {
+    const ggl_tensor *w = t->op == GGL_OP_LINEAR && x ? t->src[1] : NULL;
+    if (!w || w->op != GGL_OP_WEIGHT || w->n_dims > 2)
+        return 0;
+    const ggl_type_info *type = ggl_type_get(w->type);
+    const char *row =
+        (const char *)w->data + at % (size_t)t->ne[0] * ggl_row_size(w->type, w->ne[0]);
+    const float *column = x + at / (size_t)t->ne[0] * (size_t)w->ne[0];
+    float block[256];
+    double sum = 0;
+    for (int64_t i = 0; i < w->ne[0]; i += type->block, row += type->size) {
+        type->to_float(row, block, type->block);
+        for (int64_t e = 0; e < type->block; e++) {
+            double term = (double)block[e] * (double)column[i + e];
+            sum += term * term;
+        }
+    }
+    return isfinite(sum) ? sqrt(sum) : 0;
 }
 
 static double drift_of(double got, double want, double scale) {
@@ -116,21 +145,35 @@ static void note_fault(shadow *b, const ggl_tensor *t, const ggl_shadow_fault *f
         r->first = named;
 }
 
-static void compare(const probe *r, const ggl_tensor *t, const void *got, const void *want) {
-    shadow *b = r->b;
+/* The element that is off most. */
+static ggl_shadow_fault find_worst(const probe *r, const ggl_tensor *t, const void *got,
+                                   const void *want, const void *operand) {
     size_t row = (size_t)ggl_count(t), n = shadow_size(t, r->n) / 4;
-    double scale = scale_of(r, t, want);
-    ggl_shadow_fault f = {.bound = bound_of(t), .scale = scale, .run = b->result.n_runs};
+    double all = scale_of(r, t, want, operand);
+    ggl_shadow_fault f = {.bound = bound_of(t), .scale = all, .run = r->b->result.n_runs};
     for (size_t i = 0; i < n; i++) {
-        double g = number_at(t, got, i), w = number_at(t, want, i), d = drift_of(g, w, scale);
+        double g = number_at(t, got, i), w = number_at(t, want, i), scale = all;
+        if (drift_of(g, w, scale) > f.bound)
+            scale = fmax(scale, product_scale(t, operand, i));
+        double d = drift_of(g, w, scale);
         if (d > f.drift) {
             f.drift = d;
+            f.scale = scale;
             f.token = (int64_t)(i / row);
             f.element = (int64_t)(i % row);
             f.got = g;
             f.want = w;
         }
     }
+    return f;
+}
+
+static void compare(const probe *r, const ggl_tensor *t, const void *got, const void *want) {
+    shadow *b = r->b;
+    bool cancels = t->op == GGL_OP_SUM || t->op == GGL_OP_LINEAR;
+    void *operand = cancels ? read_operand(r, t->src[0]) : NULL;
+    ggl_shadow_fault f = find_worst(r, t, got, want, operand);
+    ggl_free(operand);
     drift *d = drift_for(b, t);
     if (d) {
         d->n++;

@@ -298,6 +298,52 @@ TEST(quantized_weights) {
     ggl_backend_close(trusted);
 }
 
+/* A product with one row of quantized weights, whose terms cancel: rounding is all there is left.
+ */
+TEST(cancelled_product) {
+    enum { LENGTH = 256, TOKENS = 16 };
+    float w[LENGTH], x[TOKENS * LENGTH];
+    char q8[LENGTH / 32 * 34];
+    uint64_t random = 5;
+    for (int i = 0; i < LENGTH; i++)
+        w[i] = test_random_float(&random);
+    for (int t = 0; t < TOKENS; t++)
+        for (int i = 0; i < LENGTH; i++)
+            x[t * LENGTH + i] = test_random_float(&random);
+    ggl_type_get(GGL_Q8_0)->from_float(w, q8, LENGTH);
+    ggl_type_get(GGL_Q8_0)->to_float(q8, w, LENGTH);
+    for (int t = 0; t < TOKENS; t++) { /* x loses its part along w, but for a millionth */
+        double wx = 0, ww = 0;
+        for (int i = 0; i < LENGTH; i++) {
+            wx += (double)w[i] * (double)x[t * LENGTH + i];
+            ww += (double)w[i] * (double)w[i];
+        }
+        for (int i = 0; i < LENGTH; i++)
+            x[t * LENGTH + i] -= (float)(wx / ww * 0.999999 * (double)w[i]);
+    }
+    ggl_graph *g = ggl_graph_new(NULL);
+    ggl_tensor *in = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){LENGTH}, true);
+    ggl_tensor *m = ggl_graph_weight(g, "gate", GGL_Q8_0, 2, (int64_t[]){LENGTH, 1}, q8);
+    ggl_graph_output(g, "y", ggl_linear(g, in, m, NULL));
+    ggl_error err = {0};
+    ggl_sched *s = NULL;
+    ggl_backend *b = shadowed(open_backend("cpu"), reference(), 1, 1);
+    ggl_sched_params p = {.backend = &b, .n_backends = 1};
+    CHECK_OK(ggl_graph_finish(g, &err), &err);
+    if (CHECK_OK(ggl_sched_new(&s, g, &p, &err), &err) && CHECK_OK(ggl_sched_alloc(s, &err), &err))
+        for (int t = 0; t < TOKENS; t++) {
+            CHECK_OK(ggl_sched_set(s, "x", x + t * LENGTH, 1, &err), &err);
+            CHECK_OK(ggl_sched_run(s, 1, NULL, 0, &err), &err);
+        }
+    ggl_shadow_result r = ggl_shadow_get(b);
+    CHECK_INT(r.n_nodes, TOKENS);
+    CHECK_MSG(r.n_faults == 0 && r.largest > 0, "%g, not %g, of %g", r.worst.got, r.worst.want,
+              r.worst.scale);
+    ggl_sched_free(s);
+    ggl_graph_free(g);
+    ggl_backend_close(b);
+}
+
 TEST(same_seed_same_nodes) {
     const char *name;
     toy_model t;
