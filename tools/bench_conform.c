@@ -60,6 +60,8 @@ static void md_result(const conform_row *r) {
         put_cell(r->wrong.form_text);
         fputs(": ", stdout);
         put_cell(r->wrong.text);
+        if (r->right_alone)
+            fputs("; right where all other operators run on the reference", stdout);
         return;
     }
     if (r->n_right > 0)
@@ -96,7 +98,7 @@ typedef struct field {
     double number;    /* NaN: none */
 } field;
 
-enum { N_FIELDS = 21 };
+enum { N_FIELDS = 22 };
 
 static double or_none(bool has, double x) {
     return has ? x : NAN;
@@ -118,6 +120,7 @@ static void fields_of(const conform *c, const conform_row *r, field f[N_FIELDS])
         {"error_of_bound", NULL, or_none(r->n_right > 0, r->share)},
         {"wrong_case", wrong ? r->wrong.form_text : "", 0},
         {"wrong_text", wrong ? r->wrong.text : "", 0},
+        {"right_alone", NULL, or_none(wrong, r->right_alone)},
         {"speed_case", r->speed.ns > 0 ? r->speed.text : "", 0},
         {"ns", NULL, or_none(timed, r->speed.ns)},
         {"reference_ns", NULL, or_none(timed, r->speed.reference_ns)},

@@ -175,10 +175,36 @@ int64_t case_blocks(const conform_build *c, int64_t k) {
     return (k + block - 1) / block * block;
 }
 
+/* --- nodes ------------------------------------------------------------------------------------ */
+
+/* The group says whether a node is the case's own. What a graph inserts itself has the group of the
+ * node before; a cache is where it is read. */
+static void set_group(conform_build *c, ggl_op o) {
+    bool own = o == c->op || c->op == GGL_OP_CAST || (c->op == GGL_OP_ATTEND && o == GGL_OP_CACHE);
+    ggl_graph_set_group(c->g, own ? CASE_OWN : CASE_OTHER);
+}
+
+ggl_tensor *case_node(conform_build *c, ggl_op o, ggl_tensor *const *src, int n_src,
+                      const double *num, int n_num) {
+    set_group(c, o);
+    return ggl_graph_op(c->g, o, src, n_src, num, n_num);
+}
+
 ggl_tensor *case_op(conform_build *c, ggl_op o, ggl_tensor *a, ggl_tensor *b, ggl_tensor *d,
                     int n_num, const double *num) {
     ggl_tensor *src[3] = {a, b, d};
-    return ggl_graph_op(c->g, o, src, d ? 3 : b ? 2 : a ? 1 : 0, num, n_num);
+    return case_node(c, o, src, d ? 3 : b ? 2 : a ? 1 : 0, num, n_num);
+}
+
+ggl_tensor *case_linear(conform_build *c, ggl_tensor *x, ggl_tensor *w, ggl_tensor *bias) {
+    set_group(c, GGL_OP_LINEAR);
+    return ggl_linear(c->g, x, w, bias);
+}
+
+ggl_tensor *case_call(conform_build *c, const char *name, ggl_tensor *result, const double *num,
+                      int n_num) {
+    set_group(c, GGL_OP_CALL);
+    return ggl_body_end(c->g, name, result, num, n_num);
 }
 
 void case_positions(conform_build *c) {
@@ -202,7 +228,7 @@ static ggl_tensor *as_output(conform_build *c, ggl_tensor *y) {
 
 ggl_status conform_build_graph(conform_build *c, const conform_case *info, const conform_form *form,
                                bool flush, ggl_error *err) {
-    *c = (conform_build){.f = *form, .flush = flush, .seed = form->seed};
+    *c = (conform_build){.f = *form, .op = info->op, .flush = flush, .seed = form->seed};
     const ggl_graph_params gp = {.n_pos = 4096,
                                  .n_batch = form->n_batch,
                                  .n_slots = form->n_slots,

@@ -22,9 +22,13 @@ typedef struct conform_input {
     void *data;    /* of the whole run */
 } conform_input;
 
+/* Groups of nodes: the case's operator, and what its graph has besides. */
+enum { CASE_OTHER, CASE_OWN };
+
 struct conform_build {
     ggl_graph *g;
     conform_form f;
+    ggl_op op;    /* the case's */
     bool flush;   /* subnormal numbers among the values are zeros */
     double about; /* what an output is about; 0: errors are measured by the largest output alone */
     uint64_t seed;
@@ -42,6 +46,12 @@ ggl_tensor *case_input(conform_build *c, bool batched, conform_fill fill, int64_
 ggl_tensor *case_weight(conform_build *c, ggl_type type, int n_dims, const int64_t *ne);
 /* k, rounded up to whole blocks of the form's type. */
 int64_t case_blocks(const conform_build *c, int64_t k);
+/* As ggl_graph_op, ggl_linear and ggl_body_end. */
+ggl_tensor *case_node(conform_build *c, ggl_op o, ggl_tensor *const *src, int n_src,
+                      const double *num, int n_num);
+ggl_tensor *case_linear(conform_build *c, ggl_tensor *x, ggl_tensor *w, ggl_tensor *bias);
+ggl_tensor *case_call(conform_build *c, const char *name, ggl_tensor *result, const double *num,
+                      int n_num);
 ggl_tensor *case_op(conform_build *c, ggl_op o, ggl_tensor *a, ggl_tensor *b, ggl_tensor *d,
                     int n_num, const double *num);
 /* Positions and slots of a batch, as the form has slots. */

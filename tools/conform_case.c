@@ -227,6 +227,8 @@ static void say_form(text *t, const conform_form *f) {
         say(t, ", the last %" PRId64 " one at a time", -f->chunk);
     if (f->unnamed)
         say(t, ", without the name");
+    if (f->alone)
+        say(t, ", all else on the reference");
 }
 
 void conform_say(const conform_case *info, const conform_build *c, char *buf, size_t size) {

@@ -66,6 +66,7 @@ typedef struct conform_form {
     unsigned with;           /* CONFORM_BIAS | .. */
     conform_values values;
     bool unnamed; /* composites do not carry their names */
+    bool alone;   /* what the graph has besides the case's operator runs on the reference */
     uint64_t seed;
 } conform_form;
 

@@ -114,7 +114,7 @@ static ggl_tensor *attend_of(conform_build *c) {
         src[3] = case_weight(c, GGL_F32, DIMS(h));
     double num[3] = {c->f.with & CONFORM_SCALE ? 0.4 : NAN, s[4] ? (double)s[4] : NAN,
                      s[5] ? (double)s[5] : NAN};
-    return ggl_graph_op(c->g, GGL_OP_ATTEND, src, 4, num, 3);
+    return case_node(c, GGL_OP_ATTEND, src, 4, num, 3);
 }
 
 /* Two layers read one cache. size: a row, query heads, store heads, window of the second. */
@@ -127,9 +127,9 @@ static ggl_tensor *attend_twice(conform_build *c) {
     c->about = 1;
     ggl_tensor *kv = OP2(c, CACHE, VALUE(c, s[0], s[2]), VALUE(c, s[0], s[2]));
     ggl_tensor *src[2] = {VALUE(c, s[0], s[1]), kv};
-    src[0] = ggl_graph_op(c->g, GGL_OP_ATTEND, src, 2, NULL, 0);
+    src[0] = case_node(c, GGL_OP_ATTEND, src, 2, NULL, 0);
     double num[2] = {NAN, s[3] ? (double)s[3] : NAN};
-    return ggl_graph_op(c->g, GGL_OP_ATTEND, src, 2, num, 2);
+    return case_node(c, GGL_OP_ATTEND, src, 2, num, 2);
 }
 
 #define ATTEND(NAME, fn, list)                                                                     \

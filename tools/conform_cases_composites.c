@@ -3,7 +3,7 @@
 
 /* Ends a body as the prelude's op of that name, or nameless. */
 static ggl_tensor *end(conform_build *c, const char *name, ggl_tensor *y, int n_num, double num) {
-    return ggl_body_end(c->g, c->f.unnamed ? NULL : name, y, &num, n_num);
+    return case_call(c, c->f.unnamed ? NULL : name, y, &num, n_num);
 }
 static ggl_tensor *mean(conform_build *c, ggl_tensor *x) {
     return x ? OP2(c, DIV, OP1(c, SUM, x), NUMBER(c, (double)x->ne[0])) : NULL;
@@ -155,11 +155,11 @@ static ggl_tensor *build_gated_delta_rule(conform_build *c) {
     ggl_tensor *q = p[0], *k = p[1], *v = p[2], *g = p[3], *beta = p[4];
     ggl_tensor *s = OP0(c, STATE, 3, (double)dk, (double)dv, (double)h);
     ggl_tensor *left = OP2(c, MUL, s, reshape3(c, OP1(c, EXP, g), 1, 1, h));
-    ggl_tensor *error = OP2(c, MUL, OP2(c, SUB, v, ggl_linear(c->g, k, left, NULL)),
+    ggl_tensor *error = OP2(c, MUL, OP2(c, SUB, v, case_linear(c, k, left, NULL)),
                             OP1N(c, RESHAPE, beta, 2, 1, (double)h));
     ggl_tensor *next = OP2(c, ADD, left, outer(c, k, error));
     keep(c, s, next);
-    ggl_tensor *y = OP2(c, DIV, ggl_linear(c->g, q, next, NULL), NUMBER(c, sqrt((double)dk)));
+    ggl_tensor *y = OP2(c, DIV, case_linear(c, q, next, NULL), NUMBER(c, sqrt((double)dk)));
     return end(c, "gated_delta_rule", y, 0, 0);
 }
 
@@ -184,7 +184,7 @@ static ggl_tensor *build_ssm_scan(conform_build *c) {
     ggl_tensor *next =
         OP2(c, ADD, left, outer(c, b, OP2(c, MUL, x, OP1N(c, RESHAPE, dt, 2, 1, (double)h))));
     keep(c, s, next);
-    return end(c, "ssm_scan", ggl_linear(c->g, cc, next, NULL), 0, 0);
+    return end(c, "ssm_scan", case_linear(c, cc, next, NULL), 0, 0);
 }
 
 /* A recurrence that no backend knows by name: products with weights in a loop. */
@@ -198,9 +198,9 @@ static ggl_tensor *build_of_my_own(conform_build *c) {
     if (!p)
         return NULL;
     ggl_tensor *s = OP0(c, STATE, 1, (double)k);
-    ggl_tensor *next = OP1(c, TANH, OP2(c, ADD, p[0], ggl_linear(c->g, s, w, NULL)));
+    ggl_tensor *next = OP1(c, TANH, OP2(c, ADD, p[0], case_linear(c, s, w, NULL)));
     keep(c, s, next);
-    return end(c, "of_my_own", OP2(c, ADD, next, ggl_linear(c->g, next, w, NULL)), 0, 0);
+    return end(c, "of_my_own", OP2(c, ADD, next, case_linear(c, next, w, NULL)), 0, 0);
 }
 
 static const conform_form large_delta = {.size = {128, 128, 16}, .n = 64};

@@ -36,7 +36,7 @@ static ggl_tensor *linear_of(conform_build *c) {
         w = case_weight(c, c->f.type, DIMS(k, s[1], s[4]));
     if (c->f.with & CONFORM_BIAS)
         bias = computed ? VALUE(c, s[1], s[2]) : case_weight(c, GGL_F32, DIMS(s[1]));
-    return ggl_linear(c->g, x, w, bias);
+    return case_linear(c, x, w, bias);
 }
 
 /* size: k, m, experts, of which are chosen (0: one, without a list), and as many x (0: one for
@@ -58,7 +58,7 @@ static ggl_tensor *linear_experts(conform_build *c) {
     c->about = 0.2 * sqrt((double)k);
     if (c->f.with & CONFORM_BIAS)
         bias = OP2(c, PICK, case_weight(c, GGL_F32, DIMS(s[1], s[2])), e);
-    return ggl_linear(c->g, x, OP2(c, PICK, w, e), bias);
+    return case_linear(c, x, OP2(c, PICK, w, e), bias);
 }
 
 /* Several share an operand, and more come after it was overwritten: what was prepared must be the
@@ -70,8 +70,8 @@ static ggl_tensor *linear_shared(conform_build *c) {
     ggl_tensor *x = VALUE(c, k), *sum = NULL;
     c->about = 1;
     for (int i = 0; i < 4; i++) {
-        ggl_tensor *h = ggl_linear(c->g, x, case_weight(c, c->f.type, DIMS(k, k)), NULL);
-        ggl_tensor *g = ggl_linear(c->g, x, case_weight(c, c->f.type, DIMS(k, k)), NULL);
+        ggl_tensor *h = case_linear(c, x, case_weight(c, c->f.type, DIMS(k, k)), NULL);
+        ggl_tensor *g = case_linear(c, x, case_weight(c, c->f.type, DIMS(k, k)), NULL);
         x = OP1(c, TANH, OP2(c, MUL, h, OP2(c, ADD, g, NUMBER(c, 0.5))));
         sum = sum ? OP2(c, ADD, sum, x) : x;
     }

@@ -51,12 +51,21 @@ static ggl_status run_chunks(const conform_build *c, ggl_sched *s, conform_outpu
     return st;
 }
 
+/* Index of the backend: 1 is the reference. */
+static int place_alone(void *ctx, int group, const char *weight) {
+    (void)ctx;
+    (void)weight;
+    return group == CASE_OWN ? 0 : 1;
+}
+
 static ggl_status run_graph(conform_build *c, ggl_backend *b, ggl_backend *reference,
                             conform_output *out, ggl_error *err) {
     ggl_backend *both[2] = {b, reference};
     ggl_sched *s = NULL;
-    ggl_status st = ggl_sched_new(
-        &s, c->g, &(ggl_sched_params){.backend = both, .n_backends = b == reference ? 1 : 2}, err);
+    const ggl_sched_params p = {.backend = both,
+                                .n_backends = b == reference ? 1 : 2,
+                                .place = c->f.alone && b != reference ? place_alone : NULL};
+    ggl_status st = ggl_sched_new(&s, c->g, &p, err);
     if (st == GGL_OK)
         st = ggl_sched_alloc(s, err);
     if (st == GGL_OK && !(out->y = calloc((size_t)(out->n * out->row) + 1, sizeof *out->y)))

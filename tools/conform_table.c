@@ -87,6 +87,14 @@ typedef struct row_run {
     const conform_limits *limits;
 } row_run;
 
+/* Whether another operator of its graph, or what they are together, may be at fault. */
+static bool is_right_alone(const conform_case *info, const conform_result *r, ggl_backend *b) {
+    conform_result alone;
+    conform_form f = r->form;
+    f.alone = true;
+    return conform_check_form(info, &f, b, &alone) == CONFORM_RIGHT;
+}
+
 static void count(const row_run *run, const conform_case *info, conform_result *r) {
     conform_row *row = run->row;
     row->n_cases++;
@@ -107,6 +115,7 @@ static void count(const row_run *run, const conform_case *info, conform_result *
             return;
         conform_shrink(info, run->b, r, MOST_TRIES);
         row->wrong = *r;
+        row->right_alone = is_right_alone(info, r, run->b);
     }
 }
 

@@ -12,8 +12,9 @@ typedef struct conform_row {
     char reason[CONFORM_TEXT];                /* of the first that was refused */
     double share;                             /* the largest error of right ones, of the bound */
     conform_result wrong;                     /* n_wrong > 0: the first, made small */
-    conform_speed speed;                      /* ns 0: not timed */
-    double percent;                           /* of the limit; 0: not known */
+    bool right_alone;    /* that is right where only this operator runs on the backend */
+    conform_speed speed; /* ns 0: not timed */
+    double percent;      /* of the limit; 0: not known */
 } conform_row;
 
 typedef struct conform_selection {

@@ -149,16 +149,54 @@ TEST(what_is_allowed) {
     teardown(&f);
 }
 
+/* A case of several operators is told to be right without the others where one of those is wrong.
+ */
 TEST(another_operator) {
     fixture f;
     REQUIRE(setup(&f, FAULT_CONFUSED, GGL_OP_TANH, GGL_TYPE_LIMIT));
     check_least(&f, "tanh", "f32", "tanh(one x 1), of ones");
-    conform_row r = row_of(&f, "linear", "f32", true);
-    CHECK(r.n_wrong == 1);
+    conform_row r = row_of(&f, "tanh", "f32", true);
+    CHECK(r.n_wrong == r.n_cases && !r.right_alone);
+    r = row_of(&f, "linear", "f32", true);
+    CHECK(r.n_wrong == 1 && r.right_alone);
     teardown(&f);
 }
 
-/* Every variant can be built, no two of a case are the same, and texts say what they are. */
+/* The first form of each case, on the backend as a whole and on it alone. */
+TEST(alone) {
+    fixture f;
+    REQUIRE(setup(&f, FAULT_NONE, GGL_OP_TANH, GGL_TYPE_LIMIT));
+    for (int k = 0; conform_kind_at(k); k++)
+        for (int i = 0; i < conform_kind_at(k)->n_cases; i++) {
+            const conform_case *info = &conform_kind_at(k)->cases[i];
+            conform_result r;
+            conform_form form = conform_variant(info, 0);
+            form.n = form.n < 20 ? form.n : 20;
+            form.n_batch = form.n_batch < form.n ? form.n_batch : form.n;
+            for (int alone = 0; alone < 2; alone++) {
+                form.alone = alone;
+                CHECK_MSG(conform_check_form(info, &form, f.b, &r) == CONFORM_RIGHT, "%s, %s: %s",
+                          info->name, r.form_text, r.text);
+            }
+        }
+    teardown(&f);
+}
+
+/* A form that cannot be built is told as that, and is not made smaller. */
+TEST(no_such_form) {
+    fixture f;
+    conform_result r;
+    const conform_case *add = &conform_elementwise.cases[0];
+    conform_form form = conform_variant(add, 0);
+    REQUIRE(setup(&f, FAULT_NONE, GGL_OP_TANH, GGL_TYPE_LIMIT));
+    form.size[0] = 5;
+    CHECK(conform_check_form(add, &form, f.b, &r) == CONFORM_INVALID);
+    CHECK_HAS(r.text, "[5, 3]");
+    CHECK(conform_shrink(add, f.b, &r, 100) == 0);
+    teardown(&f);
+}
+
+/* Edge values come after all forms with ordinary ones, and only where the case wants them. */
 TEST(variants) {
     for (int k = 0; conform_kind_at(k); k++)
         for (int i = 0; i < conform_kind_at(k)->n_cases; i++) {
@@ -167,6 +205,7 @@ TEST(variants) {
             for (int v = 0; v < conform_n_variants(info); v++) {
                 conform_form f = conform_variant(info, v);
                 CHECK(f.n > 0 && f.n_batch > 0 && f.n_batch <= f.n && f.n_slots > 0);
+                CHECK(!f.alone && !f.unnamed && f.chunk == 0);
                 CHECK(f.values == CONFORM_ORDINARY || (info->edges >> f.values & 1));
             }
         }
