@@ -25,7 +25,7 @@ static bool has(const ggl_operand *o) {
 static ggl_status keep_rows(vk_emit *e, int part, ggl_error *err) {
     const ggl_store *s = e->step->node->store[part];
     const ggl_operand *x = &e->step->src[part], *pos = &e->step->src[2], *slot = &e->step->src[3];
-    vk_call c = {.shader = VK_SHADER_CACHE,
+    vk_call c = {.shader = VK_SHADER_CACHE_ROWS,
                  .spec = {LOCAL, s->type, s->kind == GGL_STORE_KEYS},
                  .n_spec = 3};
     const int64_t n_batch = vk_extent(e, x, GGL_BATCH_DIM),

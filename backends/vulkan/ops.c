@@ -18,6 +18,46 @@ static bool any_shape(const ggl_tensor *t) {
     return true;
 }
 
+static bool has_shape(const ggl_tensor *t, int n_dims, int64_t n0, int64_t n1) {
+    return t->n_dims == n_dims && t->ne[0] == n0 && (n_dims < 2 || t->ne[1] == n1);
+}
+
+/* The body's only state; NULL: there are none or several. */
+static const ggl_store *state_of(const ggl_tensor *t) {
+    const ggl_store *s = NULL;
+    for (int i = 0; i < t->body->n_node; i++)
+        if (t->body->node[i]->op == GGL_OP_STATE) {
+            if (s)
+                return NULL;
+            s = t->body->node[i]->store[0];
+        }
+    return s;
+}
+
+static bool is_state(const ggl_store *s, int64_t n0, int64_t n1, int64_t n2) {
+    return s && s->type == GGL_F32 && s->ne[0] == n0 && s->ne[1] == n1 && s->ne[2] == n2;
+}
+
+static bool is_recent(const ggl_tensor *t) {
+    const int64_t n = t->src[0]->ne[0];
+    return t->src[0]->n_dims == 1 && t->n_dims == 2 && t->ne[0] == n &&
+           is_state(state_of(t), n, t->ne[1] - 1, 1);
+}
+
+static bool is_delta(const ggl_tensor *t) {
+    ggl_tensor *const *x = t->src;
+    const int64_t dk = x[0]->ne[0], dv = x[2]->ne[0], h = x[0]->ne[1];
+    return has_shape(x[0], 2, dk, h) && has_shape(x[1], 2, dk, h) && has_shape(x[2], 2, dv, h) &&
+           has_shape(x[3], 1, h, 1) && has_shape(x[4], 1, h, 1) && is_state(state_of(t), dk, dv, h);
+}
+
+static bool is_scan(const ggl_tensor *t) {
+    ggl_tensor *const *x = t->src;
+    const int64_t d = x[0]->ne[0], h = x[0]->ne[1], n = x[3]->ne[0];
+    return has_shape(x[0], 2, d, h) && has_shape(x[1], 1, h, 1) && has_shape(x[2], 1, h, 1) &&
+           has_shape(x[3], 2, n, h) && has_shape(x[4], 2, n, h) && is_state(state_of(t), n, d, h);
+}
+
 static const struct {
     const char *name;
     int n_src, n_num;

@@ -65,18 +65,9 @@ uint me() {
 
 /* --- elements of stores ----------------------------------------------------------------------- */
 
-float half_float(uint h) {
-    uint e = h >> 10 & 31, m = h & 0x3ff, u = e + 112 << 23 | m << 13;
-    if (e == 31)
-        u = 0x7f800000 | m << 13;
-    if (e == 0)
-        u = floatBitsToUint(float(m) * 5.9604644775390625e-8); /* 2^-24 */
-    return uintBitsToFloat(u | (h & 0x8000) << 16);
-}
-
 float plain(uint type, uint bits) {
     return type == F32 ? uintBitsToFloat(bits)
-           : type == F16 ? half_float(bits & 0xffff) : uintBitsToFloat(bits << 16);
+           : type == F16 ? half_to_float(bits & 0xffff) : uintBitsToFloat(bits << 16);
 }
 
 /* Code i, 0 .. 31, of a block, of the byte that has it. */
@@ -104,7 +95,7 @@ float value_at(uint page, uint lane, uint i) {
     if (!is_quantized(TYPE_V))
         return plain(TYPE_V, value_bits(page + element_at(TYPE_V, IN_KEYS, n, lane, i)));
     uint b = i / BLOCK, at = page + code_at(TYPE_V, IN_KEYS, n, lane, b);
-    float s = half_float(value_bits(page + scale_at(TYPE_V, IN_KEYS, n, lane, b)) & 0xffff);
+    float s = half_to_float(value_bits(page + scale_at(TYPE_V, IN_KEYS, n, lane, b)) & 0xffff);
     return s * code(TYPE_V, value_bits(code_of(TYPE_V, IN_KEYS, at, i % BLOCK)), i % BLOCK);
 }
 
@@ -120,7 +111,7 @@ void set_queries(uint first, uint store_head) {
         int pos = positions[pos_at + token[q] * pos_step];
         from[q] = WINDOW ? max(pos - window + 1, 0) : 0;
         last[q] = first + q < n_batch * per ? pos : -1;
-        top[q] = uintBitsToFloat(0xff800000);
+        top[q] = -INFINITY;
         total[q] = 0;
         for (uint r = 0; r < R; r++)
             sum[q][r] = 0;
@@ -142,7 +133,7 @@ void set_scores(uint page, int p, out float s[Q]) {
         uint at = 0;
         if (is_quantized(TYPE_K)) {
             at = page + code_at(TYPE_K, true, D, me(), first / BLOCK);
-            block_scale = half_float(key_bits(page + scale_at(TYPE_K, true, D, me(), first / BLOCK)) &
+            block_scale = half_to_float(key_bits(page + scale_at(TYPE_K, true, D, me(), first / BLOCK)) &
                                      0xffff);
         }
         for (uint i = first; i < min(first + BLOCK, D); i++) {
@@ -164,7 +155,7 @@ void set_scores(uint page, int p, out float s[Q]) {
             s[q] -= alibi[alibi_at + head[q] * alibi_step[0] + token[q] * alibi_step[1]] *
                     float(last[q] - p);
         if (!sees(q, p))
-            s[q] = uintBitsToFloat(0xff800000);
+            s[q] = -INFINITY;
     }
 }
 
@@ -174,7 +165,7 @@ float larger(float a, float b) {
 }
 
 /* The largest, or the sum, of score[] over all positions, for each query. */
-void reduce(bool add, out float all[Q]) {
+void across(bool add, out float all[Q]) {
     uint q = me() % Q, first = me() / Q * Q;
     float v = score[first * Q + q];
     for (uint i = 1; i < Q; i++) {
@@ -219,7 +210,7 @@ void one_page(uint slot, uint store_head, uint number, uint lo, uint hi, bool ed
     for (uint q = 0; q < Q; q++)
         score[me() * Q + q] = s[q];
     barrier();
-    reduce(false, most);
+    across(false, most);
     for (uint q = 0; q < Q; q++) {
         float now = larger(top[q], most[q]), down = now == top[q] ? 1 : exp_of(top[q] - now);
         float w = sees(q, p) ? exp_of(s[q] - now) : 0;
@@ -309,7 +300,7 @@ void group(uint first, uint store_head, uint span) {
     for (uint q = 0; q < Q; q++)
         score[me() * Q + q] = total[q];
     barrier();
-    reduce(true, all);
+    across(true, all);
     for (uint q = 0; q < Q; q++)
         if (first + q < n_batch * (n_heads / n_store_heads)) {
             if (SPLIT)

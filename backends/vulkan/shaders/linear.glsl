@@ -55,7 +55,3 @@ vec4 x_four(uint at, uint i) {
         v[e] = x[at + i + e];
     return v;
 }
-
-float not_a_number() {
-    return uintBitsToFloat(0x7fc00000);
-}

@@ -103,7 +103,7 @@ void store(tile t, uint down, uint across) {
             float v = sum[c][i / 4][i % 4];
             if (BIAS)
                 v += bias[from + j];
-            y[to + j] = t.valid ? v : not_a_number();
+            y[to + j] = t.valid ? v : NAN;
         }
     }
 }

@@ -98,7 +98,7 @@ void product(uint row, uint first, uvec3 out_at) {
         uint j = first_row + row;
         if (BIAS)
             sum[c] += bias[bias_at + along(at, bias_step) + j];
-        y[y_at + along(at, y_step) + j] = valid ? sum[c] : not_a_number();
+        y[y_at + along(at, y_step) + j] = valid ? sum[c] : NAN;
     }
 }
 

@@ -58,7 +58,7 @@ void token(uint row, uint h, uint l) {
     int slot = slots[slot_at + l * slot_step];
     uint to_y = place(y_at, h, l) + row;
     if (slot < 0 || uint(slot) >= n_slots) {
-        y[to_y] = uintBitsToFloat(0x7fc00000);
+        y[to_y] = NAN;
         return;
     }
     uint s = store_at + uint(slot) * slot_size + (h * n_rows + row) * n;

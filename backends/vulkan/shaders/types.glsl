@@ -15,6 +15,8 @@
  * smaller modules, there are all the others. Words are put together from 32-bit ones: the five loads
  * and four shifts of sixteen bytes at an odd half word are fewer than loads of 16 bits would be. */
 
+#include "functions.glsl"
+
 const uint F32 = 0, F16 = 1, Q4_0 = 2, Q4_1 = 3, Q5_0 = 6, Q5_1 = 7, Q8_0 = 8, Q2_K = 10,
            Q3_K = 11, Q4_K = 12, Q5_K = 13, Q6_K = 14, IQ2_XXS = 16, IQ2_XS = 17, IQ3_XXS = 18,
            IQ1_S = 19, IQ4_NL = 20, IQ3_S = 21, IQ2_S = 22, IQ4_XS = 23, I32 = 26, IQ1_M = 29,
@@ -51,23 +53,16 @@ uvec4 u128_at(uint at) {
     return w >> shift | uvec4(w.yzw, WEIGHTS[i + 4]) << 32 - shift;
 }
 
-/* IEEE half to float, exact; by integers, as a device's own conversion may flush subnormals. */
-float half_float(uint h) {
-    uint sign = (h & 0x8000) << 16, e = h >> 10 & 31, m = h & 0x3ff;
-    uint normal = e + 112 << 23 | m << 13;
-    if (e == 31)
-        normal = 0x7f800000 | m << 13 | (m != 0 ? 0x400000 : 0);
-    if (e == 0)
-        normal = floatBitsToUint(float(m) * 5.9604644775390625e-8); /* 2^-24 */
-    return uintBitsToFloat(sign | normal);
-}
-
 float half_at(uint at) {
-    return half_float(u16_at(at));
+    return half_to_float(u16_at(at));
 }
 
 vec4 bytes(uint w) {
     return vec4(w & 0xff, w >> 8 & 0xff, w >> 16 & 0xff, w >> 24);
+}
+
+uint byte_of(uint w, uint i) {
+    return w >> 8 * i & 0xff;
 }
 
 int signed_byte(uint b) {
@@ -376,9 +371,9 @@ float iq2_scale(uint b, uint s) {
 }
 
 void unpack_iq2_xxs(uint b, uint k) {
-    uint at = b + 2 + 8 * k, w = u32_at(at + 4);
+    uint index = u32_at(b + 2 + 8 * k), w = u32_at(b + 6 + 8 * k);
     for (uint v = 0; v < 4; v++)
-        set_iq2(v, iq2_xxs_grid(u8_at(at + v)), even_signs(w >> 7 * v));
+        set_iq2(v, iq2_xxs_grid(byte_of(index, v)), even_signs(w >> 7 * v));
     set_scale(iq2_scale(b, w >> 28));
 }
 
@@ -388,19 +383,18 @@ void set_iq2_scales(uint b, uint s) {
 }
 
 void unpack_iq2_xs(uint b, uint k) {
+    uvec2 words = uvec2(u32_at(b + 2 + 8 * k), u32_at(b + 6 + 8 * k));
     for (uint v = 0; v < 4; v++) {
-        uint w = u16_at(b + 2 + 8 * k + 2 * v);
+        uint w = words[v / 2] >> 16 * (v % 2);
         set_iq2(v, iq2_xs_grid(w & 511), even_signs(w >> 9));
     }
     set_iq2_scales(b, u8_at(b + 66 + k));
 }
 
 void unpack_iq2_s(uint b, uint k) {
-    uint high = u8_at(b + 66 + k);
-    for (uint v = 0; v < 4; v++) {
-        uint at = b + 2 + 4 * k + v;
-        set_iq2(v, iq2_s_grid(u8_at(at) | (high >> 2 * v & 3) << 8), u8_at(at + 32));
-    }
+    uint low = u32_at(b + 2 + 4 * k), high = u8_at(b + 66 + k), signs = u32_at(b + 34 + 4 * k);
+    for (uint v = 0; v < 4; v++)
+        set_iq2(v, iq2_s_grid(byte_of(low, v) | (high >> 2 * v & 3) << 8), byte_of(signs, v));
     set_iq2_scales(b, u8_at(b + 74 + k));
 }
 
@@ -411,18 +405,20 @@ uint iq3_xxs_vector(uint index) {
 }
 
 void unpack_iq3_xxs(uint b, uint k) {
+    uvec2 index = uvec2(u32_at(b + 2 + 8 * k), u32_at(b + 6 + 8 * k));
     uint w = u32_at(b + 66 + 4 * k);
     for (uint v = 0; v < 8; v++)
-        code[v] = with_signs(iq3_xxs_vector(u8_at(b + 2 + 8 * k + v)),
+        code[v] = with_signs(iq3_xxs_vector(byte_of(index[v / 4], v % 4)),
                              even_signs(w >> 7 * (v / 2)) >> 4 * (v % 2));
     set_scale(half_at(b) * float(2 * (w >> 28) + 1) * 0.25);
 }
 
 /* Levels 1, 3, 5 .. 15. */
 void unpack_iq3_s(uint b, uint k) {
+    uvec2 low = uvec2(u32_at(b + 2 + 8 * k), u32_at(b + 6 + 8 * k));
     uint high = u8_at(b + 66 + k), signs = u32_at(b + 74 + 4 * k);
     for (uint v = 0; v < 8; v++) {
-        uint index = u8_at(b + 2 + 8 * k + v) | (high >> v & 1) << 8;
+        uint index = byte_of(low[v / 4], v % 4) | (high >> v & 1) << 8;
         code[v] = with_signs(0x01010101 + 2 * spread_3bits(iq3_s_grid(index)), signs >> 4 * v);
     }
     set_scale(half_at(b) * float(2 * (u8_at(b + 106 + k / 2) >> 4 * (k % 2) & 15) + 1));
@@ -440,21 +436,22 @@ float iq1_scale(float d, uint s) {
 }
 
 void unpack_iq1_s(uint b, uint k) {
-    uint h = u16_at(b + 34 + 2 * k);
+    uint low = u32_at(b + 2 + 4 * k), h = u16_at(b + 34 + 2 * k);
     for (uint v = 0; v < 4; v++)
-        set_iq1(v, u8_at(b + 2 + 4 * k + v) | (h >> 3 * v & 7) << 8, (h & 0x8000) != 0);
+        set_iq1(v, byte_of(low, v) | (h >> 3 * v & 7) << 8, (h & 0x8000) != 0);
     offset = 16;
     set_scale(iq1_scale(half_at(b), h >> 12));
 }
 
 void unpack_iq1_m(uint b, uint k) {
-    uint h = u16_at(b + 32 + 2 * k), s = u16_at(b + 48 + 2 * (k / 2)) >> 6 * (k % 2), d = 0;
-    for (uint v = 0; v < 4; v++) {
-        set_iq1(v, u8_at(b + 4 * k + v) | (h >> 4 * v & 7) << 8, (h >> 4 * v & 8) != 0);
-        d |= u16_at(b + 48 + 2 * v) >> 12 << 4 * v;
-    }
+    uint low = u32_at(b + 4 * k), h = u16_at(b + 32 + 2 * k);
+    uint s = u16_at(b + 48 + 2 * (k / 2)) >> 6 * (k % 2);
+    uvec2 top = uvec2(u32_at(b + 48), u32_at(b + 52)) >> 12; /* d: its bits in fours */
+    uint d = top.x & 0xf | top.x >> 12 & 0xf0 | (top.y & 0xf | top.y >> 12 & 0xf0) << 8;
+    for (uint v = 0; v < 4; v++)
+        set_iq1(v, byte_of(low, v) | (h >> 4 * v & 7) << 8, (h >> 4 * v & 8) != 0);
     offset = 16;
-    scale = vec2(iq1_scale(half_float(d), s), iq1_scale(half_float(d), s >> 3));
+    scale = vec2(iq1_scale(half_to_float(d), s), iq1_scale(half_to_float(d), s >> 3));
     minimum = vec2(0);
 }
 
@@ -500,7 +497,7 @@ float plain_weight(uint row, uint i) {
 /* Two weights of 16 bits. */
 vec2 plain_pair(uint w) {
     if (TYPE == F16)
-        return vec2(half_float(w & 0xffff), half_float(w >> 16));
+        return vec2(half_to_float(w & 0xffff), half_to_float(w >> 16));
     return uintBitsToFloat(uvec2(w << 16, w & 0xffff0000));
 }
 
