@@ -18,6 +18,15 @@ static bool any_shape(const ggl_tensor *t) {
     return true;
 }
 
+static bool any_row(const ggl_tensor *t) {
+    return t->src[0]->n_dims > 0;
+}
+
+static bool is_weighted(const ggl_tensor *t) {
+    const ggl_tensor *y = t->src[0], *w = t->src[1];
+    return y->n_dims == 2 && w->n_dims == 1 && w->ne[0] == y->ne[1];
+}
+
 static const struct {
     const char *name;
     int n_src, n_num;
