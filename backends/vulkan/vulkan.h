@@ -37,6 +37,7 @@ typedef struct vk_features {
     bool import;    /* host memory can be used in place */
     bool map;       /* the device's own memory can be mapped where it is the host's, too */
     bool budget;    /* the driver tells how much memory is free */
+    bool range;     /* bindings may be as large as the device has them, else of 64 KiB */
 } vk_features;
 
 typedef struct vk_limits {

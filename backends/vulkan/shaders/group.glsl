@@ -8,6 +8,8 @@
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #endif
 
+layout(local_size_x_id = 0) in; /* before gl_WorkGroupSize is used: until here it is 1 */
+
 shared uint group_part[128]; /* as many as there can be invocations */
 
 #ifdef SUBGROUP

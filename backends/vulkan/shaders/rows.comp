@@ -5,7 +5,6 @@
 #include "order.glsl"
 #include "kinds.h"
 
-layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint KIND = 0;
 
 layout(binding = 0) buffer Y { float y[]; };
