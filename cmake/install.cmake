@@ -4,6 +4,7 @@ include(CMakePackageConfigHelpers)
 install(DIRECTORY ggml-lite/include/ backends/include/ models/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 if(TARGET ggl-vulkan)
     set(vulkan ggl-vulkan)
+    set(vulkan_lib "-lggl-vulkan ")
 endif()
 install(TARGETS ggl-core ggl-reference ggl-cpu ${vulkan} ggl-backends llm-models EXPORT ggml-lite
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

@@ -49,6 +49,11 @@ static bool folder(char *path, size_t size, bool make) {
     return !make || mkdir(path, 0777) == 0 || errno == EEXIST;
 }
 
+bool vk_cache_is_wanted(void) {
+    char path[PATH_MAX];
+    return folder(path, sizeof path, false);
+}
+
 /* <folder>/vulkan-<vendor>-<device>-<driver's version>-<the pipeline cache's id>.bin */
 static bool file_name(const vk_backend *b, char *path, size_t size, bool make) {
     const VkPhysicalDeviceProperties *p = &b->device->properties;

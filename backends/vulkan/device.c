@@ -245,20 +245,20 @@ static void ask(const vk_backend *b, const bool *has, answers *a) {
     b->f.GetPhysicalDeviceProperties2(b->device->physical, &a->properties);
 }
 
+#define FEATURE(name)                                                                              \
+    { #name, offsetof(vk_features, name) }
 static const struct {
     const char *name;
     size_t at; /* in vk_features */
 } feature[] = {
-    {"storage16", offsetof(vk_features, storage16)},
-    {"storage8", offsetof(vk_features, storage8)},
-    {"int8", offsetof(vk_features, int8)},
-    {"subgroup", offsetof(vk_features, subgroup)},
-    {"idot", offsetof(vk_features, idot)},
-    {"import", offsetof(vk_features, import)},
-    {"map", offsetof(vk_features, map)},
-    {"budget", offsetof(vk_features, budget)},
+    FEATURE(import), FEATURE(subgroup), FEATURE(idot),   FEATURE(storage16), FEATURE(storage8),
+    FEATURE(int8),   FEATURE(map),      FEATURE(budget), FEATURE(range),
 };
-enum { N_FEATURE = sizeof feature / sizeof *feature };
+#undef FEATURE
+enum {
+    N_FEATURE = sizeof feature / sizeof *feature,
+    N_DESCRIBED = 6 /* of the device, not of ours */
+};
 
 static bool *feature_at(vk_features *f, int i) {
     return (bool *)((char *)f + feature[i].at);
@@ -290,6 +290,7 @@ static void set_features(vk_backend *b, const bool *has, const answers *a, const
         .import = has[EXT_IMPORT] && has[EXT_EXTERNAL] && vk_shares_memory(b),
         .map = vk_shares_memory(b),
         .budget = has[EXT_BUDGET],
+        .range = true,
     };
     take_away(&b->features, mask);
     take_away(&b->features, getenv("GGL_VULKAN_MASK"));
@@ -300,12 +301,14 @@ static size_t smaller(uint64_t a, uint64_t b) {
     return x < SIZE_MAX ? (size_t)x : SIZE_MAX;
 }
 
+enum { SMALL_RANGE = 64 << 10 }; /* so that small tests have large operands */
+
 static void set_limits(vk_backend *b, const answers *a) {
     const VkPhysicalDeviceLimits *l = &a->properties.properties.limits;
     b->limits = (vk_limits){
         .subgroup_size = a->subgroup.subgroupSize,
         .offset_align = (uint32_t)smaller(l->minStorageBufferOffsetAlignment, 1 << 20),
-        .max_range = l->maxStorageBufferRange,
+        .max_range = b->features.range ? l->maxStorageBufferRange : SMALL_RANGE,
         .max_shared = l->maxComputeSharedMemorySize,
         .max_local = l->maxComputeWorkGroupInvocations,
         .import_align = smaller(a->import.minImportedHostPointerAlignment, SIZE_MAX),
@@ -315,21 +318,20 @@ static void set_limits(vk_backend *b, const answers *a) {
     b->base.max_buffer = smaller(a->maintenance3.maxMemoryAllocationSize, SIZE_MAX);
 }
 
-/* "NVIDIA H200, Vulkan 1.3.277, 550.54.14, subgroups of 32; storage16 storage8 .." */
+/* "NVIDIA H200, Vulkan 1.3, 550.54.14, subgroups of 32; import storage16 .." */
 static void describe(vk_backend *b, const answers *a) {
     char *text = b->base.description;
     const size_t size = sizeof b->base.description;
     const VkPhysicalDeviceProperties *p = &a->properties.properties;
-    int n = snprintf(text, size, "%s, Vulkan %u.%u.%u", p->deviceName,
-                     VK_API_VERSION_MAJOR(p->apiVersion), VK_API_VERSION_MINOR(p->apiVersion),
-                     VK_API_VERSION_PATCH(p->apiVersion));
+    int n = snprintf(text, size, "%s, Vulkan %u.%u", p->deviceName,
+                     VK_API_VERSION_MAJOR(p->apiVersion), VK_API_VERSION_MINOR(p->apiVersion));
     size_t used = n > 0 ? (size_t)n : 0;
     if (a->driver.driverInfo[0] && used < size)
         used += (size_t)snprintf(text + used, size - used, ", %s", a->driver.driverInfo);
     if (used < size)
         used += (size_t)snprintf(text + used, size - used, ", subgroups of %u;",
                                  b->limits.subgroup_size);
-    for (int i = 0; i < N_FEATURE; i++) /* whole names only */
+    for (int i = 0; i < N_DESCRIBED; i++) /* whole names only */
         if (*feature_at(&b->features, i) && used + strlen(feature[i].name) + 1 < size)
             used += (size_t)snprintf(text + used, size - used, " %s", feature[i].name);
 }

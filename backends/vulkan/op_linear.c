@@ -96,6 +96,8 @@ static void bind_all(vk_emit *e, vk_call *c, const product *p, const part *of,
                    index_at = lists ? vk_bind_bytes(e, c, lists->region, lists->offset, lists->size,
                                                     false) / 4
                                     : vk_bind(e, c, p->index, false);
+    if (vk_has_codebook(p->w->type))
+        vk_bind_codebooks(c);
     c->spec[1] = p->w->type;
     c->spec[2] = vk_weight_aligned(e, p->w, w_at);
     c->spec[3] = has(p->bias);

@@ -57,6 +57,8 @@ static ggl_status emit_part(vk_emit *e, const rows *r, int64_t first, int64_t n,
                             r->extent[3];
     const uint32_t table_at = vk_bind_weight(e, &c, t, (size_t)first * r->picked, size),
                    index_at = vk_bind(e, &c, index, false), y_at = vk_bind(e, &c, y, true);
+    if (vk_has_codebook(t->type))
+        vk_bind_codebooks(&c);
     c.spec[2] = vk_weight_aligned(e, t, table_at);
     vk_push(&c, (uint32_t)r->n);
     for (int d = 0; d < DIMS; d++)

@@ -58,6 +58,15 @@ static bool is_scan(const ggl_tensor *t) {
            has_shape(x[3], 2, n, h) && has_shape(x[4], 2, n, h) && is_state(state_of(t), n, d, h);
 }
 
+static bool any_row(const ggl_tensor *t) {
+    return t->src[0]->n_dims > 0;
+}
+
+static bool is_weighted(const ggl_tensor *t) {
+    const ggl_tensor *y = t->src[0], *w = t->src[1];
+    return y->n_dims == 2 && w->n_dims == 1 && w->ne[0] == y->ne[1];
+}
+
 static const struct {
     const char *name;
     int n_src, n_num;

@@ -34,7 +34,7 @@ struct vk_pipelines {
     VkShaderModule module[VK_SHADER_COUNT];
     pipeline *of[VK_SHADER_COUNT];
     VkPipelineCache cache;
-    bool grown; /* since the cache was read */
+    size_t kept; /* bytes of the cache as it was read */
 };
 
 static VkResult create_layout(vk_backend *b, int n) {
@@ -72,8 +72,10 @@ static VkResult create_cache(vk_backend *b) {
     VkPipelineCache *cache = &b->pipelines->cache;
     VkResult r = b->f.CreatePipelineCache(b->device->device, &info, NULL, cache);
     ggl_free(kept);
+    b->pipelines->kept = size;
     if (r == VK_SUCCESS || !kept)
         return r;
+    b->pipelines->kept = 0;
     info.initialDataSize = 0; /* the driver does not want it */
     info.pInitialData = NULL;
     return b->f.CreatePipelineCache(b->device->device, &info, NULL, cache);
@@ -93,7 +95,9 @@ static void keep_cache(vk_backend *b) {
     VkPipelineCache cache = b->pipelines->cache;
     size_t size = 0;
     void *data = NULL;
-    if (b->f.GetPipelineCacheData(b->device->device, cache, &size, NULL) == VK_SUCCESS && size > 0)
+    if (vk_cache_is_wanted() &&
+        b->f.GetPipelineCacheData(b->device->device, cache, &size, NULL) == VK_SUCCESS &&
+        size > b->pipelines->kept)
         data = ggl_calloc(1, size);
     if (data && b->f.GetPipelineCacheData(b->device->device, cache, &size, data) == VK_SUCCESS)
         vk_cache_write(b, data, size);
@@ -120,10 +124,10 @@ void vk_pipelines_close(vk_backend *b) {
         if (p->set[n])
             b->f.DestroyDescriptorSetLayout(d, p->set[n], NULL);
     }
-    if (p->cache && p->grown)
+    if (p->cache) {
         keep_cache(b);
-    if (p->cache)
         b->f.DestroyPipelineCache(d, p->cache, NULL);
+    }
     ggl_free(p);
     b->pipelines = NULL;
 }
@@ -194,6 +198,5 @@ ggl_status vk_pipeline_of(vk_backend *b, const vk_call *c, VkPipeline *out, ggl_
     p->next = b->pipelines->of[c->shader];
     b->pipelines->of[c->shader] = p;
     *out = p->pipeline;
-    b->pipelines->grown = true;
     return GGL_OK;
 }

@@ -113,7 +113,10 @@ static VkResult next_set(vk_backend *b, vk_recording *r, int n_bind, VkDescripto
 }
 
 /* Where a binding's bytes are. An absent one is the beginning of the arena. */
-static VkDescriptorBufferInfo place(const vk_recording *r, const vk_binding *x) {
+static VkDescriptorBufferInfo place(const vk_backend *b, const vk_recording *r,
+                                    const vk_binding *x) {
+    if (x->region == VK_CODEBOOKS)
+        return (VkDescriptorBufferInfo){b->codebooks->buffer, 0, x->size};
     const ggl_buffer *buf = r->region[x->region < 0 ? GGL_REGION_ARENA : x->region];
     if (x->region < 0)
         return (VkDescriptorBufferInfo){buf->buffer, 0, VK_BUFFER_ALIGN};
@@ -132,7 +135,7 @@ static VkResult bind_set(vk_backend *b, vk_recording *r, const vk_call *c) {
     if (result != VK_SUCCESS)
         return result;
     for (int i = 0; i < c->n_bind; i++)
-        buffer[i] = place(r, &c->bind[i]);
+        buffer[i] = place(b, r, &c->bind[i]);
     write.dstSet = set;
     b->f.UpdateDescriptorSets(b->device->device, 1, &write, 0, NULL);
     b->f.CmdBindDescriptorSets(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE,

@@ -7,6 +7,7 @@
 #include "memory.h"
 #include "pipelines.h"
 #include "plan.h"
+#include "weights.h"
 
 static ggl_status wait_done(ggl_backend *base, ggl_error *err) {
     vk_backend *b = (vk_backend *)base;
@@ -19,6 +20,7 @@ static void close_backend(ggl_backend *base) {
         if (b->f.DeviceWaitIdle)
             b->f.DeviceWaitIdle(b->device->device);
         vk_pipelines_close(b);
+        vk_codebooks_close(b);
         vk_staging_free(b);
     }
     vk_device_close(b);
@@ -50,6 +52,8 @@ ggl_status ggl_vulkan_open(ggl_backend **out, const ggl_backend_params *params, 
     ggl_status st = vk_device_open(b, params, err);
     if (st == GGL_OK)
         st = vk_pipelines_open(b, err);
+    if (st == GGL_OK)
+        st = vk_codebooks_open(b, err);
     if (st != GGL_OK) {
         close_backend(&b->base);
         return st;

@@ -37,6 +37,7 @@ typedef struct vk_features {
     bool import;    /* host memory can be used in place */
     bool map;       /* the device's own memory can be mapped where it is the host's, too */
     bool budget;    /* the driver tells how much memory is free */
+    bool range;     /* bindings may be as large as the device has them, else of 64 KiB */
 } vk_features;
 
 typedef struct vk_limits {
@@ -60,11 +61,15 @@ typedef struct vk_backend {
     vk_device *device;
     vk_pipelines *pipelines;
     vk_staging *staging;
+    ggl_buffer *codebooks; /* weights.c; VK_CODEBOOKS */
 } vk_backend;
 
 /* --- operators ------------------------------------------------------------------------------ */
 
 typedef struct vk_recording vk_recording; /* plan.c */
+
+/* A region of the backend's own, besides those of plans: what types with codebooks look up. */
+enum { VK_CODEBOOKS = -2 };
 
 /* Bytes of a region that a dispatch touches. */
 typedef struct vk_binding {

@@ -1,5 +1,10 @@
 #include "weights.h"
 
+#include <string.h>
+
+#include "../../ggml-lite/quant/iq_grids.h"
+#include "memory.h"
+
 enum { CODEBOOK = 1, WORDS = 2 };
 
 /* WORDS: all parts of a block that are read as words lie at multiples of 4 in it. */
@@ -49,4 +54,32 @@ bool vk_weight_aligned(const vk_emit *e, const ggl_operand *w, uint32_t at) {
 
 size_t vk_most_bound(const vk_emit *e) {
     return e->b->limits.max_range - 2 * (size_t)e->b->limits.offset_align;
+}
+
+/* --- codebooks ------------------------------------------------------------------------------ */
+
+/* In the order in which shaders/codebooks.glsl has them: entries of 16 bits. */
+static const iq_grid *const grid[] = {&ggl_iq2_xxs_grid, &ggl_iq2_xs_grid, &ggl_iq2_s_grid,
+                                      &ggl_iq3_xxs_grid, &ggl_iq3_s_grid,  &ggl_iq1_grid};
+
+enum { ENTRIES = 256 + 512 + 1024 + 256 + 512 + 2048 };
+
+ggl_status vk_codebooks_open(vk_backend *b, ggl_error *err) {
+    uint16_t entry[ENTRIES];
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof grid / sizeof *grid; n += (size_t)grid[i++]->n)
+        memcpy(entry + n, grid[i]->code, (size_t)grid[i]->n * sizeof *entry);
+    ggl_status st =
+        vk_buffer_alloc(&b->base, GGL_REGION_WEIGHT, sizeof entry, NULL, &b->codebooks, err);
+    return st == GGL_OK ? vk_buffer_upload(&b->base, b->codebooks, 0, entry, sizeof entry, err)
+                        : st;
+}
+
+void vk_codebooks_close(vk_backend *b) {
+    if (b->codebooks)
+        vk_buffer_free(&b->base, b->codebooks);
+}
+
+void vk_bind_codebooks(vk_call *c) {
+    c->bind[c->n_bind++] = (vk_binding){.region = VK_CODEBOOKS, .size = ENTRIES * sizeof(uint16_t)};
 }

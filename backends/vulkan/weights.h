@@ -8,6 +8,10 @@
 bool vk_decodes(ggl_type type);
 /* The type's codes are looked up: it needs the shader's variant with CODEBOOKS. */
 bool vk_has_codebook(ggl_type type);
+/* The codebooks, in memory of the device. */
+ggl_status vk_codebooks_open(vk_backend *b, ggl_error *err);
+void vk_codebooks_close(vk_backend *b);
+void vk_bind_codebooks(vk_call *c);
 /* As vk_bind_part; the address is in bytes for every type. */
 uint32_t vk_bind_weight(vk_emit *e, vk_call *c, const ggl_operand *w, size_t offset, size_t size);
 /* From one to the next along d, in bytes; 0 where there is but one. */

@@ -36,4 +36,20 @@
 #define EW_MAX        30
 #define EW_WHERE      31
 
+/* move.comp and pick.comp: what elements become */
+#define FROM_WORD 0 /* 32 bits, as they are */
+#define FROM_I32  1 /* from here on a float */
+#define FROM_F16  2
+#define FROM_BF16 3
+
+/* rows.comp and reduce.comp */
+#define ROW_SUM        0
+#define ROW_AMAX       1
+#define ROW_SOFTMAX    2
+#define ROW_RMS        3
+#define ROW_CENTER     4
+#define ROW_L2         5
+#define ROW_NORMALISED 6
+#define ROW_WEIGHTED   7
+
 #endif

@@ -1,7 +1,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 
-/* y[.., i] = t[.., index[i]], row by row; an index outside of t gives NaN. A table of more bytes than
+/* y[.., i] = t[.., index[i]], row by row; an index outside of t gives NaN, or -1. A table of more bytes than
  * a binding can have is bound in pieces of its last dimension, each with a dispatch of its own. */
 
 layout(local_size_x_id = 0) in;
@@ -55,7 +55,7 @@ void unit(uint u) {
     int which = index[index_at + at[2] * index_step[0] + at[3] * index_step[1]];
     if (which < 0 || uint(which) >= n_table) {
         for (uint i = part * UNIT; i < min(n, (part + 1) * UNIT) && first == 0; i++)
-            y[to + i] = 0x7fc00000;
+            y[to + i] = TYPE == I32 ? ~0u : floatBitsToUint(NAN);
         return;
     }
     if (uint(which) - first >= n_bound)

@@ -12,7 +12,8 @@
  *     WEIGHTS   the name of a buffer of uint
  *
  * Addresses are bytes. A type with a codebook (iq1, iq2, iq3) needs CODEBOOKS, without which, for
- * smaller modules, there are all the others. Words are put together from 32-bit ones: the five loads
+ * smaller modules, there are all the others;
+ * CODEBOOKS is the binding where they are. Words are put together from 32-bit ones: the five loads
  * and four shifts of sixteen bytes at an odd half word are fewer than loads of 16 bits would be. */
 
 #include "functions.glsl"
@@ -333,7 +334,7 @@ void unpack(uint b, uint k) {
 
 #else
 
-#include "grids.glsl"
+#include "codebooks.glsl"
 
 /* Eight places of 2 bits, or four of 3, one to each byte. */
 uvec2 spread_2bits(uint x) {
