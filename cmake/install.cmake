@@ -2,7 +2,11 @@
 include(CMakePackageConfigHelpers)
 
 install(DIRECTORY ggml-lite/include/ backends/include/ models/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(TARGETS ggl-core ggl-reference ggl-cpu ggl-backends llm-models EXPORT ggml-lite
+if(TARGET ggl-vulkan)
+    set(vulkan ggl-vulkan)
+    set(vulkan_lib "-lggl-vulkan ")
+endif()
+install(TARGETS ggl-core ggl-reference ggl-cpu ${vulkan} ggl-backends llm-models EXPORT ggml-lite
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/ggml-lite)

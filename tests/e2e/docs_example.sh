@@ -6,10 +6,13 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 awk '/^```c$/ { on = 1; next } /^```$/ { if (on) exit } on' "$page" >"$tmp/example.c"
 [ -s "$tmp/example.c" ]
+vulkan=$build/backends/vulkan/libggl-vulkan.a # where it is built
+[ -f "$vulkan" ] || vulkan=
 sanitize=$(sed -n 's/^GGL_SANITIZE:[A-Z]*=//p' "$build/CMakeCache.txt")
 "$cc" -std=c11 -Wall -Wextra -Werror ${sanitize:+-fsanitize=$sanitize} -I "$source/ggml-lite/include" \
     -I "$source/backends/include" -o "$tmp/example" "$tmp/example.c" "$build/backends/libggl-backends.a" \
-    "$build/backends/libggl-cpu.a" "$build/backends/libggl-reference.a" "$build/ggml-lite/libggl-core.a" -lm -pthread
+    ${vulkan:+"$vulkan"} "$build/backends/libggl-cpu.a" "$build/backends/libggl-reference.a" \
+    "$build/ggml-lite/libggl-core.a" -lm -pthread
 "$tmp/example" >"$tmp/out"
 cat "$tmp/out"
 grep -q '0.7616 0.9993' "$tmp/out"

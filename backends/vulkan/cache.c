@@ -1,0 +1,102 @@
+#include "cache.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ggl/alloc.h"
+
+/* The file's head. Drivers check whose data it is, but not that all of it is there and unharmed. */
+typedef struct head {
+    char magic[8];
+    uint64_t size, hash; /* of what follows */
+} head;
+
+static const char MAGIC[8] = "gglvkpc";
+enum { MAX_SIZE = 256 << 20 };
+
+static uint64_t fnv1a(const unsigned char *data, size_t n) {
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ data[i]) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+/* The folder for it; false: none is wanted, or there is no home. With make, its folders are made
+ * where they lack. */
+static bool folder(char *path, size_t size, bool make) {
+    const char *dir = getenv("GGL_VULKAN_CACHE"), *xdg = getenv("XDG_CACHE_HOME"),
+               *home = getenv("HOME");
+    int n = -1;
+    if (dir)
+        n = dir[0] ? snprintf(path, size, "%s", dir) : -1;
+    else if (xdg && xdg[0] == '/')
+        n = snprintf(path, size, "%s/ggml-lite", xdg);
+    else if (home && home[0] == '/')
+        n = snprintf(path, size, "%s/.cache/ggml-lite", home);
+    if (n < 0 || (size_t)n >= size)
+        return false;
+    for (char *p = path + 1; make && *p; p++)
+        if (*p == '/') {
+            *p = '\0';
+            mkdir(path, 0777);
+            *p = '/';
+        }
+    return !make || mkdir(path, 0777) == 0 || errno == EEXIST;
+}
+
+bool vk_cache_is_wanted(void) {
+    char path[PATH_MAX];
+    return folder(path, sizeof path, false);
+}
+
+/* <folder>/vulkan-<vendor>-<device>-<driver's version>-<the pipeline cache's id>.bin */
+static bool file_name(const vk_backend *b, char *path, size_t size, bool make) {
+    const VkPhysicalDeviceProperties *p = &b->device->properties;
+    char id[2 * VK_UUID_SIZE + 1];
+    if (!folder(path, size, make))
+        return false;
+    for (unsigned i = 0; i < VK_UUID_SIZE; i++)
+        snprintf(id + 2 * i, 3, "%02x", p->pipelineCacheUUID[i]);
+    size_t at = strlen(path);
+    int n = snprintf(path + at, size - at, "/vulkan-%04x-%04x-%x-%s.bin", p->vendorID, p->deviceID,
+                     p->driverVersion, id);
+    return n > 0 && (size_t)n < size - at;
+}
+
+void *vk_cache_read(const vk_backend *b, size_t *size) {
+    char path[PATH_MAX];
+    head h;
+    void *data = NULL;
+    FILE *f = file_name(b, path, sizeof path, false) ? fopen(path, "rb") : NULL;
+    bool ok = f && fread(&h, sizeof h, 1, f) == 1 && memcmp(h.magic, MAGIC, sizeof MAGIC) == 0 &&
+              h.size > 0 && h.size <= MAX_SIZE && (data = ggl_calloc(1, (size_t)h.size));
+    ok = ok && fread(data, (size_t)h.size, 1, f) == 1 && fnv1a(data, (size_t)h.size) == h.hash;
+    if (f)
+        fclose(f);
+    if (!ok) {
+        ggl_free(data);
+        return NULL;
+    }
+    *size = (size_t)h.size;
+    return data;
+}
+
+/* Written beside it and renamed, so that whoever reads meanwhile finds all of it, or none. */
+void vk_cache_write(const vk_backend *b, const void *data, size_t size) {
+    char path[PATH_MAX], temporary[PATH_MAX + 32];
+    head h = {.size = size, .hash = fnv1a(data, size)};
+    memcpy(h.magic, MAGIC, sizeof MAGIC);
+    if (size > MAX_SIZE || !file_name(b, path, sizeof path, true))
+        return;
+    snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid());
+    FILE *f = fopen(temporary, "wb");
+    bool ok = f && fwrite(&h, sizeof h, 1, f) == 1 && fwrite(data, size, 1, f) == 1;
+    ok = f && fclose(f) == 0 && ok;
+    if (!ok || rename(temporary, path) != 0)
+        unlink(temporary);
+}

@@ -1,0 +1,132 @@
+/* What operators call: operands become bindings and push constants, calls become dispatches. */
+#include <math.h>
+#include <string.h>
+
+#include "pipelines.h"
+#include "recording.h"
+
+/* --- operands ------------------------------------------------------------------------------- */
+
+int64_t vk_extent(const vk_emit *e, const ggl_operand *o, int d) {
+    return o->ne[d] == GGL_N ? e->n : o->ne[d];
+}
+
+int64_t vk_rows(const vk_emit *e, const ggl_operand *o) {
+    return vk_extent(e, o, 1) * vk_extent(e, o, 2) * vk_extent(e, o, 3);
+}
+
+int64_t vk_count(const vk_emit *e, const ggl_operand *o) {
+    return vk_extent(e, o, 0) * vk_rows(e, o);
+}
+
+/* Bytes of what addresses count: an element; of a block type one byte. */
+static size_t unit(ggl_type type) {
+    const ggl_type_info *t = ggl_type_get(type);
+    return t->block > 1 ? 1 : t->size;
+}
+
+uint32_t vk_stride(const vk_emit *e, const ggl_operand *o, int d) {
+    return o->region < 0 || vk_extent(e, o, d) == 1 ? 0 : (uint32_t)(o->nb[d] / unit(o->type));
+}
+
+bool vk_is_dense(const vk_emit *e, const ggl_operand *o) {
+    size_t next = ggl_type_get(o->type)->size;
+    for (int d = 0; d < GGL_MAX_DIMS; d++) {
+        int64_t n = d == 0 ? o->ne[0] / ggl_type_get(o->type)->block : vk_extent(e, o, d);
+        if (n != 1 && o->nb[d] != next)
+            return false;
+        next *= (size_t)n;
+    }
+    return true;
+}
+
+/* Bytes from the first element to behind the last. */
+static size_t span(const vk_emit *e, const ggl_operand *o) {
+    size_t size = ggl_row_size(o->type, o->ne[0]);
+    for (int d = 1; d < GGL_MAX_DIMS; d++)
+        size += (size_t)(vk_extent(e, o, d) - 1) * o->nb[d];
+    return size;
+}
+
+/* --- bindings ------------------------------------------------------------------------------- */
+
+/* The address of a region's byte 0 in its buffer counts, too, but only once there are buffers. */
+static size_t shift_of(const vk_emit *e, int region) {
+    return e->recording ? e->recording->region[region]->shift : 0;
+}
+
+uint32_t vk_bind_bytes(vk_emit *e, vk_call *c, int region, size_t offset, size_t size, bool write) {
+    if (c->n_bind == VK_MAX_BIND)
+        return 0;
+    vk_binding *x = &c->bind[c->n_bind++];
+    *x = (vk_binding){.region = region};
+    if (region < 0)
+        return 0;
+    const size_t off = (shift_of(e, region) + offset) % e->b->limits.offset_align;
+    *x = (vk_binding){region, offset - off, (off + size + 3) / 4 * 4, write};
+    return (uint32_t)off;
+}
+
+uint32_t vk_bind_part(vk_emit *e, vk_call *c, const ggl_operand *o, size_t offset, size_t size,
+                      bool write) {
+    if (o->region < 0)
+        return vk_bind_bytes(e, c, -1, 0, 0, false);
+    size_t at = o->offset + (size_t)e->turn * o->loop + offset;
+    if (o->ne[GGL_BATCH_DIM] == GGL_N)
+        at += (size_t)e->first * o->nb[GGL_BATCH_DIM];
+    return vk_bind_bytes(e, c, o->region, at, size, write) / (uint32_t)unit(o->type);
+}
+
+uint32_t vk_bind(vk_emit *e, vk_call *c, const ggl_operand *o, bool write) {
+    return vk_bind_part(e, c, o, 0, o->region < 0 ? 0 : span(e, o), write);
+}
+
+uint32_t vk_bind_store(vk_emit *e, vk_call *c, const ggl_store *s, bool write) {
+    return vk_bind_bytes(e, c, GGL_REGION_STORES, e->store_loc[s->id],
+                         (size_t)e->n_slots * s->slot_size, write);
+}
+
+void vk_push(vk_call *c, uint32_t x) {
+    if (c->n_push < VK_MAX_PUSH)
+        c->push[c->n_push++] = x;
+}
+
+void vk_push_float(vk_call *c, float x) {
+    uint32_t u;
+    memcpy(&u, &x, sizeof u);
+    vk_push(c, u);
+}
+
+void vk_push_strides(const vk_emit *e, vk_call *c, const ggl_operand *o) {
+    for (int d = 0; d < GGL_MAX_DIMS; d++)
+        vk_push(c, vk_stride(e, o, d));
+}
+
+uint32_t vk_groups(int64_t items, uint32_t local) {
+    int64_t n = (items + local - 1) / local;
+    return n > VK_MAX_GROUPS ? VK_MAX_GROUPS : (uint32_t)n;
+}
+
+/* --- dispatches ----------------------------------------------------------------------------- */
+
+static ggl_status check_call(const vk_emit *e, const vk_call *c, ggl_error *err) {
+    for (int i = 0; i < c->n_bind; i++)
+        if (c->bind[i].size > e->b->limits.max_range)
+            return ggl_fail(
+                err, GGL_LIMIT, "%.1f MiB in one piece; this device takes up to %.1f MiB",
+                (double)c->bind[i].size / 1048576, (double)e->b->limits.max_range / 1048576);
+    for (int i = 0; i < 3; i++)
+        if (c->groups[i] > VK_MAX_GROUPS)
+            return ggl_fail(err, GGL_LIMIT, "%u workgroups; at most %d are possible", c->groups[i],
+                            VK_MAX_GROUPS);
+    return GGL_OK;
+}
+
+ggl_status vk_dispatch(vk_emit *e, const vk_call *c, ggl_error *err) {
+    VkPipeline pipeline;
+    ggl_status st = check_call(e, c, err);
+    if (st == GGL_OK)
+        st = vk_pipeline_of(e->b, c, &pipeline, err);
+    return st == GGL_OK && e->recording ? vk_recording_add(e->b, e->recording, c, pipeline, err)
+                                        : st;
+}

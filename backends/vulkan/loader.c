@@ -1,0 +1,71 @@
+#include "loader.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+enum { GLOBAL, INSTANCE, DEVICE, OPTIONAL };
+
+static const struct {
+    int level;
+    const char *name;
+    size_t at; /* in vk_functions */
+} function[] = {
+#define FUNCTION(level, name) {level, "vk" #name, offsetof(vk_functions, name)},
+#include "functions.def"
+#undef FUNCTION
+};
+enum { N_FUNCTION = sizeof function / sizeof *function };
+
+typedef PFN_vkVoidFunction lookup(const vk_functions *f, const void *of, const char *name);
+
+static PFN_vkVoidFunction of_instance(const vk_functions *f, const void *of, const char *name) {
+    VkInstance instance = (VkInstance)(uintptr_t)of;
+    return f->GetInstanceProcAddr(instance, name);
+}
+
+static PFN_vkVoidFunction of_device(const vk_functions *f, const void *of, const char *name) {
+    VkDevice device = (VkDevice)(uintptr_t)of;
+    return f->GetDeviceProcAddr(device, name);
+}
+
+static ggl_status load_level(vk_functions *f, int level, lookup *find, const void *of,
+                             ggl_error *err) {
+    for (int i = 0; i < N_FUNCTION; i++) {
+        if (function[i].level != level)
+            continue;
+        PFN_vkVoidFunction found = find(f, of, function[i].name);
+        if (!found && level != OPTIONAL)
+            return ggl_fail(err, GGL_UNSUPPORTED, "the Vulkan driver has no %s", function[i].name);
+        memcpy((char *)f + function[i].at, &found, sizeof found);
+    }
+    return GGL_OK;
+}
+
+ggl_status vk_load_library(vk_functions *f, ggl_error *err) {
+    f->library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!f->library) {
+        const char *why = dlerror();
+        return ggl_fail(err, GGL_UNSUPPORTED, "no Vulkan library: %s",
+                        why ? why : "libvulkan.so.1 cannot be opened");
+    }
+    void *entry = dlsym(f->library, "vkGetInstanceProcAddr");
+    if (!entry)
+        return ggl_fail(err, GGL_UNSUPPORTED, "libvulkan.so.1 has no vkGetInstanceProcAddr");
+    memcpy(&f->GetInstanceProcAddr, &entry, sizeof entry);
+    return load_level(f, GLOBAL, of_instance, NULL, err);
+}
+
+ggl_status vk_load_instance(vk_functions *f, VkInstance instance, ggl_error *err) {
+    return load_level(f, INSTANCE, of_instance, instance, err);
+}
+
+ggl_status vk_load_device(vk_functions *f, VkDevice device, ggl_error *err) {
+    ggl_status st = load_level(f, DEVICE, of_device, device, err);
+    return st == GGL_OK ? load_level(f, OPTIONAL, of_device, device, err) : st;
+}
+
+void vk_unload_library(vk_functions *f) {
+    if (f->library)
+        dlclose(f->library);
+    f->library = NULL;
+}

@@ -1,0 +1,26 @@
+/* Vulkan's library, opened when a backend is: a program that was built with this backend starts on
+ * machines without it. All functions are called through a table. */
+#ifndef VULKAN_LOADER_H
+#define VULKAN_LOADER_H
+
+#define VK_NO_PROTOTYPES
+#include <vulkan/vulkan_core.h>
+
+#include "ggl/status.h"
+
+typedef struct vk_functions {
+    void *library;
+    PFN_vkGetInstanceProcAddr GetInstanceProcAddr;
+#define FUNCTION(level, name) PFN_vk##name name;
+#include "functions.def"
+#undef FUNCTION
+} vk_functions;
+
+/* In this order, as each needs what the one before makes. GGL_UNSUPPORTED: there is no library, or
+ * it lacks a function. */
+ggl_status vk_load_library(vk_functions *f, ggl_error *err);
+ggl_status vk_load_instance(vk_functions *f, VkInstance instance, ggl_error *err);
+ggl_status vk_load_device(vk_functions *f, VkDevice device, ggl_error *err);
+void vk_unload_library(vk_functions *f);
+
+#endif

@@ -1,0 +1,32 @@
+/* Buffers. */
+#ifndef VULKAN_MEMORY_H
+#define VULKAN_MEMORY_H
+
+#include "device.h"
+
+struct ggl_buffer {
+    VkBuffer buffer;
+    VkDeviceMemory memory;
+    char *mapped; /* where the host sees it; NULL: it does not */
+    size_t size;  /* of the VkBuffer: a multiple of VK_BUFFER_ALIGN */
+    size_t shift; /* bytes of the VkBuffer before the first of ours: imported memory */
+    uint64_t id;  /* no other buffer of the backend has or had it */
+};
+
+enum { VK_BUFFER_ALIGN = 256 };
+
+ggl_status vk_buffer_alloc(ggl_backend *b, int region, size_t size, const void *host,
+                           ggl_buffer **out, ggl_error *err);
+void vk_buffer_free(ggl_backend *b, ggl_buffer *buf);
+ggl_status vk_buffer_upload(ggl_backend *b, ggl_buffer *dst, size_t offset, const void *src,
+                            size_t size, ggl_error *err);
+ggl_status vk_buffer_download(ggl_backend *b, const ggl_buffer *src, size_t offset, void *dst,
+                              size_t size, ggl_error *err);
+ggl_status vk_buffer_copy(ggl_backend *b, ggl_buffer *dst, size_t dst_offset, const ggl_buffer *src,
+                          size_t src_offset, size_t size, ggl_error *err);
+ggl_status vk_buffer_clear(ggl_backend *b, ggl_buffer *buf, size_t offset, size_t size,
+                           ggl_error *err);
+
+void vk_staging_free(vk_backend *b);
+
+#endif

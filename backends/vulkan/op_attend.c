@@ -1,0 +1,221 @@
+/* cache and attend. */
+#include <math.h>
+
+#include "vulkan.h"
+
+enum {
+    LOCAL = 64,         /* attend.comp: one for each position of a page */
+    QUERIES = 8,        /* most of a workgroup */
+    SUMS = 32,          /* most of an invocation: queries times dimensions */
+    SHARED_FLOATS = 2048, /* of queries, in shared memory */
+    MOST_DIMS = SUMS * LOCAL,
+    SPANS = 32,         /* most workgroups that share the positions of some queries */
+    GROUPS = 256        /* workgroups, below which positions are shared out */
+};
+
+/* shaders/attend.comp */
+enum { WINDOW = 1, CAP = 2, SINKS = 4, ALIBI = 8, SPLIT = 16, IN_KEYS = 32 };
+
+static bool has(const ggl_operand *o) {
+    return o->region >= 0;
+}
+
+/* --- cache ---------------------------------------------------------------------------------- */
+
+static ggl_status keep_rows(vk_emit *e, int part, ggl_error *err) {
+    const ggl_store *s = e->step->node->store[part];
+    const ggl_operand *x = &e->step->src[part], *pos = &e->step->src[2], *slot = &e->step->src[3];
+    vk_call c = {.shader = VK_SHADER_CACHE_ROWS,
+                 .spec = {LOCAL, s->type, s->kind == GGL_STORE_KEYS},
+                 .n_spec = 3};
+    const int64_t n_batch = vk_extent(e, x, GGL_BATCH_DIM),
+                  unit = ggl_type_get(s->type)->quantized ? 32 : 4;
+    const uint32_t x_at = vk_bind(e, &c, x, false), pos_at = vk_bind(e, &c, pos, false),
+                   slot_at = vk_bind(e, &c, slot, false), store_at = vk_bind_store(e, &c, s, true);
+    vk_push(&c, (uint32_t)s->ne[0]);
+    vk_push(&c, (uint32_t)s->ne[1]);
+    vk_push(&c, (uint32_t)n_batch);
+    vk_push(&c, x_at);
+    vk_push(&c, vk_stride(e, x, 1));
+    vk_push(&c, vk_stride(e, x, GGL_BATCH_DIM));
+    vk_push(&c, pos_at);
+    vk_push(&c, vk_stride(e, pos, GGL_BATCH_DIM));
+    vk_push(&c, slot_at);
+    vk_push(&c, vk_stride(e, slot, GGL_BATCH_DIM));
+    vk_push(&c, store_at);
+    vk_push(&c, (uint32_t)s->slot_size);
+    vk_push(&c, (uint32_t)e->n_slots);
+    vk_push(&c, (uint32_t)s->n_pos);
+    c.groups[0] = vk_groups((s->ne[0] + unit - 1) / unit * s->ne[1] * n_batch, LOCAL);
+    return vk_dispatch(e, &c, err);
+}
+
+static ggl_status cache_emit(vk_emit *e, ggl_error *err) {
+    ggl_status st = keep_rows(e, 0, err);
+    return st == GGL_OK && e->step->node->store[1] ? keep_rows(e, 1, err) : st;
+}
+
+static const char *cache_refuses(const vk_backend *b, const ggl_tensor *node) {
+    (void)b;
+    return node->src[0]->type != GGL_F32 || node->src[1]->type != GGL_F32
+               ? "no cache of values that are not f32"
+               : NULL;
+}
+
+const vk_op vk_op_cache = {.emit = cache_emit, .refuses = cache_refuses};
+
+/* --- attend --------------------------------------------------------------------------------- */
+
+/* How the queries are shared out. */
+typedef struct shape {
+    const ggl_store *keys, *values; /* values NULL: they are in the keys */
+    int64_t n_batch;
+    uint32_t queries, sums; /* of a workgroup, of an invocation for each of them */
+    int64_t n_groups;       /* of queries */
+    uint32_t spans;
+} shape;
+
+static int64_t ceil_div(int64_t a, int64_t b) {
+    return (a + b - 1) / b;
+}
+
+static shape shape_of(const ggl_step *step, int64_t n_batch) {
+    const ggl_tensor *cache = step->node->src[1];
+    shape s = {.keys = cache->store[0], .values = cache->store[1], .n_batch = n_batch, .queries = 1};
+    const int64_t pairs = n_batch * (step->dst.ne[1] / s.keys->ne[1]);
+    s.sums = (uint32_t)ceil_div(step->dst.ne[0], LOCAL);
+    while (s.queries < QUERIES && s.queries < pairs && 2 * s.queries * s.sums <= SUMS &&
+           2 * s.queries * s.keys->ne[0] <= SHARED_FLOATS)
+        s.queries *= 2;
+    s.n_groups = ceil_div(pairs, s.queries) * s.keys->ne[1];
+    s.spans = 1;
+    while (s.spans < SPANS && 2 * s.spans * s.n_groups <= GROUPS &&
+           2 * s.spans <= s.keys->n_pos / GGL_PAGE)
+        s.spans *= 2;
+    return s;
+}
+
+static int64_t n_batch_of(const vk_emit *e) {
+    return vk_extent(e, &e->step->dst, GGL_BATCH_DIM);
+}
+
+static size_t partial_size(const ggl_step *step, const shape *s) {
+    return s->spans == 1 ? 0
+                         : (size_t)(s->n_batch * step->dst.ne[1] * s->spans) *
+                               (size_t)(step->dst.ne[0] + 2) * sizeof(float);
+}
+
+/* The largest that any batch up to n needs: spans are fewer the larger it is. */
+static size_t attend_scratch(const vk_backend *b, const ggl_step *step, int64_t n) {
+    (void)b;
+    size_t most = 0;
+    for (int64_t i = 1; i <= n; i++) {
+        const shape s = shape_of(step, i);
+        const size_t size = partial_size(step, &s);
+        if (s.spans == 1 && i > QUERIES)
+            break;
+        most = size > most ? size : most;
+    }
+    return most;
+}
+
+/* Where an operand with a number for each head begins, and its steps. */
+static void push_heads(const vk_emit *e, vk_call *c, const ggl_operand *o, uint32_t at, int head) {
+    vk_push(c, at);
+    vk_push(c, vk_stride(e, o, head));
+    vk_push(c, vk_stride(e, o, GGL_BATCH_DIM));
+}
+
+static uint32_t options_of(const ggl_step *step, const shape *s) {
+    const double *num = step->node->num;
+    return (!isnan(num[1]) && num[1] < 0x1p31 ? WINDOW : 0) | (!isnan(num[2]) ? CAP : 0) |
+           (has(&step->src[2]) ? SINKS : 0) | (has(&step->src[3]) ? ALIBI : 0) |
+           (s->spans > 1 ? SPLIT : 0) | (s->values ? 0 : IN_KEYS);
+}
+
+static ggl_status emit_spans(vk_emit *e, const shape *s, ggl_error *err) {
+    const ggl_step *step = e->step;
+    const ggl_operand *q = &step->src[0], *sinks = &step->src[2], *alibi = &step->src[3],
+                      *pos = &step->src[4], *slot = &step->src[5], *y = &step->dst;
+    const double *num = step->node->num;
+    const ggl_store *values = s->values ? s->values : s->keys;
+    const uint32_t options = options_of(step, s);
+    vk_call c = {.shader = VK_SHADER_ATTEND,
+                 .spec = {LOCAL, s->keys->type, values->type, s->queries, s->sums,
+                          (uint32_t)s->keys->ne[0], options},
+                 .n_spec = 7};
+    const uint32_t q_at = vk_bind(e, &c, q, false), k_at = vk_bind_store(e, &c, s->keys, false),
+                   v_at = vk_bind_store(e, &c, values, false),
+                   y_at = s->spans > 1 ? vk_bind_bytes(e, &c, GGL_REGION_ARENA, e->scratch,
+                                                       partial_size(step, s), true) /
+                                             4
+                                       : vk_bind(e, &c, y, true),
+                   pos_at = vk_bind(e, &c, pos, false), slot_at = vk_bind(e, &c, slot, false),
+                   sinks_at = vk_bind(e, &c, sinks, false),
+                   alibi_at = vk_bind(e, &c, alibi, false);
+    vk_push(&c, (uint32_t)y->ne[0]);
+    vk_push(&c, (uint32_t)y->ne[1]);
+    vk_push(&c, (uint32_t)s->keys->ne[1]);
+    vk_push(&c, (uint32_t)s->n_batch);
+    push_heads(e, &c, q, q_at, 1);
+    push_heads(e, &c, y, y_at, 1);
+    push_heads(e, &c, sinks, sinks_at, 0);
+    push_heads(e, &c, alibi, alibi_at, 0);
+    vk_push(&c, pos_at);
+    vk_push(&c, vk_stride(e, pos, GGL_BATCH_DIM));
+    vk_push(&c, slot_at);
+    vk_push(&c, vk_stride(e, slot, GGL_BATCH_DIM));
+    vk_push(&c, k_at);
+    vk_push(&c, (uint32_t)s->keys->slot_size);
+    vk_push(&c, v_at);
+    vk_push(&c, (uint32_t)values->slot_size);
+    vk_push(&c, (uint32_t)s->keys->n_pos);
+    vk_push(&c, (uint32_t)e->n_slots);
+    vk_push(&c, options & WINDOW ? (uint32_t)num[1] : 0);
+    vk_push_float(&c, (float)(isnan(num[0]) ? 1 / sqrt((double)q->ne[0]) : num[0]));
+    vk_push_float(&c, options & CAP ? (float)num[2] : 0);
+    vk_push(&c, s->spans);
+    c.groups[0] = vk_groups(s->n_groups * s->spans, 1);
+    return vk_dispatch(e, &c, err);
+}
+
+static ggl_status emit_merge(vk_emit *e, const shape *s, ggl_error *err) {
+    const ggl_step *step = e->step;
+    const ggl_operand *sinks = &step->src[2], *y = &step->dst;
+    vk_call c = {.shader = VK_SHADER_ATTEND_MERGE, .spec = {LOCAL, has(sinks)}, .n_spec = 2};
+    const uint32_t from = vk_bind_bytes(e, &c, GGL_REGION_ARENA, e->scratch,
+                                        partial_size(step, s), false) /
+                          4,
+                   sinks_at = vk_bind(e, &c, sinks, false), y_at = vk_bind(e, &c, y, true);
+    vk_push(&c, (uint32_t)y->ne[0]);
+    vk_push(&c, (uint32_t)y->ne[1]);
+    vk_push(&c, (uint32_t)s->n_batch);
+    vk_push(&c, s->spans);
+    vk_push(&c, from);
+    push_heads(e, &c, sinks, sinks_at, 0);
+    push_heads(e, &c, y, y_at, 1);
+    c.groups[0] = vk_groups(y->ne[0] * y->ne[1] * s->n_batch, LOCAL);
+    return vk_dispatch(e, &c, err);
+}
+
+static ggl_status attend_emit(vk_emit *e, ggl_error *err) {
+    const shape s = shape_of(e->step, n_batch_of(e));
+    ggl_status st = emit_spans(e, &s, err);
+    return st == GGL_OK && s.spans > 1 ? emit_merge(e, &s, err) : st;
+}
+
+static bool is_f32(const ggl_tensor *t) {
+    return !t || t->type == GGL_F32;
+}
+
+static const char *attend_refuses(const vk_backend *b, const ggl_tensor *node) {
+    (void)b;
+    if (!is_f32(node->src[0]) || !is_f32(node->src[2]) || !is_f32(node->src[3]))
+        return "no attention with values that are not f32";
+    return node->src[0]->ne[0] > SHARED_FLOATS || node->ne[0] > MOST_DIMS
+               ? "no attention with heads of more than 2048 dimensions"
+               : NULL;
+}
+
+const vk_op vk_op_attend = {
+    .emit = attend_emit, .scratch = attend_scratch, .refuses = attend_refuses};

@@ -1,0 +1,100 @@
+/* One element of the result from one of each source. */
+#include <string.h>
+
+#include "shaders/kinds.h"
+#include "vulkan.h"
+
+enum { LOCAL = 128, PER_INVOCATION = 4 };
+
+static const int kind_of_op[GGL_OP_COUNT] = {
+    [GGL_OP_EXP] = EW_EXP, [GGL_OP_LOG] = EW_LOG,         [GGL_OP_SQRT] = EW_SQRT,
+    [GGL_OP_ABS] = EW_ABS, [GGL_OP_FLOOR] = EW_FLOOR,     [GGL_OP_TANH] = EW_TANH,
+    [GGL_OP_ERF] = EW_ERF, [GGL_OP_SIGMOID] = EW_SIGMOID, [GGL_OP_SIN] = EW_SIN,
+    [GGL_OP_COS] = EW_COS, [GGL_OP_IOTA] = EW_IOTA,       [GGL_OP_ADD] = EW_ADD,
+    [GGL_OP_SUB] = EW_SUB, [GGL_OP_MUL] = EW_MUL,         [GGL_OP_DIV] = EW_DIV,
+    [GGL_OP_POW] = EW_POW, [GGL_OP_MOD] = EW_MOD,         [GGL_OP_EQ] = EW_EQ,
+    [GGL_OP_NE] = EW_NE,   [GGL_OP_LT] = EW_LT,           [GGL_OP_LE] = EW_LE,
+    [GGL_OP_GT] = EW_GT,   [GGL_OP_GE] = EW_GE,           [GGL_OP_MIN] = EW_MIN,
+    [GGL_OP_MAX] = EW_MAX, [GGL_OP_WHERE] = EW_WHERE,
+};
+
+static const struct {
+    const char *name;
+    int kind;
+} kind_of_call[] = {
+    {"relu", EW_RELU},
+    {"silu", EW_SILU},
+    {"gelu", EW_GELU},
+    {"gelu_erf", EW_GELU_ERF},
+    {"gelu_quick", EW_GELU_QUICK},
+    {"softplus", EW_SOFTPLUS},
+};
+
+static uint32_t kind_of(const ggl_tensor *node) {
+    if (node->op != GGL_OP_CALL)
+        return (uint32_t)kind_of_op[node->op];
+    for (size_t i = 0; i < sizeof kind_of_call / sizeof *kind_of_call; i++)
+        if (strcmp(kind_of_call[i].name, node->call) == 0)
+            return (uint32_t)kind_of_call[i].kind;
+    return EW_IOTA; /* not reached: ops.def has no other */
+}
+
+static const char *refuses(const vk_backend *b, const ggl_tensor *node) {
+    (void)b;
+    for (int i = 0; i < node->n_src; i++)
+        if (node->src[i]->type != GGL_F32)
+            return "it takes f32 values only";
+    return NULL;
+}
+
+/* Whether the sources have an element for each of the result's, in the same order, without gaps. */
+static bool is_flat(const vk_emit *e) {
+    const ggl_operand *dst = &e->step->dst;
+    for (int i = 0; i < e->step->n_src; i++) {
+        const ggl_operand *x = &e->step->src[i];
+        if (!vk_is_dense(e, x))
+            return false;
+        for (int d = 0; d < GGL_MAX_DIMS; d++)
+            if (vk_extent(e, x, d) != vk_extent(e, dst, d))
+                return false;
+    }
+    return true;
+}
+
+/* The result, what it is made of, and their shapes; an absent source is bound, too. */
+static ggl_status emit(vk_emit *e, vk_shader shader, int n_src, ggl_error *err) {
+    static const ggl_operand absent = {.region = -1};
+    const ggl_operand *dst = &e->step->dst;
+    const int64_t count = vk_count(e, dst);
+    vk_call c = {.shader = shader,
+                 .spec = {LOCAL, kind_of(e->step->node), is_flat(e)},
+                 .n_spec = 3,
+                 .groups = {vk_groups(count, LOCAL * PER_INVOCATION)}};
+    vk_push(&c, (uint32_t)count);
+    vk_push(&c, vk_bind(e, &c, dst, true));
+    for (int d = 0; d < 3; d++)
+        vk_push(&c, (uint32_t)dst->ne[d]);
+    for (int i = 0; i < n_src; i++) {
+        const ggl_operand *x = i < e->step->n_src ? &e->step->src[i] : &absent;
+        vk_push(&c, vk_bind(e, &c, x, false));
+        vk_push_strides(e, &c, x);
+    }
+    return vk_dispatch(e, &c, err);
+}
+
+static ggl_status emit_unary(vk_emit *e, ggl_error *err) {
+    return emit(e, VK_SHADER_UNARY, 1, err);
+}
+
+static ggl_status emit_binary(vk_emit *e, ggl_error *err) {
+    return emit(e, VK_SHADER_BINARY, 2, err);
+}
+
+static ggl_status emit_where(vk_emit *e, ggl_error *err) {
+    return emit(e, VK_SHADER_WHERE, 3, err);
+}
+
+const vk_op vk_op_unary = {.emit = emit_unary, .refuses = refuses, .in_place = true};
+const vk_op vk_op_binary = {.emit = emit_binary, .refuses = refuses, .in_place = true};
+const vk_op vk_op_where = {.emit = emit_where, .refuses = refuses, .in_place = true};
+const vk_op vk_op_iota = {.emit = emit_unary};

@@ -1,0 +1,116 @@
+/* Elements that change places, and maybe their type on the way. */
+#include <string.h>
+
+#include "shaders/kinds.h"
+#include "vulkan.h"
+
+enum { LOCAL = 128, PER_INVOCATION = 4 };
+
+/* How elements of type `from` become those of `to`; -1: not at all. */
+static int conversion(ggl_type from, ggl_type to) {
+    if (from == to)
+        return ggl_type_get(from)->size == 4 ? FROM_WORD : -1;
+    if (to != GGL_F32)
+        return -1;
+    return from == GGL_I32    ? FROM_I32
+           : from == GGL_F16  ? FROM_F16
+           : from == GGL_BF16 ? FROM_BF16
+                              : -1;
+}
+
+static ggl_status no_conversion(const ggl_operand *from, const ggl_operand *to, ggl_error *err) {
+    return ggl_fail(err, GGL_UNSUPPORTED, "a move of %s to %s values",
+                    ggl_type_get(from->type)->name, ggl_type_get(to->type)->name);
+}
+
+static const char *refuses(const vk_backend *b, const ggl_tensor *node) {
+    (void)b;
+    return conversion(node->src[0]->type, node->type) >= 0 ? NULL
+                                                           : "no moves of values of this type";
+}
+
+typedef struct move {
+    const ggl_operand *x, *y;
+    int64_t ne[GGL_MAX_DIMS];                                       /* how many */
+    uint32_t first, y_stride[GGL_MAX_DIMS], x_stride[GGL_MAX_DIMS]; /* first: in y */
+} move;
+
+static ggl_status emit_move(vk_emit *e, const move *m, ggl_error *err) {
+    const int from = conversion(m->x->type, m->y->type);
+    const int64_t count = m->ne[0] * m->ne[1] * m->ne[2] * m->ne[3];
+    if (from < 0)
+        return no_conversion(m->x, m->y, err);
+    vk_call c = {.shader = VK_SHADER_MOVE,
+                 .spec = {LOCAL, (uint32_t)from},
+                 .n_spec = 2,
+                 .groups = {vk_groups(count, LOCAL * PER_INVOCATION)}};
+    vk_push(&c, (uint32_t)count);
+    for (int d = 0; d < 3; d++)
+        vk_push(&c, (uint32_t)m->ne[d]);
+    vk_push(&c, vk_bind(e, &c, m->y, true) + m->first);
+    for (int d = 0; d < GGL_MAX_DIMS; d++)
+        vk_push(&c, m->y_stride[d]);
+    vk_push(&c, vk_bind(e, &c, m->x, false));
+    for (int d = 0; d < GGL_MAX_DIMS; d++)
+        vk_push(&c, m->x_stride[d]);
+    return vk_dispatch(e, &c, err);
+}
+
+/* As many as y has, from x, whose dimensions of 1 serve all. */
+static move to_all(const vk_emit *e, const ggl_operand *x) {
+    move m = {.x = x, .y = &e->step->dst};
+    for (int d = 0; d < GGL_MAX_DIMS; d++) {
+        m.ne[d] = vk_extent(e, m.y, d);
+        m.y_stride[d] = vk_stride(e, m.y, d);
+        m.x_stride[d] = vk_stride(e, x, d);
+    }
+    return m;
+}
+
+/* The same elements in order, in another shape: by x's shape, y being dense. */
+static ggl_status emit_copy(vk_emit *e, ggl_error *err) {
+    move m = to_all(e, &e->step->src[0]);
+    uint32_t next = 1;
+    for (int d = 0; d < GGL_MAX_DIMS; d++) {
+        if (d < GGL_BATCH_DIM || m.y->ne[d] != GGL_N)
+            m.ne[d] = vk_extent(e, m.x, d);
+        m.y_stride[d] = next;
+        next *= (uint32_t)m.ne[d];
+    }
+    if (m.ne[0] * m.ne[1] * m.ne[2] * m.ne[3] != vk_count(e, m.y))
+        return ggl_fail(err, GGL_UNSUPPORTED, "a copy of %lld elements to %lld",
+                        (long long)vk_count(e, m.x), (long long)vk_count(e, m.y));
+    return emit_move(e, &m, err);
+}
+
+static ggl_status emit_repeat(vk_emit *e, ggl_error *err) {
+    const move m = to_all(e, &e->step->src[0]);
+    return emit_move(e, &m, err);
+}
+
+static ggl_status emit_transpose(vk_emit *e, ggl_error *err) {
+    const int a = (int)e->step->node->num[0], b = (int)e->step->node->num[1];
+    move m = to_all(e, &e->step->src[0]);
+    m.x_stride[a] = vk_stride(e, m.x, b);
+    m.x_stride[b] = vk_stride(e, m.x, a);
+    return emit_move(e, &m, err);
+}
+
+static ggl_status emit_concat(vk_emit *e, ggl_error *err) {
+    const int dim = (int)e->step->node->num[0];
+    ggl_status st = GGL_OK;
+    for (uint32_t i = 0, first = 0; i < 2 && st == GGL_OK; i++) {
+        move m = to_all(e, &e->step->src[i]);
+        const size_t step = e->step->dst.nb[dim] / e->step->dst.nb[0];
+        m.ne[dim] = vk_extent(e, m.x, dim);
+        m.first = first;
+        first += (uint32_t)m.ne[dim] * (uint32_t)step;
+        st = emit_move(e, &m, err);
+    }
+    return st;
+}
+
+const vk_op vk_op_copy = {.emit = emit_copy, .refuses = refuses};
+const vk_op vk_op_repeat = {.emit = emit_repeat, .refuses = refuses};
+const vk_op vk_op_transpose = {.emit = emit_transpose, .refuses = refuses};
+const vk_op vk_op_concat = {.emit = emit_concat, .refuses = refuses};

@@ -1,0 +1,142 @@
+/* Along a dimension: sums, maxima, norms, softmax, ranks. */
+#include <string.h>
+
+#include "shaders/kinds.h"
+#include "vulkan.h"
+
+enum { LOCAL = 128, LEAST_LOCAL = 32, SHORT_ROW = 32 };
+
+static const char *refuses(const vk_backend *b, const ggl_tensor *node) {
+    (void)b;
+    for (int i = 0; i < node->n_src; i++)
+        if (node->src[i]->type != GGL_F32)
+            return "it takes f32 values only";
+    return NULL;
+}
+
+/* --- a workgroup for each row --------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    uint32_t kind;
+} composite[] = {
+    {"softmax", ROW_SOFTMAX},       {"rms", ROW_RMS}, {"center", ROW_CENTER}, {"l2", ROW_L2},
+    {"normalised", ROW_NORMALISED},
+};
+
+/* Four elements for each invocation, as far as there are. */
+static uint32_t local_for(int64_t n) {
+    uint32_t local = LEAST_LOCAL;
+    while (local < LOCAL && local * 4 < n)
+        local *= 2;
+    return local;
+}
+
+static ggl_status emit_kind(vk_emit *e, uint32_t kind, ggl_error *err) {
+    const ggl_operand *x = &e->step->src[0];
+    const int64_t rows = vk_rows(e, x);
+    vk_call c = {.shader = e->b->features.subgroup ? VK_SHADER_ROWS_SUBGROUP : VK_SHADER_ROWS,
+                 .spec = {local_for(x->ne[0]), kind},
+                 .n_spec = 2,
+                 .groups = {vk_groups(rows, 1)}};
+    vk_push(&c, (uint32_t)rows);
+    for (int d = 0; d < 3; d++)
+        vk_push(&c, (uint32_t)vk_extent(e, x, d));
+    vk_push(&c, vk_bind(e, &c, &e->step->dst, true));
+    vk_push(&c, vk_bind(e, &c, x, false));
+    vk_push_strides(e, &c, x);
+    vk_push_float(&c, e->step->node->n_num > 0 ? (float)e->step->node->num[0] : 0);
+    return vk_dispatch(e, &c, err);
+}
+
+static ggl_status emit_rows(vk_emit *e, ggl_error *err) {
+    for (size_t i = 0; i < sizeof composite / sizeof *composite; i++)
+        if (strcmp(composite[i].name, e->step->node->call) == 0)
+            return emit_kind(e, composite[i].kind, err);
+    return ggl_fail(err, GGL_UNSUPPORTED, "there is no kernel for it");
+}
+
+const vk_op vk_op_rows = {.emit = emit_rows, .refuses = refuses, .in_place = true};
+
+/* --- an invocation for each result ---------------------------------------------------------- */
+
+/* Dimension dim of x goes; weight: of each of its terms, or NULL. */
+static ggl_status emit_terms(vk_emit *e, uint32_t kind, int dim, const ggl_operand *weight,
+                             ggl_error *err) {
+    const ggl_operand *x = &e->step->src[0];
+    vk_call c = {.shader = weight ? VK_SHADER_WEIGHTED : VK_SHADER_REDUCE,
+                 .spec = {LOCAL, kind},
+                 .n_spec = 2};
+    int64_t ne[GGL_MAX_DIMS], count = 1;
+    for (int d = 0; d < GGL_MAX_DIMS; d++) {
+        ne[d] = d == dim ? 1 : vk_extent(e, x, d);
+        count *= ne[d];
+    }
+    c.groups[0] = vk_groups(count, LOCAL);
+    vk_push(&c, (uint32_t)count);
+    for (int d = 0; d < 3; d++)
+        vk_push(&c, (uint32_t)ne[d]);
+    vk_push(&c, vk_bind(e, &c, &e->step->dst, true));
+    vk_push(&c, vk_bind(e, &c, x, false));
+    vk_push_strides(e, &c, x);
+    vk_push(&c, (uint32_t)vk_extent(e, x, dim));
+    vk_push(&c, vk_stride(e, x, dim));
+    if (weight) {
+        vk_push(&c, vk_bind(e, &c, weight, false));
+        vk_push(&c, vk_stride(e, weight, 0));
+        vk_push(&c, vk_stride(e, weight, GGL_BATCH_DIM));
+    }
+    return vk_dispatch(e, &c, err);
+}
+
+static ggl_status emit_reduce(vk_emit *e, ggl_error *err) {
+    const int dim = (int)e->step->node->num[0];
+    const uint32_t kind = e->step->node->op == GGL_OP_SUM ? ROW_SUM : ROW_AMAX;
+    if (dim == 0 && e->step->src[0].ne[0] > SHORT_ROW)
+        return emit_kind(e, kind, err);
+    return emit_terms(e, kind, dim, NULL, err);
+}
+
+/* weighted(y [n, k], w [k]) -> [n] */
+static ggl_status emit_weighted(vk_emit *e, ggl_error *err) {
+    return emit_terms(e, ROW_WEIGHTED, 1, &e->step->src[1], err);
+}
+
+const vk_op vk_op_reduce = {.emit = emit_reduce, .refuses = refuses};
+const vk_op vk_op_weighted = {.emit = emit_weighted, .refuses = refuses};
+
+/* --- order ---------------------------------------------------------------------------------- */
+
+static ggl_status emit_rank(vk_emit *e, ggl_error *err) {
+    const ggl_operand *x = &e->step->src[0];
+    const int64_t count = vk_count(e, x);
+    vk_call c = {.shader = VK_SHADER_RANK,
+                 .spec = {LOCAL},
+                 .n_spec = 1,
+                 .groups = {vk_groups(count, LOCAL)}};
+    vk_push(&c, (uint32_t)count);
+    for (int d = 0; d < 3; d++)
+        vk_push(&c, (uint32_t)vk_extent(e, x, d));
+    vk_push(&c, vk_bind(e, &c, &e->step->dst, true));
+    vk_push(&c, vk_bind(e, &c, x, false));
+    vk_push_strides(e, &c, x);
+    return vk_dispatch(e, &c, err);
+}
+
+static ggl_status emit_topk(vk_emit *e, ggl_error *err) {
+    const ggl_operand *x = &e->step->src[0], *y = &e->step->dst;
+    const int64_t rows = vk_extent(e, y, GGL_BATCH_DIM);
+    vk_call c = {
+        .shader = VK_SHADER_TOPK, .spec = {LOCAL}, .n_spec = 1, .groups = {vk_groups(rows, 1)}};
+    vk_push(&c, (uint32_t)rows);
+    vk_push(&c, (uint32_t)x->ne[0]);
+    vk_push(&c, (uint32_t)y->ne[0]);
+    vk_push(&c, vk_bind(e, &c, y, true));
+    vk_push(&c, vk_stride(e, y, GGL_BATCH_DIM));
+    vk_push(&c, vk_bind(e, &c, x, false));
+    vk_push(&c, vk_stride(e, x, GGL_BATCH_DIM));
+    return vk_dispatch(e, &c, err);
+}
+
+const vk_op vk_op_rank = {.emit = emit_rank, .refuses = refuses};
+const vk_op vk_op_topk = {.emit = emit_topk, .refuses = refuses};

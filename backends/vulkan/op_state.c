@@ -1,0 +1,124 @@
+/* What passes from token to token. state and keep stand in loops; the named recurrences take all
+ * tokens of the batch, in order, within a dispatch. */
+#include <math.h>
+
+#include "vulkan.h"
+
+enum { LOCAL = 64 };
+
+/* The store, as elements: where slot 0 begins, and from slot to slot. */
+static void push_store(const vk_emit *e, vk_call *c, const ggl_store *s, uint32_t at) {
+    vk_push(c, at / 4);
+    vk_push(c, (uint32_t)(s->slot_size / 4));
+    vk_push(c, (uint32_t)e->n_slots);
+}
+
+/* --- in loops ------------------------------------------------------------------------------- */
+
+/* x to (keep) or from the store of the slot that an operand says. */
+static ggl_status move(vk_emit *e, const ggl_store *s, const ggl_operand *slot, const ggl_operand *x,
+                       bool keep, ggl_error *err) {
+    vk_call c = {.shader = VK_SHADER_STATE, .spec = {LOCAL, keep}, .n_spec = 2};
+    const uint32_t store_at = vk_bind_store(e, &c, s, keep), slot_at = vk_bind(e, &c, slot, false),
+                   x_at = vk_bind(e, &c, x, !keep);
+    for (int d = 0; d < 3; d++)
+        vk_push(&c, (uint32_t)s->ne[d]);
+    vk_push(&c, x_at);
+    for (int d = 0; d < 3; d++)
+        vk_push(&c, vk_stride(e, x, d));
+    vk_push(&c, slot_at);
+    push_store(e, &c, s, store_at);
+    c.groups[0] = vk_groups(s->ne[0] * s->ne[1] * s->ne[2], LOCAL);
+    return vk_dispatch(e, &c, err);
+}
+
+static ggl_status state_emit(vk_emit *e, ggl_error *err) {
+    return move(e, e->step->node->store[0], &e->step->src[0], &e->step->dst, false, err);
+}
+
+static ggl_status keep_emit(vk_emit *e, ggl_error *err) {
+    return move(e, e->step->node->src[0]->store[0], &e->step->src[2], &e->step->src[1], true, err);
+}
+
+static const char *keep_refuses(const vk_backend *b, const ggl_tensor *node) {
+    (void)b;
+    return node->src[1]->type != GGL_F32 ? "no state of values that are not f32" : NULL;
+}
+
+const vk_op vk_op_state = {.emit = state_emit};
+const vk_op vk_op_keep = {.emit = keep_emit, .refuses = keep_refuses};
+
+/* --- named recurrences ---------------------------------------------------------------------- */
+
+static const ggl_store *state_of(const ggl_tensor *call) {
+    for (int i = 0; i < call->body->n_node; i++)
+        if (call->body->node[i]->op == GGL_OP_STATE)
+            return call->body->node[i]->store[0];
+    return NULL;
+}
+
+/* recent(x [n], k) -> [n, k] */
+static ggl_status recent_emit(vk_emit *e, ggl_error *err) {
+    const ggl_operand *x = &e->step->src[0], *y = &e->step->dst;
+    const ggl_store *s = state_of(e->step->node);
+    vk_call c = {.shader = VK_SHADER_RECENT, .spec = {LOCAL}, .n_spec = 1};
+    const uint32_t store_at = vk_bind_store(e, &c, s, true),
+                   slot_at = vk_bind(e, &c, &e->slot, false), x_at = vk_bind(e, &c, x, false),
+                   y_at = vk_bind(e, &c, y, true);
+    vk_push(&c, (uint32_t)y->ne[0]);
+    vk_push(&c, (uint32_t)y->ne[1]);
+    vk_push(&c, (uint32_t)vk_extent(e, y, GGL_BATCH_DIM));
+    vk_push(&c, x_at);
+    vk_push(&c, vk_stride(e, x, GGL_BATCH_DIM));
+    vk_push(&c, y_at);
+    vk_push(&c, vk_stride(e, y, 1));
+    vk_push(&c, vk_stride(e, y, GGL_BATCH_DIM));
+    vk_push(&c, slot_at);
+    vk_push(&c, vk_stride(e, &e->slot, GGL_BATCH_DIM));
+    push_store(e, &c, s, store_at);
+    c.groups[0] = vk_groups(y->ne[0], LOCAL);
+    return vk_dispatch(e, &c, err);
+}
+
+/* gated_delta_rule and ssm_scan: order[] says which source is which operand of shaders/recur.comp,
+ * rows before numbers. */
+static ggl_status emit_recur(vk_emit *e, bool scan, const int order[5], float divisor,
+                             ggl_error *err) {
+    const ggl_operand *y = &e->step->dst;
+    const ggl_store *s = state_of(e->step->node);
+    vk_call c = {.shader = VK_SHADER_RECUR, .spec = {LOCAL, scan}, .n_spec = 2};
+    const uint32_t store_at = vk_bind_store(e, &c, s, true),
+                   slot_at = vk_bind(e, &c, &e->slot, false);
+    for (int d = 0; d < 3; d++)
+        vk_push(&c, (uint32_t)s->ne[d]);
+    vk_push(&c, (uint32_t)vk_extent(e, y, GGL_BATCH_DIM));
+    for (int k = 0; k < 6; k++) {
+        const ggl_operand *o = k < 5 ? &e->step->src[order[k]] : y;
+        const bool number = k == 3 || k == 4; /* for each head */
+        vk_push(&c, vk_bind(e, &c, o, k == 5));
+        vk_push(&c, vk_stride(e, o, number ? 0 : 1));
+        vk_push(&c, vk_stride(e, o, GGL_BATCH_DIM));
+    }
+    vk_push(&c, slot_at);
+    vk_push(&c, vk_stride(e, &e->slot, GGL_BATCH_DIM));
+    push_store(e, &c, s, store_at);
+    vk_push_float(&c, divisor);
+    c.groups[0] = vk_groups(s->ne[1] * s->ne[2], LOCAL);
+    return vk_dispatch(e, &c, err);
+}
+
+/* gated_delta_rule(q, k, v, g, beta) */
+static ggl_status delta_emit(vk_emit *e, ggl_error *err) {
+    static const int order[] = {1, 0, 2, 3, 4};
+    return emit_recur(e, false, order, (float)sqrt((double)e->step->src[0].ne[0]), err);
+}
+
+/* ssm_scan(x, dt, a, b, c) */
+static ggl_status scan_emit(vk_emit *e, ggl_error *err) {
+    static const int order[] = {3, 4, 0, 1, 2};
+    return emit_recur(e, true, order, 1, err);
+}
+
+const vk_op vk_op_recent = {.emit = recent_emit};
+const vk_op vk_op_delta = {.emit = delta_emit};
+const vk_op vk_op_scan = {.emit = scan_emit};

@@ -1,0 +1,161 @@
+#include "recording.h"
+
+#include <string.h>
+
+#include "ggl/alloc.h"
+#include "pipelines.h"
+
+enum { VK_POOL_SETS = 256 };
+
+ggl_status vk_recording_open(vk_backend *b, vk_recording *r, int n_regions, ggl_error *err) {
+    *r = (vk_recording){.id = ggl_calloc((size_t)n_regions, sizeof *r->id)};
+    if (!r->id)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
+    return vk_new_commands(b, &r->commands, err);
+}
+
+void vk_recording_close(vk_backend *b, vk_recording *r) {
+    VkDevice d = b->device->device;
+    if (r->commands)
+        b->f.FreeCommandBuffers(d, b->device->commands, 1, &r->commands);
+    for (size_t i = 0; i < r->n_pool; i++)
+        b->f.DestroyDescriptorPool(d, r->pool[i], NULL);
+    ggl_free(r->pool);
+    ggl_free(r->id);
+    *r = (vk_recording){0};
+}
+
+ggl_status vk_recording_begin(vk_backend *b, vk_recording *r, ggl_error *err) {
+    for (size_t i = 0; i < r->n_pool; i++)
+        b->f.ResetDescriptorPool(b->device->device, r->pool[i], 0);
+    r->pool_at = 0;
+    r->n_touched = 0;
+    r->bound = VK_NULL_HANDLE;
+    return vk_begin_commands(b, r->commands, err);
+}
+
+ggl_status vk_recording_end(vk_backend *b, vk_recording *r, ggl_error *err) {
+    return vk_end_commands(b, r->commands, err);
+}
+
+/* --- barriers ------------------------------------------------------------------------------- */
+
+/* Whether the call must wait for what was recorded since the last barrier. Weights are only read.
+ */
+static bool conflicts(const vk_recording *r, const vk_binding *b) {
+    for (int i = 0; i < r->n_touched; i++) {
+        const vk_touched *t = &r->touched[i];
+        if (t->region == b->region && (t->write || b->write) && t->begin < b->offset + b->size &&
+            b->offset < t->end)
+            return true;
+    }
+    return false;
+}
+
+static bool counts(const vk_binding *b) {
+    return b->region >= 0 && (b->region < GGL_REGION_REPACKED || b->write);
+}
+
+static void wait_for_writes(vk_backend *b, vk_recording *r, const vk_call *c) {
+    const VkMemoryBarrier memory = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                                    .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
+                                    .dstAccessMask =
+                                        VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT};
+    bool wait = r->n_touched + c->n_bind > VK_MAX_TOUCHED;
+    for (int i = 0; i < c->n_bind && !wait; i++)
+        wait = counts(&c->bind[i]) && conflicts(r, &c->bind[i]);
+    if (wait) {
+        b->f.CmdPipelineBarrier(r->commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                                VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &memory, 0, NULL, 0,
+                                NULL);
+        r->n_touched = 0;
+    }
+    for (int i = 0; i < c->n_bind; i++) {
+        const vk_binding *x = &c->bind[i];
+        if (counts(x))
+            r->touched[r->n_touched++] =
+                (vk_touched){x->region, x->offset, x->offset + x->size, x->write};
+    }
+}
+
+/* --- descriptors ---------------------------------------------------------------------------- */
+
+static VkResult create_pool(vk_backend *b, VkDescriptorPool *out) {
+    const VkDescriptorPoolSize size = {.type = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                                       .descriptorCount = VK_POOL_SETS * VK_MAX_BIND};
+    const VkDescriptorPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
+                                             .maxSets = VK_POOL_SETS,
+                                             .poolSizeCount = 1,
+                                             .pPoolSizes = &size};
+    return b->f.CreateDescriptorPool(b->device->device, &info, NULL, out);
+}
+
+/* The next set; pools are added as they are needed, and kept. */
+static VkResult next_set(vk_backend *b, vk_recording *r, int n_bind, VkDescriptorSet *out) {
+    const size_t pool = r->pool_at / VK_POOL_SETS;
+    const VkDescriptorSetLayout layout = vk_set_layout_of(b, n_bind);
+    VkResult result = VK_SUCCESS;
+    if (pool == r->n_pool) {
+        if (!ggl_grow(&r->pool, &r->cap_pool, pool + 1, sizeof *r->pool))
+            return VK_ERROR_OUT_OF_HOST_MEMORY;
+        result = create_pool(b, &r->pool[pool]);
+        if (result != VK_SUCCESS)
+            return result;
+        r->n_pool++;
+    }
+    r->pool_at++;
+    const VkDescriptorSetAllocateInfo info = {.sType =
+                                                  VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
+                                              .descriptorPool = r->pool[pool],
+                                              .descriptorSetCount = 1,
+                                              .pSetLayouts = &layout};
+    return b->f.AllocateDescriptorSets(b->device->device, &info, out);
+}
+
+/* Where a binding's bytes are. An absent one is the beginning of the arena. */
+static VkDescriptorBufferInfo place(const vk_backend *b, const vk_recording *r,
+                                    const vk_binding *x) {
+    if (x->region == VK_CODEBOOKS)
+        return (VkDescriptorBufferInfo){b->codebooks->buffer, 0, x->size};
+    const ggl_buffer *buf = r->region[x->region < 0 ? GGL_REGION_ARENA : x->region];
+    if (x->region < 0)
+        return (VkDescriptorBufferInfo){buf->buffer, 0, VK_BUFFER_ALIGN};
+    const size_t at = buf->shift + x->offset;
+    return (VkDescriptorBufferInfo){buf->buffer, at, x->size};
+}
+
+static VkResult bind_set(vk_backend *b, vk_recording *r, const vk_call *c) {
+    VkDescriptorSet set;
+    VkDescriptorBufferInfo buffer[VK_MAX_BIND];
+    VkWriteDescriptorSet write = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
+                                  .descriptorCount = (uint32_t)c->n_bind,
+                                  .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                                  .pBufferInfo = buffer};
+    VkResult result = next_set(b, r, c->n_bind, &set);
+    if (result != VK_SUCCESS)
+        return result;
+    for (int i = 0; i < c->n_bind; i++)
+        buffer[i] = place(b, r, &c->bind[i]);
+    write.dstSet = set;
+    b->f.UpdateDescriptorSets(b->device->device, 1, &write, 0, NULL);
+    b->f.CmdBindDescriptorSets(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE,
+                               vk_layout_of(b, c->n_bind), 0, 1, &set, 0, NULL);
+    return VK_SUCCESS;
+}
+
+ggl_status vk_recording_add(vk_backend *b, vk_recording *r, const vk_call *c, VkPipeline pipeline,
+                            ggl_error *err) {
+    VkResult result = bind_set(b, r, c);
+    if (result != VK_SUCCESS)
+        return vk_fail(err, result, "recording");
+    wait_for_writes(b, r, c);
+    if (r->bound != pipeline)
+        b->f.CmdBindPipeline(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
+    r->bound = pipeline;
+    if (c->n_push > 0)
+        b->f.CmdPushConstants(r->commands, vk_layout_of(b, c->n_bind), VK_SHADER_STAGE_COMPUTE_BIT,
+                              0, (uint32_t)c->n_push * 4, c->push);
+    b->f.CmdDispatch(r->commands, c->groups[0] ? c->groups[0] : 1, c->groups[1] ? c->groups[1] : 1,
+                     c->groups[2] ? c->groups[2] : 1);
+    return GGL_OK;
+}

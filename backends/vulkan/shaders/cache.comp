@@ -1,0 +1,137 @@
+#version 450
+#extension GL_GOOGLE_include_directive : require
+
+/* Keeps a row of keys or values of each head of each token at its slot and position, as ggl_store_put
+ * does. Rows of neighbouring tokens share words, each having bits of its own in them: those are
+ * cleared and set by atomic operations, which do not touch the others. */
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 1) const uint TYPE = 0;
+layout(constant_id = 2) const bool KEYS = false; /* positions side by side */
+
+layout(set = 0, binding = 0) readonly buffer Rows { float x[]; };
+layout(set = 0, binding = 1) readonly buffer Positions { int positions[]; };
+layout(set = 0, binding = 2) readonly buffer Slots { int slots[]; };
+layout(set = 0, binding = 3) buffer Store { uint store[]; };
+
+layout(push_constant) uniform Push {
+    uint n, n_heads, n_batch;
+    uint x_at, x_step[2]; /* from head to head, from one of the batch to the next */
+    uint pos_at, pos_step;
+    uint slot_at, slot_step;
+    uint store_at, slot_size; /* bytes */
+    uint n_slots, n_pos;
+};
+
+#include "store.glsl"
+
+const bool QUANTIZED = TYPE == Q8_0 || TYPE == Q4_0;
+const uint UNIT = QUANTIZED ? 32 : 4; /* elements that an invocation keeps */
+
+void put(uint at, uint bits, uint mask) {
+    uint shift = 8 * (at & 3);
+    atomicAnd(store[at >> 2], ~(mask << shift));
+    atomicOr(store[at >> 2], (bits & mask) << shift);
+}
+
+/* To the nearest half, of two as near the even one. */
+uint half_bits(float f) {
+    uint u = floatBitsToUint(f), a = u & 0x7fffffff, sign = u >> 16 & 0x8000;
+    if (a > 0x7f800000)
+        return sign | 0x7e00 | a >> 13 & 0x3ff;
+    if (a >= 0x477ff000) /* from half way to 65536 on */
+        return sign | 0x7c00;
+    if (a < 0x38800000) { /* below the smallest normal half: units of 2^-24 */
+        uint shift = 126 - (a >> 23), m = a & 0x7fffff | 0x800000;
+        if (shift > 24)
+            return sign;
+        uint rest = m & (1 << shift) - 1, middle = 1 << shift - 1;
+        m >>= shift;
+        return sign | m + (rest > middle || rest == middle && (m & 1) != 0 ? 1 : 0);
+    }
+    return sign | a + 0xfff + (a >> 13 & 1) - (112 << 23) >> 13;
+}
+
+uint bf16_bits(float f) {
+    uint u = floatBitsToUint(f);
+    if ((u & 0x7fffffff) > 0x7f800000)
+        return u >> 16 | 0x40;
+    return u + 0x7fff + (u >> 16 & 1) >> 16;
+}
+
+void put_plain(uint page, uint lane, uint first, uint from) {
+    for (uint i = first; i < min(first + UNIT, n); i++) {
+        uint at = page + element_at(TYPE, KEYS, n, lane, i);
+        if (TYPE == F32)
+            store[at >> 2] = floatBitsToUint(x[from + i]);
+        else
+            put(at, TYPE == F16 ? half_bits(x[from + i]) : bf16_bits(x[from + i]), 0xffff);
+    }
+}
+
+bool finite(float v) {
+    return (floatBitsToUint(v) & 0x7fffffff) < 0x7f800000;
+}
+
+/* The element largest in magnitude of a block, the first of equals; NaN if one is no finite
+ * number. */
+float extreme(uint from) {
+    float best = 0;
+    for (uint i = 0; i < BLOCK; i++) {
+        float v = x[from + i];
+        if (!finite(v))
+            return uintBitsToFloat(0x7fc00000);
+        best = abs(v) > abs(best) ? v : best;
+    }
+    return best;
+}
+
+/* Half away from zero. */
+int round_away(float v) {
+    float whole = floor(abs(v));
+    int q = int(whole) + (abs(v) - whole >= 0.5 ? 1 : 0);
+    return v < 0 ? -q : q;
+}
+
+uint code_q4_0(float v, float inverse) {
+    precise float scaled = v * inverse;
+    precise float up = scaled + 8.5;
+    return finite(inverse) ? uint(min(int(up), 15)) : 8;
+}
+
+/* The codes are those for a scale that is not rounded yet (quant/q8_0.c, q4_0.c). */
+void put_block(uint page, uint lane, uint b, uint from) {
+    float most = extreme(from), d = TYPE == Q8_0 ? abs(most) / 127 : most / -8;
+    float inverse = d != 0 ? 1 / d : 0;
+    uint at = page + code_at(TYPE, KEYS, n, lane, b), step = code_step(KEYS);
+    put(page + scale_at(TYPE, KEYS, n, lane, b), half_bits(d), 0xffff);
+    for (uint i = 0; i < code_bytes(TYPE); i++) {
+        uint q;
+        if (TYPE == Q8_0)
+            q = finite(inverse) ? uint(round_away(x[from + i] * inverse)) : 0;
+        else
+            q = code_q4_0(x[from + i], inverse) | code_q4_0(x[from + i + 16], inverse) << 4;
+        put(at + i * step, q, 0xff);
+    }
+}
+
+void unit(uint u) {
+    uint units = (n + UNIT - 1) / UNIT, first = u % units * UNIT;
+    uint h = u / units % n_heads, l = u / units / n_heads;
+    int slot = slots[slot_at + l * slot_step], pos = positions[pos_at + l * pos_step];
+    if (slot < 0 || uint(slot) >= n_slots || pos < 0)
+        return; /* nothing may be written elsewhere */
+    uint p = uint(pos) % n_pos, from = x_at + h * x_step[0] + l * x_step[1];
+    uint page = store_at + uint(slot) * slot_size + (p / PAGE * n_heads + h) * PAGE * row_size(TYPE, n);
+    if (QUANTIZED)
+        put_block(page, p % PAGE, first / BLOCK, from + first);
+    else
+        put_plain(page, p % PAGE, first, from);
+}
+
+void main() {
+    uint n_units = n_batch * n_heads * ((n + UNIT - 1) / UNIT);
+    uint step = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
+    for (uint u = gl_GlobalInvocationID.x; u < n_units; u += step)
+        unit(u);
+}

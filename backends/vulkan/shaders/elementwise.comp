@@ -1,0 +1,95 @@
+/* y = f(a), f(a, b) or f(a, b, c), element by element, broadcasting. N_SRC sources. */
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "functions.glsl"
+#include "kinds.h"
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 1) const uint KIND = 0;
+layout(constant_id = 2) const bool FLAT = false; /* the sources lie as y does */
+
+layout(binding = 0) writeonly buffer Y { float y[]; };
+layout(binding = 1) readonly buffer A { float a[]; };
+#if N_SRC > 1
+layout(binding = 2) readonly buffer B { float b[]; };
+#endif
+#if N_SRC > 2
+layout(binding = 3) readonly buffer C { float c[]; };
+#endif
+
+struct Source {
+    uint at, stride[4];
+};
+
+layout(push_constant) uniform Push {
+    uint count, y_at, ne[3];
+    Source source[N_SRC];
+};
+
+float unary(float x) {
+    switch (KIND) {
+    case EW_EXP: return exp_of(x);
+    case EW_LOG: return log_of(x);
+    case EW_SQRT: return sqrt_of(x);
+    case EW_FLOOR: return is_nan(x) ? x : floor(x);
+    case EW_ABS: return uintBitsToFloat(floatBitsToUint(x) & 0x7fffffffu);
+    case EW_TANH: return tanh_of(x);
+    case EW_ERF: return erf_of(x);
+    case EW_SIGMOID: return sigmoid_of(x);
+    case EW_SIN: return sin_of(x);
+    case EW_COS: return cos_of(x);
+    case EW_RELU: return max_of(x, 0.0);
+    case EW_SILU: return x * sigmoid_of(x);
+    case EW_GELU: return 0.5 * x * (1.0 + tanh_of(0.797884561 * (x + 0.044715 * x * x * x)));
+    case EW_GELU_ERF: return 0.5 * x * (1.0 + erf_of(x * 0.707106781));
+    case EW_GELU_QUICK: return x * sigmoid_of(1.702 * x);
+    default: return max_of(x, 0.0) + log_of(1.0 + exp_of(-abs(x))); /* EW_SOFTPLUS */
+    }
+}
+
+float binary(float u, float v) {
+    bool number = !is_nan(u) && !is_nan(v);
+    switch (KIND) {
+    case EW_ADD: return u + v;
+    case EW_SUB: return u - v;
+    case EW_MUL: return u * v;
+    case EW_DIV: return u / v;
+    case EW_POW: return pow_of(u, v);
+    case EW_MOD: return mod_of(u, v);
+    case EW_EQ: return float(number && u == v);
+    case EW_NE: return float(!number || u != v);
+    case EW_LT: return float(number && u < v);
+    case EW_LE: return float(number && u <= v);
+    case EW_GT: return float(number && u > v);
+    case EW_GE: return float(number && u >= v);
+    case EW_MIN: return min_of(u, v);
+    default: return max_of(u, v); /* EW_MAX */
+    }
+}
+
+uint address(uint k, uint e) {
+    uint at = source[k].at;
+    if (FLAT)
+        return at + e;
+    at += e % ne[0] * source[k].stride[0];
+    e /= ne[0];
+    at += e % ne[1] * source[k].stride[1];
+    e /= ne[1];
+    return at + e % ne[2] * source[k].stride[2] + e / ne[2] * source[k].stride[3];
+}
+
+float value(uint e) {
+#if N_SRC == 1
+    return KIND == EW_IOTA ? float(e % ne[0]) : unary(a[address(0, e)]);
+#elif N_SRC == 2
+    return binary(a[address(0, e)], b[address(1, e)]);
+#else
+    return is_zero(a[address(0, e)]) ? c[address(2, e)] : b[address(1, e)];
+#endif
+}
+
+void main() {
+    const uint step = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
+    for (uint e = gl_GlobalInvocationID.x; e < count; e += step)
+        y[y_at + e] = value(e);
+}

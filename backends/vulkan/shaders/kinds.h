@@ -1,0 +1,55 @@
+/* What specialisation constants say, for C and for shaders. */
+#ifndef VULKAN_KINDS_H
+#define VULKAN_KINDS_H
+
+/* elementwise.comp */
+#define EW_EXP        0
+#define EW_LOG        1
+#define EW_SQRT       2
+#define EW_FLOOR      3
+#define EW_ABS        4
+#define EW_TANH       5
+#define EW_ERF        6
+#define EW_SIGMOID    7
+#define EW_SIN        8
+#define EW_COS        9
+#define EW_RELU       10
+#define EW_SILU       11
+#define EW_GELU       12
+#define EW_GELU_ERF   13
+#define EW_GELU_QUICK 14
+#define EW_SOFTPLUS   15
+#define EW_IOTA       16
+#define EW_ADD        17
+#define EW_SUB        18
+#define EW_MUL        19
+#define EW_DIV        20
+#define EW_POW        21
+#define EW_MOD        22
+#define EW_EQ         23
+#define EW_NE         24
+#define EW_LT         25
+#define EW_LE         26
+#define EW_GT         27
+#define EW_GE         28
+#define EW_MIN        29
+#define EW_MAX        30
+#define EW_WHERE      31
+
+/* move.comp and pick.comp: what elements become */
+#define FROM_WORD 0 /* 32 bits, as they are */
+#define FROM_I32  1 /* from here on a float */
+#define FROM_F16  2
+#define FROM_BF16 3
+
+/* rows.comp and reduce.comp */
+#define ROW_SUM        0
+#define ROW_AMAX       1
+#define ROW_SOFTMAX    2
+#define ROW_RMS        3
+#define ROW_CENTER     4
+#define ROW_L2         5
+#define ROW_NORMALISED 6
+#define ROW_WEIGHTED   7
+
+#endif

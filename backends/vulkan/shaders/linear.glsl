@@ -1,0 +1,57 @@
+/* What the products of a matrix and columns share. A column is a row of x and of y, at (j, k, l) of
+ * their dimensions 1 to 3. Columns differ in `column` dimensions, in which one matrix serves them
+ * all, and in `outer` ones; of each dimension one of the two is 1. */
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 1) const uint TYPE = 0;
+layout(constant_id = 2) const bool ALIGNED = false;
+layout(constant_id = 3) const bool BIAS = false;
+layout(constant_id = 4) const bool INDEX = false; /* the matrix of a column is what an index says */
+layout(constant_id = 5) const bool X4 = false; /* rows of x begin and end at multiples of four */
+
+layout(set = 0, binding = 0) readonly buffer Weights { uint weights[]; };
+layout(set = 0, binding = 1) readonly buffer Columns { float x[]; };
+layout(set = 0, binding = 1) readonly buffer Columns4 { vec4 x4[]; };
+layout(set = 0, binding = 2) writeonly buffer Result { float y[]; };
+layout(set = 0, binding = 3) readonly buffer Bias { float bias[]; };
+layout(set = 0, binding = 4) readonly buffer Index { int index[]; };
+
+/* Steps of w are bytes, all others elements; they may wrap round 32 bits, as their sums do not. */
+layout(push_constant) uniform Push {
+    uint n_in, first_row, n_rows;
+    uint column[3], outer[3];
+    uint w_at, w_row, w_step[3];
+    uint x_at, x_step[3];
+    uint y_at, y_step[3];
+    uint bias_at, bias_step[3];
+    uint index_at, index_step[2];
+    uint n_matrices, first_matrix, n_bound; /* of INDEX: all, and those that are bound */
+};
+
+#define WEIGHTS weights
+#include "types.glsl"
+
+/* Place c, counted through three dimensions. */
+uvec3 place(uint c, uint n[3]) {
+    return uvec3(c % n[0], c / n[0] % n[1], c / n[0] / n[1]);
+}
+
+uint along(uvec3 at, uint step[3]) {
+    return at.x * step[0] + at.y * step[1] + at.z * step[2];
+}
+
+uint count(uint n[3]) {
+    return n[0] * n[1] * n[2];
+}
+
+/* Elements i .. i + 3 of the row of x that begins at `at`; zeros beyond it. */
+vec4 x_four(uint at, uint i) {
+    if (X4)
+        return x4[at + i >> 2];
+    if (i + 4 <= n_in)
+        return vec4(x[at + i], x[at + i + 1], x[at + i + 2], x[at + i + 3]);
+    vec4 v = vec4(0);
+    for (uint e = 0; i + e < n_in; e++)
+        v[e] = x[at + i + e];
+    return v;
+}

@@ -1,0 +1,65 @@
+#version 450
+
+/* Which columns each matrix serves, for linear_mat.comp: tiles of at most TILE columns of one matrix,
+ * then the columns in their order:
+ *
+ *     | matrix, first, count | .. n_tiles times | column | .. |
+ *
+ * Tiles that are not needed have no columns. Matrix -1 is that of columns whose index points outside.
+ * One workgroup does all; an invocation takes matrices in turn. */
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 1) const uint TILE = 64;
+
+layout(set = 0, binding = 0) readonly buffer Index { int index[]; };
+layout(set = 0, binding = 1) writeonly buffer Lists { int lists[]; };
+
+layout(push_constant) uniform Push {
+    uint index_at, index_step[2], column[3];
+    uint n_matrices, n_tiles, lists_at;
+};
+
+const uint MOST = 1025;
+shared uint size[MOST], first[MOST], first_tile[MOST + 1];
+
+/* Of column c; n_matrices if it has none. */
+uint matrix_of(uint c) {
+    uint j = c % column[0], l = c / column[0] / column[1];
+    int m = index[index_at + j * index_step[0] + l * index_step[1]];
+    return m < 0 ? n_matrices : min(uint(m), n_matrices);
+}
+
+void main() {
+    uint me = gl_LocalInvocationID.x, n = column[0] * column[1] * column[2];
+    for (uint m = me; m <= n_matrices; m += gl_WorkGroupSize.x) {
+        size[m] = 0;
+        for (uint c = 0; c < n; c++)
+            size[m] += matrix_of(c) == m ? 1 : 0;
+    }
+    barrier();
+    if (me == 0) {
+        uint at = 0, tile = 0;
+        for (uint m = 0; m <= n_matrices; m++) {
+            first[m] = at;
+            first_tile[m] = tile;
+            at += size[m];
+            tile += (size[m] + TILE - 1) / TILE;
+        }
+        first_tile[n_matrices + 1] = tile;
+    }
+    barrier();
+    for (uint m = me; m <= n_matrices; m += gl_WorkGroupSize.x) {
+        for (uint i = 0; i < size[m]; i += TILE) {
+            uint to = lists_at + 3 * (first_tile[m] + i / TILE);
+            lists[to] = m < n_matrices ? int(m) : -1;
+            lists[to + 1] = int(first[m] + i);
+            lists[to + 2] = int(min(size[m] - i, TILE));
+        }
+        uint to = lists_at + 3 * n_tiles + first[m];
+        for (uint c = 0; c < n && size[m] > 0; c++)
+            if (matrix_of(c) == m)
+                lists[to++] = int(c);
+    }
+    for (uint t = first_tile[n_matrices + 1] + me; t < n_tiles; t += gl_WorkGroupSize.x)
+        lists[lists_at + 3 * t + 2] = 0;
+}

@@ -1,0 +1,112 @@
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#ifdef SUBGROUP
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#endif
+
+/* Products with few columns: some invocations, lanes, take the runs of a row in turn and add up what
+ * they have at the end, so that a weight is read and decoded once for COLS columns. With SUBGROUP the
+ * lanes of a row are a subgroup. */
+
+#include "linear.glsl"
+
+layout(constant_id = 6) const uint COLS = 1;
+layout(constant_id = 7) const uint LANES = 8; /* of a row; without SUBGROUP */
+
+uint lane, n_lanes; /* this invocation among those of its row */
+uint row_of_group, rows_of_group;
+
+float sum[COLS];
+uint x_from[COLS];
+
+/* This lane's part of row `row`, a byte address, times the columns. */
+void multiply(uint row) {
+    for (uint c = 0; c < COLS; c++)
+        sum[c] = 0;
+    uint n_runs = (n_in + RUN - 1) / RUN;
+    for (uint r = lane; r < n_runs; r += n_lanes) {
+        decode(row, r, n_in);
+        for (uint c = 0; c < COLS; c++) {
+            vec4 s = vec4(0);
+            for (uint i = 0; i < RUN / 4; i++)
+                s += run[i] * x_four(x_from[c], r * RUN + 4 * i);
+            sum[c] += s.x + s.y + (s.z + s.w);
+        }
+    }
+}
+
+#ifdef SUBGROUP
+
+void set_lanes() {
+    lane = subgroupExclusiveAdd(1u);
+    n_lanes = subgroupAdd(1u);
+    row_of_group = gl_SubgroupID;
+    rows_of_group = gl_NumSubgroups;
+}
+
+/* The sums of all lanes of a row, in its first. */
+void add_lanes() {
+    for (uint c = 0; c < COLS; c++)
+        sum[c] = subgroupAdd(sum[c]);
+}
+
+#else
+
+shared float part[COLS * gl_WorkGroupSize.x];
+
+void set_lanes() {
+    lane = gl_LocalInvocationID.x % LANES;
+    n_lanes = LANES;
+    row_of_group = gl_LocalInvocationID.x / LANES;
+    rows_of_group = gl_WorkGroupSize.x / LANES;
+}
+
+void add_lanes() {
+    uint at = gl_LocalInvocationID.x;
+    for (uint c = 0; c < COLS; c++)
+        part[c * gl_WorkGroupSize.x + at] = sum[c];
+    barrier();
+    for (uint c = 0; c < COLS; c++)
+        for (uint i = 1; i < LANES && lane == 0; i++)
+            sum[c] += part[c * gl_WorkGroupSize.x + at + i];
+    barrier();
+}
+
+#endif
+
+/* Row `row` of the columns from `first` on that the outer place `out_at` has. */
+void product(uint row, uint first, uvec3 out_at) {
+    uint from = w_at, n_cols = count(column);
+    bool valid = true;
+    if (INDEX) {
+        int m = index[index_at + out_at.x * index_step[0] + out_at.z * index_step[1]];
+        valid = m >= 0 && uint(m) < n_matrices;
+        if (valid ? uint(m) - first_matrix >= n_bound : first_matrix > 0)
+            return;
+        from += valid ? (uint(m) - first_matrix) * w_step[0] : 0;
+    } else {
+        from += along(out_at, w_step);
+    }
+    for (uint c = 0; c < COLS; c++)
+        x_from[c] = x_at + along(out_at + place(min(first + c, n_cols - 1), column), x_step);
+    multiply(from + min(row, n_rows - 1) * w_row);
+    add_lanes();
+    if (lane > 0 || row >= n_rows)
+        return;
+    for (uint c = 0; c < COLS && first + c < n_cols; c++) {
+        uvec3 at = out_at + place(first + c, column);
+        uint j = first_row + row;
+        if (BIAS)
+            sum[c] += bias[bias_at + along(at, bias_step) + j];
+        y[y_at + along(at, y_step) + j] = valid ? sum[c] : NAN;
+    }
+}
+
+void main() {
+    set_lanes();
+    uint by_row = (n_rows + rows_of_group - 1) / rows_of_group;
+    uint by_col = (count(column) + COLS - 1) / COLS, n = by_row * by_col * count(outer);
+    for (uint u = gl_WorkGroupID.x; u < n; u += gl_NumWorkGroups.x)
+        product(u % by_row * rows_of_group + row_of_group, u / by_row % by_col * COLS,
+                place(u / by_row / by_col, outer));
+}

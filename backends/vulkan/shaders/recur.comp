@@ -1,0 +1,79 @@
+#version 450
+#extension GL_GOOGLE_include_directive : require
+
+/* gated_delta_rule(q [dk, h], k [dk, h], v [dv, h], g [h], beta [h]) -> [dv, h]; state [dk, dv, h]
+ * ssm_scan(x [d, h], dt [h], a [h], b [n, h], c [n, h]) -> [d, h];               state [n, d, h]
+ *
+ * A row of the state needs no other, so an invocation takes one through all tokens of the batch, in
+ * order. In both, what goes to a row (v or x), two rows as long as it (k and q, b and c) and two
+ * numbers for each head: names below are the first one's. */
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 1) const bool SCAN = false;
+
+layout(set = 0, binding = 0) buffer Store { float store[]; };
+layout(set = 0, binding = 1) readonly buffer Slots { int slots[]; };
+layout(set = 0, binding = 2) readonly buffer Source0 { float into[]; };
+layout(set = 0, binding = 3) readonly buffer Source1 { float out_of[]; };
+layout(set = 0, binding = 4) readonly buffer Source2 { float to[]; };
+layout(set = 0, binding = 5) readonly buffer Source3 { float first[]; };
+layout(set = 0, binding = 6) readonly buffer Source4 { float second[]; };
+layout(set = 0, binding = 7) writeonly buffer Result { float y[]; };
+
+/* Of each operand: where it begins, and from head to head, and from token to token. */
+layout(push_constant) uniform Push {
+    uint n, n_rows, n_heads, n_batch;
+    uint into_at[3], out_at[3], to_at[3], first_at[3], second_at[3], y_at[3];
+    uint slot_at, slot_step;
+    uint store_at, slot_size, n_slots; /* elements */
+    float divisor;                     /* of the result */
+};
+
+#include "functions.glsl"
+
+uint place(uint at[3], uint h, uint l) {
+    return at[0] + h * at[1] + l * at[2];
+}
+
+/* What `decay` leaves of a row of the state, times the row at `k`. */
+float dot_left(uint s, uint k, float decay) {
+    float sum = 0;
+    for (uint i = 0; i < n; i++)
+        sum += store[s + i] * decay * into[k + i];
+    return sum;
+}
+
+/* The row becomes decay * row + add * k; its product with the row at `q`. */
+float pass(uint s, uint k, uint q, float decay, float add) {
+    float sum = 0;
+    for (uint i = 0; i < n; i++) {
+        float next = store[s + i] * decay + into[k + i] * add;
+        store[s + i] = next;
+        sum += next * out_of[q + i];
+    }
+    return sum;
+}
+
+void token(uint row, uint h, uint l) {
+    int slot = slots[slot_at + l * slot_step];
+    uint to_y = place(y_at, h, l) + row;
+    if (slot < 0 || uint(slot) >= n_slots) {
+        y[to_y] = NAN;
+        return;
+    }
+    uint s = store_at + uint(slot) * slot_size + (h * n_rows + row) * n;
+    uint k = place(into_at, h, l), q = place(out_at, h, l);
+    float v = to[place(to_at, h, l) + row];
+    float a = first[place(first_at, h, l)], b = second[place(second_at, h, l)];
+    if (SCAN) /* a: dt; b: a */
+        y[to_y] = pass(s, k, q, exp_of(a * b), v * a);
+    else /* a: g; b: beta */
+        y[to_y] = pass(s, k, q, exp_of(a), (v - dot_left(s, k, exp_of(a))) * b) / divisor;
+}
+
+void main() {
+    uint step = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
+    for (uint u = gl_GlobalInvocationID.x; u < n_rows * n_heads; u += step)
+        for (uint l = 0; l < n_batch; l++)
+            token(u % n_rows, u / n_rows, l);
+}

@@ -1,0 +1,31 @@
+#version 450
+
+/* state and keep: a slot's array comes out of the store, or goes into it. They stand in loops, so that
+ * there is one token. What has an invalid slot is NaN, and is not kept. */
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 1) const bool KEEP = false;
+
+layout(set = 0, binding = 0) buffer Store { float store[]; };
+layout(set = 0, binding = 1) readonly buffer Slots { int slots[]; };
+layout(set = 0, binding = 2) buffer Value { float x[]; };
+
+layout(push_constant) uniform Push {
+    uint n[3], x_at, x_step[3];
+    uint slot_at, store_at, slot_size, n_slots; /* elements */
+};
+
+void main() {
+    int slot = slots[slot_at];
+    bool valid = slot >= 0 && uint(slot) < n_slots;
+    uint all = n[0] * n[1] * n[2], step = gl_NumWorkGroups.x * gl_WorkGroupSize.x;
+    for (uint i = gl_GlobalInvocationID.x; i < all; i += step) {
+        uint to = x_at + i % n[0] * x_step[0] + i / n[0] % n[1] * x_step[1] +
+                  i / n[0] / n[1] * x_step[2];
+        uint at = store_at + uint(slot) * slot_size + i;
+        if (!KEEP)
+            x[to] = valid ? store[at] : uintBitsToFloat(0x7fc00000);
+        else if (valid)
+            store[at] = x[to];
+    }
+}

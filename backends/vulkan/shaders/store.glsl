@@ -1,0 +1,45 @@
+/* Stores of rows (ggl/graph.h): pages of 64 positions, of one head each. A block of a quantized type
+ * has 32 codes of a byte, or of half a byte, two in a byte, and a scale of two bytes. Addresses are
+ * bytes. */
+
+const uint F32 = 0, F16 = 1, Q4_0 = 2, Q8_0 = 8, BF16 = 30;
+const uint PAGE = 64, BLOCK = 32;
+
+/* Of a quantized block. */
+uint code_bytes(uint type) {
+    return type == Q8_0 ? 32 : 16;
+}
+
+uint element_size(uint type) {
+    return type == F32 ? 4 : 2;
+}
+
+bool is_quantized(uint type) {
+    return type == Q8_0 || type == Q4_0;
+}
+
+/* Bytes of n elements of a row. */
+uint row_size(uint type, uint n) {
+    return is_quantized(type) ? n / BLOCK * (code_bytes(type) + 2) : n * element_size(type);
+}
+
+/* Element i of the row in `lane` of a page, of plain types. */
+uint element_at(uint type, bool keys, uint n, uint lane, uint i) {
+    return (keys ? i * PAGE + lane : lane * n + i) * element_size(type);
+}
+
+/* Block b of that row, of quantized types: its first code, from which the others are code_step()
+ * bytes apart, and its scale. */
+uint code_at(uint type, bool keys, uint n, uint lane, uint b) {
+    uint size = code_bytes(type) + 2;
+    return keys ? PAGE * size * b + lane : lane * row_size(type, n) + size * b + 2;
+}
+
+uint code_step(bool keys) {
+    return keys ? PAGE : 1;
+}
+
+uint scale_at(uint type, bool keys, uint n, uint lane, uint b) {
+    uint size = code_bytes(type) + 2;
+    return keys ? PAGE * (size * b + size - 2) + 2 * lane : lane * row_size(type, n) + size * b;
+}

@@ -1,0 +1,63 @@
+/* The vtable, and how a backend is opened and closed. */
+#include "vulkan.h"
+
+#include <stdio.h>
+
+#include "ggl/alloc.h"
+#include "memory.h"
+#include "pipelines.h"
+#include "plan.h"
+#include "weights.h"
+
+static ggl_status wait_done(ggl_backend *base, ggl_error *err) {
+    vk_backend *b = (vk_backend *)base;
+    return vk_wait_for(b, b->device->submitted, err);
+}
+
+static void close_backend(ggl_backend *base) {
+    vk_backend *b = (vk_backend *)base;
+    if (b->device && b->device->device) {
+        if (b->f.DeviceWaitIdle)
+            b->f.DeviceWaitIdle(b->device->device);
+        vk_pipelines_close(b);
+        vk_codebooks_close(b);
+        vk_staging_free(b);
+    }
+    vk_device_close(b);
+    ggl_free(b);
+}
+
+static const ggl_backend_vtable vtable = {
+    .close = close_backend,
+    .alloc = vk_buffer_alloc,
+    .free = vk_buffer_free,
+    .upload = vk_buffer_upload,
+    .download = vk_buffer_download,
+    .copy = vk_buffer_copy,
+    .clear = vk_buffer_clear,
+    .refuses = vk_refuses,
+    .compile = vk_plan_compile,
+    .run = vk_plan_run,
+    .wait = wait_done,
+    .plan_free = vk_plan_free,
+};
+
+ggl_status ggl_vulkan_open(ggl_backend **out, const ggl_backend_params *params, ggl_error *err);
+ggl_status ggl_vulkan_open(ggl_backend **out, const ggl_backend_params *params, ggl_error *err) {
+    vk_backend *b = ggl_calloc(1, sizeof *b);
+    if (!b)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a backend");
+    b->base = (ggl_backend){.v = &vtable, .async = true};
+    snprintf(b->base.name, sizeof b->base.name, "vulkan%d", params->device);
+    ggl_status st = vk_device_open(b, params, err);
+    if (st == GGL_OK)
+        st = vk_pipelines_open(b, err);
+    if (st == GGL_OK)
+        st = vk_codebooks_open(b, err);
+    if (st != GGL_OK) {
+        close_backend(&b->base);
+        return st;
+    }
+    *out = &b->base;
+    return GGL_OK;
+}

@@ -1,0 +1,301 @@
+/* vulkan.device: how a device is opened or refused, its memory, the validation layer's verdict over
+ * all cases, and the file of pipelines. */
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "conform_case.h"
+#include "messages.h"
+#include "vulkan_test.h"
+
+/* --- opening -------------------------------------------------------------------------------- */
+
+TEST(no_driver) {
+    ggl_backend *b = NULL;
+    ggl_error err = {0};
+    setenv("VK_ICD_FILENAMES", "/nonexistent", 1);
+    setenv("VK_DRIVER_FILES", "/nonexistent", 1);
+    CHECK_INT(ggl_backend_open(&b, "vulkan", NULL, &err), GGL_UNSUPPORTED);
+    CHECK_HAS(err.msg, dlopen("libvulkan.so.1", RTLD_LAZY) ? "no Vulkan driver (vkCreateInstance: "
+                                                           : "no Vulkan library: ");
+    CHECK(!b);
+}
+
+TEST(device_numbers) {
+    ggl_backend *b = vulkan_open(NULL), *other = NULL;
+    ggl_error err = {0};
+    if (!b)
+        return;
+    CHECK_STR(b->name, "vulkan0");
+    CHECK(b->description[0] && b->memory > 0 && b->max_buffer > 0 && b->async);
+    ggl_backend_close(b);
+    CHECK_INT(ggl_backend_open(&other, "vulkan63", NULL, &err), GGL_NOT_FOUND);
+    CHECK_HAS(err.msg, "no device 63");
+    REQUIRE_OK(ggl_backend_open(&other, "vulkan0", NULL, &err), &err);
+    CHECK_STR(other->name, "vulkan0");
+    ggl_backend_close(other);
+}
+
+/* Whether the description lists it, behind the semicolon. */
+static bool lists(const ggl_backend *b, const char *feature) {
+    const char *list = strrchr(b->description, ';');
+    return list && strstr(list, feature);
+}
+
+TEST(mask_takes_features_away) {
+    ggl_backend *b = vulkan_open(NULL);
+    if (!b)
+        return;
+    const bool had = lists(b, "subgroup");
+    ggl_backend_close(b);
+    if (!had)
+        SKIP("the device has no arithmetic of subgroups");
+    b = vulkan_open("avx2,subgroup");
+    REQUIRE(b);
+    CHECK(!lists(b, "subgroup"));
+    ggl_backend_close(b);
+    setenv("GGL_VULKAN_MASK", "subgroup", 1);
+    b = vulkan_open(NULL);
+    REQUIRE(b);
+    CHECK(!lists(b, "subgroup"));
+    ggl_backend_close(b);
+}
+
+TEST(validation_that_is_not_there) {
+    ggl_backend *b = vulkan_open(NULL);
+    ggl_error err = {0};
+    if (!b)
+        return;
+    ggl_backend_close(b);
+    setenv("GGL_VULKAN_VALIDATE", "1", 1);
+    setenv("VK_LAYER_PATH", "/nonexistent", 1); /* where layers are looked for */
+    setenv("VK_LOADER_LAYERS_DISABLE", "*", 1);
+    CHECK_INT(ggl_backend_open(&b, "vulkan", NULL, &err), GGL_UNSUPPORTED);
+    CHECK_HAS(err.msg, "VK_LAYER_KHRONOS_validation is not installed");
+}
+
+/* --- memory --------------------------------------------------------------------------------- */
+
+enum { SIZE = (20 << 20) + 5 }; /* more than the staging ring, and no multiple of anything */
+
+static void fill(unsigned char *p, size_t n, uint64_t seed) {
+    for (size_t i = 0; i < n; i++)
+        p[i] = (unsigned char)(test_random(&seed) >> 56);
+}
+
+static bool is_zero(const unsigned char *p, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (p[i])
+            return false;
+    return true;
+}
+
+/* Bytes that go to the device, about it, and back, at any offsets. */
+static void check_buffers(ggl_backend *b, int region, int other) {
+    ggl_buffer *x = NULL, *y = NULL;
+    ggl_error err = {0};
+    unsigned char *in = malloc(SIZE), *out = malloc(SIZE);
+    fill(in, SIZE, 3);
+    CHECK_OK(b->v->alloc(b, region, SIZE, NULL, &x, &err), &err);
+    CHECK_OK(b->v->alloc(b, other, SIZE, NULL, &y, &err), &err);
+    if (x && y) {
+        CHECK_OK(b->v->download(b, x, 0, out, SIZE, &err), &err);
+        CHECK(is_zero(out, SIZE)); /* as it is new */
+        CHECK_OK(b->v->upload(b, x, 0, in, SIZE, &err), &err);
+        CHECK_OK(b->v->copy(b, y, 7, x, 3, SIZE - 10, &err), &err);
+        CHECK_OK(b->v->download(b, y, 7, out, SIZE - 10, &err), &err);
+        CHECK(memcmp(out, in + 3, SIZE - 10) == 0);
+        CHECK_OK(b->v->clear(b, x, 5, 9 << 20, &err), &err);
+        CHECK_OK(b->v->clear(b, x, 12 << 20, 64, &err), &err);
+        CHECK_OK(b->v->upload(b, x, 6, in + 6, 1, &err), &err);
+        memset(in + 7, 0, (9 << 20) + 5 - 7);
+        memset(in + (12 << 20), 0, 64);
+        in[5] = 0;
+        CHECK_OK(b->v->download(b, x, 0, out, SIZE, &err), &err);
+        CHECK(memcmp(out, in, SIZE) == 0);
+        CHECK_OK(b->v->wait(b, &err), &err);
+    }
+    if (x)
+        b->v->free(b, x);
+    if (y)
+        b->v->free(b, y);
+    free(in);
+    free(out);
+}
+
+static void check_memory(const char *mask) {
+    ggl_backend *b = vulkan_open(mask);
+    ggl_buffer *nothing = NULL;
+    ggl_error err = {0};
+    if (!b)
+        return;
+    check_buffers(b, GGL_REGION_ARENA, GGL_REGION_STORES);
+    check_buffers(b, GGL_REGION_IO, GGL_REGION_WEIGHT);
+    check_buffers(b, GGL_REGION_WEIGHT, GGL_REGION_IO);
+    if (CHECK_OK(b->v->alloc(b, GGL_REGION_STORES, 0, NULL, &nothing, &err), &err)) {
+        CHECK_OK(b->v->clear(b, nothing, 0, 0, &err), &err);
+        b->v->free(b, nothing);
+    }
+    ggl_backend_close(b);
+}
+
+TEST(buffers) {
+    check_memory(NULL);
+}
+/* Memory that the host does not see: all goes through the staging ring. */
+TEST(buffers_by_staging) {
+    check_memory("map");
+}
+
+TEST(buffers_too_large) {
+    ggl_backend *b = vulkan_open(NULL);
+    ggl_buffer *x = NULL;
+    ggl_error err = {0};
+    if (!b)
+        return;
+    CHECK_INT(b->v->alloc(b, GGL_REGION_ARENA, SIZE_MAX - 5, NULL, &x, &err), GGL_LIMIT);
+    CHECK_HAS(err.msg, "MiB are possible");
+    ggl_backend_close(b);
+}
+
+/* Host memory in place, at no page's beginning; refused where the feature is not. */
+TEST(imported_memory) {
+    enum { N = 3 * 4096, AT = 100 };
+    ggl_backend *b = vulkan_open(NULL);
+    ggl_buffer *x = NULL;
+    ggl_error err = {0};
+    unsigned char out[N];
+    if (!b)
+        return;
+    unsigned char *page = mmap(NULL, N, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(page != MAP_FAILED);
+    fill(page, N, 9);
+    mprotect(page, N, PROT_READ); /* as a file's */
+    ggl_status st = b->v->alloc(b, GGL_REGION_WEIGHT, N - AT, page + AT, &x, &err);
+    if (lists(b, "import"))
+        CHECK_OK(st, &err);
+    else
+        CHECK_INT(st, GGL_UNSUPPORTED);
+    if (st == GGL_OK) {
+        CHECK_OK(b->v->download(b, x, 1, out, N - AT - 1, &err), &err);
+        CHECK(memcmp(out, page + AT + 1, N - AT - 1) == 0);
+        b->v->free(b, x);
+    }
+    ggl_backend_close(b);
+    b = vulkan_open("import");
+    REQUIRE(b);
+    CHECK_INT(b->v->alloc(b, GGL_REGION_WEIGHT, N, page, &x, &err), GGL_UNSUPPORTED);
+    ggl_backend_close(b);
+    munmap(page, N);
+}
+
+/* --- validation ----------------------------------------------------------------------------- */
+
+/* All cases, and transfers, without a word of the layer; it looks for missing barriers, too. */
+static void check_validated(const char *mask) {
+    ggl_backend *b = vulkan_open(mask);
+    ggl_error err = {0};
+    if (!b)
+        return;
+    ggl_backend_close(b);
+    setenv("GGL_VULKAN_VALIDATE", "1", 1);
+    if (ggl_backend_open(&b, "vulkan", &(ggl_backend_params){.mask = mask}, &err) ==
+        GGL_UNSUPPORTED)
+        SKIP("%s", err.msg);
+    REQUIRE(b);
+    for (int k = 0; conform_kind_at(k); k++)
+        for (int i = 0; i < conform_kind_at(k)->n_cases; i++) {
+            const conform_case *info = &conform_kind_at(k)->cases[i];
+            conform_result r;
+            int n = conform_n_variants(info);
+            for (int v = 0; v<n; v += n> 20 ? 3 : 1) {
+                const long before = ggl_vulkan_messages();
+                conform_outcome o = conform_check(info, v, b, &r);
+                CHECK_MSG(o != CONFORM_FAILED && ggl_vulkan_messages() == before, "%s, %s: %s",
+                          info->name, r.form_text, o == CONFORM_FAILED ? r.text : "see above");
+            }
+        }
+    check_buffers(b, GGL_REGION_IO, GGL_REGION_WEIGHT);
+    ggl_backend_close(b);
+    CHECK_INT(ggl_vulkan_messages(), 0);
+}
+
+TEST(validated) {
+    check_validated(NULL);
+}
+TEST(validated_without_features) {
+    check_validated("all");
+}
+
+/* --- pipelines on a disk -------------------------------------------------------------------- */
+
+/* Opens a backend, runs something and closes it. */
+static bool use_pipelines(void) {
+    conform_result r;
+    ggl_backend *b = vulkan_open(NULL);
+    if (!b)
+        return false;
+    CHECK_INT(conform_check(&conform_composites.cases[0], 0, b, &r), CONFORM_RIGHT);
+    ggl_backend_close(b);
+    return true;
+}
+
+/* The one file of the folder; false: there are others, or none. */
+static bool only_file(char *path, size_t size) {
+    int n = 0;
+    DIR *dir = opendir(test_folder());
+    for (struct dirent *e; dir && (e = readdir(dir));)
+        if (e->d_name[0] != '.') {
+            snprintf(path, size, "%s/%s", test_folder(), e->d_name);
+            n++;
+        }
+    if (dir)
+        closedir(dir);
+    return n == 1;
+}
+
+TEST(pipelines_are_kept) {
+    char path[1024], again[1024];
+    struct stat before, after;
+    setenv("GGL_VULKAN_CACHE", test_folder(), 1);
+    if (!use_pipelines())
+        return;
+    REQUIRE(only_file(path, sizeof path));
+    CHECK_HAS(path, "/vulkan-");
+    REQUIRE(stat(path, &before) == 0 && use_pipelines());
+    REQUIRE(only_file(again, sizeof again) && stat(again, &after) == 0);
+    CHECK_STR(again, path);
+    CHECK(before.st_ino == after.st_ino); /* nothing was new, so it was not written */
+}
+
+TEST(pipelines_that_are_harmed) {
+    char path[1024];
+    size_t n = 0, m = 0;
+    setenv("GGL_VULKAN_CACHE", test_folder(), 1);
+    if (!use_pipelines())
+        return;
+    REQUIRE(only_file(path, sizeof path));
+    unsigned char *whole = test_read_file(path, &n);
+    REQUIRE(whole && n > 24);
+    for (int harm = 0; harm < 4; harm++) {
+        unsigned char *bad = malloc(n);
+        memcpy(bad, whole, n);
+        if (harm == 0)
+            bad[n - 1] ^= 1;
+        else if (harm == 1)
+            bad[0] ^= 1; /* of another program */
+        else if (harm == 2)
+            memset(bad + 8, 0xff, 8); /* a size that no machine has */
+        REQUIRE(test_write_file(path, bad, harm == 3 ? n / 2 : n));
+        free(bad);
+        REQUIRE(use_pipelines()); /* it runs, and */
+        unsigned char *now = test_read_file(path, &m);
+        CHECK_MSG(now && m == n && memcmp(now, whole, 24) == 0, "harm %d is still there", harm);
+        free(now);
+    }
+    free(whole);
+}
+
+TEST(pipelines_that_cannot_be_kept) {
+    setenv("GGL_VULKAN_CACHE", "/proc/nowhere", 1);
+    (void)use_pipelines();
+}

@@ -1,0 +1,210 @@
+/* vulkan.plan: recordings are made once and replayed, for whatever buffers and batches come; what
+ * is computed is the same each time. */
+#include <math.h>
+
+#include "alloc_fail.h"
+#include "ggl/sched.h"
+#include "vulkan_test.h"
+
+enum { WIDTH = 50, MOST_BATCH = 6, DEPTH = 300 };
+
+/* Long chains beside each other, which meet: more dispatches than a pool of descriptors has, more
+ * of them between barriers than are kept track of. */
+static ggl_graph *chains(int n, int depth) {
+    ggl_graph_params gp = ggl_graph_default();
+    gp.n_batch = MOST_BATCH;
+    ggl_graph *g = ggl_graph_new(&gp);
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){WIDTH}, true), *sum = x;
+    for (int i = 0; i < n; i++) {
+        ggl_tensor *y = ggl_binary(g, GGL_OP_MUL, x, ggl_graph_number(g, 1 + 0.01 * i));
+        for (int k = 0; k < depth; k++) {
+            y = ggl_binary(g, GGL_OP_ADD, y, ggl_graph_number(g, 0.125));
+            y = ggl_unary(g, GGL_OP_TANH, y);
+        }
+        sum = ggl_binary(g, GGL_OP_ADD, sum, y);
+    }
+    ggl_graph_output(g, "y", sum);
+    return g;
+}
+
+static bool start(ggl_sched **s, ggl_graph *g, ggl_backend *b, ggl_error *err) {
+    const ggl_sched_params sp = {.backend = &b, .n_backends = 1};
+    return ggl_sched_new(s, g, &sp, err) == GGL_OK && ggl_sched_alloc(*s, err) == GGL_OK;
+}
+
+static void values(float *x, uint64_t seed) {
+    for (int i = 0; i < WIDTH * MOST_BATCH; i++)
+        x[i] = test_random_float(&seed) * 3;
+}
+
+/* Runs n of x; false: told. */
+static bool run(ggl_sched *s, const float *x, int64_t n, float *y) {
+    ggl_error err = {0};
+    if (!CHECK_OK(ggl_sched_set(s, "x", x, n, &err), &err) ||
+        !CHECK_OK(ggl_sched_run(s, n, NULL, 0, &err), &err))
+        return false;
+    memcpy(y, ggl_sched_output(s, 0), (size_t)n * WIDTH * sizeof *y);
+    return true;
+}
+
+static void check_chains(int n, int depth) {
+    ggl_backend *b = vulkan_open(NULL), *reference = NULL;
+    ggl_sched *s = NULL, *t = NULL;
+    ggl_error err = {0};
+    float x[WIDTH * MOST_BATCH], y[WIDTH * MOST_BATCH], want[WIDTH * MOST_BATCH];
+    if (!b)
+        return;
+    ggl_graph *g = chains(n, depth);
+    REQUIRE_OK(ggl_graph_finish(g, &err), &err);
+    REQUIRE_OK(ggl_backend_open(&reference, "reference", NULL, &err), &err);
+    CHECK_MSG(start(&s, g, b, &err) && start(&t, g, reference, &err), "%s", err.msg);
+    for (int64_t k = 0; k < 12; k++) {
+        const int64_t batch = 1 + k * 5 % MOST_BATCH;
+        values(x, (uint64_t)k);
+        if (run(s, x, batch, y) && run(t, x, batch, want))
+            for (int i = 0; i < WIDTH * batch; i++)
+                if (!CHECK_MSG(fabsf(y[i] - want[i]) < 1e-5f * (float)(n + 1),
+                               "run %d, element %d: %g, expected %g", (int)k, i, (double)y[i],
+                               (double)want[i]))
+                    break;
+    }
+    ggl_sched_free(s);
+    ggl_sched_free(t);
+    ggl_graph_free(g);
+    ggl_backend_close(b);
+    ggl_backend_close(reference);
+}
+
+TEST(a_long_chain) {
+    check_chains(1, DEPTH);
+}
+TEST(chains_beside_each_other) {
+    check_chains(90, 1);
+}
+
+TEST(replay_allocates_nothing) {
+    ggl_backend *b = vulkan_open(NULL);
+    ggl_sched *s = NULL;
+    ggl_error err = {0};
+    float x[WIDTH * MOST_BATCH], y[WIDTH * MOST_BATCH], first[WIDTH * MOST_BATCH];
+    if (!b)
+        return;
+    ggl_graph *g = chains(3, 5);
+    REQUIRE_OK(ggl_graph_finish(g, &err), &err);
+    REQUIRE(start(&s, g, b, &err));
+    values(x, 1);
+    REQUIRE(run(s, x, 1, first) && run(s, x, MOST_BATCH, y));
+    long before = alloc_count();
+    CHECK(before > 0); /* the count works */
+    for (int i = 0; i < 100; i++) {
+        CHECK(run(s, x, 1, y) && memcmp(y, first, WIDTH * sizeof *y) == 0);
+        CHECK(i % 10 || run(s, x, MOST_BATCH, y));
+    }
+    CHECK_INT(alloc_count() - before, 0);
+    ggl_sched_free(s);
+    ggl_graph_free(g);
+    ggl_backend_close(b);
+}
+
+TEST(equal_bits_each_time) {
+    float x[WIDTH * MOST_BATCH], y[WIDTH * MOST_BATCH], first[WIDTH * MOST_BATCH];
+    values(x, 2);
+    for (int i = 0; i < 3; i++) {
+        ggl_backend *b = vulkan_open(NULL);
+        ggl_sched *s = NULL;
+        ggl_error err = {0};
+        if (!b)
+            return;
+        ggl_graph *g = chains(4, 10);
+        REQUIRE_OK(ggl_graph_finish(g, &err), &err);
+        REQUIRE(start(&s, g, b, &err));
+        for (int k = 0; k < 5; k++) {
+            REQUIRE(run(s, x, MOST_BATCH, y));
+            if (i == 0 && k == 0)
+                memcpy(first, y, sizeof y);
+            CHECK(memcmp(first, y, sizeof y) == 0);
+        }
+        ggl_sched_free(s);
+        ggl_graph_free(g);
+        ggl_backend_close(b);
+    }
+}
+
+/* Callers take turns with sets of buffers, here with more than a plan keeps recordings for; a
+ * buffer that is freed and made again is another. */
+TEST(buffers_in_turn) {
+    enum { SETS = 7, MOST = 16 };
+    ggl_backend *b = vulkan_open(NULL);
+    ggl_error err = {0};
+    ggl_plan *plan = NULL;
+    ggl_buffer *region[SETS][GGL_REGION_STORES + 1] = {0};
+    ggl_loc loc[MOST];
+    if (!b)
+        return;
+    ggl_graph *g = ggl_graph_new(NULL);
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){WIDTH}, true);
+    ggl_tensor *y = ggl_unary(g, GGL_OP_ABS, x), *z = ggl_binary(g, GGL_OP_ADD, y, x);
+    ggl_graph_output(g, "z", z);
+    REQUIRE_OK(ggl_graph_finish(g, &err), &err);
+    loc[x->id] = (ggl_loc){GGL_REGION_IO, 0};
+    loc[y->id] = (ggl_loc){-1, 0};
+    loc[z->id] = (ggl_loc){GGL_REGION_IO, 4096};
+    ggl_tensor *node[] = {y, z};
+    const ggl_segment s = {
+        .graph = g, .node = node, .n_node = 2, .n_max = 4, .loc = loc, .n_slots = 1};
+    REQUIRE_OK(b->v->compile(b, &s, &plan, &err), &err);
+    const size_t size[] = {plan->arena_size, 8192, 64};
+    for (int round = 0; round < 3 * SETS; round++) {
+        ggl_buffer **r = region[round % SETS];
+        float in[WIDTH], out[WIDTH];
+        for (int i = 0; i <= GGL_REGION_STORES; i++) {
+            if (r[i] && round >= 2 * SETS)
+                b->v->free(b, r[i]);
+            if (!r[i] || round >= 2 * SETS)
+                REQUIRE_OK(b->v->alloc(b, i, size[i], NULL, &r[i], &err), &err);
+        }
+        for (int i = 0; i < WIDTH; i++)
+            in[i] = (float)(i - 20) * (float)(round + 1);
+        CHECK_OK(b->v->upload(b, r[GGL_REGION_IO], 0, in, sizeof in, &err), &err);
+        CHECK_OK(b->v->run(b, plan, r, 1, &err), &err);
+        CHECK_OK(b->v->download(b, r[GGL_REGION_IO], 4096, out, sizeof out, &err), &err);
+        for (int i = 0; i < WIDTH; i++)
+            CHECK(out[i] == (in[i] > 0 ? 2 * in[i] : 0));
+    }
+    b->v->plan_free(b, plan);
+    for (int k = 0; k < SETS; k++)
+        for (int i = 0; i <= GGL_REGION_STORES; i++)
+            b->v->free(b, region[k][i]);
+    ggl_graph_free(g);
+    ggl_backend_close(b);
+}
+
+/* --- out of memory -------------------------------------------------------------------------- */
+
+static bool open_and_run(void *arg) {
+    ggl_graph *g = arg;
+    ggl_backend *b = NULL;
+    ggl_sched *s = NULL;
+    ggl_error err = {0};
+    float x[WIDTH] = {1};
+    bool ok = ggl_backend_open(&b, "vulkan", NULL, &err) == GGL_OK && start(&s, g, b, &err) &&
+              ggl_sched_set(s, "x", x, 1, &err) == GGL_OK &&
+              ggl_sched_run(s, 1, NULL, 0, &err) == GGL_OK;
+    if (!ok)
+        CHECK(err.msg[0]);
+    ggl_sched_free(s);
+    ggl_backend_close(b);
+    return ok;
+}
+
+TEST(out_of_memory) {
+    ggl_backend *b = vulkan_open(NULL);
+    ggl_error err = {0};
+    if (!b)
+        return;
+    ggl_backend_close(b);
+    ggl_graph *g = chains(1, 2);
+    REQUIRE_OK(ggl_graph_finish(g, &err), &err);
+    CHECK(alloc_fail_each(open_and_run, g) > 10);
+    ggl_graph_free(g);
+}

@@ -1,0 +1,50 @@
+/* What the tests of the Vulkan backend share. A machine without a driver skips them. */
+#ifndef VULKAN_TEST_H
+#define VULKAN_TEST_H
+
+#include <dlfcn.h>
+
+#include "ggl/backends.h"
+#include "test.h"
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define VULKAN_LEAK_CHECK
+#endif
+#endif
+#ifdef __SANITIZE_ADDRESS__
+#define VULKAN_LEAK_CHECK
+#endif
+
+#ifdef VULKAN_LEAK_CHECK
+/* Drivers and layers leave something behind. The loader takes them out of memory, and then nothing
+ * says whose it was; so they are kept in. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void) {
+    return "leak:libvulkan_lvp\nleak:libVkLayer\nleak:libvulkan.so\nleak:libLLVM\n";
+}
+
+__attribute__((constructor)) static void keep_libraries(void) {
+    static const char *const name[] = {"libvulkan_lvp.so", "libVkLayer_khronos_validation.so"};
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++)
+        (void)dlopen(name[i], RTLD_LAZY | RTLD_NODELETE);
+}
+#endif
+
+/* NULL: told, or there is no device and the case is skipped. */
+TEST_UNUSED static ggl_backend *vulkan_open(const char *mask) {
+    ggl_backend *b = NULL;
+    ggl_error err = {0};
+    const ggl_backend_params params = {.mask = mask};
+    setenv("GGL_VULKAN_CACHE", "", 0); /* nothing is left behind */
+    ggl_status st = ggl_backend_open(&b, "vulkan", &params, &err);
+    if (st == GGL_UNSUPPORTED) {
+        printf("skipped: %s\n", err.msg);
+        test_skipped = true;
+    } else {
+        CHECK_OK(st, &err);
+    }
+    return b;
+}
+
+#endif
