@@ -82,14 +82,26 @@ static int wished_place(const ggl_sched *s, const ggl_tensor *t) {
     return k >= 0 ? k : s->params.place(s->params.ctx, t->group, NULL);
 }
 
+/* Matrices that an index chooses from a weight have no values of their own: the product that reads
+ * them picks for itself, so both run on one backend. NULL: t reads none. */
+static const ggl_tensor *chosen_matrices(const ggl_tensor *t) {
+    const ggl_tensor *w = t->op == GGL_OP_LINEAR ? t->src[1] : NULL;
+    return w && w->op == GGL_OP_PICK && is_of_weight(w) ? w : NULL;
+}
+
+static const ggl_tensor *lacks(const ggl_backend *b, const ggl_tensor *t) {
+    const ggl_tensor *chosen = chosen_matrices(t), *bad = unsupported(b, t);
+    return !bad && chosen ? unsupported(b, chosen) : bad;
+}
+
 static ggl_status place_node(ggl_sched *s, const ggl_tensor *t, ggl_error *err) {
     int k = wished_place(s, t);
     if (k < 0 || k >= s->n_dev)
         return ggl_fail(err, GGL_USAGE, "group %d is placed on backend %d of %d", t->group, k,
                         s->n_dev);
-    const ggl_tensor *bad = unsupported(s->dev[k].b, t);
+    const ggl_tensor *bad = lacks(s->dev[k].b, t);
     for (int other = 0; bad && t->op != GGL_OP_ATTEND && other < s->n_dev; other++)
-        if (!unsupported(s->dev[other].b, t)) {
+        if (!lacks(s->dev[other].b, t)) {
             k = other;
             bad = NULL;
         }
@@ -100,6 +112,8 @@ static ggl_status place_node(ggl_sched *s, const ggl_tensor *t, ggl_error *err) 
                         bad->name ? bad->name : "", bad->origin ? ", " : "",
                         bad->origin ? bad->origin : "", s->dev[k].b->name);
     s->backend[t->id] = k;
+    if (chosen_matrices(t))
+        s->backend[chosen_matrices(t)->id] = k;
     return GGL_OK;
 }
 
