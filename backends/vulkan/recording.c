@@ -112,13 +112,13 @@ static VkResult next_set(vk_backend *b, vk_recording *r, int n_bind, VkDescripto
     return b->f.AllocateDescriptorSets(b->device->device, &info, out);
 }
 
-/* Where a binding's bytes are. An absent one is the beginning of the arena. */
-static VkDescriptorBufferInfo place(const vk_recording *r, const vk_binding *x) {
-    const ggl_buffer *buf = r->region[x->region < 0 ? GGL_REGION_ARENA : x->region];
+/* Where a binding's bytes are. */
+static VkDescriptorBufferInfo place(const vk_backend *b, const vk_recording *r,
+                                    const vk_binding *x) {
     if (x->region < 0)
-        return (VkDescriptorBufferInfo){buf->buffer, 0, VK_BUFFER_ALIGN};
-    const size_t at = buf->shift + x->offset;
-    return (VkDescriptorBufferInfo){buf->buffer, at, x->size};
+        return (VkDescriptorBufferInfo){b->nothing->buffer, 0, VK_WHOLE_SIZE};
+    const ggl_buffer *buf = r->region[x->region];
+    return (VkDescriptorBufferInfo){buf->buffer, buf->shift + x->offset, x->size};
 }
 
 static VkResult bind_set(vk_backend *b, vk_recording *r, const vk_call *c) {
@@ -132,7 +132,7 @@ static VkResult bind_set(vk_backend *b, vk_recording *r, const vk_call *c) {
     if (result != VK_SUCCESS)
         return result;
     for (int i = 0; i < c->n_bind; i++)
-        buffer[i] = place(r, &c->bind[i]);
+        buffer[i] = place(b, r, &c->bind[i]);
     write.dstSet = set;
     b->f.UpdateDescriptorSets(b->device->device, 1, &write, 0, NULL);
     b->f.CmdBindDescriptorSets(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE,

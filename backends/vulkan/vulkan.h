@@ -61,6 +61,7 @@ typedef struct vk_backend {
     vk_device *device;
     vk_pipelines *pipelines;
     vk_staging *staging;
+    ggl_buffer *nothing; /* what is bound for an absent operand */
 } vk_backend;
 
 /* --- operators ------------------------------------------------------------------------------ */
