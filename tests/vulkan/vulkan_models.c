@@ -93,9 +93,9 @@ typedef struct rows {
     int64_t n_vocab;
 } rows;
 
-static void keep_row(void *ctx, int64_t i, const float *logits) {
+static void keep_row(void *ctx, int64_t i, const float *row) {
     rows *r = ctx;
-    memcpy(r->at + i * r->n_vocab, logits, (size_t)r->n_vocab * sizeof *logits);
+    memcpy(r->at + i * r->n_vocab, row, (size_t)r->n_vocab * sizeof *row);
 }
 
 /* Logits of the first n tokens of some text, all in one piece; free() them. */
