@@ -214,10 +214,11 @@ static ggl_status record(vk_backend *b, const plan *p, vk_recording *r, ggl_buff
     r->n = 0;
     r->region = region;
     ggl_status st = vk_recording_begin(b, r, err);
-    if (st == GGL_OK)
+    if (st == GGL_OK) {
         st = emit_all(b, p, n, r, err);
-    if (st == GGL_OK)
-        st = vk_recording_end(b, r, err);
+        ggl_status ended = vk_recording_end(b, r, st == GGL_OK ? err : NULL);
+        st = st == GGL_OK ? ended : st;
+    }
     for (int i = 0; i < p->n_regions; i++)
         r->id[i] = id_of(region[i]);
     r->region = NULL;
