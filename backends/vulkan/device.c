@@ -97,13 +97,15 @@ static void close_instance(vk_backend *b) {
 /* --- which device --------------------------------------------------------------------------- */
 
 /* The queue family to use: one that computes. False: the device has none. */
-static bool find_family(const vk_functions *f, VkPhysicalDevice d, uint32_t *family) {
+static bool find_family(const vk_functions *f, VkPhysicalDevice d, uint32_t *family,
+                        bool *has_clock) {
     VkQueueFamilyProperties of[32];
     uint32_t n = sizeof of / sizeof *of;
     f->GetPhysicalDeviceQueueFamilyProperties(d, &n, of);
     for (uint32_t i = 0; i < n; i++)
         if (of[i].queueFlags & VK_QUEUE_COMPUTE_BIT) {
             *family = i;
+            *has_clock = of[i].timestampValidBits > 0;
             return true;
         }
     return false;
@@ -117,11 +119,9 @@ static VkPhysicalDeviceProperties properties_of(const vk_functions *f, VkPhysica
 
 static bool is_usable(const vk_functions *f, VkPhysicalDevice d) {
     uint32_t family;
-    VkPhysicalDeviceProperties p = {0};
-    if (!find_family(f, d, &family))
-        return false;
-    p = properties_of(f, d);
-    return p.apiVersion >= VK_API_VERSION_1_1;
+    bool has_clock;
+    return find_family(f, d, &family, &has_clock) &&
+           properties_of(f, d).apiVersion >= VK_API_VERSION_1_1;
 }
 
 /* Keeps of the devices those that can be used, in the order of people's wishes: with memory of
@@ -157,7 +157,7 @@ static ggl_status choose_device(vk_backend *b, int number, ggl_error *err) {
                       : ggl_fail(err, GGL_NOT_FOUND, "there are %u Vulkan devices, no device %d", n,
                                  number);
     b->device->physical = found[number];
-    if (!find_family(&b->f, found[number], &b->device->family))
+    if (!find_family(&b->f, found[number], &b->device->family, &b->device->has_clock))
         return ggl_fail(err, GGL_UNSUPPORTED, "the Vulkan device has no queue that computes");
     return GGL_OK;
 }
