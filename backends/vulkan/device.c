@@ -175,18 +175,30 @@ typedef struct answers {
     VkPhysicalDeviceIDProperties id;
     VkPhysicalDeviceSubgroupProperties subgroup;
     VkPhysicalDeviceMaintenance3Properties maintenance3;
+    VkPhysicalDeviceMaintenance4Properties maintenance4;
     VkPhysicalDeviceDriverProperties driver;
     VkPhysicalDeviceExternalMemoryHostPropertiesEXT import;
     VkPhysicalDeviceShaderIntegerDotProductProperties idot_speed;
 } answers;
 
 /* Extensions that are used where they are there. */
-enum { EXT_STORAGE8, EXT_INT8, EXT_IDOT, EXT_DRIVER, EXT_EXTERNAL, EXT_IMPORT, EXT_BUDGET, N_EXT };
+enum {
+    EXT_STORAGE8,
+    EXT_INT8,
+    EXT_IDOT,
+    EXT_DRIVER,
+    EXT_BUFFER_SIZE,
+    EXT_EXTERNAL,
+    EXT_IMPORT,
+    EXT_BUDGET,
+    N_EXT
+};
 static const char *const extension[N_EXT] = {
     [EXT_STORAGE8] = VK_KHR_8BIT_STORAGE_EXTENSION_NAME,
     [EXT_INT8] = VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME,
     [EXT_IDOT] = VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME,
     [EXT_DRIVER] = VK_KHR_DRIVER_PROPERTIES_EXTENSION_NAME,
+    [EXT_BUFFER_SIZE] = VK_KHR_MAINTENANCE_4_EXTENSION_NAME,
     [EXT_EXTERNAL] = VK_KHR_EXTERNAL_MEMORY_EXTENSION_NAME,
     [EXT_IMPORT] = VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME,
     [EXT_BUDGET] = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME,
@@ -234,6 +246,8 @@ static void ask(const vk_backend *b, const bool *has, answers *a) {
     chain(&properties, &a->subgroup, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES, true);
     chain(&properties, &a->maintenance3, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES,
           true);
+    chain(&properties, &a->maintenance4, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES,
+          has[EXT_BUFFER_SIZE]);
     chain(&properties, &a->driver, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES,
           has[EXT_DRIVER]);
     chain(&properties, &a->import,
@@ -316,6 +330,8 @@ static void set_limits(vk_backend *b, const answers *a) {
     if (b->limits.offset_align < 4)
         b->limits.offset_align = 4;
     b->base.max_buffer = smaller(a->maintenance3.maxMemoryAllocationSize, SIZE_MAX);
+    if (a->maintenance4.maxBufferSize)
+        b->base.max_buffer = smaller(a->maintenance4.maxBufferSize, b->base.max_buffer);
 }
 
 /* "NVIDIA H200, Vulkan 1.3, 550.54.14, subgroups of 32; import storage16 .." */
