@@ -267,7 +267,8 @@ ggl_tensor *conform_node(const conform_case *info, const ggl_graph *g) {
 const char *conform_node_refusal(const ggl_backend *b, const ggl_tensor *t, const char **op,
                                  bool *by_body) {
     const char *why = b->v->refuses(b, t);
-    *op = t->call ? t->call : ggl_op_get(t->op).name;
+    if (why && t->op != GGL_OP_CALL)
+        *op = ggl_op_get(t->op).name;
     if (!why || t->op != GGL_OP_CALL)
         return why;
     *by_body = true;

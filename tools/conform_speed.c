@@ -109,7 +109,7 @@ static double macs_of_node(const ggl_tensor *t, int64_t n) {
 static ggl_status has_all(const ggl_backend *b, const ggl_graph *g, ggl_error *err) {
     for (int i = 0; i < ggl_graph_n_nodes(g); i++) {
         const ggl_tensor *t = ggl_graph_node(g, i);
-        const char *op;
+        const char *op = NULL;
         bool by_body = false;
         if (t->needed && !ggl_is_leaf(t) && conform_node_refusal(b, t, &op, &by_body))
             return ggl_fail(err, GGL_UNSUPPORTED, "the backend does not have '%s'", op);
