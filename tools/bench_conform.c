@@ -34,7 +34,7 @@ static void put_cell(const char *s) {
         if (*s == '|')
             fputs("\\|", stdout);
         else
-            putchar(*s);
+            putchar((unsigned char)*s < 0x20 ? ' ' : *s);
 }
 
 static void md_begin(conform *c) {
@@ -271,6 +271,15 @@ static int check_all(conform *c) {
     return c->wrong || c->failed;
 }
 
+static int no_cases(const conform_selection *s) {
+    if (!s->op)
+        return tool_error(TOOL, 2, "no operator has cases of type %s", s->type);
+    if (!s->type)
+        return tool_error(TOOL, 2, "no operator is named '%s'", s->op);
+    return tool_error(TOOL, 2, "no operator is named '%s' and has cases of type %s", s->op,
+                      s->type);
+}
+
 int bench_conform(int argc, char **argv) {
     static const char *const names[] = {"md", "csv", "json", "jsonl", NULL};
     conform c = {.selection = {.seconds = 0.05}};
@@ -305,9 +314,7 @@ int bench_conform(int argc, char **argv) {
     if (code < 0 && c.selection.type && !ggl_type_find(c.selection.type))
         code = tool_error(TOOL, 2, "--type: there is no type '%s'", c.selection.type);
     if (code < 0 && conform_rows_of(&c.selection, &one, 1) == 0)
-        code = tool_error(TOOL, 2, "no operator is named '%s'%s%s", c.selection.op,
-                          c.selection.type ? " and has cases of type " : "",
-                          c.selection.type ? c.selection.type : "");
+        code = no_cases(&c.selection);
     if (code < 0) {
         c.no_speed = c.no_speed || c.selection.quick;
         c.format = json ? 2 : c.format;

@@ -69,8 +69,8 @@ ggl_tensor *conform_node(const conform_case *info, const ggl_graph *g);
 void conform_say(const conform_case *info, const conform_build *c, char *buf, size_t size);
 /* The form in which the case is timed, of the types of another form. */
 conform_form conform_large(const conform_case *info, const conform_form *typed);
-/* Why the backend does not have the case's operator as the graph wants it, and which operator that
- * is; NULL: it has. by_body: it runs a composite's body. */
+/* Why the backend does not have the case's operator as the graph wants it, and the name of the
+ * operator that it lacks; NULL: it has all. by_body: it runs a composite's body. */
 const char *conform_refusal(const conform_case *info, const ggl_graph *g, const ggl_backend *b,
                             const char **op, bool *by_body);
 

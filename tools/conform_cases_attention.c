@@ -86,11 +86,11 @@ static const conform_form shorts[] = {
 static const conform_form kept_forms[] = {
     {.size = {64, 32, 8, 2}, .n = 330, .n_batch = 64},
     {.size = {32, 96, 6, 3, 40, 3},
-     .n = 330,
+     .n = 200,
      .n_batch = 64,
      .n_slots = 2,
      .with = CONFORM_SINKS | CONFORM_ALIBI | CONFORM_SCALE},
-    {.size = {96, 40, 9, 1}, .n = 330, .n_batch = 64, .with = CONFORM_PART | CONFORM_SCALE},
+    {.size = {96, 40, 9, 1}, .n = 200, .n_batch = 64, .with = CONFORM_PART | CONFORM_SCALE},
 };
 /* Several spans of 1024 positions. */
 static const conform_form longs[] = {

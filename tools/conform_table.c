@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { QUICK_N = 200, MOST_TRIES = 400 };
+enum { MOST_TRIES = 400 };
 
 /* --- which cases a row has -------------------------------------------------------------------- */
 
@@ -25,12 +25,10 @@ static bool wants_type(const conform_selection *s, const conform_case *info,
 }
 
 /* Of a quick run: one form of each case and type, and one with each kind of values. */
-static bool is_quick(const conform_case *info, int variant, const conform_form *f) {
+static bool is_quick(const conform_case *info, const conform_form *f) {
     conform_form first = conform_variant(info, 0);
-    bool ordinary = f->values == CONFORM_ORDINARY;
-    bool of_first = memcmp(f->size, first.size, sizeof f->size) == 0 && f->with == first.with &&
-                    f->view == first.view;
-    return variant == 0 || (of_first && (f->n <= QUICK_N || ordinary));
+    return memcmp(f->size, first.size, sizeof f->size) == 0 && f->with == first.with &&
+           f->view == first.view;
 }
 
 /* Calls fn for each case of the selection, in order, until it returns false. */
@@ -41,7 +39,7 @@ static void visit(const conform_selection *s, visit_fn *fn, void *ctx) {
             const conform_case *info = &conform_kind_at(k)->cases[i];
             for (int v = 0; wants_op(s, info) && v < conform_n_variants(info); v++) {
                 const conform_form f = conform_variant(info, v);
-                if (wants_type(s, info, &f) && (!s->quick || is_quick(info, v, &f)) &&
+                if (wants_type(s, info, &f) && (!s->quick || is_quick(info, &f)) &&
                     !fn(ctx, info, &f))
                     return;
             }

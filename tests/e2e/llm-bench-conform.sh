@@ -88,6 +88,7 @@ fi
 refuses 1 "there is no backend 'abacus' in this build; there are: " --backend abacus --op exp
 refuses 2 "no operator is named 'ex'" --op ex
 refuses 2 "no operator is named 'exp' and has cases of type q4_0" --op exp --type q4_0
+refuses 2 "no operator has cases of type i32" --type i32
 refuses 2 "there is no type 'q9'" --type q9
 refuses 2 "unknown flag '--no-such-flag'" --no-such-flag
 refuses 2 '-t' -t 0
