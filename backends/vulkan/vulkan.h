@@ -55,14 +55,14 @@ typedef struct vk_staging vk_staging;     /* memory.c */
 
 typedef struct vk_backend {
     ggl_backend base;
+    ggl_profile_fn *profile; /* NULL: nothing is measured */
+    void *profile_ctx;
     vk_functions f;
     vk_features features;
     vk_limits limits;
     vk_device *device;
     vk_pipelines *pipelines;
     vk_staging *staging;
-    ggl_profile_fn *profile; /* NULL: nothing is measured */
-    void *profile_ctx;
     ggl_buffer *nothing; /* what is bound for an absent operand */
 } vk_backend;
 
