@@ -20,6 +20,7 @@ void vk_recording_close(vk_backend *b, vk_recording *r) {
         b->f.FreeCommandBuffers(d, b->device->commands, 1, &r->commands);
     for (size_t i = 0; i < r->n_pool; i++)
         b->f.DestroyDescriptorPool(d, r->pool[i], NULL);
+    vk_profile_close(b, &r->profile);
     ggl_free(r->pool);
     ggl_free(r->id);
     *r = (vk_recording){0};

@@ -50,6 +50,8 @@ ggl_status ggl_vulkan_open(ggl_backend **out, const ggl_backend_params *params, 
     if (!b)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a backend");
     b->base = (ggl_backend){.v = &vtable, .async = true};
+    b->profile = params->profile;
+    b->profile_ctx = params->profile_ctx;
     snprintf(b->base.name, sizeof b->base.name, "vulkan%d", params->device);
     ggl_status st = vk_device_open(b, params, err);
     if (st == GGL_OK)

@@ -55,6 +55,8 @@ typedef struct vk_staging vk_staging;     /* memory.c */
 
 typedef struct vk_backend {
     ggl_backend base;
+    ggl_profile_fn *profile; /* NULL: nothing is measured */
+    void *profile_ctx;
     vk_functions f;
     vk_features features;
     vk_limits limits;
