@@ -4,13 +4,13 @@
 #include "vulkan.h"
 
 enum {
-    LOCAL = 64,         /* attend.comp: one for each position of a page */
-    QUERIES = 8,        /* most of a workgroup */
-    SUMS = 32,          /* most of an invocation: queries times dimensions */
+    LOCAL = 64,           /* attend.comp: one for each position of a page */
+    QUERIES = 8,          /* most of a workgroup */
+    SUMS = 32,            /* most of an invocation: queries times dimensions */
     SHARED_FLOATS = 2048, /* of queries, in shared memory */
     MOST_DIMS = SUMS * LOCAL,
-    SPANS = 32,         /* most workgroups that share the positions of some queries */
-    GROUPS = 256        /* workgroups, below which positions are shared out */
+    SPANS = 32,  /* most workgroups that share the positions of some queries */
+    GROUPS = 256 /* workgroups, below which positions are shared out */
 };
 
 /* shaders/attend.comp */
@@ -81,7 +81,8 @@ static int64_t ceil_div(int64_t a, int64_t b) {
 
 static shape shape_of(const ggl_step *step, int64_t n_batch) {
     const ggl_tensor *cache = step->node->src[1];
-    shape s = {.keys = cache->store[0], .values = cache->store[1], .n_batch = n_batch, .queries = 1};
+    shape s = {
+        .keys = cache->store[0], .values = cache->store[1], .n_batch = n_batch, .queries = 1};
     const int64_t pairs = n_batch * (step->dst.ne[1] / s.keys->ne[1]);
     s.sums = (uint32_t)ceil_div(step->dst.ne[0], LOCAL);
     while (s.queries < QUERIES && s.queries < pairs && 2 * s.queries * s.sums <= SUMS &&
@@ -151,8 +152,7 @@ static ggl_status emit_spans(vk_emit *e, const shape *s, ggl_error *err) {
                                              4
                                        : vk_bind(e, &c, y, true),
                    pos_at = vk_bind(e, &c, pos, false), slot_at = vk_bind(e, &c, slot, false),
-                   sinks_at = vk_bind(e, &c, sinks, false),
-                   alibi_at = vk_bind(e, &c, alibi, false);
+                   sinks_at = vk_bind(e, &c, sinks, false), alibi_at = vk_bind(e, &c, alibi, false);
     vk_push(&c, (uint32_t)y->ne[0]);
     vk_push(&c, (uint32_t)y->ne[1]);
     vk_push(&c, (uint32_t)s->keys->ne[1]);
@@ -183,8 +183,8 @@ static ggl_status emit_merge(vk_emit *e, const shape *s, ggl_error *err) {
     const ggl_step *step = e->step;
     const ggl_operand *sinks = &step->src[2], *y = &step->dst;
     vk_call c = {.shader = VK_SHADER_ATTEND_MERGE, .spec = {LOCAL, has(sinks)}, .n_spec = 2};
-    const uint32_t from = vk_bind_bytes(e, &c, GGL_REGION_ARENA, e->scratch,
-                                        partial_size(step, s), false) /
+    const uint32_t from = vk_bind_bytes(e, &c, GGL_REGION_ARENA, e->scratch, partial_size(step, s),
+                                        false) /
                           4,
                    sinks_at = vk_bind(e, &c, sinks, false), y_at = vk_bind(e, &c, y, true);
     vk_push(&c, (uint32_t)y->ne[0]);

@@ -89,12 +89,14 @@ static size_t part_size(const vk_emit *e, const product *p, const part *of) {
 /* Bindings and push constants of both products; lists: what linear_sort.comp has made, or NULL. */
 static void bind_all(vk_emit *e, vk_call *c, const product *p, const part *of,
                      const vk_binding *lists) {
-    const size_t begin = (size_t)of->first_matrix * p->w->nb[2] + (size_t)of->first_row * p->w->nb[1];
+    const size_t begin =
+        (size_t)of->first_matrix * p->w->nb[2] + (size_t)of->first_row * p->w->nb[1];
     const uint32_t w_at = vk_bind_weight(e, c, p->w, begin, part_size(e, p, of)),
                    x_at = vk_bind(e, c, p->x, false), y_at = vk_bind(e, c, p->y, true),
                    bias_at = vk_bind(e, c, p->bias, false),
                    index_at = lists ? vk_bind_bytes(e, c, lists->region, lists->offset, lists->size,
-                                                    false) / 4
+                                                    false) /
+                                          4
                                     : vk_bind(e, c, p->index, false);
     if (vk_has_codebook(p->w->type))
         vk_bind_codebooks(c);
@@ -140,18 +142,17 @@ static int64_t n_outer(const product *p) {
 }
 
 static ggl_status emit_vec(vk_emit *e, const product *p, const part *of, ggl_error *err) {
-    static const vk_shader shader[2][2] = {{VK_SHADER_LINEAR_VEC, VK_SHADER_LINEAR_VEC_CODEBOOK},
-                                           {VK_SHADER_LINEAR_VEC_SUBGROUP,
-                                            VK_SHADER_LINEAR_VEC_SUBGROUP_CODEBOOK}};
+    static const vk_shader shader[2][2] = {
+        {VK_SHADER_LINEAR_VEC, VK_SHADER_LINEAR_VEC_CODEBOOK},
+        {VK_SHADER_LINEAR_VEC_SUBGROUP, VK_SHADER_LINEAR_VEC_SUBGROUP_CODEBOOK}};
     const int64_t in_row = p->w->ne[0] / (ggl_type_get(p->w->type)->block > 1 ? 32 : 8);
     const bool subgroup = e->b->features.subgroup && in_row >= e->b->limits.subgroup_size;
     const uint32_t lanes = subgroup ? e->b->limits.subgroup_size : round_up_to_power(in_row, 16);
     const int64_t n_cols = (int64_t)p->column[0] * p->column[1] * p->column[2];
     const uint32_t cols = round_up_to_power(n_cols, VEC_COLS),
                    rows = lanes < LOCAL_VEC ? LOCAL_VEC / lanes : 1;
-    vk_call c = {.shader = shader[subgroup][vk_has_codebook(p->w->type)],
-                 .spec = {LOCAL_VEC},
-                 .n_spec = 8};
+    vk_call c = {
+        .shader = shader[subgroup][vk_has_codebook(p->w->type)], .spec = {LOCAL_VEC}, .n_spec = 8};
     bind_all(e, &c, p, of, NULL);
     vk_push(&c, vk_stride(e, p->index, 0));
     vk_push(&c, vk_stride(e, p->index, 3));
@@ -171,7 +172,8 @@ static uint32_t tile_cols(const product *p) {
     return TILE_COLS * (of_matrix <= TILE_COLS ? 1 : of_matrix <= 2 * TILE_COLS ? 2 : 4);
 }
 
-/* Tiles that columns sorted by their matrix can need; one matrix stands for those that have none. */
+/* Tiles that columns sorted by their matrix can need; one matrix stands for those that have none.
+ */
 static int64_t most_tiles(int64_t n_cols, int64_t n_matrices, uint32_t cols) {
     return n_cols / cols + n_matrices + 1;
 }

@@ -1,11 +1,11 @@
-/* pick: y[.., i] = t[.., index[i]]. A table of more bytes than a binding can have is bound in parts of
- * its last dimension, with a dispatch each. */
+/* pick: y[.., i] = t[.., index[i]]. A table of more bytes than a binding can have is bound in parts
+ * of its last dimension, with a dispatch each. */
 #include "weights.h"
 
 enum { LOCAL = 64, DIMS = 4 };
 
-/* The operands as rows: their elements, and the dimensions in the order that shaders/pick.comp counts
- * them: two within a matrix, the picked, the batch. */
+/* The operands as rows: their elements, and the dimensions in the order that shaders/pick.comp
+ * counts them: two within a matrix, the picked, the batch. */
 typedef struct rows {
     int64_t n, extent[DIMS];
     uint32_t table_step[DIMS], y_step[DIMS];
@@ -41,9 +41,7 @@ static rows rows_of(const vk_emit *e) {
 
 /* Elements that an invocation moves: shaders/pick.comp. */
 static int64_t unit_of(ggl_type type) {
-    return type == GGL_F32 || type == GGL_I32      ? 1
-           : type == GGL_F16 || type == GGL_BF16 ? 8
-                                                   : 32;
+    return type == GGL_F32 || type == GGL_I32 ? 1 : type == GGL_F16 || type == GGL_BF16 ? 8 : 32;
 }
 
 static ggl_status emit_part(vk_emit *e, const rows *r, int64_t first, int64_t n, size_t size,
@@ -53,8 +51,8 @@ static ggl_status emit_part(vk_emit *e, const rows *r, int64_t first, int64_t n,
                  .spec = {LOCAL, t->type},
                  .n_spec = 3};
     const int64_t unit = unit_of(t->type);
-    const int64_t n_units = (r->n + unit - 1) / unit * r->extent[0] * r->extent[1] * r->extent[2] *
-                            r->extent[3];
+    const int64_t n_units =
+        (r->n + unit - 1) / unit * r->extent[0] * r->extent[1] * r->extent[2] * r->extent[3];
     const uint32_t table_at = vk_bind_weight(e, &c, t, (size_t)first * r->picked, size),
                    index_at = vk_bind(e, &c, index, false), y_at = vk_bind(e, &c, y, true);
     if (vk_has_codebook(t->type))

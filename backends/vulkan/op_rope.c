@@ -6,10 +6,9 @@ enum { LOCAL = 64, ROWS = 4 /* shaders/rope.comp */ };
 static ggl_status rope_emit(vk_emit *e, ggl_error *err) {
     const ggl_operand *x = &e->step->src[0], *f = &e->step->src[1], *pos = &e->step->src[2],
                       *y = &e->step->dst;
-    vk_call c = {
-        .shader = VK_SHADER_ROPE,
-        .spec = {LOCAL, e->step->node->op == GGL_OP_ROPE_HALF, f->type == GGL_F64},
-        .n_spec = 3};
+    vk_call c = {.shader = VK_SHADER_ROPE,
+                 .spec = {LOCAL, e->step->node->op == GGL_OP_ROPE_HALF, f->type == GGL_F64},
+                 .n_spec = 3};
     const uint32_t x_at = vk_bind(e, &c, x, false), f_at = vk_bind(e, &c, f, false),
                    pos_at = vk_bind(e, &c, pos, false), y_at = vk_bind(e, &c, y, true);
     const int64_t n_rows = y->ne[1] * vk_extent(e, y, 2), n_batch = vk_extent(e, y, 3);
@@ -27,8 +26,7 @@ static ggl_status rope_emit(vk_emit *e, ggl_error *err) {
     vk_push(&c, pos_at);
     vk_push(&c, vk_stride(e, pos, GGL_BATCH_DIM));
     vk_push_float(&c, (float)e->step->node->num[0]);
-    c.groups[0] =
-        vk_groups((y->ne[0] - f->ne[0]) * ((n_rows + ROWS - 1) / ROWS) * n_batch, LOCAL);
+    c.groups[0] = vk_groups((y->ne[0] - f->ne[0]) * ((n_rows + ROWS - 1) / ROWS) * n_batch, LOCAL);
     return vk_dispatch(e, &c, err);
 }
 

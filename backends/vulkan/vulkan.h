@@ -55,6 +55,8 @@ typedef struct vk_staging vk_staging;     /* memory.c */
 
 typedef struct vk_backend {
     ggl_backend base;
+    ggl_profile_fn *profile; /* NULL: nothing is measured */
+    void *profile_ctx;
     vk_functions f;
     vk_features features;
     vk_limits limits;
@@ -62,8 +64,6 @@ typedef struct vk_backend {
     vk_pipelines *pipelines;
     vk_staging *staging;
     ggl_buffer *codebooks; /* weights.c; VK_CODEBOOKS */
-    ggl_profile_fn *profile; /* NULL: nothing is measured */
-    void *profile_ctx;
     ggl_buffer *nothing; /* what is bound for an absent operand */
 } vk_backend;
 

@@ -12,14 +12,18 @@ static const struct {
     bool decoded;
     int has;
 } how[GGL_TYPE_LIMIT] = {
-    [GGL_F32] = {true, WORDS},        [GGL_F16] = {true, WORDS},       [GGL_BF16] = {true, WORDS},
-    [GGL_Q4_0] = {true, 0},           [GGL_Q4_1] = {true, WORDS},      [GGL_Q5_0] = {true, 0},
-    [GGL_Q5_1] = {true, WORDS},       [GGL_Q8_0] = {true, 0},          [GGL_Q2_K] = {true, WORDS},
-    [GGL_Q3_K] = {true, 0},           [GGL_Q4_K] = {true, WORDS},      [GGL_Q5_K] = {true, WORDS},
-    [GGL_Q6_K] = {true, 0},           [GGL_IQ4_NL] = {true, 0},        [GGL_IQ4_XS] = {true, WORDS},
-    [GGL_TQ1_0] = {true, 0},          [GGL_TQ2_0] = {true, 0},         [GGL_MXFP4] = {true, 0},
-    [GGL_IQ2_XXS] = {true, CODEBOOK}, [GGL_IQ2_XS] = {true, CODEBOOK}, [GGL_IQ2_S] = {true, CODEBOOK},
-    [GGL_IQ3_XXS] = {true, CODEBOOK}, [GGL_IQ3_S] = {true, CODEBOOK},  [GGL_IQ1_S] = {true, CODEBOOK},
+    [GGL_F32] = {true, WORDS},        [GGL_F16] = {true, WORDS},
+    [GGL_BF16] = {true, WORDS},       [GGL_Q4_0] = {true, 0},
+    [GGL_Q4_1] = {true, WORDS},       [GGL_Q5_0] = {true, 0},
+    [GGL_Q5_1] = {true, WORDS},       [GGL_Q8_0] = {true, 0},
+    [GGL_Q2_K] = {true, WORDS},       [GGL_Q3_K] = {true, 0},
+    [GGL_Q4_K] = {true, WORDS},       [GGL_Q5_K] = {true, WORDS},
+    [GGL_Q6_K] = {true, 0},           [GGL_IQ4_NL] = {true, 0},
+    [GGL_IQ4_XS] = {true, WORDS},     [GGL_TQ1_0] = {true, 0},
+    [GGL_TQ2_0] = {true, 0},          [GGL_MXFP4] = {true, 0},
+    [GGL_IQ2_XXS] = {true, CODEBOOK}, [GGL_IQ2_XS] = {true, CODEBOOK},
+    [GGL_IQ2_S] = {true, CODEBOOK},   [GGL_IQ3_XXS] = {true, CODEBOOK},
+    [GGL_IQ3_S] = {true, CODEBOOK},   [GGL_IQ1_S] = {true, CODEBOOK},
     [GGL_IQ1_M] = {true, CODEBOOK},
 };
 

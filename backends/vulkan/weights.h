@@ -1,4 +1,5 @@
-/* Weights of all types, as shaders/types.glsl decodes them: operators that read them bind them here. */
+/* Weights of all types, as shaders/types.glsl decodes them: operators that read them bind them
+ * here. */
 #ifndef VULKAN_WEIGHTS_H
 #define VULKAN_WEIGHTS_H
 

@@ -1,5 +1,6 @@
-/* vulkan.models: whole models on the device. Every built-in descriptor with made-up weights, and the
- * models of the repository: logits near those of the reference backend, however a prompt is cut. */
+/* vulkan.models: whole models on the device. Every built-in descriptor with made-up weights, and
+ * the models of the repository: logits near those of the reference backend, however a prompt is
+ * cut. */
 #include <math.h>
 
 #include "../models/toy_run.h"
@@ -24,8 +25,8 @@ static void check_near(const char *what, const float *got, const float *want, si
         worst = d > worst || isnan(d) ? d : worst;
     }
     printf("%s: %.3g of %.3g\n", what, worst, size);
-    CHECK_MSG(worst <= bound * size, "%s: %g away from the reference (logits up to %g)", what, worst,
-              size);
+    CHECK_MSG(worst <= bound * size, "%s: %g away from the reference (logits up to %g)", what,
+              worst, size);
 }
 
 /* --- toys ----------------------------------------------------------------------------------- */

@@ -1,7 +1,14 @@
-/* vulkan.products: products, rotations, attention and recurrences against the reference. Weights are
- * decoded and activations not rounded, so that products of all types are held to the bound of floats. */
+/* vulkan.products: products, rotations, attention and recurrences against the reference. Weights
+ * are decoded and activations not rounded, so that products of all types are held to the bound of
+ * floats. */
+#include <math.h>
+
 #include "conform_case.h"
+#include "ggl/sched.h"
+#include "vulkan.h"
 #include "vulkan_test.h"
+
+enum { N_TYPES = 25 /* of weights: a form of conform_products has so many variants */ };
 
 static void check_variant(const conform_case *info, int v, ggl_backend *b) {
     conform_case strict = *info;
@@ -12,21 +19,39 @@ static void check_variant(const conform_case *info, int v, ggl_backend *b) {
     CHECK_MSG(o == CONFORM_RIGHT, "%s, %s: %s", info->name, r.form_text, r.text);
 }
 
-/* Variants first, first + step, .. */
-static void check_case(const conform_case *info, int first, int step) {
-    ggl_backend *b = vulkan_open(NULL);
-    for (int v = first; b && v < conform_n_variants(info); v += step)
+/* Variants first, first + step, .. below last; 0: all. */
+static void check_some(const conform_case *info, const char *mask, int first, int step, int last) {
+    ggl_backend *b = vulkan_open(mask);
+    const int n = conform_n_variants(info);
+    for (int v = first; b && v < (last > 0 && last < n ? last : n); v += step)
         check_variant(info, v, b);
     ggl_backend_close(b);
 }
 
 static void check_kind(const conform_kind *k) {
     for (int i = 0; i < k->n_cases; i++)
-        check_case(&k->cases[i], 0, 1);
+        check_some(&k->cases[i], NULL, 0, 1, 0);
 }
 
-TEST(linear) {
-    check_kind(&conform_products);
+/* A pipeline for each type takes some time to be made, so not all forms have all types. */
+TEST(few_columns) {
+    check_some(&conform_products.cases[0], NULL, 0, 1, N_TYPES);
+}
+TEST(few_columns_without_subgroups) {
+    check_some(&conform_products.cases[0], "subgroup", 0, 3, 2 * N_TYPES);
+}
+TEST(many_columns) {
+    check_some(&conform_products.cases[0], NULL, 5 * N_TYPES, 1, 6 * N_TYPES);
+}
+TEST(linear_forms) {
+    check_some(&conform_products.cases[0], NULL, N_TYPES, 4, 0);
+    for (int i = 1; i < conform_products.n_cases; i++)
+        check_some(&conform_products.cases[i], NULL, 0, 1, 0);
+}
+TEST(picks) {
+    for (int i = 0; i < conform_moves.n_cases; i++)
+        if (conform_moves.cases[i].op == GGL_OP_PICK)
+            check_some(&conform_moves.cases[i], NULL, 0, 1, 0);
 }
 TEST(rope_and_attend) {
     check_kind(&conform_attention);
@@ -39,4 +64,252 @@ TEST(attend_spans) {
 }
 TEST(recurrences) {
     check_kind(&conform_recurrences);
+}
+
+/* Weights of more bytes than a binding can have, as on a device whose bindings are small. */
+TEST(weights_in_parts) {
+    ggl_backend *b = vulkan_open(NULL);
+    if (!b)
+        return;
+    ((vk_backend *)b)->limits.max_range = 16384;
+    for (int form = 0; form < 6; form++)
+        for (int type = 0; type < N_TYPES; type += 8)
+            check_variant(&conform_products.cases[0], form * N_TYPES + type, b);
+    for (int v = 0; v < 25; v += 4)
+        check_variant(&conform_products.cases[2], v, b);
+    for (int i = 0; i < conform_moves.n_cases; i++)
+        if (conform_moves.cases[i].op == GGL_OP_PICK)
+            for (int v = 0; v < conform_n_variants(&conform_moves.cases[i]); v += 5)
+                check_variant(&conform_moves.cases[i], v, b);
+    ggl_backend_close(b);
+}
+
+/* --- graphs of their own -------------------------------------------------------------------- */
+
+typedef struct input {
+    const char *name;
+    const void *data;
+} input;
+
+static ggl_sched *start(ggl_graph *g, ggl_backend *b, ggl_backend *reference) {
+    ggl_error err = {0};
+    ggl_sched *s = NULL;
+    const ggl_sched_params params = {.backend = &b, .n_backends = 1};
+    if (CHECK_OK(ggl_graph_finish(g, &err), &err) &&
+        CHECK_OK(ggl_graph_fold(g, reference, &err), &err) &&
+        CHECK_OK(ggl_sched_new(&s, g, &params, &err), &err))
+        CHECK_OK(ggl_sched_alloc(s, &err), &err);
+    return s;
+}
+
+static bool eval(ggl_sched *s, const input *in, int n_in, int64_t n) {
+    ggl_error err = {0};
+    ggl_status st = GGL_OK;
+    for (int i = 0; i < n_in && st == GGL_OK; i++)
+        st = ggl_sched_set(s, in[i].name, in[i].data, n, &err);
+    if (st == GGL_OK)
+        st = ggl_sched_run(s, n, NULL, 0, &err);
+    return CHECK_OK(st, &err);
+}
+
+static void open_both(ggl_backend *both[2]) {
+    ggl_error err = {0};
+    both[0] = vulkan_open(NULL);
+    REQUIRE_OK(ggl_backend_open(&both[1], "reference", NULL, &err), &err);
+}
+
+static void close_both(ggl_backend *both[2]) {
+    ggl_backend_close(both[0]);
+    ggl_backend_close(both[1]);
+}
+
+/* NaN where, and only where, the reference has it. */
+static void check_same(const char *what, const float *got, const float *want, size_t n,
+                       double bound) {
+    for (size_t i = 0; i < n; i++)
+        if (!(isnan(want[i]) ? isnan(got[i]) : fabs((double)got[i] - (double)want[i]) <= bound)) {
+            (void)TEST_SAY("%s: element %zu is %.9g, the reference has %.9g", what, i,
+                           (double)got[i], (double)want[i]);
+            return;
+        }
+}
+
+/* --- rotations far from the beginning --------------------------------------------------------- */
+
+enum { ROPE_PAIRS = 32, FAR = 6 };
+
+static ggl_sched *start_rope(ggl_graph *g, ggl_backend *b, ggl_backend *reference) {
+    double f[ROPE_PAIRS];
+    const int64_t pairs = ROPE_PAIRS, row = 2 * ROPE_PAIRS;
+    for (int i = 0; i < ROPE_PAIRS; i++)
+        f[i] = pow(10000, -i / (double)ROPE_PAIRS);
+    f[ROPE_PAIRS - 1] = 0;
+    f[ROPE_PAIRS - 2] = -2.5;
+    ggl_graph_input(g, "pos", GGL_I32, 0, NULL, true);
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, &row, true);
+    ggl_tensor *src[2] = {x, ggl_graph_const(g, 1, &pairs, f)};
+    ggl_graph_output(g, "y", ggl_graph_op(g, GGL_OP_ROPE_HALF, src, 2, NULL, 0));
+    return start(g, b, reference);
+}
+
+TEST(rope_far) {
+    static const int32_t pos[FAR] = {0, 1, 131071, 999983, 16777217, 2000000011};
+    float x[FAR * 2 * ROPE_PAIRS];
+    ggl_backend *both[2];
+    ggl_graph *g[2] = {ggl_graph_new(NULL), ggl_graph_new(NULL)};
+    ggl_sched *s[2] = {NULL};
+    for (int i = 0; i < FAR * 2 * ROPE_PAIRS; i++)
+        x[i] = (float)(i % 7) / 7 - 0.4f;
+    const input in[] = {{"pos", pos}, {"x", x}};
+    open_both(both);
+    bool ok = both[0] != NULL;
+    for (int i = 0; i < 2 && ok; i++) {
+        s[i] = start_rope(g[i], both[i], both[1]);
+        ok = s[i] && eval(s[i], in, 2, FAR);
+    }
+    if (ok)
+        check_same("rope", ggl_sched_output(s[0], 0), ggl_sched_output(s[1], 0),
+                   sizeof x / sizeof(float), 4e-7);
+    for (int i = 0; i < 2; i++) {
+        ggl_sched_free(s[i]);
+        ggl_graph_free(g[i]);
+    }
+    close_both(both);
+}
+
+/* --- what a cache keeps ------------------------------------------------------------------------
+ */
+
+enum { KEY = 64, VALUE_DIMS = 32, HEADS = 3, TOKENS = 70, PIECE = 33 };
+
+/* Numbers that rounding must get right, among others; values that are none only where floats are
+ * kept, as quantizing makes NaNs of either sign. */
+static float kept_number(int i, bool any, uint64_t *seed) {
+    static const float special[] = {0.0f,    -0.0f,        65519.996f,      65520.0f, 1e30f,
+                                    6.1e-5f, 2.98023e-08f, 3.0f / 16777216, 1e-41f,   -5.9e-8f,
+                                    NAN,     INFINITY,     -INFINITY};
+    const int n = sizeof special / sizeof *special;
+    float x = test_random_float(seed) * 3;
+    return any && i % 5 == 0 ? special[i / 5 % n] : x;
+}
+
+static ggl_sched *start_cache(ggl_graph *g, ggl_backend *b, ggl_backend *reference) {
+    const int64_t k[] = {KEY, HEADS}, v[] = {VALUE_DIMS, HEADS};
+    ggl_graph_input(g, "pos", GGL_I32, 0, NULL, true);
+    ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
+    ggl_tensor *x = ggl_graph_input(g, "k", GGL_F32, 2, k, true);
+    ggl_tensor *src[2] = {x, ggl_graph_input(g, "v", GGL_F32, 2, v, true)};
+    src[1] = ggl_graph_op(g, GGL_OP_CACHE, src, 2, NULL, 0);
+    ggl_graph_output(g, "y", ggl_graph_op(g, GGL_OP_ATTEND, src, 2, NULL, 0));
+    return start(g, b, reference);
+}
+
+/* All that two sequences, whose tokens alternate, have left; free() it. */
+static char *fill_cache(ggl_sched *s, bool any, size_t *size) {
+    ggl_error err = {0};
+    static float k[TOKENS][KEY * HEADS], v[TOKENS][VALUE_DIMS * HEADS];
+    int32_t pos[TOKENS], slot[TOKENS];
+    uint64_t seed = 5;
+    for (int i = 0; i < TOKENS; i++) {
+        pos[i] = i / 2;
+        slot[i] = i % 2;
+        for (int e = 0; e < KEY * HEADS; e++)
+            k[i][e] = kept_number(e + i, any, &seed);
+        for (int e = 0; e < VALUE_DIMS * HEADS; e++)
+            v[i][e] = kept_number(e + i, any, &seed);
+    }
+    bool ok = true;
+    for (int i = 0; i < TOKENS && ok; i += PIECE) {
+        const input in[] = {{"pos", pos + i}, {"slot", slot + i}, {"k", k + i}, {"v", v + i}};
+        ok = eval(s, in, 4, TOKENS - i < PIECE ? TOKENS - i : PIECE);
+    }
+    const size_t each = ggl_sched_slot_size(s, TOKENS / 2, false);
+    char *out = calloc(2, each);
+    *size = 2 * each;
+    for (int i = 0; i < 2 && ok; i++)
+        ok = CHECK_OK(ggl_sched_save_slot(s, i, TOKENS / 2, false, out + (size_t)i * each, &err),
+                      &err);
+    return out;
+}
+
+static void check_cache(ggl_backend *both[2], ggl_type type) {
+    const bool any = !ggl_type_get(type)->quantized;
+    ggl_graph_params p = ggl_graph_default();
+    char *kept[2] = {NULL};
+    size_t size = 0;
+    p.n_pos = 128;
+    p.n_slots = 2;
+    p.n_batch = PIECE;
+    p.type_k = p.type_v = type;
+    for (int i = 0; i < 2; i++) {
+        ggl_graph *g = ggl_graph_new(&p);
+        ggl_sched *s = start_cache(g, both[i], both[1]);
+        if (s)
+            kept[i] = fill_cache(s, any, &size);
+        ggl_sched_free(s);
+        ggl_graph_free(g);
+    }
+    size_t wrong = 0;
+    for (size_t i = 0; i < size && kept[0] && kept[1]; i++)
+        wrong += kept[0][i] != kept[1][i];
+    CHECK_MSG(wrong == 0, "a cache of %s: %zu of %zu bytes differ from ggl_store_put's",
+              ggl_type_get(type)->name, wrong, size);
+    free(kept[0]);
+    free(kept[1]);
+}
+
+TEST(cache_bits) {
+    static const ggl_type type[] = {GGL_F32, GGL_F16, GGL_BF16, GGL_Q8_0, GGL_Q4_0};
+    ggl_backend *both[2];
+    open_both(both);
+    for (size_t i = 0; both[0] && i < sizeof type / sizeof *type; i++)
+        check_cache(both, type[i]);
+    close_both(both);
+}
+
+/* --- indices that point nowhere -----------------------------------------------------------------
+ */
+
+enum { IN = 32, OUT = 40, EXPERTS = 5, CHOSEN = 3, MOST = 60 };
+
+static ggl_sched *start_experts(ggl_graph *g, ggl_backend *b, ggl_backend *reference,
+                                const float *w) {
+    const int64_t x_ne[] = {IN}, w_ne[] = {IN, OUT, EXPERTS}, i_ne[] = {CHOSEN};
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, x_ne, true);
+    ggl_tensor *index = ggl_graph_input(g, "index", GGL_I32, 1, i_ne, true);
+    ggl_tensor *weight = ggl_graph_weight(g, "w", GGL_F32, 3, w_ne, w);
+    ggl_graph_output(g, "y", ggl_linear(g, x, ggl_binary(g, GGL_OP_PICK, weight, index), NULL));
+    return start(g, b, reference);
+}
+
+/* Few columns go one by one, many sorted by their expert. */
+TEST(experts_that_are_none) {
+    static float w[EXPERTS * OUT * IN], x[MOST * IN];
+    int32_t index[MOST * CHOSEN];
+    static const int n[] = {2, MOST};
+    uint64_t seed = 9;
+    ggl_backend *both[2];
+    open_both(both);
+    for (size_t i = 0; i < sizeof w / sizeof *w; i++)
+        w[i] = test_random_float(&seed);
+    for (size_t i = 0; i < sizeof x / sizeof *x; i++)
+        x[i] = test_random_float(&seed);
+    for (int i = 0; i < MOST * CHOSEN; i++)
+        index[i] = (i * 7 % 9) - 2; /* -2 .. 6 */
+    index[0] = INT32_MAX;
+    index[1] = INT32_MIN;
+    const input in[] = {{"x", x}, {"index", index}};
+    for (int k = 0; both[0] && k < 2; k++) {
+        ggl_graph *g[2] = {ggl_graph_new(NULL), ggl_graph_new(NULL)};
+        ggl_sched *s[2] = {start_experts(g[0], both[0], both[1], w),
+                           start_experts(g[1], both[1], both[1], w)};
+        if (s[0] && s[1] && eval(s[0], in, 2, n[k]) && eval(s[1], in, 2, n[k]))
+            check_same("experts", ggl_sched_output(s[0], 0), ggl_sched_output(s[1], 0),
+                       (size_t)n[k] * CHOSEN * OUT, 2e-5);
+        for (int i = 0; i < 2; i++) {
+            ggl_sched_free(s[i]);
+            ggl_graph_free(g[i]);
+        }
+    }
+    close_both(both);
 }
