@@ -1,14 +1,22 @@
 #version 450
 
-/* state and keep: a slot's array comes out of the store, or goes into it. They stand in loops, so that
- * there is one token. What has an invalid slot is NaN, and is not kept. */
+/* state and keep (KEEP): a slot's array comes out of the store, or goes into it. They stand in loops,
+ * so that there is one token. What has an invalid slot is NaN, and is not kept. Two modules, so that
+ * each declares what it writes: barriers, and the layer that looks after them, go by that. */
 
 layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const bool KEEP = false;
 
-layout(set = 0, binding = 0) buffer Store { float store[]; };
+#ifdef KEEP
+#define TO_STORE
+#define TO_VALUE readonly
+#else
+#define TO_STORE readonly
+#define TO_VALUE
+#endif
+
+layout(set = 0, binding = 0) TO_STORE buffer Store { float store[]; };
 layout(set = 0, binding = 1) readonly buffer Slots { int slots[]; };
-layout(set = 0, binding = 2) buffer Value { float x[]; };
+layout(set = 0, binding = 2) TO_VALUE buffer Value { float x[]; };
 
 layout(push_constant) uniform Push {
     uint n[3], x_at, x_step[3];
@@ -23,9 +31,11 @@ void main() {
         uint to = x_at + i % n[0] * x_step[0] + i / n[0] % n[1] * x_step[1] +
                   i / n[0] / n[1] * x_step[2];
         uint at = store_at + uint(slot) * slot_size + i;
-        if (!KEEP)
-            x[to] = valid ? store[at] : uintBitsToFloat(0x7fc00000);
-        else if (valid)
+#ifdef KEEP
+        if (valid)
             store[at] = x[to];
+#else
+        x[to] = valid ? store[at] : uintBitsToFloat(0x7fc00000);
+#endif
     }
 }
