@@ -252,11 +252,13 @@ static bool takes_any_type(ggl_op op, int i_src) {
     return false;
 }
 
-/* Blocks of a quantized weight cannot be cut or re-shaped within. */
+/* Blocks of a quantized weight cannot be cut or re-shaped within, nor their elements picked. */
 static bool cuts_blocks(ggl_op op, const ggl_tensor *x, const double *num) {
     int64_t block = ggl_type_get(x->type)->block;
     if (block == 1)
         return false;
+    if (op == GGL_OP_PICK)
+        return x->n_dims == 1;
     if (op == GGL_OP_SPLIT)
         return num[0] == 0 &&
                (fmod(num[1], (double)block) != 0 || fmod(num[2], (double)block) != 0);

@@ -101,6 +101,7 @@ static const conform_form picks_of_weights[] = {
     {.size = {64, 11, 0, 11}},
     {.size = {1, 1, 0, 1}},
     {.size = {512, 11, 3, 11}, .n = 8},
+    {.size = {64, 0, 3, 64}}, /* single elements */
 };
 static const conform_form picks[] = {
     {.size = {6, 9, 4, 9}},   {.size = {6, 9, 4, 12}}, /* some outside: NaN */
