@@ -32,10 +32,20 @@ const char *ggl_refusal(const ggl_backend *b, const ggl_tensor *node, const ggl_
     return why;
 }
 
+/* Matrices that an index chooses from a weight have no values of their own: the product that reads
+ * them picks for itself, so both run on one backend. NULL: t reads none. */
+static const ggl_tensor *chosen_matrices(const ggl_tensor *t) {
+    const ggl_tensor *w = t->op == GGL_OP_LINEAR ? t->src[1] : NULL;
+    return w && w->op == GGL_OP_PICK && is_of_weight(w) ? w : NULL;
+}
+
 /* The same; and rows are kept where all who read them can run, as those go there. */
 static const char *refusal_there(const ggl_sched *s, int k, const ggl_tensor *t,
                                  const ggl_tensor **part) {
+    const ggl_tensor *chosen = chosen_matrices(t);
     const char *why = ggl_refusal(s->dev[k].b, t, part);
+    if (!why && chosen)
+        why = ggl_refusal(s->dev[k].b, chosen, part);
     for (int i = 0; t->op == GGL_OP_CACHE && !why && i < ggl_graph_n_nodes(s->g); i++) {
         const ggl_tensor *reader = ggl_graph_node(s->g, i);
         if (reader->op == GGL_OP_ATTEND && reader->needed && reader->src[1] == t)
@@ -127,6 +137,8 @@ static ggl_status place_node(ggl_sched *s, const ggl_tensor *t, ggl_error *err) 
         s->fallback[s->n_fallbacks++] = f;
     }
     s->backend[t->id] = f.why ? f.used : k;
+    if (chosen_matrices(t))
+        s->backend[chosen_matrices(t)->id] = s->backend[t->id];
     return GGL_OK;
 }
 

@@ -273,15 +273,20 @@ static const char *node_refusal(const ggl_backend *b, const ggl_tensor *t, const
     return why;
 }
 
+/* What the case's operator does itself: rows are kept by the backend that reads them, and matrices
+ * are picked by the product. */
+static bool is_own(const conform_case *info, const ggl_tensor *t) {
+    return t->op == info->op || (info->op == GGL_OP_ATTEND && t->op == GGL_OP_CACHE) ||
+           (info->op == GGL_OP_LINEAR && t->op == GGL_OP_PICK && t->src[0]->n_dims > 2);
+}
+
 const char *conform_refusal(const conform_case *info, const ggl_graph *g, const ggl_backend *b,
                             const char **op, bool *by_body) {
     const char *why = NULL;
     *by_body = false;
     for (int i = 0; i < ggl_graph_n_nodes(g) && !why; i++) {
         const ggl_tensor *t = ggl_graph_node(g, i);
-        /* rows are kept by the backend that reads them */
-        bool own = t->op == info->op || (info->op == GGL_OP_ATTEND && t->op == GGL_OP_CACHE);
-        if (own && t->needed)
+        if (t->needed && is_own(info, t))
             why = node_refusal(b, t, op, by_body);
     }
     return why;

@@ -97,13 +97,15 @@ static void close_instance(vk_backend *b) {
 /* --- which device --------------------------------------------------------------------------- */
 
 /* The queue family to use: one that computes. False: the device has none. */
-static bool find_family(const vk_functions *f, VkPhysicalDevice d, uint32_t *family) {
+static bool find_family(const vk_functions *f, VkPhysicalDevice d, uint32_t *family,
+                        bool *has_clock) {
     VkQueueFamilyProperties of[32];
     uint32_t n = sizeof of / sizeof *of;
     f->GetPhysicalDeviceQueueFamilyProperties(d, &n, of);
     for (uint32_t i = 0; i < n; i++)
         if (of[i].queueFlags & VK_QUEUE_COMPUTE_BIT) {
             *family = i;
+            *has_clock = of[i].timestampValidBits > 0;
             return true;
         }
     return false;
@@ -117,11 +119,9 @@ static VkPhysicalDeviceProperties properties_of(const vk_functions *f, VkPhysica
 
 static bool is_usable(const vk_functions *f, VkPhysicalDevice d) {
     uint32_t family;
-    VkPhysicalDeviceProperties p = {0};
-    if (!find_family(f, d, &family))
-        return false;
-    p = properties_of(f, d);
-    return p.apiVersion >= VK_API_VERSION_1_1;
+    bool has_clock;
+    return find_family(f, d, &family, &has_clock) &&
+           properties_of(f, d).apiVersion >= VK_API_VERSION_1_1;
 }
 
 /* Keeps of the devices those that can be used, in the order of people's wishes: with memory of
@@ -157,7 +157,7 @@ static ggl_status choose_device(vk_backend *b, int number, ggl_error *err) {
                       : ggl_fail(err, GGL_NOT_FOUND, "there are %u Vulkan devices, no device %d", n,
                                  number);
     b->device->physical = found[number];
-    if (!find_family(&b->f, found[number], &b->device->family))
+    if (!find_family(&b->f, found[number], &b->device->family, &b->device->has_clock))
         return ggl_fail(err, GGL_UNSUPPORTED, "the Vulkan device has no queue that computes");
     return GGL_OK;
 }
@@ -175,18 +175,30 @@ typedef struct answers {
     VkPhysicalDeviceIDProperties id;
     VkPhysicalDeviceSubgroupProperties subgroup;
     VkPhysicalDeviceMaintenance3Properties maintenance3;
+    VkPhysicalDeviceMaintenance4Properties maintenance4;
     VkPhysicalDeviceDriverProperties driver;
     VkPhysicalDeviceExternalMemoryHostPropertiesEXT import;
     VkPhysicalDeviceShaderIntegerDotProductProperties idot_speed;
 } answers;
 
 /* Extensions that are used where they are there. */
-enum { EXT_STORAGE8, EXT_INT8, EXT_IDOT, EXT_DRIVER, EXT_EXTERNAL, EXT_IMPORT, EXT_BUDGET, N_EXT };
+enum {
+    EXT_STORAGE8,
+    EXT_INT8,
+    EXT_IDOT,
+    EXT_DRIVER,
+    EXT_BUFFER_SIZE,
+    EXT_EXTERNAL,
+    EXT_IMPORT,
+    EXT_BUDGET,
+    N_EXT
+};
 static const char *const extension[N_EXT] = {
     [EXT_STORAGE8] = VK_KHR_8BIT_STORAGE_EXTENSION_NAME,
     [EXT_INT8] = VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME,
     [EXT_IDOT] = VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME,
     [EXT_DRIVER] = VK_KHR_DRIVER_PROPERTIES_EXTENSION_NAME,
+    [EXT_BUFFER_SIZE] = VK_KHR_MAINTENANCE_4_EXTENSION_NAME,
     [EXT_EXTERNAL] = VK_KHR_EXTERNAL_MEMORY_EXTENSION_NAME,
     [EXT_IMPORT] = VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME,
     [EXT_BUDGET] = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME,
@@ -234,6 +246,8 @@ static void ask(const vk_backend *b, const bool *has, answers *a) {
     chain(&properties, &a->subgroup, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES, true);
     chain(&properties, &a->maintenance3, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES,
           true);
+    chain(&properties, &a->maintenance4, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES,
+          has[EXT_BUFFER_SIZE]);
     chain(&properties, &a->driver, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES,
           has[EXT_DRIVER]);
     chain(&properties, &a->import,
@@ -316,6 +330,8 @@ static void set_limits(vk_backend *b, const answers *a) {
     if (b->limits.offset_align < 4)
         b->limits.offset_align = 4;
     b->base.max_buffer = smaller(a->maintenance3.maxMemoryAllocationSize, SIZE_MAX);
+    if (a->maintenance4.maxBufferSize)
+        b->base.max_buffer = smaller(a->maintenance4.maxBufferSize, b->base.max_buffer);
 }
 
 /* "NVIDIA H200, Vulkan 1.3, 550.54.14, subgroups of 32; import storage16 .." */

@@ -17,6 +17,7 @@ struct vk_device {
     VkPhysicalDeviceMemoryProperties memory;
     VkDevice device;
     uint32_t family;
+    bool has_clock; /* the queue can tell the time */
     VkQueue queue;
     VkCommandPool commands;
     VkFence fence[VK_IN_FLIGHT]; /* submission s has fence s % VK_IN_FLIGHT */

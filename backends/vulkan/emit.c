@@ -1,5 +1,5 @@
 /* What operators call: operands become bindings and push constants, calls become dispatches. */
-#include <math.h>
+#include <assert.h>
 #include <string.h>
 
 #include "pipelines.h"
@@ -56,8 +56,7 @@ static size_t shift_of(const vk_emit *e, int region) {
 }
 
 uint32_t vk_bind_bytes(vk_emit *e, vk_call *c, int region, size_t offset, size_t size, bool write) {
-    if (c->n_bind == VK_MAX_BIND)
-        return 0;
+    assert(c->n_bind < VK_MAX_BIND);
     vk_binding *x = &c->bind[c->n_bind++];
     *x = (vk_binding){.region = region};
     if (region < 0)
@@ -87,8 +86,8 @@ uint32_t vk_bind_store(vk_emit *e, vk_call *c, const ggl_store *s, bool write) {
 }
 
 void vk_push(vk_call *c, uint32_t x) {
-    if (c->n_push < VK_MAX_PUSH)
-        c->push[c->n_push++] = x;
+    assert(c->n_push < VK_MAX_PUSH);
+    c->push[c->n_push++] = x;
 }
 
 void vk_push_float(vk_call *c, float x) {

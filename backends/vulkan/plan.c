@@ -54,7 +54,11 @@ static ggl_status emit_step(vk_emit *e, const plan *p, int i, int64_t n, ggl_err
         e->n = slice < n - e->first ? slice : n - e->first;
         st = p->op[i]->emit(e, err);
     }
-    return st == GGL_OK ? st : within_step(step->node, st, err);
+    if (st != GGL_OK)
+        return within_step(step->node, st, err);
+    if (e->recording && vk_profiles(e->b))
+        vk_profile_step(e->b, &e->recording->profile, e->recording->commands, step->node, n);
+    return GGL_OK;
 }
 
 static ggl_status emit_loop(vk_emit *e, const plan *p, int first, int64_t turns, ggl_error *err) {
@@ -209,15 +213,34 @@ static vk_recording *find_recording(plan *p, ggl_buffer *const *region) {
     return best;
 }
 
+/* How many steps a run for n of the batch has, those of loops in each turn. */
+static size_t count_steps(const plan *p, int64_t n) {
+    size_t count = 0;
+    for (int i = 0; i < p->program.n_step; i++) {
+        const ggl_step *step = &p->program.step[i];
+        const bool loop = step->kind == GGL_STEP_LOOP;
+        count += loop ? (size_t)(step->end - i - 1) * (size_t)n : 1;
+        i = loop ? step->end : i;
+    }
+    return count;
+}
+
 static ggl_status record(vk_backend *b, const plan *p, vk_recording *r, ggl_buffer *const *region,
                          int64_t n, ggl_error *err) {
+    ggl_status st = GGL_OK;
     r->n = 0;
     r->region = region;
-    ggl_status st = vk_recording_begin(b, r, err);
+    if (vk_profiles(b))
+        st = vk_profile_open(b, &r->profile, count_steps(p, n), err);
     if (st == GGL_OK)
+        st = vk_recording_begin(b, r, err);
+    if (st == GGL_OK) {
+        if (vk_profiles(b))
+            vk_profile_begin(b, &r->profile, r->commands);
         st = emit_all(b, p, n, r, err);
-    if (st == GGL_OK)
-        st = vk_recording_end(b, r, err);
+        ggl_status ended = vk_recording_end(b, r, st == GGL_OK ? err : NULL);
+        st = st == GGL_OK ? ended : st;
+    }
     for (int i = 0; i < p->n_regions; i++)
         r->id[i] = id_of(region[i]);
     r->region = NULL;
@@ -234,5 +257,10 @@ ggl_status vk_plan_run(ggl_backend *base, ggl_plan *base_plan, ggl_buffer *const
     if (st == GGL_OK && (r->n != n || !has_buffers(p, r, region)))
         st = record(b, p, r, region, n, err);
     r->used = ++p->clock;
-    return st == GGL_OK ? vk_submit(b, r->commands, &r->number, err) : st;
+    if (st == GGL_OK)
+        st = vk_submit(b, r->commands, &r->number, err);
+    if (st != GGL_OK || !vk_profiles(b))
+        return st;
+    st = vk_wait_for(b, r->number, err);
+    return st == GGL_OK ? vk_profile_tell(b, &r->profile, err) : st;
 }

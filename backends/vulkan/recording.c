@@ -20,6 +20,7 @@ void vk_recording_close(vk_backend *b, vk_recording *r) {
         b->f.FreeCommandBuffers(d, b->device->commands, 1, &r->commands);
     for (size_t i = 0; i < r->n_pool; i++)
         b->f.DestroyDescriptorPool(d, r->pool[i], NULL);
+    vk_profile_close(b, &r->profile);
     ggl_free(r->pool);
     ggl_free(r->id);
     *r = (vk_recording){0};
@@ -112,16 +113,15 @@ static VkResult next_set(vk_backend *b, vk_recording *r, int n_bind, VkDescripto
     return b->f.AllocateDescriptorSets(b->device->device, &info, out);
 }
 
-/* Where a binding's bytes are. An absent one is the beginning of the arena. */
+/* Where a binding's bytes are. */
 static VkDescriptorBufferInfo place(const vk_backend *b, const vk_recording *r,
                                     const vk_binding *x) {
     if (x->region == VK_CODEBOOKS)
         return (VkDescriptorBufferInfo){b->codebooks->buffer, 0, x->size};
-    const ggl_buffer *buf = r->region[x->region < 0 ? GGL_REGION_ARENA : x->region];
     if (x->region < 0)
-        return (VkDescriptorBufferInfo){buf->buffer, 0, VK_BUFFER_ALIGN};
-    const size_t at = buf->shift + x->offset;
-    return (VkDescriptorBufferInfo){buf->buffer, at, x->size};
+        return (VkDescriptorBufferInfo){b->nothing->buffer, 0, VK_WHOLE_SIZE};
+    const ggl_buffer *buf = r->region[x->region];
+    return (VkDescriptorBufferInfo){buf->buffer, buf->shift + x->offset, x->size};
 }
 
 static VkResult bind_set(vk_backend *b, vk_recording *r, const vk_call *c) {

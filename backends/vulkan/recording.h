@@ -4,6 +4,7 @@
 #define VULKAN_RECORDING_H
 
 #include "memory.h"
+#include "profile.h"
 
 enum { VK_MAX_TOUCHED = 64 };
 
@@ -25,6 +26,7 @@ struct vk_recording {
     VkPipeline bound; /* the pipeline that is bound */
     vk_touched touched[VK_MAX_TOUCHED];
     int n_touched;
+    vk_profile profile;
 };
 
 /* Room for the buffers' ids of so many regions. */

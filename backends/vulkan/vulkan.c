@@ -19,6 +19,8 @@ static void close_backend(ggl_backend *base) {
     if (b->device && b->device->device) {
         if (b->f.DeviceWaitIdle)
             b->f.DeviceWaitIdle(b->device->device);
+        if (b->nothing)
+            vk_buffer_free(base, b->nothing);
         vk_pipelines_close(b);
         vk_codebooks_close(b);
         vk_staging_free(b);
@@ -48,10 +50,14 @@ ggl_status ggl_vulkan_open(ggl_backend **out, const ggl_backend_params *params, 
     if (!b)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a backend");
     b->base = (ggl_backend){.v = &vtable, .async = true};
+    b->profile = params->profile;
+    b->profile_ctx = params->profile_ctx;
     snprintf(b->base.name, sizeof b->base.name, "vulkan%d", params->device);
     ggl_status st = vk_device_open(b, params, err);
     if (st == GGL_OK)
         st = vk_pipelines_open(b, err);
+    if (st == GGL_OK)
+        st = vk_buffer_alloc(&b->base, GGL_REGION_IO, 0, NULL, &b->nothing, err);
     if (st == GGL_OK)
         st = vk_codebooks_open(b, err);
     if (st != GGL_OK) {

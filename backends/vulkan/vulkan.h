@@ -62,6 +62,9 @@ typedef struct vk_backend {
     vk_pipelines *pipelines;
     vk_staging *staging;
     ggl_buffer *codebooks; /* weights.c; VK_CODEBOOKS */
+    ggl_profile_fn *profile; /* NULL: nothing is measured */
+    void *profile_ctx;
+    ggl_buffer *nothing; /* what is bound for an absent operand */
 } vk_backend;
 
 /* --- operators ------------------------------------------------------------------------------ */

@@ -138,6 +138,16 @@ TEST(refuses_an_operator) {
     teardown(&f);
 }
 
+/* A product picks matrices for itself, so it goes where its pick can run. */
+TEST(refuses_a_pick) {
+    fixture f;
+    REQUIRE(setup(&f, FAULT_UNKNOWN, GGL_OP_PICK, GGL_TYPE_LIMIT));
+    conform_row r = row_of(&f, "linear", "q4_0", false);
+    CHECK(r.n_wrong == 0 && r.n_right > 0 && r.n_refused > 0);
+    CHECK_STR(r.reason, "<pick>: not written yet");
+    teardown(&f);
+}
+
 TEST(what_is_allowed) {
     fixture f;
     REQUIRE(setup(&f, FAULT_FLUSH, GGL_OP_MUL, GGL_TYPE_LIMIT));
@@ -162,7 +172,8 @@ TEST(another_operator) {
     teardown(&f);
 }
 
-/* The first form of each case, on the backend as a whole and on it alone. */
+/* The first form of each case, all of its graph on the backend, and its operator alone: what picks
+ * matrices then stands in another group than the product, and still runs with it. */
 TEST(alone) {
     fixture f;
     REQUIRE(setup(&f, FAULT_NONE, GGL_OP_TANH, GGL_TYPE_LIMIT));

@@ -179,6 +179,46 @@ TEST(buffers_in_turn) {
     ggl_backend_close(b);
 }
 
+/* --- times of steps ------------------------------------------------------------------------- */
+
+typedef struct times {
+    int n_steps, n_negative;
+    int64_t n;
+} times;
+
+static void add_time(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, double ns) {
+    times *t = ctx;
+    t->n_steps++;
+    t->n_negative += !(ns >= 0) || prepares || !node;
+    t->n = n;
+}
+
+TEST(steps_are_timed) {
+    times t = {0};
+    ggl_backend *b = vulkan_open(NULL);
+    ggl_sched *s = NULL;
+    ggl_error err = {0};
+    float x[WIDTH * MOST_BATCH], y[WIDTH * MOST_BATCH];
+    if (!b)
+        return;
+    ggl_backend_close(b);
+    const ggl_backend_params params = {.profile = add_time, .profile_ctx = &t};
+    REQUIRE_OK(ggl_backend_open(&b, "vulkan", &params, &err), &err);
+    ggl_graph *g = chains(2, 3); /* each one product, three sums and three of tanh; and two sums */
+    REQUIRE_OK(ggl_graph_finish(g, &err), &err);
+    REQUIRE(start(&s, g, b, &err));
+    values(x, 3);
+    for (int i = 1; i <= 3; i++) {
+        CHECK(run(s, x, i, y));
+        CHECK(t.n_steps == 0 || t.n_steps == 16 * i); /* 0: the device has no clock */
+        CHECK(t.n_steps == 0 || t.n == i);
+        CHECK_INT(t.n_negative, 0);
+    }
+    ggl_sched_free(s);
+    ggl_graph_free(g);
+    ggl_backend_close(b);
+}
+
 /* --- out of memory -------------------------------------------------------------------------- */
 
 static bool open_and_run(void *arg) {
