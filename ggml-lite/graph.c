@@ -660,6 +660,32 @@ const char *ggl_shape_text(const ggl_tensor *t, char *buf, size_t size) {
     return buf;
 }
 
+/* The weight that a node reads, perhaps by way of nodes that do not depend on the batch. */
+static const ggl_tensor *weight_of(const ggl_tensor *t) {
+    for (int k = 0; k < t->n_src; k++)
+        for (const ggl_tensor *x = t->src[k]; x;
+             x = x->n_src && !ggl_is_batched(x) ? x->src[0] : NULL)
+            if (x->op == GGL_OP_WEIGHT)
+                return x;
+    return NULL;
+}
+
+const char *ggl_node_text(const ggl_tensor *t, char *buf, size_t size) {
+    const char *op = t->call ? t->call : t->op == GGL_OP_CALL ? "a body" : ggl_op_get(t->op).name;
+    int n = (int)strlen(op);
+    if (!t->call && op[0] == '<' && strchr(op, '>')) { /* "<pick>" cannot be called, but is "pick" here */
+        op++;
+        n = (int)strcspn(op, ">");
+    }
+    const ggl_tensor *w = weight_of(t);
+    char layer[24] = "";
+    if (!t->name && t->group >= 0)
+        snprintf(layer, sizeof layer, "blk.%d ", t->group);
+    snprintf(buf, size, "%s%s%.*s%s%s%s", t->name ? t->name : layer, t->name ? " = " : "", n, op,
+             w ? "(.., " : "(..)", w && w->name ? w->name : "", w ? ")" : "");
+    return buf;
+}
+
 int ggl_graph_n_ids(const ggl_graph *g) {
     return g->n_ids;
 }

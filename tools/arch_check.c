@@ -32,7 +32,7 @@ static int verify_on(tally *t, const arch_built *b, ggl_backend *backend, const 
     if (r.first >= 0)
         code = tool_error(TOOL, 1, "%s (%s): %s is wrong on %s: %s is off by %g, %.3g of what rounding can explain",
                           r.at[r.first].node->origin ? r.at[r.first].node->origin : file, what,
-                          verify_node_text(r.at[r.first].node, text, sizeof text), backend->name, r.at[r.first].what,
+                          ggl_node_text(r.at[r.first].node, text, sizeof text), backend->name, r.at[r.first].what,
                           r.at[r.first].error, r.at[r.first].departure);
     for (size_t i = 0; i < r.n; i++)
         t->worst = r.at[i].departure > t->worst ? r.at[i].departure : t->worst;

@@ -26,7 +26,7 @@ static int compare_departure(const void *a, const void *b) {
 
 static void print_node(const verify_node *r) {
     char text[160], shape[160];
-    printf("  %8.3g  %-44s %-28s %s\n", r->departure, verify_node_text(r->node, text, sizeof text),
+    printf("  %8.3g  %-44s %-28s %s\n", r->departure, ggl_node_text(r->node, text, sizeof text),
            r->node->op == GGL_OP_CACHE ? r->what : ggl_shape_text(r->node, shape, sizeof shape),
            r->node->origin ? r->node->origin : "");
 }
@@ -59,7 +59,7 @@ static int report(const run *r) {
         char text[160];
         printf("\n%zu of %zu nodes depart from the reference; the first is\n  %s%s%s\n"
                "  token %" PRId64 ", element %" PRId64 " of its %s: %.9g, not %.9g (off by %.3g; rounding makes about %.2g)\n",
-               n_bad, v->n, verify_node_text(f->node, text, sizeof text), f->node->origin ? ", " : "",
+               n_bad, v->n, ggl_node_text(f->node, text, sizeof text), f->node->origin ? ", " : "",
                f->node->origin ? f->node->origin : "", f->token, f->element, f->what, f->got, f->want, f->error, f->unit);
         return 1;
     }

@@ -73,7 +73,8 @@ static bool add_where(bench_options *o, const char *devices, size_t n, const cha
     o->where = grown;
     bench_where *w = &o->where[o->n_where];
     *w = (bench_where){devices ? strndup(devices, n) : NULL, split, n_gpu_layers};
-    for (char *c = w->devices; c && *c; c++)
+    bool path = w->devices && (strchr("./", w->devices[0]) || strstr(w->devices, ".so"));
+    for (char *c = w->devices; c && *c && !path; c++) /* of a backend's file, it is not A/B */
         *c = *c == '/' ? ',' : *c;
     o->n_where++;
     return !devices || w->devices;

@@ -20,7 +20,7 @@ struct placement {
     const char *tool; /* for notes on stderr; NULL: none */
     const placement_options *o;
     ggl_backend_params params;
-    char names[MOST][64];
+    char names[MOST][512];
     ggl_backend *backend[MOST];
     int n;
     ggl_backend *reference; /* computes constants */

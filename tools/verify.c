@@ -403,7 +403,7 @@ ggl_status verify_graph(verify_result *out, ggl_graph *g, ggl_backend *b, ggl_ba
         st = verify_one(&v, v.m.node[i]);
         char text[128];
         if (st != GGL_OK)
-            st = ggl_within(v.err, st, "%s", verify_node_text(v.m.node[i], text, sizeof text));
+            st = ggl_within(v.err, st, "%s", ggl_node_text(v.m.node[i], text, sizeof text));
     }
     if (st == GGL_OK)
         st = verify_whole(&v, g, token, scratch);
@@ -417,20 +417,4 @@ ggl_status verify_graph(verify_result *out, ggl_graph *g, ggl_backend *b, ggl_ba
 void verify_result_fini(verify_result *r) {
     ggl_free(r->at);
     *r = (verify_result){.first = -1};
-}
-
-const char *verify_node_text(const ggl_tensor *t, char *buf, size_t size) {
-    const char *op = t->call ? t->call : t->op == GGL_OP_CALL ? "a body" : t->op == GGL_OP_PICK ? "pick"
-                     : t->op == GGL_OP_SPLIT ? "split" : t->op == GGL_OP_CONCAT ? "concat" : t->op == GGL_OP_CAST ? "cast"
-                                                                                             : ggl_op_get(t->op).name;
-    const char *weight = NULL;
-    for (int k = 0; k < t->n_src && !weight; k++)
-        for (const ggl_tensor *x = t->src[k]; x && !weight; x = x->n_src && !ggl_is_batched(x) ? x->src[0] : NULL)
-            weight = x->op == GGL_OP_WEIGHT ? x->name : NULL;
-    char layer[24] = "";
-    if (!t->name && t->group >= 0)
-        snprintf(layer, sizeof layer, "blk.%d ", t->group);
-    snprintf(buf, size, "%s%s%s%s%s%s%s", t->name ? t->name : layer, t->name ? " = " : "", op, weight ? "(.., " : "(..)",
-             weight ? weight : "", weight ? ")" : "", "");
-    return buf;
 }

@@ -35,7 +35,4 @@ ggl_status verify_graph(verify_result *out, ggl_graph *g, ggl_backend *b, ggl_ba
                         ggl_error *err);
 void verify_result_fini(verify_result *r);
 
-/* "blk.2 q = rope_pair(..)", for people; returns buf. */
-const char *verify_node_text(const ggl_tensor *t, char *buf, size_t size);
-
 #endif

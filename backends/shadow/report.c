@@ -117,20 +117,6 @@ static drift *drift_for(shadow *b, const ggl_tensor *t) {
     return d;
 }
 
-/* "blk.2 q = rope_pair" */
-static void name_node(const ggl_tensor *t, char *buf, size_t size) {
-    const char *weight = NULL;
-    for (int k = 0; k < t->n_src && !weight; k++)
-        for (const ggl_tensor *x = t->src[k]; x && shadow_is_of_weight(x) && !weight;
-             x = x->n_src ? x->src[0] : NULL)
-            weight = x->op == GGL_OP_WEIGHT ? x->name : NULL;
-    char layer[24] = "";
-    if (!t->name && t->group >= 0)
-        snprintf(layer, sizeof layer, "blk.%d ", t->group);
-    snprintf(buf, size, "%s%s%s%s%s%s", t->name ? t->name : layer, t->name ? " = " : "",
-             operator_of(t), weight ? "(.., " : "", weight ? weight : "", weight ? ")" : "");
-}
-
 static void note_fault(shadow *b, const ggl_tensor *t, const ggl_shadow_fault *f) {
     ggl_shadow_result *r = &b->result;
     bool first = r->n_faults++ == 0,
@@ -138,7 +124,7 @@ static void note_fault(shadow *b, const ggl_tensor *t, const ggl_shadow_fault *f
     ggl_shadow_fault named = *f;
     if (!worst)
         return;
-    name_node(t, named.node, sizeof named.node);
+    ggl_node_text(t, named.node, sizeof named.node);
     snprintf(named.origin, sizeof named.origin, "%s", t->origin ? t->origin : "");
     r->worst = named;
     if (first)

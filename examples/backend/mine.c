@@ -159,10 +159,11 @@ static void run_linear(const task *t) {
 }
 
 /* Pairs (i, i + r), or (2i, 2i + 1), turn by pos f[i] and grow by num[0]; the rest of a row passes.
- * The frequencies are the only doubles there are. */
+ * The frequencies are the only doubles there are, unless they come from a file. */
 static void run_rope(const task *t) {
-    const double *f = row(&t->src[1], 0, 0, 0), mag = t->node->num[0];
-    int64_t r = t->src[1].ne[0];
+    const view *f = &t->src[1];
+    int64_t r = f->ne[0];
+    double mag = t->node->num[0];
     bool half = t->node->op == GGL_OP_ROPE_HALF;
     FOR_ROWS(&t->dst) {
         float *y = row(&t->dst, j, k, l), *x = row(&t->src[0], j, k, l);
@@ -170,7 +171,9 @@ static void run_rope(const task *t) {
         memcpy(y, x, (size_t)t->dst.ne[0] * sizeof *y);
         for (int64_t i = 0; i < r; i++) {
             int64_t a = half ? i : 2 * i, b = half ? i + r : a + 1;
-            double c = cos(pos * f[i]) * mag, s = sin(pos * f[i]) * mag;
+            double angle =
+                pos * (f->type == GGL_F64 ? ((double *)f->data)[i] : ((float *)f->data)[i]);
+            double c = cos(angle) * mag, s = sin(angle) * mag;
             y[a] = (float)((double)x[a] * c - (double)x[b] * s);
             y[b] = (float)((double)x[a] * s + (double)x[b] * c);
         }
@@ -247,6 +250,8 @@ static const char *mine_refuses(const ggl_backend *b, const ggl_tensor *node) {
     if (node->op == GGL_OP_ATTEND &&
         (node->src[2] || node->src[3] || !isnan(node->num[1]) || !isnan(node->num[2])))
         return "attention is plain: no window, cap, sinks or alibi";
+    if (run_rope == operators[node->op] && src[1]->type != GGL_F32 && src[1]->type != GGL_F64)
+        return "frequencies are f32 or f64";
     if (node->op == GGL_OP_SUM && node->num[0] != 0)
         return "only rows are summed";
     return node->type != GGL_F32 ? "only f32 is computed" : NULL;

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "../models/toy_run.h"
+#include "alloc_fail.h"
 #include "ggl/alloc.h"
 #include "test.h"
 #include "wrap.h"
@@ -362,6 +363,41 @@ TEST(same_seed_same_nodes) {
     }
     CHECK_INT(checked[0], checked[1]);
     CHECK(most[0] == most[1]);
+    toy_close(&t);
+}
+
+/* Without memory to look at a run it runs all the same, and its results are right. */
+TEST(every_allocation_fails_in_turn) {
+    const char *name;
+    toy_model t;
+    toy_run r;
+    size_t n;
+    ggl_error err = {0};
+    REQUIRE(next_toy(1, &t, &name));
+    ggl_backend *plain = open_backend("cpu"), *b = shadowed(open_backend("cpu"), reference(), 1, 4);
+    float *want = run_toy(&t, &plain, 1, GGL_F16, &n), *got = calloc(n, sizeof *got);
+    REQUIRE(got && want && toy_start(&r, &t, &b, 1, reference(), -1, GGL_F16, &err));
+    bool failed = true;
+    int64_t skipped = 0;
+    long k = 0;
+    for (; failed; k++) {
+        CHECK_OK(ggl_sched_clear_slot(r.sched, 1, &err), &err);
+        alloc_fail_at(k + 1);
+        bool ok = toy_eval(&r, 1, 0, 9, got, &err);
+        failed = alloc_has_failed();
+        alloc_fail_at(0);
+        CHECK_MSG(ok, "allocation %ld: %s", k, err.msg);
+        CHECK_MSG(memcmp(got, want, (size_t)r.n_vocab * 9 * sizeof *got) == 0, "allocation %ld", k);
+    }
+    skipped = ggl_shadow_get(b).n_skipped;
+    CHECK_MSG(k > 50 && skipped > 30, "%ld allocations, %d nodes were not checked", k,
+              (int)skipped);
+    CHECK(ggl_shadow_get(b).n_faults == 0);
+    free(want);
+    free(got);
+    toy_stop(&r);
+    ggl_backend_close(plain);
+    ggl_backend_close(b);
     toy_close(&t);
 }
 

@@ -15,5 +15,5 @@ code=0
 run "$wrong" || code=$?
 cat "$err"
 [ $code = 1 ] || { echo "FAILED: exit code $code"; exit 1; }
-grep -q '^first: .* = rope_pair, llama.arch:' "$err"
-grep -q '^worst: .* = rope_pair, llama.arch:' "$err"
+grep -q '^first: .* = rope_pair(\.\.), llama.arch:' "$err"
+grep -q '^worst: .* = rope_pair(\.\.), llama.arch:' "$err"

@@ -1,6 +1,9 @@
 /* The tracing backend: results are those of the inner one, to the last bit, and the file is what it
  * says. */
+#include <pthread.h>
+
 #include "../models/toy_run.h"
+#include "alloc_fail.h"
 #include "test.h"
 
 enum { N = 20 };
@@ -151,6 +154,65 @@ TEST(wrapped) {
     ggl_backend_close(traced);
     CHECK(file_has(path, "\"cat\":\"node\"") > 100);
     check_file(path, 1);
+    toy_close(&t);
+}
+
+static void *run_toy(void *arg) {
+    toy_model t;
+    size_t n;
+    ggl_backend *b = arg;
+    if (open_toy(&t, 1)) {
+        free(logits_of(&t, &b, 1, &n));
+        toy_close(&t);
+    }
+    return NULL;
+}
+
+/* Backends of two threads write to one file. */
+TEST(two_threads) {
+    const char *path = test_path("two.json");
+    pthread_t thread[2];
+    ggl_backend *b[2];
+    (void)reference();
+    for (int i = 0; i < 2; i++)
+        REQUIRE(b[i] = open_backend("cpu", &(ggl_backend_params){.n_threads = 1, .trace = path}));
+    for (int i = 0; i < 2; i++)
+        REQUIRE(pthread_create(&thread[i], NULL, run_toy, b[i]) == 0);
+    for (int i = 0; i < 2; i++) {
+        pthread_join(thread[i], NULL);
+        ggl_backend_close(b[i]);
+    }
+    check_file(path, 2);
+}
+
+typedef struct opening {
+    const toy_model *t;
+    const char *path;
+} opening;
+
+static bool open_and_run(void *arg) {
+    const opening *o = arg;
+    const ggl_backend_params p = {.n_threads = 2, .trace = o->path};
+    ggl_error err = {0};
+    ggl_backend *b = NULL;
+    toy_run r;
+    if (ggl_backend_open(&b, "cpu", &p, &err) != GGL_OK)
+        return false;
+    bool started = toy_start(&r, o->t, &b, 1, reference(), -1, GGL_F16, &err);
+    bool ok = started && toy_prompt(&r, 0, 3, 3, NULL, &err);
+    if (started)
+        toy_stop(&r);
+    ggl_backend_close(b);
+    return ok;
+}
+
+TEST(every_allocation_fails_in_turn) {
+    toy_model t;
+    REQUIRE(open_toy(&t, 0));
+    opening o = {&t, test_path("fails.json")};
+    (void)reference();
+    long n = alloc_fail_each(open_and_run, &o);
+    CHECK_MSG(n > 50, "%ld allocations were failed", n);
     toy_close(&t);
 }
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # The example backend, built against the installed package as a shared object, runs a model as the CPU does:
-# example_backend.sh BUILD_DIR SOURCE_DIR CC LLM_CLI LLM_ARCH
+# example_backend.sh BUILD_DIR SOURCE_DIR CC LLM_CLI LLM_ARCH LLM_BENCH
 set -eu
-build=$1 source=$2 cc=$3 cli=$4 arch=$5
+build=$1 source=$2 cc=$3 cli=$4 arch=$5 bench=$6
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 cmake --install "$build" --prefix "$tmp/prefix" >"$tmp/install.log"
@@ -38,5 +38,13 @@ builtin=$source/models/builtin/stories.gguf
 [ "$(text "$builtin" libmine.so)" = "$(text "$builtin" reference)" ] || { echo "not the text of the reference"; exit 1; }
 "$arch" verify "$builtin" --backend ./libmine.so >verify.log || { cat verify.log; exit 1; }
 grep -q 'mine: plain loops' verify.log
+for op in 'rope_*' '<pick>' silu; do # all of it takes minutes
+    "$bench" conform --backend ./libmine.so --quick --op "$op" >conform.log 2>&1 || { tail -n 30 conform.log; exit 1; }
+    grep -q '| right' conform.log
+done
+"$bench" -m "$builtin" -p 8 -n 4 -r 1 --device ./libmine.so -o csv >bench.csv
+folder=$(printf 'long%.0s' {1..50})
+mkdir "$folder" && cp libmine.so "$folder"
+[ "$(text "$builtin" "$tmp/$folder/libmine.so")" = "$(text "$builtin" reference)" ]
 "$cli" --backend trace:./libmine.so -n 4 -p Once >/dev/null 2>&1 </dev/null
 grep -q '"name":"run"' trace.json

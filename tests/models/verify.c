@@ -214,7 +214,7 @@ static int n_wrong(const verify_result *r) {
 static const char *name_of(const ggl_tensor *t) {
     static char text[2][160];
     static int turn;
-    return t ? verify_node_text(t, text[turn++ % 2], sizeof text[0]) : "no node";
+    return t ? ggl_node_text(t, text[turn++ % 2], sizeof text[0]) : "no node";
 }
 
 /* About `most` nodes of the graph in turn, each with a fault. */

@@ -86,7 +86,7 @@ typedef struct ggl_shadow_params {
 } ggl_shadow_params;
 
 typedef struct ggl_shadow_fault {
-    char node[128], origin[128]; /* "blk.2 q = rope_pair", "llama.arch:30" */
+    char node[128], origin[128]; /* "blk.2 q = rope_pair(..)", "llama.arch:30" */
     int64_t run, token, element; /* the element of it that is off most; runs count from 1 */
     double got, want;            /* inner, trusted */
     double scale, drift, bound;  /* the largest of the value; |got - want| / scale; its limit */

@@ -147,6 +147,8 @@ static inline bool ggl_is_leaf(const ggl_tensor *t) {
 GGL_API int64_t ggl_count(const ggl_tensor *t);
 /* "[n_ff = 96, 4]", with the batch left out; returns buf. */
 GGL_API const char *ggl_shape_text(const ggl_tensor *t, char *buf, size_t size);
+/* "blk.2 q = rope_pair(..)", "blk.0 linear(.., blk.0.ffn_up.weight)", for people; returns buf. */
+GGL_API const char *ggl_node_text(const ggl_tensor *t, char *buf, size_t size);
 
 /* --- building --------------------------------------------------------------------------------- */
 
