@@ -4,11 +4,15 @@
  * there is one token. What has an invalid slot is NaN, and is not kept. */
 
 layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const bool KEEP = false;
 
-layout(set = 0, binding = 0) buffer Store { float store[]; };
+#ifdef KEEP
+layout(set = 0, binding = 0) writeonly buffer Store { float store[]; };
+layout(set = 0, binding = 2) readonly buffer Value { float x[]; };
+#else
+layout(set = 0, binding = 0) readonly buffer Store { float store[]; };
+layout(set = 0, binding = 2) writeonly buffer Value { float x[]; };
+#endif
 layout(set = 0, binding = 1) readonly buffer Slots { int slots[]; };
-layout(set = 0, binding = 2) buffer Value { float x[]; };
 
 layout(push_constant) uniform Push {
     uint n[3], x_at, x_step[3];
@@ -23,9 +27,11 @@ void main() {
         uint to = x_at + i % n[0] * x_step[0] + i / n[0] % n[1] * x_step[1] +
                   i / n[0] / n[1] * x_step[2];
         uint at = store_at + uint(slot) * slot_size + i;
-        if (!KEEP)
-            x[to] = valid ? store[at] : uintBitsToFloat(0x7fc00000);
-        else if (valid)
+#ifdef KEEP
+        if (valid)
             store[at] = x[to];
+#else
+        x[to] = valid ? store[at] : uintBitsToFloat(0x7fc00000);
+#endif
     }
 }
