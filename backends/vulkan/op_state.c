@@ -18,8 +18,7 @@ static void push_store(const vk_emit *e, vk_call *c, const ggl_store *s, uint32_
 /* x to (keep) or from the store of the slot that an operand says. */
 static ggl_status move(vk_emit *e, const ggl_store *s, const ggl_operand *slot,
                        const ggl_operand *x, bool keep, ggl_error *err) {
-    vk_call c = {
-        .shader = keep ? VK_SHADER_KEEP : VK_SHADER_STATE, .spec = {LOCAL}, .n_spec = 1};
+    vk_call c = {.shader = keep ? VK_SHADER_KEEP : VK_SHADER_STATE, .spec = {LOCAL}, .n_spec = 1};
     const uint32_t store_at = vk_bind_store(e, &c, s, keep), slot_at = vk_bind(e, &c, slot, false),
                    x_at = vk_bind(e, &c, x, !keep);
     for (int d = 0; d < 3; d++)

@@ -7,16 +7,13 @@
 layout(local_size_x_id = 0) in;
 
 #ifdef KEEP
-#define TO_STORE
-#define TO_VALUE readonly
+layout(set = 0, binding = 0) writeonly buffer Store { float store[]; };
+layout(set = 0, binding = 2) readonly buffer Value { float x[]; };
 #else
-#define TO_STORE readonly
-#define TO_VALUE
+layout(set = 0, binding = 0) readonly buffer Store { float store[]; };
+layout(set = 0, binding = 2) writeonly buffer Value { float x[]; };
 #endif
-
-layout(set = 0, binding = 0) TO_STORE buffer Store { float store[]; };
 layout(set = 0, binding = 1) readonly buffer Slots { int slots[]; };
-layout(set = 0, binding = 2) TO_VALUE buffer Value { float x[]; };
 
 layout(push_constant) uniform Push {
     uint n[3], x_at, x_step[3];
