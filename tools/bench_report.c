@@ -315,9 +315,8 @@ static void put_md_limits(FILE *out, const bench_row *r) {
         snprintf(f32, sizeof f32, "%.1f GMAC/s", l->f32_gmac);
     if (l->bf16_gmac > l->f32_gmac)
         snprintf(bf16, sizeof bf16, ", bf16 %.1f GMAC/s", l->bf16_gmac);
-    fprintf(out, "limits of %" PRId64 " thread%s (%s): memory %.1f GB/s, int8 %s, f32 %s%s\n",
-            r->test.n_threads, r->test.n_threads == 1 ? "" : "s", r->isa, l->read_gb, int8, f32,
-            bf16);
+    fprintf(out, "limits of %s: memory %.1f GB/s, int8 %s, f32 %s%s\n", r->limit_of, l->read_gb,
+            int8, f32, bf16);
 }
 
 static void put_md_profile(FILE *out, const bench_row *r, const bench_profile *p, const char *of) {
@@ -351,8 +350,8 @@ static void put_md_end(const bench_report *r, bench_row *const *rows, size_t n) 
     for (size_t i = 0; i < n; i++) {
         bool told = r->o->no_limits;
         for (size_t k = 0; k < i; k++)
-            told = told || rows[k]->test.n_threads == rows[i]->test.n_threads;
-        if (!told)
+            told = told || strcmp(rows[k]->limit_of, rows[i]->limit_of) == 0;
+        if (!told && *rows[i]->limit_of)
             put_md_limits(r->out, rows[i]);
     }
     if (n > 0)

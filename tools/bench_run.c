@@ -6,6 +6,7 @@
 
 #include "bench_costs.h"
 #include "bench_machine.h"
+#include "conform_speed.h"
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
 #include "llm/session.h"
@@ -281,6 +282,49 @@ static ggl_status count_rates(bench_row *row, const bench_setup *s, const bench_
     return GGL_OK;
 }
 
+/* The one that has all layers; NULL: there are several. row->backend is "vulkan0", or "vulkan0=5".
+ */
+static ggl_backend *only_backend(const bench_row *row, const stage *g) {
+    const size_t n = strcspn(row->backend, "=,");
+    for (int i = 0; i < placement_n_backends(g->placement) && !strchr(row->backend, ','); i++) {
+        ggl_backend *b = placement_backend(g->placement, i);
+        if (strlen(b->name) == n && memcmp(b->name, row->backend, n) == 0)
+            return b;
+    }
+    return NULL;
+}
+
+/* What the only backend could do at most, by operators of its own where it is not the CPU, for
+ * which there are better ones. Measured once for each. */
+static void take_limits(bench_row *row, const bench_setup *s, const stage *g) {
+    static struct known {
+        char name[32];
+        conform_limits l;
+    } known[16];
+    static int n_known;
+    ggl_backend *b = only_backend(row, g);
+    row->limit = (bench_limits){.isa = ""};
+    if (b && strncmp(b->name, "cpu", 3) == 0) {
+        snprintf(row->limit_of, sizeof row->limit_of, "%d thread%s (%s)", (int)row->test.n_threads,
+                 row->test.n_threads == 1 ? "" : "s", row->isa);
+    }
+    if (!b || *row->limit_of || s->o->no_limits)
+        return;
+    int i = 0;
+    while (i < n_known && strcmp(known[i].name, b->name) != 0)
+        i++;
+    if (i == n_known && n_known < (int)(sizeof known / sizeof *known)) {
+        snprintf(known[i].name, sizeof known[i].name, "%s", b->name);
+        known[n_known++].l = conform_measure_limits(b, 1);
+    }
+    if (i == n_known)
+        return;
+    const conform_limits *l = &known[i].l;
+    row->limit.read_gb = l->memory_gb;
+    row->limit.int8_gmac = row->limit.f32_gmac = row->limit.bf16_gmac = l->product_gmac;
+    snprintf(row->limit_of, sizeof row->limit_of, "%s", b->name);
+}
+
 /* Where it ran: which layers, on what. */
 static void tell_place(bench_row *row, const stage *g) {
     size_t used = 0;
@@ -303,14 +347,15 @@ ggl_status bench_run(bench_row *row, const bench_setup *s, const bench_test *t, 
     snprintf(row->cpu, sizeof row->cpu, "%s", s->cpu);
     snprintf(row->isa, sizeof row->isa, "%s", bench_peak_best(bench_features(s->o->mask))->name);
     bench_time_text(row->time, sizeof row->time);
-    row->limit = s->limits;
     int64_t begin = bench_now_ns();
     ggl_status st = stage_init(&g, s, t, NULL, err);
     row->load_ns = s->load_ns + (double)(bench_now_ns() - begin);
     if (st == GGL_OK)
         st = take_samples(&g, row, s->o, err);
-    if (st == GGL_OK)
+    if (st == GGL_OK) {
         tell_place(row, &g);
+        take_limits(row, s, &g);
+    }
     stage_fini(&g);
     if (st == GGL_OK && s->o->profile)
         st = take_profile(s, t, row, err);
