@@ -305,6 +305,7 @@ static void take_limits(bench_row *row, const bench_setup *s, const stage *g) {
     ggl_backend *b = only_backend(row, g);
     row->limit = (bench_limits){.isa = ""};
     if (b && strncmp(b->name, "cpu", 3) == 0) {
+        row->limit = s->limits;
         snprintf(row->limit_of, sizeof row->limit_of, "%d thread%s (%s)", (int)row->test.n_threads,
                  row->test.n_threads == 1 ? "" : "s", row->isa);
     }
