@@ -32,7 +32,7 @@ uint tiles_down() {
     return (n_rows + ROWS - 1) / ROWS;
 }
 
-/* Tile `u` of the lists: | matrix, first, count | .. index_step[0] times | column | .. | */
+/* Unit u. The lists begin with index_step[0] tiles: | matrix, first, count | .. | column | .. | */
 tile listed_tile(uint u) {
     uint at = index_at + 3 * (u / tiles_down());
     int m = index[at];
