@@ -384,7 +384,6 @@ static double measure(placement *p, const llm_model *m, const llm_session_params
                       ggl_error *err) {
     llm_session_params trial = *sp;
     llm_session *s = NULL;
-    trial.n_ctx = 256;
     trial.n_slots = 1;
     trial.repack_cache = NULL;
     const int32_t token = 0;
@@ -394,7 +393,10 @@ static double measure(placement *p, const llm_model *m, const llm_session_params
     double begin = 0, taken = 0;
     int n = -1; /* the first is not counted: pages come, shaders are made */
     for (; st == GGL_OK && n < 200 && (n < 3 || taken < 1); n++) {
-        st = llm_session_eval(s, &(llm_batch){.n = 1, .token = &token}, err);
+        if (llm_session_n_past(s, 0) == llm_session_n_ctx(s))
+            st = llm_session_clear(s, 0, err);
+        if (st == GGL_OK)
+            st = llm_session_eval(s, &(llm_batch){.n = 1, .token = &token}, err);
         begin = n < 0 ? now() : begin;
         taken = now() - begin;
     }

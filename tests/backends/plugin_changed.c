@@ -21,6 +21,15 @@
 #define CHANGED_OPEN changed_open
 #endif
 
+#ifdef SMALL_MEMORY /* a device that has no more; what is no weight is little */
+static ggl_status small_alloc(ggl_backend *b, int region, size_t size, const void *host,
+                              ggl_buffer **out, ggl_error *err) {
+    if (!host && region >= GGL_REGION_WEIGHT && size > SMALL_MEMORY - SMALL_MEMORY / 10)
+        return ggl_fail(err, GGL_NOMEM, "the device is full");
+    return mine_alloc(b, region, size, host, out, err);
+}
+#endif
+
 #ifndef NO_SYMBOL
 __attribute__((unused)) static ggl_status changed_open(ggl_backend **out,
                                                        const struct ggl_backend_params *params,
@@ -44,6 +53,10 @@ __attribute__((unused)) static ggl_status changed_open(ggl_backend **out,
 #endif
 #ifdef HALF_REPACK
     changed.repack_layout = "half";
+#endif
+#ifdef SMALL_MEMORY
+    (*out)->memory = SMALL_MEMORY;
+    changed.alloc = small_alloc;
 #endif
     (*out)->v = &changed;
     return GGL_OK;

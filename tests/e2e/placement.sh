@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Where a model runs: llm-cli with layers and weights on several backends. $1: llm-cli, $2: a model of five layers.
+# Where a model runs: llm-cli with layers and weights on several backends. $1: llm-cli, $2: a model of five layers, $3: a backend
+# that has little memory.
 set -u
-cli=$1 model=$2
+cli=$1 model=$2 small=$3
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 failed=0
@@ -43,6 +44,15 @@ grep -q 'blk.1 x from cpu: 512 bytes for each token' "$tmp/plan" || fail "the bo
     fail "feed-forward of five layers elsewhere is not five segments"
 "$cli" --list-devices >"$tmp/devices" || fail "--list-devices"
 grep -q '^cpu  .*threads.*MiB' "$tmp/devices" && grep -q '^reference ' "$tmp/devices" || fail "$(cat "$tmp/devices")"
+
+# a device that is too small for all, but not for some
+small=(-c 64 -ub 4 --device "$small")
+expect 1 "the device is full; 3 of 5 layers would fit: -ngl 3, or --fit" "${small[@]}"
+expect 1 "the device is full; 3 of 5 layers would fit" "${small[@]}" -ngl 4
+expect 0 "layers: cpu=2,mine=3" "${small[@]}" -ngl 3
+expect 0 "layers: cpu=2,mine=3" "${small[@]}" --fit
+expect 0 "layers: cpu=5" "${small[@]}" --split auto # it is slower, too
+grep -q 'with 3 of 5 layers on ' "$tmp/err" || fail "--split auto does not tell what it measured: $(cat "$tmp/err")"
 
 expect 2 "that is 4 layers; the model has 5" --split cpu=2,cpu1=2
 expect 2 "'cpu' is not NAME=LAYERS" --split cpu,cpu1=5
