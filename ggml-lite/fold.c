@@ -27,6 +27,11 @@ bool ggl_is_weight_view(const ggl_tensor *t) {
     return !ggl_is_batched(t) && is_weight_view(t, &dense);
 }
 
+bool ggl_is_of_weight(const ggl_tensor *t) {
+    return ggl_is_weight_view(t) ||
+           (t->op == GGL_OP_PICK && t->src[0]->n_dims > 2 && ggl_is_of_weight(t->src[0]));
+}
+
 /* Whether inputs are read directly: by a node, or within its body (where leaves are no sources of
  * the call). */
 static bool reads_input(const ggl_tensor *t) {

@@ -12,11 +12,6 @@ bool sched_computed(const ggl_tensor *t) {
     return t->needed && !ggl_is_leaf(t) && !ggl_is_weight_view(t);
 }
 
-/* Elements of a weight: itself, views, and matrices that are picked and go with who reads them. */
-static bool is_of_weight(const ggl_tensor *t) {
-    return ggl_is_weight_view(t) || (t->op == GGL_OP_PICK && is_of_weight(t->src[0]));
-}
-
 const char *ggl_refusal(const ggl_backend *b, const ggl_tensor *node, const ggl_tensor **part) {
     const char *why = b->v->refuses(b, node);
     if (part)
@@ -36,7 +31,7 @@ const char *ggl_refusal(const ggl_backend *b, const ggl_tensor *node, const ggl_
  * them picks for itself, so both run on one backend. NULL: t reads none. */
 static const ggl_tensor *chosen_matrices(const ggl_tensor *t) {
     const ggl_tensor *w = t->op == GGL_OP_LINEAR ? t->src[1] : NULL;
-    return w && w->op == GGL_OP_PICK && is_of_weight(w) ? w : NULL;
+    return w && w->op == GGL_OP_PICK && ggl_is_of_weight(w) ? w : NULL;
 }
 
 /* The same; and rows are kept where all who read them can run, as those go there. */
@@ -58,7 +53,7 @@ static const char *refusal_there(const ggl_sched *s, int k, const ggl_tensor *t,
 const char *sched_node_text(const ggl_tensor *t, char *buf, size_t size) {
     const ggl_tensor *w = NULL;
     for (int i = 0; i < t->n_src && !w; i++)
-        w = t->src[i] && is_of_weight(t->src[i]) ? t->src[i] : NULL;
+        w = t->src[i] && ggl_is_of_weight(t->src[i]) ? t->src[i] : NULL;
     snprintf(buf, size, "%s%s%s%s%s%s%s%s", t->call ? t->call : ggl_op_get(t->op).name,
              t->name || t->origin ? " (" : "", t->name ? t->name : "",
              t->name && t->origin ? ", " : "", t->origin ? t->origin : "",
@@ -75,7 +70,7 @@ static int wish_of_weights(const ggl_sched *s, const ggl_tensor *t, int group) {
         const ggl_tensor *x = t->src[i];
         if (x && x->op == GGL_OP_WEIGHT)
             k = s->params.place(s->params.ctx, group, x->name);
-        else if (x && is_of_weight(x))
+        else if (x && ggl_is_of_weight(x))
             k = wish_of_weights(s, x, group);
     }
     for (int i = 0; t->body && i < t->body->n_node && k < 0; i++)
@@ -86,7 +81,7 @@ static int wish_of_weights(const ggl_sched *s, const ggl_tensor *t, int group) {
 static bool reads_weights(const ggl_tensor *t) {
     bool reads = false;
     for (int i = 0; i < t->n_src && !reads; i++)
-        reads = t->src[i] && is_of_weight(t->src[i]);
+        reads = t->src[i] && ggl_is_of_weight(t->src[i]);
     for (int i = 0; t->body && i < t->body->n_node && !reads; i++)
         reads = reads_weights(t->body->node[i]);
     return reads;
@@ -98,7 +93,7 @@ static int place_of_values(const ggl_sched *s, const ggl_tensor *t) {
     int k = -1;
     for (int i = 0; i < t->n_src; i++) {
         const ggl_tensor *x = t->src[i];
-        if (!x || ggl_is_leaf(x) || is_of_weight(x) || x->group != t->group)
+        if (!x || ggl_is_leaf(x) || ggl_is_of_weight(x) || x->group != t->group)
             continue;
         if (k >= 0 && s->backend[x->id] != k)
             return -1;

@@ -57,7 +57,7 @@ static bool add(again *a, ggl_tensor *t) {
         ggl_tensor *x = t->src[k];
         if (!x || x->op == GGL_OP_CACHE)
             continue;
-        if (!(!ggl_is_leaf(x) && shadow_is_of_weight(x) ? add(a, x) : provide(a, x)))
+        if (!(!ggl_is_leaf(x) && ggl_is_of_weight(x) ? add(a, x) : provide(a, x)))
             return false;
     }
     if (t->body && !provide_body(a, t->body))

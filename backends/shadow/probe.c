@@ -37,7 +37,7 @@ static bool place_operands(probe *r, const ggl_tensor *node) {
         const ggl_tensor *x = node->src[k];
         if (!x || ggl_is_leaf(x) || x->op == GGL_OP_CACHE)
             continue;
-        if (!(shadow_is_of_weight(x) ? place_operands(r, x) : place(r, x)))
+        if (!(ggl_is_of_weight(x) ? place_operands(r, x) : place(r, x)))
             return false;
     }
     return true;

@@ -33,16 +33,10 @@ static void choose_nodes(probe *r) {
 
 /* --- plans ------------------------------------------------------------------------------------ */
 
-bool shadow_is_of_weight(const ggl_tensor *t) {
-    bool view = t->op == GGL_OP_RESHAPE || t->op == GGL_OP_SPLIT,
-         matrices = t->op == GGL_OP_PICK && t->src[0]->n_dims > 2;
-    return t->op == GGL_OP_WEIGHT || ((view || matrices) && shadow_is_of_weight(t->src[0]));
-}
-
 /* Views compute nothing, and a cache has no value; what it keeps is looked at by way of attend. */
 static bool is_candidate(const ggl_tensor *t) {
     return t->needed && !ggl_is_leaf(t) && t->op != GGL_OP_CACHE && t->op != GGL_OP_RESHAPE &&
-           t->op != GGL_OP_SPLIT && !shadow_is_of_weight(t);
+           t->op != GGL_OP_SPLIT && !ggl_is_of_weight(t);
 }
 
 static void *copy_of(const void *data, size_t n, size_t size) {

@@ -66,7 +66,6 @@ typedef struct probe {
 
 /* Whether t has no numbers of its own: a weight under another shape, or matrices picked from one.
  * It is computed with whoever reads it. */
-bool shadow_is_of_weight(const ggl_tensor *t);
 /* Bytes of a value in a run of n. */
 size_t shadow_size(const ggl_tensor *t, int64_t n);
 /* Calls f for each store that the node, or its body, reads or writes; until one fails. */

@@ -103,7 +103,7 @@ static bool setup(fixture *f) {
     ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
     ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){WIDTH}, true);
     for (int layer = 0; layer < 2; layer++) {
-        char name[16];
+        char name[24];
         snprintf(name, sizeof name, "blk.%d.w", layer);
         ggl_graph_set_group(g, layer);
         ggl_tensor *w =

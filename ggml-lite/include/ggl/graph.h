@@ -143,6 +143,9 @@ static inline bool ggl_is_batched(const ggl_tensor *t) {
 static inline bool ggl_is_leaf(const ggl_tensor *t) {
     return t->op == GGL_OP_INPUT || t->op == GGL_OP_WEIGHT || t->op == GGL_OP_CONST;
 }
+/* Elements of a weight: itself, views of it, and matrices that an index chooses from it. Who reads
+ * them reads the weight; they have no place of their own. */
+GGL_API bool ggl_is_of_weight(const ggl_tensor *t);
 /* Elements of one of the batch. */
 GGL_API int64_t ggl_count(const ggl_tensor *t);
 /* "[n_ff = 96, 4]", with the batch left out; returns buf. */
