@@ -96,7 +96,9 @@ static int need_host(placement *p, ggl_error *err) {
  * says why of the last. */
 static int need_first_device(placement *p, ggl_error *err) {
     const char *name;
-    (void)ggl_fail(err, GGL_NOT_FOUND, "this build has no backend for GPUs");
+    (void)ggl_fail(err, GGL_NOT_FOUND,
+                   "this build has no backend for GPUs (Vulkan's headers were not there: Debian "
+                   "has them in libvulkan-dev)");
     for (int k = 0; (name = ggl_backend_name(k)); k++) {
         if (ggl_backend_kind(k) != GGL_BACKEND_DEVICE)
             continue;
