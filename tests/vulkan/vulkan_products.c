@@ -283,6 +283,41 @@ TEST(cache_bits_in_words) { /* that tokens share */
     check_caches("storage16,storage8");
 }
 
+/* GGL_OK, or why a schedule cannot be had. */
+static ggl_status try_cache(const ggl_graph_params *p, ggl_backend *b, ggl_error *err) {
+    ggl_graph *g = ggl_graph_new(p);
+    ggl_sched *s = NULL;
+    const ggl_sched_params params = {.backend = &b, .n_backends = 1};
+    declare_cache(g);
+    ggl_status st = ggl_graph_finish(g, err);
+    if (st == GGL_OK)
+        st = ggl_sched_new(&s, g, &params, err);
+    ggl_sched_free(s);
+    ggl_graph_free(g);
+    return st;
+}
+
+/* The keys of two slots are 96 KiB of f16; what the error says helps. */
+TEST(cache_larger_than_a_binding) {
+    ggl_error err = {0};
+    ggl_backend *b = vulkan_open("range"); /* bindings of 64 KiB */
+    if (!b)
+        return;
+    const ggl_graph_params large = cache_params(GGL_F16);
+    ggl_graph_params small = large;
+    CHECK_INT(try_cache(&large, b, &err), GGL_LIMIT);
+    CHECK_HAS(err.msg, "cache: 0.1 MiB in one piece; this device takes up to 0.1 MiB");
+    CHECK_HAS(err.msg, "a smaller context, fewer slots or a smaller type of cache");
+    small.n_slots = 1;
+    CHECK_OK(try_cache(&small, b, &err), &err);
+    small = large;
+    small.n_pos = 64;
+    CHECK_OK(try_cache(&small, b, &err), &err);
+    small = cache_params(GGL_Q8_0);
+    CHECK_OK(try_cache(&small, b, &err), &err);
+    ggl_backend_close(b);
+}
+
 /* --- indices that point nowhere -----------------------------------------------------------------
  */
 
