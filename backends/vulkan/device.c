@@ -98,14 +98,14 @@ static void close_instance(vk_backend *b) {
 
 /* The queue family to use: one that computes. False: the device has none. */
 static bool find_family(const vk_functions *f, VkPhysicalDevice d, uint32_t *family,
-                        bool *has_clock) {
+                        uint32_t *clock_bits) {
     VkQueueFamilyProperties of[32];
     uint32_t n = sizeof of / sizeof *of;
     f->GetPhysicalDeviceQueueFamilyProperties(d, &n, of);
     for (uint32_t i = 0; i < n; i++)
         if (of[i].queueFlags & VK_QUEUE_COMPUTE_BIT) {
             *family = i;
-            *has_clock = of[i].timestampValidBits > 0;
+            *clock_bits = of[i].timestampValidBits;
             return true;
         }
     return false;
@@ -118,9 +118,8 @@ static VkPhysicalDeviceProperties properties_of(const vk_functions *f, VkPhysica
 }
 
 static bool is_usable(const vk_functions *f, VkPhysicalDevice d) {
-    uint32_t family;
-    bool has_clock;
-    return find_family(f, d, &family, &has_clock) &&
+    uint32_t family, clock_bits;
+    return find_family(f, d, &family, &clock_bits) &&
            properties_of(f, d).apiVersion >= VK_API_VERSION_1_1;
 }
 
@@ -157,7 +156,7 @@ static ggl_status choose_device(vk_backend *b, int number, ggl_error *err) {
                       : ggl_fail(err, GGL_NOT_FOUND, "there are %u Vulkan devices, no device %d", n,
                                  number);
     b->device->physical = found[number];
-    if (!find_family(&b->f, found[number], &b->device->family, &b->device->has_clock))
+    if (!find_family(&b->f, found[number], &b->device->family, &b->device->clock_bits))
         return ggl_fail(err, GGL_UNSUPPORTED, "the Vulkan device has no queue that computes");
     return GGL_OK;
 }

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "conform_case.h"
-#include "messages.h"
+#include "device.h"
 #include "vulkan_test.h"
 
 /* --- opening -------------------------------------------------------------------------------- */
@@ -238,6 +238,38 @@ TEST(validated_without_features) {
 }
 TEST(validated_with_small_bindings) {
     check_validated("range", false);
+}
+
+/* --- the device's clock --------------------------------------------------------------------- */
+
+static void keep_longest(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, double ns) {
+    double *most = ctx;
+    (void)node;
+    (void)n;
+    (void)prepares;
+    *most = ns > *most ? ns : *most;
+}
+
+/* A clock of few bits: what it says is never longer than it goes. */
+TEST(a_clock_that_begins_anew) {
+    enum { BITS = 8 };
+    ggl_backend *b = vulkan_open(NULL);
+    ggl_error err = {0};
+    conform_result r;
+    double most = -1;
+    const ggl_backend_params params = {.profile = keep_longest, .profile_ctx = &most};
+    if (!b)
+        return;
+    ggl_backend_close(b);
+    REQUIRE_OK(ggl_backend_open(&b, "vulkan", &params, &err), &err);
+    vk_device *d = ((vk_backend *)b)->device;
+    if (d->clock_bits > 0) {
+        d->clock_bits = BITS;
+        CHECK_INT(conform_check(&conform_composites.cases[0], 0, b, &r), CONFORM_RIGHT);
+        const double period = (double)d->properties.limits.timestampPeriod;
+        CHECK_MSG(most >= 0 && most < (1 << BITS) * period, "%g ns", most);
+    }
+    ggl_backend_close(b);
 }
 
 /* --- pipelines on a disk -------------------------------------------------------------------- */
