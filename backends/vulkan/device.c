@@ -98,14 +98,14 @@ static void close_instance(vk_backend *b) {
 
 /* The queue family to use: one that computes. False: the device has none. */
 static bool find_family(const vk_functions *f, VkPhysicalDevice d, uint32_t *family,
-                        bool *has_clock) {
+                        uint32_t *clock_bits) {
     VkQueueFamilyProperties of[32];
     uint32_t n = sizeof of / sizeof *of;
     f->GetPhysicalDeviceQueueFamilyProperties(d, &n, of);
     for (uint32_t i = 0; i < n; i++)
         if (of[i].queueFlags & VK_QUEUE_COMPUTE_BIT) {
             *family = i;
-            *has_clock = of[i].timestampValidBits > 0;
+            *clock_bits = of[i].timestampValidBits;
             return true;
         }
     return false;
@@ -118,9 +118,8 @@ static VkPhysicalDeviceProperties properties_of(const vk_functions *f, VkPhysica
 }
 
 static bool is_usable(const vk_functions *f, VkPhysicalDevice d) {
-    uint32_t family;
-    bool has_clock;
-    return find_family(f, d, &family, &has_clock) &&
+    uint32_t family, clock_bits;
+    return find_family(f, d, &family, &clock_bits) &&
            properties_of(f, d).apiVersion >= VK_API_VERSION_1_1;
 }
 
@@ -157,7 +156,7 @@ static ggl_status choose_device(vk_backend *b, int number, ggl_error *err) {
                       : ggl_fail(err, GGL_NOT_FOUND, "there are %u Vulkan devices, no device %d", n,
                                  number);
     b->device->physical = found[number];
-    if (!find_family(&b->f, found[number], &b->device->family, &b->device->has_clock))
+    if (!find_family(&b->f, found[number], &b->device->family, &b->device->clock_bits))
         return ggl_fail(err, GGL_UNSUPPORTED, "the Vulkan device has no queue that computes");
     return GGL_OK;
 }
@@ -169,7 +168,6 @@ typedef struct answers {
     VkPhysicalDeviceFeatures2 features;
     VkPhysicalDevice16BitStorageFeatures storage16;
     VkPhysicalDevice8BitStorageFeatures storage8;
-    VkPhysicalDeviceShaderFloat16Int8Features int8;
     VkPhysicalDeviceShaderIntegerDotProductFeatures idot;
     VkPhysicalDeviceProperties2 properties;
     VkPhysicalDeviceIDProperties id;
@@ -184,7 +182,6 @@ typedef struct answers {
 /* Extensions that are used where they are there. */
 enum {
     EXT_STORAGE8,
-    EXT_INT8,
     EXT_IDOT,
     EXT_DRIVER,
     EXT_BUFFER_SIZE,
@@ -195,7 +192,6 @@ enum {
 };
 static const char *const extension[N_EXT] = {
     [EXT_STORAGE8] = VK_KHR_8BIT_STORAGE_EXTENSION_NAME,
-    [EXT_INT8] = VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME,
     [EXT_IDOT] = VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME,
     [EXT_DRIVER] = VK_KHR_DRIVER_PROPERTIES_EXTENSION_NAME,
     [EXT_BUFFER_SIZE] = VK_KHR_MAINTENANCE_4_EXTENSION_NAME,
@@ -234,8 +230,6 @@ static void ask(const vk_backend *b, const bool *has, answers *a) {
     chain(&features, &a->storage16, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES, true);
     chain(&features, &a->storage8, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES,
           has[EXT_STORAGE8]);
-    chain(&features, &a->int8, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES,
-          has[EXT_INT8]);
     chain(&features, &a->idot,
           VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES, has[EXT_IDOT]);
     a->features = (VkPhysicalDeviceFeatures2){.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
@@ -265,13 +259,13 @@ static const struct {
     const char *name;
     size_t at; /* in vk_features */
 } feature[] = {
-    FEATURE(import), FEATURE(subgroup), FEATURE(idot),   FEATURE(storage16), FEATURE(storage8),
-    FEATURE(int8),   FEATURE(map),      FEATURE(budget), FEATURE(range),
+    FEATURE(import),   FEATURE(subgroup), FEATURE(idot),   FEATURE(storage16),
+    FEATURE(storage8), FEATURE(map),      FEATURE(budget), FEATURE(range),
 };
 #undef FEATURE
 enum {
     N_FEATURE = sizeof feature / sizeof *feature,
-    N_DESCRIBED = 6 /* of the device, not of ours */
+    N_DESCRIBED = 5 /* of the device, not of ours */
 };
 
 static bool *feature_at(vk_features *f, int i) {
@@ -294,9 +288,8 @@ static void set_features(vk_backend *b, const bool *has, const answers *a, const
     const VkSubgroupFeatureFlags wanted =
         VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_ARITHMETIC_BIT;
     b->features = (vk_features){
-        .storage16 = a->storage16.storageBuffer16BitAccess && a->features.features.shaderInt16,
-        .storage8 = a->storage8.storageBuffer8BitAccess && a->int8.shaderInt8,
-        .int8 = a->int8.shaderInt8,
+        .storage16 = a->storage16.storageBuffer16BitAccess,
+        .storage8 = a->storage8.storageBuffer8BitAccess,
         .subgroup = (a->subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
                     (a->subgroup.supportedOperations & wanted) == wanted,
         .idot = a->idot.shaderIntegerDotProduct &&
@@ -323,8 +316,6 @@ static void set_limits(vk_backend *b, const answers *a) {
         .subgroup_size = a->subgroup.subgroupSize,
         .offset_align = (uint32_t)smaller(l->minStorageBufferOffsetAlignment, 1 << 20),
         .max_range = b->features.range ? l->maxStorageBufferRange : SMALL_RANGE,
-        .max_shared = l->maxComputeSharedMemorySize,
-        .max_local = l->maxComputeWorkGroupInvocations,
         .import_align = smaller(a->import.minImportedHostPointerAlignment, SIZE_MAX),
     };
     if (b->limits.offset_align < 4)
@@ -383,8 +374,8 @@ void vk_memory_left(const vk_backend *b, size_t *size, size_t *left) {
 static ggl_status create_device(vk_backend *b, const bool *has, ggl_error *err) {
     const vk_features *f = &b->features;
     const bool use[N_EXT] = {
-        [EXT_STORAGE8] = f->storage8, [EXT_INT8] = f->int8,     [EXT_IDOT] = f->idot,
-        [EXT_EXTERNAL] = f->import,   [EXT_IMPORT] = f->import, [EXT_BUDGET] = f->budget,
+        [EXT_STORAGE8] = f->storage8, [EXT_IDOT] = f->idot,     [EXT_EXTERNAL] = f->import,
+        [EXT_IMPORT] = f->import,     [EXT_BUDGET] = f->budget,
     };
     const char *name[N_EXT];
     uint32_t n = 0;
@@ -395,18 +386,14 @@ static ggl_status create_device(vk_backend *b, const bool *has, ggl_error *err) 
     void *more = NULL;
     VkPhysicalDevice16BitStorageFeatures storage16 = {.storageBuffer16BitAccess = true};
     VkPhysicalDevice8BitStorageFeatures storage8 = {.storageBuffer8BitAccess = true};
-    VkPhysicalDeviceShaderFloat16Int8Features int8 = {.shaderInt8 = true};
     VkPhysicalDeviceShaderIntegerDotProductFeatures idot = {.shaderIntegerDotProduct = true};
     chain(&more, &storage16, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES,
           f->storage16);
     chain(&more, &storage8, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES, f->storage8);
-    chain(&more, &int8, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES, f->int8);
     chain(&more, &idot, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES,
           f->idot);
-    const VkPhysicalDeviceFeatures2 features = {.sType =
-                                                    VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
-                                                .pNext = more,
-                                                .features = {.shaderInt16 = f->storage16}};
+    const VkPhysicalDeviceFeatures2 features = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, .pNext = more};
     const float priority = 1;
     const VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
                                            .queueFamilyIndex = b->device->family,

@@ -17,7 +17,7 @@ struct vk_device {
     VkPhysicalDeviceMemoryProperties memory;
     VkDevice device;
     uint32_t family;
-    bool has_clock; /* the queue can tell the time */
+    uint32_t clock_bits; /* of the time that the queue can tell; 0: it cannot */
     VkQueue queue;
     VkCommandPool commands;
     VkFence fence[VK_IN_FLIGHT]; /* submission s has fence s % VK_IN_FLIGHT */

@@ -108,12 +108,22 @@ uint32_t vk_groups(int64_t items, uint32_t local) {
 
 /* --- dispatches ----------------------------------------------------------------------------- */
 
+static ggl_status check_binding(const vk_emit *e, const vk_binding *x, ggl_error *err) {
+    static const char help[] = " (what all slots keep; a smaller context, fewer slots or a smaller "
+                               "type of cache need less)";
+    if (x->size <= e->b->limits.max_range)
+        return GGL_OK;
+    return ggl_fail(err, GGL_LIMIT, "%.1f MiB in one piece; this device takes up to %.1f MiB%s",
+                    (double)x->size / 1048576, (double)e->b->limits.max_range / 1048576,
+                    x->region == GGL_REGION_STORES ? help : "");
+}
+
 static ggl_status check_call(const vk_emit *e, const vk_call *c, ggl_error *err) {
-    for (int i = 0; i < c->n_bind; i++)
-        if (c->bind[i].size > e->b->limits.max_range)
-            return ggl_fail(
-                err, GGL_LIMIT, "%.1f MiB in one piece; this device takes up to %.1f MiB",
-                (double)c->bind[i].size / 1048576, (double)e->b->limits.max_range / 1048576);
+    ggl_status st = GGL_OK;
+    for (int i = 0; i < c->n_bind && st == GGL_OK; i++)
+        st = check_binding(e, &c->bind[i], err);
+    if (st != GGL_OK)
+        return st;
     for (int i = 0; i < 3; i++)
         if (c->groups[i] > VK_MAX_GROUPS)
             return ggl_fail(err, GGL_LIMIT, "%u workgroups; at most %d are possible", c->groups[i],

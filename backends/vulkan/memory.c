@@ -310,8 +310,12 @@ ggl_status vk_buffer_download(ggl_backend *base, const ggl_buffer *src, size_t o
 ggl_status vk_buffer_copy(ggl_backend *base, ggl_buffer *dst, size_t dst_offset,
                           const ggl_buffer *src, size_t src_offset, size_t size, ggl_error *err) {
     vk_backend *b = (vk_backend *)base;
-    if (src->mapped)
-        return vk_buffer_upload(base, dst, dst_offset, src->mapped + src_offset, size, err);
+    if (src->mapped) { /* which runs may still write */
+        ggl_status st = wait_all(b, err);
+        return st == GGL_OK
+                   ? vk_buffer_upload(base, dst, dst_offset, src->mapped + src_offset, size, err)
+                   : st;
+    }
     if (dst->mapped)
         return stage_out(b, src, src_offset, dst->mapped + dst_offset, size, err);
     piece *p;

@@ -22,10 +22,17 @@ static bool has(const ggl_operand *o) {
 
 /* --- cache ---------------------------------------------------------------------------------- */
 
+/* Numbers of the size that the type has, where shaders can store them. */
+static vk_shader cache_shader(const vk_features *f, ggl_type type) {
+    if (ggl_type_get(type)->quantized)
+        return f->storage8 ? VK_SHADER_CACHE_ROWS_8 : VK_SHADER_CACHE_ROWS;
+    return type != GGL_F32 && f->storage16 ? VK_SHADER_CACHE_ROWS_16 : VK_SHADER_CACHE_ROWS;
+}
+
 static ggl_status keep_rows(vk_emit *e, int part, ggl_error *err) {
     const ggl_store *s = e->step->node->store[part];
     const ggl_operand *x = &e->step->src[part], *pos = &e->step->src[2], *slot = &e->step->src[3];
-    vk_call c = {.shader = VK_SHADER_CACHE_ROWS,
+    vk_call c = {.shader = cache_shader(&e->b->features, s->type),
                  .spec = {LOCAL, s->type, s->kind == GGL_STORE_KEYS},
                  .n_spec = 3};
     const int64_t n_batch = vk_extent(e, x, GGL_BATCH_DIM),

@@ -39,14 +39,6 @@ static uint32_t kind_of(const ggl_tensor *node) {
     return EW_IOTA; /* not reached: ops.def has no other */
 }
 
-static const char *refuses(const vk_backend *b, const ggl_tensor *node) {
-    (void)b;
-    for (int i = 0; i < node->n_src; i++)
-        if (node->src[i]->type != GGL_F32)
-            return "it takes f32 values only";
-    return NULL;
-}
-
 /* Whether the sources have an element for each of the result's, in the same order, without gaps. */
 static bool is_flat(const vk_emit *e) {
     const ggl_operand *dst = &e->step->dst;
@@ -94,7 +86,8 @@ static ggl_status emit_where(vk_emit *e, ggl_error *err) {
     return emit(e, VK_SHADER_WHERE, 3, err);
 }
 
-const vk_op vk_op_unary = {.emit = emit_unary, .refuses = refuses, .in_place = true};
-const vk_op vk_op_binary = {.emit = emit_binary, .refuses = refuses, .in_place = true};
-const vk_op vk_op_where = {.emit = emit_where, .refuses = refuses, .in_place = true};
+const vk_op vk_op_unary = {.emit = emit_unary, .refuses = vk_refuses_all_but_f32, .in_place = true};
+const vk_op vk_op_binary = {
+    .emit = emit_binary, .refuses = vk_refuses_all_but_f32, .in_place = true};
+const vk_op vk_op_where = {.emit = emit_where, .refuses = vk_refuses_all_but_f32, .in_place = true};
 const vk_op vk_op_iota = {.emit = emit_unary};

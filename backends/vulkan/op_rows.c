@@ -6,14 +6,6 @@
 
 enum { LOCAL = 128, LEAST_LOCAL = 32, SHORT_ROW = 32 };
 
-static const char *refuses(const vk_backend *b, const ggl_tensor *node) {
-    (void)b;
-    for (int i = 0; i < node->n_src; i++)
-        if (node->src[i]->type != GGL_F32)
-            return "it takes f32 values only";
-    return NULL;
-}
-
 /* --- a workgroup for each row --------------------------------------------------------------- */
 
 static const struct {
@@ -56,7 +48,7 @@ static ggl_status emit_rows(vk_emit *e, ggl_error *err) {
     return ggl_fail(err, GGL_UNSUPPORTED, "there is no kernel for it");
 }
 
-const vk_op vk_op_rows = {.emit = emit_rows, .refuses = refuses, .in_place = true};
+const vk_op vk_op_rows = {.emit = emit_rows, .refuses = vk_refuses_all_but_f32, .in_place = true};
 
 /* --- an invocation for each result ---------------------------------------------------------- */
 
@@ -102,8 +94,8 @@ static ggl_status emit_weighted(vk_emit *e, ggl_error *err) {
     return emit_terms(e, ROW_WEIGHTED, 1, &e->step->src[1], err);
 }
 
-const vk_op vk_op_reduce = {.emit = emit_reduce, .refuses = refuses};
-const vk_op vk_op_weighted = {.emit = emit_weighted, .refuses = refuses};
+const vk_op vk_op_reduce = {.emit = emit_reduce, .refuses = vk_refuses_all_but_f32};
+const vk_op vk_op_weighted = {.emit = emit_weighted, .refuses = vk_refuses_all_but_f32};
 
 /* --- order ---------------------------------------------------------------------------------- */
 
@@ -138,5 +130,5 @@ static ggl_status emit_topk(vk_emit *e, ggl_error *err) {
     return vk_dispatch(e, &c, err);
 }
 
-const vk_op vk_op_rank = {.emit = emit_rank, .refuses = refuses};
-const vk_op vk_op_topk = {.emit = emit_topk, .refuses = refuses};
+const vk_op vk_op_rank = {.emit = emit_rank, .refuses = vk_refuses_all_but_f32};
+const vk_op vk_op_topk = {.emit = emit_topk, .refuses = vk_refuses_all_but_f32};

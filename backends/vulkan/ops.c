@@ -22,8 +22,7 @@ static bool has_shape(const ggl_tensor *t, int n_dims, int64_t n0, int64_t n1) {
     return t->n_dims == n_dims && t->ne[0] == n0 && (n_dims < 2 || t->ne[1] == n1);
 }
 
-/* The body's only state; NULL: there are none or several. */
-static const ggl_store *state_of(const ggl_tensor *t) {
+const ggl_store *vk_state_of(const ggl_tensor *t) {
     const ggl_store *s = NULL;
     for (int i = 0; i < t->body->n_node; i++)
         if (t->body->node[i]->op == GGL_OP_STATE) {
@@ -41,21 +40,23 @@ static bool is_state(const ggl_store *s, int64_t n0, int64_t n1, int64_t n2) {
 static bool is_recent(const ggl_tensor *t) {
     const int64_t n = t->src[0]->ne[0];
     return t->src[0]->n_dims == 1 && t->n_dims == 2 && t->ne[0] == n &&
-           is_state(state_of(t), n, t->ne[1] - 1, 1);
+           is_state(vk_state_of(t), n, t->ne[1] - 1, 1);
 }
 
 static bool is_delta(const ggl_tensor *t) {
     ggl_tensor *const *x = t->src;
     const int64_t dk = x[0]->ne[0], dv = x[2]->ne[0], h = x[0]->ne[1];
     return has_shape(x[0], 2, dk, h) && has_shape(x[1], 2, dk, h) && has_shape(x[2], 2, dv, h) &&
-           has_shape(x[3], 1, h, 1) && has_shape(x[4], 1, h, 1) && is_state(state_of(t), dk, dv, h);
+           has_shape(x[3], 1, h, 1) && has_shape(x[4], 1, h, 1) &&
+           is_state(vk_state_of(t), dk, dv, h);
 }
 
 static bool is_scan(const ggl_tensor *t) {
     ggl_tensor *const *x = t->src;
     const int64_t d = x[0]->ne[0], h = x[0]->ne[1], n = x[3]->ne[0];
     return has_shape(x[0], 2, d, h) && has_shape(x[1], 1, h, 1) && has_shape(x[2], 1, h, 1) &&
-           has_shape(x[3], 2, n, h) && has_shape(x[4], 2, n, h) && is_state(state_of(t), n, d, h);
+           has_shape(x[3], 2, n, h) && has_shape(x[4], 2, n, h) &&
+           is_state(vk_state_of(t), n, d, h);
 }
 
 static bool any_row(const ggl_tensor *t) {
@@ -104,6 +105,14 @@ const vk_op *vk_op_of(const ggl_tensor *node) {
 bool vk_in_place(const ggl_tensor *node) {
     const vk_op *op = vk_op_of(node);
     return op && op->in_place;
+}
+
+const char *vk_refuses_all_but_f32(const vk_backend *b, const ggl_tensor *node) {
+    (void)b;
+    for (int i = 0; i < node->n_src; i++)
+        if (node->src[i]->type != GGL_F32)
+            return "it takes f32 values only";
+    return NULL;
 }
 
 const char *vk_refuses(const ggl_backend *b, const ggl_tensor *node) {

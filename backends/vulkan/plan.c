@@ -200,8 +200,7 @@ static bool has_buffers(const plan *p, const vk_recording *r, ggl_buffer *const 
     return r->n > 0;
 }
 
-/* The recording with these buffers; else the one to record into, which
-was not used for longest. */
+/* The recording with these buffers; else the one to record into, which was not used for longest. */
 static vk_recording *find_recording(plan *p, ggl_buffer *const *region) {
     vk_recording *best = &p->recording[0];
     for (int i = 0; i < N_RECORDINGS; i++) {

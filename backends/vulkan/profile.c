@@ -3,7 +3,7 @@
 #include "ggl/alloc.h"
 
 bool vk_profiles(const vk_backend *b) {
-    return b->profile && b->device->has_clock;
+    return b->profile && b->device->clock_bits > 0;
 }
 
 ggl_status vk_profile_open(vk_backend *b, vk_profile *p, size_t n_steps, ggl_error *err) {
@@ -52,6 +52,11 @@ void vk_profile_step(vk_backend *b, vk_profile *p, VkCommandBuffer commands, con
     stamp(b, p, commands);
 }
 
+/* The clock begins anew when its bits are spent. */
+static uint64_t between(const vk_backend *b, uint64_t from, uint64_t to) {
+    return (to - from) & (UINT64_MAX >> (64 - b->device->clock_bits));
+}
+
 ggl_status vk_profile_tell(vk_backend *b, const vk_profile *p, ggl_error *err) {
     const double period = (double)b->device->properties.limits.timestampPeriod;
     VkResult r = b->f.GetQueryPoolResults(b->device->device, p->pool, 0, p->count + 1,
@@ -61,6 +66,6 @@ ggl_status vk_profile_tell(vk_backend *b, const vk_profile *p, ggl_error *err) {
         return vk_fail(err, r, "times of steps");
     for (uint32_t i = 0; i < p->count; i++)
         b->profile(b->profile_ctx, p->node[i], p->n[i], false,
-                   (double)(p->time[i + 1] - p->time[i]) * period);
+                   (double)between(b, p->time[i], p->time[i + 1]) * period);
     return GGL_OK;
 }

@@ -29,9 +29,8 @@ typedef enum vk_shader {
 /* What may be used: what the device has, less what the mask takes away. The names are the mask's.
  */
 typedef struct vk_features {
-    bool storage16; /* shaders may declare arrays of 16-bit numbers; STORAGE16 */
-    bool storage8;  /* likewise of 8 bits; STORAGE8 */
-    bool int8;      /* and calculate with them */
+    bool storage16; /* buffers of 16-bit numbers, which shaders convert but do not calculate with */
+    bool storage8;  /* likewise of 8-bit numbers */
     bool subgroup;  /* subgroupAdd and its like in compute shaders; SUBGROUP */
     bool idot;      /* dot products of four bytes, in one instruction of the device */
     bool import;    /* host memory can be used in place */
@@ -44,8 +43,6 @@ typedef struct vk_limits {
     uint32_t subgroup_size;
     uint32_t offset_align; /* bindings begin at multiples of it */
     uint32_t max_range;    /* bytes of one binding */
-    uint32_t max_shared;   /* bytes of shared memory of a workgroup */
-    uint32_t max_local;    /* invocations of a workgroup */
     size_t import_align;   /* of imported host memory */
 } vk_limits;
 
@@ -64,12 +61,12 @@ typedef struct vk_backend {
     vk_pipelines *pipelines;
     vk_staging *staging;
     ggl_buffer *codebooks; /* weights.c; VK_CODEBOOKS */
-    ggl_buffer *nothing; /* what is bound for an absent operand */
+    ggl_buffer *nothing;   /* what is bound for an absent operand */
 } vk_backend;
 
 /* --- operators ------------------------------------------------------------------------------ */
 
-typedef struct vk_recording vk_recording; /* plan.c */
+typedef struct vk_recording vk_recording; /* recording.c */
 
 /* A region of the backend's own, besides those of plans: what types with codebooks look up. */
 enum { VK_CODEBOOKS = -2 };
@@ -163,6 +160,10 @@ typedef struct vk_op {
 const vk_op *vk_op_of(const ggl_tensor *node);
 const char *vk_refuses(const ggl_backend *b, const ggl_tensor *node);
 bool vk_in_place(const ggl_tensor *node);
+/* What several operators have for vk_op.refuses. */
+const char *vk_refuses_all_but_f32(const vk_backend *b, const ggl_tensor *node);
+/* The only state of a recurrent composite; NULL: it has none or several. */
+const ggl_store *vk_state_of(const ggl_tensor *call);
 
 /* One declaration for each operator of ops.def; some stand in several rows. */
 #define OP(ID, op)                                         extern const vk_op op;

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "conform_case.h"
-#include "messages.h"
+#include "device.h"
 #include "vulkan_test.h"
 
 /* --- opening -------------------------------------------------------------------------------- */
@@ -190,8 +190,28 @@ TEST(imported_memory) {
 
 /* --- validation ----------------------------------------------------------------------------- */
 
-/* All cases, and transfers, without a word of the layer; it looks for missing barriers, too. */
-static void check_validated(const char *mask) {
+static void check_cases(ggl_backend *b, const conform_kind *k) {
+    for (int i = 0; i < k->n_cases; i++) {
+        const conform_case *info = &k->cases[i];
+        conform_result r;
+        const int n = conform_n_variants(info), step = n > 20 ? 3 : 1;
+        for (int v = 0; v < n; v += step) {
+            const long before = ggl_vulkan_messages();
+            conform_outcome o = conform_check(info, v, b, &r);
+            CHECK_MSG(o != CONFORM_FAILED && ggl_vulkan_messages() == before, "%s, %s: %s",
+                      info->name, r.form_text, o == CONFORM_FAILED ? r.text : "see above");
+        }
+    }
+}
+
+/* A cache is one binding, and theirs are large. */
+static bool has_caches(const conform_kind *k) {
+    return k == &conform_attention || k == &conform_spans || k == &conform_kept;
+}
+
+/* All cases, with caches or without, and transfers, without a word of the layer; it looks for
+ * missing barriers, too. */
+static void check_validated(const char *mask, bool caches) {
     ggl_backend *b = vulkan_open(mask);
     ggl_error err = {0};
     if (!b)
@@ -203,27 +223,53 @@ static void check_validated(const char *mask) {
         SKIP("%s", err.msg);
     REQUIRE(b);
     for (int k = 0; conform_kind_at(k); k++)
-        for (int i = 0; i < conform_kind_at(k)->n_cases; i++) {
-            const conform_case *info = &conform_kind_at(k)->cases[i];
-            conform_result r;
-            int n = conform_n_variants(info);
-            for (int v = 0; v<n; v += n> 20 ? 3 : 1) {
-                const long before = ggl_vulkan_messages();
-                conform_outcome o = conform_check(info, v, b, &r);
-                CHECK_MSG(o != CONFORM_FAILED && ggl_vulkan_messages() == before, "%s, %s: %s",
-                          info->name, r.form_text, o == CONFORM_FAILED ? r.text : "see above");
-            }
-        }
+        if (caches || !has_caches(conform_kind_at(k)))
+            check_cases(b, conform_kind_at(k));
     check_buffers(b, GGL_REGION_IO, GGL_REGION_WEIGHT);
     ggl_backend_close(b);
     CHECK_INT(ggl_vulkan_messages(), 0);
 }
 
 TEST(validated) {
-    check_validated(NULL);
+    check_validated(NULL, true);
 }
 TEST(validated_without_features) {
-    check_validated("all");
+    check_validated("subgroup,idot,storage16,storage8,import,map,budget", true);
+}
+TEST(validated_with_small_bindings) {
+    check_validated("range", false);
+}
+
+/* --- the device's clock --------------------------------------------------------------------- */
+
+static void keep_longest(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, double ns) {
+    double *most = ctx;
+    (void)node;
+    (void)n;
+    (void)prepares;
+    *most = ns > *most ? ns : *most;
+}
+
+/* A clock of few bits: what it says is never longer than it goes. */
+TEST(a_clock_that_begins_anew) {
+    enum { BITS = 8 };
+    ggl_backend *b = vulkan_open(NULL);
+    ggl_error err = {0};
+    conform_result r;
+    double most = -1;
+    const ggl_backend_params params = {.profile = keep_longest, .profile_ctx = &most};
+    if (!b)
+        return;
+    ggl_backend_close(b);
+    REQUIRE_OK(ggl_backend_open(&b, "vulkan", &params, &err), &err);
+    vk_device *d = ((vk_backend *)b)->device;
+    if (d->clock_bits > 0) {
+        d->clock_bits = BITS;
+        CHECK_INT(conform_check(&conform_composites.cases[0], 0, b, &r), CONFORM_RIGHT);
+        const double period = (double)d->properties.limits.timestampPeriod;
+        CHECK_MSG(most >= 0 && most < (1 << BITS) * period, "%g ns", most);
+    }
+    ggl_backend_close(b);
 }
 
 /* --- pipelines on a disk -------------------------------------------------------------------- */

@@ -44,7 +44,7 @@ TEST(without_subgroups) {
     check_mask("subgroup");
 }
 TEST(without_small_storage) {
-    check_mask("storage16,storage8,int8");
+    check_mask("storage16,storage8");
 }
 TEST(without_import) {
     check_mask("import");

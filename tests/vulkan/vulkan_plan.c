@@ -179,6 +179,45 @@ TEST(buffers_in_turn) {
     ggl_backend_close(b);
 }
 
+/* What a run wrote where the host sees it is copied when it is there, also to memory that the host
+ * does not see. */
+TEST(a_copy_waits_for_the_run) {
+    enum { N = 1 << 20, SIZE = N * sizeof(float), TAIL = 4096 };
+    ggl_backend *b = vulkan_open("map");
+    ggl_error err = {0};
+    ggl_plan *plan = NULL;
+    ggl_buffer *region[GGL_REGION_STORES + 1] = {0};
+    ggl_loc loc[4];
+    float *x = calloc(N, sizeof *x), out[TAIL / sizeof(float)];
+    if (b) {
+        ggl_graph *g = ggl_graph_new(NULL);
+        ggl_tensor *in = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){N}, true);
+        ggl_tensor *y = ggl_unary(g, GGL_OP_COS, in); /* of zeros: ones */
+        ggl_graph_output(g, "y", y);
+        REQUIRE_OK(ggl_graph_finish(g, &err), &err);
+        loc[in->id] = (ggl_loc){GGL_REGION_IO, 0};
+        loc[y->id] = (ggl_loc){GGL_REGION_IO, SIZE};
+        const ggl_segment s = {
+            .graph = g, .node = &y, .n_node = 1, .n_max = 1, .loc = loc, .n_slots = 1};
+        REQUIRE_OK(b->v->compile(b, &s, &plan, &err), &err);
+        const size_t size[] = {plan->arena_size, 2 * SIZE, TAIL};
+        for (int i = 0; i <= GGL_REGION_STORES; i++)
+            REQUIRE_OK(b->v->alloc(b, i, size[i], NULL, &region[i], &err), &err);
+        ggl_buffer *io = region[GGL_REGION_IO], *to = region[GGL_REGION_STORES];
+        CHECK_OK(b->v->upload(b, io, 0, x, SIZE, &err), &err);
+        CHECK_OK(b->v->run(b, plan, region, 1, &err), &err);
+        CHECK_OK(b->v->copy(b, to, 0, io, 2 * SIZE - TAIL, TAIL, &err), &err);
+        CHECK_OK(b->v->download(b, to, 0, out, TAIL, &err), &err);
+        CHECK(out[0] == 1 && memcmp(out, out + 1, TAIL - sizeof *out) == 0);
+        b->v->plan_free(b, plan);
+        for (int i = 0; i <= GGL_REGION_STORES; i++)
+            b->v->free(b, region[i]);
+        ggl_graph_free(g);
+        ggl_backend_close(b);
+    }
+    free(x);
+}
+
 /* --- times of steps ------------------------------------------------------------------------- */
 
 typedef struct times {

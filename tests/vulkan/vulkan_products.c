@@ -112,9 +112,9 @@ static bool eval(ggl_sched *s, const input *in, int n_in, int64_t n) {
     return CHECK_OK(st, &err);
 }
 
-static void open_both(ggl_backend *both[2]) {
+static void open_both(ggl_backend *both[2], const char *mask) {
     ggl_error err = {0};
-    both[0] = vulkan_open(NULL);
+    both[0] = vulkan_open(mask);
     REQUIRE_OK(ggl_backend_open(&both[1], "reference", NULL, &err), &err);
 }
 
@@ -161,7 +161,7 @@ TEST(rope_far) {
     for (int i = 0; i < FAR * 2 * ROPE_PAIRS; i++)
         x[i] = (float)(i % 7) / 7 - 0.4f;
     const input in[] = {{"pos", pos}, {"x", x}};
-    open_both(both);
+    open_both(both, NULL);
     bool ok = both[0] != NULL;
     for (int i = 0; i < 2 && ok; i++) {
         s[i] = start_rope(g[i], both[i], both[1]);
@@ -193,7 +193,7 @@ static float kept_number(int i, bool any, uint64_t *seed) {
     return any && i % 5 == 0 ? special[i / 5 % n] : x;
 }
 
-static ggl_sched *start_cache(ggl_graph *g, ggl_backend *b, ggl_backend *reference) {
+static void declare_cache(ggl_graph *g) {
     const int64_t k[] = {KEY, HEADS}, v[] = {VALUE_DIMS, HEADS};
     ggl_graph_input(g, "pos", GGL_I32, 0, NULL, true);
     ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
@@ -201,6 +201,10 @@ static ggl_sched *start_cache(ggl_graph *g, ggl_backend *b, ggl_backend *referen
     ggl_tensor *src[2] = {x, ggl_graph_input(g, "v", GGL_F32, 2, v, true)};
     src[1] = ggl_graph_op(g, GGL_OP_CACHE, src, 2, NULL, 0);
     ggl_graph_output(g, "y", ggl_graph_op(g, GGL_OP_ATTEND, src, 2, NULL, 0));
+}
+
+static ggl_sched *start_cache(ggl_graph *g, ggl_backend *b, ggl_backend *reference) {
+    declare_cache(g);
     return start(g, b, reference);
 }
 
@@ -232,15 +236,20 @@ static char *fill_cache(ggl_sched *s, bool any, size_t *size) {
     return out;
 }
 
-static void check_cache(ggl_backend *both[2], ggl_type type) {
-    const bool any = !ggl_type_get(type)->quantized;
+static ggl_graph_params cache_params(ggl_type type) {
     ggl_graph_params p = ggl_graph_default();
-    char *kept[2] = {NULL};
-    size_t size = 0;
     p.n_pos = 128;
     p.n_slots = 2;
     p.n_batch = PIECE;
     p.type_k = p.type_v = type;
+    return p;
+}
+
+static void check_cache(ggl_backend *both[2], ggl_type type) {
+    const bool any = !ggl_type_get(type)->quantized;
+    const ggl_graph_params p = cache_params(type);
+    char *kept[2] = {NULL};
+    size_t size = 0;
     for (int i = 0; i < 2; i++) {
         ggl_graph *g = ggl_graph_new(&p);
         ggl_sched *s = start_cache(g, both[i], both[1]);
@@ -258,13 +267,55 @@ static void check_cache(ggl_backend *both[2], ggl_type type) {
     free(kept[1]);
 }
 
-TEST(cache_bits) {
+static void check_caches(const char *mask) {
     static const ggl_type type[] = {GGL_F32, GGL_F16, GGL_BF16, GGL_Q8_0, GGL_Q4_0};
     ggl_backend *both[2];
-    open_both(both);
+    open_both(both, mask);
     for (size_t i = 0; both[0] && i < sizeof type / sizeof *type; i++)
         check_cache(both, type[i]);
     close_both(both);
+}
+
+TEST(cache_bits) {
+    check_caches(NULL);
+}
+TEST(cache_bits_in_words) { /* that tokens share */
+    check_caches("storage16,storage8");
+}
+
+/* GGL_OK, or why a schedule cannot be had. */
+static ggl_status try_cache(const ggl_graph_params *p, ggl_backend *b, ggl_error *err) {
+    ggl_graph *g = ggl_graph_new(p);
+    ggl_sched *s = NULL;
+    const ggl_sched_params params = {.backend = &b, .n_backends = 1};
+    declare_cache(g);
+    ggl_status st = ggl_graph_finish(g, err);
+    if (st == GGL_OK)
+        st = ggl_sched_new(&s, g, &params, err);
+    ggl_sched_free(s);
+    ggl_graph_free(g);
+    return st;
+}
+
+/* The keys of two slots are 96 KiB of f16; what the error says helps. */
+TEST(cache_larger_than_a_binding) {
+    ggl_error err = {0};
+    ggl_backend *b = vulkan_open("range"); /* bindings of 64 KiB */
+    if (!b)
+        return;
+    const ggl_graph_params large = cache_params(GGL_F16);
+    ggl_graph_params small = large;
+    CHECK_INT(try_cache(&large, b, &err), GGL_LIMIT);
+    CHECK_HAS(err.msg, "cache: 0.1 MiB in one piece; this device takes up to 0.1 MiB");
+    CHECK_HAS(err.msg, "a smaller context, fewer slots or a smaller type of cache");
+    small.n_slots = 1;
+    CHECK_OK(try_cache(&small, b, &err), &err);
+    small = large;
+    small.n_pos = 64;
+    CHECK_OK(try_cache(&small, b, &err), &err);
+    small = cache_params(GGL_Q8_0);
+    CHECK_OK(try_cache(&small, b, &err), &err);
+    ggl_backend_close(b);
 }
 
 /* --- indices that point nowhere -----------------------------------------------------------------
@@ -289,7 +340,7 @@ TEST(experts_that_are_none) {
     static const int n[] = {2, MOST};
     uint64_t seed = 9;
     ggl_backend *both[2];
-    open_both(both);
+    open_both(both, NULL);
     for (size_t i = 0; i < sizeof w / sizeof *w; i++)
         w[i] = test_random_float(&seed);
     for (size_t i = 0; i < sizeof x / sizeof *x; i++)

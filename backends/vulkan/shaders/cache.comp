@@ -1,9 +1,19 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#if BITS == 16
+#extension GL_EXT_shader_16bit_storage : require
+#define NUMBER uint16_t
+#elif BITS == 8
+#extension GL_EXT_shader_8bit_storage : require
+#define NUMBER uint8_t
+#else
+#define NUMBER uint
+#endif
 
 /* Keeps a row of keys or values of each head of each token at its slot and position, as ggl_store_put
- * does. Rows of neighbouring tokens share words, each having bits of its own in them: those are
- * cleared and set by atomic operations, which do not touch the others. */
+ * does. The store is an array of numbers of BITS bits: of 16 for elements of that size, of 8 for
+ * quantized blocks, of 32 for all types. In words, which rows of neighbouring tokens share, each has
+ * bits of its own: those are cleared and set by atomic operations, which do not touch the others. */
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint TYPE = 0;
@@ -12,7 +22,7 @@ layout(constant_id = 2) const bool KEYS = false; /* positions side by side */
 layout(set = 0, binding = 0) readonly buffer Rows { float x[]; };
 layout(set = 0, binding = 1) readonly buffer Positions { int positions[]; };
 layout(set = 0, binding = 2) readonly buffer Slots { int slots[]; };
-layout(set = 0, binding = 3) buffer Store { uint store[]; };
+layout(set = 0, binding = 3) buffer Store { NUMBER store[]; };
 
 layout(push_constant) uniform Push {
     uint n, n_heads, n_batch;
@@ -28,10 +38,20 @@ layout(push_constant) uniform Push {
 const bool QUANTIZED = TYPE == Q8_0 || TYPE == Q4_0;
 const uint UNIT = QUANTIZED ? 32 : 4; /* elements that an invocation keeps */
 
-void put(uint at, uint bits, uint mask) {
-    uint shift = 8 * (at & 3);
-    atomicAnd(store[at >> 2], ~(mask << shift));
-    atomicOr(store[at >> 2], (bits & mask) << shift);
+/* The lower n bytes of `bits` at byte `at`; n is no less than a number has. */
+void put(uint at, uint bits, uint n) {
+#if BITS == 32
+    uint shift = 8 * (at & 3), mask = (1 << 8 * n) - 1 << shift;
+    if (n == 4) {
+        store[at >> 2] = bits;
+        return;
+    }
+    atomicAnd(store[at >> 2], ~mask);
+    atomicOr(store[at >> 2], bits << shift & mask);
+#else
+    for (uint i = 0; i < n; i += BITS / 8)
+        store[(at + i) / (BITS / 8)] = NUMBER(bits >> 8 * i);
+#endif
 }
 
 /* To the nearest half, of two as near the even one. */
@@ -59,14 +79,14 @@ uint bf16_bits(float f) {
     return u + 0x7fff + (u >> 16 & 1) >> 16;
 }
 
+uint element_bits(float f) {
+    return TYPE == F32 ? floatBitsToUint(f) : TYPE == F16 ? half_bits(f) : bf16_bits(f);
+}
+
 void put_plain(uint page, uint lane, uint first, uint from) {
-    for (uint i = first; i < min(first + UNIT, n); i++) {
-        uint at = page + element_at(TYPE, KEYS, n, lane, i);
-        if (TYPE == F32)
-            store[at >> 2] = floatBitsToUint(x[from + i]);
-        else
-            put(at, TYPE == F16 ? half_bits(x[from + i]) : bf16_bits(x[from + i]), 0xffff);
-    }
+    for (uint i = first; i < min(first + UNIT, n); i++)
+        put(page + element_at(TYPE, KEYS, n, lane, i), element_bits(x[from + i]),
+            element_size(TYPE));
 }
 
 bool finite(float v) {
@@ -104,14 +124,14 @@ void put_block(uint page, uint lane, uint b, uint from) {
     float most = extreme(from), d = TYPE == Q8_0 ? abs(most) / 127 : most / -8;
     float inverse = d != 0 ? 1 / d : 0;
     uint at = page + code_at(TYPE, KEYS, n, lane, b), step = code_step(KEYS);
-    put(page + scale_at(TYPE, KEYS, n, lane, b), half_bits(d), 0xffff);
+    put(page + scale_at(TYPE, KEYS, n, lane, b), half_bits(d), 2);
     for (uint i = 0; i < code_bytes(TYPE); i++) {
         uint q;
         if (TYPE == Q8_0)
             q = finite(inverse) ? uint(round_away(x[from + i] * inverse)) : 0;
         else
             q = code_q4_0(x[from + i], inverse) | code_q4_0(x[from + i + 16], inverse) << 4;
-        put(at + i * step, q, 0xff);
+        put(at + i * step, q, 1);
     }
 }
 
