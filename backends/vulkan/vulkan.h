@@ -33,7 +33,7 @@ typedef struct vk_features {
     bool storage8;  /* likewise of 8 bits; STORAGE8 */
     bool int8;      /* and calculate with them */
     bool subgroup;  /* subgroupAdd and its like in compute shaders; SUBGROUP */
-    bool idot;      /* dot products of four bytes, in one instruction of the device */
+    bool idot;      /* dot products of four bytes, in one instruction of the device; IDOT */
     bool import;    /* host memory can be used in place */
     bool map;       /* the device's own memory can be mapped where it is the host's, too */
     bool budget;    /* the driver tells how much memory is free */
