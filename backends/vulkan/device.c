@@ -272,16 +272,23 @@ static bool *feature_at(vk_features *f, int i) {
     return (bool *)((char *)f + feature[i].at);
 }
 
+/* Whether a list of names, or NULL, has this one. */
+static bool is_in(const char *list, const char *name) {
+    while (list && *list) {
+        size_t n = strcspn(list, ", ");
+        if ((n == 3 && memcmp(list, "all", n) == 0) ||
+            (strlen(name) == n && memcmp(name, list, n) == 0))
+            return true;
+        list += n + (list[n] != 0);
+    }
+    return false;
+}
+
 /* Other names are of other backends: several share one mask. */
 static void take_away(vk_features *f, const char *mask) {
-    while (mask && *mask) {
-        size_t n = strcspn(mask, ", ");
-        for (int i = 0; i < N_FEATURE; i++)
-            if ((n == 3 && memcmp(mask, "all", n) == 0) ||
-                (strlen(feature[i].name) == n && memcmp(feature[i].name, mask, n) == 0))
-                *feature_at(f, i) = false;
-        mask += n + (mask[n] != 0);
-    }
+    for (int i = 0; i < N_FEATURE; i++)
+        if (is_in(mask, feature[i].name))
+            *feature_at(f, i) = false;
 }
 
 static void set_features(vk_backend *b, const bool *has, const answers *a, const char *mask) {
@@ -293,7 +300,8 @@ static void set_features(vk_backend *b, const bool *has, const answers *a, const
         .subgroup = (a->subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
                     (a->subgroup.supportedOperations & wanted) == wanted,
         .idot = a->idot.shaderIntegerDotProduct &&
-                a->idot_speed.integerDotProduct4x8BitPackedSignedAccelerated,
+                (a->idot_speed.integerDotProduct4x8BitPackedSignedAccelerated ||
+                 is_in(getenv("GGL_VULKAN_FORCE"), "idot")),
         .import = has[EXT_IMPORT] && has[EXT_EXTERNAL] && vk_shares_memory(b),
         .map = vk_shares_memory(b),
         .budget = has[EXT_BUDGET],

@@ -3,22 +3,30 @@
  * (linear_vec.comp), many in tiles (linear_mat.comp). Where an index says which matrix serves a
  * column, tiles need columns sorted by their matrix first (linear_sort.comp).
  *
+ * Where the device multiplies bytes fast (features.idot) columns that meet quantized weights are
+ * rounded to bytes first (quantize.comp), once for all rows.
+ *
  * Weights of more bytes than a binding can have are bound in parts, with a dispatch each: some
  * matrices, or some rows of one. */
 #include "weights.h"
 
 enum {
+    LOCAL_ROUND = 32, /* as few, so that one column has several workgroups */
     LOCAL_VEC = 64,
     LOCAL_MAT = 128, /* linear_mat.comp counts on it */
     TILE_ROWS = 64,
-    TILE_COLS = 16, /* times 1, 2 or 4 */
-    VEC_COLS = 8,   /* most columns of a matrix for linear_vec.comp */
-    SORTED = 1024   /* most matrices that linear_sort.comp takes */
+    TILE_COLS = 16,  /* times 1, 2 or 4 */
+    VEC_COLS = 8,    /* most columns of a matrix for linear_vec.comp */
+    SORTED = 1024,   /* most matrices that linear_sort.comp takes */
+    BLOCK = 32,      /* numbers of a column that are rounded together .. */
+    BLOCK_WORDS = 12 /* .. and what they become: three uvec4 */
 };
 
 /* The operands, and how the columns are counted. */
 typedef struct product {
-    const ggl_operand *x, *w, *bias, *index, *y;
+    const ggl_operand *w, *bias, *index, *y;
+    ggl_operand x; /* what is read: the step's columns, or what they were rounded to */
+    bool rounded;
     uint32_t column[3], outer[3]; /* shaders/linear.glsl */
     uint32_t w_step[3];
     int64_t n_cols; /* that one matrix serves; with an index all */
@@ -41,9 +49,31 @@ static bool sorts(int64_t n_cols, int64_t n_matrices) {
     return n_matrices <= SORTED && n_cols > 4 * n_matrices;
 }
 
+static bool can_round(const vk_backend *b, const ggl_operand *w) {
+    return b->features.idot && ggl_type_get(w->type)->quantized;
+}
+
+/* What n of x are rounded to: words, densely from `offset` of the arena on. */
+static ggl_operand rounded_of(const ggl_operand *x, int64_t n, size_t offset) {
+    ggl_operand r = {.type = GGL_F32, .region = GGL_REGION_ARENA, .offset = offset, .nb = {4}};
+    r.ne[0] = x->ne[0] / BLOCK * BLOCK_WORDS;
+    for (int d = 1; d < GGL_MAX_DIMS; d++) {
+        r.ne[d] = x->ne[d] == GGL_N ? n : x->ne[d];
+        r.nb[d] = r.nb[d - 1] * (size_t)r.ne[d - 1];
+    }
+    return r;
+}
+
+static size_t size_of(const ggl_operand *rounded) {
+    return rounded->nb[3] * (size_t)rounded->ne[3];
+}
+
 static product product_of(const vk_emit *e) {
     const ggl_step *s = e->step;
-    product p = {.x = &s->src[0], .w = &s->src[1], .y = &s->dst, .index = &absent, .n_cols = 1};
+    product p = {.w = &s->src[1], .y = &s->dst, .index = &absent, .n_cols = 1};
+    p.x = rounded_of(&s->src[0], e->n, e->scratch);
+    p.rounded = can_round(e->b, p.w) && size_of(&p.x) <= vk_most_bound(e);
+    p.x = p.rounded ? p.x : s->src[0];
     p.bias = s->n_src > 2 ? &s->src[2] : &absent;
     if (s->n_src > 3)
         p.index = &s->src[3];
@@ -92,7 +122,7 @@ static void bind_all(vk_emit *e, vk_call *c, const product *p, const part *of,
     const size_t begin =
         (size_t)of->first_matrix * p->w->nb[2] + (size_t)of->first_row * p->w->nb[1];
     const uint32_t w_at = vk_bind_weight(e, c, p->w, begin, part_size(e, p, of)),
-                   x_at = vk_bind(e, c, p->x, false), y_at = vk_bind(e, c, p->y, true),
+                   x_at = vk_bind(e, c, &p->x, false), y_at = vk_bind(e, c, p->y, true),
                    bias_at = vk_bind(e, c, p->bias, false),
                    index_at = lists ? vk_bind_bytes(e, c, lists->region, lists->offset, lists->size,
                                                     false) /
@@ -104,7 +134,7 @@ static void bind_all(vk_emit *e, vk_call *c, const product *p, const part *of,
     c->spec[2] = vk_weight_aligned(e, p->w, w_at);
     c->spec[3] = has(p->bias);
     c->spec[4] = has(p->index);
-    c->spec[5] = in_fours(e, p->x, x_at);
+    c->spec[5] = in_fours(e, &p->x, x_at);
     vk_push(c, (uint32_t)p->w->ne[0]);
     vk_push(c, (uint32_t)of->first_row);
     vk_push(c, (uint32_t)of->n_rows);
@@ -116,7 +146,7 @@ static void bind_all(vk_emit *e, vk_call *c, const product *p, const part *of,
     vk_push(c, (uint32_t)p->w->nb[1]);
     for (int d = 0; d < 3; d++)
         vk_push(c, p->w_step[d]);
-    push_steps(e, c, x_at, p->x);
+    push_steps(e, c, x_at, &p->x);
     push_steps(e, c, y_at, p->y);
     push_steps(e, c, bias_at, p->bias);
     vk_push(c, index_at);
@@ -135,6 +165,22 @@ static uint32_t round_up_to_power(int64_t n, uint32_t most) {
     return p;
 }
 
+/* --- rounding ------------------------------------------------------------------------------- */
+
+static ggl_status emit_round(vk_emit *e, const product *p, ggl_error *err) {
+    const ggl_operand *x = &e->step->src[0];
+    const uint32_t in_row = (uint32_t)x->ne[0] / BLOCK;
+    vk_call c = {.shader = VK_SHADER_QUANTIZE, .spec = {LOCAL_ROUND}, .n_spec = 1};
+    const uint32_t from = vk_bind(e, &c, x, false), to = vk_bind(e, &c, &p->x, true);
+    vk_push(&c, in_row);
+    for (int d = 1; d < GGL_MAX_DIMS; d++)
+        vk_push(&c, (uint32_t)vk_extent(e, x, d));
+    push_steps(e, &c, from, x);
+    vk_push(&c, to);
+    c.groups[0] = vk_groups(vk_rows(e, x) * in_row, LOCAL_ROUND);
+    return vk_dispatch(e, &c, err);
+}
+
 /* --- few columns ---------------------------------------------------------------------------- */
 
 static int64_t n_outer(const product *p) {
@@ -142,17 +188,20 @@ static int64_t n_outer(const product *p) {
 }
 
 static ggl_status emit_vec(vk_emit *e, const product *p, const part *of, ggl_error *err) {
-    static const vk_shader shader[2][2] = {
-        {VK_SHADER_LINEAR_VEC, VK_SHADER_LINEAR_VEC_CODEBOOK},
-        {VK_SHADER_LINEAR_VEC_SUBGROUP, VK_SHADER_LINEAR_VEC_SUBGROUP_CODEBOOK}};
+    static const vk_shader shader[2][2][2] = {
+        {{VK_SHADER_LINEAR_VEC, VK_SHADER_LINEAR_VEC_CODEBOOK},
+         {VK_SHADER_LINEAR_VEC_SUBGROUP, VK_SHADER_LINEAR_VEC_SUBGROUP_CODEBOOK}},
+        {{VK_SHADER_LINEAR_VEC_IDOT, VK_SHADER_LINEAR_VEC_IDOT_CODEBOOK},
+         {VK_SHADER_LINEAR_VEC_IDOT_SUBGROUP, VK_SHADER_LINEAR_VEC_IDOT_SUBGROUP_CODEBOOK}}};
     const int64_t in_row = p->w->ne[0] / (ggl_type_get(p->w->type)->block > 1 ? 32 : 8);
     const bool subgroup = e->b->features.subgroup && in_row >= e->b->limits.subgroup_size;
     const uint32_t lanes = subgroup ? e->b->limits.subgroup_size : round_up_to_power(in_row, 16);
     const int64_t n_cols = (int64_t)p->column[0] * p->column[1] * p->column[2];
     const uint32_t cols = round_up_to_power(n_cols, VEC_COLS),
                    rows = lanes < LOCAL_VEC ? LOCAL_VEC / lanes : 1;
-    vk_call c = {
-        .shader = shader[subgroup][vk_has_codebook(p->w->type)], .spec = {LOCAL_VEC}, .n_spec = 8};
+    vk_call c = {.shader = shader[p->rounded][subgroup][vk_has_codebook(p->w->type)],
+                 .spec = {LOCAL_VEC},
+                 .n_spec = 8};
     bind_all(e, &c, p, of, NULL);
     vk_push(&c, vk_stride(e, p->index, 0));
     vk_push(&c, vk_stride(e, p->index, 3));
@@ -201,8 +250,10 @@ static ggl_status emit_sort(vk_emit *e, const product *p, int64_t n_tiles, const
 
 static ggl_status emit_mat(vk_emit *e, const product *p, const part *of, const vk_binding *lists,
                            int64_t n_tiles, ggl_error *err) {
-    vk_call c = {.shader = vk_has_codebook(p->w->type) ? VK_SHADER_LINEAR_MAT_CODEBOOK
-                                                       : VK_SHADER_LINEAR_MAT,
+    static const vk_shader shader[2][2] = {
+        {VK_SHADER_LINEAR_MAT, VK_SHADER_LINEAR_MAT_CODEBOOK},
+        {VK_SHADER_LINEAR_MAT_IDOT, VK_SHADER_LINEAR_MAT_IDOT_CODEBOOK}};
+    vk_call c = {.shader = shader[p->rounded][vk_has_codebook(p->w->type)],
                  .spec = {LOCAL_MAT},
                  .n_spec = 7};
     bind_all(e, &c, p, of, lists);
@@ -246,9 +297,10 @@ static ggl_status linear_emit(vk_emit *e, ggl_error *err) {
     const part each = largest_part(e, &p);
     const uint32_t cols = tile_cols(&p);
     int64_t n_tiles = 0;
-    vk_binding lists = {.region = GGL_REGION_ARENA, .offset = e->scratch};
-    ggl_status st = GGL_OK;
-    if (p.sorted) {
+    vk_binding lists = {.region = GGL_REGION_ARENA,
+                        .offset = e->scratch + (p.rounded ? size_of(&p.x) : 0)};
+    ggl_status st = p.rounded ? emit_round(e, &p, err) : GGL_OK;
+    if (st == GGL_OK && p.sorted) {
         n_tiles = most_tiles(p.n_cols, p.w->ne[2], cols);
         lists.size = lists_size(n_tiles, p.n_cols);
         st = emit_sort(e, &p, n_tiles, &lists, err);
@@ -266,11 +318,12 @@ static ggl_status linear_emit(vk_emit *e, ggl_error *err) {
 }
 
 static size_t linear_scratch(const vk_backend *b, const ggl_step *s, int64_t n) {
-    (void)b;
+    const ggl_operand x = rounded_of(&s->src[0], n, 0);
+    const size_t rounded = can_round(b, &s->src[1]) ? size_of(&x) : 0;
     if (s->n_src <= 3 || s->src[3].region < 0)
-        return 0;
+        return rounded;
     int64_t n_cols = s->dst.ne[1] * s->dst.ne[2] * (s->dst.ne[3] == GGL_N ? n : s->dst.ne[3]);
-    return lists_size(most_tiles(n_cols, s->src[1].ne[2], TILE_COLS), n_cols);
+    return rounded + lists_size(most_tiles(n_cols, s->src[1].ne[2], TILE_COLS), n_cols);
 }
 
 static const char *linear_refuses(const vk_backend *b, const ggl_tensor *node) {

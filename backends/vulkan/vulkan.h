@@ -32,7 +32,7 @@ typedef struct vk_features {
     bool storage16; /* buffers of 16-bit numbers, which shaders convert but do not calculate with */
     bool storage8;  /* likewise of 8-bit numbers */
     bool subgroup;  /* subgroupAdd and its like in compute shaders; SUBGROUP */
-    bool idot;      /* dot products of four bytes, in one instruction of the device */
+    bool idot;      /* dot products of four bytes, in one instruction of the device; IDOT */
     bool import;    /* host memory can be used in place */
     bool map;       /* the device's own memory can be mapped where it is the host's, too */
     bool budget;    /* the driver tells how much memory is free */

@@ -4,10 +4,11 @@
  *
  * Logits are compared with NAME.f64.npy (exact arithmetic) where there is one, else with
  * NAME.logits.npy (an established engine's). Float models: the largest difference, at most 1e-4.
- * Quantized ones on the CPU, which rounds their activations to 8 bits: the mean difference, at most
- * 1.15 times that of the engine whose mean is largest. Other backends take activations as floats
- * there, too, so that the limit is that of float models; on lavapipe, the largest difference of any
- * model is 1.7e-5. Exit code 77 also if the backend is not there. */
+ * Quantized ones on backends that round their activations to 8 bits, the CPU and Vulkan with integer
+ * dot products: the mean difference, at most 1.15 times that of the engine whose mean is largest.
+ * Other backends take activations as floats there, too, so that the limit is that of float models;
+ * on lavapipe, the largest difference of any model is 1.7e-5. Exit code 77 also if the backend is
+ * not there. */
 #include <dirent.h>
 #include <inttypes.h>
 #include <math.h>
@@ -156,6 +157,10 @@ static bool eval_all(run *r, const int32_t *token, int n, ggl_error *err) {
 
 /* --- logits ----------------------------------------------------------------------------------- */
 
+static bool rounds_activations(const ggl_backend *b) {
+    return strncmp(b->name, "cpu", 3) == 0 || strstr(b->description, " idot");
+}
+
 static bool report(const run *r, const char *name, const float *got, const float *want, size_t n) {
     double max = 0, mean = 0;
     for (size_t i = 0; i < n; i++) {
@@ -165,7 +170,7 @@ static bool report(const run *r, const char *name, const float *got, const float
     }
     double limit = FLOAT_LIMIT, value = max;
     for (size_t k = 0; k < sizeof quantized / sizeof *quantized; k++)
-        if (strncmp(r->backend->name, "cpu", 3) == 0 && strcmp(quantized[k].name, name) == 0) {
+        if (rounds_activations(r->backend) && strcmp(quantized[k].name, name) == 0) {
             limit = quantized[k].mean * SLACK;
             value = mean;
         }

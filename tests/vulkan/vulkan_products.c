@@ -1,6 +1,6 @@
 /* vulkan.products: products, rotations, attention and recurrences against the reference. Weights
- * are decoded and activations not rounded, so that products of all types are held to the bound of
- * floats. */
+ * are decoded and, without integer dot products, activations not rounded, so that products of all
+ * types are held to the bound of floats. vulkan_idot.c has the others. */
 #include <math.h>
 
 #include "conform_case.h"
@@ -19,7 +19,7 @@ static void check_variant(const conform_case *info, int v, ggl_backend *b) {
     CHECK_MSG(o == CONFORM_RIGHT, "%s, %s: %s", info->name, r.form_text, r.text);
 }
 
-/* Variants first, first + step, .. below last; 0: all. */
+/* Without some features, "idot" being one. Variants first, first + step, .. below last; 0: all. */
 static void check_some(const conform_case *info, const char *mask, int first, int step, int last) {
     ggl_backend *b = vulkan_open(mask);
     const int n = conform_n_variants(info);
@@ -30,34 +30,34 @@ static void check_some(const conform_case *info, const char *mask, int first, in
 
 static void check_kind(const conform_kind *k) {
     for (int i = 0; i < k->n_cases; i++)
-        check_some(&k->cases[i], NULL, 0, 1, 0);
+        check_some(&k->cases[i], "idot", 0, 1, 0);
 }
 
 /* A pipeline for each type takes some time to be made, so not all forms have all types. */
 TEST(few_columns) {
-    check_some(&conform_products.cases[0], NULL, 0, 1, N_TYPES);
+    check_some(&conform_products.cases[0], "idot", 0, 1, N_TYPES);
 }
 TEST(few_columns_without_subgroups) {
-    check_some(&conform_products.cases[0], "subgroup", 0, 3, 2 * N_TYPES);
+    check_some(&conform_products.cases[0], "idot,subgroup", 0, 3, 2 * N_TYPES);
 }
 TEST(many_columns) {
-    check_some(&conform_products.cases[0], NULL, 5 * N_TYPES, 1, 6 * N_TYPES);
+    check_some(&conform_products.cases[0], "idot", 5 * N_TYPES, 1, 6 * N_TYPES);
 }
 TEST(linear_forms) {
-    check_some(&conform_products.cases[0], NULL, N_TYPES, 4, 0);
+    check_some(&conform_products.cases[0], "idot", N_TYPES, 4, 0);
     for (int i = 1; i < conform_products.n_cases; i++)
-        check_some(&conform_products.cases[i], NULL, 0, 1, 0);
+        check_some(&conform_products.cases[i], "idot", 0, 1, 0);
 }
 TEST(picks) {
     for (int i = 0; i < conform_moves.n_cases; i++)
         if (conform_moves.cases[i].op == GGL_OP_PICK)
-            check_some(&conform_moves.cases[i], NULL, 0, 1, 0);
+            check_some(&conform_moves.cases[i], "idot", 0, 1, 0);
 }
 TEST(rope_and_attend) {
     check_kind(&conform_attention);
 }
 TEST(attend_kept) { /* each type of keys, and of values, in each form; not each pair */
-    check_some(&conform_kept.cases[0], NULL, 0, 4, 0);
+    check_some(&conform_kept.cases[0], "idot", 0, 4, 0);
 }
 TEST(attend_spans) {
     check_kind(&conform_spans);
@@ -68,7 +68,7 @@ TEST(recurrences) {
 
 /* Weights of more bytes than a binding can have, as on a device whose bindings are small. */
 TEST(weights_in_parts) {
-    ggl_backend *b = vulkan_open(NULL);
+    ggl_backend *b = vulkan_open("idot");
     if (!b)
         return;
     ((vk_backend *)b)->limits.max_range = 16384;

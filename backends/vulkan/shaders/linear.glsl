@@ -1,6 +1,8 @@
 /* What the products of a matrix and columns share. A column is a row of x and of y, at (j, k, l) of
  * their dimensions 1 to 3. Columns differ in `column` dimensions, in which one matrix serves them
- * all, and in `outer` ones; of each dimension one of the two is 1. */
+ * all, and in `outer` ones; of each dimension one of the two is 1.
+ *
+ * With IDOT columns are what quantize.comp has made of them, codes.glsl; else floats. */
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint TYPE = 0;
@@ -10,13 +12,17 @@ layout(constant_id = 4) const bool INDEX = false; /* the matrix of a column is w
 layout(constant_id = 5) const bool X4 = false; /* rows of x begin and end at multiples of four */
 
 layout(set = 0, binding = 0) readonly buffer Weights { uint weights[]; };
+#ifdef IDOT
+layout(set = 0, binding = 1) readonly buffer Columns { uvec4 x[]; };
+#else
 layout(set = 0, binding = 1) readonly buffer Columns { float x[]; };
 layout(set = 0, binding = 1) readonly buffer Columns4 { vec4 x4[]; };
+#endif
 layout(set = 0, binding = 2) writeonly buffer Result { float y[]; };
 layout(set = 0, binding = 3) readonly buffer Bias { float bias[]; };
 layout(set = 0, binding = 4) readonly buffer Index { int index[]; };
 
-/* Steps of w are bytes, all others elements; they may wrap round 32 bits, as their sums do not. */
+/* Steps of w are bytes, all others words; they may wrap round 32 bits, as their sums do not. */
 layout(push_constant) uniform Push {
     uint n_in, first_row, n_rows;
     uint column[3], outer[3];
@@ -44,6 +50,10 @@ uint count(uint n[3]) {
     return n[0] * n[1] * n[2];
 }
 
+#ifdef IDOT
+#include "codes.glsl"
+#else
+
 /* Elements i .. i + 3 of the row of x that begins at `at`; zeros beyond it. */
 vec4 x_four(uint at, uint i) {
     if (X4)
@@ -55,3 +65,5 @@ vec4 x_four(uint at, uint i) {
         v[e] = x[at + i + e];
     return v;
 }
+
+#endif

@@ -4,7 +4,7 @@
 /* Products with many columns: a workgroup makes a tile of y, 64 rows by up to 64 columns. Weights are
  * decoded and columns brought, 32 deep, to shared memory, and an invocation adds up 8 rows by COLS
  * columns. With INDEX the columns of a tile are those that one matrix serves, from the lists that
- * linear_sort.comp has made. */
+ * linear_sort.comp has made. With IDOT it is their codes that are brought and multiplied. */
 
 #include "linear.glsl"
 
@@ -12,9 +12,6 @@ layout(constant_id = 6) const uint COLS = 4; /* of an invocation: 1, 2 or 4 */
 
 const uint LOCAL = 128, ROWS = 64, DEEP = 32, ACROSS = 16; /* invocations side by side */
 const uint TILE = ACROSS * COLS;
-
-shared vec4 w_tile[DEEP * ROWS / 4]; /* [deep][row] */
-shared float x_tile[DEEP * TILE];    /* [deep][column] */
 
 vec4 sum[COLS][2];
 
@@ -64,10 +61,75 @@ uvec3 place_of(tile t, uint c) {
     return t.outer_at + place(t.column + c, column);
 }
 
+/* Where row `row` of a tile begins in w, a byte address; a row that there is not is the last. */
+uint w_from(tile t, uint row) {
+    return t.w_from + min(t.row + row, n_rows - 1) * w_row;
+}
+
+#ifdef IDOT
+
+shared uvec4 w_codes[DEEP / 4 * ROWS / 4];                 /* [deep / 4][row] */
+shared vec4 w_scale[2 * ROWS / 4], w_minimum[2 * ROWS / 4]; /* [half][row] */
+shared uint x_codes[DEEP / 4 * TILE];                      /* [deep / 4][column] */
+shared vec4 x_tail[TILE];                                  /* the scale, and the two sums of codes */
+
+void load_weights(uint from, uint row, uint r) {
+    unpack_signed(from, r);
+    for (uint i = 0; i < 8; i++)
+        w_codes[(i * ROWS + row) / 4][row % 4] = code[i];
+    for (uint h = 0; h < 2; h++) {
+        w_scale[(h * ROWS + row) / 4][row % 4] = scale[h];
+        w_minimum[(h * ROWS + row) / 4][row % 4] = minimum[h];
+    }
+}
+
+void load_column(uint at, uint col) {
+    uvec4 low = x[at], high = x[at + 1], tail = x[at + 2];
+    for (uint i = 0; i < 4; i++) {
+        x_codes[i * TILE + col] = low[i];
+        x_codes[(i + 4) * TILE + col] = high[i];
+    }
+    x_tail[col] = vec4(x_scale(tail), x_sums(tail), 0);
+}
+
+/* One half of the invocations has a row of w each, of the other half some a column. */
+void load(tile t, uint x_from, uint deep) {
+    uint me = gl_LocalInvocationID.x, r = deep / DEEP;
+    if (me < ROWS)
+        load_weights(w_from(t, me), me, r);
+    else if (me - ROWS < TILE)
+        load_column(x_from / 4 + X_BLOCK * r, me - ROWS);
+}
+
+ivec4 dot4_each(uvec4 a, uint b) {
+    return ivec4(dot4(a.x, b), dot4(a.y, b), dot4(a.z, b), dot4(a.w, b));
+}
+
+/* Rows 4 * fours .. 4 * fours + 3 by column c: half h of the block. */
+vec4 multiply_half(uint h, uint fours, uint c) {
+    ivec4 s = ivec4(0);
+    for (uint i = 4 * h; i < 4 * h + 4; i++)
+        s += dot4_each(w_codes[i * ROWS / 4 + fours], x_codes[i * TILE + c]);
+    uint at = h * ROWS / 4 + fours;
+    return x_tail[c].x * (w_scale[at] * vec4(s) - w_minimum[at] * x_tail[c][1 + h]);
+}
+
+void multiply(uint down, uint across) {
+    for (uint h = 0; h < 2; h++)
+        for (uint c = 0; c < COLS; c++)
+            for (uint i = 0; i < 2; i++)
+                sum[c][i] += multiply_half(h, 2 * down + i, across * COLS + c);
+}
+
+#else
+
+shared vec4 w_tile[DEEP * ROWS / 4]; /* [deep][row] */
+shared float x_tile[DEEP * TILE];    /* [deep][column] */
+
 void load_weights(tile t, uint deep) {
     for (uint u = gl_LocalInvocationID.x; u < ROWS * (DEEP / RUN); u += LOCAL) {
         uint row = u % ROWS, r = u / ROWS;
-        decode(t.w_from + min(t.row + row, n_rows - 1) * w_row, deep / RUN + r, n_in);
+        decode(w_from(t, row), deep / RUN + r, n_in);
         for (uint i = 0; i < RUN; i++)
             w_tile[((r * RUN + i) * ROWS + row) / 4][row % 4] = run[i / 4][i % 4];
     }
@@ -83,6 +145,11 @@ void load_columns(uint x_from, uint deep) {
     }
 }
 
+void load(tile t, uint x_from, uint deep) {
+    load_weights(t, deep);
+    load_columns(x_from, deep);
+}
+
 void multiply(uint down, uint across) {
     for (uint k = 0; k < DEEP; k++) {
         vec4 a = w_tile[k * ROWS / 4 + 2 * down], b = w_tile[k * ROWS / 4 + 2 * down + 1];
@@ -93,6 +160,8 @@ void multiply(uint down, uint across) {
         }
     }
 }
+
+#endif
 
 void store(tile t, uint down, uint across) {
     for (uint c = 0; c < COLS && across * COLS + c < t.n_cols; c++) {
@@ -116,8 +185,7 @@ void product(tile t) {
         sum[c][0] = sum[c][1] = vec4(0);
     for (uint deep = 0; deep < n_in; deep += DEEP) {
         barrier();
-        load_weights(t, deep);
-        load_columns(x_from, deep);
+        load(t, x_from, deep);
         barrier();
         multiply(down, across);
     }

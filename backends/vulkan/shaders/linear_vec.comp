@@ -6,7 +6,7 @@
 
 /* Products with few columns: some invocations, lanes, take the runs of a row in turn and add up what
  * they have at the end, so that a weight is read and decoded once for COLS columns. With SUBGROUP the
- * lanes of a row are a subgroup. */
+ * lanes of a row are a subgroup. With IDOT runs are multiplied by their codes. */
 
 #include "linear.glsl"
 
@@ -19,19 +19,46 @@ uint row_of_group, rows_of_group;
 float sum[COLS];
 uint x_from[COLS];
 
+#ifdef IDOT
+
+void bring_run(uint row, uint r) {
+    unpack_signed(row, r);
+}
+
+/* The run that was brought, times that of a column. */
+float multiply_run(uint c, uint r) {
+    uint at = x_from[c] / 4 + X_BLOCK * r;
+    uvec4 low = x[at], high = x[at + 1], tail = x[at + 2];
+    ivec2 s = ivec2(0);
+    for (uint i = 0; i < 4; i++)
+        s += ivec2(dot4(code[i], low[i]), dot4(code[i + 4], high[i]));
+    return x_scale(tail) * (dot(scale, vec2(s)) - dot(minimum, x_sums(tail)));
+}
+
+#else
+
+void bring_run(uint row, uint r) {
+    decode(row, r, n_in);
+}
+
+float multiply_run(uint c, uint r) {
+    vec4 s = vec4(0);
+    for (uint i = 0; i < RUN / 4; i++)
+        s += run[i] * x_four(x_from[c], r * RUN + 4 * i);
+    return s.x + s.y + (s.z + s.w);
+}
+
+#endif
+
 /* This lane's part of row `row`, a byte address, times the columns. */
 void multiply(uint row) {
     for (uint c = 0; c < COLS; c++)
         sum[c] = 0;
     uint n_runs = (n_in + RUN - 1) / RUN;
     for (uint r = lane; r < n_runs; r += n_lanes) {
-        decode(row, r, n_in);
-        for (uint c = 0; c < COLS; c++) {
-            vec4 s = vec4(0);
-            for (uint i = 0; i < RUN / 4; i++)
-                s += run[i] * x_four(x_from[c], r * RUN + 4 * i);
-            sum[c] += s.x + s.y + (s.z + s.w);
-        }
+        bring_run(row, r);
+        for (uint c = 0; c < COLS; c++)
+            sum[c] += multiply_run(c, r);
     }
 }
 

@@ -517,13 +517,18 @@ void decode_plain(uint row, uint r, uint n) {
     }
 }
 
+/* The codes of run r of the row that begins at byte `row`. */
+void unpack_run(uint row, uint r) {
+    unpack(row + r / BLOCK_RUNS * block_size(), r % BLOCK_RUNS);
+}
+
 /* Weights RUN * r and on of the row of n weights that begins at byte `row`. */
 void decode(uint row, uint r, uint n) {
     if (PLAIN) {
         decode_plain(row, r, n);
         return;
     }
-    unpack(row + r / BLOCK_RUNS * block_size(), r % BLOCK_RUNS);
+    unpack_run(row, r);
     for (uint i = 0; i < 8; i++)
         run[i] = scale[i / 4] * (bytes(code[i]) - offset) - minimum[i / 4];
 }

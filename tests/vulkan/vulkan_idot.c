@@ -1,0 +1,144 @@
+/* vulkan.idot: products with quantized weights by integer dot products, whether or not the device
+ * says that it has fast ones. Columns are rounded to bytes as on the CPU, so that results are held
+ * to the reference by the bounds of quantized products, and to the CPU's by a closer one. */
+#include "conform_case.h"
+#include "device.h"
+#include "ggl/types.h"
+#include "vulkan_test.h"
+
+enum { N_TYPES = 25 /* of weights: a form of conform_products has so many variants */ };
+
+/* Sums are in another order than the CPU's: 1e-6. And a device may divide less exactly, so that a
+ * code is the next one here and there. */
+#define LIKE_CPU 5e-3
+
+static bool is_known(const vk_backend *b) {
+    VkPhysicalDeviceShaderIntegerDotProductFeatures idot = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES};
+    VkPhysicalDeviceFeatures2 features = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,
+                                          .pNext = &idot};
+    b->f.GetPhysicalDeviceFeatures2(b->device->physical, &features);
+    return idot.shaderIntegerDotProduct;
+}
+
+static ggl_backend *open_idot(void) {
+    setenv("GGL_VULKAN_FORCE", "idot", 1);
+    ggl_backend *b = vulkan_open(NULL);
+    if (!b)
+        return NULL;
+    const bool known = is_known((vk_backend *)b);
+    if (!known) {
+        printf("skipped: %s has no integer dot products\n", b->description);
+        test_skipped = true;
+    }
+    if (known && CHECK_HAS(b->description, " idot"))
+        return b;
+    ggl_backend_close(b);
+    return NULL;
+}
+
+static void check_like_cpu(const conform_case *info, int v, ggl_backend *b) {
+    const conform_form form = conform_variant(info, v);
+    conform_case closer = *info;
+    conform_output got = {0}, want = {0};
+    conform_result r;
+    ggl_error err = {0};
+    closer.bound_quantized = LIKE_CPU;
+    if (CHECK_OK(conform_run(info, &form, b, &got, &err), &err) &&
+        CHECK_OK(conform_run_on(info, &form, "cpu", NULL, &want, &err), &err))
+        CHECK_MSG(conform_compare(&closer, &form, &got, &want, NULL, &r) == CONFORM_RIGHT,
+                  "%s, %s, against the CPU: %s", info->name, r.form_text, r.text);
+    conform_output_fini(&got);
+    conform_output_fini(&want);
+}
+
+static void check_variant(const conform_case *info, int v, ggl_backend *b) {
+    conform_result r;
+    CHECK_MSG(conform_check(info, v, b, &r) == CONFORM_RIGHT, "%s, %s: %s", info->name, r.form_text,
+              r.text);
+    if (ggl_type_get(r.form.type)->quantized)
+        check_like_cpu(info, v, b);
+}
+
+/* Variants first, first + step, .. below last; 0: all. */
+static void check_some(const conform_case *info, int first, int step, int last) {
+    ggl_backend *b = open_idot();
+    const int n = conform_n_variants(info);
+    for (int v = first; b && v < (last > 0 && last < n ? last : n); v += step)
+        check_variant(info, v, b);
+    ggl_backend_close(b);
+}
+
+/* A pipeline for each type takes some time to be made, so not all forms have all types. */
+TEST(few_columns) {
+    check_some(&conform_products.cases[0], 0, 1, N_TYPES);
+}
+TEST(one_column) { /* of 32 blocks: a row is a subgroup's */
+    check_some(&conform_products.cases[0], 8 * N_TYPES, 1, 9 * N_TYPES);
+}
+TEST(many_columns) {
+    check_some(&conform_products.cases[0], 5 * N_TYPES, 1, 6 * N_TYPES);
+}
+TEST(linear_forms) { /* with a bias, strides, several matrices, NaN */
+    check_some(&conform_products.cases[0], N_TYPES, 4, 0);
+}
+TEST(experts) {
+    check_some(&conform_products.cases[2], 0, 1, 0);
+}
+TEST(one_after_the_other) { /* what was rounded lies where the next is rounded to */
+    check_some(&conform_products.cases[3], 0, 1, 0);
+}
+
+/* Weights of more bytes than a binding can have, and columns that are taken a few at a time. */
+TEST(weights_in_parts) {
+    ggl_backend *b = open_idot();
+    if (!b)
+        return;
+    ((vk_backend *)b)->limits.max_range = 16384;
+    for (int form = 0; form < 6; form++)
+        for (int type = 0; type < N_TYPES; type += 8)
+            check_variant(&conform_products.cases[0], form * N_TYPES + type, b);
+    for (int v = 0; v < 25; v += 4)
+        check_variant(&conform_products.cases[2], v, b);
+    ggl_backend_close(b);
+}
+
+/* --- which way is taken --------------------------------------------------------------------- */
+
+/* That form with q8_0. */
+static int variant_of(const conform_case *info, int form) {
+    int v = form * N_TYPES;
+    while (conform_variant(info, v).type != GGL_Q8_0)
+        v++;
+    return v;
+}
+
+/* Whether all elements are the same with integer dot products as without. */
+static bool is_same(const conform_case *info, int v, ggl_backend *with, ggl_backend *without) {
+    const conform_form form = conform_variant(info, v);
+    conform_output y[2] = {{0}};
+    ggl_error err = {0};
+    bool same = CHECK_OK(conform_run(info, &form, with, &y[0], &err), &err) &&
+                CHECK_OK(conform_run(info, &form, without, &y[1], &err), &err) &&
+                memcmp(y[0].y, y[1].y, (size_t)(y[0].n * y[0].row) * sizeof(float)) == 0;
+    conform_output_fini(&y[0]);
+    conform_output_fini(&y[1]);
+    return same;
+}
+
+/* Columns are rounded where the weights are quantized, and nowhere else; a mask prevents it. */
+TEST(columns_are_rounded) {
+    const conform_case *info = &conform_products.cases[0];
+    ggl_backend *b = open_idot();
+    if (!b)
+        return;
+    ggl_backend *floats = vulkan_open("idot");
+    REQUIRE(floats);
+    CHECK(!strstr(floats->description, " idot"));
+    CHECK(!is_same(info, variant_of(info, 0), b, floats));
+    CHECK(!is_same(info, variant_of(info, 5), b, floats));
+    CHECK_INT(conform_variant(info, 0).type, GGL_F32);
+    CHECK(is_same(info, 0, b, floats));
+    ggl_backend_close(floats);
+    ggl_backend_close(b);
+}
