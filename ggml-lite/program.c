@@ -198,6 +198,8 @@ static void flatten_call(builder *b, const ggl_tensor *t) {
         alias(b, body->param[i], t->src[i]);
     if (!body->recurrent) {
         flatten(b, body->node, body->n_node);
+        if (b->no_memory) /* the result may have no value yet */
+            return;
         if (is_private(b, t)) {
             alias(b, t, body->result);
         } else {
@@ -209,7 +211,8 @@ static void flatten_call(builder *b, const ggl_tensor *t) {
     push(b, GGL_STEP_LOOP, t, NULL);
     b->loop = t;
     flatten(b, body->node, body->n_node);
-    push_copy(b, t, body->result, *value_of(b, body->result));
+    if (!b->no_memory)
+        push_copy(b, t, body->result, *value_of(b, body->result));
     b->loop = NULL;
     push(b, GGL_STEP_END, t, NULL);
 }
