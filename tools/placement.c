@@ -28,7 +28,7 @@ struct placement {
     double shadow_rate;
     int host;            /* index of the CPU; -1: not opened */
     int part[MOST];      /* which backends have layers, in the order of these */
-    int64_t count[MOST]; /* how many; -1: all that are left */
+    int64_t count[MOST]; /* how many */
     int n_parts;
     bool apart[MOST]; /* has no share of layers: named by --place alone, or slower than the CPU */
     rule *rule;
@@ -338,21 +338,21 @@ static ggl_status session_new(placement *p, llm_session **out, const llm_model *
     return llm_session_new(out, m, sp, err);
 }
 
-static size_t bytes_on(const llm_session *s, int k) {
-    ggl_memory m;
-    if (!ggl_sched_memory(llm_session_sched(s), k, &m))
-        return 0;
-    return m.weights_copied + m.weights_repacked + m.stores_rows + m.stores_states + m.arena + m.io;
+/* Whether it is within the device's memory, less a twentieth for the driver, and what cannot be cut
+ * is no larger than its buffers. */
+static bool fits_on(const ggl_backend *b, const ggl_memory *m) {
+    const size_t stores = m->stores_rows + m->stores_states,
+                 all = m->weights_copied + m->weights_repacked + stores + m->arena + m->io;
+    bool small = !b->max_buffer || (stores <= b->max_buffer && m->arena <= b->max_buffer);
+    return small && (!b->memory || all <= b->memory - b->memory / 20);
 }
 
-/* Whether what the devices would have is within their memory, less a twentieth for the driver. */
 static bool fits(const placement *p, const llm_session *s) {
     int at[MOST], n = devices(p, at);
-    for (int i = 0; i < n; i++) {
-        size_t memory = p->backend[at[i]]->memory;
-        if (memory && bytes_on(s, at[i]) > memory - memory / 20)
+    ggl_memory m;
+    for (int i = 0; i < n; i++)
+        if (ggl_sched_memory(llm_session_sched(s), at[i], &m) && !fits_on(p->backend[at[i]], &m))
             return false;
-    }
     return true;
 }
 
