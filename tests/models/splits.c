@@ -12,8 +12,10 @@ enum { N = 40, N_PUSHED = 12, N_SCATTERED = 6 };
 /* --- placements ------------------------------------------------------------------------------- */
 
 typedef struct scatter {
-    uint64_t seed;
-    int n;
+    uint64_t
+        seed; /* 0: not scattered, but layers below `border` on the first, the others on the last */
+    int n, border;
+    int n_layers; /* seen so far */
 } scatter;
 
 static uint64_t hash_of(uint64_t h, int group, const char *weight) {
@@ -25,7 +27,10 @@ static uint64_t hash_of(uint64_t h, int group, const char *weight) {
 
 /* Every layer anywhere, and every third weight elsewhere. */
 static int scattered(void *ctx, int group, const char *weight) {
-    const scatter *s = ctx;
+    scatter *s = ctx;
+    s->n_layers = group > s->n_layers ? group : s->n_layers;
+    if (s->seed == 0)
+        return weight ? -1 : group < s->border ? 0 : s->n - 1;
     uint64_t h = hash_of(s->seed, group, weight);
     return weight && h % 3 ? -1 : (int)(h / 3 % (uint64_t)s->n);
 }
@@ -40,12 +45,11 @@ typedef struct logits {
 
 /* Of the tokens from N_PUSHED on; those before are pushed through without any. */
 static logits logits_of(const toy_model *t, ggl_backend *const *b, int n_b, ggl_backend *fold,
-                        const scatter *s, const char *what) {
+                        scatter *s, const char *what) {
     toy_run r = {0};
     ggl_error err = {0};
     logits out = {0};
-    bool ok = toy_start_placed(&r, t, b, n_b, fold, s ? scattered : NULL, (void *)(uintptr_t)s,
-                               GGL_F32, &err) &&
+    bool ok = toy_start_placed(&r, t, b, n_b, fold, s ? scattered : NULL, s, GGL_F32, &err) &&
               toy_prompt(&r, 1, N_PUSHED, 5, NULL, &err);
     if (ok) {
         out.n = (size_t)(N - N_PUSHED) * (size_t)r.n_vocab;
@@ -121,12 +125,27 @@ static void teardown(fixture *f) {
         ggl_backend_close(f->b[i]);
 }
 
+/* Every border between the CPU and another backend. */
+static void check_borders(const fixture *f, const toy_model *t, ggl_backend *other, logits exact) {
+    ggl_backend *const pair[] = {f->b[0], other};
+    for (int border = 1, n_layers = 1; border <= n_layers; border++) {
+        scatter s = {.n = 2, .border = border};
+        char what[64];
+        snprintf(what, sizeof what, "layers from %d on with %s", border, other->name);
+        logits got = logits_of(t, pair, 2, f->b[REFERENCE], &s, what);
+        if (got.at)
+            near(t, exact, got, what);
+        free(got.at);
+        n_layers = s.n_layers;
+    }
+}
+
 static void check_model(const fixture *f, const toy_model *t) {
     logits one = logits_of(t, f->b, 1, f->b[REFERENCE], NULL, "one CPU");
     logits exact = logits_of(t, f->b + REFERENCE, 1, f->b[REFERENCE], NULL, "the reference");
     for (int i = 0; i < N_SCATTERED && one.at && exact.at; i++) {
         const bool mixed = i % 2;
-        scatter s = {(uint64_t)i + 1, mixed ? f->n : N_CPU};
+        scatter s = {.seed = (uint64_t)i + 1, .n = mixed ? f->n : N_CPU};
         char what[64];
         snprintf(what, sizeof what, "scattered over %d %s, seed %d", s.n,
                  mixed ? "backends" : "CPUs", i + 1);
@@ -137,6 +156,8 @@ static void check_model(const fixture *f, const toy_model *t) {
             same_bits(t, one, got, what);
         free(got.at);
     }
+    for (int k = REFERENCE; k < f->n && exact.at; k++)
+        check_borders(f, t, f->b[k], exact);
     free(one.at);
     free(exact.at);
 }
