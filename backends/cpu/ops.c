@@ -1,8 +1,4 @@
-/* Which operators and composites this backend has. A composite has the name, the sources and the
- * shapes that the prelude gives it; one of another form, or with sources that are not f32, runs as
- * its body says. */
-#include <string.h>
-
+/* Which operators and composites this backend has. */
 #include "cpu.h"
 
 static const cpu_op *const by_op[GGL_OP_COUNT] = {
@@ -30,103 +26,26 @@ static const cpu_op *const by_op[GGL_OP_COUNT] = {
     [GGL_OP_KEEP] = &cpu_op_keep,      [GGL_OP_IOTA] = &cpu_op_iota,
 };
 
-/* --- composites ---------------------------------------------------------------------------- */
-
-static bool has_shape(const ggl_tensor *t, int n_dims, int64_t n0, int64_t n1) {
-    return t->n_dims == n_dims && t->ne[0] == n0 && (n_dims < 2 || t->ne[1] == n1);
-}
-
-static const ggl_store *state_of(const ggl_tensor *t) {
-    const ggl_store *s = NULL;
-    for (int i = 0; i < t->body->n_node; i++)
-        if (t->body->node[i]->op == GGL_OP_STATE) {
-            if (s)
-                return NULL; /* two states: not what we know */
-            s = t->body->node[i]->store[0];
-        }
-    return s;
-}
-
-static bool any_row(const ggl_tensor *t) {
-    return t->src[0]->n_dims > 0;
-}
-
-static bool any_shape(const ggl_tensor *t) {
-    (void)t;
-    return true;
-}
-
-static bool is_weighted(const ggl_tensor *t) {
-    const ggl_tensor *y = t->src[0], *w = t->src[1];
-    return y->n_dims == 2 && has_shape(w, 1, y->ne[1], 1);
-}
-
-static bool is_recent(const ggl_tensor *t) {
-    const ggl_store *s = state_of(t);
-    int64_t n = t->src[0]->ne[0];
-    return s && t->src[0]->n_dims == 1 && t->n_dims == 2 && t->ne[0] == n && s->ne[0] == n &&
-           s->ne[1] == t->ne[1] - 1 && s->ne[2] == 1;
-}
-
-static bool is_delta(const ggl_tensor *t) {
-    const ggl_tensor *const *x = (const ggl_tensor *const *)t->src;
-    const ggl_store *s = state_of(t);
-    int64_t dk = x[0]->ne[0], dv = x[2]->ne[0], h = x[0]->ne[1];
-    return s && has_shape(x[0], 2, dk, h) && has_shape(x[1], 2, dk, h) &&
-           has_shape(x[2], 2, dv, h) && has_shape(x[3], 1, h, 1) && has_shape(x[4], 1, h, 1) &&
-           s->ne[0] == dk && s->ne[1] == dv && s->ne[2] == h;
-}
-
-static bool is_scan(const ggl_tensor *t) {
-    const ggl_tensor *const *x = (const ggl_tensor *const *)t->src;
-    const ggl_store *s = state_of(t);
-    int64_t d = x[0]->ne[0], h = x[0]->ne[1], n = x[3]->ne[0];
-    return s && has_shape(x[0], 2, d, h) && has_shape(x[1], 1, h, 1) && has_shape(x[2], 1, h, 1) &&
-           has_shape(x[3], 2, n, h) && has_shape(x[4], 2, n, h) && s->ne[0] == n && s->ne[1] == d &&
-           s->ne[2] == h;
-}
-
-static const struct {
-    const char *name;
-    int n_src, n_num;
-    bool recurrent;
-    bool (*fits)(const ggl_tensor *t);
-    const cpu_op *op;
-} composite[] = {
-    {"relu", 1, 0, false, any_shape, &cpu_op_unary},
-    {"silu", 1, 0, false, any_shape, &cpu_op_unary},
-    {"gelu", 1, 0, false, any_shape, &cpu_op_unary},
-    {"gelu_erf", 1, 0, false, any_shape, &cpu_op_unary},
-    {"gelu_quick", 1, 0, false, any_shape, &cpu_op_unary},
-    {"softplus", 1, 0, false, any_shape, &cpu_op_unary},
-    {"softmax", 1, 0, false, any_row, &cpu_op_softmax},
-    {"rms", 1, 1, false, any_row, &cpu_op_rms},
-    {"center", 1, 0, false, any_row, &cpu_op_center},
-    {"l2", 1, 1, false, any_row, &cpu_op_l2},
-    {"normalised", 1, 0, false, any_row, &cpu_op_normalised},
-    {"weighted", 2, 0, false, is_weighted, &cpu_op_weighted},
-    {"recent", 1, 0, true, is_recent, &cpu_op_recent},
-    {"gated_delta_rule", 5, 0, true, is_delta, &cpu_op_delta},
-    {"ssm_scan", 5, 0, true, is_scan, &cpu_op_scan},
+static const cpu_op *const by_composite[GGL_COMPOSITE_COUNT] = {
+    [GGL_COMPOSITE_RELU] = &cpu_op_unary,
+    [GGL_COMPOSITE_SILU] = &cpu_op_unary,
+    [GGL_COMPOSITE_GELU] = &cpu_op_unary,
+    [GGL_COMPOSITE_GELU_ERF] = &cpu_op_unary,
+    [GGL_COMPOSITE_GELU_QUICK] = &cpu_op_unary,
+    [GGL_COMPOSITE_SOFTPLUS] = &cpu_op_unary,
+    [GGL_COMPOSITE_SOFTMAX] = &cpu_op_softmax,
+    [GGL_COMPOSITE_RMS] = &cpu_op_rms,
+    [GGL_COMPOSITE_CENTER] = &cpu_op_center,
+    [GGL_COMPOSITE_L2] = &cpu_op_l2,
+    [GGL_COMPOSITE_NORMALISED] = &cpu_op_normalised,
+    [GGL_COMPOSITE_WEIGHTED] = &cpu_op_weighted,
+    [GGL_COMPOSITE_RECENT] = &cpu_op_recent,
+    [GGL_COMPOSITE_GATED_DELTA_RULE] = &cpu_op_delta,
+    [GGL_COMPOSITE_SSM_SCAN] = &cpu_op_scan,
 };
 
-static const cpu_op *composite_of(const ggl_tensor *t) {
-    for (size_t i = 0; t->call && i < sizeof composite / sizeof *composite; i++) {
-        if (strcmp(composite[i].name, t->call) != 0)
-            continue;
-        if (t->n_src != composite[i].n_src || t->n_num < composite[i].n_num ||
-            t->body->recurrent != composite[i].recurrent)
-            return NULL;
-        for (int k = 0; k < t->n_src; k++)
-            if (!t->src[k] || t->src[k]->type != GGL_F32)
-                return NULL;
-        return composite[i].fits(t) ? composite[i].op : NULL;
-    }
-    return NULL;
-}
-
 const cpu_op *cpu_op_of(const ggl_tensor *node) {
-    return node->op == GGL_OP_CALL ? composite_of(node) : by_op[node->op];
+    return node->op == GGL_OP_CALL ? by_composite[ggl_composite_of(node)] : by_op[node->op];
 }
 
 bool cpu_in_place(const ggl_tensor *node) {

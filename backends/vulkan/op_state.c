@@ -53,7 +53,7 @@ const vk_op vk_op_keep = {.emit = keep_emit, .refuses = keep_refuses};
 /* recent(x [n], k) -> [n, k] */
 static ggl_status recent_emit(vk_emit *e, ggl_error *err) {
     const ggl_operand *x = &e->step->src[0], *y = &e->step->dst;
-    const ggl_store *s = vk_state_of(e->step->node);
+    const ggl_store *s = ggl_composite_state(e->step->node);
     vk_call c = {.shader = VK_SHADER_RECENT, .spec = {LOCAL}, .n_spec = 1};
     const uint32_t store_at = vk_bind_store(e, &c, s, true),
                    slot_at = vk_bind(e, &c, &e->slot, false), x_at = vk_bind(e, &c, x, false),
@@ -78,7 +78,7 @@ static ggl_status recent_emit(vk_emit *e, ggl_error *err) {
 static ggl_status emit_recur(vk_emit *e, bool scan, const int order[5], float divisor,
                              ggl_error *err) {
     const ggl_operand *y = &e->step->dst;
-    const ggl_store *s = vk_state_of(e->step->node);
+    const ggl_store *s = ggl_composite_state(e->step->node);
     vk_call c = {.shader = VK_SHADER_RECUR, .spec = {LOCAL, scan}, .n_spec = 2};
     const uint32_t store_at = vk_bind_store(e, &c, s, true),
                    slot_at = vk_bind(e, &c, &e->slot, false);

@@ -162,12 +162,10 @@ const char *vk_refuses(const ggl_backend *b, const ggl_tensor *node);
 bool vk_in_place(const ggl_tensor *node);
 /* What several operators have for vk_op.refuses. */
 const char *vk_refuses_all_but_f32(const vk_backend *b, const ggl_tensor *node);
-/* The only state of a recurrent composite; NULL: it has none or several. */
-const ggl_store *vk_state_of(const ggl_tensor *call);
 
 /* One declaration for each operator of ops.def; some stand in several rows. */
 #define OP(ID, op)                                         extern const vk_op op;
-#define COMPOSITE(name, n_src, n_num, recurrent, fits, op) extern const vk_op op;
+#define COMPOSITE(ID, op) extern const vk_op op;
 #include "ops.def"
 #undef OP
 #undef COMPOSITE

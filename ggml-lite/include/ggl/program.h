@@ -64,6 +64,23 @@ GGL_API GGL_NODISCARD ggl_status ggl_program_build(ggl_program *p, const ggl_seg
                                                    ggl_error *err);
 GGL_API void ggl_program_fini(ggl_program *p);
 
+/* --- composites ------------------------------------------------------------------------------- */
+
+typedef enum ggl_composite {
+    GGL_COMPOSITE_NONE,
+#define COMPOSITE(ID, name, n_src, n_num, recurrent, fits) GGL_COMPOSITE_##ID,
+#include "ggl/composites.def"
+#undef COMPOSITE
+    GGL_COMPOSITE_COUNT
+} ggl_composite;
+
+/* Which composite a CALL is, with the name, the sources and the shapes that the prelude gives it.
+ * GGL_COMPOSITE_NONE: it has none of the names, another form, or sources that are not f32, and runs
+ * as its body says. */
+GGL_API ggl_composite ggl_composite_of(const ggl_tensor *call);
+/* The only state of a recurrent composite; NULL: it has none or several. */
+GGL_API const ggl_store *ggl_composite_state(const ggl_tensor *call);
+
 #ifdef __cplusplus
 }
 #endif
