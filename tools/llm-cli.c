@@ -49,12 +49,6 @@ static void on_interrupt(int signal_number) {
     interrupted = 1;
 }
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* --- the prompt ------------------------------------------------------------------------------- */
 
 static bool stdin_is_piped(void) {
@@ -192,7 +186,7 @@ static int open_model(cli *c) {
 /* On a terminal, if it takes its time, a line that tells how far it is. */
 static bool on_load(void *ctx, size_t done, size_t total) {
     cli *c = ctx;
-    if (done < total && isatty(STDERR_FILENO) && now() - c->t_begin > 0.3)
+    if (done < total && isatty(STDERR_FILENO) && process_seconds() - c->t_begin > 0.3)
         c->shows_load = true;
     if (c->shows_load)
         fprintf(stderr, done < total ? "\rloading weights %3.0f %%" : "\r\033[K",
@@ -273,9 +267,9 @@ static int run_prompt(cli *c) {
                    .each = c->o.logits ? each_logits : NULL,
                    .progress = on_progress,
                    .ctx = c};
-    double t = now();
+    double t = process_seconds();
     ggl_status st = llm_session_eval(c->session, &b, &err);
-    c->t_prompt = now() - t;
+    c->t_prompt = process_seconds() - t;
     free(want);
     if (st != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
@@ -308,7 +302,7 @@ static int generate(cli *c) {
         llm_sampler_accept(c->sampler, c->prompt.id[i]);
     if (!c->tokenizer && c->o.n_predict != 0)
         fprintf(stderr, TOOL ": note: without a tokenizer for this model, ids are printed\n");
-    double t = now();
+    double t = process_seconds();
     while ((c->o.n_predict < 0 || c->n_generated < c->o.n_predict) && !interrupted &&
            !c->out.failed) {
         int32_t id = llm_sampler_next(c->sampler, llm_session_logits(c->session));
@@ -326,7 +320,7 @@ static int generate(cli *c) {
         if (llm_session_eval(c->session, &(llm_batch){.n = 1, .token = &id}, &err) != GGL_OK)
             return tool_error(TOOL, 1, "%s", err.msg);
     }
-    c->t_generate = now() - t;
+    c->t_generate = process_seconds() - t;
     return -1;
 }
 
@@ -345,7 +339,7 @@ static void print_times(const cli *c) {
 }
 
 static int run(cli *c) {
-    c->t_begin = now();
+    c->t_begin = process_seconds();
     int code = open_model(c);
     if (code < 0)
         code = open_session(c);
@@ -367,7 +361,7 @@ static int run(cli *c) {
             TOOL, 1, "%s%s", err.msg,
             placement_advice(c->placement, c->model, &c->params, st, advice, sizeof advice));
     fputs(llm_session_load_notes(c->session), stderr);
-    c->t_load = now() - c->t_begin;
+    c->t_load = process_seconds() - c->t_begin;
     if (c->text && c->o.display_prompt)
         text_stream_put(&c->out, c->text, c->text_size);
     code = c->prompt.n ? run_prompt(c) : -1;

@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "ggl/alloc.h"
+#include "process.h"
 
 enum { MOST = 16 };
 
@@ -30,6 +30,7 @@ struct placement {
     int part[MOST];      /* which backends have layers, in the order of these */
     int64_t count[MOST]; /* how many */
     int n_parts;
+    int64_t n_last;   /* -ngl, until the number of layers is known; -1: not given, or done */
     bool apart[MOST]; /* has no share of layers: named by --place alone, or slower than the CPU */
     rule *rule;
     size_t n_rules;
@@ -318,6 +319,9 @@ static int place(void *ctx, int layer, int n_layer, const char *weight) {
         }
     if (weight)
         return -1;
+    if (p->n_last >= 0)
+        give_devices(p, p->n_last, n_layer);
+    p->n_last = -1;
     int64_t at = layer < 0 ? 0 : layer >= n_layer ? n_layer - 1 : layer, end = 0;
     for (int i = 0; i < p->n_parts; i++) {
         end += p->count[i];
@@ -375,12 +379,6 @@ static int64_t most_that_fit(placement *p, const llm_model *m, llm_session_param
     return low;
 }
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* Seconds a token with the layers as they are given; 0: *err. */
 static double measure(placement *p, const llm_model *m, const llm_session_params *sp,
                       ggl_error *err) {
@@ -399,8 +397,8 @@ static double measure(placement *p, const llm_model *m, const llm_session_params
             st = llm_session_clear(s, 0, err);
         if (st == GGL_OK)
             st = llm_session_eval(s, &(llm_batch){.n = 1, .token = &token}, err);
-        begin = n < 0 ? now() : begin;
-        taken = now() - begin;
+        begin = n < 0 ? process_seconds() : begin;
+        taken = process_seconds() - begin;
     }
     llm_session_free(s);
     return st == GGL_OK && n > 0 ? taken / n : 0;
@@ -442,34 +440,40 @@ static ggl_status choose(placement *p, const llm_model *m, llm_session_params *s
     return most_that_fit(p, m, sp, n_layer, err) < 0 ? err->status : GGL_OK;
 }
 
-/* Decides which layers go where, where that depends on the model. */
+/* Decides which layers go where, where that takes trials; the rest place() does when it learns how
+ * many layers there are. */
 static ggl_status settle(placement *p, const llm_model *m, llm_session_params *sp, ggl_error *err) {
     const placement_options *o = p->o;
     bool automatic = o->split && strcmp(o->split, "auto") == 0;
-    if (!o->n_gpu_layers_given && !o->fit && !o->split) {
-        p->n_parts = 0; /* all on the first */
-        return GGL_OK;
-    }
-    llm_session *s = NULL;
+    p->n_last = o->n_gpu_layers_given ? o->n_gpu_layers : -1;
     if (!o->split || automatic)
-        p->n_parts = 0;
+        p->n_parts = 0; /* all on the first */
+    if (!o->fit && !automatic)
+        return GGL_OK;
+    llm_session *s = NULL;
     ggl_status st = session_new(p, &s, m, sp, err);
-    int64_t n_layer = st == GGL_OK ? llm_session_n_layer(s) : 0, sum = 0;
+    int64_t n_layer = st == GGL_OK ? llm_session_n_layer(s) : 0;
     llm_session_free(s);
-    if (st != GGL_OK)
-        return st;
-    if (o->n_gpu_layers_given)
-        give_devices(p, o->n_gpu_layers, n_layer);
-    else if (automatic)
-        return choose(p, m, sp, n_layer, err);
-    else if (o->fit)
-        return most_that_fit(p, m, sp, n_layer, err) < 0 ? err->status : GGL_OK;
+    if (st != GGL_OK || automatic)
+        return st == GGL_OK ? choose(p, m, sp, n_layer, err) : st;
+    return most_that_fit(p, m, sp, n_layer, err) < 0 ? err->status : GGL_OK;
+}
+
+/* The numbers of --split against the model's, and whether each pattern of --place has met a weight.
+ */
+static ggl_status check_use(const placement *p, const llm_session *s, ggl_error *err) {
+    int64_t sum = 0, n_layer = llm_session_n_layer(s);
     for (int i = 0; i < p->n_parts; i++)
         sum += p->count[i];
-    if (sum != n_layer)
+    if (p->n_parts > 0 && sum != n_layer)
         return ggl_fail(err, GGL_USAGE,
-                        "--split %s: that is %" PRId64 " layers; the model has %" PRId64, o->split,
-                        sum, n_layer);
+                        "--split %s: that is %" PRId64 " layers; the model has %" PRId64,
+                        p->o->split, sum, n_layer);
+    for (size_t i = 0; i < p->n_rules; i++)
+        if (!p->rule[i].used)
+            return ggl_fail(err, GGL_USAGE,
+                            "--place '%s=%s': no weight that is read has such a name",
+                            p->rule[i].pattern, p->names[p->rule[i].backend]);
     return GGL_OK;
 }
 
@@ -489,13 +493,12 @@ ggl_status placement_session_new(placement *p, llm_session **out, const llm_mode
         if (st == GGL_OK)
             st = session_new(p, out, m, sp, err);
     }
-    for (size_t i = 0; i < p->n_rules && st == GGL_OK; i++)
-        if (!p->rule[i].used) {
-            llm_session_free(*out);
-            *out = NULL;
-            st = ggl_fail(err, GGL_USAGE, "--place '%s=%s': no weight that is read has such a name",
-                          p->rule[i].pattern, p->names[p->rule[i].backend]);
-        }
+    if (st == GGL_OK)
+        st = check_use(p, *out, err);
+    if (st != GGL_OK) {
+        llm_session_free(*out);
+        *out = NULL;
+    }
     return st;
 }
 

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 
 #include "args.h"
 
@@ -62,4 +63,10 @@ void process_set_priority(const char *tool, int64_t priority) {
     if (failed)
         (void)tool_error(tool, 0, "--prio %d is not permitted (%s); going on without",
                          (int)priority, strerror(failed));
+}
+
+double process_seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }

@@ -1,4 +1,5 @@
-/* Where this process runs, and how urgently. Threads started later inherit both. */
+/* Where this process runs, how urgently, and what time it is there. Threads started later inherit
+ * the first two. */
 #ifndef TOOLS_PROCESS_H
 #define TOOLS_PROCESS_H
 
@@ -12,5 +13,8 @@ int process_set_cpus(const char *tool, const char *mask);
 /* -1 low, 0 normal, 1 medium, 2 high, 3 before everything. What the system does not permit is told
  * on stderr, and the process goes on as it was. */
 void process_set_priority(const char *tool, int64_t priority);
+
+/* Of a clock that only goes on. */
+double process_seconds(void);
 
 #endif
