@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ggl/fold.h"
 #include "ggl/alloc.h"
 #include "session_impl.h"
 
