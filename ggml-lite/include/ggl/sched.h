@@ -119,8 +119,9 @@ GGL_API GGL_NODISCARD ggl_status ggl_sched_restore_slot(ggl_sched *s, int slot, 
                                                         bool states_only, const void *src,
                                                         ggl_error *err);
 /* Cutting a sequence back to an earlier position needs nothing but going on from there: later rows
- * are not seen. Unless it has states, which cannot be cut back (restore a snapshot); with rings, at
- * most so many positions (else INT64_MAX). */
+ * are not seen. States cannot be cut back (restore a snapshot). Rings allow at most
+ * ggl_sched_rollback_limit positions, counted from one after the highest that was ever written to the
+ * slot (INT64_MAX: there are no rings). */
 GGL_API bool ggl_sched_has_states(const ggl_sched *s);
 GGL_API int64_t ggl_sched_rollback_limit(const ggl_sched *s);
 
