@@ -64,8 +64,8 @@ static void set_type(ggl_tensor *t) {
         t->type = t->src[0]->type;
     else if (t->computed && t->op == GGL_OP_PICK)
         t->type = t->src[0]->type == GGL_I32 ? GGL_I32 : GGL_F32;
-    else if (t->body)
-        t->type = t->body->result->type;
+    else if (t->body) /* constants are rounded before they are read (settle.c) */
+        t->type = t->body->result->type == GGL_F64 ? GGL_F32 : t->body->result->type;
 }
 
 /* Gathers are computed if anything but a product reads them. */
@@ -128,15 +128,8 @@ ggl_tensor *ggl_read(const ggl_tensor *node, int k) {
     return k < node->n_src ? node->src[k] : NULL;
 }
 
-int64_t ggl_extents(const int64_t ne[GGL_MAX_DIMS], int64_t n) {
-    int64_t count = 1;
-    for (int d = 0; d < GGL_MAX_DIMS; d++)
-        count *= ne[d] == GGL_N ? n : ne[d];
-    return count;
-}
-
 int64_t ggl_count(const ggl_tensor *t) {
-    return ggl_extents(t->ne, 1);
+    return ggl_extents(t->ne, 0, GGL_MAX_DIMS, 1);
 }
 
 bool ggl_value_bytes(const ggl_tensor *t, int64_t n, size_t *out) {

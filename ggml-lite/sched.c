@@ -54,6 +54,8 @@ static void device_free(device *d) {
 void ggl_sched_free(ggl_sched *s) {
     if (!s)
         return;
+    for (int i = 0; i < s->n_dev && s->allocated; i++) /* batches may be in flight */
+        (void)s->dev[i].b->v->wait(s->dev[i].b, NULL);
     for (size_t i = 0; i < s->n_segs; i++) {
         segment *seg = &s->seg[i];
         for (int k = 0; k < 2; k++)

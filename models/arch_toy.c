@@ -131,7 +131,7 @@ static bool index_made(llm_arch_toy *t) {
  * near zero, so rows of one dimension lie around 1; matrices are scaled to keep the size of what
  * they multiply. */
 static void fill_random(made_tensor *m) {
-    int64_t n = m->ne[0] * m->ne[1] * m->ne[2] * m->ne[3], n_in = m->ne[0];
+    int64_t n = ggl_extents(m->ne, 0, GGL_MAX_DIMS, 1), n_in = m->ne[0];
     uint64_t x = hash_of(m->name) * 0x9e3779b97f4a7c15u + 1;
     double scale = 1;
     while (scale * scale * (double)n_in > 1)

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ggl/graph.h"
+
 int tensor_layer(ggl_str name, ggl_str *rest) {
     size_t i = 4;
     int layer = 0;
@@ -49,7 +51,7 @@ bool tensor_rows(const ggl_gguf *f, tensor_row **rows, size_t *n) {
         r->first = layer < r->first ? layer : r->first;
         r->last = layer > r->last ? layer : r->last;
         r->n++;
-        r->params += (uint64_t)t->ne[0] * (uint64_t)t->ne[1] * (uint64_t)t->ne[2] * (uint64_t)t->ne[3];
+        r->params += (uint64_t)ggl_extents(t->ne, 0, GGL_MAX_DIMS, 1);
         r->bytes += t->size;
     }
     return *rows != NULL;

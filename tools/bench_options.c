@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../backends/cpu/threads.h"
+#include "../backends/cpu/cores.h"
 #include "ggl/types.h"
 
 #define TOOL       "llm-bench"

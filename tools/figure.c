@@ -271,7 +271,7 @@ static void count_params(maker *m, const ggl_tensor *t) {
         if (!w || m->counted[w->id])
             continue;
         m->counted[w->id] = true;
-        m->block->params += (uint64_t)(w->ne[0] * w->ne[1] * w->ne[2] * w->ne[3]);
+        m->block->params += (uint64_t)ggl_count(w);
     }
 }
 

@@ -54,19 +54,19 @@ static bool same_operand(const ggl_operand *a, const ggl_operand *b) {
            memcmp(a->nb, b->nb, sizeof a->nb) == 0;
 }
 
-static int64_t extent(const cpu_compiler *c, const ggl_operand *o, int d) {
-    return o->ne[d] == GGL_N ? c->s->n_max : o->ne[d];
+static size_t align64(size_t x) {
+    return (x + 63) / 64 * 64;
 }
 
 static void size_prepared(const cpu_compiler *c, prepared *p) {
-    int64_t rows = extent(c, &p->a, 1) * extent(c, &p->a, 2) * extent(c, &p->a, 3), n = p->a.ne[0];
+    int64_t rows = ggl_extents(p->a.ne, 1, GGL_MAX_DIMS, c->s->n_max), n = p->a.ne[0];
     if (p->kind == CPU_PREPARE_ROPE) {
         p->row = (size_t)n * 2 * sizeof(float);
-        rows = extent(c, &p->b, 3);
+        rows = ggl_extents(p->b.ne, GGL_BATCH_DIM, GGL_MAX_DIMS, c->s->n_max);
     } else {
         p->row = cpu_column_size((cpu_columns)p->kind, n);
     }
-    p->size = (p->row * (size_t)rows + 63) / 64 * 64;
+    p->size = align64(p->row * (size_t)rows); /* a small multiple of GGL_MAX_ELEMENTS at most */
 }
 
 bool cpu_prepare(cpu_compiler *c, cpu_step *s, int kind, const ggl_operand *a, const ggl_operand *b,
@@ -204,6 +204,7 @@ static bool place_prepared(cpu_compiler *c, size_t *end) {
     } slot;
     slot *slots = ggl_calloc(c->n_prepared + 1, sizeof *slots);
     int n = 0;
+    bool fits = true;
     if (!slots)
         return false;
     for (size_t i = 0; i < c->n_prepared; i++) { /* in order of .first */
@@ -218,7 +219,7 @@ static bool place_prepared(cpu_compiler *c, size_t *end) {
     }
     for (int k = 0; k < n; k++) {
         slots[k].at = *end;
-        *end += slots[k].size;
+        fits = fits && ggl_size_add(*end, slots[k].size, end);
     }
     for (size_t i = 0; i < c->n_step; i++) {
         cpu_step *s = &c->step[i];
@@ -229,11 +230,7 @@ static bool place_prepared(cpu_compiler *c, size_t *end) {
         s->prepared_row = p->row;
     }
     ggl_free(slots);
-    return true;
-}
-
-static size_t align64(size_t x) {
-    return (x + 63) / 64 * 64;
+    return fits;
 }
 
 static bool place_scratch(cpu_compiler *c, cpu_plan *plan) {
@@ -250,8 +247,10 @@ static bool place_scratch(cpu_compiler *c, cpu_plan *plan) {
         c->step[i].thread_at = end + align64(shared);
     }
     int64_t threads = cpu_max(c->b->n_threads, c->b->n_threads_batch);
-    plan->arena_size = end + align64(shared) + plan->thread_step * (size_t)threads;
-    return true;
+    size_t all_threads;
+    return ggl_size_mul(plan->thread_step, (size_t)threads, &all_threads) &&
+           ggl_size_add(end, align64(shared), &end) &&
+           ggl_size_add(end, all_threads, &plan->arena_size);
 }
 
 /* --- all of it ----------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cores.h"
 #include "cpu_features.h"
 #include "ggl/alloc.h"
 

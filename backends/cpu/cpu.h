@@ -175,7 +175,7 @@ static inline int64_t cpu_max(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
-/* Row r (of ne[1] * ne[2] * ne[3], dimension 1 fastest) of the shape `of`, in a view that
+/* Row r (of cpu_n_rows, dimension 1 fastest) of the shape `of`, in a view that
  * broadcasts to it. */
 static inline char *cpu_row(const cpu_view *v, const int64_t *of, int64_t r) {
     int64_t j = r % of[1], k = r / of[1] % of[2], l = r / of[1] / of[2];
@@ -184,7 +184,7 @@ static inline char *cpu_row(const cpu_view *v, const int64_t *of, int64_t r) {
 }
 
 static inline int64_t cpu_n_rows(const cpu_view *v) {
-    return v->ne[1] * v->ne[2] * v->ne[3];
+    return ggl_extents(v->ne, 1, GGL_MAX_DIMS, 1);
 }
 
 #endif

@@ -42,7 +42,7 @@ static ggl_status cache_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
 
 static void cache_begin(cpu_task *t) {
     t->n_units = t->n;
-    t->cost = 4 * (double)(t->src[0].ne[0] * t->src[0].ne[1]);
+    t->cost = 4 * (double)ggl_extents(t->src[0].ne, 0, 2, 1);
 }
 
 static void store_row(const cpu_task *t, const ggl_store *s, char *slot, int64_t pos, int64_t h,

@@ -43,7 +43,7 @@ static void collapse(cpu_task *t, int n_src, double cost_of_one) {
     for (int i = 0; i <= n_src; i++)
         memcpy(t->step_nb[i], nb[i], sizeof t->step_nb[i]);
     int64_t segments = (ne[0] + SEGMENT - 1) / SEGMENT;
-    t->n_units = segments * ne[1] * ne[2] * ne[3];
+    t->n_units = segments * ggl_extents(ne, 1, GGL_MAX_DIMS, 1);
     t->cost = cost_of_one * (double)cpu_min(ne[0], SEGMENT);
 }
 

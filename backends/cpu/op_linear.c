@@ -46,7 +46,7 @@ typedef struct lists {
 
 static lists lists_of(const cpu_task *t) {
     const cpu_view *w = &t->src[1];
-    lists l = {.n_matrices = w->ne[2] * w->ne[3], .n_active = t->unit[1]};
+    lists l = {.n_matrices = ggl_extents(w->ne, 2, GGL_MAX_DIMS, 1), .n_active = t->unit[1]};
     l.order = (int32_t *)t->shared;
     l.start = l.order + cpu_n_rows(&t->dst);
     l.active = l.start + l.n_matrices + 1;
@@ -149,10 +149,8 @@ static ggl_status linear_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     if (w->type == GGL_F32 && w->nb[0] != 4)
         return ggl_fail(err, GGL_UNSUPPORTED, "linear with a matrix whose rows are not dense");
     s->batch_of_w = ggl_is_batched(s->node->src[1]);
-    int64_t most = w->ne[3] == GGL_N ? cpu_compiler_n_max(c) : w->ne[3];
-    int64_t columns = s->dst.ne[1] * s->dst.ne[2] *
-                      (s->dst.ne[3] == GGL_N ? cpu_compiler_n_max(c) : s->dst.ne[3]);
-    int64_t matrices = w->ne[2] * most;
+    int64_t columns = ggl_extents(s->dst.ne, 1, GGL_MAX_DIMS, cpu_compiler_n_max(c));
+    int64_t matrices = ggl_extents(w->ne, 2, GGL_MAX_DIMS, cpu_compiler_n_max(c));
     if (columns > INT32_MAX || matrices > INT32_MAX)
         return ggl_fail(err, GGL_LIMIT, "linear with %lld columns", (long long)columns);
     if (matrices > 1 || s->n_src > 3)
@@ -167,7 +165,7 @@ static ggl_status linear_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
 /* --- run ----------------------------------------------------------------------------------- */
 
 static bool one_matrix(const cpu_task *t) {
-    return t->src[1].ne[2] * t->src[1].ne[3] == 1 && !has_index(t);
+    return ggl_extents(t->src[1].ne, 2, GGL_MAX_DIMS, 1) == 1 && !has_index(t);
 }
 
 static int64_t round_up(int64_t x, int64_t to) {
@@ -196,8 +194,9 @@ static const void *column(const cpu_task *t, int64_t c) {
     if (!t->step->prepared)
         return cpu_row(x, y->ne, c);
     int64_t j = c % y->ne[1], k = c / y->ne[1] % y->ne[2], l = c / y->ne[1] / y->ne[2];
-    int64_t r = (x->ne[1] == 1 ? 0 : j) +
-                x->ne[1] * ((x->ne[2] == 1 ? 0 : k) + x->ne[2] * (x->ne[3] == 1 ? 0 : l));
+    int64_t r = x->ne[3] == 1 ? 0 : l;
+    r = r * x->ne[2] + (x->ne[2] == 1 ? 0 : k);
+    r = r * x->ne[1] + (x->ne[1] == 1 ? 0 : j);
     return t->prepared + (size_t)r * t->step->prepared_row;
 }
 

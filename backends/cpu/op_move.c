@@ -32,7 +32,7 @@ static void move_row(const cpu_task *t, char *dst, const char *src, int64_t n) {
 /* A unit is one of the batch, or all if there is none. dst is dense. */
 static void copy_begin(cpu_task *t) {
     t->n_units = t->step->dst.ne[GGL_BATCH_DIM] == GGL_N ? t->dst.ne[3] : 1;
-    t->cost = 10 + (double)(t->src[0].ne[0] * t->src[0].ne[1] * t->src[0].ne[2]);
+    t->cost = 10 + (double)ggl_extents(t->src[0].ne, 0, 3, 1);
 }
 
 static void copy_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
@@ -192,7 +192,7 @@ static ggl_status pick_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
 static void pick_begin(cpu_task *t) {
     t->unit[0] = t->src[1].ne[0];
     t->n_units = t->unit[0] * t->dst.ne[3];
-    t->cost = 10 + (double)(t->dst.ne[0] * t->dst.ne[1] * t->dst.ne[2]) / (double)t->unit[0];
+    t->cost = 10 + (double)ggl_extents(t->dst.ne, 0, 3, 1) / (double)t->unit[0];
 }
 
 /* An index outside of t gives NaN, or in whole numbers -1. */

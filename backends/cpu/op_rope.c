@@ -49,7 +49,7 @@ static void rope_begin(cpu_task *t) {
 
 static void rope_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     (void)thread;
-    int64_t r = t->step->n_terms, n = t->dst.ne[0], rows = t->dst.ne[1] * t->dst.ne[2];
+    int64_t r = t->step->n_terms, n = t->dst.ne[0], rows = ggl_extents(t->dst.ne, 1, 3, 1);
     bool half = t->step->node->op == GGL_OP_ROPE_HALF;
     for (int64_t u = first; u < last; u++) {
         int64_t l = t->src[2].ne[3] == 1 ? 0 : u / rows;

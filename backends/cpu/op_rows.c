@@ -31,7 +31,7 @@ static void reduce_begin(cpu_task *t) {
     bool within = t->step->dim == 0;
     t->n_units = cpu_n_rows(&t->dst);
     t->cost = within ? 10 + 2 * (double)t->src[0].ne[0]
-                     : 10 + 3 * (double)(t->src[0].ne[0] * t->src[0].ne[t->step->dim]);
+                     : 10 + 3 * (double)t->src[0].ne[0] * (double)t->src[0].ne[t->step->dim];
 }
 
 /* y = x[.., 0, ..] op x[.., 1, ..] ..., whole rows at a time. sum begins with +0, amax ends with +
@@ -166,7 +166,7 @@ const cpu_op cpu_op_l2 = {
 /* weighted(y [n, k], w [k]) -> [n]: a unit is one of the batch. */
 static void weighted_begin(cpu_task *t) {
     t->n_units = t->dst.ne[3];
-    t->cost = 10 + 3 * (double)(t->src[0].ne[0] * t->src[0].ne[1]);
+    t->cost = 10 + 3 * (double)ggl_extents(t->src[0].ne, 0, 2, 1);
 }
 
 static void weighted_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
@@ -218,7 +218,7 @@ const cpu_op cpu_op_rank = {
 
 static void topk_begin(cpu_task *t) {
     t->n_units = t->dst.ne[3];
-    t->cost = 10 * (double)t->src[0].ne[0] + 20 * (double)(t->dst.ne[0] * t->dst.ne[0]);
+    t->cost = 10 * (double)t->src[0].ne[0] + 20 * (double)t->dst.ne[0] * (double)t->dst.ne[0];
 }
 
 /* The list so far is kept in order; an element that does not go before its last one is out. */

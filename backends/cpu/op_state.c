@@ -37,14 +37,15 @@ static void state_run(const cpu_task *t, int64_t first, int64_t last, int thread
     (void)first, (void)last, (void)thread;
     const ggl_store *s = t->step->store[0];
     memcpy(t->dst.p, state_of(t, *(const int32_t *)t->src[0].p),
-           (size_t)(s->ne[0] * s->ne[1] * s->ne[2]) * sizeof(float));
+           (size_t)ggl_extents(s->ne, 0, 3, 1) * sizeof(float));
 }
 
 static void keep_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     (void)first, (void)last, (void)thread;
     const cpu_view *x = &t->src[1];
     float *to = state_of(t, *(const int32_t *)t->src[2].p);
-    for (int64_t r = 0; r < x->ne[1] * x->ne[2]; r++, to += x->ne[0])
+    int64_t rows = ggl_extents(x->ne, 1, 3, 1);
+    for (int64_t r = 0; r < rows; r++, to += x->ne[0])
         memcpy(to, cpu_row(x, x->ne, r), (size_t)x->ne[0] * sizeof(float));
 }
 
@@ -71,7 +72,7 @@ enum { SPAN = 512 };
 
 static void recent_begin(cpu_task *t) {
     t->n_units = (t->dst.ne[0] + SPAN - 1) / SPAN;
-    t->cost = (double)(cpu_min(SPAN, t->dst.ne[0]) * t->dst.ne[1] * t->n);
+    t->cost = (double)cpu_min(SPAN, t->dst.ne[0]) * (double)t->dst.ne[1] * (double)t->n;
 }
 
 static void recent_run(const cpu_task *t, int64_t first, int64_t last, int thread) {

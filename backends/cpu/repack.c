@@ -23,7 +23,7 @@ size_t cpu_repacked_matrix_size(const cpu_backend *b, ggl_type type, int64_t n_r
 
 size_t cpu_repack_size(const ggl_backend *b, const ggl_tensor *w) {
     return cpu_repacked_matrix_size((const cpu_backend *)b, w->type, w->ne[1], w->ne[0]) *
-           (size_t)(w->ne[2] * w->ne[3]);
+           (size_t)ggl_extents(w->ne, 2, GGL_MAX_DIMS, 1);
 }
 
 typedef struct repack_task {
@@ -73,7 +73,7 @@ ggl_status cpu_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, const ggl_
     cpu_backend *c = (cpu_backend *)b;
     (void)err;
     repack_task t = {c, w, dst->data + offset};
-    int64_t units = (groups_of(w) + UNIT_GROUPS - 1) / UNIT_GROUPS * w->ne[2] * w->ne[3];
+    int64_t units = (groups_of(w) + UNIT_GROUPS - 1) / UNIT_GROUPS * ggl_extents(w->ne, 2, GGL_MAX_DIMS, 1);
     if (!dst->huge)
         ggl_prefer_huge_pages(dst->data, dst->size);
     dst->huge = true;

@@ -50,7 +50,7 @@ static cpu_task task_of(const run_state *r, const cpu_step *s, range of) {
     t.shared = t.arena + s->shared_at;
     /* of what goes by items, only preparations have rows here, as many for each item */
     t.prepared = t.arena + s->prepared_at +
-                 (size_t)(of.first * t.src[0].ne[1] * t.src[0].ne[2]) * s->prepared_row;
+                 (size_t)(of.first * ggl_extents(t.src[0].ne, 1, 3, 1)) * s->prepared_row;
     if (s->slot.region >= 0)
         t.slot = (const int32_t *)view_of(r, &s->slot, of).p;
     t.n_threads = s->in_loop ? 1 : r->n > 1 ? r->b->n_threads_batch : r->b->n_threads;

@@ -24,10 +24,6 @@ void cpu_pool_wake(cpu_pool *p);
 /* Whether some threads sleep, so that the next task has to wake them. */
 bool cpu_pool_sleeps(const cpu_pool *p);
 
-/* Physical cores that this process may use, by affinity and by its control group's quota; at
- * least 1. */
-int cpu_default_threads(void);
-
 /* The floating-point mode of the numeric contract (nearest even, subnormals kept) for this thread;
  * returns what was set, for cpu_float_mode_restore. */
 uint64_t cpu_float_mode_set(void);

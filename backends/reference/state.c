@@ -7,7 +7,7 @@ static view stored(const step_args *a, const ggl_store *s, const view *slot) {
     return (view){at,
                   s->type,
                   {s->ne[0], s->ne[1], s->ne[2], 1},
-                  {e, e * (size_t)s->ne[0], e * (size_t)(s->ne[0] * s->ne[1]), 0}};
+                  {e, e * (size_t)s->ne[0], e * (size_t)ggl_extents(s->ne, 0, 2, 1), 0}};
 }
 
 void ref_state(const step_args *a) {

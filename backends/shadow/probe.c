@@ -17,7 +17,8 @@ ggl_status shadow_each_store(const ggl_tensor *node, void *ctx,
         if (at->store[k])
             st = f(ctx, at->store[k], err);
     for (int i = 0; node->body && i < node->body->n_node && st == GGL_OK; i++)
-        st = shadow_each_store(node->body->node[i], ctx, f, err);
+        if (node->body->node[i]->needed)
+            st = shadow_each_store(node->body->node[i], ctx, f, err);
     return st;
 }
 

@@ -80,7 +80,8 @@ static double product_scale(const ggl_tensor *t, const float *x, size_t at) {
     const ggl_type_info *type = ggl_type_get(w->type);
     const char *row =
         (const char *)w->data + at % (size_t)t->ne[0] * ggl_row_size(w->type, w->ne[0]);
-    const float *column = x + at / (size_t)t->ne[0] * (size_t)w->ne[0];
+    const size_t n_in = (size_t)w->ne[0], i_column = at / (size_t)t->ne[0];
+    const float *column = x + i_column * n_in;
     float block[256];
     double sum = 0;
     for (int64_t i = 0; i < w->ne[0]; i += type->block, row += type->size) {

@@ -201,7 +201,7 @@ static ggl_status emit_merge(vk_emit *e, const shape *s, ggl_error *err) {
     vk_push(&c, from);
     push_heads(e, &c, sinks, sinks_at, 0);
     push_heads(e, &c, y, y_at, 1);
-    c.groups[0] = vk_groups(y->ne[0] * y->ne[1] * s->n_batch, LOCAL);
+    c.groups[0] = vk_groups(ggl_extents(y->ne, 0, 2, 1) * s->n_batch, LOCAL);
     return vk_dispatch(e, &c, err);
 }
 

@@ -322,7 +322,7 @@ static size_t linear_scratch(const vk_backend *b, const ggl_step *s, int64_t n) 
     const size_t rounded = can_round(b, &s->src[1]) ? size_of(&x) : 0;
     if (s->n_src <= 3 || s->src[3].region < 0)
         return rounded;
-    int64_t n_cols = s->dst.ne[1] * s->dst.ne[2] * (s->dst.ne[3] == GGL_N ? n : s->dst.ne[3]);
+    int64_t n_cols = ggl_extents(s->dst.ne, 1, GGL_MAX_DIMS, n);
     return rounded + lists_size(most_tiles(n_cols, s->src[1].ne[2], TILE_COLS), n_cols);
 }
 

@@ -37,7 +37,7 @@ typedef struct move {
 
 static ggl_status emit_move(vk_emit *e, const move *m, ggl_error *err) {
     const int from = conversion(m->x->type, m->y->type);
-    const int64_t count = m->ne[0] * m->ne[1] * m->ne[2] * m->ne[3];
+    const int64_t count = ggl_extents(m->ne, 0, GGL_MAX_DIMS, 1);
     if (from < 0)
         return no_conversion(m->x, m->y, err);
     vk_call c = {.shader = VK_SHADER_MOVE,
@@ -77,7 +77,7 @@ static ggl_status emit_copy(vk_emit *e, ggl_error *err) {
         m.y_stride[d] = next;
         next *= (uint32_t)m.ne[d];
     }
-    if (m.ne[0] * m.ne[1] * m.ne[2] * m.ne[3] != vk_count(e, m.y))
+    if (ggl_extents(m.ne, 0, GGL_MAX_DIMS, 1) != vk_count(e, m.y))
         return ggl_fail(err, GGL_UNSUPPORTED, "a copy of %lld elements to %lld",
                         (long long)vk_count(e, m.x), (long long)vk_count(e, m.y));
     return emit_move(e, &m, err);

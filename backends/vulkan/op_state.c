@@ -28,7 +28,7 @@ static ggl_status move(vk_emit *e, const ggl_store *s, const ggl_operand *slot,
         vk_push(&c, vk_stride(e, x, d));
     vk_push(&c, slot_at);
     push_store(e, &c, s, store_at);
-    c.groups[0] = vk_groups(s->ne[0] * s->ne[1] * s->ne[2], LOCAL);
+    c.groups[0] = vk_groups(ggl_extents(s->ne, 0, 3, 1), LOCAL);
     return vk_dispatch(e, &c, err);
 }
 
@@ -96,7 +96,7 @@ static ggl_status emit_recur(vk_emit *e, bool scan, const int order[5], float di
     vk_push(&c, vk_stride(e, &e->slot, GGL_BATCH_DIM));
     push_store(e, &c, s, store_at);
     vk_push_float(&c, divisor);
-    c.groups[0] = vk_groups(s->ne[1] * s->ne[2], LOCAL);
+    c.groups[0] = vk_groups(ggl_extents(s->ne, 1, 3, 1), LOCAL);
     return vk_dispatch(e, &c, err);
 }
 

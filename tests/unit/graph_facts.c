@@ -267,6 +267,51 @@ TEST(states_in_nested_bodies_see_every_token) {
         }
 }
 
+/* A state that nothing reads does not exist, and takes no memory of one that does. */
+TEST(states_that_nothing_reads) {
+    for (int k = 0; k < 2; k++) {
+        fixture f;
+        REQUIRE(begin(&f));
+        ggl_tensor *x = ggl_graph_input(f.g, "x", GGL_F32, 1, (int64_t[]){4}, true);
+        ggl_tensor **param = ggl_body_begin(f.g, &x, 1);
+        REQUIRE(param);
+        ggl_tensor *p = param[0];
+        CHECK(running_sum(f.g, p) && running_sum(f.g, p));
+        ggl_tensor *call = ggl_body_end(f.g, NULL, ggl_binary(f.g, GGL_OP_ADD, p, p), NULL, 0);
+        REQUIRE(start(&f, backends[k], ggl_binary(f.g, GGL_OP_ADD, call, running_sum(f.g, x))));
+        CHECK_INT(ggl_graph_n_stores(f.g), 1);
+        CHECK_INT((long long)ggl_sched_slot_size(f.s, 64, false), 64);
+        float ones[16];
+        for (int i = 0; i < 16; i++)
+            ones[i] = 1;
+        REQUIRE(set(&f, "x", ones, 4) && set_places(&f, 4));
+        REQUIRE_OK(ggl_sched_run(f.s, 4, NULL, 0, &f.err), &f.err);
+        for (int i = 0; i < 4; i++)
+            CHECK(ggl_sched_output(f.s, 0)[4 * i] == (float)(2 + i + 1));
+        end(&f);
+    }
+}
+
+/* A call that is batched by its state, with a result that is not. */
+TEST(a_call_whose_result_is_a_constant) {
+    for (int k = 0; k < 2; k++) {
+        fixture f;
+        REQUIRE(begin(&f));
+        ggl_tensor *x = ggl_graph_input(f.g, "x", GGL_F32, 1, (int64_t[]){2}, true);
+        ggl_tensor *c = ggl_graph_const(f.g, 1, (int64_t[]){2}, (double[]){3, 4});
+        ggl_tensor **param = ggl_body_begin(f.g, &x, 1);
+        REQUIRE(param);
+        ggl_tensor *s = ggl_graph_op(f.g, GGL_OP_STATE, NULL, 0, (double[]){2}, 1);
+        ggl_graph_op(f.g, GGL_OP_KEEP, (ggl_tensor *[]){s, param[0]}, 2, NULL, 0);
+        REQUIRE(start(&f, backends[k], ggl_body_end(f.g, NULL, c, NULL, 0)));
+        REQUIRE(set(&f, "x", (float[]){1, 2, 3, 4}, 2) && set_places(&f, 2));
+        REQUIRE_OK(ggl_sched_run(f.s, 2, NULL, 0, &f.err), &f.err);
+        for (int i = 0; i < 4; i++)
+            CHECK(ggl_sched_output(f.s, 0)[i] == (float)(3 + i % 2));
+        end(&f);
+    }
+}
+
 TEST(a_recurrent_body_holds_no_other_at_any_depth) {
     ggl_error err = {0};
     ggl_graph *g = ggl_graph_new(NULL);

@@ -172,8 +172,14 @@ GGL_API ggl_tensor *ggl_read(const ggl_tensor *node, int k);
 #define GGL_MAX_ELEMENTS ((int64_t)1 << 48)
 /* Elements of one of the batch; of all, if t does not depend on it. */
 GGL_API int64_t ggl_count(const ggl_tensor *t);
-/* The product of the extents; `n` takes the place of GGL_N. */
-GGL_API int64_t ggl_extents(const int64_t ne[GGL_MAX_DIMS], int64_t n);
+/* The product of extents first .. end-1; n takes the place of GGL_N. All products of extents are
+ * taken here, and bounded as above. */
+static inline int64_t ggl_extents(const int64_t *ne, int first, int end, int64_t n) {
+    int64_t count = 1;
+    for (int d = first; d < end; d++)
+        count *= ne[d] == GGL_N ? n : ne[d];
+    return count;
+}
 /* Bytes of t, in its type, for n of the batch (of all, if it does not depend on the batch). Every
  * size of memory comes from here. False: a row is no whole number of blocks, or *out would wrap. */
 GGL_API GGL_NODISCARD bool ggl_value_bytes(const ggl_tensor *t, int64_t n, size_t *out);

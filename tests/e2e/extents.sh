@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Products of extents are taken by ggl_extents (ggl/graph.h), where they are known to fit, and nowhere
+# else: a product that was taken by hand has wrapped to 0 before.
+#   extents.sh SOURCE_DIR
+set -euo pipefail
+cd "$1"
+product='\bne\[[^]]*\]\)* \* (\([a-z_0-9]+\) ?)?\(?[a-z_0-9.>-]*\bne\['
+found=$(grep -rnE "$product" --include='*.c' --include='*.h' ggml-lite models backends tools |
+    grep -vE "\(double\).*$product" || true)
+[ -z "$found" ] || { printf 'products of extents outside of ggl_extents:\n%s\n' "$found"; exit 1; }
+# the pattern sees what it is for
+for line in 'n = t->ne[0] * t->ne[1];' 'n = (size_t)(w->ne[2] * w->ne[3]);' 'n = (size_t)t->ne[0] * (size_t)t->ne[1];'; do
+    grep -qE "$product" <<<"$line" || { echo "not seen: $line"; exit 1; }
+done
