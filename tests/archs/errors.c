@@ -218,6 +218,8 @@ static const struct {
      "t.arch:7:5: error: linear of [n_embd = 8] with the matrix [4, 16]"},
     {"", "a, b = split(x, 3, 4)\n", "",
      "t.arch:6:8: error: the parts are 7 together, and dimension 0 of [n_embd = 8] is 8"},
+    {"", "x = repeat(iota(1), 1048576, 128, 128, 1073741824)[0][0][0][0]\n", "",
+     "t.arch:6:5: error: repeat of [1] to [1048576, 128, 128, 1073741824]: values have at most three"},
     {"", "x = reshape(x, 3, 3)\n", "", "t.arch:6:5: error: reshape of [n_embd = 8] to [3, 3]"},
     {"", "x = x[token]\n", "", "t.arch:6:6: error: this index is into 10, and [n_embd = 8] has 8"},
     {"", "x = x[9] * x\n", "", "t.arch:6:7: error: '9' is 9; 0 to 7 is possible here"},
