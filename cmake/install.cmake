@@ -1,4 +1,5 @@
-# What `cmake --install` puts where: headers, libraries, the CMake package ggml-lite, the pkg-config file ggml-lite.pc.
+# What `cmake --install` puts where: headers, libraries, the CMake package ggml-lite, the pkg-config file ggml-lite.pc, and the
+# licence.
 include(CMakePackageConfigHelpers)
 
 install(DIRECTORY ggml-lite/include/ backends/include/ models/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
@@ -19,4 +20,5 @@ install(FILES ${PROJECT_BINARY_DIR}/ggml-lite-config.cmake ${PROJECT_BINARY_DIR}
 
 list(TRANSFORM CMAKE_DL_LIBS PREPEND -l OUTPUT_VARIABLE GGL_DL_FLAGS)
 configure_file(cmake/ggml-lite.pc.in ${PROJECT_BINARY_DIR}/ggml-lite.pc @ONLY)
+install(FILES LICENSE NOTICE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(FILES ${PROJECT_BINARY_DIR}/ggml-lite.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -172,6 +172,10 @@ conform_outcome conform_check(const conform_case *info, int variant, ggl_backend
                               conform_result *r);
 conform_outcome conform_check_form(const conform_case *info, const conform_form *form,
                                    ggl_backend *b, conform_result *r);
+/* The same, and what the backend computed goes to *got, whose y is NULL if it computed nothing. The
+ * caller frees it with conform_output_fini. */
+conform_outcome conform_check_keep(const conform_case *info, const conform_form *form,
+                                   ggl_backend *b, conform_result *r, conform_output *got);
 /* Of outputs that there are already. flushed: the reference's output for inputs whose subnormal
  * numbers are zeros, which is as good; NULL: none. */
 conform_outcome conform_compare(const conform_case *info, const conform_form *form,

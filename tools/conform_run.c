@@ -214,47 +214,55 @@ conform_outcome conform_compare(const conform_case *info, const conform_form *fo
 }
 
 static conform_outcome check(const conform_case *info, const conform_form *form, ggl_backend *b,
-                             ggl_backend *reference, conform_result *r) {
-    conform_output got, want = {0}, flushed = {0};
+                             ggl_backend *reference, conform_result *r, conform_output *got) {
+    conform_output want = {0}, flushed = {0};
     ggl_error err = {0};
     bool tiny = form->values == CONFORM_TINY;
     *r = (conform_result){.form = *form, .outcome = CONFORM_INVALID};
-    ggl_status st = run_form(info, form, b, reference, false, &got, &err);
-    memcpy(r->form_text, got.text, sizeof r->form_text);
-    if (got.refused) {
+    ggl_status st = run_form(info, form, b, reference, false, got, &err);
+    memcpy(r->form_text, got->text, sizeof r->form_text);
+    if (got->refused) {
         r->outcome = CONFORM_REFUSED;
         snprintf(r->text, sizeof r->text, "%s%s%s",
-                 strcmp(got.refused_op, conform_op_name(info)) ? got.refused_op : "",
-                 strcmp(got.refused_op, conform_op_name(info)) ? ": " : "", got.refused);
+                 strcmp(got->refused_op, conform_op_name(info)) ? got->refused_op : "",
+                 strcmp(got->refused_op, conform_op_name(info)) ? ": " : "", got->refused);
         return r->outcome;
     }
-    if (st != GGL_OK && got.built && st != GGL_NOMEM)
+    if (st != GGL_OK && got->built && st != GGL_NOMEM)
         r->outcome = CONFORM_FAILED;
     if (st == GGL_OK)
         st = run_form(info, form, NULL, reference, false, &want, &err);
     if (st == GGL_OK && tiny)
         st = run_form(info, form, NULL, reference, true, &flushed, &err);
     if (st == GGL_OK)
-        conform_compare(info, form, &got, &want, tiny ? &flushed : NULL, r);
+        conform_compare(info, form, got, &want, tiny ? &flushed : NULL, r);
     else
         snprintf(r->text, sizeof r->text, "%.*s", CONFORM_TEXT - 1, err.msg);
-    conform_output_fini(&got);
     conform_output_fini(&want);
     conform_output_fini(&flushed);
     return r->outcome;
 }
 
-conform_outcome conform_check_form(const conform_case *info, const conform_form *form,
-                                   ggl_backend *b, conform_result *r) {
+conform_outcome conform_check_keep(const conform_case *info, const conform_form *form,
+                                   ggl_backend *b, conform_result *r, conform_output *got) {
     ggl_backend *reference = NULL;
     ggl_error err = {0};
+    *got = (conform_output){0};
     *r = (conform_result){.form = *form, .outcome = CONFORM_INVALID};
     if (ggl_backend_open(&reference, "reference", NULL, &err) == GGL_OK)
-        check(info, form, b, reference, r);
+        check(info, form, b, reference, r, got);
     else
         snprintf(r->text, sizeof r->text, "%.*s", CONFORM_TEXT - 1, err.msg);
     ggl_backend_close(reference);
     return r->outcome;
+}
+
+conform_outcome conform_check_form(const conform_case *info, const conform_form *form,
+                                   ggl_backend *b, conform_result *r) {
+    conform_output got;
+    conform_outcome outcome = conform_check_keep(info, form, b, r, &got);
+    conform_output_fini(&got);
+    return outcome;
 }
 
 conform_outcome conform_check(const conform_case *info, int variant, ggl_backend *b,

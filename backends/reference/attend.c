@@ -25,49 +25,105 @@ void ref_cache(const step_args *a) {
     }
 }
 
-static double score(const step_args *a, const ggl_store *keys, int64_t head, int64_t l,
-                    int64_t slot, int64_t pos, int64_t at) {
-    const view *q = &a->src[0], *alibi = &a->src[3];
-    double scale = a->node->num[0], cap = a->node->num[2], s = 0;
-    ggl_store_get(keys, slot_at(a, keys, slot), at, head * keys->ne[1] / q->ne[1], a->stored);
-    for (int64_t i = 0; i < q->ne[0]; i++)
-        s += ref_get(q, i, head, 0, l) * (double)a->stored[i];
-    s *= isnan(scale) ? 1 / sqrt((double)q->ne[0]) : scale;
-    if (!isnan(cap))
-        s = cap * ggl_tanh(s / cap);
-    if (alibi->data)
-        s -= ref_get(alibi, head, 0, 0, l) * (double)(pos - at);
+/* The query heads that share a head of the store, for one token: they read the same rows, so that
+ * each row is decoded once for all of them. */
+typedef struct share {
+    int64_t l, head, n_head;         /* token; first query head, and how many */
+    int64_t g;                       /* head of the store */
+    int64_t slot, pos, first, n_pos; /* positions first .. first + n_pos - 1 = pos are visible */
+    double *query;                   /* [n_head][query dimensions] */
+    double *score;                   /* [n_head][n_pos] */
+    double *total;                   /* [n_head]: sums of what the scores become */
+    double *out;                     /* [n_head][value dimensions] */
+} share;
+
+/* Doubles that ref_attend needs as scratch. */
+int64_t ref_attend_scratch(const ggl_tensor *node) {
+    const ggl_tensor *q = node->src[0], *kv = node->src[1];
+    int64_t n_head = q->ne[1] / kv->store[0]->ne[1];
+    return n_head * (q->ne[0] + kv->store[0]->n_pos + 1 + node->ne[0]);
+}
+
+static share share_of(const step_args *a, const ggl_store *keys, int64_t l, int64_t g) {
+    const view *q = &a->src[0];
+    double window = a->node->num[1];
+    share s = {.l = l, .g = g, .n_head = q->ne[1] / keys->ne[1]};
+    s.head = g * s.n_head;
+    s.pos = (int64_t)ref_get(&a->src[4], 0, 0, 0, l);
+    s.slot = (int64_t)ref_get(&a->src[5], 0, 0, 0, l);
+    s.n_pos = isnan(window) || (double)s.pos < window ? s.pos + 1 : (int64_t)window;
+    s.n_pos = s.n_pos < keys->n_pos ? s.n_pos : keys->n_pos; /* the store has no more of them */
+    s.first = s.pos - s.n_pos + 1;
+    s.query = a->attend;
+    s.score = s.query + s.n_head * q->ne[0];
+    s.total = s.score + s.n_head * keys->n_pos;
+    s.out = s.total + s.n_head;
+    for (int64_t h = 0; h < s.n_head; h++)
+        ref_get_row(q, s.head + h, 0, l, s.query + h * q->ne[0]);
     return s;
 }
 
-/* Softmax over the visible positions of the token's own slot, in two passes; a sink takes a share
- * that goes nowhere. */
+static void scores(const step_args *a, const ggl_store *keys, const share *s) {
+    const view *alibi = &a->src[3];
+    int64_t d = a->src[0].ne[0];
+    double scale = a->node->num[0], cap = a->node->num[2];
+    for (int64_t p = 0; p < s->n_pos; p++) {
+        ggl_store_get(keys, slot_at(a, keys, s->slot), s->first + p, s->g, a->stored);
+        for (int64_t h = 0; h < s->n_head; h++) {
+            double x = 0;
+            for (int64_t i = 0; i < d; i++)
+                x += s->query[h * d + i] * (double)a->stored[i];
+            x *= isnan(scale) ? 1 / sqrt((double)d) : scale;
+            if (!isnan(cap))
+                x = cap * ggl_tanh(x / cap);
+            if (alibi->data)
+                x -= ref_get(alibi, s->head + h, 0, 0, s->l) * (double)(s->n_pos - 1 - p);
+            s->score[h * s->n_pos + p] = x;
+        }
+    }
+}
+
+/* x[p] = exp(x[p] - the largest); returns their sum, with the share of the sink, which goes
+ * nowhere. */
+static double exponents(const step_args *a, const share *s, int64_t h) {
+    const view *sinks = &a->src[2];
+    double *x = s->score + h * s->n_pos, total = 0;
+    double sink = sinks->data ? ref_get(sinks, s->head + h, 0, 0, s->l) : -INFINITY, top = sink;
+    for (int64_t p = 0; p < s->n_pos; p++)
+        top = fmax(top, x[p]);
+    for (int64_t p = 0; p < s->n_pos; p++)
+        total += x[p] = ggl_exp(x[p] - top);
+    return sinks->data ? total + ggl_exp(sink - top) : total;
+}
+
+static void add_values(const step_args *a, const ggl_store *values, const share *s) {
+    int64_t e = a->dst.ne[0];
+    for (int64_t i = 0; i < s->n_head * e; i++)
+        s->out[i] = 0;
+    for (int64_t p = 0; p < s->n_pos; p++) {
+        ggl_store_get(values, slot_at(a, values, s->slot), s->first + p, s->g, a->stored);
+        for (int64_t h = 0; h < s->n_head; h++) {
+            double weight = s->score[h * s->n_pos + p];
+            for (int64_t i = 0; i < e; i++)
+                s->out[h * e + i] += weight * (double)a->stored[i];
+        }
+    }
+}
+
+/* Softmax over the visible positions of the token's own slot. */
 void ref_attend(const step_args *a) {
     const ggl_tensor *kv = a->node->src[1];
     const ggl_store *keys = kv->store[0], *values = kv->store[1] ? kv->store[1] : keys;
-    const view *sinks = &a->src[2];
-    double window = a->node->num[1];
+    int64_t e = a->dst.ne[0];
     for (int64_t l = 0; l < a->dst.ne[3]; l++)
-        for (int64_t head = 0; head < a->dst.ne[1]; head++) {
-            int64_t pos = (int64_t)ref_get(&a->src[4], 0, 0, 0, l),
-                    slot = (int64_t)ref_get(&a->src[5], 0, 0, 0, l);
-            int64_t first = isnan(window) || (double)pos < window ? 0 : pos - (int64_t)window + 1;
-            int64_t g = head * keys->ne[1] / a->src[0].ne[1];
-            double top = sinks->data ? ref_get(sinks, head, 0, 0, l) : -INFINITY, total = 0;
-            for (int64_t p = first; p <= pos; p++)
-                top = fmax(top, score(a, keys, head, l, slot, pos, p));
-            for (int64_t i = 0; i < a->dst.ne[0]; i++)
-                a->row[i] = 0;
-            for (int64_t p = first; p <= pos; p++) {
-                double e = ggl_exp(score(a, keys, head, l, slot, pos, p) - top);
-                total += e;
-                ggl_store_get(values, slot_at(a, values, slot), p, g, a->stored);
-                for (int64_t i = 0; i < a->dst.ne[0]; i++)
-                    a->row[i] += e * (double)a->stored[i];
-            }
-            if (sinks->data)
-                total += ggl_exp(ref_get(sinks, head, 0, 0, l) - top);
-            for (int64_t i = 0; i < a->dst.ne[0]; i++)
-                ref_set(&a->dst, i, head, 0, l, a->row[i] / total);
+        for (int64_t g = 0; g < keys->ne[1]; g++) {
+            const share s = share_of(a, keys, l, g);
+            scores(a, keys, &s);
+            for (int64_t h = 0; h < s.n_head; h++)
+                s.total[h] = exponents(a, &s, h);
+            add_values(a, values, &s);
+            for (int64_t h = 0; h < s.n_head; h++)
+                for (int64_t i = 0; i < e; i++)
+                    ref_set(&a->dst, i, s.head + h, 0, l, s.out[h * e + i] / s.total[h]);
         }
 }

@@ -17,7 +17,7 @@ typedef struct plan {
     ggl_plan base;
     ggl_program program;
     const size_t *store_loc;
-    double *row;
+    double *row, *attend;
     float *stored;
 } plan;
 
@@ -112,6 +112,7 @@ static void plan_free(ggl_backend *b, ggl_plan *p) {
     (void)b;
     ggl_program_fini(&((plan *)p)->program);
     ggl_free(((plan *)p)->row);
+    ggl_free(((plan *)p)->attend);
     ggl_free(((plan *)p)->stored);
     ggl_free(p);
 }
@@ -122,16 +123,20 @@ static ggl_status compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, 
         return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
     const ggl_program_params params = {.refuses = refuses, .backend = b, .value_type = GGL_F64};
     ggl_status st = ggl_program_build(&p->program, s, &params, err);
-    int64_t longest = 1;
+    int64_t longest = 1, attend = 1;
     for (int i = 0; i < p->program.n_step && st == GGL_OK; i++) {
         const ggl_step *step = &p->program.step[i];
         longest = step->dst.ne[0] > longest ? step->dst.ne[0] : longest;
         for (int k = 0; k < step->n_src; k++)
             longest = step->src[k].ne[0] > longest ? step->src[k].ne[0] : longest;
+        int64_t scratch =
+            step->node && step->node->op == GGL_OP_ATTEND ? ref_attend_scratch(step->node) : 0;
+        attend = scratch > attend ? scratch : attend;
     }
     p->row = st == GGL_OK ? ggl_calloc((size_t)longest, sizeof *p->row) : NULL;
     p->stored = st == GGL_OK ? ggl_calloc((size_t)longest, sizeof *p->stored) : NULL;
-    if (st == GGL_OK && (!p->row || !p->stored))
+    p->attend = st == GGL_OK ? ggl_calloc((size_t)attend, sizeof *p->attend) : NULL;
+    if (st == GGL_OK && (!p->row || !p->stored || !p->attend))
         st = ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
     if (st != GGL_OK) {
         plan_free(b, &p->base);
@@ -157,8 +162,11 @@ static view resolve(const ggl_operand *o, ggl_buffer *const *region, int64_t n, 
 
 static void run_step(const plan *p, const ggl_step *step, ggl_buffer *const *region, int64_t n,
                      int64_t turn) {
-    step_args a = {
-        .node = step->node, .store_loc = p->store_loc, .row = p->row, .stored = p->stored};
+    step_args a = {.node = step->node,
+                   .store_loc = p->store_loc,
+                   .row = p->row,
+                   .stored = p->stored,
+                   .attend = p->attend};
     a.dst = resolve(&step->dst, region, n, turn);
     for (int i = 0; i < step->n_src; i++)
         a.src[i] = resolve(&step->src[i], region, n, turn);

@@ -22,6 +22,7 @@ typedef struct step_args {
     const size_t *store_loc;
     double *row;   /* scratch: as long as the longest row */
     float *stored; /* likewise: a row of a store */
+    double *attend; /* scratch of ref_attend_scratch() doubles */
 } step_args;
 
 typedef void ref_fn(const step_args *a);
@@ -52,6 +53,7 @@ ref_fn ref_copy, ref_pick, ref_concat, ref_repeat, ref_transpose, ref_iota;
 /* product.c */
 ref_fn ref_linear, ref_rope;
 /* attend.c */
+int64_t ref_attend_scratch(const ggl_tensor *node);
 ref_fn ref_cache, ref_attend;
 /* state.c */
 ref_fn ref_state, ref_keep;

@@ -4,6 +4,7 @@
 #define CONFORMANCE_KERNELS_H
 
 #include <math.h>
+#include <sys/mman.h>
 
 #include "../../backends/cpu/cpu_features.h"
 #include "../../backends/cpu/kernels.h"
@@ -74,17 +75,41 @@ TEST_UNUSED static void guarded_end(guarded *g, const char *what) {
     free(g->raw);
 }
 
-/* n bytes exactly, so that a sanitizer sees reads past the end; `shift` bytes past malloc's
+/* n bytes exactly. One in two ends where a page without access begins, so that each read past the
+ * end is a crash, in builds without sanitizers too; the others begin `shift` bytes past malloc's
  * alignment. */
 typedef struct exact {
     char *raw;
     void *p;
+    size_t mapped; /* bytes from raw on; 0: of malloc */
 } exact;
 
+TEST_UNUSED static exact exact_at_guard(size_t n) {
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), size = (n + page - 1) / page * page + page;
+    exact e = {.raw = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+               .mapped = size};
+    if (e.raw == MAP_FAILED || mprotect(e.raw + size - page, page, PROT_NONE) != 0) {
+        perror("a page without access");
+        exit(1);
+    }
+    e.p = e.raw + size - page - n;
+    return e;
+}
+
 TEST_UNUSED static exact exact_new(size_t n, size_t shift) {
+    static uint64_t seed = 1;
+    if (test_random(&seed) % 2)
+        return exact_at_guard(n);
     exact e = {.raw = malloc(n + shift + (n + shift == 0))};
     e.p = e.raw + shift;
     return e;
+}
+
+TEST_UNUSED static void exact_free(exact *e) {
+    if (e->mapped)
+        munmap(e->raw, e->mapped);
+    else
+        free(e->raw);
 }
 
 typedef enum values { ORDINARY, EXTREME, WIDE, N_VALUES, AT_CUT = N_VALUES } values;

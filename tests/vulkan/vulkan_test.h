@@ -16,6 +16,14 @@
 #define VULKAN_LEAK_CHECK
 #endif
 
+/* Of the variants of products under a sanitizer, which sees the host's code, the same for all
+ * types: each so many-th. Builds without one run all. */
+#ifdef VULKAN_LEAK_CHECK
+enum { VULKAN_EACH = 4 };
+#else
+enum { VULKAN_EACH = 1 };
+#endif
+
 #ifdef VULKAN_LEAK_CHECK
 /* Drivers and layers leave something behind. The loader takes them out of memory, and then nothing
  * says whose it was; so they are kept in. */
