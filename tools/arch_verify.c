@@ -157,6 +157,9 @@ int arch_verify(int argc, char **argv) {
     verify_result_fini(&r.result);
     arch_built_fini(&r.built);
     llm_model_free(r.model);
+    ggl_error err = {0};
+    if (r.fast && ggl_trace_end(r.fast, &err) != GGL_OK)
+        code = tool_error(TOOL, 1, "%s", err.msg);
     ggl_backend_close(r.fast);
     ggl_backend_close(r.reference);
     if (r.text || r.text_file)

@@ -1,8 +1,8 @@
 /* llm-arch: for who writes a descriptor. Each command is a file arch_<command>.c. */
-#include <signal.h>
 #include <string.h>
 
 #include "arch_tool.h"
+#include "process.h"
 
 static const struct {
     const char *name;
@@ -43,7 +43,7 @@ static int unknown(const char *name) {
 }
 
 int main(int argc, char **argv) {
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write */
+    process_begin();
     if (argc < 2) {
         print_help(stderr);
         return 2;

@@ -6,6 +6,8 @@
 #include "args.h"
 #include "ggl/backends.h"
 #include "llm/convert.h"
+#include "paths.h"
+#include "process.h"
 
 static const char TOOL[] = "llm-convert";
 
@@ -56,6 +58,7 @@ static int convert(const options *o, ggl_backend *reference) {
 }
 
 int main(int argc, char **argv) {
+    process_begin();
     static const char *const types[] = {"auto", "f32", "f16", "bf16", NULL}; /* llm_convert_type */
     options o = {0};
     const arg_option table[] = {
@@ -73,6 +76,11 @@ int main(int argc, char **argv) {
         code = tool_error(TOOL, 2, o.folder.n ? "one folder at a time" : "which FOLDER? --help tells more");
     if (code < 0 && !o.out)
         code = tool_error(TOOL, 2, "-o FILE is missing; --help tells more");
+    const tool_path paths[] = {{"FOLDER", code < 0 ? o.folder.s[0] : NULL, .written = false},
+                               {"--arch", o.arch, .written = false},
+                               {"-o", o.out, .written = true}};
+    if (code < 0)
+        code = tool_check_paths(TOOL, paths, 3);
     if (code < 0) {
         ggl_error err = {0};
         ggl_backend *reference = NULL;

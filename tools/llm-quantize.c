@@ -1,13 +1,13 @@
 /* llm-quantize: a GGUF file's matrices in smaller types. docs/tools.md. */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "args.h"
+#include "paths.h"
+#include "process.h"
 #include "quant_encode.h"
 #include "quant_plan.h"
 #include "work_share.h"
@@ -40,13 +40,6 @@ typedef struct turn {
     job *j;
     size_t i;
 } turn;
-
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int number) {
-    (void)number;
-    interrupted = 1;
-}
 
 /* --- names ------------------------------------------------------------------------------------ */
 
@@ -284,7 +277,7 @@ static bool more(void *ctx, size_t n) {
         fprintf(stderr, "\r%3d%% of %.1f MiB", percent, (double)j->plan.size_before / 0x1p20);
         fflush(stderr);
     }
-    return !interrupted;
+    return !process_stopped;
 }
 
 static ggl_status fill(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
@@ -351,34 +344,15 @@ static ggl_status write_model(job *j, ggl_error *err) {
     return s;
 }
 
-static bool same_file(const char *a, const char *b) {
-    struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
-/* Whether OUT is one of the files that are read: IN, or another part of it. */
-static bool is_input(const job *j) {
-    size_t n = strlen(j->o.in);
-    int n_parts = ggl_gguf_n_parts(j->file);
-    bool same = same_file(j->o.in, j->o.out);
-    char *part = malloc(n + 1);
-    for (int k = 1; part && n_parts > 1 && n > 20 && k <= n_parts; k++) {
-        memcpy(part, j->o.in, n + 1); /* PREFIX-00001-of-0000N.gguf */
-        char digits[16];
-        snprintf(digits, sizeof digits, "%05d", k % 100000);
-        memcpy(part + n - 19, digits, 5);
-        same = same || same_file(part, j->o.out);
-    }
-    free(part);
-    return same;
-}
-
 static int quantize(job *j) {
     ggl_error err = {0};
+    const tool_path paths[] = {{"IN", j->o.in, .written = false},
+                               {"OUT", j->o.dry_run ? NULL : j->o.out, .written = true}};
+    int code = tool_check_paths(TOOL, paths, 2);
+    if (code >= 0)
+        return code;
     if (ggl_gguf_open(&j->file, j->o.in, NULL, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
-    if (j->o.out && !j->o.dry_run && is_input(j))
-        return tool_error(TOOL, 2, "%s is what is read: OUT has to be another file", j->o.out);
     ggl_status s = quant_plan_make(&j->plan, j->file, &j->choice, &err);
     if (s != GGL_OK)
         return tool_error(TOOL, s == GGL_NOT_FOUND ? 2 : 1, "%s: %s", j->o.in, err.msg);
@@ -386,8 +360,9 @@ static int quantize(job *j) {
         s = write_model(j, &err);
         if (j->shown >= 0)
             fputs("\r\033[K", stderr);
-        if (s != GGL_OK && interrupted)
-            return tool_error(TOOL, 130, "interrupted; %s was not written", j->o.out);
+        if (s != GGL_OK && process_stopped)
+            return tool_error(TOOL, process_stop_code(), "interrupted; %s was not written",
+                              j->o.out);
         if (s != GGL_OK)
             return tool_error(TOOL, 1, "%s", err.msg);
     }
@@ -398,15 +373,11 @@ static int quantize(job *j) {
 }
 
 int main(int argc, char **argv) {
-    static const int stop[] = {SIGINT, SIGTERM, SIGHUP};
+    process_begin();
     job j = {.shown = -1, .terminal = isatty(STDERR_FILENO)};
     int code = read_options(&j, argc, argv);
     if (code < 0) {
-        struct sigaction act = {.sa_handler = on_signal};
-        for (size_t k = 0; k < sizeof stop / sizeof *stop; k++)
-            sigaction(stop[k], &act, NULL);
-        signal(SIGXFSZ, SIG_IGN); /* a file too large, or a closed pipe: an error of write */
-        signal(SIGPIPE, SIG_IGN);
+        process_wait_for_stop();
         code = quantize(&j);
     }
     quant_plan_fini(&j.plan);

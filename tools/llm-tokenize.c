@@ -1,10 +1,10 @@
 /* llm-tokenize: text to token ids and back, by the tokenizer that a GGUF file declares.
  * docs/tokenizers.md. */
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "args.h"
+#include "process.h"
 #include "ggl/alloc.h"
 #include "json_text.h"
 #include "llm/tokenizer.h"
@@ -190,6 +190,7 @@ static int run(const options *o) {
 }
 
 int main(int argc, char **argv) {
+    process_begin();
     options o = {.bos = true, .parse_special = true};
     const arg_option table[] = {
         {"-m --model", ARG_STRING, &o.model, .value = "FILE",
@@ -215,9 +216,6 @@ int main(int argc, char **argv) {
         TOOL, "-m FILE [-p TEXT | -f FILE | --stdin | --decode IDS] [options]",
         "Prints the tokens of a text, a line each: the id and the piece as the file spells it.",
         table, NULL};
-#ifdef SIGPIPE
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of a write, and then an exit code */
-#endif
     int code = args_parse(&spec, argc, argv);
     if (code >= 0)
         return code;

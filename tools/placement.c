@@ -22,6 +22,7 @@ struct placement {
     ggl_backend_params params;
     char names[MOST][512];
     ggl_backend *backend[MOST];
+    ggl_backend *traced[MOST]; /* the same without the shadow */
     int n;
     ggl_backend *reference; /* computes constants */
     ggl_backend *trusted;   /* for --shadow */
@@ -81,6 +82,7 @@ static int need(placement *p, const char *name, size_t n, ggl_error *err) {
     snprintf(p->names[k], sizeof p->names[k], "%.*s", (int)n, name);
     if (ggl_backend_open(&p->backend[k], p->names[k], &p->params, err) != GGL_OK)
         return -1;
+    p->traced[k] = p->backend[k];
     p->n++;
     if (p->o->shadow && doubt(p, &p->backend[k], err) != GGL_OK)
         return -1;
@@ -294,9 +296,14 @@ int placement_open(placement **out, const char *tool, const placement_options *o
     return placement_new(out, tool, o, params, &err) == GGL_OK ? -1 : tell(tool, &err);
 }
 
-void placement_close(placement *p) {
+ggl_status placement_close(placement *p, ggl_error *err) {
+    ggl_status st = GGL_OK;
     if (!p)
-        return;
+        return st;
+    for (int i = 0; i < p->n; i++) {
+        ggl_status ended = ggl_trace_end(p->traced[i], st == GGL_OK ? err : NULL);
+        st = st == GGL_OK ? ended : st;
+    }
     for (int i = 0; i < p->n; i++)
         ggl_backend_close(p->backend[i]);
     ggl_backend_close(p->reference);
@@ -305,6 +312,14 @@ void placement_close(placement *p) {
         free(p->rule[i].pattern);
     free(p->rule);
     free(p);
+    return st;
+}
+
+const char *placement_trace(const placement_options *o) {
+    const char *path = getenv("GGL_TRACE");
+    if (o->trace || !o->devices || !strstr(o->devices, "trace"))
+        return o->trace;
+    return path && *path ? path : "trace.json";
 }
 
 /* --- sessions --------------------------------------------------------------------------------- */

@@ -100,7 +100,7 @@ expect 2 "reference" verify "$model" --backend none
 expect 1 "half.arch" verify "$model" --arch "$tmp/none/half.arch"
 
 # --- doctor: a misread rotation shows -------------------------------------------------------------------------------------
-# as the model itself speaks: no truncation, so that no other reading is likelier; one stretch, as the first token begins the story
+# as is what MODEL reads speaks: no truncation, so that no other reading is likelier; one stretch, as the first token begins the story
 "$cli" -m "$model" -p "Once upon a time" -n 120 --temp 1 --top-k 0 --top-p 1 --min-p 0 -s 1 --ignore-eos 2>/dev/null >"$tmp/story" </dev/null
 expect 0 "no reading is better" doctor "$model" --text "$tmp/story"
 expect 0 "the best is rotated pairs: neighbours" doctor "$model" --text "$tmp/story" --arch "$tmp/half.arch"
@@ -110,7 +110,7 @@ expect 2 "--text" doctor "$model"
 origin() { "$cli" --plan "$@" </dev/null 2>&1 | sed -n 's/^descriptor *//p'; }
 [ "$(origin -m "$model")" = "built-in llama.arch" ] || fail "not built in: $(origin -m "$model")"
 expect 0 "out.gguf" embed "$archs/llama.arch" "$model" "$tmp/out.gguf"
-expect 2 "the model itself" embed llama "$model" "$model"
+expect 2 "is what MODEL reads" embed llama "$model" "$model"
 expect 1 "tiny.arch" embed "$tmp/tiny.arch" "$model" "$tmp/no.gguf"
 [ ! -e "$tmp/no.gguf" ] || fail "a descriptor that does not fit was embedded"
 [ "$(origin -m "$tmp/out.gguf")" = "general.descriptor of $tmp/out.gguf" ] || fail "the model's own: $(origin -m "$tmp/out.gguf")"

@@ -127,7 +127,8 @@ expect 2 "no share of the runs" --shadow=often -p x
 expect 2 "No such file" --backend ./nothing-here.so -p x
 expect 1 "cannot be loaded" --backend "$tmp/zip.gguf" -p x
 expect 1 "/nowhere/trace.json" --trace /nowhere/trace.json -p x
-expect 0 "the trace is not complete" --trace /dev/full -p x -n 4
+"$cli" --trace /dev/full -p x -n 4 >/dev/null 2>"$tmp/err" </dev/null
+[ $? = 1 ] && grep -q "the trace: /dev/full: cannot be written: No space left" "$tmp/err" || fail "a timeline on a full disk"
 cat >"$tmp/typo.arch" <<'END'
 arch llama
 language 1

@@ -58,7 +58,7 @@ expect 0 "own" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --type f16
 expect 0 "own" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --vocab-only
 expect 1 "no built-in descriptor converts 'OwnForCausalLM'" "$model" -o "$tmp/out.gguf"
 expect 1 "config.json" "$tmp/none" -o "$tmp/out.gguf"
-expect 1 "cannot be created" "$model" -o "$tmp/none/out.gguf" --arch "$tmp/own.arch"
+expect 1 "its folder does not exist" "$model" -o "$tmp/none/out.gguf" --arch "$tmp/own.arch"
 expect 1 "none.arch" "$model" -o "$tmp/out.gguf" --arch "$tmp/none.arch"
 expect 2 "-o FILE is missing" "$model"
 expect 2 "which FOLDER" -o "$tmp/out.gguf"

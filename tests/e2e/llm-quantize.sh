@@ -149,7 +149,7 @@ expect 2 "IN, OUT and TYPE" "$f32" "$out" Q8_0 7
 expect 2 "unknown flag '--pur'; did you mean '--pure'" "$f32" "$out" Q8_0 --pur
 expect 1 "is q8_0 already" "$model" "$out" --pure Q4_0
 expect 1 "cannot be opened" "$tmp/missing.gguf" "$out" Q8_0
-expect 1 "cannot be created" "$f32" "$tmp/no/out.gguf" Q8_0
+expect 1 "its folder does not exist" "$f32" "$tmp/no/out.gguf" Q8_0
 head -c 100000 "$f32" >"$tmp/cut.gguf"
 expect 1 "cut.gguf: " "$tmp/cut.gguf" "$out" Q8_0
 cp "$f32" "$tmp/same.gguf"
@@ -203,7 +203,8 @@ for signal in INT TERM; do
     done
     kill -$signal $pid
     wait $pid
-    [ $? = 130 ] || fail "SIG$signal: not 130: $(cat "$tmp/stderr")"
+    got=$?
+    [ $got = $((128 + $(kill -l $signal))) ] || fail "SIG$signal: exit code $got: $(cat "$tmp/stderr")"
     grep -q 'interrupted; .* was not written' "$tmp/stderr" || fail "SIG$signal: $(cat "$tmp/stderr")"
     [ ! -e "$out" ] || fail "SIG$signal: a file is there"
     [ -z "$(find "$tmp" -name '*.tmp-*')" ] || fail "SIG$signal leaves a temporary file"

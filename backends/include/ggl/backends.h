@@ -60,13 +60,17 @@ GGL_API ggl_backend_kind_t ggl_backend_kind(int k);
 /* A backend that runs on `inner` and writes what happens as trace events (JSON, which
  * chrome://tracing and ui.perfetto.dev show): a track for each instance, on it compile, run, and
  * within a run each node that the inner backend tells, moves of bytes, memory. Backends that are
- * traced to the same file share it; the last that is closed completes it, and if it could not be
- * written, that is said on standard error. Results are the inner backend's.
+ * traced to the same file share it. The last that ends completes it: until then the file is
+ * PATH.tmp-PID-0. If it could not be written, it is not there, and ggl_trace_end returns why;
+ * without that call, closing prints it on standard error. Results are the inner backend's.
  *
  * path NULL: the environment variable GGL_TRACE, or "trace.json". *out owns inner; on failure the
  * caller still does. An existing file is replaced. GGL_IO. */
 GGL_API GGL_NODISCARD ggl_status ggl_trace_wrap(ggl_backend **out, ggl_backend *inner,
                                                 const char *path, ggl_error *err);
+/* Ends the timeline of b: what it does afterwards is not recorded. GGL_IO: this was the last of its
+ * file, which could not be written. Does nothing if b is not traced, or at a second call. */
+GGL_API GGL_NODISCARD ggl_status ggl_trace_end(ggl_backend *b, ggl_error *err);
 /* Gives ggl_trace_wrap the nodes: the `profile` that inner is opened with, whose profile_ctx is a
  * ggl_backend **, of what ggl_trace_wrap makes later, NULL until then. Backends that
  * ggl_backend_open traces need none. */
