@@ -95,8 +95,15 @@ static int need_host(placement *p, ggl_error *err) {
     return need(p, "cpu", 3, err);
 }
 
-/* The first backend of the list that is a device of its own and opens. -1: there is none, and *err
- * says why of the last. */
+/* Closes the backend that was opened last. */
+static void give_up_last(placement *p) {
+    p->n--;
+    ggl_backend_close(p->backend[p->n]);
+    p->backend[p->n] = p->traced[p->n] = NULL;
+}
+
+/* The first backend of the list that is a device of its own and opens; a software device is none.
+ * -1: there is none, and *err says why of the last. */
 static int need_first_device(placement *p, ggl_error *err) {
     const char *name;
     (void)ggl_fail(err, GGL_NOT_FOUND,
@@ -108,8 +115,15 @@ static int need_first_device(placement *p, ggl_error *err) {
         char first[64];
         snprintf(first, sizeof first, "%.60s0", name);
         int i = need(p, first, strlen(first), err);
-        if (i >= 0)
+        if (i >= 0 && !p->backend[i]->software)
             return i;
+        if (i < 0)
+            continue;
+        (void)ggl_fail(err, GGL_UNSUPPORTED,
+                       "there is no GPU; %s is played by the processor, and is used only by its "
+                       "name: --device %s",
+                       first, first);
+        give_up_last(p);
     }
     return -1;
 }
@@ -590,7 +604,8 @@ static bool list_one(FILE *out, const char *name, const char *text, bool must) {
             fprintf(out, "%-12s not here: %s\n", name, err.msg);
         return false;
     }
-    fprintf(out, "%-12s %s", name, *b->description ? b->description : text);
+    fprintf(out, "%-12s %s%s", name, b->software ? "(software) " : "",
+            *b->description ? b->description : text);
     if (b->memory)
         fprintf(out, "; %.0f MiB", (double)b->memory / 1048576);
     fputc('\n', out);

@@ -448,6 +448,7 @@ ggl_status vk_device_open(vk_backend *b, const ggl_backend_params *params, ggl_e
     ask(b, has, &a);
     b->device->properties = a.properties.properties;
     b->device->type = a.properties.properties.deviceType;
+    b->base.software = b->device->type == VK_PHYSICAL_DEVICE_TYPE_CPU;
     b->device->id = a.id;
     set_features(b, has, &a, params->mask);
     set_limits(b, &a);
