@@ -527,11 +527,16 @@ int arch_doctor(int argc, char **argv) {
     doctor d = {.n_tokens = 512, .n_ctx = 128, .significant = 0.01};
     arg_list files = {0};
     const arg_option options[] = {
-        {"--text", ARG_STRING, &d.text_file, .value = "FILE", .help = "a text of the kind that the model was trained on"},
-        {"--arch", ARG_STRING, &d.arch, .value = "FILE", .help = "an architecture descriptor to read the model by"},
-        {"-n", ARG_INT, &d.n_tokens, .value = "N", .help = "tokens of the text (default 512)", .min = 2, .max = 1 << 24},
-        {"-c --ctx-size", ARG_INT, &d.n_ctx, .value = "N", .help = "tokens of a stretch (default 128)", .min = 2, .max = 65536},
-        {"-t --threads", ARG_INT, &d.n_threads, .value = "N", .help = "threads", .min = 1, .max = 1024},
+        {"--text", ARG_STRING, &d.text_file, .value = "FILE",
+         .help = "a text of the kind that the model was trained on"},
+        {"--arch", ARG_STRING, &d.arch, .value = "FILE",
+         .help = "an architecture descriptor to read the model by"},
+        {"-n", ARG_INT, &d.n_tokens, .value = "N", .help = "tokens of the text (default 512)",
+         .min = 2, .max = 1 << 24},
+        {"-c --ctx-size", ARG_INT, &d.n_ctx, .value = "N",
+         .help = "tokens of a stretch (default 128)", .min = 2, .max = 65536},
+        {"-t --threads", ARG_INT, &d.n_threads, .value = "N", .help = "threads", .min = 1,
+         .max = TOOL_MAX_THREADS},
         {0}};
     int code = arch_args(TOOL, "MODEL --text FILE [options]",
                          "For each choice of the descriptor that families differ in (which pairs are rotated, rope base, epsilon,\n"

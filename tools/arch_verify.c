@@ -137,14 +137,22 @@ int arch_verify(int argc, char **argv) {
     run r = {.backend = "cpu", .n = 8, .n_worst = 10};
     arg_list files = {0};
     const arg_option options[] = {
-        {"--arch", ARG_STRING, &r.arch, .value = "FILE", .help = "an architecture descriptor to read the model by"},
-        {"--backend", ARG_STRING, &r.backend, .value = "NAME", .help = "what is verified (default cpu)"},
-        {"-n", ARG_INT, &r.n, .value = "N", .help = "tokens to run (default 8); the reference is slow", .min = 1, .max = 4096},
-        {"-p --prompt", ARG_STRING, &r.text, .value = "TEXT", .help = "take the tokens from this text (default: a fixed sequence)"},
-        {"-f --file", ARG_STRING, &r.text_file, .value = "FILE", .help = "take the tokens from a file"},
-        {"--worst", ARG_INT, &r.n_worst, .value = "N", .help = "nodes to list (default 10)", .min = 0, .max = 1 << 20},
-        {"-t --threads", ARG_INT, &r.n_threads, .value = "N", .help = "threads of the backend", .min = 1, .max = 1024},
-        {"--cpu-mask-isa", ARG_STRING, &r.mask, .value = "LIST", .help = "instruction sets not to use: avx512,avx2; all"},
+        {"--arch", ARG_STRING, &r.arch, .value = "FILE",
+         .help = "an architecture descriptor to read the model by"},
+        {"--backend", ARG_STRING, &r.backend, .value = "NAME",
+         .help = "what is verified (default cpu)"},
+        {"-n", ARG_INT, &r.n, .value = "N",
+         .help = "tokens to run (default 8); the reference is slow", .min = 1, .max = 4096},
+        {"-p --prompt", ARG_STRING, &r.text, .value = "TEXT", .may_be_empty = true,
+         .help = "take the tokens from this text (default: a fixed sequence)"},
+        {"-f --file", ARG_STRING, &r.text_file, .value = "FILE",
+         .help = "take the tokens from a file"},
+        {"--worst", ARG_INT, &r.n_worst, .value = "N", .help = "nodes to list (default 10)",
+         .min = 0, .max = 1 << 20},
+        {"-t --threads", ARG_INT, &r.n_threads, .value = "N", .help = "threads of the backend",
+         .min = 1, .max = TOOL_MAX_THREADS},
+        {"--cpu-mask-isa", ARG_STRING, &r.mask, .value = "LIST",
+         .help = "instruction sets not to use: avx512,avx2; all"},
         {0}};
     int code = arch_args(TOOL, "MODEL [options]",
                          "Runs tokens on a backend and, node by node on the same inputs, on the reference in double precision;\n"

@@ -20,6 +20,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* The most that -t of any tool takes. */
+enum { TOOL_MAX_THREADS = 512 };
+
 typedef enum arg_kind {
     ARG_FLAG,   /* bool: given makes it true */
     ARG_UNFLAG, /* bool: given makes it false */

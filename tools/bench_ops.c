@@ -642,7 +642,8 @@ int bench_ops(int argc, char **argv) {
     bool no_limits = false;
     const arg_option options[] = {
         {"-t --threads", ARG_INT, &o.n_threads, .value = "N",
-         .help = "for products; the other kernels run on one (default 1)", .min = 1, .max = 512},
+         .help = "for products; the other kernels run on one (default 1)", .min = 1,
+         .max = TOOL_MAX_THREADS},
         {"--shape", ARG_STRING, &shape, .value = "KxM",
          .help = "a matrix of M rows of K (default 2048x2048, and for few columns 96 MiB of them)"},
         {"--type", ARG_STRING, &o.type, .value = "TYPE",

@@ -90,7 +90,7 @@ static int read_options(options *o, int argc, char **argv) {
         {NULL, .help = "machine"},
         {"-t --threads", ARG_INT, &o->n_threads, .value = "N",
          .help = "threads (default: physical cores); the result does not depend on it", .min = 1,
-         .max = 1024},
+         .max = TOOL_MAX_THREADS},
         {"-b --batch-size", ARG_INT, &o->n_batch, .value = "N",
          .help = "accepted for llama.cpp's users; -ub counts (default 2048)", .min = 1,
          .max = INT32_MAX},

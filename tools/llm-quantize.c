@@ -178,7 +178,7 @@ static int read_options(job *j, int argc, char **argv) {
          .help = "quantize again what is quantized already, which loses more"},
         {"-t --threads", ARG_INT, &o->n_threads, .value = "N",
          .help = "threads (default: processors); the file does not depend on it", .min = 1,
-         .max = 256},
+         .max = TOOL_MAX_THREADS},
         {"-v --verbose", ARG_FLAG, &o->verbose, .help = "print each tensor's error"},
         {0}};
     const args_spec spec = {

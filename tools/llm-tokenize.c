@@ -195,7 +195,7 @@ int main(int argc, char **argv) {
     const arg_option table[] = {
         {"-m --model", ARG_STRING, &o.model, .value = "FILE",
          .help = "GGUF file whose tokenizer to use (required)"},
-        {"-p --prompt", ARG_STRING, &o.text, .value = "TEXT",
+        {"-p --prompt", ARG_STRING, &o.text, .value = "TEXT", .may_be_empty = true,
          .help = "text to tokenize, taken as it is"},
         {"-f --file", ARG_STRING, &o.file, .value = "FILE",
          .help = "text from a file; \"-\", the default: from stdin"},
@@ -208,7 +208,7 @@ int main(int argc, char **argv) {
         {"--no-parse-special", ARG_UNFLAG, &o.parse_special,
          .help = "text that spells a control token, such as </s>, stays text"},
         {"--show-count", ARG_FLAG, &o.show_count, .help = "print the number of tokens at the end"},
-        {"--decode", ARG_STRING, &o.decode, .value = "IDS",
+        {"--decode", ARG_STRING, &o.decode, .value = "IDS", .may_be_empty = true,
          .help = "the other way: ids, separated by commas, to text; \"-\": ids from stdin"},
         {"--special", ARG_FLAG, &o.special, .help = "with --decode: show control tokens, too"},
         {0}};

@@ -9,6 +9,7 @@
 #include "process.h"
 
 enum { MOST = 16 };
+_Static_assert(TOOL_MAX_THREADS == GGL_MAX_THREADS, "-t takes what backends take");
 
 typedef struct rule { /* of --place */
     char *pattern;

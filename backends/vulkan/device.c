@@ -268,6 +268,11 @@ enum {
     N_DESCRIBED = 5 /* of the device, not of ours */
 };
 
+const char *ggl_vulkan_mask_name(int k);
+const char *ggl_vulkan_mask_name(int k) {
+    return k < N_FEATURE ? feature[k].name : k == N_FEATURE ? "all" : NULL;
+}
+
 static bool *feature_at(vk_features *f, int i) {
     return (bool *)((char *)f + feature[i].at);
 }

@@ -35,6 +35,13 @@ cmp -s "$tmp/a" "$tmp/b" || fail "a piped prompt gives another text"
 printf 'Once upon a time' >"$tmp/prompt"
 "$cli" -f "$tmp/prompt" -n 40 --temp 0 >"$tmp/b" 2>/dev/null </dev/null
 cmp -s "$tmp/a" "$tmp/b" || fail "a prompt from a file gives another text"
+printf 'Once upon a time\n' | "$cli" -n 40 --temp 0 >"$tmp/b" 2>/dev/null
+cmp -s "$tmp/a" "$tmp/b" || fail "the newline at the end of a piped prompt is the model's"
+printf 'Once upon a time\n' >"$tmp/prompt"
+"$cli" -f "$tmp/prompt" -n 40 --temp 0 >"$tmp/b" 2>/dev/null </dev/null
+cmp -s "$tmp/a" "$tmp/b" || fail "the newline at the end of a prompt's file is the model's"
+printf 'Once upon a time\n\n' | "$cli" -n 0 >"$tmp/b" 2>/dev/null # one, not all
+printf 'Once upon a time\n\n' | cmp -s - "$tmp/b" || fail "more than one newline is taken off: $(od -c "$tmp/b" | tail -3)"
 "$cli" -p "Once upon a time" -n 40 --temp 0 --no-display-prompt >"$tmp/b" 2>/dev/null </dev/null
 [ "$(printf 'Once upon a time'; cat "$tmp/b")" = "$(cat "$tmp/a")" ] || fail "--no-display-prompt"
 "$cli" -p "Once upon a time" -n 40 --temp 0 --trace "$tmp/trace.json" >"$tmp/b" 2>/dev/null </dev/null
@@ -118,6 +125,18 @@ expect 2 "exclude" -p a -f b
 expect 2 "exclude" --no-repack --repack-cache
 expect 2 "exclude" --no-repack --f16-as-bf16
 expect 2 "--tokens" --tokens 1,x
+expect 2 "the mask: 'avx1024' cannot be masked; there are cpu: all avx2" --cpu-mask-isa avx512,avx1024 -p x
+GGL_CPU_MASK=garbage expect 2 "GGL_CPU_MASK: 'garbage' cannot be masked; there are cpu: all avx2" -p x
+for flag in -m -f --arch --logits --tokens --device --trace --split --cpu-mask-isa --cpu-mask --place; do
+    expect 2 "$flag: the value" $flag ""
+    grep -q 'is empty' "$tmp/err" || fail "$flag '': $(cat "$tmp/err")"
+done
+expect 2 "-t: 1024 is out of range, 1 to 512 is allowed" -t 1024 -p x
+expect 0 "prompt" -t 512 -p x -n 1
+expect 0 "note: the model was trained on 512 tokens at once" -c 4096 -p x -n 1
+"$cli" -s=3 -n=4 -p x >"$tmp/a" 2>/dev/null </dev/null && "$cli" -s 3 -n 4 -p x >"$tmp/b" 2>/dev/null </dev/null
+[ -s "$tmp/a" ] && cmp -s "$tmp/a" "$tmp/b" || fail "-s=3 is not -s 3"
+"$cli" -p "" -n 4 >"$tmp/a" 2>/dev/null </dev/null || fail "an empty prompt"
 expect 2 "vocabulary" --tokens 1,99999999 -n 0
 expect 1 "context" -c 4 -p "Once upon a time there was a little girl and a dog"
 expect 1 "nothing-here.arch" --arch "$tmp/nothing-here.arch" -p x

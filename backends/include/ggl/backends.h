@@ -19,12 +19,14 @@ extern "C" {
  * cosines), and how long it took. */
 typedef void ggl_profile_fn(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, double ns);
 
+#define GGL_MAX_THREADS 512
+
 typedef struct ggl_backend_params {
-    int n_threads;       /* 0: as many as physical cores this process may use */
+    int n_threads; /* up to GGL_MAX_THREADS; 0: as many as physical cores this process may use */
     int n_threads_batch; /* for runs of more than one of the batch; 0: n_threads */
-    const char
-        *mask; /* instruction sets not to use, separated by commas ("avx512,avx2"); NULL: none. Also
-                * the environment variable GGL_CPU_MASK. "all": the portable code */
+    const char *mask;    /* instruction sets not to use, separated by commas ("avx512,avx2"); NULL:
+                          * none. Also    the environment variable GGL_CPU_MASK. "all": the portable code.
+                          * All backends    share it; what none of them knows is GGL_USAGE */
     /* cpu: f16 weights of products are rounded to bf16 (to nearest even), in the copy that is laid
      * out at load (ggl_backend_vtable.repack; so not where that is declined). Prompts are faster
      * where the machine multiplies bf16. false: f16 is exact. */
