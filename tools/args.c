@@ -22,7 +22,7 @@ void tool_set_line(tool_line what) {
 }
 
 /* Where errors can be seen, they do not stand in the middle of what was printed. */
-static void end_line(void) {
+void tool_begin_line(void) {
     if (line == TOOL_LINE_PROGRESS)
         fputs("\r\033[K", stderr);
     else if (line == TOOL_LINE_TEXT && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO))
@@ -33,7 +33,7 @@ static void end_line(void) {
 int tool_error(const char *tool, int code, const char *fmt, ...) {
     va_list args;
     va_start(args, fmt);
-    end_line();
+    tool_begin_line();
     fprintf(stderr, "%s: ", tool);
     vfprintf(stderr, fmt, args);
     fputc('\n', stderr);

@@ -93,6 +93,7 @@ typedef enum tool_line {
     TOOL_LINE_PROGRESS /* on stderr: erased */
 } tool_line;
 void tool_set_line(tool_line what);
+void tool_begin_line(void); /* what tool_error does about it before it prints */
 
 /* Keeps the errno of a write to stdout that failed, so that tool_finish can say why. */
 void tool_output_lost(int error);

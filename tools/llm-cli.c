@@ -280,6 +280,8 @@ static int run_prompt(cli *c) {
     ggl_status st = llm_session_eval(c->session, &b, &err);
     c->t_prompt = process_seconds() - t;
     c->n_prompt = llm_session_n_past(c->session, 0);
+    if (process_stopped)
+        tool_begin_line();
     free(want);
     if (st != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
