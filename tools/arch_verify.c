@@ -67,6 +67,14 @@ static int report(const run *r) {
         printf("\nevery node is right by itself, but not the whole: a fault of the planner or of something fused\n");
         return 1;
     }
+    if (v->n_nan_outputs) {
+        char text[160];
+        printf("\n%zu of %zu logits are NaN on the reference, too: the model's numbers or its descriptor are wrong, not the backend;\n"
+               "the first value with a NaN is\n  %s%s%s\n", v->n_nan_outputs, v->n_outputs,
+               ggl_node_text(v->first_nan, text, sizeof text), v->first_nan->origin ? ", " : "",
+               v->first_nan->origin ? v->first_nan->origin : "");
+        return 1;
+    }
     printf("\n%zu nodes agree with the reference\n", v->n);
     if (v->n_refused)
         printf("%zu nodes were not verified, as the backend refuses them (llm-cli --plan tells why)\n", v->n_refused);
