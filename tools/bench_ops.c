@@ -687,6 +687,10 @@ int bench_ops(int argc, char **argv) {
     cpu_pool_close(o.pool);
     if (!ok)
         return tool_error(TOOL, 1, "out of memory");
+    if (o.n_rows == 0)
+        return tool_error(TOOL, 2, "nothing to measure: no kernel%s%s%s%s%s", o.type ? " of " : "",
+                          o.type ? o.type : "", o.only ? " has '" : "", o.only ? o.only : "",
+                          o.only ? "' in its name" : "");
     (format == 0 ? print_md : format == 1 ? print_csv : print_json)(&o);
     code = svg ? draw(&o, svg) : 0;
     for (size_t i = 0; i < o.n_rows; i++)

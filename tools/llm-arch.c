@@ -38,6 +38,8 @@ static int unknown(const char *name) {
     for (size_t i = 1; i < N_COMMANDS; i++)
         if (edits(name, i) < edits(name, best))
             best = i;
+    if (edits(name, best) > strlen(name) / 3 + 1) /* no likely slip */
+        return tool_error("llm-arch", 2, "no command '%s'; llm-arch --help lists them", name);
     return tool_error("llm-arch", 2, "no command '%s' (did you mean '%s'?); llm-arch --help lists them", name,
                       commands[best].name);
 }

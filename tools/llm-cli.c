@@ -1,6 +1,7 @@
 /* llm-cli: a prompt in, text out. */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,7 @@ typedef struct cli {
     text_stream out;
     npy_writer logits;
     int64_t n_prompt, n_generated;                /* tokens that were done */
+    bool told_nan;
     double t_begin, t_load, t_prompt, t_generate; /* seconds */
     bool shows_load;                              /* a line says how far loading is */
 } cli;
@@ -302,6 +304,34 @@ static void print_token(cli *c, int32_t id) {
     }
 }
 
+/* -1: there is something to choose from. Without a number among the logits any choice would be
+ * noise; a token whose logit alone is NaN is never chosen. */
+static int check_logits(cli *c) {
+    const float *logits = llm_session_logits(c->session);
+    int64_t n = llm_session_n_vocab(c->session), n_nan = 0, n_finite = 0;
+    for (int64_t i = 0; i < n; i++) {
+        n_nan += isnan(logits[i]) != 0;
+        n_finite += isfinite(logits[i]) != 0;
+    }
+    const int64_t at = llm_session_n_past(c->session, 0);
+    if (n_finite == 0)
+        return tool_error(TOOL, 1,
+                          "after %" PRId64 " tokens none of the %" PRId64
+                          " logits is a finite number (%" PRId64
+                          " are NaN): the model's numbers or "
+                          "its descriptor are wrong; llm-arch verify names the first node with a "
+                          "NaN, llm-arch doctor tries other readings",
+                          at, n, n_nan);
+    if (n_nan > 0 && !c->told_nan) {
+        c->told_nan = true;
+        (void)tool_error(TOOL, 0,
+                         "note: after %" PRId64 " tokens %" PRId64 " of %" PRId64
+                         " logits are NaN; such tokens are never chosen",
+                         at, n_nan, n);
+    }
+    return -1;
+}
+
 static int generate(cli *c) {
     ggl_error err = {0};
     int64_t n_ctx = llm_session_n_ctx(c->session);
@@ -317,6 +347,9 @@ static int generate(cli *c) {
     double t = process_seconds();
     while ((c->o.n_predict < 0 || c->n_generated < c->o.n_predict) && !process_stopped &&
            !c->out.failed) {
+        int code = check_logits(c);
+        if (code >= 0)
+            return code;
         int32_t id = llm_sampler_next(c->sampler, llm_session_logits(c->session));
         if (c->tokenizer && !c->o.ignore_eos && llm_tokenizer_is_eog(c->tokenizer, id))
             break;

@@ -28,6 +28,13 @@ static void show_progress(void *ctx, size_t done, size_t total) {
     fflush(stderr);
 }
 
+static void print_notes(const char *notes) {
+    for (const char *s = notes, *end; *s; s = end + 1) {
+        end = strchr(s, '\n');
+        fprintf(stderr, "note: %.*s\n", (int)(end - s), s);
+    }
+}
+
 static int convert(const options *o, ggl_backend *reference) {
     ggl_error err = {0};
     llm_converter *c;
@@ -44,11 +51,10 @@ static int convert(const options *o, ggl_backend *reference) {
     if (llm_converter_open(&c, o->folder.s[0], &params, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     fprintf(stderr, "%s: architecture %s, by %s\n", llm_converter_class(c), llm_converter_family(c), llm_converter_origin(c));
-    for (const char *s = llm_converter_notes(c), *end; *s; s = end + 1) {
-        end = strchr(s, '\n');
-        fprintf(stderr, "note: %.*s\n", (int)(end - s), s);
-    }
+    print_notes(llm_converter_notes(c));
+    const size_t n_notes = strlen(llm_converter_notes(c));
     ggl_status s = llm_converter_write(c, o->out, &err);
+    print_notes(llm_converter_notes(c) + n_notes);
     if (s == GGL_OK)
         fprintf(stderr, "%s: %zu tensors, %.1f MiB\n", o->out, llm_converter_n_tensors(c), (double)llm_converter_size(c) / 0x1p20);
     else if (shown >= 0)

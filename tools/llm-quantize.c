@@ -34,6 +34,7 @@ typedef struct job {
     size_t done;        /* bytes of the source */
     int shown;          /* percent; -1: nothing */
     bool terminal;
+    ggl_error bad_input; /* what is wrong with a tensor of IN; "": nothing */
 } job;
 
 typedef struct turn {
@@ -286,7 +287,10 @@ static ggl_status fill(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
     const quant_tensor *x = &j->plan.tensor[t->i];
     if (x->type->type == x->from->type)
         return quant_copy(x->from, to, more, j, err);
-    return quant_encode(j->encoder, x->from, x->type, to, &j->error[t->i], more, j, err);
+    ggl_status s = quant_encode(j->encoder, x->from, x->type, to, &j->error[t->i], more, j, err);
+    if (s == GGL_FORMAT || s == GGL_LIMIT) /* the writer's message would name OUT */
+        ggl_fail(&j->bad_input, s, "%s: tensor '%s': %s", j->o.in, x->shown, err->msg);
+    return s;
 }
 
 static bool is(ggl_str s, const char *text) {
@@ -364,7 +368,7 @@ static int quantize(job *j) {
             return tool_error(TOOL, process_stop_code(), "interrupted; %s was not written",
                               j->o.out);
         if (s != GGL_OK)
-            return tool_error(TOOL, 1, "%s", err.msg);
+            return tool_error(TOOL, 1, "%s", *j->bad_input.msg ? j->bad_input.msg : err.msg);
     }
     for (size_t i = 0; i < j->plan.n && (j->o.verbose || j->o.dry_run); i++)
         print_tensor(j, &j->plan.tensor[i], j->error ? &j->error[i] : &(quant_error){0});

@@ -110,6 +110,14 @@ head -c 6 "$tmp/l.npy" | tail -c 5 | grep -q NUMPY || fail "--logits wrote no .n
 expect 1 "$tmp/none/l.npy" --tokens 1,2 -n 0 --logits "$tmp/none/l.npy"
 ls "$tmp"/l.npy.* >/dev/null 2>&1 && fail "a temporary file is left"
 
+# --- logits that are no numbers -----------------------------------------------------------------------------------------------
+key=llama.attention.layer_norm_rms_epsilon
+cp "$model" "$tmp/nan.gguf"
+at=$(($(grep -obUa "$key" "$model" | head -n 1 | cut -d: -f1) + ${#key} + 4))
+printf '\0\0\200\277' | dd of="$tmp/nan.gguf" bs=1 seek=$at conv=notrunc 2>/dev/null # -1
+expect 1 "after 3 tokens none of the 2048 logits is a finite number (2048 are NaN)" -m "$tmp/nan.gguf" --tokens 1,2,3 -n 8
+[ ! -s "$tmp/out" ] || fail "text was made of logits that are no numbers: $(head -c 100 "$tmp/out")"
+
 # --- what users get wrong --------------------------------------------------------------------------------------------------
 expect 1 "none.gguf" -m "$tmp/none.gguf" -p x
 expect 1 "$tmp" -m "$tmp" -p x

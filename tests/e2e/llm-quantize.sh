@@ -173,9 +173,15 @@ weight() { # weight BYTES: $tmp/odd.gguf has it
     cp "$f32" "$tmp/odd.gguf"
     printf "$1" | dd of="$tmp/odd.gguf" bs=1 seek=$((size / 8 * 4)) conv=notrunc 2>/dev/null
 }
+expect 2 "argument 2 is empty" "$f32" "" Q8_0
+expect 2 "argument 1 is empty" "" "$out" Q8_0
+expect 2 "-t: 513 is out of range, 1 to 512 is allowed" -t 513 "$f32" "$out" Q8_0
+run 0 -t 512 "$f32" "$out" Q8_0
+rm -f "$out"
 weight '\0\0\200\177' # infinity
 expect 1 "infinite, which no weight can be" "$tmp/odd.gguf" "$out" Q8_0
-grep -q "tensor '" "$tmp/stderr" || fail "the tensor is not named"
+grep -q "odd.gguf: tensor '" "$tmp/stderr" || fail "the file that is read, and the tensor, are not named: $(cat "$tmp/stderr")"
+grep -q "$out" "$tmp/stderr" && fail "the file that is written is blamed: $(cat "$tmp/stderr")"
 weight '\0\0\300\177' # NaN
 expect 1 "NaN, which no weight can be" "$tmp/odd.gguf" "$out" F16
 weight '\0\44\164\111' # 1e6
