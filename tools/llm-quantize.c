@@ -235,6 +235,29 @@ static void print_tensor(const job *j, const quant_tensor *t, const quant_error 
     putchar('\n');
 }
 
+static double bits(const ggl_type_info *t) {
+    return 8 * (double)t->size / (double)t->block;
+}
+
+/* What tensors cost that could not get the type they were to get. */
+static void print_narrow(const quant_plan *p) {
+    size_t n = 0;
+    double size = 0, wanted = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        const quant_tensor *t = &p->tensor[i];
+        const ggl_type_info *type = t->wanted ? ggl_type_find(t->wanted) : NULL;
+        if (!t->wanted)
+            continue;
+        n++;
+        size += (double)t->size;
+        wanted += (double)t->size / bits(t->type) * bits(type ? type : t->type);
+    }
+    if (n > 0)
+        printf("narrow rows  %zu tensors have a larger type, as their rows are no whole blocks of "
+               "the one that was meant: %.2f MiB instead of %.2f (-v and --dry-run name them)\n",
+               n, size / 0x1p20, wanted / 0x1p20);
+}
+
 static void print_summary(const job *j) {
     const quant_plan *p = &j->plan;
     quant_error all = {0};
@@ -257,6 +280,7 @@ static void print_summary(const job *j) {
             printf("  %-10s %zu tensors, %.2f MiB\n", ggl_type_at(k)->name, n,
                    (double)size / 0x1p20);
     }
+    print_narrow(p);
     printf("size         %.2f -> %.2f MiB, %.2f -> %.2f bits per weight\n",
            (double)p->size_before / 0x1p20, (double)p->size_after / 0x1p20,
            8 * (double)p->size_before / (p->n_elements > 0 ? p->n_elements : 1),

@@ -118,6 +118,16 @@ printf '\0\0\200\277' | dd of="$tmp/nan.gguf" bs=1 seek=$at conv=notrunc 2>/dev/
 expect 1 "after 3 tokens none of the 2048 logits is a finite number (2048 are NaN)" -m "$tmp/nan.gguf" --tokens 1,2,3 -n 8
 [ ! -s "$tmp/out" ] || fail "text was made of logits that are no numbers: $(head -c 100 "$tmp/out")"
 
+# --- a tokenizer with more tokens than the model: not the user's fault ------------------------------------------------------
+cp "$model" "$tmp/few.gguf"
+after() { echo $(($(grep -obUa "$1" "$model" | tail -n 1 | cut -d: -f1) + ${#1} + $2)); } # after WORDS N: the place N bytes further
+for at in $(after llama.vocab_size 4) $(after token_embd.weight 12); do
+    printf '\144\0' | dd of="$tmp/few.gguf" bs=1 seek=$at conv=notrunc 2>/dev/null # 100 of 2048
+done
+expect 1 ", the model has 100" -m "$tmp/few.gguf" -p "Once upon a time"
+grep -q 'the tokenizer makes token [0-9]*, the model has 100' "$tmp/err" || fail "more tokens than the model: $(cat "$tmp/err")"
+expect 2 "token 100 is not in the vocabulary of 100" -m "$tmp/few.gguf" --tokens 1,100
+
 # --- what users get wrong --------------------------------------------------------------------------------------------------
 expect 1 "none.gguf" -m "$tmp/none.gguf" -p x
 expect 1 "$tmp" -m "$tmp" -p x

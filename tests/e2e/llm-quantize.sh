@@ -167,6 +167,16 @@ if [ -w /dev/full ]; then
     "$quantize" --dry-run "$f32" F16 >/dev/full 2>/dev/null && fail "a full disk goes unnoticed"
 fi
 
+# rows that are no whole blocks: another type, in a line with what that costs
+gpt2=$(dirname "$0")/../data/stories-gpt2.gguf # rows of 96
+run 0 --dry-run --allow-requantize "$gpt2" Q4_K_M
+grep -q '^narrow rows  16 tensors have a larger type, .*: 0.32 MiB instead of 0.27 ' "$tmp/stdout" || fail "narrow rows: $(tail -5 "$tmp/stdout")"
+run 0 --allow-requantize -v "$gpt2" "$out" Q4_K_M
+[ "$(grep -c 'rows of [0-9]* are no whole blocks of' "$tmp/stdout")" = 16 ] || fail "-v does not name the tensors with narrow rows"
+run 0 --dry-run --allow-requantize "$gpt2" Q8_0
+grep -q '^narrow rows' "$tmp/stdout" && fail "rows of whole blocks are called narrow"
+rm -f "$out"
+
 # a weight that the type cannot hold, in the middle of the file
 size=$(stat -c %s "$f32")
 weight() { # weight BYTES: $tmp/odd.gguf has it
