@@ -213,6 +213,7 @@ static int open_session(cli *c) {
     p->repack_cache = c->o.repack_cache;
     p->progress = on_load;
     p->progress_ctx = c;
+    p->cancelled = process_is_stopped;
     code = placement_session(c->placement, &c->session, c->model, p);
     if (code >= 0)
         return code;
@@ -285,7 +286,7 @@ static int run_prompt(cli *c) {
     if (process_stopped)
         tool_begin_line();
     free(want);
-    if (st != GGL_OK)
+    if (st != GGL_OK && st != GGL_CANCELLED)
         return tool_error(TOOL, 1, "%s", err.msg);
     if (c->o.logits && !process_stopped && npy_close(&c->logits, &err) != GGL_OK)
         return tool_error(TOOL, 1, "--logits: %s", err.msg);
@@ -362,7 +363,10 @@ static int generate(cli *c) {
             fprintf(stderr, "\n" TOOL ": note: the context of %" PRId64 " tokens is full\n", n_ctx);
             break;
         }
-        if (llm_session_eval(c->session, &(llm_batch){.n = 1, .token = &id}, &err) != GGL_OK)
+        ggl_status st = llm_session_eval(c->session, &(llm_batch){.n = 1, .token = &id}, &err);
+        if (st == GGL_CANCELLED)
+            break;
+        if (st != GGL_OK)
             return tool_error(TOOL, 1, "%s", err.msg);
     }
     c->t_generate = process_seconds() - t;

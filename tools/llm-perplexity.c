@@ -227,6 +227,7 @@ static int open_session(ppl *p) {
     sp.n_ctx = p->head.n_ctx;
     sp.n_ubatch = o->n_ubatch;
     sp.n_rows = o->n_ubatch < MAX_ROWS ? o->n_ubatch : MAX_ROWS;
+    sp.cancelled = process_is_stopped;
     sp.type_k = tool_cache_type(o->type_k);
     sp.type_v = tool_cache_type(o->type_v);
     code = placement_session(p->placement, &p->session, p->model, &sp);
@@ -358,8 +359,10 @@ static int run_chunk(ppl *p, int32_t *token, bool *want) {
                    .each = on_logits,
                    .progress = on_progress,
                    .ctx = p};
-    if (llm_session_clear(p->session, 0, &err) != GGL_OK ||
-        llm_session_eval(p->session, &b, &err) != GGL_OK)
+    ggl_status st = llm_session_clear(p->session, 0, &err);
+    if (st == GGL_OK)
+        st = llm_session_eval(p->session, &b, &err);
+    if (st != GGL_OK && st != GGL_CANCELLED)
         return tool_error(TOOL, 1, "%s", err.msg);
     if (process_stopped)
         return tool_error(TOOL, process_stop_code(),

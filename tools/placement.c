@@ -535,6 +535,8 @@ ggl_status placement_session_new(placement *p, llm_session **out, const llm_mode
 int placement_session(placement *p, llm_session **out, const llm_model *m, llm_session_params *sp) {
     ggl_error err = {0};
     ggl_status st = placement_session_new(p, out, m, sp, &err);
+    if (st == GGL_CANCELLED && process_stopped)
+        return process_stop_code();
     if (st != GGL_OK)
         return tell(p->tool, &err);
     if (p->o->fit || p->o->split || p->o->n_gpu_layers_given)

@@ -27,6 +27,11 @@ static void on_stop(int number) {
     raise(number); /* delivered when this handler returns */
 }
 
+bool process_is_stopped(void *unused) {
+    (void)unused;
+    return process_stopped != 0;
+}
+
 int process_stop_code(void) {
     return 128 + process_stopped;
 }

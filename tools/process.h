@@ -4,6 +4,7 @@
 #define TOOLS_PROCESS_H
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* The first line of every main. Opens /dev/null on standard descriptors that are closed, so that no
@@ -17,6 +18,7 @@ void process_begin(void);
  * process at once. */
 void process_wait_for_stop(void);
 extern volatile sig_atomic_t process_stopped; /* the number of that signal; 0: none */
+bool process_is_stopped(void *unused);        /* the same, for callbacks */
 int process_stop_code(void); /* the exit code that says so: 130 after SIGINT, 143 after SIGTERM */
 
 /* Only on the CPUs of a hexadecimal mask ("f0", "0xF0": CPUs 4 to 7), bit 0 being CPU 0; NULL: as

@@ -59,6 +59,13 @@ n = done_tokens(t.seen)
 check(0 < n < 1500 and n % 16 == 0, "after Ctrl-C the timings count %d tokens" % n, t.seen)
 check(b"\r\x1b[K" in t.seen, "the progress line stays", t.seen)
 
+# in the middle of a piece: it stops between two steps, so that none of its tokens is done
+t = Terminal(*LONG, "--device", "reference", "-ub", "1499")
+check(t.read_until(rb"prompt 0 / 1500 tokens"), "a long prompt shows no progress", t.seen)
+os.kill(t.pid, signal.SIGINT)
+check(t.end() == 130, "Ctrl-C in a piece of a prompt: not 130", t.seen)
+check(done_tokens(t.seen) == 0, "Ctrl-C waits for the end of a piece", t.seen)
+
 # the same prompt, whole
 t = Terminal(*LONG, "-ub", "16")
 check(t.end() == 0 and done_tokens(t.seen) == 1500, "a whole prompt is not counted", t.seen)
