@@ -117,6 +117,11 @@ at=$(($(grep -obUa "$key" "$model" | head -n 1 | cut -d: -f1) + ${#key} + 4))
 printf '\0\0\200\277' | dd of="$tmp/nan.gguf" bs=1 seek=$at conv=notrunc 2>/dev/null # -1
 expect 1 "after 3 tokens none of the 2048 logits is a finite number (2048 are NaN)" -m "$tmp/nan.gguf" --tokens 1,2,3 -n 8
 [ ! -s "$tmp/out" ] || fail "text was made of logits that are no numbers: $(head -c 100 "$tmp/out")"
+sed 's/^logits = linear(\(.*\))$/all = linear(\1)\nlogits = where(iota(n_vocab) == 7, sqrt(0*all - 1), all)/' \
+    "${model%/builtin/*}/archs/llama.arch" >"$tmp/some.arch" # one that is NaN: the text goes on without it
+"$cli" --arch "$tmp/some.arch" -p "Once upon a time" -n 40 --temp 0 >"$tmp/b" 2>"$tmp/err" </dev/null || fail "one NaN logit ends the text"
+[ "$(grep -c 'note: after 5 tokens 1 of 2048 logits are NaN' "$tmp/err")" = 1 ] || fail "one NaN logit is not noted: $(cat "$tmp/err")"
+"$cli" -p "Once upon a time" -n 40 --temp 0 2>/dev/null </dev/null | cmp -s - "$tmp/b" || fail "one NaN logit changes the text"
 
 # --- a tokenizer with more tokens than the model: not the user's fault ------------------------------------------------------
 cp "$model" "$tmp/few.gguf"

@@ -167,4 +167,14 @@ for signal in INT TERM HUP; do
     [ -z "$(ls | grep tmp-)" ] || fail "SIG$signal leaves $(ls)"
     [ "$(tail -n 1 t2.json)" = ']' ] || fail "SIG$signal: the timeline is not complete"
 done
+# a tool that does not wait: a large file is being written
+"$bin/llm-bench" make --layers 4 tinyllama-1.1b q6_k big.gguf >out 2>err &
+pid=$!
+for ((i = 0; i < 1000; i++)); do
+    [ -z "$(ls | grep tmp-)" ] || break
+    sleep 0.01
+done
+kill -TERM $pid
+wait $pid
+[ $? = 143 ] && [ -z "$(ls | grep 'tmp-\|big')" ] || fail "SIGTERM while a model is made leaves $(ls)"
 exit $failed
