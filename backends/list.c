@@ -6,7 +6,8 @@
 
 #define BACKEND(name, kind, text)                                                                  \
     ggl_status ggl_##name##_open(ggl_backend **out, const ggl_backend_params *params,              \
-                                 ggl_error *err);
+                                 ggl_error *err);                                                  \
+    const char *ggl_##name##_mask_name(int k);
 #include "list.def"
 #undef BACKEND
 
@@ -14,8 +15,10 @@ static const struct {
     const char *name, *text;
     ggl_backend_kind_t kind;
     ggl_status (*open)(ggl_backend **out, const ggl_backend_params *params, ggl_error *err);
+    const char *(*mask_name)(int k);
 } backend[] = {
-#define BACKEND(name, kind, text) {#name, text, GGL_BACKEND_##kind, ggl_##name##_open},
+#define BACKEND(name, kind, text)                                                                  \
+    {#name, text, GGL_BACKEND_##kind, ggl_##name##_open, ggl_##name##_mask_name},
 #include "list.def"
 #undef BACKEND
 };
@@ -43,6 +46,58 @@ static bool is_named(const char *name, const char *base, int *device) {
     return true;
 }
 
+/* --- masks ------------------------------------------------------------------------------------ */
+
+static bool mask_has_name(int i, const char *s, size_t n) {
+    const char *name;
+    for (int k = 0; (name = backend[i].mask_name(k)); k++)
+        if (strlen(name) == n && memcmp(name, s, n) == 0)
+            return true;
+    return false;
+}
+
+/* "cpu: all avx2 ..; vulkan: import .." of the backends first to last. */
+static const char *mask_names(int first, int last, char *buf, size_t size) {
+    size_t n = 0;
+    *buf = '\0';
+    for (int i = first; i <= last; i++)
+        for (int k = 0; backend[i].mask_name(k) && n < size; k++) {
+            if (k == 0)
+                n += (size_t)snprintf(buf + n, size - n, "%s%s:", n ? "; " : "", backend[i].name);
+            if (n < size)
+                n += (size_t)snprintf(buf + n, size - n, " %s", backend[i].mask_name(k));
+        }
+    return buf;
+}
+
+/* Whether each name of a mask is one that a backend from first to last knows. */
+static ggl_status check_mask(const char *what, const char *mask, int first, int last,
+                             ggl_error *err) {
+    char names[512];
+    for (size_t n; mask && *mask; mask += n + (mask[n] != 0)) {
+        n = strcspn(mask, ", ");
+        bool known = n == 0;
+        for (int i = first; i <= last && !known; i++)
+            known = mask_has_name(i, mask, n);
+        if (!known)
+            return ggl_fail(err, GGL_USAGE, "%s: '%.*s' cannot be masked; there are %s", what,
+                            (int)(n < 80 ? n : 80), mask,
+                            mask_names(first, last, names, sizeof names));
+    }
+    return GGL_OK;
+}
+
+/* params->mask is shared by all backends; GGL_CPU_MASK is the CPU's alone. */
+static ggl_status check_masks(int i, const ggl_backend_params *p, ggl_error *err) {
+    char variable[32] = "GGL_";
+    size_t n = strlen(variable);
+    for (const char *c = backend[i].name; *c && n < 24; c++)
+        variable[n++] = (char)(*c - 'a' + 'A');
+    snprintf(variable + n, sizeof variable - n, "_MASK");
+    ggl_status st = check_mask("the mask", p->mask, 0, N_BACKEND - 1, err);
+    return st == GGL_OK ? check_mask(variable, getenv(variable), i, i, err) : st;
+}
+
 ggl_status ggl_backend_open(ggl_backend **out, const char *name, const ggl_backend_params *params,
                             ggl_error *err) {
     char names[256] = "";
@@ -57,7 +112,9 @@ ggl_status ggl_backend_open(ggl_backend **out, const char *name, const ggl_backe
     for (int i = 0, device; i < N_BACKEND; i++) {
         if (is_named(name, backend[i].name, &device)) {
             p.device = device > 0 ? device : 0;
-            ggl_status st = backend[i].open(out, &p, err);
+            ggl_status st = check_masks(i, &p, err);
+            if (st == GGL_OK)
+                st = backend[i].open(out, &p, err);
             if (st == GGL_OK && device >= 0)
                 snprintf((*out)->name, sizeof(*out)->name, "%s%d", backend[i].name, device);
             return st;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,18 +130,85 @@ bool os_file_exists(const char *path) {
     return access(path, F_OK) == 0;
 }
 
-/* path with its links resolved if it exists, else a copy; NULL if out of memory. */
-static char *resolve(const char *path) {
-    char *real = realpath(path, NULL);
-    const char *from = real ? real : path;
-    char *copy = ggl_calloc(strlen(from) + 1, 1);
-    if (copy)
-        memcpy(copy, from, strlen(from) + 1);
-    free(real);
-    return copy;
+/* --- files to write --------------------------------------------------------------------------- */
+
+/* The temporary files of this process, which a signal's handler removes. */
+enum { MAX_TEMPORARY = 32 };
+static _Atomic(const char *) temporary[MAX_TEMPORARY];
+
+static void replace_temporary(const char *old, const char *new_) {
+    for (int i = 0; i < MAX_TEMPORARY; i++) {
+        const char *expected = old;
+        if (atomic_compare_exchange_strong(&temporary[i], &expected, new_))
+            return;
+    }
 }
 
-/* Creates target.tmp-PID-K with the first free K. Not mkstemp(): a model file should get the rights
+void os_new_file_remove_all(void) {
+    for (int i = 0; i < MAX_TEMPORARY; i++) {
+        const char *path = atomic_load(&temporary[i]);
+        if (path)
+            unlink(path);
+    }
+}
+
+static char *join(const char *folder, size_t n_folder, const char *name) {
+    size_t n_name = strlen(name);
+    char *path = ggl_calloc(n_folder + n_name + 2, 1);
+    if (!path) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    memcpy(path, folder, n_folder);
+    if (n_folder > 0 && folder[n_folder - 1] != '/')
+        path[n_folder++] = '/';
+    memcpy(path + n_folder, name, n_name);
+    return path;
+}
+
+/* The folder's real path and the name, for a file that need not exist. NULL: errno. */
+static char *real_in_folder(const char *path) {
+    const char *slash = strrchr(path, '/');
+    char *folder = join(path, slash ? (size_t)(slash - path) + 1 : 0, ".");
+    char *real = folder ? realpath(folder, NULL) : NULL;
+    char *all = real ? join(real, strlen(real), slash ? slash + 1 : path) : NULL;
+    free(real);
+    ggl_free(folder);
+    return all;
+}
+
+/* What path stands for: links are followed, also one to a file that does not exist yet. NULL:
+ * errno.
+ */
+static char *resolve(const char *path) {
+    char *at = real_in_folder(path);
+    for (int depth = 0; at && depth < 40; depth++) {
+        char link[4096];
+        ssize_t n = readlink(at, link, sizeof link - 1);
+        if (n < 0)
+            return at; /* no link */
+        link[n] = '\0';
+        const char *slash = strrchr(at, '/');
+        char *next = link[0] == '/' ? join("", 0, link) : join(at, (size_t)(slash - at) + 1, link);
+        ggl_free(at);
+        at = next ? real_in_folder(next) : NULL;
+        ggl_free(next);
+    }
+    if (at)
+        errno = ELOOP;
+    ggl_free(at);
+    return NULL;
+}
+
+static ggl_status fail_new(ggl_error *err, int number) {
+    if (number == ENOENT)
+        return ggl_fail(err, GGL_IO, "cannot be written: its folder does not exist");
+    if (number == ENOMEM)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    return fail_errno(err, "cannot be written", number);
+}
+
+/* Creates target.tmp-PID-K with the first free K. Not mkstemp(): the file should get the rights
  * that the umask gives, not 0600. */
 static ggl_status new_file_create(os_new_file *f, ggl_error *err) {
     size_t n = strlen(f->target) + 64;
@@ -150,25 +218,81 @@ static ggl_status new_file_create(os_new_file *f, ggl_error *err) {
     for (int k = 0; k < 1000; k++) {
         snprintf(f->temp, n, "%s.tmp-%ld-%d", f->target, (long)getpid(), k);
         f->fd = open(f->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (f->fd >= 0)
+        if (f->fd >= 0) {
+            replace_temporary(NULL, f->temp);
             return GGL_OK;
+        }
         if (errno != EEXIST)
             break;
     }
-    return fail_errno(err, "a temporary file beside it cannot be created", errno);
+    f->temp[0] = '\0'; /* it is another's, or not there */
+    return fail_new(err, errno);
+}
+
+/* What stands under the path already, if it can be written to. *through: not a regular file. */
+static ggl_status new_file_examine(const char *path, bool *through, ggl_error *err) {
+    struct stat st;
+    *through = false;
+    if (!*path)
+        return ggl_fail(err, GGL_USAGE, "the path of a file to write is empty");
+    if (stat(path, &st) != 0)
+        return errno == ENOENT ? GGL_OK : fail_new(err, errno);
+    *through = S_ISCHR(st.st_mode) || S_ISFIFO(st.st_mode);
+    if (!S_ISREG(st.st_mode) && !*through)
+        return ggl_fail(err, GGL_IO, "is %s, not a file that can be written",
+                        S_ISDIR(st.st_mode)   ? "a directory"
+                        : S_ISBLK(st.st_mode) ? "a disk (a block device)"
+                                              : "a socket");
+    return access(path, W_OK) == 0 ? GGL_OK : fail_new(err, errno);
 }
 
 ggl_status os_new_file_open(os_new_file *f, const char *path, ggl_error *err) {
     *f = (os_new_file){.fd = -1};
-    struct stat st;
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        return ggl_fail(err, GGL_IO, "is %s, and only a regular file can be written",
-                        S_ISDIR(st.st_mode) ? "a directory" : "a device or a pipe");
+    bool through;
+    ggl_status s = new_file_examine(path, &through, err);
+    if (s != GGL_OK)
+        return s;
     f->target = resolve(path);
-    ggl_status s = f->target ? new_file_create(f, err) : ggl_fail(err, GGL_NOMEM, "out of memory");
+    if (through) { /* by its own name: /dev/stdout may be a pipe, which no path leads to */
+        f->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+        s = f->fd >= 0 ? GGL_OK : fail_new(err, errno);
+    } else {
+        s = f->target ? new_file_create(f, err) : fail_new(err, errno);
+    }
     if (s != GGL_OK)
         os_new_file_discard(f);
     return s;
+}
+
+ggl_status os_new_file_check(const char *path, ggl_error *err) {
+    os_new_file f;
+    bool through;
+    ggl_status s = new_file_examine(path, &through, err);
+    if (s != GGL_OK || through)
+        return s;
+    s = os_new_file_open(&f, path, err);
+    if (s == GGL_OK)
+        os_new_file_discard(&f);
+    return s;
+}
+
+FILE *os_new_file_stream(const os_new_file *f) {
+    int fd = fcntl(f->fd, F_DUPFD_CLOEXEC, 0);
+    FILE *stream = fd >= 0 ? fdopen(fd, "wb") : NULL;
+    if (fd >= 0 && !stream)
+        close(fd);
+    return stream;
+}
+
+bool os_new_file_is(const os_new_file *f, const char *path) {
+    struct stat a, b;
+    if (!f->temp) /* a device or a pipe */
+        return fstat(f->fd, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev &&
+               a.st_ino == b.st_ino;
+    char *other = resolve(path);
+    bool same = other && strcmp(f->target, other) == 0;
+    ggl_free(other);
+    return same;
 }
 
 ggl_status os_new_file_write(os_new_file *f, const void *data, size_t n, ggl_error *err) {
@@ -200,14 +324,15 @@ static void flush_folder_of(char *path) {
 
 ggl_status os_new_file_commit(os_new_file *f, ggl_error *err) {
     ggl_status s = GGL_OK;
-    if (fsync(f->fd) != 0)
+    if (f->temp && fsync(f->fd) != 0)
         s = fail_errno(err, "cannot be flushed to the disk", errno);
     if (close(f->fd) != 0 && s == GGL_OK)
         s = fail_errno(err, "cannot be closed", errno);
     f->fd = -1;
-    if (s == GGL_OK && rename(f->temp, f->target) != 0)
+    if (s == GGL_OK && f->temp && rename(f->temp, f->target) != 0)
         s = fail_errno(err, "the finished file cannot be renamed to its name", errno);
-    if (s == GGL_OK) {
+    if (s == GGL_OK && f->temp) {
+        replace_temporary(f->temp, NULL);
         ggl_free(f->temp);
         f->temp = NULL; /* it has become the target: not to be removed */
         flush_folder_of(f->target);
@@ -219,8 +344,10 @@ ggl_status os_new_file_commit(os_new_file *f, ggl_error *err) {
 void os_new_file_discard(os_new_file *f) {
     if (f->fd >= 0)
         close(f->fd);
-    if (f->temp && f->temp[0])
+    if (f->temp && f->temp[0]) {
         unlink(f->temp);
+        replace_temporary(f->temp, NULL);
+    }
     ggl_free(f->temp);
     ggl_free(f->target);
     *f = (os_new_file){.fd = -1};

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "ggl/status.h"
 
@@ -35,20 +36,31 @@ bool os_map_lock(const os_map *m); /* keeps it in memory; false if the system de
 
 bool os_file_exists(const char *path);
 
-/* A file that appears under its name only when it is complete. */
+/* A file to write. A regular file appears under its name only when it is complete; links to it are
+ * followed. A device or a pipe is written as it is. */
 typedef struct os_new_file {
     int fd;       /* -1: nothing is held */
-    char *target; /* links resolved */
-    char *temp;   /* beside the target */
+    char *target; /* links resolved, in the folder's real path */
+    char *temp;   /* beside the target; NULL: a device or a pipe, written directly */
 } os_new_file;
 
-/* GGL_IO, GGL_NOMEM. A target that exists and is no regular file (a device, a directory) is
- * refused. */
+/* GGL_USAGE: the path is empty. GGL_IO: no such folder, a directory, a disk, no permission.
+ * GGL_NOMEM. */
 ggl_status os_new_file_open(os_new_file *f, const char *path, ggl_error *err);
+/* Whether os_new_file_open would work now; leaves nothing. Opens no device and no pipe. */
+ggl_status os_new_file_check(const char *path, ggl_error *err);
+/* A stream on a descriptor of its own, the caller's to close before commit or discard; NULL: errno.
+ */
+FILE *os_new_file_stream(const os_new_file *f);
+/* Whether path leads to the same file. */
+bool os_new_file_is(const os_new_file *f, const char *path);
 ggl_status os_new_file_write(os_new_file *f, const void *data, size_t n, ggl_error *err);
 /* Flushes to the disk and renames. Whether it works or not, *f holds nothing afterwards. */
 ggl_status os_new_file_commit(os_new_file *f, ggl_error *err);
 /* Removes the temporary file. Of no effect after commit. */
 void os_new_file_discard(os_new_file *f);
+/* Removes the temporary files of the whole process, which has to end at once: for a signal's
+ * handler. */
+void os_new_file_remove_all(void);
 
 #endif

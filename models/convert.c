@@ -31,6 +31,8 @@ struct llm_converter {
     tensor_turn *turn;
     char *notes;
     size_t done, size;
+    size_t n_bad_tensors; /* that have weights which are no finite numbers */
+    char first_bad[ARCH_MAX_NAME + 100];
 };
 
 llm_convert_params llm_convert_default(void) {
@@ -161,6 +163,40 @@ static int64_t n_vocab(const llm_converter *c) {
     return item && item->number >= 1 && item->number <= INT32_MAX ? (int64_t)item->number : 0;
 }
 
+/* --- numbers that cannot be meant ------------------------------------------------------------- */
+
+static const struct { const char *key; double above, most; } sensible[] = {
+    {"*_epsilon", 0, 1},
+    {"*.freq_base*", 0, 1e15},
+    {"*.rope.scaling.*factor*", 0, 1e6},
+    {"*softcapping", 0, 1e9},
+};
+
+/* A model that was written with such a number computes nonsense: its author should hear of it here. */
+static ggl_status note_odd_keys(llm_converter *c, ggl_error *err) {
+    char text[256];
+    for (size_t i = 0; i < c->conv.n_key; i++) {
+        const converted_key *k = &c->conv.key[i];
+        const llm_arch_item *item = k->key.handle;
+        for (size_t r = 0; k->key.type == LLM_ARCH_NUMBER && r < sizeof sensible / sizeof *sensible; r++) {
+            bool odd = false;
+            uint64_t at = 0;
+            for (uint64_t j = 0; j < k->key.n && !odd && arch_match(sensible[r].key, k->name, strlen(k->name)); j++) {
+                odd = !(item[j].number > sensible[r].above && item[j].number <= sensible[r].most);
+                at = j;
+            }
+            if (!odd)
+                continue;
+            snprintf(text, sizeof text, "%s is %g, which makes no sense: it should be above %g, and %g at most", k->name,
+                     item[at].number, sensible[r].above, sensible[r].most);
+            if (!note(c, text))
+                return no_memory(err);
+            break;
+        }
+    }
+    return GGL_OK;
+}
+
 /* --- opening ---------------------------------------------------------------------------------- */
 
 static ggl_status open_tokenizer(llm_converter *c, ggl_error *err) {
@@ -184,6 +220,8 @@ static ggl_status open_rest(llm_converter *c, ggl_error *err) {
     c->conv.backend = c->params.backend;
     if (s == GGL_OK)
         s = arch_convert_keys(&c->conv, err);
+    if (s == GGL_OK)
+        s = note_odd_keys(c, err);
     if (s == GGL_OK)
         s = open_tokenizer(c, err);
     if (s != GGL_OK || c->params.vocab_only)
@@ -341,12 +379,32 @@ static void tell(llm_converter *c, size_t n) {
         c->params.progress(c->params.progress_ctx, c->done, c->size);
 }
 
+/* Of n numbers as they are written: how many are NaN or infinite, by their exponents. */
+static size_t count_bad(const void *data, size_t n, ggl_type type) {
+    const uint32_t mask = type == GGL_F32 ? 0x7f800000 : type == GGL_F16 ? 0x7c00 : 0x7f80;
+    const size_t size = type == GGL_F32 ? 4 : 2;
+    size_t bad = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t u = 0;
+        memcpy(&u, (const char *)data + i * size, size); /* little-endian, as the file */
+        bad += (u & mask) == mask;
+    }
+    return bad;
+}
+
+static void keep_bad(llm_converter *c, const converted_tensor *t, size_t n_bad) {
+    if (n_bad > 0 && c->n_bad_tensors++ == 0)
+        snprintf(c->first_bad, sizeof c->first_bad, "%zu of the %" PRId64 " of %s", n_bad, recipe_count(t->recipe), t->name);
+}
+
 /* A source as it is: its bytes. */
-static ggl_status copy_tensor(llm_converter *c, const st_tensor *t, ggl_gguf_sink *to, ggl_error *err) {
+static ggl_status copy_tensor(llm_converter *c, const st_tensor *t, ggl_gguf_sink *to, size_t *bad, ggl_error *err) {
     const char *data = t->data;
+    const size_t element = t->type == GGL_F32 ? 4 : 2;
     ggl_status s = GGL_OK;
     for (size_t at = 0, n; s == GGL_OK && at < t->size; at += n) {
         n = t->size - at < (size_t)4 << 20 ? t->size - at : (size_t)4 << 20;
+        *bad += count_bad(data + at, n / element, (ggl_type)t->type);
         s = ggl_gguf_sink_write(to, data + at, n, err);
         tell(c, n);
     }
@@ -358,8 +416,12 @@ static ggl_status fill_tensor(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
     llm_converter *c = turn->c;
     const converted_tensor *t = &c->conv.tensor[turn->i];
     const ggl_type_info *type = ggl_type_get(type_of(c, t));
-    if (t->recipe->kind == RECIPE_SOURCE && t->recipe->source->type == (int)type->type)
-        return copy_tensor(c, t->recipe->source, to, err);
+    size_t bad = 0;
+    if (t->recipe->kind == RECIPE_SOURCE && t->recipe->source->type == (int)type->type) {
+        ggl_status copied = copy_tensor(c, t->recipe->source, to, &bad, err);
+        keep_bad(c, t, bad);
+        return copied;
+    }
     int64_t count = recipe_count(t->recipe), n;
     float *x = ggl_calloc((size_t)PIECE, sizeof *x);
     void *y = ggl_calloc((size_t)PIECE, type->size);
@@ -372,10 +434,12 @@ static ggl_status fill_tensor(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
         if (s != GGL_OK)
             break;
         type->from_float(x, y, n);
+        bad += count_bad(y, (size_t)n, type->type);
         s = ggl_gguf_sink_write(to, y, (size_t)n * type->size, err);
         tell(c, (size_t)n * type->size);
     }
     recipe_drop(t->recipe);
+    keep_bad(c, t, bad);
     ggl_free(x);
     ggl_free(y);
     return s;
@@ -386,6 +450,7 @@ ggl_status llm_converter_write(llm_converter *c, const char *path, ggl_error *er
     if (!c->turn)
         c->turn = ggl_calloc(c->conv.n_tensor + 1, sizeof *c->turn);
     c->done = 0;
+    c->n_bad_tensors = 0;
     ggl_status s = w && c->turn ? write_keys(c, w, err) : no_memory(err);
     for (size_t i = 0; s == GGL_OK && i < c->conv.n_tensor; i++) {
         const converted_tensor *t = &c->conv.tensor[i];
@@ -395,6 +460,11 @@ ggl_status llm_converter_write(llm_converter *c, const char *path, ggl_error *er
     if (s == GGL_OK)
         s = ggl_gguf_writer_write(w, path, err);
     ggl_gguf_writer_free(w);
+    char text[400];
+    snprintf(text, sizeof text, "weights of %zu tensor%s are NaN or infinite (%s): what the model computes of them is nonsense",
+             c->n_bad_tensors, c->n_bad_tensors == 1 ? "" : "s", c->first_bad);
+    if (s == GGL_OK && c->n_bad_tensors > 0 && !note(c, text))
+        s = no_memory(err);
     return s;
 }
 

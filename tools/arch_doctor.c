@@ -467,6 +467,13 @@ static bool is_better(const doctor *d) {
     return mean < -d->significant && mean < -N_ERRORS * spread;
 }
 
+/* As described there is nothing to compare with; a reading that gives numbers may be the weights'. */
+static int report_nan(int n_numbers) {
+    return tool_error(TOOL, 1, "as described, the model's logits are NaN: %s",
+                      n_numbers > 0 ? "the readings above that have a perplexity make numbers"
+                                    : "no other reading makes numbers; llm-arch verify names the first node with a NaN");
+}
+
 static bool print_judged(const doctor *d, const char *what, const char *reading, double ppl, double base) {
     bool better = is_better(d);
     double r = log(ppl / base);
@@ -489,18 +496,20 @@ static int visit(doctor *d, const char *path) {
            llm_model_arch_origin(d->model), d->text_file, d->tokens.n, d->n_ctx);
     printf("  %-20s %-32s %12s  %11s\n", "choice", "read as", "perplexity", "change");
     print_reading("as described", "", base, base, "");
-    int n_better = 0, best = -1, code = f.failed ? tool_error(TOOL, 1, "out of memory") : 0;
+    int n_better = 0, n_numbers = 0, best = -1, code = f.failed ? tool_error(TOOL, 1, "out of memory") : 0;
     if (d->bos >= 0 && perplexity(d, llm_model_arch(d->model), !d->adds_bos, &ppl, &err) == GGL_OK) {
         n_better += print_judged(d, "first token", d->adds_bos ? "no BOS" : "BOS", ppl, base);
+        n_numbers += !isnan(ppl);
     }
     for (int i = 0; i < f.n_at; i++) {
         llm_arch *arch = NULL;
         ggl_status st = llm_arch_parse(&arch, f.at[i].s, f.at[i].n, llm_arch_name(llm_model_arch(d->model)), &err);
         if (st == GGL_OK)
             st = perplexity(d, arch, d->adds_bos, &ppl, &err);
-        if (st == GGL_OK && ppl != base) { /* equal bits: that is what the model says already */
+        if (st == GGL_OK && ppl != base && !(isnan(ppl) && isnan(base))) { /* equal bits: that is what the model says already */
             bool better = print_judged(d, f.at[i].what, f.at[i].reading, ppl, base);
             n_better += better;
+            n_numbers += !isnan(ppl);
             if (better && ppl < lowest) {
                 lowest = ppl;
                 best = i;
@@ -512,6 +521,8 @@ static int visit(doctor *d, const char *path) {
         llm_arch_free(arch);
         free(f.at[i].s);
     }
+    if (isnan(base))
+        return report_nan(n_numbers);
     if (base > (double)d->n_vocab)
         printf("\nthe perplexity is above that of a guess among %" PRId64 " tokens: these weights cannot tell\n", d->n_vocab);
     else if (n_better == 0)
@@ -527,11 +538,16 @@ int arch_doctor(int argc, char **argv) {
     doctor d = {.n_tokens = 512, .n_ctx = 128, .significant = 0.01};
     arg_list files = {0};
     const arg_option options[] = {
-        {"--text", ARG_STRING, &d.text_file, .value = "FILE", .help = "a text of the kind that the model was trained on"},
-        {"--arch", ARG_STRING, &d.arch, .value = "FILE", .help = "an architecture descriptor to read the model by"},
-        {"-n", ARG_INT, &d.n_tokens, .value = "N", .help = "tokens of the text (default 512)", .min = 2, .max = 1 << 24},
-        {"-c --ctx-size", ARG_INT, &d.n_ctx, .value = "N", .help = "tokens of a stretch (default 128)", .min = 2, .max = 65536},
-        {"-t --threads", ARG_INT, &d.n_threads, .value = "N", .help = "threads", .min = 1, .max = 1024},
+        {"--text", ARG_STRING, &d.text_file, .value = "FILE",
+         .help = "a text of the kind that the model was trained on"},
+        {"--arch", ARG_STRING, &d.arch, .value = "FILE",
+         .help = "an architecture descriptor to read the model by"},
+        {"-n", ARG_INT, &d.n_tokens, .value = "N", .help = "tokens of the text (default 512)",
+         .min = 2, .max = 1 << 24},
+        {"-c --ctx-size", ARG_INT, &d.n_ctx, .value = "N",
+         .help = "tokens of a stretch (default 128)", .min = 2, .max = 65536},
+        {"-t --threads", ARG_INT, &d.n_threads, .value = "N", .help = "threads", .min = 1,
+         .max = TOOL_MAX_THREADS},
         {0}};
     int code = arch_args(TOOL, "MODEL --text FILE [options]",
                          "For each choice of the descriptor that families differ in (which pairs are rotated, rope base, epsilon,\n"

@@ -1,8 +1,8 @@
 /* llm-arch embed: a descriptor goes into a model as its key general.descriptor. */
 #include <string.h>
-#include <sys/stat.h>
 
 #include "arch_tool.h"
+#include "paths.h"
 
 #define TOOL "llm-arch embed"
 
@@ -35,17 +35,10 @@ static ggl_status write_model(const ggl_gguf *f, const char *text, size_t n, con
     return st;
 }
 
-static bool same_file(const char *a, const char *b) {
-    struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 static int embed(const llm_arch *arch, const char *model, const char *out) {
     ggl_error err = {0};
     ggl_gguf *f;
     arch_built b = {0};
-    if (same_file(model, out))
-        return tool_error(TOOL, 2, "%s is the model itself, and is being read; give another file", out);
     if (ggl_gguf_open(&f, model, NULL, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     llm_arch_source source = llm_arch_source_gguf(f);
@@ -71,8 +64,13 @@ int arch_embed(int argc, char **argv) {
                          NULL, 3, 3, argc, argv, &files);
     if (code >= 0)
         return code;
-    llm_arch *arch = arch_open(TOOL, files.s[0]);
-    code = arch ? embed(arch, files.s[1], files.s[2]) : 1;
+    const tool_path paths[] = {{"FILE", files.s[0], .written = false},
+                               {"MODEL", files.s[1], .written = false},
+                               {"OUT", files.s[2], .written = true}};
+    code = tool_check_paths(TOOL, paths, 3);
+    llm_arch *arch = code < 0 ? arch_open(TOOL, files.s[0]) : NULL;
+    if (code < 0)
+        code = arch ? embed(arch, files.s[1], files.s[2]) : 1;
     llm_arch_free(arch);
     args_list_fini(&files);
     return code;

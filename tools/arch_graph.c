@@ -1,11 +1,12 @@
 /* llm-arch graph: what a descriptor makes of a model, as text, DOT, or a picture. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "arch_tool.h"
 #include "figure.h"
+#include "ggl/file.h"
+#include "paths.h"
 #include "svg.h"
 
 #define TOOL "llm-arch graph"
@@ -91,18 +92,27 @@ static ggl_status build(const options *o, const llm_arch *arch, const char *mode
     return arch_build(b, arch, &source, 64, 16, fold, err);
 }
 
-static int print(const options *o, const figure *f, const llm_arch *arch, const char *of, const ggl_backend *b) {
-    FILE *out = o->out ? fopen(o->out, "wb") : stdout;
-    if (!out)
-        return tool_error(TOOL, 1, "%s: %s", o->out, strerror(errno));
+static bool print_to(FILE *out, const options *o, const figure *f, const llm_arch *arch,
+                     const char *of, const ggl_backend *b) {
     if (o->format == 0)
         print_text(out, f);
     else if (o->format == 1)
         print_dot(out, f, llm_arch_name(arch));
-    else if (!svg_draw(out, f, llm_arch_name(arch), of, b->name))
+    return o->format < 2 || svg_draw(out, f, llm_arch_name(arch), of, b->name);
+}
+
+static int print(const options *o, const figure *f, const llm_arch *arch, const char *of,
+                 const ggl_backend *b) {
+    ggl_error err = {0};
+    ggl_new_file *file = NULL;
+    if (o->out && ggl_new_file_open(&file, o->out, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "-o: %s", err.msg);
+    if (!print_to(file ? ggl_new_file_stream(file) : stdout, o, f, arch, of, b)) {
+        ggl_new_file_discard(file);
         return tool_error(TOOL, 1, "out of memory");
-    if (o->out && (ferror(out) | fclose(out)))
-        return tool_error(TOOL, 1, "%s: %s", o->out, strerror(errno));
+    }
+    if (file && ggl_new_file_commit(file, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "-o: %s", err.msg);
     return 0;
 }
 
@@ -156,7 +166,12 @@ int arch_graph(int argc, char **argv) {
     if (code >= 0)
         return code;
     o.variant = all;
-    code = draw(&o, files.s[0], files.n > 1 ? files.s[1] : NULL);
+    const tool_path paths[] = {{"FILE", files.s[0], .written = false},
+                               {"MODEL", files.n > 1 ? files.s[1] : NULL, .written = false},
+                               {"-o", o.out, .written = true}};
+    code = tool_check_paths(TOOL, paths, 3);
+    if (code < 0)
+        code = draw(&o, files.s[0], files.n > 1 ? files.s[1] : NULL);
     args_list_fini(&files);
     return code;
 }

@@ -67,6 +67,14 @@ static int report(const run *r) {
         printf("\nevery node is right by itself, but not the whole: a fault of the planner or of something fused\n");
         return 1;
     }
+    if (v->n_nan_outputs) {
+        char text[160];
+        printf("\n%zu of %zu logits are NaN on the reference, too: the model's numbers or its descriptor are wrong, not the backend;\n"
+               "the first value with a NaN is\n  %s%s%s\n", v->n_nan_outputs, v->n_outputs,
+               ggl_node_text(v->first_nan, text, sizeof text), v->first_nan->origin ? ", " : "",
+               v->first_nan->origin ? v->first_nan->origin : "");
+        return 1;
+    }
     printf("\n%zu nodes agree with the reference\n", v->n);
     if (v->n_refused)
         printf("%zu nodes were not verified, as the backend refuses them (llm-cli --plan tells why)\n", v->n_refused);
@@ -137,14 +145,22 @@ int arch_verify(int argc, char **argv) {
     run r = {.backend = "cpu", .n = 8, .n_worst = 10};
     arg_list files = {0};
     const arg_option options[] = {
-        {"--arch", ARG_STRING, &r.arch, .value = "FILE", .help = "an architecture descriptor to read the model by"},
-        {"--backend", ARG_STRING, &r.backend, .value = "NAME", .help = "what is verified (default cpu)"},
-        {"-n", ARG_INT, &r.n, .value = "N", .help = "tokens to run (default 8); the reference is slow", .min = 1, .max = 4096},
-        {"-p --prompt", ARG_STRING, &r.text, .value = "TEXT", .help = "take the tokens from this text (default: a fixed sequence)"},
-        {"-f --file", ARG_STRING, &r.text_file, .value = "FILE", .help = "take the tokens from a file"},
-        {"--worst", ARG_INT, &r.n_worst, .value = "N", .help = "nodes to list (default 10)", .min = 0, .max = 1 << 20},
-        {"-t --threads", ARG_INT, &r.n_threads, .value = "N", .help = "threads of the backend", .min = 1, .max = 1024},
-        {"--cpu-mask-isa", ARG_STRING, &r.mask, .value = "LIST", .help = "instruction sets not to use: avx512,avx2; all"},
+        {"--arch", ARG_STRING, &r.arch, .value = "FILE",
+         .help = "an architecture descriptor to read the model by"},
+        {"--backend", ARG_STRING, &r.backend, .value = "NAME",
+         .help = "what is verified (default cpu)"},
+        {"-n", ARG_INT, &r.n, .value = "N",
+         .help = "tokens to run (default 8); the reference is slow", .min = 1, .max = 4096},
+        {"-p --prompt", ARG_STRING, &r.text, .value = "TEXT", .may_be_empty = true,
+         .help = "take the tokens from this text (default: a fixed sequence)"},
+        {"-f --file", ARG_STRING, &r.text_file, .value = "FILE",
+         .help = "take the tokens from a file"},
+        {"--worst", ARG_INT, &r.n_worst, .value = "N", .help = "nodes to list (default 10)",
+         .min = 0, .max = 1 << 20},
+        {"-t --threads", ARG_INT, &r.n_threads, .value = "N", .help = "threads of the backend",
+         .min = 1, .max = TOOL_MAX_THREADS},
+        {"--cpu-mask-isa", ARG_STRING, &r.mask, .value = "LIST",
+         .help = "instruction sets not to use: avx512,avx2; all"},
         {0}};
     int code = arch_args(TOOL, "MODEL [options]",
                          "Runs tokens on a backend and, node by node on the same inputs, on the reference in double precision;\n"
@@ -157,6 +173,9 @@ int arch_verify(int argc, char **argv) {
     verify_result_fini(&r.result);
     arch_built_fini(&r.built);
     llm_model_free(r.model);
+    ggl_error err = {0};
+    if (r.fast && ggl_trace_end(r.fast, &err) != GGL_OK)
+        code = tool_error(TOOL, 1, "%s", err.msg);
     ggl_backend_close(r.fast);
     ggl_backend_close(r.reference);
     if (r.text || r.text_file)

@@ -7,14 +7,33 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "process.h"
 
 #ifndef TOOLS_VERSION
 #define TOOLS_VERSION "unknown"
 #endif
 
+static tool_line line;
+
+void tool_set_line(tool_line what) {
+    line = what;
+}
+
+/* Where errors can be seen, they do not stand in the middle of what was printed. */
+void tool_begin_line(void) {
+    if (line == TOOL_LINE_PROGRESS)
+        fputs("\r\033[K", stderr);
+    else if (line == TOOL_LINE_TEXT && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO))
+        fputc('\n', stderr);
+    line = TOOL_LINE_EMPTY;
+}
+
 int tool_error(const char *tool, int code, const char *fmt, ...) {
     va_list args;
     va_start(args, fmt);
+    tool_begin_line();
     fprintf(stderr, "%s: ", tool);
     vfprintf(stderr, fmt, args);
     fputc('\n', stderr);
@@ -239,11 +258,18 @@ static int read_value(const args_spec *spec, const arg_option *o, const char *fl
     case ARG_CHOICE:
         return read_choice(spec, o, flag, n_flag, s);
     case ARG_STRING:
+    case ARG_LIST:
+        if (!*s && !o->may_be_empty)
+            return tool_error(spec->tool, 2, "%.*s: the value %s is empty", n_flag, flag,
+                              o->value ? o->value : "");
+        if (o->kind == ARG_STRING)
+            *(const char **)o->out = s;
+        else
+            ok = list_add(o->out, s);
+        return ok ? -1 : tool_error(spec->tool, 1, "out of memory");
     case ARG_MAYBE:
         *(const char **)o->out = s;
         return -1;
-    case ARG_LIST:
-        return list_add(o->out, s) ? -1 : tool_error(spec->tool, 1, "out of memory");
     case ARG_FLAG:
     case ARG_UNFLAG:
         break;
@@ -323,7 +349,7 @@ static void print_help(const args_spec *spec) {
 
 /* argv[*i] begins with a dash; moves *i onto a value that stands by itself. */
 static int read_option(const args_spec *spec, int argc, char **argv, int *i) {
-    const char *flag = argv[*i], *equals = flag[1] == '-' ? strchr(flag, '=') : NULL;
+    const char *flag = argv[*i], *equals = strchr(flag, '=');
     size_t n = equals ? (size_t)(equals - flag) : strlen(flag);
     const arg_option *o = find_option(spec, flag, n);
     if (!o)
@@ -366,6 +392,9 @@ int args_parse(const args_spec *spec, int argc, char **argv) {
         else if (!spec->positional)
             code = tool_error(spec->tool, 2, "unexpected argument '%s'; --help tells what there is",
                               s);
+        else if (!*s)
+            code = tool_error(spec->tool, 2, "argument %zu is empty; usage: %s %s",
+                              spec->positional->n + 1, spec->tool, spec->usage);
         else if (!list_add(spec->positional, s))
             code = tool_error(spec->tool, 1, "out of memory");
         if (code >= 0)
@@ -376,15 +405,24 @@ int args_parse(const args_spec *spec, int argc, char **argv) {
 
 /* ---- streams ---- */
 
+static int lost_error;
+static bool lost_reported;
+
+void tool_output_lost(int error) {
+    if (!lost_error)
+        lost_error = error;
+}
+
 int tool_finish(const char *tool, int code) {
     errno = 0;
     bool lost = fflush(stdout) != 0;
-    int error = errno;
+    int error = lost_error ? lost_error : errno;
     if (!lost && !ferror(stdout))
         return code;
-    if (error != EPIPE)
+    if (error != EPIPE && !lost_reported)
         tool_error(tool, 1, "could not write to stdout%s%s", error ? ": " : "",
                    error ? strerror(error) : "");
+    lost_reported = true;
     return code != 0 ? code : 1;
 }
 
@@ -418,7 +456,8 @@ char *tool_read_file(const char *tool, const char *path, size_t *size) {
     if (!data) {
         tool_error(tool, 1, "%s: out of memory", name);
     } else if (ferror(f)) {
-        tool_error(tool, 1, "%s: %s", name, strerror(error));
+        if (!process_stopped)
+            tool_error(tool, 1, "%s: %s", name, strerror(error));
         free(data);
         data = NULL;
     } else {

@@ -20,6 +20,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* The most that -t of any tool takes. */
+enum { TOOL_MAX_THREADS = 512 };
+
 typedef enum arg_kind {
     ARG_FLAG,   /* bool: given makes it true */
     ARG_UNFLAG, /* bool: given makes it false */
@@ -48,6 +51,7 @@ typedef struct arg_option {
     double min, max; /* ARG_INT, ARG_FLOAT: allowed range, both ends included; min = max: any */
     const char *const *choices; /* ARG_CHOICE: NULL at the end */
     bool *given;                /* may be NULL: set when the option appears */
+    bool may_be_empty;          /* ARG_STRING: "" is a value; else it is an error */
 } arg_option;
 
 typedef struct args_spec {
@@ -60,7 +64,8 @@ typedef struct args_spec {
 
 /* Reads argv[1..argc). -1: go on; else the tool's exit code: 0 after --help or --version on stdout,
  * 1 if that could not be written, 2 after an error, told on stderr. `--flag=value` is the same as
- * `--flag value`; `--` ends the options. A value that itself spells an option must be given with
+ * `--flag value`, also for short flags; `--` ends the options. A value that itself spells an option
+ * must be given with
  * `=`. */
 int args_parse(const args_spec *spec, int argc, char **argv);
 void args_list_fini(arg_list *list);
@@ -75,18 +80,30 @@ bool args_read_int(const char *s, int64_t *out, bool *range);
 bool args_read_uint64(const char *s, uint64_t *out, bool *range);
 bool args_read_float(const char *s, double *out, bool *range);
 
-/* "tool: message" on stderr; returns `code`. */
+/* "tool: message" on stderr, on a line of its own; returns `code`. */
 #if defined(__GNUC__) || defined(__clang__)
 __attribute__((format(printf, 3, 4)))
 #endif
 int tool_error(const char *tool, int code, const char *fmt, ...);
+
+/* What stands on the terminal's last line, for tool_error to begin after. */
+typedef enum tool_line {
+    TOOL_LINE_EMPTY,
+    TOOL_LINE_TEXT,    /* output, if that goes to the terminal: kept */
+    TOOL_LINE_PROGRESS /* on stderr: erased */
+} tool_line;
+void tool_set_line(tool_line what);
+void tool_begin_line(void); /* what tool_error does about it before it prints */
+
+/* Keeps the errno of a write to stdout that failed, so that tool_finish can say why. */
+void tool_output_lost(int error);
 
 /* Flushes stdout at the end of main: `code`, or 1 with a message if anything that was printed got
  * lost (a full disk). A closed pipe is silent, as the reader wanted it so, but still 1. */
 int tool_finish(const char *tool, int code);
 
 /* All bytes of a file, or of stdin for "-"; NUL-terminated beside their number. The caller's
- * (free); NULL after an error, told on stderr. */
+ * (free); NULL after an error, which is reported on stderr, or after a signal (process_stopped). */
 char *tool_read_file(const char *tool, const char *path, size_t *size);
 
 #endif

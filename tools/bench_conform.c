@@ -294,7 +294,7 @@ int bench_conform(int argc, char **argv) {
          .help = "only weights, keys or values of this type"},
         {"-t --threads", ARG_INT, &c.n_threads, .value = "N",
          .help = "threads of backends that have them (default: physical cores)", .min = 1,
-         .max = 512},
+         .max = TOOL_MAX_THREADS},
         {"--quick", ARG_FLAG, &c.selection.quick,
          .help = "one shape of each operator and type, and no times"},
         {"--no-speed", ARG_FLAG, &c.no_speed, .help = "do not time"},

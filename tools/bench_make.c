@@ -13,6 +13,7 @@
 #include "bench_weights.h"
 #include "ggl/alloc.h"
 #include "llm/arch.h"
+#include "paths.h"
 
 #define TOOL "llm-bench make"
 
@@ -284,6 +285,8 @@ int bench_make(int argc, char **argv) {
     else if (code < 0 && given.n != 3)
         code = tool_error(TOOL, 2, "SHAPE, TYPE and OUT.gguf are wanted; --list names the shapes");
     else if (code < 0)
+        code = tool_check_paths(TOOL, &(tool_path){"OUT.gguf", given.s[2], .written = true}, 1);
+    if (code < 0)
         code = make_model(given.s[0], given.s[1], given.s[2], &o);
     args_list_fini(&given);
     return code;

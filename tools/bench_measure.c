@@ -1,5 +1,4 @@
 /* llm-bench without a command: runs the tests that the command line asks for. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,8 @@
 #include "bench_run.h"
 #include "bench_tool.h"
 #include "builtin_model.h"
+#include "ggl/file.h"
+#include "paths.h"
 #include "process.h"
 
 #define TOOL "llm-bench"
@@ -106,20 +107,22 @@ static int check_places(const bench *b) {
         placement *p = NULL;
         const placement_options o = bench_placement(&b->o, &b->o.where[i]);
         code = placement_open(&p, TOOL, &o, &bp);
-        placement_close(p);
+        (void)placement_close(p, NULL); /* a timeline of nothing */
     }
     return code;
 }
 
 static bool plot(const bench *b) {
-    FILE *f = fopen(b->o.plot, "w");
-    if (f)
-        bench_plot_draw(f, b->row, b->n_rows);
-    bool ok = f && !ferror(f);
-    ok = f && fclose(f) == 0 && ok;
-    if (!ok)
-        tool_error(TOOL, 1, "%s: %s", b->o.plot, strerror(errno));
-    return ok;
+    ggl_error err = {0};
+    ggl_new_file *f = NULL;
+    ggl_status s = ggl_new_file_open(&f, b->o.plot, &err);
+    if (s == GGL_OK) {
+        bench_plot_draw(ggl_new_file_stream(f), b->row, b->n_rows);
+        s = ggl_new_file_commit(f, &err);
+    }
+    if (s != GGL_OK)
+        tool_error(TOOL, 1, "--plot: %s", err.msg);
+    return s == GGL_OK;
 }
 
 static int run_tests(bench *b) {
@@ -168,9 +171,27 @@ static int run_and_compare(bench *b) {
     return code;
 }
 
+static int check_plot(const bench_options *o) {
+    size_t n = o->models.n;
+    tool_path *paths = calloc(n + 4, sizeof *paths);
+    if (!paths)
+        return tool_error(TOOL, 1, "out of memory");
+    for (size_t i = 0; i < n; i++)
+        paths[i] = (tool_path){"-m", o->models.s[i], .written = false};
+    paths[n] = (tool_path){"--arch", o->arch, .written = false};
+    paths[n + 1] = (tool_path){"--compare", o->compare_old, .written = false};
+    paths[n + 2] = (tool_path){"--compare", o->compare_new, .written = false};
+    paths[n + 3] = (tool_path){"--plot", o->plot, .written = true};
+    int code = tool_check_paths(TOOL, paths, n + 4);
+    free(paths);
+    return code;
+}
+
 int bench_measure(int argc, char **argv) {
     static bench b;
     int code = bench_options_read(&b.o, argc, argv);
+    if (code < 0)
+        code = check_plot(&b.o);
     if (code < 0)
         code = process_set_cpus(TOOL, b.o.cpu_mask);
     if (code < 0)

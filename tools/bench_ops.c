@@ -1,6 +1,5 @@
 /* llm-bench ops: every kernel of every instruction set of this machine: how fast, how near to what
  * the machine allows, and whether its bits are those of the portable definition. */
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,6 +14,8 @@
 #include "bench_machine.h"
 #include "bench_roofline.h"
 #include "bench_tool.h"
+#include "ggl/file.h"
+#include "paths.h"
 
 #define TOOL "llm-bench ops"
 
@@ -617,12 +618,14 @@ static int draw(const ops *o, const char *path) {
     bench_cpu_name(cpu, sizeof cpu);
     snprintf(title, sizeof title, "kernels: %.80s, %" PRId64 " thread%s", cpu, o->n_threads,
              o->n_threads == 1 ? "" : "s");
-    FILE *f = fopen(path, "w");
-    if (f)
-        bench_roofline_draw(f, title, roof, o->n_sets, point, n);
-    bool failed = !f || ferror(f);
-    failed = (f && fclose(f) != 0) || failed;
-    return failed ? tool_error(TOOL, 1, "--svg: %s: %s", path, strerror(errno)) : 0;
+    ggl_error err = {0};
+    ggl_new_file *f = NULL;
+    ggl_status st = ggl_new_file_open(&f, path, &err);
+    if (st == GGL_OK) {
+        bench_roofline_draw(ggl_new_file_stream(f), title, roof, o->n_sets, point, n);
+        st = ggl_new_file_commit(f, &err);
+    }
+    return st == GGL_OK ? 0 : tool_error(TOOL, 1, "--svg: %s", err.msg);
 }
 
 static bool read_shape(const char *s, ops *o) {
@@ -639,7 +642,8 @@ int bench_ops(int argc, char **argv) {
     bool no_limits = false;
     const arg_option options[] = {
         {"-t --threads", ARG_INT, &o.n_threads, .value = "N",
-         .help = "for products; the other kernels run on one (default 1)", .min = 1, .max = 512},
+         .help = "for products; the other kernels run on one (default 1)", .min = 1,
+         .max = TOOL_MAX_THREADS},
         {"--shape", ARG_STRING, &shape, .value = "KxM",
          .help = "a matrix of M rows of K (default 2048x2048, and for few columns 96 MiB of them)"},
         {"--type", ARG_STRING, &o.type, .value = "TYPE",
@@ -672,6 +676,9 @@ int bench_ops(int argc, char **argv) {
                           "--shape: '%s' is no shape such as 2048x5632: rows of a multiple "
                           "of 32, at most 1048576 of them",
                           shape);
+    code = tool_check_paths(TOOL, &(tool_path){"--svg", svg, .written = true}, 1);
+    if (code >= 0)
+        return code;
     if (cpu_pool_open(&o.pool, (int)o.n_threads, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     find_sets(&o, !no_limits);
@@ -680,6 +687,10 @@ int bench_ops(int argc, char **argv) {
     cpu_pool_close(o.pool);
     if (!ok)
         return tool_error(TOOL, 1, "out of memory");
+    if (o.n_rows == 0)
+        return tool_error(TOOL, 2, "nothing to measure: no kernel%s%s%s%s%s", o.type ? " of " : "",
+                          o.type ? o.type : "", o.only ? " has '" : "", o.only ? o.only : "",
+                          o.only ? "' in its name" : "");
     (format == 0 ? print_md : format == 1 ? print_csv : print_json)(&o);
     code = svg ? draw(&o, svg) : 0;
     for (size_t i = 0; i < o.n_rows; i++)

@@ -41,13 +41,15 @@ static void fill_tokens(stage *g, int64_t n_vocab) {
     }
 }
 
-static void stage_fini(stage *g) {
+/* st, or if that is GGL_OK what ending has met. */
+static ggl_status stage_fini(stage *g, ggl_status st, ggl_error *err) {
     for (int i = 0; i < MAX_SEQUENCES; i++)
         ggl_free(g->snapshot[i]);
     llm_session_free(g->session);
-    placement_close(g->placement);
+    ggl_status closed = placement_close(g->placement, st == GGL_OK ? err : NULL);
     free(g->token);
     free(g->slot);
+    return st == GGL_OK ? closed : st;
 }
 
 placement_options bench_placement(const bench_options *o, const bench_where *w) {
@@ -249,7 +251,7 @@ static ggl_status take_profile(const bench_setup *s, const bench_test *t, bench_
         if (st == GGL_OK && !bench_profile_make(&row->profile[k], &c, wall))
             st = ggl_fail(err, GGL_NOMEM, "out of memory for the profile");
     }
-    stage_fini(&g);
+    st = stage_fini(&g, st, err);
     bench_collector_fini(&c);
     return st;
 }
@@ -357,7 +359,7 @@ ggl_status bench_run(bench_row *row, const bench_setup *s, const bench_test *t, 
         tell_place(row, &g);
         take_limits(row, s, &g);
     }
-    stage_fini(&g);
+    st = stage_fini(&g, st, err);
     if (st == GGL_OK && s->o->profile)
         st = take_profile(s, t, row, err);
     if (st == GGL_OK)

@@ -1,8 +1,8 @@
 /* llm-arch: for who writes a descriptor. Each command is a file arch_<command>.c. */
-#include <signal.h>
 #include <string.h>
 
 #include "arch_tool.h"
+#include "process.h"
 
 static const struct {
     const char *name;
@@ -38,12 +38,14 @@ static int unknown(const char *name) {
     for (size_t i = 1; i < N_COMMANDS; i++)
         if (edits(name, i) < edits(name, best))
             best = i;
+    if (edits(name, best) > strlen(name) / 3 + 1) /* no likely slip */
+        return tool_error("llm-arch", 2, "no command '%s'; llm-arch --help lists them", name);
     return tool_error("llm-arch", 2, "no command '%s' (did you mean '%s'?); llm-arch --help lists them", name,
                       commands[best].name);
 }
 
 int main(int argc, char **argv) {
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write */
+    process_begin();
     if (argc < 2) {
         print_help(stderr);
         return 2;

@@ -1,8 +1,8 @@
 /* llm-bench: how fast models run here, what the machine would allow, and what takes the time. */
-#include <signal.h>
 #include <string.h>
 
 #include "bench_tool.h"
+#include "process.h"
 
 static const struct {
     const char *name;
@@ -14,7 +14,7 @@ static const struct {
 };
 
 int main(int argc, char **argv) {
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write */
+    process_begin();
     for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof *commands; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
             return tool_finish("llm-bench", commands[i].run(argc - 1, argv + 1));

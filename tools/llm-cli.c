@@ -1,7 +1,7 @@
 /* llm-cli: a prompt in, text out. */
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +17,7 @@
 #include "ggl/backends.h"
 #include "llm/session.h"
 #include "npy.h"
+#include "paths.h"
 #include "text_stream.h"
 #include "process.h"
 
@@ -35,19 +36,11 @@ typedef struct cli {
     llm_tokens prompt;
     text_stream out;
     npy_writer logits;
-    int64_t n_generated;
+    int64_t n_prompt, n_generated;                /* tokens that were done */
+    bool told_nan;
     double t_begin, t_load, t_prompt, t_generate; /* seconds */
     bool shows_load;                              /* a line says how far loading is */
 } cli;
-
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int signal_number) {
-    (void)signal_number;
-    if (interrupted) /* the second time at once */
-        _exit(130);
-    interrupted = 1;
-}
 
 /* --- the prompt ------------------------------------------------------------------------------- */
 
@@ -113,8 +106,13 @@ static int check_lengths(const cli *c) {
                           n, n_ctx);
     for (int64_t i = 0; i < n; i++)
         if (c->prompt.id[i] >= llm_session_n_vocab(c->session))
-            return tool_error(TOOL, 2, "token %" PRId32 " is not in the vocabulary of %" PRId64,
-                              c->prompt.id[i], llm_session_n_vocab(c->session));
+            return c->o.tokens
+                       ? tool_error(TOOL, 2,
+                                    "token %" PRId32 " is not in the vocabulary of %" PRId64,
+                                    c->prompt.id[i], llm_session_n_vocab(c->session))
+                       : tool_error(TOOL, 1,
+                                    "the tokenizer makes token %" PRId32 ", the model has %" PRId64,
+                                    c->prompt.id[i], llm_session_n_vocab(c->session));
     return -1;
 }
 
@@ -130,9 +128,11 @@ static char *prompt_text(cli *c, size_t *n, int *code) {
     } else if (c->o.prompt_file || stdin_is_piped()) {
         text = tool_read_file(TOOL, c->o.prompt_file ? c->o.prompt_file : "-", n);
         if (!text) {
-            *code = 1;
+            *code = process_stopped ? process_stop_code() : 1;
             return NULL;
         }
+        if (*n > 0 && text[*n - 1] == '\n') /* as llama.cpp: it is the editor's, or echo's */
+            --*n;
     } else {
         text = calloc(1, 1);
     }
@@ -191,7 +191,7 @@ static bool on_load(void *ctx, size_t done, size_t total) {
     if (c->shows_load)
         fprintf(stderr, done < total ? "\rloading weights %3.0f %%" : "\r\033[K",
                 100 * (double)done / (double)total);
-    return !interrupted;
+    return !process_stopped;
 }
 
 static int open_session(cli *c) {
@@ -213,10 +213,18 @@ static int open_session(cli *c) {
     p->repack_cache = c->o.repack_cache;
     p->progress = on_load;
     p->progress_ctx = c;
+    p->cancelled = process_is_stopped;
     code = placement_session(c->placement, &c->session, c->model, p);
-    if (code < 0)
-        fputs(llm_session_notes(c->session), stderr);
-    return code;
+    if (code >= 0)
+        return code;
+    fputs(llm_session_notes(c->session), stderr);
+    const int64_t own = llm_model_n_ctx(c->model);
+    if (own > 0 && llm_session_n_ctx(c->session) > own)
+        fprintf(stderr,
+                TOOL ": note: the model was trained on %" PRId64 " tokens at once; what is "
+                     "generated beyond them may make no sense\n",
+                own);
+    return -1;
 }
 
 static int print_plan(const cli *c) {
@@ -243,10 +251,12 @@ static void each_logits(void *ctx, int64_t i, const float *logits) {
 /* On a terminal, a line that tells how far a long prompt is. */
 static bool on_progress(void *ctx, int64_t done, int64_t n) {
     const cli *c = ctx;
-    if (n > c->o.n_ubatch && isatty(STDERR_FILENO))
+    if (n > c->o.n_ubatch && isatty(STDERR_FILENO)) {
         fprintf(stderr, done < n ? "\rprompt %" PRId64 " / %" PRId64 " tokens" : "\r\033[K", done,
                 n);
-    return !interrupted;
+        tool_set_line(done < n ? TOOL_LINE_PROGRESS : TOOL_LINE_EMPTY);
+    }
+    return !process_stopped;
 }
 
 static int run_prompt(cli *c) {
@@ -254,8 +264,9 @@ static int run_prompt(cli *c) {
     size_t n = c->prompt.n;
     bool *want = NULL;
     if (c->o.logits) {
-        if (!npy_open(&c->logits, c->o.logits, (int64_t)n, llm_session_n_vocab(c->session)))
-            return tool_error(TOOL, 1, "%s: %s", c->o.logits, strerror(errno));
+        if (npy_open(&c->logits, c->o.logits, (int64_t)n, llm_session_n_vocab(c->session), &err) !=
+            GGL_OK)
+            return tool_error(TOOL, 1, "--logits: %s", err.msg);
         want = malloc(n + 1);
         if (!want)
             return tool_error(TOOL, 1, "out of memory");
@@ -268,13 +279,17 @@ static int run_prompt(cli *c) {
                    .progress = on_progress,
                    .ctx = c};
     double t = process_seconds();
+    (void)on_progress(c, 0, b.n);
     ggl_status st = llm_session_eval(c->session, &b, &err);
     c->t_prompt = process_seconds() - t;
+    c->n_prompt = llm_session_n_past(c->session, 0);
+    if (process_stopped)
+        tool_begin_line();
     free(want);
-    if (st != GGL_OK)
+    if (st != GGL_OK && st != GGL_CANCELLED)
         return tool_error(TOOL, 1, "%s", err.msg);
-    if (c->o.logits && !interrupted && !npy_close(&c->logits))
-        return tool_error(TOOL, 1, "%s: %s", c->o.logits, strerror(errno));
+    if (c->o.logits && !process_stopped && npy_close(&c->logits, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "--logits: %s", err.msg);
     return -1;
 }
 
@@ -290,6 +305,34 @@ static void print_token(cli *c, int32_t id) {
     }
 }
 
+/* -1: there is something to choose from. Without a number among the logits any choice would be
+ * noise; a token whose logit alone is NaN is never chosen. */
+static int check_logits(cli *c) {
+    const float *logits = llm_session_logits(c->session);
+    int64_t n = llm_session_n_vocab(c->session), n_nan = 0, n_finite = 0;
+    for (int64_t i = 0; i < n; i++) {
+        n_nan += isnan(logits[i]) != 0;
+        n_finite += isfinite(logits[i]) != 0;
+    }
+    const int64_t at = llm_session_n_past(c->session, 0);
+    if (n_finite == 0)
+        return tool_error(TOOL, 1,
+                          "after %" PRId64 " tokens none of the %" PRId64
+                          " logits is a finite number (%" PRId64
+                          " are NaN): the model's numbers or "
+                          "its descriptor are wrong; llm-arch verify names the first node with a "
+                          "NaN, llm-arch doctor tries other readings",
+                          at, n, n_nan);
+    if (n_nan > 0 && !c->told_nan) {
+        c->told_nan = true;
+        (void)tool_error(TOOL, 0,
+                         "note: after %" PRId64 " tokens %" PRId64 " of %" PRId64
+                         " logits are NaN; such tokens are never chosen",
+                         at, n_nan, n);
+    }
+    return -1;
+}
+
 static int generate(cli *c) {
     ggl_error err = {0};
     int64_t n_ctx = llm_session_n_ctx(c->session);
@@ -303,8 +346,11 @@ static int generate(cli *c) {
     if (!c->tokenizer && c->o.n_predict != 0)
         fprintf(stderr, TOOL ": note: without a tokenizer for this model, ids are printed\n");
     double t = process_seconds();
-    while ((c->o.n_predict < 0 || c->n_generated < c->o.n_predict) && !interrupted &&
+    while ((c->o.n_predict < 0 || c->n_generated < c->o.n_predict) && !process_stopped &&
            !c->out.failed) {
+        int code = check_logits(c);
+        if (code >= 0)
+            return code;
         int32_t id = llm_sampler_next(c->sampler, llm_session_logits(c->session));
         if (c->tokenizer && !c->o.ignore_eos && llm_tokenizer_is_eog(c->tokenizer, id))
             break;
@@ -317,7 +363,10 @@ static int generate(cli *c) {
             fprintf(stderr, "\n" TOOL ": note: the context of %" PRId64 " tokens is full\n", n_ctx);
             break;
         }
-        if (llm_session_eval(c->session, &(llm_batch){.n = 1, .token = &id}, &err) != GGL_OK)
+        ggl_status st = llm_session_eval(c->session, &(llm_batch){.n = 1, .token = &id}, &err);
+        if (st == GGL_CANCELLED)
+            break;
+        if (st != GGL_OK)
             return tool_error(TOOL, 1, "%s", err.msg);
     }
     c->t_generate = process_seconds() - t;
@@ -327,10 +376,10 @@ static int generate(cli *c) {
 static void print_times(const cli *c) {
     struct rusage r;
     getrusage(RUSAGE_SELF, &r);
-    double n_prompt = (double)c->prompt.n,
+    double n_prompt = (double)c->n_prompt,
            n_gen = (double)(c->n_generated > 1 ? c->n_generated - 1 : 0);
     fprintf(stderr, "\nload        %9.1f ms\n", c->t_load * 1e3);
-    fprintf(stderr, "prompt      %9.1f ms %7zu tokens %10.1f t/s\n", c->t_prompt * 1e3, c->prompt.n,
+    fprintf(stderr, "prompt      %9.1f ms %7.0f tokens %10.1f t/s\n", c->t_prompt * 1e3, n_prompt,
             c->t_prompt > 0 ? n_prompt / c->t_prompt : 0);
     fprintf(stderr, "generation  %9.1f ms %7.0f tokens %10.1f t/s\n", c->t_generate * 1e3, n_gen,
             c->t_generate > 0 ? n_gen / c->t_generate : 0);
@@ -354,7 +403,7 @@ static int run(cli *c) {
     if (st != GGL_OK && c->shows_load)
         fputs("\r\033[K", stderr);
     if (st == GGL_CANCELLED)
-        return 130;
+        return process_stop_code();
     char advice[128];
     if (st != GGL_OK)
         return tool_error(
@@ -365,7 +414,7 @@ static int run(cli *c) {
     if (c->text && c->o.display_prompt)
         text_stream_put(&c->out, c->text, c->text_size);
     code = c->prompt.n ? run_prompt(c) : -1;
-    if (code < 0 && !interrupted && c->prompt.n)
+    if (code < 0 && !process_stopped && c->prompt.n)
         code = generate(c);
     text_stream_end(&c->out);
     if (code >= 0)
@@ -375,18 +424,23 @@ static int run(cli *c) {
     print_times(c);
     if (!placement_report(c->placement, stderr))
         return 1;
-    return interrupted ? 130 : 0;
+    return process_stopped ? process_stop_code() : 0;
 }
 
-static void finish(cli *c) {
+/* False, after a message: the trace could not be written. */
+static bool finish(cli *c) {
     npy_abort(&c->logits);
     llm_sampler_free(c->sampler);
     llm_session_free(c->session);
-    placement_close(c->placement);
+    ggl_error err = {0};
+    bool complete = placement_close(c->placement, &err) == GGL_OK;
+    if (!complete)
+        (void)tool_error(TOOL, 1, "%s", err.msg);
     llm_model_free(c->model);
     llm_tokens_fini(&c->prompt);
     args_list_fini(&c->o.placement.place);
     free(c->text);
+    return complete;
 }
 
 /* --- writing a descriptor --------------------------------------------------------------------- */
@@ -399,7 +453,7 @@ static bool same_version(const struct stat *a, const struct stat *b) {
 /* Until the file is another; editors may replace it, so that for a moment there is none. */
 static void wait_for_change(const char *path, const struct stat *before) {
     struct stat st;
-    while (!interrupted && (stat(path, &st) != 0 || same_version(&st, before)))
+    while (!process_stopped && (stat(path, &st) != 0 || same_version(&st, before)))
         nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
 }
 
@@ -416,7 +470,7 @@ static int check_descriptor(const cli *c) {
 
 static int watch(cli *c) {
     const cli_options o = c->o;
-    while (!interrupted) {
+    while (!process_stopped) {
         struct stat before = {0};
         (void)stat(o.arch, &before);
         *c = (cli){.o = o};
@@ -425,16 +479,30 @@ static int watch(cli *c) {
             c->model = NULL;
             run(c);
         }
-        finish(c);
+        (void)finish(c);
         fflush(stdout);
         *c = (cli){.o = o};
         fprintf(stderr, "watching    %s (Ctrl-C ends)\n", o.arch);
         wait_for_change(o.arch, &before);
     }
-    return 130;
+    return process_stop_code();
+}
+
+static int check_paths(const cli_options *o) {
+    const bool is_piped = !o->prompt && !o->prompt_file && !o->tokens && stdin_is_piped();
+    const tool_path paths[] = {
+        {"-m", o->model, .written = false},
+        {"-f", o->prompt_file, .written = false},
+        {"the prompt", is_piped ? "-" : NULL, .written = false},
+        {"--arch", o->arch, .written = false},
+        {"--logits", o->logits, .written = true},
+        {"--trace", placement_trace(&o->placement), .written = true},
+    };
+    return tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
 }
 
 int main(int argc, char **argv) {
+    process_begin();
     cli c = {0};
     int code = cli_options_read(&c.o, argc, argv);
     if (code < 0 && c.o.list_devices) {
@@ -442,14 +510,15 @@ int main(int argc, char **argv) {
         code = 0;
     }
     if (code < 0)
+        code = check_paths(&c.o);
+    if (code < 0)
         code = process_set_cpus(TOOL, c.o.cpu_mask);
     if (code >= 0)
-        return code;
+        return tool_finish(TOOL, code);
     process_set_priority(TOOL, c.o.priority);
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write */
-    struct sigaction act = {.sa_handler = on_interrupt};
-    sigaction(SIGINT, &act, NULL);
+    process_wait_for_stop();
     code = c.o.watch ? watch(&c) : run(&c);
-    finish(&c);
+    if (!finish(&c))
+        code = code ? code : 1;
     return tool_finish(TOOL, code);
 }

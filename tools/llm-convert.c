@@ -6,6 +6,8 @@
 #include "args.h"
 #include "ggl/backends.h"
 #include "llm/convert.h"
+#include "paths.h"
+#include "process.h"
 
 static const char TOOL[] = "llm-convert";
 
@@ -26,6 +28,13 @@ static void show_progress(void *ctx, size_t done, size_t total) {
     fflush(stderr);
 }
 
+static void print_notes(const char *notes) {
+    for (const char *s = notes, *end; *s; s = end + 1) {
+        end = strchr(s, '\n');
+        fprintf(stderr, "note: %.*s\n", (int)(end - s), s);
+    }
+}
+
 static int convert(const options *o, ggl_backend *reference) {
     ggl_error err = {0};
     llm_converter *c;
@@ -42,11 +51,10 @@ static int convert(const options *o, ggl_backend *reference) {
     if (llm_converter_open(&c, o->folder.s[0], &params, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     fprintf(stderr, "%s: architecture %s, by %s\n", llm_converter_class(c), llm_converter_family(c), llm_converter_origin(c));
-    for (const char *s = llm_converter_notes(c), *end; *s; s = end + 1) {
-        end = strchr(s, '\n');
-        fprintf(stderr, "note: %.*s\n", (int)(end - s), s);
-    }
+    print_notes(llm_converter_notes(c));
+    const size_t n_notes = strlen(llm_converter_notes(c));
     ggl_status s = llm_converter_write(c, o->out, &err);
+    print_notes(llm_converter_notes(c) + n_notes);
     if (s == GGL_OK)
         fprintf(stderr, "%s: %zu tensors, %.1f MiB\n", o->out, llm_converter_n_tensors(c), (double)llm_converter_size(c) / 0x1p20);
     else if (shown >= 0)
@@ -56,6 +64,7 @@ static int convert(const options *o, ggl_backend *reference) {
 }
 
 int main(int argc, char **argv) {
+    process_begin();
     static const char *const types[] = {"auto", "f32", "f16", "bf16", NULL}; /* llm_convert_type */
     options o = {0};
     const arg_option table[] = {
@@ -73,6 +82,11 @@ int main(int argc, char **argv) {
         code = tool_error(TOOL, 2, o.folder.n ? "one folder at a time" : "which FOLDER? --help tells more");
     if (code < 0 && !o.out)
         code = tool_error(TOOL, 2, "-o FILE is missing; --help tells more");
+    const tool_path paths[] = {{"FOLDER", code < 0 ? o.folder.s[0] : NULL, .written = false},
+                               {"--arch", o.arch, .written = false},
+                               {"-o", o.out, .written = true}};
+    if (code < 0)
+        code = tool_check_paths(TOOL, paths, 3);
     if (code < 0) {
         ggl_error err = {0};
         ggl_backend *reference = NULL;

@@ -1,10 +1,8 @@
 /* llm-perplexity: how well a model predicts a text, and how far its predictions are from those of
  * another. docs/tools.md. It counts as llama.cpp's tool of that name does: chunks of n_ctx tokens,
  * each by itself, of which the second half is scored. */
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +14,10 @@
 #include "llm/session.h"
 #include "log_softmax.h"
 #include "logits_file.h"
+#include "paths.h"
 #include "placement.h"
 #include "ppl_stats.h"
+#include "process.h"
 #include "work_share.h"
 
 #define TOOL "llm-perplexity"
@@ -66,13 +66,6 @@ typedef struct ppl {
     int n_threads; /* that look at rows */
 } ppl;
 
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int number) {
-    (void)number;
-    interrupted = 1;
-}
-
 /* --- options ---------------------------------------------------------------------------------- */
 
 static int read_options(options *o, int argc, char **argv) {
@@ -97,7 +90,7 @@ static int read_options(options *o, int argc, char **argv) {
         {NULL, .help = "machine"},
         {"-t --threads", ARG_INT, &o->n_threads, .value = "N",
          .help = "threads (default: physical cores); the result does not depend on it", .min = 1,
-         .max = 1024},
+         .max = TOOL_MAX_THREADS},
         {"-b --batch-size", ARG_INT, &o->n_batch, .value = "N",
          .help = "accepted for llama.cpp's users; -ub counts (default 2048)", .min = 1,
          .max = INT32_MAX},
@@ -234,6 +227,7 @@ static int open_session(ppl *p) {
     sp.n_ctx = p->head.n_ctx;
     sp.n_ubatch = o->n_ubatch;
     sp.n_rows = o->n_ubatch < MAX_ROWS ? o->n_ubatch : MAX_ROWS;
+    sp.cancelled = process_is_stopped;
     sp.type_k = tool_cache_type(o->type_k);
     sp.type_v = tool_cache_type(o->type_v);
     code = placement_session(p->placement, &p->session, p->model, &sp);
@@ -347,7 +341,7 @@ static bool on_progress(void *ctx, int64_t done, int64_t n) {
         fprintf(stderr,
                 "\rchunk %" PRId64 " of %" PRId64 ", %" PRId64 " of %" PRId64 " tokens\033[K%s",
                 p->chunk + 1, p->head.n_chunk, done, n, done == n ? "\r\033[K" : "");
-    return !interrupted && p->bad_row < 0 && !p->bad_base;
+    return !process_stopped && p->bad_row < 0 && !p->bad_base;
 }
 
 static int run_chunk(ppl *p, int32_t *token, bool *want) {
@@ -365,12 +359,15 @@ static int run_chunk(ppl *p, int32_t *token, bool *want) {
                    .each = on_logits,
                    .progress = on_progress,
                    .ctx = p};
-    if (llm_session_clear(p->session, 0, &err) != GGL_OK ||
-        llm_session_eval(p->session, &b, &err) != GGL_OK)
+    ggl_status st = llm_session_clear(p->session, 0, &err);
+    if (st == GGL_OK)
+        st = llm_session_eval(p->session, &b, &err);
+    if (st != GGL_OK && st != GGL_CANCELLED)
         return tool_error(TOOL, 1, "%s", err.msg);
-    if (interrupted)
-        return tool_error(TOOL, 130, "interrupted after %" PRId64 " of %" PRId64 " chunks",
-                          p->chunk, p->head.n_chunk);
+    if (process_stopped)
+        return tool_error(TOOL, process_stop_code(),
+                          "interrupted after %" PRId64 " of %" PRId64 " chunks", p->chunk,
+                          p->head.n_chunk);
     score_rows(p);
     if (p->bad_row >= 0)
         return tool_error(TOOL, 1, "chunk %" PRId64 ", token %d: the model's logits are no numbers",
@@ -430,6 +427,14 @@ static void print_result(ppl *p) {
 
 /* --- main ------------------------------------------------------------------------------------- */
 
+/* -1: the file of log-probabilities is whole, or not wanted. */
+static int finish_base(ppl *p) {
+    ggl_error err = {0};
+    if (!p->save.file || logits_end(&p->save, &err) == GGL_OK)
+        return -1;
+    return tool_error(TOOL, 1, "--kl-divergence-base: %s", err.msg);
+}
+
 static int run_chunks(ppl *p) {
     int code = -1;
     int32_t *token = calloc((size_t)p->head.n_ctx, sizeof *token);
@@ -442,18 +447,30 @@ static int run_chunks(ppl *p) {
             break;
         p->running[p->chunk] = ppl_value(&p->stats).value;
         print_chunk(p);
-        if (p->save.error) {
-            errno = p->save.error;
-            code = tool_error(TOOL, 1, "%s: %s", p->o.base, strerror(errno));
-        }
+        if (p->save.file && ggl_new_file_error(p->save.file))
+            code = finish_base(p);
     }
     free(token);
     free(want);
     return code;
 }
 
+static int check_paths(const options *o) {
+    const tool_path paths[] = {
+        {"-m", o->model, .written = false},
+        {"-f", o->text, .written = false},
+        {"--arch", o->arch, .written = false},
+        {"--kl-divergence-base", o->base, .written = !o->compare},
+        {"--trace", placement_trace(&o->placement), .written = true},
+    };
+    return tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
+}
+
 static int run(ppl *p) {
-    int code = open_model(p);
+    ggl_error err = {0};
+    int code = check_paths(&p->o);
+    if (code < 0)
+        code = open_model(p);
     if (code < 0)
         code = choose_chunks(p);
     if (code < 0)
@@ -461,15 +478,15 @@ static int run(ppl *p) {
     if (code < 0)
         code = take_memory(p);
     if (code < 0 && p->o.base && !p->o.compare &&
-        !logits_begin(&p->save, p->o.base, &p->head, p->tokens.id))
-        code = tool_error(TOOL, 1, "%s: %s", p->o.base, strerror(errno));
+        logits_begin(&p->save, p->o.base, &p->head, p->tokens.id, &err) != GGL_OK)
+        code = tool_error(TOOL, 1, "--kl-divergence-base: %s", err.msg);
     if (code < 0)
         fprintf(stderr, "%" PRId64 " chunks of %" PRId64 " tokens, %" PRId64 " of each scored\n",
                 p->head.n_chunk, p->head.n_ctx, logits_scored(p->head.n_ctx));
     if (code < 0)
         code = run_chunks(p);
-    if (code < 0 && p->save.file && !logits_end(&p->save))
-        code = tool_error(TOOL, 1, "%s: %s", p->o.base, strerror(errno));
+    if (code < 0)
+        code = finish_base(p);
     if (code >= 0) {
         if (p->stats.n > 0 && !p->o.compare && p->o.format == FORMAT_TEXT)
             putchar('\n'); /* the running line was begun */
@@ -480,18 +497,14 @@ static int run(ppl *p) {
 }
 
 int main(int argc, char **argv) {
-    static const int stop[] = {SIGINT, SIGTERM, SIGHUP};
+    process_begin();
     ppl p = {.bos = -1, .bad_row = -1};
     int code = read_options(&p.o, argc, argv);
     if (code >= 0)
         return code;
     /* where the running values are seen, they tell how far it is */
     p.terminal = isatty(STDERR_FILENO) && (p.o.format == FORMAT_JSON || !isatty(STDOUT_FILENO));
-    struct sigaction act = {.sa_handler = on_signal};
-    for (size_t k = 0; k < sizeof stop / sizeof *stop; k++)
-        sigaction(stop[k], &act, NULL);
-    signal(SIGXFSZ, SIG_IGN); /* a file too large, or a closed pipe: an error of write */
-    signal(SIGPIPE, SIG_IGN);
+    process_wait_for_stop();
     code = run(&p);
     if (code == 0 && p.placement && !placement_report(p.placement, stderr))
         code = 1;
@@ -505,7 +518,11 @@ int main(int argc, char **argv) {
     free(p.running);
     llm_tokens_fini(&p.tokens);
     llm_session_free(p.session);
-    placement_close(p.placement);
+    ggl_error err = {0};
+    if (placement_close(p.placement, &err) != GGL_OK) {
+        (void)tool_error(TOOL, 1, "%s", err.msg);
+        code = code ? code : 1;
+    }
     args_list_fini(&p.o.placement.place);
     llm_model_free(p.model);
     return tool_finish(TOOL, code);

@@ -1,13 +1,13 @@
 /* llm-quantize: a GGUF file's matrices in smaller types. docs/tools.md. */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "args.h"
+#include "paths.h"
+#include "process.h"
 #include "quant_encode.h"
 #include "quant_plan.h"
 #include "work_share.h"
@@ -34,19 +34,13 @@ typedef struct job {
     size_t done;        /* bytes of the source */
     int shown;          /* percent; -1: nothing */
     bool terminal;
+    ggl_error bad_input; /* what is wrong with a tensor of IN; "": nothing */
 } job;
 
 typedef struct turn {
     job *j;
     size_t i;
 } turn;
-
-static volatile sig_atomic_t interrupted;
-
-static void on_signal(int number) {
-    (void)number;
-    interrupted = 1;
-}
 
 /* --- names ------------------------------------------------------------------------------------ */
 
@@ -185,7 +179,7 @@ static int read_options(job *j, int argc, char **argv) {
          .help = "quantize again what is quantized already, which loses more"},
         {"-t --threads", ARG_INT, &o->n_threads, .value = "N",
          .help = "threads (default: processors); the file does not depend on it", .min = 1,
-         .max = 256},
+         .max = TOOL_MAX_THREADS},
         {"-v --verbose", ARG_FLAG, &o->verbose, .help = "print each tensor's error"},
         {0}};
     const args_spec spec = {
@@ -241,6 +235,29 @@ static void print_tensor(const job *j, const quant_tensor *t, const quant_error 
     putchar('\n');
 }
 
+static double bits(const ggl_type_info *t) {
+    return 8 * (double)t->size / (double)t->block;
+}
+
+/* What tensors cost that could not get the type they were to get. */
+static void print_narrow(const quant_plan *p) {
+    size_t n = 0;
+    double size = 0, wanted = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        const quant_tensor *t = &p->tensor[i];
+        const ggl_type_info *type = t->wanted ? ggl_type_find(t->wanted) : NULL;
+        if (!t->wanted)
+            continue;
+        n++;
+        size += (double)t->size;
+        wanted += (double)t->size / bits(t->type) * bits(type ? type : t->type);
+    }
+    if (n > 0)
+        printf("narrow rows  %zu tensors have a larger type, as their rows are no whole blocks of "
+               "the one that was meant: %.2f MiB instead of %.2f (-v and --dry-run name them)\n",
+               n, size / 0x1p20, wanted / 0x1p20);
+}
+
 static void print_summary(const job *j) {
     const quant_plan *p = &j->plan;
     quant_error all = {0};
@@ -263,6 +280,7 @@ static void print_summary(const job *j) {
             printf("  %-10s %zu tensors, %.2f MiB\n", ggl_type_at(k)->name, n,
                    (double)size / 0x1p20);
     }
+    print_narrow(p);
     printf("size         %.2f -> %.2f MiB, %.2f -> %.2f bits per weight\n",
            (double)p->size_before / 0x1p20, (double)p->size_after / 0x1p20,
            8 * (double)p->size_before / (p->n_elements > 0 ? p->n_elements : 1),
@@ -284,7 +302,7 @@ static bool more(void *ctx, size_t n) {
         fprintf(stderr, "\r%3d%% of %.1f MiB", percent, (double)j->plan.size_before / 0x1p20);
         fflush(stderr);
     }
-    return !interrupted;
+    return !process_stopped;
 }
 
 static ggl_status fill(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
@@ -293,7 +311,10 @@ static ggl_status fill(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
     const quant_tensor *x = &j->plan.tensor[t->i];
     if (x->type->type == x->from->type)
         return quant_copy(x->from, to, more, j, err);
-    return quant_encode(j->encoder, x->from, x->type, to, &j->error[t->i], more, j, err);
+    ggl_status s = quant_encode(j->encoder, x->from, x->type, to, &j->error[t->i], more, j, err);
+    if (s == GGL_FORMAT || s == GGL_LIMIT) /* the writer's message would name OUT */
+        ggl_fail(&j->bad_input, s, "%s: tensor '%s': %s", j->o.in, x->shown, err->msg);
+    return s;
 }
 
 static bool is(ggl_str s, const char *text) {
@@ -351,34 +372,15 @@ static ggl_status write_model(job *j, ggl_error *err) {
     return s;
 }
 
-static bool same_file(const char *a, const char *b) {
-    struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
-/* Whether OUT is one of the files that are read: IN, or another part of it. */
-static bool is_input(const job *j) {
-    size_t n = strlen(j->o.in);
-    int n_parts = ggl_gguf_n_parts(j->file);
-    bool same = same_file(j->o.in, j->o.out);
-    char *part = malloc(n + 1);
-    for (int k = 1; part && n_parts > 1 && n > 20 && k <= n_parts; k++) {
-        memcpy(part, j->o.in, n + 1); /* PREFIX-00001-of-0000N.gguf */
-        char digits[16];
-        snprintf(digits, sizeof digits, "%05d", k % 100000);
-        memcpy(part + n - 19, digits, 5);
-        same = same || same_file(part, j->o.out);
-    }
-    free(part);
-    return same;
-}
-
 static int quantize(job *j) {
     ggl_error err = {0};
+    const tool_path paths[] = {{"IN", j->o.in, .written = false},
+                               {"OUT", j->o.dry_run ? NULL : j->o.out, .written = true}};
+    int code = tool_check_paths(TOOL, paths, 2);
+    if (code >= 0)
+        return code;
     if (ggl_gguf_open(&j->file, j->o.in, NULL, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
-    if (j->o.out && !j->o.dry_run && is_input(j))
-        return tool_error(TOOL, 2, "%s is what is read: OUT has to be another file", j->o.out);
     ggl_status s = quant_plan_make(&j->plan, j->file, &j->choice, &err);
     if (s != GGL_OK)
         return tool_error(TOOL, s == GGL_NOT_FOUND ? 2 : 1, "%s: %s", j->o.in, err.msg);
@@ -386,10 +388,11 @@ static int quantize(job *j) {
         s = write_model(j, &err);
         if (j->shown >= 0)
             fputs("\r\033[K", stderr);
-        if (s != GGL_OK && interrupted)
-            return tool_error(TOOL, 130, "interrupted; %s was not written", j->o.out);
+        if (s != GGL_OK && process_stopped)
+            return tool_error(TOOL, process_stop_code(), "interrupted; %s was not written",
+                              j->o.out);
         if (s != GGL_OK)
-            return tool_error(TOOL, 1, "%s", err.msg);
+            return tool_error(TOOL, 1, "%s", *j->bad_input.msg ? j->bad_input.msg : err.msg);
     }
     for (size_t i = 0; i < j->plan.n && (j->o.verbose || j->o.dry_run); i++)
         print_tensor(j, &j->plan.tensor[i], j->error ? &j->error[i] : &(quant_error){0});
@@ -398,15 +401,11 @@ static int quantize(job *j) {
 }
 
 int main(int argc, char **argv) {
-    static const int stop[] = {SIGINT, SIGTERM, SIGHUP};
+    process_begin();
     job j = {.shown = -1, .terminal = isatty(STDERR_FILENO)};
     int code = read_options(&j, argc, argv);
     if (code < 0) {
-        struct sigaction act = {.sa_handler = on_signal};
-        for (size_t k = 0; k < sizeof stop / sizeof *stop; k++)
-            sigaction(stop[k], &act, NULL);
-        signal(SIGXFSZ, SIG_IGN); /* a file too large, or a closed pipe: an error of write */
-        signal(SIGPIPE, SIG_IGN);
+        process_wait_for_stop();
         code = quantize(&j);
     }
     quant_plan_fini(&j.plan);

@@ -1,10 +1,10 @@
 /* llm-tokenize: text to token ids and back, by the tokenizer that a GGUF file declares.
  * docs/tokenizers.md. */
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "args.h"
+#include "process.h"
 #include "ggl/alloc.h"
 #include "json_text.h"
 #include "llm/tokenizer.h"
@@ -190,11 +190,12 @@ static int run(const options *o) {
 }
 
 int main(int argc, char **argv) {
+    process_begin();
     options o = {.bos = true, .parse_special = true};
     const arg_option table[] = {
         {"-m --model", ARG_STRING, &o.model, .value = "FILE",
          .help = "GGUF file whose tokenizer to use (required)"},
-        {"-p --prompt", ARG_STRING, &o.text, .value = "TEXT",
+        {"-p --prompt", ARG_STRING, &o.text, .value = "TEXT", .may_be_empty = true,
          .help = "text to tokenize, taken as it is"},
         {"-f --file", ARG_STRING, &o.file, .value = "FILE",
          .help = "text from a file; \"-\", the default: from stdin"},
@@ -207,7 +208,7 @@ int main(int argc, char **argv) {
         {"--no-parse-special", ARG_UNFLAG, &o.parse_special,
          .help = "text that spells a control token, such as </s>, stays text"},
         {"--show-count", ARG_FLAG, &o.show_count, .help = "print the number of tokens at the end"},
-        {"--decode", ARG_STRING, &o.decode, .value = "IDS",
+        {"--decode", ARG_STRING, &o.decode, .value = "IDS", .may_be_empty = true,
          .help = "the other way: ids, separated by commas, to text; \"-\": ids from stdin"},
         {"--special", ARG_FLAG, &o.special, .help = "with --decode: show control tokens, too"},
         {0}};
@@ -215,9 +216,6 @@ int main(int argc, char **argv) {
         TOOL, "-m FILE [-p TEXT | -f FILE | --stdin | --decode IDS] [options]",
         "Prints the tokens of a text, a line each: the id and the piece as the file spells it.",
         table, NULL};
-#ifdef SIGPIPE
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of a write, and then an exit code */
-#endif
     int code = args_parse(&spec, argc, argv);
     if (code >= 0)
         return code;

@@ -1,17 +1,12 @@
 #include "logits_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "ggl/alloc.h"
 #include "log_softmax.h"
-#include "new_file.h"
 
 static const char magic[8] = {'_', 'l', 'o', 'g', 'i', 't', 's', '_'};
 enum { HEAD = 8 + 3 * 4 };
@@ -101,65 +96,43 @@ bool logits_row(const logits_reader *r, int64_t chunk, int64_t k, uint16_t *row)
     float head[2];
     memcpy(row, r->rows + at * size, size);
     memcpy(head, row, sizeof head);
-    /* a log-probability is at most 0, but for rounding; scale and codes span 16, or less */
-    return head[0] >= 0 && head[0] < 1 && head[1] <= 1 && head[1] > -1e9F;
+    /* scale and least: the likeliest token has code 65535 and a log-probability of at most 0, but
+     * for rounding */
+    return head[0] >= 0 && head[1] > -1e9F && head[1] + 65535 * head[0] < 1e-3F;
 }
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
 static void put(logits_writer *w, const void *data, size_t n) {
-    if (!w->error && fwrite(data, 1, n, w->file) != n)
-        w->error = errno ? errno : EIO;
+    if (!ggl_new_file_error(w->file) && fwrite(data, 1, n, ggl_new_file_stream(w->file)) != n)
+        ggl_new_file_note(w->file);
 }
 
-static void forget(logits_writer *w) {
-    free(w->path);
-    free(w->temporary);
-    *w = (logits_writer){0};
-}
-
-bool logits_begin(logits_writer *w, const char *path, const logits_head *h, const int32_t *token) {
-    struct stat st;
-    int error = stat(path, &st) == 0 && !S_ISREG(st.st_mode) ? EINVAL : 0;
-    *w = (logits_writer){.path = strdup(path), .temporary = malloc(strlen(path) + 32)};
-    if (!w->path || !w->temporary)
-        error = ENOMEM;
-    if (!error) {
-        sprintf(w->temporary, "%s.tmp-%ld", path, (long)getpid());
-        int fd = open(w->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        w->file = fd < 0 ? NULL : fdopen(fd, "wb");
-        error = w->file ? 0 : errno;
-    }
-    if (error) {
-        forget(w);
-        errno = error;
-        return false;
-    }
+ggl_status logits_begin(logits_writer *w, const char *path, const logits_head *h,
+                        const int32_t *token, ggl_error *err) {
+    ggl_status s = ggl_new_file_open(&w->file, path, err);
+    if (s != GGL_OK)
+        return s;
     const uint32_t n_ctx = (uint32_t)h->n_ctx;
     const int32_t n[2] = {(int32_t)h->n_vocab, (int32_t)h->n_chunk};
-    errno = 0;
     put(w, magic, sizeof magic);
     put(w, &n_ctx, 4);
     put(w, n, sizeof n);
     put(w, token, (size_t)(h->n_chunk * h->n_ctx) * 4);
-    return true;
+    return s;
 }
 
 void logits_put(logits_writer *w, const uint16_t *row, int64_t n) {
     put(w, row, (size_t)n * 2);
 }
 
-bool logits_end(logits_writer *w) {
-    bool ok = new_file_end(w->file, w->temporary, w->path, w->error);
-    int error = errno;
-    forget(w);
-    errno = error;
-    return ok;
+ggl_status logits_end(logits_writer *w, ggl_error *err) {
+    ggl_status s = ggl_new_file_commit(w->file, err);
+    w->file = NULL;
+    return s;
 }
 
 void logits_abort(logits_writer *w) {
-    if (!w->file)
-        return;
-    new_file_abort(w->file, w->temporary);
-    forget(w);
+    ggl_new_file_discard(w->file);
+    w->file = NULL;
 }

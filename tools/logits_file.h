@@ -36,14 +36,14 @@ bool logits_row(const logits_reader *r, int64_t chunk, int64_t k, uint16_t *row)
 
 /* The file appears under its name when logits_end has worked. */
 typedef struct logits_writer {
-    FILE *file;
-    char *path, *temporary;
-    int error; /* the first errno */
+    ggl_new_file *file; /* NULL: nothing is open */
 } logits_writer;
 
-bool logits_begin(logits_writer *w, const char *path, const logits_head *h, const int32_t *token);
+/* As ggl_new_file_open, and ggl_new_file_commit. */
+ggl_status logits_begin(logits_writer *w, const char *path, const logits_head *h,
+                        const int32_t *token, ggl_error *err);
 void logits_put(logits_writer *w, const uint16_t *row, int64_t n);
-bool logits_end(logits_writer *w);   /* false: errno says what failed first; nothing is left */
+ggl_status logits_end(logits_writer *w, ggl_error *err);
 void logits_abort(logits_writer *w); /* of no effect after logits_end */
 
 #endif

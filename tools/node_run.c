@@ -213,6 +213,12 @@ ggl_status node_device_compile(node_device *d, ggl_tensor *t, ggl_plan **plan, g
     ggl_segment s = {.graph = d->m->graph, .node = d->segment, .n_node = push_segment(d, 0, t), .n_max = d->m->n,
                      .loc = d->m->loc, .store_loc = d->m->store_loc, .n_slots = 1, .repacked = d->repacked};
     *plan = NULL;
+    const ggl_tensor *part = NULL;
+    const char *why = ggl_refusal(d->b, t, &part);
+    char text[128];
+    if (why)
+        return ggl_fail(err, GGL_UNSUPPORTED, "%s does not run on %s: %s", ggl_node_text(part, text, sizeof text), d->b->name,
+                        why);
     ggl_status st = d->b->v->compile(d->b, &s, plan, err);
     return st == GGL_OK ? need_arena(d, (*plan)->arena_size, err) : st;
 }

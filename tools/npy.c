@@ -1,18 +1,8 @@
 #include "npy.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
-
-#include "new_file.h"
-
-static void forget(npy_writer *w) {
-    free(w->path);
-    free(w->temporary);
-    *w = (npy_writer){0};
-}
 
 /* The header is padded with spaces so that the data begin at a multiple of 64. */
 static void write_header(npy_writer *w, int64_t n_rows, int64_t n_columns) {
@@ -27,56 +17,38 @@ static void write_header(npy_writer *w, int64_t n_rows, int64_t n_columns) {
                  n_rows, n_columns);
     text[10 + n] = ' '; /* in place of snprintf's NUL */
     text[sizeof text - 1] = '\n';
-    if (fwrite(text, 1, sizeof text, w->file) != sizeof text)
-        w->error = errno;
+    (void)fwrite(text, 1, sizeof text, ggl_new_file_stream(w->file));
+    ggl_new_file_note(w->file);
 }
 
-bool npy_open(npy_writer *w, const char *path, int64_t n_rows, int64_t n_columns) {
-    *w = (npy_writer){0};
-    w->path = strdup(path);
-    w->temporary = malloc(strlen(path) + 16);
-    if (!w->path || !w->temporary) {
-        forget(w);
-        errno = ENOMEM;
-        return false;
-    }
-    sprintf(w->temporary, "%s.XXXXXX", path);
-    int fd = mkstemp(w->temporary);
-    w->file = fd < 0 ? NULL : fdopen(fd, "wb");
-    if (!w->file) {
-        int error = errno;
-        forget(w);
-        errno = error;
-        return false;
-    }
-    write_header(w, n_rows, n_columns);
-    return true;
+ggl_status npy_open(npy_writer *w, const char *path, int64_t n_rows, int64_t n_columns,
+                    ggl_error *err) {
+    ggl_status s = ggl_new_file_open(&w->file, path, err);
+    if (s == GGL_OK)
+        write_header(w, n_rows, n_columns);
+    return s;
 }
 
 void npy_row(npy_writer *w, const float *row, int64_t n_columns) {
-    if (w->error)
-        return;
-    for (int64_t i = 0; i < n_columns && !w->error; i++) { /* little-endian, whatever the machine */
+    FILE *f = ggl_new_file_stream(w->file);
+    /* little-endian, whatever the machine */
+    for (int64_t i = 0; i < n_columns && !ggl_new_file_error(w->file); i++) {
         uint32_t u;
         memcpy(&u, &row[i], 4);
         unsigned char b[4] = {(unsigned char)u, (unsigned char)(u >> 8), (unsigned char)(u >> 16),
                               (unsigned char)(u >> 24)};
-        if (fwrite(b, 1, 4, w->file) != 4)
-            w->error = errno;
+        if (fwrite(b, 1, 4, f) != 4)
+            ggl_new_file_note(w->file);
     }
 }
 
-bool npy_close(npy_writer *w) {
-    bool ok = new_file_end(w->file, w->temporary, w->path, w->error);
-    int error = errno;
-    forget(w);
-    errno = error;
-    return ok;
+ggl_status npy_close(npy_writer *w, ggl_error *err) {
+    ggl_status s = ggl_new_file_commit(w->file, err);
+    w->file = NULL;
+    return s;
 }
 
 void npy_abort(npy_writer *w) {
-    if (!w->file)
-        return;
-    new_file_abort(w->file, w->temporary);
-    forget(w);
+    ggl_new_file_discard(w->file);
+    w->file = NULL;
 }

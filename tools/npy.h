@@ -2,22 +2,21 @@
 #ifndef TOOLS_NPY_H
 #define TOOLS_NPY_H
 
-#include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
+
+#include "ggl/file.h"
 
 typedef struct npy_writer {
-    FILE *file;
-    char *path, *temporary; /* written under another name, renamed when it is whole */
-    int error;              /* the first errno */
+    ggl_new_file *file; /* NULL: nothing is open */
 } npy_writer;
 
-/* False: errno says why. Then nothing is left behind. */
-bool npy_open(npy_writer *w, const char *path, int64_t n_rows, int64_t n_columns);
+/* GGL_IO and the like, as ggl_new_file_open. */
+ggl_status npy_open(npy_writer *w, const char *path, int64_t n_rows, int64_t n_columns,
+                    ggl_error *err);
 void npy_row(npy_writer *w, const float *row, int64_t n_columns);
-/* Flushes and renames; false: errno says what failed first, and the temporary file is gone. */
-bool npy_close(npy_writer *w);
-/* Gives up: removes the temporary file. */
+/* The file appears under its name. GGL_IO: something could not be written, and it is not there. */
+ggl_status npy_close(npy_writer *w, ggl_error *err);
+/* Gives up: nothing is left. Of no effect after npy_close. */
 void npy_abort(npy_writer *w);
 
 #endif

@@ -9,6 +9,7 @@
 #include "process.h"
 
 enum { MOST = 16 };
+_Static_assert(TOOL_MAX_THREADS == GGL_MAX_THREADS, "-t takes what backends take");
 
 typedef struct rule { /* of --place */
     char *pattern;
@@ -22,6 +23,7 @@ struct placement {
     ggl_backend_params params;
     char names[MOST][512];
     ggl_backend *backend[MOST];
+    ggl_backend *traced[MOST]; /* the same without the shadow */
     int n;
     ggl_backend *reference; /* computes constants */
     ggl_backend *trusted;   /* for --shadow */
@@ -81,6 +83,7 @@ static int need(placement *p, const char *name, size_t n, ggl_error *err) {
     snprintf(p->names[k], sizeof p->names[k], "%.*s", (int)n, name);
     if (ggl_backend_open(&p->backend[k], p->names[k], &p->params, err) != GGL_OK)
         return -1;
+    p->traced[k] = p->backend[k];
     p->n++;
     if (p->o->shadow && doubt(p, &p->backend[k], err) != GGL_OK)
         return -1;
@@ -93,8 +96,15 @@ static int need_host(placement *p, ggl_error *err) {
     return need(p, "cpu", 3, err);
 }
 
-/* The first backend of the list that is a device of its own and opens. -1: there is none, and *err
- * says why of the last. */
+/* Closes the backend that was opened last. */
+static void give_up_last(placement *p) {
+    p->n--;
+    ggl_backend_close(p->backend[p->n]);
+    p->backend[p->n] = p->traced[p->n] = NULL;
+}
+
+/* The first backend of the list that is a device of its own and opens; a software device is none.
+ * -1: there is none, and *err says why of the last. */
 static int need_first_device(placement *p, ggl_error *err) {
     const char *name;
     (void)ggl_fail(err, GGL_NOT_FOUND,
@@ -106,8 +116,15 @@ static int need_first_device(placement *p, ggl_error *err) {
         char first[64];
         snprintf(first, sizeof first, "%.60s0", name);
         int i = need(p, first, strlen(first), err);
-        if (i >= 0)
+        if (i >= 0 && !p->backend[i]->software)
             return i;
+        if (i < 0)
+            continue;
+        (void)ggl_fail(err, GGL_UNSUPPORTED,
+                       "there is no GPU; %s is played by the processor, and is used only by its "
+                       "name: --device %s",
+                       first, first);
+        give_up_last(p);
     }
     return -1;
 }
@@ -294,9 +311,14 @@ int placement_open(placement **out, const char *tool, const placement_options *o
     return placement_new(out, tool, o, params, &err) == GGL_OK ? -1 : tell(tool, &err);
 }
 
-void placement_close(placement *p) {
+ggl_status placement_close(placement *p, ggl_error *err) {
+    ggl_status st = GGL_OK;
     if (!p)
-        return;
+        return st;
+    for (int i = 0; i < p->n; i++) {
+        ggl_status ended = ggl_trace_end(p->traced[i], st == GGL_OK ? err : NULL);
+        st = st == GGL_OK ? ended : st;
+    }
     for (int i = 0; i < p->n; i++)
         ggl_backend_close(p->backend[i]);
     ggl_backend_close(p->reference);
@@ -305,6 +327,14 @@ void placement_close(placement *p) {
         free(p->rule[i].pattern);
     free(p->rule);
     free(p);
+    return st;
+}
+
+const char *placement_trace(const placement_options *o) {
+    const char *path = getenv("GGL_TRACE");
+    if (o->trace || !o->devices || !strstr(o->devices, "trace"))
+        return o->trace;
+    return path && *path ? path : "trace.json";
 }
 
 /* --- sessions --------------------------------------------------------------------------------- */
@@ -505,6 +535,8 @@ ggl_status placement_session_new(placement *p, llm_session **out, const llm_mode
 int placement_session(placement *p, llm_session **out, const llm_model *m, llm_session_params *sp) {
     ggl_error err = {0};
     ggl_status st = placement_session_new(p, out, m, sp, &err);
+    if (st == GGL_CANCELLED && process_stopped)
+        return process_stop_code();
     if (st != GGL_OK)
         return tell(p->tool, &err);
     if (p->o->fit || p->o->split || p->o->n_gpu_layers_given)
@@ -575,7 +607,8 @@ static bool list_one(FILE *out, const char *name, const char *text, bool must) {
             fprintf(out, "%-12s not here: %s\n", name, err.msg);
         return false;
     }
-    fprintf(out, "%-12s %s", name, *b->description ? b->description : text);
+    fprintf(out, "%-12s %s%s", name, b->software ? "(software) " : "",
+            *b->description ? b->description : text);
     if (b->memory)
         fprintf(out, "; %.0f MiB", (double)b->memory / 1048576);
     fputc('\n', out);

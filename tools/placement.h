@@ -58,7 +58,11 @@ typedef struct placement placement;
  * notes; NULL: no notes) and `o` are borrowed. */
 int placement_open(placement **out, const char *tool, const placement_options *o,
                    const ggl_backend_params *params);
-void placement_close(placement *p); /* NULL is fine */
+/* After the session is freed. GGL_IO: the timeline of --trace could not be written. NULL is fine.
+ */
+ggl_status placement_close(placement *p, ggl_error *err);
+/* The file that a timeline is written to: of --trace, or of a device "trace:NAME"; NULL: none. */
+const char *placement_trace(const placement_options *o);
 /* The same with a status instead of messages, exit codes and notes; *out has to be closed even
  * after an error. */
 ggl_status placement_new(placement **out, const char *tool, const placement_options *o,

@@ -1,12 +1,67 @@
 #include "process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "args.h"
+#include "ggl/file.h"
+
+/* --- descriptors and signals ------------------------------------------------------------------ */
+
+volatile sig_atomic_t process_stopped;
+static volatile sig_atomic_t waits;
+
+static void on_stop(int number) {
+    if (waits && !process_stopped) {
+        process_stopped = number;
+        return;
+    }
+    ggl_new_file_remove_all();
+    signal(number, SIG_DFL);
+    raise(number); /* delivered when this handler returns */
+}
+
+bool process_is_stopped(void *unused) {
+    (void)unused;
+    return process_stopped != 0;
+}
+
+int process_stop_code(void) {
+    return 128 + process_stopped;
+}
+
+/* open() takes the lowest number that is free. Standard output is opened for reading, so that
+ * writing to it fails. Without a /dev/null, "/" keeps the number as well. */
+static void open_standard(void) {
+    static const int mode[] = {O_RDONLY, O_RDONLY, O_WRONLY};
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", mode[fd]) < 0)
+            (void)!open("/", O_RDONLY);
+}
+
+void process_begin(void) {
+    static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction act = {.sa_handler = on_stop}, before;
+    open_standard();
+    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
+        if (stops[i] != SIGHUP || sigaction(SIGHUP, NULL, &before) != 0 ||
+            before.sa_handler != SIG_IGN) /* nohup */
+            sigaction(stops[i], &act, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+}
+
+void process_wait_for_stop(void) {
+    waits = 1;
+}
+
+/* --- where and how urgently ------------------------------------------------------------------- */
 
 static int hex_digit(char c) {
     static const char digits[] = "0123456789abcdef";

@@ -1,7 +1,10 @@
 #include "text_stream.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "args.h"
 
 /* How many bytes a character takes that begins with c; 1 for bytes that begin none. */
 static size_t char_size(unsigned char c) {
@@ -18,8 +21,12 @@ size_t utf8_complete(const char *text, size_t n) {
 }
 
 static void write_out(text_stream *s, const char *text, size_t n) {
-    if (!s->failed && n && (fwrite(text, 1, n, stdout) != n || fflush(stdout) != 0))
-        s->failed = true;
+    if (s->failed || n == 0)
+        return;
+    s->failed = fwrite(text, 1, n, stdout) != n || fflush(stdout) != 0;
+    if (s->failed)
+        tool_output_lost(errno);
+    tool_set_line(text[n - 1] == '\n' ? TOOL_LINE_EMPTY : TOOL_LINE_TEXT);
 }
 
 void text_stream_put(text_stream *s, const char *text, size_t n) {

@@ -18,6 +18,7 @@ typedef struct verify {
     const ggl_graph *g;
     node_map m;
     node_device exact, fast, chain; /* the reference; the backend on the reference's values; the backend on its own */
+    node_device mirror;             /* the reference on the chain's values: computes what the backend refuses. Opened only then */
     float **value;                  /* by id: what the reference computed */
     float *got, *probe;             /* of the largest value */
     double *unit;                   /* by token */
@@ -249,23 +250,41 @@ static bool is_refused(const verify *v, const ggl_tensor *t) {
     return refused;
 }
 
-/* What is refused has the reference's value, from which the backend goes on. */
+/* Keeps what the reference computed. */
+static ggl_status take_value(verify *v, const ggl_tensor *t) {
+    size_t n = node_count(&v->m, t);
+    float *x = v->value[t->id] = ggl_calloc(n, sizeof *x);
+    if (!x)
+        return ggl_fail(v->err, GGL_NOMEM, "out of memory for %zu values", n);
+    ggl_status st = node_device_get(&v->exact, t, x, v->err);
+    for (size_t i = 0; i < n && st == GGL_OK && t->type == GGL_F32 && !v->out->first_nan; i++)
+        if (isnan(x[i]))
+            v->out->first_nan = t;
+    return st;
+}
+
+static ggl_status copy_value(verify *v, node_device *to, node_device *from, const ggl_tensor *t) {
+    ggl_status st = node_device_get(from, t, v->got, v->err);
+    return st == GGL_OK ? node_device_put(to, t, v->got, v->err) : st;
+}
+
+/* What is refused has the reference's value. The chain has what the reference computes from the chain's own values: with exact
+ * ones its rounding would begin again at each such node, and could not bound that of the whole run. */
 static ggl_status take_reference(verify *v, ggl_tensor *t) {
     v->out->n_refused++;
     ggl_status st = node_device_run(&v->exact, t, v->err);
+    if (st == GGL_OK)
+        st = node_device_run(&v->mirror, t, v->err);
     if (st != GGL_OK || t->op == GGL_OP_CACHE)
         return st;
-    v->value[t->id] = ggl_calloc(node_count(&v->m, t), sizeof(float));
-    if (!v->value[t->id])
-        return ggl_fail(v->err, GGL_NOMEM, "out of memory for %zu values", node_count(&v->m, t));
-    st = node_device_get(&v->exact, t, v->value[t->id], v->err);
+    st = take_value(v, t);
     if (st == GGL_OK)
         st = node_device_put(&v->fast, t, v->value[t->id], v->err);
-    return st == GGL_OK ? node_device_put(&v->chain, t, v->value[t->id], v->err) : st;
+    return st == GGL_OK ? copy_value(v, &v->chain, &v->mirror, t) : st;
 }
 
 static ggl_status verify_one(verify *v, ggl_tensor *t) {
-    if (is_refused(v, t))
+    if (v->mirror.m && is_refused(v, t))
         return take_reference(v, t);
     ggl_status st = node_device_run(&v->exact, t, v->err);
     if (st == GGL_OK)
@@ -280,24 +299,23 @@ static ggl_status verify_one(verify *v, ggl_tensor *t) {
     }
     if (st != GGL_OK)
         return st;
-    v->value[t->id] = ggl_calloc(node_count(&v->m, t), sizeof(float));
-    if (!v->value[t->id])
-        return ggl_fail(v->err, GGL_NOMEM, "out of memory for %zu values", node_count(&v->m, t));
-    st = node_device_get(&v->exact, t, v->value[t->id], v->err);
+    st = take_value(v, t);
     if (st == GGL_OK)
         st = node_device_get(&v->fast, t, v->got, v->err);
     if (st == GGL_OK)
         st = probe(v, t);
     if (st == GGL_OK)
         st = compare_value(v, t);
+    if (st == GGL_OK && v->mirror.m)
+        st = copy_value(v, &v->mirror, &v->chain, t);
     return st == GGL_OK ? node_device_put(&v->fast, t, v->value[t->id], v->err) : st;
 }
 
 static ggl_status set_input(verify *v, const char *name, const int32_t *data) {
     const ggl_tensor *t = ggl_graph_find_input(v->g, name);
-    node_device *all[] = {&v->exact, &v->fast, &v->chain};
+    node_device *all[] = {&v->exact, &v->fast, &v->chain, &v->mirror};
     ggl_status st = GGL_OK;
-    for (int i = 0; i < 3 && t && st == GGL_OK; i++)
+    for (int i = 0; i < (v->mirror.m ? 4 : 3) && t && st == GGL_OK; i++)
         st = node_device_put(all[i], t, data, v->err);
     return st;
 }
@@ -346,6 +364,8 @@ static ggl_status verify_whole(verify *v, ggl_graph *g, const int32_t *token, in
             v->out->whole = fmax(v->out->whole, difference((double)whole[i], (double)v->got[i]));
             v->out->rounding = fmax(v->out->rounding, difference((double)v->got[i], (double)want[i]));
             v->out->size = fmax(v->out->size, fabs((double)want[i]));
+            v->out->n_outputs++;
+            v->out->n_nan_outputs += isnan(want[i]) != 0;
         }
     }
     /* Another order of sums may differ as much as rounding does, no more. */
@@ -365,6 +385,11 @@ static ggl_status verify_init(verify *v, ggl_backend *b, ggl_backend *reference,
     if (st == GGL_OK)
         st = node_device_init(&v->chain, &v->m, b, v->err);
     size_t most = 1;
+    bool refuses = false;
+    for (int i = 0; i < v->m.n_nodes && st == GGL_OK; i++)
+        refuses = refuses || is_refused(v, v->m.node[i]);
+    if (st == GGL_OK && refuses)
+        st = node_device_init(&v->mirror, &v->m, reference, v->err);
     for (int i = 0; i < v->m.n_nodes; i++)
         if (v->m.node[i]->op != GGL_OP_CACHE && node_count(&v->m, v->m.node[i]) > most)
             most = node_count(&v->m, v->m.node[i]);
@@ -387,6 +412,7 @@ static void verify_fini(verify *v) {
     node_device_fini(&v->exact);
     node_device_fini(&v->fast);
     node_device_fini(&v->chain);
+    node_device_fini(&v->mirror);
     node_map_fini(&v->m);
 }
 

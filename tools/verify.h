@@ -28,9 +28,12 @@ typedef struct verify_result {
     double rounding; /* the nodes one by one against the reference: largest difference of outputs */
     double size;     /* the largest output */
     bool whole_departs;
+    const ggl_tensor *first_nan; /* the first node whose exact value has a NaN; NULL: none */
+    size_t n_outputs, n_nan_outputs; /* numbers of the outputs, and how many of the exact ones are NaN */
 } verify_result;
 
-/* token[n] go into slot 0; n is at most the graph's n_batch and n_pos. The graph is finished and folded. */
+/* What the backend refuses runs on the reference. GGL_UNSUPPORTED: the reference does not have a node either.
+ * token[n] go into slot 0; n is at most the graph's n_batch and n_pos. The graph is finished and folded. */
 ggl_status verify_graph(verify_result *out, ggl_graph *g, ggl_backend *b, ggl_backend *reference, const int32_t *token, int n,
                         ggl_error *err);
 void verify_result_fini(verify_result *r);

@@ -4,7 +4,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-enum { MAX_THREADS = 256 };
+enum { MAX_THREADS = 512 };
 
 typedef struct shared {
     atomic_size_t next;

@@ -114,10 +114,10 @@ ggl_status ggl_cpu_open(ggl_backend **out, const ggl_backend_params *params, ggl
     const ggl_backend_params none = {0};
     const ggl_backend_params *p = params ? params : &none;
     *out = NULL;
-    if (p->n_threads < 0 || p->n_threads_batch < 0 || p->n_threads > 512 ||
-        p->n_threads_batch > 512)
-        return ggl_fail(err, GGL_USAGE, "%d and %d threads: 0 to 512 are possible", p->n_threads,
-                        p->n_threads_batch);
+    if (p->n_threads < 0 || p->n_threads_batch < 0 || p->n_threads > GGL_MAX_THREADS ||
+        p->n_threads_batch > GGL_MAX_THREADS)
+        return ggl_fail(err, GGL_USAGE, "%d threads, and %d for batches: up to %d are possible",
+                        p->n_threads, p->n_threads_batch, GGL_MAX_THREADS);
     cpu_backend *c = ggl_calloc(1, sizeof *c);
     if (!c)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a backend");

@@ -21,6 +21,8 @@ enum {
 
 enum { CPU_MAX_SETS = 8 };
 
+/* The k-th name that a mask may have; NULL past the end. For backends/list.c. */
+const char *ggl_cpu_mask_name(int k);
 /* Of this machine, system support of the registers included. */
 uint32_t cpu_features_detect(void);
 /* `features` without those named in mask ("avx512,avx2"; "all": none is left; unknown names are

@@ -76,6 +76,10 @@ static const struct {
 };
 enum { N_FEATURE = sizeof feature / sizeof *feature };
 
+const char *ggl_cpu_mask_name(int k) {
+    return k < N_FEATURE ? feature[k].name : NULL;
+}
+
 uint32_t cpu_features_mask(uint32_t features, const char *mask) {
     while (mask && *mask) {
         size_t n = strcspn(mask, ", ");

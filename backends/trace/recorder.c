@@ -6,19 +6,18 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "ggl/alloc.h"
+#include "ggl/file.h"
 
 enum { BUFFER = 1 << 16 };
 
 struct recorder {
-    FILE *f;
-    struct stat file; /* tells files apart, whatever their paths are called */
-    char path[256];   /* for messages */
+    ggl_new_file *file;
+    FILE *f; /* its stream */
     uint64_t start;
-    int n_users, n_tracks, error; /* error: errno of the first write that failed */
+    int n_users, n_tracks;
     bool has_events;
     pthread_mutex_t lock;
     recorder *next;
@@ -85,17 +84,12 @@ static void put_event(recorder *r, const trace_event *e) {
     putc_unlocked('}', r->f);
 }
 
-static void note_error(recorder *r) {
-    if (!r->error && ferror(r->f))
-        r->error = errno ? errno : EIO;
-}
-
 void recorder_write(recorder *r, const trace_event *e) {
     pthread_mutex_lock(&r->lock);
-    if (!r->error) {
+    if (!ggl_new_file_error(r->file)) {
         errno = 0;
         put_event(r, e);
-        note_error(r);
+        ggl_new_file_note(r->file);
     }
     pthread_mutex_unlock(&r->lock);
 }
@@ -115,11 +109,8 @@ int recorder_track(recorder *r, const char *name) {
 /* --- files ------------------------------------------------------------------------------------ */
 
 static recorder *find(const char *path) {
-    struct stat st;
-    if (stat(path, &st) != 0)
-        return NULL;
     for (recorder *r = all; r; r = r->next)
-        if (r->file.st_dev == st.st_dev && r->file.st_ino == st.st_ino)
+        if (ggl_new_file_is(r->file, path))
             return r;
     return NULL;
 }
@@ -130,16 +121,14 @@ static recorder *create(const char *path, ggl_error *err) {
         ggl_fail(err, GGL_NOMEM, "out of memory for a trace");
         return NULL;
     }
-    r->f = fopen(path, "wb");
-    if (!r->f || fstat(fileno(r->f), &r->file) != 0) {
-        ggl_fail(err, GGL_IO, "%s: a trace cannot be written there: %s", path, strerror(errno));
-        if (r->f)
-            fclose(r->f);
+    ggl_status st = ggl_new_file_open(&r->file, path, err);
+    if (st != GGL_OK) {
+        (void)ggl_within(err, st, "the trace");
         ggl_free(r);
         return NULL;
     }
+    r->f = ggl_new_file_stream(r->file);
     setvbuf(r->f, r->buffer, _IOFBF, sizeof r->buffer);
-    snprintf(r->path, sizeof r->path, "%s", path);
     pthread_mutex_init(&r->lock, NULL);
     r->start = now_ns();
     r->next = all;
@@ -160,12 +149,6 @@ ggl_status recorder_open(recorder **out, const char *path, ggl_error *err) {
     return r ? GGL_OK : err->status;
 }
 
-static void complete(recorder *r) {
-    errno = 0;
-    if (!r->error)
-        fputs(r->has_events ? "\n]\n" : "[]\n", r->f);
-}
-
 static void destroy(recorder *r) {
     for (recorder **at = &all; *at; at = &(*at)->next)
         if (*at == r) {
@@ -179,19 +162,13 @@ static void destroy(recorder *r) {
 ggl_status recorder_close(recorder *r, ggl_error *err) {
     ggl_status st = GGL_OK;
     pthread_mutex_lock(&all_lock);
-    bool last = --r->n_users == 0;
-    pthread_mutex_lock(&r->lock);
-    if (last)
-        complete(r);
-    errno = 0;
-    if ((last ? fclose(r->f) : fflush(r->f)) != 0 && !r->error)
-        r->error = errno ? errno : EIO;
-    if (r->error)
-        st =
-            ggl_fail(err, GGL_IO, "%s: the trace is not complete: %s", r->path, strerror(r->error));
-    pthread_mutex_unlock(&r->lock);
-    if (last)
+    if (--r->n_users == 0) {
+        fputs(r->has_events ? "\n]\n" : "[]\n", r->f);
+        st = ggl_new_file_commit(r->file, err);
+        if (st != GGL_OK)
+            st = ggl_within(err, st, "the trace");
         destroy(r);
+    }
     pthread_mutex_unlock(&all_lock);
     return st;
 }

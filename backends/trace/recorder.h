@@ -1,6 +1,7 @@
 /* Writes a timeline in the trace-event format, the array form, which chrome://tracing and
  * ui.perfetto.dev open: an event is an object of its own, and the bracket at the end may be
- * missing, so that a file of a program that was killed can be read as far as it goes.
+ * missing, so that what a program that crashed leaves (PATH.tmp-PID-0) can be read as far as it
+ * goes.
  *
  * There is one recorder for each file, however many backends write to it. */
 #ifndef TRACE_RECORDER_H
@@ -27,9 +28,12 @@ typedef struct trace_event {
     trace_arg arg[TRACE_MAX_ARGS + 1];
 } trace_event;
 
-/* The file is written anew, unless a recorder has it open: then that one is shared. GGL_IO. */
+/* The file is replaced when the last user closes it, unless a recorder has it open: then that one
+ * is shared. GGL_IO. */
 ggl_status recorder_open(recorder **out, const char *path, ggl_error *err);
-/* The last to close completes the file. GGL_IO: not all of it could be written; told to each. */
+/* The last to close completes the file. GGL_IO: not all of it could be written, and it is not
+ * there.
+ */
 ggl_status recorder_close(recorder *r, ggl_error *err);
 /* A new row of the timeline. */
 int recorder_track(recorder *r, const char *name);

@@ -46,13 +46,15 @@ static trace *trace_of(ggl_backend *b) {
 }
 
 static uint64_t begin(const trace *t) {
-    return recorder_now(t->r);
+    return t->r ? recorder_now(t->r) : 0; /* NULL: the timeline has ended */
 }
 
 /* A span that began at `since` and ends now; args end with a NULL key. A call that failed says why
  * in one word or two. */
 static void span(trace *t, const char *name, uint64_t since, ggl_status st,
                  const trace_arg args[TRACE_MAX_ARGS]) {
+    if (!t->r)
+        return;
     trace_event e = {.phase = 'X',
                      .track = t->track,
                      .name = name,
@@ -108,7 +110,7 @@ static void record_node(trace *t, const ggl_tensor *node, int64_t n, bool prepar
 
 static void on_step(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, double ns) {
     trace *t = ctx;
-    if (t->r) /* NULL while the inner backend is opened */
+    if (t->r) /* NULL while the inner backend is opened, and after the timeline's end */
         record_node(t, node, n, prepares, ns);
     if (t->profile)
         t->profile(t->profile_ctx, node, n, prepares, ns);
@@ -124,6 +126,8 @@ void ggl_trace_node(void *ctx, const ggl_tensor *node, int64_t n, bool prepares,
 
 static void draw_memory(trace *t) {
     char name[64];
+    if (!t->r)
+        return;
     snprintf(name, sizeof name, "memory of %s, track %d", t->w.base.name, t->track);
     trace_event e = {.phase = 'C',
                      .track = t->track,
@@ -263,12 +267,23 @@ static void t_plan_free(ggl_backend *b, ggl_plan *plan) {
 
 /* --- life ------------------------------------------------------------------------------------- */
 
+static void t_close(ggl_backend *b);
+
+ggl_status ggl_trace_end(ggl_backend *b, ggl_error *err) {
+    if (b->v->close != t_close)
+        return GGL_OK;
+    trace *t = trace_of(b);
+    recorder *r = t->r;
+    t->r = NULL;
+    return r ? recorder_close(r, err) : GGL_OK;
+}
+
 static void t_close(ggl_backend *b) {
     trace *t = trace_of(b);
     ggl_error err = {0};
     ggl_backend_close(t->w.inner);
-    /* close has no way to say it, and a trace that is cut off looks like one that is not */
-    if (t->r && recorder_close(t->r, &err) != GGL_OK)
+    /* close returns nothing, and a trace that got lost has to be reported */
+    if (ggl_trace_end(b, &err) != GGL_OK)
         fprintf(stderr, "%s\n", err.msg);
     ggl_free(t->held);
     ggl_free(t);

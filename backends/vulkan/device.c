@@ -268,6 +268,11 @@ enum {
     N_DESCRIBED = 5 /* of the device, not of ours */
 };
 
+const char *ggl_vulkan_mask_name(int k);
+const char *ggl_vulkan_mask_name(int k) {
+    return k < N_FEATURE ? feature[k].name : k == N_FEATURE ? "all" : NULL;
+}
+
 static bool *feature_at(vk_features *f, int i) {
     return (bool *)((char *)f + feature[i].at);
 }
@@ -448,6 +453,7 @@ ggl_status vk_device_open(vk_backend *b, const ggl_backend_params *params, ggl_e
     ask(b, has, &a);
     b->device->properties = a.properties.properties;
     b->device->type = a.properties.properties.deviceType;
+    b->base.software = b->device->type == VK_PHYSICAL_DEVICE_TYPE_CPU;
     b->device->id = a.id;
     set_features(b, has, &a, params->mask);
     set_limits(b, &a);

@@ -233,6 +233,11 @@ TEST(wrong_use) {
     size_t n;
     REQUIRE(open_toy(&t, 0));
     free(logits_of(&t, &b, 1, &n));
+    CHECK_INT(ggl_trace_end(b, &err), GGL_IO);
+    CHECK_HAS(err.msg, "the trace: /dev/full: cannot be written: No space left");
+    CHECK_OK(ggl_trace_end(b, &err), &err); /* a second time it does nothing */
+    free(logits_of(&t, &b, 1, &n));         /* and runs are not recorded */
+    CHECK_OK(ggl_trace_end(reference(), &err), &err);
     ggl_backend_close(b);
     toy_close(&t);
 }

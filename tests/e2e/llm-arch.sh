@@ -36,6 +36,9 @@ END
 expect 2 "usage"
 expect 0 "doctor" --help
 expect 2 "did you mean 'check'" chek
+expect 2 "no command '--nope'; llm-arch --help lists them" --nope
+expect 2 "argument 1 is empty" init "" "$model"
+expect 2 "argument 2 is empty" check tiny ""
 expect 2 "argument is missing" check
 expect 2 "too many" show a b c
 expect 2 "did you mean" verify "$model" --wrost 3
@@ -99,9 +102,20 @@ expect 0 "the same bits" verify "$model" -n 5 -p "Once upon a time"
 expect 2 "reference" verify "$model" --backend none
 expect 1 "half.arch" verify "$model" --arch "$tmp/none/half.arch"
 
+# NaN on both sides is no agreement
+key=llama.attention.layer_norm_rms_epsilon
+cp "$model" "$tmp/nan.gguf"
+at=$(($(grep -obUa "$key" "$model" | head -n 1 | cut -d: -f1) + ${#key} + 4))
+printf '\0\0\200\277' | dd of="$tmp/nan.gguf" bs=1 seek=$at conv=notrunc 2>/dev/null # an epsilon of -1
+expect 1 "16384 of 16384 logits are NaN on the reference, too" verify "$tmp/nan.gguf"
+grep -A1 'the first value with a NaN is' "$tmp/out" | grep -q 'rms(..), llama.arch' || fail "the node that makes NaN is not named: $(tail -3 "$tmp/out")"
+grep -q 'agree with the reference' "$tmp/out" && fail "verify: NaN agrees"
+
 # --- doctor: a misread rotation shows -------------------------------------------------------------------------------------
-# as the model itself speaks: no truncation, so that no other reading is likelier; one stretch, as the first token begins the story
+# as is what MODEL reads speaks: no truncation, so that no other reading is likelier; one stretch, as the first token begins the story
 "$cli" -m "$model" -p "Once upon a time" -n 120 --temp 1 --top-k 0 --top-p 1 --min-p 0 -s 1 --ignore-eos 2>/dev/null >"$tmp/story" </dev/null
+expect 1 "as described, the model's logits are NaN: the readings above that have a perplexity make numbers" \
+    doctor "$tmp/nan.gguf" --text "$tmp/story"
 expect 0 "no reading is better" doctor "$model" --text "$tmp/story"
 expect 0 "the best is rotated pairs: neighbours" doctor "$model" --text "$tmp/story" --arch "$tmp/half.arch"
 expect 2 "--text" doctor "$model"
@@ -110,7 +124,7 @@ expect 2 "--text" doctor "$model"
 origin() { "$cli" --plan "$@" </dev/null 2>&1 | sed -n 's/^descriptor *//p'; }
 [ "$(origin -m "$model")" = "built-in llama.arch" ] || fail "not built in: $(origin -m "$model")"
 expect 0 "out.gguf" embed "$archs/llama.arch" "$model" "$tmp/out.gguf"
-expect 2 "the model itself" embed llama "$model" "$model"
+expect 2 "is what MODEL reads" embed llama "$model" "$model"
 expect 1 "tiny.arch" embed "$tmp/tiny.arch" "$model" "$tmp/no.gguf"
 [ ! -e "$tmp/no.gguf" ] || fail "a descriptor that does not fit was embedded"
 [ "$(origin -m "$tmp/out.gguf")" = "general.descriptor of $tmp/out.gguf" ] || fail "the model's own: $(origin -m "$tmp/out.gguf")"

@@ -189,6 +189,7 @@ python3 -c 'import sys, xml.dom.minidom as d; d.parse(sys.argv[1])' "$tmp/roof.s
 does ops --kernel panels --shape 96x33 --columns 3 --seconds 0.0001 --no-limits -t 2 -o csv
 does ops --kernel rows --shape 96x33 --seconds 0.0001 --no-limits
 has '96x'
+refuses 2 "no kernel has 'nope' in its name" ops --kernel nope --no-limits
 refuses 2 "'96' is no shape" ops --shape 96
 refuses 2 "'33x3' is no shape" ops --shape 33x3
 "$bench" ops --kernel EXP --seconds 0.0001 --no-limits --svg "$tmp/no/such.svg" >/dev/null 2>"$tmp/err"

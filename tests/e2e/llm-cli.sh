@@ -35,6 +35,13 @@ cmp -s "$tmp/a" "$tmp/b" || fail "a piped prompt gives another text"
 printf 'Once upon a time' >"$tmp/prompt"
 "$cli" -f "$tmp/prompt" -n 40 --temp 0 >"$tmp/b" 2>/dev/null </dev/null
 cmp -s "$tmp/a" "$tmp/b" || fail "a prompt from a file gives another text"
+printf 'Once upon a time\n' | "$cli" -n 40 --temp 0 >"$tmp/b" 2>/dev/null
+cmp -s "$tmp/a" "$tmp/b" || fail "the newline at the end of a piped prompt is the model's"
+printf 'Once upon a time\n' >"$tmp/prompt"
+"$cli" -f "$tmp/prompt" -n 40 --temp 0 >"$tmp/b" 2>/dev/null </dev/null
+cmp -s "$tmp/a" "$tmp/b" || fail "the newline at the end of a prompt's file is the model's"
+printf 'Once upon a time\n\n' | "$cli" -n 0 >"$tmp/b" 2>/dev/null # one, not all
+printf 'Once upon a time\n\n' | cmp -s - "$tmp/b" || fail "more than one newline is taken off: $(od -c "$tmp/b" | tail -3)"
 "$cli" -p "Once upon a time" -n 40 --temp 0 --no-display-prompt >"$tmp/b" 2>/dev/null </dev/null
 [ "$(printf 'Once upon a time'; cat "$tmp/b")" = "$(cat "$tmp/a")" ] || fail "--no-display-prompt"
 "$cli" -p "Once upon a time" -n 40 --temp 0 --trace "$tmp/trace.json" >"$tmp/b" 2>/dev/null </dev/null
@@ -103,6 +110,29 @@ head -c 6 "$tmp/l.npy" | tail -c 5 | grep -q NUMPY || fail "--logits wrote no .n
 expect 1 "$tmp/none/l.npy" --tokens 1,2 -n 0 --logits "$tmp/none/l.npy"
 ls "$tmp"/l.npy.* >/dev/null 2>&1 && fail "a temporary file is left"
 
+# --- logits that are no numbers -----------------------------------------------------------------------------------------------
+key=llama.attention.layer_norm_rms_epsilon
+cp "$model" "$tmp/nan.gguf"
+at=$(($(grep -obUa "$key" "$model" | head -n 1 | cut -d: -f1) + ${#key} + 4))
+printf '\0\0\200\277' | dd of="$tmp/nan.gguf" bs=1 seek=$at conv=notrunc 2>/dev/null # -1
+expect 1 "after 3 tokens none of the 2048 logits is a finite number (2048 are NaN)" -m "$tmp/nan.gguf" --tokens 1,2,3 -n 8
+[ ! -s "$tmp/out" ] || fail "text was made of logits that are no numbers: $(head -c 100 "$tmp/out")"
+sed 's/^logits = linear(\(.*\))$/all = linear(\1)\nlogits = where(iota(n_vocab) == 7, sqrt(0*all - 1), all)/' \
+    "${model%/builtin/*}/archs/llama.arch" >"$tmp/some.arch" # one that is NaN: the text goes on without it
+"$cli" --arch "$tmp/some.arch" -p "Once upon a time" -n 40 --temp 0 >"$tmp/b" 2>"$tmp/err" </dev/null || fail "one NaN logit ends the text"
+[ "$(grep -c 'note: after 5 tokens 1 of 2048 logits are NaN' "$tmp/err")" = 1 ] || fail "one NaN logit is not noted: $(cat "$tmp/err")"
+"$cli" -p "Once upon a time" -n 40 --temp 0 2>/dev/null </dev/null | cmp -s - "$tmp/b" || fail "one NaN logit changes the text"
+
+# --- a tokenizer with more tokens than the model: not the user's fault ------------------------------------------------------
+cp "$model" "$tmp/few.gguf"
+after() { echo $(($(grep -obUa "$1" "$model" | tail -n 1 | cut -d: -f1) + ${#1} + $2)); } # after WORDS N: the place N bytes further
+for at in $(after llama.vocab_size 4) $(after token_embd.weight 12); do
+    printf '\144\0' | dd of="$tmp/few.gguf" bs=1 seek=$at conv=notrunc 2>/dev/null # 100 of 2048
+done
+expect 1 ", the model has 100" -m "$tmp/few.gguf" -p "Once upon a time"
+grep -q 'the tokenizer makes token [0-9]*, the model has 100' "$tmp/err" || fail "more tokens than the model: $(cat "$tmp/err")"
+expect 2 "token 100 is not in the vocabulary of 100" -m "$tmp/few.gguf" --tokens 1,100
+
 # --- what users get wrong --------------------------------------------------------------------------------------------------
 expect 1 "none.gguf" -m "$tmp/none.gguf" -p x
 expect 1 "$tmp" -m "$tmp" -p x
@@ -118,6 +148,18 @@ expect 2 "exclude" -p a -f b
 expect 2 "exclude" --no-repack --repack-cache
 expect 2 "exclude" --no-repack --f16-as-bf16
 expect 2 "--tokens" --tokens 1,x
+expect 2 "the mask: 'avx1024' cannot be masked; there are cpu: all avx2" --cpu-mask-isa avx512,avx1024 -p x
+GGL_CPU_MASK=garbage expect 2 "GGL_CPU_MASK: 'garbage' cannot be masked; there are cpu: all avx2" -p x
+for flag in -m -f --arch --logits --tokens --device --trace --split --cpu-mask-isa --cpu-mask --place; do
+    expect 2 "$flag: the value" $flag ""
+    grep -q 'is empty' "$tmp/err" || fail "$flag '': $(cat "$tmp/err")"
+done
+expect 2 "-t: 1024 is out of range, 1 to 512 is allowed" -t 1024 -p x
+expect 0 "prompt" -t 512 -p x -n 1
+expect 0 "note: the model was trained on 512 tokens at once" -c 4096 -p x -n 1
+"$cli" -s=3 -n=4 -p x >"$tmp/a" 2>/dev/null </dev/null && "$cli" -s 3 -n 4 -p x >"$tmp/b" 2>/dev/null </dev/null
+[ -s "$tmp/a" ] && cmp -s "$tmp/a" "$tmp/b" || fail "-s=3 is not -s 3"
+"$cli" -p "" -n 4 >"$tmp/a" 2>/dev/null </dev/null || fail "an empty prompt"
 expect 2 "vocabulary" --tokens 1,99999999 -n 0
 expect 1 "context" -c 4 -p "Once upon a time there was a little girl and a dog"
 expect 1 "nothing-here.arch" --arch "$tmp/nothing-here.arch" -p x
@@ -127,7 +169,8 @@ expect 2 "no share of the runs" --shadow=often -p x
 expect 2 "No such file" --backend ./nothing-here.so -p x
 expect 1 "cannot be loaded" --backend "$tmp/zip.gguf" -p x
 expect 1 "/nowhere/trace.json" --trace /nowhere/trace.json -p x
-expect 0 "the trace is not complete" --trace /dev/full -p x -n 4
+"$cli" --trace /dev/full -p x -n 4 >/dev/null 2>"$tmp/err" </dev/null
+[ $? = 1 ] && grep -q "the trace: /dev/full: cannot be written: No space left" "$tmp/err" || fail "a timeline on a full disk"
 cat >"$tmp/typo.arch" <<'END'
 arch llama
 language 1

@@ -58,12 +58,30 @@ expect 0 "own" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --type f16
 expect 0 "own" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --vocab-only
 expect 1 "no built-in descriptor converts 'OwnForCausalLM'" "$model" -o "$tmp/out.gguf"
 expect 1 "config.json" "$tmp/none" -o "$tmp/out.gguf"
-expect 1 "cannot be created" "$model" -o "$tmp/none/out.gguf" --arch "$tmp/own.arch"
+expect 1 "its folder does not exist" "$model" -o "$tmp/none/out.gguf" --arch "$tmp/own.arch"
 expect 1 "none.arch" "$model" -o "$tmp/out.gguf" --arch "$tmp/none.arch"
 expect 2 "-o FILE is missing" "$model"
 expect 2 "which FOLDER" -o "$tmp/out.gguf"
+expect 2 "argument 1 is empty" "" -o "$tmp/out.gguf"
+expect 2 "-o: the value FILE is empty" "$model" -o ""
 expect 2 "one folder at a time" "$model" "$model" -o "$tmp/out.gguf"
 expect 2 "--type" "$model" -o "$tmp/out.gguf" --type q8_0
+# numbers that cannot be meant are noted: weights that are none, and an epsilon below zero
+sed -e 's/norm, 0.1)/norm, .attention.layer_norm_rms_epsilon)/' \
+    -e 's/^  token_embd <-/  .attention.layer_norm_rms_epsilon <- config.eps\n  token_embd <-/' "$tmp/own.arch" >"$tmp/eps.arch"
+cp -r "$model" "$tmp/odd"
+for eps in -1 0 2; do
+    echo "{\"architectures\": [\"OwnForCausalLM\"], \"vocab_size\": 3, \"hidden_size\": 2, \"eps\": $eps}" >"$tmp/odd/config.json"
+    expect 0 "note: own.attention.layer_norm_rms_epsilon is $eps, which makes no sense" "$tmp/odd" -o "$tmp/out.gguf" --arch "$tmp/eps.arch"
+done
+sed -i 's/"eps": 2/"eps": 1e-6/' "$tmp/odd/config.json"
+expect 0 "own" "$tmp/odd" -o "$tmp/out.gguf" --arch "$tmp/eps.arch"
+grep -q 'makes no sense\|NaN' "$tmp/err" && fail "a good model is blamed: $(cat "$tmp/err")"
+printf '\0\0\300\177\0\0\200\177' | dd of="$tmp/odd/model.safetensors" bs=1 seek=$((8 + ${#head})) conv=notrunc 2>/dev/null
+for type in auto f16 bf16; do
+    expect 0 "note: weights of 1 tensor are NaN or infinite (2 of the 6 of token_embd.weight)" "$tmp/odd" -o "$tmp/out.gguf" \
+        --arch "$tmp/eps.arch" --type $type
+done
 head -c 100 "$model/model.safetensors" >"$tmp/cut"
 cp "$tmp/cut" "$model/model.safetensors"
 expect 1 "model.safetensors: the file has 100 bytes, too few for its header" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch"

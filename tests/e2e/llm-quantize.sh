@@ -149,7 +149,7 @@ expect 2 "IN, OUT and TYPE" "$f32" "$out" Q8_0 7
 expect 2 "unknown flag '--pur'; did you mean '--pure'" "$f32" "$out" Q8_0 --pur
 expect 1 "is q8_0 already" "$model" "$out" --pure Q4_0
 expect 1 "cannot be opened" "$tmp/missing.gguf" "$out" Q8_0
-expect 1 "cannot be created" "$f32" "$tmp/no/out.gguf" Q8_0
+expect 1 "its folder does not exist" "$f32" "$tmp/no/out.gguf" Q8_0
 head -c 100000 "$f32" >"$tmp/cut.gguf"
 expect 1 "cut.gguf: " "$tmp/cut.gguf" "$out" Q8_0
 cp "$f32" "$tmp/same.gguf"
@@ -167,15 +167,31 @@ if [ -w /dev/full ]; then
     "$quantize" --dry-run "$f32" F16 >/dev/full 2>/dev/null && fail "a full disk goes unnoticed"
 fi
 
+# rows that are no whole blocks: another type, in a line with what that costs
+gpt2=$(dirname "$0")/../data/stories-gpt2.gguf # rows of 96
+run 0 --dry-run --allow-requantize "$gpt2" Q4_K_M
+grep -q '^narrow rows  16 tensors have a larger type, .*: 0.32 MiB instead of 0.27 ' "$tmp/stdout" || fail "narrow rows: $(tail -5 "$tmp/stdout")"
+run 0 --allow-requantize -v "$gpt2" "$out" Q4_K_M
+[ "$(grep -c 'rows of [0-9]* are no whole blocks of' "$tmp/stdout")" = 16 ] || fail "-v does not name the tensors with narrow rows"
+run 0 --dry-run --allow-requantize "$gpt2" Q8_0
+grep -q '^narrow rows' "$tmp/stdout" && fail "rows of whole blocks are called narrow"
+rm -f "$out"
+
 # a weight that the type cannot hold, in the middle of the file
 size=$(stat -c %s "$f32")
 weight() { # weight BYTES: $tmp/odd.gguf has it
     cp "$f32" "$tmp/odd.gguf"
     printf "$1" | dd of="$tmp/odd.gguf" bs=1 seek=$((size / 8 * 4)) conv=notrunc 2>/dev/null
 }
+expect 2 "argument 2 is empty" "$f32" "" Q8_0
+expect 2 "argument 1 is empty" "" "$out" Q8_0
+expect 2 "-t: 513 is out of range, 1 to 512 is allowed" -t 513 "$f32" "$out" Q8_0
+run 0 -t 512 "$f32" "$out" Q8_0
+rm -f "$out"
 weight '\0\0\200\177' # infinity
 expect 1 "infinite, which no weight can be" "$tmp/odd.gguf" "$out" Q8_0
-grep -q "tensor '" "$tmp/stderr" || fail "the tensor is not named"
+grep -q "odd.gguf: tensor '" "$tmp/stderr" || fail "the file that is read, and the tensor, are not named: $(cat "$tmp/stderr")"
+grep -q "$out" "$tmp/stderr" && fail "the file that is written is blamed: $(cat "$tmp/stderr")"
 weight '\0\0\300\177' # NaN
 expect 1 "NaN, which no weight can be" "$tmp/odd.gguf" "$out" F16
 weight '\0\44\164\111' # 1e6
@@ -203,7 +219,8 @@ for signal in INT TERM; do
     done
     kill -$signal $pid
     wait $pid
-    [ $? = 130 ] || fail "SIG$signal: not 130: $(cat "$tmp/stderr")"
+    got=$?
+    [ $got = $((128 + $(kill -l $signal))) ] || fail "SIG$signal: exit code $got: $(cat "$tmp/stderr")"
     grep -q 'interrupted; .* was not written' "$tmp/stderr" || fail "SIG$signal: $(cat "$tmp/stderr")"
     [ ! -e "$out" ] || fail "SIG$signal: a file is there"
     [ -z "$(find "$tmp" -name '*.tmp-*')" ] || fail "SIG$signal leaves a temporary file"

@@ -54,6 +54,21 @@ expect 0 "layers: cpu=2,mine=3" "${small[@]}" --fit
 expect 0 "layers: cpu=5" "${small[@]}" --split auto # it is slower, too
 grep -q 'with 3 of 5 layers on ' "$tmp/err" || fail "--split auto does not tell what it measured: $(cat "$tmp/err")"
 
+# a device that the processor plays is no GPU: used by its name, never chosen
+if grep -q '^vulkan0  *(software)' "$tmp/devices"; then
+    for options in "-ngl 99" "--fit" "--split auto"; do
+        # shellcheck disable=SC2086
+        expect 0 "note: all layers run on the CPU: there is no GPU; vulkan0 is played by the processor" $options
+        grep -q 'layers: cpu' "$tmp/err" && ! grep -q 'vulkan0=' "$tmp/err" || fail "$options: $(cat "$tmp/err")"
+        # shellcheck disable=SC2086
+        expect 1 "no device for layers: there is no GPU" $options --strict
+    done
+    expect 0 "layers: vulkan0=5" -ngl 99 --device vulkan0
+    expect 0 "layers: cpu=3,vulkan0=2" --split cpu=3,vulkan0=2
+elif ! grep -q '^vulkan0 ' "$tmp/devices"; then
+    expect 0 "note: all layers run on the CPU: " -ngl 99
+fi
+
 expect 2 "that is 4 layers; the model has 5" --split cpu=2,cpu1=2
 expect 2 "'cpu' is not NAME=LAYERS" --split cpu,cpu1=5
 expect 2 "'cpu=x' is not NAME=LAYERS" --split cpu=x

@@ -17,9 +17,12 @@
 
 typedef enum fault { NO_FAULT, ONE_ELEMENT, SCALED, OTHER_OPERATOR, ONLY_WHOLE } fault;
 
+typedef const char *refusal(const ggl_tensor *t);
+
 typedef struct faulty {
     ggl_backend base;
     ggl_backend *real;
+    refusal *refusal; /* NULL: what the real one refuses */
     const ggl_tensor *target;
     fault kind;
 } faulty;
@@ -58,6 +61,9 @@ static ggl_status f_clear(ggl_backend *b, ggl_buffer *buf, size_t offset, size_t
     return real_of(b)->v->clear(real_of(b), buf, offset, size, err);
 }
 static const char *f_refuses(const ggl_backend *b, const ggl_tensor *t) {
+    refusal *own = ((const faulty *)b)->refusal;
+    if (own && own(t))
+        return own(t);
     return real_of(b)->v->refuses(real_of(b), t);
 }
 static ggl_status f_wait(ggl_backend *b, ggl_error *err) {
@@ -272,6 +278,49 @@ TEST(builtin_model) {
         CHECK(first_wrong(&f, ggl_graph_get_output(f.g, 0), ONLY_WHOLE, &r) == NULL);
         CHECK_MSG(r.whole_departs, "a fault of the whole was not seen: %g, rounding %g", r.whole, r.rounding);
         verify_result_fini(&r);
+    }
+    teardown(&f);
+    llm_model_free(m);
+}
+
+static const char *all_but_linear(const ggl_tensor *t) {
+    return t->op == GGL_OP_LINEAR ? NULL : "it has products only";
+}
+
+/* A backend that has products alone is right: the rounding that bounds the whole run goes on through what it refuses. */
+TEST(products_only) {
+    const char *name, *text;
+    size_t n;
+    verify_result r;
+    for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++) {
+        fixture f;
+        toy_model t;
+        if (open_backends(&f) && CHECK_MSG(toy_open(&t, name, text, n, 1, &f.err), "%s", f.err.msg)) {
+            f.f.refusal = all_but_linear;
+            if (build(&f, t.arch, llm_arch_toy_source(t.toy)) &&
+                CHECK_MSG(!first_wrong(&f, ggl_graph_get_output(f.g, 0), NO_FAULT, &r), "%s: a node departs", name)) {
+                CHECK_MSG(r.n > 4 && r.n_refused > 2 * r.n, "%s: %zu nodes, %zu refused", name, r.n, r.n_refused);
+                CHECK_MSG(!r.whole_departs, "%s: the whole differs by %g, rounding is %g", name, r.whole, r.rounding);
+                verify_result_fini(&r);
+            }
+            toy_close(&t);
+        }
+        teardown(&f);
+    }
+    fixture f;
+    llm_model *m = NULL;
+    REQUIRE(open_backends(&f));
+    f.f.refusal = all_but_linear;
+    REQUIRE_OK(llm_model_open(&m, BUILTIN_MODEL, NULL, &f.err), &f.err);
+    llm_arch_source source = llm_arch_source_gguf(llm_model_file(m));
+    if (build(&f, llm_model_arch(m), &source)) {
+        CHECK(!first_wrong(&f, ggl_graph_get_output(f.g, 0), NO_FAULT, &r));
+        CHECK_MSG(!r.whole_departs, "the whole differs by %g, rounding is %g", r.whole, r.rounding);
+        verify_result_fini(&r);
+        /* the reference is asked, too, whether it has an operator */
+        faulty poor = {.base = {.v = &faulty_vtable, .name = "poor"}, .real = f.reference, .refusal = all_but_linear};
+        CHECK_INT(verify_graph(&r, f.g, f.cpu, &poor.base, f.token, N, &f.err), GGL_UNSUPPORTED);
+        CHECK_HAS(f.err.msg, "does not run on poor: it has products only");
     }
     teardown(&f);
     llm_model_free(m);

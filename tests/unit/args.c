@@ -73,8 +73,8 @@ TEST(accepted) {
     CHECK_STR(v.model, "a.gguf");
     CHECK(v.n == 5 && v.given && v.temp == 0.5 && v.seed == UINT64_MAX && v.flag && !v.unflag && v.mode == 1);
     CHECK_STR(out, "");
-    CHECK_INT(parse("--model=a=b --n-predict=-1 --predict 7 --temp=1e1 --model=", false), -1);
-    CHECK_STR(v.model, "");
+    CHECK_INT(parse("--model=a=b --n-predict=-1 --predict 7 --temp=1e1 -m=c=d", false), -1);
+    CHECK_STR(v.model, "c=d");
     CHECK(v.n == 7 && v.temp == 10);
     CHECK_INT(parse("", false), -1);
     CHECK(!v.given && v.unflag && !v.maybe);
@@ -103,7 +103,11 @@ TEST(refused) {
         {"--verison", "tool: unknown flag '--verison'; did you mean '--version'?\n"},
         {"--frobnicate", "tool: unknown flag '--frobnicate'; --help lists them\n"},
         {"-x", "tool: unknown flag '-x'; --help lists them\n"},
-        {"-m=x", "tool: unknown flag '-m=x'; --help lists them\n"},
+        {"-x=1", "tool: unknown flag '-x'; --help lists them\n"},
+        {"-m=", "tool: -m: the value FILE is empty\n"},
+        {"--model \"\"", "tool: --model: the value FILE is empty\n"},
+        {"--a-very-long-name-indeed=",
+         "tool: --a-very-long-name-indeed: the value FILE is empty\n"},
         {"--temp abc", "tool: --temp: 'abc' is not a number\n"},
         {"--temp \"\"", "tool: --temp: '' is not a number\n"},
         {"--temp 1x", "tool: --temp: '1x' is not a number\n"},
@@ -117,7 +121,8 @@ TEST(refused) {
         {"--any 1e999", "tool: --any: 1e999 is out of range\n"},
         {"-n 1.5", "tool: -n: '1.5' is not a whole number\n"},
         {"-n 1001", "tool: -n: 1001 is out of range, -1 to 1000 is allowed\n"},
-        {"-n 99999999999999999999", "tool: -n: 99999999999999999999 is out of range, -1 to 1000 is allowed\n"},
+        {"-n 99999999999999999999",
+         "tool: -n: 99999999999999999999 is out of range, -1 to 1000 is allowed\n"},
         {"--seed -1", "tool: --seed: '-1' is not a whole number from 0 up\n"},
         {"--seed 18446744073709551616", "tool: --seed: 18446744073709551616 is out of range\n"},
         {"--mode quick", "tool: --mode: 'quick' is none of fast, slow\n"},

@@ -1,4 +1,5 @@
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -244,13 +245,13 @@ TEST(unwritable) {
     ggl_gguf_writer *w = small_writer();
     ggl_error err;
     CHECK_INT(ggl_gguf_writer_write(w, test_path("no/such/folder.gguf"), &err), GGL_IO);
-    CHECK_HAS(err.msg,
-              "no/such/folder.gguf: a temporary file beside it cannot be created: No such file");
+    CHECK_HAS(err.msg, "no/such/folder.gguf: cannot be written: its folder does not exist");
     CHECK_INT(ggl_gguf_writer_write(w, test_folder(), &err), GGL_IO);
     CHECK_HAS(err.msg, "is a directory");
-    CHECK_INT(ggl_gguf_writer_write(w, "/dev/null", &err),
-              GGL_IO); /* and does not replace it by a file */
-    CHECK_HAS(err.msg, "a device");
+    CHECK_INT(ggl_gguf_writer_write(w, "", &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "is empty");
+    CHECK_INT(ggl_gguf_writer_write(w, "/dev/full", &err), GGL_IO);
+    CHECK_HAS(err.msg, "No space left");
     if (geteuid() != 0) { /* nothing is unwritable to root */
         const char *folder = test_path("locked");
         char path[1100];
@@ -261,6 +262,42 @@ TEST(unwritable) {
         rmdir(folder);
     }
     CHECK_INT(files_in(test_folder()), 0);
+    ggl_gguf_writer_free(w);
+}
+
+/* Devices and pipes are written as they are, and not replaced by a file. */
+TEST(device_and_pipe) {
+    ggl_gguf_writer *w = small_writer();
+    ggl_error err;
+    struct stat st;
+    REQUIRE_OK(ggl_gguf_writer_write(w, "/dev/null", &err), &err);
+    CHECK(stat("/dev/null", &st) == 0 && S_ISCHR(st.st_mode));
+    const char *pipe_path = test_path("pipe");
+    char got[4] = "";
+    REQUIRE(mkfifo(pipe_path, 0600) == 0);
+    int fd = open(pipe_path, O_RDONLY | O_NONBLOCK); /* small enough to wait in the pipe */
+    REQUIRE_OK(ggl_gguf_writer_write(w, pipe_path, &err), &err);
+    CHECK(read(fd, got, 4) == 4 && memcmp(got, "GGUF", 4) == 0);
+    CHECK(stat(pipe_path, &st) == 0 && S_ISFIFO(st.st_mode));
+    close(fd);
+    unlink(pipe_path);
+    CHECK_INT(files_in(test_folder()), 0);
+    ggl_gguf_writer_free(w);
+}
+
+/* A link to a file that is not there yet names where it will be. */
+TEST(dangling_link) {
+    const char *target = test_path("later.gguf"), *name = test_path("link.gguf");
+    ggl_gguf_writer *w = small_writer();
+    ggl_error err;
+    struct stat st;
+    REQUIRE(symlink("later.gguf", name) == 0);
+    REQUIRE_OK(ggl_gguf_writer_write(w, name, &err), &err);
+    CHECK(lstat(name, &st) == 0 && S_ISLNK(st.st_mode));
+    CHECK(lstat(target, &st) == 0 && S_ISREG(st.st_mode));
+    REQUIRE(unlink(name) == 0 && symlink(name, name) == 0); /* one to itself */
+    CHECK_INT(ggl_gguf_writer_write(w, name, &err), GGL_IO);
+    CHECK_INT(files_in(test_folder()), 2);
     ggl_gguf_writer_free(w);
 }
 

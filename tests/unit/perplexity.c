@@ -96,8 +96,9 @@ enum { ROW = 10, SIZE = 20 + 12 * 4 + 2 * 2 * ROW * 2 };
 
 static const char *write_file(void) {
     const char *path = test_path("base.kld");
-    logits_writer w;
-    if (!CHECK(logits_begin(&w, path, &head, tokens)))
+    ggl_error err = {0};
+    logits_writer w = {0};
+    if (!CHECK_OK(logits_begin(&w, path, &head, tokens, &err), &err))
         return path;
     for (int k = 0; k < 4; k++) {
         const float logits[5] = {(float)k, 1, 2, 3, 4};
@@ -106,7 +107,7 @@ static const char *write_file(void) {
         log_probs_encode(&s, logits, 5, row);
         logits_put(&w, row, ROW);
     }
-    CHECK(logits_end(&w));
+    CHECK_OK(logits_end(&w, &err), &err);
     return path;
 }
 
@@ -177,8 +178,8 @@ TEST(hostile_file) {
     ggl_error err = {0};
     logits_reader r;
     uint16_t row[ROW];
-    const float bad[] = {NAN, INFINITY, -1, 7};
-    for (size_t k = 0; k < 8; k++) {
+    const float bad[] = {NAN, INFINITY, -1, 7, 2e-4F}; /* the last: 2e-4 * 65535 - 3.. is above 0 */
+    for (size_t k = 0; k < 10; k++) {
         unsigned char before[4];
         size_t at = 20 + 48 + 4 * (k % 2);
         float value = k % 2 && bad[k / 2] == -1 ? -INFINITY : bad[k / 2];
@@ -197,10 +198,13 @@ TEST(hostile_file) {
 }
 
 TEST(target) {
-    logits_writer w;
-    CHECK(!logits_begin(&w, test_path("none/base.kld"), &head, tokens));
-    CHECK(!logits_begin(&w, test_folder(), &head, tokens));
-    REQUIRE(logits_begin(&w, test_path("gone.kld"), &head, tokens));
+    ggl_error err = {0};
+    logits_writer w = {0};
+    CHECK_INT(logits_begin(&w, test_path("none/base.kld"), &head, tokens, &err), GGL_IO);
+    CHECK_HAS(err.msg, "its folder does not exist");
+    CHECK_INT(logits_begin(&w, test_folder(), &head, tokens, &err), GGL_IO);
+    CHECK_HAS(err.msg, "is a directory");
+    REQUIRE_OK(logits_begin(&w, test_path("gone.kld"), &head, tokens, &err), &err);
     logits_abort(&w);
     CHECK(access(test_path("gone.kld"), F_OK) != 0);
 }

@@ -19,12 +19,14 @@ extern "C" {
  * cosines), and how long it took. */
 typedef void ggl_profile_fn(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, double ns);
 
+#define GGL_MAX_THREADS 512
+
 typedef struct ggl_backend_params {
-    int n_threads;       /* 0: as many as physical cores this process may use */
+    int n_threads; /* up to GGL_MAX_THREADS; 0: as many as physical cores this process may use */
     int n_threads_batch; /* for runs of more than one of the batch; 0: n_threads */
-    const char
-        *mask; /* instruction sets not to use, separated by commas ("avx512,avx2"); NULL: none. Also
-                * the environment variable GGL_CPU_MASK. "all": the portable code */
+    const char *mask;    /* instruction sets not to use, separated by commas ("avx512,avx2"); NULL:
+                          * none. Also    the environment variable GGL_CPU_MASK. "all": the portable code.
+                          * All backends    share it; what none of them knows is GGL_USAGE */
     /* cpu: f16 weights of products are rounded to bf16 (to nearest even), in the copy that is laid
      * out at load (ggl_backend_vtable.repack; so not where that is declined). Prompts are faster
      * where the machine multiplies bf16. false: f16 is exact. */
@@ -60,13 +62,17 @@ GGL_API ggl_backend_kind_t ggl_backend_kind(int k);
 /* A backend that runs on `inner` and writes what happens as trace events (JSON, which
  * chrome://tracing and ui.perfetto.dev show): a track for each instance, on it compile, run, and
  * within a run each node that the inner backend tells, moves of bytes, memory. Backends that are
- * traced to the same file share it; the last that is closed completes it, and if it could not be
- * written, that is said on standard error. Results are the inner backend's.
+ * traced to the same file share it. The last that ends completes it: until then the file is
+ * PATH.tmp-PID-0. If it could not be written, it is not there, and ggl_trace_end returns why;
+ * without that call, closing prints it on standard error. Results are the inner backend's.
  *
  * path NULL: the environment variable GGL_TRACE, or "trace.json". *out owns inner; on failure the
  * caller still does. An existing file is replaced. GGL_IO. */
 GGL_API GGL_NODISCARD ggl_status ggl_trace_wrap(ggl_backend **out, ggl_backend *inner,
                                                 const char *path, ggl_error *err);
+/* Ends the timeline of b: what it does afterwards is not recorded. GGL_IO: this was the last of its
+ * file, which could not be written. Does nothing if b is not traced, or at a second call. */
+GGL_API GGL_NODISCARD ggl_status ggl_trace_end(ggl_backend *b, ggl_error *err);
 /* Gives ggl_trace_wrap the nodes: the `profile` that inner is opened with, whose profile_ctx is a
  * ggl_backend **, of what ggl_trace_wrap makes later, NULL until then. Backends that
  * ggl_backend_open traces need none. */

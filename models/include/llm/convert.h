@@ -53,7 +53,7 @@ GGL_API const char *llm_converter_class(const llm_converter *c);  /* "LlamaForCa
 GGL_API const char *llm_converter_family(const llm_converter *c); /* "llama" */
 GGL_API size_t llm_converter_n_tensors(const llm_converter *c);
 GGL_API size_t llm_converter_size(const llm_converter *c); /* bytes of tensors that will be written */
-/* What is no error but worth a line, each ended by a newline; "": nothing. */
+/* What is no error but worth a line, each ended by a newline; "": nothing. Writing may add some at the end. Valid until then. */
 GGL_API const char *llm_converter_notes(const llm_converter *c);
 
 #ifdef __cplusplus

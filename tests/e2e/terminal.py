@@ -1,0 +1,77 @@
+"""llm-cli on a terminal: how far a prompt is, Ctrl-C in it, an error after text. terminal.py LLM-CLI"""
+import os, pty, re, signal, sys
+
+CLI = sys.argv[1]
+FAILED = []
+
+
+def check(ok, what, seen=b""):
+    if not ok:
+        print("FAILED:", what, seen[-600:])
+        FAILED.append(what)
+
+
+class Terminal:
+    """A program on a terminal of its own; read_until gives what it printed so far."""
+
+    def __init__(self, *args):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execv(CLI, [CLI, *args])
+        self.seen = b""
+
+    def more(self):
+        try:
+            data = os.read(self.fd, 4096)
+        except OSError:  # the other end is closed
+            data = b""
+        self.seen += data
+        return data != b""
+
+    def read_until(self, pattern):
+        while not re.search(pattern, self.seen):
+            if not self.more():
+                return False
+        return True
+
+    def end(self):
+        while self.more():
+            pass
+        status = os.waitpid(self.pid, 0)[1]
+        return os.waitstatus_to_exitcode(status)
+
+
+def done_tokens(seen):
+    found = re.search(rb"prompt +[0-9.]+ ms +([0-9]+) tokens", seen)
+    return int(found.group(1)) if found else -1
+
+
+LONG = ["--tokens", ",".join(["5"] * 1500), "-c", "2048", "-n", "0"]
+
+# a prompt in many pieces, slow enough for a signal to come in the middle
+t = Terminal(*LONG, "--device", "reference", "-ub", "16")
+check(t.read_until(rb"prompt [0-9]+ / [0-9]+ tokens"), "a long prompt shows no progress", t.seen)
+check(re.search(rb"\rprompt 0 / 1500 tokens$", t.seen[: t.seen.index(b"tokens", t.seen.index(b"prompt ")) + 6]), "progress is not shown at once", t.seen)
+check(t.read_until(rb"\rprompt (?!0)[0-9]+ / 1500 tokens"), "progress does not go on", t.seen)
+os.kill(t.pid, signal.SIGINT)
+check(t.end() == 130, "Ctrl-C in a prompt: not 130", t.seen)
+n = done_tokens(t.seen)
+check(0 < n < 1500 and n % 16 == 0, "after Ctrl-C the timings count %d tokens" % n, t.seen)
+check(b"\r\x1b[K" in t.seen, "the progress line stays", t.seen)
+
+# in the middle of a piece: it stops between two steps, so that none of its tokens is done
+t = Terminal(*LONG, "--device", "reference", "-ub", "1499")
+check(t.read_until(rb"prompt 0 / 1500 tokens"), "a long prompt shows no progress", t.seen)
+os.kill(t.pid, signal.SIGINT)
+check(t.end() == 130, "Ctrl-C in a piece of a prompt: not 130", t.seen)
+check(done_tokens(t.seen) == 0, "Ctrl-C waits for the end of a piece", t.seen)
+
+# the same prompt, whole
+t = Terminal(*LONG, "-ub", "16")
+check(t.end() == 0 and done_tokens(t.seen) == 1500, "a whole prompt is not counted", t.seen)
+
+# an error after text begins a line
+t = Terminal("-p", "Once upon", "-n", "0", "--logits", "/dev/full")
+check(t.end() == 1, "--logits to a full disk: not 1", t.seen)
+check(b"Once upon\r\nllm-cli: --logits: " in t.seen, "an error stands in the middle of the text", t.seen)
+sys.exit(1 if FAILED else 0)

@@ -1,0 +1,111 @@
+#include "paths.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "args.h"
+#include "ggl/file.h"
+
+static bool same(const struct stat *a, const struct stat *b) {
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static bool ends_with(const char *s, const char *end) {
+    size_t n = strlen(s), n_end = strlen(end);
+    return n >= n_end && strcmp(s + n - n_end, end) == 0;
+}
+
+/* Whether a folder that is read has the file. A .gguf in it was written by an earlier run. */
+static bool folder_has(const char *folder, const struct stat *out) {
+    DIR *d = opendir(folder);
+    bool has = false;
+    for (struct dirent *e; d && !has && (e = readdir(d));) {
+        struct stat st;
+        has = !ends_with(e->d_name, ".gguf") && fstatat(dirfd(d), e->d_name, &st, 0) == 0 &&
+              same(&st, out);
+    }
+    if (d)
+        closedir(d);
+    return has;
+}
+
+/* Whether the file is a part of the model that `path`, PREFIX-00001-of-0000N.gguf, belongs to. */
+static bool is_part(const char *path, const struct stat *out) {
+    enum { TAIL = 20 }; /* "-00001-of-00003.gguf" */
+    size_t n = strlen(path);
+    int first, n_parts, end = 0;
+    struct stat st;
+    char *part = n > TAIL ? malloc(n + 16) : NULL;
+    bool is = false;
+    if (part && sscanf(path + n - TAIL, "-%5d-of-%5d.gguf%n", &first, &n_parts, &end) == 2 &&
+        end == TAIL && stat(path, &st) == 0)
+        for (int k = 1; k <= n_parts && !is; k++) {
+            snprintf(part, n + 16, "%.*s-%05d-of-%05d.gguf", (int)(n - TAIL), path, k, n_parts);
+            is = stat(part, &st) == 0 && same(&st, out);
+        }
+    free(part);
+    return is;
+}
+
+static bool is_read(const char *path, const struct stat *out) {
+    struct stat st;
+    if ((strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &st) : stat(path, &st)) != 0)
+        return false;
+    return same(&st, out) || (S_ISDIR(st.st_mode) && folder_has(path, out)) || is_part(path, out);
+}
+
+static bool is_stream(int fd, const struct stat *out) {
+    struct stat st;
+    return fstat(fd, &st) == 0 && same(&st, out);
+}
+
+/* A file that exists: what else this run does with it. */
+static int check_existing(const char *tool, const tool_path *p, const tool_path *all, size_t n,
+                          const struct stat *out) {
+    for (size_t i = 0; i < n; i++) {
+        if (!all[i].path || all[i].written)
+            continue;
+        if (is_read(all[i].path, out))
+            return tool_error(tool, 2, "%s: %s is what %s reads; give another file", p->flag,
+                              p->path, all[i].flag);
+    }
+    for (int fd = 1; fd <= 2; fd++)
+        if (is_stream(fd, out))
+            return tool_error(tool, 2, "%s: %s is where standard %s goes; give another file",
+                              p->flag, p->path, fd == 1 ? "output" : "error");
+    return -1;
+}
+
+static int check_written(const char *tool, const tool_path *p, const tool_path *all, size_t n) {
+    ggl_error err = {0};
+    struct stat st;
+    if (stat(p->path, &st) == 0 && S_ISREG(st.st_mode)) {
+        int code = check_existing(tool, p, all, n, &st);
+        if (code >= 0)
+            return code;
+    }
+    if (ggl_new_file_check(p->path, &err) != GGL_OK)
+        return tool_error(tool, err.status == GGL_USAGE ? 2 : 1, "%s: %s", p->flag, err.msg);
+    return -1;
+}
+
+int tool_check_paths(const char *tool, const tool_path *paths, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        const tool_path *p = &paths[i];
+        if (!p->path || !p->written)
+            continue;
+        int code = check_written(tool, p, paths, n);
+        for (size_t k = 0; k < i && code < 0; k++)
+            if (paths[k].path && paths[k].written && strcmp(paths[k].path, p->path) == 0 &&
+                strncmp(p->path, "/dev/", 5) != 0)
+                code = tool_error(tool, 2, "%s and %s are the same file: %s", paths[k].flag,
+                                  p->flag, p->path);
+        if (code >= 0)
+            return code;
+    }
+    return -1;
+}
