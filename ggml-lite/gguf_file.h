@@ -17,7 +17,7 @@
 
 #include "ggl/gguf.h"
 #include "os_file.h"
-#include "str_index.h"
+#include "ggl/index.h"
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error                                                                                             \
@@ -46,7 +46,7 @@ typedef struct gguf_head {
     uint32_t version;
     gguf_value *values;
     size_t n_values;
-    str_index by_key;
+    ggl_index by_key;
     ggl_gguf_tensor *tensors;
     size_t n_tensors;
 } gguf_head;
@@ -64,7 +64,7 @@ struct ggl_gguf {
     int n_parts;
     ggl_gguf_tensor *tensors; /* of all parts, in order */
     size_t n_tensors;
-    str_index by_name;
+    ggl_index by_name;
     bool lock_failed;
 };
 

@@ -155,7 +155,7 @@ static ggl_status collect_tensors(ggl_gguf *f, ggl_error *err) {
     size_t n = 0;
     for (int i = 0; i < f->n_parts; i++)
         n += f->parts[i].head.n_tensors;
-    ggl_status s = str_index_init(&f->by_name, n, err);
+    ggl_status s = ggl_index_init(&f->by_name, n, sizeof *f->tensors, GGL_INDEX_STRINGS, err);
     if (s != GGL_OK)
         return s;
     f->tensors = ggl_calloc(n, sizeof *f->tensors);
@@ -167,7 +167,7 @@ static ggl_status collect_tensors(ggl_gguf *f, ggl_error *err) {
             ggl_gguf_tensor *t = &f->tensors[f->n_tensors];
             *t = h->tensors[k];
             t->part = i;
-            size_t first = str_index_put(&f->by_name, f->tensors, sizeof *t, f->n_tensors);
+            size_t first = ggl_index_put(&f->by_name, f->tensors, f->n_tensors);
             if (first != f->n_tensors)
                 return ggl_fail(err, GGL_FORMAT,
                                 "tensor %zu of %zu: '%s' is there already, as tensor %zu",
@@ -266,7 +266,7 @@ void ggl_gguf_close(ggl_gguf *f) {
         part_close(&f->parts[i]);
     ggl_free(f->parts);
     ggl_free(f->tensors);
-    str_index_fini(&f->by_name);
+    ggl_index_fini(&f->by_name);
     ggl_free(f);
 }
 

@@ -197,7 +197,7 @@ static ggl_status read_key(reader *r, gguf_value *v) {
 }
 
 static ggl_status read_keys(reader *r, gguf_head *h) {
-    ggl_status s = str_index_init(&h->by_key, h->n_values, r->err);
+    ggl_status s = ggl_index_init(&h->by_key, h->n_values, sizeof *h->values, GGL_INDEX_STRINGS, r->err);
     if (s != GGL_OK)
         return s;
     h->values = ggl_calloc(h->n_values, sizeof *h->values);
@@ -206,7 +206,7 @@ static ggl_status read_keys(reader *r, gguf_head *h) {
     for (size_t i = 0; i < h->n_values; i++) {
         s = read_key(r, &h->values[i]);
         if (s == GGL_OK) {
-            size_t first = str_index_put(&h->by_key, h->values, sizeof *h->values, i);
+            size_t first = ggl_index_put(&h->by_key, h->values, i);
             if (first != i)
                 s = ggl_fail(r->err, GGL_FORMAT, "'%s' is there already, as key %zu",
                              gguf_show(h->values[i].pub.key).s, first + 1);
@@ -502,6 +502,6 @@ void gguf_head_fini(gguf_head *h) {
         ggl_free(h->values[i].starts);
     ggl_free(h->values);
     ggl_free(h->tensors);
-    str_index_fini(&h->by_key);
+    ggl_index_fini(&h->by_key);
     *h = (gguf_head){0};
 }

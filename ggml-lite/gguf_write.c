@@ -8,7 +8,7 @@
 #include "gguf_file.h"
 
 typedef struct writer_tensor {
-    ggl_str name; /* first, for str_index */
+    ggl_str name; /* first, for ggl_index */
     ggl_type type;
     int n_dims;
     int64_t ne[GGL_MAX_DIMS];
@@ -229,15 +229,15 @@ void ggl_gguf_put_tensor_later(ggl_gguf_writer *w, const char *name, ggl_type ty
 
 static ggl_status check_twice(const void *array, size_t stride, size_t n, const char *what,
                               ggl_error *err) {
-    str_index x;
-    ggl_status s = str_index_init(&x, n, err);
+    ggl_index x;
+    ggl_status s = ggl_index_init(&x, n, stride, GGL_INDEX_STRINGS, err);
     for (size_t i = 0; s == GGL_OK && i < n; i++)
-        if (str_index_put(&x, array, stride, i) != i) {
+        if (ggl_index_put(&x, array, i) != i) {
             ggl_str name;
             memcpy(&name, (const char *)array + i * stride, sizeof name);
             s = ggl_fail(err, GGL_USAGE, "%s '%s' is given twice", what, gguf_show(name).s);
         }
-    str_index_fini(&x);
+    ggl_index_fini(&x);
     return s;
 }
 

@@ -139,6 +139,9 @@ static bool give_logits(arch_eval *ev) {
 void arch_eval_fini(arch_eval *ev) {
     ggl_free(ev->global);
     ggl_free(ev->weight);
+    ggl_free(ev->weight_name);
+    ggl_index_fini(&ev->weight_index);
+    ggl_index_fini(&ev->word_index);
     ggl_free(ev->made);
     ggl_free(ev->keep);
     ggl_free(ev->call);
