@@ -3,9 +3,7 @@
 #include "ggl/index.h"
 
 #include "ggl/alloc.h"
-#include "test.h"
-
-uint64_t ggl_n_steps;
+#include "steps.h"
 
 typedef struct item {
     ggl_str name;
