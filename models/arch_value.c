@@ -71,7 +71,7 @@ const char *arch_value_text(const arch_value *v, char *buf, size_t size) {
 const char *arch_intern(arch_eval *ev, const char *s) {
     ggl_index *x = &ev->word_index;
     const ggl_str key = {s, strlen(s)};
-    if (!ev->word) {
+    if (!x->slots) {
         ev->word = ggl_arena_alloc(&ev->arena, MAX_WORDS, sizeof *ev->word);
         if (!ev->word || ggl_index_init(x, MAX_WORDS, sizeof *ev->word, GGL_INDEX_STRINGS, NULL))
             return arch_nomem(ev), NULL;
