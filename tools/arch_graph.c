@@ -93,14 +93,15 @@ static ggl_status build(const options *o, const llm_arch *arch, const char *mode
 
 static int print(const options *o, const figure *f, const llm_arch *arch, const char *of, const ggl_backend *b) {
     FILE *out = o->out ? fopen(o->out, "wb") : stdout;
+    ggl_error err = {0};
     if (!out)
         return tool_error(TOOL, 1, "%s: %s", o->out, strerror(errno));
     if (o->format == 0)
         print_text(out, f);
     else if (o->format == 1)
         print_dot(out, f, llm_arch_name(arch));
-    else if (!svg_draw(out, f, llm_arch_name(arch), of, b->name))
-        return tool_error(TOOL, 1, "out of memory");
+    else if (svg_draw(out, f, llm_arch_name(arch), of, b->name, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
     if (o->out && (ferror(out) | fclose(out)))
         return tool_error(TOOL, 1, "%s: %s", o->out, strerror(errno));
     return 0;
