@@ -56,10 +56,13 @@ static ggl_status split_key(const gguf_part *p, const char *key, int64_t least, 
         return GGL_FORMAT;
     if (found == 0)
         return ggl_fail(err, GGL_FORMAT, "is part of a split model, but has no key '%s'", key);
+    if (*out != least && least == most)
+        return ggl_fail(err, GGL_FORMAT, "key '%s' is %" PRId64 ", expected is %" PRId64, key, *out,
+                        least);
     if (*out < least || *out > most)
         return ggl_fail(err, GGL_FORMAT,
-                        "key '%s' is %" PRId64 ", expected is %" PRId64 "%s%" PRId64, key, *out,
-                        least, least == most ? ", and not " : " to ", least == most ? *out : most);
+                        "key '%s' is %" PRId64 ", expected is %" PRId64 " to %" PRId64, key, *out,
+                        least, most);
     return GGL_OK;
 }
 
