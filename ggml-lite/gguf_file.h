@@ -17,7 +17,7 @@
 
 #include "ggl/gguf.h"
 #include "os_file.h"
-#include "str_index.h"
+#include "ggl/index.h"
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error                                                                                             \
@@ -46,7 +46,7 @@ typedef struct gguf_head {
     uint32_t version;
     gguf_value *values;
     size_t n_values;
-    str_index by_key;
+    ggl_index by_key;
     ggl_gguf_tensor *tensors;
     size_t n_tensors;
 } gguf_head;
@@ -64,7 +64,7 @@ struct ggl_gguf {
     int n_parts;
     ggl_gguf_tensor *tensors; /* of all parts, in order */
     size_t n_tensors;
-    str_index by_name;
+    ggl_index by_name;
     bool lock_failed;
 };
 
@@ -87,6 +87,9 @@ ggl_status gguf_check_name(ggl_str name, size_t max, const char *what, ggl_error
 ggl_status gguf_check_shape(ggl_str name, ggl_type type, int n_dims, const int64_t *ne,
                             size_t *size, ggl_error *err);
 ggl_status gguf_check_alignment(uint64_t alignment, ggl_error *err);
+/* What a tensor's address must be a multiple of: plain numbers are read as such, blocks of quantized
+ * types as bytes. 1 for what is no type. */
+size_t gguf_type_alignment(ggl_type type);
 
 /* A string of a file, fit for a message: unprintable bytes as \xNN, cut when long.
  * `gguf_show(name).s` lives until the end of the full expression. */

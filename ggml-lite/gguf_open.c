@@ -56,10 +56,13 @@ static ggl_status split_key(const gguf_part *p, const char *key, int64_t least, 
         return GGL_FORMAT;
     if (found == 0)
         return ggl_fail(err, GGL_FORMAT, "is part of a split model, but has no key '%s'", key);
+    if (*out != least && least == most)
+        return ggl_fail(err, GGL_FORMAT, "key '%s' is %" PRId64 ", expected is %" PRId64, key, *out,
+                        least);
     if (*out < least || *out > most)
         return ggl_fail(err, GGL_FORMAT,
-                        "key '%s' is %" PRId64 ", expected is %" PRId64 "%s%" PRId64, key, *out,
-                        least, least == most ? ", and not " : " to ", least == most ? *out : most);
+                        "key '%s' is %" PRId64 ", expected is %" PRId64 " to %" PRId64, key, *out,
+                        least, most);
     return GGL_OK;
 }
 
@@ -155,7 +158,7 @@ static ggl_status collect_tensors(ggl_gguf *f, ggl_error *err) {
     size_t n = 0;
     for (int i = 0; i < f->n_parts; i++)
         n += f->parts[i].head.n_tensors;
-    ggl_status s = str_index_init(&f->by_name, n, err);
+    ggl_status s = ggl_index_init(&f->by_name, n, sizeof *f->tensors, GGL_INDEX_STRINGS, err);
     if (s != GGL_OK)
         return s;
     f->tensors = ggl_calloc(n, sizeof *f->tensors);
@@ -167,7 +170,7 @@ static ggl_status collect_tensors(ggl_gguf *f, ggl_error *err) {
             ggl_gguf_tensor *t = &f->tensors[f->n_tensors];
             *t = h->tensors[k];
             t->part = i;
-            size_t first = str_index_put(&f->by_name, f->tensors, sizeof *t, f->n_tensors);
+            size_t first = ggl_index_put(&f->by_name, f->tensors, f->n_tensors);
             if (first != f->n_tensors)
                 return ggl_fail(err, GGL_FORMAT,
                                 "tensor %zu of %zu: '%s' is there already, as tensor %zu",
@@ -266,7 +269,7 @@ void ggl_gguf_close(ggl_gguf *f) {
         part_close(&f->parts[i]);
     ggl_free(f->parts);
     ggl_free(f->tensors);
-    str_index_fini(&f->by_name);
+    ggl_index_fini(&f->by_name);
     ggl_free(f);
 }
 

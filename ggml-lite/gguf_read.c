@@ -119,6 +119,11 @@ ggl_status gguf_check_alignment(uint64_t alignment, ggl_error *err) {
     return GGL_OK;
 }
 
+size_t gguf_type_alignment(ggl_type type) {
+    const ggl_type_info *info = ggl_type_get((int)type);
+    return info && !info->quantized ? info->size : 1;
+}
+
 /* Elements of a fixed size; booleans are looked at one by one. */
 static ggl_status read_numbers(reader *r, gguf_value *v) {
     size_t each = gguf_type_size(v->pub.type);
@@ -197,7 +202,7 @@ static ggl_status read_key(reader *r, gguf_value *v) {
 }
 
 static ggl_status read_keys(reader *r, gguf_head *h) {
-    ggl_status s = str_index_init(&h->by_key, h->n_values, r->err);
+    ggl_status s = ggl_index_init(&h->by_key, h->n_values, sizeof *h->values, GGL_INDEX_STRINGS, r->err);
     if (s != GGL_OK)
         return s;
     h->values = ggl_calloc(h->n_values, sizeof *h->values);
@@ -206,7 +211,7 @@ static ggl_status read_keys(reader *r, gguf_head *h) {
     for (size_t i = 0; i < h->n_values; i++) {
         s = read_key(r, &h->values[i]);
         if (s == GGL_OK) {
-            size_t first = str_index_put(&h->by_key, h->values, sizeof *h->values, i);
+            size_t first = ggl_index_put(&h->by_key, h->values, i);
             if (first != i)
                 s = ggl_fail(r->err, GGL_FORMAT, "'%s' is there already, as key %zu",
                              gguf_show(h->values[i].pub.key).s, first + 1);
@@ -335,6 +340,26 @@ static ggl_status check_overlap(const gguf_head *h, range *ranges, ggl_error *er
     return GGL_OK;
 }
 
+/* Its address: a multiple of what its type needs, or the error says which number is not. */
+static ggl_status place_tensor(const reader *r, ggl_gguf_tensor *t, uint64_t at,
+                               uint64_t alignment) {
+    size_t need = gguf_type_alignment(t->type);
+    t->data = r->data + at;
+    if (t->size == 0 || (uintptr_t)t->data % need == 0)
+        return GGL_OK;
+    if (at % need == 0)
+        return ggl_fail(r->err, GGL_UNSUPPORTED,
+                        "the bytes begin at an address that is no multiple of %zu, as tensor '%s' "
+                        "of type %s needs it",
+                        need, gguf_show(t->name).s, ggl_type_get((int)t->type)->name);
+    return ggl_fail(r->err, GGL_UNSUPPORTED,
+                    "tensor '%s' of type %s lies at byte %" PRIu64
+                    ", which is no multiple of %zu: general.alignment is %" PRIu64
+                    "; convert the model again with the usual alignment of %d",
+                    gguf_show(t->name).s, ggl_type_get((int)t->type)->name, at, need, alignment,
+                    GGUF_DEFAULT_ALIGNMENT);
+}
+
 /* Gives every tensor its address, if the file has all of the data. */
 static ggl_status place_data(const reader *r, gguf_head *h, const range *ranges,
                              uint64_t alignment) {
@@ -360,9 +385,10 @@ static ggl_status place_data(const reader *r, gguf_head *h, const range *ranges,
                         " bytes, the file has %zu: %" PRIu64 " are missing, from tensor '%s' on",
                         need, r->size, need - r->size,
                         gguf_show(h->tensors[first->i_tensor].name).s);
-    for (size_t i = 0; i < h->n_tensors; i++)
-        h->tensors[ranges[i].i_tensor].data = r->data + data_at + ranges[i].at;
-    return GGL_OK;
+    ggl_status s = GGL_OK;
+    for (size_t i = 0; i < h->n_tensors && s == GGL_OK; i++)
+        s = place_tensor(r, &h->tensors[ranges[i].i_tensor], data_at + ranges[i].at, alignment);
+    return s;
 }
 
 static ggl_status read_alignment(const gguf_head *h, uint64_t *alignment, ggl_error *err) {
@@ -388,10 +414,10 @@ static ggl_status read_tensor_table(reader *r, gguf_head *h, bool meta_only) {
         s = ggl_fail(r->err, GGL_NOMEM, "out of memory for %zu tensors", h->n_tensors);
     if (s == GGL_OK)
         s = read_tensors(r, h, ranges, alignment, meta_only);
+    if (s == GGL_OK && !meta_only) /* first: what reaches beyond the end may overlap others, too */
+        s = place_data(r, h, ranges, alignment);
     if (s == GGL_OK)
         s = check_overlap(h, ranges, r->err);
-    if (s == GGL_OK && !meta_only)
-        s = place_data(r, h, ranges, alignment);
     ggl_free(ranges);
     return s;
 }
@@ -502,6 +528,6 @@ void gguf_head_fini(gguf_head *h) {
         ggl_free(h->values[i].starts);
     ggl_free(h->values);
     ggl_free(h->tensors);
-    str_index_fini(&h->by_key);
+    ggl_index_fini(&h->by_key);
     *h = (gguf_head){0};
 }

@@ -30,7 +30,7 @@ static ggl_str str_of(const char *s) {
 }
 
 const ggl_gguf_value *gguf_head_find(const gguf_head *h, const char *key) {
-    size_t i = str_index_find(&h->by_key, h->values, sizeof *h->values, str_of(key));
+    size_t i = ggl_index_find(&h->by_key, h->values, str_of(key));
     return i == SIZE_MAX ? NULL : &h->values[i].pub;
 }
 
@@ -56,7 +56,7 @@ const ggl_gguf_tensor *ggl_gguf_tensor_at(const ggl_gguf *f, size_t i) {
 }
 
 const ggl_gguf_tensor *ggl_gguf_find_tensor(const ggl_gguf *f, const char *name) {
-    size_t i = str_index_find(&f->by_name, f->tensors, sizeof *f->tensors, str_of(name));
+    size_t i = ggl_index_find(&f->by_name, f->tensors, str_of(name));
     return i == SIZE_MAX ? NULL : &f->tensors[i];
 }
 

@@ -8,7 +8,7 @@
 #include "gguf_file.h"
 
 typedef struct writer_tensor {
-    ggl_str name; /* first, for str_index */
+    ggl_str name; /* first, for ggl_index */
     ggl_type type;
     int n_dims;
     int64_t ne[GGL_MAX_DIMS];
@@ -229,15 +229,15 @@ void ggl_gguf_put_tensor_later(ggl_gguf_writer *w, const char *name, ggl_type ty
 
 static ggl_status check_twice(const void *array, size_t stride, size_t n, const char *what,
                               ggl_error *err) {
-    str_index x;
-    ggl_status s = str_index_init(&x, n, err);
+    ggl_index x;
+    ggl_status s = ggl_index_init(&x, n, stride, GGL_INDEX_STRINGS, err);
     for (size_t i = 0; s == GGL_OK && i < n; i++)
-        if (str_index_put(&x, array, stride, i) != i) {
+        if (ggl_index_put(&x, array, i) != i) {
             ggl_str name;
             memcpy(&name, (const char *)array + i * stride, sizeof name);
             s = ggl_fail(err, GGL_USAGE, "%s '%s' is given twice", what, gguf_show(name).s);
         }
-    str_index_fini(&x);
+    ggl_index_fini(&x);
     return s;
 }
 
@@ -360,6 +360,20 @@ static ggl_status write_to(const ggl_gguf_writer *w, const layout *l, ggl_gguf_s
     return s;
 }
 
+/* The reader's rule, before a file is written that it refuses. */
+static ggl_status check_alignments(const ggl_gguf_writer *w, ggl_error *err) {
+    for (size_t i = 0; i < w->n_tensors; i++) {
+        const writer_tensor *t = &w->tensors[i];
+        size_t need = gguf_type_alignment(t->type);
+        if (t->size > 0 && w->alignment < need)
+            return ggl_fail(err, GGL_USAGE,
+                            "general.alignment is %zu, and tensor '%s' of type %s needs %zu",
+                            w->alignment, gguf_show(t->name).s, ggl_type_get((int)t->type)->name,
+                            need);
+    }
+    return GGL_OK;
+}
+
 /* The first failure of all that was put, and what can only be seen in the end. */
 static ggl_status writer_check(const ggl_gguf_writer *w, layout *l, ggl_error *err) {
     if (failed(w))
@@ -367,6 +381,8 @@ static ggl_status writer_check(const ggl_gguf_writer *w, layout *l, ggl_error *e
     ggl_status s = check_twice(w->keys, sizeof *w->keys, w->n_keys, "key", err);
     if (s == GGL_OK)
         s = check_twice(w->tensors, sizeof *w->tensors, w->n_tensors, "tensor", err);
+    if (s == GGL_OK)
+        s = check_alignments(w, err);
     if (s == GGL_OK && !layout_of(w, l))
         s = ggl_fail(err, GGL_LIMIT, "the file would be too large");
     return s;

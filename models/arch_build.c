@@ -6,13 +6,27 @@
 
 #include "arch_impl.h"
 
-static bool get_number(const llm_arch_source *s, const char *key, double *out) {
+/* The engine's own keys: {arch}.NAME, a whole number from 1 to `most`. *out 0: the key is absent.
+ * False, with an error: it is something else. */
+static bool engine_key(arch_eval *ev, const char *name, double most, int64_t *out) {
+    char key[2 * ARCH_MAX_NAME + 16];
     llm_arch_key k;
     llm_arch_item item = {0};
-    if (!s->find_key(s->ctx, key, &k) || k.is_list || k.type != LLM_ARCH_NUMBER ||
-        !s->get_item(s->ctx, &k, 0, &item))
-        return false;
-    *out = item.number;
+    snprintf(key, sizeof key, "%s.%s", ev->family, name);
+    *out = 0;
+    if (!ev->src->find_key(ev->src->ctx, key, &k))
+        return true;
+    bool number = !k.is_list && k.type == LLM_ARCH_NUMBER &&
+                  ev->src->get_item(ev->src->ctx, &k, 0, &item);
+    if (!number)
+        return arch_source_error(ev, "key %s is %s, and a whole number is wanted", key,
+                                 k.is_list                   ? "a list"
+                                 : k.type == LLM_ARCH_STRING ? "a string"
+                                                             : "true or false");
+    if (!(item.number >= 1 && item.number <= most) || item.number != floor(item.number))
+        return arch_source_error(ev, "key %s is %.12g, and a whole number from 1 to %.12g is wanted",
+                                 key, isnan(item.number) ? NAN : item.number, most);
+    *out = (int64_t)item.number;
     return true;
 }
 
@@ -39,15 +53,12 @@ static bool find_family(arch_eval *ev) {
 }
 
 /* {arch}.vocab_size, or the tokenizer's tokens, or the rows of the embedding. */
-static int64_t find_n_vocab(arch_eval *ev) {
-    char key[2 * ARCH_MAX_NAME + 16];
-    double n = 0;
+static int64_t find_n_vocab(arch_eval *ev, int64_t own) {
     llm_arch_key k;
     llm_arch_tensor t = {
         .name = "token_embd.weight", .optional = true, .n_dims = 2, .ne = {1, 1, 1, 1}};
-    snprintf(key, sizeof key, "%s.vocab_size", ev->family);
-    if (get_number(ev->src, key, &n))
-        return n >= 1 && n <= ARCH_MAX_DIM && n == floor(n) ? (int64_t)n : -1;
+    if (own > 0)
+        return own;
     if (ev->src->find_key(ev->src->ctx, "tokenizer.ggml.tokens", &k) && k.is_list)
         return k.n >= 1 && (double)k.n <= ARCH_MAX_DIM ? (int64_t)k.n : -1;
     return ev->src->find_tensor(ev->src->ctx, &t) && t.n_dims == 2 ? t.ne[1] : -1;
@@ -93,13 +104,15 @@ bool arch_eval_init(arch_eval *ev) {
 }
 
 static bool prepare(arch_eval *ev, const llm_arch_params *params) {
-    if (!find_family(ev))
+    int64_t n_ctx, n_vocab;
+    if (!find_family(ev) || !engine_key(ev, "context_length", 0x1p53, &n_ctx) ||
+        !engine_key(ev, "vocab_size", INT32_MAX, &n_vocab))
         return false;
     ev->n_ctx = params && params->n_ctx ? params->n_ctx : ggl_graph_get_params(ev->g)->n_pos;
-    ev->n_vocab = params && params->n_vocab ? params->n_vocab : find_n_vocab(ev);
+    ev->n_vocab = params && params->n_vocab ? params->n_vocab : find_n_vocab(ev, n_vocab);
     if (ev->n_vocab < 1 || ev->n_vocab > INT32_MAX) {
         arch_source_error(ev,
-                          "the size of the vocabulary is not known: no valid %s.vocab_size, "
+                          "the size of the vocabulary is not known: there is no %s.vocab_size, "
                           "tokenizer.ggml.tokens or token_embd.weight",
                           ev->family);
         return false;
@@ -139,6 +152,9 @@ static bool give_logits(arch_eval *ev) {
 void arch_eval_fini(arch_eval *ev) {
     ggl_free(ev->global);
     ggl_free(ev->weight);
+    ggl_free(ev->weight_name);
+    ggl_index_fini(&ev->weight_index);
+    ggl_index_fini(&ev->word_index);
     ggl_free(ev->made);
     ggl_free(ev->keep);
     ggl_free(ev->call);

@@ -219,18 +219,35 @@ static bool is_engine_key(ggl_str k) {
     return false;
 }
 
-static bool is_known_key(const arch_eval *ev, ggl_str key, size_t prefix) {
+/* Names of keys, in full or below the architecture's. */
+typedef struct key_names {
+    ggl_str *name;
+    ggl_index index;
+} key_names;
+
+/* What the descriptor and the engine read; `whole`: in full. False: out of memory. */
+static bool known_keys(arch_eval *ev, bool whole, key_names *out) {
     static const char *const engine[] = {"context_length", "vocab_size"};
-    for (size_t i = 0; prefix && i < sizeof engine / sizeof *engine; i++)
-        if (key.n == prefix + strlen(engine[i]) &&
-            memcmp(key.s + prefix, engine[i], key.n - prefix) == 0)
-            return true;
-    for (const arch_known_key *k = ev->arch->key; k; k = k->next) {
-        size_t skip = k->whole ? 0 : prefix, n = strlen(k->name);
-        if ((k->whole || prefix) && key.n == skip + n && memcmp(key.s + skip, k->name, n) == 0)
-            return true;
-    }
-    return false;
+    size_t n = 2, used = 0;
+    for (const arch_known_key *k = ev->arch->key; k; k = k->next)
+        n++;
+    out->name = ggl_arena_alloc(&ev->arena, n, sizeof *out->name);
+    if (!out->name ||
+        ggl_index_init(&out->index, n, sizeof *out->name, GGL_INDEX_STRINGS, NULL) != GGL_OK)
+        return arch_nomem(ev), false;
+    for (size_t i = 0; !whole && i < sizeof engine / sizeof *engine; i++)
+        out->name[used++] = (ggl_str){engine[i], strlen(engine[i])};
+    for (const arch_known_key *k = ev->arch->key; k; k = k->next)
+        if (k->whole == whole)
+            out->name[used++] = (ggl_str){k->name, strlen(k->name)};
+    for (size_t i = 0; i < used; i++)
+        ggl_index_put(&out->index, out->name, i);
+    return true;
+}
+
+static bool has_name(const key_names *names, ggl_str key, size_t skip) {
+    const ggl_str rest = {key.s + skip, key.n - skip};
+    return ggl_index_find(&names->index, names->name, rest) != SIZE_MAX;
 }
 
 static void value_of_key(arch_eval *ev, ggl_str name, char *buf, size_t size) {
@@ -252,7 +269,7 @@ static void value_of_key(arch_eval *ev, ggl_str name, char *buf, size_t size) {
                  item.string.s);
 }
 
-static bool check_keys(arch_eval *ev) {
+static bool check_each_key(arch_eval *ev, const key_names *whole, const key_names *below) {
     char prefix[ARCH_MAX_NAME + 8], value[128];
     ggl_str key;
     snprintf(prefix, sizeof prefix, "%s.", ev->family);
@@ -261,7 +278,8 @@ static bool check_keys(arch_eval *ev) {
         int n = (int)(key.n < 200 ? key.n : 200);
         if (!arch_step(ev, (arch_place){&ev->arch->text, 0, 1}, 16))
             return false;
-        if ((!own && is_engine_key(key)) || is_known_key(ev, key, own ? strlen(prefix) : 0))
+        if ((!own && is_engine_key(key)) || has_name(whole, key, 0) ||
+            (own && has_name(below, key, strlen(prefix))))
             continue;
         value_of_key(ev, key, value, sizeof value);
         if (!own && !ignored(ev, key)) {
@@ -274,6 +292,15 @@ static bool check_keys(arch_eval *ev) {
         }
     }
     return ev->status == GGL_OK;
+}
+
+static bool check_keys(arch_eval *ev) {
+    key_names whole = {0}, below = {0};
+    bool ok = known_keys(ev, true, &whole) && known_keys(ev, false, &below) &&
+              check_each_key(ev, &whole, &below);
+    ggl_index_fini(&whole.index);
+    ggl_index_fini(&below.index);
+    return ok;
 }
 
 /* A bias whose weight is declared without one is the usual case. */

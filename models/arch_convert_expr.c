@@ -368,8 +368,7 @@ static bool make_constant(arch_eval *ev, const arch_expr *e, recipe **out) {
     ev->steps = in.steps;
     ev->status = in.status;
     ev->word = in.word;
-    ev->n_word = in.n_word;
-    ev->cap_word = in.cap_word;
+    ev->word_index = in.word_index;
     *out = r;
     return ev->status == GGL_OK;
 }

@@ -20,6 +20,7 @@
 #define LLM_ARCH_IMPL_H
 
 #include "ggl/alloc.h"
+#include "ggl/index.h"
 #include "llm/arch.h"
 
 /* The language's limits (docs/architectures.md, Limits). */
@@ -420,7 +421,6 @@ typedef struct arch_weight { /* a tensor of the source that was declared */
     arch_place place;
     const char *chain;
     bool is_bias;
-    struct arch_weight *next; /* in its hash bucket */
 } arch_weight;
 
 typedef struct arch_made { /* a node, for the check that it is of use */
@@ -458,10 +458,10 @@ typedef struct arch_eval {
     const char *vary_name; /* has vary_value for a moment: for hints, see arch_weight.c */
     arch_value vary_value;
 
-    arch_weight **bucket; /* declared tensors by name */
-    size_t n_bucket, n_weight;
-    arch_weight **weight; /* in order */
-    size_t cap_weight;
+    arch_weight **weight; /* declared tensors, in order */
+    ggl_str *weight_name; /* their names */
+    ggl_index weight_index;
+    size_t n_weight, cap_weight, cap_weight_name;
     arch_made *made; /* by the tensor's id; t NULL: none */
     size_t cap_made;
     ggl_tensor **keep; /* KEEP nodes */
@@ -473,8 +473,8 @@ typedef struct arch_eval {
     const char **ignore; /* patterns of tensors (and of foreign keys) */
     size_t n_ignore, cap_ignore;
     int32_t n_siblings;
-    const char **word; /* interned texts of numbers */
-    size_t n_word, cap_word;
+    ggl_str *word; /* interned texts of numbers */
+    ggl_index word_index;
     uint8_t *line_ran;
     char *notes;
     struct arch_conversion *conv; /* NULL: no conversion; see arch_convert.h */

@@ -18,22 +18,18 @@
 #define MAX_REPAIRS 16
 
 typedef struct fact { /* a key as this toy has it */
-    const char *name; /* in full */
+    ggl_str name; /* in full; s ends in NUL */
     bool present, indexed;
     toy_value value, second; /* second: of every other element, if indexed */
     bool has_second;
 } fact;
 
 typedef struct made_tensor {
-    const char *name;
+    ggl_str name; /* s ends in NUL */
     float *data;
     int n_dims;
     int64_t ne[GGL_MAX_DIMS];
 } made_tensor;
-
-typedef struct name_index { /* open addressing: hash of a name -> its number + 1 */
-    size_t *slot, n_slots;
-} name_index;
 
 struct llm_arch_toy {
     const llm_arch *arch;
@@ -48,43 +44,19 @@ struct llm_arch_toy {
     const char *turned; /* group that differs from base_present; NULL: none */
     made_tensor *made;
     size_t n_made, cap_made;
-    name_index made_index, fact_index;
+    ggl_index made_index, fact_index;
     ggl_status status; /* why a tensor could not be made */
 };
 
 /* --- the source ------------------------------------------------------------------------------- */
 
-static size_t hash_of(const char *s) {
-    size_t h = 5381;
-    for (; *s; s++)
-        h = h * 33 + (unsigned char)*s;
-    return h;
-}
-
-static void index_add(name_index *x, const char *name, size_t number) {
-    size_t at = hash_of(name);
-    while (x->slot[at % x->n_slots])
-        at++;
-    x->slot[at % x->n_slots] = number + 1;
-}
-
-/* Room for n names and as many again; false: out of memory. */
-static bool index_init(name_index *x, size_t n) {
-    ggl_free(x->slot);
-    x->n_slots = 2 * n + 16;
-    x->slot = ggl_calloc(x->n_slots, sizeof *x->slot);
-    return x->slot != NULL;
+static ggl_str str_of(const char *s) {
+    return (ggl_str){s, s ? strlen(s) : 0};
 }
 
 static fact *find_fact(llm_arch_toy *t, const char *name) {
-    for (size_t at = hash_of(name); t->fact_index.slot; at++) {
-        size_t i = t->fact_index.slot[at % t->fact_index.n_slots];
-        if (i == 0)
-            break;
-        if (strcmp(t->fact[i - 1].name, name) == 0)
-            return &t->fact[i - 1];
-    }
-    return NULL;
+    size_t i = ggl_index_find(&t->fact_index, t->fact, str_of(name));
+    return i == SIZE_MAX ? NULL : &t->fact[i];
 }
 
 static bool toy_find_key(void *ctx, const char *name, llm_arch_key *out) {
@@ -105,25 +77,18 @@ static bool toy_get_item(void *ctx, const llm_arch_key *key, uint64_t i, llm_arc
 }
 
 static made_tensor *find_made(const llm_arch_toy *t, const char *name) {
-    for (size_t at = hash_of(name); t->made_index.slot; at++) {
-        size_t i = t->made_index.slot[at % t->made_index.n_slots];
-        if (i == 0)
-            break;
-        if (strcmp(t->made[i - 1].name, name) == 0)
-            return &t->made[i - 1];
-    }
-    return NULL;
+    size_t i = ggl_index_find(&t->made_index, t->made, str_of(name));
+    return i == SIZE_MAX ? NULL : &t->made[i];
 }
 
+/* The last one made; false: out of memory. */
 static bool index_made(llm_arch_toy *t) {
-    if (2 * t->n_made <= t->made_index.n_slots) {
-        index_add(&t->made_index, t->made[t->n_made - 1].name, t->n_made - 1);
-        return true;
-    }
-    if (!index_init(&t->made_index, 2 * t->n_made))
+    ggl_index *x = &t->made_index;
+    ggl_status s = x->slots ? ggl_index_reserve(x, t->made, t->n_made, NULL)
+                            : ggl_index_init(x, 16, sizeof *t->made, GGL_INDEX_STRINGS, NULL);
+    if (s != GGL_OK)
         return false;
-    for (size_t i = 0; i < t->n_made; i++)
-        index_add(&t->made_index, t->made[i].name, i);
+    ggl_index_put(x, t->made, t->n_made - 1);
     return true;
 }
 
@@ -132,7 +97,10 @@ static bool index_made(llm_arch_toy *t) {
  * they multiply. */
 static void fill_random(made_tensor *m) {
     int64_t n = ggl_extents(m->ne, 0, GGL_MAX_DIMS, 1), n_in = m->ne[0];
-    uint64_t x = hash_of(m->name) * 0x9e3779b97f4a7c15u + 1;
+    size_t h = 5381;
+    for (size_t i = 0; i < m->name.n; i++)
+        h = h * 33 + (unsigned char)m->name.s[i];
+    uint64_t x = h * 0x9e3779b97f4a7c15u + 1;
     double scale = 1;
     while (scale * scale * (double)n_in > 1)
         scale *= 0.7071;
@@ -155,10 +123,10 @@ static made_tensor *make_tensor(llm_arch_toy *t, const llm_arch_tensor *want) {
     if (n > TOY_MAX_ELEMENTS || !ggl_grow(&t->made, &t->cap_made, t->n_made + 1, sizeof *t->made))
         return NULL;
     made_tensor *m = &t->made[t->n_made];
-    *m = (made_tensor){.name = ggl_arena_strndup(&t->arena, want->name, strlen(want->name)),
+    *m = (made_tensor){.name = str_of(ggl_arena_strndup(&t->arena, want->name, strlen(want->name))),
                        .n_dims = want->n_dims};
     m->data = ggl_arena_alloc(&t->arena, (size_t)n, sizeof *m->data);
-    if (!m->name || !m->data)
+    if (!m->name.s || !m->data)
         return NULL;
     memcpy(m->ne, want->ne, sizeof m->ne);
     fill_random(m);
@@ -183,7 +151,7 @@ static bool toy_find_tensor(void *ctx, llm_arch_tensor *t) {
     if (!m && (toy->frozen || (t->optional && !is_there(toy, t->name))))
         return false;
     if (again) /* of an earlier build, with values that turned out not to fit */
-        m->name = "";
+        m->name = str_of("");
     if (!m || again)
         m = make_tensor(toy, t);
     if (!m)
@@ -199,7 +167,7 @@ static bool toy_key_at(void *ctx, size_t i, ggl_str *name) {
     const llm_arch_toy *t = ctx;
     for (int k = 0; k < t->n_fact; k++)
         if (t->fact[k].present && i-- == 0) {
-            *name = (ggl_str){t->fact[k].name, strlen(t->fact[k].name)};
+            *name = t->fact[k].name;
             return true;
         }
     return false;
@@ -209,7 +177,7 @@ static bool toy_tensor_at(void *ctx, size_t i, ggl_str *name) {
     const llm_arch_toy *t = ctx;
     if (i >= t->n_made)
         return false;
-    *name = (ggl_str){t->made[i].name, strlen(t->made[i].name)};
+    *name = t->made[i].name;
     return true;
 }
 
@@ -240,7 +208,8 @@ static int variants_of_family(const arch_survey *s) {
 
 static void set_fact(llm_arch_toy *t, const toy_key *k) {
     fact *f = &t->fact[t->n_fact++];
-    f->name = k->whole ? k->name : ggl_arena_printf(&t->arena, "%s.%s", t->family, k->name);
+    f->name = str_of(k->whole ? k->name
+                              : ggl_arena_printf(&t->arena, "%s.%s", t->family, k->name));
     f->value = k->value;
     f->indexed = k->indexed;
     f->present = true;
@@ -261,8 +230,8 @@ static void add_fact(llm_arch_toy *t, const char *name, toy_value value) {
         *known = (fact){.name = known->name, .present = true, .value = value};
         return;
     }
-    index_add(&t->fact_index, name, (size_t)t->n_fact);
-    t->fact[t->n_fact++] = (fact){.name = name, .present = true, .value = value};
+    t->fact[t->n_fact] = (fact){.name = str_of(name), .present = true, .value = value};
+    ggl_index_put(&t->fact_index, t->fact, (size_t)t->n_fact++);
 }
 
 static void append_value(llm_arch_toy *t, const char *key, const toy_value *v) {
@@ -292,13 +261,14 @@ static void set_facts(llm_arch_toy *t, int alternative) {
         }
         alternative -= s->key[k].n_other;
     }
-    if (!index_init(&t->fact_index, (size_t)t->n_fact + 2)) {
+    if (ggl_index_init(&t->fact_index, (size_t)t->n_fact + 2, sizeof *t->fact, GGL_INDEX_STRINGS,
+                       NULL) != GGL_OK) {
         t->fact = NULL;
         return;
     }
     for (int k = 0; k < t->n_fact; k++)
-        if (t->fact[k].name)
-            index_add(&t->fact_index, t->fact[k].name, (size_t)k);
+        if (t->fact[k].name.s)
+            ggl_index_put(&t->fact_index, t->fact, (size_t)k);
     toy_value arch = {.type = LLM_ARCH_STRING, .string = t->family},
               vocab = {.type = LLM_ARCH_NUMBER, .number = arch_survey_usual("vocab_size")};
     add_fact(t, "general.architecture", arch);
@@ -323,7 +293,7 @@ static bool set_variant(llm_arch_toy *t, int variant) {
              t->turned ? t->turned : "");
     set_facts(t, alternative);
     for (int k = 0; t->fact && k < t->n_fact; k++)
-        if (!t->fact[k].name)
+        if (!t->fact[k].name.s)
             return false;
     return t->fact != NULL;
 }
@@ -409,8 +379,8 @@ void llm_arch_toy_free(llm_arch_toy *t) {
         return;
     arch_survey_fini(&t->s);
     ggl_free(t->made);
-    ggl_free(t->made_index.slot);
-    ggl_free(t->fact_index.slot);
+    ggl_index_fini(&t->made_index);
+    ggl_index_fini(&t->fact_index);
     ggl_arena_fini(&t->arena);
     ggl_free(t);
 }

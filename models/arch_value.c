@@ -69,22 +69,25 @@ const char *arch_value_text(const arch_value *v, char *buf, size_t size) {
 
 /* One copy of each text; descriptors make few different ones. */
 const char *arch_intern(arch_eval *ev, const char *s) {
-    size_t hash = 5381;
-    for (const char *c = s; *c; c++)
-        hash = hash * 33 + (unsigned char)*c;
-    if (!ev->word) {
-        if (!(ev->word = ggl_arena_alloc(&ev->arena, 2 * MAX_WORDS, sizeof *ev->word)))
+    ggl_index *x = &ev->word_index;
+    const ggl_str key = {s, strlen(s)};
+    if (!x->slots) {
+        ev->word = ggl_arena_alloc(&ev->arena, MAX_WORDS, sizeof *ev->word);
+        if (!ev->word || ggl_index_init(x, MAX_WORDS, sizeof *ev->word, GGL_INDEX_STRINGS, NULL))
             return arch_nomem(ev), NULL;
-        ev->cap_word = 2 * MAX_WORDS;
     }
-    size_t at = hash % ev->cap_word;
-    for (; ev->word[at]; at = (at + 1) % ev->cap_word)
-        if (strcmp(ev->word[at], s) == 0)
-            return ev->word[at];
-    if (ev->n_word == MAX_WORDS || strlen(s) > MAX_WORD)
+    size_t i = ggl_index_find(x, ev->word, key);
+    if (i != SIZE_MAX)
+        return ev->word[i].s;
+    if (x->n == MAX_WORDS || key.n > MAX_WORD)
         return NULL; /* then the dimension goes without */
-    ev->n_word++;
-    return ev->word[at] = arch_strdup(ev, s);
+    const char *copy = arch_strdup(ev, s);
+    if (!copy)
+        return NULL;
+    i = x->n;
+    ev->word[i] = (ggl_str){copy, key.n};
+    ggl_index_put(x, ev->word, i);
+    return copy;
 }
 
 static const char *operand_text(const arch_value *v, bool product, char *buf, size_t size) {

@@ -8,35 +8,39 @@
 
 /* --- the table of what was declared ----------------------------------------------------------- */
 
-static size_t hash_of(const char *s) {
-    size_t h = 5381;
-    for (; *s; s++)
-        h = h * 33 + (unsigned char)*s;
-    return h;
+arch_weight *arch_find_weight(arch_eval *ev, const char *name) {
+    size_t i =
+        ggl_index_find(&ev->weight_index, ev->weight_name, (ggl_str){name, strlen(name)});
+    return i == SIZE_MAX ? NULL : ev->weight[i];
 }
 
-arch_weight *arch_find_weight(arch_eval *ev, const char *name) {
-    arch_weight *w = ev->n_bucket ? ev->bucket[hash_of(name) % ev->n_bucket] : NULL;
-    while (w && strcmp(w->name, name) != 0)
-        w = w->next;
-    return w;
+/* False: out of memory, which is reported. */
+static bool index_weight(arch_eval *ev, const char *name) {
+    ggl_index *x = &ev->weight_index;
+    size_t i = ev->n_weight;
+    if (!arch_push(ev, &ev->weight_name, &ev->cap_weight_name, i + 1, sizeof *ev->weight_name))
+        return false;
+    ev->weight_name[i] = (ggl_str){name, strlen(name)};
+    ggl_status s = x->slots ? ggl_index_reserve(x, ev->weight_name, i + 1, NULL)
+                            : ggl_index_init(x, 64, sizeof *ev->weight_name, GGL_INDEX_STRINGS,
+                                             NULL);
+    if (s != GGL_OK)
+        return arch_nomem(ev), false;
+    ggl_index_put(x, ev->weight_name, i);
+    return true;
 }
 
 static arch_weight *add_weight(arch_eval *ev, const char *name, ggl_tensor *t, arch_place p,
                                bool is_bias) {
-    if (!ev->bucket) {
-        ev->n_bucket = 4096;
-        ev->bucket = ggl_arena_alloc(&ev->arena, ev->n_bucket, sizeof *ev->bucket);
-    }
     if (ev->frame && !arch_step(ev, p, (int64_t)p.text->n / 32)) /* the chain counts lines */
         return NULL;
     arch_weight *w = ggl_arena_alloc(&ev->arena, 1, sizeof *w);
-    if (!ev->bucket || !w ||
-        !arch_push(ev, &ev->weight, &ev->cap_weight, ev->n_weight + 1, sizeof *ev->weight))
+    if (!w)
         return arch_nomem(ev), NULL;
-    arch_weight **head = &ev->bucket[hash_of(name) % ev->n_bucket];
-    *w = (arch_weight){name, t, p, arch_chain(ev), is_bias, *head};
-    *head = w;
+    if (!arch_push(ev, &ev->weight, &ev->cap_weight, ev->n_weight + 1, sizeof *ev->weight) ||
+        !index_weight(ev, name))
+        return NULL;
+    *w = (arch_weight){name, t, p, arch_chain(ev), is_bias};
     return ev->weight[ev->n_weight++] = w;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ggl/index.h"
 #include "text_file.h"
 #include "tokenizer_table.h"
 
@@ -35,8 +36,7 @@ struct llm_hf_tokenizer {
     int32_t *type;
     float *score;
     int64_t n;
-    int32_t *slot; /* by the piece's hash: id + 1 */
-    size_t n_slot;
+    ggl_index by_piece;
     ggl_str *merge;
     size_t n_merge;
     ggl_str pre; /* s NULL: not known */
@@ -77,20 +77,10 @@ static ggl_status read_text(llm_hf_tokenizer *t, const char *name, char **text, 
 
 /* --- pieces ----------------------------------------------------------------------------------- */
 
-static int32_t *slot_of(const llm_hf_tokenizer *t, ggl_str s) {
-    size_t h = 5381;
-    for (size_t i = 0; i < s.n; i++)
-        h = h * 33 + (unsigned char)s.s[i];
-    for (h &= t->n_slot - 1; t->slot[h]; h = (h + 1) & (t->n_slot - 1)) {
-        ggl_str p = t->piece[t->slot[h] - 1];
-        if (p.n == s.n && memcmp(p.s, s.s, s.n) == 0)
-            break;
-    }
-    return &t->slot[h];
-}
-
+/* -1: none. */
 static int64_t find_piece(const llm_hf_tokenizer *t, ggl_str s) {
-    return (int64_t)*slot_of(t, s) - 1;
+    size_t id = ggl_index_find(&t->by_piece, t->piece, s);
+    return id == SIZE_MAX ? -1 : (int64_t)id;
 }
 
 static ggl_status read_id(const json_value *v, ggl_str name, int64_t *id, ggl_error *err) {
@@ -167,11 +157,10 @@ static ggl_status put_piece(llm_hf_tokenizer *t, int64_t id, ggl_str text, int t
         return ggl_fail(err, GGL_FORMAT, "two tokens have the id %lld", (long long)id);
     t->piece[id] = text;
     t->type[id] = type;
-    int32_t *slot = slot_of(t, text);
-    if (*slot && *slot != (int32_t)id + 1)
-        return ggl_fail(err, GGL_FORMAT, "token '%.*s' has the ids %d and %lld", (int)(text.n < 60 ? text.n : 60), text.s,
-                        (int)*slot - 1, (long long)id);
-    *slot = (int32_t)id + 1;
+    size_t first = ggl_index_put(&t->by_piece, t->piece, (size_t)id);
+    if (first != (size_t)id)
+        return ggl_fail(err, GGL_FORMAT, "token '%.*s' has the ids %zu and %lld", (int)(text.n < 60 ? text.n : 60), text.s,
+                        first, (long long)id);
     return GGL_OK;
 }
 
@@ -187,15 +176,17 @@ static ggl_status make_room(llm_hf_tokenizer *t, int64_t n_vocab, ggl_error *err
     if (n_vocab > 0 && t->n > n_vocab)
         return ggl_fail(err, GGL_FORMAT, "the tokenizer has %lld tokens, and the model %lld", (long long)t->n, (long long)n_vocab);
     t->n = n_vocab > 0 ? n_vocab : t->n;
+    if (t->n > MAX_ID)
+        return ggl_fail(err, GGL_LIMIT, "a vocabulary of %lld tokens, at most %lld are supported", (long long)t->n,
+                        (long long)MAX_ID);
     if (t->n == 0)
         return ggl_fail(err, GGL_FORMAT, "the vocabulary is empty");
-    for (t->n_slot = 16; t->n_slot < 2 * (size_t)t->n;)
-        t->n_slot *= 2;
     t->piece = ggl_arena_alloc(&t->arena, (size_t)t->n, sizeof *t->piece);
     t->type = ggl_arena_alloc(&t->arena, (size_t)t->n, sizeof *t->type);
     t->score = ggl_arena_alloc(&t->arena, (size_t)t->n, sizeof *t->score);
-    t->slot = ggl_arena_alloc(&t->arena, t->n_slot, sizeof *t->slot);
-    return t->piece && t->type && t->score && t->slot ? GGL_OK : no_memory(err);
+    if (!t->piece || !t->type || !t->score)
+        return no_memory(err);
+    return ggl_index_init(&t->by_piece, (size_t)t->n, sizeof *t->piece, GGL_INDEX_STRINGS, err);
 }
 
 static ggl_status read_pieces(llm_hf_tokenizer *t, const json_value *vocab, int64_t n_vocab, ggl_error *err) {
@@ -525,6 +516,7 @@ void llm_hf_tokenizer_free(llm_hf_tokenizer *t) {
     llm_json_free(t->added);
     ggl_free(t->merges_text);
     ggl_free(t->template_text);
+    ggl_index_fini(&t->by_piece);
     ggl_arena_fini(&t->arena);
     ggl_free(t);
 }

@@ -2,8 +2,10 @@
 #include "merge_queue.h"
 
 #include "ggl/alloc.h"
+#include "ggl/steps.h"
 
 static bool before(const join *a, const join *b) {
+    GGL_STEPS(1);
     return a->rank < b->rank || (a->rank == b->rank && a->left < b->left);
 }
 

@@ -1,6 +1,8 @@
 /* Opening a model: the file, and which descriptor it is read by. */
 #include "llm/model.h"
 
+#include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +17,7 @@ struct llm_model {
     ggl_gguf *file;
     llm_arch *arch;
     char *arch_origin;
-    llm_tokenizer *tokenizer;
+    llm_tokenizer *_Atomic tokenizer; /* made by the first who asks */
 };
 
 static char *print(const char *a, const char *b) {
@@ -195,17 +197,24 @@ const char *llm_model_arch_origin(const llm_model *m) {
 int64_t llm_model_n_ctx(const llm_model *m) {
     ggl_str family;
     char key[128];
-    int64_t n = 0;
+    double n = 0;
     if (ggl_gguf_get_string(m->file, "general.architecture", &family, NULL) != 1 || family.n > 64)
         return 0;
     snprintf(key, sizeof key, "%.*s.context_length", (int)family.n, family.s);
-    return ggl_gguf_get_integer(m->file, key, &n, NULL) == 1 && n > 0 ? n : 0;
+    bool found = ggl_gguf_get_number(m->file, key, &n, NULL) == 1;
+    return found && n >= 1 && n <= 0x1p53 && n == floor(n) ? (int64_t)n : 0;
 }
 
 ggl_status llm_model_tokenizer(llm_model *m, const llm_tokenizer **out, ggl_error *err) {
+    llm_tokenizer *made = NULL, *there = atomic_load(&m->tokenizer);
     *out = NULL;
-    ggl_status st = m->tokenizer ? GGL_OK : llm_tokenizer_new(&m->tokenizer, m->file, err);
-    if (st == GGL_OK)
-        *out = m->tokenizer;
-    return st;
+    ggl_status st = there ? GGL_OK : llm_tokenizer_new(&made, m->file, err);
+    if (st != GGL_OK)
+        return st;
+    if (made && atomic_compare_exchange_strong(&m->tokenizer, &there, made))
+        there = made;
+    else
+        llm_tokenizer_free(made); /* another thread was faster; NULL: there was one */
+    *out = there;
+    return GGL_OK;
 }

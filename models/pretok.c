@@ -13,6 +13,7 @@
  * 1, the others at p. */
 #include <string.h>
 
+#include "ggl/steps.h"
 #include "pretok_impl.h"
 #include "tokenizer_impl.h"
 #include "unicode.h"
@@ -84,6 +85,7 @@ static uint64_t reach_bits(runner *r, int32_t pc, int n, uint32_t at, uint64_t n
     uint64_t bits = 0, before;
     do { /* again, for loops jump back */
         before = bits;
+        GGL_STEPS(n);
         for (int i = n - 1; i >= 0; i--) {
             const instruction *k = &r->p->code[pc + i];
             bool holds = false;
@@ -181,6 +183,7 @@ static uint32_t run_length(runner *r, const instruction *k, uint32_t at) {
         return m->holds_last - at;
     while (n < most && set_has(s, r->c[at + n], r->properties[at + n]))
         n++;
+    GGL_STEPS(n);
     if (m) {
         m->holds_first = at;
         m->holds_last = at + n;
@@ -204,6 +207,7 @@ static void remember_failure(run_memory *m, uint32_t at) {
 /* The next place to try, from the top of the stack. False: there is none. */
 static bool back(runner *r, size_t base, int32_t *pc, uint32_t *at) {
     while (r->n_stack > base && !r->no_memory) {
+        GGL_STEPS(1);
         retry *t = &r->stack[r->n_stack - 1];
         bool more = true;
         if (t->run >= 0) {
@@ -231,6 +235,7 @@ static bool match(runner *r, int32_t pc, uint32_t at, uint32_t *end) {
     for (;;) {
         const instruction *k = &r->p->code[pc];
         bool ok = true;
+        GGL_STEPS(1);
         switch ((op)k->op) {
         case OP_MATCH:
             r->n_stack = base;

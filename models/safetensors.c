@@ -28,43 +28,21 @@ static int shown(ggl_str s) { /* for %.*s */
 
 /* --- by name ---------------------------------------------------------------------------------- */
 
-static size_t hash_of(const char *s, size_t n) {
-    size_t h = 5381;
-    for (size_t i = 0; i < n; i++)
-        h = h * 33 + (unsigned char)s[i];
-    return h;
-}
-
-static uint32_t *slot_of(const llm_safetensors *st, const char *s, size_t n) {
-    size_t i = hash_of(s, n) & (st->n_slot - 1);
-    for (; st->slot[i]; i = (i + 1) & (st->n_slot - 1)) {
-        const ggl_str *name = &st->tensor[st->slot[i] - 1].name;
-        if (name->n == n && memcmp(name->s, s, n) == 0)
-            break;
-    }
-    return &st->slot[i];
-}
-
 st_tensor *llm_safetensors_find(const llm_safetensors *st, const char *name) {
-    uint32_t k = st->n_slot ? *slot_of(st, name, strlen(name)) : 0;
-    return k ? &st->tensor[k - 1] : NULL;
+    size_t i = ggl_index_find(&st->by_name, st->tensor, (ggl_str){name, strlen(name)});
+    return i == SIZE_MAX ? NULL : &st->tensor[i];
 }
 
 static ggl_status make_index(llm_safetensors *st, ggl_error *err) {
-    st->n_slot = 16;
-    while (st->n_slot < 2 * st->n_tensor)
-        st->n_slot *= 2;
-    st->slot = ggl_arena_alloc(&st->arena, st->n_slot, sizeof *st->slot);
-    if (!st->slot)
-        return ggl_fail(err, GGL_NOMEM, "out of memory for the table of tensors");
-    for (size_t i = 0; i < st->n_tensor; i++) {
-        uint32_t *slot = slot_of(st, st->tensor[i].name.s, st->tensor[i].name.n);
-        if (*slot)
-            return ggl_fail(err, GGL_FORMAT, "%s: tensor '%s' is there twice, also in %s", st->file[st->tensor[i].file],
-                            st->tensor[i].name.s, st->file[st->tensor[*slot - 1].file]);
-        *slot = (uint32_t)i + 1;
+    ggl_status s =
+        ggl_index_init(&st->by_name, st->n_tensor, sizeof *st->tensor, GGL_INDEX_STRINGS, err);
+    for (size_t i = 0; s == GGL_OK && i < st->n_tensor; i++) {
+        const st_tensor *t = &st->tensor[i], *first = &st->tensor[ggl_index_put(&st->by_name, st->tensor, i)];
+        if (first != t)
+            s = ggl_fail(err, GGL_FORMAT, "%s: tensor '%s' is there twice, also in %s", st->file[t->file].s, t->name.s,
+                         st->file[first->file].s);
     }
-    return GGL_OK;
+    return s;
 }
 
 /* --- one file --------------------------------------------------------------------------------- */
@@ -214,7 +192,7 @@ static ggl_status add_file(llm_safetensors *st, const char *folder, const char *
     int n = snprintf(path, sizeof path, "%s/%s", folder, name);
     if (n < 0 || (size_t)n >= sizeof path)
         return ggl_fail(err, GGL_LIMIT, "%s: the path is too long", folder);
-    st->file[st->n_file] = name;
+    st->file[st->n_file] = (ggl_str){name, strlen(name)};
     ggl_status s = ggl_file_map_open(&st->map[st->n_file], path, err);
     st->n_file++; /* from here on closed with the rest */
     if (s != GGL_OK)
@@ -226,7 +204,9 @@ static ggl_status add_file(llm_safetensors *st, const char *folder, const char *
 static ggl_status make_room(llm_safetensors *st, size_t n_file, ggl_error *err) {
     st->map = ggl_arena_alloc(&st->arena, n_file, sizeof *st->map);
     st->file = ggl_arena_alloc(&st->arena, n_file, sizeof *st->file);
-    return st->map && st->file ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
+    if (!st->map || !st->file)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    return ggl_index_init(&st->by_file, n_file, sizeof *st->file, GGL_INDEX_STRINGS, err);
 }
 
 /* The files that a map from tensors to files names, each once. They lie in the folder itself. */
@@ -239,15 +219,14 @@ static ggl_status add_indexed(llm_safetensors *st, const char *folder, const jso
         if (!plain)
             return ggl_fail(err, GGL_FORMAT, "weight_map: tensor '%.*s' is in no file of this folder",
                             shown(map->of.name[i]), map->of.name[i].s);
-        int k = 0;
-        while (k < st->n_file && !json_is(v, st->file[k]))
-            k++;
-        if (k < st->n_file)
+        if (ggl_index_find(&st->by_file, st->file, v->str) != SIZE_MAX)
             continue;
-        if (k == MAX_FILES)
+        if (st->n_file == MAX_FILES)
             return ggl_fail(err, GGL_LIMIT, "more than %d files", MAX_FILES);
         const char *name = ggl_arena_strndup(&st->arena, v->str.s, v->str.n);
         s = name ? add_file(st, folder, name, err) : ggl_fail(err, GGL_NOMEM, "out of memory");
+        if (s == GGL_OK)
+            ggl_index_put(&st->by_file, st->file, (size_t)st->n_file - 1);
     }
     return s;
 }
@@ -255,8 +234,8 @@ static ggl_status add_indexed(llm_safetensors *st, const char *folder, const jso
 static ggl_status check_map(const llm_safetensors *st, const json_value *map, ggl_error *err) {
     for (size_t i = 0; i < map->of.n; i++) {
         ggl_str name = map->of.name[i];
-        uint32_t k = *slot_of(st, name.s, name.n);
-        if (!k || !json_is(&map->of.item[i], st->file[st->tensor[k - 1].file]))
+        size_t k = ggl_index_find(&st->by_name, st->tensor, name);
+        if (k == SIZE_MAX || !json_is(&map->of.item[i], st->file[st->tensor[k].file].s))
             return ggl_fail(err, GGL_FORMAT, "weight_map: tensor '%.*s' is not in '%.*s'", shown(name), name.s,
                             shown(map->of.item[i].str), map->of.item[i].str.s);
     }
@@ -321,7 +300,7 @@ ggl_status llm_safetensors_open_memory(llm_safetensors **out, const void *data, 
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     ggl_status s = make_room(st, 1, err);
     if (s == GGL_OK) {
-        st->file[st->n_file++] = name;
+        st->file[st->n_file++] = (ggl_str){name, strlen(name)};
         s = read_file(st, data, size, err);
         s = s == GGL_OK ? make_index(st, err) : ggl_within(err, s, "%s", name);
     }
@@ -337,6 +316,8 @@ void llm_safetensors_close(llm_safetensors *st) {
         return;
     for (int k = 0; k < st->n_file; k++)
         ggl_file_map_close(&st->map[k]);
+    ggl_index_fini(&st->by_file);
+    ggl_index_fini(&st->by_name);
     ggl_free(st->tensor);
     ggl_arena_fini(&st->arena);
     ggl_free(st);

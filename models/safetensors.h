@@ -9,7 +9,7 @@
 
 #include "ggl/alloc.h"
 #include "ggl/file.h"
-#include "ggl/gguf.h"
+#include "ggl/index.h"
 
 #define LLM_ST_MAX_DIMS 8
 
@@ -28,12 +28,12 @@ typedef struct st_tensor {
 typedef struct llm_safetensors {
     ggl_arena arena;
     ggl_file_map *map;
-    const char **file; /* names, without the folder */
+    ggl_str *file; /* names, without the folder; s ends in NUL */
     int n_file;
+    ggl_index by_file;
     st_tensor *tensor;
     size_t n_tensor, cap_tensor;
-    uint32_t *slot; /* by the name's hash: index + 1 */
-    size_t n_slot;
+    ggl_index by_name;
 } llm_safetensors;
 
 /* On failure *out is NULL. GGL_NOT_FOUND: the folder has neither file; GGL_FORMAT, GGL_UNSUPPORTED, GGL_LIMIT, GGL_IO,

@@ -52,49 +52,13 @@ size_t llm_utf8_length(const char *s, size_t n) {
 
 /* ---- strings to ids ---- */
 
-static uint64_t hash_bytes(const char *s, size_t n) {
-    uint64_t h = n * 0x9e3779b97f4a7c15;
-    for (; n >= 8; s += 8, n -= 8) {
-        uint64_t w;
-        memcpy(&w, s, 8);
-        h = (h ^ w) * 0xff51afd7ed558ccd;
-        h ^= h >> 32;
-    }
-    for (; n > 0; s++, n--)
-        h = (h ^ (unsigned char)*s) * 0x100000001b3;
-    h *= 0xff51afd7ed558ccd;
-    return h ^ h >> 33;
+ggl_status llm_spellings_init(ggl_index *x, size_t n, ggl_error *err) {
+    return ggl_index_init(x, n, sizeof(ggl_str), GGL_INDEX_STRINGS, err);
 }
 
-bool llm_token_map_init(token_map *m, ggl_arena *arena, size_t n) {
-    m->n_slot = 16;
-    while (m->n_slot < 2 * n)
-        m->n_slot *= 2;
-    m->slot = ggl_arena_alloc(arena, m->n_slot, sizeof *m->slot);
-    for (size_t i = 0; m->slot && i < m->n_slot; i++)
-        m->slot[i] = -1;
-    return m->slot != NULL;
-}
-
-/* The slot of s, or the empty one where it belongs. */
-static int32_t *token_map_slot(const token_map *m, const ggl_str *strings, const char *s,
-                               size_t n) {
-    size_t i = (size_t)hash_bytes(s, n) & (m->n_slot - 1);
-    for (;; i = (i + 1) & (m->n_slot - 1)) {
-        int32_t id = m->slot[i];
-        if (id < 0 || (strings[id].n == n && memcmp(strings[id].s, s, n) == 0))
-            return &m->slot[i];
-    }
-}
-
-void llm_token_map_add(token_map *m, const ggl_str *strings, int32_t id) {
-    int32_t *slot = token_map_slot(m, strings, strings[id].s, strings[id].n);
-    if (*slot < 0)
-        *slot = id;
-}
-
-int32_t llm_token_map_find(const token_map *m, const ggl_str *strings, const char *s, size_t n) {
-    return *token_map_slot(m, strings, s, n);
+int32_t llm_spellings_find(const ggl_index *x, const ggl_str *strings, const char *s, size_t n) {
+    size_t i = ggl_index_find(x, strings, (ggl_str){s, n});
+    return i == SIZE_MAX ? -1 : (int32_t)i;
 }
 
 /* ---- reading the keys ---- */
@@ -253,73 +217,13 @@ static bool is_special(const llm_tokenizer *t, int32_t id) {
            t->type[id] == TOKEN_UNKNOWN;
 }
 
-/* Sorts n lengths, largest first, and drops repetitions. Lists are short but for odd vocabularies:
- * Shell's sort. */
-static uint32_t sort_lengths(uint32_t *a, uint32_t n) {
-    for (uint32_t gap = n / 2; gap > 0; gap /= 2)
-        for (uint32_t i = gap; i < n; i++)
-            for (uint32_t j = i; j >= gap && a[j - gap] < a[j]; j -= gap) {
-                uint32_t swap = a[j];
-                a[j] = a[j - gap];
-                a[j - gap] = swap;
-            }
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < n; i++)
-        if (kept == 0 || a[i] != a[kept - 1])
-            a[kept++] = a[i];
-    return kept;
-}
-
 static ggl_status index_special(llm_tokenizer *t, ggl_error *err) {
-    uint32_t count[256] = {0}, n = 0;
-    for (int32_t id = 0; id < t->n_vocab; id++)
-        if (is_special(t, id) && t->piece[id].n > 0 && t->piece[id].n <= UINT32_MAX) {
-            count[(unsigned char)t->piece[id].s[0]]++;
-            n++;
-        }
-    t->special_length = ggl_arena_alloc(&t->arena, (size_t)n + 1, sizeof *t->special_length);
-    uint32_t *all = ggl_calloc(n, sizeof *all);
-    if (!t->special_length || !all || !llm_token_map_init(&t->special, &t->arena, n)) {
-        ggl_free(all);
-        return out_of_memory(err);
-    }
-    uint32_t start[256], sum = 0;
-    for (int b = 0; b < 256; b++) {
-        start[b] = sum;
-        sum += count[b];
-        count[b] = 0;
-    }
-    for (int32_t id = 0; id < t->n_vocab; id++)
-        if (is_special(t, id) && t->piece[id].n > 0 && t->piece[id].n <= UINT32_MAX) {
-            unsigned char b = (unsigned char)t->piece[id].s[0];
-            all[start[b] + count[b]++] = (uint32_t)t->piece[id].n;
-            llm_token_map_add(&t->special, t->piece, id);
-        }
-    uint32_t used = 0;
-    for (int b = 0; b < 256; b++) {
-        uint32_t kept = sort_lengths(all + start[b], count[b]);
-        t->special_first[b] = used;
-        if (kept > 0)
-            memcpy(t->special_length + used, all + start[b], kept * sizeof *all);
-        used += kept;
-    }
-    t->special_first[256] = used;
-    ggl_free(all);
-    return GGL_OK;
-}
-
-/* The longest special token that s[0..n) begins with; -1: none. Control and unknown tokens only if
- * asked for. */
-static int32_t special_at(const llm_tokenizer *t, const char *s, size_t n, bool control) {
-    unsigned char b = (unsigned char)*s;
-    for (uint32_t i = t->special_first[b]; i < t->special_first[b + 1]; i++) {
-        if (t->special_length[i] > n)
-            continue;
-        int32_t id = llm_token_map_find(&t->special, t->piece, s, t->special_length[i]);
-        if (id >= 0 && (control || t->type[id] == TOKEN_USER_DEFINED))
-            return id;
-    }
-    return -1;
+    ggl_status s = llm_special_init(&t->special, err);
+    for (int32_t id = 0; id < t->n_vocab && s == GGL_OK; id++)
+        if (is_special(t, id) && t->piece[id].n > 0)
+            s = llm_special_add(&t->special, t->piece[id], id, t->type[id] == TOKEN_USER_DEFINED,
+                                err);
+    return s == GGL_OK ? llm_special_finish(&t->special, err) : s;
 }
 
 /* ---- the public calls ---- */
@@ -398,35 +302,42 @@ void llm_tokenizer_free(llm_tokenizer *t) {
     if (!t)
         return;
     t->kind->free(t);
+    llm_special_fini(&t->special);
     ggl_arena_fini(&t->arena);
     ggl_free(t);
+}
+
+/* Running text between special tokens, and these. */
+static ggl_status tokenize_parts(const llm_tokenizer *t, const char *text, size_t n, bool control,
+                                 llm_tokens *out, ggl_error *err) {
+    special_match *found;
+    size_t n_found;
+    ggl_status s = llm_special_find(&t->special, text, n, !control, &found, &n_found, err);
+    for (size_t start = 0; s == GGL_OK;) { /* text[start..] is not yet encoded */
+        while (n_found > 0 && found[n_found - 1].at < start) /* inside the token before */
+            n_found--;
+        size_t end = n_found > 0 ? found[n_found - 1].at : n;
+        if (end > start)
+            s = t->kind->encode(t, text + start, end - start, out, err);
+        if (n_found == 0)
+            break;
+        int32_t id = found[--n_found].id;
+        if (s == GGL_OK)
+            s = llm_tokens_append(out, id, err);
+        start = end + t->piece[id].n;
+    }
+    ggl_free(found);
+    return s;
 }
 
 ggl_status llm_tokenize(const llm_tokenizer *t, const char *text, size_t n, unsigned flags,
                         llm_tokens *out, ggl_error *err) {
     const bool control = flags & LLM_TOKENIZE_SPECIAL;
-    bool begins = true;
     ggl_status s = GGL_OK;
     if ((flags & LLM_TOKENIZE_BOS) && t->add_bos && t->bos >= 0)
         s = llm_tokens_append(out, t->bos, err);
-    for (size_t start = 0, i = 0; i <= n && s == GGL_OK;) { /* text[start..i) is not yet encoded */
-        int32_t id = i < n ? special_at(t, text + i, n - i, control) : -1;
-        if (i < n && id < 0) {
-            i++;
-            continue;
-        }
-        if (i > start) {
-            s = t->kind->encode(t, text + start, i - start, begins, out, err);
-            begins = false;
-        }
-        if (id < 0)
-            break;
-        if (s == GGL_OK)
-            s = llm_tokens_append(out, id, err);
-        i += t->piece[id].n;
-        start = i;
-        begins = true;
-    }
+    if (s == GGL_OK)
+        s = tokenize_parts(t, text, n, control, out, err);
     if (s == GGL_OK && (flags & LLM_TOKENIZE_BOS) && t->add_eos && t->eos >= 0)
         s = llm_tokens_append(out, t->eos, err);
     return s;

@@ -16,20 +16,21 @@
 #include "tokenizer_impl.h"
 #include "tokenizer_table.h"
 
-/* A pair of symbols and what it becomes. */
+/* A pair of symbols and what it becomes; left and right are the key. */
 typedef struct merge {
-    int32_t left, right, rank, id; /* left < 0: a free place of the table */
+    int32_t left, right, rank, id;
 } merge;
 
 typedef struct bpe {
     const pretok_program *split[TABLE_MAX_SPLITS];
     int n_split;
     bool ignore_merges;
-    token_map piece;   /* pieces that text may become */
+    ggl_index piece;   /* pieces that text may become */
     size_t longest;    /* bytes of the longest of them */
     int32_t byte[256]; /* the symbol of each byte */
-    merge *merges;     /* open addressing, by left and right */
-    size_t n_slot;     /* a power of two */
+    merge *merges;
+    size_t n_merge;
+    ggl_index by_pair; /* merges by left and right */
 } bpe;
 
 /* ---- the alphabet ---- */
@@ -91,8 +92,7 @@ static ggl_str bpe_text(llm_tokenizer *t, int32_t id) {
 typedef struct symbols {
     ggl_str *s; /* [n]: the vocabulary, then those that are no tokens */
     size_t n, cap, n_vocab;
-    token_map extra; /* numbers of the latter */
-    size_t cap_extra;
+    ggl_index extra; /* the latter */
     char *joined; /* a pair's string */
     size_t cap_joined;
 } symbols;
@@ -101,50 +101,29 @@ static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for the tokenizer");
 }
 
-static bool extra_grow(symbols *y) {
-    token_map bigger = {.n_slot = y->extra.n_slot > 0 ? 2 * y->extra.n_slot : 1024};
-    bigger.slot = ggl_calloc(bigger.n_slot, sizeof *bigger.slot);
-    if (!bigger.slot)
-        return false;
-    memset(bigger.slot, 0xff, bigger.n_slot * sizeof *bigger.slot);
-    for (size_t i = y->n_vocab; i < y->n; i++)
-        llm_token_map_add(&bigger, y->s, (int32_t)i);
-    ggl_free(y->extra.slot);
-    y->extra = bigger;
-    return true;
-}
-
 /* The number of a string; a new one if it has none. -1: out of memory. */
 static int32_t symbol_of(llm_tokenizer *t, const bpe *m, symbols *y, const char *s, size_t n) {
-    int32_t id = llm_token_map_find(&m->piece, t->piece, s, n);
-    if (id < 0 && y->extra.n_slot > 0)
-        id = llm_token_map_find(&y->extra, y->s, s, n);
+    int32_t id = llm_spellings_find(&m->piece, t->piece, s, n);
+    if (id < 0)
+        id = llm_spellings_find(&y->extra, y->s, s, n);
     if (id >= 0)
         return id;
     char *copy = ggl_arena_strndup(&t->arena, s, n);
     if (!copy || y->n >= INT32_MAX ||
         (y->n == y->cap && !ggl_grow(&y->s, &y->cap, y->n + 1, sizeof *y->s)) ||
-        (2 * (y->n - y->n_vocab + 1) > y->extra.n_slot && !extra_grow(y)))
+        ggl_index_reserve(&y->extra, y->s, y->extra.n + 1, NULL) != GGL_OK)
         return -1;
     y->s[y->n] = (ggl_str){copy, n};
-    llm_token_map_add(&y->extra, y->s, (int32_t)y->n);
+    ggl_index_put(&y->extra, y->s, y->n);
     return (int32_t)y->n++;
-}
-
-static size_t pair_slot(const bpe *m, int32_t left, int32_t right) {
-    uint64_t h = ((uint64_t)(uint32_t)left << 32 | (uint32_t)right) * 0x9e3779b97f4a7c15;
-    h ^= h >> 29;
-    h *= 0xbf58476d1ce4e5b9;
-    size_t i = (size_t)(h >> 32) & (m->n_slot - 1);
-    while (m->merges[i].left >= 0 && (m->merges[i].left != left || m->merges[i].right != right))
-        i = (i + 1) & (m->n_slot - 1);
-    return i;
 }
 
 /* NULL: the two are no pair. */
 static const merge *find_merge(const bpe *m, int32_t left, int32_t right) {
-    const merge *e = &m->merges[pair_slot(m, left, right)];
-    return e->left >= 0 ? e : NULL;
+    const int32_t key[2] = {left, right};
+    size_t i =
+        ggl_index_find(&m->by_pair, m->merges, (ggl_str){(const char *)key, sizeof key});
+    return i == SIZE_MAX ? NULL : &m->merges[i];
 }
 
 /* Entry i, "left right": the first space that is not the first byte divides it. */
@@ -167,9 +146,8 @@ static ggl_status read_merge(llm_tokenizer *t, bpe *m, symbols *y, ggl_str s, in
     int32_t id = symbol_of(t, m, y, y->joined, n_left + n_right);
     if (left < 0 || right < 0 || id < 0)
         return no_memory(err);
-    merge *e = &m->merges[pair_slot(m, left, right)];
-    if (e->left < 0)
-        *e = (merge){left, right, i, id};
+    m->merges[m->n_merge] = (merge){left, right, i, id};
+    m->n_merge += ggl_index_put(&m->by_pair, m->merges, m->n_merge) == m->n_merge;
     return GGL_OK;
 }
 
@@ -185,14 +163,11 @@ static ggl_status read_merges(llm_tokenizer *t, bpe *m, symbols *y, const ggl_gg
         return ggl_fail(err, GGL_LIMIT,
                         "tokenizer.ggml.merges has %" PRIu64 " entries, at most %d are supported",
                         v->n, INT32_MAX / 4);
-    for (m->n_slot = 16; m->n_slot < 2 * v->n;)
-        m->n_slot *= 2;
-    m->merges = ggl_arena_alloc(&t->arena, m->n_slot, sizeof *m->merges);
+    m->merges = ggl_arena_alloc(&t->arena, (size_t)v->n, sizeof *m->merges);
     if (!m->merges)
         return no_memory(err);
-    for (size_t i = 0; i < m->n_slot; i++)
-        m->merges[i].left = -1;
-    ggl_status s = GGL_OK;
+    ggl_status s =
+        ggl_index_init(&m->by_pair, (size_t)v->n, sizeof *m->merges, 2 * sizeof(int32_t), err);
     for (uint64_t i = 0; i < v->n && s == GGL_OK; i++) {
         ggl_str pair;
         if (!ggl_gguf_string(v, i, &pair))
@@ -205,9 +180,13 @@ static ggl_status read_merges(llm_tokenizer *t, bpe *m, symbols *y, const ggl_gg
 
 static ggl_status read_symbols(llm_tokenizer *t, bpe *m, const ggl_gguf *file, ggl_error *err) {
     symbols y = {.n = (size_t)t->n_vocab, .n_vocab = (size_t)t->n_vocab};
-    ggl_status s = GGL_OK;
-    if (!ggl_grow(&y.s, &y.cap, y.n, sizeof *y.s))
+    ggl_status s = llm_spellings_init(&y.extra, 512, err);
+    if (s != GGL_OK)
+        return s;
+    if (!ggl_grow(&y.s, &y.cap, y.n, sizeof *y.s)) {
+        ggl_index_fini(&y.extra);
         return no_memory(err);
+    }
     memcpy(y.s, t->piece, y.n * sizeof *y.s);
     for (unsigned b = 0; b < 256 && s == GGL_OK; b++) {
         char c[2];
@@ -217,7 +196,7 @@ static ggl_status read_symbols(llm_tokenizer *t, bpe *m, const ggl_gguf *file, g
     if (s == GGL_OK)
         s = read_merges(t, m, &y, file, err);
     ggl_free(y.s);
-    ggl_free(y.extra.slot);
+    ggl_index_fini(&y.extra);
     ggl_free(y.joined);
     return s;
 }
@@ -240,15 +219,18 @@ static ggl_status read_pre(llm_tokenizer *t, bpe *m, const ggl_gguf *file, ggl_e
 static ggl_status bpe_init(llm_tokenizer *t, const ggl_gguf *file, ggl_error *err) {
     bpe *m = ggl_arena_alloc(&t->arena, 1, sizeof *m);
     t->state = m;
-    if (!m || !llm_token_map_init(&m->piece, &t->arena, (size_t)t->n_vocab))
+    if (!m)
         return no_memory(err);
+    ggl_status s = llm_spellings_init(&m->piece, (size_t)t->n_vocab, err);
+    if (s != GGL_OK)
+        return s;
     for (int32_t id = 0; id < t->n_vocab; id++) {
         if (t->type[id] == TOKEN_CONTROL || t->type[id] == TOKEN_UNKNOWN || t->piece[id].n == 0)
             continue;
-        llm_token_map_add(&m->piece, t->piece, id);
+        ggl_index_put(&m->piece, t->piece, (size_t)id);
         m->longest = t->piece[id].n > m->longest ? t->piece[id].n : m->longest;
     }
-    ggl_status s = read_pre(t, m, file, err);
+    s = read_pre(t, m, file, err);
     return s == GGL_OK ? read_symbols(t, m, file, err) : s;
 }
 
@@ -258,7 +240,12 @@ static bool bpe_adds_space(const llm_tokenizer *t) {
 }
 
 static void bpe_free(llm_tokenizer *t) {
-    t->state = NULL; /* lies in the arena */
+    bpe *m = t->state; /* lies in the arena */
+    if (m) {
+        ggl_index_fini(&m->piece);
+        ggl_index_fini(&m->by_pair);
+    }
+    t->state = NULL;
 }
 
 /* ---- encoding ---- */
@@ -304,7 +291,7 @@ static int32_t whole_word(bpe_run *r, const char *word, size_t n) {
         return -1;
     for (size_t i = 0; i < n; i++)
         used += spell_byte((unsigned char)word[i], r->spelled + used);
-    return llm_token_map_find(&r->m->piece, r->t->piece, r->spelled, used);
+    return llm_spellings_find(&r->m->piece, r->t->piece, r->spelled, used);
 }
 
 static ggl_status encode_word(void *context, const char *word, size_t n) {
@@ -334,9 +321,8 @@ static ggl_status encode_word(void *context, const char *word, size_t n) {
     return s;
 }
 
-static ggl_status bpe_encode(const llm_tokenizer *t, const char *text, size_t n, bool begins,
-                             llm_tokens *out, ggl_error *err) {
-    (void)begins;
+static ggl_status bpe_encode(const llm_tokenizer *t, const char *text, size_t n, llm_tokens *out,
+                             ggl_error *err) {
     bpe_run r = {.t = t, .m = t->state, .out = out, .err = err};
     ggl_status s = GGL_OK;
     if (r.m->ignore_merges && !ggl_grow(&r.spelled, &r.cap_spelled, 2 * r.m->longest + 2, 1))

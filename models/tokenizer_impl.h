@@ -5,7 +5,9 @@
 #define LLM_TOKENIZER_IMPL_H
 
 #include "ggl/alloc.h"
+#include "ggl/index.h"
 #include "llm/tokenizer.h"
+#include "special_tokens.h"
 
 /* tokenizer.ggml.token_type */
 enum {
@@ -26,22 +28,15 @@ typedef struct llm_tokenizer_kind {
     /* Running text of one token that is neither control nor user-defined. Bytes that are not the
      * piece's own go into t->arena. s == NULL: out of memory. */
     ggl_str (*text)(llm_tokenizer *t, int32_t id);
-    /* Appends the ids of a stretch without special tokens; n > 0. `begins`: it begins the text or
-     * follows a special token. */
-    ggl_status (*encode)(const llm_tokenizer *t, const char *text, size_t n, bool begins,
-                         llm_tokens *out, ggl_error *err);
-    /* Whether encode put a space before the first stretch. */
+    /* Appends the ids of a stretch between special tokens; n > 0. */
+    ggl_status (*encode)(const llm_tokenizer *t, const char *text, size_t n, llm_tokens *out,
+                         ggl_error *err);
+    /* Whether encode puts a space before a stretch. */
     bool (*adds_space)(const llm_tokenizer *t);
     void (*free)(llm_tokenizer *t); /* t->state; may be NULL inside */
 } llm_tokenizer_kind;
 
 extern const llm_tokenizer_kind llm_tokenizer_spm, llm_tokenizer_bpe;
-
-/* Open addressing from strings to ids; of equal strings the first added stays. */
-typedef struct token_map {
-    int32_t *slot; /* id, or -1 */
-    size_t n_slot; /* a power of two */
-} token_map;
 
 struct llm_tokenizer {
     const llm_tokenizer_kind *kind;
@@ -55,18 +50,14 @@ struct llm_tokenizer {
     bool has_types;            /* the file has token_type; without it all are TOKEN_NORMAL */
     int32_t bos, eos, unknown; /* -1: none */
     bool add_bos, add_eos;
-    token_map special; /* spellings of control, user-defined and unknown tokens */
-    /* For each first byte, the lengths that such spellings have: the candidates at a position,
-     * longest first. */
-    uint32_t special_first[257];
-    uint32_t *special_length;
+    special_tokens special; /* control, user-defined and unknown tokens */
 };
 
-/* A map's strings are strings[id], of the same array in all calls. It holds at most n ids. */
-bool llm_token_map_init(token_map *m, ggl_arena *arena, size_t n);
-void llm_token_map_add(token_map *m, const ggl_str *strings, int32_t id);
+/* An empty index of ids by their spelling in strings[id]; of equal ones the first that is put
+ * counts. */
+GGL_NODISCARD ggl_status llm_spellings_init(ggl_index *x, size_t n, ggl_error *err);
 /* -1: none. */
-int32_t llm_token_map_find(const token_map *m, const ggl_str *strings, const char *s, size_t n);
+int32_t llm_spellings_find(const ggl_index *x, const ggl_str *strings, const char *s, size_t n);
 
 ggl_status llm_tokens_append(llm_tokens *out, int32_t id, ggl_error *err);
 /* Length of the valid UTF-8 character at s[0..n), n > 0; 1 for a byte that begins none. */

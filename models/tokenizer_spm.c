@@ -18,7 +18,7 @@ static const char SPACE[] = "\xe2\x96\x81"; /* U+2581 */
 enum { PAIR_BITS = 20 };
 
 typedef struct spm {
-    token_map piece;   /* pieces that text may become */
+    ggl_index piece;   /* pieces that text may become */
     size_t longest;    /* bytes of the longest of them */
     float *score;      /* [n_vocab] */
     int32_t byte[256]; /* token of each byte, -1: none */
@@ -123,19 +123,21 @@ static ggl_status spm_init(llm_tokenizer *t, const ggl_gguf *file, ggl_error *er
     t->state = m;
     if (m)
         m->score = ggl_arena_alloc(&t->arena, (size_t)t->n_vocab, sizeof *m->score);
-    if (!m || !m->score || !llm_token_map_init(&m->piece, &t->arena, (size_t)t->n_vocab))
+    if (!m || !m->score)
         return ggl_fail(err, GGL_NOMEM, "out of memory for the tokenizer");
     m->add_space_prefix = true;
     if (ggl_gguf_get_bool(file, "tokenizer.ggml.add_space_prefix", &m->add_space_prefix, err) < 0)
         return GGL_FORMAT;
-    ggl_status s = read_scores(t, m, file, err);
+    ggl_status s = llm_spellings_init(&m->piece, (size_t)t->n_vocab, err);
+    if (s == GGL_OK)
+        s = read_scores(t, m, file, err);
     if (s == GGL_OK)
         s = read_bytes(t, m, err);
     for (int32_t id = 0; s == GGL_OK && id < t->n_vocab; id++) {
         if (t->type[id] == TOKEN_CONTROL || t->type[id] == TOKEN_UNKNOWN ||
             t->type[id] == TOKEN_BYTE || t->piece[id].n == 0)
             continue;
-        llm_token_map_add(&m->piece, t->piece, id);
+        ggl_index_put(&m->piece, t->piece, (size_t)id);
         add_pairs(m, t->piece[id]);
         m->longest = t->piece[id].n > m->longest ? t->piece[id].n : m->longest;
     }
@@ -143,7 +145,10 @@ static ggl_status spm_init(llm_tokenizer *t, const ggl_gguf *file, ggl_error *er
 }
 
 static void spm_free(llm_tokenizer *t) {
-    t->state = NULL; /* lies in the arena */
+    spm *m = t->state; /* lies in the arena */
+    if (m)
+        ggl_index_fini(&m->piece);
+    t->state = NULL;
 }
 
 /* The piece with U+2581 as spaces; a byte token's byte. */
@@ -197,7 +202,7 @@ static bool consider(spm_run *r, uint32_t left) {
     size_t n = (size_t)a->n + r->sym[a->next].n;
     if (n > r->m->longest)
         return true;
-    int32_t id = llm_token_map_find(&r->m->piece, r->t->piece, r->text + a->at, n);
+    int32_t id = llm_spellings_find(&r->m->piece, r->t->piece, r->text + a->at, n);
     if (id < 0)
         return true;
     return merge_queue_push(&r->queue, (join){-(double)r->m->score[id], left, (uint32_t)n, id});
@@ -207,7 +212,7 @@ static bool consider(spm_run *r, uint32_t left) {
  * unknown token. */
 static ggl_status emit_single(spm_run *r, const symbol *s) {
     const unsigned char *p = (const unsigned char *)r->text + s->at;
-    int32_t id = llm_token_map_find(&r->m->piece, r->t->piece, r->text + s->at, s->n);
+    int32_t id = llm_spellings_find(&r->m->piece, r->t->piece, r->text + s->at, s->n);
     if (id >= 0)
         return llm_tokens_append(r->out, id, r->err);
     bool bytes = true;
@@ -266,14 +271,14 @@ static ggl_status add_character(spm_run *r, const char *c, size_t n) {
     return GGL_OK;
 }
 
-static ggl_status spm_encode(const llm_tokenizer *t, const char *text, size_t n, bool begins,
-                             llm_tokens *out, ggl_error *err) {
+static ggl_status spm_encode(const llm_tokenizer *t, const char *text, size_t n, llm_tokens *out,
+                             ggl_error *err) {
     if (n > UINT32_MAX / 4) /* indices have 32 bits, and a space becomes three bytes */
         return ggl_fail(err, GGL_LIMIT, "a text of %zu bytes is too long, at most %u are supported",
                         n, UINT32_MAX / 4);
     spm_run r = {.t = t, .m = t->state, .out = out, .err = err};
     ggl_status s = GGL_OK;
-    if (begins && r.m->add_space_prefix)
+    if (r.m->add_space_prefix)
         s = add_character(&r, SPACE, 3);
     for (size_t i = 0; i < n && s == GGL_OK;) {
         size_t len = llm_utf8_length(text + i, n - i);

@@ -130,7 +130,7 @@ static void model_lines(const ggl_gguf *f, lines *keys, lines *tensors) {
         char layers[48] = "";
         if (rows[i].in_layers)
             snprintf(layers, sizeof layers, ", %d in l = %d .. %d", rows[i].n, rows[i].first, rows[i].last);
-        snprintf(text, sizeof text, "%s %s %s%s", rows[i].name, tensor_shape(rows[i].one, value, sizeof value),
+        snprintf(text, sizeof text, "%s %s %s%s", rows[i].key.name, tensor_shape(rows[i].one, value, sizeof value),
                  tensor_type(rows[i].one), layers);
         add_line(tensors, text);
     }

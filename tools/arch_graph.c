@@ -92,13 +92,15 @@ static ggl_status build(const options *o, const llm_arch *arch, const char *mode
     return arch_build(b, arch, &source, 64, 16, fold, err);
 }
 
-static bool print_to(FILE *out, const options *o, const figure *f, const llm_arch *arch,
-                     const char *of, const ggl_backend *b) {
+static ggl_status print_to(FILE *out, const options *o, const figure *f, const llm_arch *arch,
+                           const char *of, const ggl_backend *b, ggl_error *err) {
     if (o->format == 0)
         print_text(out, f);
     else if (o->format == 1)
         print_dot(out, f, llm_arch_name(arch));
-    return o->format < 2 || svg_draw(out, f, llm_arch_name(arch), of, b->name);
+    else
+        return svg_draw(out, f, llm_arch_name(arch), of, b->name, err);
+    return GGL_OK;
 }
 
 static int print(const options *o, const figure *f, const llm_arch *arch, const char *of,
@@ -107,9 +109,10 @@ static int print(const options *o, const figure *f, const llm_arch *arch, const 
     ggl_new_file *file = NULL;
     if (o->out && ggl_new_file_open(&file, o->out, &err) != GGL_OK)
         return tool_error(TOOL, 1, "-o: %s", err.msg);
-    if (!print_to(file ? ggl_new_file_stream(file) : stdout, o, f, arch, of, b)) {
+    FILE *out = file ? ggl_new_file_stream(file) : stdout;
+    if (print_to(out, o, f, arch, of, b, &err) != GGL_OK) {
         ggl_new_file_discard(file);
-        return tool_error(TOOL, 1, "out of memory");
+        return tool_error(TOOL, 1, "%s", err.msg);
     }
     if (file && ggl_new_file_commit(file, &err) != GGL_OK)
         return tool_error(TOOL, 1, "-o: %s", err.msg);

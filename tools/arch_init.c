@@ -6,6 +6,8 @@
 
 #include "arch_tensors.h"
 #include "arch_tool.h"
+#include "ggl/index.h"
+#include "ggl/steps.h"
 
 #define TOOL "llm-arch init"
 #define MAX_NAMES 256
@@ -48,6 +50,11 @@ typedef struct known { /* a number that a dimension may be */
     int64_t value;
 } known;
 
+typedef struct named { /* all tensors of a name, whose shape or type may differ between layers */
+    ggl_str name;
+    tensor_row row; /* the first of its rows; which layers: of all of them */
+} named;
+
 typedef struct init {
     const ggl_gguf *f;
     char arch[65];
@@ -55,8 +62,9 @@ typedef struct init {
     int n_dims;
     char name[MAX_NAMES][64]; /* of variables, to have each once */
     int n_names;
-    tensor_row *rows;
-    size_t n_rows;
+    named *tensor; /* in the order of the file */
+    size_t n_tensors;
+    ggl_index by_name;
 } init;
 
 static void add_dim(init *in, const char *text, int64_t value) {
@@ -161,29 +169,18 @@ static bool stem_of(const char *full, char *stem, size_t size) {
     return plain && !isdigit((unsigned char)stem[0]);
 }
 
-static bool has_bias(const init *in, const tensor_row *r) {
+/* "NAME.weight" as "NAME.bias" or the other way: is there such a tensor? */
+static bool has_other(const init *in, const tensor_row *r, const char *end, const char *other) {
+    size_t n = strlen(r->key.name), n_end = strlen(end);
     char name[160];
-    snprintf(name, sizeof name, "%.*s.bias", (int)(strlen(r->name) - 7), r->name);
-    for (size_t i = 0; i < in->n_rows; i++)
-        if (strcmp(in->rows[i].name, name) == 0)
-            return true;
-    return false;
-}
-
-static bool is_bias_of_another(const init *in, const tensor_row *r) {
-    size_t n = strlen(r->name);
-    char name[160];
-    if (n < 6 || strcmp(r->name + n - 5, ".bias") != 0)
+    if (n <= n_end || strcmp(r->key.name + n - n_end, end) != 0)
         return false;
-    snprintf(name, sizeof name, "%.*s.weight", (int)(n - 5), r->name);
-    for (size_t i = 0; i < in->n_rows; i++)
-        if (strcmp(in->rows[i].name, name) == 0)
-            return true;
-    return false;
+    snprintf(name, sizeof name, "%.*s%s", (int)(n - n_end), r->key.name, other);
+    return ggl_index_find(&in->by_name, in->tensor, (ggl_str){name, strlen(name)}) != SIZE_MAX;
 }
 
 static const char *likely_name(const init *in, const tensor_row *r, int d) {
-    const char *at = strncmp(r->name, "blk.{l}.", 8) == 0 ? r->name + 8 : r->name, *name = NULL;
+    const char *at = strncmp(r->key.name, "blk.{l}.", 8) == 0 ? r->key.name + 8 : r->key.name, *name = NULL;
     for (size_t i = 0; i < sizeof likely / sizeof *likely; i++)
         for (int k = 0; k < in->n_dims; k++)
             if (likely[i].dim == d && strncmp(at, likely[i].begin, strlen(likely[i].begin)) == 0 &&
@@ -215,13 +212,13 @@ static void print_shape(const init *in, const tensor_row *r, char *buf, size_t s
 
 static void print_tensor(const init *in, const tensor_row *r, int n_layer) {
     char stem[128], shape[160], numbers[128], decl[512];
-    bool plain = stem_of(r->name, stem, sizeof stem), guessed;
+    bool plain = stem_of(r->key.name, stem, sizeof stem), guessed;
     print_shape(in, r, shape, sizeof shape, &guessed);
     size_t n = (size_t)snprintf(decl, sizeof decl, "%s%s %s", r->in_layers ? "  " : "", stem, shape);
-    if (plain && has_bias(in, r))
+    if (plain && has_other(in, r, ".weight", ".bias"))
         n += (size_t)snprintf(decl + n, sizeof decl - n, " bias");
     else if (!plain)
-        n += (size_t)snprintf(decl + n, sizeof decl - n, " from \"%s\"", r->name);
+        n += (size_t)snprintf(decl + n, sizeof decl - n, " from \"%s\"", r->key.name);
     printf("%-48s # %s %s%s", decl, tensor_type(r->one), tensor_shape(r->one, numbers, sizeof numbers), guessed ? " ?" : "");
     if (r->in_layers && r->n == 1)
         printf("; only in layer %d", r->first);
@@ -230,28 +227,35 @@ static void print_tensor(const init *in, const tensor_row *r, int n_layer) {
     putchar('\n');
 }
 
-/* A tensor whose shape or type differs between layers has several rows; the first of a name declares it. */
-static bool is_first_of_name(const init *in, size_t i) {
-    for (size_t k = 0; k < i; k++)
-        if (strcmp(in->rows[k].name, in->rows[i].name) == 0)
-            return false;
+/* False: out of memory. */
+static bool collect_names(init *in, const tensor_row *rows, size_t n) {
+    in->tensor = calloc(n + 1, sizeof *in->tensor);
+    if (!in->tensor || ggl_index_init(&in->by_name, n, sizeof *in->tensor, GGL_INDEX_STRINGS, NULL) != GGL_OK)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        const tensor_row *r = &rows[i];
+        GGL_STEPS(1);
+        in->tensor[in->n_tensors] = (named){{r->key.name, strlen(r->key.name)}, *r};
+        size_t first = ggl_index_put(&in->by_name, in->tensor, in->n_tensors);
+        tensor_row *whole = &in->tensor[first].row;
+        if (first == in->n_tensors) {
+            in->n_tensors++;
+        } else {
+            whole->n += r->n;
+            whole->first = r->first < whole->first ? r->first : whole->first;
+            whole->last = r->last > whole->last ? r->last : whole->last;
+        }
+    }
     return true;
 }
 
 static void print_tensors(const init *in, bool in_layers) {
     int n_layer = (int)number_of(in, "block_count", 0);
-    for (size_t i = 0; i < in->n_rows; i++) {
-        const tensor_row *r = &in->rows[i];
-        if (r->in_layers != in_layers || is_bias_of_another(in, r) || !is_first_of_name(in, i))
-            continue;
-        tensor_row whole = *r;
-        for (size_t k = i + 1; k < in->n_rows; k++)
-            if (strcmp(in->rows[k].name, r->name) == 0) {
-                whole.n += in->rows[k].n;
-                whole.first = in->rows[k].first < whole.first ? in->rows[k].first : whole.first;
-                whole.last = in->rows[k].last > whole.last ? in->rows[k].last : whole.last;
-            }
-        print_tensor(in, &whole, n_layer);
+    for (size_t i = 0; i < in->n_tensors; i++) {
+        const tensor_row *r = &in->tensor[i].row;
+        GGL_STEPS(1);
+        if (r->in_layers == in_layers && !has_other(in, r, ".bias", ".weight"))
+            print_tensor(in, r, n_layer);
     }
 }
 
@@ -274,6 +278,9 @@ static int start(init *in, const char *name) {
 
 int arch_init(int argc, char **argv) {
     static init in;
+    tensor_row *rows = NULL;
+    size_t n_rows;
+    in = (init){0};
     arg_list files = {0};
     int code = arch_args(TOOL, "NAME MODEL",
                          "Prints the beginning of a descriptor: NAME is its architecture's name (\"-\": as the model says); the\n"
@@ -290,10 +297,13 @@ int arch_init(int argc, char **argv) {
     } else {
         in.f = f;
         snprintf(in.arch, sizeof in.arch, "%.*s", (int)(family.n < 64 ? family.n : 64), family.s);
-        code = !tensor_rows(f, &in.rows, &in.n_rows) ? tool_error(TOOL, 1, "out of memory")
-                                                     : start(&in, strcmp(files.s[0], "-") == 0 ? in.arch : files.s[0]);
+        code = !tensor_rows(f, &rows, &n_rows) || !collect_names(&in, rows, n_rows)
+                   ? tool_error(TOOL, 1, "out of memory")
+                   : start(&in, strcmp(files.s[0], "-") == 0 ? in.arch : files.s[0]);
     }
-    free(in.rows);
+    ggl_index_fini(&in.by_name);
+    free(in.tensor);
+    free(rows);
     ggl_gguf_close(f);
     args_list_fini(&files);
     return code;

@@ -5,6 +5,8 @@
 
 #include "arch_tensors.h"
 #include "arch_tool.h"
+#include "ggl/index.h"
+#include "ggl/steps.h"
 
 #define TOOL "llm-arch show"
 
@@ -32,27 +34,40 @@ static void print_tensors(const tensor_row *rows, size_t n) {
             snprintf(layers, sizeof layers, "%d of l = %d .. %d", r->n, r->first, r->last);
         else if (r->in_layers)
             snprintf(layers, sizeof layers, "l = %d", r->first);
-        printf("  %-34s %-20s %-6s %14" PRIu64 "  %s\n", r->name, tensor_shape(r->one, shape, sizeof shape),
+        printf("  %-34s %-20s %-6s %14" PRIu64 "  %s\n", r->key.name, tensor_shape(r->one, shape, sizeof shape),
                tensor_type(r->one), r->params, layers);
     }
 }
 
-static void print_types(const tensor_row *rows, size_t n, uint64_t params, uint64_t bytes) {
-    for (size_t i = 0; i < n; i++) {
-        uint64_t p = 0, b = 0;
-        bool first = true;
-        for (size_t k = 0; k < n; k++)
-            if (rows[k].one->type == rows[i].one->type) {
-                first &= k >= i;
-                p += rows[k].params;
-                b += rows[k].bytes;
-            }
-        if (first)
-            printf("  %-6s %14" PRIu64 " parameters %14" PRIu64 " bytes %6.1f %%\n", tensor_type(rows[i].one), p, b,
-                   bytes ? 100.0 * (double)b / (double)bytes : 0);
+typedef struct type_sum {
+    int64_t type; /* first: the key */
+    const ggl_gguf_tensor *one;
+    uint64_t params, bytes;
+} type_sum;
+
+/* A line for each type, in the order of their first tensors. False: out of memory. */
+static bool print_types(const tensor_row *rows, size_t n, uint64_t params, uint64_t bytes) {
+    type_sum *sum = calloc(n + 1, sizeof *sum);
+    ggl_index x = {0};
+    size_t n_sum = 0;
+    bool ok = sum && ggl_index_init(&x, n, sizeof *sum, sizeof sum->type, NULL) == GGL_OK;
+    for (size_t i = 0; ok && i < n; i++) {
+        GGL_STEPS(1);
+        sum[n_sum] = (type_sum){.type = rows[i].key.type, .one = rows[i].one};
+        size_t first = ggl_index_put(&x, sum, n_sum);
+        sum[first].params += rows[i].params;
+        sum[first].bytes += rows[i].bytes;
+        n_sum += first == n_sum;
     }
-    printf("  %-6s %14" PRIu64 " parameters %14" PRIu64 " bytes, %.2f bits each\n", "all", params, bytes,
-           params ? 8.0 * (double)bytes / (double)params : 0);
+    for (size_t i = 0; ok && i < n_sum; i++)
+        printf("  %-6s %14" PRIu64 " parameters %14" PRIu64 " bytes %6.1f %%\n", tensor_type(sum[i].one), sum[i].params,
+               sum[i].bytes, bytes ? 100.0 * (double)sum[i].bytes / (double)bytes : 0);
+    if (ok)
+        printf("  %-6s %14" PRIu64 " parameters %14" PRIu64 " bytes, %.2f bits each\n", "all", params, bytes,
+               params ? 8.0 * (double)bytes / (double)params : 0);
+    ggl_index_fini(&x);
+    free(sum);
+    return ok;
 }
 
 static int show(const ggl_gguf *f) {
@@ -73,9 +88,9 @@ static int show(const ggl_gguf *f) {
     printf("\ntensors\n");
     print_tensors(rows, n);
     printf("\ntypes\n");
-    print_types(rows, n, params, bytes);
+    bool ok = print_types(rows, n, params, bytes);
     free(rows);
-    return 0;
+    return ok ? 0 : tool_error(TOOL, 1, "out of memory");
 }
 
 int arch_show(int argc, char **argv) {

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "ggl/graph.h"
+#include "ggl/index.h"
+#include "ggl/steps.h"
 
 int tensor_layer(ggl_str name, ggl_str *rest) {
     size_t i = 4;
@@ -21,39 +23,38 @@ int tensor_layer(ggl_str name, ggl_str *rest) {
     return layer;
 }
 
-static bool alike(const ggl_gguf_tensor *a, const ggl_gguf_tensor *b) {
-    return a->type == b->type && a->n_dims == b->n_dims && memcmp(a->ne, b->ne, sizeof a->ne) == 0;
-}
-
-static tensor_row *find_row(tensor_row *rows, size_t n, const char *name, const ggl_gguf_tensor *t) {
-    for (size_t i = n; i-- > 0;)
-        if (strcmp(rows[i].name, name) == 0 && alike(rows[i].one, t))
-            return &rows[i];
-    return NULL;
+static void add_to_row(tensor_row *r, const ggl_gguf_tensor *t, int layer) {
+    r->first = layer < r->first ? layer : r->first;
+    r->last = layer > r->last ? layer : r->last;
+    r->n++;
+    r->params += (uint64_t)ggl_extents(t->ne, 0, GGL_MAX_DIMS, 1);
+    r->bytes += t->size;
 }
 
 bool tensor_rows(const ggl_gguf *f, tensor_row **rows, size_t *n) {
     size_t n_tensors = ggl_gguf_n_tensors(f);
+    ggl_index x = {0};
     *n = 0;
     *rows = calloc(n_tensors + 1, sizeof **rows);
+    if (*rows && ggl_index_init(&x, n_tensors, sizeof **rows, sizeof (*rows)->key, NULL) != GGL_OK) {
+        free(*rows);
+        *rows = NULL;
+    }
     for (size_t i = 0; *rows && i < n_tensors; i++) {
         const ggl_gguf_tensor *t = ggl_gguf_tensor_at(f, i);
         ggl_str rest;
         int layer = tensor_layer(t->name, &rest);
-        char name[sizeof (*rows)->name];
-        snprintf(name, sizeof name, "%s%.*s", layer < 0 ? "" : "blk.{l}.", (int)rest.n, rest.s);
-        tensor_row *r = layer < 0 ? NULL : find_row(*rows, *n, name, t);
-        if (!r) {
-            r = &(*rows)[(*n)++];
-            *r = (tensor_row){.one = t, .in_layers = layer >= 0, .first = layer, .last = layer};
-            memcpy(r->name, name, sizeof name);
-        }
-        r->first = layer < r->first ? layer : r->first;
-        r->last = layer > r->last ? layer : r->last;
-        r->n++;
-        r->params += (uint64_t)ggl_extents(t->ne, 0, GGL_MAX_DIMS, 1);
-        r->bytes += t->size;
+        tensor_row *r = &(*rows)[*n];
+        GGL_STEPS(1);
+        *r = (tensor_row){.one = t, .in_layers = layer >= 0, .first = layer, .last = layer,
+                          .key = {.type = t->type, .n_dims = t->n_dims}};
+        snprintf(r->key.name, sizeof r->key.name, "%s%.*s", layer < 0 ? "" : "blk.{l}.", (int)rest.n, rest.s);
+        memcpy(r->key.ne, t->ne, sizeof r->key.ne);
+        size_t first = layer < 0 ? *n : ggl_index_put(&x, *rows, *n);
+        add_to_row(&(*rows)[first], t, layer);
+        *n += first == *n;
     }
+    ggl_index_fini(&x);
     return *rows != NULL;
 }
 

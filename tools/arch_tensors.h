@@ -5,14 +5,17 @@
 #include "ggl/gguf.h"
 
 typedef struct tensor_row {
-    char name[128];             /* "blk.{l}.attn_q.weight" */
-    const ggl_gguf_tensor *one; /* the first of them: type and shape are the same in all */
+    struct { /* what is the same in all of them, without padding: the key of a table */
+        char name[128]; /* "blk.{l}.attn_q.weight", then zeros */
+        int64_t ne[GGL_MAX_DIMS], type, n_dims;
+    } key;
+    const ggl_gguf_tensor *one; /* the first of them */
     bool in_layers;
     int first, last, n;         /* layers; n: how many tensors */
     uint64_t params, bytes;
 } tensor_row;
 
-/* rows in the order of the file; false: out of memory. free(*rows). */
+/* rows in the order of the file; time is linear in the tensors. False: out of memory. free(*rows). */
 bool tensor_rows(const ggl_gguf *f, tensor_row **rows, size_t *n);
 /* The layer of "blk.12.attn_q.weight", and the rest of the name; -1: of none. */
 int tensor_layer(ggl_str name, ggl_str *rest);

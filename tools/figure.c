@@ -7,16 +7,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ggl/steps.h"
+
 typedef struct maker {
     const ggl_graph *g;
     const ggl_backend *b;
     int n_layer;
     int *users; /* by id: nodes that read it */
-    int *shown; /* by id: the node of the block being made; -1: none */
+    int *shown, *shown_in; /* by id: the node of a block, and which block that is; see shown_as */
+    int *in_group, *group_at; /* nodes of group g: in_group[group_at[g + 1] .. group_at[g + 2]) */
     bool *counted; /* by id: a weight among some block's parameters */
     figure_block *block;
     int group;
 } maker;
+
+/* The node that t is in the block being made; -1: none. */
+static int shown_as(const maker *m, const ggl_tensor *t) {
+    return m->shown_in[t->id] == m->group ? m->shown[t->id] : -1;
+}
+
+static int show_as(maker *m, const ggl_tensor *t, int node) {
+    m->shown_in[t->id] = m->group;
+    return m->shown[t->id] = node;
+}
 
 static bool is_drawn(const ggl_tensor *t) {
     return t->needed && !ggl_is_leaf(t) && (ggl_is_batched(t) || t->op == GGL_OP_CACHE);
@@ -130,19 +143,19 @@ static int add_port(maker *m, const ggl_tensor *t) {
         add_line(n, m->block->n_layers > 0 ? "from the layer before" : "from above");
     else if (t->op != GGL_OP_INPUT)
         add_line(n, "from layer %d", t->group);
-    return m->shown[t->id] = m->block->n - 1;
+    return show_as(m, t, m->block->n - 1);
 }
 
 /* The node that has x's numbers, x itself or what it is a part of; -1: nothing that is drawn. */
 static int shown_source(maker *m, const ggl_tensor *x) {
     if (x->op == GGL_OP_INPUT)
         return strcmp(x->name, "pos") == 0 || strcmp(x->name, "slot") == 0 ? -1
-               : m->shown[x->id] >= 0                                     ? m->shown[x->id]
+               : shown_as(m, x) >= 0                                      ? shown_as(m, x)
                                                                           : add_port(m, x);
     if (!is_drawn(x))
         return -1;
-    if (m->shown[x->id] >= 0)
-        return m->shown[x->id];
+    if (shown_as(m, x) >= 0)
+        return shown_as(m, x);
     if (is_passed(x))
         return shown_source(m, x->op == GGL_OP_PICK ? x->src[1] : x->src[0]);
     return add_port(m, x);
@@ -185,7 +198,7 @@ static bool join_arithmetic(maker *m, const ggl_tensor *t) {
     const ggl_tensor *made = x;
     while (is_passed(made) && m->users[made->id] == 1 && ggl_is_batched(made->src[0]))
         made = made->src[0];
-    int at = m->shown[made->id];
+    int at = shown_as(m, made);
     if (at < 0 || m->users[made->id] > 1 || m->users[x->id] > 1 || m->block->node[at].kind == FIGURE_PORT ||
         m->block->node[at].n_lines == FIGURE_LINES)
         return false;
@@ -196,7 +209,7 @@ static bool join_arithmetic(maker *m, const ggl_tensor *t) {
         add_line(n, "%s%.6g", symbol, w->type == GGL_F64 ? *(const double *)w->data : (double)*(const float *)w->data);
     else
         add_line(n, "%sa constant", symbol);
-    m->shown[t->id] = at;
+    show_as(m, t, at);
     n->t = t;
     return true;
 }
@@ -205,13 +218,13 @@ static bool join_arithmetic(maker *m, const ggl_tensor *t) {
 static bool join_rows(maker *m, const ggl_tensor *t) {
     if (t->op != GGL_OP_CALL || kind_of(t) != FIGURE_ROW || t->n_src < 1 || !t->src[0])
         return false;
-    int at = m->shown[t->src[0]->id];
+    int at = shown_as(m, t->src[0]);
     if (at < 0 || m->users[t->src[0]->id] > 1 || m->block->node[at].kind != FIGURE_ROW || m->block->node[at].n_lines > 0)
         return false;
     figure_node *n = &m->block->node[at];
     size_t used = strlen(n->title);
     snprintf(n->title + used, sizeof n->title - used, " · %s", t->call ? t->call : "body");
-    m->shown[t->id] = at;
+    show_as(m, t, at);
     n->t = t;
     return true;
 }
@@ -219,7 +232,7 @@ static bool join_rows(maker *m, const ggl_tensor *t) {
 static void add_node(maker *m, const ggl_tensor *t) {
     if (is_passed(t)) {
         const ggl_tensor *x = t->op == GGL_OP_PICK ? t->src[1] : t->src[0];
-        m->shown[t->id] = shown_source(m, x);
+        show_as(m, t, shown_source(m, x));
         return;
     }
     if (join_arithmetic(m, t) || join_rows(m, t))
@@ -244,21 +257,21 @@ static void add_node(maker *m, const ggl_tensor *t) {
     const char *colon = t->origin ? strrchr(t->origin, ':') : NULL;
     snprintf(fresh.origin, sizeof fresh.origin, "%s", colon ? colon + 1 : "");
     m->block->node[m->block->n++] = fresh; /* ports may have been added before it */
-    m->shown[t->id] = m->block->n - 1;
+    show_as(m, t, m->block->n - 1);
 }
 
 /* Values that other groups read leave at the bottom. */
 static void add_exits(maker *m, const bool *leaves) {
-    for (int i = 0; i < ggl_graph_n_nodes(m->g); i++) {
-        const ggl_tensor *t = ggl_graph_node(m->g, i);
-        if (t->group != m->group || !is_drawn(t) || !leaves[t->id] || m->shown[t->id] < 0)
+    for (int i = m->group_at[m->group + 1]; i < m->group_at[m->group + 2]; i++) {
+        const ggl_tensor *t = ggl_graph_node(m->g, m->in_group[i]);
+        if (!is_drawn(t) || !leaves[t->id] || shown_as(m, t) < 0)
             continue;
         figure_node *n = new_node(m, FIGURE_PORT, NULL, value_name(t)[0] ? value_name(t) : "value");
         bool logits = m->group == m->n_layer;
         if (t->op == GGL_OP_CACHE)
             snprintf(n->title, sizeof n->title, "cache");
         add_line(n, logits ? "the result" : t->op == GGL_OP_CACHE ? "to later layers" : m->group < 0 ? "to the layers" : "to the next layer");
-        n->in[0] = m->shown[t->id];
+        n->in[0] = shown_as(m, t);
         n->n_in = 1;
         shape_text(t, n->in_shape[0], sizeof n->in_shape[0]);
     }
@@ -276,17 +289,14 @@ static void count_params(maker *m, const ggl_tensor *t) {
 }
 
 static bool make_block(maker *m, figure_block *b, int group, const bool *leaves) {
-    int n = 0;
-    for (int i = 0; i < ggl_graph_n_nodes(m->g); i++)
-        n += ggl_graph_node(m->g, i)->group == group;
+    int first = m->group_at[group + 1], last = m->group_at[group + 2];
     m->block = b;
     m->group = group;
-    b->node = calloc((size_t)n * 4 + 16, sizeof *b->node); /* and their ports */
-    for (int i = 0; i < ggl_graph_n_ids(m->g); i++)
-        m->shown[i] = -1;
-    for (int i = 0; i < ggl_graph_n_nodes(m->g) && b->node; i++) {
-        const ggl_tensor *t = ggl_graph_node(m->g, i);
-        if (t->group != group || !is_drawn(t))
+    b->node = calloc((size_t)(last - first) * 4 + 16, sizeof *b->node); /* and their ports */
+    for (int i = first; i < last && b->node; i++) {
+        const ggl_tensor *t = ggl_graph_node(m->g, m->in_group[i]);
+        GGL_STEPS(1);
+        if (!is_drawn(t))
             continue;
         add_node(m, t);
         count_params(m, t);
@@ -296,11 +306,47 @@ static bool make_block(maker *m, figure_block *b, int group, const bool *leaves)
     return b->node != NULL;
 }
 
+/* Sorts the nodes by their groups, -1 to n_layer. False: out of memory. */
+static bool find_groups(maker *m) {
+    int n = ggl_graph_n_nodes(m->g);
+    m->in_group = calloc((size_t)n + 1, sizeof *m->in_group);
+    m->group_at = calloc((size_t)m->n_layer + 4, sizeof *m->group_at);
+    if (!m->in_group || !m->group_at)
+        return false;
+    int *at = m->group_at + 2; /* first where the group ends, and then, as it fills, where it begins */
+    for (int i = 0; i < n; i++)
+        at[ggl_graph_node(m->g, i)->group]++;
+    for (int g = 0; g <= m->n_layer; g++)
+        at[g] += at[g - 1];
+    for (int i = n - 1; i >= 0; i--)
+        m->in_group[--at[ggl_graph_node(m->g, i)->group]] = i;
+    for (int g = -1; g <= m->n_layer; g++)
+        at[g - 1] = at[g];
+    at[m->n_layer] = n;
+    for (int i = 0; i < ggl_graph_n_ids(m->g); i++)
+        m->shown_in[i] = -2;
+    return true;
+}
+
 /* --- kinds of layers -------------------------------------------------------------------------------------------------- */
+
+/* Of what `alike` compares, so that few blocks need to be compared. FNV-1a. */
+static uint64_t digest_of(const figure_block *b) {
+    uint64_t h = 0xcbf29ce484222325u;
+    for (int i = 0; i < b->n; i++) {
+        const figure_node *x = &b->node[i];
+        for (int k = 0; k < x->n_in; k++)
+            h = (h ^ (uint64_t)x->in[k]) * 0x100000001b3u;
+        for (int k = -1; k < x->n_lines && (k < 0 || x->kind != FIGURE_PORT); k++)
+            for (const char *s = k < 0 ? x->title : x->line[k]; *s; s++)
+                h = (h ^ (unsigned char)*s) * 0x100000001b3u;
+    }
+    return h;
+}
 
 /* Two layers are alike if their drawings are. */
 static bool alike(const figure_block *a, const figure_block *b) {
-    if (a->n != b->n)
+    if (a->n != b->n || a->digest != b->digest)
         return false;
     for (int i = 0; i < a->n; i++) {
         const figure_node *x = &a->node[i], *y = &b->node[i];
@@ -353,11 +399,11 @@ static void find_leaving(const maker *m, bool *leaves) {
 bool figure_make(figure *f, const ggl_graph *g, int n_layer, const ggl_backend *b) {
     size_t n_ids = (size_t)ggl_graph_n_ids(g);
     maker m = {.g = g, .b = b, .n_layer = n_layer, .users = calloc(n_ids, sizeof(int)), .shown = calloc(n_ids, sizeof(int)),
-               .counted = calloc(n_ids, sizeof(bool))};
+               .shown_in = calloc(n_ids, sizeof(int)), .counted = calloc(n_ids, sizeof(bool))};
     bool *leaves = calloc(n_ids, sizeof *leaves);
     int *kind = calloc((size_t)n_layer + 1, sizeof *kind);
     *f = (figure){.block = calloc((size_t)n_layer + 2, sizeof *f->block)};
-    bool ok = m.users && m.shown && m.counted && leaves && kind && f->block;
+    bool ok = m.users && m.shown && m.shown_in && m.counted && leaves && kind && f->block && find_groups(&m);
     if (ok)
         find_leaving(&m, leaves);
     ok = ok && make_block(&m, &f->block[f->n++], -1, leaves);
@@ -365,6 +411,7 @@ bool figure_make(figure *f, const ggl_graph *g, int n_layer, const ggl_backend *
         figure_block *mine = &f->block[f->n];
         *mine = (figure_block){.first_layer = l, .n_layers = 1};
         ok = make_block(&m, mine, l, leaves);
+        mine->digest = ok ? digest_of(mine) : 0;
         kind[l] = f->n;
         for (int k = 1; k < f->n && ok; k++)
             if (alike(&f->block[k], mine))
@@ -384,6 +431,9 @@ bool figure_make(figure *f, const ggl_graph *g, int n_layer, const ggl_backend *
     }
     free(m.users);
     free(m.shown);
+    free(m.shown_in);
+    free(m.in_group);
+    free(m.group_at);
     free(m.counted);
     free(leaves);
     free(kind);

@@ -40,6 +40,7 @@ typedef struct figure_block {
     int n;
     int first_layer, n_layers; /* n_layers 0: no layer */
     uint64_t params;           /* of one */
+    uint64_t digest;           /* of a layer; equal for those that are drawn alike */
 } figure_block;
 
 typedef struct figure {

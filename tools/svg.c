@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ggl/index.h"
+#include "ggl/steps.h"
 #include "svg_layout.h"
 #include "svg_text.h"
 
@@ -122,52 +124,113 @@ static double side_of(const layout *l, const layout_edge *e) {
     return x < at - 2 ? -1 : x > at + 2 ? 1 : 0;
 }
 
-/* Where an edge leaves or enters a node: edges share its width in the order of where they come from. */
-static double port_x(const layout *l, int e, bool leaving, bool circle) {
-    const layout_edge *mine = &l->edge[e];
-    int node = leaving ? mine->from : mine->to, n = 0, before = 0;
-    if (mine->stream || circle)
-        return l->item[node].x + (circle && !leaving && !mine->stream ? side_of(l, mine) * 5 : 0);
-    double other = mine->n_bends ? l->item[leaving ? mine->bend : mine->bend + mine->n_bends - 1].x
-                                 : l->item[leaving ? mine->to : mine->from].x;
-    for (int i = 0; i < l->n_edges; i++) {
-        const layout_edge *k = &l->edge[i];
-        if ((leaving ? k->from : k->to) != node)
-            continue;
-        double x = k->n_bends ? l->item[leaving ? k->bend : k->bend + k->n_bends - 1].x : l->item[leaving ? k->to : k->from].x;
-        n++;
-        before += x < other || (x == other && i < e);
+enum { LEAVES, ENTERS };
+
+/* An edge among those of its nodes. */
+typedef struct edge_ends {
+    int order[2], of[2]; /* where it leaves and enters: its place from the left, of how many */
+    bool labelled;       /* its shape is written at an earlier edge of the node that it leaves */
+    bool side;           /* it is added to the stream, and comes in from the side */
+} edge_ends;
+
+typedef struct edge_end { /* for sorting */
+    int node, edge;
+    double x; /* where the edge comes from, or goes to */
+} edge_end;
+
+static int compare_ends(const void *a, const void *b) {
+    const edge_end *x = a, *y = b;
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
+    return x->x != y->x ? (x->x < y->x ? -1 : 1) : (x->edge > y->edge) - (x->edge < y->edge);
+}
+
+/* Edges share a node's width in the order of where they come from. */
+static void order_ends(edge_ends *ends, const layout *l, int which, edge_end *by_node) {
+    for (int e = 0; e < l->n_edges; e++) {
+        const layout_edge *k = &l->edge[e];
+        int far = k->n_bends ? (which == LEAVES ? k->bend : k->bend + k->n_bends - 1) : which == LEAVES ? k->to : k->from;
+        by_node[e] = (edge_end){which == LEAVES ? k->from : k->to, e, l->item[far].x};
     }
-    const layout_item *t = &l->item[node];
+    qsort(by_node, (size_t)l->n_edges, sizeof *by_node, compare_ends);
+    for (int first = 0, last; first < l->n_edges; first = last) {
+        for (last = first; last < l->n_edges && by_node[last].node == by_node[first].node;)
+            last++;
+        for (int i = first; i < last; i++) {
+            ends[by_node[i].edge].order[which] = i - first;
+            ends[by_node[i].edge].of[which] = last - first;
+        }
+        GGL_STEPS(last - first);
+    }
+}
+
+typedef struct label { /* all of it is a key */
+    int32_t from;
+    char shape[48];
+} label;
+
+/* False: out of memory. */
+static bool find_labels(edge_ends *ends, const figure_block *b, const layout *l) {
+    size_t n = (size_t)l->n_edges;
+    label *at = calloc(n + 1, sizeof *at);
+    ggl_index x = {0};
+    bool ok = at && ggl_index_init(&x, n, sizeof *at, sizeof *at, NULL) == GGL_OK;
+    for (size_t e = 0; ok && e < n; e++) {
+        const layout_edge *k = &l->edge[e];
+        at[e].from = k->from;
+        snprintf(at[e].shape, sizeof at[e].shape, "%s", b->node[k->to].in_shape[k->which]);
+        ends[e].labelled = ggl_index_put(&x, at, e) != e;
+    }
+    ggl_index_fini(&x);
+    free(at);
+    return ok;
+}
+
+/* What is added to the stream comes in from the side. False: out of memory. */
+static bool find_sides(edge_ends *ends, const figure_block *b, const layout *l) {
+    bool *stream = calloc((size_t)b->n + 1, sizeof *stream); /* the node has such an edge */
+    for (int e = 0; stream && e < l->n_edges; e++)
+        stream[l->edge[e].to] |= l->edge[e].stream;
+    for (int e = 0; stream && e < l->n_edges; e++)
+        ends[e].side = stream[l->edge[e].to] && !l->edge[e].stream && is_circle(&b->node[l->edge[e].to]);
+    free(stream);
+    return stream != NULL;
+}
+
+/* The caller frees it. NULL: out of memory. */
+static edge_ends *find_ends(const figure_block *b, const layout *l) {
+    edge_ends *ends = calloc((size_t)l->n_edges + 1, sizeof *ends);
+    edge_end *by_node = calloc((size_t)l->n_edges + 1, sizeof *by_node);
+    bool ok = ends && by_node && find_labels(ends, b, l) && find_sides(ends, b, l);
+    for (int which = LEAVES; ok && which <= ENTERS; which++)
+        order_ends(ends, l, which, by_node);
+    free(by_node);
+    if (!ok) {
+        free(ends);
+        ends = NULL;
+    }
+    return ends;
+}
+
+static double port_x(const layout *l, const edge_ends *ends, int e, int which, bool circle) {
+    const layout_edge *mine = &l->edge[e];
+    const layout_item *t = &l->item[which == LEAVES ? mine->from : mine->to];
+    if (mine->stream || circle)
+        return t->x + (circle && which == ENTERS && !mine->stream ? side_of(l, mine) * 5 : 0);
+    int n = ends[e].of[which];
     double room = t->w * 0.6 < 26.0 * (n - 1) ? t->w * 0.6 : 26.0 * (n - 1);
-    return n < 2 ? t->x : t->x - room / 2 + room * before / (n - 1);
+    return n < 2 ? t->x : t->x - room / 2 + room * ends[e].order[which] / (n - 1);
 }
 
-static bool labelled_before(const figure_block *b, const layout *l, int e) {
-    for (int i = 0; i < e; i++)
-        if (l->edge[i].from == l->edge[e].from &&
-            strcmp(b->node[l->edge[i].to].in_shape[l->edge[i].which], b->node[l->edge[e].to].in_shape[l->edge[e].which]) == 0)
-            return true;
-    return false;
-}
-
-/* What is added to the stream comes in from the side. */
-static bool from_side(const figure_block *b, const layout *l, int e) {
-    bool stream = false;
-    for (int i = 0; i < l->n_edges; i++)
-        stream |= l->edge[i].to == l->edge[e].to && l->edge[i].stream;
-    return stream && !l->edge[e].stream && is_circle(&b->node[l->edge[e].to]);
-}
-
-static void draw_edge(FILE *out, const figure_block *b, const layout *l, int e) {
+static void draw_edge(FILE *out, const figure_block *b, const layout *l, const edge_ends *ends, int e) {
     const layout_edge *k = &l->edge[e];
     const layout_item *from = &l->item[k->from], *to = &l->item[k->to];
-    bool side = from_side(b, l, e), circle = is_circle(&b->node[k->to]);
-    double x = port_x(l, e, true, is_circle(&b->node[k->from])), y = from->y + from->h - (is_circle(&b->node[k->from]) ? 2 : 0);
+    bool side = ends[e].side, circle = is_circle(&b->node[k->to]);
+    double x = port_x(l, ends, e, LEAVES, is_circle(&b->node[k->from])), y = from->y + from->h - (is_circle(&b->node[k->from]) ? 2 : 0);
     fprintf(out, "<path class=\"%s\" marker-end=\"url(#%s)\" d=\"M%.1f %.1f", k->stream ? "r" : "e", k->stream ? "ar" : "a", x, y);
     for (int i = 0; i <= k->n_bends; i++) {
         bool last = i == k->n_bends;
-        double x2 = last ? port_x(l, e, false, circle) : l->item[k->bend + i].x;
+        double x2 = last ? port_x(l, ends, e, ENTERS, circle) : l->item[k->bend + i].x;
         double y2 = last ? to->y + (circle ? 2 : 0) - 5 : l->item[k->bend + i].y, m = (y + y2) / 2;
         if (last && side) {
             double reach = x < to->x ? -1 : 1;
@@ -184,12 +247,12 @@ static void draw_edge(FILE *out, const figure_block *b, const layout *l, int e) 
 }
 
 /* Beside where the edge begins: on its side of the node, or on the side that it does not turn to. */
-static void draw_shape(FILE *out, const figure_block *b, const layout *l, int e) {
+static void draw_shape(FILE *out, const figure_block *b, const layout *l, const edge_ends *ends, int e) {
     const layout_edge *k = &l->edge[e];
     const layout_item *from = &l->item[k->from], *next = &l->item[k->n_bends ? k->bend : k->to];
-    if (labelled_before(b, l, e))
+    if (ends[e].labelled)
         return;
-    double x = port_x(l, e, true, is_circle(&b->node[k->from]));
+    double x = port_x(l, ends, e, LEAVES, is_circle(&b->node[k->from]));
     bool left = x < from->x - 1 || (x < from->x + 1 && next->x > x + 4 && !k->stream);
     fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" class=\"s\"%s>", x + (left ? -6 : 6), from->y + from->h + 14,
             left ? " text-anchor=\"end\"" : "");
@@ -208,7 +271,11 @@ static double block_h(const layout *l) {
     return l->h + 2 * PAD + TITLE_H;
 }
 
-static void draw_block(FILE *out, const figure_block *b, const layout *l, double x, double y, const char *backend) {
+/* False: out of memory. */
+static bool draw_block(FILE *out, const figure_block *b, const layout *l, double x, double y, const char *backend) {
+    edge_ends *ends = find_ends(b, l);
+    if (!ends)
+        return false;
     double w = block_w(b, l), h = block_h(l);
     char line[96], n[32];
     for (int i = b->n_layers > 1 ? 2 : 0; i > 0; i--) /* a deck of layers */
@@ -220,12 +287,14 @@ static void draw_block(FILE *out, const figure_block *b, const layout *l, double
     fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" class=\"bp\" text-anchor=\"end\">%s</text>\n", x + w - PAD, y + 27, line);
     fprintf(out, "<g transform=\"translate(%.1f %.1f)\">\n", x + (w - l->w) / 2, y + PAD + TITLE_H);
     for (int e = 0; e < l->n_edges; e++)
-        draw_edge(out, b, l, e);
+        draw_edge(out, b, l, ends, e);
     for (int i = 0; i < b->n; i++)
         draw_node(out, &b->node[i], &l->item[i], backend);
     for (int e = 0; e < l->n_edges; e++)
-        draw_shape(out, b, l, e);
+        draw_shape(out, b, l, ends, e);
     fprintf(out, "</g>\n");
+    free(ends);
+    return true;
 }
 
 static double draw_legend(FILE *out, const figure *f, double y) {
@@ -261,41 +330,57 @@ static void draw_head(FILE *out, const figure *f, const char *name, const char *
     draw_legend(out, f, MARGIN + 70);
 }
 
-/* Before the layers on top, kinds of layers side by side, after them at the bottom. */
-bool svg_draw(FILE *out, const figure *f, const char *name, const char *of, const char *backend) {
-    layout *l = calloc((size_t)f->n, sizeof *l);
-    bool ok = l;
-    double w = 960, layers_w = 0, layers_h = 0;
-    for (int k = 0; k < f->n && ok; k++) {
-        ok = layout_make(&l[k], &f->block[k], node_size);
-        double bw = ok ? block_w(&f->block[k], &l[k]) : 0;
+typedef struct picture { /* sizes */
+    double w, layers_w, layers_h;
+} picture;
+
+static ggl_status lay_out(layout *l, const figure *f, picture *p, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    for (int k = 0; k < f->n && st == GGL_OK; k++) {
+        st = layout_make(&l[k], &f->block[k], node_size, err);
+        double bw = st == GGL_OK ? block_w(&f->block[k], &l[k]) : 0;
         if (f->block[k].n_layers > 0) {
-            layers_w += bw + (layers_w > 0 ? GAP : 0);
-            layers_h = ok && block_h(&l[k]) > layers_h ? block_h(&l[k]) : layers_h;
+            p->layers_w += bw + (p->layers_w > 0 ? GAP : 0);
+            p->layers_h = st == GGL_OK && block_h(&l[k]) > p->layers_h ? block_h(&l[k]) : p->layers_h;
         }
-        w = bw > w ? bw : w;
+        p->w = bw > p->w ? bw : p->w;
     }
-    if (ok) {
-        w = layers_w > w ? layers_w : w;
-        double top = HEAD_H + MARGIN, middle = top + block_h(&l[0]) + GAP, bottom = middle + layers_h + (layers_h > 0 ? GAP : 0);
-        double width = w + 2 * MARGIN + 14, height = bottom + block_h(&l[f->n - 1]) + MARGIN, x = MARGIN + (w - layers_w) / 2;
-        fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n<style>%s</style>\n"
-                "<defs><marker id=\"a\" viewBox=\"0 0 8 8\" refX=\"4\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\">"
-                "<path d=\"M0 1L6 4L0 7z\" fill=\"#a9b2bd\"/></marker><marker id=\"ar\" viewBox=\"0 0 8 8\" refX=\"4\" refY=\"4\" "
-                "markerWidth=\"5\" markerHeight=\"5\" orient=\"auto\"><path d=\"M0 1L6 4L0 7z\" fill=\"#4a90c2\"/></marker></defs>\n"
-                "<rect width=\"100%%\" height=\"100%%\" class=\"bg\"/>\n", width, height, width, height, style);
-        draw_head(out, f, name, of, backend);
-        for (int k = 0; k < f->n; k++) {
-            const figure_block *b = &f->block[k];
-            double bw = block_w(b, &l[k]);
-            bool layer = b->n_layers > 0;
-            draw_block(out, b, &l[k], layer ? x : MARGIN + (w - bw) / 2, k == 0 ? top : layer ? middle : bottom, backend);
-            x += layer ? bw + GAP : 0;
-        }
-        fprintf(out, "</svg>\n");
+    p->w = p->layers_w > p->w ? p->layers_w : p->w;
+    return st;
+}
+
+/* Before the layers on top, kinds of layers side by side, after them at the bottom. False: out of memory. */
+static bool draw_blocks(FILE *out, const figure *f, const layout *l, const picture *p, const char *name, const char *of,
+                        const char *backend) {
+    double top = HEAD_H + MARGIN, middle = top + block_h(&l[0]) + GAP;
+    double bottom = middle + p->layers_h + (p->layers_h > 0 ? GAP : 0), x = MARGIN + (p->w - p->layers_w) / 2;
+    double width = p->w + 2 * MARGIN + 14, height = bottom + block_h(&l[f->n - 1]) + MARGIN;
+    bool ok = true;
+    fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n<style>%s</style>\n"
+            "<defs><marker id=\"a\" viewBox=\"0 0 8 8\" refX=\"4\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\">"
+            "<path d=\"M0 1L6 4L0 7z\" fill=\"#a9b2bd\"/></marker><marker id=\"ar\" viewBox=\"0 0 8 8\" refX=\"4\" refY=\"4\" "
+            "markerWidth=\"5\" markerHeight=\"5\" orient=\"auto\"><path d=\"M0 1L6 4L0 7z\" fill=\"#4a90c2\"/></marker></defs>\n"
+            "<rect width=\"100%%\" height=\"100%%\" class=\"bg\"/>\n", width, height, width, height, style);
+    draw_head(out, f, name, of, backend);
+    for (int k = 0; k < f->n && ok; k++) {
+        const figure_block *b = &f->block[k];
+        double bw = block_w(b, &l[k]);
+        bool layer = b->n_layers > 0;
+        ok = draw_block(out, b, &l[k], layer ? x : MARGIN + (p->w - bw) / 2, k == 0 ? top : layer ? middle : bottom, backend);
+        x += layer ? bw + GAP : 0;
     }
+    fprintf(out, "</svg>\n");
+    return ok;
+}
+
+ggl_status svg_draw(FILE *out, const figure *f, const char *name, const char *of, const char *backend, ggl_error *err) {
+    layout *l = calloc((size_t)f->n, sizeof *l);
+    picture p = {.w = 960};
+    ggl_status st = l ? lay_out(l, f, &p, err) : ggl_fail(err, GGL_NOMEM, "out of memory");
+    if (st == GGL_OK && !draw_blocks(out, f, l, &p, name, of, backend))
+        st = ggl_fail(err, GGL_NOMEM, "out of memory");
     for (int k = 0; l && k < f->n; k++)
         layout_fini(&l[k]);
     free(l);
-    return ok;
+    return st;
 }

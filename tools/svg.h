@@ -6,7 +6,9 @@
 
 #include "figure.h"
 
-/* name: the descriptor; of: the model, or which made-up one; backend: what it runs on. false: out of memory. */
-bool svg_draw(FILE *out, const figure *f, const char *name, const char *of, const char *backend);
+/* name: the descriptor; of: the model, or which made-up one; backend: what it runs on. GGL_NOMEM; GGL_LIMIT: too
+ * many nodes for a picture; nothing is written then. */
+GGL_NODISCARD ggl_status svg_draw(FILE *out, const figure *f, const char *name, const char *of, const char *backend,
+                                  ggl_error *err);
 
 #endif

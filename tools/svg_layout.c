@@ -1,7 +1,10 @@
 #include "svg_layout.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "ggl/steps.h"
 
 #define GAP_X      22.0 /* between nodes of a rank */
 #define GAP_Y      36.0 /* between ranks: room for shapes */
@@ -10,6 +13,7 @@
 #define N_SETTLE   200
 #define STRAIGHT   12.0  /* how much more an edge between bends wants to be straight */
 #define STREAM     1e5   /* and the stream */
+#define MOST_ITEMS 100000
 
 typedef struct link { /* between items of neighbouring ranks */
     int up, down;
@@ -20,6 +24,9 @@ typedef struct work {
     layout *l;
     link *link;
     int n_links;
+    int *up, *up_at; /* links that lead into item i from above: up[up_at[i] .. up_at[i+1]) */
+    int *down, *down_at;
+    int *count; /* for crossings: a Fenwick tree over a rank */
     int *rank_at, *in_rank; /* items of rank r: in_rank[rank_at[r] .. rank_at[r+1]) in order */
 } work;
 
@@ -32,15 +39,16 @@ static void find_ranks(layout *l, const figure_block *b) {
         for (int k = 0; k < b->node[i].n_in; k++)
             if (l->item[b->node[i].in[k]].rank + 1 > l->item[i].rank)
                 l->item[i].rank = l->item[b->node[i].in[k]].rank + 1;
+    for (int i = 0; i < b->n; i++) /* `order` holds the first user's rank until ranks are ordered */
+        for (int k = 0; k < b->node[i].n_in; k++) {
+            layout_item *from = &l->item[b->node[i].in[k]];
+            from->order = from->order == 0 || l->item[i].rank < from->order ? l->item[i].rank : from->order;
+        }
     for (int i = b->n - 1; i >= 0; i--) {
-        int first = -1;
         most = l->item[i].rank > most ? l->item[i].rank : most;
-        for (int j = 0; j < b->n && b->node[i].n_in == 0; j++)
-            for (int k = 0; k < b->node[j].n_in; k++)
-                if (b->node[j].in[k] == i && (first < 0 || l->item[j].rank < first))
-                    first = l->item[j].rank;
-        if (first > 0)
-            l->item[i].rank = first - 1;
+        if (b->node[i].n_in == 0 && l->item[i].order > 0)
+            l->item[i].rank = l->item[i].order - 1;
+        GGL_STEPS(1);
     }
     for (int i = 0; i < b->n; i++)
         if (b->node[i].kind == FIGURE_PORT && !b->node[i].t)
@@ -55,13 +63,19 @@ static bool is_stream(const figure_node *from, const figure_node *to) {
     return begins && ends;
 }
 
-static bool add_edges(layout *l, const figure_block *b, work *w) {
-    int n_edges = 0, n_items = b->n;
+/* Nodes and bends; *n_edges. */
+static int64_t count_items(const layout *l, const figure_block *b, int64_t *n_edges) {
+    int64_t n = b->n;
+    *n_edges = 0;
     for (int i = 0; i < b->n; i++)
         for (int k = 0; k < b->node[i].n_in; k++) {
-            n_edges++;
-            n_items += l->item[i].rank - l->item[b->node[i].in[k]].rank - 1;
+            ++*n_edges;
+            n += l->item[i].rank - l->item[b->node[i].in[k]].rank - 1;
         }
+    return n;
+}
+
+static bool add_edges(layout *l, const figure_block *b, work *w, int64_t n_items, int64_t n_edges) {
     layout_item *items = realloc(l->item, (size_t)(n_items + 1) * sizeof *items);
     if (!items)
         return false;
@@ -105,17 +119,32 @@ static void fill_ranks(work *w) {
     }
 }
 
+/* The links of each item, those that lead into it (`into`) or out of it, in their order. False: out of memory. */
+static bool list_links(const work *w, bool into, int **list, int **at) {
+    int n = w->l->n_items;
+    *list = calloc((size_t)w->n_links + 1, sizeof **list);
+    *at = calloc((size_t)n + 2, sizeof **at);
+    if (!*list || !*at)
+        return false;
+    for (int k = 0; k < w->n_links; k++)
+        (*at)[(into ? w->link[k].down : w->link[k].up) + 2]++;
+    for (int i = 0; i < n; i++)
+        (*at)[i + 2] += (*at)[i + 1];
+    for (int k = 0; k < w->n_links; k++)
+        (*list)[(*at)[(into ? w->link[k].down : w->link[k].up) + 1]++] = k;
+    return true;
+}
+
 /* The mean place of i's neighbours above (or below), by `place`; -1: it has none. */
 static double mean(const work *w, int i, bool above, double (*place)(const layout_item *t), double *weight) {
+    const int *list = above ? w->up : w->down, *at = above ? w->up_at : w->down_at;
     double sum = 0, all = 0;
-    for (int k = 0; k < w->n_links; k++) {
-        const link *n = &w->link[k];
-        int other = above && n->down == i ? n->up : !above && n->up == i ? n->down : -1;
-        if (other >= 0) {
-            sum += n->weight * place(&w->l->item[other]);
-            all += n->weight;
-        }
+    for (int k = at[i]; k < at[i + 1]; k++) {
+        const link *n = &w->link[list[k]];
+        sum += n->weight * place(&w->l->item[above ? n->up : n->down]);
+        all += n->weight;
     }
+    GGL_STEPS(1 + at[i + 1] - at[i]);
     *weight = all;
     return all > 0 ? sum / all : -1;
 }
@@ -127,36 +156,58 @@ static double by_x(const layout_item *t) {
     return t->x;
 }
 
-static void order_rank(work *w, int r, bool above, double *key) {
+typedef struct wanted { /* where an item wants to stand in its rank */
+    double key;
+    int item, order;
+} wanted;
+
+static int compare_wanted(const void *a, const void *b) {
+    const wanted *x = a, *y = b;
+    return x->key != y->key ? (x->key < y->key ? -1 : 1) : (x->order > y->order) - (x->order < y->order);
+}
+
+static void order_rank(work *w, int r, bool above, wanted *want) {
     int *at = w->in_rank + w->rank_at[r], n = w->rank_at[r + 1] - w->rank_at[r];
     for (int i = 0; i < n; i++) {
         double weight, m = mean(w, at[i], above, by_order, &weight);
-        key[at[i]] = m < 0 ? w->l->item[at[i]].order : m;
+        want[i] = (wanted){m < 0 ? w->l->item[at[i]].order : m, at[i], i};
     }
-    for (int i = 1; i < n; i++) { /* insertion: stable */
-        int t = at[i], k = i;
-        for (; k > 0 && key[at[k - 1]] > key[t]; k--)
-            at[k] = at[k - 1];
-        at[k] = t;
-    }
-    for (int i = 0; i < n; i++)
+    qsort(want, (size_t)n, sizeof *want, compare_wanted);
+    for (int i = 0; i < n; i++) {
+        at[i] = want[i].item;
         w->l->item[at[i]].order = i;
+    }
+}
+
+/* Links from rank r that cross each other: of two, one begins further left and ends further right. Links are taken from
+ * left to right; the tree counts where those before, which begin further left, ended. */
+static long crossings_below(const work *w, int r) {
+    long n = 0, before = 0;
+    int size = w->rank_at[r + 2] - w->rank_at[r + 1];
+    memset(w->count, 0, ((size_t)size + 1) * sizeof *w->count);
+    for (int i = w->rank_at[r]; i < w->rank_at[r + 1]; i++) {
+        int item = w->in_rank[i], first = w->down_at[item], last = w->down_at[item + 1];
+        for (int k = first; k < last; k++) {
+            n += before;
+            GGL_STEPS(1);
+            for (int j = w->l->item[w->link[w->down[k]].down].order + 1; j > 0; j &= j - 1)
+                n -= w->count[j];
+        }
+        for (int k = first; k < last; k++, before++)
+            for (int j = w->l->item[w->link[w->down[k]].down].order + 1; j <= size; j += j & -j)
+                w->count[j]++;
+    }
+    return n;
 }
 
 static long crossings(const work *w) {
     long n = 0;
-    for (int a = 0; a < w->n_links; a++)
-        for (int b = a + 1; b < w->n_links; b++) {
-            const layout_item *t = w->l->item;
-            if (t[w->link[a].up].rank != t[w->link[b].up].rank)
-                continue;
-            int d = t[w->link[a].up].order - t[w->link[b].up].order, e = t[w->link[a].down].order - t[w->link[b].down].order;
-            n += (d < 0 && e > 0) || (d > 0 && e < 0);
-        }
+    for (int r = 0; r + 1 < w->l->n_ranks; r++)
+        n += crossings_below(w, r);
     return n;
 }
 
-static void find_order(work *w, double *key, int *best) {
+static void find_order(work *w, wanted *want, int *best) {
     long fewest = -1;
     int n = w->l->n_items;
     for (int s = 0; s < N_SWEEPS; s++) {
@@ -166,7 +217,7 @@ static void find_order(work *w, double *key, int *best) {
             memcpy(best, w->in_rank, (size_t)n * sizeof *best);
         }
         for (int r = 0; r < w->l->n_ranks; r++)
-            order_rank(w, s % 2 ? w->l->n_ranks - 1 - r : r, s % 2 == 0, key);
+            order_rank(w, s % 2 ? w->l->n_ranks - 1 - r : r, s % 2 == 0, want);
     }
     memcpy(w->in_rank, best, (size_t)n * sizeof *best);
     for (int r = 0; r < w->l->n_ranks; r++)
@@ -242,38 +293,69 @@ static void find_places(work *w, cluster *c) {
 
 /* --- all of it -------------------------------------------------------------------------------------------------------- */
 
-bool layout_make(layout *l, const figure_block *b, void (*size)(const figure_node *n, double *w, double *h)) {
-    work w = {.l = l};
-    *l = (layout){.item = calloc((size_t)b->n + 1, sizeof *l->item), .n_items = b->n};
-    bool ok = l->item;
-    for (int i = 0; i < b->n && ok; i++)
-        size(&b->node[i], &l->item[i].w, &l->item[i].h);
-    if (ok) {
-        find_ranks(l, b);
-        ok = add_edges(l, b, &w);
-    }
+static ggl_status no_memory(ggl_error *err) {
+    return ggl_fail(err, GGL_NOMEM, "out of memory");
+}
+
+/* Ranks are known, and edges are there. */
+static ggl_status arrange(work *w, ggl_error *err) {
+    layout *l = w->l;
     size_t n = (size_t)l->n_items + 1;
-    double *key = calloc(n, sizeof *key);
+    wanted *want = calloc(n, sizeof *want);
     int *best = calloc(n, sizeof *best);
     cluster *c = calloc(n, sizeof *c);
-    w.rank_at = calloc((size_t)l->n_ranks + 2, sizeof *w.rank_at);
-    w.in_rank = malloc(n * sizeof *w.in_rank);
-    ok = ok && key && best && c && w.rank_at && w.in_rank;
+    w->rank_at = calloc((size_t)l->n_ranks + 2, sizeof *w->rank_at);
+    w->in_rank = malloc(n * sizeof *w->in_rank);
+    w->count = calloc(n + 1, sizeof *w->count);
+    bool ok = want && best && c && w->rank_at && w->in_rank && w->count && list_links(w, true, &w->up, &w->up_at) &&
+              list_links(w, false, &w->down, &w->down_at);
     if (ok) {
-        memset(w.in_rank, 0xff, n * sizeof *w.in_rank);
-        fill_ranks(&w);
-        find_order(&w, key, best);
-        find_places(&w, c);
+        memset(w->in_rank, 0xff, n * sizeof *w->in_rank);
+        fill_ranks(w);
+        find_order(w, want, best);
+        find_places(w, c);
     }
-    free(key);
+    free(want);
     free(best);
     free(c);
-    free(w.rank_at);
-    free(w.in_rank);
-    free(w.link);
-    if (!ok)
+    return ok ? GGL_OK : no_memory(err);
+}
+
+static void work_fini(work *w) {
+    free(w->link);
+    free(w->rank_at);
+    free(w->in_rank);
+    free(w->count);
+    free(w->up);
+    free(w->up_at);
+    free(w->down);
+    free(w->down_at);
+}
+
+ggl_status layout_make(layout *l, const figure_block *b, void (*size)(const figure_node *n, double *w, double *h),
+                       ggl_error *err) {
+    work w = {.l = l};
+    *l = (layout){.item = calloc((size_t)b->n + 1, sizeof *l->item), .n_items = b->n};
+    if (!l->item)
+        return no_memory(err);
+    for (int i = 0; i < b->n; i++)
+        size(&b->node[i], &l->item[i].w, &l->item[i].h);
+    find_ranks(l, b);
+    int64_t n_edges, n_items = count_items(l, b, &n_edges);
+    ggl_status st = GGL_OK;
+    if (n_items > MOST_ITEMS)
+        st = ggl_fail(err, GGL_LIMIT,
+                      "a picture of '%s' would have %" PRId64 " nodes and bends, at most %d are supported; --format dot and "
+                      "text have no such limit",
+                      b->title, n_items, MOST_ITEMS);
+    else if (!add_edges(l, b, &w, n_items, n_edges))
+        st = no_memory(err);
+    if (st == GGL_OK)
+        st = arrange(&w, err);
+    work_fini(&w);
+    if (st != GGL_OK)
         layout_fini(l);
-    return ok;
+    return st;
 }
 
 void layout_fini(layout *l) {

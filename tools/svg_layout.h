@@ -23,8 +23,9 @@ typedef struct layout {
     double w, h;
 } layout;
 
-/* w and h of the nodes are given by `size`. */
-bool layout_make(layout *l, const figure_block *b, void (*size)(const figure_node *n, double *w, double *h));
+/* w and h of the nodes are given by `size`. GGL_NOMEM; GGL_LIMIT: more than 100000 nodes and bends. On failure *l is empty. */
+GGL_NODISCARD ggl_status layout_make(layout *l, const figure_block *b, void (*size)(const figure_node *n, double *w, double *h),
+                                     ggl_error *err);
 void layout_fini(layout *l);
 
 #endif

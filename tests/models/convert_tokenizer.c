@@ -3,7 +3,7 @@
 #include "ggl/alloc.h"
 #include "llm/convert.h"
 #include "llm/tokenizer.h"
-#include "test.h"
+#include "steps.h"
 
 static ggl_error err;
 
@@ -166,6 +166,31 @@ TEST(broken) {
         CHECK_HAS(err.msg, list[k].words);
         ggl_gguf_close(f);
     }
+}
+
+/* tokenizer.json with 2^bits entries whose names all hashed alike by h * 33 + c. */
+static uint64_t steps_of_colliding(int bits) {
+    size_t cap = ((size_t)1 << bits) * 64 + 512, n = 0, count = (size_t)1 << bits;
+    char *text = ggl_calloc(cap, 1);
+    n += (size_t)snprintf(text + n, cap - n, "{%s, \"model\": {\"type\": \"BPE\", \"merges\": [], \"vocab\": {", BYTE_LEVEL);
+    for (size_t i = 0; i < count; i++) {
+        n += (size_t)snprintf(text + n, cap - n, "%s\"", i ? "," : "");
+        for (int b = 0; b < bits; b++)
+            n += (size_t)snprintf(text + n, cap - n, "%s", i >> b & 1 ? "Ez" : "FY");
+        n += (size_t)snprintf(text + n, cap - n, "\":%zu", i);
+    }
+    snprintf(text + n, cap - n, "}}}");
+    CHECK(put_config((int)count) && put_text("tokenizer.json", text));
+    ggl_free(text);
+    ggl_n_steps = 0;
+    ggl_gguf *f = convert();
+    CHECK_MSG(f != NULL, "%s", err.msg);
+    ggl_gguf_close(f);
+    return ggl_n_steps;
+}
+
+TEST(entries_made_to_collide) {
+    test_linear("entries that collide", steps_of_colliding(9), steps_of_colliding(12), 8);
 }
 
 TEST(unknown_words) {

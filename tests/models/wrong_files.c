@@ -4,10 +4,15 @@
 #include "llm/session.h"
 #include "test.h"
 
+#include <math.h>
+
 typedef struct change {
     const char *architecture;       /* instead of the model's */
     const char *drop_key, *add_key; /* keys; the one added has the value 7 */
     const char *text_key;           /* becomes a string */
+    const char *number_key;         /* becomes this number, */
+    double number;
+    bool list; /* or a list of it */
     const char *drop, *add;         /* tensors; the one added is [32] f32 */
     const char *flip;               /* a tensor whose two dimensions change places */
     const char *descriptor;         /* general.descriptor */
@@ -32,6 +37,8 @@ static const char *changed(const change *c) {
                                 strlen(c->architecture));
         else if (is(v->key, c->text_key))
             ggl_gguf_put_string(w, c->text_key, "many", 4);
+        else if (is(v->key, c->number_key))
+            ggl_gguf_put(w, c->number_key, GGL_GGUF_F64, c->list, &c->number, 1);
         else if (!is(v->key, c->drop_key))
             ggl_gguf_put_value(w, v);
     }
@@ -130,6 +137,22 @@ TEST(key_missing) {
 
 TEST(key_of_a_wrong_type) {
     check((change){.text_key = "llama.block_count"}, "llama.block_count", "");
+}
+
+/* The engine reads two keys itself, and is as strict with them. */
+TEST(context_length_and_vocab_size) {
+    static const double numbers[] = {2.5, 0, -1, NAN, INFINITY};
+    static const char *const keys[] = {"llama.context_length", "llama.vocab_size"};
+    for (int k = 0; k < 2; k++) {
+        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+            check((change){.number_key = keys[k], .number = numbers[i]}, keys[k],
+                  ", and a whole number from 1 to ");
+        check((change){.number_key = keys[k], .number = 512, .list = true}, keys[k],
+              "is a list, and a whole number is wanted");
+        check((change){.text_key = keys[k]}, keys[k], "is a string, and a whole number is wanted");
+        check((change){.drop_key = keys[k]}, NULL, NULL);
+    }
+    check((change){.number_key = keys[0], .number = 256}, NULL, NULL); /* an f64, but whole */
 }
 
 TEST(key_not_known) {

@@ -185,6 +185,32 @@ HOSTILE(alignment_2_31) {
     put_tensor(b, "x", 1, 8, 1, GGL_F32, 0);
     put_zeros(b, 64);
 }
+/* The name's length brings the data to an odd multiple of the alignment. */
+static void name_of_length(gguf_bytes *b, uint32_t alignment, uint32_t type) {
+    char name[16] = "";
+    for (size_t n = 1; n < 9; n++) {
+        name[n - 1] = 'x';
+        b->n = 0;
+        put_header(b, 3, 1, 1);
+        put_key_u32(b, "general.alignment", alignment);
+        put_tensor(b, name, 1, 1, 1, type, 0);
+        if (b->n % 8 == alignment)
+            break;
+    }
+    put_zeros(b, 8);
+}
+HOSTILE(f32_at_1) {
+    name_of_length(b, 1, GGL_F32);
+}
+HOSTILE(f32_at_2) {
+    name_of_length(b, 2, GGL_F32);
+}
+HOSTILE(f16_at_1) {
+    name_of_length(b, 1, GGL_F16);
+}
+HOSTILE(f64_at_4) {
+    name_of_length(b, 4, GGL_F64);
+}
 HOSTILE(escaped_name) {
     put_header(b, 3, 0, 1);
     put_key(b, "a\033[31m\n\xff", 13);
@@ -299,6 +325,15 @@ HOSTILE(overlap) {
     put_tensor(b, "b", 1, 8, 1, GGL_F32, 32);
     put_zeros(b, 128);
 }
+/* Between two others: what is said is that it ends beyond the file, not that it overlaps. */
+HOSTILE(huge_in_the_middle) {
+    put_header(b, 3, 3, 0);
+    put_tensor(b, "a", 1, 8, 1, GGL_F32, 0);
+    put_tensor(b, "b", 1, (uint64_t)1 << 37, 1, GGL_F32, 32);
+    put_tensor(b, "c", 1, 8, 1, GGL_F32, 64);
+    put_align(b, 32);
+    put_zeros(b, 96);
+}
 HOSTILE(overlap_unordered) {
     put_header(b, 3, 4, 0);
     put_tensor(b, "a", 1, 8, 1, GGL_F32, 64);
@@ -375,6 +410,10 @@ static const hostile table[] = {
     H(alignment_3, FORMAT, "general.alignment is 3, no power of two"),
     H(alignment_string, FORMAT, "general.alignment is string, u32 is expected"),
     H(alignment_array, FORMAT, "general.alignment is an array of u32, u32 is expected"),
+    H(f32_at_1, UNSUPPORTED, "of type f32 lies at byte"),
+    H(f32_at_2, UNSUPPORTED, "no multiple of 4: general.alignment is 2; convert the model again"),
+    H(f16_at_1, UNSUPPORTED, "no multiple of 2: general.alignment is 1"),
+    H(f64_at_4, UNSUPPORTED, "no multiple of 8: general.alignment is 4"),
     H(alignment_2_31, FORMAT, "truncated: it needs 2147483680 bytes"),
     H(escaped_name, FORMAT, "'a\\x1b[31m\\x0a\\xff'"),
     H(seven_dims, FORMAT,
@@ -409,6 +448,7 @@ static const hostile table[] = {
     H(name_twice, FORMAT, "tensor 2 of 2: 'x' is there already, as tensor 1"),
     H(overlap, FORMAT,
       "the data of tensor 'b' (32 bytes at offset 32) overlaps that of tensor 'a' (64 bytes at"),
+    H(huge_in_the_middle, FORMAT, "are missing, from tensor 'b' on"),
     H(overlap_unordered, FORMAT,
       "tensor 'a' (32 bytes at offset 64) overlaps that of tensor 'c' (36 bytes at"),
     H(same_place, FORMAT, "overlaps"),

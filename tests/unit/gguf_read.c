@@ -100,6 +100,49 @@ static void check_good(const ggl_gguf *f, uint32_t version, bool data) {
     check_tensors(f, data);
 }
 
+/* Numbers lie at multiples of their size, blocks anywhere: what is right for the type is read, for
+ * each alignment. */
+TEST(alignments_and_types) {
+    static const struct {
+        uint32_t alignment;
+        uint32_t type;
+        uint64_t n;
+    } good[] = {{4, GGL_F32, 3},  {8, GGL_F64, 1},   {2, GGL_F16, 3},  {2, GGL_BF16, 3},
+                {1, GGL_Q8_0, 32}, {1, GGL_Q4_K, 256}, {8, GGL_F32, 3},  {16, GGL_F32, 3},
+                {64, GGL_F32, 3},  {4, GGL_I32, 1}};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        for (size_t n_name = 1; n_name <= 8; n_name++) {
+            static gguf_bytes b;
+            char name[16] = "";
+            ggl_gguf *f;
+            ggl_error err = {0};
+            memset(name, 'x', n_name);
+            b.n = 0;
+            put_header(&b, 3, 1, 1);
+            put_key_u32(&b, "general.alignment", good[i].alignment);
+            put_tensor(&b, name, 1, good[i].n, 1, good[i].type, 0);
+            put_align(&b, good[i].alignment);
+            put_zeros(&b, 256);
+            if (CHECK_OK(ggl_gguf_open_memory(&f, b.data, b.n, "m", &err), &err))
+                ggl_gguf_close(f);
+        }
+}
+
+/* The caller's bytes at an address that is no multiple of 4. */
+TEST(memory_at_an_odd_address) {
+    static gguf_bytes b, moved;
+    ggl_gguf *f;
+    ggl_error err = {0};
+    put_header(&b, 3, 1, 0);
+    put_tensor(&b, "x", 1, 8, 1, GGL_F32, 0);
+    put_align(&b, 32);
+    put_zeros(&b, 32);
+    memcpy(moved.data + 1, b.data, b.n);
+    CHECK_INT(ggl_gguf_open_memory(&f, moved.data + 1, b.n, "m", &err), GGL_UNSUPPORTED);
+    CHECK_HAS(err.msg, "m: the bytes begin at an address that is no multiple of 4, as tensor 'x'");
+    CHECK(!f);
+}
+
 TEST(every_type) {
     for (uint32_t version = 2; version <= 3; version++) {
         ggl_gguf *f;

@@ -85,6 +85,9 @@ TEST(split_keys) {
     const char *first = write_part("m-00001-of-00002.gguf", 0, 2, 2, "a");
     write_part("m-00002-of-00002.gguf", 0, 2, 2, "b");
     refused(first, "m-00002-of-00002.gguf: key 'split.no' is 0, expected is 1");
+    ggl_gguf *f;
+    ggl_error err = {0};
+    CHECK(ggl_gguf_open(&f, first, NULL, &err) != GGL_OK && !strstr(err.msg, "and not"));
     write_part("m-00002-of-00002.gguf", 1, 3, 2, "b");
     refused(first, "m-00002-of-00002.gguf: key 'split.count' is 3, expected is 2");
     write_part("m-00002-of-00002.gguf", 1, -1, 2, "b");

@@ -92,7 +92,7 @@ TEST(every_put) {
 }
 
 TEST(alignments) {
-    for (uint32_t alignment = 1; alignment <= 8192; alignment *= 2) {
+    for (uint32_t alignment = 2; alignment <= 8192; alignment *= 2) {
         ggl_gguf_writer *w = ggl_gguf_writer_new();
         ggl_gguf *f;
         ggl_error err;
@@ -140,6 +140,14 @@ MISUSE(bool_7) {
 }
 MISUSE(alignment_3) {
     ggl_gguf_put(w, "general.alignment", GGL_GGUF_U32, false, &(uint32_t){3}, 1);
+}
+MISUSE(alignment_1_for_f16) {
+    ggl_gguf_put(w, "general.alignment", GGL_GGUF_U32, false, &(uint32_t){1}, 1);
+    ggl_gguf_put_tensor(w, "t", GGL_F16, 1, four, "12345678");
+}
+MISUSE(alignment_4_for_f64) {
+    ggl_gguf_put(w, "general.alignment", GGL_GGUF_U32, false, &(uint32_t){4}, 1);
+    ggl_gguf_put_tensor(w, "t", GGL_F64, 1, (const int64_t[]){1}, "12345678");
 }
 MISUSE(alignment_u64) {
     ggl_gguf_put(w, "general.alignment", GGL_GGUF_U64, false, &(uint64_t){32}, 1);
@@ -195,6 +203,8 @@ TEST(misuse) {
         {two_scalars, GGL_USAGE, "key 'k' has 2 values, but is no array"},
         {bool_7, GGL_USAGE, "key 'k': a boolean is 7"},
         {alignment_3, GGL_FORMAT, "general.alignment is 3, no power of two"},
+        {alignment_1_for_f16, GGL_USAGE, "general.alignment is 1, and tensor 't' of type f16 needs 2"},
+        {alignment_4_for_f64, GGL_USAGE, "general.alignment is 4, and tensor 't' of type f64 needs 8"},
         {alignment_u64, GGL_USAGE, "general.alignment must be one u32"},
         {name_empty, GGL_FORMAT, "the tensor name is empty"},
         {name_65, GGL_FORMAT, "has 65 bytes, at most 64"},

@@ -2,7 +2,7 @@
 #include "safetensors.h"
 
 #include "alloc_fail.h"
-#include "test.h"
+#include "steps.h"
 
 static unsigned char bytes[4096];
 static size_t n_bytes;
@@ -155,4 +155,31 @@ TEST(folders) {
         }
         llm_safetensors_close(st);
     }
+}
+
+/* 2^bits empty tensors whose names all hashed alike by h * 33 + c: pieces "Ez" and "FY". */
+static uint64_t steps_of_colliding(int bits) {
+    size_t cap = ((size_t)1 << bits) * 96 + 64, n = 8;
+    char *file = ggl_calloc(cap, 1);
+    n += (size_t)snprintf(file + n, cap - n, "{");
+    for (size_t i = 0; i >> bits == 0; i++) {
+        n += (size_t)snprintf(file + n, cap - n, "%s\"", i ? "," : "");
+        for (int b = 0; b < bits; b++)
+            n += (size_t)snprintf(file + n, cap - n, "%s", i >> b & 1 ? "Ez" : "FY");
+        n += (size_t)snprintf(file + n, cap - n,
+                              "\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}");
+    }
+    n += (size_t)snprintf(file + n, cap - n, "}");
+    for (int k = 0; k < 8; k++)
+        file[k] = (char)((n - 8) >> 8 * k);
+    llm_safetensors *st;
+    ggl_n_steps = 0;
+    CHECK_OK(llm_safetensors_open_memory(&st, file, n, "x", &err), &err);
+    llm_safetensors_close(st);
+    ggl_free(file);
+    return ggl_n_steps;
+}
+
+TEST(names_made_to_collide) {
+    test_linear("names that collide", steps_of_colliding(9), steps_of_colliding(12), 8);
 }

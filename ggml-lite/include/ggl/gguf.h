@@ -43,7 +43,7 @@ typedef struct ggl_gguf_tensor {
     int n_dims;
     int64_t ne[GGL_MAX_DIMS]; /* innermost first; 1 beyond n_dims */
     int part;                 /* which file of a split model holds it */
-    const void *data;         /* in the mapping, aligned as the file says (at least 1); NULL in vocab-only opens */
+    const void *data;         /* in the mapping; numbers at multiples of their size, blocks anywhere; NULL in vocab-only opens */
     size_t size;              /* bytes */
 } ggl_gguf_tensor;
 
@@ -61,7 +61,8 @@ typedef struct ggl_gguf_params {
  * On failure *out is NULL. GGL_IO, GGL_FORMAT, GGL_UNSUPPORTED, GGL_NOMEM. The message begins with the path. */
 GGL_API GGL_NODISCARD ggl_status ggl_gguf_open(ggl_gguf **out, const char *path, const ggl_gguf_params *params,
                                                ggl_error *err);
-/* The same from memory, which stays the caller's and must outlive *out. `name` is used in messages. */
+/* The same from memory, which stays the caller's and must outlive *out, at an address that is a multiple of 8 (GGL_UNSUPPORTED
+ * if a tensor's numbers would lie at no multiple of their size). `name` is used in messages. */
 GGL_API GGL_NODISCARD ggl_status ggl_gguf_open_memory(ggl_gguf **out, const void *data, size_t size, const char *name,
                                                       ggl_error *err);
 GGL_API void ggl_gguf_close(ggl_gguf *f);

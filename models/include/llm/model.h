@@ -4,7 +4,7 @@
  *     if (llm_model_open(&m, "model.gguf", NULL, &err) != GGL_OK) ...
  *     llm_session *s = .. (session.h) ..
  *
- * A model is only read after it was opened; sessions share it. */
+ * A model is only read after it was opened; sessions share it, also those of several threads. */
 #ifndef LLM_MODEL_H
 #define LLM_MODEL_H
 
@@ -44,11 +44,12 @@ GGL_API const llm_arch *llm_model_arch(const llm_model *m);
 /* "built-in llama.arch", "general.descriptor of model.gguf", "my.arch", "archs/llama.arch (search
  * path)". */
 GGL_API const char *llm_model_arch_origin(const llm_model *m);
-/* The context it was trained with ({arch}.context_length); 0: the file does not say. */
+/* The context it was trained with ({arch}.context_length); 0: the file has no such key, or one that
+ * is no whole number from 1 on, which building its graph reports. */
 GGL_API int64_t llm_model_n_ctx(const llm_model *m);
 
 /* The tokenizer, made at the first call; text is all that needs it. GGL_UNSUPPORTED: of a kind that
- * is not built in. The model owns it. */
+ * is not built in. The model owns it. Several threads may call this at once; all get the same one. */
 GGL_API GGL_NODISCARD ggl_status llm_model_tokenizer(llm_model *m, const llm_tokenizer **out,
                                                      ggl_error *err);
 
