@@ -1,0 +1,21 @@
+/* From a seed, or from bytes that stand for its random choices, a program and a script. */
+#ifndef RANDOM_GEN_H
+#define RANDOM_GEN_H
+
+#include <stddef.h>
+
+#include "program.h"
+
+typedef struct r_source { /* of choices: bytes while there are any (bytes not NULL), else a generator */
+    uint64_t state;
+    const uint8_t *bytes;
+    size_t n_bytes;
+} r_source;
+
+/* 0 .. n-1. Bytes that are used up give 0. */
+int r_choose(r_source *s, int n);
+
+/* Always a legal program: what the library refuses of it is a fault. */
+void r_generate(r_program *p, uint64_t seed, r_source *s);
+
+#endif

@@ -1,0 +1,109 @@
+/* Random graphs on every backend, held against the judge:
+ *
+ *     random-graphs [--seed S] [--count N] [--only VARIANT] [--verbose] [--list] */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gen.h"
+#include "run.h"
+#include "shrink.h"
+
+typedef struct options {
+    uint64_t seed;
+    long count;
+    const char *only;
+    bool verbose, all;
+} options;
+
+typedef struct totals {
+    long graphs, failed, open, numbers, unknown, loose, tokens, actions, nodes[R_OP_COUNT];
+} totals;
+
+static int usage(void) {
+    fprintf(stderr, "usage: random-graphs [--seed S] [--count N] [--only VARIANT] [--verbose] [--all]\n"
+                    "  --all  goes on after a failure\n  variants:");
+    for (int k = 0; k < r_n_variants; k++)
+        fprintf(stderr, " '%s'", r_variants[k].name);
+    fprintf(stderr, "\n");
+    return 2;
+}
+
+static bool parse(int argc, char **argv, options *o) {
+    *o = (options){.seed = 1, .count = 100};
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (strcmp(argv[i], "--verbose") == 0)
+            o->verbose = true;
+        else if (strcmp(argv[i], "--all") == 0)
+            o->all = true;
+        else if (!value)
+            return false;
+        else if (strcmp(argv[i], "--seed") == 0)
+            o->seed = strtoull(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--count") == 0)
+            o->count = strtol(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--only") == 0)
+            o->only = argv[++i];
+        else
+            return false;
+    }
+    return true;
+}
+
+static void summary(const totals *t) {
+    printf("%ld graphs, %ld tokens, %ld actions: %ld wrong, %ld not judged\n", t->graphs, t->tokens, t->actions, t->failed,
+           t->open);
+    printf("%ld numbers, %.3f%% left open, %.3f%% with a wide bound\n", t->numbers,
+           100.0 * (double)t->unknown / (double)(t->numbers + !t->numbers),
+           100.0 * (double)t->loose / (double)(t->numbers + !t->numbers));
+    for (int k = 0; k < R_OP_COUNT; k++)
+        printf("%s%s %ld", k ? ", " : "nodes: ", r_op_name[k], t->nodes[k]);
+    printf("\n");
+}
+
+static void one(r_bench *b, const options *o, uint64_t seed, totals *t) {
+    static r_program p;
+    r_source s = {.state = r_mix(seed, 7)};
+    r_result r;
+    r_generate(&p, seed, &s);
+    if (o->verbose)
+        r_print(&p, stdout), fflush(stdout);
+    bool ok = r_check(b, &p, o->only, &r);
+    t->graphs++;
+    t->failed += !ok;
+    t->numbers += r.n_numbers;
+    t->unknown += r.n_unknown;
+    t->loose += r.n_loose;
+    t->open += ok && r.n_unknown == r.n_numbers;
+    t->tokens += p.n_tokens;
+    t->actions += p.n_actions;
+    for (int i = 0; i < p.n; i++)
+        t->nodes[p.node[i].op]++;
+    if (ok)
+        return;
+    printf("seed %llu: %s\n", (unsigned long long)seed, r.text);
+    fflush(stdout);
+    r_shrink(b, &p, &r);
+    printf("the least that is wrong in this way: %s\n", r.text);
+    r_print(&p, stdout);
+    printf("\n");
+}
+
+int main(int argc, char **argv) {
+    options o;
+    r_bench b;
+    totals t = {0};
+    ggl_error err = {0};
+    if (!parse(argc, argv, &o))
+        return usage();
+    if (!r_bench_open(&b, &err)) {
+        fprintf(stderr, "%s\n", err.msg);
+        return 1;
+    }
+    for (long k = 0; k < o.count && (o.all || t.failed == 0); k++)
+        one(&b, &o, o.seed + (uint64_t)k, &t);
+    summary(&t);
+    r_bench_close(&b);
+    return t.failed > 0;
+}
