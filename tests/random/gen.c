@@ -4,6 +4,18 @@
 
 #include "gen_impl.h"
 
+unsigned r_avoid;
+
+static const char *const avoidable[] = {"unbatched-pick", "nested-state", "unbatched-rows", "picked-values", "shared-pick", "pick-of-view", "const-view"};
+
+const char *r_avoidable(int k) {
+    return k < (int)(sizeof avoidable / sizeof *avoidable) ? avoidable[k] : NULL;
+}
+
+bool avoids(int what) {
+    return r_avoid >> what & 1;
+}
+
 /* --- choices ------------------------------------------------------------------------------------------------------ */
 
 int r_choose(r_source *s, int n) {
@@ -141,7 +153,12 @@ int find(gen *g, fits_fn *fits, int a, int b) {
 
 bool is_float(const gen *g, int i, int a, int b) {
     const r_node *t = node(g, i);
-    return !t->integer && t->op != R_WEIGHT && t->n_dims >= a && t->n_dims <= b;
+    int type;
+    if (avoids(AVOID_PICKED_VALUES) && t->op == R_PICK && t->n_dims > 1 && r_of_weight(g->p, i, &type) && type != W_F32)
+        return false;
+    if (avoids(AVOID_SHARED_PICK) && t->op == R_PICK && node(g, t->src[0])->n_dims > 2 && !node(g, t->src[0])->batched)
+        return false;
+    return !t->integer && t->op != R_WEIGHT && t->n_dims >= a && t->n_dims <= b && r_count(t) <= MOST_VALUE;
 }
 
 static bool is_vector(const gen *g, int i, int n, int unused) {
@@ -173,6 +190,9 @@ int any_vector(gen *g, int n) {
 
 static bool can_be_output(const gen *g, int i) {
     const r_node *t = node(g, i);
+    int type;
+    if (r_of_weight(g->p, i, &type) && type != W_F32) /* they have the weight's type, outputs are f32 */
+        return false;
     return !r_is_leaf(t) && t->body < 0 && !t->integer && t->batched && t->op != R_CACHE && t->op != R_BEGIN;
 }
 

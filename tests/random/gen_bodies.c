@@ -256,7 +256,10 @@ static int make_state(gen *g) {
 int make_recurrent(gen *g) {
     if (g->recurrent > 0 || depth(g) >= 3 || !has_room(g, 80))
         return -1;
-    int layers = chance(g, 3) ? 1 + choose(g, 2) : 0, begin[2], y = -1;
+    bool nests = !avoids(AVOID_NESTED_STATE);
+    if (!nests && g->body >= 0)
+        return -1;
+    int layers = nests && chance(g, 3) ? 1 + choose(g, 2) : 0, begin[2], y = -1;
     for (int k = 0; k < layers; k++) /* plain bodies around it */
         begin[k] = body_begin(g, 1, (const int[]){any_row(g)});
     bool named = !chance(g, 4);

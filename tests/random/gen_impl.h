@@ -8,6 +8,8 @@
 #include "gen.h"
 #include "weights.h"
 
+enum { MOST_VALUE = 768 }; /* elements of a computed value */
+
 typedef struct gen {
     r_program *p;
     r_source *s;
@@ -21,6 +23,17 @@ typedef struct gen {
 int choose(gen *g, int n);
 bool chance(gen *g, int one_in);
 #define ONE_OF(g, ...) ((const int[]){__VA_ARGS__}[choose(g, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)))])
+
+enum {
+    AVOID_UNBATCHED_PICK, /* matrices chosen by an index that is not batched */
+    AVOID_NESTED_STATE,   /* a recurrent call in a plain body */
+    AVOID_UNBATCHED_ROWS, /* a cache of keys or values that are not batched */
+    AVOID_PICKED_VALUES,  /* chosen matrices of a type that is not f32, read by something else than a product */
+    AVOID_SHARED_PICK,    /* chosen matrices with several readers */
+    AVOID_PICK_OF_VIEW,   /* chosen from a part of a weight */
+    AVOID_CONST_VIEW      /* a constant reshaped or split */
+};
+bool avoids(int what);
 
 /* Room for so many more nodes. */
 bool has_room(const gen *g, int n);

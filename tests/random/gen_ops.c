@@ -1,8 +1,6 @@
 /* The operators: each maker takes what is there, makes what it lacks, and adds one operator or a few. */
 #include "gen_impl.h"
 
-enum { MOST_VALUE = 768 }; /* elements of a computed value */
-
 /* --- one operator ------------------------------------------------------------------------------------------------- */
 
 int unary(gen *g, r_op op, int x) {
@@ -48,7 +46,13 @@ int binary(gen *g, r_op op, int a, int b) {
     return y;
 }
 
+/* While views of constants are open: something computed in its place. */
+static int no_constant(gen *g, int x) {
+    return avoids(AVOID_CONST_VIEW) && node(g, x)->op == R_CONST ? binary(g, R_ADD, x, number_of(g, 0)) : x;
+}
+
 int reshape(gen *g, int x, int n_dims, const int *ne) {
+    x = no_constant(g, x);
     double num[3] = {0};
     for (int d = 0; d < n_dims; d++)
         num[d] = ne[d];
@@ -61,6 +65,7 @@ int reshape(gen *g, int x, int n_dims, const int *ne) {
 }
 
 int split(gen *g, int x, int dim, int first, int size) {
+    x = no_constant(g, x);
     int y = add(g, R_SPLIT, 1, &x, 3, (const double[]){dim, first, size});
     g->p->node[y].ne[dim] = size;
     g->p->node[y].integer = node(g, x)->integer;
@@ -181,18 +186,19 @@ static int positive(gen *g, int x) {
 static bool is_scalar_index(const gen *g, int i, int limit, int unused) {
     (void)unused;
     const r_node *t = node(g, i);
-    return t->integer && t->n_dims == 0 && t->limit <= limit;
+    return t->integer && t->n_dims == 0 && t->limit <= limit && (t->batched || !avoids(AVOID_UNBATCHED_PICK));
 }
 
 static bool is_index_list(const gen *g, int i, int limit, int most) {
     const r_node *t = node(g, i);
-    return t->integer && t->n_dims == 1 && t->limit <= limit && t->ne[0] <= most;
+    return t->integer && t->n_dims == 1 && t->limit <= limit && t->ne[0] <= most &&
+           (t->batched || !avoids(AVOID_UNBATCHED_PICK));
 }
 
 /* One index into n. */
 static int scalar_index(gen *g, int n) {
     int x = chance(g, 3) ? -1 : find(g, is_scalar_index, n, 0);
-    return x >= 0 ? x : index_input(g, 0, n, !chance(g, 3));
+    return x >= 0 ? x : index_input(g, 0, n, !chance(g, 3) || avoids(AVOID_UNBATCHED_PICK));
 }
 
 static int make_topk(gen *g);
@@ -200,7 +206,7 @@ static int make_topk(gen *g);
 /* A list of at most `most` of them. */
 static int index_list(gen *g, int n, int most) {
     int x = chance(g, 4) ? -1 : find(g, is_index_list, n, most);
-    return x >= 0 ? x : index_input(g, 1 + choose(g, most < 4 ? most : 4), n, !chance(g, 3));
+    return x >= 0 ? x : index_input(g, 1 + choose(g, most < 4 ? most : 4), n, !chance(g, 3) || avoids(AVOID_UNBATCHED_PICK));
 }
 
 /* --- makers ------------------------------------------------------------------------------------------------------- */
@@ -392,6 +398,8 @@ static int type_for(gen *g, int n) {
 static bool is_matrix(const gen *g, int i, int n, int n_batch) {
     int type;
     const r_node *t = node(g, i);
+    if (t->op == R_PICK && avoids(AVOID_SHARED_PICK))
+        return false;
     return t->n_dims >= 2 && t->n_dims <= 3 && t->ne[0] == n && (t->ne[2] == 1 || n_batch == 1 || t->ne[2] == n_batch) &&
            t->ne[1] * (t->ne[2] > n_batch ? t->ne[2] : n_batch) <= 256 && r_of_weight(g->p, i, &type);
 }
@@ -406,7 +414,9 @@ static int new_matrix(gen *g, int n, int out, int heads) {
     case 1: /* one for each head, chosen */
         if (heads > 1)
             return pick(g, weight(g, 3, (const int[]){n, out, many}, type, spread),
-                        index_input(g, heads, many, !chance(g, 3)));
+                        index_input(g, heads, many, !chance(g, 3) || avoids(AVOID_UNBATCHED_PICK)));
+        if (avoids(AVOID_PICK_OF_VIEW))
+            return weight(g, 2, (const int[]){n, out}, type, spread);
         return pick(g, split(g, weight(g, 3, (const int[]){n, out, many + 1}, type, spread), 2, 1, many),
                     scalar_index(g, many));
     case 2:
@@ -530,6 +540,8 @@ static int make_cache(gen *g) {
     bool blocks = w_is_quantized(g->p->type_k) || w_is_quantized(g->p->type_v);
     int d = blocks ? 32 : ONE_OF(g, 4, 6, 8, 32, 33), e = blocks ? 32 : ONE_OF(g, 4, d, 8, 16), h = 1 + choose(g, 2);
     int k = heads_of(g, d, h), v = chance(g, 4) && e <= d ? split(g, k, 0, 0, e) : chance(g, 4) ? k : heads_of(g, e, h);
+    if (avoids(AVOID_UNBATCHED_ROWS) && !(node(g, k)->batched && node(g, v)->batched))
+        return -1;
     int c = add(g, R_CACHE, 2, (const int[]){k, v}, 0, NULL);
     g->p->node[c].batched = true;
     set_shape(g, c, 0, NULL);
@@ -557,7 +569,10 @@ static int one_for_each_head(gen *g, int h) {
 }
 
 static int make_attend(gen *g) {
-    int cache = last_cache(g), k = node(g, cache)->src[0], v = node(g, cache)->src[1];
+    int cache = last_cache(g);
+    if (cache < 0)
+        return -1;
+    int k = node(g, cache)->src[0], v = node(g, cache)->src[1];
     int d = node(g, k)->ne[0], h = node(g, k)->ne[1] * (1 + choose(g, 2)), q = heads_of(g, d, h);
     int sinks = one_for_each_head(g, h), alibi = one_for_each_head(g, h);
     double num[3] = {chance(g, 2) ? NAN : 0.25, chance(g, 2) ? NAN : 1 + choose(g, chance(g, 2) ? 70 : 8),

@@ -123,8 +123,10 @@ void judge_token(judge *j, int token) {
     for (int i = 0; i < p->n_actions; i++)
         if (p->action[i].before == token)
             act(j, &p->action[i]);
-    for (int i = 0; i < p->n; i++)
+    for (int i = 0; i < p->n; i++) {
+        j->kind = j->folded[i] ? JUDGE_EXACT : j->given;
         compute(j, i, &p->token[token]);
+    }
 }
 
 const number *judge_value(const judge *j, int i) {
@@ -141,12 +143,41 @@ static int kept_size(const r_program *p, int i) {
     return t->op == R_CACHE ? p->n_pos * (r_count(&p->node[t->src[0]]) + r_count(&p->node[t->src[1]])) : 0;
 }
 
-judge *judge_new(const r_program *p, judge_kind kind) {
+/* Whether node i, and all that it needs, depends on no input and no state; so far as free[] knows what is before it. A
+ * body is free as a whole. */
+static bool is_free(const r_program *p, int i, const bool *free) {
+    const r_node *t = &p->node[i];
+    if (t->op == R_INPUT || t->op == R_STATE || t->op == R_CACHE || t->op == R_ATTEND || t->batched)
+        return false;
+    for (int k = 0; k < t->n_src; k++)
+        if (t->src[k] >= 0 && !free[t->src[k]])
+            return false;
+    for (int k = t->op == R_CALL ? t->begin : i; k < i; k++)
+        if (!free[k])
+            return false;
+    return true;
+}
+
+/* Nodes that stand in no body, and the bodies of such calls. */
+static void find_folded(judge *j) {
+    const r_program *p = j->p;
+    bool free[R_MOST_NODES] = {false};
+    for (int i = 0; i < p->n; i++) {
+        free[i] = is_free(p, i, free);
+        j->folded[i] = free[i] && p->node[i].body < 0;
+        for (int k = p->node[i].op == R_CALL && j->folded[i] ? p->node[i].begin : i; k < i; k++)
+            j->folded[k] = true;
+    }
+}
+
+judge *judge_new(const r_program *p, judge_kind kind, bool folded) {
     judge *j = calloc(1, sizeof *j);
     if (!j)
         return NULL;
     j->p = p;
-    j->kind = kind;
+    j->kind = j->given = kind;
+    if (folded)
+        find_folded(j);
     for (int i = 0; i < p->n; i++) {
         int size = j->keeps[i].size = kept_size(p, i);
         j->value[i] = calloc((size_t)r_count(&p->node[i]), sizeof(number));

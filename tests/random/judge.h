@@ -21,8 +21,8 @@ typedef enum judge_kind {
 
 typedef struct judge judge;
 
-/* p is borrowed. NULL: out of memory. */
-judge *judge_new(const r_program *p, judge_kind kind);
+/* folded: what depends on no input is computed once, exactly, and rounded to f32. p is borrowed. NULL: out of memory. */
+judge *judge_new(const r_program *p, judge_kind kind, bool folded);
 void judge_free(judge *j);
 /* Computes the next token, after the actions that stand before it. */
 void judge_token(judge *j, int token);

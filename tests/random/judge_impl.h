@@ -16,7 +16,8 @@ typedef struct kept { /* what slots keep of a STATE or a CACHE */
 
 struct judge {
     const r_program *p;
-    judge_kind kind;
+    judge_kind kind, given; /* of the node that is computed; of all that are not folded */
+    bool folded[R_MOST_NODES];
     uint64_t n_changes; /* how often the inputs that are not batched were given */
     number *value[R_MOST_NODES];
     kept keeps[R_MOST_NODES];

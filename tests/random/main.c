@@ -21,12 +21,24 @@ typedef struct totals {
 } totals;
 
 static int usage(void) {
-    fprintf(stderr, "usage: random-graphs [--seed S] [--count N] [--only VARIANT] [--verbose] [--all]\n"
+    fprintf(stderr, "usage: random-graphs [--seed S] [--count N] [--only VARIANT] [--verbose] [--all] [--avoid FORM]...\n"
                     "  --all  goes on after a failure\n  variants:");
     for (int k = 0; k < r_n_variants; k++)
         fprintf(stderr, " '%s'", r_variants[k].name);
+    fprintf(stderr, "\n  forms:");
+    for (int k = 0; r_avoidable(k); k++)
+        fprintf(stderr, " %s", r_avoidable(k));
     fprintf(stderr, "\n");
     return 2;
+}
+
+static bool avoid(const char *name) {
+    for (int k = 0; r_avoidable(k); k++)
+        if (strcmp(name, r_avoidable(k)) == 0) {
+            r_avoid |= 1u << k;
+            return true;
+        }
+    return false;
 }
 
 static bool parse(int argc, char **argv, options *o) {
@@ -45,7 +57,7 @@ static bool parse(int argc, char **argv, options *o) {
             o->count = strtol(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--only") == 0)
             o->only = argv[++i];
-        else
+        else if (strcmp(argv[i], "--avoid") != 0 || !avoid(argv[++i]))
             return false;
     }
     return true;

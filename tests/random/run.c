@@ -62,6 +62,10 @@ typedef struct runner {
     ggl_error *err;
 } runner;
 
+static bool is_folded(const r_program *p, const r_variant *v) {
+    return v->fold != (p->seed % 2 == 0);
+}
+
 static int place(void *ctx, int group, const char *name) {
     const runner *r = ctx;
     uint64_t h = r_mix(r->salt, (uint64_t)(group + 2));
@@ -200,7 +204,7 @@ static ggl_status run_variant(r_bench *b, const r_program *p, const r_variant *v
                                .place = v->n_engines > 1 ? place : NULL,
                                .ctx = &r};
     ggl_status st = r_build(&built, p, err);
-    if (st == GGL_OK && v->fold != (p->seed % 2 == 0))
+    if (st == GGL_OK && is_folded(p, v))
         st = ggl_graph_fold(built.g, b->engine[R_REFERENCE], err);
     if (st == GGL_OK)
         st = ggl_sched_new(&r.s, built.g, &params, err);
@@ -221,27 +225,27 @@ typedef struct check {
     const r_program *p;
     outputs out[R_MOST_VARIANTS];
     bool done[R_MOST_VARIANTS];
-    number *want[3]; /* by kind of judge: [token][element] */
+    number *want[3][2]; /* by kind of judge, not folded and folded: [token][element] */
     int size;
     r_result *result;
 } check;
 
-static bool fail(check *c, int variant, const char *fmt, ...) GGL_PRINTF(3, 4);
-static bool fail(check *c, int variant, const char *fmt, ...) {
+static bool fail(check *c, int variant, r_fault fault, const char *fmt, ...) GGL_PRINTF(4, 5);
+static bool fail(check *c, int variant, r_fault fault, const char *fmt, ...) {
     va_list args;
     va_start(args, fmt);
     vsnprintf(c->result->text, sizeof c->result->text, fmt, args);
     va_end(args);
-    c->result->failed = true;
+    c->result->fault = fault;
     c->result->variant = variant;
     return false;
 }
 
-static bool judge_all(check *c, judge_kind kind) {
-    if (c->want[kind])
+static bool judge_all(check *c, judge_kind kind, bool folded) {
+    if (c->want[kind][folded])
         return true;
-    judge *j = judge_new(c->p, kind);
-    number *to = c->want[kind] = calloc((size_t)(c->p->n_tokens * c->size), sizeof *to);
+    judge *j = judge_new(c->p, kind, folded);
+    number *to = c->want[kind][folded] = calloc((size_t)(c->p->n_tokens * c->size), sizeof *to);
     for (int k = 0; k < c->p->n_tokens && j && to; k++) {
         judge_token(j, k);
         for (int o = 0; o < c->p->n_outputs; o++) {
@@ -250,8 +254,9 @@ static bool judge_all(check *c, judge_kind kind) {
             to += count;
         }
     }
+    bool ok = j && to;
     judge_free(j);
-    return j && c->want[kind];
+    return ok;
 }
 
 /* Where element e of a token's outputs stands. */
@@ -270,12 +275,13 @@ static bool agrees(number want, double got) {
 
 static bool hold_against_judge(check *c, int k) {
     const r_variant *v = &r_variants[k];
-    if (!judge_all(c, v->judge))
-        return fail(c, k, "out of memory");
+    bool folded = is_folded(c->p, v);
+    if (!judge_all(c, v->judge, folded))
+        return fail(c, k, R_REFUSED, "out of memory");
     for (int t = 0; t < c->p->n_tokens; t++)
         for (int e = 0; e < c->size && c->out[k].there[t]; e++) {
             int at = t * c->size + e, of = e;
-            number want = c->want[v->judge][at];
+            number want = c->want[v->judge][folded][at];
             double got = (double)c->out[k].at[at];
             c->result->n_numbers++;
             c->result->n_unknown += !isfinite(want.e);
@@ -283,7 +289,7 @@ static bool hold_against_judge(check *c, int k) {
             if (!isfinite(want.e) || agrees(want, got))
                 continue;
             int node = output_of(c, &of);
-            return fail(c, k, "%s: token %d, t%d[%d] is %.9g; the judge has %.9g, at most %.3g off", v->name, t, node, of,
+            return fail(c, k, R_WRONG, "%s: token %d, t%d[%d] is %.9g; the judge has %.9g, at most %.3g off", v->name, t, node, of,
                         got, want.v, want.e);
         }
     return true;
@@ -300,7 +306,7 @@ static bool hold_against(check *c, int k, int other) {
             if (same_bits(c->out[k].at[at], c->out[other].at[at]))
                 continue;
             int node = output_of(c, &of);
-            return fail(c, k, "%s: token %d, t%d[%d] is %.9g; '%s' has %.9g", r_variants[k].name, t, node, of,
+            return fail(c, k, R_DIFFERS, "%s: token %d, t%d[%d] is %.9g; '%s' has %.9g", r_variants[k].name, t, node, of,
                         (double)c->out[k].at[at], r_variants[other].name, (double)c->out[other].at[at]);
         }
     return true;
@@ -324,9 +330,9 @@ static bool check_variant(check *c, r_bench *b, int k) {
     c->out[k].size = c->size;
     c->out[k].at = calloc((size_t)(c->p->n_tokens * c->size), sizeof(float));
     if (!c->out[k].at)
-        return fail(c, k, "out of memory");
+        return fail(c, k, R_REFUSED, "out of memory");
     if (run_variant(b, c->p, &r_variants[k], &c->out[k], &err) != GGL_OK)
-        return fail(c, k, "%s: %s", r_variants[k].name, err.msg);
+        return fail(c, k, R_REFUSED, "%s: %s", r_variants[k].name, err.msg);
     return (!equal || hold_against(c, k, find_variant(equal))) && hold_against_judge(c, k);
 }
 
@@ -345,8 +351,8 @@ bool r_check(r_bench *b, const r_program *p, const char *only, r_result *result)
             ok = check_variant(c, b, k);
     for (int k = 0; k < R_MOST_VARIANTS; k++)
         free(c->out[k].at);
-    for (int k = 0; k < 3; k++)
-        free(c->want[k]);
+    for (int k = 0; k < 6; k++)
+        free(c->want[k / 2][k % 2]);
     free(c);
     return ok;
 }

@@ -40,8 +40,10 @@ typedef struct r_bench {
 bool r_bench_open(r_bench *b, ggl_error *err);
 void r_bench_close(r_bench *b);
 
+typedef enum r_fault { R_RIGHT, R_REFUSED, R_WRONG, R_DIFFERS } r_fault;
+
 typedef struct r_result {
-    bool failed;
+    r_fault fault;
     int variant;      /* that failed */
     char text[768];   /* how */
     long n_numbers, n_unknown, n_loose; /* compared; left open by the judge; bounds above a 20th of the row's largest */
