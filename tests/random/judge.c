@@ -10,10 +10,10 @@
 
 number rounded(double v, double e, double ulps) {
     if (isnan(e) || fabs(v) > 1e30)
-        return (number){v, INFINITY};
+        return (number){v, INFINITY, 0};
     if (e == 0 && v == (double)(float)v && ulps <= 1)
-        return (number){v, 0}; /* a single operation whose result needs no rounding */
-    return (number){v, e + ulps * UNIT * (fabs(v) + e) + TINY};
+        return (number){v, 0, 0}; /* a single operation whose result needs no rounding */
+    return (number){v, e + ulps * UNIT * (fabs(v) + e) + TINY, 0};
 }
 
 bool known(number x) {
@@ -21,7 +21,7 @@ bool known(number x) {
 }
 
 number unknown(void) {
-    return (number){0, INFINITY};
+    return (number){0, INFINITY, 0};
 }
 
 const number *element(const judge *j, int i, int a, int b, int c) {
@@ -35,7 +35,7 @@ const number *element(const judge *j, int i, int a, int b, int c) {
 static void input(judge *j, int i, const r_token *token) {
     const r_node *t = &j->p->node[i];
     for (int e = 0; e < r_count(t); e++)
-        j->value[i][e] = (number){r_input_value(t, t->batched ? token->salt : j->n_changes, e), 0};
+        j->value[i][e] = (number){r_input_value(t, t->batched ? token->salt : j->n_changes, e), 0, 0};
 }
 
 /* Weights and constants, once. Constants are doubles that a backend may round to f32 at their first use. */
@@ -54,7 +54,7 @@ static void constants(judge *j) {
             w_make(t->type, t->salt, t->spread, n, bytes, v);
         for (int e = 0; e < n; e++) {
             double off = w_types[t->type].has_min ? 4 * UNIT * t->spread : 0;
-            j->value[i][e] = v ? (number){v[e], off} : unknown();
+            j->value[i][e] = v ? (number){v[e], off, 0} : unknown();
         }
         free(v);
         free(bytes);
@@ -118,6 +118,15 @@ static void act(judge *j, const r_action *a) {
     j->n_changes += a->kind == R_CHANGE;
 }
 
+/* What no other number is known to be equal to has an identity of its own. */
+static void identify(judge *j, int i, uint64_t salt) {
+    for (int e = 0; e < r_count(&j->p->node[i]); e++) {
+        number *x = &j->value[i][e];
+        if (x->id == 0 && x->e > 0)
+            x->id = r_mix(salt, (uint64_t)i << 32 | (uint64_t)e);
+    }
+}
+
 void judge_token(judge *j, int token) {
     const r_program *p = j->p;
     for (int i = 0; i < p->n_actions; i++)
@@ -126,6 +135,7 @@ void judge_token(judge *j, int token) {
     for (int i = 0; i < p->n; i++) {
         j->kind = j->folded[i] ? JUDGE_EXACT : j->given;
         compute(j, i, &p->token[token]);
+        identify(j, i, p->token[token].salt);
     }
 }
 

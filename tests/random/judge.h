@@ -11,6 +11,7 @@
 
 typedef struct number {
     double v, e; /* the value, and how far off a right result may be; e infinite: not known */
+    uint64_t id; /* of what is not exact: numbers with the same one have the same bits on any backend */
 } number;
 
 typedef enum judge_kind {

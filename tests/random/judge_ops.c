@@ -1,6 +1,6 @@
 /* The operators that take elements one by one, or along a row. */
 #include <math.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "judge_impl.h"
 
@@ -13,6 +13,8 @@ static double sigmoid(double x) {
 /* f rises everywhere that it is used: what it makes of the ends bounds what it makes of the rest. */
 static number rising(double (*f)(double), number x, double least, double ulps) {
     double v = f(x.v), low = x.v - x.e, high = f(x.v + x.e);
+    if (f == sqrt && x.v >= 0)
+        low = fmax(low, 0); /* what roots are taken of is not negative, however small it is */
     if (low < least)
         return unknown();
     return rounded(v, fmax(high - v, v - f(low)), x.e == 0 && f == sqrt ? 1 : ulps);
@@ -23,13 +25,13 @@ static number unary(r_op op, number x) {
     case R_EXP:
         return rising(exp, x, -INFINITY, 4);
     case R_LOG: /* near 1 a step of the argument is the larger part */
-        return rising(log, (number){x.v, x.e}, TINY, 4);
+        return rising(log, (number){x.v, x.e, 0}, TINY, 4);
     case R_SQRT:
-        return rising(sqrt, x, x.e == 0 ? 0 : TINY, 1);
+        return rising(sqrt, x, 0, 1);
     case R_FLOOR:
-        return floor(x.v - x.e) == floor(x.v + x.e) ? (number){floor(x.v), 0} : (number){floor(x.v), 1};
+        return floor(x.v - x.e) == floor(x.v + x.e) ? (number){floor(x.v), 0, 0} : (number){floor(x.v), 1, 0};
     case R_ABS:
-        return (number){fabs(x.v), x.e};
+        return (number){fabs(x.v), x.e, 0};
     case R_TANH:
         return rising(tanh, x, -INFINITY, 6);
     case R_ERF:
@@ -80,14 +82,14 @@ static number modulo(number a, number b) {
 /* -1, 0, 1; 2: it is open which. */
 static int order(number a, number b) {
     double off = a.e + b.e;
-    if (a.v == b.v && off == 0)
+    if (a.v == b.v && (off == 0 || (a.id == b.id && a.id != 0)))
         return 0;
     return a.v + off < b.v ? -1 : b.v + off < a.v ? 1 : 2;
 }
 
 static number compared(r_op op, number a, number b) {
     if (isnan(a.v) || isnan(b.v))
-        return (number){op == R_NE, 0};
+        return (number){op == R_NE, 0, 0};
     int o = order(a, b);
     bool yes = op == R_EQ   ? o == 0
                : op == R_NE ? o != 0
@@ -95,7 +97,7 @@ static number compared(r_op op, number a, number b) {
                : op == R_LE ? o <= 0
                : op == R_GT ? o == 1
                             : o >= 0;
-    return o == 2 ? unknown() : (number){yes, 0};
+    return o == 2 ? unknown() : (number){yes, 0, 0};
 }
 
 /* The larger (or, negated, the smaller). */
@@ -108,7 +110,7 @@ static number larger(number a, number b, bool negate) {
     if (o == -1)
         return b;
     bool first = negate ? a.v < b.v : a.v > b.v;
-    return (number){first ? a.v : b.v, fmax(a.e, b.e)};
+    return (number){first ? a.v : b.v, fmax(a.e, b.e), 0};
 }
 
 static number binary(r_op op, number a, number b) {
@@ -137,8 +139,15 @@ static number binary(r_op op, number a, number b) {
 static number chosen(number c, number a, number b) {
     if (isnan(c.v))
         return a;
-    int o = order((number){fabs(c.v), c.e}, (number){0, 0});
+    int o = order((number){fabs(c.v), c.e, 0}, (number){0, 0, 0});
     return o == 2 ? unknown() : o == 0 ? b : a;
+}
+
+/* The same node makes the same of the same. */
+static uint64_t identity(uint64_t h, number x) {
+    uint64_t bits;
+    memcpy(&bits, &x.v, sizeof bits);
+    return x.e == 0 ? r_mix(h, bits) : h == 0 || x.id == 0 ? 0 : r_mix(h, x.id);
 }
 
 static void elementwise(judge *j, int i) {
@@ -148,14 +157,17 @@ static void elementwise(judge *j, int i) {
             for (int a = 0; a < t->ne[0]; a++, at++) {
                 number x[3];
                 bool all = true;
+                uint64_t id = (uint64_t)i + 1;
                 for (int k = 0; k < t->n_src; k++) {
                     x[k] = *element(j, t->src[k], a, b, c);
                     all = all && known(x[k]);
+                    id = identity(id, x[k]);
                 }
                 number y = t->op == R_WHERE && known(x[0]) ? chosen(x[0], x[1], x[2])
                            : !all                        ? unknown()
                            : t->n_src == 1               ? unary(t->op, x[0])
                                                          : binary(t->op, x[0], x[1]);
+                y.id = id;
                 j->value[i][at] = y;
             }
 }
@@ -181,7 +193,7 @@ static number sum(const judge *j, int x, int dim, const int *at) {
         whole = whole && y.v == floor(y.v);
     }
     if (e == 0 && whole && size < 0x1p24)
-        return (number){v, 0};
+        return (number){v, 0, 0};
     double steps = j->kind == JUDGE_EXACT ? 0 : dim == 0 ? n / 16 + 5 : n;
     return rounded(v, e + steps * UNIT * size, 2);
 }
@@ -215,7 +227,7 @@ static number rank_of(const judge *j, int x, int k, const int *at) {
             return unknown();
         place += before;
     }
-    return (number){place, 0};
+    return (number){place, 0, 0};
 }
 
 static void reduce(judge *j, int i) {
@@ -239,7 +251,7 @@ static void topk(judge *j, int i) {
     for (int e = 0; e < j->p->node[t->src[0]].ne[0]; e++) {
         number place = rank_of(j, t->src[0], e, first);
         if (known(place) && place.v < t->ne[0])
-            j->value[i][(int)place.v] = (number){e, 0};
+            j->value[i][(int)place.v] = (number){e, 0, 0};
     }
 }
 
@@ -255,7 +267,7 @@ static void pick(judge *j, int i) {
         for (int e = 0; e < inner; e++)
             j->value[i][k * inner + e] = !known(at) ? unknown()
                                          : inside   ? j->value[t->src[0]][(int)at.v * inner + e]
-                                                    : (number){NAN, 0};
+                                                    : (number){NAN, 0, 0};
     }
 }
 
@@ -323,7 +335,7 @@ void judge_operator(judge *j, int i, const r_token *token) {
         return;
     case R_IOTA:
         for (int e = 0; e < t->ne[0]; e++)
-            j->value[i][e] = (number){e, 0};
+            j->value[i][e] = (number){e, 0, 0};
         return;
     default:
         elementwise(j, i);

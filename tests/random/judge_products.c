@@ -12,7 +12,7 @@ enum { MOST_ROW = 1024 };
 static void as_bf16(number *x, int n) {
     for (int i = 0; i < n; i++) {
         double v = w_round_bf16(x[i].v), low = w_round_bf16(x[i].v - x[i].e), high = w_round_bf16(x[i].v + x[i].e);
-        x[i] = (number){v, fmax(high - v, v - low) + 0x1p-56};
+        x[i] = (number){v, fmax(high - v, v - low) + 0x1p-56, 0};
     }
 }
 
@@ -63,7 +63,7 @@ static number dot(const judge *j, const number *w, const number *x, int n) {
         size += most * fabs(x[i].v);
     }
     if (size == 0 && e == 0)
-        return (number){isnan(v) ? NAN : 0, 0};
+        return (number){isnan(v) ? NAN : 0, 0, 0};
     double steps = j->kind == JUDGE_EXACT ? 0 : n / 8 + 8;
     return rounded(v, e + steps * UNIT * size, 2);
 }
@@ -139,7 +139,7 @@ void judge_cache(judge *j, int i, const r_token *token) {
             }
             w_keep(type, n, v, e);
             for (int k = 0; k < n; k++)
-                row[k] = (number){v[k], isnan(e[k]) ? INFINITY : e[k]};
+                row[k] = (number){v[k], isnan(e[k]) ? INFINITY : e[k], 0};
         }
     }
 }
@@ -177,7 +177,7 @@ static number score(const judge *j, const r_node *t, const attention *a, int p) 
  * of at most exp(2 off). */
 static void attend_head(const judge *j, const r_node *t, const attention *a, number *out) {
     double s[R_MOST_TOKENS + 64], top = -INFINITY, total = 0, off = 0;
-    number sink = {-INFINITY, 0};
+    number sink = {-INFINITY, 0, 0};
     if (t->src[2] >= 0)
         sink = *element(j, t->src[2], a->head, 0, 0);
     for (int p = a->first; p <= a->pos; p++) {
