@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gen.h"
+#include "mutants.h"
 #include "run.h"
 #include "shrink.h"
 
@@ -13,7 +14,7 @@ typedef struct options {
     uint64_t seed;
     long count;
     const char *only;
-    bool verbose, all;
+    bool verbose, all, mutants;
 } options;
 
 typedef struct totals {
@@ -22,7 +23,11 @@ typedef struct totals {
 
 static int usage(void) {
     fprintf(stderr, "usage: random-graphs [--seed S] [--count N] [--only VARIANT] [--verbose] [--all] [--avoid FORM]...\n"
-                    "  --all  goes on after a failure\n  variants:");
+                    "       random-graphs --mutants [--only MUTANT]\n"
+                    "  --all      goes on after a failure\n"
+                    "  --avoid    leaves out a form\n"
+                    "  --mutants  runs wrong programs, each of which the judge has to find\n"
+                    "  variants:");
     for (int k = 0; k < r_n_variants; k++)
         fprintf(stderr, " '%s'", r_variants[k].name);
     fprintf(stderr, "\n  forms:");
@@ -45,7 +50,9 @@ static bool parse(int argc, char **argv, options *o) {
     *o = (options){.seed = 1, .count = 100};
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
-        if (strcmp(argv[i], "--verbose") == 0)
+        if (strcmp(argv[i], "--mutants") == 0)
+            o->mutants = true;
+        else if (strcmp(argv[i], "--verbose") == 0)
             o->verbose = true;
         else if (strcmp(argv[i], "--all") == 0)
             o->all = true;
@@ -112,6 +119,11 @@ int main(int argc, char **argv) {
     if (!r_bench_open(&b, &err)) {
         fprintf(stderr, "%s\n", err.msg);
         return 1;
+    }
+    if (o.mutants) {
+        bool caught = r_mutants(&b, o.only, stdout);
+        r_bench_close(&b);
+        return !caught;
     }
     for (long k = 0; k < o.count && (o.all || t.failed == 0); k++)
         one(&b, &o, o.seed + (uint64_t)k, &t);

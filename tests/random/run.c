@@ -194,6 +194,8 @@ static ggl_status run_script(runner *r) {
 static ggl_status run_variant(r_bench *b, const r_program *p, const r_variant *v, outputs *out, ggl_error *err) {
     r_built built;
     ggl_backend *list[R_MOST_BACKENDS];
+    if (b->instead)
+        p = b->instead;
     runner r = {.p = p, .v = v, .out = out, .err = err, .salt = r_mix(p->seed, (uint64_t)(v - r_variants))};
     for (int k = 0; k < v->n_engines; k++)
         list[k] = b->engine[v->engine[k]] == b->engine[R_CPU] && b->engine[R_SPOILED] ? b->engine[R_SPOILED]
@@ -273,15 +275,16 @@ static bool agrees(number want, double got) {
     return fabs(got - want.v) <= want.e + 0x1p-24 * fabs(want.v) + 1e-44;
 }
 
-static bool hold_against_judge(check *c, int k) {
+static bool hold_against_judge(check *c, const r_bench *b, int k) {
     const r_variant *v = &r_variants[k];
     bool folded = is_folded(c->p, v);
-    if (!judge_all(c, v->judge, folded))
+    judge_kind kind = b->other_judge ? JUDGE_EXACT : v->judge;
+    if (!judge_all(c, kind, folded))
         return fail(c, k, R_REFUSED, "out of memory");
     for (int t = 0; t < c->p->n_tokens; t++)
         for (int e = 0; e < c->size && c->out[k].there[t]; e++) {
             int at = t * c->size + e, of = e;
-            number want = c->want[v->judge][folded][at];
+            number want = c->want[kind][folded][at];
             double got = (double)c->out[k].at[at];
             c->result->n_numbers++;
             c->result->n_unknown += !isfinite(want.e);
@@ -333,7 +336,7 @@ static bool check_variant(check *c, r_bench *b, int k) {
         return fail(c, k, R_REFUSED, "out of memory");
     if (run_variant(b, c->p, &r_variants[k], &c->out[k], &err) != GGL_OK)
         return fail(c, k, R_REFUSED, "%s: %s", r_variants[k].name, err.msg);
-    return (!equal || hold_against(c, k, find_variant(equal))) && hold_against_judge(c, k);
+    return (!equal || hold_against(c, k, find_variant(equal))) && hold_against_judge(c, b, k);
 }
 
 bool r_check(r_bench *b, const r_program *p, const char *only, r_result *result) {

@@ -15,7 +15,7 @@ typedef enum r_engine {
     R_CPU_3,    /* three threads that share every step */
     R_PORTABLE, /* two threads, portable code */
     R_REFERENCE,
-    R_SPOILED,  /* NULL, or one with a fault, that takes R_CPU's place in the variant "spoiled" */
+    R_SPOILED,  /* for tests of the test: NULL, or one with a fault, which takes R_CPU's place */
     R_ENGINES
 } r_engine;
 
@@ -35,6 +35,9 @@ extern const int r_n_variants;
 
 typedef struct r_bench {
     ggl_backend *engine[R_ENGINES];
+    /* For tests of the test: the judge goes by the program, the engine runs this one. NULL: the same. */
+    const r_program *instead;
+    bool other_judge; /* judges the CPU as if it did not round activations */
 } r_bench;
 
 bool r_bench_open(r_bench *b, ggl_error *err);

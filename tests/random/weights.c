@@ -251,7 +251,7 @@ static void keep_block(int type, double *x, double *e) {
         double t = d != 0 ? x[i] / d : 0, t_off = d != 0 ? (e[i] + fabs(t) * d_off) / fabs(d) + fabs(t) * 0x1p-21 : 0;
         double code[3]; /* of the number, of the least and the most that it may be */
         for (int k = 0; k < 3; k++) {
-            double v = t + t_off * (k == 1 ? -1 : k == 2 ? 1 : 0);
+            double v = t + (t_off + 0x1p-20) * (k == 1 ? -1 : k == 2 ? 1 : 0); /* 2^-20: 8.5 is added in f32 */
             code[k] = type == W_Q8_0 ? fmin(127, fmax(-127, round(v))) : fmin(7, fmax(-8, floor(v + 0.5)));
         }
         x[i] = kept * code[0];
