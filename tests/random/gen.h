@@ -23,4 +23,7 @@ int r_choose(r_source *s, int n);
 /* Always a legal program: what the library refuses of it is a fault. */
 void r_generate(r_program *p, uint64_t seed, r_source *s);
 
+/* Whether the script (which somebody has changed) does only what is allowed. */
+bool r_is_legal(const r_program *p);
+
 #endif

@@ -148,12 +148,10 @@ int make_unknown(gen *g) {
     for (int i = g->p->n; i-- > before && y < 0;)
         if (node(g, i)->body == b && is_float(g, i, 0, 3))
             y = i;
-    if (chance(g, 12)) /* what comes in, goes out */
-        y = b + 1;
+    if (chance(g, 12)) /* what comes in, goes out; or something of outside */
+        y = chance(g, 2) ? b + 1 : any_float(g);
     if (y < 0)
         y = unary(g, R_TANH, b + 1);
-    if (node(g, y)->body != b) /* a leaf */
-        y = unary(g, R_TANH, y);
     return body_end(g, b, chance(g, 2) ? "nobody's" : NULL, y, NAN, false);
 }
 

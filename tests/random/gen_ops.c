@@ -281,6 +281,23 @@ static int make_topk(gen *g) {
     return y;
 }
 
+/* The best by score, and what belongs to them: elements, or a matrix for each, as experts are chosen. */
+static int make_choice(gen *g) {
+    int i = make_topk(g), n = node(g, i)->limit, k = node(g, i)->ne[0];
+    if (chance(g, 3))
+        return pick(g, node(g, i)->src[0], i);
+    int x = any_vector(g, 0), d = node(g, x)->ne[0], out = ONE_OF(g, 4, 8, 33);
+    int type = d % 32 ? ONE_OF(g, W_F32, W_F16, W_BF16) : ONE_OF(g, W_F32, W_Q8_0, W_Q4_1, W_MXFP4);
+    if (d * n * out > 16384 || (avoids(AVOID_UNBATCHED_PICK) && !node(g, i)->batched))
+        return binary(g, R_MUL, i, number_of(g, 1.0 / n));
+    int w = pick(g, weight(g, 3, (const int[]){d, out, n}, type, 1.7 / sqrt(d)), i);
+    int y = linear(g, chance(g, 2) ? x : reshape(g, x, 2, (const int[]){d, 1}), w, -1);
+    if (chance(g, 3))
+        return tamed(g, y);
+    int share = reshape(g, unary(g, R_SIGMOID, pick(g, node(g, i)->src[0], i)), 2, (const int[]){1, k});
+    return tamed(g, sum(g, binary(g, R_MUL, y, share), 1));
+}
+
 static bool is_list(const gen *g, int i, int unused, int unused2) {
     (void)unused;
     (void)unused2;
@@ -592,7 +609,7 @@ static const struct {
     bool top; /* not in a body */
 } makers[] = {
     {make_unary, 6, false},         {make_binary, 12, false}, {make_where, 3, false},
-    {make_reduce, 4, false},        {make_rank, 2, false},    {make_topk, 2, false},
+    {make_reduce, 4, false},        {make_rank, 2, false},    {make_topk, 1, false},    {make_choice, 4, false},
     {make_of_indices, 3, false},    {make_pick, 4, false},    {make_row, 3, false},
     {make_reshape, 4, false},       {make_split, 5, false},   {make_concat, 4, false},
     {make_repeat, 3, false},        {make_transpose, 3, false}, {make_linear, 12, false},

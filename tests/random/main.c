@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "build.h"
 #include "gen.h"
 #include "mutants.h"
 #include "run.h"
@@ -14,7 +15,7 @@ typedef struct options {
     uint64_t seed;
     long count;
     const char *only;
-    bool verbose, all, mutants;
+    bool verbose, all, mutants, operators;
 } options;
 
 typedef struct totals {
@@ -24,9 +25,11 @@ typedef struct totals {
 static int usage(void) {
     fprintf(stderr, "usage: random-graphs [--seed S] [--count N] [--only VARIANT] [--verbose] [--all] [--avoid FORM]...\n"
                     "       random-graphs --mutants [--only MUTANT]\n"
-                    "  --all      goes on after a failure\n"
-                    "  --avoid    leaves out a form\n"
-                    "  --mutants  runs wrong programs, each of which the judge has to find\n"
+                    "       random-graphs --operators [--seed S] [--count N]\n"
+                    "  --all        goes on after a failure\n"
+                    "  --avoid      leaves out a form\n"
+                    "  --mutants    runs wrong programs, each of which the judge has to find\n"
+                    "  --operators  only looks whether each operator of the library is made often enough\n"
                     "  variants:");
     for (int k = 0; k < r_n_variants; k++)
         fprintf(stderr, " '%s'", r_variants[k].name);
@@ -52,6 +55,8 @@ static bool parse(int argc, char **argv, options *o) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(argv[i], "--mutants") == 0)
             o->mutants = true;
+        else if (strcmp(argv[i], "--operators") == 0)
+            o->operators = true;
         else if (strcmp(argv[i], "--verbose") == 0)
             o->verbose = true;
         else if (strcmp(argv[i], "--all") == 0)
@@ -81,6 +86,13 @@ static void summary(const totals *t) {
     printf("\n");
 }
 
+static void count(const r_program *p, totals *t) {
+    bool needed[R_MOST_NODES];
+    r_needed(p, needed);
+    for (int i = 0; i < p->n; i++)
+        t->nodes[p->node[i].op] += needed[i];
+}
+
 static void one(r_bench *b, const options *o, uint64_t seed, totals *t) {
     static r_program p;
     r_source s = {.state = r_mix(seed, 7)};
@@ -97,8 +109,7 @@ static void one(r_bench *b, const options *o, uint64_t seed, totals *t) {
     t->open += ok && r.n_unknown == r.n_numbers;
     t->tokens += p.n_tokens;
     t->actions += p.n_actions;
-    for (int i = 0; i < p.n; i++)
-        t->nodes[p.node[i].op]++;
+    count(&p, t);
     if (ok)
         return;
     printf("seed %llu: %s\n", (unsigned long long)seed, r.text);
@@ -109,6 +120,33 @@ static void one(r_bench *b, const options *o, uint64_t seed, totals *t) {
     printf("\n");
 }
 
+/* Every operator of the library is known here, and made often enough. */
+static bool operators(const options *o) {
+    static r_program p;
+    totals t = {0};
+    bool all = true;
+    for (long k = 0; k < o->count; k++) {
+        r_source s = {.state = r_mix(o->seed + (uint64_t)k, 7)};
+        r_generate(&p, o->seed + (uint64_t)k, &s);
+        count(&p, &t);
+    }
+    for (int op = 0; op < GGL_OP_COUNT; op++) {
+        const char *name = ggl_op_get((ggl_op)op).name;
+        int k = 0;
+        while (k < R_OP_COUNT && strcmp(r_op_name[k], name) != 0)
+            k++;
+        if (k == R_OP_COUNT)
+            printf("'%s' of ops.def has no row in R_OPS (tests/random/program.h): add it there, a maker in gen_ops.c, its "
+                   "meaning in judge_ops.c and a fault in mutants.c\n",
+                   name);
+        else if (t.nodes[k] * 50 < o->count)
+            printf("'%s' is in %ld of %ld graphs' nodes: its maker in gen_ops.c wants more weight\n", name, t.nodes[k],
+                   o->count);
+        all = all && k < R_OP_COUNT && t.nodes[k] * 50 >= o->count;
+    }
+    return all;
+}
+
 int main(int argc, char **argv) {
     options o;
     r_bench b;
@@ -116,6 +154,8 @@ int main(int argc, char **argv) {
     ggl_error err = {0};
     if (!parse(argc, argv, &o))
         return usage();
+    if (o.operators)
+        return !operators(&o);
     if (!r_bench_open(&b, &err)) {
         fprintf(stderr, "%s\n", err.msg);
         return 1;

@@ -49,6 +49,26 @@ bool r_of_weight(const r_program *p, int i, int *type) {
            (t->op == R_PICK && p->node[t->src[0]].n_dims > 2 && r_of_weight(p, t->src[0], type));
 }
 
+void r_needed(const r_program *p, bool *needed) {
+    memset(needed, 0, (size_t)p->n * sizeof *needed);
+    for (int k = 0; k < p->n_outputs; k++)
+        needed[p->output[k]] = true;
+    for (int i = p->n; i-- > 0;) {
+        const r_node *t = &p->node[i];
+        for (int c = i + 1; c < p->n && t->op == R_KEEP; c++)
+            needed[i] = needed[i] || (p->node[c].op == R_CALL && p->node[c].begin == t->body && needed[c]);
+        if (t->op == R_PARAM && needed[i])
+            needed[t->body] = true;
+        for (int k = 0; k < t->n_src && needed[i]; k++)
+            if (t->src[k] >= 0)
+                needed[t->src[k]] = true;
+        if (needed[i] && t->op == R_CALL)
+            needed[t->begin] = true;
+        for (int k = 0; k < t->n_src && t->op == R_BEGIN && needed[i]; k++)
+            needed[i + 1 + k] = true;
+    }
+}
+
 /* --- text --------------------------------------------------------------------------------------------------------- */
 
 static void print_shape(const r_node *t, FILE *out) {
@@ -104,7 +124,7 @@ static void print_action(const r_action *a, FILE *out) {
     static const char *const form[] = {
         [R_CLEAR] = "clear slot %d",
         [R_COPY] = "slot %d = copy of slot %d",
-        [R_CUT] = "slot %d goes back",
+        [R_CUT] = "slot %d goes back (%d) to position %d",
         [R_SAVE] = "slot %d into snapshot %d, %d positions",
         [R_RESTORE] = "slot %d from snapshot %d, %d positions",
         [R_RESTORE_STATES] = "states of slot %d from snapshot %d",

@@ -12,7 +12,7 @@ enum {
     R_MOST_NODES = 400,
     R_MOST_SRC = 8,
     R_MOST_NUM = 4,
-    R_MOST_OUTPUTS = 4,
+    R_MOST_OUTPUTS = 8,
     R_MOST_TOKENS = 192,
     R_MOST_ACTIONS = 24,
     R_MOST_SLOTS = 3,
@@ -118,7 +118,7 @@ typedef struct r_action {
     r_action_kind kind;
     int before;   /* the token that it comes before */
     int slot, other;
-    int n_pos;    /* SAVE, RESTORE: positions 0 .. n_pos-1 */
+    int n_pos;    /* SAVE, RESTORE, RESTORE_STATES: positions 0 .. n_pos-1. CUT: the next position */
 } r_action;
 
 typedef struct r_token {
@@ -164,6 +164,9 @@ double r_const_value(const r_node *t, int e);
 /* Whether the node's numbers are those of a weight where it lies: the weight, a view of it, or matrices that an index
  * chooses from such. Products with these follow the rule of the weight's type. *type is the type. */
 bool r_of_weight(const r_program *p, int i, int *type);
+
+/* Which nodes the outputs need; keeps with the calls that they stand in. */
+void r_needed(const r_program *p, bool *needed);
 
 /* Text for people: one line for each node, then the script. */
 #include <stdio.h>

@@ -153,13 +153,18 @@ static int piece(const runner *r, int first) {
     return r->v->chunks ? 1 + (int)(r_mix(r->salt, (uint64_t)first) % (uint64_t)n) : n;
 }
 
+/* Rows of outputs in one run. */
+static int most_rows(const runner *r) {
+    return r->v->rows ? 1 + (int)(r_mix(r->salt, 3) % (uint64_t)r->p->n_batch) : r->p->n_batch;
+}
+
 static ggl_status run_piece(runner *r, int first, int n) {
     int32_t row[R_MOST_TOKENS];
     int n_rows = 0;
     uint64_t h = r_mix(r->salt, 0x1000 + (uint64_t)first);
     bool none = r->v->rows && h % 5 == 0;
     for (int k = 0; k < n; k++)
-        if (!r->v->rows || (!none && (h >> k % 48 & 1)))
+        if (!r->v->rows || (!none && n_rows < most_rows(r) && (h >> k % 48 & 1)))
             row[n_rows++] = k;
     ggl_status st = set_inputs(r, first, n);
     if (st == GGL_OK && none && h & 0x100)
@@ -203,6 +208,7 @@ static ggl_status run_variant(r_bench *b, const r_program *p, const r_variant *v
     ggl_sched_params params = {.backend = list,
                                .n_backends = v->n_engines,
                                .no_repack = v->no_repack,
+                               .n_rows = most_rows(&r),
                                .place = v->n_engines > 1 ? place : NULL,
                                .ctx = &r};
     ggl_status st = r_build(&built, p, err);

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gen.h"
+
 typedef struct shrinker {
     r_bench *b;
     r_program *p, *next; /* the least so far; what is tried */
@@ -14,26 +16,9 @@ enum { MOST_TRIES = 4000 };
 
 /* What no output needs goes; indices follow. */
 static void sweep(r_program *p) {
-    bool needed[R_MOST_NODES] = {false};
+    bool needed[R_MOST_NODES];
     int to[R_MOST_NODES] = {0}, n = 0;
-    for (int k = 0; k < p->n_outputs; k++)
-        needed[p->output[k]] = true;
-    for (int i = p->n; i-- > 0;) {
-        const r_node *t = &p->node[i];
-        if (t->op == R_KEEP) /* as its body */
-            for (int c = i + 1; c < p->n; c++)
-                needed[i] = needed[i] || (p->node[c].op == R_CALL && p->node[c].begin == t->body && needed[c]);
-        if (t->op == R_PARAM && needed[i])
-            needed[t->body] = true;
-        for (int k = 0; k < t->n_src && needed[i]; k++)
-            if (t->src[k] >= 0)
-                needed[t->src[k]] = true;
-        if (needed[i] && t->op == R_CALL)
-            needed[t->begin] = true;
-        if (t->op == R_BEGIN && needed[i])
-            for (int k = 0; k < t->n_src; k++)
-                needed[i + 1 + k] = true;
-    }
+    r_needed(p, needed);
     for (int i = 0; i < p->n; i++)
         to[i] = needed[i] ? n++ : -1;
     for (int i = 0; i < p->n; i++) {
@@ -60,7 +45,7 @@ static bool still(shrinker *s) {
     for (int k = 0; k < s->next->n_outputs; k++)
         if (s->next->node[s->next->output[k]].op < R_ADD)
             return false; /* leaves are no outputs */
-    if (s->next->n_tokens == 0 || s->next->n_outputs == 0)
+    if (s->next->n_tokens == 0 || s->next->n_outputs == 0 || !r_is_legal(s->next))
         return false;
     if (r_check(s->b, s->next, r_variants[s->result->variant].name, &r) || r.variant != s->result->variant ||
         r.fault != s->result->fault || strstr(r.text, "library makes"))
@@ -204,21 +189,16 @@ static bool shorter_script(shrinker *s) {
     }
     for (int k = s->p->n_actions; k-- > 0;) {
         r_program *p = fresh(s);
-        if (k >= p->n_actions || p->action[k].kind == R_SAVE)
+        if (k >= p->n_actions)
             continue;
         memmove(p->action + k, p->action + k + 1, (size_t)(--p->n_actions - k) * sizeof *p->action);
         less |= still(s);
     }
-    /* the last of a sequence, so that positions still follow each other */
-    for (int k = s->p->n_tokens; k-- > 0 && s->p->n_actions == 0;) {
-        bool last = k < s->p->n_tokens;
-        for (int i = k + 1; i < s->p->n_tokens; i++)
-            last = last && s->p->token[i].slot != s->p->token[k].slot;
-        if (last) {
+    for (int k = s->p->n_tokens; k-- > 0;)
+        if (k < s->p->n_tokens) {
             drop_token(fresh(s), k);
             less |= still(s);
         }
-    }
     for (int n = 1; n < s->p->n_batch; n++) {
         fresh(s)->n_batch = n;
         less |= still(s);
