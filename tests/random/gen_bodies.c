@@ -140,6 +140,8 @@ int make_unknown(gen *g) {
     if (depth(g) >= 3 || !has_room(g, 100))
         return -1;
     int src[2] = {any_float(g), any_row(g)}, n_src = 1 + choose(g, 2);
+    for (int k = 0; k < 2; k++)
+        src[k] = no_constant(g, src[k]);
     int b = body_begin(g, n_src, src), y = -1, before = g->p->n;
     for (int k = 1 + choose(g, 4); k > 0 && has_room(g, 60); k--) {
         int made = make_any(g, false);
@@ -149,7 +151,7 @@ int make_unknown(gen *g) {
         if (node(g, i)->body == b && is_float(g, i, 0, 3))
             y = i;
     if (chance(g, 12)) /* what comes in, goes out; or something of outside */
-        y = chance(g, 2) ? b + 1 : any_float(g);
+        y = chance(g, 2) ? b + 1 : no_constant(g, any_float(g));
     if (y < 0)
         y = unary(g, R_TANH, b + 1);
     return body_end(g, b, chance(g, 2) ? "nobody's" : NULL, y, NAN, false);

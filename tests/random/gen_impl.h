@@ -64,6 +64,8 @@ int any_vector(gen *g, int n);
 
 /* --- gen_ops.c ---------------------------------------------------------------------------------------------------- */
 
+/* x; while views of constants are open, something computed in the place of one. */
+int no_constant(gen *g, int x);
 int unary(gen *g, r_op op, int x);
 int binary(gen *g, r_op op, int a, int b);
 int reshape(gen *g, int x, int n_dims, const int *ne);

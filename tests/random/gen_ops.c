@@ -46,8 +46,7 @@ int binary(gen *g, r_op op, int a, int b) {
     return y;
 }
 
-/* While views of constants are open: something computed in its place. */
-static int no_constant(gen *g, int x) {
+int no_constant(gen *g, int x) {
     return avoids(AVOID_CONST_VIEW) && node(g, x)->op == R_CONST ? binary(g, R_ADD, x, number_of(g, 0)) : x;
 }
 
@@ -481,7 +480,8 @@ static bool is_value_matrix(const gen *g, int i, int x, int unused) {
     (void)unused;
     int type;
     const r_node *t = node(g, i), *a = node(g, x);
-    if (!is_float(g, i, 2, 3) || t->ne[0] != a->ne[0] || r_of_weight(g->p, i, &type))
+    if (!is_float(g, i, 2, 3) || t->ne[0] != a->ne[0] || r_of_weight(g->p, i, &type) ||
+        (t->op == R_PICK && avoids(AVOID_SHARED_PICK)))
         return false;
     int heads = a->ne[1] > t->ne[2] ? a->ne[1] : t->ne[2];
     return (a->ne[1] == 1 || t->ne[2] == 1 || a->ne[1] == t->ne[2]) && t->ne[1] * heads * a->ne[2] <= MOST_VALUE;
