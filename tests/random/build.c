@@ -26,6 +26,8 @@ static ggl_tensor *leaf(r_built *b, const r_node *t, int i) {
     int64_t ne[4] = {t->ne[0], t->ne[1], t->ne[2], t->ne[3]};
     int n = r_count(t);
     r_input_name(i, name);
+    if (t->position)
+        return ggl_graph_find_input(b->g, "pos");
     if (t->op == R_INPUT)
         return ggl_graph_input(b->g, name, t->integer ? GGL_I32 : GGL_F32, t->n_dims, ne, t->batched);
     double *v = calloc((size_t)n, sizeof *v);

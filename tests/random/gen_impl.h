@@ -31,7 +31,8 @@ enum {
     AVOID_PICKED_VALUES,  /* chosen matrices of a type that is not f32, read by something else than a product */
     AVOID_SHARED_PICK,    /* chosen matrices with several readers */
     AVOID_PICK_OF_VIEW,   /* chosen from a part of a weight */
-    AVOID_CONST_VIEW      /* a constant reshaped or split */
+    AVOID_CONST_VIEW,     /* a constant reshaped or split */
+    AVOID_PICK_OF_FOUR    /* matrices chosen from a weight of four dimensions */
 };
 bool avoids(int what);
 

@@ -330,8 +330,18 @@ static int make_pick(gen *g) {
     return pick(g, x, chance(g, 2) ? scalar_index(g, limit) : index_list(g, limit, most < 4 ? most : 4));
 }
 
+static int position(gen *g) {
+    int i = index_input(g, 0, g->p->n_pos, true);
+    g->p->node[i].position = true;
+    return i;
+}
+
 /* Rows of a table, as embeddings are. */
 static int make_row(gen *g) {
+    if (chance(g, 8))
+        return pick(g, weight(g, 2, (const int[]){8, g->p->n_pos}, ONE_OF(g, W_F32, W_F16), 1), position(g));
+    if (chance(g, 12)) /* positions in arithmetic */
+        return unary(g, R_SIN, binary(g, R_MUL, position(g), number_of(g, 0.125)));
     int n = 2 + choose(g, 6), d = ONE_OF(g, 4, 6, 8, 32, 64);
     int type = d % 32 == 0 ? ONE_OF(g, W_F32, W_F16, W_Q8_0, W_Q4_0, W_Q5_1, W_IQ4_NL) : ONE_OF(g, W_F32, W_F16, W_BF16);
     int w = weight(g, 2, (const int[]){d, n}, type, 1), k = choose(g, 3);
@@ -424,7 +434,9 @@ static bool is_matrix(const gen *g, int i, int n, int n_batch) {
 static int new_matrix(gen *g, int n, int out, int heads) {
     double spread = 1.7 / sqrt(n);
     int type = type_for(g, n), many = 2 + choose(g, 3);
-    switch (choose(g, 7)) {
+    switch (choose(g, avoids(AVOID_PICK_OF_FOUR) ? 7 : 8)) {
+    case 7: /* for each head one of several, chosen together: of a weight of four dimensions */
+        return pick(g, weight(g, 4, (const int[]){n, out, heads, 2}, type, spread), scalar_index(g, 2));
     case 0: /* one of several, for each of the batch or for all */
         return pick(g, weight(g, 3, (const int[]){n, out, many}, type, spread), scalar_index(g, many));
     case 1: /* one for each head, chosen */

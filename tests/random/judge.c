@@ -35,7 +35,7 @@ const number *element(const judge *j, int i, int a, int b, int c) {
 static void input(judge *j, int i, const r_token *token) {
     const r_node *t = &j->p->node[i];
     for (int e = 0; e < r_count(t); e++)
-        j->value[i][e] = (number){r_input_value(t, t->batched ? token->salt : j->n_changes, e), 0, 0};
+        j->value[i][e] = (number){t->position ? token->pos : r_input_value(t, t->batched ? token->salt : j->n_changes, e), 0, 0};
 }
 
 /* Weights and constants, once. Constants are doubles that a backend may round to f32 at their first use. */

@@ -79,7 +79,9 @@ static void print_shape(const r_node *t, FILE *out) {
 }
 
 static void print_leaf(const r_node *t, FILE *out) {
-    if (t->op == R_INPUT && t->integer)
+    if (t->position)
+        fprintf(out, "the position");
+    else if (t->op == R_INPUT && t->integer)
         fprintf(out, "an index below %d", t->limit);
     else if (t->op == R_INPUT)
         fprintf(out, "numbers up to %g", t->spread);

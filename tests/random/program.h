@@ -88,6 +88,7 @@ extern const char *const r_op_name[R_OP_COUNT];
 typedef struct r_node {
     r_op op;
     bool batched, integer;
+    bool position; /* INPUT: the library's own "pos", an index like others */
     int n_dims, ne[4];
     int src[R_MOST_SRC], n_src;
     double num[R_MOST_NUM]; /* as the operator's signature has them; NaN: absent */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "build.h"
+#include "faulty.h"
 #include "ggl/sched.h"
 #include "weights.h"
 
@@ -18,6 +19,7 @@ const r_variant r_variants[] = {
     {"folded the other way", {R_CPU_3}, 1, JUDGE_CPU, true, true, false, false, NULL},
     {"split", {R_CPU, R_PORTABLE, R_CPU_3}, 3, JUDGE_CPU, false, true, true, false, "cpu"},
     {"split, not repacked", {R_PORTABLE, R_CPU}, 2, JUDGE_CPU, false, true, false, true, "cpu"},
+    {"split, one late", {R_LATE, R_CPU_3}, 2, JUDGE_CPU, false, true, true, false, "cpu"},
     {"cpu and reference", {R_CPU, R_REFERENCE, R_PORTABLE}, 3, JUDGE_EITHER, false, true, true, false, NULL},
     {"reference and cpu", {R_REFERENCE, R_CPU_3}, 2, JUDGE_EITHER, true, true, true, false, NULL},
 };
@@ -36,12 +38,18 @@ bool r_bench_open(r_bench *b, ggl_error *err) {
         st = ggl_backend_open(&b->engine[k], k == R_REFERENCE ? "reference" : "cpu", &params[k], err);
         unsetenv("GGL_CPU_SHARE_ALL");
     }
+    if (st == GGL_OK) /* a backend of its own: two may not share one */
+        st = ggl_backend_open(&b->under_late, "cpu", &params[R_CPU], err);
+    if (st == GGL_OK && !(b->engine[R_LATE] = faulty_open(b->under_late, FAULT_ASYNC, GGL_OP_COUNT, GGL_TYPE_LIMIT)))
+        st = ggl_fail(err, GGL_NOMEM, "out of memory");
     return st == GGL_OK;
 }
 
 void r_bench_close(r_bench *b) {
     for (int k = 0; k <= R_REFERENCE; k++)
         ggl_backend_close(b->engine[k]);
+    faulty_close(b->engine[R_LATE]);
+    ggl_backend_close(b->under_late);
 }
 
 /* --- one variant -------------------------------------------------------------------------------------------------- */
@@ -107,7 +115,7 @@ static ggl_status set_inputs(runner *r, int first, int n) {
     if (st == GGL_OK)
         st = ggl_sched_set(r->s, "slot", slot, n, r->err);
     for (int i = 0; i < r->p->n && st == GGL_OK; i++)
-        if (r->p->node[i].op == R_INPUT)
+        if (r->p->node[i].op == R_INPUT && !r->p->node[i].position)
             st = set_input(r, i, first, n);
     return st;
 }
@@ -162,7 +170,7 @@ static ggl_status run_piece(runner *r, int first, int n) {
     int32_t row[R_MOST_TOKENS];
     int n_rows = 0;
     uint64_t h = r_mix(r->salt, 0x1000 + (uint64_t)first);
-    bool none = r->v->rows && h % 5 == 0;
+    bool none = r->v->rows && h % 3 == 0;
     for (int k = 0; k < n; k++)
         if (!r->v->rows || (!none && n_rows < most_rows(r) && (h >> k % 48 & 1)))
             row[n_rows++] = k;

@@ -15,6 +15,7 @@ typedef enum r_engine {
     R_CPU_3,    /* three threads that share every step */
     R_PORTABLE, /* two threads, portable code */
     R_REFERENCE,
+    R_LATE,     /* as R_CPU, but a run is done only when something waits for it, as on a device */
     R_SPOILED,  /* for tests of the test: NULL, or one with a fault, which takes R_CPU's place */
     R_ENGINES
 } r_engine;
@@ -34,7 +35,7 @@ extern const r_variant r_variants[];
 extern const int r_n_variants;
 
 typedef struct r_bench {
-    ggl_backend *engine[R_ENGINES];
+    ggl_backend *engine[R_ENGINES], *under_late;
     /* For tests of the test: the judge goes by the program, the engine runs this one. NULL: the same. */
     const r_program *instead;
     bool other_judge; /* judges the CPU as if it did not round activations */
