@@ -55,6 +55,18 @@ static ggl_status check_plugin(const ggl_plugin *p, const char *path, ggl_error 
                         " bytes, this program has one of %zu, though both are version %d of the "
                         "interface",
                         path, p->vtable_size, sizeof(ggl_backend_vtable), GGL_BACKEND_ABI);
+    const struct {
+        const char *what;
+        uint32_t of_plugin, own;
+    } count[] = {{"operators", p->n_ops, GGL_OP_COUNT},
+                 {"types of elements", p->n_types, GGL_TYPE_COUNT},
+                 {"statuses", p->n_statuses, GGL_STATUS_COUNT}};
+    for (size_t i = 0; i < sizeof count / sizeof *count; i++)
+        if (count[i].of_plugin != count[i].own)
+            return ggl_fail(err, GGL_UNSUPPORTED,
+                            "%s knows %" PRIu32 " %s, this program has %" PRIu32
+                            "; build it again with this version",
+                            path, count[i].of_plugin, count[i].what, count[i].own);
     if (!p->name || !p->open)
         return ggl_fail(err, GGL_FORMAT, "%s: '" SYMBOL "' has no %s", path,
                         p->name ? "function 'open'" : "name");

@@ -42,8 +42,14 @@ static ggl_status w_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out
     return wrap_inner(b)->v->compile(wrap_inner(b), s, out, err);
 }
 
+void wrap_pass_cancelled(ggl_backend *b) {
+    wrap_inner(b)->cancelled = b->cancelled;
+    wrap_inner(b)->cancelled_ctx = b->cancelled_ctx;
+}
+
 static ggl_status w_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
                         ggl_error *err) {
+    wrap_pass_cancelled(b);
     return wrap_inner(b)->v->run(wrap_inner(b), p, region, n, err);
 }
 

@@ -19,4 +19,7 @@ static inline ggl_backend *wrap_inner(const ggl_backend *b) {
 /* Named "prefix:NAME". All of the vtable but close is there afterwards. */
 void wrap_init(wrap *w, ggl_backend *inner, const char *prefix);
 
+/* Before a run of the inner backend: it is cancelled when the wrapper is. */
+void wrap_pass_cancelled(ggl_backend *b);
+
 #endif

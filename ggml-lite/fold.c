@@ -1,42 +1,19 @@
-/* What depends on no input is computed once, in double, and becomes a constant. What is left of
- * constants in double is rounded to f32, but for rope frequencies: angles are computed in double.
- */
+/* What depends on no input is computed once, in double, and becomes a constant. */
 #include <inttypes.h>
 #include <string.h>
 
-#include "ggl/sched.h"
+#include "ggl/fold.h"
 #include "graph_impl.h"
 
 #define MOST_BYTES ((size_t)64 << 20)
 
-/* A weight's elements under another shape cost nothing; they are no constants to compute. `dense`:
- * no gaps within. */
-static bool is_weight_view(const ggl_tensor *t, bool *dense) {
-    if (t->op == GGL_OP_WEIGHT)
-        return *dense = true;
-    if ((t->op != GGL_OP_RESHAPE && t->op != GGL_OP_SPLIT) || !is_weight_view(t->src[0], dense))
-        return false;
-    if (t->op == GGL_OP_RESHAPE)
-        return *dense;
-    *dense = *dense && t->num[0] == t->src[0]->n_dims - 1;
-    return true;
-}
-
-bool ggl_is_weight_view(const ggl_tensor *t) {
-    bool dense;
-    return !ggl_is_batched(t) && is_weight_view(t, &dense);
-}
-
-bool ggl_is_of_weight(const ggl_tensor *t) {
-    return ggl_is_weight_view(t) ||
-           (t->op == GGL_OP_PICK && t->src[0]->n_dims > 2 && ggl_is_of_weight(t->src[0]));
-}
+/* --- what is constant ------------------------------------------------------------------------- */
 
 /* Whether inputs are read directly: by a node, or within its body (where leaves are no sources of
  * the call). */
 static bool reads_input(const ggl_tensor *t) {
-    for (int k = 0; k < t->n_src; k++)
-        if (t->src[k] && t->src[k]->op == GGL_OP_INPUT)
+    for (int k = 0; k < ggl_n_reads(t); k++)
+        if (ggl_read(t, k) && ggl_read(t, k)->op == GGL_OP_INPUT)
             return true;
     for (int k = 0; t->body && k < t->body->n_node; k++)
         if (reads_input(t->body->node[k]))
@@ -44,64 +21,16 @@ static bool reads_input(const ggl_tensor *t) {
     return t->body && t->body->result->op == GGL_OP_INPUT;
 }
 
-/* Needs what stands before t to be decided: constant[] is by id. */
+/* constant[] is by id, and decided for all nodes before t. */
 static bool is_constant(const ggl_tensor *t, const bool *constant) {
-    if (!t->needed || ggl_is_leaf(t) || ggl_is_batched(t) || t->op == GGL_OP_CACHE ||
-        ggl_is_weight_view(t) || reads_input(t))
+    if (!t->computed || ggl_is_batched(t) || t->op == GGL_OP_CACHE || reads_input(t))
         return false;
-    for (int k = 0; k < t->n_src; k++) {
-        const ggl_tensor *x = t->src[k];
-        if (x && !ggl_is_leaf(x) && !ggl_is_weight_view(x) && !constant[x->id])
+    for (int k = 0; k < ggl_n_reads(t); k++) {
+        const ggl_tensor *x = ggl_read(t, k);
+        if (x && !ggl_is_leaf(x) && !x->view_of && !constant[x->id])
             return false;
     }
     return true;
-}
-
-/* --- f64 to f32 ------------------------------------------------------------------------------- */
-
-static ggl_tensor *as_f32(ggl_graph *g, ggl_tensor *t, ggl_tensor **twin) {
-    if (twin[t->id])
-        return twin[t->id];
-    ggl_tensor *f = ggl_arena_alloc(&g->arena, 1, sizeof *f);
-    size_t n = t->size / sizeof(double);
-    float *data = ggl_arena_alloc(&g->arena, n, sizeof *data);
-    if (!f || !data)
-        return ggl_graph_fail(g, GGL_NOMEM, "out of memory for constants");
-    for (size_t i = 0; i < n; i++)
-        data[i] = (float)((const double *)t->data)[i];
-    *f = *t;
-    f->id = g->n_ids++;
-    f->type = GGL_F32;
-    f->data = data;
-    f->size = n * sizeof *data;
-    return twin[t->id] = f;
-}
-
-static void narrow(ggl_graph *g, ggl_tensor *const *node, size_t n, ggl_tensor **twin) {
-    for (size_t i = 0; i < n; i++) {
-        ggl_tensor *t = node[i];
-        bool rope = t->op == GGL_OP_ROPE_HALF || t->op == GGL_OP_ROPE_PAIR;
-        for (int k = 0; k < t->n_src && t->needed; k++)
-            if (t->src[k] && t->src[k]->op == GGL_OP_CONST && t->src[k]->type == GGL_F64 &&
-                !(rope && k == 1))
-                t->src[k] = as_f32(g, t->src[k], twin);
-        if (t->body)
-            narrow(g, t->body->node, (size_t)t->body->n_node, twin);
-        if (g->error.status != GGL_OK)
-            return;
-    }
-}
-
-ggl_status ggl_graph_settle(ggl_graph *g, ggl_error *err) {
-    if (g->settled)
-        return GGL_OK;
-    ggl_tensor **twin = ggl_calloc((size_t)g->n_ids, sizeof *twin); /* by id of the f64 constant */
-    if (!twin)
-        return ggl_fail(err, GGL_NOMEM, "out of memory for constants");
-    narrow(g, g->nodes.at, g->nodes.n, twin);
-    ggl_free(twin);
-    g->settled = true;
-    return ggl_graph_error(g, err);
 }
 
 /* --- computing -------------------------------------------------------------------------------- */
@@ -134,35 +63,51 @@ static bool place(fold *f, ggl_tensor *t, node_list *l, size_t size) {
     return push(f->g, l, t);
 }
 
+static bool place_leaf(fold *f, ggl_tensor *x) {
+    return !x || !ggl_is_leaf(x) || place(f, x, &f->leaves, x->size);
+}
+
 static bool place_leaves(fold *f, ggl_tensor *const *node, size_t n) {
     for (size_t i = 0; i < n; i++) {
-        for (int k = 0; k < node[i]->n_src; k++)
-            if (node[i]->src[k] && ggl_is_leaf(node[i]->src[k]) &&
-                !place(f, node[i]->src[k], &f->leaves, node[i]->src[k]->size))
+        for (int k = 0; k < ggl_n_reads(node[i]); k++)
+            if (!place_leaf(f, ggl_read(node[i], k)))
                 return false;
-        if (node[i]->body && !place_leaves(f, node[i]->body->node, (size_t)node[i]->body->n_node))
+        ggl_body *b = node[i]->body;
+        if (b && (!place_leaf(f, b->result) || !place_leaves(f, b->node, (size_t)b->n_node)))
             return false;
     }
     return true;
 }
 
-/* Constants that something of another kind reads. */
-static bool place_wanted(fold *f, ggl_tensor *const *node, size_t n) {
+/* A constant that a node which is none reads. */
+static bool place_wanted(fold *f, ggl_tensor *x) {
+    size_t size;
+    if (!x || !f->constant[x->id] || f->loc[x->id].region >= 0)
+        return true;
+    if (x->type != GGL_I32)
+        x->type = GGL_F64;
+    return ggl_value_bytes(x, 1, &size) && place(f, x, &f->wanted, size);
+}
+
+static bool place_all_wanted(fold *f, ggl_tensor *const *node, size_t n) {
     for (size_t i = 0; i < n; i++) {
         ggl_tensor *t = node[i];
-        if (!t->needed)
-            continue;
-        for (int k = 0; k < t->n_src && !f->constant[t->id]; k++) {
-            ggl_tensor *x = t->src[k];
-            if (!x || !f->constant[x->id] || f->loc[x->id].region >= 0)
-                continue;
-            if (x->type != GGL_I32)
-                x->type = GGL_F64;
-            if (!place(f, x, &f->wanted, (size_t)(ggl_count(x)) * (x->type == GGL_I32 ? 4 : 8)))
+        for (int k = 0; t->computed && !f->constant[t->id] && k < ggl_n_reads(t); k++)
+            if (!place_wanted(f, ggl_read(t, k)))
                 return false;
-        }
     }
     return true;
+}
+
+static bool refuse_size(ggl_graph *g, size_t total, const ggl_tensor *largest) {
+    char text[256];
+    ggl_graph_fail(g, GGL_LIMIT,
+                   "%zu MiB of constants are to be computed at load, at most 64 are possible; the "
+                   "largest is %s %s %s%s; convert the file instead",
+                   total >> 20, ggl_op_get(largest->op).name,
+                   ggl_shape_text(largest, text, sizeof text), largest->origin ? "at " : "",
+                   largest->origin ? largest->origin : "");
+    return false;
 }
 
 static bool collect(fold *f) {
@@ -171,7 +116,7 @@ static bool collect(fold *f) {
     const ggl_tensor *largest = NULL;
     for (size_t i = 0; i < g->nodes.n; i++) {
         ggl_tensor *t = g->nodes.at[i];
-        bool view = t->needed && !ggl_is_leaf(t) && ggl_is_weight_view(t);
+        bool view = t->needed && !ggl_is_leaf(t) && t->view_of;
         f->constant[t->id] = is_constant(t, f->constant);
         if (!view && !f->constant[t->id])
             continue;
@@ -179,22 +124,13 @@ static bool collect(fold *f) {
             return false;
         if (view)
             continue;
-        total += (size_t)ggl_count(t) * 8; /* at most 2^20 nodes of 2^43 bytes */
+        if (!ggl_size_add(total, (size_t)ggl_count(t) * 8, &total)) /* see GGL_MAX_ELEMENTS */
+            total = SIZE_MAX;
         if (!largest || ggl_count(t) > ggl_count(largest))
             largest = t;
     }
-    if (total > MOST_BYTES) {
-        char text[256];
-        ggl_graph_fail(g, GGL_LIMIT,
-                       "%zu MiB of constants are to be computed at load, at most 64 are possible; "
-                       "the largest is %s %s "
-                       "%s%s; convert the file instead",
-                       total >> 20, ggl_op_get(largest->op).name,
-                       ggl_shape_text(largest, text, sizeof text), largest->origin ? "at " : "",
-                       largest->origin ? largest->origin : "");
-        return false;
-    }
-    return place_wanted(f, g->nodes.at, g->nodes.n);
+    return total > MOST_BYTES ? refuse_size(g, total, largest)
+                              : place_all_wanted(f, g->nodes.at, g->nodes.n);
 }
 
 static ggl_status upload_leaves(fold *f, ggl_error *err) {
@@ -212,8 +148,8 @@ static ggl_status take_results(fold *f, ggl_error *err) {
     ggl_status s = GGL_OK;
     for (size_t i = 0; i < f->wanted.n && s == GGL_OK; i++) {
         ggl_tensor *t = f->wanted.at[i];
-        t->size = (size_t)ggl_count(t) * (t->type == GGL_I32 ? 4 : 8);
-        void *data = ggl_arena_alloc(&f->g->arena, t->size, 1);
+        void *data = ggl_value_bytes(t, 1, &t->size) ? ggl_arena_alloc(&f->g->arena, t->size, 1)
+                                                     : NULL;
         if (!data)
             return ggl_fail(err, GGL_NOMEM, "out of memory for constants");
         s = f->b->v->download(f->b, f->region[GGL_REGION_IO], f->loc[t->id].offset, data, t->size,
@@ -222,6 +158,7 @@ static ggl_status take_results(fold *f, ggl_error *err) {
         t->op = GGL_OP_CONST;
         t->n_src = t->n_num = 0;
         t->body = NULL;
+        t->gather = t->keeps_state = false;
     }
     return s;
 }
@@ -270,6 +207,6 @@ ggl_status ggl_graph_fold(ggl_graph *g, ggl_backend *b, ggl_error *err) {
     ggl_free(f.nodes.at);
     ggl_free(f.wanted.at);
     ggl_free(f.leaves.at);
-    ggl_graph_mark(g); /* what only led to constants is not */
+    ggl_graph_mark(g); /* what only led to constants is not needed any more */
     return s == GGL_OK ? ggl_graph_settle(g, err) : s;
 }

@@ -122,20 +122,22 @@ static ggl_tensor *node_new(ggl_graph *g, ggl_op op, ggl_type type) {
 static ggl_tensor *node_add(ggl_graph *g, ggl_tensor *t) {
     bool outside = ggl_is_leaf(t) || !g->body;
     t->scope = outside ? 0 : g->body->scope;
+    ggl_facts_init(t);
+    if (!ggl_graph_bound(g, t))
+        return NULL;
     return list_push(g, outside ? &g->nodes : &g->body->nodes, t) ? t : NULL;
 }
 
 static bool set_shape(ggl_graph *g, ggl_tensor *t, int n_dims, const int64_t *ne) {
-    if (n_dims < 0 || n_dims > GGL_MAX_DIMS) {
-        ggl_graph_fail(g, GGL_SHAPE, "%d dimensions; at most %d are supported", n_dims,
-                       GGL_MAX_DIMS);
+    int most = t->op == GGL_OP_WEIGHT ? GGL_MAX_DIMS : GGL_BATCH_DIM;
+    if (n_dims < 0 || n_dims > most) {
+        ggl_graph_fail(g, GGL_SHAPE, "%d dimensions; %s at most %d", n_dims,
+                       most == GGL_MAX_DIMS ? "a weight has" : "inputs and constants have", most);
         return false;
     }
-    size_t count = 1;
     t->n_dims = n_dims;
     for (int d = 0; d < n_dims; d++) {
-        if (ne[d] < 1 || ne[d] > INT32_MAX || !ggl_size_mul(count, (size_t)ne[d], &count) ||
-            count > INT64_MAX / 8) {
+        if (ne[d] < 1 || ne[d] > INT32_MAX) {
             ggl_graph_fail(g, GGL_SHAPE, "dimension %d is %" PRId64 "; 1 to 2^31-1 are possible", d,
                            ne[d]);
             return false;
@@ -146,56 +148,47 @@ static bool set_shape(ggl_graph *g, ggl_tensor *t, int n_dims, const int64_t *ne
 }
 
 static ggl_tensor *leaf_new(ggl_graph *g, ggl_op op, const char *name, ggl_type type, int n_dims,
-                            const int64_t *ne) {
+                            const int64_t *ne, bool batched) {
     ggl_tensor *t = node_new(g, op, type);
     if (!t || !set_shape(g, t, n_dims, ne))
         return NULL;
     if (name && !(t->name = ggl_arena_strndup(&g->arena, name, strlen(name))))
         return no_memory(g);
+    if (batched)
+        t->ne[GGL_BATCH_DIM] = GGL_N;
     return node_add(g, t);
 }
 
 ggl_tensor *ggl_graph_input(ggl_graph *g, const char *name, ggl_type type, int n_dims,
                             const int64_t *ne, bool batched) {
-    if (g->error.status == GGL_OK && n_dims > 3 && batched)
-        return ggl_graph_fail(g, GGL_SHAPE, "input '%s': at most 3 dimensions beside the batch",
-                              name);
     if (g->error.status == GGL_OK && type != GGL_F32 && type != GGL_I32)
         return ggl_graph_fail(g, GGL_UNSUPPORTED, "input '%s': inputs are f32 or i32", name);
-    ggl_tensor *t = leaf_new(g, GGL_OP_INPUT, name, type, n_dims, ne);
-    if (!t)
-        return NULL;
-    if (batched)
-        t->ne[GGL_BATCH_DIM] = GGL_N;
-    return list_push(g, &g->inputs, t) ? t : NULL;
+    ggl_tensor *t = leaf_new(g, GGL_OP_INPUT, name, type, n_dims, ne, batched);
+    return t && list_push(g, &g->inputs, t) ? t : NULL;
 }
 
 ggl_tensor *ggl_graph_weight(ggl_graph *g, const char *name, ggl_type type, int n_dims,
                              const int64_t *ne, const void *data) {
-    ggl_tensor *t = leaf_new(g, GGL_OP_WEIGHT, name, type, n_dims, ne);
+    ggl_tensor *t = leaf_new(g, GGL_OP_WEIGHT, name, type, n_dims, ne, false);
     if (!t)
         return NULL;
-    size_t row;
-    if (!ggl_row_size_checked(type, t->ne[0], &row))
+    if (!ggl_value_bytes(t, 1, &t->size))
         return ggl_graph_fail(g, GGL_SHAPE,
                               "weight '%s': rows of %" PRId64 " are no whole number of %s blocks",
                               name, t->ne[0], ggl_type_get(type)->name);
     t->data = data;
-    t->size = row * (size_t)(t->ne[1] * t->ne[2] * t->ne[3]); /* set_shape bounds the product */
     return t;
 }
 
 ggl_tensor *ggl_graph_const(ggl_graph *g, int n_dims, const int64_t *ne, const double *data) {
-    ggl_tensor *t = leaf_new(g, GGL_OP_CONST, NULL, GGL_F64, n_dims, ne);
+    ggl_tensor *t = leaf_new(g, GGL_OP_CONST, NULL, GGL_F64, n_dims, ne, false);
     if (!t)
         return NULL;
-    size_t n = (size_t)ggl_count(t) * (size_t)t->ne[GGL_BATCH_DIM];
-    double *copy = ggl_arena_alloc(&g->arena, n, sizeof *copy);
+    double *copy = ggl_value_bytes(t, 1, &t->size) ? ggl_arena_alloc(&g->arena, t->size, 1) : NULL;
     if (!copy)
         return no_memory(g);
-    memcpy(copy, data, n * sizeof *copy);
+    memcpy(copy, data, t->size);
     t->data = copy;
-    t->size = n * sizeof *copy;
     return t;
 }
 
@@ -284,6 +277,7 @@ static ggl_tensor *supplied(ggl_graph *g, ggl_op op, const char *name) {
     if (t->type != GGL_I32 || t->n_dims != 0 || !ggl_is_batched(t))
         return ggl_graph_fail(g, GGL_USAGE,
                               "the input '%s' must be i32, batched, without dimensions", name);
+    *(strcmp(name, "slot") == 0 ? &g->slot : &g->pos) = t;
     return t;
 }
 
@@ -443,9 +437,9 @@ ggl_tensor **ggl_body_begin(ggl_graph *g, ggl_tensor *const *src, int n_src) {
                                                                             : no_memory(g);
 }
 
-static bool has_recurrent_call(const node_list *l) {
+static bool has_call_with_state(const node_list *l) {
     for (size_t i = 0; i < l->n; i++)
-        if (l->at[i]->op == GGL_OP_CALL && l->at[i]->body->recurrent)
+        if (l->at[i]->keeps_state)
             return true;
     return false;
 }
@@ -474,6 +468,7 @@ static ggl_tensor *call_new(ggl_graph *g, open_body *b, const char *name, ggl_te
         memcpy(t->num, num, (size_t)n_num * sizeof *num);
     t->n_num = n_num;
     t->body = body;
+    t->keeps_state = b->recurrent || has_call_with_state(&b->nodes);
     if (name && !(t->call = ggl_arena_strndup(&g->arena, name, strlen(name))))
         return no_memory(g);
     t->n_dims = result->n_dims;
@@ -492,7 +487,7 @@ ggl_tensor *ggl_body_end(ggl_graph *g, const char *name, ggl_tensor *result, con
     ggl_tensor *t = NULL;
     if (g->error.status == GGL_OK && result)
         result = captured(g, b, result);
-    bool nested = b->recurrent && has_recurrent_call(&b->nodes);
+    bool nested = b->recurrent && has_call_with_state(&b->nodes);
     g->body = b->outer;
     if (nested)
         ggl_graph_fail(g, GGL_USAGE, "a recurrent function cannot call another");
@@ -507,7 +502,8 @@ ggl_tensor *ggl_body_end(ggl_graph *g, const char *name, ggl_tensor *result, con
 ggl_tensor *ggl_graph_output(ggl_graph *g, const char *name, ggl_tensor *t) {
     if (!t || g->error.status != GGL_OK)
         return NULL;
-    if (t->type != GGL_F32 || t->op == GGL_OP_CACHE || t->op == GGL_OP_KEEP || ggl_is_leaf(t))
+    if (t->type == GGL_I32 || t->op == GGL_OP_CACHE || t->op == GGL_OP_KEEP || ggl_is_leaf(t) ||
+        t->view_of)
         return ggl_graph_fail(g, GGL_USAGE, "output '%s' is no computed f32 value", name);
     ggl_tensor_set_name(g, t, name);
     return list_push(g, &g->outputs, t) ? t : NULL;
@@ -534,33 +530,6 @@ void ggl_tensor_set_dim_name(ggl_graph *g, ggl_tensor *t, int dim, const char *n
 }
 
 /* --- finishing -------------------------------------------------------------------------------- */
-
-/* Marks what the needed nodes of a list need, last to first: sources come before their users. */
-static void mark_needed(ggl_tensor *const *node, size_t n) {
-    for (size_t i = n; i-- > 0;) {
-        ggl_tensor *t = node[i];
-        if (!t->needed)
-            continue;
-        for (int k = 0; k < t->n_src; k++)
-            if (t->src[k])
-                t->src[k]->needed = true;
-        if (!t->body)
-            continue;
-        ggl_body *b = t->body;
-        b->result->needed = true;
-        for (int k = 0; k < b->n_node; k++)
-            b->node[k]->needed |= b->node[k]->op == GGL_OP_KEEP;
-        mark_needed(b->node, (size_t)b->n_node);
-    }
-}
-
-void ggl_graph_mark(ggl_graph *g) {
-    for (size_t i = 0; i < g->nodes.n; i++)
-        g->nodes.at[i]->needed = false;
-    for (size_t i = 0; i < g->outputs.n; i++)
-        g->outputs.at[i]->needed = true;
-    mark_needed(g->nodes.at, g->nodes.n);
-}
 
 static void mark_stores(ggl_tensor *const *node, size_t n) {
     for (size_t i = 0; i < n; i++) {
@@ -625,6 +594,10 @@ ggl_status ggl_graph_finish(ggl_graph *g, ggl_error *err) {
     if (g->error.status != GGL_OK)
         return ggl_graph_error(g, err);
     ggl_graph_mark(g);
+    for (size_t i = 0; i < g->outputs.n; i++)
+        if (g->outputs.at[i]->type != GGL_F32)
+            return ggl_fail(err, GGL_USAGE, "output '%s' is no computed f32 value",
+                            g->outputs.at[i]->name);
     for (size_t i = 0; i < g->n_stores; i++)
         g->store[i]->id = 0;
     mark_stores(g->nodes.at, g->nodes.n);
@@ -642,10 +615,6 @@ ggl_status ggl_graph_finish(ggl_graph *g, ggl_error *err) {
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */
-
-int64_t ggl_count(const ggl_tensor *t) {
-    return t->ne[0] * t->ne[1] * t->ne[2] * (ggl_is_batched(t) ? 1 : t->ne[GGL_BATCH_DIM]);
-}
 
 const char *ggl_shape_text(const ggl_tensor *t, char *buf, size_t size) {
     size_t n = (size_t)snprintf(buf, size, "[");

@@ -23,6 +23,7 @@ struct ggl_graph {
     ggl_arena arena; /* nodes, names, shapes, constants */
     ggl_error error; /* the first */
     node_list nodes, inputs, outputs;
+    const ggl_tensor *pos, *slot; /* the inputs that operators are supplied with; NULL: none is */
     ggl_store **store;
     size_t n_stores, cap_stores;
     open_body *body; /* innermost; NULL at top level */
@@ -38,12 +39,14 @@ bool ggl_shape_infer(ggl_graph *g, ggl_tensor *y);
 /* Sets the graph's first error; returns NULL. */
 void *ggl_graph_fail(ggl_graph *g, ggl_status s, const char *fmt, ...) GGL_PRINTF(3, 4);
 
-/* Sets `needed` anew. */
+/* Sets view_of, dense and gather of a new node, whose sources and shape are known. */
+void ggl_facts_init(ggl_tensor *t);
+
+/* Sets `needed` and `computed` of all nodes, and the types of what is computed. */
 void ggl_graph_mark(ggl_graph *g);
 
-/* Elements of a weight under another shape: no node to compute, and private to every segment that
- * reads it. */
-bool ggl_is_weight_view(const ggl_tensor *t);
+/* Fails if t, for the largest batch, has more than GGL_MAX_ELEMENTS elements. */
+bool ggl_graph_bound(ggl_graph *g, const ggl_tensor *t);
 
 /* Rounds constants to f32 where no double is wanted; once, by fold or the scheduler. */
 ggl_status ggl_graph_settle(ggl_graph *g, ggl_error *err);

@@ -1,9 +1,10 @@
 /* From a segment to a flat list of steps, by passes over the nodes:
  *
- *   flatten   calls that the backend does not know become their bodies, recurrent ones a loop
- * around them; every tensor becomes a view of a root: a leaf, a place outside, or private memory;
- * views cost no step order     steps that do not wait for each other are brought side by side, in
- * waves place     private roots get arena offsets by their lifetimes, and the steps their operands
+ *   flatten  Calls that the backend does not know become their bodies, recurrent ones with a loop
+ *            around them. Every tensor becomes a view of a root: a leaf, a place outside, or
+ *            private memory. Views cost no step.
+ *   order    Steps that do not wait for each other are brought side by side, in waves.
+ *   place    Private roots get arena offsets by their lifetimes, and the steps their operands.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -51,15 +52,17 @@ typedef struct builder {
     size_t n, cap;
     value *value; /* by tensor id */
     root *root;
-    bool *materialize; /* picks of matrices that something other than a product reads */
     const ggl_tensor *loop;
-    bool no_memory;
+    const ggl_tensor *too_wide; /* the first node with more sources than a step has room for */
+    bool no_memory, too_large;
 } builder;
 
 /* --- flatten ---------------------------------------------------------------------------------- */
 
 static item *push(builder *b, ggl_step_kind kind, const ggl_tensor *node,
                   const ggl_tensor *copy_of) {
+    if (kind == GGL_STEP_NODE && !copy_of && ggl_n_reads(node) > GGL_MAX_SRC && !b->too_wide)
+        b->too_wide = node;
     if (!ggl_grow(&b->at, &b->cap, b->n + 1, sizeof *b->at)) {
         b->no_memory = true;
         return NULL;
@@ -92,8 +95,10 @@ static void own_root(builder *b, const ggl_tensor *t) {
     v->offset = 0;
     v->type = computed && number && !r->placed ? b->p->value_type : t->type;
     dense(v->nb, v->type, t->ne);
-    int64_t n = ggl_is_batched(t) && !r->in_loop ? b->s->n_max : 1;
-    r->size = v->nb[3] * (size_t)(ggl_is_batched(t) ? n : t->ne[3]);
+    ggl_tensor as_stored = *t;
+    as_stored.type = v->type;
+    if (!ggl_value_bytes(&as_stored, r->in_loop ? 1 : b->s->n_max, &r->size))
+        b->too_large = true;
 }
 
 /* The value of a tensor; leaves, and values of other segments, get theirs at first use. */
@@ -173,8 +178,6 @@ static bool reshape_strides(const ggl_tensor *x, const value *v, const ggl_tenso
 /* Whether t needs no step: then its value is set. */
 static bool resolve_view(builder *b, const ggl_tensor *t) {
     value *v = &b->value[t->id];
-    if (t->op == GGL_OP_PICK)
-        return t->src[0]->n_dims >= 3 && !ggl_is_batched(t->src[0]) && !b->materialize[t->id];
     if (t->op != GGL_OP_RESHAPE && t->op != GGL_OP_SPLIT)
         return false;
     const value *x = value_of(b, t->src[0]);
@@ -220,7 +223,7 @@ static void flatten_call(builder *b, const ggl_tensor *t) {
 static void flatten(builder *b, ggl_tensor *const *node, int n) {
     for (int i = 0; i < n && !b->no_memory; i++) {
         const ggl_tensor *t = node[i];
-        if (!t->needed || ggl_is_leaf(t))
+        if (!t->computed && !(t->needed && t->view_of && !ggl_is_leaf(t)))
             continue;
         if (t->op == GGL_OP_CALL && (!t->call || b->p->refuses(b->p->backend, t))) {
             flatten_call(b, t);
@@ -234,27 +237,11 @@ static void flatten(builder *b, ggl_tensor *const *node, int n) {
     }
 }
 
-/* Which picks of matrices are read by something that cannot pick for itself. Calls count as such:
- * their bodies may. */
-static void mark_picks(builder *b, ggl_tensor *const *node, int n) {
-    for (int i = 0; i < n; i++) {
-        const ggl_tensor *t = node[i];
-        for (int k = 0; k < t->n_src; k++)
-            if (t->src[k] && t->src[k]->op == GGL_OP_PICK && !(t->op == GGL_OP_LINEAR && k == 1))
-                b->materialize[t->src[k]->id] = true;
-        if (t->body)
-            mark_picks(b, t->body->node, t->body->n_node);
-    }
-    for (int i = 0; i < n; i++)
-        if (!is_private(b, node[i]))
-            b->materialize[node[i]->id] = true;
-}
-
 /* --- what a step reads ------------------------------------------------------------------------ */
 
-/* The tensors that a step reads, up to GGL_MAX_SRC, absent ones NULL; a picked matrix as weight and
- * index. */
-static int sources(builder *b, const item *it, const ggl_tensor **src) {
+/* The tensors that a step reads, at most GGL_MAX_SRC; absent ones, and those that have no value, are
+ * NULL. */
+static int sources(const item *it, const ggl_tensor **src) {
     const ggl_tensor *t = it->node;
     if (it->kind != GGL_STEP_NODE)
         return 0;
@@ -262,16 +249,11 @@ static int sources(builder *b, const item *it, const ggl_tensor **src) {
         src[0] = it->copy_of;
         return 1;
     }
-    int n = t->n_src;
+    int n = ggl_n_reads(t);
     for (int k = 0; k < n; k++) {
-        bool no_value =
-            t->src[k] && (t->src[k]->op == GGL_OP_CACHE || (t->op == GGL_OP_KEEP && k == 0));
-        src[k] = no_value ? NULL : t->src[k];
-    }
-    if (t->op == GGL_OP_LINEAR && t->src[1]->op == GGL_OP_PICK && !b->value[t->src[1]->id].root) {
-        src[3] = t->src[1]->src[1];
-        src[1] = t->src[1]->src[0];
-        n = 4;
+        const ggl_tensor *x = ggl_read(t, k);
+        bool no_value = x && (x->op == GGL_OP_CACHE || (t->op == GGL_OP_KEEP && k == 0));
+        src[k] = no_value ? NULL : x;
     }
     return n;
 }
@@ -287,14 +269,14 @@ static bool uses_stores(const item *it) {
     const ggl_tensor *t = it->node;
     return !it->copy_of &&
            (t->op == GGL_OP_CACHE || t->op == GGL_OP_ATTEND || t->op == GGL_OP_STATE ||
-            t->op == GGL_OP_KEEP || (t->op == GGL_OP_CALL && t->body && t->body->recurrent));
+            t->op == GGL_OP_KEEP || t->keeps_state);
 }
 
 /* The first wave from `first` on that comes after all that the item reads. */
 static int wave_after_sources(builder *b, const item *it, int first) {
     const ggl_tensor *src[GGL_MAX_SRC];
     int wave = first;
-    for (int n = sources(b, it, src), k = 0; k < n; k++)
+    for (int n = sources(it, src), k = 0; k < n; k++)
         if (src[k]) {
             const value *v = it->copy_of ? &it->from : value_of(b, src[k]);
             int written = b->root[v->root->id].wave;
@@ -368,21 +350,16 @@ static void read_at(builder *b, const value *v, int i) {
         r->last = last;
 }
 
-static ggl_status find_lifetimes(builder *b, ggl_error *err) {
+static void find_lifetimes(builder *b) {
     const ggl_tensor *src[GGL_MAX_SRC];
     for (size_t i = 0; i < b->n; i++) {
         const item *it = &b->at[i];
-        if (it->node->n_src > GGL_MAX_SRC &&
-            !(it->node->op == GGL_OP_CALL && it->kind != GGL_STEP_NODE) && !it->copy_of)
-            return ggl_fail(err, GGL_LIMIT, "%s has %d sources; at most %d are possible",
-                            ggl_op_get(it->node->op).name, it->node->n_src, GGL_MAX_SRC);
-        for (int n = sources(b, it, src), k = 0; k < n; k++)
+        for (int n = sources(it, src), k = 0; k < n; k++)
             if (src[k])
                 read_at(b, it->copy_of ? &it->from : value_of(b, src[k]), (int)i);
         if (has_value(it))
             read_at(b, value_of(b, it->node), (int)i);
     }
-    return GGL_OK;
 }
 
 static int last_of_wave(const builder *b, int i) {
@@ -393,7 +370,7 @@ static int last_of_wave(const builder *b, int i) {
 
 static bool reads_root(builder *b, const item *it, const ggl_tensor *of) {
     const ggl_tensor *src[GGL_MAX_SRC];
-    for (int n = sources(b, it, src), k = 0; k < n; k++)
+    for (int n = sources(it, src), k = 0; k < n; k++)
         if (src[k] && (it->copy_of ? &it->from : value_of(b, src[k]))->root == of)
             return true;
     return false;
@@ -407,7 +384,7 @@ static root *place_of_source(builder *b, int i) {
     if (it->copy_of || it->in_loop || !b->p->in_place || !b->p->in_place(t))
         return NULL;
     const value *to = &b->value[t->id];
-    const int n = sources(b, it, src);
+    const int n = sources(it, src);
     for (int k = 0; k < n; k++) {
         const value *v = src[k] ? value_of(b, src[k]) : NULL;
         root *r = v ? &b->root[v->root->id] : NULL;
@@ -504,7 +481,7 @@ static void make_step(builder *b, const item *it, ggl_step *step) {
     step->node = it->copy_of ? &copy_node : it->node;
     step->end = it->end;
     step->wave = it->in_loop || it->kind != GGL_STEP_NODE ? 0 : it->wave;
-    step->n_src = sources(b, it, src);
+    step->n_src = sources(it, src);
     const ggl_operand absent = {.region = -1};
     for (int k = 0; k < step->n_src; k++) {
         const value *v = !src[k] ? NULL : it->copy_of ? &it->from : value_of(b, src[k]);
@@ -517,14 +494,24 @@ static void make_step(builder *b, const item *it, ggl_step *step) {
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
+static ggl_status check_items(const builder *b, ggl_error *err) {
+    if (b->too_wide)
+        return ggl_fail(err, GGL_LIMIT, "%s has %d sources; at most %d are possible",
+                        b->too_wide->call ? b->too_wide->call : ggl_op_get(b->too_wide->op).name,
+                        ggl_n_reads(b->too_wide), GGL_MAX_SRC);
+    return GGL_OK;
+}
+
 static ggl_status build(builder *b, ggl_program *p, ggl_error *err) {
-    mark_picks(b, b->s->node, b->s->n_node);
     flatten(b, b->s->node, b->s->n_node);
+    ggl_status s = check_items(b, err);
+    if (s != GGL_OK)
+        return s;
     if (b->no_memory || !order_in_waves(b))
         return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
-    ggl_status s = find_lifetimes(b, err);
-    if (s == GGL_OK)
-        s = place_roots(b, &p->arena_size, err);
+    find_lifetimes(b);
+    s = b->too_large ? ggl_fail(err, GGL_LIMIT, "a value of the plan does not fit into memory")
+                     : place_roots(b, &p->arena_size, err);
     if (s != GGL_OK)
         return s;
     p->step = ggl_calloc(b->n, sizeof *p->step);
@@ -544,13 +531,10 @@ ggl_status ggl_program_build(ggl_program *p, const ggl_segment *s, const ggl_pro
     builder b = {.s = s, .p = params};
     b.value = ggl_calloc(n, sizeof *b.value);
     b.root = ggl_calloc(n, sizeof *b.root);
-    b.materialize = ggl_calloc(n, sizeof *b.materialize);
-    ggl_status status = b.value && b.root && b.materialize
-                            ? build(&b, p, err)
-                            : ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
+    ggl_status status = b.value && b.root ? build(&b, p, err)
+                                          : ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
     ggl_free(b.value);
     ggl_free(b.root);
-    ggl_free(b.materialize);
     ggl_free(b.at);
     if (status != GGL_OK)
         ggl_program_fini(p);

@@ -170,6 +170,19 @@ ggl_status ggl_sched_alloc(ggl_sched *s, ggl_error *err) {
 
 /* --- running ---------------------------------------------------------------------------------- */
 
+/* Of the inputs that say where a token's rows are kept: no backend checks these again. */
+static ggl_status check_places(const ggl_sched *s, const ggl_tensor *t, const int32_t *value,
+                               int64_t n, ggl_error *err) {
+    const ggl_graph_params *p = ggl_graph_get_params(s->g);
+    bool slot = t == s->g->slot, rows = ggl_graph_n_stores(s->g) > 0;
+    int64_t most = slot ? p->n_slots : rows ? p->n_pos : INT64_MAX;
+    for (int64_t i = 0; i < n && (slot || t == s->g->pos); i++)
+        if (value[i] < 0 || value[i] >= most)
+            return ggl_fail(err, GGL_USAGE, "%s %" PRId32 " of a graph that has %" PRId64,
+                            slot ? "slot" : "position", value[i], most);
+    return GGL_OK;
+}
+
 ggl_status ggl_sched_set(ggl_sched *s, const char *input, const void *data, int64_t n,
                          ggl_error *err) {
     for (int i = 0; i < ggl_graph_n_inputs(s->g); i++) {
@@ -177,11 +190,19 @@ ggl_status ggl_sched_set(ggl_sched *s, const char *input, const void *data, int6
         if (strcmp(t->name, input) != 0)
             continue;
         int64_t most = ggl_is_batched(t) ? s->n_batch : 1;
-        if (n < 1 || n > most || !s->allocated)
+        if (!s->allocated)
+            return ggl_fail(err, GGL_USAGE, "ggl_sched_alloc has not been called");
+        if (n < 1 || n > most)
             return ggl_fail(err, GGL_USAGE,
                             "input '%s': %" PRId64 " of the batch, 1 to %" PRId64 " are possible",
                             input, n, most);
-        memcpy(s->input + s->input_at[i], data, (size_t)n * (size_t)ggl_count(t) * 4);
+        size_t size;
+        ggl_status st = check_places(s, t, data, n, err);
+        if (st == GGL_OK && !ggl_value_bytes(t, n, &size))
+            st = ggl_fail(err, GGL_LIMIT, "input '%s' does not fit into memory", input);
+        if (st != GGL_OK)
+            return st;
+        memcpy(s->input + s->input_at[i], data, size);
         s->input_n[i] = n;
         return GGL_OK;
     }
@@ -238,6 +259,10 @@ static ggl_status run_segment(ggl_sched *s, const flight *f, ggl_error *err) {
     const segment *seg = &s->seg[f->next];
     int64_t n = seg->phase == TRUNK ? f->n : f->n_rows;
     device *d = &s->dev[seg->backend];
+    if (s->params.cancelled && s->params.cancelled(s->params.cancelled_ctx))
+        return ggl_fail(err, GGL_CANCELLED, "the run was stopped");
+    d->b->cancelled = s->params.cancelled;
+    d->b->cancelled_ctx = s->params.cancelled_ctx;
     d->region[GGL_REGION_IO] = d->io[f->lane];
     return d->b->v->run(d->b, n == 1 || !seg->plan[1] ? seg->plan[0] : seg->plan[1], d->region, n,
                         err);

@@ -8,21 +8,19 @@ static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for the schedule");
 }
 
-/* --- phases ------------------------------------------------------------------------------------
- */
+/* --- phases ----------------------------------------------------------------------------------- */
 
 /* What is not batched is computed in the trunk: it is the same for all rows. */
 static void find_trunk(ggl_sched *s) {
     for (int i = ggl_graph_n_nodes(s->g) - 1; i >= 0; i--) {
         const ggl_tensor *t = ggl_graph_node(s->g, i);
-        if (!t->needed || ggl_is_leaf(t))
+        if (!t->computed)
             continue;
-        bool keeps = t->op == GGL_OP_CACHE || (t->op == GGL_OP_CALL && t->body->recurrent);
-        if (keeps || !ggl_is_batched(t))
+        if (t->op == GGL_OP_CACHE || t->keeps_state || !ggl_is_batched(t))
             s->in_trunk[t->id] = true;
-        for (int k = 0; k < t->n_src && s->in_trunk[t->id]; k++)
-            if (t->src[k])
-                s->in_trunk[t->src[k]->id] = true;
+        for (int k = 0; k < ggl_n_reads(t) && s->in_trunk[t->id]; k++)
+            if (ggl_read(t, k))
+                s->in_trunk[ggl_read(t, k)->id] = true;
     }
 }
 
@@ -35,16 +33,29 @@ static bool list_push(node_list *l, ggl_tensor *t) {
     return true;
 }
 
-/* Weight views that t reads stand before it in its own segment; seen[] holds the last segment that
- * has each, plus 1. */
-static bool push_with_views(segment *seg, size_t number, ggl_tensor *t, size_t *seen) {
-    if (seen[t->id] == number + 1)
-        return true;
-    for (int k = 0; k < t->n_src; k++)
-        if (t->src[k] && !ggl_is_leaf(t->src[k]) && ggl_is_weight_view(t->src[k]) &&
-            !push_with_views(seg, number, t->src[k], seen))
+/* Puts a view of a weight, after the views that it is made of, into the segment. seen[] holds the
+ * last segment that has each node, plus 1. */
+static bool push_view(segment *seg, size_t number, ggl_tensor *view, size_t *seen) {
+    size_t first = seg->nodes.n;
+    for (ggl_tensor *t = view; !ggl_is_leaf(t) && seen[t->id] != number + 1; t = t->src[0]) {
+        seen[t->id] = number + 1;
+        if (!list_push(&seg->nodes, t))
             return false;
-    seen[t->id] = number + 1;
+    }
+    for (size_t last = seg->nodes.n; first + 1 < last; first++) { /* they came last to first */
+        ggl_tensor *swap = seg->nodes.at[first];
+        seg->nodes.at[first] = seg->nodes.at[--last];
+        seg->nodes.at[last] = swap;
+    }
+    return true;
+}
+
+static bool push_with_views(segment *seg, size_t number, ggl_tensor *t, size_t *seen) {
+    for (int k = 0; k < ggl_n_reads(t); k++) {
+        ggl_tensor *x = ggl_read(t, k);
+        if (x && x->view_of && !push_view(seg, number, x, seen))
+            return false;
+    }
     return list_push(&seg->nodes, t);
 }
 
@@ -52,7 +63,7 @@ static ggl_status cut_phase(ggl_sched *s, int phase, size_t *seen, ggl_error *er
     segment *seg = NULL;
     for (int i = 0; i < ggl_graph_n_nodes(s->g); i++) {
         ggl_tensor *t = ggl_graph_node(s->g, i);
-        if (!sched_computed(t) || s->in_trunk[t->id] != (phase == TRUNK))
+        if (!t->computed || s->in_trunk[t->id] != (phase == TRUNK))
             continue;
         if (!seg || seg->backend != s->backend[t->id]) {
             if (!ggl_grow(&s->seg, &s->cap_segs, s->n_segs + 1, sizeof *s->seg))
@@ -68,14 +79,15 @@ static ggl_status cut_phase(ggl_sched *s, int phase, size_t *seen, ggl_error *er
 
 /* --- locations -------------------------------------------------------------------------------- */
 
-static size_t row_bytes(const ggl_tensor *t) {
-    return (size_t)ggl_count(t) * (t->type == GGL_F64 ? 8 : 4);
-}
-
 static bool io_take(device *d, size_t size, size_t *at) {
     *at = d->io_size;
     return ggl_size_add(d->io_size, size, &d->io_size) &&
            ggl_size_align(d->io_size, 64, &d->io_size);
+}
+
+static ggl_status too_large(const ggl_tensor *t, int64_t n, ggl_error *err) {
+    return ggl_fail(err, GGL_LIMIT, "%s: a batch of %" PRId64 " does not fit into memory",
+                    t->name ? t->name : "a value", n);
 }
 
 /* A place in the io region for all of the batch that the phase may have. */
@@ -83,13 +95,12 @@ static ggl_status place_value(ggl_sched *s, device *d, int phase, const ggl_tens
                               ggl_error *err) {
     ggl_loc *loc = &d->loc[phase][t->id];
     size_t size = 0;
-    int64_t n = !ggl_is_batched(t) ? 1 : phase == TRUNK ? s->n_batch : s->n_rows;
+    int64_t n = phase == TRUNK ? s->n_batch : s->n_rows;
     if (loc->region >= 0)
         return GGL_OK;
     loc->region = GGL_REGION_IO;
-    if (!ggl_size_mul(row_bytes(t), (size_t)n, &size) || !io_take(d, size, &loc->offset))
-        return ggl_fail(err, GGL_LIMIT, "%s: a batch of %" PRId64 " does not fit into memory",
-                        t->name ? t->name : "a value", n);
+    if (!ggl_value_bytes(t, n, &size) || !io_take(d, size, &loc->offset))
+        return too_large(t, n, err);
     return GGL_OK;
 }
 
@@ -159,13 +170,15 @@ static ggl_host_range piece_around(const ggl_sched *s, const device *d, const gg
     return r;
 }
 
-/* The import that holds the weight, which is tried if there is none yet; NULL: *err. */
-static const import *import_of(ggl_sched *s, device *d, const ggl_tensor *t, ggl_error *err) {
+/* *out: the import that holds the weight, which is tried if there is none yet. */
+static ggl_status import_of(ggl_sched *s, device *d, const ggl_tensor *t, const import **out,
+                            ggl_error *err) {
     const char *p = t->data;
     for (size_t i = 0; i < d->n_imports; i++) {
-        const import *m = &d->imports[i];
-        if (p >= m->data && p < m->data + m->size && t->size <= (size_t)(m->data + m->size - p))
-            return m;
+        *out = &d->imports[i];
+        if (p >= (*out)->data && p < (*out)->data + (*out)->size &&
+            t->size <= (size_t)((*out)->data + (*out)->size - p))
+            return GGL_OK;
     }
     ggl_buffer *b = NULL;
     ggl_host_range r = piece_around(s, d, t);
@@ -173,26 +186,27 @@ static const import *import_of(ggl_sched *s, device *d, const ggl_tensor *t, ggl
     ggl_status st =
         !whole ? GGL_UNSUPPORTED : d->b->v->alloc(d->b, GGL_REGION_WEIGHT, r.size, r.data, &b, err);
     if (st != GGL_OK && st != GGL_UNSUPPORTED)
-        return NULL;
+        return st;
     if (!ggl_grow(&d->imports, &d->cap_imports, d->n_imports + 1, sizeof *d->imports) ||
         (b && !add_region(d, b))) {
         if (b)
             d->b->v->free(d->b, b);
-        (void)no_memory(err);
-        return NULL;
+        return no_memory(err);
     }
     import *m = &d->imports[d->n_imports++];
     *m = (import){whole ? r.data : p, whole ? r.size : t->size, b ? d->n_regions - 1 : -1};
-    return m;
+    *out = m;
+    return GGL_OK;
 }
 
 static ggl_status place_weight(ggl_sched *s, device *d, ggl_tensor *t, ggl_error *err) {
     ggl_loc *loc = &d->loc[TRUNK][t->id];
     if (loc->region >= 0)
         return GGL_OK;
-    const import *m = import_of(s, d, t, err);
-    if (!m)
-        return err->status;
+    const import *m = NULL;
+    ggl_status st = import_of(s, d, t, &m, err);
+    if (st != GGL_OK)
+        return st;
     bool read = d->repacked[t->id].region < 0 || d->read_otherwise[t->id];
     if (m->region >= 0) {
         *loc = (ggl_loc){m->region, (size_t)((const char *)t->data - m->data)};
@@ -200,7 +214,7 @@ static ggl_status place_weight(ggl_sched *s, device *d, ggl_tensor *t, ggl_error
     } else if (!read) {
         return GGL_OK; /* its repacked copy is all there is */
     } else {
-        ggl_status st = place_copy(d, t, loc, err);
+        st = place_copy(d, t, loc, err);
         if (st != GGL_OK)
             return st;
     }
@@ -252,7 +266,10 @@ static ggl_status provide_value(ggl_sched *s, segment *seg, ggl_tensor *x, ggl_e
     }
     if (d->loc[seg->phase][x->id].region >= 0)
         return GGL_OK;
+    size_t row;
     ggl_status st = place_value(s, d, seg->phase, x, err);
+    if (st == GGL_OK && !ggl_value_bytes(x, 1, &row))
+        st = too_large(x, 1, err);
     if (st != GGL_OK)
         return st;
     size_t at = input ? 0 : s->dev[from].loc[phase][x->id].offset;
@@ -261,7 +278,7 @@ static ggl_status provide_value(ggl_sched *s, segment *seg, ggl_tensor *x, ggl_e
             at = s->input_at[i];
     return add_move(
         s, seg,
-        (move){x, from, at, d->loc[seg->phase][x->id].offset, gather, row_bytes(x), batched}, err);
+        (move){x, from, at, d->loc[seg->phase][x->id].offset, gather, row, batched}, err);
 }
 
 /* Leaves, and values of other segments; `own` has the number of the segment that computes each,
@@ -273,14 +290,14 @@ static ggl_status provide(ggl_sched *s, size_t i_seg, ggl_tensor *const *node, s
     ggl_status st = GGL_OK;
     for (size_t i = 0; i < n && st == GGL_OK; i++) {
         ggl_tensor *t = node[i];
-        for (int k = 0; k < t->n_src && st == GGL_OK; k++) {
-            ggl_tensor *x = t->src[k];
+        for (int k = 0; k < ggl_n_reads(t) && st == GGL_OK; k++) {
+            ggl_tensor *x = ggl_read(t, k);
             if (!x || x->op == GGL_OP_PARAM || x->op == GGL_OP_CACHE || x->scope ||
                 own[x->id] == i_seg + 1)
                 continue;
             st = x->op == GGL_OP_WEIGHT  ? place_weight(s, d, x, err)
                  : x->op == GGL_OP_CONST ? place_const(d, x, err)
-                 : ggl_is_weight_view(x) ? GGL_OK
+                 : x->view_of            ? GGL_OK
                                          : provide_value(s, seg, x, err);
         }
         for (int k = 0; k < 2 && st == GGL_OK; k++)
@@ -321,13 +338,16 @@ static ggl_status place_outputs(ggl_sched *s, ggl_error *err) {
         return no_memory(err);
     for (int i = 0; i < n; i++) {
         ggl_tensor *t = ggl_graph_get_output(s->g, i);
-        if (!sched_computed(t) || !ggl_is_batched(t))
+        size_t row;
+        if (!t->computed || !ggl_is_batched(t))
             return ggl_fail(err, GGL_USAGE, "output '%s' does not depend on the batch", t->name);
         int k = s->backend[t->id], phase = s->in_trunk[t->id] ? TRUNK : TAIL;
         ggl_status st = place_value(s, &s->dev[k], phase, t, err);
+        if (st == GGL_OK && !ggl_value_bytes(t, 1, &row))
+            st = too_large(t, 1, err);
         if (st != GGL_OK)
             return st;
-        s->out[i] = (output){t, k, phase, s->dev[k].loc[phase][t->id].offset, row_bytes(t), NULL};
+        s->out[i] = (output){t, k, phase, s->dev[k].loc[phase][t->id].offset, row, NULL};
     }
     return GGL_OK;
 }
@@ -402,8 +422,7 @@ static ggl_status place_inputs(ggl_sched *s, ggl_error *err) {
         const ggl_tensor *t = ggl_graph_get_input(s->g, i);
         size_t size;
         s->input_at[i] = s->input_size;
-        if (!ggl_size_mul(row_bytes(t), (size_t)(ggl_is_batched(t) ? s->n_batch : 1), &size) ||
-            !ggl_size_add(s->input_size, size, &s->input_size) ||
+        if (!ggl_value_bytes(t, s->n_batch, &size) || !ggl_size_add(s->input_size, size, &s->input_size) ||
             !ggl_size_align(s->input_size, 64, &s->input_size))
             return ggl_fail(err, GGL_LIMIT, "input '%s' does not fit into memory", t->name);
     }

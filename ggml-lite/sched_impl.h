@@ -125,8 +125,6 @@ struct ggl_sched {
 };
 
 ggl_status sched_build(ggl_sched *s, ggl_error *err);
-/* A node with a step of its own: needed, no leaf, and not a weight under another shape. */
-bool sched_computed(const ggl_tensor *t);
 /* A node for people, with the type of its weights if it has any; returns buf. */
 const char *sched_node_text(const ggl_tensor *t, char *buf, size_t size);
 /* Sets s->backend, and s->fallback for what runs elsewhere than wished. */

@@ -8,39 +8,13 @@ static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for the schedule");
 }
 
-bool sched_computed(const ggl_tensor *t) {
-    return t->needed && !ggl_is_leaf(t) && !ggl_is_weight_view(t);
-}
-
-const char *ggl_refusal(const ggl_backend *b, const ggl_tensor *node, const ggl_tensor **part) {
-    const char *why = b->v->refuses(b, node);
-    if (part)
-        *part = why ? node : NULL;
-    if (!why || node->op != GGL_OP_CALL)
-        return why;
-    why = NULL;
-    for (int i = 0; i < node->body->n_node && !why; i++)
-        if (node->body->node[i]->needed)
-            why = ggl_refusal(b, node->body->node[i], part);
-    if (part && !why)
-        *part = NULL;
-    return why;
-}
-
-/* Matrices that an index chooses from a weight have no values of their own: the product that reads
- * them picks for itself, so both run on one backend. NULL: t reads none. */
-static const ggl_tensor *chosen_matrices(const ggl_tensor *t) {
-    const ggl_tensor *w = t->op == GGL_OP_LINEAR ? t->src[1] : NULL;
-    return w && w->op == GGL_OP_PICK && ggl_is_of_weight(w) ? w : NULL;
-}
-
-/* The same; and rows are kept where all who read them can run, as those go there. */
+/* Why backend k cannot run t and what has to run with it: the gather that a product does itself,
+ * and all attention over the rows of a cache, which are kept where they are read. */
 static const char *refusal_there(const ggl_sched *s, int k, const ggl_tensor *t,
                                  const ggl_tensor **part) {
-    const ggl_tensor *chosen = chosen_matrices(t);
     const char *why = ggl_refusal(s->dev[k].b, t, part);
-    if (!why && chosen)
-        why = ggl_refusal(s->dev[k].b, chosen, part);
+    if (!why && t->op == GGL_OP_LINEAR && t->src[1]->gather)
+        why = ggl_refusal(s->dev[k].b, t->src[1], part);
     for (int i = 0; t->op == GGL_OP_CACHE && !why && i < ggl_graph_n_nodes(s->g); i++) {
         const ggl_tensor *reader = ggl_graph_node(s->g, i);
         if (reader->op == GGL_OP_ATTEND && reader->needed && reader->src[1] == t)
@@ -62,16 +36,14 @@ const char *sched_node_text(const ggl_tensor *t, char *buf, size_t size) {
     return buf;
 }
 
-/* What is wished for the weights that the node reads, through views and in its body; -1: nothing.
- */
+/* The backend that is wished for a weight that the node or its body reads, the first that has a
+ * wish; -1: none has. */
 static int wish_of_weights(const ggl_sched *s, const ggl_tensor *t, int group) {
     int k = -1;
-    for (int i = 0; i < t->n_src && k < 0; i++) {
-        const ggl_tensor *x = t->src[i];
-        if (x && x->op == GGL_OP_WEIGHT)
-            k = s->params.place(s->params.ctx, group, x->name);
-        else if (x && ggl_is_of_weight(x))
-            k = wish_of_weights(s, x, group);
+    for (int i = 0; i < ggl_n_reads(t) && k < 0; i++) {
+        const ggl_tensor *x = ggl_read(t, i);
+        if (x && x->view_of)
+            k = s->params.place(s->params.ctx, group, x->view_of->name);
     }
     for (int i = 0; t->body && i < t->body->n_node && k < 0; i++)
         k = wish_of_weights(s, t->body->node[i], group);
@@ -80,8 +52,8 @@ static int wish_of_weights(const ggl_sched *s, const ggl_tensor *t, int group) {
 
 static bool reads_weights(const ggl_tensor *t) {
     bool reads = false;
-    for (int i = 0; i < t->n_src && !reads; i++)
-        reads = t->src[i] && ggl_is_of_weight(t->src[i]);
+    for (int i = 0; i < ggl_n_reads(t) && !reads; i++)
+        reads = ggl_read(t, i) && ggl_read(t, i)->view_of;
     for (int i = 0; t->body && i < t->body->n_node && !reads; i++)
         reads = reads_weights(t->body->node[i]);
     return reads;
@@ -91,9 +63,9 @@ static bool reads_weights(const ggl_tensor *t) {
  * are not together. */
 static int place_of_values(const ggl_sched *s, const ggl_tensor *t) {
     int k = -1;
-    for (int i = 0; i < t->n_src; i++) {
-        const ggl_tensor *x = t->src[i];
-        if (!x || ggl_is_leaf(x) || ggl_is_of_weight(x) || x->group != t->group)
+    for (int i = 0; i < ggl_n_reads(t); i++) {
+        const ggl_tensor *x = ggl_read(t, i);
+        if (!x || ggl_is_leaf(x) || x->view_of || x->group != t->group)
             continue;
         if (k >= 0 && s->backend[x->id] != k)
             return -1;
@@ -132,15 +104,13 @@ static ggl_status place_node(ggl_sched *s, const ggl_tensor *t, ggl_error *err) 
         s->fallback[s->n_fallbacks++] = f;
     }
     s->backend[t->id] = f.why ? f.used : k;
-    if (chosen_matrices(t))
-        s->backend[chosen_matrices(t)->id] = s->backend[t->id];
     return GGL_OK;
 }
 
 ggl_status sched_place(ggl_sched *s, ggl_error *err) {
     ggl_status st = GGL_OK;
     for (int i = 0; i < ggl_graph_n_nodes(s->g) && st == GGL_OK; i++)
-        if (sched_computed(ggl_graph_node(s->g, i)))
+        if (ggl_graph_node(s->g, i)->computed)
             st = place_node(s, ggl_graph_node(s->g, i), err);
     return st;
 }

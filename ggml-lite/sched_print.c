@@ -24,7 +24,7 @@ size_t ggl_sched_n_fallbacks(const ggl_sched *s) {
     return s->n_fallbacks;
 }
 
-/* Of weights their type, and whether this node, a product, reads them in the backend's layout. */
+/* A line of a node, with the types of its weights, and whether it reads the repacked copy. */
 static void print_node(const device *d, const ggl_tensor *t, FILE *out) {
     char shape[256];
     fprintf(out, "  %-24s %-18s %-14s", t->name ? t->name : "",
@@ -32,12 +32,14 @@ static void print_node(const device *d, const ggl_tensor *t, FILE *out) {
             t->call                ? t->call
             : t->op == GGL_OP_CALL ? (t->body->recurrent ? "<loop>" : "<body>")
                                    : ggl_op_get(t->op).name);
-    for (int i = 0; i < t->n_src; i++)
-        if (t->src[i] && t->src[i]->op == GGL_OP_WEIGHT)
-            fprintf(out, " %s:%s%s", t->src[i]->name, ggl_type_get(t->src[i]->type)->name,
-                    t->op == GGL_OP_LINEAR && i == 1 && d->repacked[t->src[i]->id].region >= 0
-                        ? " repacked"
-                        : "");
+    for (int i = 0; i < ggl_n_reads(t); i++) {
+        const ggl_tensor *w = ggl_read(t, i);
+        bool repacked = t->op == GGL_OP_LINEAR && i == 1 && w->op == GGL_OP_WEIGHT &&
+                        d->repacked[w->id].region >= 0;
+        if (w && w->op == GGL_OP_WEIGHT)
+            fprintf(out, " %s:%s%s", w->name, ggl_type_get(w->type)->name,
+                    repacked ? " repacked" : "");
+    }
     fprintf(out, "%s%s\n", t->origin ? "  " : "", t->origin ? t->origin : "");
 }
 
@@ -58,12 +60,12 @@ static void add_weight(const ggl_tensor *t, bool *seen, sizes *z) {
 static void add_nodes(const ggl_sched *s, ggl_tensor *const *node, size_t n, bool *seen, sizes *z) {
     for (size_t i = 0; i < n; i++) {
         const ggl_tensor *t = node[i];
-        for (int k = 0; k < t->n_src; k++)
-            add_weight(t->src[k], seen, z);
+        for (int k = 0; k < ggl_n_reads(t); k++)
+            add_weight(ggl_read(t, k), seen, z);
         for (int k = 0; k < 2; k++)
             if ((t->op == GGL_OP_CACHE || t->op == GGL_OP_STATE) && t->store[k])
                 z->stores += t->store[k]->slot_size * (size_t)ggl_graph_get_params(s->g)->n_slots;
-        if (t->group >= 0 && !ggl_is_weight_view(t)) {
+        if (t->group >= 0 && t->computed) {
             z->first_group =
                 z->first_group < 0 || t->group < z->first_group ? t->group : z->first_group;
             z->last_group = t->group > z->last_group ? t->group : z->last_group;

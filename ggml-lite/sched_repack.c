@@ -1,8 +1,8 @@
-/* Weights in a layout of their backend's own: which they are, where they lie, and laying them out.
+/* Weights in a layout of their backend's own: which they are, where they lie, and writing them.
  *
- * A weight is repacked if a product reads it, as a whole or through a pick of its matrices that the
- * product does itself (program.c), and its backend has a layout for it. Who else reads it, rows of
- * an embedding or a view of a part, finds it where it was. */
+ * A weight is repacked if a product reads it, as a whole or through a gather of its matrices, and its
+ * backend has a layout for it. Other readers, such as the rows of an embedding or a view of a part,
+ * find it where it was. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,33 +17,12 @@ static ggl_status no_memory(ggl_error *err) {
 typedef struct readers {
     ggl_sched *s;
     ggl_tensor **weight; /* by id: which weight a param of a body stands for */
-    size_t *segment;     /* by id: number of the segment, plus 1, that computes a pick */
-    bool *has_value;     /* by id: picks that more than products read: they are copied out */
     bool *by_product;    /* by id, of the device */
     bool no_memory;
 } readers;
 
 static ggl_tensor *weight_of(const readers *r, ggl_tensor *t) {
     return !t ? NULL : t->op == GGL_OP_WEIGHT ? t : t->op == GGL_OP_PARAM ? r->weight[t->id] : NULL;
-}
-
-/* As mark_picks of program.c, or more: who reads picks other than as a product's weight, or in
- * another segment. */
-static void find_picks(readers *r, size_t number, ggl_tensor *const *node, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        if (node[i]->op == GGL_OP_PICK)
-            r->segment[node[i]->id] = number;
-    for (size_t i = 0; i < n; i++) {
-        const ggl_tensor *t = node[i];
-        for (int k = 0; k < t->n_src; k++) {
-            const ggl_tensor *x = t->src[k];
-            if (x && x->op == GGL_OP_PICK &&
-                !(t->op == GGL_OP_LINEAR && k == 1 && r->segment[x->id] == number))
-                r->has_value[x->id] = true;
-        }
-        if (t->body)
-            find_picks(r, number, t->body->node, (size_t)t->body->n_node);
-    }
 }
 
 static void read_by(readers *r, device *d, ggl_tensor *w, bool product) {
@@ -65,13 +44,11 @@ static void find_readers(readers *r, device *d, ggl_tensor *const *node, size_t 
     for (size_t i = 0; i < n; i++) {
         const ggl_tensor *t = node[i];
         bool runs = t->body && (!t->call || d->b->v->refuses(d->b, t));
-        if (!t->needed || ggl_is_leaf(t))
+        if (!t->computed && !(t->needed && t->view_of))
             continue;
-        for (int k = 0; k < t->n_src; k++) {
-            ggl_tensor *w = weight_of(r, t->src[k]);
-            bool product =
-                (t->op == GGL_OP_LINEAR && k == 1) ||
-                (t->op == GGL_OP_PICK && k == 0 && t->src[0]->n_dims >= 3 && !r->has_value[t->id]);
+        for (int k = 0; k < ggl_n_reads(t); k++) {
+            ggl_tensor *w = weight_of(r, ggl_read(t, k));
+            bool product = t->op == GGL_OP_LINEAR && k == 1;
             if (runs && k < t->body->n_param)
                 r->weight[t->body->param[k]->id] = w;
             else if (w)
@@ -124,20 +101,12 @@ ggl_status sched_repack_place(ggl_sched *s, ggl_error *err) {
         return GGL_OK;
     readers r = {.s = s};
     r.weight = ggl_calloc(n_ids, sizeof *r.weight);
-    r.segment = ggl_calloc(n_ids, sizeof *r.segment);
-    r.has_value = ggl_calloc(n_ids, sizeof *r.has_value);
     r.by_product = ggl_calloc(n_ids, sizeof *r.by_product);
-    ggl_status st = r.weight && r.segment && r.has_value && r.by_product ? GGL_OK : no_memory(err);
-    for (size_t i = 0; i < s->n_segs && st == GGL_OK; i++)
-        find_picks(&r, i + 1, s->seg[i].nodes.at, s->seg[i].nodes.n);
-    for (int i = 0; i < ggl_graph_n_outputs(s->g) && st == GGL_OK; i++)
-        r.has_value[ggl_graph_get_output(s->g, i)->id] = true;
+    ggl_status st = r.weight && r.by_product ? GGL_OK : no_memory(err);
     for (int k = 0; k < s->n_dev && st == GGL_OK; k++)
         if (s->dev[k].b->v->repack_size)
             st = place_on(&r, k, err);
     ggl_free(r.weight);
-    ggl_free(r.segment);
-    ggl_free(r.has_value);
     ggl_free(r.by_product);
     return st;
 }

@@ -88,7 +88,7 @@ int64_t ggl_sched_rollback_limit(const ggl_sched *s) {
     for (int i = 0; i < ggl_graph_n_stores(s->g); i++) {
         const ggl_store *st = ggl_graph_store(s->g, i);
         if (st->kind != GGL_STORE_STATE && st->n_pos < ggl_graph_get_params(s->g)->n_pos)
-            return s->n_batch - 1; /* a ring keeps the window and a batch */
+            return s->n_batch; /* a ring keeps the window and a batch, the next token included */
     }
     return INT64_MAX;
 }

@@ -1,6 +1,6 @@
 /* Shape rules: one function per rule of ops.def. Each fills n_dims and ne[0..2] of y from its
- * sources and numbers, or sets the graph's error. ne[3] (the batch) is set already; a value that
- * depends on the batch has at most 3 dimensions. */
+ * sources and numbers, or sets the graph's error. ne[3] of a value is the batch, and is set already.
+ * Only weights and views of them have four dimensions of their own. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static bool fail(ggl_graph *g, const ggl_tensor *y, const char *fmt, ...) {
 
 static bool like(ggl_tensor *y, const ggl_tensor *x) {
     y->n_dims = x->n_dims;
-    memcpy(y->ne, x->ne, (ggl_is_batched(y) ? 3 : 4) * sizeof *y->ne);
+    memcpy(y->ne, x->ne, (x->n_dims > GGL_BATCH_DIM ? 4 : 3) * sizeof *y->ne);
     return true;
 }
 
@@ -54,8 +54,6 @@ static bool shape_broadcast(ggl_graph *g, ggl_tensor *y) {
     for (int i = 0; i < y->n_src; i++) {
         const ggl_tensor *x = y->src[i];
         for (int d = 0; d < x->n_dims; d++) {
-            if (d == GGL_BATCH_DIM && ggl_is_batched(y))
-                break;
             if (y->ne[d] != 1 && x->ne[d] != 1 && x->ne[d] != y->ne[d]) {
                 return y->n_src == 2 ? fail(g, y, "of %s and %s", TEXT(y->src[0]), TEXT(y->src[1]))
                                      : fail(g, y, "of %s, %s and %s", TEXT(y->src[0]),
@@ -172,7 +170,7 @@ static bool shape_concat(ggl_graph *g, ggl_tensor *y) {
     if (!whole(g, y, 0, "dim", 0, n_dims > 0 ? n_dims - 1 : 0, &dim))
         return false;
     y->n_dims = n_dims > 0 ? n_dims : 1;
-    for (int d = 0; d < y->n_dims && (d < GGL_BATCH_DIM || !ggl_is_batched(y)); d++) {
+    for (int d = 0; d < y->n_dims; d++) {
         if (d != dim && a->ne[d] != b->ne[d])
             return fail(g, y, "of %s and %s along dimension %" PRId64, TEXT(a), TEXT(b), dim);
         y->ne[d] = d == dim ? a->ne[d] + b->ne[d] : a->ne[d];
@@ -268,20 +266,34 @@ static bool shape_iota(ggl_graph *g, ggl_tensor *y) {
     return whole(g, y, 0, "n", 1, INT32_MAX, &y->ne[0]);
 }
 
+/* What has four dimensions can be cut, reshaped without a copy, and picked or multiplied from. */
+static bool reads_four_dims(ggl_op op, int i_src) {
+    return i_src == 0 ? op == GGL_OP_SPLIT || op == GGL_OP_RESHAPE || op == GGL_OP_PICK
+                      : op == GGL_OP_LINEAR && i_src == 1;
+}
+
+static bool check_sources(ggl_graph *g, const ggl_tensor *y) {
+    for (int i = 0; i < y->n_src; i++)
+        if (y->src[i] && y->src[i]->n_dims > GGL_BATCH_DIM && !reads_four_dims(y->op, i))
+            return fail(g, y, "of %s: values have at most three dimensions", TEXT(y->src[i]));
+    return true;
+}
+
+static bool check_result(ggl_graph *g, ggl_tensor *y) {
+    const ggl_tensor *x = y->n_src > 0 ? y->src[0] : NULL;
+    bool moved = y->op == GGL_OP_SPLIT || y->op == GGL_OP_RESHAPE;
+    if (y->n_dims <= GGL_BATCH_DIM && !(moved && x->n_dims > GGL_BATCH_DIM))
+        return true;
+    ggl_facts_init(y);
+    return y->view_of || fail(g, y, "of %s to %s: values have at most three dimensions",
+                              x ? TEXT(x) : "", TEXT(y));
+}
+
 bool ggl_shape_infer(ggl_graph *g, ggl_tensor *y) {
     static bool (*const rule[GGL_OP_COUNT])(ggl_graph *, ggl_tensor *) = {
 #define OP(ID, name, signature, rule_, result, text) [GGL_OP_##ID] = shape_##rule_,
 #include "ggl/ops.def"
 #undef OP
     };
-    if (!rule[y->op](g, y))
-        return false;
-    if (ggl_is_batched(y) && y->n_dims > 3)
-        return fail(g, y, "gives four dimensions; a token's value has at most three");
-    double n = 1;
-    for (int d = 0; d < 3; d++)
-        n *= (double)y->ne[d];
-    if (n > 0x1p40)
-        return fail(g, y, "gives %.3g elements", n);
-    return true;
+    return check_sources(g, y) && rule[y->op](g, y) && check_result(g, y);
 }

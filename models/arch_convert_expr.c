@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "arch_convert.h"
+#include "ggl/fold.h"
 #include "ggl/sched.h"
 
 /* --- source tensors --------------------------------------------------------------------------- */

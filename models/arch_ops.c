@@ -136,7 +136,7 @@ static bool check_constant(arch_eval *ev, arch_place p, const ggl_tensor *t) {
     if (ggl_is_batched(t) || t->op == GGL_OP_RESHAPE || t->op == GGL_OP_SPLIT ||
         t->op == GGL_OP_CACHE || t->op == GGL_OP_KEEP)
         return true;
-    double size = 4.0 * (double)ggl_count(t) * (double)t->ne[GGL_BATCH_DIM];
+    double size = 4.0 * (double)ggl_count(t);
     if (size + (double)ev->const_bytes <= ARCH_MAX_CONST) {
         ev->const_bytes += (size_t)size;
         return true;

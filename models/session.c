@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ggl/fold.h"
 #include "ggl/alloc.h"
 #include "session_impl.h"
 
@@ -93,6 +94,8 @@ static ggl_status build_sched(llm_session *s, const llm_model *m, const llm_sess
                            .no_repack = p->no_repack,
                            .progress = p->progress,
                            .progress_ctx = p->progress_ctx,
+                           .cancelled = p->cancelled,
+                           .cancelled_ctx = p->cancelled_ctx,
                            .cache = s->cache,
                            .cache_of = &s->identity,
                            .cache_of_size = sizeof s->identity};
@@ -121,10 +124,9 @@ ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_sess
     s->pos = ggl_calloc(n, sizeof *s->pos);
     s->slot = ggl_calloc(n, sizeof *s->slot);
     s->row = ggl_calloc(n, sizeof *s->row);
-    s->n_past = ggl_calloc((size_t)s->n_slots, sizeof *s->n_past);
     s->n_new = ggl_calloc((size_t)s->n_slots, sizeof *s->n_new);
-    s->n_done = ggl_calloc((size_t)s->n_slots, sizeof *s->n_done);
-    bool ok = s->token && s->pos && s->slot && s->row && s->n_past && s->n_new && s->n_done;
+    s->state = ggl_calloc((size_t)s->n_slots, sizeof *s->state);
+    bool ok = s->token && s->pos && s->slot && s->row && s->n_new && s->state;
     ggl_status st = ok ? GGL_OK : no_memory(err);
     if (st == GGL_OK)
         st = build_graph(s, m, p, err);
@@ -134,6 +136,8 @@ ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_sess
         llm_session_free(s);
         return st;
     }
+    s->rules.has_states = ggl_sched_has_states(s->sched);
+    s->rules.rollback = ggl_sched_rollback_limit(s->sched);
     *out = s;
     return GGL_OK;
 }
@@ -172,9 +176,8 @@ void llm_session_free(llm_session *s) {
     ggl_free(s->pos);
     ggl_free(s->slot);
     ggl_free(s->row);
-    ggl_free(s->n_past);
     ggl_free(s->n_new);
-    ggl_free(s->n_done);
+    ggl_free(s->state);
     ggl_free(s);
 }
 
@@ -216,8 +219,9 @@ static ggl_status check_batch(llm_session *s, const llm_batch *b, ggl_error *err
     memset(s->n_new, 0, (size_t)s->n_slots * sizeof *s->n_new);
     for (int64_t i = 0; i < b->n; i++) {
         int slot = slot_of(b, i);
-        if (slot < 0 || slot >= s->n_slots)
-            return ggl_fail(err, GGL_USAGE, "slot %d; there are %" PRId64, slot, s->n_slots);
+        ggl_status st = llm_slot_check_whole(s, slot, err);
+        if (st != GGL_OK)
+            return st;
         if (b->token[i] < 0 || b->token[i] >= s->built.n_vocab)
             return ggl_fail(err, GGL_USAGE,
                             "token %" PRId32 " is not in the vocabulary of %" PRId64, b->token[i],
@@ -225,11 +229,11 @@ static ggl_status check_batch(llm_session *s, const llm_batch *b, ggl_error *err
         s->n_new[slot]++;
     }
     for (int64_t k = 0; k < s->n_slots; k++)
-        if (s->n_new[k] > s->n_ctx - s->n_past[k])
+        if (s->n_new[k] > s->n_ctx - s->state[k].n_past)
             return ggl_fail(err, GGL_LIMIT,
                             "%" PRId64 " tokens after %" PRId64
                             " do not fit into the context of %" PRId64,
-                            s->n_new[k], s->n_past[k], s->n_ctx);
+                            s->n_new[k], s->state[k].n_past, s->n_ctx);
     return GGL_OK;
 }
 
@@ -249,36 +253,38 @@ static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, in
         }
         s->token[n] = b->token[i];
         s->slot[n] = slot;
-        s->pos[n] = (int32_t)(s->n_past[slot] + s->n_new[slot]++);
+        s->pos[n] = (int32_t)(s->state[slot].n_past + s->n_new[slot]++);
     }
     return n;
 }
 
-static void keep_done(llm_session *s) {
-    memcpy(s->n_done, s->n_past, (size_t)s->n_slots * sizeof *s->n_done);
+static void commit_all(llm_session *s) {
+    for (int64_t k = 0; k < s->n_slots; k++)
+        slot_commit(&s->state[k]);
 }
 
-/* Without wanted logits it may be under way still, so that the next one keeps all backends busy. */
+/* Without wanted logits the ubatch may still be in flight when this returns, so that the next one
+ * keeps all backends busy. */
 static ggl_status run_ubatch(llm_session *s, int64_t n, int64_t n_rows, ggl_error *err) {
     ggl_status st = ggl_sched_set(s->sched, "token", s->token, n, err);
     if (st == GGL_OK)
         st = ggl_sched_set(s->sched, "pos", s->pos, n, err);
     if (st == GGL_OK)
         st = ggl_sched_set(s->sched, "slot", s->slot, n, err);
+    if (st != GGL_OK)
+        return st;
+    for (int64_t k = 0; k < s->n_slots; k++)
+        slot_begin(&s->state[k], s->n_new[k]);
     int n_behind = 0;
-    if (st == GGL_OK)
-        st = n_rows > 0 ? ggl_sched_run(s->sched, n, s->row, n_rows, err)
-                        : ggl_sched_push(s->sched, n, &n_behind, err);
-    for (int64_t k = 0; k < s->n_slots && st == GGL_OK; k++)
-        s->n_past[k] += s->n_new[k];
+    st = n_rows > 0 ? ggl_sched_run(s->sched, n, s->row, n_rows, err)
+                    : ggl_sched_push(s->sched, n, &n_behind, err);
     if (st == GGL_OK && n_behind == 0)
-        keep_done(s);
+        commit_all(s);
     return st;
 }
 
-ggl_status llm_session_eval(llm_session *s, const llm_batch *b, ggl_error *err) {
-    ggl_status st = check_batch(s, b, err);
-    keep_done(s); /* slots may have been cut */
+static ggl_status eval_ubatches(llm_session *s, const llm_batch *b, ggl_error *err) {
+    ggl_status st = GGL_OK;
     for (int64_t i = 0, n; i < b->n && st == GGL_OK; i += n) {
         int64_t n_rows;
         n = fill_ubatch(s, b, i, &n_rows);
@@ -293,10 +299,18 @@ ggl_status llm_session_eval(llm_session *s, const llm_batch *b, ggl_error *err) 
         if (b->progress && !b->progress(b->ctx, i + n, b->n))
             break;
     }
-    if (st == GGL_OK)
-        st = ggl_sched_finish(s->sched, err);
+    return st == GGL_OK ? ggl_sched_finish(s->sched, err) : st;
+}
+
+ggl_status llm_session_eval(llm_session *s, const llm_batch *b, ggl_error *err) {
+    ggl_status st = check_batch(s, b, err);
     if (st != GGL_OK)
-        memcpy(s->n_past, s->n_done, (size_t)s->n_slots * sizeof *s->n_past);
+        return st;
+    st = eval_ubatches(s, b, err);
+    if (st == GGL_OK)
+        commit_all(s);
+    for (int64_t k = 0; k < s->n_slots && st != GGL_OK; k++)
+        slot_abort(&s->state[k], &s->rules);
     return st;
 }
 

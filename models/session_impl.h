@@ -3,6 +3,7 @@
 #define LLM_SESSION_IMPL_H
 
 #include "llm/session.h"
+#include "slot_state.h"
 
 struct llm_session {
     ggl_graph *graph;
@@ -14,11 +15,17 @@ struct llm_session {
     char load_notes[400];
     int64_t n_ctx, n_ubatch, n_slots, n_rows;
     int32_t *token, *pos, *slot, *row; /* [n_ubatch]: the one that runs */
-    int64_t *n_past, *n_new;           /* [n_slots]: tokens kept, and being added */
-    int64_t *n_done; /* [n_slots]: tokens kept when nothing was under way last */
+    int64_t *n_new;                    /* [n_slots]: tokens that the ubatch adds */
+    slot_state *state;                 /* [n_slots] */
+    slot_rules rules;
     int (*place)(void *ctx, int layer, int n_layer, const char *weight); /* as params */
     void *place_ctx;
     const float *logits;
 };
+
+/* GGL_USAGE: there is no such slot. */
+ggl_status llm_slot_check(const llm_session *s, int slot, ggl_error *err);
+/* The same, and a broken slot is refused. */
+ggl_status llm_slot_check_whole(const llm_session *s, int slot, ggl_error *err);
 
 #endif

@@ -5,60 +5,84 @@
 #include "ggl/alloc.h"
 #include "session_impl.h"
 
-static ggl_status check_slot(const llm_session *s, int slot, ggl_error *err) {
+ggl_status llm_slot_check(const llm_session *s, int slot, ggl_error *err) {
     if (slot < 0 || slot >= s->n_slots)
         return ggl_fail(err, GGL_USAGE, "slot %d; there are %" PRId64, slot, s->n_slots);
     return GGL_OK;
 }
 
+ggl_status llm_slot_check_whole(const llm_session *s, int slot, ggl_error *err) {
+    ggl_status st = llm_slot_check(s, slot, err);
+    if (st == GGL_OK && s->state[slot].broken)
+        return ggl_fail(err, GGL_USAGE,
+                        "slot %d is incomplete, as a run or a restore of it has failed; clear it, or "
+                        "restore a saved one",
+                        slot);
+    return st;
+}
+
 int64_t llm_session_n_past(const llm_session *s, int slot) {
-    return slot >= 0 && slot < s->n_slots ? s->n_past[slot] : 0;
+    return slot >= 0 && slot < s->n_slots ? s->state[slot].n_past : 0;
 }
 
 ggl_status llm_session_clear(llm_session *s, int slot, ggl_error *err) {
-    ggl_status st = check_slot(s, slot, err);
+    ggl_status st = llm_slot_check(s, slot, err);
+    if (st != GGL_OK)
+        return st;
+    slot_break(&s->state[slot]);
+    st = ggl_sched_clear_slot(s->sched, slot, err);
     if (st == GGL_OK)
-        st = ggl_sched_clear_slot(s->sched, slot, err);
-    if (st == GGL_OK)
-        s->n_past[slot] = 0;
+        slot_clear(&s->state[slot]);
     return st;
 }
 
 ggl_status llm_session_copy(llm_session *s, int dst, int src, ggl_error *err) {
-    ggl_status st = check_slot(s, dst, err);
+    ggl_status st = llm_slot_check(s, dst, err);
     if (st == GGL_OK)
-        st = check_slot(s, src, err);
+        st = llm_slot_check_whole(s, src, err);
+    if (st != GGL_OK || dst == src)
+        return st;
+    slot_break(&s->state[dst]);
+    st = ggl_sched_copy_slot(s->sched, dst, src, err);
     if (st == GGL_OK)
-        st = ggl_sched_copy_slot(s->sched, dst, src, err);
-    if (st == GGL_OK)
-        s->n_past[dst] = s->n_past[src];
+        slot_set(&s->state[dst], s->state[src].n_past, s->state[src].n_high);
     return st;
 }
 
+static ggl_status check_rows(const llm_session *s, int slot, int64_t n_past, ggl_error *err) {
+    const slot_state *at = &s->state[slot];
+    if (slot_can_go_back(at, &s->rules, n_past))
+        return GGL_OK;
+    return ggl_fail(err, GGL_UNSUPPORTED,
+                    "this model keeps only a window of rows: slot %d has been written up to token "
+                    "%" PRId64 ", so it can go back to %" PRId64 ", not to %" PRId64,
+                    slot, at->n_high, at->n_high - s->rules.rollback, n_past);
+}
+
 ggl_status llm_session_cut(llm_session *s, int slot, int64_t n_past, ggl_error *err) {
-    ggl_status st = check_slot(s, slot, err);
+    ggl_status st = llm_slot_check(s, slot, err);
+    if (st == GGL_OK && n_past == 0)
+        return llm_session_clear(s, slot, err);
+    if (st == GGL_OK)
+        st = llm_slot_check_whole(s, slot, err);
     if (st != GGL_OK)
         return st;
-    int64_t back = s->n_past[slot] - n_past, limit = ggl_sched_rollback_limit(s->sched);
-    if (n_past < 0 || back < 0)
+    const slot_state *at = &s->state[slot];
+    if (n_past < 0 || n_past > at->n_past)
         return ggl_fail(err, GGL_USAGE,
-                        "a sequence of %" PRId64 " tokens cannot be cut to %" PRId64,
-                        s->n_past[slot], n_past);
-    if (n_past == 0)
-        return llm_session_clear(s, slot, err);
-    if (back > 0 && ggl_sched_has_states(s->sched))
+                        "a sequence of %" PRId64 " tokens cannot be cut to %" PRId64, at->n_past,
+                        n_past);
+    if (n_past == at->n_past)
+        return GGL_OK;
+    if (s->rules.has_states)
         return ggl_fail(
             err, GGL_UNSUPPORTED,
             "this model keeps states, which sum up all tokens and cannot be cut back; restore a "
-            "snapshot, or begin anew");
-    if (back > limit)
-        return ggl_fail(err, GGL_UNSUPPORTED,
-                        "this model keeps only a window of rows; at most %" PRId64
-                        " tokens can be cut, not "
-                        "%" PRId64,
-                        limit, back);
-    s->n_past[slot] = n_past;
-    return GGL_OK;
+            "snapshot, or clear the slot");
+    st = check_rows(s, slot, n_past, err);
+    if (st == GGL_OK)
+        slot_set(&s->state[slot], n_past, at->n_high);
+    return st;
 }
 
 /* --- bytes ------------------------------------------------------------------------------------ */
@@ -68,12 +92,12 @@ ggl_status llm_session_cut(llm_session *s, int slot, int64_t n_past, ggl_error *
 typedef struct header {
     char magic[8];
     uint32_t version, states_only;
-    int64_t n_past, size;
+    int64_t n_past, n_high, size; /* as slot_state; bytes after the header */
     uint64_t shape, sum;    /* of the stores' shapes, and of the bytes */
     int32_t type_k, type_v; /* of the cache: ggl_type */
 } header;
 
-enum { VERSION = 2 };
+enum { VERSION = 3 };
 static const char magic[8] = "ggl-slot";
 
 /* FNV-1a, on 8 bytes at a time: against damage, not malice. */
@@ -109,12 +133,13 @@ static const char *type_name(int32_t type) {
 ggl_status llm_session_save(llm_session *s, int slot, bool states_only, void **data, size_t *size,
                             ggl_error *err) {
     *data = NULL;
-    ggl_status st = check_slot(s, slot, err);
+    ggl_status st = llm_slot_check_whole(s, slot, err);
     if (st != GGL_OK)
         return st;
     header h = {.version = VERSION,
                 .states_only = states_only,
-                .n_past = s->n_past[slot],
+                .n_past = s->state[slot].n_past,
+                .n_high = s->state[slot].n_high,
                 .shape = shape_hash(s),
                 .type_k = (int32_t)ggl_graph_get_params(s->graph)->type_k,
                 .type_v = (int32_t)ggl_graph_get_params(s->graph)->type_v};
@@ -135,49 +160,58 @@ ggl_status llm_session_save(llm_session *s, int slot, bool states_only, void **d
     return GGL_OK;
 }
 
+/* Everything in the header against this session, and the bytes against the header. */
+static ggl_status check_header(const llm_session *s, const header *h, const char *bytes,
+                               size_t size, ggl_error *err) {
+    if (h->version != VERSION)
+        return ggl_fail(err, GGL_FORMAT, "a saved slot of version %" PRIu32 "; %d is known",
+                        h->version, VERSION);
+    if (h->n_past < 0 || h->n_high < h->n_past || h->n_high > s->n_ctx)
+        return ggl_fail(err, GGL_LIMIT,
+                        "the saved slot has %" PRId64 " tokens and was written up to %" PRId64
+                        ", the context is %" PRId64,
+                        h->n_past, h->n_high, s->n_ctx);
+    const ggl_graph_params *p = ggl_graph_get_params(s->graph);
+    if (h->type_k != (int32_t)p->type_k || h->type_v != (int32_t)p->type_v)
+        return ggl_fail(err, GGL_FORMAT,
+                        "the slot was saved with keys of type %s and values of %s; this session "
+                        "has %s and %s",
+                        type_name(h->type_k), type_name(h->type_v), type_name((int32_t)p->type_k),
+                        type_name((int32_t)p->type_v));
+    if (h->shape != shape_hash(s))
+        return ggl_fail(err, GGL_FORMAT, "the slot was saved by a session of another model");
+    if (h->size < 0 || (uint64_t)h->size != size ||
+        (uint64_t)h->size != ggl_sched_slot_size(s->sched, h->n_past, h->states_only != 0))
+        return ggl_fail(err, GGL_FORMAT, "the saved slot has %zu bytes, its header says %" PRId64,
+                        size, h->size);
+    if (h->sum != hash(0, bytes, size))
+        return ggl_fail(err, GGL_FORMAT, "the saved slot is damaged");
+    return GGL_OK;
+}
+
 ggl_status llm_session_restore(llm_session *s, int slot, const void *data, size_t size,
                                ggl_error *err) {
     header h;
-    ggl_status st = check_slot(s, slot, err);
+    ggl_status st = llm_slot_check(s, slot, err);
     if (st != GGL_OK)
         return st;
     if (size < sizeof h || memcmp(data, magic, sizeof magic) != 0)
         return ggl_fail(err, GGL_FORMAT, "these bytes are no saved slot");
     memcpy(&h, data, sizeof h);
-    if (h.version != VERSION)
-        return ggl_fail(err, GGL_FORMAT, "a saved slot of version %" PRIu32 "; %d is known",
-                        h.version, VERSION);
-    if (h.n_past < 0 || h.n_past > s->n_ctx)
-        return ggl_fail(err, GGL_LIMIT,
-                        "the saved slot has %" PRId64 " tokens, the context %" PRId64, h.n_past,
-                        s->n_ctx);
-    const ggl_graph_params *p = ggl_graph_get_params(s->graph);
-    if (h.type_k != (int32_t)p->type_k || h.type_v != (int32_t)p->type_v)
-        return ggl_fail(err, GGL_FORMAT,
-                        "the slot was saved with keys of type %s and values of %s; this session "
-                        "has %s and %s",
-                        type_name(h.type_k), type_name(h.type_v), type_name((int32_t)p->type_k),
-                        type_name((int32_t)p->type_v));
-    if (h.shape != shape_hash(s))
-        return ggl_fail(err, GGL_FORMAT, "the slot was saved by a session of another model");
-    if (h.size < 0 || (uint64_t)h.size != size - sizeof h ||
-        (uint64_t)h.size != ggl_sched_slot_size(s->sched, h.n_past, h.states_only != 0))
-        return ggl_fail(err, GGL_FORMAT, "the saved slot has %zu bytes, its header says %" PRId64,
-                        size - sizeof h, h.size);
     const char *bytes = (const char *)data + sizeof h;
-    if (h.sum != hash(0, bytes, (size_t)h.size))
-        return ggl_fail(err, GGL_FORMAT, "the saved slot is damaged");
-    if (h.states_only && h.n_past > s->n_past[slot])
-        return ggl_fail(err, GGL_USAGE,
-                        "a snapshot at token %" PRId64 " of a slot that has only %" PRId64,
-                        h.n_past, s->n_past[slot]);
-    int64_t limit = ggl_sched_rollback_limit(s->sched);
-    if (h.states_only && s->n_past[slot] - h.n_past > limit)
-        return ggl_fail(err, GGL_UNSUPPORTED,
-                        "a snapshot %" PRId64 " tokens back; only %" PRId64 " are kept",
-                        s->n_past[slot] - h.n_past, limit);
+    st = check_header(s, &h, bytes, size - sizeof h, err);
+    slot_state *at = &s->state[slot];
+    if (st == GGL_OK && h.states_only && h.n_past > at->n_past)
+        st = ggl_fail(err, GGL_USAGE,
+                      "a snapshot at token %" PRId64 " of a slot that has only %" PRId64, h.n_past,
+                      at->n_past);
+    if (st == GGL_OK && h.states_only)
+        st = check_rows(s, slot, h.n_past, err);
+    if (st != GGL_OK)
+        return st;
+    slot_break(at);
     st = ggl_sched_restore_slot(s->sched, slot, h.n_past, h.states_only != 0, bytes, err);
     if (st == GGL_OK)
-        s->n_past[slot] = h.n_past;
+        slot_set(at, h.n_past, h.states_only ? at->n_high : h.n_high);
     return st;
 }

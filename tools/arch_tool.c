@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ggl/fold.h"
+
 int arch_args(const char *tool, const char *usage, const char *about, const arg_option *options, size_t least, size_t most,
               int argc, char **argv, arg_list *out) {
     static const arg_option none[] = {{0}};

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ggl/fold.h"
 #include "ggl/sched.h"
 
 /* --- running ---------------------------------------------------------------------------------- */

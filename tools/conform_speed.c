@@ -5,6 +5,7 @@
 
 #include "bench_machine.h"
 #include "conform_build.h"
+#include "ggl/fold.h"
 #include "ggl/sched.h"
 #include "node_run.h"
 

@@ -149,15 +149,18 @@ static void run_step_timed(run_state *r, const cpu_step *s, int64_t turn) {
 
 ggl_status cpu_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
                    ggl_error *err) {
-    (void)err;
     cpu_plan *plan = (cpu_plan *)p;
     run_state r = {(const cpu_backend *)b, plan, region, n, 0};
     uint64_t mode = cpu_float_mode_set();
     if (plan->shareable >= RUN_WORTH_WAKING)
         cpu_pool_wake(r.b->pool);
     int64_t turn = 0;
+    bool stopped = false;
     for (int i = 0; i < plan->n_step; i++) {
         const cpu_step *s = &plan->step[i];
+        stopped = b->cancelled && b->cancelled(b->cancelled_ctx);
+        if (stopped)
+            break;
         if (s->kind == GGL_STEP_LOOP)
             turn = 0;
         else if (s->kind == GGL_STEP_NODE && r.b->profile)
@@ -175,5 +178,5 @@ ggl_status cpu_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64
     }
     plan->shareable = r.shareable;
     cpu_float_mode_restore(mode);
-    return GGL_OK;
+    return stopped ? ggl_fail(err, GGL_CANCELLED, "the run was stopped") : GGL_OK;
 }

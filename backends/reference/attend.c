@@ -15,7 +15,7 @@ void ref_cache(const step_args *a) {
         if (!s)
             continue;
         const view *x = &a->src[part];
-        for (int64_t l = 0; l < x->ne[3]; l++)
+        for (int64_t l = 0; l < pos->ne[3]; l++) /* rows may be the same for the whole batch */
             for (int64_t j = 0; j < x->ne[1]; j++) {
                 for (int64_t i = 0; i < x->ne[0]; i++)
                     a->stored[i] = (float)ref_get(x, i, j, 0, l);

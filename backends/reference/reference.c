@@ -1,6 +1,7 @@
 /* The vtable: memory is host memory, a plan is a program, a run walks it. */
 #include "reference.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "ggl/alloc.h"
@@ -57,7 +58,7 @@ void ref_set(const view *v, int64_t i, int64_t j, int64_t k, int64_t l, double x
     else if (v->type == GGL_F32)
         ((float *)row)[i] = (float)x;
     else if (v->type == GGL_I32)
-        ((int32_t *)row)[i] = (int32_t)x;
+        ((int32_t *)row)[i] = isnan(x) ? -1 : (int32_t)x; /* picked from outside of a list */
     else if (v->type == GGL_F16)
         ((uint16_t *)row)[i] = ggl_f32_to_f16((float)x);
 }
@@ -167,10 +168,10 @@ static void run_step(const plan *p, const ggl_step *step, ggl_buffer *const *reg
 
 static ggl_status run(ggl_backend *b, ggl_plan *base, ggl_buffer *const *region, int64_t n,
                       ggl_error *err) {
-    (void)b;
-    (void)err;
     const plan *p = (const plan *)base;
     for (int i = 0; i < p->program.n_step; i++) {
+        if (b->cancelled && b->cancelled(b->cancelled_ctx))
+            return ggl_fail(err, GGL_CANCELLED, "the run was stopped");
         const ggl_step *step = &p->program.step[i];
         if (step->kind == GGL_STEP_NODE) {
             run_step(p, step, region, n, 0);

@@ -7,7 +7,7 @@ typedef struct again {
     const probe *r;
     ggl_backend *b;
     ggl_tensor *node;
-    ggl_tensor **segment; /* the node, behind what is of weights that it reads */
+    ggl_tensor **segment; /* the node, after the views of weights that it reads */
     int n_segment, cap_segment;
     ggl_loc *loc;
     size_t *store_loc;
@@ -44,8 +44,10 @@ static bool provide_body(again *a, const ggl_body *body) {
     bool ok = true;
     for (int i = 0; i < body->n_node && ok; i++) {
         const ggl_tensor *t = body->node[i];
-        for (int k = 0; k < t->n_src && ok; k++)
-            ok = !t->src[k] || !ggl_is_leaf(t->src[k]) || provide(a, t->src[k]);
+        for (int k = 0; k < ggl_n_reads(t) && ok; k++) {
+            const ggl_tensor *x = ggl_read(t, k);
+            ok = !x || !ggl_is_leaf(x) || provide(a, x);
+        }
         ok = ok && (!t->body || provide_body(a, t->body));
     }
     return ok && (!ggl_is_leaf(body->result) || provide(a, body->result));
@@ -53,11 +55,11 @@ static bool provide_body(again *a, const ggl_body *body) {
 
 /* All that t reads, and t itself into the segment. */
 static bool add(again *a, ggl_tensor *t) {
-    for (int k = 0; k < t->n_src; k++) {
-        ggl_tensor *x = t->src[k];
+    for (int k = 0; k < ggl_n_reads(t); k++) {
+        ggl_tensor *x = ggl_read(t, k);
         if (!x || x->op == GGL_OP_CACHE)
             continue;
-        if (!(!ggl_is_leaf(x) && ggl_is_of_weight(x) ? add(a, x) : provide(a, x)))
+        if (!(!ggl_is_leaf(x) && x->view_of ? add(a, x) : provide(a, x)))
             return false;
     }
     if (t->body && !provide_body(a, t->body))

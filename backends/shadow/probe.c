@@ -4,9 +4,8 @@
 #include "shadow.h"
 
 size_t shadow_size(const ggl_tensor *t, int64_t n) {
-    if (t->op == GGL_OP_CONST)
-        return t->size;
-    return (size_t)ggl_count(t) * (size_t)(ggl_is_batched(t) ? n : 1) * 4; /* f32 or i32 */
+    size_t size;
+    return ggl_value_bytes(t, n, &size) ? size : 0; /* it fits: the scheduler has placed it */
 }
 
 ggl_status shadow_each_store(const ggl_tensor *node, void *ctx,
@@ -33,11 +32,9 @@ static bool place(probe *r, const ggl_tensor *t) {
 }
 
 static bool place_operands(probe *r, const ggl_tensor *node) {
-    for (int k = 0; k < node->n_src; k++) {
-        const ggl_tensor *x = node->src[k];
-        if (!x || ggl_is_leaf(x) || x->op == GGL_OP_CACHE)
-            continue;
-        if (!(ggl_is_of_weight(x) ? place_operands(r, x) : place(r, x)))
+    for (int k = 0; k < ggl_n_reads(node); k++) {
+        const ggl_tensor *x = ggl_read(node, k);
+        if (x && x->computed && x->op != GGL_OP_CACHE && !place(r, x))
             return false;
     }
     return true;

@@ -35,8 +35,8 @@ static void choose_nodes(probe *r) {
 
 /* Views compute nothing, and a cache has no value; what it keeps is looked at by way of attend. */
 static bool is_candidate(const ggl_tensor *t) {
-    return t->needed && !ggl_is_leaf(t) && t->op != GGL_OP_CACHE && t->op != GGL_OP_RESHAPE &&
-           t->op != GGL_OP_SPLIT && !ggl_is_of_weight(t);
+    return t->computed && t->op != GGL_OP_CACHE && t->op != GGL_OP_RESHAPE &&
+           t->op != GGL_OP_SPLIT;
 }
 
 static void *copy_of(const void *data, size_t n, size_t size) {
@@ -113,6 +113,7 @@ static ggl_status s_run(ggl_backend *base, ggl_plan *plan, ggl_buffer *const *re
     shadow *b = (shadow *)base;
     const shadow_plan *p = (const shadow_plan *)plan;
     probe r = {.b = b, .p = p, .n = n};
+    wrap_pass_cancelled(base);
     b->result.n_runs++;
     bool looks = is_chosen(b) && p->n_candidates > 0;
     if (looks)

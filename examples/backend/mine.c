@@ -368,5 +368,4 @@ static ggl_status mine_open(ggl_backend **out, const struct ggl_backend_params *
 
 /* What ggl_backend_open looks for. */
 GGL_API extern const ggl_plugin ggl_backend_plugin;
-const ggl_plugin ggl_backend_plugin = {GGL_BACKEND_ABI, sizeof(ggl_backend_vtable), "mine",
-                                       mine_open};
+const ggl_plugin ggl_backend_plugin = {GGL_PLUGIN_VERSION, "mine", mine_open};

@@ -23,6 +23,7 @@ TEST(errors) {
     } wrong[] = {
         {"other_abi", GGL_UNSUPPORTED, "version 77 of the interface"},
         {"other_size", GGL_UNSUPPORTED, "functions of 8 bytes"},
+        {"other_types", GGL_UNSUPPORTED, "knows 12 types of elements"},
         {"no_symbol", GGL_FORMAT, "no symbol 'ggl_backend_plugin'"},
         {"no_name", GGL_FORMAT, "has no name"},
         {"no_open", GGL_FORMAT, "has no function 'open'"},
@@ -125,14 +126,30 @@ TEST(traced) {
 TEST(abi) {
     if (sizeof(void *) != 8)
         SKIP("the sizes are those of 64 bits");
-    const size_t got[] = {
-        GGL_BACKEND_ABI,     sizeof(ggl_backend_vtable), sizeof(ggl_backend),
-        sizeof(ggl_segment), sizeof(ggl_plan),           sizeof(ggl_tensor),
-        sizeof(ggl_store),   sizeof(ggl_body),           sizeof(ggl_error),
-        GGL_OP_COUNT,        GGL_STATUS_COUNT,           sizeof(ggl_backend_params)};
-    const size_t want[] = {1, 120, 192, 64, 8, 192, 64, 48, 2052, 49, 11, 48};
-    for (size_t i = 0; i < sizeof got / sizeof *got; i++)
-        CHECK_MSG(got[i] == want[i],
-                  "number %zu is %zu, not %zu: does GGL_BACKEND_ABI have to grow?", i, got[i],
-                  want[i]);
+#define IS(what, want) {#what, what, want}
+    const struct {
+        const char *name;
+        size_t got, want;
+    } part[] = {
+        IS(GGL_BACKEND_ABI, 2),
+        IS(sizeof(ggl_backend_vtable), 120),
+        IS(sizeof(ggl_backend), 208),
+        IS(sizeof(ggl_segment), 64),
+        IS(sizeof(ggl_plan), 8),
+        IS(sizeof(ggl_tensor), 208),
+        IS(sizeof(ggl_store), 64),
+        IS(sizeof(ggl_body), 48),
+        IS(sizeof(ggl_error), 2052),
+        IS(sizeof(ggl_plugin), 40),
+        IS(sizeof(ggl_backend_params), 48),
+        IS(GGL_OP_COUNT, 49),
+        IS(GGL_TYPE_COUNT, 27),
+        IS(GGL_TYPE_LIMIT, 40),
+        IS(GGL_STATUS_COUNT, 11),
+    };
+#undef IS
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+        CHECK_MSG(part[i].got == part[i].want,
+                  "%s is %zu, not %zu: does GGL_BACKEND_ABI have to grow?", part[i].name,
+                  part[i].got, part[i].want);
 }

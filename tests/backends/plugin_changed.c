@@ -14,6 +14,9 @@
 #ifndef CHANGED_SIZE
 #define CHANGED_SIZE sizeof(ggl_backend_vtable)
 #endif
+#ifndef CHANGED_TYPES
+#define CHANGED_TYPES GGL_TYPE_COUNT
+#endif
 #ifndef CHANGED_NAME
 #define CHANGED_NAME "mine"
 #endif
@@ -64,5 +67,7 @@ __attribute__((unused)) static ggl_status changed_open(ggl_backend **out,
 }
 
 GGL_API extern const ggl_plugin ggl_backend_plugin;
-const ggl_plugin ggl_backend_plugin = {CHANGED_ABI, CHANGED_SIZE, CHANGED_NAME, CHANGED_OPEN};
+const ggl_plugin ggl_backend_plugin = {CHANGED_ABI,      CHANGED_SIZE,     GGL_OP_COUNT,
+                                       CHANGED_TYPES,    GGL_STATUS_COUNT, CHANGED_NAME,
+                                       CHANGED_OPEN};
 #endif

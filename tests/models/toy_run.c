@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "ggl/fold.h"
+
 bool toy_open(toy_model *t, const char *name, const char *text, size_t n, int variant,
               ggl_error *err) {
     *t = (toy_model){0};

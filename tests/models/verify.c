@@ -6,6 +6,7 @@
 
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
+#include "ggl/fold.h"
 #include "llm/model.h"
 #include "test.h"
 #include "toy_run.h"

@@ -1,4 +1,5 @@
 /* The scheduler: rows of outputs, wrong use, slots, memory known before it is taken. */
+#include "ggl/fold.h"
 #include "ggl/sched.h"
 
 #include <math.h>

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "conform_case.h"
+#include "ggl/fold.h"
 #include "ggl/sched.h"
 #include "vulkan.h"
 #include "vulkan_test.h"

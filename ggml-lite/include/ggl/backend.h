@@ -110,6 +110,10 @@ struct ggl_backend {
     size_t memory;         /* bytes it can use; 0: not known */
     size_t max_buffer; /* most bytes of one buffer; 0: no limit. Weights are spread over several */
     bool async;        /* run returns before the work is done: it is started before others run */
+    /* Set by the scheduler: true asks a run to stop between two steps with GGL_CANCELLED, and to
+     * leave what it has written as it is. A backend may ignore it. NULL: none. */
+    bool (*cancelled)(void *ctx);
+    void *cancelled_ctx;
 };
 
 /* --- backends in shared objects --------------------------------------------------------------- */
@@ -120,21 +124,23 @@ struct ggl_backend {
  * have members, ggl_error, ggl_backend_params; the rows of ops.def, status.def and types.def; how
  * rows of a store lie; what a function of the vtable must do. New functions of the library do not
  * count: a backend brings its own copy. */
-#define GGL_BACKEND_ABI 1
+#define GGL_BACKEND_ABI 2
 
 /* The symbol `ggl_backend_plugin` of a shared object that ggl_backend_open loads by its path:
  *
- *     const ggl_plugin ggl_backend_plugin = {GGL_BACKEND_ABI, sizeof(ggl_backend_vtable), "mine",
- *                                            mine_open};
+ *     const ggl_plugin ggl_backend_plugin = {GGL_PLUGIN_VERSION, "mine", mine_open};
  *
  * open as that of any backend: params is not NULL; on failure *out is NULL and err says why. */
 struct ggl_backend_params;
 typedef struct ggl_plugin {
-    uint32_t abi;         /* GGL_BACKEND_ABI */
-    uint32_t vtable_size; /* sizeof(ggl_backend_vtable) */
+    uint32_t abi;                       /* GGL_BACKEND_ABI */
+    uint32_t vtable_size;               /* sizeof(ggl_backend_vtable) */
+    uint32_t n_ops, n_types, n_statuses; /* rows of ops.def, types.def and status.def */
     const char *name;
     ggl_status (*open)(ggl_backend **out, const struct ggl_backend_params *params, ggl_error *err);
 } ggl_plugin;
+#define GGL_PLUGIN_VERSION                                                                         \
+    GGL_BACKEND_ABI, sizeof(ggl_backend_vtable), GGL_OP_COUNT, GGL_TYPE_COUNT, GGL_STATUS_COUNT
 
 /* Why the backend cannot run the node, neither by itself nor as its body says; NULL: it can. *part
  * (may be NULL): what of it is refused, the node or one of its body. */

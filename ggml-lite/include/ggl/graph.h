@@ -115,7 +115,8 @@ struct ggl_tensor {
     int id;     /* unique in the graph, bodies included */
     int n_dims; /* of the value, without the batch; 0: one number (for each of the batch) */
     int64_t ne[GGL_MAX_DIMS]; /* innermost first; 1 beyond n_dims; ne[3] is GGL_N if it depends on
-                                 the batch */
+                                 the batch. Values have at most 3 dimensions; weights and views of
+                                 them have 4 */
     const char *dim_name[GGL_MAX_DIMS]; /* the expression a dimension came from, for messages; may
                                            be NULL */
     int group; /* which part of the model (layer); -1: none. Where it runs is decided by group */
@@ -132,8 +133,21 @@ struct ggl_tensor {
                             STATE: the state */
     ggl_body *body;      /* CALL */
     const char *call;    /* CALL: the name backends may know; NULL: none */
-    bool needed;         /* set by ggl_graph_finish: an output depends on it */
     int scope;           /* the builder's: which body it was made in; 0: none */
+
+    /* What the builder finds out about a node (graph_facts.c). Everything that plans or runs a
+     * graph reads these, and derives none of them again. */
+    ggl_tensor *view_of; /* the weight whose elements these are, where they lie: a WEIGHT itself,
+                            RESHAPE and SPLIT of a view. NULL: no view. A view needs no memory and no
+                            step; whoever reads it reads the weight */
+    bool dense;          /* a view without gaps between its elements */
+    bool gather;         /* PICK of whole matrices from a stack [in, out, n] that is the same for the
+                            whole batch. LINEAR reads stack and index itself: see ggl_read */
+    bool keeps_state;    /* CALL: there is a STATE in its body, or in a body within it */
+    /* Set by ggl_graph_finish, and again by ggl_graph_fold. */
+    bool needed;   /* an output depends on it */
+    bool computed; /* a backend computes it: needed, no leaf, no view, and no gather that only
+                      products read. Computed numbers are f32, or i32 */
 };
 
 static inline bool ggl_is_batched(const ggl_tensor *t) {
@@ -143,11 +157,26 @@ static inline bool ggl_is_batched(const ggl_tensor *t) {
 static inline bool ggl_is_leaf(const ggl_tensor *t) {
     return t->op == GGL_OP_INPUT || t->op == GGL_OP_WEIGHT || t->op == GGL_OP_CONST;
 }
-/* Elements of a weight: itself, views of it, and matrices that an index chooses from it. Who reads
- * them reads the weight; they have no place of their own. */
-GGL_API bool ggl_is_of_weight(const ggl_tensor *t);
-/* Elements of one of the batch. */
+/* True if t is a weight, a view of one, or a gather of its matrices. */
+static inline bool ggl_is_of_weight(const ggl_tensor *t) {
+    return t->view_of || (t->gather && t->src[0]->view_of);
+}
+/* What the step of a node reads: read k of n, NULL if it is absent. These are the sources, but a
+ * LINEAR whose matrix is a gather reads the stack as read 1 and the index as read 3. */
+GGL_API int ggl_n_reads(const ggl_tensor *node);
+GGL_API ggl_tensor *ggl_read(const ggl_tensor *node, int k);
+
+/* Extents are bounded when a node is made: a weight, or a value for the largest batch, has at most
+ * GGL_MAX_ELEMENTS elements. So products of extents fit into int64_t. Sums of sizes do not have to,
+ * and are checked. */
+#define GGL_MAX_ELEMENTS ((int64_t)1 << 48)
+/* Elements of one of the batch; of all, if t does not depend on it. */
 GGL_API int64_t ggl_count(const ggl_tensor *t);
+/* The product of the extents; `n` takes the place of GGL_N. */
+GGL_API int64_t ggl_extents(const int64_t ne[GGL_MAX_DIMS], int64_t n);
+/* Bytes of t, in its type, for n of the batch (of all, if it does not depend on the batch). Every
+ * size of memory comes from here. False: a row is no whole number of blocks, or *out would wrap. */
+GGL_API GGL_NODISCARD bool ggl_value_bytes(const ggl_tensor *t, int64_t n, size_t *out);
 /* "[n_ff = 96, 4]", with the batch left out; returns buf. */
 GGL_API const char *ggl_shape_text(const ggl_tensor *t, char *buf, size_t size);
 /* "blk.2 q = rope_pair(..)", "blk.0 linear(.., blk.0.ffn_up.weight)", for people; returns buf. */

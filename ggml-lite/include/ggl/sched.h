@@ -53,6 +53,11 @@ typedef struct ggl_sched_params {
      * and of all. false: stop, GGL_CANCELLED. NULL: none. */
     bool (*progress)(void *ctx, size_t done, size_t total);
     void *progress_ctx;
+    /* Asked between segments, and by backends that can between the steps of a plan: true ends the run
+     * with GGL_CANCELLED. What it has kept by then is lost or half written, so slots of the batch
+     * have to be cleared or cut. Called from the thread that runs. NULL: none. */
+    bool (*cancelled)(void *ctx);
+    void *cancelled_ctx;
     /* A file to keep what was laid out: if it has that of these very weights it is mapped instead,
      * else it is written. NULL: none. It never makes ggl_sched_alloc fail; see
      * ggl_sched_cache_note. */
@@ -77,8 +82,11 @@ GGL_API ggl_cache_use ggl_sched_cache_use(const ggl_sched *s);
 /* Why there is something to tell: a sentence, "" if there is nothing. */
 GGL_API const char *ggl_sched_cache_note(const ggl_sched *s);
 
-/* The values of an input for the next run: n of the batch, or 1 if it is not batched; copied.
- * GGL_NOT_FOUND, GGL_USAGE. */
+/* The values of an input for the next run: n of the batch, or 1 if it is not batched; copied: data
+ * has n * ggl_count numbers of the input's type. Of the inputs that caches, states and rope are
+ * supplied with, "slot" is 0 .. n_slots-1, and "pos" is 0 .. n_pos-1 (if anything is kept; else any
+ * number from 0 on). GGL_NOT_FOUND: no such input. GGL_USAGE: n or a value is out of range, or
+ * ggl_sched_alloc has not been called. */
 GGL_API GGL_NODISCARD ggl_status ggl_sched_set(ggl_sched *s, const char *input, const void *data,
                                                int64_t n, ggl_error *err);
 
@@ -111,8 +119,9 @@ GGL_API GGL_NODISCARD ggl_status ggl_sched_restore_slot(ggl_sched *s, int slot, 
                                                         bool states_only, const void *src,
                                                         ggl_error *err);
 /* Cutting a sequence back to an earlier position needs nothing but going on from there: later rows
- * are not seen. Unless it has states, which cannot be cut back (restore a snapshot); with rings, at
- * most so many positions (else INT64_MAX). */
+ * are not seen. States cannot be cut back (restore a snapshot). Rings allow at most
+ * ggl_sched_rollback_limit positions, counted from one after the highest that was ever written to the
+ * slot (INT64_MAX: there are no rings). */
 GGL_API bool ggl_sched_has_states(const ggl_sched *s);
 GGL_API int64_t ggl_sched_rollback_limit(const ggl_sched *s);
 
@@ -133,12 +142,6 @@ GGL_API int ggl_sched_memory(const ggl_sched *s, int backend,
 GGL_API size_t ggl_sched_n_fallbacks(const ggl_sched *s);
 /* Prints the segments (with their nodes), what moves, what was refused, and the memory table. */
 GGL_API void ggl_sched_print(const ggl_sched *s, FILE *out, bool nodes);
-
-/* Computes, once, on `b` (in double: the reference backend), every node that depends on no input,
- * and replaces it by a constant. Call between ggl_graph_finish and ggl_sched_new. Constants used as
- * rope frequencies stay f64, others become f32. GGL_LIMIT: more than 64 MiB of constants, naming
- * the largest. */
-GGL_API GGL_NODISCARD ggl_status ggl_graph_fold(ggl_graph *g, ggl_backend *b, ggl_error *err);
 
 #ifdef __cplusplus
 }

@@ -21,6 +21,12 @@ typedef enum ggl_type {
     GGL_TYPE_LIMIT = 40 /* more than any of them: for tables by type */
 } ggl_type;
 
+enum {
+    GGL_TYPE_COUNT = 0
+#define TYPE(id, NAME, name) +1
+#include "ggl/types.def"
+};
+
 /* What 32 elements of a quantized type have besides their codes. */
 typedef enum ggl_type_form {
     GGL_PLAIN,       /* not quantized */

@@ -45,6 +45,9 @@ typedef struct llm_session_params {
      * NULL: none. */
     bool (*progress)(void *ctx, size_t done, size_t total);
     void *progress_ctx;
+    /* Asked between the steps of a run: true ends llm_session_eval with GGL_CANCELLED. NULL: none. */
+    bool (*cancelled)(void *ctx);
+    void *cancelled_ctx;
     /* A file that keeps them for the next session, which maps it; rewritten when it does not fit
      * the model. "": the model's path with ".repack" after it. NULL: none. Needs a model that was
      * opened from a file. */
@@ -84,8 +87,13 @@ typedef struct llm_batch {
 } llm_batch;
 
 /* Appends tokens to slots. GGL_LIMIT: a slot would pass n_ctx (nothing is done); GGL_USAGE: a token
- * or slot is out of range (nothing is done). Allocates nothing. After a failure of a device, slots
- * have the tokens of the ubatches before. */
+ * or slot is out of range, or a slot is broken (nothing is done). Allocates nothing.
+ *
+ * If a run fails on the way, or is cancelled, slots go back to the tokens of the ubatches before
+ * (llm_session_n_past). Where that is not possible, because the model keeps states or a window of
+ * rows that have moved on, the slot is broken: it must be cleared, or overwritten by
+ * llm_session_restore or llm_session_copy, before it is used again. A snapshot of its states is
+ * enough for llm_session_restore if the rows are still there. */
 GGL_API GGL_NODISCARD ggl_status llm_session_eval(llm_session *s, const llm_batch *b,
                                                   ggl_error *err);
 /* Logits [n_vocab] of the last token of the last eval for which they were wanted; valid until the
@@ -99,7 +107,8 @@ GGL_API GGL_NODISCARD ggl_status llm_session_clear(llm_session *s, int slot, ggl
 GGL_API GGL_NODISCARD ggl_status llm_session_copy(llm_session *s, int dst, int src, ggl_error *err);
 /* Cuts the sequence back to its first n_past tokens. GGL_UNSUPPORTED, with the reason: the model
  * keeps states, which cannot be cut (restore a snapshot instead), or the cache is a ring that no
- * longer has the rows. Then nothing is done. */
+ * longer has the rows: it counts from the highest position that was ever written, however often the
+ * sequence has been cut, copied, or saved and restored since. Then nothing is done. */
 GGL_API GGL_NODISCARD ggl_status llm_session_cut(llm_session *s, int slot, int64_t n_past,
                                                  ggl_error *err);
 

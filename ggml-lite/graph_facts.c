@@ -1,0 +1,147 @@
+/* What the graph itself says about its nodes, found once: which are views of weights, which are
+ * gathers that a product does itself, which an output needs, which a backend computes, and how many
+ * bytes each has. Folding, placement, segments, programs and repacking read these facts. */
+#include "graph_impl.h"
+
+/* --- when a node is made ---------------------------------------------------------------------- */
+
+void ggl_facts_init(ggl_tensor *t) {
+    const ggl_tensor *x = t->n_src > 0 ? t->src[0] : NULL;
+    if (t->op == GGL_OP_WEIGHT) {
+        t->view_of = t;
+        t->dense = true;
+    } else if (t->op == GGL_OP_SPLIT && x->view_of && !ggl_is_batched(t)) {
+        t->view_of = x->view_of;
+        t->dense = x->dense && t->num[0] == x->n_dims - 1; /* of the outermost dimension */
+    } else if (t->op == GGL_OP_RESHAPE && x->view_of && x->dense) {
+        t->view_of = x->view_of;
+        t->dense = true;
+    } else if (t->op == GGL_OP_PICK) {
+        t->gather = x->n_dims == 3 && !ggl_is_batched(x);
+    }
+}
+
+bool ggl_graph_bound(ggl_graph *g, const ggl_tensor *t) {
+    double n = 1;
+    for (int d = 0; d < GGL_MAX_DIMS; d++)
+        n *= t->ne[d] == GGL_N ? (double)g->params.n_batch : (double)t->ne[d];
+    if (n <= (double)GGL_MAX_ELEMENTS)
+        return true;
+    char shape[256];
+    ggl_graph_fail(g, GGL_LIMIT, "%s%s%s has %.3g elements%s; at most 2^48 are possible",
+                   t->name ? t->name : ggl_op_get(t->op).name, t->n_dims ? " " : "",
+                   t->n_dims ? ggl_shape_text(t, shape, sizeof shape) : "", n,
+                   ggl_is_batched(t) ? " for the largest batch" : "");
+    return false;
+}
+
+/* --- when the graph is finished --------------------------------------------------------------- */
+
+/* Marks what the needed nodes of a list need, last to first: sources come before their users. */
+static void mark_needed(ggl_tensor *const *node, size_t n) {
+    for (size_t i = n; i-- > 0;) {
+        ggl_tensor *t = node[i];
+        if (!t->needed)
+            continue;
+        for (int k = 0; k < t->n_src; k++)
+            if (t->src[k])
+                t->src[k]->needed = true;
+        if (!t->body)
+            continue;
+        ggl_body *b = t->body;
+        b->result->needed = true;
+        for (int k = 0; k < b->n_node; k++)
+            b->node[k]->needed |= b->node[k]->op == GGL_OP_KEEP;
+        mark_needed(b->node, (size_t)b->n_node);
+    }
+}
+
+/* A computed value has the type of its source where elements only change places. A gather that is
+ * computed comes out as floats: types of less precision are those of weights alone. */
+static void set_type(ggl_tensor *t) {
+    bool moved = t->op == GGL_OP_RESHAPE || t->op == GGL_OP_SPLIT;
+    if (t->computed && moved)
+        t->type = t->src[0]->type;
+    else if (t->computed && t->op == GGL_OP_PICK)
+        t->type = t->src[0]->type == GGL_I32 ? GGL_I32 : GGL_F32;
+    else if (t->body)
+        t->type = t->body->result->type;
+}
+
+/* Gathers are computed if anything but a product reads them. */
+static void mark_computed(ggl_tensor *const *node, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        node[i]->computed =
+            node[i]->needed && !ggl_is_leaf(node[i]) && !node[i]->view_of && !node[i]->gather;
+    for (size_t i = 0; i < n; i++) {
+        const ggl_tensor *t = node[i];
+        for (int k = 0; t->needed && k < ggl_n_reads(t); k++) {
+            ggl_tensor *x = ggl_read(t, k);
+            if (x && x->gather)
+                x->computed = true;
+        }
+    }
+}
+
+static void mark_bodies_and_types(ggl_tensor *const *node, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        ggl_body *b = node[i]->body;
+        for (int k = 0; b && k < b->n_param; k++)
+            b->param[k]->type = node[i]->src[k]->type;
+        if (b) {
+            bool result = b->result->gather && node[i]->needed;
+            mark_computed(b->node, (size_t)b->n_node);
+            b->result->computed |= result;
+            mark_bodies_and_types(b->node, (size_t)b->n_node);
+        }
+        set_type(node[i]);
+    }
+}
+
+void ggl_graph_mark(ggl_graph *g) {
+    for (size_t i = 0; i < g->nodes.n; i++)
+        g->nodes.at[i]->needed = false;
+    for (size_t i = 0; i < g->outputs.n; i++)
+        g->outputs.at[i]->needed = true;
+    mark_needed(g->nodes.at, g->nodes.n);
+    mark_computed(g->nodes.at, g->nodes.n);
+    for (size_t i = 0; i < g->outputs.n; i++)
+        g->outputs.at[i]->computed |= g->outputs.at[i]->gather;
+    mark_bodies_and_types(g->nodes.at, g->nodes.n);
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+static const ggl_tensor *gathered_matrix(const ggl_tensor *node) {
+    const ggl_tensor *w = node->op == GGL_OP_LINEAR ? node->src[1] : NULL;
+    return w && w->gather ? w : NULL;
+}
+
+int ggl_n_reads(const ggl_tensor *node) {
+    return gathered_matrix(node) ? 4 : node->n_src;
+}
+
+ggl_tensor *ggl_read(const ggl_tensor *node, int k) {
+    const ggl_tensor *w = gathered_matrix(node);
+    if (w && (k == 1 || k == 3))
+        return w->src[k == 1 ? 0 : 1];
+    return k < node->n_src ? node->src[k] : NULL;
+}
+
+int64_t ggl_extents(const int64_t ne[GGL_MAX_DIMS], int64_t n) {
+    int64_t count = 1;
+    for (int d = 0; d < GGL_MAX_DIMS; d++)
+        count *= ne[d] == GGL_N ? n : ne[d];
+    return count;
+}
+
+int64_t ggl_count(const ggl_tensor *t) {
+    return ggl_extents(t->ne, 1);
+}
+
+bool ggl_value_bytes(const ggl_tensor *t, int64_t n, size_t *out) {
+    bool fits = ggl_row_size_checked(t->type, t->ne[0], out);
+    for (int d = 1; d < GGL_MAX_DIMS && fits; d++)
+        fits = ggl_size_mul(*out, (size_t)(t->ne[d] == GGL_N ? n : t->ne[d]), out);
+    return fits;
+}

@@ -1,0 +1,39 @@
+/* How far a slot's sequence has come, and whether what is kept of it can be trusted. Only these
+ * functions change it, so that cutting, copying, saving and failing cannot disagree. */
+#ifndef LLM_SLOT_STATE_H
+#define LLM_SLOT_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct slot_state {
+    int64_t n_past; /* tokens of the sequence, those in flight included */
+    int64_t n_done; /* n_past when no batch was in flight last: an abort goes back to it */
+    int64_t n_high; /* one more than the highest position ever written. Rings have lost the rows that
+                       this pushed out, also after a cut */
+    bool broken;    /* a run or a restore failed half way: the rows or states are of no use */
+} slot_state;
+
+/* What the model allows. */
+typedef struct slot_rules {
+    bool has_states;  /* they sum up all tokens: nothing goes back */
+    int64_t rollback; /* n_high - n_past is at most this, or a ring has lost rows */
+} slot_rules;
+
+/* n tokens are about to run, from position n_past on. */
+void slot_begin(slot_state *s, int64_t n);
+/* No batch is in flight: all that was begun is done. */
+void slot_commit(slot_state *s);
+/* What was begun and not committed has failed: the slot goes back to where it was, or is broken if
+ * its states or rings have moved on. */
+void slot_abort(slot_state *s, const slot_rules *r);
+
+void slot_clear(slot_state *s);
+/* Whether the rows allow to go on from position n_past; the states are another question. */
+bool slot_can_go_back(const slot_state *s, const slot_rules *r, int64_t n_past);
+/* The sequence has n_past tokens now: cut, or restored with its own n_high. */
+void slot_set(slot_state *s, int64_t n_past, int64_t n_high);
+/* What is kept of the slot is being overwritten; slot_set or slot_clear ends that. */
+void slot_break(slot_state *s);
+
+#endif

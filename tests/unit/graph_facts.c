@@ -1,0 +1,500 @@
+/* What the graph finds out about its nodes, seen in results: matrices gathered from a stack, states
+ * in nested bodies, values of at most three dimensions, and bounds on sizes. Each case ran wrong, or
+ * crashed, before these were decided in one place. */
+#include <math.h>
+
+#include "ggl/backends.h"
+#include "ggl/fold.h"
+#include "ggl/program.h"
+#include "ggl/sched.h"
+#include "test.h"
+
+static const char *const backends[] = {"cpu", "reference"};
+
+typedef struct fixture {
+    ggl_graph *g;
+    ggl_backend *b;
+    ggl_sched *s;
+    ggl_error err;
+} fixture;
+
+static bool begin(fixture *f) {
+    *f = (fixture){0};
+    f->g = ggl_graph_new(&(ggl_graph_params){
+        .n_pos = 64, .n_batch = 4, .n_slots = 1, .type_k = GGL_F32, .type_v = GGL_F32});
+    ggl_graph_input(f->g, "pos", GGL_I32, 0, NULL, true);
+    ggl_graph_input(f->g, "slot", GGL_I32, 0, NULL, true);
+    return f->g != NULL;
+}
+
+static bool start(fixture *f, const char *backend, ggl_tensor *y) {
+    ggl_graph_output(f->g, "y", y);
+    return CHECK_OK(ggl_graph_finish(f->g, &f->err), &f->err) &&
+           CHECK_OK(ggl_backend_open(&f->b, backend, NULL, &f->err), &f->err) &&
+           CHECK_OK(ggl_sched_new(&f->s, f->g,
+                                  &(ggl_sched_params){.backend = &f->b, .n_backends = 1}, &f->err),
+                    &f->err) &&
+           CHECK_OK(ggl_sched_alloc(f->s, &f->err), &f->err);
+}
+
+static void end(fixture *f) {
+    ggl_sched_free(f->s);
+    ggl_graph_free(f->g);
+    if (f->b)
+        ggl_backend_close(f->b);
+}
+
+static bool set(fixture *f, const char *name, const void *data, int n) {
+    return CHECK_OK(ggl_sched_set(f->s, name, data, n, &f->err), &f->err);
+}
+
+static bool set_places(fixture *f, int n) {
+    const int32_t pos[4] = {0, 1, 2, 3}, slot[4] = {0};
+    return set(f, "pos", pos, n) && set(f, "slot", slot, n);
+}
+
+/* --- gathers ---------------------------------------------------------------------------------- */
+
+enum { D = 8, N_MATRICES = 4, N = 4 };
+
+static ggl_tensor *stack_of(fixture *f, ggl_type type) {
+    static float w[D * D * N_MATRICES];
+    static uint16_t half[D * D * N_MATRICES];
+    for (int i = 0; i < D * D * N_MATRICES; i++) {
+        w[i] = (float)((i * i * 37 + i * 5) % 23 - 8) / 8;
+        half[i] = ggl_f32_to_f16(w[i]);
+    }
+    const void *data = type == GGL_F16 ? (const void *)half : w;
+    return ggl_graph_weight(f->g, "w", type, 3, (int64_t[]){D, D, N_MATRICES}, data);
+}
+
+/* A matrix that an index chooses is used on the way to a cache and on the way to the output: gathered
+ * once under a name, or twice. The rows of the output, with all of them wanted or one by one. */
+static bool cache_and_output(ggl_type type, const char *backend, bool twice, bool by_rows,
+                             float out[N * D]) {
+    fixture f;
+    if (!begin(&f))
+        return false;
+    ggl_tensor *i = ggl_graph_input(f.g, "i", GGL_I32, 0, NULL, true);
+    ggl_tensor *x = ggl_graph_input(f.g, "x", GGL_F32, 1, (int64_t[]){D}, true);
+    ggl_tensor *w = stack_of(&f, type), *m = ggl_binary(f.g, GGL_OP_PICK, w, i);
+    ggl_tensor *k = ggl_linear(f.g, x, m, NULL), *kv = ggl_binary(f.g, GGL_OP_CACHE, k, k);
+    ggl_tensor *a = ggl_graph_op(f.g, GGL_OP_ATTEND, (ggl_tensor *[]){x, kv}, 2, NULL, 0);
+    ggl_tensor *y = ggl_linear(f.g, ggl_unary(f.g, GGL_OP_TANH, a),
+                               twice ? ggl_binary(f.g, GGL_OP_PICK, w, i) : m, NULL);
+    float v[N * D];
+    for (int e = 0; e < N * D; e++)
+        v[e] = (float)(e % 5) / 5;
+    bool ok = start(&f, backend, y) && set(&f, "x", v, N) && set_places(&f, N) &&
+              set(&f, "i", (int32_t[]){3, 1, 2, 0}, N);
+    for (int32_t row = 0; ok && row < (by_rows ? N : 1); row++) {
+        ok = CHECK_OK(ggl_sched_run(f.s, N, by_rows ? &row : NULL, 1, &f.err), &f.err);
+        if (ok)
+            memcpy(out + row * D, ggl_sched_output(f.s, 0),
+                   (by_rows ? D : N * D) * sizeof(float));
+    }
+    end(&f);
+    return ok;
+}
+
+TEST(a_gather_read_in_both_phases) {
+    for (int k = 0; k < 2; k++)
+        for (int half = 0; half < 2; half++) {
+            ggl_type type = half ? GGL_F16 : GGL_F32;
+            float want[N * D], got[N * D];
+            REQUIRE(cache_and_output(type, backends[k], true, false, want));
+            for (int way = 0; way < 3; way++) {
+                REQUIRE(cache_and_output(type, backends[k], way > 1, way > 0, got));
+                CHECK_MSG(memcmp(got, want, sizeof want) == 0,
+                          "%s, %s, gathered %s, %s: %g, expected %g", backends[k],
+                          half ? "f16" : "f32", way > 1 ? "twice" : "once",
+                          way > 0 ? "row by row" : "all rows", (double)got[0], (double)want[0]);
+            }
+        }
+}
+
+TEST(an_index_that_is_not_of_the_batch) {
+    for (int k = 0; k < 2; k++) {
+        static float w[3 * 2 * 4];
+        for (int i = 0; i < 24; i++)
+            w[i] = (float)(i / 6 + 1);
+        fixture f;
+        REQUIRE(begin(&f));
+        ggl_tensor *x = ggl_graph_input(f.g, "x", GGL_F32, 1, (int64_t[]){3}, true);
+        ggl_tensor *i = ggl_graph_input(f.g, "i", GGL_I32, 0, NULL, false);
+        ggl_tensor *m = ggl_graph_weight(f.g, "w", GGL_F32, 3, (int64_t[]){3, 2, 4}, w);
+        ggl_tensor *y = ggl_linear(f.g, x, ggl_binary(f.g, GGL_OP_PICK, m, i), NULL);
+        REQUIRE(start(&f, backends[k], y));
+        REQUIRE(set(&f, "x", (float[]){1, 1, 1, 2, 2, 2}, 2) && set(&f, "i", (int32_t[]){2}, 1));
+        REQUIRE_OK(ggl_sched_run(f.s, 2, NULL, 0, &f.err), &f.err);
+        const float *out = ggl_sched_output(f.s, 0), want[] = {9, 9, 18, 18};
+        for (int e = 0; e < 4; e++)
+            CHECK_MSG(out[e] == want[e], "%s: y[%d] is %g", backends[k], e, (double)out[e]);
+        end(&f);
+    }
+}
+
+/* A gather that a sum reads, too, has memory of its own, and is f32 whatever the weight is. */
+TEST(a_gather_that_is_also_a_value) {
+    for (int k = 0; k < 2; k++)
+        for (int half = 0; half < 2; half++) {
+            fixture f;
+            REQUIRE(begin(&f));
+            ggl_tensor *i = ggl_graph_input(f.g, "i", GGL_I32, 0, NULL, true);
+            ggl_tensor *x = ggl_graph_input(f.g, "x", GGL_F32, 1, (int64_t[]){D}, true);
+            ggl_tensor *w = stack_of(&f, half ? GGL_F16 : GGL_F32);
+            ggl_tensor *m = ggl_binary(f.g, GGL_OP_PICK, w, i);
+            ggl_tensor *sum = ggl_graph_op(f.g, GGL_OP_SUM, &m, 1, (double[]){0}, 1);
+            sum = ggl_graph_op(f.g, GGL_OP_RESHAPE, &sum, 1, (double[]){D}, 1);
+            REQUIRE(start(&f, backends[k],
+                          ggl_binary(f.g, GGL_OP_ADD, sum, ggl_linear(f.g, x, m, NULL))));
+            CHECK_INT(m->type, GGL_F32);
+            float one[D];
+            for (int e = 0; e < D; e++)
+                one[e] = 1;
+            REQUIRE(set(&f, "x", one, 1) && set(&f, "i", (int32_t[]){2}, 1));
+            REQUIRE_OK(ggl_sched_run(f.s, 1, NULL, 0, &f.err), &f.err);
+            for (int j = 0; j < D; j++) {
+                double want = 0;
+                for (int e = 0; e < D; e++) {
+                    int at = 2 * D * D + j * D + e;
+                    want += 2 * (double)((at * at * 37 + at * 5) % 23 - 8) / 8;
+                }
+                CHECK_MSG(fabs((double)ggl_sched_output(f.s, 0)[j] - want) < 1e-5,
+                          "%s: row %d is %g, expected %g", backends[k], j,
+                          (double)ggl_sched_output(f.s, 0)[j], want);
+            }
+            end(&f);
+        }
+}
+
+TEST(gathers_of_other_types_meet_arithmetic) {
+    for (int k = 0; k < 2; k++)
+        for (int output = 0; output < 2; output++) {
+            fixture f;
+            REQUIRE(begin(&f));
+            ggl_tensor *i = ggl_graph_input(f.g, "i", GGL_I32, 0, NULL, true);
+            ggl_tensor *m = ggl_binary(f.g, GGL_OP_PICK, stack_of(&f, GGL_F16), i);
+            REQUIRE(start(&f, backends[k], output ? m : ggl_unary(f.g, GGL_OP_ABS, m)));
+            REQUIRE(set(&f, "i", (int32_t[]){3}, 1));
+            REQUIRE_OK(ggl_sched_run(f.s, 1, NULL, 0, &f.err), &f.err);
+            for (int e = 0; e < D * D; e++) {
+                int at = 3 * D * D + e;
+                float w = (float)((at * at * 37 + at * 5) % 23 - 8) / 8;
+                CHECK(ggl_sched_output(f.s, 0)[e] == (output ? w : fabsf(w)));
+            }
+            end(&f);
+        }
+}
+
+/* Without folding, constants that only change places are rounded like any other. */
+TEST(parts_of_constants) {
+    for (int k = 0; k < 2; k++) {
+        fixture f;
+        REQUIRE(begin(&f));
+        ggl_tensor *x = ggl_graph_input(f.g, "x", GGL_F32, 1, (int64_t[]){2}, true);
+        ggl_tensor *c = ggl_graph_const(f.g, 1, (int64_t[]){4}, (double[]){1, 2, 3, 4});
+        c = ggl_graph_op(f.g, GGL_OP_SPLIT, &c, 1, (double[]){0, 1, 2}, 3);
+        REQUIRE(start(&f, backends[k],
+                      ggl_graph_op(f.g, GGL_OP_CONCAT, (ggl_tensor *[]){c, x}, 2, (double[]){0}, 1)));
+        REQUIRE(set(&f, "x", (float[]){8, 9}, 1));
+        REQUIRE_OK(ggl_sched_run(f.s, 1, NULL, 0, &f.err), &f.err);
+        const float *y = ggl_sched_output(f.s, 0);
+        CHECK(y[0] == 2 && y[1] == 3 && y[2] == 8 && y[3] == 9);
+        end(&f);
+    }
+}
+
+/* Rows that are the same for the whole batch are kept for each of its tokens. */
+TEST(a_cache_of_what_is_not_batched) {
+    for (int k = 0; k < 2; k++) {
+        fixture f;
+        REQUIRE(begin(&f));
+        ggl_tensor *q = ggl_graph_input(f.g, "q", GGL_F32, 1, (int64_t[]){4}, true);
+        ggl_tensor *v = ggl_graph_input(f.g, "v", GGL_F32, 1, (int64_t[]){4}, false);
+        ggl_tensor *kv = ggl_binary(f.g, GGL_OP_CACHE, q, v);
+        REQUIRE(start(&f, backends[k],
+                      ggl_graph_op(f.g, GGL_OP_ATTEND, (ggl_tensor *[]){q, kv}, 2, NULL, 0)));
+        const float ones[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+        REQUIRE(set(&f, "q", ones, 4) && set(&f, "v", (float[]){5, 6, 7, 8}, 1) &&
+                set_places(&f, 4));
+        REQUIRE_OK(ggl_sched_run(f.s, 4, NULL, 0, &f.err), &f.err);
+        for (int e = 0; e < 16; e++)
+            CHECK_MSG(ggl_sched_output(f.s, 0)[e] == (float)(5 + e % 4), "%s: y[%d] is %g",
+                      backends[k], e, (double)ggl_sched_output(f.s, 0)[e]);
+        end(&f);
+    }
+}
+
+/* --- states ----------------------------------------------------------------------------------- */
+
+/* The sum of x over the sequence so far. */
+static ggl_tensor *running_sum(ggl_graph *g, ggl_tensor *x) {
+    ggl_tensor **param = ggl_body_begin(g, &x, 1);
+    if (!param)
+        return NULL;
+    ggl_tensor *s = ggl_graph_op(g, GGL_OP_STATE, NULL, 0, (double[]){4}, 1);
+    ggl_tensor *y = ggl_binary(g, GGL_OP_ADD, s, param[0]);
+    ggl_graph_op(g, GGL_OP_KEEP, (ggl_tensor *[]){s, y}, 2, NULL, 0);
+    return ggl_body_end(g, NULL, y, NULL, 0);
+}
+
+static ggl_tensor *nested_sum(ggl_graph *g, ggl_tensor *x, int depth) {
+    if (depth == 0)
+        return running_sum(g, x);
+    ggl_tensor **param = ggl_body_begin(g, &x, 1);
+    return param ? ggl_body_end(g, NULL, nested_sum(g, param[0], depth - 1), NULL, 0) : NULL;
+}
+
+TEST(states_in_nested_bodies_see_every_token) {
+    for (int k = 0; k < 2; k++)
+        for (int depth = 0; depth < 4; depth++) {
+            fixture f;
+            REQUIRE(begin(&f));
+            ggl_tensor *x = ggl_graph_input(f.g, "x", GGL_F32, 1, (int64_t[]){4}, true);
+            ggl_tensor *sum = nested_sum(f.g, x, depth);
+            REQUIRE(start(&f, backends[k],
+                          ggl_binary(f.g, GGL_OP_ADD, sum, ggl_graph_number(f.g, 0))));
+            float ones[16];
+            for (int i = 0; i < 16; i++)
+                ones[i] = 1;
+            const int32_t row = 3;
+            REQUIRE(set(&f, "x", ones, 4) && set_places(&f, 4));
+            REQUIRE_OK(ggl_sched_run(f.s, 4, &row, 1, &f.err), &f.err);
+            CHECK_MSG(ggl_sched_output(f.s, 0)[0] == 4, "%s, depth %d: four ones sum to %g",
+                      backends[k], depth, (double)ggl_sched_output(f.s, 0)[0]);
+            end(&f);
+        }
+}
+
+TEST(a_recurrent_body_holds_no_other_at_any_depth) {
+    ggl_error err = {0};
+    ggl_graph *g = ggl_graph_new(NULL);
+    ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){4}, true);
+    ggl_tensor **param = ggl_body_begin(g, &x, 1);
+    REQUIRE(param);
+    ggl_tensor *s = ggl_graph_op(g, GGL_OP_STATE, NULL, 0, (double[]){4}, 1);
+    ggl_tensor *y = ggl_binary(g, GGL_OP_ADD, s, nested_sum(g, param[0], 2));
+    CHECK(!ggl_body_end(g, NULL, y, NULL, 0));
+    CHECK_INT(ggl_graph_error(g, &err), GGL_USAGE);
+    CHECK_HAS(err.msg, "cannot call another");
+    ggl_graph_free(g);
+}
+
+/* --- dimensions and sizes --------------------------------------------------------------------- */
+
+static void refused(ggl_graph *g, ggl_status status, const char *words) {
+    ggl_error err = {0};
+    CHECK_INT(ggl_graph_error(g, &err), status);
+    CHECK_HAS(err.msg, words);
+    ggl_graph_free(g);
+}
+
+static ggl_tensor *op(ggl_graph *g, ggl_op o, ggl_tensor *x, const double *num, int n) {
+    return ggl_graph_op(g, o, &x, 1, num, n);
+}
+
+TEST(values_have_three_dimensions) {
+    const double five[5] = {0};
+    const int64_t ne[4] = {1, 1, 1, 5};
+    ggl_graph *g = ggl_graph_new(NULL);
+    CHECK(!ggl_graph_const(g, 4, ne, five));
+    refused(g, GGL_SHAPE, "4 dimensions; inputs and constants have at most 3");
+    g = ggl_graph_new(NULL);
+    CHECK(!ggl_graph_input(g, "x", GGL_F32, 4, ne, false));
+    refused(g, GGL_SHAPE, "at most 3");
+    g = ggl_graph_new(NULL);
+    ggl_tensor *i = ggl_graph_op(g, GGL_OP_IOTA, NULL, 0, (double[]){120}, 1);
+    CHECK(!op(g, GGL_OP_RESHAPE, i, (double[]){2, 3, 4, 5}, 4));
+    refused(g, GGL_SHAPE, "at most three dimensions");
+    g = ggl_graph_new(NULL);
+    i = ggl_graph_op(g, GGL_OP_IOTA, NULL, 0, (double[]){1}, 1);
+    CHECK(!op(g, GGL_OP_REPEAT, i, (double[]){2, 1, 1, 3}, 4));
+    refused(g, GGL_SHAPE, "at most three dimensions");
+}
+
+static float deep[2 * 3 * 4 * 5];
+
+static ggl_tensor *deep_weight(ggl_graph *g) {
+    for (int i = 0; i < 120; i++)
+        deep[i] = (float)i;
+    return ggl_graph_weight(g, "w", GGL_F32, 4, (int64_t[]){2, 3, 4, 5}, deep);
+}
+
+TEST(weights_have_four) {
+    ggl_graph *g = ggl_graph_new(NULL);
+    ggl_tensor *part = op(g, GGL_OP_SPLIT, deep_weight(g), (double[]){2, 1, 2}, 3);
+    CHECK(part && part->n_dims == 4 && part->view_of && !part->dense);
+    CHECK(!op(g, GGL_OP_RESHAPE, part, (double[]){60}, 1)); /* it has gaps: that would be a copy */
+    refused(g, GGL_SHAPE, "at most three dimensions");
+    g = ggl_graph_new(NULL);
+    CHECK(!ggl_unary(g, GGL_OP_TANH, deep_weight(g)));
+    refused(g, GGL_SHAPE, "at most three dimensions");
+    /* the last of five stacks, flat, plus x */
+    for (int k = 0; k < 2; k++) {
+        fixture f;
+        REQUIRE(begin(&f));
+        ggl_tensor *x = ggl_graph_input(f.g, "x", GGL_F32, 1, (int64_t[]){24}, true);
+        ggl_tensor *last = op(f.g, GGL_OP_SPLIT, deep_weight(f.g), (double[]){3, 4, 1}, 3);
+        ggl_tensor *flat = op(f.g, GGL_OP_RESHAPE, last, (double[]){24}, 1);
+        REQUIRE(start(&f, backends[k], ggl_binary(f.g, GGL_OP_ADD, flat, x)));
+        float zero[24] = {0};
+        REQUIRE(set(&f, "x", zero, 1));
+        REQUIRE_OK(ggl_sched_run(f.s, 1, NULL, 0, &f.err), &f.err);
+        for (int e = 0; e < 24; e++)
+            CHECK(ggl_sched_output(f.s, 0)[e] == (float)(96 + e));
+        end(&f);
+    }
+}
+
+/* Stacks of stacks: an index of the batch takes one, a second index a matrix of that. */
+TEST(gathers_of_four_dimensions) {
+    for (int k = 0; k < 2; k++) {
+        fixture f;
+        REQUIRE(begin(&f));
+        ggl_tensor *i = ggl_graph_input(f.g, "i", GGL_I32, 0, NULL, true);
+        ggl_tensor *x = ggl_graph_input(f.g, "x", GGL_F32, 2, (int64_t[]){2, 4}, true);
+        ggl_tensor *m = ggl_binary(f.g, GGL_OP_PICK, deep_weight(f.g), i); /* [2, 3, 4] */
+        REQUIRE(start(&f, backends[k], ggl_linear(f.g, x, m, NULL)));
+        float ones[16];
+        for (int e = 0; e < 16; e++)
+            ones[e] = 1;
+        REQUIRE(set(&f, "x", ones, 2) && set(&f, "i", (int32_t[]){4, 1}, 2));
+        REQUIRE_OK(ggl_sched_run(f.s, 2, NULL, 0, &f.err), &f.err);
+        for (int e = 0; e < 24; e++) {
+            int first = (e < 12 ? 4 : 1) * 24 + e % 12 * 2;
+            CHECK_MSG(ggl_sched_output(f.s, 0)[e] == (float)(2 * first + 1), "%s: y[%d] is %g",
+                      backends[k], e, (double)ggl_sched_output(f.s, 0)[e]);
+        }
+        end(&f);
+    }
+}
+
+TEST(sizes_do_not_wrap) {
+    ggl_graph *g = ggl_graph_new(NULL);
+    ggl_tensor *one = ggl_graph_op(g, GGL_OP_IOTA, NULL, 0, (double[]){1}, 1);
+    CHECK(!op(g, GGL_OP_REPEAT, one, (double[]){1048576, 1048576, 1048576}, 3));
+    refused(g, GGL_LIMIT, "at most 2^48");
+    /* a value that fits once, and not for the largest batch */
+    g = ggl_graph_new(&(ggl_graph_params){
+        .n_pos = 1, .n_batch = INT32_MAX, .n_slots = 1, .type_k = GGL_F32, .type_v = GGL_F32});
+    CHECK(!ggl_graph_input(g, "x", GGL_F32, 2, (int64_t[]){1 << 20, 1 << 10}, true));
+    refused(g, GGL_LIMIT, "for the largest batch");
+    /* sizes that only a sum makes too large */
+    g = ggl_graph_new(NULL);
+    ggl_error err = {0};
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 0, NULL, true), *sum = x;
+    for (int i = 0; i < 5; i++) {
+        ggl_tensor *c = ggl_graph_op(g, GGL_OP_IOTA, NULL, 0, (double[]){1}, 1);
+        c = op(g, GGL_OP_REPEAT, c, (double[]){1 << 20, 1 << 20, 256}, 3);
+        c = c ? op(g, GGL_OP_SUM, c, (double[]){2}, 1) : NULL;
+        c = c ? op(g, GGL_OP_SUM, c, (double[]){1}, 1) : NULL;
+        c = c ? op(g, GGL_OP_SUM, c, (double[]){0}, 1) : NULL;
+        sum = ggl_binary(g, GGL_OP_ADD, sum, c);
+    }
+    ggl_graph_output(g, "y", sum);
+    REQUIRE_OK(ggl_graph_finish(g, &err), &err);
+    ggl_backend *b = NULL;
+    REQUIRE_OK(ggl_backend_open(&b, "reference", NULL, &err), &err);
+    CHECK_INT(ggl_graph_fold(g, b, &err), GGL_LIMIT);
+    CHECK_HAS(err.msg, "MiB of constants");
+    ggl_graph_free(g);
+    ggl_backend_close(b);
+    /* bytes for a batch that nobody has memory for */
+    ggl_tensor big = {.type = GGL_F32, .ne = {INT32_MAX, 1 << 17, 1, GGL_N}};
+    size_t size;
+    CHECK(ggl_value_bytes(&big, 1, &size) && size == (size_t)INT32_MAX * 4 << 17);
+    CHECK(!ggl_value_bytes(&big, INT32_MAX, &size));
+    big.type = GGL_Q8_0;
+    CHECK(!ggl_value_bytes(&big, 1, &size)); /* rows of no whole number of blocks */
+}
+
+/* --- misuse by backends and callers ----------------------------------------------------------- */
+
+static const char *takes_all(const ggl_backend *b, const ggl_tensor *t) {
+    (void)b;
+    (void)t;
+    return NULL;
+}
+
+TEST(a_call_with_more_sources_than_a_step_has) {
+    enum { WIDE = 40 };
+    ggl_graph *g = ggl_graph_new(NULL);
+    ggl_tensor *x[WIDE];
+    for (int i = 0; i < WIDE; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "x%d", i);
+        x[i] = ggl_graph_input(g, name, GGL_F32, 1, (int64_t[]){4}, true);
+    }
+    ggl_tensor **p = ggl_body_begin(g, x, WIDE), *sum = p ? p[0] : NULL;
+    for (int i = 1; i < WIDE; i++)
+        sum = ggl_binary(g, GGL_OP_ADD, sum, p[i]);
+    ggl_tensor *y = ggl_body_end(g, "mine", sum, NULL, 0);
+    ggl_graph_output(g, "y", y);
+    ggl_error err = {0};
+    REQUIRE_OK(ggl_graph_finish(g, &err), &err);
+    ggl_loc *loc = calloc((size_t)ggl_graph_n_ids(g), sizeof *loc);
+    REQUIRE(loc);
+    ggl_segment s = {.graph = g, .node = &y, .n_node = 1, .n_max = 1, .loc = loc, .n_slots = 1};
+    ggl_program program;
+    const ggl_program_params params = {.refuses = takes_all, .value_type = GGL_F32};
+    CHECK_INT(ggl_program_build(&program, &s, &params, &err), GGL_LIMIT);
+    CHECK_HAS(err.msg, "mine has 40 sources; at most 8");
+    free(loc);
+    ggl_graph_free(g);
+}
+
+static ggl_status no_memory(ggl_backend *b, int region, size_t size, const void *host,
+                            ggl_buffer **out, ggl_error *err) {
+    (void)b, (void)region, (void)size, (void)host, (void)out;
+    return ggl_fail(err, GGL_NOMEM, "none");
+}
+
+TEST(an_import_fails_and_nobody_wants_the_message) {
+    static float w[64];
+    ggl_backend *b = NULL;
+    REQUIRE_OK(ggl_backend_open(&b, "reference", NULL, NULL), NULL);
+    ggl_backend_vtable v = *b->v;
+    v.alloc = no_memory;
+    ggl_backend full = *b, *list = &full;
+    full.v = &v;
+    ggl_graph *g = ggl_graph_new(NULL);
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){8}, true);
+    ggl_tensor *m = ggl_graph_weight(g, "w", GGL_F32, 2, (int64_t[]){8, 8}, w);
+    ggl_graph_output(g, "y", ggl_linear(g, x, m, NULL));
+    REQUIRE_OK(ggl_graph_finish(g, NULL), NULL);
+    ggl_sched *s = NULL;
+    CHECK_INT(ggl_sched_new(&s, g, &(ggl_sched_params){.backend = &list, .n_backends = 1}, NULL),
+              GGL_NOMEM);
+    CHECK(!s);
+    ggl_graph_free(g);
+    ggl_backend_close(b);
+}
+
+TEST(positions_and_slots_are_checked) {
+    for (int k = 0; k < 2; k++) {
+        fixture f;
+        REQUIRE(begin(&f));
+        ggl_tensor *x = ggl_graph_input(f.g, "x", GGL_F32, 2, (int64_t[]){16, 1}, true);
+        ggl_tensor *kv = ggl_binary(f.g, GGL_OP_CACHE, x, x);
+        REQUIRE(start(&f, backends[k],
+                      ggl_graph_op(f.g, GGL_OP_ATTEND, (ggl_tensor *[]){x, kv}, 2, NULL, 0)));
+        const struct {
+            const char *name;
+            int32_t value;
+            const char *words;
+        } wrong[] = {{"slot", 1, "slot 1"},
+                     {"slot", -1, "slot -1"},
+                     {"slot", INT32_MAX, "slot 2147483647"},
+                     {"pos", -1, "position -1"},
+                     {"pos", 64, "position 64"}};
+        for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+            const int32_t two[2] = {0, wrong[i].value};
+            CHECK_INT(ggl_sched_set(f.s, wrong[i].name, two, 2, &f.err), GGL_USAGE);
+            CHECK_HAS(f.err.msg, wrong[i].words);
+        }
+        CHECK(set(&f, "slot", (int32_t[]){0}, 1) && set(&f, "pos", (int32_t[]){63}, 1));
+        end(&f);
+    }
+}
