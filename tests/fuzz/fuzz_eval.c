@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ggl/backends.h"
+#include "ggl/fold.h"
 #include "ggl/sched.h"
 
 #define MOST_BYTES ((size_t)64 << 20)

@@ -46,7 +46,7 @@ bool r_of_weight(const r_program *p, int i, int *type) {
     const r_node *t = &p->node[i];
     bool dense;
     return is_view(p, i, type, &dense) ||
-           (t->op == R_PICK && p->node[t->src[0]].n_dims > 2 && r_of_weight(p, t->src[0], type));
+           (t->op == R_PICK && p->node[t->src[0]].n_dims == 3 && r_of_weight(p, t->src[0], type));
 }
 
 void r_needed(const r_program *p, bool *needed) {

@@ -163,7 +163,7 @@ double r_input_value(const r_node *t, uint64_t salt, int e);
 double r_const_value(const r_node *t, int e);
 
 /* Whether the node's numbers are those of a weight where it lies: the weight, a view of it, or matrices that an index
- * chooses from such. Products with these follow the rule of the weight's type. *type is the type. */
+ * chooses from a stack [in, out, n] of such. Products with these follow the rule of the weight's type. *type is the type. */
 bool r_of_weight(const r_program *p, int i, int *type);
 
 /* Which nodes the outputs need; keeps with the calls that they stand in. */

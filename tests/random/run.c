@@ -6,6 +6,7 @@
 
 #include "build.h"
 #include "faulty.h"
+#include "ggl/fold.h"
 #include "ggl/sched.h"
 #include "weights.h"
 
