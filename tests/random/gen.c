@@ -1,5 +1,7 @@
 #include "gen.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "gen_impl.h"
@@ -66,6 +68,10 @@ void set_magnitude(gen *g, int i, double m) {
 
 int add(gen *g, r_op op, int n_src, const int *src, int n_num, const double *num) {
     r_program *p = g->p;
+    if (p->n == R_MOST_NODES) { /* has_room was not asked, or for too little */
+        fprintf(stderr, "seed %llu: more than %d nodes\n", (unsigned long long)p->seed, R_MOST_NODES);
+        abort();
+    }
     int i = p->n++;
     r_node *t = &p->node[i];
     *t = (r_node){.op = op, .n_src = n_src, .n_num = n_num, .body = g->body, .group = g->group, .ne = {1, 1, 1, 1}};
@@ -233,7 +239,7 @@ void r_generate(r_program *p, uint64_t seed, r_source *s) {
     int n = 5 + choose(&g, 26);
     for (int k = 1 + choose(&g, 2); k > 0; k--)
         any_vector(&g, ONE_OF(&g, 4, 6, 8, 32, 32, 64));
-    for (int made = 0, tries = 0; made < n && tries < 100 && has_room(&g, 120); tries++) {
+    for (int made = 0, tries = 0; made < n && tries < 100 && has_room(&g, 400); tries++) {
         if (chance(&g, 5))
             g.group = choose(&g, 4) - 1;
         made += make_any(&g, true) >= 0;

@@ -137,13 +137,13 @@ static int depth(const gen *g) {
 }
 
 int make_unknown(gen *g) {
-    if (depth(g) >= 3 || !has_room(g, 100))
+    if (depth(g) >= 3 || !has_room(g, 250))
         return -1;
     int src[2] = {any_float(g), any_row(g)}, n_src = 1 + choose(g, 2);
     for (int k = 0; k < 2; k++)
         src[k] = no_constant(g, src[k]);
     int b = body_begin(g, n_src, src), y = -1, before = g->p->n;
-    for (int k = 1 + choose(g, 4); k > 0 && has_room(g, 60); k--) {
+    for (int k = 1 + choose(g, 4); k > 0 && has_room(g, 180); k--) {
         int made = make_any(g, false);
         y = made >= 0 && !node(g, made)->integer ? made : y;
     }
@@ -246,7 +246,7 @@ static int make_state(gen *g) {
         keep(g, other, s);
         next = plus(g, next, other);
     }
-    for (int k = choose(g, 3); k > 0 && has_room(g, 60); k--)
+    for (int k = choose(g, 3); k > 0 && has_room(g, 180); k--)
         more = make_any(g, false);
     if (more >= 0 && node(g, more)->body == b && !node(g, more)->integer && chance(g, 2))
         next = more;
@@ -254,7 +254,7 @@ static int make_state(gen *g) {
 }
 
 int make_recurrent(gen *g) {
-    if (g->recurrent > 0 || depth(g) >= 3 || !has_room(g, 80))
+    if (g->recurrent > 0 || depth(g) >= 3 || !has_room(g, 250))
         return -1;
     bool nests = !avoids(AVOID_NESTED_STATE);
     if (!nests && g->body >= 0)

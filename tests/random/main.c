@@ -15,7 +15,7 @@ typedef struct options {
     uint64_t seed;
     long count;
     const char *only;
-    bool verbose, all, mutants, operators;
+    bool verbose, all, apart, mutants, operators;
 } options;
 
 typedef struct totals {
@@ -23,10 +23,11 @@ typedef struct totals {
 } totals;
 
 static int usage(void) {
-    fprintf(stderr, "usage: random-graphs [--seed S] [--count N] [--only VARIANT] [--verbose] [--all] [--avoid FORM]...\n"
+    fprintf(stderr, "usage: random-graphs [--seed S] [--count N] [--only VARIANT] [--verbose] [--all] [--apart] [--avoid FORM]...\n"
                     "       random-graphs --mutants [--only MUTANT]\n"
                     "       random-graphs --operators [--seed S] [--count N]\n"
                     "  --all        goes on after a failure\n"
+                    "  --apart      a process for each graph, so that a crash is found and cut down, too\n"
                     "  --avoid      leaves out a form\n"
                     "  --mutants    runs wrong programs, each of which the judge has to find\n"
                     "  --operators  only looks whether each operator of the library is made often enough\n"
@@ -59,6 +60,8 @@ static bool parse(int argc, char **argv, options *o) {
             o->operators = true;
         else if (strcmp(argv[i], "--verbose") == 0)
             o->verbose = true;
+        else if (strcmp(argv[i], "--apart") == 0)
+            o->apart = true;
         else if (strcmp(argv[i], "--all") == 0)
             o->all = true;
         else if (!value)
@@ -100,7 +103,7 @@ static void one(r_bench *b, const options *o, uint64_t seed, totals *t) {
     r_generate(&p, seed, &s);
     if (o->verbose)
         r_print(&p, stdout), fflush(stdout);
-    bool ok = r_check(b, &p, o->only, &r);
+    bool ok = o->apart ? r_check_apart(&p, o->only, &r) : r_check(b, &p, o->only, &r);
     t->graphs++;
     t->failed += !ok;
     t->numbers += r.n_numbers;
@@ -114,7 +117,7 @@ static void one(r_bench *b, const options *o, uint64_t seed, totals *t) {
         return;
     printf("seed %llu: %s\n", (unsigned long long)seed, r.text);
     fflush(stdout);
-    r_shrink(b, &p, &r);
+    r_shrink(&p, &r);
     printf("the least that is wrong in this way: %s\n", r.text);
     r_print(&p, stdout);
     printf("\n");

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 enum {
-    R_MOST_NODES = 400,
+    R_MOST_NODES = 640,
     R_MOST_SRC = 8,
     R_MOST_NUM = 4,
     R_MOST_OUTPUTS = 8,

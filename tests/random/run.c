@@ -3,12 +3,18 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "build.h"
 #include "faulty.h"
 #include "ggl/fold.h"
 #include "ggl/sched.h"
 #include "weights.h"
+
+/* Of a process of its own: its exit code if something was wrong, and how long it may take. */
+enum { WRONG = 77, MOST_SECONDS = 60 };
 
 const r_variant r_variants[] = {
     {"cpu", {R_CPU}, 1, JUDGE_CPU, false, false, false, false, NULL},
@@ -341,6 +347,7 @@ static bool check_variant(check *c, r_bench *b, int k) {
     ggl_error err = {0};
     if (c->done[k])
         return true;
+    c->result->variant = k;
     const char *equal = r_variants[k].equal;
     if (equal && !check_variant(c, b, find_variant(equal)))
         return false;
@@ -373,4 +380,31 @@ bool r_check(r_bench *b, const r_program *p, const char *only, r_result *result)
         free(c->want[k / 2][k % 2]);
     free(c);
     return ok;
+}
+
+bool r_check_apart(const r_program *p, const char *only, r_result *out) {
+    r_result *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int status = 0;
+    *out = (r_result){.fault = R_REFUSED, .text = "no process"};
+    if (shared == MAP_FAILED)
+        return false;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        r_bench b;
+        ggl_error err;
+        alarm(MOST_SECONDS);
+        bool ok = r_bench_open(&b, &err) && r_check(&b, p, only, shared);
+        _exit(ok ? 0 : WRONG);
+    }
+    if (child > 0 && waitpid(child, &status, 0) == child) {
+        *out = *shared;
+        if (!WIFEXITED(status) || (WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != WRONG)) {
+            out->fault = R_CRASHED;
+            snprintf(out->text, sizeof out->text, "%s: %s %d", r_variants[out->variant].name,
+                     WIFEXITED(status) ? "exit code" : "signal", WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+        }
+    }
+    munmap(shared, sizeof *shared);
+    return out->fault == R_RIGHT;
 }

@@ -44,7 +44,7 @@ typedef struct r_bench {
 bool r_bench_open(r_bench *b, ggl_error *err);
 void r_bench_close(r_bench *b);
 
-typedef enum r_fault { R_RIGHT, R_REFUSED, R_WRONG, R_DIFFERS } r_fault;
+typedef enum r_fault { R_RIGHT, R_REFUSED, R_WRONG, R_DIFFERS, R_CRASHED } r_fault;
 
 typedef struct r_result {
     r_fault fault;
@@ -55,5 +55,7 @@ typedef struct r_result {
 
 /* Runs all variants, or the one with that name (and what it must equal); true: all as they must be. */
 bool r_check(r_bench *b, const r_program *p, const char *only, r_result *out);
+/* The same in a process of its own with backends of its own, so that a crash is a result. */
+bool r_check_apart(const r_program *p, const char *only, r_result *out);
 
 #endif

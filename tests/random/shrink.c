@@ -6,7 +6,6 @@
 #include "gen.h"
 
 typedef struct shrinker {
-    r_bench *b;
     r_program *p, *next; /* the least so far; what is tried */
     r_result *result;
     int tries;
@@ -14,15 +13,13 @@ typedef struct shrinker {
 
 enum { MOST_TRIES = 4000 };
 
-/* What no output needs goes; indices follow. */
-static void sweep(r_program *p) {
-    bool needed[R_MOST_NODES];
+/* What is not kept goes; indices follow. */
+static void compact(r_program *p, const bool *keep) {
     int to[R_MOST_NODES] = {0}, n = 0;
-    r_needed(p, needed);
     for (int i = 0; i < p->n; i++)
-        to[i] = needed[i] ? n++ : -1;
+        to[i] = keep[i] ? n++ : -1;
     for (int i = 0; i < p->n; i++) {
-        if (!needed[i])
+        if (!keep[i])
             continue;
         r_node t = p->node[i];
         for (int k = 0; k < t.n_src; k++)
@@ -36,18 +33,45 @@ static void sweep(r_program *p) {
     p->n = n;
 }
 
+/* What no output needs goes. */
+static bool sweep(r_program *p) {
+    bool needed[R_MOST_NODES];
+    int n = p->n;
+    r_needed(p, needed);
+    compact(p, needed);
+    return p->n < n;
+}
+
+/* Node i goes, if nobody reads it; a call with its body. */
+static bool drop(r_program *p, int i) {
+    bool keep[R_MOST_NODES];
+    int first = p->node[i].op == R_CALL ? p->node[i].begin : i;
+    if (p->node[i].op == R_PARAM || p->node[i].op == R_BEGIN)
+        return false;
+    for (int k = 0; k < p->n; k++)
+        keep[k] = k < first || k > i || (r_is_leaf(&p->node[k]) && k < i);
+    for (int k = 0; k < p->n; k++)
+        for (int e = 0; e < p->node[k].n_src && keep[k]; e++)
+            if (p->node[k].src[e] >= 0 && !keep[p->node[k].src[e]])
+                return false;
+    for (int k = 0; k < p->n_outputs; k++)
+        if (!keep[p->output[k]])
+            return false;
+    compact(p, keep);
+    return true;
+}
+
 /* Whether what stands in `next` is still wrong; then it is the least so far. */
 static bool still(shrinker *s) {
     r_result r;
     if (++s->tries > MOST_TRIES)
         return false;
-    sweep(s->next);
     for (int k = 0; k < s->next->n_outputs; k++)
         if (s->next->node[s->next->output[k]].op < R_ADD)
             return false; /* leaves are no outputs */
     if (s->next->n_tokens == 0 || s->next->n_outputs == 0 || !r_is_legal(s->next))
         return false;
-    if (r_check(s->b, s->next, r_variants[s->result->variant].name, &r) || r.variant != s->result->variant ||
+    if (r_check_apart(s->next, r_variants[s->result->variant].name, &r) || r.variant != s->result->variant ||
         r.fault != s->result->fault || strstr(r.text, "library makes"))
         return false;
     *s->p = *s->next;
@@ -93,11 +117,12 @@ static bool as_input(r_program *p, int i) {
 }
 
 static bool fewer_nodes(shrinker *s) {
-    bool less = false;
+    bool less = sweep(fresh(s)) && still(s);
     for (int i = s->p->n; i-- > 0;) {
-        if (i >= s->p->n)
-            continue;
-        less |= as_input(fresh(s), i) && still(s);
+        if (i < s->p->n)
+            less |= drop(fresh(s), i) && still(s);
+        if (i < s->p->n && as_input(fresh(s), i))
+            less |= still(s);
     }
     return less;
 }
@@ -206,8 +231,8 @@ static bool shorter_script(shrinker *s) {
     return less;
 }
 
-void r_shrink(r_bench *b, r_program *p, r_result *result) {
-    shrinker s = {b, p, malloc(sizeof *p), result, 0};
+void r_shrink(r_program *p, r_result *result) {
+    shrinker s = {p, malloc(sizeof *p), result, 0};
     bool less = s.next != NULL;
     while (less && s.tries < MOST_TRIES) {
         less = fewer_outputs(&s);

@@ -5,6 +5,6 @@
 #include "run.h"
 
 /* p and result become those of the least that still fails in the same variant. */
-void r_shrink(r_bench *b, r_program *p, r_result *result);
+void r_shrink(r_program *p, r_result *result);
 
 #endif
