@@ -8,7 +8,7 @@
 
 unsigned r_avoid;
 
-static const char *const avoidable[] = {"unbatched-pick", "nested-state", "unbatched-rows", "picked-values", "shared-pick", "pick-of-view", "const-view", "pick-of-four"};
+static const char *const avoidable[] = {"unbatched-pick", "nested-state", "unbatched-rows", "picked-values", "shared-pick", "pick-of-view", "const-view", "pick-of-four", "unfinished"};
 
 const char *r_avoidable(int k) {
     return k < (int)(sizeof avoidable / sizeof *avoidable) ? avoidable[k] : NULL;

@@ -12,6 +12,8 @@ typedef struct r_source { /* of choices: bytes while there are any (bytes not NU
     size_t n_bytes;
 } r_source;
 
+enum { R_AVOID_UNFINISHED = 8 }; /* the schedule is freed while a batch is under way */
+
 /* Forms that are left out, by name, while a fault in them is open: see r_avoidable. 0: none. */
 extern unsigned r_avoid;
 /* The k-th name; its bit in r_avoid is 1 << k. NULL past the end. */

@@ -9,6 +9,7 @@
 
 #include "build.h"
 #include "faulty.h"
+#include "gen.h"
 #include "ggl/fold.h"
 #include "ggl/sched.h"
 #include "weights.h"
@@ -208,7 +209,8 @@ static ggl_status run_script(runner *r) {
         if (st == GGL_OK)
             st = run_piece(r, first, n);
     }
-    return st;
+    bool finish = r->salt % 2 == 0 || r_avoid >> R_AVOID_UNFINISHED & 1;
+    return st == GGL_OK && finish ? ggl_sched_finish(r->s, r->err) : st;
 }
 
 static ggl_status run_variant(r_bench *b, const r_program *p, const r_variant *v, outputs *out, ggl_error *err) {
