@@ -20,10 +20,15 @@ static number rising(double (*f)(double), number x, double least, double ulps) {
     return rounded(v, fmax(high - v, v - f(low)), x.e == 0 && f == sqrt ? 1 : ulps);
 }
 
+static number wider(number x, double off) {
+    x.e += fabs(x.v) < 0x1p-100 ? off : 0;
+    return x;
+}
+
 static number unary(r_op op, number x) {
     switch (op) {
-    case R_EXP:
-        return rising(exp, x, -INFINITY, 4);
+    case R_EXP: /* results without a normal number may be 0, as docs/numeric-functions.md has it */
+        return wider(rising(exp, x, -INFINITY, 4), 0x1p-126);
     case R_LOG: /* near 1 a step of the argument is the larger part */
         return rising(log, (number){x.v, x.e, 0}, TINY, 4);
     case R_SQRT:
@@ -37,7 +42,7 @@ static number unary(r_op op, number x) {
     case R_ERF:
         return rising(erf, x, -INFINITY, 6);
     case R_SIGMOID:
-        return rising(sigmoid, x, -INFINITY, 8);
+        return wider(rising(sigmoid, x, -INFINITY, 8), 0x1p-126);
     case R_SIN:
         return rounded(sin(x.v), fmin(x.e, 2), 2);
     case R_COS:

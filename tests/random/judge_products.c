@@ -25,8 +25,8 @@ static void as_codes(number *x, int n) {
             off = fmax(off, x[i].e);
         }
         for (int i = at; i < at + 32; i++) {
-            if (m <= off || m < 0x1p-90) { /* all may be zero */
-                x[i].e += off;
+            if (m <= off || m < 0x1p-99) { /* all codes may be zero, below 2^-100 they are */
+                x[i].e += off + fabs(x[i].v);
                 continue;
             }
             double t = x[i].v * 127 / m, t_off = 127 * x[i].e / m + fabs(t) * (off / m + 4 * UNIT);
