@@ -1,9 +1,10 @@
-/* Descriptors: whatever parses is built with made-up values, frozen ones too. What is to hold: no
- * crash, no hang, bounded memory, an error with a message. */
+/* Descriptors: whatever parses is built with made-up values, frozen ones too; what is built is folded, scheduled and
+ * run once. What is to hold: no crash, no hang, bounded memory, an error with a message. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "fuzz.h"
+#include "fuzz_eval.h"
 #include "llm/arch.h"
 
 static void require(bool cond) {
@@ -16,13 +17,16 @@ static void build(const llm_arch *arch, const llm_arch_toy *toy) {
     ggl_error err = {0};
     llm_arch_result result;
     p.n_pos = 64;
+    p.n_batch = 2;
     ggl_graph *g = ggl_graph_new(&p);
     if (!g)
         return;
     ggl_status s = llm_arch_build(arch, llm_arch_toy_source(toy), NULL, g, &result, &err);
     require(s == GGL_OK || err.msg[0]);
-    if (s == GGL_OK && ggl_graph_finish(g, &err) == GGL_OK)
+    if (s == GGL_OK && ggl_graph_finish(g, &err) == GGL_OK) {
         require(ggl_graph_n_outputs(g) == 1);
+        fuzz_eval(g);
+    }
     llm_arch_result_fini(&result);
     ggl_graph_free(g);
 }

@@ -1,0 +1,225 @@
+/* Products, rotations, attention. */
+#include <math.h>
+#include <string.h>
+
+#include "judge_impl.h"
+
+enum { MOST_ROW = 1024 };
+
+/* --- products ----------------------------------------------------------------------------------------------------- */
+
+/* What a product with weights of that type makes of its activations on the CPU: to bf16. */
+static void as_bf16(number *x, int n) {
+    for (int i = 0; i < n; i++) {
+        double v = w_round_bf16(x[i].v), low = w_round_bf16(x[i].v - x[i].e), high = w_round_bf16(x[i].v + x[i].e);
+        x[i] = (number){v, fmax(high - v, v - low) + 0x1p-56, 0};
+    }
+}
+
+/* To whole codes of 127ths of the largest, 32 at a time. */
+static void as_codes(number *x, int n) {
+    for (int at = 0; at < n; at += 32) {
+        double m = 0, off = 0;
+        for (int i = at; i < at + 32; i++) {
+            m = fmax(m, fabs(x[i].v));
+            off = fmax(off, x[i].e);
+        }
+        for (int i = at; i < at + 32; i++) {
+            if (m <= off || m < 0x1p-99) { /* all codes may be zero, below 2^-100 they are */
+                x[i].e += off + fabs(x[i].v);
+                continue;
+            }
+            double t = x[i].v * 127 / m, t_off = 127 * x[i].e / m + fabs(t) * (off / m + 4 * UNIT);
+            double code = rint(t), low = fmax(-127, rint(t - t_off)), high = fmin(127, rint(t + t_off));
+            x[i].v = code * m / 127;
+            x[i].e = fmax(high - code, code - low) * (m + off) / 127 + fabs(code) / 127 * off + 4 * UNIT * fabs(x[i].v);
+        }
+    }
+}
+
+static void prepare(const judge *j, int type, number *x, int n) {
+    number y[MOST_ROW];
+    if (j->kind == JUDGE_EXACT || !(type == W_BF16 || w_is_quantized(type)))
+        return;
+    memcpy(y, x, (size_t)n * sizeof *y);
+    if (type == W_BF16)
+        as_bf16(y, n);
+    else
+        as_codes(y, n);
+    for (int i = 0; i < n; i++)
+        if (j->kind == JUDGE_CPU)
+            x[i] = y[i];
+        else /* as it was, or as it is rounded */
+            x[i].e = fmax(x[i].e, fabs(y[i].v - x[i].v) + y[i].e);
+}
+
+static number dot(const judge *j, const number *w, const number *x, int n) {
+    double v = 0, e = 0, size = 0, most = 0;
+    for (int i = 0; i < n; i++)
+        most = fmax(most, fabs(w[i].v));
+    for (int i = 0; i < n; i++) {
+        v += w[i].v * x[i].v;
+        e += fabs(w[i].v) * x[i].e + fabs(x[i].v) * w[i].e + x[i].e * w[i].e;
+        size += most * fabs(x[i].v);
+    }
+    if (size == 0 && e == 0)
+        return (number){isnan(v) ? NAN : 0, 0, 0};
+    double steps = j->kind == JUDGE_EXACT ? 0 : n / 8 + 8;
+    return rounded(v, e + steps * UNIT * size, 2);
+}
+
+/* y[.., j, k] = matrix (j, k) of w times row (j, k) of x, each of them the only one if it has but one. */
+void judge_linear(judge *j, int i) {
+    const r_node *t = &j->p->node[i], *x = &j->p->node[t->src[0]], *w = &j->p->node[t->src[1]];
+    int n = x->ne[0], type = W_F32;
+    number row[MOST_ROW];
+    if (!r_of_weight(j->p, t->src[1], &type))
+        type = W_F32;
+    for (int c = 0, at = 0; c < t->ne[2]; c++)
+        for (int b = 0; b < t->ne[1]; b++) {
+            int matrix = b % w->ne[2] + w->ne[2] * (c % w->ne[3]);
+            memcpy(row, element(j, t->src[0], 0, b, c), (size_t)n * sizeof *row);
+            prepare(j, type, row, n);
+            for (int a = 0; a < t->ne[0]; a++, at++) {
+                number y = dot(j, j->value[t->src[1]] + n * (a + w->ne[1] * matrix), row, n);
+                if (t->src[2] >= 0) {
+                    number bias = *element(j, t->src[2], a, b, c);
+                    y = rounded(y.v + bias.v, y.e + bias.e, 1);
+                }
+                j->value[i][at] = y;
+            }
+        }
+}
+
+/* --- rotations ---------------------------------------------------------------------------------------------------- */
+
+void judge_rope(judge *j, int i, const r_token *token) {
+    const r_node *t = &j->p->node[i];
+    int n = t->ne[0], r = j->p->node[t->src[1]].ne[0];
+    double mag = isnan(t->num[0]) ? 1 : t->num[0];
+    for (int row = 0; row < r_count(t) / n; row++) {
+        const number *x = j->value[t->src[0]] + row * n;
+        number *y = j->value[i] + row * n;
+        memcpy(y, x, (size_t)n * sizeof *y);
+        for (int k = 0; k < r; k++) {
+            int a = t->op == R_ROPE_HALF ? k : 2 * k, b = t->op == R_ROPE_HALF ? k + r : 2 * k + 1;
+            number f = j->value[t->src[1]][k];
+            double angle = token->pos * f.v, c = cos(angle) * mag, s = sin(angle) * mag;
+            double off = fabs(mag) * (token->pos * f.e + 2 * UNIT) * (fabs(x[a].v) + fabs(x[b].v));
+            y[a] = rounded(x[a].v * c - x[b].v * s, fabs(c) * x[a].e + fabs(s) * x[b].e + off, 2);
+            y[b] = rounded(x[a].v * s + x[b].v * c, fabs(s) * x[a].e + fabs(c) * x[b].e + off, 2);
+        }
+    }
+}
+
+/* --- attention ---------------------------------------------------------------------------------------------------- */
+
+/* What a slot keeps of a CACHE: for each position the key, then the value. */
+void judge_cache(judge *j, int i, const r_token *token) {
+    const r_node *t = &j->p->node[i];
+    int size = j->keeps[i].size / j->p->n_pos;
+    number *row = judge_state(j, i, token->slot) + token->pos * size;
+    for (int part = 0; part < 2; part++) {
+        const r_node *x = &j->p->node[t->src[part]];
+        /* a value that is the leading part of the key lies in it, in its type */
+        bool within = part == 1 && x->op == R_SPLIT && x->src[0] == t->src[0] && x->num[0] == 0 && x->num[1] == 0;
+        int type = part == 0 || within ? j->p->type_k : j->p->type_v, n = x->ne[0];
+        if (within) {
+            const r_node *k = &j->p->node[t->src[0]];
+            for (int e = 0; e < r_count(x); e++)
+                row[e] = row[e / n * k->ne[0] + e % n - r_count(k)];
+            continue;
+        }
+        for (int h = 0; h < x->ne[1]; h++, row += n) {
+            double v[MOST_ROW], e[MOST_ROW];
+            for (int k = 0; k < n; k++) {
+                number y = j->value[t->src[part]][h * n + k];
+                v[k] = known(y) ? y.v : 0;
+                e[k] = y.e;
+            }
+            w_keep(type, n, v, e);
+            for (int k = 0; k < n; k++)
+                row[k] = (number){v[k], isnan(e[k]) ? INFINITY : e[k], 0};
+        }
+    }
+}
+
+typedef struct attention {
+    int q, head, of, d, n_heads; /* the query, its head, the keys' head, its size, how many key heads */
+    int size, e;              /* of a position; of a value's row */
+    const number *rows;
+    int first, pos;
+} attention;
+
+static number score(const judge *j, const r_node *t, const attention *a, int p) {
+    const number *q = j->value[a->q] + a->head * a->d, *k = a->rows + p * a->size + a->of * a->d;
+    double v = 0, e = 0, size = 0, cap = t->num[2];
+    double scale = isnan(t->num[0]) ? 1 / sqrt(a->d) : t->num[0];
+    for (int i = 0; i < a->d; i++) {
+        v += q[i].v * k[i].v;
+        e += fabs(q[i].v) * k[i].e + fabs(k[i].v) * q[i].e + q[i].e * k[i].e;
+        size += fabs(q[i].v * k[i].v);
+    }
+    number s = rounded(v * scale, fabs(scale) * (e + a->d * UNIT * size), 2);
+    if (!isnan(cap)) {
+        double off = s.e;
+        s = rounded(cap * tanh(s.v / cap), off, 10);
+    }
+    if (t->src[3] >= 0) {
+        number slope = *element(j, t->src[3], a->head, 0, 0);
+        double far = a->pos - p;
+        s = rounded(s.v - slope.v * far, s.e + slope.e * far + UNIT * fabs(slope.v * far), 1);
+    }
+    return s;
+}
+
+/* One head: the sum of the values by their shares. If all scores are off by at most `off`, each share is off by a factor
+ * of at most exp(2 off). */
+static void attend_head(const judge *j, const r_node *t, const attention *a, number *out) {
+    double s[R_MOST_TOKENS + 64], top = -INFINITY, total = 0, off = 0;
+    number sink = {-INFINITY, 0, 0};
+    if (t->src[2] >= 0)
+        sink = *element(j, t->src[2], a->head, 0, 0);
+    for (int p = a->first; p <= a->pos; p++) {
+        number x = score(j, t, a, p);
+        s[p] = x.v;
+        off = fmax(off, known(x) && !isnan(x.v) ? x.e + UNIT * fabs(x.v) : INFINITY);
+        top = fmax(top, x.v);
+    }
+    off = fmax(off, sink.e);
+    top = fmax(top, sink.v);
+    for (int p = a->first; p <= a->pos; p++)
+        total += s[p] = exp(s[p] - top);
+    total += exp(sink.v - top);
+    double factor = off < 1 ? expm1(2 * off + 16 * UNIT) : INFINITY;
+    for (int i = 0; i < a->e; i++) {
+        double y = 0, e = 0, size = 0;
+        const number *v = a->rows + a->size - a->n_heads * a->e + a->of * a->e + i;
+        for (int p = a->first; p <= a->pos; p++)
+            y += s[p] / total * v[p * a->size].v;
+        for (int p = a->first; p <= a->pos; p++) {
+            e += s[p] / total * (v[p * a->size].e + factor * fabs(v[p * a->size].v - y));
+            size += s[p] / total * fabs(v[p * a->size].v);
+        }
+        e += exp(sink.v - top) / total * factor * fabs(y);
+        out[i] = rounded(y, e + (a->pos - a->first + 16) * UNIT * size, 2);
+    }
+}
+
+void judge_attend(judge *j, int i, const r_token *token) {
+    const r_node *t = &j->p->node[i], *q = &j->p->node[t->src[0]], *cache = &j->p->node[t->src[1]];
+    const r_node *k = &j->p->node[cache->src[0]], *v = &j->p->node[cache->src[1]];
+    double window = t->num[1];
+    attention a = {.q = t->src[0],
+                   .d = q->ne[0],
+                   .n_heads = k->ne[1],
+                   .e = v->ne[0],
+                   .size = j->keeps[t->src[1]].size / j->p->n_pos,
+                   .rows = judge_state(j, t->src[1], token->slot),
+                   .pos = token->pos};
+    a.first = isnan(window) || token->pos < window ? 0 : token->pos - (int)window + 1;
+    for (a.head = 0; a.head < q->ne[1]; a.head++) {
+        a.of = a.head * k->ne[1] / q->ne[1];
+        attend_head(j, t, &a, j->value[i] + a.head * a.e);
+    }
+}
