@@ -16,7 +16,7 @@ target_compile_options(ggl_numeric INTERFACE -ffp-contract=off -fno-math-errno -
 # one output show in the portable kernels, which are instrumented: conformance.cpu runs them on several threads, too.
 set(GGL_NO_SANITIZER)
 if(GGL_SANITIZE)
-    set(GGL_NO_SANITIZER -fno-sanitize=all)
+    set(GGL_NO_SANITIZER -fno-sanitize=all -g1)
     add_compile_options(-fsanitize=${GGL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
     add_link_options(-fsanitize=${GGL_SANITIZE})
 endif()

@@ -1,6 +1,5 @@
-/* Each limit of the language is an ordinary error; what is made to take long ends soon. */
-#include <time.h>
-
+/* Each limit of the language is an ordinary error; what is made to take long ends by the limit of steps, or ctest ends the
+ * case. */
 #include "arch_test.h"
 #include "test.h"
 
@@ -19,10 +18,7 @@ static char *many(const char *begin, const char *piece, int n, const char *end) 
 static ggl_status try(const char *begin, const char *piece, int n, const char *end,
                       ggl_error *err) {
     char *body = many(begin, piece, n, end);
-    clock_t t = clock();
     ggl_status s = arch_try("", body, "t.big = 2000000000\n", NULL, err);
-    double seconds = (double)(clock() - t) / CLOCKS_PER_SEC;
-    CHECK_MSG(seconds < 30, "%.40s %.40s ..: %g s", begin, piece, seconds);
     free(body);
     return s;
 }

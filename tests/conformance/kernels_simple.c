@@ -22,13 +22,15 @@ TEST(guard) {
     pid_t child = fork();
     REQUIRE(child >= 0);
     if (child == 0) {
-        int last = ((volatile char *)e.p)[99], past = freopen("/dev/null", "w", stderr) != NULL;
-        past += ((volatile char *)e.p)[100];
-        _exit(last + past < 0); /* is not reached */
+        if (!freopen("/dev/null", "w", stderr)) /* for what a sanitizer says */
+            _exit(0);
+        (void)((volatile char *)e.p)[99];
+        (void)((volatile char *)e.p)[100];
+        _exit(0); /* is not reached */
     }
     int status = 0;
     CHECK(waitpid(child, &status, 0) == child);
-    CHECK(WIFSIGNALED(status) || WEXITSTATUS(status) > 1);
+    CHECK(status != 0); /* a signal, or what a sanitizer makes of it */
     exact_free(&e);
 }
 

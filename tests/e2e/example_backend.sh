@@ -8,7 +8,8 @@ trap 'rm -rf "$tmp"' EXIT
 cmake --install "$build" --prefix "$tmp/prefix" >"$tmp/install.log"
 cd "$tmp" # a name without a folder is a file of this one
 
-cmake -S "$source/examples/backend" -B cmake -DCMAKE_PREFIX_PATH="$tmp/prefix" -DCMAKE_C_COMPILER="$cc" >cmake.log
+cmake -S "$source/examples/backend" -B cmake -DCMAKE_PREFIX_PATH="$tmp/prefix" -DCMAKE_C_COMPILER="$cc" \
+    -DCMAKE_BUILD_TYPE=Release >cmake.log
 cmake --build cmake >>cmake.log || { cat cmake.log; exit 1; }
 cp cmake/libmine.so .
 
@@ -20,7 +21,7 @@ if command -v pkg-config >/dev/null; then
     [ -n "$line" ]
     cp "$source/examples/backend/mine.c" .
     rm libmine.so
-    eval "$cc -std=c11 -Wall -Wextra -Werror $line"
+    eval "$cc -O2 -std=c11 -Wall -Wextra -Werror $line"
     [ -f libmine.so ]
 else
     echo "pkg-config is not there: its half is skipped"
