@@ -179,9 +179,8 @@ void arch_note(arch_eval *ev, const char *fmt, ...) {
     char buf[512];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(buf, sizeof buf, fmt, args);
+    ggl_vformat(buf, sizeof buf, fmt, args);
     va_end(args);
-    arch_clean(buf);
     size_t n = ev->notes ? strlen(ev->notes) : 0, m = strlen(buf);
     if (n > 16384)
         return;

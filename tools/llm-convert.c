@@ -5,6 +5,7 @@
 
 #include "args.h"
 #include "ggl/backends.h"
+#include "ggl/show.h"
 #include "llm/convert.h"
 
 static const char TOOL[] = "llm-convert";
@@ -41,10 +42,10 @@ static int convert(const options *o, ggl_backend *reference) {
     }
     if (llm_converter_open(&c, o->folder.s[0], &params, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
-    fprintf(stderr, "%s: architecture %s, by %s\n", llm_converter_class(c), llm_converter_family(c), llm_converter_origin(c));
+    ggl_fprint(stderr, "%s: architecture %s, by %s\n", llm_converter_class(c), llm_converter_family(c), llm_converter_origin(c));
     for (const char *s = llm_converter_notes(c), *end; *s; s = end + 1) {
         end = strchr(s, '\n');
-        fprintf(stderr, "note: %.*s\n", (int)(end - s), s);
+        ggl_fprint(stderr, "note: %.*s\n", (int)(end - s), s);
     }
     ggl_status s = llm_converter_write(c, o->out, &err);
     if (s == GGL_OK)
