@@ -119,18 +119,14 @@ TEST(models) {
         "$b/llm-cli -m $m --tokens 1,2 -n 0 --place 'blk.*=cpu' --verbose",
         "$b/llm-tokenize -m $m -p 'a story'",
         "$b/llm-perplexity -m $m -f text -c 8",
-        "$b/llm-bench -m $m -p 4 -n 0 -r 1 -t 1",
-        "$b/llm-bench -m $m -p 4 -n 0 -r 1 -t 1 --profile",
         "$b/llm-quantize -v $m q.gguf q8_0",
         "$b/llm-arch show $m",
         "$b/llm-arch init - $m",
         "$b/llm-arch diff plain.gguf $m",
-        "$b/llm-arch check llama $m",
         "$b/llm-arch graph llama $m",
         "$b/llm-arch graph llama $m --format dot",
         "$b/llm-arch graph llama $m --format svg",
         "$b/llm-arch verify $m",
-        "$b/llm-arch doctor $m -f text -n 16 -c 8",
         "$b/llm-arch embed llama.arch $m e.gguf",
     };
     const char text[] = "Once upon a time there was a little girl who liked to play in the garden.";
