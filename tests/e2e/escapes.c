@@ -1,12 +1,15 @@
-/* Files whose strings hold an escape sequence and a line that looks like a tool's own, given to each
- * tool: neither comes out on stdout or stderr. What a model says is another matter: it is text. */
+/* Files whose strings hold an escape sequence and a line that looks like a tool's own, given to
+ * each tool: neither comes out on stdout or stderr. What a model says is another matter: it is
+ * text. */
 #include <sys/wait.h>
 
 #include "ggl/alloc.h"
 #include "ggl/gguf.h"
 #include "test.h"
 
-#define EVIL   "\x1b]0;owned\x07\nllm-cli: all is well\r\xc2\x9b" "31m"
+#define EVIL                                                                                       \
+    "\x1b]0;owned\x07\nllm-cli: all is well\r\xc2\x9b"                                             \
+    "31m"
 #define JSON   "\\u001b]0;owned\\u0007\\nllm-cli: all is well\\u009b31m"
 #define STRING "tokenizer.ggml."
 
@@ -33,14 +36,17 @@ static const evil evils[] = {
     {"a number as text", "llama.block_count", EVIL, NULL, NULL, NULL, false},
     {"a tensor", NULL, NULL, NULL, NULL, NULL, true},
     {"a tensor's new name", NULL, NULL, NULL, NULL, "blk.1.attn_k.weight", false},
-    {"a descriptor", "general.descriptor",
-     "arch llama\nlanguage 1\nx = " EVIL "\n", NULL, NULL, NULL, false},
+    {"a descriptor", "general.descriptor", "arch llama\nlanguage 1\nx = " EVIL "\n", NULL, NULL,
+     NULL, false},
     {"a descriptor's string", "general.descriptor",
-     "arch llama\nlanguage 1\nrequire false, \"" "\x1b[2J\x07" "\"\n", NULL, NULL, NULL, false},
+     "arch llama\nlanguage 1\nrequire false, \""
+     "\x1b[2J\x07"
+     "\"\n",
+     NULL, NULL, NULL, false},
     {"a descriptor's tensor", "general.descriptor",
      "arch llama\nlanguage 1\nw [64] from \"\x1b[2J\"\nx = w\n", NULL, NULL, NULL, false},
-    {"a descriptor's family", "general.descriptor", "arch \"\x1b[2J\"\nlanguage 1\n", NULL, NULL, NULL,
-     false},
+    {"a descriptor's family", "general.descriptor", "arch \"\x1b[2J\"\nlanguage 1\n", NULL, NULL,
+     NULL, false},
 };
 
 static bool is(ggl_str s, const char *name) {
@@ -99,7 +105,8 @@ static void run(const char *line, const char *file, const char *what) {
     size_t n = fread(out, 1, sizeof out - 1, p);
     out[n] = '\0';
     int code = pclose(p);
-    CHECK_MSG(WIFEXITED(code) && WEXITSTATUS(code) < 126, "%s: '%s' ended with %d", what, line, code);
+    CHECK_MSG(WIFEXITED(code) && WEXITSTATUS(code) < 126, "%s: '%s' ended with %d", what, line,
+              code);
     CHECK_MSG(n > 0 || WEXITSTATUS(code) == 0, "%s: '%s' prints nothing", what, line);
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)out[i];
@@ -109,7 +116,8 @@ static void run(const char *line, const char *file, const char *what) {
                        (int)(i < 60 ? i : 60), out + i - (i < 60 ? i : 60)))
             break;
     }
-    CHECK_MSG(strncmp(out, "llm-cli: all is well", 20) != 0 && !strstr(out, "\nllm-cli: all is well"),
+    CHECK_MSG(strncmp(out, "llm-cli: all is well", 20) != 0 &&
+                  !strstr(out, "\nllm-cli: all is well"),
               "%s: '%s' prints the file's line", what, line);
 }
 
@@ -157,23 +165,29 @@ static bool put_safetensors(const char *head) {
 
 #define CONFIG(class)                                                                              \
     "{\"architectures\": [\"" class "\"], \"vocab_size\": 3, \"n_layer\": 1, \"n_positions\": 8, " \
-    "\"n_embd\": 8, \"n_head\": 1, \"layer_norm_epsilon\": 0.1, \"" JSON "\": 1}"
+                                    "\"n_embd\": 8, \"n_head\": 1, \"layer_norm_epsilon\": 0.1, "  \
+                                    "\"" JSON "\": 1}"
 #define TENSOR(name, type)                                                                         \
     "{\"" name "\": {\"dtype\": \"" type "\", \"shape\": [2], \"data_offsets\": [0, 8]}}"
-#define BYTES  "\"pre_tokenizer\": {\"type\": \"ByteLevel\"}"
-#define VOCAB  "\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1, \"c\": 2}, \"merges\": [] }"
+#define BYTES "\"pre_tokenizer\": {\"type\": \"ByteLevel\"}"
+#define VOCAB                                                                                      \
+    "\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1, \"c\": 2}, \"merges\": [] }"
 
 TEST(folders) {
     static const char *const configs[] = {CONFIG("GPT2LMHeadModel"), CONFIG(JSON), "{\"\x1b\": 1}",
                                           "{ \x1b }"};
-    static const char *const tensors[] = {TENSOR("x", "F32"), TENSOR(JSON, "F32"), TENSOR("x", JSON),
-                                          TENSOR(JSON, JSON), "{\"\x1b[2J\": 1}"};
+    static const char *const tensors[] = {TENSOR("x", "F32"), TENSOR(JSON, "F32"),
+                                          TENSOR("x", JSON), TENSOR(JSON, JSON),
+                                          "{\"\x1b[2J\": 1}"};
     static const char *const tokenizers[] = {
         "{" BYTES ", " VOCAB "}",
         "{\"model\": {\"type\": \"" JSON "\", \"merges\": []}}",
-        "{" BYTES ", \"model\": {\"type\": \"BPE\", \"vocab\": {\"" JSON "\": -1}, \"merges\": []}}",
-        "{" BYTES ", \"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"merges\": [\"" JSON "\"]}}",
-        "{\"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": \"Split\", \"pattern\": "
+        "{" BYTES ", \"model\": {\"type\": \"BPE\", \"vocab\": {\"" JSON
+        "\": -1}, \"merges\": []}}",
+        "{" BYTES ", \"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"merges\": [\"" JSON
+        "\"]}}",
+        "{\"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": \"Split\", "
+        "\"pattern\": "
         "{\"Regex\": \"" JSON "\"}}, {\"type\": \"ByteLevel\"}]}, " VOCAB "}",
         "{\x1b",
     };
@@ -183,7 +197,7 @@ TEST(folders) {
                 REQUIRE(put_text("config.json", configs[c]) && put_safetensors(tensors[t]) &&
                         put_text("tokenizer.json", tokenizers[k]));
                 run("$b/llm-convert . -o o.gguf", "", "a folder");
-                run("$b/llm-convert . -o o.gguf --vocab-only && $b/llm-tokenize -m o.gguf -p abc", "",
-                    "a vocabulary");
+                run("$b/llm-convert . -o o.gguf --vocab-only && $b/llm-tokenize -m o.gguf -p abc",
+                    "", "a vocabulary");
             }
 }

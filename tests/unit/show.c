@@ -17,7 +17,9 @@ TEST(strings) {
     CHECK_STR(SHOWN("blk.0.attn_q.weight"), "blk.0.attn_q.weight");
     CHECK_STR(SHOWN("\x1b[31mred\n\r\t\x7f\0x"), "\\x1b[31mred\\x0a\\x0d\\x09\\x7f\\x00x");
     CHECK_STR(SHOWN("größer 中 😁 \xc2\xa0"), "größer 中 😁 \xc2\xa0");
-    CHECK_STR(SHOWN("\xc2\x9b" "31m"), "\\xc2\\x9b31m");      /* C1: CSI */
+    CHECK_STR(SHOWN("\xc2\x9b"
+                    "31m"),
+              "\\xc2\\x9b31m"); /* C1: CSI */
     CHECK_STR(SHOWN("\xff\xc0\x80\xed\xa0\x80z"), "\\xff\\xc0\\x80\\xed\\xa0\\x80z");
     CHECK_STR(SHOWN("ab\xe4\xb8"), "ab"); /* the end of a cut string */
     CHECK_STR(SHOWN("ab\xe4\xb8z"), "ab\\xe4\\xb8z");

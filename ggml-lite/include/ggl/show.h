@@ -14,8 +14,9 @@
 extern "C" {
 #endif
 
-/* s[0..n) fit for a terminal: control characters (of C0 and C1), DEL, and bytes that are no UTF-8 become \x1b; a character that the end cuts is left out. Writes at most `size`
- * bytes with a NUL; returns how many there would be with enough room, without the NUL. */
+/* s[0..n) fit for a terminal: control characters (of C0 and C1), DEL, and bytes that are no UTF-8
+ * become \x1b; a character that the end cuts is left out. Writes at most `size` bytes with a NUL;
+ * returns how many there would be with enough room, without the NUL. */
 GGL_API size_t ggl_show(char *buf, size_t size, const char *s, size_t n);
 
 /* Like vsnprintf, but what %s and %.*s stand for appears as by ggl_show. Of conversions it knows
