@@ -75,7 +75,8 @@ static ggl_status make_slots(ggl_index *x, size_t n, ggl_error *err) {
     return GGL_OK;
 }
 
-/* The time, and where the loader put the stack and the heap: whoever writes a file knows neither. */
+/* The time, and where the loader put the stack and the heap: whoever writes a file knows neither.
+ */
 static void make_seed(ggl_index *x) {
     struct timespec now = {0};
     (void)timespec_get(&now, TIME_UTC);

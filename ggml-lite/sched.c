@@ -86,12 +86,17 @@ void ggl_sched_free(ggl_sched *s) {
 
 static ggl_status take(device *d, int region, size_t size, const char *what, ggl_buffer **out,
                        ggl_error *err) {
+    static const char smaller[] = "; a smaller context or fewer slots need less";
     size_t most = d->b->max_buffer;
     if (most && size > most)
         return ggl_fail(err, GGL_LIMIT,
-                        "%.1f MiB for %s on %s, which takes at most %.1f MiB as one buffer",
-                        (double)size / 1048576, what, d->b->name, (double)most / 1048576);
+                        "%.1f MiB for %s on %s, which takes at most %.1f MiB as one buffer%s",
+                        (double)size / 1048576, what, d->b->name, (double)most / 1048576,
+                        region == GGL_REGION_STORES ? smaller : "");
     ggl_status st = d->b->v->alloc(d->b, region, size, NULL, out, err);
+    if (st == GGL_NOMEM && region == GGL_REGION_STORES)
+        return ggl_fail(err, st, "%.1f MiB for %s do not fit into the memory of %s%s",
+                        (double)size / 1048576, what, d->b->name, smaller);
     return st == GGL_OK ? st
                         : ggl_within(err, st, "%.1f MiB for %s on %s", (double)size / 1048576, what,
                                      d->b->name);
@@ -122,7 +127,7 @@ static ggl_status device_alloc(ggl_sched *s, device *d, ggl_error *err) {
     for (int i = 0; i < s->n_lanes && st == GGL_OK; i++)
         st = take(d, GGL_REGION_IO, d->io_size, "inputs and outputs", &d->io[i], err);
     if (st == GGL_OK)
-        st = take(d, GGL_REGION_STORES, d->stores_size, "what sequences keep",
+        st = take(d, GGL_REGION_STORES, d->stores_size, "the KV cache and recurrent states",
                   &d->region[GGL_REGION_STORES], err);
     for (size_t i = 0; i < d->n_copies && st == GGL_OK; i++)
         st = take(d, GGL_REGION_WEIGHT, d->copies[i].size, "weights",

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "ggl/show.h"
 #include "sched_impl.h"
 
 int ggl_sched_memory(const ggl_sched *s, int backend, ggl_memory *out) {
@@ -27,7 +28,7 @@ size_t ggl_sched_n_fallbacks(const ggl_sched *s) {
 /* A line of a node, with the types of its weights, and whether it reads the repacked copy. */
 static void print_node(const device *d, const ggl_tensor *t, FILE *out) {
     char shape[256];
-    fprintf(out, "  %-24s %-18s %-14s", t->name ? t->name : "",
+    ggl_fprint(out, "  %-24s %-18s %-14s", t->name ? t->name : "",
             ggl_shape_text(t, shape, sizeof shape),
             t->call                ? t->call
             : t->op == GGL_OP_CALL ? (t->body->recurrent ? "<loop>" : "<body>")
@@ -37,10 +38,10 @@ static void print_node(const device *d, const ggl_tensor *t, FILE *out) {
         bool repacked = t->op == GGL_OP_LINEAR && i == 1 && w->op == GGL_OP_WEIGHT &&
                         d->repacked[w->id].region >= 0;
         if (w && w->op == GGL_OP_WEIGHT)
-            fprintf(out, " %s:%s%s", w->name, ggl_type_get(w->type)->name,
+            ggl_fprint(out, " %s:%s%s", w->name, ggl_type_get(w->type)->name,
                     repacked ? " repacked" : "");
     }
-    fprintf(out, "%s%s\n", t->origin ? "  " : "", t->origin ? t->origin : "");
+    ggl_fprint(out, "%s%s\n", t->origin ? "  " : "", t->origin ? t->origin : "");
 }
 
 /* --- segments --------------------------------------------------------------------------------- */
@@ -98,16 +99,16 @@ static void print_moves(const ggl_sched *s, const segment *seg, FILE *out) {
             if (m->from_backend != from)
                 continue;
             *(m->batched ? &each : &once) += m->row;
-            fprintf(out, "%s%s%s", gap, m->t->name ? m->t->name : "a value",
+            ggl_fprint(out, "%s%s%s", gap, m->t->name ? m->t->name : "a value",
                     m->gather ? " (wanted rows)" : "");
             gap = ", ";
         }
         if (each + once == 0)
             continue;
-        fprintf(out, " from %s:", from < 0 ? "the host" : s->dev[from].b->name);
+        ggl_fprint(out, " from %s:", from < 0 ? "the host" : s->dev[from].b->name);
         if (each)
-            fprintf(out, " %zu bytes for each token", each);
-        fprintf(out, each && once ? ", %zu in all\n" : once ? " %zu bytes in all\n" : "\n", once);
+            ggl_fprint(out, " %zu bytes for each token", each);
+        ggl_fprint(out, each && once ? ", %zu in all\n" : once ? " %zu bytes in all\n" : "\n", once);
     }
 }
 
@@ -122,7 +123,7 @@ static void print_segment(const ggl_sched *s, size_t i, FILE *out, bool nodes) {
     if (z.first_group >= 0)
         snprintf(layers, sizeof layers, z.first_group == z.last_group ? "%d" : "%d-%d",
                  z.first_group, z.last_group);
-    fprintf(out, "%-8zu %-12s %-14s %8s %6zu %10.2f %10.2f %10.2f\n", i + 1,
+    ggl_fprint(out, "%-8zu %-12s %-14s %8s %6zu %10.2f %10.2f %10.2f\n", i + 1,
             s->dev[seg->backend].b->name, seg->phase == TRUNK ? "every token" : "wanted rows",
             layers, seg->nodes.n, mib(z.weights), mib(z.stores), mib(arena));
     print_moves(s, seg, out);
@@ -134,18 +135,18 @@ static void print_fallbacks(const ggl_sched *s, FILE *out) {
     for (size_t i = 0; i < s->n_fallbacks; i++) {
         const fallback *f = &s->fallback[i];
         char text[512];
-        fprintf(out, "on %s, not %s: %s: %s\n", s->dev[f->used].b->name, s->dev[f->wished].b->name,
+        ggl_fprint(out, "on %s, not %s: %s: %s\n", s->dev[f->used].b->name, s->dev[f->wished].b->name,
                 sched_node_text(f->refused, text, sizeof text), f->why);
     }
 }
 
 void ggl_sched_print(const ggl_sched *s, FILE *out, bool nodes) {
-    fprintf(out, "%-8s %-12s %-14s %8s %6s %10s %10s %10s   MiB\n", "segment", "backend",
+    ggl_fprint(out, "%-8s %-12s %-14s %8s %6s %10s %10s %10s   MiB\n", "segment", "backend",
             "runs for", "layers", "nodes", "weights", "cache", "values");
     for (size_t i = 0; i < s->n_segs; i++)
         print_segment(s, i, out, nodes);
     print_fallbacks(s, out);
-    fprintf(out, "%-12s %10s %10s %10s %10s %10s %10s %10s %10s   MiB\n", "memory", "weights",
+    ggl_fprint(out, "%-12s %10s %10s %10s %10s %10s %10s %10s %10s   MiB\n", "memory", "weights",
             "(copied)", "(repacked)", "(dropped)", "cache", "states", "values", "in/out");
     ggl_memory m;
     for (int i = 0; ggl_sched_memory(s, i, &m); i++) {
@@ -157,9 +158,9 @@ void ggl_sched_print(const ggl_sched *s, FILE *out, bool nodes) {
                                 m.stores_states,
                                 m.arena,
                                 m.io};
-        fprintf(out, "%-12s", m.backend);
+        ggl_fprint(out, "%-12s", m.backend);
         for (size_t k = 0; k < sizeof bytes / sizeof *bytes; k++)
-            fprintf(out, " %10.2f", (double)bytes[k] / 1048576);
+            ggl_fprint(out, " %10.2f", (double)bytes[k] / 1048576);
         fputc('\n', out);
     }
 }

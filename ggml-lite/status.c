@@ -1,6 +1,8 @@
 /* Statuses and error messages: see ggl/status.h. */
 #include "ggl/status.h"
 
+#include "show_impl.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -24,7 +26,7 @@ ggl_status ggl_failv(ggl_error *err, ggl_status s, const char *fmt, va_list args
         return s;
     /* formatted aside: an argument may be err->msg itself */
     char msg[sizeof err->msg];
-    int n = vsnprintf(msg, sizeof msg, fmt, args);
+    int n = ggl_vformat_raw(msg, sizeof msg, err->msg, fmt, args);
     if (n < 0)
         snprintf(msg, sizeof msg, "%s", ggl_status_text(s));
     else
@@ -48,7 +50,7 @@ ggl_status ggl_within(ggl_error *err, ggl_status s, const char *fmt, ...) {
     char msg[sizeof err->msg];
     va_list args;
     va_start(args, fmt);
-    int n = vsnprintf(msg, sizeof msg, fmt, args);
+    int n = ggl_vformat_raw(msg, sizeof msg, err->msg, fmt, args);
     va_end(args);
     size_t at = n < 0 ? 0 : (size_t)n < sizeof msg ? (size_t)n : sizeof msg - 1;
     int m = snprintf(msg + at, sizeof msg - at, "%s%s", at > 0 ? ": " : "", err->msg);

@@ -45,10 +45,12 @@ static bool find_family(arch_eval *ev) {
             ev->family = a->family[i];
             return true;
         }
+    char shown[4 * 64 + 1]; /* a zero byte, too, is seen */
+    ggl_show(shown, sizeof shown, item.string.s, item.string.n < 64 ? item.string.n : 64);
     ev->status =
         arch_fail(ev->err, GGL_FORMAT, a->family_place[0], NULL, NULL,
-                  "%s has the architecture '%.*s', which is none of this descriptor's",
-                  ev->src->name, (int)(item.string.n < 64 ? item.string.n : 64), item.string.s);
+                  "%s has the architecture '%s', which is none of this descriptor's",
+                  ev->src->name, shown);
     return false;
 }
 

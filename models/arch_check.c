@@ -122,6 +122,11 @@ static void mark_inner(walk *w) {
     }
 }
 
+/* Why values may be of no use. */
+static const char *no_layers(const arch_eval *ev) {
+    return ev->n_layer == 0 ? "; the model has no layers (n_layer is 0)" : "";
+}
+
 /* What is kept is reported last: mostly it is the whole call that is not of use. */
 static bool report_value(walk *w, bool kept) {
     arch_eval *ev = w->ev;
@@ -132,9 +137,10 @@ static bool report_value(walk *w, bool kept) {
         if (m->t->op == GGL_OP_CACHE)
             arch_error(ev, m->place, "no attend reads what is cached here");
         else if (m->target)
-            arch_error(ev, m->place, "the value of '%s' does not reach the logits", m->target);
+            arch_error(ev, m->place, "the value of '%s' does not reach the logits%s", m->target,
+                       no_layers(ev));
         else
-            arch_error(ev, m->place, "this value does not reach the logits");
+            arch_error(ev, m->place, "this value does not reach the logits%s", no_layers(ev));
         return false;
     }
     return true;
@@ -148,7 +154,8 @@ static bool report_weight(walk *w, uint8_t left) {
             continue;
         const char *hint = x->is_bias ? "linear(x, w) adds a bias; w.bias is it" : NULL;
         ev->status = arch_fail(ev->err, GGL_FORMAT, x->place, x->chain, hint,
-                               "tensor %s is declared but does not reach the logits", x->name);
+                               "tensor %s is declared but does not reach the logits%s", x->name,
+                               no_layers(ev));
         return false;
     }
     return true;
@@ -179,9 +186,8 @@ void arch_note(arch_eval *ev, const char *fmt, ...) {
     char buf[512];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(buf, sizeof buf, fmt, args);
+    ggl_vformat(buf, sizeof buf, fmt, args);
     va_end(args);
-    arch_clean(buf);
     size_t n = ev->notes ? strlen(ev->notes) : 0, m = strlen(buf);
     if (n > 16384)
         return;

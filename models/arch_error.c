@@ -7,26 +7,9 @@
 
 #define LINE_SHOWN 110 /* of a longer line a window around the caret is shown */
 
-size_t arch_utf8_length(const char *s, size_t n, size_t i) {
-    unsigned char c = (unsigned char)s[i], d = i + 1 < n ? (unsigned char)s[i + 1] : 0;
-    size_t len = c < 0x80                 ? 1
-                 : c >= 0xc2 && c <= 0xdf ? 2
-                 : c >= 0xe0 && c <= 0xef ? 3
-                 : c >= 0xf0 && c <= 0xf4 ? 4
-                                          : 0;
-    if (len == 0 || i + len > n)
-        return 0;
-    for (size_t k = 1; k < len; k++)
-        if (((unsigned char)s[i + k] & 0xc0) != 0x80)
-            return 0;
-    bool bad = (c == 0xe0 && d < 0xa0) || (c == 0xed && d > 0x9f) || (c == 0xf0 && d < 0x90) ||
-               (c == 0xf4 && d > 0x8f);
-    return bad ? 0 : len;
-}
-
 /* Where the character after that at i begins; a byte that is none counts as one. */
 static size_t next_char(const arch_text *t, size_t i) {
-    size_t n = arch_utf8_length(t->s, t->n, i);
+    size_t n = ggl_utf8_length(t->s + i, t->n - i);
     return i + (n > 0 ? n : 1);
 }
 
@@ -73,12 +56,20 @@ static void append(char *buf, size_t size, const char *s, size_t n) {
     buf[used + n] = 0;
 }
 
+/* Names may come from a file. */
+static void append_shown(char *buf, size_t size, const char *s) {
+    size_t used = strlen(buf);
+    ggl_show(buf + used, size - used, s, strlen(s));
+}
+
 /* The text from..to for a terminal: what would not print is a '?'. */
 static void append_line(char *buf, size_t size, const arch_text *t, size_t from, size_t to) {
     for (size_t i = from, n; i < to; i = n) {
         unsigned char c = (unsigned char)t->s[i];
         n = next_char(t, i);
-        bool prints = c >= 0x20 && c != 0x7f && arch_utf8_length(t->s, t->n, i) > 0;
+        bool c1 = c == 0xc2 && n == i + 2 && (unsigned char)t->s[i + 1] < 0xa0;
+        bool prints =
+            c >= 0x20 && c != 0x7f && !c1 && ggl_utf8_length(t->s + i, t->n - i) > 0;
         append(buf, size, prints ? t->s + i : "?", prints ? n - i : 1);
     }
 }
@@ -103,18 +94,7 @@ static void append_caret(char *buf, size_t size, arch_place p, int line, const c
         append(buf, size, "^", 1);
     if (hint && hint[0]) {
         append(buf, size, "  ", 2);
-        append(buf, size, hint, strlen(hint));
-    }
-}
-
-void arch_clean(char *s) {
-    size_t n = strlen(s);
-    for (size_t i = 0, len; i < n; i += len) {
-        len = arch_utf8_length(s, n, i);
-        if (len == 0 || (unsigned char)s[i] < 0x20 || s[i] == 0x7f) {
-            s[i] = '?';
-            len = 1;
-        }
+        append_shown(buf, size, hint);
     }
 }
 
@@ -126,15 +106,16 @@ ggl_status arch_failv(ggl_error *err, ggl_status s, arch_place p, const char *ch
     arch_line_col(p, &line, &col);
     char msg[sizeof err->msg] = "", head[32], text[900];
     snprintf(head, sizeof head, ":%d:%d: error: ", line, col);
-    vsnprintf(text, sizeof text, fmt, args);
-    arch_clean(text);
-    append(msg, 200, p.text->name, strlen(p.text->name));
+    ggl_vformat(text, sizeof text, fmt, args);
+    append_shown(msg, 200, p.text->name);
     append(msg, sizeof msg, head, strlen(head));
     append(msg, sizeof msg, text, strlen(text));
     if (chain)
-        append(msg, sizeof msg, chain, strlen(chain));
+        append_shown(msg, sizeof msg, chain);
     append_caret(msg, sizeof msg, p, line, hint);
-    return ggl_fail(err, s, "%s", msg);
+    err->status = s; /* not by ggl_fail, which would show the ends of lines as \x0a */
+    memcpy(err->msg, msg, strlen(msg) + 1);
+    return s;
 }
 
 ggl_status arch_fail(ggl_error *err, ggl_status s, arch_place p, const char *chain,

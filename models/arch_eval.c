@@ -58,9 +58,8 @@ bool arch_source_error(arch_eval *ev, const char *fmt, ...) {
     char text[900];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
+    ggl_vformat(text, sizeof text, fmt, args);
     va_end(args);
-    arch_clean(text);
     if (ev->status == GGL_OK)
         ev->status = ggl_fail(ev->err, GGL_FORMAT, "%s: error: %s", ev->src->name, text);
     return false;

@@ -21,6 +21,7 @@
 
 #include "ggl/alloc.h"
 #include "ggl/index.h"
+#include "ggl/show.h"
 #include "llm/arch.h"
 
 /* The language's limits (docs/architectures.md, Limits). */
@@ -52,11 +53,6 @@ typedef struct arch_place { /* a stretch of a text */
     uint32_t at, n;
 } arch_place;
 
-/* Bytes of the UTF-8 character at i; 0: there is none. Rejects overlong forms, surrogates and what
- * is above 10FFFF. */
-size_t arch_utf8_length(const char *s, size_t n, size_t i);
-/* What would not print becomes '?': names and strings in messages come from files. */
-void arch_clean(char *s);
 /* Line and column from 1; columns count characters, not bytes. */
 void arch_line_col(arch_place p, int *line, int *col);
 /* "name:line:col: error: message", the line and a caret with the hint (may be NULL); `chain` ends

@@ -66,7 +66,7 @@ static bool push_text(lexer *l, arch_token_kind kind, size_t at, size_t n, size_
 
 static bool check_utf8(lexer *l) {
     for (size_t i = 0; i < l->n;) {
-        size_t n = arch_utf8_length(l->s, l->n, i);
+        size_t n = ggl_utf8_length(l->s + i, l->n - i);
         if (n == 0 || l->s[i] == 0)
             return fail(l, GGL_FORMAT, i, 1,
                         n == 0 ? "the text is not valid UTF-8 here" : "a NUL byte");
@@ -198,7 +198,7 @@ static bool lex_symbol(lexer *l) {
         return t != NULL;
     }
     char what[64];
-    size_t n = arch_utf8_length(l->s, l->n, l->i);
+    size_t n = ggl_utf8_length(l->s + l->i, l->n - l->i);
     if (l->s[l->i] == '\t')
         return fail(l, GGL_FORMAT, l->i, 1,
                     "a tab: descriptors are indented and spaced with spaces");

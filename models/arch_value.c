@@ -172,6 +172,17 @@ bool arch_want_bool(arch_eval *ev, const arch_expr *e, const arch_value *v, bool
     return true;
 }
 
+/* "; n_head is 0": what a number that is none may come from. */
+static const char *zero_text(const arch_eval *ev, char *buf, size_t size) {
+    buf[0] = 0;
+    for (int k = SLOT_FIRST_FREE; k < ev->arch->n_global && !buf[0]; k++) {
+        const arch_slot *s = &ev->global[k];
+        if (s->bound && s->v.kind == VAL_NUMBER && s->v.num == 0)
+            snprintf(buf, size, "; %s is 0", ev->arch->global[k]);
+    }
+    return buf;
+}
+
 bool arch_want_whole(arch_eval *ev, const arch_expr *e, const arch_value *v, double min, double max,
                      int64_t *out) {
     char quote[64];
@@ -180,7 +191,11 @@ bool arch_want_whole(arch_eval *ev, const arch_expr *e, const arch_value *v, dou
         return false;
     if (x != floor(x) || !(x >= min && x <= max)) {
         arch_quote(e->place, quote, sizeof quote);
-        if (x == floor(x))
+        char zero[ARCH_MAX_NAME + 16];
+        if (isnan(x))
+            arch_error(ev, e->place, "'%s' is nan, and a whole number is wanted here%s", quote,
+                       zero_text(ev, zero, sizeof zero));
+        else if (x == floor(x))
             arch_error_hint(ev, GGL_LIMIT, e->place, NULL,
                             "'%s' is %.12g; %.0f to %.0f is possible here", quote, x, min, max);
         else

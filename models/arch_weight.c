@@ -172,14 +172,34 @@ static const char *guess_number(arch_eval *ev, const arch_expr *dim, int64_t fou
 
 /* --- one tensor ------------------------------------------------------------------------------- */
 
+/* The digits of "blk.12." at the beginning of a name; 0: it is of no layer. */
+static size_t layer_prefix(const char *s, size_t n) {
+    size_t i = 4;
+    if (n < 6 || memcmp(s, "blk.", 4) != 0)
+        return 0;
+    while (i < n && s[i] >= '0' && s[i] <= '9')
+        i++;
+    return i < n && s[i] == '.' ? i + 1 : 0;
+}
+
+static bool same_layer(const char *a, ggl_str b) {
+    size_t n = layer_prefix(a, strlen(a));
+    return n == layer_prefix(b.s, b.n) && memcmp(a, b.s, n) == 0;
+}
+
 static void missing_tensor(arch_eval *ev, arch_place p, const char *name) {
     ggl_str s;
     char near_name[160] = "";
+    if (ev->src->tensor_at && !ev->src->tensor_at(ev->src->ctx, 0, &s)) {
+        arch_source_error(ev, "this file has a vocabulary only, no tensors: it cannot be run");
+        return;
+    }
     arch_nearest near = arch_nearest_to(name);
     near.distance = 4;
     for (size_t i = 0; ev->src->tensor_at && ev->src->tensor_at(ev->src->ctx, i, &s); i++) {
         size_t before = near.distance;
-        arch_nearest_try(&near, s.s, s.n);
+        if (same_layer(name, s)) /* another layer's tensor was not misspelled */
+            arch_nearest_try(&near, s.s, s.n);
         if (near.distance < before)
             snprintf(near_name, sizeof near_name, "; did you mean %.*s?",
                      (int)(s.n < 100 ? s.n : 100), s.s);

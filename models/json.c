@@ -117,7 +117,7 @@ static bool scan_string(parser *p, size_t *end, bool *escapes) {
         unsigned char c = (unsigned char)p->s[i];
         if (c < 0x20)
             return fail(p, GGL_FORMAT, i, "a control character in a string is written as an escape");
-        size_t len = c < 0x80 ? 1 : arch_utf8_length(p->s, p->n, i);
+        size_t len = c < 0x80 ? 1 : ggl_utf8_length(p->s + i, p->n - i);
         if (len == 0)
             return fail(p, GGL_FORMAT, i, "this is no UTF-8");
         *escapes |= c == '\\';

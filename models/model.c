@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "ggl/alloc.h"
+#include "ggl/show.h"
 #include "text_file.h"
 
 #define MAX_DESCRIPTOR (256 * 1024)
@@ -73,8 +74,8 @@ static ggl_status arch_builtin(llm_model *m, ggl_error *err) {
             "%s: the key general.architecture is missing, so there is no telling what model "
             "this is",
             file);
-    char name[65];
-    snprintf(name, sizeof name, "%.*s", (int)(family.n < 64 ? family.n : 64), family.s);
+    char name[4 * 64 + 1]; /* that of a built-in one, or what to show of another */
+    ggl_show(name, sizeof name, family.s, family.n < 64 ? family.n : 64);
     ggl_status st = llm_arch_open(&m->arch, name, err);
     if (st == GGL_NOT_FOUND)
         return unknown_family(file, name, err);

@@ -106,6 +106,11 @@ ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_sess
                            ggl_error *err) {
     *out = NULL;
     int64_t own = llm_model_n_ctx(m), n_ctx = p->n_ctx > 0 ? p->n_ctx : own > 0 ? own : DEFAULT_CTX;
+    if (p->n_ctx <= 0 && own > MAX_CTX)
+        return ggl_fail(err, GGL_LIMIT,
+                        "%s: the model's own context (its key *.context_length) is %" PRId64
+                        " tokens, at most 2^30 are supported: ask for a smaller one (-c N)",
+                        ggl_gguf_name(llm_model_file(m)), own);
     if (n_ctx > MAX_CTX || p->n_ubatch < 1 || p->n_slots < 1 || p->n_slots > 4096)
         return ggl_fail(err, GGL_LIMIT,
                         "a context of %" PRId64 " tokens, ubatches of %" PRId64 " and %" PRId64

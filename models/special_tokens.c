@@ -19,8 +19,7 @@ static ggl_status no_memory(ggl_error *err) {
 
 ggl_status llm_special_init(special_tokens *x, ggl_error *err) {
     *x = (special_tokens){0};
-    ggl_status s =
-        ggl_index_init(&x->child, 256, sizeof *x->node, 2 * sizeof(int32_t), err);
+    ggl_status s = ggl_index_init(&x->child, 256, sizeof *x->node, 2 * sizeof(int32_t), err);
     if (s != GGL_OK)
         return s;
     if (!ggl_grow(&x->node, &x->cap, 1, sizeof *x->node))

@@ -13,7 +13,7 @@ typedef struct special_node {
 typedef struct special_tokens {
     special_node *node; /* node[0] is the root: the empty spelling */
     size_t n, cap;
-    ggl_index child;   /* nodes by parent and byte */
+    ggl_index child; /* nodes by parent and byte */
     int32_t child_of_root[256];
 } special_tokens;
 

@@ -1,5 +1,5 @@
-/* Tests of running time without a clock: the sources under test count their steps (ggl/steps.h). One
- * file of a test program includes this. */
+/* Tests of running time without a clock: the sources under test count their steps (ggl/steps.h).
+ * One file of a test program includes this. */
 #ifndef TEST_STEPS_H
 #define TEST_STEPS_H
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "arch_tool.h"
+#include "ggl/show.h"
 #include "ggl/alloc.h"
 #include "verify.h"
 
@@ -79,7 +80,7 @@ static int check_alone(tally *t, const llm_arch *arch) {
     }
     int code = check_toys(t, arch);
     if (code < 0) {
-        printf("%s: %d lines; %d made-up models, %zu nodes, on", llm_arch_name(arch), llm_arch_n_lines(arch), t->n_models,
+        ggl_fprint(stdout, "%s: %d lines; %d made-up models, %zu nodes, on", llm_arch_name(arch), llm_arch_n_lines(arch), t->n_models,
                t->n_nodes);
         for (int i = 0; i < t->backends.n_other; i++)
             printf("%s %s", i ? "," : "", t->backends.other[i]->name);

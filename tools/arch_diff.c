@@ -7,6 +7,7 @@
 
 #include "arch_tensors.h"
 #include "arch_tool.h"
+#include "ggl/show.h"
 
 #define TOOL "llm-arch diff"
 
@@ -64,23 +65,23 @@ static long print_diff(const lines *a, const lines *b, bool context) {
                                                                             : len[i * w + j + 1];
     long differ = 0;
     for (size_t i = 0; i < head && context; i++)
-        printf("  %s\n", a->at[i]);
+        ggl_fprint(stdout, "  %s\n", a->at[i]);
     for (size_t i = 0, j = 0; i < n || j < m;) {
         if (i < n && j < m && strcmp(a->at[head + i], b->at[head + j]) == 0) {
             if (context)
-                printf("  %s\n", a->at[head + i]);
+                ggl_fprint(stdout, "  %s\n", a->at[head + i]);
             i++;
             j++;
         } else if (j == m || (i < n && len[(i + 1) * w + j] >= len[i * w + j + 1])) {
-            printf("- %s\n", a->at[head + i++]);
+            ggl_fprint(stdout, "- %s\n", a->at[head + i++]);
             differ++;
         } else {
-            printf("+ %s\n", b->at[head + j++]);
+            ggl_fprint(stdout, "+ %s\n", b->at[head + j++]);
             differ++;
         }
     }
     for (size_t i = a->n - tail; i < a->n && context; i++)
-        printf("  %s\n", a->at[i]);
+        ggl_fprint(stdout, "  %s\n", a->at[i]);
     free(len);
     return differ;
 }

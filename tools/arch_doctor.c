@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "arch_tool.h"
+#include "ggl/show.h"
 
 #define TOOL     "llm-arch doctor"
 #define N_ERRORS 3.0 /* standard errors that a better reading is better by */
@@ -452,7 +453,7 @@ static int open_all(doctor *d, const char *path) {
 }
 
 static void print_reading(const char *what, const char *reading, double ppl, double base, const char *mark) {
-    printf("  %-20s %-32s %12.5g  %+9.2f %%  %s\n", what, reading, ppl, 100 * (ppl / base - 1), mark);
+    ggl_fprint(stdout, "  %-20s %-32s %12.5g  %+9.2f %%  %s\n", what, reading, ppl, 100 * (ppl / base - 1), mark);
 }
 
 /* Better, and not by chance: tokens that become likelier and tokens that become less so are weighed against each other. */
@@ -492,7 +493,7 @@ static int visit(doctor *d, const char *path) {
     memcpy(d->as_described, d->nats, (size_t)d->n_nats * sizeof *d->nats);
     find_flips(&f);
     lowest = base;
-    printf("model        %s\ndescriptor   %s\ntext         %s, %zu tokens in stretches of %" PRId64 "\n\n", path,
+    ggl_fprint(stdout, "model        %s\ndescriptor   %s\ntext         %s, %zu tokens in stretches of %" PRId64 "\n\n", path,
            llm_model_arch_origin(d->model), d->text_file, d->tokens.n, d->n_ctx);
     printf("  %-20s %-32s %12s  %11s\n", "choice", "read as", "perplexity", "change");
     print_reading("as described", "", base, base, "");
@@ -515,7 +516,7 @@ static int visit(doctor *d, const char *path) {
                 best = i;
             }
         } else if (st != GGL_OK) {
-            printf("  %-20s %-32s cannot be read so\n", f.at[i].what, f.at[i].reading);
+            ggl_fprint(stdout, "  %-20s %-32s cannot be read so\n", f.at[i].what, f.at[i].reading);
         }
         fflush(stdout);
         llm_arch_free(arch);
@@ -530,7 +531,7 @@ static int visit(doctor *d, const char *path) {
     else if (best < 0)
         printf("\nthe descriptor's readings are the best, but for the first token\n");
     else
-        printf("\nthe best is %s: %s; make this change first, then ask again\n", f.at[best].what, f.at[best].reading);
+        ggl_fprint(stdout, "\nthe best is %s: %s; make this change first, then ask again\n", f.at[best].what, f.at[best].reading);
     return code;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "arch_tool.h"
+#include "ggl/show.h"
 #include "figure.h"
 #include "ggl/file.h"
 #include "paths.h"
@@ -16,7 +17,7 @@
 static void print_text(FILE *out, const figure *f) {
     for (int k = 0; k < f->n; k++) {
         const figure_block *b = &f->block[k];
-        fprintf(out, "%s%s (%" PRIu64 " parameters%s)\n", k ? "\n" : "", b->title, b->params, b->n_layers > 1 ? " each" : "");
+        ggl_fprint(out, "%s%s (%" PRIu64 " parameters%s)\n", k ? "\n" : "", b->title, b->params, b->n_layers > 1 ? " each" : "");
         for (int i = 0; i < b->n; i++) {
             const figure_node *n = &b->node[i];
             char text[512];
@@ -24,10 +25,10 @@ static void print_text(FILE *out, const figure *f) {
             at += (size_t)snprintf(text + at, sizeof text - at, "%s", n->title);
             for (int j = 0; j < n->n_in && at < sizeof text; j++)
                 at += (size_t)snprintf(text + at, sizeof text - at, "%s%d [%s]", j ? ", " : " <- ", n->in[j], n->in_shape[j]);
-            fprintf(out, "  %3d  %-44s", i, text);
+            ggl_fprint(out, "  %3d  %-44s", i, text);
             for (int j = 0; j < n->n_lines; j++)
-                fprintf(out, "%s%s", j ? "; " : " ", n->line[j]);
-            fprintf(out, "%s%s%s\n", n->origin[0] ? "  :" : "", n->origin, n->by_body ? "  (by its body)" : "");
+                ggl_fprint(out, "%s%s", j ? "; " : " ", n->line[j]);
+            ggl_fprint(out, "%s%s%s\n", n->origin[0] ? "  :" : "", n->origin, n->by_body ? "  (by its body)" : "");
         }
     }
 }
@@ -36,35 +37,35 @@ static void print_text(FILE *out, const figure *f) {
 
 static void print_quoted(FILE *out, const char *s) {
     for (; *s; s++)
-        fprintf(out, *s == '"' || *s == '\\' ? "\\%c" : "%c", *s);
+        ggl_fprint(out, *s == '"' || *s == '\\' ? "\\%c" : "%c", *s);
 }
 
 static void print_dot(FILE *out, const figure *f, const char *name) {
-    fprintf(out, "digraph \"");
+    ggl_fprint(out, "digraph \"");
     print_quoted(out, name);
-    fprintf(out, "\" {\n  node [shape=box, style=rounded, fontname=\"sans-serif\", fontsize=11];\n"
+    ggl_fprint(out, "\" {\n  node [shape=box, style=rounded, fontname=\"sans-serif\", fontsize=11];\n"
                  "  edge [fontname=\"sans-serif\", fontsize=9];\n");
     for (int k = 0; k < f->n; k++) {
         const figure_block *b = &f->block[k];
-        fprintf(out, "  subgraph cluster_%d {\n    label=\"", k);
+        ggl_fprint(out, "  subgraph cluster_%d {\n    label=\"", k);
         print_quoted(out, b->title);
-        fprintf(out, "\";\n");
+        ggl_fprint(out, "\";\n");
         for (int i = 0; i < b->n; i++) {
             const figure_node *n = &b->node[i];
-            fprintf(out, "    n%d_%d [label=\"", k, i);
+            ggl_fprint(out, "    n%d_%d [label=\"", k, i);
             print_quoted(out, n->title);
             for (int j = 0; j < n->n_lines; j++) {
-                fprintf(out, "\\n");
+                ggl_fprint(out, "\\n");
                 print_quoted(out, n->line[j]);
             }
-            fprintf(out, "\"%s];\n", n->kind == FIGURE_PORT ? ", shape=plaintext" : n->kind == FIGURE_PLUS ? ", shape=circle" : "");
+            ggl_fprint(out, "\"%s];\n", n->kind == FIGURE_PORT ? ", shape=plaintext" : n->kind == FIGURE_PLUS ? ", shape=circle" : "");
         }
         for (int i = 0; i < b->n; i++)
             for (int j = 0; j < b->node[i].n_in; j++)
-                fprintf(out, "    n%d_%d -> n%d_%d [label=\"%s\"];\n", k, b->node[i].in[j], k, i, b->node[i].in_shape[j]);
-        fprintf(out, "  }\n");
+                ggl_fprint(out, "    n%d_%d -> n%d_%d [label=\"%s\"];\n", k, b->node[i].in[j], k, i, b->node[i].in_shape[j]);
+        ggl_fprint(out, "  }\n");
     }
-    fprintf(out, "}\n");
+    ggl_fprint(out, "}\n");
 }
 
 /* --- all of it -------------------------------------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 
 #include "arch_tensors.h"
 #include "arch_tool.h"
+#include "ggl/show.h"
 #include "ggl/index.h"
 #include "ggl/steps.h"
 
@@ -130,7 +131,7 @@ static void print_keys(init *in) {
         int64_t n = 0;
         if (dim && ggl_gguf_integer(v, 0, &n) && !v->is_array)
             add_dim(in, name, n);
-        printf("%-9s = .%-36s # %s%s\n", name, key, value_text(v, value, sizeof value),
+        ggl_fprint(stdout, "%-9s = .%-36s # %s%s\n", name, key, value_text(v, value, sizeof value),
                v->is_array ? ": one for each layer, say: .key[l]" : "");
     }
 }
@@ -219,7 +220,7 @@ static void print_tensor(const init *in, const tensor_row *r, int n_layer) {
         n += (size_t)snprintf(decl + n, sizeof decl - n, " bias");
     else if (!plain)
         n += (size_t)snprintf(decl + n, sizeof decl - n, " from \"%s\"", r->key.name);
-    printf("%-48s # %s %s%s", decl, tensor_type(r->one), tensor_shape(r->one, numbers, sizeof numbers), guessed ? " ?" : "");
+    ggl_fprint(stdout, "%-48s # %s %s%s", decl, tensor_type(r->one), tensor_shape(r->one, numbers, sizeof numbers), guessed ? " ?" : "");
     if (r->in_layers && r->n == 1)
         printf("; only in layer %d", r->first);
     else if (r->in_layers && r->n != n_layer)
@@ -263,7 +264,7 @@ static int start(init *in, const char *name) {
     bool word = isalpha((unsigned char)name[0]) || name[0] == '_';
     for (const char *c = name; *c; c++)
         word = word && (isalnum((unsigned char)*c) || *c == '_');
-    printf("# %s: begun by llm-arch init. The graph is left to write. A '?' marks shapes that this model leaves open, as two of its\n"
+    ggl_fprint(stdout, "# %s: begun by llm-arch init. The graph is left to write. A '?' marks shapes that this model leaves open, as two of its\n"
            "# numbers are equal: say the one that is meant.\narch %s%s%s\nlanguage 1\n\n", name, word ? "" : "\"", name,
            word ? "" : "\"");
     print_keys(in);

@@ -5,6 +5,7 @@
 
 #include "arch_tensors.h"
 #include "arch_tool.h"
+#include "ggl/show.h"
 #include "ggl/index.h"
 #include "ggl/steps.h"
 
@@ -20,7 +21,7 @@ static void print_keys(const ggl_gguf *f, bool tokenizer) {
         const ggl_gguf_value *v = ggl_gguf_value_at(f, i);
         char text[1024];
         if (begins(v->key, "tokenizer.") == tokenizer)
-            printf("  %-44.*s %s\n", (int)v->key.n, v->key.s, value_text(v, text, sizeof text));
+            ggl_fprint(stdout, "  %-44.*s %s\n", (int)v->key.n, v->key.s, value_text(v, text, sizeof text));
     }
 }
 
@@ -34,7 +35,7 @@ static void print_tensors(const tensor_row *rows, size_t n) {
             snprintf(layers, sizeof layers, "%d of l = %d .. %d", r->n, r->first, r->last);
         else if (r->in_layers)
             snprintf(layers, sizeof layers, "l = %d", r->first);
-        printf("  %-34s %-20s %-6s %14" PRIu64 "  %s\n", r->key.name, tensor_shape(r->one, shape, sizeof shape),
+        ggl_fprint(stdout, "  %-34s %-20s %-6s %14" PRIu64 "  %s\n", r->key.name, tensor_shape(r->one, shape, sizeof shape),
                tensor_type(r->one), r->params, layers);
     }
 }
@@ -80,7 +81,7 @@ static int show(const ggl_gguf *f) {
         params += rows[i].params;
         bytes += rows[i].bytes;
     }
-    printf("%s: GGUF version %" PRIu32 ", %zu keys, %zu tensors, %d file%s\n\nkeys\n", ggl_gguf_name(f), ggl_gguf_version(f),
+    ggl_fprint(stdout, "%s: GGUF version %" PRIu32 ", %zu keys, %zu tensors, %d file%s\n\nkeys\n", ggl_gguf_name(f), ggl_gguf_version(f),
            ggl_gguf_n_values(f), ggl_gguf_n_tensors(f), ggl_gguf_n_parts(f), ggl_gguf_n_parts(f) > 1 ? "s" : "");
     print_keys(f, false);
     printf("\ntokenizer\n");

@@ -7,6 +7,7 @@
 
 #include "ggl/graph.h"
 #include "ggl/index.h"
+#include "ggl/show.h"
 #include "ggl/steps.h"
 
 int tensor_layer(ggl_str name, ggl_str *rest) {
@@ -80,10 +81,9 @@ static size_t print_item(const ggl_gguf_value *v, uint64_t i, char *buf, size_t 
     int64_t whole;
     if (ggl_gguf_string(v, i, &s)) {
         bool cut = s.n > 60;
-        int n = snprintf(buf, size, "\"%.*s%s\"", (int)(cut ? 60 : s.n), s.s, cut ? ".." : "");
-        for (char *c = buf; *c; c++)
-            *c = (unsigned char)*c < ' ' ? ' ' : *c;
-        return (size_t)n;
+        char text[4 * 60 + 1];
+        ggl_show(text, sizeof text, s.s, cut ? 60 : s.n);
+        return (size_t)snprintf(buf, size, "\"%s%s\"", text, cut ? ".." : "");
     }
     if (ggl_gguf_bool(v, i, &flag))
         return (size_t)snprintf(buf, size, "%s", flag ? "true" : "false");

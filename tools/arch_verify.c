@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "arch_tool.h"
+#include "ggl/show.h"
 #include "verify.h"
 
 #define TOOL "llm-arch verify"
@@ -26,7 +27,7 @@ static int compare_departure(const void *a, const void *b) {
 
 static void print_node(const verify_node *r) {
     char text[160], shape[160];
-    printf("  %8.3g  %-44s %-28s %s\n", r->departure, ggl_node_text(r->node, text, sizeof text),
+    ggl_fprint(stdout, "  %8.3g  %-44s %-28s %s\n", r->departure, ggl_node_text(r->node, text, sizeof text),
            r->node->op == GGL_OP_CACHE ? r->what : ggl_shape_text(r->node, shape, sizeof shape),
            r->node->origin ? r->node->origin : "");
 }
@@ -136,7 +137,7 @@ static int verify_model(run *r, const char *path) {
         return code;
     if (verify_graph(&r->result, r->built.graph, r->fast, r->reference, r->tokens.id, (int)r->tokens.n, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
-    printf("model        %s\ndescriptor   %s\nbackend      %s: %s\ntokens       %zu\n", path, llm_model_arch_origin(r->model),
+    ggl_fprint(stdout, "model        %s\ndescriptor   %s\nbackend      %s: %s\ntokens       %zu\n", path, llm_model_arch_origin(r->model),
            r->fast->name, r->fast->description, r->tokens.n);
     return report(r);
 }

@@ -1,5 +1,7 @@
 #include "bench_costs.h"
 
+#include "ggl/show.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -134,8 +136,9 @@ static void describe(bench_costs *c, const ggl_gguf *f) {
     const ggl_type_info *info = ggl_type_get(most);
     c->weight_type = (ggl_type)most;
     bool large = c->n_params >= 1e9;
-    snprintf(c->type, sizeof c->type, "%.*s %.*f%s %s", (int)(family.n < 40 ? family.n : 40),
-             family.s, large ? 1 : 0, c->n_params * (large ? 1e-9 : 1e-6), large ? "B" : "M",
+    char name[4 * 40 + 1];
+    ggl_show(name, sizeof name, family.s, family.n < 40 ? family.n : 40);
+    snprintf(c->type, sizeof c->type, "%.40s %.*f%s %s", name, large ? 1 : 0, c->n_params * (large ? 1e-9 : 1e-6), large ? "B" : "M",
              info ? info->name : "?");
 }
 

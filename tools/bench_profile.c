@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bench_costs.h"
+#include "ggl/show.h"
 
 /* --- collecting ------------------------------------------------------------------------------- */
 
@@ -53,10 +54,12 @@ static double count(const ggl_tensor *t) {
 /* "blk.3.attn_q.weight" -> "blk.*.attn_q.weight" */
 static void fold_name(const char *name, char *out, size_t size) {
     size_t digits = strncmp(name, "blk.", 4) == 0 ? strspn(name + 4, "0123456789") : 0;
+    char folded[256];
     if (digits > 0)
-        snprintf(out, size, "blk.*%s", name + 4 + digits);
+        snprintf(folded, sizeof folded, "blk.*%s", name + 4 + digits);
     else
-        snprintf(out, size, "%s", name);
+        snprintf(folded, sizeof folded, "%s", name);
+    ggl_show(out, size, folded, strlen(folded));
 }
 
 /* Numbers only, so that alike shapes are one line whatever they are called. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ggl/show.h"
 #include "ggl/steps.h"
 
 typedef struct maker {
@@ -54,7 +55,7 @@ static void add_line(figure_node *n, const char *fmt, ...) {
     va_list args;
     va_start(args, fmt);
     if (n->n_lines < FIGURE_LINES)
-        vsnprintf(n->line[n->n_lines++], sizeof n->line[0], fmt, args);
+        ggl_vformat(n->line[n->n_lines++], sizeof n->line[0], fmt, args);
     va_end(args);
 }
 

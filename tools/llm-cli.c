@@ -15,6 +15,7 @@
 #include "cli_options.h"
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
+#include "ggl/show.h"
 #include "llm/session.h"
 #include "npy.h"
 #include "paths.h"
@@ -228,7 +229,7 @@ static int open_session(cli *c) {
 }
 
 static int print_plan(const cli *c) {
-    printf("model        %s\ndescriptor   %s\ncontext      %" PRId64 "\n",
+    ggl_fprint(stdout, "model        %s\ndescriptor   %s\ncontext      %" PRId64 "\n",
            ggl_gguf_name(llm_model_file(c->model)), llm_model_arch_origin(c->model),
            llm_session_n_ctx(c->session));
     for (int i = 0; i < placement_n_backends(c->placement); i++) {

@@ -5,6 +5,7 @@
 
 #include "args.h"
 #include "ggl/backends.h"
+#include "ggl/show.h"
 #include "llm/convert.h"
 #include "paths.h"
 #include "process.h"
@@ -31,7 +32,7 @@ static void show_progress(void *ctx, size_t done, size_t total) {
 static void print_notes(const char *notes) {
     for (const char *s = notes, *end; *s; s = end + 1) {
         end = strchr(s, '\n');
-        fprintf(stderr, "note: %.*s\n", (int)(end - s), s);
+        ggl_fprint(stderr, "note: %.*s\n", (int)(end - s), s);
     }
 }
 
@@ -50,7 +51,7 @@ static int convert(const options *o, ggl_backend *reference) {
     }
     if (llm_converter_open(&c, o->folder.s[0], &params, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
-    fprintf(stderr, "%s: architecture %s, by %s\n", llm_converter_class(c), llm_converter_family(c), llm_converter_origin(c));
+    ggl_fprint(stderr, "%s: architecture %s, by %s\n", llm_converter_class(c), llm_converter_family(c), llm_converter_origin(c));
     print_notes(llm_converter_notes(c));
     const size_t n_notes = strlen(llm_converter_notes(c));
     ggl_status s = llm_converter_write(c, o->out, &err);

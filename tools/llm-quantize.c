@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "args.h"
+#include "ggl/show.h"
 #include "paths.h"
 #include "process.h"
 #include "quant_encode.h"
@@ -223,7 +224,7 @@ static void print_tensor(const job *j, const quant_tensor *t, const quant_error 
     char shape[96];
     const char *old = ggl_type_get((int)t->from->type)->name;
     bool kept = t->type->type == t->from->type;
-    printf("%-36s %-22s %6s %2s %-6s", t->shown, shape_of(t->from, shape, sizeof shape), old,
+    ggl_fprint(stdout, "%-36s %-22s %6s %2s %-6s", t->shown, shape_of(t->from, shape, sizeof shape), old,
            kept ? "" : "->", kept ? "" : t->type->name);
     if (j->o.dry_run)
         printf(" %12zu %12zu", t->from->size, t->size);

@@ -13,6 +13,8 @@ typedef struct change {
     const char *number_key;         /* becomes this number, */
     double number;
     bool list; /* or a list of it */
+    size_t architecture_n; /* bytes of it, if it holds a NUL */
+    bool no_tensors;
     const char *drop, *add;         /* tensors; the one added is [32] f32 */
     const char *flip;               /* a tensor whose two dimensions change places */
     const char *descriptor;         /* general.descriptor */
@@ -34,7 +36,8 @@ static const char *changed(const change *c) {
         const ggl_gguf_value *v = ggl_gguf_value_at(f, i);
         if (is(v->key, "general.architecture") && c->architecture)
             ggl_gguf_put_string(w, "general.architecture", c->architecture,
-                                strlen(c->architecture));
+                                c->architecture_n ? c->architecture_n
+                                                  : strlen(c->architecture));
         else if (is(v->key, c->text_key))
             ggl_gguf_put_string(w, c->text_key, "many", 4);
         else if (is(v->key, c->number_key))
@@ -57,7 +60,7 @@ static const char *changed(const change *c) {
             ne[0] = t->ne[1];
             ne[1] = t->ne[0];
         }
-        if (!is(t->name, c->drop))
+        if (!is(t->name, c->drop) && !c->no_tensors)
             ggl_gguf_put_tensor(w, name, t->type, t->n_dims, ne, t->data);
     }
     if (c->add)
@@ -153,6 +156,36 @@ TEST(context_length_and_vocab_size) {
         check((change){.drop_key = keys[k]}, NULL, NULL);
     }
     check((change){.number_key = keys[0], .number = 256}, NULL, NULL); /* an f64, but whole */
+}
+
+/* A message that leads to the cause. */
+TEST(zeros_and_sizes) {
+    check((change){.number_key = "llama.block_count", .number = 0}, "does not reach the logits",
+          "the model has no layers (n_layer is 0)");
+    check((change){.number_key = "llama.attention.head_count", .number = 0}, "; n_head is 0", "");
+    check((change){.number_key = "llama.context_length", .number = 0x1p31},
+          "changed.gguf: the model's own context", "2147483648 tokens");
+    check((change){.no_tensors = true}, "this file has a vocabulary only", "changed.gguf");
+    check((change){.architecture = "llama\0evil", .architecture_n = 10},
+          "unknown architecture 'llama\\x00evil'", "");
+    check((change){.number_key = "llama.block_count", .number = 4000}, "is missing", "");
+}
+
+/* A tensor of a layer that is missing is not misspelled as that of another one. */
+TEST(no_guess_at_another_layer) {
+    change c = {.drop = "blk.1.attn_k.weight"};
+    const char *path = changed(&c);
+    ggl_error err = {0};
+    llm_model *m;
+    REQUIRE(path);
+    REQUIRE_OK(llm_model_open(&m, path, NULL, &err), &err);
+    ggl_graph *g = ggl_graph_new(NULL);
+    llm_arch_source source = llm_arch_source_gguf(llm_model_file(m));
+    CHECK(llm_arch_build(llm_model_arch(m), &source, NULL, g, NULL, &err) != GGL_OK);
+    CHECK_HAS(err.msg, "blk.1.attn_k.weight is missing");
+    CHECK_MSG(!strstr(err.msg, "did you mean blk.0."), "%s", err.msg);
+    ggl_graph_free(g);
+    llm_model_free(m);
 }
 
 TEST(key_not_known) {

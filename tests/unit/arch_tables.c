@@ -13,7 +13,11 @@ static bool write_model(const char *path, int n, bool layers) {
     ggl_gguf_put_string(w, "general.architecture", "x", 1);
     for (int i = 0; i < n; i++) {
         char name[64];
-        snprintf(name, sizeof name, layers ? "blk.%d.a.weight" : i % 2 ? "a%d.bias" : "a%d.weight", i);
+        snprintf(name, sizeof name,
+                 layers  ? "blk.%d.a.weight"
+                 : i % 2 ? "a%d.bias"
+                         : "a%d.weight",
+                 i);
         ggl_gguf_put_tensor(w, name, GGL_F32, 2, (int64_t[]){0, i}, "");
     }
     ggl_status s = ggl_gguf_writer_write(w, path, &err);
@@ -39,8 +43,9 @@ static uint64_t steps_of(arch_command *command, char *name, int n, bool layers) 
 static void check(arch_command *command, char *name) {
     REQUIRE(freopen("/dev/null", "w", stdout)); /* what they print */
     for (int layers = 0; layers < 2; layers++)
-        test_linear(layers ? "a name in many layers" : "many names", steps_of(command, name, 2000, layers),
-                    steps_of(command, name, 20000, layers), 10);
+        test_linear(layers ? "a name in many layers" : "many names",
+                    steps_of(command, name, 2000, layers), steps_of(command, name, 20000, layers),
+                    10);
 }
 
 TEST(show) {
@@ -55,10 +60,11 @@ TEST(init) {
 static uint64_t steps_of_layers(int n) {
     char text[512], path[1100], tool[] = "llm-arch", *argv[] = {tool, path, NULL};
     snprintf(path, sizeof path, "%s", test_path("x.arch"));
-    int size = snprintf(text, sizeof text,
-                        "arch x\nlanguage 1\ntoken_embd [.embedding_length, n_vocab]\nx = token_embd[token]\n"
-                        "layer l < %d:\n  x = x * 2 + 1\n  x = silu(x)\nlogits = linear(x, token_embd)\n",
-                        n);
+    int size = snprintf(
+        text, sizeof text,
+        "arch x\nlanguage 1\ntoken_embd [.embedding_length, n_vocab]\nx = token_embd[token]\n"
+        "layer l < %d:\n  x = x * 2 + 1\n  x = silu(x)\nlogits = linear(x, token_embd)\n",
+        n);
     if (!CHECK(test_write_file(path, text, (size_t)size)))
         return 0;
     ggl_n_steps = 0;
@@ -71,7 +77,11 @@ TEST(graph_of_many_layers) {
     test_linear("layers", steps_of_layers(100), steps_of_layers(1000), 10);
 }
 
-typedef enum wiring { CHAIN, STAR, FAN } wiring; /* each reads the last one; all read the first; both */
+typedef enum wiring {
+    CHAIN,
+    STAR,
+    FAN
+} wiring; /* each reads the last one; all read the first; both */
 
 /* Steps to draw n nodes. */
 static uint64_t steps_to_draw(wiring how, int n, ggl_status expected) {
@@ -103,7 +113,9 @@ static uint64_t steps_to_draw(wiring how, int n, ggl_status expected) {
 }
 
 TEST(large_pictures) {
-    test_linear("a chain", steps_to_draw(CHAIN, 1000, GGL_OK), steps_to_draw(CHAIN, 10000, GGL_OK), 10);
-    test_linear("a star", steps_to_draw(STAR, 1000, GGL_OK), steps_to_draw(STAR, 10000, GGL_OK), 10);
+    test_linear("a chain", steps_to_draw(CHAIN, 1000, GGL_OK), steps_to_draw(CHAIN, 10000, GGL_OK),
+                10);
+    test_linear("a star", steps_to_draw(STAR, 1000, GGL_OK), steps_to_draw(STAR, 10000, GGL_OK),
+                10);
     CHECK(steps_to_draw(FAN, 1000, GGL_LIMIT) < 100000); /* half a million bends */
 }

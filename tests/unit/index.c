@@ -62,9 +62,7 @@ TEST(empty_and_too_large) {
 /* Pairs of integers as keys, and a table that grows with them. */
 TEST(pairs_and_growth) {
     enum { N = 5000 };
-    static struct {
-        int32_t left, right, value;
-    } pairs[N];
+    static struct { int32_t left, right, value; } pairs[N];
     ggl_index x;
     REQUIRE_OK(ggl_index_init(&x, 1, sizeof *pairs, 2 * sizeof(int32_t), NULL), NULL);
     for (size_t i = 0; i < N; i++) {
@@ -113,9 +111,9 @@ TEST(names_that_differ_in_little) {
     free(text);
 }
 
-/* Names made for the tables that were here before. In the last kind each piece of 16 bytes is one of
- * two, whose words differ by what a multiplication and a shift turn into the same state, whatever
- * it was before: 2^63, and then 2^63 + 2^31. */
+/* Names made for the tables that were here before. In the last kind each piece of 16 bytes is one
+ * of two, whose words differ by what a multiplication and a shift turn into the same state,
+ * whatever it was before: 2^63, and then 2^63 + 2^31. */
 TEST(prepared_collisions) {
     enum { BITS = 12, N = 1 << BITS, PIECE = 16 };
     char *text = ggl_calloc(N, BITS * PIECE);

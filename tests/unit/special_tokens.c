@@ -62,11 +62,13 @@ TEST(same_as_naive) {
         for (int id = 0; id < n_token; id++) {
             t[id] = (token){{spelling[id], 1 + test_random(&seed) % 6}, test_random(&seed) % 2};
             for (size_t i = 0; i < t[id].s.n; i++)
-                spelling[id][i] = (char)("a\xff" "c"[test_random(&seed) % letters]);
+                spelling[id][i] = (char)("a\xff"
+                                         "c"[test_random(&seed) % letters]);
         }
         size_t n = test_random(&seed) % sizeof text;
         for (size_t i = 0; i < n; i++)
-            text[i] = (char)("a\xff" "c"[test_random(&seed) % letters]);
+            text[i] = (char)("a\xff"
+                             "c"[test_random(&seed) % letters]);
         if (build(&x, t, n_token)) {
             compare(&x, t, n_token, text, n, false);
             compare(&x, t, n_token, text, n, true);

@@ -72,11 +72,11 @@ GGL_API uint32_t ggl_gguf_version(const ggl_gguf *f);
 GGL_API bool ggl_gguf_lock_failed(const ggl_gguf *f);
 
 /* What tells this file from any other, and from itself before it was changed: equal ones have the same tensors, bytes and
- * all. false, and all zeros: it was opened from memory. Of a split model, all parts together. */
+ * all, unless somebody changed a few bytes in the middle of a tensor and set the time back. false, and all zeros: it was opened from memory. Of a split model, all parts together. */
 typedef struct ggl_gguf_identity {
     uint64_t size;     /* bytes */
     int64_t modified;  /* when last, in ns since 1970 */
-    uint64_t tensors;  /* a digest of names, types, shapes, places; and of each part's size and time */
+    uint64_t tensors;  /* a digest of names, types, shapes, places and 192 bytes of data of each; and of each part's size and time */
 } ggl_gguf_identity;
 GGL_API bool ggl_gguf_identify(const ggl_gguf *f, ggl_gguf_identity *out);
 

@@ -41,8 +41,8 @@ GGL_API GGL_NODISCARD ggl_status ggl_index_init(ggl_index *x, size_t n, size_t s
 GGL_API void ggl_index_fini(ggl_index *x);
 
 /* Makes room for n elements in all; `array` holds those that are in the table. Twice as many as
- * before, at least, so that adding one after the other takes linear time. On failure the table stays
- * as it was. Statuses as of ggl_index_init. */
+ * before, at least, so that adding one after the other takes linear time. On failure the table
+ * stays as it was. Statuses as of ggl_index_init. */
 GGL_API GGL_NODISCARD ggl_status ggl_index_reserve(ggl_index *x, const void *array, size_t n,
                                                    ggl_error *err);
 
@@ -50,7 +50,8 @@ GGL_API GGL_NODISCARD ggl_status ggl_index_reserve(ggl_index *x, const void *arr
  * element with this key that is already there, and then changes nothing; or i. */
 GGL_API size_t ggl_index_put(ggl_index *x, const void *array, size_t i);
 
-/* The place of the element with this key, or SIZE_MAX. Of a key of fixed size: key.n is that size. */
+/* The place of the element with this key, or SIZE_MAX. Of a key of fixed size: key.n is that size.
+ */
 GGL_API size_t ggl_index_find(const ggl_index *x, const void *array, ggl_str key);
 
 #ifdef __cplusplus

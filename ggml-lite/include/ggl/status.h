@@ -43,11 +43,12 @@ typedef struct ggl_error {
 GGL_API const char *ggl_status_text(ggl_status s);
 
 /* Sets *err (which may be NULL) and returns s, so that `return ggl_fail(err, GGL_IO, "..")` ends a
- * function. */
+ * function. Strings that are arguments (%s) appear as by ggl_show (ggl/show.h): they may come from a file. */
 GGL_API ggl_status ggl_fail(ggl_error *err, ggl_status s, const char *fmt, ...) GGL_PRINTF(3, 4);
 GGL_API ggl_status ggl_failv(ggl_error *err, ggl_status s, const char *fmt, va_list args);
 
-/* Puts "where: " before the message that is already in *err; returns s. */
+/* Puts "where: " before the message that is already in *err; returns s. `where` is formatted as by
+ * ggl_fail. */
 GGL_API ggl_status ggl_within(ggl_error *err, ggl_status s, const char *fmt, ...) GGL_PRINTF(3, 4);
 
 #ifdef __cplusplus
