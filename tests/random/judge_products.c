@@ -204,7 +204,9 @@ static void attend_head(const judge *j, const r_node *t, const attention *a, num
         for (int p = a->first; p <= a->pos; p++)
             y += s[p] / total * v[p * a->size].v;
         for (int p = a->first; p <= a->pos; p++) {
-            e += s[p] / total * (v[p * a->size].e + factor * fabs(v[p * a->size].v - y));
+            number x = v[p * a->size];
+            /* exp gives 0 below the normal numbers */
+            e += s[p] / total * (x.e + factor * fabs(x.v - y)) + 0x1p-125 * fabs(x.v);
             size += s[p] / total * fabs(v[p * a->size].v);
         }
         e += exp(sink.v - top) / total * factor * fabs(y);
