@@ -494,11 +494,10 @@ int project(gen *g, int x, int out) {
     return tamed(g, linear(g, x, w, -1));
 }
 
-static int bias_for(gen *g, int x, int w) {
+static int bias_for(gen *g, int w) {
     if (!chance(g, 3))
         return -1;
     int out = node(g, w)->ne[1];
-    (void)x;
     return chance(g, 2) ? weight(g, 1, &out, ONE_OF(g, W_F32, W_F16), 1) : any_vector(g, out);
 }
 
@@ -514,7 +513,7 @@ static int make_linear(gen *g) {
         w = new_matrix(g, n, ONE_OF(g, 2, 4, 6, 8, 16, 32, 33), heads);
     if (node(g, w)->ne[1] * rest * node(g, w)->ne[2] > MOST_VALUE)
         return -1;
-    return tamed(g, linear(g, x, w, bias_for(g, x, w)));
+    return tamed(g, linear(g, x, w, bias_for(g, w)));
 }
 
 static bool is_value_matrix(const gen *g, int i, int x, int unused) {
