@@ -206,7 +206,7 @@ static void attend_head(const judge *j, const r_node *t, const attention *a, num
         for (int p = a->first; p <= a->pos; p++) {
             number x = v[p * a->size];
             /* exp gives 0 below the normal numbers */
-            e += s[p] / total * (x.e + factor * fabs(x.v - y)) + 0x1p-125 * fabs(x.v);
+            e += s[p] / total * (x.e + factor * (fabs(x.v - y) + x.e)) + 0x1p-125 * fabs(x.v);
             size += s[p] / total * fabs(v[p * a->size].v);
         }
         e += exp(sink.v - top) / total * factor * fabs(y);

@@ -252,17 +252,20 @@ static void keep_block(int type, double *x, double *e) {
     bool sign_unknown = false; /* two elements of opposite signs may both be the largest */
     for (int i = 0; i < 32 && type == W_Q4_0; i++)
         sign_unknown |= x[i] * of < 0 && fabs(x[i]) + e[i] + off >= most;
+    double least = fabs(d) - d_off; /* the scale is no less */
     for (int i = 0; i < 32; i++) {
-        double t = d != 0 ? x[i] / d : 0,
-               t_off = d != 0 ? (e[i] + fabs(t) * d_off) / fabs(d) + fabs(t) * 0x1p-21 : 0;
-        double code[3]; /* of the number, of the least and the most that it may be */
-        for (int k = 0; k < 3; k++) {
-            double v = t + (t_off + 0x1p-20) * (k == 1   ? -1
-                                                : k == 2 ? 1
-                                                         : 0); /* 2^-20: 8.5 is added in f32 */
-            code[k] = type == W_Q8_0 ? fmin(127, fmax(-127, round(v)))
-                                     : fmin(7, fmax(-8, floor(v + 0.5)));
+        if (!(least > 0)) { /* all may be zero, or all are */
+            e[i] = 2 * (most + off);
+            continue;
         }
+        double t = x[i] / d;
+        /* 2^-20: a half is added in f32, to numbers up to 16 */
+        double t_off = (e[i] + fabs(t) * d_off) / least + fabs(t) * 0x1p-21 + 0x1p-20;
+        const double at[3] = {t, t - t_off, t + t_off};
+        double code[3];
+        for (int k = 0; k < 3; k++)
+            code[k] = type == W_Q8_0 ? fmin(127, fmax(-127, round(at[k])))
+                                     : fmin(7, fmax(-8, floor(at[k] + 0.5)));
         x[i] = kept * code[0];
         double step = fmax(code[2] - code[0], code[0] - code[1]);
         e[i] = sign_unknown ? 2 * most : step * (fabs(kept) + kept_off) + fabs(code[0]) * kept_off;
