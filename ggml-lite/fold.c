@@ -79,10 +79,11 @@ static bool place_leaves(fold *f, ggl_tensor *const *node, size_t n) {
     return true;
 }
 
-/* A constant that a node which is none reads. */
+/* A constant that a node which is none reads. A gather of a weight's matrices stays what it is, so
+ * that products read the weight in its own type. */
 static bool place_wanted(fold *f, ggl_tensor *x) {
     size_t size;
-    if (!x || !f->constant[x->id] || f->loc[x->id].region >= 0)
+    if (!x || !f->constant[x->id] || ggl_is_of_weight(x) || f->loc[x->id].region >= 0)
         return true;
     if (x->type != GGL_I32)
         x->type = GGL_F64;
@@ -92,7 +93,8 @@ static bool place_wanted(fold *f, ggl_tensor *x) {
 static bool place_all_wanted(fold *f, ggl_tensor *const *node, size_t n) {
     for (size_t i = 0; i < n; i++) {
         ggl_tensor *t = node[i];
-        for (int k = 0; t->computed && !f->constant[t->id] && k < ggl_n_reads(t); k++)
+        bool stays = t->computed && (!f->constant[t->id] || ggl_is_of_weight(t));
+        for (int k = 0; stays && k < ggl_n_reads(t); k++)
             if (!place_wanted(f, ggl_read(t, k)))
                 return false;
     }

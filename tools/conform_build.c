@@ -277,7 +277,7 @@ static const char *node_refusal(const ggl_backend *b, const ggl_tensor *t, const
  * are picked by the product. */
 static bool is_own(const conform_case *info, const ggl_tensor *t) {
     return t->op == info->op || (info->op == GGL_OP_ATTEND && t->op == GGL_OP_CACHE) ||
-           (info->op == GGL_OP_LINEAR && t->op == GGL_OP_PICK && t->src[0]->n_dims > 2);
+           (info->op == GGL_OP_LINEAR && t->gather);
 }
 
 const char *conform_refusal(const conform_case *info, const ggl_graph *g, const ggl_backend *b,

@@ -37,7 +37,7 @@ static bool is_drawn(const ggl_tensor *t) {
 
 /* Moves that need no node of their own: the shape on the edge tells. */
 static bool is_passed(const ggl_tensor *t) {
-    return t->op == GGL_OP_RESHAPE || t->op == GGL_OP_SPLIT || (t->op == GGL_OP_PICK && t->src[0]->n_dims > 2 && !ggl_is_batched(t->src[0]));
+    return t->op == GGL_OP_RESHAPE || t->op == GGL_OP_SPLIT || t->gather;
 }
 
 /* The weight behind reshapes and splits of one; NULL: something else. */

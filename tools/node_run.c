@@ -8,16 +8,6 @@ static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory to run node by node");
 }
 
-/* What has no numbers of its own: a weight under another shape, or the matrices that an index chose from one. It stands in
- * the segment of each node that reads it. */
-static bool is_private(const ggl_tensor *t) {
-    bool view = t->op == GGL_OP_RESHAPE || t->op == GGL_OP_SPLIT, matrices = t->op == GGL_OP_PICK && t->src[0]->n_dims > 2;
-    if (!view && !matrices)
-        return false;
-    const ggl_tensor *x = t->src[0];
-    return x->op == GGL_OP_WEIGHT || (!ggl_is_leaf(x) && is_private(x));
-}
-
 /* --- where everything lies -------------------------------------------------------------------------------------------- */
 
 size_t node_count(const node_map *m, const ggl_tensor *t) {
@@ -78,7 +68,7 @@ ggl_status node_map_init(node_map *m, const ggl_graph *g, int64_t n, ggl_error *
         if (!ok || !t->needed || ggl_is_leaf(t))
             continue;
         ok = place_leaves(m, t);
-        if (ok && !is_private(t)) {
+        if (ok && t->computed) {
             m->node[m->n_nodes++] = t;
             ok = t->op == GGL_OP_CACHE || place(m, t, node_count(m, t) * 4);
         }
@@ -197,11 +187,13 @@ ggl_status node_device_clear(node_device *d, const ggl_store *s, ggl_error *err)
     return d->b->v->clear(d->b, d->region[GGL_REGION_STORES], d->m->store_loc[s->id], s->slot_size, err);
 }
 
-/* t behind what it reads that is private. */
+/* t, after the views of weights that it reads. */
 static int push_segment(node_device *d, int n, ggl_tensor *t) {
-    for (int k = 0; k < t->n_src; k++)
-        if (t->src[k] && !ggl_is_leaf(t->src[k]) && is_private(t->src[k]))
-            n = push_segment(d, n, t->src[k]);
+    for (int k = 0; k < ggl_n_reads(t); k++) {
+        ggl_tensor *x = ggl_read(t, k);
+        if (x && x->view_of && !ggl_is_leaf(x))
+            n = push_segment(d, n, x);
+    }
     for (int i = 0; i < n; i++)
         if (d->segment[i] == t)
             return n;

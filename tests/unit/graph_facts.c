@@ -135,6 +135,48 @@ TEST(an_index_that_is_not_of_the_batch) {
 }
 
 /* A gather that a sum reads, too, has memory of its own, and is f32 whatever the weight is. */
+/* An index that is a constant, and a value that reads the matrix, too: the product still multiplies
+ * with the weight in its own type, by its own rule. */
+TEST(a_gather_by_a_constant_index) {
+    uint16_t bf16[2 * 32 * 4];
+    for (int i = 0; i < 2 * 32 * 4; i++)
+        bf16[i] = ggl_f32_to_bf16((float)(i % 13) / 7);
+    float out[2][4];
+    for (int fold = 0; fold < 2; fold++) {
+        fixture f;
+        ggl_backend *reference = NULL;
+        REQUIRE(begin(&f));
+        ggl_tensor *w = ggl_graph_weight(f.g, "w", GGL_BF16, 3, (int64_t[]){32, 4, 2}, bf16);
+        ggl_tensor *x = ggl_graph_input(f.g, "x", GGL_F32, 1, (int64_t[]){32}, true);
+        ggl_tensor *c = ggl_graph_const(f.g, 1, (int64_t[]){2}, (double[]){1, 5});
+        ggl_tensor *top = ggl_graph_op(f.g, GGL_OP_TOPK, &c, 1, (double[]){1}, 1);
+        ggl_tensor *m = ggl_binary(f.g, GGL_OP_PICK, w, top); /* [32, 4, 1] */
+        ggl_tensor *sum = ggl_graph_op(f.g, GGL_OP_SUM, &m, 1, (double[]){0}, 1);
+        sum = ggl_graph_op(f.g, GGL_OP_RESHAPE, &sum, 1, (double[]){4}, 1);
+        ggl_tensor *y = ggl_graph_op(f.g, GGL_OP_RESHAPE, (ggl_tensor *[]){ggl_linear(f.g, x, m, NULL)},
+                                     1, (double[]){4}, 1);
+        ggl_graph_output(f.g, "y", ggl_binary(f.g, GGL_OP_SUB, y, sum));
+        REQUIRE_OK(ggl_graph_finish(f.g, &f.err), &f.err);
+        REQUIRE_OK(ggl_backend_open(&reference, "reference", NULL, &f.err), &f.err);
+        REQUIRE_OK(ggl_backend_open(&f.b, "cpu", NULL, &f.err), &f.err);
+        if (fold)
+            REQUIRE_OK(ggl_graph_fold(f.g, reference, &f.err), &f.err);
+        const ggl_sched_params p = {.backend = &f.b, .n_backends = 1};
+        REQUIRE_OK(ggl_sched_new(&f.s, f.g, &p, &f.err), &f.err);
+        REQUIRE_OK(ggl_sched_alloc(f.s, &f.err), &f.err);
+        float v[32];
+        for (int i = 0; i < 32; i++)
+            v[i] = 1 + (float)i / 1000; /* bf16 rounds it */
+        REQUIRE(set(&f, "x", v, 1));
+        REQUIRE_OK(ggl_sched_run(f.s, 1, NULL, 0, &f.err), &f.err);
+        memcpy(out[fold], ggl_sched_output(f.s, 0), sizeof out[fold]);
+        CHECK(!fold || (m->op == GGL_OP_PICK && top->op == GGL_OP_CONST));
+        end(&f);
+        ggl_backend_close(reference);
+    }
+    CHECK(memcmp(out[0], out[1], sizeof out[0]) == 0);
+}
+
 TEST(a_gather_that_is_also_a_value) {
     for (int k = 0; k < 2; k++)
         for (int half = 0; half < 2; half++) {
