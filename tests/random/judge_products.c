@@ -77,7 +77,8 @@ void judge_linear(judge *j, int i) {
     const r_node *t = &j->p->node[i], *x = &j->p->node[t->src[0]], *w = &j->p->node[t->src[1]];
     int n = x->ne[0], type = W_F32;
     number row[MOST_ROW];
-    if (!r_of_weight(j->p, t->src[1], &type))
+    bool chosen_outside = w->op == R_PICK && w->body != t->body; /* so it comes in as a value */
+    if (chosen_outside || !r_of_weight(j->p, t->src[1], &type))
         type = W_F32;
     for (int c = 0, at = 0; c < t->ne[2]; c++)
         for (int b = 0; b < t->ne[1]; b++) {

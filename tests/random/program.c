@@ -45,8 +45,8 @@ static bool is_view(const r_program *p, int i, int *type, bool *dense) {
 bool r_of_weight(const r_program *p, int i, int *type) {
     const r_node *t = &p->node[i];
     bool dense;
-    if (t->op == R_PARAM) /* what comes into a body is what it was */
-        return r_of_weight(p, t->src[0], type);
+    if (t->op == R_PARAM) /* a view is one in a body, too; chosen matrices come in as values */
+        return p->node[t->src[0]].op != R_PICK && r_of_weight(p, t->src[0], type);
     return is_view(p, i, type, &dense) ||
            (t->op == R_PICK && p->node[t->src[0]].n_dims == 3 && r_of_weight(p, t->src[0], type));
 }
