@@ -1,5 +1,6 @@
-/* Descriptors: whatever parses is built with made-up values, frozen ones too; what is built is folded, scheduled and
- * run once. What is to hold: no crash, no hang, bounded memory, an error with a message. */
+/* Descriptors: whatever parses is built with made-up values, frozen ones too; what is built is
+ * folded, scheduled and run once. What is to hold: no crash, no hang, bounded memory, an error with
+ * a message. */
 #include <stdlib.h>
 #include <string.h>
 

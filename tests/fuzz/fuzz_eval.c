@@ -24,8 +24,8 @@ static double work_of(ggl_tensor *const *node, int n) {
         double count = 1;
         for (int d = 0; d < GGL_MAX_DIMS; d++)
             count *= t->ne[d] > 0 ? (double)t->ne[d] : 1;
-        if (t->op == GGL_OP_LINEAR || t->op == GGL_OP_RANK || t->op == GGL_OP_TOPK || t->op == GGL_OP_SUM ||
-            t->op == GGL_OP_AMAX)
+        if (t->op == GGL_OP_LINEAR || t->op == GGL_OP_RANK || t->op == GGL_OP_TOPK ||
+            t->op == GGL_OP_SUM || t->op == GGL_OP_AMAX)
             for (int d = 0; d < (t->op == GGL_OP_LINEAR ? 1 : 3); d++)
                 count *= (double)t->src[0]->ne[d];
         work += ggl_is_leaf(t) ? 0 : count;
@@ -48,7 +48,8 @@ static size_t bytes_of(const ggl_sched *s) {
     ggl_memory m;
     if (!ggl_sched_memory(s, 0, &m))
         return SIZE_MAX;
-    const size_t part[] = {m.weights_copied, m.weights_repacked, m.stores_rows, m.stores_states, m.arena, m.io};
+    const size_t part[] = {
+        m.weights_copied, m.weights_repacked, m.stores_rows, m.stores_states, m.arena, m.io};
     size_t all = 0;
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)
         all = part[i] > MOST_BYTES ? MOST_BYTES + 1 : all + part[i];

@@ -1,5 +1,6 @@
-/* Graphs: the bytes are the choices of the generator of tests/random. Each is built, planned and run in all ways, and
- * held against the judge; what differs is a crash. The first eight bytes are the seed of all numbers. */
+/* Graphs: the bytes are the choices of the generator of tests/random. Each is built, planned and
+ * run in all ways, and held against the judge; what differs is a crash. The first eight bytes are
+ * the seed of all numbers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -29,7 +29,8 @@ static ggl_tensor *leaf(r_built *b, const r_node *t, int i) {
     if (t->position)
         return ggl_graph_find_input(b->g, "pos");
     if (t->op == R_INPUT)
-        return ggl_graph_input(b->g, name, t->integer ? GGL_I32 : GGL_F32, t->n_dims, ne, t->batched);
+        return ggl_graph_input(b->g, name, t->integer ? GGL_I32 : GGL_F32, t->n_dims, ne,
+                               t->batched);
     double *v = calloc((size_t)n, sizeof *v);
     ggl_tensor *x = NULL;
     if (t->op == R_CONST) {
@@ -38,7 +39,8 @@ static ggl_tensor *leaf(r_built *b, const r_node *t, int i) {
         x = v ? ggl_graph_const(b->g, t->n_dims, ne, v) : NULL;
     } else {
         const w_info *w = &w_types[t->type];
-        b->data[i] = aligned_alloc(64, ((size_t)n / (size_t)w->block * (size_t)w->size + 63) / 64 * 64);
+        b->data[i] =
+            aligned_alloc(64, ((size_t)n / (size_t)w->block * (size_t)w->size + 63) / 64 * 64);
         if (v && b->data[i]) {
             w_make(t->type, t->salt, t->spread, n, b->data[i], v);
             x = ggl_graph_weight(b->g, name, type_of(t->type), t->n_dims, ne, b->data[i]);
@@ -57,18 +59,21 @@ static ggl_tensor *apply(r_built *b, const r_node *t, ggl_tensor *const *at) {
 
 /* Whether the library has given the node the program's shape. */
 static bool same_shape(const r_node *t, const ggl_tensor *x) {
-    bool same = x->n_dims == t->n_dims && ggl_is_batched(x) == t->batched && (x->type == GGL_I32) == t->integer;
+    bool same = x->n_dims == t->n_dims && ggl_is_batched(x) == t->batched &&
+                (x->type == GGL_I32) == t->integer;
     for (int d = 0; d < (t->batched ? 3 : 4); d++)
         same = same && x->ne[d] == t->ne[d];
     return same;
 }
 
-static ggl_status check(const r_built *b, const r_program *p, int i, const ggl_tensor *x, ggl_error *err) {
+static ggl_status check(const r_built *b, const r_program *p, int i, const ggl_tensor *x,
+                        ggl_error *err) {
     const r_node *t = &p->node[i];
     char text[256];
     if (!x) {
         ggl_status st = ggl_graph_error(b->g, err);
-        return ggl_within(err, st == GGL_OK ? ggl_fail(err, GGL_NOMEM, "out of memory") : st, "t%d", i);
+        return ggl_within(err, st == GGL_OK ? ggl_fail(err, GGL_NOMEM, "out of memory") : st, "t%d",
+                          i);
     }
     if (t->op == R_CACHE || t->op == R_KEEP || same_shape(t, x))
         return GGL_OK;

@@ -10,8 +10,8 @@ typedef struct r_built {
     void *data[R_MOST_NODES]; /* of weights */
 } r_built;
 
-/* GGL_OK; else what the library refuses, or where its shapes are not the program's. Freed in any case by
- * r_built_free. */
+/* GGL_OK; else what the library refuses, or where its shapes are not the program's. Freed in any
+ * case by r_built_free. */
 ggl_status r_build(r_built *b, const r_program *p, ggl_error *err);
 void r_built_free(r_built *b);
 /* The input's name; buf of 16. */

@@ -8,7 +8,9 @@
 
 unsigned r_avoid;
 
-static const char *const avoidable[] = {"unbatched-pick", "nested-state", "unbatched-rows", "picked-values", "shared-pick", "pick-of-view", "const-view", "pick-of-four", "unfinished"};
+static const char *const avoidable[] = {"unbatched-pick", "nested-state", "unbatched-rows",
+                                        "picked-values",  "shared-pick",  "pick-of-view",
+                                        "const-view",     "pick-of-four", "unfinished"};
 
 const char *r_avoidable(int k) {
     return k < (int)(sizeof avoidable / sizeof *avoidable) ? avoidable[k] : NULL;
@@ -18,7 +20,7 @@ bool avoids(int what) {
     return r_avoid >> what & 1;
 }
 
-/* --- choices ------------------------------------------------------------------------------------------------------ */
+/* --- choices ---------------------------------------------------------------------------------- */
 
 int r_choose(r_source *s, int n) {
     if (n <= 1)
@@ -45,7 +47,7 @@ bool chance(gen *g, int one_in) {
     return choose(g, one_in) == one_in - 1;
 }
 
-/* --- nodes -------------------------------------------------------------------------------------------------------- */
+/* --- nodes ------------------------------------------------------------------------------------ */
 
 bool has_room(const gen *g, int n) {
     return g->p->n + n <= R_MOST_NODES;
@@ -69,12 +71,18 @@ void set_magnitude(gen *g, int i, double m) {
 int add(gen *g, r_op op, int n_src, const int *src, int n_num, const double *num) {
     r_program *p = g->p;
     if (p->n == R_MOST_NODES) { /* has_room was not asked, or for too little */
-        fprintf(stderr, "seed %llu: more than %d nodes\n", (unsigned long long)p->seed, R_MOST_NODES);
+        fprintf(stderr, "seed %llu: more than %d nodes\n", (unsigned long long)p->seed,
+                R_MOST_NODES);
         abort();
     }
     int i = p->n++;
     r_node *t = &p->node[i];
-    *t = (r_node){.op = op, .n_src = n_src, .n_num = n_num, .body = g->body, .group = g->group, .ne = {1, 1, 1, 1}};
+    *t = (r_node){.op = op,
+                  .n_src = n_src,
+                  .n_num = n_num,
+                  .body = g->body,
+                  .group = g->group,
+                  .ne = {1, 1, 1, 1}};
     t->salt = r_mix(p->seed, (uint64_t)i);
     for (int k = 0; k < n_num; k++)
         t->num[k] = num[k];
@@ -132,7 +140,7 @@ int number_of(gen *g, double v) {
     return i;
 }
 
-/* --- what is there ------------------------------------------------------------------------------------------------ */
+/* --- what is there ---------------------------------------------------------------------------- */
 
 bool visible(const gen *g, int i) {
     const r_node *t = node(g, i);
@@ -160,11 +168,14 @@ int find(gen *g, fits_fn *fits, int a, int b) {
 bool is_float(const gen *g, int i, int a, int b) {
     const r_node *t = node(g, i);
     int type;
-    if (avoids(AVOID_PICKED_VALUES) && t->op == R_PICK && t->n_dims > 1 && r_of_weight(g->p, i, &type) && type != W_F32)
+    if (avoids(AVOID_PICKED_VALUES) && t->op == R_PICK && t->n_dims > 1 &&
+        r_of_weight(g->p, i, &type) && type != W_F32)
         return false;
-    if (avoids(AVOID_SHARED_PICK) && t->op == R_PICK && node(g, t->src[0])->n_dims > 2 && !node(g, t->src[0])->batched)
+    if (avoids(AVOID_SHARED_PICK) && t->op == R_PICK && node(g, t->src[0])->n_dims > 2 &&
+        !node(g, t->src[0])->batched)
         return false;
-    return !t->integer && t->op != R_WEIGHT && t->n_dims >= a && t->n_dims <= b && r_count(t) <= MOST_VALUE;
+    return !t->integer && t->op != R_WEIGHT && t->n_dims >= a && t->n_dims <= b &&
+           r_count(t) <= MOST_VALUE;
 }
 
 static bool is_vector(const gen *g, int i, int n, int unused) {
@@ -192,14 +203,16 @@ int any_vector(gen *g, int n) {
     return input(g, 1, (const int[]){n ? n : ONE_OF(g, 4, 6, 8, 32, 64)}, !chance(g, 6));
 }
 
-/* --- a program ---------------------------------------------------------------------------------------------------- */
+/* --- a program -------------------------------------------------------------------------------- */
 
 static bool can_be_output(const gen *g, int i) {
     const r_node *t = node(g, i);
     int type;
-    if (r_of_weight(g->p, i, &type) && type != W_F32) /* they have the weight's type, outputs are f32 */
+    if (r_of_weight(g->p, i, &type) &&
+        type != W_F32) /* they have the weight's type, outputs are f32 */
         return false;
-    return !r_is_leaf(t) && t->body < 0 && !t->integer && t->batched && t->op != R_CACHE && t->op != R_BEGIN;
+    return !r_is_leaf(t) && t->body < 0 && !t->integer && t->batched && t->op != R_CACHE &&
+           t->op != R_BEGIN;
 }
 
 /* What nobody reads, as far as there is room: so little is made in vain. */

@@ -6,7 +6,8 @@
 
 #include "program.h"
 
-typedef struct r_source { /* of choices: bytes while there are any (bytes not NULL), else a generator */
+typedef struct
+    r_source { /* of choices: bytes while there are any (bytes not NULL), else a generator */
     uint64_t state;
     const uint8_t *bytes;
     size_t n_bytes;

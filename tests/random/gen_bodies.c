@@ -3,7 +3,7 @@
 
 #include "gen_impl.h"
 
-/* --- begin and end ------------------------------------------------------------------------------------------------ */
+/* --- begin and end ---------------------------------------------------------------------------- */
 
 /* Opens a body; its parameters are the nodes that follow the BEGIN. */
 static int body_begin(gen *g, int n_src, const int *src) {
@@ -29,7 +29,7 @@ static int body_end(gen *g, int b, const char *name, int result, double num, boo
     return y;
 }
 
-/* --- composites of the prelude ------------------------------------------------------------------------------------ */
+/* --- composites of the prelude ---------------------------------------------------------------- */
 
 static int mul(gen *g, int a, int b) {
     return binary(g, R_MUL, a, b);
@@ -50,7 +50,8 @@ static int silu(gen *g, int x) {
 }
 static int gelu(gen *g, int x) {
     int cubed = mul(g, mul(g, mul(g, number_of(g, 0.044715), x), x), x);
-    int t = unary(g, R_TANH, mul(g, number_of(g, sqrt(2 / 3.14159265358979323846)), plus(g, x, cubed)));
+    int t =
+        unary(g, R_TANH, mul(g, number_of(g, sqrt(2 / 3.14159265358979323846)), plus(g, x, cubed)));
     return mul(g, mul(g, number_of(g, 0.5), x), plus(g, number_of(g, 1), t));
 }
 static int gelu_erf(gen *g, int x) {
@@ -72,7 +73,8 @@ static int softmax(gen *g, int x) {
     return y;
 }
 static int rms(gen *g, int x) {
-    int y = binary(g, R_DIV, x, unary(g, R_SQRT, plus(g, mean(g, mul(g, x, x)), number_of(g, 1e-3))));
+    int y =
+        binary(g, R_DIV, x, unary(g, R_SQRT, plus(g, mean(g, mul(g, x, x)), number_of(g, 1e-3))));
     set_magnitude(g, y, 3);
     return y;
 }
@@ -80,7 +82,9 @@ static int center(gen *g, int x) {
     return binary(g, R_SUB, x, mean(g, x));
 }
 static int l2(gen *g, int x) {
-    int y = binary(g, R_DIV, x, unary(g, R_SQRT, binary(g, R_MAX, sum(g, mul(g, x, x), 0), number_of(g, 1e-3 * 1e-3))));
+    int y = binary(
+        g, R_DIV, x,
+        unary(g, R_SQRT, binary(g, R_MAX, sum(g, mul(g, x, x), 0), number_of(g, 1e-3 * 1e-3))));
     set_magnitude(g, y, 1);
     return y;
 }
@@ -109,7 +113,8 @@ static const struct {
 
 static int make_weighted(gen *g, bool named) {
     int n = ONE_OF(g, 4, 8, 33), k = 1 + choose(g, 4);
-    int w = any_vector(g, k), y = reshape(g, project(g, any_vector(g, 0), n * k), 2, (const int[]){n, k});
+    int w = any_vector(g, k),
+        y = reshape(g, project(g, any_vector(g, 0), n * k), 2, (const int[]){n, k});
     int b = body_begin(g, 2, (const int[]){y, w});
     int r = sum(g, mul(g, b + 1, reshape(g, b + 2, 2, (const int[]){1, k})), 1);
     return body_end(g, b, named ? "weighted" : NULL, r, NAN, false);
@@ -124,10 +129,14 @@ int make_known(gen *g) {
     if (known[k].text == normalised) /* of what sums up to more than nothing */
         x = plus(g, unary(g, R_ABS, x), number_of(g, 0.25));
     int b = body_begin(g, 1, &x), y = known[k].text(g, b + 1);
-    return body_end(g, b, named ? known[k].name : chance(g, 2) ? "nobody's" : NULL, y, known[k].num, false);
+    return body_end(g, b,
+                    named          ? known[k].name
+                    : chance(g, 2) ? "nobody's"
+                                   : NULL,
+                    y, known[k].num, false);
 }
 
-/* --- bodies of anything ------------------------------------------------------------------------------------------- */
+/* --- bodies of anything ----------------------------------------------------------------------- */
 
 static int depth(const gen *g) {
     int n = 0;
@@ -157,7 +166,7 @@ int make_unknown(gen *g) {
     return body_end(g, b, chance(g, 2) ? "nobody's" : NULL, y, NAN, false);
 }
 
-/* --- states ------------------------------------------------------------------------------------------------------- */
+/* --- states ----------------------------------------------------------------------------------- */
 
 static int state(gen *g, int n_dims, const int *ne) {
     double num[3] = {0};
@@ -191,7 +200,8 @@ static int row_of(gen *g, int d, int h) {
 
 static int outer(gen *g, int a, int b) {
     int m = node(g, a)->ne[0], n = node(g, b)->ne[0], h = node(g, a)->ne[1];
-    return mul(g, reshape(g, a, 3, (const int[]){m, 1, h}), reshape(g, b, 3, (const int[]){1, n, h}));
+    return mul(g, reshape(g, a, 3, (const int[]){m, 1, h}),
+               reshape(g, b, 3, (const int[]){1, n, h}));
 }
 
 static int negative(gen *g, int x) {
@@ -205,7 +215,8 @@ static int make_delta(gen *g, const char *name) {
     int b = body_begin(g, 5, (const int[]){q, k, v, decay, beta});
     int s = state(g, 3, (const int[]){dk, dv, h});
     int left = mul(g, s, reshape(g, unary(g, R_EXP, b + 4), 3, (const int[]){1, 1, h}));
-    int error = mul(g, binary(g, R_SUB, b + 3, linear(g, b + 2, left, -1)), reshape(g, b + 5, 2, (const int[]){1, h}));
+    int error = mul(g, binary(g, R_SUB, b + 3, linear(g, b + 2, left, -1)),
+                    reshape(g, b + 5, 2, (const int[]){1, h}));
     int next = plus(g, left, outer(g, b + 2, error));
     keep(g, s, next);
     int y = binary(g, R_DIV, linear(g, b + 1, next, -1), number_of(g, sqrt(dk)));
@@ -215,12 +226,14 @@ static int make_delta(gen *g, const char *name) {
 
 static int make_scan(gen *g, const char *name) {
     int d = ONE_OF(g, 4, 6, 8), n = ONE_OF(g, 4, 8, 16), h = 1 + choose(g, 2);
-    int x = row_of(g, d, h), dt = unary(g, R_SIGMOID, any_vector(g, h)), a = negative(g, any_vector(g, h));
+    int x = row_of(g, d, h), dt = unary(g, R_SIGMOID, any_vector(g, h)),
+        a = negative(g, any_vector(g, h));
     int in = row_of(g, n, h), out = row_of(g, n, h);
     int b = body_begin(g, 5, (const int[]){x, dt, a, in, out});
     int s = state(g, 3, (const int[]){n, d, h});
     int decay = reshape(g, unary(g, R_EXP, mul(g, b + 2, b + 3)), 3, (const int[]){1, 1, h});
-    int next = plus(g, mul(g, s, decay), outer(g, b + 4, mul(g, b + 1, reshape(g, b + 2, 2, (const int[]){1, h}))));
+    int next = plus(g, mul(g, s, decay),
+                    outer(g, b + 4, mul(g, b + 1, reshape(g, b + 2, 2, (const int[]){1, h}))));
     keep(g, s, next);
     int y = linear(g, b + 5, next, -1);
     set_magnitude(g, y, 4);
@@ -279,6 +292,7 @@ int make_recurrent(gen *g) {
     }
     g->recurrent--;
     for (int k = layers; k-- > 0;)
-        y = body_end(g, begin[k], NULL, chance(g, 2) ? y : plus(g, y, number_of(g, 0.5)), NAN, false);
+        y = body_end(g, begin[k], NULL, chance(g, 2) ? y : plus(g, y, number_of(g, 0.5)), NAN,
+                     false);
     return tamed(g, y);
 }

@@ -1,5 +1,5 @@
-/* Within the generator: gen.c puts nodes into a program and chooses which, gen_ops.c has the operators, gen_bodies.c
- * calls and states, gen_script.c the tokens. */
+/* Within the generator: gen.c puts nodes into a program and chooses which, gen_ops.c has the
+ * operators, gen_bodies.c calls and states, gen_script.c the tokens. */
 #ifndef RANDOM_GEN_IMPL_H
 #define RANDOM_GEN_IMPL_H
 
@@ -13,33 +13,35 @@ enum { MOST_VALUE = 768 }; /* elements of a computed value */
 typedef struct gen {
     r_program *p;
     r_source *s;
-    int body;       /* the BEGIN of the innermost open body; -1: none */
-    int recurrent;  /* of the open bodies so many have states: no state within */
+    int body;      /* the BEGIN of the innermost open body; -1: none */
+    int recurrent; /* of the open bodies so many have states: no state within */
     int group;
 } gen;
 
-/* --- gen.c -------------------------------------------------------------------------------------------------------- */
+/* --- gen.c ------------------------------------------------------------------------------------ */
 
 int choose(gen *g, int n);
 bool chance(gen *g, int one_in);
-#define ONE_OF(g, ...) ((const int[]){__VA_ARGS__}[choose(g, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)))])
+#define ONE_OF(g, ...)                                                                             \
+    ((const int[]){__VA_ARGS__}[choose(g, (int)(sizeof((int[]){__VA_ARGS__}) / sizeof(int)))])
 
 enum {
     AVOID_UNBATCHED_PICK, /* matrices chosen by an index that is not batched */
     AVOID_NESTED_STATE,   /* a recurrent call in a plain body */
     AVOID_UNBATCHED_ROWS, /* a cache of keys or values that are not batched */
-    AVOID_PICKED_VALUES,  /* chosen matrices of a type that is not f32, read by something else than a product */
-    AVOID_SHARED_PICK,    /* chosen matrices with several readers */
-    AVOID_PICK_OF_VIEW,   /* chosen from a part of a weight */
-    AVOID_CONST_VIEW,     /* a constant reshaped or split */
-    AVOID_PICK_OF_FOUR    /* matrices chosen from a weight of four dimensions */
+    AVOID_PICKED_VALUES, /* chosen matrices that are not f32, read by something else than a product */
+    AVOID_SHARED_PICK,   /* chosen matrices with several readers */
+    AVOID_PICK_OF_VIEW, /* chosen from a part of a weight */
+    AVOID_CONST_VIEW,   /* a constant reshaped or split */
+    AVOID_PICK_OF_FOUR  /* matrices chosen from a weight of four dimensions */
 };
 bool avoids(int what);
 
 /* Room for so many more nodes. */
 bool has_room(const gen *g, int n);
 const r_node *node(const gen *g, int i);
-/* A node with these sources (-1: absent) and numbers, of the shape of src[0]; where a source is batched, so is it. */
+/* A node with these sources (-1: absent) and numbers, of the shape of src[0]; where a source is
+ * batched, so is it. */
 int add(gen *g, r_op op, int n_src, const int *src, int n_num, const double *num);
 void set_shape(gen *g, int i, int n_dims, const int *ne);
 void set_magnitude(gen *g, int i, double m);
@@ -63,7 +65,7 @@ int any_float(gen *g);
 /* Of one dimension, of n elements (0: any number). */
 int any_vector(gen *g, int n);
 
-/* --- gen_ops.c ---------------------------------------------------------------------------------------------------- */
+/* --- gen_ops.c -------------------------------------------------------------------------------- */
 
 /* x; while views of constants are open, something computed in the place of one. */
 int no_constant(gen *g, int x);
@@ -84,13 +86,13 @@ int tamed(gen *g, int x);
 /* Any operator on whatever is there; -1: it did not fit. */
 int make_any(gen *g, bool top);
 
-/* --- gen_bodies.c ------------------------------------------------------------------------------------------------- */
+/* --- gen_bodies.c ----------------------------------------------------------------------------- */
 
-int make_known(gen *g);    /* a composite that backends know by name */
-int make_unknown(gen *g);  /* a body of random operators */
-int make_recurrent(gen *g);/* a body with states */
+int make_known(gen *g);     /* a composite that backends know by name */
+int make_unknown(gen *g);   /* a body of random operators */
+int make_recurrent(gen *g); /* a body with states */
 
-/* --- gen_script.c ------------------------------------------------------------------------------------------------- */
+/* --- gen_script.c ----------------------------------------------------------------------------- */
 
 void make_script(gen *g);
 

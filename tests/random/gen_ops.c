@@ -1,7 +1,8 @@
-/* The operators: each maker takes what is there, makes what it lacks, and adds one operator or a few. */
+/* The operators: each maker takes what is there, makes what it lacks, and adds one operator or a
+ * few. */
 #include "gen_impl.h"
 
-/* --- one operator ------------------------------------------------------------------------------------------------- */
+/* --- one operator ----------------------------------------------------------------------------- */
 
 int unary(gen *g, r_op op, int x) {
     int y = add(g, op, 1, &x, 0, NULL);
@@ -47,7 +48,9 @@ int binary(gen *g, r_op op, int a, int b) {
 }
 
 int no_constant(gen *g, int x) {
-    return avoids(AVOID_CONST_VIEW) && node(g, x)->op == R_CONST ? binary(g, R_ADD, x, number_of(g, 0)) : x;
+    return avoids(AVOID_CONST_VIEW) && node(g, x)->op == R_CONST
+               ? binary(g, R_ADD, x, number_of(g, 0))
+               : x;
 }
 
 int reshape(gen *g, int x, int n_dims, const int *ne) {
@@ -126,10 +129,12 @@ int pick(gen *g, int x, int index) {
 int linear(gen *g, int x, int w, int bias) {
     int y = add(g, R_LINEAR, 3, (const int[]){x, w, bias}, 0, NULL);
     const r_node *a = node(g, x), *m = node(g, w);
-    int ne[3] = {m->ne[1], a->ne[1] != 1 ? a->ne[1] : m->ne[2], a->ne[2] != 1 ? a->ne[2] : m->ne[3]};
+    int ne[3] = {m->ne[1], a->ne[1] != 1 ? a->ne[1] : m->ne[2],
+                 a->ne[2] != 1 ? a->ne[2] : m->ne[3]};
     set_shape(g, y, a->n_dims > m->n_dims - 1 ? a->n_dims : m->n_dims - 1, ne);
     double gain = m->op == R_WEIGHT ? m->spread : m->magnitude;
-    set_magnitude(g, y, a->magnitude * gain * sqrt(a->ne[0]) + (bias >= 0 ? node(g, bias)->magnitude : 0));
+    set_magnitude(
+        g, y, a->magnitude * gain * sqrt(a->ne[0]) + (bias >= 0 ? node(g, bias)->magnitude : 0));
     return y;
 }
 
@@ -139,7 +144,7 @@ int tamed(gen *g, int x) {
     return unary(g, chance(g, 2) ? R_TANH : R_SIGMOID, binary(g, R_MUL, x, number_of(g, 0.125)));
 }
 
-/* --- operands ----------------------------------------------------------------------------------------------------- */
+/* --- operands --------------------------------------------------------------------------------- */
 
 static bool is_partner(const gen *g, int i, int a, int unused) {
     (void)unused;
@@ -166,7 +171,8 @@ static int new_partner(gen *g, int x) {
     case 2: /* in an unbatched program the weight is a constant */
         return weight(g, n_dims, ne, ONE_OF(g, W_F32, W_F16, W_BF16), 1);
     case 3:
-        return n_dims > 0 && ne[0] % 32 == 0 ? weight(g, n_dims, ne, W_Q8_0, 1) : input(g, n_dims, ne, false);
+        return n_dims > 0 && ne[0] % 32 == 0 ? weight(g, n_dims, ne, W_Q8_0, 1)
+                                             : input(g, n_dims, ne, false);
     default:
         return input(g, n_dims, ne, !chance(g, 3));
     }
@@ -185,7 +191,8 @@ static int positive(gen *g, int x) {
 static bool is_scalar_index(const gen *g, int i, int limit, int unused) {
     (void)unused;
     const r_node *t = node(g, i);
-    return t->integer && t->n_dims == 0 && t->limit <= limit && (t->batched || !avoids(AVOID_UNBATCHED_PICK));
+    return t->integer && t->n_dims == 0 && t->limit <= limit &&
+           (t->batched || !avoids(AVOID_UNBATCHED_PICK));
 }
 
 static bool is_index_list(const gen *g, int i, int limit, int most) {
@@ -205,10 +212,12 @@ static int make_topk(gen *g);
 /* A list of at most `most` of them. */
 static int index_list(gen *g, int n, int most) {
     int x = chance(g, 4) ? -1 : find(g, is_index_list, n, most);
-    return x >= 0 ? x : index_input(g, 1 + choose(g, most < 4 ? most : 4), n, !chance(g, 3) || avoids(AVOID_UNBATCHED_PICK));
+    return x >= 0 ? x
+                  : index_input(g, 1 + choose(g, most < 4 ? most : 4), n,
+                                !chance(g, 3) || avoids(AVOID_UNBATCHED_PICK));
 }
 
-/* --- makers ------------------------------------------------------------------------------------------------------- */
+/* --- makers ----------------------------------------------------------------------------------- */
 
 static int make_unary(gen *g) {
     int x = any_float(g);
@@ -280,7 +289,8 @@ static int make_topk(gen *g) {
     return y;
 }
 
-/* The best by score, and what belongs to them: elements, or a matrix for each, as experts are chosen. */
+/* The best by score, and what belongs to them: elements, or a matrix for each, as experts are
+ * chosen. */
 static int make_choice(gen *g) {
     int i = make_topk(g), n = node(g, i)->limit, k = node(g, i)->ne[0];
     if (chance(g, 3))
@@ -293,7 +303,8 @@ static int make_choice(gen *g) {
     int y = linear(g, chance(g, 2) ? x : reshape(g, x, 2, (const int[]){d, 1}), w, -1);
     if (chance(g, 3))
         return tamed(g, y);
-    int share = reshape(g, unary(g, R_SIGMOID, pick(g, node(g, i)->src[0], i)), 2, (const int[]){1, k});
+    int share =
+        reshape(g, unary(g, R_SIGMOID, pick(g, node(g, i)->src[0], i)), 2, (const int[]){1, k});
     return tamed(g, sum(g, binary(g, R_MUL, y, share), 1));
 }
 
@@ -324,10 +335,12 @@ static int make_of_indices(gen *g) {
 /* Elements, rows or matrices of a value. */
 static int make_pick(gen *g) {
     int x = any_row(g), n_dims = node(g, x)->n_dims, n = node(g, x)->ne[n_dims - 1];
-    int most = MOST_VALUE * n / r_count(node(g, x)), limit = chance(g, 30) ? n + 1 : n; /* outside: NaN */
+    int most = MOST_VALUE * n / r_count(node(g, x)),
+        limit = chance(g, 30) ? n + 1 : n; /* outside: NaN */
     if (n_dims == 3 && chance(g, 2))
         return pick(g, pick(g, x, scalar_index(g, n)), scalar_index(g, node(g, x)->ne[1]));
-    return pick(g, x, chance(g, 2) ? scalar_index(g, limit) : index_list(g, limit, most < 4 ? most : 4));
+    return pick(g, x,
+                chance(g, 2) ? scalar_index(g, limit) : index_list(g, limit, most < 4 ? most : 4));
 }
 
 static int position(gen *g) {
@@ -339,15 +352,18 @@ static int position(gen *g) {
 /* Rows of a table, as embeddings are. */
 static int make_row(gen *g) {
     if (chance(g, 8))
-        return pick(g, weight(g, 2, (const int[]){8, g->p->n_pos}, ONE_OF(g, W_F32, W_F16), 1), position(g));
+        return pick(g, weight(g, 2, (const int[]){8, g->p->n_pos}, ONE_OF(g, W_F32, W_F16), 1),
+                    position(g));
     if (chance(g, 12)) /* positions in arithmetic */
         return unary(g, R_SIN, binary(g, R_MUL, position(g), number_of(g, 0.125)));
     int n = 2 + choose(g, 6), d = ONE_OF(g, 4, 6, 8, 32, 64);
-    int type = d % 32 == 0 ? ONE_OF(g, W_F32, W_F16, W_Q8_0, W_Q4_0, W_Q5_1, W_IQ4_NL) : ONE_OF(g, W_F32, W_F16, W_BF16);
+    int type = d % 32 == 0 ? ONE_OF(g, W_F32, W_F16, W_Q8_0, W_Q4_0, W_Q5_1, W_IQ4_NL)
+                           : ONE_OF(g, W_F32, W_F16, W_BF16);
     int w = weight(g, 2, (const int[]){d, n}, type, 1), k = choose(g, 3);
     if (k == 0)
         w = split(g, w, 1, 1, n - 1);
-    return k == 1 ? pick(g, w, index_list(g, n, 4)) : pick(g, w, scalar_index(g, node(g, w)->ne[1]));
+    return k == 1 ? pick(g, w, index_list(g, n, 4))
+                  : pick(g, w, scalar_index(g, node(g, w)->ne[1]));
 }
 
 /* One to three factors of n, at random. */
@@ -373,7 +389,8 @@ static int make_reshape(gen *g) {
 }
 
 static int make_split(gen *g) {
-    int x = any_row(g), dim = choose(g, node(g, x)->n_dims), n = node(g, x)->ne[dim], first = choose(g, n);
+    int x = any_row(g), dim = choose(g, node(g, x)->n_dims), n = node(g, x)->ne[dim],
+        first = choose(g, n);
     return split(g, x, dim, first, 1 + choose(g, n - first));
 }
 
@@ -387,7 +404,9 @@ static bool joins(const gen *g, int i, int a, int dim) {
 
 static int make_concat(gen *g) {
     int x = any_row(g), dim = choose(g, node(g, x)->n_dims), y = find(g, joins, x, dim);
-    return y < 0 ? -1 : chance(g, 2) || node(g, y)->n_dims < node(g, x)->n_dims ? concat(g, x, y, dim) : concat(g, y, x, dim);
+    return y < 0                                                     ? -1
+           : chance(g, 2) || node(g, y)->n_dims < node(g, x)->n_dims ? concat(g, x, y, dim)
+                                                                     : concat(g, y, x, dim);
 }
 
 static int make_repeat(gen *g) {
@@ -410,7 +429,7 @@ static int make_transpose(gen *g) {
     return transpose(g, x, a, b);
 }
 
-/* --- products ----------------------------------------------------------------------------------------------------- */
+/* --- products --------------------------------------------------------------------------------- */
 
 static int type_for(gen *g, int n) {
     if (n % 256 == 0 && chance(g, 2))
@@ -426,35 +445,45 @@ static bool is_matrix(const gen *g, int i, int n, int n_batch) {
     const r_node *t = node(g, i);
     if (t->op == R_PICK && avoids(AVOID_SHARED_PICK))
         return false;
-    return t->n_dims >= 2 && t->n_dims <= 3 && t->ne[0] == n && (t->ne[2] == 1 || n_batch == 1 || t->ne[2] == n_batch) &&
-           t->ne[1] * (t->ne[2] > n_batch ? t->ne[2] : n_batch) <= 256 && r_of_weight(g->p, i, &type);
+    return t->n_dims >= 2 && t->n_dims <= 3 && t->ne[0] == n &&
+           (t->ne[2] == 1 || n_batch == 1 || t->ne[2] == n_batch) &&
+           t->ne[1] * (t->ne[2] > n_batch ? t->ne[2] : n_batch) <= 256 &&
+           r_of_weight(g->p, i, &type);
 }
 
-/* [n, out] for each of `heads` (1: the same for all): a weight, a view of one, or chosen by indices. */
+/* [n, out] for each of `heads` (1: the same for all): a weight, a view of one, or chosen by
+ * indices. */
 static int new_matrix(gen *g, int n, int out, int heads) {
     double spread = 1.7 / sqrt(n);
     int type = type_for(g, n), many = 2 + choose(g, 3);
     switch (choose(g, avoids(AVOID_PICK_OF_FOUR) ? 7 : 8)) {
     case 7: /* for each head one of several, chosen together: of a weight of four dimensions */
-        return pick(g, weight(g, 4, (const int[]){n, out, heads, 2}, type, spread), scalar_index(g, 2));
+        return pick(g, weight(g, 4, (const int[]){n, out, heads, 2}, type, spread),
+                    scalar_index(g, 2));
     case 0: /* one of several, for each of the batch or for all */
-        return pick(g, weight(g, 3, (const int[]){n, out, many}, type, spread), scalar_index(g, many));
+        return pick(g, weight(g, 3, (const int[]){n, out, many}, type, spread),
+                    scalar_index(g, many));
     case 1: /* one for each head, chosen */
         if (heads > 1)
             return pick(g, weight(g, 3, (const int[]){n, out, many}, type, spread),
                         index_input(g, heads, many, !chance(g, 3) || avoids(AVOID_UNBATCHED_PICK)));
         if (avoids(AVOID_PICK_OF_VIEW))
             return weight(g, 2, (const int[]){n, out}, type, spread);
-        return pick(g, split(g, weight(g, 3, (const int[]){n, out, many + 1}, type, spread), 2, 1, many),
-                    scalar_index(g, many));
+        return pick(
+            g, split(g, weight(g, 3, (const int[]){n, out, many + 1}, type, spread), 2, 1, many),
+            scalar_index(g, many));
     case 2:
-        return split(g, weight(g, 2, (const int[]){n, out + 3}, type, spread), 1, choose(g, 4), out);
+        return split(g, weight(g, 2, (const int[]){n, out + 3}, type, spread), 1, choose(g, 4),
+                     out);
     case 3:
-        return reshape(g, weight(g, 1, (const int[]){n * out}, type, spread), 2, (const int[]){n, out});
+        return reshape(g, weight(g, 1, (const int[]){n * out}, type, spread), 2,
+                       (const int[]){n, out});
     case 4:
         if (heads > 1)
             return weight(g, 3, (const int[]){n, out, heads}, type, spread);
-        return split(g, split(g, weight(g, 2, (const int[]){n, out + 4}, type, spread), 1, 1, out + 2), 1, 1, out);
+        return split(g,
+                     split(g, weight(g, 2, (const int[]){n, out + 4}, type, spread), 1, 1, out + 2),
+                     1, 1, out);
     default:
         return weight(g, 2, (const int[]){n, out}, type, spread);
     }
@@ -465,11 +494,10 @@ int project(gen *g, int x, int out) {
     return tamed(g, linear(g, x, w, -1));
 }
 
-static int bias_for(gen *g, int x, int w) {
+static int bias_for(gen *g, int w) {
     if (!chance(g, 3))
         return -1;
     int out = node(g, w)->ne[1];
-    (void)x;
     return chance(g, 2) ? weight(g, 1, &out, ONE_OF(g, W_F32, W_F16), 1) : any_vector(g, out);
 }
 
@@ -485,7 +513,7 @@ static int make_linear(gen *g) {
         w = new_matrix(g, n, ONE_OF(g, 2, 4, 6, 8, 16, 32, 33), heads);
     if (node(g, w)->ne[1] * rest * node(g, w)->ne[2] > MOST_VALUE)
         return -1;
-    return tamed(g, linear(g, x, w, bias_for(g, x, w)));
+    return tamed(g, linear(g, x, w, bias_for(g, w)));
 }
 
 static bool is_value_matrix(const gen *g, int i, int x, int unused) {
@@ -496,7 +524,8 @@ static bool is_value_matrix(const gen *g, int i, int x, int unused) {
         (t->op == R_PICK && avoids(AVOID_SHARED_PICK)))
         return false;
     int heads = a->ne[1] > t->ne[2] ? a->ne[1] : t->ne[2];
-    return (a->ne[1] == 1 || t->ne[2] == 1 || a->ne[1] == t->ne[2]) && t->ne[1] * heads * a->ne[2] <= MOST_VALUE;
+    return (a->ne[1] == 1 || t->ne[2] == 1 || a->ne[1] == t->ne[2]) &&
+           t->ne[1] * heads * a->ne[2] <= MOST_VALUE;
 }
 
 /* A matrix that is computed. */
@@ -511,7 +540,7 @@ static int make_linear_of_values(gen *g) {
     return w < 0 ? -1 : tamed(g, linear(g, x, w, -1));
 }
 
-/* --- rotations and attention -------------------------------------------------------------------------------------- */
+/* --- rotations and attention ------------------------------------------------------------------ */
 
 static bool is_frequencies(const gen *g, int i, int most, int unused) {
     (void)unused;
@@ -550,7 +579,8 @@ static int make_rope(gen *g) {
 }
 
 static bool has_count(const gen *g, int i, int count, int batched) {
-    return is_float(g, i, 1, 3) && r_count(node(g, i)) == count && node(g, i)->batched >= (batched != 0);
+    return is_float(g, i, 1, 3) && r_count(node(g, i)) == count &&
+           node(g, i)->batched >= (batched != 0);
 }
 
 /* [d, h], from whatever is there. */
@@ -567,8 +597,11 @@ static int make_attend(gen *g);
 
 static int make_cache(gen *g) {
     bool blocks = w_is_quantized(g->p->type_k) || w_is_quantized(g->p->type_v);
-    int d = blocks ? 32 : ONE_OF(g, 4, 6, 8, 32, 33), e = blocks ? 32 : ONE_OF(g, 4, d, 8, 16), h = 1 + choose(g, 2);
-    int k = heads_of(g, d, h), v = chance(g, 4) && e <= d ? split(g, k, 0, 0, e) : chance(g, 4) ? k : heads_of(g, e, h);
+    int d = blocks ? 32 : ONE_OF(g, 4, 6, 8, 32, 33), e = blocks ? 32 : ONE_OF(g, 4, d, 8, 16),
+        h = 1 + choose(g, 2);
+    int k = heads_of(g, d, h), v = chance(g, 4) && e <= d ? split(g, k, 0, 0, e)
+                                   : chance(g, 4)         ? k
+                                                          : heads_of(g, e, h);
     if (avoids(AVOID_UNBATCHED_ROWS) && !(node(g, k)->batched && node(g, v)->batched))
         return -1;
     int c = add(g, R_CACHE, 2, (const int[]){k, v}, 0, NULL);
@@ -604,7 +637,8 @@ static int make_attend(gen *g) {
     int k = node(g, cache)->src[0], v = node(g, cache)->src[1];
     int d = node(g, k)->ne[0], h = node(g, k)->ne[1] * (1 + choose(g, 2)), q = heads_of(g, d, h);
     int sinks = one_for_each_head(g, h), alibi = one_for_each_head(g, h);
-    double num[3] = {chance(g, 2) ? NAN : 0.25, chance(g, 2) ? NAN : 1 + choose(g, chance(g, 2) ? 70 : 8),
+    double num[3] = {chance(g, 2) ? NAN : 0.25,
+                     chance(g, 2) ? NAN : 1 + choose(g, chance(g, 2) ? 70 : 8),
                      chance(g, 3) ? 2 : NAN};
     int y = add(g, R_ATTEND, 4, (const int[]){q, cache, sinks, alibi}, 3, num);
     g->p->node[y].batched = true;
@@ -613,20 +647,35 @@ static int make_attend(gen *g) {
     return y;
 }
 
-/* --- any ---------------------------------------------------------------------------------------------------------- */
+/* --- any -------------------------------------------------------------------------------------- */
 
 static const struct {
     int (*make)(gen *g);
     int weight;
     bool top; /* not in a body */
 } makers[] = {
-    {make_unary, 6, false},         {make_binary, 12, false}, {make_where, 3, false},
-    {make_reduce, 4, false},        {make_rank, 2, false},    {make_topk, 1, false},    {make_choice, 4, false},
-    {make_of_indices, 3, false},    {make_pick, 4, false},    {make_row, 3, false},
-    {make_reshape, 4, false},       {make_split, 5, false},   {make_concat, 4, false},
-    {make_repeat, 3, false},        {make_transpose, 3, false}, {make_linear, 12, false},
-    {make_linear_of_values, 4, false}, {make_rope, 3, false}, {make_attend, 7, true},
-    {make_known, 5, false},         {make_unknown, 4, false}, {make_recurrent, 5, false},
+    {make_unary, 6, false},
+    {make_binary, 12, false},
+    {make_where, 3, false},
+    {make_reduce, 4, false},
+    {make_rank, 2, false},
+    {make_topk, 1, false},
+    {make_choice, 4, false},
+    {make_of_indices, 3, false},
+    {make_pick, 4, false},
+    {make_row, 3, false},
+    {make_reshape, 4, false},
+    {make_split, 5, false},
+    {make_concat, 4, false},
+    {make_repeat, 3, false},
+    {make_transpose, 3, false},
+    {make_linear, 12, false},
+    {make_linear_of_values, 4, false},
+    {make_rope, 3, false},
+    {make_attend, 7, true},
+    {make_known, 5, false},
+    {make_unknown, 4, false},
+    {make_recurrent, 5, false},
 };
 
 int make_any(gen *g, bool top) {

@@ -20,7 +20,8 @@ static void push(script *s, r_action_kind kind, int slot, int other, int n_pos) 
     p->action[p->n_actions++] = (r_action){kind, p->n_tokens, slot, other, n_pos};
 }
 
-/* The first position that a sequence may go back to: with windows a batch may be written over older rows. */
+/* The first position that a sequence may go back to: with windows a batch may be written over older
+ * rows. */
 static int earliest(const script *s, int high) {
     int limit = s->p->n_batch - 1;
     return !s->has_windows ? 0 : high > limit ? high - limit : 0;
@@ -49,8 +50,8 @@ static void restore(script *s, int i) {
     int k = choose(s->g, s->n_saved);
     const sequence *from = &s->saved[k];
     sequence *q = &s->slot[i];
-    bool same = s->saved_of[k] == i && from->version == q->version && from->next >= earliest(s, q->high) &&
-                from->next <= q->next;
+    bool same = s->saved_of[k] == i && from->version == q->version &&
+                from->next >= earliest(s, q->high) && from->next <= q->next;
     if (same && s->has_states && chance(s->g, 2)) {
         q->next = from->next;
         push(s, R_RESTORE_STATES, i, k, from->next);
@@ -109,7 +110,8 @@ static void advance(sequence *q) {
 void make_script(gen *g) {
     r_program *p = g->p;
     script s = begin(g, p);
-    int n = s.has_windows && chance(g, 4) ? 80 + choose(g, R_MOST_TOKENS - 80) : 4 + choose(g, 24), slot = 0;
+    int n = s.has_windows && chance(g, 4) ? 80 + choose(g, R_MOST_TOKENS - 80) : 4 + choose(g, 24),
+        slot = 0;
     while (p->n_tokens < n) {
         if (chance(g, 8) && p->n_tokens > 0)
             act(&s);
@@ -118,13 +120,14 @@ void make_script(gen *g) {
         sequence *q = &s.slot[slot];
         if (q->next >= p->n_pos)
             break;
-        p->token[p->n_tokens] = (r_token){slot, q->next, r_mix(p->seed, 0x10000 + (uint64_t)p->n_tokens)};
+        p->token[p->n_tokens] =
+            (r_token){slot, q->next, r_mix(p->seed, 0x10000 + (uint64_t)p->n_tokens)};
         p->n_tokens++;
         advance(q);
     }
 }
 
-/* --- a script that was changed ------------------------------------------------------------------------------------ */
+/* --- a script that was changed ---------------------------------------------------------------- */
 
 static bool follows(script *s, const r_action *a) {
     sequence *q = &s->slot[a->slot];

@@ -6,7 +6,7 @@
 
 #include "judge_impl.h"
 
-/* --- the bounds --------------------------------------------------------------------------------------------------- */
+/* --- the bounds ------------------------------------------------------------------------------- */
 
 number rounded(double v, double e, double ulps) {
     if (isnan(e) || fabs(v) > 1e30)
@@ -30,15 +30,18 @@ const number *element(const judge *j, int i, int a, int b, int c) {
     return &j->value[i][at];
 }
 
-/* --- what the leaves are ------------------------------------------------------------------------------------------ */
+/* --- what the leaves are ---------------------------------------------------------------------- */
 
 static void input(judge *j, int i, const r_token *token) {
     const r_node *t = &j->p->node[i];
     for (int e = 0; e < r_count(t); e++)
-        j->value[i][e] = (number){t->position ? token->pos : r_input_value(t, t->batched ? token->salt : j->n_changes, e), 0, 0};
+        j->value[i][e] = (number){
+            t->position ? token->pos : r_input_value(t, t->batched ? token->salt : j->n_changes, e),
+            0, 0};
 }
 
-/* Weights and constants, once. Constants are doubles that a backend may round to f32 at their first use. */
+/* Weights and constants, once. Constants are doubles that a backend may round to f32 at their first
+ * use. */
 static void constants(judge *j) {
     for (int i = 0; i < j->p->n; i++) {
         const r_node *t = &j->p->node[i];
@@ -61,7 +64,7 @@ static void constants(judge *j) {
     }
 }
 
-/* --- a token ------------------------------------------------------------------------------------------------------ */
+/* --- a token ---------------------------------------------------------------------------------- */
 
 static void compute(judge *j, int i, const r_token *token) {
     const r_node *t = &j->p->node[i];
@@ -143,18 +146,20 @@ const number *judge_value(const judge *j, int i) {
     return j->value[i];
 }
 
-/* --- memory ------------------------------------------------------------------------------------------------------- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 /* Numbers that a slot keeps of node i: a state, or the rows of a cache, by position. */
 static int kept_size(const r_program *p, int i) {
     const r_node *t = &p->node[i];
     if (t->op == R_STATE)
         return r_count(t);
-    return t->op == R_CACHE ? p->n_pos * (r_count(&p->node[t->src[0]]) + r_count(&p->node[t->src[1]])) : 0;
+    return t->op == R_CACHE
+               ? p->n_pos * (r_count(&p->node[t->src[0]]) + r_count(&p->node[t->src[1]]))
+               : 0;
 }
 
-/* Whether node i, and all that it needs, depends on no input and no state; so far as free[] knows what is before it. A
- * body is free as a whole. */
+/* Whether node i, and all that it needs, depends on no input and no state; so far as free[] knows
+ * what is before it. A body is free as a whole. */
 static bool is_free(const r_program *p, int i, const bool *free) {
     const r_node *t = &p->node[i];
     if (t->op == R_INPUT || t->op == R_STATE || t->op == R_CACHE || t->op == R_ATTEND || t->batched)

@@ -1,5 +1,5 @@
-/* Within the judge: judge.c goes through a program, judge_ops.c has the operators, judge_products.c sums of products,
- * attention and rotations. */
+/* Within the judge: judge.c goes through a program, judge_ops.c has the operators, judge_products.c
+ * sums of products, attention and rotations. */
 #ifndef RANDOM_JUDGE_IMPL_H
 #define RANDOM_JUDGE_IMPL_H
 

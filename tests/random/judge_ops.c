@@ -4,13 +4,14 @@
 
 #include "judge_impl.h"
 
-/* --- one number --------------------------------------------------------------------------------------------------- */
+/* --- one number ------------------------------------------------------------------------------- */
 
 static double sigmoid(double x) {
     return 1 / (1 + exp(-x));
 }
 
-/* f rises everywhere that it is used: what it makes of the ends bounds what it makes of the rest. */
+/* f rises everywhere that it is used: what it makes of the ends bounds what it makes of the
+ * rest. */
 static number rising(double (*f)(double), number x, double least, double ulps) {
     double v = f(x.v), low = x.v - x.e, high = f(x.v + x.e);
     if (f == sqrt && x.v >= 0)
@@ -34,7 +35,8 @@ static number unary(r_op op, number x) {
     case R_SQRT:
         return rising(sqrt, x, 0, 1);
     case R_FLOOR:
-        return floor(x.v - x.e) == floor(x.v + x.e) ? (number){floor(x.v), 0, 0} : (number){floor(x.v), 1, 0};
+        return floor(x.v - x.e) == floor(x.v + x.e) ? (number){floor(x.v), 0, 0}
+                                                    : (number){floor(x.v), 1, 0};
     case R_ABS:
         return (number){fabs(x.v), x.e, 0};
     case R_TANH:
@@ -52,7 +54,7 @@ static number unary(r_op op, number x) {
     }
 }
 
-/* --- two numbers -------------------------------------------------------------------------------------------------- */
+/* --- two numbers ------------------------------------------------------------------------------ */
 
 static number divided(number a, number b) {
     double least = fabs(b.v) - b.e;
@@ -80,8 +82,13 @@ static number modulo(number a, number b) {
     double f = floor(q.v);
     bool open = floor(q.v - q.e) != floor(q.v + q.e) && (a.e > 0 || b.e > 0 || a.v / b.v != f);
     double v = a.v - b.v * f;
-    return open ? unknown()
-                : rounded(v, a.e + fabs(f) * b.e + UNIT * (fabs(b.v * f) != fabs((double)(float)(b.v * f)) ? fabs(b.v * f) : 0), 1);
+    return open
+               ? unknown()
+               : rounded(v,
+                         a.e + fabs(f) * b.e +
+                             UNIT * (fabs(b.v * f) != fabs((double)(float)(b.v * f)) ? fabs(b.v * f)
+                                                                                     : 0),
+                         1);
 }
 
 /* -1, 0, 1; 2: it is open which. */
@@ -169,15 +176,15 @@ static void elementwise(judge *j, int i) {
                     id = identity(id, x[k]);
                 }
                 number y = t->op == R_WHERE && known(x[0]) ? chosen(x[0], x[1], x[2])
-                           : !all                        ? unknown()
-                           : t->n_src == 1               ? unary(t->op, x[0])
-                                                         : binary(t->op, x[0], x[1]);
+                           : !all                          ? unknown()
+                           : t->n_src == 1                 ? unary(t->op, x[0])
+                                                           : binary(t->op, x[0], x[1]);
                 y.id = id;
                 j->value[i][at] = y;
             }
 }
 
-/* --- rows --------------------------------------------------------------------------------------------------------- */
+/* --- rows ------------------------------------------------------------------------------------- */
 
 /* Where element k along dim stands beside [a, b, c]. */
 static const number *along(const judge *j, int i, int dim, int k, const int *at) {
@@ -214,7 +221,8 @@ static number largest(const judge *j, int x, int dim, const int *at) {
     return top;
 }
 
-/* Whether x stands before y in the order of rank and topk: larger first, NaNs last. 2: it is open. */
+/* Whether x stands before y in the order of rank and topk: larger first, NaNs last. 2: it is
+ * open. */
 static int stands_before(number x, number y, bool earlier) {
     if (!known(x) || !known(y))
         return 2;
@@ -227,7 +235,8 @@ static int stands_before(number x, number y, bool earlier) {
 static number rank_of(const judge *j, int x, int k, const int *at) {
     int n = j->p->node[x].ne[0], place = 0;
     for (int i = 0; i < n; i++) {
-        int before = i == k ? 0 : stands_before(*along(j, x, 0, i, at), *along(j, x, 0, k, at), i < k);
+        int before =
+            i == k ? 0 : stands_before(*along(j, x, 0, i, at), *along(j, x, 0, k, at), i < k);
         if (before == 2)
             return unknown();
         place += before;
@@ -260,7 +269,7 @@ static void topk(judge *j, int i) {
     }
 }
 
-/* --- places ------------------------------------------------------------------------------------------------------- */
+/* --- places ----------------------------------------------------------------------------------- */
 
 /* y[.., k] = x[.., index[k]]; outside of x it is NaN. */
 static void pick(judge *j, int i) {

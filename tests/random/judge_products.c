@@ -6,12 +6,13 @@
 
 enum { MOST_ROW = 1024 };
 
-/* --- products ----------------------------------------------------------------------------------------------------- */
+/* --- products --------------------------------------------------------------------------------- */
 
 /* What a product with weights of that type makes of its activations on the CPU: to bf16. */
 static void as_bf16(number *x, int n) {
     for (int i = 0; i < n; i++) {
-        double v = w_round_bf16(x[i].v), low = w_round_bf16(x[i].v - x[i].e), high = w_round_bf16(x[i].v + x[i].e);
+        double v = w_round_bf16(x[i].v), low = w_round_bf16(x[i].v - x[i].e),
+               high = w_round_bf16(x[i].v + x[i].e);
         x[i] = (number){v, fmax(high - v, v - low) + 0x1p-56, 0};
     }
 }
@@ -30,9 +31,11 @@ static void as_codes(number *x, int n) {
                 continue;
             }
             double t = x[i].v * 127 / m, t_off = 127 * x[i].e / m + fabs(t) * (off / m + 4 * UNIT);
-            double code = rint(t), low = fmax(-127, rint(t - t_off)), high = fmin(127, rint(t + t_off));
+            double code = rint(t), low = fmax(-127, rint(t - t_off)),
+                   high = fmin(127, rint(t + t_off));
             x[i].v = code * m / 127;
-            x[i].e = fmax(high - code, code - low) * (m + off) / 127 + fabs(code) / 127 * off + 4 * UNIT * fabs(x[i].v);
+            x[i].e = fmax(high - code, code - low) * (m + off) / 127 + fabs(code) / 127 * off +
+                     4 * UNIT * fabs(x[i].v);
         }
     }
 }
@@ -68,12 +71,14 @@ static number dot(const judge *j, const number *w, const number *x, int n) {
     return rounded(v, e + steps * UNIT * size, 2);
 }
 
-/* y[.., j, k] = matrix (j, k) of w times row (j, k) of x, each of them the only one if it has but one. */
+/* y[.., j, k] = matrix (j, k) of w times row (j, k) of x, each of them the only one if it has but
+ * one. */
 void judge_linear(judge *j, int i) {
     const r_node *t = &j->p->node[i], *x = &j->p->node[t->src[0]], *w = &j->p->node[t->src[1]];
     int n = x->ne[0], type = W_F32;
     number row[MOST_ROW];
-    if (!r_of_weight(j->p, t->src[1], &type))
+    bool chosen_outside = w->op == R_PICK && w->body != t->body; /* so it comes in as a value */
+    if (chosen_outside || !r_of_weight(j->p, t->src[1], &type))
         type = W_F32;
     for (int c = 0, at = 0; c < t->ne[2]; c++)
         for (int b = 0; b < t->ne[1]; b++) {
@@ -91,7 +96,7 @@ void judge_linear(judge *j, int i) {
         }
 }
 
-/* --- rotations ---------------------------------------------------------------------------------------------------- */
+/* --- rotations -------------------------------------------------------------------------------- */
 
 void judge_rope(judge *j, int i, const r_token *token) {
     const r_node *t = &j->p->node[i];
@@ -112,7 +117,7 @@ void judge_rope(judge *j, int i, const r_token *token) {
     }
 }
 
-/* --- attention ---------------------------------------------------------------------------------------------------- */
+/* --- attention -------------------------------------------------------------------------------- */
 
 /* What a slot keeps of a CACHE: for each position the key, then the value. */
 void judge_cache(judge *j, int i, const r_token *token) {
@@ -122,7 +127,8 @@ void judge_cache(judge *j, int i, const r_token *token) {
     for (int part = 0; part < 2; part++) {
         const r_node *x = &j->p->node[t->src[part]];
         /* a value that is the leading part of the key lies in it, in its type */
-        bool within = part == 1 && x->op == R_SPLIT && x->src[0] == t->src[0] && x->num[0] == 0 && x->num[1] == 0;
+        bool within = part == 1 && x->op == R_SPLIT && x->src[0] == t->src[0] && x->num[0] == 0 &&
+                      x->num[1] == 0;
         int type = part == 0 || within ? j->p->type_k : j->p->type_v, n = x->ne[0];
         if (within) {
             const r_node *k = &j->p->node[t->src[0]];
@@ -145,8 +151,9 @@ void judge_cache(judge *j, int i, const r_token *token) {
 }
 
 typedef struct attention {
-    int q, head, of, d, n_heads; /* the query, its head, the keys' head, its size, how many key heads */
-    int size, e;              /* of a position; of a value's row */
+    int q, head, of, d,
+        n_heads; /* the query, its head, the keys' head, its size, how many key heads */
+    int size, e; /* of a position; of a value's row */
     const number *rows;
     int first, pos;
 } attention;
@@ -173,8 +180,8 @@ static number score(const judge *j, const r_node *t, const attention *a, int p) 
     return s;
 }
 
-/* One head: the sum of the values by their shares. If all scores are off by at most `off`, each share is off by a factor
- * of at most exp(2 off). */
+/* One head: the sum of the values by their shares. If all scores are off by at most `off`, each
+ * share is off by a factor of at most exp(2 off). */
 static void attend_head(const judge *j, const r_node *t, const attention *a, number *out) {
     double s[R_MOST_TOKENS + 64], top = -INFINITY, total = 0, off = 0;
     number sink = {-INFINITY, 0, 0};
@@ -198,7 +205,9 @@ static void attend_head(const judge *j, const r_node *t, const attention *a, num
         for (int p = a->first; p <= a->pos; p++)
             y += s[p] / total * v[p * a->size].v;
         for (int p = a->first; p <= a->pos; p++) {
-            e += s[p] / total * (v[p * a->size].e + factor * fabs(v[p * a->size].v - y));
+            number x = v[p * a->size];
+            /* exp gives 0 below the normal numbers */
+            e += s[p] / total * (x.e + factor * (fabs(x.v - y) + x.e)) + 0x1p-125 * fabs(x.v);
             size += s[p] / total * fabs(v[p * a->size].v);
         }
         e += exp(sink.v - top) / total * factor * fabs(y);

@@ -23,15 +23,17 @@ typedef struct totals {
 } totals;
 
 static int usage(void) {
-    fprintf(stderr, "usage: random-graphs [--seed S] [--count N] [--only VARIANT] [--verbose] [--all] [--apart] [--avoid FORM]...\n"
-                    "       random-graphs --mutants [--only MUTANT]\n"
-                    "       random-graphs --operators [--seed S] [--count N]\n"
-                    "  --all        goes on after a failure\n"
-                    "  --apart      a process for each graph, so that a crash is found and cut down, too\n"
-                    "  --avoid      leaves out a form\n"
-                    "  --mutants    runs wrong programs, each of which the judge has to find\n"
-                    "  --operators  only looks whether each operator of the library is made often enough\n"
-                    "  variants:");
+    fprintf(stderr,
+            "usage: random-graphs [--seed S] [--count N] [--only VARIANT] [--verbose] [--all] "
+            "[--apart] [--avoid FORM]...\n"
+            "       random-graphs --mutants [--only MUTANT]\n"
+            "       random-graphs --operators [--seed S] [--count N]\n"
+            "  --all        goes on after a failure\n"
+            "  --apart      a process for each graph, so that a crash is found and cut down, too\n"
+            "  --avoid      leaves out a form\n"
+            "  --mutants    runs wrong programs, each of which the judge has to find\n"
+            "  --operators  only looks whether each operator of the library is made often enough\n"
+            "  variants:");
     for (int k = 0; k < r_n_variants; k++)
         fprintf(stderr, " '%s'", r_variants[k].name);
     fprintf(stderr, "\n  forms:");
@@ -79,8 +81,8 @@ static bool parse(int argc, char **argv, options *o) {
 }
 
 static void summary(const totals *t) {
-    printf("%ld graphs, %ld tokens, %ld actions: %ld wrong, %ld not judged\n", t->graphs, t->tokens, t->actions, t->failed,
-           t->open);
+    printf("%ld graphs, %ld tokens, %ld actions: %ld wrong, %ld not judged\n", t->graphs, t->tokens,
+           t->actions, t->failed, t->open);
     printf("%ld numbers, %.3f%% left open, %.3f%% with a wide bound\n", t->numbers,
            100.0 * (double)t->unknown / (double)(t->numbers + !t->numbers),
            100.0 * (double)t->loose / (double)(t->numbers + !t->numbers));
@@ -139,12 +141,14 @@ static bool operators(const options *o) {
         while (k < R_OP_COUNT && strcmp(r_op_name[k], name) != 0)
             k++;
         if (k == R_OP_COUNT)
-            printf("'%s' of ops.def has no row in R_OPS (tests/random/program.h): add it there, a maker in gen_ops.c, its "
+            printf("'%s' of ops.def has no row in R_OPS (tests/random/program.h): add it there, a "
+                   "maker in gen_ops.c, its "
                    "meaning in judge_ops.c and a fault in mutants.c\n",
                    name);
         else if (t.nodes[k] * 50 < o->count)
-            printf("'%s' is in %ld of %ld graphs' nodes: its maker in gen_ops.c wants more weight\n", name, t.nodes[k],
-                   o->count);
+            printf(
+                "'%s' is in %ld of %ld graphs' nodes: its maker in gen_ops.c wants more weight\n",
+                name, t.nodes[k], o->count);
         all = all && k < R_OP_COUNT && t.nodes[k] * 50 >= o->count;
     }
     return all;

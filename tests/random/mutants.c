@@ -9,19 +9,44 @@
 
 enum { MOST_GRAPHS = 400 };
 
-/* --- programs with a fault ---------------------------------------------------------------------------------------- */
+/* --- programs with a fault -------------------------------------------------------------------- */
 
 /* Another operator in the place of one. */
 static const struct {
     r_op op, instead;
 } swapped[] = {
-    {R_ADD, R_SUB},   {R_SUB, R_ADD},     {R_MUL, R_MAX},   {R_DIV, R_MUL},       {R_POW, R_MUL},
-    {R_MOD, R_SUB},   {R_EQ, R_NE},       {R_NE, R_EQ},     {R_LT, R_GE},         {R_LE, R_GT},
-    {R_GT, R_LE},     {R_GE, R_LT},       {R_LT, R_LE},     {R_GT, R_GE},         {R_MIN, R_MAX},
-    {R_MAX, R_MIN},   {R_EXP, R_SIGMOID}, {R_LOG, R_SQRT},  {R_SQRT, R_ABS},      {R_FLOOR, R_ABS},
-    {R_ABS, R_FLOOR}, {R_TANH, R_ERF},    {R_ERF, R_TANH},  {R_SIGMOID, R_TANH},  {R_SIN, R_COS},
-    {R_COS, R_SIN},   {R_CAST, R_ABS},    {R_SUM, R_AMAX},  {R_AMAX, R_SUM},      {R_RANK, R_ABS},
-    {R_ROPE_HALF, R_ROPE_PAIR},           {R_ROPE_PAIR, R_ROPE_HALF},
+    {R_ADD, R_SUB},
+    {R_SUB, R_ADD},
+    {R_MUL, R_MAX},
+    {R_DIV, R_MUL},
+    {R_POW, R_MUL},
+    {R_MOD, R_SUB},
+    {R_EQ, R_NE},
+    {R_NE, R_EQ},
+    {R_LT, R_GE},
+    {R_LE, R_GT},
+    {R_GT, R_LE},
+    {R_GE, R_LT},
+    {R_LT, R_LE},
+    {R_GT, R_GE},
+    {R_MIN, R_MAX},
+    {R_MAX, R_MIN},
+    {R_EXP, R_SIGMOID},
+    {R_LOG, R_SQRT},
+    {R_SQRT, R_ABS},
+    {R_FLOOR, R_ABS},
+    {R_ABS, R_FLOOR},
+    {R_TANH, R_ERF},
+    {R_ERF, R_TANH},
+    {R_SIGMOID, R_TANH},
+    {R_SIN, R_COS},
+    {R_COS, R_SIN},
+    {R_CAST, R_ABS},
+    {R_SUM, R_AMAX},
+    {R_AMAX, R_SUM},
+    {R_RANK, R_ABS},
+    {R_ROPE_HALF, R_ROPE_PAIR},
+    {R_ROPE_PAIR, R_ROPE_HALF},
 };
 
 enum { N_SWAPPED = sizeof swapped / sizeof *swapped };
@@ -102,7 +127,8 @@ static bool next_part(r_program *p, int i) {
 
 static bool other_order(r_program *p, int i) {
     r_node *t = &p->node[i];
-    if (t->op != R_CONCAT || memcmp(p->node[t->src[0]].ne, p->node[t->src[1]].ne, sizeof t->ne) != 0)
+    if (t->op != R_CONCAT ||
+        memcmp(p->node[t->src[0]].ne, p->node[t->src[1]].ne, sizeof t->ne) != 0)
         return false;
     int a = t->src[0];
     t->src[0] = t->src[1];
@@ -133,7 +159,8 @@ static bool first_index(r_program *p, int i) {
 
 static bool first_matrix(r_program *p, int i) {
     int type;
-    return p->node[i].op == R_PICK && p->node[i].n_dims > 1 && r_of_weight(p, i, &type) && first_index(p, i);
+    return p->node[i].op == R_PICK && p->node[i].n_dims > 1 && r_of_weight(p, i, &type) &&
+           first_index(p, i);
 }
 
 /* What an operator gives is something else altogether. */
@@ -242,7 +269,7 @@ static const char *mutant_name(int k, char *buf, size_t size) {
     return buf;
 }
 
-/* --- finding them ------------------------------------------------------------------------------------------------- */
+/* --- finding them ----------------------------------------------------------------------------- */
 
 static r_program right, wrong;
 
@@ -252,7 +279,8 @@ static void next_program(int seed) {
 }
 
 static bool report(FILE *out, const char *name, int had, bool found) {
-    fprintf(out, "%-48s %s after %d graphs that have it\n", name, found ? "found" : "NOT FOUND", had);
+    fprintf(out, "%-48s %s after %d graphs that have it\n", name, found ? "found" : "NOT FOUND",
+            had);
     return found;
 }
 
@@ -311,7 +339,8 @@ bool r_mutants(r_bench *b, const char *only, FILE *out) {
             all &= find_mutant(b, k, out);
     if (only)
         return all;
-    all &= find_faulty(b, FAULT_BATCH, GGL_OP_LINEAR, "a backend: linear, second of the batch", out);
+    all &=
+        find_faulty(b, FAULT_BATCH, GGL_OP_LINEAR, "a backend: linear, second of the batch", out);
     all &= find_faulty(b, FAULT_TAIL, GGL_OP_ADD, "a backend: +, last element of a row", out);
     all &= find_faulty(b, FAULT_VIEW, GGL_OP_CONCAT, "a backend: concat of a part", out);
     all &= find_faulty(b, FAULT_CONFUSED, GGL_OP_TANH, "a backend: tanh as sigmoid", out);

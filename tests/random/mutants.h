@@ -6,8 +6,9 @@
 
 #include "run.h"
 
-/* The engine runs programs in which one thing is wrong, or a backend that computes one operator wrongly; prints after
- * how many graphs each fault was found. only: that one. False: one was not found. */
+/* The engine runs programs in which one thing is wrong, or a backend that computes one operator
+ * wrongly; prints after how many graphs each fault was found. only: that one. False: one was not
+ * found. */
 bool r_mutants(r_bench *b, const char *only, FILE *out);
 
 #endif

@@ -45,6 +45,8 @@ static bool is_view(const r_program *p, int i, int *type, bool *dense) {
 bool r_of_weight(const r_program *p, int i, int *type) {
     const r_node *t = &p->node[i];
     bool dense;
+    if (t->op == R_PARAM) /* a view is one in a body, too; chosen matrices come in as values */
+        return p->node[t->src[0]].op != R_PICK && r_of_weight(p, t->src[0], type);
     return is_view(p, i, type, &dense) ||
            (t->op == R_PICK && p->node[t->src[0]].n_dims == 3 && r_of_weight(p, t->src[0], type));
 }
@@ -56,7 +58,8 @@ void r_needed(const r_program *p, bool *needed) {
     for (int i = p->n; i-- > 0;) {
         const r_node *t = &p->node[i];
         for (int c = i + 1; c < p->n && t->op == R_KEEP; c++)
-            needed[i] = needed[i] || (p->node[c].op == R_CALL && p->node[c].begin == t->body && needed[c]);
+            needed[i] =
+                needed[i] || (p->node[c].op == R_CALL && p->node[c].begin == t->body && needed[c]);
         if (t->op == R_PARAM && needed[i])
             needed[t->body] = true;
         for (int k = 0; k < t->n_src && needed[i]; k++)
@@ -69,7 +72,7 @@ void r_needed(const r_program *p, bool *needed) {
     }
 }
 
-/* --- text --------------------------------------------------------------------------------------------------------- */
+/* --- text ------------------------------------------------------------------------------------- */
 
 static void print_shape(const r_node *t, FILE *out) {
     fprintf(out, "[");
@@ -142,8 +145,9 @@ static void print_action(const r_action *a, FILE *out) {
 }
 
 void r_print(const r_program *p, FILE *out) {
-    fprintf(out, "seed %llu: %d positions, batches of %d, %d slots, keys %s, values %s\n", (unsigned long long)p->seed,
-            p->n_pos, p->n_batch, p->n_slots, w_types[p->type_k].name, w_types[p->type_v].name);
+    fprintf(out, "seed %llu: %d positions, batches of %d, %d slots, keys %s, values %s\n",
+            (unsigned long long)p->seed, p->n_pos, p->n_batch, p->n_slots, w_types[p->type_k].name,
+            w_types[p->type_v].name);
     for (int i = 0; i < p->n; i++)
         print_node(p, i, out);
     for (int i = 0; i < p->n_outputs; i++)
@@ -153,7 +157,8 @@ void r_print(const r_program *p, FILE *out) {
             fprintf(out, "\n");
             print_action(&p->action[a], out);
         }
-        fprintf(out, "%s%d@%d", i ? " " : "tokens (slot@position): ", p->token[i].slot, p->token[i].pos);
+        fprintf(out, "%s%d@%d", i ? " " : "tokens (slot@position): ", p->token[i].slot,
+                p->token[i].pos);
     }
     fprintf(out, "\n");
 }

@@ -28,27 +28,38 @@ const r_variant r_variants[] = {
     {"split", {R_CPU, R_PORTABLE, R_CPU_3}, 3, JUDGE_CPU, false, true, true, false, "cpu"},
     {"split, not repacked", {R_PORTABLE, R_CPU}, 2, JUDGE_CPU, false, true, false, true, "cpu"},
     {"split, one late", {R_LATE, R_CPU_3}, 2, JUDGE_CPU, false, true, true, false, "cpu"},
-    {"cpu and reference", {R_CPU, R_REFERENCE, R_PORTABLE}, 3, JUDGE_EITHER, false, true, true, false, NULL},
+    {"cpu and reference",
+     {R_CPU, R_REFERENCE, R_PORTABLE},
+     3,
+     JUDGE_EITHER,
+     false,
+     true,
+     true,
+     false,
+     NULL},
     {"reference and cpu", {R_REFERENCE, R_CPU_3}, 2, JUDGE_EITHER, true, true, true, false, NULL},
 };
 const int r_n_variants = sizeof r_variants / sizeof *r_variants;
 
-/* --- the backends ------------------------------------------------------------------------------------------------- */
+/* --- the backends ----------------------------------------------------------------------------- */
 
 bool r_bench_open(r_bench *b, ggl_error *err) {
-    const ggl_backend_params params[R_ENGINES] = {
-        [R_CPU] = {.n_threads = 1}, [R_CPU_3] = {.n_threads = 3}, [R_PORTABLE] = {.n_threads = 2, .mask = "all"}};
+    const ggl_backend_params params[R_ENGINES] = {[R_CPU] = {.n_threads = 1},
+                                                  [R_CPU_3] = {.n_threads = 3},
+                                                  [R_PORTABLE] = {.n_threads = 2, .mask = "all"}};
     ggl_status st = GGL_OK;
     memset(b, 0, sizeof *b);
     for (int k = 0; k <= R_REFERENCE && st == GGL_OK; k++) {
         if (params[k].n_threads > 1) /* steps as small as these would be left to one thread */
             setenv("GGL_CPU_SHARE_ALL", "1", 1);
-        st = ggl_backend_open(&b->engine[k], k == R_REFERENCE ? "reference" : "cpu", &params[k], err);
+        st = ggl_backend_open(&b->engine[k], k == R_REFERENCE ? "reference" : "cpu", &params[k],
+                              err);
         unsetenv("GGL_CPU_SHARE_ALL");
     }
     if (st == GGL_OK) /* a backend of its own: two may not share one */
         st = ggl_backend_open(&b->under_late, "cpu", &params[R_CPU], err);
-    if (st == GGL_OK && !(b->engine[R_LATE] = faulty_open(b->under_late, FAULT_ASYNC, GGL_OP_COUNT, GGL_TYPE_LIMIT)))
+    if (st == GGL_OK && !(b->engine[R_LATE] = faulty_open(b->under_late, FAULT_ASYNC, GGL_OP_COUNT,
+                                                          GGL_TYPE_LIMIT)))
         st = ggl_fail(err, GGL_NOMEM, "out of memory");
     return st == GGL_OK;
 }
@@ -60,7 +71,7 @@ void r_bench_close(r_bench *b) {
     ggl_backend_close(b->under_late);
 }
 
-/* --- one variant -------------------------------------------------------------------------------------------------- */
+/* --- one variant ------------------------------------------------------------------------------ */
 
 typedef struct outputs { /* of all tokens */
     float *at;           /* [token][all outputs' elements] */
@@ -136,20 +147,24 @@ static ggl_status act(runner *r, const r_action *a) {
         return ggl_sched_copy_slot(r->s, a->slot, a->other, r->err);
     case R_SAVE:
         free(r->saved[a->other]);
-        r->saved[a->other] = malloc(ggl_sched_slot_size(r->s, a->n_pos, false) + ggl_sched_slot_size(r->s, 0, true) + 1);
+        r->saved[a->other] = malloc(ggl_sched_slot_size(r->s, a->n_pos, false) +
+                                    ggl_sched_slot_size(r->s, 0, true) + 1);
         if (!r->saved[a->other])
             return ggl_fail(r->err, GGL_NOMEM, "out of memory");
         /* the states once more, behind: a snapshot without rows */
-        ggl_status st = ggl_sched_save_slot(r->s, a->slot, a->n_pos, false, r->saved[a->other], r->err);
+        ggl_status st =
+            ggl_sched_save_slot(r->s, a->slot, a->n_pos, false, r->saved[a->other], r->err);
         return st == GGL_OK ? ggl_sched_save_slot(r->s, a->slot, a->n_pos, true,
-                                                  (char *)r->saved[a->other] + ggl_sched_slot_size(r->s, a->n_pos, false),
+                                                  (char *)r->saved[a->other] +
+                                                      ggl_sched_slot_size(r->s, a->n_pos, false),
                                                   r->err)
                             : st;
     case R_RESTORE:
         return ggl_sched_restore_slot(r->s, a->slot, a->n_pos, false, r->saved[a->other], r->err);
     case R_RESTORE_STATES:
-        return ggl_sched_restore_slot(r->s, a->slot, a->n_pos, true,
-                                      (char *)r->saved[a->other] + ggl_sched_slot_size(r->s, a->n_pos, false), r->err);
+        return ggl_sched_restore_slot(
+            r->s, a->slot, a->n_pos, true,
+            (char *)r->saved[a->other] + ggl_sched_slot_size(r->s, a->n_pos, false), r->err);
     case R_CHANGE:
         r->n_changes++;
         break;
@@ -213,15 +228,18 @@ static ggl_status run_script(runner *r) {
     return st == GGL_OK && finish ? ggl_sched_finish(r->s, r->err) : st;
 }
 
-static ggl_status run_variant(r_bench *b, const r_program *p, const r_variant *v, outputs *out, ggl_error *err) {
+static ggl_status run_variant(r_bench *b, const r_program *p, const r_variant *v, outputs *out,
+                              ggl_error *err) {
     r_built built;
     ggl_backend *list[R_MOST_BACKENDS];
     if (b->instead)
         p = b->instead;
-    runner r = {.p = p, .v = v, .out = out, .err = err, .salt = r_mix(p->seed, (uint64_t)(v - r_variants))};
+    runner r = {
+        .p = p, .v = v, .out = out, .err = err, .salt = r_mix(p->seed, (uint64_t)(v - r_variants))};
     for (int k = 0; k < v->n_engines; k++)
-        list[k] = b->engine[v->engine[k]] == b->engine[R_CPU] && b->engine[R_SPOILED] ? b->engine[R_SPOILED]
-                                                                                       : b->engine[v->engine[k]];
+        list[k] = b->engine[v->engine[k]] == b->engine[R_CPU] && b->engine[R_SPOILED]
+                      ? b->engine[R_SPOILED]
+                      : b->engine[v->engine[k]];
     ggl_sched_params params = {.backend = list,
                                .n_backends = v->n_engines,
                                .no_repack = v->no_repack,
@@ -244,7 +262,7 @@ static ggl_status run_variant(r_bench *b, const r_program *p, const r_variant *v
     return st;
 }
 
-/* --- what must hold ----------------------------------------------------------------------------------------------- */
+/* --- what must hold --------------------------------------------------------------------------- */
 
 typedef struct check {
     const r_program *p;
@@ -315,8 +333,9 @@ static bool hold_against_judge(check *c, const r_bench *b, int k) {
             if (!isfinite(want.e) || agrees(want, got))
                 continue;
             int node = output_of(c, &of);
-            return fail(c, k, R_WRONG, "%s: token %d, t%d[%d] is %.9g; the judge has %.9g, at most %.3g off", v->name, t, node, of,
-                        got, want.v, want.e);
+            return fail(c, k, R_WRONG,
+                        "%s: token %d, t%d[%d] is %.9g; the judge has %.9g, at most %.3g off",
+                        v->name, t, node, of, got, want.v, want.e);
         }
     return true;
 }
@@ -332,8 +351,9 @@ static bool hold_against(check *c, int k, int other) {
             if (same_bits(c->out[k].at[at], c->out[other].at[at]))
                 continue;
             int node = output_of(c, &of);
-            return fail(c, k, R_DIFFERS, "%s: token %d, t%d[%d] is %.9g; '%s' has %.9g", r_variants[k].name, t, node, of,
-                        (double)c->out[k].at[at], r_variants[other].name, (double)c->out[other].at[at]);
+            return fail(c, k, R_DIFFERS, "%s: token %d, t%d[%d] is %.9g; '%s' has %.9g",
+                        r_variants[k].name, t, node, of, (double)c->out[k].at[at],
+                        r_variants[other].name, (double)c->out[other].at[at]);
         }
     return true;
 }
@@ -385,7 +405,8 @@ bool r_check(r_bench *b, const r_program *p, const char *only, r_result *result)
 }
 
 bool r_check_apart(const r_program *p, const char *only, r_result *out) {
-    r_result *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    r_result *shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int status = 0;
     *out = (r_result){.fault = R_REFUSED, .text = "no process"};
     if (shared == MAP_FAILED)
@@ -404,7 +425,8 @@ bool r_check_apart(const r_program *p, const char *only, r_result *out) {
         if (!WIFEXITED(status) || (WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != WRONG)) {
             out->fault = R_CRASHED;
             snprintf(out->text, sizeof out->text, "%s: %s %d", r_variants[out->variant].name,
-                     WIFEXITED(status) ? "exit code" : "signal", WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+                     WIFEXITED(status) ? "exit code" : "signal",
+                     WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
         }
     }
     munmap(shared, sizeof *shared);

@@ -1,5 +1,5 @@
-/* A program on the engine, in one of the ways that must not matter, and what comes out held against the judge and
- * against the other ways. */
+/* A program on the engine, in one of the ways that must not matter, and what comes out held against
+ * the judge and against the other ways. */
 #ifndef RANDOM_RUN_H
 #define RANDOM_RUN_H
 
@@ -15,8 +15,8 @@ typedef enum r_engine {
     R_CPU_3,    /* three threads that share every step */
     R_PORTABLE, /* two threads, portable code */
     R_REFERENCE,
-    R_LATE,     /* as R_CPU, but a run is done only when something waits for it, as on a device */
-    R_SPOILED,  /* for tests of the test: NULL, or one with a fault, which takes R_CPU's place */
+    R_LATE,    /* as R_CPU, but a run is done only when something waits for it, as on a device */
+    R_SPOILED, /* for tests of the test: NULL, or one with a fault, which takes R_CPU's place */
     R_ENGINES
 } r_engine;
 
@@ -24,9 +24,9 @@ typedef struct r_variant {
     const char *name;
     int engine[R_MOST_BACKENDS], n_engines; /* nodes are spread over these */
     judge_kind judge;
-    bool fold;      /* the other way round for half of the programs */
-    bool chunks;    /* the tokens in pieces of random sizes, else as many at once as there may be */
-    bool rows;      /* only some rows of the outputs are wanted, in some pieces none */
+    bool fold;   /* the other way round for half of the programs */
+    bool chunks; /* the tokens in pieces of random sizes, else as many at once as there may be */
+    bool rows;   /* only some rows of the outputs are wanted, in some pieces none */
     bool no_repack;
     const char *equal; /* an earlier variant whose bits these must be; NULL: none */
 } r_variant;
@@ -36,7 +36,8 @@ extern const int r_n_variants;
 
 typedef struct r_bench {
     ggl_backend *engine[R_ENGINES], *under_late;
-    /* For tests of the test: the judge goes by the program, the engine runs this one. NULL: the same. */
+    /* For tests of the test: the judge goes by the program, the engine runs this one. NULL: the
+     * same. */
     const r_program *instead;
     bool other_judge; /* judges the CPU as if it did not round activations */
 } r_bench;
@@ -48,12 +49,14 @@ typedef enum r_fault { R_RIGHT, R_REFUSED, R_WRONG, R_DIFFERS, R_CRASHED } r_fau
 
 typedef struct r_result {
     r_fault fault;
-    int variant;      /* that failed */
-    char text[768];   /* how */
-    long n_numbers, n_unknown, n_loose; /* compared; left open by the judge; bounds above a 20th of the row's largest */
+    int variant;    /* that failed */
+    char text[768]; /* how */
+    long n_numbers, n_unknown,
+        n_loose; /* compared; left open by the judge; bounds above a 20th of the row's largest */
 } r_result;
 
-/* Runs all variants, or the one with that name (and what it must equal); true: all as they must be. */
+/* Runs all variants, or the one with that name (and what it must equal); true: all as they must
+ * be. */
 bool r_check(r_bench *b, const r_program *p, const char *only, r_result *out);
 /* The same in a process of its own with backends of its own, so that a crash is a result. */
 bool r_check_apart(const r_program *p, const char *only, r_result *out);

@@ -71,8 +71,9 @@ static bool still(shrinker *s) {
             return false; /* leaves are no outputs */
     if (s->next->n_tokens == 0 || s->next->n_outputs == 0 || !r_is_legal(s->next))
         return false;
-    if (r_check_apart(s->next, r_variants[s->result->variant].name, &r) || r.variant != s->result->variant ||
-        r.fault != s->result->fault || strstr(r.text, "library makes"))
+    if (r_check_apart(s->next, r_variants[s->result->variant].name, &r) ||
+        r.variant != s->result->variant || r.fault != s->result->fault ||
+        strstr(r.text, "library makes"))
         return false;
     *s->p = *s->next;
     *s->result = r;
@@ -94,7 +95,8 @@ static bool fewer_outputs(shrinker *s) {
     return less;
 }
 
-/* Within a composite that backends know by name nothing may change: its text is what the name means. */
+/* Within a composite that backends know by name nothing may change: its text is what the name
+ * means. */
 static bool is_fixed(const r_program *p, int i) {
     bool fixed = false;
     for (int b = p->node[i].body; b >= 0; b = p->node[b].body)
@@ -106,7 +108,8 @@ static bool is_fixed(const r_program *p, int i) {
 /* A node becomes an input of its shape. */
 static bool as_input(r_program *p, int i) {
     r_node *t = &p->node[i];
-    if (is_fixed(p, i) || t->op < R_ADD || t->op == R_CACHE || t->op == R_KEEP || t->op == R_BEGIN || t->op == R_STATE)
+    if (is_fixed(p, i) || t->op < R_ADD || t->op == R_CACHE || t->op == R_KEEP ||
+        t->op == R_BEGIN || t->op == R_STATE)
         return false;
     t->op = R_INPUT;
     t->n_src = t->n_num = 0;
@@ -130,11 +133,12 @@ static bool fewer_nodes(shrinker *s) {
 /* Who reads node i reads one of its sources. */
 static bool bypass(r_program *p, int i, int k) {
     const r_node *t = &p->node[i];
-    if (is_fixed(p, i) || t->op < R_ADD || t->op == R_BEGIN || t->op == R_CALL || k >= t->n_src || t->src[k] < 0)
+    if (is_fixed(p, i) || t->op < R_ADD || t->op == R_BEGIN || t->op == R_CALL || k >= t->n_src ||
+        t->src[k] < 0)
         return false;
     const r_node *x = &p->node[t->src[k]];
-    if (x->n_dims != t->n_dims || memcmp(x->ne, t->ne, sizeof x->ne) != 0 || x->batched != t->batched ||
-        x->integer != t->integer)
+    if (x->n_dims != t->n_dims || memcmp(x->ne, t->ne, sizeof x->ne) != 0 ||
+        x->batched != t->batched || x->integer != t->integer)
         return false;
     for (int j = i + 1; j < p->n; j++)
         for (int e = 0; e < p->node[j].n_src; e++)

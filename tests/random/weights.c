@@ -1,5 +1,5 @@
-/* Formats of weights and of cached rows. Blocks are made from random bytes rather than encoded: every code and every
- * scale may stand in a file. */
+/* Formats of weights and of cached rows. Blocks are made from random bytes rather than encoded:
+ * every code and every scale may stand in a file. */
 #include "weights.h"
 
 #include <math.h>
@@ -17,14 +17,15 @@ const w_info w_types[W_COUNT] = {
     [W_TQ2_0] = {"tq2_0", 256, 66, false},
 };
 
-/* --- numbers ------------------------------------------------------------------------------------------------------ */
+/* --- numbers ---------------------------------------------------------------------------------- */
 
 /* x rounded to a multiple of 2^step, ties to even. */
 static double to_step(double x, int step) {
     return ldexp(rint(ldexp(x, -step)), step);
 }
 
-/* To `bits` of significand, the smallest normal number being 2^least; too large ones become infinite. */
+/* To `bits` of significand, the smallest normal number being 2^least; too large ones become
+ * infinite. */
 static double to_bits(double x, int bits, int least, double most) {
     int e;
     if (x == 0 || !isfinite(x))
@@ -64,7 +65,7 @@ double w_from_f16(uint16_t h) {
     return h & 0x8000 ? -y : y;
 }
 
-/* --- blocks ------------------------------------------------------------------------------------------------------- */
+/* --- blocks ----------------------------------------------------------------------------------- */
 
 static uint16_t put_f16(uint8_t *at, double x) {
     uint16_t h = w_to_f16(x);
@@ -73,7 +74,8 @@ static uint16_t put_f16(uint8_t *at, double x) {
     return h;
 }
 
-/* A scale between a half and the whole of `most`, of either sign where the format has signed ones. */
+/* A scale between a half and the whole of `most`, of either sign where the format has signed
+ * ones. */
 static double put_scale(uint8_t *at, uint64_t salt, double most) {
     double x = most * (0.5 + 0.5 * (double)(salt >> 40) / (double)(1 << 24));
     return w_from_f16(put_f16(at, x));
@@ -91,8 +93,8 @@ static int fifth_bit(const uint8_t *h, int i) {
 static void make_simple(int type, uint64_t salt, double spread, uint8_t *b, double *value) {
     static const int table[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                   1,    13,   25,  38,  53,  69,  89,  113};
-    static const double most[W_COUNT] = {[W_Q8_0] = 128, [W_Q4_0] = 8,  [W_Q4_1] = 8,
-                                         [W_Q5_0] = 16,  [W_Q5_1] = 16, [W_IQ4_NL] = 127};
+    static const double most[W_COUNT] = {
+        [W_Q8_0] = 128, [W_Q4_0] = 8, [W_Q4_1] = 8, [W_Q5_0] = 16, [W_Q5_1] = 16, [W_IQ4_NL] = 127};
     double d = put_scale(b, salt, spread / most[type]);
     double m = w_types[type].has_min ? w_from_f16(put_f16(b + 2, -d * most[type])) : 0;
     const uint8_t *q = b + (w_types[type].has_min ? 4 : 2);
@@ -151,7 +153,8 @@ static void make_q6_k(uint64_t salt, double spread, uint8_t *b, double *value) {
     double d = put_scale(b + 208, salt, spread / (32 * 128));
     for (int i = 0; i < 256; i++) {
         int k = i / 32, j = i % 32, low = b[64 * (k / 4) + 32 * (k % 2) + j];
-        int code = (k % 4 < 2 ? low & 15 : low >> 4) | (b[128 + 32 * (k / 4) + j] >> 2 * (k % 4) & 3) << 4;
+        int code =
+            (k % 4 < 2 ? low & 15 : low >> 4) | (b[128 + 32 * (k / 4) + j] >> 2 * (k % 4) & 3) << 4;
         int scale = b[192 + i / 16];
         value[i] = d * (scale < 128 ? scale : scale - 256) * (code - 32);
     }
@@ -223,7 +226,7 @@ void w_make(int type, uint64_t salt, double spread, int n, void *bytes, double *
     }
 }
 
-/* --- cached rows -------------------------------------------------------------------------------------------------- */
+/* --- cached rows ------------------------------------------------------------------------------ */
 
 /* Rounding that never changes the order of two numbers: what it makes of x - e .. x + e. */
 static void keep_rounded(double (*round)(double), double *x, double *e) {
@@ -232,8 +235,9 @@ static void keep_rounded(double (*round)(double), double *x, double *e) {
     *e = fmax(high - *x, *x - low);
 }
 
-/* A block of 32 whose scale is its largest element over -8 or 127. The scale is kept as f16, the codes are found with
- * the f32. Elements and scale may be a little off: so may a code be one off, or the scale a step. */
+/* A block of 32 whose scale is its largest element over -8 or 127. The scale is kept as f16, the
+ * codes are found with the f32. Elements and scale may be a little off: so may a code be one off,
+ * or the scale a step. */
 static void keep_block(int type, double *x, double *e) {
     double most = 0, of = 0, off = 0;
     for (int i = 0; i < 32; i++) {
@@ -241,19 +245,27 @@ static void keep_block(int type, double *x, double *e) {
             most = fabs(of = x[i]);
         off = fmax(off, e[i]);
     }
-    double d = type == W_Q8_0 ? most / 127 : of / -8, d_off = off / (type == W_Q8_0 ? 127 : 8) + fabs(d) * 0x1p-22;
+    double d = type == W_Q8_0 ? most / 127 : of / -8,
+           d_off = off / (type == W_Q8_0 ? 127 : 8) + fabs(d) * 0x1p-22;
     double kept = d, kept_off = d_off;
     keep_rounded(w_round_f16, &kept, &kept_off);
     bool sign_unknown = false; /* two elements of opposite signs may both be the largest */
     for (int i = 0; i < 32 && type == W_Q4_0; i++)
         sign_unknown |= x[i] * of < 0 && fabs(x[i]) + e[i] + off >= most;
+    double least = fabs(d) - d_off; /* the scale is no less */
     for (int i = 0; i < 32; i++) {
-        double t = d != 0 ? x[i] / d : 0, t_off = d != 0 ? (e[i] + fabs(t) * d_off) / fabs(d) + fabs(t) * 0x1p-21 : 0;
-        double code[3]; /* of the number, of the least and the most that it may be */
-        for (int k = 0; k < 3; k++) {
-            double v = t + (t_off + 0x1p-20) * (k == 1 ? -1 : k == 2 ? 1 : 0); /* 2^-20: 8.5 is added in f32 */
-            code[k] = type == W_Q8_0 ? fmin(127, fmax(-127, round(v))) : fmin(7, fmax(-8, floor(v + 0.5)));
+        if (!(least > 0)) { /* all may be zero, or all are */
+            e[i] = 2 * (most + off);
+            continue;
         }
+        double t = x[i] / d;
+        /* 2^-20: a half is added in f32, to numbers up to 16 */
+        double t_off = (e[i] + fabs(t) * d_off) / least + fabs(t) * 0x1p-21 + 0x1p-20;
+        const double at[3] = {t, t - t_off, t + t_off};
+        double code[3];
+        for (int k = 0; k < 3; k++)
+            code[k] = type == W_Q8_0 ? fmin(127, fmax(-127, round(at[k])))
+                                     : fmin(7, fmax(-8, floor(at[k] + 0.5)));
         x[i] = kept * code[0];
         double step = fmax(code[2] - code[0], code[0] - code[1]);
         e[i] = sign_unknown ? 2 * most : step * (fabs(kept) + kept_off) + fabs(code[0]) * kept_off;
@@ -267,5 +279,8 @@ void w_keep(int type, int n, double *value, double *error) {
         return;
     }
     for (int i = 0; i < n; i++)
-        keep_rounded(type == W_F16 ? w_round_f16 : type == W_BF16 ? w_round_bf16 : w_round_f32, &value[i], &error[i]);
+        keep_rounded(type == W_F16    ? w_round_f16
+                     : type == W_BF16 ? w_round_bf16
+                                      : w_round_f32,
+                     &value[i], &error[i]);
 }

@@ -1,5 +1,5 @@
-/* Element types, written down a second time: rows of random weights in the formats of docs/types.md, with the numbers
- * that they stand for. Shares nothing with the library. */
+/* Element types, written down a second time: rows of random weights in the formats of
+ * docs/types.md, with the numbers that they stand for. Shares nothing with the library. */
 #ifndef RANDOM_WEIGHTS_H
 #define RANDOM_WEIGHTS_H
 
@@ -36,7 +36,8 @@ static inline bool w_is_quantized(int type) {
     return w_types[type].block > 1;
 }
 
-/* Writes n elements (whole blocks) of about `spread`, made from salt, to bytes, and what they are to value. */
+/* Writes n elements (whole blocks) of about `spread`, made from salt, to bytes, and what they are
+ * to value. */
 void w_make(int type, uint64_t salt, double spread, int n, void *bytes, double *value);
 
 /* IEEE half and bfloat16, to nearest even. */
@@ -46,8 +47,8 @@ double w_round_f16(double x);
 double w_round_bf16(double x);
 double w_round_f32(double x);
 
-/* A row of n as a cache of that type keeps it: f32, f16, bf16, q8_0 or q4_0. error: how far each may be off, in and
- * out. */
+/* A row of n as a cache of that type keeps it: f32, f16, bf16, q8_0 or q4_0. error: how far each
+ * may be off, in and out. */
 void w_keep(int type, int n, double *value, double *error);
 
 #endif
