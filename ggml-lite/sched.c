@@ -94,9 +94,10 @@ static ggl_status take(device *d, int region, size_t size, const char *what, ggl
                         (double)size / 1048576, what, d->b->name, (double)most / 1048576,
                         region == GGL_REGION_STORES ? smaller : "");
     ggl_status st = d->b->v->alloc(d->b, region, size, NULL, out, err);
+    const double gib = 1 << 30;
     if (st == GGL_NOMEM && region == GGL_REGION_STORES)
-        return ggl_fail(err, st, "%.1f MiB for %s do not fit into the memory of %s%s",
-                        (double)size / 1048576, what, d->b->name, smaller);
+        return ggl_fail(err, st, "%.2f GiB for %s do not fit into the memory of %s (%.1f GiB)%s",
+                        (double)size / gib, what, d->b->name, (double)d->b->memory / gib, smaller);
     return st == GGL_OK ? st
                         : ggl_within(err, st, "%.1f MiB for %s on %s", (double)size / 1048576, what,
                                      d->b->name);

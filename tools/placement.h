@@ -73,8 +73,8 @@ int placement_session(placement *p, llm_session **out, const llm_model *m, llm_s
 /* The same, with a status instead of messages and exit codes, and notes left out. */
 ggl_status placement_session_new(placement *p, llm_session **out, const llm_model *m,
                                  llm_session_params *sp, ggl_error *err);
-/* After llm_session_alloc has failed: how many layers would fit, into buf, if it failed for want of
- * memory and that is known; else "". */
+/* After llm_session_alloc has failed for want of memory: how many layers would fit, if that is known,
+ * else that -c sets a smaller context; into buf. After other failures "". */
 const char *placement_advice(placement *p, const llm_model *m, llm_session_params *sp,
                              ggl_status why, char *buf, size_t size);
 

@@ -157,6 +157,8 @@ done
 expect 2 "-t: 1024 is out of range, 1 to 512 is allowed" -t 1024 -p x
 expect 0 "prompt" -t 512 -p x -n 1
 expect 0 "note: the model was trained on 512 tokens at once" -c 4096 -p x -n 1
+expect 1 "GiB for the KV cache" -c 1000000000 -p x -n 1
+expect 1 "the context is 1000000000 tokens, -c sets a smaller one" -c 1000000000 -p x -n 1
 "$cli" -s=3 -n=4 -p x >"$tmp/a" 2>/dev/null </dev/null && "$cli" -s 3 -n 4 -p x >"$tmp/b" 2>/dev/null </dev/null
 [ -s "$tmp/a" ] && cmp -s "$tmp/a" "$tmp/b" || fail "-s=3 is not -s 3"
 "$cli" -p "" -n 4 >"$tmp/a" 2>/dev/null </dev/null || fail "an empty prompt"
