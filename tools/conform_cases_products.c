@@ -40,20 +40,23 @@ static ggl_tensor *linear_of(conform_build *c) {
 }
 
 /* size: k, m, experts, of which are chosen (0: one, without a list), and as many x (0: one for
- * all). */
+ * all). UNBATCHED: the choice is the same for all of the batch. */
 static const conform_form experts[] = {
     {.size = {64, 40, 6, 3}, .n = 30},
     {.size = {64, 40, 6, 3, 3}, .n = 30},
     {.size = {64, 40, 6, 3, 3}, .n = 30, .with = CONFORM_BIAS},
     {.size = {32, 17, 6, 0}, .n = 30},
     {.size = {64, 40, 4, 2}, .n = 1},
+    {.size = {32, 17, 6, 0}, .n = 30, .with = CONFORM_UNBATCHED},
+    {.size = {64, 40, 6, 3, 3}, .n = 30, .with = CONFORM_UNBATCHED | CONFORM_BIAS},
 };
 
 static ggl_tensor *linear_experts(conform_build *c) {
     const int64_t *s = c->f.size;
     int64_t k = case_blocks(c, s[0]);
     ggl_tensor *w = case_weight(c, c->f.type, DIMS(k, s[1], s[2])), *bias = NULL;
-    ggl_tensor *e = case_input(c, true, FILL_INDEX, s[2], DIMS(s[3]));
+    bool batched = !(c->f.with & CONFORM_UNBATCHED);
+    ggl_tensor *e = case_input(c, batched, FILL_INDEX, s[2], DIMS(s[3]));
     ggl_tensor *x = VALUE(c, k, s[4]);
     c->about = 0.2 * sqrt((double)k);
     if (c->f.with & CONFORM_BIAS)

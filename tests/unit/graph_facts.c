@@ -497,6 +497,26 @@ TEST(sizes_do_not_wrap) {
     CHECK(!ggl_value_bytes(&big, 1, &size)); /* rows of no whole number of blocks */
 }
 
+/* A number picked from outside of a list of indices is -1 as an index: no matrix. */
+TEST(indices_from_outside_of_a_list) {
+    for (int k = 0; k < 2; k++) {
+        fixture f;
+        REQUIRE(begin(&f));
+        ggl_tensor *x = ggl_graph_input(f.g, "x", GGL_F32, 1, (int64_t[]){4}, true);
+        ggl_tensor *i = ggl_graph_input(f.g, "i", GGL_I32, 0, NULL, true);
+        ggl_tensor *list = ggl_graph_op(f.g, GGL_OP_TOPK, &x, 1, (double[]){2}, 1);
+        ggl_tensor *picked = ggl_binary(f.g, GGL_OP_PICK, list, i);
+        REQUIRE(start(&f, backends[k], ggl_unary(f.g, GGL_OP_CAST, picked)));
+        REQUIRE(set(&f, "x", (float[]){1, 9, 5, 2, 1, 9, 5, 2, 1, 9, 5, 2}, 3) &&
+                set(&f, "i", (int32_t[]){1, 2, -7}, 3));
+        REQUIRE_OK(ggl_sched_run(f.s, 3, NULL, 0, &f.err), &f.err);
+        const float *y = ggl_sched_output(f.s, 0);
+        CHECK_MSG(y[0] == 2 && y[1] == -1 && y[2] == -1, "%s: %g %g %g", backends[k], (double)y[0],
+                  (double)y[1], (double)y[2]);
+        end(&f);
+    }
+}
+
 /* --- misuse by backends and callers ----------------------------------------------------------- */
 
 static const char *takes_all(const ggl_backend *b, const ggl_tensor *t) {
