@@ -530,7 +530,7 @@ TEST(a_call_with_more_sources_than_a_step_has) {
     ggl_graph *g = ggl_graph_new(NULL);
     ggl_tensor *x[WIDE];
     for (int i = 0; i < WIDE; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "x%d", i);
         x[i] = ggl_graph_input(g, name, GGL_F32, 1, (int64_t[]){4}, true);
     }
