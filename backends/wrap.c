@@ -42,15 +42,15 @@ static ggl_status w_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out
     return wrap_inner(b)->v->compile(wrap_inner(b), s, out, err);
 }
 
-void wrap_pass_cancelled(ggl_backend *b) {
-    wrap_inner(b)->cancelled = b->cancelled;
-    wrap_inner(b)->cancelled_ctx = b->cancelled_ctx;
-}
-
-static ggl_status w_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
-                        ggl_error *err) {
-    wrap_pass_cancelled(b);
-    return wrap_inner(b)->v->run(wrap_inner(b), p, region, n, err);
+ggl_status wrap_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
+                    ggl_error *err) {
+    ggl_backend *inner = wrap_inner(b);
+    inner->cancelled = b->cancelled;
+    inner->cancelled_ctx = b->cancelled_ctx;
+    ggl_status st = inner->v->run(inner, p, region, n, err);
+    inner->cancelled = NULL;
+    inner->cancelled_ctx = NULL;
+    return st;
 }
 
 static ggl_status w_wait(ggl_backend *b, ggl_error *err) {
@@ -82,7 +82,7 @@ void wrap_init(wrap *w, ggl_backend *inner, const char *prefix) {
         .clear = w_clear,
         .refuses = w_refuses,
         .compile = w_compile,
-        .run = w_run,
+        .run = wrap_run,
         .wait = w_wait,
         .plan_free = w_plan_free,
         .repack_size = v->repack_size ? w_repack_size : NULL,

@@ -19,7 +19,8 @@ static inline ggl_backend *wrap_inner(const ggl_backend *b) {
 /* Named "prefix:NAME". All of the vtable but close is there afterwards. */
 void wrap_init(wrap *w, ggl_backend *inner, const char *prefix);
 
-/* Before a run of the inner backend: it is cancelled when the wrapper is. */
-void wrap_pass_cancelled(ggl_backend *b);
+/* Runs the inner backend, which is cancelled when the wrapper is. */
+ggl_status wrap_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
+                    ggl_error *err);
 
 #endif

@@ -42,6 +42,7 @@ typedef struct fold {
     node_list wanted; /* of these, what others read */
     node_list leaves;
     bool *constant; /* by id: to compute */
+    bool *part_of;  /* by id: a gather of a weight that a constant is computed from */
     ggl_loc *loc;
     ggl_buffer *region[GGL_REGION_WEIGHT]; /* leaves and results all lie in GGL_REGION_IO */
     size_t size;
@@ -79,7 +80,7 @@ static bool place_leaves(fold *f, ggl_tensor *const *node, size_t n) {
     return true;
 }
 
-/* A constant that a node which is none reads. A gather of a weight's matrices stays what it is, so
+/* Gives x a place among the results if it is a constant and the node that reads it is not. A gather of a weight's matrices stays what it is, so
  * that products read the weight in its own type. */
 static bool place_wanted(fold *f, ggl_tensor *x) {
     size_t size;
@@ -112,15 +113,26 @@ static bool refuse_size(ggl_graph *g, size_t total, const ggl_tensor *largest) {
     return false;
 }
 
+static void find_constants(fold *f) {
+    for (size_t i = 0; i < f->g->nodes.n; i++) {
+        const ggl_tensor *t = f->g->nodes.at[i];
+        f->constant[t->id] = is_constant(t, f->constant);
+        for (int k = 0; f->constant[t->id] && !ggl_is_of_weight(t) && k < ggl_n_reads(t); k++)
+            if (ggl_read(t, k))
+                f->part_of[ggl_read(t, k)->id] = true;
+    }
+}
+
 static bool collect(fold *f) {
     ggl_graph *g = f->g;
     size_t total = 0;
     const ggl_tensor *largest = NULL;
+    find_constants(f);
     for (size_t i = 0; i < g->nodes.n; i++) {
         ggl_tensor *t = g->nodes.at[i];
         bool view = t->needed && !ggl_is_leaf(t) && t->view_of;
-        f->constant[t->id] = is_constant(t, f->constant);
-        if (!view && !f->constant[t->id])
+        bool unused = ggl_is_of_weight(t) && !f->part_of[t->id];
+        if (!view && (!f->constant[t->id] || unused))
             continue;
         if (!push(g, &f->nodes, t))
             return false;
@@ -196,8 +208,9 @@ ggl_status ggl_graph_fold(ggl_graph *g, ggl_backend *b, ggl_error *err) {
     fold f = {.g = g, .b = b};
     f.loc = ggl_calloc((size_t)g->n_ids, sizeof *f.loc);
     f.constant = ggl_calloc((size_t)g->n_ids, sizeof *f.constant);
+    f.part_of = ggl_calloc((size_t)g->n_ids, sizeof *f.part_of);
     ggl_status s =
-        f.loc && f.constant ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for constants");
+        f.loc && f.constant && f.part_of ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for constants");
     for (int i = 0; i < g->n_ids && f.loc; i++)
         f.loc[i].region = -1;
     if (s == GGL_OK && (!collect(&f) || !place_leaves(&f, f.nodes.at, f.nodes.n)))
@@ -206,6 +219,7 @@ ggl_status ggl_graph_fold(ggl_graph *g, ggl_backend *b, ggl_error *err) {
         s = compute(&f, err);
     ggl_free(f.loc);
     ggl_free(f.constant);
+    ggl_free(f.part_of);
     ggl_free(f.nodes.at);
     ggl_free(f.wanted.at);
     ggl_free(f.leaves.at);

@@ -56,16 +56,16 @@ static void mark_needed(ggl_tensor *const *node, size_t n) {
     }
 }
 
-/* A computed value has the type of its source where elements only change places. A gather that is
- * computed comes out as floats: types of less precision are those of weights alone. */
+/* Where elements only change places, the type is that of the source: i32, or else f32, as only
+ * weights have other types. A gather that is not computed has the type of its stack, as f32 if that
+ * is a constant, which is rounded before it is read (settle.c). */
 static void set_type(ggl_tensor *t) {
-    bool moved = t->op == GGL_OP_RESHAPE || t->op == GGL_OP_SPLIT;
-    if (t->computed && moved)
-        t->type = t->src[0]->type;
-    else if (t->computed && t->op == GGL_OP_PICK)
-        t->type = t->src[0]->type == GGL_I32 ? GGL_I32 : GGL_F32;
-    else if (t->body) /* constants are rounded before they are read (settle.c) */
-        t->type = t->body->result->type == GGL_F64 ? GGL_F32 : t->body->result->type;
+    bool moved = t->op == GGL_OP_RESHAPE || t->op == GGL_OP_SPLIT || t->op == GGL_OP_PICK;
+    const ggl_tensor *from = t->body ? t->body->result : moved ? t->src[0] : NULL;
+    if (from && t->computed)
+        t->type = from->type == GGL_I32 ? GGL_I32 : GGL_F32;
+    else if (from && t->gather)
+        t->type = from->type == GGL_F64 ? GGL_F32 : from->type;
 }
 
 /* Gathers are computed if anything but a product reads them. */

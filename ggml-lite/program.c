@@ -203,7 +203,8 @@ static void flatten_call(builder *b, const ggl_tensor *t) {
         flatten(b, body->node, body->n_node);
         if (b->no_memory) /* the result may have no value yet */
             return;
-        if (is_private(b, t)) {
+        const ggl_type type = value_of(b, body->result)->type;
+        if (is_private(b, t) && (type == b->p->value_type || type == GGL_I32)) {
             alias(b, t, body->result);
         } else {
             push_copy(b, t, body->result, *value_of(b, body->result));
@@ -376,8 +377,9 @@ static bool reads_root(builder *b, const item *it, const ggl_tensor *of) {
     return false;
 }
 
-/* The root over which step i may write: of a source with its shape and strides, all of it, which
- * nothing reads behind the step or beside it, and the step itself not at other places. */
+/* The root of a source that step i may write its result over: the source is all of its root, has the
+ * result's shape and strides, no later or concurrent step reads it, and this step reads each element
+ * only where it writes it. NULL: there is none. */
 static root *place_of_source(builder *b, int i) {
     const item *it = &b->at[i];
     const ggl_tensor *src[GGL_MAX_SRC], *t = it->node;

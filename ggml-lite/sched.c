@@ -178,7 +178,7 @@ ggl_status ggl_sched_alloc(ggl_sched *s, ggl_error *err) {
 
 /* --- running ---------------------------------------------------------------------------------- */
 
-/* Of the inputs that say where a token's rows are kept: no backend checks these again. */
+/* Checks slot and pos, which say where rows are stored. Backends do not check them. */
 static ggl_status check_places(const ggl_sched *s, const ggl_tensor *t, const int32_t *value,
                                int64_t n, ggl_error *err) {
     const ggl_graph_params *p = ggl_graph_get_params(s->g);
@@ -272,8 +272,11 @@ static ggl_status run_segment(ggl_sched *s, const flight *f, ggl_error *err) {
     d->b->cancelled = s->params.cancelled;
     d->b->cancelled_ctx = s->params.cancelled_ctx;
     d->region[GGL_REGION_IO] = d->io[f->lane];
-    return d->b->v->run(d->b, n == 1 || !seg->plan[1] ? seg->plan[0] : seg->plan[1], d->region, n,
-                        err);
+    ggl_status st = d->b->v->run(
+        d->b, n == 1 || !seg->plan[1] ? seg->plan[0] : seg->plan[1], d->region, n, err);
+    d->b->cancelled = NULL; /* other users of the backend are not asked */
+    d->b->cancelled_ctx = NULL;
+    return st;
 }
 
 static ggl_status fetch_output(ggl_sched *s, output *o, const flight *f, ggl_error *err) {
@@ -379,11 +382,19 @@ static ggl_status begin(ggl_sched *s, flight *f, ggl_error *err) {
     return st;
 }
 
+/* Whether a run may have returned before its work is done. */
+static bool has_async(const ggl_sched *s) {
+    for (int i = 0; i < s->n_dev; i++)
+        if (s->dev[i].b->async)
+            return true;
+    return false;
+}
+
 ggl_status ggl_sched_push(ggl_sched *s, int64_t n, int *n_behind, ggl_error *err) {
     flight f = {.n = n};
     ggl_status st = begin(s, &f, err);
     if (n_behind)
-        *n_behind = s->n_flights;
+        *n_behind = s->n_flights > 0 ? s->n_flights : has_async(s);
     return st;
 }
 
@@ -395,7 +406,7 @@ ggl_status ggl_sched_run(ggl_sched *s, int64_t n, const int32_t *row, int64_t n_
         st = advance_until(s, 0, err);
     for (int i = 0; i < ggl_graph_n_outputs(s->g) && st == GGL_OK; i++)
         st = fetch_output(s, &s->out[i], &f, err);
-    for (int i = 0; i < s->n_dev && st == GGL_OK && f.n_rows == 0; i++)
+    for (int i = 0; i < s->n_dev && st == GGL_OK; i++)
         st = s->dev[i].b->v->wait(s->dev[i].b, err);
     return st;
 }

@@ -29,7 +29,7 @@ ggl_status llm_session_clear(llm_session *s, int slot, ggl_error *err) {
     ggl_status st = llm_slot_check(s, slot, err);
     if (st != GGL_OK)
         return st;
-    slot_break(&s->state[slot]);
+    slot_break(&s->state[slot], true);
     st = ggl_sched_clear_slot(s->sched, slot, err);
     if (st == GGL_OK)
         slot_clear(&s->state[slot]);
@@ -42,7 +42,7 @@ ggl_status llm_session_copy(llm_session *s, int dst, int src, ggl_error *err) {
         st = llm_slot_check_whole(s, src, err);
     if (st != GGL_OK || dst == src)
         return st;
-    slot_break(&s->state[dst]);
+    slot_break(&s->state[dst], true);
     st = ggl_sched_copy_slot(s->sched, dst, src, err);
     if (st == GGL_OK)
         slot_set(&s->state[dst], s->state[src].n_past, s->state[src].n_high);
@@ -209,7 +209,7 @@ ggl_status llm_session_restore(llm_session *s, int slot, const void *data, size_
         st = check_rows(s, slot, h.n_past, err);
     if (st != GGL_OK)
         return st;
-    slot_break(at);
+    slot_break(at, !h.states_only);
     st = ggl_sched_restore_slot(s->sched, slot, h.n_past, h.states_only != 0, bytes, err);
     if (st == GGL_OK)
         slot_set(at, h.n_past, h.states_only ? at->n_high : h.n_high);

@@ -29,6 +29,8 @@ void slot_set(slot_state *s, int64_t n_past, int64_t n_high) {
     *s = (slot_state){.n_past = n_past, .n_done = n_past, .n_high = n_high};
 }
 
-void slot_break(slot_state *s) {
+void slot_break(slot_state *s, bool rows) {
     s->broken = true;
+    if (rows)
+        s->n_past = s->n_done = 0;
 }

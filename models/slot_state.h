@@ -8,7 +8,7 @@
 
 typedef struct slot_state {
     int64_t n_past; /* tokens of the sequence, those in flight included */
-    int64_t n_done; /* n_past when no batch was in flight last: an abort goes back to it */
+    int64_t n_done; /* n_past at the last moment without a batch in flight: an abort goes back to it */
     int64_t n_high; /* one more than the highest position ever written. Rings have lost the rows that
                        this pushed out, also after a cut */
     bool broken;    /* a run or a restore failed half way: the rows or states are of no use */
@@ -33,7 +33,8 @@ void slot_clear(slot_state *s);
 bool slot_can_go_back(const slot_state *s, const slot_rules *r, int64_t n_past);
 /* The sequence has n_past tokens now: cut, or restored with its own n_high. */
 void slot_set(slot_state *s, int64_t n_past, int64_t n_high);
-/* What is kept of the slot is being overwritten; slot_set or slot_clear ends that. */
-void slot_break(slot_state *s);
+/* The slot's states are being overwritten, and with `rows` its rows, too, so that it has no tokens
+ * that could be gone back to. slot_set or slot_clear ends that. */
+void slot_break(slot_state *s, bool rows);
 
 #endif

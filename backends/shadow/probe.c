@@ -203,7 +203,7 @@ static ggl_status keep_stores(probe *r, bool states, ggl_error *err) {
 ggl_status probe_run(probe *r, ggl_error *err) {
     ggl_backend *inner = r->b->w.inner;
     ggl_status seen = keep_stores(r, true, &r->why);
-    ggl_status st = inner->v->run(inner, r->plan, r->region, r->n, err);
+    ggl_status st = wrap_run(&r->b->w.base, r->plan, r->region, r->n, err);
     if (st == GGL_OK)
         st = inner->v->wait(inner, err);
     if (st == GGL_OK && seen == GGL_OK)

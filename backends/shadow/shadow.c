@@ -113,7 +113,6 @@ static ggl_status s_run(ggl_backend *base, ggl_plan *plan, ggl_buffer *const *re
     shadow *b = (shadow *)base;
     const shadow_plan *p = (const shadow_plan *)plan;
     probe r = {.b = b, .p = p, .n = n};
-    wrap_pass_cancelled(base);
     b->result.n_runs++;
     bool looks = is_chosen(b) && p->n_candidates > 0;
     if (looks)
@@ -123,7 +122,7 @@ static ggl_status s_run(ggl_backend *base, ggl_plan *plan, ggl_buffer *const *re
         looks = false;
     }
     if (!looks)
-        return b->w.inner->v->run(b->w.inner, p->inner, region, n, err);
+        return wrap_run(base, p->inner, region, n, err);
     ggl_status st = probe_run(&r, err);
     b->result.n_checked_runs++;
     if (st == GGL_OK && r.is_blind)

@@ -245,8 +245,7 @@ static ggl_status t_run(ggl_backend *b, ggl_plan *plan, ggl_buffer *const *regio
                         ggl_error *err) {
     const trace_plan *p = (const trace_plan *)plan;
     uint64_t since = begin(trace_of(b));
-    wrap_pass_cancelled(b);
-    ggl_status st = wrap_inner(b)->v->run(wrap_inner(b), p->inner, region, n, err);
+    ggl_status st = wrap_run(b, p->inner, region, n, err);
     span(trace_of(b), "run", since, st,
          ARGS({"plan", NULL, (uint64_t)p->number}, {"nodes", NULL, (uint64_t)p->n_nodes},
               {"n", NULL, (uint64_t)n}));

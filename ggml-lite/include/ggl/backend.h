@@ -112,8 +112,9 @@ struct ggl_backend {
     bool async;        /* run returns before the work is done: it is started before others run */
     bool software;     /* a device that this machine's processor plays, slower than the processor by
                           itself: never chosen, used only by its name */
-    /* Set by the scheduler: true asks a run to stop between two steps with GGL_CANCELLED, and to
-     * leave what it has written as it is. A backend may ignore it. NULL: none. */
+    /* Set by the scheduler while it calls run: true asks the run to stop between two steps with
+     * GGL_CANCELLED, and to leave what it has written as it is. A backend may ignore it. NULL: none.
+     */
     bool (*cancelled)(void *ctx);
     void *cancelled_ctx;
 };

@@ -97,7 +97,7 @@ GGL_API GGL_NODISCARD ggl_status ggl_sched_run(ggl_sched *s, int64_t n, const in
                                                int64_t n_rows, ggl_error *err);
 /* The same without outputs, and it may return while the batch is under way: where there are several
  * backends, the next one (after ggl_sched_set of its inputs) follows it, so that all have work.
- * *n_behind (may be NULL): how many batches are not done yet. ggl_sched_run, ggl_sched_finish and
+ * *n_behind (may be NULL): how many batches may not be done yet. ggl_sched_run, ggl_sched_finish and
  * what touches slots end them first. After an error those under way are lost. */
 GGL_API GGL_NODISCARD ggl_status ggl_sched_push(ggl_sched *s, int64_t n, int *n_behind,
                                                 ggl_error *err);

@@ -89,11 +89,12 @@ typedef struct llm_batch {
 /* Appends tokens to slots. GGL_LIMIT: a slot would pass n_ctx (nothing is done); GGL_USAGE: a token
  * or slot is out of range, or a slot is broken (nothing is done). Allocates nothing.
  *
- * If a run fails on the way, or is cancelled, slots go back to the tokens of the ubatches before
- * (llm_session_n_past). Where that is not possible, because the model keeps states or a window of
+ * If a run fails on the way, or is cancelled, slots go back to the last moment when no ubatch was in
+ * flight (llm_session_n_past): with one backend whose run waits, after the ubatch before; with several,
+ * or a device that works by itself, this may be where the call began. Where that is not possible, because the model keeps states or a window of
  * rows that have moved on, the slot is broken: it must be cleared, or overwritten by
- * llm_session_restore or llm_session_copy, before it is used again. A snapshot of its states is
- * enough for llm_session_restore if the rows are still there. */
+ * llm_session_restore or llm_session_copy, before it is used again. After a failed run
+ * a snapshot of its states is enough for llm_session_restore, as the rows are still there. */
 GGL_API GGL_NODISCARD ggl_status llm_session_eval(llm_session *s, const llm_batch *b,
                                                   ggl_error *err);
 /* Logits [n_vocab] of the last token of the last eval for which they were wanted; valid until the
