@@ -82,7 +82,7 @@ static ggl_status check_mask(const char *what, const char *mask, int first, int 
         if (!known)
             return ggl_fail(err, GGL_USAGE, "%s: '%.*s' cannot be masked; there are %s", what,
                             (int)(n < 80 ? n : 80), mask,
-                            mask_names(first, last, names, sizeof names));
+                            *mask_names(first, last, names, sizeof names) ? names : "no names");
     }
     return GGL_OK;
 }

@@ -340,7 +340,7 @@ static ggl_status check_overlap(const gguf_head *h, range *ranges, ggl_error *er
     return GGL_OK;
 }
 
-/* Its address: a multiple of what its type needs, or the error says which number is not. */
+/* Sets t->data. Fails if the address is no multiple of what the type needs. */
 static ggl_status place_tensor(const reader *r, ggl_gguf_tensor *t, uint64_t at,
                                uint64_t alignment) {
     size_t need = gguf_type_alignment(t->type);
@@ -414,7 +414,7 @@ static ggl_status read_tensor_table(reader *r, gguf_head *h, bool meta_only) {
         s = ggl_fail(r->err, GGL_NOMEM, "out of memory for %zu tensors", h->n_tensors);
     if (s == GGL_OK)
         s = read_tensors(r, h, ranges, alignment, meta_only);
-    if (s == GGL_OK && !meta_only) /* first: what reaches beyond the end may overlap others, too */
+    if (s == GGL_OK && !meta_only) /* before overlaps: a truncated file is reported as truncated */
         s = place_data(r, h, ranges, alignment);
     if (s == GGL_OK)
         s = check_overlap(h, ranges, r->err);

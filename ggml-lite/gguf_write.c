@@ -360,7 +360,7 @@ static ggl_status write_to(const ggl_gguf_writer *w, const layout *l, ggl_gguf_s
     return s;
 }
 
-/* The reader's rule, before a file is written that it refuses. */
+/* Applies the reader's rule, so that no file is written that it would refuse. */
 static ggl_status check_alignments(const ggl_gguf_writer *w, ggl_error *err) {
     for (size_t i = 0; i < w->n_tensors; i++) {
         const writer_tensor *t = &w->tensors[i];

@@ -1,7 +1,6 @@
 /* See ggl/index.h. The hash is SipHash-1-3 (Aumasson and Bernstein 2012, with one round for each
- * word and three at the end): without the seed nobody can find keys that collide, which simpler
- * seeded mixtures do not give: in those, pairs of words with the right difference collide for every
- * seed. */
+ * word and three at the end): nobody who does not know the seed can construct keys that collide.
+ * Simpler seeded hashes do not ensure that: in them, some pairs of keys collide for every seed. */
 #include "ggl/index.h"
 
 #include <string.h>

@@ -225,7 +225,7 @@ static ggl_status new_file_create(os_new_file *f, ggl_error *err) {
         if (errno != EEXIST)
             break;
     }
-    f->temp[0] = '\0'; /* it is another's, or not there */
+    f->temp[0] = '\0'; /* not ours to remove: another's, or never created */
     return fail_new(err, errno);
 }
 
@@ -238,6 +238,12 @@ static ggl_status new_file_examine(const char *path, bool *through, ggl_error *e
     if (stat(path, &st) != 0)
         return errno == ENOENT ? GGL_OK : fail_new(err, errno);
     *through = S_ISCHR(st.st_mode) || S_ISFIFO(st.st_mode);
+    for (int fd = 1; fd <= 2 && S_ISREG(st.st_mode); fd++) {
+        struct stat other;
+        if (fstat(fd, &other) == 0 && other.st_dev == st.st_dev && other.st_ino == st.st_ino)
+            return ggl_fail(err, GGL_USAGE, "is where standard %s goes; give another file",
+                            fd == 1 ? "output" : "error");
+    }
     if (!S_ISREG(st.st_mode) && !*through)
         return ggl_fail(err, GGL_IO, "is %s, not a file that can be written",
                         S_ISDIR(st.st_mode)   ? "a directory"

@@ -59,8 +59,7 @@ ggl_status os_new_file_write(os_new_file *f, const void *data, size_t n, ggl_err
 ggl_status os_new_file_commit(os_new_file *f, ggl_error *err);
 /* Removes the temporary file. Of no effect after commit. */
 void os_new_file_discard(os_new_file *f);
-/* Removes the temporary files of the whole process, which has to end at once: for a signal's
- * handler. */
+/* Removes all temporary files of the process. For a signal handler that then ends the process. */
 void os_new_file_remove_all(void);
 
 #endif

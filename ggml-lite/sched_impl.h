@@ -1,6 +1,6 @@
 /* The scheduler's own data; sched_place.c says where nodes run, sched_build.c cuts segments and
  * places values, sched.c allocates and runs, sched_slots.c and
- * sched_print.c read it. sched_repack.c says which weights are laid out anew and does it,
+ * sched_print.c read it. sched_repack.c says which weights are repacked, and repacks them,
  * sched_cache.c keeps the result in a file.
  *
  * The nodes of a graph fall into two phases. The trunk is what some later token may see: everything
@@ -66,7 +66,7 @@ typedef struct device {
     copies *copies;
     size_t n_copies, cap_copies;
     node_list consts, copied; /* to upload, once */
-    ggl_loc *repacked; /* by tensor id, GGL_REGION_REPACKED: weights laid out anew, for products */
+    ggl_loc *repacked; /* by tensor id, GGL_REGION_REPACKED: repacked weights, for products */
     bool *read_otherwise; /* by tensor id: weights that more than their repacked copy is read of */
     node_list repack;     /* what to lay out, in order of its place */
     size_t repacked_size, dropped_size;

@@ -36,8 +36,8 @@ const char *sched_node_text(const ggl_tensor *t, char *buf, size_t size) {
     return buf;
 }
 
-/* The backend that is wished for a weight that the node or its body reads, the first that has a
- * wish; -1: none has. */
+/* The backend that params.place names for a weight that the node or its body reads, the first of
+ * them that it names one for; -1: for none. */
 static int wish_of_weights(const ggl_sched *s, const ggl_tensor *t, int group) {
     int k = -1;
     for (int i = 0; i < ggl_n_reads(t) && k < 0; i++) {

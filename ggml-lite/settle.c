@@ -1,5 +1,5 @@
-/* Constants are made in double. They are rounded to f32 once, when a graph is scheduled, except for
- * frequencies of rope: angles are computed in double. */
+/* Constants are made in double. They are rounded to f32 once, at the end of folding or when the graph
+ * is scheduled, except for frequencies of rope: angles are computed in double. */
 #include "graph_impl.h"
 
 static ggl_tensor *as_f32(ggl_graph *g, ggl_tensor *t, ggl_tensor **twin) {

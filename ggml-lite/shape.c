@@ -266,7 +266,8 @@ static bool shape_iota(ggl_graph *g, ggl_tensor *y) {
     return whole(g, y, 0, "n", 1, INT32_MAX, &y->ne[0]);
 }
 
-/* What has four dimensions can be cut, reshaped without a copy, and picked or multiplied from. */
+/* A tensor of four dimensions can only be split, reshaped without a copy, picked from, or be the
+ * matrix of a product. */
 static bool reads_four_dims(ggl_op op, int i_src) {
     return i_src == 0 ? op == GGL_OP_SPLIT || op == GGL_OP_RESHAPE || op == GGL_OP_PICK
                       : op == GGL_OP_LINEAR && i_src == 1;

@@ -56,7 +56,7 @@ static bool is_cut(const char *s, size_t n) {
     return n < len && c < 0xf5;
 }
 
-/* raw: as it is; for a message that went through here before, and may have several lines. */
+/* raw: copied unchanged, because the text was escaped before and may have several lines. */
 static void put_shown(output *o, const char *s, size_t n, bool cut, bool raw) {
     for (size_t i = 0, len; i < n; i += len) {
         const unsigned char *u = (const unsigned char *)s + i;

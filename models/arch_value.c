@@ -172,7 +172,7 @@ bool arch_want_bool(arch_eval *ev, const arch_expr *e, const arch_value *v, bool
     return true;
 }
 
-/* "; n_head is 0": what a number that is none may come from. */
+/* For messages about NaN: "; n_head is 0" names a global that it may come from. */
 static const char *zero_text(const arch_eval *ev, char *buf, size_t size) {
     buf[0] = 0;
     for (int k = SLOT_FIRST_FREE; k < ev->arch->n_global && !buf[0]; k++) {

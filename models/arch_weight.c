@@ -172,7 +172,7 @@ static const char *guess_number(arch_eval *ev, const arch_expr *dim, int64_t fou
 
 /* --- one tensor ------------------------------------------------------------------------------- */
 
-/* The digits of "blk.12." at the beginning of a name; 0: it is of no layer. */
+/* The length of a prefix like "blk.12."; 0: the name belongs to no layer. */
 static size_t layer_prefix(const char *s, size_t n) {
     size_t i = 4;
     if (n < 6 || memcmp(s, "blk.", 4) != 0)
@@ -198,7 +198,7 @@ static void missing_tensor(arch_eval *ev, arch_place p, const char *name) {
     near.distance = 4;
     for (size_t i = 0; ev->src->tensor_at && ev->src->tensor_at(ev->src->ctx, i, &s); i++) {
         size_t before = near.distance;
-        if (same_layer(name, s)) /* another layer's tensor was not misspelled */
+        if (same_layer(name, s)) /* never suggest a tensor of another layer */
             arch_nearest_try(&near, s.s, s.n);
         if (near.distance < before)
             snprintf(near_name, sizeof near_name, "; did you mean %.*s?",

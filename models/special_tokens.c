@@ -1,9 +1,9 @@
-/* Aho and Corasick's automaton (1975), run from the end of the text to its beginning. After the
- * bytes from position i on, its state is the longest beginning of text[i..] that is an end of some
- * token; of the tokens that begin at i the longest is the longest that begins the state's spelling,
- * which was computed when the automaton was built. So no position is looked at twice, where trying
- * tokens from left to right would walk far and find nothing again and again ("a" and "aa..ab" in
- * "aaa..").
+/* Aho and Corasick's automaton (1975), run from the end of the text to its beginning. When it has
+ * read the bytes from position i on, its state is the longest prefix of text[i..] that is a suffix
+ * of some token. The longest token that starts at i is then the longest token that is a prefix of
+ * the state's spelling; it was found when the automaton was built. So each position is read once.
+ * Trying tokens from left to right would read far and find nothing again and again: tokens "a" and
+ * "aa..ab" in "aaa..".
  *
  * The trie holds the tokens' spellings from their last byte to their first. */
 #include "special_tokens.h"
@@ -12,6 +12,9 @@
 
 #include "ggl/alloc.h"
 #include "ggl/steps.h"
+
+/* Nodes of the trie, at most: bytes of all spellings. Published vocabularies have some thousands. */
+enum { MOST_NODES = 1 << 24 };
 
 static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for the special tokens");
@@ -46,7 +49,7 @@ static int32_t child_of(const special_tokens *x, int32_t parent, unsigned char b
 
 /* 0: out of memory. */
 static int32_t child_new(special_tokens *x, int32_t parent, unsigned char byte) {
-    if (x->n >= INT32_MAX || !ggl_grow(&x->node, &x->cap, x->n + 1, sizeof *x->node) ||
+    if (!ggl_grow(&x->node, &x->cap, x->n + 1, sizeof *x->node) ||
         ggl_index_reserve(&x->child, x->node, x->n, NULL) != GGL_OK)
         return 0;
     int32_t i = (int32_t)x->n++;
@@ -64,6 +67,11 @@ ggl_status llm_special_add(special_tokens *x, ggl_str spelling, int32_t id, bool
     for (size_t i = spelling.n; i-- > 0;) {
         unsigned char byte = (unsigned char)spelling.s[i];
         int32_t next = child_of(x, at, byte);
+        if (next == 0 && x->n >= MOST_NODES)
+            return ggl_fail(err, GGL_LIMIT,
+                            "the special tokens have more than %d bytes in all, which no vocabulary "
+                            "needs",
+                            MOST_NODES);
         if (next == 0)
             next = child_new(x, at, byte);
         if (next == 0)

@@ -8,6 +8,7 @@
 
 #include "tokenizer_impl.h"
 #include "tokenizer_table.h"
+#include "ggl/show.h"
 
 static const llm_tokenizer_kind *const KINDS[] = {&llm_tokenizer_spm, &llm_tokenizer_bpe};
 enum { N_KINDS = sizeof KINDS / sizeof *KINDS };
@@ -25,29 +26,8 @@ ggl_status llm_tokens_append(llm_tokens *out, int32_t id, ggl_error *err) {
 }
 
 size_t llm_utf8_length(const char *s, size_t n) {
-    const unsigned char *u = (const unsigned char *)s;
-    unsigned low = 0x80,
-             high = 0xbf; /* what the second byte may be: no overlong forms, no surrogates */
-    size_t len;
-    if (u[0] < 0xc2 || u[0] > 0xf4)
-        return 1;
-    if (u[0] < 0xe0) {
-        len = 2;
-    } else if (u[0] < 0xf0) {
-        len = 3;
-        low = u[0] == 0xe0 ? 0xa0 : low;
-        high = u[0] == 0xed ? 0x9f : high;
-    } else {
-        len = 4;
-        low = u[0] == 0xf0 ? 0x90 : low;
-        high = u[0] == 0xf4 ? 0x8f : high;
-    }
-    if (n < len || u[1] < low || u[1] > high)
-        return 1;
-    for (size_t i = 2; i < len; i++)
-        if ((u[i] & 0xc0) != 0x80)
-            return 1;
-    return len;
+    size_t len = ggl_utf8_length(s, n);
+    return len > 0 ? len : 1;
 }
 
 /* ---- strings to ids ---- */

@@ -1,8 +1,9 @@
 #include "work_share.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
+
+#include "../backends/cpu/cores.h"
 
 enum { MAX_THREADS = 512 };
 
@@ -50,7 +51,6 @@ void work_share(int n_threads, size_t n, void (*piece)(void *, size_t, int), voi
 }
 
 int work_threads(void) {
-    cpu_set_t set;
-    int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : n;
+    int n = cpu_allowed();
+    return n > MAX_THREADS ? MAX_THREADS : n;
 }

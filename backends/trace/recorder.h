@@ -31,9 +31,7 @@ typedef struct trace_event {
 /* The file is replaced when the last user closes it, unless a recorder has it open: then that one
  * is shared. GGL_IO. */
 ggl_status recorder_open(recorder **out, const char *path, ggl_error *err);
-/* The last to close completes the file. GGL_IO: not all of it could be written, and it is not
- * there.
- */
+/* The last to close gives the file its name. GGL_IO: writing failed; no file is left. */
 ggl_status recorder_close(recorder *r, ggl_error *err);
 /* A new row of the timeline. */
 int recorder_track(recorder *r, const char *name);

@@ -331,3 +331,86 @@ TEST(a_header_that_lies) {
     ggl_free(data);
     teardown(&f);
 }
+
+/* --- devices that fail ------------------------------------------------------------------------ */
+
+static ggl_backend_vtable failing;
+static int uploads_left, waits_left; /* until one fails; negative: none does */
+
+static ggl_status (*real_upload)(ggl_backend *, ggl_buffer *, size_t, const void *, size_t,
+                                 ggl_error *);
+
+static ggl_status upload_or_fail(ggl_backend *b, ggl_buffer *dst, size_t offset, const void *src,
+                                 size_t size, ggl_error *err) {
+    if (uploads_left >= 0 && uploads_left-- == 0)
+        return ggl_fail(err, GGL_DEVICE, "the device was lost");
+    return real_upload(b, dst, offset, src, size, err);
+}
+
+static ggl_status wait_or_fail(ggl_backend *b, ggl_error *err) {
+    (void)b;
+    if (waits_left >= 0 && waits_left-- == 0)
+        return ggl_fail(err, GGL_DEVICE, "the device was lost");
+    return GGL_OK;
+}
+
+static void let_fail(fixture *f) {
+    uploads_left = waits_left = -1;
+    failing = *f->cpu->v;
+    real_upload = failing.upload;
+    failing.upload = upload_or_fail;
+    failing.wait = wait_or_fail;
+    f->cpu->v = &failing;
+}
+
+/* Half of the rows are another sequence's then: a snapshot of the states cannot make them whole. */
+TEST(a_restore_that_fails_half_way) {
+    fixture f;
+    void *all, *states;
+    size_t n_all, n_states;
+    REQUIRE(setup(&f, MODEL(STATES ALL)));
+    let_fail(&f);
+    REQUIRE_OK(append(&f, 0, 20), &f.err);
+    REQUIRE_OK(llm_session_save(f.s, 0, true, &states, &n_states, &f.err), &f.err);
+    REQUIRE_OK(append(&f, 1, 30), &f.err);
+    REQUIRE_OK(llm_session_save(f.s, 1, false, &all, &n_all, &f.err), &f.err);
+    uploads_left = 1;
+    CHECK_INT(llm_session_restore(f.s, 0, all, n_all, &f.err), GGL_DEVICE);
+    uploads_left = -1;
+    CHECK_INT(llm_session_n_past(f.s, 0), 0);
+    CHECK_INT(llm_session_restore(f.s, 0, states, n_states, &f.err), GGL_USAGE);
+    CHECK_INT(append(&f, 0, 1), GGL_USAGE);
+    REQUIRE_OK(llm_session_restore(f.s, 0, all, n_all, &f.err), &f.err);
+    f.slot[0] = f.slot[1];
+    check_slot(&f, 0, "a restore after one that failed");
+    ggl_free(all);
+    ggl_free(states);
+    teardown(&f);
+}
+
+/* A device that works by itself has done nothing for sure until it was waited for. */
+TEST(a_device_fails_after_the_run_returned) {
+    fixture f;
+    REQUIRE(setup(&f, MODEL(ALL)));
+    let_fail(&f);
+    f.cpu->async = true;
+    REQUIRE_OK(append(&f, 0, 4), &f.err);
+    const int32_t token[2 * UBATCH] = {0};
+    const bool none[2 * UBATCH] = {false};
+    waits_left = 0;
+    CHECK_INT(llm_session_eval(
+                  f.s, &(llm_batch){.n = 2 * UBATCH, .token = token, .want = none}, &f.err),
+              GGL_DEVICE);
+    CHECK_INT(llm_session_n_past(f.s, 0), 4);
+    waits_left = -1;
+    check_slot(&f, 0, "a failure that was seen late");
+    teardown(&f);
+}
+
+TEST(backends_forget_whom_to_ask) {
+    fixture f;
+    REQUIRE(setup(&f, MODEL(ALL)));
+    REQUIRE_OK(append(&f, 0, 40), &f.err);
+    CHECK(!f.cpu->cancelled && !f.cpu->cancelled_ctx);
+    teardown(&f);
+}

@@ -177,6 +177,83 @@ TEST(a_gather_by_a_constant_index) {
     CHECK(memcmp(out[0], out[1], sizeof out[0]) == 0);
 }
 
+static ggl_tensor *op_split(ggl_graph *g, ggl_tensor *x, int i) {
+    x = ggl_graph_op(g, GGL_OP_SPLIT, &x, 1, (double[]){1, i, 1}, 3);
+    return x ? ggl_graph_op(g, GGL_OP_RESHAPE, &x, 1, (double[]){1}, 1) : NULL;
+}
+
+TEST(a_gather_from_a_constant) {
+    for (int k = 0; k < 2; k++) {
+        fixture f;
+        REQUIRE(begin(&f));
+        ggl_tensor *x = ggl_graph_input(f.g, "x", GGL_F32, 1, (int64_t[]){2}, true);
+        ggl_tensor *i = ggl_graph_input(f.g, "i", GGL_I32, 0, NULL, true);
+        const double stack[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+        ggl_tensor *c = ggl_graph_const(f.g, 3, (int64_t[]){2, 2, 2}, stack);
+        REQUIRE(start(&f, backends[k],
+                      ggl_linear(f.g, x, ggl_binary(f.g, GGL_OP_PICK, c, i), NULL)));
+        REQUIRE(set(&f, "x", (float[]){1, 1, 1, 1}, 2) && set(&f, "i", (int32_t[]){1, 0}, 2));
+        REQUIRE_OK(ggl_sched_run(f.s, 2, NULL, 0, &f.err), &f.err);
+        const float *y = ggl_sched_output(f.s, 0);
+        CHECK(y[0] == 11 && y[1] == 15 && y[2] == 3 && y[3] == 7);
+        end(&f);
+    }
+}
+
+/* Constants that are not computed do not count: ten times the same matrix would be 80 MiB. */
+TEST(gathers_that_fold_leaves_alone) {
+    fixture f;
+    ggl_backend *reference = NULL;
+    uint16_t *w = calloc((size_t)1 << 20, sizeof *w);
+    REQUIRE(w && begin(&f));
+    ggl_tensor *m = ggl_graph_weight(f.g, "w", GGL_F16, 3, (int64_t[]){1024, 1024, 1}, w);
+    ggl_tensor *x = ggl_graph_input(f.g, "x", GGL_F32, 1, (int64_t[]){1024}, true);
+    const double none[10] = {0};
+    ggl_tensor *c = ggl_graph_const(f.g, 2, (int64_t[]){1, 10}, none), *row[10], *top = NULL;
+    for (int i = 0; i < 10; i++)
+        row[i] = op_split(f.g, c, i);
+    for (int i = 0; i < 10; i++) {
+        top = ggl_graph_op(f.g, GGL_OP_TOPK, &row[i], 1, (double[]){1}, 1);
+        ggl_tensor *y = ggl_linear(f.g, x, ggl_binary(f.g, GGL_OP_PICK, m, top), NULL);
+        ggl_graph_output(f.g, "y", y);
+    }
+    REQUIRE_OK(ggl_graph_finish(f.g, &f.err), &f.err);
+    REQUIRE_OK(ggl_backend_open(&reference, "reference", NULL, &f.err), &f.err);
+    CHECK_OK(ggl_graph_fold(f.g, reference, &f.err), &f.err);
+    end(&f);
+    ggl_backend_close(reference);
+    free(w);
+}
+
+/* Parts of a quantized weight that have to be copied are f32 on every backend. */
+TEST(a_copy_of_parts_of_a_quantized_weight) {
+    enum { ROWS = 4, STACKS = 3 };
+    uint8_t w[ROWS * STACKS * 34];
+    float values[32];
+    for (int r = 0; r < ROWS * STACKS; r++) {
+        for (int i = 0; i < 32; i++)
+            values[i] = i == 0 ? 127 : (float)r;
+        ggl_type_get(GGL_Q8_0)->from_float(values, w + r * 34, 32);
+    }
+    for (int k = 0; k < 2; k++) {
+        fixture f;
+        REQUIRE(begin(&f));
+        ggl_tensor *x = ggl_graph_input(f.g, "x", GGL_F32, 1, (int64_t[]){32}, true);
+        ggl_tensor *t = ggl_graph_weight(f.g, "w", GGL_Q8_0, 3, (int64_t[]){32, ROWS, STACKS}, w);
+        t = ggl_graph_op(f.g, GGL_OP_SPLIT, &t, 1, (double[]){1, 1, 2}, 3);
+        t = ggl_graph_op(f.g, GGL_OP_RESHAPE, &t, 1, (double[]){32, 6}, 2);
+        REQUIRE(start(&f, backends[k], ggl_linear(f.g, x, t, NULL)));
+        CHECK(t->computed && t->type == GGL_F32);
+        float one[32] = {0, 1};
+        REQUIRE(set(&f, "x", one, 1));
+        REQUIRE_OK(ggl_sched_run(f.s, 1, NULL, 0, &f.err), &f.err);
+        for (int r = 0; r < 6; r++)
+            CHECK_MSG(ggl_sched_output(f.s, 0)[r] == (float)(r / 2 * ROWS + 1 + r % 2),
+                      "%s: row %d is %g", backends[k], r, (double)ggl_sched_output(f.s, 0)[r]);
+        end(&f);
+    }
+}
+
 TEST(a_gather_that_is_also_a_value) {
     for (int k = 0; k < 2; k++)
         for (int half = 0; half < 2; half++) {

@@ -25,8 +25,8 @@ typedef struct ggl_backend_params {
     int n_threads; /* up to GGL_MAX_THREADS; 0: as many as physical cores this process may use */
     int n_threads_batch; /* for runs of more than one of the batch; 0: n_threads */
     const char *mask;    /* instruction sets not to use, separated by commas ("avx512,avx2"); NULL:
-                          * none. Also    the environment variable GGL_CPU_MASK. "all": the portable code.
-                          * All backends    share it; what none of them knows is GGL_USAGE */
+                          * none; "all": the portable code. The environment variable GGL_CPU_MASK adds
+                          * to it. All backends share it; a name that none of them knows is GGL_USAGE */
     /* cpu: f16 weights of products are rounded to bf16 (to nearest even), in the copy that is laid
      * out at load (ggl_backend_vtable.repack; so not where that is declined). Prompts are faster
      * where the machine multiplies bf16. false: f16 is exact. */
@@ -62,9 +62,9 @@ GGL_API ggl_backend_kind_t ggl_backend_kind(int k);
 /* A backend that runs on `inner` and writes what happens as trace events (JSON, which
  * chrome://tracing and ui.perfetto.dev show): a track for each instance, on it compile, run, and
  * within a run each node that the inner backend tells, moves of bytes, memory. Backends that are
- * traced to the same file share it. The last that ends completes it: until then the file is
- * PATH.tmp-PID-0. If it could not be written, it is not there, and ggl_trace_end returns why;
- * without that call, closing prints it on standard error. Results are the inner backend's.
+ * traced to the same file share it. It is PATH.tmp-PID-0 until the last of them ends; then it gets
+ * its name. If writing failed there is no file, and ggl_trace_end returns why; without that call,
+ * closing prints it on standard error. Results are the inner backend's.
  *
  * path NULL: the environment variable GGL_TRACE, or "trace.json". *out owns inner; on failure the
  * caller still does. An existing file is replaced. GGL_IO. */

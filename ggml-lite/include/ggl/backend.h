@@ -110,8 +110,8 @@ struct ggl_backend {
     size_t memory;         /* bytes it can use; 0: not known */
     size_t max_buffer; /* most bytes of one buffer; 0: no limit. Weights are spread over several */
     bool async;        /* run returns before the work is done: it is started before others run */
-    bool software;     /* a device that this machine's processor plays, slower than the processor by
-                          itself: never chosen, used only by its name */
+    bool software;     /* a device emulated on the CPU, slower than the cpu backend: used only if it is
+                          named */
     /* Set by the scheduler while it calls run: true asks the run to stop between two steps with
      * GGL_CANCELLED, and to leave what it has written as it is. A backend may ignore it. NULL: none.
      */

@@ -71,8 +71,8 @@ GGL_API const char *ggl_gguf_name(const ggl_gguf *f); /* the path */
 GGL_API uint32_t ggl_gguf_version(const ggl_gguf *f);
 GGL_API bool ggl_gguf_lock_failed(const ggl_gguf *f);
 
-/* What tells this file from any other, and from itself before it was changed: equal ones have the same tensors, bytes and
- * all, unless somebody changed a few bytes in the middle of a tensor and set the time back. false, and all zeros: it was opened from memory. Of a split model, all parts together. */
+/* What tells this file from any other, and from itself before it was changed: equal ones have the same
+ * tensors, and the same data at the beginning, the middle and the end of each. false, and all zeros: it was opened from memory. Of a split model, all parts together. */
 typedef struct ggl_gguf_identity {
     uint64_t size;     /* bytes */
     int64_t modified;  /* when last, in ns since 1970 */

@@ -144,7 +144,7 @@ struct ggl_tensor {
     bool gather;         /* PICK of whole matrices from a stack [in, out, n] that is the same for the
                             whole batch. LINEAR reads stack and index itself: see ggl_read */
     bool keeps_state;    /* CALL: there is a STATE in its body, or in a body within it */
-    /* Set by ggl_graph_finish, and again by ggl_graph_fold. */
+    /* Set by ggl_graph_finish, and again by ggl_graph_fold and ggl_sched_new. */
     bool needed;   /* an output depends on it */
     bool computed; /* a backend computes it: needed, no leaf, no view, and no gather that only
                       products read. Computed numbers are f32, or i32 */
@@ -172,16 +172,16 @@ GGL_API ggl_tensor *ggl_read(const ggl_tensor *node, int k);
 #define GGL_MAX_ELEMENTS ((int64_t)1 << 48)
 /* Elements of one of the batch; of all, if t does not depend on it. */
 GGL_API int64_t ggl_count(const ggl_tensor *t);
-/* The product of extents first .. end-1; n takes the place of GGL_N. All products of extents are
- * taken here, and bounded as above. */
+/* The product of extents first .. end-1; n takes the place of GGL_N. Products of extents are taken
+ * here, where they are known to fit. */
 static inline int64_t ggl_extents(const int64_t *ne, int first, int end, int64_t n) {
     int64_t count = 1;
     for (int d = first; d < end; d++)
         count *= ne[d] == GGL_N ? n : ne[d];
     return count;
 }
-/* Bytes of t, in its type, for n of the batch (of all, if it does not depend on the batch). Every
- * size of memory comes from here. False: a row is no whole number of blocks, or *out would wrap. */
+/* Bytes of t, in its type, for n of the batch (of all, if it does not depend on the batch). The
+ * memory of every value is sized here. False: a row is no whole number of blocks, or *out would wrap. */
 GGL_API GGL_NODISCARD bool ggl_value_bytes(const ggl_tensor *t, int64_t n, size_t *out);
 /* "[n_ff = 96, 4]", with the batch left out; returns buf. */
 GGL_API const char *ggl_shape_text(const ggl_tensor *t, char *buf, size_t size);

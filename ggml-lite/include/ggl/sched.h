@@ -49,7 +49,7 @@ typedef struct ggl_sched_params {
     /* Backends may lay out the weights of products anew (ggl_backend_vtable.repack): faster, but a
      * second copy, while the first is given back where nobody else reads it and it is mapped. */
     bool no_repack; /* all weights are used as they are */
-    /* Called in ggl_sched_alloc, after each weight that was uploaded or laid out anew: bytes done,
+    /* Called in ggl_sched_alloc, after each weight that was uploaded or repacked: bytes done,
      * and of all. false: stop, GGL_CANCELLED. NULL: none. */
     bool (*progress)(void *ctx, size_t done, size_t total);
     void *progress_ctx;
@@ -73,7 +73,7 @@ GGL_API GGL_NODISCARD ggl_status ggl_sched_alloc(ggl_sched *s, ggl_error *err);
 GGL_API void ggl_sched_free(ggl_sched *s);
 /* How ggl_sched_alloc went with params.cache. */
 typedef enum ggl_cache_use {
-    GGL_CACHE_NONE, /* no file was asked for, or nothing is laid out anew */
+    GGL_CACHE_NONE, /* no file was asked for, or nothing is repacked */
     GGL_CACHE_READ, /* mapped: nothing had to be laid out */
     GGL_CACHE_WRITTEN,
     GGL_CACHE_FAILED /* could not be written */
@@ -131,7 +131,7 @@ typedef struct ggl_memory {
     size_t weights_mapped;   /* used where they lie */
     size_t weights_copied;   /* uploaded as they are */
     size_t weights_repacked; /* the backend's own layout */
-    size_t weights_dropped;  /* of the host's, read once to be laid out anew: given back, if their
+    size_t weights_dropped;  /* of the host's, read once to be repacked: given back, if their
                                 range is mapped */
     size_t stores_rows, stores_states, arena, io;
 } ggl_memory;
