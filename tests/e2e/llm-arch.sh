@@ -19,6 +19,7 @@ expect() {
     local got=$?
     [ $got = "$code" ] || fail "llm-arch $*: exit code $got, not $code: $(head -c 300 "$tmp/err")"
     cat "$tmp/out" "$tmp/err" | grep -qF -- "$words" || fail "llm-arch $*: no '$words' in: $(head -c 300 "$tmp/out" "$tmp/err")"
+    ! cat "$tmp/out" "$tmp/err" | grep -F '\x0a' || fail "llm-arch $*: our own newline is escaped"
 }
 
 cat >"$tmp/tiny.arch" <<'END'
@@ -60,6 +61,7 @@ expect 0 "llama.arch" list
 expect 0 "blk.{l}.attn_q.weight" show "$model"
 expect 0 "bits each" show "$model"
 expect 0 "attn_q.weight" graph llama "$model"
+grep -qx '' "$tmp/out" && grep -q '^layers\? ' "$tmp/out" || fail "graph: no empty line between its blocks: $(cat "$tmp/out")"
 expect 0 "digraph" graph "$tmp/tiny.arch" --format dot
 expect 2 "--format" graph llama --format png
 "$arch" graph llama "$model" --format svg -o "$tmp/g.svg" || fail "graph --format svg"
