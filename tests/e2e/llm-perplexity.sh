@@ -122,7 +122,12 @@ expect 1 "$tmp/no/base.kld" -m "$model" -f "$text" -c 32 --kl-divergence-base "$
 cp "$tmp/base.kld" "$tmp/odd.kld"
 size=$(stat -c %s "$tmp/odd.kld")
 printf '\377\377\377\377' | dd of="$tmp/odd.kld" bs=1 seek=$((20 + 4 * 32 * $(od -An -tu4 -j16 -N4 "$tmp/odd.kld"))) conv=notrunc 2>/dev/null
-expect 1 "odd.kld: chunk 1: these are no log-probabilities" -m "$model" --kl-divergence-base "$tmp/odd.kld" --kl-divergence
+expect 1 "odd.kld: chunk 1, token 16: the log-probabilities are not of" -m "$model" --kl-divergence-base "$tmp/odd.kld" --kl-divergence
+cp "$tmp/base.kld" "$tmp/ones.kld" # 200 codes of the last position
+head -c 400 /dev/zero | tr '\0' '\377' | dd of="$tmp/ones.kld" bs=1 seek=$((size - 600)) conv=notrunc 2>/dev/null
+chunks=$(od -An -tu4 -j16 -N4 "$tmp/ones.kld" | tr -d ' ')
+run 1 -m "$model" --kl-divergence-base "$tmp/ones.kld" --kl-divergence
+grep -qF "ones.kld: chunk $chunks, token 30: the log-probabilities are not of" "$tmp/stderr" || fail "a damaged stretch: $(cat "$tmp/stderr")"
 [ "$size" = "$(stat -c %s "$tmp/odd.kld")" ] || fail "the test changed the file's size"
 (
     trap - EXIT
