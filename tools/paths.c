@@ -83,14 +83,29 @@ static int check_existing(const char *tool, const tool_path *p, const tool_path 
 static int check_written(const char *tool, const tool_path *p, const tool_path *all, size_t n) {
     ggl_error err = {0};
     struct stat st;
+    if (strcmp(p->path, "-") == 0)
+        return tool_error(tool, 2,
+                          "%s: - is standard input, which cannot be written; give ./- for "
+                          "a file of that name",
+                          p->flag);
     if (stat(p->path, &st) == 0 && S_ISREG(st.st_mode)) {
         int code = check_existing(tool, p, all, n, &st);
         if (code >= 0)
             return code;
     }
-    if (ggl_new_file_check(p->path, &err) != GGL_OK)
+    if (!p->optional && ggl_new_file_check(p->path, &err) != GGL_OK)
         return tool_error(tool, err.status == GGL_USAGE ? 2 : 1, "%s: %s", p->flag, err.msg);
     return -1;
+}
+
+/* Whether two paths that are written are one file, by name or, if it exists, by another name of it;
+ * both may be one device. */
+static bool same_file(const char *a, const char *b) {
+    struct stat st_a, st_b;
+    if (strcmp(a, b) == 0)
+        return strncmp(a, "/dev/", 5) != 0;
+    return stat(a, &st_a) == 0 && stat(b, &st_b) == 0 && S_ISREG(st_a.st_mode) &&
+           same(&st_a, &st_b);
 }
 
 int tool_check_paths(const char *tool, const tool_path *paths, size_t n) {
@@ -100,8 +115,7 @@ int tool_check_paths(const char *tool, const tool_path *paths, size_t n) {
             continue;
         int code = check_written(tool, p, paths, n);
         for (size_t k = 0; k < i && code < 0; k++)
-            if (paths[k].path && paths[k].written && strcmp(paths[k].path, p->path) == 0 &&
-                strncmp(p->path, "/dev/", 5) != 0)
+            if (paths[k].path && paths[k].written && same_file(paths[k].path, p->path))
                 code = tool_error(tool, 2, "%s and %s are the same file: %s", paths[k].flag,
                                   p->flag, p->path);
         if (code >= 0)
