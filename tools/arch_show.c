@@ -81,8 +81,8 @@ static int show(const ggl_gguf *f) {
         params += rows[i].params;
         bytes += rows[i].bytes;
     }
-    ggl_fprint(stdout, "%s: GGUF version %" PRIu32 ", %zu keys, %zu tensors, %d file%s\n\nkeys\n", ggl_gguf_name(f), ggl_gguf_version(f),
-           ggl_gguf_n_values(f), ggl_gguf_n_tensors(f), ggl_gguf_n_parts(f), ggl_gguf_n_parts(f) > 1 ? "s" : "");
+    ggl_fprint(stdout, "%s: GGUF version %" PRIu32 ", %zu keys, %zu tensor%s, %d file%s\n\nkeys\n", ggl_gguf_name(f), ggl_gguf_version(f),
+           ggl_gguf_n_values(f), ggl_gguf_n_tensors(f), ggl_gguf_n_tensors(f) == 1 ? "" : "s", ggl_gguf_n_parts(f), ggl_gguf_n_parts(f) > 1 ? "s" : "");
     print_keys(f, false);
     printf("\ntokenizer\n");
     print_keys(f, true);

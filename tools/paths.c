@@ -1,6 +1,7 @@
 #include "paths.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,11 +109,25 @@ static bool same_file(const char *a, const char *b) {
            same(&st_a, &st_b);
 }
 
+/* A file that a flag names: the flag is part of the message. Others may be names of something
+ * built in. */
+static int check_read(const char *tool, const tool_path *p) {
+    if (p->flag[0] != '-' || strcmp(p->path, "-") == 0 || access(p->path, R_OK) == 0)
+        return -1;
+    return tool_error(tool, 1, "%s: %s: %s", p->flag, p->path, strerror(errno));
+}
+
 int tool_check_paths(const char *tool, const tool_path *paths, size_t n) {
     for (size_t i = 0; i < n; i++) {
         const tool_path *p = &paths[i];
-        if (!p->path || !p->written)
+        if (!p->path)
             continue;
+        if (!p->written) {
+            int code = check_read(tool, p);
+            if (code >= 0)
+                return code;
+            continue;
+        }
         int code = check_written(tool, p, paths, n);
         for (size_t k = 0; k < i && code < 0; k++)
             if (paths[k].path && paths[k].written && same_file(paths[k].path, p->path))

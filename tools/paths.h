@@ -19,7 +19,8 @@ typedef struct tool_path {
                       is not checked */
 } tool_path;
 
-/* -1: go on. Else the exit code after a message: 1 for a file that cannot be written; 2 for one
+/* -1: go on. Else the exit code after a message: 1 for a file that cannot be written, or one of a
+ * flag ("-f") that cannot be read; 2 for one
  * that is also read, is written twice, is where standard output or error go, or is "-". */
 int tool_check_paths(const char *tool, const tool_path *paths, size_t n);
 

@@ -110,7 +110,9 @@ expect 2 "-c: 3 is out of range" -m "$model" -f "$text" -c 3
 expect 2 "--chunks 0" -m "$model" -f "$text" -c 32 --chunks 0
 expect 2 "is none of text, json" -m "$model" -f "$text" -o xml
 expect 2 "was made with 32" -m "$model" --kl-divergence-base "$tmp/base.kld" --kl-divergence -c 64
-expect 1 "missing.txt: " -m "$model" -f "$tmp/missing.txt"
+expect 1 "-f: $tmp/missing.txt: No such file" -m "$model" -f "$tmp/missing.txt"
+expect 1 "--arch: $tmp/missing.arch: No such file" --arch "$tmp/missing.arch" -f "$text"
+expect 2 "--cpu-mask-isa" --cpu-mask-isa foo -f "$text" -c 32
 expect 1 "missing.gguf" -m "$tmp/missing.gguf" -f "$text"
 expect 1 "are needed" -m "$model" -f "$text" -c 4096
 expect 1 "are needed" -m "$model" -f /dev/null -c 32
