@@ -104,6 +104,8 @@ int arch_show(int argc, char **argv) {
     ggl_gguf *f;
     ggl_gguf_params p = {.meta_only = true};
     code = ggl_gguf_open(&f, files.s[0], &p, &err) == GGL_OK ? show(f) : tool_error(TOOL, 1, "%s", err.msg);
+    if (f)
+        arch_note_truncated(files.s[0]);
     ggl_gguf_close(f);
     args_list_fini(&files);
     return code;
