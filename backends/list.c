@@ -94,7 +94,7 @@ static ggl_status check_masks(int i, const ggl_backend_params *p, ggl_error *err
     for (const char *c = backend[i].name; *c && n < 24; c++)
         variable[n++] = (char)(*c - 'a' + 'A');
     snprintf(variable + n, sizeof variable - n, "_MASK");
-    ggl_status st = check_mask("the mask", p->mask, 0, N_BACKEND - 1, err);
+    ggl_status st = check_mask("the mask (--cpu-mask-isa)", p->mask, 0, N_BACKEND - 1, err);
     return st == GGL_OK ? check_mask(variable, getenv(variable), i, i, err) : st;
 }
 

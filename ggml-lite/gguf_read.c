@@ -382,8 +382,8 @@ static ggl_status place_data(const reader *r, gguf_head *h, const range *ranges,
     if (first)
         return ggl_fail(r->err, GGL_FORMAT,
                         "the file is truncated: it needs %" PRIu64
-                        " bytes, the file has %zu: %" PRIu64 " are missing, from tensor '%s' on",
-                        need, r->size, need - r->size,
+                        " bytes, the file has %zu: %" PRIu64 " %s missing, from tensor '%s' on",
+                        need, r->size, need - r->size, need - r->size == 1 ? "is" : "are",
                         gguf_show(h->tensors[first->i_tensor].name).s);
     ggl_status s = GGL_OK;
     for (size_t i = 0; i < h->n_tensors && s == GGL_OK; i++)

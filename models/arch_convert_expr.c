@@ -142,7 +142,8 @@ static bool all_or_none(arch_eval *ev, const arch_expr *e, recipe *const *part, 
     for (int k = 0; k < n; k++)
         n_there += part[k] != NULL;
     if (n_there > 0 && n_there < n)
-        arch_error(ev, e->mark, "%d of the %d tensors are missing", n - n_there, n);
+        arch_error(ev, e->mark, "%d of the %d tensors %s missing", n - n_there, n,
+                   n - n_there == 1 ? "is" : "are");
     return n_there == n;
 }
 

@@ -13,7 +13,7 @@
 
 typedef struct lines {
     char **at;
-    size_t n, cap;
+    size_t n, cap, n_things; /* n_things: tensors that the lines tell of; 0: a line is one */
     bool failed;
 } lines;
 
@@ -92,7 +92,9 @@ static int print_and_count(const lines *a, const lines *b, bool context, const c
     long n = print_diff(a, b, context);
     if (n < 0)
         return tool_error(TOOL, 1, "too many lines to compare");
-    if (n == 0)
+    if (n == 0 && a->n_things > a->n)
+        printf("the same %s (%zu in %zu lines)\n", what, a->n_things, a->n);
+    else if (n == 0)
         printf("the same %s (%zu)\n", what, a->n);
     return n > 0;
 }
@@ -135,6 +137,7 @@ static void model_lines(const ggl_gguf *f, lines *keys, lines *tensors) {
                  tensor_type(rows[i].one), layers);
         add_line(tensors, text);
     }
+    tensors->n_things = ggl_gguf_n_tensors(f);
     free(rows);
     if (!keys->failed && !tensors->failed) {
         qsort(keys->at, keys->n, sizeof *keys->at, compare_text);
@@ -150,6 +153,8 @@ static int diff_models(const char *a, const char *b) {
     int code = 0;
     if (ggl_gguf_open(&f[0], a, &p, &err) != GGL_OK || ggl_gguf_open(&f[1], b, &p, &err) != GGL_OK)
         code = tool_error(TOOL, 1, "%s", err.msg);
+    for (int k = 0; k < 2 && f[1]; k++)
+        arch_note_truncated(k ? b : a);
     for (int k = 0; k < 2 && f[1]; k++)
         model_lines(f[k], &keys[k], &tensors[k]);
     if (f[1]) {

@@ -17,7 +17,9 @@
 static void print_text(FILE *out, const figure *f) {
     for (int k = 0; k < f->n; k++) {
         const figure_block *b = &f->block[k];
-        ggl_fprint(out, "%s%s (%" PRIu64 " parameters%s)\n", k ? "\n" : "", b->title, b->params, b->n_layers > 1 ? " each" : "");
+        if (k)
+            fputc('\n', out);
+        ggl_fprint(out, "%s (%" PRIu64 " parameters%s)\n", b->title, b->params, b->n_layers > 1 ? " each" : "");
         for (int i = 0; i < b->n; i++) {
             const figure_node *n = &b->node[i];
             char text[512];

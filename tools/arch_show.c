@@ -81,8 +81,8 @@ static int show(const ggl_gguf *f) {
         params += rows[i].params;
         bytes += rows[i].bytes;
     }
-    ggl_fprint(stdout, "%s: GGUF version %" PRIu32 ", %zu keys, %zu tensors, %d file%s\n\nkeys\n", ggl_gguf_name(f), ggl_gguf_version(f),
-           ggl_gguf_n_values(f), ggl_gguf_n_tensors(f), ggl_gguf_n_parts(f), ggl_gguf_n_parts(f) > 1 ? "s" : "");
+    ggl_fprint(stdout, "%s: GGUF version %" PRIu32 ", %zu keys, %zu tensor%s, %d file%s\n\nkeys\n", ggl_gguf_name(f), ggl_gguf_version(f),
+           ggl_gguf_n_values(f), ggl_gguf_n_tensors(f), ggl_gguf_n_tensors(f) == 1 ? "" : "s", ggl_gguf_n_parts(f), ggl_gguf_n_parts(f) > 1 ? "s" : "");
     print_keys(f, false);
     printf("\ntokenizer\n");
     print_keys(f, true);
@@ -104,6 +104,8 @@ int arch_show(int argc, char **argv) {
     ggl_gguf *f;
     ggl_gguf_params p = {.meta_only = true};
     code = ggl_gguf_open(&f, files.s[0], &p, &err) == GGL_OK ? show(f) : tool_error(TOOL, 1, "%s", err.msg);
+    if (f)
+        arch_note_truncated(files.s[0]);
     ggl_gguf_close(f);
     args_list_fini(&files);
     return code;

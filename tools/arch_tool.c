@@ -136,3 +136,11 @@ const char *arch_node_op(const ggl_tensor *t, char *buf, size_t size) {
     }
     return buf;
 }
+
+void arch_note_truncated(const char *path) {
+    ggl_error err = {0};
+    ggl_gguf *f = NULL;
+    if (ggl_gguf_open(&f, path, NULL, &err) != GGL_OK)
+        fprintf(stderr, "note: %s\n", err.msg);
+    ggl_gguf_close(f);
+}

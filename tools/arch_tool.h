@@ -38,6 +38,9 @@ typedef struct arch_backends {
 bool arch_backends_open(const char *tool, arch_backends *b); /* false after an error, which is printed */
 void arch_backends_close(arch_backends *b);
 
+/* For commands that read no data: a note on stderr if the file's is not whole. */
+void arch_note_truncated(const char *path);
+
 /* n tokens that any model has: a fixed sequence below n_vocab. */
 void arch_tokens(int32_t *token, int n, int64_t n_vocab);
 

@@ -213,6 +213,9 @@ void args_list_fini(arg_list *list) {
 
 static int out_of_range(const args_spec *spec, const arg_option *o, const char *flag, int n_flag,
                         const char *s) {
+    if (o->min != o->max && o->kind == ARG_INT)
+        return tool_error(spec->tool, 2, "%.*s: %s is out of range, %.0f to %.0f is allowed",
+                          n_flag, flag, s, o->min, o->max);
     if (o->min != o->max)
         return tool_error(spec->tool, 2, "%.*s: %s is out of range, %.15g to %.15g is allowed",
                           n_flag, flag, s, o->min, o->max);

@@ -266,8 +266,9 @@ static int run_prompt(cli *c) {
     bool *want = NULL;
     if (c->o.logits) {
         if (npy_open(&c->logits, c->o.logits, (int64_t)n, llm_session_n_vocab(c->session), &err) !=
-            GGL_OK)
-            return tool_error(TOOL, 1, "--logits: %s", err.msg);
+            GGL_OK) /* opening a pipe waits for its reader */
+            return process_stopped ? process_stop_code()
+                                   : tool_error(TOOL, 1, "--logits: %s", err.msg);
         want = malloc(n + 1);
         if (!want)
             return tool_error(TOOL, 1, "out of memory");
@@ -491,6 +492,7 @@ static int watch(cli *c) {
 
 static int check_paths(const cli_options *o) {
     const bool is_piped = !o->prompt && !o->prompt_file && !o->tokens && stdin_is_piped();
+    const char *cache = o->repack_cache && *o->repack_cache ? o->repack_cache : NULL;
     const tool_path paths[] = {
         {"-m", o->model, .written = false},
         {"-f", o->prompt_file, .written = false},
@@ -498,6 +500,7 @@ static int check_paths(const cli_options *o) {
         {"--arch", o->arch, .written = false},
         {"--logits", o->logits, .written = true},
         {"--trace", placement_trace(&o->placement), .written = true},
+        {"--repack-cache", cache, .written = true, .optional = true},
     };
     return tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
 }

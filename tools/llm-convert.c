@@ -57,7 +57,7 @@ static int convert(const options *o, ggl_backend *reference) {
     ggl_status s = llm_converter_write(c, o->out, &err);
     print_notes(llm_converter_notes(c) + n_notes);
     if (s == GGL_OK)
-        fprintf(stderr, "%s: %zu tensors, %.1f MiB\n", o->out, llm_converter_n_tensors(c), (double)llm_converter_size(c) / 0x1p20);
+        fprintf(stderr, "%s: %zu tensor%s, %.1f MiB\n", o->out, llm_converter_n_tensors(c), llm_converter_n_tensors(c) == 1 ? "" : "s", (double)llm_converter_size(c) / 0x1p20);
     else if (shown >= 0)
         fputc('\n', stderr);
     llm_converter_free(c);

@@ -58,7 +58,7 @@ typedef struct ppl {
     int64_t max_rows, n_rows;
     int64_t chunk, first; /* the chunk, and where in it row 0 stands */
     int bad_row;          /* position in the chunk of logits that are no numbers; -1 */
-    bool bad_base;
+    int bad_base;         /* the same of the other file's codes that are of no probabilities */
     ppl_stats stats;
     double *kld, *p_diff; /* [n_chunk * scored] */
     double *running;      /* [n_chunk]: the perplexity after each */
@@ -148,7 +148,7 @@ static int read_text(ppl *p, const llm_tokenizer *t) {
     size_t n;
     char *text = tool_read_file(TOOL, p->o.text, &n);
     if (!text)
-        return 1;
+        return process_stopped ? process_stop_code() : 1;
     if (n > 0 &&
         text[n - 1] == '\n') /* as llama.cpp's -f: one newline at the end is not the text's */
         n--;
@@ -309,8 +309,9 @@ static void score_rows(ppl *p) {
         const row_result *r = &p->result[k];
         if (!r->finite && p->bad_row < 0)
             p->bad_row = (int)(p->first + k);
-        p->bad_base |= !r->base_ok;
-        if (p->bad_row >= 0 || p->bad_base)
+        if (!r->base_ok && p->bad_base < 0)
+            p->bad_base = (int)(p->first + k);
+        if (p->bad_row >= 0 || p->bad_base >= 0)
             break;
         if (p->o.compare) {
             p->kld[p->stats.n] = r->c.kld;
@@ -341,7 +342,7 @@ static bool on_progress(void *ctx, int64_t done, int64_t n) {
         fprintf(stderr,
                 "\rchunk %" PRId64 " of %" PRId64 ", %" PRId64 " of %" PRId64 " tokens\033[K%s",
                 p->chunk + 1, p->head.n_chunk, done, n, done == n ? "\r\033[K" : "");
-    return !process_stopped && p->bad_row < 0 && !p->bad_base;
+    return !process_stopped && p->bad_row < 0 && p->bad_base < 0;
 }
 
 static int run_chunk(ppl *p, int32_t *token, bool *want) {
@@ -372,10 +373,11 @@ static int run_chunk(ppl *p, int32_t *token, bool *want) {
     if (p->bad_row >= 0)
         return tool_error(TOOL, 1, "chunk %" PRId64 ", token %d: the model's logits are no numbers",
                           p->chunk + 1, p->bad_row);
-    if (p->bad_base)
-        return tool_error(
-            TOOL, 1, "%s: chunk %" PRId64 ": these are no log-probabilities; the file is damaged",
-            p->o.base, p->chunk + 1);
+    if (p->bad_base >= 0)
+        return tool_error(TOOL, 1,
+                          "%s: chunk %" PRId64 ", token %d: the log-probabilities are not of "
+                          "probabilities that add up to 1; the file is damaged",
+                          p->o.base, p->chunk + 1, p->bad_base);
     return -1;
 }
 
@@ -479,7 +481,8 @@ static int run(ppl *p) {
         code = take_memory(p);
     if (code < 0 && p->o.base && !p->o.compare &&
         logits_begin(&p->save, p->o.base, &p->head, p->tokens.id, &err) != GGL_OK)
-        code = tool_error(TOOL, 1, "--kl-divergence-base: %s", err.msg);
+        code = process_stopped ? process_stop_code()
+                               : tool_error(TOOL, 1, "--kl-divergence-base: %s", err.msg);
     if (code < 0)
         fprintf(stderr, "%" PRId64 " chunks of %" PRId64 " tokens, %" PRId64 " of each scored\n",
                 p->head.n_chunk, p->head.n_ctx, logits_scored(p->head.n_ctx));
@@ -498,7 +501,7 @@ static int run(ppl *p) {
 
 int main(int argc, char **argv) {
     process_begin();
-    ppl p = {.bos = -1, .bad_row = -1};
+    ppl p = {.bos = -1, .bad_row = -1, .bad_base = -1};
     int code = read_options(&p.o, argc, argv);
     if (code >= 0)
         return code;

@@ -254,9 +254,9 @@ static void print_narrow(const quant_plan *p) {
         wanted += (double)t->size / bits(t->type) * bits(type ? type : t->type);
     }
     if (n > 0)
-        printf("narrow rows  %zu tensors have a larger type, as their rows are no whole blocks of "
+        printf("narrow rows  %zu tensor%s a larger type, as the rows are no whole blocks of "
                "the one that was meant: %.2f MiB instead of %.2f (-v and --dry-run name them)\n",
-               n, size / 0x1p20, wanted / 0x1p20);
+               n, n == 1 ? " has" : "s have", size / 0x1p20, wanted / 0x1p20);
 }
 
 static void print_summary(const job *j) {
@@ -278,7 +278,7 @@ static void print_summary(const job *j) {
                 size += p->tensor[i].size;
             }
         if (n > 0)
-            printf("  %-10s %zu tensors, %.2f MiB\n", ggl_type_at(k)->name, n,
+            printf("  %-10s %zu tensor%s, %.2f MiB\n", ggl_type_at(k)->name, n, n == 1 ? "" : "s",
                    (double)size / 0x1p20);
     }
     print_narrow(p);

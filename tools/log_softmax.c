@@ -46,6 +46,25 @@ void log_probs_encode(const log_softmax *s, const float *logits, int64_t n, uint
         to[HEAD + n] = 0;
 }
 
+/* The format rounds a log-probability by at most half a step, 16 / 65535 / 2 = 1.2e-4, and scale and
+ * least, of about 16, to f32; 1e-3 is more than both. What is less than exp(-16) of the likeliest
+ * has code 0 and is raised to that. */
+bool log_probs_valid(const uint16_t *row, int64_t n) {
+    const double rounding = 1e-3;
+    float head[2];
+    double sum = 0, raised = 0;
+    memcpy(head, row, sizeof head);
+    const double scale = head[0], least = head[1];
+    if (!(scale >= 0 && least > -1e9 && least + CODES * scale < rounding))
+        return false;
+    const double least_p = CODES * scale > 15.9 ? ggl_exp(least) : 0;
+    for (int64_t i = 0; i < n; i++) {
+        sum += ggl_exp(scale * row[HEAD + i] + least);
+        raised += row[HEAD + i] == 0 ? least_p : 0;
+    }
+    return sum > 1 - rounding && sum - raised < 1 + rounding;
+}
+
 log_compared log_compare(const log_softmax *s, const float *logits, int64_t n, const uint16_t *base,
                          int64_t token) {
     float head[2];

@@ -26,6 +26,10 @@ double log_softmax_at(const log_softmax *s, const float *logits, int64_t i);
 int64_t log_probs_size(int64_t n); /* u16s of a position */
 void log_probs_encode(const log_softmax *s, const float *logits, int64_t n, uint16_t *to);
 
+/* Whether such codes can be of probabilities: the likeliest is at most 1, and their sum is 1 but for
+ * what the format loses. */
+bool log_probs_valid(const uint16_t *code, int64_t n);
+
 /* A position as two models see it: base, from such codes, and another. */
 typedef struct log_compared {
     double nll, nll_base; /* -log p(token) */

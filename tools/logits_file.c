@@ -93,12 +93,8 @@ void logits_close(logits_reader *r) {
 bool logits_row(const logits_reader *r, int64_t chunk, int64_t k, uint16_t *row) {
     size_t size = 2 * (size_t)log_probs_size(r->head.n_vocab);
     size_t at = (size_t)(chunk * logits_scored(r->head.n_ctx) + k);
-    float head[2];
     memcpy(row, r->rows + at * size, size);
-    memcpy(head, row, sizeof head);
-    /* scale and least: the likeliest token has code 65535 and a log-probability of at most 0, but
-     * for rounding */
-    return head[0] >= 0 && head[1] > -1e9F && head[1] + 65535 * head[0] < 1e-3F;
+    return log_probs_valid(row, r->head.n_vocab);
 }
 
 /* --- writing ---------------------------------------------------------------------------------- */

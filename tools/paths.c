@@ -1,6 +1,7 @@
 #include "paths.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,25 +84,53 @@ static int check_existing(const char *tool, const tool_path *p, const tool_path 
 static int check_written(const char *tool, const tool_path *p, const tool_path *all, size_t n) {
     ggl_error err = {0};
     struct stat st;
+    if (strcmp(p->path, "-") == 0)
+        return tool_error(tool, 2,
+                          "%s: - is standard input, which cannot be written; give ./- for "
+                          "a file of that name",
+                          p->flag);
     if (stat(p->path, &st) == 0 && S_ISREG(st.st_mode)) {
         int code = check_existing(tool, p, all, n, &st);
         if (code >= 0)
             return code;
     }
-    if (ggl_new_file_check(p->path, &err) != GGL_OK)
+    if (!p->optional && ggl_new_file_check(p->path, &err) != GGL_OK)
         return tool_error(tool, err.status == GGL_USAGE ? 2 : 1, "%s: %s", p->flag, err.msg);
     return -1;
+}
+
+/* Whether two paths that are written are one file, by name or, if it exists, by another name of it;
+ * both may be one device. */
+static bool same_file(const char *a, const char *b) {
+    struct stat st_a, st_b;
+    if (strcmp(a, b) == 0)
+        return strncmp(a, "/dev/", 5) != 0;
+    return stat(a, &st_a) == 0 && stat(b, &st_b) == 0 && S_ISREG(st_a.st_mode) &&
+           same(&st_a, &st_b);
+}
+
+/* A file that a flag names: the flag is part of the message. Others may be names of something
+ * built in. */
+static int check_read(const char *tool, const tool_path *p) {
+    if (p->flag[0] != '-' || strcmp(p->path, "-") == 0 || access(p->path, R_OK) == 0)
+        return -1;
+    return tool_error(tool, 1, "%s: %s: %s", p->flag, p->path, strerror(errno));
 }
 
 int tool_check_paths(const char *tool, const tool_path *paths, size_t n) {
     for (size_t i = 0; i < n; i++) {
         const tool_path *p = &paths[i];
-        if (!p->path || !p->written)
+        if (!p->path)
             continue;
+        if (!p->written) {
+            int code = check_read(tool, p);
+            if (code >= 0)
+                return code;
+            continue;
+        }
         int code = check_written(tool, p, paths, n);
         for (size_t k = 0; k < i && code < 0; k++)
-            if (paths[k].path && paths[k].written && strcmp(paths[k].path, p->path) == 0 &&
-                strncmp(p->path, "/dev/", 5) != 0)
+            if (paths[k].path && paths[k].written && same_file(paths[k].path, p->path))
                 code = tool_error(tool, 2, "%s and %s are the same file: %s", paths[k].flag,
                                   p->flag, p->path);
         if (code >= 0)

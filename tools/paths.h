@@ -15,10 +15,13 @@ typedef struct tool_path {
     const char *path; /* NULL: not given. Read: "-" is standard input, a folder all files in it but
                        *.gguf, PREFIX-00001-of-0000N.gguf all parts of that model */
     bool written;
+    bool optional; /* and written: the run goes on without it where it cannot be written, so that
+                      is not checked */
 } tool_path;
 
-/* -1: go on. Else the exit code after a message: 1 for a file that cannot be written; 2 for one
- * that is also read, is written twice, or is where standard output or error go. */
+/* -1: go on. Else the exit code after a message: 1 for a file that cannot be written, or one of a
+ * flag ("-f") that cannot be read; 2 for one
+ * that is also read, is written twice, is where standard output or error go, or is "-". */
 int tool_check_paths(const char *tool, const tool_path *paths, size_t n);
 
 #endif

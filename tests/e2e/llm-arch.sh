@@ -19,6 +19,7 @@ expect() {
     local got=$?
     [ $got = "$code" ] || fail "llm-arch $*: exit code $got, not $code: $(head -c 300 "$tmp/err")"
     cat "$tmp/out" "$tmp/err" | grep -qF -- "$words" || fail "llm-arch $*: no '$words' in: $(head -c 300 "$tmp/out" "$tmp/err")"
+    ! cat "$tmp/out" "$tmp/err" | grep -F '\x0a' || fail "llm-arch $*: our own newline is escaped"
 }
 
 cat >"$tmp/tiny.arch" <<'END'
@@ -58,8 +59,15 @@ expect 1 "did you mean rms_norm" check "$tmp/typo.arch"
 # --- looking --------------------------------------------------------------------------------------------------------------
 expect 0 "llama.arch" list
 expect 0 "blk.{l}.attn_q.weight" show "$model"
+[ ! -s "$tmp/err" ] || fail "show: $(cat "$tmp/err")"
+head -c 100000 "$model" >"$tmp/cut.gguf"
+expect 0 "note: $tmp/cut.gguf: the file is truncated" show "$tmp/cut.gguf"
+expect 0 "note: $tmp/cut.gguf: the file is truncated" diff "$model" "$tmp/cut.gguf"
+expect 0 "lines)" diff "$model" "$model"
+grep -qE 'the same tensors \([0-9]+ in [0-9]+ lines\)' "$tmp/out" || fail "diff counts lines as tensors: $(cat "$tmp/out")"
 expect 0 "bits each" show "$model"
 expect 0 "attn_q.weight" graph llama "$model"
+grep -qx '' "$tmp/out" && grep -q '^layers\? ' "$tmp/out" || fail "graph: no empty line between its blocks: $(cat "$tmp/out")"
 expect 0 "digraph" graph "$tmp/tiny.arch" --format dot
 expect 2 "--format" graph llama --format png
 "$arch" graph llama "$model" --format svg -o "$tmp/g.svg" || fail "graph --format svg"

@@ -110,7 +110,9 @@ expect 2 "-c: 3 is out of range" -m "$model" -f "$text" -c 3
 expect 2 "--chunks 0" -m "$model" -f "$text" -c 32 --chunks 0
 expect 2 "is none of text, json" -m "$model" -f "$text" -o xml
 expect 2 "was made with 32" -m "$model" --kl-divergence-base "$tmp/base.kld" --kl-divergence -c 64
-expect 1 "missing.txt: " -m "$model" -f "$tmp/missing.txt"
+expect 1 "-f: $tmp/missing.txt: No such file" -m "$model" -f "$tmp/missing.txt"
+expect 1 "--arch: $tmp/missing.arch: No such file" --arch "$tmp/missing.arch" -f "$text"
+expect 2 "--cpu-mask-isa" --cpu-mask-isa foo -f "$text" -c 32
 expect 1 "missing.gguf" -m "$tmp/missing.gguf" -f "$text"
 expect 1 "are needed" -m "$model" -f "$text" -c 4096
 expect 1 "are needed" -m "$model" -f /dev/null -c 32
@@ -122,7 +124,12 @@ expect 1 "$tmp/no/base.kld" -m "$model" -f "$text" -c 32 --kl-divergence-base "$
 cp "$tmp/base.kld" "$tmp/odd.kld"
 size=$(stat -c %s "$tmp/odd.kld")
 printf '\377\377\377\377' | dd of="$tmp/odd.kld" bs=1 seek=$((20 + 4 * 32 * $(od -An -tu4 -j16 -N4 "$tmp/odd.kld"))) conv=notrunc 2>/dev/null
-expect 1 "odd.kld: chunk 1: these are no log-probabilities" -m "$model" --kl-divergence-base "$tmp/odd.kld" --kl-divergence
+expect 1 "odd.kld: chunk 1, token 16: the log-probabilities are not of" -m "$model" --kl-divergence-base "$tmp/odd.kld" --kl-divergence
+cp "$tmp/base.kld" "$tmp/ones.kld" # 200 codes of the last position
+head -c 400 /dev/zero | tr '\0' '\377' | dd of="$tmp/ones.kld" bs=1 seek=$((size - 600)) conv=notrunc 2>/dev/null
+chunks=$(od -An -tu4 -j16 -N4 "$tmp/ones.kld" | tr -d ' ')
+run 1 -m "$model" --kl-divergence-base "$tmp/ones.kld" --kl-divergence
+grep -qF "ones.kld: chunk $chunks, token 30: the log-probabilities are not of" "$tmp/stderr" || fail "a damaged stretch: $(cat "$tmp/stderr")"
 [ "$size" = "$(stat -c %s "$tmp/odd.kld")" ] || fail "the test changed the file's size"
 (
     trap - EXIT

@@ -84,6 +84,8 @@ for name in "${names[@]}"; do
     refused $name "" 2 empty
     refused $name none/file 1 "its folder does not exist"
     refused $name folder 1 "is a directory"
+    refused $name - 2 "give ./- for a file of that name"
+    [ ! -e ./- ] || fail "$name writes a file called -"
     if [ "$(id -u)" != 0 ]; then
         rm -f locked && echo old >locked && chmod 400 locked
         refused $name locked 1 "Permission denied"
@@ -110,6 +112,25 @@ cp m.gguf part-00001-of-00002.gguf
 cp m.gguf part-00002-of-00002.gguf
 "$bin/llm-quantize" part-00001-of-00002.gguf part-00002-of-00002.gguf Q8_0 >out 2>err
 [ $? = 2 ] && cmp -s part-00002-of-00002.gguf "$model" || fail "over another part of the model: $(cat err)"
+echo >same
+ln same other-same
+"$bin/llm-cli" -p x -n 1 --logits same --trace other-same >out 2>err
+[ $? = 2 ] && grep -q 'the same file' err || fail "--logits and --trace to one file by two names: $(cat err)"
+# the repack cache: never over what is read or written; one that is only read need not be writable
+"$bin/llm-cli" -m m.gguf -p x -n 1 --repack-cache=m.gguf >out 2>err
+[ $? = 2 ] && grep -q 'what -m reads' err && cmp -s m.gguf "$model" || fail "--repack-cache over the model: $(cat err)"
+"$bin/llm-cli" -m m.gguf -p x -n 1 --repack-cache=out >out 2>err
+[ $? = 2 ] && grep -q 'where standard output goes' err || fail "--repack-cache over standard output: $(cat err)"
+"$bin/llm-cli" -m m.gguf -p x -n 1 --repack-cache=cache >out 2>err || fail "--repack-cache: $(cat err)"
+"$bin/llm-cli" -m m.gguf -p x -n 0 --repack-cache=cache --logits cache >out 2>err
+[ $? = 2 ] && grep -q 'the same file' err || fail "--logits over the repack cache: $(cat err)"
+mkdir read-only
+mv cache read-only/ 2>/dev/null # there is none where the machine repacks nothing
+chmod -R a-w read-only
+"$bin/llm-cli" -m m.gguf -p x -n 1 --repack-cache=read-only/cache >out 2>err
+code=$?
+chmod -R u+w read-only
+[ $code = 0 ] || fail "a repack cache that cannot be written: $(cat err)"
 mkdir hf && echo '{}' >hf/config.json
 "$bin/llm-convert" hf -o hf/config.json >out 2>err
 [ $? = 2 ] && [ "$(cat hf/config.json)" = '{}' ] || fail "llm-convert over what it reads: $(cat err)"
@@ -166,6 +187,36 @@ for signal in INT TERM HUP; do
     [ $code = $((128 + $(kill -l $signal))) ] || fail "SIG$signal: exit code $code $(cat err)"
     [ -z "$(ls | grep tmp-)" ] || fail "SIG$signal leaves $(ls)"
     [ "$(tail -n 1 t2.json)" = ']' ] || fail "SIG$signal: the timeline is not complete"
+done
+# waiting to read standard input, and for the reader of a pipe
+for signal in INT TERM; do
+    for how in stdin logits base; do
+        mkfifo wait
+        case $how in
+        stdin)
+            "$bin/llm-perplexity" -f - -c 64 >out 2>err <wait &
+            pid=$!
+            exec 9>wait
+            ;;
+        logits) "$bin/llm-cli" -p x -n 0 --logits wait >out 2>err </dev/null & ;;
+        base) "$bin/llm-perplexity" -f text -c 64 --chunks 1 --kl-divergence-base wait >out 2>err </dev/null & ;;
+        esac
+        [ $how = stdin ] || pid=$!
+        for ((i = 0, asleep = 0; i < 1000 && asleep < 10; i++)); do # it waits: asleep ten times in a row
+            if [ "$(awk '/^State/ { print $2 }' /proc/$pid/status 2>/dev/null)" = S ]; then
+                asleep=$((asleep + 1))
+            else
+                asleep=0
+            fi
+            sleep 0.02
+        done
+        kill -$signal $pid
+        wait $pid
+        code=$?
+        exec 9>&-
+        rm wait
+        [ $code = $((128 + $(kill -l $signal))) ] && ! grep -q 'Interrupted' err || fail "SIG$signal, $how: $code $(cat err)"
+    done
 done
 # a tool that does not wait: a large file is being written
 "$bin/llm-bench" make --layers 4 tinyllama-1.1b q6_k big.gguf >out 2>err &

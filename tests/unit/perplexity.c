@@ -89,6 +89,32 @@ TEST(statistics) {
     near(ppl_quantile(x, 1, 0.5), 0, 0);
 }
 
+/* Rows that the encoder writes add up to 1 within what the format loses, also where nearly all
+ * probabilities are raised to its least one; rows with other codes do not. */
+TEST(valid_rows) {
+    enum { N = 200001 };
+    static const float far[] = {0, 1e-4F, 1, 7, 15.9F, 16, 16.1F, 100, 1e6F};
+    float *logits = calloc(N, sizeof *logits);
+    uint16_t *row = calloc((size_t)log_probs_size(N), sizeof *row);
+    for (size_t k = 0; logits && row && k < sizeof far / sizeof *far; k++)
+        for (int64_t n = 1; n <= N; n = n < 10 ? n + 1 : n * 37 < N ? n * 37 : n < N ? N : N + 1)
+            for (int shape = 0; shape < 2; shape++) {
+                for (int64_t i = 0; i < n; i++) /* one above all others, or an even slope */
+                    logits[i] = 20 - (shape ? far[k] * (float)i / (float)n : i ? far[k] : 0);
+                log_softmax s = log_softmax_of(logits, n);
+                log_probs_encode(&s, logits, n, row);
+                CHECK_MSG(log_probs_valid(row, n), "%d tokens, %g apart", (int)n, (double)far[k]);
+                if (n < 9 || far[k] < 1)
+                    continue;
+                for (int64_t i = 0; i < n; i++)
+                    row[4 + i] = i < 200 ? 65535 : row[4 + i];
+                CHECK_MSG(shape || !log_probs_valid(row, n), "200 of %d tokens, %g apart", (int)n,
+                          (double)far[k]);
+            }
+    free(logits);
+    free(row);
+}
+
 static const logits_head head = {
     .n_ctx = 6, .n_vocab = 5, .n_chunk = 2}; /* 2 positions of a chunk are scored */
 static const int32_t tokens[12] = {0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1};
