@@ -494,10 +494,10 @@ static int check_paths(const cli_options *o) {
     const bool is_piped = !o->prompt && !o->prompt_file && !o->tokens && stdin_is_piped();
     const char *cache = o->repack_cache && *o->repack_cache ? o->repack_cache : NULL;
     const tool_path paths[] = {
-        {"-m", o->model, .written = false},
-        {"-f", o->prompt_file, .written = false},
+        {"-m", o->model, .needed = true},
+        {"-f", o->prompt_file, .needed = true},
         {"the prompt", is_piped ? "-" : NULL, .written = false},
-        {"--arch", o->arch, .written = false},
+        {"--arch", o->arch, .needed = !o->watch},
         {"--logits", o->logits, .written = true},
         {"--trace", placement_trace(&o->placement), .written = true},
         {"--repack-cache", cache, .written = true, .optional = true},

@@ -459,10 +459,10 @@ static int run_chunks(ppl *p) {
 
 static int check_paths(const options *o) {
     const tool_path paths[] = {
-        {"-m", o->model, .written = false},
-        {"-f", o->text, .written = false},
-        {"--arch", o->arch, .written = false},
-        {"--kl-divergence-base", o->base, .written = !o->compare},
+        {"-m", o->model, .needed = true},
+        {"-f", o->text, .needed = true},
+        {"--arch", o->arch, .needed = true},
+        {"--kl-divergence-base", o->base, .written = !o->compare, .needed = o->compare},
         {"--trace", placement_trace(&o->placement), .written = true},
     };
     return tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);

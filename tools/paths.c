@@ -109,10 +109,8 @@ static bool same_file(const char *a, const char *b) {
            same(&st_a, &st_b);
 }
 
-/* A file that a flag names: the flag is part of the message. Others may be names of something
- * built in. */
 static int check_read(const char *tool, const tool_path *p) {
-    if (p->flag[0] != '-' || strcmp(p->path, "-") == 0 || access(p->path, R_OK) == 0)
+    if (!p->needed || strcmp(p->path, "-") == 0 || access(p->path, R_OK) == 0)
         return -1;
     return tool_error(tool, 1, "%s: %s: %s", p->flag, p->path, strerror(errno));
 }
