@@ -162,8 +162,8 @@ static ggl_status take_results(fold *f, ggl_error *err) {
     ggl_status s = GGL_OK;
     for (size_t i = 0; i < f->wanted.n && s == GGL_OK; i++) {
         ggl_tensor *t = f->wanted.at[i];
-        void *data = ggl_value_bytes(t, 1, &t->size) ? ggl_arena_alloc(&f->g->arena, t->size, 1)
-                                                     : NULL;
+        void *data =
+            ggl_value_bytes(t, 1, &t->size) ? ggl_arena_alloc(&f->g->arena, t->size, 1) : NULL;
         if (!data)
             return ggl_fail(err, GGL_NOMEM, "out of memory for constants");
         s = f->b->v->download(f->b, f->region[GGL_REGION_IO], f->loc[t->id].offset, data, t->size,
@@ -209,8 +209,9 @@ ggl_status ggl_graph_fold(ggl_graph *g, ggl_backend *b, ggl_error *err) {
     f.loc = ggl_calloc((size_t)g->n_ids, sizeof *f.loc);
     f.constant = ggl_calloc((size_t)g->n_ids, sizeof *f.constant);
     f.part_of = ggl_calloc((size_t)g->n_ids, sizeof *f.part_of);
-    ggl_status s =
-        f.loc && f.constant && f.part_of ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory for constants");
+    ggl_status s = f.loc && f.constant && f.part_of
+                       ? GGL_OK
+                       : ggl_fail(err, GGL_NOMEM, "out of memory for constants");
     for (int i = 0; i < g->n_ids && f.loc; i++)
         f.loc[i].region = -1;
     if (s == GGL_OK && (!collect(&f) || !place_leaves(&f, f.nodes.at, f.nodes.n)))

@@ -202,7 +202,8 @@ static ggl_status read_key(reader *r, gguf_value *v) {
 }
 
 static ggl_status read_keys(reader *r, gguf_head *h) {
-    ggl_status s = ggl_index_init(&h->by_key, h->n_values, sizeof *h->values, GGL_INDEX_STRINGS, r->err);
+    ggl_status s =
+        ggl_index_init(&h->by_key, h->n_values, sizeof *h->values, GGL_INDEX_STRINGS, r->err);
     if (s != GGL_OK)
         return s;
     h->values = ggl_calloc(h->n_values, sizeof *h->values);

@@ -366,10 +366,9 @@ static ggl_status check_alignments(const ggl_gguf_writer *w, ggl_error *err) {
         const writer_tensor *t = &w->tensors[i];
         size_t need = gguf_type_alignment(t->type);
         if (t->size > 0 && w->alignment < need)
-            return ggl_fail(err, GGL_USAGE,
-                            "general.alignment is %zu, and tensor '%s' of type %s needs %zu",
-                            w->alignment, gguf_show(t->name).s, ggl_type_get((int)t->type)->name,
-                            need);
+            return ggl_fail(
+                err, GGL_USAGE, "general.alignment is %zu, and tensor '%s' of type %s needs %zu",
+                w->alignment, gguf_show(t->name).s, ggl_type_get((int)t->type)->name, need);
     }
     return GGL_OK;
 }

@@ -268,9 +268,8 @@ static bool has_value(const item *it) {
 /* Reads or writes what a slot keeps: those stay in their order. */
 static bool uses_stores(const item *it) {
     const ggl_tensor *t = it->node;
-    return !it->copy_of &&
-           (t->op == GGL_OP_CACHE || t->op == GGL_OP_ATTEND || t->op == GGL_OP_STATE ||
-            t->op == GGL_OP_KEEP || t->keeps_state);
+    return !it->copy_of && (t->op == GGL_OP_CACHE || t->op == GGL_OP_ATTEND ||
+                            t->op == GGL_OP_STATE || t->op == GGL_OP_KEEP || t->keeps_state);
 }
 
 /* The first wave from `first` on that comes after all that the item reads. */

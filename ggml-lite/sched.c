@@ -272,8 +272,8 @@ static ggl_status run_segment(ggl_sched *s, const flight *f, ggl_error *err) {
     d->b->cancelled = s->params.cancelled;
     d->b->cancelled_ctx = s->params.cancelled_ctx;
     d->region[GGL_REGION_IO] = d->io[f->lane];
-    ggl_status st = d->b->v->run(
-        d->b, n == 1 || !seg->plan[1] ? seg->plan[0] : seg->plan[1], d->region, n, err);
+    ggl_status st = d->b->v->run(d->b, n == 1 || !seg->plan[1] ? seg->plan[0] : seg->plan[1],
+                                 d->region, n, err);
     d->b->cancelled = NULL; /* other users of the backend are not asked */
     d->b->cancelled_ctx = NULL;
     return st;

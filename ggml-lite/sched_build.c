@@ -277,8 +277,7 @@ static ggl_status provide_value(ggl_sched *s, segment *seg, ggl_tensor *x, ggl_e
         if (ggl_graph_get_input(s->g, i) == x)
             at = s->input_at[i];
     return add_move(
-        s, seg,
-        (move){x, from, at, d->loc[seg->phase][x->id].offset, gather, row, batched}, err);
+        s, seg, (move){x, from, at, d->loc[seg->phase][x->id].offset, gather, row, batched}, err);
 }
 
 /* Leaves, and values of other segments; `own` has the number of the segment that computes each,
@@ -424,7 +423,8 @@ static ggl_status place_inputs(ggl_sched *s, ggl_error *err) {
         const ggl_tensor *t = ggl_graph_get_input(s->g, i);
         size_t size;
         s->input_at[i] = s->input_size;
-        if (!ggl_value_bytes(t, s->n_batch, &size) || !ggl_size_add(s->input_size, size, &s->input_size) ||
+        if (!ggl_value_bytes(t, s->n_batch, &size) ||
+            !ggl_size_add(s->input_size, size, &s->input_size) ||
             !ggl_size_align(s->input_size, 64, &s->input_size))
             return ggl_fail(err, GGL_LIMIT, "input '%s' does not fit into memory", t->name);
     }

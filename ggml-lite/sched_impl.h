@@ -66,7 +66,7 @@ typedef struct device {
     copies *copies;
     size_t n_copies, cap_copies;
     node_list consts, copied; /* to upload, once */
-    ggl_loc *repacked; /* by tensor id, GGL_REGION_REPACKED: repacked weights, for products */
+    ggl_loc *repacked;    /* by tensor id, GGL_REGION_REPACKED: repacked weights, for products */
     bool *read_otherwise; /* by tensor id: weights that more than their repacked copy is read of */
     node_list repack;     /* what to lay out, in order of its place */
     size_t repacked_size, dropped_size;

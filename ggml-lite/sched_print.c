@@ -29,17 +29,17 @@ size_t ggl_sched_n_fallbacks(const ggl_sched *s) {
 static void print_node(const device *d, const ggl_tensor *t, FILE *out) {
     char shape[256];
     ggl_fprint(out, "  %-24s %-18s %-14s", t->name ? t->name : "",
-            ggl_shape_text(t, shape, sizeof shape),
-            t->call                ? t->call
-            : t->op == GGL_OP_CALL ? (t->body->recurrent ? "<loop>" : "<body>")
-                                   : ggl_op_get(t->op).name);
+               ggl_shape_text(t, shape, sizeof shape),
+               t->call                ? t->call
+               : t->op == GGL_OP_CALL ? (t->body->recurrent ? "<loop>" : "<body>")
+                                      : ggl_op_get(t->op).name);
     for (int i = 0; i < ggl_n_reads(t); i++) {
         const ggl_tensor *w = ggl_read(t, i);
         bool repacked = t->op == GGL_OP_LINEAR && i == 1 && w->op == GGL_OP_WEIGHT &&
                         d->repacked[w->id].region >= 0;
         if (w && w->op == GGL_OP_WEIGHT)
             ggl_fprint(out, " %s:%s%s", w->name, ggl_type_get(w->type)->name,
-                    repacked ? " repacked" : "");
+                       repacked ? " repacked" : "");
     }
     ggl_fprint(out, "%s%s\n", t->origin ? "  " : "", t->origin ? t->origin : "");
 }
@@ -100,7 +100,7 @@ static void print_moves(const ggl_sched *s, const segment *seg, FILE *out) {
                 continue;
             *(m->batched ? &each : &once) += m->row;
             ggl_fprint(out, "%s%s%s", gap, m->t->name ? m->t->name : "a value",
-                    m->gather ? " (wanted rows)" : "");
+                       m->gather ? " (wanted rows)" : "");
             gap = ", ";
         }
         if (each + once == 0)
@@ -108,7 +108,11 @@ static void print_moves(const ggl_sched *s, const segment *seg, FILE *out) {
         ggl_fprint(out, " from %s:", from < 0 ? "the host" : s->dev[from].b->name);
         if (each)
             ggl_fprint(out, " %zu bytes for each token", each);
-        ggl_fprint(out, each && once ? ", %zu in all\n" : once ? " %zu bytes in all\n" : "\n", once);
+        ggl_fprint(out,
+                   each && once ? ", %zu in all\n"
+                   : once       ? " %zu bytes in all\n"
+                                : "\n",
+                   once);
     }
 }
 
@@ -124,8 +128,8 @@ static void print_segment(const ggl_sched *s, size_t i, FILE *out, bool nodes) {
         snprintf(layers, sizeof layers, z.first_group == z.last_group ? "%d" : "%d-%d",
                  z.first_group, z.last_group);
     ggl_fprint(out, "%-8zu %-12s %-14s %8s %6zu %10.2f %10.2f %10.2f\n", i + 1,
-            s->dev[seg->backend].b->name, seg->phase == TRUNK ? "every token" : "wanted rows",
-            layers, seg->nodes.n, mib(z.weights), mib(z.stores), mib(arena));
+               s->dev[seg->backend].b->name, seg->phase == TRUNK ? "every token" : "wanted rows",
+               layers, seg->nodes.n, mib(z.weights), mib(z.stores), mib(arena));
     print_moves(s, seg, out);
     for (size_t k = 0; nodes && k < seg->nodes.n; k++)
         print_node(&s->dev[seg->backend], seg->nodes.at[k], out);
@@ -135,19 +139,20 @@ static void print_fallbacks(const ggl_sched *s, FILE *out) {
     for (size_t i = 0; i < s->n_fallbacks; i++) {
         const fallback *f = &s->fallback[i];
         char text[512];
-        ggl_fprint(out, "on %s, not %s: %s: %s\n", s->dev[f->used].b->name, s->dev[f->wished].b->name,
-                sched_node_text(f->refused, text, sizeof text), f->why);
+        ggl_fprint(out, "on %s, not %s: %s: %s\n", s->dev[f->used].b->name,
+                   s->dev[f->wished].b->name, sched_node_text(f->refused, text, sizeof text),
+                   f->why);
     }
 }
 
 void ggl_sched_print(const ggl_sched *s, FILE *out, bool nodes) {
     ggl_fprint(out, "%-8s %-12s %-14s %8s %6s %10s %10s %10s   MiB\n", "segment", "backend",
-            "runs for", "layers", "nodes", "weights", "cache", "values");
+               "runs for", "layers", "nodes", "weights", "cache", "values");
     for (size_t i = 0; i < s->n_segs; i++)
         print_segment(s, i, out, nodes);
     print_fallbacks(s, out);
     ggl_fprint(out, "%-12s %10s %10s %10s %10s %10s %10s %10s %10s   MiB\n", "memory", "weights",
-            "(copied)", "(repacked)", "(dropped)", "cache", "states", "values", "in/out");
+               "(copied)", "(repacked)", "(dropped)", "cache", "states", "values", "in/out");
     ggl_memory m;
     for (int i = 0; ggl_sched_memory(s, i, &m); i++) {
         const size_t bytes[] = {m.weights_mapped,

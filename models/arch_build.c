@@ -16,15 +16,16 @@ static bool engine_key(arch_eval *ev, const char *name, double most, int64_t *ou
     *out = 0;
     if (!ev->src->find_key(ev->src->ctx, key, &k))
         return true;
-    bool number = !k.is_list && k.type == LLM_ARCH_NUMBER &&
-                  ev->src->get_item(ev->src->ctx, &k, 0, &item);
+    bool number =
+        !k.is_list && k.type == LLM_ARCH_NUMBER && ev->src->get_item(ev->src->ctx, &k, 0, &item);
     if (!number)
         return arch_source_error(ev, "key %s is %s, and a whole number is wanted", key,
                                  k.is_list                   ? "a list"
                                  : k.type == LLM_ARCH_STRING ? "a string"
                                                              : "true or false");
     if (!(item.number >= 1 && item.number <= most) || item.number != floor(item.number))
-        return arch_source_error(ev, "key %s is %.12g, and a whole number from 1 to %.12g is wanted",
+        return arch_source_error(ev,
+                                 "key %s is %.12g, and a whole number from 1 to %.12g is wanted",
                                  key, isnan(item.number) ? NAN : item.number, most);
     *out = (int64_t)item.number;
     return true;
@@ -47,10 +48,9 @@ static bool find_family(arch_eval *ev) {
         }
     char shown[4 * 64 + 1]; /* a zero byte, too, is seen */
     ggl_show(shown, sizeof shown, item.string.s, item.string.n < 64 ? item.string.n : 64);
-    ev->status =
-        arch_fail(ev->err, GGL_FORMAT, a->family_place[0], NULL, NULL,
-                  "%s has the architecture '%s', which is none of this descriptor's",
-                  ev->src->name, shown);
+    ev->status = arch_fail(ev->err, GGL_FORMAT, a->family_place[0], NULL, NULL,
+                           "%s has the architecture '%s', which is none of this descriptor's",
+                           ev->src->name, shown);
     return false;
 }
 

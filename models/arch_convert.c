@@ -389,8 +389,10 @@ static ggl_status check_leftovers(const arch_conversion *c, ggl_error *err) {
     char more[64] = "";
     if (n > 1)
         snprintf(more, sizeof more, " and %zu more", n - 1);
-    return ggl_fail(err, GGL_FORMAT, "%s: tensor %s%s: read by no line of the convert section in %s:%d; map it or ignore it",
-                    c->source->file[first->file].s, first->name.s, more, c->arch->text.name, line);
+    return ggl_fail(
+        err, GGL_FORMAT,
+        "%s: tensor %s%s: read by no line of the convert section in %s:%d; map it or ignore it",
+        c->source->file[first->file].s, first->name.s, more, c->arch->text.name, line);
 }
 
 /* As the model itself will be built, in its own context. */

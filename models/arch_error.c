@@ -68,8 +68,7 @@ static void append_line(char *buf, size_t size, const arch_text *t, size_t from,
         unsigned char c = (unsigned char)t->s[i];
         n = next_char(t, i);
         bool c1 = c == 0xc2 && n == i + 2 && (unsigned char)t->s[i + 1] < 0xa0;
-        bool prints =
-            c >= 0x20 && c != 0x7f && !c1 && ggl_utf8_length(t->s + i, t->n - i) > 0;
+        bool prints = c >= 0x20 && c != 0x7f && !c1 && ggl_utf8_length(t->s + i, t->n - i) > 0;
         append(buf, size, prints ? t->s + i : "?", prints ? n - i : 1);
     }
 }

@@ -18,7 +18,7 @@
 #define MAX_REPAIRS 16
 
 typedef struct fact { /* a key as this toy has it */
-    ggl_str name; /* in full; s ends in NUL */
+    ggl_str name;     /* in full; s ends in NUL */
     bool present, indexed;
     toy_value value, second; /* second: of every other element, if indexed */
     bool has_second;
@@ -208,8 +208,7 @@ static int variants_of_family(const arch_survey *s) {
 
 static void set_fact(llm_arch_toy *t, const toy_key *k) {
     fact *f = &t->fact[t->n_fact++];
-    f->name = str_of(k->whole ? k->name
-                              : ggl_arena_printf(&t->arena, "%s.%s", t->family, k->name));
+    f->name = str_of(k->whole ? k->name : ggl_arena_printf(&t->arena, "%s.%s", t->family, k->name));
     f->value = k->value;
     f->indexed = k->indexed;
     f->present = true;

@@ -9,8 +9,7 @@
 /* --- the table of what was declared ----------------------------------------------------------- */
 
 arch_weight *arch_find_weight(arch_eval *ev, const char *name) {
-    size_t i =
-        ggl_index_find(&ev->weight_index, ev->weight_name, (ggl_str){name, strlen(name)});
+    size_t i = ggl_index_find(&ev->weight_index, ev->weight_name, (ggl_str){name, strlen(name)});
     return i == SIZE_MAX ? NULL : ev->weight[i];
 }
 
@@ -21,9 +20,9 @@ static bool index_weight(arch_eval *ev, const char *name) {
     if (!arch_push(ev, &ev->weight_name, &ev->cap_weight_name, i + 1, sizeof *ev->weight_name))
         return false;
     ev->weight_name[i] = (ggl_str){name, strlen(name)};
-    ggl_status s = x->slots ? ggl_index_reserve(x, ev->weight_name, i + 1, NULL)
-                            : ggl_index_init(x, 64, sizeof *ev->weight_name, GGL_INDEX_STRINGS,
-                                             NULL);
+    ggl_status s = x->slots
+                       ? ggl_index_reserve(x, ev->weight_name, i + 1, NULL)
+                       : ggl_index_init(x, 64, sizeof *ev->weight_name, GGL_INDEX_STRINGS, NULL);
     if (s != GGL_OK)
         return arch_nomem(ev), false;
     ggl_index_put(x, ev->weight_name, i);

@@ -165,7 +165,10 @@ static int64_t n_vocab(const llm_converter *c) {
 
 /* --- numbers that cannot be meant ------------------------------------------------------------- */
 
-static const struct { const char *key; double above, most; } sensible[] = {
+static const struct {
+    const char *key;
+    double above, most;
+} sensible[] = {
     {"*_epsilon", 0, 1},
     {"*.freq_base*", 0, 1e15},
     {"*.rope.scaling.*factor*", 0, 1e6},
@@ -178,17 +181,21 @@ static ggl_status note_odd_keys(llm_converter *c, ggl_error *err) {
     for (size_t i = 0; i < c->conv.n_key; i++) {
         const converted_key *k = &c->conv.key[i];
         const llm_arch_item *item = k->key.handle;
-        for (size_t r = 0; k->key.type == LLM_ARCH_NUMBER && r < sizeof sensible / sizeof *sensible; r++) {
+        for (size_t r = 0; k->key.type == LLM_ARCH_NUMBER && r < sizeof sensible / sizeof *sensible;
+             r++) {
             bool odd = false;
             uint64_t at = 0;
-            for (uint64_t j = 0; j < k->key.n && !odd && arch_match(sensible[r].key, k->name, strlen(k->name)); j++) {
+            for (uint64_t j = 0;
+                 j < k->key.n && !odd && arch_match(sensible[r].key, k->name, strlen(k->name));
+                 j++) {
                 odd = !(item[j].number > sensible[r].above && item[j].number <= sensible[r].most);
                 at = j;
             }
             if (!odd)
                 continue;
-            snprintf(text, sizeof text, "%s is %g, which makes no sense: it should be above %g, and %g at most", k->name,
-                     item[at].number, sensible[r].above, sensible[r].most);
+            snprintf(text, sizeof text,
+                     "%s is %g, which makes no sense: it should be above %g, and %g at most",
+                     k->name, item[at].number, sensible[r].above, sensible[r].most);
             if (!note(c, text))
                 return no_memory(err);
             break;
@@ -394,11 +401,13 @@ static size_t count_bad(const void *data, size_t n, ggl_type type) {
 
 static void keep_bad(llm_converter *c, const converted_tensor *t, size_t n_bad) {
     if (n_bad > 0 && c->n_bad_tensors++ == 0)
-        snprintf(c->first_bad, sizeof c->first_bad, "%zu of the %" PRId64 " of %s", n_bad, recipe_count(t->recipe), t->name);
+        snprintf(c->first_bad, sizeof c->first_bad, "%zu of the %" PRId64 " of %s", n_bad,
+                 recipe_count(t->recipe), t->name);
 }
 
 /* A source as it is: its bytes. */
-static ggl_status copy_tensor(llm_converter *c, const st_tensor *t, ggl_gguf_sink *to, size_t *bad, ggl_error *err) {
+static ggl_status copy_tensor(llm_converter *c, const st_tensor *t, ggl_gguf_sink *to, size_t *bad,
+                              ggl_error *err) {
     const char *data = t->data;
     const size_t element = t->type == GGL_F32 ? 4 : 2;
     ggl_status s = GGL_OK;
@@ -461,7 +470,9 @@ ggl_status llm_converter_write(llm_converter *c, const char *path, ggl_error *er
         s = ggl_gguf_writer_write(w, path, err);
     ggl_gguf_writer_free(w);
     char text[400];
-    snprintf(text, sizeof text, "weights of %zu tensor%s are NaN or infinite (%s): what the model computes of them is nonsense",
+    snprintf(text, sizeof text,
+             "weights of %zu tensor%s are NaN or infinite (%s): what the model computes of them is "
+             "nonsense",
              c->n_bad_tensors, c->n_bad_tensors == 1 ? "" : "s", c->first_bad);
     if (s == GGL_OK && c->n_bad_tensors > 0 && !note(c, text))
         s = no_memory(err);

@@ -159,8 +159,8 @@ static ggl_status put_piece(llm_hf_tokenizer *t, int64_t id, ggl_str text, int t
     t->type[id] = type;
     size_t first = ggl_index_put(&t->by_piece, t->piece, (size_t)id);
     if (first != (size_t)id)
-        return ggl_fail(err, GGL_FORMAT, "token '%.*s' has the ids %zu and %lld", (int)(text.n < 60 ? text.n : 60), text.s,
-                        first, (long long)id);
+        return ggl_fail(err, GGL_FORMAT, "token '%.*s' has the ids %zu and %lld",
+                        (int)(text.n < 60 ? text.n : 60), text.s, first, (long long)id);
     return GGL_OK;
 }
 
@@ -177,8 +177,8 @@ static ggl_status make_room(llm_hf_tokenizer *t, int64_t n_vocab, ggl_error *err
         return ggl_fail(err, GGL_FORMAT, "the tokenizer has %lld tokens, and the model %lld", (long long)t->n, (long long)n_vocab);
     t->n = n_vocab > 0 ? n_vocab : t->n;
     if (t->n > MAX_ID)
-        return ggl_fail(err, GGL_LIMIT, "a vocabulary of %lld tokens, at most %lld are supported", (long long)t->n,
-                        (long long)MAX_ID);
+        return ggl_fail(err, GGL_LIMIT, "a vocabulary of %lld tokens, at most %lld are supported",
+                        (long long)t->n, (long long)MAX_ID);
     if (t->n == 0)
         return ggl_fail(err, GGL_FORMAT, "the vocabulary is empty");
     t->piece = ggl_arena_alloc(&t->arena, (size_t)t->n, sizeof *t->piece);

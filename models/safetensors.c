@@ -37,10 +37,11 @@ static ggl_status make_index(llm_safetensors *st, ggl_error *err) {
     ggl_status s =
         ggl_index_init(&st->by_name, st->n_tensor, sizeof *st->tensor, GGL_INDEX_STRINGS, err);
     for (size_t i = 0; s == GGL_OK && i < st->n_tensor; i++) {
-        const st_tensor *t = &st->tensor[i], *first = &st->tensor[ggl_index_put(&st->by_name, st->tensor, i)];
+        const st_tensor *t = &st->tensor[i],
+                        *first = &st->tensor[ggl_index_put(&st->by_name, st->tensor, i)];
         if (first != t)
-            s = ggl_fail(err, GGL_FORMAT, "%s: tensor '%s' is there twice, also in %s", st->file[t->file].s, t->name.s,
-                         st->file[first->file].s);
+            s = ggl_fail(err, GGL_FORMAT, "%s: tensor '%s' is there twice, also in %s",
+                         st->file[t->file].s, t->name.s, st->file[first->file].s);
     }
     return s;
 }

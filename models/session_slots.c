@@ -14,10 +14,11 @@ ggl_status llm_slot_check(const llm_session *s, int slot, ggl_error *err) {
 ggl_status llm_slot_check_whole(const llm_session *s, int slot, ggl_error *err) {
     ggl_status st = llm_slot_check(s, slot, err);
     if (st == GGL_OK && s->state[slot].broken)
-        return ggl_fail(err, GGL_USAGE,
-                        "slot %d is incomplete, as a run or a restore of it has failed; clear it, or "
-                        "restore a saved one",
-                        slot);
+        return ggl_fail(
+            err, GGL_USAGE,
+            "slot %d is incomplete, as a run or a restore of it has failed; clear it, or "
+            "restore a saved one",
+            slot);
     return st;
 }
 

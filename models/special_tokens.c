@@ -68,10 +68,11 @@ ggl_status llm_special_add(special_tokens *x, ggl_str spelling, int32_t id, bool
         unsigned char byte = (unsigned char)spelling.s[i];
         int32_t next = child_of(x, at, byte);
         if (next == 0 && x->n >= MOST_NODES)
-            return ggl_fail(err, GGL_LIMIT,
-                            "the special tokens have more than %d bytes in all, which no vocabulary "
-                            "needs",
-                            MOST_NODES);
+            return ggl_fail(
+                err, GGL_LIMIT,
+                "the special tokens have more than %d bytes in all, which no vocabulary "
+                "needs",
+                MOST_NODES);
         if (next == 0)
             next = child_new(x, at, byte);
         if (next == 0)

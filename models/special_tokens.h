@@ -6,8 +6,8 @@
 
 typedef struct special_node {
     int32_t parent, byte; /* the key: this node's spelling is `byte` and then the parent's */
-    int32_t shorter;      /* the node of the longest proper prefix of this spelling that has a node */
-    int32_t any, user;    /* the longest token (any: of all kinds, user: user-defined) that is a
+    int32_t shorter;   /* the node of the longest proper prefix of this spelling that has a node */
+    int32_t any, user; /* the longest token (any: of all kinds, user: user-defined) that is a
                              prefix of this spelling; -1: none */
 } special_node;
 

@@ -293,7 +293,7 @@ static ggl_status tokenize_parts(const llm_tokenizer *t, const char *text, size_
     special_match *found;
     size_t n_found;
     ggl_status s = llm_special_find(&t->special, text, n, !control, &found, &n_found, err);
-    for (size_t start = 0; s == GGL_OK;) { /* text[start..] is not yet encoded */
+    for (size_t start = 0; s == GGL_OK;) {                   /* text[start..] is not yet encoded */
         while (n_found > 0 && found[n_found - 1].at < start) /* inside the token before */
             n_found--;
         size_t end = n_found > 0 ? found[n_found - 1].at : n;

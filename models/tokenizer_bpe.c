@@ -121,8 +121,7 @@ static int32_t symbol_of(llm_tokenizer *t, const bpe *m, symbols *y, const char 
 /* NULL: the two are no pair. */
 static const merge *find_merge(const bpe *m, int32_t left, int32_t right) {
     const int32_t key[2] = {left, right};
-    size_t i =
-        ggl_index_find(&m->by_pair, m->merges, (ggl_str){(const char *)key, sizeof key});
+    size_t i = ggl_index_find(&m->by_pair, m->merges, (ggl_str){(const char *)key, sizeof key});
     return i == SIZE_MAX ? NULL : &m->merges[i];
 }
 

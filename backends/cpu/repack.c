@@ -73,7 +73,8 @@ ggl_status cpu_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, const ggl_
     cpu_backend *c = (cpu_backend *)b;
     (void)err;
     repack_task t = {c, w, dst->data + offset};
-    int64_t units = (groups_of(w) + UNIT_GROUPS - 1) / UNIT_GROUPS * ggl_extents(w->ne, 2, GGL_MAX_DIMS, 1);
+    int64_t units =
+        (groups_of(w) + UNIT_GROUPS - 1) / UNIT_GROUPS * ggl_extents(w->ne, 2, GGL_MAX_DIMS, 1);
     if (!dst->huge)
         ggl_prefer_huge_pages(dst->data, dst->size);
     dst->huge = true;

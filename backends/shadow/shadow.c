@@ -35,8 +35,7 @@ static void choose_nodes(probe *r) {
 
 /* Views compute nothing, and a cache has no value; what it keeps is looked at by way of attend. */
 static bool is_candidate(const ggl_tensor *t) {
-    return t->computed && t->op != GGL_OP_CACHE && t->op != GGL_OP_RESHAPE &&
-           t->op != GGL_OP_SPLIT;
+    return t->computed && t->op != GGL_OP_CACHE && t->op != GGL_OP_RESHAPE && t->op != GGL_OP_SPLIT;
 }
 
 static void *copy_of(const void *data, size_t n, size_t size) {

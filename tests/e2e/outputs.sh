@@ -61,8 +61,11 @@ for name in "${names[@]}"; do
     [ $code = 0 ] && [ -L link ] && [ -s target ] || fail "$name through a link to what is not there yet: $(ls -l)"
     mkfifo pipe
     timeout 60 cat pipe >piped &
-    write $name pipe
-    wait $!
+    reader=$!
+    # shellcheck disable=SC2046
+    timeout 60 $(before $name) pipe $(after $name) >out 2>err </dev/null # opening a pipe waits for its reader
+    code=$?
+    wait $reader
     [ $code = 0 ] && [ -p pipe ] && [ -s piped ] || fail "$name to a pipe: $code $(head -c 300 err)"
     [ -p pipe ] || exit 1 # a tool that replaces a pipe would replace this machine's /dev/null, too
     rm pipe

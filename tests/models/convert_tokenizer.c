@@ -172,7 +172,9 @@ TEST(broken) {
 static uint64_t steps_of_colliding(int bits) {
     size_t cap = ((size_t)1 << bits) * 64 + 512, n = 0, count = (size_t)1 << bits;
     char *text = ggl_calloc(cap, 1);
-    n += (size_t)snprintf(text + n, cap - n, "{%s, \"model\": {\"type\": \"BPE\", \"merges\": [], \"vocab\": {", BYTE_LEVEL);
+    n += (size_t)snprintf(text + n, cap - n,
+                          "{%s, \"model\": {\"type\": \"BPE\", \"merges\": [], \"vocab\": {",
+                          BYTE_LEVEL);
     for (size_t i = 0; i < count; i++) {
         n += (size_t)snprintf(text + n, cap - n, "%s\"", i ? "," : "");
         for (int b = 0; b < bits; b++)

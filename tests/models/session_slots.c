@@ -17,7 +17,7 @@ enum { WIDTH = 16, VOCAB = 8, CTX = 320, UBATCH = 16, SLOTS = 3 };
 #define STATES "x = x + flat(sum(transpose(recent(x, 3))))\n"
 #define ALL    "h = heads(x, 2)\nx = x + attention(h, h, h)\n"
 #define MODEL(parts)                                                                               \
-    "arch tiny\nlanguage 1\ntoken_embd [16, n_vocab]\nx = token_embd[token]\n" parts                       \
+    "arch tiny\nlanguage 1\ntoken_embd [16, n_vocab]\nx = token_embd[token]\n" parts               \
     "logits = linear(x, token_embd)\n"
 
 typedef struct sequence { /* what a slot has to hold */
@@ -84,8 +84,9 @@ static bool setup(fixture *f, const char *text) {
     f->has_states = strstr(text, "recent") != NULL;
     f->has_window = strstr(text, "window") != NULL;
     return write_model(path, text) &&
-           CHECK_OK(ggl_backend_open(&f->cpu, "cpu", &(ggl_backend_params){.n_threads = 1}, &f->err),
-                    &f->err) &&
+           CHECK_OK(
+               ggl_backend_open(&f->cpu, "cpu", &(ggl_backend_params){.n_threads = 1}, &f->err),
+               &f->err) &&
            CHECK_OK(ggl_backend_open(&f->reference, "reference", NULL, &f->err), &f->err) &&
            CHECK_OK(llm_model_open(&f->model, path, NULL, &f->err), &f->err) &&
            session_open(f, &f->s, SLOTS) && session_open(f, &f->fresh, 1);
@@ -121,8 +122,9 @@ static ggl_status append(fixture *f, int slot, int n) {
 /* One more token gives the logits that a fresh session gives for the whole sequence. */
 static bool check_slot(fixture *f, int slot, const char *after) {
     sequence *q = &f->slot[slot];
-    if (!CHECK_MSG(llm_session_n_past(f->s, slot) == q->n, "after %s: slot %d has %d tokens, not %d",
-                   after, slot, (int)llm_session_n_past(f->s, slot), q->n))
+    if (!CHECK_MSG(llm_session_n_past(f->s, slot) == q->n,
+                   "after %s: slot %d has %d tokens, not %d", after, slot,
+                   (int)llm_session_n_past(f->s, slot), q->n))
         return false;
     if (q->n == CTX)
         return true;
@@ -238,11 +240,11 @@ static void random_operations(const char *text) {
         const char *name;
         action run;
         bool mends; /* success makes a broken slot whole */
-    } table[] = {{"append", do_append, false}, {"append", do_append, false},
-                 {"cut", do_cut, false},       {"cut", do_cut, false},
-                 {"copy", do_copy, true},      {"save", do_save, false},
+    } table[] = {{"append", do_append, false},     {"append", do_append, false},
+                 {"cut", do_cut, false},           {"cut", do_cut, false},
+                 {"copy", do_copy, true},          {"save", do_save, false},
                  {"snapshot", do_snapshot, false}, {"restore", do_restore, true},
-                 {"restore", do_restore, true}, {"clear", do_clear, true},
+                 {"restore", do_restore, true},    {"clear", do_clear, true},
                  {"cancel", do_cancel, false}};
     enum { N_ACTIONS = sizeof table / sizeof *table, N_STEPS = 600 };
     fixture f;
@@ -257,14 +259,14 @@ static void random_operations(const char *text) {
         refused += st == GGL_UNSUPPORTED;
         if (st == GGL_OK && (table[k].mends || f.slot[slot].n == 0))
             f.broken[slot] = false;
-        CHECK_MSG(st != GGL_OK || !was_broken || !f.broken[slot],
-                  "%s of a broken slot succeeded", table[k].name);
+        CHECK_MSG(st != GGL_OK || !was_broken || !f.broken[slot], "%s of a broken slot succeeded",
+                  table[k].name);
         if (!f.broken[slot])
             check_slot(&f, slot, table[k].name);
     }
     for (int k = 0; k < N_ACTIONS; k++)
-        CHECK_MSG(done[k] > (table[k].run == do_cut && f.has_states ? 0 : 5), "%s was done %d times",
-                  table[k].name, done[k]);
+        CHECK_MSG(done[k] > (table[k].run == do_cut && f.has_states ? 0 : 5),
+                  "%s was done %d times", table[k].name, done[k]);
     CHECK(refused > 0);
     teardown(&f);
 }
@@ -294,7 +296,8 @@ TEST(cutting_twice_counts_from_the_highest_position) {
     REQUIRE_OK(llm_session_cut(f.s, 0, 256 - UBATCH / 2, &f.err), &f.err);
     REQUIRE_OK(llm_session_cut(f.s, 0, 256 - UBATCH, &f.err), &f.err); /* as far as it goes */
     CHECK_INT(llm_session_cut(f.s, 0, 256 - UBATCH - 1, &f.err), GGL_UNSUPPORTED);
-    CHECK_HAS(f.err.msg, "slot 0 has been written up to token 256, so it can go back to 240, not to 239");
+    CHECK_HAS(f.err.msg,
+              "slot 0 has been written up to token 256, so it can go back to 240, not to 239");
     f.slot[0].n = 256 - UBATCH;
     check_slot(&f, 0, "two cuts");
     /* the limit is kept by copies and saved slots */
@@ -398,9 +401,9 @@ TEST(a_device_fails_after_the_run_returned) {
     const int32_t token[2 * UBATCH] = {0};
     const bool none[2 * UBATCH] = {false};
     waits_left = 0;
-    CHECK_INT(llm_session_eval(
-                  f.s, &(llm_batch){.n = 2 * UBATCH, .token = token, .want = none}, &f.err),
-              GGL_DEVICE);
+    CHECK_INT(
+        llm_session_eval(f.s, &(llm_batch){.n = 2 * UBATCH, .token = token, .want = none}, &f.err),
+        GGL_DEVICE);
     CHECK_INT(llm_session_n_past(f.s, 0), 4);
     waits_left = -1;
     check_slot(&f, 0, "a failure that was seen late");

@@ -295,12 +295,16 @@ TEST(products_only) {
     for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++) {
         fixture f;
         toy_model t;
-        if (open_backends(&f) && CHECK_MSG(toy_open(&t, name, text, n, 1, &f.err), "%s", f.err.msg)) {
+        if (open_backends(&f) &&
+            CHECK_MSG(toy_open(&t, name, text, n, 1, &f.err), "%s", f.err.msg)) {
             f.f.refusal = all_but_linear;
             if (build(&f, t.arch, llm_arch_toy_source(t.toy)) &&
-                CHECK_MSG(!first_wrong(&f, ggl_graph_get_output(f.g, 0), NO_FAULT, &r), "%s: a node departs", name)) {
-                CHECK_MSG(r.n > 4 && r.n_refused > 2 * r.n, "%s: %zu nodes, %zu refused", name, r.n, r.n_refused);
-                CHECK_MSG(!r.whole_departs, "%s: the whole differs by %g, rounding is %g", name, r.whole, r.rounding);
+                CHECK_MSG(!first_wrong(&f, ggl_graph_get_output(f.g, 0), NO_FAULT, &r),
+                          "%s: a node departs", name)) {
+                CHECK_MSG(r.n > 4 && r.n_refused > 2 * r.n, "%s: %zu nodes, %zu refused", name, r.n,
+                          r.n_refused);
+                CHECK_MSG(!r.whole_departs, "%s: the whole differs by %g, rounding is %g", name,
+                          r.whole, r.rounding);
                 verify_result_fini(&r);
             }
             toy_close(&t);
@@ -318,7 +322,9 @@ TEST(products_only) {
         CHECK_MSG(!r.whole_departs, "the whole differs by %g, rounding is %g", r.whole, r.rounding);
         verify_result_fini(&r);
         /* the reference is asked, too, whether it has an operator */
-        faulty poor = {.base = {.v = &faulty_vtable, .name = "poor"}, .real = f.reference, .refusal = all_but_linear};
+        faulty poor = {.base = {.v = &faulty_vtable, .name = "poor"},
+                       .real = f.reference,
+                       .refusal = all_but_linear};
         CHECK_INT(verify_graph(&r, f.g, f.cpu, &poor.base, f.token, N, &f.err), GGL_UNSUPPORTED);
         CHECK_HAS(f.err.msg, "does not run on poor: it has products only");
     }

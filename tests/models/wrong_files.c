@@ -12,7 +12,7 @@ typedef struct change {
     const char *text_key;           /* becomes a string */
     const char *number_key;         /* becomes this number, */
     double number;
-    bool list; /* or a list of it */
+    bool list;             /* or a list of it */
     size_t architecture_n; /* bytes of it, if it holds a NUL */
     bool no_tensors;
     const char *drop, *add;         /* tensors; the one added is [32] f32 */
@@ -36,8 +36,7 @@ static const char *changed(const change *c) {
         const ggl_gguf_value *v = ggl_gguf_value_at(f, i);
         if (is(v->key, "general.architecture") && c->architecture)
             ggl_gguf_put_string(w, "general.architecture", c->architecture,
-                                c->architecture_n ? c->architecture_n
-                                                  : strlen(c->architecture));
+                                c->architecture_n ? c->architecture_n : strlen(c->architecture));
         else if (is(v->key, c->text_key))
             ggl_gguf_put_string(w, c->text_key, "many", 4);
         else if (is(v->key, c->number_key))

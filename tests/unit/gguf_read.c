@@ -110,8 +110,8 @@ TEST(alignments_and_types) {
         uint32_t alignment;
         uint32_t type;
         uint64_t n;
-    } good[] = {{4, GGL_F32, 3},  {8, GGL_F64, 1},   {2, GGL_F16, 3},  {2, GGL_BF16, 3},
-                {1, GGL_Q8_0, 32}, {1, GGL_Q4_K, 256}, {8, GGL_F32, 3},  {16, GGL_F32, 3},
+    } good[] = {{4, GGL_F32, 3},   {8, GGL_F64, 1},    {2, GGL_F16, 3}, {2, GGL_BF16, 3},
+                {1, GGL_Q8_0, 32}, {1, GGL_Q4_K, 256}, {8, GGL_F32, 3}, {16, GGL_F32, 3},
                 {64, GGL_F32, 3},  {4, GGL_I32, 1}};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         for (size_t n_name = 1; n_name <= 8; n_name++) {

@@ -90,8 +90,7 @@ static bool cache_and_output(ggl_type type, const char *backend, bool twice, boo
     for (int32_t row = 0; ok && row < (by_rows ? N : 1); row++) {
         ok = CHECK_OK(ggl_sched_run(f.s, N, by_rows ? &row : NULL, 1, &f.err), &f.err);
         if (ok)
-            memcpy(out + row * D, ggl_sched_output(f.s, 0),
-                   (by_rows ? D : N * D) * sizeof(float));
+            memcpy(out + row * D, ggl_sched_output(f.s, 0), (by_rows ? D : N * D) * sizeof(float));
     }
     end(&f);
     return ok;
@@ -153,8 +152,9 @@ TEST(a_gather_by_a_constant_index) {
         ggl_tensor *m = ggl_binary(f.g, GGL_OP_PICK, w, top); /* [32, 4, 1] */
         ggl_tensor *sum = ggl_graph_op(f.g, GGL_OP_SUM, &m, 1, (double[]){0}, 1);
         sum = ggl_graph_op(f.g, GGL_OP_RESHAPE, &sum, 1, (double[]){4}, 1);
-        ggl_tensor *y = ggl_graph_op(f.g, GGL_OP_RESHAPE, (ggl_tensor *[]){ggl_linear(f.g, x, m, NULL)},
-                                     1, (double[]){4}, 1);
+        ggl_tensor *y =
+            ggl_graph_op(f.g, GGL_OP_RESHAPE, (ggl_tensor *[]){ggl_linear(f.g, x, m, NULL)}, 1,
+                         (double[]){4}, 1);
         ggl_graph_output(f.g, "y", ggl_binary(f.g, GGL_OP_SUB, y, sum));
         REQUIRE_OK(ggl_graph_finish(f.g, &f.err), &f.err);
         REQUIRE_OK(ggl_backend_open(&reference, "reference", NULL, &f.err), &f.err);
@@ -190,8 +190,8 @@ TEST(a_gather_from_a_constant) {
         ggl_tensor *i = ggl_graph_input(f.g, "i", GGL_I32, 0, NULL, true);
         const double stack[8] = {1, 2, 3, 4, 5, 6, 7, 8};
         ggl_tensor *c = ggl_graph_const(f.g, 3, (int64_t[]){2, 2, 2}, stack);
-        REQUIRE(start(&f, backends[k],
-                      ggl_linear(f.g, x, ggl_binary(f.g, GGL_OP_PICK, c, i), NULL)));
+        REQUIRE(
+            start(&f, backends[k], ggl_linear(f.g, x, ggl_binary(f.g, GGL_OP_PICK, c, i), NULL)));
         REQUIRE(set(&f, "x", (float[]){1, 1, 1, 1}, 2) && set(&f, "i", (int32_t[]){1, 0}, 2));
         REQUIRE_OK(ggl_sched_run(f.s, 2, NULL, 0, &f.err), &f.err);
         const float *y = ggl_sched_output(f.s, 0);
@@ -314,8 +314,9 @@ TEST(parts_of_constants) {
         ggl_tensor *x = ggl_graph_input(f.g, "x", GGL_F32, 1, (int64_t[]){2}, true);
         ggl_tensor *c = ggl_graph_const(f.g, 1, (int64_t[]){4}, (double[]){1, 2, 3, 4});
         c = ggl_graph_op(f.g, GGL_OP_SPLIT, &c, 1, (double[]){0, 1, 2}, 3);
-        REQUIRE(start(&f, backends[k],
-                      ggl_graph_op(f.g, GGL_OP_CONCAT, (ggl_tensor *[]){c, x}, 2, (double[]){0}, 1)));
+        REQUIRE(
+            start(&f, backends[k],
+                  ggl_graph_op(f.g, GGL_OP_CONCAT, (ggl_tensor *[]){c, x}, 2, (double[]){0}, 1)));
         REQUIRE(set(&f, "x", (float[]){8, 9}, 1));
         REQUIRE_OK(ggl_sched_run(f.s, 1, NULL, 0, &f.err), &f.err);
         const float *y = ggl_sched_output(f.s, 0);
@@ -372,8 +373,8 @@ TEST(states_in_nested_bodies_see_every_token) {
             REQUIRE(begin(&f));
             ggl_tensor *x = ggl_graph_input(f.g, "x", GGL_F32, 1, (int64_t[]){4}, true);
             ggl_tensor *sum = nested_sum(f.g, x, depth);
-            REQUIRE(start(&f, backends[k],
-                          ggl_binary(f.g, GGL_OP_ADD, sum, ggl_graph_number(f.g, 0))));
+            REQUIRE(
+                start(&f, backends[k], ggl_binary(f.g, GGL_OP_ADD, sum, ggl_graph_number(f.g, 0))));
             float ones[16];
             for (int i = 0; i < 16; i++)
                 ones[i] = 1;

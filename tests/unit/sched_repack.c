@@ -164,7 +164,8 @@ TEST(products_read_their_own_layout) {
         REQUIRE_OK(ggl_sched_new(&f.s, f.g, &f.p, &f.err), &f.err);
         REQUIRE(ggl_sched_memory(f.s, 0, &m));
         size_t in_place = no_import ? m.weights_copied : m.weights_mapped;
-        if (way < 2) { /* plain, tied, experts and summed; tied and summed are read otherwise, too */
+        if (way <
+            2) { /* plain, tied, experts and summed; tied and summed are read otherwise, too */
             CHECK_INT((long long)m.weights_repacked, 64 + 256 + 192 + 128);
             CHECK_INT((long long)m.weights_dropped, 64 + 192);
             CHECK_INT((long long)in_place, 256 + 64 + 128 + (no_import ? 64 : 48));

@@ -110,7 +110,7 @@ struct ggl_backend {
     size_t memory;         /* bytes it can use; 0: not known */
     size_t max_buffer; /* most bytes of one buffer; 0: no limit. Weights are spread over several */
     bool async;        /* run returns before the work is done: it is started before others run */
-    bool software;     /* a device emulated on the CPU, slower than the cpu backend: used only if it is
+    bool software; /* a device emulated on the CPU, slower than the cpu backend: used only if it is
                           named */
     /* Set by the scheduler while it calls run: true asks the run to stop between two steps with
      * GGL_CANCELLED, and to leave what it has written as it is. A backend may ignore it. NULL: none.
@@ -136,8 +136,8 @@ struct ggl_backend {
  * open as that of any backend: params is not NULL; on failure *out is NULL and err says why. */
 struct ggl_backend_params;
 typedef struct ggl_plugin {
-    uint32_t abi;                       /* GGL_BACKEND_ABI */
-    uint32_t vtable_size;               /* sizeof(ggl_backend_vtable) */
+    uint32_t abi;                        /* GGL_BACKEND_ABI */
+    uint32_t vtable_size;                /* sizeof(ggl_backend_vtable) */
     uint32_t n_ops, n_types, n_statuses; /* rows of ops.def, types.def and status.def */
     const char *name;
     ggl_status (*open)(ggl_backend **out, const struct ggl_backend_params *params, ggl_error *err);

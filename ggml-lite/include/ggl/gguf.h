@@ -43,7 +43,8 @@ typedef struct ggl_gguf_tensor {
     int n_dims;
     int64_t ne[GGL_MAX_DIMS]; /* innermost first; 1 beyond n_dims */
     int part;                 /* which file of a split model holds it */
-    const void *data;         /* in the mapping; numbers at multiples of their size, blocks anywhere; NULL in vocab-only opens */
+    const void *
+        data; /* in the mapping; numbers at multiples of their size, blocks anywhere; NULL in vocab-only opens */
     size_t size;              /* bytes */
 } ggl_gguf_tensor;
 
@@ -76,7 +77,8 @@ GGL_API bool ggl_gguf_lock_failed(const ggl_gguf *f);
 typedef struct ggl_gguf_identity {
     uint64_t size;     /* bytes */
     int64_t modified;  /* when last, in ns since 1970 */
-    uint64_t tensors;  /* a digest of names, types, shapes, places and 192 bytes of data of each; and of each part's size and time */
+    uint64_t
+        tensors; /* a digest of names, types, shapes, places and 192 bytes of data of each; and of each part's size and time */
 } ggl_gguf_identity;
 GGL_API bool ggl_gguf_identify(const ggl_gguf *f, ggl_gguf_identity *out);
 

@@ -141,9 +141,9 @@ struct ggl_tensor {
                             RESHAPE and SPLIT of a view. NULL: no view. A view needs no memory and no
                             step; whoever reads it reads the weight */
     bool dense;          /* a view without gaps between its elements */
-    bool gather;         /* PICK of whole matrices from a stack [in, out, n] that is the same for the
+    bool gather;      /* PICK of whole matrices from a stack [in, out, n] that is the same for the
                             whole batch. LINEAR reads stack and index itself: see ggl_read */
-    bool keeps_state;    /* CALL: there is a STATE in its body, or in a body within it */
+    bool keeps_state; /* CALL: there is a STATE in its body, or in a body within it */
     /* Set by ggl_graph_finish, and again by ggl_graph_fold and ggl_sched_new. */
     bool needed;   /* an output depends on it */
     bool computed; /* a backend computes it: needed, no leaf, no view, and no gather that only
