@@ -410,7 +410,7 @@ TEST(wrong_tensors) {
     t = layout_find(&hf, "model.layers.0.block_sparse_moe.experts.2.w3.weight");
     t->name[0] = 'M';
     REQUIRE(layout_write(&hf, path, "F32"));
-    expect("1 of the 4 tensors are missing");
+    expect("1 of the 4 tensors is missing");
     t->name[0] = 'm';
     t = layout_find(&hf, "model.layers.1.input_layernorm.weight");
     t->ne[0]--;
@@ -524,7 +524,7 @@ TEST(language) {
         {OWN "  w <- \"w\"\n  f <- \"f\" + \"f\"\n", "a tensor and a number stand at '+'"},
         {OWN "  w <- rows(\"w\", 2, 3)\n", "rows 2 to 4 of [4, 4], which has 4 rows"},
         {OWN "  w <- pairs(\"w\", 3)\n", "the 4 rows of [4, 4] are no multiple of 6"},
-        {OWN "  w <- concat(\"w\", \"v\")\n", "1 of the 2 tensors are missing"},
+        {OWN "  w <- concat(\"w\", \"v\")\n", "1 of the 2 tensors is missing"},
         {OWN "  w <- concat(\"w\", \"f\")\n", "concat of [4, 4] and [4]"},
         {OWN "  w <- concat(\"w\", \"w\")\n", "tensor w.weight is [4, 8], declared [n_embd, n_embd] = [4, 4]"},
         {OWN "  arch <- \"v\"\n  w <- \"w\"\n", "'arch' is one of the descriptor's own names, in quotes"},
