@@ -60,8 +60,9 @@ static void in_all_ways(const char *name, run_fn *run, const void *model) {
         way w = {.threads = 1 + (i * 2 + i / n_sets) % 5, .ubatch = ubatches[(i + i / n_sets) % 5]};
         char left[64], *p = w.mask;
         /* a mask that leaves the set: the names of the features that are not in it */
-        cpu_features_text(cpu_features_detect() & ~set[i % n_sets], left, sizeof left);
-        snprintf(w.mask, sizeof w.mask, "%s", set[i % n_sets] ? left : "all");
+        const uint32_t without = cpu_features_detect() & ~set[i % n_sets];
+        cpu_features_text(without, left, sizeof left);
+        snprintf(w.mask, sizeof w.mask, "%s", !set[i % n_sets] ? "all" : without ? left : "");
         while ((p = strchr(p, ' ')))
             *p++ = ',';
         ggl_backend *cpu = NULL;

@@ -98,7 +98,8 @@ TEST_UNUSED static exact exact_at_guard(size_t n) {
 
 TEST_UNUSED static exact exact_new(size_t n, size_t shift) {
     static uint64_t seed = 1;
-    if (test_random(&seed) % 2)
+    /* qemu 7.2 reads all of the memory operand of an AVX load with a mask, masked or not */
+    if (test_random(&seed) % 2 && !getenv("GGL_NO_GUARD"))
         return exact_at_guard(n);
     exact e = {.raw = malloc(n + shift + (n + shift == 0))};
     e.p = e.raw + shift;
