@@ -1,4 +1,4 @@
-/* What depends on no input is computed once, in double, and becomes a constant. */
+/* Computes every node that depends on no input once, in double, and makes it a constant. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -80,8 +80,8 @@ static bool place_leaves(fold *f, ggl_tensor *const *node, size_t n) {
     return true;
 }
 
-/* Gives x a place among the results if it is a constant and the node that reads it is not. A gather of a weight's matrices stays what it is, so
- * that products read the weight in its own type. */
+/* Gives x a place among the results if it is a constant and the node that reads it is not. A gather
+ * of a weight's matrices is left as it is, so that products read the weight in its own type. */
 static bool place_wanted(fold *f, ggl_tensor *x) {
     size_t size;
     if (!x || !f->constant[x->id] || ggl_is_of_weight(x) || f->loc[x->id].region >= 0)

@@ -1,5 +1,5 @@
-/* What the graph itself says about its nodes, found once: which are views of weights, which are
- * gathers that a product does itself, which an output needs, which a backend computes, and how many
+/* Facts about the nodes of a graph, found once: which are views of weights, which are gathers that a
+ * product does itself, which an output needs, which a backend computes, and how many
  * bytes each has. Folding, placement, segments, programs and repacking read these facts. */
 #include "graph_impl.h"
 
@@ -132,9 +132,13 @@ int64_t ggl_count(const ggl_tensor *t) {
     return ggl_extents(t->ne, 0, GGL_MAX_DIMS, 1);
 }
 
-bool ggl_value_bytes(const ggl_tensor *t, int64_t n, size_t *out) {
-    bool fits = ggl_row_size_checked(t->type, t->ne[0], out);
+bool ggl_extents_bytes(ggl_type type, const int64_t ne[GGL_MAX_DIMS], int64_t n, size_t *out) {
+    bool fits = ggl_row_size_checked(type, ne[0], out);
     for (int d = 1; d < GGL_MAX_DIMS && fits; d++)
-        fits = ggl_size_mul(*out, (size_t)(t->ne[d] == GGL_N ? n : t->ne[d]), out);
+        fits = ggl_size_mul(*out, (size_t)(ne[d] == GGL_N ? n : ne[d]), out);
     return fits;
+}
+
+bool ggl_value_bytes(const ggl_tensor *t, int64_t n, size_t *out) {
+    return ggl_extents_bytes(t->type, t->ne, n, out);
 }

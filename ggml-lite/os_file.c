@@ -177,9 +177,8 @@ static char *real_in_folder(const char *path) {
     return all;
 }
 
-/* What path stands for: links are followed, also one to a file that does not exist yet. NULL:
- * errno.
- */
+/* The real path of the file that path leads to. Links are followed, also one to a file that does not
+ * exist yet. NULL: errno. */
 static char *resolve(const char *path) {
     char *at = real_in_folder(path);
     for (int depth = 0; at && depth < 40; depth++) {
@@ -229,7 +228,8 @@ static ggl_status new_file_create(os_new_file *f, ggl_error *err) {
     return fail_new(err, errno);
 }
 
-/* What stands under the path already, if it can be written to. *through: not a regular file. */
+/* Fails if what is there already cannot or must not be written. *through: it is a device or a pipe,
+ * which is written as it is. */
 static ggl_status new_file_examine(const char *path, bool *through, ggl_error *err) {
     struct stat st;
     *through = false;

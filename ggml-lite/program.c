@@ -95,9 +95,7 @@ static void own_root(builder *b, const ggl_tensor *t) {
     v->offset = 0;
     v->type = computed && number && !r->placed ? b->p->value_type : t->type;
     dense(v->nb, v->type, t->ne);
-    ggl_tensor as_stored = *t;
-    as_stored.type = v->type;
-    if (!ggl_value_bytes(&as_stored, r->in_loop ? 1 : b->s->n_max, &r->size))
+    if (!ggl_extents_bytes(v->type, t->ne, r->in_loop ? 1 : b->s->n_max, &r->size))
         b->too_large = true;
 }
 

@@ -59,11 +59,6 @@ static bool is_read(const char *path, const struct stat *out) {
     return same(&st, out) || (S_ISDIR(st.st_mode) && folder_has(path, out)) || is_part(path, out);
 }
 
-static bool is_stream(int fd, const struct stat *out) {
-    struct stat st;
-    return fstat(fd, &st) == 0 && same(&st, out);
-}
-
 /* A file that exists: what else this run does with it. */
 static int check_existing(const char *tool, const tool_path *p, const tool_path *all, size_t n,
                           const struct stat *out) {
@@ -74,10 +69,6 @@ static int check_existing(const char *tool, const tool_path *p, const tool_path 
             return tool_error(tool, 2, "%s: %s is what %s reads; give another file", p->flag,
                               p->path, all[i].flag);
     }
-    for (int fd = 1; fd <= 2; fd++)
-        if (is_stream(fd, out))
-            return tool_error(tool, 2, "%s: %s is where standard %s goes; give another file",
-                              p->flag, p->path, fd == 1 ? "output" : "error");
     return -1;
 }
 
@@ -94,7 +85,8 @@ static int check_written(const char *tool, const tool_path *p, const tool_path *
         if (code >= 0)
             return code;
     }
-    if (!p->optional && ggl_new_file_check(p->path, &err) != GGL_OK)
+    /* a path that must not be written to is an error for an optional file, too */
+    if (ggl_new_file_check(p->path, &err) != GGL_OK && (!p->optional || err.status == GGL_USAGE))
         return tool_error(tool, err.status == GGL_USAGE ? 2 : 1, "%s: %s", p->flag, err.msg);
     return -1;
 }

@@ -91,35 +91,30 @@ bool cpu_mask_get(cpu_mask *m, cpu_mask_reader *read) {
     return false;
 }
 
-static int allowed_cores(void) {
-    cpu_mask m;
-    if (!cpu_mask_get(&m, sched_getaffinity))
-        return (int)sysconf(_SC_NPROCESSORS_ONLN);
-    int n = cpu_mask_cores(&m);
-    CPU_FREE(m.set);
-    return n;
-}
-#else
-static int allowed_cores(void) {
-    return (int)sysconf(_SC_NPROCESSORS_ONLN);
-}
 #endif
 
+/* CPUs that this process may use; cores: those that share a core are counted once. */
+static int count_allowed(bool cores) {
+#ifdef __linux__
+    cpu_mask m;
+    if (cpu_mask_get(&m, sched_getaffinity)) {
+        int n = cores ? cpu_mask_cores(&m) : CPU_COUNT_S(CPU_ALLOC_SIZE((size_t)m.n), m.set);
+        CPU_FREE(m.set);
+        return n;
+    }
+#else
+    (void)cores;
+#endif
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : (int)n;
+}
+
 int cpu_default_threads(void) {
-    int cores = allowed_cores(), quota = quota_cores();
+    int cores = count_allowed(true), quota = quota_cores();
     int n = cores < quota ? cores : quota;
     return n < 1 ? 1 : n > MANY ? MANY : n;
 }
 
 int cpu_allowed(void) {
-#ifdef __linux__
-    cpu_mask m;
-    if (cpu_mask_get(&m, sched_getaffinity)) {
-        int n = CPU_COUNT_S(CPU_ALLOC_SIZE((size_t)m.n), m.set);
-        CPU_FREE(m.set);
-        return n;
-    }
-#endif
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n < 1 ? 1 : (int)n;
+    return count_allowed(false);
 }

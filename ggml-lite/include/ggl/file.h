@@ -39,13 +39,13 @@ GGL_API void ggl_file_map_close(ggl_file_map *m);
  * followed. A device or a pipe is written as it is. The rights are those that the umask leaves. */
 typedef struct ggl_new_file ggl_new_file;
 
-/* GGL_USAGE: the path is empty. GGL_IO: no such folder, a directory, a disk, no permission.
+/* GGL_USAGE: the path is empty, or is where standard output or error goes. GGL_IO: no such folder, a directory, a disk, no permission.
  * GGL_NOMEM. The message begins with the path. On failure *f is NULL. */
 GGL_API GGL_NODISCARD ggl_status ggl_new_file_open(ggl_new_file **f, const char *path,
                                                    ggl_error *err);
 /* Whether ggl_new_file_open would work now. Leaves nothing; opens no device and no pipe. */
 GGL_API GGL_NODISCARD ggl_status ggl_new_file_check(const char *path, ggl_error *err);
-/* What to write to, fully buffered; f's. */
+/* The stream to write to: fully buffered, and owned by f. */
 GGL_API FILE *ggl_new_file_stream(ggl_new_file *f);
 /* Keeps errno if the stream has failed for the first time since it was opened: a caller that writes
  * much calls this after each piece, so that commit can say why. */

@@ -135,7 +135,7 @@ struct ggl_tensor {
     const char *call;    /* CALL: the name backends may know; NULL: none */
     int scope;           /* the builder's: which body it was made in; 0: none */
 
-    /* What the builder finds out about a node (graph_facts.c). Everything that plans or runs a
+    /* Facts that the builder finds out about a node (graph_facts.c). Everything that plans or runs a
      * graph reads these, and derives none of them again. */
     ggl_tensor *view_of; /* the weight whose elements these are, where they lie: a WEIGHT itself,
                             RESHAPE and SPLIT of a view. NULL: no view. A view needs no memory and no
@@ -161,8 +161,9 @@ static inline bool ggl_is_leaf(const ggl_tensor *t) {
 static inline bool ggl_is_of_weight(const ggl_tensor *t) {
     return t->view_of || (t->gather && t->src[0]->view_of);
 }
-/* What the step of a node reads: read k of n, NULL if it is absent. These are the sources, but a
- * LINEAR whose matrix is a gather reads the stack as read 1 and the index as read 3. */
+/* The tensors that the step of a node reads: how many, and the k-th, NULL if it is absent. They are
+ * node->src, except that a LINEAR whose matrix is a gather reads the stack as read 1 and the index as
+ * read 3. */
 GGL_API int ggl_n_reads(const ggl_tensor *node);
 GGL_API ggl_tensor *ggl_read(const ggl_tensor *node, int k);
 
@@ -183,6 +184,9 @@ static inline int64_t ggl_extents(const int64_t *ne, int first, int end, int64_t
 /* Bytes of t, in its type, for n of the batch (of all, if it does not depend on the batch). The
  * memory of every value is sized here. False: a row is no whole number of blocks, or *out would wrap. */
 GGL_API GGL_NODISCARD bool ggl_value_bytes(const ggl_tensor *t, int64_t n, size_t *out);
+/* The same for a value of these extents that is stored in another type. */
+GGL_API GGL_NODISCARD bool ggl_extents_bytes(ggl_type type, const int64_t ne[GGL_MAX_DIMS], int64_t n,
+                                             size_t *out);
 /* "[n_ff = 96, 4]", with the batch left out; returns buf. */
 GGL_API const char *ggl_shape_text(const ggl_tensor *t, char *buf, size_t size);
 /* "blk.2 q = rope_pair(..)", "blk.0 linear(.., blk.0.ffn_up.weight)", for people; returns buf. */
