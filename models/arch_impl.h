@@ -194,6 +194,7 @@ struct arch_stmt {
     int n_arm;
     const char *string; /* WEIGHT: from; REQUIRE: message; IGNORE: what it is, or does where the
                            condition does not hold */
+    const char *second; /* WEIGHT: the name to look for where there is no `string` */
     arch_place string_place;
     bool optional; /* WEIGHT: '?' */
     bool bias, bias_optional;

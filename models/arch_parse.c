@@ -180,7 +180,7 @@ static arch_stmt *parse_assign(arch_parser *p) {
     return one_expr(p, s) && end_of_line(p) ? s : NULL;
 }
 
-/* NAME "[" [exprs] "]" { "?" | "bias" ["?"] | "from" STRING | "??" expr } */
+/* NAME "[" [exprs] "]" { "?" | "bias" ["?"] | "from" STRING ["??" STRING] | "??" expr } */
 static arch_stmt *parse_weight(arch_parser *p) {
     arch_stmt *s = new_stmt(p, ST_WEIGHT);
     if (!s || !parse_targets(p, s, 1))
@@ -203,6 +203,10 @@ static arch_stmt *parse_weight(arch_parser *p) {
             s->string = p->tok[1].str;
             s->string_place = arch_token_place(p, p->tok + 1);
             p->tok += 2;
+            if (arch_is(p, "??") && next_is(p, TOK_STRING)) {
+                s->second = p->tok[1].str;
+                p->tok += 2;
+            }
         } else if (arch_accept(p, "??")) {
             if (!(s->other = arch_parse_expr(p)))
                 return NULL;

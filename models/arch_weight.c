@@ -263,11 +263,19 @@ static bool load(arch_eval *ev, const arch_stmt *s, const char *name, const shap
 
 /* --- the statement ---------------------------------------------------------------------------- */
 
-static const char *full_name(arch_eval *ev, const arch_stmt *s, bool bias) {
+/* `from "a" ?? "b"`: whether the source has the first. Made-up models always have it. */
+static bool has_first(arch_eval *ev, const arch_stmt *s, const shape *want) {
+    const char *name = ev->conv ? NULL : arch_expand(ev, s->string, s->string_place);
+    llm_arch_tensor t = {.name = name, .n_dims = want->n};
+    memcpy(t.ne, want->ne, sizeof t.ne);
+    return !name || ev->src->find_tensor(ev->src->ctx, &t);
+}
+
+static const char *full_name(arch_eval *ev, const arch_stmt *s, const char *from, bool bias) {
     char buf[512];
     const char *end = bias ? "bias" : "weight", *out;
-    if (s->string) {
-        if (!(out = arch_expand(ev, s->string, s->string_place)) || !bias)
+    if (from) {
+        if (!(out = arch_expand(ev, from, s->string_place)) || !bias)
             return out;
         size_t n = strlen(out), m = strlen(".weight");
         if (n < m || strcmp(out + n - m, ".weight") != 0) {
@@ -334,15 +342,18 @@ static bool bind_weight(arch_eval *ev, const arch_stmt *s, const arch_value *v) 
 bool arch_run_weight(arch_eval *ev, const arch_stmt *s) {
     shape want;
     ggl_tensor *t, *bias = NULL;
-    const char *name = full_name(ev, s, false);
-    if (!name || !eval_shape(ev, s, &want))
+    if (!eval_shape(ev, s, &want))
+        return false;
+    const char *from = s->second && !has_first(ev, s, &want) ? s->second : s->string;
+    const char *name = full_name(ev, s, from, false);
+    if (!name)
         return false;
     if (!load(ev, s, name, &want, s->optional || s->other, false, &t))
         return false;
     arch_value v;
     if (t) {
         shape b = bias_shape(&want);
-        const char *bias_name = s->bias ? full_name(ev, s, true) : NULL;
+        const char *bias_name = s->bias ? full_name(ev, s, from, true) : NULL;
         if (s->bias &&
             (!bias_name || !load(ev, s, bias_name, &b, s->bias_optional, true, &bias)))
             return false;
