@@ -23,72 +23,6 @@ void arch_conversion_fini(arch_conversion *c) {
     ggl_arena_fini(&c->arena);
 }
 
-/* --- config.a.b ------------------------------------------------------------------------------- */
-
-static bool find_field(arch_eval *ev, const arch_expr *e, const json_value **out) {
-    if (e->kind == EX_NAME && strcmp(e->name, "config") == 0) {
-        *out = ev->conv->config;
-        return true;
-    }
-    if (e->kind != EX_FIELD) {
-        arch_error(ev, e->place, "values have no parts, but config: config.a.b");
-        return false;
-    }
-    if (!find_field(ev, e->a, out))
-        return false;
-    *out = json_get(*out, e->name); /* of null, too: absent */
-    return true;
-}
-
-static arch_value from_json(const json_value *v) {
-    switch (v->kind) {
-    case JSON_NUMBER:
-        return arch_number(v->number);
-    case JSON_BOOL:
-        return arch_bool(v->flag);
-    case JSON_STRING:
-        return (arch_value){.kind = VAL_STRING, .str = v->str};
-    default:
-        return arch_none(NULL);
-    }
-}
-
-static arch_value from_json_array(arch_eval *ev, const arch_expr *e, const json_value *v) {
-    arch_value *item = ggl_arena_alloc(&ev->arena, v->of.n + 1, sizeof *item);
-    if (!item)
-        return arch_nomem(ev);
-    if (!arch_step(ev, e->place, (int64_t)v->of.n))
-        return ARCH_FAIL;
-    for (size_t i = 0; i < v->of.n; i++)
-        item[i] = from_json(&v->of.item[i]);
-    return (arch_value){.kind = VAL_LIST, .item = item, .n = v->of.n};
-}
-
-arch_value arch_convert_field(arch_eval *ev, const arch_expr *e) {
-    const json_value *v;
-    char quote[128], text[192];
-    if (!ev->conv)
-        return arch_error(ev, e->place, "'config' is there in a convert section only");
-    if (!find_field(ev, e, &v))
-        return ARCH_FAIL;
-    arch_quote(e->place, quote, sizeof quote);
-    if (v && v->kind == JSON_ARRAY)
-        return from_json_array(ev, e, v);
-    if (v && v->kind == JSON_OBJECT)
-        return arch_error(ev, e->place, "%s is an object in config.json: one of its values is wanted", quote);
-    if (v && v->kind != JSON_NULL)
-        return from_json(v);
-    snprintf(text, sizeof text, "%s is missing in config.json", quote);
-    arch_value none = arch_none(arch_strdup(ev, text));
-    none.absent_key = true;
-    return none.text ? none : ARCH_FAIL;
-}
-
-arch_value arch_convert_has(arch_eval *ev, const arch_expr *e) {
-    const json_value *v;
-    return find_field(ev, e, &v) ? arch_bool(v && v->kind != JSON_NULL) : ARCH_FAIL;
-}
-
 bool arch_convert_number(const arch_eval *ev, const char *name, double *out) {
     if (!ev->conv->stacking || strcmp(name, "e") != 0)
         return false;
@@ -367,7 +301,7 @@ static bool pattern_of(const char *s, char *buf, size_t size) {
 static bool is_ignored(const arch_conversion *c, ggl_str name) {
     char pattern[512];
     for (const arch_mapping *m = c->section->map; m; m = m->next)
-        if (m->kind == MAP_IGNORE && pattern_of(m->name, pattern, sizeof pattern) && arch_match(pattern, name.s, name.n))
+        if (m->kind == MAP_IGNORE && m->name && pattern_of(m->name, pattern, sizeof pattern) && arch_match(pattern, name.s, name.n))
             return true;
     return false;
 }

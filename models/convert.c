@@ -225,18 +225,22 @@ static ggl_status open_rest(llm_converter *c, ggl_error *err) {
     c->conv.arch = c->arch;
     c->conv.config = c->config ? &c->config->root : NULL;
     c->conv.backend = c->params.backend;
+    ggl_error tensors_err = {0}; /* keys may ask for tensors; without any, config.json's faults come first */
+    ggl_status tensors = s == GGL_OK ? llm_safetensors_open(&c->source, c->folder, &tensors_err) : GGL_OK;
+    c->conv.source = c->source;
     if (s == GGL_OK)
         s = arch_convert_keys(&c->conv, err);
+    if (s == GGL_OK)
+        s = arch_convert_check_config(&c->conv, err);
     if (s == GGL_OK)
         s = note_odd_keys(c, err);
     if (s == GGL_OK)
         s = open_tokenizer(c, err);
     if (s != GGL_OK || c->params.vocab_only)
         return s;
-    s = llm_safetensors_open(&c->source, c->folder, err);
-    c->conv.source = c->source;
-    if (s == GGL_OK)
-        s = arch_convert_tensors(&c->conv, err);
+    if (tensors != GGL_OK)
+        return ggl_fail(err, tensors, "%s", tensors_err.msg);
+    s = arch_convert_tensors(&c->conv, err);
     if (s == GGL_OK && !add_sizes(c))
         s = ggl_fail(err, GGL_LIMIT, "the file would be too large");
     return s;
