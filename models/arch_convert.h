@@ -26,8 +26,13 @@ typedef struct converted_tensor {
     int n_dims; /* as declared */
     int64_t ne[GGL_MAX_DIMS];
     recipe *recipe;
-    bool only_f32; /* read otherwise than as a matrix or by rows: a norm's weight, a convolution's taps */
+    bool only_f32; /* read otherwise than as a matrix or by rows: a norm's weight, a convolution's taps; or it picks experts */
 } converted_tensor;
+
+typedef struct arch_ignored {
+    const char *pattern;
+    const arch_mapping *line;
+} arch_ignored;
 
 typedef struct arch_conversion {
     const llm_arch *arch;
@@ -43,6 +48,8 @@ typedef struct arch_conversion {
     size_t n_key, cap_key;
     converted_tensor *tensor;
     size_t n_tensor, cap_tensor;
+    arch_ignored *ignored; /* patterns of source tensors */
+    size_t n_ignored, cap_ignored;
     /* while it runs */
     bool stacking, in_constant;
     int64_t e; /* "{e}", in a stack */
@@ -68,6 +75,11 @@ GGL_NODISCARD ggl_status arch_convert_each_unread(const arch_conversion *c, arch
 GGL_NODISCARD ggl_status arch_convert_check_config(const arch_conversion *c, ggl_error *err);
 /* A value for messages: 0.5, "silu", a list of 3; returns buf. */
 const char *arch_json_text(const json_value *v, char *buf, size_t size);
+
+/* arch_convert_ignore.c: the line whose `ignore` names the tensor, or NULL. */
+const arch_mapping *arch_convert_ignored(const arch_conversion *c, ggl_str name);
+/* GGL_FORMAT: there are tensors that no line reads or ignores. */
+GGL_NODISCARD ggl_status arch_convert_check_leftovers(const arch_conversion *c, ggl_error *err);
 
 /* arch_convert_expr.c: the tensor stem.weight, or of a bias stem.bias, or `stem` itself; NULL: the folder has none. */
 st_tensor *arch_convert_find_source(const arch_conversion *c, const char *stem, bool is_bias);

@@ -20,6 +20,7 @@ static recipe *new_recipe(arch_eval *ev, recipe_kind kind, recipe *like, int n_p
     r->part = part;
     r->n_part = n_part;
     r->held = NULL;
+    r->matrix = 0;
     if (n_part > 0)
         part[0] = like;
     return r;

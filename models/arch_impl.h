@@ -14,6 +14,7 @@
  *     arch_convert.c     convert sections: what config.json's keys and tensors become
  *     arch_convert_config.c  config.x, rope.x
  *     arch_convert_unread.c  what no line reads of config.json
+ *     arch_convert_ignore.c  source tensors that no line reads
  *     arch_convert_expr.c  source tensors -> recipes
  *
  * Around it: arch_error.c (places, carets, nearest names), arch_source.c (GGUF), arch_toy.c and
@@ -571,6 +572,8 @@ arch_value arch_convert_field(arch_eval *ev, const arch_expr *e); /* config.a.b,
 arch_value arch_convert_has(arch_eval *ev, const arch_expr *e);   /* of these, objects too; of a source tensor's name */
 /* *t names and has the shape of a declared weight, or its bias; false: the conversion makes none, or ev has an error. */
 bool arch_convert_weight(arch_eval *ev, const arch_stmt *s, bool is_bias, llm_arch_tensor *t);
+/* When the descriptor has run: the patterns of `ignore` get their numbers. False: reported. */
+bool arch_convert_expand_ignored(arch_eval *ev);
 bool arch_convert_number(const arch_eval *ev, const char *name, double *out); /* "{e}" */
 
 /* arch_builtin.c */
