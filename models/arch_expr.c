@@ -338,7 +338,7 @@ static arch_value eval_one(arch_eval *ev, const arch_expr *e) {
     case EX_CALL:
         return eval_call(ev, e);
     case EX_HAS: {
-        if (e->a->kind == EX_FIELD && ev->conv)
+        if ((e->a->kind == EX_FIELD || e->a->kind == EX_STRING) && ev->conv)
             return arch_convert_has(ev, e->a);
         arch_value v = arch_eval_expr(ev, e->a);
         return v.kind == VAL_FAIL ? v : arch_bool(v.kind != VAL_NONE);

@@ -14,6 +14,9 @@
  *     arch_known.c       the table of keys that need not be read (known_keys.arch)
  *     arch_build.c       the whole of it
  *     arch_convert.c     convert sections: what config.json's keys and tensors become
+ *     arch_convert_config.c  config.x, rope.x
+ *     arch_convert_unread.c  what no line reads of config.json
+ *     arch_convert_ignore.c  source tensors that no line reads
  *     arch_convert_expr.c  source tensors -> recipes
  *
  * Around it: arch_error.c (places, carets, nearest names), arch_source.c (GGUF), arch_toy.c and
@@ -118,7 +121,7 @@ typedef enum arch_expr_kind {
     EX_HAS,
     EX_INDEX, /* a[b] */
     EX_BIAS,  /* a.bias */
-    EX_FIELD, /* a.name: of `config`, in convert */
+    EX_FIELD, /* a.name: of `config` and `rope`, in convert */
     EX_NEG,
     EX_NOT,
     EX_BINARY, /* a op b */
@@ -227,14 +230,14 @@ typedef enum arch_map_kind {
     MAP_WEIGHT, /* name <- expr */
     MAP_ARCH,   /* arch <- expr: which of the header's names */
     MAP_REQUIRE,
-    MAP_IGNORE /* name is a pattern of source tensors */
+    MAP_IGNORE /* name is a pattern of source tensors; NULL: expr is a value of config.json */
 } arch_map_kind;
 
 typedef struct arch_mapping { /* a line of a convert section */
     arch_map_kind kind;
     arch_place place;
     const char *name;
-    arch_expr *expr; /* NULL: IGNORE */
+    arch_expr *expr; /* NULL: IGNORE of tensors */
     arch_stmt *require;
     struct arch_mapping *next;
 } arch_mapping;
@@ -278,7 +281,7 @@ struct llm_arch {
     int n_family;
     arch_stmt *body;
     arch_fn *fn, *prelude_fn; /* the last of each text */
-    arch_convert *convert;
+    arch_convert *convert, *prelude_convert; /* the last of each text; the prelude's are taken over by `use` */
     const char **global; /* names of the global slots */
     int n_global;
     size_t cap_global;
@@ -601,10 +604,12 @@ bool arch_find_family(arch_eval *ev);
 bool arch_eval_init(arch_eval *ev);
 
 /* arch_convert.c: for other files */
-arch_value arch_convert_field(arch_eval *ev, const arch_expr *e); /* config.a.b */
-arch_value arch_convert_has(arch_eval *ev, const arch_expr *e);   /* objects, too */
+arch_value arch_convert_field(arch_eval *ev, const arch_expr *e); /* config.a.b, rope.a */
+arch_value arch_convert_has(arch_eval *ev, const arch_expr *e);   /* of these, objects too; of a source tensor's name */
 /* *t names and has the shape of a declared weight, or its bias; false: the conversion makes none, or ev has an error. */
 bool arch_convert_weight(arch_eval *ev, const arch_stmt *s, bool is_bias, llm_arch_tensor *t);
+/* When the descriptor has run: the patterns of `ignore` get their numbers. False: reported. */
+bool arch_convert_expand_ignored(arch_eval *ev);
 bool arch_convert_number(const arch_eval *ev, const char *name, double *out); /* "{e}" */
 
 /* arch_builtin.c */

@@ -523,6 +523,7 @@ static bool parse_arrow(arch_parser *p) {
     return false;
 }
 
+/* "ignore" what "," ..: names of source tensors in quotes, values config.a.b */
 static arch_mapping *parse_ignored(arch_parser *p) {
     arch_mapping *first = NULL, **end = &first;
     p->tok++;
@@ -531,19 +532,48 @@ static arch_mapping *parse_ignored(arch_parser *p) {
         if (!m)
             return NULL;
         end = &m->next;
-        if (p->tok->kind != TOK_STRING)
-            return arch_parse_fail(p, "'ignore' takes names of source tensors in quotes");
-        *m = (arch_mapping){
-            .kind = MAP_IGNORE, .place = arch_token_place(p, p->tok), .name = p->tok->str};
-        p->tok++;
+        *m = (arch_mapping){.kind = MAP_IGNORE, .place = arch_token_place(p, p->tok)};
+        if (p->tok->kind == TOK_STRING) {
+            m->name = p->tok->str;
+            p->tok++;
+        } else if (!arch_is(p, "config") || !next_is_symbol(p, ".")) {
+            return arch_parse_fail(p, "'ignore' takes names of source tensors in quotes, and values config.x");
+        } else if (!(m->expr = arch_parse_expr(p))) {
+            return NULL;
+        } else if (m->expr->kind != EX_FIELD) {
+            return arch_parse_fail_at(p, GGL_FORMAT, m->expr->place, "'ignore' takes values by their names alone: config.x");
+        }
     } while (arch_accept(p, ","));
     return end_of_line(p) ? first : NULL;
 }
 
-/* KEY "<-" expr | NAME "<-" expr | "require" expr ["," STRING] | "ignore" STRING {"," STRING} */
+/* "use" NAME: the lines of the prelude's section of that name. */
+static arch_mapping *parse_use(arch_parser *p) {
+    arch_mapping *first = NULL, **end = &first;
+    const arch_token *name = ++p->tok;
+    const arch_convert *c = p->arch->prelude_convert;
+    while (c && strcmp(c->name[0], name->str) != 0)
+        c = c->next;
+    if (!c)
+        return arch_parse_fail(p, "the prelude has no lines '%s' to use", name->str);
+    for (const arch_mapping *m = c->map; m; m = m->next) {
+        arch_mapping *copy = *end = arch_parse_alloc(p, 1, sizeof *copy);
+        if (!copy)
+            return NULL;
+        *copy = *m;
+        copy->next = NULL;
+        end = &copy->next;
+    }
+    p->tok++;
+    return end_of_line(p) ? first : NULL;
+}
+
+/* KEY "<-" expr | NAME "<-" expr | "require" expr ["," STRING] | "ignore" .. | "use" NAME */
 static arch_mapping *parse_mapping(arch_parser *p) {
-    if (arch_is(p, "ignore") && next_is(p, TOK_STRING))
+    if (arch_is(p, "ignore") && !next_is_symbol(p, "<"))
         return parse_ignored(p);
+    if (arch_is(p, "use") && next_is(p, TOK_NAME))
+        return parse_use(p);
     arch_mapping *m = arch_parse_alloc(p, 1, sizeof *m);
     if (!m)
         return NULL;
@@ -556,7 +586,7 @@ static arch_mapping *parse_mapping(arch_parser *p) {
         return m->expr ? m : NULL;
     }
     if (p->tok->kind != TOK_NAME && p->tok->kind != TOK_KEY)
-        return arch_parse_fail(p, "a key, a weight's name, 'require' or 'ignore' is expected");
+        return arch_parse_fail(p, "a key, a weight's name, 'require', 'ignore' or 'use' is expected");
     m->kind = p->tok->kind == TOK_KEY ? MAP_KEY : strcmp(m->name, "arch") == 0 ? MAP_ARCH : MAP_WEIGHT;
     p->tok++;
     return parse_arrow(p) && (m->expr = arch_parse_expr(p)) && end_of_line(p) ? m : NULL;
@@ -606,8 +636,9 @@ static bool parse_convert(arch_parser *p) {
     }
     p->tok++;
     p->in_convert = false;
-    c->next = p->arch->convert;
-    p->arch->convert = c;
+    arch_convert **list = p->text->prelude ? &p->arch->prelude_convert : &p->arch->convert;
+    c->next = *list;
+    *list = c;
     return true;
 }
 

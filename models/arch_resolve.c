@@ -289,7 +289,8 @@ static bool unknown_name(names *n, const arch_expr *e) {
 static void resolve_name(void *ctx, arch_expr *e) {
     names *n = ctx;
     const llm_arch *a = n->p->arch;
-    bool is_config = n->p->in_convert && e->kind == EX_NAME && strcmp(e->name, "config") == 0;
+    bool is_config = n->p->in_convert && e->kind == EX_NAME &&
+                     (strcmp(e->name, "config") == 0 || strcmp(e->name, "rope") == 0);
     if (e->kind != EX_NAME || n->p->status != GGL_OK || is_config)
         return;
     e->local = n->fn ? find_name(n->fn->local, n->fn->n_local, e->name) : -1;
@@ -495,17 +496,46 @@ static const arch_mapping *first_of(arch_parser *p, const arch_convert *c, const
     return x;
 }
 
+/* ignore "blk.{n}.*": n is a name of the descriptor's, or e, an expert. */
+static void check_ignored(arch_parser *p, const arch_mapping *m) {
+    const llm_arch *a = p->arch;
+    char name[ARCH_MAX_NAME + 1];
+    for (const char *s = strchr(m->name, '{'), *end; s && (end = strchr(s, '}')); s = strchr(end, '{')) {
+        snprintf(name, sizeof name, "%.*s", (int)(end - s - 1 < ARCH_MAX_NAME ? end - s - 1 : ARCH_MAX_NAME), s + 1);
+        if (work(p, m->place) && strcmp(name, "e") != 0 && find_name(a->global, a->n_global, name) < 0)
+            arch_parse_fail_at(p, GGL_FORMAT, m->place, "'{%s}' is no name of this descriptor: a number of it, the layers' own, or "
+                               "{e} for experts; '*' stands for anything", name);
+    }
+}
+
+/* Which section holds for a class must be clear. */
+static void check_classes(arch_parser *p, const arch_convert *c) {
+    int line, col;
+    for (const arch_convert *x = c; x; x = x->next)
+        for (int i = 0; i < c->n_name; i++)
+            for (int k = 0; k < (x == c ? i : x->n_name); k++) {
+                if (!work(p, c->place) || strcmp(c->name[i], x->name[k]) != 0)
+                    continue;
+                arch_line_col(x->place, &line, &col);
+                arch_parse_fail_at(p, GGL_FORMAT, c->place, "'%s' has a convert section already, in line %d", c->name[i], line);
+            }
+}
+
 static bool resolve_convert(arch_parser *p) {
     names n = {.p = p};
     p->in_convert = true;
-    for (arch_convert *c = p->arch->convert; c; c = c->next)
+    for (arch_convert *c = p->arch->convert; c && p->status == GGL_OK; c = c->next) {
+        check_classes(p, c);
         for (arch_mapping *m = c->map; m && p->status == GGL_OK; m = m->next) {
             if (!is_declared(p, m))
                 arch_parse_fail_at(p, GGL_FORMAT, m->place, "no weight '%s' is declared", m->name);
             else if (m->kind <= MAP_ARCH && first_of(p, c, m) != m)
                 arch_parse_fail_at(p, GGL_FORMAT, m->place, "'%s' is mapped twice", m->name);
+            else if (m->kind == MAP_IGNORE && m->name)
+                check_ignored(p, m);
             arch_walk_expr(m->expr, resolve_name, &n);
         }
+    }
     p->in_convert = false;
     return p->status == GGL_OK;
 }

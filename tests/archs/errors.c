@@ -105,7 +105,7 @@ static const expected syntax[] = {
     {"convert A:\n  token_embd <- transpse(\"b\")\n",
      "4:17: error: unknown function 'transpse'; did you mean transpose("},
     {"convert A:\n  .a <- config.b + nix\n", "4:20: error: unknown name 'nix'"},
-    {"convert A:\n  3 <- 4\n", "4:3: error: a key, a weight's name, 'require' or 'ignore' is expected"},
+    {"convert A:\n  3 <- 4\n", "4:3: error: a key, a weight's name, 'require', 'ignore' or 'use' is expected"},
     {"convert A:\n  .n <- 4\n  .n <- 5\n", "5:3: error: 'n' is mapped twice"},
     {"convert A:\n  require 1 == 1, 2\n", "4:19: error: the message of a 'require' stands in quotes"},
 };
