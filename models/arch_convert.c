@@ -73,12 +73,51 @@ static bool no_tensor(void *ctx, llm_arch_tensor *t) {
 }
 
 static llm_arch_source keys_source(arch_conversion *c) {
+    int line, column;
+    arch_line_col(c->section->place, &line, &column);
+    snprintf(c->source_name, sizeof c->source_name, "the convert section in %.200s:%d", c->arch->text.name, line);
     return (llm_arch_source){.ctx = c,
-                             .name = "config.json",
+                             .name = c->source_name,
                              .find_key = keys_find,
                              .get_item = keys_item,
                              .find_tensor = no_tensor,
                              .key_at = keys_at};
+}
+
+/* --- what is missing -------------------------------------------------------------------------- */
+
+const char *arch_convert_absent_hint(const arch_eval *ev, const char *key) {
+    const arch_conversion *c = ev->conv;
+    const size_t n = strlen(ev->family);
+    if (strncmp(key, ev->family, n) != 0 || key[n] != '.')
+        return "'?? value' says what holds without it";
+    for (const arch_mapping *m = c->section->map; m; m = m->next)
+        if (m->kind == MAP_KEY && strcmp(m->name, key + n + 1) == 0)
+            return c->keys_done ? "its line there gives none for this folder" : "its line stands further down";
+    return "the section has no line for it";
+}
+
+/* n_head = .attention.head_count: the key of a name. */
+static const arch_expr *key_of_name(const llm_arch *arch, int slot) {
+    for (const arch_stmt *s = arch->body; s; s = s->next) {
+        const arch_expr *e = s->kind == ST_ASSIGN && s->n_target == 1 && s->target[0].slot == slot ? s->expr[0] : NULL;
+        while (e && e->kind == EX_OR_ELSE)
+            e = e->a;
+        if (e && e->kind == EX_KEY && !e->whole)
+            return e;
+    }
+    return NULL;
+}
+
+bool arch_convert_unbound(arch_eval *ev, const arch_expr *e) {
+    if (ev->conv->keys_done || e->global < 0)
+        return false;
+    const arch_expr *key = key_of_name(ev->arch, e->global);
+    if (key)
+        arch_error(ev, e->place, "'%s' has no value yet where keys are made: use the key of a line above, .%s", e->name, key->name);
+    else
+        arch_error(ev, e->place, "'%s' has no value yet where keys are made: use config.x, or keys of lines above", e->name);
+    return true;
 }
 
 /* --- keys ------------------------------------------------------------------------------------- */
@@ -158,6 +197,7 @@ static bool run_keys(arch_eval *ev) {
         if (m->kind == MAP_KEY && !convert_key(ev, m))
             return false;
     }
+    ev->conv->keys_done = true;
     ev->conv->family = ev->family;
     ev->conv->family_item.string = (ggl_str){ev->family, strlen(ev->family)};
     return true;
@@ -200,15 +240,13 @@ static bool same_shape(const recipe *r, const llm_arch_tensor *t) {
     }
 }
 
-static void missing_source(arch_eval *ev, const arch_mapping *m, const char *name, const llm_arch_tensor *t) {
-    char text[256] = "";
-    const arch_expr *e = m->expr;
-    while (e->kind != EX_STRING && (e->a || e->n_arg > 0))
-        e = e->a ? e->a : e->arg[0].value;
-    const char *stem = e->kind == EX_STRING && !strstr(e->name, "{e}") ? arch_expand(ev, e->name, e->place) : NULL;
-    if (stem)
-        snprintf(text, sizeof text, "; it comes from %.200s", stem);
-    arch_error_hint(ev, GGL_FORMAT, m->place, NULL, "nothing in the folder makes %s%s (%s)", t->name, text, name);
+static void missing_source(arch_eval *ev, const arch_mapping *m, const char *name, const llm_arch_tensor *t, bool is_bias) {
+    char text[700] = "";
+    const char *source = arch_convert_source_name(ev, m->expr, is_bias);
+    if (source)
+        snprintf(text, sizeof text, "; it comes from %.200s", source);
+    if (ev->status == GGL_OK)
+        arch_error_hint(ev, GGL_FORMAT, m->place, NULL, "nothing in the folder makes %s%s (%s)", t->name, text, name);
 }
 
 bool arch_convert_weight(arch_eval *ev, const arch_stmt *s, bool is_bias, llm_arch_tensor *t) {
@@ -224,7 +262,7 @@ bool arch_convert_weight(arch_eval *ev, const arch_stmt *s, bool is_bias, llm_ar
         return false;
     if (!r) {
         if (!t->optional)
-            missing_source(ev, m, is_bias ? "its bias" : "its weight", t);
+            missing_source(ev, m, is_bias ? "its bias" : "its weight", t, is_bias);
         return false;
     }
     t->type = GGL_F32;

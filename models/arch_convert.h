@@ -51,6 +51,8 @@ typedef struct arch_conversion {
     arch_ignored *ignored; /* patterns of source tensors */
     size_t n_ignored, cap_ignored;
     /* while it runs */
+    char source_name[300]; /* "the convert section in llama.arch:56" */
+    bool keys_done;
     bool stacking, in_constant;
     int64_t e; /* "{e}", in a stack */
 } arch_conversion;
@@ -83,6 +85,9 @@ GGL_NODISCARD ggl_status arch_convert_check_leftovers(const arch_conversion *c, 
 
 /* arch_convert_expr.c: the tensor stem.weight, or of a bias stem.bias, or `stem` itself; NULL: the folder has none. */
 st_tensor *arch_convert_find_source(const arch_conversion *c, const char *stem, bool is_bias);
+/* The first tensor that an expression is made of, by its name in the folder; NULL: of none. In a stack that of {e}, outside of one the
+ * first. */
+const char *arch_convert_source_name(arch_eval *ev, const arch_expr *e, bool is_bias);
 /* What a mapping makes; *out NULL: nothing, as it may be. false: ev has the error. */
 bool arch_convert_make(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out);
 

@@ -503,6 +503,8 @@ const char *arch_value_text(const arch_value *v, char *buf, size_t size);
 const char *arch_intern(arch_eval *ev, const char *s); /* NULL: too many, too long */
 /* A number's expression: `a op b`. Products divided by a factor lose it: n_head*d / n_head is d. */
 const char *arch_join_text(arch_eval *ev, const char *op, const arch_value *a, const arch_value *b);
+/* What to do about a value that is none because a key is absent; NULL: it is none of these. */
+const char *arch_absent_hint(const arch_eval *ev, const arch_value *v);
 bool arch_want_number(arch_eval *ev, const arch_expr *e, const arch_value *v, double *out);
 bool arch_want_bool(arch_eval *ev, const arch_expr *e, const arch_value *v, bool *out);
 /* A whole number min .. max. */
@@ -572,6 +574,10 @@ arch_value arch_convert_field(arch_eval *ev, const arch_expr *e); /* config.a.b,
 arch_value arch_convert_has(arch_eval *ev, const arch_expr *e);   /* of these, objects too; of a source tensor's name */
 /* *t names and has the shape of a declared weight, or its bias; false: the conversion makes none, or ev has an error. */
 bool arch_convert_weight(arch_eval *ev, const arch_stmt *s, bool is_bias, llm_arch_tensor *t);
+/* What to do about a key (in full) that no line made. */
+const char *arch_convert_absent_hint(const arch_eval *ev, const char *key);
+/* A name without a value in a key line: reports what to write; false: it is another case. */
+bool arch_convert_unbound(arch_eval *ev, const arch_expr *e);
 /* When the descriptor has run: the patterns of `ignore` get their numbers. False: reported. */
 bool arch_convert_expand_ignored(arch_eval *ev);
 bool arch_convert_number(const arch_eval *ev, const char *name, double *out); /* "{e}" */

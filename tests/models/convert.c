@@ -447,12 +447,12 @@ TEST(wrong_tensors) {
     layout_tensor *t = layout_find(&hf, "model.layers.1.self_attn.k_proj.weight");
     t->name[0] = 'M';
     REQUIRE(layout_write(&hf, path, "F32"));
-    expect("nothing in the folder makes blk.1.attn_k.weight; it comes from model.layers.1.self_attn.k_proj");
+    expect("nothing in the folder makes blk.1.attn_k.weight; it comes from model.layers.1.self_attn.k_proj.weight (its weight)");
     t->name[0] = 'm';
     t = layout_find(&hf, "model.layers.0.block_sparse_moe.experts.2.w3.weight");
     t->name[0] = 'M';
     REQUIRE(layout_write(&hf, path, "F32"));
-    expect("1 of the 4 tensors is missing");
+    expect("1 of the 4 tensors is missing in the folder: model.layers.0.block_sparse_moe.experts.2.w3.weight");
     t->name[0] = 'm';
     t = layout_find(&hf, "model.layers.1.input_layernorm.weight");
     t->ne[0]--;
@@ -566,7 +566,7 @@ TEST(language) {
         {OWN "  w <- \"w\"\n  f <- \"f\" + \"f\"\n", "a tensor and a number stand at '+'"},
         {OWN "  w <- rows(\"w\", 2, 3)\n", "rows 2 to 4 of [4, 4], which has 4 rows"},
         {OWN "  w <- pairs(\"w\", 3)\n", "the 4 rows of [4, 4] are no multiple of 6"},
-        {OWN "  w <- concat(\"w\", \"v\")\n", "1 of the 2 tensors is missing"},
+        {OWN "  w <- concat(\"w\", \"v\")\n", "1 of the 2 tensors is missing in the folder: v.weight"},
         {OWN "  w <- concat(\"w\", \"f\")\n", "concat of [4, 4] and [4]"},
         {OWN "  w <- concat(\"w\", \"w\")\n", "tensor w.weight is [4, 8], declared [n_embd, n_embd] = [4, 4]"},
         {OWN "  arch <- \"v\"\n  w <- \"w\"\n", "'arch' is one of the descriptor's own names, in quotes"},
@@ -576,6 +576,17 @@ TEST(language) {
         {OWN "  .l <- config.a\n", "config.a is an object in config.json"},
         {OWN "  .l <- transpose(\"a\")\n", "transpose(..) stands where a source tensor can stand"},
         {OWN "  w <- stack(stack(\"w\", 2), 2)\n", "a stack in a stack"},
+        {OWN "  w <- stack(\"w{e}\", 2)\n", "nothing in the folder makes w.weight; it comes from w0.weight (its weight)"},
+        {OWN "  w <- log(\"w\")\n", "log(..) takes no source tensor: in a conversion these go through transpose, pairs"},
+        {OWN "  w <- heads(\"w\", 2)\n", "heads(..) takes no source tensor"},
+        {OWN "  .l <- n_embd\n", "'n_embd' has no value yet where keys are made: use the key of a line above, .n"},
+        {OWN "  .l <- x\n", "'x' has no value yet where keys are made: use config.x, or keys of lines above"},
+        {"  .vocab_size <- 6\n  token_embd <- \"embed\"\n  w <- \"w\"\n  f <- \"f\"\n  ignore config.a, config.v, config.s, config.o\n",
+         "key t.n is missing in the convert section in"},
+        {"  .vocab_size <- 6\n  token_embd <- \"embed\"\n  w <- \"w\"\n  f <- \"f\"\n  ignore config.a, config.v, config.s, config.o\n",
+         "the section has no line for it"},
+        {"  .vocab_size <- 6\n  .n <- none\n  token_embd <- \"embed\"\n  w <- \"w\"\n  ignore config.a, config.v, config.s, config.o\n",
+         "its line there gives none for this folder"},
         {OWN "  .l <- config.o[0]\n", "element 0 of config.o is an object in config.json"},
         {OWN "  .l <- config.o\n", "element 0 of config.o is an object in config.json"},
         {OWN "  w <- \"w\"\nconvert B, Own:\n  .n <- 1\n", "'Own' has a convert section already, in line 11"},
@@ -676,6 +687,29 @@ TEST(ignored) {
         if (!f && list[k].words)
             CHECK_HAS(err.msg, list[k].words);
         ggl_gguf_close(f);
+    }
+}
+
+/* What a number might be is told only if it is clear: 16 may be n_embd, or twice n_ff. */
+TEST(hints) {
+    static const char text[] = "arch t\nlanguage 1\nn_embd = .n\nn_ff = 8\nn_odd = 11\nmag = 1\na [n_embd, n_vocab]\nw [n_embd, n_ff]\n"
+                               "x = a[token]\nlogits = linear(x * (1 + sum(linear(x, w))) * n_odd * mag, a)\nconvert Own:\n"
+                               "  .vocab_size <- 6\n  .n <- 16\n  a <- \"a\"\n  w <- \"w\"\n";
+    static const int64_t rows[] = {16, 11, 1};
+    for (int k = 0; k < 3; k++) {
+        char path[512];
+        llm_convert_params params = params_of(LLM_CONVERT_AUTO);
+        layout hf = {.tensor = calloc(2, sizeof(layout_tensor)), .n = 2};
+        hf.tensor[0] = (layout_tensor){.name = "a", .n_dims = 2, .ne = {16, 6}, .data = calloc(96, 4)};
+        hf.tensor[1] = (layout_tensor){.name = "w", .n_dims = 2, .ne = {16, rows[k]}, .data = calloc(256, 4)};
+        REQUIRE(layout_write(&hf, test_path("model.safetensors"), "F32"));
+        layout_free(&hf);
+        REQUIRE(put_text("config.json", "{\"architectures\": [\"Own\"]}") && put_text("own.arch", text));
+        snprintf(path, sizeof path, "%s", test_path("own.arch"));
+        params.arch_path = path;
+        CHECK(!convert(&params));
+        CHECK_HAS(err.msg, "declared [n_embd, n_ff] = [16, 8]");
+        CHECK_MSG(!strstr(err.msg, " here is ") == (k != 1), "%s", err.msg);
     }
 }
 
