@@ -50,6 +50,28 @@ static bool note(llm_converter *c, const char *text) {
 
 /* --- config.json and the descriptor ----------------------------------------------------------- */
 
+/* The caller's, else the first of "architectures". */
+static ggl_status choose_class(llm_converter *c, const char *path, ggl_error *err) {
+    const json_value *list = json_get_kind(&c->config->root, "architectures", JSON_ARRAY);
+    const json_value *first = list && list->of.n > 0 ? list->of.item : NULL;
+    const char *given = c->params.arch_class;
+    ggl_str class_name = {given, given ? strlen(given) : 0};
+    if (!given && first && first->kind == JSON_STRING)
+        class_name = first->str;
+    if (class_name.n == 0 || class_name.n > ARCH_MAX_NAME)
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s: \"architectures\" is no list with a name, so there is no telling what model this is; --arch-class NAME "
+                        "says it", path);
+    char *name = ggl_arena_strndup(&c->arena, class_name.s, class_name.n);
+    if (!name)
+        return no_memory(err);
+    for (size_t i = 0; i < class_name.n; i++)
+        if ((unsigned char)name[i] < 0x20)
+            name[i] = '?';
+    c->class_name = name;
+    return GGL_OK;
+}
+
 static ggl_status read_config(llm_converter *c, ggl_error *err) {
     char *path = ggl_arena_printf(&c->arena, "%s/config.json", c->folder);
     if (!path)
@@ -57,19 +79,7 @@ static ggl_status read_config(llm_converter *c, ggl_error *err) {
     ggl_status s = llm_json_read(&c->config, path, MAX_CONFIG, err);
     if (s != GGL_OK)
         return s;
-    const json_value *list = json_get_kind(&c->config->root, "architectures", JSON_ARRAY);
-    const json_value *first = list && list->of.n > 0 ? list->of.item : NULL;
-    if (!first || first->kind != JSON_STRING || first->str.n == 0 || first->str.n > ARCH_MAX_NAME)
-        return ggl_fail(err, GGL_FORMAT, "%s: \"architectures\" is no list with a name, so there is no telling what model this is",
-                        path);
-    char *name = ggl_arena_strndup(&c->arena, first->str.s, first->str.n);
-    if (!name)
-        return no_memory(err);
-    for (size_t i = 0; i < first->str.n; i++)
-        if ((unsigned char)name[i] < 0x20)
-            name[i] = '?';
-    c->class_name = name;
-    return GGL_OK;
+    return choose_class(c, path, err);
 }
 
 static ggl_status use_file(llm_converter *c, ggl_error *err) {
@@ -84,8 +94,8 @@ static ggl_status use_file(llm_converter *c, ggl_error *err) {
         return s;
     c->origin = c->params.arch_path;
     if (!(c->conv.section = arch_find_convert(c->arch, (ggl_str){c->class_name, strlen(c->class_name)})))
-        return ggl_fail(err, GGL_NOT_FOUND, "%s: there is no convert section for '%s', which config.json names",
-                        c->params.arch_path, c->class_name);
+        return ggl_fail(err, GGL_NOT_FOUND, "%s: there is no convert section for '%s', which %s names",
+                        c->params.arch_path, c->class_name, c->params.arch_class ? "--arch-class" : "config.json");
     return GGL_OK;
 }
 
@@ -108,8 +118,9 @@ static ggl_status use_builtin(llm_converter *c, ggl_error *err) {
         llm_arch_free(c->arch);
         c->arch = NULL;
     }
-    return ggl_fail(err, GGL_NOT_FOUND, "%s: no built-in descriptor converts '%s', which config.json names; they convert %s. "
-                    "Another descriptor is given by --arch FILE", c->folder, c->class_name, known);
+    return ggl_fail(err, GGL_NOT_FOUND, "%s: no built-in descriptor converts '%s', which %s names; they convert %s. "
+                    "Another descriptor is given by --arch FILE", c->folder, c->class_name,
+                    c->params.arch_class ? "--arch-class" : "config.json", known);
 }
 
 /* The folder's last name; else what the configuration was called. */
@@ -206,12 +217,16 @@ static ggl_status note_odd_keys(llm_converter *c, ggl_error *err) {
 /* --- opening ---------------------------------------------------------------------------------- */
 
 static ggl_status open_tokenizer(llm_converter *c, ggl_error *err) {
-    ggl_status s = llm_hf_tokenizer_open(&c->tokenizer, c->folder, &c->config->root, n_vocab(c), err);
+    if (c->params.no_tokenizer)
+        return GGL_OK;
+    const llm_hf_vocab vocab = {n_vocab(c), c->params.extra_tokens == LLM_CONVERT_CUT_EXTRA};
+    ggl_status s = llm_hf_tokenizer_open(&c->tokenizer, c->folder, &c->config->root, &vocab, err);
     if (s == GGL_OK && !c->tokenizer && !note(c, "the folder has no tokenizer: none is written"))
         s = no_memory(err);
-    const char *text = c->tokenizer ? llm_hf_tokenizer_note(c->tokenizer) : NULL;
-    if (s == GGL_OK && text && !note(c, text))
-        s = no_memory(err);
+    const char *text;
+    for (int k = 0; s == GGL_OK && c->tokenizer && (text = llm_hf_tokenizer_note(c->tokenizer, k)); k++)
+        if (!note(c, text))
+            s = no_memory(err);
     return s;
 }
 

@@ -13,9 +13,9 @@
 static const char TOOL[] = "llm-convert";
 
 typedef struct options {
-    const char *out, *arch;
-    int type;
-    bool vocab_only;
+    const char *out, *arch, *arch_class;
+    int type, extra;
+    bool vocab_only, no_tokenizer;
     arg_list folder;
 } options;
 
@@ -44,7 +44,10 @@ static int convert(const options *o, ggl_backend *reference) {
     params.arch_path = o->arch;
     params.type = (llm_convert_type)o->type;
     params.backend = reference;
+    params.arch_class = o->arch_class;
     params.vocab_only = o->vocab_only;
+    params.no_tokenizer = o->no_tokenizer;
+    params.extra_tokens = (llm_convert_extra)o->extra;
     if (isatty(STDERR_FILENO)) {
         params.progress = show_progress;
         params.progress_ctx = &shown;
@@ -65,6 +68,7 @@ static int convert(const options *o, ggl_backend *reference) {
 int main(int argc, char **argv) {
     process_begin();
     static const char *const types[] = {"auto", "f32", "f16", "bf16", NULL}; /* llm_convert_type */
+    static const char *const extras[] = {"refuse", "cut", NULL}; /* llm_convert_extra */
     options o = {0};
     const arg_option table[] = {
         {"-o --output", ARG_STRING, &o.out, .value = "FILE", .help = "GGUF file to write (required)"},
@@ -72,7 +76,12 @@ int main(int argc, char **argv) {
          .help = "of matrices: f32, f16, bf16; auto, the default: as the folder has them. All else is f32"},
         {"--arch", ARG_STRING, &o.arch, .value = "FILE",
          .help = "descriptor whose convert section to use, instead of the built-in one for the folder's architecture"},
+        {"--arch-class", ARG_STRING, &o.arch_class, .value = "NAME",
+         .help = "the convert section to use, instead of the one for config.json's \"architectures\""},
         {"--vocab-only", ARG_FLAG, &o.vocab_only, .help = "write keys and tokenizer, no tensors"},
+        {"--no-tokenizer", ARG_FLAG, &o.no_tokenizer, .help = "leave the tokenizer out"},
+        {"--extra-tokens", ARG_CHOICE, &o.extra, .value = "WHAT", .choices = extras,
+         .help = "tokens that the model has no rows for: refuse, the default; cut: leave them out"},
         {0}};
     const args_spec spec = {TOOL, "FOLDER -o FILE [options]",
         "Makes a GGUF file from a Hugging Face folder: config.json, safetensors, tokenizer.", table, &o.folder};
@@ -81,6 +90,8 @@ int main(int argc, char **argv) {
         code = tool_error(TOOL, 2, o.folder.n ? "one folder at a time" : "which FOLDER? --help tells more");
     if (code < 0 && !o.out)
         code = tool_error(TOOL, 2, "-o FILE is missing; --help tells more");
+    if (code < 0 && o.vocab_only && o.no_tokenizer)
+        code = tool_error(TOOL, 2, "--vocab-only and --no-tokenizer leave nothing to write");
     const tool_path paths[] = {{"FOLDER", code < 0 ? o.folder.s[0] : NULL, .written = false},
                                {"--arch", o.arch, .written = false},
                                {"-o", o.out, .written = true}};

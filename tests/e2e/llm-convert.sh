@@ -56,6 +56,20 @@ grep -q 'note: the folder has no tokenizer' "$tmp/err" || fail "no note that the
 grep -q '2 tensors' "$tmp/err" || fail "the number of tensors is not told"
 expect 0 "own" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --type f16
 expect 0 "own" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --vocab-only
+expect 2 "leave nothing to write" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --vocab-only --no-tokenizer
+expect 2 "--extra-tokens" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --extra-tokens keep
+# a class that config.json does not name, or another one
+cp -r "$model" "$tmp/nameless"
+sed -i 's/"architectures": \["OwnForCausalLM"\], //' "$tmp/nameless/config.json"
+expect 1 "\"architectures\" is no list with a name, so there is no telling what model this is; --arch-class NAME" "$tmp/nameless" -o "$tmp/out.gguf"
+expect 0 "OwnForCausalLM: architecture own" "$tmp/nameless" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --arch-class OwnForCausalLM
+expect 1 "no convert section for 'Other', which --arch-class names" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --arch-class Other
+# a tokenizer that is not known, and none asked for
+cp -r "$model" "$tmp/unigram"
+echo '{"model": {"type": "Unigram", "vocab": []}}' >"$tmp/unigram/tokenizer.json"
+expect 1 "a tokenizer of type 'Unigram' is not known" "$tmp/unigram" -o "$tmp/out.gguf" --arch "$tmp/own.arch"
+expect 0 "own" "$tmp/unigram" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --no-tokenizer
+grep -q note "$tmp/err" && fail "--no-tokenizer: $(cat "$tmp/err")"
 expect 1 "no built-in descriptor converts 'OwnForCausalLM'" "$model" -o "$tmp/out.gguf"
 expect 1 "config.json" "$tmp/none" -o "$tmp/out.gguf"
 expect 1 "its folder does not exist" "$model" -o "$tmp/none/out.gguf" --arch "$tmp/own.arch"

@@ -26,11 +26,19 @@ typedef enum llm_convert_type { /* of matrices; what is read otherwise stays f32
     LLM_CONVERT_BF16
 } llm_convert_type;
 
+typedef enum llm_convert_extra { /* tokens of the tokenizer for which the model has no row */
+    LLM_CONVERT_REFUSE_EXTRA,
+    LLM_CONVERT_CUT_EXTRA /* they are left out, and a note says so */
+} llm_convert_extra;
+
 typedef struct llm_convert_params {
     const char *arch_path; /* a descriptor; NULL: the built-in one whose convert section names the architecture */
+    const char *arch_class; /* in place of config.json's "architectures"; NULL: that */
     llm_convert_type type;
     ggl_backend *backend; /* borrowed; computes in double. NULL: a conversion that wants constants is refused */
     bool vocab_only;      /* keys and tokenizer; no tensors are looked for */
+    bool no_tokenizer;    /* the folder's tokenizer is not looked at: the file has none */
+    llm_convert_extra extra_tokens;
     void (*progress)(void *ctx, size_t done, size_t total); /* bytes of tensors; may be NULL */
     void *progress_ctx;
 } llm_convert_params;
