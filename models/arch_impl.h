@@ -9,7 +9,9 @@
  *     arch_call.c        functions and bodies
  *     arch_ops.c         primitives -> nodes of the graph
  *     arch_weight.c      declared tensors
- *     arch_check.c       is all of the file, and all that is computed, of use?
+ *     arch_check.c       is all that is declared and computed of use?
+ *     arch_unread.c      keys and tensors of the file that nothing reads
+ *     arch_known.c       the table of keys that need not be read (known_keys.arch)
  *     arch_build.c       the whole of it
  *     arch_convert.c     convert sections: what config.json's keys and tensors become
  *     arch_convert_config.c  config.x, rope.x
@@ -165,7 +167,8 @@ typedef enum arch_stmt_kind {
     ST_KEEP,
     ST_RETURN,
     ST_REQUIRE,
-    ST_IGNORE
+    ST_IGNORE,
+    ST_ABSENT /* in the table of known keys only */
 } arch_stmt_kind;
 
 typedef struct arch_target { /* a name that a statement binds */
@@ -188,15 +191,17 @@ struct arch_stmt {
     arch_target *target; /* ASSIGN, WEIGHT, LAYER, KEEP */
     int n_target;
     arch_expr **expr; /* ASSIGN: 1, RETURN: results, WEIGHT: the shape, LAYER REQUIRE KEEP: 1,
-                         IGNORE: keys and strings */
+                         IGNORE: keys and strings, ABSENT: keys */
     int n_expr;
     arch_arm *arm; /* IF; LAYER: one */
     int n_arm;
-    const char *string; /* WEIGHT: from; REQUIRE: message */
+    const char *string; /* WEIGHT: from; REQUIRE: message; IGNORE: what it is, or does where the
+                           condition does not hold */
+    const char *second; /* WEIGHT: the name to look for where there is no `string` */
     arch_place string_place;
     bool optional; /* WEIGHT: '?' */
     bool bias, bias_optional;
-    arch_expr *other; /* WEIGHT: ?? other */
+    arch_expr *other; /* WEIGHT: ?? other; IGNORE: the condition, or NULL */
 };
 
 typedef struct arch_param {
@@ -247,7 +252,8 @@ typedef struct arch_convert {
 
 typedef struct arch_known_key { /* a key that the descriptor names somewhere */
     const char *name;
-    bool whole;    /* in full */
+    arch_place place; /* the first of them */
+    bool whole;       /* in full */
     bool required; /* somewhere without a default */
     bool ignored;
     struct arch_known_key *next;
@@ -281,6 +287,7 @@ struct llm_arch {
     size_t cap_global;
     int logits; /* its slot */
     arch_known_key *key;
+    arch_known_key *key_pattern; /* `ignore ".x.*"`: its name has no dot before it */
 };
 
 /* --- parsing: arch_parse.c, arch_parse_expr.c ------------------------------------------------- */
@@ -312,6 +319,7 @@ bool arch_expect(arch_parser *p, const char *symbol, const char *where);
 bool arch_is_reserved(const char *word);
 const char *arch_describe(const arch_token *t, char *buf, size_t size);
 arch_expr *arch_parse_expr(arch_parser *p);
+arch_expr *arch_parse_atom(arch_parser *p); /* without operators */
 /* Comma-separated, up to (not including) what ends the list. */
 arch_expr **arch_parse_exprs(arch_parser *p, int *n);
 /* Parses all of one text into arch->body or, for the prelude, arch->prelude_fn; calls resolve. */
@@ -383,7 +391,7 @@ typedef struct arch_value {
     bool flag;        /* BOOL */
     bool absent_key;  /* NONE: a key without a default, not the literal */
     const char *text; /* NUMBER: the expression it came from, NULL: it is just a number. NONE: what
-                         is missing */
+                         is missing. LIST of a key: which elements differ, once that was looked at */
     const char *key;  /* the key it was read from, for messages */
     ggl_str str;
     const struct arch_value *item; /* LIST made by [..]; NULL: list_key */
@@ -477,6 +485,8 @@ typedef struct arch_eval {
     uint8_t *line_ran;
     char *notes;
     struct arch_conversion *conv; /* NULL: no conversion; see arch_convert.h */
+    const llm_arch_ignore *request; /* what is ignored at the user's risk; may be NULL */
+    struct arch_known *known;       /* the table of known keys, once it was asked */
 } arch_eval;
 
 #define ARCH_FAIL ((arch_value){.kind = VAL_FAIL})
@@ -505,6 +515,9 @@ const char *arch_intern(arch_eval *ev, const char *s); /* NULL: too many, too lo
 const char *arch_join_text(arch_eval *ev, const char *op, const arch_value *a, const arch_value *b);
 /* What to do about a value that is none because a key is absent; NULL: it is none of these. */
 const char *arch_absent_hint(const arch_eval *ev, const arch_value *v);
+/* Where one value is wanted: a key's list of equal numbers, or truth values, as one of them. Of
+ * unequal ones the list, its `text` naming two that differ. VAL_FAIL: too many steps. */
+arch_value arch_one_of(arch_eval *ev, const arch_expr *e, const arch_value *v);
 bool arch_want_number(arch_eval *ev, const arch_expr *e, const arch_value *v, double *out);
 bool arch_want_bool(arch_eval *ev, const arch_expr *e, const arch_value *v, bool *out);
 /* A whole number min .. max. */
@@ -557,15 +570,38 @@ bool arch_match(const char *pattern, const char *s, size_t n); /* '*' stands for
 /* arch_check.c */
 /* All that is computed and declared reaches the logits. */
 bool arch_check_use(arch_eval *ev, ggl_tensor *logits);
-/* All keys and tensors of the source are known. */
-bool arch_check_source(arch_eval *ev);
 void arch_note(arch_eval *ev, const char *fmt, ...) GGL_PRINTF(2, 3);
+
+/* arch_unread.c */
+/* All keys and tensors of the source are read, harmless, or ignored. */
+bool arch_check_source(arch_eval *ev);
+/* Whether the user asked for this key to be ignored. */
+bool arch_key_on_request(const arch_eval *ev, ggl_str key);
+/* " = 16", ' = "yarn"', " = [0, 0, 2, ..] of 28": the value of a key, for messages. */
+const char *arch_value_of_key(arch_eval *ev, ggl_str key, char *buf, size_t size);
+
+/* arch_known.c: the table of keys that files have and descriptors need not read */
+typedef struct arch_known arch_known;
+typedef struct arch_verdict {
+    bool harmless;
+    const char *reason;    /* what the key is or does; NULL: the table says nothing */
+    const arch_expr *cond; /* of the row; NULL: there is none */
+} arch_verdict;
+/* About {arch}.name, which the descriptor does not name. An empty verdict: no row, or ev->status. */
+arch_verdict arch_judge_known(arch_eval *ev, ggl_str name);
+/* What part of a model a tensor belongs to that is not needed for text; NULL: none. */
+const char *arch_part_of_tensor(arch_eval *ev, ggl_str name);
+/* Whether 0 in the key of this full name means that it is absent. */
+bool arch_means_absent(arch_eval *ev, const char *name);
+void arch_known_free(arch_known *k);
 
 /* arch_build.c: llm_arch_build, with a conversion to say what tensors there will be. */
 ggl_status arch_build_with(const llm_arch *arch, const llm_arch_source *source,
                       const llm_arch_params *params, ggl_graph *graph, llm_arch_result *result,
                       struct arch_conversion *conv, ggl_error *err);
 void arch_eval_fini(arch_eval *ev);
+/* Sets ev->family from general.architecture; false: reported. */
+bool arch_find_family(arch_eval *ev);
 /* The names' slots, and the values of those that no model is needed for. */
 bool arch_eval_init(arch_eval *ev);
 

@@ -359,9 +359,11 @@ static bool work(arch_parser *p, arch_place place) {
 /* --- keys ------------------------------------------------------------------------------------- */
 
 static void add_key(arch_parser *p, const arch_expr *e, bool ignored) {
-    arch_known_key *k = p->arch->key;
+    const bool pattern = e->kind == EX_STRING;
+    const char *name = e->name + pattern; /* without its dot */
+    arch_known_key **list = pattern ? &p->arch->key_pattern : &p->arch->key, *k = *list;
     int n = 0;
-    for (; k && (k->whole != e->whole || strcmp(k->name, e->name) != 0); k = k->next)
+    for (; k && (k->whole != e->whole || strcmp(k->name, name) != 0); k = k->next)
         n++;
     if (n >= ARCH_MAX_NAMES)
         arch_parse_fail_at(p, GGL_LIMIT, e->place, "more than %d keys", ARCH_MAX_NAMES);
@@ -369,8 +371,8 @@ static void add_key(arch_parser *p, const arch_expr *e, bool ignored) {
         if (!(k = arch_parse_alloc(p, 1, sizeof *k)))
             return;
         *k = (arch_known_key){
-            .name = e->name, .whole = e->whole, .required = true, .next = p->arch->key};
-        p->arch->key = k;
+            .name = name, .place = e->place, .whole = e->whole, .required = true, .next = *list};
+        *list = k;
     }
     if (!k)
         return;
@@ -403,6 +405,22 @@ static void visit_lazy(void *ctx, arch_expr *e) {
         mark_lazy(ctx, e->a);
 }
 
+/* The condition of an `ignore` is looked at only where the key is there. */
+static void visit_condition(void *ctx, arch_expr *e) {
+    (void)ctx;
+    if (e->kind == EX_KEY)
+        e->lazy = true;
+}
+
+static void mark_conditions(arch_stmt *s) {
+    for (; s; s = s->next) {
+        if (s->kind == ST_IGNORE)
+            arch_walk_expr(s->other, visit_condition, NULL);
+        for (int k = 0; k < s->n_arm; k++)
+            mark_conditions(s->arm[k].body);
+    }
+}
+
 static void visit_used(void *ctx, arch_expr *e) {
     (void)ctx;
     if (e->kind == EX_CALL && e->callee == CALL_FN)
@@ -417,7 +435,7 @@ static void visit_key(void *ctx, arch_expr *e) {
 static void add_ignored(arch_parser *p, const arch_stmt *s) {
     for (; s; s = s->next) {
         for (int k = 0; s->kind == ST_IGNORE && k < s->n_expr; k++)
-            if (s->expr[k]->kind == EX_KEY)
+            if (s->expr[k]->kind == EX_KEY || s->expr[k]->name[0] == '.')
                 add_key(p, s->expr[k], true);
         for (int k = 0; k < s->n_arm; k++)
             add_ignored(p, s->arm[k].body);
@@ -437,6 +455,7 @@ static void collect_keys(arch_parser *p) {
             for (int i = 0; f->used && i < f->n_param; i++)
                 arch_walk_expr(f->param[i].fallback, visit_used, p);
         }
+    mark_conditions(a->body);
     arch_walk_stmts(a->body, visit_lazy, p);
     for (int k = 0; k < 2; k++)
         for (const arch_fn *f = list[k]; f; f = f->next)
@@ -542,9 +561,9 @@ bool arch_resolve_text(arch_parser *p) {
     for (arch_fn *f = p->text->prelude ? a->prelude_fn : a->fn; f; f = f->next)
         if (!resolve_fn(p, f))
             return false;
-    if (p->text->prelude)
-        return p->status == GGL_OK;
     arch_walk_stmts(a->body, resolve_name, &n);
+    if (p->text->prelude) /* the prelude's functions, the rows of the table of known keys */
+        return p->status == GGL_OK;
     check_states(&n, a->body);
     a->logits = find_name(a->global, a->n_global, "logits");
     if (p->status == GGL_OK && a->logits < 0)
