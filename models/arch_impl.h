@@ -3,6 +3,7 @@
  *     arch_lex.c         text -> tokens: indentation, names, keys, numbers, strings
  *     arch_parse.c       tokens -> statements
  *     arch_parse_expr.c  tokens -> expressions
+ *     arch_parse_convert.c  tokens -> the lines of convert sections
  *     arch_resolve.c     names get slots, calls their function; what needs no model is checked
  *     arch_eval.c        statements, layer by layer
  *     arch_expr.c        expressions -> values
@@ -318,6 +319,13 @@ bool arch_accept(arch_parser *p, const char *word);
 bool arch_expect(arch_parser *p, const char *symbol, const char *where);
 bool arch_is_reserved(const char *word);
 const char *arch_describe(const arch_token *t, char *buf, size_t size);
+bool arch_next_is(const arch_parser *p, arch_token_kind kind); /* the one after the next token */
+bool arch_next_is_symbol(const arch_parser *p, const char *symbol);
+bool arch_end_of_line(arch_parser *p); /* takes the NEWLINE; false: there is something else */
+arch_stmt *arch_parse_require(arch_parser *p);
+/* Words or strings, with commas between; their places if `place` is not NULL, ARCH_MAX_ARGS of them. */
+const char **arch_parse_names(arch_parser *p, int *n, arch_place *place);
+bool arch_parse_convert(arch_parser *p); /* arch_parse_convert.c */
 arch_expr *arch_parse_expr(arch_parser *p);
 arch_expr *arch_parse_atom(arch_parser *p); /* without operators */
 /* Comma-separated, up to (not including) what ends the list. */
