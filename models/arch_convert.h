@@ -19,6 +19,7 @@
 typedef struct converted_key {
     const char *name; /* in full */
     llm_arch_key key; /* handle: the items */
+    const arch_mapping *line;
 } converted_key;
 
 typedef struct converted_tensor {
@@ -40,6 +41,7 @@ typedef struct arch_conversion {
     const json_value *config;
     llm_safetensors *source;
     ggl_backend *backend; /* computes constants, in double; NULL: there may be none */
+    bool collect; /* go on after errors, as far as that makes sense, and keep them in `fault` */
     /* what comes out */
     ggl_arena arena;
     const char *family;
@@ -50,7 +52,12 @@ typedef struct arch_conversion {
     size_t n_tensor, cap_tensor;
     arch_ignored *ignored; /* patterns of source tensors */
     size_t n_ignored, cap_ignored;
+    const char **fault; /* of `collect`: the messages */
+    size_t n_fault, cap_fault;
+    bool no_keys; /* of `collect`: a key line failed, so that the descriptor cannot be built */
     /* while it runs */
+    const arch_mapping *making; /* the line that asks for source tensors, and the weight that it makes */
+    const char *made;
     char source_name[300]; /* "the convert section in llama.arch:56" */
     bool keys_done;
     bool stacking, in_constant;
@@ -77,6 +84,11 @@ GGL_NODISCARD ggl_status arch_convert_each_unread(const arch_conversion *c, arch
 GGL_NODISCARD ggl_status arch_convert_check_config(const arch_conversion *c, ggl_error *err);
 /* A value for messages: 0.5, "silu", a list of 3; returns buf. */
 const char *arch_json_text(const json_value *v, char *buf, size_t size);
+
+/* Keeps a message; false: out of memory. */
+bool arch_convert_add_fault(arch_conversion *c, const char *msg);
+/* Keys that nothing in the descriptor reads, by their lines. GGL_FORMAT */
+GGL_NODISCARD ggl_status arch_convert_check_keys(arch_conversion *c, ggl_error *err);
 
 /* arch_convert_ignore.c: the line whose `ignore` names the tensor, or NULL. */
 const arch_mapping *arch_convert_ignored(const arch_conversion *c, ggl_str name);

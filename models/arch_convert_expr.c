@@ -68,6 +68,10 @@ static bool make_source(arch_eval *ev, const arch_expr *e, bool is_bias, recipe 
     recipe *r = new_recipe(ev, RECIPE_SOURCE, NULL, 0);
     if (!r || !take_shape(ev, e, r, t))
         return false;
+    if (!t->used) {
+        t->line = ev->conv->making;
+        t->makes = ev->conv->made;
+    }
     t->used = true;
     r->source = t;
     *out = r;

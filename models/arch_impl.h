@@ -618,6 +618,8 @@ arch_value arch_convert_field(arch_eval *ev, const arch_expr *e); /* config.a.b,
 arch_value arch_convert_has(arch_eval *ev, const arch_expr *e);   /* of these, objects too; of a source tensor's name */
 /* *t names and has the shape of a declared weight, or its bias; false: the conversion makes none, or ev has an error. */
 bool arch_convert_weight(arch_eval *ev, const arch_stmt *s, bool is_bias, llm_arch_tensor *t);
+/* Whether a conversion goes on after this error, which it keeps: a list of all of them was asked for. */
+bool arch_convert_forgive(arch_eval *ev);
 /* What to do about a key (in full) that no line made. */
 const char *arch_convert_absent_hint(const arch_eval *ev, const char *key);
 /* A name without a value in a key line: reports what to write; false: it is another case. */

@@ -264,7 +264,7 @@ static bool load(arch_eval *ev, const arch_stmt *s, const char *name, const shap
         return optional && ev->status == GGL_OK;
     }
     t.name = name;
-    if (!check_shape(ev, p, &t, want))
+    if (!check_shape(ev, p, &t, want) && !(ev->conv && arch_convert_forgive(ev)))
         return false;
     if (before && before->t->n_dims == want->n) { /* declared again: the same tensor */
         *out = before->t;

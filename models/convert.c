@@ -7,32 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "arch_convert.h"
+#include "convert_impl.h"
 #include "convert_keys.h"
-#include "hf_tokenizer.h"
 #include "text_file.h"
 
 #define MAX_CONFIG ((size_t)16 << 20)
 #define PIECE      ((int64_t)1 << 18) /* numbers converted at once */
-
-typedef struct tensor_turn { /* what the writer's callback is given */
-    llm_converter *c;
-    size_t i;
-} tensor_turn;
-
-struct llm_converter {
-    llm_convert_params params;
-    ggl_arena arena;
-    const char *folder, *name, *origin, *class_name;
-    llm_json *config;
-    llm_arch *arch;
-    llm_safetensors *source;
-    arch_conversion conv;
-    llm_hf_tokenizer *tokenizer; /* NULL: the folder has none */
-    tensor_turn *turn;
-    char *notes;
-    size_t done, size;
-};
 
 llm_convert_params llm_convert_default(void) {
     return (llm_convert_params){.type = LLM_CONVERT_AUTO};
@@ -230,34 +210,53 @@ static ggl_status open_tokenizer(llm_converter *c, ggl_error *err) {
     return s;
 }
 
+/* A dry run keeps an error and goes on. */
+static ggl_status settle(llm_converter *c, ggl_status s, ggl_error *err) {
+    if (s == GGL_OK || s == GGL_NOMEM || !c->params.dry_run)
+        return s;
+    return arch_convert_add_fault(&c->conv, err->msg) ? GGL_OK : no_memory(err);
+}
+
+static ggl_status open_keys(llm_converter *c, ggl_error *err) {
+    ggl_status s = settle(c, arch_convert_keys(&c->conv, err), err);
+    if (s == GGL_OK)
+        s = settle(c, arch_convert_check_keys(&c->conv, err), err);
+    if (s == GGL_OK && !c->params.dry_run) /* its report lists them */
+        s = arch_convert_check_config(&c->conv, err);
+    if (s == GGL_OK)
+        s = note_odd_keys(c, err);
+    return s == GGL_OK ? settle(c, open_tokenizer(c, err), err) : s;
+}
+
+static ggl_status open_tensors(llm_converter *c, ggl_error *err) {
+    ggl_status s = arch_convert_tensors(&c->conv, err);
+    c->built = s == GGL_OK;
+    if (s == GGL_OK && !add_sizes(c))
+        s = ggl_fail(err, GGL_LIMIT, "the file would be too large");
+    return s;
+}
+
 static ggl_status open_rest(llm_converter *c, ggl_error *err) {
     ggl_status s = read_config(c, err);
     if (s == GGL_OK)
         s = c->params.arch_path ? use_file(c, err) : use_builtin(c, err);
     if (s == GGL_OK)
         s = choose_name(c, err);
+    if (s != GGL_OK)
+        return s;
     c->conv.arch = c->arch;
-    c->conv.config = c->config ? &c->config->root : NULL;
+    c->conv.config = &c->config->root;
     c->conv.backend = c->params.backend;
+    c->conv.collect = c->params.dry_run;
     ggl_error tensors_err = {0}; /* keys may ask for tensors; without any, config.json's faults come first */
-    ggl_status tensors = s == GGL_OK ? llm_safetensors_open(&c->source, c->folder, &tensors_err) : GGL_OK;
+    ggl_status tensors = llm_safetensors_open(&c->source, c->folder, &tensors_err);
     c->conv.source = c->source;
-    if (s == GGL_OK)
-        s = arch_convert_keys(&c->conv, err);
-    if (s == GGL_OK)
-        s = arch_convert_check_config(&c->conv, err);
-    if (s == GGL_OK)
-        s = note_odd_keys(c, err);
-    if (s == GGL_OK)
-        s = open_tokenizer(c, err);
+    s = open_keys(c, err);
     if (s != GGL_OK || c->params.vocab_only)
         return s;
     if (tensors != GGL_OK)
-        return ggl_fail(err, tensors, "%s", tensors_err.msg);
-    s = arch_convert_tensors(&c->conv, err);
-    if (s == GGL_OK && !add_sizes(c))
-        s = ggl_fail(err, GGL_LIMIT, "the file would be too large");
-    return s;
+        return settle(c, ggl_fail(err, tensors, "%s", tensors_err.msg), err);
+    return c->conv.no_keys ? GGL_OK : settle(c, open_tensors(c, err), err);
 }
 
 ggl_status llm_converter_open(llm_converter **out, const char *folder, const llm_convert_params *params, ggl_error *err) {
@@ -265,6 +264,8 @@ ggl_status llm_converter_open(llm_converter **out, const char *folder, const llm
     llm_converter *c = ggl_calloc(1, sizeof *c);
     if (!c)
         return no_memory(err);
+    ggl_error own = {0}; /* a dry run keeps messages */
+    err = err ? err : &own;
     c->params = params ? *params : llm_convert_default();
     c->folder = ggl_arena_strndup(&c->arena, folder, strlen(folder));
     ggl_status s = c->folder ? open_rest(c, err) : no_memory(err);
@@ -414,6 +415,8 @@ static ggl_status fill_tensor(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
 }
 
 ggl_status llm_converter_write(llm_converter *c, const char *path, ggl_error *err) {
+    if (c->params.dry_run)
+        return ggl_fail(err, GGL_USAGE, "a dry run writes nothing");
     ggl_gguf_writer *w = ggl_gguf_writer_new();
     if (!c->turn)
         c->turn = ggl_calloc(c->conv.n_tensor + 1, sizeof *c->turn);

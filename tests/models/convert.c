@@ -570,7 +570,7 @@ TEST(language) {
         {OWN "  w <- concat(\"w\", \"f\")\n", "concat of [4, 4] and [4]"},
         {OWN "  w <- concat(\"w\", \"w\")\n", "tensor w.weight is [4, 8], declared [n_embd, n_embd] = [4, 4]"},
         {OWN "  arch <- \"v\"\n  w <- \"w\"\n", "'arch' is one of the descriptor's own names, in quotes"},
-        {OWN "  .odd <- 1\n  w <- \"w\"\n  f <- \"f\"\n", "  t.odd = 1\n"},
+        {OWN "  .odd <- 1\n  w <- \"w\"\n  f <- \"f\"\n", "key t.odd = 1 is not read by"},
         {OWN "  w <- \"w\"\n  w <- \"w\"\n", "'w' is mapped twice"},
         {OWN "  require config.a.n == 5, \"n is\"\n", "n is: config.a.n = 4"},
         {OWN "  .l <- config.a\n", "config.a is an object in config.json"},
