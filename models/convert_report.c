@@ -51,7 +51,7 @@ static void list_keys(const report *r) {
 
 static void list_unread(void *ctx, const char *path, const json_value *v, ggl_str refused) {
     report *r = ctx;
-    char value[80];
+    char value[120];
     if (r->n_faults++ == 0) {
         say(r, "%s", "");
         say(r, "config.json: values that no line reads (ignore config.x, if it is of no "
