@@ -73,8 +73,9 @@ const converted_key *arch_converted_key(const arch_conversion *c, const char *na
 /* arch_convert_config.c: the names of a field, config.a.b: a, b; at most `most` of them. Returns how many there are; *root: config or
  * rope, or "" if it is neither. */
 int arch_field_path(const arch_expr *e, const char **name, int most, const char **root);
-/* What `rope.NAME` is called in config.json; *outside: it may stand beside rope_parameters and rope_scaling, too. */
-const char *arch_rope_key(const char *name, bool *outside);
+#define ARCH_ROPE_NAMES 3
+/* What `rope.NAME` is called in config.json; *outside: its names beside rope_parameters and rope_scaling, NULL after the last. */
+const char *arch_rope_key(const char *name, const char *const **outside);
 
 /* arch_convert_unread.c: values of config.json that no line of the section reads, in their order. refused.s: they are refused for
  * this reason; else NULL. */

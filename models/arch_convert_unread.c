@@ -73,7 +73,7 @@ static bool has_path(const paths *p, ggl_str path) {
 static void put_rope(search *s, const char *layer, const char *name) {
     static const char *const boxes[] = {"rope_parameters", "rope_scaling"};
     char text[3 * ARCH_MAX_NAME + 40];
-    bool outside;
+    const char *const *outside;
     const char *key = arch_rope_key(name, &outside);
     for (int alias = 0; alias < 2; alias++) {
         const char *k = alias ? "type" : key;
@@ -86,9 +86,9 @@ static void put_rope(search *s, const char *layer, const char *name) {
             put_path(s, &s->named, text);
         }
     }
-    if (outside)
-        put_path(s, &s->named, key);
-    if (outside && layer && strcmp(key, "rope_theta") == 0)
+    for (int k = 0; k < ARCH_ROPE_NAMES && outside[k]; k++)
+        put_path(s, &s->named, outside[k]);
+    if (layer && strcmp(key, "rope_theta") == 0)
         put_path(s, &s->named, "rope_local_base_freq");
 }
 
@@ -203,8 +203,9 @@ static void list_text(const json_value *v, char *buf, size_t size) {
     size_t n = (size_t)snprintf(buf, size, "[");
     for (size_t i = 0; i < v->of.n && i < 3 && n < size; i++)
         n += (size_t)snprintf(buf + n, size - n, "%s%.24s", i ? ", " : "",
-                              v->of.item[i].kind == JSON_ARRAY ? "[..]"
-                                                               : arch_json_text(&v->of.item[i], item, sizeof item));
+                              v->of.item[i].kind == JSON_ARRAY
+                                  ? "[..]"
+                                  : arch_json_text(&v->of.item[i], item, sizeof item));
     if (n < size)
         snprintf(buf + n, size - n, v->of.n > 3 ? ", ..] of %zu" : "]", v->of.n);
 }

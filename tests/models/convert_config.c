@@ -251,7 +251,9 @@ TEST(rope) {
         {OWN("  .k <- rope.theta\n"),
          BEGIN "\"rope_parameters\": {\"rope_theta\": 6}, \"rope_theta\": 5}", 0,
          "config.json has two values of rope_theta that differ, in rope_parameters and in "
-         "config.json itself"},
+         "rope_theta"},
+        {OWN("  .k <- rope.theta\n"), BEGIN "\"rotary_emb_base\": 8}", 8, NULL},
+        {OWN("  .k <- rope.partial_rotary_factor\n"), BEGIN "\"rotary_pct\": 0.25}", 0.25, NULL},
         {OWN("  .k <- rope.theta\n"), BEGIN "\"z\": null}", 0,
          "rope.theta is missing in config.json"},
         {OWN("  .k <- rope.theta ?? none\n"), BEGIN "\"rope_theta\": null}", 0, NULL},
