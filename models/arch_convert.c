@@ -1,6 +1,6 @@
 /* Convert sections: keys, what the descriptor's weights ask for, leftovers. Expressions are the descriptor's own evaluator's, which
  * knows names, layer numbers and keys where a weight is declared; those with source tensors are arch_convert_expr.c's. */
-#include "arch_convert.h"
+#include "convert_keys.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -21,6 +21,7 @@ void arch_conversion_fini(arch_conversion *c) {
     ggl_free(c->key);
     ggl_free(c->tensor);
     ggl_free(c->ignored);
+    ggl_free(c->fault);
     ggl_arena_fini(&c->arena);
 }
 
@@ -73,12 +74,51 @@ static bool no_tensor(void *ctx, llm_arch_tensor *t) {
 }
 
 static llm_arch_source keys_source(arch_conversion *c) {
+    int line, column;
+    arch_line_col(c->section->place, &line, &column);
+    snprintf(c->source_name, sizeof c->source_name, "the convert section in %.200s:%d", c->arch->text.name, line);
     return (llm_arch_source){.ctx = c,
-                             .name = "config.json",
+                             .name = c->source_name,
                              .find_key = keys_find,
                              .get_item = keys_item,
                              .find_tensor = no_tensor,
                              .key_at = keys_at};
+}
+
+/* --- what is missing -------------------------------------------------------------------------- */
+
+const char *arch_convert_absent_hint(const arch_eval *ev, const char *key) {
+    const arch_conversion *c = ev->conv;
+    const size_t n = strlen(ev->family);
+    if (strncmp(key, ev->family, n) != 0 || key[n] != '.')
+        return "'?? value' says what holds without it";
+    for (const arch_mapping *m = c->section->map; m; m = m->next)
+        if (m->kind == MAP_KEY && strcmp(m->name, key + n + 1) == 0)
+            return c->keys_done ? "its line there gives none for this folder" : "its line stands further down";
+    return "the section has no line for it";
+}
+
+/* n_head = .attention.head_count: the key of a name. */
+static const arch_expr *key_of_name(const llm_arch *arch, int slot) {
+    for (const arch_stmt *s = arch->body; s; s = s->next) {
+        const arch_expr *e = s->kind == ST_ASSIGN && s->n_target == 1 && s->target[0].slot == slot ? s->expr[0] : NULL;
+        while (e && e->kind == EX_OR_ELSE)
+            e = e->a;
+        if (e && e->kind == EX_KEY && !e->whole)
+            return e;
+    }
+    return NULL;
+}
+
+bool arch_convert_unbound(arch_eval *ev, const arch_expr *e) {
+    if (ev->conv->keys_done || e->global < 0)
+        return false;
+    const arch_expr *key = key_of_name(ev->arch, e->global);
+    if (key)
+        arch_error(ev, e->place, "'%s' has no value yet where keys are made: use the key of a line above, .%s", e->name, key->name);
+    else
+        arch_error(ev, e->place, "'%s' has no value yet where keys are made: use config.x, or keys of lines above", e->name);
+    return true;
 }
 
 /* --- keys ------------------------------------------------------------------------------------- */
@@ -115,7 +155,7 @@ static bool put_key(arch_eval *ev, const arch_mapping *m, const arch_value *v) {
             !(item[i].string.s = ggl_arena_strndup(&c->arena, item[i].string.s, item[i].string.n)))
             return arch_nomem(ev), false;
     }
-    c->key[c->n_key++] = (converted_key){name, {type, is_list, n, item}};
+    c->key[c->n_key++] = (converted_key){name, {type, is_list, n, item}, m};
     return true;
 }
 
@@ -148,16 +188,23 @@ static bool convert_family(arch_eval *ev, const arch_mapping *m) {
     return false;
 }
 
+static bool run_line(arch_eval *ev, const arch_mapping *m) {
+    if (m->kind == MAP_REQUIRE)
+        return arch_run(ev, m->require) || arch_convert_forgive(ev);
+    if (m->kind != MAP_KEY || convert_key(ev, m))
+        return true;
+    ev->conv->no_keys = true;
+    return arch_convert_forgive(ev);
+}
+
 static bool run_keys(arch_eval *ev) {
     for (const arch_mapping *m = ev->conv->section->map; m; m = m->next)
-        if (m->kind == MAP_ARCH && !convert_family(ev, m))
+        if (m->kind == MAP_ARCH && !convert_family(ev, m) && !arch_convert_forgive(ev))
             return false;
-    for (const arch_mapping *m = ev->conv->section->map; m; m = m->next) {
-        if (m->kind == MAP_REQUIRE && !arch_run(ev, m->require))
+    for (const arch_mapping *m = ev->conv->section->map; m; m = m->next)
+        if (!run_line(ev, m))
             return false;
-        if (m->kind == MAP_KEY && !convert_key(ev, m))
-            return false;
-    }
+    ev->conv->keys_done = true;
     ev->conv->family = ev->family;
     ev->conv->family_item.string = (ggl_str){ev->family, strlen(ev->family)};
     return true;
@@ -174,6 +221,55 @@ ggl_status arch_convert_keys(arch_conversion *c, ggl_error *err) {
     if (!ok && ev.status == GGL_OK)
         return ggl_fail(err, GGL_NOMEM, "%s: out of memory", c->arch->text.name);
     return ev.status;
+}
+
+typedef struct key_check {
+    arch_conversion *c;
+    ggl_error *err;
+    ggl_status status;
+} key_check;
+
+static void check_key(void *ctx, const llm_arch_judged *key) {
+    key_check *k = ctx;
+    const converted_key *x = k->c->key;
+    char value[160];
+    for (size_t i = 0; i < k->c->n_key && key->use == LLM_ARCH_UNREAD && k->status == GGL_OK; i++, x++) {
+        if (strlen(x->name) != key->key.n || memcmp(x->name, key->key.s, key->key.n) != 0)
+            continue;
+        ggl_status s = arch_fail(k->err, GGL_FORMAT, x->line->place, NULL, NULL, "key %s = %s is not read by %s%s%s", x->name,
+                                 convert_value_text(x, value, sizeof value), k->c->arch->text.name, key->reason ? ": " : "", key->reason ? key->reason : "");
+        if (!k->c->collect || !k->err || !arch_convert_add_fault(k->c, k->err->msg))
+            k->status = s;
+    }
+}
+
+ggl_status arch_convert_check_keys(arch_conversion *c, ggl_error *err) {
+    const llm_arch_source src = keys_source(c);
+    key_check k = {c, err, GGL_OK};
+    ggl_status s = llm_arch_judge_keys(c->arch, &src, check_key, &k, err);
+    return k.status != GGL_OK ? k.status : s;
+}
+
+/* --- going on after errors -------------------------------------------------------------------- */
+
+#define MAX_FAULTS 1000
+
+bool arch_convert_add_fault(arch_conversion *c, const char *msg) {
+    const char *own = ggl_arena_strndup(&c->arena, msg, strlen(msg));
+    if (!own || !ggl_grow(&c->fault, &c->cap_fault, c->n_fault + 1, sizeof *c->fault))
+        return false;
+    c->fault[c->n_fault++] = own;
+    return true;
+}
+
+bool arch_convert_forgive(arch_eval *ev) {
+    arch_conversion *c = ev->conv;
+    if (!c->collect || !ev->err || ev->status == GGL_OK || ev->status == GGL_NOMEM || ev->status == GGL_LIMIT || c->n_fault >= MAX_FAULTS)
+        return false;
+    if (!arch_convert_add_fault(c, ev->err->msg))
+        return arch_nomem(ev), false;
+    ev->status = GGL_OK;
+    return true;
 }
 
 /* --- weights ---------------------------------------------------------------------------------- */
@@ -200,35 +296,45 @@ static bool same_shape(const recipe *r, const llm_arch_tensor *t) {
     }
 }
 
-static void missing_source(arch_eval *ev, const arch_mapping *m, const char *name, const llm_arch_tensor *t) {
-    char text[256] = "";
-    const arch_expr *e = m->expr;
-    while (e->kind != EX_STRING && (e->a || e->n_arg > 0))
-        e = e->a ? e->a : e->arg[0].value;
-    const char *stem = e->kind == EX_STRING && !strstr(e->name, "{e}") ? arch_expand(ev, e->name, e->place) : NULL;
-    if (stem)
-        snprintf(text, sizeof text, "; it comes from %.200s", stem);
-    arch_error_hint(ev, GGL_FORMAT, m->place, NULL, "nothing in the folder makes %s%s (%s)", t->name, text, name);
+static void missing_source(arch_eval *ev, const arch_mapping *m, const char *name, const llm_arch_tensor *t, bool is_bias) {
+    char text[700] = "";
+    const char *source = arch_convert_source_name(ev, m->expr, is_bias);
+    if (source)
+        snprintf(text, sizeof text, "; it comes from %.200s", source);
+    if (ev->status == GGL_OK)
+        arch_error_hint(ev, GGL_FORMAT, m->place, NULL, "nothing in the folder makes %s%s (%s)", t->name, text, name);
 }
 
-bool arch_convert_weight(arch_eval *ev, const arch_stmt *s, bool is_bias, llm_arch_tensor *t) {
+/* What the line for a weight makes; NULL: nothing, or ev has an error. */
+static recipe *make_weight(arch_eval *ev, const arch_stmt *s, bool is_bias, const llm_arch_tensor *t) {
     arch_conversion *c = ev->conv;
     const char *name = s->target[0].name;
     const arch_mapping *m = find_mapping(c, name);
     recipe *r = NULL;
-    if (c->in_constant)
-        return arch_error(ev, s->place, "a constant of a conversion declares no weights"), false;
+    if (c->in_constant) {
+        arch_error(ev, s->place, "a constant of a conversion declares no weights");
+        return NULL;
+    }
     if (!m && !t->optional)
         arch_error(ev, s->target[0].place, "'%s' has no line in the convert section for it", name);
+    c->making = m;
+    c->made = m ? ggl_arena_strndup(&c->arena, t->name, strlen(t->name)) : NULL;
+    if (m && !c->made)
+        return arch_nomem(ev), NULL;
     if (!m || !arch_convert_make(ev, m->expr, is_bias, &r))
-        return false;
-    if (!r) {
-        if (!t->optional)
-            missing_source(ev, m, is_bias ? "its bias" : "its weight", t);
-        return false;
-    }
+        return NULL;
+    if (!r && !t->optional)
+        missing_source(ev, m, is_bias ? "its bias" : "its weight", t, is_bias);
+    return r;
+}
+
+bool arch_convert_weight(arch_eval *ev, const arch_stmt *s, bool is_bias, llm_arch_tensor *t) {
+    arch_conversion *c = ev->conv;
+    recipe *r = make_weight(ev, s, is_bias, t);
     t->type = GGL_F32;
     t->data = NULL;
+    if (!r) /* where errors are collected, a weight that is needed is taken for one of the declared shape */
+        return ev->status != GGL_OK && arch_convert_forgive(ev) && !t->optional;
     if (!same_shape(r, t)) { /* the caller's error shows both */
         t->n_dims = r->n_dims;
         memcpy(t->ne, r->ne, sizeof t->ne);
@@ -239,9 +345,9 @@ bool arch_convert_weight(arch_eval *ev, const arch_stmt *s, bool is_bias, llm_ar
     if (!ggl_grow(&c->tensor, &c->cap_tensor, c->n_tensor + 1, sizeof *c->tensor))
         return arch_nomem(ev), false;
     converted_tensor *made = &c->tensor[c->n_tensor++];
-    *made = (converted_tensor){.name = ggl_arena_strndup(&c->arena, t->name, strlen(t->name)), .n_dims = t->n_dims, .recipe = r};
+    *made = (converted_tensor){.name = c->made, .n_dims = t->n_dims, .recipe = r};
     memcpy(made->ne, t->ne, sizeof made->ne);
-    return made->name ? true : (arch_nomem(ev), false);
+    return true;
 }
 
 /* --- the whole -------------------------------------------------------------------------------- */
@@ -346,9 +452,9 @@ ggl_status arch_convert_tensors(arch_conversion *c, ggl_error *err) {
     if (!g)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     ggl_status s = arch_build_with(c->arch, &src, &params, g, NULL, c, err);
-    if (s == GGL_OK)
+    if (s == GGL_OK && c->n_fault == 0)
         s = mark_only_f32(c, g, err);
-    if (s == GGL_OK)
+    if (s == GGL_OK && !c->collect)
         s = arch_convert_check_leftovers(c, err);
     ggl_graph_free(g);
     return s;

@@ -19,6 +19,7 @@
 typedef struct converted_key {
     const char *name; /* in full */
     llm_arch_key key; /* handle: the items */
+    const arch_mapping *line;
 } converted_key;
 
 typedef struct converted_tensor {
@@ -40,6 +41,7 @@ typedef struct arch_conversion {
     const json_value *config;
     llm_safetensors *source;
     ggl_backend *backend; /* computes constants, in double; NULL: there may be none */
+    bool collect; /* go on after errors, as far as that makes sense, and keep them in `fault` */
     /* what comes out */
     ggl_arena arena;
     const char *family;
@@ -50,7 +52,14 @@ typedef struct arch_conversion {
     size_t n_tensor, cap_tensor;
     arch_ignored *ignored; /* patterns of source tensors */
     size_t n_ignored, cap_ignored;
+    const char **fault; /* of `collect`: the messages */
+    size_t n_fault, cap_fault;
+    bool no_keys; /* of `collect`: a key line failed, so that the descriptor cannot be built */
     /* while it runs */
+    const arch_mapping *making; /* the line that asks for source tensors, and the weight that it makes */
+    const char *made;
+    char source_name[300]; /* "the convert section in llama.arch:56" */
+    bool keys_done;
     bool stacking, in_constant;
     int64_t e; /* "{e}", in a stack */
 } arch_conversion;
@@ -64,8 +73,9 @@ const converted_key *arch_converted_key(const arch_conversion *c, const char *na
 /* arch_convert_config.c: the names of a field, config.a.b: a, b; at most `most` of them. Returns how many there are; *root: config or
  * rope, or "" if it is neither. */
 int arch_field_path(const arch_expr *e, const char **name, int most, const char **root);
-/* What `rope.NAME` is called in config.json; *outside: it may stand beside rope_parameters and rope_scaling, too. */
-const char *arch_rope_key(const char *name, bool *outside);
+#define ARCH_ROPE_NAMES 3
+/* What `rope.NAME` is called in config.json; *outside: its names beside rope_parameters and rope_scaling, NULL after the last. */
+const char *arch_rope_key(const char *name, const char *const **outside);
 
 /* arch_convert_unread.c: values of config.json that no line of the section reads, in their order. refused.s: they are refused for
  * this reason; else NULL. */
@@ -76,6 +86,11 @@ GGL_NODISCARD ggl_status arch_convert_check_config(const arch_conversion *c, ggl
 /* A value for messages: 0.5, "silu", a list of 3; returns buf. */
 const char *arch_json_text(const json_value *v, char *buf, size_t size);
 
+/* Keeps a message; false: out of memory. */
+bool arch_convert_add_fault(arch_conversion *c, const char *msg);
+/* Keys that nothing in the descriptor reads, by their lines. GGL_FORMAT */
+GGL_NODISCARD ggl_status arch_convert_check_keys(arch_conversion *c, ggl_error *err);
+
 /* arch_convert_ignore.c: the line whose `ignore` names the tensor, or NULL. */
 const arch_mapping *arch_convert_ignored(const arch_conversion *c, ggl_str name);
 /* GGL_FORMAT: there are tensors that no line reads or ignores. */
@@ -83,6 +98,9 @@ GGL_NODISCARD ggl_status arch_convert_check_leftovers(const arch_conversion *c, 
 
 /* arch_convert_expr.c: the tensor stem.weight, or of a bias stem.bias, or `stem` itself; NULL: the folder has none. */
 st_tensor *arch_convert_find_source(const arch_conversion *c, const char *stem, bool is_bias);
+/* The first tensor that an expression is made of, by its name in the folder; NULL: of none. In a stack that of {e}, outside of one the
+ * first. */
+const char *arch_convert_source_name(arch_eval *ev, const arch_expr *e, bool is_bias);
 /* What a mapping makes; *out NULL: nothing, as it may be. false: ev has the error. */
 bool arch_convert_make(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out);
 

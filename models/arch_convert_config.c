@@ -9,27 +9,31 @@
 
 #include "arch_convert.h"
 
-/* What `rope` calls otherwise than config.json does, and what can stand beside the objects. */
+/* What `rope` calls otherwise than config.json does, and the names that stand beside the objects in older files. */
 static const struct {
-    const char *name, *key;
-    bool outside;
-} rope_names[] = {{"theta", "rope_theta", true},
-                  {"type", "rope_type", false},
-                  {"original", "original_max_position_embeddings", true},
-                  {"partial_rotary_factor", "partial_rotary_factor", true}};
+    const char *name, *key, *outside[ARCH_ROPE_NAMES];
+} rope_names[] = {
+    {"theta", "rope_theta", {"rope_theta", "rotary_emb_base"}},
+    {"type", "rope_type", {NULL}},
+    {"original", "original_max_position_embeddings", {"original_max_position_embeddings"}},
+    {"partial_rotary_factor",
+     "partial_rotary_factor",
+     {"partial_rotary_factor", "rotary_pct", "rope_pct"}},
+};
 #define N_ROPE_NAMES (sizeof rope_names / sizeof *rope_names)
 
 #define SLIDING "sliding_attention"
 #define LOCAL_THETA                                                                                \
     "rope_local_base_freq" /* of the sliding layers, before there were objects for each kind */
 
-const char *arch_rope_key(const char *name, bool *outside) {
+const char *arch_rope_key(const char *name, const char *const **outside) {
+    static const char *const none[ARCH_ROPE_NAMES] = {NULL};
     for (size_t k = 0; k < N_ROPE_NAMES; k++)
         if (strcmp(rope_names[k].name, name) == 0) {
             *outside = rope_names[k].outside;
             return rope_names[k].key;
         }
-    *outside = false;
+    *outside = none;
     return name;
 }
 
@@ -47,6 +51,11 @@ int arch_field_path(const arch_expr *e, const char **name, int most, const char 
     return n;
 }
 
+/* An object's names are looked at one by one: of a large one that takes its time. */
+static bool pay(arch_eval *ev, const arch_expr *e, const json_value *v) {
+    return arch_step(ev, e->place, v && v->kind == JSON_OBJECT ? 1 + (int64_t)v->of.n / 32 : 1);
+}
+
 static bool find_config(arch_eval *ev, const arch_expr *e, const json_value **out) {
     if (e->kind == EX_NAME && strcmp(e->name, "config") == 0) {
         *out = ev->conv->config;
@@ -57,7 +66,7 @@ static bool find_config(arch_eval *ev, const arch_expr *e, const json_value **ou
                    "values have no parts, but config and rope: config.a.b, rope.theta");
         return false;
     }
-    if (!find_config(ev, e->a, out))
+    if (!find_config(ev, e->a, out) || !pay(ev, e, *out))
         return false;
     *out = json_get(*out, e->name); /* of null, too: absent */
     return true;
@@ -127,29 +136,34 @@ static bool try_box(rope_search *s, const char *name, bool *nested) {
         if (box->of.item[i].kind != JSON_OBJECT)
             continue;
         *nested = true;
+        if (!pay(s->ev, s->e, &box->of.item[i]))
+            return false;
         bool wanted =
             !s->layer || (kind.n == strlen(s->layer) && memcmp(kind.s, s->layer, kind.n) == 0);
-        if (wanted && (!arch_step(s->ev, s->e->place, 1) || !try_object(s, &box->of.item[i], name)))
+        if (wanted && !try_object(s, &box->of.item[i], name))
             return false;
     }
     return *nested || try_object(s, box, name);
 }
 
-static bool find_rope_value(rope_search *s, bool outside) {
+static bool find_rope_value(rope_search *s, const char *const *outside) {
     const json_value *config = s->ev->conv->config;
     bool sliding = s->layer && strcmp(s->layer, SLIDING) == 0, nested[2] = {false, false};
     if (!try_box(s, "rope_parameters", &nested[0]))
         return false;
-    if (!sliding &&
-        !try_box(s, "rope_scaling", &nested[1])) /* the old form scales no layers with a window */
+    if (!sliding && /* the old form scales no layers with a window */
+        !try_box(s, "rope_scaling", &nested[1]))
         return false;
-    if (!outside || (nested[0] && s->found))
+    if (nested[0] && s->found)
         return true;
     const json_value *local =
         sliding && strcmp(s->key, "rope_theta") == 0 ? json_get(config, LOCAL_THETA) : NULL;
-    return local && local->kind != JSON_NULL
-               ? try_place(s, local, LOCAL_THETA)
-               : try_place(s, json_get(config, s->key), "config.json itself");
+    if (local && local->kind != JSON_NULL)
+        return try_place(s, local, LOCAL_THETA);
+    for (int k = 0; k < ARCH_ROPE_NAMES && outside[k]; k++)
+        if (!try_place(s, json_get(config, outside[k]), outside[k]))
+            return false;
+    return true;
 }
 
 /* "default" where nothing is scaled; "su" is longrope's first name. */
@@ -162,7 +176,7 @@ static const json_value *normal_type(const json_value *v) {
 static bool find_rope(arch_eval *ev, const arch_expr *e, const json_value **out) {
     const char *name[2] = {NULL, NULL}, *root;
     int n = arch_field_path(e, name, 2, &root);
-    bool outside;
+    const char *const *outside;
     if (n < 1 || n > 2) {
         arch_error(
             ev, e->place,
@@ -171,7 +185,7 @@ static bool find_rope(arch_eval *ev, const arch_expr *e, const json_value **out)
     }
     rope_search s = {.ev = ev, .e = e, .layer = n == 2 ? name[0] : NULL};
     s.key = arch_rope_key(name[n - 1], &outside);
-    if (!find_rope_value(&s, outside))
+    if (!pay(ev, e, ev->conv->config) || !find_rope_value(&s, outside))
         return false;
     bool is_type = strcmp(s.key, "rope_type") == 0;
     const json_value *old = json_get_kind(ev->conv->config, "rope_scaling", JSON_OBJECT);

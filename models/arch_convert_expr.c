@@ -68,6 +68,10 @@ static bool make_source(arch_eval *ev, const arch_expr *e, bool is_bias, recipe 
     recipe *r = new_recipe(ev, RECIPE_SOURCE, NULL, 0);
     if (!r || !take_shape(ev, e, r, t))
         return false;
+    if (!t->used) {
+        t->line = ev->conv->making;
+        t->makes = ev->conv->made;
+    }
     t->used = true;
     r->source = t;
     *out = r;
@@ -139,15 +143,55 @@ static bool fits(arch_eval *ev, const arch_expr *e, const recipe *first, const r
     return same;
 }
 
+/* The leftmost string. */
+static const arch_expr *first_string(const arch_expr *e) {
+    if (e->kind == EX_STRING)
+        return e;
+    const arch_expr *s = e->kind == EX_HAS ? NULL : e->a ? first_string(e->a) : NULL;
+    if (!s && e->b)
+        s = first_string(e->b);
+    for (int k = 0; !s && k < e->n_arg; k++)
+        s = first_string(e->arg[k].value);
+    return s;
+}
+
+const char *arch_convert_source_name(arch_eval *ev, const arch_expr *e, bool is_bias) {
+    arch_conversion *c = ev->conv;
+    const arch_expr *s = first_string(e);
+    const bool outside = s && !c->stacking;
+    if (outside) { /* {e} of the first */
+        c->stacking = true;
+        c->e = 0;
+    }
+    const char *stem = s ? arch_expand(ev, s->name, s->place) : NULL;
+    if (outside)
+        c->stacking = false;
+    const char *end = stem ? strrchr(stem, '.') : NULL;
+    if (!stem || (end && strcmp(end, ".weight") == 0))
+        return stem;
+    char name[600];
+    snprintf(name, sizeof name, "%s.%s", stem, is_bias ? "bias" : "weight");
+    return arch_strdup(ev, name);
+}
+
 /* All of them, or none. */
-static bool all_or_none(arch_eval *ev, const arch_expr *e, recipe *const *part, int n) {
-    int n_there = 0;
-    for (int k = 0; k < n; k++)
+static bool all_or_none(arch_eval *ev, const arch_expr *e, recipe *const *part, int n, bool is_bias) {
+    const bool stack = e->name[0] == 's';
+    int n_there = 0, first = -1;
+    for (int k = 0; k < n; k++) {
         n_there += part[k] != NULL;
-    if (n_there > 0 && n_there < n)
-        arch_error(ev, e->mark, "%d of the %d tensors %s missing", n - n_there, n,
-                   n - n_there == 1 ? "is" : "are");
-    return n_there == n;
+        first = !part[k] && first < 0 ? k : first;
+    }
+    if (n_there == 0 || n_there == n)
+        return n_there == n;
+    ev->conv->stacking |= stack;
+    ev->conv->e = stack ? first : ev->conv->e;
+    const char *name = arch_convert_source_name(ev, e->arg[stack ? 0 : first].value, is_bias);
+    ev->conv->stacking &= !stack;
+    if (ev->status == GGL_OK)
+        arch_error(ev, e->mark, "%d of the %d tensors %s missing in the folder: %s%s", n - n_there, n,
+                   n - n_there == 1 ? "is" : "are", name ? name : "?", n - n_there == 1 ? "" : " is the first");
+    return false;
 }
 
 static bool make_concat(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
@@ -155,7 +199,7 @@ static bool make_concat(arch_eval *ev, const arch_expr *e, bool is_bias, recipe 
     for (int k = 0; k < e->n_arg; k++)
         if (!arch_convert_make(ev, e->arg[k].value, is_bias, &part[k]))
             return false;
-    if (!all_or_none(ev, e, part, e->n_arg))
+    if (!all_or_none(ev, e, part, e->n_arg, is_bias))
         return ev->status == GGL_OK;
     recipe *r = new_recipe(ev, RECIPE_JOIN, part[0], e->n_arg);
     if (!r)
@@ -191,7 +235,7 @@ static bool make_stack(arch_eval *ev, const arch_expr *e, bool is_bias, recipe *
         ok = arch_convert_make(ev, e->arg[0].value, is_bias, &part[c->e]) && (c->e == 0 || !part[0] || !part[c->e] ||
                                                                  fits(ev, e, part[0], part[c->e], part[0]->n_dims));
     c->stacking = false;
-    if (!ok || !all_or_none(ev, e, part, (int)n))
+    if (!ok || !all_or_none(ev, e, part, (int)n, is_bias))
         return ev->status == GGL_OK;
     if (part[0]->n_dims == GGL_MAX_DIMS)
         return arch_error(ev, e->mark, "a stack of tensors of 4 dimensions"), false;

@@ -73,7 +73,7 @@ static bool has_path(const paths *p, ggl_str path) {
 static void put_rope(search *s, const char *layer, const char *name) {
     static const char *const boxes[] = {"rope_parameters", "rope_scaling"};
     char text[3 * ARCH_MAX_NAME + 40];
-    bool outside;
+    const char *const *outside;
     const char *key = arch_rope_key(name, &outside);
     for (int alias = 0; alias < 2; alias++) {
         const char *k = alias ? "type" : key;
@@ -86,9 +86,9 @@ static void put_rope(search *s, const char *layer, const char *name) {
             put_path(s, &s->named, text);
         }
     }
-    if (outside)
-        put_path(s, &s->named, key);
-    if (outside && layer && strcmp(key, "rope_theta") == 0)
+    for (int k = 0; k < ARCH_ROPE_NAMES && outside[k]; k++)
+        put_path(s, &s->named, outside[k]);
+    if (layer && strcmp(key, "rope_theta") == 0)
         put_path(s, &s->named, "rope_local_base_freq");
 }
 
@@ -197,6 +197,19 @@ static const known_line *find_line(const search *s, ggl_str path) {
     return NULL;
 }
 
+/* [1, 2, 3, ..] of 48 */
+static void list_text(const json_value *v, char *buf, size_t size) {
+    char item[80];
+    size_t n = (size_t)snprintf(buf, size, "[");
+    for (size_t i = 0; i < v->of.n && i < 3 && n < size; i++)
+        n += (size_t)snprintf(buf + n, size - n, "%s%.24s", i ? ", " : "",
+                              v->of.item[i].kind == JSON_ARRAY
+                                  ? "[..]"
+                                  : arch_json_text(&v->of.item[i], item, sizeof item));
+    if (n < size)
+        snprintf(buf + n, size - n, v->of.n > 3 ? ", ..] of %zu" : "]", v->of.n);
+}
+
 const char *arch_json_text(const json_value *v, char *buf, size_t size) {
     switch (v->kind) {
     case JSON_BOOL:
@@ -209,7 +222,7 @@ const char *arch_json_text(const json_value *v, char *buf, size_t size) {
         snprintf(buf, size, "\"%.*s\"", (int)(v->str.n < 60 ? v->str.n : 60), v->str.s);
         break;
     case JSON_ARRAY:
-        snprintf(buf, size, "a list of %zu", v->of.n);
+        list_text(v, buf, size);
         break;
     default:
         snprintf(buf, size, "%s", json_kind_text(v->kind));
@@ -217,20 +230,29 @@ const char *arch_json_text(const json_value *v, char *buf, size_t size) {
     return buf;
 }
 
-/* "= VALUE ..": one of them is it. */
-static bool has_value(ggl_str rest, const json_value *v) {
+/* Whether one of the words is the value. */
+static bool is_one_of(ggl_str words, const json_value *v) {
     char buf[80];
-    ggl_str word = first_word(&rest);
-    if (word.n == 0)
-        return true; /* any */
-    arch_json_text(v, buf, sizeof buf);
-    ggl_str text = {buf, strlen(buf)};
+    ggl_str text = {arch_json_text(v, buf, sizeof buf), 0};
+    text.n = strlen(buf);
     if (v->kind == JSON_STRING)
         text = v->str;
-    for (word = first_word(&rest); word.n > 0; word = first_word(&rest))
+    for (ggl_str word = first_word(&words); word.n > 0; word = first_word(&words))
         if (word.n == text.n && memcmp(word.s, text.s, word.n) == 0)
             return true;
     return false;
+}
+
+/* "= VALUE ..": one of them is it, or each element of a list. "": any value. */
+static bool has_value(ggl_str rest, const json_value *v) {
+    if (first_word(&rest).n == 0)
+        return true;
+    if (v->kind != JSON_ARRAY)
+        return is_one_of(rest, v);
+    for (size_t i = 0; i < v->of.n; i++)
+        if (v->of.item[i].kind >= JSON_ARRAY || !is_one_of(rest, &v->of.item[i]))
+            return false;
+    return true;
 }
 
 /* --- config.json ------------------------------------------------------------------------------ */
@@ -307,12 +329,12 @@ typedef struct shown {
 
 static void show(void *ctx, const char *path, const json_value *v, ggl_str refused) {
     shown *x = ctx;
-    char value[80];
+    char value[120];
     if (refused.s && !x->refused[0])
         snprintf(x->refused, sizeof x->refused, "%s: %.*s", path, (int)refused.n, refused.s);
     if (x->n++ == 0)
         snprintf(x->first, sizeof x->first, "%s", path);
-    if (x->used + strlen(path) + 80 > sizeof x->text)
+    if (x->used + strlen(path) + sizeof value > sizeof x->text)
         x->n_more++;
     else
         x->used +=

@@ -29,6 +29,8 @@ arch_slot *arch_lookup(arch_eval *ev, const arch_expr *e) {
     if (e->global >= 0 && ev->global[e->global].bound)
         arch_error(ev, e->place, "'%s' is born in a layer: a function sees it only as an argument",
                    e->name);
+    else if (ev->conv && arch_convert_unbound(ev, e))
+        return NULL;
     else if (e->global >= 0 && ev->layer < 0 && ev->n_layer > 0)
         arch_error(ev, e->place, "'%s' has no value here: names born in a layer end with it",
                    e->name);

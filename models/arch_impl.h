@@ -3,6 +3,7 @@
  *     arch_lex.c         text -> tokens: indentation, names, keys, numbers, strings
  *     arch_parse.c       tokens -> statements
  *     arch_parse_expr.c  tokens -> expressions
+ *     arch_parse_convert.c  tokens -> the lines of convert sections
  *     arch_resolve.c     names get slots, calls their function; what needs no model is checked
  *     arch_eval.c        statements, layer by layer
  *     arch_expr.c        expressions -> values
@@ -318,6 +319,13 @@ bool arch_accept(arch_parser *p, const char *word);
 bool arch_expect(arch_parser *p, const char *symbol, const char *where);
 bool arch_is_reserved(const char *word);
 const char *arch_describe(const arch_token *t, char *buf, size_t size);
+bool arch_next_is(const arch_parser *p, arch_token_kind kind); /* the one after the next token */
+bool arch_next_is_symbol(const arch_parser *p, const char *symbol);
+bool arch_end_of_line(arch_parser *p); /* takes the NEWLINE; false: there is something else */
+arch_stmt *arch_parse_require(arch_parser *p);
+/* Words or strings, with commas between; their places if `place` is not NULL, ARCH_MAX_ARGS of them. */
+const char **arch_parse_names(arch_parser *p, int *n, arch_place *place);
+bool arch_parse_convert(arch_parser *p); /* arch_parse_convert.c */
 arch_expr *arch_parse_expr(arch_parser *p);
 arch_expr *arch_parse_atom(arch_parser *p); /* without operators */
 /* Comma-separated, up to (not including) what ends the list. */
@@ -513,6 +521,8 @@ const char *arch_value_text(const arch_value *v, char *buf, size_t size);
 const char *arch_intern(arch_eval *ev, const char *s); /* NULL: too many, too long */
 /* A number's expression: `a op b`. Products divided by a factor lose it: n_head*d / n_head is d. */
 const char *arch_join_text(arch_eval *ev, const char *op, const arch_value *a, const arch_value *b);
+/* What to do about a value that is none because a key is absent; NULL: it is none of these. */
+const char *arch_absent_hint(const arch_eval *ev, const arch_value *v);
 /* Where one value is wanted: a key's list of equal numbers, or truth values, as one of them. Of
  * unequal ones the list, its `text` naming two that differ. VAL_FAIL: too many steps. */
 arch_value arch_one_of(arch_eval *ev, const arch_expr *e, const arch_value *v);
@@ -608,6 +618,12 @@ arch_value arch_convert_field(arch_eval *ev, const arch_expr *e); /* config.a.b,
 arch_value arch_convert_has(arch_eval *ev, const arch_expr *e);   /* of these, objects too; of a source tensor's name */
 /* *t names and has the shape of a declared weight, or its bias; false: the conversion makes none, or ev has an error. */
 bool arch_convert_weight(arch_eval *ev, const arch_stmt *s, bool is_bias, llm_arch_tensor *t);
+/* Whether a conversion goes on after this error, which it keeps: a list of all of them was asked for. */
+bool arch_convert_forgive(arch_eval *ev);
+/* What to do about a key (in full) that no line made. */
+const char *arch_convert_absent_hint(const arch_eval *ev, const char *key);
+/* A name without a value in a key line: reports what to write; false: it is another case. */
+bool arch_convert_unbound(arch_eval *ev, const arch_expr *e);
 /* When the descriptor has run: the patterns of `ignore` get their numbers. False: reported. */
 bool arch_convert_expand_ignored(arch_eval *ev);
 bool arch_convert_number(const arch_eval *ev, const char *name, double *out); /* "{e}" */

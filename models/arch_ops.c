@@ -317,7 +317,7 @@ arch_value arch_infix(arch_eval *ev, const arch_expr *e, const arch_value *a, co
                                 ? b
                                 : a;
     if (bad->kind == VAL_NONE) {
-        const char *hint = bad->absent_key ? "'?? value' says what holds without it" : NULL;
+        const char *hint = arch_absent_hint(ev, bad);
         return arch_error_hint(ev, GGL_FORMAT, bad == a ? e->a->place : e->b->place, hint,
                                "%s: no operand for '%s'", bad->text ? bad->text : "this is none",
                                e->name);

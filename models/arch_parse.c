@@ -98,14 +98,14 @@ bool arch_is_reserved(const char *word) {
     return false;
 }
 
-static bool next_is(const arch_parser *p, arch_token_kind kind) {
+bool arch_next_is(const arch_parser *p, arch_token_kind kind) {
     return p->tok[1].kind == kind;
 }
-static bool next_is_symbol(const arch_parser *p, const char *symbol) {
+bool arch_next_is_symbol(const arch_parser *p, const char *symbol) {
     return p->tok[1].kind == TOK_SYMBOL && strcmp(p->tok[1].str, symbol) == 0;
 }
 
-static bool end_of_line(arch_parser *p) {
+bool arch_end_of_line(arch_parser *p) {
     char buf[96];
     if (p->tok->kind == TOK_NEWLINE) {
         p->tok++;
@@ -177,7 +177,7 @@ static arch_stmt *parse_assign(arch_parser *p) {
     if (!s || !parse_targets(p, s, ARCH_MAX_ARGS) ||
         !arch_expect(p, "=", "after the names that a statement begins with"))
         return NULL;
-    return one_expr(p, s) && end_of_line(p) ? s : NULL;
+    return one_expr(p, s) && arch_end_of_line(p) ? s : NULL;
 }
 
 /* NAME "[" [exprs] "]" { "?" | "bias" ["?"] | "from" STRING ["??" STRING] | "??" expr } */
@@ -199,11 +199,11 @@ static arch_stmt *parse_weight(arch_parser *p) {
         } else if (arch_accept(p, "bias")) {
             s->bias = true;
             s->bias_optional = arch_accept(p, "?");
-        } else if (arch_is(p, "from") && next_is(p, TOK_STRING)) {
+        } else if (arch_is(p, "from") && arch_next_is(p, TOK_STRING)) {
             s->string = p->tok[1].str;
             s->string_place = arch_token_place(p, p->tok + 1);
             p->tok += 2;
-            if (arch_is(p, "??") && next_is(p, TOK_STRING)) {
+            if (arch_is(p, "??") && arch_next_is(p, TOK_STRING)) {
                 s->second = p->tok[1].str;
                 p->tok += 2;
             }
@@ -220,7 +220,7 @@ static arch_stmt *parse_weight(arch_parser *p) {
         return arch_parse_fail_at(
             p, GGL_FORMAT, s->other->place,
             "either '?' or '\?\?': a weight with another in its place is never absent");
-    return end_of_line(p) ? s : NULL;
+    return arch_end_of_line(p) ? s : NULL;
 }
 
 static arch_stmt *parse_if(arch_parser *p, bool top) {
@@ -268,16 +268,16 @@ static arch_stmt *parse_keep(arch_parser *p) {
     p->tok++;
     if (!s || !parse_targets(p, s, 1) || !arch_expect(p, "=", "after the state that is kept"))
         return NULL;
-    return one_expr(p, s) && end_of_line(p) ? s : NULL;
+    return one_expr(p, s) && arch_end_of_line(p) ? s : NULL;
 }
 
 static arch_stmt *parse_return(arch_parser *p) {
     arch_stmt *s = new_stmt(p, ST_RETURN);
     p->tok++;
-    return s && (s->expr = arch_parse_exprs(p, &s->n_expr)) && end_of_line(p) ? s : NULL;
+    return s && (s->expr = arch_parse_exprs(p, &s->n_expr)) && arch_end_of_line(p) ? s : NULL;
 }
 
-static arch_stmt *parse_require(arch_parser *p) {
+arch_stmt *arch_parse_require(arch_parser *p) {
     arch_stmt *s = new_stmt(p, ST_REQUIRE);
     p->tok++;
     if (!s || !one_expr(p, s))
@@ -288,12 +288,12 @@ static arch_stmt *parse_require(arch_parser *p) {
         s->string = p->tok->str;
         p->tok++;
     }
-    return end_of_line(p) ? s : NULL;
+    return arch_end_of_line(p) ? s : NULL;
 }
 
 /* One of what `ignore` and `absent` take. */
 static arch_expr *parse_ignored_name(arch_parser *p, bool strings) {
-    bool whole = arch_is(p, "key") && next_is_symbol(p, "(");
+    bool whole = arch_is(p, "key") && arch_next_is_symbol(p, "(");
     if (p->tok->kind == TOK_KEY || whole || (strings && p->tok->kind == TOK_STRING))
         return arch_parse_atom(p);
     return arch_parse_fail(p, "'%s' takes keys (.a.b)%s", strings ? "ignore" : "absent",
@@ -341,14 +341,14 @@ static arch_stmt *parse_ignore(arch_parser *p) {
         if (arch_accept(p, ",") && !parse_reason(p, s, "what it does otherwise"))
             return NULL;
     }
-    return end_of_line(p) ? s : NULL;
+    return arch_end_of_line(p) ? s : NULL;
 }
 
 /* "absent" KEY { "," KEY }: in the table of known keys only. */
 static arch_stmt *parse_absent(arch_parser *p) {
     arch_stmt *s = new_stmt(p, ST_ABSENT);
     p->tok++;
-    return s && parse_ignored_names(p, s, false) && end_of_line(p) ? s : NULL;
+    return s && parse_ignored_names(p, s, false) && arch_end_of_line(p) ? s : NULL;
 }
 
 static arch_stmt *parse_stmt(arch_parser *p, bool top) {
@@ -359,11 +359,11 @@ static arch_stmt *parse_stmt(arch_parser *p, bool top) {
         return arch_parse_fail(p, "a statement begins with a name, not with %s",
                                arch_describe(p->tok, buf, sizeof buf));
     const char *word = p->tok->str;
-    bool name_next = next_is(p, TOK_NAME);
+    bool name_next = arch_next_is(p, TOK_NAME);
     if (strcmp(word, "if") == 0)
         return parse_if(p, top);
     if (strcmp(word, "require") == 0)
-        return parse_require(p);
+        return arch_parse_require(p);
     if (strcmp(word, "return") == 0)
         return p->in_fn ? parse_return(p)
                         : arch_parse_fail(p, "'return' stands in a def or op only");
@@ -371,25 +371,25 @@ static arch_stmt *parse_stmt(arch_parser *p, bool top) {
         return p->in_fn ? parse_keep(p)
                         : arch_parse_fail(
                               p, "'keep' stands in a def or op only, with the state it is for");
-    bool whole_key = next_is(p, TOK_NAME) && strcmp(p->tok[1].str, "key") == 0;
-    if (strcmp(word, "ignore") == 0 && (next_is(p, TOK_KEY) || next_is(p, TOK_STRING) || whole_key))
+    bool whole_key = arch_next_is(p, TOK_NAME) && strcmp(p->tok[1].str, "key") == 0;
+    if (strcmp(word, "ignore") == 0 && (arch_next_is(p, TOK_KEY) || arch_next_is(p, TOK_STRING) || whole_key))
         return parse_ignore(p);
-    if (strcmp(word, "absent") == 0 && next_is(p, TOK_KEY) && p->text->prelude)
+    if (strcmp(word, "absent") == 0 && arch_next_is(p, TOK_KEY) && p->text->prelude)
         return parse_absent(p);
     if (strcmp(word, "layer") == 0 && name_next)
         return top ? parse_layer(p) : arch_parse_fail(p, "a layer loop stands at top level only");
     if ((strcmp(word, "def") == 0 || strcmp(word, "op") == 0 || strcmp(word, "convert") == 0) &&
         name_next)
         return arch_parse_fail(p, "'%s' stands at top level only", word);
-    if (strcmp(word, "arch") == 0 && (name_next || next_is(p, TOK_STRING)))
+    if (strcmp(word, "arch") == 0 && (name_next || arch_next_is(p, TOK_STRING)))
         return arch_parse_fail(p, "'arch' is the first statement, and there is one");
-    if (strcmp(word, "language") == 0 && next_is(p, TOK_NUMBER))
+    if (strcmp(word, "language") == 0 && arch_next_is(p, TOK_NUMBER))
         return arch_parse_fail(p, "'language' follows 'arch', once");
     if (strcmp(word, "elif") == 0 || strcmp(word, "else") == 0)
         return arch_parse_fail(p, "'%s' without an 'if' of the same indentation above it", word);
-    if (next_is_symbol(p, "["))
+    if (arch_next_is_symbol(p, "["))
         return parse_weight(p);
-    if (next_is_symbol(p, "=") || next_is_symbol(p, ","))
+    if (arch_next_is_symbol(p, "=") || arch_next_is_symbol(p, ","))
         return parse_assign(p);
     return arch_parse_fail(p, "no statement begins like this: name = value, a weight's NAME "
                               "[shape], if, layer, def, op, keep, "
@@ -465,7 +465,7 @@ static arch_stmt *parse_fn_body(arch_parser *p) {
     p->tok++;
     if (s)
         s->place = arch_token_place(p, p->tok);
-    return s && one_expr(p, s) && end_of_line(p) ? s : NULL;
+    return s && one_expr(p, s) && arch_end_of_line(p) ? s : NULL;
 }
 
 static bool check_fn_name(arch_parser *p, const arch_fn *fn) {
@@ -511,88 +511,9 @@ static bool parse_fn(arch_parser *p) {
     return ok;
 }
 
-/* --- convert ---------------------------------------------------------------------------------- */
+/* --- the text --------------------------------------------------------------------------------- */
 
-static bool parse_arrow(arch_parser *p) {
-    const arch_token *t = p->tok;
-    if (arch_is(p, "<") && next_is_symbol(p, "-") && t[1].at == t->at + 1) {
-        p->tok += 2;
-        return true;
-    }
-    arch_parse_fail(p, "'<-' is expected: what is written <- what it comes from");
-    return false;
-}
-
-/* "ignore" what "," ..: names of source tensors in quotes, values config.a.b */
-static arch_mapping *parse_ignored(arch_parser *p) {
-    arch_mapping *first = NULL, **end = &first;
-    p->tok++;
-    do {
-        arch_mapping *m = *end = arch_parse_alloc(p, 1, sizeof *m);
-        if (!m)
-            return NULL;
-        end = &m->next;
-        *m = (arch_mapping){.kind = MAP_IGNORE, .place = arch_token_place(p, p->tok)};
-        if (p->tok->kind == TOK_STRING) {
-            m->name = p->tok->str;
-            p->tok++;
-        } else if (!arch_is(p, "config") || !next_is_symbol(p, ".")) {
-            return arch_parse_fail(p, "'ignore' takes names of source tensors in quotes, and values config.x");
-        } else if (!(m->expr = arch_parse_expr(p))) {
-            return NULL;
-        } else if (m->expr->kind != EX_FIELD) {
-            return arch_parse_fail_at(p, GGL_FORMAT, m->expr->place, "'ignore' takes values by their names alone: config.x");
-        }
-    } while (arch_accept(p, ","));
-    return end_of_line(p) ? first : NULL;
-}
-
-/* "use" NAME: the lines of the prelude's section of that name. */
-static arch_mapping *parse_use(arch_parser *p) {
-    arch_mapping *first = NULL, **end = &first;
-    const arch_token *name = ++p->tok;
-    const arch_convert *c = p->arch->prelude_convert;
-    while (c && strcmp(c->name[0], name->str) != 0)
-        c = c->next;
-    if (!c)
-        return arch_parse_fail(p, "the prelude has no lines '%s' to use", name->str);
-    for (const arch_mapping *m = c->map; m; m = m->next) {
-        arch_mapping *copy = *end = arch_parse_alloc(p, 1, sizeof *copy);
-        if (!copy)
-            return NULL;
-        *copy = *m;
-        copy->next = NULL;
-        end = &copy->next;
-    }
-    p->tok++;
-    return end_of_line(p) ? first : NULL;
-}
-
-/* KEY "<-" expr | NAME "<-" expr | "require" expr ["," STRING] | "ignore" .. | "use" NAME */
-static arch_mapping *parse_mapping(arch_parser *p) {
-    if (arch_is(p, "ignore") && !next_is_symbol(p, "<"))
-        return parse_ignored(p);
-    if (arch_is(p, "use") && next_is(p, TOK_NAME))
-        return parse_use(p);
-    arch_mapping *m = arch_parse_alloc(p, 1, sizeof *m);
-    if (!m)
-        return NULL;
-    m->place = arch_token_place(p, p->tok);
-    m->name = p->tok->str;
-    if (arch_is(p, "require")) {
-        m->kind = MAP_REQUIRE;
-        if ((m->require = parse_require(p)))
-            m->expr = m->require->expr[0];
-        return m->expr ? m : NULL;
-    }
-    if (p->tok->kind != TOK_NAME && p->tok->kind != TOK_KEY)
-        return arch_parse_fail(p, "a key, a weight's name, 'require', 'ignore' or 'use' is expected");
-    m->kind = p->tok->kind == TOK_KEY ? MAP_KEY : strcmp(m->name, "arch") == 0 ? MAP_ARCH : MAP_WEIGHT;
-    p->tok++;
-    return parse_arrow(p) && (m->expr = arch_parse_expr(p)) && end_of_line(p) ? m : NULL;
-}
-
-static const char **parse_names(arch_parser *p, int *n, arch_place *place) {
+const char **arch_parse_names(arch_parser *p, int *n, arch_place *place) {
     const char *name[ARCH_MAX_ARGS];
     *n = 0;
     do {
@@ -615,48 +536,19 @@ static const char **parse_names(arch_parser *p, int *n, arch_place *place) {
     return out;
 }
 
-static bool parse_convert(arch_parser *p) {
-    arch_convert *c = arch_parse_alloc(p, 1, sizeof *c);
-    if (!c)
-        return false;
-    c->place = arch_token_place(p, p->tok++);
-    if (!(c->name = parse_names(p, &c->n_name, NULL)) ||
-        !arch_expect(p, ":", "after the names of a convert section"))
-        return false;
-    if (p->tok->kind != TOK_NEWLINE || p->tok[1].kind != TOK_INDENT)
-        return arch_parse_fail(p, "an indented block is expected after ':'");
-    p->tok += 2;
-    p->in_convert = true;
-    arch_mapping **end = &c->map;
-    while (p->tok->kind != TOK_DEDENT) {
-        if (!(*end = parse_mapping(p)))
-            return false;
-        while (*end)
-            end = &(*end)->next;
-    }
-    p->tok++;
-    p->in_convert = false;
-    arch_convert **list = p->text->prelude ? &p->arch->prelude_convert : &p->arch->convert;
-    c->next = *list;
-    *list = c;
-    return true;
-}
-
-/* --- the text --------------------------------------------------------------------------------- */
-
 static bool parse_header(arch_parser *p) {
     llm_arch *a = p->arch;
     arch_place place[ARCH_MAX_ARGS];
-    if (!arch_is(p, "arch") || !(next_is(p, TOK_NAME) || next_is(p, TOK_STRING)))
+    if (!arch_is(p, "arch") || !(arch_next_is(p, TOK_NAME) || arch_next_is(p, TOK_STRING)))
         return arch_parse_fail(
             p, "a descriptor begins with 'arch NAME': the value of general.architecture it is for");
     p->tok++;
-    if (!(a->family = parse_names(p, &a->n_family, place)) || !end_of_line(p))
+    if (!(a->family = arch_parse_names(p, &a->n_family, place)) || !arch_end_of_line(p))
         return false;
     if (!(a->family_place = arch_parse_alloc(p, (size_t)a->n_family, sizeof *place)))
         return false;
     memcpy(a->family_place, place, (size_t)a->n_family * sizeof *place);
-    if (!arch_is(p, "language") || !next_is(p, TOK_NUMBER))
+    if (!arch_is(p, "language") || !arch_next_is(p, TOK_NUMBER))
         return arch_parse_fail(
             p, "'language %d' is expected: the version that the descriptor is written in",
             LLM_ARCH_LANGUAGE);
@@ -670,7 +562,7 @@ static bool parse_header(arch_parser *p) {
             "language %.0f is newer than this engine, which knows language %d", version,
             LLM_ARCH_LANGUAGE);
     p->tok += 2;
-    return end_of_line(p);
+    return arch_end_of_line(p);
 }
 
 static bool parse_top(arch_parser *p) {
@@ -678,11 +570,11 @@ static bool parse_top(arch_parser *p) {
     if (!p->text->prelude && !parse_header(p))
         return false;
     while (p->tok->kind != TOK_END) {
-        if ((arch_is(p, "def") || arch_is(p, "op")) && next_is(p, TOK_NAME)) {
+        if ((arch_is(p, "def") || arch_is(p, "op")) && arch_next_is(p, TOK_NAME)) {
             if (!parse_fn(p))
                 return false;
-        } else if (arch_is(p, "convert") && (next_is(p, TOK_NAME) || next_is(p, TOK_STRING))) {
-            if (!parse_convert(p))
+        } else if (arch_is(p, "convert") && (arch_next_is(p, TOK_NAME) || arch_next_is(p, TOK_STRING))) {
+            if (!arch_parse_convert(p))
                 return false;
         } else {
             if (!(*end = parse_stmt(p, true)))

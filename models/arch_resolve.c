@@ -496,6 +496,16 @@ static const arch_mapping *first_of(arch_parser *p, const arch_convert *c, const
     return x;
 }
 
+/* log("..") of a source tensor. */
+static void refuse_source(void *ctx, arch_expr *e) {
+    arch_parser *p = ctx;
+    const bool conversion = e->kind == EX_CALL && e->callee == CALL_BUILTIN && e->builtin == FN_BUILTIN_COUNT;
+    for (int k = 0; e->kind == EX_CALL && !conversion && k < e->n_arg; k++)
+        if (e->arg[k].value->kind == EX_STRING)
+            arch_parse_fail_at(p, GGL_FORMAT, e->mark, "%s(..) takes no source tensor: in a conversion these go through transpose, pairs, "
+                               "regroup, rows, concat, stack, exp and arithmetic with numbers", e->name);
+}
+
 /* ignore "blk.{n}.*": n is a name of the descriptor's, or e, an expert. */
 static void check_ignored(arch_parser *p, const arch_mapping *m) {
     const llm_arch *a = p->arch;
@@ -533,6 +543,8 @@ static bool resolve_convert(arch_parser *p) {
                 arch_parse_fail_at(p, GGL_FORMAT, m->place, "'%s' is mapped twice", m->name);
             else if (m->kind == MAP_IGNORE && m->name)
                 check_ignored(p, m);
+            else if (m->kind == MAP_WEIGHT)
+                arch_walk_expr(m->expr, refuse_source, p);
             arch_walk_expr(m->expr, resolve_name, &n);
         }
     }

@@ -533,8 +533,7 @@ static bool report(const unread *u) {
                                      : " of this file are not read by %.100s:",
         arch);
     list_all(u, &m);
-    if (!ev->conv)
-        say_advice(u, &m);
+    say_advice(u, &m);
     end_line(&m);
     say(&m, "An author reads, ignores or requires each of them in %.100s.", arch);
     ev->status = GGL_FORMAT;

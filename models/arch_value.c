@@ -150,7 +150,7 @@ static bool not_that(arch_eval *ev, const arch_expr *e, const arch_value *v, con
     char quote[64], what[256];
     if (v->kind == VAL_FAIL)
         return false;
-    const char *hint = v->absent_key ? "'?? value' says what holds without it" : NULL;
+    const char *hint = arch_absent_hint(ev, v);
     if (v->kind == VAL_NONE && v->text)
         arch_error_hint(ev, GGL_FORMAT, e->place, hint, "%s, and %s is wanted here", v->text,
                         wanted);
@@ -159,6 +159,13 @@ static bool not_that(arch_eval *ev, const arch_expr *e, const arch_value *v, con
                    arch_quote(e->place, quote, sizeof quote),
                    arch_value_text(v, what, sizeof what));
     return false;
+}
+
+const char *arch_absent_hint(const arch_eval *ev, const arch_value *v) {
+    if (!v->absent_key)
+        return NULL;
+    return ev->conv && v->key ? arch_convert_absent_hint(ev, v->key)
+                              : "'?? value' says what holds without it";
 }
 
 arch_value arch_one_of(arch_eval *ev, const arch_expr *e, const arch_value *v) {
@@ -257,7 +264,7 @@ ggl_tensor *arch_want_tensor(arch_eval *ev, arch_place p, const arch_value *v, c
         return arch_graph_ok(ev, p) ? t : NULL;
     }
     if (v->kind != VAL_FAIL) {
-        const char *hint = v->absent_key ? "'?? value' says what holds without it" : NULL;
+        const char *hint = arch_absent_hint(ev, v);
         arch_error_hint(ev, GGL_FORMAT, p, hint, "%s is to be a tensor or number: %s", what,
                         arch_value_text(v, text, sizeof text));
     }

@@ -106,6 +106,7 @@ typedef struct guess {
     int64_t found;
     char *buf;
     size_t size;
+    int n; /* how many expressions fit */
 } guess;
 
 /* The dimension's text with one name replaced by another. */
@@ -140,9 +141,9 @@ static void find_word(void *ctx, arch_expr *e) {
 static void try_names(void *ctx, arch_expr *e) {
     guess *g = ctx;
     arch_eval *ev = g->ev;
-    if (e->kind != EX_NAME || g->buf[0])
+    if (e->kind != EX_NAME || g->n > 1)
         return;
-    for (int k = SLOT_N_CTX; k < ev->arch->n_global && !g->buf[0]; k++) {
+    for (int k = SLOT_N_CTX; k < ev->arch->n_global && g->n < 2; k++) {
         const arch_slot *s = &ev->global[k];
         const char *word = ev->arch->global[k];
         arch_walk_expr((arch_expr *)g->dim, find_word, &word);
@@ -156,16 +157,33 @@ static void try_names(void *ctx, arch_expr *e) {
         if (v.kind != VAL_NUMBER || v.num != (double)g->found)
             continue;
         quote_with(g->dim, e->name, ev->arch->global[k], text, sizeof text);
-        snprintf(g->buf, g->size, "%" PRId64 " here is %s", g->found, text);
+        char hint[160];
+        snprintf(hint, sizeof hint, "%" PRId64 " here is %s", g->found, text);
+        if (g->n == 0 || strcmp(hint, g->buf) != 0)
+            g->n++;
+        snprintf(g->buf, g->size, "%s", hint);
     }
+}
+
+/* A tensor of several parts has a multiple of some number: 64 may be n_embd, or 2 * n_ff. */
+static bool is_multiple(const arch_eval *ev, int64_t found) {
+    for (int k = SLOT_FIRST_FREE; k < ev->arch->n_global; k++) {
+        const arch_slot *s = &ev->global[k];
+        const double times = s->bound && s->v.kind == VAL_NUMBER && s->v.num > 1 ? (double)found / s->v.num : 0;
+        if (times >= 2 && times <= 8 && times == (double)(int)times)
+            return true;
+    }
+    return false;
 }
 
 static const char *guess_number(arch_eval *ev, const arch_expr *dim, int64_t found, char *buf,
                                 size_t size) {
     buf[0] = 0;
-    guess g = {ev, dim, found, buf, size};
+    guess g = {ev, dim, found, buf, size, 0};
     if (dim && dim->place.n <= 64 && is_arithmetic(dim)) /* a longer one would take its time */
         arch_walk_expr((arch_expr *)dim, try_names, &g);
+    if (g.n != 1 || (ev->conv && (found == 1 || is_multiple(ev, found))))
+        buf[0] = 0;
     return buf;
 }
 
@@ -246,7 +264,7 @@ static bool load(arch_eval *ev, const arch_stmt *s, const char *name, const shap
         return optional && ev->status == GGL_OK;
     }
     t.name = name;
-    if (!check_shape(ev, p, &t, want))
+    if (!check_shape(ev, p, &t, want) && !(ev->conv && arch_convert_forgive(ev)))
         return false;
     if (before && before->t->n_dims == want->n) { /* declared again: the same tensor */
         *out = before->t;

@@ -7,32 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "arch_convert.h"
+#include "convert_impl.h"
 #include "convert_keys.h"
-#include "hf_tokenizer.h"
 #include "text_file.h"
 
 #define MAX_CONFIG ((size_t)16 << 20)
 #define PIECE      ((int64_t)1 << 18) /* numbers converted at once */
-
-typedef struct tensor_turn { /* what the writer's callback is given */
-    llm_converter *c;
-    size_t i;
-} tensor_turn;
-
-struct llm_converter {
-    llm_convert_params params;
-    ggl_arena arena;
-    const char *folder, *name, *origin, *class_name;
-    llm_json *config;
-    llm_arch *arch;
-    llm_safetensors *source;
-    arch_conversion conv;
-    llm_hf_tokenizer *tokenizer; /* NULL: the folder has none */
-    tensor_turn *turn;
-    char *notes;
-    size_t done, size;
-};
 
 llm_convert_params llm_convert_default(void) {
     return (llm_convert_params){.type = LLM_CONVERT_AUTO};
@@ -50,6 +30,28 @@ static bool note(llm_converter *c, const char *text) {
 
 /* --- config.json and the descriptor ----------------------------------------------------------- */
 
+/* The caller's, else the first of "architectures". */
+static ggl_status choose_class(llm_converter *c, const char *path, ggl_error *err) {
+    const json_value *list = json_get_kind(&c->config->root, "architectures", JSON_ARRAY);
+    const json_value *first = list && list->of.n > 0 ? list->of.item : NULL;
+    const char *given = c->params.arch_class;
+    ggl_str class_name = {given, given ? strlen(given) : 0};
+    if (!given && first && first->kind == JSON_STRING)
+        class_name = first->str;
+    if (class_name.n == 0 || class_name.n > ARCH_MAX_NAME)
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s: \"architectures\" is no list with a name, so there is no telling what model this is; --arch-class NAME "
+                        "says it", path);
+    char *name = ggl_arena_strndup(&c->arena, class_name.s, class_name.n);
+    if (!name)
+        return no_memory(err);
+    for (size_t i = 0; i < class_name.n; i++)
+        if ((unsigned char)name[i] < 0x20)
+            name[i] = '?';
+    c->class_name = name;
+    return GGL_OK;
+}
+
 static ggl_status read_config(llm_converter *c, ggl_error *err) {
     char *path = ggl_arena_printf(&c->arena, "%s/config.json", c->folder);
     if (!path)
@@ -57,19 +59,7 @@ static ggl_status read_config(llm_converter *c, ggl_error *err) {
     ggl_status s = llm_json_read(&c->config, path, MAX_CONFIG, err);
     if (s != GGL_OK)
         return s;
-    const json_value *list = json_get_kind(&c->config->root, "architectures", JSON_ARRAY);
-    const json_value *first = list && list->of.n > 0 ? list->of.item : NULL;
-    if (!first || first->kind != JSON_STRING || first->str.n == 0 || first->str.n > ARCH_MAX_NAME)
-        return ggl_fail(err, GGL_FORMAT, "%s: \"architectures\" is no list with a name, so there is no telling what model this is",
-                        path);
-    char *name = ggl_arena_strndup(&c->arena, first->str.s, first->str.n);
-    if (!name)
-        return no_memory(err);
-    for (size_t i = 0; i < first->str.n; i++)
-        if ((unsigned char)name[i] < 0x20)
-            name[i] = '?';
-    c->class_name = name;
-    return GGL_OK;
+    return choose_class(c, path, err);
 }
 
 static ggl_status use_file(llm_converter *c, ggl_error *err) {
@@ -84,8 +74,8 @@ static ggl_status use_file(llm_converter *c, ggl_error *err) {
         return s;
     c->origin = c->params.arch_path;
     if (!(c->conv.section = arch_find_convert(c->arch, (ggl_str){c->class_name, strlen(c->class_name)})))
-        return ggl_fail(err, GGL_NOT_FOUND, "%s: there is no convert section for '%s', which config.json names",
-                        c->params.arch_path, c->class_name);
+        return ggl_fail(err, GGL_NOT_FOUND, "%s: there is no convert section for '%s', which %s names",
+                        c->params.arch_path, c->class_name, c->params.arch_class ? "--arch-class" : "config.json");
     return GGL_OK;
 }
 
@@ -108,8 +98,9 @@ static ggl_status use_builtin(llm_converter *c, ggl_error *err) {
         llm_arch_free(c->arch);
         c->arch = NULL;
     }
-    return ggl_fail(err, GGL_NOT_FOUND, "%s: no built-in descriptor converts '%s', which config.json names; they convert %s. "
-                    "Another descriptor is given by --arch FILE", c->folder, c->class_name, known);
+    return ggl_fail(err, GGL_NOT_FOUND, "%s: no built-in descriptor converts '%s', which %s names; they convert %s. "
+                    "Another descriptor is given by --arch FILE", c->folder, c->class_name,
+                    c->params.arch_class ? "--arch-class" : "config.json", known);
 }
 
 /* The folder's last name; else what the configuration was called. */
@@ -206,12 +197,42 @@ static ggl_status note_odd_keys(llm_converter *c, ggl_error *err) {
 /* --- opening ---------------------------------------------------------------------------------- */
 
 static ggl_status open_tokenizer(llm_converter *c, ggl_error *err) {
-    ggl_status s = llm_hf_tokenizer_open(&c->tokenizer, c->folder, &c->config->root, n_vocab(c), err);
+    if (c->params.no_tokenizer)
+        return GGL_OK;
+    const llm_hf_vocab vocab = {n_vocab(c), c->params.extra_tokens == LLM_CONVERT_CUT_EXTRA};
+    ggl_status s = llm_hf_tokenizer_open(&c->tokenizer, c->folder, &c->config->root, &vocab, err);
     if (s == GGL_OK && !c->tokenizer && !note(c, "the folder has no tokenizer: none is written"))
         s = no_memory(err);
-    const char *text = c->tokenizer ? llm_hf_tokenizer_note(c->tokenizer) : NULL;
-    if (s == GGL_OK && text && !note(c, text))
-        s = no_memory(err);
+    const char *text;
+    for (int k = 0; s == GGL_OK && c->tokenizer && (text = llm_hf_tokenizer_note(c->tokenizer, k)); k++)
+        if (!note(c, text))
+            s = no_memory(err);
+    return s;
+}
+
+/* A dry run keeps an error and goes on. */
+static ggl_status settle(llm_converter *c, ggl_status s, ggl_error *err) {
+    if (s == GGL_OK || s == GGL_NOMEM || !c->params.dry_run)
+        return s;
+    return arch_convert_add_fault(&c->conv, err->msg) ? GGL_OK : no_memory(err);
+}
+
+static ggl_status open_keys(llm_converter *c, ggl_error *err) {
+    ggl_status s = settle(c, arch_convert_keys(&c->conv, err), err);
+    if (s == GGL_OK)
+        s = settle(c, arch_convert_check_keys(&c->conv, err), err);
+    if (s == GGL_OK && !c->params.dry_run) /* its report lists them */
+        s = arch_convert_check_config(&c->conv, err);
+    if (s == GGL_OK)
+        s = note_odd_keys(c, err);
+    return s == GGL_OK ? settle(c, open_tokenizer(c, err), err) : s;
+}
+
+static ggl_status open_tensors(llm_converter *c, ggl_error *err) {
+    ggl_status s = arch_convert_tensors(&c->conv, err);
+    c->built = s == GGL_OK;
+    if (s == GGL_OK && !add_sizes(c))
+        s = ggl_fail(err, GGL_LIMIT, "the file would be too large");
     return s;
 }
 
@@ -221,28 +242,21 @@ static ggl_status open_rest(llm_converter *c, ggl_error *err) {
         s = c->params.arch_path ? use_file(c, err) : use_builtin(c, err);
     if (s == GGL_OK)
         s = choose_name(c, err);
+    if (s != GGL_OK)
+        return s;
     c->conv.arch = c->arch;
-    c->conv.config = c->config ? &c->config->root : NULL;
+    c->conv.config = &c->config->root;
     c->conv.backend = c->params.backend;
+    c->conv.collect = c->params.dry_run;
     ggl_error tensors_err = {0}; /* keys may ask for tensors; without any, config.json's faults come first */
-    ggl_status tensors = s == GGL_OK ? llm_safetensors_open(&c->source, c->folder, &tensors_err) : GGL_OK;
+    ggl_status tensors = llm_safetensors_open(&c->source, c->folder, &tensors_err);
     c->conv.source = c->source;
-    if (s == GGL_OK)
-        s = arch_convert_keys(&c->conv, err);
-    if (s == GGL_OK)
-        s = arch_convert_check_config(&c->conv, err);
-    if (s == GGL_OK)
-        s = note_odd_keys(c, err);
-    if (s == GGL_OK)
-        s = open_tokenizer(c, err);
+    s = open_keys(c, err);
     if (s != GGL_OK || c->params.vocab_only)
         return s;
     if (tensors != GGL_OK)
-        return ggl_fail(err, tensors, "%s", tensors_err.msg);
-    s = arch_convert_tensors(&c->conv, err);
-    if (s == GGL_OK && !add_sizes(c))
-        s = ggl_fail(err, GGL_LIMIT, "the file would be too large");
-    return s;
+        return settle(c, ggl_fail(err, tensors, "%s", tensors_err.msg), err);
+    return c->conv.no_keys ? GGL_OK : settle(c, open_tensors(c, err), err);
 }
 
 ggl_status llm_converter_open(llm_converter **out, const char *folder, const llm_convert_params *params, ggl_error *err) {
@@ -250,6 +264,8 @@ ggl_status llm_converter_open(llm_converter **out, const char *folder, const llm
     llm_converter *c = ggl_calloc(1, sizeof *c);
     if (!c)
         return no_memory(err);
+    ggl_error own = {0}; /* a dry run keeps messages */
+    err = err ? err : &own;
     c->params = params ? *params : llm_convert_default();
     c->folder = ggl_arena_strndup(&c->arena, folder, strlen(folder));
     ggl_status s = c->folder ? open_rest(c, err) : no_memory(err);
@@ -399,6 +415,8 @@ static ggl_status fill_tensor(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
 }
 
 ggl_status llm_converter_write(llm_converter *c, const char *path, ggl_error *err) {
+    if (c->params.dry_run)
+        return ggl_fail(err, GGL_USAGE, "a dry run writes nothing");
     ggl_gguf_writer *w = ggl_gguf_writer_new();
     if (!c->turn)
         c->turn = ggl_calloc(c->conv.n_tensor + 1, sizeof *c->turn);

@@ -1,6 +1,8 @@
 #include "convert_keys.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* GGUF keys are typed, and other engines insist: these are f32 even where the value is whole, as attention.scale = 12. All others
@@ -97,4 +99,31 @@ const char *convert_type_text(const converted_key *k) {
                                : k->key.type == LLM_ARCH_BOOL ? GGL_GGUF_BOOL
                                                               : convert_number_type(k);
     return names[type][k->key.is_list];
+}
+
+static void item_text(const converted_key *k, uint64_t i, char *buf, size_t size) {
+    const llm_arch_item *item = &((const llm_arch_item *)k->key.handle)[i];
+    if (k->key.type == LLM_ARCH_STRING)
+        snprintf(buf, size, "\"%.*s\"", (int)(item->string.n < 30 ? item->string.n : 30),
+                 item->string.s);
+    else if (k->key.type == LLM_ARCH_BOOL)
+        snprintf(buf, size, "%s", item->flag ? "true" : "false");
+    else
+        snprintf(buf, size, "%.10g", item->number);
+}
+
+const char *convert_value_text(const converted_key *k, char *buf, size_t size) {
+    char item[40];
+    size_t used = 0;
+    if (!k->key.is_list) {
+        item_text(k, 0, buf, size);
+        return buf;
+    }
+    used = (size_t)snprintf(buf, size, "[");
+    for (uint64_t i = 0; i < k->key.n && i < 3; i++) {
+        item_text(k, i, item, sizeof item);
+        used += (size_t)snprintf(buf + used, size - used, "%s%s", i ? ", " : "", item);
+    }
+    snprintf(buf + used, size - used, k->key.n > 3 ? ", ..] of %" PRIu64 : "]", k->key.n);
+    return buf;
 }

@@ -9,6 +9,8 @@
 ggl_gguf_type convert_number_type(const converted_key *k);
 /* The type's name, "u32", "[i32]". */
 const char *convert_type_text(const converted_key *k);
+/* Its value for messages: 12, "yarn", [1, 2, 3, ..] of 28; returns buf. */
+const char *convert_value_text(const converted_key *k, char *buf, size_t size);
 GGL_NODISCARD ggl_status convert_put_key(ggl_gguf_writer *w, const converted_key *k,
                                          ggl_error *err);
 

@@ -12,14 +12,17 @@
 #define MAX_ID   ((int64_t)1 << 24)
 
 enum { NORMAL = 1, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE }; /* tokenizer.ggml.token_type */
-enum { BOS, EOS, UNK, PAD, N_ID };
+enum { BOS, EOS, UNK, PAD, EOT, EOM, N_ID };
+#define MAX_ENDS 64
 
 static const struct {
     const char *token, *id, *key;
 } specials[N_ID] = {{"bos_token", "bos_token_id", "tokenizer.ggml.bos_token_id"},
                     {"eos_token", "eos_token_id", "tokenizer.ggml.eos_token_id"},
                     {"unk_token", "unk_token_id", "tokenizer.ggml.unknown_token_id"},
-                    {"pad_token", "pad_token_id", "tokenizer.ggml.padding_token_id"}};
+                    {"pad_token", "pad_token_id", "tokenizer.ggml.padding_token_id"},
+                    {"eot_token", "eot_token_id", "tokenizer.ggml.eot_token_id"},
+                    {"eom_token", "eom_token_id", "tokenizer.ggml.eom_token_id"}};
 
 extern const unsigned char llm_embedded_hf_pretokenizers[];
 extern const size_t llm_embedded_hf_pretokenizers_size;
@@ -28,6 +31,7 @@ struct llm_hf_tokenizer {
     ggl_arena arena;
     const char *folder;
     llm_json *file, *config, *vocab, *added; /* tokenizer.json, tokenizer_config.json, vocab.json, added_tokens.json */
+    llm_json *generation;                    /* generation_config.json */
     const json_value *model_config;
     char *merges_text, *template_text;
     size_t template_n;
@@ -43,11 +47,18 @@ struct llm_hf_tokenizer {
     int64_t id[N_ID];
     int add_bos, add_eos, add_space; /* -1: not known */
     ggl_str chat; /* the template; s NULL: there is none */
-    const char *note;
+    int64_t n_cut; /* tokens that were left out */
+    const char *note[3];
+    int n_note;
 };
 
 static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for the tokenizer");
+}
+
+/* The text in the arena; false: out of memory. */
+static bool add_note(llm_hf_tokenizer *t, const char *text) {
+    return text && (t->note[t->n_note++] = text);
 }
 
 static bool same(ggl_str a, const char *s) {
@@ -152,6 +163,8 @@ static ggl_status count_id(llm_hf_tokenizer *t, int64_t id, ggl_str text, bool s
 }
 
 static ggl_status put_piece(llm_hf_tokenizer *t, int64_t id, ggl_str text, int type, ggl_error *err) {
+    if (id >= t->n) /* cut */
+        return GGL_OK;
     bool there = t->piece[id].s != NULL;
     if (there && (t->piece[id].n != text.n || memcmp(t->piece[id].s, text.s, text.n) != 0))
         return ggl_fail(err, GGL_FORMAT, "two tokens have the id %lld", (long long)id);
@@ -172,10 +185,15 @@ static bool is_byte(ggl_str s) { /* <0x0A> */
     return s.n == 6 && memcmp(s.s, "<0x", 3) == 0 && s.s[5] == '>';
 }
 
-static ggl_status make_room(llm_hf_tokenizer *t, int64_t n_vocab, ggl_error *err) {
-    if (n_vocab > 0 && t->n > n_vocab)
-        return ggl_fail(err, GGL_FORMAT, "the tokenizer has %lld tokens, and the model %lld", (long long)t->n, (long long)n_vocab);
-    t->n = n_vocab > 0 ? n_vocab : t->n;
+static ggl_status make_room(llm_hf_tokenizer *t, const llm_hf_vocab *vocab, ggl_error *err) {
+    t->n_cut = vocab->n > 0 && t->n > vocab->n ? t->n - vocab->n : 0;
+    if (t->n_cut > 0 && !vocab->cut)
+        return ggl_fail(err, GGL_FORMAT, "the tokenizer has %lld tokens, and the model %lld; --extra-tokens cut leaves out the last %lld",
+                        (long long)t->n, (long long)vocab->n, (long long)t->n_cut);
+    if (t->n_cut > 0 && !add_note(t, ggl_arena_printf(&t->arena, "the tokenizer's last %lld tokens, which the model has no rows for, are "
+                                                      "left out", (long long)t->n_cut)))
+        return no_memory(err);
+    t->n = vocab->n > 0 ? vocab->n : t->n;
     if (t->n > MAX_ID)
         return ggl_fail(err, GGL_LIMIT, "a vocabulary of %lld tokens, at most %lld are supported",
                         (long long)t->n, (long long)MAX_ID);
@@ -189,7 +207,7 @@ static ggl_status make_room(llm_hf_tokenizer *t, int64_t n_vocab, ggl_error *err
     return ggl_index_init(&t->by_piece, (size_t)t->n, sizeof *t->piece, GGL_INDEX_STRINGS, err);
 }
 
-static ggl_status read_pieces(llm_hf_tokenizer *t, const json_value *vocab, int64_t n_vocab, ggl_error *err) {
+static ggl_status read_pieces(llm_hf_tokenizer *t, const json_value *vocab, const llm_hf_vocab *size, ggl_error *err) {
     int64_t id = 0;
     ggl_status s = GGL_OK;
     if (!vocab)
@@ -200,7 +218,7 @@ static ggl_status read_pieces(llm_hf_tokenizer *t, const json_value *vocab, int6
     if (s == GGL_OK)
         s = each_added(t, count_id, err);
     if (s == GGL_OK)
-        s = make_room(t, n_vocab, err);
+        s = make_room(t, size, err);
     for (size_t i = 0; s == GGL_OK && i < vocab->of.n; i++) {
         ggl_str text = vocab->of.name[i];
         s = put_piece(t, (int64_t)vocab->of.item[i].number, text, !t->bytes && is_byte(text) ? BYTE : NORMAL, err);
@@ -273,27 +291,49 @@ static ggl_status merges_from_text(llm_hf_tokenizer *t, const char *s, size_t n,
     return st;
 }
 
+typedef struct joined { /* a merge's result, in a buffer for all of them */
+    char *text;
+    size_t cap, left; /* left: bytes of the first token */
+    int64_t id;       /* -1: it is no token */
+} joined;
+
+static bool join(const llm_hf_tokenizer *t, ggl_str m, joined *j) {
+    j->left = (size_t)((const char *)memchr(m.s, ' ', m.n) - m.s);
+    if (!ggl_grow(&j->text, &j->cap, m.n, 1))
+        return false;
+    memcpy(j->text, m.s, j->left);
+    memcpy(j->text + j->left, m.s + j->left + 1, m.n - j->left - 1);
+    j->id = find_piece(t, (ggl_str){j->text, m.n - 1});
+    return true;
+}
+
 /* SentencePiece merges the pair with the best score first; the merges' order says the same. */
 static ggl_status make_scores(llm_hf_tokenizer *t, ggl_error *err) {
-    char *both = NULL;
-    size_t cap = 0;
+    joined j = {0};
+    bool ok = true;
     for (int64_t id = 0; id < t->n; id++)
         t->score[id] = t->type[id] == NORMAL ? -1e6f : 0;
-    for (size_t i = 0; i < t->n_merge; i++) {
+    for (size_t i = 0; i < t->n_merge && (ok = join(t, t->merge[i], &j)); i++)
+        if (j.id >= 0 && t->score[j.id] == -1e6f)
+            t->score[j.id] = -(float)i;
+    ggl_free(j.text);
+    return ok ? GGL_OK : no_memory(err);
+}
+
+/* Merges of tokens that were cut, and into these. */
+static ggl_status cut_merges(llm_hf_tokenizer *t, ggl_error *err) {
+    joined j = {0};
+    bool ok = true;
+    size_t n = 0;
+    for (size_t i = 0; i < t->n_merge && (ok = join(t, t->merge[i], &j)); i++) {
         ggl_str m = t->merge[i];
-        size_t left = (size_t)((const char *)memchr(m.s, ' ', m.n) - m.s);
-        if (!ggl_grow(&both, &cap, m.n, 1)) {
-            ggl_free(both);
-            return no_memory(err);
-        }
-        memcpy(both, m.s, left);
-        memcpy(both + left, m.s + left + 1, m.n - left - 1);
-        int64_t id = find_piece(t, (ggl_str){both, m.n - 1});
-        if (id >= 0 && t->score[id] == -1e6f)
-            t->score[id] = -(float)i;
+        if (j.id >= 0 && find_piece(t, (ggl_str){m.s, j.left}) >= 0 &&
+            find_piece(t, (ggl_str){m.s + j.left + 1, m.n - j.left - 1}) >= 0)
+            t->merge[n++] = m;
     }
-    ggl_free(both);
-    return GGL_OK;
+    t->n_merge = n;
+    ggl_free(j.text);
+    return ok ? GGL_OK : no_memory(err);
 }
 
 /* --- what stands around the model ------------------------------------------------------------- */
@@ -374,17 +414,18 @@ static ggl_status find_pre(llm_hf_tokenizer *t, ggl_error *err) {
             snprintf(class_name, sizeof class_name, "%.*s", (int)(c->str.n < 100 ? c->str.n : 100), c->str.s);
         if (c && find_line("class", class_name, NULL, &t->pre))
             return GGL_OK;
-        t->note = "vocab.json and merges.txt do not say how text is cut into words, and the tokenizer's class is not known "
-                  "either: tokenizer.ggml.pre is not written";
+        add_note(t, "vocab.json and merges.txt do not say how text is cut into words, and the tokenizer's class is not known "
+                    "either: tokenizer.ggml.pre is not written");
         return GGL_OK;
     }
     const json_value *pre = json_get(&t->file->root, "pre_tokenizer");
     if (flag(json_get(&t->file->root, "model"), "ignore_merges", false))
         snprintf(found, sizeof found, "ignore_merges");
-    if (!describe_step(pre, found, sizeof found) || !find_line("pre", NULL, found, &t->pre))
-        t->note = ggl_arena_printf(&t->arena, "no tokenizer.ggml.pre is known for this tokenizer's way to cut text into words, %s: "
-                                   "the key is not written", found[0] ? found : "which is no pattern");
-    return !t->pre.s && !t->note ? no_memory(err) : GGL_OK;
+    if (describe_step(pre, found, sizeof found) && find_line("pre", NULL, found, &t->pre))
+        return GGL_OK;
+    bool noted = add_note(t, ggl_arena_printf(&t->arena, "no tokenizer.ggml.pre is known for this tokenizer's way to cut text into words, "
+                                              "%s: the key is not written", found[0] ? found : "which is no pattern"));
+    return noted ? GGL_OK : no_memory(err);
 }
 
 static void find_flags(llm_hf_tokenizer *t) {
@@ -423,6 +464,69 @@ static void find_ids(llm_hf_tokenizer *t) {
         t->type[t->id[UNK]] = UNKNOWN;
 }
 
+/* The ids of a number or a list, added to those that are there. */
+static int add_ends(const llm_hf_tokenizer *t, const json_value *v, int64_t *end, int n) {
+    const json_value *item = v && v->kind == JSON_ARRAY ? v->of.item : v;
+    const size_t n_item = v && v->kind == JSON_ARRAY ? v->of.n : v != NULL;
+    for (size_t i = 0; i < n_item && i < MAX_ENDS; i++) {
+        bool known = item[i].kind != JSON_NUMBER || !item[i].whole || item[i].number < 0 || item[i].number >= (double)t->n;
+        for (int k = 0; !known && k < n; k++)
+            known = end[k] == (int64_t)item[i].number;
+        for (int k = 0; !known && k < N_ID; k++)
+            known = (k == EOS || k == EOT || k == EOM) && t->id[k] == (int64_t)item[i].number;
+        if (!known && n < MAX_ENDS)
+            end[n++] = (int64_t)item[i].number;
+    }
+    return n;
+}
+
+/* Whether readers know it by its spelling: <|eot_id|> and the like. */
+static bool ends_by_name(ggl_str piece) {
+    ggl_str name;
+    for (int k = 0; llm_table_name("end", k, &name); k++)
+        if (name.n == piece.n && memcmp(name.s, piece.s, name.n) == 0)
+            return true;
+    return false;
+}
+
+static bool is_eom(ggl_str piece) {
+    for (size_t i = 0; i + 3 <= piece.n; i++)
+        if (memcmp(piece.s + i, "eom", 3) == 0)
+            return true;
+    return false;
+}
+
+/* Files have keys for three tokens that end a text: eos, eot (of a turn), eom (of a message). First those get one that no reader
+ * would know by name. */
+static ggl_status find_ends(llm_hf_tokenizer *t, ggl_error *err) {
+    int64_t end[MAX_ENDS], left = -1;
+    int n = add_ends(t, json_get(t->model_config, "eos_token_id"), end, 0), n_left = 0, first = 0;
+    n = add_ends(t, json_get(t->generation ? &t->generation->root : NULL, "eos_token_id"), end, n);
+    if (t->id[EOS] < 0 && n > 0)
+        t->id[EOS] = end[first++];
+    for (int by_name = 0; by_name < 2; by_name++)
+        for (int i = first; i < n; i++) {
+            const ggl_str piece = t->piece[end[i]];
+            int key = is_eom(piece) ? EOM : EOT;
+            if (ends_by_name(piece) != by_name)
+                continue;
+            if (!by_name && t->id[key] >= 0)
+                key = key == EOM ? EOT : EOM;
+            if (t->id[key] < 0) {
+                t->id[key] = end[i];
+            } else if (!by_name) {
+                left = n_left++ ? left : end[i];
+            }
+        }
+    if (n_left == 0)
+        return GGL_OK;
+    const ggl_str piece = t->piece[left];
+    return add_note(t, ggl_arena_printf(&t->arena, "'%.*s' ends a text, too, and files have no key for it (%d such tokens)",
+                                        (int)(piece.n < 60 ? piece.n : 60), piece.s, n_left))
+               ? GGL_OK
+               : no_memory(err);
+}
+
 /* tokenizer_config.json's template, of several that called "default"; else the file of its own. */
 static ggl_status find_template(llm_hf_tokenizer *t, ggl_error *err) {
     const json_value *v = json_get(t->config ? &t->config->root : NULL, "chat_template");
@@ -441,23 +545,23 @@ static ggl_status find_template(llm_hf_tokenizer *t, ggl_error *err) {
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
-static ggl_status read_model(llm_hf_tokenizer *t, int64_t n_vocab, ggl_error *err) {
+static ggl_status read_model(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_error *err) {
     const json_value *root = &t->file->root, *model = json_get(root, "model"), *type = json_get(model, "type");
     const json_value *merges = json_get_kind(model, "merges", JSON_ARRAY);
     if (!model || (type && !json_is(type, "BPE")) || !merges)
-        return ggl_fail(err, GGL_UNSUPPORTED, "a tokenizer of type '%.*s' is not known, BPE is",
+        return ggl_fail(err, GGL_UNSUPPORTED, "a tokenizer of type '%.*s' is not known, BPE is; --no-tokenizer leaves it out",
                         type && type->kind == JSON_STRING ? (int)(type->str.n < 40 ? type->str.n : 40) : 4,
                         type && type->kind == JSON_STRING ? type->str.s : "none");
     t->bytes = find_step(json_get(root, "pre_tokenizer"), "ByteLevel") || find_step(json_get(root, "decoder"), "ByteLevel");
     if (!t->bytes && !flag(model, "byte_fallback", false))
         return ggl_fail(err, GGL_UNSUPPORTED, "a BPE tokenizer that works neither on bytes nor falls back to them");
-    ggl_status s = read_pieces(t, json_get_kind(model, "vocab", JSON_OBJECT), n_vocab, err);
+    ggl_status s = read_pieces(t, json_get_kind(model, "vocab", JSON_OBJECT), size, err);
     if (s == GGL_OK)
         s = merges_from_json(t, merges, err);
     return s == GGL_OK && !t->bytes ? make_scores(t, err) : s;
 }
 
-static ggl_status read_two_files(llm_hf_tokenizer *t, int64_t n_vocab, ggl_error *err) {
+static ggl_status read_two_files(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_error *err) {
     size_t n;
     t->bytes = true;
     ggl_status s = read_optional(t, "added_tokens.json", &t->added, err);
@@ -466,29 +570,33 @@ static ggl_status read_two_files(llm_hf_tokenizer *t, int64_t n_vocab, ggl_error
     if (s == GGL_OK && !t->merges_text)
         s = ggl_fail(err, GGL_NOT_FOUND, "there is a vocab.json, but no merges.txt");
     if (s == GGL_OK)
-        s = read_pieces(t, t->vocab->root.kind == JSON_OBJECT ? &t->vocab->root : NULL, n_vocab, err);
+        s = read_pieces(t, t->vocab->root.kind == JSON_OBJECT ? &t->vocab->root : NULL, size, err);
     return s == GGL_OK ? merges_from_text(t, t->merges_text, n, err) : s;
 }
 
-static ggl_status read_all(llm_hf_tokenizer *t, int64_t n_vocab, ggl_error *err) {
+static ggl_status read_all(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_error *err) {
     ggl_status s = read_optional(t, "tokenizer_config.json", &t->config, err);
+    if (s == GGL_OK)
+        s = read_optional(t, "generation_config.json", &t->generation, err);
     if (s == GGL_OK)
         s = read_optional(t, "tokenizer.json", &t->file, err);
     if (s == GGL_OK && !t->file)
         s = read_optional(t, "vocab.json", &t->vocab, err);
     if (s != GGL_OK || (!t->file && !t->vocab))
         return s;
-    s = t->file ? read_model(t, n_vocab, err) : read_two_files(t, n_vocab, err);
+    s = t->file ? read_model(t, size, err) : read_two_files(t, size, err);
+    if (s == GGL_OK && t->n_cut > 0)
+        s = cut_merges(t, err);
     if (s == GGL_OK)
         s = find_pre(t, err);
     if (s != GGL_OK)
         return ggl_within(err, s, "%s/%s", t->folder, t->file ? "tokenizer.json" : "vocab.json");
     find_ids(t);
     find_flags(t);
-    return GGL_OK;
+    return find_ends(t, err);
 }
 
-ggl_status llm_hf_tokenizer_open(llm_hf_tokenizer **out, const char *folder, const json_value *config, int64_t n_vocab,
+ggl_status llm_hf_tokenizer_open(llm_hf_tokenizer **out, const char *folder, const json_value *config, const llm_hf_vocab *vocab,
                                  ggl_error *err) {
     *out = NULL;
     llm_hf_tokenizer *t = ggl_calloc(1, sizeof *t);
@@ -496,7 +604,7 @@ ggl_status llm_hf_tokenizer_open(llm_hf_tokenizer **out, const char *folder, con
         return no_memory(err);
     t->folder = folder;
     t->model_config = config;
-    ggl_status s = read_all(t, n_vocab, err);
+    ggl_status s = read_all(t, vocab, err);
     if (s == GGL_OK && t->n > 0)
         s = find_template(t, err);
     if (s != GGL_OK || t->n == 0) {
@@ -514,6 +622,7 @@ void llm_hf_tokenizer_free(llm_hf_tokenizer *t) {
     llm_json_free(t->config);
     llm_json_free(t->vocab);
     llm_json_free(t->added);
+    llm_json_free(t->generation);
     ggl_free(t->merges_text);
     ggl_free(t->template_text);
     ggl_index_fini(&t->by_piece);
@@ -521,8 +630,8 @@ void llm_hf_tokenizer_free(llm_hf_tokenizer *t) {
     ggl_free(t);
 }
 
-const char *llm_hf_tokenizer_note(const llm_hf_tokenizer *t) {
-    return t->note;
+const char *llm_hf_tokenizer_note(const llm_hf_tokenizer *t, int k) {
+    return k < t->n_note ? t->note[k] : NULL;
 }
 
 static void put_flag(ggl_gguf_writer *w, const char *key, int value) {

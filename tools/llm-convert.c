@@ -13,9 +13,9 @@
 static const char TOOL[] = "llm-convert";
 
 typedef struct options {
-    const char *out, *arch;
-    int type;
-    bool vocab_only;
+    const char *out, *arch, *arch_class;
+    int type, extra;
+    bool vocab_only, no_tokenizer, dry_run;
     arg_list folder;
 } options;
 
@@ -36,6 +36,20 @@ static void print_notes(const char *notes) {
     }
 }
 
+static void print_line(void *ctx, const char *text) {
+    (void)ctx;
+    ggl_fprint(stdout, "%s\n", text);
+}
+
+/* Of a dry run; takes c. */
+static int report(llm_converter *c) {
+    ggl_error err = {0};
+    size_t n_faults;
+    ggl_status s = llm_converter_report(c, print_line, NULL, &n_faults, &err);
+    llm_converter_free(c);
+    return s != GGL_OK ? tool_error(TOOL, 1, "%s", err.msg) : n_faults > 0;
+}
+
 static int convert(const options *o, ggl_backend *reference) {
     ggl_error err = {0};
     llm_converter *c;
@@ -44,7 +58,11 @@ static int convert(const options *o, ggl_backend *reference) {
     params.arch_path = o->arch;
     params.type = (llm_convert_type)o->type;
     params.backend = reference;
+    params.arch_class = o->arch_class;
+    params.dry_run = o->dry_run;
     params.vocab_only = o->vocab_only;
+    params.no_tokenizer = o->no_tokenizer;
+    params.extra_tokens = (llm_convert_extra)o->extra;
     if (isatty(STDERR_FILENO)) {
         params.progress = show_progress;
         params.progress_ctx = &shown;
@@ -53,6 +71,8 @@ static int convert(const options *o, ggl_backend *reference) {
         return tool_error(TOOL, 1, "%s", err.msg);
     ggl_fprint(stderr, "%s: architecture %s, by %s\n", llm_converter_class(c), llm_converter_family(c), llm_converter_origin(c));
     print_notes(llm_converter_notes(c));
+    if (o->dry_run)
+        return report(c);
     ggl_status s = llm_converter_write(c, o->out, &err);
     if (s == GGL_OK)
         fprintf(stderr, "%s: %zu tensor%s, %.1f MiB\n", o->out, llm_converter_n_tensors(c), llm_converter_n_tensors(c) == 1 ? "" : "s", (double)llm_converter_size(c) / 0x1p20);
@@ -65,6 +85,7 @@ static int convert(const options *o, ggl_backend *reference) {
 int main(int argc, char **argv) {
     process_begin();
     static const char *const types[] = {"auto", "f32", "f16", "bf16", NULL}; /* llm_convert_type */
+    static const char *const extras[] = {"refuse", "cut", NULL}; /* llm_convert_extra */
     options o = {0};
     const arg_option table[] = {
         {"-o --output", ARG_STRING, &o.out, .value = "FILE", .help = "GGUF file to write (required)"},
@@ -72,18 +93,27 @@ int main(int argc, char **argv) {
          .help = "of matrices: f32, f16, bf16; auto, the default: as the folder has them. All else is f32"},
         {"--arch", ARG_STRING, &o.arch, .value = "FILE",
          .help = "descriptor whose convert section to use, instead of the built-in one for the folder's architecture"},
+        {"--arch-class", ARG_STRING, &o.arch_class, .value = "NAME",
+         .help = "the convert section to use, instead of the one for config.json's \"architectures\""},
+        {"--dry-run", ARG_FLAG, &o.dry_run,
+         .help = "write nothing; print keys and tensors with the lines that make and read them, and all faults"},
         {"--vocab-only", ARG_FLAG, &o.vocab_only, .help = "write keys and tokenizer, no tensors"},
+        {"--no-tokenizer", ARG_FLAG, &o.no_tokenizer, .help = "leave the tokenizer out"},
+        {"--extra-tokens", ARG_CHOICE, &o.extra, .value = "WHAT", .choices = extras,
+         .help = "tokens that the model has no rows for: refuse, the default; cut: leave them out"},
         {0}};
     const args_spec spec = {TOOL, "FOLDER -o FILE [options]",
         "Makes a GGUF file from a Hugging Face folder: config.json, safetensors, tokenizer.", table, &o.folder};
     int code = args_parse(&spec, argc, argv);
     if (code < 0 && o.folder.n != 1)
         code = tool_error(TOOL, 2, o.folder.n ? "one folder at a time" : "which FOLDER? --help tells more");
-    if (code < 0 && !o.out)
+    if (code < 0 && !o.out && !o.dry_run)
         code = tool_error(TOOL, 2, "-o FILE is missing; --help tells more");
+    if (code < 0 && o.vocab_only && o.no_tokenizer)
+        code = tool_error(TOOL, 2, "--vocab-only and --no-tokenizer leave nothing to write");
     const tool_path paths[] = {{"FOLDER", code < 0 ? o.folder.s[0] : NULL, .written = false},
                                {"--arch", o.arch, .written = false},
-                               {"-o", o.out, .written = true}};
+                               {"-o", o.dry_run ? NULL : o.out, .written = true}};
     if (code < 0)
         code = tool_check_paths(TOOL, paths, 3);
     if (code < 0) {

@@ -56,6 +56,20 @@ grep -q 'note: the folder has no tokenizer' "$tmp/err" || fail "no note that the
 grep -q '2 tensors' "$tmp/err" || fail "the number of tensors is not told"
 expect 0 "own" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --type f16
 expect 0 "own" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --vocab-only
+expect 2 "leave nothing to write" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --vocab-only --no-tokenizer
+expect 2 "--extra-tokens" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --extra-tokens keep
+# a class that config.json does not name, or another one
+cp -r "$model" "$tmp/nameless"
+sed -i 's/"architectures": \["OwnForCausalLM"\], //' "$tmp/nameless/config.json"
+expect 1 "\"architectures\" is no list with a name, so there is no telling what model this is; --arch-class NAME" "$tmp/nameless" -o "$tmp/out.gguf"
+expect 0 "OwnForCausalLM: architecture own" "$tmp/nameless" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --arch-class OwnForCausalLM
+expect 1 "no convert section for 'Other', which --arch-class names" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --arch-class Other
+# a tokenizer that is not known, and none asked for
+cp -r "$model" "$tmp/unigram"
+echo '{"model": {"type": "Unigram", "vocab": []}}' >"$tmp/unigram/tokenizer.json"
+expect 1 "a tokenizer of type 'Unigram' is not known" "$tmp/unigram" -o "$tmp/out.gguf" --arch "$tmp/own.arch"
+expect 0 "own" "$tmp/unigram" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --no-tokenizer
+grep -q note "$tmp/err" && fail "--no-tokenizer: $(cat "$tmp/err")"
 expect 1 "no built-in descriptor converts 'OwnForCausalLM'" "$model" -o "$tmp/out.gguf"
 expect 1 "config.json" "$tmp/none" -o "$tmp/out.gguf"
 expect 1 "its folder does not exist" "$model" -o "$tmp/none/out.gguf" --arch "$tmp/own.arch"
@@ -66,6 +80,37 @@ expect 2 "argument 1 is empty" "" -o "$tmp/out.gguf"
 expect 2 "-o: the value FILE is empty" "$model" -o ""
 expect 2 "one folder at a time" "$model" "$model" -o "$tmp/out.gguf"
 expect 2 "--type" "$model" -o "$tmp/out.gguf" --type q8_0
+# dry runs: standard output, no file, all faults at once
+dry() { # CODE ARGS..
+    local code=$1
+    shift
+    "$convert" "$@" --dry-run >"$tmp/out" 2>"$tmp/err" </dev/null
+    local got=$?
+    [ $got = "$code" ] || fail "llm-convert $* --dry-run: exit code $got, not $code: $(cat "$tmp/err" "$tmp/out")"
+    [ ! -e "$tmp/out.gguf" ] && [ -z "$(find "$tmp" -name '*.tmp-*')" ] || fail "llm-convert $* --dry-run: a file is left"
+}
+rm -f "$tmp/out.gguf"
+dry 0 "$model" --arch "$tmp/own.arch"
+grep -qx '  own.embedding_length  *2  *u32  *9' "$tmp/out" || fail "--dry-run: a key: $(cat "$tmp/out")"
+grep -qx '  embed  *F32  \[2, 3\]  *10 token_embd.weight' "$tmp/out" || fail "--dry-run: a tensor: $(cat "$tmp/out")"
+grep -qx 'no faults: it would be written' "$tmp/out" || fail "--dry-run: $(tail -1 "$tmp/out")"
+dry 0 "$model" --arch "$tmp/own.arch" -o "$tmp/out.gguf" --vocab-only
+grep -q embed.*F32 "$tmp/out" && fail "--dry-run --vocab-only shows tensors"
+dry 1 "$model"
+cp -r "$model" "$tmp/faults"
+echo '{"architectures": ["OwnForCausalLM"], "vocab_size": 4, "hidden_size": 2, "clip_qkv": 8, "odd": {"x": "y\u001b"}}' >"$tmp/faults/config.json"
+sed -e 's/"norm" + 1/"nor" + 1/' -e 's/^  \.vocab_size/  require config.vocab_size == 3, "the size is"\n  .unknown <- 5\n  .vocab_size/' "$tmp/own.arch" >"$tmp/faults.arch"
+dry 1 "$tmp/faults" --arch "$tmp/faults.arch" -o "$tmp/out.gguf"
+for words in 'clip_qkv  *8' 'odd.x  *"y\\x1b"' 'norm  *F32  \[2\]  *UNREAD' 'faults.arch:8:11: error: the size is: config.vocab_size = 4' \
+    'faults.arch:9:3: error: key own.unknown = 5 is not read by' 'tensor token_embd.weight is \[2, 3\], declared' \
+    'nothing in the folder makes norm.weight; it comes from nor.weight' '7 faults: nothing would be written'; do
+    grep -q -- "$words" "$tmp/out" || fail "--dry-run: no '$words' in: $(cat "$tmp/out")"
+done
+sed 's/config.hidden_size/config.nothing/' "$tmp/own.arch" >"$tmp/nokey.arch" # then it is not known what tensors there are
+dry 1 "$model" --arch "$tmp/nokey.arch"
+grep -q 'config.nothing is missing in config.json' "$tmp/out" || fail "--dry-run without a key: $(cat "$tmp/out")"
+grep -qx '  embed  *F32  \[2, 3\]  *?' "$tmp/out" || fail "--dry-run without a key: $(cat "$tmp/out")"
+
 # numbers that cannot be meant: an epsilon below zero is noted, weights that are none are refused
 sed -e 's/norm, 0.1)/norm, .attention.layer_norm_rms_epsilon)/' \
     -e 's/^  token_embd <-/  .attention.layer_norm_rms_epsilon <- config.eps\n  token_embd <-/' "$tmp/own.arch" >"$tmp/eps.arch"

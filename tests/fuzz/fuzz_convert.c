@@ -26,6 +26,14 @@ static void convert(const llm_arch *arch, const json_value *config, llm_safetens
                 abort();
         }
         arch_conversion_fini(&c);
+        ggl_error err;
+        c = (arch_conversion){.arch = arch, .config = config, .source = source, .section = c.section, .collect = true};
+        s = arch_convert_keys(&c, &err);
+        if (s == GGL_OK)
+            s = arch_convert_check_keys(&c, &err);
+        if (s == GGL_OK && !c.no_keys)
+            s = arch_convert_tensors(&c, &err);
+        arch_conversion_fini(&c);
         c = (arch_conversion){.arch = arch, .config = config, .source = source, .section = c.section};
     }
 }

@@ -251,7 +251,9 @@ TEST(rope) {
         {OWN("  .k <- rope.theta\n"),
          BEGIN "\"rope_parameters\": {\"rope_theta\": 6}, \"rope_theta\": 5}", 0,
          "config.json has two values of rope_theta that differ, in rope_parameters and in "
-         "config.json itself"},
+         "rope_theta"},
+        {OWN("  .k <- rope.theta\n"), BEGIN "\"rotary_emb_base\": 8}", 8, NULL},
+        {OWN("  .k <- rope.partial_rotary_factor\n"), BEGIN "\"rotary_pct\": 0.25}", 0.25, NULL},
         {OWN("  .k <- rope.theta\n"), BEGIN "\"z\": null}", 0,
          "rope.theta is missing in config.json"},
         {OWN("  .k <- rope.theta ?? none\n"), BEGIN "\"rope_theta\": null}", 0, NULL},
@@ -324,7 +326,7 @@ TEST(unread) {
          "own.arch:5 lacks a line for it; if not, say there: ignore config.clip"},
         {OWN(""),
          BEGIN "\"a\": true, \"b\": {\"c\": [1, 2], \"d\": \"x\", \"e\": null}, \"f\": 0.5}",
-         "a = true, b.c = a list of 2, b.d = \"x\", f = 0.5."},
+         "a = true, b.c = [1, 2], b.d = \"x\", f = 0.5."},
         {OWN(""), BEGIN "\"a\": null, \"b\": [], \"c\": {}, \"d\": {\"e\": null}}", NULL},
         {OWN("  ignore config.clip\n"), BEGIN "\"clip\": 8}", NULL},
         {OWN("  ignore config.a.b, \"x\"\n"), BEGIN "\"a\": {\"b\": {\"c\": 1}}}", NULL},
@@ -477,7 +479,7 @@ TEST(published) {
                       "\"vocab_size\": 320}",
         CLASS("Qwen2ForCausalLM", "qwen2") COMMON4 SIZE
         ", \"max_window_layers\": 21, \"sliding_window\": 32768, \"use_sliding_window\": false, "
-        "\"use_mrope\": false, \"tie_word_embeddings\": true" ROPE4,
+        "\"use_mrope\": false, \"head_dim\": 16, \"tie_word_embeddings\": true" ROPE4,
         CLASS("Qwen2ForCausalLM", "qwen2") COMMON5 SIZE
         ", \"max_window_layers\": 28, \"sliding_window\": null, \"use_sliding_window\": false, "
         "\"tie_word_embeddings\": true, " FULL ROPE5,
@@ -575,7 +577,7 @@ TEST(refused_options) {
          ", \"use_sliding_window\": true, \"sliding_window\": 16" ROPE4,
          "qwen2.arch has no sliding window"},
         {CLASS("Qwen3ForCausalLM", "qwen3") COMMON5 SIZE ", \"head_dim\": 16, " MIXED ROPE5,
-         "qwen3.arch has no sliding window"},
+         "layer_types = [\"sliding_attention\", \"full_attention\", \"sliding_attention\", ..] of 4. If"},
         {CLASS("Gemma2ForCausalLM", "gemma2") COMMON4 SHAPE
          ", \"tie_word_embeddings\": false" ROPE4,
          "gemma2.arch has no output of its own"},
@@ -592,7 +594,7 @@ TEST(refused_options) {
         {CLASS("Qwen3MoeForCausalLM", "qwen3_moe") COMMON4 SIZE
          ", \"num_experts\": 4, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 32, "
          "\"norm_topk_prob\": true, \"mlp_only_layers\": [0]" ROPE4,
-         "mlp_only_layers = a list of 1"},
+         "mlp_only_layers = [0]. If"},
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         put_config(list[i].config);
