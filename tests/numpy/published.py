@@ -302,25 +302,18 @@ def twin(f, case, meta, tensors):
 # --- the test
 
 
-class Runner:
-    def __init__(self, cli, folder):
-        self.cli, self.folder = cli, folder
-        self.n_runs = 0
-
-    def run(self, case, what, meta, tensors):
-        """Exit code, standard error, logits (None unless the code is 0)."""
-        self.n_runs += 1
-        model = os.path.join(self.folder, f"published-{what}-{os.getpid()}.gguf")
-        out = model[:-5] + ".npy"
-        gguf.write(model, meta, tensors)
-        command = [self.cli, "-m", model, "--tokens", ",".join(map(str, case.tokens)), "-n", "0", "-c", str(case.n_ctx), "-t", "1",
-                   "-ctk", "f32", "-ctv", "f32", "--backend", "cpu", "--logits", out]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
-        logits = np.load(out) if done.returncode == 0 else None
-        for path in (out, model):
-            if os.path.exists(path):
-                os.unlink(path)
-        return done.returncode, done.stderr, logits
+def run(a, case, meta, tensors):
+    """Exit code, standard error, logits (None unless the code is 0)."""
+    model, out = (os.path.join(a.dir, f"published-{os.getpid()}.{end}") for end in ("gguf", "npy"))
+    gguf.write(model, meta, tensors)
+    command = [a.cli, "-m", model, "--tokens", ",".join(map(str, case.tokens)), "-n", "0", "-c", str(case.n_ctx), "-t", "1",
+               "-ctk", "f32", "-ctv", "f32", "--backend", "cpu", "--logits", out]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+    logits = np.load(out) if done.returncode == 0 else None
+    for path in (model, out):
+        if os.path.exists(path):
+            os.unlink(path)
+    return done.returncode, done.stderr, logits
 
 
 def refusal_fault(rc, stderr, key):
@@ -348,18 +341,17 @@ def logits_fault(f, case, plain, rc, stderr, logits, want):
     return None if np.abs(logits - plain).max() > 1e-3 else "the same logits as the plain model's, though a key changes them"
 
 
-def check_file(f, runner):
+def check_file(f, a):
     """A list of faults."""
     case = build(f)
     meta, tensors = published(f, case)
-    plain_meta = case.meta()
-    rc, stderr, plain = runner.run(case, "plain", plain_meta, case.tensors)
+    rc, stderr, plain = run(a, case, case.meta(), case.tensors)
     if rc:
         return [f"the plain model is refused: {stderr.strip()}"]
     faults = []
     if np.abs(plain - case.logits()).max() > check.LIMIT_CPU:
         faults.append(f"the plain model has other logits than the twin, by {np.abs(plain - case.logits()).max():.2g}")
-    rc, stderr, logits = runner.run(case, "file", meta, tensors)
+    rc, stderr, logits = run(a, case, meta, tensors)
     if f.refused:
         key = f.arch + f.refused if f.refused.startswith(".") else f.refused
         fault = refusal_fault(rc, stderr, key)
@@ -371,7 +363,7 @@ def check_file(f, runner):
         changed = dict(meta)
         for key, kind, text in negative:
             changed[key] = typed(key, kind, text, case, tensors)
-        rc, stderr, _ = runner.run(case, "negative", changed, tensors)
+        rc, stderr, _ = run(a, case, changed, tensors)
         fault = refusal_fault(rc, stderr, negative[0][0])
         if fault:
             faults.append("with " + ", ".join(f"{k} = {v}" for k, _, v in negative) + ": " + fault)
@@ -394,15 +386,15 @@ def main():
     if not chosen:
         raise SystemExit("no file is chosen")
     os.makedirs(a.dir, exist_ok=True)
-    runner, failed = Runner(a.cli, a.dir), 0
+    failed = 0
     for f in chosen:
         try:
-            faults = check_file(f, runner)
+            faults = check_file(f, a)
         except (Wrong, KeyError, ValueError) as e:
             faults = [f"published.txt: {e!r}"]
         failed += bool(faults)
         print(f"{f.arch:9} {f.name:60} {'FAILED' if faults else 'ok'}", *faults, sep="\n    ")
-    print(f"{len(chosen)} files, {failed} failed, {runner.n_runs} runs of llm-cli")
+    print(f"{len(chosen)} files, {failed} failed")
     return 1 if failed else 0
 
 
