@@ -133,8 +133,6 @@ def parse(path):
             out.append(parse_file(name, expand(lines, blocks)))
         except (Wrong, ValueError, SyntaxError) as e:
             raise SystemExit(f"{path}: {name}: {e}")
-    if len({f.name for f in out}) < len(out):
-        raise SystemExit(f"{path}: a name is there twice")
     return out
 
 
@@ -286,9 +284,9 @@ def published(f, case):
     return meta, tensors
 
 
-def twin(f, case, meta, tensors):
+def twin(f, case, meta):
     """The logits by families.py, with the file's keys."""
-    w = {name: t.astype(np.float64) for name, t in tensors.items()}
+    w = {name: t.astype(np.float64) for name, t in case.tensors.items()}
 
     def key(name, *default):
         t = meta.get(f"{f.arch}.{name}")
@@ -356,7 +354,7 @@ def check_file(f, a):
         key = f.arch + f.refused if f.refused.startswith(".") else f.refused
         fault = refusal_fault(rc, stderr, key)
     else:
-        fault = logits_fault(f, case, plain, rc, stderr, logits, twin(f, case, meta, tensors) if f.changes else None)
+        fault = logits_fault(f, case, plain, rc, stderr, logits, twin(f, case, meta) if f.changes else None)
     if fault:
         faults.append(fault)
     for negative in f.negatives:
