@@ -55,6 +55,7 @@ class File:
         self.changes = False  # a key changes the computation: the logits are the twin's, not the plain ones
         self.refused = None  # a key for which the file is rightly refused
         self.sorted = False
+        self.notes = 0  # parts of the file that are not used: one line about each
 
     def group(self):
         return BUILDERS[self.arch][1]
@@ -72,8 +73,8 @@ def split_key(text, arch):
 def expand(lines, blocks, arguments=()):
     """The lines with those of each block instead of 'use BLOCK ARGUMENT | ..', in which $1 is the first argument."""
     for line in lines:
-        for i, a in enumerate(arguments):
-            line = line.replace(f"${i + 1}", a)
+        for i, a in enumerate(arguments, 1):
+            line = line.replace(f"${i}", a)
         word, _, rest = line.partition(" ")
         if word != "use":
             yield line
@@ -87,8 +88,7 @@ def expand(lines, blocks, arguments=()):
 def parse_file(name, lines):
     f = File(name)
     for line in lines:
-        word, _, rest = line.partition(" ")
-        rest = rest.strip()
+        word, rest = (line.split(None, 1) + [""])[:2]
         if word == "grounds":
             f.grounds.append(rest)
         elif word == "model":
@@ -96,12 +96,10 @@ def parse_file(name, lines):
             f.arguments = {k: ast.literal_eval(v) for k, v in (p.split("=", 1) for p in pairs)}
         elif word in ("without", "rename", "apart", "together", "extra", "copy"):
             f.edits.append((word, rest.split()))
-        elif word == "sorted":
-            f.sorted = True
-        elif word == "changes":
-            f.changes = True
-        elif word == "refused":
-            f.refused = rest
+        elif word in ("sorted", "changes"):
+            setattr(f, word, True)
+        elif word in ("refused", "notes"):
+            setattr(f, word, rest)
         elif word == "negative":
             f.negatives.append([split_key(part.strip(), f.arch) for part in rest.split(" && ")])
         elif "." in word:
@@ -332,6 +330,8 @@ def logits_fault(f, case, plain, rc, stderr, logits, want):
     """What is wrong with the published file's run; None if nothing is."""
     if rc or "runtime error:" in stderr:
         return f"refused: {stderr.strip()}" if rc == 1 else f"exit code {rc}: {stderr.strip()}"
+    if sum("published-" in line for line in stderr.splitlines()) != int(f.notes):
+        return f"{f.notes} notes are wanted: {stderr.strip()}"
     if not f.changes:
         return None if np.array_equal(plain, logits) else f"other logits than the plain model's, by {np.abs(plain - logits).max():.2g}"
     if np.abs(logits - want).max() > check.LIMIT_CPU:
