@@ -46,7 +46,8 @@ static ggl_status act(ggl_sched *s, slot_action what, int slot, int other, int64
                  : what == COPY ? v->copy(d->b, buf, at, buf, from, size, err)
                  : what == SAVE ? v->download(d->b, buf, at, bytes, size, err)
                                 : v->upload(d->b, buf, at, bytes, size, err);
-        bytes += bytes ? size : 0;
+        if (bytes)
+            bytes += size;
     }
     return status;
 }

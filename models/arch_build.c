@@ -31,7 +31,7 @@ static bool engine_key(arch_eval *ev, const char *name, double most, int64_t *ou
     return true;
 }
 
-static bool find_family(arch_eval *ev) {
+bool arch_find_family(arch_eval *ev) {
     const llm_arch *a = ev->arch;
     llm_arch_key k;
     llm_arch_item item = {0};
@@ -107,7 +107,7 @@ bool arch_eval_init(arch_eval *ev) {
 
 static bool prepare(arch_eval *ev, const llm_arch_params *params) {
     int64_t n_ctx, n_vocab;
-    if (!find_family(ev) || !engine_key(ev, "context_length", 0x1p53, &n_ctx) ||
+    if (!arch_find_family(ev) || !engine_key(ev, "context_length", 0x1p53, &n_ctx) ||
         !engine_key(ev, "vocab_size", INT32_MAX, &n_vocab))
         return false;
     ev->n_ctx = params && params->n_ctx ? params->n_ctx : ggl_graph_get_params(ev->g)->n_pos;
@@ -164,6 +164,7 @@ void arch_eval_fini(arch_eval *ev) {
     ggl_free(ev->ignore);
     ggl_free(ev->line_ran);
     ggl_free(ev->notes);
+    arch_known_free(ev->known);
     ggl_arena_fini(&ev->arena);
 }
 
@@ -178,11 +179,12 @@ ggl_status arch_build_with(const llm_arch *arch, const llm_arch_source *source,
                       struct arch_conversion *conv, ggl_error *err) {
     arch_eval ev = {
         .arch = arch, .src = source, .g = graph, .err = err, .layer = -1, .conv = conv};
+    ev.request = params ? &params->ignore : NULL;
     ev.arena.limit = ARCH_MAX_MEMORY;
     if (result)
         *result = (llm_arch_result){0};
     bool ok = prepare(&ev, params) && arch_run(&ev, arch->body) && give_logits(&ev) &&
-              arch_check_source(&ev);
+              arch_check_source(&ev) && (!conv || arch_convert_expand_ignored(&ev));
     if (result) {
         *result = (llm_arch_result){ev.family, ev.n_vocab, ev.n_layer, ev.notes, ev.line_ran};
         ev.notes = NULL;

@@ -20,73 +20,8 @@ void arch_conversion_fini(arch_conversion *c) {
         recipe_drop(c->tensor[i].recipe);
     ggl_free(c->key);
     ggl_free(c->tensor);
+    ggl_free(c->ignored);
     ggl_arena_fini(&c->arena);
-}
-
-/* --- config.a.b ------------------------------------------------------------------------------- */
-
-static bool find_field(arch_eval *ev, const arch_expr *e, const json_value **out) {
-    if (e->kind == EX_NAME && strcmp(e->name, "config") == 0) {
-        *out = ev->conv->config;
-        return true;
-    }
-    if (e->kind != EX_FIELD) {
-        arch_error(ev, e->place, "values have no parts, but config: config.a.b");
-        return false;
-    }
-    if (!find_field(ev, e->a, out))
-        return false;
-    *out = json_get(*out, e->name); /* of null, too: absent */
-    return true;
-}
-
-static arch_value from_json(const json_value *v) {
-    switch (v->kind) {
-    case JSON_NUMBER:
-        return arch_number(v->number);
-    case JSON_BOOL:
-        return arch_bool(v->flag);
-    case JSON_STRING:
-        return (arch_value){.kind = VAL_STRING, .str = v->str};
-    default:
-        return arch_none(NULL);
-    }
-}
-
-static arch_value from_json_array(arch_eval *ev, const arch_expr *e, const json_value *v) {
-    arch_value *item = ggl_arena_alloc(&ev->arena, v->of.n + 1, sizeof *item);
-    if (!item)
-        return arch_nomem(ev);
-    if (!arch_step(ev, e->place, (int64_t)v->of.n))
-        return ARCH_FAIL;
-    for (size_t i = 0; i < v->of.n; i++)
-        item[i] = from_json(&v->of.item[i]);
-    return (arch_value){.kind = VAL_LIST, .item = item, .n = v->of.n};
-}
-
-arch_value arch_convert_field(arch_eval *ev, const arch_expr *e) {
-    const json_value *v;
-    char quote[128], text[192];
-    if (!ev->conv)
-        return arch_error(ev, e->place, "'config' is there in a convert section only");
-    if (!find_field(ev, e, &v))
-        return ARCH_FAIL;
-    arch_quote(e->place, quote, sizeof quote);
-    if (v && v->kind == JSON_ARRAY)
-        return from_json_array(ev, e, v);
-    if (v && v->kind == JSON_OBJECT)
-        return arch_error(ev, e->place, "%s is an object in config.json: one of its values is wanted", quote);
-    if (v && v->kind != JSON_NULL)
-        return from_json(v);
-    snprintf(text, sizeof text, "%s is missing in config.json", quote);
-    arch_value none = arch_none(arch_strdup(ev, text));
-    none.absent_key = true;
-    return none.text ? none : ARCH_FAIL;
-}
-
-arch_value arch_convert_has(arch_eval *ev, const arch_expr *e) {
-    const json_value *v;
-    return find_field(ev, e, &v) ? arch_bool(v && v->kind != JSON_NULL) : ARCH_FAIL;
 }
 
 bool arch_convert_number(const arch_eval *ev, const char *name, double *out) {
@@ -332,15 +267,58 @@ static void mark_numbers(ggl_tensor *const *node, int n, bool *plain) {
     }
 }
 
+typedef struct router_walk {
+    const ggl_tensor **stack;
+    bool *seen; /* by id: each node is on the stack once */
+    size_t n;
+} router_walk;
+
+static void router_visit(router_walk *w, const ggl_tensor *t) {
+    if (t && !w->seen[t->id]) {
+        w->seen[t->id] = true;
+        w->stack[w->n++] = t;
+    }
+}
+
+/* Marks the matrices whose products decide an index: back from it to the first products. */
+static void mark_routers(router_walk *w, const ggl_tensor *index, bool *plain) {
+    router_visit(w, index);
+    while (w->n > 0) {
+        const ggl_tensor *t = w->stack[--w->n];
+        const ggl_tensor *matrix = t->op == GGL_OP_LINEAR ? weight_under(t->src[1]) : NULL;
+        if (matrix)
+            plain[matrix->id] = true;
+        for (int k = 0; t->op != GGL_OP_LINEAR && k < t->n_src; k++)
+            router_visit(w, t->src[k]);
+    }
+}
+
+/* By id: the weights that stay f32. */
+static void mark_plain(const ggl_graph *g, router_walk *w, bool *plain) {
+    for (int i = 0; i < ggl_graph_n_nodes(g); i++) {
+        ggl_tensor *t = ggl_graph_node(g, i);
+        mark_numbers(&t, 1, plain);
+        if (t->op == GGL_OP_PICK && weight_under(t->src[0])) /* w[e]: what chose e */
+            mark_routers(w, t->src[1], plain);
+    }
+}
+
 /* Weights were made in the order of the tensors. */
 static ggl_status mark_only_f32(arch_conversion *c, const ggl_graph *g, ggl_error *err) {
     int n = ggl_graph_n_nodes(g);
-    bool *plain = ggl_calloc((size_t)ggl_graph_n_ids(g), sizeof *plain);
+    const size_t n_ids = (size_t)ggl_graph_n_ids(g);
+    bool *plain = ggl_calloc(n_ids, sizeof *plain);
+    router_walk w = {ggl_calloc(n_ids, sizeof *w.stack), ggl_calloc(n_ids, sizeof *w.seen), 0};
     size_t k = 0;
-    if (!plain)
+    bool ok = plain && w.stack && w.seen;
+    if (ok)
+        mark_plain(g, &w, plain);
+    ggl_free(w.stack);
+    ggl_free(w.seen);
+    if (!ok) {
+        ggl_free(plain);
         return ggl_fail(err, GGL_NOMEM, "out of memory");
-    for (int i = 0; i < n; i++)
-        mark_numbers((ggl_tensor *[]){ggl_graph_node(g, i)}, 1, plain);
+    }
     for (int i = 0; i < n; i++) {
         const ggl_tensor *t = ggl_graph_node(g, i);
         if (t->op == GGL_OP_WEIGHT && k < c->n_tensor && strcmp(t->name, c->tensor[k].name) == 0) {
@@ -350,49 +328,6 @@ static ggl_status mark_only_f32(arch_conversion *c, const ggl_graph *g, ggl_erro
     }
     ggl_free(plain);
     return k == c->n_tensor ? GGL_OK : ggl_fail(err, GGL_USAGE, "%zu of %zu weights are in the graph", k, c->n_tensor);
-}
-
-/* "model.layers.{l}.x": any number. */
-static bool pattern_of(const char *s, char *buf, size_t size) {
-    size_t n = 0;
-    while (*s && n + 1 < size) {
-        const char *end = *s == '{' ? strchr(s, '}') : NULL;
-        buf[n++] = end ? '*' : *s;
-        s = end ? end + 1 : s + 1;
-    }
-    buf[n] = 0;
-    return *s == 0;
-}
-
-static bool is_ignored(const arch_conversion *c, ggl_str name) {
-    char pattern[512];
-    for (const arch_mapping *m = c->section->map; m; m = m->next)
-        if (m->kind == MAP_IGNORE && pattern_of(m->name, pattern, sizeof pattern) && arch_match(pattern, name.s, name.n))
-            return true;
-    return false;
-}
-
-static ggl_status check_leftovers(const arch_conversion *c, ggl_error *err) {
-    const st_tensor *first = NULL;
-    size_t n = 0;
-    int line, column;
-    for (size_t i = 0; i < c->source->n_tensor; i++) {
-        const st_tensor *t = &c->source->tensor[i];
-        if (t->used || is_ignored(c, t->name))
-            continue;
-        first = first ? first : t;
-        n++;
-    }
-    if (!n)
-        return GGL_OK;
-    arch_line_col(c->section->place, &line, &column);
-    char more[64] = "";
-    if (n > 1)
-        snprintf(more, sizeof more, " and %zu more", n - 1);
-    return ggl_fail(
-        err, GGL_FORMAT,
-        "%s: tensor %s%s: read by no line of the convert section in %s:%d; map it or ignore it",
-        c->source->file[first->file].s, first->name.s, more, c->arch->text.name, line);
 }
 
 /* As the model itself will be built, in its own context. */
@@ -414,7 +349,7 @@ ggl_status arch_convert_tensors(arch_conversion *c, ggl_error *err) {
     if (s == GGL_OK)
         s = mark_only_f32(c, g, err);
     if (s == GGL_OK)
-        s = check_leftovers(c, err);
+        s = arch_convert_check_leftovers(c, err);
     ggl_graph_free(g);
     return s;
 }

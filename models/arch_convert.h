@@ -26,8 +26,13 @@ typedef struct converted_tensor {
     int n_dims; /* as declared */
     int64_t ne[GGL_MAX_DIMS];
     recipe *recipe;
-    bool only_f32; /* read otherwise than as a matrix or by rows: a norm's weight, a convolution's taps */
+    bool only_f32; /* read otherwise than as a matrix or by rows: a norm's weight, a convolution's taps; or it picks experts */
 } converted_tensor;
+
+typedef struct arch_ignored {
+    const char *pattern;
+    const arch_mapping *line;
+} arch_ignored;
 
 typedef struct arch_conversion {
     const llm_arch *arch;
@@ -43,6 +48,8 @@ typedef struct arch_conversion {
     size_t n_key, cap_key;
     converted_tensor *tensor;
     size_t n_tensor, cap_tensor;
+    arch_ignored *ignored; /* patterns of source tensors */
+    size_t n_ignored, cap_ignored;
     /* while it runs */
     bool stacking, in_constant;
     int64_t e; /* "{e}", in a stack */
@@ -54,7 +61,29 @@ GGL_NODISCARD ggl_status arch_convert_tensors(arch_conversion *c, ggl_error *err
 void arch_conversion_fini(arch_conversion *c);
 const converted_key *arch_converted_key(const arch_conversion *c, const char *name); /* in full */
 
-/* arch_convert_expr.c: what a mapping makes; *out NULL: nothing, as it may be. false: ev has the error. */
+/* arch_convert_config.c: the names of a field, config.a.b: a, b; at most `most` of them. Returns how many there are; *root: config or
+ * rope, or "" if it is neither. */
+int arch_field_path(const arch_expr *e, const char **name, int most, const char **root);
+/* What `rope.NAME` is called in config.json; *outside: it may stand beside rope_parameters and rope_scaling, too. */
+const char *arch_rope_key(const char *name, bool *outside);
+
+/* arch_convert_unread.c: values of config.json that no line of the section reads, in their order. refused.s: they are refused for
+ * this reason; else NULL. */
+typedef void (*arch_unread_fn)(void *ctx, const char *path, const json_value *v, ggl_str refused);
+GGL_NODISCARD ggl_status arch_convert_each_unread(const arch_conversion *c, arch_unread_fn found, void *ctx, ggl_error *err);
+/* GGL_UNSUPPORTED: there are some; the message names them. */
+GGL_NODISCARD ggl_status arch_convert_check_config(const arch_conversion *c, ggl_error *err);
+/* A value for messages: 0.5, "silu", a list of 3; returns buf. */
+const char *arch_json_text(const json_value *v, char *buf, size_t size);
+
+/* arch_convert_ignore.c: the line whose `ignore` names the tensor, or NULL. */
+const arch_mapping *arch_convert_ignored(const arch_conversion *c, ggl_str name);
+/* GGL_FORMAT: there are tensors that no line reads or ignores. */
+GGL_NODISCARD ggl_status arch_convert_check_leftovers(const arch_conversion *c, ggl_error *err);
+
+/* arch_convert_expr.c: the tensor stem.weight, or of a bias stem.bias, or `stem` itself; NULL: the folder has none. */
+st_tensor *arch_convert_find_source(const arch_conversion *c, const char *stem, bool is_bias);
+/* What a mapping makes; *out NULL: nothing, as it may be. false: ev has the error. */
 bool arch_convert_make(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out);
 
 #endif

@@ -20,6 +20,7 @@ static recipe *new_recipe(arch_eval *ev, recipe_kind kind, recipe *like, int n_p
     r->part = part;
     r->n_part = n_part;
     r->held = NULL;
+    r->matrix = 0;
     if (n_part > 0)
         part[0] = like;
     return r;
@@ -45,16 +46,18 @@ static bool take_shape(arch_eval *ev, const arch_expr *e, recipe *r, const st_te
     return true;
 }
 
-/* "stem" is stem.weight or stem.bias, or, of a weight, the whole name. */
-static bool make_source(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+st_tensor *arch_convert_find_source(const arch_conversion *c, const char *stem, bool is_bias) {
     char name[600];
+    snprintf(name, sizeof name, "%s.%s", stem, is_bias ? "bias" : "weight");
+    st_tensor *t = llm_safetensors_find(c->source, name);
+    return t || is_bias ? t : llm_safetensors_find(c->source, stem);
+}
+
+static bool make_source(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
     const char *stem = arch_expand(ev, e->name, e->place);
     if (!stem)
         return false;
-    snprintf(name, sizeof name, "%s.%s", stem, is_bias ? "bias" : "weight");
-    st_tensor *t = llm_safetensors_find(ev->conv->source, name);
-    if (!t && !is_bias)
-        t = llm_safetensors_find(ev->conv->source, stem);
+    st_tensor *t = arch_convert_find_source(ev->conv, stem, is_bias);
     if (!t)
         return true;
     if (t->type < 0) {

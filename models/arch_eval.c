@@ -270,7 +270,12 @@ static bool run_return(arch_eval *ev, const arch_stmt *s) {
  */
 static void teach(arch_eval *ev, const arch_expr *e, bool want) {
     const arch_expr *side[2] = {e->a, e->b};
-    if (e->kind == EX_NOT) {
+    const arch_expr *truth = e->kind == EX_OR_ELSE ? e->a : e;
+    if (truth->kind == EX_KEY) {
+        arch_value v = arch_eval_expr(ev, truth);
+        if (v.kind == VAL_BOOL)
+            ev->src->require_key(ev->src->ctx, v.key, &(llm_arch_item){.flag = want});
+    } else if (e->kind == EX_NOT) {
         teach(ev, e->a, !want);
     } else if (e->kind == EX_AND && want) {
         teach(ev, e->a, true);
@@ -279,6 +284,9 @@ static void teach(arch_eval *ev, const arch_expr *e, bool want) {
         arch_value v = arch_eval_expr(ev, e->a);
         if (v.kind != VAL_NONE && v.key)
             ev->src->require_key(ev->src->ctx, v.key, NULL);
+    } else if (e->kind == EX_IN && want && e->b->kind == EX_LIST && e->b->n_arg > 0) {
+        arch_expr first = {.kind = EX_BINARY, .op = GGL_OP_EQ, .a = e->a, .b = e->b->arg[0].value};
+        teach(ev, &first, true);
     } else if (e->kind == EX_BINARY && e->op == GGL_OP_EQ && want) {
         for (int k = 0; k < 2; k++) {
             const arch_expr *key = side[k]->kind == EX_OR_ELSE ? side[k]->a : side[k];
@@ -357,6 +365,8 @@ static bool run_one(arch_eval *ev, const arch_stmt *s) {
         return run_require(ev, s);
     case ST_IGNORE:
         return arch_run_ignore(ev, s);
+    case ST_ABSENT:
+        return true; /* a row of the table, which is not run */
     }
     return false;
 }

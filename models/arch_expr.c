@@ -151,6 +151,9 @@ static arch_value eval_key(arch_eval *ev, const arch_expr *e) {
     if (key.is_list)
         return (arch_value){.kind = VAL_LIST, .key = name, .list_key = key, .n = (size_t)key.n};
     arch_value v = arch_key_value(ev, name, &key, 0);
+    const bool zero = v.kind == VAL_NUMBER && v.num == 0 && !e->whole && !ev->arch->text.prelude;
+    if (zero && arch_means_absent(ev, name))
+        return absent_key(ev, name);
     if (v.kind == VAL_NUMBER && !e->whole) {
         snprintf(buf, sizeof buf, ".%s", e->name);
         v.text = arch_intern(ev, buf);
@@ -217,6 +220,7 @@ static arch_value eval_in(arch_eval *ev, const arch_expr *e) {
     if (x.kind == VAL_FAIL || list.kind == VAL_FAIL)
         return ARCH_FAIL;
     char text[256];
+    x = arch_one_of(ev, e->a, &x);
     if (list.kind != VAL_LIST)
         return arch_error(ev, e->b->place, "a list is wanted after 'in': %s",
                           arch_value_text(&list, text, sizeof text));
@@ -271,11 +275,16 @@ static arch_value eval_binary(arch_eval *ev, const arch_expr *e) {
     if (a.kind == VAL_FAIL)
         return a;
     arch_value b = arch_eval_expr(ev, e->b);
-    return b.kind == VAL_FAIL ? b : arch_infix(ev, e, &a, &b);
+    if (b.kind == VAL_FAIL)
+        return b;
+    a = arch_one_of(ev, e->a, &a);
+    b = arch_one_of(ev, e->b, &b);
+    return a.kind == VAL_FAIL || b.kind == VAL_FAIL ? ARCH_FAIL : arch_infix(ev, e, &a, &b);
 }
 
 static arch_value eval_neg(arch_eval *ev, const arch_expr *e) {
     arch_value v = arch_eval_expr(ev, e->a);
+    v = arch_one_of(ev, e->a, &v);
     if (v.kind == VAL_NUMBER)
         return arch_number(-v.num);
     if (v.kind == VAL_FAIL)
@@ -329,7 +338,7 @@ static arch_value eval_one(arch_eval *ev, const arch_expr *e) {
     case EX_CALL:
         return eval_call(ev, e);
     case EX_HAS: {
-        if (e->a->kind == EX_FIELD && ev->conv)
+        if ((e->a->kind == EX_FIELD || e->a->kind == EX_STRING) && ev->conv)
             return arch_convert_has(ev, e->a);
         arch_value v = arch_eval_expr(ev, e->a);
         return v.kind == VAL_FAIL ? v : arch_bool(v.kind != VAL_NONE);

@@ -9,9 +9,14 @@
  *     arch_call.c        functions and bodies
  *     arch_ops.c         primitives -> nodes of the graph
  *     arch_weight.c      declared tensors
- *     arch_check.c       is all of the file, and all that is computed, of use?
+ *     arch_check.c       is all that is declared and computed of use?
+ *     arch_unread.c      keys and tensors of the file that nothing reads
+ *     arch_known.c       the table of keys that need not be read (known_keys.arch)
  *     arch_build.c       the whole of it
  *     arch_convert.c     convert sections: what config.json's keys and tensors become
+ *     arch_convert_config.c  config.x, rope.x
+ *     arch_convert_unread.c  what no line reads of config.json
+ *     arch_convert_ignore.c  source tensors that no line reads
  *     arch_convert_expr.c  source tensors -> recipes
  *
  * Around it: arch_error.c (places, carets, nearest names), arch_source.c (GGUF), arch_toy.c and
@@ -116,7 +121,7 @@ typedef enum arch_expr_kind {
     EX_HAS,
     EX_INDEX, /* a[b] */
     EX_BIAS,  /* a.bias */
-    EX_FIELD, /* a.name: of `config`, in convert */
+    EX_FIELD, /* a.name: of `config` and `rope`, in convert */
     EX_NEG,
     EX_NOT,
     EX_BINARY, /* a op b */
@@ -162,7 +167,8 @@ typedef enum arch_stmt_kind {
     ST_KEEP,
     ST_RETURN,
     ST_REQUIRE,
-    ST_IGNORE
+    ST_IGNORE,
+    ST_ABSENT /* in the table of known keys only */
 } arch_stmt_kind;
 
 typedef struct arch_target { /* a name that a statement binds */
@@ -185,15 +191,17 @@ struct arch_stmt {
     arch_target *target; /* ASSIGN, WEIGHT, LAYER, KEEP */
     int n_target;
     arch_expr **expr; /* ASSIGN: 1, RETURN: results, WEIGHT: the shape, LAYER REQUIRE KEEP: 1,
-                         IGNORE: keys and strings */
+                         IGNORE: keys and strings, ABSENT: keys */
     int n_expr;
     arch_arm *arm; /* IF; LAYER: one */
     int n_arm;
-    const char *string; /* WEIGHT: from; REQUIRE: message */
+    const char *string; /* WEIGHT: from; REQUIRE: message; IGNORE: what it is, or does where the
+                           condition does not hold */
+    const char *second; /* WEIGHT: the name to look for where there is no `string` */
     arch_place string_place;
     bool optional; /* WEIGHT: '?' */
     bool bias, bias_optional;
-    arch_expr *other; /* WEIGHT: ?? other */
+    arch_expr *other; /* WEIGHT: ?? other; IGNORE: the condition, or NULL */
 };
 
 typedef struct arch_param {
@@ -222,14 +230,14 @@ typedef enum arch_map_kind {
     MAP_WEIGHT, /* name <- expr */
     MAP_ARCH,   /* arch <- expr: which of the header's names */
     MAP_REQUIRE,
-    MAP_IGNORE /* name is a pattern of source tensors */
+    MAP_IGNORE /* name is a pattern of source tensors; NULL: expr is a value of config.json */
 } arch_map_kind;
 
 typedef struct arch_mapping { /* a line of a convert section */
     arch_map_kind kind;
     arch_place place;
     const char *name;
-    arch_expr *expr; /* NULL: IGNORE */
+    arch_expr *expr; /* NULL: IGNORE of tensors */
     arch_stmt *require;
     struct arch_mapping *next;
 } arch_mapping;
@@ -244,7 +252,8 @@ typedef struct arch_convert {
 
 typedef struct arch_known_key { /* a key that the descriptor names somewhere */
     const char *name;
-    bool whole;    /* in full */
+    arch_place place; /* the first of them */
+    bool whole;       /* in full */
     bool required; /* somewhere without a default */
     bool ignored;
     struct arch_known_key *next;
@@ -272,12 +281,13 @@ struct llm_arch {
     int n_family;
     arch_stmt *body;
     arch_fn *fn, *prelude_fn; /* the last of each text */
-    arch_convert *convert;
+    arch_convert *convert, *prelude_convert; /* the last of each text; the prelude's are taken over by `use` */
     const char **global; /* names of the global slots */
     int n_global;
     size_t cap_global;
     int logits; /* its slot */
     arch_known_key *key;
+    arch_known_key *key_pattern; /* `ignore ".x.*"`: its name has no dot before it */
 };
 
 /* --- parsing: arch_parse.c, arch_parse_expr.c ------------------------------------------------- */
@@ -309,6 +319,7 @@ bool arch_expect(arch_parser *p, const char *symbol, const char *where);
 bool arch_is_reserved(const char *word);
 const char *arch_describe(const arch_token *t, char *buf, size_t size);
 arch_expr *arch_parse_expr(arch_parser *p);
+arch_expr *arch_parse_atom(arch_parser *p); /* without operators */
 /* Comma-separated, up to (not including) what ends the list. */
 arch_expr **arch_parse_exprs(arch_parser *p, int *n);
 /* Parses all of one text into arch->body or, for the prelude, arch->prelude_fn; calls resolve. */
@@ -380,7 +391,7 @@ typedef struct arch_value {
     bool flag;        /* BOOL */
     bool absent_key;  /* NONE: a key without a default, not the literal */
     const char *text; /* NUMBER: the expression it came from, NULL: it is just a number. NONE: what
-                         is missing */
+                         is missing. LIST of a key: which elements differ, once that was looked at */
     const char *key;  /* the key it was read from, for messages */
     ggl_str str;
     const struct arch_value *item; /* LIST made by [..]; NULL: list_key */
@@ -474,6 +485,8 @@ typedef struct arch_eval {
     uint8_t *line_ran;
     char *notes;
     struct arch_conversion *conv; /* NULL: no conversion; see arch_convert.h */
+    const llm_arch_ignore *request; /* what is ignored at the user's risk; may be NULL */
+    struct arch_known *known;       /* the table of known keys, once it was asked */
 } arch_eval;
 
 #define ARCH_FAIL ((arch_value){.kind = VAL_FAIL})
@@ -500,6 +513,9 @@ const char *arch_value_text(const arch_value *v, char *buf, size_t size);
 const char *arch_intern(arch_eval *ev, const char *s); /* NULL: too many, too long */
 /* A number's expression: `a op b`. Products divided by a factor lose it: n_head*d / n_head is d. */
 const char *arch_join_text(arch_eval *ev, const char *op, const arch_value *a, const arch_value *b);
+/* Where one value is wanted: a key's list of equal numbers, or truth values, as one of them. Of
+ * unequal ones the list, its `text` naming two that differ. VAL_FAIL: too many steps. */
+arch_value arch_one_of(arch_eval *ev, const arch_expr *e, const arch_value *v);
 bool arch_want_number(arch_eval *ev, const arch_expr *e, const arch_value *v, double *out);
 bool arch_want_bool(arch_eval *ev, const arch_expr *e, const arch_value *v, bool *out);
 /* A whole number min .. max. */
@@ -552,23 +568,48 @@ bool arch_match(const char *pattern, const char *s, size_t n); /* '*' stands for
 /* arch_check.c */
 /* All that is computed and declared reaches the logits. */
 bool arch_check_use(arch_eval *ev, ggl_tensor *logits);
-/* All keys and tensors of the source are known. */
-bool arch_check_source(arch_eval *ev);
 void arch_note(arch_eval *ev, const char *fmt, ...) GGL_PRINTF(2, 3);
+
+/* arch_unread.c */
+/* All keys and tensors of the source are read, harmless, or ignored. */
+bool arch_check_source(arch_eval *ev);
+/* Whether the user asked for this key to be ignored. */
+bool arch_key_on_request(const arch_eval *ev, ggl_str key);
+/* " = 16", ' = "yarn"', " = [0, 0, 2, ..] of 28": the value of a key, for messages. */
+const char *arch_value_of_key(arch_eval *ev, ggl_str key, char *buf, size_t size);
+
+/* arch_known.c: the table of keys that files have and descriptors need not read */
+typedef struct arch_known arch_known;
+typedef struct arch_verdict {
+    bool harmless;
+    const char *reason;    /* what the key is or does; NULL: the table says nothing */
+    const arch_expr *cond; /* of the row; NULL: there is none */
+} arch_verdict;
+/* About {arch}.name, which the descriptor does not name. An empty verdict: no row, or ev->status. */
+arch_verdict arch_judge_known(arch_eval *ev, ggl_str name);
+/* What part of a model a tensor belongs to that is not needed for text; NULL: none. */
+const char *arch_part_of_tensor(arch_eval *ev, ggl_str name);
+/* Whether 0 in the key of this full name means that it is absent. */
+bool arch_means_absent(arch_eval *ev, const char *name);
+void arch_known_free(arch_known *k);
 
 /* arch_build.c: llm_arch_build, with a conversion to say what tensors there will be. */
 ggl_status arch_build_with(const llm_arch *arch, const llm_arch_source *source,
                       const llm_arch_params *params, ggl_graph *graph, llm_arch_result *result,
                       struct arch_conversion *conv, ggl_error *err);
 void arch_eval_fini(arch_eval *ev);
+/* Sets ev->family from general.architecture; false: reported. */
+bool arch_find_family(arch_eval *ev);
 /* The names' slots, and the values of those that no model is needed for. */
 bool arch_eval_init(arch_eval *ev);
 
 /* arch_convert.c: for other files */
-arch_value arch_convert_field(arch_eval *ev, const arch_expr *e); /* config.a.b */
-arch_value arch_convert_has(arch_eval *ev, const arch_expr *e);   /* objects, too */
+arch_value arch_convert_field(arch_eval *ev, const arch_expr *e); /* config.a.b, rope.a */
+arch_value arch_convert_has(arch_eval *ev, const arch_expr *e);   /* of these, objects too; of a source tensor's name */
 /* *t names and has the shape of a declared weight, or its bias; false: the conversion makes none, or ev has an error. */
 bool arch_convert_weight(arch_eval *ev, const arch_stmt *s, bool is_bias, llm_arch_tensor *t);
+/* When the descriptor has run: the patterns of `ignore` get their numbers. False: reported. */
+bool arch_convert_expand_ignored(arch_eval *ev);
 bool arch_convert_number(const arch_eval *ev, const char *name, double *out); /* "{e}" */
 
 /* arch_builtin.c */

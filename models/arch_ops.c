@@ -307,7 +307,9 @@ arch_value arch_infix(arch_eval *ev, const arch_expr *e, const arch_value *a, co
         ggl_tensor *t = src[0] && src[1] ? arch_node(ev, e->mark, e->op, src, 2, NULL, 0) : NULL;
         return result_of(ev, e->mark, t, (const arch_value *[]){a, b}, 2);
     }
-    bool same = a->kind == b->kind && (a->kind == VAL_STRING || a->kind == VAL_BOOL);
+    bool same = (a->kind == b->kind && (a->kind == VAL_STRING || a->kind == VAL_BOOL)) ||
+                (a->kind == VAL_BOOL && b->kind == VAL_NUMBER && b->key) ||
+                (b->kind == VAL_BOOL && a->kind == VAL_NUMBER && a->key);
     if (same && (e->op == GGL_OP_EQ || e->op == GGL_OP_NE))
         return arch_bool(arch_equal(a, b) == (e->op == GGL_OP_EQ));
     const arch_value *bad = a->kind == VAL_NUMBER || a->kind == VAL_TENSOR ||
@@ -400,6 +402,9 @@ static bool eval_args(args *a, arch_eval *ev, const arch_expr *e, arch_sig sig) 
         if (a->n[i]++ == 0)
             a->first[i] = k;
         a->value[k] = arch_eval_expr(ev, e->arg[k].value);
+        const bool takes_list = e->callee == CALL_BUILTIN && e->builtin == FN_SIZE;
+        if (!takes_list)
+            a->value[k] = arch_one_of(ev, e->arg[k].value, &a->value[k]);
         if (a->value[k].kind == VAL_FAIL)
             return false;
     }

@@ -180,7 +180,7 @@ static arch_stmt *parse_assign(arch_parser *p) {
     return one_expr(p, s) && end_of_line(p) ? s : NULL;
 }
 
-/* NAME "[" [exprs] "]" { "?" | "bias" ["?"] | "from" STRING | "??" expr } */
+/* NAME "[" [exprs] "]" { "?" | "bias" ["?"] | "from" STRING ["??" STRING] | "??" expr } */
 static arch_stmt *parse_weight(arch_parser *p) {
     arch_stmt *s = new_stmt(p, ST_WEIGHT);
     if (!s || !parse_targets(p, s, 1))
@@ -203,6 +203,10 @@ static arch_stmt *parse_weight(arch_parser *p) {
             s->string = p->tok[1].str;
             s->string_place = arch_token_place(p, p->tok + 1);
             p->tok += 2;
+            if (arch_is(p, "??") && next_is(p, TOK_STRING)) {
+                s->second = p->tok[1].str;
+                p->tok += 2;
+            }
         } else if (arch_accept(p, "??")) {
             if (!(s->other = arch_parse_expr(p)))
                 return NULL;
@@ -287,16 +291,64 @@ static arch_stmt *parse_require(arch_parser *p) {
     return end_of_line(p) ? s : NULL;
 }
 
+/* One of what `ignore` and `absent` take. */
+static arch_expr *parse_ignored_name(arch_parser *p, bool strings) {
+    bool whole = arch_is(p, "key") && next_is_symbol(p, "(");
+    if (p->tok->kind == TOK_KEY || whole || (strings && p->tok->kind == TOK_STRING))
+        return arch_parse_atom(p);
+    return arch_parse_fail(p, "'%s' takes keys (.a.b)%s", strings ? "ignore" : "absent",
+                           strings ? " and names of tensors in quotes" : "");
+}
+
+static bool parse_ignored_names(arch_parser *p, arch_stmt *s, bool strings) {
+    arch_expr *list[ARCH_MAX_ARGS];
+    do {
+        if (s->n_expr == ARCH_MAX_ARGS)
+            return arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok),
+                                      "more than %d of them", ARCH_MAX_ARGS);
+        if (!(list[s->n_expr++] = parse_ignored_name(p, strings)))
+            return false;
+    } while (arch_accept(p, ","));
+    s->expr = arch_parse_alloc(p, (size_t)s->n_expr, sizeof *s->expr);
+    if (s->expr)
+        memcpy(s->expr, list, (size_t)s->n_expr * sizeof(arch_expr *));
+    return s->expr != NULL;
+}
+
+static bool parse_reason(arch_parser *p, arch_stmt *s, const char *what) {
+    if (p->tok->kind != TOK_STRING)
+        return arch_parse_fail(p, "%s stands in quotes", what);
+    s->string = p->tok->str;
+    p->tok++;
+    return true;
+}
+
+/* "ignore" ( KEY | STRING ) { "," .. } [ "as" STRING | "if" expr [ "," STRING ] ] */
 static arch_stmt *parse_ignore(arch_parser *p) {
     arch_stmt *s = new_stmt(p, ST_IGNORE);
     p->tok++;
-    if (!s || !(s->expr = arch_parse_exprs(p, &s->n_expr)))
+    if (!s || !parse_ignored_names(p, s, true))
         return NULL;
-    for (int k = 0; k < s->n_expr; k++)
-        if (s->expr[k]->kind != EX_KEY && s->expr[k]->kind != EX_STRING)
-            return arch_parse_fail_at(p, GGL_FORMAT, s->expr[k]->place,
-                                      "'ignore' takes keys (.a.b) and names of tensors in quotes");
+    if (arch_accept(p, "as")) {
+        if (!parse_reason(p, s, "what it is"))
+            return NULL;
+    } else if (arch_accept(p, "if")) {
+        for (int k = 0; k < s->n_expr; k++)
+            if (s->expr[k]->kind == EX_STRING && s->expr[k]->name[0] == '.')
+                return arch_parse_fail(p, "a pattern of keys takes no condition: name the keys");
+        if (!(s->other = arch_parse_expr(p)))
+            return NULL;
+        if (arch_accept(p, ",") && !parse_reason(p, s, "what it does otherwise"))
+            return NULL;
+    }
     return end_of_line(p) ? s : NULL;
+}
+
+/* "absent" KEY { "," KEY }: in the table of known keys only. */
+static arch_stmt *parse_absent(arch_parser *p) {
+    arch_stmt *s = new_stmt(p, ST_ABSENT);
+    p->tok++;
+    return s && parse_ignored_names(p, s, false) && end_of_line(p) ? s : NULL;
 }
 
 static arch_stmt *parse_stmt(arch_parser *p, bool top) {
@@ -319,8 +371,11 @@ static arch_stmt *parse_stmt(arch_parser *p, bool top) {
         return p->in_fn ? parse_keep(p)
                         : arch_parse_fail(
                               p, "'keep' stands in a def or op only, with the state it is for");
-    if (strcmp(word, "ignore") == 0 && (next_is(p, TOK_KEY) || next_is(p, TOK_STRING)))
+    bool whole_key = next_is(p, TOK_NAME) && strcmp(p->tok[1].str, "key") == 0;
+    if (strcmp(word, "ignore") == 0 && (next_is(p, TOK_KEY) || next_is(p, TOK_STRING) || whole_key))
         return parse_ignore(p);
+    if (strcmp(word, "absent") == 0 && next_is(p, TOK_KEY) && p->text->prelude)
+        return parse_absent(p);
     if (strcmp(word, "layer") == 0 && name_next)
         return top ? parse_layer(p) : arch_parse_fail(p, "a layer loop stands at top level only");
     if ((strcmp(word, "def") == 0 || strcmp(word, "op") == 0 || strcmp(word, "convert") == 0) &&
@@ -468,6 +523,7 @@ static bool parse_arrow(arch_parser *p) {
     return false;
 }
 
+/* "ignore" what "," ..: names of source tensors in quotes, values config.a.b */
 static arch_mapping *parse_ignored(arch_parser *p) {
     arch_mapping *first = NULL, **end = &first;
     p->tok++;
@@ -476,19 +532,48 @@ static arch_mapping *parse_ignored(arch_parser *p) {
         if (!m)
             return NULL;
         end = &m->next;
-        if (p->tok->kind != TOK_STRING)
-            return arch_parse_fail(p, "'ignore' takes names of source tensors in quotes");
-        *m = (arch_mapping){
-            .kind = MAP_IGNORE, .place = arch_token_place(p, p->tok), .name = p->tok->str};
-        p->tok++;
+        *m = (arch_mapping){.kind = MAP_IGNORE, .place = arch_token_place(p, p->tok)};
+        if (p->tok->kind == TOK_STRING) {
+            m->name = p->tok->str;
+            p->tok++;
+        } else if (!arch_is(p, "config") || !next_is_symbol(p, ".")) {
+            return arch_parse_fail(p, "'ignore' takes names of source tensors in quotes, and values config.x");
+        } else if (!(m->expr = arch_parse_expr(p))) {
+            return NULL;
+        } else if (m->expr->kind != EX_FIELD) {
+            return arch_parse_fail_at(p, GGL_FORMAT, m->expr->place, "'ignore' takes values by their names alone: config.x");
+        }
     } while (arch_accept(p, ","));
     return end_of_line(p) ? first : NULL;
 }
 
-/* KEY "<-" expr | NAME "<-" expr | "require" expr ["," STRING] | "ignore" STRING {"," STRING} */
+/* "use" NAME: the lines of the prelude's section of that name. */
+static arch_mapping *parse_use(arch_parser *p) {
+    arch_mapping *first = NULL, **end = &first;
+    const arch_token *name = ++p->tok;
+    const arch_convert *c = p->arch->prelude_convert;
+    while (c && strcmp(c->name[0], name->str) != 0)
+        c = c->next;
+    if (!c)
+        return arch_parse_fail(p, "the prelude has no lines '%s' to use", name->str);
+    for (const arch_mapping *m = c->map; m; m = m->next) {
+        arch_mapping *copy = *end = arch_parse_alloc(p, 1, sizeof *copy);
+        if (!copy)
+            return NULL;
+        *copy = *m;
+        copy->next = NULL;
+        end = &copy->next;
+    }
+    p->tok++;
+    return end_of_line(p) ? first : NULL;
+}
+
+/* KEY "<-" expr | NAME "<-" expr | "require" expr ["," STRING] | "ignore" .. | "use" NAME */
 static arch_mapping *parse_mapping(arch_parser *p) {
-    if (arch_is(p, "ignore") && next_is(p, TOK_STRING))
+    if (arch_is(p, "ignore") && !next_is_symbol(p, "<"))
         return parse_ignored(p);
+    if (arch_is(p, "use") && next_is(p, TOK_NAME))
+        return parse_use(p);
     arch_mapping *m = arch_parse_alloc(p, 1, sizeof *m);
     if (!m)
         return NULL;
@@ -501,7 +586,7 @@ static arch_mapping *parse_mapping(arch_parser *p) {
         return m->expr ? m : NULL;
     }
     if (p->tok->kind != TOK_NAME && p->tok->kind != TOK_KEY)
-        return arch_parse_fail(p, "a key, a weight's name, 'require' or 'ignore' is expected");
+        return arch_parse_fail(p, "a key, a weight's name, 'require', 'ignore' or 'use' is expected");
     m->kind = p->tok->kind == TOK_KEY ? MAP_KEY : strcmp(m->name, "arch") == 0 ? MAP_ARCH : MAP_WEIGHT;
     p->tok++;
     return parse_arrow(p) && (m->expr = arch_parse_expr(p)) && end_of_line(p) ? m : NULL;
@@ -551,8 +636,9 @@ static bool parse_convert(arch_parser *p) {
     }
     p->tok++;
     p->in_convert = false;
-    c->next = p->arch->convert;
-    p->arch->convert = c;
+    arch_convert **list = p->text->prelude ? &p->arch->prelude_convert : &p->arch->convert;
+    c->next = *list;
+    *list = c;
     return true;
 }
 

@@ -173,7 +173,7 @@ static arch_expr *parse_word(arch_parser *p, arch_place begin) {
     return arch_resolve_call(p, e) ? e : NULL;
 }
 
-static arch_expr *parse_atom(arch_parser *p) {
+arch_expr *arch_parse_atom(arch_parser *p) {
     const arch_token *t = p->tok;
     arch_place begin = arch_token_place(p, t);
     char buf[96];
@@ -210,7 +210,7 @@ static arch_expr *parse_atom(arch_parser *p) {
 
 static arch_expr *parse_postfix(arch_parser *p) {
     arch_place begin = arch_token_place(p, p->tok);
-    arch_expr *e = parse_atom(p);
+    arch_expr *e = arch_parse_atom(p);
     while (e && (arch_is(p, "[") || arch_is(p, "."))) {
         bool index = arch_is(p, "[");
         arch_expr *f = new_expr(p, index ? EX_INDEX : EX_BIAS, arch_token_place(p, p->tok));

@@ -289,7 +289,8 @@ static bool unknown_name(names *n, const arch_expr *e) {
 static void resolve_name(void *ctx, arch_expr *e) {
     names *n = ctx;
     const llm_arch *a = n->p->arch;
-    bool is_config = n->p->in_convert && e->kind == EX_NAME && strcmp(e->name, "config") == 0;
+    bool is_config = n->p->in_convert && e->kind == EX_NAME &&
+                     (strcmp(e->name, "config") == 0 || strcmp(e->name, "rope") == 0);
     if (e->kind != EX_NAME || n->p->status != GGL_OK || is_config)
         return;
     e->local = n->fn ? find_name(n->fn->local, n->fn->n_local, e->name) : -1;
@@ -358,9 +359,11 @@ static bool work(arch_parser *p, arch_place place) {
 /* --- keys ------------------------------------------------------------------------------------- */
 
 static void add_key(arch_parser *p, const arch_expr *e, bool ignored) {
-    arch_known_key *k = p->arch->key;
+    const bool pattern = e->kind == EX_STRING;
+    const char *name = e->name + pattern; /* without its dot */
+    arch_known_key **list = pattern ? &p->arch->key_pattern : &p->arch->key, *k = *list;
     int n = 0;
-    for (; k && (k->whole != e->whole || strcmp(k->name, e->name) != 0); k = k->next)
+    for (; k && (k->whole != e->whole || strcmp(k->name, name) != 0); k = k->next)
         n++;
     if (n >= ARCH_MAX_NAMES)
         arch_parse_fail_at(p, GGL_LIMIT, e->place, "more than %d keys", ARCH_MAX_NAMES);
@@ -368,8 +371,8 @@ static void add_key(arch_parser *p, const arch_expr *e, bool ignored) {
         if (!(k = arch_parse_alloc(p, 1, sizeof *k)))
             return;
         *k = (arch_known_key){
-            .name = e->name, .whole = e->whole, .required = true, .next = p->arch->key};
-        p->arch->key = k;
+            .name = name, .place = e->place, .whole = e->whole, .required = true, .next = *list};
+        *list = k;
     }
     if (!k)
         return;
@@ -402,6 +405,22 @@ static void visit_lazy(void *ctx, arch_expr *e) {
         mark_lazy(ctx, e->a);
 }
 
+/* The condition of an `ignore` is looked at only where the key is there. */
+static void visit_condition(void *ctx, arch_expr *e) {
+    (void)ctx;
+    if (e->kind == EX_KEY)
+        e->lazy = true;
+}
+
+static void mark_conditions(arch_stmt *s) {
+    for (; s; s = s->next) {
+        if (s->kind == ST_IGNORE)
+            arch_walk_expr(s->other, visit_condition, NULL);
+        for (int k = 0; k < s->n_arm; k++)
+            mark_conditions(s->arm[k].body);
+    }
+}
+
 static void visit_used(void *ctx, arch_expr *e) {
     (void)ctx;
     if (e->kind == EX_CALL && e->callee == CALL_FN)
@@ -416,7 +435,7 @@ static void visit_key(void *ctx, arch_expr *e) {
 static void add_ignored(arch_parser *p, const arch_stmt *s) {
     for (; s; s = s->next) {
         for (int k = 0; s->kind == ST_IGNORE && k < s->n_expr; k++)
-            if (s->expr[k]->kind == EX_KEY)
+            if (s->expr[k]->kind == EX_KEY || s->expr[k]->name[0] == '.')
                 add_key(p, s->expr[k], true);
         for (int k = 0; k < s->n_arm; k++)
             add_ignored(p, s->arm[k].body);
@@ -436,6 +455,7 @@ static void collect_keys(arch_parser *p) {
             for (int i = 0; f->used && i < f->n_param; i++)
                 arch_walk_expr(f->param[i].fallback, visit_used, p);
         }
+    mark_conditions(a->body);
     arch_walk_stmts(a->body, visit_lazy, p);
     for (int k = 0; k < 2; k++)
         for (const arch_fn *f = list[k]; f; f = f->next)
@@ -476,17 +496,46 @@ static const arch_mapping *first_of(arch_parser *p, const arch_convert *c, const
     return x;
 }
 
+/* ignore "blk.{n}.*": n is a name of the descriptor's, or e, an expert. */
+static void check_ignored(arch_parser *p, const arch_mapping *m) {
+    const llm_arch *a = p->arch;
+    char name[ARCH_MAX_NAME + 1];
+    for (const char *s = strchr(m->name, '{'), *end; s && (end = strchr(s, '}')); s = strchr(end, '{')) {
+        snprintf(name, sizeof name, "%.*s", (int)(end - s - 1 < ARCH_MAX_NAME ? end - s - 1 : ARCH_MAX_NAME), s + 1);
+        if (work(p, m->place) && strcmp(name, "e") != 0 && find_name(a->global, a->n_global, name) < 0)
+            arch_parse_fail_at(p, GGL_FORMAT, m->place, "'{%s}' is no name of this descriptor: a number of it, the layers' own, or "
+                               "{e} for experts; '*' stands for anything", name);
+    }
+}
+
+/* Which section holds for a class must be clear. */
+static void check_classes(arch_parser *p, const arch_convert *c) {
+    int line, col;
+    for (const arch_convert *x = c; x; x = x->next)
+        for (int i = 0; i < c->n_name; i++)
+            for (int k = 0; k < (x == c ? i : x->n_name); k++) {
+                if (!work(p, c->place) || strcmp(c->name[i], x->name[k]) != 0)
+                    continue;
+                arch_line_col(x->place, &line, &col);
+                arch_parse_fail_at(p, GGL_FORMAT, c->place, "'%s' has a convert section already, in line %d", c->name[i], line);
+            }
+}
+
 static bool resolve_convert(arch_parser *p) {
     names n = {.p = p};
     p->in_convert = true;
-    for (arch_convert *c = p->arch->convert; c; c = c->next)
+    for (arch_convert *c = p->arch->convert; c && p->status == GGL_OK; c = c->next) {
+        check_classes(p, c);
         for (arch_mapping *m = c->map; m && p->status == GGL_OK; m = m->next) {
             if (!is_declared(p, m))
                 arch_parse_fail_at(p, GGL_FORMAT, m->place, "no weight '%s' is declared", m->name);
             else if (m->kind <= MAP_ARCH && first_of(p, c, m) != m)
                 arch_parse_fail_at(p, GGL_FORMAT, m->place, "'%s' is mapped twice", m->name);
+            else if (m->kind == MAP_IGNORE && m->name)
+                check_ignored(p, m);
             arch_walk_expr(m->expr, resolve_name, &n);
         }
+    }
     p->in_convert = false;
     return p->status == GGL_OK;
 }
@@ -500,9 +549,9 @@ bool arch_resolve_text(arch_parser *p) {
     for (arch_fn *f = p->text->prelude ? a->prelude_fn : a->fn; f; f = f->next)
         if (!resolve_fn(p, f))
             return false;
-    if (p->text->prelude)
-        return p->status == GGL_OK;
     arch_walk_stmts(a->body, resolve_name, &n);
+    if (p->text->prelude) /* the prelude's functions, the rows of the table of known keys */
+        return p->status == GGL_OK;
     check_states(&n, a->body);
     a->logits = find_name(a->global, a->n_global, "logits");
     if (p->status == GGL_OK && a->logits < 0)

@@ -20,7 +20,7 @@ static const struct {
     {"context_length", 112},
     {"vocab_size", 52},
     {"embedding_length", 80},
-    {"expert_feed_forward_length", 40},
+    {"expert_feed_forward_length", 36},
     {"expert_shared_feed_forward_length", 56},
     {"feed_forward_length", 104},
     {"attention.head_count", 4},

@@ -43,7 +43,8 @@ const char *arch_value_text(const arch_value *v, char *buf, size_t size) {
                  v->str.s);
         break;
     case VAL_LIST:
-        snprintf(what, sizeof what, "a list of %zu%s", v->n, v->key ? ": take one with [i]" : "");
+        snprintf(what, sizeof what, "a list of %zu%s%s%s", v->n, v->text ? ", of which " : "",
+                 v->text ? v->text : "", v->key ? ": take one with [i]" : "");
         break;
     case VAL_TENSOR: {
         char shape[128];
@@ -136,6 +137,14 @@ const char *arch_join_text(arch_eval *ev, const char *op, const arch_value *a,
 
 /* --- what is wanted --------------------------------------------------------------------------- */
 
+static const char *short_text(const arch_value *v, char buf[64]) {
+    if (v->kind == VAL_NUMBER)
+        snprintf(buf, 64, "%.12g", v->num);
+    else
+        snprintf(buf, 64, "%s", v->kind == VAL_BOOL ? v->flag ? "true" : "false" : "?");
+    return buf;
+}
+
 /* `e` has another kind of value than is wanted. */
 static bool not_that(arch_eval *ev, const arch_expr *e, const arch_value *v, const char *wanted) {
     char quote[64], what[256];
@@ -152,23 +161,56 @@ static bool not_that(arch_eval *ev, const arch_expr *e, const arch_value *v, con
     return false;
 }
 
-bool arch_want_number(arch_eval *ev, const arch_expr *e, const arch_value *v, double *out) {
+arch_value arch_one_of(arch_eval *ev, const arch_expr *e, const arch_value *v) {
+    char text[2][64], what[200];
+    if (v->kind != VAL_LIST || v->item || v->n == 0 || v->list_key.type == LLM_ARCH_STRING ||
+        v->text)
+        return *v;
+    const arch_value first = arch_key_value(ev, v->key, &v->list_key, 0);
+    for (size_t i = 1; i < v->n; i++) {
+        const arch_value x = arch_key_value(ev, v->key, &v->list_key, i);
+        if (!arch_step(ev, e->place, 1))
+            return ARCH_FAIL;
+        if (arch_equal(&first, &x))
+            continue;
+        arch_value unlike = *v;
+        snprintf(what, sizeof what, "[0] is %s and [%zu] is %s", short_text(&first, text[0]), i,
+                 short_text(&x, text[1]));
+        unlike.text = arch_strdup(ev, what);
+        return unlike;
+    }
+    return first;
+}
+
+bool arch_want_number(arch_eval *ev, const arch_expr *e, const arch_value *value, double *out) {
+    const arch_value one = arch_one_of(ev, e, value), *v = &one;
     if (v->kind != VAL_NUMBER)
         return not_that(ev, e, v, "a number");
     *out = v->num;
     return true;
 }
 
-bool arch_want_bool(arch_eval *ev, const arch_expr *e, const arch_value *v, bool *out) {
+/* 0 and 1 of a key are truth values, too: some converters write them so. */
+static bool is_truth(const arch_value *v) {
+    return v->kind == VAL_BOOL ||
+           (v->kind == VAL_NUMBER && v->key && (v->num == 0 || v->num == 1));
+}
+
+static bool truth(const arch_value *v) {
+    return v->kind == VAL_BOOL ? v->flag : v->num != 0;
+}
+
+bool arch_want_bool(arch_eval *ev, const arch_expr *e, const arch_value *value, bool *out) {
+    const arch_value one = arch_one_of(ev, e, value), *v = &one;
     if (v->kind == VAL_TENSOR) {
         arch_error(
             ev, e->place,
             "this is decided while compiling, and a tensor has no value then: use where(c, a, b)");
         return false;
     }
-    if (v->kind != VAL_BOOL)
+    if (!is_truth(v))
         return not_that(ev, e, v, "true or false");
-    *out = v->flag;
+    *out = truth(v);
     return true;
 }
 
@@ -186,7 +228,7 @@ static const char *zero_text(const arch_eval *ev, char *buf, size_t size) {
 bool arch_want_whole(arch_eval *ev, const arch_expr *e, const arch_value *v, double min, double max,
                      int64_t *out) {
     char quote[64];
-    double x;
+    double x = 0;
     if (!arch_want_number(ev, e, v, &x))
         return false;
     if (x != floor(x) || !(x >= min && x <= max)) {
@@ -224,7 +266,7 @@ ggl_tensor *arch_want_tensor(arch_eval *ev, arch_place p, const arch_value *v, c
 
 bool arch_equal(const arch_value *a, const arch_value *b) {
     if (a->kind != b->kind)
-        return false;
+        return is_truth(a) && is_truth(b) && truth(a) == truth(b);
     switch (a->kind) {
     case VAL_NUMBER:
         return a->num == b->num;

@@ -263,11 +263,19 @@ static bool load(arch_eval *ev, const arch_stmt *s, const char *name, const shap
 
 /* --- the statement ---------------------------------------------------------------------------- */
 
-static const char *full_name(arch_eval *ev, const arch_stmt *s, bool bias) {
+/* `from "a" ?? "b"`: whether the source has the first. Made-up models always have it. */
+static bool has_first(arch_eval *ev, const arch_stmt *s, const shape *want) {
+    const char *name = ev->conv ? NULL : arch_expand(ev, s->string, s->string_place);
+    llm_arch_tensor t = {.name = name, .n_dims = want->n};
+    memcpy(t.ne, want->ne, sizeof t.ne);
+    return !name || ev->src->find_tensor(ev->src->ctx, &t);
+}
+
+static const char *full_name(arch_eval *ev, const arch_stmt *s, const char *from, bool bias) {
     char buf[512];
     const char *end = bias ? "bias" : "weight", *out;
-    if (s->string) {
-        if (!(out = arch_expand(ev, s->string, s->string_place)) || !bias)
+    if (from) {
+        if (!(out = arch_expand(ev, from, s->string_place)) || !bias)
             return out;
         size_t n = strlen(out), m = strlen(".weight");
         if (n < m || strcmp(out + n - m, ".weight") != 0) {
@@ -334,15 +342,18 @@ static bool bind_weight(arch_eval *ev, const arch_stmt *s, const arch_value *v) 
 bool arch_run_weight(arch_eval *ev, const arch_stmt *s) {
     shape want;
     ggl_tensor *t, *bias = NULL;
-    const char *name = full_name(ev, s, false);
-    if (!name || !eval_shape(ev, s, &want))
+    if (!eval_shape(ev, s, &want))
+        return false;
+    const char *from = s->second && !has_first(ev, s, &want) ? s->second : s->string;
+    const char *name = full_name(ev, s, from, false);
+    if (!name)
         return false;
     if (!load(ev, s, name, &want, s->optional || s->other, false, &t))
         return false;
     arch_value v;
     if (t) {
         shape b = bias_shape(&want);
-        const char *bias_name = s->bias ? full_name(ev, s, true) : NULL;
+        const char *bias_name = s->bias ? full_name(ev, s, from, true) : NULL;
         if (s->bias &&
             (!bias_name || !load(ev, s, bias_name, &b, s->bias_optional, true, &bias)))
             return false;
@@ -385,11 +396,51 @@ bool arch_match(const char *pattern, const char *s, size_t n) {
     return *pattern == 0;
 }
 
+/* Whether the key is in the source, though the user did not ask to ignore it. */
+static bool is_present(arch_eval *ev, const arch_expr *e, char *name, size_t size) {
+    llm_arch_key k;
+    snprintf(name, size, "%s%s%s", e->whole ? "" : ev->family, e->whole ? "" : ".", e->name);
+    return ev->src->find_key(ev->src->ctx, name, &k) &&
+           !arch_key_on_request(ev, (ggl_str){name, strlen(name)});
+}
+
+/* `ignore .key if condition`: it does not hold, and the key is there. */
+static bool refuse_key(arch_eval *ev, const arch_stmt *s, const arch_expr *e) {
+    char name[512], value[128], quote[96];
+    if (!is_present(ev, e, name, sizeof name))
+        return true;
+    if (ev->src->require_key)
+        ev->src->require_key(ev->src->ctx, name, NULL);
+    arch_value_of_key(ev, (ggl_str){name, strlen(name)}, value, sizeof value);
+    arch_error(ev, e->place, "key %s%s is ignored only if %s%s%s", name, value,
+               arch_quote(s->other->place, quote, sizeof quote), s->string ? ": " : "",
+               s->string ? s->string : "");
+    return false;
+}
+
+/* The condition is evaluated once one of the keys is there, or for patterns. */
+static bool wants_condition(arch_eval *ev, const arch_stmt *s) {
+    char name[512];
+    bool wanted = false;
+    for (int k = 0; s->other && k < s->n_expr; k++)
+        wanted |= s->expr[k]->kind == EX_STRING || is_present(ev, s->expr[k], name, sizeof name);
+    return wanted;
+}
+
 bool arch_run_ignore(arch_eval *ev, const arch_stmt *s) {
+    bool holds = true;
+    if (wants_condition(ev, s)) {
+        arch_value v = arch_eval_expr(ev, s->other);
+        if (v.kind == VAL_FAIL || !arch_want_bool(ev, s->other, &v, &holds))
+            return false;
+    }
     for (int k = 0; k < s->n_expr; k++) {
-        if (s->expr[k]->kind != EX_STRING)
-            continue; /* a key: known since the text was read */
-        const char *pattern = arch_expand(ev, s->expr[k]->name, s->expr[k]->place);
+        const arch_expr *e = s->expr[k];
+        if (e->kind == EX_KEY && !holds && !refuse_key(ev, s, e))
+            return false;
+        if (e->kind == EX_KEY || e->name[0] == '.' || !holds)
+            continue; /* keys: known since the text was read */
+        const char *pattern = arch_expand(ev, e->name, e->place);
         if (!pattern ||
             !arch_push(ev, &ev->ignore, &ev->cap_ignore, ev->n_ignore + 1, sizeof *ev->ignore))
             return false;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "arch_convert.h"
+#include "convert_keys.h"
 #include "hf_tokenizer.h"
 #include "text_file.h"
 
@@ -31,8 +32,6 @@ struct llm_converter {
     tensor_turn *turn;
     char *notes;
     size_t done, size;
-    size_t n_bad_tensors; /* that have weights which are no finite numbers */
-    char first_bad[ARCH_MAX_NAME + 100];
 };
 
 llm_convert_params llm_convert_default(void) {
@@ -225,18 +224,22 @@ static ggl_status open_rest(llm_converter *c, ggl_error *err) {
     c->conv.arch = c->arch;
     c->conv.config = c->config ? &c->config->root : NULL;
     c->conv.backend = c->params.backend;
+    ggl_error tensors_err = {0}; /* keys may ask for tensors; without any, config.json's faults come first */
+    ggl_status tensors = s == GGL_OK ? llm_safetensors_open(&c->source, c->folder, &tensors_err) : GGL_OK;
+    c->conv.source = c->source;
     if (s == GGL_OK)
         s = arch_convert_keys(&c->conv, err);
+    if (s == GGL_OK)
+        s = arch_convert_check_config(&c->conv, err);
     if (s == GGL_OK)
         s = note_odd_keys(c, err);
     if (s == GGL_OK)
         s = open_tokenizer(c, err);
     if (s != GGL_OK || c->params.vocab_only)
         return s;
-    s = llm_safetensors_open(&c->source, c->folder, err);
-    c->conv.source = c->source;
-    if (s == GGL_OK)
-        s = arch_convert_tensors(&c->conv, err);
+    if (tensors != GGL_OK)
+        return ggl_fail(err, tensors, "%s", tensors_err.msg);
+    s = arch_convert_tensors(&c->conv, err);
     if (s == GGL_OK && !add_sizes(c))
         s = ggl_fail(err, GGL_LIMIT, "the file would be too large");
     return s;
@@ -273,78 +276,6 @@ void llm_converter_free(llm_converter *c) {
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-/* GGUF keys are typed, and other engines insist: these are f32 even where the value is whole. All others are integers if
- * their value is. */
-static const char *const float_keys[] = {"*_epsilon", "*.freq_base*", "*softcapping", "*.rope.scaling.*factor*",
-                                         "*.scale_linear", "*_scale", "*.max_alibi_bias", "*.clamp_kqv", "*.yarn_*"};
-
-static bool is_float_key(const char *name) {
-    for (size_t k = 0; k < sizeof float_keys / sizeof *float_keys; k++)
-        if (arch_match(float_keys[k], name, strlen(name)))
-            return true;
-    return false;
-}
-
-static ggl_gguf_type number_type(const converted_key *k) {
-    const llm_arch_item *item = k->key.handle;
-    double lo = 0, hi = 0;
-    bool whole = !is_float_key(k->name);
-    for (uint64_t i = 0; i < k->key.n; i++) {
-        whole = whole && item[i].number == floor(item[i].number);
-        lo = item[i].number < lo ? item[i].number : lo;
-        hi = item[i].number > hi ? item[i].number : hi;
-    }
-    if (!whole || lo < -0x1p53 || hi > 0x1p53)
-        return GGL_GGUF_F32;
-    if (k->key.is_list || lo < 0)
-        return lo < INT32_MIN || hi > INT32_MAX ? GGL_GGUF_I64 : GGL_GGUF_I32;
-    return hi > UINT32_MAX ? GGL_GGUF_U64 : GGL_GGUF_U32;
-}
-
-static void put_number(char *to, ggl_gguf_type type, double x) {
-    int32_t i32 = type == GGL_GGUF_I32 ? (int32_t)x : 0;
-    uint32_t u32 = type == GGL_GGUF_U32 ? (uint32_t)x : 0;
-    int64_t i64 = type == GGL_GGUF_I64 || type == GGL_GGUF_U64 ? (int64_t)x : 0;
-    float f32 = (float)x;
-    if (type == GGL_GGUF_F32)
-        memcpy(to, &f32, 4);
-    else if (type == GGL_GGUF_I32)
-        memcpy(to, &i32, 4);
-    else if (type == GGL_GGUF_U32)
-        memcpy(to, &u32, 4);
-    else
-        memcpy(to, &i64, 8);
-}
-
-static ggl_status write_key(ggl_gguf_writer *w, const converted_key *k, ggl_error *err) {
-    const llm_arch_item *item = k->key.handle;
-    size_t n = (size_t)k->key.n;
-    char *buf = ggl_calloc(n + 1, sizeof(ggl_str));
-    if (!buf)
-        return no_memory(err);
-    if (k->key.type == LLM_ARCH_STRING) {
-        ggl_str *s = (ggl_str *)(void *)buf;
-        for (size_t i = 0; i < n; i++)
-            s[i] = item[i].string;
-        if (k->key.is_list)
-            ggl_gguf_put_strings(w, k->name, s, n);
-        else
-            ggl_gguf_put_string(w, k->name, s[0].s, s[0].n);
-    } else if (k->key.type == LLM_ARCH_BOOL) {
-        for (size_t i = 0; i < n; i++)
-            buf[i] = item[i].flag;
-        ggl_gguf_put(w, k->name, GGL_GGUF_BOOL, k->key.is_list, buf, n);
-    } else {
-        ggl_gguf_type type = number_type(k);
-        size_t size = type == GGL_GGUF_I64 || type == GGL_GGUF_U64 ? 8 : 4;
-        for (size_t i = 0; i < n; i++)
-            put_number(buf + i * size, type, item[i].number);
-        ggl_gguf_put(w, k->name, type, k->key.is_list, buf, n);
-    }
-    ggl_free(buf);
-    return GGL_OK;
-}
-
 /* general.file_type: what most bytes are. The numbers are llama.cpp's. */
 static uint32_t file_type(const llm_converter *c) {
     int64_t n[3] = {0}; /* f32, f16, bf16 */
@@ -364,7 +295,7 @@ static ggl_status write_keys(llm_converter *c, ggl_gguf_writer *w, ggl_error *er
         ggl_gguf_put(w, "general.file_type", GGL_GGUF_U32, false, &type, 1);
     ggl_status s = GGL_OK;
     for (size_t i = 0; s == GGL_OK && i < c->conv.n_key; i++)
-        s = write_key(w, &c->conv.key[i], err);
+        s = convert_put_key(w, &c->conv.key[i], err);
     if (s == GGL_OK && c->tokenizer)
         llm_hf_tokenizer_put(c->tokenizer, w);
     return s;
@@ -399,10 +330,23 @@ static size_t count_bad(const void *data, size_t n, ggl_type type) {
     return bad;
 }
 
-static void keep_bad(llm_converter *c, const converted_tensor *t, size_t n_bad) {
-    if (n_bad > 0 && c->n_bad_tensors++ == 0)
-        snprintf(c->first_bad, sizeof c->first_bad, "%zu of the %" PRId64 " of %s", n_bad,
-                 recipe_count(t->recipe), t->name);
+/* The first source tensor that it is made of; "": none. */
+static const char *first_source(const recipe *r) {
+    if (r->kind == RECIPE_SOURCE)
+        return r->source->name.s;
+    const char *name = "";
+    for (int k = 0; k < r->n_part && !name[0]; k++)
+        name = first_source(r->part[k]);
+    return name;
+}
+
+/* A model with such weights computes nothing. */
+static ggl_status check_bad(const converted_tensor *t, size_t n_bad, ggl_error *err) {
+    if (n_bad == 0)
+        return GGL_OK;
+    const char *from = first_source(t->recipe);
+    return ggl_fail(err, GGL_FORMAT, "%zu of its %" PRId64 " weights are NaN or infinite%s%s: the folder is damaged, or its training failed",
+                    n_bad, recipe_count(t->recipe), from[0] ? "; it comes from " : "", from);
 }
 
 /* A source as it is: its bytes. */
@@ -428,8 +372,7 @@ static ggl_status fill_tensor(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
     size_t bad = 0;
     if (t->recipe->kind == RECIPE_SOURCE && t->recipe->source->type == (int)type->type) {
         ggl_status copied = copy_tensor(c, t->recipe->source, to, &bad, err);
-        keep_bad(c, t, bad);
-        return copied;
+        return copied == GGL_OK ? check_bad(t, bad, err) : copied;
     }
     int64_t count = recipe_count(t->recipe), n;
     float *x = ggl_calloc((size_t)PIECE, sizeof *x);
@@ -448,7 +391,8 @@ static ggl_status fill_tensor(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
         tell(c, (size_t)n * type->size);
     }
     recipe_drop(t->recipe);
-    keep_bad(c, t, bad);
+    if (s == GGL_OK)
+        s = check_bad(t, bad, err);
     ggl_free(x);
     ggl_free(y);
     return s;
@@ -459,7 +403,6 @@ ggl_status llm_converter_write(llm_converter *c, const char *path, ggl_error *er
     if (!c->turn)
         c->turn = ggl_calloc(c->conv.n_tensor + 1, sizeof *c->turn);
     c->done = 0;
-    c->n_bad_tensors = 0;
     ggl_status s = w && c->turn ? write_keys(c, w, err) : no_memory(err);
     for (size_t i = 0; s == GGL_OK && i < c->conv.n_tensor; i++) {
         const converted_tensor *t = &c->conv.tensor[i];
@@ -469,13 +412,6 @@ ggl_status llm_converter_write(llm_converter *c, const char *path, ggl_error *er
     if (s == GGL_OK)
         s = ggl_gguf_writer_write(w, path, err);
     ggl_gguf_writer_free(w);
-    char text[400];
-    snprintf(text, sizeof text,
-             "weights of %zu tensor%s are NaN or infinite (%s): what the model computes of them is "
-             "nonsense",
-             c->n_bad_tensors, c->n_bad_tensors == 1 ? "" : "s", c->first_bad);
-    if (s == GGL_OK && c->n_bad_tensors > 0 && !note(c, text))
-        s = no_memory(err);
     return s;
 }
 

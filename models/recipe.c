@@ -44,21 +44,38 @@ static void read_source(const st_tensor *t, int64_t first, int64_t n, float *out
     }
 }
 
-/* held[j, i] = x[i, j] of each matrix, in squares that fit the cache. */
-static ggl_status hold_transposed(recipe *r, ggl_error *err) {
-    int64_t n = recipe_count(r), a = r->ne[0], b = r->ne[1];
+/* Holds matrix m of r, transposed: held[j, i] = x[i, j], in squares that fit the cache. One matrix at a time: of experts there
+ * are many. */
+static ggl_status hold_transposed(recipe *r, int64_t m, ggl_error *err) {
+    const int64_t a = r->ne[0], b = r->ne[1], n = a * b;
     float *x = ggl_calloc((size_t)n, sizeof *x);
-    r->held = ggl_calloc((size_t)n, sizeof *x);
-    ggl_status s = x && r->held ? recipe_read(r->part[0], 0, n, x, err)
+    if (!r->held)
+        r->held = ggl_calloc((size_t)n, sizeof *x);
+    ggl_status s = x && r->held ? recipe_read(r->part[0], m * n, n, x, err)
                                 : ggl_fail(err, GGL_NOMEM, "out of memory for transposing %lld numbers", (long long)n);
-    for (int64_t m = 0; s == GGL_OK && m < n; m += a * b)
-        for (int64_t i0 = 0; i0 < a; i0 += 16)
-            for (int64_t j0 = 0; j0 < b; j0 += 16)
-                for (int64_t i = i0; i < a && i < i0 + 16; i++)
-                    for (int64_t j = j0; j < b && j < j0 + 16; j++)
-                        r->held[m + j * a + i] = x[m + i * b + j];
+    for (int64_t i0 = 0; s == GGL_OK && i0 < a; i0 += 16)
+        for (int64_t j0 = 0; j0 < b; j0 += 16)
+            for (int64_t i = i0; i < a && i < i0 + 16; i++)
+                for (int64_t j = j0; j < b && j < j0 + 16; j++)
+                    r->held[j * a + i] = x[i * b + j];
+    r->matrix = s == GGL_OK ? m + 1 : 0;
     ggl_free(x);
-    recipe_drop(r->part[0]);
+    return s;
+}
+
+static ggl_status read_transposed(recipe *r, int64_t first, int64_t n, float *out, ggl_error *err) {
+    const int64_t size = r->ne[0] * r->ne[1];
+    ggl_status s = GGL_OK;
+    for (int64_t k; s == GGL_OK && n > 0; n -= k) {
+        const int64_t m = first / size, at = first % size;
+        k = size - at < n ? size - at : n;
+        if (r->matrix != m + 1)
+            s = hold_transposed(r, m, err);
+        if (s == GGL_OK)
+            memcpy(out, r->held + at, (size_t)k * sizeof *out);
+        first += k;
+        out += k;
+    }
     return s;
 }
 
@@ -118,12 +135,7 @@ ggl_status recipe_read(recipe *r, int64_t first, int64_t n, float *out, ggl_erro
         read_source(r->source, first, n, out);
         return GGL_OK;
     case RECIPE_TRANSPOSE:
-        if (!r->held)
-            s = hold_transposed(r, err);
-        if (s != GGL_OK)
-            return s;
-        memcpy(out, r->held + first, (size_t)n * sizeof *out);
-        return GGL_OK;
+        return read_transposed(r, first, n, out, err);
     case RECIPE_HELD:
         memcpy(out, r->held + first, (size_t)n * sizeof *out);
         return GGL_OK;
@@ -148,6 +160,7 @@ void recipe_drop(recipe *r) {
     if (r->kind == RECIPE_TRANSPOSE) {
         ggl_free(r->held);
         r->held = NULL;
+        r->matrix = 0;
     }
     for (int k = 0; k < r->n_part; k++)
         recipe_drop(r->part[k]);

@@ -23,6 +23,18 @@
 
 #include "ggl/status.h"
 
+/* 1 under a sanitizer of addresses or threads: a case that takes long may then run a sample. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TEST_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define TEST_SANITIZED 1
+#endif
+#endif
+#ifndef TEST_SANITIZED
+#define TEST_SANITIZED 0
+#endif
+
 typedef struct test_case {
     const char *name;
     void (*run)(void);

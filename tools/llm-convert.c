@@ -53,9 +53,7 @@ static int convert(const options *o, ggl_backend *reference) {
         return tool_error(TOOL, 1, "%s", err.msg);
     ggl_fprint(stderr, "%s: architecture %s, by %s\n", llm_converter_class(c), llm_converter_family(c), llm_converter_origin(c));
     print_notes(llm_converter_notes(c));
-    const size_t n_notes = strlen(llm_converter_notes(c));
     ggl_status s = llm_converter_write(c, o->out, &err);
-    print_notes(llm_converter_notes(c) + n_notes);
     if (s == GGL_OK)
         fprintf(stderr, "%s: %zu tensor%s, %.1f MiB\n", o->out, llm_converter_n_tensors(c), llm_converter_n_tensors(c) == 1 ? "" : "s", (double)llm_converter_size(c) / 0x1p20);
     else if (shown >= 0)

@@ -225,6 +225,7 @@ TEST(each_dimension_counts) {
     const char *name;
     size_t n;
     int all = 0, found = 0;
+    int64_t turn = 0;
     for (int k = 0; builtin(k, &text, &n, &name); k++, free(text)) {
         const char *at[128];
         size_t len[128];
@@ -232,7 +233,7 @@ TEST(each_dimension_counts) {
         for (int i = 0; i < n_dims; i++)
             for (int j = 0; j < n_dims; j++) {
                 bool same = len[i] == len[j] && memcmp(at[i], at[j], len[i]) == 0;
-                if (same || seen_before(at, len, j))
+                if (same || seen_before(at, len, j) || (TEST_SANITIZED && turn++ % 6 > 0))
                     continue;
                 char *changed = malloc(n + len[j] + 1);
                 size_t before = (size_t)(at[i] - text);
@@ -258,7 +259,7 @@ TEST(each_dimension_counts) {
         found += here_found;
     }
     printf("together %d of %d\n", found, all);
-    CHECK(all > 500);
+    CHECK(all > (TEST_SANITIZED ? 80 : 500));
 }
 
 TEST(unknown_key_and_tensor) {
@@ -272,7 +273,7 @@ TEST(unknown_key_and_tensor) {
         "arch llama\nlanguage 1\nn_embd = .embedding_length\ntoken_embd [n_embd, n_vocab]\nlogits "
         "= linear(token_embd[token], token_embd)\n";
     CHECK(build(text, strlen(text), "t.arch", toy, &err) != GGL_OK);
-    CHECK_HAS(err.msg, "is not read by t.arch: declare it or ignore it");
+    CHECK_HAS(err.msg, "of this file are not read by t.arch:");
     llm_arch_toy_free(toy);
     llm_arch_free(a);
 }

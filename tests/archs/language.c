@@ -381,7 +381,7 @@ TEST(convert_sections_parse) {
         "convert D:\n  arch <- \"t\"\n  require has(config.x), \"x\"\n"
         "  token_embd <- exp(transpose(pairs(stack(\"e.{e}\", 4), 2))) * -1 if not config.tied "
         "else none\n"
-        "convert E:\n  token_embd <- llama3_factors(8, 10000, 8, 1, 4, 64)\n  ignore \"x.{l}\", \"y\"\n";
+        "convert E:\n  token_embd <- llama3_factors(8, 10000, 8, 1, 4, 64)\n  ignore \"x.{e}\", \"y\"\n";
     ggl_error err;
     CHECK_OK(arch_try("", "", "", NULL, &err), &err);
     char *text = arch_text("", "");

@@ -66,7 +66,7 @@ expect 2 "argument 1 is empty" "" -o "$tmp/out.gguf"
 expect 2 "-o: the value FILE is empty" "$model" -o ""
 expect 2 "one folder at a time" "$model" "$model" -o "$tmp/out.gguf"
 expect 2 "--type" "$model" -o "$tmp/out.gguf" --type q8_0
-# numbers that cannot be meant are noted: weights that are none, and an epsilon below zero
+# numbers that cannot be meant: an epsilon below zero is noted, weights that are none are refused
 sed -e 's/norm, 0.1)/norm, .attention.layer_norm_rms_epsilon)/' \
     -e 's/^  token_embd <-/  .attention.layer_norm_rms_epsilon <- config.eps\n  token_embd <-/' "$tmp/own.arch" >"$tmp/eps.arch"
 cp -r "$model" "$tmp/odd"
@@ -79,7 +79,7 @@ expect 0 "own" "$tmp/odd" -o "$tmp/out.gguf" --arch "$tmp/eps.arch"
 grep -q 'makes no sense\|NaN' "$tmp/err" && fail "a good model is blamed: $(cat "$tmp/err")"
 printf '\0\0\300\177\0\0\200\177' | dd of="$tmp/odd/model.safetensors" bs=1 seek=$((8 + ${#head})) conv=notrunc 2>/dev/null
 for type in auto f16 bf16; do
-    expect 0 "note: weights of 1 tensor are NaN or infinite (2 of the 6 of token_embd.weight)" "$tmp/odd" -o "$tmp/out.gguf" \
+    expect 1 "tensor 'token_embd.weight': 2 of its 6 weights are NaN or infinite; it comes from embed: the folder is damaged" "$tmp/odd" -o "$tmp/out.gguf" \
         --arch "$tmp/eps.arch" --type $type
 done
 head -c 100 "$model/model.safetensors" >"$tmp/cut"

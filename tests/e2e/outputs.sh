@@ -2,6 +2,8 @@
 # Files that tools write: complete or not there, checked before anything is loaded, never over what is read, and what closed
 # and full standard descriptors do. outputs.sh FOLDER-OF-PROGRAMS MODEL
 set -u
+# a tool started by nohup ignores SIGHUP, as it should, and so would all of these
+[ -n "${GGL_DEFAULT_HUP:-}" ] || GGL_DEFAULT_HUP=1 exec env --default-signal=HUP "$BASH" "$0" "$@"
 here=$(realpath "$(dirname "$0")")
 bin=$(realpath "$1") model=$(realpath "$2")
 tmp=$(mktemp -d)

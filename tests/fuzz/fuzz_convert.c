@@ -16,7 +16,8 @@ static void convert(const llm_arch *arch, const json_value *config, llm_safetens
     arch_conversion c = {.arch = arch, .config = config, .source = source};
     for (c.section = arch->convert; c.section; c.section = c.section->next) {
         float x[64];
-        ggl_status s = arch_convert_keys(&c, NULL);
+        ggl_status s = arch_convert_check_config(&c, NULL);
+        s = arch_convert_keys(&c, NULL);
         if (s == GGL_OK)
             s = arch_convert_tensors(&c, NULL);
         for (size_t i = 0; s == GGL_OK && i < c.n_tensor; i++) {
@@ -65,6 +66,10 @@ bool fuzz_seed(int k, uint8_t **data, size_t *size) {
               "  .vocab_size <- size(config.o.l) + 2\n  .n <- config.o.l[3]\n  a <- stack(\"a\", 6)\n  w <- exp(\"w\" / d)\n" END,
         BEGIN "g [2, d, 2] ?\nlogits = linear(x, a)\nconvert A:\n  .vocab_size <- config.v\n  .n <- config.n\n  .l <- config.o.l\n  a <- \"a\"\n  w <- \"w\"\n"
               "  g <- stack(\"e.{e}\", 2)\n  ignore \"*\"\n" END,
+        BEGIN "logits = linear(x, a)\nconvert A:\n  .vocab_size <- config.v\n  .n <- config.n if has(\"w\") else rope.theta\n  a <- \"a\"\n  w <- \"w\"\n"
+              "  .f <- rope.full_attention.factor ?? none\n  require rope.type in [\"default\", \"yarn\"]\n  use rope_scaling\n  ignore \"e.{e}\", config.o\n"
+              "\x01{\"n\": 4, \"v\": 6, \"rope_scaling\": {\"type\": \"yarn\", \"factor\": 2}, \"max_position_embeddings\": 8, "
+              "\"rope_parameters\": {\"full_attention\": {\"rope_type\": \"yarn\"}}, \"o\": {\"x\": [1]}, \"rope_theta\": 3}",
     };
     if (k >= (int)(sizeof seeds / sizeof *seeds))
         return false;

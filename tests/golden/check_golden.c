@@ -303,6 +303,10 @@ int main(int argc, char **argv) {
     ggl_error err = {0};
     char *models[256], *texts[256], path[4096];
     int n_models = 0, n_texts = 0, failed = 0;
+    DIR *there = opendir(r.dir);
+    if (!there)
+        return 77;
+    closedir(there);
     snprintf(path, sizeof path, "%s/text", r.dir);
     if (argc == 2) {
         n_models = list(r.dir, ".gguf", models, 256);
@@ -315,14 +319,15 @@ int main(int argc, char **argv) {
         else
             models[n_models++] = strdup(argv[i]);
     }
-    DIR *there = opendir(r.dir);
-    if (!there)
-        return 77;
-    closedir(there);
     if (ggl_backend_open(&r.backend, backend ? backend : "cpu", NULL, &err) != GGL_OK ||
         ggl_backend_open(&r.reference, "reference", NULL, &err) != GGL_OK) {
         fprintf(stderr, "%s\n", err.msg);
-        return err.status == GGL_UNSUPPORTED || err.status == GGL_NOT_FOUND ? 77 : 1;
+        failed = err.status == GGL_UNSUPPORTED || err.status == GGL_NOT_FOUND ? 77 : 1;
+        for (int i = 0; i < n_models; i++)
+            free(models[i]);
+        for (int i = 0; i < n_texts; i++)
+            free(texts[i]);
+        return failed;
     }
     for (int i = 0; i < n_models; i++, free(models[i - 1]))
         failed += !check_logits(&r, models[i]);

@@ -212,23 +212,45 @@ static void there_and_back(const char *golden) {
     }
 }
 
-#define THERE_AND_BACK(name, golden)                                                               \
-    TEST(name) {                                                                                   \
-        there_and_back(golden);                                                                    \
-    }
-THERE_AND_BACK(llama, "llama")
-THERE_AND_BACK(llama3, "llama3")
-THERE_AND_BACK(llama_bias, "llama-bias")
-THERE_AND_BACK(llama_yarn, "llama-yarn")
-THERE_AND_BACK(mixtral, "mixtral")
-THERE_AND_BACK(gpt2, "gpt2")
-THERE_AND_BACK(qwen2, "qwen2")
-THERE_AND_BACK(qwen3, "qwen3")
-THERE_AND_BACK(qwen3moe, "qwen3moe")
-THERE_AND_BACK(gemma2, "gemma2")
-THERE_AND_BACK(phi3, "phi3")
-THERE_AND_BACK(bloom, "bloom")
-THERE_AND_BACK(qwen35, "qwen35")
+TEST(llama) {
+    there_and_back("llama");
+}
+TEST(llama3) {
+    there_and_back("llama3");
+}
+TEST(llama_bias) {
+    there_and_back("llama-bias");
+}
+TEST(llama_yarn) {
+    there_and_back("llama-yarn");
+}
+TEST(mixtral) {
+    there_and_back("mixtral");
+}
+TEST(gpt2) {
+    there_and_back("gpt2");
+}
+TEST(qwen2) {
+    there_and_back("qwen2");
+}
+TEST(qwen3) {
+    there_and_back("qwen3");
+}
+TEST(qwen3moe) {
+    there_and_back("qwen3moe");
+}
+TEST(gemma2) {
+    there_and_back("gemma2");
+}
+TEST(phi3) {
+    there_and_back("phi3");
+}
+TEST(bloom) {
+    there_and_back("bloom");
+}
+TEST(qwen35) {
+    there_and_back("qwen35");
+}
 
 /* The nano models' numbers are exact in f16; bf16 keeps 8 bits of them. */
 TEST(types) {
@@ -264,6 +286,26 @@ TEST(types) {
             CHECK(ggl_gguf_get_integer(f, "general.file_type", &type, &err) == 1 && type == list[k].file_type);
             CHECK_INT(ggl_gguf_find(f, "qwen35.rope.freq_base")->type, GGL_GGUF_F32);
             CHECK_INT(ggl_gguf_find(f, "qwen35.block_count")->type, GGL_GGUF_U32);
+            ggl_gguf_close(f);
+        }
+        layout_free(&l);
+    }
+}
+
+/* What picks experts stays f32, whatever the rest is; the experts do not. */
+TEST(routers) {
+    static const char *const golden[] = {"mixtral", "qwen3moe"};
+    for (int k = 0; k < 2; k++) {
+        const family *a = find_family(golden[k]);
+        layout l;
+        llm_convert_params params = params_of(k ? LLM_CONVERT_BF16 : LLM_CONVERT_AUTO);
+        REQUIRE(layout_make(&l, a->name, a->keys, a->optional, true));
+        REQUIRE(put_folder(&l, a->class_name, "F16"));
+        ggl_gguf *f = convert(&params);
+        if (CHECK_MSG(f, "%s", err.msg)) {
+            CHECK_INT(ggl_gguf_find_tensor(f, "blk.1.ffn_gate_inp.weight")->type, GGL_F32);
+            CHECK_INT(ggl_gguf_find_tensor(f, "blk.1.ffn_down_exps.weight")->type, k ? GGL_BF16 : GGL_F16);
+            CHECK_INT(ggl_gguf_find_tensor(f, "blk.1.attn_output.weight")->type, k ? GGL_BF16 : GGL_F16);
             ggl_gguf_close(f);
         }
         layout_free(&l);
@@ -456,7 +498,7 @@ TEST(wrong_configurations) {
         {"{\"architectures\": [\"LlamaForCausalLM\"]}", "config.vocab_size is missing in config.json"},
         {"{\"architectures\": [\"LlamaForCausalLM\"], \"vocab_size\": {}}", "config.vocab_size is an object in config.json"},
         {"{\"architectures\": [\"LlamaForCausalLM\"], \"hidden_act\": \"relu\"}", "an activation that is not llama's: (config.hidden_act ?? \"silu\") = \"relu\""},
-        {"{\"architectures\": [\"LlamaForCausalLM\"], \"rope_scaling\": {\"type\": \"dynamic\"}}", "unknown rope_scaling \"dynamic\""},
+        {"{\"architectures\": [\"LlamaForCausalLM\"], \"rope_scaling\": {\"type\": \"dynamic\"}}", "unknown rope_type \"dynamic\""},
         {"{\"architectures\": [\"Qwen2ForCausalLM\"], \"use_sliding_window\": true}", "qwen2.arch has no sliding window"},
     };
     expect("config.json: No such file");
@@ -482,7 +524,7 @@ static ggl_gguf *own(const char *lines) {
     return convert(&params);
 }
 
-#define OWN "  .vocab_size <- config.v\n  .n <- config.a.n\n  token_embd <- \"embed\"\n"
+#define OWN "  .vocab_size <- config.v\n  .n <- config.a.n\n  token_embd <- \"embed\"\n  ignore config.a.l, config.s, config.o\n"
 
 TEST(language) {
     static const int64_t e[2] = {4, 6}, w[2] = {4, 4};
@@ -499,7 +541,7 @@ TEST(language) {
     }
     REQUIRE(layout_write(&hf, test_path("model.safetensors"), "F32"));
     layout_free(&hf);
-    REQUIRE(put_text("config.json", "{\"architectures\": [\"Own\"], \"v\": 6, \"a\": {\"n\": 4, \"l\": [1, 2, 3, 4.5]}, \"s\": \"u\"}"));
+    REQUIRE(put_text("config.json", "{\"architectures\": [\"Own\"], \"v\": 6, \"a\": {\"n\": 4, \"l\": [1, 2, 3, 4.5]}, \"s\": \"u\", \"o\": [{\"x\": 1}]}"));
     static const struct {
         const char *lines;
         float w[4], b[4], f[4]; /* column 0 of w, the bias, f */
@@ -528,12 +570,16 @@ TEST(language) {
         {OWN "  w <- concat(\"w\", \"f\")\n", "concat of [4, 4] and [4]"},
         {OWN "  w <- concat(\"w\", \"w\")\n", "tensor w.weight is [4, 8], declared [n_embd, n_embd] = [4, 4]"},
         {OWN "  arch <- \"v\"\n  w <- \"w\"\n", "'arch' is one of the descriptor's own names, in quotes"},
-        {OWN "  .odd <- 1\n  w <- \"w\"\n  f <- \"f\"\n", "key t.odd = 1 is not known to"},
+        {OWN "  .odd <- 1\n  w <- \"w\"\n  f <- \"f\"\n", "  t.odd = 1\n"},
         {OWN "  w <- \"w\"\n  w <- \"w\"\n", "'w' is mapped twice"},
         {OWN "  require config.a.n == 5, \"n is\"\n", "n is: config.a.n = 4"},
         {OWN "  .l <- config.a\n", "config.a is an object in config.json"},
         {OWN "  .l <- transpose(\"a\")\n", "transpose(..) stands where a source tensor can stand"},
         {OWN "  w <- stack(stack(\"w\", 2), 2)\n", "a stack in a stack"},
+        {OWN "  .l <- config.o[0]\n", "element 0 of config.o is an object in config.json"},
+        {OWN "  .l <- config.o\n", "element 0 of config.o is an object in config.json"},
+        {OWN "  w <- \"w\"\nconvert B, Own:\n  .n <- 1\n", "'Own' has a convert section already, in line 11"},
+        {OWN "  w <- \"w\" if not has(\"v\") and has(\"w\") and has(\"w.bias\") else none\n  f <- \"f\" if has(\"v\") else \"g\"\n", "tensor f: read by no line"},
     };
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         ggl_gguf *f = own(bad[k].lines);
@@ -554,6 +600,102 @@ TEST(language) {
         CHECK(ggl_gguf_get_string(f, "general.architecture", &name, &err) == 1 && name.s[0] == (k == 6 ? 'u' : 't'));
         ggl_gguf_close(f);
     }
+}
+
+/* As files have them: f32 by name, else integers if they are whole. */
+TEST(key_types) {
+    static const struct {
+        const char *key, *value;
+        ggl_gguf_type type;
+    } list[] = {
+        {"attention.scale", "12", GGL_GGUF_F32},     {"logit_scale", "16", GGL_GGUF_F32},
+        {"expert_weights_scale", "1", GGL_GGUF_F32}, {"rope.freq_base_swa", "10000", GGL_GGUF_F32},
+        {"rope.scaling.factor", "4", GGL_GGUF_F32},  {"attention.group_norm_epsilon", "1", GGL_GGUF_F32},
+        {"block_count", "12", GGL_GGUF_U32},         {"rope.scaling.original_context_length", "12", GGL_GGUF_U32},
+        {"odd", "-12", GGL_GGUF_I32},                {"odd", "5000000000", GGL_GGUF_U64},
+        {"odd", "0.5", GGL_GGUF_F32},                {"odd", "[1, 2]", GGL_GGUF_I32},
+        {"odd", "[1, 0.5]", GGL_GGUF_F32},           {"odd", "[true, false]", GGL_GGUF_BOOL},
+        {"odd", "true", GGL_GGUF_BOOL},              {"odd", "\"x\"", GGL_GGUF_STRING},
+        {"xielu.alpha_p", "[1, 2]", GGL_GGUF_F32},   {"swiglu_clamp_exp", "[7, 7]", GGL_GGUF_F32},
+    };
+    for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
+        char text[1024], path[512];
+        llm_convert_params params = params_of(LLM_CONVERT_AUTO);
+        snprintf(text, sizeof text, "arch t\nlanguage 1\na [2, n_vocab]\nlogits = linear(a[token], a)\nignore .%s\nconvert Own:\n"
+                 "  .vocab_size <- 3\n  .%s <- config.x\n  a <- \"a\"\n", list[k].key, list[k].key);
+        snprintf(path, sizeof path, "%s", test_path("own.arch"));
+        REQUIRE(put_text("own.arch", text));
+        snprintf(text, sizeof text, "{\"architectures\": [\"Own\"], \"x\": %s}", list[k].value);
+        REQUIRE(put_text("config.json", text));
+        params.arch_path = path;
+        params.vocab_only = true;
+        ggl_gguf *f = convert(&params);
+        snprintf(text, sizeof text, "t.%s", list[k].key);
+        const ggl_gguf_value *v = f ? ggl_gguf_find(f, text) : NULL;
+        if (CHECK_MSG(v, "%s: %s", text, err.msg))
+            CHECK_MSG(v->type == list[k].type && v->is_array == (list[k].value[0] == '['), "%s = %s", text, list[k].value);
+        ggl_gguf_close(f);
+    }
+}
+
+static const char layered[] = "arch t\nlanguage 1\nn_layer = 2\nembd [4, n_vocab]\nx = embd[token]\nlayer l < n_layer:\n  w [4, 4]\n"
+                              "  x = x + linear(x, w)\nlogits = linear(x, embd)\nconvert Own:\n  .vocab_size <- config.v\n  embd <- \"embed\"\n"
+                              "  w <- \"l.{l}.w\"\n";
+
+/* Layers 0 and 1 are the model's; 2 is a draft layer. */
+TEST(ignored) {
+    static const struct {
+        const char *lines, *words; /* NULL: it is converted */
+    } list[] = {
+        {"  ignore \"l.{n_layer}.*\"\n", "tensor l.0.bias: read by no line"}, /* that layer, not every layer */
+        {"  ignore \"l.{n_layer}.*\", \"l.{l}.bias\"\n", NULL},
+        {"  ignore \"l.{l}.*\"\n", NULL},
+        {"  ignore \"l.2.*\", \"l.{e}.bias\"\n", NULL},
+        {"  ignore \"l.{l}.bias\"\n", "tensor l.2.w: read by no line"},
+        {"  ignore \"l.{n_layers}.*\"\n", "'{n_layers}' is no name of this descriptor"},
+        {"  ignore \"l.{x}.*\"\n", "'{x}' is to be the name of a whole number"},
+    };
+    layout hf = {.tensor = calloc(8, sizeof(layout_tensor)), .n = 5};
+    hf.tensor[0] = (layout_tensor){.name = "embed", .n_dims = 2, .ne = {4, 6}, .data = calloc(24, 4)};
+    hf.tensor[1] = (layout_tensor){.name = "l.0.w", .n_dims = 2, .ne = {4, 4}, .data = calloc(16, 4)};
+    hf.tensor[2] = (layout_tensor){.name = "l.1.w", .n_dims = 2, .ne = {4, 4}, .data = calloc(16, 4)};
+    hf.tensor[3] = (layout_tensor){.name = "l.0.bias", .n_dims = 1, .ne = {4}, .data = calloc(4, 4)};
+    hf.tensor[4] = (layout_tensor){.name = "l.2.w", .n_dims = 1, .ne = {4}, .data = calloc(4, 4)};
+    REQUIRE(layout_write(&hf, test_path("model.safetensors"), "F32"));
+    layout_free(&hf);
+    REQUIRE(put_text("config.json", "{\"architectures\": [\"Own\"], \"v\": 6}"));
+    for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
+        char text[1024], path[512];
+        llm_convert_params params = params_of(LLM_CONVERT_AUTO);
+        snprintf(text, sizeof text, "%s%s", layered, list[k].lines);
+        snprintf(path, sizeof path, "%s", test_path("own.arch"));
+        REQUIRE(put_text("own.arch", text));
+        params.arch_path = path;
+        ggl_gguf *f = convert(&params);
+        CHECK_MSG(!f == !!list[k].words, "case %zu: %s", k, f ? "converted" : err.msg);
+        if (!f && list[k].words)
+            CHECK_HAS(err.msg, list[k].words);
+        ggl_gguf_close(f);
+    }
+}
+
+/* Each class of a built-in descriptor has one section. */
+TEST(built_in_classes) {
+    const char *name, *text;
+    char seen[4096] = " ";
+    size_t n;
+    for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++)
+        for (const char *s = text; (s = strstr(s, "\nconvert ")); s++) {
+            char line[512], *class_name;
+            snprintf(line, sizeof line, "%.*s", (int)strcspn(s + 9, ":"), s + 9);
+            for (char *at = line; (class_name = strtok(at, ", ")); at = NULL) {
+                char word[128];
+                snprintf(word, sizeof word, " %s ", class_name);
+                CHECK_MSG(!strstr(seen, word), "%s: '%s' has two sections", name, class_name);
+                strncat(seen, word + 1, sizeof seen - strlen(seen) - 1);
+            }
+        }
+    CHECK_HAS(seen, " MixtralForCausalLM ");
 }
 
 /* --- out of memory ---------------------------------------------------------------------------- */

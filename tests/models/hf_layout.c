@@ -372,6 +372,7 @@ static const struct {
     bool old_names, one_less;
     const char *prefix; /* old_names: before each */
 } classes[] = {{"LlamaForCausalLM", llama, false, false, ""},   {"MixtralForCausalLM", llama, false, false, ""},
+               {"MistralForCausalLM", llama, false, false, ""},
                {"Qwen2ForCausalLM", qwen, false, false, ""},    {"Qwen3ForCausalLM", qwen, false, false, ""},
                {"Qwen3MoeForCausalLM", qwen, false, false, ""}, {"Gemma2ForCausalLM", gemma2, false, true, ""},
                {"Phi3ForCausalLM", phi3, false, false, ""},     {"GPT2LMHeadModel", gpt2, true, false, "transformer."},
@@ -392,7 +393,7 @@ static void put_numbers(char *buf, const char *name, const layout_tensor *t) {
 
 static void put_config(const layout *l, const char *class_name, char *buf) {
     bool gpt = strncmp(class_name, "GPT2", 4) == 0, is_bloom = strncmp(class_name, "Bloom", 5) == 0;
-    bool is_35 = strncmp(class_name, "Qwen3_5", 7) == 0;
+    bool is_gemma = strncmp(class_name, "Gemma", 5) == 0;
     sprintf(buf, "{\n  \"architectures\": [\"%s\"],\n  \"model_type\": \"x\"", class_name);
     static const char *const keys[][3] = {
         /* others', gpt2's and bloom's, GGUF's */
@@ -413,7 +414,6 @@ static void put_config(const layout *l, const char *class_name, char *buf) {
         {"attn_logit_softcapping", "", "attn_logit_softcapping"},
         {"final_logit_softcapping", "", "final_logit_softcapping"},
         {"query_pre_attn_scalar", "", "attention.key_length"},
-        {"original_max_position_embeddings", "", "rope.scaling.original_context_length"},
         {"full_attention_interval", "", "full_attention_interval"},
         {"linear_conv_kernel_dim", "", "ssm.conv_kernel"},
         {"linear_key_head_dim", "", "ssm.state_size"},
@@ -428,19 +428,30 @@ static void put_config(const layout *l, const char *class_name, char *buf) {
             name = "hidden_size";
         if (is_bloom && strcmp(name, "n_positions") == 0)
             name = "seq_length";
-        if (name[0])
+        if (name[0] && (is_gemma || strcmp(name, "query_pre_attn_scalar") != 0))
             put_key(l, buf, moe ? "num_experts" : name, keys[k][2]);
     }
-    if (!is_35)
+    if (strncmp(class_name, "Qwen3Moe", 8) == 0)
+        strcat(buf, ",\n  \"norm_topk_prob\": true");
+    sprintf(buf + strlen(buf), ",\n  \"tie_word_embeddings\": %s", layout_find(l, "output.weight") ? "false" : "true");
+}
+
+/* As transformers 4 has it; of Qwen 3.5 as 5 has it. */
+static void put_rotation(const layout *l, const char *class_name, char *buf) {
+    if (strncmp(class_name, "Qwen3_5", 7) != 0)
         put_key(l, buf, "rope_theta", "rope.freq_base");
     else
         sprintf(buf + strlen(buf), ",\n  \"rope_parameters\": {\"rope_theta\": %g, \"partial_rotary_factor\": %g}",
                 layout_key(l, "rope.freq_base"), layout_key(l, "rope.dimension_count") / layout_key(l, "attention.key_length"));
     if (!isnan(layout_key(l, "rope.scaling.factor")))
-        sprintf(buf + strlen(buf), ",\n  \"rope_scaling\": {\"rope_type\": \"%.*s\", \"factor\": %g%s%.0f}",
+        sprintf(buf + strlen(buf), ",\n  \"rope_scaling\": {\"rope_type\": \"%.*s\", \"factor\": %g",
                 (int)strcspn(key_text(l, "rope.scaling.type"), " "), key_text(l, "rope.scaling.type"),
-                layout_key(l, "rope.scaling.factor"), ", \"original_max_position_embeddings\": ",
-                isnan(layout_key(l, "rope.scaling.original_context_length")) ? 0 : layout_key(l, "rope.scaling.original_context_length"));
+                layout_key(l, "rope.scaling.factor"));
+    const bool scaled = !isnan(layout_key(l, "rope.scaling.factor"));
+    if (scaled && !isnan(layout_key(l, "rope.scaling.original_context_length")))
+        sprintf(buf + strlen(buf), ", \"original_max_position_embeddings\": %.0f",
+                layout_key(l, "rope.scaling.original_context_length"));
+    strcat(buf, scaled ? "}" : "");
     const layout_tensor *factors = layout_find(l, "rope_factors_long.weight");
     if (factors && factors->data) {
         strcat(buf, ",\n  \"rope_scaling\": {\"type\": \"longrope\", ");
@@ -448,11 +459,22 @@ static void put_config(const layout *l, const char *class_name, char *buf) {
         put_numbers(strcat(buf, ", "), "short_factor", layout_find(l, "rope_factors_short.weight"));
         strcat(buf, "}");
     }
+    if (factors)
+        put_key(l, buf, "original_max_position_embeddings", "rope.scaling.original_context_length");
     if (layout_find(l, "rope_freqs.weight"))
         strcat(buf, ",\n  \"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 32.0, \"low_freq_factor\": 1.0, "
                     "\"high_freq_factor\": 4.0, \"original_max_position_embeddings\": 64}");
-    sprintf(buf + strlen(buf), ",\n  \"norm_topk_prob\": true,\n  \"tie_word_embeddings\": %s\n}\n",
-            layout_find(l, "output.weight") ? "false" : "true");
+}
+
+char *layout_config(const layout *l, const char *class_name, const char *rotation) {
+    char *buf = calloc(1 << 16, 1);
+    put_config(l, class_name, buf);
+    if (rotation)
+        sprintf(buf + strlen(buf), "%s%s", rotation[0] ? ",\n  " : "", rotation);
+    else
+        put_rotation(l, class_name, buf);
+    strcat(buf, "\n}\n");
+    return buf;
 }
 
 bool layout_to_hf(const layout *l, const char *class_name, layout *hf, char **config) {
@@ -483,8 +505,7 @@ bool layout_to_hf(const layout *l, const char *class_name, layout *hf, char **co
     same(&v, "lm_head", "output");
     for (v.layer = 0; v.layer < (int)layout_key(l, "block_count"); v.layer++)
         classes[k].layer(&v);
-    *config = calloc(1 << 16, 1);
-    put_config(l, class_name, *config);
+    *config = layout_config(l, class_name, NULL);
     return true;
 }
 

@@ -32,6 +32,8 @@ double layout_key(const layout *l, const char *name); /* NaN: absent */
 
 /* The inverse for a class ("LlamaForCausalLM"): Hugging Face's tensors and config.json's text (malloc). */
 bool layout_to_hf(const layout *gguf, const char *class_name, layout *hf, char **config);
+/* config.json's text (malloc) with `rotation` as its last values ("\"rope_theta\": 10000"; "": none; NULL: as layout_to_hf has it). */
+char *layout_config(const layout *l, const char *class_name, const char *rotation);
 /* model.safetensors of dtype F32, F16 or BF16; without data a file with a hole. */
 bool layout_write(const layout *hf, const char *path, const char *dtype);
 

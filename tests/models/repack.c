@@ -525,18 +525,9 @@ static bool on_progress(void *ctx, size_t done, size_t total) {
     return s->calls != s->stop_at;
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-
 TEST(peak_memory) {
-#ifdef SANITIZED
-    SKIP("a sanitizer's own memory");
-#endif
+    if (TEST_SANITIZED)
+        SKIP("a sanitizer's own memory");
     const shape s = {"large", GGL_Q8_0, 1024, 2816, 2048, 5, 0, false, false};
     const char *path = test_path("model.gguf");
     fixture f = {0};

@@ -258,7 +258,7 @@ TEST(made_up_models) {
         toy_model t;
         if (open_backends(&f) && CHECK_MSG(toy_open(&t, name, text, n, 1, &f.err), "%s", f.err.msg)) {
             if (build(&f, t.arch, llm_arch_toy_source(t.toy)))
-                inject(&f, name, 24);
+                inject(&f, name, TEST_SANITIZED ? 10 : 24);
             toy_close(&t);
         }
         teardown(&f);

@@ -188,7 +188,7 @@ TEST(no_guess_at_another_layer) {
 }
 
 TEST(key_not_known) {
-    check((change){.add_key = "llama.attention.odd"}, "llama.attention.odd", "not known");
+    check((change){.add_key = "llama.attention.odd"}, "llama.attention.odd", "not read by");
 }
 
 TEST(key_of_another_namespace_is_no_error) {

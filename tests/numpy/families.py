@@ -24,7 +24,8 @@ def scaled_frequencies(k, n, factors=None):
     if kind == "yarn":
         fast, slow = k("rope.scaling.yarn_beta_fast", 32.0), k("rope.scaling.yarn_beta_slow", 1.0)
         original = k("rope.scaling.original_context_length", k("context_length"))
-        return yarn_frequencies(n, base, factor, original, fast, slow), mag * (1 + 0.1 * math.log(factor))
+        mag *= (1 + 0.1 * math.log(factor)) / (1 + 0.1 * k("rope.scaling.yarn_log_multiplier", 0.0) * math.log(factor))
+        return yarn_frequencies(n, base, factor, original, fast, slow), mag
     theta = inverse_frequencies(n, base)
     if factors is not None:
         theta = theta / factors
@@ -142,7 +143,7 @@ def gpt2(k, w, tokens, n_ctx, steps=None):
 
 def bloom(k, w, tokens, n_ctx):
     n_head, eps = k("attention.head_count"), k("attention.layer_norm_epsilon")
-    slopes = alibi_slopes(n_head)
+    slopes = alibi_slopes(n_head, k("attention.max_alibi_bias", 8.0))
     x = layer_norm(w["token_embd.weight"][tokens], w["token_embd_norm.weight"], w["token_embd_norm.bias"], eps)
     for l in range(k("block_count")):
         b = layer(w, l)
@@ -191,7 +192,7 @@ def phi3(k, w, tokens, n_ctx):
         h = rms_norm(x, b("attn_norm"), eps)
         q, key, v = np.split(linear(h, b("attn_qkv")), [n_head * d, (n_head + n_kv) * d], axis=-1)
         q, key = rotate(split_heads(q, n_head), theta, True, mag), rotate(split_heads(key, n_kv), theta, True, mag)
-        a = attention(q, key, split_heads(v, n_kv), window=k("attention.sliding_window", None))
+        a = attention(q, key, split_heads(v, n_kv), window=k("attention.sliding_window", None) or None)
         x = x + linear(merge_heads(a), b("attn_output"))
         both = linear(rms_norm(x, b("ffn_norm"), eps), b("ffn_up"))
         x = x + linear(silu(both[:, :n_ff]) * both[:, n_ff:], b("ffn_down"))

@@ -95,10 +95,33 @@ class Weights(dict):
         self.matrix(f"blk.{l}.ffn_up_exps", n_expert, n_ff, n_embd, bias=bias)
         self.matrix(f"blk.{l}.ffn_down_exps", n_expert, n_embd, n_ff, gain=2, bias=bias)
 
+    def fuse_experts(self):
+        """Gate and up in one tensor, the gate first."""
+        for name in [n for n in self if n.endswith("ffn_gate_exps.weight")]:
+            up = name.replace("gate", "up")
+            self.put(name.replace("gate", "gate_up"), np.concatenate([self.pop(name), self.pop(up)], axis=1))
+
     def shared_expert(self, l, n_embd, n_ff):
         self.matrix(f"blk.{l}.ffn_gate_shexp", n_ff, n_embd)
         self.matrix(f"blk.{l}.ffn_up_shexp", n_ff, n_embd)
         self.matrix(f"blk.{l}.ffn_down_shexp", n_embd, n_ff)
+
+
+def other_names(forward):
+    """The same forward pass, of a file with other names for its tensors, or gate and up in one."""
+    def run(key, w, tokens, n_ctx):
+        out = {}
+        for name, t in w.items():
+            if "gate_up_exps" in name:
+                out[name.replace("gate_up", "gate")], out[name.replace("gate_up", "up")] = np.split(t, 2, axis=1)
+            elif name.endswith(".ssm_dt"):
+                out[name + ".bias"] = t
+            elif name == "output_norm.weight" and "blk.0.shortconv.conv.weight" in w:
+                out["token_embd_norm.weight"] = t
+            else:
+                out[name] = t
+        return forward(key, out, tokens, n_ctx)
+    return run
 
 
 CASES = {}
@@ -121,7 +144,7 @@ def keys_of(n_layer, n_embd, n_ff, n_head, eps, layer_norm=False, **more):
 # --- llama
 
 
-def llama(name, seed, more={}, n_kv=5, d=12, dv=None, bias=False, tied=True, n_expert=0, n_factors=0, n_ff=88):
+def llama(name, seed, more={}, n_kv=5, d=12, dv=None, bias=False, tied=True, n_expert=0, n_factors=0, n_ff=88, fused=False):
     n_embd, n_head, n_vocab = 60, 5, 104
     w = Weights(seed)
     w.embedding(n_vocab, n_embd, tied)
@@ -136,7 +159,9 @@ def llama(name, seed, more={}, n_kv=5, d=12, dv=None, bias=False, tied=True, n_e
         else:
             w.gated(l, n_embd, n_ff, bias)
     w.norm("output_norm", n_embd)
-    add(name, "llama", {**keys_of(2, n_embd, n_ff, n_head, 1e-2), **more}, w, families.llama)
+    if fused:
+        w.fuse_experts()
+    add(name, "llama", {**keys_of(2, n_embd, n_ff, n_head, 1e-2), **more}, w, other_names(families.llama))
 
 
 llama("llama", 1, tied=False)
@@ -149,12 +174,17 @@ llama("llama-scale-linear", 5, {"rope.scale_linear": 3.0, "rope.scaling.type": "
 llama("llama-linear-old-key", 6, {"rope.scale_linear": 3.0})
 llama("llama-yarn", 7, {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.freq_base": 50.0,
                         "rope.scaling.original_context_length": 48, "rope.scaling.attn_factor": 0.9,
-                        "rope.scaling.yarn_beta_fast": 6.0, "rope.scaling.yarn_beta_slow": 0.5})
+                        "rope.scaling.yarn_beta_fast": 6.0, "rope.scaling.yarn_beta_slow": 0.5,
+                        "rope.scaling.yarn_ext_factor": 1.0, "rope.scaling.yarn_attn_factor": 1.3, "rope.scaling.finetuned": True})
+llama("llama-yarn-log", 18, {"rope.scaling.type": "yarn", "rope.scaling.factor": 6.0, "rope.freq_base": 50.0,
+                             "rope.scaling.original_context_length": 48, "rope.scaling.yarn_ext_factor": -1.0,
+                             "rope.scaling.yarn_log_multiplier": 0.7})
 llama("llama-yarn-defaults", 8, {"rope.scaling.type": "yarn", "rope.scaling.factor": 8.0, "rope.freq_base": 3.0,
                                  "context_length": 640, "attention.key_length": 40}, d=40)
 llama("llama-moe", 9, {"expert_count": 7, "expert_used_count": 2, "attention.head_count_kv": 1, "attention.key_length": 14,
                        "attention.value_length": 10}, n_kv=1, d=14, dv=10, n_expert=7, n_ff=36)
 llama("llama-moe-one", 10, {"expert_count": 3, "expert_used_count": 1, "attention.head_count_kv": 5}, n_expert=3, n_ff=36)
+llama("llama-moe-fused", 17, {"expert_count": 7, "expert_used_count": 2}, n_expert=7, n_ff=36, fused=True)
 
 
 # --- gpt2, bloom: LayerNorm with biases, one matrix for Q, K and V
@@ -182,13 +212,13 @@ def fused(name, seed, arch, more={}, tied=True):
 fused("gpt2", 11, "gpt2")
 fused("gpt2-untied", 12, "gpt2", tied=False)
 fused("bloom", 13, "bloom")
-fused("bloom-untied", 14, "bloom", {"attention.head_count_kv": 6}, tied=False)
+fused("bloom-untied", 14, "bloom", {"attention.head_count_kv": 6, "attention.max_alibi_bias": 5.0}, tied=False)
 
 
 # --- qwen2, qwen3
 
 
-def qwen(name, seed, arch, more={}, n_kv=4, d=12, dv=None, tied=True, n_ff=76):
+def qwen(name, seed, arch, more={}, n_kv=4, d=12, dv=None, tied=True, n_ff=76, fused=False):
     n_embd, n_head, n_vocab = 48, 4, 96
     w = Weights(seed)
     w.embedding(n_vocab, n_embd, tied)
@@ -204,12 +234,14 @@ def qwen(name, seed, arch, more={}, n_kv=4, d=12, dv=None, tied=True, n_ff=76):
         else:
             w.gated(l, n_embd, n_ff)
     w.norm("output_norm", n_embd)
-    forward = families.qwen2 if arch == "qwen2" else families.qwen3
+    if fused:
+        w.fuse_experts()
+    forward = other_names(families.qwen2 if arch == "qwen2" else families.qwen3)
     add(name, arch, {**keys_of(2, n_embd, n_ff, n_head, 1e-2), **more}, w, forward)
 
 
 yarn = {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.attn_factor": 1.2}
-qwen("qwen2", 21, "qwen2")
+qwen("qwen2", 21, "qwen2", {"use_parallel_residual": True})
 qwen("qwen2-yarn", 26, "qwen2", {"attention.head_count_kv": 2, **yarn}, n_kv=2)
 qwen("qwen2-gqa", 22, "qwen2", {"attention.head_count_kv": 2, "attention.key_length": 14, "rope.freq_base": 300.0},
      n_kv=2, d=14, tied=False)
@@ -219,6 +251,8 @@ qwen("qwen3-gqa", 24, "qwen3", {"attention.head_count_kv": 2, "attention.key_len
 qwen("qwen3-mqa", 27, "qwen3", {"attention.head_count_kv": 1}, n_kv=1)
 qwen("qwen3moe", 25, "qwen3moe", {"expert_count": 8, "expert_used_count": 3, "expert_feed_forward_length": 28,
                                   "attention.head_count_kv": 2, "attention.key_length": 10}, n_kv=2, d=10)
+qwen("qwen3moe-fused", 28, "qwen3moe", {"expert_count": 6, "expert_used_count": 2, "expert_feed_forward_length": 30,
+                                        "norm_top_k_prob": True}, fused=True)
 
 
 # --- gemma2
@@ -265,7 +299,7 @@ def phi3(name, seed, more={}, n_kv=4, factors=False, n_rot=12, tied=True, n_ctx=
     add(name, "phi3", {**keys_of(2, n_embd, n_ff, n_head, 1e-2), **more}, w, families.phi3, n_ctx)
 
 
-phi3("phi3", 41)
+phi3("phi3", 41, {"attention.sliding_window": 0})
 longrope = {"rope.scaling.original_context_length": 32, "rope.scaling.attn_factor": 1.3, "rope.scaling.type": "longrope",
             "attention.sliding_window": 9, "attention.head_count_kv": 2, "rope.dimension_count": 8, "rope.freq_base": 100.0}
 phi3("phi3-long", 42, longrope, n_kv=2, factors=True, n_rot=8, tied=False)
@@ -276,7 +310,7 @@ phi3("phi3-no-original", 44, {"rope.scaling.attn_factor": 0.8}, factors=True)
 # --- lfm2
 
 
-def lfm2(name, seed, more={}, tied=True, n_taps=3):
+def lfm2(name, seed, more={}, tied=True, n_taps=3, norm="token_embd_norm"):
     n_embd, n_head, n_ff = 40, 5, 56
     kv = [0, 5, 0, 1]
     d = n_embd // n_head
@@ -295,19 +329,20 @@ def lfm2(name, seed, more={}, tied=True, n_taps=3):
             w.norm(b + "attn_k_norm", d)
         w.norm(b + "ffn_norm", n_embd)
         w.gated(l, n_embd, n_ff)
-    w.norm("token_embd_norm", n_embd)
+    w.norm(norm, n_embd)
     keys = {**keys_of(4, n_embd, n_ff, n_head, 1e-2), "attention.head_count_kv": kv, "shortconv.l_cache": n_taps, **more}
-    add(name, "lfm2", keys, w, families.lfm2)
+    add(name, "lfm2", keys, w, other_names(families.lfm2))
 
 
 lfm2("lfm2", 51)
 lfm2("lfm2-window", 52, {"attention.sliding_window": 6, "rope.freq_base": 200.0, **yarn}, tied=False, n_taps=4)
+lfm2("lfm2-other-names", 53, norm="output_norm")
 
 
 # --- qwen35
 
 
-def qwen35(name, seed, more={}, n_layer=4, every=4, draft=0, tied=True):
+def qwen35(name, seed, more={}, n_layer=4, every=4, draft=0, tied=True, dt=".bias"):
     n_embd, n_head, n_kv, d, n_ff = 44, 4, 2, 14, 52
     k_heads, v_heads, size, taps = 2, 6, 10, 4
     w = Weights(seed)
@@ -326,7 +361,7 @@ def qwen35(name, seed, more={}, n_layer=4, every=4, draft=0, tied=True):
             w.put(b + "ssm_conv1d.weight", 0.7 * w.random.normal(size=((2 * k_heads + v_heads) * size, taps)))
             w.matrix(b + "ssm_alpha", v_heads, n_embd)
             w.matrix(b + "ssm_beta", v_heads, n_embd)
-            w.vector(b + "ssm_dt.bias", v_heads, 0.5)
+            w.vector(b + "ssm_dt" + dt, v_heads, 0.5)
             w.put(b + "ssm_a", -w.random.uniform(0.1, 1.0, v_heads))
             w.norm(b + "ssm_norm", size)
             w.matrix(b + "ssm_out", n_embd, v_heads * size)
@@ -338,10 +373,11 @@ def qwen35(name, seed, more={}, n_layer=4, every=4, draft=0, tied=True):
     keys = {**keys_of(n_layer + draft, n_embd, n_ff, n_head, 1e-2), "attention.head_count_kv": n_kv, "attention.key_length": d,
             "attention.value_length": d, "rope.dimension_count": 8, "rope.freq_base": 300.0, "ssm.group_count": k_heads,
             "ssm.time_step_rank": v_heads, "ssm.state_size": size, "ssm.conv_kernel": taps, "ssm.inner_size": v_heads * size, **more}
-    add(name, "qwen35", keys, w, families.qwen35)
+    add(name, "qwen35", keys, w, other_names(families.qwen35))
 
 
 qwen35("qwen35", 61, {"rope.dimension_sections": [2, 1, 1, 0]})
 qwen35("qwen35-draft", 62, {"full_attention_interval": 2, "nextn_predict_layers": 1, **yarn}, n_layer=3, every=2, draft=1, tied=False)
+qwen35("qwen35-other-names", 63, {"norm_top_k_prob": True}, dt="")
 
 import constructs  # noqa: E402,F401  the descriptors of ./archs: adds its cases here

@@ -97,10 +97,20 @@ GGL_API llm_arch_source llm_arch_source_gguf(const ggl_gguf *file);
 
 /* --- building --------------------------------------------------------------------------------- */
 
+/* Patterns of keys and tensors, by their full names ('*' stands for anything), that are no error
+ * where the descriptor does not read them, at the user's own risk. A key or tensor that it does
+ * read is read all the same. What was ignored stands in the notes, and so does a pattern that fits
+ * nothing. */
+typedef struct llm_arch_ignore {
+    const char *const *key, *const *tensor;
+    size_t n_key, n_tensor;
+} llm_arch_ignore;
+
 typedef struct llm_arch_params {
     int64_t n_ctx;   /* what `n_ctx` is; 0: the graph's n_pos */
     int64_t n_vocab; /* what `n_vocab` is; 0: {arch}.vocab_size, or as many as
                         tokenizer.ggml.tokens, or token_embd's rows */
+    llm_arch_ignore ignore;
 } llm_arch_params;
 
 typedef struct llm_arch_result {
@@ -122,6 +132,32 @@ GGL_API GGL_NODISCARD ggl_status llm_arch_build(const llm_arch *arch, const llm_
                                                 const llm_arch_params *params, ggl_graph *graph,
                                                 llm_arch_result *result, ggl_error *err);
 GGL_API void llm_arch_result_fini(llm_arch_result *result);
+
+/* What becomes of a key of the source when the descriptor is built with it (docs/gguf.md, "How keys
+ * are judged"). */
+typedef enum llm_arch_use {
+    LLM_ARCH_ENGINE,   /* read by the engine or the tokenizer, or general information */
+    LLM_ARCH_READ,     /* named by the descriptor or a function it calls, in `line` of `file` */
+    LLM_ARCH_IGNORED,  /* named by an `ignore` of the descriptor, in `line` of `file` */
+    LLM_ARCH_HARMLESS, /* not read, and without effect on the logits; `reason` says why */
+    LLM_ARCH_UNREAD,   /* not read: an error; `reason`: what it does, or NULL */
+    LLM_ARCH_FOREIGN   /* of another namespace: noted */
+} llm_arch_use;
+
+typedef struct llm_arch_judged {
+    ggl_str key;
+    llm_arch_use use;
+    const char *file;
+    int line;
+    const char *reason;
+} llm_arch_judged;
+
+/* Calls each(ctx, key) for all keys of the source, in order; *key is valid until it returns. Nothing
+ * is built. GGL_FORMAT: the source's architecture is none of this descriptor's; GGL_LIMIT,
+ * GGL_NOMEM. */
+GGL_API GGL_NODISCARD ggl_status
+llm_arch_judge_keys(const llm_arch *arch, const llm_arch_source *source,
+                    void (*each)(void *ctx, const llm_arch_judged *key), void *ctx, ggl_error *err);
 
 /* --- made-up models --------------------------------------------------------------------------- */
 

@@ -44,7 +44,8 @@ typedef struct llm_converter llm_converter;
  * GGL_FORMAT, GGL_SHAPE, GGL_UNSUPPORTED, GGL_LIMIT, GGL_IO, GGL_NOMEM. */
 GGL_API GGL_NODISCARD ggl_status llm_converter_open(llm_converter **out, const char *folder, const llm_convert_params *params,
                                                     ggl_error *err);
-/* One tensor at a time, to a temporary file that is renamed in the end. */
+/* One tensor at a time, to a temporary file that is renamed in the end. GGL_FORMAT: weights are NaN or infinite; GGL_LIMIT: too large
+ * for f16; GGL_IO, GGL_NOMEM. Nothing is left behind then. */
 GGL_API GGL_NODISCARD ggl_status llm_converter_write(llm_converter *c, const char *path, ggl_error *err);
 GGL_API void llm_converter_free(llm_converter *c);
 
@@ -53,7 +54,7 @@ GGL_API const char *llm_converter_class(const llm_converter *c);  /* "LlamaForCa
 GGL_API const char *llm_converter_family(const llm_converter *c); /* "llama" */
 GGL_API size_t llm_converter_n_tensors(const llm_converter *c);
 GGL_API size_t llm_converter_size(const llm_converter *c); /* bytes of tensors that will be written */
-/* What is no error but worth a line, each ended by a newline; "": nothing. Writing may add some at the end. Valid until then. */
+/* What is no error but worth a line, each ended by a newline; "": nothing. */
 GGL_API const char *llm_converter_notes(const llm_converter *c);
 
 #ifdef __cplusplus

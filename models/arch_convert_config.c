@@ -1,0 +1,263 @@
+/* What a convert section reads of config.json: `config.a.b`, as it stands there, and `rope.x`, which is the same for every form
+ * that the rotation is written in.
+ *
+ *     rope_theta, rope_scaling: {type or rope_type, ..}                  transformers up to 4
+ *     rope_parameters: {rope_theta, rope_type, ..}                       transformers 5
+ *     rope_parameters: {full_attention: {..}, sliding_attention: {..}}   the same for each kind of layer: rope.full_attention.x */
+#include <stdio.h>
+#include <string.h>
+
+#include "arch_convert.h"
+
+/* What `rope` calls otherwise than config.json does, and what can stand beside the objects. */
+static const struct {
+    const char *name, *key;
+    bool outside;
+} rope_names[] = {{"theta", "rope_theta", true},
+                  {"type", "rope_type", false},
+                  {"original", "original_max_position_embeddings", true},
+                  {"partial_rotary_factor", "partial_rotary_factor", true}};
+#define N_ROPE_NAMES (sizeof rope_names / sizeof *rope_names)
+
+#define SLIDING "sliding_attention"
+#define LOCAL_THETA                                                                                \
+    "rope_local_base_freq" /* of the sliding layers, before there were objects for each kind */
+
+const char *arch_rope_key(const char *name, bool *outside) {
+    for (size_t k = 0; k < N_ROPE_NAMES; k++)
+        if (strcmp(rope_names[k].name, name) == 0) {
+            *outside = rope_names[k].outside;
+            return rope_names[k].key;
+        }
+    *outside = false;
+    return name;
+}
+
+/* --- config.a.b ------------------------------------------------------------------------------- */
+
+int arch_field_path(const arch_expr *e, const char **name, int most, const char **root) {
+    int n = 0, k = 0;
+    const arch_expr *x = e;
+    for (; x->kind == EX_FIELD; x = x->a)
+        n++;
+    *root = x->kind == EX_NAME ? x->name : "";
+    for (x = e; x->kind == EX_FIELD; x = x->a, k++)
+        if (n - 1 - k < most)
+            name[n - 1 - k] = x->name;
+    return n;
+}
+
+static bool find_config(arch_eval *ev, const arch_expr *e, const json_value **out) {
+    if (e->kind == EX_NAME && strcmp(e->name, "config") == 0) {
+        *out = ev->conv->config;
+        return true;
+    }
+    if (e->kind != EX_FIELD) {
+        arch_error(ev, e->place,
+                   "values have no parts, but config and rope: config.a.b, rope.theta");
+        return false;
+    }
+    if (!find_config(ev, e->a, out))
+        return false;
+    *out = json_get(*out, e->name); /* of null, too: absent */
+    return true;
+}
+
+/* --- rope.x ----------------------------------------------------------------------------------- */
+
+static bool same_json(const json_value *a, const json_value *b) {
+    if (a->kind != b->kind)
+        return false;
+    switch (a->kind) {
+    case JSON_BOOL:
+        return a->flag == b->flag;
+    case JSON_NUMBER:
+        return a->number == b->number;
+    case JSON_STRING:
+        return a->str.n == b->str.n && memcmp(a->str.s, b->str.s, a->str.n) == 0;
+    case JSON_ARRAY:
+        for (size_t i = 0; i < a->of.n && i < b->of.n; i++)
+            if (a->of.item[i].kind >= JSON_ARRAY || !same_json(&a->of.item[i], &b->of.item[i]))
+                return false;
+        return a->of.n == b->of.n;
+    default:
+        return false;
+    }
+}
+
+typedef struct rope_search {
+    arch_eval *ev;
+    const arch_expr *e;
+    const char *key, *layer; /* layer: the kind of layers that is asked for; NULL: all */
+    const json_value *found; /* NULL: nothing yet */
+    const char *where;       /* it was found there */
+} rope_search;
+
+/* One more place that may have the value. False: it has another one than the place before. */
+static bool try_place(rope_search *s, const json_value *v, const char *where) {
+    if (!v || v->kind == JSON_NULL)
+        return true;
+    if (s->found && !same_json(s->found, v)) {
+        arch_error(s->ev, s->e->place,
+                   "config.json has two values of %s that differ, in %s and in %s: it is not known "
+                   "which holds",
+                   s->key, s->where, where);
+        return false;
+    }
+    if (!s->found) {
+        s->found = v;
+        s->where = where;
+    }
+    return true;
+}
+
+static bool try_object(rope_search *s, const json_value *box, const char *where) {
+    const json_value *v = json_get(box, s->key);
+    if ((!v || v->kind == JSON_NULL) && strcmp(s->key, "rope_type") == 0)
+        v = json_get(box, "type");
+    return try_place(s, v, where);
+}
+
+/* rope_parameters or rope_scaling; *nested: it has an object for each kind of layer. */
+static bool try_box(rope_search *s, const char *name, bool *nested) {
+    const json_value *box = json_get_kind(s->ev->conv->config, name, JSON_OBJECT);
+    *nested = false;
+    for (size_t i = 0; box && i < box->of.n; i++) {
+        ggl_str kind = box->of.name[i];
+        if (box->of.item[i].kind != JSON_OBJECT)
+            continue;
+        *nested = true;
+        bool wanted =
+            !s->layer || (kind.n == strlen(s->layer) && memcmp(kind.s, s->layer, kind.n) == 0);
+        if (wanted && (!arch_step(s->ev, s->e->place, 1) || !try_object(s, &box->of.item[i], name)))
+            return false;
+    }
+    return *nested || try_object(s, box, name);
+}
+
+static bool find_rope_value(rope_search *s, bool outside) {
+    const json_value *config = s->ev->conv->config;
+    bool sliding = s->layer && strcmp(s->layer, SLIDING) == 0, nested[2] = {false, false};
+    if (!try_box(s, "rope_parameters", &nested[0]))
+        return false;
+    if (!sliding &&
+        !try_box(s, "rope_scaling", &nested[1])) /* the old form scales no layers with a window */
+        return false;
+    if (!outside || (nested[0] && s->found))
+        return true;
+    const json_value *local =
+        sliding && strcmp(s->key, "rope_theta") == 0 ? json_get(config, LOCAL_THETA) : NULL;
+    return local && local->kind != JSON_NULL
+               ? try_place(s, local, LOCAL_THETA)
+               : try_place(s, json_get(config, s->key), "config.json itself");
+}
+
+/* "default" where nothing is scaled; "su" is longrope's first name. */
+static const json_value *normal_type(const json_value *v) {
+    static const json_value none = {.kind = JSON_STRING, .str = {"default", 7}};
+    static const json_value longrope = {.kind = JSON_STRING, .str = {"longrope", 8}};
+    return !v ? &none : json_is(v, "su") ? &longrope : v;
+}
+
+static bool find_rope(arch_eval *ev, const arch_expr *e, const json_value **out) {
+    const char *name[2] = {NULL, NULL}, *root;
+    int n = arch_field_path(e, name, 2, &root);
+    bool outside;
+    if (n < 1 || n > 2) {
+        arch_error(
+            ev, e->place,
+            "the rotation has values rope.x, and of one kind of layers rope.full_attention.x");
+        return false;
+    }
+    rope_search s = {.ev = ev, .e = e, .layer = n == 2 ? name[0] : NULL};
+    s.key = arch_rope_key(name[n - 1], &outside);
+    if (!find_rope_value(&s, outside))
+        return false;
+    bool is_type = strcmp(s.key, "rope_type") == 0;
+    const json_value *old = json_get_kind(ev->conv->config, "rope_scaling", JSON_OBJECT);
+    if (is_type && !s.found && old && old->of.n > 0 &&
+        !(s.layer && strcmp(s.layer, SLIDING) == 0)) {
+        arch_error(ev, e->place,
+                   "rope_scaling in config.json has no rope_type or type, so it is not known how "
+                   "the rotation is scaled");
+        return false;
+    }
+    *out = is_type ? normal_type(s.found) : s.found;
+    return true;
+}
+
+/* --- values ----------------------------------------------------------------------------------- */
+
+static bool find_field(arch_eval *ev, const arch_expr *e, const json_value **out) {
+    const char *root;
+    if (arch_field_path(e, NULL, 0, &root) > 0 && strcmp(root, "rope") == 0)
+        return find_rope(ev, e, out);
+    return find_config(ev, e, out);
+}
+
+static arch_value from_json(const json_value *v) {
+    switch (v->kind) {
+    case JSON_NUMBER:
+        return arch_number(v->number);
+    case JSON_BOOL:
+        return arch_bool(v->flag);
+    case JSON_STRING:
+        return (arch_value){.kind = VAL_STRING, .str = v->str};
+    default:
+        return arch_none(NULL);
+    }
+}
+
+static arch_value from_json_array(arch_eval *ev, const arch_expr *e, const json_value *v) {
+    char quote[128];
+    arch_value *item = ggl_arena_alloc(&ev->arena, v->of.n + 1, sizeof *item);
+    if (!item)
+        return arch_nomem(ev);
+    if (!arch_step(ev, e->place, (int64_t)v->of.n))
+        return ARCH_FAIL;
+    for (size_t i = 0; i < v->of.n; i++) {
+        if (v->of.item[i].kind >= JSON_ARRAY)
+            return arch_error(ev, e->place,
+                              "element %zu of %s is %s in config.json: a list of numbers, strings "
+                              "or booleans is wanted",
+                              i, arch_quote(e->place, quote, sizeof quote),
+                              json_kind_text(v->of.item[i].kind));
+        item[i] = from_json(&v->of.item[i]);
+    }
+    return (arch_value){.kind = VAL_LIST, .item = item, .n = v->of.n};
+}
+
+arch_value arch_convert_field(arch_eval *ev, const arch_expr *e) {
+    const json_value *v;
+    char quote[128], text[192];
+    if (!ev->conv)
+        return arch_error(ev, e->place, "'config' and 'rope' are there in a convert section only");
+    if (!find_field(ev, e, &v))
+        return ARCH_FAIL;
+    arch_quote(e->place, quote, sizeof quote);
+    if (v && v->kind == JSON_ARRAY)
+        return from_json_array(ev, e, v);
+    if (v && v->kind == JSON_OBJECT)
+        return arch_error(ev, e->place,
+                          "%s is an object in config.json: one of its values is wanted", quote);
+    if (v && v->kind != JSON_NULL)
+        return from_json(v);
+    snprintf(text, sizeof text, "%s is missing in config.json", quote);
+    arch_value none = arch_none(arch_strdup(ev, text));
+    none.absent_key = true;
+    return none.text ? none : ARCH_FAIL;
+}
+
+arch_value arch_convert_has(arch_eval *ev, const arch_expr *e) {
+    const json_value *v;
+    if (e->kind == EX_STRING) {
+        const char *name = arch_expand(ev, e->name, e->place);
+        if (name && !ev->conv->source)
+            return arch_error(
+                ev, e->place,
+                "has(\"..\") looks for a tensor of the folder, and none of its tensors are read");
+        return name ? arch_bool(arch_convert_find_source(ev->conv, name, false) != NULL)
+                    : ARCH_FAIL;
+    }
+    return find_field(ev, e, &v) ? arch_bool(v && v->kind != JSON_NULL) : ARCH_FAIL;
+}

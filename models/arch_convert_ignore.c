@@ -1,0 +1,127 @@
+/* Source tensors that no line reads, and the patterns of `ignore`: '*' stands for anything, {n_layer} for that number, {l} and
+ * {e} for the number of any layer and any expert. */
+#include <stdio.h>
+#include <string.h>
+
+#include "arch_convert.h"
+
+#define ANY_NUMBER '\x01' /* in a pattern that has been expanded */
+#define MAX_NAME   512
+
+/* --- patterns --------------------------------------------------------------------------------- */
+
+/* The layers' number, or the experts': different in each turn, so any is meant. */
+static bool counts_turns(const llm_arch *arch, const char *name, size_t n) {
+    if (n == 1 && name[0] == 'e')
+        return true;
+    for (const arch_stmt *s = arch->body; s; s = s->next)
+        if (s->kind == ST_LAYER && strlen(s->target[0].name) == n &&
+            memcmp(s->target[0].name, name, n) == 0)
+            return true;
+    return false;
+}
+
+static const char *expand(arch_eval *ev, const arch_mapping *m) {
+    char buf[MAX_NAME], name[ARCH_MAX_NAME + 3];
+    size_t n = 0;
+    for (const char *s = m->name, *end; *s; s = end + 1) {
+        end = *s == '{' ? strchr(s, '}') : NULL;
+        const char *text = NULL;
+        size_t len = end ? (size_t)(end - s - 1) : 0;
+        if (end && !counts_turns(ev->arch, s + 1, len)) {
+            snprintf(name, sizeof name, "{%.*s}", (int)(len < ARCH_MAX_NAME ? len : ARCH_MAX_NAME),
+                     s + 1);
+            if (!(text = arch_expand(ev, name, m->place)))
+                return NULL;
+        }
+        if (n + 32 > sizeof buf) {
+            arch_error(ev, m->place, "a name of more than %d characters", MAX_NAME - 32);
+            return NULL;
+        }
+        if (text)
+            n += (size_t)snprintf(buf + n, sizeof buf - n, "%.24s", text);
+        else
+            buf[n++] = end ? ANY_NUMBER : *s;
+        end = end ? end : s;
+    }
+    const char *out = ggl_arena_strndup(&ev->conv->arena, buf, n);
+    return out ? out : (arch_nomem(ev), NULL);
+}
+
+bool arch_convert_expand_ignored(arch_eval *ev) {
+    arch_conversion *c = ev->conv;
+    for (const arch_mapping *m = c->section->map; m; m = m->next) {
+        const char *pattern = m->kind == MAP_IGNORE && m->name ? expand(ev, m) : NULL;
+        if (ev->status != GGL_OK)
+            return false;
+        if (pattern &&
+            !ggl_grow(&c->ignored, &c->cap_ignored, c->n_ignored + 1, sizeof *c->ignored))
+            return arch_nomem(ev), false;
+        if (pattern)
+            c->ignored[c->n_ignored++] = (arch_ignored){pattern, m};
+    }
+    return true;
+}
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+/* As arch_match, with numbers: a number is all of its digits. */
+static bool matches(const char *pattern, ggl_str s) {
+    const char *star = NULL;
+    size_t i = 0, back = 0;
+    while (i < s.n) {
+        if (*pattern == '*') {
+            star = pattern++;
+            back = i;
+        } else if (*pattern == ANY_NUMBER && is_digit(s.s[i])) {
+            pattern++;
+            while (i < s.n && is_digit(s.s[i]))
+                i++;
+        } else if (*pattern && *pattern == s.s[i]) {
+            pattern++;
+            i++;
+        } else if (star) {
+            pattern = star + 1;
+            i = ++back;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*')
+        pattern++;
+    return *pattern == 0;
+}
+
+const arch_mapping *arch_convert_ignored(const arch_conversion *c, ggl_str name) {
+    for (size_t k = 0; k < c->n_ignored; k++)
+        if (matches(c->ignored[k].pattern, name))
+            return c->ignored[k].line;
+    return NULL;
+}
+
+/* --- leftovers -------------------------------------------------------------------------------- */
+
+ggl_status arch_convert_check_leftovers(const arch_conversion *c, ggl_error *err) {
+    const st_tensor *first = NULL;
+    size_t n = 0;
+    int line, column;
+    for (size_t i = 0; i < c->source->n_tensor; i++) {
+        const st_tensor *t = &c->source->tensor[i];
+        if (t->used || arch_convert_ignored(c, t->name))
+            continue;
+        first = first ? first : t;
+        n++;
+    }
+    if (!n)
+        return GGL_OK;
+    arch_line_col(c->section->place, &line, &column);
+    char more[64] = "";
+    if (n > 1)
+        snprintf(more, sizeof more, " and %zu more", n - 1);
+    return ggl_fail(
+        err, GGL_FORMAT,
+        "%s: tensor %s%s: read by no line of the convert section in %s:%d; map it or ignore it",
+        c->source->file[first->file].s, first->name.s, more, c->arch->text.name, line);
+}

@@ -1,0 +1,340 @@
+/* Values of config.json that no line of a convert section reads. They are errors, as unread tensors are: an option that is
+ * passed over gives a model that runs and is wrong. known_config.txt names those that are of no consequence.
+ *
+ * A line reads a value if it names it, in whatever branch. Paths are looked up in tables, so that the time is linear in the
+ * two texts. */
+#include <stdio.h>
+#include <string.h>
+
+#include "arch_convert.h"
+
+#define MAX_PATH  500 /* characters; of longer ones the beginning is looked up and shown */
+#define MAX_SHOWN 1500
+
+extern const unsigned char llm_embedded_known_config[];
+extern const size_t llm_embedded_known_config_size;
+
+typedef struct known_line {
+    ggl_str name, rest; /* rest: the values, or why it is refused */
+    bool refused;
+} known_line;
+
+typedef struct paths {
+    ggl_str *name;
+    ggl_index index;
+    size_t n, cap;
+} paths;
+
+typedef struct search {
+    const arch_conversion *c;
+    ggl_arena arena;
+    paths named, ignored;
+    known_line *line, *pattern; /* of known_config.txt: names, and those with '*' */
+    size_t n_line, cap_line, n_pattern, cap_pattern;
+    ggl_index by_name;
+    ggl_status status;
+    ggl_error *err;
+    const arch_expr *inner; /* the next field that is part of a longer path */
+    char path[MAX_PATH + 1];
+    arch_unread_fn found;
+    void *ctx;
+} search;
+
+static bool no_memory(search *s) {
+    if (s->status == GGL_OK)
+        s->status = ggl_fail(s->err, GGL_NOMEM, "out of memory");
+    return false;
+}
+
+/* --- what the section names ------------------------------------------------------------------- */
+
+static bool put_path(search *s, paths *p, const char *text) {
+    size_t n = strlen(text);
+    char *own = ggl_arena_strndup(&s->arena, text, n);
+    if (!own || !ggl_grow(&p->name, &p->cap, p->n + 1, sizeof *p->name))
+        return no_memory(s);
+    p->name[p->n] = (ggl_str){own, n};
+    ggl_status st = p->index.slots
+                        ? ggl_index_reserve(&p->index, p->name, p->n + 1, s->err)
+                        : ggl_index_init(&p->index, 64, sizeof *p->name, GGL_INDEX_STRINGS, s->err);
+    if (st != GGL_OK) {
+        s->status = st;
+        return false;
+    }
+    ggl_index_put(&p->index, p->name, p->n++);
+    return true;
+}
+
+static bool has_path(const paths *p, ggl_str path) {
+    return ggl_index_find(&p->index, p->name, path) != SIZE_MAX;
+}
+
+/* rope.x names what arch_convert_config.c looks for; of all kinds of layers the path has no kind: "rope_parameters..factor". */
+static void put_rope(search *s, const char *layer, const char *name) {
+    static const char *const boxes[] = {"rope_parameters", "rope_scaling"};
+    char text[3 * ARCH_MAX_NAME + 40];
+    bool outside;
+    const char *key = arch_rope_key(name, &outside);
+    for (int alias = 0; alias < 2; alias++) {
+        const char *k = alias ? "type" : key;
+        if (alias && strcmp(key, "rope_type") != 0)
+            continue;
+        for (int b = 0; b < 2; b++) {
+            snprintf(text, sizeof text, "%s.%s", boxes[b], k);
+            put_path(s, &s->named, text);
+            snprintf(text, sizeof text, "%s.%s.%s", boxes[b], layer ? layer : "", k);
+            put_path(s, &s->named, text);
+        }
+    }
+    if (outside)
+        put_path(s, &s->named, key);
+    if (outside && layer && strcmp(key, "rope_theta") == 0)
+        put_path(s, &s->named, "rope_local_base_freq");
+}
+
+static void join_path(const char *const *name, int n, char *buf, size_t size) {
+    size_t at = 0;
+    buf[0] = 0;
+    for (int k = 0; k < n && at < size; k++)
+        at += (size_t)snprintf(buf + at, size - at, "%s%s", k ? "." : "", name[k]);
+}
+
+#define MAX_PARTS 16
+
+static void put_field(search *s, paths *p, const arch_expr *e) {
+    const char *name[MAX_PARTS], *root;
+    char text[MAX_PATH + 1];
+    int n = arch_field_path(e, name, MAX_PARTS, &root);
+    if (strcmp(root, "rope") == 0 && n <= 2) {
+        put_rope(s, n == 2 ? name[0] : NULL, name[n - 1]);
+    } else if (strcmp(root, "config") == 0) {
+        join_path(name, n < MAX_PARTS ? n : MAX_PARTS, text, sizeof text);
+        put_path(s, p, text);
+    }
+}
+
+/* Of config.a.b only the whole path is read, not config.a. */
+static void visit(void *ctx, arch_expr *e) {
+    search *s = ctx;
+    if (e->kind != EX_FIELD || s->status != GGL_OK)
+        return;
+    bool inner = e == s->inner;
+    s->inner = e->a;
+    if (!inner)
+        put_field(s, &s->named, e);
+}
+
+static bool collect(search *s) {
+    for (const arch_mapping *m = s->c->section->map; m && s->status == GGL_OK; m = m->next) {
+        s->inner = NULL;
+        if (m->kind == MAP_IGNORE && m->expr)
+            put_field(s, &s->ignored, m->expr);
+        else if (m->expr)
+            arch_walk_expr(m->expr, visit, s);
+    }
+    return s->status == GGL_OK;
+}
+
+/* --- known_config.txt ------------------------------------------------------------------------- */
+
+static ggl_str trim(ggl_str s) {
+    while (s.n > 0 && *s.s == ' ') {
+        s.s++;
+        s.n--;
+    }
+    while (s.n > 0 && s.s[s.n - 1] == ' ')
+        s.n--;
+    return s;
+}
+
+static ggl_str first_word(ggl_str *s) {
+    *s = trim(*s);
+    size_t n = 0;
+    while (n < s->n && s->s[n] != ' ')
+        n++;
+    ggl_str word = {s->s, n};
+    *s = trim((ggl_str){s->s + n, s->n - n});
+    return word;
+}
+
+static bool read_table(search *s) {
+    const char *at = (const char *)llm_embedded_known_config,
+               *end = at + llm_embedded_known_config_size;
+    for (const char *next; at < end; at = next) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        stop = stop ? stop : end;
+        next = stop + 1;
+        ggl_str rest = {at, (size_t)(stop - at)}, word = first_word(&rest);
+        if (word.n == 0 || word.s[0] == '#')
+            continue;
+        known_line line = {.refused = word.n == 6 && memcmp(word.s, "refuse", 6) == 0};
+        line.name = line.refused ? first_word(&rest) : word;
+        line.rest = rest;
+        if (!ggl_grow(&s->line, &s->cap_line, s->n_line + 1, sizeof *s->line) ||
+            !ggl_grow(&s->pattern, &s->cap_pattern, s->n_pattern + 1, sizeof *s->pattern))
+            return no_memory(s);
+        if (memchr(line.name.s, '*', line.name.n))
+            s->pattern[s->n_pattern++] = line;
+        else
+            s->line[s->n_line++] = line;
+    }
+    s->status = ggl_index_init(&s->by_name, s->n_line, sizeof *s->line, GGL_INDEX_STRINGS, s->err);
+    for (size_t i = 0; s->status == GGL_OK && i < s->n_line; i++)
+        ggl_index_put(&s->by_name, s->line, i);
+    return s->status == GGL_OK;
+}
+
+static const known_line *find_line(const search *s, ggl_str path) {
+    size_t i = ggl_index_find(&s->by_name, s->line, path);
+    if (i != SIZE_MAX)
+        return &s->line[i];
+    for (i = 0; i < s->n_pattern; i++) {
+        char pattern[ARCH_MAX_NAME + 1];
+        snprintf(pattern, sizeof pattern, "%.*s", (int)s->pattern[i].name.n, s->pattern[i].name.s);
+        if (arch_match(pattern, path.s, path.n))
+            return &s->pattern[i];
+    }
+    return NULL;
+}
+
+const char *arch_json_text(const json_value *v, char *buf, size_t size) {
+    switch (v->kind) {
+    case JSON_BOOL:
+        snprintf(buf, size, "%s", v->flag ? "true" : "false");
+        break;
+    case JSON_NUMBER:
+        snprintf(buf, size, "%.12g", v->number);
+        break;
+    case JSON_STRING:
+        snprintf(buf, size, "\"%.*s\"", (int)(v->str.n < 60 ? v->str.n : 60), v->str.s);
+        break;
+    case JSON_ARRAY:
+        snprintf(buf, size, "a list of %zu", v->of.n);
+        break;
+    default:
+        snprintf(buf, size, "%s", json_kind_text(v->kind));
+    }
+    return buf;
+}
+
+/* "= VALUE ..": one of them is it. */
+static bool has_value(ggl_str rest, const json_value *v) {
+    char buf[80];
+    ggl_str word = first_word(&rest);
+    if (word.n == 0)
+        return true; /* any */
+    arch_json_text(v, buf, sizeof buf);
+    ggl_str text = {buf, strlen(buf)};
+    if (v->kind == JSON_STRING)
+        text = v->str;
+    for (word = first_word(&rest); word.n > 0; word = first_word(&rest))
+        if (word.n == text.n && memcmp(word.s, text.s, word.n) == 0)
+            return true;
+    return false;
+}
+
+/* --- config.json ------------------------------------------------------------------------------ */
+
+static bool is_named(search *s, ggl_str path, int depth) {
+    char text[MAX_PATH + 1];
+    if (has_path(&s->named, path))
+        return true;
+    const char *a =
+        depth == 3 ? memchr(path.s, '.', path.n) : NULL; /* rope_parameters.KIND.x: of any kind */
+    const char *b = a ? memchr(a + 1, '.', path.n - (size_t)(a + 1 - path.s)) : NULL;
+    if (!b)
+        return false;
+    snprintf(text, sizeof text, "%.*s.%.*s", (int)(a - path.s), path.s, (int)(path.s + path.n - b),
+             b);
+    return has_path(&s->named, (ggl_str){text, strlen(text)});
+}
+
+static bool is_empty(const json_value *v) {
+    return v->kind == JSON_NULL || (v->kind >= JSON_ARRAY && v->of.n == 0);
+}
+
+/* refused: why, if an object above is. */
+static void walk(search *s, const json_value *v, size_t n, int depth, ggl_str refused) {
+    const ggl_str path = {s->path, n};
+    if (s->status != GGL_OK || is_empty(v) || (n > 0 && has_path(&s->ignored, path)))
+        return;
+    const bool named = n > 0 && v->kind != JSON_OBJECT && is_named(s, path, depth);
+    const known_line *line = n > 0 && !named ? find_line(s, path) : NULL;
+    if (line && line->refused)
+        refused = line->rest;
+    else if (named ||
+             (line && (line->rest.n == 0 || (v->kind != JSON_OBJECT && has_value(line->rest, v)))))
+        return;
+    if (v->kind != JSON_OBJECT) {
+        s->found(s->ctx, s->path, v, refused);
+        return;
+    }
+    for (size_t i = 0; i < v->of.n; i++) {
+        ggl_str name = v->of.name[i];
+        size_t room = MAX_PATH - n, add = (n > 0) + name.n < room ? (n > 0) + name.n : room;
+        if (n > 0 && add > 0)
+            s->path[n] = '.';
+        if (add > (n > 0))
+            memcpy(s->path + n + (n > 0), name.s, add - (n > 0));
+        s->path[n + add] = 0;
+        walk(s, &v->of.item[i], n + add, depth + 1, refused);
+        s->path[n] = 0;
+    }
+}
+
+ggl_status arch_convert_each_unread(const arch_conversion *c, arch_unread_fn found, void *ctx,
+                                    ggl_error *err) {
+    search s = {.c = c, .err = err, .found = found, .ctx = ctx};
+    if (c->config->kind == JSON_OBJECT && collect(&s) && read_table(&s))
+        walk(&s, c->config, 0, 0, (ggl_str){NULL, 0});
+    ggl_free(s.named.name);
+    ggl_free(s.ignored.name);
+    ggl_free(s.line);
+    ggl_free(s.pattern);
+    ggl_index_fini(&s.named.index);
+    ggl_index_fini(&s.ignored.index);
+    ggl_index_fini(&s.by_name);
+    ggl_arena_fini(&s.arena);
+    return s.status;
+}
+
+/* --- the error -------------------------------------------------------------------------------- */
+
+typedef struct shown {
+    char text[MAX_SHOWN], first[MAX_PATH + 1], refused[400];
+    size_t used, n, n_more;
+} shown;
+
+static void show(void *ctx, const char *path, const json_value *v, ggl_str refused) {
+    shown *x = ctx;
+    char value[80];
+    if (refused.s && !x->refused[0])
+        snprintf(x->refused, sizeof x->refused, "%s: %.*s", path, (int)refused.n, refused.s);
+    if (x->n++ == 0)
+        snprintf(x->first, sizeof x->first, "%s", path);
+    if (x->used + strlen(path) + 80 > sizeof x->text)
+        x->n_more++;
+    else
+        x->used +=
+            (size_t)snprintf(x->text + x->used, sizeof x->text - x->used, "%s%s = %s",
+                             x->used ? ", " : "", path, arch_json_text(v, value, sizeof value));
+}
+
+ggl_status arch_convert_check_config(const arch_conversion *c, ggl_error *err) {
+    shown x = {.used = 0};
+    char more[64] = "";
+    int line, column;
+    ggl_status s = arch_convert_each_unread(c, show, &x, err);
+    if (s != GGL_OK || x.n == 0)
+        return s;
+    if (x.refused[0])
+        return ggl_fail(err, GGL_UNSUPPORTED, "config.json has %s", x.refused);
+    if (x.n_more)
+        snprintf(more, sizeof more, ", and %zu more", x.n_more);
+    arch_line_col(c->section->place, &line, &column);
+    return ggl_fail(err, GGL_UNSUPPORTED,
+                    "config.json has what this conversion does not read: %s%s. If it changes what "
+                    "the model computes, the convert "
+                    "section in %s:%d lacks a line for it; if not, say there: ignore config.%s",
+                    x.text, more, c->arch->text.name, line, x.first);
+}

@@ -1,0 +1,165 @@
+/* The table of keys that files have and descriptors need not read: known_keys.arch. Each of its
+ * statements that names a key is a row; the first row that matches a key decides about it. The text
+ * is parsed when the first question is asked, which most models never do. */
+#include <stdio.h>
+#include <string.h>
+
+#include "arch_impl.h"
+
+extern const unsigned char llm_known_keys_text[];
+extern const size_t llm_known_keys_text_size;
+
+typedef struct row {
+    ggl_str name; /* without the dot */
+    const arch_stmt *stmt;
+} row;
+
+struct arch_known {
+    llm_arch *text;
+    arch_eval ev; /* of conditions */
+    ggl_error err;
+    row *row; /* keys and patterns in the order of the text */
+    size_t n_row, n_pattern, n_tensor;
+    size_t *pattern; /* which of the rows */
+    ggl_index index; /* of the names that are no patterns; the first of a name */
+    row *tensor;     /* patterns of tensors */
+};
+
+static ggl_status parse_table(llm_arch **out, ggl_error *err) {
+    llm_arch *a = *out = ggl_calloc(1, sizeof *a);
+    if (!a)
+        return ggl_fail(err, GGL_NOMEM, "known_keys.arch: out of memory");
+    a->arena.limit = ARCH_MAX_MEMORY;
+    a->prelude = (arch_text){"known_keys.arch", (const char *)llm_known_keys_text,
+                             llm_known_keys_text_size, true};
+    a->text = a->prelude;
+    a->n_lines = 1;
+    return arch_parse_text(a, &a->prelude, err);
+}
+
+static bool is_tensor(const arch_expr *e) {
+    return e->kind == EX_STRING && e->name[0] != '.';
+}
+
+static bool index_rows(arch_known *k) {
+    size_t n = 1;
+    for (const arch_stmt *s = k->text->body; s; s = s->next)
+        n += (size_t)s->n_expr;
+    k->row = ggl_arena_alloc(&k->text->arena, n, sizeof *k->row);
+    k->tensor = ggl_arena_alloc(&k->text->arena, n, sizeof *k->tensor);
+    k->pattern = ggl_arena_alloc(&k->text->arena, n, sizeof *k->pattern);
+    if (!k->row || !k->tensor || !k->pattern ||
+        ggl_index_init(&k->index, n, sizeof *k->row, GGL_INDEX_STRINGS, NULL) != GGL_OK)
+        return false;
+    for (const arch_stmt *s = k->text->body; s; s = s->next)
+        for (int i = 0; s->kind == ST_IGNORE && i < s->n_expr; i++) {
+            const arch_expr *e = s->expr[i];
+            const char *name = e->name + (e->kind == EX_STRING && !is_tensor(e));
+            const row r = {{name, strlen(name)}, s};
+            if (is_tensor(e)) {
+                k->tensor[k->n_tensor++] = r;
+                continue;
+            }
+            k->row[k->n_row] = r;
+            if (e->kind == EX_STRING)
+                k->pattern[k->n_pattern++] = k->n_row;
+            else
+                ggl_index_put(&k->index, k->row, k->n_row);
+            k->n_row++;
+        }
+    return true;
+}
+
+static arch_known *known_of(arch_eval *ev) {
+    if (ev->known || ev->status != GGL_OK)
+        return ev->status == GGL_OK ? ev->known : NULL;
+    arch_known *k = ev->known = ggl_calloc(1, sizeof *k);
+    if (!k)
+        return arch_nomem(ev), NULL;
+    ggl_status s = parse_table(&k->text, &k->err);
+    if (s == GGL_OK) {
+        k->ev = (arch_eval){.arch = k->text,
+                            .src = ev->src,
+                            .g = ev->g,
+                            .err = &k->err,
+                            .family = ev->family,
+                            .layer = -1};
+        k->ev.arena.limit = ARCH_MAX_MEMORY;
+        s = arch_eval_init(&k->ev) && index_rows(k) ? GGL_OK : GGL_NOMEM;
+    }
+    if (s == GGL_NOMEM)
+        return arch_nomem(ev), NULL;
+    if (s != GGL_OK) { /* a mistake in the table: every test would see it */
+        ev->status = s;
+        if (ev->err)
+            *ev->err = k->err;
+        return NULL;
+    }
+    return k;
+}
+
+void arch_known_free(arch_known *k) {
+    if (!k)
+        return;
+    arch_eval_fini(&k->ev);
+    ggl_index_fini(&k->index);
+    llm_arch_free(k->text);
+    ggl_free(k);
+}
+
+/* The first row for {arch}.name; NULL: none. */
+static const row *find_row(const arch_known *k, ggl_str name) {
+    size_t plain = ggl_index_find(&k->index, k->row, name);
+    for (size_t i = 0; i < k->n_pattern && k->pattern[i] < plain; i++)
+        if (arch_match(k->row[k->pattern[i]].name.s, name.s, name.n))
+            return &k->row[k->pattern[i]];
+    return plain == SIZE_MAX ? NULL : &k->row[plain];
+}
+
+/* A condition that cannot be evaluated, say as a key is a string, does not hold. */
+static bool holds(arch_eval *ev, arch_known *k, const arch_expr *cond) {
+    bool yes = true;
+    k->ev.status = GGL_OK;
+    k->ev.steps = 0;
+    k->ev.frame = NULL;
+    k->ev.n_frames = 0;
+    if (cond) {
+        arch_value v = arch_eval_expr(&k->ev, cond);
+        yes = v.kind != VAL_FAIL && arch_want_bool(&k->ev, cond, &v, &yes) && yes;
+    }
+    ev->steps += k->ev.steps;
+    return yes && k->ev.status == GGL_OK;
+}
+
+arch_verdict arch_judge_known(arch_eval *ev, ggl_str name) {
+    arch_known *k = known_of(ev);
+    const row *r = k ? find_row(k, name) : NULL;
+    arch_place begin = {&ev->arch->text, 0, 1};
+    if (!r || !arch_step(ev, begin, 4 + (int64_t)k->n_pattern))
+        return (arch_verdict){0};
+    return (arch_verdict){.harmless = holds(ev, k, r->stmt->other),
+                          .reason = r->stmt->string,
+                          .cond = r->stmt->other};
+}
+
+const char *arch_part_of_tensor(arch_eval *ev, ggl_str name) {
+    arch_known *k = known_of(ev);
+    arch_place begin = {&ev->arch->text, 0, 1};
+    for (size_t i = 0; k && i < k->n_tensor; i++)
+        if (!arch_step(ev, begin, 1))
+            return NULL;
+        else if (arch_match(k->tensor[i].name.s, name.s, name.n))
+            return holds(ev, k, k->tensor[i].stmt->other) ? k->tensor[i].stmt->string : NULL;
+    return NULL;
+}
+
+/* `name` in full. */
+bool arch_means_absent(arch_eval *ev, const char *name) {
+    size_t skip = strlen(ev->family) + 1;
+    arch_known *k = known_of(ev);
+    for (const arch_stmt *s = k ? k->text->body : NULL; s; s = s->next)
+        for (int i = 0; s->kind == ST_ABSENT && i < s->n_expr; i++)
+            if (strcmp(s->expr[i]->name, name + skip) == 0)
+                return true;
+    return false;
+}
