@@ -53,9 +53,9 @@ class File:
         self.name, self.arch, self.arguments = name, None, {}
         self.grounds, self.keys, self.edits, self.negatives = [], [], [], []
         self.changes = False  # a key changes the computation: the logits are the twin's, not the plain ones
-        self.refused = None  # a key for which the file is rightly refused
+        self.refused = self.not_yet = None  # a key or tensor for which the file is refused, rightly or not
         self.sorted = False
-        self.notes = 0  # parts of the file that are not used: one line about each
+        self.notes = 0  # lines about keys of other tools and unused parts of the file
 
     def group(self):
         return BUILDERS[self.arch][1]
@@ -98,7 +98,7 @@ def parse_file(name, lines):
             f.edits.append((word, rest.split()))
         elif word in ("sorted", "changes"):
             setattr(f, word, True)
-        elif word in ("refused", "notes"):
+        elif word in ("refused", "not_yet", "notes"):
             setattr(f, word, rest)
         elif word == "negative":
             f.negatives.append([split_key(part.strip(), f.arch) for part in rest.split(" && ")])
@@ -350,14 +350,13 @@ def check_file(f, a):
     if np.abs(plain - case.logits()).max() > check.LIMIT_CPU:
         faults.append(f"the plain model has other logits than the twin, by {np.abs(plain - case.logits()).max():.2g}")
     rc, stderr, logits = run(a, case, meta, tensors)
-    if f.refused:
-        key = f.arch + f.refused if f.refused.startswith(".") else f.refused
-        fault = refusal_fault(rc, stderr, key)
+    if f.refused or f.not_yet:
+        fault = refusal_fault(rc, stderr, f.refused or f.not_yet)
     else:
         fault = logits_fault(f, case, plain, rc, stderr, logits, twin(f, case, meta) if f.changes else None)
     if fault:
         faults.append(fault)
-    for negative in f.negatives:
+    for negative in [] if f.not_yet else f.negatives:
         changed = dict(meta)
         for key, kind, text in negative:
             changed[key] = typed(key, kind, text, case, tensors)
