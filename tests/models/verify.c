@@ -8,6 +8,7 @@
 #include "ggl/backends.h"
 #include "ggl/fold.h"
 #include "llm/model.h"
+#include "sample.h"
 #include "test.h"
 #include "toy_run.h"
 
@@ -256,6 +257,8 @@ TEST(made_up_models) {
     for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++) {
         fixture f;
         toy_model t;
+        if (!sampled(k, 10))
+            continue;
         if (open_backends(&f) && CHECK_MSG(toy_open(&t, name, text, n, 1, &f.err), "%s", f.err.msg)) {
             if (build(&f, t.arch, llm_arch_toy_source(t.toy)))
                 inject(&f, name, TEST_SANITIZED ? 10 : 24);
@@ -295,6 +298,8 @@ TEST(products_only) {
     for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++) {
         fixture f;
         toy_model t;
+        if (!sampled(k, 10))
+            continue;
         if (open_backends(&f) &&
             CHECK_MSG(toy_open(&t, name, text, n, 1, &f.err), "%s", f.err.msg)) {
             f.f.refusal = all_but_linear;
