@@ -2,6 +2,7 @@
 """Runs the engine on nano models and compares its logits with ./families.py and ./constructs.py.
 
     check.py --cli LLM_CLI --dir FOLDER [NAME ..]        --list: the names; --keep: leave the models in FOLDER
+             --family NAME [--first]                     those of ./twins/NAME.py, or its first; --families: their names
 
 A line for each model: the largest difference of the double-precision backend, of the cpu backend, and of the cpu backend with
 the prompt in pieces of 5 tokens, which must give the same bits as the cpu backend in one piece. Exit code 0, 1.
@@ -55,11 +56,20 @@ def main():
     p.add_argument("--dir", default=".")
     p.add_argument("--keep", action="store_true")
     p.add_argument("--list", action="store_true")
+    p.add_argument("--families", action="store_true")
+    p.add_argument("--family")
+    p.add_argument("--first", action="store_true")
     p.add_argument("names", nargs="*")
     a = p.parse_args()
     if a.list:
-        print("\n".join(nano.CASES))
+        own = {name for names in nano.FAMILIES.values() for name in names}
+        print("\n".join(name for name in nano.CASES if name not in own))
         return 0
+    if a.families:
+        print("\n".join(nano.FAMILIES))
+        return 0
+    if a.family:
+        a.names = nano.FAMILIES[a.family][: 1 if a.first else None]
     os.makedirs(a.dir, exist_ok=True)
     failed = 0
     for name in a.names or nano.CASES:

@@ -12,9 +12,11 @@ the engine ends in any other way than by success or an error. The `convert` sect
 import argparse
 import collections
 import os
+import random
 import re
 import subprocess
 import sys
+import time
 
 import numpy as np
 
@@ -281,6 +283,7 @@ def main():
     p.add_argument("--cli", required=True)
     p.add_argument("--dir", default=".")
     p.add_argument("--every", type=int, default=1)
+    p.add_argument("--sample", type=int, help="so many mutants, chosen by GGL_TEST_SEED or else the day")
     p.add_argument("--at-least", type=float, default=98)
     p.add_argument("--names", type=int, default=4)
     p.add_argument("--verbose", action="store_true")
@@ -300,9 +303,12 @@ def main():
     if untouched[0] != "unnoticed":
         print(f"{name}: the descriptor itself is {untouched}")
         return 1
-    for i, (kind, n, old, new, text) in enumerate(mutants(d)):
-        if i % a.every:
-            continue
+    some = list(mutants(d))[:: a.every]
+    if a.sample and a.sample < len(some):
+        seed = int(os.environ.get("GGL_TEST_SEED", time.time() // 86400))
+        print(f"{name}: {a.sample} of {len(some)} mutants are chosen by GGL_TEST_SEED={seed}")
+        some = random.Random(f"{seed} {name}").sample(some, a.sample)
+    for kind, n, old, new, text in some:
         try:
             verdict, why = engine.judge(text)
         except (RuntimeError, subprocess.TimeoutExpired) as e:

@@ -4,7 +4,9 @@ descriptors and of the prelude's rope_scaled: each optional key and tensor there
 CASES maps a name to a Case. Epsilons are large and all parts of a layer weigh about the same, so that whatever is left out
 or taken twice shows in the logits.
 """
+import importlib
 import os
+import sys
 
 import numpy as np
 
@@ -383,3 +385,13 @@ qwen35("qwen35-draft", 62, {"full_attention_interval": 2, "nextn_predict_layers"
 qwen35("qwen35-other-names", 63, {"norm_top_k_prob": True, "attention.head_count_kv": [0, 0, 0, 2]}, dt="")
 
 import constructs  # noqa: E402,F401  the descriptors of ./archs: adds its cases here
+
+# Families with a file of their own, ./twins/NAME.py: it adds its cases here, the plainest first.
+FAMILIES = {}
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "twins"))
+for _file in sorted(os.listdir(sys.path[0])):
+    if _file.endswith(".py"):
+        _before = set(CASES)
+        importlib.import_module(_file[:-3])
+        FAMILIES[_file[:-3]] = [name for name in CASES if name not in _before]
+del sys.path[0]
