@@ -458,14 +458,20 @@ static void collect_keys(arch_parser *p) {
     mark_conditions(a->body);
     arch_walk_stmts(a->body, visit_lazy, p);
     for (int k = 0; k < 2; k++)
-        for (const arch_fn *f = list[k]; f; f = f->next)
+        for (const arch_fn *f = list[k]; f; f = f->next) {
+            mark_conditions(f->body);
             arch_walk_stmts(f->body, visit_lazy, p);
+        }
     arch_walk_stmts(a->body, visit_key, p);
     for (int k = 0; k < 2; k++)
         for (const arch_fn *f = list[k]; f; f = f->next)
             if (f->used)
                 arch_walk_stmts(f->body, visit_key, p);
     add_ignored(p, a->body);
+    for (int k = 0; k < 2; k++)
+        for (const arch_fn *f = list[k]; f; f = f->next)
+            if (f->used)
+                add_ignored(p, f->body);
 }
 
 /* --- the text --------------------------------------------------------------------------------- */

@@ -204,6 +204,19 @@ static bool same_layer(const char *a, ggl_str b) {
     return n == layer_prefix(b.s, b.n) && memcmp(a, b.s, n) == 0;
 }
 
+/* Another layout of the same numbers, perhaps: attn_qkv for attn_q, ffn_up.0 for ffn_up_exps. */
+static bool is_related(const char *a, ggl_str b) {
+    const size_t begin = layer_prefix(a, strlen(a)), n = strcspn(a + begin, ".");
+    size_t m = begin, word = n; /* word: a's stem without its last word */
+    while (m < b.n && b.s[m] != '.')
+        m++;
+    m -= begin;
+    while (word > 0 && a[begin + word] != '_')
+        word--;
+    return (m > n && memcmp(a + begin, b.s + begin, n) == 0) ||
+           (word > 0 && m == word && memcmp(a + begin, b.s + begin, m) == 0);
+}
+
 static void missing_tensor(arch_eval *ev, arch_place p, const char *name) {
     ggl_str s;
     char near_name[160] = "";
@@ -212,17 +225,20 @@ static void missing_tensor(arch_eval *ev, arch_place p, const char *name) {
         return;
     }
     arch_nearest near = arch_nearest_to(name);
+    char other[160] = "";
     near.distance = 4;
     for (size_t i = 0; ev->src->tensor_at && ev->src->tensor_at(ev->src->ctx, i, &s); i++) {
         size_t before = near.distance;
         if (same_layer(name, s)) /* never suggest a tensor of another layer */
             arch_nearest_try(&near, s.s, s.n);
+        if (!other[0] && same_layer(name, s) && is_related(name, s))
+            snprintf(other, sizeof other, "; there is %.*s", (int)(s.n < 100 ? s.n : 100), s.s);
         if (near.distance < before)
             snprintf(near_name, sizeof near_name, "; did you mean %.*s?",
                      (int)(s.n < 100 ? s.n : 100), s.s);
     }
     arch_error_hint(ev, GGL_FORMAT, p, "'?' if it may be absent", "tensor %s is missing in %s%s",
-                    name, ev->src->name, near_name);
+                    name, ev->src->name, near_name[0] ? near_name : other);
 }
 
 static bool check_shape(arch_eval *ev, arch_place p, const llm_arch_tensor *t, const shape *want) {

@@ -14,8 +14,10 @@ typedef struct tool_ignore {
     {"--ignore-key", ARG_LIST, &(o).keys, .value = "PATTERN",                                      \
      .help = "go on although nothing reads keys of these full names ('*': anything), at your own " \
              "risk; repeatable"},                                                                  \
-        {"--ignore-tensor", ARG_LIST, &(o).tensors, .value = "PATTERN",                            \
-         .help = "the same for tensors"}
+    {                                                                                              \
+        "--ignore-tensor", ARG_LIST, &(o).tensors, .value = "PATTERN",                             \
+                                                   .help = "the same for tensors"                  \
+    }
 
 /* For llm_model_params and llm_arch_params; the lists stay the tool's. */
 static inline llm_arch_ignore ignore_of(const tool_ignore *o) {

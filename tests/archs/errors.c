@@ -193,6 +193,11 @@ static const struct {
     {"w [n_ctx, 4]\n", "", "", "t.arch:3:1: error: tensor w.weight is missing in model.gguf"},
     {"wt [n_ctx, 4]\n", "", "tw.weight [32, 4]",
      "tensor wt.weight is missing in model.gguf; did you mean tw.weight?"},
+    {"wq [8]\n", "", "wqkv.weight [8]", "tensor wq.weight is missing in model.gguf; did you mean wqkv.weight?"},
+    {"ffn_up_exps [8]\n", "", "ffn_up.0.weight [8]\nffn_up.1.weight [8]",
+     "tensor ffn_up_exps.weight is missing in model.gguf; there is ffn_up.0.weight\n"},
+    {"attn_query [8]\n", "", "attn_k.weight [8]\nattn_query_key_value.weight [8]",
+     "tensor attn_query.weight is missing in model.gguf; there is attn_query_key_value.weight\n"},
     {"h = .h\nd = .d\nkv = .kv\nw [8, h*d]\n", "x = x + linear(linear(x, w), w)\n",
      "t.h = 4\nt.d = 2\nt.kv = 2\nw.weight [8, 4]",
      "t.arch:6:7: error: tensor w.weight is [8, 4], declared [8, h*d] = [8, 8]\n    6 | w [8, "

@@ -45,7 +45,8 @@ static void check(const char *top, const char *lines, const char *words, const c
 }
 
 TEST(harmless_keys) {
-    check("", "t.logit_scale = 1\nt.attention.causal = true\nt.ssm.state_size = 16\nt.pooling_type = 3",
+    check("",
+          "t.logit_scale = 1\nt.attention.causal = true\nt.ssm.state_size = 16\nt.pooling_type = 3",
           NULL, NULL);
     check("", "t.attention.sliding_window = 32\nt.context_length = 32", NULL, NULL);
     check("", "t.attention.sliding_window = 31\nt.context_length = 32",
@@ -57,7 +58,8 @@ TEST(harmless_keys) {
     check("if n_vocab == 3: require .logit_scale == 7\n", "t.logit_scale = 16", NULL, NULL);
     check("ignore .logit_scale\n", "t.logit_scale = 16", NULL, NULL);
     check("ignore \".logit_*\"\n", "t.logit_scale = 16\nt.logit_x = 1", NULL, NULL);
-    check("ignore .logit_scale if .logit_scale == 16, \"scales\"\n", "t.logit_scale = 16", NULL, NULL);
+    check("ignore .logit_scale if .logit_scale == 16, \"scales\"\n", "t.logit_scale = 16", NULL,
+          NULL);
     check("ignore .logit_scale if .logit_scale == 16, \"scales\"\n", "t.logit_scale = 1",
           "key t.logit_scale = 1 is ignored only if .logit_scale == 16: scales", NULL);
     check("ignore key(\"u.v\")\n", "u.v = 1", NULL, NULL);
@@ -68,21 +70,28 @@ TEST(harmless_keys) {
 TEST(harmless_beside_others) {
     const char *yarn = "t.rope.scaling.yarn_beta_fast = 7\n";
     check("", yarn, NULL, NULL);
-    check("ignore .rope.scaling.type\n", "t.rope.scaling.type = \"yarn\"\nt.rope.scaling.yarn_beta_fast = 7",
-          "where YaRN begins", NULL);
-    check("", "t.embedding_length = 8\nt.attention.head_count = 2\nt.attention.key_length = 4\n"
-              "t.attention.value_length = 4", "  t.embedding_length = 8\n", NULL);
+    check("ignore .rope.scaling.type\n",
+          "t.rope.scaling.type = \"yarn\"\nt.rope.scaling.yarn_beta_fast = 7", "where YaRN begins",
+          NULL);
+    check("",
+          "t.embedding_length = 8\nt.attention.head_count = 2\nt.attention.key_length = 4\n"
+          "t.attention.value_length = 4",
+          "  t.embedding_length = 8\n", NULL);
     const char *known = "ignore .embedding_length\n";
-    check(known, "t.embedding_length = 8\nt.attention.key_length = 4", "t.attention.key_length = 4", NULL);
-    check(known, "t.use_parallel_residual = false", "t.use_parallel_residual = false: whether", NULL);
-    check(known, "t.use_parallel_residual = false\nt.swin_norm = false\nt.wkv.head_size = 0", NULL, NULL);
+    check(known, "t.embedding_length = 8\nt.attention.key_length = 4", "t.attention.key_length = 4",
+          NULL);
+    check(known, "t.use_parallel_residual = false", "t.use_parallel_residual = false: whether",
+          NULL);
+    check(known, "t.use_parallel_residual = false\nt.swin_norm = false\nt.wkv.head_size = 0", NULL,
+          NULL);
 }
 
 TEST(parts_that_text_does_not_need) {
     check("", "v.blk.0.q.weight [4]\nv.blk.1.q.weight [4]\nmm.x [2]\n", NULL,
           "model.gguf: 2 tensors of a vision tower are not used\n"
           "model.gguf: 1 tensor of a projector of images or sound is not used\n");
-    check("", "v.blk.0.q.weight [4]\nblk.0.q.weight [4]", "1 tensor of this file is not read", NULL);
+    check("", "v.blk.0.q.weight [4]\nblk.0.q.weight [4]", "1 tensor of this file is not read",
+          NULL);
     check("ignore \"v.*\"\n", "v.blk.0.q.weight [4]\n", NULL, NULL);
     check("n = .nextn_predict_layers\nrequire n > 0\n",
           "blk.3.nextn.eh_proj.weight [4]\nt.nextn_predict_layers = 1", NULL,
@@ -103,14 +112,17 @@ TEST(many) {
     for (int l = 0; l < 24; l++)
         s += sprintf(s, "blk.%d.attn_k.bias [4]\nblk.%d.e.%d.w [4]\n", l, l, l % 3);
     CHECK(build_ignoring("", lines, NULL, &notes, &err) == GGL_FORMAT);
-    CHECK_HAS(err.msg, "model.gguf: error: 60 keys and 48 tensors of this file are not read by t.arch:\n"
-                       "  t.odd_0 = 0\n  t.odd_1 = 1\n");
+    CHECK_HAS(err.msg,
+              "model.gguf: error: 60 keys and 48 tensors of this file are not read by t.arch:\n"
+              "  t.odd_0 = 0\n  t.odd_1 = 1\n");
     CHECK_HAS(err.msg, "\n  and 42 more ('llm-arch show' lists all)\nWithout them");
-    CHECK_HAS(err.msg, "--ignore-key 't.*' --ignore-tensor '*'\nAn author reads, ignores or requires "
-                       "each of them in t.arch.");
+    CHECK_HAS(err.msg,
+              "--ignore-key 't.*' --ignore-tensor '*'\nAn author reads, ignores or requires "
+              "each of them in t.arch.");
     free(notes);
     CHECK(build_ignoring("", strstr(lines, "blk."), NULL, &notes, &err) == GGL_FORMAT);
-    CHECK_HAS(err.msg, "\n  blk.{0..23}.attn_k.bias (24 tensors)\n  blk.{0..23}.e.{0..2}.w (24 tensors)\n");
+    CHECK_HAS(err.msg,
+              "\n  blk.{0..23}.attn_k.bias (24 tensors)\n  blk.{0..23}.e.{0..2}.w (24 tensors)\n");
     free(notes);
     free(lines);
 }
@@ -144,8 +156,8 @@ static void ignoring(const char *key, const char *tensor, const char *lines, con
 TEST(on_request) {
     ignoring("t.logit_scale", NULL, "t.logit_scale = 16", NULL,
              "ignored on your request: t.logit_scale = 16\n");
-    ignoring("t.*", "blk.*.foo", "t.a = 16\nt.b = 1\nblk.0.foo [4]\nblk.1.foo [4]\nblk.2.foo [4]", NULL,
-             "ignored on your request: 2 keys t.*, 3 tensors blk.*.foo\n");
+    ignoring("t.*", "blk.*.foo", "t.a = 16\nt.b = 1\nblk.0.foo [4]\nblk.1.foo [4]\nblk.2.foo [4]",
+             NULL, "ignored on your request: 2 keys t.*, 3 tensors blk.*.foo\n");
     ignoring("t.a", "one", "t.a = 16\none [4]", NULL, "ignored on your request: t.a = 16, one\n");
     /* a key that is read is read all the same, and not among those ignored */
     ignoring("t.*", NULL, "t.a = 1", NULL, "ignored on your request: t.a = 1\n");
@@ -163,8 +175,10 @@ TEST(on_request) {
 
 TEST(lists_of_equal_values) {
     check("require .a == 3\n", "t.a = [3, 3, 3]", NULL, NULL);
-    check("require .a + 1 == 4 and -.a == -3 and .a in [2, 3] and max(.a, 1) == 3\n", "t.a = [3, 3]", NULL, NULL);
-    check("a = .a\nrequire a == 3 and size(.a) == 2 and 3 in .a and .a[1] == 3\n", "t.a = [3, 3]", NULL, NULL);
+    check("require .a + 1 == 4 and -.a == -3 and .a in [2, 3] and max(.a, 1) == 3\n",
+          "t.a = [3, 3]", NULL, NULL);
+    check("a = .a\nrequire a == 3 and size(.a) == 2 and 3 in .a and .a[1] == 3\n", "t.a = [3, 3]",
+          NULL, NULL);
     check("def f(x) = x * 2\nrequire f(.a) == 6\n", "t.a = [3]", NULL, NULL);
     check("require .a == 3\n", "t.a = [3, 3, 4]",
           "key t.a is a list of 3, of which [0] is 3 and [2] is 4: take one with [i]", NULL);
@@ -172,7 +186,8 @@ TEST(lists_of_equal_values) {
 }
 
 TEST(truth_of_keys) {
-    check("require .a and not .b and .a == true and .b != true and .a in [true]\n", "t.a = 1\nt.b = 0", NULL, NULL);
+    check("require .a and not .b and .a == true and .b != true and .a in [true]\n",
+          "t.a = 1\nt.b = 0", NULL, NULL);
     check("require .a\n", "t.a = [1, 1]", NULL, NULL);
     check("if .a: require .b[1] == true\n", "t.a = 1\nt.b = [0, 1]", NULL, NULL);
     check("require .a == 1\n", "t.a = true", "'==' of true or false and a number", NULL);

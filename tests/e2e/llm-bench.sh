@@ -180,6 +180,13 @@ refuses 2 "no backend 'cup'" "${where[@]}" --device cup
 "$bench" "${where[@]}" --plot "$tmp/no/such.svg" >/dev/null 2>"$tmp/err"
 [ $? = 1 ] || fail "a plot that cannot be written is not exit code 1"
 
+# --- more in the file than is read
+printf '%s\n' 'arch llama' 'language 1' 'n = .embedding_length + 0 * .block_count' 'token_embd [n, n_vocab]' \
+    'logits = linear(token_embd[token], token_embd)' >"$tmp/tiny.arch"
+"$bench" --arch "$tmp/tiny.arch" "${quick[@]}" >/dev/null 2>"$tmp/err" && fail "tensors that nothing reads are no error"
+"$bench" --arch "$tmp/tiny.arch" "${quick[@]}" --ignore-key 'llama.*' --ignore-tensor '*' >/dev/null 2>"$tmp/err" || fail "--ignore: $(cat "$tmp/err")"
+[ "$(grep -c '^ignored on your request: [0-9]* keys llama.\*, [0-9]* tensors \*$' "$tmp/err")" = 1 ] || fail "--ignore: $(cat "$tmp/err")"
+
 # --- ops
 
 does ops --shape 512x64 --columns 20 --seconds 0.0001 --no-limits -o json --svg "$tmp/roof.svg"

@@ -139,6 +139,12 @@ grep -qF "ones.kld: chunk $chunks, token 30: the log-probabilities are not of" "
     [ ! -e "$tmp/full.kld" ] || fail "a full disk leaves a file"
     exit $failed
 ) || failed=1
+# --- more in the file than is read ------------------------------------------------------------------------------------------
+printf '%s\n' 'arch llama' 'language 1' 'n = .embedding_length + 0 * .block_count' 'token_embd [n, n_vocab]' \
+    'logits = linear(token_embd[token], token_embd)' >"$tmp/tiny.arch"
+expect 1 "are not read by $tmp/tiny.arch" -m "$model" -f "$text" -c 32 --arch "$tmp/tiny.arch"
+run 0 -m "$model" -f "$text" -c 32 --arch "$tmp/tiny.arch" --ignore-key 'llama.*' --ignore-tensor '*'
+grep -q '^ignored on your request: [0-9]* keys llama.\*, [0-9]* tensors \*$' "$tmp/stderr" || fail "--ignore: $(cat "$tmp/stderr")"
 if [ -w /dev/full ]; then
     "$perplexity" -m "$model" -f "$text" -c 32 >/dev/full 2>/dev/null && fail "a full disk goes unnoticed"
 fi

@@ -44,7 +44,8 @@ static void read_rows(void) {
             continue;
         CHECK_MSG(cond || as, "a row says what its keys are: %s", line);
         for (const char *s = line + 7; s < end; s++) {
-            bool pattern = *s == '"' && s[1] == '.', key = *s == '.' && !isalnum((unsigned char)s[-1]);
+            bool pattern = *s == '"' && s[1] == '.',
+                 key = *s == '.' && !isalnum((unsigned char)s[-1]);
             if (!pattern && !key) {
                 if (*s == '"') /* a tensor's */
                     s += strcspn(s + 1, "\"") + 1;
@@ -99,7 +100,8 @@ static bool w_get_item(void *ctx, const llm_arch_key *key, uint64_t i, llm_arch_
     for (int k = 0; k < w->n; k++)
         if (key->handle == &w->key[k].v) {
             const value *v = &w->key[k].v;
-            *out = (llm_arch_item){v->number, v->flag, {v->string, v->string ? strlen(v->string) : 0}};
+            *out =
+                (llm_arch_item){v->number, v->flag, {v->string, v->string ? strlen(v->string) : 0}};
             return true;
         }
     return w->base->get_item(w->base->ctx, key, i, out);
@@ -169,12 +171,25 @@ static double number_of(wrapped *w, const char *name, double otherwise) {
 enum { N_VALUES = 22 };
 
 static int candidates(wrapped *w, value out[N_VALUES]) {
-    double n_embd = number_of(w, "embedding_length", 80), n_head = number_of(w, "attention.head_count", 4);
+    double n_embd = number_of(w, "embedding_length", 80),
+           n_head = number_of(w, "attention.head_count", 4);
     double d = number_of(w, "attention.key_length", n_embd / n_head);
-    const double numbers[] = {0,     1,     -1, 2,
-                              0.5,   32,    16, 1.0e-5,
-                              10000, 500.0, number_of(w, "context_length", 112), 113,
-                              n_embd / n_head, d, n_head, number_of(w, "attention.value_length", d),
+    const double numbers[] = {0,
+                              1,
+                              -1,
+                              2,
+                              0.5,
+                              32,
+                              16,
+                              1.0e-5,
+                              10000,
+                              500.0,
+                              number_of(w, "context_length", 112),
+                              113,
+                              n_embd / n_head,
+                              d,
+                              n_head,
+                              number_of(w, "attention.value_length", d),
                               number_of(w, "rope.dimension_count", d),
                               number_of(w, "rope.freq_base", 10000)};
     const char *const strings[] = {"none", "yarn"};
@@ -302,7 +317,8 @@ static void check_build(const llm_arch *arch, const wrapped *w, const char *name
             CHECK_MSG(same_graph(plain, g), "%s: .%s = %s makes another graph", llm_arch_name(arch),
                       name, value_text(v, text));
     } else {
-        CHECK_MSG(s == GGL_FORMAT && strstr(err.msg, name) && strstr(err.msg, a->reason) && a->reason[0],
+        CHECK_MSG(s == GGL_FORMAT && strstr(err.msg, name) && strstr(err.msg, a->reason) &&
+                      a->reason[0],
                   "%s: .%s = %s: %s", llm_arch_name(arch), name, value_text(v, text), err.msg);
     }
     ggl_graph_free(g);
@@ -341,11 +357,13 @@ static void try_row(const llm_arch *arch, const llm_arch_source *base, const cha
 static bool logits_of(const llm_arch *arch, const llm_arch_source *source, ggl_backend *cpu,
                       ggl_backend *fold, float *out, size_t n) {
     ggl_error err = {0};
-    ggl_graph_params p = {.n_pos = TOY_CTX, .n_batch = 8, .n_slots = 1, .type_k = GGL_F16, .type_v = GGL_F16};
+    ggl_graph_params p = {
+        .n_pos = TOY_CTX, .n_batch = 8, .n_slots = 1, .type_k = GGL_F16, .type_v = GGL_F16};
     ggl_graph *g = ggl_graph_new(&p);
     ggl_sched *s = NULL;
     ggl_sched_params sp = {.backend = &cpu, .n_backends = 1};
-    const int32_t token[8] = {1, 5, 2, 7, 3, 9, 4, 6}, pos[8] = {0, 1, 2, 3, 4, 5, 6, 7}, slot[8] = {0};
+    const int32_t token[8] = {1, 5, 2, 7, 3, 9, 4, 6}, pos[8] = {0, 1, 2, 3, 4, 5, 6, 7},
+                  slot[8] = {0};
     bool ok = llm_arch_build(arch, source, NULL, g, NULL, &err) == GGL_OK &&
               ggl_graph_finish(g, &err) == GGL_OK && ggl_graph_fold(g, fold, &err) == GGL_OK &&
               ggl_sched_new(&s, g, &sp, &err) == GGL_OK && ggl_sched_alloc(s, &err) == GGL_OK &&
@@ -418,14 +436,16 @@ TEST(every_row_on_every_descriptor) {
             try_model(m.arch, m.toy, &t);
             toy_close(&m);
         }
-    printf("%d rows; %d models with a harmless key, %d refused\n", n_rows, t.n_harmless, t.n_refused);
+    printf("%d rows; %d models with a harmless key, %d refused\n", n_rows, t.n_harmless,
+           t.n_refused);
 }
 
 /* On a descriptor that names next to nothing: with all values, alone and beside other keys. A list of
  * equal values counts as the value. */
 TEST(every_condition_holds_and_fails) {
-    static const char text[] = "arch t\nlanguage 1\nn_embd = .embedding_length\ntoken_embd [n_embd, "
-                               "n_vocab]\nlogits = linear(token_embd[token], token_embd)\n";
+    static const char text[] =
+        "arch t\nlanguage 1\nn_embd = .embedding_length\ntoken_embd [n_embd, "
+        "n_vocab]\nlogits = linear(token_embd[token], token_embd)\n";
     static wrapped w;
     toy_model m;
     ggl_error err = {0};
@@ -453,7 +473,8 @@ TEST(every_condition_holds_and_fails) {
                           ".%s: a list of equal values counts as another", rows[r].name);
             }
         CHECK_MSG(n_harmless > 0 || rows[r].never, "no value of .%s is harmless", rows[r].name);
-        CHECK_MSG(n_refused > 0 || !rows[r].conditional, "no value of .%s is refused", rows[r].name);
+        CHECK_MSG(n_refused > 0 || !rows[r].conditional, "no value of .%s is refused",
+                  rows[r].name);
     }
     toy_close(&m);
 }
