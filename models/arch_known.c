@@ -128,6 +128,8 @@ static bool holds(arch_eval *ev, arch_known *k, const arch_expr *cond) {
         yes = v.kind != VAL_FAIL && arch_want_bool(&k->ev, cond, &v, &yes) && yes;
     }
     ev->steps += k->ev.steps;
+    if (k->ev.status == GGL_NOMEM)
+        arch_nomem(ev);
     return yes && k->ev.status == GGL_OK;
 }
 

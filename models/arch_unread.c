@@ -496,7 +496,7 @@ static void list_all(const unread *u, message *m) {
     const size_t more = u->n_key - k + u->n_tensor - i;
     if (more) {
         end_line(m);
-        say(m, "  and %zu more; 'llm-arch show' lists them", more);
+        say(m, "  and %zu more ('llm-arch show' lists all)", more);
     }
 }
 

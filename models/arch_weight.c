@@ -281,12 +281,20 @@ static bool load(arch_eval *ev, const arch_stmt *s, const char *name, const shap
 
 /* --- the statement ---------------------------------------------------------------------------- */
 
-/* `from "a" ?? "b"`: whether the source has the first. Made-up models always have it. */
-static bool has_first(arch_eval *ev, const arch_stmt *s, const shape *want) {
-    const char *name = ev->conv ? NULL : arch_expand(ev, s->string, s->string_place);
+/* Whether the source has the tensor. */
+static bool has_named(arch_eval *ev, const arch_stmt *s, const char *from, const shape *want) {
+    const char *name = arch_expand(ev, from, s->string_place);
     llm_arch_tensor t = {.name = name, .n_dims = want->n};
     memcpy(t.ne, want->ne, sizeof t.ne);
-    return !name || ev->src->find_tensor(ev->src->ctx, &t);
+    return name && ev->src->find_tensor(ev->src->ctx, &t);
+}
+
+/* `from "a" ?? "b"`: the second where there is no tensor of the first name. Made-up models and
+ * conversions have the first. */
+static const char *name_of(arch_eval *ev, const arch_stmt *s, const shape *want) {
+    bool second = s->second && !ev->conv && !has_named(ev, s, s->string, want) &&
+                  has_named(ev, s, s->second, want);
+    return second ? s->second : s->string;
 }
 
 static const char *full_name(arch_eval *ev, const arch_stmt *s, const char *from, bool bias) {
@@ -362,7 +370,7 @@ bool arch_run_weight(arch_eval *ev, const arch_stmt *s) {
     ggl_tensor *t, *bias = NULL;
     if (!eval_shape(ev, s, &want))
         return false;
-    const char *from = s->second && !has_first(ev, s, &want) ? s->second : s->string;
+    const char *from = name_of(ev, s, &want);
     const char *name = full_name(ev, s, from, false);
     if (!name)
         return false;

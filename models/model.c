@@ -18,6 +18,8 @@ struct llm_model {
     ggl_gguf *file;
     llm_arch *arch;
     char *arch_origin;
+    ggl_arena arena;
+    llm_arch_ignore ignore;
     llm_tokenizer *_Atomic tokenizer; /* made by the first who asks */
 };
 
@@ -141,10 +143,33 @@ static ggl_status arch_choose(llm_model *m, const llm_model_params *params, ggl_
     return st == GGL_OK && !m->arch_origin ? ggl_fail(err, GGL_NOMEM, "out of memory") : st;
 }
 
+static bool copy_patterns(llm_model *m, const char *const **out, const char *const *list, size_t n) {
+    const char **copy = ggl_arena_alloc(&m->arena, n + 1, sizeof *copy);
+    for (size_t i = 0; copy && i < n; i++)
+        if (!(copy[i] = ggl_arena_strndup(&m->arena, list[i], strlen(list[i]))))
+            return false;
+    *out = copy;
+    return copy != NULL;
+}
+
+static ggl_status copy_ignore(llm_model *m, const llm_model_params *params, ggl_error *err) {
+    if (!params)
+        return GGL_OK;
+    const llm_arch_ignore *from = &params->ignore;
+    m->ignore.n_key = from->n_key;
+    m->ignore.n_tensor = from->n_tensor;
+    return copy_patterns(m, &m->ignore.key, from->key, from->n_key) &&
+                   copy_patterns(m, &m->ignore.tensor, from->tensor, from->n_tensor)
+               ? GGL_OK
+               : ggl_fail(err, GGL_NOMEM, "out of memory");
+}
+
 static ggl_status open_rest(llm_model **out, llm_model *m, ggl_status st,
                             const llm_model_params *params, ggl_error *err) {
     if (st == GGL_OK)
         st = arch_choose(m, params, err);
+    if (st == GGL_OK)
+        st = copy_ignore(m, params, err);
     if (st != GGL_OK) {
         llm_model_free(m);
         return st;
@@ -180,6 +205,7 @@ void llm_model_free(llm_model *m) {
     llm_arch_free(m->arch);
     ggl_gguf_close(m->file);
     ggl_free(m->arch_origin);
+    ggl_arena_fini(&m->arena);
     ggl_free(m);
 }
 
@@ -193,6 +219,10 @@ const llm_arch *llm_model_arch(const llm_model *m) {
 
 const char *llm_model_arch_origin(const llm_model *m) {
     return m->arch_origin;
+}
+
+llm_arch_ignore llm_model_ignore(const llm_model *m) {
+    return m->ignore;
 }
 
 int64_t llm_model_n_ctx(const llm_model *m) {

@@ -34,7 +34,7 @@ static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_sess
     if (!s->graph)
         return no_memory(err);
     llm_arch_source source = llm_arch_source_gguf(llm_model_file(m));
-    llm_arch_params ap = {.n_ctx = s->n_ctx};
+    llm_arch_params ap = {.n_ctx = s->n_ctx, .ignore = llm_model_ignore(m)};
     ggl_status st = llm_arch_build(llm_model_arch(m), &source, &ap, s->graph, &s->built, err);
     if (st == GGL_OK)
         st = ggl_graph_finish(s->graph, err);

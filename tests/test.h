@@ -23,17 +23,21 @@
 
 #include "ggl/status.h"
 
-/* 1 under a sanitizer of addresses or threads: a case that takes long may then run a sample. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define TEST_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define TEST_SANITIZED 1
+/* Under the sanitizer of addresses, or of threads, a case that takes long may run a sample. */
+#ifndef __has_feature
+#define __has_feature(x) 0
 #endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+#define TEST_ASAN 1
+#else
+#define TEST_ASAN 0
 #endif
-#ifndef TEST_SANITIZED
-#define TEST_SANITIZED 0
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+#define TEST_TSAN 1
+#else
+#define TEST_TSAN 0
 #endif
+#define TEST_SANITIZED (TEST_ASAN || TEST_TSAN)
 
 typedef struct test_case {
     const char *name;

@@ -17,6 +17,7 @@ typedef struct tally {
     double worst; /* of nodes that are right */
     size_t n_nodes;
     int n_models;
+    const tool_ignore *ignore;
 } tally;
 
 /* Made-up weights make some recurrent states grow without bound, until the whole is nothing but rounding: what counts is
@@ -45,7 +46,7 @@ static int verify_on(tally *t, const arch_built *b, ggl_backend *backend, const 
 static int check_source(tally *t, const llm_arch *arch, const llm_arch_source *source, const char *what, char **notes) {
     ggl_error err = {0};
     arch_built b;
-    if (arch_build(&b, arch, source, N_CTX, N_RUN, t->backends.reference, &err) != GGL_OK)
+    if (arch_build(&b, arch, source, t->ignore, N_CTX, N_RUN, t->backends.reference, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s\n  with %s", err.msg, what);
     int code = -1;
     for (int i = 0; i < t->backends.n_other && code < 0; i++)
@@ -99,7 +100,7 @@ static int check_model(tally *t, const llm_arch *arch, const char *path) {
     if (ggl_gguf_open(&file, path, NULL, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     llm_arch_source source = llm_arch_source_gguf(file);
-    *t = (tally){.backends = t->backends};
+    *t = (tally){.backends = t->backends, .ignore = t->ignore};
     int code = check_source(t, arch, &source, path, &notes);
     if (code < 0)
         printf("%s: fits; %zu nodes as on the reference (at worst %.2f of what rounding explains)\n%s", path, t->n_nodes, t->worst,
@@ -111,20 +112,24 @@ static int check_model(tally *t, const llm_arch *arch, const char *path) {
 
 int arch_check(int argc, char **argv) {
     arg_list files = {0};
-    int code = arch_args(TOOL, "FILE [MODEL]",
+    tool_ignore ignore = {0};
+    const arg_option options[] = {IGNORE_OPTIONS(ignore), {0}};
+    int code = arch_args(TOOL, "FILE [MODEL] [options]",
                          "Checks a descriptor: with made-up models, which have each optional key and tensor absent and present and\n"
                          "each value that is asked for, so that every branch is taken; each is run on every backend and\n"
                          "compared, node by node, with the reference. Then with a model, if there is one.",
-                         NULL, 1, 2, argc, argv, &files);
+                         options, 1, 2, argc, argv, &files);
     if (code >= 0)
         return code;
     tally t = {0};
     llm_arch *arch = arch_open(TOOL, files.s[0]);
     code = arch && arch_backends_open(TOOL, &t.backends) ? check_alone(&t, arch) : 1;
+    t.ignore = &ignore;
     if (code < 0 && files.n > 1)
         code = check_model(&t, arch, files.s[1]);
     arch_backends_close(&t.backends);
     llm_arch_free(arch);
     args_list_fini(&files);
+    ignore_fini(&ignore);
     return code < 0 ? 0 : code;
 }

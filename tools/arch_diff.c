@@ -192,7 +192,8 @@ static void graph_lines(const ggl_graph *g, lines *l) {
     }
 }
 
-static ggl_status descriptor_lines(const llm_arch *arch, const char *model, int variant, lines *l, ggl_error *err) {
+static ggl_status descriptor_lines(const llm_arch *arch, const char *model, bool first, const tool_ignore *ignore, int variant,
+                                   lines *l, ggl_error *err) {
     ggl_backend *fold = NULL;
     ggl_gguf *f = NULL;
     llm_arch_toy *toy = NULL;
@@ -211,7 +212,9 @@ static ggl_status descriptor_lines(const llm_arch *arch, const char *model, int 
     if (st == GGL_OK)
         st = ggl_backend_open(&fold, "reference", NULL, err);
     if (st == GGL_OK)
-        st = arch_build(&b, arch, &source, 64, 16, fold, err);
+        st = arch_build(&b, arch, &source, ignore, 64, 16, fold, err);
+    if (first)
+        arch_print_notes(&b);
     if (st == GGL_OK)
         graph_lines(b.graph, l);
     arch_built_fini(&b);
@@ -221,7 +224,7 @@ static ggl_status descriptor_lines(const llm_arch *arch, const char *model, int 
     return st;
 }
 
-static int diff_descriptors(const char *a, const char *b, const char *model, bool without, bool context) {
+static int diff_descriptors(const char *a, const char *b, const char *model, const tool_ignore *ignore, bool without, bool context) {
     ggl_error err = {0};
     lines l[2] = {0};
     llm_arch *arch[2] = {arch_open(TOOL, a), NULL};
@@ -231,7 +234,7 @@ static int diff_descriptors(const char *a, const char *b, const char *model, boo
     if (!arch[1])
         code = 1;
     for (int k = 0; k < 2 && code < 0; k++)
-        if (descriptor_lines(arch[k], model, without ? 0 : 1, &l[k], &err) != GGL_OK)
+        if (descriptor_lines(arch[k], model, k == 0, ignore, without ? 0 : 1, &l[k], &err) != GGL_OK)
             code = tool_error(TOOL, 1, "%s", err.msg);
     if (code < 0)
         code = print_and_count(&l[0], &l[1], context, "nodes");
@@ -254,9 +257,11 @@ static bool is_model(const char *path) {
 int arch_diff(int argc, char **argv) {
     arg_list files = {0};
     bool without = false, all = false;
+    tool_ignore ignore = {0};
     const arg_option options[] = {
         {"--without", ARG_FLAG, &without, .help = "descriptors without a model: nothing optional, instead of everything"},
         {"--all", ARG_FLAG, &all, .help = "also what is the same"},
+        IGNORE_OPTIONS(ignore),
         {0}};
     int code = arch_args(TOOL, "A B [MODEL] [options]",
                          "Two descriptors: the nodes of the graphs they make of MODEL, or of made-up models with every optional\n"
@@ -271,7 +276,8 @@ int arch_diff(int argc, char **argv) {
         code = tool_error(TOOL, 2, "two models are compared without a third");
     else
         code = a ? diff_models(files.s[0], files.s[1])
-                 : diff_descriptors(files.s[0], files.s[1], files.n > 2 ? files.s[2] : NULL, without, all);
+                 : diff_descriptors(files.s[0], files.s[1], files.n > 2 ? files.s[2] : NULL, &ignore, without, all);
     args_list_fini(&files);
+    ignore_fini(&ignore);
     return code;
 }

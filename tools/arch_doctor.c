@@ -335,6 +335,7 @@ static void find_flips(flips *f) {
 /* --- perplexity ------------------------------------------------------------------------------------------------------- */
 
 typedef struct doctor {
+    tool_ignore ignore;
     const char *arch, *text_file;
     int64_t n_tokens, n_ctx, n_threads;
     double significant;
@@ -392,11 +393,13 @@ static ggl_status perplexity(doctor *d, const llm_arch *arch, bool bos, double *
     ggl_sched_params p = {.backend = &d->cpu, .n_backends = 1};
     double sum = 0;
     d->n_nats = 0;
-    ggl_status st = arch_build(&b, arch, &source, d->n_ctx + 1, d->n_ctx + 1, d->reference, err);
+    ggl_status st = arch_build(&b, arch, &source, &d->ignore, d->n_ctx + 1, d->n_ctx + 1, d->reference, err);
     if (st == GGL_OK)
         st = ggl_sched_new(&s, b.graph, &p, err);
     if (st == GGL_OK)
         st = ggl_sched_alloc(s, err);
+    if (d->n_vocab == 0) /* the first reading */
+        arch_print_notes(&b);
     d->n_vocab = b.result.n_vocab;
     for (size_t i = 0; i < d->tokens.n && st == GGL_OK; i++)
         if (d->tokens.id[i] >= d->n_vocab)
@@ -419,7 +422,7 @@ static ggl_status perplexity(doctor *d, const llm_arch *arch, bool bos, double *
 static int open_all(doctor *d, const char *path) {
     ggl_error err = {0};
     const llm_tokenizer *t;
-    llm_model_params mp = {.arch_path = d->arch};
+    llm_model_params mp = {.arch_path = d->arch, .ignore = ignore_of(&d->ignore)};
     ggl_backend_params bp = {.n_threads = (int)d->n_threads};
     size_t n;
     char *s = tool_read_file(TOOL, d->text_file, &n);
@@ -543,6 +546,7 @@ int arch_doctor(int argc, char **argv) {
          .help = "a text of the kind that the model was trained on"},
         {"--arch", ARG_STRING, &d.arch, .value = "FILE",
          .help = "an architecture descriptor to read the model by"},
+        IGNORE_OPTIONS(d.ignore),
         {"-n", ARG_INT, &d.n_tokens, .value = "N", .help = "tokens of the text (default 512)",
          .min = 2, .max = 1 << 24},
         {"-c --ctx-size", ARG_INT, &d.n_ctx, .value = "N",
@@ -567,5 +571,6 @@ int arch_doctor(int argc, char **argv) {
     ggl_backend_close(d.reference);
     llm_model_free(d.model);
     args_list_fini(&files);
+    ignore_fini(&d.ignore);
     return code;
 }

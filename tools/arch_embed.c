@@ -35,7 +35,7 @@ static ggl_status write_model(const ggl_gguf *f, const char *text, size_t n, con
     return st;
 }
 
-static int embed(const llm_arch *arch, const char *model, const char *out) {
+static int embed(const llm_arch *arch, const char *model, const char *out, const tool_ignore *ignore) {
     ggl_error err = {0};
     ggl_gguf *f;
     arch_built b = {0};
@@ -44,7 +44,8 @@ static int embed(const llm_arch *arch, const char *model, const char *out) {
     llm_arch_source source = llm_arch_source_gguf(f);
     size_t n;
     const char *text = llm_arch_text(arch, &n);
-    ggl_status st = arch_build(&b, arch, &source, 64, 16, NULL, &err); /* it has to fit */
+    ggl_status st = arch_build(&b, arch, &source, ignore, 64, 16, NULL, &err); /* it has to fit */
+    arch_print_notes(&b);
     if (st == GGL_OK)
         st = write_model(f, text, n, out, &err);
     if (st == GGL_OK)
@@ -58,10 +59,12 @@ static int embed(const llm_arch *arch, const char *model, const char *out) {
 
 int arch_embed(int argc, char **argv) {
     arg_list files = {0};
-    int code = arch_args(TOOL, "FILE MODEL OUT",
+    tool_ignore ignore = {0};
+    const arg_option options[] = {IGNORE_OPTIONS(ignore), {0}};
+    int code = arch_args(TOOL, "FILE MODEL OUT [options]",
                          "Writes OUT: MODEL with the descriptor FILE as its key general.descriptor, so that it runs wherever the\n"
                          "language is known. The descriptor must fit the model. A split model becomes one file.",
-                         NULL, 3, 3, argc, argv, &files);
+                         options, 3, 3, argc, argv, &files);
     if (code >= 0)
         return code;
     const tool_path paths[] = {{"FILE", files.s[0], .written = false},
@@ -70,8 +73,9 @@ int arch_embed(int argc, char **argv) {
     code = tool_check_paths(TOOL, paths, 3);
     llm_arch *arch = code < 0 ? arch_open(TOOL, files.s[0]) : NULL;
     if (code < 0)
-        code = arch ? embed(arch, files.s[1], files.s[2]) : 1;
+        code = arch ? embed(arch, files.s[1], files.s[2], &ignore) : 1;
     llm_arch_free(arch);
     args_list_fini(&files);
+    ignore_fini(&ignore);
     return code;
 }

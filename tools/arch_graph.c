@@ -76,6 +76,7 @@ typedef struct options {
     const char *backend, *out;
     int format;
     int64_t variant;
+    tool_ignore ignore;
 } options;
 
 static ggl_status build(const options *o, const llm_arch *arch, const char *model, arch_built *b, llm_arch_toy **toy, ggl_gguf **f,
@@ -92,7 +93,7 @@ static ggl_status build(const options *o, const llm_arch *arch, const char *mode
             return err->status;
         source = *llm_arch_toy_source(*toy);
     }
-    return arch_build(b, arch, &source, 64, 16, fold, err);
+    return arch_build(b, arch, &source, &o->ignore, 64, 16, fold, err);
 }
 
 static ggl_status print_to(FILE *out, const options *o, const figure *f, const llm_arch *arch,
@@ -136,6 +137,7 @@ static int draw(const options *o, const char *file, const char *model) {
     if (st == GGL_OK)
         st = build(o, arch, model, &b, &toy, &f, reference, &err);
     int code = 1;
+    arch_print_notes(&b);
     if (st == GGL_OK)
         st = ggl_backend_open(&backend, o->backend, NULL, &err);
     if (st != GGL_OK)
@@ -164,6 +166,7 @@ int arch_graph(int argc, char **argv) {
         {"-o --output", ARG_STRING, &o.out, .value = "FILE", .help = "write there (default: standard output)"},
         {"--all", ARG_FLAG, &all, .help = "without a model: with everything optional, instead of nothing"},
         {"--backend", ARG_STRING, &o.backend, .value = "NAME", .help = "whose composites are marked (default cpu)"},
+        IGNORE_OPTIONS(o.ignore),
         {0}};
     int code = arch_args(TOOL, "FILE [MODEL] [options]",
                          "Draws the graph that a descriptor makes of a model, or of made-up sizes: what comes before the layers,\n"
@@ -179,5 +182,6 @@ int arch_graph(int argc, char **argv) {
     if (code < 0)
         code = draw(&o, files.s[0], files.n > 1 ? files.s[1] : NULL);
     args_list_fini(&files);
+    ignore_fini(&o.ignore);
     return code;
 }

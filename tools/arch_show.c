@@ -1,4 +1,4 @@
-/* llm-arch show: what is in a model file. */
+/* llm-arch show: what is in a model file, and what becomes of its keys. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +16,54 @@ static bool begins(ggl_str s, const char *with) {
     return s.n >= n && memcmp(s.s, with, n) == 0;
 }
 
+static void print_key(const ggl_gguf_value *v, const char *verdict) {
+    char text[1024];
+    ggl_fprint(stdout, verdict[0] ? "  %-44.*s %-20s  %s\n" : "  %-44.*s %s\n", (int)v->key.n, v->key.s,
+               value_text(v, text, sizeof text), verdict);
+}
+
 static void print_keys(const ggl_gguf *f, bool tokenizer) {
     for (size_t i = 0; i < ggl_gguf_n_values(f); i++) {
         const ggl_gguf_value *v = ggl_gguf_value_at(f, i);
-        char text[1024];
         if (begins(v->key, "tokenizer.") == tokenizer)
-            ggl_fprint(stdout, "  %-44.*s %s\n", (int)v->key.n, v->key.s, value_text(v, text, sizeof text));
+            print_key(v, "");
     }
+}
+
+typedef struct judged_keys {
+    const ggl_gguf *file;
+    size_t at; /* of the next key */
+} judged_keys;
+
+static void print_judged(void *ctx, const llm_arch_judged *k) {
+    judged_keys *j = ctx;
+    char verdict[400] = "";
+    const char *reason = k->reason ? k->reason : "";
+    if (k->use == LLM_ARCH_READ)
+        snprintf(verdict, sizeof verdict, "read, %s:%d", k->file, k->line);
+    else if (k->use == LLM_ARCH_IGNORED)
+        snprintf(verdict, sizeof verdict, "ignored, %s:%d", k->file, k->line);
+    else if (k->use == LLM_ARCH_HARMLESS)
+        snprintf(verdict, sizeof verdict, "harmless: %s", reason);
+    else if (k->use == LLM_ARCH_UNREAD)
+        snprintf(verdict, sizeof verdict, "NOT READ%s%s", k->reason ? ": " : "", reason);
+    else if (k->use == LLM_ARCH_FOREIGN)
+        snprintf(verdict, sizeof verdict, "not read");
+    const ggl_gguf_value *v = ggl_gguf_value_at(j->file, j->at++);
+    if (!begins(v->key, "tokenizer."))
+        print_key(v, verdict);
+}
+
+/* With what becomes of each; arch NULL: without. */
+static bool print_model_keys(const ggl_gguf *f, const llm_arch *arch) {
+    ggl_error err = {0};
+    judged_keys j = {f, 0};
+    llm_arch_source source = llm_arch_source_gguf(f);
+    if (!arch)
+        print_keys(f, false);
+    else if (llm_arch_judge_keys(arch, &source, print_judged, &j, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg) < 0;
+    return true;
 }
 
 static void print_tensors(const tensor_row *rows, size_t n) {
@@ -71,7 +112,7 @@ static bool print_types(const tensor_row *rows, size_t n, uint64_t params, uint6
     return ok;
 }
 
-static int show(const ggl_gguf *f) {
+static int show(const ggl_gguf *f, const llm_arch *arch, const char *origin) {
     tensor_row *rows;
     size_t n;
     if (!tensor_rows(f, &rows, &n))
@@ -81,9 +122,10 @@ static int show(const ggl_gguf *f) {
         params += rows[i].params;
         bytes += rows[i].bytes;
     }
-    ggl_fprint(stdout, "%s: GGUF version %" PRIu32 ", %zu keys, %zu tensor%s, %d file%s\n\nkeys\n", ggl_gguf_name(f), ggl_gguf_version(f),
-           ggl_gguf_n_values(f), ggl_gguf_n_tensors(f), ggl_gguf_n_tensors(f) == 1 ? "" : "s", ggl_gguf_n_parts(f), ggl_gguf_n_parts(f) > 1 ? "s" : "");
-    print_keys(f, false);
+    ggl_fprint(stdout, "%s: GGUF version %" PRIu32 ", %zu keys, %zu tensor%s, %d file%s\n\nkeys%s%s%s\n", ggl_gguf_name(f), ggl_gguf_version(f),
+           ggl_gguf_n_values(f), ggl_gguf_n_tensors(f), ggl_gguf_n_tensors(f) == 1 ? "" : "s", ggl_gguf_n_parts(f), ggl_gguf_n_parts(f) > 1 ? "s" : "",
+               arch ? ", and where " : "", arch ? origin : "", arch ? " reads them" : "");
+    bool judged = print_model_keys(f, arch);
     printf("\ntokenizer\n");
     print_keys(f, true);
     printf("\ntensors\n");
@@ -91,22 +133,47 @@ static int show(const ggl_gguf *f) {
     printf("\ntypes\n");
     bool ok = print_types(rows, n, params, bytes);
     free(rows);
-    return ok ? 0 : tool_error(TOOL, 1, "out of memory");
+    if (!ok)
+        return tool_error(TOOL, 1, "out of memory");
+    return judged ? 0 : 1;
+}
+
+/* The model with its descriptor; without one, if none was asked for, the file alone. */
+static int show_file(const char *path, const char *descriptor) {
+    ggl_error err = {0};
+    ggl_gguf *f = NULL;
+    llm_model *m = NULL;
+    llm_model_params mp = {.arch_path = descriptor, .gguf = {.meta_only = true}};
+    ggl_status st = llm_model_open(&m, path, &mp, &err);
+    if (st != GGL_OK && !descriptor) {
+        ggl_error why = err;
+        st = ggl_gguf_open(&f, path, &mp.gguf, &err);
+        if (st == GGL_OK)
+            fprintf(stderr, TOOL ": note: what becomes of the keys is not known: %s\n", why.msg);
+    }
+    int code = st != GGL_OK ? tool_error(TOOL, 1, "%s", err.msg)
+               : m          ? show(llm_model_file(m), llm_model_arch(m), llm_model_arch_origin(m))
+                            : show(f, NULL, NULL);
+    if (st == GGL_OK)
+        arch_note_truncated(path);
+    ggl_gguf_close(f);
+    llm_model_free(m);
+    return code;
 }
 
 int arch_show(int argc, char **argv) {
     arg_list files = {0};
-    int code = arch_args(TOOL, "MODEL", "Prints a model's keys, its tensors (alike ones of all layers in one line), parameters and bytes.",
-                         NULL, 1, 1, argc, argv, &files);
+    const char *descriptor = NULL;
+    const arg_option options[] = {
+        {"--arch", ARG_STRING, &descriptor, .value = "FILE", .help = "an architecture descriptor to read the model by"},
+        {0}};
+    int code = arch_args(TOOL, "MODEL [options]",
+                         "Prints a model's keys, its tensors (alike ones of all layers in one line), parameters and bytes;\n"
+                         "for each key of the architecture the line of the descriptor that reads it, or why it need not be read.",
+                         options, 1, 1, argc, argv, &files);
     if (code >= 0)
         return code;
-    ggl_error err = {0};
-    ggl_gguf *f;
-    ggl_gguf_params p = {.meta_only = true};
-    code = ggl_gguf_open(&f, files.s[0], &p, &err) == GGL_OK ? show(f) : tool_error(TOOL, 1, "%s", err.msg);
-    if (f)
-        arch_note_truncated(files.s[0]);
-    ggl_gguf_close(f);
+    code = show_file(files.s[0], descriptor);
     args_list_fini(&files);
     return code;
 }

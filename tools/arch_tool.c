@@ -50,15 +50,18 @@ llm_arch *arch_open(const char *tool, const char *file) {
     return arch;
 }
 
-ggl_status arch_build(arch_built *out, const llm_arch *arch, const llm_arch_source *source, int64_t n_ctx, int64_t n_batch,
-                      ggl_backend *fold, ggl_error *err) {
+ggl_status arch_build(arch_built *out, const llm_arch *arch, const llm_arch_source *source, const tool_ignore *ignore,
+                      int64_t n_ctx, int64_t n_batch, ggl_backend *fold, ggl_error *err) {
+    llm_arch_params ap = {0};
+    if (ignore)
+        ap.ignore = ignore_of(ignore);
     ggl_graph_params p = ggl_graph_default();
     p.n_pos = n_ctx;
     p.n_batch = n_batch;
     *out = (arch_built){.graph = ggl_graph_new(&p)};
     if (!out->graph)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
-    ggl_status st = llm_arch_build(arch, source, NULL, out->graph, &out->result, err);
+    ggl_status st = llm_arch_build(arch, source, &ap, out->graph, &out->result, err);
     if (st == GGL_OK)
         st = ggl_graph_finish(out->graph, err);
     if (st == GGL_OK && fold)
@@ -66,6 +69,11 @@ ggl_status arch_build(arch_built *out, const llm_arch *arch, const llm_arch_sour
     if (st != GGL_OK)
         arch_built_fini(out);
     return st;
+}
+
+void arch_print_notes(const arch_built *b) {
+    if (b->result.notes)
+        fputs(b->result.notes, stderr);
 }
 
 void arch_built_fini(arch_built *b) {

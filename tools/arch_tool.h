@@ -3,6 +3,7 @@
 #define TOOLS_ARCH_TOOL_H
 
 #include "args.h"
+#include "ignore.h"
 #include "ggl/backends.h"
 #include "ggl/sched.h"
 #include "llm/model.h"
@@ -21,13 +22,14 @@ int arch_args(const char *tool, const char *usage, const char *about, const arg_
 /* A descriptor: a file, or else the name of a built-in one ("llama"). Prints errors; NULL after one. */
 llm_arch *arch_open(const char *tool, const char *file);
 
-/* The graph of a descriptor and a source, finished and folded. */
+/* The graph of a descriptor and a source, finished and folded; `ignore` may be NULL. */
 typedef struct arch_built {
     ggl_graph *graph;
     llm_arch_result result;
 } arch_built;
-ggl_status arch_build(arch_built *out, const llm_arch *arch, const llm_arch_source *source, int64_t n_ctx, int64_t n_batch,
-                      ggl_backend *fold, ggl_error *err);
+ggl_status arch_build(arch_built *out, const llm_arch *arch, const llm_arch_source *source, const tool_ignore *ignore,
+                      int64_t n_ctx, int64_t n_batch, ggl_backend *fold, ggl_error *err);
+void arch_print_notes(const arch_built *b); /* on stderr */
 void arch_built_fini(arch_built *b);
 
 /* All backends of this build: the reference, and the others. */

@@ -11,6 +11,7 @@
 #define TOOL "llm-arch verify"
 
 typedef struct run {
+    tool_ignore ignore;
     const char *arch, *backend, *mask, *text, *text_file;
     int64_t n, n_worst, n_threads;
     ggl_backend *fast, *reference;
@@ -84,7 +85,7 @@ static int report(const run *r) {
 
 static int open_all(run *r, const char *path) {
     ggl_error err = {0};
-    llm_model_params mp = {.arch_path = r->arch};
+    llm_model_params mp = {.arch_path = r->arch, .ignore = ignore_of(&r->ignore)};
     ggl_backend_params bp = {.n_threads = (int)r->n_threads, .mask = r->mask};
     if (llm_model_open(&r->model, path, &mp, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
@@ -130,8 +131,9 @@ static int verify_model(run *r, const char *path) {
         return code;
     ggl_error err = {0};
     llm_arch_source source = llm_arch_source_gguf(llm_model_file(r->model));
-    if (arch_build(&r->built, llm_model_arch(r->model), &source, r->n, r->n, r->reference, &err) != GGL_OK)
+    if (arch_build(&r->built, llm_model_arch(r->model), &source, &r->ignore, r->n, r->n, r->reference, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
+    arch_print_notes(&r->built);
     code = get_tokens(r);
     if (code >= 0)
         return code;
@@ -148,6 +150,7 @@ int arch_verify(int argc, char **argv) {
     const arg_option options[] = {
         {"--arch", ARG_STRING, &r.arch, .value = "FILE",
          .help = "an architecture descriptor to read the model by"},
+        IGNORE_OPTIONS(r.ignore),
         {"--backend", ARG_STRING, &r.backend, .value = "NAME",
          .help = "what is verified (default cpu)"},
         {"-n", ARG_INT, &r.n, .value = "N",
@@ -184,5 +187,6 @@ int arch_verify(int argc, char **argv) {
     else
         free(r.tokens.id);
     args_list_fini(&files);
+    ignore_fini(&r.ignore);
     return code;
 }

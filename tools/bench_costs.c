@@ -165,7 +165,7 @@ ggl_status bench_costs_count(bench_costs *c, const llm_model *m, int64_t n_ctx, 
     ggl_graph_params gp = {
         .n_pos = n_ctx, .n_batch = n_batch, .n_slots = 1, .type_k = type_k, .type_v = type_v};
     llm_arch_source source = llm_arch_source_gguf(llm_model_file(m));
-    llm_arch_params ap = {.n_ctx = n_ctx};
+    llm_arch_params ap = {.n_ctx = n_ctx, .ignore = llm_model_ignore(m)};
     ggl_graph *g = ggl_graph_new(&gp);
     *c = (bench_costs){.n_stores = 0};
     ggl_status st = g ? llm_arch_build(llm_model_arch(m), &source, &ap, g, NULL, err)

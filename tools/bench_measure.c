@@ -25,6 +25,7 @@ typedef struct bench {
     bench_row **row;
     size_t n_rows;
     bench_setup setup;
+    bool noted;
     const char *opened; /* the path of the model that is open */
     char cpu[96];
     struct {
@@ -42,12 +43,14 @@ static ggl_status open_model(bench *b, const char *path, ggl_error *err) {
     b->setup.model = NULL;
     b->opened = NULL;
     llm_model_params p = {.arch_path = b->o.arch,
-                          .gguf = {.no_mmap = b->o.no_mmap, .willneed = true}};
+                          .gguf = {.no_mmap = b->o.no_mmap, .willneed = true},
+                          .ignore = ignore_of(&b->o.ignore)};
     int64_t begin = bench_now_ns();
     ggl_status st = b->o.models.n > 0
                         ? llm_model_open(&b->setup.model, path, &p, err)
                         : llm_model_open_memory(&b->setup.model, llm_builtin_model,
                                                 llm_builtin_model_size, path, &p, err);
+    b->noted = false;
     b->setup.load_ns = (double)(bench_now_ns() - begin);
     b->opened = st == GGL_OK ? path : NULL;
     return st;
@@ -131,6 +134,7 @@ static int run_tests(bench *b) {
     if (!b->row)
         return tool_error(TOOL, 1, "out of memory");
     b->setup.o = &b->o;
+    b->setup.noted = &b->noted;
     b->setup.cpu = bench_cpu_name(b->cpu, sizeof b->cpu);
     bench_report_begin(&b->report, stdout, (bench_format)b->o.format, &b->o);
     bench_report_begin(&b->report_err, stderr, (bench_format)b->o.format_err, &b->o);

@@ -162,6 +162,7 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
         {"--strict", ARG_FLAG, &o->strict, .help = "what a backend refuses is an error"},
         {"--arch", ARG_STRING, &o->arch, .value = "FILE",
          .help = "an architecture descriptor to read the models by"},
+        IGNORE_OPTIONS(o->ignore),
         {"--no-repack", ARG_FLAG, &o->no_repack,
          .help = "use weights as the file has them, instead of laying them out anew at load"},
         {"--f16-as-bf16", ARG_FLAG, &o->f16_as_bf16,
@@ -240,6 +241,7 @@ void bench_options_fini(bench_options *o) {
     free(o->where);
     args_list_fini(&o->place);
     args_list_fini(&o->models);
+    ignore_fini(&o->ignore);
 }
 
 /* --- the cross product ------------------------------------------------------------------------ */

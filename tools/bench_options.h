@@ -3,6 +3,7 @@
 #define TOOLS_BENCH_OPTIONS_H
 
 #include "args.h"
+#include "ignore.h"
 #include "bench_lists.h"
 #include "bench_row.h"
 
@@ -23,6 +24,7 @@ typedef struct bench_options {
     size_t n_where;
     arg_list place; /* PATTERN=BACKEND, of all */
     int64_t reps, delay, priority;
+    tool_ignore ignore;
     const char *arch, *mask, *cpu_mask, *plot;
     const char *compare_old, *compare_new, *alternation;
     double confidence, tolerance;

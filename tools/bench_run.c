@@ -86,6 +86,10 @@ static ggl_status stage_init(stage *g, const bench_setup *s, const bench_test *t
     ggl_status st = placement_new(&g->placement, NULL, &g->options, &bp, err);
     if (st == GGL_OK)
         st = placement_session_new(g->placement, &g->session, s->model, &p, err);
+    if (st == GGL_OK && !*s->noted) {
+        fputs(llm_session_notes(g->session), stderr);
+        *s->noted = true;
+    }
     if (st == GGL_OK)
         st = llm_session_alloc(g->session, err);
     if (st != GGL_OK)

@@ -14,6 +14,7 @@ typedef struct bench_setup { /* what tests share */
     const bench_options *o;
     llm_model *model;
     double load_ns; /* of opening it */
+    bool *noted;    /* its notes were printed */
     bench_limits limits;
     const char *cpu;
 } bench_setup;

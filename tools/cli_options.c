@@ -39,6 +39,7 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
          .help = "the context, in tokens (default 0: the model's own)", .min = 0, .max = 1 << 30},
         {"--arch", ARG_STRING, &o->arch, .value = "FILE",
          .help = "an architecture descriptor to read the model by"},
+        IGNORE_OPTIONS(o->ignore),
         {"--no-escape", ARG_UNFLAG, &o->escape, .help = "take \\n, \\t, \\xHH .. in -p literally"},
         {"--no-parse-special", ARG_FLAG, &o->no_special,
          .help = "text in the prompt that spells a control token is text"},

@@ -3,10 +3,12 @@
 #define TOOLS_CLI_OPTIONS_H
 
 #include "args.h"
+#include "ignore.h"
 #include "llm/sampler.h"
 #include "placement.h"
 
 typedef struct cli_options {
+    tool_ignore ignore;
     const char *model, *prompt, *prompt_file, *tokens, *logits, *arch, *mask, *cpu_mask,
         *repack_cache, *plan; /* plan: NULL, "", or "nodes" */
     int64_t n_predict, n_ctx, n_batch, n_ubatch, n_threads, n_threads_batch, priority;

@@ -171,7 +171,8 @@ static int read_prompt(cli *c) {
 static int open_model(cli *c) {
     ggl_error err = {0};
     llm_model_params p = {.arch_path = c->o.arch,
-                          .gguf = {.no_mmap = c->o.no_mmap, .lock = c->o.mlock, .willneed = true}};
+                          .gguf = {.no_mmap = c->o.no_mmap, .lock = c->o.mlock, .willneed = true},
+                          .ignore = ignore_of(&c->o.ignore)};
     ggl_status st = c->o.model
                         ? llm_model_open(&c->model, c->o.model, &p, &err)
                         : llm_model_open_memory(&c->model, llm_builtin_model,
@@ -441,6 +442,7 @@ static bool finish(cli *c) {
     llm_model_free(c->model);
     llm_tokens_fini(&c->prompt);
     args_list_fini(&c->o.placement.place);
+    ignore_fini(&c->o.ignore);
     free(c->text);
     return complete;
 }

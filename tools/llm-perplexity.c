@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "args.h"
+#include "ignore.h"
 #include "builtin_model.h"
 #include "cache_types.h"
 #include "llm/session.h"
@@ -25,6 +26,7 @@
 enum { DEFAULT_CTX = 512, MAX_ROWS = 64, MAX_ROWS_SIZE = 64 << 20 };
 
 typedef struct options {
+    tool_ignore ignore;
     const char *model, *text, *arch, *mask, *base;
     placement_options placement;
     int64_t n_ctx, n_chunk, n_batch, n_ubatch, n_threads;
@@ -102,6 +104,7 @@ static int read_options(options *o, int argc, char **argv) {
          .help = "type of cached values: " TOOL_CACHE_TYPES, .choices = tool_cache_types},
         {"--arch", ARG_STRING, &o->arch, .value = "FILE",
          .help = "an architecture descriptor to read the model by"},
+        IGNORE_OPTIONS(o->ignore),
         {"--no-mmap", ARG_FLAG, &o->no_mmap,
          .help = "read the model into memory instead of mapping the file"},
         {"--f16-as-bf16", ARG_FLAG, &o->f16_as_bf16,
@@ -205,7 +208,8 @@ static int choose_chunks(ppl *p) {
 static int open_model(ppl *p) {
     ggl_error err = {0};
     const options *o = &p->o;
-    llm_model_params mp = {.arch_path = o->arch, .gguf = {.no_mmap = o->no_mmap, .willneed = true}};
+    llm_model_params mp = {.arch_path = o->arch, .gguf = {.no_mmap = o->no_mmap, .willneed = true},
+                           .ignore = ignore_of(&o->ignore)};
     ggl_status s = o->model
                        ? llm_model_open(&p->model, o->model, &mp, &err)
                        : llm_model_open_memory(&p->model, llm_builtin_model, llm_builtin_model_size,
@@ -527,6 +531,7 @@ int main(int argc, char **argv) {
         code = code ? code : 1;
     }
     args_list_fini(&p.o.placement.place);
+    ignore_fini(&p.o.ignore);
     llm_model_free(p.model);
     return tool_finish(TOOL, code);
 }

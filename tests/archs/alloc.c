@@ -52,7 +52,7 @@ static void setup(void) {
                      " x = a + b if has(w) else silu(a) + "
                      "rms_norm(b, v, 1)\n"
                      "  x = x + linear(x, w) if has(w) else x\n");
-    REQUIRE(model_new(&m, "v.weight [8]\nv.bias [8]\n", "model.gguf"));
+    REQUIRE(model_new(&m, "v.weight [8]\nv.bias [8]\nt.logit_scale = 1\nv.blk.0.w [2]\n", "model.gguf"));
 }
 
 static void check_count(long n, long least) {

@@ -50,7 +50,18 @@ expect 1 "none.gguf" show "$tmp/none.gguf"
 # --- check ----------------------------------------------------------------------------------------------------------------
 expect 0 "made-up models" check "$tmp/tiny.arch"
 expect 0 "made-up models" check gpt2
-expect 1 "is not read" check "$tmp/tiny.arch" "$model"
+expect 1 "are not read by $tmp/tiny.arch:" check "$tmp/tiny.arch" "$model"
+expect 1 "and 41 tensors" check "$tmp/tiny.arch" "$model" --ignore-tensor none
+unread=(--ignore-key 'llama.*' --ignore-tensor '*')
+expect 0 "ignored on your request: 3 keys llama.*, 41 tensors *" check "$tmp/tiny.arch" "$model" "${unread[@]}"
+expect 0 "ignored on your request: 3 keys llama.*, 41 tensors *" graph "$tmp/tiny.arch" "$model" "${unread[@]}"
+expect 0 "ignored on your request: 3 keys llama.*, 41 tensors *" verify "$model" --arch "$tmp/tiny.arch" "${unread[@]}"
+expect 0 "ignored on your request: 3 keys llama.*, 41 tensors *" diff "$tmp/tiny.arch" "$tmp/tiny.arch" "$model" "${unread[@]}"
+expect 0 "ignored on your request: 3 keys llama.*, 41 tensors *" embed "$tmp/tiny.arch" "$model" "$tmp/tiny.gguf" "${unread[@]}"
+expect 1 "are not read by general.descriptor:" verify "$tmp/tiny.gguf"
+"$cli" -m "$tmp/tiny.gguf" --tokens 1,2 -n 0 "${unread[@]}" 2>"$tmp/err" >/dev/null </dev/null || fail "llm-cli --ignore: $(cat "$tmp/err")"
+[ "$(grep -c 'ignored on your request' "$tmp/err")" = 1 ] || fail "llm-cli --ignore: $(cat "$tmp/err")"
+expect 0 "no unread key fits 'llama.logit_skale', which was to be ignored" verify "$model" --ignore-key llama.logit_skale
 sed 's/rms_norm/rmsnorm/' "$tmp/tiny.arch" >"$tmp/typo.arch"
 expect 1 "typo.arch:7:11: error" check "$tmp/typo.arch"
 expect 1 "did you mean rms_norm" check "$tmp/typo.arch"
@@ -60,6 +71,12 @@ expect 1 "did you mean rms_norm" check "$tmp/typo.arch"
 expect 0 "llama.arch" list
 expect 0 "blk.{l}.attn_q.weight" show "$model"
 [ ! -s "$tmp/err" ] || fail "show: $(cat "$tmp/err")"
+expect 0 "read, llama.arch:5" show "$model"
+expect 0 "NOT READ: query heads that share a key head" show "$model" --arch "$tmp/tiny.arch"
+expect 0 "harmless: a size of tensors" show "$model" --arch "$tmp/tiny.arch"
+expect 1 "nothing.arch" show "$model" --arch "$tmp/nothing.arch"
+sed 's/general.architecture/general.architectura/' "$model" >"$tmp/unknown.gguf"
+expect 0 "note: what becomes of the keys is not known: " show "$tmp/unknown.gguf"
 head -c 100000 "$model" >"$tmp/cut.gguf"
 expect 0 "note: $tmp/cut.gguf: the file is truncated" show "$tmp/cut.gguf"
 expect 0 "note: $tmp/cut.gguf: the file is truncated" diff "$model" "$tmp/cut.gguf"

@@ -223,7 +223,7 @@ def lfm2(k, w, tokens, n_ctx):
 
 
 def qwen35(k, w, tokens, n_ctx):
-    n_head, n_kv, d = k("attention.head_count"), k("attention.head_count_kv"), k("attention.key_length")
+    n_head, n_kv, d = k("attention.head_count"), np.max(k("attention.head_count_kv")), k("attention.key_length")
     eps = k("attention.layer_norm_rms_epsilon")
     k_heads, v_heads, size = k("ssm.group_count"), k("ssm.time_step_rank"), k("ssm.state_size")
     theta, mag = scaled_frequencies(k, k("rope.dimension_count"))

@@ -1,7 +1,7 @@
 """GGUF version 3, as far as the tests need it: written from the format's description.
 
-write(path, meta, tensors): meta is a dict of Python values (a bool, an int, a float, a string or a list of one kind),
-tensors a dict of float32 arrays, numpy order: the last dimension is GGUF's first; or of Blocks, which are written as they are.
+write(path, meta, tensors): meta is a dict of Python values (a bool, an int, a float, a string or a list of one kind; Typed where
+the type matters), tensors a dict of float32 arrays, numpy order: the last dimension is GGUF's first; or of Blocks, which are written as they are.
 read(path) gives both back, of f32 and f16 tensors.
 """
 import collections
@@ -16,6 +16,9 @@ TYPE_F32, TYPE_F16 = 0, 1
 
 # A tensor of any type: GGUF's number of it, the shape in elements, the bytes.
 Blocks = collections.namedtuple("Blocks", "kind shape data")
+
+# A value of a type of the caller's choice: GGUF's number of it, and that of the elements if it is an array.
+Typed = collections.namedtuple("Typed", "kind value inner", defaults=[None])
 
 
 def kind_of(value):
@@ -37,11 +40,17 @@ def pack_string(text):
     return struct.pack("<Q", len(data)) + data
 
 
-def pack_value(value, kind):
+def typed(value):
+    if isinstance(value, Typed):
+        return value
+    kind = kind_of(value)
+    return Typed(kind, value, kind_of(value[0]) if kind == ARRAY else None)
+
+
+def pack_value(value, kind, inner=None):
     if kind == STRING:
         return pack_string(value)
     if kind == ARRAY:
-        inner = kind_of(value[0])
         return struct.pack("<IQ", inner, len(value)) + b"".join(pack_value(v, inner) for v in value)
     return struct.pack(SCALARS[kind], value)
 
@@ -56,8 +65,8 @@ def blocks_of(t, name):
 def write(path, meta, tensors):
     head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(meta))
     for key, value in meta.items():
-        kind = kind_of(value)
-        head += pack_string(key) + struct.pack("<I", kind) + pack_value(value, kind)
+        t = typed(value)
+        head += pack_string(key) + struct.pack("<I", t.kind) + pack_value(t.value, t.kind, t.inner)
     offset = 0
     for name, t in tensors.items():
         t = blocks_of(t, name)

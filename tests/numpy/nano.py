@@ -253,6 +253,8 @@ qwen("qwen3moe", 25, "qwen3moe", {"expert_count": 8, "expert_used_count": 3, "ex
                                   "attention.head_count_kv": 2, "attention.key_length": 10}, n_kv=2, d=10)
 qwen("qwen3moe-fused", 28, "qwen3moe", {"expert_count": 6, "expert_used_count": 2, "expert_feed_forward_length": 30,
                                         "norm_top_k_prob": True}, fused=True)
+qwen("qwen3moe-no-size", 30, "qwen3moe", {"expert_count": 6, "expert_used_count": 2, "expert_feed_forward_length": 38})
+del CASES["qwen3moe-no-size"].keys["expert_feed_forward_length"]  # feed_forward_length is that of all experts in use
 
 
 # --- gemma2
@@ -378,6 +380,6 @@ def qwen35(name, seed, more={}, n_layer=4, every=4, draft=0, tied=True, dt=".bia
 
 qwen35("qwen35", 61, {"rope.dimension_sections": [2, 1, 1, 0]})
 qwen35("qwen35-draft", 62, {"full_attention_interval": 2, "nextn_predict_layers": 1, **yarn}, n_layer=3, every=2, draft=1, tied=False)
-qwen35("qwen35-other-names", 63, {"norm_top_k_prob": True}, dt="")
+qwen35("qwen35-other-names", 63, {"norm_top_k_prob": True, "attention.head_count_kv": [0, 0, 0, 2]}, dt="")
 
 import constructs  # noqa: E402,F401  the descriptors of ./archs: adds its cases here

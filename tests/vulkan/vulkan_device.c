@@ -194,7 +194,7 @@ static void check_cases(ggl_backend *b, const conform_kind *k) {
     for (int i = 0; i < k->n_cases; i++) {
         const conform_case *info = &k->cases[i];
         conform_result r;
-        const int n = conform_n_variants(info), step = n > 20 ? 3 : 1;
+        const int n = conform_n_variants(info), step = (n > 20 ? 3 : 1) * vulkan_each();
         for (int v = 0; v < n; v += step) {
             const long before = ggl_vulkan_messages();
             conform_outcome o = conform_check(info, v, b, &r);

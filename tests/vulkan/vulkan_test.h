@@ -7,24 +7,15 @@
 #include "ggl/backends.h"
 #include "test.h"
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define VULKAN_LEAK_CHECK
-#endif
-#endif
-#ifdef __SANITIZE_ADDRESS__
-#define VULKAN_LEAK_CHECK
-#endif
+/* Of a case's variants each so many-th runs: under a sanitizer, which sees the host's code, the same for
+ * all types, a fourth; else what GGL_VULKAN_EACH says, for tests that run again what another ran; else
+ * all. */
+static inline int vulkan_each(void) {
+    const char *each = getenv("GGL_VULKAN_EACH");
+    return TEST_ASAN ? 4 : each && atoi(each) > 0 ? atoi(each) : 1;
+}
 
-/* Of the variants of products under a sanitizer, which sees the host's code, the same for all
- * types: each so many-th. Builds without one run all. */
-#ifdef VULKAN_LEAK_CHECK
-enum { VULKAN_EACH = 4 };
-#else
-enum { VULKAN_EACH = 1 };
-#endif
-
-#ifdef VULKAN_LEAK_CHECK
+#if TEST_ASAN
 /* Drivers and layers leave something behind. The loader takes them out of memory, and then nothing
  * says whose it was; so they are kept in. */
 const char *__lsan_default_suppressions(void);

@@ -24,6 +24,7 @@ typedef struct llm_model_params {
                             * general.architecture; NULL: as the environment variable LLM_ARCH_PATH
                             * says; "": none */
     ggl_gguf_params gguf;  /* how the file is read */
+    llm_arch_ignore ignore; /* what may stay unread; copied */
 } llm_model_params;
 
 /* params may be NULL. The descriptor: arch_path, else one in arch_dirs, else the file's key
@@ -44,6 +45,8 @@ GGL_API const llm_arch *llm_model_arch(const llm_model *m);
 /* "built-in llama.arch", "general.descriptor of model.gguf", "my.arch", "archs/llama.arch (search
  * path)". */
 GGL_API const char *llm_model_arch_origin(const llm_model *m);
+/* llm_model_params.ignore, for whoever builds the model's graph (llm_arch_params.ignore). */
+GGL_API llm_arch_ignore llm_model_ignore(const llm_model *m);
 /* The context it was trained with ({arch}.context_length); 0: the file has no such key, or one that
  * is no whole number from 1 on, which building its graph reports. */
 GGL_API int64_t llm_model_n_ctx(const llm_model *m);

@@ -1,0 +1,197 @@
+/* Keys and tensors that a descriptor does not read: what is harmless, ignored on request, noted,
+ * refused, and what is said about it. And what a key's value may serve as. */
+#include "arch_test.h"
+#include "test.h"
+
+static ggl_status build_ignoring(const char *top, const char *lines, const llm_arch_ignore *ignore,
+                                 char **notes, ggl_error *err) {
+    model m;
+    llm_arch *arch;
+    llm_arch_result result = {0};
+    char *text = arch_text(top, "");
+    ggl_graph_params p = ggl_graph_default();
+    ggl_graph *g = ggl_graph_new(&p);
+    *err = (ggl_error){0};
+    *notes = NULL;
+    bool ok = model_new(&m, lines, "model.gguf");
+    ggl_status s = ok ? llm_arch_parse(&arch, text, strlen(text), "t.arch", err) : GGL_IO;
+    if (s == GGL_OK) {
+        llm_arch_source src = llm_arch_source_gguf(m.file);
+        llm_arch_params ap = {.ignore = ignore ? *ignore : (llm_arch_ignore){0}};
+        s = llm_arch_build(arch, &src, &ap, g, &result, err);
+        *notes = strdup(result.notes ? result.notes : "");
+        llm_arch_result_fini(&result);
+        llm_arch_free(arch);
+    }
+    ggl_graph_free(g);
+    model_free(&m);
+    free(text);
+    return s;
+}
+
+/* Builds, or the error holds `words`; the notes are `notes`. */
+static void check(const char *top, const char *lines, const char *words, const char *notes) {
+    ggl_error err;
+    char *got;
+    ggl_status s = build_ignoring(top, lines, NULL, &got, &err);
+    if (words) {
+        CHECK_MSG(s == GGL_FORMAT, "accepted: %s%s", top, lines);
+        CHECK_HAS(err.msg, words);
+    } else {
+        CHECK_OK(s, &err);
+        CHECK_STR(got, notes ? notes : "");
+    }
+    free(got);
+}
+
+TEST(harmless_keys) {
+    check("", "t.logit_scale = 1\nt.attention.causal = true\nt.ssm.state_size = 16\nt.pooling_type = 3",
+          NULL, NULL);
+    check("", "t.attention.sliding_window = 32\nt.context_length = 32", NULL, NULL);
+    check("", "t.attention.sliding_window = 31\nt.context_length = 32",
+          "  t.attention.sliding_window = 31: attention sees that many tokens only", NULL);
+    check("", "t.attention.sliding_window = [0, 0]", NULL, NULL);
+    check("", "t.attention.sliding_window = [0, 4]\nt.context_length = 4",
+          "  t.attention.sliding_window = [0, 4]: ", NULL);
+    /* what the descriptor names anywhere is its own */
+    check("if n_vocab == 3: require .logit_scale == 7\n", "t.logit_scale = 16", NULL, NULL);
+    check("ignore .logit_scale\n", "t.logit_scale = 16", NULL, NULL);
+    check("ignore \".logit_*\"\n", "t.logit_scale = 16\nt.logit_x = 1", NULL, NULL);
+    check("ignore .logit_scale if .logit_scale == 16, \"scales\"\n", "t.logit_scale = 16", NULL, NULL);
+    check("ignore .logit_scale if .logit_scale == 16, \"scales\"\n", "t.logit_scale = 1",
+          "key t.logit_scale = 1 is ignored only if .logit_scale == 16: scales", NULL);
+    check("ignore key(\"u.v\")\n", "u.v = 1", NULL, NULL);
+    check("", "u.v = 1", NULL, "model.gguf: key u.v = 1 is not read by t.arch\n");
+}
+
+/* Rows that depend on each other's keys. */
+TEST(harmless_beside_others) {
+    const char *yarn = "t.rope.scaling.yarn_beta_fast = 7\n";
+    check("", yarn, NULL, NULL);
+    check("ignore .rope.scaling.type\n", "t.rope.scaling.type = \"yarn\"\nt.rope.scaling.yarn_beta_fast = 7",
+          "where YaRN begins", NULL);
+    check("", "t.embedding_length = 8\nt.attention.head_count = 2\nt.attention.key_length = 4\n"
+              "t.attention.value_length = 4", "  t.embedding_length = 8\n", NULL);
+    const char *known = "ignore .embedding_length\n";
+    check(known, "t.embedding_length = 8\nt.attention.key_length = 4", "t.attention.key_length = 4", NULL);
+    check(known, "t.use_parallel_residual = false", "t.use_parallel_residual = false: whether", NULL);
+    check(known, "t.use_parallel_residual = false\nt.swin_norm = false\nt.wkv.head_size = 0", NULL, NULL);
+}
+
+TEST(parts_that_text_does_not_need) {
+    check("", "v.blk.0.q.weight [4]\nv.blk.1.q.weight [4]\nmm.x [2]\n", NULL,
+          "model.gguf: 2 tensors of a vision tower are not used\n"
+          "model.gguf: 1 tensor of a projector of images or sound is not used\n");
+    check("", "v.blk.0.q.weight [4]\nblk.0.q.weight [4]", "1 tensor of this file is not read", NULL);
+    check("ignore \"v.*\"\n", "v.blk.0.q.weight [4]\n", NULL, NULL);
+    check("n = .nextn_predict_layers\nrequire n > 0\n",
+          "blk.3.nextn.eh_proj.weight [4]\nt.nextn_predict_layers = 1", NULL,
+          "model.gguf: 1 tensor of a draft layer is not used\n");
+    check("", "blk.3.nextn.eh_proj.weight [4]", "blk.3.nextn.eh_proj.weight", NULL);
+    check("ignore \"x.*\" if .with_x \?\? false\n", "x.w [4]\nt.with_x = true", NULL, NULL);
+    check("ignore \"x.*\" if .with_x \?\? false\n", "x.w [4]\nt.with_x = false", "  x.w\n", NULL);
+}
+
+/* All of them in one message, which ends with how to go on. */
+TEST(many) {
+    char *lines = calloc(1, 1 << 16), *s = lines;
+    ggl_error err;
+    char *notes;
+    REQUIRE(lines);
+    for (int i = 0; i < 60; i++)
+        s += sprintf(s, "t.odd_%d = %d\n", i, i);
+    for (int l = 0; l < 24; l++)
+        s += sprintf(s, "blk.%d.attn_k.bias [4]\nblk.%d.e.%d.w [4]\n", l, l, l % 3);
+    CHECK(build_ignoring("", lines, NULL, &notes, &err) == GGL_FORMAT);
+    CHECK_HAS(err.msg, "model.gguf: error: 60 keys and 48 tensors of this file are not read by t.arch:\n"
+                       "  t.odd_0 = 0\n  t.odd_1 = 1\n");
+    CHECK_HAS(err.msg, "\n  and 42 more ('llm-arch show' lists all)\nWithout them");
+    CHECK_HAS(err.msg, "--ignore-key 't.*' --ignore-tensor '*'\nAn author reads, ignores or requires "
+                       "each of them in t.arch.");
+    free(notes);
+    CHECK(build_ignoring("", strstr(lines, "blk."), NULL, &notes, &err) == GGL_FORMAT);
+    CHECK_HAS(err.msg, "\n  blk.{0..23}.attn_k.bias (24 tensors)\n  blk.{0..23}.e.{0..2}.w (24 tensors)\n");
+    free(notes);
+    free(lines);
+}
+
+/* Names and values of a file are shown, not printed. */
+TEST(control_characters) {
+    ggl_error err;
+    char *notes;
+    CHECK(build_ignoring("", "t.odd\x1b[31m = \"\x1b[0m\"", NULL, &notes, &err) == GGL_FORMAT);
+    CHECK_HAS(err.msg, "  t.odd\\x1b[31m = \"\\x1b[0m\"\n");
+    CHECK(!strchr(err.msg, '\x1b'));
+    free(notes);
+}
+
+static void ignoring(const char *key, const char *tensor, const char *lines, const char *error,
+                     const char *want) {
+    ggl_error err;
+    char *notes;
+    const llm_arch_ignore ignore = {&key, &tensor, key != NULL, tensor != NULL};
+    ggl_status s = build_ignoring("", lines, &ignore, &notes, &err);
+    if (error) {
+        CHECK(s == GGL_FORMAT);
+        CHECK_HAS(err.msg, error);
+    } else {
+        CHECK_OK(s, &err);
+    }
+    CHECK_STR(notes, want);
+    free(notes);
+}
+
+TEST(on_request) {
+    ignoring("t.logit_scale", NULL, "t.logit_scale = 16", NULL,
+             "ignored on your request: t.logit_scale = 16\n");
+    ignoring("t.*", "blk.*.foo", "t.a = 16\nt.b = 1\nblk.0.foo [4]\nblk.1.foo [4]\nblk.2.foo [4]", NULL,
+             "ignored on your request: 2 keys t.*, 3 tensors blk.*.foo\n");
+    ignoring("t.a", "one", "t.a = 16\none [4]", NULL, "ignored on your request: t.a = 16, one\n");
+    /* a key that is read is read all the same, and not among those ignored */
+    ignoring("t.*", NULL, "t.a = 1", NULL, "ignored on your request: t.a = 1\n");
+    ignoring("t.n_embd", NULL, "", NULL,
+             "model.gguf: no unread key fits 't.n_embd', which was to be ignored\n");
+    ignoring("t.logit_skale", NULL, "t.logit_scale = 1", NULL,
+             "model.gguf: no unread key fits 't.logit_skale', which was to be ignored\n");
+    ignoring("t.a", "x", "t.b = 1", "  t.b = 1\n",
+             "model.gguf: no unread key fits 't.a', which was to be ignored\n"
+             "model.gguf: no unread tensor fits 'x', which was to be ignored\n");
+    ignoring("u.*", NULL, "u.v = 1", NULL, "ignored on your request: u.v = 1\n");
+}
+
+/* --- what values serve as --------------------------------------------------------------------- */
+
+TEST(lists_of_equal_values) {
+    check("require .a == 3\n", "t.a = [3, 3, 3]", NULL, NULL);
+    check("require .a + 1 == 4 and -.a == -3 and .a in [2, 3] and max(.a, 1) == 3\n", "t.a = [3, 3]", NULL, NULL);
+    check("a = .a\nrequire a == 3 and size(.a) == 2 and 3 in .a and .a[1] == 3\n", "t.a = [3, 3]", NULL, NULL);
+    check("def f(x) = x * 2\nrequire f(.a) == 6\n", "t.a = [3]", NULL, NULL);
+    check("require .a == 3\n", "t.a = [3, 3, 4]",
+          "key t.a is a list of 3, of which [0] is 3 and [2] is 4: take one with [i]", NULL);
+    check("require [3, 3] == 3\n", "", "a list of 2", NULL); /* a key's only */
+}
+
+TEST(truth_of_keys) {
+    check("require .a and not .b and .a == true and .b != true and .a in [true]\n", "t.a = 1\nt.b = 0", NULL, NULL);
+    check("require .a\n", "t.a = [1, 1]", NULL, NULL);
+    check("if .a: require .b[1] == true\n", "t.a = 1\nt.b = [0, 1]", NULL, NULL);
+    check("require .a == 1\n", "t.a = true", "'==' of true or false and a number", NULL);
+    check("require .a\n", "t.a = 2", "true or false is wanted here", NULL);
+    check("require 1\n", "", "true or false is wanted here", NULL);
+    check("require true == 1\n", "", "'==' of true or false and a number", NULL);
+    check("require .a + 0\n", "t.a = 1", "true or false is wanted here", NULL); /* computed */
+}
+
+TEST(zero_means_absent) {
+    check("require (.attention.scale \?\? 5) == 5 and not has(.expert_weights_scale)\n",
+          "t.attention.scale = 0\nt.expert_weights_scale = 0", NULL, NULL);
+    check("require (.attention.scale \?\? 5) == 2\n", "t.attention.scale = 2", NULL, NULL);
+    check("require .logit_scale == 0\n", "t.logit_scale = 0", NULL, NULL);
+}
+
+TEST(second_names) {
+    const char *top = "w [8] from \"a\" \?\? \"b\"\n";
+    check(top, "", "tensor a is missing in model.gguf", NULL);
+    check(top, "a [8]\nb [8]", "tensor a is declared but does not reach the logits", NULL);
+    check(top, "b [8]", "tensor b is declared but does not reach the logits", NULL);
+}

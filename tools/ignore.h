@@ -1,0 +1,30 @@
+/* --ignore-key and --ignore-tensor, which all tools that build a model from a file have. */
+#ifndef TOOLS_IGNORE_H
+#define TOOLS_IGNORE_H
+
+#include "args.h"
+#include "llm/arch.h"
+
+typedef struct tool_ignore {
+    arg_list keys, tensors;
+} tool_ignore;
+
+/* Rows of a table of options, for a tool_ignore. */
+#define IGNORE_OPTIONS(o)                                                                          \
+    {"--ignore-key", ARG_LIST, &(o).keys, .value = "PATTERN",                                      \
+     .help = "go on although nothing reads keys of these full names ('*': anything), at your own " \
+             "risk; repeatable"},                                                                  \
+        {"--ignore-tensor", ARG_LIST, &(o).tensors, .value = "PATTERN",                            \
+         .help = "the same for tensors"}
+
+/* For llm_model_params and llm_arch_params; the lists stay the tool's. */
+static inline llm_arch_ignore ignore_of(const tool_ignore *o) {
+    return (llm_arch_ignore){o->keys.s, o->tensors.s, o->keys.n, o->tensors.n};
+}
+
+static inline void ignore_fini(tool_ignore *o) {
+    args_list_fini(&o->keys);
+    args_list_fini(&o->tensors);
+}
+
+#endif
