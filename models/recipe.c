@@ -2,13 +2,11 @@
 
 #include <string.h>
 
+#include "ggl/graph.h"
 #include "ggl/math.h"
 
 int64_t recipe_count(const recipe *r) {
-    int64_t n = 1;
-    for (int d = 0; d < r->n_dims; d++)
-        n *= r->ne[d];
-    return n;
+    return ggl_extents(r->ne, 0, r->n_dims, 1);
 }
 
 ggl_type recipe_type(const recipe *r) {
@@ -47,7 +45,7 @@ static void read_source(const st_tensor *t, int64_t first, int64_t n, float *out
 /* Holds matrix m of r, transposed: held[j, i] = x[i, j], in squares that fit the cache. One matrix at a time: of experts there
  * are many. */
 static ggl_status hold_transposed(recipe *r, int64_t m, ggl_error *err) {
-    const int64_t a = r->ne[0], b = r->ne[1], n = a * b;
+    const int64_t a = r->ne[0], b = r->ne[1], n = ggl_extents(r->ne, 0, 2, 1);
     float *x = ggl_calloc((size_t)n, sizeof *x);
     if (!r->held)
         r->held = ggl_calloc((size_t)n, sizeof *x);
@@ -64,7 +62,7 @@ static ggl_status hold_transposed(recipe *r, int64_t m, ggl_error *err) {
 }
 
 static ggl_status read_transposed(recipe *r, int64_t first, int64_t n, float *out, ggl_error *err) {
-    const int64_t size = r->ne[0] * r->ne[1];
+    const int64_t size = ggl_extents(r->ne, 0, 2, 1);
     ggl_status s = GGL_OK;
     for (int64_t k; s == GGL_OK && n > 0; n -= k) {
         const int64_t m = first / size, at = first % size;
