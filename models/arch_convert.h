@@ -41,6 +41,7 @@ typedef struct arch_conversion {
     const json_value *config;
     llm_safetensors *source;
     ggl_backend *backend; /* computes constants, in double; NULL: there may be none */
+    const llm_arch_ignore *ignore; /* at the user's risk: `key` of config.json's values, `tensor`; NULL: nothing */
     bool collect; /* go on after errors, as far as that makes sense, and keep them in `fault` */
     /* what comes out */
     ggl_arena arena;
@@ -77,12 +78,19 @@ int arch_field_path(const arch_expr *e, const char **name, int most, const char 
 /* What `rope.NAME` is called in config.json; *outside: its names beside rope_parameters and rope_scaling, NULL after the last. */
 const char *arch_rope_key(const char *name, const char *const **outside);
 
-/* arch_convert_unread.c: values of config.json that no line of the section reads, in their order. refused.s: they are refused for
- * this reason; else NULL. */
-typedef void (*arch_unread_fn)(void *ctx, const char *path, const json_value *v, ggl_str refused);
+/* arch_convert_unread.c: values of config.json that no line of the section reads, in their order. */
+typedef struct arch_unread {
+    const char *path;
+    const json_value *value;
+    ggl_str refused; /* for this reason; s NULL: just unread */
+    bool on_request; /* the user wants it to be ignored */
+} arch_unread;
+typedef void (*arch_unread_fn)(void *ctx, const arch_unread *x);
 GGL_NODISCARD ggl_status arch_convert_each_unread(const arch_conversion *c, arch_unread_fn found, void *ctx, ggl_error *err);
 /* GGL_UNSUPPORTED: there are some; the message names them. */
 GGL_NODISCARD ggl_status arch_convert_check_config(const arch_conversion *c, ggl_error *err);
+/* Whether one of the patterns fits. */
+bool arch_convert_on_request(const char *const *pattern, size_t n, ggl_str name);
 /* A value for messages: 0.5, "silu", a list of 3; returns buf. */
 const char *arch_json_text(const json_value *v, char *buf, size_t size);
 
@@ -93,6 +101,7 @@ GGL_NODISCARD ggl_status arch_convert_check_keys(arch_conversion *c, ggl_error *
 
 /* arch_convert_ignore.c: the line whose `ignore` names the tensor, or NULL. */
 const arch_mapping *arch_convert_ignored(const arch_conversion *c, ggl_str name);
+bool arch_convert_tensor_on_request(const arch_conversion *c, const st_tensor *t);
 /* GGL_FORMAT: there are tensors that no line reads or ignores. */
 GGL_NODISCARD ggl_status arch_convert_check_leftovers(const arch_conversion *c, ggl_error *err);
 

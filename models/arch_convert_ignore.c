@@ -101,6 +101,10 @@ const arch_mapping *arch_convert_ignored(const arch_conversion *c, ggl_str name)
     return NULL;
 }
 
+bool arch_convert_tensor_on_request(const arch_conversion *c, const st_tensor *t) {
+    return c->ignore && arch_convert_on_request(c->ignore->tensor, c->ignore->n_tensor, t->name);
+}
+
 /* --- leftovers -------------------------------------------------------------------------------- */
 
 ggl_status arch_convert_check_leftovers(const arch_conversion *c, ggl_error *err) {
@@ -109,7 +113,7 @@ ggl_status arch_convert_check_leftovers(const arch_conversion *c, ggl_error *err
     int line, column;
     for (size_t i = 0; i < c->source->n_tensor; i++) {
         const st_tensor *t = &c->source->tensor[i];
-        if (t->used || arch_convert_ignored(c, t->name))
+        if (t->used || arch_convert_ignored(c, t->name) || arch_convert_tensor_on_request(c, t))
             continue;
         first = first ? first : t;
         n++;
@@ -120,8 +124,9 @@ ggl_status arch_convert_check_leftovers(const arch_conversion *c, ggl_error *err
     char more[64] = "";
     if (n > 1)
         snprintf(more, sizeof more, " and %zu more", n - 1);
-    return ggl_fail(
-        err, GGL_FORMAT,
-        "%s: tensor %s%s: read by no line of the convert section in %s:%d; map it or ignore it",
-        c->source->file[first->file].s, first->name.s, more, c->arch->text.name, line);
+    return ggl_fail(err, GGL_FORMAT,
+                    "%s: tensor %s%s: read by no line of the convert section in %s:%d; map it or "
+                    "ignore it (--ignore-tensor '%s', at your own risk)",
+                    c->source->file[first->file].s, first->name.s, more, c->arch->text.name, line,
+                    first->name.s);
 }

@@ -275,6 +275,13 @@ static bool is_empty(const json_value *v) {
     return v->kind == JSON_NULL || (v->kind >= JSON_ARRAY && v->of.n == 0);
 }
 
+bool arch_convert_on_request(const char *const *pattern, size_t n, ggl_str name) {
+    for (size_t k = 0; k < n; k++)
+        if (arch_match(pattern[k], name.s, name.n))
+            return true;
+    return false;
+}
+
 /* refused: why, if an object above is. */
 static void walk(search *s, const json_value *v, size_t n, int depth, ggl_str refused) {
     const ggl_str path = {s->path, n};
@@ -288,7 +295,10 @@ static void walk(search *s, const json_value *v, size_t n, int depth, ggl_str re
              (line && (line->rest.n == 0 || (v->kind != JSON_OBJECT && has_value(line->rest, v)))))
         return;
     if (v->kind != JSON_OBJECT) {
-        s->found(s->ctx, s->path, v, refused);
+        const llm_arch_ignore *r = s->c->ignore;
+        const arch_unread x = {s->path, v, refused,
+                               r && arch_convert_on_request(r->key, r->n_key, path)};
+        s->found(s->ctx, &x);
         return;
     }
     for (size_t i = 0; i < v->of.n; i++) {
@@ -327,19 +337,22 @@ typedef struct shown {
     size_t used, n, n_more;
 } shown;
 
-static void show(void *ctx, const char *path, const json_value *v, ggl_str refused) {
+static void show(void *ctx, const arch_unread *u) {
     shown *x = ctx;
     char value[120];
-    if (refused.s && !x->refused[0])
-        snprintf(x->refused, sizeof x->refused, "%s: %.*s", path, (int)refused.n, refused.s);
+    if (u->on_request)
+        return;
+    if (u->refused.s && !x->refused[0])
+        snprintf(x->refused, sizeof x->refused, "%s: %.*s", u->path, (int)u->refused.n,
+                 u->refused.s);
     if (x->n++ == 0)
-        snprintf(x->first, sizeof x->first, "%s", path);
-    if (x->used + strlen(path) + sizeof value > sizeof x->text)
+        snprintf(x->first, sizeof x->first, "%s", u->path);
+    if (x->used + strlen(u->path) + sizeof value > sizeof x->text)
         x->n_more++;
     else
-        x->used +=
-            (size_t)snprintf(x->text + x->used, sizeof x->text - x->used, "%s%s = %s",
-                             x->used ? ", " : "", path, arch_json_text(v, value, sizeof value));
+        x->used += (size_t)snprintf(x->text + x->used, sizeof x->text - x->used, "%s%s = %s",
+                                    x->used ? ", " : "", u->path,
+                                    arch_json_text(u->value, value, sizeof value));
 }
 
 ggl_status arch_convert_check_config(const arch_conversion *c, ggl_error *err) {
@@ -357,6 +370,8 @@ ggl_status arch_convert_check_config(const arch_conversion *c, ggl_error *err) {
     return ggl_fail(err, GGL_UNSUPPORTED,
                     "config.json has what this conversion does not read: %s%s. If it changes what "
                     "the model computes, the convert "
-                    "section in %s:%d lacks a line for it; if not, say there: ignore config.%s",
-                    x.text, more, c->arch->text.name, line, x.first);
+                    "section in %s:%d lacks a line for it; if not, say there: ignore config.%s. To "
+                    "go on at your own risk: "
+                    "--ignore-config '%s'",
+                    x.text, more, c->arch->text.name, line, x.first, x.first);
 }

@@ -217,12 +217,68 @@ static ggl_status settle(llm_converter *c, ggl_status s, ggl_error *err) {
     return arch_convert_add_fault(&c->conv, err->msg) ? GGL_OK : no_memory(err);
 }
 
+/* What is ignored at the user's request: the first few by name, all of them counted. */
+typedef struct requests {
+    char text[1000];
+    size_t used, n, n_more;
+} requests;
+
+static void add_request(requests *r, const char *name, const char *value) {
+    r->n++;
+    if (r->used + strlen(name) + strlen(value) + 8 > sizeof r->text)
+        r->n_more++;
+    else
+        r->used += (size_t)snprintf(r->text + r->used, sizeof r->text - r->used, "%s%s%s%s", r->used ? ", " : "", name,
+                                    value[0] ? " = " : "", value);
+}
+
+/* A note of them, or that there are none. */
+static ggl_status note_requests(llm_converter *c, const requests *r, const char *flag, ggl_error *err) {
+    char text[1400], more[64] = "";
+    if (r->n_more)
+        snprintf(more, sizeof more, " and %zu more", r->n_more);
+    if (r->n == 0)
+        snprintf(text, sizeof text, "%s fits nothing that is not read", flag);
+    else
+        snprintf(text, sizeof text, "%s%s %s ignored at your request: the model may compute something else", r->text, more,
+                 r->n == 1 ? "is" : "are");
+    return note(c, text) ? GGL_OK : no_memory(err);
+}
+
+static void add_value(void *ctx, const arch_unread *u) {
+    char value[120];
+    if (u->on_request)
+        add_request(ctx, u->path, arch_json_text(u->value, value, sizeof value));
+}
+
+static ggl_status note_values(llm_converter *c, ggl_error *err) {
+    requests r = {.n = 0};
+    if (c->params.ignore.n_key == 0)
+        return GGL_OK;
+    ggl_status s = arch_convert_each_unread(&c->conv, add_value, &r, err);
+    return s == GGL_OK ? note_requests(c, &r, "--ignore-config", err) : s;
+}
+
+static ggl_status note_tensors(llm_converter *c, ggl_error *err) {
+    requests r = {.n = 0};
+    if (c->params.ignore.n_tensor == 0)
+        return GGL_OK;
+    for (size_t i = 0; i < c->source->n_tensor; i++) {
+        const st_tensor *t = &c->source->tensor[i];
+        if (!t->used && !arch_convert_ignored(&c->conv, t->name) && arch_convert_tensor_on_request(&c->conv, t))
+            add_request(&r, t->name.s, "");
+    }
+    return note_requests(c, &r, "--ignore-tensor", err);
+}
+
 static ggl_status open_keys(llm_converter *c, ggl_error *err) {
     ggl_status s = settle(c, arch_convert_keys(&c->conv, err), err);
     if (s == GGL_OK)
         s = settle(c, arch_convert_check_keys(&c->conv, err), err);
     if (s == GGL_OK && !c->params.dry_run) /* its report lists them */
         s = arch_convert_check_config(&c->conv, err);
+    if (s == GGL_OK)
+        s = note_values(c, err);
     if (s == GGL_OK)
         s = note_odd_keys(c, err);
     return s == GGL_OK ? settle(c, open_tokenizer(c, err), err) : s;
@@ -231,6 +287,8 @@ static ggl_status open_keys(llm_converter *c, ggl_error *err) {
 static ggl_status open_tensors(llm_converter *c, ggl_error *err) {
     ggl_status s = arch_convert_tensors(&c->conv, err);
     c->built = s == GGL_OK;
+    if (s == GGL_OK)
+        s = note_tensors(c, err);
     if (s == GGL_OK && !add_sizes(c))
         s = ggl_fail(err, GGL_LIMIT, "the file would be too large");
     return s;
@@ -248,6 +306,7 @@ static ggl_status open_rest(llm_converter *c, ggl_error *err) {
     c->conv.config = &c->config->root;
     c->conv.backend = c->params.backend;
     c->conv.collect = c->params.dry_run;
+    c->conv.ignore = &c->params.ignore;
     ggl_error tensors_err = {0}; /* keys may ask for tensors; without any, config.json's faults come first */
     ggl_status tensors = llm_safetensors_open(&c->source, c->folder, &tensors_err);
     c->conv.source = c->source;

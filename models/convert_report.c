@@ -10,7 +10,7 @@ typedef struct report {
     const llm_converter *c;
     void (*line)(void *ctx, const char *text);
     void *ctx;
-    size_t n_faults;
+    size_t n_faults, n_unread; /* n_unread: of config.json */
 } report;
 
 static void say(const report *r, const char *fmt, ...) GGL_PRINTF(2, 3);
@@ -49,16 +49,18 @@ static void list_keys(const report *r) {
 
 /* --- config.json ------------------------------------------------------------------------------ */
 
-static void list_unread(void *ctx, const char *path, const json_value *v, ggl_str refused) {
+static void list_unread(void *ctx, const arch_unread *u) {
     report *r = ctx;
     char value[120];
-    if (r->n_faults++ == 0) {
+    if (r->n_unread++ == 0) {
         say(r, "%s", "");
         say(r, "config.json: values that no line reads (ignore config.x, if it is of no "
                "consequence):");
     }
-    say(r, "  %-42s %s%s%.*s", path, arch_json_text(v, value, sizeof value), refused.s ? "  " : "",
-        (int)refused.n, refused.s ? refused.s : "");
+    r->n_faults += !u->on_request;
+    say(r, "  %-42s %s%s%.*s%s", u->path, arch_json_text(u->value, value, sizeof value),
+        u->refused.s ? "  " : "", (int)u->refused.n, u->refused.s ? u->refused.s : "",
+        u->on_request ? "  (ignored at your request)" : "");
 }
 
 /* --- tensors ---------------------------------------------------------------------------------- */
@@ -80,6 +82,8 @@ static const char *reader_text(const report *r, const st_tensor *t, char *buf, s
         snprintf(buf, size, "%s %s", line_of(t->line, line, sizeof line), t->makes ? t->makes : "");
     else if (ignored)
         snprintf(buf, size, "%s ignored", line_of(ignored, line, sizeof line));
+    else if (arch_convert_tensor_on_request(&r->c->conv, t))
+        snprintf(buf, size, "ignored at your request");
     else
         snprintf(buf, size, "%s", r->c->built ? "UNREAD" : "?");
     return buf;
@@ -96,7 +100,8 @@ static void list_tensors(report *r) {
         r->c->built ? "" : " (?: the descriptor could not be built, so it is not known)");
     for (size_t i = 0; i < source->n_tensor; i++) {
         const st_tensor *t = &source->tensor[i];
-        n_unread += r->c->built && !t->used && !arch_convert_ignored(&r->c->conv, t->name);
+        n_unread += r->c->built && !t->used && !arch_convert_ignored(&r->c->conv, t->name) &&
+                    !arch_convert_tensor_on_request(&r->c->conv, t);
         say(r, "  %-46s %-4s %-14s %s", t->name.s, t->dtype, shape_text(t, shape, sizeof shape),
             reader_text(r, t, reader, sizeof reader));
     }
@@ -123,7 +128,7 @@ static void list_faults(const report *r) {
 
 ggl_status llm_converter_report(const llm_converter *c, void (*line)(void *ctx, const char *text),
                                 void *ctx, size_t *n_faults, ggl_error *err) {
-    report r = {c, line, ctx, 0};
+    report r = {c, line, ctx, 0, 0};
     *n_faults = 0;
     if (!c->params.dry_run)
         return ggl_fail(err, GGL_USAGE, "this is no dry run");

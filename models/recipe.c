@@ -6,10 +6,7 @@
 #include "ggl/math.h"
 
 int64_t recipe_count(const recipe *r) {
-    int64_t n = 1;
-    for (int d = 0; d < r->n_dims; d++)
-        n *= r->ne[d];
-    return n;
+    return ggl_extents(r->ne, 0, r->n_dims, 1);
 }
 
 ggl_type recipe_type(const recipe *r) {

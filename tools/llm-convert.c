@@ -16,7 +16,7 @@ typedef struct options {
     const char *out, *arch, *arch_class;
     int type, extra;
     bool vocab_only, no_tokenizer, dry_run;
-    arg_list folder;
+    arg_list folder, ignore_config, ignore_tensor;
 } options;
 
 /* Percent, where someone watches; a line that the next one overwrites. */
@@ -60,6 +60,8 @@ static int convert(const options *o, ggl_backend *reference) {
     params.backend = reference;
     params.arch_class = o->arch_class;
     params.dry_run = o->dry_run;
+    params.ignore = (llm_arch_ignore){.key = o->ignore_config.s, .tensor = o->ignore_tensor.s,
+                                      .n_key = o->ignore_config.n, .n_tensor = o->ignore_tensor.n};
     params.vocab_only = o->vocab_only;
     params.no_tokenizer = o->no_tokenizer;
     params.extra_tokens = (llm_convert_extra)o->extra;
@@ -101,6 +103,10 @@ int main(int argc, char **argv) {
         {"--no-tokenizer", ARG_FLAG, &o.no_tokenizer, .help = "leave the tokenizer out"},
         {"--extra-tokens", ARG_CHOICE, &o.extra, .value = "WHAT", .choices = extras,
          .help = "tokens that the model has no rows for: refuse, the default; cut: leave them out"},
+        {"--ignore-config", ARG_LIST, &o.ignore_config, .value = "PATTERN",
+         .help = "go on although no line reads values of config.json of these names ('rope_scaling.*'); repeatable"},
+        {"--ignore-tensor", ARG_LIST, &o.ignore_tensor, .value = "PATTERN",
+         .help = "go on although no line reads tensors of these names; repeatable"},
         {0}};
     const args_spec spec = {TOOL, "FOLDER -o FILE [options]",
         "Makes a GGUF file from a Hugging Face folder: config.json, safetensors, tokenizer.", table, &o.folder};
@@ -127,5 +133,7 @@ int main(int argc, char **argv) {
         ggl_backend_close(reference);
     }
     args_list_fini(&o.folder);
+    args_list_fini(&o.ignore_config);
+    args_list_fini(&o.ignore_tensor);
     return tool_finish(TOOL, code);
 }

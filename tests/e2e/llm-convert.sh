@@ -84,12 +84,12 @@ expect 2 "--type" "$model" -o "$tmp/out.gguf" --type q8_0
 dry() { # CODE ARGS..
     local code=$1
     shift
+    rm -f "$tmp/out.gguf"
     "$convert" "$@" --dry-run >"$tmp/out" 2>"$tmp/err" </dev/null
     local got=$?
     [ $got = "$code" ] || fail "llm-convert $* --dry-run: exit code $got, not $code: $(cat "$tmp/err" "$tmp/out")"
     [ ! -e "$tmp/out.gguf" ] && [ -z "$(find "$tmp" -name '*.tmp-*')" ] || fail "llm-convert $* --dry-run: a file is left"
 }
-rm -f "$tmp/out.gguf"
 dry 0 "$model" --arch "$tmp/own.arch"
 grep -qx '  own.embedding_length  *2  *u32  *9' "$tmp/out" || fail "--dry-run: a key: $(cat "$tmp/out")"
 grep -qx '  embed  *F32  \[2, 3\]  *10 token_embd.weight' "$tmp/out" || fail "--dry-run: a tensor: $(cat "$tmp/out")"
@@ -110,6 +110,19 @@ sed 's/config.hidden_size/config.nothing/' "$tmp/own.arch" >"$tmp/nokey.arch" # 
 dry 1 "$model" --arch "$tmp/nokey.arch"
 grep -q 'config.nothing is missing in config.json' "$tmp/out" || fail "--dry-run without a key: $(cat "$tmp/out")"
 grep -qx '  embed  *F32  \[2, 3\]  *?' "$tmp/out" || fail "--dry-run without a key: $(cat "$tmp/out")"
+
+# at the user's own risk
+expect 1 "clip_qkv = 8, odd.x = " "$tmp/faults" -o "$tmp/out.gguf" --arch "$tmp/own.arch"
+grep -q -- "--ignore-config 'clip_qkv'" "$tmp/err" || fail "--ignore-config is not named: $(cat "$tmp/err")"
+sed -i 's/"vocab_size": 4/"vocab_size": 3/' "$tmp/faults/config.json"
+expect 0 "note: clip_qkv = 8, odd.x = \"y\x1b\" are ignored at your request" "$tmp/faults" -o "$tmp/out.gguf" --arch "$tmp/own.arch" \
+    --ignore-config 'clip*' --ignore-config 'odd.*'
+expect 0 "note: --ignore-config fits nothing that is not read" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --ignore-config '*'
+sed -e 's/^norm .*//' -e '/^  norm /d' -e 's/, norm, 0.1/, none, 0.1/' "$tmp/own.arch" >"$tmp/nonorm.arch"
+expect 1 "tensor norm: read by no line" "$model" -o "$tmp/out.gguf" --arch "$tmp/nonorm.arch"
+expect 0 "note: norm is ignored at your request" "$model" -o "$tmp/out.gguf" --arch "$tmp/nonorm.arch" --ignore-tensor 'n*m'
+dry 0 "$tmp/faults" --arch "$tmp/nonorm.arch" --ignore-tensor norm --ignore-config '*'
+grep -q 'norm .*ignored at your request' "$tmp/out" || fail "--dry-run --ignore-tensor: $(cat "$tmp/out")"
 
 # numbers that cannot be meant: an epsilon below zero is noted, weights that are none are refused
 sed -e 's/norm, 0.1)/norm, .attention.layer_norm_rms_epsilon)/' \

@@ -40,6 +40,9 @@ typedef struct llm_convert_params {
     bool dry_run;         /* errors of the folder and the section do not fail llm_converter_open; llm_converter_report lists them */
     bool no_tokenizer;    /* the folder's tokenizer is not looked at: the file has none */
     llm_convert_extra extra_tokens;
+    /* Patterns ('*' stands for anything) of values of config.json ("a.b") and of source tensors that are no error where no line
+     * reads them, at the user's own risk. What was ignored stands in the notes. */
+    llm_arch_ignore ignore;
     void (*progress)(void *ctx, size_t done, size_t total); /* bytes of tensors; may be NULL */
     void *progress_ctx;
 } llm_convert_params;

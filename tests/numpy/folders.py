@@ -1,0 +1,392 @@
+#!/usr/bin/env python3
+"""Converts Hugging Face folders and compares the logits with forward passes that read the folders' own layout.
+
+    folders.py --cli LLM_CLI --dir FOLDER --convert LLM_CONVERT [CLASS ..]
+
+Each class that a built-in descriptor converts has a small model with random weights, with config.json as transformers 4 and 5
+write it and with every way to scale the rotation. What these mean is stated here once more, after the papers and
+transformers' documentation; the keys and tensors of the GGUF file are not looked at. Exit code 0, 1.
+"""
+import argparse
+import json
+import math
+import os
+import shutil
+import struct
+import subprocess
+import sys
+
+import numpy as np
+
+from blocks import *
+
+LIMIT = 1e-4
+N_VOCAB, N_LAYER, N_EMBD, N_HEAD, N_KV, N_FF, EPS = 40, 3, 48, 4, 2, 56, 1e-2
+TOKENS = [3, 17, 29, 5, 11, 38, 7, 7, 20, 1, 33, 14]
+
+# --- the rotation -----------------------------------------------------------------------------------
+
+SCALINGS = {
+    "default": {},
+    "linear": {"rope_type": "linear", "factor": 3.0},
+    "yarn": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32},
+    "yarn-factors": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32, "attention_factor": 1.3,
+                     "beta_fast": 16.0, "beta_slow": 2.0},
+    "yarn-mscale": {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 16, "mscale": 1.2,
+                    "mscale_all_dim": 0.7},
+    "yarn-bare": {"rope_type": "yarn", "factor": 2.0},  # then the original length is max_position_embeddings
+    "llama3": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+               "original_max_position_embeddings": 16},
+    "longrope": {"rope_type": "longrope", "original_max_position_embeddings": 32},
+    "longrope-long": {"rope_type": "longrope", "original_max_position_embeddings": 8},
+}
+EVERY = ["default", "linear", "yarn", "yarn-factors", "yarn-mscale", "yarn-bare"]
+
+
+def rotation(c, n, n_ctx):
+    """Frequencies and magnitude for n rotated dimensions."""
+    r, theta = c["rope"], inverse_frequencies(n, c["theta"])
+    kind, factor = r.get("rope_type", "default"), r.get("factor")
+    original = r.get("original_max_position_embeddings", c["max_position_embeddings"])
+    if kind == "linear":
+        return theta / factor, 1.0
+    if kind == "llama3":
+        return llama3_frequencies(n, c["theta"], factor, r["low_freq_factor"], r["high_freq_factor"], original), 1.0
+    if kind == "yarn":
+        def mag(m):
+            return 0.1 * m * math.log(factor) + 1
+        both = r.get("mscale") and r.get("mscale_all_dim")
+        scale = r.get("attention_factor", mag(r["mscale"]) / mag(r["mscale_all_dim"]) if both else mag(1))
+        return yarn_frequencies(n, c["theta"], factor, original, r.get("beta_fast", 32), r.get("beta_slow", 1)), scale
+    if kind == "longrope":
+        factors = r["long_factor" if n_ctx > original else "short_factor"]
+        times = c["max_position_embeddings"] / original
+        return theta / np.array(factors), math.sqrt(1 + math.log(times) / math.log(original))
+    return theta, 1.0
+
+
+def write_rotation(c, form):
+    """As transformers 4, 4 with the older name `type`, 5: what goes into config.json."""
+    r = dict(c["rope"])
+    part = {"partial_rotary_factor": c["partial"]} if "partial" in c else {}
+    if form == 5:
+        return {"rope_parameters": {"rope_type": "default", **r, "rope_theta": c["theta"], **part}}
+    out = {"rope_theta": c["theta"], "rope_scaling": None, **part}
+    if r and form == 3:
+        r["type"] = {"longrope": "su"}.get(r["rope_type"], r.pop("rope_type"))
+        r.pop("rope_type", None)
+    if r and c["rope"]["rope_type"] == "longrope":
+        out["original_max_position_embeddings"] = r.pop("original_max_position_embeddings")
+    return {**out, "rope_scaling": r or None}
+
+
+# --- forward passes: names and layouts are those of the folder -----------------------------------------
+
+
+def swiglu(w, p, h):
+    return linear(silu(linear(h, w[p + "gate_proj.weight"])) * linear(h, w[p + "up_proj.weight"]), w[p + "down_proj.weight"])
+
+
+def mixture(w, router, expert, names, h, n_used):
+    p = softmax(linear(h, w[router]))
+    chosen = [best(row, n_used) for row in p]
+    weights = [{e: row[e] / sum(row[i] for i in of) for e in of} for row, of in zip(p, chosen)]
+    gate, up, down = ([w[f"{expert}{e}.{name}.weight"] for e in range(p.shape[1])] for name in names)
+    return experts(h, weights, chosen, lambda e, x: down[e] @ (silu(gate[e] @ x) * (up[e] @ x)))
+
+
+def llama_like(c, w, n_ctx):
+    """Llama, Mistral, Mixtral, Qwen 2, Qwen 3 with and without experts, Gemma 2, Phi 3."""
+    kind, d, gemma = c["kind"], c["d"], c["kind"] == "gemma2"
+    one = 1.0 if gemma else 0.0
+    n_rot = int(d * c.get("partial", 1.0))
+    theta, mag = rotation(c, n_rot, n_ctx)
+    x = w["model.embed_tokens.weight"][TOKENS] * (math.sqrt(N_EMBD) if gemma else 1.0)
+
+    def norm(x, name):
+        return rms_norm(x, w[name] + one, EPS)
+
+    for l in range(N_LAYER):
+        p = f"model.layers.{l}."
+        h = norm(x, p + "input_layernorm.weight")
+        if kind == "phi3":
+            q, k, v = np.split(linear(h, w[p + "self_attn.qkv_proj.weight"]), [N_HEAD * d, (N_HEAD + N_KV) * d], axis=-1)
+        else:
+            q, k, v = (linear(h, w[f"{p}self_attn.{n}_proj.weight"], w.get(f"{p}self_attn.{n}_proj.bias")) for n in "qkv")
+        q, k, v = split_heads(q, N_HEAD), split_heads(k, N_KV), split_heads(v, N_KV)
+        if kind.startswith("qwen3"):
+            q, k = norm(q, p + "self_attn.q_norm.weight"), norm(k, p + "self_attn.k_norm.weight")
+        window = c.get("sliding_window") if not gemma or l % 2 == 0 else None
+        a = merge_heads(attention(rotate(q, theta, True, mag), rotate(k, theta, True, mag), v, window=window,
+                                  cap=c.get("attn_logit_softcapping")))
+        a = linear(a, w[p + "self_attn.o_proj.weight"])
+        x = x + (norm(a, p + "post_attention_layernorm.weight") if gemma else a)
+        h = norm(x, p + ("pre_feedforward_layernorm.weight" if gemma else "post_attention_layernorm.weight"))
+        if kind == "mixtral":
+            f = mixture(w, p + "block_sparse_moe.gate.weight", p + "block_sparse_moe.experts.", ("w1", "w3", "w2"), h, 2)
+        elif kind == "qwen3moe":
+            f = mixture(w, p + "mlp.gate.weight", p + "mlp.experts.", ("gate_proj", "up_proj", "down_proj"), h, 2)
+        elif kind == "phi3":
+            gate, up = np.split(linear(h, w[p + "mlp.gate_up_proj.weight"]), 2, axis=-1)
+            f = linear(silu(gate) * up, w[p + "mlp.down_proj.weight"])
+        elif gemma:
+            f = gelu(linear(h, w[p + "mlp.gate_proj.weight"])) * linear(h, w[p + "mlp.up_proj.weight"])
+            f = norm(linear(f, w[p + "mlp.down_proj.weight"]), p + "post_feedforward_layernorm.weight")
+        else:
+            f = swiglu(w, p + "mlp.", h)
+        x = x + f
+    y = linear(norm(x, "model.norm.weight"), w.get("lm_head.weight", w["model.embed_tokens.weight"]))
+    cap = c.get("final_logit_softcapping")
+    return cap * np.tanh(y / cap) if cap else y
+
+
+def qwen35(c, w, n_ctx):
+    d, k_heads, v_heads, size = c["d"], 2, 4, 8
+    theta, mag = rotation(c, int(d * c["partial"]), n_ctx)
+    x = w["model.embed_tokens.weight"][TOKENS]
+    for l in range(c["num_hidden_layers"]):
+        p = f"model.layers.{l}."
+        h = rms_norm(x, w[p + "input_layernorm.weight"] + 1, EPS)
+        if (l + 1) % 4 == 0:
+            both = split_heads(linear(h, w[p + "self_attn.q_proj.weight"]), N_HEAD)
+            q, gate = both[..., :d], both[..., d:]
+            k, v = (split_heads(linear(h, w[f"{p}self_attn.{n}_proj.weight"]), N_KV) for n in "kv")
+            q = rotate(rms_norm(q, w[p + "self_attn.q_norm.weight"] + 1, EPS), theta, True, mag)
+            k = rotate(rms_norm(k, w[p + "self_attn.k_norm.weight"] + 1, EPS), theta, True, mag)
+            x = x + linear(merge_heads(attention(q, k, v) * sigmoid(gate)), w[p + "self_attn.o_proj.weight"])
+        else:
+            p += "linear_attn."
+            mixed = silu(causal_conv(linear(h, w[p + "in_proj_qkv.weight"]), w[p + "conv1d.weight"][:, 0]))
+            q, k, v = np.split(mixed, [k_heads * size, 2 * k_heads * size], axis=-1)
+            q, k, v = split_heads(q, k_heads), split_heads(k, k_heads), split_heads(v, v_heads)
+            q, k = (y / np.linalg.norm(y, axis=-1, keepdims=True) for y in (q, k))
+            of = [i // (v_heads // k_heads) for i in range(v_heads)]  # value heads side by side
+            decay = -np.exp(w[p + "A_log"]) * softplus(linear(h, w[p + "in_proj_a.weight"]) + w[p + "dt_bias"])
+            y = gated_delta_rule(q[:, of], k[:, of], v, decay, sigmoid(linear(h, w[p + "in_proj_b.weight"])))
+            y = rms_norm(y, w[p + "norm.weight"], EPS) * silu(split_heads(linear(h, w[p + "in_proj_z.weight"]), v_heads))
+            x = x + linear(merge_heads(y), w[p + "out_proj.weight"])
+        p = f"model.layers.{l}."
+        x = x + swiglu(w, p + "mlp.", rms_norm(x, w[p + "post_attention_layernorm.weight"] + 1, EPS))
+    return linear(rms_norm(x, w["model.norm.weight"] + 1, EPS), w.get("lm_head.weight", w["model.embed_tokens.weight"]))
+
+
+def gpt2(c, w, n_ctx):
+    def norm(x, p):
+        return layer_norm(x, w[p + ".weight"], w[p + ".bias"], EPS)
+
+    def conv1d(x, p):  # stored [in, out]
+        return x @ w[p + ".weight"] + w[p + ".bias"]
+
+    x = w["transformer.wte.weight"][TOKENS] + w["transformer.wpe.weight"][: len(TOKENS)]
+    for l in range(N_LAYER):
+        p = f"transformer.h.{l}."
+        q, k, v = (split_heads(y, N_HEAD) for y in np.split(conv1d(norm(x, p + "ln_1"), p + "attn.c_attn"), 3, axis=-1))
+        x = x + conv1d(merge_heads(attention(q, k, v)), p + "attn.c_proj")
+        x = x + conv1d(gelu(conv1d(norm(x, p + "ln_2"), p + "mlp.c_fc")), p + "mlp.c_proj")
+    return linear(norm(x, "transformer.ln_f"), w["transformer.wte.weight"])
+
+
+def bloom(c, w, n_ctx):
+    def norm(x, p):
+        return layer_norm(x, w[p + ".weight"], w[p + ".bias"], EPS)
+
+    def dense(x, p):
+        return linear(x, w[p + ".weight"], w[p + ".bias"])
+
+    x = norm(w["transformer.word_embeddings.weight"][TOKENS], "transformer.word_embeddings_layernorm")
+    for l in range(N_LAYER):
+        p = f"transformer.h.{l}."
+        qkv = dense(norm(x, p + "input_layernorm"), p + "self_attention.query_key_value")
+        q, k, v = qkv.reshape(len(TOKENS), N_HEAD, 3, -1).transpose(2, 0, 1, 3)  # head by head
+        x = x + dense(merge_heads(attention(q, k, v, slopes=alibi_slopes(N_HEAD))), p + "self_attention.dense")
+        h = dense(norm(x, p + "post_attention_layernorm"), p + "mlp.dense_h_to_4h")
+        x = x + dense(gelu(h), p + "mlp.dense_4h_to_h")
+    return linear(norm(x, "transformer.ln_f"), w["transformer.word_embeddings.weight"])
+
+
+# --- folders ------------------------------------------------------------------------------------------
+
+
+class Weights(dict):
+    def __init__(self, seed):
+        self.random = np.random.default_rng(seed)
+
+    def matrix(self, name, *shape):
+        self[name] = np.float32(self.random.normal(size=shape) / math.sqrt(shape[-1])).astype(np.float64)
+
+    def vector(self, name, n, about=0.0):
+        self[name] = np.float32(about + self.random.normal(size=n) / 5).astype(np.float64)
+
+
+def llama_weights(c, w):
+    kind, d, gemma = c["kind"], c["d"], c["kind"] == "gemma2"
+    about = 0.0 if gemma or kind == "qwen35" else 1.0
+    w.matrix("model.embed_tokens.weight", N_VOCAB, N_EMBD)
+    w.vector("model.norm.weight", N_EMBD, about)
+    if not c["tie_word_embeddings"]:
+        w.matrix("lm_head.weight", N_VOCAB, N_EMBD)
+    for l in range(c["num_hidden_layers"]):
+        p = f"model.layers.{l}."
+        names = ["input_layernorm", "post_attention_layernorm"]
+        for name in names + (["pre_feedforward_layernorm", "post_feedforward_layernorm"] if gemma else []):
+            w.vector(f"{p}{name}.weight", N_EMBD, about)
+        if kind == "phi3":
+            w.matrix(p + "self_attn.qkv_proj.weight", (N_HEAD + 2 * N_KV) * d, N_EMBD)
+        for name, n in (("q", N_HEAD), ("k", N_KV), ("v", N_KV)):
+            gated = 2 if kind == "qwen35" and name == "q" else 1
+            if kind != "phi3" and (kind != "qwen35" or (l + 1) % 4 == 0):
+                w.matrix(f"{p}self_attn.{name}_proj.weight", gated * n * d, N_EMBD)
+            if kind == "qwen2":
+                w.vector(f"{p}self_attn.{name}_proj.bias", n * d)
+        if kind != "qwen35" or (l + 1) % 4 == 0:
+            w.matrix(p + "self_attn.o_proj.weight", N_EMBD, N_HEAD * d)
+            for name in "qk" if kind.startswith("qwen3") else "":
+                w.vector(f"{p}self_attn.{name}_norm.weight", d, about)
+        else:
+            p += "linear_attn."
+            for name, n in (("in_proj_qkv", 64), ("in_proj_z", 32), ("in_proj_a", 4), ("in_proj_b", 4)):
+                w.matrix(f"{p}{name}.weight", n, N_EMBD)
+            w.matrix(p + "conv1d.weight", 64, 1, 4)
+            w.vector(p + "dt_bias", 4)
+            w.vector(p + "A_log", 4)
+            w.vector(p + "norm.weight", 8, 1.0)
+            w.matrix(p + "out_proj.weight", N_EMBD, 32)
+        feed_forward_weights(kind, f"model.layers.{l}.", w)
+
+
+def feed_forward_weights(kind, p, w):
+    if kind in ("mixtral", "qwen3moe"):
+        router, of, names = {"mixtral": ("block_sparse_moe.gate", "block_sparse_moe.experts", ("w1", "w3", "w2")),
+                             "qwen3moe": ("mlp.gate", "mlp.experts", ("gate_proj", "up_proj", "down_proj"))}[kind]
+        w.matrix(f"{p}{router}.weight", 4, N_EMBD)
+        for e in range(4):
+            for name, shape in zip(names, ((N_FF, N_EMBD), (N_FF, N_EMBD), (N_EMBD, N_FF))):
+                w.matrix(f"{p}{of}.{e}.{name}.weight", *shape)
+        return
+    for name in ("gate_up",) if kind == "phi3" else ("gate", "up"):
+        w.matrix(f"{p}mlp.{name}_proj.weight", (2 if name == "gate_up" else 1) * N_FF, N_EMBD)
+    w.matrix(p + "mlp.down_proj.weight", N_EMBD, N_FF)
+
+
+def old_weights(c, w):
+    is_gpt2 = c["kind"] == "gpt2"
+    embedding, *norms = ("wte", "ln_1", "ln_2") if is_gpt2 else ("word_embeddings", "input_layernorm", "post_attention_layernorm")
+    dense = {"attn.c_attn": (48, 144), "attn.c_proj": (48, 48), "mlp.c_fc": (48, 192), "mlp.c_proj": (192, 48)} if is_gpt2 else {
+        "self_attention.query_key_value": (144, 48), "self_attention.dense": (48, 48), "mlp.dense_h_to_4h": (192, 48),
+        "mlp.dense_4h_to_h": (48, 192)}
+    w.matrix(f"transformer.{embedding}.weight", N_VOCAB, N_EMBD)
+    if is_gpt2:
+        w.matrix("transformer.wpe.weight", 64, N_EMBD)
+    ends = ["transformer.ln_f"] + ([] if is_gpt2 else ["transformer.word_embeddings_layernorm"])
+    for name in ends + [f"transformer.h.{l}.{n}" for l in range(N_LAYER) for n in norms]:
+        w.vector(name + ".weight", N_EMBD, 1.0)
+        w.vector(name + ".bias", N_EMBD)
+    for l in range(N_LAYER):
+        for name, shape in dense.items():
+            w.matrix(f"transformer.h.{l}.{name}.weight", *shape)
+            w.vector(f"transformer.h.{l}.{name}.bias", shape[1 if is_gpt2 else 0])
+
+
+def llama_config(kind, d=12, theta=10000.0, tied=True, **more):
+    return {"kind": kind, "d": d, "theta": theta, "tie_word_embeddings": tied, "hidden_size": N_EMBD, "intermediate_size": N_FF,
+            "num_attention_heads": N_HEAD, "num_key_value_heads": N_KV, "num_hidden_layers": N_LAYER, "vocab_size": N_VOCAB,
+            "max_position_embeddings": 128, "rms_norm_eps": EPS, "hidden_act": "silu", **more}
+
+
+OLD = {"vocab_size": N_VOCAB, "n_layer": N_LAYER, "n_head": N_HEAD, "layer_norm_epsilon": EPS, "tie_word_embeddings": True}
+CLASSES = {  # the class: the configuration, forward pass, weights, the scalings that its descriptor has
+    "LlamaForCausalLM": (llama_config("llama"), llama_like, llama_weights, EVERY + ["llama3"]),
+    "MistralForCausalLM": (llama_config("mistral", d=16, head_dim=16, tied=False), llama_like, llama_weights, EVERY),
+    "MixtralForCausalLM": (llama_config("mixtral", theta=1e6, tied=False, num_local_experts=4, num_experts_per_tok=2),
+                           llama_like, llama_weights, ["default", "yarn"]),
+    "Qwen2ForCausalLM": (llama_config("qwen2", theta=1e6), llama_like, llama_weights, EVERY),
+    "Qwen3ForCausalLM": (llama_config("qwen3", d=16, theta=1e6, head_dim=16), llama_like, llama_weights, EVERY),
+    "Qwen3MoeForCausalLM": (llama_config("qwen3moe", d=16, tied=False, head_dim=16, num_experts=4, num_experts_per_tok=2,
+                                         moe_intermediate_size=N_FF, norm_topk_prob=True), llama_like, llama_weights,
+                            ["default", "yarn"]),
+    "Gemma2ForCausalLM": (llama_config("gemma2", d=16, head_dim=16, query_pre_attn_scalar=16, sliding_window=5,
+                                       attn_logit_softcapping=3.0, final_logit_softcapping=4.0,
+                                       hidden_act="gelu_pytorch_tanh"), llama_like, llama_weights, EVERY),
+    "Phi3ForCausalLM": (llama_config("phi3", d=12, tied=False, sliding_window=6, partial=0.5), llama_like, llama_weights,
+                        ["default", "longrope", "longrope-long"]),
+    "Qwen3_5ForCausalLM": ({**llama_config("qwen35", d=16, theta=1e7, head_dim=16, linear_conv_kernel_dim=4,
+                                           linear_key_head_dim=8, linear_value_head_dim=8, linear_num_key_heads=2,
+                                           linear_num_value_heads=4, full_attention_interval=4, partial=0.5),
+                            "num_hidden_layers": 4}, qwen35, llama_weights, EVERY),
+    "GPT2LMHeadModel": ({"kind": "gpt2", "n_embd": N_EMBD, "n_positions": 64, **OLD}, gpt2, old_weights, [None]),
+    "BloomForCausalLM": ({"kind": "bloom", "hidden_size": N_EMBD, "seq_length": 64, **OLD}, bloom, old_weights, [None]),
+}
+
+
+def write_safetensors(path, tensors):
+    head, at = {}, 0
+    for name, x in tensors.items():
+        head[name] = {"dtype": "F32", "shape": list(x.shape), "data_offsets": [at, at + 4 * x.size]}
+        at += 4 * x.size
+    text = json.dumps(head).encode()
+    with open(path, "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text)
+        for x in tensors.values():
+            f.write(x.astype("<f4").tobytes())
+
+
+def run(*command):
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if done.returncode or "runtime error:" in done.stderr:
+        raise RuntimeError(done.stderr.strip())
+
+
+def check(a, class_name, scaling, plain):
+    """plain: the logits without scaling, once they are known; a scaling has to show."""
+    config, forward, make, _ = CLASSES[class_name]
+    folder, model = os.path.join(a.dir, "hf-" + class_name), os.path.join(a.dir, f"hf-{class_name}.gguf")
+    out = os.path.join(a.dir, f"hf-{class_name}.npy")
+    c = {**config, "rope": dict(SCALINGS[scaling] if scaling else {})}
+    if c["rope"].get("rope_type") == "longrope":
+        half = int(c["d"] * c["partial"]) // 2
+        c["rope"] |= {"long_factor": [1.5 + i for i in range(half)], "short_factor": [1.0 + i / 4 for i in range(half)]}
+    w = Weights(len(class_name))
+    make(c, w)
+    want = forward(c, w, 16)
+    plain.setdefault(class_name, want)
+    shows = scaling in (None, "default") or np.abs(want - plain[class_name]).max() > 100 * LIMIT
+    worst = 0.0
+    os.makedirs(folder, exist_ok=True)
+    write_safetensors(os.path.join(folder, "model.safetensors"), w)
+    for form in (3, 4, 5):
+        own = {k: v for k, v in c.items() if k not in ("kind", "d", "theta", "rope", "partial")}
+        rope = write_rotation(c, form) if scaling else {}
+        with open(os.path.join(folder, "config.json"), "w") as f:
+            json.dump({"architectures": [class_name], **own, **rope}, f)
+        run(a.convert, folder, "-o", model)
+        run(a.cli, "-m", model, "--tokens", ",".join(map(str, TOKENS)), "-n", "0", "-c", "16", "-t", "1", "-ctk", "f32", "-ctv", "f32",
+            "--logits", out)
+        worst = max(worst, np.abs(np.load(out) - want).max())
+    ok = bool(worst <= LIMIT) and want.std() > 0.1 and shows
+    print(f"{class_name:22} {scaling or '':14} {worst:8.1e} of {want.std():5.2f}  {'ok' if ok else 'FAILED'}")
+    shutil.rmtree(folder)
+    os.unlink(model)
+    os.unlink(out)
+    return ok
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--cli")
+    p.add_argument("--convert")
+    p.add_argument("--dir", default=".")
+    p.add_argument("classes", nargs="*")
+    a = p.parse_args()
+    failed, plain = 0, {}
+    for class_name in a.classes or CLASSES:
+        for scaling in CLASSES[class_name][3]:
+            try:
+                failed += not check(a, class_name, scaling, plain)
+            except RuntimeError as e:
+                failed += 1
+                print(f"{class_name:22} {scaling or '':14} FAILED: {e}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
