@@ -76,7 +76,8 @@ static bool no_tensor(void *ctx, llm_arch_tensor *t) {
 static llm_arch_source keys_source(arch_conversion *c) {
     int line, column;
     arch_line_col(c->section->place, &line, &column);
-    snprintf(c->source_name, sizeof c->source_name, "the convert section in %.200s:%d", c->arch->text.name, line);
+    snprintf(c->source_name, sizeof c->source_name, "the convert section in %.200s:%d",
+             c->arch->text.name, line);
     return (llm_arch_source){.ctx = c,
                              .name = c->source_name,
                              .find_key = keys_find,
@@ -94,14 +95,17 @@ const char *arch_convert_absent_hint(const arch_eval *ev, const char *key) {
         return "'?? value' says what holds without it";
     for (const arch_mapping *m = c->section->map; m; m = m->next)
         if (m->kind == MAP_KEY && strcmp(m->name, key + n + 1) == 0)
-            return c->keys_done ? "its line there gives none for this folder" : "its line stands further down";
+            return c->keys_done ? "its line there gives none for this folder"
+                                : "its line stands further down";
     return "the section has no line for it";
 }
 
 /* n_head = .attention.head_count: the key of a name. */
 static const arch_expr *key_of_name(const llm_arch *arch, int slot) {
     for (const arch_stmt *s = arch->body; s; s = s->next) {
-        const arch_expr *e = s->kind == ST_ASSIGN && s->n_target == 1 && s->target[0].slot == slot ? s->expr[0] : NULL;
+        const arch_expr *e = s->kind == ST_ASSIGN && s->n_target == 1 && s->target[0].slot == slot
+                                 ? s->expr[0]
+                                 : NULL;
         while (e && e->kind == EX_OR_ELSE)
             e = e->a;
         if (e && e->kind == EX_KEY && !e->whole)
@@ -115,9 +119,14 @@ bool arch_convert_unbound(arch_eval *ev, const arch_expr *e) {
         return false;
     const arch_expr *key = key_of_name(ev->arch, e->global);
     if (key)
-        arch_error(ev, e->place, "'%s' has no value yet where keys are made: use the key of a line above, .%s", e->name, key->name);
+        arch_error(ev, e->place,
+                   "'%s' has no value yet where keys are made: use the key of a line above, .%s",
+                   e->name, key->name);
     else
-        arch_error(ev, e->place, "'%s' has no value yet where keys are made: use config.x, or keys of lines above", e->name);
+        arch_error(
+            ev, e->place,
+            "'%s' has no value yet where keys are made: use config.x, or keys of lines above",
+            e->name);
     return true;
 }
 
@@ -233,11 +242,14 @@ static void check_key(void *ctx, const llm_arch_judged *key) {
     key_check *k = ctx;
     const converted_key *x = k->c->key;
     char value[160];
-    for (size_t i = 0; i < k->c->n_key && key->use == LLM_ARCH_UNREAD && k->status == GGL_OK; i++, x++) {
+    for (size_t i = 0; i < k->c->n_key && key->use == LLM_ARCH_UNREAD && k->status == GGL_OK;
+         i++, x++) {
         if (strlen(x->name) != key->key.n || memcmp(x->name, key->key.s, key->key.n) != 0)
             continue;
-        ggl_status s = arch_fail(k->err, GGL_FORMAT, x->line->place, NULL, NULL, "key %s = %s is not read by %s%s%s", x->name,
-                                 convert_value_text(x, value, sizeof value), k->c->arch->text.name, key->reason ? ": " : "", key->reason ? key->reason : "");
+        ggl_status s = arch_fail(k->err, GGL_FORMAT, x->line->place, NULL, NULL,
+                                 "key %s = %s is not read by %s%s%s", x->name,
+                                 convert_value_text(x, value, sizeof value), k->c->arch->text.name,
+                                 key->reason ? ": " : "", key->reason ? key->reason : "");
         if (!k->c->collect || !k->err || !arch_convert_add_fault(k->c, k->err->msg))
             k->status = s;
     }
@@ -264,7 +276,8 @@ bool arch_convert_add_fault(arch_conversion *c, const char *msg) {
 
 bool arch_convert_forgive(arch_eval *ev) {
     arch_conversion *c = ev->conv;
-    if (!c->collect || !ev->err || ev->status == GGL_OK || ev->status == GGL_NOMEM || ev->status == GGL_LIMIT || c->n_fault >= MAX_FAULTS)
+    if (!c->collect || !ev->err || ev->status == GGL_OK || ev->status == GGL_NOMEM ||
+        ev->status == GGL_LIMIT || c->n_fault >= MAX_FAULTS)
         return false;
     if (!arch_convert_add_fault(c, ev->err->msg))
         return arch_nomem(ev), false;
@@ -296,17 +309,20 @@ static bool same_shape(const recipe *r, const llm_arch_tensor *t) {
     }
 }
 
-static void missing_source(arch_eval *ev, const arch_mapping *m, const char *name, const llm_arch_tensor *t, bool is_bias) {
+static void missing_source(arch_eval *ev, const arch_mapping *m, const char *name,
+                           const llm_arch_tensor *t, bool is_bias) {
     char text[700] = "";
     const char *source = arch_convert_source_name(ev, m->expr, is_bias);
     if (source)
         snprintf(text, sizeof text, "; it comes from %.200s", source);
     if (ev->status == GGL_OK)
-        arch_error_hint(ev, GGL_FORMAT, m->place, NULL, "nothing in the folder makes %s%s (%s)", t->name, text, name);
+        arch_error_hint(ev, GGL_FORMAT, m->place, NULL, "nothing in the folder makes %s%s (%s)",
+                        t->name, text, name);
 }
 
 /* What the line for a weight makes; NULL: nothing, or ev has an error. */
-static recipe *make_weight(arch_eval *ev, const arch_stmt *s, bool is_bias, const llm_arch_tensor *t) {
+static recipe *make_weight(arch_eval *ev, const arch_stmt *s, bool is_bias,
+                           const llm_arch_tensor *t) {
     arch_conversion *c = ev->conv;
     const char *name = s->target[0].name;
     const arch_mapping *m = find_mapping(c, name);

@@ -27,7 +27,8 @@ typedef struct converted_tensor {
     int n_dims; /* as declared */
     int64_t ne[GGL_MAX_DIMS];
     recipe *recipe;
-    bool only_f32; /* read otherwise than as a matrix or by rows: a norm's weight, a convolution's taps; or it picks experts */
+    bool
+        only_f32; /* read otherwise than as a matrix or by rows: a norm's weight, a convolution's taps; or it picks experts */
 } converted_tensor;
 
 typedef struct arch_ignored {
@@ -41,7 +42,8 @@ typedef struct arch_conversion {
     const json_value *config;
     llm_safetensors *source;
     ggl_backend *backend; /* computes constants, in double; NULL: there may be none */
-    const llm_arch_ignore *ignore; /* at the user's risk: `key` of config.json's values, `tensor`; NULL: nothing */
+    const llm_arch_ignore
+        *ignore;  /* at the user's risk: `key` of config.json's values, `tensor`; NULL: nothing */
     bool collect; /* go on after errors, as far as that makes sense, and keep them in `fault` */
     /* what comes out */
     ggl_arena arena;
@@ -57,7 +59,8 @@ typedef struct arch_conversion {
     size_t n_fault, cap_fault;
     bool no_keys; /* of `collect`: a key line failed, so that the descriptor cannot be built */
     /* while it runs */
-    const arch_mapping *making; /* the line that asks for source tensors, and the weight that it makes */
+    const arch_mapping
+        *making; /* the line that asks for source tensors, and the weight that it makes */
     const char *made;
     char source_name[300]; /* "the convert section in llama.arch:56" */
     bool keys_done;
@@ -86,7 +89,8 @@ typedef struct arch_unread {
     bool on_request; /* the user wants it to be ignored */
 } arch_unread;
 typedef void (*arch_unread_fn)(void *ctx, const arch_unread *x);
-GGL_NODISCARD ggl_status arch_convert_each_unread(const arch_conversion *c, arch_unread_fn found, void *ctx, ggl_error *err);
+GGL_NODISCARD ggl_status arch_convert_each_unread(const arch_conversion *c, arch_unread_fn found,
+                                                  void *ctx, ggl_error *err);
 /* GGL_UNSUPPORTED: there are some; the message names them. */
 GGL_NODISCARD ggl_status arch_convert_check_config(const arch_conversion *c, ggl_error *err);
 /* Whether one of the patterns fits. */

@@ -175,7 +175,8 @@ const char *arch_convert_source_name(arch_eval *ev, const arch_expr *e, bool is_
 }
 
 /* All of them, or none. */
-static bool all_or_none(arch_eval *ev, const arch_expr *e, recipe *const *part, int n, bool is_bias) {
+static bool all_or_none(arch_eval *ev, const arch_expr *e, recipe *const *part, int n,
+                        bool is_bias) {
     const bool stack = e->name[0] == 's';
     int n_there = 0, first = -1;
     for (int k = 0; k < n; k++) {
@@ -189,8 +190,9 @@ static bool all_or_none(arch_eval *ev, const arch_expr *e, recipe *const *part, 
     const char *name = arch_convert_source_name(ev, e->arg[stack ? 0 : first].value, is_bias);
     ev->conv->stacking &= !stack;
     if (ev->status == GGL_OK)
-        arch_error(ev, e->mark, "%d of the %d tensors %s missing in the folder: %s%s", n - n_there, n,
-                   n - n_there == 1 ? "is" : "are", name ? name : "?", n - n_there == 1 ? "" : " is the first");
+        arch_error(ev, e->mark, "%d of the %d tensors %s missing in the folder: %s%s", n - n_there,
+                   n, n - n_there == 1 ? "is" : "are", name ? name : "?",
+                   n - n_there == 1 ? "" : " is the first");
     return false;
 }
 

@@ -372,7 +372,8 @@ static arch_stmt *parse_stmt(arch_parser *p, bool top) {
                         : arch_parse_fail(
                               p, "'keep' stands in a def or op only, with the state it is for");
     bool whole_key = arch_next_is(p, TOK_NAME) && strcmp(p->tok[1].str, "key") == 0;
-    if (strcmp(word, "ignore") == 0 && (arch_next_is(p, TOK_KEY) || arch_next_is(p, TOK_STRING) || whole_key))
+    if (strcmp(word, "ignore") == 0 &&
+        (arch_next_is(p, TOK_KEY) || arch_next_is(p, TOK_STRING) || whole_key))
         return parse_ignore(p);
     if (strcmp(word, "absent") == 0 && arch_next_is(p, TOK_KEY) && p->text->prelude)
         return parse_absent(p);
@@ -573,7 +574,8 @@ static bool parse_top(arch_parser *p) {
         if ((arch_is(p, "def") || arch_is(p, "op")) && arch_next_is(p, TOK_NAME)) {
             if (!parse_fn(p))
                 return false;
-        } else if (arch_is(p, "convert") && (arch_next_is(p, TOK_NAME) || arch_next_is(p, TOK_STRING))) {
+        } else if (arch_is(p, "convert") &&
+                   (arch_next_is(p, TOK_NAME) || arch_next_is(p, TOK_STRING))) {
             if (!arch_parse_convert(p))
                 return false;
         } else {

@@ -505,22 +505,32 @@ static const arch_mapping *first_of(arch_parser *p, const arch_convert *c, const
 /* log("..") of a source tensor. */
 static void refuse_source(void *ctx, arch_expr *e) {
     arch_parser *p = ctx;
-    const bool conversion = e->kind == EX_CALL && e->callee == CALL_BUILTIN && e->builtin == FN_BUILTIN_COUNT;
+    const bool conversion =
+        e->kind == EX_CALL && e->callee == CALL_BUILTIN && e->builtin == FN_BUILTIN_COUNT;
     for (int k = 0; e->kind == EX_CALL && !conversion && k < e->n_arg; k++)
         if (e->arg[k].value->kind == EX_STRING)
-            arch_parse_fail_at(p, GGL_FORMAT, e->mark, "%s(..) takes no source tensor: in a conversion these go through transpose, pairs, "
-                               "regroup, rows, concat, stack, exp and arithmetic with numbers", e->name);
+            arch_parse_fail_at(
+                p, GGL_FORMAT, e->mark,
+                "%s(..) takes no source tensor: in a conversion these go through transpose, pairs, "
+                "regroup, rows, concat, stack, exp and arithmetic with numbers",
+                e->name);
 }
 
 /* ignore "blk.{n}.*": n is a name of the descriptor's, or e, an expert. */
 static void check_ignored(arch_parser *p, const arch_mapping *m) {
     const llm_arch *a = p->arch;
     char name[ARCH_MAX_NAME + 1];
-    for (const char *s = strchr(m->name, '{'), *end; s && (end = strchr(s, '}')); s = strchr(end, '{')) {
-        snprintf(name, sizeof name, "%.*s", (int)(end - s - 1 < ARCH_MAX_NAME ? end - s - 1 : ARCH_MAX_NAME), s + 1);
-        if (work(p, m->place) && strcmp(name, "e") != 0 && find_name(a->global, a->n_global, name) < 0)
-            arch_parse_fail_at(p, GGL_FORMAT, m->place, "'{%s}' is no name of this descriptor: a number of it, the layers' own, or "
-                               "{e} for experts; '*' stands for anything", name);
+    for (const char *s = strchr(m->name, '{'), *end; s && (end = strchr(s, '}'));
+         s = strchr(end, '{')) {
+        snprintf(name, sizeof name, "%.*s",
+                 (int)(end - s - 1 < ARCH_MAX_NAME ? end - s - 1 : ARCH_MAX_NAME), s + 1);
+        if (work(p, m->place) && strcmp(name, "e") != 0 &&
+            find_name(a->global, a->n_global, name) < 0)
+            arch_parse_fail_at(
+                p, GGL_FORMAT, m->place,
+                "'{%s}' is no name of this descriptor: a number of it, the layers' own, or "
+                "{e} for experts; '*' stands for anything",
+                name);
     }
 }
 
@@ -533,7 +543,9 @@ static void check_classes(arch_parser *p, const arch_convert *c) {
                 if (!work(p, c->place) || strcmp(c->name[i], x->name[k]) != 0)
                     continue;
                 arch_line_col(x->place, &line, &col);
-                arch_parse_fail_at(p, GGL_FORMAT, c->place, "'%s' has a convert section already, in line %d", c->name[i], line);
+                arch_parse_fail_at(p, GGL_FORMAT, c->place,
+                                   "'%s' has a convert section already, in line %d", c->name[i],
+                                   line);
             }
 }
 

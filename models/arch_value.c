@@ -199,8 +199,7 @@ bool arch_want_number(arch_eval *ev, const arch_expr *e, const arch_value *value
 
 /* 0 and 1 of a key are truth values, too: some converters write them so. */
 static bool is_truth(const arch_value *v) {
-    return v->kind == VAL_BOOL ||
-           (v->kind == VAL_NUMBER && v->key && (v->num == 0 || v->num == 1));
+    return v->kind == VAL_BOOL || (v->kind == VAL_NUMBER && v->key && (v->num == 0 || v->num == 1));
 }
 
 static bool truth(const arch_value *v) {

@@ -169,7 +169,8 @@ static void try_names(void *ctx, arch_expr *e) {
 static bool is_multiple(const arch_eval *ev, int64_t found) {
     for (int k = SLOT_FIRST_FREE; k < ev->arch->n_global; k++) {
         const arch_slot *s = &ev->global[k];
-        const double times = s->bound && s->v.kind == VAL_NUMBER && s->v.num > 1 ? (double)found / s->v.num : 0;
+        const double times =
+            s->bound && s->v.kind == VAL_NUMBER && s->v.num > 1 ? (double)found / s->v.num : 0;
         if (times >= 2 && times <= 8 && times == (double)(int)times)
             return true;
     }

@@ -40,8 +40,10 @@ static ggl_status choose_class(llm_converter *c, const char *path, ggl_error *er
         class_name = first->str;
     if (class_name.n == 0 || class_name.n > ARCH_MAX_NAME)
         return ggl_fail(err, GGL_FORMAT,
-                        "%s: \"architectures\" is no list with a name, so there is no telling what model this is; --arch-class NAME "
-                        "says it", path);
+                        "%s: \"architectures\" is no list with a name, so there is no telling what "
+                        "model this is; --arch-class NAME "
+                        "says it",
+                        path);
     char *name = ggl_arena_strndup(&c->arena, class_name.s, class_name.n);
     if (!name)
         return no_memory(err);
@@ -74,8 +76,10 @@ static ggl_status use_file(llm_converter *c, ggl_error *err) {
         return s;
     c->origin = c->params.arch_path;
     if (!(c->conv.section = arch_find_convert(c->arch, (ggl_str){c->class_name, strlen(c->class_name)})))
-        return ggl_fail(err, GGL_NOT_FOUND, "%s: there is no convert section for '%s', which %s names",
-                        c->params.arch_path, c->class_name, c->params.arch_class ? "--arch-class" : "config.json");
+        return ggl_fail(err, GGL_NOT_FOUND,
+                        "%s: there is no convert section for '%s', which %s names",
+                        c->params.arch_path, c->class_name,
+                        c->params.arch_class ? "--arch-class" : "config.json");
     return GGL_OK;
 }
 
@@ -98,9 +102,11 @@ static ggl_status use_builtin(llm_converter *c, ggl_error *err) {
         llm_arch_free(c->arch);
         c->arch = NULL;
     }
-    return ggl_fail(err, GGL_NOT_FOUND, "%s: no built-in descriptor converts '%s', which %s names; they convert %s. "
-                    "Another descriptor is given by --arch FILE", c->folder, c->class_name,
-                    c->params.arch_class ? "--arch-class" : "config.json", known);
+    return ggl_fail(err, GGL_NOT_FOUND,
+                    "%s: no built-in descriptor converts '%s', which %s names; they convert %s. "
+                    "Another descriptor is given by --arch FILE",
+                    c->folder, c->class_name, c->params.arch_class ? "--arch-class" : "config.json",
+                    known);
 }
 
 /* The folder's last name; else what the configuration was called. */
@@ -204,7 +210,8 @@ static ggl_status open_tokenizer(llm_converter *c, ggl_error *err) {
     if (s == GGL_OK && !c->tokenizer && !note(c, "the folder has no tokenizer: none is written"))
         s = no_memory(err);
     const char *text;
-    for (int k = 0; s == GGL_OK && c->tokenizer && (text = llm_hf_tokenizer_note(c->tokenizer, k)); k++)
+    for (int k = 0; s == GGL_OK && c->tokenizer && (text = llm_hf_tokenizer_note(c->tokenizer, k));
+         k++)
         if (!note(c, text))
             s = no_memory(err);
     return s;
@@ -228,20 +235,22 @@ static void add_request(requests *r, const char *name, const char *value) {
     if (r->used + strlen(name) + strlen(value) + 8 > sizeof r->text)
         r->n_more++;
     else
-        r->used += (size_t)snprintf(r->text + r->used, sizeof r->text - r->used, "%s%s%s%s", r->used ? ", " : "", name,
-                                    value[0] ? " = " : "", value);
+        r->used += (size_t)snprintf(r->text + r->used, sizeof r->text - r->used, "%s%s%s%s",
+                                    r->used ? ", " : "", name, value[0] ? " = " : "", value);
 }
 
 /* A note of them, or that there are none. */
-static ggl_status note_requests(llm_converter *c, const requests *r, const char *flag, ggl_error *err) {
+static ggl_status note_requests(llm_converter *c, const requests *r, const char *flag,
+                                ggl_error *err) {
     char text[1400], more[64] = "";
     if (r->n_more)
         snprintf(more, sizeof more, " and %zu more", r->n_more);
     if (r->n == 0)
         snprintf(text, sizeof text, "%s fits nothing that is not read", flag);
     else
-        snprintf(text, sizeof text, "%s%s %s ignored at your request: the model may compute something else", r->text, more,
-                 r->n == 1 ? "is" : "are");
+        snprintf(text, sizeof text,
+                 "%s%s %s ignored at your request: the model may compute something else", r->text,
+                 more, r->n == 1 ? "is" : "are");
     return note(c, text) ? GGL_OK : no_memory(err);
 }
 
@@ -265,7 +274,8 @@ static ggl_status note_tensors(llm_converter *c, ggl_error *err) {
         return GGL_OK;
     for (size_t i = 0; i < c->source->n_tensor; i++) {
         const st_tensor *t = &c->source->tensor[i];
-        if (!t->used && !arch_convert_ignored(&c->conv, t->name) && arch_convert_tensor_on_request(&c->conv, t))
+        if (!t->used && !arch_convert_ignored(&c->conv, t->name) &&
+            arch_convert_tensor_on_request(&c->conv, t))
             add_request(&r, t->name.s, "");
     }
     return note_requests(c, &r, "--ignore-tensor", err);
@@ -307,7 +317,8 @@ static ggl_status open_rest(llm_converter *c, ggl_error *err) {
     c->conv.backend = c->params.backend;
     c->conv.collect = c->params.dry_run;
     c->conv.ignore = &c->params.ignore;
-    ggl_error tensors_err = {0}; /* keys may ask for tensors; without any, config.json's faults come first */
+    ggl_error tensors_err = {
+        0}; /* keys may ask for tensors; without any, config.json's faults come first */
     ggl_status tensors = llm_safetensors_open(&c->source, c->folder, &tensors_err);
     c->conv.source = c->source;
     s = open_keys(c, err);
@@ -420,8 +431,11 @@ static ggl_status check_bad(const converted_tensor *t, size_t n_bad, ggl_error *
     if (n_bad == 0)
         return GGL_OK;
     const char *from = first_source(t->recipe);
-    return ggl_fail(err, GGL_FORMAT, "%zu of its %" PRId64 " weights are NaN or infinite%s%s: the folder is damaged, or its training failed",
-                    n_bad, recipe_count(t->recipe), from[0] ? "; it comes from " : "", from);
+    return ggl_fail(
+        err, GGL_FORMAT,
+        "%zu of its %" PRId64
+        " weights are NaN or infinite%s%s: the folder is damaged, or its training failed",
+        n_bad, recipe_count(t->recipe), from[0] ? "; it comes from " : "", from);
 }
 
 /* A source as it is: its bytes. */

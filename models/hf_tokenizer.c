@@ -188,10 +188,16 @@ static bool is_byte(ggl_str s) { /* <0x0A> */
 static ggl_status make_room(llm_hf_tokenizer *t, const llm_hf_vocab *vocab, ggl_error *err) {
     t->n_cut = vocab->n > 0 && t->n > vocab->n ? t->n - vocab->n : 0;
     if (t->n_cut > 0 && !vocab->cut)
-        return ggl_fail(err, GGL_FORMAT, "the tokenizer has %lld tokens, and the model %lld; --extra-tokens cut leaves out the last %lld",
+        return ggl_fail(err, GGL_FORMAT,
+                        "the tokenizer has %lld tokens, and the model %lld; --extra-tokens cut "
+                        "leaves out the last %lld",
                         (long long)t->n, (long long)vocab->n, (long long)t->n_cut);
-    if (t->n_cut > 0 && !add_note(t, ggl_arena_printf(&t->arena, "the tokenizer's last %lld tokens, which the model has no rows for, are "
-                                                      "left out", (long long)t->n_cut)))
+    if (t->n_cut > 0 &&
+        !add_note(t, ggl_arena_printf(
+                         &t->arena,
+                         "the tokenizer's last %lld tokens, which the model has no rows for, are "
+                         "left out",
+                         (long long)t->n_cut)))
         return no_memory(err);
     t->n = vocab->n > 0 ? vocab->n : t->n;
     if (t->n > MAX_ID)
@@ -207,7 +213,8 @@ static ggl_status make_room(llm_hf_tokenizer *t, const llm_hf_vocab *vocab, ggl_
     return ggl_index_init(&t->by_piece, (size_t)t->n, sizeof *t->piece, GGL_INDEX_STRINGS, err);
 }
 
-static ggl_status read_pieces(llm_hf_tokenizer *t, const json_value *vocab, const llm_hf_vocab *size, ggl_error *err) {
+static ggl_status read_pieces(llm_hf_tokenizer *t, const json_value *vocab,
+                              const llm_hf_vocab *size, ggl_error *err) {
     int64_t id = 0;
     ggl_status s = GGL_OK;
     if (!vocab)
@@ -414,7 +421,8 @@ static ggl_status find_pre(llm_hf_tokenizer *t, ggl_error *err) {
             snprintf(class_name, sizeof class_name, "%.*s", (int)(c->str.n < 100 ? c->str.n : 100), c->str.s);
         if (c && find_line("class", class_name, NULL, &t->pre))
             return GGL_OK;
-        add_note(t, "vocab.json and merges.txt do not say how text is cut into words, and the tokenizer's class is not known "
+        add_note(t, "vocab.json and merges.txt do not say how text is cut into words, and the "
+                    "tokenizer's class is not known "
                     "either: tokenizer.ggml.pre is not written");
         return GGL_OK;
     }
@@ -423,8 +431,12 @@ static ggl_status find_pre(llm_hf_tokenizer *t, ggl_error *err) {
         snprintf(found, sizeof found, "ignore_merges");
     if (describe_step(pre, found, sizeof found) && find_line("pre", NULL, found, &t->pre))
         return GGL_OK;
-    bool noted = add_note(t, ggl_arena_printf(&t->arena, "no tokenizer.ggml.pre is known for this tokenizer's way to cut text into words, "
-                                              "%s: the key is not written", found[0] ? found : "which is no pattern"));
+    bool noted = add_note(
+        t, ggl_arena_printf(
+               &t->arena,
+               "no tokenizer.ggml.pre is known for this tokenizer's way to cut text into words, "
+               "%s: the key is not written",
+               found[0] ? found : "which is no pattern"));
     return noted ? GGL_OK : no_memory(err);
 }
 
@@ -469,7 +481,8 @@ static int add_ends(const llm_hf_tokenizer *t, const json_value *v, int64_t *end
     const json_value *item = v && v->kind == JSON_ARRAY ? v->of.item : v;
     const size_t n_item = v && v->kind == JSON_ARRAY ? v->of.n : v != NULL;
     for (size_t i = 0; i < n_item && i < MAX_ENDS; i++) {
-        bool known = item[i].kind != JSON_NUMBER || !item[i].whole || item[i].number < 0 || item[i].number >= (double)t->n;
+        bool known = item[i].kind != JSON_NUMBER || !item[i].whole || item[i].number < 0 ||
+                     item[i].number >= (double)t->n;
         for (int k = 0; !known && k < n; k++)
             known = end[k] == (int64_t)item[i].number;
         for (int k = 0; !known && k < N_ID; k++)
@@ -521,8 +534,10 @@ static ggl_status find_ends(llm_hf_tokenizer *t, ggl_error *err) {
     if (n_left == 0)
         return GGL_OK;
     const ggl_str piece = t->piece[left];
-    return add_note(t, ggl_arena_printf(&t->arena, "'%.*s' ends a text, too, and files have no key for it (%d such tokens)",
-                                        (int)(piece.n < 60 ? piece.n : 60), piece.s, n_left))
+    return add_note(t, ggl_arena_printf(
+                           &t->arena,
+                           "'%.*s' ends a text, too, and files have no key for it (%d such tokens)",
+                           (int)(piece.n < 60 ? piece.n : 60), piece.s, n_left))
                ? GGL_OK
                : no_memory(err);
 }
@@ -549,9 +564,11 @@ static ggl_status read_model(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_
     const json_value *root = &t->file->root, *model = json_get(root, "model"), *type = json_get(model, "type");
     const json_value *merges = json_get_kind(model, "merges", JSON_ARRAY);
     if (!model || (type && !json_is(type, "BPE")) || !merges)
-        return ggl_fail(err, GGL_UNSUPPORTED, "a tokenizer of type '%.*s' is not known, BPE is; --no-tokenizer leaves it out",
-                        type && type->kind == JSON_STRING ? (int)(type->str.n < 40 ? type->str.n : 40) : 4,
-                        type && type->kind == JSON_STRING ? type->str.s : "none");
+        return ggl_fail(
+            err, GGL_UNSUPPORTED,
+            "a tokenizer of type '%.*s' is not known, BPE is; --no-tokenizer leaves it out",
+            type && type->kind == JSON_STRING ? (int)(type->str.n < 40 ? type->str.n : 40) : 4,
+            type && type->kind == JSON_STRING ? type->str.s : "none");
     t->bytes = find_step(json_get(root, "pre_tokenizer"), "ByteLevel") || find_step(json_get(root, "decoder"), "ByteLevel");
     if (!t->bytes && !flag(model, "byte_fallback", false))
         return ggl_fail(err, GGL_UNSUPPORTED, "a BPE tokenizer that works neither on bytes nor falls back to them");
@@ -596,7 +613,8 @@ static ggl_status read_all(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_er
     return find_ends(t, err);
 }
 
-ggl_status llm_hf_tokenizer_open(llm_hf_tokenizer **out, const char *folder, const json_value *config, const llm_hf_vocab *vocab,
+ggl_status llm_hf_tokenizer_open(llm_hf_tokenizer **out, const char *folder,
+                                 const json_value *config, const llm_hf_vocab *vocab,
                                  ggl_error *err) {
     *out = NULL;
     llm_hf_tokenizer *t = ggl_calloc(1, sizeof *t);

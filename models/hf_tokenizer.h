@@ -12,15 +12,18 @@
 typedef struct llm_hf_tokenizer llm_hf_tokenizer;
 
 typedef struct llm_hf_vocab {
-    int64_t n; /* tokens that the model has; 0: as many as the tokenizer. What the tokenizer lacks of them is filled with unused ones */
-    bool cut;  /* tokens beyond these are left out; else they are an error */
+    int64_t
+        n; /* tokens that the model has; 0: as many as the tokenizer. What the tokenizer lacks of them is filled with unused ones */
+    bool cut; /* tokens beyond these are left out; else they are an error */
 } llm_hf_vocab;
 
 /* *out NULL with GGL_OK: the folder has no tokenizer. */
-GGL_NODISCARD ggl_status llm_hf_tokenizer_open(llm_hf_tokenizer **out, const char *folder, const json_value *config,
-                                               const llm_hf_vocab *vocab, ggl_error *err);
+GGL_NODISCARD ggl_status llm_hf_tokenizer_open(llm_hf_tokenizer **out, const char *folder,
+                                               const json_value *config, const llm_hf_vocab *vocab,
+                                               ggl_error *err);
 void llm_hf_tokenizer_free(llm_hf_tokenizer *t);
-const char *llm_hf_tokenizer_note(const llm_hf_tokenizer *t, int k); /* what is worth a line: the k-th; NULL past the end */
+const char *llm_hf_tokenizer_note(const llm_hf_tokenizer *t,
+                                  int k); /* what is worth a line: the k-th; NULL past the end */
 void llm_hf_tokenizer_put(const llm_hf_tokenizer *t, ggl_gguf_writer *w);
 
 #endif

@@ -49,8 +49,10 @@ static ggl_status hold_transposed(recipe *r, int64_t m, ggl_error *err) {
     float *x = ggl_calloc((size_t)n, sizeof *x);
     if (!r->held)
         r->held = ggl_calloc((size_t)n, sizeof *x);
-    ggl_status s = x && r->held ? recipe_read(r->part[0], m * n, n, x, err)
-                                : ggl_fail(err, GGL_NOMEM, "out of memory for transposing %lld numbers", (long long)n);
+    ggl_status s =
+        x && r->held
+            ? recipe_read(r->part[0], m * n, n, x, err)
+            : ggl_fail(err, GGL_NOMEM, "out of memory for transposing %lld numbers", (long long)n);
     for (int64_t i0 = 0; s == GGL_OK && i0 < a; i0 += 16)
         for (int64_t j0 = 0; j0 < b; j0 += 16)
             for (int64_t i = i0; i < a && i < i0 + 16; i++)

@@ -27,7 +27,8 @@ typedef struct recipe {
     int64_t x, y;
     double number;
     const st_tensor *source;
-    float *held;    /* HELD: in the arena; TRANSPOSE: one matrix while it is read, freed by recipe_drop */
+    float *
+        held; /* HELD: in the arena; TRANSPOSE: one matrix while it is read, freed by recipe_drop */
     int64_t matrix; /* TRANSPOSE: which one is held, from 1; 0: none */
 } recipe;
 

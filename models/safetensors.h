@@ -22,8 +22,8 @@ typedef struct st_tensor {
     const void *data;      /* in the mapping, not aligned */
     size_t size;           /* bytes */
     int file;
-    bool used;             /* the converter's: some line reads it */
-    const void *line;      /* which, the first of them; and the weight that it makes */
+    bool used;        /* the converter's: some line reads it */
+    const void *line; /* which, the first of them; and the weight that it makes */
     const char *makes;
 } st_tensor;
 

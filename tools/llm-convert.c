@@ -60,8 +60,10 @@ static int convert(const options *o, ggl_backend *reference) {
     params.backend = reference;
     params.arch_class = o->arch_class;
     params.dry_run = o->dry_run;
-    params.ignore = (llm_arch_ignore){.key = o->ignore_config.s, .tensor = o->ignore_tensor.s,
-                                      .n_key = o->ignore_config.n, .n_tensor = o->ignore_tensor.n};
+    params.ignore = (llm_arch_ignore){.key = o->ignore_config.s,
+                                      .tensor = o->ignore_tensor.s,
+                                      .n_key = o->ignore_config.n,
+                                      .n_tensor = o->ignore_tensor.n};
     params.vocab_only = o->vocab_only;
     params.no_tokenizer = o->no_tokenizer;
     params.extra_tokens = (llm_convert_extra)o->extra;
@@ -87,24 +89,30 @@ static int convert(const options *o, ggl_backend *reference) {
 int main(int argc, char **argv) {
     process_begin();
     static const char *const types[] = {"auto", "f32", "f16", "bf16", NULL}; /* llm_convert_type */
-    static const char *const extras[] = {"refuse", "cut", NULL}; /* llm_convert_extra */
+    static const char *const extras[] = {"refuse", "cut", NULL};             /* llm_convert_extra */
     options o = {0};
     const arg_option table[] = {
-        {"-o --output", ARG_STRING, &o.out, .value = "FILE", .help = "GGUF file to write (required)"},
+        {"-o --output", ARG_STRING, &o.out, .value = "FILE",
+         .help = "GGUF file to write (required)"},
         {"--type", ARG_CHOICE, &o.type, .value = "TYPE", .choices = types,
-         .help = "of matrices: f32, f16, bf16; auto, the default: as the folder has them. All else is f32"},
+         .help = "of matrices: f32, f16, bf16; auto, the default: as the folder has them. All else "
+                 "is f32"},
         {"--arch", ARG_STRING, &o.arch, .value = "FILE",
-         .help = "descriptor whose convert section to use, instead of the built-in one for the folder's architecture"},
+         .help = "descriptor whose convert section to use, instead of the built-in one for the "
+                 "folder's architecture"},
         {"--arch-class", ARG_STRING, &o.arch_class, .value = "NAME",
-         .help = "the convert section to use, instead of the one for config.json's \"architectures\""},
+         .help =
+             "the convert section to use, instead of the one for config.json's \"architectures\""},
         {"--dry-run", ARG_FLAG, &o.dry_run,
-         .help = "write nothing; print keys and tensors with the lines that make and read them, and all faults"},
+         .help = "write nothing; print keys and tensors with the lines that make and read them, "
+                 "and all faults"},
         {"--vocab-only", ARG_FLAG, &o.vocab_only, .help = "write keys and tokenizer, no tensors"},
         {"--no-tokenizer", ARG_FLAG, &o.no_tokenizer, .help = "leave the tokenizer out"},
         {"--extra-tokens", ARG_CHOICE, &o.extra, .value = "WHAT", .choices = extras,
          .help = "tokens that the model has no rows for: refuse, the default; cut: leave them out"},
         {"--ignore-config", ARG_LIST, &o.ignore_config, .value = "PATTERN",
-         .help = "go on although no line reads values of config.json of these names ('rope_scaling.*'); repeatable"},
+         .help = "go on although no line reads values of config.json of these names "
+                 "('rope_scaling.*'); repeatable"},
         {"--ignore-tensor", ARG_LIST, &o.ignore_tensor, .value = "PATTERN",
          .help = "go on although no line reads tensors of these names; repeatable"},
         {0}};

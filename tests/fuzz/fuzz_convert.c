@@ -27,7 +27,11 @@ static void convert(const llm_arch *arch, const json_value *config, llm_safetens
         }
         arch_conversion_fini(&c);
         ggl_error err;
-        c = (arch_conversion){.arch = arch, .config = config, .source = source, .section = c.section, .collect = true};
+        c = (arch_conversion){.arch = arch,
+                              .config = config,
+                              .source = source,
+                              .section = c.section,
+                              .collect = true};
         s = arch_convert_keys(&c, &err);
         if (s == GGL_OK)
             s = arch_convert_check_keys(&c, &err);
@@ -67,17 +71,27 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
 bool fuzz_seed(int k, uint8_t **data, size_t *size) {
     static const char *const seeds[] = {
-        BEGIN "logits = linear(x, a)\nconvert A:\n  arch <- config.o.s\n  require config.o.t and has(config.o), \"no\"\n  .vocab_size <- config.v\n"
-              "  .n <- config.n ?? 3\n  a <- \"a\" if config.o.t else none\n  w <- transpose(pairs(\"none\" ?? \"w\", 2)) * 2 + 1\n  ignore \"e.{e}\"\n" END,
-        BEGIN "f [d] ?\nx = x * f if has(f) else x\nlogits = linear(x, a)\nconvert A:\n  .vocab_size <- config.v\n  .n <- config.n\n  a <- \"a\"\n"
-              "  w <- concat(rows(\"w\", 1, 3), regroup(rows(\"w\", 0, 1), 1, 1))\n  f <- config.o.l ?? \"e.1\"\n  ignore \"e*\"\nconvert B:\n"
-              "  .vocab_size <- size(config.o.l) + 2\n  .n <- config.o.l[3]\n  a <- stack(\"a\", 6)\n  w <- exp(\"w\" / d)\n" END,
-        BEGIN "g [2, d, 2] ?\nlogits = linear(x, a)\nconvert A:\n  .vocab_size <- config.v\n  .n <- config.n\n  .l <- config.o.l\n  a <- \"a\"\n  w <- \"w\"\n"
+        BEGIN "logits = linear(x, a)\nconvert A:\n  arch <- config.o.s\n  require config.o.t and "
+              "has(config.o), \"no\"\n  .vocab_size <- config.v\n"
+              "  .n <- config.n ?? 3\n  a <- \"a\" if config.o.t else none\n  w <- "
+              "transpose(pairs(\"none\" ?? \"w\", 2)) * 2 + 1\n  ignore \"e.{e}\"\n" END,
+        BEGIN "f [d] ?\nx = x * f if has(f) else x\nlogits = linear(x, a)\nconvert A:\n  "
+              ".vocab_size <- config.v\n  .n <- config.n\n  a <- \"a\"\n"
+              "  w <- concat(rows(\"w\", 1, 3), regroup(rows(\"w\", 0, 1), 1, 1))\n  f <- "
+              "config.o.l ?? \"e.1\"\n  ignore \"e*\"\nconvert B:\n"
+              "  .vocab_size <- size(config.o.l) + 2\n  .n <- config.o.l[3]\n  a <- stack(\"a\", "
+              "6)\n  w <- exp(\"w\" / d)\n" END,
+        BEGIN "g [2, d, 2] ?\nlogits = linear(x, a)\nconvert A:\n  .vocab_size <- config.v\n  .n "
+              "<- config.n\n  .l <- config.o.l\n  a <- \"a\"\n  w <- \"w\"\n"
               "  g <- stack(\"e.{e}\", 2)\n  ignore \"*\"\n" END,
-        BEGIN "logits = linear(x, a)\nconvert A:\n  .vocab_size <- config.v\n  .n <- config.n if has(\"w\") else rope.theta\n  a <- \"a\"\n  w <- \"w\"\n"
-              "  .f <- rope.full_attention.factor ?? none\n  require rope.type in [\"default\", \"yarn\"]\n  use rope_scaling\n  ignore \"e.{e}\", config.o\n"
-              "\x01{\"n\": 4, \"v\": 6, \"rope_scaling\": {\"type\": \"yarn\", \"factor\": 2}, \"max_position_embeddings\": 8, "
-              "\"rope_parameters\": {\"full_attention\": {\"rope_type\": \"yarn\"}}, \"o\": {\"x\": [1]}, \"rope_theta\": 3}",
+        BEGIN "logits = linear(x, a)\nconvert A:\n  .vocab_size <- config.v\n  .n <- config.n if "
+              "has(\"w\") else rope.theta\n  a <- \"a\"\n  w <- \"w\"\n"
+              "  .f <- rope.full_attention.factor ?? none\n  require rope.type in [\"default\", "
+              "\"yarn\"]\n  use rope_scaling\n  ignore \"e.{e}\", config.o\n"
+              "\x01{\"n\": 4, \"v\": 6, \"rope_scaling\": {\"type\": \"yarn\", \"factor\": 2}, "
+              "\"max_position_embeddings\": 8, "
+              "\"rope_parameters\": {\"full_attention\": {\"rope_type\": \"yarn\"}}, \"o\": "
+              "{\"x\": [1]}, \"rope_theta\": 3}",
     };
     if (k >= (int)(sizeof seeds / sizeof *seeds))
         return false;

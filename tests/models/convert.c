@@ -304,8 +304,10 @@ TEST(routers) {
         ggl_gguf *f = convert(&params);
         if (CHECK_MSG(f, "%s", err.msg)) {
             CHECK_INT(ggl_gguf_find_tensor(f, "blk.1.ffn_gate_inp.weight")->type, GGL_F32);
-            CHECK_INT(ggl_gguf_find_tensor(f, "blk.1.ffn_down_exps.weight")->type, k ? GGL_BF16 : GGL_F16);
-            CHECK_INT(ggl_gguf_find_tensor(f, "blk.1.attn_output.weight")->type, k ? GGL_BF16 : GGL_F16);
+            CHECK_INT(ggl_gguf_find_tensor(f, "blk.1.ffn_down_exps.weight")->type,
+                      k ? GGL_BF16 : GGL_F16);
+            CHECK_INT(ggl_gguf_find_tensor(f, "blk.1.attn_output.weight")->type,
+                      k ? GGL_BF16 : GGL_F16);
             ggl_gguf_close(f);
         }
         layout_free(&l);
@@ -447,12 +449,14 @@ TEST(wrong_tensors) {
     layout_tensor *t = layout_find(&hf, "model.layers.1.self_attn.k_proj.weight");
     t->name[0] = 'M';
     REQUIRE(layout_write(&hf, path, "F32"));
-    expect("nothing in the folder makes blk.1.attn_k.weight; it comes from model.layers.1.self_attn.k_proj.weight (its weight)");
+    expect("nothing in the folder makes blk.1.attn_k.weight; it comes from "
+           "model.layers.1.self_attn.k_proj.weight (its weight)");
     t->name[0] = 'm';
     t = layout_find(&hf, "model.layers.0.block_sparse_moe.experts.2.w3.weight");
     t->name[0] = 'M';
     REQUIRE(layout_write(&hf, path, "F32"));
-    expect("1 of the 4 tensors is missing in the folder: model.layers.0.block_sparse_moe.experts.2.w3.weight");
+    expect("1 of the 4 tensors is missing in the folder: "
+           "model.layers.0.block_sparse_moe.experts.2.w3.weight");
     t->name[0] = 'm';
     t = layout_find(&hf, "model.layers.1.input_layernorm.weight");
     t->ne[0]--;
@@ -493,13 +497,21 @@ TEST(wrong_configurations) {
         {"{", "config.json:1:2:"},
         {"{}", "\"architectures\" is no list with a name"},
         {"{\"architectures\": []}", "\"architectures\" is no list with a name"},
-        {"{\"architectures\": [\"OddForCausalLM\"]}", "no built-in descriptor converts 'OddForCausalLM', which config.json names; they convert "},
-        {"{\"architectures\": [\"Lfm2ForCausalLM\"]}", "lfm2 is not converted: its key head counts, a list, follow from"},
-        {"{\"architectures\": [\"LlamaForCausalLM\"]}", "config.vocab_size is missing in config.json"},
-        {"{\"architectures\": [\"LlamaForCausalLM\"], \"vocab_size\": {}}", "config.vocab_size is an object in config.json"},
-        {"{\"architectures\": [\"LlamaForCausalLM\"], \"hidden_act\": \"relu\"}", "an activation that is not llama's: (config.hidden_act ?? \"silu\") = \"relu\""},
-        {"{\"architectures\": [\"LlamaForCausalLM\"], \"rope_scaling\": {\"type\": \"dynamic\"}}", "unknown rope_type \"dynamic\""},
-        {"{\"architectures\": [\"Qwen2ForCausalLM\"], \"use_sliding_window\": true}", "qwen2.arch has no sliding window"},
+        {"{\"architectures\": [\"OddForCausalLM\"]}",
+         "no built-in descriptor converts 'OddForCausalLM', which config.json names; they "
+         "convert "},
+        {"{\"architectures\": [\"Lfm2ForCausalLM\"]}",
+         "lfm2 is not converted: its key head counts, a list, follow from"},
+        {"{\"architectures\": [\"LlamaForCausalLM\"]}",
+         "config.vocab_size is missing in config.json"},
+        {"{\"architectures\": [\"LlamaForCausalLM\"], \"vocab_size\": {}}",
+         "config.vocab_size is an object in config.json"},
+        {"{\"architectures\": [\"LlamaForCausalLM\"], \"hidden_act\": \"relu\"}",
+         "an activation that is not llama's: (config.hidden_act ?? \"silu\") = \"relu\""},
+        {"{\"architectures\": [\"LlamaForCausalLM\"], \"rope_scaling\": {\"type\": \"dynamic\"}}",
+         "unknown rope_type \"dynamic\""},
+        {"{\"architectures\": [\"Qwen2ForCausalLM\"], \"use_sliding_window\": true}",
+         "qwen2.arch has no sliding window"},
     };
     expect("config.json: No such file");
     for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
@@ -521,11 +533,14 @@ static bool convert_once(void *arg) {
     return s == GGL_OK;
 }
 
-static const char own_begin[] = "arch t, u\nlanguage 1\nn_embd = .n\ntoken_embd [n_embd, n_vocab]\nx = token_embd[token]\n"
-                                "w [n_embd, n_embd] bias?\nx = x + linear(x, w)\nf [n_embd] ?\ny = x * f if has(f) else x\n"
-                                "logits = linear(y, token_embd)\nconvert Own:\n";
+static const char own_begin[] =
+    "arch t, u\nlanguage 1\nn_embd = .n\ntoken_embd [n_embd, n_vocab]\nx = token_embd[token]\n"
+    "w [n_embd, n_embd] bias?\nx = x + linear(x, w)\nf [n_embd] ?\ny = x * f if has(f) else x\n"
+    "logits = linear(y, token_embd)\nconvert Own:\n";
 
-#define OWN "  .vocab_size <- config.v\n  .n <- config.a.n\n  token_embd <- \"embed\"\n  ignore config.a.l, config.s, config.o\n"
+#define OWN                                                                                        \
+    "  .vocab_size <- config.v\n  .n <- config.a.n\n  token_embd <- \"embed\"\n  ignore "          \
+    "config.a.l, config.s, config.o\n"
 
 TEST(out_of_memory) {
     layout hf = {.tensor = calloc(2, sizeof(layout_tensor)), .n = 2};

@@ -36,9 +36,10 @@ static ggl_gguf *convert(const llm_convert_params *params) {
     return f;
 }
 
-static const char own_begin[] = "arch t, u\nlanguage 1\nn_embd = .n\ntoken_embd [n_embd, n_vocab]\nx = token_embd[token]\n"
-                                "w [n_embd, n_embd] bias?\nx = x + linear(x, w)\nf [n_embd] ?\ny = x * f if has(f) else x\n"
-                                "logits = linear(y, token_embd)\nconvert Own:\n";
+static const char own_begin[] =
+    "arch t, u\nlanguage 1\nn_embd = .n\ntoken_embd [n_embd, n_vocab]\nx = token_embd[token]\n"
+    "w [n_embd, n_embd] bias?\nx = x + linear(x, w)\nf [n_embd] ?\ny = x * f if has(f) else x\n"
+    "logits = linear(y, token_embd)\nconvert Own:\n";
 
 static ggl_gguf *own(const char *lines) {
     char text[2048];
@@ -50,13 +51,17 @@ static ggl_gguf *own(const char *lines) {
     return convert(&params);
 }
 
-#define OWN "  .vocab_size <- config.v\n  .n <- config.a.n\n  token_embd <- \"embed\"\n  ignore config.a.l, config.s, config.o\n"
+#define OWN                                                                                        \
+    "  .vocab_size <- config.v\n  .n <- config.a.n\n  token_embd <- \"embed\"\n  ignore "          \
+    "config.a.l, config.s, config.o\n"
 
 TEST(language) {
     static const int64_t e[2] = {4, 6}, w[2] = {4, 4};
     layout hf = {.tensor = calloc(8, sizeof(layout_tensor)), .n = 4};
-    hf.tensor[0] = (layout_tensor){.name = "embed", .n_dims = 2, .ne = {e[0], e[1]}, .data = calloc(24, 4)};
-    hf.tensor[1] = (layout_tensor){.name = "w.weight", .n_dims = 2, .ne = {w[0], w[1]}, .data = calloc(16, 4)};
+    hf.tensor[0] =
+        (layout_tensor){.name = "embed", .n_dims = 2, .ne = {e[0], e[1]}, .data = calloc(24, 4)};
+    hf.tensor[1] =
+        (layout_tensor){.name = "w.weight", .n_dims = 2, .ne = {w[0], w[1]}, .data = calloc(16, 4)};
     hf.tensor[2] = (layout_tensor){.name = "w.bias", .n_dims = 1, .ne = {4}, .data = calloc(4, 4)};
     hf.tensor[3] = (layout_tensor){.name = "f", .n_dims = 3, .ne = {1, 1, 4}, .data = calloc(4, 4)};
     for (int k = 0; k < 16; k++)
@@ -67,18 +72,37 @@ TEST(language) {
     }
     REQUIRE(layout_write(&hf, test_path("model.safetensors"), "F32"));
     layout_free(&hf);
-    REQUIRE(put_text("config.json", "{\"architectures\": [\"Own\"], \"v\": 6, \"a\": {\"n\": 4, \"l\": [1, 2, 3, 4.5]}, \"s\": \"u\", \"o\": [{\"x\": 1}]}"));
+    REQUIRE(put_text("config.json", "{\"architectures\": [\"Own\"], \"v\": 6, \"a\": {\"n\": 4, "
+                                    "\"l\": [1, 2, 3, 4.5]}, \"s\": \"u\", \"o\": [{\"x\": 1}]}"));
     static const struct {
         const char *lines;
         float w[4], b[4], f[4]; /* column 0 of w, the bias, f */
     } good[] = {
         {OWN "  w <- \"w\"\n  f <- \"f\"\n", {0, 4, 8, 12}, {0, 1, 2, 3}, {0, 1, 2, 3}},
-        {OWN "  w <- transpose(\"w\") * 2 + 1\n  f <- 1 - \"f\" if false else \"f\" - 1\n", {1, 3, 5, 7}, {0, 1, 2, 3}, {-1, 0, 1, 2}},
-        {OWN "  w <- pairs(\"w\", 1)\n  f <- exp(\"f\" * 0)\n", {0, 8, 4, 12}, {0, 2, 1, 3}, {1, 1, 1, 1}},
-        {OWN "  w <- regroup(\"w\", 2, 2)\n  f <- config.a.l\n  ignore \"f*\"\n", {0, 8, 4, 12}, {0, 2, 1, 3}, {1, 2, 3, 4.5f}},
-        {OWN "  w <- concat(rows(\"w\", 1, 3), rows(\"w\", 0, 1))\n  f <- \"f\" / 2\n", {4, 8, 12, 0}, {1, 2, 3, 0}, {0, 0.5f, 1, 1.5f}},
-        {OWN "  w <- \"none\" ?? \"w\"\n  f <- iota(n_embd) * 2 + log2(8)\n  ignore \"f\"\n", {0, 4, 8, 12}, {0, 1, 2, 3}, {3, 5, 7, 9}},
-        {OWN "  arch <- config.s\n  w <- \"w\"\n  f <- \"f\"\n", {0, 4, 8, 12}, {0, 1, 2, 3}, {0, 1, 2, 3}},
+        {OWN "  w <- transpose(\"w\") * 2 + 1\n  f <- 1 - \"f\" if false else \"f\" - 1\n",
+         {1, 3, 5, 7},
+         {0, 1, 2, 3},
+         {-1, 0, 1, 2}},
+        {OWN "  w <- pairs(\"w\", 1)\n  f <- exp(\"f\" * 0)\n",
+         {0, 8, 4, 12},
+         {0, 2, 1, 3},
+         {1, 1, 1, 1}},
+        {OWN "  w <- regroup(\"w\", 2, 2)\n  f <- config.a.l\n  ignore \"f*\"\n",
+         {0, 8, 4, 12},
+         {0, 2, 1, 3},
+         {1, 2, 3, 4.5f}},
+        {OWN "  w <- concat(rows(\"w\", 1, 3), rows(\"w\", 0, 1))\n  f <- \"f\" / 2\n",
+         {4, 8, 12, 0},
+         {1, 2, 3, 0},
+         {0, 0.5f, 1, 1.5f}},
+        {OWN "  w <- \"none\" ?? \"w\"\n  f <- iota(n_embd) * 2 + log2(8)\n  ignore \"f\"\n",
+         {0, 4, 8, 12},
+         {0, 1, 2, 3},
+         {3, 5, 7, 9}},
+        {OWN "  arch <- config.s\n  w <- \"w\"\n  f <- \"f\"\n",
+         {0, 4, 8, 12},
+         {0, 1, 2, 3},
+         {0, 1, 2, 3}},
     };
     static const struct {
         const char *lines, *words;
@@ -92,31 +116,44 @@ TEST(language) {
         {OWN "  w <- \"w\"\n  f <- \"f\" + \"f\"\n", "a tensor and a number stand at '+'"},
         {OWN "  w <- rows(\"w\", 2, 3)\n", "rows 2 to 4 of [4, 4], which has 4 rows"},
         {OWN "  w <- pairs(\"w\", 3)\n", "the 4 rows of [4, 4] are no multiple of 6"},
-        {OWN "  w <- concat(\"w\", \"v\")\n", "1 of the 2 tensors is missing in the folder: v.weight"},
+        {OWN "  w <- concat(\"w\", \"v\")\n",
+         "1 of the 2 tensors is missing in the folder: v.weight"},
         {OWN "  w <- concat(\"w\", \"f\")\n", "concat of [4, 4] and [4]"},
-        {OWN "  w <- concat(\"w\", \"w\")\n", "tensor w.weight is [4, 8], declared [n_embd, n_embd] = [4, 4]"},
-        {OWN "  arch <- \"v\"\n  w <- \"w\"\n", "'arch' is one of the descriptor's own names, in quotes"},
+        {OWN "  w <- concat(\"w\", \"w\")\n",
+         "tensor w.weight is [4, 8], declared [n_embd, n_embd] = [4, 4]"},
+        {OWN "  arch <- \"v\"\n  w <- \"w\"\n",
+         "'arch' is one of the descriptor's own names, in quotes"},
         {OWN "  .odd <- 1\n  w <- \"w\"\n  f <- \"f\"\n", "key t.odd = 1 is not read by"},
         {OWN "  w <- \"w\"\n  w <- \"w\"\n", "'w' is mapped twice"},
         {OWN "  require config.a.n == 5, \"n is\"\n", "n is: config.a.n = 4"},
         {OWN "  .l <- config.a\n", "config.a is an object in config.json"},
         {OWN "  .l <- transpose(\"a\")\n", "transpose(..) stands where a source tensor can stand"},
         {OWN "  w <- stack(stack(\"w\", 2), 2)\n", "a stack in a stack"},
-        {OWN "  w <- stack(\"w{e}\", 2)\n", "nothing in the folder makes w.weight; it comes from w0.weight (its weight)"},
-        {OWN "  w <- log(\"w\")\n", "log(..) takes no source tensor: in a conversion these go through transpose, pairs"},
+        {OWN "  w <- stack(\"w{e}\", 2)\n",
+         "nothing in the folder makes w.weight; it comes from w0.weight (its weight)"},
+        {OWN "  w <- log(\"w\")\n",
+         "log(..) takes no source tensor: in a conversion these go through transpose, pairs"},
         {OWN "  w <- heads(\"w\", 2)\n", "heads(..) takes no source tensor"},
-        {OWN "  .l <- n_embd\n", "'n_embd' has no value yet where keys are made: use the key of a line above, .n"},
-        {OWN "  .l <- x\n", "'x' has no value yet where keys are made: use config.x, or keys of lines above"},
-        {"  .vocab_size <- 6\n  token_embd <- \"embed\"\n  w <- \"w\"\n  f <- \"f\"\n  ignore config.a, config.v, config.s, config.o\n",
+        {OWN "  .l <- n_embd\n",
+         "'n_embd' has no value yet where keys are made: use the key of a line above, .n"},
+        {OWN "  .l <- x\n",
+         "'x' has no value yet where keys are made: use config.x, or keys of lines above"},
+        {"  .vocab_size <- 6\n  token_embd <- \"embed\"\n  w <- \"w\"\n  f <- \"f\"\n  ignore "
+         "config.a, config.v, config.s, config.o\n",
          "key t.n is missing in the convert section in"},
-        {"  .vocab_size <- 6\n  token_embd <- \"embed\"\n  w <- \"w\"\n  f <- \"f\"\n  ignore config.a, config.v, config.s, config.o\n",
+        {"  .vocab_size <- 6\n  token_embd <- \"embed\"\n  w <- \"w\"\n  f <- \"f\"\n  ignore "
+         "config.a, config.v, config.s, config.o\n",
          "the section has no line for it"},
-        {"  .vocab_size <- 6\n  .n <- none\n  token_embd <- \"embed\"\n  w <- \"w\"\n  ignore config.a, config.v, config.s, config.o\n",
+        {"  .vocab_size <- 6\n  .n <- none\n  token_embd <- \"embed\"\n  w <- \"w\"\n  ignore "
+         "config.a, config.v, config.s, config.o\n",
          "its line there gives none for this folder"},
         {OWN "  .l <- config.o[0]\n", "element 0 of config.o is an object in config.json"},
         {OWN "  .l <- config.o\n", "element 0 of config.o is an object in config.json"},
-        {OWN "  w <- \"w\"\nconvert B, Own:\n  .n <- 1\n", "'Own' has a convert section already, in line 11"},
-        {OWN "  w <- \"w\" if not has(\"v\") and has(\"w\") and has(\"w.bias\") else none\n  f <- \"f\" if has(\"v\") else \"g\"\n", "tensor f: read by no line"},
+        {OWN "  w <- \"w\"\nconvert B, Own:\n  .n <- 1\n",
+         "'Own' has a convert section already, in line 11"},
+        {OWN "  w <- \"w\" if not has(\"v\") and has(\"w\") and has(\"w.bias\") else none\n  f <- "
+             "\"f\" if has(\"v\") else \"g\"\n",
+         "tensor f: read by no line"},
     };
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         ggl_gguf *f = own(bad[k].lines);
@@ -128,13 +165,16 @@ TEST(language) {
         ggl_gguf *f = own(good[k].lines);
         if (!CHECK_MSG(f, "%s", err.msg))
             continue;
-        const float *a = ggl_gguf_find_tensor(f, "w.weight")->data, *b = ggl_gguf_find_tensor(f, "w.bias")->data;
+        const float *a = ggl_gguf_find_tensor(f, "w.weight")->data,
+                    *b = ggl_gguf_find_tensor(f, "w.bias")->data;
         const float *c = ggl_gguf_find_tensor(f, "f.weight")->data;
         for (int i = 0; i < 4; i++)
             CHECK_MSG(a[4 * i] == good[k].w[i] && b[i] == good[k].b[i] && c[i] == good[k].f[i],
-                      "case %zu: row %d begins with %g, bias %g, f %g", k, i, (double)a[4 * i], (double)b[i], (double)c[i]);
+                      "case %zu: row %d begins with %g, bias %g, f %g", k, i, (double)a[4 * i],
+                      (double)b[i], (double)c[i]);
         ggl_str name;
-        CHECK(ggl_gguf_get_string(f, "general.architecture", &name, &err) == 1 && name.s[0] == (k == 6 ? 'u' : 't'));
+        CHECK(ggl_gguf_get_string(f, "general.architecture", &name, &err) == 1 &&
+              name.s[0] == (k == 6 ? 'u' : 't'));
         ggl_gguf_close(f);
     }
 }
@@ -145,21 +185,33 @@ TEST(key_types) {
         const char *key, *value;
         ggl_gguf_type type;
     } list[] = {
-        {"attention.scale", "12", GGL_GGUF_F32},     {"logit_scale", "16", GGL_GGUF_F32},
-        {"expert_weights_scale", "1", GGL_GGUF_F32}, {"rope.freq_base_swa", "10000", GGL_GGUF_F32},
-        {"rope.scaling.factor", "4", GGL_GGUF_F32},  {"attention.group_norm_epsilon", "1", GGL_GGUF_F32},
-        {"block_count", "12", GGL_GGUF_U32},         {"rope.scaling.original_context_length", "12", GGL_GGUF_U32},
-        {"odd", "-12", GGL_GGUF_I32},                {"odd", "5000000000", GGL_GGUF_U64},
-        {"odd", "0.5", GGL_GGUF_F32},                {"odd", "[1, 2]", GGL_GGUF_I32},
-        {"odd", "[1, 0.5]", GGL_GGUF_F32},           {"odd", "[true, false]", GGL_GGUF_BOOL},
-        {"odd", "true", GGL_GGUF_BOOL},              {"odd", "\"x\"", GGL_GGUF_STRING},
-        {"xielu.alpha_p", "[1, 2]", GGL_GGUF_F32},   {"swiglu_clamp_exp", "[7, 7]", GGL_GGUF_F32},
+        {"attention.scale", "12", GGL_GGUF_F32},
+        {"logit_scale", "16", GGL_GGUF_F32},
+        {"expert_weights_scale", "1", GGL_GGUF_F32},
+        {"rope.freq_base_swa", "10000", GGL_GGUF_F32},
+        {"rope.scaling.factor", "4", GGL_GGUF_F32},
+        {"attention.group_norm_epsilon", "1", GGL_GGUF_F32},
+        {"block_count", "12", GGL_GGUF_U32},
+        {"rope.scaling.original_context_length", "12", GGL_GGUF_U32},
+        {"odd", "-12", GGL_GGUF_I32},
+        {"odd", "5000000000", GGL_GGUF_U64},
+        {"odd", "0.5", GGL_GGUF_F32},
+        {"odd", "[1, 2]", GGL_GGUF_I32},
+        {"odd", "[1, 0.5]", GGL_GGUF_F32},
+        {"odd", "[true, false]", GGL_GGUF_BOOL},
+        {"odd", "true", GGL_GGUF_BOOL},
+        {"odd", "\"x\"", GGL_GGUF_STRING},
+        {"xielu.alpha_p", "[1, 2]", GGL_GGUF_F32},
+        {"swiglu_clamp_exp", "[7, 7]", GGL_GGUF_F32},
     };
     for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
         char text[1024], path[512];
         llm_convert_params params = params_of(LLM_CONVERT_AUTO);
-        snprintf(text, sizeof text, "arch t\nlanguage 1\na [2, n_vocab]\nlogits = linear(a[token], a)\nignore .%s\nconvert Own:\n"
-                 "  .vocab_size <- 3\n  .%s <- config.x\n  a <- \"a\"\n", list[k].key, list[k].key);
+        snprintf(text, sizeof text,
+                 "arch t\nlanguage 1\na [2, n_vocab]\nlogits = linear(a[token], a)\nignore "
+                 ".%s\nconvert Own:\n"
+                 "  .vocab_size <- 3\n  .%s <- config.x\n  a <- \"a\"\n",
+                 list[k].key, list[k].key);
         snprintf(path, sizeof path, "%s", test_path("own.arch"));
         REQUIRE(put_text("own.arch", text));
         snprintf(text, sizeof text, "{\"architectures\": [\"Own\"], \"x\": %s}", list[k].value);
@@ -170,13 +222,16 @@ TEST(key_types) {
         snprintf(text, sizeof text, "t.%s", list[k].key);
         const ggl_gguf_value *v = f ? ggl_gguf_find(f, text) : NULL;
         if (CHECK_MSG(v, "%s: %s", text, err.msg))
-            CHECK_MSG(v->type == list[k].type && v->is_array == (list[k].value[0] == '['), "%s = %s", text, list[k].value);
+            CHECK_MSG(v->type == list[k].type && v->is_array == (list[k].value[0] == '['),
+                      "%s = %s", text, list[k].value);
         ggl_gguf_close(f);
     }
 }
 
-static const char layered[] = "arch t\nlanguage 1\nn_layer = 2\nembd [4, n_vocab]\nx = embd[token]\nlayer l < n_layer:\n  w [4, 4]\n"
-                              "  x = x + linear(x, w)\nlogits = linear(x, embd)\nconvert Own:\n  .vocab_size <- config.v\n  embd <- \"embed\"\n"
+static const char layered[] = "arch t\nlanguage 1\nn_layer = 2\nembd [4, n_vocab]\nx = "
+                              "embd[token]\nlayer l < n_layer:\n  w [4, 4]\n"
+                              "  x = x + linear(x, w)\nlogits = linear(x, embd)\nconvert Own:\n  "
+                              ".vocab_size <- config.v\n  embd <- \"embed\"\n"
                               "  w <- \"l.{l}.w\"\n";
 
 /* Layers 0 and 1 are the model's; 2 is a draft layer. */
@@ -184,7 +239,8 @@ TEST(ignored) {
     static const struct {
         const char *lines, *words; /* NULL: it is converted */
     } list[] = {
-        {"  ignore \"l.{n_layer}.*\"\n", "tensor l.0.bias: read by no line"}, /* that layer, not every layer */
+        {"  ignore \"l.{n_layer}.*\"\n",
+         "tensor l.0.bias: read by no line"}, /* that layer, not every layer */
         {"  ignore \"l.{n_layer}.*\", \"l.{l}.bias\"\n", NULL},
         {"  ignore \"l.{l}.*\"\n", NULL},
         {"  ignore \"l.2.*\", \"l.{e}.bias\"\n", NULL},
@@ -193,10 +249,14 @@ TEST(ignored) {
         {"  ignore \"l.{x}.*\"\n", "'{x}' is to be the name of a whole number"},
     };
     layout hf = {.tensor = calloc(8, sizeof(layout_tensor)), .n = 5};
-    hf.tensor[0] = (layout_tensor){.name = "embed", .n_dims = 2, .ne = {4, 6}, .data = calloc(24, 4)};
-    hf.tensor[1] = (layout_tensor){.name = "l.0.w", .n_dims = 2, .ne = {4, 4}, .data = calloc(16, 4)};
-    hf.tensor[2] = (layout_tensor){.name = "l.1.w", .n_dims = 2, .ne = {4, 4}, .data = calloc(16, 4)};
-    hf.tensor[3] = (layout_tensor){.name = "l.0.bias", .n_dims = 1, .ne = {4}, .data = calloc(4, 4)};
+    hf.tensor[0] =
+        (layout_tensor){.name = "embed", .n_dims = 2, .ne = {4, 6}, .data = calloc(24, 4)};
+    hf.tensor[1] =
+        (layout_tensor){.name = "l.0.w", .n_dims = 2, .ne = {4, 4}, .data = calloc(16, 4)};
+    hf.tensor[2] =
+        (layout_tensor){.name = "l.1.w", .n_dims = 2, .ne = {4, 4}, .data = calloc(16, 4)};
+    hf.tensor[3] =
+        (layout_tensor){.name = "l.0.bias", .n_dims = 1, .ne = {4}, .data = calloc(4, 4)};
     hf.tensor[4] = (layout_tensor){.name = "l.2.w", .n_dims = 1, .ne = {4}, .data = calloc(4, 4)};
     REQUIRE(layout_write(&hf, test_path("model.safetensors"), "F32"));
     layout_free(&hf);
@@ -218,19 +278,24 @@ TEST(ignored) {
 
 /* What a number might be is told only if it is clear: 16 may be n_embd, or twice n_ff. */
 TEST(hints) {
-    static const char text[] = "arch t\nlanguage 1\nn_embd = .n\nn_ff = 8\nn_odd = 11\nmag = 1\na [n_embd, n_vocab]\nw [n_embd, n_ff]\n"
-                               "x = a[token]\nlogits = linear(x * (1 + sum(linear(x, w))) * n_odd * mag, a)\nconvert Own:\n"
+    static const char text[] = "arch t\nlanguage 1\nn_embd = .n\nn_ff = 8\nn_odd = 11\nmag = 1\na "
+                               "[n_embd, n_vocab]\nw [n_embd, n_ff]\n"
+                               "x = a[token]\nlogits = linear(x * (1 + sum(linear(x, w))) * n_odd "
+                               "* mag, a)\nconvert Own:\n"
                                "  .vocab_size <- 6\n  .n <- 16\n  a <- \"a\"\n  w <- \"w\"\n";
     static const int64_t rows[] = {16, 11, 1};
     for (int k = 0; k < 3; k++) {
         char path[512];
         llm_convert_params params = params_of(LLM_CONVERT_AUTO);
         layout hf = {.tensor = calloc(2, sizeof(layout_tensor)), .n = 2};
-        hf.tensor[0] = (layout_tensor){.name = "a", .n_dims = 2, .ne = {16, 6}, .data = calloc(96, 4)};
-        hf.tensor[1] = (layout_tensor){.name = "w", .n_dims = 2, .ne = {16, rows[k]}, .data = calloc(256, 4)};
+        hf.tensor[0] =
+            (layout_tensor){.name = "a", .n_dims = 2, .ne = {16, 6}, .data = calloc(96, 4)};
+        hf.tensor[1] =
+            (layout_tensor){.name = "w", .n_dims = 2, .ne = {16, rows[k]}, .data = calloc(256, 4)};
         REQUIRE(layout_write(&hf, test_path("model.safetensors"), "F32"));
         layout_free(&hf);
-        REQUIRE(put_text("config.json", "{\"architectures\": [\"Own\"]}") && put_text("own.arch", text));
+        REQUIRE(put_text("config.json", "{\"architectures\": [\"Own\"]}") &&
+                put_text("own.arch", text));
         snprintf(path, sizeof path, "%s", test_path("own.arch"));
         params.arch_path = path;
         CHECK(!convert(&params));

@@ -310,10 +310,17 @@ TEST(real_tinyllama) {
 }
 
 #define ADDED(id, name) "{\"id\": " #id ", \"content\": \"" name "\", \"special\": true}"
-#define TWELVE                                                                                                                     \
-    "{\"added_tokens\": [" ADDED(4, "<end>") ", " ADDED(5, "<stop>") ", " ADDED(6, "<halt>") ", " ADDED(7, "<|im_end|>") ", "         \
-    ADDED(8, "<|eom_id|>") ", " ADDED(9, "<fin>") ", " ADDED(10, "<more>") ", " ADDED(11, "<last>") "], " BYTE_LEVEL                 \
-    ", \"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1, \"ab\": 2, \"c\": 3}, \"merges\": [\"a b\", \"c c\"]}}"
+#define TWELVE                                                                                                                                    \
+    "{\"added_tokens\": [" ADDED(4, "<end>") ", " ADDED(5, "<stop>") ", " ADDED(                                                                  \
+        6,                                                                                                                                        \
+        "<halt>") ", " ADDED(7,                                                                                                                   \
+                             "<|im_end|>") ", " ADDED(8,                                                                                          \
+                                                      "<|eom_id|>") ", " ADDED(9,                                                                 \
+                                                                               "<fin>") ","                                                       \
+                                                                                        " " ADDED(10,                                             \
+                                                                                                  "<more>") ", " ADDED(11,                        \
+                                                                                                                       "<last>") "], " BYTE_LEVEL \
+                                                                                                                                 ", \"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1, \"ab\": 2, \"c\": 3}, \"merges\": [\"a b\", \"c c\"]}}"
 
 /* Tokens that end a text: eos is the first, the others have the keys eot and eom; those that readers do not know by name come first. */
 TEST(ends) {
@@ -326,7 +333,8 @@ TEST(ends) {
         {"{\"eos_token_id\": 2}", 2, 3, -12345, ""},
         {"{\"eos_token_id\": [2, 7, 4]}", 2, 3, 4, ""},
         {"{\"eos_token_id\": [7, 8]}", 2, 3, 8, ""},
-        {"{\"eos_token_id\": [4, 5, 6]}", 2, 3, 4, "'<stop>' ends a text, too, and files have no key for it (2 such tokens)"},
+        {"{\"eos_token_id\": [4, 5, 6]}", 2, 3, 4,
+         "'<stop>' ends a text, too, and files have no key for it (2 such tokens)"},
         {"{\"eos_token_id\": [\"x\", 99, -1, 2.5, null]}", 2, 3, -12345, ""},
     };
     REQUIRE(put_config(12));
@@ -342,7 +350,8 @@ TEST(ends) {
         CHECK_HAS(notes, list[k].note);
         llm_tokenizer *t;
         if (CHECK_OK(llm_tokenizer_new(&t, f, &err), &err)) {
-            CHECK(llm_tokenizer_is_eog(t, 2) && llm_tokenizer_is_eog(t, 3) && llm_tokenizer_is_eog(t, 7) && !llm_tokenizer_is_eog(t, 9));
+            CHECK(llm_tokenizer_is_eog(t, 2) && llm_tokenizer_is_eog(t, 3) &&
+                  llm_tokenizer_is_eog(t, 7) && !llm_tokenizer_is_eog(t, 9));
             llm_tokenizer_free(t);
         }
         ggl_gguf_close(f);
@@ -357,14 +366,17 @@ TEST(extra_tokens) {
     REQUIRE(put_config(10));
     REQUIRE(put_text("tokenizer.json", TWELVE));
     CHECK(!convert());
-    CHECK_HAS(err.msg, "the tokenizer has 12 tokens, and the model 10; --extra-tokens cut leaves out the last 2");
+    CHECK_HAS(
+        err.msg,
+        "the tokenizer has 12 tokens, and the model 10; --extra-tokens cut leaves out the last 2");
     extra = LLM_CONVERT_CUT_EXTRA;
     ggl_gguf *f = convert();
     REQUIRE(f);
     CHECK_INT(ggl_gguf_find(f, "tokenizer.ggml.tokens")->n, 10);
     CHECK(is_string(f, "tokenizer.ggml.tokens", 9, "<fin>"));
     CHECK_INT(ggl_gguf_find(f, "tokenizer.ggml.merges")->n, 1); /* "cc" is no token */
-    CHECK_HAS(notes, "the tokenizer's last 2 tokens, which the model has no rows for, are left out");
+    CHECK_HAS(notes,
+              "the tokenizer's last 2 tokens, which the model has no rows for, are left out");
     ggl_gguf_close(f);
     REQUIRE(put_config(2)); /* of the vocabulary itself */
     f = convert();

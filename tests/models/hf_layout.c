@@ -371,12 +371,17 @@ static const struct {
     void (*layer)(inverse *v);
     bool old_names, one_less;
     const char *prefix; /* old_names: before each */
-} classes[] = {{"LlamaForCausalLM", llama, false, false, ""},   {"MixtralForCausalLM", llama, false, false, ""},
+} classes[] = {{"LlamaForCausalLM", llama, false, false, ""},
+               {"MixtralForCausalLM", llama, false, false, ""},
                {"MistralForCausalLM", llama, false, false, ""},
-               {"Qwen2ForCausalLM", qwen, false, false, ""},    {"Qwen3ForCausalLM", qwen, false, false, ""},
-               {"Qwen3MoeForCausalLM", qwen, false, false, ""}, {"Gemma2ForCausalLM", gemma2, false, true, ""},
-               {"Phi3ForCausalLM", phi3, false, false, ""},     {"GPT2LMHeadModel", gpt2, true, false, "transformer."},
-               {"BloomForCausalLM", bloom, true, false, ""},    {"Qwen3_5ForCausalLM", qwen35, false, true, ""}};
+               {"Qwen2ForCausalLM", qwen, false, false, ""},
+               {"Qwen3ForCausalLM", qwen, false, false, ""},
+               {"Qwen3MoeForCausalLM", qwen, false, false, ""},
+               {"Gemma2ForCausalLM", gemma2, false, true, ""},
+               {"Phi3ForCausalLM", phi3, false, false, ""},
+               {"GPT2LMHeadModel", gpt2, true, false, "transformer."},
+               {"BloomForCausalLM", bloom, true, false, ""},
+               {"Qwen3_5ForCausalLM", qwen35, false, true, ""}};
 
 /* Appends "name": the key's value. */
 static void put_key(const layout *l, char *buf, const char *name, const char *key) {
@@ -433,7 +438,8 @@ static void put_config(const layout *l, const char *class_name, char *buf) {
     }
     if (strncmp(class_name, "Qwen3Moe", 8) == 0)
         strcat(buf, ",\n  \"norm_topk_prob\": true");
-    sprintf(buf + strlen(buf), ",\n  \"tie_word_embeddings\": %s", layout_find(l, "output.weight") ? "false" : "true");
+    sprintf(buf + strlen(buf), ",\n  \"tie_word_embeddings\": %s",
+            layout_find(l, "output.weight") ? "false" : "true");
 }
 
 /* As transformers 4 has it; of Qwen 3.5 as 5 has it. */
@@ -444,9 +450,10 @@ static void put_rotation(const layout *l, const char *class_name, char *buf) {
         sprintf(buf + strlen(buf), ",\n  \"rope_parameters\": {\"rope_theta\": %g, \"partial_rotary_factor\": %g}",
                 layout_key(l, "rope.freq_base"), layout_key(l, "rope.dimension_count") / layout_key(l, "attention.key_length"));
     if (!isnan(layout_key(l, "rope.scaling.factor")))
-        sprintf(buf + strlen(buf), ",\n  \"rope_scaling\": {\"rope_type\": \"%.*s\", \"factor\": %g",
-                (int)strcspn(key_text(l, "rope.scaling.type"), " "), key_text(l, "rope.scaling.type"),
-                layout_key(l, "rope.scaling.factor"));
+        sprintf(buf + strlen(buf),
+                ",\n  \"rope_scaling\": {\"rope_type\": \"%.*s\", \"factor\": %g",
+                (int)strcspn(key_text(l, "rope.scaling.type"), " "),
+                key_text(l, "rope.scaling.type"), layout_key(l, "rope.scaling.factor"));
     const bool scaled = !isnan(layout_key(l, "rope.scaling.factor"));
     if (scaled && !isnan(layout_key(l, "rope.scaling.original_context_length")))
         sprintf(buf + strlen(buf), ", \"original_max_position_embeddings\": %.0f",

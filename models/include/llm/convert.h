@@ -27,8 +27,8 @@ typedef enum llm_convert_type { /* of matrices; what is read otherwise stays f32
 } llm_convert_type;
 
 typedef enum llm_convert_extra { /* tokens of the tokenizer for which the model has no row */
-    LLM_CONVERT_REFUSE_EXTRA,
-    LLM_CONVERT_CUT_EXTRA /* they are left out, and a note says so */
+                                 LLM_CONVERT_REFUSE_EXTRA,
+                                 LLM_CONVERT_CUT_EXTRA /* they are left out, and a note says so */
 } llm_convert_extra;
 
 typedef struct llm_convert_params {
@@ -37,8 +37,9 @@ typedef struct llm_convert_params {
     llm_convert_type type;
     ggl_backend *backend; /* borrowed; computes in double. NULL: a conversion that wants constants is refused */
     bool vocab_only;      /* keys and tokenizer; no tensors are looked for */
-    bool dry_run;         /* errors of the folder and the section do not fail llm_converter_open; llm_converter_report lists them */
-    bool no_tokenizer;    /* the folder's tokenizer is not looked at: the file has none */
+    bool
+        dry_run; /* errors of the folder and the section do not fail llm_converter_open; llm_converter_report lists them */
+    bool no_tokenizer; /* the folder's tokenizer is not looked at: the file has none */
     llm_convert_extra extra_tokens;
     /* Patterns ('*' stands for anything) of values of config.json ("a.b") and of source tensors that are no error where no line
      * reads them, at the user's own risk. What was ignored stands in the notes. */
@@ -62,8 +63,9 @@ GGL_API GGL_NODISCARD ggl_status llm_converter_write(llm_converter *c, const cha
 /* Of a dry run: calls line(ctx, text) for each line of a report: the keys with the lines that make them, values of config.json that
  * no line reads, the folder's tensors with the lines that read them, and all faults that were found. *n_faults of them: 0, it
  * would be written. GGL_NOMEM; GGL_USAGE: it is none. */
-GGL_API GGL_NODISCARD ggl_status llm_converter_report(const llm_converter *c, void (*line)(void *ctx, const char *text), void *ctx,
-                                                      size_t *n_faults, ggl_error *err);
+GGL_API GGL_NODISCARD ggl_status llm_converter_report(const llm_converter *c,
+                                                      void (*line)(void *ctx, const char *text),
+                                                      void *ctx, size_t *n_faults, ggl_error *err);
 GGL_API void llm_converter_free(llm_converter *c);
 
 GGL_API const char *llm_converter_origin(const llm_converter *c); /* "built-in llama.arch" */
