@@ -290,25 +290,17 @@ static bool ignored(arch_eval *ev, ggl_str name) {
 static bool find_keys(unread *u, const judge *j) {
     arch_eval *ev = u->ev;
     const llm_arch_ignore *r = ev->request;
-    char value[128];
     ggl_str key;
     for (size_t i = 0; ev->src->key_at && ev->src->key_at(ev->src->ctx, i, &key); i++) {
         const llm_arch_judged judged = judge_key(j, key);
         if (ev->status != GGL_OK)
             return false;
-        if ((judged.use != LLM_ARCH_FOREIGN && judged.use != LLM_ARCH_UNREAD &&
-             judged.use != LLM_ARCH_IGNORED) ||
+        if (judged.use != LLM_ARCH_UNREAD ||
             (r && on_request(r->key, r->n_key, u->key_asked, key)))
             continue;
-        if (judged.use == LLM_ARCH_FOREIGN && !ignored(ev, key)) {
-            arch_note(ev, "%s: key %.*s%s is not read by %s", ev->src->name,
-                      (int)(key.n < 200 ? key.n : 200), key.s,
-                      arch_value_of_key(ev, key, value, sizeof value), ev->arch->text.name);
-        } else if (judged.use == LLM_ARCH_UNREAD) {
-            if (!arch_push(ev, &u->key, &u->cap_key, u->n_key + 1, sizeof *u->key))
-                return false;
-            u->key[u->n_key++] = (unread_key){key, judged.reason};
-        }
+        if (!arch_push(ev, &u->key, &u->cap_key, u->n_key + 1, sizeof *u->key))
+            return false;
+        u->key[u->n_key++] = (unread_key){key, judged.reason};
     }
     return ev->status == GGL_OK;
 }

@@ -19,7 +19,7 @@ def scaled_frequencies(k, n, factors=None):
     """Frequencies and magnitude after the keys rope.scaling.*."""
     base = k("rope.freq_base", 10000.0)
     kind = k("rope.scaling.type", None)
-    factor = k("rope.scaling.factor", k("rope.scale_linear", 1.0))
+    factor = k("rope.scaling.factor", k("rope.scale_linear", 1.0)) or 1.0
     mag = k("rope.scaling.attn_factor", 1.0)
     if kind == "yarn":
         fast, slow = k("rope.scaling.yarn_beta_fast", 32.0), k("rope.scaling.yarn_beta_slow", 1.0)
@@ -168,7 +168,7 @@ def gemma2(k, w, tokens, n_ctx):
         q = rotate(split_heads(linear(h, b("attn_q")), n_head), theta, True, mag)
         key = rotate(split_heads(linear(h, b("attn_k")), n_kv), theta, True, mag)
         v = split_heads(linear(h, b("attn_v")), n_kv)
-        window = k("attention.sliding_window") if l % 2 == 0 else None
+        window = k("attention.sliding_window", 4096) if l % 2 == 0 else None
         a = attention(q, key, v, scale=scale, window=window, cap=k("attn_logit_softcapping", 50.0))
         x = x + rms_norm(linear(merge_heads(a), b("attn_output")), b("post_attention_norm"), eps)
         h = rms_norm(x, b("ffn_norm"), eps)

@@ -185,7 +185,7 @@ llama("llama-yarn-defaults", 8, {"rope.scaling.type": "yarn", "rope.scaling.fact
                                  "context_length": 640, "attention.key_length": 40}, d=40)
 llama("llama-moe", 9, {"expert_count": 7, "expert_used_count": 2, "attention.head_count_kv": 1, "attention.key_length": 14,
                        "attention.value_length": 10}, n_kv=1, d=14, dv=10, n_expert=7, n_ff=36)
-llama("llama-moe-one", 10, {"expert_count": 3, "expert_used_count": 1, "attention.head_count_kv": 5}, n_expert=3, n_ff=36)
+llama("llama-moe-one", 10, {"use_parallel_residual": True, "expert_count": 3, "expert_used_count": 1, "attention.head_count_kv": 5}, n_expert=3, n_ff=36)
 llama("llama-moe-fused", 17, {"expert_count": 7, "expert_used_count": 2}, n_expert=7, n_ff=36, fused=True)
 
 

@@ -289,7 +289,7 @@ def twin(f, case, meta):
     def key(name, *default):
         t = meta.get(f"{f.arch}.{name}")
         if t is None:
-            return case.keys.get(name, *default) if default else case.keys[name]
+            return default[0] if default else case.keys[name]
         return struct.unpack("<f", struct.pack("<f", t.value))[0] if t.kind == KINDS["f32"] else t.value
 
     return case.forward(key, w, case.tokens, case.n_ctx)
