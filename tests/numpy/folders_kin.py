@@ -1,0 +1,127 @@
+"""Folders of Llama's kin, for ./folders.py.
+
+One forward pass reads a folder's own layout; `how` of a class says in what it differs from Llama. As in transformers, halves of
+a head are rotated, but where `how` has pairs.
+"""
+import math
+
+import numpy as np
+
+from blocks import *
+from folders import EPS, EVERY, N_EMBD, N_FF, N_HEAD, N_KV, N_LAYER, N_VOCAB, TOKENS, rotation
+
+LLAMA = {"before_attention": "input_layernorm", "before_feed_forward": "post_attention_layernorm"}
+GEMMA = {"before_attention": "input_layernorm", "after_attention": "post_attention_layernorm",
+         "before_feed_forward": "pre_feedforward_layernorm", "after_feed_forward": "post_feedforward_layernorm"}
+OLMO2 = {"after_attention": "post_attention_layernorm", "after_feed_forward": "post_feedforward_layernorm"}
+GATED, PLAIN = ("gate_proj", "up_proj", "down_proj"), ("up_proj", "down_proj")
+
+
+def feed_forward(how, w, p, h):
+    act = {"silu": silu, "gelu": gelu, "relu2": lambda x: np.maximum(x, 0) ** 2}[how.get("act", "silu")]
+    names = how.get("mlp", GATED)
+    *up, down = ([w[f"{p}mlp.{name}.weight"], w.get(f"{p}mlp.{name}.bias")] for name in names)
+    if len(names) == 3:
+        h = act(linear(h, *up[0])) * linear(h, *up[1])
+    elif how.get("fused"):
+        gate, up = np.split(linear(h, *up[0]), 2, axis=-1)
+        h = act(gate) * up
+    else:
+        h = act(linear(h, *up[0]))
+    return linear(h, *down)
+
+
+def forward(c, w, n_ctx):
+    how, d = c["how"], c["d"]
+    theta, mag = rotation(c, int(d * c.get("partial", 1.0)), n_ctx)
+    local = inverse_frequencies(2 * len(theta), how.get("local", c["theta"]))
+    norms, centre, one = how["norms"], how.get("centre", False), how.get("one", 0.0)
+
+    def norm(x, name):
+        weight, bias = w[name + ".weight"] + one, w.get(name + ".bias")
+        return layer_norm(x, weight, bias, EPS) if centre else rms_norm(x, weight, EPS)
+
+    def maybe(x, p, which):
+        return norm(x, p + norms[which]) if which in norms else x
+
+    x = w["model.embed_tokens.weight"][TOKENS] * how.get("embedding", 1.0)
+    residual = how.get("residual", 1.0)
+    for l in range(c["num_hidden_layers"]):
+        p = f"model.layers.{l}."
+        h = maybe(x, p, "before_attention")
+        q, k, v = (linear(h, w[f"{p}self_attn.{n}_proj.weight"], w.get(f"{p}self_attn.{n}_proj.bias")) for n in "qkv")
+        if how.get("qk_norm") == "row":
+            q, k = norm(q, p + "self_attn.q_norm"), norm(k, p + "self_attn.k_norm")
+        q, k, v = split_heads(q, N_HEAD), split_heads(k, N_KV), split_heads(v, N_KV)
+        if how.get("qk_norm") in ("head", "heads"):
+            q, k = norm(q, p + "self_attn.q_norm"), norm(k, p + "self_attn.k_norm")
+        near = how.get("window") and (l + 1) % how["every"] != 0
+        turns = {"all": True, "near": near, "far": not near}[how.get("turns", "all")]
+        if how.get("no_positions"):
+            turns = (l + 1) % how["no_positions"] != 0
+        f, m = (local, 1.0) if near and how.get("local_unscaled") else (theta, mag)
+        if turns:
+            q, k = rotate(q, f, not how.get("pairs"), m), rotate(k, f, not how.get("pairs"), m)
+        if "llama_4_scaling_beta" in c["rope"]:
+            steps = np.arange(len(q)) // c["rope"]["original_max_position_embeddings"]
+            q = q * (1 + c["rope"]["llama_4_scaling_beta"] * np.log1p(steps))[:, None, None]
+        a = merge_heads(attention(q, k, v, scale=how.get("scale"), window=how["window"] if near else None))
+        a = linear(a, w[p + "self_attn.o_proj.weight"], w.get(p + "self_attn.o_proj.bias"))
+        if how.get("parallel"):
+            x = x + a + feed_forward(how, w, p, h)
+            continue
+        x = x + residual * maybe(a, p, "after_attention")
+        f = feed_forward(how, w, p, maybe(x, p, "before_feed_forward"))
+        x = x + residual * maybe(f, p, "after_feed_forward")
+    y = linear(norm(x, "model.norm"), w.get("lm_head.weight", w["model.embed_tokens.weight"])) * how.get("logits", 1.0)
+    return y
+
+
+def weights(c, w):
+    how, d = c["how"], c["d"]
+    about = 1.0 - how.get("one", 0.0)
+    w.matrix("model.embed_tokens.weight", N_VOCAB, N_EMBD)
+    names = ["model.norm"]
+    if not c["tie_word_embeddings"]:
+        w.matrix("lm_head.weight", N_VOCAB, N_EMBD)
+    for l in range(c["num_hidden_layers"]):
+        p = f"model.layers.{l}."
+        names += [p + name for name in how["norms"].values()]
+        for name, n, m in (("q", N_HEAD * d, N_EMBD), ("k", N_KV * d, N_EMBD), ("v", N_KV * d, N_EMBD), ("o", N_EMBD, N_HEAD * d)):
+            w.matrix(f"{p}self_attn.{name}_proj.weight", n, m)
+            if name in how.get("bias", ""):
+                w.vector(f"{p}self_attn.{name}_proj.bias", n)
+        for name, n in (("q", N_HEAD), ("k", N_KV)) if "qk_norm" in how else ():
+            w.vector(f"{p}self_attn.{name}_norm.weight", {"row": n * d, "head": d, "heads": (n, d)}[how["qk_norm"]], about)
+        mlp = how.get("mlp", GATED)
+        for i, name in enumerate(mlp):
+            n_ff = N_FF * (2 if how.get("fused") and i == 0 else 1)
+            w.matrix(f"{p}mlp.{name}.weight", *((N_EMBD, N_FF) if i + 1 == len(mlp) else (n_ff, N_EMBD)))
+            if how.get("mlp_bias"):
+                w.vector(f"{p}mlp.{name}.bias", N_EMBD if i + 1 == len(mlp) else n_ff)
+    for name in names:
+        w.vector(name + ".weight", N_EMBD, about)
+        if how.get("norm_bias"):
+            w.vector(name + ".bias", N_EMBD)
+
+
+def family(how, d=12, theta=10000.0, tied=True, scalings=EVERY, **more):
+    config = {"how": how, "d": d, "theta": theta, "tie_word_embeddings": tied, "hidden_size": N_EMBD, "intermediate_size": N_FF,
+              "num_attention_heads": N_HEAD, "num_key_value_heads": N_KV, "num_hidden_layers": N_LAYER, "vocab_size": N_VOCAB,
+              "max_position_embeddings": 128, "rms_norm_eps": EPS, "hidden_act": "silu", **more}
+    return {key: value for key, value in config.items() if value is not None}, forward, weights, scalings
+
+
+def every_n(n, far="full_attention"):
+    return [far if (l + 1) % n == 0 else "sliding_attention" for l in range(max(n + 1, N_LAYER))]
+
+
+CLASSES = {
+    "GemmaForCausalLM": family({"norms": LLAMA, "one": 1.0, "act": "gelu", "embedding": math.sqrt(N_EMBD)}, d=16, head_dim=16,
+                               hidden_act="gelu"),
+    "Gemma3ForCausalLM": family({"norms": GEMMA, "one": 1.0, "act": "gelu", "embedding": math.sqrt(N_EMBD), "qk_norm": "head",
+                                 "window": 5, "every": 2, "local": 70.0, "local_unscaled": True}, d=16, theta=500.0, head_dim=16,
+                                query_pre_attn_scalar=16, sliding_window=5, layer_types=every_n(2), hidden_act=None,
+                                hidden_activation="gelu_pytorch_tanh", _sliding_window_pattern=2,
+                                scalings=["default", "linear"]),
+}
