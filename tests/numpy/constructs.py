@@ -450,17 +450,16 @@ mpt("mpt-positions", 113, {"attention.max_alibi_bias": 0.0}, True, True, True)
 mpt("mpt-olmo1", 114, {"attention.clamp_kqv": 2.0, "attention.max_alibi_bias": 8.0}, False, False, False)
 
 
-# --- granite, minicpm: scales on everything; longrope
+# --- longrope, as MiniCPM has it, with Granite's scales on everything
 
 
-def granite_forward(k, w, tokens, n_ctx):
+def longrope_forward(k, w, tokens, n_ctx):
     n_embd, n_head, n_kv = k("embedding_length"), k("attention.head_count"), k("attention.head_count_kv")
-    eps, d, mag = k("attention.layer_norm_rms_epsilon"), n_embd // n_head, 1.0
-    theta = inverse_frequencies(d, k("rope.freq_base"))
-    if "rope_factors_long.weight" in w:
-        original = k("rope.scaling.original_context_length")
-        theta = theta / w["rope_factors_long.weight" if n_ctx > original else "rope_factors_short.weight"]
-        mag = math.sqrt(1 + math.log(k("context_length") / original) / math.log(original))
+    eps, d = k("attention.layer_norm_rms_epsilon"), n_embd // n_head
+    original = k("rope.scaling.original_context_length")
+    mag = math.sqrt(1 + math.log(k("context_length") / original) / math.log(original))
+    factors = w["rope_factors_long.weight" if n_ctx > original else "rope_factors_short.weight"]
+    theta = inverse_frequencies(d, k("rope.freq_base")) / factors
     x = k("embedding_scale") * w["token_embd.weight"][tokens]
     for l in range(k("block_count")):
         b = layer(w, l)
@@ -475,13 +474,12 @@ def granite_forward(k, w, tokens, n_ctx):
     return linear(rms_norm(x, w["output_norm.weight"], eps), w["token_embd.weight"]) / k("logit_scale")
 
 
-def granite(name, arch, seed, more={}, n_ctx=0):
+def longrope(name, seed, more={}, n_ctx=0):
     n_embd, n_head, n_kv, n_ff, n_sh, n_exp = 48, 4, 2, 22, 34, 6
     w = Weights(seed)
     w.embedding(88, n_embd)
-    if arch == "minicpm":
-        w.factors("rope_factors_long", 6, 2, 9)
-        w.factors("rope_factors_short", 6, 1, 2)
+    w.factors("rope_factors_long", 6, 2, 9)
+    w.factors("rope_factors_short", 6, 1, 2)
     for l in range(2):
         w.norm(f"blk.{l}.attn_norm", n_embd)
         w.attention(l, n_embd, n_head, n_kv, 12)
@@ -492,12 +490,11 @@ def granite(name, arch, seed, more={}, n_ctx=0):
     keys = keys_of(2, n_embd, n_ff, n_head, 1e-2, attention__head_count_kv=n_kv, rope__freq_base=200.0, expert_count=n_exp,
                    expert_used_count=2, expert_shared_feed_forward_length=n_sh, embedding_scale=3.0, residual_scale=0.4,
                    logit_scale=1.7)
-    custom(name, arch, {**keys, **more}, w, granite_forward, n_ctx, "granite")
+    custom(name, "longrope", {**keys, **more}, w, longrope_forward, n_ctx)
 
 
-granite("granite", "granite", 115, {"attention.scale": 0.4})
-granite("minicpm-long", "minicpm", 116, {"rope.scaling.original_context_length": 32})
-granite("minicpm-short", "minicpm", 116, {"rope.scaling.original_context_length": 32}, n_ctx=32)
+longrope("longrope", 116, {"attention.scale": 0.4, "rope.scaling.original_context_length": 32})
+longrope("longrope-short", 116, {"rope.scaling.original_context_length": 32}, n_ctx=32)
 
 
 # --- qwen2moe: a shared expert with a gate, llama3's frequencies

@@ -124,4 +124,7 @@ CLASSES = {
                                 query_pre_attn_scalar=16, sliding_window=5, layer_types=every_n(2), hidden_act=None,
                                 hidden_activation="gelu_pytorch_tanh", _sliding_window_pattern=2,
                                 scalings=["default", "linear"]),
+    "GraniteForCausalLM": family({"norms": LLAMA, "embedding": 3.0, "residual": 0.4, "scale": 0.3, "logits": 1 / 1.7, "bias": "qkvo"},
+                                 attention_bias=True, embedding_multiplier=3.0, residual_multiplier=0.4, attention_multiplier=0.3,
+                                 logits_scaling=1.7, scalings=EVERY + ["llama3"]),
 }
