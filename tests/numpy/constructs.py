@@ -225,44 +225,7 @@ neox("neox-serial", 105, 2, False, True, True)
 neox("neox-falcon", 106, 1, True, False, False)
 
 
-# --- command-r, olmo2
-
-
-def command_r_forward(k, w, tokens, n_ctx):
-    n_embd, n_head, n_kv = k("embedding_length"), k("attention.head_count"), k("attention.head_count_kv")
-    eps = k("attention.layer_norm_epsilon")
-    theta = inverse_frequencies(n_embd // n_head, k("rope.freq_base"))
-    x = w["token_embd.weight"][tokens]
-    for l in range(k("block_count")):
-        b = layer(w, l)
-        h = layer_norm(x, b("attn_norm"), None, eps)
-        q = layer_norm(split_heads(linear(h, b("attn_q")), n_head), b("attn_q_norm"), None, eps)
-        key = layer_norm(split_heads(linear(h, b("attn_k")), n_kv), b("attn_k_norm"), None, eps)
-        window = None
-        if l % 4 != 3:
-            q, key, window = rotate(q, theta, False), rotate(key, theta, False), k("attention.sliding_window")
-        a = attention(q, key, split_heads(linear(h, b("attn_v")), n_kv), window=window)
-        x = x + linear(merge_heads(a), b("attn_output")) + swiglu(b, h)
-    return k("logit_scale") * linear(layer_norm(x, w["output_norm.weight"], None, eps), w["token_embd.weight"])
-
-
-def command_r():
-    n_embd, n_head, n_kv, n_ff = 48, 6, 2, 64
-    w = Weights(107)
-    w.embedding(76, n_embd)
-    for l in range(4):
-        w.norm(f"blk.{l}.attn_norm", n_embd)
-        w.attention(l, n_embd, n_head, n_kv, 8)
-        w.vector(f"blk.{l}.attn_q_norm.weight", (n_head, 8), 0.5, 1)
-        w.vector(f"blk.{l}.attn_k_norm.weight", (n_kv, 8), 0.5, 1)
-        w.gated(l, n_embd, n_ff)
-    w.norm("output_norm", n_embd)
-    custom("command-r", "command-r", keys_of(4, n_embd, n_ff, n_head, 1e-2, True, attention__head_count_kv=n_kv,
-                                             rope__freq_base=300.0, attention__sliding_window=5, logit_scale=0.6),
-           w, command_r_forward)
-
-
-command_r()
+# --- olmo2
 
 
 def olmo2_forward(k, w, tokens, n_ctx):

@@ -127,4 +127,7 @@ CLASSES = {
     "GraniteForCausalLM": family({"norms": LLAMA, "embedding": 3.0, "residual": 0.4, "scale": 0.3, "logits": 1 / 1.7, "bias": "qkvo"},
                                  attention_bias=True, embedding_multiplier=3.0, residual_multiplier=0.4, attention_multiplier=0.3,
                                  logits_scaling=1.7, scalings=EVERY + ["llama3"]),
+    "CohereForCausalLM": family({"norms": {"before_attention": "input_layernorm"}, "centre": True, "parallel": True, "pairs": True,
+                                 "qk_norm": "heads", "logits": 0.5}, use_qk_norm=True, layer_norm_eps=EPS, rms_norm_eps=None,
+                                logit_scale=0.5, scalings=["default"]),
 }
