@@ -130,4 +130,8 @@ CLASSES = {
     "CohereForCausalLM": family({"norms": {"before_attention": "input_layernorm"}, "centre": True, "parallel": True, "pairs": True,
                                  "qk_norm": "heads", "logits": 0.5}, use_qk_norm=True, layer_norm_eps=EPS, rms_norm_eps=None,
                                 logit_scale=0.5, scalings=["default"]),
+    "Cohere2ForCausalLM": family({"norms": {"before_attention": "input_layernorm"}, "centre": True, "parallel": True, "pairs": True,
+                                  "logits": 0.5, "window": 5, "every": 2, "turns": "near"}, d=16, head_dim=16, layer_norm_eps=EPS,
+                                 rms_norm_eps=None, logit_scale=0.5, sliding_window=5, sliding_window_pattern=2, rotary_pct=1.0,
+                                 layer_types=every_n(2), scalings=["default"]),
 }
