@@ -225,44 +225,6 @@ neox("neox-serial", 105, 2, False, True, True)
 neox("neox-falcon", 106, 1, True, False, False)
 
 
-# --- olmo2
-
-
-def olmo2_forward(k, w, tokens, n_ctx):
-    n_embd, n_head = k("embedding_length"), k("attention.head_count")
-    n_kv, eps = k("attention.head_count_kv", n_head), k("attention.layer_norm_rms_epsilon")
-    theta = inverse_frequencies(n_embd // n_head, k("rope.freq_base"))
-    x = w["token_embd.weight"][tokens]
-    for l in range(k("block_count")):
-        b = layer(w, l)
-        q = split_heads(rms_norm(linear(x, b("attn_q")), b("attn_q_norm"), eps), n_head)
-        key = split_heads(rms_norm(linear(x, b("attn_k")), b("attn_k_norm"), eps), n_kv)
-        a = attention(rotate(q, theta, True), rotate(key, theta, True), split_heads(linear(x, b("attn_v")), n_kv))
-        x = x + rms_norm(linear(merge_heads(a), b("attn_output")), b("post_attention_norm"), eps)
-        x = x + rms_norm(swiglu(b, x), b("post_ffw_norm"), eps)
-    return linear(rms_norm(x, w["output_norm.weight"], eps), w["output.weight"])
-
-
-def olmo2():
-    n_embd, n_head, n_kv, n_ff = 48, 6, 3, 66
-    w = Weights(108)
-    w.embedding(78, n_embd, tied=False)
-    for l in range(2):
-        b = f"blk.{l}."
-        w.attention(l, n_embd, n_head, n_kv, 8)
-        w.norm(b + "attn_q_norm", n_head * 8)
-        w.norm(b + "attn_k_norm", n_kv * 8)
-        w.norm(b + "post_attention_norm", n_embd)
-        w.gated(l, n_embd, n_ff)
-        w.norm(b + "post_ffw_norm", n_embd)
-    w.norm("output_norm", n_embd)
-    custom("olmo2", "olmo2", keys_of(2, n_embd, n_ff, n_head, 1e-2, attention__head_count_kv=n_kv, rope__freq_base=300.0), w,
-           olmo2_forward)
-
-
-olmo2()
-
-
 # --- perlayer: arrays of head counts, sizes, windows and bases
 
 

@@ -134,4 +134,8 @@ CLASSES = {
                                   "logits": 0.5, "window": 5, "every": 2, "turns": "near"}, d=16, head_dim=16, layer_norm_eps=EPS,
                                  rms_norm_eps=None, logit_scale=0.5, sliding_window=5, sliding_window_pattern=2, rotary_pct=1.0,
                                  layer_types=every_n(2), scalings=["default"]),
+    "Olmo2ForCausalLM": family({"norms": OLMO2, "qk_norm": "row"}, tied=False),
+    "Olmo3ForCausalLM": family({"norms": OLMO2, "qk_norm": "row", "window": 5, "every": 4, "local_unscaled": True},
+                               tied=False, sliding_window=5, layer_types=every_n(4), num_hidden_layers=5,
+                               scalings=["default", "yarn", "yarn-factors"]),
 }
