@@ -138,4 +138,8 @@ CLASSES = {
     "Olmo3ForCausalLM": family({"norms": OLMO2, "qk_norm": "row", "window": 5, "every": 4, "local_unscaled": True},
                                tied=False, sliding_window=5, layer_types=every_n(4), num_hidden_layers=5,
                                scalings=["default", "yarn", "yarn-factors"]),
+    "Glm4ForCausalLM": family({"norms": {"before_attention": "input_layernorm", "after_attention": "post_self_attn_layernorm",
+                                         "before_feed_forward": "post_attention_layernorm", "after_feed_forward": "post_mlp_layernorm"},
+                               "mlp": ("gate_up_proj", "down_proj"), "fused": True, "pairs": True, "bias": "qkv"}, d=16, head_dim=16,
+                              tied=False, partial=0.5, attention_bias=True),
 }
