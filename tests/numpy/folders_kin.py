@@ -142,4 +142,6 @@ CLASSES = {
                                          "before_feed_forward": "post_attention_layernorm", "after_feed_forward": "post_mlp_layernorm"},
                                "mlp": ("gate_up_proj", "down_proj"), "fused": True, "pairs": True, "bias": "qkv"}, d=16, head_dim=16,
                               tied=False, partial=0.5, attention_bias=True),
+    "Ministral3ForCausalLM": family({"norms": LLAMA}, d=16, head_dim=16, tied=False, theta=1e6,
+                                    scalings=["default", "ministral"]),
 }
