@@ -144,4 +144,6 @@ CLASSES = {
                               tied=False, partial=0.5, attention_bias=True),
     "Ministral3ForCausalLM": family({"norms": LLAMA}, d=16, head_dim=16, tied=False, theta=1e6,
                                     scalings=["default", "ministral"]),
+    "SmolLM3ForCausalLM": family({"norms": LLAMA, "no_positions": 4}, theta=2e6, num_hidden_layers=5,
+                                 no_rope_layers=[1, 1, 1, 0, 1], no_rope_layer_interval=4),
 }
