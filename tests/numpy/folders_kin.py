@@ -146,4 +146,6 @@ CLASSES = {
                                     scalings=["default", "ministral"]),
     "SmolLM3ForCausalLM": family({"norms": LLAMA, "no_positions": 4}, theta=2e6, num_hidden_layers=5,
                                  no_rope_layers=[1, 1, 1, 0, 1], no_rope_layer_interval=4),
+    "SeedOssForCausalLM": family({"norms": LLAMA, "bias": "qkv"}, d=16, head_dim=16, tied=False, attention_bias=True,
+                                 attention_out_bias=False, mlp_bias=False),
 }
