@@ -148,4 +148,7 @@ CLASSES = {
                                  no_rope_layers=[1, 1, 1, 0, 1], no_rope_layer_interval=4),
     "SeedOssForCausalLM": family({"norms": LLAMA, "bias": "qkv"}, d=16, head_dim=16, tied=False, attention_bias=True,
                                  attention_out_bias=False, mlp_bias=False),
+    "Starcoder2ForCausalLM": family({"norms": LLAMA, "centre": True, "norm_bias": True, "bias": "qkvo", "mlp": ("c_fc", "c_proj"),
+                                     "mlp_bias": True, "act": "gelu", "window": 6, "every": 99}, norm_epsilon=EPS, rms_norm_eps=None,
+                                    hidden_act="gelu_pytorch_tanh", use_bias=True, sliding_window=6),
 }
