@@ -151,4 +151,7 @@ CLASSES = {
     "Starcoder2ForCausalLM": family({"norms": LLAMA, "centre": True, "norm_bias": True, "bias": "qkvo", "mlp": ("c_fc", "c_proj"),
                                      "mlp_bias": True, "act": "gelu", "window": 6, "every": 99}, norm_epsilon=EPS, rms_norm_eps=None,
                                     hidden_act="gelu_pytorch_tanh", use_bias=True, sliding_window=6),
+    "Exaone4ForCausalLM": family({"norms": OLMO2, "qk_norm": "head", "window": 5, "every": 4, "turns": "near"}, d=16, head_dim=16,
+                                 tied=False, sliding_window=5, sliding_window_pattern="LLLG", layer_types=every_n(4),
+                                 num_hidden_layers=5, scalings=EVERY + ["llama3"]),
 }
