@@ -154,4 +154,7 @@ CLASSES = {
     "Exaone4ForCausalLM": family({"norms": OLMO2, "qk_norm": "head", "window": 5, "every": 4, "turns": "near"}, d=16, head_dim=16,
                                  tied=False, sliding_window=5, sliding_window_pattern="LLLG", layer_types=every_n(4),
                                  num_hidden_layers=5, scalings=EVERY + ["llama3"]),
+    "NemotronForCausalLM": family({"norms": LLAMA, "centre": True, "norm_bias": True, "one": 1.0, "mlp": PLAIN, "act": "relu2"}, d=12,
+                                  head_dim=12, tied=False, partial=0.5, norm_eps=EPS, rms_norm_eps=None, hidden_act="relu2",
+                                  attention_bias=False, mlp_bias=False, scalings=["default", "linear"]),
 }
