@@ -157,4 +157,6 @@ CLASSES = {
     "NemotronForCausalLM": family({"norms": LLAMA, "centre": True, "norm_bias": True, "one": 1.0, "mlp": PLAIN, "act": "relu2"}, d=12,
                                   head_dim=12, tied=False, partial=0.5, norm_eps=EPS, rms_norm_eps=None, hidden_act="relu2",
                                   attention_bias=False, mlp_bias=False, scalings=["default", "linear"]),
+    "ArceeForCausalLM": family({"norms": LLAMA, "mlp": PLAIN, "act": "relu2"}, d=16, head_dim=16, tied=False, hidden_act="relu2",
+                               scalings=EVERY + ["llama3"]),
 }
