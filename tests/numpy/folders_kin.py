@@ -116,6 +116,23 @@ def every_n(n, far="full_attention"):
     return [far if (l + 1) % n == 0 else "sliding_attention" for l in range(max(n + 1, N_LAYER))]
 
 
+def internlm2(w):
+    """The names of InternLM 2; for each key head its query heads, the key and the value lie side by side."""
+    names = {"embed_tokens": "tok_embeddings", "lm_head": "output", "self_attn.o_proj": "attention.wo", "input_layernorm": "attention_norm",
+             "post_attention_layernorm": "ffn_norm", "mlp.gate_proj": "feed_forward.w1", "mlp.up_proj": "feed_forward.w3",
+             "mlp.down_proj": "feed_forward.w2"}
+    out = {}
+    for name, t in w.items():
+        if "q_proj" in name:
+            q, k, v = (w[name.replace("q_proj", n + "_proj")].reshape(N_KV, -1, N_EMBD) for n in "qkv")
+            out[name.replace("self_attn.q_proj", "attention.wqkv")] = np.concatenate([q, k, v], 1).reshape(-1, N_EMBD)
+        elif "k_proj" not in name and "v_proj" not in name:
+            for old, new in names.items():
+                name = name.replace(old, new)
+            out[name] = t
+    return out
+
+
 CLASSES = {
     "GemmaForCausalLM": family({"norms": LLAMA, "one": 1.0, "act": "gelu", "embedding": math.sqrt(N_EMBD)}, d=16, head_dim=16,
                                hidden_act="gelu"),
@@ -159,4 +176,5 @@ CLASSES = {
                                   attention_bias=False, mlp_bias=False, scalings=["default", "linear"]),
     "ArceeForCausalLM": family({"norms": LLAMA, "mlp": PLAIN, "act": "relu2"}, d=16, head_dim=16, tied=False, hidden_act="relu2",
                                scalings=EVERY + ["llama3"]),
+    "InternLM2ForCausalLM": family({"norms": LLAMA, "layout": internlm2}, tied=False, bias=False, scalings=["default", "linear"]),
 }
