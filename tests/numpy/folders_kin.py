@@ -116,6 +116,19 @@ def every_n(n, far="full_attention"):
     return [far if (l + 1) % n == 0 else "sliding_attention" for l in range(max(n + 1, N_LAYER))]
 
 
+def exaone(w):
+    """The names of EXAONE 3."""
+    names = {"model.embed_tokens": "transformer.wte", "model.norm": "transformer.ln_f", "model.layers": "transformer.h",
+             "input_layernorm": "ln_1", "post_attention_layernorm": "ln_2", "self_attn.o_proj": "attn.attention.out_proj",
+             "self_attn": "attn.attention", "gate_proj": "c_fc_0", "up_proj": "c_fc_1", "down_proj": "c_proj"}
+    out = {}
+    for name, t in w.items():
+        for old, new in names.items():
+            name = name.replace(old, new)
+        out[name] = t
+    return out
+
+
 def internlm2(w):
     """The names of InternLM 2; for each key head its query heads, the key and the value lie side by side."""
     names = {"embed_tokens": "tok_embeddings", "lm_head": "output", "self_attn.o_proj": "attention.wo", "input_layernorm": "attention_norm",
@@ -177,4 +190,6 @@ CLASSES = {
     "ArceeForCausalLM": family({"norms": LLAMA, "mlp": PLAIN, "act": "relu2"}, d=16, head_dim=16, tied=False, hidden_act="relu2",
                                scalings=EVERY + ["llama3"]),
     "InternLM2ForCausalLM": family({"norms": LLAMA, "layout": internlm2}, tied=False, bias=False, scalings=["default", "linear"]),
+    "ExaoneForCausalLM": family({"norms": LLAMA, "layout": exaone}, tied=False, num_layers=N_LAYER, layer_norm_epsilon=EPS,
+                                rms_norm_eps=None, hidden_act=None, activation_function="silu", scalings=EVERY + ["llama3"]),
 }
