@@ -112,6 +112,31 @@ def family(how, d=12, theta=10000.0, tied=True, scalings=EVERY, **more):
     return {key: value for key, value in config.items() if value is not None}, forward, weights, scalings
 
 
+PUBLISHED = {  # further values that the published config.json of these classes have; none of them changes anything
+    "": {"attention_dropout": 0.0, "initializer_range": 0.02, "use_cache": True, "bos_token_id": 1, "eos_token_id": [2, 3], "pad_token_id": 0,
+         "torch_dtype": "bfloat16", "transformers_version": "4.50.0"},
+    "Gemma3ForCausalLM": {"attention_bias": False, "attn_logit_softcapping": None, "final_logit_softcapping": None,
+                          "cache_implementation": "hybrid", "use_bidirectional_attention": False},
+    "CohereForCausalLM": {"attention_bias": False, "model_max_length": 256},
+    "Cohere2ForCausalLM": {"attention_bias": False, "layer_switch": 2, "order_of_interleaved_layers": "local_attn_first",
+                           "position_embedding_type": "rope_gptj", "use_embedding_sharing": True, "use_gated_activation": True,
+                           "use_parallel_block": True, "use_parallel_embedding": False, "use_qk_norm": False},
+    "GraniteForCausalLM": {"mlp_bias": False},
+    "Olmo2ForCausalLM": {"attention_bias": False},
+    "Olmo3ForCausalLM": {"attention_bias": False},
+    "SmolLM3ForCausalLM": {"attention_bias": False, "mlp_bias": False, "layer_types": ["full_attention"] * 5, "max_window_layers": 28,
+                           "pretraining_tp": 2, "sliding_window": None, "use_sliding_window": False},
+    "SeedOssForCausalLM": {"residual_dropout": 0.1},
+    "Starcoder2ForCausalLM": {"activation_function": "gelu", "attention_softmax_in_fp32": True, "embedding_dropout": 0.1,
+                              "layer_norm_epsilon": 1e-5, "mlp_type": "default", "norm_type": "layer_norm", "residual_dropout": 0.1,
+                              "scale_attention_softmax_in_fp32": True, "scale_attn_weights": True},
+    "ExaoneForCausalLM": {"embed_dropout": 0.0, "head_dim": 12},
+    "NemotronForCausalLM": {"kv_channels": 12},
+    "ArceeForCausalLM": {"attention_bias": False, "mlp_bias": False},
+    "InternLM2ForCausalLM": {"attn_implementation": "eager"},
+}
+
+
 def every_n(n, far="full_attention"):
     return [far if (l + 1) % n == 0 else "sliding_attention" for l in range(max(n + 1, N_LAYER))]
 
@@ -193,3 +218,5 @@ CLASSES = {
     "ExaoneForCausalLM": family({"norms": LLAMA, "layout": exaone}, tied=False, num_layers=N_LAYER, layer_norm_epsilon=EPS,
                                 rms_norm_eps=None, hidden_act=None, activation_function="silu", scalings=EVERY + ["llama3"]),
 }
+for _name, (_config, *_) in CLASSES.items():
+    _config.update({**PUBLISHED[""], **PUBLISHED.get(_name, {})})
