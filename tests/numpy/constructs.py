@@ -225,81 +225,6 @@ neox("neox-serial", 105, 2, False, True, True)
 neox("neox-falcon", 106, 1, True, False, False)
 
 
-# --- command-r, olmo2
-
-
-def command_r_forward(k, w, tokens, n_ctx):
-    n_embd, n_head, n_kv = k("embedding_length"), k("attention.head_count"), k("attention.head_count_kv")
-    eps = k("attention.layer_norm_epsilon")
-    theta = inverse_frequencies(n_embd // n_head, k("rope.freq_base"))
-    x = w["token_embd.weight"][tokens]
-    for l in range(k("block_count")):
-        b = layer(w, l)
-        h = layer_norm(x, b("attn_norm"), None, eps)
-        q = layer_norm(split_heads(linear(h, b("attn_q")), n_head), b("attn_q_norm"), None, eps)
-        key = layer_norm(split_heads(linear(h, b("attn_k")), n_kv), b("attn_k_norm"), None, eps)
-        window = None
-        if l % 4 != 3:
-            q, key, window = rotate(q, theta, False), rotate(key, theta, False), k("attention.sliding_window")
-        a = attention(q, key, split_heads(linear(h, b("attn_v")), n_kv), window=window)
-        x = x + linear(merge_heads(a), b("attn_output")) + swiglu(b, h)
-    return k("logit_scale") * linear(layer_norm(x, w["output_norm.weight"], None, eps), w["token_embd.weight"])
-
-
-def command_r():
-    n_embd, n_head, n_kv, n_ff = 48, 6, 2, 64
-    w = Weights(107)
-    w.embedding(76, n_embd)
-    for l in range(4):
-        w.norm(f"blk.{l}.attn_norm", n_embd)
-        w.attention(l, n_embd, n_head, n_kv, 8)
-        w.vector(f"blk.{l}.attn_q_norm.weight", (n_head, 8), 0.5, 1)
-        w.vector(f"blk.{l}.attn_k_norm.weight", (n_kv, 8), 0.5, 1)
-        w.gated(l, n_embd, n_ff)
-    w.norm("output_norm", n_embd)
-    custom("command-r", "command-r", keys_of(4, n_embd, n_ff, n_head, 1e-2, True, attention__head_count_kv=n_kv,
-                                             rope__freq_base=300.0, attention__sliding_window=5, logit_scale=0.6),
-           w, command_r_forward)
-
-
-command_r()
-
-
-def olmo2_forward(k, w, tokens, n_ctx):
-    n_embd, n_head = k("embedding_length"), k("attention.head_count")
-    n_kv, eps = k("attention.head_count_kv", n_head), k("attention.layer_norm_rms_epsilon")
-    theta = inverse_frequencies(n_embd // n_head, k("rope.freq_base"))
-    x = w["token_embd.weight"][tokens]
-    for l in range(k("block_count")):
-        b = layer(w, l)
-        q = split_heads(rms_norm(linear(x, b("attn_q")), b("attn_q_norm"), eps), n_head)
-        key = split_heads(rms_norm(linear(x, b("attn_k")), b("attn_k_norm"), eps), n_kv)
-        a = attention(rotate(q, theta, True), rotate(key, theta, True), split_heads(linear(x, b("attn_v")), n_kv))
-        x = x + rms_norm(linear(merge_heads(a), b("attn_output")), b("post_attention_norm"), eps)
-        x = x + rms_norm(swiglu(b, x), b("post_ffw_norm"), eps)
-    return linear(rms_norm(x, w["output_norm.weight"], eps), w["output.weight"])
-
-
-def olmo2():
-    n_embd, n_head, n_kv, n_ff = 48, 6, 3, 66
-    w = Weights(108)
-    w.embedding(78, n_embd, tied=False)
-    for l in range(2):
-        b = f"blk.{l}."
-        w.attention(l, n_embd, n_head, n_kv, 8)
-        w.norm(b + "attn_q_norm", n_head * 8)
-        w.norm(b + "attn_k_norm", n_kv * 8)
-        w.norm(b + "post_attention_norm", n_embd)
-        w.gated(l, n_embd, n_ff)
-        w.norm(b + "post_ffw_norm", n_embd)
-    w.norm("output_norm", n_embd)
-    custom("olmo2", "olmo2", keys_of(2, n_embd, n_ff, n_head, 1e-2, attention__head_count_kv=n_kv, rope__freq_base=300.0), w,
-           olmo2_forward)
-
-
-olmo2()
-
-
 # --- perlayer: arrays of head counts, sizes, windows and bases
 
 
@@ -450,17 +375,16 @@ mpt("mpt-positions", 113, {"attention.max_alibi_bias": 0.0}, True, True, True)
 mpt("mpt-olmo1", 114, {"attention.clamp_kqv": 2.0, "attention.max_alibi_bias": 8.0}, False, False, False)
 
 
-# --- granite, minicpm: scales on everything; longrope
+# --- longrope, as MiniCPM has it, with Granite's scales on everything
 
 
-def granite_forward(k, w, tokens, n_ctx):
+def longrope_forward(k, w, tokens, n_ctx):
     n_embd, n_head, n_kv = k("embedding_length"), k("attention.head_count"), k("attention.head_count_kv")
-    eps, d, mag = k("attention.layer_norm_rms_epsilon"), n_embd // n_head, 1.0
-    theta = inverse_frequencies(d, k("rope.freq_base"))
-    if "rope_factors_long.weight" in w:
-        original = k("rope.scaling.original_context_length")
-        theta = theta / w["rope_factors_long.weight" if n_ctx > original else "rope_factors_short.weight"]
-        mag = math.sqrt(1 + math.log(k("context_length") / original) / math.log(original))
+    eps, d = k("attention.layer_norm_rms_epsilon"), n_embd // n_head
+    original = k("rope.scaling.original_context_length")
+    mag = math.sqrt(1 + math.log(k("context_length") / original) / math.log(original))
+    factors = w["rope_factors_long.weight" if n_ctx > original else "rope_factors_short.weight"]
+    theta = inverse_frequencies(d, k("rope.freq_base")) / factors
     x = k("embedding_scale") * w["token_embd.weight"][tokens]
     for l in range(k("block_count")):
         b = layer(w, l)
@@ -475,13 +399,12 @@ def granite_forward(k, w, tokens, n_ctx):
     return linear(rms_norm(x, w["output_norm.weight"], eps), w["token_embd.weight"]) / k("logit_scale")
 
 
-def granite(name, arch, seed, more={}, n_ctx=0):
+def longrope(name, seed, more={}, n_ctx=0):
     n_embd, n_head, n_kv, n_ff, n_sh, n_exp = 48, 4, 2, 22, 34, 6
     w = Weights(seed)
     w.embedding(88, n_embd)
-    if arch == "minicpm":
-        w.factors("rope_factors_long", 6, 2, 9)
-        w.factors("rope_factors_short", 6, 1, 2)
+    w.factors("rope_factors_long", 6, 2, 9)
+    w.factors("rope_factors_short", 6, 1, 2)
     for l in range(2):
         w.norm(f"blk.{l}.attn_norm", n_embd)
         w.attention(l, n_embd, n_head, n_kv, 12)
@@ -492,12 +415,11 @@ def granite(name, arch, seed, more={}, n_ctx=0):
     keys = keys_of(2, n_embd, n_ff, n_head, 1e-2, attention__head_count_kv=n_kv, rope__freq_base=200.0, expert_count=n_exp,
                    expert_used_count=2, expert_shared_feed_forward_length=n_sh, embedding_scale=3.0, residual_scale=0.4,
                    logit_scale=1.7)
-    custom(name, arch, {**keys, **more}, w, granite_forward, n_ctx, "granite")
+    custom(name, "longrope", {**keys, **more}, w, longrope_forward, n_ctx)
 
 
-granite("granite", "granite", 115, {"attention.scale": 0.4})
-granite("minicpm-long", "minicpm", 116, {"rope.scaling.original_context_length": 32})
-granite("minicpm-short", "minicpm", 116, {"rope.scaling.original_context_length": 32}, n_ctx=32)
+longrope("longrope", 116, {"attention.scale": 0.4, "rope.scaling.original_context_length": 32})
+longrope("longrope-short", 116, {"rope.scaling.original_context_length": 32}, n_ctx=32)
 
 
 # --- qwen2moe: a shared expert with a gate, llama3's frequencies

@@ -37,6 +37,8 @@ SCALINGS = {
     "yarn-bare": {"rope_type": "yarn", "factor": 2.0},  # then the original length is max_position_embeddings
     "llama3": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
                "original_max_position_embeddings": 16},
+    "ministral": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4, "mscale": 1.0, "mscale_all_dim": 1.0,
+                  "beta_fast": 32.0, "beta_slow": 1.0, "llama_4_scaling_beta": 0.3},
     "longrope": {"rope_type": "longrope", "original_max_position_embeddings": 32},
     "longrope-long": {"rope_type": "longrope", "original_max_position_embeddings": 8},
 }
@@ -69,9 +71,14 @@ def write_rotation(c, form):
     """As transformers 4, 4 with the older name `type`, 5: what goes into config.json."""
     r = dict(c["rope"])
     part = {"partial_rotary_factor": c["partial"]} if "partial" in c else {}
+    local = c.get("how", {}).get("local")  # the theta of layers with a window
     if form == 5:
-        return {"rope_parameters": {"rope_type": "default", **r, "rope_theta": c["theta"], **part}}
+        new = {"rope_type": "default", **r, "rope_theta": c["theta"], **part}
+        kinds = {"full_attention": new, "sliding_attention": {"rope_type": "default", "rope_theta": local}}
+        return {"rope_parameters": kinds if local else new}
     out = {"rope_theta": c["theta"], "rope_scaling": None, **part}
+    if local:
+        out["rope_local_base_freq"] = local
     if r and form == 3:
         r["type"] = {"longrope": "su"}.get(r["rope_type"], r.pop("rope_type"))
         r.pop("rope_type", None)
@@ -352,9 +359,10 @@ def check(a, class_name, scaling, plain):
     shows = scaling in (None, "default") or np.abs(want - plain[class_name]).max() > 100 * LIMIT
     worst = 0.0
     os.makedirs(folder, exist_ok=True)
-    write_safetensors(os.path.join(folder, "model.safetensors"), w)
+    stored = c.get("how", {}).get("layout", lambda w: w)(w)
+    write_safetensors(os.path.join(folder, "model.safetensors"), stored)
     for form in (3, 4, 5):
-        own = {k: v for k, v in c.items() if k not in ("kind", "d", "theta", "rope", "partial")}
+        own = {k: v for k, v in c.items() if k not in ("kind", "how", "d", "theta", "rope", "partial")}
         rope = write_rotation(c, form) if scaling else {}
         with open(os.path.join(folder, "config.json"), "w") as f:
             json.dump({"architectures": [class_name], **own, **rope}, f)
@@ -377,6 +385,8 @@ def main():
     p.add_argument("--dir", default=".")
     p.add_argument("classes", nargs="*")
     a = p.parse_args()
+    import folders_kin  # which imports this file
+    CLASSES.update(folders_kin.CLASSES)
     failed, plain = 0, {}
     for class_name in a.classes or CLASSES:
         for scaling in CLASSES[class_name][3]:
