@@ -38,7 +38,7 @@ static const struct {
     {"rope.scaling.attn_factor", 1.25},
     {"yarn_beta_fast", 32},
     {"yarn_beta_slow", 1},
-    {"expert_count", 6},
+    {"expert_count", 9},
     {"expert_used_count", 2},
     {"expert_shared_count", 1},
     {"expert_group_count", 3},

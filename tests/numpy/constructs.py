@@ -500,10 +500,10 @@ granite("minicpm-long", "minicpm", 116, {"rope.scaling.original_context_length":
 granite("minicpm-short", "minicpm", 116, {"rope.scaling.original_context_length": 32}, n_ctx=32)
 
 
-# --- qwen2moe: a shared expert with a gate, llama3's frequencies
+# --- interleaved: a shared expert with a gate, llama3's frequencies
 
 
-def qwen2moe_forward(k, w, tokens, n_ctx):
+def interleaved_forward(k, w, tokens, n_ctx):
     n_embd, n_head, n_kv = k("embedding_length"), k("attention.head_count"), k("attention.head_count_kv")
     eps, s = k("attention.layer_norm_rms_epsilon"), "rope.scaling."
     theta = llama3_frequencies(n_embd // n_head, k("rope.freq_base"), k(s + "factor"), k(s + "low_freq_factor"),
@@ -529,7 +529,7 @@ def qwen2moe_forward(k, w, tokens, n_ctx):
     return linear(rms_norm(x, w["output_norm.weight"], eps), w["output.weight"])
 
 
-def qwen2moe():
+def interleaved():
     n_embd, n_head, n_kv, n_ff, n_ffe, n_ffs, n_exp = 48, 4, 2, 58, 20, 30, 6
     w = Weights(117)
     w.embedding(90, n_embd, tied=False)
@@ -545,15 +545,15 @@ def qwen2moe():
         w.shared_expert(l, n_embd, n_ffs)
         w.vector(b + "ffn_gate_inp_shexp.weight", n_embd, 0.3)
     w.norm("output_norm", n_embd)
-    custom("qwen2moe", "qwen2moe", keys_of(2, n_embd, n_ff, n_head, 1e-2, attention__head_count_kv=n_kv, rope__freq_base=500.0,
+    custom("interleaved", "interleaved", keys_of(2, n_embd, n_ff, n_head, 1e-2, attention__head_count_kv=n_kv, rope__freq_base=500.0,
                                            rope__scaling__factor=8.0, rope__scaling__low_freq_factor=1.0,
                                            rope__scaling__high_freq_factor=4.0, rope__scaling__original_context_length=100,
                                            expert_count=n_exp, expert_used_count=3, expert_feed_forward_length=n_ffe,
                                            expert_shared_feed_forward_length=n_ffs, interleave_moe_layer_step=2),
-           w, qwen2moe_forward)
+           w, interleaved_forward)
 
 
-qwen2moe()
+interleaved()
 
 
 # --- mamba 1 and 2

@@ -166,7 +166,7 @@ def qwen35(c, w, n_ctx):
             y = rms_norm(y, w[p + "norm.weight"], EPS) * silu(split_heads(linear(h, w[p + "in_proj_z.weight"]), v_heads))
             x = x + linear(merge_heads(y), w[p + "out_proj.weight"])
         p = f"model.layers.{l}."
-        x = x + swiglu(w, p + "mlp.", rms_norm(x, w[p + "post_attention_layernorm.weight"] + 1, EPS))
+        x = x + c.get("feed", swiglu)(w, p + "mlp.", rms_norm(x, w[p + "post_attention_layernorm.weight"] + 1, EPS))
     return linear(rms_norm(x, w["model.norm.weight"] + 1, EPS), w.get("lm_head.weight", w["model.embed_tokens.weight"]))
 
 
@@ -354,7 +354,7 @@ def check(a, class_name, scaling, plain):
     os.makedirs(folder, exist_ok=True)
     write_safetensors(os.path.join(folder, "model.safetensors"), w)
     for form in (3, 4, 5):
-        own = {k: v for k, v in c.items() if k not in ("kind", "d", "theta", "rope", "partial")}
+        own = {k: v for k, v in c.items() if k not in ("kind", "d", "theta", "rope", "partial", "feed")}
         rope = write_rotation(c, form) if scaling else {}
         with open(os.path.join(folder, "config.json"), "w") as f:
             json.dump({"architectures": [class_name], **own, **rope}, f)
@@ -377,6 +377,8 @@ def main():
     p.add_argument("--dir", default=".")
     p.add_argument("classes", nargs="*")
     a = p.parse_args()
+    import folders_experts
+    CLASSES.update(folders_experts.CLASSES)
     failed, plain = 0, {}
     for class_name in a.classes or CLASSES:
         for scaling in CLASSES[class_name][3]:
