@@ -34,6 +34,8 @@ SCALINGS = {
                      "beta_fast": 16.0, "beta_slow": 2.0},
     "yarn-mscale": {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 16, "mscale": 1.2,
                     "mscale_all_dim": 0.7},
+    "yarn-latent": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32, "beta_fast": 16.0, "beta_slow": 2.0,
+                    "mscale": 0.7, "mscale_all_dim": 0.7},  # as DeepSeek says it: into the scores' scale, not into the rotation
     "yarn-bare": {"rope_type": "yarn", "factor": 2.0},  # then the original length is max_position_embeddings
     "llama3": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
                "original_max_position_embeddings": 16},

@@ -122,11 +122,132 @@ def qwen3next_weights(c, w):
                 w[f"{p}linear_attn.in_proj_{to}.weight"] = np.concatenate(rows)
 
 
+def olmoe(c, w, n_ctx):
+    theta, mag = rotation(c, c["d"], n_ctx)
+
+    def attend(p, h):
+        q, k, v = (linear(h, w[f"{p}{x}_proj.weight"]) for x in "qkv")
+        q, k = rms_norm(q, w[p + "q_norm.weight"], EPS), rms_norm(k, w[p + "k_norm.weight"], EPS)
+        q, k, v = (split_heads(np.clip(y, -c["clip_qkv"], c["clip_qkv"]), n) for y, n in ((q, N_HEAD), (k, N_KV), (v, N_KV)))
+        return linear(merge_heads(attention(rotate(q, theta, True, mag), rotate(k, theta, True, mag), v)), w[p + "o_proj.weight"])
+
+    return decoder(c, w, attend, lambda *a: chosen(*a, normal=False))
+
+
+def olmoe_weights(c, w):
+    common_weights(c, w)
+    for l in range(N_LAYER):
+        p = f"model.layers.{l}."
+        attention_weights(w, p + "self_attn.", c["d"])
+        w.vector(p + "self_attn.q_norm.weight", N_HEAD * c["d"], 1.0)
+        w.vector(p + "self_attn.k_norm.weight", N_KV * c["d"], 1.0)
+        expert_weights(w, p + "mlp.", shared=False)
+
+
+def minicpm(c, w, n_ctx):
+    theta, mag = rotation(c, c["d"], n_ctx)
+    part = c["scale_depth"] / math.sqrt(N_LAYER)
+    x = w["model.embed_tokens.weight"][TOKENS] * c["scale_emb"]
+    for l in range(N_LAYER):
+        p = f"model.layers.{l}."
+        h = rms_norm(x, w[p + "input_layernorm.weight"], EPS)
+        q, k, v = (split_heads(linear(h, w[f"{p}self_attn.{n}_proj.weight"]), heads) for n, heads in (("q", N_HEAD), ("k", N_KV), ("v", N_KV)))
+        a = attention(rotate(q, theta, True, mag), rotate(k, theta, True, mag), v)
+        x = x + part * linear(merge_heads(a), w[p + "self_attn.o_proj.weight"])
+        x = x + part * swiglu(w, p + "mlp.", rms_norm(x, w[p + "post_attention_layernorm.weight"], EPS))
+    x = rms_norm(x, w["model.norm.weight"], EPS) / (N_EMBD / c["dim_model_base"])
+    return linear(x, w.get("lm_head.weight", w["model.embed_tokens.weight"]))
+
+
+def minicpm_weights(c, w):
+    common_weights(c, w)
+    for l in range(N_LAYER):
+        attention_weights(w, f"model.layers.{l}.self_attn.", c["d"])
+        gated_weights(w, f"model.layers.{l}.mlp.", N_FF)
+
+
+LATENT = {"kv_lora_rank": 20, "qk_nope_head_dim": 10, "qk_rope_head_dim": 8, "v_head_dim": 14, "n_routed_experts": N_EXPERT, "n_shared_experts": 1,
+          "num_experts_per_tok": 2, "moe_intermediate_size": N_EACH, "first_k_dense_replace": 1, "moe_layer_freq": 1}
+
+
+def deepseek(c, w, n_ctx):
+    """DeepSeek 2 and 3: latent attention; a softmax and the best two, or a sigmoid, a bias for the choice, and the best group of two."""
+    rot, d, r = c["qk_rope_head_dim"], c["qk_nope_head_dim"], c["kv_lora_rank"]
+    theta, _ = rotation(c, rot, n_ctx)
+    three = c["kind"] == "deepseek3"
+    factor = c["rope"].get("factor", 1.0)
+    scale = (1 + 0.1 * c["rope"].get("mscale_all_dim", 0.0) * math.log(factor)) ** 2 / math.sqrt(d + rot)
+
+    def attend(p, h):
+        if three:
+            q = linear(rms_norm(linear(h, w[p + "q_a_proj.weight"]), w[p + "q_a_layernorm.weight"], EPS), w[p + "q_b_proj.weight"])
+        else:
+            q = linear(h, w[p + "q_proj.weight"])
+        q = split_heads(q, N_HEAD)
+        low = linear(h, w[p + "kv_a_proj_with_mqa.weight"])
+        both = split_heads(linear(rms_norm(low[:, :r], w[p + "kv_a_layernorm.weight"], EPS), w[p + "kv_b_proj.weight"]), N_HEAD)
+        k_rot = np.repeat(rotate(low[:, None, r:], theta, False), N_HEAD, 1)
+        q = np.concatenate([q[..., :d], rotate(q[..., d:], theta, False)], -1)
+        a = attention(q, np.concatenate([both[..., :d], k_rot], -1), both[..., d:], scale=scale)
+        return linear(merge_heads(a), w[p + "o_proj.weight"])
+
+    def feed(w, p, h):
+        if p + "gate.weight" not in w:
+            return swiglu(w, p, h)
+        s = linear(h, w[p + "gate.weight"])
+        share = sigmoid(s) if three else softmax(s)
+        of = []
+        for row in share + w[p + "gate.e_score_correction_bias"] if three else share:
+            pair = 2 * int(row[2:].sum() > row[:2].sum())  # two groups of two experts, of which one is kept
+            of.append([pair, pair + 1] if three else best(row, 2))
+        weights = [{e: c["routed_scaling_factor"] * row[e] / (sum(row[i] for i in es) if three else 1) for e in es} for row, es in zip(share, of)]
+        part = [{name: w[f"{p}experts.{e}.{name}_proj.weight"] for name in ("gate", "up", "down")} for e in range(N_EXPERT)]
+        y = experts(h, weights, of, lambda e, x: part[e]["down"] @ (silu(part[e]["gate"] @ x) * (part[e]["up"] @ x)))
+        return y + swiglu(w, p + "shared_experts.", h)
+
+    return decoder(c, w, attend, feed)
+
+
+def deepseek_weights(c, w):
+    d, rot, r, dv = c["qk_nope_head_dim"], c["qk_rope_head_dim"], c["kv_lora_rank"], c["v_head_dim"]
+    common_weights(c, w)
+    for l in range(N_LAYER + bool(c.get("q_lora_rank"))):
+        p = f"model.layers.{l}."
+        if l == N_LAYER:  # the draft layer
+            w.vector(p + "enorm.weight", N_EMBD)
+            continue
+        if c.get("q_lora_rank"):
+            w.matrix(p + "self_attn.q_a_proj.weight", c["q_lora_rank"], N_EMBD)
+            w.vector(p + "self_attn.q_a_layernorm.weight", c["q_lora_rank"], 1.0)
+            w.matrix(p + "self_attn.q_b_proj.weight", N_HEAD * (d + rot), c["q_lora_rank"])
+        else:
+            w.matrix(p + "self_attn.q_proj.weight", N_HEAD * (d + rot), N_EMBD)
+        w.matrix(p + "self_attn.kv_a_proj_with_mqa.weight", r + rot, N_EMBD)
+        w.vector(p + "self_attn.kv_a_layernorm.weight", r, 1.0)
+        w.matrix(p + "self_attn.kv_b_proj.weight", N_HEAD * (d + dv), r)
+        w.matrix(p + "self_attn.o_proj.weight", N_EMBD, N_HEAD * dv)
+        if l == 0:
+            gated_weights(w, p + "mlp.", N_FF)
+            continue
+        expert_weights(w, p + "mlp.", shared=False)
+        gated_weights(w, p + "mlp.shared_experts.", N_EACH)
+        if c.get("q_lora_rank"):
+            w.vector(p + "mlp.gate.e_score_correction_bias", N_EXPERT)
+
+
 QWEN35 = {k: v for k, v in CLASSES["Qwen3_5ForCausalLM"][0].items() if k != "intermediate_size"}
 CLASSES = {
     "Qwen2MoeForCausalLM": (llama_config("qwen2moe", theta=1e6, tied=False, **EXPERTS, shared_expert_intermediate_size=N_SHARED,
                                          norm_topk_prob=False, decoder_sparse_step=1, mlp_only_layers=[]),
                             qwen2moe, qwen2moe_weights, EVERY),
+    "OlmoeForCausalLM": ({**llama_config("olmoe", tied=False, clip_qkv=1.1, norm_topk_prob=False, num_experts=N_EXPERT, num_experts_per_tok=2), "intermediate_size": N_EACH},
+                         olmoe, olmoe_weights, EVERY),
+    "MiniCPMForCausalLM": (llama_config("minicpm", scale_emb=3.0, scale_depth=1.4, dim_model_base=24), minicpm, minicpm_weights, ["default", "linear"]),
+    "DeepseekV2ForCausalLM": (llama_config("deepseek2", tied=False, **LATENT, q_lora_rank=None, scoring_func="softmax", topk_method="greedy", n_group=1,
+                                           topk_group=1, routed_scaling_factor=1.5, norm_topk_prob=False), deepseek, deepseek_weights, ["default"]),
+    "DeepseekV3ForCausalLM": (llama_config("deepseek3", tied=False, **LATENT, q_lora_rank=18, scoring_func="sigmoid", topk_method="noaux_tc", n_group=2,
+                                           topk_group=1, routed_scaling_factor=2.5, norm_topk_prob=True, num_nextn_predict_layers=1), deepseek,
+                              deepseek_weights, ["default", "yarn-latent"]),
     "Qwen3NextForCausalLM": ({**QWEN35, **EXPERTS, "shared_expert_intermediate_size": N_SHARED, "norm_topk_prob": True,
                               "decoder_sparse_step": 1, "mlp_only_layers": [], "intermediate_size": N_FF}, qwen3next, qwen3next_weights, EVERY),
     "Qwen3_5MoeForCausalLM": ({**QWEN35, **EXPERTS, "shared_expert_intermediate_size": N_SHARED,

@@ -1,5 +1,7 @@
 """What twins of mixtures of experts share: who chooses the experts and how much each one says, shared experts, and the frame
 that most decoders have in common. In float64, from the papers."""
+import math
+
 import numpy as np
 
 from blocks import *
@@ -65,3 +67,45 @@ def decoder(k, w, tokens, attend, feed, n_layer=None, second="ffn_norm"):
         x = x + attend(b, rms_norm(x, b("attn_norm"), eps), l)
         x = x + feed(b, rms_norm(x, b(second), eps), l)
     return tied_output(w, rms_norm(x, w["output_norm.weight"], eps))
+
+
+def nano(name, arch, seed, forward, more={}, n_kv=4, d=12, dv=None, bias="", tied=False, n_layer=2, n_dense=0, n_ff=78, n_expert=6, n_each=22,
+         n_shared=0, choice_bias=False, fused=False, qkv=False, qk_norm="", second="ffn_norm", factors={}, draft=0, extra=None, tune=None):
+    """A small model of a decoder with experts (n_expert 0: without). n_shared: the width of the shared experts; fused: gate and up in one;
+    qkv: so are queries, keys and values; qk_norm: "head", "row" or none; draft: layers at the end that are not run; extra(w, l): more tensors."""
+    from nano import Weights, add, keys_of, other_names
+    n_embd, n_head = 48, 4
+    w = Weights(seed)
+    w.embedding(92, n_embd, tied)
+    for part, n in factors.items():
+        w.factors(part, n)
+    for l in range(n_layer):
+        b = f"blk.{l}."
+        w.norm(b + "attn_norm", n_embd)
+        w.attention(l, n_embd, n_head, n_kv, d, dv, bias)
+        for part, n in (("q", n_head), ("k", n_kv)) if qk_norm else ():
+            w.norm(f"{b}attn_{part}_norm", d if qk_norm == "head" else n * d)
+        if second:
+            w.norm(b + second, n_embd)
+        if l < n_dense or not n_expert:
+            w.gated(l, n_embd, n_ff)
+        else:
+            w.experts(l, n_embd, n_each, n_expert)
+            if choice_bias:
+                w.vector(b + "exp_probs_b.bias", n_expert, 0.5)
+            if n_shared:
+                w.shared_expert(l, n_embd, n_shared)
+        if qkv:
+            for end in [".weight"] + ([".bias"] if "q" in bias else []):
+                w.put(f"{b}attn_qkv{end}", np.concatenate([w.pop(f"{b}attn_{part}{end}") for part in "qkv"]))
+        if extra:
+            extra(w, l)
+    for l in range(draft):
+        w.norm(f"blk.{n_layer + l}.attn_norm", n_embd)
+    w.norm("output_norm", n_embd)
+    if fused:
+        w.fuse_experts()
+    keys = {**keys_of(n_layer + draft, n_embd, n_ff, n_head, 1e-2), **more}
+    if n_expert:
+        keys = {"expert_count": n_expert, "expert_used_count": 3, "expert_feed_forward_length": n_each, **keys}
+    add(name, arch, {key: value for key, value in keys.items() if value is not None}, w, other_names(forward))
