@@ -17,7 +17,7 @@ def ernie(k, w, tokens, n_ctx):
 
 
 gqa = {"attention.head_count_kv": 2, "attention.key_length": 14, "attention.value_length": 10, "rope.freq_base": 300.0}
-nano("ernie4_5", "ernie4_5", 1221, ernie, {**gqa, "rope.dimension_count": 14}, n_kv=2, d=14, dv=10, n_expert=0, tied=True, bias="qkvo")
+nano("ernie4_5", "ernie4_5", 1221, ernie, {**gqa, "rope.dimension_count": 8, "rope.scaling.type": "yarn", "rope.scaling.factor": 4.0}, n_kv=2, d=14, dv=10, n_expert=0, tied=True, bias="qkvo")
 nano("ernie4_5-moe", "ernie4_5-moe", 1222, ernie, {"leading_dense_block_count": 1, "interleave_moe_layer_step": 1, "expert_shared_count": 2,
      "expert_shared_feed_forward_length": 44}, n_dense=1, n_shared=44, choice_bias=True)
 
@@ -31,4 +31,4 @@ def second(w, l):
 
 nano("ernie4_5-moe-second", "ernie4_5-moe", 1223, ernie, {**gqa, "interleave_moe_layer_step": 2, "expert_weights_scale": 1.3}, n_kv=2, d=14, dv=10,
      extra=second)
-nano("ernie4_5-moe-plain", "ernie4_5-moe", 1224, ernie, {}, fused=True)
+nano("ernie4_5-moe-plain", "ernie4_5-moe", 1224, ernie, {"expert_gating_func": 1, "expert_group_count": 1, "expert_group_used_count": 1}, fused=True)
