@@ -96,7 +96,8 @@ def off_values(model, rows):
     for row in rows:
         key = row["key"].replace("{arch}", model.arch)
         if key not in model.keys:
-            used = {"bloom.attention.max_alibi_bias": 8.0}  # of a family that uses it, the value it uses
+            used = {"bloom.attention.max_alibi_bias": 8.0,  # of a family that uses it, the value it uses
+                    "qwen35.attention.recurrent_layers": [(l + 1) % 4 != 0 for l in range(names["L"])]}
             yield key, row["type"], used.get(key, eval(row["value"], {}, names))
 
 

@@ -16,114 +16,6 @@ def custom(name, arch, keys, w, forward, n_ctx=0, descriptor=None):
     add(name, arch, keys, w, forward, n_ctx, descriptor or arch)
 
 
-# --- deepseek: latent attention
-
-
-def deepseek_forward(k, w, tokens, n_ctx):
-    n_head, r, rot = k("attention.head_count"), k("attention.kv_lora_rank"), k("rope.dimension_count")
-    d, dv, eps = k("attention.key_length") - rot, k("attention.value_length"), k("attention.layer_norm_rms_epsilon")
-    factor = k("rope.scaling.factor", 1.0)
-    theta, scale = inverse_frequencies(rot, k("rope.freq_base")), (d + rot) ** -0.5
-    if factor > 1:
-        theta = yarn_frequencies(rot, k("rope.freq_base"), factor, k("rope.scaling.original_context_length"))
-        scale *= (k("rope.scaling.yarn_log_multiplier", 0.1) * math.log(factor) + 1) ** 2
-    x = w["token_embd.weight"][tokens]
-    n = len(x)
-    for l in range(k("block_count")):
-        b = layer(w, l)
-        h = rms_norm(x, b("attn_norm"), eps)
-        if b("attn_q") is not None:
-            q = linear(h, b("attn_q"))
-        else:
-            q = linear(rms_norm(linear(h, b("attn_q_a")), b("attn_q_a_norm"), eps), b("attn_q_b"))
-        q = split_heads(q, n_head)
-        q = np.concatenate([q[..., :d], rotate(q[..., d:], theta, False)], -1)
-        low = linear(h, b("attn_kv_a_mqa"))
-        c, k_rot = rms_norm(low[:, :r], b("attn_kv_a_norm"), eps), rotate(low[:, None, r:], theta, False)
-        # the papers' form: keys and values of each head from the compressed row
-        if b("attn_kv_b") is not None:
-            both = b("attn_kv_b").reshape(n_head, d + dv, r)
-            k_up, v_up = both[:, :d], both[:, d:]
-        else:
-            k_up, v_up = b("attn_k_b").transpose(0, 2, 1), b("attn_v_b")
-        key = np.concatenate([np.einsum("tr,hdr->thd", c, k_up), np.repeat(k_rot, n_head, 1)], -1)
-        v = np.einsum("tr,her->the", c, v_up)
-        x = x + linear(merge_heads(attention(q, key, v, scale=scale)), b("attn_output"))
-        h = rms_norm(x, b("ffn_norm"), eps)
-        if l < k("leading_dense_block_count"):
-            x = x + swiglu(b, h)
-            continue
-        scores = linear(h, b("ffn_gate_inp"))
-        p = softmax(scores) if k("expert_gating_func") == 1 else sigmoid(scores)
-        choice = p if b("exp_probs_b", ".bias") is None else p + b("exp_probs_b", ".bias")
-        chosen, weights = [], []
-        for t in range(n):
-            s = choice[t]
-            if k("expert_group_count", 0):
-                groups = s.reshape(k("expert_group_count"), -1)
-                kept = best([sum(sorted(g)[-2:]) for g in groups], k("expert_group_used_count"))
-                s = np.concatenate([g if i in kept else np.full(len(g), -np.inf) for i, g in enumerate(groups)])
-            of = best(s, k("expert_used_count"))
-            total = sum(p[t][e] for e in of) if k("expert_weights_norm", False) else 1
-            chosen.append(of)
-            weights.append({e: p[t][e] / total * k("expert_weights_scale") for e in of})
-        gate, up, down = b("ffn_gate_exps"), b("ffn_up_exps"), b("ffn_down_exps")
-        y = experts(h, weights, chosen, lambda e, x: down[e] @ (silu(gate[e] @ x) * (up[e] @ x)))
-        shared = linear(silu(linear(h, b("ffn_gate_shexp"))) * linear(h, b("ffn_up_shexp")), b("ffn_down_shexp"))
-        x = x + y + shared
-    return linear(rms_norm(x, w["output_norm.weight"], eps), w["output.weight"])
-
-
-def deepseek(name, seed, more, compressed, r_q=0, selection_bias=False):
-    n_embd, n_head, r, rot, d, dv, n_ff, n_ffe, n_exp, n_shared = 48, 4, 20, 6, 10, 14, 72, 18, 8, 2
-    w = Weights(seed)
-    w.embedding(70, n_embd, tied=False)
-    for l in range(3):
-        b = f"blk.{l}."
-        w.norm(b + "attn_norm", n_embd)
-        if r_q:
-            w.matrix(b + "attn_q_a", r_q, n_embd)
-            w.norm(b + "attn_q_a_norm", r_q)
-            w.matrix(b + "attn_q_b", n_head * (d + rot), r_q, gain=1.5)
-        else:
-            w.matrix(b + "attn_q", n_head * (d + rot), n_embd, gain=1.5)
-        w.matrix(b + "attn_kv_a_mqa", r + rot, n_embd, gain=1.5)
-        w.norm(b + "attn_kv_a_norm", r)
-        both = (w.random.normal(size=(n_head, d + dv, r)) * 1.5 / math.sqrt(r)).astype(np.float32)
-        if compressed:
-            w.put(b + "attn_k_b.weight", both[:, :d].transpose(0, 2, 1))
-            w.put(b + "attn_v_b.weight", both[:, d:])
-        else:
-            w.put(b + "attn_kv_b.weight", both.reshape(-1, r))
-        w.matrix(b + "attn_output", n_embd, n_head * dv)
-        w.norm(b + "ffn_norm", n_embd)
-        if l < 1:
-            w.gated(l, n_embd, n_ff)
-            continue
-        w.experts(l, n_embd, n_ffe, n_exp)
-        if selection_bias:
-            w.vector(b + "exp_probs_b.bias", n_exp, 0.5)
-        w.shared_expert(l, n_embd, n_shared * n_ffe)
-    w.norm("output_norm", n_embd)
-    keys = {**keys_of(3, n_embd, n_ff, n_head, 1e-2), "attention.kv_lora_rank": r, "attention.key_length": d + rot,
-            "attention.value_length": dv, "rope.dimension_count": rot, "rope.freq_base": 100.0, "leading_dense_block_count": 1,
-            "expert_count": n_exp, "expert_used_count": 3, "expert_feed_forward_length": n_ffe,
-            "expert_shared_count": n_shared, **more}
-    if r_q:
-        keys["attention.q_lora_rank"] = r_q
-    custom(name, "deepseek", keys, w, deepseek_forward)
-
-
-deepseek_2 = {"expert_gating_func": 1, "expert_weights_scale": 4.0}
-deepseek_3 = {"expert_gating_func": 2, "expert_weights_scale": 2.5, "expert_weights_norm": True, "expert_group_count": 4,
-              "expert_group_used_count": 2, "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 16,
-              "rope.scaling.yarn_log_multiplier": 0.7}
-deepseek("deepseek-2-expanded", 101, deepseek_2, False)
-deepseek("deepseek-2-compressed", 101, deepseek_2, True)
-deepseek("deepseek-3-expanded", 102, deepseek_3, False, r_q=22, selection_bias=True)
-deepseek("deepseek-3-compressed", 102, deepseek_3, True, r_q=22, selection_bias=True)
-
-
 # --- sinks: gpt-oss
 
 
@@ -422,10 +314,10 @@ longrope("longrope", 116, {"attention.scale": 0.4, "rope.scaling.original_contex
 longrope("longrope-short", 116, {"rope.scaling.original_context_length": 32}, n_ctx=32)
 
 
-# --- qwen2moe: a shared expert with a gate, llama3's frequencies
+# --- interleaved: a shared expert with a gate, llama3's frequencies
 
 
-def qwen2moe_forward(k, w, tokens, n_ctx):
+def interleaved_forward(k, w, tokens, n_ctx):
     n_embd, n_head, n_kv = k("embedding_length"), k("attention.head_count"), k("attention.head_count_kv")
     eps, s = k("attention.layer_norm_rms_epsilon"), "rope.scaling."
     theta = llama3_frequencies(n_embd // n_head, k("rope.freq_base"), k(s + "factor"), k(s + "low_freq_factor"),
@@ -451,7 +343,7 @@ def qwen2moe_forward(k, w, tokens, n_ctx):
     return linear(rms_norm(x, w["output_norm.weight"], eps), w["output.weight"])
 
 
-def qwen2moe():
+def interleaved():
     n_embd, n_head, n_kv, n_ff, n_ffe, n_ffs, n_exp = 48, 4, 2, 58, 20, 30, 6
     w = Weights(117)
     w.embedding(90, n_embd, tied=False)
@@ -467,15 +359,15 @@ def qwen2moe():
         w.shared_expert(l, n_embd, n_ffs)
         w.vector(b + "ffn_gate_inp_shexp.weight", n_embd, 0.3)
     w.norm("output_norm", n_embd)
-    custom("qwen2moe", "qwen2moe", keys_of(2, n_embd, n_ff, n_head, 1e-2, attention__head_count_kv=n_kv, rope__freq_base=500.0,
+    custom("interleaved", "interleaved", keys_of(2, n_embd, n_ff, n_head, 1e-2, attention__head_count_kv=n_kv, rope__freq_base=500.0,
                                            rope__scaling__factor=8.0, rope__scaling__low_freq_factor=1.0,
                                            rope__scaling__high_freq_factor=4.0, rope__scaling__original_context_length=100,
                                            expert_count=n_exp, expert_used_count=3, expert_feed_forward_length=n_ffe,
                                            expert_shared_feed_forward_length=n_ffs, interleave_moe_layer_step=2),
-           w, qwen2moe_forward)
+           w, interleaved_forward)
 
 
-qwen2moe()
+interleaved()
 
 
 # --- mamba 1 and 2

@@ -231,7 +231,9 @@ def qwen35(k, w, tokens, n_ctx):
     for l in range(k("block_count") - k("nextn_predict_layers", 0)):
         b = layer(w, l)
         h = rms_norm(x, b("attn_norm"), eps)
-        if l % k("full_attention_interval", 4) == k("full_attention_interval", 4) - 1:
+        every = k("full_attention_interval", 4)
+        recurrent = k("attention.recurrent_layers")[l] if k("attention.recurrent_layers", None) else l % every < every - 1
+        if not recurrent:
             both = split_heads(linear(h, b("attn_q")), n_head)
             q, gate = both[..., :d], both[..., d:]
             q = rotate(rms_norm(q, b("attn_q_norm"), eps), theta, True, mag)
@@ -249,5 +251,10 @@ def qwen35(k, w, tokens, n_ctx):
             y = gated_delta_rule(q[:, of], key[:, of], v, decay, sigmoid(linear(h, b("ssm_beta"))))
             y = rms_norm(y, b("ssm_norm"), eps) * silu(split_heads(linear(h, b("attn_gate")), v_heads))
             x = x + linear(merge_heads(y), b("ssm_out"))
-        x = x + swiglu(b, rms_norm(x, b("post_attention_norm"), eps))
+        h = rms_norm(x, b("post_attention_norm"), eps)
+        if b("ffn_gate_inp") is None:
+            x = x + swiglu(b, h)
+            continue
+        common = swiglu(lambda name, end=".weight": b(name + "_shexp", end), h)
+        x = x + k("expert_weights_scale", 1.0) * mixture(b, h, k("expert_used_count")) + common * sigmoid(h @ b("ffn_gate_inp_shexp"))[:, None]
     return tied_output(w, rms_norm(x, w["output_norm.weight"], eps))

@@ -34,6 +34,8 @@ SCALINGS = {
                      "beta_fast": 16.0, "beta_slow": 2.0},
     "yarn-mscale": {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 16, "mscale": 1.2,
                     "mscale_all_dim": 0.7},
+    "yarn-latent": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32, "beta_fast": 16.0, "beta_slow": 2.0,
+                    "mscale": 0.7, "mscale_all_dim": 0.7},  # as DeepSeek says it: into the scores' scale, not into the rotation
     "yarn-bare": {"rope_type": "yarn", "factor": 2.0},  # then the original length is max_position_embeddings
     "llama3": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
                "original_max_position_embeddings": 16},
@@ -173,7 +175,7 @@ def qwen35(c, w, n_ctx):
             y = rms_norm(y, w[p + "norm.weight"], EPS) * silu(split_heads(linear(h, w[p + "in_proj_z.weight"]), v_heads))
             x = x + linear(merge_heads(y), w[p + "out_proj.weight"])
         p = f"model.layers.{l}."
-        x = x + swiglu(w, p + "mlp.", rms_norm(x, w[p + "post_attention_layernorm.weight"] + 1, EPS))
+        x = x + c.get("feed", swiglu)(w, p + "mlp.", rms_norm(x, w[p + "post_attention_layernorm.weight"] + 1, EPS))
     return linear(rms_norm(x, w["model.norm.weight"] + 1, EPS), w.get("lm_head.weight", w["model.embed_tokens.weight"]))
 
 
@@ -362,7 +364,7 @@ def check(a, class_name, scaling, plain):
     stored = c.get("how", {}).get("layout", lambda w: w)(w)
     write_safetensors(os.path.join(folder, "model.safetensors"), stored)
     for form in (3, 4, 5):
-        own = {k: v for k, v in c.items() if k not in ("kind", "how", "d", "theta", "rope", "partial")}
+        own = {k: v for k, v in c.items() if k not in ("kind", "how", "d", "theta", "rope", "partial", "feed")}
         rope = write_rotation(c, form) if scaling else {}
         with open(os.path.join(folder, "config.json"), "w") as f:
             json.dump({"architectures": [class_name], **own, **rope}, f)
@@ -385,8 +387,10 @@ def main():
     p.add_argument("--dir", default=".")
     p.add_argument("classes", nargs="*")
     a = p.parse_args()
+    import folders_experts
     import folders_kin  # which imports this file
     CLASSES.update(folders_kin.CLASSES)
+    CLASSES.update(folders_experts.CLASSES)
     failed, plain = 0, {}
     for class_name in a.classes or CLASSES:
         for scaling in CLASSES[class_name][3]:

@@ -346,7 +346,8 @@ lfm2("lfm2-other-names", 53, norm="output_norm")
 # --- qwen35
 
 
-def qwen35(name, seed, more={}, n_layer=4, every=4, draft=0, tied=True, dt=".bias"):
+def qwen35(name, seed, more={}, n_layer=4, every=4, draft=0, tied=True, dt=".bias", n_expert=0, n_each=0, n_shared=0, fused=False,
+           recurrent=None):
     n_embd, n_head, n_kv, d, n_ff = 44, 4, 2, 14, 52
     k_heads, v_heads, size, taps = 2, 6, 10, 4
     w = Weights(seed)
@@ -354,7 +355,7 @@ def qwen35(name, seed, more={}, n_layer=4, every=4, draft=0, tied=True, dt=".bia
     for l in range(n_layer):
         b = f"blk.{l}."
         w.norm(b + "attn_norm", n_embd)
-        if (l + 1) % every == 0:
+        if (l + 1) % every == 0 if recurrent is None else l not in recurrent:
             w.attention(l, n_embd, n_head, n_kv, d)
             w.matrix(b + "attn_q", 2 * n_head * d, n_embd, gain=1.5)
             w.norm(b + "attn_q_norm", d)
@@ -370,19 +371,31 @@ def qwen35(name, seed, more={}, n_layer=4, every=4, draft=0, tied=True, dt=".bia
             w.norm(b + "ssm_norm", size)
             w.matrix(b + "ssm_out", n_embd, v_heads * size)
         w.norm(b + "post_attention_norm", n_embd)
-        w.gated(l, n_embd, n_ff)
-    if draft:
-        w.matrix(f"blk.{n_layer}.nextn.eh_proj", n_embd, 2 * n_embd)
+        if n_expert:
+            w.experts(l, n_embd, n_each, n_expert)
+            w.shared_expert(l, n_embd, n_shared)
+            w.vector(b + "ffn_gate_inp_shexp.weight", n_embd)
+        else:
+            w.gated(l, n_embd, n_ff)
+    if fused:
+        w.fuse_experts()
+    for l in range(draft):
+        w.norm(f"blk.{n_layer + l}.attn_norm", n_embd)
     w.norm("output_norm", n_embd)
     keys = {**keys_of(n_layer + draft, n_embd, n_ff, n_head, 1e-2), "attention.head_count_kv": n_kv, "attention.key_length": d,
             "attention.value_length": d, "rope.dimension_count": 8, "rope.freq_base": 300.0, "ssm.group_count": k_heads,
             "ssm.time_step_rank": v_heads, "ssm.state_size": size, "ssm.conv_kernel": taps, "ssm.inner_size": v_heads * size, **more}
-    add(name, "qwen35", keys, w, other_names(families.qwen35))
+    add(name, "qwen35moe" if n_expert else "qwen35", keys, w, other_names(families.qwen35))
 
 
 qwen35("qwen35", 61, {"rope.dimension_sections": [2, 1, 1, 0]})
 qwen35("qwen35-draft", 62, {"full_attention_interval": 2, "nextn_predict_layers": 1, **yarn}, n_layer=3, every=2, draft=1, tied=False)
 qwen35("qwen35-other-names", 63, {"norm_top_k_prob": True, "attention.head_count_kv": [0, 0, 0, 2]}, dt="")
+experts = {"expert_count": 5, "expert_used_count": 2}
+qwen35("qwen35moe", 64, {**experts, "norm_top_k_prob": True}, n_expert=5, n_each=26, n_shared=52)
+qwen35("qwen35moe-fused", 65, {**experts, "expert_feed_forward_length": 22, "expert_shared_feed_forward_length": 30,
+                               "expert_weights_scale": 1.6, "nextn_predict_layers": 2, "attention.recurrent_layers": [True, False, True, True, True]},
+       n_layer=3, draft=2, n_expert=5, n_each=22, n_shared=30, fused=True, recurrent=(0, 2))
 
 import constructs  # noqa: E402,F401  the descriptors of ./archs: adds its cases here
 
