@@ -18,7 +18,7 @@ static const struct {
     {"leading_dense_block_count", 1},
     {"nextn_predict_layers", 1},
     {"context_length", 112},
-    {"vocab_size", 52},
+    {"vocab_size", 58},
     {"embedding_length", 80},
     {"expert_feed_forward_length", 36},
     {"expert_shared_feed_forward_length", 56},

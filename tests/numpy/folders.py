@@ -18,6 +18,7 @@ import sys
 
 import numpy as np
 
+import folders_parallel
 from blocks import *
 
 LIMIT = 1e-4
@@ -325,6 +326,7 @@ CLASSES = {  # the class: the configuration, forward pass, weights, the scalings
     "GPT2LMHeadModel": ({"kind": "gpt2", "n_embd": N_EMBD, "n_positions": 64, **OLD}, gpt2, old_weights, [None]),
     "BloomForCausalLM": ({"kind": "bloom", "hidden_size": N_EMBD, "seq_length": 64, **OLD}, bloom, old_weights, [None]),
 }
+CLASSES |= folders_parallel.classes(sys.modules[__name__])
 
 
 def write_safetensors(path, tensors):
@@ -348,8 +350,8 @@ def run(*command):
 def check(a, class_name, scaling, plain):
     """plain: the logits without scaling, once they are known; a scaling has to show."""
     config, forward, make, _ = CLASSES[class_name]
-    folder, model = os.path.join(a.dir, "hf-" + class_name), os.path.join(a.dir, f"hf-{class_name}.gguf")
-    out = os.path.join(a.dir, f"hf-{class_name}.npy")
+    folder, model = (os.path.join(a.dir, f"hf-{class_name.replace(' ', '-')}{end}") for end in ("", ".gguf"))
+    out = model[: -len("gguf")] + "npy"
     c = {**config, "rope": dict(SCALINGS[scaling] if scaling else {})}
     if c["rope"].get("rope_type") == "longrope":
         half = int(c["d"] * c["partial"]) // 2
@@ -367,7 +369,7 @@ def check(a, class_name, scaling, plain):
         own = {k: v for k, v in c.items() if k not in ("kind", "how", "d", "theta", "rope", "partial", "feed")}
         rope = write_rotation(c, form) if scaling else {}
         with open(os.path.join(folder, "config.json"), "w") as f:
-            json.dump({"architectures": [class_name], **own, **rope}, f)
+            json.dump({"architectures": [class_name.split()[0]], **own, **rope}, f)
         run(a.convert, folder, "-o", model)
         run(a.cli, "-m", model, "--tokens", ",".join(map(str, TOKENS)), "-n", "0", "-c", "16", "-t", "1", "-ctk", "f32", "-ctv", "f32",
             "--logits", out)

@@ -1,0 +1,61 @@
+"""Granite 4 hybrids (IBM's modeling_granitemoehybrid): Mamba 2 and attention layers, Granite's scales, experts and a shared one."""
+from blocks import *
+from families import *
+from nano import Weights, add, keys_of
+from statespace import *
+
+
+def forward(k, w, tokens, n_ctx):
+    n_embd, n_head, eps = k("embedding_length"), k("attention.head_count"), k("attention.layer_norm_rms_epsilon")
+    theta, mag = scaled_frequencies(k, k("rope.dimension_count", k("attention.key_length", n_embd // n_head)))
+    if not k("rope.scaling.finetuned", True):
+        theta, mag = 0 * theta, 1.0
+    grow = k("residual_scale", 1.0)
+    x = w["token_embd.weight"][tokens] * k("embedding_scale", 1.0)
+    for l in range(k("block_count")):
+        b, n_kv = layer(w, l), k("attention.head_count_kv")[l]
+        h = rms_norm(x, b("attn_norm"), eps)
+        if n_kv:
+            q, key, v = separate_qkv(b, h, n_head, n_kv)
+            a = attention(rotate(q, theta, True, mag), rotate(key, theta, True, mag), v, scale=k("attention.scale", None))
+            x = x + grow * dense(b, merge_heads(a), "attn_output")
+        else:
+            x = x + grow * mamba2(b, h, k("ssm.inner_size"), k("ssm.state_size"), k("ssm.time_step_rank"), k("ssm.group_count", 1), eps)
+        h = rms_norm(x, b("ffn_norm"), eps)
+        if b("ffn_gate_inp") is None:
+            f = swiglu(b, h)
+        else:
+            shared = linear(silu(linear(h, b("ffn_gate_shexp"))) * linear(h, b("ffn_up_shexp")), b("ffn_down_shexp"))
+            f = mixture(b, h, k("expert_used_count")) + shared
+        x = x + grow * f
+    return tied_output(w, rms_norm(x, w["output_norm.weight"], eps)) / k("logit_scale", 1.0)
+
+
+def granitehybrid(name, seed, more={}, n_kvs=(0, 2, 0), d=9, n_g=1, n_exp=0, tied=True, bias=False):
+    n_embd, n_in, n_st, n_h, n_head, n_ff = 36, 60, 8, 6, 4, 44
+    w = Weights(seed)
+    w.embedding(94, n_embd, tied)
+    for l, n_kv in enumerate(n_kvs):
+        b = f"blk.{l}."
+        w.norm(b + "attn_norm", n_embd)
+        if n_kv:
+            w.attention(l, n_embd, n_head, n_kv, d, bias="qkvo" if bias else "")
+        else:
+            mamba2_weights(w, b, n_embd, n_in, n_st, n_h, n_g, not bias)
+        w.norm(b + "ffn_norm", n_embd)
+        if n_exp:
+            w.experts(l, n_embd, n_ff, n_exp)
+            w.shared_expert(l, n_embd, 30)
+        else:
+            w.gated(l, n_embd, n_ff, bias)
+    w.norm("output_norm", n_embd)
+    keys = {**keys_of(len(n_kvs), n_embd, n_ff, n_head, 1e-2), "attention.head_count_kv": list(n_kvs), **ssm_keys(n_in, n_st, n_h)}
+    add(name, "granitehybrid", {**keys, **more}, w, forward)
+
+
+granitehybrid("granitehybrid", 2231, {"attention.key_length": 10,
+    "attention.scale": 0.4, "embedding_scale": 3.0, "residual_scale": 0.6, "logit_scale": 1.7, "ssm.group_count": 2, "expert_count": 5,
+    "expert_used_count": 2, "expert_shared_feed_forward_length": 30, "rope.scaling.finetuned": False, "rope.freq_base": 300.0}, d=10, n_g=2, n_exp=5)
+granitehybrid("granitehybrid-dense", 2232, {"attention.key_length": 10, "rope.dimension_count": 8, "rope.scaling.attn_factor": 1.3}, d=10,
+              tied=False, bias=True)
+granitehybrid("granitehybrid-plain", 2233, {"attention.key_length": 12, "expert_count": 0}, d=12)
