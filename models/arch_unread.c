@@ -147,7 +147,7 @@ ggl_status llm_arch_judge_keys(const llm_arch *arch, const llm_arch_source *sour
     ggl_str key;
     ev.arena.limit = ARCH_MAX_MEMORY;
     bool ok = arch_find_family(&ev) && arch_eval_init(&ev) && judge_init(&j, &ev);
-    for (size_t i = 0; ok && source->key_at(source->ctx, i, &key); i++) {
+    for (size_t i = 0; ok && source->key_at && source->key_at(source->ctx, i, &key); i++) {
         const llm_arch_judged judged = judge_key(&j, key);
         ok = ev.status == GGL_OK;
         if (ok)
