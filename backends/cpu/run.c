@@ -46,11 +46,13 @@ static cpu_task task_of(const run_state *r, const cpu_step *s, range of) {
     for (int i = s->n_src; i < GGL_MAX_SRC; i++)
         t.src[i].p = NULL;
     t.stores = r->region[GGL_REGION_STORES] ? r->region[GGL_REGION_STORES]->data : NULL;
-    t.arena = r->region[GGL_REGION_ARENA]->data;
-    t.shared = t.arena + s->shared_at;
-    /* of what goes by items, only preparations have rows here, as many for each item */
-    t.prepared = t.arena + s->prepared_at +
-                 (size_t)(of.first * ggl_extents(t.src[0].ne, 1, 3, 1)) * s->prepared_row;
+    if (r->region[GGL_REGION_ARENA]) { /* a single node, as the shadow runs it, may need none */
+        t.arena = r->region[GGL_REGION_ARENA]->data;
+        t.shared = t.arena + s->shared_at;
+        /* of what goes by items, only preparations have rows here, as many for each item */
+        t.prepared = t.arena + s->prepared_at +
+                     (size_t)(of.first * ggl_extents(t.src[0].ne, 1, 3, 1)) * s->prepared_row;
+    }
     if (s->slot.region >= 0)
         t.slot = (const int32_t *)view_of(r, &s->slot, of).p;
     t.n_threads = s->in_loop ? 1 : r->n > 1 ? r->b->n_threads_batch : r->b->n_threads;
