@@ -3,6 +3,7 @@
 #include "verify.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
@@ -298,9 +299,8 @@ TEST(products_only) {
     for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++) {
         fixture f;
         toy_model t;
-        static const char known[] = "bloom.arch gemma2.arch gpt2.arch llama.arch phi3.arch qwen2.arch qwen3.arch "
-                                    "qwen35.arch"; /* the bound of the whole is too narrow for chatglm, olmoe and lfm2 */
-        if (!strstr(known, name))
+        /* In these two a number that a cache keeps falls to the other side, which moves the outputs more than all other rounding. */
+        if (!sampled(k, 8) && !strstr("chatglm.arch olmoe.arch", name))
             continue;
         if (open_backends(&f) &&
             CHECK_MSG(toy_open(&t, name, text, n, 1, &f.err), "%s", f.err.msg)) {
