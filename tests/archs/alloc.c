@@ -3,6 +3,8 @@
 #include "alloc_fail.h"
 #include "arch_test.h"
 #include "ggl/alloc.h"
+#include "llm/arch.h"
+#include "sample.h"
 #include "test.h"
 
 static model m;
@@ -20,14 +22,21 @@ static bool parse(void *arg) {
     return s == GGL_OK;
 }
 
+typedef struct building {
+    const llm_arch *arch;
+    const llm_arch_source *source;
+} building;
+
 static bool build(void *arg) {
+    const building *b = arg;
     ggl_error err = {0};
     llm_arch_result r = {0};
-    llm_arch_source src = llm_arch_source_gguf(m.file);
-    ggl_graph *g = ggl_graph_new(NULL);
+    ggl_graph_params p = ggl_graph_default();
+    p.n_pos = p.n_batch = 8;
+    ggl_graph *g = ggl_graph_new(&p);
     if (!g)
         return false;
-    ggl_status s = llm_arch_build(arg, &src, NULL, g, &r, &err);
+    ggl_status s = llm_arch_build(b->arch, b->source, NULL, g, &r, &err);
     if (s == GGL_OK)
         s = ggl_graph_finish(g, &err);
     CHECK_MSG(s == GGL_OK || s == GGL_NOMEM, "%s: %s", ggl_status_text(s), err.msg);
@@ -71,10 +80,34 @@ TEST(build_out_of_memory) {
     ggl_error err = {0};
     setup();
     REQUIRE_OK(llm_arch_parse(&a, text, strlen(text), "t.arch", &err), &err);
-    check_count(alloc_fail_each(build, a), 20);
+    llm_arch_source src = llm_arch_source_gguf(m.file);
+    check_count(alloc_fail_each(build, &(building){a, &src}), 20);
     llm_arch_free(a);
     model_free(&m);
     free(text);
+}
+
+/* Each of the shipped descriptors meets other code; a few of them in turn. */
+TEST(build_shipped_out_of_memory) {
+    const char *name, *source;
+    size_t n;
+    for (int k = 0; llm_arch_builtin(k, &name, &source, &n); k++) {
+        ggl_error err = {0};
+        llm_arch *a;
+        if (!sampled(k, 8))
+            continue;
+        REQUIRE_OK(llm_arch_parse(&a, source, n, name, &err), &err);
+        llm_arch_toy *toy = llm_arch_toy_new(a, 0, &err);
+        if (CHECK_MSG(toy, "%s: %s", name, err.msg)) {
+            building b = {a, llm_arch_toy_source(toy)};
+            CHECK_MSG(build(&b), "%s is not built", name); /* which makes up its tensors */
+            llm_arch_toy_freeze(toy);
+            long failed = alloc_fail_each(build, &b);
+            CHECK_MSG(failed > 20, "%s: allocation %ld", name, failed);
+        }
+        llm_arch_toy_free(toy);
+        llm_arch_free(a);
+    }
 }
 
 TEST(check_out_of_memory) {
