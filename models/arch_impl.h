@@ -332,6 +332,9 @@ arch_expr *arch_parse_atom(arch_parser *p); /* without operators */
 arch_expr **arch_parse_exprs(arch_parser *p, int *n);
 /* Parses all of one text into arch->body or, for the prelude, arch->prelude_fn; calls resolve. */
 ggl_status arch_parse_text(llm_arch *arch, const arch_text *text, ggl_error *err);
+/* Reads the line `arch NAME, ..` alone, for llm_arch_family; text and name must outlive the result. This is how the right one of
+ * all built-in descriptors is found without reading the others. */
+ggl_status arch_parse_header(llm_arch **out, const char *text, size_t n, const char *name, ggl_error *err);
 
 /* --- resolving: arch_resolve.c ---------------------------------------------------------------- */
 

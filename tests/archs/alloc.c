@@ -87,6 +87,29 @@ TEST(build_out_of_memory) {
     free(text);
 }
 
+/* The right descriptor is found by headers alone: a hundred that are not it cost no time at start. */
+TEST(opening_one_does_not_parse_the_others) {
+    const char *name, *source, *last_name = NULL, *last = NULL;
+    size_t n, last_n = 0;
+    ggl_error err = {0};
+    llm_arch *a;
+    int k = 0;
+    for (; llm_arch_builtin(k, &name, &source, &n); k++)
+        last_name = name, last = source, last_n = n;
+    REQUIRE(k > 10);
+    long before = alloc_count();
+    REQUIRE_OK(llm_arch_parse(&a, last, last_n, last_name, &err), &err);
+    long parsed = alloc_count() - before;
+    char family[64];
+    snprintf(family, sizeof family, "%s", llm_arch_family(a, 0));
+    llm_arch_free(a);
+    before = alloc_count();
+    REQUIRE_OK(llm_arch_open(&a, family, &err), &err);
+    long opened = alloc_count() - before;
+    CHECK_MSG(opened <= parsed + 4 * k, "%ld allocations to open %s, %ld to parse it, %d others", opened, family, parsed, k);
+    llm_arch_free(a);
+}
+
 /* Each of the shipped descriptors meets other code; a few of them in turn. */
 TEST(build_shipped_out_of_memory) {
     const char *name, *source;
