@@ -11,6 +11,7 @@
  *     arch_ops.c         primitives -> nodes of the graph
  *     arch_weight.c      declared tensors
  *     arch_check.c       is all that is declared and computed of use?
+ *     arch_judge.c       what becomes of each key of the file
  *     arch_unread.c      keys and tensors of the file that nothing reads
  *     arch_known.c       the table of keys that need not be read (known_keys.arch)
  *     arch_build.c       the whole of it
@@ -120,6 +121,7 @@ typedef enum arch_expr_kind {
     EX_KEY,
     EX_CALL,
     EX_HAS,
+    EX_READS, /* in the table of known keys: whether the descriptor reads key a */
     EX_INDEX, /* a[b] */
     EX_BIAS,  /* a.bias */
     EX_FIELD, /* a.name: of `config` and `rope`, in convert */
@@ -202,7 +204,7 @@ struct arch_stmt {
     arch_place string_place;
     bool optional; /* WEIGHT: '?' */
     bool bias, bias_optional;
-    arch_expr *other; /* WEIGHT: ?? other; IGNORE: the condition, or NULL */
+    arch_expr *other; /* WEIGHT: ?? other; IGNORE, ABSENT: the condition, or NULL */
 };
 
 typedef struct arch_param {
@@ -257,6 +259,7 @@ typedef struct arch_known_key { /* a key that the descriptor names somewhere */
     bool whole;       /* in full */
     bool required; /* somewhere without a default */
     bool ignored;
+    int n_reads; /* how often it is named other than by `ignore` and its condition */
     struct arch_known_key *next;
 } arch_known_key;
 
@@ -495,6 +498,7 @@ typedef struct arch_eval {
     struct arch_conversion *conv; /* NULL: no conversion; see arch_convert.h */
     const llm_arch_ignore *request; /* what is ignored at the user's risk; may be NULL */
     struct arch_known *known;       /* the table of known keys, once it was asked */
+    const llm_arch *reader; /* of the table's own evaluator: the descriptor it judges keys for */
 } arch_eval;
 
 #define ARCH_FAIL ((arch_value){.kind = VAL_FAIL})
@@ -578,9 +582,19 @@ bool arch_match(const char *pattern, const char *s, size_t n); /* '*' stands for
 /* arch_check.c */
 /* All that is computed and declared reaches the logits. */
 bool arch_check_use(arch_eval *ev, ggl_tensor *logits);
-void arch_note(arch_eval *ev, const char *fmt, ...) GGL_PRINTF(2, 3);
+
+/* arch_judge.c */
+typedef struct arch_judge arch_judge;
+/* For the keys of ev->src, which may change between calls of arch_judge_key. NULL: out of memory, in
+ * ev->status. It borrows ev. */
+arch_judge *arch_judge_new(arch_eval *ev);
+void arch_judge_free(arch_judge *j);
+/* About a key by its full name. After an error, in ev->status, the answer means nothing. */
+llm_arch_judged arch_judge_key(const arch_judge *j, ggl_str key);
 
 /* arch_unread.c */
+/* Adds a line to what is noted about the model. */
+void arch_note(arch_eval *ev, const char *fmt, ...) GGL_PRINTF(2, 3);
 /* All keys and tensors of the source are read, harmless, or ignored. */
 bool arch_check_source(arch_eval *ev);
 /* Whether the user asked for this key to be ignored. */
@@ -599,8 +613,10 @@ typedef struct arch_verdict {
 arch_verdict arch_judge_known(arch_eval *ev, ggl_str name);
 /* What part of a model a tensor belongs to that is not needed for text; NULL: none. */
 const char *arch_part_of_tensor(arch_eval *ev, ggl_str name);
-/* Whether 0 in the key of this full name means that it is absent. */
+/* Whether 0 or false in the key of this full name means that it is absent. */
 bool arch_means_absent(arch_eval *ev, const char *name);
+/* Whether the descriptor computes with {arch}.name, not only ignores it. */
+bool arch_reads_key(const llm_arch *arch, const char *name);
 void arch_known_free(arch_known *k);
 
 /* arch_build.c: llm_arch_build, with a conversion to say what tensors there will be. */

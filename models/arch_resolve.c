@@ -378,6 +378,7 @@ static void add_key(arch_parser *p, const arch_expr *e, bool ignored) {
         return;
     k->required = k->required && !e->lazy && !ignored;
     k->ignored |= ignored;
+    k->n_reads += ignored ? -1 : 1; /* all mentions are added first, then those by `ignore` again */
 }
 
 /* What stands left of '??' or in has(..) may be absent: the key itself, or an element of it, or
@@ -432,8 +433,20 @@ static void visit_key(void *ctx, arch_expr *e) {
         add_key(ctx, e, false);
 }
 
+/* A key of an ignore's condition is looked at, but nothing is computed with it. */
+static void visit_not_read(void *ctx, arch_expr *e) {
+    arch_parser *p = ctx;
+    for (arch_known_key *k = p->arch->key; e->kind == EX_KEY && k && work(p, e->place); k = k->next)
+        if (k->whole == e->whole && strcmp(k->name, e->name) == 0) {
+            k->n_reads--;
+            return;
+        }
+}
+
 static void add_ignored(arch_parser *p, const arch_stmt *s) {
     for (; s; s = s->next) {
+        if (s->kind == ST_IGNORE)
+            arch_walk_expr(s->other, visit_not_read, p);
         for (int k = 0; s->kind == ST_IGNORE && k < s->n_expr; k++)
             if (s->expr[k]->kind == EX_KEY || s->expr[k]->name[0] == '.')
                 add_key(p, s->expr[k], true);

@@ -86,6 +86,105 @@ TEST(harmless_beside_others) {
           NULL);
 }
 
+/* What says which layers have a window, and how these rotate, matters where there is one. */
+TEST(windows) {
+    static const char *const keys[] = {
+        "attention.sliding_window_pattern = 4",
+        "attention.sliding_window_pattern = [true, false]",
+        "rope.freq_base_swa = 5", "rope.freq_base_local = 5", "rope.local.freq_base = 5",
+        "rope.dimension_count_swa = 5"};
+    const char *reads = "w = .attention.sliding_window \?\? 16\nrequire w > 0\n";
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        char lines[200];
+        snprintf(lines, sizeof lines, "t.%s\n", keys[i]);
+        check("", lines, NULL, NULL);
+        check("ignore .attention.sliding_window\n", lines, NULL, NULL);
+        check(reads, lines, keys[i], NULL); /* the descriptor has a window all the same */
+        snprintf(lines, sizeof lines,
+                 "t.%s\nt.attention.sliding_window = 31\nt.context_length = 32\n", keys[i]);
+        check(reads, lines, keys[i], NULL);
+        snprintf(lines, sizeof lines,
+                 "t.%s\nt.attention.sliding_window = 32\nt.context_length = 32\n", keys[i]);
+        check("", lines, NULL, NULL);
+        check(reads, lines, NULL, NULL);
+    }
+    check("", "t.attention.sliding_window_pattern = [false, false]", NULL, NULL);
+    check(reads, "t.attention.sliding_window_pattern = [false, false]", "says which layers", NULL);
+}
+
+/* An epsilon that is not read says nothing new only beside an equal one that is. */
+TEST(epsilons) {
+    const char *lines = "t.attention.layer_norm_epsilon = 0.01\n"
+                        "t.attention.layer_norm_rms_epsilon = 0.01\n";
+    check("", lines, "2 keys", NULL);
+    check("require .attention.layer_norm_rms_epsilon > 0\n", lines, NULL, NULL);
+    check("require .attention.layer_norm_epsilon > 0\n", lines, NULL, NULL);
+    check("ignore .attention.layer_norm_epsilon\n", lines, "1 key", NULL);
+    lines = "t.attention.layer_norm_epsilon = 0.02\nt.attention.layer_norm_rms_epsilon = 0.01";
+    check("require .attention.layer_norm_rms_epsilon > 0\n", lines,
+          "  t.attention.layer_norm_epsilon = 0.02: the epsilon of LayerNorm", NULL);
+    check("require .attention.layer_norm_epsilon > 0\n", lines,
+          "  t.attention.layer_norm_rms_epsilon = 0.01: the epsilon of RMSNorm", NULL);
+    lines = "t.attention.layer_norm_epsilon = 0\nt.attention.layer_norm_rms_epsilon = 0.01";
+    check("require .attention.layer_norm_rms_epsilon > 0\n", lines, NULL, NULL);
+}
+
+TEST(values_that_only_look_harmless) {
+    static const char *const refused[] = {
+        "rope.scaling.factor = nan", "rope.scaling.factor = -4", "rope.scaling.factor = 4",
+        "attention.layer_norm_epsilon = nan", "attention.layer_norm_epsilon = -1",
+        "rope.dimension_sections = [8, 12, 12, 4]", "rope.mrope_section = [8, 12, 12, 4]",
+        "mrope_sections = [8, 12, 12, 4]", "mrope_section = [8, 12, 12, 4]",
+        "attention.indexer.top_k = 31", "attention.indexer.odd = 1", "wkv.odd = 1", "kda.odd = 1",
+        "rope.scaling.yarn_ext_factor = 1\nt.rope.scaling.factor = 1.5"};
+    static const char *const accepted[] = {
+        "rope.scaling.factor = 4\nt.rope.scaling.type = \"none\"",
+        "rope.dimension_sections = [8, 12, 12, 0]", "rope.dimension_sections = [8, 12, 12]",
+        "rope.mrope_section = [8, 12, 12]", "mrope_sections = [8, 12, 12]",
+        "rope.mrope_interleaved = true", "attention.indexer.top_k = 32",
+        "attention.indexer.top_k = 0", "attention.indexer.head_count = 8",
+        "attention.indexer.key_length = 8", "wkv.head_size = 64", "kda.head_dim = 64",
+        "rope.scaling.yarn_ext_factor = 1", "rope.scaling.yarn_ext_factor = 0",
+        "rope.scaling.yarn_ext_factor = -1"};
+    char lines[200], top[200];
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        snprintf(lines, sizeof lines, "t.%s\nt.context_length = 32", refused[i]);
+        snprintf(top, sizeof top, "  t.%.*s", (int)strcspn(refused[i], " "), refused[i]);
+        check("", lines, top, NULL);
+    }
+    check("", "t.rope.scaling.factor = -4\nt.rope.scaling.type = \"none\"", "rope.scaling.factor",
+          NULL);
+    for (size_t i = 0; i < sizeof accepted / sizeof *accepted; i++) {
+        snprintf(lines, sizeof lines, "t.%s\nt.context_length = 32", accepted[i]);
+        check("", lines, NULL, NULL);
+    }
+}
+
+/* The functions of the prelude judge as the table does. */
+TEST(yarn_in_part) {
+    static const struct {
+        const char *keys;
+        bool right;
+    } c[] = {{"yarn_ext_factor = 1", true},
+             {"yarn_ext_factor = 0\nt.rope.scaling.factor = 4", true},
+             {"yarn_ext_factor = -1\nt.rope.scaling.factor = 4", true},
+             {"yarn_ext_factor = 1\nt.rope.scaling.factor = 4", false},
+             {"yarn_ext_factor = nan\nt.rope.scaling.factor = 4", false},
+             {"yarn_ext_factor = 1\nt.rope.scaling.type = \"yarn\"\nt.rope.scaling.factor = 4", true},
+             {"yarn_ext_factor = 0\nt.rope.scaling.type = \"yarn\"\nt.rope.scaling.factor = 4",
+              false}};
+    for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
+        ggl_error err;
+        char lines[200];
+        snprintf(lines, sizeof lines, "t.context_length = 32\nt.rope.scaling.%s", c[i].keys);
+        ggl_status s = arch_try("f, m = rope_scaled(8, 10000)\n",
+                                "x = flat(rope_half(heads(x, 1), f, m))\n", lines, NULL, &err);
+        CHECK_MSG((s == GGL_OK) == c[i].right, "%s: %s", c[i].keys, err.msg);
+        if (!c[i].right)
+            CHECK_HAS(err.msg, "yarn_ext_factor");
+    }
+}
+
 TEST(parts_that_text_does_not_need) {
     check("", "v.blk.0.q.weight [4]\nv.blk.1.q.weight [4]\nmm.x [2]\n", NULL,
           "model.gguf: 2 tensors of a vision tower are not used\n"
@@ -202,6 +301,18 @@ TEST(zero_means_absent) {
           "t.attention.scale = 0\nt.expert_weights_scale = 0", NULL, NULL);
     check("require (.attention.scale \?\? 5) == 2\n", "t.attention.scale = 2", NULL, NULL);
     check("require .logit_scale == 0\n", "t.logit_scale = 0", NULL, NULL);
+    check("require (.expert_gating_func \?\? 7) == 7\n", "t.expert_gating_func = 0", NULL, NULL);
+    check("require (.attention.scale \?\? 5) == 5\n", "t.attention.scale = [0, 0]", NULL, NULL);
+    check("require .attention.scale[1] == 3\n", "t.attention.scale = [0, 3]", NULL, NULL);
+}
+
+/* llama.cpp writes false where a family does not use the key, and all keys at once. */
+TEST(false_of_a_file_saved_whole) {
+    const char *top = "require .expert_weights_norm \?\? true\n";
+    check(top, "t.expert_weights_norm = true", NULL, NULL);
+    check(top, "t.expert_weights_norm = false", "required", NULL);
+    check(top, "t.expert_weights_norm = false\nt.swin_norm = false\nt.wkv.head_size = 0", NULL,
+          NULL);
 }
 
 TEST(second_names) {
