@@ -112,7 +112,7 @@ TEST(windows) {
     check(reads, "t.attention.sliding_window_pattern = [false, false]", "says which layers", NULL);
 }
 
-/* An epsilon that is not read says nothing new only beside an equal one that is. */
+/* An epsilon concerns nothing where the other one is read. */
 TEST(epsilons) {
     const char *lines = "t.attention.layer_norm_epsilon = 0.01\n"
                         "t.attention.layer_norm_rms_epsilon = 0.01\n";
@@ -121,10 +121,19 @@ TEST(epsilons) {
     check("require .attention.layer_norm_epsilon > 0\n", lines, NULL, NULL);
     check("ignore .attention.layer_norm_epsilon\n", lines, "1 key", NULL);
     lines = "t.attention.layer_norm_epsilon = 0.02\nt.attention.layer_norm_rms_epsilon = 0.01";
-    check("require .attention.layer_norm_rms_epsilon > 0\n", lines,
-          "  t.attention.layer_norm_epsilon = 0.02: the epsilon of LayerNorm", NULL);
-    check("require .attention.layer_norm_epsilon > 0\n", lines,
-          "  t.attention.layer_norm_rms_epsilon = 0.01: the epsilon of RMSNorm", NULL);
+    check("require .attention.layer_norm_rms_epsilon > 0\n", lines, NULL, NULL);
+    check("require .attention.layer_norm_epsilon > 0\n", lines, NULL, NULL);
+    check("", "t.attention.layer_norm_epsilon = 0.02", "the epsilon of LayerNorm (it would", NULL);
+    check("require (.attention.layer_norm_rms_epsilon \?\? 0.5) > 0\n",
+          "t.attention.layer_norm_epsilon = 0.02", "the epsilon of LayerNorm", NULL);
+    static const char *const odd[] = {"nan", "-0.01"};
+    for (int i = 0; i < 2; i++) {
+        char both[160];
+        snprintf(both, sizeof both, "t.attention.layer_norm_epsilon = %s\n"
+                 "t.attention.layer_norm_rms_epsilon = 0.01", odd[i]);
+        check("require .attention.layer_norm_rms_epsilon > 0\n", both,
+              "  t.attention.layer_norm_epsilon = ", NULL);
+    }
     lines = "t.attention.layer_norm_epsilon = 0\nt.attention.layer_norm_rms_epsilon = 0.01";
     check("require .attention.layer_norm_rms_epsilon > 0\n", lines, NULL, NULL);
 }

@@ -488,7 +488,7 @@ static void try_model(const llm_arch *arch, llm_arch_toy *toy, tally *t) {
     ggl_graph_free(plain);
 }
 
-/* Each row is harmless on a built-in descriptor if it can be, and refused on one if it can be. */
+/* Each row was harmless on some descriptor if it can be, and refused on one if it can be. */
 static void check_rows(const tally *t) {
     for (int r = 0; r < n_rows; r++) {
         CHECK_MSG((t->n_harmless[r] > 0) == !rows[r].never, ".%s: %d times harmless", rows[r].name,
@@ -498,39 +498,159 @@ static void check_rows(const tally *t) {
     }
 }
 
+/* Reads one key, so that the rows decide about all others. */
+static const char little[] = "arch t\nlanguage 1\nn_embd = .embedding_length\n"
+                             "token_embd [n_embd, n_vocab]\n"
+                             "logits = linear(token_embd[token], token_embd)\n";
+
+static void try_descriptor(const char *name, const char *text, size_t n, tally *t) {
+    for (int variant = 0; variant < 2; variant++) {
+        toy_model m;
+        ggl_error err = {0};
+        if (!CHECK_MSG(toy_open(&m, name, text, n, variant, &err), "%s: %s", name, err.msg))
+            continue;
+        try_model(m.arch, m.toy, t);
+        toy_close(&m);
+    }
+}
+
 TEST(every_row_on_every_descriptor) {
     static tally t;
     const char *name, *text;
     size_t n;
     read_rows();
     for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++)
-        for (int variant = 0; variant < 2; variant++) {
-            toy_model m;
-            ggl_error err = {0};
-            if (TEST_SANITIZED && !sampled(k, 3))
-                continue;
-            if (!CHECK_MSG(toy_open(&m, name, text, n, variant, &err), "%s: %s", name, err.msg))
-                continue;
-            try_model(m.arch, m.toy, &t);
-            toy_close(&m);
-        }
+        if (!TEST_SANITIZED || sampled(k, 3))
+            try_descriptor(name, text, n, &t);
+    try_descriptor("t.arch", little, strlen(little), &t);
     check_rows(&t);
     printf("%d rows; %d models with one key\n", n_rows, t.n_built);
+}
+
+/* --- experts ---------------------------------------------------------------------------------- */
+
+typedef struct mixture {
+    const char *file, *family;
+    int gating; /* expert_gating_func: 1 softmax, 2 sigmoid, 3 softmax over those chosen */
+    int normed; /* expert_weights_norm; -1: it would change nothing */
+} mixture;
+
+static bool builds_with(const llm_arch *arch, const llm_arch_source *base, const char *family,
+                        const char *name, value v, const ggl_graph *plain, ggl_error *err) {
+    static wrapped w;
+    ggl_graph *g;
+    w_init(&w, base, family);
+    snprintf(w.key[w.n].name, sizeof w.key->name, "%s.%s", family, name);
+    w.key[w.n++].v = v; /* in place of the model's */
+    bool same = build(arch, &w.source, &g, err) == GGL_OK && same_graph(plain, g);
+    ggl_graph_free(g);
+    return same;
+}
+
+static void try_mixture(const mixture *m, const llm_arch *arch, const llm_arch_source *base) {
+    ggl_error err = {0};
+    ggl_graph *plain;
+    const char *gating = "expert_gating_func", *norm = "expert_weights_norm";
+    const value flag[2] = {{.type = LLM_ARCH_BOOL}, {.type = LLM_ARCH_BOOL, .flag = true}};
+    REQUIRE_OK(build(arch, base, &plain, &err), &err);
+    CHECK_MSG(builds_with(arch, base, m->family, gating, number(m->gating), plain, &err),
+              "%s: %s", m->family, err.msg);
+    CHECK_MSG(builds_with(arch, base, m->family, gating, number(0), plain, &err), "%s: %s",
+              m->family, err.msg);
+    CHECK_MSG(!builds_with(arch, base, m->family, gating, number(m->gating == 2 ? 1 : 2), plain,
+                           &err),
+              "%s: another gating", m->family);
+    for (int i = 0; i < 2; i++)
+        CHECK_MSG(builds_with(arch, base, m->family, norm, flag[i], plain, &err) ==
+                      (m->normed < 0 || m->normed == i),
+                  "%s: %s %d: %s", m->family, norm, i, err.msg);
+    ggl_graph_free(plain);
+}
+
+/* The keys of files may say what a family does anyway, and nothing else. */
+TEST(experts_as_the_family_has_them) {
+    static const mixture all[] = {
+        {"arctic", "arctic", 1, 1},       {"dbrx", "dbrx", 1, 1},
+        {"deepseek", "deepseek", 1, 0},   {"ernie4_5", "ernie4_5-moe", 1, 1},
+        {"gpt-oss", "gpt-oss", 3, -1},    {"granite", "granitemoe", 3, 1},
+        {"granitehybrid", "granitehybrid", 3, 1}, {"hunyuan", "hunyuan-moe", 1, 1},
+        {"jamba", "jamba", 1, 0},         {"llama", "llama", 1, 1},
+        {"llama4", "llama4", 2, 0},       {"mimo2", "mimo2", 2, 1},
+        {"minicpm", "minicpm", 1, 1},     {"minimax_m2", "minimax-m2", 2, 1},
+        {"olmoe", "olmoe", 1, 0},         {"phimoe", "phimoe", 1, 1},
+        {"qwen2moe", "qwen2moe", 1, 0},   {"qwen3", "qwen3moe", 1, 1},
+        {"qwen35", "qwen35moe", 1, 1},    {"qwen3next", "qwen3next", 1, 1},
+        {"smallthinker", "smallthinker", 2, 1}};
+    const char *name, *text;
+    size_t n;
+    int tried = 0;
+    for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++)
+        for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+            toy_model m;
+            ggl_error err = {0};
+            const size_t stem = strlen(all[i].file);
+            if (strncmp(name, all[i].file, stem) != 0 || strcmp(name + stem, ".arch") != 0)
+                continue;
+            bool there = false;
+            for (int variant = 1; !there && toy_open(&m, name, text, n, variant, &err);
+                 variant += 2) {
+                const char *what = llm_arch_toy_text(m.toy);
+                const size_t len = strlen(all[i].family);
+                there = strncmp(what, all[i].family, len) == 0 && what[len] == ',';
+                llm_arch_toy_freeze(m.toy);
+                if (there)
+                    try_mixture(&all[i], m.arch, llm_arch_toy_source(m.toy));
+                toy_close(&m);
+            }
+            CHECK_MSG(there, "%s: %s", all[i].family, err.msg);
+            tried++;
+        }
+    CHECK(tried == (int)(sizeof all / sizeof *all));
+}
+
+/* Families that do not rotate say so. */
+TEST(no_rotation) {
+    static const char *const files[] = {"bloom.arch", "gpt2.arch",  "jais.arch",   "jamba.arch",
+                                        "mamba.arch", "mpt.arch",   "refact.arch", "starcoder.arch"};
+    static wrapped w;
+    const char *name, *text;
+    size_t n;
+    int tried = 0;
+    for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++)
+        for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+            toy_model m;
+            ggl_error err = {0};
+            ggl_graph *plain;
+            char family[32];
+            if (strcmp(name, files[i]) != 0)
+                continue;
+            REQUIRE(toy_open(&m, name, text, n, 1, &err));
+            llm_arch_toy_freeze(m.toy);
+            snprintf(family, sizeof family, "%.*s", (int)strcspn(name, "."), name);
+            REQUIRE_OK(build(m.arch, llm_arch_toy_source(m.toy), &plain, &err), &err);
+            w_init(&w, llm_arch_toy_source(m.toy), family);
+            w_add(&w, "rope.freq_base", number(500000));
+            w_add(&w, "rope.dimension_count", number(3));
+            w_add(&w, "rope.scaling.type", (value){.type = LLM_ARCH_STRING, .string = "yarn"});
+            w_add(&w, "rope.scaling.factor", number(4));
+            check_same(m.arch, &w, plain, "keys of the rotation");
+            ggl_graph_free(plain);
+            toy_close(&m);
+            tried++;
+        }
+    CHECK(tried == (int)(sizeof files / sizeof *files));
 }
 
 /* On a descriptor that names next to nothing: with all values, alone and beside other keys. A list of
  * equal values counts as the value. */
 TEST(every_condition_holds_and_fails) {
-    static const char text[] =
-        "arch t\nlanguage 1\nn_embd = .embedding_length\ntoken_embd [n_embd, "
-        "n_vocab]\nlogits = linear(token_embd[token], token_embd)\n";
     static wrapped w;
     toy_model m;
     asking a;
     ggl_error err = {0};
     value v[N_VALUES];
     read_rows();
-    REQUIRE(toy_open(&m, "t.arch", text, strlen(text), 0, &err));
+    REQUIRE(toy_open(&m, "t.arch", little, strlen(little), 0, &err));
     llm_arch_toy_freeze(m.toy);
     w_init(&w, llm_arch_toy_source(m.toy), "t");
     asking_init(&a, m.arch, &w);
