@@ -259,6 +259,8 @@ typedef struct arch_known_key { /* a key that the descriptor names somewhere */
     bool whole;       /* in full */
     bool required; /* somewhere without a default */
     bool ignored;
+    const arch_stmt *condition; /* the `ignore .. if` that names it; NULL: none */
+    bool in_branch;             /* that one stands in a branch, a layer or a function */
     int n_reads; /* how often it is named other than by `ignore` and its condition */
     struct arch_known_key *next;
 } arch_known_key;
@@ -512,7 +514,15 @@ arch_value arch_nomem(arch_eval *ev);
 const char *arch_chain(arch_eval *ev); /* "  (in f, called from x.arch:3:4)", or "" */
 const char *arch_strdup(arch_eval *ev, const char *s);  /* in the arena */
 bool arch_step(arch_eval *ev, arch_place p, int64_t n); /* false: too many steps */
+/* The same for matching a name with so many patterns. */
+bool arch_step_patterns(arch_eval *ev, size_t n, ggl_str name);
 bool arch_push(arch_eval *ev, void *array, size_t *cap, size_t n, size_t size);
+/* Room for n elements in all, in a table of names that may not have been made yet. */
+static inline ggl_status arch_index_room(ggl_index *x, const void *array, size_t n, size_t stride,
+                                         ggl_error *err) {
+    return x->slots ? ggl_index_reserve(x, array, n, err)
+                    : ggl_index_init(x, n < 32 ? 64 : 2 * n, stride, GGL_INDEX_STRINGS, err);
+}
 
 /* arch_value.c */
 arch_value arch_number(double x);
@@ -577,7 +587,12 @@ void arch_note_made(arch_eval *ev, arch_place p, ggl_tensor *t);
 bool arch_run_weight(arch_eval *ev, const arch_stmt *s);
 bool arch_run_ignore(arch_eval *ev, const arch_stmt *s);
 arch_weight *arch_find_weight(arch_eval *ev, const char *name);
-bool arch_match(const char *pattern, const char *s, size_t n); /* '*' stands for anything */
+/* '*' stands for anything, `number` (0: none) for a number, all of its digits. */
+bool arch_match_number(const char *pattern, char number, const char *s, size_t n);
+static inline bool arch_match(const char *pattern, const char *s, size_t n) {
+    return arch_match_number(pattern, 0, s, n);
+}
+bool arch_match_any(const char *const *pattern, size_t n, ggl_str name);
 
 /* arch_check.c */
 /* All that is computed and declared reaches the logits. */
@@ -589,16 +604,15 @@ typedef struct arch_judge arch_judge;
  * ev->status. It borrows ev. */
 arch_judge *arch_judge_new(arch_eval *ev);
 void arch_judge_free(arch_judge *j);
-/* About a key by its full name. After an error, in ev->status, the answer means nothing. */
-llm_arch_judged arch_judge_key(const arch_judge *j, ggl_str key);
+/* About a key by its full name; file and line are not set. After an error, in ev->status, the answer
+ * means nothing. */
+llm_arch_judged arch_judge_key(arch_judge *j, ggl_str key);
 
 /* arch_unread.c */
 /* Adds a line to what is noted about the model. */
 void arch_note(arch_eval *ev, const char *fmt, ...) GGL_PRINTF(2, 3);
 /* All keys and tensors of the source are read, harmless, or ignored. */
 bool arch_check_source(arch_eval *ev);
-/* Whether the user asked for this key to be ignored. */
-bool arch_key_on_request(const arch_eval *ev, ggl_str key);
 /* " = 16", ' = "yarn"', " = [0, 0, 2, ..] of 28": the value of a key, for messages. */
 const char *arch_value_of_key(arch_eval *ev, ggl_str key, char *buf, size_t size);
 

@@ -54,6 +54,9 @@ struct arch_judge {
     arch_eval *ev;
     key_names whole, below;
     char prefix[ARCH_MAX_NAME + 8]; /* "llama." */
+    const arch_known_key *by;       /* of the key that was judged last: where it is named, or NULL */
+    arch_eval cond;                 /* evaluates conditions of `ignore`; its errors are dropped */
+    ggl_error err;
 };
 
 arch_judge *arch_judge_new(arch_eval *ev) {
@@ -73,11 +76,76 @@ void arch_judge_free(arch_judge *j) {
         return;
     ggl_index_fini(&j->whole.index);
     ggl_index_fini(&j->below.index);
+    arch_eval_fini(&j->cond);
     ggl_free(j);
 }
 
-/* Where the descriptor names a key, or an `ignore` of it has a pattern that fits. */
-static bool named(const arch_judge *j, ggl_str key, bool own, llm_arch_judged *out) {
+/* --- conditions of `ignore` ------------------------------------------------------------------- */
+
+/* Whether an expression is made of keys and literals, so that its value is known before the
+ * descriptor has run. */
+static bool is_plain(const arch_expr *e) {
+    if (!e)
+        return true;
+    if (e->kind == EX_NAME || e->kind == EX_CALL || e->kind == EX_BIAS || e->kind == EX_FIELD)
+        return false;
+    for (int i = 0; i < e->n_arg; i++)
+        if (!is_plain(e->arg[i].value))
+            return false;
+    return is_plain(e->a) && is_plain(e->b) && is_plain(e->c);
+}
+
+/* A condition that cannot be evaluated does not hold. */
+static bool holds(arch_judge *j, const arch_expr *e) {
+    arch_eval *c = &j->cond;
+    bool yes = false;
+    if (!c->arch) {
+        *c = (arch_eval){.arch = j->ev->arch,
+                         .src = j->ev->src,
+                         .err = &j->err,
+                         .family = j->ev->family,
+                         .layer = -1};
+        c->arena.limit = ARCH_MAX_MEMORY;
+        if (!arch_eval_init(c))
+            return arch_nomem(j->ev), false;
+    }
+    c->status = GGL_OK;
+    c->steps = 0;
+    arch_value v = arch_eval_expr(c, e);
+    yes = v.kind != VAL_FAIL && arch_want_bool(c, e, &v, &yes) && yes;
+    j->ev->steps += c->steps;
+    if (c->status == GGL_NOMEM)
+        arch_nomem(j->ev);
+    return yes && c->status == GGL_OK;
+}
+
+/* `ignore .key if ..` at top level; the condition of one in a branch or a function is evaluated when
+ * that runs. */
+static void judge_condition(arch_judge *j, const arch_known_key *k, llm_arch_judged *out) {
+    char quote[200], text[240];
+    const arch_stmt *s = k->condition;
+    const bool plain = !k->in_branch && is_plain(s->other);
+    if (plain && holds(j, s->other))
+        return;
+    snprintf(text, sizeof text, "%sif %s", plain ? "ignored only " : "",
+             arch_quote(s->other->place, quote, sizeof quote));
+    out->use = plain ? LLM_ARCH_UNREAD : LLM_ARCH_IGNORED;
+    out->reason = plain && s->string ? s->string : arch_strdup(j->ev, text);
+}
+
+/* --- one key ---------------------------------------------------------------------------------- */
+
+/* The first pattern of an `ignore` that fits. */
+static const arch_known_key *find_pattern(arch_eval *ev, ggl_str name) {
+    for (const arch_known_key *p = ev->arch->key_pattern; p; p = p->next)
+        if (!arch_step_patterns(ev, 1, name) || arch_match(p->name, name.s, name.n))
+            return p;
+    return NULL;
+}
+
+/* Whether the descriptor names a key, or an `ignore` of it has a pattern that fits, or the engine
+ * knows it by this name. */
+static bool named(arch_judge *j, ggl_str key, bool own, llm_arch_judged *out) {
     const size_t skip = own ? strlen(j->prefix) : 0;
     const ggl_str rest = {key.s + skip, key.n - skip};
     size_t i = ggl_index_find(&j->whole.index, j->whole.name, key);
@@ -86,24 +154,19 @@ static bool named(const arch_judge *j, ggl_str key, bool own, llm_arch_judged *o
         names = &j->below;
         i = ggl_index_find(&names->index, names->name, rest);
     }
-    const arch_known_key *k = i == SIZE_MAX ? NULL : names->of[i];
-    for (const arch_known_key *p = j->ev->arch->key_pattern; i == SIZE_MAX && own && p; p = p->next)
-        if (arch_match(p->name, rest.s, rest.n))
-            k = p;
-    out->use = !k ? LLM_ARCH_ENGINE : k->ignored ? LLM_ARCH_IGNORED : LLM_ARCH_READ;
-    if (k) {
-        int col;
-        arch_line_col(k->place, &out->line, &col);
-        out->file = k->place.text->name;
-    }
-    return k || i != SIZE_MAX;
+    j->by = i != SIZE_MAX ? names->of[i] : own ? find_pattern(j->ev, rest) : NULL;
+    out->use = !j->by ? LLM_ARCH_ENGINE : j->by->ignored ? LLM_ARCH_IGNORED : LLM_ARCH_READ;
+    if (j->by && j->by->condition)
+        judge_condition(j, j->by, out);
+    return j->by || i != SIZE_MAX;
 }
 
-llm_arch_judged arch_judge_key(const arch_judge *j, ggl_str key) {
+llm_arch_judged arch_judge_key(arch_judge *j, ggl_str key) {
     arch_eval *ev = j->ev;
     llm_arch_judged out = {.key = key};
     const bool own = starts_with(key, j->prefix);
     const size_t skip = strlen(j->prefix);
+    j->by = NULL;
     if (!arch_step(ev, (arch_place){&ev->arch->text, 0, 1}, 16) || named(j, key, own, &out))
         return out;
     out.use = is_engine_key(key) ? LLM_ARCH_ENGINE : LLM_ARCH_FOREIGN;
@@ -126,15 +189,20 @@ ggl_status llm_arch_judge_keys(const llm_arch *arch, const llm_arch_source *sour
     ggl_str key;
     ev.arena.limit = ARCH_MAX_MEMORY;
     arch_judge *j = arch_find_family(&ev) && arch_eval_init(&ev) ? arch_judge_new(&ev) : NULL;
-    bool ok = j;
-    for (size_t i = 0; ok && source->key_at && source->key_at(source->ctx, i, &key); i++) {
-        const llm_arch_judged judged = arch_judge_key(j, key);
-        ok = ev.status == GGL_OK;
-        if (ok)
-            each(ctx, &judged);
+    for (size_t i = 0; j && source->key_at && source->key_at(source->ctx, i, &key); i++) {
+        llm_arch_judged judged = arch_judge_key(j, key);
+        if (ev.status == GGL_OK && j->by) {
+            const arch_place p = j->by->place;
+            int col;
+            arch_step(&ev, p, p.at / 64); /* the line is counted */
+            arch_line_col(p, &judged.line, &col);
+            judged.file = p.text->name;
+        }
+        if (ev.status != GGL_OK)
+            break;
+        each(ctx, &judged);
     }
     arch_judge_free(j);
     arch_eval_fini(&ev);
     return ev.status;
 }
-

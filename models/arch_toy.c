@@ -84,9 +84,7 @@ static made_tensor *find_made(const llm_arch_toy *t, const char *name) {
 /* The last one made; false: out of memory. */
 static bool index_made(llm_arch_toy *t) {
     ggl_index *x = &t->made_index;
-    ggl_status s = x->slots ? ggl_index_reserve(x, t->made, t->n_made, NULL)
-                            : ggl_index_init(x, 16, sizeof *t->made, GGL_INDEX_STRINGS, NULL);
-    if (s != GGL_OK)
+    if (arch_index_room(x, t->made, t->n_made, sizeof *t->made, NULL) != GGL_OK)
         return false;
     ggl_index_put(x, t->made, t->n_made - 1);
     return true;

@@ -3,6 +3,8 @@
 #include "arch_test.h"
 #include "test.h"
 
+static float zeros[80];
+
 static ggl_status build_ignoring(const char *top, const char *lines, const llm_arch_ignore *ignore,
                                  char **notes, ggl_error *err) {
     model m;
@@ -225,7 +227,8 @@ TEST(many) {
               "  t.odd_0 = 0\n  t.odd_1 = 1\n");
     CHECK_HAS(err.msg, "\n  and 42 more ('llm-arch show' lists all)\nWithout them");
     CHECK_HAS(err.msg,
-              "--ignore-key 't.*' --ignore-tensor '*'\nAn author reads, ignores or requires "
+              "--ignore-key 't.*' --ignore-tensor 'blk.*.attn_k.bias' --ignore-tensor 'blk.*.e.*.w'\n"
+              "An author reads, ignores or requires "
               "each of them in t.arch.");
     free(notes);
     CHECK(build_ignoring("", strstr(lines, "blk."), NULL, &notes, &err) == GGL_FORMAT);
@@ -243,6 +246,52 @@ TEST(control_characters) {
     CHECK_HAS(err.msg, "  t.odd\\x1b[31m = \"\\x1b[0m\"\n");
     CHECK(!strchr(err.msg, '\x1b'));
     free(notes);
+}
+
+/* What may be pasted into a shell is suggested, and nothing else; few names are all named. */
+TEST(advice) {
+    static const struct {
+        const char *lines, *want;
+    } c[] = {
+        {"t.odd = 1\nt.other_-9 = 2", "--ignore-key 't.odd' --ignore-key 't.other_-9'\n"},
+        {"t.odd = 1\nt.b = 2\nt.c = 2\nt.d = 3", "--ignore-key 't.*'\n"},
+        {"t.o'; rm x; ' = 1", "--ignore-key 't.*'\n"},
+        {"t.\x1b[31m = 1", "--ignore-key 't.*'\n"},
+        {"t.\xc3\xa9 = 1", "--ignore-key 't.*'\n"},
+        {"it's [4]", "--ignore-tensor '*'\n"},
+        {"one [4]\ntwo.w [4]\nblk.0.a.w [4]\nblk.1.a.w [4]",
+         "--ignore-tensor 'one' --ignore-tensor 'two.w' --ignore-tensor 'blk.*.a.w'\n"},
+        {"one [4]\ntwo [4]\nthree [4]\nfour [4]", "--ignore-tensor '*'\n"}};
+    char name[200] = "t.";
+    memset(name + 2, 'a', 100);
+    strcpy(name + 102, " = 1");
+    check("", name, "--ignore-key 't.*'\n", NULL); /* a long name would be cut */
+    for (size_t i = 0; i < sizeof c / sizeof *c; i++)
+        check("", c[i].lines, c[i].want, NULL);
+}
+
+/* Long names are cut between characters, and their values. */
+TEST(long_names) {
+    ggl_error err;
+    char *notes, lines[1000];
+    for (int n = 70; n < 90; n++) {
+        char *s = lines + sprintf(lines, "t.%.*s", n % 4, "abcd");
+        for (int i = 0; i < n; i++)
+            s += sprintf(s, "\xc3\xa9");
+        s += sprintf(s, " = \"%.*s", n % 3, "abc");
+        for (int i = 0; i < n; i++)
+            s += sprintf(s, "\xe2\x82\xac");
+        sprintf(s, "\"\n%.*s\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9.0.w [4]\n", n % 2, "x");
+        CHECK(build_ignoring("", lines, NULL, &notes, &err) == GGL_FORMAT);
+        CHECK_MSG(!strchr(err.msg, '\\'), "%s", err.msg);
+        CHECK_HAS(err.msg, "..");
+        free(notes);
+        const char *all = "*";
+        const llm_arch_ignore ignore = {&all, &all, 1, 1};
+        CHECK_OK(build_ignoring("", lines, &ignore, &notes, &err), &err);
+        CHECK_MSG(!strchr(notes, '\\'), "%s", notes);
+        free(notes);
+    }
 }
 
 static void ignoring(const char *key, const char *tensor, const char *lines, const char *error,
@@ -277,6 +326,135 @@ TEST(on_request) {
              "model.gguf: no unread key fits 't.a', which was to be ignored\n"
              "model.gguf: no unread tensor fits 'x', which was to be ignored\n");
     ignoring("u.*", NULL, "u.v = 1", NULL, "model.gguf: no unread key fits 'u.*', which was to be ignored\n");
+}
+
+static void ignoring_keys(const char *const *key, size_t n, const char *top, const char *lines,
+                          const char *error, const char *want) {
+    ggl_error err;
+    char *notes;
+    const llm_arch_ignore ignore = {.key = key, .n_key = n};
+    ggl_status s = build_ignoring(top, lines, &ignore, &notes, &err);
+    CHECK_MSG((s == GGL_OK) == !error, "%s", err.msg);
+    if (error)
+        CHECK_HAS(err.msg, error);
+    CHECK_STR(notes, want);
+    free(notes);
+}
+
+TEST(several_patterns_on_request) {
+    const char *both[] = {"t.*", "t.a"}, *twice[] = {"t.x", "t.x"};
+    ignoring_keys(both, 2, "", "t.a = 1", NULL, "ignored on your request: t.a = 1\n");
+    ignoring_keys(both, 2, "", "t.a = 1\nt.b = 2", NULL,
+                  "ignored on your request: 2 keys t.*\n");
+    ignoring_keys(twice, 2, "", "", NULL,
+                  "model.gguf: no unread key fits 't.x', which was to be ignored\n");
+    /* what `ignore .. if` would refuse */
+    ignoring_keys(both + 1, 1, "ignore .a if .a == 2, \"odd\"\n", "t.a = 1", NULL,
+                  "ignored on your request: t.a = 1\n");
+    ignoring_keys(both + 1, 1, "ignore .a if .a == 1, \"odd\"\n", "t.a = 1", NULL,
+                  "model.gguf: no unread key fits 't.a', which was to be ignored\n");
+    /* a slip is named where the error is seen */
+    ignoring_keys(twice, 1, "", "t.b = 1",
+                  "\nNothing that is not read fits --ignore-key 't.x'.\n",
+                  "model.gguf: no unread key fits 't.x', which was to be ignored\n");
+}
+
+/* None is left out, however many there are. */
+TEST(many_patterns_on_request) {
+    enum { N = 60 };
+    static char name[N][40];
+    const char *key[N];
+    char lines[N * 50], *s = lines, *notes;
+    ggl_error err;
+    for (int i = 0; i < N; i++) {
+        sprintf(name[i], "t.a_key_that_is_not_short_%d", i);
+        key[i] = name[i];
+        s += sprintf(s, "%s = %d\n", name[i], i);
+    }
+    const llm_arch_ignore ignore = {.key = key, .n_key = N};
+    CHECK_OK(build_ignoring("", lines, &ignore, &notes, &err), &err);
+    for (int i = 0; i < N; i++) {
+        char want[80];
+        snprintf(want, sizeof want, "%.40s = %d", name[i], i);
+        CHECK_HAS(notes, want);
+    }
+    free(notes);
+}
+
+typedef struct hostile {
+    size_t n_keys, n_tensors;
+    char name[64];
+} hostile;
+
+static bool h_find_key(void *ctx, const char *name, llm_arch_key *out) {
+    *out = (llm_arch_key){LLM_ARCH_STRING, false, 1, ctx};
+    return strcmp(name, "general.architecture") == 0;
+}
+
+static bool h_get_item(void *ctx, const llm_arch_key *key, uint64_t i, llm_arch_item *out) {
+    (void)ctx, (void)key, (void)i;
+    *out = (llm_arch_item){.string = {"t", 1}};
+    return true;
+}
+
+static bool h_find_tensor(void *ctx, llm_arch_tensor *t) {
+    (void)ctx;
+    t->type = GGL_F32;
+    t->data = zeros;
+    return strcmp(t->name, "token_embd.weight") == 0;
+}
+
+static bool h_key_at(void *ctx, size_t i, ggl_str *name) {
+    hostile *h = ctx;
+    *name = (ggl_str){h->name, (size_t)snprintf(h->name, sizeof h->name, "t.%zu", i)};
+    return i < h->n_keys;
+}
+
+static bool h_tensor_at(void *ctx, size_t i, ggl_str *name) {
+    hostile *h = ctx;
+    *name = (ggl_str){h->name, (size_t)snprintf(h->name, sizeof h->name, "%zu.w", i)};
+    return i < h->n_tensors;
+}
+
+static void limited(const hostile *shape, const char *top, const llm_arch_ignore *ignore) {
+    hostile h = *shape;
+    const llm_arch_source src = {&h, "hostile", h_find_key, h_get_item, h_find_tensor, h_key_at,
+                                 h_tensor_at, NULL};
+    llm_arch *arch;
+    ggl_error err = {0};
+    char *text = malloc(strlen(top) + 200);
+    REQUIRE(text);
+    sprintf(text, "arch t\nlanguage 1\n%stoken_embd [8, n_vocab]\n"
+            "logits = linear(token_embd[token], token_embd)\n", top);
+    REQUIRE_OK(llm_arch_parse(&arch, text, strlen(text), "t.arch", &err), &err);
+    ggl_graph_params p = ggl_graph_default();
+    ggl_graph *g = ggl_graph_new(&p);
+    llm_arch_params ap = {.n_vocab = 10};
+    if (ignore)
+        ap.ignore = *ignore;
+    ggl_status s = llm_arch_build(arch, &src, &ap, g, NULL, &err);
+    CHECK_MSG(s == GGL_LIMIT, "%s", err.msg);
+    CHECK_HAS(err.msg, "steps");
+    ggl_graph_free(g);
+    llm_arch_free(arch);
+    free(text);
+}
+
+/* Patterns times names count as steps: a file can have many of both. */
+TEST(steps_of_patterns) {
+    enum { N = 1000 };
+    char *top = malloc(N * 40), *s = top;
+    const char *pattern[N];
+    REQUIRE(top);
+    for (int i = 0; i < N; i++)
+        s += sprintf(s, "ignore \".*x*y%d*\"\n", i);
+    limited(&(hostile){.n_keys = 20000}, top, NULL);
+    for (int i = 0; i < N; i++)
+        pattern[i] = "*x*y";
+    limited(&(hostile){.n_keys = 20000}, "", &(llm_arch_ignore){.key = pattern, .n_key = N});
+    limited(&(hostile){.n_tensors = 20000}, "",
+            &(llm_arch_ignore){.tensor = pattern, .n_tensor = N});
+    free(top);
 }
 
 /* --- what values serve as --------------------------------------------------------------------- */

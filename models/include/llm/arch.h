@@ -138,7 +138,8 @@ GGL_API void llm_arch_result_fini(llm_arch_result *result);
 typedef enum llm_arch_use {
     LLM_ARCH_ENGINE,   /* read by the engine or the tokenizer, or general information */
     LLM_ARCH_READ,     /* named by the descriptor or a function it calls, in `line` of `file` */
-    LLM_ARCH_IGNORED,  /* named by an `ignore` of the descriptor, in `line` of `file` */
+    LLM_ARCH_IGNORED,  /* named by an `ignore` of the descriptor, in `line` of `file`; `reason`: its
+                          condition, if that depends on more than keys, else NULL */
     LLM_ARCH_HARMLESS, /* not read, and without effect on the logits; `reason` says why */
     LLM_ARCH_UNREAD,   /* not read: an error; `reason`: what it does, or NULL */
     LLM_ARCH_FOREIGN   /* of another namespace: noted */
