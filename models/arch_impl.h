@@ -499,6 +499,7 @@ typedef struct arch_eval {
     char *notes;
     struct arch_conversion *conv; /* NULL: no conversion; see arch_convert.h */
     const llm_arch_ignore *request; /* what is ignored at the user's risk; may be NULL */
+    const llm_arch_params *params;  /* for `unread`; may be NULL */
     struct arch_known *known;       /* the table of known keys, once it was asked */
     const llm_arch *reader; /* of the table's own evaluator: the descriptor it judges keys for */
 } arch_eval;

@@ -307,6 +307,8 @@ static bool find_tensors(unread *u) {
         const char *part = arch_part_of_tensor(ev, name);
         if (ev->status != GGL_OK)
             return false;
+        if (ev->params && ev->params->unread)
+            ev->params->unread(ev->params->ctx, i, part);
         if (part)
             add_part(u, part);
         else if (!(r && on_request(u, r->tensor, r->n_tensor, u->tensor_asked, name)) &&

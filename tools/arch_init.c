@@ -298,7 +298,7 @@ int arch_init(int argc, char **argv) {
     } else {
         in.f = f;
         snprintf(in.arch, sizeof in.arch, "%.*s", (int)(family.n < 64 ? family.n : 64), family.s);
-        code = !tensor_rows(f, &rows, &n_rows) || !collect_names(&in, rows, n_rows)
+        code = !tensor_rows(f, NULL, &rows, &n_rows) || !collect_names(&in, rows, n_rows)
                    ? tool_error(TOOL, 1, "out of memory")
                    : start(&in, strcmp(files.s[0], "-") == 0 ? in.arch : files.s[0]);
     }

@@ -457,6 +457,83 @@ TEST(steps_of_patterns) {
     free(top);
 }
 
+typedef struct told {
+    char text[200];
+} told;
+
+static void on_unread(void *ctx, size_t i, const char *part) {
+    told *t = ctx;
+    size_t n = strlen(t->text);
+    snprintf(t->text + n, sizeof t->text - n, "%zu %s, ", i, part ? part : "-");
+}
+
+/* Tensor by tensor, for listings. */
+TEST(unread_tensors_are_reported) {
+    static const char *const all[] = {"*"};
+    model m;
+    llm_arch *arch;
+    ggl_error err = {0};
+    told t = {.text = ""};
+    char *text = arch_text("ignore \"x.*\"\n", "");
+    REQUIRE(model_new(&m, "odd [4]\nx.w [4]\nv.blk.0.w [4]\nmtp.w [4]\nodd2 [2]", "model.gguf"));
+    REQUIRE_OK(llm_arch_parse(&arch, text, strlen(text), "t.arch", &err), &err);
+    const llm_arch_source src = llm_arch_source_gguf(m.file);
+    for (int ignore = 0; ignore < 2; ignore++) {
+        ggl_graph_params p = ggl_graph_default();
+        ggl_graph *g = ggl_graph_new(&p);
+        t.text[0] = 0;
+        const llm_arch_params ap = {
+            .unread = on_unread, .ctx = &t, .ignore = {all, all, (size_t)ignore, (size_t)ignore}};
+        ggl_status s = llm_arch_build(arch, &src, &ap, g, NULL, &err);
+        CHECK_INT(s, ignore ? GGL_OK : GGL_FORMAT);
+        CHECK_STR(t.text, "1 -, 3 a vision tower, 4 a draft layer, 5 -, ");
+        ggl_graph_free(g);
+    }
+    llm_arch_free(arch);
+    model_free(&m);
+    free(text);
+}
+
+typedef struct verdicts {
+    char text[400];
+} verdicts;
+
+static void on_key(void *ctx, const llm_arch_judged *k) {
+    static const char *const names[] = {"engine", "read", "ignored", "harmless", "unread", "foreign"};
+    verdicts *v = ctx;
+    size_t n = strlen(v->text);
+    if (k->key.n == 3 && memcmp(k->key.s, "t.", 2) == 0)
+        snprintf(v->text + n, sizeof v->text - n, "%c %s:%d %s; ", k->key.s[2], names[k->use], k->line,
+                 k->reason ? k->reason : "");
+}
+
+/* Conditions of keys alone are evaluated, so that a listing says what a build will. */
+TEST(conditions_of_ignore) {
+    model m;
+    llm_arch *arch;
+    ggl_error err = {0};
+    verdicts v = {.text = ""};
+    char *text = arch_text("n = 2\nignore .a if .a == 1, \"odd\"\nignore .b if .b in [3, 4]\n"
+                           "ignore .c if .c == n\nignore .d if .d > 1 and not has(.e)\n"
+                           "if n == 3: ignore .f if .f == 1\n", "");
+    REQUIRE_OK(llm_arch_parse(&arch, text, strlen(text), "t.arch", &err), &err);
+    REQUIRE(model_new(&m, "t.a = 1\nt.b = 4\nt.c = 2\nt.d = 2\nt.f = 9", "model.gguf"));
+    llm_arch_source src = llm_arch_source_gguf(m.file);
+    CHECK_OK(llm_arch_judge_keys(arch, &src, on_key, &v, &err), &err);
+    CHECK_STR(v.text, "a ignored:4 ; b ignored:5 ; c ignored:6 if .c == n; d ignored:7 ; "
+                      "f ignored:8 if .f == 1; ");
+    model_free(&m);
+    REQUIRE(model_new(&m, "t.a = 2\nt.b = 5\nt.d = \"x\"\nt.e = 2", "model.gguf"));
+    src = llm_arch_source_gguf(m.file);
+    v.text[0] = 0;
+    CHECK_OK(llm_arch_judge_keys(arch, &src, on_key, &v, &err), &err);
+    CHECK_STR(v.text, "a unread:4 odd; b unread:5 ignored only if .b in [3, 4]; d unread:7 ignored "
+                      "only if .d > 1 and not has(.e); e read:7 ; ");
+    model_free(&m);
+    llm_arch_free(arch);
+    free(text);
+}
+
 /* --- what values serve as --------------------------------------------------------------------- */
 
 TEST(lists_of_equal_values) {

@@ -111,6 +111,11 @@ typedef struct llm_arch_params {
     int64_t n_vocab; /* what `n_vocab` is; 0: {arch}.vocab_size, or as many as
                         tokenizer.ggml.tokens, or token_embd's rows */
     llm_arch_ignore ignore;
+    /* May be NULL. Called for the i-th tensor of the source if nothing reads it. part, valid until it
+     * returns: which part of a model that text does not need it belongs to ("a vision tower"); NULL:
+     * it is an error, unless it is to be ignored. */
+    void (*unread)(void *ctx, size_t i, const char *part);
+    void *ctx;
 } llm_arch_params;
 
 typedef struct llm_arch_result {
