@@ -536,7 +536,7 @@ const char *arch_value_text(const arch_value *v, char *buf, size_t size);
 const char *arch_intern(arch_eval *ev, const char *s); /* NULL: too many, too long */
 /* A number's expression: `a op b`. Products divided by a factor lose it: n_head*d / n_head is d. */
 const char *arch_join_text(arch_eval *ev, const char *op, const arch_value *a, const arch_value *b);
-/* What to do about a value that is none because a key is absent; NULL: it is none of these. */
+/* Advice about a value that is none because a key is absent; NULL: it is none of these. */
 const char *arch_absent_hint(const arch_eval *ev, const arch_value *v);
 /* Where one value is wanted: a key's list of equal numbers, or truth values, as one of them. Of
  * unequal ones the list, its `text` naming two that differ. VAL_FAIL: too many steps. */
@@ -626,7 +626,7 @@ typedef struct arch_verdict {
 } arch_verdict;
 /* About {arch}.name, which the descriptor does not name. An empty verdict: no row, or ev->status. */
 arch_verdict arch_judge_known(arch_eval *ev, ggl_str name);
-/* What part of a model a tensor belongs to that is not needed for text; NULL: none. */
+/* The part of a model that a tensor belongs to, if text does not need that part; NULL: none. */
 const char *arch_part_of_tensor(arch_eval *ev, ggl_str name);
 /* Whether 0 or false in the key of this full name means that it is absent. */
 bool arch_means_absent(arch_eval *ev, const char *name);

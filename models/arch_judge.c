@@ -1,5 +1,5 @@
-/* What becomes of each key of a source: the descriptor names it, it is the engine's, the table of known
- * keys (known_keys.arch) calls it harmless, or nothing reads it. */
+/* Judges each key of a source: the descriptor names it, it is the engine's, the table of known keys
+ * (known_keys.arch) calls it harmless, or nothing reads it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ static bool is_engine_key(ggl_str k) {
     return false;
 }
 
-/* What the descriptor and the engine read; `whole`: in full. False: out of memory. */
+/* Collects the names that the descriptor and the engine read; `whole`: in full. False: out of memory. */
 static bool known_names(arch_eval *ev, bool whole, key_names *out) {
     static const char *const engine[] = {"context_length", "vocab_size"};
     size_t n = 2, used = 0;

@@ -131,7 +131,7 @@ static const ggl_tensor *large_weight(const ggl_tensor *t) {
     return NULL;
 }
 
-/* What depends on no token is computed once, at load: there is a bound on it. */
+/* A value that depends on no token is computed once, at load; its size is bounded. */
 static bool check_constant(arch_eval *ev, arch_place p, const ggl_tensor *t) {
     if (ggl_is_batched(t) || t->op == GGL_OP_RESHAPE || t->op == GGL_OP_SPLIT ||
         t->op == GGL_OP_CACHE || t->op == GGL_OP_KEEP)

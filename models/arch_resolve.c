@@ -1,6 +1,6 @@
-/* What can be said of a text without a model: which function a call means and whether its arguments
- * fit, which slot a name has, and which keys the descriptor knows. A misspelled name in a branch
- * that no model takes is found here. */
+/* Checks that need no model: finds the function of each call and whether its arguments fit, gives each
+ * name its slot, and collects the keys that the descriptor names. A misspelled name in a branch that
+ * no model takes is found here. */
 #include <stdio.h>
 #include <string.h>
 
@@ -382,8 +382,8 @@ static arch_known_key *add_key(arch_parser *p, const arch_expr *e, bool ignored)
     return k;
 }
 
-/* What stands left of '??' or in has(..) may be absent: the key itself, or an element of it, or
- * either of two. */
+/* Marks the key left of '??' or in has(..), which may be absent: the key itself, or the list of an
+ * element, or either of two. */
 static void mark_lazy(arch_parser *p, arch_expr *e) {
     if (!e)
         return;

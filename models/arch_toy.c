@@ -199,7 +199,7 @@ static void toy_require_key(void *ctx, const char *name, const llm_arch_item *it
 
 /* --- variants --------------------------------------------------------------------------------- */
 
-/* What variant `v` of a family is: which base, what is turned, which other value. */
+/* Number of variants of a family: two bases, and from each one group turned, or one value replaced. */
 static int variants_of_family(const arch_survey *s) {
     return 2 + 2 * s->n_group + 2 * s->n_alternatives;
 }
@@ -220,7 +220,7 @@ static void set_fact(llm_arch_toy *t, const toy_key *k) {
         f->second = k->other[0];
 }
 
-/* What every toy has, whether or not the descriptor names it. */
+/* Adds a key that every toy has, whether or not the descriptor names it. */
 static void add_fact(llm_arch_toy *t, const char *name, toy_value value) {
     fact *known = find_fact(t, name);
     if (known) {

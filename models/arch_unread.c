@@ -64,7 +64,7 @@ static const char *shown(ggl_str name, char *buf) {
     return strcpy(buf, all);
 }
 
-/* What can be pasted into a shell as it is, within quotes. */
+/* Whether a name can be pasted into a shell as it is, within quotes. */
 static bool is_pasteable(const char *s, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (!((s[i] >= 'a' && s[i] <= 'z') || (s[i] >= 'A' && s[i] <= 'Z') ||

@@ -13,7 +13,7 @@
 #define TOOL "llm-arch init"
 #define MAX_NAMES 256
 
-/* What the field calls a key, and whether a dimension may be it. */
+/* The usual name of each key's value, and whether it may be a dimension. */
 static const struct {
     const char *key, *name;
     bool dim;

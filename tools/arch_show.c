@@ -116,7 +116,7 @@ static bool print_model_keys(const ggl_gguf *f, const llm_arch *arch) {
 
 enum { READ, NOT_READ, FIRST_PART, MOST_PARTS = 32 };
 
-/* What becomes of each tensor of the file: mark[i] is one of these, or says which part it belongs to. */
+/* For each tensor of the file READ, NOT_READ, or FIRST_PART + the index of the part that it belongs to. */
 typedef struct tensor_marks {
     uint8_t *mark;
     char part[MOST_PARTS][64];
