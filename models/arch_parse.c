@@ -344,11 +344,15 @@ static arch_stmt *parse_ignore(arch_parser *p) {
     return arch_end_of_line(p) ? s : NULL;
 }
 
-/* "absent" KEY { "," KEY }: in the table of known keys only. */
+/* "absent" KEY { "," KEY } [ "if" expr ]: in the table of known keys only. */
 static arch_stmt *parse_absent(arch_parser *p) {
     arch_stmt *s = new_stmt(p, ST_ABSENT);
     p->tok++;
-    return s && parse_ignored_names(p, s, false) && arch_end_of_line(p) ? s : NULL;
+    if (!s || !parse_ignored_names(p, s, false))
+        return NULL;
+    if (arch_accept(p, "if") && !(s->other = arch_parse_expr(p)))
+        return NULL;
+    return arch_end_of_line(p) ? s : NULL;
 }
 
 static arch_stmt *parse_stmt(arch_parser *p, bool top) {
