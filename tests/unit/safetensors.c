@@ -57,7 +57,8 @@ TEST(broken) {
         size_t n_data;
         const char *words;
     } list[] = {
-        {T("F32", "[2]", "0", "8"), 7, "data is said to be at 0 to 8, and the file has 7 bytes of data"},
+        {T("F32", "[2]", "0", "8"), 7,
+         "data is said to be at 0 to 8, and the file has 7 bytes of data"},
         {T("F32", "[2]", "0", "8"), 9, "1 bytes at the end belong to no tensor"},
         {T("F32", "[2]", "4", "12"), 12, "4 bytes before the data of 't' belong to no tensor"},
         {T("F32", "[2]", "8", "0"), 8, "data is said to be at 8 to 0"},
@@ -67,11 +68,13 @@ TEST(broken) {
         {T("F32", "[4503599627370496, 4503599627370496]", "0", "8"), 8, "its size is too large"},
         {T("F32", "[-2]", "0", "8"), 8, "a dimension is no whole number"},
         {T("F32", "[2.5]", "0", "8"), 8, "a dimension is no whole number"},
-        {T("F32", "[1,1,1,1,1,1,1,1,2]", "0", "8"), 8, "it has 9 dimensions, at most 8 are supported"},
+        {T("F32", "[1,1,1,1,1,1,1,1,2]", "0", "8"), 8,
+         "it has 9 dimensions, at most 8 are supported"},
         {T("F4", "[2]", "0", "8"), 8, "tensor 't': its dtype 'F4' is not known"},
         {"{\"t\": {\"shape\": [2], \"data_offsets\": [0, 8]}}", 8, "it has no string 'dtype'"},
         {"{\"t\": {\"dtype\": \"F32\", \"data_offsets\": [0, 8]}}", 8, "it has no array 'shape'"},
-        {"{\"t\": {\"dtype\": \"F32\", \"shape\": [2]}}", 8, "it has no array 'data_offsets' of two numbers"},
+        {"{\"t\": {\"dtype\": \"F32\", \"shape\": [2]}}", 8,
+         "it has no array 'data_offsets' of two numbers"},
         {"{\"t\": 3}", 0, "it has no string 'dtype'"},
         {"[]", 0, "the header is an array, not an object"},
         {"{", 0, "x.safetensors: header:1:2:"},
@@ -81,7 +84,7 @@ TEST(broken) {
          6, "the data of 'b' overlaps that of 'a'"},
         {"{\"a\": {\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]}, "
          "\"a\": {\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[4,8]}}",
-         8, "tensor 'a' is there twice"},
+         8, "the name 'a' stands twice in one object"},
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         llm_safetensors *st;
