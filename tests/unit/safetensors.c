@@ -131,6 +131,7 @@ TEST(folders) {
     REQUIRE_OK(llm_safetensors_open(&st, test_folder(), &err), &err);
     CHECK_INT(st->n_tensor, 1);
     llm_safetensors_close(st);
+    remove(test_path("model.safetensors"));
 
     make("{\"u\": {\"dtype\": \"U8\", \"shape\": [1], \"data_offsets\": [0, 1]}}", 1);
     REQUIRE(put("m-2.safetensors", bytes, n_bytes));
@@ -158,6 +159,68 @@ TEST(folders) {
         }
         llm_safetensors_close(st);
     }
+}
+
+static void expect(ggl_status status, const char *words) {
+    llm_safetensors *st;
+    err = (ggl_error){0};
+    CHECK_INT(llm_safetensors_open(&st, test_folder(), &err), status);
+    CHECK_HAS(err.msg, words);
+    llm_safetensors_close(st);
+}
+
+static bool put_tensor(const char *file, const char *name) {
+    char head[128];
+    snprintf(head, sizeof head,
+             "{\"%s\": {\"dtype\": \"U8\", \"shape\": [1], \"data_offsets\": [0, 1]}}", name);
+    make(head, 1);
+    return put(file, bytes, n_bytes);
+}
+
+/* Parts without an index are the model if all of them are there. */
+TEST(parts_without_index) {
+    llm_safetensors *st;
+    REQUIRE(put_tensor("model-00001-of-00003.safetensors", "a") &&
+            put_tensor("model-00003-of-00003.safetensors", "c") &&
+            put_tensor("other-00002-of-00003.safetensors", "z"));
+    expect(GGL_NOT_FOUND, "model-00002-of-00003.safetensors is missing: the folder has 2 of the 3 "
+                          "parts that their names speak of");
+    REQUIRE(put_tensor("model-00002-of-00003.safetensors", "b"));
+    if (CHECK_OK(llm_safetensors_open(&st, test_folder(), &err), &err)) {
+        CHECK_INT(st->n_tensor, 3);
+        CHECK(llm_safetensors_find(st, "b") && !llm_safetensors_find(st, "z"));
+        llm_safetensors_close(st);
+    }
+    REQUIRE(put_tensor("model-00001-of-00002.safetensors", "a"));
+    expect(GGL_FORMAT, "parts of a model of 2 and of one of 3: it is not known which is meant");
+    REQUIRE(put_tensor("model.safetensors", "a"));
+    expect(GGL_FORMAT, "there are model.safetensors and model-00001-of-0000");
+}
+
+/* One of the two is left over from another download. */
+TEST(file_beside_an_index) {
+    static const char index[] = "{\"weight_map\": {\"a\": \"model-00001-of-00001.safetensors\"}}",
+                      own[] = "{\"weight_map\": {\"b\": \"model.safetensors\"}}";
+    llm_safetensors *st;
+    REQUIRE(put_tensor("model-00001-of-00001.safetensors", "a") &&
+            put_tensor("model.safetensors", "b") &&
+            put("model.safetensors.index.json", index, sizeof index - 1));
+    expect(GGL_FORMAT, "there are model.safetensors and model.safetensors.index.json, which does "
+                       "not name it: it is not known which is the model; move one away");
+    REQUIRE(put("model.safetensors.index.json", own, sizeof own - 1));
+    if (CHECK_OK(llm_safetensors_open(&st, test_folder(), &err), &err)) {
+        CHECK(llm_safetensors_find(st, "b") != NULL);
+        llm_safetensors_close(st);
+    }
+}
+
+TEST(pointers) {
+    static const char pointer[] =
+        "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n";
+    REQUIRE(put("model.safetensors", pointer, sizeof pointer - 1));
+    expect(GGL_FORMAT, "/model.safetensors: this is Git LFS's pointer to the file, not the file");
+    REQUIRE(put("model.safetensors", "<!DOCTYPE html>", 15));
+    expect(GGL_FORMAT, "/model.safetensors: this is a text, not safetensors: '<!DOCTYPE html>'");
 }
 
 /* 2^bits empty tensors whose names all hashed alike by h * 33 + c: pieces "Ez" and "FY". */
