@@ -44,6 +44,8 @@ typedef struct arch_conversion {
     ggl_backend *backend; /* computes constants, in double; NULL: there may be none */
     const llm_arch_ignore
         *ignore;  /* at the user's risk: `key` of config.json's values, `tensor`; NULL: nothing */
+    bool *key_hit,
+        *tensor_hit; /* of `ignore`: the patterns that something fits; NULL: it is not asked */
     bool collect; /* go on after errors, as far as that makes sense, and keep them in `fault` */
     /* what comes out */
     ggl_arena arena;
@@ -93,8 +95,8 @@ GGL_NODISCARD ggl_status arch_convert_each_unread(const arch_conversion *c, arch
                                                   void *ctx, ggl_error *err);
 /* GGL_UNSUPPORTED: there are some; the message names them. */
 GGL_NODISCARD ggl_status arch_convert_check_config(const arch_conversion *c, ggl_error *err);
-/* Whether one of the patterns fits. */
-bool arch_convert_on_request(const char *const *pattern, size_t n, ggl_str name);
+/* Whether one of the patterns fits; hit[k]: pattern k does; NULL: that is not asked. */
+bool arch_convert_on_request(const char *const *pattern, size_t n, bool *hit, ggl_str name);
 /* A value for messages: 0.5, "silu", a list of 3; returns buf. */
 const char *arch_json_text(const json_value *v, char *buf, size_t size);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "arch_convert.h"
+#include "ggl/show.h"
 
 /* What `rope` calls otherwise than config.json does, and the names that stand beside the objects in older files. */
 static const struct {
@@ -120,22 +121,57 @@ static bool try_place(rope_search *s, const json_value *v, const char *where) {
     return true;
 }
 
+/* "default" where nothing is scaled; "su" is longrope's first name. */
+static const json_value *normal_type(const json_value *v) {
+    static const json_value none = {.kind = JSON_STRING, .str = {"default", 7}};
+    static const json_value longrope = {.kind = JSON_STRING, .str = {"longrope", 8}};
+    return !v ? &none : json_is(v, "su") ? &longrope : v;
+}
+
+/* The type has two names. */
 static bool try_object(rope_search *s, const json_value *box, const char *where) {
     const json_value *v = json_get(box, s->key);
-    if ((!v || v->kind == JSON_NULL) && strcmp(s->key, "rope_type") == 0)
-        v = json_get(box, "type");
+    const json_value *old = strcmp(s->key, "rope_type") == 0 ? json_get(box, "type") : NULL;
+    if (!v || v->kind == JSON_NULL)
+        v = old;
+    else if (old && old->kind != JSON_NULL && !same_json(normal_type(v), normal_type(old))) {
+        arch_error(
+            s->ev, s->e->place,
+            "%s in config.json has a rope_type and a type that differ: it is not known which "
+            "holds",
+            where);
+        return false;
+    }
     return try_place(s, v, where);
+}
+
+/* An object for each kind of layers, or values for all of them. */
+static bool check_box(rope_search *s, const json_value *box, const char *name, bool *nested) {
+    const ggl_str *object = NULL, *value = NULL;
+    for (size_t i = 0; box && i < box->of.n; i++) {
+        const json_value *v = &box->of.item[i];
+        if (v->kind == JSON_OBJECT && v->of.n > 0)
+            object = &box->of.name[i];
+        else if (v->kind != JSON_OBJECT && v->kind != JSON_NULL)
+            value = &box->of.name[i];
+    }
+    *nested = object != NULL;
+    if (object && value)
+        arch_error(s->ev, s->e->place,
+                   "%s in config.json has values for one kind of layers ('%.*s') and values beside "
+                   "them ('%.*s'): it is not known which hold",
+                   name, (int)ggl_utf8_cut(object->s, object->n, 60), object->s,
+                   (int)ggl_utf8_cut(value->s, value->n, 60), value->s);
+    return !object || !value;
 }
 
 /* rope_parameters or rope_scaling; *nested: it has an object for each kind of layer. */
 static bool try_box(rope_search *s, const char *name, bool *nested) {
     const json_value *box = json_get_kind(s->ev->conv->config, name, JSON_OBJECT);
-    *nested = false;
-    for (size_t i = 0; box && i < box->of.n; i++) {
+    if (!pay(s->ev, s->e, box) || !check_box(s, box, name, nested))
+        return false;
+    for (size_t i = 0; *nested && i < box->of.n; i++) {
         ggl_str kind = box->of.name[i];
-        if (box->of.item[i].kind != JSON_OBJECT)
-            continue;
-        *nested = true;
         if (!pay(s->ev, s->e, &box->of.item[i]))
             return false;
         bool wanted =
@@ -164,13 +200,6 @@ static bool find_rope_value(rope_search *s, const char *const *outside) {
         if (!try_place(s, json_get(config, outside[k]), outside[k]))
             return false;
     return true;
-}
-
-/* "default" where nothing is scaled; "su" is longrope's first name. */
-static const json_value *normal_type(const json_value *v) {
-    static const json_value none = {.kind = JSON_STRING, .str = {"default", 7}};
-    static const json_value longrope = {.kind = JSON_STRING, .str = {"longrope", 8}};
-    return !v ? &none : json_is(v, "su") ? &longrope : v;
 }
 
 static bool find_rope(arch_eval *ev, const arch_expr *e, const json_value **out) {

@@ -102,7 +102,8 @@ const arch_mapping *arch_convert_ignored(const arch_conversion *c, ggl_str name)
 }
 
 bool arch_convert_tensor_on_request(const arch_conversion *c, const st_tensor *t) {
-    return c->ignore && arch_convert_on_request(c->ignore->tensor, c->ignore->n_tensor, t->name);
+    return c->ignore &&
+           arch_convert_on_request(c->ignore->tensor, c->ignore->n_tensor, c->tensor_hit, t->name);
 }
 
 /* --- leftovers -------------------------------------------------------------------------------- */
