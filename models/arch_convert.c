@@ -267,6 +267,9 @@ ggl_status arch_convert_check_keys(arch_conversion *c, ggl_error *err) {
 #define MAX_FAULTS 1000
 
 bool arch_convert_add_fault(arch_conversion *c, const char *msg) {
+    for (size_t i = 0; i < c->n_fault; i++)
+        if (strcmp(c->fault[i], msg) == 0)
+            return true;
     const char *own = ggl_arena_strndup(&c->arena, msg, strlen(msg));
     if (!own || !ggl_grow(&c->fault, &c->cap_fault, c->n_fault + 1, sizeof *c->fault))
         return false;

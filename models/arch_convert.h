@@ -100,7 +100,7 @@ bool arch_convert_on_request(const char *const *pattern, size_t n, bool *hit, gg
 /* A value for messages: 0.5, "silu", a list of 3; returns buf. */
 const char *arch_json_text(const json_value *v, char *buf, size_t size);
 
-/* Keeps a message; false: out of memory. */
+/* Keeps a message, each once; false: out of memory. */
 bool arch_convert_add_fault(arch_conversion *c, const char *msg);
 /* Keys that nothing in the descriptor reads, by their lines. GGL_FORMAT */
 GGL_NODISCARD ggl_status arch_convert_check_keys(arch_conversion *c, ggl_error *err);
