@@ -59,6 +59,8 @@ typedef struct arch_conversion {
     size_t n_ignored, cap_ignored;
     const char **fault; /* of `collect`: the messages */
     size_t n_fault, cap_fault;
+    const char **note; /* those of `note` lines whose condition holds */
+    size_t n_note, cap_note;
     bool no_keys; /* of `collect`: a key line failed, so that the descriptor cannot be built */
     /* while it runs */
     const arch_mapping
@@ -67,7 +69,9 @@ typedef struct arch_conversion {
     char source_name[300]; /* "the convert section in llama.arch:56" */
     bool keys_done;
     bool stacking, in_constant;
-    int64_t e; /* "{e}", in a stack */
+    bool own_bias;           /* the line is that of a bias */
+    int64_t e;               /* `e` and "{e}", in a stack or list */
+    const json_value *inner; /* the object that a `within` line names; NULL: there is none */
 } arch_conversion;
 
 const arch_convert *arch_find_convert(const llm_arch *arch, ggl_str name); /* NULL: it has none for that */
@@ -82,6 +86,11 @@ int arch_field_path(const arch_expr *e, const char **name, int most, const char 
 #define ARCH_ROPE_NAMES 3
 /* What `rope.NAME` is called in config.json; *outside: its names beside rope_parameters and rope_scaling, NULL after the last. */
 const char *arch_rope_key(const char *name, const char *const **outside);
+
+/* A `within` line. */
+bool arch_convert_within(arch_eval *ev, const arch_mapping *m);
+/* Where the rotation's values stand: the object of a `within` line, else config.json itself. */
+const json_value *arch_convert_root(const arch_conversion *c);
 
 /* arch_convert_unread.c: values of config.json that no line of the section reads, in their order. */
 typedef struct arch_unread {
@@ -113,6 +122,8 @@ GGL_NODISCARD ggl_status arch_convert_check_leftovers(const arch_conversion *c, 
 
 /* arch_convert_expr.c: the tensor stem.weight, or of a bias stem.bias, or `stem` itself; NULL: the folder has none. */
 st_tensor *arch_convert_find_source(const arch_conversion *c, const char *stem, bool is_bias);
+/* A line reads the tensor. */
+void arch_convert_use(arch_conversion *c, st_tensor *t);
 /* The first tensor that an expression is made of, by its name in the folder; NULL: of none. In a stack that of {e}, outside of one the
  * first. */
 const char *arch_convert_source_name(arch_eval *ev, const arch_expr *e, bool is_bias);

@@ -295,13 +295,14 @@ static bool has_value(ggl_str rest, const json_value *v) {
 /* --- config.json ------------------------------------------------------------------------------ */
 
 /* rope_parameters.KIND.x: of any kind. */
-static bool is_named(search *s, ggl_str path, int depth) {
-    char text[MAX_PATH + 1];
+static bool is_named(search *s, ggl_str path, int depth, int outside) {
+    char text[MAX_PATH + 4];
     if (has_path(&s->named, path))
         return true;
-    if (depth != 3)
+    if (depth - outside != 3)
         return false;
-    snprintf(text, sizeof text, "%.*s.%s", (int)s->end[1], path.s, path.s + s->end[2]);
+    snprintf(text, sizeof text, "%.*s.%s", (int)(s->path + s->end[outside + 1] - path.s), path.s,
+             s->path + s->end[outside + 2]);
     return has_path(&s->named, (ggl_str){text, strlen(text)});
 }
 
@@ -381,6 +382,7 @@ static bool has_objects(const json_value *v) {
 typedef struct above { /* what holds for an object's values */
     ggl_str refused;   /* why; s NULL: it is not */
     bool too_long;     /* the path: it is looked up nowhere */
+    int outside; /* of the depth, the object of a `within` line: paths are looked up as if it were config.json */
 } above;
 
 static void walk(search *s, const json_value *v, int depth, above up);
@@ -404,17 +406,21 @@ static void walk_items(search *s, const json_value *v, int depth, above up) {
 }
 
 static void walk(search *s, const json_value *v, int depth, above up) {
-    const ggl_str path = {s->path, s->end[depth]};
-    const bool inner = v->kind == JSON_OBJECT || has_objects(v), look = depth > 0 && !up.too_long;
+    const size_t begin = up.outside ? s->end[up.outside] + 1 : 0;
+    const ggl_str path = {s->path + begin, s->end[depth] - begin};
+    const bool inner = v->kind == JSON_OBJECT || has_objects(v),
+               own = depth > 0 && v == s->c->inner;
+    const bool look = depth > 0 && !up.too_long && !own;
     if (s->status != GGL_OK || is_empty(v) || (look && has_path(&s->ignored, path)))
         return;
-    const bool named = look && !inner && is_named(s, path, depth);
+    const bool named = look && !inner && is_named(s, path, depth, up.outside);
     const known_line *line = look && !named ? find_line(s, path) : NULL;
     if (line && line->refused)
         up.refused = line->rest;
     else if (named || (line && (line->rest.n == 0 || (!inner && has_value(line->rest, v)))))
         return;
     if (inner) {
+        up.outside = own ? depth : up.outside;
         walk_items(s, v, depth, up);
         return;
     }
@@ -426,7 +432,7 @@ ggl_status arch_convert_each_unread(const arch_conversion *c, arch_unread_fn fou
                                     ggl_error *err) {
     search s = {.c = c, .err = err, .found = found, .ctx = ctx};
     if (c->config->kind == JSON_OBJECT && collect(&s) && read_table(&s))
-        walk(&s, c->config, 0, (above){{NULL, 0}, false});
+        walk(&s, c->config, 0, (above){{NULL, 0}, false, 0});
     ggl_free(s.named.name);
     ggl_free(s.ignored.name);
     ggl_free(s.line);

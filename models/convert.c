@@ -293,6 +293,9 @@ static ggl_status open_keys(llm_converter *c, ggl_error *err) {
     ggl_status s = settle(c, arch_convert_keys(&c->conv, err), err);
     if (s == GGL_OK)
         s = settle(c, arch_convert_check_keys(&c->conv, err), err);
+    for (size_t i = 0; s == GGL_OK && i < c->conv.n_note; i++)
+        if (!note(c, c->conv.note[i]))
+            s = no_memory(err);
     if (s == GGL_OK && !c->params.dry_run) /* its report lists them */
         s = arch_convert_check_config(&c->conv, err);
     if (s == GGL_OK)
@@ -440,7 +443,7 @@ static size_t count_bad(const void *data, size_t n, ggl_type type) {
 
 /* The first source tensor that it is made of; "": none. */
 static const char *first_source(const recipe *r) {
-    if (r->kind == RECIPE_SOURCE)
+    if (r->source)
         return r->source->name.s;
     const char *name = "";
     for (int k = 0; k < r->n_part && !name[0]; k++)

@@ -371,8 +371,13 @@ TEST(unread) {
         {OWN(""),
          BEGIN "\"logit_scale\": 16, \"rope_interleaved\": true, \"activation\": \"swiglux\"}",
          "logit_scale = 16, rope_interleaved = true, activation = \"swiglux\"."},
-        {OWN(""), BEGIN "\"quantization_config\": {\"quant_method\": \"fp8\"}}",
+        {OWN(""), BEGIN "\"quantization_config\": {\"quant_method\": \"gptq\"}}",
          "config.json has quantization_config.quant_method: the folder's weights are quantized"},
+        {OWN(""),
+         BEGIN "\"quantization_config\": {\"quant_method\": \"fp8\", \"fmt\": \"e4m3\", "
+               "\"activation_scheme\": \"static\"}}",
+         "config.json has quantization_config.activation_scheme: the folder's weights are "
+         "quantized"},
         {OWN("  require config.quantization_config.quant_method == \"none\"\n"),
          BEGIN "\"quantization_config\": {\"quant_method\": \"none\"}}", NULL},
         /* a name may have dots, brackets, NULs: it is no path */
