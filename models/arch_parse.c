@@ -279,12 +279,13 @@ static arch_stmt *parse_return(arch_parser *p) {
 
 arch_stmt *arch_parse_require(arch_parser *p) {
     arch_stmt *s = new_stmt(p, ST_REQUIRE);
+    const char *word = p->tok->str; /* in a convert section also "note" */
     p->tok++;
     if (!s || !one_expr(p, s))
         return NULL;
     if (arch_accept(p, ",")) {
         if (p->tok->kind != TOK_STRING)
-            return arch_parse_fail(p, "the message of a 'require' stands in quotes");
+            return arch_parse_fail(p, "the message of a '%s' stands in quotes", word);
         s->string = p->tok->str;
         p->tok++;
     }
