@@ -263,11 +263,16 @@ static void text_percent(const bench_row *r, char *buf, size_t size) {
 }
 
 static const column columns[] = {
-    {"backend", -7, several_backends, text_backend}, {"threads", 7, several_threads, text_threads},
-    {"n_batch", 7, has_batch, text_batch},           {"n_ubatch", 8, has_ubatch, text_ubatch},
-    {"cache", -7, has_types, text_types},            {"test", -12, always, text_test},
-    {"t/s", 9, always, text_ts},                     {"quartiles", 19, always, text_spread},
-    {"GB/s", 6, always, text_gb},                    {"GMAC/s", 7, always, text_gmac},
+    {"backend", -7, several_backends, text_backend},
+    {"threads", 7, several_threads, text_threads},
+    {"n_batch", 7, has_batch, text_batch},
+    {"n_ubatch", 8, has_ubatch, text_ubatch},
+    {"cache", -7, has_types, text_types},
+    {"test", -12, always, text_test},
+    {"t/s", 9, always, text_ts},
+    {"quartiles", 19, always, text_spread},
+    {"GB/s", 6, always, text_gb},
+    {"GMAC/s", 7, always, text_gmac},
     {"of limit", 8, has_limits, text_percent},
 };
 enum { N_COLUMNS = sizeof columns / sizeof *columns };
@@ -361,7 +366,8 @@ static void put_md_profile(FILE *out, const bench_row *r, const bench_profile *p
     const char *rule = "----------------------------------------------------------------";
     fprintf(out, "| %-*s | %-*s | %-5s | %-*s | %7s | %10s | %6s | %6s | %7s |\n", op, "op", weight,
             "weight", "type", shape, "shape", "calls", "ms", "share", "GB/s", "GMAC/s");
-    fprintf(out, "| %.*s | %.*s | ----- | %.*s | ------: | ---------: | -----: | -----: | ------: |\n",
+    fprintf(out,
+            "| %.*s | %.*s | ----- | %.*s | ------: | ---------: | -----: | -----: | ------: |\n",
             op, rule, weight, rule, shape, rule);
     for (size_t i = 0; i < p->n; i++) {
         const bench_profile_line *l = &p->line[i];

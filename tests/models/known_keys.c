@@ -66,7 +66,7 @@ static void read_rows(void) {
 
 typedef struct value {
     llm_arch_type type;
-    bool is_list; /* of three of them */
+    bool is_list;    /* of three of them */
     bool has_fourth; /* .. and of one that is half as large */
     double number;
     bool flag;
@@ -91,7 +91,8 @@ static bool w_find_key(void *ctx, const char *name, llm_arch_key *out) {
     for (int i = 0; i < w->n; i++)
         if (strcmp(w->key[i].name, name) == 0) {
             const value *v = &w->key[i].v;
-            *out = (llm_arch_key){v->type, v->is_list, v->is_list ? 3 + (uint64_t)v->has_fourth : 1, v};
+            *out = (llm_arch_key){v->type, v->is_list, v->is_list ? 3 + (uint64_t)v->has_fourth : 1,
+                                  v};
             return true;
         }
     return w->base->find_key(w->base->ctx, name, out);
@@ -102,8 +103,9 @@ static bool w_get_item(void *ctx, const llm_arch_key *key, uint64_t i, llm_arch_
     for (int k = 0; k < w->n; k++)
         if (key->handle == &w->key[k].v) {
             const value *v = &w->key[k].v;
-            *out =
-                (llm_arch_item){i < 3 ? v->number : v->number / 2, v->flag, {v->string, v->string ? strlen(v->string) : 0}};
+            *out = (llm_arch_item){i < 3 ? v->number : v->number / 2,
+                                   v->flag,
+                                   {v->string, v->string ? strlen(v->string) : 0}};
             return true;
         }
     return w->base->get_item(w->base->ctx, key, i, out);
@@ -252,9 +254,9 @@ static void asking_init(asking *a, const llm_arch *arch, const wrapped *w) {
     *a = (asking){.ev = {.arch = arch, .src = &w->source, .layer = -1}};
     a->ev.err = &a->err;
     a->ev.arena.limit = ARCH_MAX_MEMORY;
-    REQUIRE_OK((ggl_status)(arch_find_family(&a->ev) && arch_eval_init(&a->ev) ? GGL_OK
-                                                                                : a->ev.status),
-               &a->err);
+    REQUIRE_OK(
+        (ggl_status)(arch_find_family(&a->ev) && arch_eval_init(&a->ev) ? GGL_OK : a->ev.status),
+        &a->err);
     REQUIRE((a->judge = arch_judge_new(&a->ev)));
 }
 
@@ -310,8 +312,8 @@ static bool same_graph(const ggl_graph *a, const ggl_graph *b) {
 /* --- all descriptors -------------------------------------------------------------------------- */
 
 typedef struct tally {
-    int n_built, n_named[400];                /* n_named: by a descriptor or a model */
-    int n_harmless[400], n_refused[400];      /* of a row: models */
+    int n_built, n_named[400];                    /* n_named: by a descriptor or a model */
+    int n_harmless[400], n_refused[400];          /* of a row: models */
     bool alone_harmless[400], alone_refused[400]; /* built with this key only */
 } tally;
 
@@ -479,7 +481,8 @@ static void try_model(const llm_arch *arch, llm_arch_toy *toy, tally *t) {
                 f[r] = (found){.has_harmless = false};
                 t->n_named[r]++;
                 break;
-            } else if (f[r].has_harmless != rows[r].never && f[r].has_refused == rows[r].conditional)
+            } else if (f[r].has_harmless != rows[r].never &&
+                       f[r].has_refused == rows[r].conditional)
                 break; /* nothing to learn from other keys beside it */
     }
     same_logits(&a, &w, base, family, f, plain);
@@ -552,13 +555,13 @@ static void try_mixture(const mixture *m, const llm_arch *arch, const llm_arch_s
     const char *gating = "expert_gating_func", *norm = "expert_weights_norm";
     const value flag[2] = {{.type = LLM_ARCH_BOOL}, {.type = LLM_ARCH_BOOL, .flag = true}};
     REQUIRE_OK(build(arch, base, &plain, &err), &err);
-    CHECK_MSG(builds_with(arch, base, m->family, gating, number(m->gating), plain, &err),
-              "%s: %s", m->family, err.msg);
+    CHECK_MSG(builds_with(arch, base, m->family, gating, number(m->gating), plain, &err), "%s: %s",
+              m->family, err.msg);
     CHECK_MSG(builds_with(arch, base, m->family, gating, number(0), plain, &err), "%s: %s",
               m->family, err.msg);
-    CHECK_MSG(!builds_with(arch, base, m->family, gating, number(m->gating == 2 ? 1 : 2), plain,
-                           &err),
-              "%s: another gating", m->family);
+    CHECK_MSG(
+        !builds_with(arch, base, m->family, gating, number(m->gating == 2 ? 1 : 2), plain, &err),
+        "%s: another gating", m->family);
     for (int i = 0; i < 2; i++)
         CHECK_MSG(builds_with(arch, base, m->family, norm, flag[i], plain, &err) ==
                       (m->normed < 0 || m->normed == i),
@@ -568,18 +571,27 @@ static void try_mixture(const mixture *m, const llm_arch *arch, const llm_arch_s
 
 /* The keys of files may say what a family does anyway, and nothing else. */
 TEST(experts_as_the_family_has_them) {
-    static const mixture all[] = {
-        {"arctic", "arctic", 1, 1},       {"dbrx", "dbrx", 1, 1},
-        {"deepseek", "deepseek", 1, 0},   {"ernie4_5", "ernie4_5-moe", 1, 1},
-        {"gpt-oss", "gpt-oss", 3, -1},    {"granite", "granitemoe", 3, 1},
-        {"granitehybrid", "granitehybrid", 3, 1}, {"hunyuan", "hunyuan-moe", 1, 1},
-        {"jamba", "jamba", 1, 0},         {"llama", "llama", 1, 1},
-        {"llama4", "llama4", 2, 0},       {"mimo2", "mimo2", 2, 1},
-        {"minicpm", "minicpm", 1, 1},     {"minimax_m2", "minimax-m2", 2, 1},
-        {"olmoe", "olmoe", 1, 0},         {"phimoe", "phimoe", 1, 1},
-        {"qwen2moe", "qwen2moe", 1, 0},   {"qwen3", "qwen3moe", 1, 1},
-        {"qwen35", "qwen35moe", 1, 1},    {"qwen3next", "qwen3next", 1, 1},
-        {"smallthinker", "smallthinker", 2, 1}};
+    static const mixture all[] = {{"arctic", "arctic", 1, 1},
+                                  {"dbrx", "dbrx", 1, 1},
+                                  {"deepseek", "deepseek", 1, 0},
+                                  {"ernie4_5", "ernie4_5-moe", 1, 1},
+                                  {"gpt-oss", "gpt-oss", 3, -1},
+                                  {"granite", "granitemoe", 3, 1},
+                                  {"granitehybrid", "granitehybrid", 3, 1},
+                                  {"hunyuan", "hunyuan-moe", 1, 1},
+                                  {"jamba", "jamba", 1, 0},
+                                  {"llama", "llama", 1, 1},
+                                  {"llama4", "llama4", 2, 0},
+                                  {"mimo2", "mimo2", 2, 1},
+                                  {"minicpm", "minicpm", 1, 1},
+                                  {"minimax_m2", "minimax-m2", 2, 1},
+                                  {"olmoe", "olmoe", 1, 0},
+                                  {"phimoe", "phimoe", 1, 1},
+                                  {"qwen2moe", "qwen2moe", 1, 0},
+                                  {"qwen3", "qwen3moe", 1, 1},
+                                  {"qwen35", "qwen35moe", 1, 1},
+                                  {"qwen3next", "qwen3next", 1, 1},
+                                  {"smallthinker", "smallthinker", 2, 1}};
     const char *name, *text;
     size_t n;
     int tried = 0;
@@ -609,8 +621,8 @@ TEST(experts_as_the_family_has_them) {
 
 /* Families that do not rotate say so. */
 TEST(no_rotation) {
-    static const char *const files[] = {"bloom.arch", "gpt2.arch",  "jais.arch",   "jamba.arch",
-                                        "mamba.arch", "mpt.arch",   "refact.arch", "starcoder.arch"};
+    static const char *const files[] = {"bloom.arch", "gpt2.arch", "jais.arch",   "jamba.arch",
+                                        "mamba.arch", "mpt.arch",  "refact.arch", "starcoder.arch"};
     static wrapped w;
     const char *name, *text;
     size_t n;
