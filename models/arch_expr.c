@@ -42,8 +42,11 @@ arch_slot *arch_lookup(arch_eval *ev, const arch_expr *e) {
 }
 
 static arch_value eval_name(arch_eval *ev, const arch_expr *e) {
+    double x;
     if (ev->vary_name && strcmp(ev->vary_name, e->name) == 0)
         return ev->vary_value;
+    if (ev->conv && arch_convert_number(ev, e->name, &x))
+        return arch_number(x);
     arch_slot *s = arch_lookup(ev, e);
     return s ? s->v : ARCH_FAIL;
 }
@@ -318,21 +321,10 @@ static arch_value eval_neg(arch_eval *ev, const arch_expr *e) {
     return arch_tensor(src[0] ? arch_node(ev, e->mark, GGL_OP_MUL, src, 2, NULL, 0) : NULL);
 }
 
-/* transpose("..") and the like are arch_convert.c's, which leaves none of them but exp(number). */
-static arch_value eval_conversion(arch_eval *ev, const arch_expr *e) {
-    double x;
-    if (strcmp(e->name, "exp") != 0)
-        return arch_error(ev, e->mark, "%s(..) stands where a source tensor can stand", e->name);
-    arch_value v = arch_eval_expr(ev, e->arg[0].value);
-    return v.kind != VAL_FAIL && arch_want_number(ev, e->arg[0].value, &v, &x)
-               ? arch_number(ggl_exp(x))
-               : ARCH_FAIL;
-}
-
 static arch_value eval_call(arch_eval *ev, const arch_expr *e) {
     int n;
     if (e->callee == CALL_BUILTIN && e->builtin == FN_BUILTIN_COUNT)
-        return eval_conversion(ev, e);
+        return arch_convert_call(ev, e);
     arch_value *v = arch_call(ev, e, &n);
     if (!v)
         return ARCH_FAIL;

@@ -233,14 +233,20 @@ typedef enum arch_map_kind {
     MAP_WEIGHT, /* name <- expr */
     MAP_ARCH,   /* arch <- expr: which of the header's names */
     MAP_REQUIRE,
-    MAP_IGNORE /* name is a pattern of source tensors; NULL: expr is a value of config.json */
+    MAP_NOTE,   /* as REQUIRE, but a note where the condition holds */
+    MAP_WITHIN, /* expr: the object of config.json that is looked at first */
+    MAP_PREFIX, /* a tensor whose name begins with `name` may begin with `other` */
+    MAP_IGNORE  /* name is a pattern of source tensors; NULL: expr is a value of config.json */
 } arch_map_kind;
 
 typedef struct arch_mapping { /* a line of a convert section */
     arch_map_kind kind;
     arch_place place;
     const char *name;
-    arch_expr *expr; /* NULL: IGNORE of tensors */
+    const char *other; /* PREFIX */
+    bool whole;        /* KEY: key("..") names it in full */
+    bool bias;         /* WEIGHT: name.bias <- */
+    arch_expr *expr;   /* NULL: IGNORE of tensors, PREFIX */
     arch_stmt *require;
     struct arch_mapping *next;
 } arch_mapping;
@@ -337,6 +343,9 @@ arch_expr *arch_parse_atom(arch_parser *p); /* without operators */
 arch_expr **arch_parse_exprs(arch_parser *p, int *n);
 /* Parses all of one text into arch->body or, for the prelude, arch->prelude_fn; calls resolve. */
 ggl_status arch_parse_text(llm_arch *arch, const arch_text *text, ggl_error *err);
+/* Reads the line `arch NAME, ..` alone, for llm_arch_family; text and name must outlive the result. This is how the right one of
+ * all built-in descriptors is found without reading the others. */
+ggl_status arch_parse_header(llm_arch **out, const char *text, size_t n, const char *name, ggl_error *err);
 
 /* --- resolving: arch_resolve.c ---------------------------------------------------------------- */
 
@@ -657,7 +666,8 @@ const char *arch_convert_absent_hint(const arch_eval *ev, const char *key);
 bool arch_convert_unbound(arch_eval *ev, const arch_expr *e);
 /* When the descriptor has run: the patterns of `ignore` get their numbers. False: reported. */
 bool arch_convert_expand_ignored(arch_eval *ev);
-bool arch_convert_number(const arch_eval *ev, const char *name, double *out); /* "{e}" */
+bool arch_convert_number(const arch_eval *ev, const char *name, double *out); /* e, "{e}" */
+arch_value arch_convert_call(arch_eval *ev, const arch_expr *e); /* one whose value is no tensor */
 
 /* arch_builtin.c */
 const char *arch_prelude_text(size_t *n);

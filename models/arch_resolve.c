@@ -80,24 +80,43 @@ const char *arch_sig_text(const arch_sig *s, char *buf, size_t size) {
     return buf;
 }
 
-/* In a convert section: functions of source tensors, with their number of arguments. */
+/* In a convert section: functions of source tensors, with their number of arguments; dim: `dim = ..` may follow. */
 static const struct {
     const char *name;
     int min, max;
-} conversions[] = {{"transpose", 1, 1},          {"pairs", 2, 2}, {"regroup", 3, 3}, {"rows", 3, 3},
-                   {"concat", 1, ARCH_MAX_ARGS}, {"stack", 2, 2}, {"exp", 1, 1}};
+    bool dim;
+} conversions[] = {
+    {"transpose", 1, 3, false}, {"pairs", 2, 2, true},  {"regroup", 3, 3, true},
+    {"rows", 3, 3, true},       {"stack", 2, 2, false}, {"concat", 1, ARCH_MAX_ARGS, true},
+    {"exp", 1, 1, false},       {"list", 2, 2, false},  {"reshape", 2, 1 + GGL_MAX_DIMS, false},
+    {"value", 1, 1, false}};
 
 static bool resolve_conversion(arch_parser *p, arch_expr *e, bool *found) {
+    char most[32] = "";
     for (size_t k = 0; k < sizeof conversions / sizeof *conversions; k++) {
         if (strcmp(e->name, conversions[k].name) != 0)
             continue;
         *found = true;
         e->callee = CALL_BUILTIN;
         e->builtin = FN_BUILTIN_COUNT;
-        if (e->n_arg < conversions[k].min || e->n_arg > conversions[k].max)
+        int n = 0;
+        while (n < e->n_arg && !e->arg[n].name)
+            n++;
+        const bool named = n < e->n_arg,
+                   dim = n + 1 == e->n_arg && strcmp(e->arg[n].name, "dim") == 0;
+        if (named && !(dim && conversions[k].dim))
+            return arch_parse_fail_at(p, GGL_FORMAT, e->arg[n].place,
+                                      "%s in a conversion has no argument '%s'", e->name,
+                                      e->arg[n].name);
+        const bool of_three = conversions[k].max == 3 && conversions[k].min == 1;
+        if (of_three)
+            snprintf(most, sizeof most, " or 3");
+        else if (conversions[k].max > conversions[k].min)
+            snprintf(most, sizeof most, " to %d", conversions[k].max);
+        if (n < conversions[k].min || n > conversions[k].max || (of_three && n == 2))
             return arch_parse_fail_at(
-                p, GGL_FORMAT, e->mark, "%s in a conversion takes %d argument%s, not %d", e->name,
-                conversions[k].min, conversions[k].min == 1 ? "" : "s", e->n_arg);
+                p, GGL_FORMAT, e->mark, "%s in a conversion takes %d%s argument%s, not %d", e->name,
+                conversions[k].min, most, conversions[k].min == 1 && !most[0] ? "" : "s", n);
         return true;
     }
     return true;
@@ -295,7 +314,9 @@ static void resolve_name(void *ctx, arch_expr *e) {
         return;
     e->local = n->fn ? find_name(n->fn->local, n->fn->n_local, e->name) : -1;
     e->global = find_name(a->global, n->p->text->prelude ? SLOT_FIRST_FREE : a->n_global, e->name);
-    if (e->local < 0 && e->global < 0)
+    const bool counts =
+        n->p->in_convert && strcmp(e->name, "e") == 0; /* in list(..) and stack(..) */
+    if (e->local < 0 && e->global < 0 && !counts)
         unknown_name(n, e);
 }
 
@@ -516,7 +537,9 @@ static bool is_declared(arch_parser *p, const arch_mapping *m) {
 /* The same key or weight twice: the second would never be read. */
 static const arch_mapping *first_of(arch_parser *p, const arch_convert *c, const arch_mapping *m) {
     const arch_mapping *x = c->map;
-    while (work(p, m->place) && x != m && (x->kind != m->kind || strcmp(x->name, m->name) != 0))
+    while (work(p, m->place) && x != m &&
+           (x->kind != m->kind || x->bias != m->bias || x->whole != m->whole ||
+            strcmp(x->name, m->name) != 0))
         x = x->next;
     return x;
 }
@@ -531,7 +554,7 @@ static void refuse_source(void *ctx, arch_expr *e) {
             arch_parse_fail_at(
                 p, GGL_FORMAT, e->mark,
                 "%s(..) takes no source tensor: in a conversion these go through transpose, pairs, "
-                "regroup, rows, concat, stack, exp and arithmetic with numbers",
+                "regroup, rows, concat, stack, reshape, exp and arithmetic with numbers",
                 e->name);
 }
 

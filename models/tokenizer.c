@@ -10,7 +10,9 @@
 #include "tokenizer_table.h"
 #include "ggl/show.h"
 
-static const llm_tokenizer_kind *const KINDS[] = {&llm_tokenizer_spm, &llm_tokenizer_bpe};
+static const llm_tokenizer_kind *const KINDS[] = {&llm_tokenizer_spm, &llm_tokenizer_bpe,
+                                                  &llm_tokenizer_rwkv, &llm_tokenizer_unigram,
+                                                  &llm_tokenizer_plamo2};
 enum { N_KINDS = sizeof KINDS / sizeof *KINDS };
 
 void llm_tokens_fini(llm_tokens *t) {

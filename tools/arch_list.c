@@ -33,11 +33,12 @@ static int print_builtin(const char *name, const char *text, size_t n) {
     ggl_error err = {0};
     if (llm_arch_parse(&arch, text, n, name, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
-    printf("%-18s %4d lines  ", name, llm_arch_n_lines(arch));
+    const int at = printf("%-18s %4d lines  ", name, llm_arch_n_lines(arch));
+    char families[80 * 64] = "";
     const char *family;
-    for (int i = 0; (family = llm_arch_family(arch, i)); i++)
-        printf("%s%s", i ? ", " : "", family);
-    putchar('\n');
+    for (int i = 0, used = 0; (family = llm_arch_family(arch, i)) && used < (int)sizeof families; i++)
+        used += snprintf(families + used, sizeof families - (size_t)used, "%s%s", i ? ", " : "", family);
+    tool_print_wrapped(families, at, at);
     print_about(text, n);
     llm_arch_free(arch);
     return -1;

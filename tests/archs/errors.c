@@ -49,7 +49,8 @@ static const expected syntax[] = {
     {"ignore .a + 1\n", "3:11: error: the line should end here, but there is '+'"},
     {"ignore .a as b\n", "3:14: error: what it is stands in quotes"},
     {"ignore .a if .a == 0, 3\n", "3:23: error: what it does otherwise stands in quotes"},
-    {"ignore \".a.*\" if .b == 0\n", "3:18: error: a pattern of keys takes no condition: name the keys"},
+    {"ignore \".a.*\" if .b == 0\n",
+     "3:18: error: a pattern of keys takes no condition: name the keys"},
     {"absent .a\n", "3:1: error: no statement begins like this"},
     {"require true, 3\n", "3:15: error: the message of a 'require' stands in quotes"},
     {"layer l = 3:\n  x = 1\n", "3:9: error: '<' is expected after the name of the layer's number"},
@@ -105,9 +106,11 @@ static const expected syntax[] = {
     {"convert A:\n  token_embd <- transpse(\"b\")\n",
      "4:17: error: unknown function 'transpse'; did you mean transpose("},
     {"convert A:\n  .a <- config.b + nix\n", "4:20: error: unknown name 'nix'"},
-    {"convert A:\n  3 <- 4\n", "4:3: error: a key, a weight's name, 'require', 'ignore' or 'use' is expected"},
+    {"convert A:\n  3 <- 4\n", "4:3: error: a key, a weight's name, 'require', 'note', 'ignore', "
+                               "'use', 'within' or 'prefix' is expected"},
     {"convert A:\n  .n <- 4\n  .n <- 5\n", "5:3: error: 'n' is mapped twice"},
-    {"convert A:\n  require 1 == 1, 2\n", "4:19: error: the message of a 'require' stands in quotes"},
+    {"convert A:\n  require 1 == 1, 2\n",
+     "4:19: error: the message of a 'require' stands in quotes"},
 };
 
 TEST(syntax) {

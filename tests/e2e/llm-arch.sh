@@ -49,7 +49,10 @@ expect 1 "none.gguf" show "$tmp/none.gguf"
 
 # --- check ----------------------------------------------------------------------------------------------------------------
 expect 0 "made-up models" check "$tmp/tiny.arch"
-expect 0 "made-up models" check gpt2
+expect 0 "nodes, on cpu as on the reference" check gpt2
+expect 0 "nodes, on reference, cpu as on" check "$tmp/tiny.arch" --backend reference --backend cpu
+expect 1 "--backend: " check "$tmp/tiny.arch" --backend abacus
+expect 0 "nodes, on cpu" check "$tmp/tiny.arch" --all
 expect 1 "are not read by $tmp/tiny.arch:" check "$tmp/tiny.arch" "$model"
 expect 1 "and 41 tensors" check "$tmp/tiny.arch" "$model" --ignore-tensor none
 unread=(--ignore-key 'llama.*' --ignore-tensor '*')
