@@ -619,6 +619,45 @@ TEST(experts_as_the_family_has_them) {
     CHECK(tried == (int)(sizeof all / sizeof *all));
 }
 
+static bool ignores(const llm_arch *arch, const char *pattern) {
+    for (const arch_known_key *k = arch->key_pattern; k; k = k->next)
+        if (strcmp(k->name, pattern) == 0)
+            return true;
+    return false;
+}
+
+static bool names(const llm_arch *arch, const char *key) {
+    for (const arch_known_key *k = arch->key; k; k = k->next)
+        if (!k->whole && strcmp(k->name, key) == 0)
+            return true;
+    return false;
+}
+
+/* Keys that only a descriptor can judge: no family with experts, and none without a rotation, may
+ * leave them to the table. */
+TEST(descriptors_say_what_the_table_cannot) {
+    const char *name, *text;
+    size_t n;
+    int n_experts = 0, n_fixed = 0;
+    for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++) {
+        llm_arch *arch;
+        ggl_error err = {0};
+        REQUIRE_OK(llm_arch_parse(&arch, text, n, name, &err), &err);
+        if (arch_reads_key(arch, "expert_count")) {
+            n_experts++;
+            CHECK_MSG(names(arch, "expert_gating_func"), "%s: no expert_gating_func", name);
+            CHECK_MSG(names(arch, "expert_weights_norm"), "%s: no expert_weights_norm", name);
+        }
+        if (!strstr(text, "rope_")) {
+            n_fixed++;
+            CHECK_MSG(ignores(arch, "rope.*"), "%s: no ignore \".rope.*\"", name);
+        }
+        llm_arch_free(arch);
+    }
+    CHECK_MSG(n_experts > 25 && n_fixed > 7, "%d with experts, %d that rotate nothing", n_experts,
+              n_fixed);
+}
+
 /* Families that do not rotate say so. */
 TEST(no_rotation) {
     static const char *const files[] = {"bloom.arch", "gpt2.arch", "jais.arch",   "jamba.arch",

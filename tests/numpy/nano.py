@@ -355,7 +355,7 @@ lfm2("lfm2", 51)
 lfm2("lfm2-window", 52, {"attention.sliding_window": 6, "rope.freq_base": 200.0, **yarn}, tied=False, n_taps=4)
 lfm2("lfm2-other-names", 53, norm="output_norm")
 lfm2("lfm2moe", 54, {"leading_dense_block_count": 2, "expert_gating_func": 2, "expert_weights_scale": 1.3}, n_dense=2)
-lfm2("lfm2moe-softmax", 55, {"expert_gating_func": 1}, n_dense=0, bias=False)
+lfm2("lfm2moe-softmax", 55, {"expert_gating_func": 1, "expert_weights_norm": True}, n_dense=0, bias=False)
 
 
 # --- qwen35
