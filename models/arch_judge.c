@@ -54,8 +54,8 @@ struct arch_judge {
     arch_eval *ev;
     key_names whole, below;
     char prefix[ARCH_MAX_NAME + 8]; /* "llama." */
-    const arch_known_key *by;       /* of the key that was judged last: where it is named, or NULL */
-    arch_eval cond;                 /* evaluates conditions of `ignore`; its errors are dropped */
+    const arch_known_key *by; /* of the key that was judged last: where it is named, or NULL */
+    arch_eval cond;           /* evaluates conditions of `ignore`; its errors are dropped */
     ggl_error err;
 };
 

@@ -177,8 +177,8 @@ const char *arch_part_of_tensor(arch_eval *ev, ggl_str name) {
 bool arch_means_absent(arch_eval *ev, const char *name) {
     const char *below = name + strlen(ev->family) + 1;
     arch_known *k = known_of(ev);
-    size_t i = k ? ggl_index_find(&k->absent_index, k->absent, (ggl_str){below, strlen(below)})
-                 : SIZE_MAX;
+    size_t i =
+        k ? ggl_index_find(&k->absent_index, k->absent, (ggl_str){below, strlen(below)}) : SIZE_MAX;
     return i != SIZE_MAX && holds(ev, k, k->absent[i].stmt->other);
 }
 

@@ -172,6 +172,14 @@ static bool always(const bench_options *o) {
     return true;
 }
 
+static bool several_backends(const bench_options *o) {
+    return o->n_where > 1;
+}
+
+static bool several_threads(const bench_options *o) {
+    return o->threads.n > 1;
+}
+
 static bool has_batch(const bench_options *o) {
     return o->batch.n > 1 || o->batch.v[0] != 2048;
 }
@@ -187,10 +195,6 @@ static bool has_types(const bench_options *o) {
 
 static bool has_limits(const bench_options *o) {
     return !o->no_limits;
-}
-
-static void text_model(const bench_row *r, char *buf, size_t size) {
-    snprintf(buf, size, "%s", r->model_type);
 }
 
 static void text_size(const bench_row *r, char *buf, size_t size) {
@@ -228,12 +232,17 @@ static void text_test(const bench_row *r, char *buf, size_t size) {
     bench_test_text(&r->test, buf, (unsigned)size);
 }
 
+static int decimals(const bench_row *r) {
+    return r->s_ts.median < 10000 ? 2 : r->s_ts.median < 100000 ? 1 : 0;
+}
+
 static void text_ts(const bench_row *r, char *buf, size_t size) {
-    snprintf(buf, size, "%.2f", r->s_ts.median);
+    snprintf(buf, size, "%.*f", decimals(r), r->s_ts.median);
 }
 
 static void text_spread(const bench_row *r, char *buf, size_t size) {
-    snprintf(buf, size, "%.2f .. %.2f", r->s_ts.q1, r->s_ts.q3);
+    const int n = decimals(r);
+    snprintf(buf, size, "%.*f .. %.*f", n, r->s_ts.q1, n, r->s_ts.q3);
 }
 
 static void text_gb(const bench_row *r, char *buf, size_t size) {
@@ -254,13 +263,17 @@ static void text_percent(const bench_row *r, char *buf, size_t size) {
 }
 
 static const column columns[] = {
-    {"model", -26, always, text_model},       {"size", 11, always, text_size},
-    {"params", 10, always, text_params},      {"backend", -7, always, text_backend},
-    {"threads", 7, always, text_threads},     {"n_batch", 7, has_batch, text_batch},
-    {"n_ubatch", 8, has_ubatch, text_ubatch}, {"cache", -7, has_types, text_types},
-    {"test", 18, always, text_test},          {"t/s", 10, always, text_ts},
-    {"quartiles", 20, always, text_spread},   {"GB/s", 6, always, text_gb},
-    {"GMAC/s", 7, always, text_gmac},         {"of limit", 8, has_limits, text_percent},
+    {"backend", -7, several_backends, text_backend},
+    {"threads", 7, several_threads, text_threads},
+    {"n_batch", 7, has_batch, text_batch},
+    {"n_ubatch", 8, has_ubatch, text_ubatch},
+    {"cache", -7, has_types, text_types},
+    {"test", -12, always, text_test},
+    {"t/s", 9, always, text_ts},
+    {"quartiles", 19, always, text_spread},
+    {"GB/s", 6, always, text_gb},
+    {"GMAC/s", 7, always, text_gmac},
+    {"of limit", 8, has_limits, text_percent},
 };
 enum { N_COLUMNS = sizeof columns / sizeof *columns };
 
@@ -278,8 +291,18 @@ static int width_of(const column *c, const bench_options *o) {
     return c->width < 0 && (int)n > -c->width ? -(int)n : c->width;
 }
 
-static void put_md_head(const bench_report *r) {
-    char line[256];
+/* What is the same in all rows of a model stands above its table, which is narrow that way. */
+static void put_md_head(const bench_report *r, const bench_row *row) {
+    char line[256], size[32], params[32];
+    text_size(row, size, sizeof size);
+    text_params(row, params, sizeof params);
+    fprintf(r->out, "%s%s, %s, %s parameters", r->n ? "\n" : "", row->model_type, size, params);
+    if (!several_backends(r->o))
+        fprintf(r->out, ", %s", row->backend);
+    if (!several_threads(r->o))
+        fprintf(r->out, ", %" PRId64 " thread%s", row->test.n_threads,
+                row->test.n_threads == 1 ? "" : "s");
+    fputs("\n\n", r->out);
     for (int rule = 0; rule < 2; rule++) {
         for (int i = 0; i < N_COLUMNS; i++) {
             const int field = width_of(&columns[i], r->o), width = abs(field);
@@ -295,7 +318,10 @@ static void put_md_head(const bench_report *r) {
     }
 }
 
-static void put_md(const bench_report *r, const bench_row *row) {
+static void put_md(bench_report *r, const bench_row *row) {
+    if (!r->model || strcmp(r->model, row->test.model) != 0)
+        put_md_head(r, row);
+    r->model = row->test.model;
     for (int i = 0; i < N_COLUMNS; i++) {
         char text[128] = "";
         if (!columns[i].shown(r->o))
@@ -315,23 +341,34 @@ static void put_md_limits(FILE *out, const bench_row *r) {
         snprintf(f32, sizeof f32, "%.1f GMAC/s", l->f32_gmac);
     if (l->bf16_gmac > l->f32_gmac)
         snprintf(bf16, sizeof bf16, ", bf16 %.1f GMAC/s", l->bf16_gmac);
-    fprintf(out, "limits of %s: memory %.1f GB/s, int8 %s, f32 %s%s\n", r->limit_of, l->read_gb,
+    fprintf(out, "limits of %s: memory %.1f GB/s,\n  int8 %s, f32 %s%s\n", r->limit_of, l->read_gb,
             int8, f32, bf16);
+}
+
+static int larger(int width, const char *text) {
+    const int n = (int)strlen(text);
+    return n <= width ? width : n < 64 ? n : 64;
 }
 
 static void put_md_profile(FILE *out, const bench_row *r, const bench_profile *p, const char *of) {
     char test[96];
     if (p->n == 0)
         return;
-    fprintf(out, "\n%s, %s (%s), %" PRId64 " threads: %.2f ms in steps of %.2f ms\n\n",
+    fprintf(out, "\n%s, %s (%s), %" PRId64 " thread%s: %.2f ms in steps of %.2f ms\n\n",
             r->model_type, bench_test_text(&r->test, test, sizeof test), of, r->test.n_threads,
-            p->ns * 1e-6, p->wall_ns * 1e-6);
-    fprintf(out, "| %-20s | %-28s | %-5s | %-24s | %7s | %10s | %6s | %6s | %7s |\n", "op",
-            "weight", "type", "shape", "calls", "ms", "share", "GB/s", "GMAC/s");
-    fputs(
-        "| -------------------- | ---------------------------- | ----- | ------------------------ "
-        "| ------: | ---------: | -----: | -----: | ------: |\n",
-        out);
+            r->test.n_threads == 1 ? "" : "s", p->ns * 1e-6, p->wall_ns * 1e-6);
+    int op = 2, weight = 6, shape = 5;
+    for (size_t i = 0; i < p->n; i++) {
+        op = larger(op, p->line[i].op);
+        weight = larger(weight, p->line[i].weight);
+        shape = larger(shape, p->line[i].shape);
+    }
+    const char *rule = "----------------------------------------------------------------";
+    fprintf(out, "| %-*s | %-*s | %-5s | %-*s | %7s | %10s | %6s | %6s | %7s |\n", op, "op", weight,
+            "weight", "type", shape, "shape", "calls", "ms", "share", "GB/s", "GMAC/s");
+    fprintf(out,
+            "| %.*s | %.*s | ----- | %.*s | ------: | ---------: | -----: | -----: | ------: |\n",
+            op, rule, weight, rule, shape, rule);
     for (size_t i = 0; i < p->n; i++) {
         const bench_profile_line *l = &p->line[i];
         char gb[32] = "", gmac[32] = "";
@@ -339,8 +376,8 @@ static void put_md_profile(FILE *out, const bench_row *r, const bench_profile *p
             snprintf(gb, sizeof gb, "%.1f", l->bytes / l->ns);
         if (l->macs > 0 && l->ns > 0)
             snprintf(gmac, sizeof gmac, "%.1f", l->macs / l->ns);
-        fprintf(out, "| %-20s | %-28s | %-5s | %-24s | %7.0f | %10.3f | %4.1f %% | %6s | %7s |\n",
-                l->op, l->weight, l->type, l->shape, l->calls, l->ns * 1e-6,
+        fprintf(out, "| %-*s | %-*s | %-5s | %-*s | %7.0f | %10.3f | %4.1f %% | %6s | %7s |\n", op,
+                l->op, weight, l->weight, l->type, shape, l->shape, l->calls, l->ns * 1e-6,
                 p->ns > 0 ? 100 * l->ns / p->ns : 0, gb, gmac);
     }
 }
@@ -368,9 +405,7 @@ static void put_md_end(const bench_report *r, bench_row *const *rows, size_t n) 
 
 void bench_report_begin(bench_report *r, FILE *out, bench_format format, const bench_options *o) {
     *r = (bench_report){.out = out, .format = format, .o = o};
-    if (format == BENCH_MD)
-        put_md_head(r);
-    else if (format == BENCH_JSON)
+    if (format == BENCH_JSON)
         fputs("[", out);
 }
 

@@ -11,6 +11,7 @@ typedef struct bench_report {
     bench_format format;
     const bench_options *o; /* md: which columns say something */
     size_t n;
+    const char *model; /* md: of the rows of the table that is being printed; NULL: none yet */
 } bench_report;
 
 void bench_report_begin(bench_report *r, FILE *out, bench_format format, const bench_options *o);

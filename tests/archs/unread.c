@@ -90,11 +90,12 @@ TEST(harmless_beside_others) {
 
 /* What says which layers have a window, and how these rotate, matters where there is one. */
 TEST(windows) {
-    static const char *const keys[] = {
-        "attention.sliding_window_pattern = 4",
-        "attention.sliding_window_pattern = [true, false]",
-        "rope.freq_base_swa = 5", "rope.freq_base_local = 5", "rope.local.freq_base = 5",
-        "rope.dimension_count_swa = 5"};
+    static const char *const keys[] = {"attention.sliding_window_pattern = 4",
+                                       "attention.sliding_window_pattern = [true, false]",
+                                       "rope.freq_base_swa = 5",
+                                       "rope.freq_base_local = 5",
+                                       "rope.local.freq_base = 5",
+                                       "rope.dimension_count_swa = 5"};
     const char *reads = "w = .attention.sliding_window \?\? 16\nrequire w > 0\n";
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         char lines[200];
@@ -131,8 +132,10 @@ TEST(epsilons) {
     static const char *const odd[] = {"nan", "-0.01"};
     for (int i = 0; i < 2; i++) {
         char both[160];
-        snprintf(both, sizeof both, "t.attention.layer_norm_epsilon = %s\n"
-                 "t.attention.layer_norm_rms_epsilon = 0.01", odd[i]);
+        snprintf(both, sizeof both,
+                 "t.attention.layer_norm_epsilon = %s\n"
+                 "t.attention.layer_norm_rms_epsilon = 0.01",
+                 odd[i]);
         check("require .attention.layer_norm_rms_epsilon > 0\n", both,
               "  t.attention.layer_norm_epsilon = ", NULL);
     }
@@ -142,20 +145,35 @@ TEST(epsilons) {
 
 TEST(values_that_only_look_harmless) {
     static const char *const refused[] = {
-        "rope.scaling.factor = nan", "rope.scaling.factor = -4", "rope.scaling.factor = 4",
-        "attention.layer_norm_epsilon = nan", "attention.layer_norm_epsilon = -1",
-        "rope.dimension_sections = [8, 12, 12, 4]", "rope.mrope_section = [8, 12, 12, 4]",
-        "mrope_sections = [8, 12, 12, 4]", "mrope_section = [8, 12, 12, 4]",
-        "attention.indexer.top_k = 31", "attention.indexer.odd = 1", "wkv.odd = 1", "kda.odd = 1",
+        "rope.scaling.factor = nan",
+        "rope.scaling.factor = -4",
+        "rope.scaling.factor = 4",
+        "attention.layer_norm_epsilon = nan",
+        "attention.layer_norm_epsilon = -1",
+        "rope.dimension_sections = [8, 12, 12, 4]",
+        "rope.mrope_section = [8, 12, 12, 4]",
+        "mrope_sections = [8, 12, 12, 4]",
+        "mrope_section = [8, 12, 12, 4]",
+        "attention.indexer.top_k = 31",
+        "attention.indexer.odd = 1",
+        "wkv.odd = 1",
+        "kda.odd = 1",
         "rope.scaling.yarn_ext_factor = 1\nt.rope.scaling.factor = 1.5"};
     static const char *const accepted[] = {
         "rope.scaling.factor = 4\nt.rope.scaling.type = \"none\"",
-        "rope.dimension_sections = [8, 12, 12, 0]", "rope.dimension_sections = [8, 12, 12]",
-        "rope.mrope_section = [8, 12, 12]", "mrope_sections = [8, 12, 12]",
-        "rope.mrope_interleaved = true", "attention.indexer.top_k = 32",
-        "attention.indexer.top_k = 0", "attention.indexer.head_count = 8",
-        "attention.indexer.key_length = 8", "wkv.head_size = 64", "kda.head_dim = 64",
-        "rope.scaling.yarn_ext_factor = 1", "rope.scaling.yarn_ext_factor = 0",
+        "rope.dimension_sections = [8, 12, 12, 0]",
+        "rope.dimension_sections = [8, 12, 12]",
+        "rope.mrope_section = [8, 12, 12]",
+        "mrope_sections = [8, 12, 12]",
+        "rope.mrope_interleaved = true",
+        "attention.indexer.top_k = 32",
+        "attention.indexer.top_k = 0",
+        "attention.indexer.head_count = 8",
+        "attention.indexer.key_length = 8",
+        "wkv.head_size = 64",
+        "kda.head_dim = 64",
+        "rope.scaling.yarn_ext_factor = 1",
+        "rope.scaling.yarn_ext_factor = 0",
         "rope.scaling.yarn_ext_factor = -1"};
     char lines[200], top[200];
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
@@ -176,14 +194,14 @@ TEST(yarn_in_part) {
     static const struct {
         const char *keys;
         bool right;
-    } c[] = {{"yarn_ext_factor = 1", true},
-             {"yarn_ext_factor = 0\nt.rope.scaling.factor = 4", true},
-             {"yarn_ext_factor = -1\nt.rope.scaling.factor = 4", true},
-             {"yarn_ext_factor = 1\nt.rope.scaling.factor = 4", false},
-             {"yarn_ext_factor = nan\nt.rope.scaling.factor = 4", false},
-             {"yarn_ext_factor = 1\nt.rope.scaling.type = \"yarn\"\nt.rope.scaling.factor = 4", true},
-             {"yarn_ext_factor = 0\nt.rope.scaling.type = \"yarn\"\nt.rope.scaling.factor = 4",
-              false}};
+    } c[] = {
+        {"yarn_ext_factor = 1", true},
+        {"yarn_ext_factor = 0\nt.rope.scaling.factor = 4", true},
+        {"yarn_ext_factor = -1\nt.rope.scaling.factor = 4", true},
+        {"yarn_ext_factor = 1\nt.rope.scaling.factor = 4", false},
+        {"yarn_ext_factor = nan\nt.rope.scaling.factor = 4", false},
+        {"yarn_ext_factor = 1\nt.rope.scaling.type = \"yarn\"\nt.rope.scaling.factor = 4", true},
+        {"yarn_ext_factor = 0\nt.rope.scaling.type = \"yarn\"\nt.rope.scaling.factor = 4", false}};
     for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
         ggl_error err;
         char lines[200];
@@ -226,10 +244,11 @@ TEST(many) {
               "model.gguf: error: 60 keys and 48 tensors of this file are not read by t.arch:\n"
               "  t.odd_0 = 0\n  t.odd_1 = 1\n");
     CHECK_HAS(err.msg, "\n  and 42 more ('llm-arch show' lists all)\nWithout them");
-    CHECK_HAS(err.msg,
-              "--ignore-key 't.*' --ignore-tensor 'blk.*.attn_k.bias' --ignore-tensor 'blk.*.e.*.w'\n"
-              "An author reads, ignores or requires "
-              "each of them in t.arch.");
+    CHECK_HAS(
+        err.msg,
+        "--ignore-key 't.*' --ignore-tensor 'blk.*.attn_k.bias' --ignore-tensor 'blk.*.e.*.w'\n"
+        "An author reads, ignores or requires "
+        "each of them in t.arch.");
     free(notes);
     CHECK(build_ignoring("", strstr(lines, "blk."), NULL, &notes, &err) == GGL_FORMAT);
     CHECK_HAS(err.msg,
@@ -252,16 +271,15 @@ TEST(control_characters) {
 TEST(advice) {
     static const struct {
         const char *lines, *want;
-    } c[] = {
-        {"t.odd = 1\nt.other_-9 = 2", "--ignore-key 't.odd' --ignore-key 't.other_-9'\n"},
-        {"t.odd = 1\nt.b = 2\nt.c = 2\nt.d = 3", "--ignore-key 't.*'\n"},
-        {"t.o'; rm x; ' = 1", "--ignore-key 't.*'\n"},
-        {"t.\x1b[31m = 1", "--ignore-key 't.*'\n"},
-        {"t.\xc3\xa9 = 1", "--ignore-key 't.*'\n"},
-        {"it's [4]", "--ignore-tensor '*'\n"},
-        {"one [4]\ntwo.w [4]\nblk.0.a.w [4]\nblk.1.a.w [4]",
-         "--ignore-tensor 'one' --ignore-tensor 'two.w' --ignore-tensor 'blk.*.a.w'\n"},
-        {"one [4]\ntwo [4]\nthree [4]\nfour [4]", "--ignore-tensor '*'\n"}};
+    } c[] = {{"t.odd = 1\nt.other_-9 = 2", "--ignore-key 't.odd' --ignore-key 't.other_-9'\n"},
+             {"t.odd = 1\nt.b = 2\nt.c = 2\nt.d = 3", "--ignore-key 't.*'\n"},
+             {"t.o'; rm x; ' = 1", "--ignore-key 't.*'\n"},
+             {"t.\x1b[31m = 1", "--ignore-key 't.*'\n"},
+             {"t.\xc3\xa9 = 1", "--ignore-key 't.*'\n"},
+             {"it's [4]", "--ignore-tensor '*'\n"},
+             {"one [4]\ntwo.w [4]\nblk.0.a.w [4]\nblk.1.a.w [4]",
+              "--ignore-tensor 'one' --ignore-tensor 'two.w' --ignore-tensor 'blk.*.a.w'\n"},
+             {"one [4]\ntwo [4]\nthree [4]\nfour [4]", "--ignore-tensor '*'\n"}};
     char name[200] = "t.";
     memset(name + 2, 'a', 100);
     strcpy(name + 102, " = 1");
@@ -325,7 +343,8 @@ TEST(on_request) {
     ignoring("t.a", "x", "t.b = 1", "  t.b = 1\n",
              "model.gguf: no unread key fits 't.a', which was to be ignored\n"
              "model.gguf: no unread tensor fits 'x', which was to be ignored\n");
-    ignoring("u.*", NULL, "u.v = 1", NULL, "model.gguf: no unread key fits 'u.*', which was to be ignored\n");
+    ignoring("u.*", NULL, "u.v = 1", NULL,
+             "model.gguf: no unread key fits 'u.*', which was to be ignored\n");
 }
 
 static void ignoring_keys(const char *const *key, size_t n, const char *top, const char *lines,
@@ -344,8 +363,7 @@ static void ignoring_keys(const char *const *key, size_t n, const char *top, con
 TEST(several_patterns_on_request) {
     const char *both[] = {"t.*", "t.a"}, *twice[] = {"t.x", "t.x"};
     ignoring_keys(both, 2, "", "t.a = 1", NULL, "ignored on your request: t.a = 1\n");
-    ignoring_keys(both, 2, "", "t.a = 1\nt.b = 2", NULL,
-                  "ignored on your request: 2 keys t.*\n");
+    ignoring_keys(both, 2, "", "t.a = 1\nt.b = 2", NULL, "ignored on your request: 2 keys t.*\n");
     ignoring_keys(twice, 2, "", "", NULL,
                   "model.gguf: no unread key fits 't.x', which was to be ignored\n");
     /* what `ignore .. if` would refuse */
@@ -354,8 +372,7 @@ TEST(several_patterns_on_request) {
     ignoring_keys(both + 1, 1, "ignore .a if .a == 1, \"odd\"\n", "t.a = 1", NULL,
                   "model.gguf: no unread key fits 't.a', which was to be ignored\n");
     /* a slip is named where the error is seen */
-    ignoring_keys(twice, 1, "", "t.b = 1",
-                  "\nNothing that is not read fits --ignore-key 't.x'.\n",
+    ignoring_keys(twice, 1, "", "t.b = 1", "\nNothing that is not read fits --ignore-key 't.x'.\n",
                   "model.gguf: no unread key fits 't.x', which was to be ignored\n");
 }
 
@@ -418,14 +435,16 @@ static bool h_tensor_at(void *ctx, size_t i, ggl_str *name) {
 
 static void limited(const hostile *shape, const char *top, const llm_arch_ignore *ignore) {
     hostile h = *shape;
-    const llm_arch_source src = {&h, "hostile", h_find_key, h_get_item, h_find_tensor, h_key_at,
-                                 h_tensor_at, NULL};
+    const llm_arch_source src = {&h,       "hostile",   h_find_key, h_get_item, h_find_tensor,
+                                 h_key_at, h_tensor_at, NULL};
     llm_arch *arch;
     ggl_error err = {0};
     char *text = malloc(strlen(top) + 200);
     REQUIRE(text);
-    sprintf(text, "arch t\nlanguage 1\n%stoken_embd [8, n_vocab]\n"
-            "logits = linear(token_embd[token], token_embd)\n", top);
+    sprintf(text,
+            "arch t\nlanguage 1\n%stoken_embd [8, n_vocab]\n"
+            "logits = linear(token_embd[token], token_embd)\n",
+            top);
     REQUIRE_OK(llm_arch_parse(&arch, text, strlen(text), "t.arch", &err), &err);
     ggl_graph_params p = ggl_graph_default();
     ggl_graph *g = ggl_graph_new(&p);
@@ -499,12 +518,13 @@ typedef struct verdicts {
 } verdicts;
 
 static void on_key(void *ctx, const llm_arch_judged *k) {
-    static const char *const names[] = {"engine", "read", "ignored", "harmless", "unread", "foreign"};
+    static const char *const names[] = {"engine",   "read",   "ignored",
+                                        "harmless", "unread", "foreign"};
     verdicts *v = ctx;
     size_t n = strlen(v->text);
     if (k->key.n == 3 && memcmp(k->key.s, "t.", 2) == 0)
-        snprintf(v->text + n, sizeof v->text - n, "%c %s:%d %s; ", k->key.s[2], names[k->use], k->line,
-                 k->reason ? k->reason : "");
+        snprintf(v->text + n, sizeof v->text - n, "%c %s:%d %s; ", k->key.s[2], names[k->use],
+                 k->line, k->reason ? k->reason : "");
 }
 
 /* Conditions of keys alone are evaluated, so that a listing says what a build will. */
@@ -515,7 +535,8 @@ TEST(conditions_of_ignore) {
     verdicts v = {.text = ""};
     char *text = arch_text("n = 2\nignore .a if .a == 1, \"odd\"\nignore .b if .b in [3, 4]\n"
                            "ignore .c if .c == n\nignore .d if .d > 1 and not has(.e)\n"
-                           "if n == 3: ignore .f if .f == 1\n", "");
+                           "if n == 3: ignore .f if .f == 1\n",
+                           "");
     REQUIRE_OK(llm_arch_parse(&arch, text, strlen(text), "t.arch", &err), &err);
     REQUIRE(model_new(&m, "t.a = 1\nt.b = 4\nt.c = 2\nt.d = 2\nt.f = 9", "model.gguf"));
     llm_arch_source src = llm_arch_source_gguf(m.file);

@@ -80,11 +80,20 @@ text = open(sys.argv[1]).read()
 rows = json.loads(text) if text.startswith('[') else [json.loads(l) for l in text.splitlines()]
 assert $1, rows" "$tmp/out" || fail "not so: $1"
 }
+narrow() { # the last output fits a terminal of 80 columns
+    ! LC_ALL=C grep -E '.{81}' "$tmp/out" || fail "$1 is wider than 80 columns"
+}
 does "${quick[@]}"
 has 'quartiles'
 has 'tg4'
+narrow "a table"
 does -p 16 -n 0 -r 1 -t 1
 has 'limits of 1 thread'
+has '1 thread'
+narrow "a table with limits"
+does -m "$tmp/toy-llama-q4_0.gguf" -m "$tmp/toy-moe-q8_0.gguf" "${quick[@]}" -t 1,2
+[ "$(grep -c 'quartiles' "$tmp/out")" = 2 ] || fail "not a table for each model: $(cat "$tmp/out")"
+has '| threads |'
 does -p 16 -n 0 -r 1 -t 1 --cpu-mask-isa all
 has 'int8 unknown'
 does "${quick[@]}" -o json

@@ -185,7 +185,7 @@ llama("llama-yarn-defaults", 8, {"rope.scaling.type": "yarn", "rope.scaling.fact
                                  "context_length": 640, "attention.key_length": 40}, d=40)
 llama("llama-moe", 9, {"expert_count": 7, "expert_used_count": 2, "attention.head_count_kv": 1, "attention.key_length": 14,
                        "attention.value_length": 10}, n_kv=1, d=14, dv=10, n_expert=7, n_ff=36)
-llama("llama-moe-one", 10, {"use_parallel_residual": True, "expert_count": 3, "expert_used_count": 1, "attention.head_count_kv": 5}, n_expert=3, n_ff=36)
+llama("llama-moe-one", 10, {"use_parallel_residual": True, "expert_gating_func": 1, "expert_weights_norm": True, "expert_count": 3, "expert_used_count": 1, "attention.head_count_kv": 5}, n_expert=3, n_ff=36)
 llama("llama-moe-fused", 17, {"expert_count": 7, "expert_used_count": 2}, n_expert=7, n_ff=36, fused=True)
 
 
@@ -212,9 +212,9 @@ def fused(name, seed, arch, more={}, tied=True):
 
 
 fused("gpt2", 11, "gpt2")
-fused("gpt2-untied", 12, "gpt2", tied=False)
+fused("gpt2-untied", 12, "gpt2", {"rope.freq_base": 20000.0}, tied=False)
 fused("bloom", 13, "bloom")
-fused("bloom-untied", 14, "bloom", {"attention.head_count_kv": 6, "attention.max_alibi_bias": 5.0}, tied=False)
+fused("bloom-untied", 14, "bloom", {"rope.freq_base": 20000.0, "attention.head_count_kv": 6, "attention.max_alibi_bias": 5.0}, tied=False)
 
 
 # --- qwen2, qwen3
@@ -260,7 +260,7 @@ qwen("qwen3-mqa", 27, "qwen3", {"attention.head_count_kv": 1}, n_kv=1)
 qwen("qwen3moe", 25, "qwen3moe", {"expert_count": 8, "expert_used_count": 3, "expert_feed_forward_length": 28,
                                   "attention.head_count_kv": 2, "attention.key_length": 10}, n_kv=2, d=10)
 qwen("qwen3moe-fused", 28, "qwen3moe", {"expert_count": 6, "expert_used_count": 2, "expert_feed_forward_length": 30,
-                                        "norm_top_k_prob": True}, fused=True)
+                                        "norm_top_k_prob": True, "expert_gating_func": 1, "expert_weights_norm": True}, fused=True)
 qwen("qwen3moe-no-size", 30, "qwen3moe", {"expert_count": 6, "expert_used_count": 2, "expert_feed_forward_length": 38})
 del CASES["qwen3moe-no-size"].keys["expert_feed_forward_length"]  # feed_forward_length is that of all experts in use
 
@@ -355,7 +355,7 @@ lfm2("lfm2", 51)
 lfm2("lfm2-window", 52, {"attention.sliding_window": 6, "rope.freq_base": 200.0, **yarn}, tied=False, n_taps=4)
 lfm2("lfm2-other-names", 53, norm="output_norm")
 lfm2("lfm2moe", 54, {"leading_dense_block_count": 2, "expert_gating_func": 2, "expert_weights_scale": 1.3}, n_dense=2)
-lfm2("lfm2moe-softmax", 55, {"expert_gating_func": 1}, n_dense=0, bias=False)
+lfm2("lfm2moe-softmax", 55, {"expert_gating_func": 1, "expert_weights_norm": True}, n_dense=0, bias=False)
 
 
 # --- qwen35
@@ -407,7 +407,7 @@ qwen35("qwen35", 61, {"rope.dimension_sections": [2, 1, 1, 0]})
 qwen35("qwen35-draft", 62, {"full_attention_interval": 2, "nextn_predict_layers": 1, **yarn}, n_layer=3, every=2, draft=1, tied=False)
 qwen35("qwen35-other-names", 63, {"norm_top_k_prob": True, "attention.head_count_kv": [0, 0, 0, 2]}, dt="")
 experts = {"expert_count": 5, "expert_used_count": 2}
-qwen35("qwen35moe", 64, {**experts, "norm_top_k_prob": True}, n_expert=5, n_each=26, n_shared=52)
+qwen35("qwen35moe", 64, {**experts, "norm_top_k_prob": True, "expert_gating_func": 1, "expert_weights_norm": True}, n_expert=5, n_each=26, n_shared=52)
 qwen35("qwen35moe-fused", 65, {**experts, "expert_feed_forward_length": 22, "expert_shared_feed_forward_length": 30,
                                "expert_weights_scale": 1.6, "nextn_predict_layers": 2, "attention.recurrent_layers": [True, False, True, True, True]},
        n_layer=3, draft=2, n_expert=5, n_each=22, n_shared=30, fused=True, recurrent=(0, 2))

@@ -72,7 +72,7 @@ def model(name, arch, seed, more, bias, fused=False, **named):
 
 size = {"expert_feed_forward_length": 26}
 model("gpt-oss", "gpt-oss", 221, {**sizes(16, 2), **YARN, **size}, True, n_layer=3, tied=False)
-model("gpt-oss-plain", "gpt-oss", 222, {**size, "attention.sliding_window_pattern": [False, True, True]}, False, n_layer=3)
+model("gpt-oss-plain", "gpt-oss", 222, {**size, "expert_gating_func": 3, "expert_weights_norm": False, "attention.sliding_window_pattern": [False, True, True]}, False, n_layer=3)
 model("gpt-oss-fused", "gpt-oss", 223, {**sizes(14, 1, 10), **size, "attention.sliding_window_pattern": 3}, True, True, n_layer=4)
 model("gpt-oss-fused-plain", "gpt-oss", 224, size, False, True)
 model("gptoss-typed", "gptoss", 226, {**YARN, **size}, True)

@@ -54,6 +54,6 @@ model("granite-yarn", "granite", 233, {**scales, **sizes(14, 1, 10), **YARN, "ro
 model("granite-freqs", "granite", 234, {**scales, "rope.dimension_count": 12, "ssm.state_size": 256, "expert_count": 0,
                                         "attention.head_count_kv": None}, factors=6)
 model("granite-no-positions", "granite", 235, {**scales, "rope.scaling.finetuned": False})
-model("granitemoe", "granitemoe", 236, {**scales, **sizes(14, 2, 10), "expert_count": 6, "expert_used_count": 2, "expert_weights_scale": 1.5})
+model("granitemoe", "granitemoe", 236, {**scales, **sizes(14, 2, 10), "expert_gating_func": 3, "expert_weights_norm": True, "expert_count": 6, "expert_used_count": 2, "expert_weights_scale": 1.5})
 model("granitemoe-shared", "granitemoe", 237, {**scales, **sizes(16, 2), "expert_count": 7, "expert_used_count": 3,
                                                "expert_shared_feed_forward_length": 34, "rope.scaling.finetuned": True}, fused=True)

@@ -57,7 +57,7 @@ def granitehybrid(name, seed, more={}, n_kvs=(0, 2, 0), d=9, n_g=1, n_exp=0, tie
     add(name, "granitehybrid", {**keys, **more}, w, forward)
 
 
-granitehybrid("granitehybrid", 2231, {"attention.key_length": 10,
+granitehybrid("granitehybrid", 2231, {"expert_gating_func": 1, "expert_weights_norm": True, "attention.key_length": 10,
     "attention.scale": 0.4, "embedding_scale": 3.0, "residual_scale": 0.6, "logit_scale": 1.7, "ssm.group_count": 2, "expert_count": 5,
     "expert_used_count": 2, "expert_shared_feed_forward_length": 30, "rope.scaling.finetuned": False, "rope.freq_base": 300.0}, d=10, n_g=2, n_exp=5)
 granitehybrid("granitehybrid-dense", 2232, {"attention.key_length": 10, "rope.dimension_count": 8, "rope.scaling.attn_factor": 1.3}, d=10,

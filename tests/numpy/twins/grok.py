@@ -35,7 +35,7 @@ def norms(last, dense=False):
     return extra
 
 
-nano("grok", "grok", 1731, grok, {"attention.head_count_kv": 2}, n_kv=2, extra=norms("layer_output_norm"))
+nano("grok", "grok", 1731, grok, {"expert_gating_func": 1, "expert_weights_norm": True, "attention.head_count_kv": 2}, n_kv=2, extra=norms("layer_output_norm"))
 nano("grok2", "grok", 1732, grok, {"attention.key_length": 14, "attention.value_length": 14, "attention.output_scale": 0.5, "attn_logit_softcapping": 2.0,
      "final_logit_softcapping": 3.0, "router_logit_softcapping": 30.0, "embedding_scale": 3.0, "logit_scale": 1.3, "rope.scaling.type": "yarn",
      "rope.scaling.factor": 4.0, "rope.scaling.yarn_ext_factor": 1.0, "rope.scaling.yarn_attn_factor": 1.0, "rope.freq_base": 60.0,

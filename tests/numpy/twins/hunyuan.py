@@ -22,7 +22,7 @@ def hunyuan(k, w, tokens, n_ctx):
 
 
 nano("hunyuan-moe", "hunyuan-moe", 1191, hunyuan, {"expert_feed_forward_length": 22, "expert_shared_feed_forward_length": 30,
-     "expert_shared_count": 1, "rope.scaling.type": "none", "rope.scaling.factor": 1.0, "expert_gating_func": 1}, qk_norm="head", n_shared=30)
+     "expert_shared_count": 1, "rope.scaling.type": "none", "rope.scaling.factor": 1.0, "expert_gating_func": 1, "expert_weights_norm": True}, qk_norm="head", n_shared=30)
 nano("hunyuan-moe-gqa", "hunyuan-moe", 1192, hunyuan, {"attention.head_count_kv": 2, "attention.key_length": 14, "attention.value_length": 10,
      "rope.dimension_count": 8, "rope.freq_base": 300.0, "expert_feed_forward_length": None, "expert_weights_scale": 1.3, "rope.scaling.factor": 3.0,
      "feed_forward_length": 26}, n_kv=2, d=14, dv=10, qk_norm="head", n_each=26, n_shared=26, fused=True, tied=True, bias="qkvo",

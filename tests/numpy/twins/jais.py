@@ -33,5 +33,5 @@ def jais(name, seed, more={}, n_kv=6, d=8, tied=False):
 
 
 jais("jais", 2161, {"attention.max_alibi_bias": 8.0})
-jais("jais-others", 2162, {"attention.max_alibi_bias": 5.0, "attention.head_count_kv": 2, "attention.key_length": 10}, 2, 10, True)
+jais("jais-others", 2162, {"rope.freq_base": 20000.0, "attention.max_alibi_bias": 5.0, "attention.head_count_kv": 2, "attention.key_length": 10}, 2, 10, True)
 jais("jais-plain", 2163)

@@ -47,5 +47,5 @@ def jamba(name, seed, more={}, d=9, n_exp=5, tied=True):
     add(name, "jamba", {**keys, **more}, w, forward)
 
 
-jamba("jamba", 2211, {"expert_count": 5, "expert_used_count": 2})
+jamba("jamba", 2211, {"expert_gating_func": 1, "expert_weights_norm": False, "rope.freq_base": 20000.0, "expert_count": 5, "expert_used_count": 2})
 jamba("jamba-dense", 2212, {"attention.key_length": 10}, 10, 0, False)

@@ -33,5 +33,5 @@ def mamba(name, arch, seed, more={}, tied=True, bias=True, n_g=1):
 
 mamba("mamba", "mamba", 2201, {"ssm.dt_b_c_rms": False})
 mamba("mamba-falcon", "mamba", 2202, {"ssm.dt_b_c_rms": True}, False, False)
-mamba("mamba2", "mamba2", 2203, {"ssm.group_count": 2}, n_g=2)
+mamba("mamba2", "mamba2", 2203, {"rope.freq_base": 20000.0, "ssm.group_count": 2}, n_g=2)
 mamba("mamba2-one-group", "mamba2", 2204, {"ssm.dt_b_c_rms": False}, False, False)

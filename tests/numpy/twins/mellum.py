@@ -23,4 +23,4 @@ YARN = {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.o
 nano("mellum", "mellum", 1711, mellum, {**YARN, "attention.sliding_window": 6, "rope.freq_base_swa": 60.0}, n_layer=4, qk_norm="head")
 nano("mellum-list", "mellum", 1712, mellum, {**YARN, "attention.key_length": 14, "attention.head_count_kv": 2, "attention.sliding_window": 5,
      "attention.sliding_window_pattern": [False, True, True], "expert_weights_scale": 1.3}, d=14, n_kv=2, n_layer=3, qk_norm="head")
-nano("mellum-plain", "mellum", 1713, mellum, {"rope.scaling.type": "linear", "rope.scaling.factor": 2.0}, qk_norm="head")
+nano("mellum-plain", "mellum", 1713, mellum, {"expert_gating_func": 1, "expert_weights_norm": True, "rope.scaling.type": "linear", "rope.scaling.factor": 2.0}, qk_norm="head")

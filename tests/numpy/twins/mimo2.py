@@ -43,4 +43,4 @@ nano("mimo2-fused", "mimo2", 1242, mimo2, {"attention.head_count": [4, 4], "atte
      "attention.sliding_window_pattern": [True, False], "expert_group_count": 3, "expert_group_used_count": 2, "expert_weights_scale": 1.3,
      "rope.scaling.type": "yarn", "rope.scaling.factor": 4.0}, qkv=True, fused=True, tied=True)
 nano("mimo2-softmax", "mimo2", 1243, mimo2, {"attention.head_count": [4, 4], "attention.key_length": 12, "attention.sliding_window": 5, "rope.freq_base": 200.0,
-     "attention.sliding_window_pattern": [True, False], "expert_gating_func": 1}, extra=sinks)
+     "attention.sliding_window_pattern": [True, False], "expert_gating_func": 1, "expert_weights_norm": True}, extra=sinks)

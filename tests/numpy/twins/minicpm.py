@@ -33,5 +33,5 @@ nano("minicpm-long-factors", "minicpm", 1202, minicpm, {**scales, "attention.hea
      n_kv=2, d=14, dv=10, n_expert=0, bias="qkvo", factors={"rope_factors_long": 4, "rope_factors_short": 4}, extra=biases)
 nano("minicpm-short-factors", "minicpm", 1203, minicpm, scales, n_expert=0, factors={"rope_factors_long": 6, "rope_factors_short": 6})
 nano("minicpm-moe", "minicpm", 1204, minicpm, {**scales, "feed_forward_length": 22, "expert_feed_forward_length": None})
-nano("minicpm-moe-fused", "minicpm", 1205, minicpm, {**scales, "feed_forward_length": 26, "expert_feed_forward_length": None, "expert_gating_func": 1},
+nano("minicpm-moe-fused", "minicpm", 1205, minicpm, {**scales, "feed_forward_length": 26, "expert_feed_forward_length": None, "expert_gating_func": 1, "expert_weights_norm": True},
      n_each=26, fused=True)

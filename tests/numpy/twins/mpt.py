@@ -47,7 +47,7 @@ def mpt(name, seed, more={}, n_kv=6, d=8, tied=True, positions=False, norms="", 
     add(name, "mpt", {**keys_of(2, n_embd, n_ff, n_head, 1e-1, True), **more}, w, forward)
 
 
-mpt("mpt", 2041, {"attention.max_alibi_bias": 8.0, "attention.clamp_kqv": 1.3})
+mpt("mpt", 2041, {"rope.freq_base": 20000.0, "attention.max_alibi_bias": 8.0, "attention.clamp_kqv": 1.3})
 mpt("mpt-positions", 2042, {"attention.max_alibi_bias": 0.0, "attention.clamp_kqv": 0.0}, positions=True, bias=True, tied=False)
 mpt("mpt-norms", 2043, {"attention.max_alibi_bias": 5.0, "attention.head_count_kv": 2, "attention.key_length": 10}, 2, 10, norms="bias")
 mpt("mpt-scales", 2044, norms="plain", scales=True)

@@ -82,5 +82,5 @@ model("nemotron_h", "nemotron_h", 1691, {"attention.key_length": 10, "attention.
 model("nemotron_h-plain", "nemotron_h", 1692, {"attention.scale": 0.4, "expert_count": 0})
 model("nemotron_h_moe", "nemotron_h_moe", 1693, {"expert_weights_norm": True, "expert_weights_scale": 1.6, "nextn_predict_layers": 1, "expert_group_count": 3,
       "expert_group_used_count": 2, "expert_feed_forward_length": 26}, n_exp=6, draft=1)
-model("nemotron_h_moe-latent", "nemotron_h_moe", 1694, {"moe_latent_size": 20, "expert_group_count": 1}, n_exp=5, short=20, choice=False)
+model("nemotron_h_moe-latent", "nemotron_h_moe", 1694, {"expert_gating_func": 2, "moe_latent_size": 20, "expert_group_count": 1}, n_exp=5, short=20, choice=False)
 model("nemotron_h_omni", "nemotron_h_omni", 1695, {"moe_latent_size": 20}, n_exp=5, short=20, other=True)

@@ -39,4 +39,4 @@ model("qwen2moe", 1101, {"expert_feed_forward_length": 22, "expert_shared_feed_f
 model("qwen2moe-gqa", 1102, {"attention.head_count_kv": 2, "attention.key_length": 14, "attention.value_length": 10, "rope.freq_base": 300.0,
                              "rope.dimension_count": 8, "expert_weights_scale": 1.4, "rope.scaling.type": "yarn", "rope.scaling.factor": 4.0,
                              "norm_top_k_prob": False}, n_kv=2, d=14, dv=10, bias="qkvo", tied=True, fused=True, n_shared=78)
-model("qwen2moe-no-bias", 1103, {"attention.head_count_kv": 2, "expert_weights_scale": 0.0}, n_kv=2, bias="", n_shared=78)
+model("qwen2moe-no-bias", 1103, {"expert_gating_func": 1, "expert_weights_norm": False, "attention.head_count_kv": 2, "expert_weights_scale": 0.0}, n_kv=2, bias="", n_shared=78)

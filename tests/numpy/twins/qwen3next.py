@@ -87,7 +87,7 @@ def model(name, seed, more={}, n_kv=2, d=14, layers="mma", old=False, tied=True,
 model("qwen3next", 1111, {"attention.head_count_kv": 2, "attention.key_length": 14, "attention.value_length": 14,
                           "rope.dimension_count": 8, "rope.freq_base": 300.0, "full_attention_interval": 3,
                           "expert_feed_forward_length": 22, "expert_shared_feed_forward_length": 30}, n_ff=22, n_shared=30, tied=False)
-model("qwen3next-old", 1112, {"norm_top_k_prob": True}, n_kv=4, d=10, old=True, layers="mmma", dt="")
+model("qwen3next-old", 1112, {"norm_top_k_prob": True, "expert_gating_func": 1, "expert_weights_norm": True}, n_kv=4, d=10, old=True, layers="mmma", dt="")
 model("qwen3next-draft", 1113, {"attention.head_count_kv": [0, 2, 0, 0], "attention.recurrent_layers": [True, False, True, True], "nextn_predict_layers": 1,
                                 "attention.key_length": 14, "expert_weights_scale": 1.4, "rope.scaling.type": "yarn",
                                 "rope.scaling.factor": 4.0}, layers="mam", fused=True, draft=1)

@@ -30,5 +30,5 @@ def refact(name, seed, more={}, n_kv=6, d=8, tied=False):
 
 
 refact("refact", 2091, {"attention.head_count_kv": 1}, 1)
-refact("refact-others", 2092, {"attention.head_count_kv": 3, "attention.key_length": 10, "attention.max_alibi_bias": 5.0}, 3, 10, True)
+refact("refact-others", 2092, {"rope.freq_base": 20000.0, "attention.head_count_kv": 3, "attention.key_length": 10, "attention.max_alibi_bias": 5.0}, 3, 10, True)
 refact("refact-plain", 2093)

@@ -114,7 +114,7 @@ def model(name, seed, qwen=False, n_kv=6, fused=True, bias=False, first=True, mo
 
 
 model("rwkv6", 1631, more={"rescale_every_n_layers": 2})
-model("rwkv6-old", 1632, fused=False, more={"token_shift_count": 2, "rescale_every_n_layers": 0})
+model("rwkv6-old", 1632, fused=False, more={"token_shift_count": 2, "rescale_every_n_layers": 0, "rope.freq_base": 20000.0})
 model("rwkv6qwen2", 1633, qwen=True, n_kv=2, bias=True, first=False, more={"attention.head_count_kv": 2, "token_shift_count": 1})
 model("rwkv6qwen2-zero", 1634, qwen=True, first=False, more={"attention.head_count_kv": 0, "token_shift_count": 1})
 model("rwkv6qwen2-plain", 1635, qwen=True, first=False)

@@ -100,6 +100,6 @@ def model(name, seed, qwen=False, gate=True, normed=True, idle=False, more={}):
 
 
 model("rwkv7", 1621)
-model("rwkv7-idle", 1622, idle=True, more={"token_shift_count": 2})
+model("rwkv7-idle", 1622, idle=True, more={"token_shift_count": 2, "rope.freq_base": 20000.0})
 model("arwkv7", 1623, qwen=True, more={"token_shift_count": 1})
 model("arwkv7-plain", 1624, qwen=True, gate=False, normed=False, idle=True, more={"attention.gate_lora_rank": None, "token_shift_count": 1})

@@ -20,7 +20,7 @@ def smallthinker(k, w, tokens, n_ctx):
     return tied_output(w, rms_norm(x, w["output_norm.weight"], eps))
 
 
-nano("smallthinker", "smallthinker", 1311, smallthinker, {"attention.sliding_window": 6, "expert_gating_func": 2, "rope.freq_base": 300.0}, n_layer=5)
+nano("smallthinker", "smallthinker", 1311, smallthinker, {"expert_weights_norm": True, "attention.sliding_window": 6, "expert_gating_func": 2, "rope.freq_base": 300.0}, n_layer=5)
 nano("smallthinker-sizes", "smallthinker", 1312, smallthinker, {"attention.sliding_window": 0, "attention.head_count_kv": 2, "attention.key_length": 14,
      "attention.value_length": 10, "rope.dimension_count": 8, "rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "expert_gating_func": 1,
      "expert_feed_forward_length": None, "feed_forward_length": 26, "expert_weights_scale": 1.3}, n_kv=2, d=14, dv=10, n_each=26, fused=True, tied=True)

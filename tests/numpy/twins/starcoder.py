@@ -34,5 +34,5 @@ def starcoder(name, seed, more={}, n_kv=4, d=12, tied=True):
 
 
 starcoder("starcoder", 2051, {"attention.head_count_kv": 1}, 1)
-starcoder("starcoder-untied", 2052, {"attention.head_count_kv": 2, "attention.key_length": 14}, 2, 14, False)
+starcoder("starcoder-untied", 2052, {"rope.freq_base": 20000.0, "attention.head_count_kv": 2, "attention.key_length": 14}, 2, 14, False)
 starcoder("starcoder-heads", 2053)
