@@ -503,8 +503,6 @@ TEST(wrong_configurations) {
         {"{\"architectures\": [\"OddForCausalLM\"]}",
          "no built-in descriptor converts 'OddForCausalLM', which config.json names. There are "
          "sections for "},
-        {"{\"architectures\": [\"Lfm2ForCausalLM\"]}",
-         "lfm2 is not converted: its key head counts, a list, follow from"},
         {"{\"architectures\": [\"LlamaForCausalLM\"]}",
          "config.vocab_size is missing in config.json"},
         {"{\"architectures\": [\"LlamaForCausalLM\"], \"vocab_size\": {}}",
