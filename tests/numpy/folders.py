@@ -44,6 +44,7 @@ SCALINGS = {
                   "beta_fast": 32.0, "beta_slow": 1.0, "llama_4_scaling_beta": 0.3},
     "longrope": {"rope_type": "longrope", "original_max_position_embeddings": 32},
     "longrope-mscale": {"rope_type": "longrope", "original_max_position_embeddings": 32, "short_mscale": 1.25, "long_mscale": 1.25},
+    "dynamic-alpha": {"rope_type": "dynamic", "alpha": 100.0, "factor": 1.0, "mscale": 1.0, "mscale_all_dim": 1.0, "beta_fast": 32, "beta_slow": 1},
     "longrope-long": {"rope_type": "longrope", "original_max_position_embeddings": 8},
 }
 EVERY = ["default", "linear", "yarn", "yarn-factors", "yarn-mscale", "yarn-bare"]
@@ -56,6 +57,8 @@ def rotation(c, n, n_ctx):
     original = r.get("original_max_position_embeddings", c["max_position_embeddings"])
     if kind == "linear":
         return theta / factor, 1.0
+    if kind == "dynamic":  # by alpha, whatever the length
+        return inverse_frequencies(n, c["theta"] * r["alpha"] ** (n / (n - 2))), 1.0
     if kind == "llama3":
         return llama3_frequencies(n, c["theta"], factor, r["low_freq_factor"], r["high_freq_factor"], original), 1.0
     if kind == "yarn":
@@ -370,7 +373,7 @@ def check(a, class_name, scaling, plain):
     stored = c.get("layout", c.get("how", {}).get("layout", lambda w: w))(w)
     write_safetensors(os.path.join(folder, "model.safetensors"), stored)
     for form in (3, 4, 5):
-        own = {k: v for k, v in c.items() if k not in ("kind", "how", "d", "theta", "rope", "partial", "feed", "layout", "write", "type")}
+        own = {k: v for k, v in c.items() if k not in ("kind", "how", "d", "theta", "rope", "partial", "feed", "layout", "write", "type", "like")}
         rope = write_rotation(c, form) if scaling else {}
         with open(os.path.join(folder, "config.json"), "w") as f:
             json.dump({"architectures": [class_name.split()[0]], **c.get("write", dict)({**own, **rope})}, f)

@@ -311,6 +311,115 @@ def glm4moe_weights(c, w):
         w.vector(p + "mlp.gate.e_score_correction_bias", N_EXPERT)
 
 
+def sparse(c, w, n_ctx):
+    """dots.llm1, DeepSeek 1, ERNIE 4.5, MiniMax M2, Hunyuan: what `like` says of their experts, rotation and norms."""
+    like = c["like"]
+    theta, mag = rotation(c, like.get("rot", c["d"]), n_ctx)
+
+    def part1(l, p, h):
+        p += "self_attn."
+        after = like.get("after")  # norms of heads, after the rotation
+
+        def turn(x):
+            x = rotate(x, theta, not like.get("pairs"), mag)
+            return rms_norm(x, w[f"{p}{'query' if x.shape[1] == N_HEAD else 'key'}_layernorm.weight"], EPS) if after else x
+
+        if not like.get("row"):
+            return attend(c, w, p, h, turn)
+        q, k, v = (linear(h, w[f"{p}{x}_proj.weight"]) for x in "qkv")
+        q, k = rms_norm(q, w[p + "q_norm.weight"], EPS), rms_norm(k, w[p + "k_norm.weight"], EPS)
+        a = attention(turn(split_heads(q, N_HEAD)), turn(split_heads(k, N_KV)), split_heads(v, N_KV))
+        return linear(merge_heads(a), w[p + "o_proj.weight"])
+
+    def part2(l, p, h):
+        p += like.get("part", "mlp.")
+        if l < like.get("dense", 1):
+            return swiglu(w, p, h)
+        s = linear(h, w[p + "gate.weight"])
+        share = softmax(s) if like.get("softmax") else sigmoid(s)
+        bias = w.get(p + like["bias"], np.zeros(N_EXPERT)) if "bias" in like else np.zeros(N_EXPERT)
+        of = [best(row, 2) for row in share + bias.reshape(-1)]
+        parts = [{e: like.get("scale", 1.0) * row[e] / (1 if like.get("plain") else sum(row[es])) for e in es} for row, es in zip(share, of)]
+        one = [[w[f"{p}experts.{e}.{name}.weight"] for name in like.get("names", ("gate_proj", "up_proj", "down_proj"))] for e in range(N_EXPERT)]
+        y = experts(h, parts, of, lambda e, x: one[e][2] @ (silu(one[e][0] @ x) * (one[e][1] @ x)))
+        return y + swiglu(w, p + "shared_experts.", h) if like.get("shared", True) else y
+
+    return decoder(c, w, part1, part2)
+
+
+def sparse_weights(c, w):
+    like, d = c["like"], c["d"]
+    common_weights(c, w)
+    for l in range(N_LAYER):
+        p = f"model.layers.{l}."
+        attention_weights(w, p + "self_attn.", d)
+        heads = {"row": (N_HEAD * d, N_KV * d), "head": (d, d)}.get(like.get("norms"), ())
+        for name, n in zip(("query_layernorm", "key_layernorm") if like.get("after") else ("q_norm", "k_norm"), heads):
+            w.vector(f"{p}self_attn.{name}.weight", n, 1.0)
+        if l < like.get("dense", 1):
+            gated_weights(w, p + "mlp.", N_FF)
+            continue
+        p += like.get("part", "mlp.")
+        names = like.get("names", ("gate_proj", "up_proj", "down_proj"))
+        w.matrix(p + "gate.weight", N_EXPERT, N_EMBD)
+        for e in range(N_EXPERT):
+            gated_weights(w, f"{p}experts.{e}.", N_EACH, names)
+        if like.get("shared", True):
+            gated_weights(w, p + "shared_experts.", 2 * N_EACH)
+        if "bias" in like:
+            w[p + like["bias"]] = np.float32(w.random.normal(size=like.get("bias_shape", (N_EXPERT,))) / 3).astype(np.float64)
+
+
+def granite_hybrid(c, w, n_ctx):
+    theta, mag = rotation(c, c["d"], n_ctx)
+    n_in, n_st, n_h, n_g = 2 * N_EMBD, c["mamba_d_state"], c["mamba_n_heads"], c["mamba_n_groups"]
+
+    def part1(l, p, h):
+        if c["layer_types"][l] == "attention":
+            turn = (lambda x: rotate(x, theta, True, mag)) if c["position_embedding_type"] == "rope" else lambda x: x
+            return attend(c, w, p + "self_attn.", h, turn, scale=c["attention_multiplier"])
+        p += "mamba."
+        own = {"ssm_in.weight": w[p + "in_proj.weight"], "ssm_conv1d.weight": w[p + "conv1d.weight"][:, 0], "ssm_conv1d.bias": w[p + "conv1d.bias"],
+               "ssm_dt.bias": w[p + "dt_bias"], "ssm_a": -np.exp(w[p + "A_log"])[:, None], "ssm_d": w[p + "D"][:, None],
+               "ssm_norm.weight": w[p + "norm.weight"].reshape(n_g, -1), "ssm_out.weight": w[p + "out_proj.weight"]}
+        return mamba2(lambda name, end=".weight": own.get(name + end), h, n_in, n_st, n_h, n_g, EPS)
+
+    def part2(l, p, h):
+        gate, up = np.split(linear(h, w[p + "shared_mlp.input_linear.weight"]), 2, axis=-1)
+        y = linear(silu(gate) * up, w[p + "shared_mlp.output_linear.weight"])
+        if not c["num_local_experts"]:
+            return y
+        both, down = w[p + "block_sparse_moe.input_linear.weight"], w[p + "block_sparse_moe.output_linear.weight"]
+
+        def expert(e, x):
+            gate, up = np.split(both[e] @ x, 2)
+            return down[e] @ (silu(gate) * up)
+
+        return y + mix(linear(h, w[p + "block_sparse_moe.router.layer.weight"]), softmax, h, expert)
+
+    return decoder(c, w, part1, part2, embedding=c["embedding_multiplier"], residual=c["residual_multiplier"], logits=1 / c["logits_scaling"])
+
+
+def granite_hybrid_weights(c, w):
+    n_in, n_bc, n_h = 2 * N_EMBD, c["mamba_n_groups"] * c["mamba_d_state"], c["mamba_n_heads"]
+    common_weights(c, w)
+    for l in range(N_LAYER):
+        p = f"model.layers.{l}."
+        if c["layer_types"][l] == "attention":
+            attention_weights(w, p + "self_attn.", c["d"])
+        else:
+            for name, *shape in (("in_proj.weight", 2 * n_in + 2 * n_bc + n_h, N_EMBD), ("conv1d.weight", n_in + 2 * n_bc, 1, 4), ("out_proj.weight", N_EMBD, n_in)):
+                w.matrix(f"{p}mamba.{name}", *shape)
+            for name, n, about in (("conv1d.bias", n_in + 2 * n_bc, 0), ("dt_bias", n_h, 0), ("A_log", n_h, 0), ("D", n_h, 1), ("norm.weight", n_in, 1)):
+                w.vector(f"{p}mamba.{name}", n, about)
+        w.matrix(p + "shared_mlp.input_linear.weight", 2 * N_SHARED, N_EMBD)
+        w.matrix(p + "shared_mlp.output_linear.weight", N_EMBD, N_SHARED)
+        if c["num_local_experts"]:
+            w.matrix(p + "block_sparse_moe.router.layer.weight", N_EXPERT, N_EMBD)
+            w.matrix(p + "block_sparse_moe.input_linear.weight", N_EXPERT, 2 * N_FF, N_EMBD)
+            w.matrix(p + "block_sparse_moe.output_linear.weight", N_EXPERT, N_EMBD, N_FF)
+
+
 # --- layers that are a list, numbers that are tensors
 
 
@@ -482,7 +591,34 @@ CLASSES = {
                            "expand": 2, "hidden_act": "silu", "use_bias": False, "use_conv_bias": True, "rms_norm": True, "chunk_size": 256,
                            "tie_word_embeddings": False, "time_step_limit": [0.0, None]}, mamba_2, mamba_2_weights, [None]),
 }
+HYBRID = {"layer_types": ["mamba", "attention", "mamba"], "attention_multiplier": 0.3, "embedding_multiplier": 3.0, "residual_multiplier": 0.4,
+          "logits_scaling": 1.7, "shared_intermediate_size": N_SHARED, "mamba_d_conv": 4, "mamba_d_head": 12, "mamba_d_state": 8, "mamba_expand": 2,
+          "mamba_n_groups": 2, "mamba_n_heads": 8, "mamba_chunk_size": 256, "mamba_conv_bias": True, "mamba_proj_bias": False,
+          "normalization_function": "rmsnorm", "time_step_limit": [0.0, None]}
+FEW = {"moe_intermediate_size": N_EACH, "num_experts_per_tok": 2, "n_routed_experts": N_EXPERT, "n_shared_experts": 2}
 CLASSES |= {
+    "Dots1ForCausalLM": (llama_config("dots1", d=16, head_dim=16, tied=False, **FEW, like={"norms": "head", "bias": "gate.e_score_correction_bias", "scale": 2.5},
+                                      first_k_dense_replace=1, norm_topk_prob=True, routed_scaling_factor=2.5, scoring_func="sigmoid", topk_method="noaux_tc"),
+                         sparse, sparse_weights, SOME),
+    "DeepseekForCausalLM": (llama_config("deepseek1", tied=False, **FEW, like={"softmax": True, "plain": True}, first_k_dense_replace=1, norm_topk_prob=False,
+                                         moe_layer_freq=1, scoring_func="softmax", aux_loss_alpha=0.001, seq_aux=True), sparse, sparse_weights, SOME),
+    "MiniMaxM2ForCausalLM": ({**llama_config("minimax", d=16, head_dim=16, tied=False, num_local_experts=N_EXPERT, num_experts_per_tok=2, rotary_dim=8,
+                                             like={"norms": "row", "row": True, "rot": 8, "part": "block_sparse_moe.", "dense": 0, "shared": False,
+                                                   "bias": "e_score_correction_bias", "names": ("w1", "w3", "w2")},
+                                             scoring_func="sigmoid", use_routing_bias=True, use_qk_norm=True, qk_norm_type="per_layer",
+                                             attn_type_list=[1, 1, 1], use_mtp=True, num_mtp_modules=3, mtp_transformer_layers=1), "intermediate_size": N_EACH},
+                             sparse, sparse_weights, SOME),
+    "Ernie4_5ForCausalLM": (llama_config("ernie", d=16, head_dim=16, theta=5e5, use_bias=False, like={"pairs": True, "dense": 3}), sparse, sparse_weights, SOME),
+    "Ernie4_5_MoeForCausalLM": (llama_config("ernie", theta=5e5, use_bias=False, moe_intermediate_size=N_EACH, moe_k=2, moe_num_experts=N_EXPERT,
+                                             moe_num_shared_experts=2, moe_layer_start_index=1, moe_layer_end_index=-1, moe_layer_interval=1,
+                                             like={"pairs": True, "softmax": True, "bias": "moe_statics.e_score_correction_bias", "bias_shape": (1, N_EXPERT)}),
+                                sparse, sparse_weights, SOME),
+    "HunYuanDenseV1ForCausalLM": (llama_config("hunyuan", d=16, head_dim=16, like={"norms": "head", "after": True, "dense": 3}, use_qk_norm=True), sparse,
+                                  sparse_weights, ["default", "dynamic-alpha"]),
+    "GraniteMoeHybridForCausalLM": (llama_config("granitehybrid", **HYBRID, num_local_experts=N_EXPERT, num_experts_per_tok=2, position_embedding_type="nope"),
+                                    granite_hybrid, granite_hybrid_weights, ["default"]),
+    "GraniteMoeHybridForCausalLM dense": (llama_config("granitehybrid", **{**HYBRID, "layer_types": ["attention"] * 3}, num_local_experts=0, num_experts_per_tok=0,
+                                                       position_embedding_type="rope"), granite_hybrid, granite_hybrid_weights, ["default"]),
     "Gemma3ForConditionalGeneration": nested(folders_kin.CLASSES["Gemma3ForCausalLM"], mm_tokens_per_image=4, image_token_index=7),
     "Mistral3ForConditionalGeneration": nested(folders_kin.CLASSES["Ministral3ForCausalLM"], spatial_merge_size=2, image_token_index=7),
     "Mistral3ForConditionalGeneration 5": nested(folders_kin.CLASSES["Ministral3ForCausalLM"], old=False, image_token_index=7),
