@@ -345,7 +345,7 @@ static void missing_source(arch_eval *ev, const arch_mapping *m, const char *nam
                         t->name, text, name);
 }
 
-/* What the line for a weight makes; NULL: nothing, or ev has an error. */
+/* Makes the recipe that the line for a weight asks for; NULL: there is none, or ev has an error. */
 static recipe *make_weight(arch_eval *ev, const arch_stmt *s, bool is_bias,
                            const llm_arch_tensor *t) {
     arch_conversion *c = ev->conv;

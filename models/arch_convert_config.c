@@ -1,4 +1,4 @@
-/* What a convert section reads of config.json: `config.a.b`, as it stands there, and `rope.x`, which is the same for every form
+/* Reads values of config.json for a convert section: `config.a.b`, as it stands there, and `rope.x`, which is the same for every form
  * that the rotation is written in.
  *
  *     rope_theta, rope_scaling: {type or rope_type, ..}                  transformers up to 4
@@ -12,7 +12,7 @@
 #include "ggl/math.h"
 #include "ggl/show.h"
 
-/* What `rope` calls otherwise than config.json does, and the names that stand beside the objects in older files. */
+/* These have other names in config.json than after `rope.`; in older files some stand beside the objects. */
 static const struct {
     const char *name, *key, *outside[ARCH_ROPE_NAMES];
 } rope_names[] = {
@@ -404,7 +404,7 @@ static arch_value tensor_value(arch_eval *ev, const arch_expr *e) {
         return none.text ? none : ARCH_FAIL;
     }
     arch_convert_use(ev->conv, t);
-    const recipe r = {.kind = RECIPE_SOURCE, .source = t};
+    recipe r = {.kind = RECIPE_SOURCE, .source = t};
     int64_t n = 1;
     for (int d = 0; d < t->n_dims && n <= MAX_VALUES; d++)
         n *= t->ne[d];
@@ -418,7 +418,7 @@ static arch_value tensor_value(arch_eval *ev, const arch_expr *e) {
     arch_value *item = ggl_arena_alloc(&ev->arena, (size_t)n, sizeof *item);
     if (!number || !item)
         return arch_nomem(ev);
-    if (!arch_step(ev, e->place, n) || recipe_read((recipe *)&r, 0, n, number, ev->err) != GGL_OK)
+    if (!arch_step(ev, e->place, n) || recipe_read(&r, 0, n, number, ev->err) != GGL_OK)
         return ARCH_FAIL;
     for (int64_t i = 0; i < n; i++)
         item[i] = arch_number((double)number[i]);

@@ -112,8 +112,8 @@ static bool unpack_fp8(arch_eval *ev, const arch_expr *e, recipe *r, const st_te
 /* 16 bytes are a block, and so 32 numbers; the dimension before becomes that of the numbers. */
 static bool unpack_mxfp4(arch_eval *ev, const arch_expr *e, recipe *r, const st_tensor *t,
                          st_tensor *scale) {
-    bool fits = t->n_dims >= 2 && t->ne[0] == 16 && scale->n_dims == t->n_dims - 1 &&
-                strcmp(scale->dtype, "U8") == 0;
+    bool fits = t->n_dims >= 2 && t->n_dims <= GGL_MAX_DIMS + 1 && t->ne[0] == 16 &&
+                scale->n_dims == t->n_dims - 1 && strcmp(scale->dtype, "U8") == 0;
     for (int d = 0; d < LLM_ST_MAX_DIMS - 1; d++)
         fits = fits && scale->ne[d] == t->ne[d + 1];
     if (!fits) {
@@ -483,7 +483,7 @@ static bool is_arithmetic(const arch_expr *e) {
            (e->op == GGL_OP_ADD || e->op == GGL_OP_SUB || e->op == GGL_OP_MUL || e->op == GGL_OP_DIV);
 }
 
-/* Whether a source tensor can come out of it. */
+/* A source tensor can come out of it. */
 static bool is_source(const arch_expr *e) {
     if (e->kind == EX_STRING || find_call(e) < N_CALLS)
         return true;
@@ -541,7 +541,7 @@ static recipe *hold_list(arch_eval *ev, const arch_expr *e, const arch_value *v)
     return r;
 }
 
-/* What depends on no input is folded: so something that does reads it. */
+/* Only values that something reads which depends on an input are folded: x * t does. */
 static recipe *hold_tensor(arch_eval *ev, const arch_expr *e, ggl_tensor *t) {
     if (ggl_is_batched(t))
         return arch_error(ev, e->place, "a constant is wanted, and this depends on the token"), NULL;

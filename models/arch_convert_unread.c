@@ -272,7 +272,7 @@ static bool is_value(ggl_str word, const json_value *v) {
     }
 }
 
-/* Whether one of the words is the value. */
+/* One of the words is the value. */
 static bool is_one_of(ggl_str words, const json_value *v) {
     for (ggl_str word = first_word(&words); word.n > 0; word = first_word(&words))
         if (is_value(word, v))

@@ -248,7 +248,7 @@ static ggl_status settle(llm_converter *c, ggl_status s, ggl_error *err) {
     return arch_convert_add_fault(&c->conv, err->msg) ? GGL_OK : no_memory(err);
 }
 
-/* What is ignored at the user's request: the first few by name, all of them counted. */
+/* Names that are ignored at the user's request are counted; the first few are shown. */
 typedef struct requests {
     char text[1000];
     size_t used, n, n_more;
@@ -344,7 +344,7 @@ static ggl_status open_tensors(llm_converter *c, ggl_error *err) {
     return s;
 }
 
-/* What the section says to the folder. */
+/* Applies the section to the folder. */
 static ggl_status run_section(llm_converter *c, ggl_error *err) {
     c->conv.arch = c->arch;
     c->conv.config = &c->config->root;

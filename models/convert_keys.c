@@ -23,6 +23,7 @@ static const char *const float_keys[] = {"*_epsilon",
                                          "*.max_alibi_bias",
                                          "*.clamp_kqv",
                                          "*.xielu.*",
+                                         "xielu.*",
                                          "*.swiglu_clamp_*"};
 
 static bool is_float_key(const char *name) {

@@ -1,4 +1,4 @@
-/* What a conversion would do, line by line: for a dry run. */
+/* Lists line by line what a conversion would do, for a dry run. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -270,7 +270,7 @@ static bool check_names(parser *p, const member_name *k, size_t n) {
     return i == n || twice(p, &k[i]);
 }
 
-/* What waits on the stack from `first` on becomes v's. */
+/* Values that wait on the stack from `first` on become v's. */
 static bool close_bracket(parser *p, json_value *v, size_t first) {
     size_t n = p->n_item - first;
     json_value *item = ggl_arena_alloc(&p->doc->arena, n + 1, sizeof *item);

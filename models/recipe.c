@@ -95,7 +95,7 @@ static void read_mxfp4(const recipe *r, int64_t first, int64_t n, float *out) {
 
 /* --- rearrangements --------------------------------------------------------------------------- */
 
-/* What is held of a transposition: the dimensions up to the later of the two that change places, as
+/* A transposition holds the dimensions up to the later of the two that change places, as
  * [inner, n_b, between, n_a] from [inner, n_a, between, n_b]. */
 typedef struct exchange {
     int64_t inner, a, between, b;
@@ -160,7 +160,7 @@ static ggl_status read_transposed(recipe *r, int64_t first, int64_t n, float *ou
     return s;
 }
 
-/* Which row of the part is this row. */
+/* Returns the row of the part that becomes this row. */
 static int64_t row_of(const recipe *r, int64_t row) {
     const int64_t n = r->ne[r->dim];
     if (r->kind == RECIPE_ROWS)
@@ -173,7 +173,7 @@ static int64_t row_of(const recipe *r, int64_t row) {
     return (i * r->y + j) * rest + row % rest;
 }
 
-/* Where a row begins in the part; rows are counted through all that lies outside of the dimension. */
+/* Returns where a row begins in the part; rows are counted through all that lies outside of the dimension. */
 static int64_t row_begin(const recipe *r, int64_t row, int64_t size) {
     const int64_t n = r->ne[r->dim];
     return (row / n * r->part[0]->ne[r->dim] + row_of(r, row % n)) * size;

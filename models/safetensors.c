@@ -166,7 +166,7 @@ static ggl_status read_header(llm_safetensors *st, const json_value *root, const
     return check_places(st, first, data, n_data, err);
 }
 
-/* What a download leaves in place of the file: a pointer, or an error page. */
+/* A download may leave a text in place of the file: a pointer, or an error page. */
 static ggl_status check_text(const char *bytes, size_t n, ggl_error *err) {
     const size_t n_pointer = strlen(LLM_LFS_POINTER);
     if (n >= n_pointer && memcmp(bytes, LLM_LFS_POINTER, n_pointer) == 0)

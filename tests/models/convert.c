@@ -4,41 +4,9 @@
 
 #include "alloc_fail.h"
 #include "ggl/alloc.h"
-#include "ggl/backends.h"
+#include "convert_test.h"
 #include "hf_layout.h"
-#include "llm/convert.h"
 #include "llm/tokenizer.h"
-#include "test.h"
-
-static ggl_error err;
-static ggl_backend *reference;
-
-static llm_convert_params params_of(llm_convert_type type) {
-    llm_convert_params p = llm_convert_default();
-    if (!reference && ggl_backend_open(&reference, "reference", NULL, &err) != GGL_OK)
-        exit(1);
-    p.backend = reference;
-    p.type = type;
-    return p;
-}
-
-static bool put_text(const char *name, const char *text) {
-    return test_write_file(test_path(name), text, strlen(text));
-}
-
-/* The test's folder to out.gguf there, opened; NULL: err says why. */
-static ggl_gguf *convert(const llm_convert_params *params) {
-    llm_converter *c;
-    ggl_gguf *f = NULL;
-    err = (ggl_error){0};
-    if (llm_converter_open(&c, test_folder(), params, &err) != GGL_OK)
-        return NULL;
-    const char *out = test_path("out.gguf");
-    if (llm_converter_write(c, out, &err) == GGL_OK && ggl_gguf_open(&f, out, NULL, &err) != GGL_OK)
-        f = NULL;
-    llm_converter_free(c);
-    return f;
-}
 
 /* --- there and back --------------------------------------------------------------------------- */
 
@@ -503,8 +471,6 @@ TEST(wrong_configurations) {
         {"{\"architectures\": [\"OddForCausalLM\"]}",
          "no built-in descriptor converts 'OddForCausalLM', which config.json names. There are "
          "sections for "},
-        {"{\"architectures\": [\"Lfm2ForCausalLM\"]}",
-         "lfm2 is not converted: its key head counts, a list, follow from"},
         {"{\"architectures\": [\"LlamaForCausalLM\"]}",
          "config.vocab_size is missing in config.json"},
         {"{\"architectures\": [\"LlamaForCausalLM\"], \"vocab_size\": {}}",

@@ -656,13 +656,23 @@ TEST(refused_options) {
          ", \"use_sliding_window\": true, \"sliding_window\": 16" ROPE4,
          "qwen2.arch has no sliding window"},
         {CLASS("Qwen3ForCausalLM", "qwen3") COMMON5 SIZE ", \"head_dim\": 16, " MIXED ROPE5,
-         "layer_types = [\"sliding_attention\", \"full_attention\", \"sliding_attention\", ..] of 4. If"},
+         "layer_types = [\"sliding_attention\", \"full_attention\", \"sliding_attention\", ..] of "
+         "4. If"},
         {CLASS("Gemma2ForCausalLM", "gemma2") COMMON4 SHAPE
          ", \"tie_word_embeddings\": false" ROPE4,
          "gemma2.arch has no output of its own"},
         {CLASS("Gemma2ForCausalLM", "gemma2") COMMON4 SIZE
          ", \"hidden_activation\": \"gelu_pytorch_tanh\", " FULL ROPE4,
          "other layers have a window"},
+        {CLASS("Gemma2ForCausalLM", "gemma2") COMMON4 SHAPE
+         ", \"hidden_activation\": \"gelu_pytorch_tanh\", \"layer_types\": [\"sliding_attention\", "
+         "\"full_attention\", "
+         "\"sliding_attention\", \"sliding_attention\"]" ROPE4,
+         "other layers have a window"}, /* the last one */
+        {CLASS("Gemma2ForCausalLM", "gemma2") COMMON4 SHAPE
+         ", \"hidden_activation\": \"gelu_pytorch_tanh\", \"layer_types\": [\"sliding_attention\", "
+         "\"full_attention\"]" ROPE4,
+         "'e' is 2, and the list has 2 elements"},
         {CLASS("LlamaForCausalLM", "llama") COMMON4 SIZE
          ", \"quantization_config\": {\"bits\": 4, \"quant_method\": \"gptq\"}" ROPE4,
          "config.json has quantization_config.bits: the folder's weights are quantized: take the "
@@ -679,5 +689,28 @@ TEST(refused_options) {
         put_config(list[i].config);
         CHECK_MSG(!convert(NULL, "out.gguf", true), "case %zu", i);
         CHECK_HAS(err.msg, list[i].words);
+    }
+}
+
+/* A `note` line speaks where its condition holds. */
+TEST(notes) {
+    static const char *const windows[] = {"64", "null", "256"};
+    for (int k = 0; k < 3; k++) {
+        char text[1024];
+        llm_convert_params p = llm_convert_default();
+        llm_converter *c;
+        p.vocab_only = true;
+        snprintf(text, sizeof text,
+                 CLASS("MistralForCausalLM", "mistral") COMMON4 SIZE
+                 ", \"sliding_window\": %s" ROPE4,
+                 windows[k]);
+        put_config(text);
+        REQUIRE_OK(llm_converter_open(&c, test_folder(), &p, &err), &err);
+        CHECK_MSG((strstr(llm_converter_notes(c), "context_length is cut to sliding_window") !=
+                   NULL) == (k == 0),
+                  "window %s: %s", windows[k], llm_converter_notes(c));
+        CHECK_HAS(llm_converter_notes(c), "keys are all that is written");
+        CHECK(!llm_converter_has_tokenizer(c));
+        llm_converter_free(c);
     }
 }

@@ -44,6 +44,8 @@ SCALINGS = {
     "ministral": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4, "mscale": 1.0, "mscale_all_dim": 1.0,
                   "beta_fast": 32.0, "beta_slow": 1.0, "llama_4_scaling_beta": 0.3},
     "longrope": {"rope_type": "longrope", "original_max_position_embeddings": 32},
+    "longrope-mscale": {"rope_type": "longrope", "original_max_position_embeddings": 32, "short_mscale": 1.25, "long_mscale": 1.25},
+    "dynamic-alpha": {"rope_type": "dynamic", "alpha": 100.0, "factor": 1.0, "mscale": 1.0, "mscale_all_dim": 1.0, "beta_fast": 32, "beta_slow": 1},
     "longrope-long": {"rope_type": "longrope", "original_max_position_embeddings": 8},
 }
 EVERY = ["default", "linear", "yarn", "yarn-factors", "yarn-mscale", "yarn-bare"]
@@ -56,6 +58,8 @@ def rotation(c, n, n_ctx):
     original = r.get("original_max_position_embeddings", c["max_position_embeddings"])
     if kind == "linear":
         return theta / factor, 1.0
+    if kind == "dynamic":  # by alpha, whatever the length
+        return inverse_frequencies(n, c["theta"] * r["alpha"] ** (n / (n - 2))), 1.0
     if kind == "llama3":
         return llama3_frequencies(n, c["theta"], factor, r["low_freq_factor"], r["high_freq_factor"], original), 1.0
     if kind == "yarn":
@@ -221,6 +225,7 @@ def bloom(c, w, n_ctx):
 class Weights(dict):
     def __init__(self, seed):
         self.random = np.random.default_rng(seed)
+        self.blocks = {}  # by name: what a packed form of it holds
 
     def matrix(self, name, *shape):
         self[name] = np.float32(self.random.normal(size=shape) / math.sqrt(shape[-1])).astype(np.float64)
@@ -333,13 +338,15 @@ CLASSES |= folders_parallel.classes(sys.modules[__name__])
 def write_safetensors(path, tensors):
     head, at = {}, 0
     for name, x in tensors.items():
-        head[name] = {"dtype": "F32", "shape": list(x.shape), "data_offsets": [at, at + 4 * x.size]}
-        at += 4 * x.size
+        packed = not isinstance(x, np.ndarray)
+        n = x.data.size if packed else 4 * x.size
+        head[name] = {"dtype": x.dtype if packed else "F32", "shape": list(x.shape), "data_offsets": [at, at + n]}
+        at += n
     text = json.dumps(head).encode()
     with open(path, "wb") as f:
         f.write(struct.pack("<Q", len(text)) + text)
         for x in tensors.values():
-            f.write(x.astype("<f4").tobytes())
+            f.write(x.astype("<f4").tobytes() if isinstance(x, np.ndarray) else x.data.tobytes())
 
 
 def run(*command):
@@ -364,14 +371,14 @@ def check(a, class_name, scaling, plain):
     shows = scaling in (None, "default") or np.abs(want - plain[class_name]).max() > 100 * LIMIT
     worst = 0.0
     os.makedirs(folder, exist_ok=True)
-    stored = c.get("how", {}).get("layout", lambda w: w)(w)
+    stored = c.get("layout", c.get("how", {}).get("layout", lambda w: w))(w)
     write_safetensors(os.path.join(folder, "model.safetensors"), stored)
     for form in (3, 4, 5):
-        own = {k: v for k, v in c.items() if k not in ("kind", "how", "d", "theta", "rope", "partial", "feed")}
+        own = {k: v for k, v in c.items() if k not in ("kind", "how", "d", "theta", "rope", "partial", "feed", "layout", "write", "type", "like")}
         rope = write_rotation(c, form) if scaling else {}
         with open(os.path.join(folder, "config.json"), "w") as f:
-            json.dump({"architectures": [class_name.split()[0]], **own, **rope}, f)
-        run(a.convert, folder, "-o", model)
+            json.dump({"architectures": [class_name.split()[0]], **c.get("write", dict)({**own, **rope})}, f)
+        run(a.convert, folder, "-o", model, "--type", c.get("type", "auto"))
         run(a.cli, "-m", model, "--tokens", ",".join(map(str, TOKENS)), "-n", "0", "-c", "16", "-t", "1", "-ctk", "f32", "-ctv", "f32",
             "--logits", out)
         worst = max(worst, np.abs(np.load(out) - want).max())
@@ -393,8 +400,10 @@ def main():
     a = p.parse_args()
     import folders_experts
     import folders_kin  # which imports this file
+    import folders_more
     CLASSES.update(folders_kin.CLASSES)
     CLASSES.update(folders_experts.CLASSES)
+    CLASSES.update(folders_more.CLASSES)
     failed, plain = 0, {}
     for class_name in today.sample("classes", a.classes or CLASSES, a.sample):
         for scaling in CLASSES[class_name][3]:

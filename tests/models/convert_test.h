@@ -1,0 +1,39 @@
+/* The folder of a test, converted: for the tests of llm-convert. One file of a test program includes this. */
+#ifndef CONVERT_TEST_H
+#define CONVERT_TEST_H
+
+#include "ggl/backends.h"
+#include "llm/convert.h"
+#include "test.h"
+
+static ggl_error err;
+
+TEST_UNUSED static llm_convert_params params_of(llm_convert_type type) {
+    static ggl_backend *reference;
+    llm_convert_params p = llm_convert_default();
+    if (!reference && ggl_backend_open(&reference, "reference", NULL, &err) != GGL_OK)
+        exit(1);
+    p.backend = reference;
+    p.type = type;
+    return p;
+}
+
+TEST_UNUSED static bool put_text(const char *name, const char *text) {
+    return test_write_file(test_path(name), text, strlen(text));
+}
+
+/* The test's folder to out.gguf there, opened; NULL: err says why. */
+TEST_UNUSED static ggl_gguf *convert(const llm_convert_params *params) {
+    llm_converter *c;
+    ggl_gguf *f = NULL;
+    err = (ggl_error){0};
+    if (llm_converter_open(&c, test_folder(), params, &err) != GGL_OK)
+        return NULL;
+    const char *out = test_path("out.gguf");
+    if (llm_converter_write(c, out, &err) == GGL_OK && ggl_gguf_open(&f, out, NULL, &err) != GGL_OK)
+        f = NULL;
+    llm_converter_free(c);
+    return f;
+}
+
+#endif
