@@ -1,6 +1,5 @@
-/* What a key is for is guessed from its name (the table below) and from the text: a default or
- * comparison tells strings and truth values from numbers, and which other values there are to try.
- */
+/* Guesses the purpose of a key from its name (the table below) and from the text: a default or a
+ * comparison shows whether it is a number, a string or a truth value, and which other values to try. */
 #include <stdio.h>
 #include <string.h>
 

@@ -85,9 +85,7 @@ static made_tensor *find_made(const llm_arch_toy *t, const char *name) {
 /* The last one made; false: out of memory. */
 static bool index_made(llm_arch_toy *t) {
     ggl_index *x = &t->made_index;
-    ggl_status s = x->slots ? ggl_index_reserve(x, t->made, t->n_made, NULL)
-                            : ggl_index_init(x, 16, sizeof *t->made, GGL_INDEX_STRINGS, NULL);
-    if (s != GGL_OK)
+    if (arch_index_room(x, t->made, t->n_made, sizeof *t->made, NULL) != GGL_OK)
         return false;
     ggl_index_put(x, t->made, t->n_made - 1);
     return true;
@@ -202,7 +200,7 @@ static void toy_require_key(void *ctx, const char *name, const llm_arch_item *it
 
 /* --- variants --------------------------------------------------------------------------------- */
 
-/* What variant `v` of a family is: which base, what is turned, which other value. */
+/* Number of variants of a family: two bases, and from each one group turned, or one value replaced. */
 static int variants_of_family(const arch_survey *s) {
     return 2 + 2 * s->n_group + 2 * s->n_alternatives;
 }
@@ -225,7 +223,7 @@ static void set_fact(llm_arch_toy *t, const toy_key *k) {
     }
 }
 
-/* What every toy has, whether or not the descriptor names it. */
+/* Adds a key that every toy has, whether or not the descriptor names it. */
 static void add_fact(llm_arch_toy *t, const char *name, toy_value value) {
     fact *known = find_fact(t, name);
     if (known) {
