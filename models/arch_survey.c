@@ -42,6 +42,7 @@ static const struct {
     {"attention.sliding_window", 7},
     {"attention.chunk_size", 8192},
     {"attention.temperature_length", 96},
+    {"attention.indexer.top_k", 96},
     {"rope.dimension_count", 8},
     {"rope.freq_base", 5000},
     {"rope.scaling.factor", 4},

@@ -107,3 +107,17 @@ model("deepseek2-no-shared", 1126, {"expert_weights_norm": True}, n_shared=0)
 model("deepseek2-dense", 1127, {}, r_q=22, mla=True, split=True, n_dense=3)
 model("mistral4", 1128, {"expert_gating_func": 1, "expert_weights_norm": True, "attention.temperature_scale": 0.1, "attention.temperature_length": 6, **yarn,
                          "rope.scaling.yarn_log_multiplier": 0.1}, split=True, r_q=22, mla=True, n_shared=1, arch="mistral4")
+
+
+def indexer(name):
+    for l in range(3):
+        CASES[name].tensors[f"blk.{l}.indexer.attn_k.weight"] = np.ones((6, 48), np.float32)
+        CASES[name].tensors[f"blk.{l}.indexer.k_norm.bias"] = np.ones(6, np.float32)
+
+
+indexed = {"attention.indexer.head_count": 2, "attention.indexer.key_length": 6, "attention.indexer.top_k": 64}
+model("deepseek32", 1129, {**three, **indexed, **yarn, "rope.scaling.yarn_log_multiplier": 0.1, "expert_group_count": 4, "expert_group_used_count": 2}, split=True,
+      r_q=22, bias=True, mla=True, arch="deepseek32")
+model("glm-dsa", 1130, {**three, **indexed, "nextn_predict_layers": 1}, split=True, r_q=22, bias=True, mla=True, draft=1, n_shared=1, arch="glm-dsa")
+indexer("deepseek32")
+indexer("glm-dsa")
