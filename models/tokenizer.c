@@ -12,7 +12,7 @@
 
 static const llm_tokenizer_kind *const KINDS[] = {&llm_tokenizer_spm, &llm_tokenizer_bpe,
                                                   &llm_tokenizer_rwkv, &llm_tokenizer_unigram,
-                                                  &llm_tokenizer_plamo2};
+                                                  &llm_tokenizer_plamo2, &llm_tokenizer_wordpiece};
 enum { N_KINDS = sizeof KINDS / sizeof *KINDS };
 
 void llm_tokens_fini(llm_tokens *t) {
@@ -166,7 +166,7 @@ static void find_ends(llm_tokenizer *t) {
 
 static ggl_status read_special_ids(llm_tokenizer *t, const table_model *model, const ggl_gguf *file,
                                    ggl_error *err) {
-    int32_t eot, eom;
+    int32_t eot, eom, cls, sep;
     const struct {
         const char *key;
         int32_t fallback;
@@ -178,11 +178,17 @@ static ggl_status read_special_ids(llm_tokenizer *t, const table_model *model, c
         {"tokenizer.ggml.unknown_token_id", model->unknown, TOKEN_UNKNOWN, &t->unknown},
         {"tokenizer.ggml.eot_token_id", -1, TOKEN_CONTROL, &eot},
         {"tokenizer.ggml.eom_token_id", -1, TOKEN_CONTROL, &eom},
+        {"tokenizer.ggml.cls_token_id", -1, TOKEN_CONTROL, &cls},
+        {"tokenizer.ggml.seperator_token_id", -1, TOKEN_CONTROL, &sep}, /* so spelled in files */
     };
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         ggl_status s = read_id(t, file, ids[i].key, ids[i].fallback, ids[i].type, ids[i].out, err);
         if (s != GGL_OK)
             return s;
+    }
+    if (model->cls_sep) {
+        t->bos = cls >= 0 ? cls : t->bos;
+        t->eos = sep >= 0 ? sep : t->eos;
     }
     find_ends(t);
     const int32_t ends[] = {t->eos, eot, eom}; /* what the file says holds in any case */
@@ -237,6 +243,8 @@ static ggl_status tokenizer_read(llm_tokenizer *t, const table_model *model, con
                                  ggl_error *err) {
     t->add_bos = model->add_bos;
     t->add_eos = model->add_eos;
+    t->always_bos = model->always_bos;
+    t->always_eos = model->always_eos;
     ggl_status s = read_pieces(t, file, err);
     if (s == GGL_OK)
         s = read_types(t, file, err);
@@ -248,6 +256,8 @@ static ggl_status tokenizer_read(llm_tokenizer *t, const table_model *model, con
         (ggl_gguf_get_bool(file, "tokenizer.ggml.add_bos_token", &t->add_bos, err) < 0 ||
          ggl_gguf_get_bool(file, "tokenizer.ggml.add_eos_token", &t->add_eos, err) < 0))
         s = GGL_FORMAT;
+    t->add_bos = t->add_bos || t->always_bos;
+    t->add_eos = t->add_eos || t->always_eos;
     if (s == GGL_OK)
         s = index_special(t, err);
     if (s != GGL_OK)

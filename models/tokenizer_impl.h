@@ -37,7 +37,7 @@ typedef struct llm_tokenizer_kind {
 } llm_tokenizer_kind;
 
 extern const llm_tokenizer_kind llm_tokenizer_spm, llm_tokenizer_bpe, llm_tokenizer_rwkv,
-    llm_tokenizer_unigram, llm_tokenizer_plamo2;
+    llm_tokenizer_unigram, llm_tokenizer_plamo2, llm_tokenizer_wordpiece;
 
 struct llm_tokenizer {
     const llm_tokenizer_kind *kind;
@@ -51,7 +51,8 @@ struct llm_tokenizer {
     bool has_types;            /* the file has token_type; without it all are TOKEN_NORMAL */
     int32_t bos, eos, unknown; /* -1: none */
     bool add_bos, add_eos;
-    special_tokens special; /* control, user-defined and unknown tokens */
+    bool always_bos, always_eos; /* whatever the file says of add_bos and add_eos */
+    special_tokens special;      /* control, user-defined and unknown tokens */
 };
 
 /* An empty index of ids by their spelling in strings[id]; of equal ones the first that is put
@@ -78,9 +79,9 @@ GGL_NODISCARD ggl_status llm_finite_scores(const llm_tokenizer *t, const float *
                                            ggl_error *err);
 /* The token "<0xNN>" of each byte, -1: none. A file without types gets those of these tokens. */
 GGL_NODISCARD ggl_status llm_read_byte_tokens(llm_tokenizer *t, int32_t byte[256], ggl_error *err);
-/* GGL_FORMAT: a byte has no token, and there is no unknown token, either. */
-GGL_NODISCARD ggl_status llm_need_bytes(const llm_tokenizer *t, const int32_t byte[256],
-                                        ggl_error *err);
+/* GGL_FORMAT: a byte has no token, and there is no unknown token, either. Where the unknown token is
+ * needed, it is not a control token, whatever the file says: text may become it. */
+GGL_NODISCARD ggl_status llm_need_bytes(llm_tokenizer *t, const int32_t byte[256], ggl_error *err);
 /* Whether all of these bytes have tokens. */
 bool llm_all_bytes(const int32_t byte[256], const char *s, size_t n);
 /* The bytes' tokens, or, where one is missing, the unknown token. */

@@ -100,6 +100,21 @@ static bool flag_id(ggl_str flag, const char *name, int32_t *out) {
     return n == flag.n;
 }
 
+static bool flag_bool(ggl_str flag, table_model *out) {
+    const struct {
+        const char *name;
+        bool *set;
+    } flags[] = {{"add_bos", &out->add_bos},
+                 {"add_eos", &out->add_eos},
+                 {"always_bos", &out->always_bos},
+                 {"always_eos", &out->always_eos},
+                 {"cls_sep", &out->cls_sep}};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (str_is(flag, flags[i].name))
+            return *flags[i].set = true;
+    return false;
+}
+
 ggl_status llm_table_find_model(ggl_str name, table_model *out, ggl_error *err) {
     ggl_str text = whole_table(), line;
     while (next_line(&text, &line)) {
@@ -107,11 +122,7 @@ ggl_status llm_table_find_model(ggl_str name, table_model *out, ggl_error *err) 
             continue;
         *out = (table_model){.kind = next_word(&line), .bos = -1, .eos = -1, .unknown = -1};
         for (ggl_str flag = next_word(&line); flag.n > 0; flag = next_word(&line)) {
-            if (str_is(flag, "add_bos"))
-                out->add_bos = true;
-            else if (str_is(flag, "add_eos"))
-                out->add_eos = true;
-            else if (!flag_id(flag, "bos=", &out->bos) && !flag_id(flag, "eos=", &out->eos) &&
+            if (!flag_bool(flag, out) && !flag_id(flag, "bos=", &out->bos) && !flag_id(flag, "eos=", &out->eos) &&
                      !flag_id(flag, "unknown=", &out->unknown))
                 return table_wrong(flag, err);
         }

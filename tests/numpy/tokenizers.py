@@ -336,6 +336,77 @@ class Plamo2(Vocabulary):
                         b"" if self.types[i] in (CONTROL, UNKNOWN) else self.pieces[i].encode() for i in ids)
 
 
+# --- WordPiece
+
+class Wordpiece(Vocabulary):
+    """spaced: pieces as llama.cpp's converter spells them; flags: the file's keys of the normalizer."""
+
+    def __init__(self, rng, spaced, cased, **flags):
+        super().__init__("bert", **{f"normalizer.{k}": v for k, v in flags.items()})
+        self.spaced, self.lower = spaced, flags.get("lowercase", not cased)
+        self.strip = flags.get("strip_accents", self.lower)
+        for s, kind in (("[PAD]", CONTROL), ("[UNK]", CONTROL), ("[CLS]", CONTROL), ("[SEP]", CONTROL), ("[user]", USER)):
+            self.add(s, kind)
+        self.keys["unknown_token_id"] = 1
+        self.begin, self.go_on = {}, {}
+        words = [w for t in WORDS + ODD for w in (self.words(t.encode()) if not cased else [t])]
+        for s in substrings(rng, [w for w in words if w], 500) + list("abcdefghijklmnopqrstuvwxyz.,!?"):
+            for table, piece in ((self.begin, SPACE + s if spaced else s), (self.go_on, s if spaced else "##" + s)):
+                if rng.randrange(2) and piece not in self.pieces and not (spaced and table is self.go_on and s.startswith(SPACE)) \
+                        and not (not spaced and table is self.begin and s.startswith("##")) and (cased or s.lower() == s):
+                    table[s] = len(self.pieces)
+                    self.add(piece)
+
+    def specials(self):
+        return {p.encode(): i for i, p in enumerate(self.pieces[:5])}
+
+    def words(self, data):
+        text = "".join(c.decode() for c in characters(data) if len(c) > 1 or c[0] < 0x80)
+        out = ""
+        for c in text:
+            if c in "\0\ufffd" or (unicodedata.category(c)[0] == "C" and c not in "\t\n\r"):
+                continue
+            blocks = ((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F),
+                      (0x2B920, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F))
+            out += f" {c} " if any(a <= ord(c) <= b for a, b in blocks) else c
+        if self.strip:
+            out = "".join(c for c in unicodedata.normalize("NFD", out) if unicodedata.category(c) != "Mn")
+        if self.lower:
+            out = "".join(c.lower() for c in out)
+        words = []
+        for word in out.split():
+            start = 0
+            for i, c in enumerate(word):
+                if unicodedata.category(c)[0] == "P" or c in "$+<=>^`|~":
+                    words += [word[start:i], c]
+                    start = i + 1
+            words.append(word[start:])
+        return [w for w in words if w]
+
+    def encode_stretch(self, data):
+        out = []
+        for word in self.words(data):
+            tokens, i = [], 0
+            while i < len(word) and tokens is not None:
+                table = self.go_on if i else self.begin
+                n = max((n for n in range(1, len(word) - i + 1) if word[i:i + n] in table), default=0)
+                if not n or len(word) > 100:
+                    tokens = None
+                else:
+                    tokens.append(table[word[i:i + n]])
+                    i += n
+            out += [1] if tokens is None else tokens
+        return out
+
+    def decode(self, ids):
+        texts = {i: s if s in (".", ",", "!", "?") else " " + s for s, i in self.begin.items()}
+        texts.update({i: s for s, i in self.go_on.items()})
+        texts[4] = "[user]"
+        out = "".join(texts.get(i, "") for i in ids)
+        first = next((i for i in ids if i not in (0, 2, 3)), None)
+        return (out[1:] if first in self.begin.values() and texts[first].startswith(" ") else out).encode()
+
+
 # --- the comparison
 
 def json_line(data):
@@ -389,7 +460,11 @@ def main():
     kinds = [("rwkv", Rwkv(rng)), ("plamo2", Plamo2(rng))]
     for bits in (7, 6, 5, 0, 10, 12):
         kinds.append((f"t5 {bits:04b}", Unigram(rng, bool(bits & 8), bool(bits & 4), bool(bits & 2), bool(bits & 1))))
-    texts = [random_text(rng) for _ in range(a.rounds)]
+    for spaced, cased, flags in ((True, False, {"lowercase": True}), (False, False, {}), (True, True, {}), (False, True, {"lowercase": False}),
+                                 (True, False, {"lowercase": True, "strip_accents": False}),
+                                 (True, True, {"lowercase": False, "strip_accents": True})):
+        kinds.append((f"bert {'spaced' if spaced else '##'} {'cased' if cased else ''}", Wordpiece(rng, spaced, cased, **flags)))
+    texts = [random_text(rng) for _ in range(a.rounds)] + [b"abc" * n for n in (33, 34, 80)]
     ok = [compare(a.tokenize, a.dir, name, v, texts) for name, v in kinds]
     sys.exit(0 if all(ok) else 1)
 
