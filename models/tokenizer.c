@@ -10,8 +10,8 @@
 #include "tokenizer_table.h"
 #include "ggl/show.h"
 
-static const llm_tokenizer_kind *const KINDS[] = {&llm_tokenizer_spm, &llm_tokenizer_bpe,
-                                                  &llm_tokenizer_rwkv, &llm_tokenizer_unigram,
+static const llm_tokenizer_kind *const KINDS[] = {&llm_tokenizer_spm,    &llm_tokenizer_bpe,
+                                                  &llm_tokenizer_rwkv,   &llm_tokenizer_unigram,
                                                   &llm_tokenizer_plamo2, &llm_tokenizer_wordpiece};
 enum { N_KINDS = sizeof KINDS / sizeof *KINDS };
 
@@ -243,6 +243,7 @@ static ggl_status tokenizer_read(llm_tokenizer *t, const table_model *model, con
                                  ggl_error *err) {
     t->add_bos = model->add_bos;
     t->add_eos = model->add_eos;
+    t->pre = model->pre;
     t->always_bos = model->always_bos;
     t->always_eos = model->always_eos;
     ggl_status s = read_pieces(t, file, err);

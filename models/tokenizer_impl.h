@@ -51,6 +51,8 @@ struct llm_tokenizer {
     bool has_types;            /* the file has token_type; without it all are TOKEN_NORMAL */
     int32_t bos, eos, unknown; /* -1: none */
     bool add_bos, add_eos;
+    ggl_str
+        pre; /* the pre-tokenizer that the model's name stands for, whatever the file says; or "" */
     bool always_bos, always_eos; /* whatever the file says of add_bos and add_eos */
     special_tokens special;      /* control, user-defined and unknown tokens */
 };

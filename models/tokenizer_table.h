@@ -11,6 +11,7 @@ typedef struct table_model {
     ggl_str kind;          /* models/tokenizer_KIND.c */
     bool add_bos, add_eos; /* where the file's keys are silent */
     bool always_bos, always_eos;
+    ggl_str pre;  /* the pre-tokenizer, whatever the file says; n = 0: as it says */
     bool cls_sep; /* text begins with cls_token_id and ends with seperator_token_id */
     /* Where the file is silent: these ids, if their tokens have the fitting type. -1: none. */
     int32_t bos, eos, unknown;
@@ -18,6 +19,11 @@ typedef struct table_model {
 
 typedef struct table_pre {
     bool ignore_merges, add_bos;
+    bool always_bos;                 /* whatever the file says */
+    bool raw;                        /* pieces are spelled as text is, not byte by byte */
+    bool spaced;                     /* spaces are U+2581 */
+    bool newlines;                   /* a run of newlines that is a token is that token */
+    bool drop_white;                 /* white space only divides words */
     ggl_str split[TABLE_MAX_SPLITS]; /* regular expressions, in this order */
     int n_split;
 } table_pre;

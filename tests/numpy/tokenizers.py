@@ -407,6 +407,84 @@ class Wordpiece(Vocabulary):
         return (out[1:] if first in self.begin.values() and texts[first].startswith(" ") else out).encode()
 
 
+# --- BPE over characters, as Gemma 4 has it, and words between white space
+
+class RawBpe(Vocabulary):
+    def __init__(self, rng, model, pre, spaced, newlines, with_bytes, lower=None):
+        super().__init__(model, **({"pre": pre} if pre else {}))
+        self.spaced, self.newlines, self.lower = spaced, newlines, lower
+        if lower is not None:
+            self.keys["normalizer.lowercase"] = lower
+        for s, kind in (("<pad>", CONTROL), ("<eos>", CONTROL), ("<bos>", CONTROL), ("<unk>", UNKNOWN), ("<extra>", USER)):
+            self.add(s, kind)
+        self.keys["unknown_token_id"] = 3
+        if with_bytes:
+            self.add_bytes()
+        words = [(SPACE if spaced else "") + w for w in WORDS] + [o.replace(" ", SPACE) if spaced else o for o in ODD] + ["\n\n\n"]
+        merges = []
+        for s in substrings(rng, words, 300):
+            s = s.replace("\0", "").replace(" ", "")
+            for c in s:
+                if rng.randrange(8):
+                    self.add(c)
+            while len(s) > 1 and all(c in self.pieces for c in s):
+                cut = rng.randrange(1, len(s))
+                if s[:cut] in self.pieces and s[cut:] in self.pieces:
+                    merges.append((s[:cut], s[cut:]))
+                    self.add(s)
+                    break
+                s = s[:2]
+        self.add("\n\n")  # a token that no merge makes
+        self.merges = {m: rank for rank, m in reversed(list(enumerate(merges)))}
+        self.keys["merges"] = [" ".join(m) for m in merges]
+
+    def encode_word(self, word):
+        ids = {p: i for i, p in enumerate(self.pieces) if self.types[i] in (NORMAL, USER)}
+        text = [c.decode(errors="surrogateescape") for c in characters(word)]
+        if self.newlines and set(text) == {"\n"} and "".join(text) in ids:
+            return [ids["".join(text)]]
+        while True:
+            pairs = [(self.merges.get(p, 1 << 30), i) for i, p in enumerate(zip(text, text[1:]))]
+            if not pairs or min(pairs)[0] == 1 << 30:
+                break
+            i = min(pairs)[1]
+            text[i:i + 2] = [text[i] + text[i + 1]]
+        byte, out = self.byte_ids(), []
+        for s in text:
+            data = s.encode(errors="surrogateescape")
+            out += [ids[s]] if s in ids else [byte[b] for b in data] if byte else [3]
+        return out
+
+    def encode_stretch(self, data):
+        words, out = [], []
+        if self.lower is None:
+            for line in data.replace(b" ", SPACE.encode()).split(b"\n"):
+                words += [line, b"\n"]
+            words.pop()
+            for word in words:
+                if word == b"\n" and out and out[-1][:1] == b"\n":
+                    out[-1] += word
+                elif word:
+                    out.append(word)
+        else:
+            white = {chr(c).encode() for c in (*range(9, 14), 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000)}
+            out = [b""]
+            for c in characters(data):
+                if c in white:
+                    out.append(b"")
+                else:
+                    out[-1] += c if not self.lower or len(c) == 1 and c[0] >= 0x80 else c.decode().lower().encode()
+        return [i for word in out if word for i in self.encode_word(word)]
+
+    def decode(self, ids):
+        out = b""
+        for i in ids:
+            kind, piece = self.types[i], self.pieces[i]
+            out += bytes([int(piece[3:5], 16)]) if kind == BYTE else b"" if kind in (CONTROL, UNKNOWN) else \
+                piece.replace(SPACE, " ").encode() if self.spaced and kind == NORMAL else piece.encode()
+        return out
+
+
 # --- the comparison
 
 def json_line(data):
@@ -464,6 +542,9 @@ def main():
                                  (True, False, {"lowercase": True, "strip_accents": False}),
                                  (True, True, {"lowercase": False, "strip_accents": True})):
         kinds.append((f"bert {'spaced' if spaced else '##'} {'cased' if cased else ''}", Wordpiece(rng, spaced, cased, **flags)))
+    kinds += [("gemma4", RawBpe(rng, "gemma4", None, True, True, True)), ("sarvam-moe", RawBpe(rng, "gpt2", "sarvam-moe", True, False, False)),
+              ("whitespace", RawBpe(rng, "whitespace", "whitespace", False, False, False, False)),
+              ("whitespace, lower case", RawBpe(rng, "whitespace", "whitespace", False, False, False, True))]
     texts = [random_text(rng) for _ in range(a.rounds)] + [b"abc" * n for n in (33, 34, 80)]
     ok = [compare(a.tokenize, a.dir, name, v, texts) for name, v in kinds]
     sys.exit(0 if all(ok) else 1)
