@@ -1,14 +1,15 @@
 /* Vocabulary, special tokens, begin and end; how running text is cut up is the kind's
  * (tokenizer_impl.h).
  *
- * What is not done: whitespace around special tokens is never stripped (some models want it; GGUF
- * has no key for it), and no Unicode normalization takes place. */
+ * White space beside special tokens belongs to them where the table says so: GGUF has no key for
+ * it. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "tokenizer_impl.h"
 #include "tokenizer_table.h"
 #include "ggl/show.h"
+#include "unicode.h"
 
 static const llm_tokenizer_kind *const KINDS[] = {&llm_tokenizer_spm,    &llm_tokenizer_bpe,
                                                   &llm_tokenizer_rwkv,   &llm_tokenizer_unigram,
@@ -71,7 +72,8 @@ static ggl_status read_pieces(llm_tokenizer *t, const ggl_gguf *file, ggl_error 
     t->text = ggl_arena_alloc(&t->arena, n, sizeof *t->text);
     t->type = ggl_arena_alloc(&t->arena, n, sizeof *t->type);
     t->eog = ggl_arena_alloc(&t->arena, n, sizeof *t->eog);
-    if (!blob || !t->piece || !t->text || !t->type || !t->eog)
+    t->strip = ggl_arena_alloc(&t->arena, n, sizeof *t->strip);
+    if (!blob || !t->piece || !t->text || !t->type || !t->eog || !t->strip)
         return out_of_memory(err);
     for (size_t i = 0; i < n; i++) {
         if (!ggl_gguf_string(v, i, &s))
@@ -205,6 +207,26 @@ static bool is_special(const llm_tokenizer *t, int32_t id) {
            t->type[id] == TOKEN_UNKNOWN;
 }
 
+static int32_t find_special(const llm_tokenizer *t, ggl_str spelling) {
+    for (int32_t id = 0; id < t->n_vocab; id++)
+        if (is_special(t, id) && str_same(spelling, t->piece[id]))
+            return id;
+    return -1;
+}
+
+/* What the table says of white space beside special tokens. */
+static void read_strip(llm_tokenizer *t, const char *what, uint8_t side) {
+    ggl_str name, token;
+    for (int k = 0; llm_table_word(what, k, 0, &name); k++) {
+        bool holds = find_special(t, name) >= 0;
+        for (int i = 1; holds && llm_table_word(what, k, i, &token); i++) {
+            int32_t id = find_special(t, token);
+            if (id >= 0)
+                t->strip[id] |= side;
+        }
+    }
+}
+
 static ggl_status index_special(llm_tokenizer *t, ggl_error *err) {
     ggl_status s = llm_special_init(&t->special, err);
     for (int32_t id = 0; id < t->n_vocab && s == GGL_OK; id++)
@@ -263,6 +285,8 @@ static ggl_status tokenizer_read(llm_tokenizer *t, const table_model *model, con
         s = index_special(t, err);
     if (s != GGL_OK)
         return s;
+    read_strip(t, "lstrip", STRIP_LEFT);
+    read_strip(t, "rstrip", STRIP_RIGHT);
     for (int32_t id = 0; id < t->n_vocab; id++) {
         t->text[id] = is_special(t, id) ? t->piece[id] : t->kind->text(t, id);
         if (!t->text[id].s)
@@ -300,6 +324,27 @@ void llm_tokenizer_free(llm_tokenizer *t) {
     ggl_free(t);
 }
 
+/* Bytes of white space that s[0..n) begins with. */
+static size_t white_after(const char *s, size_t n) {
+    size_t used = 0, len;
+    while (used < n && (len = ggl_utf8_length(s + used, n - used)) > 0 &&
+           (llm_unicode_properties(llm_unicode_decode(s + used, len)) & UNICODE_WHITE))
+        used += len;
+    return used;
+}
+
+/* .. that it ends with. */
+static size_t white_before(const char *s, size_t n) {
+    size_t left = n;
+    for (size_t len = 1; len <= 3 && len <= left; len++)
+        if (ggl_utf8_length(s + left - len, len) == len &&
+            white_after(s + left - len, len) == len) {
+            left -= len;
+            len = 0;
+        }
+    return n - left;
+}
+
 /* Running text between special tokens, and these. */
 static ggl_status tokenize_parts(const llm_tokenizer *t, const char *text, size_t n, bool control,
                                  llm_tokens *out, ggl_error *err) {
@@ -310,14 +355,19 @@ static ggl_status tokenize_parts(const llm_tokenizer *t, const char *text, size_
         while (n_found > 0 && found[n_found - 1].at < start) /* inside the token before */
             n_found--;
         size_t end = n_found > 0 ? found[n_found - 1].at : n;
-        if (end > start)
-            s = t->kind->encode(t, text + start, end - start, out, err);
+        size_t white = n_found > 0 && t->strip[found[n_found - 1].id] & STRIP_LEFT
+                           ? white_before(text + start, end - start)
+                           : 0;
+        if (end - white > start)
+            s = t->kind->encode(t, text + start, end - white - start, out, err);
         if (n_found == 0)
             break;
         int32_t id = found[--n_found].id;
         if (s == GGL_OK)
             s = llm_tokens_append(out, id, err);
         start = end + t->piece[id].n;
+        if (t->strip[id] & STRIP_RIGHT)
+            start += white_after(text + start, n - start);
     }
     ggl_free(found);
     return s;

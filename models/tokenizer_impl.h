@@ -20,6 +20,8 @@ enum {
     TOKEN_BYTE = 6
 };
 
+enum { STRIP_LEFT = 1, STRIP_RIGHT = 2 }; /* white space there belongs to the token */
+
 typedef struct llm_tokenizer_kind {
     const char *name; /* as tokenizers.txt calls it */
     /* Reads the kind's own keys, sets t->state. Vocabulary and special ids are read already;
@@ -48,6 +50,7 @@ struct llm_tokenizer {
     ggl_str *text;             /* [n_vocab], running text */
     uint8_t *type;             /* [n_vocab], TOKEN_* */
     bool *eog;                 /* [n_vocab] */
+    uint8_t *strip;            /* [n_vocab], STRIP_* */
     bool has_types;            /* the file has token_type; without it all are TOKEN_NORMAL */
     int32_t bos, eos, unknown; /* -1: none */
     bool add_bos, add_eos;

@@ -65,6 +65,18 @@ bool llm_table_name(const char *what, int k, ggl_str *out) {
     return false;
 }
 
+bool llm_table_word(const char *what, int k, int i, ggl_str *out) {
+    ggl_str text = whole_table(), line;
+    while (next_line(&text, &line))
+        if (str_is(next_word(&line), what) && k-- == 0) {
+            do
+                *out = next_word(&line);
+            while (i-- > 0);
+            return out->n > 0;
+        }
+    return false;
+}
+
 /* "'x', which is not supported here (supported: a, b, ..)": as many as a message can hold. */
 static ggl_status unsupported(const char *what, const char *key, ggl_str name, ggl_error *err) {
     char list[160] = "";

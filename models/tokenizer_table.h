@@ -35,5 +35,7 @@ GGL_NODISCARD ggl_status llm_table_find_pre(ggl_str name, table_pre *out, ggl_er
 /* The k-th name of a model or a pre-tokenizer ("model", "pre"), or spelling of an end of generation
  * ("end"; "unless": pairs). */
 bool llm_table_name(const char *what, int k, ggl_str *out);
+/* The i-th word after `what` on the k-th line that begins with it; false: there is none. */
+bool llm_table_word(const char *what, int k, int i, ggl_str *out);
 
 #endif
