@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "tokenizer_impl.h"
-#include "tokenizer_table.h"
 #include "ggl/show.h"
 #include "unicode.h"
 
@@ -251,6 +250,11 @@ static ggl_status find_kind(const ggl_gguf *file, const llm_tokenizer_kind **out
     ggl_status s = llm_table_find_model(model, row, err);
     if (s != GGL_OK)
         return s;
+    if (row->kind.n == 1 && row->kind.s[0] == '-')
+        return ggl_fail(err, GGL_NOT_FOUND,
+                        "the file has no tokenizer (tokenizer.ggml.model is '%.*s'): the model "
+                        "takes token ids only",
+                        (int)model.n, model.s);
     for (int i = 0; i < N_KINDS; i++)
         if (strlen(KINDS[i]->name) == row->kind.n &&
             memcmp(KINDS[i]->name, row->kind.s, row->kind.n) == 0) {
@@ -263,11 +267,9 @@ static ggl_status find_kind(const ggl_gguf *file, const llm_tokenizer_kind **out
 
 static ggl_status tokenizer_read(llm_tokenizer *t, const table_model *model, const ggl_gguf *file,
                                  ggl_error *err) {
+    t->model = *model;
     t->add_bos = model->add_bos;
     t->add_eos = model->add_eos;
-    t->pre = model->pre;
-    t->always_bos = model->always_bos;
-    t->always_eos = model->always_eos;
     ggl_status s = read_pieces(t, file, err);
     if (s == GGL_OK)
         s = read_types(t, file, err);
@@ -279,8 +281,8 @@ static ggl_status tokenizer_read(llm_tokenizer *t, const table_model *model, con
         (ggl_gguf_get_bool(file, "tokenizer.ggml.add_bos_token", &t->add_bos, err) < 0 ||
          ggl_gguf_get_bool(file, "tokenizer.ggml.add_eos_token", &t->add_eos, err) < 0))
         s = GGL_FORMAT;
-    t->add_bos = t->add_bos || t->always_bos;
-    t->add_eos = t->add_eos || t->always_eos;
+    t->add_bos = t->add_bos || t->model.always_bos;
+    t->add_eos = t->add_eos || t->model.always_eos;
     if (s == GGL_OK)
         s = index_special(t, err);
     if (s != GGL_OK)

@@ -15,10 +15,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "dna.h"
 #include "merge_queue.h"
 #include "pretok.h"
 #include "tokenizer_impl.h"
-#include "tokenizer_table.h"
 #include "unicode.h"
 #include "ggl/show.h"
 
@@ -31,6 +31,8 @@ typedef struct bpe {
     const pretok_program *split[TABLE_MAX_SPLITS];
     int n_split;
     table_pre pre;
+    dna dna;
+    bool has_dna;
     bool lower;        /* letters become lower case */
     ggl_index piece;   /* pieces that text may become */
     size_t longest;    /* bytes of the longest of them */
@@ -95,6 +97,8 @@ static ggl_str byte_level_text(llm_tokenizer *t, int32_t id) {
 
 static ggl_str bpe_text(llm_tokenizer *t, int32_t id) {
     const table_pre *pre = &((const bpe *)t->state)->pre;
+    if (((const bpe *)t->state)->has_dna && llm_dna_text(t->piece[id]).n < t->piece[id].n)
+        return llm_dna_text(t->piece[id]);
     if (!pre->raw)
         return byte_level_text(t, id);
     return pre->spaced || t->type[id] == TOKEN_BYTE ? llm_spaced_text(t, id) : t->piece[id];
@@ -218,12 +222,12 @@ static ggl_status read_pre(llm_tokenizer *t, bpe *m, const ggl_gguf *file, ggl_e
     ggl_str name = {"default", 7};
     if (ggl_gguf_get_string(file, "tokenizer.ggml.pre", &name, err) < 0)
         return GGL_FORMAT;
-    ggl_status s = llm_table_find_pre(t->pre.n > 0 ? t->pre : name, &m->pre, err);
+    ggl_status s = llm_table_find_pre(t->model.pre.n > 0 ? t->model.pre : name, &m->pre, err);
     if (s == GGL_OK && m->pre.drop_white &&
         ggl_gguf_get_bool(file, "tokenizer.ggml.normalizer.lowercase", &m->lower, err) < 0)
         return GGL_FORMAT;
     t->add_bos = t->add_bos || m->pre.add_bos;
-    t->always_bos = t->always_bos || m->pre.always_bos;
+    t->model.always_bos = t->model.always_bos || m->pre.always_bos;
     for (; s == GGL_OK && m->n_split < m->pre.n_split; m->n_split++)
         s = llm_pretok_compile(&m->split[m->n_split], &t->arena, m->pre.split[m->n_split], err);
     return s;
@@ -258,6 +262,7 @@ static ggl_status bpe_init(llm_tokenizer *t, const ggl_gguf *file, ggl_error *er
         ggl_index_put(&m->piece, t->piece, (size_t)id);
         m->longest = t->piece[id].n > m->longest ? t->piece[id].n : m->longest;
     }
+    m->has_dna = t->model.dna && llm_dna_find(&m->dna, t, &m->piece);
     if (m->pre.raw)
         s = read_raw_bytes(t, m, err);
     return s == GGL_OK ? read_symbols(t, m, file, err) : s;
@@ -403,8 +408,8 @@ static size_t change_text(const bpe *m, const char *text, size_t n, char *out) {
     return used;
 }
 
-static ggl_status bpe_encode(const llm_tokenizer *t, const char *text, size_t n, llm_tokens *out,
-                             ggl_error *err) {
+static ggl_status encode_plain(const llm_tokenizer *t, const char *text, size_t n, llm_tokens *out,
+                               ggl_error *err) {
     bpe_run r = {.t = t, .m = t->state, .out = out, .err = err};
     char *changed = NULL; /* the text with other spaces or letters */
     ggl_status s = GGL_OK;
@@ -424,6 +429,13 @@ static ggl_status bpe_encode(const llm_tokenizer *t, const char *text, size_t n,
     ggl_free(r.spelled);
     ggl_free(changed);
     return s;
+}
+
+static ggl_status bpe_encode(const llm_tokenizer *t, const char *text, size_t n, llm_tokens *out,
+                             ggl_error *err) {
+    const bpe *m = t->state;
+    return m->has_dna ? llm_dna_encode(&m->dna, t, &m->piece, text, n, encode_plain, out, err)
+                      : encode_plain(t, text, n, out, err);
 }
 
 const llm_tokenizer_kind llm_tokenizer_bpe = {

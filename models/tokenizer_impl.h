@@ -8,6 +8,7 @@
 #include "ggl/index.h"
 #include "llm/tokenizer.h"
 #include "special_tokens.h"
+#include "tokenizer_table.h"
 
 /* tokenizer.ggml.token_type */
 enum {
@@ -54,10 +55,8 @@ struct llm_tokenizer {
     bool has_types;            /* the file has token_type; without it all are TOKEN_NORMAL */
     int32_t bos, eos, unknown; /* -1: none */
     bool add_bos, add_eos;
-    ggl_str
-        pre; /* the pre-tokenizer that the model's name stands for, whatever the file says; or "" */
-    bool always_bos, always_eos; /* whatever the file says of add_bos and add_eos */
-    special_tokens special;      /* control, user-defined and unknown tokens */
+    table_model model;      /* what tokenizers.txt says of the model's name */
+    special_tokens special; /* control, user-defined and unknown tokens */
 };
 
 /* An empty index of ids by their spelling in strings[id]; of equal ones the first that is put

@@ -124,11 +124,9 @@ static bool flag_bool(ggl_str flag, table_model *out) {
     const struct {
         const char *name;
         bool *set;
-    } flags[] = {{"add_bos", &out->add_bos},
-                 {"add_eos", &out->add_eos},
-                 {"always_bos", &out->always_bos},
-                 {"always_eos", &out->always_eos},
-                 {"cls_sep", &out->cls_sep}};
+    } flags[] = {{"add_bos", &out->add_bos},       {"add_eos", &out->add_eos},
+                 {"always_bos", &out->always_bos}, {"always_eos", &out->always_eos},
+                 {"cls_sep", &out->cls_sep},       {"dna", &out->dna}};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (str_is(flag, flags[i].name))
             return *flags[i].set = true;

@@ -8,10 +8,11 @@
 enum { TABLE_MAX_SPLITS = 8 };
 
 typedef struct table_model {
-    ggl_str kind;          /* models/tokenizer_KIND.c */
-    bool add_bos, add_eos; /* where the file's keys are silent */
-    bool always_bos, always_eos;
-    ggl_str pre;  /* the pre-tokenizer, whatever the file says; n = 0: as it says */
+    ggl_str kind;                /* models/tokenizer_KIND.c */
+    bool add_bos, add_eos;       /* where the file's keys are silent */
+    bool always_bos, always_eos; /* whatever they say */
+    ggl_str pre;                 /* the pre-tokenizer, whatever the file says; n = 0: as it says */
+    bool dna;                    /* letters between <dna> and </dna> are tokens of six */
     bool cls_sep; /* text begins with cls_token_id and ends with seperator_token_id */
     /* Where the file is silent: these ids, if their tokens have the fitting type. -1: none. */
     int32_t bos, eos, unknown;
