@@ -388,6 +388,10 @@ ggl_status llm_tokenize(const llm_tokenizer *t, const char *text, size_t n, unsi
     return s;
 }
 
+const char *llm_tokenizer_kind_name(const llm_tokenizer *t) {
+    return t->kind->name;
+}
+
 int32_t llm_tokenizer_n_vocab(const llm_tokenizer *t) {
     return t->n_vocab;
 }
