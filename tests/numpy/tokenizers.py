@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Each kind of tokenizer against a second implementation: short, slow, and written from the kinds' descriptions alone.
 
-    tokenizers.py --tokenize LLM_TOKENIZE --dir FOLDER [--seed N] [--rounds N]
+    tokenizers.py --tokenize LLM_TOKENIZE [--cli LLM_CLI] --dir FOLDER [--seed N] [--rounds N]
 
 Small vocabularies are made here, and random texts: words of the vocabulary's own, accents, CJK, emoji with joiners, controls, runs of
-spaces, scripts that no vocabulary has, invalid UTF-8, NUL. Exit code 0, 1.
+spaces, scripts that no vocabulary has, invalid UTF-8, NUL. With --cli a nano model of each vocabulary goes on with a prompt. Exit code 0, 1.
 """
 import argparse
 import json
@@ -15,7 +15,10 @@ import subprocess
 import sys
 import unicodedata
 
+import numpy as np
+
 import gguf
+import nano
 from gguf import Typed
 
 NORMAL, UNKNOWN, CONTROL, USER, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
@@ -103,12 +106,19 @@ class Vocabulary:
         for b in range(256):
             self.add(f"<0x{b:02X}>", BYTE)
 
-    def write(self, path):
-        meta = {"tokenizer.ggml.model": self.model, "tokenizer.ggml.tokens": self.pieces,
+    def write(self, path, model=None):
+        """A file with this vocabulary; `model`: a nano model, whose embedding gets a row for each piece."""
+        tensors = {}
+        if model:
+            tensors = dict(model.tensors)
+            random = np.random.default_rng(3)
+            for name in ("token_embd.weight", "output.weight"):
+                tensors[name] = random.normal(size=(len(self.pieces), tensors[name].shape[1])).astype(np.float32)
+        meta = {**(model.meta() if model else {}), "tokenizer.ggml.model": self.model, "tokenizer.ggml.tokens": self.pieces,
                 "tokenizer.ggml.token_type": Typed(gguf.ARRAY, self.types, gguf.I32),
                 "tokenizer.ggml.scores": Typed(gguf.ARRAY, self.scores, gguf.F32)}
         meta.update({f"tokenizer.ggml.{k}": v for k, v in self.keys.items()})
-        gguf.write(path, meta, {})
+        gguf.write(path, meta, tensors)
 
     def specials(self):
         kinds = (USER, CONTROL, UNKNOWN)
@@ -525,6 +535,22 @@ def compare(tool, folder, name, vocabulary, texts):
     return not wrong and n_tokens > 0
 
 
+def generate(cli, folder, name, vocabulary):
+    """llm-cli with a nano model of this vocabulary."""
+    path = os.path.join(folder, f"tokenizer-{os.getpid()}.gguf")
+    model = nano.CASES["llama"]
+    try:
+        vocabulary.write(path, model)
+        prompt = "the cat größer 日本語"
+        n_prompt = len(vocabulary.encode(prompt.encode()))
+        out = run([cli, "-m", path, "-p", prompt, "-n", "12", "--temp", "0", "-c", "64"], b"")
+    finally:
+        if os.path.exists(path):
+            os.remove(path)
+    print(f"{name:24} a prompt of {n_prompt} tokens, {len(out)} bytes {'ok' if out else 'FAILED'}")
+    return len(out) > 0
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tokenize", required=True)
@@ -547,6 +573,8 @@ def main():
               ("whitespace, lower case", RawBpe(rng, "whitespace", "whitespace", False, False, False, True))]
     texts = [random_text(rng) for _ in range(a.rounds)] + [b"abc" * n for n in (33, 34, 80)]
     ok = [compare(a.tokenize, a.dir, name, v, texts) for name, v in kinds]
+    if a.cli:
+        ok += [generate(a.cli, a.dir, name, v) for name, v in kinds]
     sys.exit(0 if all(ok) else 1)
 
 
