@@ -27,6 +27,15 @@ size_t ggl_utf8_length(const char *s, size_t n) {
     return bad ? 0 : len; /* overlong forms, surrogates, beyond U+10FFFF */
 }
 
+size_t ggl_utf8_cut(const char *s, size_t n, size_t most) {
+    if (n <= most)
+        return n;
+    size_t k = most;
+    while (k > 0 && most - k < 3 && ((unsigned char)s[k] & 0xc0) == 0x80)
+        k--;
+    return k;
+}
+
 /* Bytes go into buf as far as there is room, and are counted in any case. */
 typedef struct output {
     char *buf;

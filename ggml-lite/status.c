@@ -1,6 +1,7 @@
 /* Statuses and error messages: see ggl/status.h. */
 #include "ggl/status.h"
 
+#include "ggl/show.h"
 #include "show_impl.h"
 
 #include <stdio.h>
@@ -18,7 +19,7 @@ const char *ggl_status_text(ggl_status s) {
 /* A message that had to be cut says so with its last three characters. */
 static void mark_cut(char *msg, size_t size, size_t wanted) {
     if (wanted >= size)
-        memcpy(msg + size - 4, "...", 4);
+        memcpy(msg + ggl_utf8_cut(msg, strlen(msg), size - 4), "...", 4);
 }
 
 ggl_status ggl_failv(ggl_error *err, ggl_status s, const char *fmt, va_list args) {

@@ -22,6 +22,7 @@ void arch_conversion_fini(arch_conversion *c) {
     ggl_free(c->tensor);
     ggl_free(c->ignored);
     ggl_free(c->fault);
+    ggl_free(c->note);
     ggl_arena_fini(&c->arena);
 }
 
@@ -94,7 +95,7 @@ const char *arch_convert_absent_hint(const arch_eval *ev, const char *key) {
     if (strncmp(key, ev->family, n) != 0 || key[n] != '.')
         return "'?? value' says what holds without it";
     for (const arch_mapping *m = c->section->map; m; m = m->next)
-        if (m->kind == MAP_KEY && strcmp(m->name, key + n + 1) == 0)
+        if (m->kind == MAP_KEY && !m->whole && strcmp(m->name, key + n + 1) == 0)
             return c->keys_done ? "its line there gives none for this folder"
                                 : "its line stands further down";
     return "the section has no line for it";
@@ -150,7 +151,8 @@ static bool put_key(arch_eval *ev, const arch_mapping *m, const arch_value *v) {
     bool is_list = v->kind == VAL_LIST;
     size_t n = is_list ? v->n : 1;
     llm_arch_item *item = ggl_arena_alloc(&c->arena, n + 1, sizeof *item);
-    const char *name = ggl_arena_printf(&c->arena, "%s.%s", ev->family, m->name);
+    const char *name = ggl_arena_printf(&c->arena, "%s%s%s", m->whole ? "" : ev->family,
+                                        m->whole ? "" : ".", m->name);
     llm_arch_type type = LLM_ARCH_NUMBER, first = type;
     if (!item || !name || !ggl_grow(&c->key, &c->cap_key, c->n_key + 1, sizeof *c->key))
         return arch_nomem(ev), false;
@@ -169,6 +171,8 @@ static bool put_key(arch_eval *ev, const arch_mapping *m, const arch_value *v) {
 }
 
 static bool convert_key(arch_eval *ev, const arch_mapping *m) {
+    ev->conv->making = m;
+    ev->conv->made = m->name;
     arch_value v = arch_eval_expr(ev, m->expr);
     if (v.kind == VAL_FAIL)
         return false;
@@ -197,7 +201,22 @@ static bool convert_family(arch_eval *ev, const arch_mapping *m) {
     return false;
 }
 
+/* note cond, "text" */
+static bool run_note(arch_eval *ev, const arch_mapping *m) {
+    arch_conversion *c = ev->conv;
+    bool yes = false;
+    arch_value v = arch_eval_expr(ev, m->expr);
+    if (v.kind == VAL_FAIL || !arch_want_bool(ev, m->expr, &v, &yes) || !yes)
+        return ev->status == GGL_OK;
+    if (!ggl_grow(&c->note, &c->cap_note, c->n_note + 1, sizeof *c->note))
+        return arch_nomem(ev), false;
+    c->note[c->n_note++] = m->require->string; /* the descriptor's */
+    return true;
+}
+
 static bool run_line(arch_eval *ev, const arch_mapping *m) {
+    if (m->kind == MAP_NOTE)
+        return run_note(ev, m) || arch_convert_forgive(ev);
     if (m->kind == MAP_REQUIRE)
         return arch_run(ev, m->require) || arch_convert_forgive(ev);
     if (m->kind != MAP_KEY || convert_key(ev, m))
@@ -207,6 +226,9 @@ static bool run_line(arch_eval *ev, const arch_mapping *m) {
 }
 
 static bool run_keys(arch_eval *ev) {
+    for (const arch_mapping *m = ev->conv->section->map; m; m = m->next)
+        if (m->kind == MAP_WITHIN && !arch_convert_within(ev, m))
+            return false;
     for (const arch_mapping *m = ev->conv->section->map; m; m = m->next)
         if (m->kind == MAP_ARCH && !convert_family(ev, m) && !arch_convert_forgive(ev))
             return false;
@@ -267,6 +289,9 @@ ggl_status arch_convert_check_keys(arch_conversion *c, ggl_error *err) {
 #define MAX_FAULTS 1000
 
 bool arch_convert_add_fault(arch_conversion *c, const char *msg) {
+    for (size_t i = 0; i < c->n_fault; i++)
+        if (strcmp(c->fault[i], msg) == 0)
+            return true;
     const char *own = ggl_arena_strndup(&c->arena, msg, strlen(msg));
     if (!own || !ggl_grow(&c->fault, &c->cap_fault, c->n_fault + 1, sizeof *c->fault))
         return false;
@@ -287,9 +312,9 @@ bool arch_convert_forgive(arch_eval *ev) {
 
 /* --- weights ---------------------------------------------------------------------------------- */
 
-static const arch_mapping *find_mapping(const arch_conversion *c, const char *name) {
+static const arch_mapping *find_mapping(const arch_conversion *c, const char *name, bool bias) {
     const arch_mapping *m = c->section->map;
-    while (m && (m->kind != MAP_WEIGHT || strcmp(m->name, name) != 0))
+    while (m && (m->kind != MAP_WEIGHT || m->bias != bias || strcmp(m->name, name) != 0))
         m = m->next;
     return m;
 }
@@ -325,7 +350,8 @@ static recipe *make_weight(arch_eval *ev, const arch_stmt *s, bool is_bias,
                            const llm_arch_tensor *t) {
     arch_conversion *c = ev->conv;
     const char *name = s->target[0].name;
-    const arch_mapping *m = find_mapping(c, name);
+    const arch_mapping *own = is_bias ? find_mapping(c, name, true) : NULL,
+                       *m = own ? own : find_mapping(c, name, false);
     recipe *r = NULL;
     if (c->in_constant) {
         arch_error(ev, s->place, "a constant of a conversion declares no weights");
@@ -337,11 +363,12 @@ static recipe *make_weight(arch_eval *ev, const arch_stmt *s, bool is_bias,
     c->made = m ? ggl_arena_strndup(&c->arena, t->name, strlen(t->name)) : NULL;
     if (m && !c->made)
         return arch_nomem(ev), NULL;
-    if (!m || !arch_convert_make(ev, m->expr, is_bias, &r))
-        return NULL;
-    if (!r && !t->optional)
+    c->own_bias = own != NULL;
+    const bool made = m && arch_convert_make(ev, m->expr, is_bias && !own, &r);
+    if (made && !r && !t->optional)
         missing_source(ev, m, is_bias ? "its bias" : "its weight", t, is_bias);
-    return r;
+    c->own_bias = false;
+    return made ? r : NULL;
 }
 
 bool arch_convert_weight(arch_eval *ev, const arch_stmt *s, bool is_bias, llm_arch_tensor *t) {

@@ -44,6 +44,8 @@ typedef struct arch_conversion {
     ggl_backend *backend; /* computes constants, in double; NULL: there may be none */
     const llm_arch_ignore
         *ignore;  /* at the user's risk: `key` of config.json's values, `tensor`; NULL: nothing */
+    bool *key_hit,
+        *tensor_hit; /* of `ignore`: the patterns that something fits; NULL: it is not asked */
     bool collect; /* go on after errors, as far as that makes sense, and keep them in `fault` */
     /* what comes out */
     ggl_arena arena;
@@ -57,6 +59,8 @@ typedef struct arch_conversion {
     size_t n_ignored, cap_ignored;
     const char **fault; /* of `collect`: the messages */
     size_t n_fault, cap_fault;
+    const char **note; /* those of `note` lines whose condition holds */
+    size_t n_note, cap_note;
     bool no_keys; /* of `collect`: a key line failed, so that the descriptor cannot be built */
     /* while it runs */
     const arch_mapping
@@ -65,7 +69,9 @@ typedef struct arch_conversion {
     char source_name[300]; /* "the convert section in llama.arch:56" */
     bool keys_done;
     bool stacking, in_constant;
-    int64_t e; /* "{e}", in a stack */
+    bool own_bias;           /* the line is that of a bias */
+    int64_t e;               /* `e` and "{e}", in a stack or list */
+    const json_value *inner; /* the object that a `within` line names; NULL: there is none */
 } arch_conversion;
 
 const arch_convert *arch_find_convert(const llm_arch *arch, ggl_str name); /* NULL: it has none for that */
@@ -81,6 +87,11 @@ int arch_field_path(const arch_expr *e, const char **name, int most, const char 
 /* What `rope.NAME` is called in config.json; *outside: its names beside rope_parameters and rope_scaling, NULL after the last. */
 const char *arch_rope_key(const char *name, const char *const **outside);
 
+/* A `within` line. */
+bool arch_convert_within(arch_eval *ev, const arch_mapping *m);
+/* Where the rotation's values stand: the object of a `within` line, else config.json itself. */
+const json_value *arch_convert_root(const arch_conversion *c);
+
 /* arch_convert_unread.c: values of config.json that no line of the section reads, in their order. */
 typedef struct arch_unread {
     const char *path;
@@ -93,12 +104,12 @@ GGL_NODISCARD ggl_status arch_convert_each_unread(const arch_conversion *c, arch
                                                   void *ctx, ggl_error *err);
 /* GGL_UNSUPPORTED: there are some; the message names them. */
 GGL_NODISCARD ggl_status arch_convert_check_config(const arch_conversion *c, ggl_error *err);
-/* Whether one of the patterns fits. */
-bool arch_convert_on_request(const char *const *pattern, size_t n, ggl_str name);
+/* Whether one of the patterns fits; hit[k]: pattern k does; NULL: that is not asked. */
+bool arch_convert_on_request(const char *const *pattern, size_t n, bool *hit, ggl_str name);
 /* A value for messages: 0.5, "silu", a list of 3; returns buf. */
 const char *arch_json_text(const json_value *v, char *buf, size_t size);
 
-/* Keeps a message; false: out of memory. */
+/* Keeps a message, each once; false: out of memory. */
 bool arch_convert_add_fault(arch_conversion *c, const char *msg);
 /* Keys that nothing in the descriptor reads, by their lines. GGL_FORMAT */
 GGL_NODISCARD ggl_status arch_convert_check_keys(arch_conversion *c, ggl_error *err);
@@ -111,6 +122,8 @@ GGL_NODISCARD ggl_status arch_convert_check_leftovers(const arch_conversion *c, 
 
 /* arch_convert_expr.c: the tensor stem.weight, or of a bias stem.bias, or `stem` itself; NULL: the folder has none. */
 st_tensor *arch_convert_find_source(const arch_conversion *c, const char *stem, bool is_bias);
+/* A line reads the tensor. */
+void arch_convert_use(arch_conversion *c, st_tensor *t);
 /* The first tensor that an expression is made of, by its name in the folder; NULL: of none. In a stack that of {e}, outside of one the
  * first. */
 const char *arch_convert_source_name(arch_eval *ev, const arch_expr *e, bool is_bias);

@@ -4,10 +4,13 @@
  *     rope_theta, rope_scaling: {type or rope_type, ..}                  transformers up to 4
  *     rope_parameters: {rope_theta, rope_type, ..}                       transformers 5
  *     rope_parameters: {full_attention: {..}, sliding_attention: {..}}   the same for each kind of layer: rope.full_attention.x */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "arch_convert.h"
+#include "ggl/math.h"
+#include "ggl/show.h"
 
 /* What `rope` calls otherwise than config.json does, and the names that stand beside the objects in older files. */
 static const struct {
@@ -56,24 +59,6 @@ static bool pay(arch_eval *ev, const arch_expr *e, const json_value *v) {
     return arch_step(ev, e->place, v && v->kind == JSON_OBJECT ? 1 + (int64_t)v->of.n / 32 : 1);
 }
 
-static bool find_config(arch_eval *ev, const arch_expr *e, const json_value **out) {
-    if (e->kind == EX_NAME && strcmp(e->name, "config") == 0) {
-        *out = ev->conv->config;
-        return true;
-    }
-    if (e->kind != EX_FIELD) {
-        arch_error(ev, e->place,
-                   "values have no parts, but config and rope: config.a.b, rope.theta");
-        return false;
-    }
-    if (!find_config(ev, e->a, out) || !pay(ev, e, *out))
-        return false;
-    *out = json_get(*out, e->name); /* of null, too: absent */
-    return true;
-}
-
-/* --- rope.x ----------------------------------------------------------------------------------- */
-
 static bool same_json(const json_value *a, const json_value *b) {
     if (a->kind != b->kind)
         return false;
@@ -93,6 +78,77 @@ static bool same_json(const json_value *a, const json_value *b) {
         return false;
     }
 }
+
+const json_value *arch_convert_root(const arch_conversion *c) {
+    return c->inner ? c->inner : c->config;
+}
+
+static bool is_there(const json_value *v) {
+    return v && v->kind != JSON_NULL;
+}
+
+/* config.x: of the object that `within` names, else beside it. */
+static bool find_outermost(arch_eval *ev, const arch_expr *e, const json_value **out) {
+    const json_value *in = json_get(ev->conv->inner, e->name),
+                     *beside = json_get(ev->conv->config, e->name);
+    if (!pay(ev, e, ev->conv->config) || !pay(ev, e, ev->conv->inner))
+        return false;
+    *out = is_there(in) ? in : beside;
+    if (is_there(in) && is_there(beside) && in->kind != JSON_OBJECT && !same_json(in, beside)) {
+        arch_error(ev, e->place,
+                   "config.json has two values of %s that differ, in the model's own object and "
+                   "beside it: "
+                   "it is not known which holds",
+                   e->name);
+        return false;
+    }
+    return true;
+}
+
+static bool find_config(arch_eval *ev, const arch_expr *e, const json_value **out);
+
+/* config.a[i] */
+static bool find_element(arch_eval *ev, const arch_expr *e, const json_value **out) {
+    char quote[128];
+    int64_t i;
+    if (!find_config(ev, e->a, out))
+        return false;
+    if (!is_there(*out))
+        return true;
+    arch_value v = arch_eval_expr(ev, e->b);
+    if (v.kind == VAL_FAIL || !arch_want_whole(ev, e->b, &v, 0, (double)ARCH_MAX_DIM, &i))
+        return false;
+    const bool fits = (*out)->kind == JSON_ARRAY && (uint64_t)i < (*out)->of.n;
+    if (!fits)
+        arch_error(ev, e->place, "%s is %s in config.json, and has no element %" PRId64,
+                   arch_quote(e->a->place, quote, sizeof quote), json_kind_text((*out)->kind), i);
+    else
+        *out = &(*out)->of.item[i];
+    return fits;
+}
+
+static bool find_config(arch_eval *ev, const arch_expr *e, const json_value **out) {
+    if (e->kind == EX_NAME && strcmp(e->name, "config") == 0) {
+        *out = ev->conv->config;
+        return true;
+    }
+    if (e->kind == EX_INDEX)
+        return find_element(ev, e, out);
+    if (e->kind == EX_FIELD && ev->conv->inner && e->a->kind == EX_NAME &&
+        strcmp(e->a->name, "config") == 0)
+        return find_outermost(ev, e, out);
+    if (e->kind != EX_FIELD) {
+        arch_error(ev, e->place,
+                   "values have no parts, but config and rope: config.a.b, rope.theta");
+        return false;
+    }
+    if (!find_config(ev, e->a, out) || !pay(ev, e, *out))
+        return false;
+    *out = json_get(*out, e->name); /* of null, too: absent */
+    return true;
+}
+
+/* --- rope.x ----------------------------------------------------------------------------------- */
 
 typedef struct rope_search {
     arch_eval *ev;
@@ -120,22 +176,57 @@ static bool try_place(rope_search *s, const json_value *v, const char *where) {
     return true;
 }
 
+/* "default" where nothing is scaled; "su" is longrope's first name. */
+static const json_value *normal_type(const json_value *v) {
+    static const json_value none = {.kind = JSON_STRING, .str = {"default", 7}};
+    static const json_value longrope = {.kind = JSON_STRING, .str = {"longrope", 8}};
+    return !v ? &none : json_is(v, "su") ? &longrope : v;
+}
+
+/* The type has two names. */
 static bool try_object(rope_search *s, const json_value *box, const char *where) {
     const json_value *v = json_get(box, s->key);
-    if ((!v || v->kind == JSON_NULL) && strcmp(s->key, "rope_type") == 0)
-        v = json_get(box, "type");
+    const json_value *old = strcmp(s->key, "rope_type") == 0 ? json_get(box, "type") : NULL;
+    if (!v || v->kind == JSON_NULL)
+        v = old;
+    else if (old && old->kind != JSON_NULL && !same_json(normal_type(v), normal_type(old))) {
+        arch_error(
+            s->ev, s->e->place,
+            "%s in config.json has a rope_type and a type that differ: it is not known which "
+            "holds",
+            where);
+        return false;
+    }
     return try_place(s, v, where);
+}
+
+/* An object for each kind of layers, or values for all of them. */
+static bool check_box(rope_search *s, const json_value *box, const char *name, bool *nested) {
+    const ggl_str *object = NULL, *value = NULL;
+    for (size_t i = 0; box && i < box->of.n; i++) {
+        const json_value *v = &box->of.item[i];
+        if (v->kind == JSON_OBJECT && v->of.n > 0)
+            object = &box->of.name[i];
+        else if (v->kind != JSON_OBJECT && v->kind != JSON_NULL)
+            value = &box->of.name[i];
+    }
+    *nested = object != NULL;
+    if (object && value)
+        arch_error(s->ev, s->e->place,
+                   "%s in config.json has values for one kind of layers ('%.*s') and values beside "
+                   "them ('%.*s'): it is not known which hold",
+                   name, (int)ggl_utf8_cut(object->s, object->n, 60), object->s,
+                   (int)ggl_utf8_cut(value->s, value->n, 60), value->s);
+    return !object || !value;
 }
 
 /* rope_parameters or rope_scaling; *nested: it has an object for each kind of layer. */
 static bool try_box(rope_search *s, const char *name, bool *nested) {
-    const json_value *box = json_get_kind(s->ev->conv->config, name, JSON_OBJECT);
-    *nested = false;
-    for (size_t i = 0; box && i < box->of.n; i++) {
+    const json_value *box = json_get_kind(arch_convert_root(s->ev->conv), name, JSON_OBJECT);
+    if (!pay(s->ev, s->e, box) || !check_box(s, box, name, nested))
+        return false;
+    for (size_t i = 0; *nested && i < box->of.n; i++) {
         ggl_str kind = box->of.name[i];
-        if (box->of.item[i].kind != JSON_OBJECT)
-            continue;
-        *nested = true;
         if (!pay(s->ev, s->e, &box->of.item[i]))
             return false;
         bool wanted =
@@ -147,7 +238,7 @@ static bool try_box(rope_search *s, const char *name, bool *nested) {
 }
 
 static bool find_rope_value(rope_search *s, const char *const *outside) {
-    const json_value *config = s->ev->conv->config;
+    const json_value *config = arch_convert_root(s->ev->conv);
     bool sliding = s->layer && strcmp(s->layer, SLIDING) == 0, nested[2] = {false, false};
     if (!try_box(s, "rope_parameters", &nested[0]))
         return false;
@@ -166,13 +257,6 @@ static bool find_rope_value(rope_search *s, const char *const *outside) {
     return true;
 }
 
-/* "default" where nothing is scaled; "su" is longrope's first name. */
-static const json_value *normal_type(const json_value *v) {
-    static const json_value none = {.kind = JSON_STRING, .str = {"default", 7}};
-    static const json_value longrope = {.kind = JSON_STRING, .str = {"longrope", 8}};
-    return !v ? &none : json_is(v, "su") ? &longrope : v;
-}
-
 static bool find_rope(arch_eval *ev, const arch_expr *e, const json_value **out) {
     const char *name[2] = {NULL, NULL}, *root;
     int n = arch_field_path(e, name, 2, &root);
@@ -185,10 +269,10 @@ static bool find_rope(arch_eval *ev, const arch_expr *e, const json_value **out)
     }
     rope_search s = {.ev = ev, .e = e, .layer = n == 2 ? name[0] : NULL};
     s.key = arch_rope_key(name[n - 1], &outside);
-    if (!pay(ev, e, ev->conv->config) || !find_rope_value(&s, outside))
+    if (!pay(ev, e, arch_convert_root(ev->conv)) || !find_rope_value(&s, outside))
         return false;
     bool is_type = strcmp(s.key, "rope_type") == 0;
-    const json_value *old = json_get_kind(ev->conv->config, "rope_scaling", JSON_OBJECT);
+    const json_value *old = json_get_kind(arch_convert_root(ev->conv), "rope_scaling", JSON_OBJECT);
     if (is_type && !s.found && old && old->of.n > 0 &&
         !(s.layer && strcmp(s.layer, SLIDING) == 0)) {
         arch_error(ev, e->place,
@@ -260,6 +344,100 @@ arch_value arch_convert_field(arch_eval *ev, const arch_expr *e) {
     arch_value none = arch_none(arch_strdup(ev, text));
     none.absent_key = true;
     return none.text ? none : ARCH_FAIL;
+}
+
+bool arch_convert_within(arch_eval *ev, const arch_mapping *m) {
+    const json_value *v;
+    if (!find_config(ev, m->expr, &v))
+        return false;
+    ev->conv->inner = v && v->kind == JSON_OBJECT ? v : NULL;
+    return true;
+}
+
+/* --- values of lists and tensors -------------------------------------------------------------- */
+
+/* list(x, n): x for e = 0 .. n-1 */
+static arch_value make_list(arch_eval *ev, const arch_expr *e) {
+    arch_conversion *c = ev->conv;
+    char text[256];
+    int64_t n;
+    arch_value v = arch_eval_expr(ev, e->arg[1].value);
+    if (v.kind == VAL_FAIL || !arch_want_whole(ev, e->arg[1].value, &v, 0, 1 << 20, &n))
+        return ARCH_FAIL;
+    if (c->stacking)
+        return arch_error(ev, e->mark, "a list in a list or stack");
+    arch_value *item = ggl_arena_alloc(&ev->arena, (size_t)n + 1, sizeof *item);
+    if (!item)
+        return arch_nomem(ev);
+    c->stacking = true;
+    bool ok = true;
+    for (c->e = 0; ok && c->e < n; c->e++) {
+        item[c->e] = v = arch_eval_expr(ev, e->arg[0].value);
+        ok = v.kind == VAL_NUMBER || v.kind == VAL_BOOL || v.kind == VAL_STRING;
+        if (!ok && v.kind != VAL_FAIL)
+            arch_error(ev, e->arg[0].value->place,
+                       "an element is a number, a string, true or false; for e = %" PRId64 ": %s",
+                       c->e, arch_value_text(&v, text, sizeof text));
+    }
+    c->stacking = false;
+    return ok ? (arch_value){.kind = VAL_LIST, .item = item, .n = (size_t)n} : ARCH_FAIL;
+}
+
+#define MAX_VALUES 65536
+
+/* value("tensor"): its number, or a list of its numbers. */
+static arch_value tensor_value(arch_eval *ev, const arch_expr *e) {
+    const arch_expr *x = e->arg[0].value;
+    char text[300];
+    const char *stem = x->kind == EX_STRING ? arch_expand(ev, x->name, x->place) : NULL;
+    if (!stem)
+        return arch_error(ev, x->place, "value(..) takes the name of a source tensor, in quotes");
+    if (!ev->conv->source)
+        return arch_error(
+            ev, e->place,
+            "value(..) reads a tensor of the folder, and none of its tensors are read");
+    st_tensor *t = arch_convert_find_source(ev->conv, stem, false);
+    if (!t) {
+        snprintf(text, sizeof text, "tensor %.200s is missing in the folder", stem);
+        arch_value none = arch_none(arch_strdup(ev, text));
+        none.absent_key = true;
+        return none.text ? none : ARCH_FAIL;
+    }
+    arch_convert_use(ev->conv, t);
+    const recipe r = {.kind = RECIPE_SOURCE, .source = t};
+    int64_t n = 1;
+    for (int d = 0; d < t->n_dims && n <= MAX_VALUES; d++)
+        n *= t->ne[d];
+    if (t->type < 0 || n > MAX_VALUES || n < 1)
+        return arch_error(ev, e->place,
+                          "tensor %s is of type %s with %" PRId64
+                          " numbers: value(..) reads up to %d of F32, F16, "
+                          "BF16 or F64",
+                          t->name.s, t->dtype, n, MAX_VALUES);
+    float *number = ggl_arena_alloc(&ev->arena, (size_t)n, sizeof *number);
+    arch_value *item = ggl_arena_alloc(&ev->arena, (size_t)n, sizeof *item);
+    if (!number || !item)
+        return arch_nomem(ev);
+    if (!arch_step(ev, e->place, n) || recipe_read((recipe *)&r, 0, n, number, ev->err) != GGL_OK)
+        return ARCH_FAIL;
+    for (int64_t i = 0; i < n; i++)
+        item[i] = arch_number((double)number[i]);
+    return n == 1 ? item[0] : (arch_value){.kind = VAL_LIST, .item = item, .n = (size_t)n};
+}
+
+/* Source tensors are arch_convert_expr.c's, which leaves of their functions exp(number). */
+arch_value arch_convert_call(arch_eval *ev, const arch_expr *e) {
+    double x;
+    if (strcmp(e->name, "list") == 0)
+        return make_list(ev, e);
+    if (strcmp(e->name, "value") == 0)
+        return tensor_value(ev, e);
+    if (strcmp(e->name, "exp") != 0)
+        return arch_error(ev, e->mark, "%s(..) stands where a source tensor can stand", e->name);
+    arch_value v = arch_eval_expr(ev, e->arg[0].value);
+    return v.kind != VAL_FAIL && arch_want_number(ev, e->arg[0].value, &v, &x)
+               ? arch_number(ggl_exp(x))
+               : ARCH_FAIL;
 }
 
 arch_value arch_convert_has(arch_eval *ev, const arch_expr *e) {

@@ -21,6 +21,7 @@ static recipe *new_recipe(arch_eval *ev, recipe_kind kind, recipe *like, int n_p
     r->n_part = n_part;
     r->held = NULL;
     r->matrix = 0;
+    r->dim = r->n_dims - 1;
     if (n_part > 0)
         part[0] = like;
     return r;
@@ -46,11 +47,125 @@ static bool take_shape(arch_eval *ev, const arch_expr *e, recipe *r, const st_te
     return true;
 }
 
-st_tensor *arch_convert_find_source(const arch_conversion *c, const char *stem, bool is_bias) {
-    char name[600];
+static st_tensor *find_exactly(const arch_conversion *c, const char *stem, bool is_bias) {
+    char name[700];
+    if (c->own_bias) { /* its own line may name it in full */
+        snprintf(name, sizeof name, "%s.bias", stem);
+        st_tensor *t = llm_safetensors_find(c->source, name);
+        return t ? t : llm_safetensors_find(c->source, stem);
+    }
     snprintf(name, sizeof name, "%s.%s", stem, is_bias ? "bias" : "weight");
     st_tensor *t = llm_safetensors_find(c->source, name);
     return t || is_bias ? t : llm_safetensors_find(c->source, stem);
+}
+
+st_tensor *arch_convert_find_source(const arch_conversion *c, const char *stem, bool is_bias) {
+    char name[700];
+    st_tensor *t = find_exactly(c, stem, is_bias);
+    for (const arch_mapping *m = c->section->map; m && !t; m = m->next) {
+        const size_t n = m->kind == MAP_PREFIX ? strlen(m->name) : 0;
+        if (m->kind != MAP_PREFIX || strncmp(stem, m->name, n) != 0)
+            continue;
+        snprintf(name, sizeof name, "%s%s", m->other, stem + n);
+        t = find_exactly(c, name, is_bias);
+    }
+    return t;
+}
+
+void arch_convert_use(arch_conversion *c, st_tensor *t) {
+    if (!t->used) {
+        t->line = c->making;
+        t->makes = c->made;
+    }
+    t->used = true;
+}
+
+/* --- packed sources --------------------------------------------------------------------------- */
+
+/* Numbers along each side of a block with one factor: config.json's, else 128. */
+static int64_t fp8_block(const arch_conversion *c, int k) {
+    const json_value *list =
+        json_get_kind(json_get(c->config, "quantization_config"), "weight_block_size", JSON_ARRAY);
+    const json_value *v = list && list->of.n == 2 ? &list->of.item[1 - k] : NULL;
+    return v && v->kind == JSON_NUMBER && v->whole && v->number >= 1 ? (int64_t)v->number : 128;
+}
+
+/* n numbers with n_scale factors: how many share one; 0: these don't go together. */
+static int64_t share(int64_t n, int64_t n_scale, int64_t block) {
+    return n_scale == 1 ? n : n_scale == n ? 1 : n_scale == (n + block - 1) / block ? block : 0;
+}
+
+static bool unpack_fp8(arch_eval *ev, const arch_expr *e, recipe *r, const st_tensor *t,
+                       st_tensor *scale) {
+    const arch_conversion *c = ev->conv;
+    bool fits = scale->type >= 0 && t->n_dims <= 3 && scale->n_dims <= t->n_dims;
+    r->x = share(t->ne[0], scale->ne[0], fp8_block(c, 0));
+    r->y = share(t->n_dims > 1 ? t->ne[1] : 1, scale->ne[1], fp8_block(c, 1));
+    for (int d = 2; d < LLM_ST_MAX_DIMS; d++)
+        fits = fits && scale->ne[d] == t->ne[d];
+    if (!fits || r->x == 0 || r->y == 0)
+        arch_error(ev, e->place, "tensor %s holds no factors for the blocks of %s", scale->name.s,
+                   t->name.s);
+    return fits && r->x > 0 && r->y > 0;
+}
+
+/* 16 bytes are a block, and so 32 numbers; the dimension before becomes that of the numbers. */
+static bool unpack_mxfp4(arch_eval *ev, const arch_expr *e, recipe *r, const st_tensor *t,
+                         st_tensor *scale) {
+    bool fits = t->n_dims >= 2 && t->ne[0] == 16 && scale->n_dims == t->n_dims - 1 &&
+                strcmp(scale->dtype, "U8") == 0;
+    for (int d = 0; d < LLM_ST_MAX_DIMS - 1; d++)
+        fits = fits && scale->ne[d] == t->ne[d + 1];
+    if (!fits) {
+        arch_error(ev, e->place,
+                   "tensors %s and %s are no MXFP4: blocks of 16 bytes, and an exponent for each",
+                   t->name.s, scale->name.s);
+        return false;
+    }
+    r->n_dims = t->n_dims - 1;
+    for (int d = 0; d < GGL_MAX_DIMS; d++)
+        r->ne[d] = d < r->n_dims ? t->ne[d + 1] : 1;
+    r->ne[0] *= 32;
+    return true;
+}
+
+/* Types that need a second tensor. The first name ends in `end`, the second has `other` there. */
+static const struct {
+    const char *dtype, *end, *other;
+    recipe_kind kind;
+    bool (*unpack)(arch_eval *ev, const arch_expr *e, recipe *r, const st_tensor *t,
+                   st_tensor *scale);
+} packed[] = {
+    {"F8_E4M3", "", "_scale_inv", RECIPE_FP8, unpack_fp8},
+    {"F8_E4M3", "", "_scale", RECIPE_FP8, unpack_fp8},
+    {"U8", "_blocks", "_scales", RECIPE_MXFP4, unpack_mxfp4},
+};
+
+/* A source of a type that weights don't have. */
+static bool unpack(arch_eval *ev, const arch_expr *e, recipe *r, st_tensor *t) {
+    char name[600];
+    const char *wanted = NULL;
+    for (size_t k = 0; k < sizeof packed / sizeof *packed; k++) {
+        const size_t n = strlen(packed[k].end);
+        if (strcmp(t->dtype, packed[k].dtype) != 0 || t->name.n < n ||
+            strcmp(t->name.s + t->name.n - n, packed[k].end) != 0)
+            continue;
+        snprintf(name, sizeof name, "%.*s%s", (int)(t->name.n - n), t->name.s, packed[k].other);
+        st_tensor *scale = llm_safetensors_find(ev->conv->source, name);
+        wanted = wanted ? wanted : packed[k].other;
+        if (!scale)
+            continue;
+        r->kind = packed[k].kind;
+        r->scale = scale;
+        arch_convert_use(ev->conv, scale);
+        return packed[k].unpack(ev, e, r, t, scale);
+    }
+    arch_error(ev, e->place,
+               "tensor %s has the type %s; what becomes a weight is F32, F16, BF16 or F64, or "
+               "F8_E4M3 and MXFP4 with their factors%s%s",
+               t->name.s, t->dtype, wanted ? ", here in a tensor that is missing, .." : "",
+               wanted ? wanted : "");
+    return false;
 }
 
 static bool make_source(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
@@ -60,19 +175,10 @@ static bool make_source(arch_eval *ev, const arch_expr *e, bool is_bias, recipe 
     st_tensor *t = arch_convert_find_source(ev->conv, stem, is_bias);
     if (!t)
         return true;
-    if (t->type < 0) {
-        arch_error(ev, e->place, "tensor %s has the type %s; what becomes a weight is F32, F16, BF16 or F64", t->name.s,
-                   t->dtype);
-        return false;
-    }
     recipe *r = new_recipe(ev, RECIPE_SOURCE, NULL, 0);
-    if (!r || !take_shape(ev, e, r, t))
+    if (!r || !take_shape(ev, e, r, t) || (t->type < 0 && !unpack(ev, e, r, t)))
         return false;
-    if (!t->used) {
-        t->line = ev->conv->making;
-        t->makes = ev->conv->made;
-    }
-    t->used = true;
+    arch_convert_use(ev->conv, t);
     r->source = t;
     *out = r;
     return true;
@@ -92,17 +198,43 @@ static bool whole_arg(arch_eval *ev, const arch_expr *e, int k, double min, int6
     return v.kind != VAL_FAIL && arch_want_whole(ev, e->arg[k].value, &v, min, ARCH_MAX_DIM, out);
 }
 
+/* `dim` of a call: the last dimension where it is not given. A bias has those of its weight's rows, so that its first is the
+ * weight's second; *none: what is asked for is a dimension that it lacks. */
+static bool dim_arg(arch_eval *ev, const arch_expr *e, int k, bool is_bias, int n_dims, int *dim,
+                    bool *none) {
+    int64_t x = n_dims - 1 + is_bias;
+    const bool given = k < e->n_arg;
+    if (given && !whole_arg(ev, e, k, 0, &x))
+        return false;
+    x -= is_bias;
+    *none = x < 0;
+    *dim = (int)x;
+    if (x >= n_dims)
+        arch_error(ev, e->arg[k].value->place,
+                   "dimension %" PRId64 " of a tensor that has %d, from 0 on", x + is_bias,
+                   n_dims + is_bias);
+    return x < n_dims;
+}
+
+/* The argument `dim = ..`, if it is the last; else the number of arguments. */
+static int named_dim(const arch_expr *e) {
+    return e->n_arg - (e->n_arg > 0 && e->arg[e->n_arg - 1].name != NULL);
+}
+
 /* pairs(x, n), regroup(x, a, b), rows(x, from, n) */
 static bool make_rows(arch_eval *ev, const arch_expr *e, recipe_kind kind, bool is_bias, recipe **out) {
     char shape[128];
     int64_t x, y = 0;
+    int dim = 0;
+    bool none = false;
     recipe *a = NULL;
     if (!arch_convert_make(ev, e->arg[0].value, is_bias, &a) || !whole_arg(ev, e, 1, kind == RECIPE_ROWS ? 0 : 1, &x) ||
         (kind != RECIPE_PAIRS && !whole_arg(ev, e, 2, 1, &y)))
         return false;
-    if (!a)
-        return true;
-    int64_t rows = a->ne[a->n_dims - 1], by = kind == RECIPE_PAIRS ? 2 * x : x * y;
+    *out = a;
+    if (!a || !dim_arg(ev, e, named_dim(e), is_bias, a->n_dims, &dim, &none) || none)
+        return ev->status == GGL_OK;
+    int64_t rows = a->ne[dim], by = kind == RECIPE_PAIRS ? 2 * x : x * y;
     if (kind == RECIPE_ROWS && x + y > rows)
         return arch_error(ev, e->mark, "rows %" PRId64 " to %" PRId64 " of %s, which has %" PRId64 " rows", x, x + y - 1,
                           shape_text(a, shape, sizeof shape), rows), false;
@@ -111,33 +243,76 @@ static bool make_rows(arch_eval *ev, const arch_expr *e, recipe_kind kind, bool 
                           shape_text(a, shape, sizeof shape), by), false;
     if (!(*out = new_recipe(ev, kind, a, 1)))
         return false;
+    (*out)->dim = dim;
     (*out)->x = x;
     (*out)->y = y;
     if (kind == RECIPE_ROWS)
-        (*out)->ne[a->n_dims - 1] = y;
+        (*out)->ne[dim] = y;
     return true;
 }
 
+/* transpose(x, a = 0, b = 1) */
 static bool make_transpose(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
     recipe *a = NULL;
-    if (!arch_convert_make(ev, e->arg[0].value, is_bias, &a) || !a)
-        return ev->status == GGL_OK;
-    if (a->n_dims == 1) {
-        *out = a;
+    int64_t x[2] = {0, 1};
+    if (!arch_convert_make(ev, e->arg[0].value, is_bias, &a) ||
+        (e->n_arg == 3 && !(whole_arg(ev, e, 1, 0, &x[0]) && whole_arg(ev, e, 2, 0, &x[1]))))
+        return false;
+    *out = a;
+    if (!a)
         return true;
-    }
+    const int64_t lo = (x[0] < x[1] ? x[0] : x[1]) - is_bias,
+                  hi = (x[0] < x[1] ? x[1] : x[0]) - is_bias;
+    if (lo < 0 || lo == hi || (e->n_arg == 1 && a->n_dims == 1)) /* a bias lacks the first */
+        return true;
+    if (hi >= a->n_dims)
+        return arch_error(ev, e->mark, "dimension %" PRId64 " of a tensor that has %d, from 0 on",
+                          hi + is_bias, a->n_dims + is_bias),
+               false;
     if (!(*out = new_recipe(ev, RECIPE_TRANSPOSE, a, 1)))
         return false;
-    (*out)->ne[0] = a->ne[1];
-    (*out)->ne[1] = a->ne[0];
+    (*out)->dim = (int)lo;
+    (*out)->x = hi;
+    (*out)->ne[lo] = a->ne[hi];
+    (*out)->ne[hi] = a->ne[lo];
     return true;
 }
 
-static bool fits(arch_eval *ev, const arch_expr *e, const recipe *first, const recipe *r, int n_dims) {
+/* reshape(x, a, b, ..); a bias has the shape without the first, if that stays as it is. */
+static bool make_reshape(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    recipe *a = NULL;
+    char shape[128];
+    int64_t ne[GGL_MAX_DIMS] = {1, 1, 1, 1}, count = 1;
+    const int n = e->n_arg - 1 - is_bias;
+    if (!arch_convert_make(ev, e->arg[0].value, is_bias, &a))
+        return false;
+    for (int d = 0; d < n; d++)
+        if (!whole_arg(ev, e, d + 1 + is_bias, 1, &ne[d]))
+            return false;
+    for (int d = 0; d < n; d++)
+        count = count > (int64_t)1 << 50 ? count : count * ne[d];
+    *out = a;
+    if (!a)
+        return true;
+    if (count != recipe_count(a) || n < 1) {
+        arch_error(ev, e->mark, "%s%s has %" PRId64 " numbers, the new shape %" PRId64 "%s",
+                   is_bias ? "the bias " : "", shape_text(a, shape, sizeof shape), recipe_count(a),
+                   count, is_bias ? ": say what it is, NAME.bias <- .." : "");
+        return false;
+    }
+    if (!(*out = new_recipe(ev, RECIPE_RESHAPE, a, 1)))
+        return false;
+    (*out)->n_dims = n;
+    memcpy((*out)->ne, ne, sizeof ne);
+    return true;
+}
+
+/* Of the same shape but for one dimension; -1: for none. */
+static bool fits(arch_eval *ev, const arch_expr *e, const recipe *first, const recipe *r, int but) {
     char a[128], b[128];
     bool same = first->n_dims == r->n_dims;
-    for (int d = 0; d < n_dims; d++)
-        same = same && first->ne[d] == r->ne[d];
+    for (int d = 0; d < first->n_dims; d++)
+        same = same && (d == but || first->ne[d] == r->ne[d]);
     if (!same)
         arch_error(ev, e->mark, "%s of %s and %s", e->name, shape_text(first, a, sizeof a), shape_text(r, b, sizeof b));
     return same;
@@ -167,7 +342,7 @@ const char *arch_convert_source_name(arch_eval *ev, const arch_expr *e, bool is_
     if (outside)
         c->stacking = false;
     const char *end = stem ? strrchr(stem, '.') : NULL;
-    if (!stem || (end && strcmp(end, ".weight") == 0))
+    if (!stem || c->own_bias || (end && strcmp(end, ".weight") == 0))
         return stem;
     char name[600];
     snprintf(name, sizeof name, "%s.%s", stem, is_bias ? "bias" : "weight");
@@ -198,21 +373,30 @@ static bool all_or_none(arch_eval *ev, const arch_expr *e, recipe *const *part, 
 
 static bool make_concat(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
     recipe *part[ARCH_MAX_ARGS] = {NULL};
-    for (int k = 0; k < e->n_arg; k++)
+    const int n = named_dim(e);
+    int dim = 0;
+    bool none = false;
+    for (int k = 0; k < n; k++)
         if (!arch_convert_make(ev, e->arg[k].value, is_bias, &part[k]))
             return false;
-    if (!all_or_none(ev, e, part, e->n_arg, is_bias))
+    if (!all_or_none(ev, e, part, n, is_bias) ||
+        !dim_arg(ev, e, n, is_bias, part[0]->n_dims, &dim, &none))
         return ev->status == GGL_OK;
-    recipe *r = new_recipe(ev, RECIPE_JOIN, part[0], e->n_arg);
+    if (none)
+        return arch_error(
+                   ev, e->mark,
+                   "no bias comes from matrices side by side: say what it is, NAME.bias <- .."),
+               false;
+    recipe *r = new_recipe(ev, RECIPE_JOIN, part[0], n);
     if (!r)
         return false;
-    int last = r->n_dims - 1;
-    for (int k = 1; k < e->n_arg; k++) {
-        if (!fits(ev, e, part[0], part[k], last))
+    r->dim = dim;
+    for (int k = 1; k < n; k++) {
+        if (!fits(ev, e, part[0], part[k], dim))
             return false;
         r->part[k] = part[k];
-        r->ne[last] += part[k]->ne[last];
-        if (r->ne[last] > (int64_t)1 << 50)
+        r->ne[dim] += part[k]->ne[dim];
+        if (r->ne[dim] > (int64_t)1 << 50)
             return arch_error(ev, e->mark, "concat of too much"), false;
     }
     *out = r;
@@ -234,8 +418,8 @@ static bool make_stack(arch_eval *ev, const arch_expr *e, bool is_bias, recipe *
     bool ok = true;
     c->stacking = true;
     for (c->e = 0; c->e < n && ok; c->e++)
-        ok = arch_convert_make(ev, e->arg[0].value, is_bias, &part[c->e]) && (c->e == 0 || !part[0] || !part[c->e] ||
-                                                                 fits(ev, e, part[0], part[c->e], part[0]->n_dims));
+        ok = arch_convert_make(ev, e->arg[0].value, is_bias, &part[c->e]) &&
+             (c->e == 0 || !part[0] || !part[c->e] || fits(ev, e, part[0], part[c->e], -1));
     c->stacking = false;
     if (!ok || !all_or_none(ev, e, part, (int)n, is_bias))
         return ev->status == GGL_OK;
@@ -246,6 +430,7 @@ static bool make_stack(arch_eval *ev, const arch_expr *e, bool is_bias, recipe *
         return false;
     r->part = part;
     r->n_part = (int)n;
+    r->dim = r->n_dims;
     r->ne[r->n_dims++] = n;
     *out = r;
     return true;
@@ -259,21 +444,38 @@ static bool make_exp(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **o
     return !a || *out;
 }
 
-static bool make_call(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
-    switch (e->name[0]) { /* arch_resolve.c knows these seven only */
-    case 't':
-        return make_transpose(ev, e, is_bias, out);
-    case 'p':
-        return make_rows(ev, e, RECIPE_PAIRS, is_bias, out);
-    case 'r':
-        return make_rows(ev, e, e->name[1] == 'e' ? RECIPE_REGROUP : RECIPE_ROWS, is_bias, out);
-    case 'c':
-        return make_concat(ev, e, is_bias, out);
-    case 's':
-        return make_stack(ev, e, is_bias, out);
-    default:
-        return make_exp(ev, e, is_bias, out);
-    }
+static bool make_pairs(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    return make_rows(ev, e, RECIPE_PAIRS, is_bias, out);
+}
+
+static bool make_regroup(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    return make_rows(ev, e, RECIPE_REGROUP, is_bias, out);
+}
+
+static bool make_some_rows(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    return make_rows(ev, e, RECIPE_ROWS, is_bias, out);
+}
+
+static const struct {
+    const char *name;
+    bool (*make)(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out);
+} calls[] = {{"transpose", make_transpose},
+             {"pairs", make_pairs},
+             {"regroup", make_regroup},
+             {"rows", make_some_rows},
+             {"concat", make_concat},
+             {"stack", make_stack},
+             {"exp", make_exp},
+             {"reshape", make_reshape}};
+#define N_CALLS (sizeof calls / sizeof *calls)
+
+static size_t find_call(const arch_expr *e) {
+    size_t k = 0;
+    if (e->kind != EX_CALL || e->callee != CALL_BUILTIN || e->builtin != FN_BUILTIN_COUNT)
+        return N_CALLS;
+    while (k < N_CALLS && strcmp(calls[k].name, e->name) != 0)
+        k++;
+    return k;
 }
 
 static bool is_arithmetic(const arch_expr *e) {
@@ -283,7 +485,7 @@ static bool is_arithmetic(const arch_expr *e) {
 
 /* Whether a source tensor can come out of it. */
 static bool is_source(const arch_expr *e) {
-    if (e->kind == EX_STRING || (e->kind == EX_CALL && e->callee == CALL_BUILTIN && e->builtin == FN_BUILTIN_COUNT))
+    if (e->kind == EX_STRING || find_call(e) < N_CALLS)
         return true;
     if (is_arithmetic(e) || e->kind == EX_IF || e->kind == EX_OR_ELSE)
         return is_source(e->a) || is_source(e->b);
@@ -433,7 +635,7 @@ bool arch_convert_make(arch_eval *ev, const arch_expr *e, bool is_bias, recipe *
     case EX_STRING:
         return make_source(ev, e, is_bias, out);
     case EX_CALL:
-        return make_call(ev, e, is_bias, out);
+        return calls[find_call(e)].make(ev, e, is_bias, out);
     case EX_BINARY:
         return make_arithmetic(ev, e, is_bias, out);
     case EX_OR_ELSE:

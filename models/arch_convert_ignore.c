@@ -63,46 +63,30 @@ bool arch_convert_expand_ignored(arch_eval *ev) {
     return true;
 }
 
-static bool is_digit(char c) {
-    return c >= '0' && c <= '9';
-}
-
-/* As arch_match, with numbers: a number is all of its digits. */
-static bool matches(const char *pattern, ggl_str s) {
-    const char *star = NULL;
-    size_t i = 0, back = 0;
-    while (i < s.n) {
-        if (*pattern == '*') {
-            star = pattern++;
-            back = i;
-        } else if (*pattern == ANY_NUMBER && is_digit(s.s[i])) {
-            pattern++;
-            while (i < s.n && is_digit(s.s[i]))
-                i++;
-        } else if (*pattern && *pattern == s.s[i]) {
-            pattern++;
-            i++;
-        } else if (star) {
-            pattern = star + 1;
-            i = ++back;
-        } else {
-            return false;
-        }
-    }
-    while (*pattern == '*')
-        pattern++;
-    return *pattern == 0;
-}
-
-const arch_mapping *arch_convert_ignored(const arch_conversion *c, ggl_str name) {
+static const arch_mapping *find_ignored(const arch_conversion *c, ggl_str name) {
     for (size_t k = 0; k < c->n_ignored; k++)
-        if (matches(c->ignored[k].pattern, name))
+        if (arch_match_number(c->ignored[k].pattern, ANY_NUMBER, name.s, name.n))
             return c->ignored[k].line;
     return NULL;
 }
 
+/* By its own name, or by that with the first of the beginnings that a `prefix` line has for it. */
+const arch_mapping *arch_convert_ignored(const arch_conversion *c, ggl_str name) {
+    const arch_mapping *line = find_ignored(c, name);
+    for (const arch_mapping *m = c->section->map; m && !line; m = m->next) {
+        const size_t n = m->kind == MAP_PREFIX ? strlen(m->other) : 0;
+        char text[2 * MAX_NAME];
+        if (m->kind != MAP_PREFIX || name.n < n || memcmp(name.s, m->other, n) != 0)
+            continue;
+        snprintf(text, sizeof text, "%s%.*s", m->name, (int)(name.n - n), name.s + n);
+        line = find_ignored(c, (ggl_str){text, strlen(text)});
+    }
+    return line;
+}
+
 bool arch_convert_tensor_on_request(const arch_conversion *c, const st_tensor *t) {
-    return c->ignore && arch_convert_on_request(c->ignore->tensor, c->ignore->n_tensor, t->name);
+    return c->ignore &&
+           arch_convert_on_request(c->ignore->tensor, c->ignore->n_tensor, c->tensor_hit, t->name);
 }
 
 /* --- leftovers -------------------------------------------------------------------------------- */

@@ -4,11 +4,13 @@
  * A line reads a value if it names it, in whatever branch. Paths are looked up in tables, so that the time is linear in the
  * two texts. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "arch_convert.h"
+#include "ggl/show.h"
 
-#define MAX_PATH  500 /* characters; of longer ones the beginning is looked up and shown */
+#define MAX_PATH  500 /* bytes; a longer one is named by no line, and its beginning is shown */
 #define MAX_SHOWN 1500
 
 extern const unsigned char llm_embedded_known_config[];
@@ -35,7 +37,8 @@ typedef struct search {
     ggl_status status;
     ggl_error *err;
     const arch_expr *inner; /* the next field that is part of a longer path */
-    char path[MAX_PATH + 1];
+    char path[MAX_PATH + 4];
+    size_t end[LLM_JSON_MAX_DEPTH + 1]; /* of the path at each depth */
     arch_unread_fn found;
     void *ctx;
 } search;
@@ -92,33 +95,45 @@ static void put_rope(search *s, const char *layer, const char *name) {
         put_path(s, &s->named, "rope_local_base_freq");
 }
 
-static void join_path(const char *const *name, int n, char *buf, size_t size) {
-    size_t at = 0;
-    buf[0] = 0;
-    for (int k = 0; k < n && at < size; k++)
-        at += (size_t)snprintf(buf + at, size - at, "%s%s", k ? "." : "", name[k]);
+static void add_text(char *buf, size_t size, const char *text) {
+    const size_t n = strlen(buf);
+    snprintf(buf + n, size - n, "%s", text);
 }
 
-#define MAX_PARTS 16
+/* config.a.b[i].c: "a.b[].c". "": it is no such value. */
+static void path_text(const arch_expr *e, char *buf, size_t size) {
+    buf[0] = 0;
+    if (e->kind == EX_INDEX && e->a->kind != EX_NAME) {
+        path_text(e->a, buf, size);
+        add_text(buf, size, "[]");
+    } else if (e->kind == EX_FIELD) {
+        const bool top = e->a->kind == EX_NAME;
+        if (!top)
+            path_text(e->a, buf, size);
+        if (top ? strcmp(e->a->name, "config") != 0 : !buf[0])
+            return;
+        add_text(buf, size, top ? "" : ".");
+        add_text(buf, size, e->name);
+    }
+}
 
 static void put_field(search *s, paths *p, const arch_expr *e) {
-    const char *name[MAX_PARTS], *root;
+    const char *name[2], *root;
     char text[MAX_PATH + 1];
-    int n = arch_field_path(e, name, MAX_PARTS, &root);
-    if (strcmp(root, "rope") == 0 && n <= 2) {
+    const int n = arch_field_path(e, name, 2, &root);
+    path_text(e, text, sizeof text);
+    if (strcmp(root, "rope") == 0 && n <= 2)
         put_rope(s, n == 2 ? name[0] : NULL, name[n - 1]);
-    } else if (strcmp(root, "config") == 0) {
-        join_path(name, n < MAX_PARTS ? n : MAX_PARTS, text, sizeof text);
+    else if (text[0])
         put_path(s, p, text);
-    }
 }
 
 /* Of config.a.b only the whole path is read, not config.a. */
 static void visit(void *ctx, arch_expr *e) {
     search *s = ctx;
-    if (e->kind != EX_FIELD || s->status != GGL_OK)
+    const bool inner = e == s->inner;
+    if ((e->kind != EX_FIELD && !(inner && e->kind == EX_INDEX)) || s->status != GGL_OK)
         return;
-    bool inner = e == s->inner;
     s->inner = e->a;
     if (!inner)
         put_field(s, &s->named, e);
@@ -201,11 +216,14 @@ static const known_line *find_line(const search *s, ggl_str path) {
 static void list_text(const json_value *v, char *buf, size_t size) {
     char item[80];
     size_t n = (size_t)snprintf(buf, size, "[");
-    for (size_t i = 0; i < v->of.n && i < 3 && n < size; i++)
-        n += (size_t)snprintf(buf + n, size - n, "%s%.24s", i ? ", " : "",
-                              v->of.item[i].kind == JSON_ARRAY
-                                  ? "[..]"
-                                  : arch_json_text(&v->of.item[i], item, sizeof item));
+    for (size_t i = 0; i < v->of.n && i < 3 && n < size; i++) {
+        const json_value *x = &v->of.item[i];
+        arch_json_text(x->kind == JSON_ARRAY ? &(json_value){.kind = JSON_OBJECT} : x, item,
+                       sizeof item);
+        n += (size_t)snprintf(buf + n, size - n, "%s%.*s", i ? ", " : "",
+                              (int)ggl_utf8_cut(item, strlen(item), 24),
+                              x->kind == JSON_ARRAY ? "[..]" : item);
+    }
     if (n < size)
         snprintf(buf + n, size - n, v->of.n > 3 ? ", ..] of %zu" : "]", v->of.n);
 }
@@ -217,9 +235,11 @@ const char *arch_json_text(const json_value *v, char *buf, size_t size) {
         break;
     case JSON_NUMBER:
         snprintf(buf, size, "%.12g", v->number);
+        if (strtod(buf, NULL) != v->number)
+            snprintf(buf, size, "%.17g", v->number);
         break;
     case JSON_STRING:
-        snprintf(buf, size, "\"%.*s\"", (int)(v->str.n < 60 ? v->str.n : 60), v->str.s);
+        snprintf(buf, size, "\"%.*s\"", (int)ggl_utf8_cut(v->str.s, v->str.n, 60), v->str.s);
         break;
     case JSON_ARRAY:
         list_text(v, buf, size);
@@ -230,15 +250,32 @@ const char *arch_json_text(const json_value *v, char *buf, size_t size) {
     return buf;
 }
 
+static bool is_word(ggl_str word, const char *text, size_t n) {
+    return word.n == n && memcmp(word.s, text, n) == 0;
+}
+
+/* A word stands for a value of its own kind: "false" for false, not for the string. */
+static bool is_value(ggl_str word, const json_value *v) {
+    char number[40];
+    const bool flag = is_word(word, "true", 4) || is_word(word, "false", 5);
+    switch (v->kind) {
+    case JSON_BOOL:
+        return flag && (word.n == 4) == v->flag;
+    case JSON_NUMBER:
+        snprintf(number, sizeof number, "%.17g", v->number + 0.0); /* -0 is 0 */
+        return is_word(word, number, strlen(number));
+    case JSON_STRING:
+        return !flag && !(word.s[0] >= '0' && word.s[0] <= '9') &&
+               is_word(word, v->str.s, v->str.n);
+    default:
+        return false;
+    }
+}
+
 /* Whether one of the words is the value. */
 static bool is_one_of(ggl_str words, const json_value *v) {
-    char buf[80];
-    ggl_str text = {arch_json_text(v, buf, sizeof buf), 0};
-    text.n = strlen(buf);
-    if (v->kind == JSON_STRING)
-        text = v->str;
     for (ggl_str word = first_word(&words); word.n > 0; word = first_word(&words))
-        if (word.n == text.n && memcmp(word.s, text.s, word.n) == 0)
+        if (is_value(word, v))
             return true;
     return false;
 }
@@ -257,17 +294,15 @@ static bool has_value(ggl_str rest, const json_value *v) {
 
 /* --- config.json ------------------------------------------------------------------------------ */
 
-static bool is_named(search *s, ggl_str path, int depth) {
-    char text[MAX_PATH + 1];
+/* rope_parameters.KIND.x: of any kind. */
+static bool is_named(search *s, ggl_str path, int depth, int outside) {
+    char text[MAX_PATH + 4];
     if (has_path(&s->named, path))
         return true;
-    const char *a =
-        depth == 3 ? memchr(path.s, '.', path.n) : NULL; /* rope_parameters.KIND.x: of any kind */
-    const char *b = a ? memchr(a + 1, '.', path.n - (size_t)(a + 1 - path.s)) : NULL;
-    if (!b)
+    if (depth - outside != 3)
         return false;
-    snprintf(text, sizeof text, "%.*s.%.*s", (int)(a - path.s), path.s, (int)(path.s + path.n - b),
-             b);
+    snprintf(text, sizeof text, "%.*s.%s", (int)(s->path + s->end[outside + 1] - path.s), path.s,
+             s->path + s->end[outside + 2]);
     return has_path(&s->named, (ggl_str){text, strlen(text)});
 }
 
@@ -275,50 +310,129 @@ static bool is_empty(const json_value *v) {
     return v->kind == JSON_NULL || (v->kind >= JSON_ARRAY && v->of.n == 0);
 }
 
-bool arch_convert_on_request(const char *const *pattern, size_t n, ggl_str name) {
+bool arch_convert_on_request(const char *const *pattern, size_t n, bool *hit, ggl_str name) {
+    bool any = false;
     for (size_t k = 0; k < n; k++)
-        if (arch_match(pattern[k], name.s, name.n))
+        if (arch_match(pattern[k], name.s, name.n)) {
+            any = true;
+            if (hit)
+                hit[k] = true;
+        }
+    return any;
+}
+
+/* A pattern of an object or list holds for all that is in it: it may fit the path up to any of its dots and brackets. */
+static bool on_request(const search *s) {
+    const llm_arch_ignore *r = s->c->ignore;
+    bool any = false, escaped = false;
+    for (size_t i = 1; r && r->n_key > 0 && s->path[i - 1]; i++) {
+        const char c = s->path[i];
+        escaped = s->path[i - 1] == '\\' && !escaped;
+        if (c == 0 || (!escaped && (c == '.' || c == '[')))
+            any |= arch_convert_on_request(r->key, r->n_key, s->c->key_hit, (ggl_str){s->path, i});
+    }
+    return any;
+}
+
+/* One byte of a name as paths have it: a dot, a bracket or a backslash in a name is no part of the path's own. */
+static size_t put_byte(char *to, char c) {
+    if (c == '.' || c == '[' || c == '\\') {
+        to[0] = '\\';
+        to[1] = c;
+        return 2;
+    }
+    if (c == 0)
+        return (size_t)sprintf(to, "\\u0000");
+    to[0] = c;
+    return 1;
+}
+
+/* The path with a name added; false: it is too long, and ends in "..". */
+static bool push_name(search *s, int depth, ggl_str name) {
+    char text[8];
+    size_t n = s->end[depth];
+    bool fits = true;
+    if (depth > 0 && n < MAX_PATH)
+        s->path[n++] = '.';
+    for (size_t i = 0; i < name.n && fits; i++) {
+        const size_t k = put_byte(text, name.s[i]);
+        if ((fits = n + k <= MAX_PATH)) {
+            memcpy(s->path + n, text, k);
+            n += k;
+        }
+    }
+    fits = fits && n < MAX_PATH;
+    if (!fits) {
+        n = ggl_utf8_cut(s->path, n, MAX_PATH - 2);
+        memcpy(s->path + n, "..", 2);
+        n += 2;
+    }
+    s->path[n] = 0;
+    s->end[depth + 1] = n;
+    return fits;
+}
+
+static bool has_objects(const json_value *v) {
+    for (size_t i = 0; v->kind == JSON_ARRAY && i < v->of.n; i++)
+        if (v->of.item[i].kind >= JSON_ARRAY)
             return true;
     return false;
 }
 
-/* refused: why, if an object above is. */
-static void walk(search *s, const json_value *v, size_t n, int depth, ggl_str refused) {
-    const ggl_str path = {s->path, n};
-    if (s->status != GGL_OK || is_empty(v) || (n > 0 && has_path(&s->ignored, path)))
-        return;
-    const bool named = n > 0 && v->kind != JSON_OBJECT && is_named(s, path, depth);
-    const known_line *line = n > 0 && !named ? find_line(s, path) : NULL;
-    if (line && line->refused)
-        refused = line->rest;
-    else if (named ||
-             (line && (line->rest.n == 0 || (v->kind != JSON_OBJECT && has_value(line->rest, v)))))
-        return;
-    if (v->kind != JSON_OBJECT) {
-        const llm_arch_ignore *r = s->c->ignore;
-        const arch_unread x = {s->path, v, refused,
-                               r && arch_convert_on_request(r->key, r->n_key, path)};
-        s->found(s->ctx, &x);
-        return;
-    }
+typedef struct above { /* what holds for an object's values */
+    ggl_str refused;   /* why; s NULL: it is not */
+    bool too_long;     /* the path: it is looked up nowhere */
+    int outside; /* of the depth, the object of a `within` line: paths are looked up as if it were config.json */
+} above;
+
+static void walk(search *s, const json_value *v, int depth, above up);
+
+static void walk_items(search *s, const json_value *v, int depth, above up) {
+    const size_t n = s->end[depth];
     for (size_t i = 0; i < v->of.n; i++) {
-        ggl_str name = v->of.name[i];
-        size_t room = MAX_PATH - n, add = (n > 0) + name.n < room ? (n > 0) + name.n : room;
-        if (n > 0 && add > 0)
-            s->path[n] = '.';
-        if (add > (n > 0))
-            memcpy(s->path + n + (n > 0), name.s, add - (n > 0));
-        s->path[n + add] = 0;
-        walk(s, &v->of.item[i], n + add, depth + 1, refused);
+        above in = up;
+        if (v->kind == JSON_OBJECT) {
+            in.too_long = up.too_long || !push_name(s, depth, v->of.name[i]);
+            walk(s, &v->of.item[i], depth + 1, in);
+        } else {
+            in.too_long = up.too_long || n + 2 > MAX_PATH;
+            if (!in.too_long)
+                s->end[depth] = n + (size_t)sprintf(s->path + n, "[]");
+            walk(s, &v->of.item[i], depth, in);
+        }
+        s->end[depth] = n;
         s->path[n] = 0;
     }
+}
+
+static void walk(search *s, const json_value *v, int depth, above up) {
+    const size_t begin = up.outside ? s->end[up.outside] + 1 : 0;
+    const ggl_str path = {s->path + begin, s->end[depth] - begin};
+    const bool inner = v->kind == JSON_OBJECT || has_objects(v),
+               own = depth > 0 && v == s->c->inner;
+    const bool look = depth > 0 && !up.too_long && !own;
+    if (s->status != GGL_OK || is_empty(v) || (look && has_path(&s->ignored, path)))
+        return;
+    const bool named = look && !inner && is_named(s, path, depth, up.outside);
+    const known_line *line = look && !named ? find_line(s, path) : NULL;
+    if (line && line->refused)
+        up.refused = line->rest;
+    else if (named || (line && (line->rest.n == 0 || (!inner && has_value(line->rest, v)))))
+        return;
+    if (inner) {
+        up.outside = own ? depth : up.outside;
+        walk_items(s, v, depth, up);
+        return;
+    }
+    const arch_unread x = {s->path, v, up.refused, on_request(s)};
+    s->found(s->ctx, &x);
 }
 
 ggl_status arch_convert_each_unread(const arch_conversion *c, arch_unread_fn found, void *ctx,
                                     ggl_error *err) {
     search s = {.c = c, .err = err, .found = found, .ctx = ctx};
     if (c->config->kind == JSON_OBJECT && collect(&s) && read_table(&s))
-        walk(&s, c->config, 0, 0, (ggl_str){NULL, 0});
+        walk(&s, c->config, 0, (above){{NULL, 0}, false, 0});
     ggl_free(s.named.name);
     ggl_free(s.ignored.name);
     ggl_free(s.line);
@@ -333,7 +447,7 @@ ggl_status arch_convert_each_unread(const arch_conversion *c, arch_unread_fn fou
 /* --- the error -------------------------------------------------------------------------------- */
 
 typedef struct shown {
-    char text[MAX_SHOWN], first[MAX_PATH + 1], refused[400];
+    char text[MAX_SHOWN], first[MAX_PATH + 4], refused[MAX_PATH + 400];
     size_t used, n, n_more;
 } shown;
 
@@ -367,11 +481,12 @@ ggl_status arch_convert_check_config(const arch_conversion *c, ggl_error *err) {
     if (x.n_more)
         snprintf(more, sizeof more, ", and %zu more", x.n_more);
     arch_line_col(c->section->place, &line, &column);
-    return ggl_fail(err, GGL_UNSUPPORTED,
-                    "config.json has what this conversion does not read: %s%s. If it changes what "
-                    "the model computes, the convert "
-                    "section in %s:%d lacks a line for it; if not, say there: ignore config.%s. To "
-                    "go on at your own risk: "
-                    "--ignore-config '%s'",
-                    x.text, more, c->arch->text.name, line, x.first, x.first);
+    return ggl_fail(
+        err, GGL_UNSUPPORTED,
+        "config.json has what this conversion does not read: %s%s. If it changes what "
+        "the model computes, the convert "
+        "section in %s:%d lacks a line for it; if not, say there: ignore config.%.*s. To "
+        "go on at your own risk: "
+        "--ignore-config '%s'",
+        x.text, more, c->arch->text.name, line, (int)strcspn(x.first, "["), x.first, x.first);
 }

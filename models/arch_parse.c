@@ -279,12 +279,13 @@ static arch_stmt *parse_return(arch_parser *p) {
 
 arch_stmt *arch_parse_require(arch_parser *p) {
     arch_stmt *s = new_stmt(p, ST_REQUIRE);
+    const char *word = p->tok->str; /* in a convert section also "note" */
     p->tok++;
     if (!s || !one_expr(p, s))
         return NULL;
     if (arch_accept(p, ",")) {
         if (p->tok->kind != TOK_STRING)
-            return arch_parse_fail(p, "the message of a 'require' stands in quotes");
+            return arch_parse_fail(p, "the message of a '%s' stands in quotes", word);
         s->string = p->tok->str;
         p->tok++;
     }
@@ -344,11 +345,15 @@ static arch_stmt *parse_ignore(arch_parser *p) {
     return arch_end_of_line(p) ? s : NULL;
 }
 
-/* "absent" KEY { "," KEY }: in the table of known keys only. */
+/* "absent" KEY { "," KEY } [ "if" expr ]: in the table of known keys only. */
 static arch_stmt *parse_absent(arch_parser *p) {
     arch_stmt *s = new_stmt(p, ST_ABSENT);
     p->tok++;
-    return s && parse_ignored_names(p, s, false) && arch_end_of_line(p) ? s : NULL;
+    if (!s || !parse_ignored_names(p, s, false))
+        return NULL;
+    if (arch_accept(p, "if") && !(s->other = arch_parse_expr(p)))
+        return NULL;
+    return arch_end_of_line(p) ? s : NULL;
 }
 
 static arch_stmt *parse_stmt(arch_parser *p, bool top) {

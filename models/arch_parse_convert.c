@@ -60,31 +60,103 @@ static arch_mapping *parse_use(arch_parser *p) {
     return arch_end_of_line(p) ? first : NULL;
 }
 
-/* KEY "<-" expr | NAME "<-" expr | "require" expr ["," STRING] | "ignore" .. | "use" NAME */
+/* "prefix" STRING "??" STRING ..: a line for each of the later ones */
+static arch_mapping *parse_prefix(arch_parser *p) {
+    arch_mapping *first = NULL, **end = &first;
+    const char *name = p->tok[1].str;
+    p->tok += 2;
+    while (arch_accept(p, "?\?")) {
+        arch_mapping *m = *end = arch_parse_alloc(p, 1, sizeof *m);
+        if (!m)
+            return NULL;
+        end = &m->next;
+        *m = (arch_mapping){.kind = MAP_PREFIX,
+                            .place = arch_token_place(p, p->tok),
+                            .name = name,
+                            .other = p->tok->str};
+        if (p->tok->kind != TOK_STRING)
+            break;
+        p->tok++;
+    }
+    if (!first || p->tok[-1].kind != TOK_STRING)
+        return arch_parse_fail(
+            p,
+            "'prefix' takes beginnings of names: prefix \"model.\" ?\? \"language_model.model.\"");
+    return arch_end_of_line(p) ? first : NULL;
+}
+
+/* "within" config.x */
+static arch_mapping *parse_within(arch_parser *p, arch_mapping *m) {
+    m->kind = MAP_WITHIN;
+    p->tok++;
+    if (!(m->expr = arch_parse_expr(p)))
+        return NULL;
+    if (m->expr->kind != EX_FIELD)
+        return arch_parse_fail_at(p, GGL_FORMAT, m->expr->place,
+                                  "'within' takes an object of config.json: config.x");
+    return arch_end_of_line(p) ? m : NULL;
+}
+
+/* "require" or "note" expr "," STRING */
+static arch_mapping *parse_condition(arch_parser *p, arch_mapping *m, arch_map_kind kind) {
+    m->kind = kind;
+    if (!(m->require = arch_parse_require(p)))
+        return NULL;
+    m->expr = m->require->expr[0];
+    if (kind == MAP_NOTE && !m->require->string)
+        return arch_parse_fail_at(p, GGL_FORMAT, m->place,
+                                  "a 'note' has a text: note condition, \"text\"");
+    return m;
+}
+
+/* KEY | "key" "(" STRING ")" | NAME | NAME ".bias" */
+static bool parse_made(arch_parser *p, arch_mapping *m) {
+    if (arch_is(p, "key") && arch_next_is_symbol(p, "(")) {
+        const arch_expr *e = arch_parse_atom(p);
+        m->kind = MAP_KEY;
+        m->name = e ? e->name : NULL;
+        m->whole = true;
+        return e != NULL;
+    }
+    if (p->tok->kind != TOK_NAME && p->tok->kind != TOK_KEY)
+        return arch_parse_fail(
+            p, "a key, a weight's name, 'require', 'note', 'ignore', 'use', 'within' or 'prefix' "
+               "is expected");
+    m->kind = p->tok->kind == TOK_KEY        ? MAP_KEY
+              : strcmp(m->name, "arch") == 0 ? MAP_ARCH
+                                             : MAP_WEIGHT;
+    p->tok++;
+    if (m->kind != MAP_WEIGHT || !arch_accept(p, "."))
+        return true;
+    m->bias = true;
+    if (!arch_is(p, "bias"))
+        return arch_parse_fail(p, "'bias' is expected after the weight's name and '.'");
+    p->tok++;
+    return true;
+}
+
+/* what "<-" expr | "require" .. | "note" .. | "ignore" .. | "use" NAME | "within" config.x | "prefix" .. */
 static arch_mapping *parse_mapping(arch_parser *p) {
-    if (arch_is(p, "ignore") && !arch_next_is_symbol(p, "<"))
+    const bool name_next = !arch_next_is_symbol(p, "<") && !arch_next_is_symbol(p, ".");
+    if (arch_is(p, "ignore") && name_next)
         return parse_ignored(p);
     if (arch_is(p, "use") && arch_next_is(p, TOK_NAME))
         return parse_use(p);
+    if (arch_is(p, "prefix") && arch_next_is(p, TOK_STRING))
+        return parse_prefix(p);
     arch_mapping *m = arch_parse_alloc(p, 1, sizeof *m);
     if (!m)
         return NULL;
     m->place = arch_token_place(p, p->tok);
     m->name = p->tok->str;
-    if (arch_is(p, "require")) {
-        m->kind = MAP_REQUIRE;
-        if ((m->require = arch_parse_require(p)))
-            m->expr = m->require->expr[0];
-        return m->expr ? m : NULL;
-    }
-    if (p->tok->kind != TOK_NAME && p->tok->kind != TOK_KEY)
-        return arch_parse_fail(p,
-                               "a key, a weight's name, 'require', 'ignore' or 'use' is expected");
-    m->kind = p->tok->kind == TOK_KEY        ? MAP_KEY
-              : strcmp(m->name, "arch") == 0 ? MAP_ARCH
-                                             : MAP_WEIGHT;
-    p->tok++;
-    return parse_arrow(p) && (m->expr = arch_parse_expr(p)) && arch_end_of_line(p) ? m : NULL;
+    if (arch_is(p, "require") || (arch_is(p, "note") && name_next))
+        return parse_condition(p, m, arch_is(p, "require") ? MAP_REQUIRE : MAP_NOTE);
+    if (arch_is(p, "within") && name_next)
+        return parse_within(p, m);
+    return parse_made(p, m) && parse_arrow(p) && (m->expr = arch_parse_expr(p)) &&
+                   arch_end_of_line(p)
+               ? m
+               : NULL;
 }
 
 bool arch_parse_convert(arch_parser *p) {

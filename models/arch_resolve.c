@@ -1,6 +1,6 @@
-/* What can be said of a text without a model: which function a call means and whether its arguments
- * fit, which slot a name has, and which keys the descriptor knows. A misspelled name in a branch
- * that no model takes is found here. */
+/* Checks that need no model: finds the function of each call and whether its arguments fit, gives each
+ * name its slot, and collects the keys that the descriptor names. A misspelled name in a branch that
+ * no model takes is found here. */
 #include <stdio.h>
 #include <string.h>
 
@@ -80,24 +80,43 @@ const char *arch_sig_text(const arch_sig *s, char *buf, size_t size) {
     return buf;
 }
 
-/* In a convert section: functions of source tensors, with their number of arguments. */
+/* In a convert section: functions of source tensors, with their number of arguments; dim: `dim = ..` may follow. */
 static const struct {
     const char *name;
     int min, max;
-} conversions[] = {{"transpose", 1, 1},          {"pairs", 2, 2}, {"regroup", 3, 3}, {"rows", 3, 3},
-                   {"concat", 1, ARCH_MAX_ARGS}, {"stack", 2, 2}, {"exp", 1, 1}};
+    bool dim;
+} conversions[] = {
+    {"transpose", 1, 3, false}, {"pairs", 2, 2, true},  {"regroup", 3, 3, true},
+    {"rows", 3, 3, true},       {"stack", 2, 2, false}, {"concat", 1, ARCH_MAX_ARGS, true},
+    {"exp", 1, 1, false},       {"list", 2, 2, false},  {"reshape", 2, 1 + GGL_MAX_DIMS, false},
+    {"value", 1, 1, false}};
 
 static bool resolve_conversion(arch_parser *p, arch_expr *e, bool *found) {
+    char most[32] = "";
     for (size_t k = 0; k < sizeof conversions / sizeof *conversions; k++) {
         if (strcmp(e->name, conversions[k].name) != 0)
             continue;
         *found = true;
         e->callee = CALL_BUILTIN;
         e->builtin = FN_BUILTIN_COUNT;
-        if (e->n_arg < conversions[k].min || e->n_arg > conversions[k].max)
+        int n = 0;
+        while (n < e->n_arg && !e->arg[n].name)
+            n++;
+        const bool named = n < e->n_arg,
+                   dim = n + 1 == e->n_arg && strcmp(e->arg[n].name, "dim") == 0;
+        if (named && !(dim && conversions[k].dim))
+            return arch_parse_fail_at(p, GGL_FORMAT, e->arg[n].place,
+                                      "%s in a conversion has no argument '%s'", e->name,
+                                      e->arg[n].name);
+        const bool of_three = conversions[k].max == 3 && conversions[k].min == 1;
+        if (of_three)
+            snprintf(most, sizeof most, " or 3");
+        else if (conversions[k].max > conversions[k].min)
+            snprintf(most, sizeof most, " to %d", conversions[k].max);
+        if (n < conversions[k].min || n > conversions[k].max || (of_three && n == 2))
             return arch_parse_fail_at(
-                p, GGL_FORMAT, e->mark, "%s in a conversion takes %d argument%s, not %d", e->name,
-                conversions[k].min, conversions[k].min == 1 ? "" : "s", e->n_arg);
+                p, GGL_FORMAT, e->mark, "%s in a conversion takes %d%s argument%s, not %d", e->name,
+                conversions[k].min, most, conversions[k].min == 1 && !most[0] ? "" : "s", n);
         return true;
     }
     return true;
@@ -295,7 +314,9 @@ static void resolve_name(void *ctx, arch_expr *e) {
         return;
     e->local = n->fn ? find_name(n->fn->local, n->fn->n_local, e->name) : -1;
     e->global = find_name(a->global, n->p->text->prelude ? SLOT_FIRST_FREE : a->n_global, e->name);
-    if (e->local < 0 && e->global < 0)
+    const bool counts =
+        n->p->in_convert && strcmp(e->name, "e") == 0; /* in list(..) and stack(..) */
+    if (e->local < 0 && e->global < 0 && !counts)
         unknown_name(n, e);
 }
 
@@ -358,7 +379,7 @@ static bool work(arch_parser *p, arch_place place) {
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-static void add_key(arch_parser *p, const arch_expr *e, bool ignored) {
+static arch_known_key *add_key(arch_parser *p, const arch_expr *e, bool ignored) {
     const bool pattern = e->kind == EX_STRING;
     const char *name = e->name + pattern; /* without its dot */
     arch_known_key **list = pattern ? &p->arch->key_pattern : &p->arch->key, *k = *list;
@@ -369,19 +390,21 @@ static void add_key(arch_parser *p, const arch_expr *e, bool ignored) {
         arch_parse_fail_at(p, GGL_LIMIT, e->place, "more than %d keys", ARCH_MAX_NAMES);
     if (!k && p->status == GGL_OK) {
         if (!(k = arch_parse_alloc(p, 1, sizeof *k)))
-            return;
+            return NULL;
         *k = (arch_known_key){
             .name = name, .place = e->place, .whole = e->whole, .required = true, .next = *list};
         *list = k;
     }
     if (!k)
-        return;
+        return NULL;
     k->required = k->required && !e->lazy && !ignored;
     k->ignored |= ignored;
+    k->n_reads += ignored ? -1 : 1; /* all mentions are added first, then those by `ignore` again */
+    return k;
 }
 
-/* What stands left of '??' or in has(..) may be absent: the key itself, or an element of it, or
- * either of two. */
+/* Marks the key left of '??' or in has(..), which may be absent: the key itself, or the list of an
+ * element, or either of two. */
 static void mark_lazy(arch_parser *p, arch_expr *e) {
     if (!e)
         return;
@@ -432,13 +455,30 @@ static void visit_key(void *ctx, arch_expr *e) {
         add_key(ctx, e, false);
 }
 
-static void add_ignored(arch_parser *p, const arch_stmt *s) {
+/* A key of an ignore's condition is looked at, but nothing is computed with it. */
+static void visit_not_read(void *ctx, arch_expr *e) {
+    arch_parser *p = ctx;
+    for (arch_known_key *k = p->arch->key; e->kind == EX_KEY && k && work(p, e->place); k = k->next)
+        if (k->whole == e->whole && strcmp(k->name, e->name) == 0) {
+            k->n_reads--;
+            return;
+        }
+}
+
+static void add_ignored(arch_parser *p, const arch_stmt *s, bool top) {
     for (; s; s = s->next) {
+        if (s->kind == ST_IGNORE)
+            arch_walk_expr(s->other, visit_not_read, p);
         for (int k = 0; s->kind == ST_IGNORE && k < s->n_expr; k++)
-            if (s->expr[k]->kind == EX_KEY || s->expr[k]->name[0] == '.')
-                add_key(p, s->expr[k], true);
+            if (s->expr[k]->kind == EX_KEY || s->expr[k]->name[0] == '.') {
+                arch_known_key *key = add_key(p, s->expr[k], true);
+                if (key && s->other) {
+                    key->condition = s;
+                    key->in_branch = !top;
+                }
+            }
         for (int k = 0; k < s->n_arm; k++)
-            add_ignored(p, s->arm[k].body);
+            add_ignored(p, s->arm[k].body, false);
     }
 }
 
@@ -467,11 +507,11 @@ static void collect_keys(arch_parser *p) {
         for (const arch_fn *f = list[k]; f; f = f->next)
             if (f->used)
                 arch_walk_stmts(f->body, visit_key, p);
-    add_ignored(p, a->body);
+    add_ignored(p, a->body, true);
     for (int k = 0; k < 2; k++)
         for (const arch_fn *f = list[k]; f; f = f->next)
             if (f->used)
-                add_ignored(p, f->body);
+                add_ignored(p, f->body, false);
 }
 
 /* --- the text --------------------------------------------------------------------------------- */
@@ -497,7 +537,9 @@ static bool is_declared(arch_parser *p, const arch_mapping *m) {
 /* The same key or weight twice: the second would never be read. */
 static const arch_mapping *first_of(arch_parser *p, const arch_convert *c, const arch_mapping *m) {
     const arch_mapping *x = c->map;
-    while (work(p, m->place) && x != m && (x->kind != m->kind || strcmp(x->name, m->name) != 0))
+    while (work(p, m->place) && x != m &&
+           (x->kind != m->kind || x->bias != m->bias || x->whole != m->whole ||
+            strcmp(x->name, m->name) != 0))
         x = x->next;
     return x;
 }
@@ -512,7 +554,7 @@ static void refuse_source(void *ctx, arch_expr *e) {
             arch_parse_fail_at(
                 p, GGL_FORMAT, e->mark,
                 "%s(..) takes no source tensor: in a conversion these go through transpose, pairs, "
-                "regroup, rows, concat, stack, exp and arithmetic with numbers",
+                "regroup, rows, concat, stack, reshape, exp and arithmetic with numbers",
                 e->name);
 }
 

@@ -9,6 +9,7 @@
 
 #include "convert_impl.h"
 #include "convert_keys.h"
+#include "ggl/show.h"
 #include "text_file.h"
 
 #define MAX_CONFIG ((size_t)16 << 20)
@@ -38,7 +39,7 @@ static ggl_status choose_class(llm_converter *c, const char *path, ggl_error *er
     ggl_str class_name = {given, given ? strlen(given) : 0};
     if (!given && first && first->kind == JSON_STRING)
         class_name = first->str;
-    if (class_name.n == 0 || class_name.n > ARCH_MAX_NAME)
+    if (class_name.n == 0 || class_name.n > ARCH_MAX_NAME || memchr(class_name.s, 0, class_name.n))
         return ggl_fail(err, GGL_FORMAT,
                         "%s: \"architectures\" is no list with a name, so there is no telling what "
                         "model this is; --arch-class NAME "
@@ -64,6 +65,45 @@ static ggl_status read_config(llm_converter *c, ggl_error *err) {
     return choose_class(c, path, err);
 }
 
+/* Names of classes for a message: the one that may have been meant, and all of them. */
+typedef struct classes {
+    arch_nearest near;
+    char nearest[ARCH_MAX_NAME + 1];
+    char known[1200];
+    size_t used;
+} classes;
+
+/* Most names end alike: two letters may differ. */
+static classes classes_near(const char *name) {
+    classes x = {.near = arch_nearest_to(name)};
+    x.near.distance = x.near.distance < 3 ? x.near.distance : 3;
+    return x;
+}
+
+static void add_classes(classes *x, const llm_arch *arch) {
+    for (const arch_convert *s = arch->convert; s; s = s->next)
+        for (int i = 0; i < s->n_name; i++) {
+            const size_t before = x->near.distance;
+            arch_nearest_try(&x->near, s->name[i], SIZE_MAX);
+            if (x->near.distance < before) /* the descriptor's own name does not live on */
+                snprintf(x->nearest, sizeof x->nearest, "%s", s->name[i]);
+            if (x->used < sizeof x->known)
+                x->used += (size_t)snprintf(x->known + x->used, sizeof x->known - x->used, "%s%s",
+                                            x->used ? ", " : "", s->name[i]);
+        }
+}
+
+static ggl_status unknown_class(const llm_converter *c, const classes *x, const char *who,
+                                ggl_error *err) {
+    return ggl_fail(
+        err, GGL_NOT_FOUND,
+        "%s: %s '%s', which %s names%s%s%s. There are sections for %s%s. Another descriptor is "
+        "given by --arch FILE",
+        c->folder, who, c->class_name, c->params.arch_class ? "--arch-class" : "config.json",
+        x->nearest[0] ? " (did you mean '" : "", x->nearest, x->nearest[0] ? "'?)" : "",
+        x->used ? x->known : "nothing", x->used >= sizeof x->known ? " .." : "");
+}
+
 static ggl_status use_file(llm_converter *c, ggl_error *err) {
     char *text;
     size_t n;
@@ -75,20 +115,50 @@ static ggl_status use_file(llm_converter *c, ggl_error *err) {
     if (s != GGL_OK)
         return s;
     c->origin = c->params.arch_path;
-    if (!(c->conv.section = arch_find_convert(c->arch, (ggl_str){c->class_name, strlen(c->class_name)})))
-        return ggl_fail(err, GGL_NOT_FOUND,
-                        "%s: there is no convert section for '%s', which %s names",
-                        c->params.arch_path, c->class_name,
-                        c->params.arch_class ? "--arch-class" : "config.json");
-    return GGL_OK;
+    if ((c->conv.section =
+             arch_find_convert(c->arch, (ggl_str){c->class_name, strlen(c->class_name)})))
+        return GGL_OK;
+    classes x = classes_near(c->class_name);
+    char who[600];
+    snprintf(who, sizeof who, "%.500s has no convert section for", c->params.arch_path);
+    add_classes(&x, c->arch);
+    return unknown_class(c, &x, who, err);
 }
 
-/* The built-in descriptor whose convert section has the name; the others' names for the message. */
+static bool mentions(const char *text, size_t n, const char *word) {
+    const size_t n_word = strlen(word);
+    for (const char *at = text; n - (size_t)(at - text) >= n_word; at++) {
+        at = memchr(at, word[0], n - (size_t)(at - text) - n_word + 1);
+        if (!at)
+            return false;
+        if (memcmp(at, word, n_word) == 0)
+            return true;
+    }
+    return false;
+}
+
+static ggl_status no_builtin(llm_converter *c, ggl_error *err) {
+    const char *name, *text;
+    size_t n;
+    classes x = classes_near(c->class_name);
+    for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++) {
+        llm_arch *arch;
+        ggl_status s = llm_arch_parse(&arch, text, n, name, err);
+        if (s != GGL_OK)
+            return s;
+        add_classes(&x, arch);
+        llm_arch_free(arch);
+    }
+    return unknown_class(c, &x, "no built-in descriptor converts", err);
+}
+
+/* The built-in descriptor whose convert section has the name: one of those whose text does. */
 static ggl_status use_builtin(llm_converter *c, ggl_error *err) {
     const char *name, *text;
-    char known[1200] = "";
-    size_t n, used = 0;
+    size_t n;
     for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++) {
+        if (!mentions(text, n, c->class_name))
+            continue;
         ggl_status s = llm_arch_parse(&c->arch, text, n, name, err);
         if (s != GGL_OK)
             return s;
@@ -96,17 +166,10 @@ static ggl_status use_builtin(llm_converter *c, ggl_error *err) {
             c->origin = ggl_arena_printf(&c->arena, "built-in %s", name);
             return c->origin ? GGL_OK : no_memory(err);
         }
-        for (const arch_convert *x = c->arch->convert; x; x = x->next)
-            for (int i = 0; i < x->n_name && used < sizeof known; i++)
-                used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", used ? ", " : "", x->name[i]);
         llm_arch_free(c->arch);
         c->arch = NULL;
     }
-    return ggl_fail(err, GGL_NOT_FOUND,
-                    "%s: no built-in descriptor converts '%s', which %s names; they convert %s. "
-                    "Another descriptor is given by --arch FILE",
-                    c->folder, c->class_name, c->params.arch_class ? "--arch-class" : "config.json",
-                    known);
+    return no_builtin(c, err);
 }
 
 /* The folder's last name; else what the configuration was called. */
@@ -159,47 +222,6 @@ static int64_t n_vocab(const llm_converter *c) {
     return item && item->number >= 1 && item->number <= INT32_MAX ? (int64_t)item->number : 0;
 }
 
-/* --- numbers that cannot be meant ------------------------------------------------------------- */
-
-static const struct {
-    const char *key;
-    double above, most;
-} sensible[] = {
-    {"*_epsilon", 0, 1},
-    {"*.freq_base*", 0, 1e15},
-    {"*.rope.scaling.*factor*", 0, 1e6},
-    {"*softcapping", 0, 1e9},
-};
-
-/* A model that was written with such a number computes nonsense: its author should hear of it here. */
-static ggl_status note_odd_keys(llm_converter *c, ggl_error *err) {
-    char text[256];
-    for (size_t i = 0; i < c->conv.n_key; i++) {
-        const converted_key *k = &c->conv.key[i];
-        const llm_arch_item *item = k->key.handle;
-        for (size_t r = 0; k->key.type == LLM_ARCH_NUMBER && r < sizeof sensible / sizeof *sensible;
-             r++) {
-            bool odd = false;
-            uint64_t at = 0;
-            for (uint64_t j = 0;
-                 j < k->key.n && !odd && arch_match(sensible[r].key, k->name, strlen(k->name));
-                 j++) {
-                odd = !(item[j].number > sensible[r].above && item[j].number <= sensible[r].most);
-                at = j;
-            }
-            if (!odd)
-                continue;
-            snprintf(text, sizeof text,
-                     "%s is %g, which makes no sense: it should be above %g, and %g at most",
-                     k->name, item[at].number, sensible[r].above, sensible[r].most);
-            if (!note(c, text))
-                return no_memory(err);
-            break;
-        }
-    }
-    return GGL_OK;
-}
-
 /* --- opening ---------------------------------------------------------------------------------- */
 
 static ggl_status open_tokenizer(llm_converter *c, ggl_error *err) {
@@ -207,7 +229,9 @@ static ggl_status open_tokenizer(llm_converter *c, ggl_error *err) {
         return GGL_OK;
     const llm_hf_vocab vocab = {n_vocab(c), c->params.extra_tokens == LLM_CONVERT_CUT_EXTRA};
     ggl_status s = llm_hf_tokenizer_open(&c->tokenizer, c->folder, &c->config->root, &vocab, err);
-    if (s == GGL_OK && !c->tokenizer && !note(c, "the folder has no tokenizer: none is written"))
+    if (s == GGL_OK && !c->tokenizer &&
+        !note(c, c->params.vocab_only ? "the folder has no tokenizer: keys are all that is written"
+                                      : "the folder has no tokenizer: none is written"))
         s = no_memory(err);
     const char *text;
     for (int k = 0; s == GGL_OK && c->tokenizer && (text = llm_hf_tokenizer_note(c->tokenizer, k));
@@ -239,19 +263,25 @@ static void add_request(requests *r, const char *name, const char *value) {
                                     r->used ? ", " : "", name, value[0] ? " = " : "", value);
 }
 
-/* A note of them, or that there are none. */
+/* A note of them, and one of each pattern that fits nothing. */
 static ggl_status note_requests(llm_converter *c, const requests *r, const char *flag,
+                                const char *const *pattern, const bool *hit, size_t n,
                                 ggl_error *err) {
     char text[1400], more[64] = "";
     if (r->n_more)
         snprintf(more, sizeof more, " and %zu more", r->n_more);
-    if (r->n == 0)
-        snprintf(text, sizeof text, "%s fits nothing that is not read", flag);
-    else
-        snprintf(text, sizeof text,
-                 "%s%s %s ignored at your request: the model may compute something else", r->text,
-                 more, r->n == 1 ? "is" : "are");
-    return note(c, text) ? GGL_OK : no_memory(err);
+    snprintf(text, sizeof text,
+             "%s%s %s ignored at your request: the model may compute something else", r->text, more,
+             r->n == 1 ? "is" : "are");
+    if (r->n > 0 && !note(c, text))
+        return no_memory(err);
+    for (size_t k = 0; k < n; k++) {
+        snprintf(text, sizeof text, "%s '%.*s' fits nothing that is not read", flag,
+                 (int)ggl_utf8_cut(pattern[k], strlen(pattern[k]), 200), pattern[k]);
+        if (!hit[k] && !note(c, text))
+            return no_memory(err);
+    }
+    return GGL_OK;
 }
 
 static void add_value(void *ctx, const arch_unread *u) {
@@ -265,7 +295,10 @@ static ggl_status note_values(llm_converter *c, ggl_error *err) {
     if (c->params.ignore.n_key == 0)
         return GGL_OK;
     ggl_status s = arch_convert_each_unread(&c->conv, add_value, &r, err);
-    return s == GGL_OK ? note_requests(c, &r, "--ignore-config", err) : s;
+    const llm_arch_ignore *ignore = &c->params.ignore;
+    return s == GGL_OK ? note_requests(c, &r, "--ignore-config", ignore->key, c->conv.key_hit,
+                                       ignore->n_key, err)
+                       : s;
 }
 
 static ggl_status note_tensors(llm_converter *c, ggl_error *err) {
@@ -278,19 +311,24 @@ static ggl_status note_tensors(llm_converter *c, ggl_error *err) {
             arch_convert_tensor_on_request(&c->conv, t))
             add_request(&r, t->name.s, "");
     }
-    return note_requests(c, &r, "--ignore-tensor", err);
+    const llm_arch_ignore *ignore = &c->params.ignore;
+    return note_requests(c, &r, "--ignore-tensor", ignore->tensor, c->conv.tensor_hit,
+                         ignore->n_tensor, err);
 }
 
 static ggl_status open_keys(llm_converter *c, ggl_error *err) {
     ggl_status s = settle(c, arch_convert_keys(&c->conv, err), err);
     if (s == GGL_OK)
         s = settle(c, arch_convert_check_keys(&c->conv, err), err);
+    for (size_t i = 0; s == GGL_OK && i < c->conv.n_note; i++)
+        if (!note(c, c->conv.note[i]))
+            s = no_memory(err);
     if (s == GGL_OK && !c->params.dry_run) /* its report lists them */
         s = arch_convert_check_config(&c->conv, err);
     if (s == GGL_OK)
-        s = note_values(c, err);
+        s = convert_check_numbers(&c->conv, err);
     if (s == GGL_OK)
-        s = note_odd_keys(c, err);
+        s = note_values(c, err);
     return s == GGL_OK ? settle(c, open_tokenizer(c, err), err) : s;
 }
 
@@ -298,10 +336,35 @@ static ggl_status open_tensors(llm_converter *c, ggl_error *err) {
     ggl_status s = arch_convert_tensors(&c->conv, err);
     c->built = s == GGL_OK;
     if (s == GGL_OK)
+        s = convert_check_numbers(&c->conv, err);
+    if (s == GGL_OK)
         s = note_tensors(c, err);
     if (s == GGL_OK && !add_sizes(c))
         s = ggl_fail(err, GGL_LIMIT, "the file would be too large");
     return s;
+}
+
+/* What the section says to the folder. */
+static ggl_status run_section(llm_converter *c, ggl_error *err) {
+    c->conv.arch = c->arch;
+    c->conv.config = &c->config->root;
+    c->conv.backend = c->params.backend;
+    c->conv.collect = c->params.dry_run;
+    c->conv.ignore = &c->params.ignore;
+    c->conv.key_hit = ggl_arena_alloc(&c->arena, c->params.ignore.n_key + 1, sizeof(bool));
+    c->conv.tensor_hit = ggl_arena_alloc(&c->arena, c->params.ignore.n_tensor + 1, sizeof(bool));
+    if (!c->conv.key_hit || !c->conv.tensor_hit)
+        return no_memory(err);
+    ggl_error tensors_err = {
+        0}; /* keys may ask for tensors; without any, config.json's faults come first */
+    ggl_status tensors = llm_safetensors_open(&c->source, c->folder, &tensors_err);
+    c->conv.source = c->source;
+    ggl_status s = open_keys(c, err);
+    if (s != GGL_OK || c->params.vocab_only)
+        return s;
+    if (tensors != GGL_OK)
+        return settle(c, ggl_fail(err, tensors, "%s", tensors_err.msg), err);
+    return c->conv.no_keys ? GGL_OK : settle(c, open_tensors(c, err), err);
 }
 
 static ggl_status open_rest(llm_converter *c, ggl_error *err) {
@@ -312,21 +375,10 @@ static ggl_status open_rest(llm_converter *c, ggl_error *err) {
         s = choose_name(c, err);
     if (s != GGL_OK)
         return s;
-    c->conv.arch = c->arch;
-    c->conv.config = &c->config->root;
-    c->conv.backend = c->params.backend;
-    c->conv.collect = c->params.dry_run;
-    c->conv.ignore = &c->params.ignore;
-    ggl_error tensors_err = {
-        0}; /* keys may ask for tensors; without any, config.json's faults come first */
-    ggl_status tensors = llm_safetensors_open(&c->source, c->folder, &tensors_err);
-    c->conv.source = c->source;
-    s = open_keys(c, err);
-    if (s != GGL_OK || c->params.vocab_only)
-        return s;
-    if (tensors != GGL_OK)
-        return settle(c, ggl_fail(err, tensors, "%s", tensors_err.msg), err);
-    return c->conv.no_keys ? GGL_OK : settle(c, open_tensors(c, err), err);
+    s = run_section(c, err);
+    return s == GGL_OK || s == GGL_NOMEM || strstr(err->msg, c->folder)
+               ? s
+               : ggl_within(err, s, "%s", c->folder);
 }
 
 ggl_status llm_converter_open(llm_converter **out, const char *folder, const llm_convert_params *params, ggl_error *err) {
@@ -418,7 +470,7 @@ static size_t count_bad(const void *data, size_t n, ggl_type type) {
 
 /* The first source tensor that it is made of; "": none. */
 static const char *first_source(const recipe *r) {
-    if (r->kind == RECIPE_SOURCE)
+    if (r->source)
         return r->source->name.s;
     const char *name = "";
     for (int k = 0; k < r->n_part && !name[0]; k++)
@@ -525,4 +577,7 @@ size_t llm_converter_size(const llm_converter *c) {
 }
 const char *llm_converter_notes(const llm_converter *c) {
     return c->notes ? c->notes : "";
+}
+bool llm_converter_has_tokenizer(const llm_converter *c) {
+    return c->tokenizer != NULL;
 }

@@ -142,6 +142,9 @@ ggl_status llm_converter_report(const llm_converter *c, void (*line)(void *ctx, 
     list_faults(&r);
     r.n_faults += c->conv.n_fault;
     say(&r, "%s", "");
+    if (!c->params.vocab_only && c->built)
+        say(&r, "the weights themselves were not looked at: whether some are NaN, or too large for "
+                "f16, shows when they are written");
     say(&r, r.n_faults ? "%zu fault%s: nothing would be written" : "no faults: it would be written",
         r.n_faults, r.n_faults == 1 ? "" : "s");
     *n_faults = r.n_faults;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "ggl/index.h"
+#include "ggl/show.h"
 #include "text_file.h"
 #include "tokenizer_table.h"
 
@@ -39,7 +40,7 @@ struct llm_hf_tokenizer {
     ggl_str *piece;
     int32_t *type;
     float *score;
-    int64_t n;
+    int64_t n, n_given; /* ids; entries of the files, an added token's once more */
     ggl_index by_piece;
     ggl_str *merge;
     size_t n_merge;
@@ -59,6 +60,10 @@ static ggl_status no_memory(ggl_error *err) {
 /* The text in the arena; false: out of memory. */
 static bool add_note(llm_hf_tokenizer *t, const char *text) {
     return text && (t->note[t->n_note++] = text);
+}
+
+static int shown(ggl_str s) { /* for %.*s */
+    return (int)ggl_utf8_cut(s.s, s.n, 60);
 }
 
 static bool same(ggl_str a, const char *s) {
@@ -97,7 +102,7 @@ static int64_t find_piece(const llm_hf_tokenizer *t, ggl_str s) {
 static ggl_status read_id(const json_value *v, ggl_str name, int64_t *id, ggl_error *err) {
     if (!v || v->kind != JSON_NUMBER || !v->whole || v->number < 0 || v->number >= (double)MAX_ID)
         return ggl_fail(err, GGL_FORMAT, "the id of token '%.*s' is no whole number below %lld",
-                        (int)(name.n < 60 ? name.n : 60), name.s, (long long)MAX_ID);
+                        shown(name), name.s, (long long)MAX_ID);
     *id = (int64_t)v->number;
     return GGL_OK;
 }
@@ -132,8 +137,8 @@ static ggl_status each_decoded(llm_hf_tokenizer *t, const json_value *map, on_ad
         for (size_t k = 0; id >= 0 && k < name.n; k++)
             id = name.s[k] >= '0' && name.s[k] <= '9' && id < MAX_ID ? 10 * id + (name.s[k] - '0') : -1;
         if (id < 0 || id >= MAX_ID)
-            return ggl_fail(err, GGL_FORMAT, "added_tokens_decoder: '%.*s' is no id of a token", (int)(name.n < 60 ? name.n : 60),
-                            name.s);
+            return ggl_fail(err, GGL_FORMAT, "added_tokens_decoder: '%.*s' is no id of a token",
+                            shown(name), name.s);
         s = f(t, id, text->str, special && special->kind == JSON_BOOL && special->flag, err);
     }
     return s;
@@ -159,6 +164,7 @@ static ggl_status count_id(llm_hf_tokenizer *t, int64_t id, ggl_str text, bool s
     (void)special;
     (void)err;
     t->n = id >= t->n ? id + 1 : t->n;
+    t->n_given++;
     return GGL_OK;
 }
 
@@ -172,8 +178,8 @@ static ggl_status put_piece(llm_hf_tokenizer *t, int64_t id, ggl_str text, int t
     t->type[id] = type;
     size_t first = ggl_index_put(&t->by_piece, t->piece, (size_t)id);
     if (first != (size_t)id)
-        return ggl_fail(err, GGL_FORMAT, "token '%.*s' has the ids %zu and %lld",
-                        (int)(text.n < 60 ? text.n : 60), text.s, first, (long long)id);
+        return ggl_fail(err, GGL_FORMAT, "token '%.*s' has the ids %zu and %lld", shown(text),
+                        text.s, first, (long long)id);
     return GGL_OK;
 }
 
@@ -186,6 +192,12 @@ static bool is_byte(ggl_str s) { /* <0x0A> */
 }
 
 static ggl_status make_room(llm_hf_tokenizer *t, const llm_hf_vocab *vocab, ggl_error *err) {
+    if (vocab->n == 0 && t->n > t->n_given)
+        return ggl_fail(
+            err, GGL_FORMAT,
+            "it has %lld tokens with ids up to %lld, and nothing says how many tokens the "
+            "model has: config.json should have a vocab_size, and the convert section read it",
+            (long long)t->n_given, (long long)t->n - 1);
     t->n_cut = vocab->n > 0 && t->n > vocab->n ? t->n - vocab->n : 0;
     if (t->n_cut > 0 && !vocab->cut)
         return ggl_fail(err, GGL_FORMAT,
@@ -246,8 +258,9 @@ static ggl_status put_merge(llm_hf_tokenizer *t, ggl_str m, ggl_error *err) {
     const char *space = m.n > 0 ? memchr(m.s, ' ', m.n) : NULL;
     size_t left = space ? (size_t)(space - m.s) : 0;
     if (!space || left == 0 || left + 1 == m.n || memchr(space + 1, ' ', m.n - left - 1))
-        return ggl_fail(err, GGL_FORMAT, "merge %zu, '%.*s', is not two tokens with a space between", t->n_merge,
-                        (int)(m.n < 60 ? m.n : 60), m.s);
+        return ggl_fail(err, GGL_FORMAT,
+                        "merge %zu, '%.*s', is not two tokens with a space between", t->n_merge,
+                        shown(m), m.s);
     t->merge[t->n_merge++] = m;
     return GGL_OK;
 }
@@ -418,7 +431,7 @@ static ggl_status find_pre(llm_hf_tokenizer *t, ggl_error *err) {
     if (!t->file) {
         const json_value *c = json_get_kind(t->config ? &t->config->root : NULL, "tokenizer_class", JSON_STRING);
         if (c)
-            snprintf(class_name, sizeof class_name, "%.*s", (int)(c->str.n < 100 ? c->str.n : 100), c->str.s);
+            snprintf(class_name, sizeof class_name, "%.*s", shown(c->str), c->str.s);
         if (c && find_line("class", class_name, NULL, &t->pre))
             return GGL_OK;
         add_note(t, "vocab.json and merges.txt do not say how text is cut into words, and the "
@@ -537,7 +550,7 @@ static ggl_status find_ends(llm_hf_tokenizer *t, ggl_error *err) {
     return add_note(t, ggl_arena_printf(
                            &t->arena,
                            "'%.*s' ends a text, too, and files have no key for it (%d such tokens)",
-                           (int)(piece.n < 60 ? piece.n : 60), piece.s, n_left))
+                           shown(piece), piece.s, n_left))
                ? GGL_OK
                : no_memory(err);
 }
@@ -567,7 +580,7 @@ static ggl_status read_model(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_
         return ggl_fail(
             err, GGL_UNSUPPORTED,
             "a tokenizer of type '%.*s' is not known, BPE is; --no-tokenizer leaves it out",
-            type && type->kind == JSON_STRING ? (int)(type->str.n < 40 ? type->str.n : 40) : 4,
+            type && type->kind == JSON_STRING ? shown(type->str) : 4,
             type && type->kind == JSON_STRING ? type->str.s : "none");
     t->bytes = find_step(json_get(root, "pre_tokenizer"), "ByteLevel") || find_step(json_get(root, "decoder"), "ByteLevel");
     if (!t->bytes && !flag(model, "byte_fallback", false))

@@ -8,9 +8,18 @@
 #include <string.h>
 
 #include "arch_impl.h"
+#include "ggl/index.h"
+#include "ggl/show.h"
+#include "ggl/steps.h"
 #include "text_file.h"
 
 #define MAX_NUMBER 400 /* characters */
+#define FEW_NAMES  16  /* are compared one with another; more of them go into a table */
+
+typedef struct member_name { /* on the stack */
+    ggl_str name;
+    size_t at; /* in the text */
+} member_name;
 
 typedef struct parser {
     llm_json *doc;
@@ -18,7 +27,7 @@ typedef struct parser {
     size_t n, i;
     int depth;
     json_value *item; /* the stack */
-    ggl_str *key;     /* beside it */
+    member_name *key; /* beside it */
     size_t n_item, cap_item, cap_key;
     ggl_status status;
     ggl_error *err;
@@ -219,13 +228,46 @@ static bool parse_number(parser *p, json_value *v) {
 
 static bool parse_value(parser *p, json_value *v);
 
-static bool push(parser *p, const json_value *v, ggl_str key) {
+static bool push(parser *p, const json_value *v, member_name key) {
     if (!ggl_grow(&p->item, &p->cap_item, p->n_item + 1, sizeof *p->item) ||
         !ggl_grow(&p->key, &p->cap_key, p->n_item + 1, sizeof *p->key))
         return no_memory(p);
     p->item[p->n_item] = *v;
     p->key[p->n_item++] = key;
     return true;
+}
+
+static bool same_name(ggl_str a, ggl_str b) {
+    GGL_STEPS(1);
+    return a.n == b.n && memcmp(a.s, b.s, a.n) == 0;
+}
+
+/* The second of two equal names: which of their values holds nobody knows. */
+static bool twice(parser *p, const member_name *k) {
+    char text[200];
+    const size_t n = ggl_utf8_cut(k->name.s, k->name.n, 80);
+    snprintf(text, sizeof text, "the name '%.*s%s' stands twice in one object", (int)n, k->name.s,
+             n < k->name.n ? ".." : "");
+    return fail(p, GGL_FORMAT, k->at, text);
+}
+
+/* Names stand once in an object. Of a large one they go into a table, so that the time is linear. */
+static bool check_names(parser *p, const member_name *k, size_t n) {
+    ggl_index table = {0};
+    if (n <= FEW_NAMES) {
+        for (size_t i = 1; i < n; i++)
+            for (size_t j = 0; j < i; j++)
+                if (same_name(k[i].name, k[j].name))
+                    return twice(p, &k[i]);
+        return true;
+    }
+    if (ggl_index_init(&table, n, sizeof *k, GGL_INDEX_STRINGS, NULL) != GGL_OK)
+        return no_memory(p);
+    size_t i = 0;
+    while (i < n && ggl_index_put(&table, k, i) == i)
+        i++;
+    ggl_index_fini(&table);
+    return i == n || twice(p, &k[i]);
 }
 
 /* What waits on the stack from `first` on becomes v's. */
@@ -235,10 +277,12 @@ static bool close_bracket(parser *p, json_value *v, size_t first) {
     ggl_str *name = v->kind == JSON_OBJECT ? ggl_arena_alloc(&p->doc->arena, n + 1, sizeof *name) : NULL;
     if (!item || (v->kind == JSON_OBJECT && !name))
         return no_memory(p);
+    if (name && n > 0 && !check_names(p, p->key + first, n))
+        return false;
     if (n > 0)
         memcpy(item, p->item + first, n * sizeof *item);
-    if (n > 0 && name)
-        memcpy(name, p->key + first, n * sizeof *name);
+    for (size_t i = 0; name && i < n; i++)
+        name[i] = p->key[first + i].name;
     v->of.n = n;
     v->of.item = item;
     v->of.name = name;
@@ -247,12 +291,12 @@ static bool close_bracket(parser *p, json_value *v, size_t first) {
 }
 
 static bool parse_member(parser *p, bool object) {
-    ggl_str key = {"", 0};
+    member_name key = {{"", 0}, p->i};
     json_value v = {0};
     if (object) {
         if (peek(p) != '"')
             return fail(p, GGL_FORMAT, p->i, "a name in quotes is expected here");
-        if (!parse_string(p, &key))
+        if (!parse_string(p, &key.name))
             return false;
         skip_space(p);
         if (peek(p) != ':')
@@ -288,11 +332,17 @@ static bool parse_members(parser *p, json_value *v) {
 }
 
 static bool parse_word(parser *p, json_value *v) {
-    static const char *const words[] = {"null", "true", "false"};
-    for (int k = 0; k < 3; k++) {
+    static const char *const words[] = {"null", "true", "false", "NaN", "Infinity", "-Infinity"};
+    for (int k = 0; k < 6; k++) {
         size_t n = strlen(words[k]);
+        char text[100];
         if (p->n - p->i < n || memcmp(p->s + p->i, words[k], n) != 0)
             continue;
+        snprintf(text, sizeof text,
+                 "JSON has no %s: a number that is not one was written; put a number or null there",
+                 words[k]);
+        if (k >= 3)
+            return fail(p, GGL_FORMAT, p->i, text);
         *v = (json_value){.kind = k ? JSON_BOOL : JSON_NULL, .flag = k == 1};
         p->i += n;
         return true;
@@ -309,12 +359,34 @@ static bool parse_value(parser *p, json_value *v) {
         v->kind = JSON_STRING;
         return parse_string(p, &v->str);
     }
-    if (c == '-' || (c >= '0' && c <= '9'))
+    bool infinite = c == '-' && p->i + 1 < p->n && p->s[p->i + 1] == 'I';
+    if (!infinite && (c == '-' || (c >= '0' && c <= '9')))
         return parse_number(p, v);
     return parse_word(p, v);
 }
 
+static bool begins(const parser *p, const char *s) {
+    return p->n >= strlen(s) && memcmp(p->s, s, strlen(s)) == 0;
+}
+
+/* Texts that are no JSON from their first bytes on. */
+static bool check_begin(parser *p) {
+    static const char *const texts[][2] = {
+        {"\xef\xbb\xbf", "the text begins with a byte order mark: save it as UTF-8 without one"},
+        {"\xff\xfe", "the text is UTF-16: save it as UTF-8"},
+        {"\xfe\xff", "the text is UTF-16: save it as UTF-8"},
+        {LLM_LFS_POINTER, LLM_LFS_ADVICE}};
+    for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
+        if (begins(p, texts[k][0])) {
+            p->status = ggl_fail(p->err, GGL_FORMAT, "%s: %s", p->name, texts[k][1]);
+            return false;
+        }
+    return true;
+}
+
 static bool parse_text(parser *p) {
+    if (!check_begin(p))
+        return false;
     skip_space(p);
     if (!parse_value(p, &p->doc->root))
         return false;

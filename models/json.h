@@ -1,5 +1,6 @@
-/* JSON as RFC 8259 has it, and nothing else: no comments, no trailing commas, no NaN, no second value behind the first.
- * Bounded: LLM_JSON_MAX_DEPTH levels; memory is linear in the text. Of a name that an object has twice, the first is found.
+/* JSON as RFC 8259 has it, and nothing else: no comments, no trailing commas, no NaN, no second value after the first.
+ * Bounded: LLM_JSON_MAX_DEPTH levels; time and memory are linear in the text. A name that an object has twice is an error: nobody
+ * knows which of its values holds.
  *
  *     llm_json *doc;
  *     if (llm_json_read(&doc, "config.json", LIMIT, &err) == GGL_OK)

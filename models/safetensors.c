@@ -1,12 +1,15 @@
 #include "safetensors.h"
 
+#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "ggl/show.h"
 #include "json.h"
+#include "text_file.h"
 
 #define MAX_HEADER ((uint64_t)100 << 20) /* the format's own limit */
 #define MAX_INDEX  ((size_t)100 << 20)
@@ -23,7 +26,7 @@ static const struct {
               {"BOOL", 1, -1},     {"F8_E5M2", 1, -1},  {"F8_E4M3", 1, -1},    {"C64", 8, -1}};
 
 static int shown(ggl_str s) { /* for %.*s */
-    return (int)(s.n < 120 ? s.n : 120);
+    return (int)ggl_utf8_cut(s.s, s.n, 120);
 }
 
 /* --- by name ---------------------------------------------------------------------------------- */
@@ -163,16 +166,31 @@ static ggl_status read_header(llm_safetensors *st, const json_value *root, const
     return check_places(st, first, data, n_data, err);
 }
 
+/* What a download leaves in place of the file: a pointer, or an error page. */
+static ggl_status check_text(const char *bytes, size_t n, ggl_error *err) {
+    const size_t n_pointer = strlen(LLM_LFS_POINTER);
+    if (n >= n_pointer && memcmp(bytes, LLM_LFS_POINTER, n_pointer) == 0)
+        return ggl_fail(err, GGL_FORMAT, "%s", LLM_LFS_ADVICE);
+    for (size_t k = 0; k < 8; k++)
+        if (n < 8 || bytes[k] < ' ' || bytes[k] > '~')
+            return GGL_OK;
+    return ggl_fail(err, GGL_FORMAT, "this is a text, not safetensors: '%.*s'",
+                    (int)(n < 60 ? n : 60), bytes);
+}
+
 static ggl_status read_file(llm_safetensors *st, const char *bytes, size_t n, ggl_error *err) {
     uint64_t n_head = 0;
     llm_json *head;
+    ggl_status s = check_text(bytes, n, err);
+    if (s != GGL_OK)
+        return s;
     for (size_t k = 0; k < 8 && n >= 8; k++)
         n_head |= (uint64_t)(unsigned char)bytes[k] << 8 * k;
     if (n < 8 || n_head > n - 8)
         return ggl_fail(err, GGL_FORMAT, "the file has %zu bytes, too few for its header", n);
     if (n_head > MAX_HEADER)
         return ggl_fail(err, GGL_LIMIT, "a header of %" PRIu64 " bytes, at most %" PRIu64 " are supported", n_head, MAX_HEADER);
-    ggl_status s = llm_json_parse(&head, bytes + 8, (size_t)n_head, "header", err);
+    s = llm_json_parse(&head, bytes + 8, (size_t)n_head, "header", err);
     if (s != GGL_OK)
         return s;
     s = read_header(st, &head->root, bytes + 8 + n_head, n - 8 - (size_t)n_head, err);
@@ -266,18 +284,117 @@ static ggl_status open_indexed(llm_safetensors *st, const char *folder, ggl_erro
     return s;
 }
 
-static ggl_status open_folder(llm_safetensors *st, const char *folder, ggl_error *err) {
-    if (is_file(folder, "model.safetensors.index.json"))
-        return open_indexed(st, folder, err);
-    if (!is_file(folder, "model.safetensors")) {
-        bool torch = is_file(folder, "pytorch_model.bin") || is_file(folder, "pytorch_model.bin.index.json");
-        return ggl_fail(err, GGL_NOT_FOUND, "%s: there is no model.safetensors and no model.safetensors.index.json%s", folder,
-                        torch ? ", and pytorch_model.bin is not read: it is a program" : "");
+/* --- parts without an index ------------------------------------------------------------------- */
+
+/* model-00002-of-00005.safetensors */
+typedef struct parts {
+    int n, n_other; /* of how many their names speak; of how many others do, 0: none */
+    int n_there;
+    bool there[MAX_FILES + 1];
+} parts;
+
+static const char *part_name(int k, int n, char *buf, size_t size) {
+    snprintf(buf, size, "model-%05d-of-%05d.safetensors", k, n);
+    return buf;
+}
+
+static void add_part(parts *p, const char *name) {
+    char want[64];
+    int k, n;
+    if (sscanf(name, "model-%5d-of-%5d", &k, &n) != 2 || k < 1 || k > n || n > MAX_FILES ||
+        strcmp(name, part_name(k, n, want, sizeof want)) != 0)
+        return;
+    if (p->n > 0 && n != p->n) {
+        p->n_other = n;
+        return;
     }
+    p->n = n;
+    p->n_there++;
+    p->there[k] = true;
+}
+
+static ggl_status check_parts(const parts *p, const char *folder, ggl_error *err) {
+    char name[64];
+    int k = 1;
+    if (p->n_other)
+        return ggl_fail(
+            err, GGL_FORMAT,
+            "%s: there are parts of a model of %d and of one of %d: it is not known which is "
+            "meant; move the others away",
+            folder, p->n < p->n_other ? p->n : p->n_other, p->n < p->n_other ? p->n_other : p->n);
+    while (k <= p->n && p->there[k])
+        k++;
+    return k > p->n
+               ? GGL_OK
+               : ggl_fail(err, GGL_NOT_FOUND,
+                          "%s: %s is missing: the folder has %d of the %d parts that their names "
+                          "speak of",
+                          folder, part_name(k, p->n, name, sizeof name), p->n_there, p->n);
+}
+
+static void find_parts(parts *p, const char *folder) {
+    DIR *dir = opendir(folder);
+    for (const struct dirent *e; dir && (e = readdir(dir));)
+        add_part(p, e->d_name);
+    if (dir)
+        closedir(dir);
+}
+
+static ggl_status open_parts(llm_safetensors *st, const char *folder, const parts *p,
+                             ggl_error *err) {
+    ggl_status s = check_parts(p, folder, err);
+    if (s == GGL_OK)
+        s = make_room(st, (size_t)p->n, err);
+    for (int k = 1; s == GGL_OK && k <= p->n; k++) {
+        char *name = ggl_arena_alloc(&st->arena, 64, 1);
+        s = name ? add_file(st, folder, part_name(k, p->n, name, 64), err)
+                 : ggl_fail(err, GGL_NOMEM, "out of memory");
+    }
+    return s == GGL_OK ? make_index(st, err) : s;
+}
+
+/* --- which files are the model ---------------------------------------------------------------- */
+
+/* Two of them: one is left over from another download. */
+static ggl_status refuse_both(const char *folder, const char *other, ggl_error *err) {
+    return ggl_fail(
+        err, GGL_FORMAT,
+        "%s: there are model.safetensors and %s: it is not known which is the model; move one away",
+        folder, other);
+}
+
+static ggl_status open_one(llm_safetensors *st, const char *folder, ggl_error *err) {
     ggl_status s = make_room(st, 1, err);
     if (s == GGL_OK)
         s = add_file(st, folder, "model.safetensors", err);
     return s == GGL_OK ? make_index(st, err) : s;
+}
+
+static ggl_status open_folder(llm_safetensors *st, const char *folder, ggl_error *err) {
+    parts p = {.n = 0};
+    const bool one = is_file(folder, "model.safetensors");
+    char name[64];
+    if (is_file(folder, "model.safetensors.index.json")) {
+        ggl_status s = open_indexed(st, folder, err);
+        bool named =
+            ggl_index_find(&st->by_file, st->file, (ggl_str){"model.safetensors", 17}) != SIZE_MAX;
+        return one && !named && (s == GGL_OK || st->n_file > 0)
+                   ? refuse_both(folder, "model.safetensors.index.json, which does not name it",
+                                 err)
+                   : s;
+    }
+    find_parts(&p, folder);
+    if (one && p.n > 0)
+        return refuse_both(folder, part_name(1, p.n, name, sizeof name), err);
+    if (one)
+        return open_one(st, folder, err);
+    if (p.n > 0)
+        return open_parts(st, folder, &p, err);
+    bool torch =
+        is_file(folder, "pytorch_model.bin") || is_file(folder, "pytorch_model.bin.index.json");
+    return ggl_fail(err, GGL_NOT_FOUND,
+                    "%s: there is no model.safetensors and no model.safetensors.index.json%s",
+                    folder, torch ? ", and pytorch_model.bin is not read: it is a program" : "");
 }
 
 ggl_status llm_safetensors_open(llm_safetensors **out, const char *folder, ggl_error *err) {

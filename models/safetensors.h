@@ -1,4 +1,5 @@
-/* The tensors of a Hugging Face folder: model.safetensors, or the files that model.safetensors.index.json names. A file:
+/* The tensors of a Hugging Face folder: model.safetensors, or the files that model.safetensors.index.json names, or without an index
+ * model-0000K-of-0000N.safetensors if all N are there. A file:
  *
  *     | n: u64 | n bytes of JSON: {"NAME": {"dtype": "F32", "shape": [rows, columns], "data_offsets": [from, to]}, ..} | data |
  *

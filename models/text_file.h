@@ -4,7 +4,12 @@
 
 #include "ggl/status.h"
 
-/* *text is the caller's (ggl_free), with a NUL behind its n bytes. GGL_IO: cannot be read, a
+/* What Git LFS leaves where a large file was not fetched begins like this; and what to say then. */
+#define LLM_LFS_POINTER "version https://git-lfs.github.com/spec/"
+#define LLM_LFS_ADVICE                                                                             \
+    "this is Git LFS's pointer to the file, not the file: 'git lfs pull' in its folder fetches it"
+
+/* *text is the caller's (ggl_free), with a NUL after its n bytes. GGL_IO: cannot be read, a
  * directory; GGL_LIMIT: longer than `most` bytes. */
 GGL_API GGL_NODISCARD ggl_status llm_read_text_file(const char *path, size_t most, char **text,
                                                     size_t *n, ggl_error *err);

@@ -223,9 +223,8 @@ static ggl_status read_pre(llm_tokenizer *t, bpe *m, const ggl_gguf *file, ggl_e
     if (ggl_gguf_get_string(file, "tokenizer.ggml.pre", &name, err) < 0)
         return GGL_FORMAT;
     ggl_status s = llm_table_find_pre(t->model.pre.n > 0 ? t->model.pre : name, &m->pre, err);
-    if (s == GGL_OK && m->pre.drop_white &&
-        ggl_gguf_get_bool(file, "tokenizer.ggml.normalizer.lowercase", &m->lower, err) < 0)
-        return GGL_FORMAT;
+    if (s == GGL_OK && m->pre.drop_white)
+        s = llm_tokenizer_flag(file, "tokenizer.ggml.normalizer.lowercase", &m->lower, err);
     t->add_bos = t->add_bos || m->pre.add_bos;
     t->model.always_bos = t->model.always_bos || m->pre.always_bos;
     for (; s == GGL_OK && m->n_split < m->pre.n_split; m->n_split++)

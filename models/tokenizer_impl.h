@@ -65,6 +65,9 @@ GGL_NODISCARD ggl_status llm_spellings_init(ggl_index *x, size_t n, ggl_error *e
 /* -1: none. */
 int32_t llm_spellings_find(const ggl_index *x, const ggl_str *strings, const char *s, size_t n);
 
+/* A true or false of the file, which may be 0 or 1 of some number type; unchanged if there is none. */
+GGL_NODISCARD ggl_status llm_tokenizer_flag(const ggl_gguf *file, const char *key, bool *out,
+                                            ggl_error *err);
 ggl_status llm_tokens_append(llm_tokens *out, int32_t id, ggl_error *err);
 /* Length of the valid UTF-8 character at s[0..n), n > 0; 1 for a byte that begins none. */
 size_t llm_utf8_length(const char *s, size_t n);

@@ -62,9 +62,10 @@ static ggl_status spm_init(llm_tokenizer *t, const ggl_gguf *file, ggl_error *er
     if (!m)
         return ggl_fail(err, GGL_NOMEM, "out of memory for the tokenizer");
     m->add_space_prefix = true;
-    if (ggl_gguf_get_bool(file, "tokenizer.ggml.add_space_prefix", &m->add_space_prefix, err) < 0)
-        return GGL_FORMAT;
-    ggl_status s = llm_spellings_init(&m->piece, (size_t)t->n_vocab, err);
+    ggl_status s = llm_tokenizer_flag(file, "tokenizer.ggml.add_space_prefix",
+                                      &m->add_space_prefix, err);
+    if (s == GGL_OK)
+        s = llm_spellings_init(&m->piece, (size_t)t->n_vocab, err);
     if (s == GGL_OK)
         s = llm_read_scores(t, file, &m->score, err);
     if (s == GGL_OK)

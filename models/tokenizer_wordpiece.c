@@ -55,12 +55,11 @@ static bool has_capitals(const llm_tokenizer *t) {
 static ggl_status read_flags(const llm_tokenizer *t, wordpiece *m, const ggl_gguf *file,
                              ggl_error *err) {
     m->lower = !has_capitals(t);
-    if (ggl_gguf_get_bool(file, "tokenizer.ggml.normalizer.lowercase", &m->lower, err) < 0)
-        return GGL_FORMAT;
+    ggl_status s = llm_tokenizer_flag(file, "tokenizer.ggml.normalizer.lowercase", &m->lower, err);
     m->strip = m->lower;
-    return ggl_gguf_get_bool(file, "tokenizer.ggml.normalizer.strip_accents", &m->strip, err) < 0
-               ? GGL_FORMAT
-               : GGL_OK;
+    return s == GGL_OK
+               ? llm_tokenizer_flag(file, "tokenizer.ggml.normalizer.strip_accents", &m->strip, err)
+               : s;
 }
 
 /* Words that no pieces spell need the unknown token; files give it the type of a control token. */

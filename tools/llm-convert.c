@@ -75,6 +75,11 @@ static int convert(const options *o, ggl_backend *reference) {
         return tool_error(TOOL, 1, "%s", err.msg);
     ggl_fprint(stderr, "%s: architecture %s, by %s\n", llm_converter_class(c), llm_converter_family(c), llm_converter_origin(c));
     print_notes(llm_converter_notes(c));
+    if (o->vocab_only && !llm_converter_has_tokenizer(c)) {
+        llm_converter_free(c);
+        return tool_error(TOOL, 1, "%s has no tokenizer, so --vocab-only leaves nothing to write",
+                          o->folder.s[0]);
+    }
     if (o->dry_run)
         return report(c);
     ggl_status s = llm_converter_write(c, o->out, &err);

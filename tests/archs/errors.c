@@ -49,7 +49,8 @@ static const expected syntax[] = {
     {"ignore .a + 1\n", "3:11: error: the line should end here, but there is '+'"},
     {"ignore .a as b\n", "3:14: error: what it is stands in quotes"},
     {"ignore .a if .a == 0, 3\n", "3:23: error: what it does otherwise stands in quotes"},
-    {"ignore \".a.*\" if .b == 0\n", "3:18: error: a pattern of keys takes no condition: name the keys"},
+    {"ignore \".a.*\" if .b == 0\n",
+     "3:18: error: a pattern of keys takes no condition: name the keys"},
     {"absent .a\n", "3:1: error: no statement begins like this"},
     {"require true, 3\n", "3:15: error: the message of a 'require' stands in quotes"},
     {"layer l = 3:\n  x = 1\n", "3:9: error: '<' is expected after the name of the layer's number"},
@@ -105,9 +106,11 @@ static const expected syntax[] = {
     {"convert A:\n  token_embd <- transpse(\"b\")\n",
      "4:17: error: unknown function 'transpse'; did you mean transpose("},
     {"convert A:\n  .a <- config.b + nix\n", "4:20: error: unknown name 'nix'"},
-    {"convert A:\n  3 <- 4\n", "4:3: error: a key, a weight's name, 'require', 'ignore' or 'use' is expected"},
+    {"convert A:\n  3 <- 4\n", "4:3: error: a key, a weight's name, 'require', 'note', 'ignore', "
+                               "'use', 'within' or 'prefix' is expected"},
     {"convert A:\n  .n <- 4\n  .n <- 5\n", "5:3: error: 'n' is mapped twice"},
-    {"convert A:\n  require 1 == 1, 2\n", "4:19: error: the message of a 'require' stands in quotes"},
+    {"convert A:\n  require 1 == 1, 2\n",
+     "4:19: error: the message of a 'require' stands in quotes"},
 };
 
 TEST(syntax) {
@@ -179,7 +182,7 @@ static const struct {
     {"", "", "t.odd = [1, 2, 3, 4, 5]\nt.b = [1, 2]",
      "model.gguf: error: 2 keys of this file are not read by t.arch:\n  t.odd = [1, 2, 3, 4, ..] of "
      "5\n  t.b = [1, 2]\nWithout them the output may be wrong. To go on at your own risk: "
-     "--ignore-key 't.*'\nAn author reads, ignores or requires each of them in t.arch."},
+     "--ignore-key 't.odd' --ignore-key 't.b'\nAn author reads, ignores or requires each of them in t.arch."},
     {"", "", "t.logit_scale = 16",
      "  t.logit_scale = 16: multiplies the logits (1 would change nothing)\n"},
     {"", "", "t.logit_scale = \"s\"", "  t.logit_scale = \"s\": multiplies the logits"},
@@ -211,7 +214,7 @@ static const struct {
     {"", "", "blk.0.u.3.w [8]\nblk.11.u.3.w [8]\nblk.2.u.3.w [8]\nw2 [8]\nt.k = 1",
      "model.gguf: error: 1 key and 4 tensors of this file are not read by t.arch:\n  t.k = 1\n  "
      "blk.{0..11}.u.3.w (3 tensors)\n  w2\nWithout them the output may be wrong. To go on at your "
-     "own risk: --ignore-key 't.k' --ignore-tensor '*'\n"},
+     "own risk: --ignore-key 't.k' --ignore-tensor 'blk.*.u.*.w' --ignore-tensor 'w2'\n"},
     {"w [8]\n", "x = x * w\n", "w.weight [8]\nw.bias [8]",
      "is not read by t.arch:\n  w.bias: its weight is declared in t.arch:3 without 'bias'\n"},
     {"w [8, 8] bias from \"v\"\n", "x = linear(x, w)\n", "v [8, 8]",

@@ -55,7 +55,16 @@ expect 0 "OwnForCausalLM: architecture own, by $tmp/own.arch" "$model" -o "$tmp/
 grep -q 'note: the folder has no tokenizer' "$tmp/err" || fail "no note that there is no tokenizer"
 grep -q '2 tensors' "$tmp/err" || fail "the number of tensors is not told"
 expect 0 "own" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --type f16
-expect 0 "own" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --vocab-only
+expect 1 "$model has no tokenizer, so --vocab-only leaves nothing to write" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --vocab-only
+cp -r "$model" "$tmp/vocab"
+echo '{"pre_tokenizer": {"type": "ByteLevel"}, "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]}}' >"$tmp/vocab/tokenizer.json"
+expect 0 "own" "$tmp/vocab" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --vocab-only
+# a name for nothing: the model's size says how many tokens there can be
+sed -i 's/"ab": 2/"ab": 16777215/' "$tmp/vocab/tokenizer.json"
+expect 1 "the tokenizer has 16777216 tokens, and the model 3" "$tmp/vocab" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --vocab-only
+sed 's/^  .vocab_size .*/  .vocab_size <- none/' "$tmp/own.arch" >"$tmp/sizeless.arch"
+sed -i 's/^  token_embd/  ignore config.vocab_size\n  token_embd/' "$tmp/sizeless.arch"
+expect 1 "it has 3 tokens with ids up to 16777215, and nothing says how many tokens the model has" "$tmp/vocab" -o "$tmp/out.gguf" --arch "$tmp/sizeless.arch" --vocab-only
 expect 2 "leave nothing to write" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --vocab-only --no-tokenizer
 expect 2 "--extra-tokens" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --extra-tokens keep
 # a class that config.json does not name, or another one
@@ -63,7 +72,12 @@ cp -r "$model" "$tmp/nameless"
 sed -i 's/"architectures": \["OwnForCausalLM"\], //' "$tmp/nameless/config.json"
 expect 1 "\"architectures\" is no list with a name, so there is no telling what model this is; --arch-class NAME" "$tmp/nameless" -o "$tmp/out.gguf"
 expect 0 "OwnForCausalLM: architecture own" "$tmp/nameless" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --arch-class OwnForCausalLM
-expect 1 "no convert section for 'Other', which --arch-class names" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --arch-class Other
+expect 1 "own.arch has no convert section for 'Other', which --arch-class names. There are sections for OwnForCausalLM." "$model" -o "$tmp/out.gguf" \
+    --arch "$tmp/own.arch" --arch-class Other
+expect 1 "'OwnForCausalLm', which --arch-class names (did you mean 'OwnForCausalLM'?)" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch" \
+    --arch-class OwnForCausalLm
+expect 1 "no built-in descriptor converts 'LlamaForCausaILM', which --arch-class names (did you mean 'LlamaForCausalLM'?)" "$model" -o "$tmp/out.gguf" \
+    --arch-class LlamaForCausaILM
 # a tokenizer that is not known, and none asked for
 cp -r "$model" "$tmp/unigram"
 echo '{"model": {"type": "Unigram", "vocab": []}}' >"$tmp/unigram/tokenizer.json"
@@ -94,7 +108,10 @@ dry 0 "$model" --arch "$tmp/own.arch"
 grep -qx '  own.embedding_length  *2  *u32  *9' "$tmp/out" || fail "--dry-run: a key: $(cat "$tmp/out")"
 grep -qx '  embed  *F32  \[2, 3\]  *10 token_embd.weight' "$tmp/out" || fail "--dry-run: a tensor: $(cat "$tmp/out")"
 grep -qx 'no faults: it would be written' "$tmp/out" || fail "--dry-run: $(tail -1 "$tmp/out")"
-dry 0 "$model" --arch "$tmp/own.arch" -o "$tmp/out.gguf" --vocab-only
+grep -q 'the weights themselves were not looked at' "$tmp/out" || fail "--dry-run: $(tail -2 "$tmp/out")"
+sed -i 's/16777215/2/' "$tmp/vocab/tokenizer.json"
+dry 0 "$tmp/vocab" --arch "$tmp/own.arch" -o "$tmp/out.gguf" --vocab-only
+grep -q 'the weights themselves' "$tmp/out" && fail "--dry-run --vocab-only speaks of weights"
 grep -q embed.*F32 "$tmp/out" && fail "--dry-run --vocab-only shows tensors"
 dry 1 "$model"
 cp -r "$model" "$tmp/faults"
@@ -117,22 +134,34 @@ grep -q -- "--ignore-config 'clip_qkv'" "$tmp/err" || fail "--ignore-config is n
 sed -i 's/"vocab_size": 4/"vocab_size": 3/' "$tmp/faults/config.json"
 expect 0 "note: clip_qkv = 8, odd.x = \"y\x1b\" are ignored at your request" "$tmp/faults" -o "$tmp/out.gguf" --arch "$tmp/own.arch" \
     --ignore-config 'clip*' --ignore-config 'odd.*'
-expect 0 "note: --ignore-config fits nothing that is not read" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --ignore-config '*'
+expect 0 "note: --ignore-config '*' fits nothing that is not read" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --ignore-config '*'
+expect 0 "note: clip_qkv = 8, odd.x = \"y\x1b\" are ignored at your request" "$tmp/faults" -o "$tmp/out.gguf" --arch "$tmp/own.arch" \
+    --ignore-config clip_qkv --ignore-config odd --ignore-config hidden_size --ignore-tensor 'x.*'
+for words in "--ignore-config 'hidden_size' fits nothing" "--ignore-tensor 'x.*' fits nothing"; do
+    grep -qF -- "$words" "$tmp/err" || fail "no note '$words': $(cat "$tmp/err")"
+done
+[ "$(grep -c 'fits nothing' "$tmp/err")" = 2 ] || fail "a pattern that fits is blamed: $(cat "$tmp/err")"
 sed -e 's/^norm .*//' -e '/^  norm /d' -e 's/, norm, 0.1/, none, 0.1/' "$tmp/own.arch" >"$tmp/nonorm.arch"
 expect 1 "tensor norm: read by no line" "$model" -o "$tmp/out.gguf" --arch "$tmp/nonorm.arch"
 expect 0 "note: norm is ignored at your request" "$model" -o "$tmp/out.gguf" --arch "$tmp/nonorm.arch" --ignore-tensor 'n*m'
 dry 0 "$tmp/faults" --arch "$tmp/nonorm.arch" --ignore-tensor norm --ignore-config '*'
 grep -q 'norm .*ignored at your request' "$tmp/out" || fail "--dry-run --ignore-tensor: $(cat "$tmp/out")"
 
-# numbers that cannot be meant: an epsilon below zero is noted, weights that are none are refused
-sed -e 's/norm, 0.1)/norm, .attention.layer_norm_rms_epsilon)/' \
-    -e 's/^  token_embd <-/  .attention.layer_norm_rms_epsilon <- config.eps\n  token_embd <-/' "$tmp/own.arch" >"$tmp/eps.arch"
+# numbers that cannot be meant: an epsilon below zero, a number beyond f32, weights that are none
+sed -e 's/norm, 0.1)/norm, .attention.layer_norm_rms_epsilon) * .logit_scale/' \
+    -e 's/^  token_embd <-/  .attention.layer_norm_rms_epsilon <- config.eps\n  .logit_scale <- config.scale ?? 1\n  token_embd <-/' "$tmp/own.arch" >"$tmp/eps.arch"
 cp -r "$model" "$tmp/odd"
-for eps in -1 0 2; do
+for eps in -1 0 2 1e-60; do
     echo "{\"architectures\": [\"OwnForCausalLM\"], \"vocab_size\": 3, \"hidden_size\": 2, \"eps\": $eps}" >"$tmp/odd/config.json"
-    expect 0 "note: own.attention.layer_norm_rms_epsilon is $eps, which makes no sense" "$tmp/odd" -o "$tmp/out.gguf" --arch "$tmp/eps.arch"
+    expect 1 "own.attention.layer_norm_rms_epsilon has the value $eps, which makes no sense" "$tmp/odd" -o "$tmp/out.gguf" --arch "$tmp/eps.arch"
+    grep -q "$tmp/odd: $tmp/eps.arch:10:3: error:" "$tmp/err" || fail "no folder, no line: $(cat "$tmp/err")"
 done
-sed -i 's/"eps": 2/"eps": 1e-6/' "$tmp/odd/config.json"
+echo '{"architectures": ["OwnForCausalLM"], "vocab_size": 3, "hidden_size": 2, "eps": 0, "scale": 1e39}' >"$tmp/odd/config.json"
+dry 1 "$tmp/odd" --arch "$tmp/eps.arch"
+for words in 'own.attention.layer_norm_rms_epsilon has the value 0, which makes no sense' 'own.logit_scale has the value 1e+39, which is too large'; do
+    [ "$(grep -c "$words" "$tmp/out")" = 1 ] || fail "--dry-run: '$words' stands not once in: $(cat "$tmp/out")"
+done
+sed -i 's/"eps": 0, "scale": 1e39/"eps": 1e-6/' "$tmp/odd/config.json"
 expect 0 "own" "$tmp/odd" -o "$tmp/out.gguf" --arch "$tmp/eps.arch"
 grep -q 'makes no sense\|NaN' "$tmp/err" && fail "a good model is blamed: $(cat "$tmp/err")"
 printf '\0\0\300\177\0\0\200\177' | dd of="$tmp/odd/model.safetensors" bs=1 seek=$((8 + ${#head})) conv=notrunc 2>/dev/null
@@ -140,6 +169,16 @@ for type in auto f16 bf16; do
     expect 1 "tensor 'token_embd.weight': 2 of its 6 weights are NaN or infinite; it comes from embed: the folder is damaged" "$tmp/odd" -o "$tmp/out.gguf" \
         --arch "$tmp/eps.arch" --type $type
 done
+# what stands in place of a file
+printf 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n' >"$tmp/pointer"
+for file in config.json model.safetensors tokenizer.json; do
+    rm -rf "$tmp/lfs" && cp -r "$tmp/vocab" "$tmp/lfs" && cp "$tmp/pointer" "$tmp/lfs/$file"
+    expect 1 "$tmp/lfs/$file: this is Git LFS's pointer to the file, not the file: 'git lfs pull'" "$tmp/lfs" -o "$tmp/out.gguf" --arch "$tmp/own.arch"
+done
+printf '\357\273\277{}' >"$tmp/lfs/config.json"
+expect 1 "lfs/config.json: the text begins with a byte order mark" "$tmp/lfs" -o "$tmp/out.gguf" --arch "$tmp/own.arch"
+sed 's/3/NaN/' "$model/config.json" >"$tmp/lfs/config.json"
+expect 1 "lfs/config.json:1:53: JSON has no NaN" "$tmp/lfs" -o "$tmp/out.gguf" --arch "$tmp/own.arch"
 head -c 100 "$model/model.safetensors" >"$tmp/cut"
 cp "$tmp/cut" "$model/model.safetensors"
 expect 1 "model.safetensors: the file has 100 bytes, too few for its header" "$model" -o "$tmp/out.gguf" --arch "$tmp/own.arch"

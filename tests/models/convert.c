@@ -161,6 +161,9 @@ static void fix_made(layout *l) {
     for (int i = 0; i < l->n; i++)
         for (int64_t k = 0; strstr(l->tensor[i].name, "ssm_a") && l->tensor[i].n_dims == 1 && k < l->tensor[i].ne[0]; k++)
             l->tensor[i].data[k] = -expf(l->tensor[i].data[k]);
+    for (int i = 0; i < l->n; i++) /* factors are above zero */
+        for (int64_t k = 0; strstr(l->tensor[i].name, "rope_f") && k < l->tensor[i].ne[0]; k++)
+            l->tensor[i].data[k] = fabsf(l->tensor[i].data[k]) + 1;
 }
 
 static bool put_folder(const layout *gguf, const char *class_name, const char *dtype) {
@@ -498,8 +501,8 @@ TEST(wrong_configurations) {
         {"{}", "\"architectures\" is no list with a name"},
         {"{\"architectures\": []}", "\"architectures\" is no list with a name"},
         {"{\"architectures\": [\"OddForCausalLM\"]}",
-         "no built-in descriptor converts 'OddForCausalLM', which config.json names; they "
-         "convert "},
+         "no built-in descriptor converts 'OddForCausalLM', which config.json names. There are "
+         "sections for "},
         {"{\"architectures\": [\"Lfm2ForCausalLM\"]}",
          "lfm2 is not converted: its key head counts, a list, follow from"},
         {"{\"architectures\": [\"LlamaForCausalLM\"]}",

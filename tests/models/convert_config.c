@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "ggl/backends.h"
+#include "ggl/show.h"
 #include "hf_layout.h"
 #include "llm/convert.h"
 #include "test.h"
@@ -262,7 +263,27 @@ TEST(rope) {
         {OWN("  .k <- 1 if rope.type == \"longrope\" else 2\n"),
          BEGIN "\"rope_scaling\": {\"type\": \"su\"}}", 1, NULL},
         {OWN("  .k <- 1 if rope.type == \"yarn\" else 2\n"),
-         BEGIN "\"rope_scaling\": {\"type\": \"su\", \"rope_type\": \"yarn\"}}", 1, NULL},
+         BEGIN "\"rope_scaling\": {\"type\": \"su\", \"rope_type\": \"yarn\"}}", 0,
+         "rope_scaling in config.json has a rope_type and a type that differ"},
+        {OWN("  .k <- 1 if rope.type == \"longrope\" else 2\n"),
+         BEGIN "\"rope_scaling\": {\"type\": \"su\", \"rope_type\": \"longrope\"}}", 1, NULL},
+        /* flat values beside those of a kind of layers: neither is dropped */
+        {OWN("  .k <- rope.factor ?? 1\n"),
+         BEGIN
+         "\"rope_parameters\": {\"rope_type\": \"yarn\", \"factor\": 4, \"odd\": {\"x\": 1}}}",
+         0,
+         "rope_parameters in config.json has values for one kind of layers ('odd') and values "
+         "beside "
+         "them ('factor')"},
+        {OWN("  .k <- rope.full_attention.theta\n"),
+         BEGIN "\"rope_parameters\": {\"full_attention\": {\"rope_theta\": 6}, \"rope_theta\": 6}}",
+         0, "values beside them ('rope_theta')"},
+        {OWN("  .k <- rope.full_attention.theta\n"),
+         BEGIN
+         "\"rope_parameters\": {\"full_attention\": {\"rope_theta\": 6}, \"rope_theta\": null}}",
+         6, NULL},
+        {OWN("  .k <- rope.theta\n"),
+         BEGIN "\"rope_parameters\": {\"odd\": {}, \"rope_theta\": 6}}", 6, NULL},
         {OWN("  .k <- 1 if rope.type == \"yarn\" else 2\n  ignore config.rope_scaling\n"),
          BEGIN "\"rope_scaling\": {\"factor\": 2}}", 0,
          "rope_scaling in config.json has no rope_type or type"},
@@ -350,10 +371,42 @@ TEST(unread) {
         {OWN(""),
          BEGIN "\"logit_scale\": 16, \"rope_interleaved\": true, \"activation\": \"swiglux\"}",
          "logit_scale = 16, rope_interleaved = true, activation = \"swiglux\"."},
-        {OWN(""), BEGIN "\"quantization_config\": {\"quant_method\": \"fp8\"}}",
+        {OWN(""), BEGIN "\"quantization_config\": {\"quant_method\": \"gptq\"}}",
          "config.json has quantization_config.quant_method: the folder's weights are quantized"},
+        {OWN(""),
+         BEGIN "\"quantization_config\": {\"quant_method\": \"fp8\", \"fmt\": \"e4m3\", "
+               "\"activation_scheme\": \"static\"}}",
+         "config.json has quantization_config.activation_scheme: the folder's weights are "
+         "quantized"},
         {OWN("  require config.quantization_config.quant_method == \"none\"\n"),
          BEGIN "\"quantization_config\": {\"quant_method\": \"none\"}}", NULL},
+        /* a name may have dots, brackets, NULs: it is no path */
+        {OWN("  .k <- config.a.b ?? 1\n"), BEGIN "\"a.b\": 5}", "does not read: a\\.b = 5. If"},
+        {OWN("  .k <- config.a.b\n"), BEGIN "\"a\": {\"b\": 5}, \"a.b\": 5}",
+         "does not read: a\\.b = 5. If"},
+        {OWN("  ignore config.a.b\n"), BEGIN "\"a.b\": 5}", "does not read: a\\.b = 5. If"},
+        {OWN(""), BEGIN "\"torch_dtype\\u0000\": 5}", "does not read: torch_dtype\\u0000 = 5. If"},
+        {OWN(""), BEGIN "\"task_specific_params.x\": 5}", "task_specific_params\\.x = 5"},
+        {OWN(""), BEGIN "\"transformers.js_config\": {\"x\": 1}}", NULL},
+        {OWN(""), BEGIN "\"transformers\": {\"js_config\": 1}}", "transformers.js_config = 1"},
+        /* lists of objects */
+        {OWN(""), BEGIN "\"l\": [1, {\"x\": 2, \"dropout\": 1}, [3]]}",
+         "l[] = 1, l[].x = 2, l[] = [3]. If"},
+        {OWN(""), BEGIN "\"l\": [{\"x\": 2}]}",
+         "ignore config.l. To go on at your own risk: --ignore-config 'l[].x'"},
+        {OWN("  ignore config.l\n"), BEGIN "\"l\": [1, {\"x\": 2}]}", NULL},
+        /* switches: off is harmless, on is not */
+        {OWN(""),
+         BEGIN "\"alibi\": false, \"parallel_attn\": false, \"use_parallel_residual\": false, "
+               "\"sliding_window\": -0.0}",
+         NULL},
+        {OWN(""),
+         BEGIN "\"alibi\": true, \"parallel_attn\": true, \"use_parallel_residual\": true}",
+         "alibi = true, parallel_attn = true, use_parallel_residual = true. If"},
+        {OWN(""), BEGIN "\"alibi\": \"false\", \"rope_ratio\": \"1\"}",
+         "alibi = \"false\", rope_ratio = \"1\". If"},
+        {OWN(""), BEGIN "\"logit_scale\": 1.0000000000001}",
+         "logit_scale = 1.0000000000000999. If"},
         {OWN("  ignore config\n"), BEGIN "\"a\": 1}",
          "'ignore' takes names of source tensors in quotes, and values config.x"},
         {OWN("  ignore config.a + 1\n"), BEGIN "\"a\": 1}",
@@ -384,6 +437,32 @@ TEST(many_unread) {
     CHECK_HAS(err.msg, "name_0 = 1, name_1 = 2, ");
     CHECK_HAS(err.msg, " more. If it changes");
     free(text);
+}
+
+/* A long path is not looked up by its beginning, and is cut between characters. */
+TEST(long_paths) {
+    char text[8000], *to = text + sprintf(text, "%s", BEGIN), word[600];
+    double k;
+    memset(word, 'a', 600);
+    sprintf(to, "\"%.500s\": 1}", word);
+    CHECK(!own(OWN(""), text, &k));
+    CHECK_HAS(err.msg, ".. = 1. If it changes");
+    sprintf(to, "\"x\": {\"%.510s_dropout\": 1}}", word); /* a pattern of the table would fit */
+    CHECK(!own(OWN(""), text, &k));
+    CHECK_HAS(err.msg, "x.aaaaa");
+    to = text + sprintf(text, "%s\"", BEGIN);
+    for (int i = 0; i < 300; i++)
+        to += sprintf(to, i == 0 ? "b" : "\xc3\xb6");
+    sprintf(to, "\": \"%s\"}",
+            "\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6"
+            "\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6z\xc3\xb6\xc3"
+            "\xb6\xc3\xb6"
+            "\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3"
+            "\xb6\xc3\xb6");
+    CHECK(!own(OWN(""), text, &k));
+    for (const char *s = err.msg; *s; s += ggl_utf8_length(s, strlen(s)))
+        if (!CHECK_MSG(ggl_utf8_length(s, strlen(s)) > 0, "no UTF-8 at '%.8s'", s))
+            break;
 }
 
 /* --- folders as they are published ------------------------------------------------------------ */

@@ -179,6 +179,329 @@ TEST(language) {
     }
 }
 
+/* x is [3, 4, 2], innermost first, its numbers 0 .. 23; x.bias [4, 2], 100 .. 107; o.more [4], 200 .. 203. */
+static void put_source(void) {
+    layout hf = {.tensor = calloc(4, sizeof(layout_tensor)), .n = 4};
+    hf.tensor[0] =
+        (layout_tensor){.name = "embed", .n_dims = 2, .ne = {4, 6}, .data = calloc(24, 4)};
+    hf.tensor[1] =
+        (layout_tensor){.name = "x.weight", .n_dims = 3, .ne = {3, 4, 2}, .data = calloc(24, 4)};
+    hf.tensor[2] =
+        (layout_tensor){.name = "x.bias", .n_dims = 2, .ne = {4, 2}, .data = calloc(8, 4)};
+    hf.tensor[3] = (layout_tensor){.name = "o.more", .n_dims = 1, .ne = {4}, .data = calloc(4, 4)};
+    for (int k = 0; k < 24; k++) {
+        hf.tensor[1].data[k] = (float)k;
+        hf.tensor[2].data[k % 8] = 100 + (float)(k % 8);
+        hf.tensor[3].data[k % 4] = 200 + (float)(k % 4);
+    }
+    REQUIRE(layout_write(&hf, test_path("model.safetensors"), "F32"));
+    layout_free(&hf);
+}
+
+static ggl_gguf *made_with(const char *shape, const char *line) {
+    char text[2048], path[512];
+    llm_convert_params params = params_of(LLM_CONVERT_AUTO);
+    snprintf(text, sizeof text,
+             "arch t\nlanguage 1\nembd [4, n_vocab]\nw [%s] bias?\nb = w.bias\n"
+             "h = sum(flat(w)) + (sum(flat(b)) if has(b) else 0)\n"
+             "logits = linear(embd[token] * h, embd)\nignore \".*\"\nconvert Own:\n  .vocab_size "
+             "<- 6\n  embd <- \"embed\"\n"
+             "  ignore \"*\"\n%s",
+             shape, line);
+    snprintf(path, sizeof path, "%s", test_path("own.arch"));
+    if (!put_text("own.arch", text))
+        return NULL;
+    params.arch_path = path;
+    return convert(&params);
+}
+
+/* Every function that rearranges, along every dimension. */
+TEST(dimensions) {
+    static const struct {
+        const char *shape, *line; /* what becomes of x */
+        int n, n_bias;
+        float first[8], bias[8];
+    } list[] = {
+        {"3, 4, 2",
+         "  w <- \"x\"\n",
+         8,
+         8,
+         {0, 1, 2, 3, 4, 5, 6, 7},
+         {100, 101, 102, 103, 104, 105, 106, 107}},
+        {"3, 4", "  w <- rows(\"x\", 1, 1)\n", 4, 4, {12, 13, 14, 15}, {104, 105, 106, 107}},
+        {"3, 2, 2",
+         "  w <- rows(\"x\", 1, 2, dim = 1)\n",
+         8,
+         4,
+         {3, 4, 5, 6, 7, 8, 15, 16},
+         {101, 102, 105, 106}},
+        {"2, 4, 2",
+         "  w <- rows(\"x\", 1, 2, dim = 0)\n",
+         5,
+         5,
+         {1, 2, 4, 5, 7},
+         {100, 101, 102, 103, 104}},
+        {"3, 4, 2",
+         "  w <- regroup(\"x\", 2, 2, dim = 1)\n",
+         7,
+         8,
+         {0, 1, 2, 6, 7, 8, 3},
+         {100, 102, 101, 103, 104, 106, 105, 107}},
+        {"3, 4, 2", "  w <- regroup(\"x\", 3, 1, dim = 0)\n", 4, 3, {0, 1, 2, 3}, {100, 101, 102}},
+        {"3, 4, 2",
+         "  w <- pairs(\"x\", 1, dim = 1)\n",
+         7,
+         4,
+         {0, 1, 2, 6, 7, 8, 3},
+         {100, 102, 101, 103}},
+        {"3, 4, 2",
+         "  w <- concat(rows(\"x\", 2, 2, dim = 1), rows(\"x\", 0, 2, dim = 1), dim = 1)\n",
+         8,
+         8,
+         {6, 7, 8, 9, 10, 11, 0, 1},
+         {102, 103, 100, 101, 106, 107, 104, 105}},
+        {"3, 4, 2",
+         "  w <- concat(rows(\"x\", 2, 1, dim = 0), rows(\"x\", 0, 2, dim = 0), dim = 0)\n  w.bias "
+         "<- none\n",
+         6,
+         0,
+         {2, 0, 1, 5, 3, 4},
+         {0}},
+        {"3, 8",
+         "  w <- reshape(\"x\", 3, 8)\n",
+         8,
+         8,
+         {0, 1, 2, 3, 4, 5, 6, 7},
+         {100, 101, 102, 103, 104, 105, 106, 107}},
+        {"3, 2, 4",
+         "  w <- reshape(\"x\", 3, 2, 4)\n",
+         8,
+         8,
+         {0, 1, 2, 3, 4, 5, 6, 7},
+         {100, 101, 102, 103, 104, 105, 106, 107}},
+        {"6, 4",
+         "  w <- reshape(\"x\", 6, 4)\n  w.bias <- \"o.more\"\n",
+         3,
+         4,
+         {0, 1, 2},
+         {200, 201, 202, 203}},
+        {"4, 3, 2",
+         "  w <- transpose(\"x\")\n  w.bias <- none\n",
+         8,
+         0,
+         {0, 3, 6, 9, 1, 4, 7, 10},
+         {0}},
+        {"3, 2, 4",
+         "  w <- transpose(\"x\", 1, 2)\n",
+         8,
+         8,
+         {0, 1, 2, 12, 13, 14, 3, 4},
+         {100, 104, 101, 105, 102, 106, 103, 107}},
+        {"2, 4, 3",
+         "  w <- transpose(\"x\", 2, 0)\n  w.bias <- none\n",
+         8,
+         0,
+         {0, 12, 3, 15, 6, 18, 9, 21},
+         {0}},
+        {"3, 4, 2",
+         "  w <- \"x\"\n  w.bias <- transpose(reshape(\"x\", 2, 4)) * 2\n",
+         1,
+         8,
+         {0},
+         {200, 204, 208, 212, 202, 206, 210, 214}},
+        {"3, 4, 2",
+         "  w <- stack(rows(reshape(\"x\", 3, 8), 4 * e, 4), 2)\n",
+         8,
+         8,
+         {0, 1, 2, 3, 4, 5, 6, 7},
+         {100, 101, 102, 103, 104, 105, 106, 107}},
+        {"3, 4",
+         "  w <- rows(\"x\", 1, 1)\n  w.bias <- concat(rows(\"o.more\", 2, 2), rows(\"o.more\", 0, "
+         "2)) + 1\n",
+         4,
+         4,
+         {12, 13, 14, 15},
+         {203, 204, 201, 202}},
+    };
+    put_source();
+    REQUIRE(put_text("config.json", "{\"architectures\": [\"Own\"]}"));
+    for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
+        ggl_gguf *f = made_with(list[k].shape, list[k].line);
+        if (!CHECK_MSG(f, "%s: %s", list[k].line, err.msg))
+            continue;
+        const ggl_gguf_tensor *w = ggl_gguf_find_tensor(f, "w.weight"),
+                              *b = ggl_gguf_find_tensor(f, "w.bias");
+        for (int i = 0; i < list[k].n; i++)
+            CHECK_MSG(((const float *)w->data)[i] == list[k].first[i], "%s: number %d is %g",
+                      list[k].line, i, (double)((const float *)w->data)[i]);
+        CHECK_MSG(!b == !list[k].n_bias, "%s: bias", list[k].line);
+        for (int i = 0; b && i < list[k].n_bias; i++)
+            CHECK_MSG(((const float *)b->data)[i] == list[k].bias[i], "%s: bias %d is %g",
+                      list[k].line, i, (double)((const float *)b->data)[i]);
+        ggl_gguf_close(f);
+    }
+}
+
+TEST(wrong_dimensions) {
+    static const char *const list[][2] = {
+        {"  w <- rows(\"x\", 1, 2, dim = 3)\n", "dimension 3 of a tensor that has 3, from 0 on"},
+        {"  w <- rows(\"x\", 1, 2, size = 1)\n", "rows in a conversion has no argument 'size'"},
+        {"  w <- rows(\"x\", 2, 2, dim = 0)\n", "rows 2 to 3 of [3, 4, 2], which has 3 rows"},
+        {"  w <- transpose(\"x\", 1)\n", "transpose in a conversion takes 1 or 3 arguments, not 2"},
+        {"  w <- transpose(\"x\", 0, 3)\n", "dimension 3 of a tensor that has 3"},
+        {"  w <- reshape(\"x\", 5, 5)\n", "[3, 4, 2] has 24 numbers, the new shape 25"},
+        {"  w <- reshape(\"x\", 6, 4)\n",
+         "the bias [4, 2] has 8 numbers, the new shape 4: say what it is, NAME.bias <- .."},
+        {"  w <- reshape(\"x\", 6, 2, 1, 1, 2)\n",
+         "reshape in a conversion takes 2 to 5 arguments, not 6"},
+        {"  w <- concat(\"x\", \"x\", dim = 0)\n", "no bias comes from matrices side by side"},
+        {"  w <- concat(\"x\", rows(\"x\", 0, 2, dim = 1))\n", "concat of [3, 4, 2] and [3, 2, 2]"},
+        {"  w <- \"x\"\n  w.scale <- \"x\"\n",
+         "'bias' is expected after the weight's name and '.'"},
+        {"  w <- \"x\"\n  w.bias <- \"x\"\n  w.bias <- \"x\"\n", "'w' is mapped twice"},
+        {"  w <- \"x\"\n  .l <- list(config.l[e], 3)\n", "'e' is 2, and the list has 2 elements"},
+        {"  w <- \"x\"\n  .l <- list(list(e, 2), 3)\n", "a list in a list or stack"},
+        {"  w <- \"x\"\n  .l <- list(none, 3)\n",
+         "an element is a number, a string, true or false; for e = 0: "},
+        {"  w <- \"x\"\n  .l <- e\n", "'e' has no value here"},
+        {"  w <- \"x\"\n  .l <- value(\"zz\")\n", "tensor zz is missing in the folder"},
+        {"  w <- \"x\"\n  .l <- value(config.l)\n",
+         "value(..) takes the name of a source tensor, in quotes"},
+        {"  w <- \"x\"\n  note true\n", "a 'note' has a text"},
+        {"  w <- \"x\"\n  within config.l + 1\n", "'within' takes an object of config.json"},
+        {"  w <- \"x\"\n  prefix \"a\"\n", "'prefix' takes beginnings of names"},
+    };
+    put_source();
+    REQUIRE(put_text("config.json", "{\"architectures\": [\"Own\"], \"l\": [1, 2]}"));
+    for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
+        char line[300];
+        snprintf(line, sizeof line, "%s%s", list[k][0],
+                 strstr(list[k][0], "config.l") ? "" : "  ignore config.l\n");
+        const char *shape = strstr(line, "6, 4)")               ? "6, 4"
+                            : strstr(line, "\"x\", \"x\", dim") ? "6, 4, 2"
+                                                                : "3, 4, 2";
+        ggl_gguf *f = made_with(shape, line);
+        CHECK_MSG(!f, "converted: %s", list[k][0]);
+        CHECK_HAS(err.msg, list[k][1]);
+        ggl_gguf_close(f);
+    }
+}
+
+static double number_of(const ggl_gguf *f, const char *key, uint64_t i) {
+    const ggl_gguf_value *v = ggl_gguf_find(f, key);
+    double x = NAN;
+    bool flag;
+    if (v && i < v->n && ggl_gguf_bool(v, i, &flag))
+        return flag;
+    return v && i < v->n && ggl_gguf_number(v, i, &x) ? x : NAN;
+}
+
+/* Lists made element by element, values of tensors, objects in lists, keys by their full names. */
+TEST(made_values) {
+    static const struct {
+        const char *line, *key;
+        int n;
+        double x[4];
+    } list[] = {
+        {"  .l <- list(config.kinds[e] == \"full\", 3)\n", "t.l", 3, {1, 0, 1}},
+        {"  .l <- list(4 if config.kinds[e] == \"full\" else 0, size(config.kinds))\n",
+         "t.l",
+         3,
+         {4, 0, 4}},
+        {"  .l <- list(config.blocks[e].n ?? 7, 3)\n", "t.l", 3, {5, 7, 6}},
+        {"  .l <- config.blocks[2].n\n", "t.l", 1, {6}},
+        {"  .l <- value(\"o.more\")\n", "t.l", 4, {200, 201, 202, 203}},
+        {"  .l <- value(\"o.more\")[1]\n", "t.l", 1, {201}},
+        {"  .l <- list(value(\"{e}.more\" ?? \"o.more\")[e] + exp(0), 2)\n", "t.l", 0, {0}},
+        {"  key(\"xielu.alpha\") <- list(value(\"o.more\")[e] * 2, 2)\n",
+         "xielu.alpha",
+         2,
+         {400, 402}},
+        {"  key(\"t.l\") <- 3\n", "t.l", 1, {3}},
+    };
+    put_source();
+    REQUIRE(put_text("config.json",
+                     "{\"architectures\": [\"Own\"], \"kinds\": [\"full\", \"near\", \"full\"], "
+                     "\"blocks\": [{\"n\": 5}, {\"n\": null}, {\"n\": 6}]}"));
+    for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
+        char line[600];
+        snprintf(line, sizeof line, "  w <- \"x\"\n%s%s%s", list[k].line,
+                 strstr(list[k].line, "kinds") ? "" : "  ignore config.kinds\n",
+                 strstr(list[k].line, "blocks") ? "" : "  ignore config.blocks\n");
+        ggl_gguf *f = made_with("3, 4, 2", line);
+        if (list[k].n == 0) {
+            CHECK_HAS(err.msg, "value(..) takes the name of a source tensor");
+            continue;
+        }
+        if (!CHECK_MSG(f, "%s: %s", list[k].line, err.msg))
+            continue;
+        for (int i = 0; i < list[k].n; i++)
+            CHECK_MSG(number_of(f, list[k].key, (uint64_t)i) == list[k].x[i], "%s: %g",
+                      list[k].line, number_of(f, list[k].key, (uint64_t)i));
+        ggl_gguf_close(f);
+    }
+}
+
+/* The text part of a model that also sees: an object of its own in config.json, other beginnings of names. */
+TEST(nested) {
+    static const struct {
+        const char *config, *words; /* NULL: it is converted */
+    } list[] = {
+        {"{\"architectures\": [\"Own\"], \"n\": 3}", NULL},
+        {"{\"architectures\": [\"Own\"], \"text_config\": {\"n\": 3, \"torch_dtype\": \"x\", "
+         "\"initializer_range\": 1}, \"vision_config\": {\"n\": 5}}",
+         NULL},
+        {"{\"architectures\": [\"Own\"], \"text_config\": {\"n\": 3}, \"n\": 3}", NULL},
+        {"{\"architectures\": [\"Own\"], \"text_config\": {\"rope_parameters\": "
+         "{\"full_attention\": {\"rope_theta\": 3}}}, \"n\": 3}",
+         NULL},
+        {"{\"architectures\": [\"Own\"], \"text_config\": {\"n\": 3}, \"n\": 4}",
+         "two values of n that differ, in the model's own object and beside it"},
+        {"{\"architectures\": [\"Own\"], \"text_config\": {\"n\": 3, \"clip\": 1}}",
+         "text_config.clip = 1. If"},
+        {"{\"architectures\": [\"Own\"], \"text_config\": {\"n\": 3}, \"clip\": 1}",
+         "does not read: clip = 1. If"},
+        {"{\"architectures\": [\"Own\"], \"text_config\": {\"n\": 3, \"vision_config\": 1}}", NULL},
+        {"{\"architectures\": [\"Own\"], \"text_config\": {\"text_config\": {\"n\": 4}, \"n\": 3}}",
+         "text_config.text_config.n = 4"},
+    };
+    for (int form = 0; form < 3; form++) {
+        static const char *const begin[] = {"model.", "language_model.model.",
+                                            "model.language_model."};
+        layout hf = {.tensor = calloc(3, sizeof(layout_tensor)), .n = 3};
+        hf.tensor[0] = (layout_tensor){.n_dims = 2, .ne = {4, 6}, .data = calloc(24, 4)};
+        hf.tensor[1] = (layout_tensor){.n_dims = 3, .ne = {3, 4, 2}, .data = calloc(24, 4)};
+        hf.tensor[2] = (layout_tensor){.n_dims = 1, .ne = {2}, .data = calloc(2, 4)};
+        snprintf(hf.tensor[0].name, 100, "%sembed", begin[form]);
+        snprintf(hf.tensor[1].name, 100, "%sx.weight", begin[form]);
+        snprintf(hf.tensor[2].name, 100, "%slayers.5.inv", begin[form]);
+        REQUIRE(layout_write(&hf, test_path("model.safetensors"), "F32"));
+        layout_free(&hf);
+        for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
+            char path[512];
+            llm_convert_params params = params_of(LLM_CONVERT_AUTO);
+            REQUIRE(put_text("config.json", list[k].config));
+            snprintf(path, sizeof path, "%s", test_path("own.arch"));
+            REQUIRE(put_text(
+                "own.arch",
+                "arch t\nlanguage 1\nembd [4, n_vocab]\nw [3, 4, 2]\nh = sum(flat(w))\n"
+                "logits = linear(embd[token] * h, embd)\nconvert Own:\n  within "
+                "config.text_config\n"
+                "  prefix \"model.\" ?\? \"language_model.model.\" ?\? \"model.language_model.\"\n"
+                "  require (config.n ?\? rope.theta) == 3 and (rope.full_attention.theta ?\? 3) == "
+                "3\n"
+                "  .vocab_size <- 6\n  embd <- \"model.embed\"\n  w <- \"model.x\"\n"
+                "  ignore config.vision_config, \"model.layers.{e}.inv\"\n"));
+            params.arch_path = path;
+            ggl_gguf *f = convert(&params);
+            CHECK_MSG(!f == !!list[k].words, "%s: %s", list[k].config, f ? "converted" : err.msg);
+            if (!f && list[k].words)
+                CHECK_HAS(err.msg, list[k].words);
+            ggl_gguf_close(f);
+        }
+    }
+}
+
 /* As files have them: f32 by name, else integers if they are whole. */
 TEST(key_types) {
     static const struct {

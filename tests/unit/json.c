@@ -2,7 +2,7 @@
 #include "json.h"
 
 #include "alloc_fail.h"
-#include "test.h"
+#include "steps.h"
 
 static llm_json *doc;
 static ggl_error err;
@@ -27,7 +27,10 @@ static bool is_text(const json_value *v, const char *s, size_t n) {
 }
 
 TEST(values) {
-    REQUIRE_OK(parse(" {\"a\" : [1, -2.5e1, true, false, null, \"x\", {}, []],\r\n\t\"b\":{\"c\":\"d\"}, \"a\": 7} "), &err);
+    REQUIRE_OK(
+        parse(
+            " {\"a\" : [1, -2.5e1, true, false, null, \"x\", {}, []],\r\n\t\"b\":{\"c\":\"d\"}} "),
+        &err);
     const json_value *a = json_get(&doc->root, "a");
     REQUIRE(a && a->kind == JSON_ARRAY && a->of.n == 8);
     CHECK(a->of.item[0].number == 1 && a->of.item[0].whole);
@@ -104,11 +107,26 @@ TEST(errors) {
         {"1.", "a digit is expected after the point", GGL_FORMAT},
         {"1e+", "a digit is expected in the exponent", GGL_FORMAT},
         {"1e309", "this number is too large", GGL_LIMIT},
-        {"NaN", "a value is expected here", GGL_FORMAT},
+        {"NaN", "x.json:1:1: JSON has no NaN: a number that is not one was written", GGL_FORMAT},
+        {"[1, Infinity]", "x.json:1:5: JSON has no Infinity", GGL_FORMAT},
+        {"[-Infinity]", "x.json:1:2: JSON has no -Infinity", GGL_FORMAT},
+        {"Nan", "a value is expected here", GGL_FORMAT},
         {"+1", "a value is expected here", GGL_FORMAT},
         {"nul", "a value is expected here", GGL_FORMAT},
         {"truex", "more follows", GGL_FORMAT},
-        {"\xef\xbb\xbf{}", "a value is expected here", GGL_FORMAT},
+        {"\xef\xbb\xbf{}",
+         "x.json: the text begins with a byte order mark: save it as UTF-8 without one",
+         GGL_FORMAT},
+        {"\xff\xfe{", "x.json: the text is UTF-16: save it as UTF-8", GGL_FORMAT},
+        {"\xfe\xff{", "x.json: the text is UTF-16: save it as UTF-8", GGL_FORMAT},
+        {"version https://git-lfs.github.com/spec/v1\noid sha256:0\n",
+         "x.json: this is Git LFS's pointer to the file, not the file: 'git lfs pull' in its "
+         "folder fetches it",
+         GGL_FORMAT},
+        {"{\"a\": 1,\n \"b\": 2, \"a\": 3}", "x.json:2:10: the name 'a' stands twice in one object",
+         GGL_FORMAT},
+        {"[{\"a\": {\"x\": 1, \"\\u0078\": 1}}]",
+         "x.json:1:17: the name 'x' stands twice in one object", GGL_FORMAT},
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         CHECK_INT(parse(list[i].s), list[i].status);
@@ -122,6 +140,27 @@ TEST(errors) {
     CHECK_HAS(err.msg, "nested more than 64 deep");
     CHECK_OK(parse_n(deep + 1, 128), &err);
     parse_done();
+}
+
+static uint64_t steps_of_names(int n, bool twice) {
+    char *text = malloc((size_t)n * 48 + 64), *to = text;
+    for (int i = 0; i < n; i++)
+        to += sprintf(to, "%c\"name_%d\": {\"name_%d\": 1}", i ? ',' : '{', i, i);
+    to += sprintf(to, twice ? ", \"name_%d\": 0}" : "}", n / 2);
+    ggl_n_steps = 0;
+    CHECK_INT(parse(text), twice ? GGL_FORMAT : GGL_OK);
+    if (twice)
+        CHECK_HAS(err.msg, "stands twice in one object");
+    parse_done();
+    free(text);
+    return ggl_n_steps;
+}
+
+/* Names stand once in an object, however many there are; to see that takes linear time. */
+TEST(many_names) {
+    steps_of_names(17, true);
+    for (int twice = 0; twice < 2; twice++)
+        test_linear("names", steps_of_names(12500, twice), steps_of_names(100000, twice), 8);
 }
 
 /* Every beginning of a text that is whole is an error, and reads nothing behind itself. */
@@ -144,6 +183,9 @@ static bool parse_once(void *arg) {
 }
 
 TEST(out_of_memory) {
-    static char text[] = "{\"a\": [1, 2, {\"b\": \"\\n\"}], \"c\": []}";
+    static char text[1024] = "{\"a\": [1, 2, {\"b\": \"\\n\"}], \"c\": []";
+    for (int i = 0; i < 40; i++) /* a table of names */
+        sprintf(text + strlen(text), ", \"n%d\": 0", i);
+    strcat(text, "}");
     CHECK(alloc_fail_each(parse_once, text) > 3);
 }

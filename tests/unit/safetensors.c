@@ -57,7 +57,8 @@ TEST(broken) {
         size_t n_data;
         const char *words;
     } list[] = {
-        {T("F32", "[2]", "0", "8"), 7, "data is said to be at 0 to 8, and the file has 7 bytes of data"},
+        {T("F32", "[2]", "0", "8"), 7,
+         "data is said to be at 0 to 8, and the file has 7 bytes of data"},
         {T("F32", "[2]", "0", "8"), 9, "1 bytes at the end belong to no tensor"},
         {T("F32", "[2]", "4", "12"), 12, "4 bytes before the data of 't' belong to no tensor"},
         {T("F32", "[2]", "8", "0"), 8, "data is said to be at 8 to 0"},
@@ -67,11 +68,13 @@ TEST(broken) {
         {T("F32", "[4503599627370496, 4503599627370496]", "0", "8"), 8, "its size is too large"},
         {T("F32", "[-2]", "0", "8"), 8, "a dimension is no whole number"},
         {T("F32", "[2.5]", "0", "8"), 8, "a dimension is no whole number"},
-        {T("F32", "[1,1,1,1,1,1,1,1,2]", "0", "8"), 8, "it has 9 dimensions, at most 8 are supported"},
+        {T("F32", "[1,1,1,1,1,1,1,1,2]", "0", "8"), 8,
+         "it has 9 dimensions, at most 8 are supported"},
         {T("F4", "[2]", "0", "8"), 8, "tensor 't': its dtype 'F4' is not known"},
         {"{\"t\": {\"shape\": [2], \"data_offsets\": [0, 8]}}", 8, "it has no string 'dtype'"},
         {"{\"t\": {\"dtype\": \"F32\", \"data_offsets\": [0, 8]}}", 8, "it has no array 'shape'"},
-        {"{\"t\": {\"dtype\": \"F32\", \"shape\": [2]}}", 8, "it has no array 'data_offsets' of two numbers"},
+        {"{\"t\": {\"dtype\": \"F32\", \"shape\": [2]}}", 8,
+         "it has no array 'data_offsets' of two numbers"},
         {"{\"t\": 3}", 0, "it has no string 'dtype'"},
         {"[]", 0, "the header is an array, not an object"},
         {"{", 0, "x.safetensors: header:1:2:"},
@@ -81,7 +84,7 @@ TEST(broken) {
          6, "the data of 'b' overlaps that of 'a'"},
         {"{\"a\": {\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]}, "
          "\"a\": {\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[4,8]}}",
-         8, "tensor 'a' is there twice"},
+         8, "the name 'a' stands twice in one object"},
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         llm_safetensors *st;
@@ -128,6 +131,7 @@ TEST(folders) {
     REQUIRE_OK(llm_safetensors_open(&st, test_folder(), &err), &err);
     CHECK_INT(st->n_tensor, 1);
     llm_safetensors_close(st);
+    remove(test_path("model.safetensors"));
 
     make("{\"u\": {\"dtype\": \"U8\", \"shape\": [1], \"data_offsets\": [0, 1]}}", 1);
     REQUIRE(put("m-2.safetensors", bytes, n_bytes));
@@ -155,6 +159,68 @@ TEST(folders) {
         }
         llm_safetensors_close(st);
     }
+}
+
+static void expect(ggl_status status, const char *words) {
+    llm_safetensors *st;
+    err = (ggl_error){0};
+    CHECK_INT(llm_safetensors_open(&st, test_folder(), &err), status);
+    CHECK_HAS(err.msg, words);
+    llm_safetensors_close(st);
+}
+
+static bool put_tensor(const char *file, const char *name) {
+    char head[128];
+    snprintf(head, sizeof head,
+             "{\"%s\": {\"dtype\": \"U8\", \"shape\": [1], \"data_offsets\": [0, 1]}}", name);
+    make(head, 1);
+    return put(file, bytes, n_bytes);
+}
+
+/* Parts without an index are the model if all of them are there. */
+TEST(parts_without_index) {
+    llm_safetensors *st;
+    REQUIRE(put_tensor("model-00001-of-00003.safetensors", "a") &&
+            put_tensor("model-00003-of-00003.safetensors", "c") &&
+            put_tensor("other-00002-of-00003.safetensors", "z"));
+    expect(GGL_NOT_FOUND, "model-00002-of-00003.safetensors is missing: the folder has 2 of the 3 "
+                          "parts that their names speak of");
+    REQUIRE(put_tensor("model-00002-of-00003.safetensors", "b"));
+    if (CHECK_OK(llm_safetensors_open(&st, test_folder(), &err), &err)) {
+        CHECK_INT(st->n_tensor, 3);
+        CHECK(llm_safetensors_find(st, "b") && !llm_safetensors_find(st, "z"));
+        llm_safetensors_close(st);
+    }
+    REQUIRE(put_tensor("model-00001-of-00002.safetensors", "a"));
+    expect(GGL_FORMAT, "parts of a model of 2 and of one of 3: it is not known which is meant");
+    REQUIRE(put_tensor("model.safetensors", "a"));
+    expect(GGL_FORMAT, "there are model.safetensors and model-00001-of-0000");
+}
+
+/* One of the two is left over from another download. */
+TEST(file_beside_an_index) {
+    static const char index[] = "{\"weight_map\": {\"a\": \"model-00001-of-00001.safetensors\"}}",
+                      own[] = "{\"weight_map\": {\"b\": \"model.safetensors\"}}";
+    llm_safetensors *st;
+    REQUIRE(put_tensor("model-00001-of-00001.safetensors", "a") &&
+            put_tensor("model.safetensors", "b") &&
+            put("model.safetensors.index.json", index, sizeof index - 1));
+    expect(GGL_FORMAT, "there are model.safetensors and model.safetensors.index.json, which does "
+                       "not name it: it is not known which is the model; move one away");
+    REQUIRE(put("model.safetensors.index.json", own, sizeof own - 1));
+    if (CHECK_OK(llm_safetensors_open(&st, test_folder(), &err), &err)) {
+        CHECK(llm_safetensors_find(st, "b") != NULL);
+        llm_safetensors_close(st);
+    }
+}
+
+TEST(pointers) {
+    static const char pointer[] =
+        "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n";
+    REQUIRE(put("model.safetensors", pointer, sizeof pointer - 1));
+    expect(GGL_FORMAT, "/model.safetensors: this is Git LFS's pointer to the file, not the file");
+    REQUIRE(put("model.safetensors", "<!DOCTYPE html>", 15));
+    expect(GGL_FORMAT, "/model.safetensors: this is a text, not safetensors: '<!DOCTYPE html>'");
 }
 
 /* 2^bits empty tensors whose names all hashed alike by h * 33 + c: pieces "Ez" and "FY". */

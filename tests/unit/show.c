@@ -29,6 +29,15 @@ TEST(strings) {
     CHECK_INT(ggl_show(NULL, 0, "a\nb", 3), 6);
 }
 
+/* Half a character is never left. */
+TEST(cut) {
+    static const char s[] = "a\xc3\xb6\xf0\x9f\x98\x81z"; /* 1, 2, 4, 1 bytes */
+    static const size_t want[] = {0, 1, 1, 3, 3, 3, 3, 7, 8, 8};
+    for (size_t most = 0; most < sizeof want / sizeof *want; most++)
+        CHECK_INT(ggl_utf8_cut(s, 8, most), want[most]);
+    CHECK_INT(ggl_utf8_cut("\x80\x80\x80\x80\x80\x80", 6, 5), 2); /* no UTF-8 */
+}
+
 static const char *format(const char *fmt, ...) {
     static char buf[512];
     va_list args;

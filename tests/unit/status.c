@@ -48,6 +48,14 @@ TEST(long_messages_are_cut) {
     ggl_within(&err, GGL_IO, "%s", text);
     CHECK_INT(strlen(err.msg), sizeof err.msg - 1);
     CHECK_STR(err.msg + sizeof err.msg - 5, "a...");
+    for (int shift = 0; shift < 2; shift++) { /* no half of a character before the dots */
+        for (int i = shift; i + 2 < 9999; i += 2)
+            memcpy(text + i, "\xc3\xb6", 2);
+        ggl_fail(&err, GGL_IO, "%s", text);
+        const char *end = strchr(err.msg, '.');
+        CHECK(end && strcmp(end, "...") == 0 && memcmp(end - 2, "\xc3\xb6", 2) == 0);
+    }
+    memset(text, 'a', 9999);
     /* one that just fits is not */
     text[sizeof err.msg - 1] = '\0';
     ggl_fail(&err, GGL_IO, "%s", text);

@@ -29,6 +29,10 @@ GGL_API bool ggl_fprint(FILE *to, const char *fmt, ...) GGL_PRINTF(2, 3);
 /* Length of the valid UTF-8 character that s[0..n) begins with; 0: there is none. */
 GGL_API size_t ggl_utf8_length(const char *s, size_t n);
 
+/* The beginning of s[0..n) that a message shows: at most `most` bytes, and no half of a character
+ * at its end. For %.*s. */
+GGL_API size_t ggl_utf8_cut(const char *s, size_t n, size_t most);
+
 #ifdef __cplusplus
 }
 #endif

@@ -71,6 +71,7 @@ GGL_API void llm_converter_free(llm_converter *c);
 GGL_API const char *llm_converter_origin(const llm_converter *c); /* "built-in llama.arch" */
 GGL_API const char *llm_converter_class(const llm_converter *c);  /* "LlamaForCausalLM" */
 GGL_API const char *llm_converter_family(const llm_converter *c); /* "llama" */
+GGL_API bool llm_converter_has_tokenizer(const llm_converter *c); /* one that is written */
 GGL_API size_t llm_converter_n_tensors(const llm_converter *c);
 GGL_API size_t llm_converter_size(const llm_converter *c); /* bytes of tensors that will be written */
 /* What is no error but worth a line, each ended by a newline; "": nothing. */
