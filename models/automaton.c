@@ -27,8 +27,7 @@ void llm_automaton_fini(automaton *x) {
     *x = (automaton){0};
 }
 
-/* 0: there is none. */
-static int32_t child_of(const automaton *x, int32_t parent, unsigned char byte) {
+int32_t llm_automaton_child(const automaton *x, int32_t parent, unsigned char byte) {
     const int32_t key[2] = {parent, byte};
     GGL_STEPS(1);
     if (parent == 0)
@@ -57,7 +56,7 @@ ggl_status llm_automaton_add(automaton *x, ggl_str spelling, int32_t id, bool ba
     int32_t at = 0;
     for (size_t i = 0; i < spelling.n; i++) {
         unsigned char byte = (unsigned char)spelling.s[backward ? spelling.n - 1 - i : i];
-        int32_t next = child_of(x, at, byte);
+        int32_t next = llm_automaton_child(x, at, byte);
         if (next == 0 && x->n >= MOST_NODES)
             return ggl_fail(err, GGL_LIMIT,
                             "the tokens' spellings have more than %d bytes in all, which no "
@@ -78,10 +77,10 @@ ggl_status llm_automaton_add(automaton *x, ggl_str spelling, int32_t id, bool ba
 }
 
 int32_t llm_automaton_step(const automaton *x, int32_t state, unsigned char byte) {
-    int32_t next = child_of(x, state, byte);
+    int32_t next = llm_automaton_child(x, state, byte);
     while (next == 0 && state != 0) {
         state = x->node[state].shorter;
-        next = child_of(x, state, byte);
+        next = llm_automaton_child(x, state, byte);
     }
     return next;
 }
@@ -112,9 +111,9 @@ ggl_status llm_automaton_finish(automaton *x, ggl_error *err) {
     for (size_t k = 1; k < x->n; k++) {
         automaton_node *node = &x->node[order[k]];
         const int32_t parent = node->parent;
-        node->shorter = parent == 0 ? 0
-                                    : llm_automaton_step(x, x->node[parent].shorter,
-                                                         (unsigned char)node->byte);
+        node->shorter =
+            parent == 0 ? 0
+                        : llm_automaton_step(x, x->node[parent].shorter, (unsigned char)node->byte);
         node->found = node->id >= 0 ? order[k] : x->node[node->shorter].found;
     }
     ggl_free(order);

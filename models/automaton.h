@@ -44,6 +44,8 @@ GGL_NODISCARD ggl_status llm_automaton_add(automaton *x, ggl_str spelling, int32
 GGL_NODISCARD ggl_status llm_automaton_finish(automaton *x, ggl_error *err);
 void llm_automaton_fini(automaton *x);
 
+/* The node of a node's spelling and one byte more; 0: there is none. (0 as `node`: of that byte.) */
+int32_t llm_automaton_child(const automaton *x, int32_t node, unsigned char byte);
 /* The state after one more byte. All steps over a text take time linear in its length. */
 int32_t llm_automaton_step(const automaton *x, int32_t state, unsigned char byte);
 /* The next shorter token that is found where the one of node i is; 0: there is none. */

@@ -32,7 +32,8 @@ static ggl_status give_out(best_path *p) {
 static void find_way(best_path *p, size_t end, size_t n) {
     best_path_step best = {.from = UINT32_MAX, .id = -1};
     bool known = false;
-    for (int32_t i = p->tokens->node[p->state].found; i != 0; i = llm_automaton_next(p->tokens, i)) {
+    for (int32_t i = p->tokens->node[p->state].found; i != 0;
+         i = llm_automaton_next(p->tokens, i)) {
         const automaton_node *token = &p->tokens->node[i];
         GGL_STEPS(1);
         if (token->depth > end)
@@ -53,8 +54,8 @@ static void find_way(best_path *p, size_t end, size_t n) {
 
 ggl_status llm_best_path_add(best_path *p, const char *s, size_t n, ggl_error *err) {
     for (size_t i = 0; i < n; i++)
-        p->state = llm_automaton_step(p->tokens, p->state,
-                                      (unsigned char)s[p->backward ? n - 1 - i : i]);
+        p->state =
+            llm_automaton_step(p->tokens, p->state, (unsigned char)s[p->backward ? n - 1 - i : i]);
     if (p->n > 0 && p->tokens->node[p->state].depth <= n) { /* no token reaches over p->n */
         ggl_status status = give_out(p);
         if (status != GGL_OK)

@@ -68,17 +68,8 @@ static void insert_split(parser *q, int at, int32_t b) {
 }
 
 uint32_t pretok_decode(const char *s, size_t n) {
-    const unsigned char *u = (const unsigned char *)s;
-    switch (n) {
-    case 1:
-        return u[0] < 0x80 ? u[0] : STRAY + u[0];
-    case 2:
-        return (u[0] & 0x1fu) << 6 | (u[1] & 0x3fu);
-    case 3:
-        return (u[0] & 0xfu) << 12 | (u[1] & 0x3fu) << 6 | (u[2] & 0x3fu);
-    default:
-        return (u[0] & 7u) << 18 | (u[1] & 0x3fu) << 12 | (u[2] & 0x3fu) << 6 | (u[3] & 0x3fu);
-    }
+    const unsigned char first = (unsigned char)s[0];
+    return n == 1 && first >= 0x80 ? (uint32_t)STRAY + first : llm_unicode_decode(s, n);
 }
 
 static uint32_t parse_number(parser *q, unsigned base, uint32_t most) {

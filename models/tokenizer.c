@@ -1,18 +1,18 @@
 /* Vocabulary, special tokens, begin and end; how running text is cut up is the kind's
  * (tokenizer_impl.h).
  *
- * What is not done: whitespace around special tokens is never stripped (some models want it; GGUF
- * has no key for it), and no Unicode normalization takes place. */
+ * White space beside special tokens belongs to them where the table says so: GGUF has no key for
+ * it. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "tokenizer_impl.h"
-#include "tokenizer_table.h"
 #include "ggl/show.h"
+#include "unicode.h"
 
-static const llm_tokenizer_kind *const KINDS[] = {&llm_tokenizer_spm, &llm_tokenizer_bpe,
-                                                  &llm_tokenizer_rwkv, &llm_tokenizer_unigram,
-                                                  &llm_tokenizer_plamo2};
+static const llm_tokenizer_kind *const KINDS[] = {&llm_tokenizer_spm,    &llm_tokenizer_bpe,
+                                                  &llm_tokenizer_rwkv,   &llm_tokenizer_unigram,
+                                                  &llm_tokenizer_plamo2, &llm_tokenizer_wordpiece};
 enum { N_KINDS = sizeof KINDS / sizeof *KINDS };
 
 void llm_tokens_fini(llm_tokens *t) {
@@ -71,7 +71,8 @@ static ggl_status read_pieces(llm_tokenizer *t, const ggl_gguf *file, ggl_error 
     t->text = ggl_arena_alloc(&t->arena, n, sizeof *t->text);
     t->type = ggl_arena_alloc(&t->arena, n, sizeof *t->type);
     t->eog = ggl_arena_alloc(&t->arena, n, sizeof *t->eog);
-    if (!blob || !t->piece || !t->text || !t->type || !t->eog)
+    t->strip = ggl_arena_alloc(&t->arena, n, sizeof *t->strip);
+    if (!blob || !t->piece || !t->text || !t->type || !t->eog || !t->strip)
         return out_of_memory(err);
     for (size_t i = 0; i < n; i++) {
         if (!ggl_gguf_string(v, i, &s))
@@ -166,7 +167,7 @@ static void find_ends(llm_tokenizer *t) {
 
 static ggl_status read_special_ids(llm_tokenizer *t, const table_model *model, const ggl_gguf *file,
                                    ggl_error *err) {
-    int32_t eot, eom;
+    int32_t eot, eom, cls, sep;
     const struct {
         const char *key;
         int32_t fallback;
@@ -178,11 +179,17 @@ static ggl_status read_special_ids(llm_tokenizer *t, const table_model *model, c
         {"tokenizer.ggml.unknown_token_id", model->unknown, TOKEN_UNKNOWN, &t->unknown},
         {"tokenizer.ggml.eot_token_id", -1, TOKEN_CONTROL, &eot},
         {"tokenizer.ggml.eom_token_id", -1, TOKEN_CONTROL, &eom},
+        {"tokenizer.ggml.cls_token_id", -1, TOKEN_CONTROL, &cls},
+        {"tokenizer.ggml.seperator_token_id", -1, TOKEN_CONTROL, &sep}, /* so spelled in files */
     };
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
         ggl_status s = read_id(t, file, ids[i].key, ids[i].fallback, ids[i].type, ids[i].out, err);
         if (s != GGL_OK)
             return s;
+    }
+    if (model->cls_sep) {
+        t->bos = cls >= 0 ? cls : t->bos;
+        t->eos = sep >= 0 ? sep : t->eos;
     }
     find_ends(t);
     const int32_t ends[] = {t->eos, eot, eom}; /* what the file says holds in any case */
@@ -197,6 +204,26 @@ static ggl_status read_special_ids(llm_tokenizer *t, const table_model *model, c
 static bool is_special(const llm_tokenizer *t, int32_t id) {
     return t->type[id] == TOKEN_CONTROL || t->type[id] == TOKEN_USER_DEFINED ||
            t->type[id] == TOKEN_UNKNOWN;
+}
+
+static int32_t find_special(const llm_tokenizer *t, ggl_str spelling) {
+    for (int32_t id = 0; id < t->n_vocab; id++)
+        if (is_special(t, id) && str_same(spelling, t->piece[id]))
+            return id;
+    return -1;
+}
+
+/* What the table says of white space beside special tokens. */
+static void read_strip(llm_tokenizer *t, const char *what, uint8_t side) {
+    ggl_str name, token;
+    for (int k = 0; llm_table_word(what, k, 0, &name); k++) {
+        bool holds = find_special(t, name) >= 0;
+        for (int i = 1; holds && llm_table_word(what, k, i, &token); i++) {
+            int32_t id = find_special(t, token);
+            if (id >= 0)
+                t->strip[id] |= side;
+        }
+    }
 }
 
 static ggl_status index_special(llm_tokenizer *t, ggl_error *err) {
@@ -223,6 +250,11 @@ static ggl_status find_kind(const ggl_gguf *file, const llm_tokenizer_kind **out
     ggl_status s = llm_table_find_model(model, row, err);
     if (s != GGL_OK)
         return s;
+    if (row->kind.n == 1 && row->kind.s[0] == '-')
+        return ggl_fail(err, GGL_NOT_FOUND,
+                        "the file has no tokenizer (tokenizer.ggml.model is '%.*s'): the model "
+                        "takes token ids only",
+                        (int)model.n, model.s);
     for (int i = 0; i < N_KINDS; i++)
         if (strlen(KINDS[i]->name) == row->kind.n &&
             memcmp(KINDS[i]->name, row->kind.s, row->kind.n) == 0) {
@@ -244,6 +276,7 @@ ggl_status llm_tokenizer_flag(const ggl_gguf *file, const char *key, bool *out, 
 
 static ggl_status tokenizer_read(llm_tokenizer *t, const table_model *model, const ggl_gguf *file,
                                  ggl_error *err) {
+    t->model = *model;
     t->add_bos = model->add_bos;
     t->add_eos = model->add_eos;
     ggl_status s = read_pieces(t, file, err);
@@ -257,10 +290,14 @@ static ggl_status tokenizer_read(llm_tokenizer *t, const table_model *model, con
         s = llm_tokenizer_flag(file, "tokenizer.ggml.add_bos_token", &t->add_bos, err);
     if (s == GGL_OK)
         s = llm_tokenizer_flag(file, "tokenizer.ggml.add_eos_token", &t->add_eos, err);
+    t->add_bos = t->add_bos || t->model.always_bos;
+    t->add_eos = t->add_eos || t->model.always_eos;
     if (s == GGL_OK)
         s = index_special(t, err);
     if (s != GGL_OK)
         return s;
+    read_strip(t, "lstrip", STRIP_LEFT);
+    read_strip(t, "rstrip", STRIP_RIGHT);
     for (int32_t id = 0; id < t->n_vocab; id++) {
         t->text[id] = is_special(t, id) ? t->piece[id] : t->kind->text(t, id);
         if (!t->text[id].s)
@@ -298,6 +335,27 @@ void llm_tokenizer_free(llm_tokenizer *t) {
     ggl_free(t);
 }
 
+/* Bytes of white space that s[0..n) begins with. */
+static size_t white_after(const char *s, size_t n) {
+    size_t used = 0, len;
+    while (used < n && (len = ggl_utf8_length(s + used, n - used)) > 0 &&
+           (llm_unicode_properties(llm_unicode_decode(s + used, len)) & UNICODE_WHITE))
+        used += len;
+    return used;
+}
+
+/* .. that it ends with. */
+static size_t white_before(const char *s, size_t n) {
+    size_t left = n;
+    for (size_t len = 1; len <= 3 && len <= left; len++)
+        if (ggl_utf8_length(s + left - len, len) == len &&
+            white_after(s + left - len, len) == len) {
+            left -= len;
+            len = 0;
+        }
+    return n - left;
+}
+
 /* Running text between special tokens, and these. */
 static ggl_status tokenize_parts(const llm_tokenizer *t, const char *text, size_t n, bool control,
                                  llm_tokens *out, ggl_error *err) {
@@ -308,14 +366,19 @@ static ggl_status tokenize_parts(const llm_tokenizer *t, const char *text, size_
         while (n_found > 0 && found[n_found - 1].at < start) /* inside the token before */
             n_found--;
         size_t end = n_found > 0 ? found[n_found - 1].at : n;
-        if (end > start)
-            s = t->kind->encode(t, text + start, end - start, out, err);
+        size_t white = n_found > 0 && t->strip[found[n_found - 1].id] & STRIP_LEFT
+                           ? white_before(text + start, end - start)
+                           : 0;
+        if (end - white > start)
+            s = t->kind->encode(t, text + start, end - white - start, out, err);
         if (n_found == 0)
             break;
         int32_t id = found[--n_found].id;
         if (s == GGL_OK)
             s = llm_tokens_append(out, id, err);
         start = end + t->piece[id].n;
+        if (t->strip[id] & STRIP_RIGHT)
+            start += white_after(text + start, n - start);
     }
     ggl_free(found);
     return s;
@@ -332,6 +395,10 @@ ggl_status llm_tokenize(const llm_tokenizer *t, const char *text, size_t n, unsi
     if (s == GGL_OK && (flags & LLM_TOKENIZE_BOS) && t->add_eos && t->eos >= 0)
         s = llm_tokens_append(out, t->eos, err);
     return s;
+}
+
+const char *llm_tokenizer_kind_name(const llm_tokenizer *t) {
+    return t->kind->name;
 }
 
 int32_t llm_tokenizer_n_vocab(const llm_tokenizer *t) {

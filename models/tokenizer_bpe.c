@@ -5,16 +5,22 @@
  * first a row of the symbols of its bytes. Of all neighbours that tokenizer.ggml.merges lists,
  * those listed first (of equals the leftmost) are joined, again and again.
  *
+ * Some vocabularies ("raw") are spelled as text is: there the symbols are characters, spaces may be
+ * U+2581, and a character that is no piece becomes the tokens <0xNN> of its bytes.
+ *
  * Symbols are numbers: ids below n_vocab are tokens, those above are strings that merges speak of,
  * but that are no tokens (some published files have such). Control and unknown tokens never come
  * from spelling: text cannot forge them. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "dna.h"
 #include "merge_queue.h"
 #include "pretok.h"
 #include "tokenizer_impl.h"
-#include "tokenizer_table.h"
+#include "unicode.h"
+#include "ggl/show.h"
 
 /* A pair of symbols and what it becomes; left and right are the key. */
 typedef struct merge {
@@ -24,10 +30,13 @@ typedef struct merge {
 typedef struct bpe {
     const pretok_program *split[TABLE_MAX_SPLITS];
     int n_split;
-    bool ignore_merges;
+    table_pre pre;
+    dna dna;
+    bool has_dna;
+    bool lower;        /* letters become lower case */
     ggl_index piece;   /* pieces that text may become */
     size_t longest;    /* bytes of the longest of them */
-    int32_t byte[256]; /* the symbol of each byte */
+    int32_t byte[256]; /* the symbol of each byte; raw: its token, or -1 */
     merge *merges;
     size_t n_merge;
     ggl_index by_pair; /* merges by left and right */
@@ -68,7 +77,7 @@ static size_t spell_byte(unsigned b, char *out) {
 }
 
 /* The bytes that a piece spells; the piece itself if a character of it spells none. */
-static ggl_str bpe_text(llm_tokenizer *t, int32_t id) {
+static ggl_str byte_level_text(llm_tokenizer *t, int32_t id) {
     ggl_str p = t->piece[id];
     char *out = ggl_arena_alloc(&t->arena, p.n + 1, 1);
     size_t n = 0;
@@ -86,6 +95,15 @@ static ggl_str bpe_text(llm_tokenizer *t, int32_t id) {
     return (ggl_str){out, n};
 }
 
+static ggl_str bpe_text(llm_tokenizer *t, int32_t id) {
+    const table_pre *pre = &((const bpe *)t->state)->pre;
+    if (((const bpe *)t->state)->has_dna && llm_dna_text(t->piece[id]).n < t->piece[id].n)
+        return llm_dna_text(t->piece[id]);
+    if (!pre->raw)
+        return byte_level_text(t, id);
+    return pre->spaced || t->type[id] == TOKEN_BYTE ? llm_spaced_text(t, id) : t->piece[id];
+}
+
 /* ---- building ---- */
 
 /* While merges are read: all strings that have a number. */
@@ -93,7 +111,7 @@ typedef struct symbols {
     ggl_str *s; /* [n]: the vocabulary, then those that are no tokens */
     size_t n, cap, n_vocab;
     ggl_index extra; /* the latter */
-    char *joined; /* a pair's string */
+    char *joined;    /* a pair's string */
     size_t cap_joined;
 } symbols;
 
@@ -187,7 +205,7 @@ static ggl_status read_symbols(llm_tokenizer *t, bpe *m, const ggl_gguf *file, g
         return no_memory(err);
     }
     memcpy(y.s, t->piece, y.n * sizeof *y.s);
-    for (unsigned b = 0; b < 256 && s == GGL_OK; b++) {
+    for (unsigned b = 0; b < 256 && s == GGL_OK && !m->pre.raw; b++) {
         char c[2];
         m->byte[b] = symbol_of(t, m, &y, c, spell_byte(b, c));
         s = m->byte[b] < 0 ? no_memory(err) : GGL_OK;
@@ -202,17 +220,28 @@ static ggl_status read_symbols(llm_tokenizer *t, bpe *m, const ggl_gguf *file, g
 
 static ggl_status read_pre(llm_tokenizer *t, bpe *m, const ggl_gguf *file, ggl_error *err) {
     ggl_str name = {"default", 7};
-    table_pre pre;
     if (ggl_gguf_get_string(file, "tokenizer.ggml.pre", &name, err) < 0)
         return GGL_FORMAT;
-    ggl_status s = llm_table_find_pre(name, &pre, err);
-    if (s != GGL_OK)
-        return s;
-    m->ignore_merges = pre.ignore_merges;
-    t->add_bos = t->add_bos || pre.add_bos;
-    for (; m->n_split < pre.n_split && s == GGL_OK; m->n_split++)
-        s = llm_pretok_compile(&m->split[m->n_split], &t->arena, pre.split[m->n_split], err);
+    ggl_status s = llm_table_find_pre(t->model.pre.n > 0 ? t->model.pre : name, &m->pre, err);
+    if (s == GGL_OK && m->pre.drop_white)
+        s = llm_tokenizer_flag(file, "tokenizer.ggml.normalizer.lowercase", &m->lower, err);
+    t->add_bos = t->add_bos || m->pre.add_bos;
+    t->model.always_bos = t->model.always_bos || m->pre.always_bos;
+    for (; s == GGL_OK && m->n_split < m->pre.n_split; m->n_split++)
+        s = llm_pretok_compile(&m->split[m->n_split], &t->arena, m->pre.split[m->n_split], err);
     return s;
+}
+
+/* Of raw vocabularies. */
+static ggl_status read_raw_bytes(llm_tokenizer *t, bpe *m, ggl_error *err) {
+    ggl_status s = llm_read_byte_tokens(t, m->byte, err);
+    for (unsigned b = 0; b < 256 && s == GGL_OK; b++) { /* some files give them no type */
+        char spelled[8];
+        snprintf(spelled, sizeof spelled, "<0x%02X>", b);
+        if (m->byte[b] < 0)
+            m->byte[b] = llm_spellings_find(&m->piece, t->piece, spelled, 6);
+    }
+    return s == GGL_OK && t->unknown >= 0 ? llm_need_bytes(t, m->byte, err) : s;
 }
 
 static ggl_status bpe_init(llm_tokenizer *t, const ggl_gguf *file, ggl_error *err) {
@@ -221,15 +250,20 @@ static ggl_status bpe_init(llm_tokenizer *t, const ggl_gguf *file, ggl_error *er
     if (!m)
         return no_memory(err);
     ggl_status s = llm_spellings_init(&m->piece, (size_t)t->n_vocab, err);
+    if (s == GGL_OK)
+        s = read_pre(t, m, file, err);
     if (s != GGL_OK)
         return s;
     for (int32_t id = 0; id < t->n_vocab; id++) {
-        if (t->type[id] == TOKEN_CONTROL || t->type[id] == TOKEN_UNKNOWN || t->piece[id].n == 0)
+        if (t->type[id] == TOKEN_CONTROL || t->type[id] == TOKEN_UNKNOWN || t->piece[id].n == 0 ||
+            (m->pre.raw && t->type[id] == TOKEN_BYTE))
             continue;
         ggl_index_put(&m->piece, t->piece, (size_t)id);
         m->longest = t->piece[id].n > m->longest ? t->piece[id].n : m->longest;
     }
-    s = read_pre(t, m, file, err);
+    m->has_dna = t->model.dna && llm_dna_find(&m->dna, t, &m->piece);
+    if (m->pre.raw)
+        s = read_raw_bytes(t, m, err);
     return s == GGL_OK ? read_symbols(t, m, file, err) : s;
 }
 
@@ -270,14 +304,17 @@ static bool consider(bpe_run *r, uint32_t left) {
     return !e || merge_queue_push(&r->queue, (join){e->rank, left, a->n + b->n, e->id});
 }
 
-/* A symbol that is no token becomes its bytes, as far as these are tokens. */
+/* A symbol that is no token becomes its bytes, as far as these are tokens; in raw vocabularies
+ * rather the unknown token than only some of them. */
 static ggl_status emit_symbol(bpe_run *r, const symbol *s, const char *word) {
-    if (s->id < r->t->n_vocab)
+    if (s->id >= 0 && s->id < r->t->n_vocab)
         return llm_tokens_append(r->out, s->id, r->err);
+    if (r->m->pre.raw && r->t->unknown >= 0)
+        return llm_append_bytes(r->t, r->m->byte, word + s->at, s->n, r->out, r->err);
     ggl_status status = GGL_OK;
     for (uint32_t i = 0; i < s->n && status == GGL_OK; i++) {
         int32_t id = r->m->byte[(unsigned char)word[s->at + i]];
-        if (id < r->t->n_vocab)
+        if (id >= 0 && id < r->t->n_vocab)
             status = llm_tokens_append(r->out, id, r->err);
     }
     return status;
@@ -288,23 +325,52 @@ static int32_t whole_word(bpe_run *r, const char *word, size_t n) {
     size_t used = 0;
     if (n > r->m->longest)
         return -1;
+    if (r->m->pre.raw)
+        return llm_spellings_find(&r->m->piece, r->t->piece, word, n);
     for (size_t i = 0; i < n; i++)
         used += spell_byte((unsigned char)word[i], r->spelled + used);
     return llm_spellings_find(&r->m->piece, r->t->piece, r->spelled, used);
 }
 
+/* The symbols that a word of n > 0 bytes is at first; returns their number. */
+static uint32_t first_symbols(bpe_run *r, const char *word, size_t n) {
+    uint32_t count = 0;
+    for (size_t i = 0, len; i < n; i += len, count++) {
+        len = r->m->pre.raw ? llm_utf8_length(word + i, n - i) : 1;
+        int32_t id = r->m->pre.raw ? llm_spellings_find(&r->m->piece, r->t->piece, word + i, len)
+                                   : r->m->byte[(unsigned char)word[i]];
+        r->sym[count] =
+            (symbol){(uint32_t)i, (uint32_t)len, count > 0 ? count - 1 : NO_SYMBOL, count + 1, id};
+    }
+    r->sym[count - 1].next = NO_SYMBOL;
+    return count;
+}
+
+/* Whether merges do not matter for this word, if it is a token. */
+static bool may_be_whole(const bpe *m, const char *word, size_t n) {
+    bool newlines = m->pre.newlines;
+    for (size_t i = 0; i < n && newlines; i++)
+        newlines = word[i] == '\n';
+    return m->pre.ignore_merges || newlines;
+}
+
+static bool is_white(const char *word, size_t n) {
+    size_t len = ggl_utf8_length(word, n);
+    return len > 0 && (llm_unicode_properties(llm_unicode_decode(word, len)) & UNICODE_WHITE);
+}
+
 static ggl_status encode_word(void *context, const char *word, size_t n) {
     bpe_run *r = context;
-    int32_t whole = r->m->ignore_merges ? whole_word(r, word, n) : -1;
+    if (r->m->pre.drop_white && is_white(word, n)) /* then all of it is */
+        return GGL_OK;
+    int32_t whole = may_be_whole(r->m, word, n) ? whole_word(r, word, n) : -1;
     if (whole >= 0)
         return llm_tokens_append(r->out, whole, r->err);
     if (n > r->cap_sym && !ggl_grow(&r->sym, &r->cap_sym, n, sizeof *r->sym))
         return GGL_NOMEM;
-    for (uint32_t i = 0; i < n; i++)
-        r->sym[i] = (symbol){i, 1, i > 0 ? i - 1 : NO_SYMBOL, i + 1 < n ? i + 1 : NO_SYMBOL,
-                             r->m->byte[(unsigned char)word[i]]};
+    const uint32_t count = first_symbols(r, word, n);
     r->queue.n = 0;
-    for (uint32_t i = 0; i + 1 < n; i++)
+    for (uint32_t i = 0; i + 1 < count; i++)
         if (!consider(r, i))
             return GGL_NOMEM;
     while (r->queue.n > 0) {
@@ -320,18 +386,55 @@ static ggl_status encode_word(void *context, const char *word, size_t n) {
     return s;
 }
 
-static ggl_status bpe_encode(const llm_tokenizer *t, const char *text, size_t n, llm_tokens *out,
-                             ggl_error *err) {
+/* Writes U+2581 for spaces, lower case for capital letters; n bytes become at most 3 n. */
+static size_t change_text(const bpe *m, const char *text, size_t n, char *out) {
+    size_t used = 0;
+    for (size_t i = 0, len; i < n; i += len) {
+        len = llm_utf8_length(text + i, n - i);
+        if (text[i] == ' ' && m->pre.spaced) {
+            memcpy(out + used, LLM_SPACE, sizeof LLM_SPACE);
+            used += sizeof LLM_SPACE;
+        } else if (m->lower && (len > 1 || (unsigned char)text[i] < 0x80)) {
+            uint32_t mark, c = llm_unicode_lower(llm_unicode_decode(text + i, len), &mark);
+            used += llm_unicode_encode(c, out + used);
+            if (mark)
+                used += llm_unicode_encode(mark, out + used);
+        } else {
+            memcpy(out + used, text + i, len);
+            used += len;
+        }
+    }
+    return used;
+}
+
+static ggl_status encode_plain(const llm_tokenizer *t, const char *text, size_t n, llm_tokens *out,
+                               ggl_error *err) {
     bpe_run r = {.t = t, .m = t->state, .out = out, .err = err};
+    char *changed = NULL; /* the text with other spaces or letters */
     ggl_status s = GGL_OK;
-    if (r.m->ignore_merges && !ggl_grow(&r.spelled, &r.cap_spelled, 2 * r.m->longest + 2, 1))
+    if (r.m->pre.spaced || r.m->lower) {
+        changed = ggl_calloc(n, 3);
+        if (!changed)
+            return ggl_fail(err, GGL_NOMEM, "out of memory for a text of %zu bytes", n);
+        n = change_text(r.m, text, n, changed);
+        text = changed;
+    }
+    if (r.m->pre.ignore_merges && !ggl_grow(&r.spelled, &r.cap_spelled, 2 * r.m->longest + 2, 1))
         s = ggl_fail(err, GGL_NOMEM, "out of memory for a text of %zu bytes", n);
     if (s == GGL_OK)
         s = llm_pretok_split(r.m->split, r.m->n_split, text, n, encode_word, &r, err);
     ggl_free(r.sym);
     merge_queue_fini(&r.queue);
     ggl_free(r.spelled);
+    ggl_free(changed);
     return s;
+}
+
+static ggl_status bpe_encode(const llm_tokenizer *t, const char *text, size_t n, llm_tokens *out,
+                             ggl_error *err) {
+    const bpe *m = t->state;
+    return m->has_dna ? llm_dna_encode(&m->dna, t, &m->piece, text, n, encode_plain, out, err)
+                      : encode_plain(t, text, n, out, err);
 }
 
 const llm_tokenizer_kind llm_tokenizer_bpe = {

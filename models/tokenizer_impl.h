@@ -8,6 +8,7 @@
 #include "ggl/index.h"
 #include "llm/tokenizer.h"
 #include "special_tokens.h"
+#include "tokenizer_table.h"
 
 /* tokenizer.ggml.token_type */
 enum {
@@ -19,6 +20,8 @@ enum {
     TOKEN_UNUSED = 5,
     TOKEN_BYTE = 6
 };
+
+enum { STRIP_LEFT = 1, STRIP_RIGHT = 2 }; /* white space there belongs to the token */
 
 typedef struct llm_tokenizer_kind {
     const char *name; /* as tokenizers.txt calls it */
@@ -37,7 +40,7 @@ typedef struct llm_tokenizer_kind {
 } llm_tokenizer_kind;
 
 extern const llm_tokenizer_kind llm_tokenizer_spm, llm_tokenizer_bpe, llm_tokenizer_rwkv,
-    llm_tokenizer_unigram, llm_tokenizer_plamo2;
+    llm_tokenizer_unigram, llm_tokenizer_plamo2, llm_tokenizer_wordpiece;
 
 struct llm_tokenizer {
     const llm_tokenizer_kind *kind;
@@ -48,9 +51,11 @@ struct llm_tokenizer {
     ggl_str *text;             /* [n_vocab], running text */
     uint8_t *type;             /* [n_vocab], TOKEN_* */
     bool *eog;                 /* [n_vocab] */
+    uint8_t *strip;            /* [n_vocab], STRIP_* */
     bool has_types;            /* the file has token_type; without it all are TOKEN_NORMAL */
     int32_t bos, eos, unknown; /* -1: none */
     bool add_bos, add_eos;
+    table_model model;      /* what tokenizers.txt says of the model's name */
     special_tokens special; /* control, user-defined and unknown tokens */
 };
 
@@ -81,9 +86,9 @@ GGL_NODISCARD ggl_status llm_finite_scores(const llm_tokenizer *t, const float *
                                            ggl_error *err);
 /* The token "<0xNN>" of each byte, -1: none. A file without types gets those of these tokens. */
 GGL_NODISCARD ggl_status llm_read_byte_tokens(llm_tokenizer *t, int32_t byte[256], ggl_error *err);
-/* GGL_FORMAT: a byte has no token, and there is no unknown token, either. */
-GGL_NODISCARD ggl_status llm_need_bytes(const llm_tokenizer *t, const int32_t byte[256],
-                                        ggl_error *err);
+/* GGL_FORMAT: a byte has no token, and there is no unknown token, either. Where the unknown token is
+ * needed, it is not a control token, whatever the file says: text may become it. */
+GGL_NODISCARD ggl_status llm_need_bytes(llm_tokenizer *t, const int32_t byte[256], ggl_error *err);
 /* Whether all of these bytes have tokens. */
 bool llm_all_bytes(const int32_t byte[256], const char *s, size_t n);
 /* The bytes' tokens, or, where one is missing, the unknown token. */

@@ -70,20 +70,22 @@ ggl_status llm_read_byte_tokens(llm_tokenizer *t, int32_t byte[256], ggl_error *
         if (t->type[id] != TOKEN_BYTE)
             continue;
         if (b < 0)
-            return ggl_fail(
-                err, GGL_FORMAT,
-                "token %" PRId32 " is a byte token, but is spelled '%.*s', not <0xNN>", id,
-                (int)(t->piece[id].n < 64 ? t->piece[id].n : 64), t->piece[id].s);
+            return ggl_fail(err, GGL_FORMAT,
+                            "token %" PRId32 " is a byte token, but is spelled '%.*s', not <0xNN>",
+                            id, (int)(t->piece[id].n < 64 ? t->piece[id].n : 64), t->piece[id].s);
         byte[b] = id;
     }
     return GGL_OK;
 }
 
-ggl_status llm_need_bytes(const llm_tokenizer *t, const int32_t byte[256], ggl_error *err) {
-    for (int b = 0; b < 256 && t->unknown < 0; b++)
-        if (byte[b] < 0)
+ggl_status llm_need_bytes(llm_tokenizer *t, const int32_t byte[256], ggl_error *err) {
+    for (int b = 0; b < 256; b++) {
+        if (byte[b] < 0 && t->unknown < 0)
             return ggl_fail(err, GGL_FORMAT,
                             "there is neither a token for byte 0x%02X nor an unknown token", b);
+        if (byte[b] < 0)
+            t->type[t->unknown] = TOKEN_UNKNOWN;
+    }
     return GGL_OK;
 }
 

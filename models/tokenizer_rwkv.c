@@ -57,7 +57,7 @@ static ggl_status read_token(llm_tokenizer *t, rwkv *m, int32_t id, ggl_error *e
 }
 
 /* Without an unknown token each byte must be a token. */
-static ggl_status need_bytes(const llm_tokenizer *t, const rwkv *m, ggl_error *err) {
+static ggl_status need_bytes(llm_tokenizer *t, const rwkv *m, ggl_error *err) {
     int32_t byte[256];
     for (int b = 0; b < 256; b++) {
         int32_t node = m->tokens.child_of_root[b];

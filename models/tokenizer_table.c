@@ -65,6 +65,18 @@ bool llm_table_name(const char *what, int k, ggl_str *out) {
     return false;
 }
 
+bool llm_table_word(const char *what, int k, int i, ggl_str *out) {
+    ggl_str text = whole_table(), line;
+    while (next_line(&text, &line))
+        if (str_is(next_word(&line), what) && k-- == 0) {
+            do
+                *out = next_word(&line);
+            while (i-- > 0);
+            return out->n > 0;
+        }
+    return false;
+}
+
 /* "'x', which is not supported here (supported: a, b, ..)": as many as a message can hold. */
 static ggl_status unsupported(const char *what, const char *key, ggl_str name, ggl_error *err) {
     char list[160] = "";
@@ -100,6 +112,27 @@ static bool flag_id(ggl_str flag, const char *name, int32_t *out) {
     return n == flag.n;
 }
 
+/* "pre=gemma4" */
+static bool flag_pre(ggl_str flag, table_model *out) {
+    if (flag.n <= 4 || memcmp(flag.s, "pre=", 4) != 0)
+        return false;
+    out->pre = (ggl_str){flag.s + 4, flag.n - 4};
+    return true;
+}
+
+static bool flag_bool(ggl_str flag, table_model *out) {
+    const struct {
+        const char *name;
+        bool *set;
+    } flags[] = {{"add_bos", &out->add_bos},       {"add_eos", &out->add_eos},
+                 {"always_bos", &out->always_bos}, {"always_eos", &out->always_eos},
+                 {"cls_sep", &out->cls_sep},       {"dna", &out->dna}};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (str_is(flag, flags[i].name))
+            return *flags[i].set = true;
+    return false;
+}
+
 ggl_status llm_table_find_model(ggl_str name, table_model *out, ggl_error *err) {
     ggl_str text = whole_table(), line;
     while (next_line(&text, &line)) {
@@ -107,12 +140,9 @@ ggl_status llm_table_find_model(ggl_str name, table_model *out, ggl_error *err) 
             continue;
         *out = (table_model){.kind = next_word(&line), .bos = -1, .eos = -1, .unknown = -1};
         for (ggl_str flag = next_word(&line); flag.n > 0; flag = next_word(&line)) {
-            if (str_is(flag, "add_bos"))
-                out->add_bos = true;
-            else if (str_is(flag, "add_eos"))
-                out->add_eos = true;
-            else if (!flag_id(flag, "bos=", &out->bos) && !flag_id(flag, "eos=", &out->eos) &&
-                     !flag_id(flag, "unknown=", &out->unknown))
+            if (!flag_bool(flag, out) && !flag_pre(flag, out) &&
+                !flag_id(flag, "bos=", &out->bos) && !flag_id(flag, "eos=", &out->eos) &&
+                !flag_id(flag, "unknown=", &out->unknown))
                 return table_wrong(flag, err);
         }
         return GGL_OK;
@@ -143,6 +173,23 @@ static bool read_split(ggl_str line, ggl_str *out) {
     return false;
 }
 
+static bool pre_flag(ggl_str flag, table_pre *out) {
+    const struct {
+        const char *name;
+        bool *set;
+    } flags[] = {{"ignore_merges", &out->ignore_merges},
+                 {"add_bos", &out->add_bos},
+                 {"always_bos", &out->always_bos},
+                 {"raw", &out->raw},
+                 {"spaced", &out->spaced},
+                 {"newlines", &out->newlines},
+                 {"drop_white", &out->drop_white}};
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (str_is(flag, flags[i].name))
+            return *flags[i].set = true;
+    return false;
+}
+
 /* Whether a pre line has this name; the flags after it. */
 static bool pre_line(ggl_str line, ggl_str name, table_pre *out, bool *wrong) {
     bool found = false;
@@ -150,12 +197,7 @@ static bool pre_line(ggl_str line, ggl_str name, table_pre *out, bool *wrong) {
     for (; word.n > 0 && !str_is(word, ":"); word = next_word(&line))
         found = found || str_same(word, name);
     for (word = next_word(&line); found && word.n > 0; word = next_word(&line)) {
-        if (str_is(word, "ignore_merges"))
-            out->ignore_merges = true;
-        else if (str_is(word, "add_bos"))
-            out->add_bos = true;
-        else
-            *wrong = true;
+        *wrong = !pre_flag(word, out) || *wrong;
     }
     return found;
 }

@@ -20,12 +20,11 @@ typedef struct unigram {
 /* ---- building ---- */
 
 static ggl_status read_flags(unigram *m, const ggl_gguf *file, ggl_error *err) {
-    return ggl_gguf_get_bool(file, "tokenizer.ggml.add_space_prefix", &m->add_space_prefix, err) <
-                       0 ||
-                   ggl_gguf_get_bool(file, "tokenizer.ggml.remove_extra_whitespaces",
-                                     &m->merge_spaces, err) < 0
-               ? GGL_FORMAT
-               : GGL_OK;
+    ggl_status s =
+        llm_tokenizer_flag(file, "tokenizer.ggml.add_space_prefix", &m->add_space_prefix, err);
+    return s == GGL_OK ? llm_tokenizer_flag(file, "tokenizer.ggml.remove_extra_whitespaces",
+                                            &m->merge_spaces, err)
+                       : s;
 }
 
 /* User-defined pieces count as certain; unused ones never come from text. */

@@ -13,7 +13,7 @@ static const char TOOL[] = "llm-tokenize";
 
 typedef struct options {
     const char *model, *text, *file, *decode;
-    bool from_stdin, json_lines, ids, bos, parse_special, show_count, special;
+    bool from_stdin, json_lines, ids, bos, parse_special, show_count, special, show;
 } options;
 
 /* Bytes of the printable UTF-8 character at s[0..n); 0: none stands there. */
@@ -173,6 +173,38 @@ static int decode(const llm_tokenizer *t, const options *o) {
     return code;
 }
 
+static void show_string(const ggl_gguf *file, const char *key) {
+    ggl_error err = {0};
+    ggl_str s;
+    if (ggl_gguf_get_string(file, key, &s, &err) > 0) {
+        printf("%-21s ", key);
+        print_escaped(s);
+        printf("\n");
+    }
+}
+
+/* What the file declares, and what it means here. */
+static int show(const llm_tokenizer *t, const ggl_gguf *file) {
+    ggl_error err = {0};
+    llm_tokens empty = {0};
+    show_string(file, "tokenizer.ggml.model");
+    show_string(file, "tokenizer.ggml.pre");
+    printf("%-21s %s\n", "kind", llm_tokenizer_kind_name(t));
+    printf("%-21s %d\n", "tokens", (int)llm_tokenizer_n_vocab(t));
+    for (int32_t id = 0; id < llm_tokenizer_n_vocab(t); id++)
+        if (llm_tokenizer_is_eog(t, id)) {
+            printf("%-21s %d \"", "ends generation", (int)id);
+            print_escaped(llm_token_piece(t, id));
+            printf("\"\n");
+        }
+    if (llm_tokenize(t, "", 0, LLM_TOKENIZE_BOS, &empty, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    printf("%-21s ", "an empty text is");
+    print_ids(&empty);
+    llm_tokens_fini(&empty);
+    return 0;
+}
+
 static int run(const options *o) {
     ggl_error err = {0};
     ggl_gguf *file;
@@ -181,10 +213,11 @@ static int run(const options *o) {
     if (ggl_gguf_open(&file, o->model, &params, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     ggl_status s = llm_tokenizer_new(&t, file, &err);
+    int code = s != GGL_OK ? tool_error(TOOL, 1, "%s: %s", o->model, err.msg)
+               : o->show   ? show(t, file)
+               : o->decode ? decode(t, o)
+                           : encode(t, o);
     ggl_gguf_close(file);
-    if (s != GGL_OK)
-        return tool_error(TOOL, 1, "%s: %s", o->model, err.msg);
-    int code = o->decode ? decode(t, o) : encode(t, o);
     llm_tokenizer_free(t);
     return code;
 }
@@ -210,10 +243,11 @@ int main(int argc, char **argv) {
         {"--show-count", ARG_FLAG, &o.show_count, .help = "print the number of tokens at the end"},
         {"--decode", ARG_STRING, &o.decode, .value = "IDS", .may_be_empty = true,
          .help = "the other way: ids, separated by commas, to text; \"-\": ids from stdin"},
+        {"--show", ARG_FLAG, &o.show, .help = "print what the tokenizer is, and no tokens"},
         {"--special", ARG_FLAG, &o.special, .help = "with --decode: show control tokens, too"},
         {0}};
     const args_spec spec = {
-        TOOL, "-m FILE [-p TEXT | -f FILE | --stdin | --decode IDS] [options]",
+        TOOL, "-m FILE [-p TEXT | -f FILE | --stdin | --decode IDS | --show] [options]",
         "Prints the tokens of a text, a line each: the id and the piece as the file spells it.",
         table, NULL};
     int code = args_parse(&spec, argc, argv);
@@ -221,8 +255,8 @@ int main(int argc, char **argv) {
         return code;
     if (!o.model)
         return tool_error(TOOL, 2, "-m FILE is missing; --help tells more");
-    if ((o.text != NULL) + (o.file != NULL) + (o.decode != NULL) + o.from_stdin > 1)
-        return tool_error(TOOL, 2, "-p, -f, --stdin and --decode exclude each other");
+    if ((o.text != NULL) + (o.file != NULL) + (o.decode != NULL) + o.from_stdin + o.show > 1)
+        return tool_error(TOOL, 2, "-p, -f, --stdin, --decode and --show exclude each other");
     if (o.json_lines && o.decode)
         return tool_error(TOOL, 2, "--json-lines and --decode exclude each other");
     return tool_finish(TOOL, run(&o));

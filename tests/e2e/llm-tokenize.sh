@@ -46,4 +46,9 @@ refuses 1 'line 1: text after the string' '"a" "b"\n' --json-lines
 refuses 1 'line 2: a JSON string is expected' '"a"\n\n"b"\n' --json-lines
 refuses 2 'exclude each other' '' --stdin -p a
 refuses 2 'exclude each other' '' --json-lines --decode 1
+shown=$("$tool" -m "$model" --show) || fail "--show fails"
+for line in 'tokenizer.ggml.model  llama' 'kind                  spm' 'an empty text is      [1]'; do
+    grep -qxF -- "$line" <<<"$shown" || fail "--show: no '$line' in: $shown"
+done
+refuses 2 'exclude each other' '' --show -p a
 exit $failed

@@ -47,12 +47,27 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return 0;
 }
 
-static const char TEXT[] = "Hello <s>w\xc3\xb6rld</s>, it's 12345\n\n  \xff  <|im_end|>abab abcabc";
+static const char TEXT[] = "A <mask>the <|user|> \xc3\x89 \xe4\xb8\xad<dna>acgtN</dna>Hello <s>w\xc3\xb6rld</s>, it's 12345\n\n  \xff  <|im_end|>abab abcabc";
+
+/* A charsmap: 'A' becomes "bc". The units not named belong to nothing. */
+static void put_map(ggl_gguf_writer *w) {
+    enum { N = 0x44 };
+    uint8_t map[4 + 4 * N + 4] = {0};
+    const uint32_t units[][2] = {{0, 1 << 10}, {0x40, 1 << 10 | 1 << 8 | 'A'}, {0x41, 1u << 31 | 1}};
+    map[0] = 4 * N & 0xff;
+    map[1] = 4 * N >> 8;
+    for (int i = 0; i < 3; i++)
+        for (int b = 0; b < 4; b++)
+            map[4 + 4 * units[i][0] + b] = (uint8_t)(units[i][1] >> 8 * b);
+    memcpy(map + 4 + 4 * N, "\0bc", 4);
+    ggl_gguf_put(w, "tokenizer.ggml.precompiled_charsmap", GGL_GGUF_U8, true, map, sizeof map);
+}
 
 /* Scores and types for any kind, merges for those that have them. */
 static ggl_gguf_writer *seed(const char *model, const char *pre) {
     static const char *const pieces[] = {"<unk>", "<s>", "</s>", "\xe2\x96\x81", "a", "b", "c", "ab", "abc", "\xc4\xa0",
-        "l", "o", "lo", "<|im_end|>", "1", "2", "12", "'", "s", "<0x0A>", "\xc4\x8a"};
+        "l", "o", "lo", "<|im_end|>", "1", "2", "12", "'", "s", "<0x0A>", "\xc4\x8a", "\xe2\x96\x81w", "##o", "\\x0a\\t", "<dna>", "</dna>", "<oov>",
+        "ACGTAA\xee\x80\x80", "<mask>", "<|placeholder1|>", "<|user|>"};
     static const char *const merges[] = {"a b", "ab c", "\xc4\xa0 a", "l o", "1 2", "' s", "x y"};
     enum { N = sizeof pieces / sizeof *pieces, N_MERGES = sizeof merges / sizeof *merges };
     ggl_str s[N];
@@ -65,7 +80,7 @@ static ggl_gguf_writer *seed(const char *model, const char *pre) {
     for (int i = 0; i < N; i++) {
         s[i] = (ggl_str){pieces[i], strlen(pieces[i])};
         score[i] = (float)-i;
-        type[i] = i == 0 ? 2 : i < 3 ? 3 : i == 13 ? 4 : i == 19 ? 6 : 1;
+        type[i] = i == 0 ? 2 : i < 3 || i > N - 4 ? 3 : i == 13 ? 4 : i == 19 ? 6 : 1;
     }
     ggl_gguf_put_strings(w, "tokenizer.ggml.tokens", s, N);
     ggl_gguf_put(w, "tokenizer.ggml.scores", GGL_GGUF_F32, true, score, N);
@@ -73,17 +88,23 @@ static ggl_gguf_writer *seed(const char *model, const char *pre) {
     for (int i = 0; i < N_MERGES; i++)
         s[i] = (ggl_str){merges[i], strlen(merges[i])};
     ggl_gguf_put_strings(w, "tokenizer.ggml.merges", s, N_MERGES);
+    ggl_gguf_put(w, "tokenizer.ggml.unknown_token_id", GGL_GGUF_U32, false, &(uint32_t){0}, 1);
     ggl_gguf_put(w, "tokenizer.ggml.bos_token_id", GGL_GGUF_U32, false, &(uint32_t){1}, 1);
     ggl_gguf_put(w, "tokenizer.ggml.eos_token_id", GGL_GGUF_U32, false, &(uint32_t){2}, 1);
     ggl_gguf_put(w, "tokenizer.ggml.add_bos_token", GGL_GGUF_BOOL, false, &(uint8_t){1}, 1);
     ggl_gguf_put(w, "tokenizer.ggml.add_space_prefix", GGL_GGUF_BOOL, false, &(uint8_t){1}, 1);
+    ggl_gguf_put(w, "tokenizer.ggml.remove_extra_whitespaces", GGL_GGUF_BOOL, false, &(uint8_t){1}, 1);
+    ggl_gguf_put(w, "tokenizer.ggml.normalizer.lowercase", GGL_GGUF_BOOL, false, &(uint8_t){1}, 1);
+    put_map(w);
     ggl_gguf_put_string(w, "fuzz.text", TEXT, sizeof TEXT - 1);
     return w;
 }
 
 bool fuzz_seed(int k, uint8_t **data, size_t *size) {
     static const char *const seeds[][2] = {{"llama", "default"}, {"gpt2", "gpt-2"}, {"gpt2", "llama-bpe"},
-        {"gpt2", "qwen2"}, {"gpt2", "deepseek-llm"}, {"gpt2", "tiny_aya"}, {"gpt2", "superbpe"}, {"gpt2", "jais-2"}};
+        {"gpt2", "qwen2"}, {"gpt2", "deepseek-llm"}, {"gpt2", "tiny_aya"}, {"gpt2", "superbpe"}, {"gpt2", "jais-2"},
+        {"bert", ""}, {"t5", ""}, {"rwkv", ""}, {"plamo2", ""}, {"gemma4", ""}, {"gpt2", "sarvam-moe"}, {"whitespace", "whitespace"},
+        {"hybriddna", "gpt-2"}, {"none", ""}};
     if (k >= (int)(sizeof seeds / sizeof *seeds))
         return false;
     ggl_error err = {0};

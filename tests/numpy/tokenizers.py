@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Each kind of tokenizer against a second implementation: short, slow, and written from the kinds' descriptions alone.
 
-    tokenizers.py --tokenize LLM_TOKENIZE --dir FOLDER [--seed N] [--rounds N]
+    tokenizers.py --tokenize LLM_TOKENIZE [--cli LLM_CLI] --dir FOLDER [--seed N] [--rounds N]
 
 Small vocabularies are made here, and random texts: words of the vocabulary's own, accents, CJK, emoji with joiners, controls, runs of
-spaces, scripts that no vocabulary has, invalid UTF-8, NUL. Exit code 0, 1.
+spaces, scripts that no vocabulary has, invalid UTF-8, NUL. With --cli a nano model of each vocabulary goes on with a prompt. Exit code 0, 1.
 """
 import argparse
 import json
@@ -15,7 +15,10 @@ import subprocess
 import sys
 import unicodedata
 
+import numpy as np
+
 import gguf
+import nano
 from gguf import Typed
 
 NORMAL, UNKNOWN, CONTROL, USER, UNUSED, BYTE = 1, 2, 3, 4, 5, 6
@@ -103,12 +106,19 @@ class Vocabulary:
         for b in range(256):
             self.add(f"<0x{b:02X}>", BYTE)
 
-    def write(self, path):
-        meta = {"tokenizer.ggml.model": self.model, "tokenizer.ggml.tokens": self.pieces,
+    def write(self, path, model=None):
+        """A file with this vocabulary; `model`: a nano model, whose embedding gets a row for each piece."""
+        tensors = {}
+        if model:
+            tensors = dict(model.tensors)
+            random = np.random.default_rng(3)
+            for name in ("token_embd.weight", "output.weight"):
+                tensors[name] = random.normal(size=(len(self.pieces), tensors[name].shape[1])).astype(np.float32)
+        meta = {**(model.meta() if model else {}), "tokenizer.ggml.model": self.model, "tokenizer.ggml.tokens": self.pieces,
                 "tokenizer.ggml.token_type": Typed(gguf.ARRAY, self.types, gguf.I32),
                 "tokenizer.ggml.scores": Typed(gguf.ARRAY, self.scores, gguf.F32)}
         meta.update({f"tokenizer.ggml.{k}": v for k, v in self.keys.items()})
-        gguf.write(path, meta, {})
+        gguf.write(path, meta, tensors)
 
     def specials(self):
         kinds = (USER, CONTROL, UNKNOWN)
@@ -336,6 +346,155 @@ class Plamo2(Vocabulary):
                         b"" if self.types[i] in (CONTROL, UNKNOWN) else self.pieces[i].encode() for i in ids)
 
 
+# --- WordPiece
+
+class Wordpiece(Vocabulary):
+    """spaced: pieces as llama.cpp's converter spells them; flags: the file's keys of the normalizer."""
+
+    def __init__(self, rng, spaced, cased, **flags):
+        super().__init__("bert", **{f"normalizer.{k}": v for k, v in flags.items()})
+        self.spaced, self.lower = spaced, flags.get("lowercase", not cased)
+        self.strip = flags.get("strip_accents", self.lower)
+        for s, kind in (("[PAD]", CONTROL), ("[UNK]", CONTROL), ("[CLS]", CONTROL), ("[SEP]", CONTROL), ("[user]", USER)):
+            self.add(s, kind)
+        self.keys["unknown_token_id"] = 1
+        self.begin, self.go_on = {}, {}
+        words = [w for t in WORDS + ODD for w in (self.words(t.encode()) if not cased else [t])]
+        for s in substrings(rng, [w for w in words if w], 500) + list("abcdefghijklmnopqrstuvwxyz.,!?"):
+            for table, piece in ((self.begin, SPACE + s if spaced else s), (self.go_on, s if spaced else "##" + s)):
+                if rng.randrange(2) and piece not in self.pieces and not (spaced and table is self.go_on and s.startswith(SPACE)) \
+                        and not (not spaced and table is self.begin and s.startswith("##")) and (cased or s.lower() == s):
+                    table[s] = len(self.pieces)
+                    self.add(piece)
+
+    def specials(self):
+        return {p.encode(): i for i, p in enumerate(self.pieces[:5])}
+
+    def words(self, data):
+        text = "".join(c.decode() for c in characters(data) if len(c) > 1 or c[0] < 0x80)
+        out = ""
+        for c in text:
+            if c in "\0\ufffd" or (unicodedata.category(c)[0] == "C" and c not in "\t\n\r"):
+                continue
+            blocks = ((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F), (0x2B740, 0x2B81F),
+                      (0x2B920, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F))
+            out += f" {c} " if any(a <= ord(c) <= b for a, b in blocks) else c
+        if self.strip:
+            out = "".join(c for c in unicodedata.normalize("NFD", out) if unicodedata.category(c) != "Mn")
+        if self.lower:
+            out = "".join(c.lower() for c in out)
+        words = []
+        for word in out.split():
+            start = 0
+            for i, c in enumerate(word):
+                if unicodedata.category(c)[0] == "P" or c in "$+<=>^`|~":
+                    words += [word[start:i], c]
+                    start = i + 1
+            words.append(word[start:])
+        return [w for w in words if w]
+
+    def encode_stretch(self, data):
+        out = []
+        for word in self.words(data):
+            tokens, i = [], 0
+            while i < len(word) and tokens is not None:
+                table = self.go_on if i else self.begin
+                n = max((n for n in range(1, len(word) - i + 1) if word[i:i + n] in table), default=0)
+                if not n or len(word) > 100:
+                    tokens = None
+                else:
+                    tokens.append(table[word[i:i + n]])
+                    i += n
+            out += [1] if tokens is None else tokens
+        return out
+
+    def decode(self, ids):
+        texts = {i: s if s in (".", ",", "!", "?") else " " + s for s, i in self.begin.items()}
+        texts.update({i: s for s, i in self.go_on.items()})
+        texts[4] = "[user]"
+        out = "".join(texts.get(i, "") for i in ids)
+        first = next((i for i in ids if i not in (0, 2, 3)), None)
+        return (out[1:] if first in self.begin.values() and texts[first].startswith(" ") else out).encode()
+
+
+# --- BPE over characters, as Gemma 4 has it, and words between white space
+
+class RawBpe(Vocabulary):
+    def __init__(self, rng, model, pre, spaced, newlines, with_bytes, lower=None):
+        super().__init__(model, **({"pre": pre} if pre else {}))
+        self.spaced, self.newlines, self.lower = spaced, newlines, lower
+        if lower is not None:
+            self.keys["normalizer.lowercase"] = lower
+        for s, kind in (("<pad>", CONTROL), ("<eos>", CONTROL), ("<bos>", CONTROL), ("<unk>", UNKNOWN), ("<extra>", USER)):
+            self.add(s, kind)
+        self.keys["unknown_token_id"] = 3
+        if with_bytes:
+            self.add_bytes()
+        words = [(SPACE if spaced else "") + w for w in WORDS] + [o.replace(" ", SPACE) if spaced else o for o in ODD] + ["\n\n\n"]
+        merges = []
+        for s in substrings(rng, words, 300):
+            s = s.replace("\0", "").replace(" ", "")
+            for c in s:
+                if rng.randrange(8):
+                    self.add(c)
+            while len(s) > 1 and all(c in self.pieces for c in s):
+                cut = rng.randrange(1, len(s))
+                if s[:cut] in self.pieces and s[cut:] in self.pieces:
+                    merges.append((s[:cut], s[cut:]))
+                    self.add(s)
+                    break
+                s = s[:2]
+        self.add("\n\n")  # a token that no merge makes
+        self.merges = {m: rank for rank, m in reversed(list(enumerate(merges)))}
+        self.keys["merges"] = [" ".join(m) for m in merges]
+
+    def encode_word(self, word):
+        ids = {p: i for i, p in enumerate(self.pieces) if self.types[i] in (NORMAL, USER)}
+        text = [c.decode(errors="surrogateescape") for c in characters(word)]
+        if self.newlines and set(text) == {"\n"} and "".join(text) in ids:
+            return [ids["".join(text)]]
+        while True:
+            pairs = [(self.merges.get(p, 1 << 30), i) for i, p in enumerate(zip(text, text[1:]))]
+            if not pairs or min(pairs)[0] == 1 << 30:
+                break
+            i = min(pairs)[1]
+            text[i:i + 2] = [text[i] + text[i + 1]]
+        byte, out = self.byte_ids(), []
+        for s in text:
+            data = s.encode(errors="surrogateescape")
+            out += [ids[s]] if s in ids else [byte[b] for b in data] if byte else [3]
+        return out
+
+    def encode_stretch(self, data):
+        words, out = [], []
+        if self.lower is None:
+            for line in data.replace(b" ", SPACE.encode()).split(b"\n"):
+                words += [line, b"\n"]
+            words.pop()
+            for word in words:
+                if word == b"\n" and out and out[-1][:1] == b"\n":
+                    out[-1] += word
+                elif word:
+                    out.append(word)
+        else:
+            white = {chr(c).encode() for c in (*range(9, 14), 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000)}
+            out = [b""]
+            for c in characters(data):
+                if c in white:
+                    out.append(b"")
+                else:
+                    out[-1] += c if not self.lower or len(c) == 1 and c[0] >= 0x80 else c.decode().lower().encode()
+        return [i for word in out if word for i in self.encode_word(word)]
+
+    def decode(self, ids):
+        out = b""
+        for i in ids:
+            kind, piece = self.types[i], self.pieces[i]
+            out += bytes([int(piece[3:5], 16)]) if kind == BYTE else b"" if kind in (CONTROL, UNKNOWN) else \
+                piece.replace(SPACE, " ").encode() if self.spaced and kind == NORMAL else piece.encode()
+        return out
+
+
 # --- the comparison
 
 def json_line(data):
@@ -376,6 +535,22 @@ def compare(tool, folder, name, vocabulary, texts):
     return not wrong and n_tokens > 0
 
 
+def generate(cli, folder, name, vocabulary):
+    """llm-cli with a nano model of this vocabulary."""
+    path = os.path.join(folder, f"tokenizer-{os.getpid()}.gguf")
+    model = nano.CASES["llama"]
+    try:
+        vocabulary.write(path, model)
+        prompt = "the cat größer 日本語"
+        n_prompt = len(vocabulary.encode(prompt.encode()))
+        out = run([cli, "-m", path, "-p", prompt, "-n", "12", "--temp", "0", "-c", "64"], b"")
+    finally:
+        if os.path.exists(path):
+            os.remove(path)
+    print(f"{name:24} a prompt of {n_prompt} tokens, {len(out)} bytes {'ok' if out else 'FAILED'}")
+    return len(out) > 0
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tokenize", required=True)
@@ -389,8 +564,17 @@ def main():
     kinds = [("rwkv", Rwkv(rng)), ("plamo2", Plamo2(rng))]
     for bits in (7, 6, 5, 0, 10, 12):
         kinds.append((f"t5 {bits:04b}", Unigram(rng, bool(bits & 8), bool(bits & 4), bool(bits & 2), bool(bits & 1))))
-    texts = [random_text(rng) for _ in range(a.rounds)]
+    for spaced, cased, flags in ((True, False, {"lowercase": True}), (False, False, {}), (True, True, {}), (False, True, {"lowercase": False}),
+                                 (True, False, {"lowercase": True, "strip_accents": False}),
+                                 (True, True, {"lowercase": False, "strip_accents": True})):
+        kinds.append((f"bert {'spaced' if spaced else '##'} {'cased' if cased else ''}", Wordpiece(rng, spaced, cased, **flags)))
+    kinds += [("gemma4", RawBpe(rng, "gemma4", None, True, True, True)), ("sarvam-moe", RawBpe(rng, "gpt2", "sarvam-moe", True, False, False)),
+              ("whitespace", RawBpe(rng, "whitespace", "whitespace", False, False, False, False)),
+              ("whitespace, lower case", RawBpe(rng, "whitespace", "whitespace", False, False, False, True))]
+    texts = [random_text(rng) for _ in range(a.rounds)] + [b"abc" * n for n in (33, 34, 80)]
     ok = [compare(a.tokenize, a.dir, name, v, texts) for name, v in kinds]
+    if a.cli:
+        ok += [generate(a.cli, a.dir, name, v) for name, v in kinds]
     sys.exit(0 if all(ok) else 1)
 
 

@@ -731,3 +731,31 @@ TEST(reference_models) {
     if (count == 0)
         SKIP("no reference models");
 }
+
+/* ---- white space beside special tokens ---- */
+
+TEST(white_space_that_belongs_to_tokens) {
+    static vocab v;
+    add_usual(&v);
+    v.type[2] = USER;
+    int32_t user = add(&v, "<|user|>", 0, CONTROL), end = add(&v, "<|endoftext|>", 0, CONTROL);
+    int32_t mask = add(&v, "<mask>", 0, CONTROL);
+    CHECK(user == 286 && end == 287 && mask == 288);
+    for (int phi3 = 0; phi3 < 2; phi3++) {
+        if (phi3)
+            add(&v, "<|placeholder1|>", 0, CONTROL);
+        llm_tokenizer *t = from_vocab(&v);
+        REQUIRE(t);
+        CHECK_STR(pieces(t, "a <|user|> \n\xe3\x80\x80\xc2\xa0 b", LLM_TOKENIZE_SPECIAL),
+                  phi3 ? "▁|a|▁|<|user|>|▁|b"
+                       : "▁|a|▁|<|user|>|▁|▁|<0x0A>|<0xE3>|<0x80>|<0x80>|<0xC2>|<0xA0>|▁|b");
+        CHECK_STR(pieces(t, "<|user|>  <|user|>", LLM_TOKENIZE_SPECIAL),
+                  phi3 ? "<|user|>|<|user|>" : "<|user|>|▁|▁|▁|<|user|>");
+        CHECK_STR(pieces(t, "a</s> \xe3\x80", 0), /* user-defined: always recognized */
+                  phi3 ? "▁|a|</s>|▁|<0xE3>|<0x80>" : "▁|a|</s>|▁|▁|<0xE3>|<0x80>");
+        CHECK_STR(pieces(t, "<|endoftext|> b", LLM_TOKENIZE_SPECIAL), "<|endoftext|>|▁|▁|b");
+        CHECK_STR(pieces(t, "a \xe3\x80\x80 <mask> b", LLM_TOKENIZE_SPECIAL), "▁|a|<mask>|▁|▁|b");
+        CHECK_STR(pieces(t, "  <mask>", LLM_TOKENIZE_SPECIAL), "<mask>");
+        llm_tokenizer_free(t);
+    }
+}

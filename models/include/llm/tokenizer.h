@@ -38,11 +38,15 @@ GGL_API GGL_NODISCARD ggl_status llm_tokenizer_new(llm_tokenizer **out, const gg
 GGL_API void llm_tokenizer_free(llm_tokenizer *t);
 
 /* Appends the ids of text[0..n) to *out. Text need not be valid UTF-8: stray bytes become byte
- * tokens. Near-linear time in n. GGL_NOMEM; GGL_LIMIT: more than 2^30 - 1 bytes. Reentrant: the
+ * tokens, U+FFFD or nothing, as the kind has it. Near-linear time in n. GGL_NOMEM; GGL_LIMIT: more
+ * than 2^30 - 1 bytes. Reentrant: the
  * tokenizer is not changed. */
 GGL_API GGL_NODISCARD ggl_status llm_tokenize(const llm_tokenizer *t, const char *text, size_t n,
                                               unsigned flags, llm_tokens *out, ggl_error *err);
 
+/* Which kind of tokenizer it is, as docs/tokenizers.md calls them: "spm", "bpe", "wordpiece",
+ * "unigram", "rwkv", "plamo2". */
+GGL_API const char *llm_tokenizer_kind_name(const llm_tokenizer *t);
 /* Number of ids. */
 GGL_API int32_t llm_tokenizer_n_vocab(const llm_tokenizer *t);
 /* -1: the file names none. */

@@ -1,0 +1,535 @@
+/* The kinds bert, t5, rwkv, plamo2, gemma4 and hybriddna: rules by hand, a megabyte without a space,
+ * hostile files. tests/numpy/tokenizers.py compares them with second implementations. */
+#include "steps.h"
+
+#include "alloc_fail.h"
+#include "ggl/alloc.h"
+#include "llm/tokenizer.h"
+
+enum { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, USER = 4, UNUSED = 5, BYTE = 6, MAX_PIECES = 1024 };
+
+/* ---- vocabularies ---- */
+
+typedef struct vocab {
+    const char *model;
+    ggl_str piece[MAX_PIECES];
+    float score[MAX_PIECES];
+    int32_t type[MAX_PIECES];
+    size_t n;
+    char text[MAX_PIECES][24];
+    ggl_str merge[8];
+    size_t n_merge;
+} vocab;
+
+static int32_t add(vocab *v, const char *s, float score, int32_t type) {
+    snprintf(v->text[v->n], sizeof v->text[v->n], "%s", s);
+    v->piece[v->n] = (ggl_str){v->text[v->n], strlen(v->text[v->n])};
+    v->score[v->n] = score;
+    v->type[v->n] = type;
+    return (int32_t)v->n++;
+}
+
+static void add_bytes(vocab *v, const char *format, int32_t type) {
+    for (unsigned b = 0; b < 256; b++) {
+        char s[8];
+        snprintf(s, sizeof s, format, b);
+        add(v, s, 0, type);
+    }
+}
+
+static ggl_gguf_writer *write_vocab(const vocab *v) {
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    ggl_gguf_put_string(w, "tokenizer.ggml.model", v->model, strlen(v->model));
+    ggl_gguf_put_strings(w, "tokenizer.ggml.tokens", v->piece, v->n);
+    ggl_gguf_put_strings(w, "tokenizer.ggml.merges", v->merge, v->n_merge);
+    ggl_gguf_put(w, "tokenizer.ggml.scores", GGL_GGUF_F32, true, v->score, v->n);
+    ggl_gguf_put(w, "tokenizer.ggml.token_type", GGL_GGUF_I32, true, v->type, v->n);
+    return w;
+}
+
+static void put_bool(ggl_gguf_writer *w, const char *key, bool b) {
+    uint8_t u = b;
+    ggl_gguf_put(w, key, GGL_GGUF_BOOL, false, &u, 1);
+}
+
+static ggl_status from_writer(llm_tokenizer **t, ggl_gguf_writer *w, ggl_error *err) {
+    void *data = NULL;
+    size_t size;
+    ggl_gguf *file = NULL;
+    *t = NULL;
+    ggl_status s = ggl_gguf_writer_write_memory(w, &data, &size, err);
+    ggl_gguf_writer_free(w);
+    if (s == GGL_OK)
+        s = ggl_gguf_open_memory(&file, data, size, "memory", err);
+    if (s == GGL_OK)
+        s = llm_tokenizer_new(t, file, err);
+    ggl_gguf_close(file);
+    ggl_free(data);
+    return s;
+}
+
+static llm_tokenizer *from_vocab(const vocab *v) {
+    llm_tokenizer *t;
+    ggl_error err = {0};
+    CHECK_OK(from_writer(&t, write_vocab(v), &err), &err);
+    return t;
+}
+
+static void refuse(ggl_gguf_writer *w, ggl_status status, const char *words) {
+    llm_tokenizer *t = NULL;
+    ggl_error err = {0};
+    CHECK_INT(from_writer(&t, w, &err), status);
+    CHECK_HAS(err.msg, words);
+    CHECK(!t);
+    llm_tokenizer_free(t);
+}
+
+static const char *pieces(const llm_tokenizer *t, const char *text, unsigned flags) {
+    static char out[8192];
+    llm_tokens list = {0};
+    size_t used = 0;
+    out[0] = '\0';
+    CHECK_OK(llm_tokenize(t, text, strlen(text), flags, &list, NULL), NULL);
+    for (size_t i = 0; i < list.n; i++) {
+        ggl_str p = llm_token_piece(t, list.id[i]);
+        used +=
+            (size_t)snprintf(out + used, sizeof out - used, "%s%.*s", i ? "|" : "", (int)p.n, p.s);
+    }
+    llm_tokens_fini(&list);
+    return out;
+}
+
+/* Text to ids and back; valid until the next call. */
+static const char *there_and_back(const llm_tokenizer *t, const char *text, unsigned flags) {
+    static char out[1024];
+    llm_tokens list = {0};
+    char *back = NULL;
+    size_t size = 0;
+    CHECK_OK(llm_tokenize(t, text, strlen(text), flags, &list, NULL), NULL);
+    CHECK_OK(llm_detokenize(t, list.id, list.n, false, &back, &size, NULL), NULL);
+    snprintf(out, sizeof out, "%s", back ? back : "");
+    ggl_free(back);
+    llm_tokens_fini(&list);
+    return out;
+}
+
+static void make_bert(vocab *v) {
+    *v = (vocab){.model = "bert"};
+    add(v, "[PAD]", 0, CONTROL);
+    add(v, "[UNK]", 0, CONTROL);
+    add(v, "[CLS]", 0, CONTROL);
+    add(v, "[SEP]", 0, CONTROL);
+    static const char *const words[] = {"▁the", "▁cafe",   "▁un",  "aff", "able", "▁.",
+                                        "▁,",   "▁中",     "▁don", "▁'",  "▁t",   "s",
+                                        "▁i",   "▁straße", "▁a",   "a",   "▁$",   "▁가"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        add(v, words[i], 0, NORMAL);
+}
+
+static ggl_gguf_writer *write_bert(const vocab *v) {
+    const uint32_t cls = 2, sep = 3;
+    ggl_gguf_writer *w = write_vocab(v);
+    ggl_gguf_put(w, "tokenizer.ggml.cls_token_id", GGL_GGUF_U32, false, &cls, 1);
+    ggl_gguf_put(w, "tokenizer.ggml.seperator_token_id", GGL_GGUF_U32, false, &sep, 1);
+    put_bool(w, "tokenizer.ggml.add_eos_token", false); /* some files say so; it holds anyway */
+    return w;
+}
+
+static void make_t5(vocab *v) {
+    *v = (vocab){.model = "t5"};
+    add(v, "<pad>", 0, CONTROL);
+    add(v, "</s>", 0, CONTROL);
+    add(v, "<unk>", 0, UNKNOWN);
+    static const char *const words[] = {"▁", "a", "b", "ab", "▁a", "abc", "c"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        add(v, words[i], i == 4 ? -2.5f : -(float)(i + 1), NORMAL);
+}
+
+static void make_rwkv(vocab *v) {
+    *v = (vocab){.model = "rwkv"};
+    add(v, "<s>", 0, CONTROL);
+    add_bytes(v, "\\x%02x", NORMAL);
+    static const char *const words[] = {"\\t\\n\\r", "ab", "abc", "\\\\n", "\\'\"", "\\xe4\\xb8"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        add(v, words[i], 0, NORMAL);
+}
+
+static void make_plamo2(vocab *v) {
+    *v = (vocab){.model = "plamo2"};
+    add(v, "<|plamo:unk|>", 0, UNKNOWN);
+    add(v, "<|plamo:bos|>", 0, CONTROL);
+    add_bytes(v, "<0x%02X>", BYTE);
+    static const char *const words[] = {"a", "b", "ab", "ba", "bab", "日"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        add(v, words[i], i == 4 ? -100 : -1, NORMAL);
+}
+
+static void make_gemma4(vocab *v) {
+    *v = (vocab){.model = "gemma4"};
+    add(v, "<pad>", 0, CONTROL);
+    add(v, "<bos>", 0, CONTROL);
+    add_bytes(v, "<0x%02X>", BYTE);
+    static const char *const words[] = {"▁", "a", "b", "▁a", "ab", "\n", "\n\n", "▁a▁"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        add(v, words[i], 0, NORMAL);
+    static const char *const merges[] = {"▁ a", "a b", "▁a ▁"};
+    for (; v->n_merge < 3; v->n_merge++)
+        v->merge[v->n_merge] = (ggl_str){merges[v->n_merge], strlen(merges[v->n_merge])};
+}
+
+static void (*const makers[])(vocab *) = {make_bert, make_t5, make_rwkv, make_plamo2, make_gemma4};
+enum { N_MAKERS = sizeof makers / sizeof *makers };
+
+/* ---- rules ---- */
+
+TEST(bert) {
+    static vocab v;
+    make_bert(&v);
+    llm_tokenizer *t;
+    ggl_error err = {0};
+    REQUIRE_OK(from_writer(&t, write_bert(&v), &err), &err);
+    CHECK_STR(pieces(t, "The CAFÉ, unaffable.", LLM_TOKENIZE_BOS),
+              "[CLS]|▁the|▁cafe|▁,|▁un|aff|able|▁.|[SEP]");
+    CHECK_STR(pieces(t, "", LLM_TOKENIZE_BOS), "[CLS]|[SEP]");
+    CHECK_STR(pieces(t, "unafable 日 the中the", 0), "[UNK]|[UNK]|▁the|▁中|▁the");
+    CHECK_STR(pieces(t, "don't$ Straße i\u0307 \u0130", 0), "▁don|▁'|▁t|▁$|▁straße|▁i|▁i");
+    CHECK_STR(pieces(t,
+                     "t\x01h\xff\u200d"
+                     "e",
+                     0),
+              "▁the"); /* these characters are dropped */
+    CHECK_STR(pieces(t, "a[SEP]a", 0), "▁a|[UNK]|[UNK]|[UNK]|▁a");
+    CHECK_STR(pieces(t, "a [SEP] a", LLM_TOKENIZE_SPECIAL), "▁a|[SEP]|▁a");
+    CHECK_STR(there_and_back(t, "The cafe, unaffable.", LLM_TOKENIZE_BOS), "the cafe, unaffable.");
+    CHECK(llm_tokenizer_is_control(t, 3) && !llm_tokenizer_is_control(t, 1));
+    llm_tokenizer_free(t);
+}
+
+TEST(words_of_bert_have_100_characters) {
+    static vocab v;
+    char text[3 * 101 + 1] = "";
+    make_bert(&v);
+    llm_tokenizer *t = from_vocab(&v);
+    REQUIRE(t);
+    memset(text, 'a', 100);
+    CHECK_INT((long)strlen(pieces(t, text, 0)), 4 + 99 * 2);
+    memset(text, 'a', 101);
+    CHECK_STR(pieces(t, text, 0), "[UNK]");
+    llm_tokenizer_free(t);
+}
+
+TEST(case_where_the_file_is_silent) {
+    static vocab v;
+    make_bert(&v);
+    for (int cased = 0; cased < 2; cased++) {
+        if (cased)
+            add(&v, "▁The", 0, NORMAL);
+        llm_tokenizer *t = from_vocab(&v);
+        REQUIRE(t);
+        CHECK_STR(pieces(t, "The cafe café", 0), cased ? "▁The|▁cafe|[UNK]" : "▁the|▁cafe|▁cafe");
+        llm_tokenizer_free(t);
+    }
+}
+
+TEST(t5) {
+    static vocab v;
+    make_t5(&v);
+    for (int prefix = 0; prefix < 2; prefix++) {
+        ggl_gguf_writer *w = write_vocab(&v);
+        put_bool(w, "tokenizer.ggml.add_space_prefix", prefix);
+        put_bool(w, "tokenizer.ggml.remove_extra_whitespaces", true);
+        llm_tokenizer *t;
+        ggl_error err = {0};
+        REQUIRE_OK(from_writer(&t, w, &err), &err);
+        CHECK_STR(pieces(t, "  a   abc ", 0), prefix ? "▁a|▁|abc" : "a|▁|abc");
+        CHECK_STR(pieces(t, "a", LLM_TOKENIZE_BOS), prefix ? "▁a|</s>" : "a|</s>");
+        CHECK_STR(pieces(t,
+                         "b日本 \xff"
+                         "b",
+                         0),
+                  prefix ? "▁|b|<unk>|▁|<unk>|b" : "b|<unk>|▁|<unk>|b");
+        CHECK_STR(pieces(t, "   ", 0), "");
+        CHECK_STR(there_and_back(t, "a abc", LLM_TOKENIZE_BOS), "a abc");
+        llm_tokenizer_free(t);
+    }
+}
+
+TEST(rwkv) {
+    static vocab v;
+    make_rwkv(&v);
+    llm_tokenizer *t = from_vocab(&v);
+    REQUIRE(t);
+    CHECK_STR(pieces(t, "\t\n\rabcabx\\n'\"<s>", 0),
+              "\\t\\n\\r|abc|ab|\\x78|\\\\n|\\'\"|\\x3c|\\x73|\\x3e");
+    CHECK_STR(there_and_back(t, "\t\n\r日本 中\\n", 0), "\t\n\r日本 中\\n");
+    llm_tokens ids = {0};
+    CHECK_OK(llm_tokenize(t, "\0\xff", 2, 0, &ids, NULL), NULL);
+    CHECK(ids.n == 2 && ids.id[0] == 1 && ids.id[1] == 256);
+    llm_tokens_fini(&ids);
+    llm_tokenizer_free(t);
+}
+
+TEST(plamo2) {
+    static vocab v;
+    make_plamo2(&v);
+    llm_tokenizer *t = from_vocab(&v);
+    REQUIRE(t);
+    CHECK_STR(pieces(t, "aba", 0), "ab|a"); /* of equals the longest that comes first */
+    CHECK_STR(pieces(t, "bab", 0), "ba|b");
+    CHECK_STR(pieces(t, "日本\xff", 0), "日|<0xE6>|<0x9C>|<0xAC>|<0xFF>");
+    CHECK_STR(pieces(t, "<|plamo:bos|>", LLM_TOKENIZE_SPECIAL), "<|plamo:bos|>");
+    CHECK_STR(there_and_back(t, " ab 日本\xff\n", 0), " ab 日本\xff\n");
+    llm_tokenizer_free(t);
+}
+
+TEST(gemma4) {
+    static vocab v;
+    make_gemma4(&v);
+    const uint32_t bos = 1;
+    ggl_gguf_writer *w = write_vocab(&v);
+    ggl_gguf_put(w, "tokenizer.ggml.bos_token_id", GGL_GGUF_U32, false, &bos, 1);
+    put_bool(w, "tokenizer.ggml.add_bos_token", false);
+    llm_tokenizer *t;
+    ggl_error err = {0};
+    REQUIRE_OK(from_writer(&t, w, &err), &err);
+    CHECK_STR(pieces(t, "a a ab\n\nb", LLM_TOKENIZE_BOS), "<bos>|a|▁a|▁a|b|\n\n|b");
+    CHECK_STR(pieces(t, "\n\n\n", 0), "\n|\n|\n"); /* no such token, and no merge of newlines */
+    CHECK_STR(pieces(t, "é\xff", 0), "<0xC3>|<0xA9>|<0xFF>");
+    CHECK_STR(there_and_back(t, "  a ab\n\n\té", LLM_TOKENIZE_BOS), "  a ab\n\n\té");
+    llm_tokenizer_free(t);
+}
+
+TEST(hybriddna) {
+    static vocab v = {.model = "hybriddna"};
+    static const char *const words[] = {
+        "A",           "C", "G", "T", "N",     "a",      "<",     ">",
+        "/",           "d", "n", "x", "<dna>", "</dna>", "<oov>", "ACGTAC\uE000",
+        "AAAAAA\uE000"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        add(&v, words[i], 0, NORMAL);
+    llm_tokenizer *t = from_vocab(&v);
+    REQUIRE(t);
+    CHECK_STR(pieces(t, "AC<dna>acgtacNNNNNNA</dna>x", 0),
+              "A|C|<dna>|ACGTAC\uE000|<oov>|AAAAAA\uE000|</dna>|x");
+    CHECK_STR(pieces(t, "<dna>", 0), "<dna>");
+    CHECK_STR(pieces(t, "<dna>ACGTAC", 0), "<dna>|ACGTAC\uE000");
+    CHECK_STR(there_and_back(t, "A<dna>ACGTAC</dna>", 0), "A<dna>ACGTAC</dna>");
+    llm_tokenizer_free(t);
+}
+
+TEST(no_tokenizer) {
+    static vocab v = {.model = "none"};
+    add(&v, "a", 0, NORMAL);
+    refuse(write_vocab(&v), GGL_NOT_FOUND, "tokenizer.ggml.model is 'none'");
+    v.model = "no_vocab";
+    refuse(write_vocab(&v), GGL_NOT_FOUND, "the model takes token ids only");
+}
+
+/* ---- running time ---- */
+
+static uint64_t steps_of(const llm_tokenizer *t, const char *text, size_t n) {
+    llm_tokens list = {0};
+    ggl_n_steps = 0;
+    CHECK_OK(llm_tokenize(t, text, n, LLM_TOKENIZE_SPECIAL, &list, NULL), NULL);
+    CHECK(list.n <= n);
+    llm_tokens_fini(&list);
+    return ggl_n_steps;
+}
+
+TEST(a_megabyte_without_a_space) {
+    enum { BIG = 1 << 20 };
+    static const char *const fills[] = {"a", "ab", "\xff", "日", "abcx", "\xf0\x9f\x98\x81", "."};
+    static char text[BIG];
+    static vocab v;
+    for (int k = 0; k < N_MAKERS; k++) {
+        makers[k](&v);
+        llm_tokenizer *t = from_vocab(&v);
+        REQUIRE(t);
+        for (size_t f = 0; f < sizeof fills / sizeof *fills; f++) {
+            char what[64];
+            for (size_t i = 0; i < BIG; i++)
+                text[i] = fills[f][i % strlen(fills[f])];
+            snprintf(what, sizeof what, "%s, '%s'", v.model, fills[f]);
+            test_linear(what, steps_of(t, text, BIG / 8), steps_of(t, text, BIG), 8);
+        }
+        llm_tokenizer_free(t);
+    }
+}
+
+/* Tokens x, xx, xxx, .., of which each place of the text has many, and one that never quite fits. */
+TEST(tokens_that_almost_fit) {
+    enum { BIG = 200000, LONG = 2000 };
+    static char text[BIG], spelling[LONG];
+    static vocab v;
+    memset(text, 'x', BIG);
+    memset(spelling, 'x', LONG);
+    for (int last = 0; last < 2; last++)
+        for (int k = 0; k < N_MAKERS; k++) {
+            makers[k](&v);
+            spelling[LONG - 1] = last ? 'y' : 'x';
+            spelling[0] = last ? 'x' : 'y';
+            v.piece[v.n] = (ggl_str){spelling, LONG};
+            v.type[v.n] = NORMAL;
+            v.score[v.n++] = -1;
+            llm_tokenizer *t = from_vocab(&v);
+            REQUIRE(t);
+            uint64_t steps = steps_of(t, text, BIG);
+            CHECK_MSG(steps < 100 * BIG, "%s: %" PRIu64 " steps", v.model, steps);
+            llm_tokenizer_free(t);
+        }
+}
+
+/* ---- hostile files ---- */
+
+TEST(scores_that_are_none) {
+    static vocab v;
+    for (int k = 1; k < 4; k += 2) { /* t5 and plamo2 */
+        makers[k](&v);
+        v.score[5] = __builtin_nanf("");
+        refuse(write_vocab(&v), GGL_FORMAT, "scores of token 5 is not a number");
+        v.score[5] = -__builtin_inff();
+        refuse(write_vocab(&v), GGL_FORMAT, "scores of token 5 is infinite");
+        v.score[5] = -3.4e38f; /* lies, but is harmless */
+        llm_tokenizer *t = from_vocab(&v);
+        REQUIRE(t);
+        CHECK(steps_of(t, "abcab", 5) > 0);
+        llm_tokenizer_free(t);
+    }
+}
+
+TEST(equal_and_empty_tokens) {
+    static vocab v;
+    for (int k = 0; k < N_MAKERS; k++) {
+        makers[k](&v);
+        add(&v, "", 0, NORMAL);
+        add(&v, "", 0, CONTROL);
+        add(&v, "▁", -1, NORMAL);
+        add(&v, "a", -100, NORMAL);
+        add(&v, "a", 100, NORMAL);
+        llm_tokenizer *t = from_vocab(&v);
+        REQUIRE(t);
+        llm_tokens ids = {0};
+        CHECK_OK(llm_tokenize(t, "a", 1, 0, &ids, NULL), NULL);
+        CHECK(ids.n >= 1 && ids.id[0] != (int32_t)v.n - 1);
+        llm_tokens_fini(&ids);
+        llm_tokenizer_free(t);
+    }
+}
+
+TEST(missing_unknown_and_bytes) {
+    static vocab v;
+    make_t5(&v);
+    v.type[2] = NORMAL;
+    refuse(write_vocab(&v), GGL_FORMAT, "neither a token for byte 0x00 nor an unknown token");
+    make_rwkv(&v);
+    v.type[11] = UNUSED;
+    refuse(write_vocab(&v), GGL_FORMAT, "neither a token for byte 0x0A nor an unknown token");
+    make_plamo2(&v);
+    v.type[0] = CONTROL;
+    v.type[2] = UNUSED;
+    refuse(write_vocab(&v), GGL_FORMAT, "neither a token for byte 0x00 nor an unknown token");
+    make_bert(&v);
+    v.text[1][1] = 'V';
+    refuse(write_vocab(&v), GGL_FORMAT, "there is no unknown token");
+}
+
+TEST(escapes_that_are_none) {
+    static const char *const wrong[] = {"\\", "a\\", "\\x", "\\x1", "\\xg1", "\\x1g", "ab\\x"};
+    static vocab v;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        make_rwkv(&v);
+        add(&v, wrong[i], 0, NORMAL);
+        refuse(write_vocab(&v), GGL_FORMAT, "token 263 is spelled");
+    }
+}
+
+static void put_map(ggl_gguf_writer *w, const uint8_t *bytes, size_t n) {
+    ggl_gguf_put(w, "tokenizer.ggml.precompiled_charsmap", GGL_GGUF_U8, true, bytes, n);
+}
+
+TEST(charsmaps) {
+    static vocab v;
+    make_t5(&v);
+    /* the root's child by 'A' (0x41 ^ 1) has a value (its offset is 1), the place of "bc" */
+    uint8_t map[4 + 4 * 80 + 4] = {0};
+    const struct {
+        int unit;
+        uint32_t value;
+    } units[] = {{0, 1 << 10}, {0x40, 1 << 10 | 1 << 8 | 'A'}, {0x41, 1u << 31 | 1}};
+    map[0] = (4 * 80) & 0xff;
+    map[1] = (4 * 80) >> 8;
+    for (int i = 0; i < 3; i++)
+        for (int b = 0; b < 4; b++)
+            map[4 + 4 * units[i].unit + b] = (uint8_t)(units[i].value >> 8 * b);
+    memcpy(map + 4 + 4 * 80, "\0bc", 4);
+    ggl_gguf_writer *w = write_vocab(&v);
+    put_map(w, map, sizeof map);
+    llm_tokenizer *t;
+    ggl_error err = {0};
+    REQUIRE_OK(from_writer(&t, w, &err), &err);
+    CHECK_STR(pieces(t, "aAA", 0), "abc|b|c");
+    llm_tokenizer_free(t);
+
+    for (size_t n = 1; n < sizeof map; n += 13) { /* cut off */
+        w = write_vocab(&v);
+        put_map(w, map, n);
+        refuse(w, GGL_FORMAT, "tokenizer.ggml.precompiled_charsmap has");
+    }
+    w = write_vocab(&v);
+    ggl_gguf_put_string(w, "tokenizer.ggml.precompiled_charsmap", "abc", 3);
+    refuse(w, GGL_FORMAT, "not an array of bytes");
+
+    uint64_t seed = 5;
+    for (int round = 0; round < 2000; round++) { /* units that lead anywhere */
+        uint8_t wild[sizeof map];
+        memcpy(wild, map, sizeof map);
+        for (int i = 0; i < 8; i++)
+            wild[4 + test_random(&seed) % (4 * 80)] = (uint8_t)test_random(&seed);
+        w = write_vocab(&v);
+        put_map(w, wild, sizeof wild);
+        REQUIRE_OK(from_writer(&t, w, &err), &err);
+        char text[64];
+        for (size_t i = 0; i < sizeof text; i++)
+            text[i] = (char)(test_random(&seed) % 2 ? 'A' : test_random(&seed));
+        (void)steps_of(t, text, 0);
+        llm_tokens ids = {0};
+        CHECK_OK(llm_tokenize(t, text, sizeof text, 0, &ids, NULL), NULL);
+        llm_tokens_fini(&ids);
+        llm_tokenizer_free(t);
+    }
+}
+
+static bool new_tokenize_detokenize(void *arg) {
+    static const char text[] = "the Café, 中 abab\nab日\xff </s>";
+    llm_tokenizer *t;
+    if (llm_tokenizer_new(&t, arg, NULL) != GGL_OK)
+        return false;
+    llm_tokens list = {0};
+    char *back = NULL;
+    size_t size;
+    bool ok = llm_tokenize(t, text, sizeof text - 1, LLM_TOKENIZE_BOS | LLM_TOKENIZE_SPECIAL, &list,
+                           NULL) == GGL_OK &&
+              llm_detokenize(t, list.id, list.n, true, &back, &size, NULL) == GGL_OK;
+    ggl_free(back);
+    llm_tokens_fini(&list);
+    llm_tokenizer_free(t);
+    return ok;
+}
+
+TEST(failing_allocations) {
+    static vocab v;
+    for (int k = 0; k < N_MAKERS; k++) {
+        void *data;
+        size_t size;
+        ggl_gguf *file;
+        ggl_error err = {0};
+        makers[k](&v);
+        ggl_gguf_writer *w = write_vocab(&v);
+        REQUIRE_OK(ggl_gguf_writer_write_memory(w, &data, &size, &err), &err);
+        ggl_gguf_writer_free(w);
+        REQUIRE_OK(ggl_gguf_open_memory(&file, data, size, "memory", &err), &err);
+        CHECK(alloc_fail_each(new_tokenize_detokenize, file) > 10);
+        ggl_gguf_close(file);
+        ggl_free(data);
+    }
+}
