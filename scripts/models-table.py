@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""Compares docs/models.md with what ships: each descriptor has one row, whose architectures, lines, conversion and proof are those of
+the descriptor and the tests. With --write it puts them in; people write the other columns. Exit code: 0, they agree or were written;
+1, they don't; 2, wrong arguments."""
+import argparse
+import glob
+import os
+import re
+import sys
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+PAGE = os.path.join(ROOT, "docs/models.md")
+COLUMNS = ["family (architectures)", "published models", "descriptor", "lines", "what is special", "tokenizer", "conversion", "proof"]
+FAMILY, FILE, LINES, CONVERSION, PROOF = 0, 2, 3, 6, 7
+
+
+def names(line):
+    return [quoted or word for quoted, word in re.findall(r'"([^"]+)"|([\w.-]+)', line)]
+
+
+def code(text):
+    return ", ".join(f"`{x}`" for x in text)
+
+
+class Descriptor:
+    def __init__(self, path):
+        self.name = os.path.basename(path)[: -len(".arch")]
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+        self.lines = str(len(text.splitlines()))
+        self.architectures = names(re.search(r"^arch (.*)$", text, re.M).group(1).split("#")[0])
+        self.classes = [c for line in re.findall(r"^convert ([^:]*):", text, re.M) for c in names(line)]
+        self.proof = []
+        twins = os.path.join(ROOT, "tests/numpy")
+        here = [os.path.join(twins, f) for f in ("nano.py", "families.py", "recurrent.py")]
+        if os.path.exists(f"{twins}/twins/{self.name}.py") or any(mentions(p, self.architectures) for p in here):
+            self.proof.append("twin")
+        if any(mentions(p, self.classes) for p in glob.glob(f"{twins}/folders*.py")):
+            self.proof.append("folder")
+
+
+def mentions(path, words):
+    if not os.path.exists(path):
+        return False
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    return any(f'"{w}' in text for w in words)
+
+
+def row_fixed(row, d):
+    """The row as it should be."""
+    row = list(row)
+    row[LINES] = d.lines
+    if d.classes:
+        row[CONVERSION] = code(d.classes)
+    elif not row[CONVERSION].startswith("no"):
+        row[CONVERSION] = "no"
+    golden = [p for p in row[PROOF].split(", ") if p == "golden"]
+    row[PROOF] = ", ".join(d.proof[:1] + golden + d.proof[1:])
+    return row
+
+
+def check(rows, shipped):
+    faults, files = [], {row[FILE].strip("`"): row for row in rows}
+    for name, d in shipped.items():
+        row = files.pop(name, None)
+        if row is None:
+            faults.append(f"models/archs/{name}.arch has no row")
+            continue
+        if sorted(re.findall(r"`([^`]+)`", row[FAMILY])) != sorted(d.architectures):
+            faults.append(f"{name}: the row names {row[FAMILY]}, the descriptor {code(d.architectures)}")
+        want = row_fixed(row, d)
+        faults += [f"{name}: {c} is '{a}', not '{b}'" for c, a, b in zip(COLUMNS, row, want) if a != b]
+        faults += [f"{name}: nothing stands under '{c}'" for c, a in zip(COLUMNS, row) if not a]
+    return faults + [f"a row for {name}, which is not shipped" for name in files]
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__)
+    p.add_argument("--write", action="store_true", help="put the derived columns in, and sort the rows")
+    a = p.parse_args()
+    with open(PAGE, encoding="utf-8") as f:
+        lines = f.read().split("\n")
+    at = [i for i, line in enumerate(lines) if line.startswith("|")]
+    rows = [[c.strip() for c in lines[i].strip("|").split("|")] for i in at[2:]]
+    paths = [p for p in sorted(glob.glob(f"{ROOT}/models/archs/*.arch")) if not p.endswith("/prelude.arch")]
+    shipped = {d.name: d for d in map(Descriptor, paths)}
+    if a.write:
+        rows = [row_fixed(r, shipped[r[FILE].strip("`")]) if r[FILE].strip("`") in shipped else r for r in rows]
+        rows.sort(key=lambda r: r[0].lower())
+        table = [COLUMNS, ["---"] * len(COLUMNS)] + rows
+        lines[at[0]:at[-1] + 1] = ["| " + " | ".join(r) + " |" for r in table]
+        with open(PAGE, "w", encoding="utf-8") as f:
+            f.write("\n".join(lines))
+    faults = check(rows, shipped)
+    print("\n".join(faults) if faults else f"docs/models.md: {len(rows)} families, as shipped")
+    if faults:
+        print("scripts/models-table.py --write puts in what is derived; the rest is written by hand")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
