@@ -298,6 +298,7 @@ struct llm_arch {
     int n_global;
     size_t cap_global;
     int logits; /* its slot */
+    const arch_target *unused; /* the first name of the file's statements that nothing reads; NULL: there is none */
     arch_known_key *key;
     arch_known_key *key_pattern; /* `ignore ".x.*"`: its name has no dot before it */
 };
@@ -361,6 +362,9 @@ void arch_walk_expr(arch_expr *e, void (*visit)(void *, arch_expr *), void *ctx)
 void arch_walk_stmts(arch_stmt *s, void (*visit)(void *, arch_expr *), void *ctx);
 /* "rms_norm(x, w, eps)"; returns buf. */
 const char *arch_fn_signature(const arch_fn *fn, char *buf, size_t size);
+
+/* Finds the first name of the file's statements that nothing reads, when all names are resolved. arch_unused.c */
+void arch_find_unused(llm_arch *arch);
 
 /* --- what may be called besides functions: arch_ops.c ----------------------------------------- */
 
@@ -606,6 +610,7 @@ bool arch_match_any(const char *const *pattern, size_t n, ggl_str name);
 
 /* arch_check.c */
 /* All that is computed and declared reaches the logits. */
+bool arch_check_unused(arch_eval *ev); /* arch_unused.c: fails if there is such a name, at the end of a build */
 bool arch_check_use(arch_eval *ev, ggl_tensor *logits);
 
 /* arch_judge.c */

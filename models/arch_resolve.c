@@ -630,5 +630,8 @@ bool arch_resolve_text(arch_parser *p) {
         arch_parse_fail(p, "the descriptor gives no 'logits': its last statement is logits = ..");
     if (p->status == GGL_OK)
         collect_keys(p);
-    return p->status == GGL_OK && resolve_convert(p);
+    if (p->status != GGL_OK || !resolve_convert(p))
+        return false;
+    arch_find_unused(a);
+    return true;
 }

@@ -154,6 +154,15 @@ TEST(header) {
 static const struct {
     const char *top, *body, *lines, *want;
 } semantic[] = {
+    /* names that nothing reads; in a string, a function, a default and a convert section they are read */
+    {"limit = .clamp\n", "", "t.clamp = 2",
+     "t.arch:3:1: error: nothing reads 'limit': use it, or take the line out; a key that has no effect is for 'ignore'"},
+    {"", "layer l < 1:\n  y = x\n", "", "nothing reads 'y'"},
+    {"n = 1\ndef f(n) = n\n", "x = f(x)\n", "", "nothing reads 'n'"},
+    {"n = 2\ndef f(x) = x * n\n", "x = f(x)\n", "", ""},
+    {"n = 2\ndef f(x, y = n) = x * y\n", "x = f(x)\n", "", ""},
+    {"n = 0\nw [8] from \"blk.{n}.v.weight\"\n", "x = x * w\n", "blk.0.v.weight [8]", ""},
+    {"def two(x):\n  return x, 1\n", "y, n = two(x)\nx = y\n", "", ""},
     /* keys */
     {"a = .nope + 1\n", "", "", "t.arch:3:5: error: key t.nope is missing in model.gguf"},
     {"a = .nope + 1\n", "", "", "'\?\? value' says what holds without it"},

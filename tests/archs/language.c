@@ -94,7 +94,7 @@ TEST(facts) {
                                 "[7, 8, 9]\nother.key = 6\n"
                                 "w.weight [8, 3]\nw.bias [3]\nv.weight [8]\n";
     static const char top[] = "w [8, 3] bias?\nv [8]\no [4] ?\ndef f(x, y = 3) = x + y\ndef "
-                              "g(x):\n  if x > 1:\n    return f(x) + x\n  return 0\nk = 4\n"
+                              "g(x):\n  if x > 1:\n    return f(x) + x\n  return 0\nk = 4\nrequire k == 4\n"
                               "ignore .num, .text, .yes, .no, .list\n";
     for (size_t k = 0; k < sizeof facts / sizeof *facts; k++) {
         char all[1024];
@@ -225,7 +225,7 @@ static const struct {
      "y",
      GGL_OP_ATTEND,
      {2, 4, 1}},
-    {"x0 = 1\n", "layer l < 2:\n  x = x + l\ny = x\nx = y\n", "", "blk.1 x", GGL_OP_ADD, {8, 1, 1}},
+    {"x0 = 1\nrequire x0 == 1\n", "layer l < 2:\n  x = x + l\ny = x\nx = y\n", "", "blk.1 x", GGL_OP_ADD, {8, 1, 1}},
     {"keep = 3\nlayer = 4\n",
      "y = x * keep * layer\nx = y\n",
      "",
@@ -362,7 +362,7 @@ TEST(result_and_notes) {
                       "t.block_count = 2\nadapter.kind = \"lora\"\ntokenizer.ggml.model = "
                       "\"llama\"\nt.context_length = 3\n",
                       "model.gguf"));
-    char *text = arch_text("layer l < .block_count:\n  a = l\nif .block_count > 5:\n  b = 1\n", "");
+    char *text = arch_text("layer l < .block_count:\n  require l < 2\nif .block_count > 5:\n  require false\n", "");
     REQUIRE_OK(arch_build(text, &m, NULL, &r, &err), &err);
     CHECK_STR(r.family ? "t" : "", "t");
     CHECK_INT(r.n_layer, 2);

@@ -48,7 +48,7 @@ TEST(text) {
 }
 
 TEST(names) {
-    passes("", "a", 64, " = 3" AND_IGNORE);
+    passes("def ", "a", 64, "(x) = x" AND_IGNORE);
     fails("", "a", 65, " = 3\n", "a name has at most 64 characters");
     fails("b = .", "a", 65, "\n", "its parts at most 64");
     fails("b = 1", "1", 64, "\n", "a number has at most 64 characters");
@@ -57,8 +57,8 @@ TEST(names) {
 }
 
 TEST(nesting) {
-    char close[128] = "1";
-    strcat(memset(close + 1, ')', 99), AND_IGNORE);
+    char close[160] = "1";
+    strcat(memset(close + 1, ')', 99), "\nrequire b == 1" AND_IGNORE);
     passes("b = ", "(", 99, close);
     fails("b = ", "(", 101, "1\n", "brackets are nested more than 100 deep");
     fails("b = ", "-", 101, "1\n", "more than 100 operations deep");
@@ -94,7 +94,7 @@ TEST(calls) {
         strcat(text, line);
     }
     char all[5000];
-    snprintf(all, sizeof all, "%sb = f15(1)\n", text);
+    snprintf(all, sizeof all, "%sb = f15(1)\nrequire b == 1\n", text);
     CHECK_OK(arch_try(all, "", "", NULL, &err), &err);
     snprintf(all, sizeof all, "%sb = f16(1)\n", text);
     CHECK_INT(arch_try(all, "", "", NULL, &err), GGL_LIMIT);
@@ -135,8 +135,8 @@ TEST(steps) {
 
 TEST(layers) {
     fails("layer l < 4097:\n  b = 1\n", "", 0, "", "'4097' is 4097; 0 to 4096 is possible here");
-    passes("layer l < 4096:\n  b = 1\n", "", 0, AND_IGNORE);
-    passes("layer l < 0:\n  b = 1\n", "", 0, AND_IGNORE);
+    passes("layer l < 4096:\n  require l >= 0\n", "", 0, AND_IGNORE);
+    passes("layer l < 0:\n  require l > 0\n", "", 0, AND_IGNORE);
 }
 
 TEST(nodes) {

@@ -1,0 +1,83 @@
+/* A name of the file's statements that nothing reads is an error: a limit that is read from a key and then forgotten would
+ * otherwise run without a word, and its key count as known. It is reported when all else is right, so that a descriptor can be
+ * written from top to bottom. */
+#include <ctype.h>
+#include <string.h>
+
+#include "arch_impl.h"
+
+typedef struct usage {
+    const llm_arch *arch;
+    bool read[ARCH_MAX_NAMES]; /* by slot */
+} usage;
+
+static void visit_name(void *ctx, arch_expr *e) {
+    usage *u = ctx;
+    if (e->kind == EX_NAME && e->local < 0 && e->global >= 0)
+        u->read[e->global] = true;
+}
+
+/* Names within the braces of strings: "blk.{first + i}.ffn". Where braces are meant otherwise, a name more counts as read. */
+static void read_braces(usage *u) {
+    const llm_arch *a = u->arch;
+    const char *s = a->text.s, *end = s + a->text.n;
+    bool inside = false;
+    while (s < end) {
+        inside = *s == '{' || (inside && *s != '}' && *s != '\n');
+        if (!inside || !(isalpha((unsigned char)*s) || *s == '_')) {
+            s++;
+            continue;
+        }
+        const char *from = s;
+        while (s < end && (isalnum((unsigned char)*s) || *s == '_'))
+            s++;
+        for (int k = 0; k < a->n_global; k++)
+            if (strlen(a->global[k]) == (size_t)(s - from) && memcmp(a->global[k], from, (size_t)(s - from)) == 0)
+                u->read[k] = true;
+    }
+}
+
+static void read_all(usage *u) {
+    const llm_arch *a = u->arch;
+    u->read[a->logits] = true;
+    arch_walk_stmts(a->body, visit_name, u);
+    for (const arch_fn *f = a->fn; f; f = f->next) {
+        arch_walk_stmts(f->body, visit_name, u);
+        for (int k = 0; k < f->n_param; k++)
+            arch_walk_expr(f->param[k].fallback, visit_name, u);
+    }
+    for (const arch_convert *c = a->convert; c; c = c->next)
+        for (const arch_mapping *m = c->map; m; m = m->next)
+            arch_walk_expr(m->expr, visit_name, u);
+    read_braces(u);
+}
+
+/* Of several names that one statement binds, one that is read suffices. */
+static const arch_target *unread_target(const usage *u, const arch_stmt *s) {
+    for (; s; s = s->next) {
+        int n_read = 0;
+        for (int k = 0; k < s->n_target; k++)
+            n_read += u->read[s->target[k].slot];
+        if (s->kind == ST_ASSIGN && s->n_target > 0 && n_read == 0)
+            return &s->target[0];
+        for (int k = 0; k < s->n_arm; k++) {
+            const arch_target *t = unread_target(u, s->arm[k].body);
+            if (t)
+                return t;
+        }
+    }
+    return NULL;
+}
+
+void arch_find_unused(llm_arch *arch) {
+    usage u = {.arch = arch};
+    read_all(&u);
+    arch->unused = unread_target(&u, arch->body);
+}
+
+bool arch_check_unused(arch_eval *ev) {
+    const arch_target *t = ev->arch->unused;
+    if (t)
+        arch_error(ev, t->place, "nothing reads '%s': use it, or take the line out; a key that has no effect is for 'ignore'", t->name);
+    return !t;
+}
