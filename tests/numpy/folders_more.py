@@ -562,6 +562,56 @@ def in_one(w):
     return out
 
 
+def afmoe(c, w, n_ctx):
+    theta, mag = rotation(c, c["d"], n_ctx)
+
+    def norm(x, name):
+        return rms_norm(x, w[name + ".weight"], EPS)
+
+    x = w["model.embed_tokens.weight"][TOKENS] * math.sqrt(N_EMBD)
+    for l in range(c["num_hidden_layers"]):
+        p = f"model.layers.{l}."
+        near = c["layer_types"][l] == "sliding_attention"
+        h = norm(x, p + "input_layernorm")
+        gated = dict(w)  # attention's output goes through the gate before o_proj
+        gated[p + "self_attn.o_proj.weight"] = np.eye(N_HEAD * c["d"])
+        a = attend(c, gated, p + "self_attn.", h, (lambda y: rotate(y, theta, True, mag)) if near else lambda y: y, window=c["sliding_window"] if near else None)
+        a = linear(a * sigmoid(linear(h, w[p + "self_attn.gate_proj.weight"])), w[p + "self_attn.o_proj.weight"])
+        x = x + norm(a, p + "post_attention_layernorm")
+        h, m = norm(x, p + "pre_mlp_layernorm"), p + "mlp."
+        if l == 0:
+            f = swiglu(w, m, h)
+        else:
+            share = sigmoid(linear(h, w[m + "router.gate.weight"]))
+            of = [best(row, 2) for row in share + w[m + "expert_bias"]]
+            parts = [{e: 1.5 * row[e] / sum(row[es]) for e in es} for row, es in zip(share, of)]
+            one = [[w[f"{m}experts.{e}.{name}_proj.weight"] for name in ("gate", "up", "down")] for e in range(N_EXPERT)]
+            f = experts(h, parts, of, lambda e, t: one[e][2] @ (silu(one[e][0] @ t) * (one[e][1] @ t))) + swiglu(w, m + "shared_experts.", h)
+        x = x + norm(f, p + "post_mlp_layernorm")
+    return linear(norm(x, "model.norm"), w["lm_head.weight"])
+
+
+def afmoe_weights(c, w):
+    w.matrix("model.embed_tokens.weight", N_VOCAB, N_EMBD)
+    w.matrix("lm_head.weight", N_VOCAB, N_EMBD)
+    w.vector("model.norm.weight", N_EMBD, 1.0)
+    for l in range(c["num_hidden_layers"]):
+        p = f"model.layers.{l}."
+        attention_weights(w, p + "self_attn.", c["d"])
+        w.matrix(p + "self_attn.gate_proj.weight", N_HEAD * c["d"], N_EMBD)
+        for name, n in (("self_attn.q_norm", c["d"]), ("self_attn.k_norm", c["d"]), ("input_layernorm", N_EMBD), ("post_attention_layernorm", N_EMBD),
+                        ("pre_mlp_layernorm", N_EMBD), ("post_mlp_layernorm", N_EMBD)):
+            w.vector(f"{p}{name}.weight", n, 1.0)
+        if l == 0:
+            gated_weights(w, p + "mlp.", N_FF)
+            continue
+        w.matrix(p + "mlp.router.gate.weight", N_EXPERT, N_EMBD)
+        w.vector(p + "mlp.expert_bias", N_EXPERT)
+        for e in range(N_EXPERT):
+            gated_weights(w, f"{p}mlp.experts.{e}.", N_EACH)
+        gated_weights(w, p + "mlp.shared_experts.", N_EACH)
+
+
 def falcon_h1(c, w, n_ctx):
     theta, mag = rotation(c, c["d"], n_ctx)
     n_in, n_st, n_h, n_g = c["mamba_d_ssm"], c["mamba_d_state"], c["mamba_n_heads"], c["mamba_n_groups"]
@@ -829,6 +879,10 @@ CLASSES |= {
                                              num_shared_experts=2, moe_intermediate_size=N_EACH, first_k_dense_replace=1, norm_topk_prob=True,
                                              routed_scaling_factor=2.5, n_group=1, topk_group=1, score_function="sigmoid", use_qk_norm=True, layout=bailing,
                                              like={"norms": "head", "rot": 8, "bias": "gate.e_score_correction_bias", "scale": 2.5}), sparse, sparse_weights, SOME),
+    "AfmoeForCausalLM": (llama_config("afmoe", d=16, head_dim=16, tied=False, num_experts=N_EXPERT, num_experts_per_tok=2, num_shared_experts=1,
+                                      num_dense_layers=1, moe_intermediate_size=N_EACH, route_scale=1.5, route_norm=True, score_func="sigmoid", n_group=1,
+                                      topk_group=1, mup_enabled=True, sliding_window=5, global_attn_every_n_layers=2,
+                                      layer_types=["sliding_attention", "full_attention", "sliding_attention"]), afmoe, afmoe_weights, SOME),
     "DeciLMForCausalLM": (llama_config("deci", tied=False, num_key_value_heads=None, intermediate_size=None, block_configs=[
         {"attention": {"n_heads_in_group": 2, "no_op": False, "window_length": None, "unshifted_sink": False}, "ffn": {"ffn_mult": 8, "no_op": False}},
         {"attention": {"n_heads_in_group": 4, "replace_with_linear": False}, "ffn": {"no_op": True, "ffn_mult": None}},
