@@ -429,7 +429,8 @@ static const char *foreign_format(const uint8_t *data, size_t size) {
         const char *magic, *text;
     } known[] = {
         {"PK\x03\x04", "a zip archive, such as a PyTorch checkpoint"},
-        {"version https://git-lfs", "a Git LFS pointer: the model itself has not been downloaded"},
+        {"version https://git-lfs", "a Git LFS pointer: the model itself has not been downloaded; 'git lfs pull' in its folder "
+         "does that"},
         {"lmgg", "a model in ggml's format before GGUF"},
         {"fmgg", "a model in ggml's format before GGUF"},
         {"tjgg", "a model in ggml's format before GGUF"},

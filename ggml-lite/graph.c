@@ -147,13 +147,19 @@ static bool set_shape(ggl_graph *g, ggl_tensor *t, int n_dims, const int64_t *ne
     return true;
 }
 
+/* A copy that lives as long as the graph; NULL: out of memory, which the graph remembers. */
+static const char *own_text(ggl_graph *g, const char *text) {
+    const char *own = ggl_arena_strndup(&g->arena, text, strlen(text));
+    return own ? own : no_memory(g);
+}
+
 static ggl_tensor *leaf_new(ggl_graph *g, ggl_op op, const char *name, ggl_type type, int n_dims,
                             const int64_t *ne, bool batched) {
     ggl_tensor *t = node_new(g, op, type);
     if (!t || !set_shape(g, t, n_dims, ne))
         return NULL;
-    if (name && !(t->name = ggl_arena_strndup(&g->arena, name, strlen(name))))
-        return no_memory(g);
+    if (name && !(t->name = own_text(g, name)))
+        return NULL;
     if (batched)
         t->ne[GGL_BATCH_DIM] = GGL_N;
     return node_add(g, t);
@@ -469,8 +475,8 @@ static ggl_tensor *call_new(ggl_graph *g, open_body *b, const char *name, ggl_te
     t->n_num = n_num;
     t->body = body;
     t->keeps_state = b->recurrent || has_call_with_state(&b->nodes);
-    if (name && !(t->call = ggl_arena_strndup(&g->arena, name, strlen(name))))
-        return no_memory(g);
+    if (name && !(t->call = own_text(g, name)))
+        return NULL;
     t->n_dims = result->n_dims;
     memcpy(t->ne, result->ne, sizeof t->ne);
     memcpy(t->dim_name, result->dim_name, sizeof t->dim_name);
@@ -516,17 +522,17 @@ void ggl_graph_set_group(ggl_graph *g, int group) {
 void ggl_graph_set_origin(ggl_graph *g, const char *origin) {
     if (origin && g->origin && strcmp(origin, g->origin) == 0)
         return;
-    g->origin = origin ? ggl_arena_strndup(&g->arena, origin, strlen(origin)) : NULL;
+    g->origin = origin ? own_text(g, origin) : NULL;
 }
 
 void ggl_tensor_set_name(ggl_graph *g, ggl_tensor *t, const char *name) {
     if (t)
-        t->name = ggl_arena_strndup(&g->arena, name, strlen(name));
+        t->name = own_text(g, name);
 }
 
 void ggl_tensor_set_dim_name(ggl_graph *g, ggl_tensor *t, int dim, const char *name) {
     if (t && dim >= 0 && dim < GGL_MAX_DIMS)
-        t->dim_name[dim] = ggl_arena_strndup(&g->arena, name, strlen(name));
+        t->dim_name[dim] = own_text(g, name);
 }
 
 /* --- finishing -------------------------------------------------------------------------------- */

@@ -180,6 +180,7 @@ ggl_status arch_build_with(const llm_arch *arch, const llm_arch_source *source,
     arch_eval ev = {
         .arch = arch, .src = source, .g = graph, .err = err, .layer = -1, .conv = conv};
     ev.request = params ? &params->ignore : NULL;
+    ev.params = params;
     ev.arena.limit = ARCH_MAX_MEMORY;
     if (result)
         *result = (llm_arch_result){0};

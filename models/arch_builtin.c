@@ -44,28 +44,38 @@ bool llm_arch_builtin(int k, const char **name, const char **text, size_t *n) {
     return false;
 }
 
+/* Whether the descriptor is for the family; the name nearest to it, of those seen so far, goes into nearest[2 * ARCH_MAX_NAME]. */
+static ggl_status is_for(const llm_arch *header, const char *family, arch_nearest *near, char *nearest) {
+    const char *f;
+    for (int i = 0; (f = llm_arch_family(header, i)); i++) {
+        if (strcmp(f, family) == 0)
+            return GGL_OK;
+        size_t before = near->distance;
+        arch_nearest_try(near, f, SIZE_MAX);
+        if (near->distance < before && strlen(f) < 2 * ARCH_MAX_NAME)
+            strcpy(nearest, f);
+    }
+    return GGL_NOT_FOUND;
+}
+
 ggl_status llm_arch_open(llm_arch **out, const char *family, ggl_error *err) {
-    const char *name, *text, *f;
+    const char *name, *text;
     size_t n;
     char nearest[2 * ARCH_MAX_NAME] = "";
     arch_nearest near = arch_nearest_to(family);
+    *out = NULL;
     for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++) {
-        ggl_status s = llm_arch_parse(out, text, n, name, err);
+        llm_arch *header;
+        ggl_status s = arch_parse_header(&header, text, n, name, err);
         if (s != GGL_OK)
             return s;
-        for (int i = 0; (f = llm_arch_family(*out, i)); i++) {
-            if (strcmp(f, family) == 0)
-                return GGL_OK;
-            size_t before = near.distance;
-            arch_nearest_try(&near, f, SIZE_MAX);
-            if (near.distance < before && strlen(f) < sizeof nearest)
-                strcpy(nearest, f);
-        }
-        llm_arch_free(*out);
-        *out = NULL;
+        s = is_for(header, family, &near, nearest);
+        llm_arch_free(header);
+        if (s == GGL_OK)
+            return llm_arch_parse(out, text, n, name, err);
     }
-    return ggl_fail(
-        err, GGL_NOT_FOUND,
-        "no built-in descriptor for the architecture '%s'%s%s%s; a file is given by --arch FILE",
-        family, nearest[0] ? " (did you mean '" : "", nearest, nearest[0] ? "'?)" : "");
+    return ggl_fail(err, GGL_NOT_FOUND,
+                    "no built-in descriptor for the architecture '%s'%s%s%s; 'llm-arch list' shows those there are, "
+                    "and another is given by --arch FILE (docs/architectures.md)",
+                    family, nearest[0] ? " (did you mean '" : "", nearest, nearest[0] ? "'?)" : "");
 }

@@ -177,7 +177,7 @@ static bool run_as_node(call *c) {
 
 /* --- the call --------------------------------------------------------------------------------- */
 
-/* What `a, b = f(..)` gives are siblings: one of them in use suffices. */
+/* The results of `a, b = f(..)` are siblings: it suffices that one of them is used. */
 static void mark_siblings(arch_eval *ev, const arch_value *v, int n) {
     ev->n_siblings++;
     for (int k = 0; n > 1 && k < n; k++)

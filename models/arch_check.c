@@ -125,7 +125,7 @@ static const char *no_layers(const arch_eval *ev) {
     return ev->n_layer == 0 ? "; the model has no layers (n_layer is 0)" : "";
 }
 
-/* What is kept is reported last: mostly it is the whole call that is not of use. */
+/* Unused states are reported last, because the unused call that contains them is usually the mistake. */
 static bool report_value(walk *w, bool kept) {
     arch_eval *ev = w->ev;
     for (size_t id = 0; id < w->n_ids; id++) {

@@ -63,40 +63,9 @@ bool arch_convert_expand_ignored(arch_eval *ev) {
     return true;
 }
 
-static bool is_digit(char c) {
-    return c >= '0' && c <= '9';
-}
-
-/* As arch_match, with numbers: a number is all of its digits. */
-static bool matches(const char *pattern, ggl_str s) {
-    const char *star = NULL;
-    size_t i = 0, back = 0;
-    while (i < s.n) {
-        if (*pattern == '*') {
-            star = pattern++;
-            back = i;
-        } else if (*pattern == ANY_NUMBER && is_digit(s.s[i])) {
-            pattern++;
-            while (i < s.n && is_digit(s.s[i]))
-                i++;
-        } else if (*pattern && *pattern == s.s[i]) {
-            pattern++;
-            i++;
-        } else if (star) {
-            pattern = star + 1;
-            i = ++back;
-        } else {
-            return false;
-        }
-    }
-    while (*pattern == '*')
-        pattern++;
-    return *pattern == 0;
-}
-
 static const arch_mapping *find_ignored(const arch_conversion *c, ggl_str name) {
     for (size_t k = 0; k < c->n_ignored; k++)
-        if (matches(c->ignored[k].pattern, name))
+        if (arch_match_number(c->ignored[k].pattern, ANY_NUMBER, name.s, name.n))
             return c->ignored[k].line;
     return NULL;
 }

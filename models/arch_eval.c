@@ -81,6 +81,11 @@ bool arch_step(arch_eval *ev, arch_place p, int64_t n) {
     return ev->status == GGL_OK;
 }
 
+bool arch_step_patterns(arch_eval *ev, size_t n, ggl_str name) {
+    return n == 0 ||
+           arch_step(ev, (arch_place){&ev->arch->text, 0, 1}, (int64_t)(n * (1 + name.n / 16)));
+}
+
 bool arch_push(arch_eval *ev, void *array, size_t *cap, size_t n, size_t size) {
     if (n <= *cap || ggl_grow(array, cap, n, size))
         return true;

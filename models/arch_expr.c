@@ -144,6 +144,27 @@ static arch_value absent_key(arch_eval *ev, const char *name) {
     return v;
 }
 
+static bool is_zero(const arch_value *v) {
+    return (v->kind == VAL_NUMBER && v->num == 0) || (v->kind == VAL_BOOL && !v->flag);
+}
+
+/* 0, false, or a list of nothing else, where the table of known keys says that this means absence.
+ * The table is looked at last: most models never need it. */
+static bool means_absent(arch_eval *ev, const arch_expr *e, const char *name,
+                         const llm_arch_key *key) {
+    if (e->whole || ev->arch->text.prelude || key->type == LLM_ARCH_STRING || key->n == 0)
+        return false;
+    arch_value v = arch_key_value(ev, name, key, 0);
+    if (!is_zero(&v) || !arch_means_absent(ev, name))
+        return false;
+    if (key->is_list) {
+        const arch_value list = {
+            .kind = VAL_LIST, .key = name, .list_key = *key, .n = (size_t)key->n};
+        v = arch_one_of(ev, e, &list);
+    }
+    return is_zero(&v);
+}
+
 static arch_value eval_key(arch_eval *ev, const arch_expr *e) {
     char buf[512];
     llm_arch_key key = {0};
@@ -153,12 +174,13 @@ static arch_value eval_key(arch_eval *ev, const arch_expr *e) {
         return ARCH_FAIL;
     if (!ev->src->find_key(ev->src->ctx, name, &key))
         return absent_key(ev, name);
+    if (means_absent(ev, e, name, &key))
+        return absent_key(ev, name);
+    if (ev->status != GGL_OK)
+        return ARCH_FAIL;
     if (key.is_list)
         return (arch_value){.kind = VAL_LIST, .key = name, .list_key = key, .n = (size_t)key.n};
     arch_value v = arch_key_value(ev, name, &key, 0);
-    const bool zero = v.kind == VAL_NUMBER && v.num == 0 && !e->whole && !ev->arch->text.prelude;
-    if (zero && arch_means_absent(ev, name))
-        return absent_key(ev, name);
     if (v.kind == VAL_NUMBER && !e->whole) {
         snprintf(buf, sizeof buf, ".%s", e->name);
         v.text = arch_intern(ev, buf);
@@ -337,6 +359,8 @@ static arch_value eval_one(arch_eval *ev, const arch_expr *e) {
         arch_value v = arch_eval_expr(ev, e->a);
         return v.kind == VAL_FAIL ? v : arch_bool(v.kind != VAL_NONE);
     }
+    case EX_READS:
+        return arch_bool(arch_reads_key(ev->reader, e->a->name));
     case EX_INDEX:
         return eval_index(ev, e);
     case EX_BIAS:

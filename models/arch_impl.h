@@ -11,6 +11,7 @@
  *     arch_ops.c         primitives -> nodes of the graph
  *     arch_weight.c      declared tensors
  *     arch_check.c       is all that is declared and computed of use?
+ *     arch_judge.c       what becomes of each key of the file
  *     arch_unread.c      keys and tensors of the file that nothing reads
  *     arch_known.c       the table of keys that need not be read (known_keys.arch)
  *     arch_build.c       the whole of it
@@ -120,6 +121,7 @@ typedef enum arch_expr_kind {
     EX_KEY,
     EX_CALL,
     EX_HAS,
+    EX_READS, /* in the table of known keys: whether the descriptor reads key a */
     EX_INDEX, /* a[b] */
     EX_BIAS,  /* a.bias */
     EX_FIELD, /* a.name: of `config` and `rope`, in convert */
@@ -202,7 +204,7 @@ struct arch_stmt {
     arch_place string_place;
     bool optional; /* WEIGHT: '?' */
     bool bias, bias_optional;
-    arch_expr *other; /* WEIGHT: ?? other; IGNORE: the condition, or NULL */
+    arch_expr *other; /* WEIGHT: ?? other; IGNORE, ABSENT: the condition, or NULL */
 };
 
 typedef struct arch_param {
@@ -263,6 +265,9 @@ typedef struct arch_known_key { /* a key that the descriptor names somewhere */
     bool whole;       /* in full */
     bool required; /* somewhere without a default */
     bool ignored;
+    const arch_stmt *condition; /* the `ignore .. if` that names it; NULL: none */
+    bool in_branch;             /* that one stands in a branch, a layer or a function */
+    int n_reads; /* how often it is named other than by `ignore` and its condition */
     struct arch_known_key *next;
 } arch_known_key;
 
@@ -338,6 +343,9 @@ arch_expr *arch_parse_atom(arch_parser *p); /* without operators */
 arch_expr **arch_parse_exprs(arch_parser *p, int *n);
 /* Parses all of one text into arch->body or, for the prelude, arch->prelude_fn; calls resolve. */
 ggl_status arch_parse_text(llm_arch *arch, const arch_text *text, ggl_error *err);
+/* Reads the line `arch NAME, ..` alone, for llm_arch_family; text and name must outlive the result. This is how the right one of
+ * all built-in descriptors is found without reading the others. */
+ggl_status arch_parse_header(llm_arch **out, const char *text, size_t n, const char *name, ggl_error *err);
 
 /* --- resolving: arch_resolve.c ---------------------------------------------------------------- */
 
@@ -500,7 +508,9 @@ typedef struct arch_eval {
     char *notes;
     struct arch_conversion *conv; /* NULL: no conversion; see arch_convert.h */
     const llm_arch_ignore *request; /* what is ignored at the user's risk; may be NULL */
+    const llm_arch_params *params;  /* for `unread`; may be NULL */
     struct arch_known *known;       /* the table of known keys, once it was asked */
+    const llm_arch *reader; /* of the table's own evaluator: the descriptor it judges keys for */
 } arch_eval;
 
 #define ARCH_FAIL ((arch_value){.kind = VAL_FAIL})
@@ -514,7 +524,15 @@ arch_value arch_nomem(arch_eval *ev);
 const char *arch_chain(arch_eval *ev); /* "  (in f, called from x.arch:3:4)", or "" */
 const char *arch_strdup(arch_eval *ev, const char *s);  /* in the arena */
 bool arch_step(arch_eval *ev, arch_place p, int64_t n); /* false: too many steps */
+/* The same for matching a name with so many patterns. */
+bool arch_step_patterns(arch_eval *ev, size_t n, ggl_str name);
 bool arch_push(arch_eval *ev, void *array, size_t *cap, size_t n, size_t size);
+/* Room for n elements in all, in a table of names that may not have been made yet. */
+static inline ggl_status arch_index_room(ggl_index *x, const void *array, size_t n, size_t stride,
+                                         ggl_error *err) {
+    return x->slots ? ggl_index_reserve(x, array, n, err)
+                    : ggl_index_init(x, n < 32 ? 64 : 2 * n, stride, GGL_INDEX_STRINGS, err);
+}
 
 /* arch_value.c */
 arch_value arch_number(double x);
@@ -527,7 +545,7 @@ const char *arch_value_text(const arch_value *v, char *buf, size_t size);
 const char *arch_intern(arch_eval *ev, const char *s); /* NULL: too many, too long */
 /* A number's expression: `a op b`. Products divided by a factor lose it: n_head*d / n_head is d. */
 const char *arch_join_text(arch_eval *ev, const char *op, const arch_value *a, const arch_value *b);
-/* What to do about a value that is none because a key is absent; NULL: it is none of these. */
+/* Advice about a value that is none because a key is absent; NULL: it is none of these. */
 const char *arch_absent_hint(const arch_eval *ev, const arch_value *v);
 /* Where one value is wanted: a key's list of equal numbers, or truth values, as one of them. Of
  * unequal ones the list, its `text` naming two that differ. VAL_FAIL: too many steps. */
@@ -579,18 +597,32 @@ void arch_note_made(arch_eval *ev, arch_place p, ggl_tensor *t);
 bool arch_run_weight(arch_eval *ev, const arch_stmt *s);
 bool arch_run_ignore(arch_eval *ev, const arch_stmt *s);
 arch_weight *arch_find_weight(arch_eval *ev, const char *name);
-bool arch_match(const char *pattern, const char *s, size_t n); /* '*' stands for anything */
+/* '*' stands for anything, `number` (0: none) for a number, all of its digits. */
+bool arch_match_number(const char *pattern, char number, const char *s, size_t n);
+static inline bool arch_match(const char *pattern, const char *s, size_t n) {
+    return arch_match_number(pattern, 0, s, n);
+}
+bool arch_match_any(const char *const *pattern, size_t n, ggl_str name);
 
 /* arch_check.c */
 /* All that is computed and declared reaches the logits. */
 bool arch_check_use(arch_eval *ev, ggl_tensor *logits);
-void arch_note(arch_eval *ev, const char *fmt, ...) GGL_PRINTF(2, 3);
+
+/* arch_judge.c */
+typedef struct arch_judge arch_judge;
+/* For the keys of ev->src, which may change between calls of arch_judge_key. NULL: out of memory, in
+ * ev->status. It borrows ev. */
+arch_judge *arch_judge_new(arch_eval *ev);
+void arch_judge_free(arch_judge *j);
+/* About a key by its full name; file and line are not set. After an error, in ev->status, the answer
+ * means nothing. */
+llm_arch_judged arch_judge_key(arch_judge *j, ggl_str key);
 
 /* arch_unread.c */
+/* Adds a line to what is noted about the model. */
+void arch_note(arch_eval *ev, const char *fmt, ...) GGL_PRINTF(2, 3);
 /* All keys and tensors of the source are read, harmless, or ignored. */
 bool arch_check_source(arch_eval *ev);
-/* Whether the user asked for this key to be ignored. */
-bool arch_key_on_request(const arch_eval *ev, ggl_str key);
 /* " = 16", ' = "yarn"', " = [0, 0, 2, ..] of 28": the value of a key, for messages. */
 const char *arch_value_of_key(arch_eval *ev, ggl_str key, char *buf, size_t size);
 
@@ -603,10 +635,12 @@ typedef struct arch_verdict {
 } arch_verdict;
 /* About {arch}.name, which the descriptor does not name. An empty verdict: no row, or ev->status. */
 arch_verdict arch_judge_known(arch_eval *ev, ggl_str name);
-/* What part of a model a tensor belongs to that is not needed for text; NULL: none. */
+/* The part of a model that a tensor belongs to, if text does not need that part; NULL: none. */
 const char *arch_part_of_tensor(arch_eval *ev, ggl_str name);
-/* Whether 0 in the key of this full name means that it is absent. */
+/* Whether 0 or false in the key of this full name means that it is absent. */
 bool arch_means_absent(arch_eval *ev, const char *name);
+/* Whether the descriptor computes with {arch}.name, not only ignores it. */
+bool arch_reads_key(const llm_arch *arch, const char *name);
 void arch_known_free(arch_known *k);
 
 /* arch_build.c: llm_arch_build, with a conversion to say what tensors there will be. */

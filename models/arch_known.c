@@ -1,6 +1,8 @@
-/* The table of keys that files have and descriptors need not read: known_keys.arch. Each of its
- * statements that names a key is a row; the first row that matches a key decides about it. The text
- * is parsed when the first question is asked, which most models never do. */
+/* The table of keys that files have and descriptors need not read: known_keys.arch. Each key or
+ * pattern of an `ignore` is a row; the first row that matches a key decides about it. The patterns of
+ * tensors name parts of a model that text does not need, and `absent` names keys in which 0 or false
+ * means that there is no value. The text is parsed when a source has a key or tensor that the
+ * descriptor does not read, or a 0 or false that it does. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,6 +25,9 @@ struct arch_known {
     size_t *pattern; /* which of the rows */
     ggl_index index; /* of the names that are no patterns; the first of a name */
     row *tensor;     /* patterns of tensors */
+    row *absent;     /* keys of `absent` */
+    size_t n_absent;
+    ggl_index absent_index;
 };
 
 static ggl_status parse_table(llm_arch **out, ggl_error *err) {
@@ -41,32 +46,44 @@ static bool is_tensor(const arch_expr *e) {
     return e->kind == EX_STRING && e->name[0] != '.';
 }
 
-static bool index_rows(arch_known *k) {
+static bool make_room(arch_known *k) {
     size_t n = 1;
     for (const arch_stmt *s = k->text->body; s; s = s->next)
         n += (size_t)s->n_expr;
     k->row = ggl_arena_alloc(&k->text->arena, n, sizeof *k->row);
     k->tensor = ggl_arena_alloc(&k->text->arena, n, sizeof *k->tensor);
+    k->absent = ggl_arena_alloc(&k->text->arena, n, sizeof *k->absent);
     k->pattern = ggl_arena_alloc(&k->text->arena, n, sizeof *k->pattern);
-    if (!k->row || !k->tensor || !k->pattern ||
-        ggl_index_init(&k->index, n, sizeof *k->row, GGL_INDEX_STRINGS, NULL) != GGL_OK)
+    return k->row && k->tensor && k->absent && k->pattern &&
+           ggl_index_init(&k->index, n, sizeof *k->row, GGL_INDEX_STRINGS, NULL) == GGL_OK &&
+           ggl_index_init(&k->absent_index, n, sizeof *k->absent, GGL_INDEX_STRINGS, NULL) ==
+               GGL_OK;
+}
+
+static void add_row(arch_known *k, const arch_stmt *s, const arch_expr *e) {
+    const char *name = e->name + (e->kind == EX_STRING && !is_tensor(e));
+    const row r = {{name, strlen(name)}, s};
+    if (s->kind == ST_ABSENT) {
+        k->absent[k->n_absent] = r;
+        ggl_index_put(&k->absent_index, k->absent, k->n_absent++);
+    } else if (is_tensor(e)) {
+        k->tensor[k->n_tensor++] = r;
+    } else {
+        k->row[k->n_row] = r;
+        if (e->kind == EX_STRING)
+            k->pattern[k->n_pattern++] = k->n_row;
+        else
+            ggl_index_put(&k->index, k->row, k->n_row);
+        k->n_row++;
+    }
+}
+
+static bool index_rows(arch_known *k) {
+    if (!make_room(k))
         return false;
     for (const arch_stmt *s = k->text->body; s; s = s->next)
-        for (int i = 0; s->kind == ST_IGNORE && i < s->n_expr; i++) {
-            const arch_expr *e = s->expr[i];
-            const char *name = e->name + (e->kind == EX_STRING && !is_tensor(e));
-            const row r = {{name, strlen(name)}, s};
-            if (is_tensor(e)) {
-                k->tensor[k->n_tensor++] = r;
-                continue;
-            }
-            k->row[k->n_row] = r;
-            if (e->kind == EX_STRING)
-                k->pattern[k->n_pattern++] = k->n_row;
-            else
-                ggl_index_put(&k->index, k->row, k->n_row);
-            k->n_row++;
-        }
+        for (int i = 0; (s->kind == ST_IGNORE || s->kind == ST_ABSENT) && i < s->n_expr; i++)
+            add_row(k, s, s->expr[i]);
     return true;
 }
 
@@ -83,6 +100,7 @@ static arch_known *known_of(arch_eval *ev) {
                             .g = ev->g,
                             .err = &k->err,
                             .family = ev->family,
+                            .reader = ev->arch,
                             .layer = -1};
         k->ev.arena.limit = ARCH_MAX_MEMORY;
         s = arch_eval_init(&k->ev) && index_rows(k) ? GGL_OK : GGL_NOMEM;
@@ -103,6 +121,7 @@ void arch_known_free(arch_known *k) {
         return;
     arch_eval_fini(&k->ev);
     ggl_index_fini(&k->index);
+    ggl_index_fini(&k->absent_index);
     llm_arch_free(k->text);
     ggl_free(k);
 }
@@ -155,13 +174,17 @@ const char *arch_part_of_tensor(arch_eval *ev, ggl_str name) {
     return NULL;
 }
 
-/* `name` in full. */
 bool arch_means_absent(arch_eval *ev, const char *name) {
-    size_t skip = strlen(ev->family) + 1;
+    const char *below = name + strlen(ev->family) + 1;
     arch_known *k = known_of(ev);
-    for (const arch_stmt *s = k ? k->text->body : NULL; s; s = s->next)
-        for (int i = 0; s->kind == ST_ABSENT && i < s->n_expr; i++)
-            if (strcmp(s->expr[i]->name, name + skip) == 0)
-                return true;
+    size_t i = k ? ggl_index_find(&k->absent_index, k->absent, (ggl_str){below, strlen(below)})
+                 : SIZE_MAX;
+    return i != SIZE_MAX && holds(ev, k, k->absent[i].stmt->other);
+}
+
+bool arch_reads_key(const llm_arch *arch, const char *name) {
+    for (const arch_known_key *k = arch->key; k; k = k->next)
+        if (!k->whole && strcmp(k->name, name) == 0)
+            return k->n_reads > 0;
     return false;
 }

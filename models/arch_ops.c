@@ -131,7 +131,7 @@ static const ggl_tensor *large_weight(const ggl_tensor *t) {
     return NULL;
 }
 
-/* What depends on no token is computed once, at load: there is a bound on it. */
+/* A value that depends on no token is computed once, at load; its size is bounded. */
 static bool check_constant(arch_eval *ev, arch_place p, const ggl_tensor *t) {
     if (ggl_is_batched(t) || t->op == GGL_OP_RESHAPE || t->op == GGL_OP_SPLIT ||
         t->op == GGL_OP_CACHE || t->op == GGL_OP_KEEP)
@@ -616,8 +616,8 @@ static arch_value call_size(args *a) {
         return ARCH_FAIL;
     if (x->kind == VAL_LIST)
         return arch_number((double)x->n);
-    if (x->kind == VAL_NUMBER)
-        return arch_number(1);
+    if (x->kind == VAL_NUMBER || (x->key && (x->kind == VAL_BOOL || x->kind == VAL_STRING)))
+        return arch_number(1); /* one value serves as a list: .k[l] is it for all l */
     if (x->kind != VAL_TENSOR)
         return arch_error(a->ev, a->e->arg[0].value->place, "size is of tensors and lists: %s",
                           arch_value_text(x, text, sizeof text));

@@ -345,11 +345,15 @@ static arch_stmt *parse_ignore(arch_parser *p) {
     return arch_end_of_line(p) ? s : NULL;
 }
 
-/* "absent" KEY { "," KEY }: in the table of known keys only. */
+/* "absent" KEY { "," KEY } [ "if" expr ]: in the table of known keys only. */
 static arch_stmt *parse_absent(arch_parser *p) {
     arch_stmt *s = new_stmt(p, ST_ABSENT);
     p->tok++;
-    return s && parse_ignored_names(p, s, false) && arch_end_of_line(p) ? s : NULL;
+    if (!s || !parse_ignored_names(p, s, false))
+        return NULL;
+    if (arch_accept(p, "if") && !(s->other = arch_parse_expr(p)))
+        return NULL;
+    return arch_end_of_line(p) ? s : NULL;
 }
 
 static arch_stmt *parse_stmt(arch_parser *p, bool top) {
@@ -538,7 +542,7 @@ const char **arch_parse_names(arch_parser *p, int *n, arch_place *place) {
     return out;
 }
 
-static bool parse_header(arch_parser *p) {
+static bool parse_families(arch_parser *p) {
     llm_arch *a = p->arch;
     arch_place place[ARCH_MAX_ARGS];
     if (!arch_is(p, "arch") || !(arch_next_is(p, TOK_NAME) || arch_next_is(p, TOK_STRING)))
@@ -550,6 +554,12 @@ static bool parse_header(arch_parser *p) {
     if (!(a->family_place = arch_parse_alloc(p, (size_t)a->n_family, sizeof *place)))
         return false;
     memcpy(a->family_place, place, (size_t)a->n_family * sizeof *place);
+    return true;
+}
+
+static bool parse_header(arch_parser *p) {
+    if (!parse_families(p))
+        return false;
     if (!arch_is(p, "language") || !arch_next_is(p, TOK_NUMBER))
         return arch_parse_fail(
             p, "'language %d' is expected: the version that the descriptor is written in",
@@ -588,17 +598,46 @@ static bool parse_top(arch_parser *p) {
     return true;
 }
 
-ggl_status arch_parse_text(llm_arch *arch, const arch_text *text, ggl_error *err) {
+static bool parse_all(arch_parser *p) {
+    return parse_top(p) && arch_resolve_text(p);
+}
+
+static ggl_status parse_with(bool (*parse)(arch_parser *p), llm_arch *arch, const arch_text *text, ggl_error *err) {
     arch_parser p = {.arch = arch, .text = text, .arena = &arch->arena, .err = err};
     arch_token *tok;
     ggl_status s = arch_lex(text, p.arena, &tok, err);
     if (s != GGL_OK)
         return s;
     p.tok = tok;
-    if (!parse_top(&p) || !arch_resolve_text(&p))
+    if (!parse(&p))
         return p.status != GGL_OK ? p.status
                                   : ggl_fail(err, GGL_NOMEM, "%s: out of memory", text->name);
     return GGL_OK;
+}
+
+ggl_status arch_parse_text(llm_arch *arch, const arch_text *text, ggl_error *err) {
+    return parse_with(parse_all, arch, text, err);
+}
+
+ggl_status arch_parse_header(llm_arch **out, const char *text, size_t n, const char *name, ggl_error *err) {
+    *out = NULL;
+    size_t at = 0; /* of the line that names the families */
+    while (at < n && (n - at < 5 || memcmp(text + at, "arch ", 5) != 0)) {
+        const char *end = memchr(text + at, '\n', n - at);
+        at = end ? (size_t)(end - text) + 1 : n;
+    }
+    const char *end = at < n ? memchr(text + at, '\n', n - at) : NULL;
+    llm_arch *a = ggl_calloc(1, sizeof *a);
+    if (!a)
+        return ggl_fail(err, GGL_NOMEM, "%s: out of memory", name);
+    a->arena.limit = ARCH_MAX_MEMORY;
+    a->text = (arch_text){name, text + at, end ? (size_t)(end - text) - at : n - at, false};
+    ggl_status s = parse_with(parse_families, a, &a->text, err);
+    if (s == GGL_OK)
+        *out = a;
+    else
+        llm_arch_free(a);
+    return s;
 }
 
 ggl_status llm_arch_parse(llm_arch **out, const char *text, size_t n, const char *name,

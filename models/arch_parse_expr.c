@@ -143,6 +143,17 @@ static arch_expr *parse_has(arch_parser *p, arch_place begin) {
     return arch_expect(p, ")", "after what has(..) asks for") ? finish(p, e, begin) : NULL;
 }
 
+/* reads(.key), in the table of known keys. */
+static arch_expr *parse_reads(arch_parser *p, arch_place begin) {
+    p->tok += 2;
+    if (p->tok->kind != TOK_KEY)
+        return arch_parse_fail(p, "reads(..) takes a key: reads(.a.b)");
+    arch_expr *e = new_expr(p, EX_READS, begin);
+    if (!e || !(e->a = arch_parse_atom(p)))
+        return NULL;
+    return arch_expect(p, ")", "after the key") ? finish(p, e, begin) : NULL;
+}
+
 static arch_expr *parse_word(arch_parser *p, arch_place begin) {
     const char *word = p->tok->str;
     bool called = p->tok[1].kind == TOK_SYMBOL && strcmp(p->tok[1].str, "(") == 0;
@@ -150,6 +161,8 @@ static arch_expr *parse_word(arch_parser *p, arch_place begin) {
         return parse_has(p, begin);
     if (strcmp(word, "key") == 0 && called)
         return parse_whole_key(p, begin);
+    if (strcmp(word, "reads") == 0 && called && p->text->prelude)
+        return parse_reads(p, begin);
     bool is_true = strcmp(word, "true") == 0;
     if (is_true || strcmp(word, "false") == 0 || strcmp(word, "none") == 0) {
         arch_expr *e = new_expr(p, word[0] == 'n' ? EX_NONE : EX_BOOL, begin);

@@ -1,6 +1,6 @@
-/* What can be said of a text without a model: which function a call means and whether its arguments
- * fit, which slot a name has, and which keys the descriptor knows. A misspelled name in a branch
- * that no model takes is found here. */
+/* Checks that need no model: finds the function of each call and whether its arguments fit, gives each
+ * name its slot, and collects the keys that the descriptor names. A misspelled name in a branch that
+ * no model takes is found here. */
 #include <stdio.h>
 #include <string.h>
 
@@ -379,7 +379,7 @@ static bool work(arch_parser *p, arch_place place) {
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-static void add_key(arch_parser *p, const arch_expr *e, bool ignored) {
+static arch_known_key *add_key(arch_parser *p, const arch_expr *e, bool ignored) {
     const bool pattern = e->kind == EX_STRING;
     const char *name = e->name + pattern; /* without its dot */
     arch_known_key **list = pattern ? &p->arch->key_pattern : &p->arch->key, *k = *list;
@@ -390,19 +390,21 @@ static void add_key(arch_parser *p, const arch_expr *e, bool ignored) {
         arch_parse_fail_at(p, GGL_LIMIT, e->place, "more than %d keys", ARCH_MAX_NAMES);
     if (!k && p->status == GGL_OK) {
         if (!(k = arch_parse_alloc(p, 1, sizeof *k)))
-            return;
+            return NULL;
         *k = (arch_known_key){
             .name = name, .place = e->place, .whole = e->whole, .required = true, .next = *list};
         *list = k;
     }
     if (!k)
-        return;
+        return NULL;
     k->required = k->required && !e->lazy && !ignored;
     k->ignored |= ignored;
+    k->n_reads += ignored ? -1 : 1; /* all mentions are added first, then those by `ignore` again */
+    return k;
 }
 
-/* What stands left of '??' or in has(..) may be absent: the key itself, or an element of it, or
- * either of two. */
+/* Marks the key left of '??' or in has(..), which may be absent: the key itself, or the list of an
+ * element, or either of two. */
 static void mark_lazy(arch_parser *p, arch_expr *e) {
     if (!e)
         return;
@@ -453,13 +455,30 @@ static void visit_key(void *ctx, arch_expr *e) {
         add_key(ctx, e, false);
 }
 
-static void add_ignored(arch_parser *p, const arch_stmt *s) {
+/* A key of an ignore's condition is looked at, but nothing is computed with it. */
+static void visit_not_read(void *ctx, arch_expr *e) {
+    arch_parser *p = ctx;
+    for (arch_known_key *k = p->arch->key; e->kind == EX_KEY && k && work(p, e->place); k = k->next)
+        if (k->whole == e->whole && strcmp(k->name, e->name) == 0) {
+            k->n_reads--;
+            return;
+        }
+}
+
+static void add_ignored(arch_parser *p, const arch_stmt *s, bool top) {
     for (; s; s = s->next) {
+        if (s->kind == ST_IGNORE)
+            arch_walk_expr(s->other, visit_not_read, p);
         for (int k = 0; s->kind == ST_IGNORE && k < s->n_expr; k++)
-            if (s->expr[k]->kind == EX_KEY || s->expr[k]->name[0] == '.')
-                add_key(p, s->expr[k], true);
+            if (s->expr[k]->kind == EX_KEY || s->expr[k]->name[0] == '.') {
+                arch_known_key *key = add_key(p, s->expr[k], true);
+                if (key && s->other) {
+                    key->condition = s;
+                    key->in_branch = !top;
+                }
+            }
         for (int k = 0; k < s->n_arm; k++)
-            add_ignored(p, s->arm[k].body);
+            add_ignored(p, s->arm[k].body, false);
     }
 }
 
@@ -488,11 +507,11 @@ static void collect_keys(arch_parser *p) {
         for (const arch_fn *f = list[k]; f; f = f->next)
             if (f->used)
                 arch_walk_stmts(f->body, visit_key, p);
-    add_ignored(p, a->body);
+    add_ignored(p, a->body, true);
     for (int k = 0; k < 2; k++)
         for (const arch_fn *f = list[k]; f; f = f->next)
             if (f->used)
-                add_ignored(p, f->body);
+                add_ignored(p, f->body, false);
 }
 
 /* --- the text --------------------------------------------------------------------------------- */

@@ -1,6 +1,5 @@
-/* What a key is for is guessed from its name (the table below) and from the text: a default or
- * comparison tells strings and truth values from numbers, and which other values there are to try.
- */
+/* Guesses the purpose of a key from its name (the table below) and from the text: a default or a
+ * comparison shows whether it is a number, a string or a truth value, and which other values to try. */
 #include <stdio.h>
 #include <string.h>
 
@@ -20,6 +19,7 @@ static const struct {
     {"context_length", 112},
     {"vocab_size", 58},
     {"embedding_length", 80},
+    {"embedding_length_per_layer_input", 12},
     {"expert_feed_forward_length", 36},
     {"expert_shared_feed_forward_length", 56},
     {"feed_forward_length", 104},
@@ -31,8 +31,17 @@ static const struct {
     {"attention.value_length_mla", 22},
     {"attention.q_lora_rank", 30},
     {"attention.kv_lora_rank", 20},
+    {"attention.decay_lora_rank", 18},
+    {"attention.iclr_lora_rank", 14},
+    {"attention.value_residual_mix_lora_rank", 12},
+    {"attention.gate_lora_rank", 16},
+    {"wkv.head_size", 20},
+    {"time_mix_extra_dim", 14},
+    {"time_decay_extra_dim", 18},
+    {"laurel_rank", 14},
     {"attention.sliding_window", 7},
     {"attention.chunk_size", 8192},
+    {"attention.temperature_length", 96},
     {"rope.dimension_count", 8},
     {"rope.freq_base", 5000},
     {"rope.scaling.factor", 4},

@@ -1,4 +1,4 @@
-/* What a descriptor's text says of its keys and optional tensors, for made-up models. */
+/* Collects what a descriptor's text says about its keys and optional tensors, for made-up models. */
 #ifndef LLM_ARCH_SURVEY_H
 #define LLM_ARCH_SURVEY_H
 
@@ -23,7 +23,7 @@ typedef struct toy_tensor { /* an optional one, without "blk.N." */
     const char *name;
 } toy_tensor;
 
-/* What the text says of keys and tensors; the same for all variants. */
+/* The keys and tensors of the text; the same for all variants. */
 typedef struct arch_survey {
     const llm_arch *arch;
     ggl_arena *arena;
@@ -44,7 +44,8 @@ void arch_survey_run(arch_survey *s);
 void arch_survey_fini(arch_survey *s);
 /* The usual value of a key of that name. */
 double arch_survey_usual(const char *name);
-/* What an optional key is turned on and off with. NULL, and s->failed: out of memory. */
+/* The group of an optional key: all of a group are turned on and off together. NULL, and s->failed:
+ * out of memory. */
 const char *arch_survey_group(arch_survey *s, const char *name);
 /* A tensor's name without "blk.N.". */
 const char *arch_survey_stem(const char *name);

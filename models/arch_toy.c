@@ -20,8 +20,9 @@
 typedef struct fact { /* a key as this toy has it */
     ggl_str name;     /* in full; s ends in NUL */
     bool present, indexed;
-    toy_value value, second; /* second: of every other element, if indexed */
+    toy_value value, second; /* second: of the last of every so many elements, if indexed */
     bool has_second;
+    uint64_t every;
 } fact;
 
 typedef struct made_tensor {
@@ -39,7 +40,7 @@ struct llm_arch_toy {
     arch_survey s;
     const char *family;
     fact *fact;
-    int n_fact;
+    int n_fact, n_lists; /* n_lists: that have a second value */
     bool base_present, frozen, repaired;
     const char *turned; /* group that differs from base_present; NULL: none */
     made_tensor *made;
@@ -71,7 +72,7 @@ static bool toy_find_key(void *ctx, const char *name, llm_arch_key *out) {
 static bool toy_get_item(void *ctx, const llm_arch_key *key, uint64_t i, llm_arch_item *out) {
     const fact *f = key->handle;
     (void)ctx;
-    const toy_value *v = f->has_second && i % 2 == 1 ? &f->second : &f->value;
+    const toy_value *v = f->has_second && i % f->every == f->every - 1 ? &f->second : &f->value;
     *out = (llm_arch_item){v->number, v->flag, {v->string, v->string ? strlen(v->string) : 0}};
     return true;
 }
@@ -84,9 +85,7 @@ static made_tensor *find_made(const llm_arch_toy *t, const char *name) {
 /* The last one made; false: out of memory. */
 static bool index_made(llm_arch_toy *t) {
     ggl_index *x = &t->made_index;
-    ggl_status s = x->slots ? ggl_index_reserve(x, t->made, t->n_made, NULL)
-                            : ggl_index_init(x, 16, sizeof *t->made, GGL_INDEX_STRINGS, NULL);
-    if (s != GGL_OK)
+    if (arch_index_room(x, t->made, t->n_made, sizeof *t->made, NULL) != GGL_OK)
         return false;
     ggl_index_put(x, t->made, t->n_made - 1);
     return true;
@@ -201,7 +200,7 @@ static void toy_require_key(void *ctx, const char *name, const llm_arch_item *it
 
 /* --- variants --------------------------------------------------------------------------------- */
 
-/* What variant `v` of a family is: which base, what is turned, which other value. */
+/* Number of variants of a family: two bases, and from each one group turned, or one value replaced. */
 static int variants_of_family(const arch_survey *s) {
     return 2 + 2 * s->n_group + 2 * s->n_alternatives;
 }
@@ -215,14 +214,16 @@ static void set_fact(llm_arch_toy *t, const toy_key *k) {
     const char *group = k->optional && !k->whole ? arch_survey_group(&t->s, k->name) : NULL;
     if (k->optional)
         f->present = t->base_present != (group && t->turned && strcmp(t->turned, group) == 0);
-    /* A list has the first of its other numbers in every other place, so that both kinds of layer
-     * are there. */
+    /* A list has the first of its other numbers in every other place, a second list in every third: so
+     * both kinds of layer are there, and those that two lists make together. */
     f->has_second = k->indexed && k->n_other > 0;
-    if (f->has_second)
+    if (f->has_second) {
         f->second = k->other[0];
+        f->every = 2 + (uint64_t)(t->n_lists++ % 2);
+    }
 }
 
-/* What every toy has, whether or not the descriptor names it. */
+/* Adds a key that every toy has, whether or not the descriptor names it. */
 static void add_fact(llm_arch_toy *t, const char *name, toy_value value) {
     fact *known = find_fact(t, name);
     if (known) {

@@ -6,11 +6,21 @@
 
 #include "arch_impl.h"
 
+#define MAX_NOTES 65536
 #define MAX_LINES 20  /* of the error */
 #define LINE      220 /* bytes of one of them, about */
-#define TAIL      420 /* bytes of what follows them */
+#define TAIL      760 /* bytes of what follows them */
+#define NAME      80  /* of a name in it */
+#define FEW       3   /* names that are all suggested */
 
 /* --- notes ------------------------------------------------------------------------------------ */
+
+static bool has_line(const char *text, const char *line, size_t n) {
+    for (const char *s = text; s; s = strchr(s, '\n'), s += s != NULL)
+        if (strncmp(s, line, n) == 0 && s[n] == '\n')
+            return true;
+    return false;
+}
 
 void arch_note(arch_eval *ev, const char *fmt, ...) {
     char buf[512];
@@ -19,7 +29,7 @@ void arch_note(arch_eval *ev, const char *fmt, ...) {
     ggl_vformat(buf, sizeof buf, fmt, args);
     va_end(args);
     size_t n = ev->notes ? strlen(ev->notes) : 0, m = strlen(buf);
-    if (n > 16384)
+    if (n > MAX_NOTES || has_line(ev->notes, buf, m))
         return;
     char *notes = ggl_calloc(n + m + 2, 1);
     if (!notes) {
@@ -34,135 +44,40 @@ void arch_note(arch_eval *ev, const char *fmt, ...) {
     ev->notes = notes;
 }
 
-/* --- what the descriptor and the engine know -------------------------------------------------- */
+/* --- names, cut to fit ------------------------------------------------------------------------ */
 
-/* Names of keys, in full or below the architecture's. */
-typedef struct key_names {
-    ggl_str *name;
-    const arch_known_key **of; /* NULL: the engine's */
-    ggl_index index;
-} key_names;
-
-static bool starts_with(ggl_str s, const char *prefix) {
-    size_t n = strlen(prefix);
-    return s.n >= n && memcmp(s.s, prefix, n) == 0;
+/* Cuts a text at `most` bytes, between characters, and ends it by "..". */
+static void cut(char *s, size_t most) {
+    if (strlen(s) <= most)
+        return;
+    size_t n = most - 2;
+    while (n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80)
+        n--;
+    strcpy(s + n, "..");
 }
 
-static bool is_engine_key(ggl_str k) {
-    static const char *const prefixes[] = {"general.", "tokenizer.", "split.", "quantize."};
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-        if (starts_with(k, prefixes[i]))
-            return true;
-    return false;
+/* A name as messages show it; returns buf, which has room for NAME + 3 bytes. */
+static const char *shown(ggl_str name, char *buf) {
+    char all[4 * (NAME + 4) + 1];
+    ggl_show(all, sizeof all, name.s, name.n < NAME + 4 ? name.n : NAME + 4);
+    cut(all, NAME);
+    return strcpy(buf, all);
 }
 
-/* What the descriptor and the engine read; `whole`: in full. False: out of memory. */
-static bool known_names(arch_eval *ev, bool whole, key_names *out) {
-    static const char *const engine[] = {"context_length", "vocab_size"};
-    size_t n = 2, used = 0;
-    for (const arch_known_key *k = ev->arch->key; k; k = k->next)
-        n++;
-    out->name = ggl_arena_alloc(&ev->arena, n, sizeof *out->name);
-    out->of = ggl_arena_alloc(&ev->arena, n, sizeof *out->of);
-    if (!out->name || !out->of ||
-        ggl_index_init(&out->index, n, sizeof *out->name, GGL_INDEX_STRINGS, NULL) != GGL_OK)
-        return arch_nomem(ev), false;
-    for (const arch_known_key *k = ev->arch->key; k; k = k->next)
-        if (k->whole == whole) {
-            out->of[used] = k;
-            out->name[used++] = (ggl_str){k->name, strlen(k->name)};
-        }
-    for (size_t i = 0; !whole && i < sizeof engine / sizeof *engine; i++)
-        out->name[used++] = (ggl_str){engine[i], strlen(engine[i])};
-    for (size_t i = 0; i < used; i++)
-        ggl_index_put(&out->index, out->name, i);
-    return true;
-}
-
-typedef struct judge {
-    arch_eval *ev;
-    key_names whole, below;
-    char prefix[ARCH_MAX_NAME + 8]; /* "llama." */
-} judge;
-
-static bool judge_init(judge *j, arch_eval *ev) {
-    *j = (judge){.ev = ev};
-    snprintf(j->prefix, sizeof j->prefix, "%s.", ev->family);
-    return known_names(ev, true, &j->whole) && known_names(ev, false, &j->below);
-}
-
-static void judge_fini(judge *j) {
-    ggl_index_fini(&j->whole.index);
-    ggl_index_fini(&j->below.index);
-}
-
-/* Where the descriptor names a key, or an `ignore` of it has a pattern that fits. */
-static bool named(const judge *j, ggl_str key, bool own, llm_arch_judged *out) {
-    const size_t skip = own ? strlen(j->prefix) : 0;
-    const ggl_str rest = {key.s + skip, key.n - skip};
-    size_t i = ggl_index_find(&j->whole.index, j->whole.name, key);
-    const key_names *names = &j->whole;
-    if (i == SIZE_MAX && own) {
-        names = &j->below;
-        i = ggl_index_find(&names->index, names->name, rest);
-    }
-    const arch_known_key *k = i == SIZE_MAX ? NULL : names->of[i];
-    for (const arch_known_key *p = j->ev->arch->key_pattern; i == SIZE_MAX && own && p; p = p->next)
-        if (arch_match(p->name, rest.s, rest.n))
-            k = p;
-    out->use = !k ? LLM_ARCH_ENGINE : k->ignored ? LLM_ARCH_IGNORED : LLM_ARCH_READ;
-    if (k) {
-        int col;
-        arch_line_col(k->place, &out->line, &col);
-        out->file = k->place.text->name;
-    }
-    return k || i != SIZE_MAX;
-}
-
-static llm_arch_judged judge_key(const judge *j, ggl_str key) {
-    arch_eval *ev = j->ev;
-    llm_arch_judged out = {.key = key};
-    const bool own = starts_with(key, j->prefix);
-    const size_t skip = strlen(j->prefix);
-    if (!arch_step(ev, (arch_place){&ev->arch->text, 0, 1}, 16) || named(j, key, own, &out))
-        return out;
-    out.use = is_engine_key(key) ? LLM_ARCH_ENGINE : LLM_ARCH_FOREIGN;
-    if (!own)
-        return out;
-    const arch_verdict v = arch_judge_known(ev, (ggl_str){key.s + skip, key.n - skip});
-    out.use = v.harmless ? LLM_ARCH_HARMLESS : LLM_ARCH_UNREAD;
-    out.reason = v.reason;
-    if (v.harmless && v.cond) {
-        char quote[200];
-        out.reason = arch_strdup(ev, arch_quote(v.cond->place, quote, sizeof quote));
-    }
-    return out;
-}
-
-ggl_status llm_arch_judge_keys(const llm_arch *arch, const llm_arch_source *source,
-                               void (*each)(void *ctx, const llm_arch_judged *key), void *ctx,
-                               ggl_error *err) {
-    arch_eval ev = {.arch = arch, .src = source, .err = err, .layer = -1};
-    judge j = {0};
-    ggl_str key;
-    ev.arena.limit = ARCH_MAX_MEMORY;
-    bool ok = arch_find_family(&ev) && arch_eval_init(&ev) && judge_init(&j, &ev);
-    for (size_t i = 0; ok && source->key_at && source->key_at(source->ctx, i, &key); i++) {
-        const llm_arch_judged judged = judge_key(&j, key);
-        ok = ev.status == GGL_OK;
-        if (ok)
-            each(ctx, &judged);
-    }
-    judge_fini(&j);
-    arch_eval_fini(&ev);
-    return ev.status;
+/* Whether a name can be pasted into a shell as it is, within quotes. */
+static bool is_pasteable(const char *s, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (!((s[i] >= 'a' && s[i] <= 'z') || (s[i] >= 'A' && s[i] <= 'Z') ||
+              (s[i] >= '0' && s[i] <= '9') || (s[i] && strchr("._-*", s[i]))))
+            return false;
+    return n > 0 && n <= NAME;
 }
 
 /* --- values, for messages --------------------------------------------------------------------- */
 
 static void item_text(arch_eval *ev, const llm_arch_key *k, uint64_t i, char *buf, size_t size) {
     llm_arch_item item = {0};
-    char shown[4 * 64 + 1];
+    char text[4 * 64 + 1];
     snprintf(buf, size, "?");
     if (!ev->src->get_item(ev->src->ctx, k, i, &item))
         return;
@@ -171,8 +86,9 @@ static void item_text(arch_eval *ev, const llm_arch_key *k, uint64_t i, char *bu
     else if (k->type == LLM_ARCH_BOOL)
         snprintf(buf, size, "%s", item.flag ? "true" : "false");
     else {
-        ggl_show(shown, sizeof shown, item.string.s, item.string.n < 64 ? item.string.n : 64);
-        snprintf(buf, size, "\"%s\"", shown);
+        ggl_show(text, sizeof text, item.string.s, item.string.n < 64 ? item.string.n : 64);
+        cut(text, 48);
+        snprintf(buf, size, "\"%s\"", text);
     }
 }
 
@@ -185,13 +101,13 @@ const char *arch_value_of_key(arch_eval *ev, ggl_str key, char *buf, size_t size
         return buf;
     if (!k.is_list) {
         item_text(ev, &k, 0, item, sizeof item);
-        snprintf(buf, size, " = %s", item);
+        snprintf(buf, size, " = %s", item); /* at most 50 bytes */
         return buf;
     }
     size_t used = (size_t)snprintf(buf, size, " = [");
     for (uint64_t i = 0; i < k.n && i < 4 && used + 60 < size; i++) {
         item_text(ev, &k, i, item, sizeof item);
-        used += (size_t)snprintf(buf + used, size - used, "%s%.50s", i ? ", " : "", item);
+        used += (size_t)snprintf(buf + used, size - used, "%s%s", i ? ", " : "", item);
     }
     snprintf(buf + used, size - used, k.n > 4 ? ", ..] of %" PRIu64 : "]", k.n);
     return buf;
@@ -200,8 +116,8 @@ const char *arch_value_of_key(arch_eval *ev, ggl_str key, char *buf, size_t size
 /* --- what is ignored on request --------------------------------------------------------------- */
 
 typedef struct asked { /* of a pattern */
-    size_t n;
-    ggl_str first;
+    size_t n, n_own;   /* names that fit; that fit no pattern before it */
+    ggl_str first;     /* of its own */
 } asked;
 
 typedef struct unread_key {
@@ -235,43 +151,56 @@ typedef struct unread {
     asked *key_asked, *tensor_asked; /* for each pattern of ev->request */
 } unread;
 
-static bool on_request(const char *const *pattern, size_t n, asked *found, ggl_str name) {
+/* Whether one of the user's patterns fits; counts for all that do, and as the first one's own. */
+static bool on_request(const unread *u, const char *const *pattern, size_t n, asked *found,
+                       ggl_str name) {
+    bool any = false;
+    if (!arch_step_patterns(u->ev, n, name))
+        return false;
     for (size_t i = 0; i < n; i++)
         if (arch_match(pattern[i], name.s, name.n)) {
-            if (found && found[i].n++ == 0)
+            found[i].n++;
+            if (!any && found[i].n_own++ == 0)
                 found[i].first = name;
-            return true;
+            any = true;
         }
-    return false;
+    return any;
 }
 
-bool arch_key_on_request(const arch_eval *ev, ggl_str key) {
-    return ev->request && on_request(ev->request->key, ev->request->n_key, NULL, key);
+static void describe_asked(const unread *u, bool key, const char *pattern, const asked *a,
+                           char *buf, size_t size) {
+    char value[128], name[NAME + 3];
+    if (a->n_own > 1)
+        snprintf(buf, size, "%zu %s %s", a->n_own, key ? "keys" : "tensors",
+                 shown((ggl_str){pattern, strlen(pattern)}, name));
+    else
+        snprintf(buf, size, "%s%s", shown(a->first, name),
+                 key ? arch_value_of_key(u->ev, a->first, value, sizeof value) : "");
 }
 
-/* One line for all that was ignored, and one for each pattern that fits nothing. */
+/* Lines for all that was ignored, and one for each pattern that fits nothing. */
 static void note_request(unread *u) {
     const llm_arch_ignore *r = u->ev->request;
-    char line[400] = "", value[128];
+    char line[400] = "", one[240], name[NAME + 3];
     size_t used = 0;
     for (size_t i = 0; r && i < r->n_key + r->n_tensor; i++) {
         const bool key = i < r->n_key;
         const char *pattern = key ? r->key[i] : r->tensor[i - r->n_key];
         const asked *a = key ? &u->key_asked[i] : &u->tensor_asked[i - r->n_key];
-        if (a->n == 0)
+        if (a->n == 0) {
             arch_note(u->ev, "%s: no unread %s fits '%s', which was to be ignored",
-                      u->ev->src->name, key ? "key" : "tensor", pattern);
-        else if (used + 40 >= sizeof line)
+                      u->ev->src->name, key ? "key" : "tensor",
+                      shown((ggl_str){pattern, strlen(pattern)}, name));
             continue;
-        else if (a->n > 1)
-            used += (size_t)snprintf(line + used, sizeof line - used, "%s%zu %s %.100s",
-                                     used ? ", " : "", a->n, key ? "keys" : "tensors", pattern);
-        else
-            used += (size_t)snprintf(line + used, sizeof line - used, "%s%.*s%s", used ? ", " : "",
-                                     (int)(a->first.n < 100 ? a->first.n : 100), a->first.s,
-                                     key ? arch_value_of_key(u->ev, a->first, value, sizeof value)
-                                         : "");
-        used = used < sizeof line ? used : sizeof line - 1;
+        }
+        if (a->n_own == 0)
+            continue;
+        describe_asked(u, key, pattern, a, one, sizeof one);
+        if (used && used + strlen(one) + 2 >= sizeof line) {
+            arch_note(u->ev, "ignored on your request: %s", line);
+            used = 0;
+        }
+        used += (size_t)snprintf(line + used, sizeof line - used, "%s%s", used ? ", " : "", one);
     }
     if (used)
         arch_note(u->ev, "ignored on your request: %s", line);
@@ -280,23 +209,22 @@ static void note_request(unread *u) {
 /* --- keys ------------------------------------------------------------------------------------- */
 
 static bool ignored(arch_eval *ev, ggl_str name) {
-    arch_place begin = {&ev->arch->text, 0, 1};
-    for (size_t k = 0; k < ev->n_ignore; k++)
-        if (!arch_step(ev, begin, 4) || arch_match(ev->ignore[k], name.s, name.n))
-            return true;
-    return false;
+    return arch_step_patterns(ev, ev->n_ignore, name) &&
+           arch_match_any(ev->ignore, ev->n_ignore, name);
 }
 
-static bool find_keys(unread *u, const judge *j) {
+static bool find_keys(unread *u, arch_judge *j) {
     arch_eval *ev = u->ev;
     const llm_arch_ignore *r = ev->request;
     ggl_str key;
     for (size_t i = 0; ev->src->key_at && ev->src->key_at(ev->src->ctx, i, &key); i++) {
-        const llm_arch_judged judged = judge_key(j, key);
+        const llm_arch_judged judged = arch_judge_key(j, key);
         if (ev->status != GGL_OK)
             return false;
-        if (judged.use != LLM_ARCH_UNREAD ||
-            (r && on_request(r->key, r->n_key, u->key_asked, key)))
+        const bool maybe = judged.use == LLM_ARCH_IGNORED && judged.reason;
+        if (judged.use != LLM_ARCH_UNREAD && !maybe)
+            continue;
+        if ((r && on_request(u, r->key, r->n_key, u->key_asked, key)) || maybe)
             continue;
         if (!arch_push(ev, &u->key, &u->cap_key, u->n_key + 1, sizeof *u->key))
             return false;
@@ -341,10 +269,7 @@ static bool add_tensor(unread *u, ggl_str name) {
     if (at == SIZE_MAX) {
         if (!(t->pattern.s = arch_strdup(ev, buf)))
             return false;
-        ggl_status s = u->index.slots
-                           ? ggl_index_reserve(&u->index, u->tensor, u->n_tensor + 1, NULL)
-                           : ggl_index_init(&u->index, 64, sizeof *t, GGL_INDEX_STRINGS, NULL);
-        if (s != GGL_OK)
+        if (arch_index_room(&u->index, u->tensor, u->n_tensor + 1, sizeof *t, NULL) != GGL_OK)
             return arch_nomem(ev), false;
         memcpy(t->from, number, sizeof number);
         memcpy(t->to, number, sizeof number);
@@ -382,9 +307,11 @@ static bool find_tensors(unread *u) {
         const char *part = arch_part_of_tensor(ev, name);
         if (ev->status != GGL_OK)
             return false;
+        if (ev->params && ev->params->unread)
+            ev->params->unread(ev->params->ctx, i, part);
         if (part)
             add_part(u, part);
-        else if (!(r && on_request(r->tensor, r->n_tensor, u->tensor_asked, name)) &&
+        else if (!(r && on_request(u, r->tensor, r->n_tensor, u->tensor_asked, name)) &&
                  !add_tensor(u, name))
             return false;
     }
@@ -469,18 +396,19 @@ static void end_line(message *m) {
 }
 
 static void list_all(const unread *u, message *m) {
-    char text[300], hint[160];
+    char text[300], hint[160], name[NAME + 3];
     int lines = 0;
     size_t k = 0, i = 0;
     for (; k < u->n_key && new_line(m, &lines); k++) {
         const unread_key *x = &u->key[k];
-        say(m, "  %.*s%s%s%s", (int)(x->name.n < 80 ? x->name.n : 80), x->name.s,
-            arch_value_of_key(u->ev, x->name, text, 90), x->reason ? ": " : "",
+        say(m, "  %s%s%s%s", shown(x->name, name),
+            arch_value_of_key(u->ev, x->name, text, sizeof text), x->reason ? ": " : "",
             x->reason ? x->reason : "");
     }
     for (; k == u->n_key && i < u->n_tensor && new_line(m, &lines); i++) {
         const unread_tensor *t = &u->tensor[i];
-        numbered(t, text, 100);
+        numbered(t, text, sizeof text);
+        cut(text, 100);
         bias_hint(u->ev, t->first, hint, sizeof hint);
         say(m, t->n > 1 ? "  %s (%zu tensors)" : "  %s", text, t->n);
         say(m, "%s", hint);
@@ -492,19 +420,62 @@ static void list_all(const unread *u, message *m) {
     }
 }
 
+static void suggest(message *m, const char *flag, const char *name, const char *end) {
+    say(m, " --ignore-%s '%s%s'", flag, name, end);
+}
+
+/* Each name while they are few, else a pattern for all. */
+static void suggest_keys(const unread *u, message *m) {
+    bool each = u->n_key <= FEW;
+    for (size_t i = 0; each && i < u->n_key; i++)
+        each = is_pasteable(u->key[i].name.s, u->key[i].name.n);
+    char name[NAME + 3];
+    for (size_t i = 0; each && i < u->n_key; i++)
+        suggest(m, "key", shown(u->key[i].name, name), "");
+    if (!each && is_pasteable(u->ev->family, strlen(u->ev->family)))
+        suggest(m, "key", u->ev->family, ".*");
+}
+
+static void suggest_tensors(const unread *u, message *m) {
+    bool each = u->n_tensor <= FEW;
+    for (size_t i = 0; each && i < u->n_tensor; i++)
+        each = is_pasteable(u->tensor[i].pattern.s, u->tensor[i].pattern.n);
+    for (size_t i = 0; each && i < u->n_tensor; i++)
+        suggest(m, "tensor", u->tensor[i].pattern.s, "");
+    if (!each)
+        suggest(m, "tensor", "*", "");
+}
+
+/* A slip in a pattern of the user's: the first that fits nothing. */
+static void say_unfit(const unread *u, message *m) {
+    const llm_arch_ignore *r = u->ev->request;
+    char name[NAME + 3];
+    for (size_t i = 0; r && i < r->n_key + r->n_tensor; i++) {
+        const bool key = i < r->n_key;
+        const char *pattern = key ? r->key[i] : r->tensor[i - r->n_key];
+        if ((key ? u->key_asked[i] : u->tensor_asked[i - r->n_key]).n > 0)
+            continue;
+        end_line(m);
+        say(m, "Nothing that is not read fits --ignore-%s '%s'.", key ? "key" : "tensor",
+            shown((ggl_str){pattern, strlen(pattern)}, name));
+        return;
+    }
+}
+
 /* How to go on, for whoever runs the model. */
 static void say_advice(const unread *u, message *m) {
+    say_unfit(u, m);
     end_line(m);
-    say(m, "Without them the output may be wrong. To go on at your own risk:");
-    if (u->n_key == 1)
-        say(m, " --ignore-key '%.*s'", (int)(u->key->name.n < 80 ? u->key->name.n : 80),
-            u->key->name.s);
-    else if (u->n_key)
-        say(m, " --ignore-key '%s.*'", u->ev->family);
-    if (u->n_tensor == 1)
-        say(m, " --ignore-tensor '%.80s'", u->tensor->pattern.s);
-    else if (u->n_tensor)
-        say(m, " --ignore-tensor '*'");
+    say(m, "Without them the output may be wrong.");
+    const size_t end = m->n;
+    say(m, " To go on at your own risk:");
+    const size_t begin = m->n;
+    if (u->n_key)
+        suggest_keys(u, m);
+    if (u->n_tensor)
+        suggest_tensors(u, m);
+    if (m->n == begin) /* there is no pattern that can be pasted */
+        m->s[m->n = end] = 0;
 }
 
 static bool report(const unread *u) {
@@ -551,13 +522,13 @@ static bool make_asked(unread *u) {
 
 bool arch_check_source(arch_eval *ev) {
     unread u = {.ev = ev};
-    judge j;
-    bool ok = judge_init(&j, ev) && make_asked(&u) && find_tensors(&u) && find_keys(&u, &j);
+    arch_judge *j = arch_judge_new(ev);
+    bool ok = j && make_asked(&u) && find_tensors(&u) && find_keys(&u, j);
     if (ok) {
         note_request(&u);
         ok = ev->status == GGL_OK && report(&u);
     }
-    judge_fini(&j);
+    arch_judge_free(j);
     ggl_index_fini(&u.index);
     ggl_free(u.key);
     ggl_free(u.tensor);

@@ -20,10 +20,7 @@ static bool index_weight(arch_eval *ev, const char *name) {
     if (!arch_push(ev, &ev->weight_name, &ev->cap_weight_name, i + 1, sizeof *ev->weight_name))
         return false;
     ev->weight_name[i] = (ggl_str){name, strlen(name)};
-    ggl_status s = x->slots
-                       ? ggl_index_reserve(x, ev->weight_name, i + 1, NULL)
-                       : ggl_index_init(x, 64, sizeof *ev->weight_name, GGL_INDEX_STRINGS, NULL);
-    if (s != GGL_OK)
+    if (arch_index_room(x, ev->weight_name, i + 1, sizeof *ev->weight_name, NULL) != GGL_OK)
         return arch_nomem(ev), false;
     ggl_index_put(x, ev->weight_name, i);
     return true;
@@ -137,13 +134,14 @@ static void find_word(void *ctx, arch_expr *e) {
         *word = NULL;
 }
 
-/* Another of the descriptor's numbers in this name's place, one that is not there yet. */
+/* Another of the descriptor's numbers in this name's place, one that is not there yet. Not n_ctx: the
+ * user chooses it, and no shape depends on it. */
 static void try_names(void *ctx, arch_expr *e) {
     guess *g = ctx;
     arch_eval *ev = g->ev;
     if (e->kind != EX_NAME || g->n > 1)
         return;
-    for (int k = SLOT_N_CTX; k < ev->arch->n_global && g->n < 2; k++) {
+    for (int k = SLOT_N_VOCAB; k < ev->arch->n_global && g->n < 2; k++) {
         const arch_slot *s = &ev->global[k];
         const char *word = ev->arch->global[k];
         arch_walk_expr((arch_expr *)g->dim, find_word, &word);
@@ -416,14 +414,22 @@ bool arch_run_weight(arch_eval *ev, const arch_stmt *s) {
 
 /* --- ignore ----------------------------------------------------------------------------------- */
 
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
 /* The usual walk with one point to return to: linear for each '*'. */
-bool arch_match(const char *pattern, const char *s, size_t n) {
+bool arch_match_number(const char *pattern, char number, const char *s, size_t n) {
     const char *star = NULL;
     size_t i = 0, back = 0;
     while (i < n) {
         if (*pattern == '*') {
             star = pattern++;
             back = i;
+        } else if (number && *pattern == number && is_digit(s[i])) {
+            pattern++;
+            while (i < n && is_digit(s[i]))
+                i++;
         } else if (*pattern == s[i] && *pattern) {
             pattern++;
             i++;
@@ -439,12 +445,20 @@ bool arch_match(const char *pattern, const char *s, size_t n) {
     return *pattern == 0;
 }
 
+bool arch_match_any(const char *const *pattern, size_t n, ggl_str name) {
+    for (size_t i = 0; i < n; i++)
+        if (arch_match(pattern[i], name.s, name.n))
+            return true;
+    return false;
+}
+
 /* Whether the key is in the source, though the user did not ask to ignore it. */
 static bool is_present(arch_eval *ev, const arch_expr *e, char *name, size_t size) {
     llm_arch_key k;
     snprintf(name, size, "%s%s%s", e->whole ? "" : ev->family, e->whole ? "" : ".", e->name);
     return ev->src->find_key(ev->src->ctx, name, &k) &&
-           !arch_key_on_request(ev, (ggl_str){name, strlen(name)});
+           !(ev->request && arch_match_any(ev->request->key, ev->request->n_key,
+                                           (ggl_str){name, strlen(name)}));
 }
 
 /* `ignore .key if condition`: it does not hold, and the key is there. */

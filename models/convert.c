@@ -125,12 +125,40 @@ static ggl_status use_file(llm_converter *c, ggl_error *err) {
     return unknown_class(c, &x, who, err);
 }
 
-/* The built-in descriptor whose convert section has the name. */
-static ggl_status use_builtin(llm_converter *c, ggl_error *err) {
+static bool mentions(const char *text, size_t n, const char *word) {
+    const size_t n_word = strlen(word);
+    for (const char *at = text; n - (size_t)(at - text) >= n_word; at++) {
+        at = memchr(at, word[0], n - (size_t)(at - text) - n_word + 1);
+        if (!at)
+            return false;
+        if (memcmp(at, word, n_word) == 0)
+            return true;
+    }
+    return false;
+}
+
+static ggl_status no_builtin(llm_converter *c, ggl_error *err) {
     const char *name, *text;
     size_t n;
     classes x = classes_near(c->class_name);
     for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++) {
+        llm_arch *arch;
+        ggl_status s = llm_arch_parse(&arch, text, n, name, err);
+        if (s != GGL_OK)
+            return s;
+        add_classes(&x, arch);
+        llm_arch_free(arch);
+    }
+    return unknown_class(c, &x, "no built-in descriptor converts", err);
+}
+
+/* The built-in descriptor whose convert section has the name: one of those whose text does. */
+static ggl_status use_builtin(llm_converter *c, ggl_error *err) {
+    const char *name, *text;
+    size_t n;
+    for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++) {
+        if (!mentions(text, n, c->class_name))
+            continue;
         ggl_status s = llm_arch_parse(&c->arch, text, n, name, err);
         if (s != GGL_OK)
             return s;
@@ -138,11 +166,10 @@ static ggl_status use_builtin(llm_converter *c, ggl_error *err) {
             c->origin = ggl_arena_printf(&c->arena, "built-in %s", name);
             return c->origin ? GGL_OK : no_memory(err);
         }
-        add_classes(&x, c->arch);
         llm_arch_free(c->arch);
         c->arch = NULL;
     }
-    return unknown_class(c, &x, "no built-in descriptor converts", err);
+    return no_builtin(c, err);
 }
 
 /* The folder's last name; else what the configuration was called. */

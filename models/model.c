@@ -43,27 +43,6 @@ static ggl_status arch_from_file(llm_model *m, const char *path, ggl_error *err)
     return st;
 }
 
-/* Names the families that are known, and how to give another. */
-static ggl_status unknown_family(const char *file, const char *family, ggl_error *err) {
-    char list[1024] = "";
-    const char *name, *text;
-    size_t n, used = 0;
-    for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++) {
-        llm_arch *arch;
-        if (llm_arch_parse(&arch, text, n, name, NULL) != GGL_OK)
-            continue;
-        const char *f;
-        for (int i = 0; (f = llm_arch_family(arch, i)) && used < sizeof list; i++)
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", f);
-        llm_arch_free(arch);
-    }
-    return ggl_fail(
-        err, GGL_NOT_FOUND,
-        "%s: unknown architecture '%s'; known are %s. A descriptor for it can be given with "
-        "--arch FILE (docs/architectures.md)",
-        file, family, list);
-}
-
 static ggl_status arch_builtin(llm_model *m, ggl_error *err) {
     const char *file = ggl_gguf_name(m->file);
     ggl_str family;
@@ -79,11 +58,10 @@ static ggl_status arch_builtin(llm_model *m, ggl_error *err) {
     char name[4 * 64 + 1]; /* that of a built-in one, or what to show of another */
     ggl_show(name, sizeof name, family.s, family.n < 64 ? family.n : 64);
     ggl_status st = llm_arch_open(&m->arch, name, err);
-    if (st == GGL_NOT_FOUND)
-        return unknown_family(file, name, err);
-    if (st == GGL_OK)
-        m->arch_origin = print("built-in ", llm_arch_name(m->arch));
-    return st;
+    if (st != GGL_OK)
+        return ggl_within(err, st, "%s", file);
+    m->arch_origin = print("built-in ", llm_arch_name(m->arch));
+    return GGL_OK;
 }
 
 /* The name comes from a file that is not trusted: only what cannot leave the folder is looked for.

@@ -2,20 +2,10 @@
 #ifndef LLM_SPECIAL_TOKENS_H
 #define LLM_SPECIAL_TOKENS_H
 
-#include "ggl/index.h"
-
-typedef struct special_node {
-    int32_t parent, byte; /* the key: this node's spelling is `byte` and then the parent's */
-    int32_t shorter;   /* the node of the longest proper prefix of this spelling that has a node */
-    int32_t any, user; /* the longest token (any: of all kinds, user: user-defined) that is a
-                             prefix of this spelling; -1: none */
-} special_node;
+#include "automaton.h"
 
 typedef struct special_tokens {
-    special_node *node; /* node[0] is the root: the empty spelling */
-    size_t n, cap;
-    ggl_index child; /* nodes by parent and byte */
-    int32_t child_of_root[256];
+    automaton all, user; /* of all kinds, and the user-defined ones among them */
 } special_tokens;
 
 typedef struct special_match {

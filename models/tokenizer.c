@@ -10,7 +10,9 @@
 #include "tokenizer_table.h"
 #include "ggl/show.h"
 
-static const llm_tokenizer_kind *const KINDS[] = {&llm_tokenizer_spm, &llm_tokenizer_bpe};
+static const llm_tokenizer_kind *const KINDS[] = {&llm_tokenizer_spm, &llm_tokenizer_bpe,
+                                                  &llm_tokenizer_rwkv, &llm_tokenizer_unigram,
+                                                  &llm_tokenizer_plamo2};
 enum { N_KINDS = sizeof KINDS / sizeof *KINDS };
 
 void llm_tokens_fini(llm_tokens *t) {
@@ -231,6 +233,15 @@ static ggl_status find_kind(const ggl_gguf *file, const llm_tokenizer_kind **out
                     row->kind.s);
 }
 
+ggl_status llm_tokenizer_flag(const ggl_gguf *file, const char *key, bool *out, ggl_error *err) {
+    double x;
+    if (ggl_gguf_get_number(file, key, &x, NULL) == 1 && (x == 0 || x == 1)) {
+        *out = x == 1;
+        return GGL_OK;
+    }
+    return ggl_gguf_get_bool(file, key, out, err) < 0 ? GGL_FORMAT : GGL_OK;
+}
+
 static ggl_status tokenizer_read(llm_tokenizer *t, const table_model *model, const ggl_gguf *file,
                                  ggl_error *err) {
     t->add_bos = model->add_bos;
@@ -242,10 +253,10 @@ static ggl_status tokenizer_read(llm_tokenizer *t, const table_model *model, con
         s = read_special_ids(t, model, file, err);
     if (s == GGL_OK)
         s = t->kind->init(t, file, err);
-    if (s == GGL_OK &&
-        (ggl_gguf_get_bool(file, "tokenizer.ggml.add_bos_token", &t->add_bos, err) < 0 ||
-         ggl_gguf_get_bool(file, "tokenizer.ggml.add_eos_token", &t->add_eos, err) < 0))
-        s = GGL_FORMAT;
+    if (s == GGL_OK)
+        s = llm_tokenizer_flag(file, "tokenizer.ggml.add_bos_token", &t->add_bos, err);
+    if (s == GGL_OK)
+        s = llm_tokenizer_flag(file, "tokenizer.ggml.add_eos_token", &t->add_eos, err);
     if (s == GGL_OK)
         s = index_special(t, err);
     if (s != GGL_OK)

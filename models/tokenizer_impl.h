@@ -36,7 +36,8 @@ typedef struct llm_tokenizer_kind {
     void (*free)(llm_tokenizer *t); /* t->state; may be NULL inside */
 } llm_tokenizer_kind;
 
-extern const llm_tokenizer_kind llm_tokenizer_spm, llm_tokenizer_bpe;
+extern const llm_tokenizer_kind llm_tokenizer_spm, llm_tokenizer_bpe, llm_tokenizer_rwkv,
+    llm_tokenizer_unigram, llm_tokenizer_plamo2;
 
 struct llm_tokenizer {
     const llm_tokenizer_kind *kind;
@@ -59,8 +60,38 @@ GGL_NODISCARD ggl_status llm_spellings_init(ggl_index *x, size_t n, ggl_error *e
 /* -1: none. */
 int32_t llm_spellings_find(const ggl_index *x, const ggl_str *strings, const char *s, size_t n);
 
+/* A true or false of the file, which may be 0 or 1 of some number type; unchanged if there is none. */
+GGL_NODISCARD ggl_status llm_tokenizer_flag(const ggl_gguf *file, const char *key, bool *out,
+                                            ggl_error *err);
 ggl_status llm_tokens_append(llm_tokens *out, int32_t id, ggl_error *err);
 /* Length of the valid UTF-8 character at s[0..n), n > 0; 1 for a byte that begins none. */
 size_t llm_utf8_length(const char *s, size_t n);
+
+/* ---- tokenizer_pieces.c: what several kinds share ---- */
+
+extern const char LLM_SPACE[3]; /* U+2581, which stands for a space in pieces */
+
+/* The byte of two hexadecimal digits; -1: these are none. */
+int llm_hex_byte(const char *s);
+
+/* tokenizer.ggml.scores as [n_vocab], in the arena; none of them is NaN. */
+GGL_NODISCARD ggl_status llm_read_scores(llm_tokenizer *t, const ggl_gguf *file, float **out,
+                                         ggl_error *err);
+GGL_NODISCARD ggl_status llm_finite_scores(const llm_tokenizer *t, const float *score,
+                                           ggl_error *err);
+/* The token "<0xNN>" of each byte, -1: none. A file without types gets those of these tokens. */
+GGL_NODISCARD ggl_status llm_read_byte_tokens(llm_tokenizer *t, int32_t byte[256], ggl_error *err);
+/* GGL_FORMAT: a byte has no token, and there is no unknown token, either. */
+GGL_NODISCARD ggl_status llm_need_bytes(const llm_tokenizer *t, const int32_t byte[256],
+                                        ggl_error *err);
+/* Whether all of these bytes have tokens. */
+bool llm_all_bytes(const int32_t byte[256], const char *s, size_t n);
+/* The bytes' tokens, or, where one is missing, the unknown token. */
+GGL_NODISCARD ggl_status llm_append_bytes(const llm_tokenizer *t, const int32_t byte[256],
+                                          const char *s, size_t n, llm_tokens *out, ggl_error *err);
+/* Whether running text may become this token: no control, unknown or byte token, and not empty. */
+bool llm_may_be_spelled(const llm_tokenizer *t, int32_t id);
+/* A kind's `text`: the piece with U+2581 as spaces; a byte token's byte. */
+ggl_str llm_spaced_text(llm_tokenizer *t, int32_t id);
 
 #endif

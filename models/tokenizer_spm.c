@@ -7,13 +7,10 @@
  * Two characters that stand side by side in no piece can never be joined, so the text falls into
  * independent segments there (mostly words); each has its own small queue. Control, unknown and
  * byte tokens never come from spelling: text cannot forge them. */
-#include <math.h>
 #include <string.h>
 
 #include "merge_queue.h"
 #include "tokenizer_impl.h"
-
-static const char SPACE[] = "\xe2\x96\x81"; /* U+2581 */
 
 enum { PAIR_BITS = 20 };
 
@@ -59,83 +56,24 @@ static void add_pairs(spm *m, ggl_str p) {
     }
 }
 
-static int hex_digit(char c) {
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* "<0xNN>": NN; else -1. */
-static int byte_spelled(ggl_str p) {
-    if (p.n != 6 || memcmp(p.s, "<0x", 3) != 0 || p.s[5] != '>' || hex_digit(p.s[3]) < 0 ||
-        hex_digit(p.s[4]) < 0)
-        return -1;
-    return hex_digit(p.s[3]) * 16 + hex_digit(p.s[4]);
-}
-
-static ggl_status read_scores(const llm_tokenizer *t, spm *m, const ggl_gguf *file,
-                              ggl_error *err) {
-    const ggl_gguf_value *v = ggl_gguf_find(file, "tokenizer.ggml.scores");
-    if (!v)
-        return ggl_fail(err, GGL_FORMAT, "tokenizer.ggml.scores is missing");
-    if (!v->is_array || v->n != (uint64_t)t->n_vocab)
-        return ggl_fail(err, GGL_FORMAT, "tokenizer.ggml.scores has %llu entries, for %d tokens",
-                        (unsigned long long)v->n, (int)t->n_vocab);
-    for (int32_t i = 0; i < t->n_vocab; i++) {
-        double score;
-        if (!ggl_gguf_number(v, (uint64_t)i, &score))
-            return ggl_fail(err, GGL_FORMAT,
-                            "tokenizer.ggml.scores is an array of %s, not of numbers",
-                            ggl_gguf_type_name(v->type));
-        m->score[i] = (float)score;
-        if (isnan(m->score[i]))
-            return ggl_fail(err, GGL_FORMAT, "tokenizer.ggml.scores of token %d is not a number",
-                            (int)i);
-    }
-    return GGL_OK;
-}
-
-static ggl_status read_bytes(llm_tokenizer *t, spm *m, ggl_error *err) {
-    memset(m->byte, 0xff, sizeof m->byte);
-    for (int32_t id = t->n_vocab - 1; id >= 0; id--) { /* backwards: of equals the first stays */
-        int b = byte_spelled(t->piece[id]);
-        if (!t->has_types && b >= 0)
-            t->type[id] = TOKEN_BYTE;
-        if (t->type[id] != TOKEN_BYTE)
-            continue;
-        if (b < 0)
-            return ggl_fail(err, GGL_FORMAT,
-                            "token %d is a byte token, but is spelled '%.*s', not <0xNN>", (int)id,
-                            (int)(t->piece[id].n < 64 ? t->piece[id].n : 64), t->piece[id].s);
-        m->byte[b] = id;
-    }
-    for (int b = 0; b < 256 && t->unknown < 0; b++)
-        if (m->byte[b] < 0)
-            return ggl_fail(err, GGL_FORMAT,
-                            "there is neither a token for byte 0x%02X nor an unknown token", b);
-    return GGL_OK;
-}
-
 static ggl_status spm_init(llm_tokenizer *t, const ggl_gguf *file, ggl_error *err) {
     spm *m = ggl_arena_alloc(&t->arena, 1, sizeof *m);
     t->state = m;
-    if (m)
-        m->score = ggl_arena_alloc(&t->arena, (size_t)t->n_vocab, sizeof *m->score);
-    if (!m || !m->score)
+    if (!m)
         return ggl_fail(err, GGL_NOMEM, "out of memory for the tokenizer");
     m->add_space_prefix = true;
-    if (ggl_gguf_get_bool(file, "tokenizer.ggml.add_space_prefix", &m->add_space_prefix, err) < 0)
-        return GGL_FORMAT;
-    ggl_status s = llm_spellings_init(&m->piece, (size_t)t->n_vocab, err);
+    ggl_status s = llm_tokenizer_flag(file, "tokenizer.ggml.add_space_prefix",
+                                      &m->add_space_prefix, err);
     if (s == GGL_OK)
-        s = read_scores(t, m, file, err);
+        s = llm_spellings_init(&m->piece, (size_t)t->n_vocab, err);
     if (s == GGL_OK)
-        s = read_bytes(t, m, err);
+        s = llm_read_scores(t, file, &m->score, err);
+    if (s == GGL_OK)
+        s = llm_read_byte_tokens(t, m->byte, err);
+    if (s == GGL_OK)
+        s = llm_need_bytes(t, m->byte, err);
     for (int32_t id = 0; s == GGL_OK && id < t->n_vocab; id++) {
-        if (t->type[id] == TOKEN_CONTROL || t->type[id] == TOKEN_UNKNOWN ||
-            t->type[id] == TOKEN_BYTE || t->piece[id].n == 0)
+        if (!llm_may_be_spelled(t, id))
             continue;
         ggl_index_put(&m->piece, t->piece, (size_t)id);
         add_pairs(m, t->piece[id]);
@@ -149,27 +87,6 @@ static void spm_free(llm_tokenizer *t) {
     if (m)
         ggl_index_fini(&m->piece);
     t->state = NULL;
-}
-
-/* The piece with U+2581 as spaces; a byte token's byte. */
-static ggl_str spm_text(llm_tokenizer *t, int32_t id) {
-    ggl_str p = t->piece[id];
-    size_t n_space = 0, n = 0;
-    if (t->type[id] == TOKEN_BYTE) {
-        char b = (char)byte_spelled(p);
-        return (ggl_str){ggl_arena_strndup(&t->arena, &b, 1), 1};
-    }
-    for (size_t i = 0; i + 3 <= p.n; i++)
-        n_space += memcmp(p.s + i, SPACE, 3) == 0;
-    if (n_space == 0)
-        return p;
-    char *out = ggl_arena_alloc(&t->arena, p.n - 2 * n_space, 1);
-    for (size_t i = 0; out && i < p.n;) {
-        bool space = p.n - i >= 3 && memcmp(p.s + i, SPACE, 3) == 0;
-        out[n++] = space ? ' ' : p.s[i];
-        i += space ? 3 : 1;
-    }
-    return (ggl_str){out, n};
 }
 
 static bool spm_adds_space(const llm_tokenizer *t) {
@@ -211,19 +128,9 @@ static bool consider(spm_run *r, uint32_t left) {
 /* What a symbol becomes that no join made: its piece, else the tokens of its bytes, else the
  * unknown token. */
 static ggl_status emit_single(spm_run *r, const symbol *s) {
-    const unsigned char *p = (const unsigned char *)r->text + s->at;
     int32_t id = llm_spellings_find(&r->m->piece, r->t->piece, r->text + s->at, s->n);
-    if (id >= 0)
-        return llm_tokens_append(r->out, id, r->err);
-    bool bytes = true;
-    for (uint32_t i = 0; i < s->n; i++)
-        bytes = bytes && r->m->byte[p[i]] >= 0;
-    if (!bytes)
-        return llm_tokens_append(r->out, r->t->unknown, r->err);
-    ggl_status status = GGL_OK;
-    for (uint32_t i = 0; i < s->n && status == GGL_OK; i++)
-        status = llm_tokens_append(r->out, r->m->byte[p[i]], r->err);
-    return status;
+    return id >= 0 ? llm_tokens_append(r->out, id, r->err)
+                   : llm_append_bytes(r->t, r->m->byte, r->text + s->at, s->n, r->out, r->err);
 }
 
 /* Encodes the collected segment and empties it. */
@@ -279,10 +186,10 @@ static ggl_status spm_encode(const llm_tokenizer *t, const char *text, size_t n,
     spm_run r = {.t = t, .m = t->state, .out = out, .err = err};
     ggl_status s = GGL_OK;
     if (r.m->add_space_prefix)
-        s = add_character(&r, SPACE, 3);
+        s = add_character(&r, LLM_SPACE, 3);
     for (size_t i = 0; i < n && s == GGL_OK;) {
         size_t len = llm_utf8_length(text + i, n - i);
-        s = text[i] == ' ' ? add_character(&r, SPACE, 3) : add_character(&r, text + i, len);
+        s = text[i] == ' ' ? add_character(&r, LLM_SPACE, 3) : add_character(&r, text + i, len);
         i += len;
     }
     if (s == GGL_OK)
@@ -296,7 +203,7 @@ static ggl_status spm_encode(const llm_tokenizer *t, const char *text, size_t n,
 const llm_tokenizer_kind llm_tokenizer_spm = {
     .name = "spm",
     .init = spm_init,
-    .text = spm_text,
+    .text = llm_spaced_text,
     .encode = spm_encode,
     .adds_space = spm_adds_space,
     .free = spm_free,

@@ -4,12 +4,8 @@
 #ifndef TESTS_SAMPLE_H
 #define TESTS_SAMPLE_H
 
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
 #include "llm/arch.h"
+#include "seed.h"
 
 enum { SAMPLE_MOST = 1024 };
 
@@ -18,17 +14,6 @@ static inline uint64_t sample_mix(uint64_t x) { /* splitmix64 */
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
     x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
     return x ^ (x >> 31);
-}
-
-static inline uint64_t sample_seed(void) {
-    static uint64_t seed, known;
-    const char *given = getenv("GGL_TEST_SEED");
-    if (!known) {
-        seed = given ? strtoull(given, NULL, 0) : (uint64_t)time(NULL) / 86400;
-        printf("descriptors are chosen by GGL_TEST_SEED=%llu\n", (unsigned long long)seed);
-        known = 1;
-    }
-    return seed;
 }
 
 static inline int sample_n(void) {

@@ -1,7 +1,8 @@
-/* llm-arch check: a descriptor by itself, with made-up models of every branch, and with a model, on every backend. */
+/* llm-arch check: a descriptor by itself, with made-up models of every branch, and with a model. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "arch_tool.h"
 #include "ggl/show.h"
@@ -58,10 +59,19 @@ static int check_source(tally *t, const llm_arch *arch, const llm_arch_source *s
     return code;
 }
 
+/* On a terminal: how far it is, on a line that whatever is printed next overwrites. */
+static void show_progress(const char *text) {
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "%-40s\r", text);
+}
+
 static int check_toys(tally *t, const llm_arch *arch) {
     int n = llm_arch_toy_n_variants(arch), code = n > 0 ? -1 : tool_error(TOOL, 1, "out of memory");
     for (int k = 0; k < n && code < 0; k++) {
         ggl_error err = {0};
+        char text[64];
+        snprintf(text, sizeof text, "made-up model %d of %d", k + 1, n);
+        show_progress(text);
         llm_arch_toy *toy = llm_arch_toy_new(arch, k, &err);
         if (!toy)
             return tool_error(TOOL, 1, "%s", err.msg);
@@ -69,6 +79,7 @@ static int check_toys(tally *t, const llm_arch *arch) {
         code = check_source(t, arch, llm_arch_toy_source(toy), llm_arch_toy_text(toy), NULL);
         llm_arch_toy_free(toy);
     }
+    show_progress("");
     return code;
 }
 
@@ -113,23 +124,30 @@ static int check_model(tally *t, const llm_arch *arch, const char *path) {
 int arch_check(int argc, char **argv) {
     arg_list files = {0};
     tool_ignore ignore = {0};
-    const arg_option options[] = {IGNORE_OPTIONS(ignore), {0}};
+    arg_list names = {0};
+    bool all = false;
+    const arg_option options[] = {
+        {"--backend", ARG_LIST, &names, .value = "NAME", .help = "compare this backend with the reference (default: cpu); repeatable"},
+        {"--all", ARG_FLAG, &all, .help = "compare every backend of this build"},
+        IGNORE_OPTIONS(ignore),
+        {0}};
     int code = arch_args(TOOL, "FILE [MODEL] [options]",
                          "Checks a descriptor: with made-up models, which have each optional key and tensor absent and present and\n"
-                         "each value that is asked for, so that every branch is taken; each is run on every backend and\n"
-                         "compared, node by node, with the reference. Then with a model, if there is one.",
+                         "each value that is asked for, so that every branch is taken; each is run on the CPU, or the backends\n"
+                         "named, and compared, node by node, with the reference. Then with a model, if there is one.",
                          options, 1, 2, argc, argv, &files);
     if (code >= 0)
         return code;
     tally t = {0};
     llm_arch *arch = arch_open(TOOL, files.s[0]);
-    code = arch && arch_backends_open(TOOL, &t.backends) ? check_alone(&t, arch) : 1;
+    code = arch && arch_backends_open(TOOL, &names, all, &t.backends) ? check_alone(&t, arch) : 1;
     t.ignore = &ignore;
     if (code < 0 && files.n > 1)
         code = check_model(&t, arch, files.s[1]);
     arch_backends_close(&t.backends);
     llm_arch_free(arch);
     args_list_fini(&files);
+    args_list_fini(&names);
     ignore_fini(&ignore);
     return code < 0 ? 0 : code;
 }

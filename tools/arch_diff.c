@@ -125,7 +125,7 @@ static void model_lines(const ggl_gguf *f, lines *keys, lines *tensors) {
     }
     tensor_row *rows;
     size_t n;
-    if (!tensor_rows(f, &rows, &n)) {
+    if (!tensor_rows(f, NULL, &rows, &n)) {
         tensors->failed = true;
         return;
     }

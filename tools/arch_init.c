@@ -13,7 +13,7 @@
 #define TOOL "llm-arch init"
 #define MAX_NAMES 256
 
-/* What the field calls a key, and whether a dimension may be it. */
+/* The usual name of each key's value, and whether it may be a dimension. */
 static const struct {
     const char *key, *name;
     bool dim;
@@ -298,7 +298,7 @@ int arch_init(int argc, char **argv) {
     } else {
         in.f = f;
         snprintf(in.arch, sizeof in.arch, "%.*s", (int)(family.n < 64 ? family.n : 64), family.s);
-        code = !tensor_rows(f, &rows, &n_rows) || !collect_names(&in, rows, n_rows)
+        code = !tensor_rows(f, NULL, &rows, &n_rows) || !collect_names(&in, rows, n_rows)
                    ? tool_error(TOOL, 1, "out of memory")
                    : start(&in, strcmp(files.s[0], "-") == 0 ? in.arch : files.s[0]);
     }

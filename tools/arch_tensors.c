@@ -32,7 +32,7 @@ static void add_to_row(tensor_row *r, const ggl_gguf_tensor *t, int layer) {
     r->bytes += t->size;
 }
 
-bool tensor_rows(const ggl_gguf *f, tensor_row **rows, size_t *n) {
+bool tensor_rows(const ggl_gguf *f, const uint8_t *mark, tensor_row **rows, size_t *n) {
     size_t n_tensors = ggl_gguf_n_tensors(f);
     ggl_index x = {0};
     *n = 0;
@@ -48,7 +48,7 @@ bool tensor_rows(const ggl_gguf *f, tensor_row **rows, size_t *n) {
         tensor_row *r = &(*rows)[*n];
         GGL_STEPS(1);
         *r = (tensor_row){.one = t, .in_layers = layer >= 0, .first = layer, .last = layer,
-                          .key = {.type = t->type, .n_dims = t->n_dims}};
+                          .key = {.type = t->type, .n_dims = t->n_dims, .mark = mark ? mark[i] : 0}};
         snprintf(r->key.name, sizeof r->key.name, "%s%.*s", layer < 0 ? "" : "blk.{l}.", (int)rest.n, rest.s);
         memcpy(r->key.ne, t->ne, sizeof r->key.ne);
         size_t first = layer < 0 ? *n : ggl_index_put(&x, *rows, *n);
@@ -74,15 +74,16 @@ const char *tensor_type(const ggl_gguf_tensor *t) {
     return info ? info->name : foreign ? foreign : "?";
 }
 
-static size_t print_item(const ggl_gguf_value *v, uint64_t i, char *buf, size_t size) {
+/* most: bytes of a string */
+static size_t print_item(const ggl_gguf_value *v, uint64_t i, size_t most, char *buf, size_t size) {
     ggl_str s;
     bool flag;
     double x;
     int64_t whole;
     if (ggl_gguf_string(v, i, &s)) {
-        bool cut = s.n > 60;
+        bool cut = s.n > most;
         char text[4 * 60 + 1];
-        ggl_show(text, sizeof text, s.s, cut ? 60 : s.n);
+        ggl_show(text, sizeof text, s.s, cut ? most : s.n);
         return (size_t)snprintf(buf, size, "\"%s%s\"", text, cut ? ".." : "");
     }
     if (ggl_gguf_bool(v, i, &flag))
@@ -92,20 +93,36 @@ static size_t print_item(const ggl_gguf_value *v, uint64_t i, char *buf, size_t 
     return ggl_gguf_number(v, i, &x) ? (size_t)snprintf(buf, size, "%.9g", x) : 0;
 }
 
-const char *value_text(const ggl_gguf_value *v, char *buf, size_t size) {
-    if (!v->is_array) {
-        buf[0] = '\0';
-        print_item(v, 0, buf, size);
-        return buf;
-    }
-    uint64_t shown = v->type == GGL_GGUF_STRING ? 3 : 16;
+static const char *one_text(const ggl_gguf_value *v, size_t most, char *buf, size_t size) {
+    buf[0] = '\0';
+    print_item(v, 0, most, buf, size);
+    return buf;
+}
+
+static const char *list_text(const ggl_gguf_value *v, uint64_t shown, char *buf, size_t size) {
     size_t n = (size_t)snprintf(buf, size, "[");
     for (uint64_t i = 0; i < v->n && i < shown && n < size; i++) {
         n += (size_t)snprintf(buf + n, size - n, "%s", i ? ", " : "");
         if (n < size)
-            n += print_item(v, i, buf + n, size - n);
+            n += print_item(v, i, 60, buf + n, size - n);
     }
     if (n < size)
         snprintf(buf + n, size - n, v->n > shown ? ", .. %" PRIu64 " in all]" : "]", v->n);
+    return buf;
+}
+
+const char *value_text(const ggl_gguf_value *v, char *buf, size_t size) {
+    return v->is_array ? list_text(v, v->type == GGL_GGUF_STRING ? 3 : 16, buf, size)
+                       : one_text(v, 60, buf, size);
+}
+
+const char *value_text_within(const ggl_gguf_value *v, size_t most, char *buf, size_t size) {
+    value_text(v, buf, size);
+    if (v->is_array)
+        for (uint64_t shown = 16; strlen(buf) > most && shown >= 3; shown--)
+            list_text(v, shown, buf, size);
+    else
+        for (size_t n = 60; strlen(buf) > most && n >= 16; n--)
+            one_text(v, n, buf, size);
     return buf;
 }

@@ -82,22 +82,38 @@ void arch_built_fini(arch_built *b) {
     *b = (arch_built){0};
 }
 
-bool arch_backends_open(const char *tool, arch_backends *b) {
+static bool open_named(const char *tool, const arg_list *names, const ggl_backend_params *params, arch_backends *b) {
+    ggl_error err = {0};
+    if (names->n > ARCH_TOOL_BACKENDS)
+        return tool_error(tool, 2, "--backend: %zu of them, at most %d", names->n, ARCH_TOOL_BACKENDS) < 0;
+    for (size_t i = 0; i < (names->n ? names->n : 1); i++, b->n_other++)
+        if (ggl_backend_open(&b->other[i], names->n ? names->s[i] : "cpu", params, &err) != GGL_OK)
+            return tool_error(tool, 1, "--backend: %s", err.msg) < 0;
+    return true;
+}
+
+static bool open_all(const char *tool, const ggl_backend_params *params, arch_backends *b) {
     const char *name;
     ggl_error err = {0};
-    ggl_backend_params params = {.n_threads = 1}; /* what is run here is small */
-    *b = (arch_backends){0};
     for (int k = 0; (name = ggl_backend_name(k)) && b->n_other < ARCH_TOOL_BACKENDS; k++) {
-        bool reference = strcmp(name, "reference") == 0;
-        ggl_backend **at = reference ? &b->reference : &b->other[b->n_other];
-        if (ggl_backend_open(at, name, &params, &err) == GGL_OK)
-            b->n_other += !reference;
+        if (strcmp(name, "reference") == 0)
+            continue;
+        if (ggl_backend_open(&b->other[b->n_other], name, params, &err) == GGL_OK)
+            b->n_other++;
         else
             fprintf(stderr, "%s: note: backend %s is left out: %s\n", tool, name, err.msg);
     }
-    if (b->reference && b->n_other > 0)
+    return b->n_other > 0 || tool_error(tool, 1, "there is no backend to run on") < 0;
+}
+
+bool arch_backends_open(const char *tool, const arg_list *names, bool all, arch_backends *b) {
+    ggl_error err = {0};
+    ggl_backend_params params = {.n_threads = 1}; /* what is run here is small */
+    *b = (arch_backends){0};
+    if (ggl_backend_open(&b->reference, "reference", &params, &err) != GGL_OK)
+        return tool_error(tool, 1, "%s", err.msg) < 0;
+    if (all ? open_all(tool, &params, b) : open_named(tool, names, &params, b))
         return true;
-    tool_error(tool, 1, "there is no backend to run on");
     arch_backends_close(b);
     return false;
 }

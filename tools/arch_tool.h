@@ -32,12 +32,13 @@ ggl_status arch_build(arch_built *out, const llm_arch *arch, const llm_arch_sour
 void arch_print_notes(const arch_built *b); /* on stderr */
 void arch_built_fini(arch_built *b);
 
-/* All backends of this build: the reference, and the others. */
+/* The reference, and those that are compared with it. */
 typedef struct arch_backends {
     ggl_backend *reference, *other[ARCH_TOOL_BACKENDS];
     int n_other;
 } arch_backends;
-bool arch_backends_open(const char *tool, arch_backends *b); /* false after an error, which is printed */
+/* Opens the reference and those named, the CPU if none is; or all of this build. False after an error, which is printed. */
+bool arch_backends_open(const char *tool, const arg_list *names, bool all, arch_backends *b);
 void arch_backends_close(arch_backends *b);
 
 /* For commands that read no data: a note on stderr if the file's is not whole. */

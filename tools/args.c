@@ -292,26 +292,22 @@ static int read_value(const args_spec *spec, const arg_option *o, const char *fl
 
 /* ---- help ---- */
 
-enum { HELP_COLUMN = 28, HELP_WIDTH = 96 };
+enum { HELP_COLUMN = 24, HELP_WIDTH = 80 };
 
-static void print_wrapped(const char *s, int column) {
-    int at = column;
+void tool_print_wrapped(const char *s, int at, int column) {
+    int begin = at;
     while (*s) {
         int n = (int)strcspn(s, " \n");
-        if (at > column && at + 1 + n > HELP_WIDTH) {
+        if (at > begin && at + 1 + n > HELP_WIDTH) {
             printf("\n%*s", column, "");
-            at = column;
-        } else if (at > column) {
+            begin = at = column;
+        } else if (at > begin) {
             putchar(' ');
             at++;
         }
         printf("%.*s", n, s);
         at += n;
         s += n;
-        if (*s == '\n') {
-            printf("\n%*s", column, "");
-            at = column;
-        }
         s += *s != '\0';
     }
     putchar('\n');
@@ -322,7 +318,8 @@ static void print_option(const arg_option *o) {
     size_t n;
     int at = 2;
     if (!names) {
-        printf("\n%s\n", o->help);
+        putchar('\n');
+        tool_print_wrapped(o->help, 0, 0);
         return;
     }
     printf("  ");
@@ -335,13 +332,16 @@ static void print_option(const arg_option *o) {
         at = 0;
     }
     printf("%*s", HELP_COLUMN - at, "");
-    print_wrapped(o->help ? o->help : "", HELP_COLUMN);
+    tool_print_wrapped(o->help ? o->help : "", HELP_COLUMN, HELP_COLUMN);
 }
 
 static void print_help(const args_spec *spec) {
-    printf("usage: %s %s\n\n", spec->tool, spec->usage);
-    print_wrapped(spec->about, 0);
+    const int at = printf("usage: %s ", spec->tool);
+    tool_print_wrapped(spec->usage, at, at);
     putchar('\n');
+    tool_print_wrapped(spec->about, 0, 0);
+    if (spec->options->names || !is_row(spec->options)) /* a heading brings its own empty line */
+        putchar('\n');
     for (const arg_option *o = spec->options; is_row(o); o++)
         print_option(o);
     for (const arg_option *o = BUILT_IN; is_row(o); o++)

@@ -80,6 +80,10 @@ bool args_read_int(const char *s, int64_t *out, bool *range);
 bool args_read_uint64(const char *s, uint64_t *out, bool *range);
 bool args_read_float(const char *s, double *out, bool *range);
 
+/* Prints text that stands from column `at` on, in lines of at most 80 columns; further lines begin in
+ * `column`, and ends of lines in the text are spaces. Ends by a newline. */
+void tool_print_wrapped(const char *s, int at, int column);
+
 /* "tool: message" on stderr, on a line of its own; returns `code`. */
 #if defined(__GNUC__) || defined(__clang__)
 __attribute__((format(printf, 3, 4)))

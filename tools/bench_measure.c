@@ -34,6 +34,8 @@ typedef struct bench {
     } known[64]; /* limits, by threads */
     int n_known;
     bench_report report, report_err;
+    char last_error[sizeof((ggl_error *)0)->msg];
+    size_t n_same_error; /* tests that failed with the message of the one before */
 } bench;
 
 static ggl_status open_model(bench *b, const char *path, ggl_error *err) {
@@ -93,7 +95,11 @@ static bool run_test(bench *b, size_t i) {
     }
     if (st != GGL_OK) {
         bench_row_free(row);
-        tool_error(TOOL, 1, "%s: %s", text, err.msg);
+        if (strcmp(err.msg, b->last_error) == 0)
+            b->n_same_error++;
+        else
+            tool_error(TOOL, 1, "%s: %s", text, err.msg);
+        strcpy(b->last_error, err.msg);
         return false;
     }
     b->row[b->n_rows++] = row;
@@ -140,6 +146,9 @@ static int run_tests(bench *b) {
     bench_report_begin(&b->report_err, stderr, (bench_format)b->o.format_err, &b->o);
     for (size_t i = 0; i < b->n_tests; i++)
         code = run_test(b, i) ? code : 1;
+    if (b->n_same_error)
+        tool_error(TOOL, 1, "%zu more test%s failed for the same reason as the one before",
+                   b->n_same_error, b->n_same_error == 1 ? "" : "s");
     bench_report_end(&b->report, b->row, b->n_rows);
     bench_report_end(&b->report_err, b->row, b->n_rows);
     return b->o.plot && b->n_rows > 0 && !plot(b) ? 1 : code;

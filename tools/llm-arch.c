@@ -10,7 +10,7 @@ static const struct {
     const char *text;
 } commands[] = {
     {"check", arch_check, "is a descriptor sound? by itself, or with a model"},
-    {"verify", arch_verify, "is a model computed as it should be? node by node, against double precision"},
+    {"verify", arch_verify, "is a model computed right? node by node, against double precision"},
     {"doctor", arch_doctor, "which reading of an architecture do the weights agree with?"},
     {"graph", arch_graph, "the graph as text, DOT or SVG"},
     {"show", arch_show, "a model's hyperparameters, tensors, parameters and bytes"},

@@ -93,9 +93,9 @@ static void list_types(FILE *to) {
     for (int k = 0; quant_mix_at(k); k++)
         fprintf(to, " %s%s", quant_mix_at(k)->name, k % 10 == 9 ? "\n " : "");
     fprintf(to, "\ntypes:\n ");
-    for (int k = 0; ggl_type_at(k); k++)
+    for (int k = 0, n = 0; ggl_type_at(k); k++)
         if (quant_type_usable(ggl_type_at(k)))
-            fprintf(to, " %s", ggl_type_at(k)->name);
+            fprintf(to, "%s %s", n++ % 12 == 11 ? "\n " : "", ggl_type_at(k)->name);
     fprintf(to, "\n");
 }
 

@@ -21,33 +21,49 @@ static bool matrix_at(const step_args *a, int64_t j, int64_t k, int64_t l, int64
     return *b >= 0 && *b < w->ne[2];
 }
 
-static double product(const step_args *a, int64_t j, int64_t k, int64_t l) {
-    const view *x = &a->src[0];
-    double y = 0;
-    for (int64_t e = 0; e < x->ne[0]; e++)
-        y += a->row[e] * ref_get(x, e, j, k, l);
-    return y;
+/* sum[r] = sum_e w[r, e] x[e], the terms of each sum in order; the sums advance side by side. */
+static void products(const double *w, const double *x, int64_t n, int n_rows, double *sum) {
+    for (int r = 0; r < n_rows; r++)
+        sum[r] = 0;
+    if (n_rows == REF_ROWS)
+        for (int64_t e = 0; e < n; e++)
+            for (int r = 0; r < REF_ROWS; r++)
+                sum[r] += w[r * n + e] * x[e];
+    else
+        for (int r = 0; r < n_rows; r++)
+            for (int64_t e = 0; e < n; e++)
+                sum[r] += w[r * n + e] * x[e];
+}
+
+/* Rows i, i + 1, .. of y. */
+static void linear_rows(const step_args *a, int64_t i, int n_rows) {
+    const view *x = &a->src[0], *w = &a->src[1], *y = &a->dst, *bias = &a->src[2];
+    int64_t n = x->ne[0], b, c, last_b = -1, last_c = -1;
+    double *column = a->row + REF_ROWS * n, sum[REF_ROWS];
+    for (int64_t l = 0; l < y->ne[3]; l++)
+        for (int64_t k = 0; k < y->ne[2]; k++)
+            for (int64_t j = 0; j < y->ne[1]; j++) {
+                bool found = matrix_at(a, j, k, l, &b, &c);
+                for (int r = 0; r < n_rows && found && (b != last_b || c != last_c); r++)
+                    ref_get_row(w, i + r, b, c, a->row + r * n);
+                if (found) {
+                    last_b = b, last_c = c;
+                    ref_get_row(x, j, k, l, column);
+                    products(a->row, column, n, n_rows, sum);
+                }
+                for (int r = 0; r < n_rows; r++) {
+                    double v = found ? sum[r] : NAN;
+                    ref_set(y, i + r, j, k, l, bias->data ? v + ref_get(bias, i + r, j, k, l) : v);
+                }
+            }
 }
 
 /* y[i, j, k] = sum_e w[e, i, j, k] x[e, j, k] + bias[i, j, k]; with an index: w[e, i, index[j]].
- * Row by row of w, so that a row that serves several columns is decoded once for those that come
- * after each other. */
+ * Some rows of w at a time, so that they are decoded once for the columns that come one after the other. */
 void ref_linear(const step_args *a) {
-    const view *y = &a->dst, *bias = &a->src[2];
-    for (int64_t i = 0; i < y->ne[0]; i++) {
-        int64_t b, c, last_b = -1, last_c = -1;
-        for (int64_t l = 0; l < y->ne[3]; l++)
-            for (int64_t k = 0; k < y->ne[2]; k++)
-                for (int64_t j = 0; j < y->ne[1]; j++) {
-                    bool found = matrix_at(a, j, k, l, &b, &c);
-                    if (found && (b != last_b || c != last_c))
-                        ref_get_row(&a->src[1], i, last_b = b, last_c = c, a->row);
-                    double sum = found ? product(a, j, k, l) : NAN;
-                    if (bias->data)
-                        sum += ref_get(bias, i, j, k, l);
-                    ref_set(y, i, j, k, l, sum);
-                }
-    }
+    int64_t n = a->dst.ne[0];
+    for (int64_t i = 0; i < n; i += REF_ROWS)
+        linear_rows(a, i, (int)(n - i < REF_ROWS ? n - i : REF_ROWS));
 }
 
 /* Pairs of a row turn by pos * f, and grow by mag; what lies beyond 2 r passes. */

@@ -65,14 +65,26 @@ void ref_set(const view *v, int64_t i, int64_t j, int64_t k, int64_t l, double x
 
 void ref_get_row(const view *v, int64_t j, int64_t k, int64_t l, double *row) {
     const ggl_type_info *t = ggl_type_get(v->type);
+    const char *at = row_at(v, j, k, l);
+    int64_t n = v->ne[0];
+    float block[256];
+    switch (v->type) {
+    case GGL_F64:
+        memcpy(row, at, (size_t)n * sizeof *row);
+        return;
+    case GGL_F32:
+        for (int64_t i = 0; i < n; i++)
+            row[i] = ((const float *)at)[i];
+        return;
+    default:
+        break;
+    }
     if (!t->quantized) {
-        for (int64_t i = 0; i < v->ne[0]; i++)
+        for (int64_t i = 0; i < n; i++)
             row[i] = ref_get(v, i, j, k, l);
         return;
     }
-    const char *at = row_at(v, j, k, l);
-    float block[256];
-    for (int64_t i = 0; i < v->ne[0]; i += t->block, at += t->size) {
+    for (int64_t i = 0; i < n; i += t->block, at += t->size) {
         t->to_float(at, block, t->block);
         for (int64_t e = 0; e < t->block; e++)
             row[i + e] = block[e];
@@ -133,7 +145,7 @@ static ggl_status compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, 
             step->node && step->node->op == GGL_OP_ATTEND ? ref_attend_scratch(step->node) : 0;
         attend = scratch > attend ? scratch : attend;
     }
-    p->row = st == GGL_OK ? ggl_calloc((size_t)longest, sizeof *p->row) : NULL;
+    p->row = st == GGL_OK ? ggl_calloc((size_t)longest, (REF_ROWS + 1) * sizeof *p->row) : NULL;
     p->stored = st == GGL_OK ? ggl_calloc((size_t)longest, sizeof *p->stored) : NULL;
     p->attend = st == GGL_OK ? ggl_calloc((size_t)attend, sizeof *p->attend) : NULL;
     if (st == GGL_OK && (!p->row || !p->stored || !p->attend))

@@ -15,13 +15,15 @@ typedef struct view {
     size_t nb[GGL_MAX_DIMS];
 } view;
 
+enum { REF_ROWS = 8 }; /* that a product decodes and multiplies together */
+
 typedef struct step_args {
     const ggl_tensor *node;
     view dst, src[GGL_MAX_SRC];
     char *stores; /* GGL_REGION_STORES */
     const size_t *store_loc;
-    double *row;   /* scratch: as long as the longest row */
-    float *stored; /* likewise: a row of a store */
+    double *row;   /* scratch: REF_ROWS + 1 of the longest row */
+    float *stored; /* scratch: a row of a store */
     double *attend; /* scratch of ref_attend_scratch() doubles */
 } step_args;
 

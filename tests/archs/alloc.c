@@ -3,6 +3,8 @@
 #include "alloc_fail.h"
 #include "arch_test.h"
 #include "ggl/alloc.h"
+#include "llm/arch.h"
+#include "sample.h"
 #include "test.h"
 
 static model m;
@@ -20,14 +22,21 @@ static bool parse(void *arg) {
     return s == GGL_OK;
 }
 
+typedef struct building {
+    const llm_arch *arch;
+    const llm_arch_source *source;
+} building;
+
 static bool build(void *arg) {
+    const building *b = arg;
     ggl_error err = {0};
     llm_arch_result r = {0};
-    llm_arch_source src = llm_arch_source_gguf(m.file);
-    ggl_graph *g = ggl_graph_new(NULL);
+    ggl_graph_params p = ggl_graph_default();
+    p.n_pos = p.n_batch = 8;
+    ggl_graph *g = ggl_graph_new(&p);
     if (!g)
         return false;
-    ggl_status s = llm_arch_build(arg, &src, NULL, g, &r, &err);
+    ggl_status s = llm_arch_build(b->arch, b->source, NULL, g, &r, &err);
     if (s == GGL_OK)
         s = ggl_graph_finish(g, &err);
     CHECK_MSG(s == GGL_OK || s == GGL_NOMEM, "%s: %s", ggl_status_text(s), err.msg);
@@ -71,10 +80,57 @@ TEST(build_out_of_memory) {
     ggl_error err = {0};
     setup();
     REQUIRE_OK(llm_arch_parse(&a, text, strlen(text), "t.arch", &err), &err);
-    check_count(alloc_fail_each(build, a), 20);
+    llm_arch_source src = llm_arch_source_gguf(m.file);
+    check_count(alloc_fail_each(build, &(building){a, &src}), 20);
     llm_arch_free(a);
     model_free(&m);
     free(text);
+}
+
+/* The right descriptor is found by headers alone: a hundred that are not it cost no time at start. */
+TEST(opening_one_does_not_parse_the_others) {
+    const char *name, *source, *last_name = NULL, *last = NULL;
+    size_t n, last_n = 0;
+    ggl_error err = {0};
+    llm_arch *a;
+    int k = 0;
+    for (; llm_arch_builtin(k, &name, &source, &n); k++)
+        last_name = name, last = source, last_n = n;
+    REQUIRE(k > 10);
+    long before = alloc_count();
+    REQUIRE_OK(llm_arch_parse(&a, last, last_n, last_name, &err), &err);
+    long parsed = alloc_count() - before;
+    char family[64];
+    snprintf(family, sizeof family, "%s", llm_arch_family(a, 0));
+    llm_arch_free(a);
+    before = alloc_count();
+    REQUIRE_OK(llm_arch_open(&a, family, &err), &err);
+    long opened = alloc_count() - before;
+    CHECK_MSG(opened <= parsed + 4 * k, "%ld allocations to open %s, %ld to parse it, %d others", opened, family, parsed, k);
+    llm_arch_free(a);
+}
+
+/* Each of the shipped descriptors meets other code; a few of them in turn. */
+TEST(build_shipped_out_of_memory) {
+    const char *name, *source;
+    size_t n;
+    for (int k = 0; llm_arch_builtin(k, &name, &source, &n); k++) {
+        ggl_error err = {0};
+        llm_arch *a;
+        if (!sampled(k, 8))
+            continue;
+        REQUIRE_OK(llm_arch_parse(&a, source, n, name, &err), &err);
+        llm_arch_toy *toy = llm_arch_toy_new(a, 0, &err);
+        if (CHECK_MSG(toy, "%s: %s", name, err.msg)) {
+            building b = {a, llm_arch_toy_source(toy)};
+            CHECK_MSG(build(&b), "%s is not built", name); /* which makes up its tensors */
+            llm_arch_toy_freeze(toy);
+            long failed = alloc_fail_each(build, &b);
+            CHECK_MSG(failed > 20, "%s: allocation %ld", name, failed);
+        }
+        llm_arch_toy_free(toy);
+        llm_arch_free(a);
+    }
 }
 
 TEST(check_out_of_memory) {

@@ -39,9 +39,21 @@ static void put_tensor(ggl_gguf_writer *w, const char *name, const char *s) {
     ggl_gguf_put_tensor(w, name, GGL_F32, n, ne, zeros);
 }
 
+static void put_bools(ggl_gguf_writer *w, const char *key, const char *s) {
+    uint8_t item[64];
+    uint64_t n = 0;
+    for (; n < 64 && (s[1] == ' ' || s[1] == 't' || s[1] == 'f'); s += strcspn(s + 1, ",]") + 1) {
+        s += s[1] == ' ';
+        item[n++] = s[1] == 't';
+    }
+    ggl_gguf_put(w, key, GGL_GGUF_BOOL, true, item, n);
+}
+
 static void put_value(ggl_gguf_writer *w, const char *key, const char *s) {
     if (*s == '"') {
         ggl_gguf_put_string(w, key, s + 1, strcspn(s + 1, "\""));
+    } else if (*s == '[' && (s[1] == 't' || s[1] == 'f')) {
+        put_bools(w, key, s);
     } else if (*s == '[') {
         double item[64];
         uint64_t n = 0;

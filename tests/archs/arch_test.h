@@ -9,7 +9,7 @@
  * token_embd) with n_embd = 8 and n_vocab = 10 of the little model. The caller frees it. */
 char *arch_text(const char *top, const char *body);
 
-/* A GGUF file in memory, from lines "key = 1", "key = \"a\"", "key = [1, 2]", "key = true" and
+/* A GGUF file in memory, from lines "key = 1", "key = \"a\"", "key = [1, 2]", "key = [true, false]", "key = true" and
  * "name [8, 10]" (an f32 tensor). The little model's own lines (general.architecture = "t",
  * t.n_embd = 8, tokens, token_embd.weight) are put before it. */
 typedef struct model {

@@ -182,7 +182,7 @@ static const struct {
     {"", "", "t.odd = [1, 2, 3, 4, 5]\nt.b = [1, 2]",
      "model.gguf: error: 2 keys of this file are not read by t.arch:\n  t.odd = [1, 2, 3, 4, ..] of "
      "5\n  t.b = [1, 2]\nWithout them the output may be wrong. To go on at your own risk: "
-     "--ignore-key 't.*'\nAn author reads, ignores or requires each of them in t.arch."},
+     "--ignore-key 't.odd' --ignore-key 't.b'\nAn author reads, ignores or requires each of them in t.arch."},
     {"", "", "t.logit_scale = 16",
      "  t.logit_scale = 16: multiplies the logits (1 would change nothing)\n"},
     {"", "", "t.logit_scale = \"s\"", "  t.logit_scale = \"s\": multiplies the logits"},
@@ -214,7 +214,7 @@ static const struct {
     {"", "", "blk.0.u.3.w [8]\nblk.11.u.3.w [8]\nblk.2.u.3.w [8]\nw2 [8]\nt.k = 1",
      "model.gguf: error: 1 key and 4 tensors of this file are not read by t.arch:\n  t.k = 1\n  "
      "blk.{0..11}.u.3.w (3 tensors)\n  w2\nWithout them the output may be wrong. To go on at your "
-     "own risk: --ignore-key 't.k' --ignore-tensor '*'\n"},
+     "own risk: --ignore-key 't.k' --ignore-tensor 'blk.*.u.*.w' --ignore-tensor 'w2'\n"},
     {"w [8]\n", "x = x * w\n", "w.weight [8]\nw.bias [8]",
      "is not read by t.arch:\n  w.bias: its weight is declared in t.arch:3 without 'bias'\n"},
     {"w [8, 8] bias from \"v\"\n", "x = linear(x, w)\n", "v [8, 8]",

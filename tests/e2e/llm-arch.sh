@@ -49,7 +49,10 @@ expect 1 "none.gguf" show "$tmp/none.gguf"
 
 # --- check ----------------------------------------------------------------------------------------------------------------
 expect 0 "made-up models" check "$tmp/tiny.arch"
-expect 0 "made-up models" check gpt2
+expect 0 "nodes, on cpu as on the reference" check gpt2
+expect 0 "nodes, on reference, cpu as on" check "$tmp/tiny.arch" --backend reference --backend cpu
+expect 1 "--backend: " check "$tmp/tiny.arch" --backend abacus
+expect 0 "nodes, on cpu" check "$tmp/tiny.arch" --all
 expect 1 "are not read by $tmp/tiny.arch:" check "$tmp/tiny.arch" "$model"
 expect 1 "and 41 tensors" check "$tmp/tiny.arch" "$model" --ignore-tensor none
 unread=(--ignore-key 'llama.*' --ignore-tensor '*')
@@ -68,11 +71,21 @@ expect 1 "did you mean rms_norm" check "$tmp/typo.arch"
 "$arch" check - <"$tmp/tiny.arch" >"$tmp/out" 2>&1 || fail "check -: $(cat "$tmp/out")"
 
 # --- looking --------------------------------------------------------------------------------------------------------------
+narrow() { # the last output fits a terminal of 80 columns, but for paths
+    ! grep -vF -e "$model" -e "$tmp" "$tmp/out" | LC_ALL=C grep -E '.{81}' || fail "$1 is wider than 80 columns"
+}
 expect 0 "llama.arch" list
+narrow list
 expect 0 "blk.{l}.attn_q.weight" show "$model"
 [ ! -s "$tmp/err" ] || fail "show: $(cat "$tmp/err")"
 expect 0 "read, llama.arch:5" show "$model"
-expect 0 "NOT READ: query heads that share a key head" show "$model" --arch "$tmp/tiny.arch"
+narrow show
+grep -q 'NOT READ' "$tmp/out" && fail "show: $(grep 'NOT READ' "$tmp/out")"
+expect 0 "  blk.{l}.attn_q.weight " show "$model" --arch "$tmp/tiny.arch"
+narrow "show of what is not read"
+grep -q '^  blk.{l}.attn_q.weight .*  NOT READ$' "$tmp/out" || fail "show: $(grep attn_q "$tmp/out")"
+grep -q '^  blk.{l}.attn_norm.weight .*l = 0 .. [0-9]*$' "$tmp/out" || fail "show: $(grep attn_norm "$tmp/out")"
+grep -q "NOT READ: query heads that share a key head" "$tmp/out" || fail "show: $(cat "$tmp/out")"
 expect 0 "harmless: a size of tensors" show "$model" --arch "$tmp/tiny.arch"
 expect 1 "nothing.arch" show "$model" --arch "$tmp/nothing.arch"
 sed 's/general.architecture/general.architectura/' "$model" >"$tmp/unknown.gguf"

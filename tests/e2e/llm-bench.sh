@@ -57,6 +57,11 @@ cmp -s "$tmp/toy-llama-q4_0.gguf" "$tmp/again.gguf" || fail "the same seed makes
 does make toy-llama q4_0 "$tmp/again.gguf" --seed 2
 cmp -s "$tmp/toy-llama-q4_0.gguf" "$tmp/again.gguf" && fail "another seed makes the same file"
 does make toy-llama q4_0 "$tmp/again.gguf" --layers 1 --vocab 400
+# an error that all tests have is said once
+printf 'arch llama\nlanguage 1\ntoken_embd [.embedding_length, n_vocab]\nlogits = linear(token_embd[token], token_embd)\n' >"$tmp/odd.arch"
+"$bench" -m "$tmp/toy-llama-f32.gguf" --arch "$tmp/odd.arch" -p 4 -n 2 -r 1 --no-limits >/dev/null 2>"$tmp/err" </dev/null && fail "unread tensors"
+[ "$(grep -c 'not read by' "$tmp/err")" = 1 ] || fail "the same error twice: $(head -c 900 "$tmp/err")"
+grep -q 'llm-bench: 1 more test failed for the same reason' "$tmp/err" || fail "how many tests failed: $(head -c 900 "$tmp/err")"
 refuses 2 "did you mean 'toy-llama'" make toy-lama q4_0 "$tmp/x.gguf"
 refuses 2 "as 'i32'" make toy-llama i32 "$tmp/x.gguf"
 refuses 2 '3 layers' make toy-llama q4_0 "$tmp/x.gguf" --layers 3

@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <math.h>
 
+#include "arch_impl.h"
 #include "ggl/fold.h"
 #include "sample.h"
 #include "test.h"
@@ -66,7 +67,8 @@ static void read_rows(void) {
 
 typedef struct value {
     llm_arch_type type;
-    bool is_list;
+    bool is_list; /* of three of them */
+    bool has_fourth; /* .. and of one that is half as large */
     double number;
     bool flag;
     const char *string;
@@ -90,7 +92,7 @@ static bool w_find_key(void *ctx, const char *name, llm_arch_key *out) {
     for (int i = 0; i < w->n; i++)
         if (strcmp(w->key[i].name, name) == 0) {
             const value *v = &w->key[i].v;
-            *out = (llm_arch_key){v->type, v->is_list, v->is_list ? 3 : 1, v};
+            *out = (llm_arch_key){v->type, v->is_list, v->is_list ? 3 + (uint64_t)v->has_fourth : 1, v};
             return true;
         }
     return w->base->find_key(w->base->ctx, name, out);
@@ -102,7 +104,7 @@ static bool w_get_item(void *ctx, const llm_arch_key *key, uint64_t i, llm_arch_
         if (key->handle == &w->key[k].v) {
             const value *v = &w->key[k].v;
             *out =
-                (llm_arch_item){v->number, v->flag, {v->string, v->string ? strlen(v->string) : 0}};
+                (llm_arch_item){i < 3 ? v->number : v->number / 2, v->flag, {v->string, v->string ? strlen(v->string) : 0}};
             return true;
         }
     return w->base->get_item(w->base->ctx, key, i, out);
@@ -169,7 +171,7 @@ static double number_of(wrapped *w, const char *name, double otherwise) {
 
 /* --- values to try ---------------------------------------------------------------------------- */
 
-enum { N_VALUES = 22 };
+enum { N_VALUES = 23 };
 
 static int candidates(wrapped *w, value out[N_VALUES]) {
     double n_embd = number_of(w, "embedding_length", 80),
@@ -201,6 +203,7 @@ static int candidates(wrapped *w, value out[N_VALUES]) {
         out[n++] = (value){.type = LLM_ARCH_STRING, .string = strings[i]};
     for (int i = 0; i < 2; i++)
         out[n++] = (value){.type = LLM_ARCH_BOOL, .flag = i};
+    out[n++] = (value){.is_list = true, .has_fourth = true, .number = 8};
     return n;
 }
 
@@ -238,31 +241,35 @@ static void add_profile(wrapped *w, int profile) {
 
 /* --- verdicts --------------------------------------------------------------------------------- */
 
-typedef struct asked {
-    const char *name;
-    llm_arch_use use;
-    bool found;
-    char reason[200];
-} asked;
+/* Judges keys of `w`, whatever they are at the time. The table is parsed once. */
+typedef struct asking {
+    arch_eval ev;
+    arch_judge *judge;
+    ggl_error err;
+} asking;
 
-static void on_key(void *ctx, const llm_arch_judged *k) {
-    asked *a = ctx;
-    if (k->key.n == strlen(a->name) && memcmp(k->key.s, a->name, k->key.n) == 0) {
-        a->use = k->use;
-        a->found = true;
-        snprintf(a->reason, sizeof a->reason, "%s", k->reason ? k->reason : "");
-    }
+static void asking_init(asking *a, const llm_arch *arch, const wrapped *w) {
+    *a = (asking){.ev = {.arch = arch, .src = &w->source, .layer = -1}};
+    a->ev.err = &a->err;
+    a->ev.arena.limit = ARCH_MAX_MEMORY;
+    REQUIRE_OK((ggl_status)(arch_find_family(&a->ev) && arch_eval_init(&a->ev) ? GGL_OK
+                                                                                : a->ev.status),
+               &a->err);
+    REQUIRE((a->judge = arch_judge_new(&a->ev)));
 }
 
-static asked verdict(const llm_arch *arch, const wrapped *w, const char *name) {
-    ggl_error err = {0};
-    char full[128];
+static void asking_fini(asking *a) {
+    arch_judge_free(a->judge);
+    arch_eval_fini(&a->ev);
+}
+
+static llm_arch_judged verdict(asking *a, const wrapped *w, const char *name) {
+    static char full[128];
     snprintf(full, sizeof full, "%.40s.%.80s", w->family, name);
-    asked a = {.name = full};
-    CHECK_OK(llm_arch_judge_keys(arch, &w->source, on_key, &a, &err), &err);
-    CHECK_MSG(a.found, "%s was not judged", full);
-    a.name = NULL;
-    return a;
+    a->ev.steps = 0;
+    const llm_arch_judged k = arch_judge_key(a->judge, (ggl_str){full, strlen(full)});
+    CHECK_OK(a->ev.status, &a->err);
+    return k;
 }
 
 /* --- graphs ----------------------------------------------------------------------------------- */
@@ -303,56 +310,77 @@ static bool same_graph(const ggl_graph *a, const ggl_graph *b) {
 /* --- all descriptors -------------------------------------------------------------------------- */
 
 typedef struct tally {
-    int n_harmless, n_refused; /* models built */
+    int n_built, n_named[400];                /* n_named: by a descriptor or a model */
+    int n_harmless[400], n_refused[400];      /* of a row: models */
+    bool alone_harmless[400], alone_refused[400]; /* built with this key only */
 } tally;
 
-static void check_build(const llm_arch *arch, const wrapped *w, const char *name, const value *v,
-                        const asked *a, const ggl_graph *plain) {
+/* What try_row found out about a row of a model. */
+typedef struct found {
+    value harmless, refused;
+    bool has_harmless, has_refused; /* without other keys */
+} found;
+
+/* The model runs as before with these keys. */
+static void check_same(const llm_arch *arch, const wrapped *w, const ggl_graph *plain,
+                       const char *what) {
     ggl_error err = {0};
     ggl_graph *g;
-    char text[64];
     ggl_status s = build(arch, &w->source, &g, &err);
-    if (a->use == LLM_ARCH_HARMLESS) {
-        if (CHECK_MSG(s == GGL_OK, "%s: .%s = %s: %s", llm_arch_name(arch), name,
-                      value_text(v, text), err.msg))
-            CHECK_MSG(same_graph(plain, g), "%s: .%s = %s makes another graph", llm_arch_name(arch),
-                      name, value_text(v, text));
-    } else {
-        CHECK_MSG(s == GGL_FORMAT && strstr(err.msg, name) && strstr(err.msg, a->reason) &&
-                      a->reason[0],
-                  "%s: .%s = %s: %s", llm_arch_name(arch), name, value_text(v, text), err.msg);
-    }
+    if (CHECK_MSG(s == GGL_OK, "%s: %s: %s", llm_arch_name(arch), what, err.msg))
+        CHECK_MSG(same_graph(plain, g), "%s: %s: another graph", llm_arch_name(arch), what);
     ggl_graph_free(g);
 }
 
-/* One row alone, on a model: builds with the first harmless value and with the first other one. *keep
- * gets the harmless one. */
-static void try_row(const llm_arch *arch, const llm_arch_source *base, const char *family, int r,
-                    const ggl_graph *plain, tally *t, value *keep, bool *kept) {
-    static wrapped w;
-    value v[N_VALUES];
-    bool built[2] = {false, false};
-    *kept = false;
-    for (int i = 0, n = N_VALUES; i < n && !(built[0] && built[1]); i++) {
-        w_init(&w, base, family);
-        n = candidates(&w, v);
-        if (!w_add(&w, rows[r].name, v[i]))
-            return; /* the model has it */
-        const asked a = verdict(arch, &w, rows[r].name);
-        if (a.use != LLM_ARCH_HARMLESS && a.use != LLM_ARCH_UNREAD)
-            return; /* the descriptor's */
-        const bool harmless = a.use == LLM_ARCH_HARMLESS;
-        if (built[harmless])
-            continue;
-        built[harmless] = true;
-        check_build(arch, &w, rows[r].name, &v[i], &a, plain);
-        t->n_harmless += harmless;
-        t->n_refused += !harmless;
-        if (harmless) {
-            *keep = v[i];
-            *kept = true;
-        }
+static void check_alone(const llm_arch *arch, wrapped *w, const llm_arch_source *base,
+                        const char *family, int r, const value *v, const char *reason,
+                        const ggl_graph *plain) {
+    ggl_error err = {0};
+    ggl_graph *g;
+    char text[64];
+    w_init(w, base, family);
+    w_add(w, rows[r].name, *v);
+    if (!reason) {
+        check_same(arch, w, plain, rows[r].name);
+        return;
     }
+    ggl_status s = build(arch, &w->source, &g, &err);
+    CHECK_MSG(s == GGL_FORMAT && strstr(err.msg, rows[r].name) && strstr(err.msg, reason) &&
+                  reason[0],
+              "%s: .%s = %s: %s", llm_arch_name(arch), rows[r].name, value_text(v, text), err.msg);
+    ggl_graph_free(g);
+}
+
+/* All values of a row beside the keys of a profile; ones that say something new are built alone.
+ * False: the key is the model's or the descriptor's. */
+static bool try_row(asking *a, wrapped *w, const llm_arch_source *base, const char *family, int r,
+                    int profile, const ggl_graph *plain, tally *t, found *f) {
+    value v[N_VALUES];
+    for (int i = 0; i < N_VALUES; i++) {
+        w_init(w, base, family);
+        candidates(w, v);
+        if (!w_add(w, rows[r].name, v[i]))
+            return false;
+        add_profile(w, profile);
+        const llm_arch_judged k = verdict(a, w, rows[r].name);
+        if (k.use != LLM_ARCH_HARMLESS && k.use != LLM_ARCH_UNREAD)
+            return false;
+        const bool harmless = k.use == LLM_ARCH_HARMLESS;
+        t->n_harmless[r] += harmless;
+        t->n_refused[r] += !harmless;
+        bool *has = harmless ? &f->has_harmless : &f->has_refused;
+        bool *alone = harmless ? &t->alone_harmless[r] : &t->alone_refused[r];
+        if (profile != ALONE || *has)
+            continue;
+        *has = true;
+        *(harmless ? &f->harmless : &f->refused) = v[i];
+        if (*alone)
+            continue;
+        *alone = true;
+        t->n_built++;
+        check_alone(a->ev.arch, w, base, family, r, &v[i], harmless ? NULL : k.reason, plain);
+    }
+    return true;
 }
 
 static bool logits_of(const llm_arch *arch, const llm_arch_source *source, ggl_backend *cpu,
@@ -379,33 +407,58 @@ static bool logits_of(const llm_arch *arch, const llm_arch_source *source, ggl_b
     return ok;
 }
 
-/* All harmless keys in one model, each at a value that is harmless alone. */
-static void same_logits(const llm_arch *arch, const llm_arch_source *base, const char *family,
-                        const value *keep, const bool *kept) {
-    static wrapped w;
+/* All harmless keys in one model, each at a value that is harmless alone: those that are not beside
+ * the others are built alone. */
+static void same_logits(asking *a, wrapped *w, const llm_arch_source *base, const char *family,
+                        const found *f, const ggl_graph *plain) {
     static float want[8 * 64], got[8 * 64];
+    static wrapped other;
+    const llm_arch *arch = a->ev.arch;
     const size_t n = 8 * 52; /* the made-up models' vocabulary */
     ggl_backend *cpu = NULL, *fold = NULL;
     ggl_backend_params one = {.n_threads = 1};
     ggl_error err = {0};
     REQUIRE_OK(ggl_backend_open(&cpu, "cpu", &one, &err), &err);
     REQUIRE_OK(ggl_backend_open(&fold, "reference", NULL, &err), &err);
-    w_init(&w, base, family);
+    w_init(w, base, family);
     for (int r = 0; r < n_rows; r++)
-        if (kept[r] && w_add(&w, rows[r].name, keep[r]) &&
-            verdict(arch, &w, rows[r].name).use != LLM_ARCH_HARMLESS)
-            w.n--; /* not beside the others */
-    if (logits_of(arch, base, cpu, fold, want, n) && logits_of(arch, &w.source, cpu, fold, got, n))
+        if (f[r].has_harmless && w_add(w, rows[r].name, f[r].harmless) &&
+            verdict(a, w, rows[r].name).use != LLM_ARCH_HARMLESS) {
+            w->n--;
+            check_alone(arch, &other, base, family, r, &f[r].harmless, NULL, plain);
+        }
+    check_same(arch, w, plain, "all harmless keys");
+    if (logits_of(arch, base, cpu, fold, want, n) && logits_of(arch, &w->source, cpu, fold, got, n))
         CHECK_MSG(memcmp(want, got, n * sizeof *want) == 0, "%s: other logits with %d more keys",
-                  llm_arch_name(arch), w.n);
-    CHECK_MSG(w.n > 80, "%s: only %d keys", llm_arch_name(arch), w.n);
+                  llm_arch_name(arch), w->n);
     ggl_backend_close(cpu);
     ggl_backend_close(fold);
 }
 
+/* All refused keys in one model: the error counts each of them. */
+static void count_refused(asking *a, wrapped *w, const llm_arch_source *base, const char *family,
+                          const found *f) {
+    ggl_error err = {0};
+    ggl_graph *g;
+    char words[80];
+    int n = 0;
+    w_init(w, base, family);
+    for (int r = 0; r < n_rows; r++)
+        if (f[r].has_refused)
+            w_add(w, rows[r].name, f[r].refused);
+    for (int r = 0; r < n_rows; r++)
+        n += f[r].has_refused && verdict(a, w, rows[r].name).use == LLM_ARCH_UNREAD;
+    ggl_status s = build(a->ev.arch, &w->source, &g, &err);
+    snprintf(words, sizeof words, "wrapped: error: %d keys of this file are not read by", n);
+    CHECK_MSG(n > 1 && s == GGL_FORMAT && strstr(err.msg, words), "%s: %d keys: %s",
+              llm_arch_name(a->ev.arch), n, err.msg);
+    ggl_graph_free(g);
+}
+
 static void try_model(const llm_arch *arch, llm_arch_toy *toy, tally *t) {
-    static value keep[400];
-    static bool kept[400];
+    static wrapped w;
+    static found f[400];
+    asking a;
     ggl_error err = {0};
     ggl_graph *plain;
     llm_arch_item item = {0};
@@ -417,46 +470,191 @@ static void try_model(const llm_arch *arch, llm_arch_toy *toy, tally *t) {
             base->get_item(base->ctx, &k, 0, &item));
     snprintf(family, sizeof family, "%.*s", (int)item.string.n, item.string.s);
     REQUIRE_OK(build(arch, base, &plain, &err), &err);
-    for (int r = 0; r < n_rows; r++)
-        try_row(arch, base, family, r, plain, t, &keep[r], &kept[r]);
+    w_init(&w, base, family);
+    asking_init(&a, arch, &w);
+    for (int r = 0; r < n_rows; r++) {
+        f[r] = (found){.has_harmless = false};
+        for (int p = ALONE; p < N_PROFILES; p++)
+            if (!try_row(&a, &w, base, family, r, p, plain, t, &f[r])) {
+                f[r] = (found){.has_harmless = false};
+                t->n_named[r]++;
+                break;
+            } else if (f[r].has_harmless != rows[r].never && f[r].has_refused == rows[r].conditional)
+                break; /* nothing to learn from other keys beside it */
+    }
+    same_logits(&a, &w, base, family, f, plain);
+    count_refused(&a, &w, base, family, f);
+    asking_fini(&a);
     ggl_graph_free(plain);
-    same_logits(arch, base, family, keep, kept);
+}
+
+/* Each row was harmless on some descriptor if it can be, and refused on one if it can be. */
+static void check_rows(const tally *t) {
+    for (int r = 0; r < n_rows; r++) {
+        CHECK_MSG((t->n_harmless[r] > 0) == !rows[r].never, ".%s: %d times harmless", rows[r].name,
+                  t->n_harmless[r]);
+        CHECK_MSG((t->n_refused[r] > 0) == rows[r].conditional, ".%s: %d times refused",
+                  rows[r].name, t->n_refused[r]);
+    }
+}
+
+/* Reads one key, so that the rows decide about all others. */
+static const char little[] = "arch t\nlanguage 1\nn_embd = .embedding_length\n"
+                             "token_embd [n_embd, n_vocab]\n"
+                             "logits = linear(token_embd[token], token_embd)\n";
+
+static void try_descriptor(const char *name, const char *text, size_t n, tally *t) {
+    for (int variant = 0; variant < 2; variant++) {
+        toy_model m;
+        ggl_error err = {0};
+        if (!CHECK_MSG(toy_open(&m, name, text, n, variant, &err), "%s: %s", name, err.msg))
+            continue;
+        try_model(m.arch, m.toy, t);
+        toy_close(&m);
+    }
 }
 
 TEST(every_row_on_every_descriptor) {
-    tally t = {0};
+    static tally t;
     const char *name, *text;
     size_t n;
     read_rows();
     for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++)
-        for (int variant = 0; variant < 2; variant++) {
+        if (!TEST_SANITIZED || sampled(k, 3))
+            try_descriptor(name, text, n, &t);
+    try_descriptor("t.arch", little, strlen(little), &t);
+    check_rows(&t);
+    printf("%d rows; %d models with one key\n", n_rows, t.n_built);
+}
+
+/* --- experts ---------------------------------------------------------------------------------- */
+
+typedef struct mixture {
+    const char *file, *family;
+    int gating; /* expert_gating_func: 1 softmax, 2 sigmoid, 3 softmax over those chosen */
+    int normed; /* expert_weights_norm; -1: it would change nothing */
+} mixture;
+
+static bool builds_with(const llm_arch *arch, const llm_arch_source *base, const char *family,
+                        const char *name, value v, const ggl_graph *plain, ggl_error *err) {
+    static wrapped w;
+    ggl_graph *g;
+    w_init(&w, base, family);
+    snprintf(w.key[w.n].name, sizeof w.key->name, "%s.%s", family, name);
+    w.key[w.n++].v = v; /* in place of the model's */
+    bool same = build(arch, &w.source, &g, err) == GGL_OK && same_graph(plain, g);
+    ggl_graph_free(g);
+    return same;
+}
+
+static void try_mixture(const mixture *m, const llm_arch *arch, const llm_arch_source *base) {
+    ggl_error err = {0};
+    ggl_graph *plain;
+    const char *gating = "expert_gating_func", *norm = "expert_weights_norm";
+    const value flag[2] = {{.type = LLM_ARCH_BOOL}, {.type = LLM_ARCH_BOOL, .flag = true}};
+    REQUIRE_OK(build(arch, base, &plain, &err), &err);
+    CHECK_MSG(builds_with(arch, base, m->family, gating, number(m->gating), plain, &err),
+              "%s: %s", m->family, err.msg);
+    CHECK_MSG(builds_with(arch, base, m->family, gating, number(0), plain, &err), "%s: %s",
+              m->family, err.msg);
+    CHECK_MSG(!builds_with(arch, base, m->family, gating, number(m->gating == 2 ? 1 : 2), plain,
+                           &err),
+              "%s: another gating", m->family);
+    for (int i = 0; i < 2; i++)
+        CHECK_MSG(builds_with(arch, base, m->family, norm, flag[i], plain, &err) ==
+                      (m->normed < 0 || m->normed == i),
+                  "%s: %s %d: %s", m->family, norm, i, err.msg);
+    ggl_graph_free(plain);
+}
+
+/* The keys of files may say what a family does anyway, and nothing else. */
+TEST(experts_as_the_family_has_them) {
+    static const mixture all[] = {
+        {"arctic", "arctic", 1, 1},       {"dbrx", "dbrx", 1, 1},
+        {"deepseek", "deepseek", 1, 0},   {"ernie4_5", "ernie4_5-moe", 1, 1},
+        {"gpt-oss", "gpt-oss", 3, -1},    {"granite", "granitemoe", 3, 1},
+        {"granitehybrid", "granitehybrid", 3, 1}, {"hunyuan", "hunyuan-moe", 1, 1},
+        {"jamba", "jamba", 1, 0},         {"llama", "llama", 1, 1},
+        {"llama4", "llama4", 2, 0},       {"mimo2", "mimo2", 2, 1},
+        {"minicpm", "minicpm", 1, 1},     {"minimax_m2", "minimax-m2", 2, 1},
+        {"olmoe", "olmoe", 1, 0},         {"phimoe", "phimoe", 1, 1},
+        {"qwen2moe", "qwen2moe", 1, 0},   {"qwen3", "qwen3moe", 1, 1},
+        {"qwen35", "qwen35moe", 1, 1},    {"qwen3next", "qwen3next", 1, 1},
+        {"smallthinker", "smallthinker", 2, 1}};
+    const char *name, *text;
+    size_t n;
+    int tried = 0;
+    for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++)
+        for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
             toy_model m;
             ggl_error err = {0};
-            if (TEST_SANITIZED && !sampled(k, 3))
+            const size_t stem = strlen(all[i].file);
+            if (strncmp(name, all[i].file, stem) != 0 || strcmp(name + stem, ".arch") != 0)
                 continue;
-            if (!CHECK_MSG(toy_open(&m, name, text, n, variant, &err), "%s: %s", name, err.msg))
-                continue;
-            try_model(m.arch, m.toy, &t);
-            toy_close(&m);
+            bool there = false;
+            for (int variant = 1; !there && toy_open(&m, name, text, n, variant, &err);
+                 variant += 2) {
+                const char *what = llm_arch_toy_text(m.toy);
+                const size_t len = strlen(all[i].family);
+                there = strncmp(what, all[i].family, len) == 0 && what[len] == ',';
+                llm_arch_toy_freeze(m.toy);
+                if (there)
+                    try_mixture(&all[i], m.arch, llm_arch_toy_source(m.toy));
+                toy_close(&m);
+            }
+            CHECK_MSG(there, "%s: %s", all[i].family, err.msg);
+            tried++;
         }
-    printf("%d rows; %d models with a harmless key, %d refused\n", n_rows, t.n_harmless,
-           t.n_refused);
+    CHECK(tried == (int)(sizeof all / sizeof *all));
+}
+
+/* Families that do not rotate say so. */
+TEST(no_rotation) {
+    static const char *const files[] = {"bloom.arch", "gpt2.arch",  "jais.arch",   "jamba.arch",
+                                        "mamba.arch", "mpt.arch",   "refact.arch", "starcoder.arch"};
+    static wrapped w;
+    const char *name, *text;
+    size_t n;
+    int tried = 0;
+    for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++)
+        for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+            toy_model m;
+            ggl_error err = {0};
+            ggl_graph *plain;
+            char family[32];
+            if (strcmp(name, files[i]) != 0)
+                continue;
+            REQUIRE(toy_open(&m, name, text, n, 1, &err));
+            llm_arch_toy_freeze(m.toy);
+            snprintf(family, sizeof family, "%.*s", (int)strcspn(name, "."), name);
+            REQUIRE_OK(build(m.arch, llm_arch_toy_source(m.toy), &plain, &err), &err);
+            w_init(&w, llm_arch_toy_source(m.toy), family);
+            w_add(&w, "rope.freq_base", number(500000));
+            w_add(&w, "rope.dimension_count", number(3));
+            w_add(&w, "rope.scaling.type", (value){.type = LLM_ARCH_STRING, .string = "yarn"});
+            w_add(&w, "rope.scaling.factor", number(4));
+            check_same(m.arch, &w, plain, "keys of the rotation");
+            ggl_graph_free(plain);
+            toy_close(&m);
+            tried++;
+        }
+    CHECK(tried == (int)(sizeof files / sizeof *files));
 }
 
 /* On a descriptor that names next to nothing: with all values, alone and beside other keys. A list of
  * equal values counts as the value. */
 TEST(every_condition_holds_and_fails) {
-    static const char text[] =
-        "arch t\nlanguage 1\nn_embd = .embedding_length\ntoken_embd [n_embd, "
-        "n_vocab]\nlogits = linear(token_embd[token], token_embd)\n";
     static wrapped w;
     toy_model m;
+    asking a;
     ggl_error err = {0};
     value v[N_VALUES];
     read_rows();
-    REQUIRE(toy_open(&m, "t.arch", text, strlen(text), 0, &err));
+    REQUIRE(toy_open(&m, "t.arch", little, strlen(little), 0, &err));
     llm_arch_toy_freeze(m.toy);
-    for (int r = 0; r < n_rows; r += TEST_SANITIZED ? 5 : 1) {
+    w_init(&w, llm_arch_toy_source(m.toy), "t");
+    asking_init(&a, m.arch, &w);
+    for (int r = 0; r < n_rows; r++) {
         int n_harmless = 0, n_refused = 0;
         for (int profile = 0; profile < N_PROFILES; profile++)
             for (int i = 0; i < N_VALUES; i++) {
@@ -464,11 +662,11 @@ TEST(every_condition_holds_and_fails) {
                 for (int list = 0; list < 2; list++) {
                     w_init(&w, llm_arch_toy_source(m.toy), "t");
                     candidates(&w, v);
-                    v[i].is_list = list;
+                    v[i].is_list = list || v[i].has_fourth;
                     w_add(&w, rows[r].name, v[i]);
                     add_profile(&w, profile);
                     w_add(&w, "attention.head_count", number(4));
-                    use[list] = verdict(m.arch, &w, rows[r].name).use;
+                    use[list] = verdict(&a, &w, rows[r].name).use;
                 }
                 n_harmless += use[0] == LLM_ARCH_HARMLESS;
                 n_refused += use[0] == LLM_ARCH_UNREAD;
@@ -479,5 +677,6 @@ TEST(every_condition_holds_and_fails) {
         CHECK_MSG(n_refused > 0 || !rows[r].conditional, "no value of .%s is refused",
                   rows[r].name);
     }
+    asking_fini(&a);
     toy_close(&m);
 }

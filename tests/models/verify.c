@@ -3,6 +3,7 @@
 #include "verify.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
@@ -286,6 +287,24 @@ TEST(builtin_model) {
     llm_model_free(m);
 }
 
+/* Of gelu(-4) the factor 1 + tanh is what two ones leave: float is off by more than a rounding of x explains, and right. */
+TEST(rounded_within) {
+    static const char text[] = "arch far\nlanguage 1\nn_embd = .embedding_length\ntoken_embd [n_embd, n_vocab]\n"
+                               "x = token_embd[token]\nlogits = linear(x, token_embd) + sum(gelu(x * 0.1 - 4))\n";
+    fixture f;
+    toy_model t;
+    verify_result r;
+    if (open_backends(&f) && CHECK_MSG(toy_open(&t, "far.arch", text, sizeof text - 1, 1, &f.err), "%s", f.err.msg)) {
+        if (build(&f, t.arch, llm_arch_toy_source(t.toy))) {
+            const ggl_tensor *wrong = first_wrong(&f, ggl_graph_get_output(f.g, 0), NO_FAULT, &r);
+            CHECK_MSG(!wrong, "%s departs by %g", name_of(wrong), r.at[r.first < 0 ? 0 : r.first].departure);
+            verify_result_fini(&r);
+        }
+        toy_close(&t);
+    }
+    teardown(&f);
+}
+
 static const char *all_but_linear(const ggl_tensor *t) {
     return t->op == GGL_OP_LINEAR ? NULL : "it has products only";
 }
@@ -298,9 +317,8 @@ TEST(products_only) {
     for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++) {
         fixture f;
         toy_model t;
-        static const char known[] = "bloom.arch gemma2.arch gpt2.arch llama.arch phi3.arch qwen2.arch qwen3.arch "
-                                    "qwen35.arch"; /* the bound of the whole is too narrow for chatglm, olmoe and lfm2 */
-        if (!strstr(known, name))
+        /* In these two a number that a cache keeps falls to the other side, which moves the outputs more than all other rounding. */
+        if (!sampled(k, 8) && !strstr("chatglm.arch olmoe.arch", name))
             continue;
         if (open_backends(&f) &&
             CHECK_MSG(toy_open(&t, name, text, n, 1, &f.err), "%s", f.err.msg)) {

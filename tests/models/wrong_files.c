@@ -106,7 +106,7 @@ TEST(unchanged) {
 }
 
 TEST(unknown_architecture) {
-    check((change){.architecture = "lama"}, "unknown architecture 'lama'", "--arch FILE");
+    check((change){.architecture = "lama"}, "the architecture 'lama' (did you mean 'llama'?)", "--arch FILE");
 }
 
 TEST(no_architecture) {
@@ -166,7 +166,7 @@ TEST(zeros_and_sizes) {
           "changed.gguf: the model's own context", "2147483648 tokens");
     check((change){.no_tensors = true}, "this file has a vocabulary only", "changed.gguf");
     check((change){.architecture = "llama\0evil", .architecture_n = 10},
-          "unknown architecture 'llama\\x00evil'", "");
+          "no built-in descriptor for the architecture 'llama\\x00evil'", "");
     check((change){.number_key = "llama.block_count", .number = 4000}, "is missing", "");
 }
 

@@ -108,7 +108,7 @@ def qwen2(k, w, tokens, n_ctx):
         q = rotate(split_heads(linear(h, b("attn_q"), b("attn_q", ".bias")), n_head), theta, True, mag)
         key = rotate(split_heads(linear(h, b("attn_k"), b("attn_k", ".bias")), n_kv), theta, True, mag)
         v = split_heads(linear(h, b("attn_v"), b("attn_v", ".bias")), n_kv)
-        x = x + linear(merge_heads(attention(q, key, v)), b("attn_output"))
+        x = x + dense(b, merge_heads(attention(q, key, v)), "attn_output")
         x = x + swiglu(b, rms_norm(x, b("ffn_norm"), eps))
     return tied_output(w, rms_norm(x, w["output_norm.weight"], eps))
 
@@ -241,8 +241,19 @@ def lfm2(k, w, tokens, n_ctx):
             a = attention(rotate(q, theta, True, mag), rotate(key, theta, True, mag), v,
                           window=k("attention.sliding_window", 0) or None)
             x = x + linear(merge_heads(a), b("attn_output"))
-        x = x + swiglu(b, rms_norm(x, b("ffn_norm"), eps))
+        h = rms_norm(x, b("ffn_norm"), eps)
+        x = x + (swiglu(b, h) if b("ffn_gate_inp") is None else k("expert_weights_scale", 1.0) * lfm2_experts(k, b, h))
     return tied_output(w, rms_norm(x, w["token_embd_norm.weight"], eps))
+
+
+def lfm2_experts(k, b, h):
+    """Chosen by a sigmoid and a bias; the shares are those without the bias, made to add up to one."""
+    s = linear(h, b("ffn_gate_inp"))
+    p, bias = softmax(s) if k("expert_gating_func", 2) == 1 else sigmoid(s), b("exp_probs_b", ".bias")
+    chosen = [best(row, k("expert_used_count")) for row in (p if bias is None else p + bias)]
+    weights = [{e: row[e] / row[of].sum() for e in of} for row, of in zip(p, chosen)]
+    gate, up, down = b("ffn_gate_exps"), b("ffn_up_exps"), b("ffn_down_exps")
+    return experts(h, weights, chosen, lambda e, x: down[e] @ (silu(gate[e] @ x) * (up[e] @ x)))
 
 
 def qwen35(k, w, tokens, n_ctx):

@@ -19,6 +19,7 @@ import sys
 import numpy as np
 
 import folders_parallel
+import today
 from blocks import *
 
 LIMIT = 1e-4
@@ -394,6 +395,7 @@ def main():
     p.add_argument("--cli")
     p.add_argument("--convert")
     p.add_argument("--dir", default=".")
+    p.add_argument("--sample", type=int, help="so many classes, others each day")
     p.add_argument("classes", nargs="*")
     a = p.parse_args()
     import folders_experts
@@ -403,7 +405,7 @@ def main():
     CLASSES.update(folders_experts.CLASSES)
     CLASSES.update(folders_more.CLASSES)
     failed, plain = 0, {}
-    for class_name in a.classes or CLASSES:
+    for class_name in today.sample("classes", a.classes or CLASSES, a.sample):
         for scaling in CLASSES[class_name][3]:
             try:
                 failed += not check(a, class_name, scaling, plain)

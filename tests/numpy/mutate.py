@@ -12,16 +12,15 @@ the engine ends in any other way than by success or an error. The `convert` sect
 import argparse
 import collections
 import os
-import random
 import re
 import subprocess
 import sys
-import time
 
 import numpy as np
 
 import gguf
 import nano
+import today
 
 VISIBLE = 1e-3  # the logits' standard deviation is between 1 and 2
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -303,11 +302,7 @@ def main():
     if untouched[0] != "unnoticed":
         print(f"{name}: the descriptor itself is {untouched}")
         return 1
-    some = list(mutants(d))[:: a.every]
-    if a.sample and a.sample < len(some):
-        seed = int(os.environ.get("GGL_TEST_SEED", time.time() // 86400))
-        print(f"{name}: {a.sample} of {len(some)} mutants are chosen by GGL_TEST_SEED={seed}")
-        some = random.Random(f"{seed} {name}").sample(some, a.sample)
+    some = today.sample(f"mutants of {name}", list(mutants(d))[:: a.every], a.sample)
     for kind, n, old, new, text in some:
         try:
             verdict, why = engine.judge(text)

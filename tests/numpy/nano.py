@@ -220,25 +220,25 @@ fused("bloom-untied", 14, "bloom", {"attention.head_count_kv": 6, "attention.max
 # --- qwen2, qwen3
 
 
-def qwen(name, seed, arch, more={}, n_kv=4, d=12, dv=None, tied=True, n_ff=76, fused=False):
+def qwen(name, seed, arch, more={}, n_kv=4, d=12, dv=None, tied=True, n_ff=76, fused=False, bias="qkv"):
     n_embd, n_head, n_vocab = 48, 4, 96
     w = Weights(seed)
     w.embedding(n_vocab, n_embd, tied)
     for l in range(2):
         w.norm(f"blk.{l}.attn_norm", n_embd)
-        w.attention(l, n_embd, n_head, n_kv, d, dv, "qkv" if arch == "qwen2" else "")
-        if arch != "qwen2":
+        w.attention(l, n_embd, n_head, n_kv, d, dv, "" if arch.startswith("qwen3") else bias)
+        if arch.startswith("qwen3"):
             w.norm(f"blk.{l}.attn_q_norm", d)
             w.norm(f"blk.{l}.attn_k_norm", d)
         w.norm(f"blk.{l}.ffn_norm", n_embd)
-        if arch == "qwen3moe":
+        if arch.endswith("moe"):
             w.experts(l, n_embd, more["expert_feed_forward_length"], more["expert_count"])
         else:
             w.gated(l, n_embd, n_ff)
     w.norm("output_norm", n_embd)
     if fused:
         w.fuse_experts()
-    forward = other_names(families.qwen2 if arch == "qwen2" else families.qwen3)
+    forward = other_names(families.qwen3 if arch.startswith("qwen3") else families.qwen2)
     add(name, arch, {**keys_of(2, n_embd, n_ff, n_head, 1e-2), **more}, w, forward)
 
 
@@ -247,6 +247,12 @@ qwen("qwen2", 21, "qwen2", {"use_parallel_residual": True})
 qwen("qwen2-yarn", 26, "qwen2", {"attention.head_count_kv": 2, **yarn}, n_kv=2)
 qwen("qwen2-gqa", 22, "qwen2", {"attention.head_count_kv": 2, "attention.key_length": 14, "rope.freq_base": 300.0},
      n_kv=2, d=14, tied=False)
+qwen("qwen2vl", 31001, "qwen2vl", {"attention.head_count_kv": 2, "rope.dimension_sections": [2, 2, 2, 0]}, n_kv=2)
+qwen("qwen25vl", 31002, "qwen25vl", {"rope.mrope_section": [2, 2, 2], "vision.block_count": 32})
+qwen("paddleocr", 31003, "paddleocr", {"attention.key_length": 16, "rope.dimension_sections": [3, 3, 2, 0]}, d=16, bias="", tied=False)
+qwen("pangu-embedded", 31004, "pangu-embedded", {"attention.head_count_kv": 2, "rope.freq_base": 300.0}, n_kv=2, bias="qkvo")
+qwen("qwen3vl", 31005, "qwen3vl", {"attention.key_length": 20, "rope.dimension_sections": [4, 3, 3, 0], "n_deepstack_layers": 3}, d=20)
+qwen("qwen3vlmoe", 31006, "qwen3vlmoe", {"expert_count": 6, "expert_used_count": 2, "expert_feed_forward_length": 30, "n_deepstack_layers": 3})
 qwen("qwen3", 23, "qwen3")
 qwen("qwen3-gqa", 24, "qwen3", {"attention.head_count_kv": 2, "attention.key_length": 20, "attention.value_length": 14,
                                 "rope.freq_base": 300.0, **yarn}, n_kv=2, d=20, dv=14, tied=False)
@@ -314,7 +320,7 @@ phi3("phi3-no-original", 44, {"rope.scaling.attn_factor": 0.8}, factors=True)
 # --- lfm2
 
 
-def lfm2(name, seed, more={}, tied=True, n_taps=3, norm="token_embd_norm"):
+def lfm2(name, seed, more={}, tied=True, n_taps=3, norm="token_embd_norm", n_dense=4, bias=True):
     n_embd, n_head, n_ff = 40, 5, 56
     kv = [0, 5, 0, 1]
     d = n_embd // n_head
@@ -332,15 +338,24 @@ def lfm2(name, seed, more={}, tied=True, n_taps=3, norm="token_embd_norm"):
             w.norm(b + "attn_q_norm", d)
             w.norm(b + "attn_k_norm", d)
         w.norm(b + "ffn_norm", n_embd)
-        w.gated(l, n_embd, n_ff)
+        if l < n_dense:
+            w.gated(l, n_embd, n_ff)
+            continue
+        w.experts(l, n_embd, 24, 5)
+        if bias:
+            w.vector(b + "exp_probs_b.bias", 5, 0.5)
     w.norm(norm, n_embd)
+    if n_dense < 4:
+        more = {"expert_count": 5, "expert_used_count": 2, "expert_feed_forward_length": 24, **more}
     keys = {**keys_of(4, n_embd, n_ff, n_head, 1e-2), "attention.head_count_kv": kv, "shortconv.l_cache": n_taps, **more}
-    add(name, "lfm2", keys, w, other_names(families.lfm2))
+    add(name, "lfm2" if n_dense == 4 else "lfm2moe", keys, w, other_names(families.lfm2))
 
 
 lfm2("lfm2", 51)
 lfm2("lfm2-window", 52, {"attention.sliding_window": 6, "rope.freq_base": 200.0, **yarn}, tied=False, n_taps=4)
 lfm2("lfm2-other-names", 53, norm="output_norm")
+lfm2("lfm2moe", 54, {"leading_dense_block_count": 2, "expert_gating_func": 2, "expert_weights_scale": 1.3}, n_dense=2)
+lfm2("lfm2moe-softmax", 55, {"expert_gating_func": 1}, n_dense=0, bias=False)
 
 
 # --- qwen35

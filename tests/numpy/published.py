@@ -24,6 +24,7 @@ import numpy as np
 import check
 import gguf
 import nano
+import today
 
 DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "published.txt")
 KINDS = {"u8": 0, "i8": 1, "u16": 2, "i16": 3, "u32": 4, "i32": 5, "f32": 6, "bool": 7, "str": 8, "u64": 10, "i64": 11, "f64": 12}
@@ -373,6 +374,7 @@ def main():
     p.add_argument("--dir", default=".")
     p.add_argument("--list", action="store_true")
     p.add_argument("--name", default="")
+    p.add_argument("--sample", type=int, help="so many files of each group, others each day")
     p.add_argument("groups", nargs="*")
     a = p.parse_args()
     files = parse(DATA)
@@ -384,6 +386,7 @@ def main():
         raise SystemExit("no file is chosen")
     os.makedirs(a.dir, exist_ok=True)
     failed = 0
+    chosen = today.sample(f"files of {', '.join(a.groups)}", chosen, a.sample)
     for f in chosen:
         try:
             faults = check_file(f, a)

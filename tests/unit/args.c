@@ -141,10 +141,10 @@ TEST(help_and_version) {
     CHECK_INT(parse("--help --nonsense", false), 0);
     CHECK_HAS(out, "usage: tool [options]\n\nDoes things.\n");
     CHECK_HAS(out, "\nGeneral:\n");
-    CHECK_HAS(out, "\n  -n, --predict, --n-predict N\n                            tokens to predict (default -1)\n");
-    CHECK_HAS(out, "\n  --temp T                  temperature (default 0.8)\n");
-    CHECK_HAS(out, "that must be broken into several\n                            lines, as it");
-    CHECK_HAS(out, "\n  -h, --help                print this and exit\n  --version ");
+    CHECK_HAS(out, "\n  -n, --predict, --n-predict N\n                        tokens to predict (default -1)\n");
+    CHECK_HAS(out, "\n  --temp T              temperature (default 0.8)\n");
+    CHECK_HAS(out, "that must be broken\n                        into several lines, as it");
+    CHECK_HAS(out, "\n  -h, --help            print this and exit\n  --version ");
     CHECK_INT(parse("-h", false), 0);
     CHECK_INT(parse("--version", false), 0);
     CHECK(strncmp(out, "tool ", 5) == 0 && out[5] >= '0' && out[5] <= '9');

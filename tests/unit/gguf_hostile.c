@@ -363,7 +363,9 @@ static const hostile table[] = {
     { #name, build_##name, GGL_##status, words }
     H(zip, FORMAT,
       "starts with 'PK\\x03\\x04' (a zip archive, such as a PyTorch checkpoint), is no GGUF file"),
-    H(lfs, FORMAT, "Git LFS pointer"),
+    H(lfs, FORMAT,
+      "a Git LFS pointer: the model itself has not been downloaded; 'git lfs pull' in its folder "
+      "does that"),
     H(web_page, FORMAT, "a web page"),
     H(old_ggml, FORMAT, "ggml's format before GGUF"),
     H(safetensors, FORMAT, "a safetensors file"),

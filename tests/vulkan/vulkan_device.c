@@ -194,8 +194,8 @@ static void check_cases(ggl_backend *b, const conform_kind *k) {
     for (int i = 0; i < k->n_cases; i++) {
         const conform_case *info = &k->cases[i];
         conform_result r;
-        const int n = conform_n_variants(info), step = (n > 20 ? 3 : 1) * vulkan_each();
-        for (int v = 0; v < n; v += step) {
+        const int n = conform_n_variants(info), step = n > 20 ? 3 : 1;
+        for (int v = n > vulkan_each() ? vulkan_first(step) : 0; v < n; v += step * vulkan_each()) {
             const long before = ggl_vulkan_messages();
             conform_outcome o = conform_check(info, v, b, &r);
             CHECK_MSG(o != CONFORM_FAILED && ggl_vulkan_messages() == before, "%s, %s: %s",

@@ -5,14 +5,19 @@
 #include <dlfcn.h>
 
 #include "ggl/backends.h"
+#include "seed.h"
 #include "test.h"
 
-/* Of a case's variants each so many-th runs: under a sanitizer, which sees the host's code, the same for
- * all types, a fourth; else what GGL_VULKAN_EACH says, for tests that run again what another ran; else
- * all. */
+/* A case runs every so many-th of its variants: every fourth under a sanitizer, which looks at the host's code, the same for all
+ * types; else as GGL_VULKAN_EACH says, for tests that repeat what another one runs; else all of them. */
 static inline int vulkan_each(void) {
     const char *each = getenv("GGL_VULKAN_EACH");
     return TEST_ASAN ? 4 : each && atoi(each) > 0 ? atoi(each) : 1;
+}
+
+/* The first of the variants 0, step, 2 step, ..: another one each day, so that all have their turn. */
+static inline int vulkan_first(int step) {
+    return vulkan_each() > 1 ? step * (int)(sample_seed() % (uint64_t)vulkan_each()) : 0;
 }
 
 #if TEST_ASAN

@@ -111,6 +111,11 @@ typedef struct llm_arch_params {
     int64_t n_vocab; /* what `n_vocab` is; 0: {arch}.vocab_size, or as many as
                         tokenizer.ggml.tokens, or token_embd's rows */
     llm_arch_ignore ignore;
+    /* May be NULL. Called for the i-th tensor of the source if nothing reads it. part, valid until it
+     * returns: which part of a model that text does not need it belongs to ("a vision tower"); NULL:
+     * it is an error, unless it is to be ignored. */
+    void (*unread)(void *ctx, size_t i, const char *part);
+    void *ctx;
 } llm_arch_params;
 
 typedef struct llm_arch_result {
@@ -138,7 +143,8 @@ GGL_API void llm_arch_result_fini(llm_arch_result *result);
 typedef enum llm_arch_use {
     LLM_ARCH_ENGINE,   /* read by the engine or the tokenizer, or general information */
     LLM_ARCH_READ,     /* named by the descriptor or a function it calls, in `line` of `file` */
-    LLM_ARCH_IGNORED,  /* named by an `ignore` of the descriptor, in `line` of `file` */
+    LLM_ARCH_IGNORED,  /* named by an `ignore` of the descriptor, in `line` of `file`; `reason`: its
+                          condition, if that depends on more than keys, else NULL */
     LLM_ARCH_HARMLESS, /* not read, and without effect on the logits; `reason` says why */
     LLM_ARCH_UNREAD,   /* not read: an error; `reason`: what it does, or NULL */
     LLM_ARCH_FOREIGN   /* of another namespace: noted */

@@ -105,3 +105,5 @@ model("deepseek2-flash", 1124, {**three, "expert_group_count": 1, "expert_group_
 model("deepseek2-large", 1125, {**three, "attention.temperature_scale": 0.4, "attention.temperature_length": 5}, split=True, mla=True, n_shared=1)
 model("deepseek2-no-shared", 1126, {"expert_weights_norm": True}, n_shared=0)
 model("deepseek2-dense", 1127, {}, r_q=22, mla=True, split=True, n_dense=3)
+model("mistral4", 1128, {"expert_gating_func": 1, "expert_weights_norm": True, "attention.temperature_scale": 0.1, "attention.temperature_length": 6, **yarn,
+                         "rope.scaling.yarn_log_multiplier": 0.1}, split=True, r_q=22, mla=True, n_shared=1, arch="mistral4")

@@ -7,7 +7,7 @@ from statespace import *
 
 def forward(k, w, tokens, n_ctx):
     n_embd, n_head, eps = k("embedding_length"), k("attention.head_count"), k("attention.layer_norm_rms_epsilon")
-    theta, mag = scaled_frequencies(k, k("rope.dimension_count", k("attention.key_length", n_embd // n_head)))
+    theta, mag = scaled_frequencies(k, k("rope.dimension_count", k("attention.key_length", n_embd // n_head)), w.get("rope_freqs.weight"))
     if not k("rope.scaling.finetuned", True):
         theta, mag = 0 * theta, 1.0
     grow = k("residual_scale", 1.0)
@@ -17,7 +17,7 @@ def forward(k, w, tokens, n_ctx):
         h = rms_norm(x, b("attn_norm"), eps)
         if n_kv:
             q, key, v = separate_qkv(b, h, n_head, n_kv)
-            a = attention(rotate(q, theta, True, mag), rotate(key, theta, True, mag), v, scale=k("attention.scale", None))
+            a = attention(rotate(q, theta, False, mag), rotate(key, theta, False, mag), v, scale=k("attention.scale", None))
             x = x + grow * dense(b, merge_heads(a), "attn_output")
         else:
             x = x + grow * mamba2(b, h, k("ssm.inner_size"), k("ssm.state_size"), k("ssm.time_step_rank"), k("ssm.group_count", 1), eps)
@@ -25,16 +25,19 @@ def forward(k, w, tokens, n_ctx):
         if b("ffn_gate_inp") is None:
             f = swiglu(b, h)
         else:
-            shared = linear(silu(linear(h, b("ffn_gate_shexp"))) * linear(h, b("ffn_up_shexp")), b("ffn_down_shexp"))
-            f = mixture(b, h, k("expert_used_count")) + shared
+            f = mixture(b, h, k("expert_used_count"))
+            if b("ffn_gate_shexp") is not None:
+                f = f + linear(silu(linear(h, b("ffn_gate_shexp"))) * linear(h, b("ffn_up_shexp")), b("ffn_down_shexp"))
         x = x + grow * f
     return tied_output(w, rms_norm(x, w["output_norm.weight"], eps)) / k("logit_scale", 1.0)
 
 
-def granitehybrid(name, seed, more={}, n_kvs=(0, 2, 0), d=9, n_g=1, n_exp=0, tied=True, bias=False):
+def granitehybrid(name, seed, more={}, n_kvs=(0, 2, 0), d=9, n_g=1, n_exp=0, tied=True, bias=False, shared=True, n_factors=0):
     n_embd, n_in, n_st, n_h, n_head, n_ff = 36, 60, 8, 6, 4, 44
     w = Weights(seed)
     w.embedding(94, n_embd, tied)
+    if n_factors:
+        w.factors("rope_freqs", n_factors)
     for l, n_kv in enumerate(n_kvs):
         b = f"blk.{l}."
         w.norm(b + "attn_norm", n_embd)
@@ -45,7 +48,8 @@ def granitehybrid(name, seed, more={}, n_kvs=(0, 2, 0), d=9, n_g=1, n_exp=0, tie
         w.norm(b + "ffn_norm", n_embd)
         if n_exp:
             w.experts(l, n_embd, n_ff, n_exp)
-            w.shared_expert(l, n_embd, 30)
+            if shared:
+                w.shared_expert(l, n_embd, 30)
         else:
             w.gated(l, n_embd, n_ff, bias)
     w.norm("output_norm", n_embd)
@@ -59,3 +63,5 @@ granitehybrid("granitehybrid", 2231, {"attention.key_length": 10,
 granitehybrid("granitehybrid-dense", 2232, {"attention.key_length": 10, "rope.dimension_count": 8, "rope.scaling.attn_factor": 1.3}, d=10,
               tied=False, bias=True)
 granitehybrid("granitehybrid-plain", 2233, {"attention.key_length": 12, "expert_count": 0}, d=12)
+granitehybrid("granitehybrid-bamba", 2234, {"attention.key_length": 12, "expert_count": 4, "expert_used_count": 1, "rope.scaling.finetuned": True}, d=12,
+              n_exp=4, shared=False, n_factors=6)

@@ -5,7 +5,9 @@ from families import scaled_frequencies
 
 def hunyuan(k, w, tokens, n_ctx):
     eps = k("attention.layer_norm_rms_epsilon")
-    theta, mag = scaled_frequencies(k, k("rope.dimension_count", k("attention.key_length", 12)), w.get("rope_freqs.weight"))
+    d, alpha = k("attention.key_length", 12), k("rope.scaling.alpha", 0)
+    base = k("rope.freq_base", 10000.0) * (alpha ** (d / (d - 2)) if alpha else 1)  # NTK-aware
+    theta, mag = scaled_frequencies(lambda key, *other: base if key == "rope.freq_base" else k(key, *other), k("rope.dimension_count", k("attention.key_length", 12)), w.get("rope_freqs.weight"))
 
     def attend(b, h, l):
         q, key, v = queries_keys_values(k, b, h)
@@ -26,3 +28,6 @@ nano("hunyuan-moe-gqa", "hunyuan-moe", 1192, hunyuan, {"attention.head_count_kv"
      "feed_forward_length": 26}, n_kv=2, d=14, dv=10, qk_norm="head", n_each=26, n_shared=26, fused=True, tied=True, bias="qkvo",
      factors={"rope_freqs": 4})
 nano("hunyuan-dense", "hunyuan-dense", 1193, hunyuan, {"attention.head_count_kv": 2, "rope.freq_base": 300.0}, n_kv=2, qk_norm="head", n_expert=0)
+nano("hunyuan_vl", "hunyuan_vl", 1194, hunyuan, {"attention.key_length": 14, "rope.freq_base": 30.0, "rope.scaling.alpha": 6.0,
+     "rope.scaling.type": "none", "rope.scaling.factor": 1.0, "rope.dimension_sections": [2, 2, 2, 1]}, d=14, qk_norm="head", n_expert=0)
+nano("hunyuan_vl-plain", "hunyuan_vl", 1195, hunyuan, {"rope.scaling.alpha": 0.0}, qk_norm="head", n_expert=0)

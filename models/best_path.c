@@ -1,0 +1,91 @@
+#include "best_path.h"
+
+#include <string.h>
+
+#include "ggl/alloc.h"
+#include "ggl/steps.h"
+
+/* Turns the way around, so that each place on it knows the next one; returns the first after 0. */
+static uint32_t turn_around(best_path *p) {
+    uint32_t next = UINT32_MAX, at = (uint32_t)p->n;
+    while (at > 0) {
+        uint32_t from = p->step[at].from;
+        p->step[at].from = next;
+        next = at;
+        at = from;
+    }
+    return next;
+}
+
+static ggl_status give_out(best_path *p) {
+    ggl_status s = GGL_OK;
+    uint32_t from = 0;
+    for (uint32_t at = turn_around(p); at != UINT32_MAX && s == GGL_OK; at = p->step[at].from) {
+        s = p->emit(p->context, p->step[at].id, p->text + from, at - from);
+        from = at;
+    }
+    p->n = 0;
+    return s;
+}
+
+/* The best way to place `end`, the end of a character of n bytes. */
+static void find_way(best_path *p, size_t end, size_t n) {
+    best_path_step best = {.from = UINT32_MAX, .id = -1};
+    bool known = false;
+    for (int32_t i = p->tokens->node[p->state].found; i != 0; i = llm_automaton_next(p->tokens, i)) {
+        const automaton_node *token = &p->tokens->node[i];
+        GGL_STEPS(1);
+        if (token->depth > end)
+            continue;
+        size_t from = end - token->depth;
+        if (p->step[from].from == UINT32_MAX)
+            continue;
+        double score = p->step[from].score + p->score[token->id];
+        if (best.from == UINT32_MAX || score > best.score)
+            best = (best_path_step){score, (uint32_t)from, token->id};
+        known = known || token->depth == n;
+    }
+    double score = p->step[end - n].score + p->unknown;
+    if ((!known || p->unknown_always) && (best.from == UINT32_MAX || score > best.score))
+        best = (best_path_step){score, (uint32_t)(end - n), -1};
+    p->step[end] = best;
+}
+
+ggl_status llm_best_path_add(best_path *p, const char *s, size_t n, ggl_error *err) {
+    for (size_t i = 0; i < n; i++)
+        p->state = llm_automaton_step(p->tokens, p->state,
+                                      (unsigned char)s[p->backward ? n - 1 - i : i]);
+    if (p->n > 0 && p->tokens->node[p->state].depth <= n) { /* no token reaches over p->n */
+        ggl_status status = give_out(p);
+        if (status != GGL_OK)
+            return status;
+    }
+    size_t end = p->n + n;
+    if (end >= UINT32_MAX)
+        return ggl_fail(err, GGL_LIMIT,
+                        "a stretch of text that only tokens together can divide has %zu bytes or "
+                        "more, at most %u are supported",
+                        end, UINT32_MAX - 1);
+    if (!ggl_grow(&p->text, &p->cap_text, end, 1) ||
+        !ggl_grow(&p->step, &p->cap_step, end + 1, sizeof *p->step))
+        return ggl_fail(err, GGL_NOMEM, "out of memory for a text of %zu bytes", end);
+    memcpy(p->text + p->n, s, n);
+    if (p->n == 0)
+        p->step[0] = (best_path_step){.id = -1};
+    for (size_t i = p->n + 1; i < end; i++) /* inside the character */
+        p->step[i].from = UINT32_MAX;
+    find_way(p, end, n);
+    p->n = end;
+    return GGL_OK;
+}
+
+ggl_status llm_best_path_end(best_path *p) {
+    ggl_status s = p->n > 0 ? give_out(p) : GGL_OK;
+    p->state = 0;
+    return s;
+}
+
+void llm_best_path_fini(best_path *p) {
+    ggl_free(p->text);
+    ggl_free(p->step);
+}

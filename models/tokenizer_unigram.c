@@ -1,0 +1,162 @@
+/* SentencePiece's unigram kind (Kudo 2018), of T5 and its kin.
+ *
+ * The text is normalized: what the file's map names is replaced, spaces become U+2581, runs of them
+ * one if the file says so. Then it is cut into the pieces whose scores, logarithms of their
+ * probabilities, have the highest sum. A character that is no piece becomes the tokens of its bytes
+ * where the vocabulary has them; else it costs 10 more than the worst piece, and a run of such
+ * characters becomes one unknown token. */
+#include "best_path.h"
+#include "charsmap.h"
+#include "tokenizer_impl.h"
+
+typedef struct unigram {
+    automaton pieces;
+    double *score, unknown;
+    int32_t byte[256]; /* token of each byte, -1: none */
+    charsmap map;
+    bool add_space_prefix, merge_spaces;
+} unigram;
+
+/* ---- building ---- */
+
+static ggl_status read_flags(unigram *m, const ggl_gguf *file, ggl_error *err) {
+    return ggl_gguf_get_bool(file, "tokenizer.ggml.add_space_prefix", &m->add_space_prefix, err) <
+                       0 ||
+                   ggl_gguf_get_bool(file, "tokenizer.ggml.remove_extra_whitespaces",
+                                     &m->merge_spaces, err) < 0
+               ? GGL_FORMAT
+               : GGL_OK;
+}
+
+/* User-defined pieces count as certain; unused ones never come from text. */
+static ggl_status add_pieces(llm_tokenizer *t, unigram *m, const float *score, ggl_error *err) {
+    const double penalty = 10;
+    double worst = 0;
+    ggl_status s = llm_automaton_init(&m->pieces, err);
+    for (int32_t id = 0; id < t->n_vocab && s == GGL_OK; id++) {
+        if (!llm_may_be_spelled(t, id) || t->type[id] == TOKEN_UNUSED)
+            continue;
+        m->score[id] = t->type[id] == TOKEN_USER_DEFINED ? 0 : (double)score[id];
+        worst = m->score[id] < worst ? m->score[id] : worst;
+        s = llm_automaton_add(&m->pieces, t->piece[id], id, false, NULL, err);
+    }
+    m->unknown = worst - penalty;
+    return s == GGL_OK ? llm_automaton_finish(&m->pieces, err) : s;
+}
+
+static ggl_status unigram_init(llm_tokenizer *t, const ggl_gguf *file, ggl_error *err) {
+    float *score;
+    unigram *m = ggl_arena_alloc(&t->arena, 1, sizeof *m);
+    t->state = m;
+    if (m)
+        m->score = ggl_arena_alloc(&t->arena, (size_t)t->n_vocab, sizeof *m->score);
+    if (!m || !m->score)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for the tokenizer");
+    ggl_status s = read_flags(m, file, err);
+    if (s == GGL_OK)
+        s = llm_read_scores(t, file, &score, err);
+    if (s == GGL_OK)
+        s = llm_finite_scores(t, score, err);
+    if (s == GGL_OK)
+        s = llm_read_byte_tokens(t, m->byte, err);
+    if (s == GGL_OK)
+        s = llm_need_bytes(t, m->byte, err);
+    if (s == GGL_OK)
+        s = llm_charsmap_read(&m->map, &t->arena, file, err);
+    return s == GGL_OK ? add_pieces(t, m, score, err) : s;
+}
+
+static void unigram_free(llm_tokenizer *t) {
+    unigram *m = t->state; /* lies in the arena */
+    if (m)
+        llm_automaton_fini(&m->pieces);
+    t->state = NULL;
+}
+
+static bool unigram_adds_space(const llm_tokenizer *t) {
+    return ((const unigram *)t->state)->add_space_prefix;
+}
+
+/* ---- encoding ---- */
+
+typedef struct unigram_run {
+    const llm_tokenizer *t;
+    const unigram *m;
+    best_path path;
+    llm_tokens *out;
+    ggl_error *err;
+    bool started;       /* a character was read, and the space before it */
+    bool space_waits;   /* where runs of spaces are merged: one that something must follow */
+    bool after_unknown; /* the last token is the unknown one */
+} unigram_run;
+
+static ggl_status emit(void *context, int32_t id, const char *s, size_t n) {
+    unigram_run *r = context;
+    bool unknown = id < 0 && !llm_all_bytes(r->m->byte, s, n), again = unknown && r->after_unknown;
+    r->after_unknown = unknown;
+    if (id >= 0)
+        return llm_tokens_append(r->out, id, r->err);
+    return again ? GGL_OK : llm_append_bytes(r->t, r->m->byte, s, n, r->out, r->err);
+}
+
+static ggl_status add_space(unigram_run *r) {
+    return llm_best_path_add(&r->path, LLM_SPACE, sizeof LLM_SPACE, r->err);
+}
+
+/* A character of the normalized text. */
+static ggl_status add_character(unigram_run *r, const char *c, size_t n) {
+    const bool space = c[0] == ' ';
+    ggl_status s = GGL_OK;
+    if (space && r->m->merge_spaces) {
+        r->space_waits = r->started;
+        return GGL_OK;
+    }
+    if (!r->started ? r->m->add_space_prefix : r->space_waits)
+        s = add_space(r);
+    r->started = true;
+    r->space_waits = false;
+    if (s == GGL_OK)
+        s = space ? add_space(r) : llm_best_path_add(&r->path, c, n, r->err);
+    return s;
+}
+
+static ggl_status unigram_encode(const llm_tokenizer *t, const char *text, size_t n,
+                                 llm_tokens *out, ggl_error *err) {
+    static const char replacement_character[] = "\xef\xbf\xbd";
+    const unigram *m = t->state;
+    unigram_run r = {.t = t, .m = m, .out = out, .err = err};
+    r.path = (best_path){.tokens = &m->pieces,
+                         .score = m->score,
+                         .unknown = m->unknown,
+                         .emit = emit,
+                         .context = &r};
+    ggl_status s = GGL_OK;
+    for (size_t i = 0; i < n && s == GGL_OK;) {
+        ggl_str c;
+        size_t used = llm_charsmap_find(&m->map, text + i, n - i, &c);
+        if (used == 0) {
+            used = llm_utf8_length(text + i, n - i);
+            c = (ggl_str){text + i, used};
+            if (used == 1 && (unsigned char)text[i] >= 0x80)
+                c = (ggl_str){replacement_character, 3};
+        }
+        for (size_t k = 0, len; k < c.n && s == GGL_OK; k += len) {
+            len = llm_utf8_length(c.s + k, c.n - k);
+            s = add_character(&r, c.s + k, len);
+        }
+        i += used;
+    }
+    if (s == GGL_OK)
+        s = llm_best_path_end(&r.path);
+    llm_best_path_fini(&r.path);
+    return s;
+}
+
+const llm_tokenizer_kind llm_tokenizer_unigram = {
+    .name = "unigram",
+    .init = unigram_init,
+    .text = llm_spaced_text,
+    .encode = unigram_encode,
+    .adds_space = unigram_adds_space,
+    .free = unigram_free,
+};
