@@ -398,7 +398,8 @@ static arch_value tensor_value(arch_eval *ev, const arch_expr *e) {
             "value(..) reads a tensor of the folder, and none of its tensors are read");
     st_tensor *t = arch_convert_find_source(ev->conv, stem, false);
     if (!t) {
-        snprintf(text, sizeof text, "tensor %.200s is missing in the folder", stem);
+        snprintf(text, sizeof text, "tensor %.*s is missing in the folder",
+                 (int)ggl_utf8_cut(stem, strlen(stem), 200), stem);
         arch_value none = arch_none(arch_strdup(ev, text));
         none.absent_key = true;
         return none.text ? none : ARCH_FAIL;

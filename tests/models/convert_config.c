@@ -439,6 +439,32 @@ TEST(many_unread) {
     free(text);
 }
 
+static void check_utf8(const char *text) {
+    for (const char *s = text; *s; s += ggl_utf8_length(s, strlen(s)))
+        if (!CHECK_MSG(ggl_utf8_length(s, strlen(s)) > 0, "no UTF-8 at '%.12s' in: %s", s, text))
+            break;
+    CHECK_MSG(!strstr(text, "\\x"), "half of a character is shown as bytes: %s", text);
+}
+
+/* Messages cut values and names between characters. */
+TEST(cut_messages) {
+    static const char *const lines[] = {
+        OWN("  require config.x in [\"a\"], \"odd x\"\n"), OWN("  require config.x == \"a\"\n"),
+        OWN("  .k <- 1 + config.x\n"), OWN("  .k <- value(\"a\xc3\xb6\")\n"),
+        OWN("  .k <- config.x.y\n")};
+    char text[1000];
+    double k;
+    for (int shift = 0; shift < 2; shift++)
+        for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+            char *to = text + sprintf(text, BEGIN "\"x\": \"%s", shift ? "a" : "");
+            for (int n = 0; n < 150; n++)
+                to += sprintf(to, "\xc3\xb6");
+            sprintf(to, "\"}");
+            CHECK(!own(lines[i], text, &k));
+            check_utf8(err.msg);
+        }
+}
+
 /* A long path is not looked up by its beginning, and is cut between characters. */
 TEST(long_paths) {
     char text[8000], *to = text + sprintf(text, "%s", BEGIN), word[600];
@@ -460,9 +486,7 @@ TEST(long_paths) {
             "\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3"
             "\xb6\xc3\xb6");
     CHECK(!own(OWN(""), text, &k));
-    for (const char *s = err.msg; *s; s += ggl_utf8_length(s, strlen(s)))
-        if (!CHECK_MSG(ggl_utf8_length(s, strlen(s)) > 0, "no UTF-8 at '%.8s'", s))
-            break;
+    check_utf8(err.msg);
 }
 
 /* --- folders as they are published ------------------------------------------------------------ */
