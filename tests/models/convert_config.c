@@ -219,6 +219,33 @@ TEST(forms_of_the_rotation) {
         }
 }
 
+/* Factors that are not above zero make frequencies that are infinite, or turn backwards. */
+TEST(odd_factors) {
+    static const char *const list[] = {"0", "-2", "1e39"};
+    const family *a = &families[7];
+    layout l, hf;
+    char *config, text[600];
+    REQUIRE(strcmp(a->name, "phi3") == 0 && layout_make(&l, a->name, a->keys, a->optional, true) &&
+            layout_to_hf(&l, a->class_name, &hf, &config));
+    free(config);
+    REQUIRE(layout_write(&hf, test_path("model.safetensors"), "F32"));
+    for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
+        snprintf(text, sizeof text,
+                 "\"original_max_position_embeddings\": 64, \"rope_theta\": 10000.0, "
+                 "\"rope_scaling\": {\"type\": \"longrope\", "
+                 "\"long_factor\": [1, 2, 3, %s, 5, 6, 7, 8], \"short_factor\": [1, 1, 1, 1, 1, 1, "
+                 "1, 1]}",
+                 list[k]);
+        put_config(config = layout_config(&l, a->class_name, text));
+        free(config);
+        CHECK(!convert(NULL, "odd.gguf", false));
+        CHECK_HAS(err.msg, "tensor rope_factors_long.weight has the value ");
+        CHECK_HAS(err.msg, "which makes no sense");
+    }
+    layout_free(&l);
+    layout_free(&hf);
+}
+
 /* --- rope.x ----------------------------------------------------------------------------------- */
 
 #define OWN(lines)                                                                                 \
