@@ -1,6 +1,7 @@
 /* Convert sections: keys, what the descriptor's weights ask for, leftovers. Expressions are the descriptor's own evaluator's, which
  * knows names, layer numbers and keys where a weight is declared; those with source tensors are arch_convert_expr.c's. */
 #include "convert_keys.h"
+#include "ggl/show.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -339,7 +340,8 @@ static void missing_source(arch_eval *ev, const arch_mapping *m, const char *nam
     char text[700] = "";
     const char *source = arch_convert_source_name(ev, m->expr, is_bias);
     if (source)
-        snprintf(text, sizeof text, "; it comes from %.200s", source);
+        snprintf(text, sizeof text, "; it comes from %.*s",
+                 (int)ggl_utf8_cut(source, strlen(source), 200), source);
     if (ev->status == GGL_OK)
         arch_error_hint(ev, GGL_FORMAT, m->place, NULL, "nothing in the folder makes %s%s (%s)",
                         t->name, text, name);

@@ -41,6 +41,7 @@ typedef struct arch_conversion {
     const arch_convert *section;
     const json_value *config;
     llm_safetensors *source;
+    const char *no_source; /* why `source` is NULL */
     ggl_backend *backend; /* computes constants, in double; NULL: there may be none */
     const llm_arch_ignore
         *ignore;  /* at the user's risk: `key` of config.json's values, `tensor`; NULL: nothing */

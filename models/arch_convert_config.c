@@ -393,12 +393,12 @@ static arch_value tensor_value(arch_eval *ev, const arch_expr *e) {
     if (!stem)
         return arch_error(ev, x->place, "value(..) takes the name of a source tensor, in quotes");
     if (!ev->conv->source)
-        return arch_error(
-            ev, e->place,
-            "value(..) reads a tensor of the folder, and none of its tensors are read");
+        return arch_error(ev, e->place, "value(..) reads a tensor of the folder: %s",
+                          ev->conv->no_source);
     st_tensor *t = arch_convert_find_source(ev->conv, stem, false);
     if (!t) {
-        snprintf(text, sizeof text, "tensor %.200s is missing in the folder", stem);
+        snprintf(text, sizeof text, "tensor %.*s is missing in the folder",
+                 (int)ggl_utf8_cut(stem, strlen(stem), 200), stem);
         arch_value none = arch_none(arch_strdup(ev, text));
         none.absent_key = true;
         return none.text ? none : ARCH_FAIL;
@@ -445,9 +445,8 @@ arch_value arch_convert_has(arch_eval *ev, const arch_expr *e) {
     if (e->kind == EX_STRING) {
         const char *name = arch_expand(ev, e->name, e->place);
         if (name && !ev->conv->source)
-            return arch_error(
-                ev, e->place,
-                "has(\"..\") looks for a tensor of the folder, and none of its tensors are read");
+            return arch_error(ev, e->place, "has(\"..\") looks for a tensor of the folder: %s",
+                              ev->conv->no_source);
         return name ? arch_bool(arch_convert_find_source(ev->conv, name, false) != NULL)
                     : ARCH_FAIL;
     }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "arch_impl.h"
+#include "ggl/show.h"
 
 /* --- errors, bounds --------------------------------------------------------------------------- */
 
@@ -320,7 +321,7 @@ static void append_operand(arch_eval *ev, const arch_expr *e, char *buf, size_t 
         snprintf(buf + n, size - n, "%s%s = %.12g", sep, quote, v.num);
     else if (v.kind == VAL_STRING)
         snprintf(buf + n, size - n, "%s%s = \"%.*s\"", sep, quote,
-                 (int)(v.str.n < 64 ? v.str.n : 64), v.str.s);
+                 (int)ggl_utf8_cut(v.str.s, v.str.n, 64), v.str.s);
 }
 
 static bool run_require(arch_eval *ev, const arch_stmt *s) {
@@ -336,7 +337,7 @@ static bool run_require(arch_eval *ev, const arch_stmt *s) {
         teach(ev, e, true);
     arch_value left = e->kind == EX_IN && s->string ? arch_eval_expr(ev, e->a) : ARCH_FAIL;
     if (left.kind == VAL_STRING) {
-        snprintf(values, sizeof values, " \"%.*s\"", (int)(left.str.n < 64 ? left.str.n : 64),
+        snprintf(values, sizeof values, " \"%.*s\"", (int)ggl_utf8_cut(left.str.s, left.str.n, 64),
                  left.str.s);
     } else if (e->kind == EX_BINARY || e->kind == EX_IN) {
         append_operand(ev, e->a, values, sizeof values);

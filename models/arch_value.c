@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "arch_impl.h"
+#include "ggl/show.h"
 
 arch_value arch_number(double x) {
     return (arch_value){.kind = VAL_NUMBER, .num = x};
@@ -39,8 +40,8 @@ const char *arch_value_text(const arch_value *v, char *buf, size_t size) {
         snprintf(what, sizeof what, "%s", v->flag ? "true" : "false");
         break;
     case VAL_STRING:
-        snprintf(what, sizeof what, "the string \"%.*s\"", (int)(v->str.n < 80 ? v->str.n : 80),
-                 v->str.s);
+        snprintf(what, sizeof what, "the string \"%.*s\"",
+                 (int)ggl_utf8_cut(v->str.s, v->str.n, 80), v->str.s);
         break;
     case VAL_LIST:
         snprintf(what, sizeof what, "a list of %zu%s%s%s", v->n, v->text ? ", of which " : "",

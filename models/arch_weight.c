@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "arch_impl.h"
+#include "ggl/show.h"
 
 /* --- the table of what was declared ----------------------------------------------------------- */
 
@@ -231,10 +232,10 @@ static void missing_tensor(arch_eval *ev, arch_place p, const char *name) {
         if (same_layer(name, s)) /* never suggest a tensor of another layer */
             arch_nearest_try(&near, s.s, s.n);
         if (!other[0] && same_layer(name, s) && is_related(name, s))
-            snprintf(other, sizeof other, "; there is %.*s", (int)(s.n < 100 ? s.n : 100), s.s);
+            snprintf(other, sizeof other, "; there is %.*s", (int)ggl_utf8_cut(s.s, s.n, 100), s.s);
         if (near.distance < before)
             snprintf(near_name, sizeof near_name, "; did you mean %.*s?",
-                     (int)(s.n < 100 ? s.n : 100), s.s);
+                     (int)ggl_utf8_cut(s.s, s.n, 100), s.s);
     }
     arch_error_hint(ev, GGL_FORMAT, p, "'?' if it may be absent", "tensor %s is missing in %s%s",
                     name, ev->src->name, near_name[0] ? near_name : other);

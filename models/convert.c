@@ -358,7 +358,10 @@ static ggl_status run_section(llm_converter *c, ggl_error *err) {
     ggl_error tensors_err = {
         0}; /* keys may ask for tensors; without any, config.json's faults come first */
     ggl_status tensors = llm_safetensors_open(&c->source, c->folder, &tensors_err);
+    if (tensors == GGL_NOMEM)
+        return no_memory(err);
     c->conv.source = c->source;
+    c->conv.no_source = tensors_err.msg;
     ggl_status s = open_keys(c, err);
     if (s != GGL_OK || c->params.vocab_only)
         return s;

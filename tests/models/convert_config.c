@@ -219,6 +219,33 @@ TEST(forms_of_the_rotation) {
         }
 }
 
+/* Factors that are not above zero make frequencies that are infinite, or turn backwards. */
+TEST(odd_factors) {
+    static const char *const list[] = {"0", "-2", "1e39"};
+    const family *a = &families[7];
+    layout l, hf;
+    char *config, text[600];
+    REQUIRE(strcmp(a->name, "phi3") == 0 && layout_make(&l, a->name, a->keys, a->optional, true) &&
+            layout_to_hf(&l, a->class_name, &hf, &config));
+    free(config);
+    REQUIRE(layout_write(&hf, test_path("model.safetensors"), "F32"));
+    for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
+        snprintf(text, sizeof text,
+                 "\"original_max_position_embeddings\": 64, \"rope_theta\": 10000.0, "
+                 "\"rope_scaling\": {\"type\": \"longrope\", "
+                 "\"long_factor\": [1, 2, 3, %s, 5, 6, 7, 8], \"short_factor\": [1, 1, 1, 1, 1, 1, "
+                 "1, 1]}",
+                 list[k]);
+        put_config(config = layout_config(&l, a->class_name, text));
+        free(config);
+        CHECK(!convert(NULL, "odd.gguf", false));
+        CHECK_HAS(err.msg, "tensor rope_factors_long.weight has the value ");
+        CHECK_HAS(err.msg, "which makes no sense");
+    }
+    layout_free(&l);
+    layout_free(&hf);
+}
+
 /* --- rope.x ----------------------------------------------------------------------------------- */
 
 #define OWN(lines)                                                                                 \
@@ -439,6 +466,32 @@ TEST(many_unread) {
     free(text);
 }
 
+static void check_utf8(const char *text) {
+    for (const char *s = text; *s; s += ggl_utf8_length(s, strlen(s)))
+        if (!CHECK_MSG(ggl_utf8_length(s, strlen(s)) > 0, "no UTF-8 at '%.12s' in: %s", s, text))
+            break;
+    CHECK_MSG(!strstr(text, "\\x"), "half of a character is shown as bytes: %s", text);
+}
+
+/* Messages cut values and names between characters. */
+TEST(cut_messages) {
+    static const char *const lines[] = {
+        OWN("  require config.x in [\"a\"], \"odd x\"\n"), OWN("  require config.x == \"a\"\n"),
+        OWN("  .k <- 1 + config.x\n"), OWN("  .k <- value(\"a\xc3\xb6\")\n"),
+        OWN("  .k <- config.x.y\n")};
+    char text[1000];
+    double k;
+    for (int shift = 0; shift < 2; shift++)
+        for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+            char *to = text + sprintf(text, BEGIN "\"x\": \"%s", shift ? "a" : "");
+            for (int n = 0; n < 150; n++)
+                to += sprintf(to, "\xc3\xb6");
+            sprintf(to, "\"}");
+            CHECK(!own(lines[i], text, &k));
+            check_utf8(err.msg);
+        }
+}
+
 /* A long path is not looked up by its beginning, and is cut between characters. */
 TEST(long_paths) {
     char text[8000], *to = text + sprintf(text, "%s", BEGIN), word[600];
@@ -460,9 +513,7 @@ TEST(long_paths) {
             "\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3\xb6\xc3"
             "\xb6\xc3\xb6");
     CHECK(!own(OWN(""), text, &k));
-    for (const char *s = err.msg; *s; s += ggl_utf8_length(s, strlen(s)))
-        if (!CHECK_MSG(ggl_utf8_length(s, strlen(s)) > 0, "no UTF-8 at '%.8s'", s))
-            break;
+    check_utf8(err.msg);
 }
 
 /* --- folders as they are published ------------------------------------------------------------ */

@@ -420,6 +420,256 @@ def granite_hybrid_weights(c, w):
             w.matrix(p + "block_sparse_moe.output_linear.weight", N_EXPERT, N_EMBD, N_FF)
 
 
+def deci(c, w, n_ctx):
+    theta, mag = rotation(c, c["d"], n_ctx)
+    x = w["model.embed_tokens.weight"][TOKENS]
+    for l, block in enumerate(c["block_configs"]):
+        p, a = f"model.layers.{l}.", block["attention"]
+        if not a.get("no_op"):
+            h = rms_norm(x, w[p + "input_layernorm.weight"], EPS)
+            if a.get("replace_with_linear"):
+                x = x + linear(h, w[p + "self_attn.linear_attn.weight"])
+            else:
+                q, k, v = (split_heads(linear(h, w[f"{p}self_attn.{n}_proj.weight"]), N_HEAD if n == "q" else N_HEAD // a["n_heads_in_group"]) for n in "qkv")
+                x = x + linear(merge_heads(attention(rotate(q, theta, True, mag), rotate(k, theta, True, mag), v)), w[p + "self_attn.o_proj.weight"])
+        if not block["ffn"].get("no_op"):
+            x = x + swiglu(w, p + "mlp.", rms_norm(x, w[p + "post_attention_layernorm.weight"], EPS))
+    return linear(rms_norm(x, w["model.norm.weight"], EPS), w["lm_head.weight"])
+
+
+def deci_weights(c, w):
+    w.matrix("model.embed_tokens.weight", N_VOCAB, N_EMBD)
+    w.matrix("lm_head.weight", N_VOCAB, N_EMBD)
+    w.vector("model.norm.weight", N_EMBD, 1.0)
+    for l, block in enumerate(c["block_configs"]):
+        p, a = f"model.layers.{l}.", block["attention"]
+        if not a.get("no_op"):
+            w.vector(p + "input_layernorm.weight", N_EMBD, 1.0)
+            if a.get("replace_with_linear"):
+                w.matrix(p + "self_attn.linear_attn.weight", N_EMBD, N_EMBD)
+            else:
+                n_kv = N_HEAD // a["n_heads_in_group"] * c["d"]
+                for name, rows, columns in (("q", N_HEAD * c["d"], N_EMBD), ("k", n_kv, N_EMBD), ("v", n_kv, N_EMBD), ("o", N_EMBD, N_HEAD * c["d"])):
+                    w.matrix(f"{p}self_attn.{name}_proj.weight", rows, columns)
+        if not block["ffn"].get("no_op"):
+            w.vector(p + "post_attention_layernorm.weight", N_EMBD, 1.0)
+            gated_weights(w, p + "mlp.", 256 * block["ffn"]["ffn_mult"] // 8)
+
+
+def minicpm3(c, w, n_ctx):
+    rot, d, r, dv = c["qk_rope_head_dim"], c["qk_nope_head_dim"], c["kv_lora_rank"], c["v_head_dim"]
+    theta, mag = rotation(c, rot, n_ctx)
+
+    def part1(l, p, h):
+        p += "self_attn."
+        q = split_heads(linear(rms_norm(linear(h, w[p + "q_a_proj.weight"]), w[p + "q_a_layernorm.weight"], EPS), w[p + "q_b_proj.weight"]), N_HEAD)
+        low = linear(h, w[p + "kv_a_proj_with_mqa.weight"])
+        both = split_heads(linear(rms_norm(low[:, :r], w[p + "kv_a_layernorm.weight"], EPS), w[p + "kv_b_proj.weight"]), N_HEAD)
+        k_rot = np.repeat(rotate(low[:, None, r:], theta, True, mag), N_HEAD, 1)
+        q = np.concatenate([q[..., :d], rotate(q[..., d:], theta, True, mag)], -1)
+        return linear(merge_heads(attention(q, np.concatenate([both[..., :d], k_rot], -1), both[..., d:])), w[p + "o_proj.weight"])
+
+    return decoder(c, w, part1, lambda l, p, h: swiglu(w, p + "mlp.", h), embedding=12, residual=1.4 / math.sqrt(N_LAYER), logits=256 / N_EMBD)
+
+
+def minicpm3_weights(c, w):
+    rot, d, r, r_q, dv = c["qk_rope_head_dim"], c["qk_nope_head_dim"], c["kv_lora_rank"], c["q_lora_rank"], c["v_head_dim"]
+    common_weights(c, w)
+    for l in range(N_LAYER):
+        p = f"model.layers.{l}."
+        for name, rows, columns in (("q_a_proj", r_q, N_EMBD), ("q_b_proj", N_HEAD * (d + rot), r_q), ("kv_a_proj_with_mqa", r + rot, N_EMBD),
+                                    ("kv_b_proj", N_HEAD * (d + dv), r), ("o_proj", N_EMBD, N_HEAD * dv)):
+            w.matrix(f"{p}self_attn.{name}.weight", rows, columns)
+        w.vector(p + "self_attn.q_a_layernorm.weight", r_q, 1.0)
+        w.vector(p + "self_attn.kv_a_layernorm.weight", r, 1.0)
+        gated_weights(w, p + "mlp.", N_FF)
+
+
+OLD_NAMES = {  # GPT-J, StarCoder 1, Qwen 1: transformer.h.{l}. and these
+    "gptj": {"norm": "ln_1", "qkv": ["attn.q_proj", "attn.k_proj", "attn.v_proj"], "o": "attn.out_proj", "up": "mlp.fc_in", "down": "mlp.fc_out"},
+    "starcoder": {"norm": "ln_1", "norm2": "ln_2", "qkv": ["attn.c_attn"], "o": "attn.c_proj", "up": "mlp.c_fc", "down": "mlp.c_proj"},
+    "qwen": {"norm": "ln_1", "norm2": "ln_2", "qkv": ["attn.c_attn"], "o": "attn.c_proj", "up": "mlp.w1", "gate": "mlp.w2", "down": "mlp.c_proj"},
+}
+
+
+def old_style(c, w, n_ctx):
+    kind, names, d = c["kind"], OLD_NAMES[c["kind"]], 12
+
+    def dense(x, name):
+        return linear(x, w[name + ".weight"], w.get(name + ".bias"))
+
+    def norm(x, name):
+        return rms_norm(x, w[name + ".weight"], EPS) if kind == "qwen" else layer_norm(x, w[name + ".weight"], w[name + ".bias"], EPS)
+
+    x = w["transformer.wte.weight"][TOKENS]
+    if kind == "starcoder":
+        x = x + w["transformer.wpe.weight"][: len(TOKENS)]
+    for l in range(N_LAYER):
+        p = f"transformer.h.{l}."
+        h = norm(x, p + names["norm"])
+        y = np.concatenate([dense(h, p + name) for name in names["qkv"]], -1)
+        n_kv = 1 if kind == "starcoder" else N_HEAD
+        q, k, v = (split_heads(t, n) for t, n in zip(np.split(y, [48, 48 + n_kv * d], axis=-1), (N_HEAD, n_kv, n_kv)))
+        if kind == "gptj":
+            q, k = (rotate(t, inverse_frequencies(8, 10000.0), False) for t in (q, k))
+        if kind == "qwen":
+            q, k = (rotate(t, inverse_frequencies(d, 10000.0), True) for t in (q, k))
+        a = dense(merge_heads(attention(q, k, v)), p + names["o"])
+        if "norm2" in names:
+            x, a = x + a, 0.0
+            h = norm(x, p + names["norm2"])
+        up = dense(h, p + names["up"])
+        x = x + a + dense(silu(dense(h, p + names["gate"])) * up if "gate" in names else gelu(up), p + names["down"])
+    head = "lm_head" if "lm_head.weight" in w else "transformer.wte"
+    return dense(norm(x, "transformer.ln_f"), head)
+
+
+def old_style_weights(c, w):
+    kind, names = c["kind"], OLD_NAMES[c["kind"]]
+    some = {"gptj": ("up", "down"), "starcoder": ("qkv", "o", "up", "down"), "qwen": ("qkv",)}[kind]  # which have biases
+    w.matrix("transformer.wte.weight", N_VOCAB, N_EMBD)
+    if kind == "starcoder":
+        w.matrix("transformer.wpe.weight", 64, N_EMBD)
+    else:
+        w.matrix("lm_head.weight", N_VOCAB, N_EMBD)
+    if kind == "gptj":
+        w.vector("lm_head.bias", N_VOCAB)
+    rows = {"qkv": {"gptj": 48, "starcoder": 48 + 2 * 12, "qwen": 144}[kind], "o": 48, "up": N_FF, "gate": N_FF, "down": 48}
+    norms = ["transformer.ln_f"]
+    for l in range(N_LAYER):
+        p = f"transformer.h.{l}."
+        norms += [p + names[n] for n in ("norm", "norm2") if n in names]
+        for short, n in rows.items():
+            for name in names[short] if short == "qkv" else [names[short]] if short in names else []:
+                w.matrix(f"{p}{name}.weight", n, N_FF if short == "down" else N_EMBD)
+                if short in some:
+                    w.vector(f"{p}{name}.bias", n)
+    for name in norms:
+        w.vector(name + ".weight", N_EMBD, 1.0)
+        if kind != "qwen":
+            w.vector(name + ".bias", N_EMBD)
+
+
+def in_one(w):
+    """Baichuan's Q, K and V: each query head has a key head, here the same for several."""
+    out = {}
+    for name, t in w.items():
+        if "q_proj" in name:
+            k, v = (np.repeat(w[name.replace("q_proj", x)].reshape(N_KV, -1, N_EMBD), N_HEAD // N_KV, 0).reshape(-1, N_EMBD) for x in ("k_proj", "v_proj"))
+            out[name.replace("q_proj", "W_pack")] = np.concatenate([t, k, v])
+        elif "k_proj" not in name and "v_proj" not in name:
+            out[name] = t
+    return out
+
+
+def afmoe(c, w, n_ctx):
+    theta, mag = rotation(c, c["d"], n_ctx)
+
+    def norm(x, name):
+        return rms_norm(x, w[name + ".weight"], EPS)
+
+    x = w["model.embed_tokens.weight"][TOKENS] * math.sqrt(N_EMBD)
+    for l in range(c["num_hidden_layers"]):
+        p = f"model.layers.{l}."
+        near = c["layer_types"][l] == "sliding_attention"
+        h = norm(x, p + "input_layernorm")
+        gated = dict(w)  # attention's output goes through the gate before o_proj
+        gated[p + "self_attn.o_proj.weight"] = np.eye(N_HEAD * c["d"])
+        a = attend(c, gated, p + "self_attn.", h, (lambda y: rotate(y, theta, True, mag)) if near else lambda y: y, window=c["sliding_window"] if near else None)
+        a = linear(a * sigmoid(linear(h, w[p + "self_attn.gate_proj.weight"])), w[p + "self_attn.o_proj.weight"])
+        x = x + norm(a, p + "post_attention_layernorm")
+        h, m = norm(x, p + "pre_mlp_layernorm"), p + "mlp."
+        if l == 0:
+            f = swiglu(w, m, h)
+        else:
+            share = sigmoid(linear(h, w[m + "router.gate.weight"]))
+            of = [best(row, 2) for row in share + w[m + "expert_bias"]]
+            parts = [{e: 1.5 * row[e] / sum(row[es]) for e in es} for row, es in zip(share, of)]
+            one = [[w[f"{m}experts.{e}.{name}_proj.weight"] for name in ("gate", "up", "down")] for e in range(N_EXPERT)]
+            f = experts(h, parts, of, lambda e, t: one[e][2] @ (silu(one[e][0] @ t) * (one[e][1] @ t))) + swiglu(w, m + "shared_experts.", h)
+        x = x + norm(f, p + "post_mlp_layernorm")
+    return linear(norm(x, "model.norm"), w["lm_head.weight"])
+
+
+def afmoe_weights(c, w):
+    w.matrix("model.embed_tokens.weight", N_VOCAB, N_EMBD)
+    w.matrix("lm_head.weight", N_VOCAB, N_EMBD)
+    w.vector("model.norm.weight", N_EMBD, 1.0)
+    for l in range(c["num_hidden_layers"]):
+        p = f"model.layers.{l}."
+        attention_weights(w, p + "self_attn.", c["d"])
+        w.matrix(p + "self_attn.gate_proj.weight", N_HEAD * c["d"], N_EMBD)
+        for name, n in (("self_attn.q_norm", c["d"]), ("self_attn.k_norm", c["d"]), ("input_layernorm", N_EMBD), ("post_attention_layernorm", N_EMBD),
+                        ("pre_mlp_layernorm", N_EMBD), ("post_mlp_layernorm", N_EMBD)):
+            w.vector(f"{p}{name}.weight", n, 1.0)
+        if l == 0:
+            gated_weights(w, p + "mlp.", N_FF)
+            continue
+        w.matrix(p + "mlp.router.gate.weight", N_EXPERT, N_EMBD)
+        w.vector(p + "mlp.expert_bias", N_EXPERT)
+        for e in range(N_EXPERT):
+            gated_weights(w, f"{p}mlp.experts.{e}.", N_EACH)
+        gated_weights(w, p + "mlp.shared_experts.", N_EACH)
+
+
+def falcon_h1(c, w, n_ctx):
+    theta, mag = rotation(c, c["d"], n_ctx)
+    n_in, n_st, n_h, n_g = c["mamba_d_ssm"], c["mamba_d_state"], c["mamba_n_heads"], c["mamba_n_groups"]
+    wide = np.repeat(c["ssm_multipliers"], [n_in, n_in, n_g * n_st, n_g * n_st, n_h])
+
+    def part1(l, p, h):
+        own = dict(w)
+        own[p + "self_attn.k_proj.weight"] = w[p + "self_attn.k_proj.weight"] * c["key_multiplier"]
+        a = attend(c, own, p + "self_attn.", h * c["attention_in_multiplier"], lambda x: rotate(x, theta, True, mag))
+        m = p + "mamba."
+        ssm = {"ssm_in.weight": w[m + "in_proj.weight"] * wide[:, None], "ssm_conv1d.weight": w[m + "conv1d.weight"][:, 0],
+               "ssm_conv1d.bias": w[m + "conv1d.bias"], "ssm_dt.bias": w[m + "dt_bias"], "ssm_a": -np.exp(w[m + "A_log"])[:, None],
+               "ssm_d": w[m + "D"][:, None], "ssm_out.weight": w[m + "out_proj.weight"]}
+        y = mamba2(lambda name, end=".weight": ssm.get(name + end), h * c["ssm_in_multiplier"], n_in, n_st, n_h, n_g, EPS)
+        return a * c["attention_out_multiplier"] + y * c["ssm_out_multiplier"]
+
+    def part2(l, p, h):
+        p += "feed_forward."
+        y = silu(linear(h, w[p + "gate_proj.weight"]) * c["mlp_multipliers"][0]) * linear(h, w[p + "up_proj.weight"])
+        return linear(y, w[p + "down_proj.weight"]) * c["mlp_multipliers"][1]
+
+    return decoder(c, w, part1, part2, ("input_layernorm", "pre_ff_layernorm"), "model.final_layernorm", embedding=c["embedding_multiplier"],
+                   logits=c["lm_head_multiplier"])
+
+
+def falcon_h1_weights(c, w):
+    n_in, n_bc, n_h = c["mamba_d_ssm"], c["mamba_n_groups"] * c["mamba_d_state"], c["mamba_n_heads"]
+    w.matrix("model.embed_tokens.weight", N_VOCAB, N_EMBD)
+    w.matrix("lm_head.weight", N_VOCAB, N_EMBD)
+    w.vector("model.final_layernorm.weight", N_EMBD, 1.0)
+    for l in range(N_LAYER):
+        p = f"model.layers.{l}."
+        for name in ("input_layernorm", "pre_ff_layernorm"):
+            w.vector(f"{p}{name}.weight", N_EMBD, 1.0)
+        attention_weights(w, p + "self_attn.", c["d"])
+        for name, *shape in (("in_proj.weight", 2 * n_in + 2 * n_bc + n_h, N_EMBD), ("conv1d.weight", n_in + 2 * n_bc, 1, 4), ("out_proj.weight", N_EMBD, n_in)):
+            w.matrix(f"{p}mamba.{name}", *shape)
+        for name, n, about in (("conv1d.bias", n_in + 2 * n_bc, 0), ("dt_bias", n_h, 0), ("A_log", n_h, 0), ("D", n_h, 1)):
+            w.vector(f"{p}mamba.{name}", n, about)
+        gated_weights(w, p + "feed_forward.", N_FF)
+
+
+def bailing(w):
+    """Ling 2's names and its one matrix for Q, K and V."""
+    names = {"embed_tokens": "word_embeddings", "self_attn.o_proj": "attention.dense", "self_attn.q_norm": "attention.query_layernorm",
+             "self_attn.k_norm": "attention.key_layernorm", "gate.e_score_correction_bias": "gate.expert_bias"}
+    out = {}
+    for name, t in w.items():
+        if "q_proj" in name:
+            both = [w[name.replace("q_proj", x + "_proj")] for x in "qkv"]
+            out[name.replace("self_attn.q_proj", "attention.query_key_value")] = np.concatenate(both)
+        elif "k_proj" not in name and "v_proj" not in name:
+            for old, new in names.items():
+                name = name.replace(old, new)
+            out[name] = t
+    return out
+
+
 # --- layers that are a list, numbers that are tensors
 
 
@@ -619,6 +869,38 @@ CLASSES |= {
                                     granite_hybrid, granite_hybrid_weights, ["default"]),
     "GraniteMoeHybridForCausalLM dense": (llama_config("granitehybrid", **{**HYBRID, "layer_types": ["attention"] * 3}, num_local_experts=0, num_experts_per_tok=0,
                                                        position_embedding_type="rope"), granite_hybrid, granite_hybrid_weights, ["default"]),
+    "FalconH1ForCausalLM": (llama_config("falcon-h1", tied=False, theta=1e5, mamba_d_conv=4, mamba_d_ssm=96, mamba_d_state=8, mamba_d_head=12, mamba_n_heads=8,
+                                         mamba_n_groups=2, mamba_expand=2, mamba_rms_norm=False, mamba_norm_before_gate=True, mamba_use_mlp=True,
+                                         mamba_chunk_size=256, mamba_conv_bias=True, mamba_proj_bias=False, projectors_bias=False, embedding_multiplier=3.0,
+                                         lm_head_multiplier=0.7, key_multiplier=0.6, attention_in_multiplier=0.9, attention_out_multiplier=0.8,
+                                         ssm_in_multiplier=1.25, ssm_out_multiplier=0.5, ssm_multipliers=[0.5, 1.5, 0.75, 1.25, 0.6], mlp_multipliers=[1.4, 0.4]),
+                            falcon_h1, falcon_h1_weights, SOME),
+    "BailingMoeV2ForCausalLM": (llama_config("bailing2", d=16, head_dim=16, tied=False, partial=0.5, num_experts=N_EXPERT, num_experts_per_tok=2,
+                                             num_shared_experts=2, moe_intermediate_size=N_EACH, first_k_dense_replace=1, norm_topk_prob=True,
+                                             routed_scaling_factor=2.5, n_group=1, topk_group=1, score_function="sigmoid", use_qk_norm=True, layout=bailing,
+                                             like={"norms": "head", "rot": 8, "bias": "gate.e_score_correction_bias", "scale": 2.5}), sparse, sparse_weights, SOME),
+    "AfmoeForCausalLM": (llama_config("afmoe", d=16, head_dim=16, tied=False, num_experts=N_EXPERT, num_experts_per_tok=2, num_shared_experts=1,
+                                      num_dense_layers=1, moe_intermediate_size=N_EACH, route_scale=1.5, route_norm=True, score_func="sigmoid", n_group=1,
+                                      topk_group=1, mup_enabled=True, sliding_window=5, global_attn_every_n_layers=2,
+                                      layer_types=["sliding_attention", "full_attention", "sliding_attention"]), afmoe, afmoe_weights, SOME),
+    "DeciLMForCausalLM": (llama_config("deci", tied=False, num_key_value_heads=None, intermediate_size=None, block_configs=[
+        {"attention": {"n_heads_in_group": 2, "no_op": False, "window_length": None, "unshifted_sink": False}, "ffn": {"ffn_mult": 8, "no_op": False}},
+        {"attention": {"n_heads_in_group": 4, "replace_with_linear": False}, "ffn": {"no_op": True, "ffn_mult": None}},
+        {"attention": {"replace_with_linear": True, "n_heads_in_group": None}, "ffn": {"ffn_mult": 8}},
+        {"attention": {"no_op": True}, "ffn": {"ffn_mult": 8, "replace_with_linear": False}}]) | {"num_hidden_layers": 4}, deci, deci_weights, SOME + ["llama3"]),
+    "MiniCPM3ForCausalLM": (llama_config("minicpm3", d=8, partial=1.0, scale_emb=12, scale_depth=1.4, dim_model_base=256, q_lora_rank=18, kv_lora_rank=20,
+                                         qk_nope_head_dim=10, qk_rope_head_dim=8, v_head_dim=12), minicpm3, minicpm3_weights, ["default", "longrope"]),
+    "GPTBigCodeForCausalLM": ({"kind": "starcoder", "n_embd": N_EMBD, "n_positions": 64, "n_inner": N_FF, "multi_query": True, "scale_attn_weights": True,
+                               "activation_function": "gelu_pytorch_tanh", **OLD}, old_style, old_style_weights, [None]),
+    "GPTJForCausalLM": ({"kind": "gptj", "n_embd": N_EMBD, "n_positions": 64, "n_inner": N_FF, "rotary_dim": 8, "rotary": True,
+                         "activation_function": "gelu_new", **OLD, "tie_word_embeddings": False}, old_style, old_style_weights, [None]),
+    "QWenLMHeadModel": ({"kind": "qwen", **SIZE, "num_attention_heads": N_HEAD, "seq_length": 64, "max_position_embeddings": 128, "intermediate_size": 2 * N_FF,
+                         "layer_norm_epsilon": EPS, "kv_channels": 12, "rotary_pct": 1.0, "rotary_emb_base": 10000, "no_bias": True, "bf16": True,
+                         "use_dynamic_ntk": True, "use_logn_attn": True, "tie_word_embeddings": False}, old_style, old_style_weights, [None]),
+    "OrionForCausalLM": folders_kin.family({"norms": folders_kin.LLAMA, "centre": True, "norm_bias": True}, tied=False, scalings=["default", "linear"],
+                                           attention_bias=False, max_sequence_length=128),
+    "BaichuanForCausalLM": ({**folders_kin.family({"norms": folders_kin.LLAMA}, tied=False, num_key_value_heads=None)[0], "layout": in_one},
+                            *folders_kin.family({})[1:3], ["default"]),
     "Gemma3ForConditionalGeneration": nested(folders_kin.CLASSES["Gemma3ForCausalLM"], mm_tokens_per_image=4, image_token_index=7),
     "Mistral3ForConditionalGeneration": nested(folders_kin.CLASSES["Ministral3ForCausalLM"], spatial_merge_size=2, image_token_index=7),
     "Mistral3ForConditionalGeneration 5": nested(folders_kin.CLASSES["Ministral3ForCausalLM"], old=False, image_token_index=7),
