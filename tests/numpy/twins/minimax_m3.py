@@ -54,9 +54,9 @@ def model(name, seed, more, index=None, **named):
          qk_norm="head", extra=parts, **named)
 
 
-model("minimax-m3", 1761, {"attention.head_count_kv": 2, "attention.key_length": 14, "attention.value_length": 14, "rope.dimension_count": 8,
+model("minimax-m3", 1821, {"attention.head_count_kv": 2, "attention.key_length": 14, "attention.value_length": 14, "rope.dimension_count": 8,
       "rope.freq_base": 300.0, "leading_dense_block_count": 1, "expert_gating_func": 2, "expert_weights_norm": True, "expert_weights_scale": 2.0,
       "attention.indexer.head_count": 2, "attention.indexer.key_length": 12, "attention.indexer.top_k": 4,
       "attention.indexer.block_size": 16, "attention.indexer.local_blocks": 1}, "indexer.", n_kv=2, d=14, n_dense=1, n_layer=3, choice_bias=True)
-model("minimax-m3-plain", 1762, {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "expert_shared_count": 2}, "index_", fused=True, tied=True)
-model("minimax-m3-softmax", 1763, {"expert_gating_func": 1})
+model("minimax-m3-plain", 1822, {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "expert_shared_count": 2}, "index_", fused=True, tied=True)
+model("minimax-m3-softmax", 1823, {"expert_gating_func": 1})

@@ -19,8 +19,8 @@ def nanbeige(k, w, tokens, n_ctx):
     return tied_output(w, rms_norm(x, w["output_norm.weight"], eps))
 
 
-kin("nanbeige", "nanbeige", nanbeige, 1751, {**sizes(14, 2, 10), "rope.dimension_count": 8, "rope.freq_base": 300.0, "num_loops": 2,
+kin("nanbeige", "nanbeige", nanbeige, 1811, {**sizes(14, 2, 10), "rope.dimension_count": 8, "rope.freq_base": 300.0, "num_loops": 2,
     "skip_loop_final_norm": False}, tied=False)
-kin("nanbeige-three", "nanbeige", nanbeige, 1752, {"num_loops": 3, "skip_loop_final_norm": True}, bias="qkv",
+kin("nanbeige-three", "nanbeige", nanbeige, 1812, {"num_loops": 3, "skip_loop_final_norm": True}, bias="qkv",
     whole=lambda w: w.factors("rope_freqs", 6))
-kin("nanbeige-once", "nanbeige", nanbeige, 1753, YARN)
+kin("nanbeige-once", "nanbeige", nanbeige, 1813, YARN)
