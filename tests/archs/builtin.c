@@ -214,16 +214,26 @@ static bool is(const char *s, size_t n, const char *word) {
     return n == strlen(word) && memcmp(s, word, n) == 0;
 }
 
-/* Wrong ones that no check can find: a length that any number fits (taps of a convolution, rows of
- * position_embd), a written 1, which broadcasts as any number does in its place, and two names of
- * one number (where the head size is n_embd / n_head). */
+/* The number of rows of a table that rows are looked up in: any number fits. */
+static bool is_row_count(const char *at) {
+    const char *line = at;
+    bool second = at[-1] == ' ' && at[-2] == ',';
+    while (line[-1] != '\n')
+        line--;
+    return second && (strncmp(line, "token_embd ", 11) == 0 ||
+                      strncmp(line, "position_embd ", 14) == 0);
+}
+
+/* Wrong ones that no check can find: a length that any number fits (taps of a convolution), a
+ * written 1, which broadcasts as any number does in its place, and two names of one number (where
+ * the head size is n_embd / n_head). */
 static bool is_free(const char *name, const char *from, size_t n_from, const char *to,
                     size_t n_to) {
     bool by_division = strcmp(name, "lfm2.arch") == 0 || strcmp(name, "phi3.arch") == 0;
     bool equal = (is(from, n_from, "n_embd") && is(to, n_to, "n_head*d")) ||
                  (is(from, n_from, "n_head*d") && is(to, n_to, "n_embd"));
     bool written_one = is(from, n_from, "1") || is(to, n_to, "1");
-    return written_one || is(from, n_from, "n_taps") || is(from, n_from, "n_pos") ||
+    return written_one || is(from, n_from, "n_taps") || is_row_count(from) ||
            (by_division && equal);
 }
 
