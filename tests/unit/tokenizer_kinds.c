@@ -205,6 +205,25 @@ TEST(bert) {
     llm_tokenizer_free(t);
 }
 
+/* Keys that only bert reads may hold anything elsewhere. */
+TEST(ids_that_only_bert_reads) {
+    static vocab v;
+    const uint32_t wild = 1 << 20;
+    for (int k = 0; k < 2; k++) {
+        makers[k](&v);
+        ggl_gguf_writer *w = write_vocab(&v);
+        ggl_gguf_put(w, "tokenizer.ggml.seperator_token_id", GGL_GGUF_U32, false, &wild, 1);
+        llm_tokenizer *t = NULL;
+        ggl_error err = {0};
+        if (k == 0) {
+            refuse(w, GGL_FORMAT, "tokenizer.ggml.seperator_token_id is 1048576");
+            continue;
+        }
+        CHECK_OK(from_writer(&t, w, &err), &err);
+        llm_tokenizer_free(t);
+    }
+}
+
 TEST(words_of_bert_have_100_characters) {
     static vocab v;
     char text[3 * 101 + 1] = "";
@@ -475,6 +494,16 @@ TEST(charsmaps) {
         put_map(w, map, n);
         refuse(w, GGL_FORMAT, "tokenizer.ggml.precompiled_charsmap has");
     }
+    uint8_t wordy[4 + 4 + 258] = {4};
+    memset(wordy + 8, 'x', 257);
+    w = write_vocab(&v);
+    put_map(w, wordy, sizeof wordy);
+    refuse(w, GGL_LIMIT, "the replacement at byte 0 has 257 bytes");
+    wordy[8] = 0;
+    w = write_vocab(&v);
+    put_map(w, wordy, sizeof wordy);
+    REQUIRE_OK(from_writer(&t, w, &err), &err);
+    llm_tokenizer_free(t);
     w = write_vocab(&v);
     ggl_gguf_put_string(w, "tokenizer.ggml.precompiled_charsmap", "abc", 3);
     refuse(w, GGL_FORMAT, "not an array of bytes");
