@@ -48,6 +48,14 @@ ggl_status llm_charsmap_read(charsmap *m, ggl_arena *arena, const ggl_gguf *file
         m->unit[i] = little(bytes + 4 + 4 * i);
     m->text = (char *)bytes + 4 + n_trie;
     m->n_text = n - 4 - n_trie;
+    for (size_t at = 0, len; at < m->n_text; at += len + 1) {
+        len = strlen(m->text + at);
+        if (len > CHARSMAP_LONGEST)
+            return ggl_fail(err, GGL_LIMIT,
+                            "%s: the replacement at byte %zu has %zu bytes, at most %d are "
+                            "supported",
+                            KEY, at, len, CHARSMAP_LONGEST);
+    }
     return GGL_OK;
 }
 

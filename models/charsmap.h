@@ -14,8 +14,9 @@
 #include "ggl/alloc.h"
 #include "ggl/gguf.h"
 
-/* Longer strings are not looked for: SentencePiece's own have at most 20 or so, and in a damaged
- * file the units may lead in a circle. */
+/* Longer strings are not looked for, and longer replacements refused: SentencePiece's own have at
+ * most 20 and 40 bytes or so. In a damaged file the units may lead in a circle, and a long
+ * replacement of a common character would make a small text a huge one. */
 enum { CHARSMAP_LONGEST = 256 };
 
 typedef struct charsmap {

@@ -167,7 +167,7 @@ static void find_ends(llm_tokenizer *t) {
 
 static ggl_status read_special_ids(llm_tokenizer *t, const table_model *model, const ggl_gguf *file,
                                    ggl_error *err) {
-    int32_t eot, eom, cls, sep;
+    int32_t eot, eom, cls = -1, sep = -1;
     const struct {
         const char *key;
         int32_t fallback;
@@ -182,7 +182,8 @@ static ggl_status read_special_ids(llm_tokenizer *t, const table_model *model, c
         {"tokenizer.ggml.cls_token_id", -1, TOKEN_CONTROL, &cls},
         {"tokenizer.ggml.seperator_token_id", -1, TOKEN_CONTROL, &sep}, /* so spelled in files */
     };
-    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+    const size_t n = sizeof ids / sizeof *ids - (model->cls_sep ? 0 : 2); /* others ignore these */
+    for (size_t i = 0; i < n; i++) {
         ggl_status s = read_id(t, file, ids[i].key, ids[i].fallback, ids[i].type, ids[i].out, err);
         if (s != GGL_OK)
             return s;

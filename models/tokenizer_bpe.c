@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dna.h"
+#include "tokenizer_dna.h"
 #include "merge_queue.h"
 #include "pretok.h"
 #include "tokenizer_impl.h"

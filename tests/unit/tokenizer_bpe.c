@@ -765,7 +765,9 @@ TEST(round_trips) {
 
 TEST(published_strings) {
     static const char separator[] = "\n__ggml_vocab_test__\n";
-    static const char *const names[] = {"gpt-2", "llama-bpe", "qwen2", "llama-spm", "phi-3"};
+    static const char *const names[] = {"gpt-2",  "llama-bpe", "qwen2",          "llama-spm",
+                                        "phi-3",  "bert-bge",  "nomic-bert-moe", "rwkv",
+                                        "plamo2", "gemma-4",   "carbon"};
     int n_files = 0;
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
         char name[3][128];
@@ -784,6 +786,7 @@ TEST(published_strings) {
         REQUIRE_OK(ggl_gguf_open(&file, path, &(ggl_gguf_params){.meta_only = true}, &err), &err);
         REQUIRE_OK(llm_tokenizer_new(&t, file, &err), &err);
         ggl_gguf_close(file);
+        const char *kind = llm_tokenizer_kind_name(t);
         size_t n_in, n_out;
         char *in = (char *)test_read_file(inputs, &n_in),
              *out = (char *)test_read_file(outputs, &n_out), *line = out;
@@ -807,10 +810,11 @@ TEST(published_strings) {
             }
             CHECK_MSG(same && i == got.n, "%s: '%.*s' has other ids", names[k], (int)(end - s), s);
             llm_tokens_fini(&got);
-            round_trip(t, s, (size_t)(end - s));
+            if (strcmp(kind, "wordpiece") != 0 && strcmp(kind, "unigram") != 0) /* they normalize */
+                round_trip(t, s, (size_t)(end - s));
             line = next ? next : out + n_out;
         }
-        CHECK(count > 40);
+        CHECK(count > 10);
         n_files++;
         free(in);
         free(out);

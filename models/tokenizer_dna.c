@@ -1,4 +1,4 @@
-#include "dna.h"
+#include "tokenizer_dna.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* The "hybriddna" vocabularies: byte-level BPE, and between <dna> and </dna> stretches of six
  * letters, each a token of its own. The files mark these tokens with U+E000 at their end, so that
  * they differ from ordinary pieces of the same letters. */
-#ifndef LLM_DNA_H
-#define LLM_DNA_H
+#ifndef LLM_TOKENIZER_DNA_H
+#define LLM_TOKENIZER_DNA_H
 
 #include "tokenizer_impl.h"
 
