@@ -7,7 +7,8 @@ names=$(sed -n 's/^arch //p' "$source"/models/archs/*.arch | tr -d '",' | tr ' '
 [ -n "$names" ]
 failed=0
 while read -r file; do
-    found=$("$cc" -fpreprocessed -dD -E -P -x c "$file" 2>/dev/null | sed 's/llama\.cpp//g' | grep -nwE "$names" || true)
+    kind=$(basename "$file" | sed -n 's/^tokenizer_\(.*\)[.]c$/\1/p') # a kind of tokenizer may be called as a family is
+    found=$("$cc" -fpreprocessed -dD -E -P -x c "$file" 2>/dev/null | sed "s/llama\.cpp//g; ${kind:+s/\b$kind\b//g}" | grep -nwE "$names" || true)
     if [ -n "$found" ]; then
         echo "$file: $found"
         failed=1
