@@ -221,7 +221,8 @@ static bool is_row_count(const char *at) {
     while (line[-1] != '\n')
         line--;
     return second && (strncmp(line, "token_embd ", 11) == 0 ||
-                      strncmp(line, "position_embd ", 14) == 0);
+                      strncmp(line, "position_embd ", 14) == 0 ||
+                      strstr(line, "per_layer_token_embd ") == line + strspn(line, " "));
 }
 
 /* Wrong ones that no check can find: a length that any number fits (taps of a convolution), a
