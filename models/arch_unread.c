@@ -15,8 +15,9 @@
 
 /* --- notes ------------------------------------------------------------------------------------ */
 
+/* text: NULL, or lines that each have an end. */
 static bool has_line(const char *text, const char *line, size_t n) {
-    for (const char *s = text; s; s = strchr(s, '\n'), s += s != NULL)
+    for (const char *s = text; s && *s; s = strchr(s, '\n') + 1)
         if (strncmp(s, line, n) == 0 && s[n] == '\n')
             return true;
     return false;

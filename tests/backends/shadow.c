@@ -192,9 +192,11 @@ TEST(finds_nothing) {
 static void check_fault(const char *name, toy_run *r, const ggl_tensor *t, ggl_backend *b,
                         int *n_found) {
     size_t n;
-    ggl_shadow_result before = ggl_shadow_get(b);
-    free(logits_of(r, &n));
-    ggl_shadow_result s = ggl_shadow_get(b);
+    ggl_shadow_result before = ggl_shadow_get(b), s = before;
+    for (int i = 0; i < 8 && s.n_faults == 0; i++) { /* of a long graph each run looks at few nodes */
+        free(logits_of(r, &n));
+        s = ggl_shadow_get(b);
+    }
     CHECK(before.n_faults == 0);
     CHECK_MSG(s.n_skipped == 0, "%s: %s", name, s.why);
     if (s.n_faults == 0) /* it may not have been chosen */
