@@ -23,6 +23,8 @@ TEST(checks) {
         ggl_error err = {0};
         llm_arch *a;
         char *notes = NULL;
+        if (TEST_SANITIZED && !sampled(k, 20))
+            continue;
         if (!CHECK_OK(llm_arch_parse(&a, text, n, name, &err), &err))
             continue;
         CHECK_OK(llm_arch_check(a, &notes, &err), &err);
