@@ -122,7 +122,7 @@ expect 2 "is a model" diff "$model" llama
 grep -q '^  attn_q \[n_embd, n_head\*d\]' "$tmp/init.arch" || fail "init: $(cat "$tmp/init.arch")"
 sed -e 's/^# x = /x = /' -e '/^  # /d' -e '/^# logits/d' "$tmp/init.arch" >"$tmp/full.arch"
 cat >>"$tmp/full.arch" <<'END'
-  freq = freqs(d, base)
+  freq = freqs(n_rot, base)
   h = rms_norm(x, attn_norm, eps)
   q = rope_pair(heads(linear(h, attn_q), n_head), freq)
   k = rope_pair(heads(linear(h, attn_k), n_kv), freq)
