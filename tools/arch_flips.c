@@ -149,33 +149,6 @@ static void flip_rope_style(flips *f) {
     }
 }
 
-/* A key, with the number that serves where it is absent, becomes a number. */
-static int replace_key(const flips *f, text *t, const char *key, double value) {
-    size_t i = 0;
-    int n = 0;
-    for (size_t k; (k = find_word(f->s, f->n, i, key)) < f->n; n++) {
-        char number[40];
-        size_t end = k + strlen(key), after = end;
-        put(t, f->s + i, k - i);
-        snprintf(number, sizeof number, "%.9g", value);
-        puts_(t, number);
-        while (after < f->n && f->s[after] == ' ')
-            after++;
-        if (after + 2 < f->n && f->s[after] == '?' && f->s[after + 1] == '?') {
-            for (after += 2; after < f->n && f->s[after] == ' '; after++)
-                ;
-            size_t digits = after;
-            while (digits < f->n && (isdigit((unsigned char)f->s[digits]) || f->s[digits] == '.' || f->s[digits] == 'e' ||
-                                     (f->s[digits] == '-' && f->s[digits - 1] == 'e')))
-                digits++;
-            end = digits > after ? digits : end;
-        }
-        i = end;
-    }
-    put(t, f->s + i, f->n - i);
-    return n;
-}
-
 /* `line` after the header of *t, which is given back changed. */
 static void add_statement(text *t, const char *line) {
     text out = {0};
@@ -190,15 +163,77 @@ static void add_statement(text *t, const char *line) {
     *t = out;
 }
 
-/* All readings of a key as a number; the key itself is then read by nobody, and has to be known all the same. */
+static size_t spaces_end(const char *s, size_t n, size_t i) {
+    while (i < n && s[i] == ' ')
+        i++;
+    return i;
+}
+
+/* A value in place of the expression from .. to, which stays in the text, not taken: the names in it would have no reader
+ * without it. *lost: to ignore its keys. With a name, nothing was there before. */
+static void put_value(const flips *f, text *t, text *lost, const char *name, const char *value, size_t from, size_t to) {
+    if (name) {
+        puts_(t, ", ");
+        puts_(t, name);
+        puts_(t, " = ");
+        puts_(t, value);
+        return;
+    }
+    puts_(t, "(");
+    puts_(t, value);
+    puts_(t, " if true else (");
+    put(t, f->s + from, to - from);
+    puts_(t, "\n))"); /* a comment may be its end */
+    for (size_t j = from; j < to; j++)
+        if (f->s[j] == '.' && token_at(f->s, f->n, j) > 0) {
+            puts_(lost, "\nignore ");
+            put(lost, f->s + j, token_at(f->s, f->n, j));
+            puts_(lost, "\n");
+        }
+}
+
+/* The end of the term at i: a number, a key, a name, a call, or what stands in brackets; i: none of these. */
+static size_t term_end(const flips *f, size_t i) {
+    size_t end = i + token_at(f->s, f->n, i);
+    while (end < f->n && isdigit((unsigned char)f->s[i]) &&
+           (is_word(f->s[end]) || f->s[end] == '.' || (f->s[end] == '-' && f->s[end - 1] == 'e')))
+        end++;
+    if (end < f->n && f->s[end] == '(')
+        end = call_end(f->s, f->n, end) + 1;
+    return end < f->n ? end : f->n;
+}
+
+/* A key, with what serves where it is absent, becomes a number. */
+static int replace_key(const flips *f, text *t, const char *key, double value) {
+    text lost = {0};
+    size_t i = 0;
+    int n = 0;
+    for (size_t k; (k = find_word(f->s, f->n, i, key)) < f->n; n++) {
+        char number[40];
+        size_t end = k + strlen(key), after;
+        while ((after = spaces_end(f->s, f->n, end)) + 2 < f->n && f->s[after] == '?' && f->s[after + 1] == '?') {
+            after = spaces_end(f->s, f->n, after + 2);
+            end = term_end(f, after);
+            if (end == after)
+                break;
+        }
+        snprintf(number, sizeof number, "%.9g", value);
+        put(t, f->s + i, k - i);
+        put_value(f, t, &lost, NULL, number, k, end);
+        i = end;
+    }
+    put(t, f->s + i, f->n - i);
+    if (lost.s && !t->failed)
+        add_statement(t, lost.s);
+    t->failed |= lost.failed;
+    free(lost.s);
+    return n;
+}
+
 static void flip_key(flips *f, const char *what, const char *key, const double *value, size_t n_values) {
-    char line[96];
-    snprintf(line, sizeof line, "\nignore %s\n", key);
     for (size_t i = 0; i < n_values; i++) {
         text t = {0};
         int n = replace_key(f, &t, key, value[i]);
-        if (n > 0 && !t.failed)
-            add_statement(&t, line);
         add_flip(f, what, &t, n, "%.7g", value[i]);
     }
 }
@@ -232,12 +267,6 @@ static void flip_norm_offset(flips *f, const char *norm, const char *row, const 
     add_flip(f, "norm weight", &t, n, "%s (%s)", reading, norm);
 }
 
-static size_t spaces_end(const char *s, size_t n, size_t i) {
-    while (i < n && s[i] == ' ')
-        i++;
-    return i;
-}
-
 /* Where the value of the call's argument `name` begins, between `open` and `close`; `close`: it has no such argument. */
 static size_t argument_value(const flips *f, size_t open, size_t close, const char *name) {
     for (size_t i = open; (i = find_word(f->s, f->n, i, name)) < close;) {
@@ -246,29 +275,6 @@ static size_t argument_value(const flips *f, size_t open, size_t close, const ch
             return spaces_end(f->s, close, i + 1);
     }
     return close;
-}
-
-/* A value in place of the expression from .. to, which stays in the text, not taken: the names in it would have no reader
- * without it. *lost: to ignore its keys. With a name, nothing was there before. */
-static void put_value(const flips *f, text *t, text *lost, const char *name, const char *value, size_t from, size_t to) {
-    if (name) {
-        puts_(t, ", ");
-        puts_(t, name);
-        puts_(t, " = ");
-        puts_(t, value);
-        return;
-    }
-    puts_(t, "(");
-    puts_(t, value);
-    puts_(t, " if true else (");
-    put(t, f->s + from, to - from);
-    puts_(t, "\n))"); /* a comment may be its end */
-    for (size_t j = from; j < to; j++)
-        if (f->s[j] == '.' && token_at(f->s, f->n, j) > 0) {
-            puts_(lost, "\nignore ");
-            put(lost, f->s + j, token_at(f->s, f->n, j));
-            puts_(lost, "\n");
-        }
 }
 
 /* Every call of attend or attention gets `name = value`, in place of what it has. `swap`: instead, where it has "a if c else b",

@@ -60,6 +60,11 @@ sed -e 's/attention(q, k, v)/attention(q, k, v, scale = steep)/' -e 's|^n_expert
 expect 0 "the nearest is attention scale: 1 / sqrt of the head's size; make" doctor "$model" --arch "$tmp/steep.arch" "${by[@]}"
 says_not "cannot be read so"
 
+# a key with several that serve where it is absent
+sed 's/[.]rope[.]freq_base ?? 10000/.rope.freq_base ?? .rope.global.freq_base ?? (500000) * 2/' "$archs/llama.arch" >"$tmp/base.arch"
+expect 0 "read as" doctor "$model" --arch "$tmp/base.arch" "${by[@]}"
+says_not "cannot be read so"
+
 # a fault that is none of the choices: where it is
 expect 0 "no reading is nearer" doctor "$model" --arch "$tmp/sharp.arch" "${by[@]}"
 says "the largest difference is at token "
