@@ -1,353 +1,71 @@
 /* llm-arch doctor: reads a model by its descriptor, and by the descriptor with one choice made otherwise, and prints how well
- * each predicts a text. What families differ in, and what a descriptor gets wrong, shows as a reading that the weights like
- * better. Each other reading is a change of the descriptor's text, so nothing here knows any architecture. */
-#include <ctype.h>
+ * each predicts a text, or how near each comes to another engine's logits. What families differ in, and what a descriptor gets
+ * wrong, shows as a reading that the weights agree better with. Each other reading is a change of the descriptor's text, so
+ * nothing here knows any architecture. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch_flips.h"
 #include "arch_tool.h"
+#include "ggl/alloc.h"
 #include "ggl/show.h"
+#include "npy.h"
 
 #define TOOL     "llm-arch doctor"
 #define N_ERRORS 3.0 /* standard errors that a better reading is better by */
 
-/* --- changing a text -------------------------------------------------------------------------------------------------- */
+/* Differences of right implementations, as parts of the range of the logits, as measured (docs/tools.md). */
+#define ROUNDING  2e-5 /* f32 arithmetic, in another order */
+#define HALF_GELU 2e-3 /* GELU read from a table of half precision */
+#define EIGHT_BIT 5e-2 /* activations rounded to 8 bits, where weights are quantized */
 
-typedef struct text {
-    char *s;
-    size_t n, cap;
-    bool failed;
-} text;
-
-static void put(text *t, const char *s, size_t n) {
-    if (t->n + n + 1 > t->cap) {
-        size_t cap = 2 * (t->n + n) + 256;
-        char *grown = realloc(t->s, cap);
-        if (!grown) {
-            t->failed = true;
-            return;
-        }
-        t->s = grown;
-        t->cap = cap;
-    }
-    memcpy(t->s + t->n, s, n);
-    t->n += n;
-    t->s[t->n] = '\0';
-}
-
-static void puts_(text *t, const char *s) {
-    put(t, s, strlen(s));
-}
-
-static bool is_word(char c) {
-    return isalnum((unsigned char)c) || c == '_';
-}
-
-/* The end of the comment or string that begins at i; i if none does. */
-static size_t skip(const char *s, size_t n, size_t i) {
-    if (s[i] == '#')
-        while (i < n && s[i] != '\n')
-            i++;
-    else if (s[i] == '"') {
-        for (i++; i < n && s[i] != '"' && s[i] != '\n'; i++)
-            ;
-        i += i < n;
-    }
-    return i;
-}
-
-/* The name or key (".a.b", with its dot) that stands at i; its length, 0 if none begins there. */
-static size_t token_at(const char *s, size_t n, size_t i) {
-    size_t k = i;
-    bool key = s[i] == '.' && i + 1 < n && (isalpha((unsigned char)s[i + 1]) || s[i + 1] == '_');
-    if (i > 0 && (is_word(s[i - 1]) || s[i - 1] == '.'))
-        return 0;
-    if (!key && !isalpha((unsigned char)s[i]) && s[i] != '_')
-        return 0;
-    for (k++; k < n && (is_word(s[k]) || (key && s[k] == '.')); k++)
-        ;
-    return k - i;
-}
-
-/* The next whole name or key `word` from i on, outside of comments, strings and the convert section; n: none. */
-static size_t find_word(const char *s, size_t n, size_t i, const char *word) {
-    size_t len = strlen(word);
-    while (i < n) {
-        size_t over = skip(s, n, i), t;
-        if (over > i) {
-            i = over;
-            continue;
-        }
-        t = token_at(s, n, i);
-        if (t == 7 && memcmp(s + i, "convert", 7) == 0 && (i == 0 || s[i - 1] == '\n'))
-            return n;
-        if (t == len && memcmp(s + i, word, len) == 0)
-            return i;
-        i += t ? t : 1;
-    }
-    return n;
-}
-
-/* The end of the argument that begins at i: the ',' or ')' outside of brackets. */
-static size_t argument_end(const char *s, size_t n, size_t i) {
-    for (int depth = 0; i < n; i++) {
-        size_t over = skip(s, n, i);
-        if (over > i)
-            i = over - 1;
-        else if (s[i] == '(' || s[i] == '[')
-            depth++;
-        else if (depth == 0 && (s[i] == ',' || s[i] == ')'))
-            return i;
-        else if (s[i] == ')' || s[i] == ']')
-            depth--;
-    }
-    return n;
-}
-
-static size_t call_end(const char *s, size_t n, size_t open) { /* the ')' of the '(' at `open` */
-    size_t i = open + 1;
-    while ((i = argument_end(s, n, i)) < n && s[i] == ',')
-        i++;
-    return i;
-}
-
-/* --- the choices ------------------------------------------------------------------------------------------------------ */
-
-typedef struct flip {
-    const char *what;            /* "rope style" */
-    char reading[96];            /* "pairs of neighbours" */
-    char *s;                     /* the changed text */
-    size_t n;
-} flip;
-
-typedef struct flips {
-    const char *s;
-    size_t n;
-    flip at[64];
-    int n_at;
-    bool failed;
-} flips;
-
-/* Takes *t over. Nothing was changed: no such choice in this text. */
-static void add_flip(flips *f, const char *what, text *t, int n_changes, const char *fmt, ...) GGL_PRINTF(5, 6);
-static void add_flip(flips *f, const char *what, text *t, int n_changes, const char *fmt, ...) {
-    f->failed |= t->failed;
-    if (n_changes == 0 || t->failed || f->n_at == (int)(sizeof f->at / sizeof *f->at)) {
-        free(t->s);
-        return;
-    }
-    flip *x = &f->at[f->n_at++];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(x->reading, sizeof x->reading, fmt, args);
-    va_end(args);
-    x->what = what;
-    x->s = t->s;
-    x->n = t->n;
-}
-
-/* Every `from` becomes `to`. */
-static int replace(const flips *f, text *t, const char *from, const char *to) {
-    size_t i = 0;
-    int n = 0;
-    for (size_t k; (k = find_word(f->s, f->n, i, from)) < f->n; i = k + strlen(from), n++) {
-        put(t, f->s + i, k - i);
-        puts_(t, to);
-    }
-    put(t, f->s + i, f->n - i);
-    return n;
-}
-
-static void flip_rope_style(flips *f) {
-    static const char *const way[2][3] = {{"rope_pair", "rope_half", "element i with i + half"},
-                                          {"rope_half", "rope_pair", "neighbours"}};
-    for (int k = 0; k < 2; k++) {
-        text t = {0};
-        int n = replace(f, &t, way[k][0], way[k][1]);
-        add_flip(f, "rotated pairs", &t, n, "%s", way[k][2]);
-    }
-}
-
-/* A key, with the number that serves where it is absent, becomes a number. */
-static int replace_key(const flips *f, text *t, const char *key, double value) {
-    size_t i = 0;
-    int n = 0;
-    for (size_t k; (k = find_word(f->s, f->n, i, key)) < f->n; n++) {
-        char number[40];
-        size_t end = k + strlen(key), after = end;
-        put(t, f->s + i, k - i);
-        snprintf(number, sizeof number, "%.9g", value);
-        puts_(t, number);
-        while (after < f->n && f->s[after] == ' ')
-            after++;
-        if (after + 2 < f->n && f->s[after] == '?' && f->s[after + 1] == '?') {
-            for (after += 2; after < f->n && f->s[after] == ' '; after++)
-                ;
-            size_t digits = after;
-            while (digits < f->n && (isdigit((unsigned char)f->s[digits]) || f->s[digits] == '.' || f->s[digits] == 'e' ||
-                                     (f->s[digits] == '-' && f->s[digits - 1] == 'e')))
-                digits++;
-            end = digits > after ? digits : end;
-        }
-        i = end;
-    }
-    put(t, f->s + i, f->n - i);
-    return n;
-}
-
-/* `line` after the header of *t, which is given back changed. */
-static void add_statement(text *t, const char *line) {
-    text out = {0};
-    size_t at = find_word(t->s, t->n, 0, "language");
-    while (at < t->n && t->s[at] != '\n')
-        at++;
-    put(&out, t->s, at);
-    puts_(&out, line);
-    put(&out, t->s + at, t->n - at);
-    out.failed |= t->failed;
-    free(t->s);
-    *t = out;
-}
-
-/* All readings of a key as a number; the key itself is then read by nobody, and has to be known all the same. */
-static void flip_key(flips *f, const char *what, const char *key, const double *value, size_t n_values) {
-    char line[96];
-    snprintf(line, sizeof line, "\nignore %s\n", key);
-    for (size_t i = 0; i < n_values; i++) {
-        text t = {0};
-        int n = replace_key(f, &t, key, value[i]);
-        if (n > 0 && !t.failed)
-            add_statement(&t, line);
-        add_flip(f, what, &t, n, "%.7g", value[i]);
-    }
-}
-
-static void flip_numbers(flips *f) {
-    static const double base[] = {10000, 500000, 1000000}, eps[] = {1e-6, 1e-5, 1e-2};
-    flip_key(f, "rope base", ".rope.freq_base", base, 3);
-    flip_key(f, "norm epsilon", ".attention.layer_norm_rms_epsilon", eps, 3);
-    flip_key(f, "norm epsilon", ".attention.layer_norm_epsilon", eps, 3);
-}
-
-static void flip_activations(flips *f) {
-    static const char *const name[] = {"silu", "gelu", "gelu_erf", "gelu_quick", "relu"};
-    for (size_t from = 0; from < 5; from++)
-        for (size_t to = 0; to < 5; to++) {
-            text t = {0};
-            int n = from == to ? 0 : replace(f, &t, name[from], name[to]);
-            add_flip(f, "activation", &t, n, "%s for %s", name[to], name[from]);
-        }
-}
-
-/* rms_norm and layer_norm with another function, defined after the header. */
-static void flip_norm_offset(flips *f, const char *norm, const char *row, const char *sign, const char *reading) {
-    text t = {0};
-    char name[32], def[256];
-    snprintf(name, sizeof name, "doctor_%s", norm);
-    snprintf(def, sizeof def, "\ndef %s(x, w, eps) = affine(%s, w) %s (%s if has(w) else 0)\n", name, row, sign, row);
-    int n = replace(f, &t, norm, name);
-    if (n > 0 && !t.failed)
-        add_statement(&t, def);
-    add_flip(f, "norm weight", &t, n, "%s (%s)", reading, norm);
-}
-
-/* Every call of attend or attention gets `name = value`, in place of what it has. `swap`: instead, where it has "a if c else b",
- * "b if c else a". */
-static int set_argument(const flips *f, text *t, const char *name, const char *value, bool only_present, bool swap) {
-    char lost[128] = ""; /* an "ignore" of a key that stood in what was replaced */
-    size_t i = 0;
-    int n = 0;
-    for (size_t k = 0; k < f->n;) {
-        size_t a = find_word(f->s, f->n, k, "attend"), b = find_word(f->s, f->n, k, "attention"), at = a < b ? a : b;
-        size_t open = at + (at == a ? 6 : 9);
-        k = open;
-        if (at == f->n || open >= f->n || f->s[open] != '(')
-            continue;
-        size_t close = call_end(f->s, f->n, open), arg = find_word(f->s, f->n, open, name);
-        bool has = arg < close;
-        if (close == f->n || (only_present && !has))
-            continue;
-        size_t from = close, to = close;
-        if (has) {
-            for (from = arg + strlen(name); from < close && (f->s[from] == ' ' || f->s[from] == '='); from++)
-                ;
-            to = argument_end(f->s, f->n, from);
-        }
-        size_t c = find_word(f->s, to, from, "if"), e = find_word(f->s, to, from, "else");
-        if (swap && !(has && c < to && e < to))
-            continue;
-        put(t, f->s + i, from - i);
-        if (swap) {
-            put(t, f->s + e + 4, to - e - 4);
-            puts_(t, " ");
-            put(t, f->s + c, e - c);
-            puts_(t, "else ");
-            put(t, f->s + from, c - from);
-        } else {
-            for (size_t j = from; j < to; j++)
-                if (f->s[j] == '.' && token_at(f->s, f->n, j) > 0)
-                    snprintf(lost, sizeof lost, "\nignore %.*s\n", (int)(token_at(f->s, f->n, j) % 100), f->s + j);
-            puts_(t, has ? "" : ", ");
-            puts_(t, has ? "" : name);
-            puts_(t, has ? "" : " = ");
-            puts_(t, value);
-        }
-        i = to;
-        n++;
-    }
-    put(t, f->s + i, f->n - i);
-    if (lost[0] && !t->failed)
-        add_statement(t, lost);
-    return n;
-}
-
-static void flip_attention(flips *f) {
-    text t = {0};
-    int n = set_argument(f, &t, "scale", "1", false, false);
-    add_flip(f, "attention scale", &t, n, "none: 1");
-    t = (text){0};
-    n = set_argument(f, &t, "scale", "none", true, false);
-    add_flip(f, "attention scale", &t, n, "1 / sqrt of the head's size");
-    t = (text){0};
-    n = set_argument(f, &t, "window", "none", true, false);
-    add_flip(f, "attention window", &t, n, "none");
-    t = (text){0};
-    n = set_argument(f, &t, "window", "", true, true);
-    add_flip(f, "attention window", &t, n, "on the other layers");
-    t = (text){0};
-    n = set_argument(f, &t, "cap", "none", true, false);
-    add_flip(f, "soft cap of scores", &t, n, "none");
-}
-
-static void find_flips(flips *f) {
-    flip_rope_style(f);
-    flip_numbers(f);
-    flip_activations(f);
-    flip_norm_offset(f, "rms_norm", "rms(x, eps)", "+", "1 + w");
-    flip_norm_offset(f, "rms_norm", "rms(x, eps)", "-", "w - 1");
-    flip_norm_offset(f, "layer_norm", "rms(center(x), eps)", "+", "1 + w");
-    flip_attention(f);
-}
-
-/* --- perplexity ------------------------------------------------------------------------------------------------------- */
+/* Logits of a reading beside those of another engine. */
+typedef struct difference {
+    double most, first; /* the largest difference, and the largest of the first token; NaN: a logit is NaN */
+    double squares;     /* the sum of all squared differences */
+    int64_t at;         /* where the largest is */
+    float got;
+} difference;
 
 typedef struct doctor {
     tool_ignore ignore;
-    const char *arch, *text_file;
+    const char *arch, *text_file, *logits_file, *ids;
     int64_t n_tokens, n_ctx, n_threads;
+    bool n_given, ctx_given;
     double significant;
+    const struct method *by;
     llm_model *model;
     ggl_backend *cpu, *reference;
     llm_tokens tokens;
-    int32_t bos;
+    int32_t bos; /* negative: there is none, or tokens are given */
     bool adds_bos;
     int64_t n_vocab;
-    double *nats, *as_described; /* of each predicted token: of this reading, of the descriptor's */
+    double *nats, *as_described; /* by a text, of each predicted token: of this reading, of the descriptor's */
     int64_t n_nats;
+    npy_array want; /* by logits: the other engine's */
+    double range;   /* their greatest less their least */
+    difference now, described, nearest;
+    flips flips;
+    double base, least; /* scores: of the descriptor, of the best reading */
+    int n_better, n_numbers, best;
 } doctor;
+
+/* How readings are judged. A score is better the less it is; NaN: the logits are NaN. */
+typedef struct method {
+    const char *word; /* what a score is */
+    double (*score)(const doctor *d);
+    void (*keep)(doctor *d); /* the run is the descriptor's own */
+    bool (*same)(const doctor *d); /* the run has the same bits as the descriptor's own */
+    void (*print_head)(const doctor *d);
+    void (*print_row)(const doctor *d, const char *what, const char *reading, double score, const char *mark);
+    /* What to say of a reading; *better: the weights agree better with it. */
+    const char *(*mark)(const doctor *d, double score, bool *better);
+    void (*conclude)(const doctor *d);
+} method;
+
+/* --- running ---------------------------------------------------------------------------------------------------------- */
 
 static double nats(const float *logits, int64_t n, int32_t id) {
     double most = -INFINITY, sum = 0;
@@ -356,6 +74,22 @@ static double nats(const float *logits, int64_t n, int32_t id) {
     for (int64_t i = 0; i < n; i++)
         sum += exp((double)logits[i] - most);
     return most + log(sum) - (double)logits[id];
+}
+
+static void compare(doctor *d, const float *logits) {
+    difference x = {0};
+    for (int64_t i = 0; i < d->want.n_rows * d->n_vocab; i++) {
+        double e = fabs((double)logits[i] - (double)d->want.data[i]);
+        if (e > x.most || (isnan(e) && !isnan(x.most))) {
+            x.most = e;
+            x.at = i;
+            x.got = logits[i];
+        }
+        x.squares += e * e;
+        if (i + 1 == d->n_vocab)
+            x.first = x.most;
+    }
+    d->now = x;
 }
 
 /* One stretch of the text; every token after the first is predicted. */
@@ -380,71 +114,268 @@ static ggl_status read_stretch(doctor *d, ggl_sched *s, const int32_t *id, int n
     if (st == GGL_OK)
         st = ggl_sched_run(s, m, NULL, 0, err);
     const float *logits = ggl_sched_output(s, 0);
-    for (int i = bos; i + 1 < m && st == GGL_OK; i++) /* the same tokens are predicted with and without bos */
+    if (d->want.data && st == GGL_OK)
+        compare(d, logits);
+    for (int i = bos; !d->want.data && i + 1 < m && st == GGL_OK; i++) /* the same tokens are predicted with and without bos */
         d->nats[d->n_nats++] = nats(logits + (size_t)i * (size_t)d->n_vocab, d->n_vocab, in[i + 1]);
     free(in);
     return st;
 }
 
-static ggl_status perplexity(doctor *d, const llm_arch *arch, bool bos, double *out, ggl_error *err) {
+/* What is known only when the model is built: the vocabulary. */
+static ggl_status check_vocabulary(const doctor *d, ggl_error *err) {
+    if (d->want.data && d->want.n_columns != d->n_vocab)
+        return ggl_fail(err, GGL_FORMAT, "%s has %" PRId64 " logits for each token, the model has a vocabulary of %" PRId64,
+                        d->logits_file, d->want.n_columns, d->n_vocab);
+    for (size_t i = 0; i < d->tokens.n; i++)
+        if (d->tokens.id[i] >= d->n_vocab)
+            return d->ids ? ggl_fail(err, GGL_USAGE, "--tokens: token %" PRId32 " is not in the vocabulary of %" PRId64,
+                                     d->tokens.id[i], d->n_vocab)
+                          : ggl_fail(err, GGL_FORMAT, "the tokenizer makes token %" PRId32 ", the model has %" PRId64,
+                                     d->tokens.id[i], d->n_vocab);
+    return GGL_OK;
+}
+
+/* Runs all tokens: a text's in stretches, each after an empty cache; those of logits at once, as the other engine did, with
+ * what is kept in f32, so that as little as possible is rounded. */
+static ggl_status run_tokens(doctor *d, const llm_arch *arch, bool bos, ggl_error *err) {
     llm_arch_source source = llm_arch_source_gguf(llm_model_file(d->model));
+    const bool whole = d->want.data != NULL;
+    const size_t stretch = whole ? d->tokens.n : (size_t)d->n_ctx;
     arch_built b = {0};
     ggl_sched *s = NULL;
     ggl_sched_params p = {.backend = &d->cpu, .n_backends = 1};
-    double sum = 0;
+    ggl_graph_params g = ggl_graph_default();
+    g.n_pos = d->n_ctx + !whole; /* a BOS may come before a stretch */
+    g.n_batch = (int64_t)stretch + !whole;
+    if (whole)
+        g.type_k = g.type_v = GGL_F32;
     d->n_nats = 0;
-    ggl_status st = arch_build(&b, arch, &source, &d->ignore, d->n_ctx + 1, d->n_ctx + 1, d->reference, err);
+    ggl_status st = arch_build_graph(&b, arch, &source, &d->ignore, &g, d->reference, err);
     if (st == GGL_OK)
         st = ggl_sched_new(&s, b.graph, &p, err);
     if (st == GGL_OK)
         st = ggl_sched_alloc(s, err);
-    if (d->n_vocab == 0) /* the first reading */
+    if (d->n_vocab == 0) { /* the first reading */
         arch_print_notes(&b);
-    d->n_vocab = b.result.n_vocab;
-    for (size_t i = 0; i < d->tokens.n && st == GGL_OK; i++)
-        if (d->tokens.id[i] >= d->n_vocab)
-            st = ggl_fail(err, GGL_FORMAT, "the tokenizer gives token %" PRId32 ", the model has %" PRId64, d->tokens.id[i],
-                          d->n_vocab);
-    for (size_t i = 0; i + 1 < d->tokens.n && st == GGL_OK; i += (size_t)d->n_ctx) {
-        size_t n = d->tokens.n - i < (size_t)d->n_ctx ? d->tokens.n - i : (size_t)d->n_ctx;
-        st = read_stretch(d, s, d->tokens.id + i, (int)n, bos, err);
+        d->n_vocab = b.result.n_vocab;
     }
+    if (st == GGL_OK)
+        st = check_vocabulary(d, err);
+    for (size_t i = 0; i + !whole < d->tokens.n && st == GGL_OK; i += stretch)
+        st = read_stretch(d, s, d->tokens.id + i, (int)(d->tokens.n - i < stretch ? d->tokens.n - i : stretch), bos, err);
     ggl_sched_free(s);
     arch_built_fini(&b);
-    for (int64_t i = 0; i < d->n_nats; i++)
-        sum += d->nats[i];
-    *out = d->n_nats ? exp(sum / (double)d->n_nats) : NAN;
     return st;
 }
 
+/* --- judging by a text ------------------------------------------------------------------------------------------------ */
+
+static double perplexity(const doctor *d) {
+    double sum = 0;
+    for (int64_t i = 0; i < d->n_nats; i++)
+        sum += d->nats[i];
+    return d->n_nats ? exp(sum / (double)d->n_nats) : NAN;
+}
+
+static void keep_nats(doctor *d) {
+    memcpy(d->as_described, d->nats, (size_t)d->n_nats * sizeof *d->nats);
+}
+
+static bool same_nats(const doctor *d) {
+    return memcmp(d->as_described, d->nats, (size_t)d->n_nats * sizeof *d->nats) == 0;
+}
+
+static void print_text_head(const doctor *d) {
+    ggl_fprint(stdout, "text         %s, %zu tokens in stretches of %" PRId64 "\n\n", d->text_file, d->tokens.n, d->n_ctx);
+    printf("  %-20s %-32s %12s  %11s\n", "choice", "read as", "perplexity", "change");
+}
+
+static void print_text_row(const doctor *d, const char *what, const char *reading, double ppl, const char *mark) {
+    ggl_fprint(stdout, "  %-20s %-32s %12.5g  %+9.2f %%  %s\n", what, reading, ppl, 100 * (ppl / d->base - 1), mark);
+}
+
+/* True if this reading's tokens are likelier, and not by chance, than as described, or, with `than` NULL, than a guess makes
+ * them: tokens that become likelier and tokens that become less so are weighed against each other. */
+static bool is_likelier(const doctor *d, const double *than) {
+    double n = (double)d->n_nats, guess = log((double)d->n_vocab), sum = 0, squares = 0;
+    for (int64_t i = 0; i < d->n_nats; i++) {
+        double x = d->nats[i] - (than ? than[i] : guess);
+        sum += x;
+        squares += x * x;
+    }
+    double mean = sum / n, spread = sqrt(fmax(0, squares / n - mean * mean) / n); /* standard error of the mean */
+    return mean < -d->significant && mean < -N_ERRORS * spread;
+}
+
+/* A text that a reading predicts no better than a guess does says nothing about the reading: random weights, or a text of
+ * another language. */
+static const char *mark_by_text(const doctor *d, double ppl, bool *better) {
+    double r = log(ppl / d->base);
+    if (isnan(r))
+        return "cannot be told";
+    if (!is_likelier(d, d->as_described))
+        return r < d->significant ? "within what chance does" : "";
+    *better = is_likelier(d, NULL);
+    return *better ? "<- the weights agree better with this" : "no better than a guess: cannot be told";
+}
+
+static void conclude_by_text(const doctor *d) {
+    const flip *f = &d->flips.at[d->best < 0 ? 0 : d->best];
+    if (d->best >= 0)
+        ggl_fprint(stdout, "\nthe best is %s: %s; make this change first, then ask again\n", f->what, f->reading);
+    else if (d->n_better > 0)
+        printf("\nthe descriptor's readings are the best, but for the first token\n");
+    else if (d->base > (double)d->n_vocab)
+        printf("\nthe perplexity is above that of a guess among %" PRId64 " tokens: these weights cannot tell\n", d->n_vocab);
+    else
+        printf("\nno reading is better than the descriptor's\n");
+}
+
+static const method by_text = {"perplexity", perplexity, keep_nats, same_nats, print_text_head, print_text_row, mark_by_text,
+                               conclude_by_text};
+
+/* --- judging by logits ------------------------------------------------------------------------------------------------ */
+
+static double largest_difference(const doctor *d) {
+    return d->now.most;
+}
+
+static void keep_difference(doctor *d) {
+    d->described = d->nearest = d->now;
+}
+
+static bool same_difference(const doctor *d) {
+    return d->now.most == d->described.most && d->now.at == d->described.at && d->now.squares == d->described.squares;
+}
+
+static void print_logits_head(const doctor *d) {
+    ggl_fprint(stdout, "logits       %s, %zu tokens, a range of %.4g\n\n", d->logits_file, d->tokens.n, d->range);
+    printf("  %-20s %-32s %12s  %12s\n", "choice", "read as", "difference", "of the range");
+}
+
+static void print_logits_row(const doctor *d, const char *what, const char *reading, double most, const char *mark) {
+    ggl_fprint(stdout, "  %-20s %-32s %12.3g  %12.1e  %s\n", what, reading, most, most / d->range, mark);
+}
+
+/* Right readings differ by no more than what arithmetic rounds, so one that is nearer by less than half proves nothing. */
+static const char *mark_by_logits(const doctor *d, double most, bool *better) {
+    if (isnan(most))
+        return "NaN: cannot be told";
+    *better = d->base > ROUNDING * d->range && most < d->base / 2;
+    return *better ? "<- nearer to these logits" : most < 2 * d->base || most <= ROUNDING * d->range ? "no clear difference" : "";
+}
+
+static bool has_quantized(const doctor *d) {
+    const ggl_gguf *f = llm_model_file(d->model);
+    for (size_t i = 0; i < ggl_gguf_n_tensors(f); i++)
+        if (ggl_type_get((int)ggl_gguf_tensor_at(f, i)->type)->quantized)
+            return true;
+    return false;
+}
+
+/* What the difference that is left can come from; `text` is the nearest reading's. */
+static void explain(const doctor *d, const char *text, size_t n) {
+    const difference *x = &d->nearest;
+    const double part = x->most / d->range;
+    if (part <= ROUNDING) {
+        printf("the logits agree: %.1e of the range is what rounding makes\n", part);
+        return;
+    }
+    printf("the largest difference is at token %" PRId64 " of %zu, logit %" PRId64 ": %.6g, not %.6g\n", x->at / d->n_vocab,
+           d->tokens.n, x->at % d->n_vocab, (double)x->got, (double)d->want.data[x->at]);
+    if (part <= EIGHT_BIT && has_quantized(d))
+        printf("with quantized weights engines round activations to 8 bits, each in its own way, which makes differences of this\n"
+               "size (up to 5e-2 of the range): ask with weights in f32\n");
+    else if (part <= HALF_GELU && (flips_reads(text, n, "gelu") || flips_reads(text, n, "gelu_quick")))
+        printf("a GELU in half precision makes differences of this size (1e-4 to 2e-3 of the range), and some engines have one:\n"
+               "only logits of exact arithmetic can tell whether more is wrong\n");
+    else if (d->want.n_rows > 1 && x->first <= ROUNDING * d->range)
+        printf("the first token agrees (%.1e of the range): look for the rest in what joins tokens (positions, mask, window, scale,\n"
+               "a state)\n", x->first / d->range);
+}
+
+static void conclude_by_logits(const doctor *d) {
+    if (d->best < 0) {
+        printf("\nno reading is nearer than the descriptor's\n");
+        explain(d, d->flips.s, d->flips.n);
+    } else {
+        const flip *f = &d->flips.at[d->best];
+        ggl_fprint(stdout, "\nthe nearest is %s: %s; make this change first, then ask again\n", f->what, f->reading);
+        explain(d, f->s, f->n);
+    }
+}
+
+static const method by_logits = {"difference", largest_difference, keep_difference, same_difference, print_logits_head,
+                                 print_logits_row, mark_by_logits, conclude_by_logits};
+
 /* --- the visit -------------------------------------------------------------------------------------------------------- */
 
-static int open_all(doctor *d, const char *path) {
+static int check_options(const doctor *d) {
+    if (!d->text_file && !d->logits_file)
+        return tool_error(TOOL, 2, d->ids ? "--tokens needs the logits of these tokens: --logits FILE"
+                                          : "a text is needed: --text FILE; or logits: --logits FILE --tokens IDS");
+    if (d->text_file && d->logits_file)
+        return tool_error(TOOL, 2, "--text and --logits exclude each other");
+    if (d->text_file && d->ids)
+        return tool_error(TOOL, 2, "--text and --tokens exclude each other");
+    if (d->logits_file && !d->ids)
+        return tool_error(TOOL, 2, "--logits needs the tokens that the logits are of: --tokens IDS");
+    if (d->logits_file && d->n_given)
+        return tool_error(TOOL, 2, "-n is for --text: of logits all tokens are run");
+    return -1;
+}
+
+static ggl_status check_logits(doctor *d, ggl_error *err) {
+    const npy_array *a = &d->want;
+    float least = a->data[0], most = a->data[0];
+    if (a->n_rows != (int64_t)d->tokens.n)
+        return ggl_fail(err, GGL_FORMAT, "%s has logits of %" PRId64 " tokens, --tokens has %zu", d->logits_file, a->n_rows,
+                        d->tokens.n);
+    for (int64_t i = 0; i < a->n_rows * a->n_columns; i++) {
+        if (!isfinite(a->data[i]))
+            return ggl_fail(err, GGL_FORMAT, "%s: logit %" PRId64 " of token %" PRId64 " is %s, no finite number", d->logits_file,
+                            i % a->n_columns, i / a->n_columns, isnan(a->data[i]) ? "NaN" : a->data[i] > 0 ? "inf" : "-inf");
+        least = a->data[i] < least ? a->data[i] : least;
+        most = a->data[i] > most ? a->data[i] : most;
+    }
+    d->range = (double)most - (double)least;
+    return d->range > 0 ? GGL_OK : ggl_fail(err, GGL_FORMAT, "%s: all logits are %.9g", d->logits_file, (double)most);
+}
+
+static int read_logits(doctor *d) {
+    ggl_error err = {0};
+    int code = tool_read_ids(TOOL, "--tokens", d->ids, &d->tokens.id, &d->tokens.n);
+    if (code >= 0)
+        return code;
+    if (npy_read(&d->want, d->logits_file, &err) != GGL_OK || check_logits(d, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "--logits: %s", err.msg);
+    if (d->ctx_given && d->n_ctx < (int64_t)d->tokens.n)
+        return tool_error(TOOL, 2, "-c %" PRId64 ": less than the %zu tokens of --tokens", d->n_ctx, d->tokens.n);
+    if (!d->ctx_given)
+        d->n_ctx = (int64_t)d->tokens.n;
+    return -1;
+}
+
+/* The text's tokens, and whether the model has a BOS before them. */
+static int read_text(doctor *d) {
     ggl_error err = {0};
     const llm_tokenizer *t;
-    llm_model_params mp = {.arch_path = d->arch, .ignore = ignore_of(&d->ignore)};
-    ggl_backend_params bp = {.n_threads = (int)d->n_threads};
+    llm_tokens with = {0};
     size_t n;
     char *s = tool_read_file(TOOL, d->text_file, &n);
     if (!s)
         return 1;
-    ggl_status st = llm_model_open(&d->model, path, &mp, &err);
-    if (st == GGL_OK)
-        st = llm_model_tokenizer(d->model, &t, &err);
+    ggl_status st = llm_model_tokenizer(d->model, &t, &err);
     if (st == GGL_OK)
         st = llm_tokenize(t, s, n < 1 << 20 ? n : 1 << 20, 0, &d->tokens, &err);
     free(s);
-    if (st == GGL_OK)
-        st = ggl_backend_open(&d->cpu, "cpu", &bp, &err);
-    if (st == GGL_OK)
-        st = ggl_backend_open(&d->reference, "reference", NULL, &err);
     if (st != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     if (d->tokens.n > (size_t)d->n_tokens)
         d->tokens.n = (size_t)d->n_tokens;
     if (d->tokens.n < 2)
         return tool_error(TOOL, 2, "%s has %zu tokens; at least 2 are needed", d->text_file, d->tokens.n);
-    llm_tokens with = {0};
     d->nats = calloc(d->tokens.n, sizeof *d->nats);
     d->as_described = calloc(d->tokens.n, sizeof *d->as_described);
     if (!d->nats || !d->as_described)
@@ -455,122 +386,135 @@ static int open_all(doctor *d, const char *path) {
     return -1;
 }
 
-static void print_reading(const char *what, const char *reading, double ppl, double base, const char *mark) {
-    ggl_fprint(stdout, "  %-20s %-32s %12.5g  %+9.2f %%  %s\n", what, reading, ppl, 100 * (ppl / base - 1), mark);
-}
-
-/* Better, and not by chance: tokens that become likelier and tokens that become less so are weighed against each other. */
-static bool is_better(const doctor *d) {
-    double n = (double)d->n_nats, sum = 0, squares = 0;
-    for (int64_t i = 0; i < d->n_nats; i++) {
-        double x = d->nats[i] - d->as_described[i];
-        sum += x;
-        squares += x * x;
-    }
-    double mean = sum / n, spread = sqrt(fmax(0, squares / n - mean * mean) / n); /* standard error of the mean */
-    return mean < -d->significant && mean < -N_ERRORS * spread;
+static int open_all(doctor *d, const char *path) {
+    ggl_error err = {0};
+    llm_model_params mp = {.arch_path = d->arch, .ignore = ignore_of(&d->ignore)};
+    ggl_backend_params bp = {.n_threads = (int)d->n_threads};
+    int code = d->logits_file ? read_logits(d) : -1;
+    if (code >= 0)
+        return code;
+    ggl_status st = llm_model_open(&d->model, path, &mp, &err);
+    if (st == GGL_OK)
+        st = ggl_backend_open(&d->cpu, "cpu", &bp, &err);
+    if (st == GGL_OK)
+        st = ggl_backend_open(&d->reference, "reference", NULL, &err);
+    if (st != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    return d->logits_file ? -1 : read_text(d);
 }
 
 /* As described there is nothing to compare with; a reading that gives numbers may be the weights'. */
-static int report_nan(int n_numbers) {
+static int report_nan(const doctor *d) {
+    char some[96];
+    snprintf(some, sizeof some, "the readings above that have a %s make numbers", d->by->word);
     return tool_error(TOOL, 1, "as described, the model's logits are NaN: %s",
-                      n_numbers > 0 ? "the readings above that have a perplexity make numbers"
-                                    : "no other reading makes numbers; llm-arch verify names the first node with a NaN");
+                      d->n_numbers > 0 ? some
+                                       : "no other reading makes numbers; llm-arch verify names the first node with a NaN");
 }
 
-static bool print_judged(const doctor *d, const char *what, const char *reading, double ppl, double base) {
-    bool better = is_better(d);
-    double r = log(ppl / base);
-    print_reading(what, reading, ppl, base, isnan(r) ? "cannot be told" : better ? "<- the weights agree better with this"
-                                            : r < d->significant ? "within what chance does" : "");
-    return better;
+/* A row of the table; `k` is the reading's number, -1 if it is not a change of the text. */
+static void judge(doctor *d, int k, const char *what, const char *reading) {
+    bool better = false;
+    double score = d->by->score(d);
+    const char *mark = d->by->mark(d, score, &better);
+    d->by->print_row(d, what, reading, score, mark);
+    d->n_better += better;
+    d->n_numbers += !isnan(score);
+    if (k >= 0 && better && score < d->least) {
+        d->least = score;
+        d->best = k;
+        d->nearest = d->now;
+    }
+}
+
+static void visit_flip(doctor *d, int k) {
+    const flip *f = &d->flips.at[k];
+    ggl_error err = {0};
+    llm_arch *arch = NULL;
+    ggl_status st = llm_arch_parse(&arch, f->s, f->n, llm_arch_name(llm_model_arch(d->model)), &err);
+    if (st == GGL_OK)
+        st = run_tokens(d, arch, d->adds_bos, &err);
+    if (st != GGL_OK)
+        ggl_fprint(stdout, "  %-20s %-32s cannot be read so\n", f->what, f->reading);
+    else if (!d->by->same(d) && !(isnan(d->base) && isnan(d->by->score(d)))) /* else the model says it already */
+        judge(d, k, f->what, f->reading);
+    fflush(stdout);
+    llm_arch_free(arch);
 }
 
 static int visit(doctor *d, const char *path) {
     ggl_error err = {0};
-    double base, ppl, lowest;
-    flips f = {0};
-    f.s = llm_arch_text(llm_model_arch(d->model), &f.n);
-    if (perplexity(d, llm_model_arch(d->model), d->adds_bos, &base, &err) != GGL_OK)
-        return tool_error(TOOL, 1, "%s", err.msg);
-    memcpy(d->as_described, d->nats, (size_t)d->n_nats * sizeof *d->nats);
-    find_flips(&f);
-    lowest = base;
-    ggl_fprint(stdout, "model        %s\ndescriptor   %s\ntext         %s, %zu tokens in stretches of %" PRId64 "\n\n", path,
-           llm_model_arch_origin(d->model), d->text_file, d->tokens.n, d->n_ctx);
-    printf("  %-20s %-32s %12s  %11s\n", "choice", "read as", "perplexity", "change");
-    print_reading("as described", "", base, base, "");
-    int n_better = 0, n_numbers = 0, best = -1, code = f.failed ? tool_error(TOOL, 1, "out of memory") : 0;
-    if (d->bos >= 0 && perplexity(d, llm_model_arch(d->model), !d->adds_bos, &ppl, &err) == GGL_OK) {
-        n_better += print_judged(d, "first token", d->adds_bos ? "no BOS" : "BOS", ppl, base);
-        n_numbers += !isnan(ppl);
-    }
-    for (int i = 0; i < f.n_at; i++) {
-        llm_arch *arch = NULL;
-        ggl_status st = llm_arch_parse(&arch, f.at[i].s, f.at[i].n, llm_arch_name(llm_model_arch(d->model)), &err);
-        if (st == GGL_OK)
-            st = perplexity(d, arch, d->adds_bos, &ppl, &err);
-        if (st == GGL_OK && ppl != base && !(isnan(ppl) && isnan(base))) { /* equal bits: that is what the model says already */
-            bool better = print_judged(d, f.at[i].what, f.at[i].reading, ppl, base);
-            n_better += better;
-            n_numbers += !isnan(ppl);
-            if (better && ppl < lowest) {
-                lowest = ppl;
-                best = i;
-            }
-        } else if (st != GGL_OK) {
-            ggl_fprint(stdout, "  %-20s %-32s cannot be read so\n", f.at[i].what, f.at[i].reading);
-        }
-        fflush(stdout);
-        llm_arch_free(arch);
-        free(f.at[i].s);
-    }
-    if (isnan(base))
-        return report_nan(n_numbers);
-    if (base > (double)d->n_vocab)
-        printf("\nthe perplexity is above that of a guess among %" PRId64 " tokens: these weights cannot tell\n", d->n_vocab);
-    else if (n_better == 0)
-        printf("\nno reading is better than the descriptor's\n");
-    else if (best < 0)
-        printf("\nthe descriptor's readings are the best, but for the first token\n");
-    else
-        ggl_fprint(stdout, "\nthe best is %s: %s; make this change first, then ask again\n", f.at[best].what, f.at[best].reading);
-    return code;
+    size_t n;
+    const llm_arch *arch = llm_model_arch(d->model);
+    if (run_tokens(d, arch, d->adds_bos, &err) != GGL_OK)
+        return tool_error(TOOL, d->ids && err.status == GGL_USAGE ? 2 : 1, "%s", err.msg);
+    const char *text = llm_arch_text(arch, &n);
+    flips_find(&d->flips, text, n);
+    d->by->keep(d);
+    d->base = d->least = d->by->score(d);
+    ggl_fprint(stdout, "model        %s\ndescriptor   %s\n", path, llm_model_arch_origin(d->model));
+    d->by->print_head(d);
+    d->by->print_row(d, "as described", "", d->base, "");
+    if (d->bos >= 0 && run_tokens(d, arch, !d->adds_bos, &err) == GGL_OK)
+        judge(d, -1, "first token", d->adds_bos ? "no BOS" : "BOS");
+    for (int i = 0; i < d->flips.n_at; i++)
+        visit_flip(d, i);
+    if (d->flips.failed)
+        return tool_error(TOOL, 1, "out of memory");
+    if (isnan(d->base))
+        return report_nan(d);
+    d->by->conclude(d);
+    return 0;
+}
+
+static void doctor_fini(doctor *d) {
+    free(d->nats);
+    free(d->as_described);
+    flips_fini(&d->flips);
+    npy_fini(&d->want);
+    llm_tokens_fini(&d->tokens);
+    ggl_backend_close(d->cpu);
+    ggl_backend_close(d->reference);
+    llm_model_free(d->model);
+    ignore_fini(&d->ignore);
 }
 
 int arch_doctor(int argc, char **argv) {
-    doctor d = {.n_tokens = 512, .n_ctx = 128, .significant = 0.01};
+    doctor d = {.n_tokens = 512, .n_ctx = 128, .significant = 0.01, .bos = -1, .best = -1};
     arg_list files = {0};
     const arg_option options[] = {
         {"--text", ARG_STRING, &d.text_file, .value = "FILE",
          .help = "a text of the kind that the model was trained on"},
+        {"--logits", ARG_STRING, &d.logits_file, .value = "FILE",
+         .help = "another engine's logits, .npy, float32 [n_tokens, n_vocab]"},
+        {"--tokens", ARG_STRING, &d.ids, .value = "IDS",
+         .help = "the tokens of these logits: 1,2,3"},
         {"--arch", ARG_STRING, &d.arch, .value = "FILE",
          .help = "an architecture descriptor to read the model by"},
         IGNORE_OPTIONS(d.ignore),
         {"-n", ARG_INT, &d.n_tokens, .value = "N", .help = "tokens of the text (default 512)",
-         .min = 2, .max = 1 << 24},
+         .min = 2, .max = 1 << 24, .given = &d.n_given},
         {"-c --ctx-size", ARG_INT, &d.n_ctx, .value = "N",
-         .help = "tokens of a stretch (default 128)", .min = 2, .max = 65536},
+         .help = "tokens of a stretch (default 128); of logits, the context (default: their tokens)", .min = 2, .max = 65536,
+         .given = &d.ctx_given},
         {"-t --threads", ARG_INT, &d.n_threads, .value = "N", .help = "threads", .min = 1,
          .max = TOOL_MAX_THREADS},
         {0}};
-    int code = arch_args(TOOL, "MODEL --text FILE [options]",
+    int code = arch_args(TOOL, "MODEL --text FILE [options] | MODEL --logits FILE --tokens IDS [options]",
                          "For each choice of the descriptor that families differ in (which pairs are rotated, rope base, epsilon,\n"
-                         "activation, 1 + w, attention scale and window, BOS): makes it otherwise, alone, and prints the perplexity.\n"
-                         "A reading with a clearly lower one is the reading of the weights.",
+                         "activation, 1 + w, attention scale and window, BOS): makes it otherwise, alone, and prints the perplexity,\n"
+                         "or the largest difference to another engine's logits. A reading with a clearly lower one is the reading\n"
+                         "of the weights.",
                          options, 1, 1, argc, argv, &files);
     if (code >= 0)
         return code;
-    code = d.text_file ? open_all(&d, files.s[0]) : tool_error(TOOL, 2, "a text is needed: --text FILE");
+    d.by = d.logits_file ? &by_logits : &by_text;
+    code = check_options(&d);
+    if (code < 0)
+        code = open_all(&d, files.s[0]);
     if (code < 0)
         code = visit(&d, files.s[0]);
-    free(d.nats);
-    free(d.as_described);
-    llm_tokens_fini(&d.tokens);
-    ggl_backend_close(d.cpu);
-    ggl_backend_close(d.reference);
-    llm_model_free(d.model);
+    doctor_fini(&d);
     args_list_fini(&files);
-    ignore_fini(&d.ignore);
     return code;
 }

@@ -50,15 +50,12 @@ llm_arch *arch_open(const char *tool, const char *file) {
     return arch;
 }
 
-ggl_status arch_build(arch_built *out, const llm_arch *arch, const llm_arch_source *source, const tool_ignore *ignore,
-                      int64_t n_ctx, int64_t n_batch, ggl_backend *fold, ggl_error *err) {
+ggl_status arch_build_graph(arch_built *out, const llm_arch *arch, const llm_arch_source *source, const tool_ignore *ignore,
+                            const ggl_graph_params *params, ggl_backend *fold, ggl_error *err) {
     llm_arch_params ap = {0};
     if (ignore)
         ap.ignore = ignore_of(ignore);
-    ggl_graph_params p = ggl_graph_default();
-    p.n_pos = n_ctx;
-    p.n_batch = n_batch;
-    *out = (arch_built){.graph = ggl_graph_new(&p)};
+    *out = (arch_built){.graph = ggl_graph_new(params)};
     if (!out->graph)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     ggl_status st = llm_arch_build(arch, source, &ap, out->graph, &out->result, err);
@@ -69,6 +66,14 @@ ggl_status arch_build(arch_built *out, const llm_arch *arch, const llm_arch_sour
     if (st != GGL_OK)
         arch_built_fini(out);
     return st;
+}
+
+ggl_status arch_build(arch_built *out, const llm_arch *arch, const llm_arch_source *source, const tool_ignore *ignore,
+                      int64_t n_ctx, int64_t n_batch, ggl_backend *fold, ggl_error *err) {
+    ggl_graph_params p = ggl_graph_default();
+    p.n_pos = n_ctx;
+    p.n_batch = n_batch;
+    return arch_build_graph(out, arch, source, ignore, &p, fold, err);
 }
 
 void arch_print_notes(const arch_built *b) {

@@ -5,15 +5,19 @@
 #include <string.h>
 
 #include "arch_tool.h"
+#include "ggl/alloc.h"
 #include "ggl/show.h"
 #include "verify.h"
 
 #define TOOL "llm-arch verify"
 
+enum { MAX_TOKENS = 4096 };
+
 typedef struct run {
     tool_ignore ignore;
-    const char *arch, *backend, *mask, *text, *text_file;
+    const char *arch, *backend, *mask, *text, *text_file, *ids;
     int64_t n, n_worst, n_threads;
+    bool n_given;
     ggl_backend *fast, *reference;
     llm_model *model;
     arch_built built;
@@ -96,11 +100,33 @@ static int open_all(run *r, const char *path) {
     return -1;
 }
 
-/* The text's first tokens; without a text a fixed sequence. */
+/* The ids of --tokens, all of them but with -n, which is then the number that is run. */
+static int read_ids(run *r) {
+    if ((r->text != NULL) + (r->text_file != NULL) + (r->ids != NULL) > 1)
+        return tool_error(TOOL, 2, "-p, -f and --tokens exclude each other");
+    if (!r->ids)
+        return -1;
+    int code = tool_read_ids(TOOL, "--tokens", r->ids, &r->tokens.id, &r->tokens.n);
+    if (code < 0 && !r->n_given && r->tokens.n > MAX_TOKENS)
+        return tool_error(TOOL, 2, "--tokens has %zu ids, at most %d are run", r->tokens.n, MAX_TOKENS);
+    if (code < 0 && r->n_given && r->tokens.n > (size_t)r->n)
+        r->tokens.n = (size_t)r->n;
+    if (code < 0)
+        r->n = (int64_t)r->tokens.n;
+    return code;
+}
+
+/* The ids that were given, or the text's first tokens; without either a fixed sequence. */
 static int get_tokens(run *r) {
     ggl_error err = {0};
+    for (size_t i = 0; r->ids && i < r->tokens.n; i++)
+        if (r->tokens.id[i] >= r->built.result.n_vocab)
+            return tool_error(TOOL, 2, "--tokens: token %" PRId32 " is not in the vocabulary of %" PRId64, r->tokens.id[i],
+                              r->built.result.n_vocab);
+    if (r->ids)
+        return -1;
     if (!r->text && !r->text_file) {
-        r->tokens.id = calloc((size_t)r->n, sizeof *r->tokens.id);
+        r->tokens.id = ggl_calloc((size_t)r->n, sizeof *r->tokens.id);
         r->tokens.n = r->tokens.id ? (size_t)r->n : 0;
         arch_tokens(r->tokens.id, (int)r->tokens.n, r->built.result.n_vocab);
         return r->tokens.id ? -1 : tool_error(TOOL, 1, "out of memory");
@@ -126,7 +152,9 @@ static int get_tokens(run *r) {
 }
 
 static int verify_model(run *r, const char *path) {
-    int code = open_all(r, path);
+    int code = read_ids(r);
+    if (code < 0)
+        code = open_all(r, path);
     if (code >= 0)
         return code;
     ggl_error err = {0};
@@ -154,11 +182,14 @@ int arch_verify(int argc, char **argv) {
         {"--backend", ARG_STRING, &r.backend, .value = "NAME",
          .help = "what is verified (default cpu)"},
         {"-n", ARG_INT, &r.n, .value = "N",
-         .help = "tokens to run (default 8); the reference is slow", .min = 1, .max = 4096},
+         .help = "tokens to run (default 8, or all of --tokens); the reference is slow", .min = 1, .max = MAX_TOKENS,
+         .given = &r.n_given},
         {"-p --prompt", ARG_STRING, &r.text, .value = "TEXT", .may_be_empty = true,
          .help = "take the tokens from this text (default: a fixed sequence)"},
         {"-f --file", ARG_STRING, &r.text_file, .value = "FILE",
          .help = "take the tokens from a file"},
+        {"--tokens", ARG_STRING, &r.ids, .value = "IDS",
+         .help = "take these tokens: 1,2,3; needs no tokenizer"},
         {"--worst", ARG_INT, &r.n_worst, .value = "N", .help = "nodes to list (default 10)",
          .min = 0, .max = 1 << 20},
         {"-t --threads", ARG_INT, &r.n_threads, .value = "N", .help = "threads of the backend",
@@ -182,10 +213,7 @@ int arch_verify(int argc, char **argv) {
         code = tool_error(TOOL, 1, "%s", err.msg);
     ggl_backend_close(r.fast);
     ggl_backend_close(r.reference);
-    if (r.text || r.text_file)
-        llm_tokens_fini(&r.tokens);
-    else
-        free(r.tokens.id);
+    llm_tokens_fini(&r.tokens);
     args_list_fini(&files);
     ignore_fini(&r.ignore);
     return code;

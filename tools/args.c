@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ggl/alloc.h"
 #include "process.h"
 
 #ifndef TOOLS_VERSION
@@ -42,6 +43,54 @@ int tool_error(const char *tool, int code, const char *fmt, ...) {
 }
 
 /* ---- numbers ---- */
+
+static const char *skip_space(const char *s) {
+    return s + strspn(s, " \t\r\n");
+}
+
+/* One id at *s, and the comma or the end (']' or NUL) after it; -1: there is none. */
+static int32_t next_id(const char **s) {
+    int64_t id = -1;
+    bool range;
+    char digits[12] = "";
+    size_t n = strspn(*s, "0123456789");
+    if (n > 0 && n < sizeof digits) {
+        memcpy(digits, *s, n);
+        (void)args_read_int(digits, &id, &range);
+    }
+    *s = skip_space(*s + n);
+    if (**s == ',')
+        *s = skip_space(*s + 1);
+    else if (**s != ']' && **s != '\0')
+        return -1;
+    return id > INT32_MAX ? -1 : (int32_t)id;
+}
+
+int tool_read_ids(const char *tool, const char *flag, const char *s, int32_t **id, size_t *n) {
+    const char *at = skip_space(s);
+    const char last = *at == '[' ? ']' : '\0';
+    size_t cap = 0;
+    int32_t next = 0;
+    *id = NULL;
+    *n = 0;
+    if (last)
+        at = skip_space(at + 1);
+    while (next >= 0 && *at != last) {
+        next = next_id(&at);
+        if (!ggl_grow(id, &cap, *n + 1, sizeof **id)) {
+            ggl_free(*id);
+            *id = NULL;
+            return tool_error(tool, 1, "out of memory");
+        }
+        (*id)[(*n)++] = next;
+    }
+    if (*n > 0 && next >= 0 && *skip_space(at + (last != '\0')) == '\0')
+        return -1;
+    ggl_free(*id);
+    *id = NULL;
+    *n = 0;
+    return tool_error(tool, 2, "%s: '%s' is no list of ids such as 1,2,3", flag, s);
+}
 
 bool args_read_uint64(const char *s, uint64_t *out, bool *range) {
     uint64_t v = 0;

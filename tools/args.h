@@ -80,6 +80,10 @@ bool args_read_int(const char *s, int64_t *out, bool *range);
 bool args_read_uint64(const char *s, uint64_t *out, bool *range);
 bool args_read_float(const char *s, double *out, bool *range);
 
+/* Token ids as a flag gives them: "1,2,3", or as JSON, "[1, 2, 3]"; at least one. -1: *n of them are in *id, the caller's
+ * (ggl_free); else the tool's exit code after an error, which is reported on stderr. */
+int tool_read_ids(const char *tool, const char *flag, const char *s, int32_t **id, size_t *n);
+
 /* Prints text that stands from column `at` on, in lines of at most 80 columns; further lines begin in
  * `column`, and ends of lines in the text are spaces. Ends by a newline. */
 void tool_print_wrapped(const char *s, int at, int column);

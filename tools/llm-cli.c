@@ -1,5 +1,4 @@
 /* llm-cli: a prompt in, text out. */
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -78,26 +77,6 @@ static size_t unescape(char *s, size_t n) {
     return m;
 }
 
-static int read_ids(cli *c) {
-    const char *s = c->o.tokens;
-    while (*s) {
-        char *end;
-        errno = 0;
-        long id = strtol(s, &end, 10);
-        if (end == s || errno || id < 0 || id > INT32_MAX || (*end && *end != ','))
-            return tool_error(TOOL, 2, "--tokens: '%s' is no list of ids such as 1,2,3",
-                              c->o.tokens);
-        int32_t *grown = realloc(c->prompt.id, (c->prompt.n + 1) * sizeof *grown);
-        if (!grown)
-            return tool_error(TOOL, 1, "out of memory");
-        c->prompt.id = grown;
-        c->prompt.id[c->prompt.n++] = (int32_t)id;
-        c->prompt.cap = c->prompt.n;
-        s = *end ? end + 1 : end;
-    }
-    return -1;
-}
-
 static int check_lengths(const cli *c) {
     int64_t n = (int64_t)c->prompt.n, n_ctx = llm_session_n_ctx(c->session);
     if (n > n_ctx)
@@ -146,7 +125,8 @@ static int read_prompt(cli *c) {
     ggl_error err = {0};
     ggl_status st = llm_model_tokenizer(c->model, &c->tokenizer, &err);
     if (c->o.tokens) {
-        int bad = read_ids(c);
+        int bad = tool_read_ids(TOOL, "--tokens", c->o.tokens, &c->prompt.id, &c->prompt.n);
+        c->prompt.cap = c->prompt.n;
         return bad >= 0 ? bad : check_lengths(c);
     }
     if (st != GGL_OK)

@@ -2,7 +2,11 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "ggl/alloc.h"
+#include "ggl/show.h"
 
 /* The header is padded with spaces so that the data begin at a multiple of 64. */
 static void write_header(npy_writer *w, int64_t n_rows, int64_t n_columns) {
@@ -51,4 +55,117 @@ ggl_status npy_close(npy_writer *w, ggl_error *err) {
 void npy_abort(npy_writer *w) {
     ggl_new_file_discard(w->file);
     w->file = NULL;
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+enum { MAX_HEADER = 1000 }; /* NumPy's own of a two-dimensional array has less than 128 */
+
+/* How much of a header's value a message shows. */
+static int shown(const char *s, const char *end) {
+    size_t n = strcspn(s, end);
+    n += s[n] == ')';
+    return (int)ggl_utf8_cut(s, n, 40);
+}
+
+/* What follows 'name': in the header. */
+static const char *header_value(const char *header, const char *name) {
+    char key[32];
+    snprintf(key, sizeof key, "'%s':", name);
+    const char *s = strstr(header, key);
+    return s ? s + strlen(key) + strspn(s + strlen(key), " ") : "none";
+}
+
+/* "(48, 320)" into the array's shape. */
+static bool read_shape(npy_array *a, const char *s) {
+    int64_t *const n[2] = {&a->n_rows, &a->n_columns};
+    for (int i = 0; i < 2; i++) {
+        s += *s == "(,"[i];
+        s += strspn(s, " ");
+        char *end;
+        if (*s < '1' || *s > '9') /* strtoll would take a sign */
+            return false;
+        *n[i] = strtoll(s, &end, 10); /* a number that does not fit is more than any file has */
+        s = end;
+    }
+    return s[strspn(s, ", ")] == ')';
+}
+
+static ggl_status read_header(npy_array *a, const char *header, ggl_error *err) {
+    const char *descr = header_value(header, "descr"), *shape = header_value(header, "shape");
+    if (strncmp(descr, "'<f4'", 5) != 0)
+        return ggl_fail(err, GGL_FORMAT,
+                        "has elements %.*s, not '<f4': save it as float32 (x.astype('<f4'))",
+                        shown(descr, ","), descr);
+    if (strncmp(header_value(header, "fortran_order"), "False", 5) != 0)
+        return ggl_fail(err, GGL_FORMAT,
+                        "has its columns one after the other (Fortran's order): save "
+                        "numpy.ascontiguousarray(x)");
+    if (!read_shape(a, shape))
+        return ggl_fail(err, GGL_FORMAT, "has the shape %.*s, not (rows, columns)",
+                        shown(shape, ")"), shape);
+    return GGL_OK;
+}
+
+/* Where the data begin; the header's text, NUL-terminated, into `header`. 0: it is no .npy file. */
+static size_t find_data(const uint8_t *p, size_t size, char *header, ggl_error *err) {
+    if (size < 12 || memcmp(p, "\x93NUMPY", 6) != 0 || p[6] < 1 || p[6] > 3) {
+        (void)ggl_fail(err, GGL_FORMAT, "is no .npy file");
+        return 0;
+    }
+    size_t begin = p[6] == 1 ? 10 : 12, n = p[8] + 256u * p[9];
+    if (p[6] > 1)
+        n += 65536 * (p[10] + (size_t)256 * p[11]);
+    if (n > size - begin || n > MAX_HEADER) {
+        (void)ggl_fail(err, GGL_FORMAT,
+                       "has a header of %zu bytes, which is not one of an array of numbers", n);
+        return 0;
+    }
+    memcpy(header, p + begin, n);
+    header[n] = '\0';
+    return begin + n;
+}
+
+static ggl_status read_array(npy_array *a, const uint8_t *p, size_t size, ggl_error *err) {
+    char header[MAX_HEADER + 1];
+    size_t begin = find_data(p, size, header, err), n, bytes;
+    if (begin == 0)
+        return GGL_FORMAT;
+    ggl_status s = read_header(a, header, err);
+    if (s != GGL_OK)
+        return s;
+    if (!ggl_size_mul((size_t)a->n_rows, (size_t)a->n_columns, &n) || !ggl_size_mul(n, 4, &bytes) ||
+        bytes != size - begin)
+        return ggl_fail(err, GGL_FORMAT,
+                        "has %zu bytes of data, not what %" PRId64 " rows of %" PRId64
+                        " numbers take: it is not complete",
+                        size - begin, a->n_rows, a->n_columns);
+    a->data = ggl_calloc(n, sizeof *a->data);
+    if (!a->data)
+        return ggl_fail(err, GGL_NOMEM, "out of memory for %zu bytes", bytes);
+    for (size_t i = 0; i < n; i++) {
+        const uint8_t *b = p + begin + 4 * i;
+        uint32_t u = b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+        memcpy(&a->data[i], &u, 4);
+    }
+    return GGL_OK;
+}
+
+ggl_status npy_read(npy_array *a, const char *path, ggl_error *err) {
+    ggl_file_map map;
+    *a = (npy_array){0};
+    ggl_status s = ggl_file_map_open(&map, path, err);
+    if (s != GGL_OK)
+        return s;
+    s = read_array(a, map.data, map.size, err);
+    ggl_file_map_close(&map);
+    if (s == GGL_OK)
+        return s;
+    npy_fini(a);
+    return ggl_within(err, s, "%s", path);
+}
+
+void npy_fini(npy_array *a) {
+    ggl_free(a->data);
+    *a = (npy_array){0};
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "args.h"
+#include "ggl/alloc.h"
 
 static struct {
     bool flag, unflag, given;
@@ -193,4 +194,26 @@ TEST(whole_files) {
         CHECK(size == n && memcmp(read, data, n) == 0 && read[n] == '\0');
         free(read);
     }
+}
+
+TEST(token_ids) {
+    static const struct {
+        const char *s;
+        size_t n;
+        int32_t first, last;
+    } good[] = {
+        {"7", 1, 7, 7}, {"1,2,3", 3, 1, 3}, {" 1 , 2\n", 2, 1, 2}, {"[4, 129, 206]", 3, 4, 206}, {"[0]\n", 1, 0, 0},
+        {"1,2,", 2, 1, 2}, {"0,2147483647", 2, 0, INT32_MAX},
+    };
+    static const char *const bad[] = {"", " ", ",", "[]", "[", "1;2", "1 2", "1,,2", "-1", "+1", "0x1", "1.5", "2147483648", "a",
+                                      "99999999999999999999", "[1,2", "1,2]", "[1],2", "[1] 2", "[[1]]", "1,2,x"};
+    int32_t *id;
+    size_t n;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        if (CHECK_INT(tool_read_ids("tool", "--tokens", good[i].s, &id, &n), -1))
+            CHECK_MSG(n == good[i].n && id[0] == good[i].first && id[n - 1] == good[i].last, "'%s'", good[i].s);
+        ggl_free(id);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        CHECK_MSG(tool_read_ids("tool", "--tokens", bad[i], &id, &n) == 2 && !id && n == 0, "'%s'", bad[i]);
 }
