@@ -17,9 +17,14 @@ static bool fail(ggl_graph *g, const ggl_tensor *y, const char *fmt, ...) {
     (void)ggl_failv(&e, GGL_SHAPE, fmt, args);
     va_end(args);
     const char *name = ggl_op_get(y->op).name;
-    bool symbol = !(name[0] >= 'a' && name[0] <= 'z') && name[0] != '<';
-    ggl_graph_fail(g, GGL_SHAPE, symbol ? "'%s' %s" : "%s %s", name[0] == '<' ? "t[i]" : name,
-                   e.msg);
+    const bool in_brackets = name[0] == '<' && name[1] >= 'a'; /* "<concat>", not "<" or "<=" */
+    const bool word = in_brackets || (name[0] >= 'a' && name[0] <= 'z');
+    if (y->op == GGL_OP_PICK)
+        ggl_graph_fail(g, GGL_SHAPE, "t[i] %s", e.msg);
+    else if (in_brackets)
+        ggl_graph_fail(g, GGL_SHAPE, "%.*s %s", (int)strlen(name) - 2, name + 1, e.msg);
+    else
+        ggl_graph_fail(g, GGL_SHAPE, word ? "%s %s" : "'%s' %s", name, e.msg);
     return false;
 }
 

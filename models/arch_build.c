@@ -184,9 +184,13 @@ ggl_status arch_build_with(const llm_arch *arch, const llm_arch_source *source,
     ev.arena.limit = ARCH_MAX_MEMORY;
     if (result)
         *result = (llm_arch_result){0};
-    bool ok = prepare(&ev, params) && arch_run(&ev, arch->body) && give_logits(&ev) &&
-              arch_check_unused(&ev) &&
-              (conv ? arch_convert_expand_ignored(&ev) : arch_check_source(&ev));
+    bool ok = prepare(&ev, params);
+    if (ok && !(arch_run(&ev, arch->body) && give_logits(&ev) && arch_check_unused(&ev))) {
+        ok = false;
+        if (!conv)
+            arch_report_keys_before(&ev);
+    }
+    ok = ok && (conv ? arch_convert_expand_ignored(&ev) : arch_check_source(&ev));
     if (result) {
         *result = (llm_arch_result){ev.family, ev.n_vocab, ev.n_layer, ev.notes, ev.line_ran};
         ev.notes = NULL;

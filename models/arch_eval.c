@@ -9,14 +9,24 @@
 
 /* --- errors, bounds --------------------------------------------------------------------------- */
 
-const char *arch_chain(arch_eval *ev) {
+arch_place arch_users_place(const arch_eval *ev, arch_place p) {
+    for (const arch_frame *f = ev->frame; f && p.text->prelude; f = f->up)
+        p = f->call;
+    return p;
+}
+
+const char *arch_chain(arch_eval *ev, arch_place at) {
     char buf[400];
     size_t n = 0;
     for (const arch_frame *f = ev->frame; f && n < sizeof buf; f = f->up) {
         int line, col;
-        arch_line_col(f->call, &line, &col);
-        n += (size_t)snprintf(buf + n, sizeof buf - n, "%sin %s, called from %s:%d:%d",
-                              n ? ", " : "  (", f->fn->name, f->call.text->name, line, col);
+        const bool inside = at.text->prelude;
+        const arch_place p = inside ? at : f->call;
+        arch_line_col(p, &line, &col);
+        n += (size_t)snprintf(buf + n, sizeof buf - n, "%sin %s%s%s:%d:%d", n ? ", " : "  (",
+                              f->fn->name, inside ? " at " : ", called from ", p.text->name, line,
+                              col);
+        at = f->call;
     }
     if (n == 0)
         return "";
@@ -39,7 +49,8 @@ arch_value arch_error_hint(arch_eval *ev, ggl_status s, arch_place p, const char
     if (ev->status == GGL_OK) {
         va_list args;
         va_start(args, fmt);
-        ev->status = arch_failv(ev->err, s, p, arch_chain(ev), hint, fmt, args);
+        ev->status =
+            arch_failv(ev->err, s, arch_users_place(ev, p), arch_chain(ev, p), hint, fmt, args);
         va_end(args);
     }
     return ARCH_FAIL;
@@ -49,7 +60,8 @@ arch_value arch_error(arch_eval *ev, arch_place p, const char *fmt, ...) {
     if (ev->status == GGL_OK) {
         va_list args;
         va_start(args, fmt);
-        ev->status = arch_failv(ev->err, GGL_FORMAT, p, arch_chain(ev), NULL, fmt, args);
+        ev->status = arch_failv(ev->err, GGL_FORMAT, arch_users_place(ev, p), arch_chain(ev, p),
+                                NULL, fmt, args);
         va_end(args);
     }
     return ARCH_FAIL;
@@ -333,6 +345,7 @@ static bool run_require(arch_eval *ev, const arch_stmt *s) {
         return false;
     if (holds)
         return true;
+    ev->refused = true;
     if (ev->src->require_key)
         teach(ev, e, true);
     arch_value left = e->kind == EX_IN && s->string ? arch_eval_expr(ev, e->a) : ARCH_FAIL;

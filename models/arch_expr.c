@@ -242,6 +242,7 @@ static arch_value eval_bias(arch_eval *ev, const arch_expr *e) {
 
 static arch_value eval_in(arch_eval *ev, const arch_expr *e) {
     arch_value x = arch_eval_expr(ev, e->a), list = {0};
+    bool found = false;
     if (x.kind != VAL_FAIL)
         list = arch_eval_expr(ev, e->b);
     if (x.kind == VAL_FAIL || list.kind == VAL_FAIL)
@@ -259,10 +260,13 @@ static arch_value eval_in(arch_eval *ev, const arch_expr *e) {
     for (size_t k = 0; k < list.n; k++) {
         arch_value item =
             list.item ? list.item[k] : arch_key_value(ev, list.key, &list.list_key, k);
-        if (arch_equal(&x, &item))
-            return arch_bool(true);
+        if (!arch_comparable(&x, &item))
+            return arch_error_hint(ev, GGL_FORMAT, e->mark, arch_binding_hint(ev, e),
+                                   "'in' of %s and a list with %s: left %s", arch_kind_text(&x),
+                                   arch_kind_text(&item), arch_value_text(&x, text, sizeof text));
+        found |= arch_equal(&x, &item);
     }
-    return arch_bool(false);
+    return arch_bool(found);
 }
 
 static arch_value eval_logic(arch_eval *ev, const arch_expr *e) {

@@ -10,6 +10,7 @@
  *     arch_call.c        functions and bodies
  *     arch_ops.c         primitives -> nodes of the graph
  *     arch_weight.c      declared tensors
+ *     arch_missing.c     one that the source lacks, and which may be meant
  *     arch_check.c       is all that is declared and computed of use?
  *     arch_judge.c       what becomes of each key of the file
  *     arch_unread.c      keys and tensors of the file that nothing reads
@@ -21,7 +22,7 @@
  *     arch_convert_ignore.c  source tensors that no line reads
  *     arch_convert_expr.c  source tensors -> recipes
  *
- * Around it: arch_error.c (places, carets, nearest names), arch_source.c (GGUF), arch_toy.c and
+ * Around it: arch_error.c (places, carets, nearest names), arch_words.c (words of other languages), arch_source.c (GGUF), arch_toy.c and
  * arch_survey.c (made-up models), arch_builtin.c (the embedded descriptors). */
 #ifndef LLM_ARCH_IMPL_H
 #define LLM_ARCH_IMPL_H
@@ -79,6 +80,19 @@ typedef struct arch_nearest {
 arch_nearest arch_nearest_to(const char *wanted);
 /* len SIZE_MAX: up to the NUL. */
 void arch_nearest_try(arch_nearest *n, const char *candidate, size_t len);
+
+/* --- words of other languages: arch_words.c; NULL: none that is known ------------------------- */
+
+/* "did you mean silu(x)?", or another advice; in buf, perhaps. */
+const char *arch_meant_function(const struct llm_arch *arch, const arch_text *text,
+                                const char *written, char *buf, size_t size);
+const char *arch_meant_name(const char *written);      /* "true" for True */
+const char *arch_meant_statement(const char *written); /* a sentence about its first word */
+/* A sentence about the symbol that s begins with, and its length. */
+const char *arch_meant_symbol(const char *s, size_t n, size_t *length);
+/* Of a function or primitive that may be called in this text: "rms_norm(x, w, eps)". */
+const char *arch_signature(const struct llm_arch *arch, const arch_text *text, const char *name,
+                           char *buf, size_t size);
 
 /* --- tokens: arch_lex.c ----------------------------------------------------------------------- */
 
@@ -152,6 +166,7 @@ struct arch_expr {
     const char *name; /* STRING NAME KEY CALL FIELD */
     bool whole;       /* KEY: key("..") names it in full, without {arch}. */
     bool lazy;        /* KEY: stands where absence is provided for: `?? ..` or has(..) */
+    bool in_brackets; /* ( ) stand around it */
     ggl_op op;        /* BINARY, CALL of an operator */
     arch_expr *a, *b, *c;
     arch_arg *arg; /* CALL; LIST */
@@ -474,6 +489,7 @@ typedef struct arch_eval {
     ggl_graph *g;
     ggl_error *err;
     ggl_status status; /* sticky */
+    bool refused;      /* the error is a `require`'s */
     ggl_arena arena;
     const char *family;
     int64_t n_ctx, n_vocab;
@@ -525,7 +541,11 @@ arch_value arch_error_hint(arch_eval *ev, ggl_status s, arch_place p, const char
 /* "model.gguf: error: .."; returns false. */
 bool arch_source_error(arch_eval *ev, const char *fmt, ...) GGL_PRINTF(2, 3);
 arch_value arch_nomem(arch_eval *ev);
-const char *arch_chain(arch_eval *ev); /* "  (in f, called from x.arch:3:4)", or "" */
+/* The descriptor's place: of what happens within the prelude, the descriptor's call of it. */
+arch_place arch_users_place(const arch_eval *ev, arch_place p);
+/* How p was reached: "  (in f, called from x.arch:3:4)", or ""; within the prelude, whose calls are shown at
+ * arch_users_place, "  (in conv at prelude.arch:3:4)". */
+const char *arch_chain(arch_eval *ev, arch_place p);
 const char *arch_strdup(arch_eval *ev, const char *s);  /* in the arena */
 bool arch_step(arch_eval *ev, arch_place p, int64_t n); /* false: too many steps */
 /* The same for matching a name with so many patterns. */
@@ -554,6 +574,8 @@ const char *arch_absent_hint(const arch_eval *ev, const arch_value *v);
 /* Where one value is wanted: a key's list of equal numbers, or truth values, as one of them. Of
  * unequal ones the list, its `text` naming two that differ. VAL_FAIL: too many steps. */
 arch_value arch_one_of(arch_eval *ev, const arch_expr *e, const arch_value *v);
+/* Advice where `a ?? b == c`, or `in`, was read as (a ?? b) == c; NULL: it is something else. */
+const char *arch_binding_hint(arch_eval *ev, const arch_expr *e);
 bool arch_want_number(arch_eval *ev, const arch_expr *e, const arch_value *v, double *out);
 bool arch_want_bool(arch_eval *ev, const arch_expr *e, const arch_value *v, bool *out);
 /* A whole number min .. max. */
@@ -562,6 +584,9 @@ bool arch_want_whole(arch_eval *ev, const arch_expr *e, const arch_value *v, dou
 /* A tensor, or a number as one. NULL: reported. */
 ggl_tensor *arch_want_tensor(arch_eval *ev, arch_place p, const arch_value *v, const char *what);
 bool arch_equal(const arch_value *a, const arch_value *b);
+/* Whether `==` and `in` compare them: numbers, strings and truth values with their like, and a key's 0 and 1
+ * with truth values. */
+bool arch_comparable(const arch_value *a, const arch_value *b);
 arch_value arch_list_item(arch_eval *ev, const arch_expr *e, const arch_value *list, int64_t i);
 arch_value arch_key_value(arch_eval *ev, const char *key, const llm_arch_key *k, uint64_t i);
 
@@ -608,6 +633,11 @@ static inline bool arch_match(const char *pattern, const char *s, size_t n) {
 }
 bool arch_match_any(const char *const *pattern, size_t n, ggl_str name);
 
+/* arch_missing.c */
+/* Reports that the source lacks the tensor, and which of its others may be meant; `want` has the shape. */
+void arch_missing_tensor(arch_eval *ev, arch_place p, const char *name,
+                         const llm_arch_tensor *want);
+
 /* arch_check.c */
 /* All that is computed and declared reaches the logits. */
 bool arch_check_unused(arch_eval *ev); /* arch_unused.c: fails if there is such a name, at the end of a build */
@@ -628,6 +658,8 @@ llm_arch_judged arch_judge_key(arch_judge *j, ggl_str key);
 void arch_note(arch_eval *ev, const char *fmt, ...) GGL_PRINTF(2, 3);
 /* All keys and tensors of the source are read, harmless, or ignored. */
 bool arch_check_source(arch_eval *ev);
+/* After another error: puts the keys that nothing reads before it. */
+void arch_report_keys_before(arch_eval *ev);
 /* " = 16", ' = "yarn"', " = [0, 0, 2, ..] of 28": the value of a key, for messages. */
 const char *arch_value_of_key(arch_eval *ev, ggl_str key, char *buf, size_t size);
 

@@ -185,8 +185,12 @@ static bool lex_symbol(lexer *l) {
     static const char *const symbols[] = {"**", "??", "==", "!=", "<=", ">=", "(", ")",
                                           "[",  "]",  ",",  ":",  "=",  "<",  ">", "+",
                                           "-",  "*",  "/",  "%",  "?",  "."};
+    size_t len;
+    const char *meant = arch_meant_symbol(l->s + l->i, l->n - l->i, &len);
     for (size_t k = 0; k < sizeof symbols / sizeof *symbols; k++) {
         size_t n = strlen(symbols[k]);
+        if (meant && len >= n)
+            continue; /* "//" */
         if (l->i + n > l->n || memcmp(l->s + l->i, symbols[k], n) != 0)
             continue;
         if (strchr("()[]", symbols[k][0]) && !lex_bracket(l))
@@ -197,6 +201,8 @@ static bool lex_symbol(lexer *l) {
         l->i += n;
         return t != NULL;
     }
+    if (meant)
+        return fail(l, GGL_FORMAT, l->i, len, meant);
     char what[64];
     size_t n = ggl_utf8_length(l->s + l->i, l->n - l->i);
     if (l->s[l->i] == '\t')

@@ -75,9 +75,7 @@ void arch_note_made(arch_eval *ev, arch_place p, ggl_tensor *t) {
     if (!arch_push(ev, &ev->made, &ev->cap_made, (size_t)t->id + 1, sizeof *ev->made))
         return;
     /* Of what the prelude makes, the descriptor's call is shown. */
-    for (const arch_frame *f = ev->frame; f && p.text->prelude; f = f->up)
-        p = f->call;
-    ev->made[t->id] = (arch_made){.t = t, .place = p};
+    ev->made[t->id] = (arch_made){.t = t, .place = arch_users_place(ev, p)};
 }
 
 static bool is_elementwise(ggl_op op) { /* of several operands */
@@ -307,10 +305,7 @@ arch_value arch_infix(arch_eval *ev, const arch_expr *e, const arch_value *a, co
         ggl_tensor *t = src[0] && src[1] ? arch_node(ev, e->mark, e->op, src, 2, NULL, 0) : NULL;
         return result_of(ev, e->mark, t, (const arch_value *[]){a, b}, 2);
     }
-    bool same = (a->kind == b->kind && (a->kind == VAL_STRING || a->kind == VAL_BOOL)) ||
-                (a->kind == VAL_BOOL && b->kind == VAL_NUMBER && b->key) ||
-                (b->kind == VAL_BOOL && a->kind == VAL_NUMBER && a->key);
-    if (same && (e->op == GGL_OP_EQ || e->op == GGL_OP_NE))
+    if (arch_comparable(a, b) && (e->op == GGL_OP_EQ || e->op == GGL_OP_NE))
         return arch_bool(arch_equal(a, b) == (e->op == GGL_OP_EQ));
     const arch_value *bad = a->kind == VAL_NUMBER || a->kind == VAL_TENSOR ||
                                     (a->kind == VAL_STRING && b->kind == VAL_NONE)
@@ -322,9 +317,10 @@ arch_value arch_infix(arch_eval *ev, const arch_expr *e, const arch_value *a, co
                                "%s: no operand for '%s'", bad->text ? bad->text : "this is none",
                                e->name);
     }
-    return arch_error(ev, e->mark, "'%s' of %s and %s: left %s, right %s", e->name,
-                      arch_kind_text(a), arch_kind_text(b), arch_value_text(a, left, sizeof left),
-                      arch_value_text(b, right, sizeof right));
+    return arch_error_hint(ev, GGL_FORMAT, e->mark, arch_binding_hint(ev, e),
+                           "'%s' of %s and %s: left %s, right %s", e->name, arch_kind_text(a),
+                           arch_kind_text(b), arch_value_text(a, left, sizeof left),
+                           arch_value_text(b, right, sizeof right));
 }
 
 /* --- t[i] ------------------------------------------------------------------------------------- */

@@ -111,8 +111,11 @@ bool arch_end_of_line(arch_parser *p) {
         p->tok++;
         return true;
     }
-    arch_parse_fail(p, "the line should end here, but there is %s",
-                    arch_describe(p->tok, buf, sizeof buf));
+    if (arch_is(p, "?"))
+        arch_parse_fail(p, "'c ? a : b' is written 'a if c else b'");
+    else
+        arch_parse_fail(p, "the line should end here, but there is %s",
+                        arch_describe(p->tok, buf, sizeof buf));
     return false;
 }
 
@@ -235,6 +238,8 @@ static arch_stmt *parse_if(arch_parser *p, bool top) {
         arm[n] = (arch_arm){.place = arch_token_place(p, p->tok)};
         last = arch_is(p, "else");
         p->tok++;
+        if (last && arch_is(p, "if"))
+            return arch_parse_fail_at(p, GGL_FORMAT, arm[n].place, "'else if' is written 'elif'");
         if (!last && !(arm[n].cond = arch_parse_expr(p)))
             return NULL;
         if (!(arm[n].body = parse_block(p, top)))
@@ -356,6 +361,24 @@ static arch_stmt *parse_absent(arch_parser *p) {
     return arch_end_of_line(p) ? s : NULL;
 }
 
+/* x += 1: an operator and '=' without a space. */
+static bool is_update(const arch_token *op) {
+    return op->kind == TOK_SYMBOL && strlen(op->str) <= 2 && strspn(op->str, "+-*/%?") == op->n &&
+           op[1].kind == TOK_SYMBOL && strcmp(op[1].str, "=") == 0 && op[1].at == op->at + op->n;
+}
+
+static arch_stmt *unknown_stmt(arch_parser *p) {
+    const char *word = p->tok->str, *meant = arch_meant_statement(word);
+    if (meant)
+        return arch_parse_fail(p, "%s", meant);
+    if (is_update(p->tok + 1))
+        return arch_parse_fail(p, "'%s %s= ..' is written '%s = %s %s ..'", word, p->tok[1].str,
+                               word, word, p->tok[1].str);
+    return arch_parse_fail(p, "no statement begins like this: name = value, a weight's NAME "
+                              "[shape], if, layer, def, op, keep, "
+                              "return, require, ignore, convert");
+}
+
 static arch_stmt *parse_stmt(arch_parser *p, bool top) {
     char buf[96];
     if (p->tok->kind == TOK_INDENT)
@@ -397,9 +420,7 @@ static arch_stmt *parse_stmt(arch_parser *p, bool top) {
         return parse_weight(p);
     if (arch_next_is_symbol(p, "=") || arch_next_is_symbol(p, ","))
         return parse_assign(p);
-    return arch_parse_fail(p, "no statement begins like this: name = value, a weight's NAME "
-                              "[shape], if, layer, def, op, keep, "
-                              "return, require, ignore, convert");
+    return unknown_stmt(p);
 }
 
 /* ":" ( statement | NEWLINE INDENT { statement } DEDENT ) */

@@ -209,6 +209,7 @@ arch_expr *arch_parse_atom(arch_parser *p) {
         arch_expr *e = arch_parse_expr(p);
         if (!e || !arch_expect(p, ")", "to close '('"))
             return NULL;
+        e->in_brackets = true;
         e->place = begin; /* so that a quotation has its brackets */
         e->place.n = p->tok[-1].at + p->tok[-1].n - begin.at;
         return e;

@@ -123,10 +123,14 @@ static bool resolve_conversion(arch_parser *p, arch_expr *e, bool *found) {
 }
 
 static bool unknown_function(arch_parser *p, const arch_expr *e) {
-    char sig[256] = "";
+    char sig[420] = "";
     if (p->in_fn && strcmp(p->in_fn, e->name) == 0)
         return arch_parse_fail_at(p, GGL_FORMAT, e->mark,
                                   "'%s' calls itself: there is no recursion", e->name);
+    const char *meant = arch_meant_function(p->arch, p->text, e->name, sig, sizeof sig);
+    if (meant)
+        return arch_parse_fail_at(p, GGL_FORMAT, e->mark, "unknown function '%s'; %s", e->name,
+                                  meant);
     arch_nearest near = arch_nearest_to(e->name);
     for (const arch_fn *f = p->arch->fn; f; f = f->next)
         arch_nearest_try(&near, f->name, SIZE_MAX);
@@ -138,15 +142,7 @@ static bool unknown_function(arch_parser *p, const arch_expr *e) {
     if (!near.best)
         return arch_parse_fail_at(p, GGL_FORMAT, e->mark,
                                   "unknown function '%s': none of that name stands above", e->name);
-    const arch_fn *fn = arch_find_fn(p->arch, p->text, near.best);
-    int builtin = arch_find_builtin(near.best);
-    if (fn) {
-        arch_fn_signature(fn, sig, sizeof sig);
-    } else {
-        arch_sig s = builtin < FN_BUILTIN_COUNT ? arch_sig_of_builtin(builtin)
-                                                : arch_sig_of_op(ggl_op_find(near.best));
-        arch_sig_text(&s, sig, sizeof sig);
-    }
+    arch_signature(p->arch, p->text, near.best, sig, sizeof sig);
     return arch_parse_fail_at(p, GGL_FORMAT, e->mark, "unknown function '%s'; did you mean %s?",
                               e->name, sig);
 }
@@ -300,6 +296,8 @@ static bool unknown_name(names *n, const arch_expr *e) {
     if (fn)
         return arch_parse_fail_at(n->p, GGL_FORMAT, e->mark,
                                   "'%s' is a function: it is called, with '('", e->name);
+    if (arch_meant_name(e->name))
+        near.best = arch_meant_name(e->name);
     return arch_parse_fail_at(n->p, GGL_FORMAT, e->mark, "unknown name '%s'%s%s%s", e->name,
                               near.best ? "; did you mean '" : "", near.best ? near.best : "",
                               near.best ? "'?" : "");

@@ -158,7 +158,7 @@ static void find_binding(binding *b, const arch_stmt *st) {
 
 static toy_key *key_of(arch_survey *s, const arch_expr *e) {
     toy_key *k = key_behind(s, e, 0);
-    if (k || e->kind != EX_NAME)
+    if (k || !e || e->kind != EX_NAME)
         return k;
     binding b = {s, e->name, NULL, NULL};
     find_binding(&b, s->arch->body);
@@ -217,17 +217,22 @@ static void add_list(arch_survey *s, const arch_expr *e) {
     add_other(k, (toy_value){.type = LLM_ARCH_NUMBER, .number = 0});
 }
 
+/* Whether an expression is true or false, whatever the model. */
+static bool is_truth(const arch_expr *e) {
+    return e->kind == EX_BOOL || e->kind == EX_NOT || e->kind == EX_AND || e->kind == EX_OR ||
+           e->kind == EX_IN || e->kind == EX_HAS ||
+           (e->kind == EX_BINARY && e->op >= GGL_OP_EQ && e->op <= GGL_OP_GE);
+}
+
 static void survey_expr(void *ctx, arch_expr *e) {
     arch_survey *s = ctx;
     toy_value v;
     if (e->kind == EX_INDEX && e->a->kind == EX_KEY && find_key(s, e->a->name, e->a->whole))
         find_key(s, e->a->name, e->a->whole)->indexed = true;
-    if (e->kind == EX_OR_ELSE && literal(e->b, &v) && v.type != LLM_ARCH_NUMBER) {
-        if (v.type == LLM_ARCH_BOOL)
-            add_truth(key_of(s, e->a));
-        else
-            add_other(key_of(s, e->a), v);
-    }
+    if (e->kind == EX_OR_ELSE && is_truth(e->b))
+        add_truth(key_of(s, e->a));
+    else if (e->kind == EX_OR_ELSE && literal(e->b, &v) && v.type == LLM_ARCH_STRING)
+        add_other(key_of(s, e->a), v);
     if (e->kind == EX_BINARY && (e->op == GGL_OP_EQ || e->op == GGL_OP_NE)) {
         if (literal(e->b, &v))
             add_other(key_of(s, e->a), v);
@@ -243,10 +248,10 @@ static void survey_expr(void *ctx, arch_expr *e) {
             if (literal(e->b->arg[k].value, &v))
                 add_other(key_of(s, e->a), v);
     if (e->kind == EX_NOT || e->kind == EX_AND || e->kind == EX_OR) {
-        add_truth(e->a->kind == EX_KEY ? key_of(s, e->a) : NULL);
-        add_truth(e->b && e->b->kind == EX_KEY ? key_of(s, e->b) : NULL);
+        add_truth(key_of(s, e->a));
+        add_truth(key_of(s, e->b));
     }
-    if (e->kind == EX_IF && (e->c->kind == EX_KEY || e->c->kind == EX_NAME))
+    if (e->kind == EX_IF)
         add_truth(key_of(s, e->c));
 }
 
@@ -272,7 +277,7 @@ static void survey_stmts(arch_survey *s, const arch_stmt *st) {
     for (; st; st = st->next) {
         for (int k = 0; k < st->n_arm; k++) {
             const arch_expr *c = st->arm[k].cond;
-            if (c && st->kind == ST_IF && (c->kind == EX_KEY || c->kind == EX_NAME))
+            if (c && st->kind == ST_IF)
                 add_truth(key_of(s, c));
             survey_stmts(s, st->arm[k].body);
         }

@@ -308,6 +308,53 @@ int llm_arch_toy_n_variants(const llm_arch *arch) {
     return n;
 }
 
+/* Whether a message has ".name", not only the begin of a longer name. */
+static bool mentions(const char *msg, const char *name) {
+    const size_t n = strlen(name);
+    for (const char *s = strstr(msg, name); s; s = strstr(s + 1, name)) {
+        const char end = s[n];
+        const bool longer = end == '_' || end == '.' || (end >= '0' && end <= '9') ||
+                            (end >= 'a' && end <= 'z') || (end >= 'A' && end <= 'Z');
+        if (s > msg && s[-1] == '.' && !longer)
+            return true;
+    }
+    return false;
+}
+
+static void value_text(const toy_value *v, char *buf, size_t size) {
+    if (v->type == LLM_ARCH_STRING)
+        snprintf(buf, size, "\"%s\"", v->string);
+    else if (v->type == LLM_ARCH_BOOL)
+        snprintf(buf, size, "%s", v->flag ? "true" : "false");
+    else
+        snprintf(buf, size, "%g", v->number);
+}
+
+/* Adds to an error which of the values it speaks of are made up. */
+static void say_made_up(const llm_arch_toy *t, ggl_error *err) {
+    char text[400] = "", one[80], two[80];
+    size_t n = 0, used = strlen(err->msg);
+    for (int k = 0; k < t->n_fact; k++) {
+        const fact *f = &t->fact[k];
+        const size_t m = strlen(t->family);
+        const bool own = strncmp(f->name.s, t->family, m) == 0 && f->name.s[m] == '.';
+        if (!f->present || n + 200 > sizeof text ||
+            !mentions(err->msg, f->name.s + (own ? m + 1 : 0)))
+            continue;
+        value_text(&f->value, one, sizeof one);
+        if (f->has_second)
+            value_text(&f->second, two, sizeof two);
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%.80s = %s%s%s%s", n ? ", " : ": ",
+                              f->name.s, f->has_second ? "[" : "", one, f->has_second ? " or " : "",
+                              f->has_second ? two : "");
+        if (f->has_second && n + 1 < sizeof text)
+            n += (size_t)snprintf(text + n, sizeof text - n, "]");
+    }
+    snprintf(err->msg + used, sizeof err->msg - used,
+             "\n  This model is made up (%s)%s. 'require' says what its values must obey.", t->text,
+             text);
+}
+
 /* Builds until no `require` wants another value. */
 static ggl_status settle(llm_arch_toy *t, llm_arch_result *result, ggl_error *err) {
     ggl_status s = GGL_OK;
@@ -329,8 +376,10 @@ static ggl_status settle(llm_arch_toy *t, llm_arch_result *result, ggl_error *er
                                 ? "out of memory"
                                 : "a made-up tensor would have more than 4 million elements");
         if (s == GGL_OK || !t->repaired)
-            return s;
+            break;
     }
+    if (err && (s == GGL_FORMAT || s == GGL_SHAPE || s == GGL_LIMIT))
+        say_made_up(t, err);
     return s;
 }
 

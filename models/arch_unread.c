@@ -342,17 +342,43 @@ static void numbered(const unread_tensor *t, char *buf, size_t size) {
     }
 }
 
+/* ': declared by exp_probs_b [64] from "blk.{l}.exp_probs_b.bias"': a bias of no weight. */
+static void lone_bias_hint(const arch_eval *ev, const char *name, char *buf, size_t size) {
+    const arch_stmt *s = ev->arch->body;
+    char shape[64], prefix[ARCH_MAX_NAME + 8] = "";
+    llm_arch_tensor t = {.name = name, .optional = true};
+    const char *dot = strncmp(name, "blk.", 4) == 0 ? strchr(name + 4, '.') : NULL;
+    const char *stem = dot ? dot + 1 : name;
+    while (s && s->kind != ST_LAYER)
+        s = s->next;
+    if ((dot && !s) || !ev->src->find_tensor(ev->src->ctx, &t))
+        return;
+    if (dot)
+        snprintf(prefix, sizeof prefix, "blk.{%s}.", s->target[0].name);
+    size_t n = (size_t)snprintf(shape, sizeof shape, "%lld", (long long)t.ne[0]);
+    for (int d = 1; d < t.n_dims && n < sizeof shape; d++)
+        n += (size_t)snprintf(shape + n, sizeof shape - n, ", %lld", (long long)t.ne[d]);
+    const int word = (int)strcspn(stem, ".");
+    if ((size_t)word + strlen(stem) + strlen(prefix) < 60)
+        snprintf(buf, size, ": it has no weight; declared by %.*s [%s] from \"%s%.60s\"", word, stem,
+                 shape, prefix, stem);
+}
+
 /* A bias whose weight is declared without one is the usual case. */
 static void bias_hint(arch_eval *ev, ggl_str name, char *buf, size_t size) {
-    char full[300];
+    char full[300], bias[300];
     size_t n = name.n < 256 ? name.n : 256;
     buf[0] = 0;
     snprintf(full, sizeof full, "%.*s", (int)n, name.s);
     if (n <= 5 || strcmp(full + n - 5, ".bias") != 0)
         return;
+    strcpy(bias, full);
     strcpy(full + n - 5, ".weight");
     const arch_weight *w = arch_find_weight(ev, full);
+    llm_arch_tensor t = {.name = full, .optional = true};
     int line, col;
+    if (!w && !ev->src->find_tensor(ev->src->ctx, &t))
+        lone_bias_hint(ev, bias, buf, size);
     if (!w)
         return;
     arch_line_col(w->place, &line, &col);
@@ -364,7 +390,7 @@ static void bias_hint(arch_eval *ev, ggl_str name, char *buf, size_t size) {
 
 typedef struct message {
     char s[sizeof((ggl_error *)0)->msg];
-    size_t n;
+    size_t n, tail; /* tail: bytes that are kept for what follows the list */
 } message;
 
 /* Appends what ggl_vformat makes of it, which shows control characters, as much as there is room. */
@@ -382,7 +408,7 @@ static void say_count(message *m, size_t n, const char *what) {
 
 /* Ends the line before; false: the message is long enough. */
 static bool new_line(message *m, int *lines) {
-    if (++*lines > MAX_LINES || m->n + LINE + TAIL > sizeof m->s)
+    if (++*lines > MAX_LINES || m->n + LINE + m->tail > sizeof m->s)
         return false;
     m->s[m->n++] = '\n';
     m->s[m->n] = 0;
@@ -397,7 +423,7 @@ static void end_line(message *m) {
 }
 
 static void list_all(const unread *u, message *m) {
-    char text[300], hint[160], name[NAME + 3];
+    char text[300], hint[260], name[NAME + 3];
     int lines = 0;
     size_t k = 0, i = 0;
     for (; k < u->n_key && new_line(m, &lines); k++) {
@@ -479,27 +505,31 @@ static void say_advice(const unread *u, message *m) {
         m->s[m->n = end] = 0;
 }
 
-static bool report(const unread *u) {
-    arch_eval *ev = u->ev;
-    const char *arch = ev->arch->text.name;
-    message m = {.n = 0};
-    if (u->n_key + u->n_tensor == 0)
-        return true;
-    say(&m, "%.200s: error: ", ev->src->name);
+/* How many there are, and which. */
+static void say_unread(const unread *u, message *m) {
+    say(m, "%.200s: error: ", u->ev->src->name);
     if (u->n_key)
-        say_count(&m, u->n_key, "key");
+        say_count(m, u->n_key, "key");
     if (u->n_key && u->n_tensor)
-        say(&m, " and ");
+        say(m, " and ");
     if (u->n_tensor)
-        say_count(&m, u->n_tensors, "tensor");
-    say(&m,
+        say_count(m, u->n_tensors, "tensor");
+    say(m,
         u->n_key + u->n_tensors == 1 ? " of this file is not read by %.100s:"
                                      : " of this file are not read by %.100s:",
-        arch);
-    list_all(u, &m);
+        u->ev->arch->text.name);
+    list_all(u, m);
+}
+
+static bool report(const unread *u) {
+    arch_eval *ev = u->ev;
+    message m = {.tail = TAIL};
+    if (u->n_key + u->n_tensor == 0)
+        return true;
+    say_unread(u, &m);
     say_advice(u, &m);
     end_line(&m);
-    say(&m, "An author reads, ignores or requires each of them in %.100s.", arch);
+    say(&m, "An author reads, ignores or requires each of them in %.100s.", ev->arch->text.name);
     ev->status = GGL_FORMAT;
     if (ev->err) {
         ev->err->status = GGL_FORMAT; /* not by ggl_fail, which would show the ends of lines */
@@ -534,4 +564,34 @@ bool arch_check_source(arch_eval *ev) {
     ggl_free(u.key);
     ggl_free(u.tensor);
     return ok;
+}
+
+/* The keys that nothing reads, and then the error, which may follow from that. */
+static void report_before(const unread *u, const ggl_error *error) {
+    message m = {.tail = strlen(error->msg) + 40};
+    if (u->n_key == 0 || m.tail + 2 * LINE + 200 > sizeof m.s)
+        return;
+    say_unread(u, &m);
+    end_line(&m);
+    say(&m, "That may be why:");
+    end_line(&m);
+    memcpy(m.s + m.n, error->msg, strlen(error->msg) + 1);
+    memcpy(u->ev->err->msg, m.s, sizeof m.s);
+}
+
+void arch_report_keys_before(arch_eval *ev) {
+    const ggl_status status = ev->status;
+    if (!ev->err || ev->refused || (status != GGL_FORMAT && status != GGL_SHAPE))
+        return;
+    const ggl_error error = *ev->err;
+    unread u = {.ev = ev};
+    ev->status = GGL_OK;
+    arch_judge *j = arch_judge_new(ev);
+    const bool ok = j && make_asked(&u) && find_keys(&u, j);
+    *ev->err = error;
+    if (ok)
+        report_before(&u, &error);
+    ev->status = status;
+    arch_judge_free(j);
+    ggl_free(u.key);
 }

@@ -162,11 +162,34 @@ static bool not_that(arch_eval *ev, const arch_expr *e, const arch_value *v, con
     return false;
 }
 
+/* Whether a key is named by a function of the prelude only, not by the descriptor: of both, its place is the
+ * descriptor's. */
+static bool is_of_prelude(const arch_eval *ev, const char *key) {
+    const size_t n = strlen(ev->family);
+    const bool own = strncmp(key, ev->family, n) == 0 && key[n] == '.';
+    for (const arch_known_key *k = ev->arch->key; k; k = k->next)
+        if (k->whole ? strcmp(k->name, key) == 0 : own && strcmp(k->name, key + n + 1) == 0)
+            return k->place.text->prelude;
+    return false;
+}
+
 const char *arch_absent_hint(const arch_eval *ev, const arch_value *v) {
-    if (!v->absent_key)
+    if (!v->absent_key || (!ev->conv && v->key && is_of_prelude(ev, v->key)))
         return NULL;
     return ev->conv && v->key ? arch_convert_absent_hint(ev, v->key)
                               : "'?? value' says what holds without it";
+}
+
+const char *arch_binding_hint(arch_eval *ev, const arch_expr *e) {
+    char buf[200], key[64], left[64], right[64];
+    const arch_expr *a = e->a;
+    const bool compares = e->kind == EX_IN || (e->op >= GGL_OP_EQ && e->op <= GGL_OP_GE);
+    if (!compares || a->kind != EX_OR_ELSE || a->in_brackets)
+        return NULL;
+    snprintf(buf, sizeof buf, "'\?\?' binds tighter than '%s': %s \?\? (%s %s %s)", e->name,
+             arch_quote(a->a->place, key, sizeof key), arch_quote(a->b->place, left, sizeof left),
+             e->name, arch_quote(e->b->place, right, sizeof right));
+    return arch_strdup(ev, buf);
 }
 
 arch_value arch_one_of(arch_eval *ev, const arch_expr *e, const arch_value *v) {
@@ -269,6 +292,13 @@ ggl_tensor *arch_want_tensor(arch_eval *ev, arch_place p, const arch_value *v, c
                         arch_value_text(v, text, sizeof text));
     }
     return NULL;
+}
+
+bool arch_comparable(const arch_value *a, const arch_value *b) {
+    return (a->kind == b->kind &&
+            (a->kind == VAL_STRING || a->kind == VAL_BOOL || a->kind == VAL_NUMBER)) ||
+           (a->kind == VAL_BOOL && b->kind == VAL_NUMBER && b->key) ||
+           (b->kind == VAL_BOOL && a->kind == VAL_NUMBER && a->key);
 }
 
 bool arch_equal(const arch_value *a, const arch_value *b) {

@@ -37,7 +37,7 @@ static arch_weight *add_weight(arch_eval *ev, const char *name, ggl_tensor *t, a
     if (!arch_push(ev, &ev->weight, &ev->cap_weight, ev->n_weight + 1, sizeof *ev->weight) ||
         !index_weight(ev, name))
         return NULL;
-    *w = (arch_weight){name, t, p, arch_chain(ev), is_bias};
+    *w = (arch_weight){name, t, p, arch_chain(ev, p), is_bias};
     return ev->weight[ev->n_weight++] = w;
 }
 
@@ -189,58 +189,6 @@ static const char *guess_number(arch_eval *ev, const arch_expr *dim, int64_t fou
 
 /* --- one tensor ------------------------------------------------------------------------------- */
 
-/* The length of a prefix like "blk.12."; 0: the name belongs to no layer. */
-static size_t layer_prefix(const char *s, size_t n) {
-    size_t i = 4;
-    if (n < 6 || memcmp(s, "blk.", 4) != 0)
-        return 0;
-    while (i < n && s[i] >= '0' && s[i] <= '9')
-        i++;
-    return i < n && s[i] == '.' ? i + 1 : 0;
-}
-
-static bool same_layer(const char *a, ggl_str b) {
-    size_t n = layer_prefix(a, strlen(a));
-    return n == layer_prefix(b.s, b.n) && memcmp(a, b.s, n) == 0;
-}
-
-/* Another layout of the same numbers, perhaps: attn_qkv for attn_q, ffn_up.0 for ffn_up_exps. */
-static bool is_related(const char *a, ggl_str b) {
-    const size_t begin = layer_prefix(a, strlen(a)), n = strcspn(a + begin, ".");
-    size_t m = begin, word = n; /* word: a's stem without its last word */
-    while (m < b.n && b.s[m] != '.')
-        m++;
-    m -= begin;
-    while (word > 0 && a[begin + word] != '_')
-        word--;
-    return (m > n && memcmp(a + begin, b.s + begin, n) == 0) ||
-           (word > 0 && m == word && memcmp(a + begin, b.s + begin, m) == 0);
-}
-
-static void missing_tensor(arch_eval *ev, arch_place p, const char *name) {
-    ggl_str s;
-    char near_name[160] = "";
-    if (ev->src->tensor_at && !ev->src->tensor_at(ev->src->ctx, 0, &s)) {
-        arch_source_error(ev, "this file has a vocabulary only, no tensors: it cannot be run");
-        return;
-    }
-    arch_nearest near = arch_nearest_to(name);
-    char other[160] = "";
-    near.distance = 4;
-    for (size_t i = 0; ev->src->tensor_at && ev->src->tensor_at(ev->src->ctx, i, &s); i++) {
-        size_t before = near.distance;
-        if (same_layer(name, s)) /* never suggest a tensor of another layer */
-            arch_nearest_try(&near, s.s, s.n);
-        if (!other[0] && same_layer(name, s) && is_related(name, s))
-            snprintf(other, sizeof other, "; there is %.*s", (int)ggl_utf8_cut(s.s, s.n, 100), s.s);
-        if (near.distance < before)
-            snprintf(near_name, sizeof near_name, "; did you mean %.*s?",
-                     (int)ggl_utf8_cut(s.s, s.n, 100), s.s);
-    }
-    arch_error_hint(ev, GGL_FORMAT, p, "'?' if it may be absent", "tensor %s is missing in %s%s",
-                    name, ev->src->name, near_name[0] ? near_name : other);
-}
-
 static bool check_shape(arch_eval *ev, arch_place p, const llm_arch_tensor *t, const shape *want) {
     char found[128], names[256], numbers[128], hint[160] = "";
     shape have = {.n = t->n_dims};
@@ -276,7 +224,7 @@ static bool load(arch_eval *ev, const arch_stmt *s, const char *name, const shap
                           : ev->src->find_tensor(ev->src->ctx, &t);
     if (!found) {
         if (!optional)
-            missing_tensor(ev, p, name);
+            arch_missing_tensor(ev, p, name, &t);
         return optional && ev->status == GGL_OK;
     }
     t.name = name;
@@ -469,6 +417,7 @@ static bool refuse_key(arch_eval *ev, const arch_stmt *s, const arch_expr *e) {
         return true;
     if (ev->src->require_key)
         ev->src->require_key(ev->src->ctx, name, NULL);
+    ev->refused = true;
     arch_value_of_key(ev, (ggl_str){name, strlen(name)}, value, sizeof value);
     arch_error(ev, e->place, "key %s%s is ignored only if %s%s%s", name, value,
                arch_quote(s->other->place, quote, sizeof quote), s->string ? ": " : "",

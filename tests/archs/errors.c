@@ -1,5 +1,6 @@
 /* Every error of the descriptor language: its text and its place. */
 #include "arch_test.h"
+#include "ggl/alloc.h"
 #include "test.h"
 
 typedef struct expected {
@@ -68,6 +69,31 @@ static const expected syntax[] = {
      "3:5: error: unknown function 'liner'; did you mean linear(x, w, bias = none)?"},
     {"x = splt(1, 2)\n",
      "3:5: error: unknown function 'splt'; did you mean split(x, size, .., dim = 0)?"},
+    /* words of other languages */
+    {"x = rope(1, 2)\n",
+     "3:5: error: unknown function 'rope'; did you mean rope_half(x, f, mag = 1) or "
+     "rope_pair(x, f, mag = 1)?"},
+    {"x = swish(1)\n", "3:5: error: unknown function 'swish'; did you mean silu(x)?"},
+    {"x = pow(1, 2)\n", "3:5: error: unknown function 'pow'; a power is written a ** b"},
+    {"def rope(x) = x\nx = rope(1) / nix\n", "4:15: error: unknown name 'nix'"},
+    {"x = True\n", "3:5: error: unknown name 'True'; did you mean 'true'?"},
+    {"x = true && false\n", "3:10: error: '&&' is written 'and'"},
+    {"x = true || false\n", "3:10: error: '||' is written 'or'"},
+    {"x = !true\n", "3:5: error: '!' is written 'not'"},
+    {"x = 1 != 2 ! 3\n", "3:12: error: '!' is written 'not'"},
+    {"x = 2 ^ 3\n", "3:7: error: '^' is written '**'"},
+    {"x = 7 // 2\n", "3:7: error: '//' means nothing here: a comment begins with '#'"},
+    {"require 1 == 1, 'one'\n", "3:17: error: a string stands in double quotes"},
+    {"x = 1; y = 2\n", "3:6: error: ';' means nothing here: a statement ends with its line"},
+    {"if true:\n  x = 1\nelse if false:\n  x = 2\n", "5:1: error: 'else if' is written 'elif'"},
+    {"if true:\n  x = 1\nelif false: x = 2\nelse: if true: x = 3 / nix\n",
+     "6:24: error: unknown name 'nix'"},
+    {"if true:\n  x = 1\nelsif false:\n  x = 2\n", "5:1: error: 'elsif' is written 'elif'"},
+    {"x = 1\nx += 2\n", "4:1: error: 'x += ..' is written 'x = x + ..'"},
+    {"x = 1\nx **= 2\n", "4:1: error: 'x **= ..' is written 'x = x ** ..'"},
+    {"x + = 2\n", "3:1: error: no statement begins like this"},
+    {"x = true ? 1 : 2\n", "3:10: error: 'c ? a : b' is written 'a if c else b'"},
+    {"for l in 3:\n  x = 1\n", "3:1: error: the loop over layers is written 'layer l < n_layer:'"},
     {"def f(x) = f(x)\n", "3:12: error: 'f' calls itself: there is no recursion"},
     {"def f(x) = g(x)\ndef g(x) = x\n", "3:12: error: unknown function 'g'"},
     {"def f(x) = x\ndef f(y) = y\n", "4:5: error: function 'f' is already there, in line 3"},
@@ -156,7 +182,8 @@ static const struct {
 } semantic[] = {
     /* names that nothing reads; in a string, a function, a default and a convert section they are read */
     {"limit = .clamp\n", "", "t.clamp = 2",
-     "t.arch:3:1: error: nothing reads 'limit': use it, or take the line out; a key that has no effect is for 'ignore'"},
+     "t.arch:3:1: error: nothing reads 'limit': use it, or take the line out; a key that has no "
+     "effect is for 'ignore'"},
     {"", "layer l < 1:\n  y = x\n", "", "nothing reads 'y'"},
     {"n = 1\ndef f(n) = n\n", "x = f(x)\n", "", "nothing reads 'n'"},
     {"n = 2\ndef f(x) = x * n\n", "x = f(x)\n", "", ""},
@@ -166,12 +193,33 @@ static const struct {
     /* keys */
     {"a = .nope + 1\n", "", "", "t.arch:3:5: error: key t.nope is missing in model.gguf"},
     {"a = .nope + 1\n", "", "", "'\?\? value' says what holds without it"},
+    /* a key that nothing reads stands before what may follow from that, but not before a `require` */
+    {"a = .nope + 1\n", "", "t.nop = 3",
+     "model.gguf: error: 1 key of this file is not read by t.arch:\n  t.nop = 3\nThat may be why:\n"
+     "t.arch:3:5: error: key t.nope is missing in model.gguf"},
+    {"require .a == 3, \"three\"\n", "", "t.a = 2\nt.b = 2", "t.arch:3:9: error: three: .a = 2"},
+    {"require 1 in [true, false]\n", "", "",
+     "t.arch:3:11: error: 'in' of a number and a list with true or false: left it is the number 1"},
+    {"require \"a\" in [1]\n", "", "", "'in' of a string and a list with a number"},
+    {"layer l < 2:\n  require l in .a\n", "", "t.a = [true, false]",
+     "'in' of a number and a list with true or false"},
+    {"layer l < 2:\n  require .a[l] \?\? (l + 1) % 2 == 0\n", "", "t.a = [true, false]",
+     "t.arch:4:32: error: '==' of true or false and a number: left key t.a is true, right it is "
+     "the number 0\n"},
+    {"layer l < 2:\n  require .a[l] \?\? (l + 1) % 2 == 0\n", "", "t.a = [true, false]",
+     "^^  '\?\?' binds tighter than '==': .a[l] \?\? ((l + 1) % 2 == 0)"},
+    {"require .a \?\? 1 in [2, 3]\n", "", "t.a = true",
+     "'\?\?' binds tighter than 'in': .a \?\? (1 in [2, 3])"},
+    {"x = concat(iota(2), reshape(iota(4), 2, 2))\n", "", "",
+     "t.arch:3:5: error: concat of [2] and [2, 2]"},
+    {"x = split(iota(4), 2, 3)\n", "", "", "t.arch:3:5: error: the parts are 5"},
     {"a = .a + 1\n", "", "t.a = \"s\"",
      "t.arch:3:8: error: '+' of a string and a number: left key t.a is the string \"s\""},
     {"w [.a]\n", "", "t.a = \"s\"",
      "t.arch:3:4: error: a number is wanted here, and '.a' is not: key t.a is the string \"s\""},
     {"w [.a]\n", "", "t.a = [1, 2]",
-     "t.arch:3:4: error: a number is wanted here, and '.a' is not: key t.a is a list of 2, of which "
+     "t.arch:3:4: error: a number is wanted here, and '.a' is not: key t.a is a list of 2, of "
+     "which "
      "[0] is 1 and [1] is 2: take one with [i]"},
     {"if .a: b = 1\n", "", "t.a = [1, 1, 0]",
      "t.arch:3:4: error: true or false is wanted here, and '.a' is not: key t.a is a list of 3, of "
@@ -189,9 +237,11 @@ static const struct {
      "model.gguf: error: 1 key of this file is not read by t.arch:\n  t.odd = 4096\n"},
     {"", "", "t.odd = \"s\"", "is not read by t.arch:\n  t.odd = \"s\"\n"},
     {"", "", "t.odd = [1, 2, 3, 4, 5]\nt.b = [1, 2]",
-     "model.gguf: error: 2 keys of this file are not read by t.arch:\n  t.odd = [1, 2, 3, 4, ..] of "
+     "model.gguf: error: 2 keys of this file are not read by t.arch:\n  t.odd = [1, 2, 3, 4, ..] "
+     "of "
      "5\n  t.b = [1, 2]\nWithout them the output may be wrong. To go on at your own risk: "
-     "--ignore-key 't.odd' --ignore-key 't.b'\nAn author reads, ignores or requires each of them in t.arch."},
+     "--ignore-key 't.odd' --ignore-key 't.b'\nAn author reads, ignores or requires each of them "
+     "in t.arch."},
     {"", "", "t.logit_scale = 16",
      "  t.logit_scale = 16: multiplies the logits (1 would change nothing)\n"},
     {"", "", "t.logit_scale = \"s\"", "  t.logit_scale = \"s\": multiplies the logits"},
@@ -205,9 +255,28 @@ static const struct {
     {"w [n_ctx, 4]\n", "", "", "t.arch:3:1: error: tensor w.weight is missing in model.gguf"},
     {"wt [n_ctx, 4]\n", "", "tw.weight [32, 4]",
      "tensor wt.weight is missing in model.gguf; did you mean tw.weight?"},
-    {"wq [8]\n", "", "wqkv.weight [8]", "tensor wq.weight is missing in model.gguf; did you mean wqkv.weight?"},
+    {"wq [8]\n", "", "wqkv.weight [8]",
+     "tensor wq.weight is missing in model.gguf; did you mean wqkv.weight?"},
     {"ffn_up_exps [8]\n", "", "ffn_up.0.weight [8]\nffn_up.1.weight [8]",
      "tensor ffn_up_exps.weight is missing in model.gguf; there is ffn_up.0.weight\n"},
+    /* of the tensors that no line declares, the one that has the shape */
+    {"attn_out [8, 4]\n", "", "attn_output.weight [8, 4]\nattn_norm.weight [8]",
+     "tensor attn_out.weight is missing in model.gguf; did you mean attn_output.weight?"},
+    {"wo [8, 4]\n", "", "dense.weight [8, 4]\nother.weight [8]",
+     "tensor wo.weight is missing in model.gguf; there is dense.weight, which has this shape and "
+     "is not read\n"},
+    {"wk [8, 4]\nwv [8, 4]\n", "", "wv.weight [8, 4]",
+     "tensor wk.weight is missing in model.gguf\n"},
+    {"wk [8, 4]\nif false: wv [8, 4]\nw [8, 4] from \"w{n_embd}.weight\"\n", "",
+     "wv.weight [8, 4]\nw8.weight [8, 4]", "tensor wk.weight is missing in model.gguf\n"},
+    {"layer l < 2:\n  wk [8, 4]\n", "",
+     "blk.1.wk.weight [8, 4]\nblk.1.wv.weight [8, 4]\nwx.weight [8, 4]",
+     "tensor blk.0.wk.weight is missing in model.gguf\n"},
+    {"layer m < 1:\n  probs [8]\n", "", "blk.0.probs.bias [8]",
+     "tensor blk.0.probs.weight is missing in model.gguf; there is blk.0.probs.bias\n    4 |   "
+     "probs [8]\n      |   "
+     "^^^^^  from \"blk.{m}.probs.bias\""},
+    {"ssm_a [8]\n", "", "ssm_a [8]", "^^^^^  from \"ssm_a\""},
     {"attn_query [8]\n", "", "attn_k.weight [8]\nattn_query_key_value.weight [8]",
      "tensor attn_query.weight is missing in model.gguf; there is attn_query_key_value.weight\n"},
     {"h = .h\nd = .d\nkv = .kv\nw [8, h*d]\n", "x = x + linear(linear(x, w), w)\n",
@@ -261,7 +330,8 @@ static const struct {
     {"", "a, b = split(x, 3, 4)\n", "",
      "t.arch:6:8: error: the parts are 7 together, and dimension 0 of [n_embd = 8] is 8"},
     {"", "x = repeat(iota(1), 1048576, 128, 128, 1073741824)[0][0][0][0]\n", "",
-     "t.arch:6:5: error: repeat of [1] to [1048576, 128, 128, 1073741824]: values have at most three"},
+     "t.arch:6:5: error: repeat of [1] to [1048576, 128, 128, 1073741824]: values have at most "
+     "three"},
     {"", "x = reshape(x, 3, 3)\n", "", "t.arch:6:5: error: reshape of [n_embd = 8] to [3, 3]"},
     {"", "x = x[token]\n", "", "t.arch:6:6: error: this index is into 10, and [n_embd = 8] has 8"},
     {"", "x = x[9] * x\n", "", "t.arch:6:7: error: '9' is 9; 0 to 7 is possible here"},
@@ -290,7 +360,14 @@ static const struct {
     {"require .a in [\"u\", \"v\"], \"unknown kind\"\n", "", "t.a = \"su\"",
      "t.arch:3:9: error: unknown kind \"su\""},
     {"f, m = rope_scaled(4, 1000)\n", "", "t.context_length = 8\nt.rope.scaling.type = \"su\"",
-     "error: unknown rope.scaling.type \"su\"  (in rope_scaled, called from t.arch:3:8)"},
+     "t.arch:3:8: error: unknown rope.scaling.type \"su\"  (in rope_scaled at prelude.arch:"},
+    /* of an error within the prelude the descriptor's line is shown, and no advice that only the prelude could follow */
+    {"f, m = rope_scaled(4, 1000)\n", "", "t.rope.scaling.type = \"yarn\"",
+     "t.arch:3:8: error: key t.context_length is missing in model.gguf: no operand for '/'  (in "
+     "yarn at prelude.arch:"},
+    {"f, m = rope_scaled(4, 1000)\n", "", "t.rope.scaling.type = \"yarn\"",
+     "\n    3 | f, m = rope_scaled(4, 1000)\n      |        ^^^^^^^^^^^"},
+    {"", "x = softcap(x, .cap)\n", "", "^^^^^^^  '\?\? value' says what holds without it"},
     {"def mix(x):\n  s = state(size(x))\n  s = s + x\n  return s\n", "x = mix(x)\n", "",
      "t.arch:5:3: error: 's' is a state: 'keep s = ..' gives it its new value  (in mix, called "
      "from t.arch:10:5)"},
@@ -303,14 +380,16 @@ static const struct {
     {"def mix(x):\n  s = state(4)\n  keep s = x\n  return s\n", "x = mix(x)\n", "",
      "of [n_embd = 8] into the state [4]  (in mix, called from t.arch:10:5)"},
     {"def mix(x):\n  s = state(size(x))\n  keep s = conv(x, x)\n  return s\n", "x = mix(x)\n", "",
-     "'recent' has a state, and so has the function that calls it: one within the other is not "
-     "possible  (in conv, called from t.arch:5:12, in mix, called from t.arch:10:5)"},
+     "t.arch:5:12: error: 'recent' has a state, and so has the function that calls it: one within "
+     "the "
+     "other is not possible  (in conv at prelude.arch:"},
     {"def mix(x):\n  s = state(size(x))\n  keep s = attention(x, x, x)\n  return s\n",
      "x = mix(x)\n", "", "cannot stand in a function that has a state"},
     {"def f(x):\n  y = x\n", "x = f(x)\n", "",
      "t.arch:3:5: error: 'f' ends without 'return'  (in f, called from t.arch:8:5)"},
     {"w [3]\n", "x = rms_norm(x, w, 1)\n", "w.weight [3]",
-     "the weight is not as long as the rows: size(w) = 3, size(x) = 8  (in affine, called from "
+     "t.arch:7:5: error: the weight is not as long as the rows: size(w) = 3, size(x) = 8  (in "
+     "affine at "
      "prelude.arch:"},
 };
 
@@ -352,6 +431,68 @@ TEST(logits) {
         CHECK_HAS(err.msg, list[k].want);
     }
     model_free(&m);
+}
+
+/* Advice that does not fit. */
+TEST(no_advice) {
+    static const struct {
+        const char *top, *lines, *not_there;
+    } list[] = {
+        {"f, m = rope_scaled(4, 1000)\n", "t.rope.scaling.type = \"yarn\"",
+         "says what holds"}, /* the prelude's key */
+        {"require (.a \?\? 1) == 2\n", "t.a = true", "binds tighter"},
+        {"require .a == 2\n", "t.a = true", "binds tighter"},
+    };
+    for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
+        ggl_error err;
+        CHECK(arch_try(list[k].top, "", list[k].lines, NULL, &err) != GGL_OK);
+        CHECK_MSG(!strstr(err.msg, list[k].not_there), "%s", err.msg);
+    }
+}
+
+/* What made-up models are refused for says that their values are. */
+TEST(made_up_values) {
+    static const struct {
+        const char *top, *want;
+    } list[] = {
+        {"a = .count\nw [8, a / 3]\n",
+         "t.arch:4:7: error: 'a / 3' is 1.33333333333, and a whole number is wanted here"},
+        {"w [8, .odd_count / 3]\n",
+         "\n  This model is made up (t, no optional keys and tensors): t.odd_count = 4. 'require' "
+         "says what its values "
+         "must obey."},
+    };
+    for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
+        ggl_error err = {0};
+        llm_arch *a;
+        char *text = arch_text(list[k].top, "");
+        REQUIRE_OK(llm_arch_parse(&a, text, strlen(text), "t.arch", &err), &err);
+        CHECK(llm_arch_check(a, NULL, &err) != GGL_OK);
+        CHECK_HAS(err.msg, list[k].want);
+        llm_arch_free(a);
+        free(text);
+    }
+}
+
+/* `not .flag[l]` and `.flag[l] ?? (l == 1)` are about truth values: both are tried. */
+TEST(made_up_truth) {
+    static const char *const list[] = {
+        "layer l < 4:\n  if not .flag[l]: a = 1\n  else: a = 2\n  x = x * a\n",
+        "layer l < 4:\n  a = 1 if .flag[l] \?\? (l == 1) else 2\n  x = x * a\n",
+        "layer l < 4:\n  if not (.flag[l] \?\? true): x = x * 2\n  x = x * 3\n",
+    };
+    for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
+        ggl_error err = {0};
+        char *notes = NULL;
+        llm_arch *a;
+        char *text = arch_text("", list[k]);
+        REQUIRE_OK(llm_arch_parse(&a, text, strlen(text), "t.arch", &err), &err);
+        CHECK_OK(llm_arch_check(a, &notes, &err), &err);
+        CHECK_MSG(!notes, "%s", notes);
+        ggl_free(notes);
+        llm_arch_free(a);
+        free(text);
+    }
 }
 
 TEST(family) {

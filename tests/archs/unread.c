@@ -68,6 +68,17 @@ TEST(harmless_keys) {
     check("", "u.v = 1", NULL, NULL);
 }
 
+/* A tensor that is only a bias says how it is declared. */
+TEST(biases_without_a_weight) {
+    check("layer i < 2:\n  a = 1\n  require a == 1\n", "blk.0.probs.bias [4]\nblk.1.probs.bias [4]",
+          "  blk.{0..1}.probs.bias (2 tensors): it has no weight; declared by probs [4] from "
+          "\"blk.{i}.probs.bias\"\n",
+          NULL);
+    check("", "probs.bias [4, 2]",
+          "  probs.bias: it has no weight; declared by probs [4, 2] from \"probs.bias\"\n", NULL);
+    check("", "probs.bias [4]\nprobs.weight [4]", "  probs.bias\n", NULL);
+}
+
 /* Rows that depend on each other's keys. */
 TEST(harmless_beside_others) {
     const char *yarn = "t.rope.scaling.yarn_beta_fast = 7\n";
