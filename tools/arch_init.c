@@ -497,6 +497,9 @@ static void start(init *in, const char *name) {
     const arch_name *of = n_rot ? arch_names_find(&in->names, n_rot) : NULL;
     if (of && !of->varies)
         print_rope(in, n_rot);
+    else if (!has_rope(in) && arch_names_find(&in->names, "n_head"))
+        printf("# freq, mag = rope_scaled(d, .rope.freq_base ?? 10000), should it rotate without a "
+               "key\n");
     printf("\n# x = token_embd[token]\n\n");
     if (arch_names_find(&in->names, "n_layer"))
         printf("layer l < n_layer:\n");

@@ -175,6 +175,7 @@ TEST(equal_numbers) {
     check_line(text, "    ffn_up [n_embd, 77]", true);
     check_line(text, "    ffn_up [n_embd, 80]", true);
     check_line(text, "clip_rank = .clip_rank", false);
+    CHECK_HAS(text, "\n# freq, mag = rope_scaled(d, .rope.freq_base ?? 10000)");
     check_line(text, "#   .logit_scale", false);
     check_line(text, "#   key(\"xielu.alpha\")", false);
     CHECK(!strstr(text, "logit_scale ="));
