@@ -115,6 +115,44 @@ TEST(reference) {
     CHECK(n[0] >= 2 && n[1] >= 10 && n[2] >= 3);
 }
 
+/* Each `name` in the last column of the page's tables that name shipped descriptors. */
+static int check_names(const char *row, const char *end) {
+    int n = 0;
+    const char *last = end - 2; /* before the row's closing '|' */
+    while (last > row && *last != '|')
+        last--;
+    for (const char *s = last; (s = memchr(s, '`', (size_t)(end - s))); n++) {
+        const char *close = memchr(s + 1, '`', (size_t)(end - s - 1));
+        char path[1024];
+        if (!CHECK_MSG(close, "%.*s", (int)(end - row), row))
+            break;
+        snprintf(path, sizeof path, GGL_SOURCE_DIR "/models/archs/%.*s.arch", (int)(close - s - 1),
+                 s + 1);
+        CHECK_MSG(access(path, R_OK) == 0, "no such descriptor ships: %.*s", (int)(end - row), row);
+        s = close + 1;
+    }
+    return n;
+}
+
+TEST(named_descriptors) {
+    static const char *const head[] = {"| there | here | in |", "| | how | complete in |"};
+    char *doc = read_file(GGL_SOURCE_DIR "/docs/architectures.md");
+    REQUIRE(doc);
+    for (size_t i = 0; i < sizeof head / sizeof *head; i++) {
+        int n = 0;
+        char *s = strstr(doc, head[i]);
+        if (!CHECK_MSG(s, "%s", head[i]))
+            continue;
+        for (char *end; (s = strchr(s, '\n')) && s[1] == '|'; s = end) {
+            end = strchr(++s, '\n');
+            REQUIRE(end);
+            n += check_names(s, end);
+        }
+        CHECK(n > 20);
+    }
+    free(doc);
+}
+
 TEST(tutorial) {
     int n[3] = {0};
     check_page("tutorial.md", n);

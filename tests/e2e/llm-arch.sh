@@ -122,17 +122,17 @@ expect 2 "is a model" diff "$model" llama
 grep -q '^  attn_q \[n_embd, n_head\*d\]' "$tmp/init.arch" || fail "init: $(cat "$tmp/init.arch")"
 sed -e 's/^# x = /x = /' -e '/^  # /d' -e '/^# logits/d' "$tmp/init.arch" >"$tmp/full.arch"
 cat >>"$tmp/full.arch" <<'END'
-  freq = freqs(n_rot, base)
   h = rms_norm(x, attn_norm, eps)
-  q = rope_pair(heads(linear(h, attn_q), n_head), freq)
-  k = rope_pair(heads(linear(h, attn_k), n_kv), freq)
+  q = rope_pair(heads(linear(h, attn_q), n_head), freq, mag)
+  k = rope_pair(heads(linear(h, attn_k), n_kv), freq, mag)
   x = x + linear(attention(q, k, heads(linear(h, attn_v), n_kv)), attn_output)
   h = rms_norm(x, ffn_norm, eps)
   x = x + linear(silu(linear(h, ffn_gate)) * linear(h, ffn_up), ffn_down)
-logits = linear(rms_norm(x, output_norm, eps), OUTPUT)
+logits = linear(rms_norm(x, output_norm, eps), output)
 END
-grep -q '^output ' "$tmp/full.arch" && sed -i 's/OUTPUT/output/' "$tmp/full.arch" || sed -i 's/OUTPUT/token_embd/' "$tmp/full.arch"
 "$arch" graph "$tmp/full.arch" "$model" >"$tmp/out" 2>&1 || fail "init and a graph: $(cat "$tmp/out")"
+grep -q '# .* ?$' "$tmp/init.arch" && fail "init: open shapes in $(cat "$tmp/init.arch")"
+expect 2 "argument 1 is empty" init "" "$model"
 
 # --- verify ---------------------------------------------------------------------------------------------------------------
 expect 0 "nodes agree with the reference" verify "$model"

@@ -1,0 +1,198 @@
+/* llm-arch init: what it writes for models whose layers differ, whose numbers are equal, whose keys it cannot place. */
+#include "arch_tool.h"
+#include "ggl/gguf.h"
+#include "test.h"
+
+typedef struct tensor {
+    const char *name;
+    int64_t ne[4];
+} tensor;
+
+static void put_number(ggl_gguf_writer *w, const char *key, uint32_t x) {
+    ggl_gguf_put(w, key, GGL_GGUF_U32, false, &x, 1);
+}
+
+static void put_float(ggl_gguf_writer *w, const char *key, float x) {
+    ggl_gguf_put(w, key, GGL_GGUF_F32, false, &x, 1);
+}
+
+static void put_list(ggl_gguf_writer *w, const char *key, const uint32_t *x, uint64_t n) {
+    ggl_gguf_put(w, key, GGL_GGUF_U32, true, x, n);
+}
+
+/* A model of family t with 3 layers, n_embd = 64, n_head = 4, n_ff = 96, 40 tokens. */
+static ggl_gguf_writer *begin(void) {
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    ggl_gguf_put_string(w, "general.architecture", "t", 1);
+    put_number(w, "t.block_count", 3);
+    put_number(w, "t.vocab_size", 40);
+    put_number(w, "t.embedding_length", 64);
+    put_number(w, "t.feed_forward_length", 96);
+    put_float(w, "t.attention.layer_norm_rms_epsilon", 1e-5f);
+    return w;
+}
+
+/* Writes the model, ended by a tensor without a name, and returns what init prints of it; the caller frees that. */
+static char *init_of(ggl_gguf_writer *w, const tensor *t) {
+    static const char zeros[1 << 18];
+    char model[1100], out[1100], tool[] = "llm-arch", name[] = "-",
+                                 *argv[] = {tool, name, model, NULL};
+    ggl_error err = {0};
+    snprintf(model, sizeof model, "%s", test_path("model.gguf"));
+    snprintf(out, sizeof out, "%s", test_path("out.arch"));
+    for (; t->name; t++) {
+        int n = 4;
+        while (n > 1 && t->ne[n - 1] == 0)
+            n--;
+        ggl_gguf_put_tensor(w, t->name, GGL_F32, n, t->ne, zeros);
+    }
+    bool written = CHECK_OK(ggl_gguf_writer_write(w, model, &err), &err);
+    ggl_gguf_writer_free(w);
+    char *text = calloc(1, 1 << 16);
+    if (!written || !CHECK(text && freopen(out, "w", stdout)))
+        return text;
+    CHECK_INT(arch_init(3, argv), 0);
+    fflush(stdout);
+    FILE *f = fopen(out, "rb");
+    if (CHECK(f)) {
+        CHECK(fread(text, 1, (1 << 16) - 1, f) > 0);
+        fclose(f);
+    }
+    return text;
+}
+
+/* A line that begins with these words, and whether its comment marks an open shape. */
+static void check_line(const char *text, const char *begin, bool open) {
+    char at[256];
+    snprintf(at, sizeof at, "\n%s ", begin);
+    const char *s = strstr(text, at);
+    if (!CHECK_MSG(s, "no line '%s' in %s", begin, text))
+        return;
+    size_t n = strcspn(s + 1, "\n");
+    CHECK_MSG((s[n] == '?') == open, "%.*s", (int)n, s + 1);
+}
+
+TEST(heads_of_each_layer) {
+    ggl_gguf_writer *w = begin();
+    put_list(w, "t.attention.head_count", (uint32_t[]){4, 6, 4}, 3);
+    put_list(w, "t.attention.head_count_kv", (uint32_t[]){2, 2, 2}, 3);
+    put_number(w, "t.attention.key_length", 16);
+    put_number(w, "t.rope.dimension_count", 8);
+    put_float(w, "t.rope.freq_base", 5e5f);
+    put_float(w, "t.rope.scaling.factor", 4);
+    static const tensor t[] = {
+        {"token_embd.weight", {64, 40}},        {"blk.0.attn_q.weight", {64, 64}},
+        {"blk.1.attn_q.weight", {64, 96}},      {"blk.2.attn_q.weight", {64, 64}},
+        {"blk.0.attn_k.weight", {64, 32}},      {"blk.1.attn_k.weight", {64, 32}},
+        {"blk.2.attn_k.weight", {64, 32}},      {"blk.0.attn_output.weight", {64, 64}},
+        {"blk.1.attn_output.weight", {96, 64}}, {"blk.2.attn_output.weight", {64, 64}},
+        {"output_norm.weight", {64}},           {NULL, {0}}};
+    char *text = init_of(w, t);
+    check_line(text, "  n_head   = .attention.head_count[l]", false);
+    check_line(text, "n_kv     = .attention.head_count_kv", false);
+    check_line(text, "  attn_q [n_embd, n_head*d]", false);
+    check_line(text, "  attn_k [n_embd, n_kv*d]", false);
+    check_line(text, "  attn_output [n_head*dv, n_embd]", false);
+    check_line(text, "output [n_embd, n_vocab] ?? token_embd", false);
+    check_line(text, "freq, mag = rope_scaled(n_rot, .rope.freq_base ?? 10000)", false);
+    check_line(text, "#   .rope.scaling.factor", false);
+    check_line(text, "#   .feed_forward_length", false);
+    free(text);
+}
+
+TEST(kinds_of_layers) {
+    ggl_gguf_writer *w = begin();
+    put_number(w, "t.attention.head_count", 4);
+    put_list(w, "t.attention.head_count_kv", (uint32_t[]){0, 4, 0}, 3);
+    put_number(w, "t.ssm.inner_size", 128);
+    put_number(w, "t.ssm.state_size", 16);
+    put_number(w, "t.ssm.time_step_rank", 8);
+    put_number(w, "t.ssm.group_count", 2);
+    put_number(w, "t.ssm.conv_kernel", 4);
+    static const tensor t[] = {{"token_embd.weight", {64, 40}},
+                               {"blk.0.attn_norm.weight", {64}},
+                               {"blk.1.attn_norm.weight", {64}},
+                               {"blk.2.attn_norm.weight", {64}},
+                               {"blk.0.ssm_in.weight", {64, 328}},
+                               {"blk.2.ssm_in.weight", {64, 328}},
+                               {"blk.0.ssm_conv1d.weight", {4, 192}},
+                               {"blk.2.ssm_conv1d.weight", {4, 192}},
+                               {"blk.0.ssm_a", {1, 8}},
+                               {"blk.2.ssm_a", {1, 8}},
+                               {"blk.0.ssm_dt.bias", {8}},
+                               {"blk.2.ssm_dt.bias", {8}},
+                               {"blk.0.ssm_norm.weight", {64, 2}},
+                               {"blk.2.ssm_norm.weight", {64, 2}},
+                               {"blk.1.attn_q.weight", {64, 64}},
+                               {"blk.1.attn_v.weight", {64, 64}},
+                               {"blk.1.attn_v.bias", {64}},
+                               {NULL, {0}}};
+    char *text = init_of(w, t);
+    check_line(text, "  attn_norm [n_embd]", false);
+    check_line(text, "  if n_kv == 0:", false);
+    check_line(text, "    ssm_in [n_embd, 2*n_in + 2*n_group*n_st + n_dt]", false);
+    check_line(text, "    ssm_conv1d [n_taps, n_in + 2*n_group*n_st]", false);
+    check_line(text, "    ssm_a [1, n_dt] from \"blk.{l}.ssm_a\"", false);
+    check_line(text, "    ssm_dt [n_dt] from \"blk.{l}.ssm_dt.bias\"", false);
+    check_line(text, "    ssm_norm [n_in/n_group, n_group]", false);
+    check_line(text, "  if n_kv > 0:", false);
+    check_line(text, "    attn_q [n_embd, n_head*d]", false);
+    check_line(text, "    attn_v [n_embd, n_kv*dv] bias", false);
+    free(text);
+}
+
+/* The usual tensors go by their names where numbers are equal; others are open, and so are numbers that no key gives. */
+TEST(equal_numbers) {
+    ggl_gguf_writer *w = begin();
+    put_number(w, "t.attention.head_count", 4);
+    put_number(w, "t.expert_count", 4);
+    put_number(w, "t.clip_rank", 24);
+    put_float(w, "t.logit_scale", 0.25f);
+    put_float(w, "xielu.alpha", 0.25f);
+    static const tensor t[] = {{"token_embd.weight", {64, 40}},
+                               {"output.weight", {64, 40}},
+                               {"blk.0.attn_sinks.weight", {4}},
+                               {"blk.1.attn_sinks.weight", {4}},
+                               {"blk.2.attn_sinks.weight", {4}},
+                               {"blk.0.exp_probs_b.bias", {4}},
+                               {"blk.1.exp_probs_b.bias", {4}},
+                               {"blk.2.exp_probs_b.bias", {4}},
+                               {"blk.1.clip.weight", {64, 24}},
+                               {"blk.2.clip.weight", {64, 24}},
+                               {"blk.0.odd.weight", {4, 77}},
+                               {"blk.0.ffn_up.weight", {64, 77}},
+                               {"blk.1.ffn_up.weight", {64, 80}},
+                               {"blk.2.ffn_up.weight", {64, 80}},
+                               {NULL, {0}}};
+    char *text = init_of(w, t);
+    check_line(text, "output [n_embd, n_vocab] ?? token_embd", false);
+    check_line(text, "  attn_sinks [n_head]", false);
+    check_line(text, "  exp_probs_b [n_expert] from \"blk.{l}.exp_probs_b.bias\"", false);
+    check_line(text, "  if l >= 1:", false);
+    check_line(text, "    clip [n_embd, clip_rank]", false);
+    check_line(text, "  if l == 0:", false);
+    check_line(text, "    odd [n_head, 77]", true);
+    check_line(text, "    ffn_up [n_embd, 77]", true);
+    check_line(text, "    ffn_up [n_embd, 80]", true);
+    check_line(text, "clip_rank = .clip_rank", false);
+    CHECK_HAS(text, "\n# freq, mag = rope_scaled(d, .rope.freq_base ?? 10000)");
+    check_line(text, "#   .logit_scale", false);
+    check_line(text, "#   key(\"xielu.alpha\")", false);
+    CHECK(!strstr(text, "logit_scale ="));
+    free(text);
+}
+
+/* A default that names a number which the file lacks is not written. */
+TEST(defaults_without_their_key) {
+    static const tensor t[] = {{"blk.0.ffn_up_exps.weight", {64, 32, 4}}, {NULL, {0}}};
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    ggl_gguf_put_string(w, "general.architecture", "t", 1);
+    put_number(w, "t.embedding_length", 64);
+    put_number(w, "t.expert_count", 4);
+    put_number(w, "t.expert_feed_forward_length", 32);
+    char *text = init_of(w, t);
+    check_line(text, "  ffn_up_exps [n_embd, n_ff_exp, n_expert]", false);
+    CHECK(!strstr(text, "?? n_ff"));
+    CHECK_HAS(text, "\nn_ff_exp = .expert_feed_forward_length");
+    free(text);
+}
