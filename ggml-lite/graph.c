@@ -175,6 +175,9 @@ ggl_tensor *ggl_graph_input(ggl_graph *g, const char *name, ggl_type type, int n
 
 ggl_tensor *ggl_graph_weight(ggl_graph *g, const char *name, ggl_type type, int n_dims,
                              const int64_t *ne, const void *data) {
+    if (!ggl_type_get(type))
+        return ggl_graph_fail(g, GGL_UNSUPPORTED, "weight '%s' has the type number %d, which this version does not read",
+                              name, (int)type);
     ggl_tensor *t = leaf_new(g, GGL_OP_WEIGHT, name, type, n_dims, ne, false);
     if (!t)
         return NULL;

@@ -108,9 +108,10 @@ ggl_status arch_convert_check_leftovers(const arch_conversion *c, ggl_error *err
     char more[64] = "";
     if (n > 1)
         snprintf(more, sizeof more, " and %zu more", n - 1);
+    const bool paste = arch_is_pasteable(first->name.s, first->name.n) && !memchr(first->name.s, '*', first->name.n);
     return ggl_fail(err, GGL_FORMAT,
                     "%s: tensor %s%s: read by no line of the convert section in %s:%d; map it or "
-                    "ignore it (--ignore-tensor '%s', at your own risk)",
+                    "ignore it (--ignore-tensor %s%s%s, at your own risk)",
                     c->source->file[first->file].s, first->name.s, more, c->arch->text.name, line,
-                    first->name.s);
+                    paste ? "'" : "PATTERN", paste ? first->name.s : "", paste ? "'" : "");
 }

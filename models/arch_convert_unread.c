@@ -469,6 +469,15 @@ static void show(void *ctx, const arch_unread *u) {
                                     arch_json_text(u->value, value, sizeof value));
 }
 
+/* Whether a path can be pasted as a pattern for --ignore-config, and fits itself alone. */
+static bool is_plain_path(const char *path) {
+    char plain[MAX_PATH + 4];
+    size_t n = strlen(path);
+    for (size_t i = 0; i <= n; i++)
+        plain[i] = path[i] == '[' || path[i] == ']' ? '_' : path[i];
+    return arch_is_pasteable(plain, n) && !strchr(plain, '*');
+}
+
 ggl_status arch_convert_check_config(const arch_conversion *c, ggl_error *err) {
     shown x = {.used = 0};
     char more[64] = "";
@@ -481,12 +490,14 @@ ggl_status arch_convert_check_config(const arch_conversion *c, ggl_error *err) {
     if (x.n_more)
         snprintf(more, sizeof more, ", and %zu more", x.n_more);
     arch_line_col(c->section->place, &line, &column);
+    const bool paste = is_plain_path(x.first);
     return ggl_fail(
         err, GGL_UNSUPPORTED,
         "config.json has what this conversion does not read: %s%s. If it changes what "
         "the model computes, the convert "
         "section in %s:%d lacks a line for it; if not, say there: ignore config.%.*s. To "
         "go on at your own risk: "
-        "--ignore-config '%s'",
-        x.text, more, c->arch->text.name, line, (int)strcspn(x.first, "["), x.first, x.first);
+        "--ignore-config %s%s%s",
+        x.text, more, c->arch->text.name, line, paste ? (int)strcspn(x.first, "[") : 1, paste ? x.first : "x",
+        paste ? "'" : "PATTERN", paste ? x.first : "", paste ? "'" : "");
 }

@@ -45,7 +45,7 @@ static arch_value eval_name(arch_eval *ev, const arch_expr *e) {
     double x;
     if (ev->vary_name && strcmp(ev->vary_name, e->name) == 0)
         return ev->vary_value;
-    if (ev->conv && arch_convert_number(ev, e->name, &x))
+    if (ev->conv && e->local < 0 && arch_convert_number(ev, e->name, &x)) /* not a function's own e */
         return arch_number(x);
     arch_slot *s = arch_lookup(ev, e);
     return s ? s->v : ARCH_FAIL;
@@ -257,15 +257,20 @@ static arch_value eval_in(arch_eval *ev, const arch_expr *e) {
                           arch_value_text(&x, text, sizeof text));
     if (!arch_step(ev, e->mark, (int64_t)list.n))
         return ARCH_FAIL;
+    arch_value other = {0};
+    size_t n_other = 0; /* of another kind: a value may be one of [true, 4], but not all of them may be of another */
     for (size_t k = 0; k < list.n; k++) {
         arch_value item =
             list.item ? list.item[k] : arch_key_value(ev, list.key, &list.list_key, k);
-        if (!arch_comparable(&x, &item))
-            return arch_error_hint(ev, GGL_FORMAT, e->mark, arch_binding_hint(ev, e),
-                                   "'in' of %s and a list with %s: left %s", arch_kind_text(&x),
-                                   arch_kind_text(&item), arch_value_text(&x, text, sizeof text));
-        found |= arch_equal(&x, &item);
+        if (arch_comparable(&x, &item))
+            found |= arch_equal(&x, &item);
+        else if (n_other++ == 0)
+            other = item;
     }
+    if (n_other > 0 && n_other == list.n)
+        return arch_error_hint(ev, GGL_FORMAT, e->mark, arch_binding_hint(ev, e),
+                               "'in' of %s and a list with %s: left %s", arch_kind_text(&x),
+                               arch_kind_text(&other), arch_value_text(&x, text, sizeof text));
     return arch_bool(found);
 }
 

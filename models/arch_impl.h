@@ -640,6 +640,8 @@ void arch_missing_tensor(arch_eval *ev, arch_place p, const char *name,
 
 /* arch_check.c */
 /* All that is computed and declared reaches the logits. */
+/* Whether a name of a file can be pasted into a shell, within quotes, and means itself there: messages advise no other. */
+bool arch_is_pasteable(const char *s, size_t n);
 bool arch_check_unused(arch_eval *ev); /* arch_unused.c: fails if there is such a name, at the end of a build */
 bool arch_check_use(arch_eval *ev, ggl_tensor *logits);
 

@@ -65,8 +65,7 @@ static const char *shown(ggl_str name, char *buf) {
     return strcpy(buf, all);
 }
 
-/* Whether a name can be pasted into a shell as it is, within quotes. */
-static bool is_pasteable(const char *s, size_t n) {
+bool arch_is_pasteable(const char *s, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (!((s[i] >= 'a' && s[i] <= 'z') || (s[i] >= 'A' && s[i] <= 'Z') ||
               (s[i] >= '0' && s[i] <= '9') || (s[i] && strchr("._-*", s[i]))))
@@ -455,18 +454,18 @@ static void suggest(message *m, const char *flag, const char *name, const char *
 static void suggest_keys(const unread *u, message *m) {
     bool each = u->n_key <= FEW;
     for (size_t i = 0; each && i < u->n_key; i++)
-        each = is_pasteable(u->key[i].name.s, u->key[i].name.n);
+        each = arch_is_pasteable(u->key[i].name.s, u->key[i].name.n);
     char name[NAME + 3];
     for (size_t i = 0; each && i < u->n_key; i++)
         suggest(m, "key", shown(u->key[i].name, name), "");
-    if (!each && is_pasteable(u->ev->family, strlen(u->ev->family)))
+    if (!each && arch_is_pasteable(u->ev->family, strlen(u->ev->family)))
         suggest(m, "key", u->ev->family, ".*");
 }
 
 static void suggest_tensors(const unread *u, message *m) {
     bool each = u->n_tensor <= FEW;
     for (size_t i = 0; each && i < u->n_tensor; i++)
-        each = is_pasteable(u->tensor[i].pattern.s, u->tensor[i].pattern.n);
+        each = arch_is_pasteable(u->tensor[i].pattern.s, u->tensor[i].pattern.n);
     for (size_t i = 0; each && i < u->n_tensor; i++)
         suggest(m, "tensor", u->tensor[i].pattern.s, "");
     if (!each)

@@ -17,11 +17,15 @@ static void visit_name(void *ctx, arch_expr *e) {
         u->read[e->global] = true;
 }
 
-/* Names within the braces of strings: "blk.{first + i}.ffn". Where braces are meant otherwise, a name more counts as read. */
+enum { MOST_COMPARED = 4000000 }; /* names: far more than a text that is meant has */
+
+/* Names within the braces of strings: "blk.{i}.ffn". Where braces are meant otherwise, a name more counts as read; so do all
+ * names of a text that was made to take long. */
 static void read_braces(usage *u) {
     const llm_arch *a = u->arch;
     const char *s = a->text.s, *end = s + a->text.n;
     bool inside = false;
+    int64_t compared = 0;
     while (s < end) {
         inside = *s == '{' || (inside && *s != '}' && *s != '\n');
         if (!inside || !(isalpha((unsigned char)*s) || *s == '_')) {
@@ -31,6 +35,10 @@ static void read_braces(usage *u) {
         const char *from = s;
         while (s < end && (isalnum((unsigned char)*s) || *s == '_'))
             s++;
+        if ((compared += a->n_global) > MOST_COMPARED) {
+            memset(u->read, true, sizeof u->read);
+            return;
+        }
         for (int k = 0; k < a->n_global; k++)
             if (strlen(a->global[k]) == (size_t)(s - from) && memcmp(a->global[k], from, (size_t)(s - from)) == 0)
                 u->read[k] = true;

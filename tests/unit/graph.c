@@ -28,6 +28,16 @@ static void refused(ggl_graph *g, const char *words) {
     ggl_graph_free(g);
 }
 
+TEST(weight_of_an_unknown_type) {
+    ggl_graph *g = ggl_graph_new(NULL);
+    ggl_error err;
+    REQUIRE(g);
+    CHECK(!ggl_graph_weight(g, "w", (ggl_type)99, 1, (int64_t[]){32}, NULL));
+    CHECK_INT(ggl_graph_error(g, &err), GGL_UNSUPPORTED);
+    CHECK_HAS(err.msg, "weight 'w' has the type number 99");
+    ggl_graph_free(g);
+}
+
 TEST(op_table_is_consistent) {
     for (int op = 0; op < GGL_OP_COUNT; op++) {
         ggl_op_info info = ggl_op_get((ggl_op)op);
