@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "convert_impl.h"
 #include "convert_keys.h"
@@ -224,14 +225,31 @@ static int64_t n_vocab(const llm_converter *c) {
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
+static bool has_file(const llm_converter *c, const char *name) {
+    char path[4096];
+    int n = snprintf(path, sizeof path, "%s/%s", c->folder, name);
+    return n > 0 && (size_t)n < sizeof path && access(path, F_OK) == 0;
+}
+
+/* Other forms of a tokenizer are named, so that nobody is surprised by a model that takes no text. */
+static const char *no_tokenizer(const llm_converter *c) {
+    static const char *const other[][2] = {
+        {"tokenizer.model", "no tokenizer is written: tokenizer.model is not read, tokenizer.json would be (save_pretrained of transformers' "
+                            "fast tokenizers writes one)"},
+        {"merges.txt", "no tokenizer is written: there is a merges.txt, but neither vocab.json nor tokenizer.json"}};
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+        if (has_file(c, other[i][0]))
+            return other[i][1];
+    return c->params.vocab_only ? "the folder has no tokenizer: keys are all that is written"
+                                : "the folder has no tokenizer: none is written";
+}
+
 static ggl_status open_tokenizer(llm_converter *c, ggl_error *err) {
     if (c->params.no_tokenizer)
         return GGL_OK;
     const llm_hf_vocab vocab = {n_vocab(c), c->params.extra_tokens == LLM_CONVERT_CUT_EXTRA};
     ggl_status s = llm_hf_tokenizer_open(&c->tokenizer, c->folder, &c->config->root, &vocab, err);
-    if (s == GGL_OK && !c->tokenizer &&
-        !note(c, c->params.vocab_only ? "the folder has no tokenizer: keys are all that is written"
-                                      : "the folder has no tokenizer: none is written"))
+    if (s == GGL_OK && !c->tokenizer && !note(c, no_tokenizer(c)))
         s = no_memory(err);
     const char *text;
     for (int k = 0; s == GGL_OK && c->tokenizer && (text = llm_hf_tokenizer_note(c->tokenizer, k));
