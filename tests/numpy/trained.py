@@ -62,7 +62,7 @@ STEPS = {
 
 
 def cut_descriptor(text, start, skip, n_layer, more):
-    """The text up to that line, then the lines in more; declarations that are no longer used go."""
+    """The text up to that line, then the lines in more; declarations and names that are no longer used go."""
     out = []
     for line in text.split("convert ")[0].splitlines():
         line = line.split("#")[0].rstrip()
@@ -75,11 +75,14 @@ def cut_descriptor(text, start, skip, n_layer, more):
     indent = re.match(" *", out[-1]).group()
     if not any("logits" in line for line in out):
         more = more + ["\nlogits = x"]
-    out += [indent + line if line[0] != "\n" else line[1:] for line in more] + ['ignore "*"']
-    body = "\n".join(out)
-    used = [line for line in out
-            if not (d := re.match(r" *(\w+) +\[", line)) or len(re.findall(rf"\b{d.group(1)}\b", body)) > 1]
-    return "\n".join(used) + "\n"
+    out += [indent + line if line[0] != "\n" else line[1:] for line in more] + ['ignore "*"', 'ignore ".*"']
+    while True:
+        body = "\n".join(out)
+        used = [line for line in out if not (d := re.match(r" *(\w+(?:, \w+)*) +[=\[]", line)) or d.group(1) == "logits"
+                or any(len(re.findall(rf"(?<![.\w]){name}\b", body)) > 1 for name in d.group(1).split(", "))]
+        if used == out:
+            return body + "\n"
+        out = used
 
 
 class Engine:
