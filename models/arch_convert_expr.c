@@ -307,7 +307,7 @@ static bool make_reshape(arch_eval *ev, const arch_expr *e, bool is_bias, recipe
     return true;
 }
 
-/* Of the same shape but for one dimension; -1: for none. */
+/* Whether the shapes are equal in all dimensions except `but`; -1: in all. */
 static bool fits(arch_eval *ev, const arch_expr *e, const recipe *first, const recipe *r, int but) {
     char a[128], b[128];
     bool same = first->n_dims == r->n_dims;

@@ -57,9 +57,7 @@ static bool put_path(search *s, paths *p, const char *text) {
     if (!own || !ggl_grow(&p->name, &p->cap, p->n + 1, sizeof *p->name))
         return no_memory(s);
     p->name[p->n] = (ggl_str){own, n};
-    ggl_status st = p->index.slots
-                        ? ggl_index_reserve(&p->index, p->name, p->n + 1, s->err)
-                        : ggl_index_init(&p->index, 64, sizeof *p->name, GGL_INDEX_STRINGS, s->err);
+    ggl_status st = arch_index_room(&p->index, p->name, p->n + 1, sizeof *p->name, s->err);
     if (st != GGL_OK) {
         s->status = st;
         return false;

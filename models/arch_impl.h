@@ -90,7 +90,7 @@ const char *arch_meant_name(const char *written);      /* "true" for True */
 const char *arch_meant_statement(const char *written); /* a sentence about its first word */
 /* A sentence about the symbol that s begins with, and its length. */
 const char *arch_meant_symbol(const char *s, size_t n, size_t *length);
-/* Of a function or primitive that may be called in this text: "rms_norm(x, w, eps)". */
+/* The signature of a function or primitive that may be called in this text: "rms_norm(x, w, eps)". */
 const char *arch_signature(const struct llm_arch *arch, const arch_text *text, const char *name,
                            char *buf, size_t size);
 

@@ -60,7 +60,7 @@ static void read_all(usage *u) {
     read_braces(u);
 }
 
-/* Of several names that one statement binds, one that is read suffices. */
+/* Where one statement binds several names, it is enough that one is read. */
 static const arch_target *unread_target(const usage *u, const arch_stmt *s) {
     for (; s; s = s->next) {
         int n_read = 0;

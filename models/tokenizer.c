@@ -214,7 +214,7 @@ static int32_t find_special(const llm_tokenizer *t, ggl_str spelling) {
     return -1;
 }
 
-/* What the table says of white space beside special tokens. */
+/* Reads from the table which special tokens take the white space beside them. */
 static void read_strip(llm_tokenizer *t, const char *what, uint8_t side) {
     ggl_str name, token;
     for (int k = 0; llm_table_word(what, k, 0, &name); k++) {

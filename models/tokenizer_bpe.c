@@ -232,7 +232,7 @@ static ggl_status read_pre(llm_tokenizer *t, bpe *m, const ggl_gguf *file, ggl_e
     return s;
 }
 
-/* Of raw vocabularies. */
+/* For raw vocabularies. */
 static ggl_status read_raw_bytes(llm_tokenizer *t, bpe *m, ggl_error *err) {
     ggl_status s = llm_read_byte_tokens(t, m->byte, err);
     for (unsigned b = 0; b < 256 && s == GGL_OK; b++) { /* some files give them no type */

@@ -82,13 +82,14 @@ int llm_hex_byte(const char *s);
 /* tokenizer.ggml.scores as [n_vocab], in the arena; none of them is NaN. */
 GGL_NODISCARD ggl_status llm_read_scores(llm_tokenizer *t, const ggl_gguf *file, float **out,
                                          ggl_error *err);
-GGL_NODISCARD ggl_status llm_finite_scores(const llm_tokenizer *t, const float *score,
-                                           ggl_error *err);
 /* The token "<0xNN>" of each byte, -1: none. A file without types gets those of these tokens. */
 GGL_NODISCARD ggl_status llm_read_byte_tokens(llm_tokenizer *t, int32_t byte[256], ggl_error *err);
 /* GGL_FORMAT: a byte has no token, and there is no unknown token, either. Where the unknown token is
  * needed, it is not a control token, whatever the file says: text may become it. */
 GGL_NODISCARD ggl_status llm_need_bytes(llm_tokenizer *t, const int32_t byte[256], ggl_error *err);
+/* All three, for kinds that add scores up: none of these is infinite either. */
+GGL_NODISCARD ggl_status llm_read_scored_pieces(llm_tokenizer *t, const ggl_gguf *file,
+                                                float **score, int32_t byte[256], ggl_error *err);
 /* Whether all of these bytes have tokens. */
 bool llm_all_bytes(const int32_t byte[256], const char *s, size_t n);
 /* The bytes' tokens, or, where one is missing, the unknown token. */

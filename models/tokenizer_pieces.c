@@ -1,4 +1,4 @@
-/* What several kinds share: scores, byte tokens, U+2581 for spaces. */
+/* Functions that several kinds of tokenizers share: scores, byte tokens, U+2581 for spaces. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -52,7 +52,7 @@ ggl_status llm_read_scores(llm_tokenizer *t, const ggl_gguf *file, float **out, 
     return GGL_OK;
 }
 
-ggl_status llm_finite_scores(const llm_tokenizer *t, const float *score, ggl_error *err) {
+static ggl_status finite_scores(const llm_tokenizer *t, const float *score, ggl_error *err) {
     for (int32_t i = 0; i < t->n_vocab; i++)
         if (!isfinite(score[i]))
             return ggl_fail(err, GGL_FORMAT,
@@ -87,6 +87,16 @@ ggl_status llm_need_bytes(llm_tokenizer *t, const int32_t byte[256], ggl_error *
             t->type[t->unknown] = TOKEN_UNKNOWN;
     }
     return GGL_OK;
+}
+
+ggl_status llm_read_scored_pieces(llm_tokenizer *t, const ggl_gguf *file, float **score,
+                                  int32_t byte[256], ggl_error *err) {
+    ggl_status s = llm_read_scores(t, file, score, err);
+    if (s == GGL_OK)
+        s = finite_scores(t, *score, err);
+    if (s == GGL_OK)
+        s = llm_read_byte_tokens(t, byte, err);
+    return s == GGL_OK ? llm_need_bytes(t, byte, err) : s;
 }
 
 bool llm_all_bytes(const int32_t byte[256], const char *s, size_t n) {

@@ -33,13 +33,7 @@ static ggl_status plamo2_init(llm_tokenizer *t, const ggl_gguf *file, ggl_error 
         m->score = ggl_arena_alloc(&t->arena, (size_t)t->n_vocab, sizeof *m->score);
     if (!m || !m->score)
         return ggl_fail(err, GGL_NOMEM, "out of memory for the tokenizer");
-    ggl_status s = llm_read_scores(t, file, &score, err);
-    if (s == GGL_OK)
-        s = llm_finite_scores(t, score, err);
-    if (s == GGL_OK)
-        s = llm_read_byte_tokens(t, m->byte, err);
-    if (s == GGL_OK)
-        s = llm_need_bytes(t, m->byte, err);
+    ggl_status s = llm_read_scored_pieces(t, file, &score, m->byte, err);
     return s == GGL_OK ? add_tokens(t, m, score, err) : s;
 }
 

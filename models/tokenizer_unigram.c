@@ -53,13 +53,7 @@ static ggl_status unigram_init(llm_tokenizer *t, const ggl_gguf *file, ggl_error
         return ggl_fail(err, GGL_NOMEM, "out of memory for the tokenizer");
     ggl_status s = read_flags(m, file, err);
     if (s == GGL_OK)
-        s = llm_read_scores(t, file, &score, err);
-    if (s == GGL_OK)
-        s = llm_finite_scores(t, score, err);
-    if (s == GGL_OK)
-        s = llm_read_byte_tokens(t, m->byte, err);
-    if (s == GGL_OK)
-        s = llm_need_bytes(t, m->byte, err);
+        s = llm_read_scored_pieces(t, file, &score, m->byte, err);
     if (s == GGL_OK)
         s = llm_charsmap_read(&m->map, &t->arena, file, err);
     return s == GGL_OK ? add_pieces(t, m, score, err) : s;

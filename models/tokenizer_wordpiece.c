@@ -27,7 +27,7 @@ static bool begins_with(ggl_str s, const char *with, size_t n) {
     return s.n >= n && memcmp(s.s, with, n) == 0;
 }
 
-/* What a piece spells in the text, and whether it begins a word. */
+/* Finds the text that a piece stands for, and whether the piece begins a word. */
 static ggl_str piece_of(const llm_tokenizer *t, int32_t id, bool *begins) {
     const wordpiece *m = t->state;
     ggl_str p = t->piece[id];

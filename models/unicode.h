@@ -1,4 +1,4 @@
-/* What the tokenizers ask of a code point. The tables are generated (tools/gen_unicode.py). */
+/* Properties of code points that the tokenizers use. The tables are generated (tools/gen_unicode.py). */
 #ifndef LLM_UNICODE_H
 #define LLM_UNICODE_H
 

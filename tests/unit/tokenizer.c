@@ -5,6 +5,7 @@
 #include "alloc_fail.h"
 #include "ggl/alloc.h"
 #include "llm/tokenizer.h"
+#include "tokenizer_file.h"
 
 enum { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, USER = 4, UNUSED = 5, BYTE = 6, MAX_PIECES = 1024 };
 
@@ -58,32 +59,6 @@ static ggl_gguf_writer *write_vocab(const vocab *v, const char *model) {
     ggl_gguf_put(w, "tokenizer.ggml.scores", GGL_GGUF_F32, true, v->score, v->n);
     ggl_gguf_put(w, "tokenizer.ggml.token_type", GGL_GGUF_I32, true, v->type, v->n);
     return w;
-}
-
-static void put_u32(ggl_gguf_writer *w, const char *key, uint32_t u) {
-    ggl_gguf_put(w, key, GGL_GGUF_U32, false, &u, 1);
-}
-
-static void put_bool(ggl_gguf_writer *w, const char *key, bool b) {
-    uint8_t u = b;
-    ggl_gguf_put(w, key, GGL_GGUF_BOOL, false, &u, 1);
-}
-
-/* Writes, reads, makes the tokenizer, frees all else. */
-static ggl_status from_writer(llm_tokenizer **t, ggl_gguf_writer *w, ggl_error *err) {
-    void *data = NULL;
-    size_t size;
-    ggl_gguf *file = NULL;
-    *t = NULL;
-    ggl_status s = ggl_gguf_writer_write_memory(w, &data, &size, err);
-    ggl_gguf_writer_free(w);
-    if (s == GGL_OK)
-        s = ggl_gguf_open_memory(&file, data, size, "memory", err);
-    if (s == GGL_OK)
-        s = llm_tokenizer_new(t, file, err);
-    ggl_gguf_close(file);
-    ggl_free(data);
-    return s;
 }
 
 static llm_tokenizer *from_vocab(const vocab *v) {
