@@ -45,8 +45,8 @@ typedef struct arch_conversion {
     ggl_backend *backend; /* computes constants, in double; NULL: there may be none */
     const llm_arch_ignore
         *ignore;  /* at the user's risk: `key` of config.json's values, `tensor`; NULL: nothing */
-    bool *key_hit,
-        *tensor_hit; /* of `ignore`: the patterns that something fits; NULL: it is not asked */
+    size_t *key_hits,
+        *tensor_hits; /* of each pattern of `ignore`: how often something unread fitted; NULL: not wanted */
     bool collect; /* go on after errors, as far as that makes sense, and keep them in `fault` */
     /* what comes out */
     ggl_arena arena;
@@ -62,6 +62,8 @@ typedef struct arch_conversion {
     size_t n_fault, cap_fault;
     const char **note; /* those of `note` lines whose condition holds */
     size_t n_note, cap_note;
+    bool
+        tensors_known; /* it was asked of each unread tensor whether a pattern of `ignore` fits it */
     bool no_keys; /* of `collect`: a key line failed, so that the descriptor cannot be built */
     /* while it runs */
     const arch_mapping
@@ -105,8 +107,6 @@ GGL_NODISCARD ggl_status arch_convert_each_unread(const arch_conversion *c, arch
                                                   void *ctx, ggl_error *err);
 /* GGL_UNSUPPORTED: there are some; the message names them. */
 GGL_NODISCARD ggl_status arch_convert_check_config(const arch_conversion *c, ggl_error *err);
-/* Whether one of the patterns fits; hit[k]: pattern k does; NULL: that is not asked. */
-bool arch_convert_on_request(const char *const *pattern, size_t n, bool *hit, ggl_str name);
 /* A value for messages: 0.5, "silu", a list of 3; returns buf. */
 const char *arch_json_text(const json_value *v, char *buf, size_t size);
 
@@ -118,8 +118,8 @@ GGL_NODISCARD ggl_status arch_convert_check_keys(arch_conversion *c, ggl_error *
 /* arch_convert_ignore.c: the line whose `ignore` names the tensor, or NULL. */
 const arch_mapping *arch_convert_ignored(const arch_conversion *c, ggl_str name);
 bool arch_convert_tensor_on_request(const arch_conversion *c, const st_tensor *t);
-/* GGL_FORMAT: there are tensors that no line reads or ignores. */
-GGL_NODISCARD ggl_status arch_convert_check_leftovers(const arch_conversion *c, ggl_error *err);
+/* arch_convert_leftovers.c. GGL_FORMAT: there are tensors that no line reads or ignores. */
+GGL_NODISCARD ggl_status arch_convert_check_leftovers(arch_conversion *c, ggl_error *err);
 
 /* arch_convert_expr.c: the tensor stem.weight, or of a bias stem.bias, or `stem` itself; NULL: the folder has none. */
 st_tensor *arch_convert_find_source(const arch_conversion *c, const char *stem, bool is_bias);

@@ -1,4 +1,4 @@
-/* Source tensors that no line reads, and the patterns of `ignore`: '*' stands for anything, {n_layer} for that number, {l} and
+/* The patterns of `ignore` for source tensors: '*' stands for anything, {n_layer} for that number, {l} and
  * {e} for the number of any layer and any expert. */
 #include <stdio.h>
 #include <string.h>
@@ -85,33 +85,6 @@ const arch_mapping *arch_convert_ignored(const arch_conversion *c, ggl_str name)
 }
 
 bool arch_convert_tensor_on_request(const arch_conversion *c, const st_tensor *t) {
-    return c->ignore &&
-           arch_convert_on_request(c->ignore->tensor, c->ignore->n_tensor, c->tensor_hit, t->name);
-}
-
-/* --- leftovers -------------------------------------------------------------------------------- */
-
-ggl_status arch_convert_check_leftovers(const arch_conversion *c, ggl_error *err) {
-    const st_tensor *first = NULL;
-    size_t n = 0;
-    int line, column;
-    for (size_t i = 0; i < c->source->n_tensor; i++) {
-        const st_tensor *t = &c->source->tensor[i];
-        if (t->used || arch_convert_ignored(c, t->name) || arch_convert_tensor_on_request(c, t))
-            continue;
-        first = first ? first : t;
-        n++;
-    }
-    if (!n)
-        return GGL_OK;
-    arch_line_col(c->section->place, &line, &column);
-    char more[64] = "";
-    if (n > 1)
-        snprintf(more, sizeof more, " and %zu more", n - 1);
-    const bool paste = arch_is_pasteable(first->name.s, first->name.n) && !memchr(first->name.s, '*', first->name.n);
-    return ggl_fail(err, GGL_FORMAT,
-                    "%s: tensor %s%s: read by no line of the convert section in %s:%d; map it or "
-                    "ignore it (--ignore-tensor %s%s%s, at your own risk)",
-                    c->source->file[first->file].s, first->name.s, more, c->arch->text.name, line,
-                    paste ? "'" : "PATTERN", paste ? first->name.s : "", paste ? "'" : "");
+    const llm_arch_ignore *r = c->ignore;
+    return r && arch_match_first(r->tensor, r->n_tensor, t->name, c->tensor_hits) < r->n_tensor;
 }

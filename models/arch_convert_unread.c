@@ -9,6 +9,7 @@
 
 #include "arch_convert.h"
 #include "ggl/show.h"
+#include "ggl/steps.h"
 
 #define MAX_PATH  500 /* bytes; a longer one is named by no line, and its beginning is shown */
 #define MAX_SHOWN 1500
@@ -24,7 +25,7 @@ typedef struct known_line {
 typedef struct paths {
     ggl_str *name;
     ggl_index index;
-    size_t n, cap;
+    size_t n, cap, longest; /* longest: bytes of a name */
 } paths;
 
 typedef struct search {
@@ -34,6 +35,7 @@ typedef struct search {
     known_line *line, *pattern; /* of known_config.txt: names, and those with '*' */
     size_t n_line, cap_line, n_pattern, cap_pattern;
     ggl_index by_name;
+    size_t longest; /* bytes of a name in by_name */
     ggl_status status;
     ggl_error *err;
     const arch_expr *inner; /* the next field that is part of a longer path */
@@ -57,6 +59,7 @@ static bool put_path(search *s, paths *p, const char *text) {
     if (!own || !ggl_grow(&p->name, &p->cap, p->n + 1, sizeof *p->name))
         return no_memory(s);
     p->name[p->n] = (ggl_str){own, n};
+    p->longest = n > p->longest ? n : p->longest;
     ggl_status st = arch_index_room(&p->index, p->name, p->n + 1, sizeof *p->name, s->err);
     if (st != GGL_OK) {
         s->status = st;
@@ -67,6 +70,9 @@ static bool put_path(search *s, paths *p, const char *text) {
 }
 
 static bool has_path(const paths *p, ggl_str path) {
+    if (path.n > p->longest) /* a long path is not read for each value in it */
+        return false;
+    GGL_STEPS(path.n);
     return ggl_index_find(&p->index, p->name, path) != SIZE_MAX;
 }
 
@@ -192,21 +198,33 @@ static bool read_table(search *s) {
             s->line[s->n_line++] = line;
     }
     s->status = ggl_index_init(&s->by_name, s->n_line, sizeof *s->line, GGL_INDEX_STRINGS, s->err);
-    for (size_t i = 0; s->status == GGL_OK && i < s->n_line; i++)
+    for (size_t i = 0; s->status == GGL_OK && i < s->n_line; i++) {
+        s->longest = s->line[i].name.n > s->longest ? s->line[i].name.n : s->longest;
         ggl_index_put(&s->by_name, s->line, i);
+    }
     return s->status == GGL_OK;
 }
 
+/* A pattern of known_config.txt has one '*'. Takes the time of the pattern, however long the path is. */
+static bool fits(ggl_str pattern, ggl_str path) {
+    const char *star = memchr(pattern.s, '*', pattern.n);
+    const size_t before = (size_t)(star - pattern.s), after = pattern.n - before - 1;
+    GGL_STEPS(pattern.n);
+    return path.n >= before + after && memcmp(path.s, pattern.s, before) == 0 &&
+           memcmp(path.s + path.n - after, star + 1, after) == 0;
+}
+
 static const known_line *find_line(const search *s, ggl_str path) {
-    size_t i = ggl_index_find(&s->by_name, s->line, path);
+    size_t i = SIZE_MAX;
+    if (path.n <= s->longest) {
+        GGL_STEPS(path.n);
+        i = ggl_index_find(&s->by_name, s->line, path);
+    }
     if (i != SIZE_MAX)
         return &s->line[i];
-    for (i = 0; i < s->n_pattern; i++) {
-        char pattern[ARCH_MAX_NAME + 1];
-        snprintf(pattern, sizeof pattern, "%.*s", (int)s->pattern[i].name.n, s->pattern[i].name.s);
-        if (arch_match(pattern, path.s, path.n))
+    for (i = 0; i < s->n_pattern; i++)
+        if (fits(s->pattern[i].name, path))
             return &s->pattern[i];
-    }
     return NULL;
 }
 
@@ -299,8 +317,11 @@ static bool is_named(search *s, ggl_str path, int depth, int outside) {
         return true;
     if (depth - outside != 3)
         return false;
-    snprintf(text, sizeof text, "%.*s.%s", (int)(s->path + s->end[outside + 1] - path.s), path.s,
-             s->path + s->end[outside + 2]);
+    const size_t kind = (size_t)(s->path + s->end[outside + 1] - path.s),
+                 rest = s->end[depth] - s->end[outside + 2];
+    if (kind + 1 + rest > s->named.longest)
+        return false;
+    snprintf(text, sizeof text, "%.*s.%s", (int)kind, path.s, s->path + s->end[outside + 2]);
     return has_path(&s->named, (ggl_str){text, strlen(text)});
 }
 
@@ -308,26 +329,19 @@ static bool is_empty(const json_value *v) {
     return v->kind == JSON_NULL || (v->kind >= JSON_ARRAY && v->of.n == 0);
 }
 
-bool arch_convert_on_request(const char *const *pattern, size_t n, bool *hit, ggl_str name) {
-    bool any = false;
-    for (size_t k = 0; k < n; k++)
-        if (arch_match(pattern[k], name.s, name.n)) {
-            any = true;
-            if (hit)
-                hit[k] = true;
-        }
-    return any;
-}
-
-/* A pattern of an object or list holds for all that is in it: it may fit the path up to any of its dots and brackets. */
+/* A pattern of an object or list holds for all that is in it: it may fit the path up to any of its dots and brackets. The name of a
+ * value may be empty. */
 static bool on_request(const search *s) {
     const llm_arch_ignore *r = s->c->ignore;
     bool any = false, escaped = false;
-    for (size_t i = 1; r && r->n_key > 0 && s->path[i - 1]; i++) {
+    if (!r || r->n_key == 0)
+        return false;
+    for (size_t i = 0; i == 0 || s->path[i - 1]; i++) {
         const char c = s->path[i];
-        escaped = s->path[i - 1] == '\\' && !escaped;
+        escaped = i > 0 && s->path[i - 1] == '\\' && !escaped;
         if (c == 0 || (!escaped && (c == '.' || c == '[')))
-            any |= arch_convert_on_request(r->key, r->n_key, s->c->key_hit, (ggl_str){s->path, i});
+            any |= arch_match_first(r->key, r->n_key, (ggl_str){s->path, i}, s->c->key_hits) <
+                   r->n_key;
     }
     return any;
 }
@@ -457,13 +471,14 @@ static void show(void *ctx, const arch_unread *u) {
     if (u->refused.s && !x->refused[0])
         snprintf(x->refused, sizeof x->refused, "%s: %.*s", u->path, (int)u->refused.n,
                  u->refused.s);
+    const char *path = u->path[0] ? u->path : "\"\"";
     if (x->n++ == 0)
         snprintf(x->first, sizeof x->first, "%s", u->path);
-    if (x->used + strlen(u->path) + sizeof value > sizeof x->text)
+    if (x->used + strlen(path) + sizeof value > sizeof x->text)
         x->n_more++;
     else
         x->used += (size_t)snprintf(x->text + x->used, sizeof x->text - x->used, "%s%s = %s",
-                                    x->used ? ", " : "", u->path,
+                                    x->used ? ", " : "", path,
                                     arch_json_text(u->value, value, sizeof value));
 }
 
@@ -473,7 +488,7 @@ static bool is_plain_path(const char *path) {
     size_t n = strlen(path);
     for (size_t i = 0; i <= n; i++)
         plain[i] = path[i] == '[' || path[i] == ']' ? '_' : path[i];
-    return arch_is_pasteable(plain, n) && !strchr(plain, '*');
+    return n == 0 || (arch_is_pasteable(plain, n) && !strchr(plain, '*'));
 }
 
 ggl_status arch_convert_check_config(const arch_conversion *c, ggl_error *err) {
@@ -488,7 +503,7 @@ ggl_status arch_convert_check_config(const arch_conversion *c, ggl_error *err) {
     if (x.n_more)
         snprintf(more, sizeof more, ", and %zu more", x.n_more);
     arch_line_col(c->section->place, &line, &column);
-    const bool paste = is_plain_path(x.first);
+    const bool paste = is_plain_path(x.first), named = paste && x.first[0];
     return ggl_fail(
         err, GGL_UNSUPPORTED,
         "config.json has what this conversion does not read: %s%s. If it changes what "
@@ -496,6 +511,6 @@ ggl_status arch_convert_check_config(const arch_conversion *c, ggl_error *err) {
         "section in %s:%d lacks a line for it; if not, say there: ignore config.%.*s. To "
         "go on at your own risk: "
         "--ignore-config %s%s%s",
-        x.text, more, c->arch->text.name, line, paste ? (int)strcspn(x.first, "[") : 1, paste ? x.first : "x",
-        paste ? "'" : "PATTERN", paste ? x.first : "", paste ? "'" : "");
+        x.text, more, c->arch->text.name, line, named ? (int)strcspn(x.first, "[") : 1,
+        named ? x.first : "x", paste ? "'" : "PATTERN", paste ? x.first : "", paste ? "'" : "");
 }

@@ -19,7 +19,7 @@
  *     arch_convert.c     convert sections: what config.json's keys and tensors become
  *     arch_convert_config.c  config.x, rope.x
  *     arch_convert_unread.c  what no line reads of config.json
- *     arch_convert_ignore.c  source tensors that no line reads
+ *     arch_convert_ignore.c  patterns of source tensors that no line has to read
  *     arch_convert_expr.c  source tensors -> recipes
  *
  * Around it: arch_error.c (places, carets, nearest names), arch_words.c (words of other languages), arch_source.c (GGUF), arch_toy.c and
@@ -631,7 +631,12 @@ bool arch_match_number(const char *pattern, char number, const char *s, size_t n
 static inline bool arch_match(const char *pattern, const char *s, size_t n) {
     return arch_match_number(pattern, 0, s, n);
 }
-bool arch_match_any(const char *const *pattern, size_t n, ggl_str name);
+/* The first of n patterns that fits the name; n: none does. hits[k], if `hits` is not NULL, counts the names that
+ * pattern k fits. */
+size_t arch_match_first(const char *const *pattern, size_t n, ggl_str name, size_t *hits);
+static inline bool arch_match_any(const char *const *pattern, size_t n, ggl_str name) {
+    return arch_match_first(pattern, n, name, NULL) < n;
+}
 
 /* arch_missing.c */
 /* Reports that the source lacks the tensor, and which of its others may be meant; `want` has the shape. */
@@ -642,6 +647,8 @@ void arch_missing_tensor(arch_eval *ev, arch_place p, const char *name,
 /* All that is computed and declared reaches the logits. */
 /* Whether a name of a file can be pasted into a shell, within quotes, and means itself there: messages advise no other. */
 bool arch_is_pasteable(const char *s, size_t n);
+/* The name with '*' for its numbers between dots, which go to `number`; returns how many. Further ones stay. */
+int arch_number_pattern(ggl_str name, char *buf, size_t size, int64_t number[4]);
 bool arch_check_unused(arch_eval *ev); /* arch_unused.c: fails if there is such a name, at the end of a build */
 bool arch_check_use(arch_eval *ev, ggl_tensor *logits);
 

@@ -116,9 +116,14 @@ const char *arch_value_of_key(arch_eval *ev, ggl_str key, char *buf, size_t size
 /* --- what is ignored on request --------------------------------------------------------------- */
 
 typedef struct asked { /* of a pattern */
-    size_t n, n_own;   /* names that fit; that fit no pattern before it */
-    ggl_str first;     /* of its own */
+    size_t n_own;      /* names that fit, and that no pattern before it fits */
+    ggl_str first;     /* of these */
 } asked;
+
+typedef struct requests { /* for each pattern of keys, or of tensors */
+    asked *asked;
+    size_t *hits; /* names that fit */
+} requests;
 
 typedef struct unread_key {
     ggl_str name;
@@ -148,23 +153,26 @@ typedef struct unread {
     ggl_index index; /* of tensor, by pattern */
     unread_part part[16];
     int n_part;
-    asked *key_asked, *tensor_asked; /* for each pattern of ev->request */
+    requests key_asked, tensor_asked; /* of ev->request */
 } unread;
 
 /* Whether one of the user's patterns fits; counts for all that do, and as the first one's own. */
-static bool on_request(const unread *u, const char *const *pattern, size_t n, asked *found,
+static bool on_request(const unread *u, const char *const *pattern, size_t n, const requests *r,
                        ggl_str name) {
-    bool any = false;
     if (!arch_step_patterns(u->ev, n, name))
         return false;
-    for (size_t i = 0; i < n; i++)
-        if (arch_match(pattern[i], name.s, name.n)) {
-            found[i].n++;
-            if (!any && found[i].n_own++ == 0)
-                found[i].first = name;
-            any = true;
-        }
-    return any;
+    const size_t i = arch_match_first(pattern, n, name, r->hits);
+    if (i < n && r->asked[i].n_own++ == 0)
+        r->asked[i].first = name;
+    return i < n;
+}
+
+/* The k-th pattern of keys and tensors; *hits: names that it fits. */
+static const char *request_at(const unread *u, size_t k, bool *is_key, size_t *hits) {
+    const llm_arch_ignore *r = u->ev->request;
+    *is_key = k < r->n_key;
+    *hits = *is_key ? u->key_asked.hits[k] : u->tensor_asked.hits[k - r->n_key];
+    return *is_key ? r->key[k] : r->tensor[k - r->n_key];
 }
 
 static void describe_asked(const unread *u, bool key, const char *pattern, const asked *a,
@@ -182,12 +190,12 @@ static void describe_asked(const unread *u, bool key, const char *pattern, const
 static void note_request(unread *u) {
     const llm_arch_ignore *r = u->ev->request;
     char line[400] = "", one[240], name[NAME + 3];
-    size_t used = 0;
+    size_t used = 0, hits;
+    bool key;
     for (size_t i = 0; r && i < r->n_key + r->n_tensor; i++) {
-        const bool key = i < r->n_key;
-        const char *pattern = key ? r->key[i] : r->tensor[i - r->n_key];
-        const asked *a = key ? &u->key_asked[i] : &u->tensor_asked[i - r->n_key];
-        if (a->n == 0) {
+        const char *pattern = request_at(u, i, &key, &hits);
+        const asked *a = key ? &u->key_asked.asked[i] : &u->tensor_asked.asked[i - r->n_key];
+        if (hits == 0) {
             arch_note(u->ev, "%s: no unread %s fits '%s', which was to be ignored",
                       u->ev->src->name, key ? "key" : "tensor",
                       shown((ggl_str){pattern, strlen(pattern)}, name));
@@ -224,7 +232,7 @@ static bool find_keys(unread *u, arch_judge *j) {
         const bool maybe = judged.use == LLM_ARCH_IGNORED && judged.reason;
         if (judged.use != LLM_ARCH_UNREAD && !maybe)
             continue;
-        if ((r && on_request(u, r->key, r->n_key, u->key_asked, key)) || maybe)
+        if ((r && on_request(u, r->key, r->n_key, &u->key_asked, key)) || maybe)
             continue;
         if (!arch_push(ev, &u->key, &u->cap_key, u->n_key + 1, sizeof *u->key))
             return false;
@@ -235,8 +243,7 @@ static bool find_keys(unread *u, arch_judge *j) {
 
 /* --- tensors ---------------------------------------------------------------------------------- */
 
-/* The name with '*' for its numbers, which go to `number`; returns how many. Further ones stay. */
-static int pattern_of(ggl_str name, char *buf, size_t size, int64_t number[4]) {
+int arch_number_pattern(ggl_str name, char *buf, size_t size, int64_t number[4]) {
     int n_numbers = 0;
     size_t n = 0;
     for (size_t i = 0; i < name.n && n + 1 < size; i++) {
@@ -258,8 +265,8 @@ static int pattern_of(ggl_str name, char *buf, size_t size, int64_t number[4]) {
 
 static bool add_tensor(unread *u, ggl_str name) {
     char buf[256];
-    int64_t number[4];
-    const int n_numbers = pattern_of(name, buf, sizeof buf, number);
+    int64_t number[4] = {0};
+    const int n_numbers = arch_number_pattern(name, buf, sizeof buf, number);
     arch_eval *ev = u->ev;
     if (!arch_push(ev, &u->tensor, &u->cap_tensor, u->n_tensor + 1, sizeof *u->tensor))
         return false;
@@ -311,7 +318,7 @@ static bool find_tensors(unread *u) {
             ev->params->unread(ev->params->ctx, i, part);
         if (part)
             add_part(u, part);
-        else if (!(r && on_request(u, r->tensor, r->n_tensor, u->tensor_asked, name)) &&
+        else if (!(r && on_request(u, r->tensor, r->n_tensor, &u->tensor_asked, name)) &&
                  !add_tensor(u, name))
             return false;
     }
@@ -476,10 +483,11 @@ static void suggest_tensors(const unread *u, message *m) {
 static void say_unfit(const unread *u, message *m) {
     const llm_arch_ignore *r = u->ev->request;
     char name[NAME + 3];
+    bool key;
+    size_t hits;
     for (size_t i = 0; r && i < r->n_key + r->n_tensor; i++) {
-        const bool key = i < r->n_key;
-        const char *pattern = key ? r->key[i] : r->tensor[i - r->n_key];
-        if ((key ? u->key_asked[i] : u->tensor_asked[i - r->n_key]).n > 0)
+        const char *pattern = request_at(u, i, &key, &hits);
+        if (hits > 0)
             continue;
         end_line(m);
         say(m, "Nothing that is not read fits --ignore-%s '%s'.", key ? "key" : "tensor",
@@ -537,17 +545,16 @@ static bool report(const unread *u) {
     return false;
 }
 
+static bool make_requests(arch_eval *ev, requests *r, size_t n) {
+    r->asked = ggl_arena_alloc(&ev->arena, n + 1, sizeof *r->asked);
+    r->hits = ggl_arena_alloc(&ev->arena, n + 1, sizeof *r->hits);
+    return (r->asked && r->hits) || (arch_nomem(ev), false);
+}
+
 static bool make_asked(unread *u) {
     const llm_arch_ignore *r = u->ev->request;
-    if (!r)
-        return true;
-    u->key_asked = ggl_arena_alloc(&u->ev->arena, r->n_key + 1, sizeof *u->key_asked);
-    u->tensor_asked = ggl_arena_alloc(&u->ev->arena, r->n_tensor + 1, sizeof *u->tensor_asked);
-    if (!u->key_asked || !u->tensor_asked)
-        return arch_nomem(u->ev), false;
-    memset(u->key_asked, 0, (r->n_key + 1) * sizeof *u->key_asked);
-    memset(u->tensor_asked, 0, (r->n_tensor + 1) * sizeof *u->tensor_asked);
-    return true;
+    return !r || (make_requests(u->ev, &u->key_asked, r->n_key) &&
+                  make_requests(u->ev, &u->tensor_asked, r->n_tensor));
 }
 
 bool arch_check_source(arch_eval *ev) {

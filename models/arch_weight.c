@@ -394,11 +394,16 @@ bool arch_match_number(const char *pattern, char number, const char *s, size_t n
     return *pattern == 0;
 }
 
-bool arch_match_any(const char *const *pattern, size_t n, ggl_str name) {
-    for (size_t i = 0; i < n; i++)
-        if (arch_match(pattern[i], name.s, name.n))
-            return true;
-    return false;
+size_t arch_match_first(const char *const *pattern, size_t n, ggl_str name, size_t *hits) {
+    size_t first = n;
+    for (size_t i = 0; i < n && (first == n || hits); i++) {
+        if (!arch_match(pattern[i], name.s, name.n))
+            continue;
+        first = first < n ? first : i;
+        if (hits)
+            hits[i]++;
+    }
+    return first;
 }
 
 /* Whether the key is in the source, though the user did not ask to ignore it. */

@@ -281,25 +281,66 @@ static void add_request(requests *r, const char *name, const char *value) {
                                     r->used ? ", " : "", name, value[0] ? " = " : "", value);
 }
 
-/* A note of them, and one of each pattern that fits nothing. */
-static ggl_status note_requests(llm_converter *c, const requests *r, const char *flag,
-                                const char *const *pattern, const bool *hit, size_t n,
-                                ggl_error *err) {
+/* Calls for each pattern of one flag that fits nothing unread. */
+static ggl_status each_unfit(llm_converter *c, const char *flag, const char *const *pattern,
+                             const size_t *hits, size_t n,
+                             ggl_status (*f)(llm_converter *c, const char *text, ggl_error *err),
+                             ggl_error *err) {
+    char text[1000], shown[4 * 200 + 1];
+    ggl_status s = GGL_OK;
+    for (size_t k = 0; k < n && s == GGL_OK; k++) {
+        if (hits[k] > 0)
+            continue;
+        ggl_show(shown, sizeof shown, pattern[k],
+                 ggl_utf8_cut(pattern[k], strlen(pattern[k]), 200));
+        snprintf(text, sizeof text, "%s '%s' fits nothing that is not read", flag, shown);
+        s = f(c, text, err);
+    }
+    return s;
+}
+
+static ggl_status note_unfit(llm_converter *c, const char *text, ggl_error *err) {
+    return note(c, text) ? GGL_OK : no_memory(err);
+}
+
+/* A line of its own after the error, as far as there is room. */
+static ggl_status add_unfit(llm_converter *c, const char *text, ggl_error *err) {
+    const size_t n = strlen(err->msg);
+    (void)c;
+    if (n + strlen(text) + 2 < sizeof err->msg)
+        snprintf(err->msg + n, sizeof err->msg - n, "\n%s", text);
+    return GGL_OK;
+}
+
+static void pass_over(void *ctx, const arch_unread *u) {
+    (void)ctx;
+    (void)u;
+}
+
+/* The error that there is in spite of the user's patterns: a slip in one of them may be why. */
+static ggl_status say_unfit(llm_converter *c, ggl_status s, ggl_error *err) {
+    const llm_arch_ignore *r = &c->params.ignore;
+    ggl_error other = {0};
+    if (s == GGL_OK || s == GGL_NOMEM)
+        return s;
+    ggl_status t = r->n_key ? arch_convert_each_unread(&c->conv, pass_over, NULL, &other) : GGL_OK;
+    if (t == GGL_OK)
+        t = each_unfit(c, "--ignore-config", r->key, c->conv.key_hits, r->n_key, add_unfit, err);
+    if (t == GGL_OK && c->conv.tensors_known)
+        t = each_unfit(c, "--ignore-tensor", r->tensor, c->conv.tensor_hits, r->n_tensor, add_unfit,
+                       err);
+    return t == GGL_OK ? s : ggl_fail(err, t, "%s", other.msg);
+}
+
+/* A note of what was ignored. */
+static ggl_status note_requests(llm_converter *c, const requests *r, ggl_error *err) {
     char text[1400], more[64] = "";
     if (r->n_more)
         snprintf(more, sizeof more, " and %zu more", r->n_more);
     snprintf(text, sizeof text,
              "%s%s %s ignored at your request: the model may compute something else", r->text, more,
              r->n == 1 ? "is" : "are");
-    if (r->n > 0 && !note(c, text))
-        return no_memory(err);
-    for (size_t k = 0; k < n; k++) {
-        snprintf(text, sizeof text, "%s '%.*s' fits nothing that is not read", flag,
-                 (int)ggl_utf8_cut(pattern[k], strlen(pattern[k]), 200), pattern[k]);
-        if (!hit[k] && !note(c, text))
-            return no_memory(err);
-    }
-    return GGL_OK;
+    return r->n == 0 || note(c, text) ? GGL_OK : no_memory(err);
 }
 
 static void add_value(void *ctx, const arch_unread *u) {
@@ -313,9 +354,11 @@ static ggl_status note_values(llm_converter *c, ggl_error *err) {
     if (c->params.ignore.n_key == 0)
         return GGL_OK;
     ggl_status s = arch_convert_each_unread(&c->conv, add_value, &r, err);
+    if (s == GGL_OK)
+        s = note_requests(c, &r, err);
     const llm_arch_ignore *ignore = &c->params.ignore;
-    return s == GGL_OK ? note_requests(c, &r, "--ignore-config", ignore->key, c->conv.key_hit,
-                                       ignore->n_key, err)
+    return s == GGL_OK ? each_unfit(c, "--ignore-config", ignore->key, c->conv.key_hits,
+                                    ignore->n_key, note_unfit, err)
                        : s;
 }
 
@@ -329,9 +372,11 @@ static ggl_status note_tensors(llm_converter *c, ggl_error *err) {
             arch_convert_tensor_on_request(&c->conv, t))
             add_request(&r, t->name.s, "");
     }
+    ggl_status s = note_requests(c, &r, err);
     const llm_arch_ignore *ignore = &c->params.ignore;
-    return note_requests(c, &r, "--ignore-tensor", ignore->tensor, c->conv.tensor_hit,
-                         ignore->n_tensor, err);
+    return s == GGL_OK ? each_unfit(c, "--ignore-tensor", ignore->tensor, c->conv.tensor_hits,
+                                    ignore->n_tensor, note_unfit, err)
+                       : s;
 }
 
 static ggl_status open_keys(llm_converter *c, ggl_error *err) {
@@ -345,9 +390,7 @@ static ggl_status open_keys(llm_converter *c, ggl_error *err) {
         s = arch_convert_check_config(&c->conv, err);
     if (s == GGL_OK)
         s = convert_check_numbers(&c->conv, err);
-    if (s == GGL_OK)
-        s = note_values(c, err);
-    return s == GGL_OK ? settle(c, open_tokenizer(c, err), err) : s;
+    return s == GGL_OK ? note_values(c, err) : s;
 }
 
 static ggl_status open_tensors(llm_converter *c, ggl_error *err) {
@@ -362,6 +405,18 @@ static ggl_status open_tensors(llm_converter *c, ggl_error *err) {
     return s;
 }
 
+/* The tensors come before the tokenizer: they show whether config.json's vocab_size is wrong. */
+static ggl_status open_parts(llm_converter *c, ggl_status tensors, const ggl_error *tensors_err,
+                             ggl_error *err) {
+    ggl_status s = open_keys(c, err);
+    const bool wanted = s == GGL_OK && !c->params.vocab_only;
+    if (wanted && tensors != GGL_OK)
+        s = settle(c, ggl_fail(err, tensors, "%s", tensors_err->msg), err);
+    else if (wanted && !c->conv.no_keys)
+        s = settle(c, open_tensors(c, err), err);
+    return s == GGL_OK ? settle(c, open_tokenizer(c, err), err) : s;
+}
+
 /* Applies the section to the folder. */
 static ggl_status run_section(llm_converter *c, ggl_error *err) {
     c->conv.arch = c->arch;
@@ -369,9 +424,9 @@ static ggl_status run_section(llm_converter *c, ggl_error *err) {
     c->conv.backend = c->params.backend;
     c->conv.collect = c->params.dry_run;
     c->conv.ignore = &c->params.ignore;
-    c->conv.key_hit = ggl_arena_alloc(&c->arena, c->params.ignore.n_key + 1, sizeof(bool));
-    c->conv.tensor_hit = ggl_arena_alloc(&c->arena, c->params.ignore.n_tensor + 1, sizeof(bool));
-    if (!c->conv.key_hit || !c->conv.tensor_hit)
+    c->conv.key_hits = ggl_arena_alloc(&c->arena, c->params.ignore.n_key + 1, sizeof(size_t));
+    c->conv.tensor_hits = ggl_arena_alloc(&c->arena, c->params.ignore.n_tensor + 1, sizeof(size_t));
+    if (!c->conv.key_hits || !c->conv.tensor_hits)
         return no_memory(err);
     ggl_error tensors_err = {
         0}; /* keys may ask for tensors; without any, config.json's faults come first */
@@ -379,13 +434,10 @@ static ggl_status run_section(llm_converter *c, ggl_error *err) {
     if (tensors == GGL_NOMEM)
         return no_memory(err);
     c->conv.source = c->source;
-    c->conv.no_source = tensors_err.msg;
-    ggl_status s = open_keys(c, err);
-    if (s != GGL_OK || c->params.vocab_only)
-        return s;
-    if (tensors != GGL_OK)
-        return settle(c, ggl_fail(err, tensors, "%s", tensors_err.msg), err);
-    return c->conv.no_keys ? GGL_OK : settle(c, open_tensors(c, err), err);
+    c->conv.no_source = ggl_arena_strndup(&c->arena, tensors_err.msg, strlen(tensors_err.msg));
+    if (!c->conv.no_source)
+        return no_memory(err);
+    return say_unfit(c, open_parts(c, tensors, &tensors_err, err), err);
 }
 
 static ggl_status open_rest(llm_converter *c, ggl_error *err) {

@@ -1,0 +1,205 @@
+/* What llm-convert says of folders that it refuses: the messages lead to the cause, and to patterns that work when pasted. */
+#include "convert_test.h"
+#include "ggl/alloc.h"
+#include "hf_layout.h"
+#include "steps.h"
+
+static const char own_arch[] = "arch t\nlanguage 1\nn_embd = .n\nn_layer = .block_count\n"
+                               "token_embd [n_embd, n_vocab]\nx = token_embd[token]\n"
+                               "layer l < n_layer:\n  w [n_embd, n_embd]\n  x = linear(x, w)\n"
+                               "logits = linear(x, token_embd)\n"
+                               "convert Own:\n  .vocab_size <- config.v\n  .n <- config.n\n"
+                               "  .block_count <- config.num_hidden_layers\n"
+                               "  token_embd <- \"embed\"\n  w <- \"model.layers.{l}.w\"\n";
+
+/* A folder of so many layers, of 2 by 2 each, with further tensors of two numbers. */
+static void put_tensors(int n_layer, const char *const *more, int n_more) {
+    layout hf = {.tensor = calloc((size_t)(n_layer + n_more + 1), sizeof(layout_tensor)), .n = 0};
+    hf.tensor[hf.n++] =
+        (layout_tensor){.name = "embed", .n_dims = 2, .ne = {2, 3}, .data = calloc(6, 4)};
+    for (int l = 0; l < n_layer; l++) {
+        hf.tensor[hf.n] = (layout_tensor){.n_dims = 2, .ne = {2, 2}, .data = calloc(4, 4)};
+        snprintf(hf.tensor[hf.n++].name, sizeof hf.tensor->name, "model.layers.%d.w.weight", l);
+    }
+    for (int k = 0; k < n_more; k++) {
+        hf.tensor[hf.n] = (layout_tensor){.n_dims = 1, .ne = {2}, .data = calloc(2, 4)};
+        snprintf(hf.tensor[hf.n++].name, sizeof hf.tensor->name, "%s", more[k]);
+    }
+    REQUIRE(layout_write(&hf, test_path("model.safetensors"), "F32"));
+    layout_free(&hf);
+}
+
+static bool put_config(int v, int n_layer, const char *more) {
+    char text[1000];
+    snprintf(text, sizeof text,
+             "{\"architectures\": [\"Own\"], \"v\": %d, \"n\": 2, \"num_hidden_layers\": %d%s}", v,
+             n_layer, more);
+    return put_text("config.json", text);
+}
+
+/* NULL: it is refused, and err says why. */
+static bool converts(const llm_arch_ignore *ignore) {
+    static char path[600];
+    snprintf(path, sizeof path, "%s", test_path("own.arch"));
+    CHECK(put_text("own.arch", own_arch));
+    llm_convert_params params = params_of(LLM_CONVERT_AUTO);
+    params.arch_path = path;
+    if (ignore)
+        params.ignore = *ignore;
+    ggl_gguf *f = convert(&params);
+    ggl_gguf_close(f);
+    return f != NULL;
+}
+
+/* Takes the patterns that the message gives for a flag and converts with them. */
+static bool converts_as_advised(const char *flag) {
+    static char text[sizeof err.msg];
+    const char *pattern[16];
+    size_t n = 0;
+    snprintf(text, sizeof text, "%s", err.msg);
+    char *s = text;
+    for (char *end; n < 16 && (s = strstr(s, flag)); s = end + 1) {
+        s = strchr(s, '\'');
+        end = s ? strchr(s + 1, '\'') : NULL;
+        if (!end)
+            break;
+        *end = 0;
+        pattern[n++] = s + 1;
+    }
+    const llm_arch_ignore ignore = {.key = pattern,
+                                    .tensor = pattern,
+                                    .n_key = strstr(flag, "config") ? n : 0,
+                                    .n_tensor = strstr(flag, "tensor") ? n : 0};
+    return CHECK_MSG(n > 0, "no pattern in: %s", err.msg) && converts(&ignore);
+}
+
+/* --- patterns that fit nothing ---------------------------------------------------------------- */
+
+TEST(patterns_that_fit_nothing) {
+    static const char *const slip[] = {"slip.*", "odd"}, *const odd[] = {"odd.weight"};
+    const llm_arch_ignore both = {slip, slip, 1, 1}, keys = {slip, slip, 2, 2};
+    put_tensors(1, odd, 1);
+    REQUIRE(put_config(3, 1, ", \"odd\": 7"));
+    CHECK(!converts(&both));
+    CHECK_HAS(err.msg, "odd = 7");
+    CHECK_HAS(err.msg, "\n--ignore-config 'slip.*' fits nothing that is not read");
+    CHECK_MSG(!strstr(err.msg, "--ignore-tensor"), "not known yet: %s", err.msg);
+    CHECK(!converts(&keys));
+    CHECK_HAS(err.msg, "odd.weight: read by no line");
+    CHECK_HAS(err.msg, "\n--ignore-config 'slip.*' fits nothing that is not read\n"
+                       "--ignore-tensor 'slip.*' fits nothing that is not read\n"
+                       "--ignore-tensor 'odd' fits nothing");
+    CHECK_MSG(!strstr(err.msg, "--ignore-config 'odd'"), "%s", err.msg);
+    REQUIRE(
+        put_text("config.json",
+                 "{\"architectures\": [\"Own\"], \"n\": 2, \"odd\": 7, \"num_hidden_layers\": 1}"));
+    CHECK(!converts(&keys)); /* an error before any value is judged */
+    CHECK_HAS(err.msg, "config.v is missing");
+    CHECK_HAS(err.msg, "\n--ignore-config 'slip.*' fits nothing that is not read");
+}
+
+/* --- tensors that no line reads --------------------------------------------------------------- */
+
+TEST(unread_tensors) {
+    static const struct {
+        const char *name[4], *list, *options, *hint;
+    } list[] = {
+        {{"a.weight"}, "model.safetensors: tensor a.weight: read by no line", "'a.weight'", NULL},
+        {{"a.weight", "b.weight"},
+         "2 tensors are read by no line of the convert section in ",
+         "'a.weight' --ignore-tensor 'b.weight'",
+         NULL},
+        {{"model.layers.0.odd", "model.layers.1.odd"},
+         ": model.layers.*.odd (2 tensors); map them or",
+         "(--ignore-tensor 'model.layers.*.odd', at",
+         NULL},
+        {{"model.layers.2.w.weight", "model.layers.2.eh_proj.weight", "a"},
+         "3 tensors",
+         "--ignore-tensor 'model.layers.2.*' --ignore-tensor 'a'",
+         "Nothing of model.layers.2.* is read, though layers beside it are: num_hidden_layers in "
+         "config.json may be"},
+        {{"model.layers.2.w.weight"},
+         "tensor model.layers.2.w.weight: read by no",
+         "'model.layers.2.w.weight'",
+         "num_hidden_layers"},
+        {{"visual.blocks.0.a", "visual.blocks.1.a", "visual.blocks.1.b"},
+         "visual.blocks.* (3 tensors)",
+         "(--ignore-tensor 'visual.blocks.*', at your own risk)",
+         NULL},
+    };
+    REQUIRE(put_config(3, 2, ""));
+    for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
+        int n = 0;
+        while (n < 4 && list[k].name[n])
+            n++;
+        put_tensors(2, list[k].name, n);
+        CHECK(!converts(NULL));
+        CHECK_HAS(err.msg, list[k].list);
+        CHECK_HAS(err.msg, list[k].options);
+        if (list[k].hint)
+            CHECK_HAS(err.msg, list[k].hint);
+        else
+            CHECK_MSG(!strstr(err.msg, "num_hidden_layers"), "%s", err.msg);
+        CHECK_MSG(converts_as_advised("--ignore-tensor"), "case %zu: %s", k, err.msg);
+    }
+}
+
+/* More groups than the message shows. */
+TEST(many_unread_tensors) {
+    static const char *const name[] = {"a.x", "b.x", "c.x", "d.x", "e.x", "f.x", "g.x"};
+    REQUIRE(put_config(3, 2, ""));
+    put_tensors(2, name, 7);
+    CHECK(!converts(NULL));
+    CHECK_HAS(err.msg, "7 tensors are");
+    CHECK_HAS(err.msg, "e.x, and more (--dry-run lists all); map them");
+    CHECK_HAS(err.msg, "--ignore-tensor '*'");
+    CHECK(converts_as_advised("--ignore-tensor"));
+}
+
+/* --- config.json ------------------------------------------------------------------------------ */
+
+/* A name may be empty, and be ignored all the same. */
+TEST(empty_names) {
+    static const char *const none[] = {""}, *const all[] = {"*"};
+    const llm_arch_ignore ignore[] = {{none, NULL, 1, 0}, {all, NULL, 1, 0}};
+    static const char *const list[] = {", \"\": 5", ", \"\": {\"\": 5}", ", \"\": {\"a\": 5}"};
+    put_tensors(1, NULL, 0);
+    for (size_t i = 0; i < 3; i++) {
+        REQUIRE(put_config(3, 1, list[i]));
+        CHECK(!converts(NULL));
+        CHECK_HAS(err.msg, i ? " = 5" : "does not read: \"\" = 5");
+        CHECK(i > 0 || converts_as_advised("--ignore-config"));
+        for (int k = 0; k < 2; k++)
+            CHECK_MSG(converts(&ignore[k]), "%s: %s", list[i], err.msg);
+    }
+}
+
+/* One object of so many values, whose own name has so many bytes. */
+static uint64_t steps_of_values(int n_name, int n_values) {
+    const size_t cap = (size_t)n_name + 32 * (size_t)n_values + 256;
+    char *text = ggl_calloc(cap, 1);
+    size_t n = (size_t)snprintf(
+        text, cap,
+        "{\"architectures\": [\"Own\"], \"v\": 3, \"n\": 2, \"num_hidden_layers\": 1, \"");
+    memset(text + n, 'k', (size_t)n_name);
+    n += (size_t)n_name;
+    n += (size_t)snprintf(text + n, cap - n, "\": {\"k\": 1");
+    for (int i = 0; i < n_values; i++)
+        n += (size_t)snprintf(text + n, cap - n, ", \"%d\": 1", i);
+    snprintf(text + n, cap - n, "}}");
+    CHECK(put_text("config.json", text));
+    ggl_free(text);
+    ggl_n_steps = 0;
+    CHECK(!converts(NULL));
+    CHECK_HAS(err.msg, ", and ");
+    return ggl_n_steps;
+}
+
+/* A name is not read again for each value that is in its object. */
+TEST(long_names_above_many_values) {
+    const uint64_t few = steps_of_values(4, 2000), more = steps_of_values(4, 16000),
+                   longer = steps_of_values(400, 2000);
+    test_linear("values of config.json", few, more, 8);
+    CHECK_MSG(longer < 2 * few,
+              "%" PRIu64 " steps for a name of 400 bytes, %" PRIu64 " for one of 4", longer, few);
+}
