@@ -40,7 +40,8 @@ struct llm_hf_tokenizer {
     ggl_str *piece;
     int32_t *type;
     float *score;
-    int64_t n, n_given; /* ids; entries of the files, an added token's once more */
+    int64_t n, n_ids,
+        n_given; /* the model's ids; those up to the tokenizer's last; entries of the files, an added token's once more */
     ggl_index by_piece;
     ggl_str *merge;
     size_t n_merge;
@@ -49,7 +50,7 @@ struct llm_hf_tokenizer {
     int add_bos, add_eos, add_space; /* -1: not known */
     ggl_str chat; /* the template; s NULL: there is none */
     int64_t n_cut; /* tokens that were left out */
-    const char *note[3];
+    const char *note[8];
     int n_note;
 };
 
@@ -59,7 +60,8 @@ static ggl_status no_memory(ggl_error *err) {
 
 /* The text in the arena; false: out of memory. */
 static bool add_note(llm_hf_tokenizer *t, const char *text) {
-    return text && (t->note[t->n_note++] = text);
+    return text && t->n_note < (int)(sizeof t->note / sizeof *t->note) &&
+           (t->note[t->n_note++] = text);
 }
 
 static int shown(ggl_str s) { /* for %.*s */
@@ -146,16 +148,23 @@ static ggl_status each_decoded(llm_hf_tokenizer *t, const json_value *map, on_ad
 
 static ggl_status each_added(llm_hf_tokenizer *t, on_added f, ggl_error *err) {
     const json_value *root = t->file ? &t->file->root : NULL;
-    ggl_status s = each_listed(t, json_get_kind(root, "added_tokens", JSON_ARRAY), f, err);
+    const json_value *list = json_get(root, "added_tokens");
+    if (list && list->kind != JSON_ARRAY && list->kind != JSON_NULL)
+        return ggl_fail(err, GGL_FORMAT, "added_tokens is %s, not an array",
+                        json_kind_text(list->kind));
+    ggl_status s = each_listed(t, list && list->kind == JSON_ARRAY ? list : NULL, f, err);
     if (s != GGL_OK || t->file)
         return s;
-    for (size_t i = 0; t->added && t->added->root.kind == JSON_OBJECT && s == GGL_OK && i < t->added->root.of.n; i++) {
+    if (t->added && t->added->root.kind != JSON_OBJECT)
+        return ggl_fail(err, GGL_FORMAT, "added_tokens.json is %s, not an object",
+                        json_kind_text(t->added->root.kind));
+    for (size_t i = 0; t->added && s == GGL_OK && i < t->added->root.of.n; i++) {
         int64_t id = 0;
         s = read_id(&t->added->root.of.item[i], t->added->root.of.name[i], &id, err);
         if (s == GGL_OK)
             s = f(t, id, t->added->root.of.name[i], true, err);
     }
-    const json_value *config = t->config ? &t->config->root : NULL; /* tells which are special */
+    const json_value *config = t->config ? &t->config->root : NULL; /* it says which are special */
     return s == GGL_OK ? each_decoded(t, json_get_kind(config, "added_tokens_decoder", JSON_OBJECT), f, err) : s;
 }
 
@@ -200,10 +209,11 @@ static ggl_status make_room(llm_hf_tokenizer *t, const llm_hf_vocab *vocab, ggl_
             (long long)t->n_given, (long long)t->n - 1);
     t->n_cut = vocab->n > 0 && t->n > vocab->n ? t->n - vocab->n : 0;
     if (t->n_cut > 0 && !vocab->cut)
-        return ggl_fail(err, GGL_FORMAT,
-                        "the tokenizer has %lld tokens, and the model %lld; --extra-tokens cut "
-                        "leaves out the last %lld",
-                        (long long)t->n, (long long)vocab->n, (long long)t->n_cut);
+        return ggl_fail(
+            err, GGL_FORMAT,
+            "the tokenizer has %lld tokens, and the model has rows for %lld; --extra-tokens "
+            "cut leaves out the last %lld",
+            (long long)t->n, (long long)vocab->n, (long long)t->n_cut);
     if (t->n_cut > 0 &&
         !add_note(t, ggl_arena_printf(
                          &t->arena,
@@ -211,6 +221,7 @@ static ggl_status make_room(llm_hf_tokenizer *t, const llm_hf_vocab *vocab, ggl_
                          "left out",
                          (long long)t->n_cut)))
         return no_memory(err);
+    t->n_ids = t->n - t->n_cut;
     t->n = vocab->n > 0 ? vocab->n : t->n;
     if (t->n > MAX_ID)
         return ggl_fail(err, GGL_LIMIT, "a vocabulary of %lld tokens, at most %lld are supported",
@@ -219,10 +230,41 @@ static ggl_status make_room(llm_hf_tokenizer *t, const llm_hf_vocab *vocab, ggl_
         return ggl_fail(err, GGL_FORMAT, "the vocabulary is empty");
     t->piece = ggl_arena_alloc(&t->arena, (size_t)t->n, sizeof *t->piece);
     t->type = ggl_arena_alloc(&t->arena, (size_t)t->n, sizeof *t->type);
-    t->score = ggl_arena_alloc(&t->arena, (size_t)t->n, sizeof *t->score);
-    if (!t->piece || !t->type || !t->score)
+    if (!t->bytes)
+        t->score = ggl_arena_alloc(&t->arena, (size_t)t->n, sizeof *t->score);
+    if (!t->piece || !t->type || (!t->bytes && !t->score))
         return no_memory(err);
-    return ggl_index_init(&t->by_piece, (size_t)t->n, sizeof *t->piece, GGL_INDEX_STRINGS, err);
+    const int64_t n_named = t->n_given < t->n ? t->n_given : t->n;
+    return ggl_index_init(&t->by_piece, (size_t)n_named, sizeof *t->piece, GGL_INDEX_STRINGS, err);
+}
+
+/* Ids without a token get one: the model has rows for them all the same. These stay out of the index: nothing looks for them. */
+static ggl_status fill_ids(llm_hf_tokenizer *t, ggl_error *err) {
+    int64_t n_holes = 0, first = 0;
+    for (int64_t id = 0; id < t->n; id++) {
+        if (t->piece[id].s)
+            continue;
+        char *name = ggl_arena_printf(&t->arena, "[PAD%lld]", (long long)id);
+        if (!name)
+            return no_memory(err);
+        const ggl_str text = {name, strlen(name)};
+        if (find_piece(t, text) >= 0)
+            return ggl_fail(err, GGL_FORMAT,
+                            "id %lld has no token, and the name of an unused one, '%s', is another "
+                            "token's",
+                            (long long)id, name);
+        first = id < t->n_ids && n_holes++ == 0 ? id : first;
+        t->piece[id] = text;
+        t->type[id] = UNUSED;
+    }
+    return n_holes == 0 ||
+                   add_note(t, ggl_arena_printf(&t->arena,
+                                                "%lld ids below the tokenizer's last one have no "
+                                                "token, the first of them %lld: unused tokens "
+                                                "are written for them",
+                                                (long long)n_holes, (long long)first))
+               ? GGL_OK
+               : no_memory(err);
 }
 
 static ggl_status read_pieces(llm_hf_tokenizer *t, const json_value *vocab,
@@ -244,12 +286,7 @@ static ggl_status read_pieces(llm_hf_tokenizer *t, const json_value *vocab,
     }
     if (s == GGL_OK)
         s = each_added(t, put_added, err);
-    for (id = 0; s == GGL_OK && id < t->n; id++)
-        if (!t->piece[id].s) { /* the model has rows for them all the same */
-            char *name = ggl_arena_printf(&t->arena, "[PAD%lld]", (long long)id);
-            s = name ? put_piece(t, id, (ggl_str){name, strlen(name)}, UNUSED, err) : no_memory(err);
-        }
-    return s;
+    return s == GGL_OK ? fill_ids(t, err) : s;
 }
 
 /* --- merges ----------------------------------------------------------------------------------- */
@@ -325,6 +362,32 @@ static bool join(const llm_hf_tokenizer *t, ggl_str m, joined *j) {
     memcpy(j->text + j->left, m.s + j->left + 1, m.n - j->left - 1);
     j->id = find_piece(t, (ggl_str){j->text, m.n - 1});
     return true;
+}
+
+static ggl_status no_token(const llm_hf_tokenizer *t, size_t i, ggl_str piece, ggl_error *err) {
+    return ggl_fail(err, GGL_FORMAT, "merge %zu, '%.*s': the vocabulary has no token '%.*s'", i,
+                    shown(t->merge[i]), t->merge[i].s, shown(piece), piece.s);
+}
+
+/* A merge makes one token of two, as the library that wrote the file demands, too. */
+static ggl_status check_merges(llm_hf_tokenizer *t, ggl_error *err) {
+    joined j = {0};
+    ggl_status s = GGL_OK;
+    for (size_t i = 0; i < t->n_merge && s == GGL_OK; i++) {
+        const ggl_str m = t->merge[i];
+        if (!join(t, m, &j)) {
+            s = no_memory(err);
+            continue;
+        }
+        const ggl_str part[] = {{m.s, j.left}, {m.s + j.left + 1, m.n - j.left - 1}};
+        for (int k = 0; k < 2 && s == GGL_OK; k++)
+            if (find_piece(t, part[k]) < 0)
+                s = no_token(t, i, part[k], err);
+        if (s == GGL_OK && j.id < 0)
+            s = no_token(t, i, (ggl_str){j.text, m.n - 1}, err);
+    }
+    ggl_free(j.text);
+    return s;
 }
 
 /* SentencePiece merges the pair with the best score first; the merges' order says the same. */
@@ -606,6 +669,8 @@ static ggl_status read_two_files(llm_hf_tokenizer *t, const llm_hf_vocab *size, 
 
 static ggl_status read_all(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_error *err) {
     ggl_status s = read_optional(t, "tokenizer_config.json", &t->config, err);
+    if (s == GGL_OK && t->config && (s = llm_hf_check_config(&t->config->root, err)) != GGL_OK)
+        s = ggl_within(err, s, "%s/tokenizer_config.json", t->folder);
     if (s == GGL_OK)
         s = read_optional(t, "generation_config.json", &t->generation, err);
     if (s == GGL_OK)
@@ -615,8 +680,8 @@ static ggl_status read_all(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_er
     if (s != GGL_OK || (!t->file && !t->vocab))
         return s;
     s = t->file ? read_model(t, size, err) : read_two_files(t, size, err);
-    if (s == GGL_OK && t->n_cut > 0)
-        s = cut_merges(t, err);
+    if (s == GGL_OK)
+        s = t->n_cut > 0 ? cut_merges(t, err) : check_merges(t, err);
     if (s == GGL_OK)
         s = find_pre(t, err);
     if (s != GGL_OK)

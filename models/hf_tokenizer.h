@@ -21,6 +21,8 @@ typedef struct llm_hf_vocab {
 GGL_NODISCARD ggl_status llm_hf_tokenizer_open(llm_hf_tokenizer **out, const char *folder,
                                                const json_value *config, const llm_hf_vocab *vocab,
                                                ggl_error *err);
+/* hf_tokenizer_config.c: whether tokenizer_config.json's values have the types that they should have. GGL_FORMAT */
+GGL_NODISCARD ggl_status llm_hf_check_config(const json_value *root, ggl_error *err);
 void llm_hf_tokenizer_free(llm_hf_tokenizer *t);
 const char *llm_hf_tokenizer_note(const llm_hf_tokenizer *t,
                                   int k); /* what is worth a line: the k-th; NULL past the end */

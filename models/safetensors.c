@@ -263,6 +263,21 @@ static ggl_status check_map(const llm_safetensors *st, const json_value *map, gg
                : ggl_fail(err, GGL_FORMAT, "weight_map has %zu tensors, and the files have %zu", map->of.n, st->n_tensor);
 }
 
+static bool names_file(const json_value *map, const char *name) {
+    for (size_t i = 0; i < map->of.n; i++)
+        if (json_is(&map->of.item[i], name))
+            return true;
+    return false;
+}
+
+/* Two of them: one is left over from another download. */
+static ggl_status refuse_both(const char *folder, const char *other, ggl_error *err) {
+    return ggl_fail(
+        err, GGL_FORMAT,
+        "%s: there are model.safetensors and %s: it is not known which is the model; move one away",
+        folder, other);
+}
+
 static ggl_status open_indexed(llm_safetensors *st, const char *folder, ggl_error *err) {
     char path[4096];
     llm_json *index;
@@ -274,6 +289,9 @@ static ggl_status open_indexed(llm_safetensors *st, const char *folder, ggl_erro
     const json_value *map = json_get_kind(&index->root, "weight_map", JSON_OBJECT);
     if (!map || map->of.n == 0)
         s = ggl_fail(err, GGL_FORMAT, "%s: there is no object 'weight_map' with tensors", path);
+    if (s == GGL_OK && is_file(folder, "model.safetensors") &&
+        !names_file(map, "model.safetensors"))
+        s = refuse_both(folder, "model.safetensors.index.json, which does not name it", err);
     if (s == GGL_OK)
         s = add_indexed(st, folder, map, err);
     if (s == GGL_OK)
@@ -355,14 +373,6 @@ static ggl_status open_parts(llm_safetensors *st, const char *folder, const part
 
 /* --- which files are the model ---------------------------------------------------------------- */
 
-/* Two of them: one is left over from another download. */
-static ggl_status refuse_both(const char *folder, const char *other, ggl_error *err) {
-    return ggl_fail(
-        err, GGL_FORMAT,
-        "%s: there are model.safetensors and %s: it is not known which is the model; move one away",
-        folder, other);
-}
-
 static ggl_status open_one(llm_safetensors *st, const char *folder, ggl_error *err) {
     ggl_status s = make_room(st, 1, err);
     if (s == GGL_OK)
@@ -374,15 +384,8 @@ static ggl_status open_folder(llm_safetensors *st, const char *folder, ggl_error
     parts p = {.n = 0};
     const bool one = is_file(folder, "model.safetensors");
     char name[64];
-    if (is_file(folder, "model.safetensors.index.json")) {
-        ggl_status s = open_indexed(st, folder, err);
-        bool named =
-            ggl_index_find(&st->by_file, st->file, (ggl_str){"model.safetensors", 17}) != SIZE_MAX;
-        return one && !named && (s == GGL_OK || st->n_file > 0)
-                   ? refuse_both(folder, "model.safetensors.index.json, which does not name it",
-                                 err)
-                   : s;
-    }
+    if (is_file(folder, "model.safetensors.index.json"))
+        return open_indexed(st, folder, err);
     find_parts(&p, folder);
     if (one && p.n > 0)
         return refuse_both(folder, part_name(1, p.n, name, sizeof name), err);

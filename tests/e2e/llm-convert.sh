@@ -65,7 +65,7 @@ echo '{"pre_tokenizer": {"type": "ByteLevel"}, "model": {"type": "BPE", "vocab":
 expect 0 "own" "$tmp/vocab" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --vocab-only
 # a name for nothing: the model's size says how many tokens there can be
 sed -i 's/"ab": 2/"ab": 16777215/' "$tmp/vocab/tokenizer.json"
-expect 1 "the tokenizer has 16777216 tokens, and the model 3" "$tmp/vocab" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --vocab-only
+expect 1 "the tokenizer has 16777216 tokens, and the model has rows for 3" "$tmp/vocab" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --vocab-only
 sed 's/^  .vocab_size .*/  .vocab_size <- none/' "$tmp/own.arch" >"$tmp/sizeless.arch"
 sed -i 's/^  token_embd/  ignore config.vocab_size\n  token_embd/' "$tmp/sizeless.arch"
 expect 1 "it has 3 tokens with ids up to 16777215, and nothing says how many tokens the model has" "$tmp/vocab" -o "$tmp/out.gguf" --arch "$tmp/sizeless.arch" --vocab-only

@@ -1,4 +1,6 @@
 /* What llm-convert says of folders that it refuses: the messages lead to the cause, and to patterns that work when pasted. */
+#include <sys/stat.h>
+
 #include "convert_test.h"
 #include "ggl/alloc.h"
 #include "hf_layout.h"
@@ -156,6 +158,30 @@ TEST(many_unread_tensors) {
     CHECK(converts_as_advised("--ignore-tensor"));
 }
 
+/* --- the vocabulary --------------------------------------------------------------------------- */
+
+/* The embedding shows whether vocab_size or the tokenizer is wrong; it is looked at before anything of vocab_size's size is made. */
+TEST(wrong_vocab_size) {
+    static const int sizes[] = {2, 4, 16777216};
+    char words[100];
+    put_tensors(1, NULL, 0);
+    REQUIRE(
+        put_text("tokenizer.json",
+                 "{\"pre_tokenizer\": {\"type\": \"ByteLevel\"}, \"model\": {\"type\": \"BPE\", "
+                 "\"vocab\": {\"a\": 0, \"b\": 1, \"ab\": 2}, \"merges\": [\"a b\"]}}"));
+    for (int k = 0; k < 3; k++) {
+        REQUIRE(put_config(sizes[k], 1, ""));
+        CHECK(!converts(NULL));
+        snprintf(words, sizeof words,
+                 "tensor token_embd.weight is [2, 3], declared [n_embd, n_vocab] = [2, %d]",
+                 sizes[k]);
+        CHECK_HAS(err.msg, words);
+        CHECK_MSG(!strstr(err.msg, "--extra-tokens"), "%s", err.msg);
+    }
+    REQUIRE(put_config(3, 1, ""));
+    CHECK_MSG(converts(NULL), "%s", err.msg);
+}
+
 /* --- config.json ------------------------------------------------------------------------------ */
 
 /* A name may be empty, and be ignored all the same. */
@@ -202,4 +228,34 @@ TEST(long_names_above_many_values) {
     test_linear("values of config.json", few, more, 8);
     CHECK_MSG(longer < 2 * few,
               "%" PRIu64 " steps for a name of 400 bytes, %" PRIu64 " for one of 4", longer, few);
+}
+
+/* --- files that are none ---------------------------------------------------------------------- */
+
+/* Nobody writes to the pipe, and the device has no end: neither is waited for. */
+TEST(pipes_and_devices) {
+    static const char *const name[] = {"config.json", "tokenizer.json", "tokenizer_config.json",
+                                       "own.arch"};
+    const char *const tokenizer =
+        "{\"pre_tokenizer\": {\"type\": \"ByteLevel\"}, \"model\": {\"type\": \"BPE\", "
+        "\"vocab\": {\"a\": 0, \"b\": 1, \"ab\": 2}, \"merges\": [\"a b\"]}}";
+    char path[600], words[700], arch[600];
+    put_tensors(1, NULL, 0);
+    llm_convert_params params = params_of(LLM_CONVERT_AUTO);
+    snprintf(arch, sizeof arch, "%s", test_path("own.arch"));
+    params.arch_path = arch;
+    for (int k = 0; k < 12; k++) {
+        REQUIRE(put_config(3, 1, "") && put_text("tokenizer.json", tokenizer) &&
+                put_text("tokenizer_config.json", "{}") && put_text("own.arch", own_arch));
+        snprintf(path, sizeof path, "%s", test_path(name[k % 4]));
+        REQUIRE(remove(path) == 0);
+        REQUIRE(k < 4   ? mkfifo(path, 0600) == 0
+                : k < 8 ? symlink("/dev/zero", path) == 0
+                        : mkdir(path, 0700) == 0);
+        CHECK(!convert(&params));
+        snprintf(words, sizeof words, "%s: is %s", path,
+                 k < 8 ? "no regular file (a device or a pipe)" : "a directory, not a file");
+        CHECK_HAS(err.msg, words);
+        REQUIRE(remove(path) == 0);
+    }
 }

@@ -59,22 +59,26 @@ static double number(const ggl_gguf *f, const char *key, uint64_t i) {
 #define BYTE_LEVEL "\"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"use_regex\": true}"
 
 TEST(bytes) {
-    REQUIRE(put_config(7));
-    REQUIRE(put_text("tokenizer.json",
-                     "{\"added_tokens\": [{\"id\": 4, \"content\": \"<end>\", \"special\": true}, {\"id\": 5, \"content\": \"<x>\", \"special\": false}],"
-                     "\"normalizer\": null, " BYTE_LEVEL ", \"post_processor\": null, \"decoder\": {\"type\": \"ByteLevel\"}, "
-                     "\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1, \"ab\": 2, \"\\u0120\": 3}, \"merges\": [\"a b\", [\"\\u0120\", \"a\"]]}}"));
+    REQUIRE(put_config(8));
+    REQUIRE(put_text(
+        "tokenizer.json",
+        "{\"added_tokens\": [{\"id\": 4, \"content\": \"<end>\", \"special\": true}, {\"id\": 5, "
+        "\"content\": \"<x>\", \"special\": false}],"
+        "\"normalizer\": null, " BYTE_LEVEL
+        ", \"post_processor\": null, \"decoder\": {\"type\": \"ByteLevel\"}, "
+        "\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1, \"ab\": 2, \"\\u0120\": 3, "
+        "\"\\u0120a\": 6}, \"merges\": [\"a b\", [\"\\u0120\", \"a\"]]}}"));
     REQUIRE(put_text("tokenizer_config.json", "{\"eos_token\": {\"content\": \"<end>\"}, \"add_bos_token\": false, \"chat_template\": \"{{ x }}\", "
                                               "\"model_max_length\": 1000000000000000019884624838656}"));
     ggl_gguf *f = convert();
     if (!CHECK_MSG(f, "%s", err.msg))
         return;
     CHECK(is_string(f, "tokenizer.ggml.model", 0, "gpt2") && is_string(f, "tokenizer.ggml.pre", 0, "gpt-2"));
-    CHECK_INT(ggl_gguf_find(f, "tokenizer.ggml.tokens")->n, 7);
+    CHECK_INT(ggl_gguf_find(f, "tokenizer.ggml.tokens")->n, 8);
     CHECK(is_string(f, "tokenizer.ggml.tokens", 2, "ab") && is_string(f, "tokenizer.ggml.tokens", 4, "<end>"));
-    CHECK(is_string(f, "tokenizer.ggml.tokens", 6, "[PAD6]"));
-    static const int types[] = {1, 1, 1, 1, 3, 4, 5};
-    for (uint64_t i = 0; i < 7; i++)
+    CHECK(is_string(f, "tokenizer.ggml.tokens", 7, "[PAD7]"));
+    static const int types[] = {1, 1, 1, 1, 3, 4, 1, 5};
+    for (uint64_t i = 0; i < 8; i++)
         CHECK_INT(number(f, "tokenizer.ggml.token_type", i), types[i]);
     CHECK(is_string(f, "tokenizer.ggml.merges", 0, "a b") && is_string(f, "tokenizer.ggml.merges", 1, "\xc4\xa0 a"));
     CHECK_INT(number(f, "tokenizer.ggml.eos_token_id", 0), 4); /* the name goes before config.json's number */
@@ -162,10 +166,10 @@ TEST(broken) {
         {"{" BYTE_LEVEL ", \"model\": {\"vocab\": {\"a\": 1, \"a\": 2}, \"merges\": []}}",
          "the name 'a' stands twice in one object"},
         {"{" BYTE_LEVEL ", \"added_tokens\": [{\"id\": 2, \"content\": \"a\"}], \"model\": "
-                        "{\"vocab\": {\"a\": 1}, \"merges\": []}}",
+         "{\"vocab\": {\"a\": 1}, \"merges\": []}}",
          "token 'a' has the ids 1 and 2"},
         {"{" BYTE_LEVEL ", \"model\": {\"vocab\": {\"a\": 5}, \"merges\": []}}",
-         "the tokenizer has 6 tokens, and the model 5"},
+         "the tokenizer has 6 tokens, and the model has rows for 5"},
         {"{" BYTE_LEVEL ", \"model\": {\"vocab\": {\"a\": 0}, \"merges\": [\"ab\"]}}",
          "merge 0, 'ab', is not two tokens"},
         {"{" BYTE_LEVEL ", \"model\": {\"vocab\": {\"a\": 0}, \"merges\": [[\"a\", \"b c\"]]}}",
@@ -176,6 +180,16 @@ TEST(broken) {
          ", \"added_tokens\": [{}], \"model\": {\"vocab\": {\"a\": 0}, \"merges\": []}}",
          "an added token has no string 'content'"},
         {"{", "tokenizer.json:1:2:"},
+        {"{" BYTE_LEVEL
+         ", \"added_tokens\": {}, \"model\": {\"vocab\": {\"a\": 0}, \"merges\": []}}",
+         "added_tokens is an object, not an array"},
+        {"{" BYTE_LEVEL
+         ", \"model\": {\"vocab\": {\"a\": 0, \"aa\": 1}, \"merges\": [\"a a\", \"aa a\"]}}",
+         "merge 1, 'aa a': the vocabulary has no token 'aaa'"},
+        {"{" BYTE_LEVEL ", \"model\": {\"vocab\": {\"a\": 0, \"ab\": 1}, \"merges\": [\"a b\"]}}",
+         "merge 0, 'a b': the vocabulary has no token 'b'"},
+        {"{" BYTE_LEVEL ", \"model\": {\"vocab\": {\"[PAD3]\": 0}, \"merges\": []}}",
+         "id 3 has no token, and the name of an unused one, '[PAD3]', is another"},
     };
     REQUIRE(put_config(5));
     for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
@@ -185,6 +199,54 @@ TEST(broken) {
         CHECK_HAS(err.msg, list[k].words);
         ggl_gguf_close(f);
     }
+}
+
+/* Values of tokenizer_config.json whose type says that they mean something else. */
+TEST(types_of_configuration) {
+    static const struct {
+        const char *text, *words; /* words NULL: it is accepted */
+    } list[] = {
+        {"[]", "tokenizer_config.json: it is an array, not an object"},
+        {"{\"eos_token\": 5}", "eos_token is a number; it should be a string, or an object"},
+        {"{\"bos_token\": {\"content\": 5}}", "bos_token is an object; it should be a string"},
+        {"{\"pad_token\": [\"a\"]}", "pad_token is an array; it should be a string"},
+        {"{\"add_bos_token\": \"true\"}", "add_bos_token is a string; it should be true or false"},
+        {"{\"add_eos_token\": 1}", "add_eos_token is a number; it should be true or false"},
+        {"{\"tokenizer_class\": true}", "tokenizer_class is true or false; it should be a string"},
+        {"{\"added_tokens_decoder\": []}",
+         "added_tokens_decoder is an array; it should be an object"},
+        {"{\"chat_template\": 3}", "chat_template is a number; it should be a string, or a list"},
+        {"{\"chat_template\": [{\"name\": \"default\"}]}",
+         "chat_template is an array; it should be"},
+        {"{\"eos_token\": null, \"add_bos_token\": null, \"chat_template\": [{\"name\": \"x\", "
+         "\"template\": \"y\"}]}",
+         NULL},
+    };
+    REQUIRE(put_config(1));
+    REQUIRE(put_text("tokenizer.json",
+                     "{" BYTE_LEVEL ", \"model\": {\"vocab\": {\"a\": 0}, \"merges\": []}}"));
+    for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
+        REQUIRE(put_text("tokenizer_config.json", list[k].text));
+        ggl_gguf *f = convert();
+        CHECK_MSG(!f == (list[k].words != NULL), "%s: %s", list[k].text, err.msg);
+        CHECK_HAS(err.msg, list[k].words ? list[k].words : "");
+        ggl_gguf_close(f);
+    }
+}
+
+/* Ids that no token has, below the last one: unused tokens, and a note. */
+TEST(holes) {
+    REQUIRE(put_config(7));
+    REQUIRE(put_text("tokenizer.json",
+                     "{" BYTE_LEVEL
+                     ", \"model\": {\"vocab\": {\"a\": 0, \"b\": 2, \"c\": 5}, \"merges\": []}}"));
+    ggl_gguf *f = convert();
+    REQUIRE(f);
+    CHECK(is_string(f, "tokenizer.ggml.tokens", 1, "[PAD1]") &&
+          is_string(f, "tokenizer.ggml.tokens", 6, "[PAD6]"));
+    CHECK_INT(number(f, "tokenizer.ggml.token_type", 3), 5);
+    CHECK_HAS(notes, "3 ids below the tokenizer's last one have no token, the first of them 1");
+    ggl_gguf_close(f);
 }
 
 /* tokenizer.json with 2^bits entries whose names all hashed alike by h * 33 + c. */
@@ -326,17 +388,18 @@ TEST(real_tinyllama) {
 }
 
 #define ADDED(id, name) "{\"id\": " #id ", \"content\": \"" name "\", \"special\": true}"
-#define TWELVE                                                                                                                                    \
-    "{\"added_tokens\": [" ADDED(4, "<end>") ", " ADDED(5, "<stop>") ", " ADDED(                                                                  \
-        6,                                                                                                                                        \
-        "<halt>") ", " ADDED(7,                                                                                                                   \
-                             "<|im_end|>") ", " ADDED(8,                                                                                          \
-                                                      "<|eom_id|>") ", " ADDED(9,                                                                 \
-                                                                               "<fin>") ","                                                       \
-                                                                                        " " ADDED(10,                                             \
-                                                                                                  "<more>") ", " ADDED(11,                        \
-                                                                                                                       "<last>") "], " BYTE_LEVEL \
-                                                                                                                                 ", \"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1, \"ab\": 2, \"c\": 3}, \"merges\": [\"a b\", \"c c\"]}}"
+#define TWELVE                                                                                                              \
+    "{\"added_tokens\": [" ADDED(4, "<end>") ", " ADDED(5, "<stop>") ", " ADDED(                                            \
+        6,                                                                                                                  \
+        "<halt>") ", " ADDED(7,                                                                                             \
+                             "<|im_end|>") ", " ADDED(8,                                                                    \
+                                                      "<|eom_id|>") ", " ADDED(9,                                           \
+                                                                               "<fin>") ","                                 \
+                                                                                        " " ADDED(10, "<more>") ", " ADDED( \
+                                                                                            11,                             \
+                                                                                            "<las"                          \
+                                                                                            "t>") "], " BYTE_LEVEL          \
+                                                                                                  ", \"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1, \"ab\": 2, \"c\": 3}, \"merges\": [\"a b\"]}}"
 
 /* Tokens that end a text: eos is the first, the others have the keys eot and eom; those that readers do not know by name come first. */
 TEST(ends) {
@@ -382,15 +445,14 @@ TEST(extra_tokens) {
     REQUIRE(put_config(10));
     REQUIRE(put_text("tokenizer.json", TWELVE));
     CHECK(!convert());
-    CHECK_HAS(
-        err.msg,
-        "the tokenizer has 12 tokens, and the model 10; --extra-tokens cut leaves out the last 2");
+    CHECK_HAS(err.msg, "the tokenizer has 12 tokens, and the model has rows for 10; --extra-tokens "
+                       "cut leaves out the last 2");
     extra = LLM_CONVERT_CUT_EXTRA;
     ggl_gguf *f = convert();
     REQUIRE(f);
     CHECK_INT(ggl_gguf_find(f, "tokenizer.ggml.tokens")->n, 10);
     CHECK(is_string(f, "tokenizer.ggml.tokens", 9, "<fin>"));
-    CHECK_INT(ggl_gguf_find(f, "tokenizer.ggml.merges")->n, 1); /* "cc" is no token */
+    CHECK_INT(ggl_gguf_find(f, "tokenizer.ggml.merges")->n, 1);
     CHECK_HAS(notes,
               "the tokenizer's last 2 tokens, which the model has no rows for, are left out");
     ggl_gguf_close(f);

@@ -214,6 +214,27 @@ TEST(file_beside_an_index) {
     }
 }
 
+static bool open_folder_once(void *arg) {
+    llm_safetensors *st;
+    ggl_error e = {0};
+    (void)arg;
+    ggl_status s = llm_safetensors_open(&st, test_folder(), &e);
+    CHECK_MSG(s == GGL_OK || s == GGL_NOMEM, "%s: %s", ggl_status_text(s), e.msg);
+    llm_safetensors_close(st);
+    return s == GGL_OK;
+}
+
+/* The index names model.safetensors after a part that cannot be read: the error is the part's. */
+TEST(faults_of_another_part) {
+    static const char index[] =
+        "{\"weight_map\": {\"a\": \"x.safetensors\", \"b\": \"model.safetensors\"}}";
+    REQUIRE(put_tensor("model.safetensors", "b") &&
+            put("model.safetensors.index.json", index, sizeof index - 1));
+    expect(GGL_IO, "/x.safetensors: ");
+    REQUIRE(put_tensor("x.safetensors", "a"));
+    CHECK(alloc_fail_each(open_folder_once, NULL) > 5);
+}
+
 TEST(pointers) {
     static const char pointer[] =
         "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n";
