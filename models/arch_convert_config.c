@@ -56,7 +56,7 @@ int arch_field_path(const arch_expr *e, const char **name, int most, const char 
 
 /* An object's names are looked at one by one: of a large one that takes its time. */
 static bool pay(arch_eval *ev, const arch_expr *e, const json_value *v) {
-    return arch_step(ev, e->place, v && v->kind == JSON_OBJECT ? 1 + (int64_t)v->of.n / 32 : 1);
+    return arch_step(ev, e->place, v && v->kind == JSON_OBJECT ? 1 + (int64_t)v->n / 32 : 1);
 }
 
 static bool same_json(const json_value *a, const json_value *b) {
@@ -68,12 +68,12 @@ static bool same_json(const json_value *a, const json_value *b) {
     case JSON_NUMBER:
         return a->number == b->number;
     case JSON_STRING:
-        return a->str.n == b->str.n && memcmp(a->str.s, b->str.s, a->str.n) == 0;
+        return a->n == b->n && memcmp(a->s, b->s, a->n) == 0;
     case JSON_ARRAY:
-        for (size_t i = 0; i < a->of.n && i < b->of.n; i++)
-            if (a->of.item[i].kind >= JSON_ARRAY || !same_json(&a->of.item[i], &b->of.item[i]))
+        for (size_t i = 0; i < a->n && i < b->n; i++)
+            if (a->item[i].kind >= JSON_ARRAY || !same_json(&a->item[i], &b->item[i]))
                 return false;
-        return a->of.n == b->of.n;
+        return a->n == b->n;
     default:
         return false;
     }
@@ -118,12 +118,12 @@ static bool find_element(arch_eval *ev, const arch_expr *e, const json_value **o
     arch_value v = arch_eval_expr(ev, e->b);
     if (v.kind == VAL_FAIL || !arch_want_whole(ev, e->b, &v, 0, (double)ARCH_MAX_DIM, &i))
         return false;
-    const bool fits = (*out)->kind == JSON_ARRAY && (uint64_t)i < (*out)->of.n;
+    const bool fits = (*out)->kind == JSON_ARRAY && (uint64_t)i < (*out)->n;
     if (!fits)
         arch_error(ev, e->place, "%s is %s in config.json, and has no element %" PRId64,
                    arch_quote(e->a->place, quote, sizeof quote), json_kind_text((*out)->kind), i);
     else
-        *out = &(*out)->of.item[i];
+        *out = &(*out)->item[i];
     return fits;
 }
 
@@ -178,8 +178,8 @@ static bool try_place(rope_search *s, const json_value *v, const char *where) {
 
 /* "default" where nothing is scaled; "su" is longrope's first name. */
 static const json_value *normal_type(const json_value *v) {
-    static const json_value none = {.kind = JSON_STRING, .str = {"default", 7}};
-    static const json_value longrope = {.kind = JSON_STRING, .str = {"longrope", 8}};
+    static const json_value none = {.kind = JSON_STRING, .n = 7, .s = "default"};
+    static const json_value longrope = {.kind = JSON_STRING, .n = 8, .s = "longrope"};
     return !v ? &none : json_is(v, "su") ? &longrope : v;
 }
 
@@ -202,22 +202,22 @@ static bool try_object(rope_search *s, const json_value *box, const char *where)
 
 /* An object for each kind of layers, or values for all of them. */
 static bool check_box(rope_search *s, const json_value *box, const char *name, bool *nested) {
-    const ggl_str *object = NULL, *value = NULL;
-    for (size_t i = 0; box && i < box->of.n; i++) {
-        const json_value *v = &box->of.item[i];
-        if (v->kind == JSON_OBJECT && v->of.n > 0)
-            object = &box->of.name[i];
+    ggl_str object = {NULL, 0}, value = {NULL, 0};
+    for (size_t i = 0; box && i < box->n; i++) {
+        const json_value *v = &box->item[i];
+        if (v->kind == JSON_OBJECT && v->n > 0)
+            object = json_name(box, i);
         else if (v->kind != JSON_OBJECT && v->kind != JSON_NULL)
-            value = &box->of.name[i];
+            value = json_name(box, i);
     }
-    *nested = object != NULL;
-    if (object && value)
+    *nested = object.s != NULL;
+    if (object.s && value.s)
         arch_error(s->ev, s->e->place,
                    "%s in config.json has values for one kind of layers ('%.*s') and values beside "
                    "them ('%.*s'): it is not known which hold",
-                   name, (int)ggl_utf8_cut(object->s, object->n, 60), object->s,
-                   (int)ggl_utf8_cut(value->s, value->n, 60), value->s);
-    return !object || !value;
+                   name, (int)ggl_utf8_cut(object.s, object.n, 60), object.s,
+                   (int)ggl_utf8_cut(value.s, value.n, 60), value.s);
+    return !object.s || !value.s;
 }
 
 /* rope_parameters or rope_scaling; *nested: it has an object for each kind of layer. */
@@ -225,13 +225,13 @@ static bool try_box(rope_search *s, const char *name, bool *nested) {
     const json_value *box = json_get_kind(arch_convert_root(s->ev->conv), name, JSON_OBJECT);
     if (!pay(s->ev, s->e, box) || !check_box(s, box, name, nested))
         return false;
-    for (size_t i = 0; *nested && i < box->of.n; i++) {
-        ggl_str kind = box->of.name[i];
-        if (!pay(s->ev, s->e, &box->of.item[i]))
+    for (size_t i = 0; *nested && i < box->n; i++) {
+        ggl_str kind = json_name(box, i);
+        if (!pay(s->ev, s->e, &box->item[i]))
             return false;
         bool wanted =
             !s->layer || (kind.n == strlen(s->layer) && memcmp(kind.s, s->layer, kind.n) == 0);
-        if (wanted && !try_object(s, &box->of.item[i], name))
+        if (wanted && !try_object(s, &box->item[i], name))
             return false;
     }
     return *nested || try_object(s, box, name);
@@ -273,8 +273,7 @@ static bool find_rope(arch_eval *ev, const arch_expr *e, const json_value **out)
         return false;
     bool is_type = strcmp(s.key, "rope_type") == 0;
     const json_value *old = json_get_kind(arch_convert_root(ev->conv), "rope_scaling", JSON_OBJECT);
-    if (is_type && !s.found && old && old->of.n > 0 &&
-        !(s.layer && strcmp(s.layer, SLIDING) == 0)) {
+    if (is_type && !s.found && old && old->n > 0 && !(s.layer && strcmp(s.layer, SLIDING) == 0)) {
         arch_error(ev, e->place,
                    "rope_scaling in config.json has no rope_type or type, so it is not known how "
                    "the rotation is scaled");
@@ -300,7 +299,7 @@ static arch_value from_json(const json_value *v) {
     case JSON_BOOL:
         return arch_bool(v->flag);
     case JSON_STRING:
-        return (arch_value){.kind = VAL_STRING, .str = v->str};
+        return (arch_value){.kind = VAL_STRING, .str = json_str(v)};
     default:
         return arch_none(NULL);
     }
@@ -308,21 +307,21 @@ static arch_value from_json(const json_value *v) {
 
 static arch_value from_json_array(arch_eval *ev, const arch_expr *e, const json_value *v) {
     char quote[128];
-    arch_value *item = ggl_arena_alloc(&ev->arena, v->of.n + 1, sizeof *item);
+    arch_value *item = ggl_arena_alloc(&ev->arena, v->n + 1, sizeof *item);
     if (!item)
         return arch_nomem(ev);
-    if (!arch_step(ev, e->place, (int64_t)v->of.n))
+    if (!arch_step(ev, e->place, (int64_t)v->n))
         return ARCH_FAIL;
-    for (size_t i = 0; i < v->of.n; i++) {
-        if (v->of.item[i].kind >= JSON_ARRAY)
+    for (size_t i = 0; i < v->n; i++) {
+        if (v->item[i].kind >= JSON_ARRAY)
             return arch_error(ev, e->place,
                               "element %zu of %s is %s in config.json: a list of numbers, strings "
                               "or booleans is wanted",
                               i, arch_quote(e->place, quote, sizeof quote),
-                              json_kind_text(v->of.item[i].kind));
-        item[i] = from_json(&v->of.item[i]);
+                              json_kind_text(v->item[i].kind));
+        item[i] = from_json(&v->item[i]);
     }
-    return (arch_value){.kind = VAL_LIST, .item = item, .n = v->of.n};
+    return (arch_value){.kind = VAL_LIST, .item = item, .n = v->n};
 }
 
 arch_value arch_convert_field(arch_eval *ev, const arch_expr *e) {

@@ -86,7 +86,7 @@ void arch_convert_use(arch_conversion *c, st_tensor *t) {
 static int64_t fp8_block(const arch_conversion *c, int k) {
     const json_value *list =
         json_get_kind(json_get(c->config, "quantization_config"), "weight_block_size", JSON_ARRAY);
-    const json_value *v = list && list->of.n == 2 ? &list->of.item[1 - k] : NULL;
+    const json_value *v = list && list->n == 2 ? &list->item[1 - k] : NULL;
     return v && v->kind == JSON_NUMBER && v->whole && v->number >= 1 ? (int64_t)v->number : 128;
 }
 

@@ -3,6 +3,8 @@
  *
  * A line reads a value if it names it, in whatever branch. Paths are looked up in tables, so that the time is linear in the
  * two texts. */
+#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -232,8 +234,8 @@ static const known_line *find_line(const search *s, ggl_str path) {
 static void list_text(const json_value *v, char *buf, size_t size) {
     char item[80];
     size_t n = (size_t)snprintf(buf, size, "[");
-    for (size_t i = 0; i < v->of.n && i < 3 && n < size; i++) {
-        const json_value *x = &v->of.item[i];
+    for (size_t i = 0; i < v->n && i < 3 && n < size; i++) {
+        const json_value *x = &v->item[i];
         arch_json_text(x->kind == JSON_ARRAY ? &(json_value){.kind = JSON_OBJECT} : x, item,
                        sizeof item);
         n += (size_t)snprintf(buf + n, size - n, "%s%.*s", i ? ", " : "",
@@ -241,7 +243,12 @@ static void list_text(const json_value *v, char *buf, size_t size) {
                               x->kind == JSON_ARRAY ? "[..]" : item);
     }
     if (n < size)
-        snprintf(buf + n, size - n, v->of.n > 3 ? ", ..] of %zu" : "]", v->of.n);
+        snprintf(buf + n, size - n, v->n > 3 ? ", ..] of %" PRIu32 : "]", v->n);
+}
+
+/* As config.json has them. */
+static const char *odd_number_text(double x) {
+    return isnan(x) ? "NaN" : x > 0 ? "Infinity" : "-Infinity";
 }
 
 const char *arch_json_text(const json_value *v, char *buf, size_t size) {
@@ -250,12 +257,16 @@ const char *arch_json_text(const json_value *v, char *buf, size_t size) {
         snprintf(buf, size, "%s", v->flag ? "true" : "false");
         break;
     case JSON_NUMBER:
+        if (!isfinite(v->number)) {
+            snprintf(buf, size, "%s", odd_number_text(v->number));
+            break;
+        }
         snprintf(buf, size, "%.12g", v->number);
         if (strtod(buf, NULL) != v->number)
             snprintf(buf, size, "%.17g", v->number);
         break;
     case JSON_STRING:
-        snprintf(buf, size, "\"%.*s\"", (int)ggl_utf8_cut(v->str.s, v->str.n, 60), v->str.s);
+        snprintf(buf, size, "\"%.*s\"", (int)ggl_utf8_cut(v->s, v->n, 60), v->s);
         break;
     case JSON_ARRAY:
         list_text(v, buf, size);
@@ -278,11 +289,13 @@ static bool is_value(ggl_str word, const json_value *v) {
     case JSON_BOOL:
         return flag && (word.n == 4) == v->flag;
     case JSON_NUMBER:
-        snprintf(number, sizeof number, "%.17g", v->number + 0.0); /* -0 is 0 */
+        if (isfinite(v->number))
+            snprintf(number, sizeof number, "%.17g", v->number + 0.0); /* -0 is 0 */
+        else
+            snprintf(number, sizeof number, "%s", odd_number_text(v->number));
         return is_word(word, number, strlen(number));
     case JSON_STRING:
-        return !flag && !(word.s[0] >= '0' && word.s[0] <= '9') &&
-               is_word(word, v->str.s, v->str.n);
+        return !flag && !(word.s[0] >= '0' && word.s[0] <= '9') && is_word(word, v->s, v->n);
     default:
         return false;
     }
@@ -302,8 +315,8 @@ static bool has_value(ggl_str rest, const json_value *v) {
         return true;
     if (v->kind != JSON_ARRAY)
         return is_one_of(rest, v);
-    for (size_t i = 0; i < v->of.n; i++)
-        if (v->of.item[i].kind >= JSON_ARRAY || !is_one_of(rest, &v->of.item[i]))
+    for (size_t i = 0; i < v->n; i++)
+        if (v->item[i].kind >= JSON_ARRAY || !is_one_of(rest, &v->item[i]))
             return false;
     return true;
 }
@@ -326,7 +339,7 @@ static bool is_named(search *s, ggl_str path, int depth, int outside) {
 }
 
 static bool is_empty(const json_value *v) {
-    return v->kind == JSON_NULL || (v->kind >= JSON_ARRAY && v->of.n == 0);
+    return v->kind == JSON_NULL || (v->kind >= JSON_ARRAY && v->n == 0);
 }
 
 /* A pattern of an object or list holds for all that is in it: it may fit the path up to any of its dots and brackets. The name of a
@@ -385,8 +398,8 @@ static bool push_name(search *s, int depth, ggl_str name) {
 }
 
 static bool has_objects(const json_value *v) {
-    for (size_t i = 0; v->kind == JSON_ARRAY && i < v->of.n; i++)
-        if (v->of.item[i].kind >= JSON_ARRAY)
+    for (size_t i = 0; v->kind == JSON_ARRAY && i < v->n; i++)
+        if (v->item[i].kind >= JSON_ARRAY)
             return true;
     return false;
 }
@@ -401,16 +414,16 @@ static void walk(search *s, const json_value *v, int depth, above up);
 
 static void walk_items(search *s, const json_value *v, int depth, above up) {
     const size_t n = s->end[depth];
-    for (size_t i = 0; i < v->of.n; i++) {
+    for (size_t i = 0; i < v->n; i++) {
         above in = up;
         if (v->kind == JSON_OBJECT) {
-            in.too_long = up.too_long || !push_name(s, depth, v->of.name[i]);
-            walk(s, &v->of.item[i], depth + 1, in);
+            in.too_long = up.too_long || !push_name(s, depth, json_name(v, i));
+            walk(s, &v->item[i], depth + 1, in);
         } else {
             in.too_long = up.too_long || n + 2 > MAX_PATH;
             if (!in.too_long)
                 s->end[depth] = n + (size_t)sprintf(s->path + n, "[]");
-            walk(s, &v->of.item[i], depth, in);
+            walk(s, &v->item[i], depth, in);
         }
         s->end[depth] = n;
         s->path[n] = 0;

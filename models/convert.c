@@ -35,11 +35,11 @@ static bool note(llm_converter *c, const char *text) {
 /* The caller's, else the first of "architectures". */
 static ggl_status choose_class(llm_converter *c, const char *path, ggl_error *err) {
     const json_value *list = json_get_kind(&c->config->root, "architectures", JSON_ARRAY);
-    const json_value *first = list && list->of.n > 0 ? list->of.item : NULL;
+    const json_value *first = list && list->n > 0 ? list->item : NULL;
     const char *given = c->params.arch_class;
     ggl_str class_name = {given, given ? strlen(given) : 0};
     if (!given && first && first->kind == JSON_STRING)
-        class_name = first->str;
+        class_name = json_str(first);
     if (class_name.n == 0 || class_name.n > ARCH_MAX_NAME || memchr(class_name.s, 0, class_name.n))
         return ggl_fail(err, GGL_FORMAT,
                         "%s: \"architectures\" is no list with a name, so there is no telling what "
@@ -184,10 +184,10 @@ static ggl_status choose_name(llm_converter *c, ggl_error *err) {
     ggl_str name = {c->folder + at, n - at};
     const json_value *v = json_get_kind(&c->config->root, "_name_or_path", JSON_STRING);
     if ((name.n == 0 || name.s[0] == '.') && v) {
-        name = v->str;
-        for (size_t i = 0; i < v->str.n; i++)
-            if (v->str.s[i] == '/')
-                name = (ggl_str){v->str.s + i + 1, v->str.n - i - 1};
+        name = json_str(v);
+        for (size_t i = 0; i < v->n; i++)
+            if (v->s[i] == '/')
+                name = (ggl_str){v->s + i + 1, v->n - i - 1};
     }
     c->name = ggl_arena_strndup(&c->arena, name.s, name.n);
     return c->name ? GGL_OK : no_memory(err);

@@ -113,15 +113,16 @@ static ggl_status read_id(const json_value *v, ggl_str name, int64_t *id, ggl_er
 typedef ggl_status (*on_added)(llm_hf_tokenizer *t, int64_t id, ggl_str text, bool special, ggl_error *err);
 
 static ggl_status each_listed(llm_hf_tokenizer *t, const json_value *list, on_added f, ggl_error *err) {
-    for (size_t i = 0; list && i < list->of.n; i++) {
-        const json_value *v = &list->of.item[i], *text = json_get_kind(v, "content", JSON_STRING);
+    for (size_t i = 0; list && i < list->n; i++) {
+        const json_value *v = &list->item[i], *text = json_get_kind(v, "content", JSON_STRING);
         const json_value *special = json_get(v, "special");
         int64_t id = 0;
         if (!text)
             return ggl_fail(err, GGL_FORMAT, "an added token has no string 'content'");
-        ggl_status s = read_id(json_get(v, "id"), text->str, &id, err);
+        ggl_status s = read_id(json_get(v, "id"), json_str(text), &id, err);
         if (s == GGL_OK)
-            s = f(t, id, text->str, special && special->kind == JSON_BOOL && special->flag, err);
+            s = f(t, id, json_str(text), special && special->kind == JSON_BOOL && special->flag,
+                  err);
         if (s != GGL_OK)
             return s;
     }
@@ -131,17 +132,17 @@ static ggl_status each_listed(llm_hf_tokenizer *t, const json_value *list, on_ad
 /* "added_tokens_decoder": {"ID": {"content": .., "special": ..}} */
 static ggl_status each_decoded(llm_hf_tokenizer *t, const json_value *map, on_added f, ggl_error *err) {
     ggl_status s = GGL_OK;
-    for (size_t i = 0; map && s == GGL_OK && i < map->of.n; i++) {
-        ggl_str name = map->of.name[i];
-        const json_value *text = json_get_kind(&map->of.item[i], "content", JSON_STRING);
-        const json_value *special = json_get(&map->of.item[i], "special");
+    for (size_t i = 0; map && s == GGL_OK && i < map->n; i++) {
+        ggl_str name = json_name(map, i);
+        const json_value *text = json_get_kind(&map->item[i], "content", JSON_STRING);
+        const json_value *special = json_get(&map->item[i], "special");
         int64_t id = name.n > 0 && text ? 0 : -1;
         for (size_t k = 0; id >= 0 && k < name.n; k++)
             id = name.s[k] >= '0' && name.s[k] <= '9' && id < MAX_ID ? 10 * id + (name.s[k] - '0') : -1;
         if (id < 0 || id >= MAX_ID)
             return ggl_fail(err, GGL_FORMAT, "added_tokens_decoder: '%.*s' is no id of a token",
                             shown(name), name.s);
-        s = f(t, id, text->str, special && special->kind == JSON_BOOL && special->flag, err);
+        s = f(t, id, json_str(text), special && special->kind == JSON_BOOL && special->flag, err);
     }
     return s;
 }
@@ -158,11 +159,11 @@ static ggl_status each_added(llm_hf_tokenizer *t, on_added f, ggl_error *err) {
     if (t->added && t->added->root.kind != JSON_OBJECT)
         return ggl_fail(err, GGL_FORMAT, "added_tokens.json is %s, not an object",
                         json_kind_text(t->added->root.kind));
-    for (size_t i = 0; t->added && s == GGL_OK && i < t->added->root.of.n; i++) {
+    for (size_t i = 0; t->added && s == GGL_OK && i < t->added->root.n; i++) {
         int64_t id = 0;
-        s = read_id(&t->added->root.of.item[i], t->added->root.of.name[i], &id, err);
+        s = read_id(&t->added->root.item[i], json_name(&t->added->root, i), &id, err);
         if (s == GGL_OK)
-            s = f(t, id, t->added->root.of.name[i], true, err);
+            s = f(t, id, json_name(&t->added->root, i), true, err);
     }
     const json_value *config = t->config ? &t->config->root : NULL; /* it says which are special */
     return s == GGL_OK ? each_decoded(t, json_get_kind(config, "added_tokens_decoder", JSON_OBJECT), f, err) : s;
@@ -273,16 +274,17 @@ static ggl_status read_pieces(llm_hf_tokenizer *t, const json_value *vocab,
     ggl_status s = GGL_OK;
     if (!vocab)
         return ggl_fail(err, GGL_FORMAT, "there is no object 'vocab'");
-    for (size_t i = 0; s == GGL_OK && i < vocab->of.n; i++)
-        if ((s = read_id(&vocab->of.item[i], vocab->of.name[i], &id, err)) == GGL_OK)
-            s = count_id(t, id, vocab->of.name[i], false, err);
+    for (size_t i = 0; s == GGL_OK && i < vocab->n; i++)
+        if ((s = read_id(&vocab->item[i], json_name(vocab, i), &id, err)) == GGL_OK)
+            s = count_id(t, id, json_name(vocab, i), false, err);
     if (s == GGL_OK)
         s = each_added(t, count_id, err);
     if (s == GGL_OK)
         s = make_room(t, size, err);
-    for (size_t i = 0; s == GGL_OK && i < vocab->of.n; i++) {
-        ggl_str text = vocab->of.name[i];
-        s = put_piece(t, (int64_t)vocab->of.item[i].number, text, !t->bytes && is_byte(text) ? BYTE : NORMAL, err);
+    for (size_t i = 0; s == GGL_OK && i < vocab->n; i++) {
+        ggl_str text = json_name(vocab, i);
+        s = put_piece(t, (int64_t)vocab->item[i].number, text,
+                      !t->bytes && is_byte(text) ? BYTE : NORMAL, err);
     }
     if (s == GGL_OK)
         s = each_added(t, put_added, err);
@@ -304,17 +306,17 @@ static ggl_status put_merge(llm_hf_tokenizer *t, ggl_str m, ggl_error *err) {
 
 static ggl_status merges_from_json(llm_hf_tokenizer *t, const json_value *list, ggl_error *err) {
     ggl_status s = GGL_OK;
-    t->merge = ggl_arena_alloc(&t->arena, list->of.n + 1, sizeof *t->merge);
+    t->merge = ggl_arena_alloc(&t->arena, list->n + 1, sizeof *t->merge);
     if (!t->merge)
         return no_memory(err);
-    for (size_t i = 0; s == GGL_OK && i < list->of.n; i++) {
-        const json_value *v = &list->of.item[i];
+    for (size_t i = 0; s == GGL_OK && i < list->n; i++) {
+        const json_value *v = &list->item[i];
         ggl_str m = {"", 0};
         if (v->kind == JSON_STRING) {
-            m = v->str;
-        } else if (v->kind == JSON_ARRAY && v->of.n == 2 && v->of.item[0].kind == JSON_STRING &&
-                   v->of.item[1].kind == JSON_STRING) { /* ["a", "b"] */
-            ggl_str a = v->of.item[0].str, b = v->of.item[1].str;
+            m = json_str(v);
+        } else if (v->kind == JSON_ARRAY && v->n == 2 && v->item[0].kind == JSON_STRING &&
+                   v->item[1].kind == JSON_STRING) { /* ["a", "b"] */
+            ggl_str a = json_str(&v->item[0]), b = json_str(&v->item[1]);
             char *both = ggl_arena_alloc(&t->arena, a.n + b.n + 1, 1);
             if (!both)
                 return no_memory(err);
@@ -428,8 +430,8 @@ static const json_value *find_step(const json_value *v, const char *type) {
         return v;
     for (int k = 0; k < 4; k++) {
         const json_value *list = json_get_kind(v, lists[k], JSON_ARRAY);
-        for (size_t i = 0; list && i < list->of.n; i++) {
-            const json_value *found = find_step(&list->of.item[i], type);
+        for (size_t i = 0; list && i < list->n; i++) {
+            const json_value *found = find_step(&list->item[i], type);
             if (found)
                 return found;
         }
@@ -450,8 +452,8 @@ static bool put_word(char *buf, size_t size, const char *quote, ggl_str s) {
 
 static bool describe_step(const json_value *v, char *buf, size_t size) {
     const json_value *list = json_get_kind(v, "pretokenizers", JSON_ARRAY), *type = json_get(v, "type");
-    for (size_t i = 0; list && i < list->of.n; i++)
-        if (!describe_step(&list->of.item[i], buf, size))
+    for (size_t i = 0; list && i < list->n; i++)
+        if (!describe_step(&list->item[i], buf, size))
             return false;
     if (list)
         return true;
@@ -460,7 +462,7 @@ static bool describe_step(const json_value *v, char *buf, size_t size) {
     if (json_is(type, "Digits"))
         return put_word(buf, size, "/", flag(v, "individual_digits", false) ? (ggl_str){"\\p{N}", 5} : (ggl_str){"\\p{N}+", 6});
     const json_value *regex = json_get_kind(json_get(v, "pattern"), "Regex", JSON_STRING);
-    return json_is(type, "Split") && regex && put_word(buf, size, "/", regex->str);
+    return json_is(type, "Split") && regex && put_word(buf, size, "/", json_str(regex));
 }
 
 /* The rest of the first line "WORD NAME REST" of the table with this rest (or name, and *rest is found). */
@@ -494,7 +496,7 @@ static ggl_status find_pre(llm_hf_tokenizer *t, ggl_error *err) {
     if (!t->file) {
         const json_value *c = json_get_kind(t->config ? &t->config->root : NULL, "tokenizer_class", JSON_STRING);
         if (c)
-            snprintf(class_name, sizeof class_name, "%.*s", shown(c->str), c->str.s);
+            snprintf(class_name, sizeof class_name, "%.*s", shown(json_str(c)), c->s);
         if (c && find_line("class", class_name, NULL, &t->pre))
             return GGL_OK;
         add_note(t, "vocab.json and merges.txt do not say how text is cut into words, and the "
@@ -523,11 +525,11 @@ static void find_flags(llm_hf_tokenizer *t) {
     const json_value *list = json_get_kind(find_step(json_get(file, "post_processor"), "TemplateProcessing"), "single", JSON_ARRAY);
     t->add_bos = bos ? bos->flag : -1;
     t->add_eos = eos ? eos->flag : -1;
-    if (list && list->of.n > 0) {
+    if (list && list->n > 0) {
         if (!bos)
-            t->add_bos = json_get(&list->of.item[0], "SpecialToken") != NULL;
+            t->add_bos = json_get(&list->item[0], "SpecialToken") != NULL;
         if (!eos)
-            t->add_eos = json_get(&list->of.item[list->of.n - 1], "SpecialToken") != NULL;
+            t->add_eos = json_get(&list->item[list->n - 1], "SpecialToken") != NULL;
     }
     const json_value *space = find_step(json_get(file, "pre_tokenizer"), "Metaspace");
     bool prepended = find_step(json_get(file, "normalizer"), "Prepend") != NULL;
@@ -542,9 +544,9 @@ static void find_ids(llm_hf_tokenizer *t) {
         const json_value *v = json_get(config, specials[k].token), *id = json_get(t->model_config, specials[k].id);
         if (v && v->kind == JSON_OBJECT)
             v = json_get(v, "content");
-        t->id[k] = v && v->kind == JSON_STRING ? find_piece(t, v->str) : -1;
-        if (id && id->kind == JSON_ARRAY && id->of.n > 0)
-            id = id->of.item;
+        t->id[k] = v && v->kind == JSON_STRING ? find_piece(t, json_str(v)) : -1;
+        if (id && id->kind == JSON_ARRAY && id->n > 0)
+            id = id->item;
         if (t->id[k] < 0 && id && id->kind == JSON_NUMBER && id->whole && id->number >= 0 && id->number < (double)t->n)
             t->id[k] = (int64_t)id->number;
     }
@@ -554,8 +556,8 @@ static void find_ids(llm_hf_tokenizer *t) {
 
 /* The ids of a number or a list, added to those that are there. */
 static int add_ends(const llm_hf_tokenizer *t, const json_value *v, int64_t *end, int n) {
-    const json_value *item = v && v->kind == JSON_ARRAY ? v->of.item : v;
-    const size_t n_item = v && v->kind == JSON_ARRAY ? v->of.n : v != NULL;
+    const json_value *item = v && v->kind == JSON_ARRAY ? v->item : v;
+    const size_t n_item = v && v->kind == JSON_ARRAY ? v->n : v != NULL;
     for (size_t i = 0; i < n_item && i < MAX_ENDS; i++) {
         bool known = item[i].kind != JSON_NUMBER || !item[i].whole || item[i].number < 0 ||
                      item[i].number >= (double)t->n;
@@ -621,11 +623,11 @@ static ggl_status find_ends(llm_hf_tokenizer *t, ggl_error *err) {
 /* tokenizer_config.json's template, of several that called "default"; else the file of its own. */
 static ggl_status find_template(llm_hf_tokenizer *t, ggl_error *err) {
     const json_value *v = json_get(t->config ? &t->config->root : NULL, "chat_template");
-    for (size_t i = 0; v && v->kind == JSON_ARRAY && i < v->of.n; i++)
-        if (json_is(json_get(&v->of.item[i], "name"), "default"))
-            v = json_get(&v->of.item[i], "template");
+    for (size_t i = 0; v && v->kind == JSON_ARRAY && i < v->n; i++)
+        if (json_is(json_get(&v->item[i], "name"), "default"))
+            v = json_get(&v->item[i], "template");
     if (v && v->kind == JSON_STRING) {
-        t->chat = v->str;
+        t->chat = json_str(v);
         return GGL_OK;
     }
     ggl_status s = read_text(t, "chat_template.jinja", &t->template_text, &t->template_n, err);
@@ -643,8 +645,8 @@ static ggl_status read_model(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_
         return ggl_fail(
             err, GGL_UNSUPPORTED,
             "a tokenizer of type '%.*s' is not known, BPE is; --no-tokenizer leaves it out",
-            type && type->kind == JSON_STRING ? shown(type->str) : 4,
-            type && type->kind == JSON_STRING ? type->str.s : "none");
+            type && type->kind == JSON_STRING ? shown(json_str(type)) : 4,
+            type && type->kind == JSON_STRING ? type->s : "none");
     t->bytes = find_step(json_get(root, "pre_tokenizer"), "ByteLevel") || find_step(json_get(root, "decoder"), "ByteLevel");
     if (!t->bytes && !flag(model, "byte_fallback", false))
         return ggl_fail(err, GGL_UNSUPPORTED, "a BPE tokenizer that works neither on bytes nor falls back to them");

@@ -24,9 +24,9 @@ static bool is_object(const json_value *v) {
 /* One template, or several with names. */
 static bool is_template(const json_value *v) {
     bool all = v->kind == JSON_ARRAY;
-    for (size_t i = 0; all && i < v->of.n; i++)
-        all = json_get_kind(&v->of.item[i], "name", JSON_STRING) &&
-              json_get_kind(&v->of.item[i], "template", JSON_STRING);
+    for (size_t i = 0; all && i < v->n; i++)
+        all = json_get_kind(&v->item[i], "name", JSON_STRING) &&
+              json_get_kind(&v->item[i], "template", JSON_STRING);
     return all || v->kind == JSON_STRING;
 }
 

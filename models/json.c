@@ -1,5 +1,5 @@
-/* A recursive descent over the text. Elements of open arrays and objects wait on a stack and move to the arena, side by
- * side, when the bracket closes. */
+/* A recursive descent over the text. A first pass counts the elements of each array and object, so that each has its place, side by
+ * side in one table, when its bracket opens. */
 #include "json.h"
 
 #include <math.h>
@@ -16,19 +16,14 @@
 #define MAX_NUMBER 400 /* characters */
 #define FEW_NAMES  16  /* are compared one with another; more of them go into a table */
 
-typedef struct member_name { /* on the stack */
-    ggl_str name;
-    size_t at; /* in the text */
-} member_name;
-
 typedef struct parser {
     llm_json *doc;
     const char *s, *name;
     size_t n, i;
     int depth;
-    json_value *item; /* the stack */
-    member_name *key; /* beside it */
-    size_t n_item, cap_item, cap_key;
+    uint32_t *count; /* elements of each array and object, in the order of their opening brackets */
+    size_t n_count, cap_count, next; /* next: the one that opens next */
+    size_t n_value, used;            /* of the table of values: in all, and given out */
     ggl_status status;
     ggl_error *err;
 } parser;
@@ -138,29 +133,46 @@ static bool scan_string(parser *p, size_t *end, bool *escapes) {
     return true;
 }
 
-static bool parse_string(parser *p, ggl_str *out) {
+/* The text of a string with escapes, which becomes shorter. Where the string began stands before it, for messages: by string_at. */
+static bool resolve(parser *p, json_value *v, size_t begin, size_t end) {
+    char *all = ggl_arena_alloc(&p->doc->arena, sizeof begin + (end - begin), 1),
+         *to = all + sizeof begin;
+    if (!all)
+        return no_memory(p);
+    memcpy(all, &begin, sizeof begin);
+    v->s = to;
+    v->flag = true;
+    while (to && p->i < end) {
+        if (p->s[p->i] == '\\')
+            to = parse_escape(p, to);
+        else
+            *to++ = p->s[p->i++];
+    }
+    if (to)
+        v->n = (uint32_t)(to - v->s);
+    return to != NULL;
+}
+
+static bool parse_string(parser *p, json_value *v) {
+    const size_t begin = p->i++;
     size_t end = 0;
     bool escapes;
-    p->i++;
     if (!scan_string(p, &end, &escapes))
         return false;
-    *out = (ggl_str){p->s + p->i, end - p->i};
-    if (escapes) {
-        char *text = ggl_arena_alloc(&p->doc->arena, out->n, 1), *to = text; /* escapes are longer than what they mean */
-        if (!text)
-            return no_memory(p);
-        while (to && p->i < end) {
-            if (p->s[p->i] == '\\')
-                to = parse_escape(p, to);
-            else
-                *to++ = p->s[p->i++];
-        }
-        if (!to)
-            return false;
-        *out = (ggl_str){text, (size_t)(to - text)};
-    }
+    *v = (json_value){.kind = JSON_STRING, .n = (uint32_t)(end - p->i), .s = p->s + p->i};
+    if (escapes && !resolve(p, v, begin, end))
+        return false;
     p->i = end + 1;
     return true;
+}
+
+/* Where a string began in the text. */
+static size_t string_at(const parser *p, const json_value *v) {
+    size_t at;
+    if (!v->flag)
+        return (size_t)(v->s - p->s) - 1;
+    memcpy(&at, v->s - sizeof at, sizeof at);
+    return at;
 }
 
 /* --- numbers ---------------------------------------------------------------------------------- */
@@ -224,18 +236,68 @@ static bool parse_number(parser *p, json_value *v) {
     return isfinite(v->number) || fail(p, GGL_LIMIT, at, "this number is too large");
 }
 
+/* --- counting --------------------------------------------------------------------------------- */
+
+/* From a quote to the one that ends the string, or the text's end. */
+static size_t skip_string(const parser *p, size_t i) {
+    for (i++; i < p->n && p->s[i] != '"'; i++)
+        i += p->s[i] == '\\';
+    return i;
+}
+
+typedef struct open_brackets {
+    size_t at[LLM_JSON_MAX_DEPTH]; /* in parser.count */
+    bool object[LLM_JSON_MAX_DEPTH];
+    int n;
+    bool empty; /* the last one has no element yet */
+} open_brackets;
+
+static void count_element(parser *p, const open_brackets *o) {
+    p->count[o->at[o->n - 1]]++;
+    p->n_value += o->object[o->n - 1] ? 2 : 1;
+}
+
+static bool count_bracket(parser *p, open_brackets *o, bool object) {
+    if (!ggl_grow(&p->count, &p->cap_count, p->n_count + 1, sizeof *p->count))
+        return no_memory(p);
+    o->object[o->n] = object;
+    o->at[o->n++] = p->n_count;
+    p->count[p->n_count++] = 0;
+    o->empty = true;
+    return true;
+}
+
+/* Counts what each array and object has, up to where the text cannot be right: there the parser stops, too. */
+static bool count_values(parser *p) {
+    open_brackets o = {.n = 0};
+    for (size_t i = p->i; i < p->n && p->n_value <= LLM_JSON_MAX_VALUES; i++) {
+        const char c = p->s[i];
+        const bool open = c == '[' || c == '{', close = c == ']' || c == '}';
+        if (c == ' ' || c == '\t' || c == '\n' || c == '\r')
+            continue;
+        if (o.empty && !close)
+            count_element(p, &o);
+        o.empty = false;
+        if ((open && o.n == LLM_JSON_MAX_DEPTH) || ((close || c == ',') && o.n == 0))
+            break;
+        if (open && !count_bracket(p, &o, c == '{'))
+            return false;
+        o.n -= close;
+        if (c == ',')
+            count_element(p, &o);
+        if (c == '"')
+            i = skip_string(p, i);
+    }
+    if (p->n_value <= LLM_JSON_MAX_VALUES)
+        return true;
+    p->status = ggl_fail(p->err, GGL_LIMIT, "%s: more than %d values and names", p->name,
+                         LLM_JSON_MAX_VALUES);
+    return false;
+}
+
 /* --- values ----------------------------------------------------------------------------------- */
 
 static bool parse_value(parser *p, json_value *v);
-
-static bool push(parser *p, const json_value *v, member_name key) {
-    if (!ggl_grow(&p->item, &p->cap_item, p->n_item + 1, sizeof *p->item) ||
-        !ggl_grow(&p->key, &p->cap_key, p->n_item + 1, sizeof *p->key))
-        return no_memory(p);
-    p->item[p->n_item] = *v;
-    p->key[p->n_item++] = key;
-    return true;
-}
 
 static bool same_name(ggl_str a, ggl_str b) {
     GGL_STEPS(1);
@@ -243,107 +305,108 @@ static bool same_name(ggl_str a, ggl_str b) {
 }
 
 /* The second of two equal names: which of their values holds nobody knows. */
-static bool twice(parser *p, const member_name *k) {
+static bool twice(parser *p, const json_value *name) {
     char text[200];
-    const size_t n = ggl_utf8_cut(k->name.s, k->name.n, 80);
-    snprintf(text, sizeof text, "the name '%.*s%s' stands twice in one object", (int)n, k->name.s,
-             n < k->name.n ? ".." : "");
-    return fail(p, GGL_FORMAT, k->at, text);
+    const size_t n = ggl_utf8_cut(name->s, name->n, 80);
+    snprintf(text, sizeof text, "the name '%.*s%s' stands twice in one object", (int)n, name->s,
+             n < name->n ? ".." : "");
+    return fail(p, GGL_FORMAT, string_at(p, name), text);
 }
 
-/* Names stand once in an object. Of a large one they go into a table, so that the time is linear. */
-static bool check_names(parser *p, const member_name *k, size_t n) {
+/* Names of a large object go into a table, so that the time is linear. */
+static bool check_many_names(parser *p, const json_value *v) {
     ggl_index table = {0};
-    if (n <= FEW_NAMES) {
-        for (size_t i = 1; i < n; i++)
-            for (size_t j = 0; j < i; j++)
-                if (same_name(k[i].name, k[j].name))
-                    return twice(p, &k[i]);
-        return true;
-    }
-    if (ggl_index_init(&table, n, sizeof *k, GGL_INDEX_STRINGS, NULL) != GGL_OK)
-        return no_memory(p);
     size_t i = 0;
-    while (i < n && ggl_index_put(&table, k, i) == i)
+    ggl_str *name = ggl_calloc(v->n, sizeof *name);
+    bool ok = name && ggl_index_init(&table, v->n, sizeof *name, GGL_INDEX_STRINGS, NULL) == GGL_OK;
+    for (size_t k = 0; ok && k < v->n; k++)
+        name[k] = json_name(v, k);
+    while (ok && i < v->n && ggl_index_put(&table, name, i) == i)
         i++;
     ggl_index_fini(&table);
-    return i == n || twice(p, &k[i]);
+    ggl_free(name);
+    return ok ? i == v->n || twice(p, &v->item[v->n + i]) : no_memory(p);
 }
 
-/* Values that wait on the stack from `first` on become v's. */
-static bool close_bracket(parser *p, json_value *v, size_t first) {
-    size_t n = p->n_item - first;
-    json_value *item = ggl_arena_alloc(&p->doc->arena, n + 1, sizeof *item);
-    ggl_str *name = v->kind == JSON_OBJECT ? ggl_arena_alloc(&p->doc->arena, n + 1, sizeof *name) : NULL;
-    if (!item || (v->kind == JSON_OBJECT && !name))
-        return no_memory(p);
-    if (name && n > 0 && !check_names(p, p->key + first, n))
-        return false;
-    if (n > 0)
-        memcpy(item, p->item + first, n * sizeof *item);
-    for (size_t i = 0; name && i < n; i++)
-        name[i] = p->key[first + i].name;
-    v->of.n = n;
-    v->of.item = item;
-    v->of.name = name;
-    p->n_item = first;
+/* Names stand once in an object. */
+static bool check_names(parser *p, const json_value *v) {
+    if (v->n > FEW_NAMES)
+        return check_many_names(p, v);
+    for (size_t i = 1; i < v->n; i++)
+        for (size_t j = 0; j < i; j++)
+            if (same_name(json_name(v, i), json_name(v, j)))
+                return twice(p, &v->item[v->n + i]);
     return true;
 }
 
-static bool parse_member(parser *p, bool object) {
-    member_name key = {{"", 0}, p->i};
-    json_value v = {0};
-    if (object) {
-        if (peek(p) != '"')
-            return fail(p, GGL_FORMAT, p->i, "a name in quotes is expected here");
-        if (!parse_string(p, &key.name))
-            return false;
-        skip_space(p);
-        if (peek(p) != ':')
-            return fail(p, GGL_FORMAT, p->i, "':' is expected after a name");
-        p->i++;
-        skip_space(p);
-    }
-    return parse_value(p, &v) && push(p, &v, key);
-}
-
-static bool parse_members(parser *p, json_value *v) {
-    bool object = p->s[p->i] == '{';
-    char end = object ? '}' : ']';
-    size_t first = p->n_item;
-    if (p->depth++ == LLM_JSON_MAX_DEPTH)
-        return fail(p, GGL_LIMIT, p->i, "nested more than 64 deep");
-    *v = (json_value){.kind = object ? JSON_OBJECT : JSON_ARRAY};
+static bool parse_name(parser *p, json_value *name) {
+    if (peek(p) != '"')
+        return fail(p, GGL_FORMAT, p->i, "a name in quotes is expected here");
+    if (!parse_string(p, name))
+        return false;
+    skip_space(p);
+    if (peek(p) != ':')
+        return fail(p, GGL_FORMAT, p->i, "':' is expected after a name");
     p->i++;
     skip_space(p);
-    for (bool more = peek(p) != end; more;) {
-        if (!parse_member(p, object))
+    return true;
+}
+
+/* Elements up to the closing bracket into item[0..n), names after them. */
+static bool parse_elements(parser *p, const json_value *v, json_value *item) {
+    const bool object = v->kind == JSON_OBJECT;
+    const char end = object ? '}' : ']';
+    size_t k = 0;
+    for (bool more = peek(p) != end; more; k++) {
+        if (k == v->n) /* the text ends here: all that stands in it was counted */
+            return fail(p, GGL_FORMAT, p->i,
+                        object ? "a name in quotes is expected here"
+                               : "the text ends where a value is expected");
+        if ((object && !parse_name(p, &item[v->n + k])) || !parse_value(p, &item[k]))
             return false;
         skip_space(p);
         more = peek(p) == ',';
         if (!more && peek(p) != end)
-            return fail(p, GGL_FORMAT, p->i, object ? "',' or '}' is expected here" : "',' or ']' is expected here");
+            return fail(p, GGL_FORMAT, p->i,
+                        object ? "',' or '}' is expected here" : "',' or ']' is expected here");
         p->i += more;
         skip_space(p);
     }
+    return true;
+}
+
+static bool parse_members(parser *p, json_value *v) {
+    const bool object = p->s[p->i] == '{';
+    if (p->depth++ == LLM_JSON_MAX_DEPTH)
+        return fail(p, GGL_LIMIT, p->i, "nested more than 64 deep");
+    json_value *item = p->doc->value + p->used;
+    *v = (json_value){
+        .kind = object ? JSON_OBJECT : JSON_ARRAY, .n = p->count[p->next++], .item = item};
+    p->used += (size_t)v->n * (object ? 2 : 1);
+    p->i++;
+    skip_space(p);
+    if (!parse_elements(p, v, item))
+        return false;
     p->i++;
     p->depth--;
-    return close_bracket(p, v, first);
+    return !object || check_names(p, v);
 }
 
 static bool parse_word(parser *p, json_value *v) {
-    static const char *const words[] = {"null", "true", "false", "NaN", "Infinity", "-Infinity"};
-    for (int k = 0; k < 6; k++) {
-        size_t n = strlen(words[k]);
-        char text[100];
-        if (p->n - p->i < n || memcmp(p->s + p->i, words[k], n) != 0)
+    static const struct {
+        const char *word;
+        json_value value;
+    } words[] = {{"null", {.kind = JSON_NULL}},
+                 {"true", {.kind = JSON_BOOL, .flag = true}},
+                 {"false", {.kind = JSON_BOOL}},
+                 {"NaN", {.kind = JSON_NUMBER, .number = NAN}},
+                 {"Infinity", {.kind = JSON_NUMBER, .number = INFINITY}},
+                 {"-Infinity", {.kind = JSON_NUMBER, .number = -INFINITY}}};
+    for (size_t k = 0; k < sizeof words / sizeof *words; k++) {
+        const size_t n = strlen(words[k].word);
+        if (p->n - p->i < n || memcmp(p->s + p->i, words[k].word, n) != 0)
             continue;
-        snprintf(text, sizeof text,
-                 "JSON has no %s: a number that is not one was written; put a number or null there",
-                 words[k]);
-        if (k >= 3)
-            return fail(p, GGL_FORMAT, p->i, text);
-        *v = (json_value){.kind = k ? JSON_BOOL : JSON_NULL, .flag = k == 1};
+        *v = words[k].value;
         p->i += n;
         return true;
     }
@@ -351,15 +414,13 @@ static bool parse_word(parser *p, json_value *v) {
 }
 
 static bool parse_value(parser *p, json_value *v) {
-    int c = peek(p);
+    const int c = peek(p);
     *v = (json_value){0};
     if (c == '{' || c == '[')
         return parse_members(p, v);
-    if (c == '"') {
-        v->kind = JSON_STRING;
-        return parse_string(p, &v->str);
-    }
-    bool infinite = c == '-' && p->i + 1 < p->n && p->s[p->i + 1] == 'I';
+    if (c == '"')
+        return parse_string(p, v);
+    const bool infinite = c == '-' && p->i + 1 < p->n && p->s[p->i + 1] == 'I';
     if (!infinite && (c == '-' || (c >= '0' && c <= '9')))
         return parse_number(p, v);
     return parse_word(p, v);
@@ -387,7 +448,16 @@ static bool check_begin(parser *p) {
 static bool parse_text(parser *p) {
     if (!check_begin(p))
         return false;
+    if (p->n > UINT32_MAX) {
+        p->status = ggl_fail(p->err, GGL_LIMIT, "%s: a text of 4 GiB or more", p->name);
+        return false;
+    }
     skip_space(p);
+    if (!count_values(p))
+        return false;
+    p->doc->value = ggl_calloc(p->n_value + 1, sizeof *p->doc->value);
+    if (!p->doc->value)
+        return no_memory(p);
     if (!parse_value(p, &p->doc->root))
         return false;
     skip_space(p);
@@ -401,8 +471,7 @@ ggl_status llm_json_parse(llm_json **out, const char *text, size_t n, const char
     if (!p.doc)
         return ggl_fail(err, GGL_NOMEM, "%s: out of memory", name);
     bool ok = parse_text(&p);
-    ggl_free(p.item);
-    ggl_free(p.key);
+    ggl_free(p.count);
     if (!ok) {
         llm_json_free(p.doc);
         return p.status;
@@ -430,6 +499,7 @@ void llm_json_free(llm_json *doc) {
     if (!doc)
         return;
     ggl_arena_fini(&doc->arena);
+    ggl_free(doc->value);
     ggl_free(doc->text);
     ggl_free(doc);
 }
@@ -437,10 +507,10 @@ void llm_json_free(llm_json *doc) {
 /* --- reading ---------------------------------------------------------------------------------- */
 
 const json_value *json_get(const json_value *v, const char *name) {
-    size_t n = strlen(name);
-    for (size_t i = 0; v && v->kind == JSON_OBJECT && i < v->of.n; i++)
-        if (v->of.name[i].n == n && memcmp(v->of.name[i].s, name, n) == 0)
-            return &v->of.item[i];
+    const size_t n = strlen(name);
+    for (size_t i = 0; v && v->kind == JSON_OBJECT && i < v->n; i++)
+        if (v->item[v->n + i].n == n && memcmp(v->item[v->n + i].s, name, n) == 0)
+            return &v->item[i];
     return NULL;
 }
 
@@ -450,7 +520,7 @@ const json_value *json_get_kind(const json_value *v, const char *name, json_kind
 }
 
 bool json_is(const json_value *v, const char *s) {
-    return v && v->kind == JSON_STRING && v->str.n == strlen(s) && memcmp(v->str.s, s, v->str.n) == 0;
+    return v && v->kind == JSON_STRING && v->n == strlen(s) && memcmp(v->s, s, v->n) == 0;
 }
 
 const char *json_kind_text(json_kind kind) {

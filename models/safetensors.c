@@ -54,13 +54,14 @@ static ggl_status make_index(llm_safetensors *st, ggl_error *err) {
 static ggl_status read_shape(st_tensor *t, const json_value *shape, size_t each, size_t *size, ggl_error *err) {
     if (!shape)
         return ggl_fail(err, GGL_FORMAT, "it has no array 'shape'");
-    if (shape->of.n > LLM_ST_MAX_DIMS)
-        return ggl_fail(err, GGL_UNSUPPORTED, "it has %zu dimensions, at most %d are supported", shape->of.n,
+    if (shape->n > LLM_ST_MAX_DIMS)
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "it has %" PRIu32 " dimensions, at most %d are supported", shape->n,
                         LLM_ST_MAX_DIMS);
-    t->n_dims = (int)shape->of.n;
+    t->n_dims = (int)shape->n;
     *size = each;
     for (int d = 0; d < t->n_dims; d++) {
-        const json_value *x = &shape->of.item[t->n_dims - 1 - d];
+        const json_value *x = &shape->item[t->n_dims - 1 - d];
         if (x->kind != JSON_NUMBER || !x->whole || x->number < 0)
             return ggl_fail(err, GGL_FORMAT, "a dimension is no whole number");
         t->ne[d] = (int64_t)x->number;
@@ -72,10 +73,10 @@ static ggl_status read_shape(st_tensor *t, const json_value *shape, size_t each,
 
 static ggl_status read_offsets(const json_value *at, size_t n_data, size_t *begin, size_t *end, ggl_error *err) {
     uint64_t x[2];
-    if (!at || at->of.n != 2)
+    if (!at || at->n != 2)
         return ggl_fail(err, GGL_FORMAT, "it has no array 'data_offsets' of two numbers");
     for (int k = 0; k < 2; k++) {
-        const json_value *v = &at->of.item[k];
+        const json_value *v = &at->item[k];
         if (v->kind != JSON_NUMBER || !v->whole || v->number < 0)
             return ggl_fail(err, GGL_FORMAT, "an offset is no whole number");
         x[k] = (uint64_t)v->number;
@@ -100,7 +101,8 @@ static ggl_status read_tensor(st_tensor *t, const json_value *v, const char *dat
             each = dtypes[k].size;
         }
     if (each == 0)
-        return ggl_fail(err, GGL_UNSUPPORTED, "its dtype '%.*s' is not known", shown(dtype->str), dtype->str.s);
+        return ggl_fail(err, GGL_UNSUPPORTED, "its dtype '%.*s' is not known",
+                        shown(json_str(dtype)), dtype->s);
     ggl_status s = read_shape(t, json_get_kind(v, "shape", JSON_ARRAY), each, &size, err);
     if (s == GGL_OK)
         s = read_offsets(json_get_kind(v, "data_offsets", JSON_ARRAY), n_data, &begin, &end, err);
@@ -148,14 +150,14 @@ static ggl_status read_header(llm_safetensors *st, const json_value *root, const
     size_t first = st->n_tensor;
     if (root->kind != JSON_OBJECT)
         return ggl_fail(err, GGL_FORMAT, "the header is %s, not an object", json_kind_text(root->kind));
-    for (size_t i = 0; i < root->of.n; i++) {
-        ggl_str name = root->of.name[i];
+    for (size_t i = 0; i < root->n; i++) {
+        ggl_str name = json_name(root, i);
         st_tensor t = {.file = st->n_file - 1, .ne = {1, 1, 1, 1, 1, 1, 1, 1}};
         if (name.n == 12 && memcmp(name.s, "__metadata__", 12) == 0)
             continue;
         if (name.n == 0 || name.n > MAX_NAME || memchr(name.s, 0, name.n))
             return ggl_fail(err, GGL_FORMAT, "a tensor's name is empty, longer than %d bytes, or has a NUL", MAX_NAME);
-        ggl_status s = read_tensor(&t, &root->of.item[i], data, n_data, err);
+        ggl_status s = read_tensor(&t, &root->item[i], data, n_data, err);
         if (s != GGL_OK)
             return ggl_within(err, s, "tensor '%.*s'", shown(name), name.s);
         t.name = (ggl_str){ggl_arena_strndup(&st->arena, name.s, name.n), name.n};
@@ -231,18 +233,19 @@ static ggl_status make_room(llm_safetensors *st, size_t n_file, ggl_error *err) 
 /* The files that a map from tensors to files names, each once. They lie in the folder itself. */
 static ggl_status add_indexed(llm_safetensors *st, const char *folder, const json_value *map, ggl_error *err) {
     ggl_status s = make_room(st, MAX_FILES, err);
-    for (size_t i = 0; s == GGL_OK && i < map->of.n; i++) {
-        const json_value *v = &map->of.item[i];
-        bool plain = v->kind == JSON_STRING && v->str.n > 0 && v->str.n < 256 && !memchr(v->str.s, '/', v->str.n) &&
-                     !memchr(v->str.s, '\\', v->str.n) && !memchr(v->str.s, 0, v->str.n) && v->str.s[0] != '.';
+    for (size_t i = 0; s == GGL_OK && i < map->n; i++) {
+        const json_value *v = &map->item[i];
+        bool plain = v->kind == JSON_STRING && v->n > 0 && v->n < 256 && !memchr(v->s, '/', v->n) &&
+                     !memchr(v->s, '\\', v->n) && !memchr(v->s, 0, v->n) && v->s[0] != '.';
         if (!plain)
-            return ggl_fail(err, GGL_FORMAT, "weight_map: tensor '%.*s' is in no file of this folder",
-                            shown(map->of.name[i]), map->of.name[i].s);
-        if (ggl_index_find(&st->by_file, st->file, v->str) != SIZE_MAX)
+            return ggl_fail(err, GGL_FORMAT,
+                            "weight_map: tensor '%.*s' is in no file of this folder",
+                            shown(json_name(map, i)), json_name(map, i).s);
+        if (ggl_index_find(&st->by_file, st->file, json_str(v)) != SIZE_MAX)
             continue;
         if (st->n_file == MAX_FILES)
             return ggl_fail(err, GGL_LIMIT, "more than %d files", MAX_FILES);
-        const char *name = ggl_arena_strndup(&st->arena, v->str.s, v->str.n);
+        const char *name = ggl_arena_strndup(&st->arena, v->s, v->n);
         s = name ? add_file(st, folder, name, err) : ggl_fail(err, GGL_NOMEM, "out of memory");
         if (s == GGL_OK)
             ggl_index_put(&st->by_file, st->file, (size_t)st->n_file - 1);
@@ -251,21 +254,23 @@ static ggl_status add_indexed(llm_safetensors *st, const char *folder, const jso
 }
 
 static ggl_status check_map(const llm_safetensors *st, const json_value *map, ggl_error *err) {
-    for (size_t i = 0; i < map->of.n; i++) {
-        ggl_str name = map->of.name[i];
+    for (size_t i = 0; i < map->n; i++) {
+        ggl_str name = json_name(map, i);
         size_t k = ggl_index_find(&st->by_name, st->tensor, name);
-        if (k == SIZE_MAX || !json_is(&map->of.item[i], st->file[st->tensor[k].file].s))
-            return ggl_fail(err, GGL_FORMAT, "weight_map: tensor '%.*s' is not in '%.*s'", shown(name), name.s,
-                            shown(map->of.item[i].str), map->of.item[i].str.s);
+        if (k == SIZE_MAX || !json_is(&map->item[i], st->file[st->tensor[k].file].s))
+            return ggl_fail(err, GGL_FORMAT, "weight_map: tensor '%.*s' is not in '%.*s'",
+                            shown(name), name.s, shown(json_str(&map->item[i])), map->item[i].s);
     }
-    return map->of.n == st->n_tensor
+    return map->n == st->n_tensor
                ? GGL_OK
-               : ggl_fail(err, GGL_FORMAT, "weight_map has %zu tensors, and the files have %zu", map->of.n, st->n_tensor);
+               : ggl_fail(err, GGL_FORMAT,
+                          "weight_map has %" PRIu32 " tensors, and the files have %zu", map->n,
+                          st->n_tensor);
 }
 
 static bool names_file(const json_value *map, const char *name) {
-    for (size_t i = 0; i < map->of.n; i++)
-        if (json_is(&map->of.item[i], name))
+    for (size_t i = 0; i < map->n; i++)
+        if (json_is(&map->item[i], name))
             return true;
     return false;
 }
@@ -287,7 +292,7 @@ static ggl_status open_indexed(llm_safetensors *st, const char *folder, ggl_erro
     if (s != GGL_OK)
         return s;
     const json_value *map = json_get_kind(&index->root, "weight_map", JSON_OBJECT);
-    if (!map || map->of.n == 0)
+    if (!map || map->n == 0)
         s = ggl_fail(err, GGL_FORMAT, "%s: there is no object 'weight_map' with tensors", path);
     if (s == GGL_OK && is_file(folder, "model.safetensors") &&
         !names_file(map, "model.safetensors"))

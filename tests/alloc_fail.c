@@ -17,11 +17,13 @@ void *__wrap_aligned_alloc(size_t align, size_t n);
 int __wrap_posix_memalign(void **out, size_t align, size_t n);
 
 static atomic_long count;
+static atomic_size_t bytes;
 static atomic_long fail_at; /* the count whose allocation fails; 0: none */
 static atomic_bool has_failed;
 
-/* Counts one allocation; true if it is the one to fail. */
-static bool fails(void) {
+/* Counts one allocation of n bytes; true if it is the one to fail. */
+static bool fails(size_t n_bytes) {
+    atomic_fetch_add(&bytes, n_bytes);
     long n = atomic_fetch_add(&count, 1) + 1;
     if (n != atomic_load(&fail_at))
         return false;
@@ -31,27 +33,31 @@ static bool fails(void) {
 }
 
 void *__wrap_malloc(size_t n) {
-    return fails() ? NULL : __real_malloc(n);
+    return fails(n) ? NULL : __real_malloc(n);
 }
 
 void *__wrap_calloc(size_t n, size_t size) {
-    return fails() ? NULL : __real_calloc(n, size);
+    return fails(n * size) ? NULL : __real_calloc(n, size);
 }
 
 void *__wrap_realloc(void *p, size_t n) {
-    return fails() ? NULL : __real_realloc(p, n);
+    return fails(n) ? NULL : __real_realloc(p, n);
 }
 
 void *__wrap_aligned_alloc(size_t align, size_t n) {
-    return fails() ? NULL : __real_aligned_alloc(align, n);
+    return fails(n) ? NULL : __real_aligned_alloc(align, n);
 }
 
 int __wrap_posix_memalign(void **out, size_t align, size_t n) {
-    return fails() ? ENOMEM : __real_posix_memalign(out, align, n);
+    return fails(n) ? ENOMEM : __real_posix_memalign(out, align, n);
 }
 
 long alloc_count(void) {
     return atomic_load(&count);
+}
+
+size_t alloc_bytes(void) {
+    return atomic_load(&bytes);
 }
 
 void alloc_fail_at(long k) {

@@ -6,9 +6,12 @@
 #define ALLOC_FAIL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Allocations asked for since the program began, also those that failed. */
 long alloc_count(void);
+/* Their bytes, of all together: no less than was ever in use at once. */
+size_t alloc_bytes(void);
 
 /* The k-th allocation from now on fails, once (k = 1: the next); 0: none will. */
 void alloc_fail_at(long k);

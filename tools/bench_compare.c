@@ -18,8 +18,7 @@ static const char *base_name(const char *path) {
 
 static void get_text(const json_value *v, const char *key, char *buf, size_t size) {
     const json_value *s = json_get_kind(v, key, JSON_STRING);
-    snprintf(buf, size, "%.*s", s ? (int)(s->str.n < size ? s->str.n : size - 1) : 0,
-             s ? s->str.s : "");
+    snprintf(buf, size, "%.*s", s ? (int)(s->n < size ? s->n : size - 1) : 0, s ? s->s : "");
 }
 
 static double get_number(const json_value *v, const char *key, double fallback) {
@@ -32,7 +31,7 @@ static const char *read_row(bench_result *r, const json_value *v) {
     char path[1024], k[16], w[16];
     if (v->kind != JSON_OBJECT)
         return "is no object";
-    if (!json_get(v, "model_type") || !ts || ts->of.n == 0)
+    if (!json_get(v, "model_type") || !ts || ts->n == 0)
         return "has no model_type or no samples_ts: is it a result of -o json?";
     get_text(v, "model_type", r->model, sizeof r->model);
     get_text(v, "model_filename", path, sizeof path);
@@ -53,8 +52,8 @@ static const char *read_row(bench_result *r, const json_value *v) {
     r->n_threads = get_number(v, "n_threads", 0);
     r->n_batch = get_number(v, "n_batch", 0);
     r->n_ubatch = get_number(v, "n_ubatch", 0);
-    for (size_t i = 0; i < ts->of.n && i < BENCH_MAX_SAMPLES; i++) {
-        const json_value *x = &ts->of.item[i];
+    for (size_t i = 0; i < ts->n && i < BENCH_MAX_SAMPLES; i++) {
+        const json_value *x = &ts->item[i];
         if (x->kind != JSON_NUMBER || x->number <= 0)
             return "has samples_ts that are no positive numbers";
         r->ts[r->n++] = x->number;
@@ -86,8 +85,8 @@ static ggl_status add_text(bench_results *out, const char *text, size_t n, const
     const json_value *v = &doc->root;
     if (v->kind != JSON_ARRAY)
         st = add_row(out, v, path, err);
-    for (size_t i = 0; v->kind == JSON_ARRAY && i < v->of.n && st == GGL_OK; i++)
-        st = add_row(out, &v->of.item[i], path, err);
+    for (size_t i = 0; v->kind == JSON_ARRAY && i < v->n && st == GGL_OK; i++)
+        st = add_row(out, &v->item[i], path, err);
     llm_json_free(doc);
     return st;
 }

@@ -518,7 +518,9 @@ TEST(out_of_memory) {
     REQUIRE(layout_write(&hf, test_path("model.safetensors"), "F32"));
     layout_free(&hf);
     REQUIRE(put_text("config.json", "{\"architectures\": [\"Own\"], \"v\": 6, \"a\": {\"n\": 4}}"));
-    REQUIRE(put_text("tokenizer.json", "{\"pre_tokenizer\": {\"type\": \"ByteLevel\"}, \"model\": {\"vocab\": {\"a\": 0}, \"merges\": [\"a a\"]}}"));
+    REQUIRE(
+        put_text("tokenizer.json", "{\"pre_tokenizer\": {\"type\": \"ByteLevel\"}, \"model\": "
+                                   "{\"vocab\": {\"a\": 0, \"aa\": 1}, \"merges\": [\"a a\"]}}"));
     char text[2048];
     llm_convert_params params = params_of(LLM_CONVERT_AUTO);
     snprintf(text, sizeof text, "%s%s", own_begin,

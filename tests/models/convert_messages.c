@@ -200,6 +200,19 @@ TEST(empty_names) {
     }
 }
 
+/* Numbers that are none are values like others: they are shown as config.json has them, and no key. */
+TEST(odd_numbers) {
+    put_tensors(1, NULL, 0);
+    REQUIRE(put_config(3, 1, ", \"a\": [0.5, Infinity], \"b\": -Infinity, \"c\": NaN"));
+    CHECK(!converts(NULL));
+    CHECK_HAS(err.msg, "does not read: a = [0.5, Infinity], b = -Infinity, c = NaN");
+    REQUIRE(put_text(
+        "config.json",
+        "{\"architectures\": [\"Own\"], \"v\": 3, \"n\": Infinity, \"num_hidden_layers\": 1}"));
+    CHECK(!converts(NULL));
+    CHECK_HAS(err.msg, "a key is a number, a string, true or false, or a list of these");
+}
+
 /* One object of so many values, whose own name has so many bytes. */
 static uint64_t steps_of_values(int n_name, int n_values) {
     const size_t cap = (size_t)n_name + 32 * (size_t)n_values + 256;

@@ -166,7 +166,8 @@ static const struct {
      "\"num_key_value_heads\": 2, \"num_logits_to_keep\": 1, \"pad_token_id\": 0, "
      "\"projectors_bias\": false, \"rms_norm_eps\": 1e-05, \"rope_scaling\": null, \"rope_theta\":"
      " 100000000000.0, \"ssm_in_multiplier\": 1.25, \"ssm_multipliers\": [0.35, 0.25, 0.17, "
-     "0.5, 0.35], \"ssm_out_multiplier\": 0.23, \"tie_word_embeddings\": false, \"torch_dtype\":"
+     "0.5, 0.35], \"ssm_out_multiplier\": 0.23, \"tie_word_embeddings\": false, "
+     "\"time_step_limit\": [0.0, Infinity], \"torch_dtype\":"
      " \"bfloat16\", \"transformers_version\": \"4.52\", \"use_cache\": true, \"vocab_size\": "
      "32784}"},
     {"deci",
@@ -198,7 +199,8 @@ static const struct {
      "\"norm_before_gate\": true, \"num_heads\": 128, \"num_hidden_layers\": 64, \"pad_token_id\":"
      " 0, \"rescale_prenorm_residual\": false, \"residual_in_fp32\": true, \"rms_norm\": true, "
      "\"state_size\": 128, \"tie_word_embeddings\": false, \"time_step_floor\": 0.0001, "
-     "\"time_step_init_scheme\": \"random\", \"time_step_limit\": [0.0, null], \"time_step_max\": "
+     "\"time_step_init_scheme\": \"random\", \"time_step_limit\": [0.0, Infinity], "
+     "\"time_step_max\": "
      "0.1, \"time_step_min\": 0.001, \"time_step_rank\": 256, \"time_step_scale\": 1.0, "
      "\"torch_dtype\": \"bfloat16\", \"transformers_version\": \"4.44\", \"use_bias\": false, "
      "\"use_cache\": true, \"use_conv_bias\": true, \"vocab_size\": 32768}"},
@@ -216,4 +218,34 @@ TEST(every_value_is_read) {
                   name.n == strlen(list[i].family) && memcmp(name.s, list[i].family, name.n) == 0);
         ggl_gguf_close(f);
     }
+}
+
+/* Infinity is no limit, as Python's json writes it; null, or no value, the same. */
+TEST(limits_of_time_steps) {
+    static const struct {
+        const char *limit;
+        bool converts;
+    } limits[] = {{"[0.0, Infinity]", true}, {"[0.0, null]", true},       {"null", true},
+                  {"[0.0, 0.5]", false},     {"[1e-3, Infinity]", false}, {"[0.0, NaN]", false}};
+    int n_families = 0;
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        static const char key[] = "\"time_step_limit\": [0.0, Infinity]";
+        const char *at = strstr(list[i].config, key);
+        n_families += at != NULL;
+        for (size_t k = 0; at && k < sizeof limits / sizeof *limits; k++) {
+            llm_convert_params params = params_of(LLM_CONVERT_AUTO);
+            char text[4096];
+            params.vocab_only = true;
+            snprintf(text, sizeof text, "%.*s\"time_step_limit\": %s%s", (int)(at - list[i].config),
+                     list[i].config, limits[k].limit, at + sizeof key - 1);
+            REQUIRE(put_text("config.json", text));
+            ggl_gguf *f = convert(&params);
+            CHECK_MSG(!f == !limits[k].converts, "%s with %s: %s", list[i].family, limits[k].limit,
+                      err.msg);
+            if (!f)
+                CHECK_HAS(err.msg, "steps that are limited");
+            ggl_gguf_close(f);
+        }
+    }
+    CHECK_INT(n_families, 2);
 }

@@ -1,6 +1,8 @@
 /* JSON: all of RFC 8259 and nothing else. */
 #include "json.h"
 
+#include <math.h>
+
 #include "alloc_fail.h"
 #include "steps.h"
 
@@ -23,7 +25,7 @@ static void parse_done(void) {
 }
 
 static bool is_text(const json_value *v, const char *s, size_t n) {
-    return v->kind == JSON_STRING && v->str.n == n && memcmp(v->str.s, s, n) == 0;
+    return v->kind == JSON_STRING && v->n == n && memcmp(v->s, s, n) == 0;
 }
 
 TEST(values) {
@@ -32,13 +34,13 @@ TEST(values) {
             " {\"a\" : [1, -2.5e1, true, false, null, \"x\", {}, []],\r\n\t\"b\":{\"c\":\"d\"}} "),
         &err);
     const json_value *a = json_get(&doc->root, "a");
-    REQUIRE(a && a->kind == JSON_ARRAY && a->of.n == 8);
-    CHECK(a->of.item[0].number == 1 && a->of.item[0].whole);
-    CHECK(a->of.item[1].number == -25 && !a->of.item[1].whole);
-    CHECK(a->of.item[2].kind == JSON_BOOL && a->of.item[2].flag && !a->of.item[3].flag);
-    CHECK(a->of.item[4].kind == JSON_NULL);
-    CHECK(a->of.item[6].kind == JSON_OBJECT && a->of.item[6].of.n == 0);
-    CHECK(a->of.item[7].kind == JSON_ARRAY && a->of.item[7].of.n == 0);
+    REQUIRE(a && a->kind == JSON_ARRAY && a->n == 8);
+    CHECK(a->item[0].number == 1 && a->item[0].whole);
+    CHECK(a->item[1].number == -25 && !a->item[1].whole);
+    CHECK(a->item[2].kind == JSON_BOOL && a->item[2].flag && !a->item[3].flag);
+    CHECK(a->item[4].kind == JSON_NULL);
+    CHECK(a->item[6].kind == JSON_OBJECT && a->item[6].n == 0);
+    CHECK(a->item[7].kind == JSON_ARRAY && a->item[7].n == 0);
     CHECK(json_is(json_get(json_get(&doc->root, "b"), "c"), "d"));
     CHECK(!json_get(&doc->root, "zz") && !json_get(a, "a") && !json_get(NULL, "a"));
     CHECK(!json_get_kind(&doc->root, "a", JSON_NUMBER));
@@ -107,9 +109,13 @@ TEST(errors) {
         {"1.", "a digit is expected after the point", GGL_FORMAT},
         {"1e+", "a digit is expected in the exponent", GGL_FORMAT},
         {"1e309", "this number is too large", GGL_LIMIT},
-        {"NaN", "x.json:1:1: JSON has no NaN: a number that is not one was written", GGL_FORMAT},
-        {"[1, Infinity]", "x.json:1:5: JSON has no Infinity", GGL_FORMAT},
-        {"[-Infinity]", "x.json:1:2: JSON has no -Infinity", GGL_FORMAT},
+        {"+Infinity", "a value is expected here", GGL_FORMAT},
+        {"-Inf", "a value is expected here", GGL_FORMAT},
+        {"Infinityx", "more follows", GGL_FORMAT},
+        {"[", "x.json:1:2: the text ends where a value is expected", GGL_FORMAT},
+        {"{", "x.json:1:2: a name in quotes is expected here", GGL_FORMAT},
+        {"[1}, 2]", "x.json:1:3: ',' or ']' is expected here", GGL_FORMAT},
+        {"{\"a\": \"x]", "x.json:1:7: this string does not end", GGL_FORMAT},
         {"Nan", "a value is expected here", GGL_FORMAT},
         {"+1", "a value is expected here", GGL_FORMAT},
         {"nul", "a value is expected here", GGL_FORMAT},
@@ -140,6 +146,55 @@ TEST(errors) {
     CHECK_HAS(err.msg, "nested more than 64 deep");
     CHECK_OK(parse_n(deep + 1, 128), &err);
     parse_done();
+}
+
+/* What Python's json writes where a number is none. */
+TEST(odd_numbers) {
+    REQUIRE_OK(parse("[NaN, Infinity, -Infinity]"), &err);
+    const json_value *v = doc->root.item;
+    CHECK(doc->root.n == 3 && v[0].kind == JSON_NUMBER && isnan(v[0].number) && !v[0].whole);
+    CHECK(v[1].number == HUGE_VAL && v[2].number == -HUGE_VAL && !v[1].whole &&
+          v[2].kind == JSON_NUMBER);
+    parse_done();
+}
+
+/* A value and a name have 16 bytes each; strings with escapes some more. What grows is counted at each of its sizes here. */
+TEST(memory) {
+    static const char *const element[] = {"1,",  "[],",       "\"\",",  "\"\\n\",",
+                                          "{},", "{\"\":1},", "[[1]],", "{\"\\n\":1},"};
+    enum { N = 100000 };
+    for (size_t k = 0; k < sizeof element / sizeof *element; k++) {
+        const size_t n_element = strlen(element[k]), n = n_element * N + 3;
+        char *text = malloc(n);
+        text[0] = '[';
+        for (size_t i = 0; i < N; i++)
+            memcpy(text + 1 + i * n_element, element[k], n_element);
+        memcpy(text + n - 2, "1]", 2);
+        const size_t before = alloc_bytes();
+        CHECK_OK(parse_n(text, n), &err);
+        const size_t used = alloc_bytes() - before;
+        CHECK_MSG(used > n && used < 16 * n, "%s: %zu bytes for a text of %zu", element[k], used,
+                  n);
+        CHECK_INT(doc->root.n, N + 1);
+        parse_done();
+        free(text);
+    }
+}
+
+/* Refused before anything is made of them. */
+TEST(too_many_values) {
+    const size_t n = 2 * (size_t)LLM_JSON_MAX_VALUES + 2;
+    char *text = malloc(n);
+    memset(text, '1', n);
+    for (size_t i = 2; i < n; i += 2)
+        text[i] = ',';
+    text[0] = '[';
+    text[n - 1] = ']';
+    const size_t before = alloc_bytes();
+    CHECK_INT(parse_n(text, n), GGL_LIMIT);
+    CHECK_HAS(err.msg, "x.json: more than 16777216 values and names");
+    CHECK(alloc_bytes() - before < 10000);
+    free(text);
 }
 
 static uint64_t steps_of_names(int n, bool twice) {
