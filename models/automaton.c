@@ -106,8 +106,12 @@ static int32_t *by_depth(const automaton *x) {
 
 ggl_status llm_automaton_finish(automaton *x, ggl_error *err) {
     int32_t *order = by_depth(x);
-    if (!order)
+    uint32_t *n_found = ggl_calloc(x->n, sizeof *n_found);
+    if (!order || !n_found) {
+        ggl_free(order);
+        ggl_free(n_found);
         return no_memory(err);
+    }
     for (size_t k = 1; k < x->n; k++) {
         automaton_node *node = &x->node[order[k]];
         const int32_t parent = node->parent;
@@ -115,7 +119,13 @@ ggl_status llm_automaton_finish(automaton *x, ggl_error *err) {
             parent == 0 ? 0
                         : llm_automaton_step(x, x->node[parent].shorter, (unsigned char)node->byte);
         node->found = node->id >= 0 ? order[k] : x->node[node->shorter].found;
+        n_found[order[k]] = n_found[node->shorter] + (node->id >= 0);
+        if (n_found[order[k]] > x->most_found) {
+            x->most_found = n_found[order[k]];
+            x->found_most = node->id;
+        }
     }
     ggl_free(order);
+    ggl_free(n_found);
     return GGL_OK;
 }

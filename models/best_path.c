@@ -5,6 +5,16 @@
 #include "ggl/alloc.h"
 #include "ggl/steps.h"
 
+ggl_status llm_best_path_check(const automaton *tokens, ggl_error *err) {
+    if (tokens->most_found <= BEST_PATH_NESTED)
+        return GGL_OK;
+    return ggl_fail(
+        err, GGL_LIMIT,
+        "token %d is the last of %u that are all at an end of the next one, at most %d are "
+        "supported: each place of a text would have to be compared with all",
+        (int)tokens->found_most, (unsigned)tokens->most_found, BEST_PATH_NESTED);
+}
+
 /* Turns the way around, so that each place on it knows the next one; returns the first after 0. */
 static uint32_t turn_around(best_path *p) {
     uint32_t next = UINT32_MAX, at = (uint32_t)p->n;

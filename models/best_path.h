@@ -7,11 +7,17 @@
  *
  * Where no token can reach over a place, each way goes by it. There the text falls apart: what was
  * read before is given out and forgotten, so that memory is needed for the longest such part only.
- * Each character costs a step for each of its bytes and for each token that ends with it. */
+ * Each character costs a step for each of its bytes and for each token that ends with it: no more than
+ * BEST_PATH_NESTED, so that the time is linear in the text, whatever the vocabulary is. */
 #ifndef LLM_BEST_PATH_H
 #define LLM_BEST_PATH_H
 
 #include "automaton.h"
+
+enum { BEST_PATH_NESTED = 512 };
+
+/* GGL_LIMIT: more tokens than these are found at one place of some text, as x, xx, xxx, .. are. */
+GGL_NODISCARD ggl_status llm_best_path_check(const automaton *tokens, ggl_error *err);
 
 typedef struct best_path_step {
     double score;  /* of the best way here */

@@ -48,14 +48,6 @@ ggl_status llm_charsmap_read(charsmap *m, ggl_arena *arena, const ggl_gguf *file
         m->unit[i] = little(bytes + 4 + 4 * i);
     m->text = (char *)bytes + 4 + n_trie;
     m->n_text = n - 4 - n_trie;
-    for (size_t at = 0, len; at < m->n_text; at += len + 1) {
-        len = strlen(m->text + at);
-        if (len > CHARSMAP_LONGEST)
-            return ggl_fail(err, GGL_LIMIT,
-                            "%s: the replacement at byte %zu has %zu bytes, at most %d are "
-                            "supported",
-                            KEY, at, len, CHARSMAP_LONGEST);
-    }
     return GGL_OK;
 }
 
@@ -63,9 +55,31 @@ static uint32_t offset_of(uint32_t unit) {
     return (unit >> 10) << (unit & 1u << 9 ? 8 : 0);
 }
 
-size_t llm_charsmap_find(const charsmap *m, const char *s, size_t n, ggl_str *replacement) {
-    size_t longest = 0, at = m->n_unit > 0 ? offset_of(m->unit[0]) : 0;
-    for (size_t i = 0; i < n && i < CHARSMAP_LONGEST; i++) {
+/* Where a string ends at the unit `at`: what replaces it; s NULL: none does. */
+static ggl_str replacement_at(const charsmap *m, size_t at) {
+    const size_t place = at < m->n_unit ? m->unit[at] & ~(1u << 31) : m->n_text;
+    if (place >= m->n_text || !(m->unit[at] >> 31))
+        return (ggl_str){NULL, 0};
+    return (ggl_str){m->text + place, strnlen(m->text + place, m->n_text - place)};
+}
+
+static ggl_status check_lengths(size_t n_string, size_t n_replacement, ggl_error *err) {
+    if (n_string > CHARSMAP_LONGEST)
+        return ggl_fail(err, GGL_FORMAT, "%s has a string of more than %d bytes", KEY,
+                        CHARSMAP_LONGEST);
+    if (n_replacement > n_string * CHARSMAP_RATIO)
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s replaces %zu bytes by %zu, at most %d times as many are supported", KEY,
+                        n_string, n_replacement, CHARSMAP_RATIO);
+    return GGL_OK;
+}
+
+ggl_status llm_charsmap_find(const charsmap *m, const char *s, size_t n, size_t *length,
+                             ggl_str *replacement, ggl_error *err) {
+    size_t at = m->n_unit > 0 ? offset_of(m->unit[0]) : 0, i = 0;
+    *length = 0;
+    *replacement = (ggl_str){"", 0};
+    for (; i < n && i <= CHARSMAP_LONGEST; i++) {
         const unsigned char byte = (unsigned char)s[i];
         at ^= byte;
         GGL_STEPS(1);
@@ -73,13 +87,11 @@ size_t llm_charsmap_find(const charsmap *m, const char *s, size_t n, ggl_str *re
             break;
         const uint32_t unit = m->unit[at];
         at ^= offset_of(unit);
-        if (!(unit >> 8 & 1) || at >= m->n_unit || !(m->unit[at] >> 31))
+        const ggl_str found = unit >> 8 & 1 ? replacement_at(m, at) : (ggl_str){NULL, 0};
+        if (!found.s)
             continue;
-        size_t place = m->unit[at] & ~(1u << 31);
-        if (place >= m->n_text)
-            continue;
-        longest = i + 1;
-        *replacement = (ggl_str){m->text + place, strlen(m->text + place)};
+        *length = i + 1;
+        *replacement = found;
     }
-    return longest;
+    return check_lengths(i > CHARSMAP_LONGEST ? i : *length, replacement->n, err);
 }

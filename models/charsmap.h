@@ -14,10 +14,10 @@
 #include "ggl/alloc.h"
 #include "ggl/gguf.h"
 
-/* Longer strings are not looked for, and longer replacements refused: SentencePiece's own have at
- * most 20 and 40 bytes or so. In a damaged file the units may lead in a circle, and a long
- * replacement of a common character would make a small text a huge one. */
-enum { CHARSMAP_LONGEST = 256 };
+/* A replacement has at most so many bytes for each byte of its string, so that a small text does not
+ * become a huge one; NFKC needs 11. Strings have at most CHARSMAP_LONGEST bytes (SentencePiece's own
+ * some 20), as in a damaged file the units may lead in a circle. */
+enum { CHARSMAP_RATIO = 16, CHARSMAP_LONGEST = 256 };
 
 typedef struct charsmap {
     uint32_t *unit; /* [n_unit] */
@@ -28,7 +28,9 @@ typedef struct charsmap {
 /* Reads the key, if the file has it, into the arena; without it nothing is replaced. */
 GGL_NODISCARD ggl_status llm_charsmap_read(charsmap *m, ggl_arena *arena, const ggl_gguf *file,
                                            ggl_error *err);
-/* Bytes of the longest string that s[0..n) begins with, and what replaces it; 0: there is none. */
-size_t llm_charsmap_find(const charsmap *m, const char *s, size_t n, ggl_str *replacement);
+/* *length: bytes of the longest string that s[0..n) begins with, and what replaces it; 0: there is
+ * none. GGL_FORMAT: the string or the replacement is longer than the above. */
+GGL_NODISCARD ggl_status llm_charsmap_find(const charsmap *m, const char *s, size_t n,
+                                           size_t *length, ggl_str *replacement, ggl_error *err);
 
 #endif

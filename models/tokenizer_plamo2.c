@@ -22,7 +22,9 @@ static ggl_status add_tokens(llm_tokenizer *t, plamo2 *m, const float *score, gg
         if (llm_may_be_spelled(t, id) && t->type[id] != TOKEN_UNUSED && m->score[id] > NEVER)
             s = llm_automaton_add(&m->tokens, t->piece[id], id, true, NULL, err);
     }
-    return s == GGL_OK ? llm_automaton_finish(&m->tokens, err) : s;
+    if (s == GGL_OK)
+        s = llm_automaton_finish(&m->tokens, err);
+    return s == GGL_OK ? llm_best_path_check(&m->tokens, err) : s;
 }
 
 static ggl_status plamo2_init(llm_tokenizer *t, const ggl_gguf *file, ggl_error *err) {

@@ -40,7 +40,9 @@ static ggl_status add_pieces(llm_tokenizer *t, unigram *m, const float *score, g
         s = llm_automaton_add(&m->pieces, t->piece[id], id, false, NULL, err);
     }
     m->unknown = worst - penalty;
-    return s == GGL_OK ? llm_automaton_finish(&m->pieces, err) : s;
+    if (s == GGL_OK)
+        s = llm_automaton_finish(&m->pieces, err);
+    return s == GGL_OK ? llm_best_path_check(&m->pieces, err) : s;
 }
 
 static ggl_status unigram_init(llm_tokenizer *t, const ggl_gguf *file, ggl_error *err) {
@@ -126,14 +128,15 @@ static ggl_status unigram_encode(const llm_tokenizer *t, const char *text, size_
     ggl_status s = GGL_OK;
     for (size_t i = 0; i < n && s == GGL_OK;) {
         ggl_str c;
-        size_t used = llm_charsmap_find(&m->map, text + i, n - i, &c);
-        if (used == 0) {
+        size_t used;
+        s = llm_charsmap_find(&m->map, text + i, n - i, &used, &c, err);
+        if (s == GGL_OK && used == 0) {
             used = llm_utf8_length(text + i, n - i);
             c = (ggl_str){text + i, used};
             if (used == 1 && (unsigned char)text[i] >= 0x80)
                 c = (ggl_str){replacement_character, 3};
         }
-        for (size_t k = 0, len; k < c.n && s == GGL_OK; k += len) {
+        for (size_t k = 0, len; s == GGL_OK && k < c.n; k += len) {
             len = llm_utf8_length(c.s + k, c.n - k);
             s = add_character(&r, c.s + k, len);
         }

@@ -431,6 +431,39 @@ TEST(tokens_that_almost_fit) {
         }
 }
 
+/* Each place of the text has as many tokens that end (plamo2: begin) there as a vocabulary may have; one more is refused. */
+TEST(tokens_within_tokens) {
+    enum { MOST = 512, TEXT = 20000 };
+    static char x[TEXT];
+    static vocab v;
+    memset(x, 'x', sizeof x);
+    for (int k = 1; k < 4; k += 2) { /* t5 and plamo2 */
+        uint64_t steps[2];
+        makers[k](&v);
+        int n_x = 0; /* those that it has already */
+        for (size_t i = 0; i < v.n; i++)
+            n_x += v.piece[i].n > 0 && strspn(v.piece[i].s, "x") >= v.piece[i].n;
+        for (int n = n_x; n < MOST; n++) {
+            v.piece[v.n] = (ggl_str){x, (size_t)n + 1};
+            v.type[v.n] = NORMAL;
+            v.score[v.n++] = -1;
+        }
+        llm_tokenizer *t = from_vocab(&v);
+        REQUIRE(t);
+        steps[0] = steps_of(t, x, TEXT / 8);
+        steps[1] = steps_of(t, x, TEXT);
+        CHECK_MSG(steps[1] < (MOST + 16) * (uint64_t)TEXT, "%s: %" PRIu64 " steps", v.model,
+                  steps[1]);
+        test_linear(v.model, steps[0], steps[1], 8);
+        llm_tokenizer_free(t);
+        v.piece[v.n] = (ggl_str){x, MOST + 1};
+        v.type[v.n] = NORMAL;
+        v.score[v.n++] = -1;
+        refuse(write_vocab(&v), GGL_LIMIT,
+               "is the last of 513 that are all at an end of the next one, at most 512");
+    }
+}
+
 /* ---- hostile files ---- */
 
 TEST(scores_that_are_none) {
@@ -499,6 +532,8 @@ static void put_map(ggl_gguf_writer *w, const uint8_t *bytes, size_t n) {
     ggl_gguf_put(w, "tokenizer.ggml.precompiled_charsmap", GGL_GGUF_U8, true, bytes, n);
 }
 
+static ggl_error map_error;
+
 TEST(charsmaps) {
     static vocab v;
     make_t5(&v);
@@ -527,16 +562,6 @@ TEST(charsmaps) {
         put_map(w, map, n);
         refuse(w, GGL_FORMAT, "tokenizer.ggml.precompiled_charsmap has");
     }
-    uint8_t wordy[4 + 4 + 258] = {4};
-    memset(wordy + 8, 'x', 257);
-    w = write_vocab(&v);
-    put_map(w, wordy, sizeof wordy);
-    refuse(w, GGL_LIMIT, "the replacement at byte 0 has 257 bytes");
-    wordy[8] = 0;
-    w = write_vocab(&v);
-    put_map(w, wordy, sizeof wordy);
-    REQUIRE_OK(from_writer(&t, w, &err), &err);
-    llm_tokenizer_free(t);
     w = write_vocab(&v);
     ggl_gguf_put_string(w, "tokenizer.ggml.precompiled_charsmap", "abc", 3);
     refuse(w, GGL_FORMAT, "not an array of bytes");
@@ -555,10 +580,57 @@ TEST(charsmaps) {
             text[i] = (char)(test_random(&seed) % 2 ? 'A' : test_random(&seed));
         (void)steps_of(t, text, 0);
         llm_tokens ids = {0};
-        CHECK_OK(llm_tokenize(t, text, sizeof text, 0, &ids, NULL), NULL);
+        err = (ggl_error){0};
+        ggl_status s = llm_tokenize(t, text, sizeof text, 0, &ids, &err);
+        CHECK_MSG(s == GGL_OK || (s == GGL_FORMAT && strstr(err.msg, "precompiled_charsmap")), "%s",
+                  err.msg);
         llm_tokens_fini(&ids);
         llm_tokenizer_free(t);
     }
+}
+
+/* A map of one string of 'A's, whose last unit leads back to the first if `circle`; what replaces it has n_to bytes. */
+static ggl_status tokenize_by_map(bool circle, size_t n_to, size_t n_text) {
+    static vocab v;
+    static uint8_t map[4 + 4 * 512 + 300];
+    static char text[1000];
+    const uint32_t leaf = 1u << 31;
+    /* root: offset 1; 'A' (0x41 ^ 1 = 0x40): ends a string, offset 0x100 (its value at 0x140), or back to 0x40 by its own byte */
+    const struct {
+        int unit;
+        uint32_t value;
+    } units[] = {{0, 1 << 10},
+                 {0x40, (circle ? 0x41 : 0x100) << 10 | (circle ? 0 : 1 << 8) | 'A'},
+                 {0x140, leaf}};
+    memset(map, 0, sizeof map);
+    make_t5(&v);
+    map[1] = 4 * 512 >> 8;
+    for (int i = 0; i < 3; i++)
+        for (int b = 0; b < 4; b++)
+            map[4 + 4 * units[i].unit + b] = (uint8_t)(units[i].value >> 8 * b);
+    memset(map + 4 + 4 * 512, 'b', n_to);
+    ggl_gguf_writer *w = write_vocab(&v);
+    put_map(w, map, 4 + 4 * 512 + n_to + 1);
+    llm_tokenizer *t;
+    llm_tokens ids = {0};
+    map_error = (ggl_error){0};
+    ggl_status s = from_writer(&t, w, &map_error);
+    memset(text, 'A', n_text);
+    if (s == GGL_OK)
+        s = llm_tokenize(t, text, n_text, 0, &ids, &map_error);
+    llm_tokens_fini(&ids);
+    llm_tokenizer_free(t);
+    return s;
+}
+
+TEST(charsmaps_that_grow_the_text) {
+    CHECK_OK(tokenize_by_map(false, 16, 100), &map_error);
+    CHECK_INT(tokenize_by_map(false, 17, 100), GGL_FORMAT);
+    CHECK_HAS(map_error.msg,
+              "precompiled_charsmap replaces 1 bytes by 17, at most 16 times as many");
+    CHECK_OK(tokenize_by_map(true, 1, 256), &map_error);
+    CHECK_INT(tokenize_by_map(true, 1, 257), GGL_FORMAT);
+    CHECK_HAS(map_error.msg, "has a string of more than 256 bytes");
 }
 
 static bool new_tokenize_detokenize(void *arg) {
