@@ -232,16 +232,15 @@ static ggl_status read_pre(llm_tokenizer *t, bpe *m, const ggl_gguf *file, ggl_e
     return s;
 }
 
-/* For raw vocabularies. */
-static ggl_status read_raw_bytes(llm_tokenizer *t, bpe *m, ggl_error *err) {
-    ggl_status s = llm_read_byte_tokens(t, m->byte, err);
-    for (unsigned b = 0; b < 256 && s == GGL_OK; b++) { /* some files give them no type */
+/* For raw vocabularies, after llm_read_byte_tokens. */
+static ggl_status find_raw_bytes(llm_tokenizer *t, bpe *m, ggl_error *err) {
+    for (unsigned b = 0; b < 256; b++) { /* some files give them no type */
         char spelled[8];
         snprintf(spelled, sizeof spelled, "<0x%02X>", b);
         if (m->byte[b] < 0)
             m->byte[b] = llm_spellings_find(&m->piece, t->piece, spelled, 6);
     }
-    return s == GGL_OK && t->unknown >= 0 ? llm_need_bytes(t, m->byte, err) : s;
+    return t->unknown >= 0 ? llm_need_bytes(t, m->byte, err) : GGL_OK;
 }
 
 static ggl_status bpe_init(llm_tokenizer *t, const ggl_gguf *file, ggl_error *err) {
@@ -252,6 +251,8 @@ static ggl_status bpe_init(llm_tokenizer *t, const ggl_gguf *file, ggl_error *er
     ggl_status s = llm_spellings_init(&m->piece, (size_t)t->n_vocab, err);
     if (s == GGL_OK)
         s = read_pre(t, m, file, err);
+    if (s == GGL_OK && m->pre.raw) /* first of all: it finds out which tokens are bytes */
+        s = llm_read_byte_tokens(t, m->byte, err);
     if (s != GGL_OK)
         return s;
     for (int32_t id = 0; id < t->n_vocab; id++) {
@@ -263,7 +264,7 @@ static ggl_status bpe_init(llm_tokenizer *t, const ggl_gguf *file, ggl_error *er
     }
     m->has_dna = t->model.dna && llm_dna_find(&m->dna, t, &m->piece);
     if (m->pre.raw)
-        s = read_raw_bytes(t, m, err);
+        s = find_raw_bytes(t, m, err);
     return s == GGL_OK ? read_symbols(t, m, file, err) : s;
 }
 

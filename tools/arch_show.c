@@ -114,19 +114,19 @@ static bool print_model_keys(const ggl_gguf *f, const llm_arch *arch) {
 
 /* --- tensors ---------------------------------------------------------------------------------- */
 
-enum { READ, NOT_READ, FIRST_PART, MOST_PARTS = 32 };
+enum { READ, NOT_READ, FIRST_PART, MOST_PARTS = 32, PART_NAME = 128 };
 
 /* For each tensor of the file READ, NOT_READ, or FIRST_PART + the index of the part that it belongs to. */
 typedef struct tensor_marks {
     uint8_t *mark;
-    char part[MOST_PARTS][64];
+    char part[MOST_PARTS][PART_NAME]; /* cut, where it is longer */
     int n_parts;
 } tensor_marks;
 
 static void on_unread(void *ctx, size_t i, const char *part) {
     tensor_marks *m = ctx;
     int k = 0;
-    while (part && k < m->n_parts && strcmp(m->part[k], part) != 0)
+    while (part && k < m->n_parts && strncmp(m->part[k], part, PART_NAME - 1) != 0)
         k++;
     if (part && k == m->n_parts && k < MOST_PARTS)
         snprintf(m->part[m->n_parts++], sizeof *m->part, "%s", part);

@@ -318,6 +318,29 @@ TEST(gemma4) {
     llm_tokenizer_free(t);
 }
 
+/* A file without types: <0xNN> are the bytes' tokens, and no text becomes them by merges. */
+TEST(bytes_without_types) {
+    static vocab v;
+    make_gemma4(&v);
+    static const char *const words[] = {"<", "0", "x", "6", "1", ">", "<0", "<0x", "<0x6", "<0x61"},
+                             *const merges[] = {"< 0", "<0 x", "<0x 6", "<0x6 1", "<0x61 >"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        add(&v, words[i], 0, NORMAL);
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    ggl_str merge[5];
+    for (int k = 0; k < 5; k++)
+        merge[k] = (ggl_str){merges[k], strlen(merges[k])};
+    ggl_gguf_put_string(w, "tokenizer.ggml.model", v.model, strlen(v.model));
+    ggl_gguf_put_strings(w, "tokenizer.ggml.tokens", v.piece, v.n);
+    ggl_gguf_put_strings(w, "tokenizer.ggml.merges", merge, 5);
+    llm_tokenizer *t;
+    ggl_error err = {0};
+    REQUIRE_OK(from_writer(&t, w, &err), &err);
+    CHECK_STR(there_and_back(t, "<0x61>", 0), "<0x61>");
+    CHECK_STR(there_and_back(t, "a\xc3\xa9", 0), "a\xc3\xa9");
+    llm_tokenizer_free(t);
+}
+
 TEST(hybriddna) {
     static vocab v = {.model = "hybriddna"};
     static const char *const words[] = {
