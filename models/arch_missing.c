@@ -135,6 +135,17 @@ static void find_candidates(search *s) {
         }
 }
 
+/* blk.0.ffn_up_exps.weight: whether there is blk.0.ffn_up.0.weight, the first of a tensor for each expert. */
+static bool find_expert(arch_eval *ev, const char *name, char *out, size_t size) {
+    static const char end[] = "_exps.weight";
+    const size_t n = strlen(name), m = sizeof end - 1;
+    if (!layer_prefix(name, n) || n <= m || strcmp(name + n - m, end) != 0 || !ev->src->tensor_at)
+        return false;
+    snprintf(out, size, "%.*s.0.weight", (int)(n - m), name);
+    llm_arch_tensor t = {.name = out, .optional = true};
+    return ev->src->find_tensor(ev->src->ctx, &t);
+}
+
 /* --- the message ------------------------------------------------------------------------------ */
 
 /* Whether the source has `name` with its ".weight" left out, or ".bias" in its place: *out. */
@@ -153,7 +164,7 @@ static bool find_bare(arch_eval *ev, const char *name, char *out, size_t size) {
 void arch_missing_tensor(arch_eval *ev, arch_place p, const char *name,
                          const llm_arch_tensor *want) {
     search s = {.ev = ev, .name = name, .want = want};
-    char bare[256], advice[300], text[240] = "";
+    char bare[256], advice[300], text[400] = "";
     const char *hint = "'?' if it may be absent";
     ggl_str first;
     if (ev->src->tensor_at && !ev->src->tensor_at(ev->src->ctx, 0, &first)) {
@@ -168,6 +179,12 @@ void arch_missing_tensor(arch_eval *ev, arch_place p, const char *name,
             snprintf(advice, sizeof advice, "from \"%s\"", bare);
         hint = advice;
         snprintf(text, sizeof text, "; there is %.160s", bare);
+    } else if (find_expert(ev, name, bare, sizeof bare)) {
+        snprintf(text, sizeof text,
+                 "; there is %.160s: the file has a tensor for each expert, as those of 2023 have; "
+                 "'llm-quantize "
+                 "--merge-experts IN OUT COPY' makes a file with one for all",
+                 bare);
     } else {
         find_candidates(&s);
         if (s.best_alike[0])

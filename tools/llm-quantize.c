@@ -13,14 +13,14 @@
 #include "quant_plan.h"
 #include "work_share.h"
 
-static const char TOOL[] = "llm-quantize";
+static const char TOOL[] = "llm-quantize", COPY[] = "COPY";
 
 enum { QUANTIZATION_VERSION = 2 }; /* of the block formats, as general.quantization_version tells */
 
 typedef struct options {
     const char *in, *out, *output_type, *embedding_type;
     arg_list args, tensor_types;
-    bool pure, requantize, dry_run, verbose;
+    bool pure, requantize, merge_experts, dry_run, verbose;
     int64_t n_threads;
 } options;
 
@@ -92,7 +92,7 @@ static void list_types(FILE *to) {
     fprintf(to, "\nmixes (most of a file in one type, what matters more in others):\n ");
     for (int k = 0; quant_mix_at(k); k++)
         fprintf(to, " %s%s", quant_mix_at(k)->name, k % 10 == 9 ? "\n " : "");
-    fprintf(to, "\ntypes:\n ");
+    fprintf(to, "\n%s: each tensor keeps its type, but for those that flags name\ntypes:\n ", COPY);
     for (int k = 0, n = 0; ggl_type_at(k); k++)
         if (quant_type_usable(ggl_type_at(k)))
             fprintf(to, "%s %s", n++ % 12 == 11 ? "\n " : "", ggl_type_at(k)->name);
@@ -143,8 +143,9 @@ static int read_choice(quant_choice *c, const options *o, const char *type) {
     const ggl_type_info *t = NULL;
     c->pure = o->pure;
     c->requantize = o->requantize;
+    c->merge_experts = o->merge_experts;
     c->mix = quant_mix_find(type);
-    int code = c->mix ? -1 : read_type("TYPE", type, true, &t);
+    int code = c->mix || strcasecmp(type, COPY) == 0 ? -1 : read_type("TYPE", type, true, &t);
     c->type = t ? t->name : NULL;
     if (code < 0 && o->output_type &&
         (code = read_type("--output-tensor-type", o->output_type, false, &t)) < 0)
@@ -176,6 +177,10 @@ static int read_options(job *j, int argc, char **argv) {
          .help = "the type of token_embd.weight"},
         {"--tensor-type", ARG_LIST, &o->tensor_types, .value = "PATTERN=T",
          .help = "the type of tensors whose name the regular expression matches; the first counts"},
+        {"--merge-experts", ARG_FLAG, &o->merge_experts,
+         .help = "join tensors of single experts (blk.0.ffn_up.0.weight, as files of 2023 have "
+                 "them) to one for "
+                 "all (blk.0.ffn_up_exps.weight)"},
         {"--allow-requantize", ARG_FLAG, &o->requantize,
          .help = "quantize again what is quantized already, which loses more"},
         {"-t --threads", ARG_INT, &o->n_threads, .value = "N",
@@ -310,9 +315,15 @@ static ggl_status fill(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
     const turn *t = ctx;
     job *j = t->j;
     const quant_tensor *x = &j->plan.tensor[t->i];
-    if (x->type->type == x->from->type)
-        return quant_copy(x->from, to, more, j, err);
-    ggl_status s = quant_encode(j->encoder, x->from, x->type, to, &j->error[t->i], more, j, err);
+    ggl_status s = GGL_OK;
+    for (size_t k = 0; k < x->n_part && s == GGL_OK; k++) {
+        quant_error error = {0};
+        if (x->type->type == x->from->type)
+            s = quant_copy(x->part[k], to, more, j, err);
+        else
+            s = quant_encode(j->encoder, x->part[k], x->type, to, &error, more, j, err);
+        quant_error_add(&j->error[t->i], &error);
+    }
     if (s == GGL_FORMAT || s == GGL_LIMIT) /* the writer's message would name OUT */
         ggl_fail(&j->bad_input, s, "%s: tensor '%s': %s", j->o.in, x->shown, err->msg);
     return s;
@@ -327,6 +338,7 @@ static void put_keys(ggl_gguf_writer *w, const job *j) {
     static const char version_key[] = "general.quantization_version",
                       type_key[] = "general.file_type";
     const quant_mix *mix = j->choice.mix;
+    const bool copy = !mix && !j->choice.type;
     uint32_t version = QUANTIZATION_VERSION, file_type = mix ? (uint32_t)mix->file_type : 0;
     bool version_put = false,
          type_put = !mix; /* a type that has no number: no key, rather than a wrong one */
@@ -334,7 +346,9 @@ static void put_keys(ggl_gguf_writer *w, const job *j) {
         const ggl_gguf_value *v = ggl_gguf_value_at(j->file, i);
         if (v->key.n > 6 && memcmp(v->key.s, "split.", 6) == 0)
             continue;
-        if (is(v->key, version_key)) {
+        if (copy) { /* what the file says of its types still holds for most of it */
+            ggl_gguf_put_value(w, v);
+        } else if (is(v->key, version_key)) {
             ggl_gguf_put(w, version_key, GGL_GGUF_U32, false, &version, 1);
             version_put = true;
         } else if (is(v->key, type_key)) {
@@ -345,7 +359,7 @@ static void put_keys(ggl_gguf_writer *w, const job *j) {
             ggl_gguf_put_value(w, v);
         }
     }
-    if (!version_put)
+    if (!version_put && !copy)
         ggl_gguf_put(w, version_key, GGL_GGUF_U32, false, &version, 1);
     if (!type_put)
         ggl_gguf_put(w, type_key, GGL_GGUF_U32, false, &file_type, 1);

@@ -24,6 +24,15 @@ static void show_name(quant_tensor *t) {
                               (unsigned char)*c < 0x20 || *c == 0x7f ? "\\x%02x" : "%c", *c);
 }
 
+static void name_tensor(quant_tensor *t) {
+    snprintf(t->name, sizeof t->name, "%.*s", (int)t->from->name.n, t->from->name.s);
+    show_name(t);
+    if (t->n_part > 1)
+        return;
+    t->part = &t->from;
+    t->n_part = 1;
+}
+
 static void read_model(quant_model *m, const ggl_gguf *f, const quant_plan *p) {
     ggl_str arch = {"", 0};
     const ggl_gguf_value *v = ggl_gguf_find(f, "general.architecture");
@@ -59,7 +68,7 @@ static const char *choose(const quant_tensor *t, const quant_model *m, quant_cho
     if (is_embedding && !m->has_output && c->output) /* it makes the logits, too */
         return c->output;
     if (!c->mix || c->pure)
-        return c->mix ? c->mix->base : c->type;
+        return c->mix ? c->mix->base : c->type; /* NULL: a copy */
     return quant_mix_type(c->mix, m, t->name, from->n_dims, from->ne);
 }
 
@@ -105,11 +114,13 @@ ggl_status quant_plan_make(quant_plan *p, const ggl_gguf *f, quant_choice *c, gg
         return ggl_fail(err, GGL_NOMEM, "out of memory");
     }
     for (size_t i = 0; i < p->n; i++) {
-        quant_tensor *t = &p->tensor[i];
-        t->from = ggl_gguf_tensor_at(f, i);
-        snprintf(t->name, sizeof t->name, "%.*s", (int)t->from->name.n, t->from->name.s);
-        show_name(t);
+        p->tensor[i].from = ggl_gguf_tensor_at(f, i);
+        name_tensor(&p->tensor[i]);
     }
+    if (c->merge_experts)
+        s = quant_merge_experts(p, err);
+    for (size_t i = 0; i < p->n; i++)
+        name_tensor(&p->tensor[i]);
     read_model(m, f, p);
     for (size_t k = 0; k < c->n_override; k++)
         c->override[k].n_tensors = 0;
@@ -137,5 +148,6 @@ ggl_status quant_plan_make(quant_plan *p, const ggl_gguf *f, quant_choice *c, gg
 
 void quant_plan_fini(quant_plan *p) {
     ggl_free(p->tensor);
+    ggl_arena_fini(&p->made);
     *p = (quant_plan){0};
 }

@@ -5,6 +5,7 @@
 
 #include <regex.h>
 
+#include "ggl/alloc.h"
 #include "ggl/gguf.h"
 #include "quant_mix.h"
 
@@ -18,7 +19,8 @@ typedef struct quant_override {
 
 typedef struct quant_choice {
     const quant_mix *mix; /* NULL: `type` for every tensor that is quantized */
-    const char *type;
+    const char *type;     /* NULL, too: each keeps its type, but for what is chosen below */
+    bool merge_experts;   /* one tensor for each expert becomes one for all */
     bool pure;                      /* the mix's base type for every tensor that is quantized */
     const char *output, *embedding; /* types of output.weight and token_embd.weight; or NULL */
     quant_override *override;       /* the first that matches counts */
@@ -27,7 +29,9 @@ typedef struct quant_choice {
 } quant_choice;
 
 typedef struct quant_tensor {
-    const ggl_gguf_tensor *from;
+    const ggl_gguf_tensor *from;        /* merged: as a whole, with the data of the first part */
+    const ggl_gguf_tensor *const *part; /* [n_part]: what it is made of, one after the other */
+    size_t n_part;
     char name[128];
     char shown[300];           /* the name, what cannot be printed as \xHH */
     const ggl_type_info *type; /* from->type's: it is copied */
@@ -40,12 +44,17 @@ typedef struct quant_plan {
     size_t n;
     size_t size_before, size_after; /* of all tensors */
     double n_elements;
+    ggl_arena made; /* what merged tensors need */
 } quant_plan;
 
 /* GGL_UNSUPPORTED: a tensor's type is not in this build, or is only read; GGL_USAGE: a tensor is
- * quantized already; GGL_NOT_FOUND: an override matches nothing; GGL_LIMIT, GGL_NOMEM. The message
+ * quantized already; GGL_NOT_FOUND: an override matches nothing, or there are no experts to merge;
+ * GGL_FORMAT: they cannot be; GGL_LIMIT, GGL_NOMEM. The message
  * names the tensor, or the override. */
 ggl_status quant_plan_make(quant_plan *p, const ggl_gguf *f, quant_choice *c, ggl_error *err);
 void quant_plan_fini(quant_plan *p);
+/* quant_experts.c: joins tensors of single experts, of a plan that has names and `from` only. GGL_NOT_FOUND: there are none;
+ * GGL_FORMAT: they are no stack, as one is missing or they differ; GGL_LIMIT, GGL_NOMEM. */
+ggl_status quant_merge_experts(quant_plan *p, ggl_error *err);
 
 #endif
