@@ -1,11 +1,14 @@
 /* A folder, a descriptor, a GGUF file: what is around the conversion proper (arch_convert.c). */
 #include "llm/convert.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "convert_impl.h"
@@ -56,23 +59,49 @@ static ggl_status choose_class(llm_converter *c, const char *path, ggl_error *er
     return GGL_OK;
 }
 
+/* FOLDER is one: a file in its place, or nothing, is the user's likeliest slip. */
+static ggl_status check_folder(const char *folder, ggl_error *err) {
+    struct stat st;
+    if (stat(folder, &st) != 0)
+        return ggl_fail(err, GGL_IO, "%s: %s", folder,
+                        errno == ENOENT ? "there is no such folder" : strerror(errno));
+    if (!S_ISDIR(st.st_mode))
+        return ggl_fail(err, GGL_IO, "%s: is a file; give the folder that has config.json in it",
+                        folder);
+    return GGL_OK;
+}
+
 static ggl_status read_config(llm_converter *c, ggl_error *err) {
     char *path = ggl_arena_printf(&c->arena, "%s/config.json", c->folder);
     if (!path)
         return no_memory(err);
-    ggl_status s = llm_json_read(&c->config, path, MAX_CONFIG, err);
+    ggl_status s = check_folder(c->folder, err);
+    if (s == GGL_OK)
+        s = llm_json_read(&c->config, path, MAX_CONFIG, err);
     if (s != GGL_OK)
         return s;
     return choose_class(c, path, err);
 }
 
-/* Names of classes for a message: the one that may have been meant, and all of them. */
+/* Names of classes for a message: the one that may have been meant, and those of its family; of a descriptor of the user's all. */
 typedef struct classes {
     arch_nearest near;
     char nearest[ARCH_MAX_NAME + 1];
-    char known[1200];
-    size_t used;
+    const char *family; /* NULL: all */
+    char known[600];
+    size_t used, n_more;
 } classes;
+
+/* The letters that two names begin with alike, if they are all of one up to a digit, '_' or "For": Qwen3VLFor.. and Qwen2For.. */
+static bool same_family(const char *a, const char *b) {
+    size_t n = 0, m = 0;
+    for (; (a[n] | 0x20) >= 'a' && (a[n] | 0x20) <= 'z' && strncmp(a + n, "For", 3) != 0;)
+        n++;
+    for (; (b[m] | 0x20) >= 'a' && (b[m] | 0x20) <= 'z' && strncmp(b + m, "For", 3) != 0;)
+        m++;
+    n = n < m ? n : m;
+    return n > 2 && strncasecmp(a, b, n) == 0;
+}
 
 /* Most names end alike: two letters may differ. */
 static classes classes_near(const char *name) {
@@ -88,7 +117,10 @@ static void add_classes(classes *x, const llm_arch *arch) {
             arch_nearest_try(&x->near, s->name[i], SIZE_MAX);
             if (x->near.distance < before) /* the descriptor's own name does not live on */
                 snprintf(x->nearest, sizeof x->nearest, "%s", s->name[i]);
-            if (x->used < sizeof x->known)
+            if ((x->family && !same_family(x->family, s->name[i])) ||
+                x->used + strlen(s->name[i]) + 3 > sizeof x->known)
+                x->n_more++;
+            else
                 x->used += (size_t)snprintf(x->known + x->used, sizeof x->known - x->used, "%s%s",
                                             x->used ? ", " : "", s->name[i]);
         }
@@ -96,13 +128,17 @@ static void add_classes(classes *x, const llm_arch *arch) {
 
 static ggl_status unknown_class(const llm_converter *c, const classes *x, const char *who,
                                 ggl_error *err) {
+    char more[100] = "";
+    if (x->n_more)
+        snprintf(more, sizeof more, "%s%zu %s (docs/models.md lists them)", x->used ? " and " : "",
+                 x->n_more, x->used ? "others" : "classes");
     return ggl_fail(
         err, GGL_NOT_FOUND,
         "%s: %s '%s', which %s names%s%s%s. There are sections for %s%s. Another descriptor is "
         "given by --arch FILE",
         c->folder, who, c->class_name, c->params.arch_class ? "--arch-class" : "config.json",
         x->nearest[0] ? " (did you mean '" : "", x->nearest, x->nearest[0] ? "'?)" : "",
-        x->used ? x->known : "nothing", x->used >= sizeof x->known ? " .." : "");
+        x->used || more[0] ? x->known : "nothing", more);
 }
 
 static ggl_status use_file(llm_converter *c, ggl_error *err) {
@@ -142,6 +178,7 @@ static ggl_status no_builtin(llm_converter *c, ggl_error *err) {
     const char *name, *text;
     size_t n;
     classes x = classes_near(c->class_name);
+    x.family = c->class_name;
     for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++) {
         llm_arch *arch;
         ggl_status s = llm_arch_parse(&arch, text, n, name, err);
@@ -449,9 +486,10 @@ static ggl_status open_rest(llm_converter *c, ggl_error *err) {
     if (s != GGL_OK)
         return s;
     s = run_section(c, err);
-    return s == GGL_OK || s == GGL_NOMEM || strstr(err->msg, c->folder)
-               ? s
-               : ggl_within(err, s, "%s", c->folder);
+    const size_t n = strlen(c->folder); /* some messages begin with a file in it */
+    const bool named =
+        strncmp(err->msg, c->folder, n) == 0 && (err->msg[n] == '/' || err->msg[n] == ':');
+    return s == GGL_OK || s == GGL_NOMEM || named ? s : ggl_within(err, s, "%s", c->folder);
 }
 
 ggl_status llm_converter_open(llm_converter **out, const char *folder, const llm_convert_params *params, ggl_error *err) {
@@ -578,8 +616,7 @@ static ggl_status copy_tensor(llm_converter *c, const st_tensor *t, ggl_gguf_sin
     return s;
 }
 
-static ggl_status fill_tensor(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
-    const tensor_turn *turn = ctx;
+static ggl_status convert_tensor(const tensor_turn *turn, ggl_gguf_sink *to, ggl_error *err) {
     llm_converter *c = turn->c;
     const converted_tensor *t = &c->conv.tensor[turn->i];
     const ggl_type_info *type = ggl_type_get(type_of(c, t));
@@ -612,6 +649,18 @@ static ggl_status fill_tensor(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
     return s;
 }
 
+/* The writer's message names the file that is written; what is wrong with a weight is the folder's. */
+static ggl_status fill_tensor(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
+    const tensor_turn *turn = ctx;
+    llm_converter *c = turn->c;
+    ggl_error own = {0};
+    ggl_status s = convert_tensor(turn, to, &own);
+    if (s == GGL_FORMAT || s == GGL_LIMIT)
+        ggl_fail(&c->bad_input, s, "%s: tensor '%s': %s", c->folder, c->conv.tensor[turn->i].name,
+                 own.msg);
+    return s == GGL_OK ? s : ggl_fail(err, s, "%s", own.msg);
+}
+
 ggl_status llm_converter_write(llm_converter *c, const char *path, ggl_error *err) {
     if (c->params.dry_run)
         return ggl_fail(err, GGL_USAGE, "a dry run writes nothing");
@@ -625,8 +674,11 @@ ggl_status llm_converter_write(llm_converter *c, const char *path, ggl_error *er
         c->turn[i] = (tensor_turn){c, i};
         ggl_gguf_put_tensor_later(w, t->name, type_of(c, t), t->n_dims, t->ne, fill_tensor, &c->turn[i]);
     }
+    c->bad_input = (ggl_error){0};
     if (s == GGL_OK)
         s = ggl_gguf_writer_write(w, path, err);
+    if (err && c->bad_input.msg[0])
+        *err = c->bad_input;
     ggl_gguf_writer_free(w);
     return s;
 }

@@ -231,20 +231,24 @@ static ggl_status make_room(llm_safetensors *st, size_t n_file, ggl_error *err) 
 }
 
 /* The files that a map from tensors to files names, each once. They lie in the folder itself. */
-static ggl_status add_indexed(llm_safetensors *st, const char *folder, const json_value *map, ggl_error *err) {
+static ggl_status add_indexed(llm_safetensors *st, const char *folder, const char *index,
+                              const json_value *map, ggl_error *err) {
     ggl_status s = make_room(st, MAX_FILES, err);
     for (size_t i = 0; s == GGL_OK && i < map->n; i++) {
         const json_value *v = &map->item[i];
-        bool plain = v->kind == JSON_STRING && v->n > 0 && v->n < 256 && !memchr(v->s, '/', v->n) &&
-                     !memchr(v->s, '\\', v->n) && !memchr(v->s, 0, v->n) && v->s[0] != '.';
+        const bool text = v->kind == JSON_STRING,
+                   plain = text && v->n > 0 && v->n < 256 && !memchr(v->s, '/', v->n) &&
+                           !memchr(v->s, '\\', v->n) && !memchr(v->s, 0, v->n) && v->s[0] != '.';
         if (!plain)
             return ggl_fail(err, GGL_FORMAT,
-                            "weight_map: tensor '%.*s' is in no file of this folder",
-                            shown(json_name(map, i)), json_name(map, i).s);
+                            "%s: weight_map: tensor '%.*s' is in no file of this folder%s%.*s%s",
+                            index, shown(json_name(map, i)), json_name(map, i).s,
+                            text ? ", but in '" : "", text ? shown(json_str(v)) : 0,
+                            text ? v->s : "", text ? "'" : "");
         if (ggl_index_find(&st->by_file, st->file, json_str(v)) != SIZE_MAX)
             continue;
         if (st->n_file == MAX_FILES)
-            return ggl_fail(err, GGL_LIMIT, "more than %d files", MAX_FILES);
+            return ggl_fail(err, GGL_LIMIT, "%s: more than %d files", index, MAX_FILES);
         const char *name = ggl_arena_strndup(&st->arena, v->s, v->n);
         s = name ? add_file(st, folder, name, err) : ggl_fail(err, GGL_NOMEM, "out of memory");
         if (s == GGL_OK)
@@ -298,7 +302,7 @@ static ggl_status open_indexed(llm_safetensors *st, const char *folder, ggl_erro
         !names_file(map, "model.safetensors"))
         s = refuse_both(folder, "model.safetensors.index.json, which does not name it", err);
     if (s == GGL_OK)
-        s = add_indexed(st, folder, map, err);
+        s = add_indexed(st, folder, path, map, err);
     if (s == GGL_OK)
         s = make_index(st, err);
     if (s == GGL_OK && (s = check_map(st, map, err)) != GGL_OK)

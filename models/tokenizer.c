@@ -307,13 +307,21 @@ static ggl_status tokenizer_read(llm_tokenizer *t, const table_model *model, con
     return GGL_OK;
 }
 
+/* Messages begin with the file's name; those of keys have it already. */
+static ggl_status in_file(const ggl_gguf *file, ggl_status s, ggl_error *err) {
+    const char *name = ggl_gguf_name(file);
+    const size_t n = strlen(name);
+    const bool there = err && strncmp(err->msg, name, n) == 0 && err->msg[n] == ':';
+    return there ? s : ggl_within(err, s, "%s", name);
+}
+
 ggl_status llm_tokenizer_new(llm_tokenizer **out, const ggl_gguf *file, ggl_error *err) {
     const llm_tokenizer_kind *kind = NULL;
     table_model model;
     *out = NULL;
     ggl_status s = find_kind(file, &kind, &model, err);
     if (s != GGL_OK)
-        return s;
+        return in_file(file, s, err);
     llm_tokenizer *t = ggl_calloc(1, sizeof *t);
     if (!t)
         return out_of_memory(err);
@@ -321,7 +329,7 @@ ggl_status llm_tokenizer_new(llm_tokenizer **out, const ggl_gguf *file, ggl_erro
     s = tokenizer_read(t, &model, file, err);
     if (s != GGL_OK) {
         llm_tokenizer_free(t);
-        return s;
+        return in_file(file, s, err);
     }
     *out = t;
     return GGL_OK;

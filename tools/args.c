@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ggl/alloc.h"
@@ -22,11 +23,18 @@ void tool_set_line(tool_line what) {
     line = what;
 }
 
-/* Where errors can be seen, they do not stand in the middle of what was printed. */
+/* Whether results and errors go to one place: a terminal, a pipe (2>&1), a file. */
+static bool one_output(void) {
+    struct stat out, error;
+    return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &error) == 0 &&
+           out.st_dev == error.st_dev && out.st_ino == error.st_ino;
+}
+
+/* An error does not stand in the middle of a line that was printed. */
 void tool_begin_line(void) {
     if (line == TOOL_LINE_PROGRESS)
         fputs("\r\033[K", stderr);
-    else if (line == TOOL_LINE_TEXT && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO))
+    else if (line == TOOL_LINE_TEXT && one_output())
         fputc('\n', stderr);
     line = TOOL_LINE_EMPTY;
 }

@@ -97,7 +97,7 @@ int tool_error(const char *tool, int code, const char *fmt, ...);
 /* What stands on the terminal's last line, for tool_error to begin after. */
 typedef enum tool_line {
     TOOL_LINE_EMPTY,
-    TOOL_LINE_TEXT,    /* output, if that goes to the terminal: kept */
+    TOOL_LINE_TEXT,    /* output, if stderr goes to the same place: kept */
     TOOL_LINE_PROGRESS /* on stderr: erased */
 } tool_line;
 void tool_set_line(tool_line what);

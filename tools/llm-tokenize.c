@@ -213,7 +213,7 @@ static int run(const options *o) {
     if (ggl_gguf_open(&file, o->model, &params, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     ggl_status s = llm_tokenizer_new(&t, file, &err);
-    int code = s != GGL_OK ? tool_error(TOOL, 1, "%s: %s", o->model, err.msg)
+    int code = s != GGL_OK ? tool_error(TOOL, 1, "%s", err.msg)
                : o->show   ? show(t, file)
                : o->decode ? decode(t, o)
                            : encode(t, o);

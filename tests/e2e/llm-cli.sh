@@ -116,6 +116,10 @@ cp "$model" "$tmp/nan.gguf"
 at=$(($(grep -obUa "$key" "$model" | head -n 1 | cut -d: -f1) + ${#key} + 4))
 printf '\0\0\200\277' | dd of="$tmp/nan.gguf" bs=1 seek=$at conv=notrunc 2>/dev/null # -1
 expect 1 "after 3 tokens none of the 2048 logits is a finite number (2048 are NaN)" -m "$tmp/nan.gguf" --tokens 1,2,3 -n 8
+# the error begins a line, where text and errors go to one place
+"$cli" -m "$tmp/nan.gguf" -p 'Once upon' -n 8 >"$tmp/both" 2>&1 </dev/null
+grep -q '^llm-cli: after ' "$tmp/both" || fail "the error stands behind the text: $(cat "$tmp/both")"
+"$cli" -m "$tmp/nan.gguf" -p 'Once upon' -n 8 2>/dev/null </dev/null | cmp -s - <(printf 'Once upon') || fail "an error on standard error adds to standard output"
 [ ! -s "$tmp/out" ] || fail "text was made of logits that are no numbers: $(head -c 100 "$tmp/out")"
 sed 's/^logits = linear(\(.*\))$/all = linear(\1)\nlogits = where(iota(n_vocab) == 7, sqrt(0*all - 1), all)/' \
     "${model%/builtin/*}/archs/llama.arch" >"$tmp/some.arch" # one that is NaN: the text goes on without it

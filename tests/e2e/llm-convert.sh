@@ -89,7 +89,17 @@ expect 1 "a tokenizer of type 'Unigram' is not known" "$tmp/unigram" -o "$tmp/ou
 expect 0 "own" "$tmp/unigram" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --no-tokenizer
 grep -q note "$tmp/err" && fail "--no-tokenizer: $(cat "$tmp/err")"
 expect 1 "no built-in descriptor converts 'OwnForCausalLM'" "$model" -o "$tmp/out.gguf"
-expect 1 "config.json" "$tmp/none" -o "$tmp/out.gguf"
+# near names instead of all
+head -c 1500 "$tmp/err" | grep -q 'There are sections for [0-9]* classes (docs/models.md lists them)' || fail "a class of no family: $(cat "$tmp/err")"
+expect 1 ", Qwen2ForCausalLM, Qwen2MoeForCausalLM, " "$model" -o "$tmp/out.gguf" --arch-class Qwen2VLForSomething
+grep -q 'LlamaForCausalLM' "$tmp/err" && fail "classes of other families are named: $(cat "$tmp/err")"
+expect 1 "$tmp/none: there is no such folder" "$tmp/none" -o "$tmp/out.gguf"
+expect 1 "$model/config.json: is a file; give the folder that has config.json in it" "$model/config.json" -o "$tmp/out.gguf"
+# a message names the folder, also where the folder's name is part of a word in it
+mkdir "$tmp/o" && echo '{"architectures": ["LlamaForCausalLM"], "vocab_size": 4, "quantization_config": {"bits": 4, "quant_method": "gptq"}}' >"$tmp/o/config.json"
+expect 1 "config.json" "$tmp/o" -o "$tmp/out.gguf"
+(cd "$tmp" && "$convert" o -o out.gguf --vocab-only 2>err </dev/null)
+grep -q '^llm-convert: o: ' "$tmp/err" || fail "the folder is not named: $(cat "$tmp/err")"
 expect 1 "its folder does not exist" "$model" -o "$tmp/none/out.gguf" --arch "$tmp/own.arch"
 expect 1 "none.arch" "$model" -o "$tmp/out.gguf" --arch "$tmp/none.arch"
 expect 2 "-o FILE is missing" "$model"
@@ -170,7 +180,7 @@ expect 0 "own" "$tmp/odd" -o "$tmp/out.gguf" --arch "$tmp/eps.arch"
 grep -q 'makes no sense\|NaN' "$tmp/err" && fail "a good model is blamed: $(cat "$tmp/err")"
 printf '\0\0\300\177\0\0\200\177' | dd of="$tmp/odd/model.safetensors" bs=1 seek=$((8 + ${#head})) conv=notrunc 2>/dev/null
 for type in auto f16 bf16; do
-    expect 1 "tensor 'token_embd.weight': 2 of its 6 weights are NaN or infinite; it comes from embed: the folder is damaged" "$tmp/odd" -o "$tmp/out.gguf" \
+    expect 1 "llm-convert: $tmp/odd: tensor 'token_embd.weight': 2 of its 6 weights are NaN or infinite; it comes from embed: the folder is damaged" "$tmp/odd" -o "$tmp/out.gguf" \
         --arch "$tmp/eps.arch" --type $type
 done
 # what stands in place of a file

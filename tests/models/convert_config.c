@@ -399,7 +399,8 @@ TEST(unread) {
          BEGIN "\"logit_scale\": 16, \"rope_interleaved\": true, \"activation\": \"swiglux\"}",
          "logit_scale = 16, rope_interleaved = true, activation = \"swiglux\"."},
         {OWN(""), BEGIN "\"quantization_config\": {\"quant_method\": \"gptq\"}}",
-         "config.json has quantization_config.quant_method: the folder's weights are quantized"},
+         "config.json has quantization_config.quant_method: the weights are quantized in a way "
+         "that is not read"},
         {OWN(""),
          BEGIN "\"quantization_config\": {\"quant_method\": \"fp8\", \"fmt\": \"e4m3\", "
                "\"activation_scheme\": \"static\"}}",
@@ -726,8 +727,9 @@ TEST(refused_options) {
          "'e' is 2, and the list has 2 elements"},
         {CLASS("LlamaForCausalLM", "llama") COMMON4 SIZE
          ", \"quantization_config\": {\"bits\": 4, \"quant_method\": \"gptq\"}" ROPE4,
-         "config.json has quantization_config.bits: the folder's weights are quantized: take the "
-         "folder with the weights that were quantized"},
+         "config.json has quantization_config.bits: the weights are quantized in a way that is not "
+         "read: "
+         "convert the folder of the original weights"},
         {CLASS("LlamaForCausalLM", "llama") COMMON4 SIZE
          ", \"clip_qkv\": 8.0, \"logits_scaling\": 16" ROPE4,
          "clip_qkv = 8, logits_scaling = 16. If"},

@@ -139,11 +139,16 @@ TEST(folders) {
         const char *index, *words;
     } list[] = {
         {"{\"weight_map\": {\"t\": \"m-1.safetensors\", \"u\": \"m-2.safetensors\"}}", NULL},
-        {"{\"weight_map\": {\"t\": \"m-1.safetensors\", \"u\": \"m-1.safetensors\"}}", "tensor 'u' is not in 'm-1.safetensors'"},
-        {"{\"weight_map\": {\"t\": \"m-2.safetensors\", \"u\": \"m-1.safetensors\"}}", "tensor 't' is not in 'm-2.safetensors'"},
-        {"{\"weight_map\": {\"t\": \"m-1.safetensors\", \"v\": \"m-2.safetensors\"}}", "tensor 'v' is not in 'm-2.safetensors'"},
+        {"{\"weight_map\": {\"t\": \"m-1.safetensors\", \"u\": \"m-1.safetensors\"}}",
+         "tensor 'u' is not in 'm-1.safetensors'"},
+        {"{\"weight_map\": {\"t\": \"m-2.safetensors\", \"u\": \"m-1.safetensors\"}}",
+         "tensor 't' is not in 'm-2.safetensors'"},
+        {"{\"weight_map\": {\"t\": \"m-1.safetensors\", \"v\": \"m-2.safetensors\"}}",
+         "tensor 'v' is not in 'm-2.safetensors'"},
         {"{\"weight_map\": {\"t\": \"m-3.safetensors\"}}", "m-3.safetensors: cannot be opened"},
-        {"{\"weight_map\": {\"t\": \"../m-1.safetensors\"}}", "tensor 't' is in no file of this folder"},
+        {"{\"weight_map\": {\"t\": \"../m-1.safetensors\"}}",
+         "/model.safetensors.index.json: weight_map: tensor 't' is in no file of this folder, but "
+         "in '../m-1.safetensors'"},
         {"{\"weight_map\": {\"t\": 1}}", "tensor 't' is in no file of this folder"},
         {"{\"weight_map\": {}}", "there is no object 'weight_map' with tensors"},
         {"{", "model.safetensors.index.json:1:2:"},
