@@ -25,9 +25,6 @@ static const struct {
                     {"eot_token", "eot_token_id", "tokenizer.ggml.eot_token_id"},
                     {"eom_token", "eom_token_id", "tokenizer.ggml.eom_token_id"}};
 
-extern const unsigned char llm_embedded_hf_pretokenizers[];
-extern const size_t llm_embedded_hf_pretokenizers_size;
-
 struct llm_hf_tokenizer {
     ggl_arena arena;
     const char *folder;
@@ -66,10 +63,6 @@ static bool add_note(llm_hf_tokenizer *t, const char *text) {
 
 static int shown(ggl_str s) { /* for %.*s */
     return (int)ggl_utf8_cut(s.s, s.n, 60);
-}
-
-static bool same(ggl_str a, const char *s) {
-    return a.n == strlen(s) && memcmp(a.s, s, a.n) == 0;
 }
 
 /* --- files ------------------------------------------------------------------------------------ */
@@ -423,70 +416,6 @@ static ggl_status cut_merges(llm_hf_tokenizer *t, ggl_error *err) {
 
 /* --- what stands around the model ------------------------------------------------------------- */
 
-/* A step of that type, in v or, if v is a sequence, in its steps. */
-static const json_value *find_step(const json_value *v, const char *type) {
-    static const char *const lists[] = {"pretokenizers", "normalizers", "processors", "decoders"};
-    if (json_is(json_get(v, "type"), type))
-        return v;
-    for (int k = 0; k < 4; k++) {
-        const json_value *list = json_get_kind(v, lists[k], JSON_ARRAY);
-        for (size_t i = 0; list && i < list->n; i++) {
-            const json_value *found = find_step(&list->item[i], type);
-            if (found)
-                return found;
-        }
-    }
-    return NULL;
-}
-
-static bool flag(const json_value *v, const char *name, bool fallback) {
-    const json_value *x = json_get_kind(v, name, JSON_BOOL);
-    return x ? x->flag : fallback;
-}
-
-/* The patterns as a line of hf_pretokenizers.txt has them: "/REGEX/ byte_level". false: a step of another kind. */
-static bool put_word(char *buf, size_t size, const char *quote, ggl_str s) {
-    size_t n = strlen(buf);
-    return s.n < size && (size_t)snprintf(buf + n, size - n, "%s%s%.*s%s", n ? " " : "", quote, (int)s.n, s.s, quote) < size - n;
-}
-
-static bool describe_step(const json_value *v, char *buf, size_t size) {
-    const json_value *list = json_get_kind(v, "pretokenizers", JSON_ARRAY), *type = json_get(v, "type");
-    for (size_t i = 0; list && i < list->n; i++)
-        if (!describe_step(&list->item[i], buf, size))
-            return false;
-    if (list)
-        return true;
-    if (json_is(type, "ByteLevel"))
-        return !flag(v, "use_regex", true) || put_word(buf, size, "", (ggl_str){"byte_level", 10});
-    if (json_is(type, "Digits"))
-        return put_word(buf, size, "/", flag(v, "individual_digits", false) ? (ggl_str){"\\p{N}", 5} : (ggl_str){"\\p{N}+", 6});
-    const json_value *regex = json_get_kind(json_get(v, "pattern"), "Regex", JSON_STRING);
-    return json_is(type, "Split") && regex && put_word(buf, size, "/", json_str(regex));
-}
-
-/* The rest of the first line "WORD NAME REST" of the table with this rest (or name, and *rest is found). */
-static bool find_line(const char *word, const char *name, const char *rest, ggl_str *out) {
-    const char *s = (const char *)llm_embedded_hf_pretokenizers, *end = s + llm_embedded_hf_pretokenizers_size;
-    for (const char *next; s < end; s = next) {
-        const char *stop = memchr(s, '\n', (size_t)(end - s));
-        stop = stop ? stop : end;
-        next = stop + 1;
-        size_t n = strlen(word);
-        if ((size_t)(stop - s) <= n + 1 || memcmp(s, word, n) != 0 || s[n] != ' ')
-            continue;
-        const char *key = s + n + 1, *space = memchr(key, ' ', (size_t)(stop - key));
-        if (!space)
-            continue;
-        ggl_str k = {key, (size_t)(space - key)}, v = {space + 1, (size_t)(stop - space - 1)};
-        if (name ? same(k, name) : same(v, rest)) {
-            *out = name ? v : k;
-            return true;
-        }
-    }
-    return false;
-}
-
 static ggl_status find_pre(llm_hf_tokenizer *t, ggl_error *err) {
     char found[4096] = "", class_name[128] = "";
     if (!t->bytes) {
@@ -497,17 +426,14 @@ static ggl_status find_pre(llm_hf_tokenizer *t, ggl_error *err) {
         const json_value *c = json_get_kind(t->config ? &t->config->root : NULL, "tokenizer_class", JSON_STRING);
         if (c)
             snprintf(class_name, sizeof class_name, "%.*s", shown(json_str(c)), c->s);
-        if (c && find_line("class", class_name, NULL, &t->pre))
+        if (c && llm_hf_pre_of_class(class_name, &t->pre))
             return GGL_OK;
         add_note(t, "vocab.json and merges.txt do not say how text is cut into words, and the "
                     "tokenizer's class is not known "
                     "either: tokenizer.ggml.pre is not written");
         return GGL_OK;
     }
-    const json_value *pre = json_get(&t->file->root, "pre_tokenizer");
-    if (flag(json_get(&t->file->root, "model"), "ignore_merges", false))
-        snprintf(found, sizeof found, "ignore_merges");
-    if (describe_step(pre, found, sizeof found) && find_line("pre", NULL, found, &t->pre))
+    if (llm_hf_find_pre(&t->file->root, found, sizeof found, &t->pre))
         return GGL_OK;
     bool noted = add_note(
         t, ggl_arena_printf(
@@ -522,7 +448,8 @@ static void find_flags(llm_hf_tokenizer *t) {
     const json_value *config = t->config ? &t->config->root : NULL, *file = t->file ? &t->file->root : NULL;
     const json_value *bos = json_get_kind(config, "add_bos_token", JSON_BOOL);
     const json_value *eos = json_get_kind(config, "add_eos_token", JSON_BOOL);
-    const json_value *list = json_get_kind(find_step(json_get(file, "post_processor"), "TemplateProcessing"), "single", JSON_ARRAY);
+    const json_value *list = json_get_kind(
+        llm_hf_step(json_get(file, "post_processor"), "TemplateProcessing"), "single", JSON_ARRAY);
     t->add_bos = bos ? bos->flag : -1;
     t->add_eos = eos ? eos->flag : -1;
     if (list && list->n > 0) {
@@ -531,9 +458,10 @@ static void find_flags(llm_hf_tokenizer *t) {
         if (!eos)
             t->add_eos = json_get(&list->item[list->n - 1], "SpecialToken") != NULL;
     }
-    const json_value *space = find_step(json_get(file, "pre_tokenizer"), "Metaspace");
-    bool prepended = find_step(json_get(file, "normalizer"), "Prepend") != NULL;
-    bool never = json_is(json_get(space, "prepend_scheme"), "never") || !flag(space, "add_prefix_space", true);
+    const json_value *space = llm_hf_step(json_get(file, "pre_tokenizer"), "Metaspace");
+    bool prepended = llm_hf_step(json_get(file, "normalizer"), "Prepend") != NULL;
+    bool never = json_is(json_get(space, "prepend_scheme"), "never") ||
+                 !llm_hf_flag(space, "add_prefix_space", true);
     t->add_space = t->bytes ? -1 : prepended || (space && !never);
 }
 
@@ -647,8 +575,9 @@ static ggl_status read_model(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_
             "a tokenizer of type '%.*s' is not known, BPE is; --no-tokenizer leaves it out",
             type && type->kind == JSON_STRING ? shown(json_str(type)) : 4,
             type && type->kind == JSON_STRING ? type->s : "none");
-    t->bytes = find_step(json_get(root, "pre_tokenizer"), "ByteLevel") || find_step(json_get(root, "decoder"), "ByteLevel");
-    if (!t->bytes && !flag(model, "byte_fallback", false))
+    t->bytes = llm_hf_step(json_get(root, "pre_tokenizer"), "ByteLevel") ||
+               llm_hf_step(json_get(root, "decoder"), "ByteLevel");
+    if (!t->bytes && !llm_hf_flag(model, "byte_fallback", false))
         return ggl_fail(err, GGL_UNSUPPORTED, "a BPE tokenizer that works neither on bytes nor falls back to them");
     ggl_status s = read_pieces(t, json_get_kind(model, "vocab", JSON_OBJECT), size, err);
     if (s == GGL_OK)

@@ -23,6 +23,14 @@ GGL_NODISCARD ggl_status llm_hf_tokenizer_open(llm_hf_tokenizer **out, const cha
                                                ggl_error *err);
 /* hf_tokenizer_config.c: whether tokenizer_config.json's values have the types that they should have. GGL_FORMAT */
 GGL_NODISCARD ggl_status llm_hf_check_config(const json_value *root, ggl_error *err);
+/* hf_pretokenizer.c. A step of that type, in v or, if v is a sequence, in its steps; NULL: none. */
+const json_value *llm_hf_step(const json_value *v, const char *type);
+bool llm_hf_flag(const json_value *v, const char *name, bool fallback);
+/* The name for a tokenizer's way to cut text into words, from tokenizer.json, whose patterns are put into found[size], or from the
+ * class that tokenizer_config.json has. false: none is known. */
+bool llm_hf_find_pre(const json_value *file, char *found, size_t size, ggl_str *pre);
+bool llm_hf_pre_of_class(const char *class_name, ggl_str *pre);
+
 void llm_hf_tokenizer_free(llm_hf_tokenizer *t);
 const char *llm_hf_tokenizer_note(const llm_hf_tokenizer *t,
                                   int k); /* what is worth a line: the k-th; NULL past the end */

@@ -23,6 +23,38 @@ static ggl_gguf *own(const char *lines) {
     "  .vocab_size <- config.v\n  .n <- config.a.n\n  token_embd <- \"embed\"\n  ignore "          \
     "config.a.l, config.s, config.o\n"
 
+/* Sections, and what becomes of them. */
+static const struct {
+    const char *lines;
+    float w[4], b[4], f[4]; /* column 0 of w, the bias, f */
+} sections[] = {
+    {OWN "  w <- \"w\"\n  f <- \"f\"\n", {0, 4, 8, 12}, {0, 1, 2, 3}, {0, 1, 2, 3}},
+    {OWN "  w <- transpose(\"w\") * 2 + 1\n  f <- 1 - \"f\" if false else \"f\" - 1\n",
+     {1, 3, 5, 7},
+     {0, 1, 2, 3},
+     {-1, 0, 1, 2}},
+    {OWN "  w <- pairs(\"w\", 1)\n  f <- exp(\"f\" * 0)\n",
+     {0, 8, 4, 12},
+     {0, 2, 1, 3},
+     {1, 1, 1, 1}},
+    {OWN "  w <- regroup(\"w\", 2, 2)\n  f <- config.a.l\n  ignore \"f*\"\n",
+     {0, 8, 4, 12},
+     {0, 2, 1, 3},
+     {1, 2, 3, 4.5f}},
+    {OWN "  w <- concat(rows(\"w\", 1, 3), rows(\"w\", 0, 1))\n  f <- \"f\" / 2\n",
+     {4, 8, 12, 0},
+     {1, 2, 3, 0},
+     {0, 0.5f, 1, 1.5f}},
+    {OWN "  w <- \"none\" ?? \"w\"\n  f <- iota(n_embd) * 2 + log2(8)\n  ignore \"f\"\n",
+     {0, 4, 8, 12},
+     {0, 1, 2, 3},
+     {3, 5, 7, 9}},
+    {OWN "  arch <- config.s\n  w <- \"w\"\n  f <- \"f\"\n",
+     {0, 4, 8, 12},
+     {0, 1, 2, 3},
+     {0, 1, 2, 3}},
+};
+
 TEST(language) {
     static const int64_t e[2] = {4, 6}, w[2] = {4, 4};
     layout hf = {.tensor = calloc(8, sizeof(layout_tensor)), .n = 4};
@@ -42,36 +74,6 @@ TEST(language) {
     layout_free(&hf);
     REQUIRE(put_text("config.json", "{\"architectures\": [\"Own\"], \"v\": 6, \"a\": {\"n\": 4, "
                                     "\"l\": [1, 2, 3, 4.5]}, \"s\": \"u\", \"o\": [{\"x\": 1}]}"));
-    static const struct {
-        const char *lines;
-        float w[4], b[4], f[4]; /* column 0 of w, the bias, f */
-    } good[] = {
-        {OWN "  w <- \"w\"\n  f <- \"f\"\n", {0, 4, 8, 12}, {0, 1, 2, 3}, {0, 1, 2, 3}},
-        {OWN "  w <- transpose(\"w\") * 2 + 1\n  f <- 1 - \"f\" if false else \"f\" - 1\n",
-         {1, 3, 5, 7},
-         {0, 1, 2, 3},
-         {-1, 0, 1, 2}},
-        {OWN "  w <- pairs(\"w\", 1)\n  f <- exp(\"f\" * 0)\n",
-         {0, 8, 4, 12},
-         {0, 2, 1, 3},
-         {1, 1, 1, 1}},
-        {OWN "  w <- regroup(\"w\", 2, 2)\n  f <- config.a.l\n  ignore \"f*\"\n",
-         {0, 8, 4, 12},
-         {0, 2, 1, 3},
-         {1, 2, 3, 4.5f}},
-        {OWN "  w <- concat(rows(\"w\", 1, 3), rows(\"w\", 0, 1))\n  f <- \"f\" / 2\n",
-         {4, 8, 12, 0},
-         {1, 2, 3, 0},
-         {0, 0.5f, 1, 1.5f}},
-        {OWN "  w <- \"none\" ?? \"w\"\n  f <- iota(n_embd) * 2 + log2(8)\n  ignore \"f\"\n",
-         {0, 4, 8, 12},
-         {0, 1, 2, 3},
-         {3, 5, 7, 9}},
-        {OWN "  arch <- config.s\n  w <- \"w\"\n  f <- \"f\"\n",
-         {0, 4, 8, 12},
-         {0, 1, 2, 3},
-         {0, 1, 2, 3}},
-    };
     static const struct {
         const char *lines, *words;
     } bad[] = {
@@ -129,15 +131,16 @@ TEST(language) {
         CHECK_HAS(err.msg, bad[k].words);
         ggl_gguf_close(f);
     }
-    for (size_t k = 0; k < sizeof good / sizeof *good; k++) {
-        ggl_gguf *f = own(good[k].lines);
+    for (size_t k = 0; k < sizeof sections / sizeof *sections; k++) {
+        ggl_gguf *f = own(sections[k].lines);
         if (!CHECK_MSG(f, "%s", err.msg))
             continue;
         const float *a = ggl_gguf_find_tensor(f, "w.weight")->data,
                     *b = ggl_gguf_find_tensor(f, "w.bias")->data;
         const float *c = ggl_gguf_find_tensor(f, "f.weight")->data;
         for (int i = 0; i < 4; i++)
-            CHECK_MSG(a[4 * i] == good[k].w[i] && b[i] == good[k].b[i] && c[i] == good[k].f[i],
+            CHECK_MSG(a[4 * i] == sections[k].w[i] && b[i] == sections[k].b[i] &&
+                          c[i] == sections[k].f[i],
                       "case %zu: row %d begins with %g, bias %g, f %g", k, i, (double)a[4 * i],
                       (double)b[i], (double)c[i]);
         ggl_str name;
@@ -183,129 +186,131 @@ static ggl_gguf *made_with(const char *shape, const char *line) {
     return convert(&params);
 }
 
+/* Expressions of source tensors, and the numbers that they make. */
+static const struct {
+    const char *shape, *line; /* what becomes of x */
+    int n, n_bias;
+    float first[8], bias[8];
+} makings[] = {
+    {"3, 4, 2",
+     "  w <- \"x\"\n",
+     8,
+     8,
+     {0, 1, 2, 3, 4, 5, 6, 7},
+     {100, 101, 102, 103, 104, 105, 106, 107}},
+    {"3, 4", "  w <- rows(\"x\", 1, 1)\n", 4, 4, {12, 13, 14, 15}, {104, 105, 106, 107}},
+    {"3, 2, 2",
+     "  w <- rows(\"x\", 1, 2, dim = 1)\n",
+     8,
+     4,
+     {3, 4, 5, 6, 7, 8, 15, 16},
+     {101, 102, 105, 106}},
+    {"2, 4, 2",
+     "  w <- rows(\"x\", 1, 2, dim = 0)\n",
+     5,
+     5,
+     {1, 2, 4, 5, 7},
+     {100, 101, 102, 103, 104}},
+    {"3, 4, 2",
+     "  w <- regroup(\"x\", 2, 2, dim = 1)\n",
+     7,
+     8,
+     {0, 1, 2, 6, 7, 8, 3},
+     {100, 102, 101, 103, 104, 106, 105, 107}},
+    {"3, 4, 2", "  w <- regroup(\"x\", 3, 1, dim = 0)\n", 4, 3, {0, 1, 2, 3}, {100, 101, 102}},
+    {"3, 4, 2",
+     "  w <- pairs(\"x\", 1, dim = 1)\n",
+     7,
+     4,
+     {0, 1, 2, 6, 7, 8, 3},
+     {100, 102, 101, 103}},
+    {"3, 4, 2",
+     "  w <- concat(rows(\"x\", 2, 2, dim = 1), rows(\"x\", 0, 2, dim = 1), dim = 1)\n",
+     8,
+     8,
+     {6, 7, 8, 9, 10, 11, 0, 1},
+     {102, 103, 100, 101, 106, 107, 104, 105}},
+    {"3, 4, 2",
+     "  w <- concat(rows(\"x\", 2, 1, dim = 0), rows(\"x\", 0, 2, dim = 0), dim = 0)\n  w.bias "
+     "<- none\n",
+     6,
+     0,
+     {2, 0, 1, 5, 3, 4},
+     {0}},
+    {"3, 8",
+     "  w <- reshape(\"x\", 3, 8)\n",
+     8,
+     8,
+     {0, 1, 2, 3, 4, 5, 6, 7},
+     {100, 101, 102, 103, 104, 105, 106, 107}},
+    {"3, 2, 4",
+     "  w <- reshape(\"x\", 3, 2, 4)\n",
+     8,
+     8,
+     {0, 1, 2, 3, 4, 5, 6, 7},
+     {100, 101, 102, 103, 104, 105, 106, 107}},
+    {"6, 4",
+     "  w <- reshape(\"x\", 6, 4)\n  w.bias <- \"o.more\"\n",
+     3,
+     4,
+     {0, 1, 2},
+     {200, 201, 202, 203}},
+    {"4, 3, 2",
+     "  w <- transpose(\"x\")\n  w.bias <- none\n",
+     8,
+     0,
+     {0, 3, 6, 9, 1, 4, 7, 10},
+     {0}},
+    {"3, 2, 4",
+     "  w <- transpose(\"x\", 1, 2)\n",
+     8,
+     8,
+     {0, 1, 2, 12, 13, 14, 3, 4},
+     {100, 104, 101, 105, 102, 106, 103, 107}},
+    {"2, 4, 3",
+     "  w <- transpose(\"x\", 2, 0)\n  w.bias <- none\n",
+     8,
+     0,
+     {0, 12, 3, 15, 6, 18, 9, 21},
+     {0}},
+    {"3, 4, 2",
+     "  w <- \"x\"\n  w.bias <- transpose(reshape(\"x\", 2, 4)) * 2\n",
+     1,
+     8,
+     {0},
+     {200, 204, 208, 212, 202, 206, 210, 214}},
+    {"3, 4, 2",
+     "  w <- stack(rows(reshape(\"x\", 3, 8), 4 * e, 4), 2)\n",
+     8,
+     8,
+     {0, 1, 2, 3, 4, 5, 6, 7},
+     {100, 101, 102, 103, 104, 105, 106, 107}},
+    {"3, 4",
+     "  w <- rows(\"x\", 1, 1)\n  w.bias <- concat(rows(\"o.more\", 2, 2), rows(\"o.more\", 0, "
+     "2)) + 1\n",
+     4,
+     4,
+     {12, 13, 14, 15},
+     {203, 204, 201, 202}},
+};
+
 /* Every function that rearranges, along every dimension. */
 TEST(dimensions) {
-    static const struct {
-        const char *shape, *line; /* what becomes of x */
-        int n, n_bias;
-        float first[8], bias[8];
-    } list[] = {
-        {"3, 4, 2",
-         "  w <- \"x\"\n",
-         8,
-         8,
-         {0, 1, 2, 3, 4, 5, 6, 7},
-         {100, 101, 102, 103, 104, 105, 106, 107}},
-        {"3, 4", "  w <- rows(\"x\", 1, 1)\n", 4, 4, {12, 13, 14, 15}, {104, 105, 106, 107}},
-        {"3, 2, 2",
-         "  w <- rows(\"x\", 1, 2, dim = 1)\n",
-         8,
-         4,
-         {3, 4, 5, 6, 7, 8, 15, 16},
-         {101, 102, 105, 106}},
-        {"2, 4, 2",
-         "  w <- rows(\"x\", 1, 2, dim = 0)\n",
-         5,
-         5,
-         {1, 2, 4, 5, 7},
-         {100, 101, 102, 103, 104}},
-        {"3, 4, 2",
-         "  w <- regroup(\"x\", 2, 2, dim = 1)\n",
-         7,
-         8,
-         {0, 1, 2, 6, 7, 8, 3},
-         {100, 102, 101, 103, 104, 106, 105, 107}},
-        {"3, 4, 2", "  w <- regroup(\"x\", 3, 1, dim = 0)\n", 4, 3, {0, 1, 2, 3}, {100, 101, 102}},
-        {"3, 4, 2",
-         "  w <- pairs(\"x\", 1, dim = 1)\n",
-         7,
-         4,
-         {0, 1, 2, 6, 7, 8, 3},
-         {100, 102, 101, 103}},
-        {"3, 4, 2",
-         "  w <- concat(rows(\"x\", 2, 2, dim = 1), rows(\"x\", 0, 2, dim = 1), dim = 1)\n",
-         8,
-         8,
-         {6, 7, 8, 9, 10, 11, 0, 1},
-         {102, 103, 100, 101, 106, 107, 104, 105}},
-        {"3, 4, 2",
-         "  w <- concat(rows(\"x\", 2, 1, dim = 0), rows(\"x\", 0, 2, dim = 0), dim = 0)\n  w.bias "
-         "<- none\n",
-         6,
-         0,
-         {2, 0, 1, 5, 3, 4},
-         {0}},
-        {"3, 8",
-         "  w <- reshape(\"x\", 3, 8)\n",
-         8,
-         8,
-         {0, 1, 2, 3, 4, 5, 6, 7},
-         {100, 101, 102, 103, 104, 105, 106, 107}},
-        {"3, 2, 4",
-         "  w <- reshape(\"x\", 3, 2, 4)\n",
-         8,
-         8,
-         {0, 1, 2, 3, 4, 5, 6, 7},
-         {100, 101, 102, 103, 104, 105, 106, 107}},
-        {"6, 4",
-         "  w <- reshape(\"x\", 6, 4)\n  w.bias <- \"o.more\"\n",
-         3,
-         4,
-         {0, 1, 2},
-         {200, 201, 202, 203}},
-        {"4, 3, 2",
-         "  w <- transpose(\"x\")\n  w.bias <- none\n",
-         8,
-         0,
-         {0, 3, 6, 9, 1, 4, 7, 10},
-         {0}},
-        {"3, 2, 4",
-         "  w <- transpose(\"x\", 1, 2)\n",
-         8,
-         8,
-         {0, 1, 2, 12, 13, 14, 3, 4},
-         {100, 104, 101, 105, 102, 106, 103, 107}},
-        {"2, 4, 3",
-         "  w <- transpose(\"x\", 2, 0)\n  w.bias <- none\n",
-         8,
-         0,
-         {0, 12, 3, 15, 6, 18, 9, 21},
-         {0}},
-        {"3, 4, 2",
-         "  w <- \"x\"\n  w.bias <- transpose(reshape(\"x\", 2, 4)) * 2\n",
-         1,
-         8,
-         {0},
-         {200, 204, 208, 212, 202, 206, 210, 214}},
-        {"3, 4, 2",
-         "  w <- stack(rows(reshape(\"x\", 3, 8), 4 * e, 4), 2)\n",
-         8,
-         8,
-         {0, 1, 2, 3, 4, 5, 6, 7},
-         {100, 101, 102, 103, 104, 105, 106, 107}},
-        {"3, 4",
-         "  w <- rows(\"x\", 1, 1)\n  w.bias <- concat(rows(\"o.more\", 2, 2), rows(\"o.more\", 0, "
-         "2)) + 1\n",
-         4,
-         4,
-         {12, 13, 14, 15},
-         {203, 204, 201, 202}},
-    };
     put_source();
     REQUIRE(put_text("config.json", "{\"architectures\": [\"Own\"]}"));
-    for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
-        ggl_gguf *f = made_with(list[k].shape, list[k].line);
-        if (!CHECK_MSG(f, "%s: %s", list[k].line, err.msg))
+    for (size_t k = 0; k < sizeof makings / sizeof *makings; k++) {
+        ggl_gguf *f = made_with(makings[k].shape, makings[k].line);
+        if (!CHECK_MSG(f, "%s: %s", makings[k].line, err.msg))
             continue;
         const ggl_gguf_tensor *w = ggl_gguf_find_tensor(f, "w.weight"),
                               *b = ggl_gguf_find_tensor(f, "w.bias");
-        for (int i = 0; i < list[k].n; i++)
-            CHECK_MSG(((const float *)w->data)[i] == list[k].first[i], "%s: number %d is %g",
-                      list[k].line, i, (double)((const float *)w->data)[i]);
-        CHECK_MSG(!b == !list[k].n_bias, "%s: bias", list[k].line);
-        for (int i = 0; b && i < list[k].n_bias; i++)
-            CHECK_MSG(((const float *)b->data)[i] == list[k].bias[i], "%s: bias %d is %g",
-                      list[k].line, i, (double)((const float *)b->data)[i]);
+        for (int i = 0; i < makings[k].n; i++)
+            CHECK_MSG(((const float *)w->data)[i] == makings[k].first[i], "%s: number %d is %g",
+                      makings[k].line, i, (double)((const float *)w->data)[i]);
+        CHECK_MSG(!b == !makings[k].n_bias, "%s: bias", makings[k].line);
+        for (int i = 0; b && i < makings[k].n_bias; i++)
+            CHECK_MSG(((const float *)b->data)[i] == makings[k].bias[i], "%s: bias %d is %g",
+                      makings[k].line, i, (double)((const float *)b->data)[i]);
         ggl_gguf_close(f);
     }
 }

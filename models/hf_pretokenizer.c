@@ -1,0 +1,93 @@
+/* How a tokenizer.json cuts text into words, and the name that GGUF files have for it: by hf_pretokenizers.txt. */
+#include <stdio.h>
+#include <string.h>
+
+#include "hf_tokenizer.h"
+
+extern const unsigned char llm_embedded_hf_pretokenizers[];
+extern const size_t llm_embedded_hf_pretokenizers_size;
+
+static bool same(ggl_str a, const char *s) {
+    return a.n == strlen(s) && memcmp(a.s, s, a.n) == 0;
+}
+
+/* A step of that type, in v or, if v is a sequence, in its steps. */
+const json_value *llm_hf_step(const json_value *v, const char *type) {
+    static const char *const lists[] = {"pretokenizers", "normalizers", "processors", "decoders"};
+    if (json_is(json_get(v, "type"), type))
+        return v;
+    for (int k = 0; k < 4; k++) {
+        const json_value *list = json_get_kind(v, lists[k], JSON_ARRAY);
+        for (size_t i = 0; list && i < list->n; i++) {
+            const json_value *found = llm_hf_step(&list->item[i], type);
+            if (found)
+                return found;
+        }
+    }
+    return NULL;
+}
+
+bool llm_hf_flag(const json_value *v, const char *name, bool fallback) {
+    const json_value *x = json_get_kind(v, name, JSON_BOOL);
+    return x ? x->flag : fallback;
+}
+
+/* The patterns as a line of hf_pretokenizers.txt has them: "/REGEX/ byte_level". false: a step of another kind. */
+static bool put_word(char *buf, size_t size, const char *quote, ggl_str s) {
+    size_t n = strlen(buf);
+    return s.n < size && (size_t)snprintf(buf + n, size - n, "%s%s%.*s%s", n ? " " : "", quote,
+                                          (int)s.n, s.s, quote) < size - n;
+}
+
+static bool describe_step(const json_value *v, char *buf, size_t size) {
+    const json_value *list = json_get_kind(v, "pretokenizers", JSON_ARRAY),
+                     *type = json_get(v, "type");
+    for (size_t i = 0; list && i < list->n; i++)
+        if (!describe_step(&list->item[i], buf, size))
+            return false;
+    if (list)
+        return true;
+    if (json_is(type, "ByteLevel"))
+        return !llm_hf_flag(v, "use_regex", true) ||
+               put_word(buf, size, "", (ggl_str){"byte_level", 10});
+    if (json_is(type, "Digits"))
+        return put_word(buf, size, "/",
+                        llm_hf_flag(v, "individual_digits", false) ? (ggl_str){"\\p{N}", 5}
+                                                                   : (ggl_str){"\\p{N}+", 6});
+    const json_value *regex = json_get_kind(json_get(v, "pattern"), "Regex", JSON_STRING);
+    return json_is(type, "Split") && regex && put_word(buf, size, "/", json_str(regex));
+}
+
+/* The rest of the first line "WORD NAME REST" of the table with this rest (or name, and *rest is found). */
+static bool find_line(const char *word, const char *name, const char *rest, ggl_str *out) {
+    const char *s = (const char *)llm_embedded_hf_pretokenizers,
+               *end = s + llm_embedded_hf_pretokenizers_size;
+    for (const char *next; s < end; s = next) {
+        const char *stop = memchr(s, '\n', (size_t)(end - s));
+        stop = stop ? stop : end;
+        next = stop + 1;
+        size_t n = strlen(word);
+        if ((size_t)(stop - s) <= n + 1 || memcmp(s, word, n) != 0 || s[n] != ' ')
+            continue;
+        const char *key = s + n + 1, *space = memchr(key, ' ', (size_t)(stop - key));
+        if (!space)
+            continue;
+        ggl_str k = {key, (size_t)(space - key)}, v = {space + 1, (size_t)(stop - space - 1)};
+        if (name ? same(k, name) : same(v, rest)) {
+            *out = name ? v : k;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool llm_hf_pre_of_class(const char *class_name, ggl_str *pre) {
+    return find_line("class", class_name, NULL, pre);
+}
+
+bool llm_hf_find_pre(const json_value *file, char *found, size_t size, ggl_str *pre) {
+    snprintf(found, size, "%s",
+             llm_hf_flag(json_get(file, "model"), "ignore_merges", false) ? "ignore_merges" : "");
+    return describe_step(json_get(file, "pre_tokenizer"), found, size) &&
+           find_line("pre", NULL, found, pre);
+}
