@@ -102,6 +102,10 @@ typedef struct arch_unread {
     ggl_str refused; /* for this reason; s NULL: just unread */
     bool on_request; /* the user wants it to be ignored */
 } arch_unread;
+/* The path for messages: "" in quotes, if the value's name is empty. */
+static inline const char *arch_unread_text(const arch_unread *u) {
+    return u->path[0] ? u->path : "\"\"";
+}
 typedef void (*arch_unread_fn)(void *ctx, const arch_unread *x);
 GGL_NODISCARD ggl_status arch_convert_each_unread(const arch_conversion *c, arch_unread_fn found,
                                                   void *ctx, ggl_error *err);

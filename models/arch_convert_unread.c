@@ -484,7 +484,7 @@ static void show(void *ctx, const arch_unread *u) {
     if (u->refused.s && !x->refused[0])
         snprintf(x->refused, sizeof x->refused, "%s: %.*s", u->path, (int)u->refused.n,
                  u->refused.s);
-    const char *path = u->path[0] ? u->path : "\"\"";
+    const char *path = arch_unread_text(u);
     if (x->n++ == 0)
         snprintf(x->first, sizeof x->first, "%s", u->path);
     if (x->used + strlen(path) + sizeof value > sizeof x->text)

@@ -383,7 +383,7 @@ static ggl_status note_requests(llm_converter *c, const requests *r, ggl_error *
 static void add_value(void *ctx, const arch_unread *u) {
     char value[120];
     if (u->on_request)
-        add_request(ctx, u->path, arch_json_text(u->value, value, sizeof value));
+        add_request(ctx, arch_unread_text(u), arch_json_text(u->value, value, sizeof value));
 }
 
 static ggl_status note_values(llm_converter *c, ggl_error *err) {

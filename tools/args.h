@@ -51,7 +51,7 @@ typedef struct arg_option {
     double min, max; /* ARG_INT, ARG_FLOAT: allowed range, both ends included; min = max: any */
     const char *const *choices; /* ARG_CHOICE: NULL at the end */
     bool *given;                /* may be NULL: set when the option appears */
-    bool may_be_empty;          /* ARG_STRING: "" is a value; else it is an error */
+    bool may_be_empty;          /* ARG_STRING, ARG_LIST: "" is a value; else it is an error */
 } arg_option;
 
 typedef struct args_spec {

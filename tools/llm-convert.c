@@ -115,7 +115,7 @@ int main(int argc, char **argv) {
         {"--no-tokenizer", ARG_FLAG, &o.no_tokenizer, .help = "leave the tokenizer out"},
         {"--extra-tokens", ARG_CHOICE, &o.extra, .value = "WHAT", .choices = extras,
          .help = "tokens that the model has no rows for: refuse, the default; cut: leave them out"},
-        {"--ignore-config", ARG_LIST, &o.ignore_config, .value = "PATTERN",
+        {"--ignore-config", ARG_LIST, &o.ignore_config, .value = "PATTERN", .may_be_empty = true,
          .help = "go on although no line reads values of config.json of these names "
                  "('rope_scaling.*'); repeatable"},
         {"--ignore-tensor", ARG_LIST, &o.ignore_tensor, .value = "PATTERN",

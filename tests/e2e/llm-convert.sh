@@ -89,7 +89,7 @@ expect 1 "a tokenizer of type 'Unigram' is not known" "$tmp/unigram" -o "$tmp/ou
 expect 0 "own" "$tmp/unigram" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --no-tokenizer
 grep -q note "$tmp/err" && fail "--no-tokenizer: $(cat "$tmp/err")"
 expect 1 "no built-in descriptor converts 'OwnForCausalLM'" "$model" -o "$tmp/out.gguf"
-# near names instead of all
+# the message of the run before names no class: none is of its family
 head -c 1500 "$tmp/err" | grep -q 'There are sections for [0-9]* classes (docs/models.md lists them)' || fail "a class of no family: $(cat "$tmp/err")"
 expect 1 ", Qwen2ForCausalLM, Qwen2MoeForCausalLM, " "$model" -o "$tmp/out.gguf" --arch-class Qwen2VLForSomething
 grep -q 'LlamaForCausalLM' "$tmp/err" && fail "classes of other families are named: $(cat "$tmp/err")"
@@ -108,6 +108,11 @@ expect 2 "argument 1 is empty" "" -o "$tmp/out.gguf"
 expect 2 "-o: the value FILE is empty" "$model" -o ""
 expect 2 "one folder at a time" "$model" "$model" -o "$tmp/out.gguf"
 expect 2 "--type" "$model" -o "$tmp/out.gguf" --type q8_0
+# a value without a name, and a pattern for it
+mkdir "$tmp/empty" && cp "$model/model.safetensors" "$tmp/empty"
+sed 's/}$/, "": 5}/' "$model/config.json" >"$tmp/empty/config.json"
+expect 1 "--ignore-config ''" "$tmp/empty" -o "$tmp/out.gguf" --arch "$tmp/own.arch"
+expect 0 '"" = 5 is ignored at your request' "$tmp/empty" -o "$tmp/out.gguf" --arch "$tmp/own.arch" --ignore-config ''
 # dry runs: standard output, no file, all faults at once
 dry() { # CODE ARGS..
     local code=$1

@@ -55,7 +55,60 @@ static const struct {
      {0, 1, 2, 3}},
 };
 
-TEST(language) {
+/* Sections that are wrong. */
+static const struct {
+    const char *lines, *words;
+} bad[] = {
+    {OWN "  w <- \"w\"\n", "tensor f: read by no line of the convert section in"},
+    {OWN "  f <- \"f\"\n", "'w' has no line in the convert section"},
+    {OWN "  w <- none\n  f <- \"f\"\n", "nothing in the folder makes w.weight"},
+    {OWN "  w <- \"w\"\n  f <- \"f\" + config.z\n", "config.z is missing in config.json"},
+    {OWN "  w <- \"w\"\n  f <- config.z\n", "config.z is missing in config.json"},
+    {OWN "  w <- \"w\"\n  f <- x\n", "'x' has no value here"},
+    {OWN "  w <- \"w\"\n  f <- \"f\" + \"f\"\n", "a tensor and a number stand at '+'"},
+    {OWN "  w <- rows(\"w\", 2, 3)\n", "rows 2 to 4 of [4, 4], which has 4 rows"},
+    {OWN "  w <- pairs(\"w\", 3)\n", "the 4 rows of [4, 4] are no multiple of 6"},
+    {OWN "  w <- concat(\"w\", \"v\")\n", "1 of the 2 tensors is missing in the folder: v.weight"},
+    {OWN "  w <- concat(\"w\", \"f\")\n", "concat of [4, 4] and [4]"},
+    {OWN "  w <- concat(\"w\", \"w\")\n",
+     "tensor w.weight is [4, 8], declared [n_embd, n_embd] = [4, 4]"},
+    {OWN "  arch <- \"v\"\n  w <- \"w\"\n",
+     "'arch' is one of the descriptor's own names, in quotes"},
+    {OWN "  .odd <- 1\n  w <- \"w\"\n  f <- \"f\"\n", "key t.odd = 1 is not read by"},
+    {OWN "  w <- \"w\"\n  w <- \"w\"\n", "'w' is mapped twice"},
+    {OWN "  require config.a.n == 5, \"n is\"\n", "n is: config.a.n = 4"},
+    {OWN "  .l <- config.a\n", "config.a is an object in config.json"},
+    {OWN "  .l <- transpose(\"a\")\n", "transpose(..) stands where a source tensor can stand"},
+    {OWN "  w <- stack(stack(\"w\", 2), 2)\n", "a stack in a stack"},
+    {OWN "  w <- stack(\"w{e}\", 2)\n",
+     "nothing in the folder makes w.weight; it comes from w0.weight (its weight)"},
+    {OWN "  w <- log(\"w\")\n",
+     "log(..) takes no source tensor: in a conversion these go through transpose, pairs"},
+    {OWN "  w <- heads(\"w\", 2)\n", "heads(..) takes no source tensor"},
+    {OWN "  .l <- n_embd\n",
+     "'n_embd' has no value yet where keys are made: use the key of a line above, .n"},
+    {OWN "  .l <- x\n",
+     "'x' has no value yet where keys are made: use config.x, or keys of lines above"},
+    {"  .vocab_size <- 6\n  token_embd <- \"embed\"\n  w <- \"w\"\n  f <- \"f\"\n  ignore "
+     "config.a, config.v, config.s, config.o\n",
+     "key t.n is missing in the convert section in"},
+    {"  .vocab_size <- 6\n  token_embd <- \"embed\"\n  w <- \"w\"\n  f <- \"f\"\n  ignore "
+     "config.a, config.v, config.s, config.o\n",
+     "the section has no line for it"},
+    {"  .vocab_size <- 6\n  .n <- none\n  token_embd <- \"embed\"\n  w <- \"w\"\n  ignore "
+     "config.a, config.v, config.s, config.o\n",
+     "its line there gives none for this folder"},
+    {OWN "  .l <- config.o[0]\n", "element 0 of config.o is an object in config.json"},
+    {OWN "  .l <- config.o\n", "element 0 of config.o is an object in config.json"},
+    {OWN "  w <- \"w\"\nconvert B, Own:\n  .n <- 1\n",
+     "'Own' has a convert section already, in line 11"},
+    {OWN "  w <- \"w\" if not has(\"v\") and has(\"w\") and has(\"w.bias\") else none\n  f <- "
+         "\"f\" if has(\"v\") else \"g\"\n",
+     "tensor f: read by no line"},
+};
+
+/* What these sections convert. */
+static void put_own_folder(void) {
     static const int64_t e[2] = {4, 6}, w[2] = {4, 4};
     layout hf = {.tensor = calloc(8, sizeof(layout_tensor)), .n = 4};
     hf.tensor[0] =
@@ -74,57 +127,10 @@ TEST(language) {
     layout_free(&hf);
     REQUIRE(put_text("config.json", "{\"architectures\": [\"Own\"], \"v\": 6, \"a\": {\"n\": 4, "
                                     "\"l\": [1, 2, 3, 4.5]}, \"s\": \"u\", \"o\": [{\"x\": 1}]}"));
-    static const struct {
-        const char *lines, *words;
-    } bad[] = {
-        {OWN "  w <- \"w\"\n", "tensor f: read by no line of the convert section in"},
-        {OWN "  f <- \"f\"\n", "'w' has no line in the convert section"},
-        {OWN "  w <- none\n  f <- \"f\"\n", "nothing in the folder makes w.weight"},
-        {OWN "  w <- \"w\"\n  f <- \"f\" + config.z\n", "config.z is missing in config.json"},
-        {OWN "  w <- \"w\"\n  f <- config.z\n", "config.z is missing in config.json"},
-        {OWN "  w <- \"w\"\n  f <- x\n", "'x' has no value here"},
-        {OWN "  w <- \"w\"\n  f <- \"f\" + \"f\"\n", "a tensor and a number stand at '+'"},
-        {OWN "  w <- rows(\"w\", 2, 3)\n", "rows 2 to 4 of [4, 4], which has 4 rows"},
-        {OWN "  w <- pairs(\"w\", 3)\n", "the 4 rows of [4, 4] are no multiple of 6"},
-        {OWN "  w <- concat(\"w\", \"v\")\n",
-         "1 of the 2 tensors is missing in the folder: v.weight"},
-        {OWN "  w <- concat(\"w\", \"f\")\n", "concat of [4, 4] and [4]"},
-        {OWN "  w <- concat(\"w\", \"w\")\n",
-         "tensor w.weight is [4, 8], declared [n_embd, n_embd] = [4, 4]"},
-        {OWN "  arch <- \"v\"\n  w <- \"w\"\n",
-         "'arch' is one of the descriptor's own names, in quotes"},
-        {OWN "  .odd <- 1\n  w <- \"w\"\n  f <- \"f\"\n", "key t.odd = 1 is not read by"},
-        {OWN "  w <- \"w\"\n  w <- \"w\"\n", "'w' is mapped twice"},
-        {OWN "  require config.a.n == 5, \"n is\"\n", "n is: config.a.n = 4"},
-        {OWN "  .l <- config.a\n", "config.a is an object in config.json"},
-        {OWN "  .l <- transpose(\"a\")\n", "transpose(..) stands where a source tensor can stand"},
-        {OWN "  w <- stack(stack(\"w\", 2), 2)\n", "a stack in a stack"},
-        {OWN "  w <- stack(\"w{e}\", 2)\n",
-         "nothing in the folder makes w.weight; it comes from w0.weight (its weight)"},
-        {OWN "  w <- log(\"w\")\n",
-         "log(..) takes no source tensor: in a conversion these go through transpose, pairs"},
-        {OWN "  w <- heads(\"w\", 2)\n", "heads(..) takes no source tensor"},
-        {OWN "  .l <- n_embd\n",
-         "'n_embd' has no value yet where keys are made: use the key of a line above, .n"},
-        {OWN "  .l <- x\n",
-         "'x' has no value yet where keys are made: use config.x, or keys of lines above"},
-        {"  .vocab_size <- 6\n  token_embd <- \"embed\"\n  w <- \"w\"\n  f <- \"f\"\n  ignore "
-         "config.a, config.v, config.s, config.o\n",
-         "key t.n is missing in the convert section in"},
-        {"  .vocab_size <- 6\n  token_embd <- \"embed\"\n  w <- \"w\"\n  f <- \"f\"\n  ignore "
-         "config.a, config.v, config.s, config.o\n",
-         "the section has no line for it"},
-        {"  .vocab_size <- 6\n  .n <- none\n  token_embd <- \"embed\"\n  w <- \"w\"\n  ignore "
-         "config.a, config.v, config.s, config.o\n",
-         "its line there gives none for this folder"},
-        {OWN "  .l <- config.o[0]\n", "element 0 of config.o is an object in config.json"},
-        {OWN "  .l <- config.o\n", "element 0 of config.o is an object in config.json"},
-        {OWN "  w <- \"w\"\nconvert B, Own:\n  .n <- 1\n",
-         "'Own' has a convert section already, in line 11"},
-        {OWN "  w <- \"w\" if not has(\"v\") and has(\"w\") and has(\"w.bias\") else none\n  f <- "
-             "\"f\" if has(\"v\") else \"g\"\n",
-         "tensor f: read by no line"},
-    };
+}
+
+TEST(language) {
+    put_own_folder();
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         ggl_gguf *f = own(bad[k].lines);
         CHECK_MSG(!f, "converted, but should not be: %s", bad[k].lines);
