@@ -595,7 +595,10 @@ arch_value arch_eval_expr(arch_eval *ev, const arch_expr *e);
 arch_slot *arch_lookup(arch_eval *ev, const arch_expr *name);
 /* An arm not taken counts as read where the value of the one taken does. */
 void arch_mark_read(arch_eval *ev, const arch_expr *e, const arch_value *taken);
-/* "blk.{l}.x" with whole numbers put in; NULL: reported. In the arena. */
+/* The next of the terms between '+' and '-', without spaces around it; *s moves to the sign after it, from where the caller
+ * goes one on, or to the end. False: there are no more. */
+bool arch_next_term(const char **s, const char *end, ggl_str *term);
+/* "blk.{l}.x", "blk.{n_layer + i}.x" with whole numbers put in; NULL: reported. In the arena. */
 const char *arch_expand(arch_eval *ev, const char *s, arch_place p);
 
 /* arch_eval.c */

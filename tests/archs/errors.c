@@ -565,6 +565,10 @@ TEST(odd_numbers) {
         const char *top, *want;
     } list[] = {
         {"w [8] from \"v{big}\"\n", "'{big}' is to be the name of a whole number"},
+        {"w [8] from \"v{big + 1}\"\n", "{big + 1}: 'big' is to be the name of a whole number"},
+        {"w [8] from \"v{1 + }\"\n", "{1 + }: '' is to be the name of a whole number"},
+        {"w [8] from \"v{}\"\n", "'{}' is to be the name of a whole number"},
+        {"w [8] from \"v{2 - 3}\"\n", "{2 - 3} is -1, which is no number of a layer or tensor"},
         {"w [8] from \"v{nan}\"\n", "'{nan}' is to be the name of a whole number"},
         {"w [nan]\n", "nan, and a whole number is wanted here"},
         {"w [inf]\n", "'inf' is inf; 1 to 2147483647 is possible here"},
