@@ -118,14 +118,20 @@ typedef struct llm_arch_params {
     void *ctx;
 } llm_arch_params;
 
+typedef enum llm_arch_line {
+    LLM_ARCH_LINE_RAN = 1,   /* a statement was run */
+    LLM_ARCH_LINE_TAKEN = 2, /* an `if`: its condition held */
+    LLM_ARCH_LINE_PASSED = 4 /* an `if`: none of its arms was taken */
+} llm_arch_line;
+
 typedef struct llm_arch_result {
     const char *family; /* which of the header's names the model has; the descriptor's */
     int64_t n_vocab;
     int64_t n_layer; /* turns of the layer loop: nodes have the groups -1, 0 .. n_layer-1, and
                         n_layer after it */
     char *notes;     /* what is no error but worth a line, each ended by a newline; NULL: nothing */
-    uint8_t
-        *line_ran; /* [llm_arch_n_lines]: 1 where a statement that begins in the line was taken */
+    uint8_t *
+        line_ran; /* [llm_arch_n_lines]: bits of llm_arch_line for the statements that begin in the line */
 } llm_arch_result;
 
 /* Makes the inputs "token", "pos" and "slot" (i32, one for each of the batch), the nodes and the
