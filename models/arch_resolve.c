@@ -529,6 +529,8 @@ static bool is_declared(arch_parser *p, const arch_mapping *m) {
     bool declared = m->kind != MAP_WEIGHT || find_weight_stmt(p, p->arch->body, m->name);
     for (const arch_fn *f = p->arch->fn; f && !declared; f = f->next)
         declared = find_weight_stmt(p, f->body, m->name);
+    for (const arch_fn *f = p->arch->prelude_fn; f && !declared; f = f->next)
+        declared = f->used && find_weight_stmt(p, f->body, m->name);
     return declared;
 }
 
