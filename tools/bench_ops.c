@@ -660,10 +660,13 @@ int bench_ops(int argc, char **argv) {
         {"--svg", ARG_STRING, &svg, .value = "FILE", .help = "draw the roofline"},
         {0}};
     const args_spec spec = {
-        TOOL, "[options]",
+        TOOL,
+        "[options]",
         "Times every kernel of every instruction set that this machine has, and "
         "compares its bits with the portable definition. Exit code 1: they differ.",
-        options, NULL};
+        options,
+        NULL,
+        NULL};
     ggl_error err = {0};
     int code = args_parse(&spec, argc, argv);
     if (code >= 0)

@@ -47,6 +47,13 @@ GGL_API const char *llm_arch_text(const llm_arch *arch, size_t *n);
 GGL_API bool llm_arch_builtin(int k, const char **name, const char **text, size_t *n);
 /* The built-in descriptor whose header has this family. GGL_NOT_FOUND with the nearest name. */
 GGL_API GGL_NODISCARD ggl_status llm_arch_open(llm_arch **out, const char *family, ggl_error *err);
+/* The built-in descriptor of that file's name, with or without ".arch": "llama". False: there is none. */
+GGL_API bool llm_arch_builtin_named(const char *name, const char **file, const char **text,
+                                    size_t *n);
+/* A descriptor as people give one: a file, or where there is no such file the name of a built-in one. *builtin (may be NULL)
+ * says which. GGL_IO, GGL_FORMAT, GGL_LIMIT. */
+GGL_API GGL_NODISCARD ggl_status llm_arch_open_given(llm_arch **out, const char *given,
+                                                     bool *builtin, ggl_error *err);
 
 /* --- where keys and tensors come from --------------------------------------------------------- */
 
