@@ -199,6 +199,10 @@ static const struct {
      "blk.0.v.weight [8]", ""},
     {"n = 0\nw [8] from \"blk.{n}.v.weight\"\n", "x = x * w\n", "blk.0.v.weight [8]", ""},
     {"def two(x):\n  return x, 1\n", "y, n = two(x)\nx = y\n", "", ""},
+    /* a tokenizer with more tokens than the model has rows; with fewer */
+    {"", "", "tokenizer.ggml.tokens = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]",
+     "the tokenizer has 12 tokens and t.vocab_size is 10: the model has no rows for the last 2"},
+    {"", "", "tokenizer.ggml.tokens = [0, 1, 2, 3]", ""},
     /* keys */
     {"a = .nope + 1\n", "", "", "t.arch:3:5: error: key t.nope is missing in model.gguf"},
     {"a = .nope + 1\n", "", "", "'\?\? value' says what holds without it"},
