@@ -37,7 +37,7 @@ llm_arch *arch_open(const char *tool, const char *file) {
     ggl_error err = {0};
     if (is_gguf(file)) {
         tool_error(tool, 1,
-                   "%s: this is a model, and a descriptor stands here: llama.arch, say, or the "
+                   "%s: this is a model, and a descriptor is wanted here: NAME.arch, or the "
                    "name of a built-in one "
                    "('llm-arch list'); 'llm-arch show %s' names the model's own",
                    file, file);
