@@ -429,8 +429,9 @@ static const char *foreign_format(const uint8_t *data, size_t size) {
         const char *magic, *text;
     } known[] = {
         {"PK\x03\x04", "a zip archive, such as a PyTorch checkpoint"},
-        {"version https://git-lfs", "a Git LFS pointer: the model itself has not been downloaded; 'git lfs pull' in its folder "
-         "does that"},
+        {"version https://git-lfs", "a Git LFS pointer: the model itself has not been downloaded; "
+                                    "'git lfs pull' in its folder "
+                                    "does that"},
         {"lmgg", "a model in ggml's format before GGUF"},
         {"fmgg", "a model in ggml's format before GGUF"},
         {"tjgg", "a model in ggml's format before GGUF"},
@@ -439,8 +440,14 @@ static const char *foreign_format(const uint8_t *data, size_t size) {
         {"<!doctype", "a web page"},
         {"<html", "a web page"},
         {"{", "JSON text"},
-        {"\x1f\x8b", "a gzip archive"},
-        {"\x28\xb5\x2f\xfd", "a zstd archive"},
+        {"\x1f\x8b", "compressed: unpack it with gunzip"},
+        {"\xfd"
+         "7zXZ",
+         "compressed: unpack it with unxz"},
+        {"\x28\xb5\x2f\xfd", "compressed: unpack it with unzstd"},
+        {"BZh", "compressed: unpack it with bunzip2"},
+        {"\x04\x22\x4d\x18", "compressed: unpack it with unlz4"},
+        {"7z\xbc\xaf\x27\x1c", "a 7z archive: unpack it"},
         {"\x93NUMPY", "a NumPy array"},
         {"\x89HDF", "an HDF5 file"},
     };

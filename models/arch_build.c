@@ -54,6 +54,21 @@ bool arch_find_family(arch_eval *ev) {
     return false;
 }
 
+/* More tokens than the model has rows would be found out by the first prompt that holds one of the last. */
+static bool has_rows_for_tokens(arch_eval *ev, int64_t own) {
+    llm_arch_key k;
+    if (own <= 0 || ev->conv || !ev->src->find_key(ev->src->ctx, "tokenizer.ggml.tokens", &k) ||
+        !k.is_list || k.n <= (uint64_t)own)
+        return true;
+    const unsigned long long n = k.n, rows = (unsigned long long)own;
+    arch_source_error(ev,
+                      "the tokenizer has %llu tokens and %s.vocab_size is %llu: the model has no "
+                      "rows for the last %llu, which a prompt may hold. Convert it again, by "
+                      "llm-convert --extra-tokens cut",
+                      n, ev->family, rows, n - rows);
+    return false;
+}
+
 /* {arch}.vocab_size, or the tokenizer's tokens, or the rows of the embedding. */
 static int64_t find_n_vocab(arch_eval *ev, int64_t own) {
     llm_arch_key k;
@@ -111,6 +126,8 @@ static bool prepare(arch_eval *ev, const llm_arch_params *params) {
         !engine_key(ev, "vocab_size", INT32_MAX, &n_vocab))
         return false;
     ev->n_ctx = params && params->n_ctx ? params->n_ctx : ggl_graph_get_params(ev->g)->n_pos;
+    if (!(params && params->n_vocab) && !has_rows_for_tokens(ev, n_vocab))
+        return false;
     ev->n_vocab = params && params->n_vocab ? params->n_vocab : find_n_vocab(ev, n_vocab);
     if (ev->n_vocab < 1 || ev->n_vocab > INT32_MAX) {
         arch_source_error(ev,

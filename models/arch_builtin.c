@@ -1,8 +1,11 @@
 /* The descriptors that are compiled in: models/archs/, embedded by CMake, which writes the table
  * arch_embedded.h. */
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "arch_impl.h"
+#include "text_file.h"
 
 #define EMBEDDED(symbol, name)                                                                     \
     extern const unsigned char symbol[];                                                           \
@@ -42,6 +45,38 @@ bool llm_arch_builtin(int k, const char **name, const char **text, size_t *n) {
         return true;
     }
     return false;
+}
+
+bool llm_arch_builtin_named(const char *name, const char **file, const char **text, size_t *n) {
+    const size_t stem = strlen(name);
+    for (int k = 0; llm_arch_builtin(k, file, text, n); k++)
+        if (strcmp(*file, name) == 0 ||
+            (strncmp(*file, name, stem) == 0 && strcmp(*file + stem, ".arch") == 0))
+            return true;
+    return false;
+}
+
+ggl_status llm_arch_open_given(llm_arch **out, const char *given, bool *builtin, ggl_error *err) {
+    const char *file, *text;
+    char *own;
+    size_t n;
+    const bool absent = access(given, F_OK) != 0 && errno == ENOENT && !strchr(given, '/');
+    *out = NULL;
+    if (builtin)
+        *builtin = absent;
+    if (absent && llm_arch_builtin_named(given, &file, &text, &n))
+        return llm_arch_parse(out, text, n, file, err);
+    if (absent)
+        return ggl_fail(err, GGL_IO,
+                        "%s: no such file, and no built-in descriptor of that name ('llm-arch "
+                        "list' names them)",
+                        given);
+    ggl_status s = llm_read_text_file(given, ARCH_MAX_TEXT, &own, &n, err);
+    if (s != GGL_OK)
+        return s;
+    s = llm_arch_parse(out, own, n, given, err);
+    ggl_free(own);
+    return s;
 }
 
 /* Whether the descriptor is for the family; the name nearest to it, of those seen so far, goes into nearest[2 * ARCH_MAX_NAME]. */

@@ -366,7 +366,11 @@ static recipe *make_weight(arch_eval *ev, const arch_stmt *s, bool is_bias,
     if (m && !c->made)
         return arch_nomem(ev), NULL;
     c->own_bias = own != NULL;
+    arch_frame *frame = ev->frame;
+    ev->frame =
+        NULL; /* the line sees what the descriptor sees, not the function that declares the weight */
     const bool made = m && arch_convert_make(ev, m->expr, is_bias && !own, &r);
+    ev->frame = frame;
     if (made && !r && !t->optional)
         missing_source(ev, m, is_bias ? "its bias" : "its weight", t, is_bias);
     c->own_bias = false;

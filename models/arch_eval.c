@@ -185,6 +185,11 @@ static bool run_assign(arch_eval *ev, const arch_stmt *s) {
     return true;
 }
 
+static void mark_line(arch_eval *ev, const arch_stmt *s, int what) {
+    if (ev->line_ran && !s->place.text->prelude)
+        ev->line_ran[s->line - 1] |= (uint8_t)what;
+}
+
 static bool run_if(arch_eval *ev, const arch_stmt *s) {
     for (int k = 0; k < s->n_arm; k++) {
         bool yes = true;
@@ -193,9 +198,12 @@ static bool run_if(arch_eval *ev, const arch_stmt *s) {
             if (v.kind == VAL_FAIL || !arch_want_bool(ev, s->arm[k].cond, &v, &yes))
                 return false;
         }
+        if (yes && k == 0)
+            mark_line(ev, s, LLM_ARCH_LINE_TAKEN);
         if (yes)
             return arch_run(ev, s->arm[k].body);
     }
+    mark_line(ev, s, LLM_ARCH_LINE_PASSED);
     return true;
 }
 
@@ -284,42 +292,6 @@ static bool run_return(arch_eval *ev, const arch_stmt *s) {
 
 /* --- require ---------------------------------------------------------------------------------- */
 
-/* Made-up models are told how a condition would hold: `key == value`, `has(key)`, joined by `and`.
- */
-static void teach(arch_eval *ev, const arch_expr *e, bool want) {
-    const arch_expr *side[2] = {e->a, e->b};
-    const arch_expr *truth = e->kind == EX_OR_ELSE ? e->a : e;
-    if (truth->kind == EX_KEY) {
-        arch_value v = arch_eval_expr(ev, truth);
-        if (v.kind == VAL_BOOL)
-            ev->src->require_key(ev->src->ctx, v.key, &(llm_arch_item){.flag = want});
-    } else if (e->kind == EX_NOT) {
-        teach(ev, e->a, !want);
-    } else if (e->kind == EX_AND && want) {
-        teach(ev, e->a, true);
-        teach(ev, e->b, true);
-    } else if (e->kind == EX_HAS && !want && e->a->kind == EX_KEY) {
-        arch_value v = arch_eval_expr(ev, e->a);
-        if (v.kind != VAL_NONE && v.key)
-            ev->src->require_key(ev->src->ctx, v.key, NULL);
-    } else if (e->kind == EX_IN && want && e->b->kind == EX_LIST && e->b->n_arg > 0) {
-        arch_expr first = {.kind = EX_BINARY, .op = GGL_OP_EQ, .a = e->a, .b = e->b->arg[0].value};
-        teach(ev, &first, true);
-    } else if (e->kind == EX_BINARY && e->op == GGL_OP_EQ && want) {
-        for (int k = 0; k < 2; k++) {
-            const arch_expr *key = side[k]->kind == EX_OR_ELSE ? side[k]->a : side[k];
-            arch_value now = arch_eval_expr(ev, side[k]), other = arch_eval_expr(ev, side[1 - k]);
-            bool is_key =
-                key->kind == EX_KEY || (key->kind == EX_NAME && now.kind == VAL_NUMBER && now.key);
-            if (!is_key || !now.key || now.kind != other.kind || arch_equal(&now, &other))
-                continue;
-            llm_arch_item item = {other.num, other.flag, other.str};
-            ev->src->require_key(ev->src->ctx, now.key, &item);
-            return;
-        }
-    }
-}
-
 /* "size(w) = 64" of an operand, unless it says so itself. */
 static void append_operand(arch_eval *ev, const arch_expr *e, char *buf, size_t size) {
     char quote[64];
@@ -347,7 +319,7 @@ static bool run_require(arch_eval *ev, const arch_stmt *s) {
         return true;
     ev->refused = true;
     if (ev->src->require_key)
-        teach(ev, e, true);
+        arch_teach(ev, e, true);
     arch_value left = e->kind == EX_IN && s->string ? arch_eval_expr(ev, e->a) : ARCH_FAIL;
     if (left.kind == VAL_STRING) {
         snprintf(values, sizeof values, " \"%.*s\"", (int)ggl_utf8_cut(left.str.s, left.str.n, 64),
@@ -394,11 +366,9 @@ bool arch_run(arch_eval *ev, const arch_stmt *s) {
     for (; s; s = s->next) {
         if (!arch_step(ev, s->place, 1))
             return false;
-        if (!s->place.text->prelude) {
+        if (!s->place.text->prelude)
             ev->at = s;
-            if (ev->line_ran)
-                ev->line_ran[s->line - 1] = 1;
-        }
+        mark_line(ev, s, LLM_ARCH_LINE_RAN);
         if (!run_one(ev, s))
             return false;
     }

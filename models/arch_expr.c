@@ -2,6 +2,7 @@
  * now; what has a tensor becomes nodes of the graph. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "arch_impl.h"
@@ -80,7 +81,7 @@ void arch_mark_read(arch_eval *ev, const arch_expr *e, const arch_value *taken) 
     arch_walk_expr((arch_expr *)e, visit_read, &a); /* visit_read writes nothing to it */
 }
 
-/* A whole number by name, for "{l}". */
+/* A whole number by name, for "{l}": not below 0. */
 static bool number_named(arch_eval *ev, const char *name, double *out) {
     const arch_frame *f = ev->frame;
     const llm_arch *a = ev->arch;
@@ -101,8 +102,43 @@ static bool number_named(arch_eval *ev, const char *name, double *out) {
     return true;
 }
 
+static int shown_length(const char *from, const char *end) {
+    return end - from < ARCH_MAX_NAME ? (int)(end - from) : ARCH_MAX_NAME;
+}
+
+bool arch_next_term(const char **s, const char *end, ggl_str *term) {
+    if (*s > end)
+        return false;
+    const char *to = *s, *from = *s;
+    while (to < end && *to != '+' && *to != '-')
+        to++;
+    *s = to;
+    while (from < to && *from == ' ')
+        from++;
+    while (to > from && to[-1] == ' ')
+        to--;
+    *term = (ggl_str){from, (size_t)(to - from)};
+    return true;
+}
+
+/* The terms added up. On failure *bad is the term that is no number. */
+static bool sum_named(arch_eval *ev, const char *s, const char *end, double *sum, ggl_str *bad) {
+    char name[ARCH_MAX_NAME + 1];
+    double sign = 1, x;
+    for (*sum = 0; arch_next_term(&s, end, bad); s++) {
+        snprintf(name, sizeof name, "%.*s", shown_length(bad->s, bad->s + bad->n), bad->s);
+        if (bad->n > 0 && bad->n < 10 && strspn(name, "0123456789") == bad->n)
+            x = strtod(name, NULL);
+        else if (bad->n > ARCH_MAX_NAME || !number_named(ev, name, &x))
+            return false;
+        *sum += sign * x;
+        sign = *s == '-' ? -1 : 1;
+    }
+    return true;
+}
+
 const char *arch_expand(arch_eval *ev, const char *s, arch_place p) {
-    char buf[512], name[ARCH_MAX_NAME + 1];
+    char buf[512];
     size_t n = 0;
     while (*s && n + 16 < sizeof buf) {
         const char *end = *s == '{' ? strchr(s, '}') : NULL;
@@ -111,15 +147,20 @@ const char *arch_expand(arch_eval *ev, const char *s, arch_place p) {
             continue;
         }
         double x;
-        if (!arch_step(ev, p, 1 + ev->arch->n_global / 8)) /* names are looked for one by one */
+        ggl_str bad;
+        const int64_t cost = 1 + ev->arch->n_global / 8; /* names are looked for one by one */
+        if (!arch_step(ev, p, cost * (1 + (end - s) / 2)))
             return NULL;
-        size_t len = (size_t)(end - s - 1);
-        if (len > ARCH_MAX_NAME)
-            len = ARCH_MAX_NAME;
-        memcpy(name, s + 1, len);
-        name[len] = 0;
-        if (!number_named(ev, name, &x)) {
-            arch_error(ev, p, "'{%s}' is to be the name of a whole number", name);
+        if (!sum_named(ev, s + 1, end, &x, &bad)) {
+            const bool sum = bad.n != (size_t)(end - s - 1);
+            arch_error(ev, p, "%.*s%s%s%.*s%s is to be the name of a whole number",
+                       sum ? shown_length(s, end + 1) : 0, s, sum ? ": " : "", sum ? "'" : "'{",
+                       shown_length(bad.s, bad.s + bad.n), bad.s, sum ? "'" : "}'");
+            return NULL;
+        }
+        if (!(x >= 0 && x <= ARCH_MAX_DIM)) {
+            arch_error(ev, p, "%.*s is %.0f, which is no number of a layer or tensor",
+                       shown_length(s, end + 1), s, x);
             return NULL;
         }
         n += (size_t)snprintf(buf + n, sizeof buf - n, "%.0f", x);

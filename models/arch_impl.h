@@ -7,6 +7,7 @@
  *     arch_resolve.c     names get slots, calls their function; what needs no model is checked
  *     arch_eval.c        statements, layer by layer
  *     arch_expr.c        expressions -> values
+ *     arch_teach.c       what a made-up model's keys must be for a `require` to hold
  *     arch_call.c        functions and bodies
  *     arch_ops.c         primitives -> nodes of the graph
  *     arch_weight.c      declared tensors
@@ -595,8 +596,14 @@ arch_value arch_eval_expr(arch_eval *ev, const arch_expr *e);
 arch_slot *arch_lookup(arch_eval *ev, const arch_expr *name);
 /* An arm not taken counts as read where the value of the one taken does. */
 void arch_mark_read(arch_eval *ev, const arch_expr *e, const arch_value *taken);
-/* "blk.{l}.x" with whole numbers put in; NULL: reported. In the arena. */
+/* The next of the terms between '+' and '-', without spaces around it; *s moves to the sign after it, from where the caller
+ * goes one on, or to the end. False: there are no more. */
+bool arch_next_term(const char **s, const char *end, ggl_str *term);
+/* "blk.{l}.x", "blk.{n_layer + i}.x" with whole numbers put in; NULL: reported. In the arena. */
 const char *arch_expand(arch_eval *ev, const char *s, arch_place p);
+
+/* arch_teach.c: for made-up models, when the condition of a `require` is not `want`; no error is reported. */
+void arch_teach(arch_eval *ev, const arch_expr *e, bool want);
 
 /* arch_eval.c */
 bool arch_run(arch_eval *ev, const arch_stmt *s); /* false: failed, or a return was met */

@@ -75,6 +75,8 @@ static bool is_declared(const arch_eval *ev, ggl_str name) {
     bool yes = declares(ev->arch->body, name);
     for (const arch_fn *f = ev->arch->fn; f && !yes; f = f->next)
         yes = declares(f->body, name);
+    for (const arch_fn *f = ev->arch->prelude_fn; f && !yes; f = f->next)
+        yes = f->used && declares(f->body, name);
     return yes;
 }
 

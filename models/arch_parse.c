@@ -640,9 +640,21 @@ ggl_status arch_parse_text(llm_arch *arch, const arch_text *text, ggl_error *err
     return parse_with(parse_all, arch, text, err);
 }
 
+/* Where the text begins after the byte order mark that some editors write. */
+static size_t arch_begin(const char *text, size_t n) {
+    return n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
+
+static int count_lines(const char *text, size_t n) {
+    int lines = n > 0 && text[n - 1] != '\n';
+    for (size_t i = 0; i < n; i++)
+        lines += text[i] == '\n';
+    return lines;
+}
+
 ggl_status arch_parse_header(llm_arch **out, const char *text, size_t n, const char *name, ggl_error *err) {
     *out = NULL;
-    size_t at = 0; /* of the line that names the families */
+    size_t at = arch_begin(text, n); /* of the line that names the families */
     while (at < n && (n - at < 5 || memcmp(text + at, "arch ", 5) != 0)) {
         const char *end = memchr(text + at, '\n', n - at);
         at = end ? (size_t)(end - text) + 1 : n;
@@ -668,6 +680,9 @@ ggl_status llm_arch_parse(llm_arch **out, const char *text, size_t n, const char
     if (!a)
         return ggl_fail(err, GGL_NOMEM, "%s: out of memory", name);
     a->arena.limit = ARCH_MAX_MEMORY;
+    const size_t begin = arch_begin(text, n);
+    text += begin;
+    n -= begin;
     size_t prelude_n;
     const char *prelude = arch_prelude_text(&prelude_n);
     a->prelude = (arch_text){"prelude.arch", prelude, prelude_n, true};
@@ -684,9 +699,7 @@ ggl_status llm_arch_parse(llm_arch **out, const char *text, size_t n, const char
         llm_arch_free(a);
         return s;
     }
-    a->n_lines = 1;
-    for (size_t i = 0; i < n; i++)
-        a->n_lines += text[i] == '\n';
+    a->n_lines = count_lines(text, n);
     *out = a;
     return GGL_OK;
 }

@@ -529,6 +529,8 @@ static bool is_declared(arch_parser *p, const arch_mapping *m) {
     bool declared = m->kind != MAP_WEIGHT || find_weight_stmt(p, p->arch->body, m->name);
     for (const arch_fn *f = p->arch->fn; f && !declared; f = f->next)
         declared = find_weight_stmt(p, f->body, m->name);
+    for (const arch_fn *f = p->arch->prelude_fn; f && !declared; f = f->next)
+        declared = f->used && find_weight_stmt(p, f->body, m->name);
     return declared;
 }
 
@@ -556,21 +558,40 @@ static void refuse_source(void *ctx, arch_expr *e) {
                 e->name);
 }
 
-/* ignore "blk.{n}.*": n is a name of the descriptor's, or e, an expert. */
-static void check_ignored(arch_parser *p, const arch_mapping *m) {
+static bool is_turn(const llm_arch *a, const char *name) {
+    bool turn = strcmp(name, "e") == 0;
+    for (const arch_stmt *s = a->body; s && !turn; s = s->next)
+        turn = s->kind == ST_LAYER && strcmp(s->target[0].name, name) == 0;
+    return turn;
+}
+
+static void check_ignored_name(arch_parser *p, const arch_mapping *m, const char *name, bool sum) {
     const llm_arch *a = p->arch;
+    if (sum && is_turn(a, name))
+        arch_parse_fail_at(p, GGL_FORMAT, m->place,
+                           "{%s} stands for the number of any layer or expert, and so alone: "
+                           "nothing is added to it",
+                           name);
+    else if (strcmp(name, "e") != 0 && strspn(name, "0123456789") != strlen(name) &&
+             find_name(a->global, a->n_global, name) < 0)
+        arch_parse_fail_at(p, GGL_FORMAT, m->place,
+                           "'{%s}' is no name of this descriptor: a number of it, the layers' own, "
+                           "or {e} for experts; '*' stands for anything",
+                           name);
+}
+
+/* ignore "blk.{n}.*": n is a name of the descriptor's, or e, an expert; or the sum of such names and of numbers. */
+static void check_ignored(arch_parser *p, const arch_mapping *m) {
     char name[ARCH_MAX_NAME + 1];
     for (const char *s = strchr(m->name, '{'), *end; s && (end = strchr(s, '}'));
          s = strchr(end, '{')) {
-        snprintf(name, sizeof name, "%.*s",
-                 (int)(end - s - 1 < ARCH_MAX_NAME ? end - s - 1 : ARCH_MAX_NAME), s + 1);
-        if (work(p, m->place) && strcmp(name, "e") != 0 &&
-            find_name(a->global, a->n_global, name) < 0)
-            arch_parse_fail_at(
-                p, GGL_FORMAT, m->place,
-                "'{%s}' is no name of this descriptor: a number of it, the layers' own, or "
-                "{e} for experts; '*' stands for anything",
-                name);
+        const size_t whole = (size_t)(end - s - 1);
+        ggl_str term;
+        for (s++; work(p, m->place) && arch_next_term(&s, end, &term); s++) {
+            snprintf(name, sizeof name, "%.*s",
+                     (int)(term.n < ARCH_MAX_NAME ? term.n : ARCH_MAX_NAME), term.s);
+            check_ignored_name(p, m, name, term.n != whole);
+        }
     }
 }
 

@@ -126,47 +126,87 @@ static void add_group(arch_survey *s, const char *name) {
         s->group[s->n_group++] = name;
 }
 
-/* The key a value was read from: the expression is one, or a name that was given one. */
-static toy_key *key_behind(arch_survey *s, const arch_expr *e, int depth) {
-    if (!e || depth > 8)
-        return NULL;
-    if (e->kind == EX_KEY)
-        return find_key(s, e->name, e->whole);
-    if (e->kind == EX_INDEX || e->kind == EX_OR_ELSE)
-        return key_behind(s, e->a, depth + 1);
-    return NULL;
-}
+/* --- the keys that a value was read from ------------------------------------------------------- */
 
-typedef struct binding { /* where a name gets a value that is a key's */
+/* Where a value comes from: keys, read by the expression itself, by names, or by the calls of the function whose parameter it
+ * is. */
+typedef struct origin {
+    toy_key *key[8];
+    int n_key;
+    const arch_expr *fallback; /* of `key ?? fallback`, the last met */
+} origin;
+
+typedef struct tracing {
     arch_survey *s;
-    const char *name;
-    toy_key *key;
-    const arch_expr *value;
-} binding;
+    origin *out;
+    const arch_fn *fn,
+        *caller; /* of trace_call: calls of fn, met in the body of caller; NULL: in that of the file */
+    int param, depth;
+} tracing;
 
-static void find_binding(binding *b, const arch_stmt *st) {
-    for (; st && !b->key && b->s->work++ < ARCH_MAX_STEPS; st = st->next) {
-        if (st->kind == ST_ASSIGN && st->n_target == 1 &&
-            strcmp(st->target[0].name, b->name) == 0) {
-            b->key = key_behind(b->s, st->expr[0], 0);
-            b->value = st->expr[0];
-        }
+static void trace(tracing *t, const arch_expr *e, const arch_fn *within);
+
+/* `name = e`, in any of the statements. */
+static void trace_binding(tracing *t, const arch_stmt *st, const char *name,
+                          const arch_fn *within) {
+    for (; st && t->out->n_key == 0 && t->s->work++ < ARCH_MAX_STEPS; st = st->next) {
+        if (st->kind == ST_ASSIGN && st->n_target == 1 && strcmp(st->target[0].name, name) == 0)
+            trace(t, st->expr[0], within);
         for (int k = 0; k < st->n_arm; k++)
-            find_binding(b, st->arm[k].body);
+            trace_binding(t, st->arm[k].body, name, within);
     }
 }
 
-static toy_key *key_of(arch_survey *s, const arch_expr *e) {
-    toy_key *k = key_behind(s, e, 0);
-    if (k || !e || e->kind != EX_NAME)
-        return k;
-    binding b = {s, e->name, NULL, NULL};
-    find_binding(&b, s->arch->body);
-    for (const arch_fn *f = s->arch->fn; f && !b.key; f = f->next)
-        find_binding(&b, f->used ? f->body : NULL);
-    for (const arch_fn *f = s->arch->prelude_fn; f && !b.key; f = f->next)
-        find_binding(&b, f->used ? f->body : NULL);
-    return b.key;
+static void trace_call(void *ctx, arch_expr *e) {
+    const tracing here = *(tracing *)ctx;
+    if (here.s->work++ > ARCH_MAX_STEPS || e->kind != EX_CALL || e->callee != CALL_FN ||
+        e->fn != here.fn)
+        return;
+    for (int k = 0; k < e->n_arg; k++)
+        if (e->arg[k].name ? strcmp(e->arg[k].name, here.fn->param[here.param].name) == 0
+                           : k == here.param)
+            trace(ctx, e->arg[k].value, here.caller);
+    *(tracing *)ctx = here;
+}
+
+static void trace_param(tracing *t, const arch_fn *fn, int param) {
+    const arch_fn *list[2] = {t->s->arch->fn, t->s->arch->prelude_fn};
+    t->fn = fn;
+    t->param = param;
+    t->caller = NULL;
+    arch_walk_stmts(t->s->arch->body, trace_call, t);
+    for (int i = 0; i < 2; i++)
+        for (t->caller = list[i]; t->caller; t->caller = t->caller->next)
+            if (t->caller->used)
+                arch_walk_stmts(t->caller->body, trace_call, t);
+}
+
+static void trace(tracing *t, const arch_expr *e, const arch_fn *within) {
+    toy_key *key;
+    if (t->depth++ < 8 && t->out->n_key < (int)(sizeof t->out->key / sizeof *t->out->key)) {
+        if (e->kind == EX_KEY && (key = find_key(t->s, e->name, e->whole)) != NULL)
+            t->out->key[t->out->n_key++] = key;
+        else if (e->kind == EX_INDEX)
+            trace(t, e->a, within);
+        else if (e->kind == EX_OR_ELSE) {
+            t->out->fallback = e->b;
+            trace(t, e->a, within);
+        } else if (e->kind == EX_NAME && e->local < 0)
+            trace_binding(t, t->s->arch->body, e->name, NULL);
+        else if (e->kind == EX_NAME && within && e->local < within->n_param)
+            trace_param(t, within, e->local);
+        else if (e->kind == EX_NAME && within)
+            trace_binding(t, within->body, e->name, within);
+    }
+    t->depth--;
+}
+
+static origin origin_of(arch_survey *s, const arch_expr *e) {
+    origin out = {0};
+    tracing t = {.s = s, .out = &out};
+    if (e)
+        trace(&t, e, s->within);
+    return out;
 }
 
 static bool literal(const arch_expr *e, toy_value *v) {
@@ -202,19 +242,85 @@ static void add_other(toy_key *k, toy_value v) {
         k->other[k->n_other++] = v;
 }
 
-static void add_truth(toy_key *k) {
-    add_other(k, (toy_value){.type = LLM_ARCH_BOOL, .flag = true});
-    add_other(k, (toy_value){.type = LLM_ARCH_BOOL, .flag = false});
+/* The same for all keys that the expression may read. */
+static void add_others(arch_survey *s, const arch_expr *e, toy_value v) {
+    const origin from = origin_of(s, e);
+    for (int k = 0; k < from.n_key; k++)
+        add_other(from.key[k], v);
+}
+
+static void add_truth(arch_survey *s, const arch_expr *e) {
+    add_others(s, e, (toy_value){.type = LLM_ARCH_BOOL, .flag = true});
+    add_others(s, e, (toy_value){.type = LLM_ARCH_BOOL, .flag = false});
 }
 
 /* A key that must be a list: that of the layers with something, say. Half of its elements are 0, so
  * that some layers are in it and some are not. */
 static void add_list(arch_survey *s, const arch_expr *e) {
-    toy_key *k = e->kind == EX_NAME ? key_of(s, e) : key_behind(s, e, 0);
-    if (!k || k->indexed)
+    const origin from = origin_of(s, e);
+    for (int k = 0; k < from.n_key; k++)
+        if (!from.key[k]->indexed) {
+            from.key[k]->indexed = true;
+            add_other(from.key[k], (toy_value){.type = LLM_ARCH_NUMBER, .number = 0});
+        }
+}
+
+/* --- comparisons with a number ---------------------------------------------------------------- */
+
+static bool compares(ggl_op op, double a, double b) {
+    switch (op) {
+    case GGL_OP_LT:
+        return a < b;
+    case GGL_OP_LE:
+        return a <= b;
+    case GGL_OP_GT:
+        return a > b;
+    default:
+        return a >= b;
+    }
+}
+
+/* Whether models without the key differ in nothing else. */
+static bool goes_alone(arch_survey *s, const toy_key *key) {
+    const char *group = arch_survey_group(s, key->name);
+    return key->optional && !key->indexed && group && strcmp(group + 1, key->name) == 0;
+}
+
+enum {
+    MOST_COMPARED_WITH = 1024
+}; /* more may be a size, of which a made-up model would get too large */
+
+/* `key > number`: a value of the key on the other side of the number than its usual one, unless its absence is there. */
+static void add_compared(arch_survey *s, const arch_expr *e, ggl_op op, double number) {
+    const origin from = origin_of(s, e);
+    const bool at = compares(op, number, number); /* the number itself is on this side */
+    for (int k = 0; k < from.n_key; k++) {
+        toy_key *key = from.key[k];
+        const bool is_so = compares(op, key->value.number, number);
+        const bool absence = goes_alone(s, key) && from.fallback &&
+                             from.fallback->kind == EX_NUMBER &&
+                             compares(op, from.fallback->num, number) != is_so;
+        const double step =
+            op == GGL_OP_LT || op == GGL_OP_GE ? -1 : 1; /* to the side without the number */
+        const double other = at != is_so ? number : number + step;
+        if (key->value.type == LLM_ARCH_NUMBER && !absence && other >= 0 &&
+            other <= MOST_COMPARED_WITH)
+            add_other(key, (toy_value){.type = LLM_ARCH_NUMBER, .number = other});
+    }
+}
+
+static void survey_comparison(void *ctx, arch_expr *e) {
+    static const ggl_op turned[][2] = {{GGL_OP_LT, GGL_OP_GT}, {GGL_OP_LE, GGL_OP_GE}};
+    if (e->kind != EX_BINARY || e->op < GGL_OP_LT || e->op > GGL_OP_GE)
         return;
-    k->indexed = true;
-    add_other(k, (toy_value){.type = LLM_ARCH_NUMBER, .number = 0});
+    const origin second = origin_of(ctx, e->b);
+    if (e->b->kind == EX_NUMBER)
+        add_compared(ctx, e->a, e->op, e->b->num);
+    else if (second.n_key == 1) /* as its usual value */
+        add_compared(ctx, e->a, e->op, second.key[0]->value.number);
+    for (int k = 0; e->a->kind == EX_NUMBER && k < 4; k++)
+        if (turned[k / 2][k % 2] == e->op)
+            add_compared(ctx, e->b, turned[k / 2][1 - k % 2], e->a->num);
 }
 
 /* Whether an expression is true or false, whatever the model. */
@@ -230,14 +336,14 @@ static void survey_expr(void *ctx, arch_expr *e) {
     if (e->kind == EX_INDEX && e->a->kind == EX_KEY && find_key(s, e->a->name, e->a->whole))
         find_key(s, e->a->name, e->a->whole)->indexed = true;
     if (e->kind == EX_OR_ELSE && is_truth(e->b))
-        add_truth(key_of(s, e->a));
+        add_truth(s, e->a);
     else if (e->kind == EX_OR_ELSE && literal(e->b, &v) && v.type == LLM_ARCH_STRING)
-        add_other(key_of(s, e->a), v);
+        add_others(s, e->a, v);
     if (e->kind == EX_BINARY && (e->op == GGL_OP_EQ || e->op == GGL_OP_NE)) {
         if (literal(e->b, &v))
-            add_other(key_of(s, e->a), v);
+            add_others(s, e->a, v);
         if (literal(e->a, &v))
-            add_other(key_of(s, e->b), v);
+            add_others(s, e->b, v);
     }
     if (e->kind == EX_IN && e->b->kind != EX_LIST)
         add_list(s, e->b);
@@ -246,13 +352,13 @@ static void survey_expr(void *ctx, arch_expr *e) {
     if (e->kind == EX_IN && e->b->kind == EX_LIST)
         for (int k = 0; k < e->b->n_arg; k++)
             if (literal(e->b->arg[k].value, &v))
-                add_other(key_of(s, e->a), v);
-    if (e->kind == EX_NOT || e->kind == EX_AND || e->kind == EX_OR) {
-        add_truth(key_of(s, e->a));
-        add_truth(key_of(s, e->b));
-    }
+                add_others(s, e->a, v);
+    if (e->kind == EX_NOT || e->kind == EX_AND || e->kind == EX_OR)
+        add_truth(s, e->a);
+    if (e->kind == EX_AND || e->kind == EX_OR)
+        add_truth(s, e->b);
     if (e->kind == EX_IF)
-        add_truth(key_of(s, e->c));
+        add_truth(s, e->c);
 }
 
 static void add_tensor(arch_survey *s, const char *name) {
@@ -277,10 +383,17 @@ static void survey_stmts(arch_survey *s, const arch_stmt *st) {
     for (; st; st = st->next) {
         for (int k = 0; k < st->n_arm; k++) {
             const arch_expr *c = st->arm[k].cond;
-            if (c && st->kind == ST_IF)
-                add_truth(key_of(s, c));
+            if (c && st->kind == ST_IF) {
+                add_truth(s, c);
+                arch_walk_expr((arch_expr *)c, survey_comparison,
+                               s); /* which changes nothing of it */
+            }
             survey_stmts(s, st->arm[k].body);
         }
+        if (st->kind == ST_REQUIRE)
+            add_truth(s, st->expr[0]);
+        for (int k = 0; k < st->n_expr && st->kind != ST_REQUIRE && st->kind != ST_IGNORE; k++)
+            arch_walk_expr(st->expr[k], survey_comparison, s);
         if (st->kind != ST_WEIGHT)
             continue;
         const char *name = st->target[0].name;
@@ -305,17 +418,20 @@ static void survey_keys(arch_survey *s) {
     }
 }
 
+static void survey_body(arch_survey *s, arch_stmt *body, const arch_fn *within) {
+    s->within = within;
+    arch_walk_stmts(body, survey_expr, s);
+    survey_stmts(s, body);
+}
+
 void arch_survey_run(arch_survey *s) {
     const arch_fn *list[2] = {s->arch->fn, s->arch->prelude_fn};
     survey_keys(s);
-    arch_walk_stmts(s->arch->body, survey_expr, s);
-    survey_stmts(s, s->arch->body);
+    survey_body(s, s->arch->body, NULL);
     for (int i = 0; i < 2; i++)
         for (const arch_fn *f = list[i]; f; f = f->next)
-            if (f->used) {
-                arch_walk_stmts(f->body, survey_expr, s);
-                survey_stmts(s, f->body);
-            }
+            if (f->used)
+                survey_body(s, f->body, f);
     for (int k = 0; k < s->n_key; k++) {
         if (s->key[k].optional && !s->key[k].whole)
             add_group(s, arch_survey_group(s, s->key[k].name));

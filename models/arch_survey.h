@@ -35,7 +35,8 @@ typedef struct arch_survey {
     int n_group;
     size_t cap_group;
     int n_alternatives; /* of all keys together */
-    int64_t work;       /* looking for names: past a bound it is given up */
+    const arch_fn *within; /* whose text is looked at; NULL: the file's own statements */
+    int64_t work;          /* looking for names: past a bound it is given up */
     bool failed;
 } arch_survey;
 

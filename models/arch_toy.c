@@ -450,30 +450,49 @@ void llm_arch_toy_freeze(llm_arch_toy *t) {
 
 /* --- the check -------------------------------------------------------------------------------- */
 
-static ggl_status report_untaken(const llm_arch *arch, const uint8_t *ran, const arch_stmt *s,
-                                 char **notes, ggl_error *err) {
-    for (; s; s = s->next) {
-        if (!ran[s->line - 1]) {
-            size_t n = *notes ? strlen(*notes) : 0;
-            char line[160];
-            snprintf(line, sizeof line, "%.64s:%d: taken by no made-up model\n", arch->text.name,
-                     s->line);
-            char *more = ggl_calloc(n + strlen(line) + 1, 1);
-            if (!more)
-                return ggl_fail(err, GGL_NOMEM, "out of memory");
-            if (*notes)
-                memcpy(more, *notes, n);
-            strcpy(more + n, line);
-            ggl_free(*notes);
-            *notes = more;
-        }
-        for (int k = 0; k < s->n_arm; k++) {
-            ggl_status status = report_untaken(arch, ran, s->arm[k].body, notes, err);
-            if (status != GGL_OK)
-                return status;
-        }
+typedef struct report {
+    const llm_arch *arch;
+    const uint8_t *ran; /* bits of llm_arch_line, by line - 1 */
+    char *notes;        /* grown as needed */
+    bool failed;
+} report;
+
+static void add_note(report *r, int line, const char *what) {
+    const size_t n = r->notes ? strlen(r->notes) : 0;
+    char *more = ggl_calloc(n + 200, 1);
+    if (!more) {
+        r->failed = true;
+        return;
     }
-    return GGL_OK;
+    snprintf(more, n + 200, "%s%.64s:%d: %s\n", r->notes ? r->notes : "", r->arch->text.name, line,
+             what);
+    ggl_free(r->notes);
+    r->notes = more;
+}
+
+/* Statements that no made-up model runs, and conditions that hold in every one or in none. */
+static void report_untaken(report *r, const arch_stmt *s) {
+    for (; s && !r->failed; s = s->next) {
+        const uint8_t ran = r->ran[s->line - 1];
+        const bool one_line = s->n_arm > 0 && s->arm[0].body && s->arm[0].body->line == s->line;
+        const bool has_else = s->n_arm > 0 && !s->arm[s->n_arm - 1].cond;
+        if (!ran)
+            add_note(r, s->line, "taken by no made-up model");
+        else if (s->kind == ST_IF && one_line && !(ran & LLM_ARCH_LINE_TAKEN))
+            add_note(r, s->line, "the condition holds in no made-up model");
+        else if (s->kind == ST_IF && !has_else && !(ran & LLM_ARCH_LINE_PASSED))
+            add_note(r, s->line,
+                     s->n_arm > 1 ? "one of the conditions holds in every made-up model"
+                                  : "the condition holds in every made-up model");
+        for (int k = 0; k < s->n_arm; k++)
+            report_untaken(r, s->arm[k].body);
+    }
+}
+
+static void report_all(report *r) {
+    report_untaken(r, r->arch->body);
+    for (const arch_fn *f = r->arch->fn; f; f = f->next)
+        report_untaken(r, f->used ? f->body : NULL);
 }
 
 ggl_status llm_arch_check(const llm_arch *arch, char **notes, ggl_error *err) {
@@ -491,8 +510,14 @@ ggl_status llm_arch_check(const llm_arch *arch, char **notes, ggl_error *err) {
         llm_arch_result_fini(&result);
         llm_arch_toy_free(t);
     }
+    report r = {.arch = arch, .ran = ran};
     if (status == GGL_OK && notes)
-        status = report_untaken(arch, ran, arch->body, notes, err);
+        report_all(&r);
+    if (r.failed) {
+        ggl_free(r.notes);
+        status = ggl_fail(err, GGL_NOMEM, "out of memory");
+    } else if (notes)
+        *notes = r.notes;
     ggl_free(ran);
     return status;
 }

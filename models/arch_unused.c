@@ -9,33 +9,27 @@
 typedef struct usage {
     const llm_arch *arch;
     bool read[ARCH_MAX_NAMES]; /* by slot */
+    int own; /* the slot that the statement itself binds: reading it there is no use of it; -1: none */
+    int64_t compared;
 } usage;
-
-static void visit_name(void *ctx, arch_expr *e) {
-    usage *u = ctx;
-    if (e->kind == EX_NAME && e->local < 0 && e->global >= 0)
-        u->read[e->global] = true;
-}
 
 enum { MOST_COMPARED = 4000000 }; /* names: far more than a text that is meant has */
 
-/* Names within the braces of strings: "blk.{i}.ffn". Where braces are meant otherwise, a name more counts as read; so do all
+/* Names within the braces of a string: "blk.{i}.ffn". Where braces are meant otherwise, a name more counts as read; so do all
  * names of a text that was made to take long. */
-static void read_braces(usage *u) {
+static void read_braces(usage *u, const char *s) {
     const llm_arch *a = u->arch;
-    const char *s = a->text.s, *end = s + a->text.n;
     bool inside = false;
-    int64_t compared = 0;
-    while (s < end) {
-        inside = *s == '{' || (inside && *s != '}' && *s != '\n');
+    while (s && *s) {
+        inside = *s == '{' || (inside && *s != '}');
         if (!inside || !(isalpha((unsigned char)*s) || *s == '_')) {
             s++;
             continue;
         }
         const char *from = s;
-        while (s < end && (isalnum((unsigned char)*s) || *s == '_'))
+        while (isalnum((unsigned char)*s) || *s == '_')
             s++;
-        if ((compared += a->n_global) > MOST_COMPARED) {
+        if ((u->compared += a->n_global) > MOST_COMPARED) {
             memset(u->read, true, sizeof u->read);
             return;
         }
@@ -45,19 +39,48 @@ static void read_braces(usage *u) {
     }
 }
 
+static void visit_name(void *ctx, arch_expr *e) {
+    usage *u = ctx;
+    if (e->kind == EX_NAME && e->local < 0 && e->global >= 0 && e->global != u->own)
+        u->read[e->global] = true;
+    if (e->kind == EX_STRING)
+        read_braces(u, e->name);
+}
+
+/* in_fn: of a function, whose targets are locals. */
+static void read_stmts(usage *u, const arch_stmt *s, bool in_fn) {
+    for (; s; s = s->next) {
+        u->own = s->kind == ST_ASSIGN && s->n_target == 1 && !in_fn ? s->target[0].slot
+                                                                    : -1; /* limit = limit + 1 */
+        for (int k = 0; k < s->n_expr; k++)
+            arch_walk_expr(s->expr[k], visit_name, u);
+        arch_walk_expr(s->other, visit_name, u);
+        u->own = -1;
+        if (s->kind == ST_WEIGHT) {
+            read_braces(u, s->string);
+            read_braces(u, s->second);
+        }
+        for (int k = 0; k < s->n_arm; k++) {
+            arch_walk_expr(s->arm[k].cond, visit_name, u);
+            read_stmts(u, s->arm[k].body, in_fn);
+        }
+    }
+}
+
 static void read_all(usage *u) {
     const llm_arch *a = u->arch;
     u->read[a->logits] = true;
-    arch_walk_stmts(a->body, visit_name, u);
+    read_stmts(u, a->body, false);
     for (const arch_fn *f = a->fn; f; f = f->next) {
-        arch_walk_stmts(f->body, visit_name, u);
+        read_stmts(u, f->body, true);
         for (int k = 0; k < f->n_param; k++)
             arch_walk_expr(f->param[k].fallback, visit_name, u);
     }
     for (const arch_convert *c = a->convert; c; c = c->next)
-        for (const arch_mapping *m = c->map; m; m = m->next)
+        for (const arch_mapping *m = c->map; m; m = m->next) {
             arch_walk_expr(m->expr, visit_name, u);
-    read_braces(u);
+            read_braces(u, m->kind == MAP_IGNORE ? m->name : NULL);
+        }
 }
 
 /* Where one statement binds several names, it is enough that one is read. */
@@ -78,7 +101,7 @@ static const arch_target *unread_target(const usage *u, const arch_stmt *s) {
 }
 
 void arch_find_unused(llm_arch *arch) {
-    usage u = {.arch = arch};
+    usage u = {.arch = arch, .own = -1};
     read_all(&u);
     arch->unused = unread_target(&u, arch->body);
 }

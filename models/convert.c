@@ -142,13 +142,7 @@ static ggl_status unknown_class(const llm_converter *c, const classes *x, const 
 }
 
 static ggl_status use_file(llm_converter *c, ggl_error *err) {
-    char *text;
-    size_t n;
-    ggl_status s = llm_read_text_file(c->params.arch_path, ARCH_MAX_TEXT, &text, &n, err);
-    if (s != GGL_OK)
-        return s;
-    s = llm_arch_parse(&c->arch, text, n, c->params.arch_path, err);
-    ggl_free(text);
+    ggl_status s = llm_arch_open_given(&c->arch, c->params.arch_path, NULL, err);
     if (s != GGL_OK)
         return s;
     c->origin = c->params.arch_path;

@@ -10,9 +10,6 @@
 
 #include "ggl/alloc.h"
 #include "ggl/show.h"
-#include "text_file.h"
-
-#define MAX_DESCRIPTOR (256 * 1024)
 
 struct llm_model {
     ggl_gguf *file;
@@ -31,15 +28,11 @@ static char *print(const char *a, const char *b) {
     return s;
 }
 
-static ggl_status arch_from_file(llm_model *m, const char *path, ggl_error *err) {
-    char *text;
-    size_t n;
-    ggl_status st = llm_read_text_file(path, MAX_DESCRIPTOR, &text, &n, err);
-    if (st != GGL_OK)
-        return st;
-    m->arch_origin = print(path, "");
-    st = llm_arch_parse(&m->arch, text, n, path, err);
-    ggl_free(text);
+static ggl_status arch_given(llm_model *m, const char *given, ggl_error *err) {
+    bool builtin;
+    ggl_status st = llm_arch_open_given(&m->arch, given, &builtin, err);
+    if (st == GGL_OK)
+        m->arch_origin = builtin ? print("built-in ", llm_arch_name(m->arch)) : print(given, "");
     return st;
 }
 
@@ -88,7 +81,7 @@ static ggl_status arch_from_dirs(llm_model *m, const char *dirs, ggl_error *err)
         int used = snprintf(path, sizeof path, "%.*s/%.*s.arch", (int)(n < 4000 ? n : 4000), dirs,
                             (int)family.n, family.s);
         if (n > 0 && used > 0 && (size_t)used < sizeof path && access(path, F_OK) == 0) {
-            ggl_status st = arch_from_file(m, path, err);
+            ggl_status st = arch_given(m, path, err);
             if (st != GGL_OK)
                 return st;
             ggl_free(m->arch_origin);
@@ -111,7 +104,7 @@ static ggl_status arch_choose(llm_model *m, const llm_model_params *params, ggl_
     if (found < 0)
         return GGL_FORMAT;
     if (path) {
-        st = arch_from_file(m, path, err);
+        st = arch_given(m, path, err);
     } else if (found) {
         m->arch_origin = print("general.descriptor of ", ggl_gguf_name(m->file));
         st = llm_arch_parse(&m->arch, own.s, own.n, "general.descriptor", err);

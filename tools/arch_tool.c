@@ -1,17 +1,16 @@
 #include "arch_tool.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "ggl/fold.h"
 
 int arch_args(const char *tool, const char *usage, const char *about, const arg_option *options, size_t least, size_t most,
               int argc, char **argv, arg_list *out) {
     static const arg_option none[] = {{0}};
-    const args_spec spec = {tool, usage, about, options ? options : none, out};
+    const args_spec spec = {tool, usage, about, options ? options : none, out, NULL};
     int code = args_parse(&spec, argc, argv);
     if (code < 0 && (out->n < least || out->n > most))
         code = tool_error(tool, 2, "%s; usage: %s %s", out->n < least ? "an argument is missing" : "too many arguments", tool,
@@ -21,29 +20,36 @@ int arch_args(const char *tool, const char *usage, const char *about, const arg_
     return code;
 }
 
-/* "llama" and "llama.arch" mean the built-in llama.arch. */
-static llm_arch *open_builtin(const char *tool, const char *name) {
-    const char *file, *text;
-    size_t n, stem = strlen(name);
-    llm_arch *arch = NULL;
-    ggl_error err = {0};
-    for (int k = 0; llm_arch_builtin(k, &file, &text, &n); k++)
-        if (strcmp(file, name) == 0 || (strncmp(file, name, stem) == 0 && strcmp(file + stem, ".arch") == 0)) {
-            if (llm_arch_parse(&arch, text, n, file, &err) != GGL_OK)
-                tool_error(tool, 1, "%s", err.msg);
-            return arch;
-        }
-    tool_error(tool, 1, "%s: no such file, and no built-in descriptor of that name (llm-arch list names them)", name);
-    return NULL;
+static bool is_gguf(const char *path) {
+    char magic[4] = "";
+    struct stat st;
+    FILE *f = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen(path, "rb")
+                                                          : NULL; /* a pipe is read once */
+    const bool is = f && fread(magic, 1, sizeof magic, f) == sizeof magic &&
+                    memcmp(magic, "GGUF", sizeof magic) == 0;
+    if (f)
+        fclose(f);
+    return is;
 }
 
 llm_arch *arch_open(const char *tool, const char *file) {
-    if (strcmp(file, "-") != 0 && access(file, F_OK) != 0 && errno == ENOENT && !strchr(file, '/'))
-        return open_builtin(tool, file);
-    size_t n;
-    char *text = tool_read_file(tool, file, &n);
     llm_arch *arch = NULL;
     ggl_error err = {0};
+    if (is_gguf(file)) {
+        tool_error(tool, 1,
+                   "%s: this is a model, and a descriptor is wanted here: NAME.arch, or the "
+                   "name of a built-in one "
+                   "('llm-arch list'); 'llm-arch show %s' names the model's own",
+                   file, file);
+        return NULL;
+    }
+    if (strcmp(file, "-") != 0) {
+        if (llm_arch_open_given(&arch, file, NULL, &err) != GGL_OK)
+            tool_error(tool, 1, "%s", err.msg);
+        return arch;
+    }
+    size_t n;
+    char *text = tool_read_file(tool, file, &n);
     if (text && llm_arch_parse(&arch, text, n, file, &err) != GGL_OK)
         tool_error(tool, 1, "%s", err.msg);
     free(text);

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -181,8 +182,8 @@ static bool next_name(const char **names, const char **name, size_t *n) {
     return *n > 0;
 }
 
-static bool option_named(const arg_option *o, const char *s, size_t n_s) {
-    const char *names = o->names, *name;
+static bool is_among(const char *names, const char *s, size_t n_s) {
+    const char *name;
     size_t n;
     while (names && next_name(&names, &name, &n))
         if (n == n_s && memcmp(name, s, n) == 0)
@@ -203,7 +204,7 @@ static const arg_option *find_option(const args_spec *spec, const char *s, size_
     const arg_option *tables[] = {spec->options, BUILT_IN};
     for (int t = 0; t < 2; t++)
         for (const arg_option *o = tables[t]; is_row(o); o++)
-            if (option_named(o, s, n))
+            if (is_among(o->names, s, n))
                 return o;
     return NULL;
 }
@@ -232,15 +233,33 @@ size_t args_distance(const char *a, size_t n_a, const char *b, size_t n_b) {
     return row[n_a % 3][n_b];
 }
 
+/* How far off what was typed is; SIZE_MAX: no likely slip. Of two or three letters any two are near each other, so these have
+ * to be the same ones. A long flag may be cut short. */
+static size_t slip(const char *s, size_t n, const char *name, size_t n_name) {
+    enum { SHORT = 4 };
+    const size_t d = args_distance(s, n, name, n_name);
+    if (n <= 2 || n_name <= 2)
+        return SIZE_MAX;
+    if (n > SHORT && n < n_name && memcmp(s, name, n) == 0)
+        return 1;
+    for (size_t i = 0; i < n && (n <= SHORT || n_name <= SHORT); i++)
+        if (n != n_name || !memchr(name, s[i], n_name))
+            return SIZE_MAX;
+    return d < n / 3 + 1 ? d : SIZE_MAX;
+}
+
 static int unknown_option(const args_spec *spec, const char *s, size_t n) {
     const arg_option *tables[] = {spec->options, BUILT_IN};
     const char *best = NULL, *names, *name;
-    size_t n_best = 0, n_name, d_best = n / 3 + 1; /* further away is no likely slip */
+    size_t n_best = 0, n_name, d_best = SIZE_MAX;
+    for (const arg_hint *h = spec->hints; h && h->names; h++)
+        if (is_among(h->names, s, n))
+            return tool_error(spec->tool, 2, "unknown flag '%.*s': %s", (int)n, s, h->text);
     for (int t = 0; t < 2; t++)
         for (const arg_option *o = tables[t]; is_row(o); o++)
             for (names = o->names; names && next_name(&names, &name, &n_name);) {
-                size_t d = args_distance(s, n, name, n_name);
-                if (n_name > 2 && n > 2 && d < d_best) {
+                const size_t d = slip(s, n, name, n_name);
+                if (d < d_best) {
                     best = name;
                     n_best = n_name;
                     d_best = d;
@@ -283,7 +302,7 @@ static int read_choice(const args_spec *spec, const arg_option *o, const char *f
                        const char *s) {
     char known[512] = "";
     for (int i = 0; o->choices[i]; i++) {
-        if (strcmp(o->choices[i], s) == 0) {
+        if (strcasecmp(o->choices[i], s) == 0) {
             *(int *)o->out = i;
             return -1;
         }

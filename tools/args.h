@@ -54,12 +54,19 @@ typedef struct arg_option {
     bool may_be_empty;          /* ARG_STRING, ARG_LIST: "" is a value; else it is an error */
 } arg_option;
 
+/* A flag of another program that people type here. */
+typedef struct arg_hint {
+    const char *names; /* spellings, separated by spaces */
+    const char *text;  /* what to do instead */
+} arg_hint;
+
 typedef struct args_spec {
     const char *tool;          /* "llm-cli" */
     const char *usage;         /* what follows the tool's name in the usage line */
     const char *about;         /* a sentence or more */
     const arg_option *options; /* an empty row ends them; --help and --version are added */
     arg_list *positional;      /* NULL: there are none */
+    const arg_hint *hints;     /* an empty row ends them; NULL: there are none */
 } args_spec;
 
 /* Reads argv[1..argc). -1: go on; else the tool's exit code: 0 after --help or --version on stdout,

@@ -306,10 +306,13 @@ int bench_conform(int argc, char **argv) {
         {"-v --verbose", ARG_FLAG, &c.verbose, .help = "tell of every case, on standard error"},
         {0}};
     const args_spec spec = {
-        TOOL, "[options]",
+        TOOL,
+        "[options]",
         "Runs the operators of backends in many forms, compares them with the reference, and "
         "times them. What is wrong is made as small as it can be. Exit code 1: something is wrong.",
-        options, NULL};
+        options,
+        NULL,
+        NULL};
     int code = args_parse(&spec, argc, argv);
     if (code < 0 && c.selection.type && !ggl_type_find(c.selection.type))
         code = tool_error(TOOL, 2, "--type: there is no type '%s'", c.selection.type);

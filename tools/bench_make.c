@@ -275,10 +275,13 @@ int bench_make(int argc, char **argv) {
          .help = "another number of tokens than the shape has", .min = 1, .max = 1 << 24},
         {"--list", ARG_FLAG, &o.list, .help = "print the shapes there are"},
         {0}};
-    const args_spec spec = {TOOL, "SHAPE TYPE OUT.gguf",
+    const args_spec spec = {TOOL,
+                            "SHAPE TYPE OUT.gguf",
                             "Writes a model of a published shape with random weights: for "
                             "measuring, as it says nothing.",
-                            options, &given};
+                            options,
+                            &given,
+                            NULL};
     int code = args_parse(&spec, argc, argv);
     if (code < 0 && o.list)
         code = list_shapes();

@@ -529,10 +529,23 @@ static void measure_attention(ops *o, const ggl_type_info *t) {
         }
 }
 
-static void measure_simples(ops *o) {
 #define X(NAME) #NAME,
-    static const char *const unary[] = {CPU_UNARY(X)};
+static const char *const unary[] = {CPU_UNARY(X)};
 #undef X
+
+/* Before anything is measured. */
+static bool any_wanted(const ops *o) {
+    bool any = wanted(o, "scores") || wanted(o, "values");
+    for (int i = 0; i < N_WAYS; i++)
+        any |= wanted(o, ways[i].name);
+    for (int f = 0; f < CPU_N_UNARY; f++)
+        any |= wanted(o, unary[f]);
+    for (size_t i = 0; i < sizeof simples / sizeof *simples; i++)
+        any |= wanted(o, simples[i].name);
+    return any;
+}
+
+static void measure_simples(ops *o) {
     for (int f = 0; f < CPU_N_UNARY; f++)
         for (int s = 0; s < o->n_sets; s++)
             measure_simple(o, s, &(simple_kind){unary[f], "4096", call_unary, 4.0 * N, 0}, NULL, f);
@@ -660,10 +673,13 @@ int bench_ops(int argc, char **argv) {
         {"--svg", ARG_STRING, &svg, .value = "FILE", .help = "draw the roofline"},
         {0}};
     const args_spec spec = {
-        TOOL, "[options]",
+        TOOL,
+        "[options]",
         "Times every kernel of every instruction set that this machine has, and "
         "compares its bits with the portable definition. Exit code 1: they differ.",
-        options, NULL};
+        options,
+        NULL,
+        NULL};
     ggl_error err = {0};
     int code = args_parse(&spec, argc, argv);
     if (code >= 0)
@@ -676,6 +692,8 @@ int bench_ops(int argc, char **argv) {
                           "--shape: '%s' is no shape such as 2048x5632: rows of a multiple "
                           "of 32, at most 1048576 of them",
                           shape);
+    if (!any_wanted(&o))
+        return tool_error(TOOL, 2, "--kernel: no kernel has '%s' in its name", o.only);
     code = tool_check_paths(TOOL, &(tool_path){"--svg", svg, .written = true}, 1);
     if (code >= 0)
         return code;

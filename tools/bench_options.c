@@ -204,11 +204,14 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
         {"--tolerance", ARG_FLOAT, &o->tolerance, .value = "PERCENT",
          .help = "differences below it are no news (default 1)", .min = 0, .max = 100},
         {0}};
-    const args_spec spec = {TOOL, "[-m FILE] [options]  |  llm-bench make ..  |  llm-bench ops ..",
+    const args_spec spec = {TOOL,
+                            "[-m FILE] [options]  |  llm-bench make ..  |  llm-bench ops ..",
                             "Measures how fast models run. `llm-bench make --help`: models with "
                             "random weights; `llm-bench "
                             "ops --help`: kernels.",
-                            options, &alone};
+                            options,
+                            &alone,
+                            NULL};
     int code = args_parse(&spec, argc, argv);
     if (code < 0 && o->f16_as_bf16 && o->no_repack)
         code = tool_error(TOOL, 2, "--f16-as-bf16 and --no-repack exclude each other");

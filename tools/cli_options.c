@@ -40,14 +40,18 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
         {"--arch", ARG_STRING, &o->arch, .value = "FILE",
          .help = "an architecture descriptor to read the model by"},
         IGNORE_OPTIONS(o->ignore),
+        {"-e --escape", ARG_FLAG, &o->escape,
+         .help = "take \\n, \\t, \\xHH .. in -p as in C (default)"},
         {"--no-escape", ARG_UNFLAG, &o->escape, .help = "take \\n, \\t, \\xHH .. in -p literally"},
         {"--no-parse-special", ARG_FLAG, &o->no_special,
          .help = "text in the prompt that spells a control token is text"},
         {"--no-display-prompt", ARG_UNFLAG, &o->display_prompt,
          .help = "print only what is generated"},
+        {"-no-cnv --no-conversation", ARG_FLAG, &o->no_conversation,
+         .help = "accepted for llama.cpp's users: there is no conversation mode"},
         {"--ignore-eos", ARG_FLAG, &o->ignore_eos, .help = "do not end where the model would"},
         {NULL, .help = "sampling"},
-        {"--temp", ARG_FLOAT, &o->temp, .value = "T",
+        {"--temp --temperature", ARG_FLOAT, &o->temp, .value = "T",
          .help = "randomness; 0: always the likeliest token (default 0.8)", .min = 0, .max = 1000},
         {"--top-k", ARG_INT, &o->top_k, .value = "N",
          .help = "of the N likeliest tokens; 0: of all (default 40)", .min = 0, .max = INT32_MAX},
@@ -85,8 +89,9 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
          .help = "type of cached values: " TOOL_CACHE_TYPES, .choices = tool_cache_types},
         {"--no-mmap", ARG_FLAG, &o->no_mmap,
          .help = "read the model into memory instead of mapping the file"},
+        {"--mmap", ARG_UNFLAG, &o->no_mmap, .help = "map it (default)"},
         {"--mlock", ARG_FLAG, &o->mlock, .help = "keep the model in memory"},
-        {"--no-repack", ARG_FLAG, &o->no_repack,
+        {"-nr --no-repack", ARG_FLAG, &o->no_repack,
          .help = "use weights as the file has them: starts at once and shares the file's memory "
                  "with other programs, but generates more slowly"},
         {"--repack-cache", ARG_MAYBE, &o->repack_cache, .value = "FILE",
@@ -110,9 +115,12 @@ int cli_options_read(cli_options *o, int argc, char **argv) {
          .help = "write the prompt's logits as .npy, float32 [n_tokens, n_vocab]"},
         {0}};
     const args_spec spec = {
-        "llm-cli", "[-m FILE] [-p TEXT] [options]",
-        "Goes on from a prompt. Text goes to standard output, all else to standard error.", options,
-        NULL};
+        "llm-cli",
+        "[-m FILE] [-p TEXT] [options]",
+        "Goes on from a prompt. Text goes to standard output, all else to standard error.",
+        options,
+        NULL,
+        cli_hints};
     int code = args_parse(&spec, argc, argv);
     if (code >= 0)
         return code;

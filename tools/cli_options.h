@@ -17,8 +17,10 @@ typedef struct cli_options {
     int64_t top_k, repeat_last_n, seed;
     placement_options placement;
     bool list_devices, watch, no_mmap, mlock, no_repack, f16_as_bf16, display_prompt, escape,
-        ignore_eos, no_special;
+        ignore_eos, no_special, no_conversation;
 } cli_options;
+
+extern const arg_hint cli_hints[]; /* for flags that llama.cpp has, and llm-cli not */
 
 /* -1: go on; else the exit code. */
 int cli_options_read(cli_options *o, int argc, char **argv);

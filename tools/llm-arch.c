@@ -56,7 +56,7 @@ int main(int argc, char **argv) {
     }
     if (strcmp(argv[1], "--version") == 0) {
         static const arg_option none[] = {{0}};
-        const args_spec spec = {"llm-arch", "COMMAND ..", "", none, NULL};
+        const args_spec spec = {"llm-arch", "COMMAND ..", "", none, NULL, NULL};
         return args_parse(&spec, argc, argv);
     }
     for (size_t i = 0; i < N_COMMANDS; i++)

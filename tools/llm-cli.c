@@ -479,7 +479,7 @@ static int check_paths(const cli_options *o) {
         {"-m", o->model, .needed = true},
         {"-f", o->prompt_file, .needed = true},
         {"the prompt", is_piped ? "-" : NULL, .written = false},
-        {"--arch", o->arch, .needed = !o->watch},
+        {"--arch", o->arch, .needed = !o->watch, .or_name = true},
         {"--logits", o->logits, .written = true},
         {"--trace", placement_trace(&o->placement), .written = true},
         {"--repack-cache", cache, .written = true, .optional = true},

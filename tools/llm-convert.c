@@ -121,8 +121,13 @@ int main(int argc, char **argv) {
         {"--ignore-tensor", ARG_LIST, &o.ignore_tensor, .value = "PATTERN",
          .help = "go on although no line reads tensors of these names; repeatable"},
         {0}};
-    const args_spec spec = {TOOL, "FOLDER -o FILE [options]",
-        "Makes a GGUF file from a Hugging Face folder: config.json, safetensors, tokenizer.", table, &o.folder};
+    const args_spec spec = {
+        TOOL,
+        "FOLDER -o FILE [options]",
+        "Makes a GGUF file from a Hugging Face folder: config.json, safetensors, tokenizer.",
+        table,
+        &o.folder,
+        NULL};
     int code = args_parse(&spec, argc, argv);
     if (code < 0 && o.folder.n != 1)
         code = tool_error(TOOL, 2, o.folder.n ? "one folder at a time" : "which FOLDER? --help tells more");

@@ -114,11 +114,14 @@ static int read_options(options *o, int argc, char **argv) {
         {"--cpu-mask-isa", ARG_STRING, &o->mask, .value = "LIST",
          .help = "instruction sets not to use: avx512,avx2; all: the portable code"},
         {0}};
-    const args_spec spec = {TOOL, "[-m MODEL] -f TEXT [options]",
+    const args_spec spec = {TOOL,
+                            "[-m MODEL] -f TEXT [options]",
                             "Measures how well a model predicts a text: exp of the mean of -log p "
                             "over the second halves of chunks.\n"
                             "Results go to standard output, all else to standard error.",
-                            table, NULL};
+                            table,
+                            NULL,
+                            NULL};
     int code = args_parse(&spec, argc, argv);
     if (code >= 0)
         return code;
@@ -465,7 +468,7 @@ static int check_paths(const options *o) {
     const tool_path paths[] = {
         {"-m", o->model, .needed = true},
         {"-f", o->text, .needed = true},
-        {"--arch", o->arch, .needed = true},
+        {"--arch", o->arch, .needed = true, .or_name = true},
         {"--kl-divergence-base", o->base, .written = !o->compare, .needed = o->compare},
         {"--trace", placement_trace(&o->placement), .written = true},
     };

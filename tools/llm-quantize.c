@@ -189,11 +189,14 @@ static int read_options(job *j, int argc, char **argv) {
         {"-v --verbose", ARG_FLAG, &o->verbose, .help = "print each tensor's error"},
         {0}};
     const args_spec spec = {
-        TOOL, "[options] IN OUT TYPE",
+        TOOL,
+        "[options] IN OUT TYPE",
         "Writes the GGUF file IN (of a split model the first part) as OUT, its matrices in TYPE: a "
         "mix such as\n"
         "Q4_K_M, or a type. What is small, or a vector, stays as it is. Prints what that costs.",
-        table, &o->args};
+        table,
+        &o->args,
+        NULL};
     int code = args_parse(&spec, argc, argv);
     if (code == 0) {
         for (int i = 1; i < argc; i++)

@@ -123,13 +123,32 @@ static int encode(const llm_tokenizer *t, const options *o) {
     return code;
 }
 
+/* Takes the brackets around a list away; -1, or an exit code where there is only one. */
+static int take_brackets(char *s, int code) {
+    char *open = s + strspn(s, " \t\r\n"), *end = s + strlen(s);
+    while (end > open && strchr(" \t\r\n", end[-1]))
+        end--;
+    const bool opened = *open == '[', closed = end > open && end[-1] == ']';
+    if (opened != closed)
+        return tool_error(TOOL, code, "--decode: the list of ids %s",
+                          opened ? "is not closed: ']' is missing"
+                                 : "ends with ']' and begins without '['");
+    if (opened) {
+        *open = ' ';
+        end[-1] = ' ';
+    }
+    return -1;
+}
+
 /* Ids separated by commas or white space, perhaps in brackets: what --ids prints. -1, or an exit
  * code. */
 static int read_ids(const llm_tokenizer *t, char *s, int code, llm_tokens *ids) {
     size_t cap = 0;
     ids->n = 0;
-    for (s += strspn(s, " \t\r\n,[]"); *s; s += strspn(s, " \t\r\n,[]")) {
-        size_t n = strcspn(s, " \t\r\n,[]");
+    if (take_brackets(s, code) >= 0)
+        return code;
+    for (s += strspn(s, " \t\r\n,"); *s; s += strspn(s, " \t\r\n,")) {
+        size_t n = strcspn(s, " \t\r\n,");
         char end = s[n];
         uint64_t id = 0;
         bool range;
@@ -247,9 +266,12 @@ int main(int argc, char **argv) {
         {"--special", ARG_FLAG, &o.special, .help = "with --decode: show control tokens, too"},
         {0}};
     const args_spec spec = {
-        TOOL, "-m FILE [-p TEXT | -f FILE | --stdin | --decode IDS | --show] [options]",
+        TOOL,
+        "-m FILE [-p TEXT | -f FILE | --stdin | --decode IDS | --show] [options]",
         "Prints the tokens of a text, a line each: the id and the piece as the file spells it.",
-        table, NULL};
+        table,
+        NULL,
+        NULL};
     int code = args_parse(&spec, argc, argv);
     if (code >= 0)
         return code;

@@ -102,7 +102,8 @@ static bool same_file(const char *a, const char *b) {
 }
 
 static int check_read(const char *tool, const tool_path *p) {
-    if (!p->needed || strcmp(p->path, "-") == 0 || access(p->path, R_OK) == 0)
+    const bool name = p->or_name && !strchr(p->path, '/');
+    if (!p->needed || name || strcmp(p->path, "-") == 0 || access(p->path, R_OK) == 0)
         return -1;
     return tool_error(tool, 1, "%s: %s: %s", p->flag, p->path, strerror(errno));
 }

@@ -34,7 +34,7 @@ typedef struct placement_options {
     {"--device --backend", ARG_STRING, &(o).devices, .value = "NAME,..",                           \
      .help = "what to run on: cpu (default), vulkan0, reference (double precision, slow), "        \
              "./libmine.so; --list-devices tells what there is"},                                  \
-    {"-ngl --n-gpu-layers", ARG_INT, &(o).n_gpu_layers, .value = "N",                              \
+    {"-ngl --n-gpu-layers --gpu-layers", ARG_INT, &(o).n_gpu_layers, .value = "N",                              \
      .help = "the last N layers on the device, or the first GPU; more than there are: all",        \
      .min = 0, .max = 1e6, .given = &(o).n_gpu_layers_given},                                      \
     {"--split", ARG_STRING, &(o).split, .value = "A=N,B=M",                                        \

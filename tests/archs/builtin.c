@@ -165,12 +165,15 @@ TEST(each_line_counts) {
                 sprintf(left + strlen(left), " %d", number);
         }
         printf("%-12s %3d of %3d lines, deleted, are errors; not:%s\n", name, found, lines, left);
-        /* What may go: a `require`, an `ignore` of tensors that no made-up model has. */
+        /* What may go: a `require`, an `ignore` of tensors that no made-up model has, also in a loop of one line. */
         for (char *s = strtok(left, " "); s; s = strtok(NULL, " ")) {
             const char *line = text;
             for (int i = atoi(s); i > 1; i--)
                 line = strchr(line, '\n') + 1;
             line += strspn(line, " ");
+            const char *loop = strstr(line, ": ignore \"blk.");
+            if (strncmp(line, "layer ", 6) == 0 && loop && loop < line + strcspn(line, "\n"))
+                continue;
             CHECK_MSG(strncmp(line, "require ", 8) == 0 || strncmp(line, "ignore \"", 8) == 0,
                       "%s:%s can be deleted", name, s);
         }

@@ -188,8 +188,21 @@ static const struct {
     {"n = 1\ndef f(n) = n\n", "x = f(x)\n", "", "nothing reads 'n'"},
     {"n = 2\ndef f(x) = x * n\n", "x = f(x)\n", "", ""},
     {"n = 2\ndef f(x, y = n) = x * y\n", "x = f(x)\n", "", ""},
+    {"limit = .clamp\nlimit = limit + 1\n", "", "t.clamp = 2",
+     "t.arch:3:1: error: nothing reads 'limit'"},
+    {"limit = .clamp # {limit} is not read here\n", "", "t.clamp = 2", "nothing reads 'limit'"},
+    {"limit = .clamp\nrequire 1 == 1, \"{limit} is text\"\n", "", "t.clamp = 2",
+     "nothing reads 'limit'"},
+    {"limit = .clamp\nif limit > 1: limit = limit + 1\n", "", "t.clamp = 2", ""},
+    {"n = 0\nignore \"blk.{n}.*\"\n", "", "blk.0.v.weight [8]", ""},
+    {"n = 0\nw [8] from \"old.weight\" ?? \"blk.{n}.v.weight\"\n", "x = x * w\n",
+     "blk.0.v.weight [8]", ""},
     {"n = 0\nw [8] from \"blk.{n}.v.weight\"\n", "x = x * w\n", "blk.0.v.weight [8]", ""},
     {"def two(x):\n  return x, 1\n", "y, n = two(x)\nx = y\n", "", ""},
+    /* a tokenizer with more tokens than the model has rows; with fewer */
+    {"", "", "tokenizer.ggml.tokens = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]",
+     "the tokenizer has 12 tokens and t.vocab_size is 10: the model has no rows for the last 2"},
+    {"", "", "tokenizer.ggml.tokens = [0, 1, 2, 3]", ""},
     /* keys */
     {"a = .nope + 1\n", "", "", "t.arch:3:5: error: key t.nope is missing in model.gguf"},
     {"a = .nope + 1\n", "", "", "'\?\? value' says what holds without it"},
@@ -556,6 +569,10 @@ TEST(odd_numbers) {
         const char *top, *want;
     } list[] = {
         {"w [8] from \"v{big}\"\n", "'{big}' is to be the name of a whole number"},
+        {"w [8] from \"v{big + 1}\"\n", "{big + 1}: 'big' is to be the name of a whole number"},
+        {"w [8] from \"v{1 + }\"\n", "{1 + }: '' is to be the name of a whole number"},
+        {"w [8] from \"v{}\"\n", "'{}' is to be the name of a whole number"},
+        {"w [8] from \"v{2 - 3}\"\n", "{2 - 3} is -1, which is no number of a layer or tensor"},
         {"w [8] from \"v{nan}\"\n", "'{nan}' is to be the name of a whole number"},
         {"w [nan]\n", "nan, and a whole number is wanted here"},
         {"w [inf]\n", "'inf' is inf; 1 to 2147483647 is possible here"},

@@ -44,6 +44,10 @@ expect 2 "argument is missing" check
 expect 2 "too many" show a b c
 expect 2 "did you mean" verify "$model" --wrost 3
 expect 1 "no such file" check nothing
+expect 1 "this is a model, and a descriptor is wanted here" check "$model"
+expect 0 "where built-in llama.arch reads them" show "$model" --arch llama
+expect 0 "llama.arch         $(printf '%4d' "$(wc -l <"$archs/llama.arch")") lines" list
+check_piped=$("$arch" check <(cat "$tmp/tiny.arch") 2>&1) || fail "a descriptor from a pipe: $check_piped"
 expect 1 "$tmp/none.arch" check "$tmp/none.arch"
 expect 1 "none.gguf" show "$tmp/none.gguf"
 

@@ -211,6 +211,8 @@ does ops --kernel panels --shape 96x33 --columns 3 --seconds 0.0001 --no-limits 
 does ops --kernel rows --shape 96x33 --seconds 0.0001 --no-limits
 has '96x'
 refuses 2 "no kernel has 'nope' in its name" ops --kernel nope --no-limits
+# before the machine is measured: no file is opened for what it may say
+refuses 2 "no kernel has 'nope' in its name" ops --kernel nope --svg "$tmp/no/such.svg"
 refuses 2 "'96' is no shape" ops --shape 96
 refuses 2 "'33x3' is no shape" ops --shape 33x3
 "$bench" ops --kernel EXP --seconds 0.0001 --no-limits --svg "$tmp/no/such.svg" >/dev/null 2>"$tmp/err"

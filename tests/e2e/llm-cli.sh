@@ -133,9 +133,9 @@ after() { echo $(($(grep -obUa "$1" "$model" | tail -n 1 | cut -d: -f1) + ${#1} 
 for at in $(after llama.vocab_size 4) $(after token_embd.weight 12); do
     printf '\144\0' | dd of="$tmp/few.gguf" bs=1 seek=$at conv=notrunc 2>/dev/null # 100 of 2048
 done
-expect 1 ", the model has 100" -m "$tmp/few.gguf" -p "Once upon a time"
-grep -q 'the tokenizer makes token [0-9]*, the model has 100' "$tmp/err" || fail "more tokens than the model: $(cat "$tmp/err")"
-expect 2 "token 100 is not in the vocabulary of 100" -m "$tmp/few.gguf" --tokens 1,100
+expect 1 "the tokenizer has 2048 tokens and llama.vocab_size is 100" -m "$tmp/few.gguf" -p "Once upon a time"
+expect 1 "the tokenizer has 2048 tokens and llama.vocab_size is 100" -m "$tmp/few.gguf" --tokens 1 # before any prompt is looked at
+expect 2 "token 2048 is not in the vocabulary of 2048" --tokens 1,2048
 
 # --- what users get wrong --------------------------------------------------------------------------------------------------
 expect 1 "none.gguf" -m "$tmp/none.gguf" -p x
@@ -145,12 +145,28 @@ expect 1 "empty.gguf" -m "$tmp/empty.gguf" -p x
 printf 'PK\003\004 and so on, and on, and on' >"$tmp/zip.gguf"
 expect 1 "GGUF" -m "$tmp/zip.gguf" -p x
 expect 2 "did you mean" --tmep 0
+# flags of llama.cpp: another flag that looks like one is no help
+expect 2 "unknown flag '-cnv': there is no conversation mode" -cnv
+expect 2 "unknown flag '--keep': the context does not shift" --keep 3
+expect 2 "unknown flag '-hf': models are not downloaded" -hf a/b
+expect 2 "unknown flag '-ot': weights are placed by --place" -ot a=b
+expect 2 "unknown flag '-cvt'; did you mean '-ctv'?" -cvt f16
+"$cli" -p "Once upon a time" --n-predict 40 --temperature 0 -no-cnv -e --mmap -ctk F16 >"$tmp/b" 2>"$tmp/err" </dev/null || fail "spellings of llama.cpp: $(cat "$tmp/err")"
+cmp -s "$tmp/a" "$tmp/b" || fail "spellings of llama.cpp: another text"
 expect 2 "abc" --temp abc
 expect 2 "--temp" --temp
 expect 2 "top-p" --top-p 7
 expect 2 "exclude" -p a -f b
 expect 1 "-f: none.txt: No such file" -f none.txt
-expect 1 "--arch: none: No such file" --arch none -p x
+expect 1 "none: no such file, and no built-in descriptor of that name" --arch none -p x
+expect 1 "--arch: ./none: No such file" --arch ./none -p x
+for name in llama llama.arch; do # a built-in one, where there is no such file
+    (cd "$tmp" && "$cli" --arch $name -p "Once upon a time" -n 40 --temp 0 >"$tmp/b" 2>/dev/null </dev/null)
+    cmp -s "$tmp/a" "$tmp/b" || fail "--arch $name: another text"
+done
+printf '\xef\xbb\xbf' | cat - "${model%/builtin/*}/archs/llama.arch" >"$tmp/marked.arch"
+"$cli" --arch "$tmp/marked.arch" -p "Once upon a time" -n 40 --temp 0 >"$tmp/b" 2>"$tmp/err" </dev/null || fail "a byte order mark: $(cat "$tmp/err")"
+cmp -s "$tmp/a" "$tmp/b" || fail "a byte order mark changes the text"
 expect 2 "-1 to 9007199254740992 is allowed" -s -2 -p x
 expect 2 "exclude" --no-repack --repack-cache
 expect 2 "exclude" --no-repack --f16-as-bf16

@@ -41,6 +41,10 @@ gives '[1]' '' -p '<s>' --ids --no-bos
 [ "$("$tool" -m "$model" -p '<s>' --ids --no-bos --no-parse-special)" != '[1]' ] || fail "--no-parse-special parses"
 gives "$ids"$'\n[1]\n'"$ids" '"Once upon"\n""\r\n "Once\\u0020upon"' --stdin --json-lines
 gives 'Once upon' '' --decode "$ids"
+refuses 1 "is not closed" '[1, 2' --decode -
+refuses 1 "is not closed" '[' --decode -
+refuses 2 "begins without '['" '' --decode '1, 2]'
+refuses 2 "'[2' is not a token id" '' --decode '1 [2'
 refuses 1 'line 2: half a surrogate pair' '"a"\n"\\ud800"\n' --json-lines
 refuses 1 'line 1: text after the string' '"a" "b"\n' --json-lines
 refuses 1 'line 2: a JSON string is expected' '"a"\n\n"b"\n' --json-lines

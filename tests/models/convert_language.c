@@ -654,6 +654,12 @@ TEST(ignored) {
         {"  ignore \"l.2.*\", \"l.{e}.bias\"\n", NULL},
         {"  ignore \"l.{l}.bias\"\n", "tensor l.2.w: read by no line"},
         {"  ignore \"l.{n_layers}.*\"\n", "'{n_layers}' is no name of this descriptor"},
+        {"  ignore \"l.{n_layer + 0}.*\", \"l.{l}.bias\"\n", NULL},
+        {"  ignore \"l.{ n_layer+1-1 }.*\", \"l.{l}.bias\"\n", NULL},
+        {"  ignore \"l.{n_layer + 1}.*\", \"l.{l}.bias\"\n", "tensor l.2.w: read by no line"},
+        {"  ignore \"l.{n_layer + nix}.*\"\n", "'{nix}' is no name of this descriptor"},
+        {"  ignore \"l.{n_layer * 2}.*\"\n", "'{n_layer * 2}' is no name of this descriptor"},
+        {"  ignore \"l.{n_layer + l}.*\"\n", "{l} stands for the number of any layer or expert"},
         {"  ignore \"l.{x}.*\"\n", "'{x}' is to be the name of a whole number"},
     };
     layout hf = {.tensor = calloc(8, sizeof(layout_tensor)), .n = 5};

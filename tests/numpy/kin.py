@@ -61,5 +61,23 @@ def kin(name, arch, forward, seed, more={}, n_layer=2, tied=True, norms=("attn_n
     return add(name, arch, {key: v for key, v in keys.items() if v is not None}, w, forward, n_ctx)
 
 
+def fused(name, arch, forward, seed, more={}, n_kv=4, d=12, n_ff=92, tied=True, norms=("attn_norm", "ffn_norm"), bias=True,
+          whole=lambda w: None):
+    """A model with LayerNorm, one matrix for Q, K and V, and a plain feed-forward part; bias: of all matrices or none."""
+    w = Weights(seed)
+    w.embedding(88, N_EMBD, tied)
+    whole(w)
+    for l in range(2):
+        b = f"blk.{l}."
+        for norm in norms:
+            w.norm(b + norm, N_EMBD, True)
+        w.matrix(b + "attn_qkv", (N_HEAD + 2 * n_kv) * d, N_EMBD, gain=1.5, bias=bias)
+        w.matrix(b + "attn_output", N_EMBD, N_HEAD * d, bias=bias)
+        w.matrix(b + "ffn_up", n_ff, N_EMBD, bias=bias)
+        w.matrix(b + "ffn_down", N_EMBD, n_ff, gain=2, bias=bias)
+    w.norm("output_norm", N_EMBD, True)
+    add(name, arch, {**keys_of(2, N_EMBD, n_ff, N_HEAD, EPS, True), **more}, w, forward)
+
+
 YARN = {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 24, "rope.freq_base": 60.0,
         "rope.scaling.yarn_beta_fast": 6.0, "rope.scaling.yarn_beta_slow": 0.5}

@@ -48,7 +48,9 @@ static int parse(const char *line, bool positional) {
     snprintf(words, sizeof words, "%s", line);
     for (char *w = strtok(words, " "); w && argc < 16; w = strtok(NULL, " "))
         argv[argc++] = strcmp(w, "\"\"") == 0 ? "" : w;
-    const args_spec spec = {"tool", "[options]", "Does things.", OPTIONS, positional ? &v.rest : NULL};
+    static const arg_hint hints[] = {{"-else --elsewhere", "here it is --temp"}, {0}};
+    const args_spec spec = {
+        "tool", "[options]", "Does things.", OPTIONS, positional ? &v.rest : NULL, hints};
     fflush(NULL);
     int saved[2] = {dup(1), dup(2)};
     const char *path = test_path("out");
@@ -100,6 +102,11 @@ TEST(refused) {
         const char *line, *words;
     } cases[] = {
         {"--tmep 1", "tool: unknown flag '--tmep'; did you mean '--temp'?\n"},
+        {"--see 1", "tool: unknown flag '--see'; did you mean '--seed'?\n"},
+        {"-x", "tool: unknown flag '-x'; --help lists them\n"},
+        {"-cab", "tool: unknown flag '-cab'; --help lists them\n"},
+        {"--elsewhere=3", "tool: unknown flag '--elsewhere': here it is --temp\n"},
+        {"-else", "tool: unknown flag '-else': here it is --temp\n"},
         {"--sed=1", "tool: unknown flag '--sed'; did you mean '--seed'?\n"},
         {"--verison", "tool: unknown flag '--verison'; did you mean '--version'?\n"},
         {"--frobnicate", "tool: unknown flag '--frobnicate'; --help lists them\n"},

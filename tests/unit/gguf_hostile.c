@@ -19,6 +19,17 @@ HOSTILE(zip) {
 HOSTILE(lfs) {
     put_bytes(b, "version https://git-lfs.github.com/spec/v1\n", 43);
 }
+HOSTILE(xz) {
+    put_bytes(b,
+              "\xfd"
+              "7zXZ\0\0\4",
+              8);
+}
+
+HOSTILE(gzip) {
+    put_bytes(b, "\x1f\x8b\x08\x08", 4);
+}
+
 HOSTILE(web_page) {
     put_bytes(b, "<!DOCTYPE html><html>", 21);
 }
@@ -367,6 +378,8 @@ static const hostile table[] = {
       "a Git LFS pointer: the model itself has not been downloaded; 'git lfs pull' in its folder "
       "does that"),
     H(web_page, FORMAT, "a web page"),
+    H(xz, FORMAT, "(compressed: unpack it with unxz), is no GGUF file"),
+    H(gzip, FORMAT, "(compressed: unpack it with gunzip)"),
     H(old_ggml, FORMAT, "ggml's format before GGUF"),
     H(safetensors, FORMAT, "a safetensors file"),
     H(nonsense, FORMAT, "starts with '\\x01\\x02ab', is no GGUF file"),

@@ -47,6 +47,13 @@ GGL_API const char *llm_arch_text(const llm_arch *arch, size_t *n);
 GGL_API bool llm_arch_builtin(int k, const char **name, const char **text, size_t *n);
 /* The built-in descriptor whose header has this family. GGL_NOT_FOUND with the nearest name. */
 GGL_API GGL_NODISCARD ggl_status llm_arch_open(llm_arch **out, const char *family, ggl_error *err);
+/* The built-in descriptor of that file's name, with or without ".arch": "llama". False: there is none. */
+GGL_API bool llm_arch_builtin_named(const char *name, const char **file, const char **text,
+                                    size_t *n);
+/* A descriptor as people give one: a file, or where there is no such file the name of a built-in one. *builtin (may be NULL)
+ * says which. GGL_IO, GGL_FORMAT, GGL_LIMIT. */
+GGL_API GGL_NODISCARD ggl_status llm_arch_open_given(llm_arch **out, const char *given,
+                                                     bool *builtin, ggl_error *err);
 
 /* --- where keys and tensors come from --------------------------------------------------------- */
 
@@ -118,14 +125,20 @@ typedef struct llm_arch_params {
     void *ctx;
 } llm_arch_params;
 
+typedef enum llm_arch_line {
+    LLM_ARCH_LINE_RAN = 1,   /* a statement was run */
+    LLM_ARCH_LINE_TAKEN = 2, /* an `if`: its condition held */
+    LLM_ARCH_LINE_PASSED = 4 /* an `if`: none of its arms was taken */
+} llm_arch_line;
+
 typedef struct llm_arch_result {
     const char *family; /* which of the header's names the model has; the descriptor's */
     int64_t n_vocab;
     int64_t n_layer; /* turns of the layer loop: nodes have the groups -1, 0 .. n_layer-1, and
                         n_layer after it */
     char *notes;     /* what is no error but worth a line, each ended by a newline; NULL: nothing */
-    uint8_t
-        *line_ran; /* [llm_arch_n_lines]: 1 where a statement that begins in the line was taken */
+    uint8_t *
+        line_ran; /* [llm_arch_n_lines]: bits of llm_arch_line for the statements that begin in the line */
 } llm_arch_result;
 
 /* Makes the inputs "token", "pos" and "slot" (i32, one for each of the batch), the nodes and the

@@ -32,7 +32,8 @@ typedef enum llm_convert_extra { /* tokens of the tokenizer for which the model 
 } llm_convert_extra;
 
 typedef struct llm_convert_params {
-    const char *arch_path; /* a descriptor; NULL: the built-in one whose convert section names the architecture */
+    const char *
+        arch_path; /* a descriptor, or the name of a built-in one; NULL: the built-in one whose convert section names the architecture */
     const char *arch_class; /* in place of config.json's "architectures"; NULL: that */
     llm_convert_type type;
     ggl_backend *backend; /* borrowed; computes in double. NULL: a conversion that wants constants is refused */

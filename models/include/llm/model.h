@@ -18,8 +18,8 @@ extern "C" {
 typedef struct llm_model llm_model;
 
 typedef struct llm_model_params {
-    const char
-        *arch_path; /* a descriptor to use instead of the file's or the built-in one; NULL: none */
+    const char *
+        arch_path; /* a descriptor, or a built-in one's name, to use instead of what the file wants; NULL: none */
     const char *arch_dirs; /* folders, separated by ':', that may hold NAME.arch, NAME the file's
                             * general.architecture; NULL: as the environment variable LLM_ARCH_PATH
                             * says; "": none */

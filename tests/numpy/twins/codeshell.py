@@ -1,7 +1,6 @@
 """CodeShell (Xie et al. 2024; modeling_codeshell): LayerNorm and biases everywhere, rotary positions, few key heads."""
-from blocks import *
 from families import *
-from nano import Weights, add, keys_of
+from kin import *
 
 
 def forward(k, w, tokens, n_ctx):
@@ -19,21 +18,7 @@ def forward(k, w, tokens, n_ctx):
 
 
 def codeshell(name, seed, more={}, n_kv=4, d=12, once=False):
-    n_embd, n_head, n_ff = 48, 4, 76
-    w = Weights(seed)
-    w.embedding(88, n_embd, False)
-    if once:
-        del w["token_embd.weight"]
-    for l in range(2):
-        b = f"blk.{l}."
-        w.norm(b + "attn_norm", n_embd, True)
-        w.matrix(b + "attn_qkv", (n_head + 2 * n_kv) * d, n_embd, gain=1.5, bias=True)
-        w.matrix(b + "attn_output", n_embd, n_head * d, bias=True)
-        w.norm(b + "ffn_norm", n_embd, True)
-        w.matrix(b + "ffn_up", n_ff, n_embd, bias=True)
-        w.matrix(b + "ffn_down", n_embd, n_ff, gain=2, bias=True)
-    w.norm("output_norm", n_embd, True)
-    add(name, "codeshell", {**keys_of(2, n_embd, n_ff, n_head, 1e-2, True), **more}, w, forward)
+    fused(name, "codeshell", forward, seed, more, n_kv, d, 76, False, whole=lambda w: once and w.pop("token_embd.weight"))
 
 
 codeshell("codeshell", 2081, {"rope.freq_base": 300.0, "attention.head_count_kv": 2, "rope.scaling.type": "linear",

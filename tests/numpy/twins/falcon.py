@@ -1,7 +1,6 @@
 """Falcon (Almazrouei et al. 2023; modeling_falcon): parallel, LayerNorm, few key heads; 40B with a norm for each half."""
-from blocks import *
 from families import *
-from nano import Weights, add, keys_of
+from kin import *
 
 
 def forward(k, w, tokens, n_ctx):
@@ -21,19 +20,8 @@ def forward(k, w, tokens, n_ctx):
 
 
 def falcon(name, seed, more={}, n_kv=4, d=12, tied=True, two=False):
-    n_embd, n_head, n_ff = 48, 4, 92
-    w = Weights(seed)
-    w.embedding(88, n_embd, tied)
-    for l in range(2):
-        b = f"blk.{l}."
-        for norm in ["attn_norm"] + ["attn_norm_2"] * two:
-            w.norm(b + norm, n_embd, True)
-        w.matrix(b + "attn_qkv", (n_head + 2 * n_kv) * d, n_embd, gain=1.5)
-        w.matrix(b + "attn_output", n_embd, n_head * d)
-        w.matrix(b + "ffn_up", n_ff, n_embd)
-        w.matrix(b + "ffn_down", n_embd, n_ff, gain=2)
-    w.norm("output_norm", n_embd, True)
-    add(name, "falcon", {**keys_of(2, n_embd, n_ff, n_head, 1e-2, True), **more}, w, forward)
+    norms = ["attn_norm"] + ["attn_norm_2"] * two
+    fused(name, "falcon", forward, seed, more, n_kv, d, tied=tied, norms=norms, bias=False)
 
 
 falcon("falcon", 2021, {"attention.head_count_kv": 1, "tensor_data_layout": "jploski"}, 1)

@@ -1,7 +1,6 @@
 """StarCoder (Li et al. 2023; modeling_gpt_bigcode): GPT-2 with one head of keys and values."""
-from blocks import *
 from families import *
-from nano import Weights, add, keys_of
+from kin import *
 
 
 def forward(k, w, tokens, n_ctx):
@@ -17,20 +16,10 @@ def forward(k, w, tokens, n_ctx):
 
 
 def starcoder(name, seed, more={}, n_kv=4, d=12, tied=True):
-    n_embd, n_head, n_ff = 48, 4, 92
-    w = Weights(seed)
-    w.embedding(88, n_embd, tied)
-    w.put("position_embd.weight", 0.25 * w.random.normal(size=(64, n_embd)))
-    for l in range(2):
-        b = f"blk.{l}."
-        w.norm(b + "attn_norm", n_embd, True)
-        w.matrix(b + "attn_qkv", (n_head + 2 * n_kv) * d, n_embd, gain=1.5, bias=True)
-        w.matrix(b + "attn_output", n_embd, n_head * d, bias=True)
-        w.norm(b + "ffn_norm", n_embd, True)
-        w.matrix(b + "ffn_up", n_ff, n_embd, bias=True)
-        w.matrix(b + "ffn_down", n_embd, n_ff, gain=2, bias=True)
-    w.norm("output_norm", n_embd, True)
-    add(name, "starcoder", {**keys_of(2, n_embd, n_ff, n_head, 1e-2, True), **more}, w, forward)
+    def positions(w):
+        w.put("position_embd.weight", 0.25 * w.random.normal(size=(64, N_EMBD)))
+
+    fused(name, "starcoder", forward, seed, more, n_kv, d, tied=tied, whole=positions)
 
 
 starcoder("starcoder", 2051, {"attention.head_count_kv": 1}, 1)
