@@ -42,6 +42,7 @@ struct llm_arch_toy {
     fact *fact;
     int n_fact, n_lists; /* n_lists: that have a second value */
     bool base_present, frozen, repaired;
+    bool filled; /* tensors have their numbers; before, only their shapes count */
     const char *turned; /* group that differs from base_present; NULL: none */
     made_tensor *made;
     size_t n_made, cap_made;
@@ -128,7 +129,8 @@ static made_tensor *make_tensor(llm_arch_toy *t, const llm_arch_tensor *want) {
     if (!m->name.s || !m->data)
         return NULL;
     memcpy(m->ne, want->ne, sizeof m->ne);
-    fill_random(m);
+    if (t->filled)
+        fill_random(m);
     t->n_made++;
     if (!index_made(t))
         return NULL;
@@ -420,7 +422,13 @@ llm_arch_toy *llm_arch_toy_new(const llm_arch *arch, int variant, ggl_error *err
     llm_arch_toy *t;
     ggl_status s = toy_new(&t, arch, variant, &result, err);
     llm_arch_result_fini(&result);
-    return s == GGL_OK ? t : NULL;
+    if (s != GGL_OK)
+        return NULL;
+    t->filled = true;
+    for (size_t i = 0; i < t->n_made; i++)
+        if (t->made[i].name.n > 0)
+            fill_random(&t->made[i]);
+    return t;
 }
 
 void llm_arch_toy_free(llm_arch_toy *t) {

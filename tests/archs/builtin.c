@@ -133,6 +133,19 @@ static bool is_code(const char *line, size_t n) {
     return i < n && line[i] != '#';
 }
 
+/* What no made-up model can tell: a `require`, an `ignore` of tensors that none has, also in a loop of one line, and one of a key
+ * that is refused for values of its own, which a twin of ../numpy/twins has. */
+static bool may_go(const char *line) {
+    static const char *const begin[] = {"require ", "ignore \"", "else: ignore \"",
+                                         "ignore .rope.dimension_sections "};
+    line += strspn(line, " ");
+    for (size_t i = 0; i < sizeof begin / sizeof *begin; i++)
+        if (strncmp(line, begin[i], strlen(begin[i])) == 0)
+            return true;
+    const char *loop = strstr(line, ": ignore \"blk.");
+    return strncmp(line, "layer ", 6) == 0 && loop && loop < line + strcspn(line, "\n");
+}
+
 TEST(each_line_counts) {
     char *text;
     const char *name;
@@ -165,17 +178,11 @@ TEST(each_line_counts) {
                 sprintf(left + strlen(left), " %d", number);
         }
         printf("%-12s %3d of %3d lines, deleted, are errors; not:%s\n", name, found, lines, left);
-        /* What may go: a `require`, an `ignore` of tensors that no made-up model has, also in a loop of one line. */
         for (char *s = strtok(left, " "); s; s = strtok(NULL, " ")) {
             const char *line = text;
             for (int i = atoi(s); i > 1; i--)
                 line = strchr(line, '\n') + 1;
-            line += strspn(line, " ");
-            const char *loop = strstr(line, ": ignore \"blk.");
-            if (strncmp(line, "layer ", 6) == 0 && loop && loop < line + strcspn(line, "\n"))
-                continue;
-            CHECK_MSG(strncmp(line, "require ", 8) == 0 || strncmp(line, "ignore \"", 8) == 0,
-                      "%s:%s can be deleted", name, s);
+            CHECK_MSG(may_go(line), "%s:%s can be deleted", name, s);
         }
         free(changed);
         files_free(&f);

@@ -46,8 +46,7 @@ static void check_variant(const conform_case *info, const conform_form *f, ggl_b
         {{.n_threads = 1, .mask = "avx512"}, 1, false},
         {{.n_threads = 2}, 2, true},
         {{.n_threads = 1, .mask = "all"}, 0, true},
-#if TEST_TSAN /* the quantized kernels are not instrumented, those of the definition  \
-                              are */
+#if TEST_TSAN /* the kernels of the definition, too, on several threads */
         {{.n_threads = 3, .mask = "all"}, 0, false},
 #endif
     };

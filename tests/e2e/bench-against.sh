@@ -3,14 +3,7 @@
 set -u
 bench=$1 script=$2
 command -v python3 >/dev/null || exit 77
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-failed=0
-
-fail() {
-    echo "FAILED: $*"
-    failed=1
-}
+source "$(dirname "$0")/common.sh"
 
 # has FILE WORDS
 has() {

@@ -3,23 +3,14 @@
 # doctor.sh LLM-ARCH LLM-CLI LLM-QUANTIZE MODEL FOLDER-OF-ARCHS FOLDER-OF-DATA
 set -u
 arch=$1 cli=$2 quantize=$3 quantized=$4 archs=$5 data=$6
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-failed=0
-
-fail() {
-    echo "FAILED: $*"
-    failed=1
-}
+source "$(dirname "$0")/common.sh"
 
 # expect CODE WORDS ARGS..: the exit code, and the words in what it says on either stream
 expect() {
     local code=$1 words=$2
     shift 2
-    "$arch" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
-    local got=$?
-    [ $got = "$code" ] || fail "llm-arch $*: exit code $got, not $code: $(head -c 300 "$tmp/err")"
-    cat "$tmp/out" "$tmp/err" | grep -qF -- "$words" || fail "llm-arch $*: no '$words' in: $(head -c 2000 "$tmp/out" "$tmp/err")"
+    exits "$code" "$arch" "$@"
+    prints "$words"
 }
 says() { grep -qF -- "$1" "$tmp/out" || fail "no '$1' in: $(cat "$tmp/out")"; }
 says_not() { ! grep -F -- "$1" "$tmp/out" || fail "'$1' in: $(cat "$tmp/out")"; }

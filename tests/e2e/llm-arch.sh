@@ -2,23 +2,14 @@
 # llm-arch as a writer of descriptors meets it. llm-arch.sh LLM-ARCH LLM-CLI MODEL FOLDER-OF-ARCHS
 set -u
 arch=$1 cli=$2 model=$3 archs=$4
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-failed=0
-
-fail() {
-    echo "FAILED: $*"
-    failed=1
-}
+source "$(dirname "$0")/common.sh"
 
 # expect CODE WORDS ARGS..: the exit code, and the words in what it says on either stream
 expect() {
     local code=$1 words=$2
     shift 2
-    "$arch" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
-    local got=$?
-    [ $got = "$code" ] || fail "llm-arch $*: exit code $got, not $code: $(head -c 300 "$tmp/err")"
-    cat "$tmp/out" "$tmp/err" | grep -qF -- "$words" || fail "llm-arch $*: no '$words' in: $(head -c 300 "$tmp/out" "$tmp/err")"
+    exits "$code" "$arch" "$@"
+    prints "$words"
     ! cat "$tmp/out" "$tmp/err" | grep -F '\x0a' || fail "llm-arch $*: our own newline is escaped"
 }
 

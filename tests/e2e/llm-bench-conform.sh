@@ -2,15 +2,8 @@
 # llm-bench conform as who writes a backend meets it. llm-bench-conform.sh BENCH
 set -u
 bench=$1
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-failed=0
+source "$(dirname "$0")/common.sh"
 export VK_ICD_FILENAMES=/dev/null # rows are counted: those of other devices than the CPU would come on top
-
-fail() {
-    echo "FAILED: $*"
-    failed=1
-}
 
 # does ARGS..: exit code 0, its output in $tmp/out
 does() {

@@ -2,14 +2,7 @@
 # llm-bench as a user meets it: models made, measured, compared; mistakes. llm-bench.sh BENCH CLI SOURCE_DIR
 set -u
 bench=$1 cli=$2 source=$3
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-failed=0
-
-fail() {
-    echo "FAILED: $*"
-    failed=1
-}
+source "$(dirname "$0")/common.sh"
 
 # does ARGS..: exit code 0, its output in $tmp/out
 does() {

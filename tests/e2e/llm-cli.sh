@@ -2,23 +2,14 @@
 # llm-cli as a user meets it: a pipe, a typo, a missing file, a truncated one, a full disk. llm-cli.sh PROGRAM MODEL
 set -u
 cli=$1 model=$2
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-failed=0
-
-fail() {
-    echo "FAILED: $*"
-    failed=1
-}
+source "$(dirname "$0")/common.sh"
 
 # expect CODE WORDS ARGS..: the exit code, and the words in what it says on standard error; one line of it
 expect() {
     local code=$1 words=$2
     shift 2
-    "$cli" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null
-    local got=$?
-    [ $got = "$code" ] || fail "llm-cli $*: exit code $got, not $code: $(head -c 300 "$tmp/err")"
-    grep -qF -- "$words" "$tmp/err" || fail "llm-cli $*: no '$words' in: $(head -c 300 "$tmp/err")"
+    exits "$code" "$cli" "$@"
+    prints "$words" "$tmp/err"
     [ ! -s "$tmp/out" ] || [ "$code" = 0 ] || [ "$(wc -l <"$tmp/err")" -gt 1 ] || fail "llm-cli $*: printed before it failed"
     [ "$(wc -l <"$tmp/err")" -le 4 ] || [ "$code" = 0 ] || fail "llm-cli $*: $(wc -l <"$tmp/err") lines of error"
 }

@@ -2,14 +2,7 @@
 # llm-convert as a user meets it, on a folder written here: the smallest model there is. llm-convert.sh PROGRAM
 set -u
 convert=$1
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-failed=0
-
-fail() {
-    echo "FAILED: $*"
-    failed=1
-}
+source "$(dirname "$0")/common.sh"
 
 # expect CODE WORDS ARGS..: the exit code, the words on standard error, nothing on standard output, no file after a failure
 expect() {

@@ -3,16 +3,9 @@
 set -u
 perplexity=$1 quantize=$2 model=$3
 shift 3
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-failed=0
+source "$(dirname "$0")/common.sh"
 text=$tmp/text.txt
 cat "$@" >"$text"
-
-fail() {
-    echo "FAILED: $*"
-    failed=1
-}
 
 # run CODE ARGS..: the exit code; results in $tmp/stdout, messages in $tmp/stderr
 run() {

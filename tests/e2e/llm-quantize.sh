@@ -2,14 +2,7 @@
 # llm-quantize as a user meets it. llm-quantize.sh PROGRAM LLM_CLI MODEL (a Q8_0 file)
 set -u
 quantize=$1 cli=$2 model=$3
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-failed=0
-
-fail() {
-    echo "FAILED: $*"
-    failed=1
-}
+source "$(dirname "$0")/common.sh"
 
 # run CODE ARGS..: the exit code; results in $tmp/stdout, messages in $tmp/stderr
 run() {

@@ -2,14 +2,7 @@
 # llm-tokenize as a user meets it: text from every source, JSON lines, mistakes. llm-tokenize.sh PROGRAM MODEL
 set -u
 tool=$1 model=$2
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-failed=0
-
-fail() {
-    echo "FAILED: $*"
-    failed=1
-}
+source "$(dirname "$0")/common.sh"
 
 # gives OUTPUT INPUT ARGS..: what it prints for that standard input
 gives() {

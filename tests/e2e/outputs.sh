@@ -6,17 +6,10 @@ set -u
 [ -n "${GGL_DEFAULT_HUP:-}" ] || GGL_DEFAULT_HUP=1 exec env --default-signal=HUP "$BASH" "$0" "$@"
 here=$(realpath "$(dirname "$0")")
 bin=$(realpath "$1") model=$(realpath "$2")
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+source "$here/common.sh"
 cd "$tmp" || exit 1
-failed=0
 cp "$model" m.gguf
 for i in $(seq 8); do cat "$here/../data/stories-gpt2.txt"; done >text
-
-fail() {
-    echo "FAILED: $*"
-    failed=1
-}
 
 # The tools that write a file: a name, and the words of the command that come before and after the path.
 names=(logits trace kld quantize embed graph plot make)

@@ -3,17 +3,12 @@
 # that has little memory.
 set -u
 cli=$1 model=$2 small=$3
-tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
-failed=0
-fail() { echo "FAILED: $*"; failed=1; }
+source "$(dirname "$0")/common.sh"
 text() { "$cli" -m "$model" -p "Once upon a time" -n 24 --temp 0 "$@" 2>"$tmp/err" </dev/null; }
 expect() { # code, words of the message, arguments
     local want=$1 words=$2; shift 2
-    "$cli" -m "$model" -p x -n 1 "$@" >/dev/null 2>"$tmp/err" </dev/null
-    local got=$?
-    [ $got = "$want" ] || fail "$* ends with $got, not $want: $(cat "$tmp/err")"
-    grep -qF -- "$words" "$tmp/err" || fail "$* does not say '$words': $(cat "$tmp/err")"
+    exits "$want" "$cli" -m "$model" -p x -n 1 "$@"
+    prints "$words" "$tmp/err"
 }
 
 text >"$tmp/a" || fail "the CPU alone"

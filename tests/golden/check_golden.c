@@ -19,6 +19,7 @@
 #include "ggl/backends.h"
 #include "llm/sampler.h"
 #include "llm/session.h"
+#include "npy.h"
 
 #define FLOAT_LIMIT 1e-4
 #define SLACK       1.15
@@ -77,20 +78,6 @@ static int read_tokens(const char *path, int32_t *out) {
     }
     free(text);
     return n;
-}
-
-/* The data of a little-endian float32 .npy file of n numbers; the caller frees. */
-static float *read_npy(const char *path, size_t n) {
-    size_t size;
-    char *data = read_file(path, &size);
-    if (!data)
-        return NULL;
-    size_t at = 10 + (unsigned char)data[8] + 256 * (size_t)(unsigned char)data[9];
-    float *out = size == at + n * 4 && strstr(data + 10, "<f4") ? malloc(n * 4) : NULL;
-    if (out)
-        memcpy(out, data + at, n * 4);
-    free(data);
-    return out;
 }
 
 /* The string or number after "key": in flat JSON, escapes resolved, into out. */
@@ -193,16 +180,22 @@ static bool check_logits(run *r, const char *name) {
         return false;
     }
     size_t count = (size_t)n * (size_t)r->n_vocab;
+    npy_array want;
     snprintf(path, sizeof path, "%s/%s.f64.npy", r->dir, name);
-    float *want = read_npy(path, count);
-    if (!want) {
+    ggl_status st = npy_read(&want, path, &err);
+    if (st == GGL_IO) { /* there is none */
         snprintf(path, sizeof path, "%s/%s.logits.npy", r->dir, name);
-        want = read_npy(path, count);
+        st = npy_read(&want, path, &err);
     }
-    bool ok = want && report(r, name, r->logits, want, count);
-    if (!want)
-        printf("%-20s no recorded logits of this shape\n", name);
-    free(want);
+    bool ok = false;
+    if (st != GGL_OK)
+        printf("%-20s %s\n", name, err.msg);
+    else if (want.n_rows != n || want.n_columns != r->n_vocab)
+        printf("%-20s %s: [%" PRId64 ", %" PRId64 "], not [%d, %" PRId64 "]\n", name, path,
+               want.n_rows, want.n_columns, n, r->n_vocab);
+    else
+        ok = report(r, name, r->logits, want.data, count);
+    npy_fini(&want);
     close_model(r);
     return ok;
 }

@@ -5,8 +5,7 @@
 #include <arm_neon.h>
 
 #include "../kernels.h"
-
-#define INLINE static inline __attribute__((always_inline))
+#include "../unroll.h"
 
 void cpu_kernels_elementwise_neon(cpu_kernels *k);
 void cpu_kernels_rows_neon(cpu_kernels *k);

@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "../unroll.h"
 #include "x86.h"
 
-#define INLINE static inline __attribute__((always_inline))
 /* Keeps a sum where it is: gcc otherwise reassociates integer vector additions and runs out of
  * registers. */
 #define PIN(v) __asm__("" : "+x"(v))
