@@ -95,26 +95,37 @@ static void conv_begin(cpu_task *t) {
     t->cost = (double)cpu_min(SPAN, n) * (double)t->src[1].ne[0] * (double)t->n;
 }
 
+/* A thread's scratch: the rows that a slot keeps, the weights of a span, what the rows begin with. */
 static ggl_status conv_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     const ggl_store *store = ggl_composite_state(s->node);
-    s->thread_size = (size_t)s->src[1].ne[0] * (SPAN * sizeof(float) + sizeof(float *));
+    s->thread_size = (size_t)s->src[1].ne[0] * (2 * SPAN * sizeof(float) + sizeof(float *));
     return store_compile(c, s, store, err);
+}
+
+/* The weights of n elements from `from` on, side by side: where they lie, or brought together in to[]. */
+static const float *taps(const cpu_view *w, int64_t from, int64_t n, int64_t l, float *to) {
+    const int64_t k = w->ne[0];
+    if (w->nb[1] == (size_t)k * sizeof(float))
+        return token_row(w, from, l);
+    for (int64_t i = 0; i < n; i++)
+        memcpy(to + i * k, token_row(w, from + i, l), (size_t)k * sizeof(float));
+    return to;
 }
 
 /* Tokens first .. end - 1, all of one slot; columns from .. from + n - 1. */
 static void conv_of_slot(const cpu_task *t, int64_t first, int64_t end, int64_t from, int64_t n,
                          char *scratch) {
-    const cpu_view *w = &t->src[1];
-    const int64_t k = w->ne[0], all = t->dst.ne[0];
-    float *state = state_of(t, t->slot[first]) + from, *kept = (float *)scratch;
-    const float **x = (const float **)(scratch + (size_t)k * SPAN * sizeof(float));
+    const int64_t k = t->src[1].ne[0], all = t->dst.ne[0];
+    float *state = state_of(t, t->slot[first]) + from, *kept = (float *)scratch,
+          *tap = kept + k * SPAN;
+    const float **x = (const float **)(void *)(tap + k * SPAN);
     for (int64_t l = first; l < end; l++) {
         for (int64_t j = 0; j < k; j++) {
             int64_t at = l - (k - 1) + j; /* before the first: a row of the state */
             x[j] = at < first ? state + (at - first + k - 1) * all
                               : token_row(&t->src[0], 0, at) + from;
         }
-        t->b->k.conv(token_row(&t->dst, 0, l) + from, x, token_row(w, from, 0), n, k);
+        t->b->k.conv(token_row(&t->dst, 0, l) + from, x, taps(&t->src[1], from, n, l, tap), n, k);
     }
     for (int64_t j = 1; j < k; j++) /* by way of scratch, as rows of the state move down */
         memcpy(kept + (j - 1) * SPAN, x[j], (size_t)n * sizeof(float));
