@@ -149,36 +149,43 @@ INLINE vf one_tap(const float *w, int64_t step, int64_t left) {
     return v_load(t);
 }
 
-/* Sums that no weight goes to are left out: each would add +0, as the last line does for all of them. */
-INLINE void conv_of(float *y, const float *const *x, const float *w, int64_t n, const int64_t k) {
-    const int64_t n_sums = k < 16 ? k : 16;
-    for (int64_t i = 0; i < n; i += V_LANES) {
-        const int64_t left = n - i;
-        vf s[16] = {v_set(0.0f)}, tap[4];
-        if (k == 4 && left >= V_LANES)
-            taps_of_four(w + 4 * i, tap);
-        UNROLL for (int64_t j = 0; j < k; j++) {
-            const vf t = k == 4 && left >= V_LANES ? tap[j] : one_tap(w + i * k + j, k, left);
-            const vf product = part(x[j], i, 0, n, true) * t;
-            if (j < 16)
-                s[j] = product;
-            else
-                s[j % 16] = s[j % 16] + product;
-        }
-        UNROLL for (int64_t step = 8; step > 0; step /= 2)
-            UNROLL for (int64_t j = 0; j < step; j++) if (j + step < n_sums) s[j] =
-                s[j] + s[j + step];
-        put(y, i, 0, n, true, s[0] + v_set(0.0f));
+/* The products of the elements from i on with their weight j. */
+INLINE vf conv_product(const float *const *x, const float *w, int64_t n, int64_t k, int64_t i,
+                       int64_t j) {
+    return part(x[j], i, 0, n, true) * one_tap(w + i * k + j, k, n - i);
+}
+
+/* Four weights. Sums that no weight goes to are left out: each would add +0, as the last addition does for all. */
+static void conv_of_four(float *y, const float *const *x, const float *w, int64_t n) {
+    int64_t i = 0;
+    for (; i + V_LANES <= n; i += V_LANES) {
+        vf tap[4];
+        taps_of_four(w + 4 * i, tap);
+        const vf even = v_load(x[0] + i) * tap[0] + v_load(x[2] + i) * tap[2];
+        const vf odd = v_load(x[1] + i) * tap[1] + v_load(x[3] + i) * tap[3];
+        v_store(y + i, (even + odd) + v_set(0.0f));
+    }
+    if (i < n) {
+        const vf even = conv_product(x, w, n, 4, i, 0) + conv_product(x, w, n, 4, i, 2);
+        const vf odd = conv_product(x, w, n, 4, i, 1) + conv_product(x, w, n, 4, i, 3);
+        put(y, i, 0, n, true, (even + odd) + v_set(0.0f));
     }
 }
 
 static void conv(float *y, const float *const *x, const float *w, int64_t n, int64_t k) {
-    if (k == 4)
-        conv_of(y, x, w, n, 4);
-    else if (k == 3)
-        conv_of(y, x, w, n, 3);
-    else
-        conv_of(y, x, w, n, k);
+    if (k == 4) {
+        conv_of_four(y, x, w, n);
+        return;
+    }
+    for (int64_t i = 0; i < n; i += V_LANES) {
+        vf s[16];
+        UNROLL for (int j = 0; j < 16; j++) s[j] = v_set(0.0f);
+        for (int64_t j = 0; j < k; j++)
+            s[j % 16] = s[j % 16] + conv_product(x, w, n, k, i, j);
+        UNROLL for (int j = 0; j < 8; j++) s[j] = s[j] + s[j + 8];
+        UNROLL for (int j = 0; j < 4; j++) s[j] = s[j] + s[j + 4];
+        put(y, i, 0, n, true, (s[0] + s[2]) + (s[1] + s[3]));
+    }
 }
 
 static void fill_recur(cpu_kernels *k) {
