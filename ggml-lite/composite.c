@@ -7,15 +7,23 @@ static bool has_shape(const ggl_tensor *t, int n_dims, int64_t n0, int64_t n1) {
     return t->n_dims == n_dims && t->ne[0] == n0 && (n_dims < 2 || t->ne[1] == n1);
 }
 
+/* Counts the states of a body and of the bodies within it; *last is one of them. */
+static int n_states(const ggl_body *body, const ggl_store **last) {
+    int n = 0;
+    for (int i = 0; i < body->n_node; i++) {
+        const ggl_tensor *t = body->node[i];
+        if (t->op == GGL_OP_STATE) {
+            *last = t->store[0];
+            n++;
+        }
+        n += t->body ? n_states(t->body, last) : 0;
+    }
+    return n;
+}
+
 const ggl_store *ggl_composite_state(const ggl_tensor *t) {
     const ggl_store *s = NULL;
-    for (int i = 0; i < t->body->n_node; i++)
-        if (t->body->node[i]->op == GGL_OP_STATE) {
-            if (s)
-                return NULL; /* two states: not what we know */
-            s = t->body->node[i]->store[0];
-        }
-    return s;
+    return n_states(t->body, &s) == 1 ? s : NULL; /* two states: not what we know */
 }
 
 static bool any_row(const ggl_tensor *t) {
@@ -39,22 +47,59 @@ static bool is_recent(const ggl_tensor *t) {
            s->ne[1] == t->ne[1] - 1 && s->ne[2] == 1;
 }
 
+/* x [n], w [k, n] -> [n]: each element with its own k weights. */
+static bool is_conv(const ggl_tensor *t) {
+    const ggl_store *s = ggl_composite_state(t);
+    int64_t n = t->src[0]->ne[0], k = t->src[1]->ne[0];
+    return s && has_shape(t->src[0], 1, n, 1) && has_shape(t->src[1], 2, k, n) &&
+           has_shape(t, 1, n, 1) && s->ne[0] == n && s->ne[1] == k - 1 && s->ne[2] == 1;
+}
+
+static bool is_state(const ggl_tensor *t, int64_t n, int64_t rows, int64_t h) {
+    const ggl_store *s = ggl_composite_state(t);
+    return s && s->ne[0] == n && s->ne[1] == rows && s->ne[2] == h && has_shape(t, 2, rows, h);
+}
+
+/* A number for each head, or for each element of each head. */
+static bool is_decay(const ggl_tensor *t, int64_t n, int64_t h) {
+    return has_shape(t, 1, h, 1) || has_shape(t, 2, n, h);
+}
+
 static bool is_delta(const ggl_tensor *t) {
     const ggl_tensor *const *x = (const ggl_tensor *const *)t->src;
-    const ggl_store *s = ggl_composite_state(t);
     int64_t dk = x[0]->ne[0], dv = x[2]->ne[0], h = x[0]->ne[1];
-    return s && has_shape(x[0], 2, dk, h) && has_shape(x[1], 2, dk, h) &&
-           has_shape(x[2], 2, dv, h) && has_shape(x[3], 1, h, 1) && has_shape(x[4], 1, h, 1) &&
-           s->ne[0] == dk && s->ne[1] == dv && s->ne[2] == h;
+    return has_shape(x[0], 2, dk, h) && has_shape(x[1], 2, dk, h) && has_shape(x[2], 2, dv, h) &&
+           is_decay(x[3], dk, h) && has_shape(x[4], 1, h, 1) && is_state(t, dk, dv, h);
+}
+
+/* b and c: a row for each group of heads; of one group it may be the row alone. */
+static bool is_of_groups(const ggl_tensor *t, int64_t n, int64_t h) {
+    return has_shape(t, 1, n, 1) || (t->n_dims == 2 && t->ne[0] == n && h % t->ne[1] == 0);
 }
 
 static bool is_scan(const ggl_tensor *t) {
     const ggl_tensor *const *x = (const ggl_tensor *const *)t->src;
-    const ggl_store *s = ggl_composite_state(t);
     int64_t d = x[0]->ne[0], h = x[0]->ne[1], n = x[3]->ne[0];
-    return s && has_shape(x[0], 2, d, h) && has_shape(x[1], 1, h, 1) && has_shape(x[2], 1, h, 1) &&
-           has_shape(x[3], 2, n, h) && has_shape(x[4], 2, n, h) && s->ne[0] == n && s->ne[1] == d &&
-           s->ne[2] == h;
+    return has_shape(x[0], 2, d, h) && has_shape(x[1], 1, h, 1) &&
+           (is_decay(x[2], n, h) || has_shape(x[2], 2, 1, h)) && is_of_groups(x[3], n, h) &&
+           is_of_groups(x[4], n, h) && x[3]->ne[1] == x[4]->ne[1] && is_state(t, n, d, h);
+}
+
+/* q, k, v, w */
+static bool is_linear_attention(const ggl_tensor *t) {
+    const ggl_tensor *const *x = (const ggl_tensor *const *)t->src;
+    int64_t dk = x[0]->ne[0], dv = x[2]->ne[0], h = x[0]->ne[1];
+    return has_shape(x[0], 2, dk, h) && has_shape(x[1], 2, dk, h) && has_shape(x[2], 2, dv, h) &&
+           has_shape(x[3], 2, dk, h) && is_state(t, dk, dv, h);
+}
+
+/* All of one shape: a head's keys are as long as its values. */
+static bool is_wkv(const ggl_tensor *t) {
+    int64_t d = t->src[0]->ne[0], h = t->src[0]->ne[1];
+    bool same = true;
+    for (int i = 0; i < t->n_src; i++)
+        same = same && has_shape(t->src[i], 2, d, h);
+    return same && is_state(t, d, d, h);
 }
 
 static const struct {

@@ -36,7 +36,7 @@ typedef struct item { /* a step that has no operands yet */
     ggl_step_kind kind;
     const ggl_tensor *node;    /* LOOP, END: the call; NODE with copy_of: what it copies to */
     const ggl_tensor *copy_of; /* NULL: computed */
-    value from;                /* copy_of's elements */
+    value from, to;            /* copy_of's elements, and their copies */
     bool in_loop;
     int end, wave;
 } item;
@@ -120,8 +120,24 @@ static void push_copy(builder *b, const ggl_tensor *t, const ggl_tensor *of, val
     if (b->value[t->id].root != t)
         own_root(b, t);
     item *it = push(b, GGL_STEP_NODE, t, of);
-    if (it)
+    if (it) {
         it->from = from;
+        it->to = b->value[t->id];
+    }
+}
+
+/* A view that others want is copied out for them. Whoever reads it here goes on reading the view: where results
+ * in memory of this program are wider than what crosses, the copy is rounded, and two views of one value
+ * would differ. */
+static void copy_view(builder *b, const ggl_tensor *t) {
+    const value view = b->value[t->id];
+    push_copy(b, t, t, view);
+    b->value[t->id] = view;
+}
+
+/* Where an item's result goes. */
+static const value *result_of(builder *b, const item *it) {
+    return it->copy_of ? &it->to : value_of(b, it->node);
 }
 
 /* The strides of x's elements in y's shape; false if they are not regular, so that a copy is
@@ -227,8 +243,8 @@ static void flatten(builder *b, ggl_tensor *const *node, int n) {
         if (t->op == GGL_OP_CALL && (!t->call || b->p->refuses(b->p->backend, t))) {
             flatten_call(b, t);
         } else if (resolve_view(b, t)) {
-            if (!is_private(b, t)) /* a view that others want: copied out */
-                push_copy(b, t, t, b->value[t->id]);
+            if (!is_private(b, t))
+                copy_view(b, t);
         } else {
             own_root(b, t);
             push(b, GGL_STEP_NODE, t, NULL);
@@ -356,7 +372,7 @@ static void find_lifetimes(builder *b) {
             if (src[k])
                 read_at(b, it->copy_of ? &it->from : value_of(b, src[k]), (int)i);
         if (has_value(it))
-            read_at(b, value_of(b, it->node), (int)i);
+            read_at(b, result_of(b, it), (int)i);
     }
 }
 
@@ -488,7 +504,7 @@ static void make_step(builder *b, const item *it, ggl_step *step) {
         step->src[k] = v ? (weight ? weight_operand : operand)(b, src[k], v, it->in_loop) : absent;
         assert(!v || step->src[k].region >= 0);
     }
-    step->dst = has_value(it) ? operand(b, it->node, value_of(b, it->node), it->in_loop) : absent;
+    step->dst = has_value(it) ? operand(b, it->node, result_of(b, it), it->in_loop) : absent;
 }
 
 /* --- all of it -------------------------------------------------------------------------------- */

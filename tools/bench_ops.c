@@ -445,9 +445,28 @@ static void call_merge(simple *s) {
         s->k->merge(s->y + q * HEAD, s->x + q * HEAD, 0.5f, 0.5f, HEAD);
 }
 
-static void call_delta(simple *s) {
-    for (int j = 0; j < GGL_PAGE; j++)
-        s->y[j] = s->k->delta_row(s->page + HEAD * j, s->x, s->x + HEAD, HEAD, 0.9f, 0.1f, 0.1f);
+/* Rows of a state of 128 elements through one token; `which` is the cpu_recur_kind. */
+static void call_recur(simple *s, cpu_recur_kind kind) {
+    const cpu_recur r = {.n = HEAD,
+                         .w = s->w[0],
+                         .k = s->x,
+                         .q = s->x + HEAD,
+                         .a = kind == CPU_SELECT ? s->x : s->x + 2 * HEAD,
+                         .b = s->x + 3 * HEAD,
+                         .v = s->x + 4 * HEAD,
+                         .rate = 0.1f};
+    s->k->recur[kind](s->page, s->y, kind == CPU_SELECT ? N / HEAD : GGL_PAGE, &r);
+}
+#define X(NAME)                                                                                    \
+    static void call_##NAME(simple *s) {                                                           \
+        call_recur(s, CPU_##NAME);                                                                 \
+    }
+CPU_RECUR(X)
+#undef X
+
+static void call_conv(simple *s) {
+    const float *x[4] = {s->x, s->x + N / 4, s->x + N / 2, s->x + 3 * N / 4};
+    s->k->conv(s->y, x, s->page, N / 4, 4);
 }
 
 typedef struct simple_kind {
@@ -464,7 +483,12 @@ static const simple_kind simples[] = {
     {"largest", "4096", call_amax, 4.0 * N, 0},
     {"quantize", "4096", call_quantize, 4.0 * N, 0},
     {"rope_half", "1024 pairs", call_rope, 16.0 * N / 4, N},
-    {"delta rule", "128x64", call_delta, 4.0 * GGL_PAGE *HEAD, 2.0 * GGL_PAGE *HEAD},
+    {"gated delta rule", "128x64", call_DELTA, 4.0 * GGL_PAGE *HEAD, 2.0 * GGL_PAGE *HEAD},
+    {"ssm_scan", "128x64", call_SCAN, 4.0 * GGL_PAGE *HEAD, GGL_PAGE *HEAD},
+    {"ssm_scan of channels", "128x32", call_SELECT, 8.0 * N, N},
+    {"wkv6", "128x64", call_WKV6, 4.0 * GGL_PAGE *HEAD, GGL_PAGE *HEAD},
+    {"wkv7", "128x64", call_WKV7, 4.0 * GGL_PAGE *HEAD, 2.0 * GGL_PAGE *HEAD},
+    {"short convolution", "1024x4", call_conv, 8.0 * N, N},
     {"softmax of a page", "64x8", call_softmax_page, 4.0 * GGL_PAGE *CPU_QUERIES, 0},
     {"merge of pages", "128x8", call_merge, 8.0 * HEAD *CPU_QUERIES, 2.0 * HEAD *CPU_QUERIES},
 };

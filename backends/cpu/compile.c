@@ -124,24 +124,32 @@ static void forget_all(cpu_compiler *c) {
 
 /* --- steps --------------------------------------------------------------------------------- */
 
-/* The operand that tells a recurrent call's tokens their slots. */
+/* What says the slots of a call's tokens: what the state in its body reads, or in a body within, as the caller
+ * sees it. NULL: the call has no state. */
+static const ggl_tensor *slot_of(const ggl_tensor *call) {
+    const ggl_body *body = call->body;
+    const ggl_tensor *slot = NULL;
+    for (int i = 0; body && i < body->n_node && !slot; i++)
+        slot = body->node[i]->op == GGL_OP_STATE ? body->node[i]->src[0] : slot_of(body->node[i]);
+    for (int k = 0; slot && k < body->n_param; k++)
+        if (body->param[k] == slot)
+            return call->src[k];
+    return slot;
+}
+
 static ggl_operand slot_operand(const cpu_compiler *c, const cpu_step *s) {
-    const ggl_body *body = s->node->op == GGL_OP_CALL ? s->node->body : NULL;
-    for (int i = 0; body && i < body->n_node; i++) {
-        if (body->node[i]->op != GGL_OP_STATE)
-            continue;
-        const ggl_tensor *slot = body->node[i]->src[0];
-        for (int k = 0; k < body->n_param; k++)
-            if (body->param[k] == slot)
-                return s->src[k];
-        ggl_loc loc = c->s->loc[slot->id];
-        return (ggl_operand){.type = GGL_I32,
-                             .region = loc.region,
-                             .offset = loc.offset,
-                             .ne = {1, 1, 1, GGL_N},
-                             .nb = {4, 4, 4, 4}};
-    }
-    return (ggl_operand){.region = -1};
+    const ggl_tensor *slot = slot_of(s->node);
+    if (!slot)
+        return (ggl_operand){.region = -1};
+    for (int k = 0; k < s->n_src; k++)
+        if (s->node->src[k] == slot)
+            return s->src[k];
+    ggl_loc loc = c->s->loc[slot->id];
+    return (ggl_operand){.type = GGL_I32,
+                         .region = loc.region,
+                         .offset = loc.offset,
+                         .ne = {1, 1, 1, GGL_N},
+                         .nb = {4, 4, 4, 4}};
 }
 
 static ggl_status add_node(cpu_compiler *c, const ggl_step *from, ggl_error *err) {

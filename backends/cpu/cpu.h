@@ -89,6 +89,7 @@ struct cpu_step {
     /* parameters, by operator */
     cpu_unary unary;
     cpu_binary binary;
+    cpu_recur_kind recur;
     float number[3]; /* eps; scale, cap */
     int64_t window;  /* 0: none */
     double mag;
@@ -159,9 +160,9 @@ extern const cpu_op cpu_op_sum, cpu_op_amax, cpu_op_rank, cpu_op_topk, cpu_op_so
 /* op_move.c */
 extern const cpu_op cpu_op_copy, cpu_op_split, cpu_op_concat, cpu_op_repeat, cpu_op_transpose,
     cpu_op_pick, cpu_op_iota;
-/* op_linear.c, op_rope.c, op_attend.c, op_state.c */
+/* op_linear.c, op_rope.c, op_attend.c, op_state.c, op_recur.c */
 extern const cpu_op cpu_op_linear, cpu_op_columns, cpu_op_rope, cpu_op_rope_table, cpu_op_cache,
-    cpu_op_attend, cpu_op_state, cpu_op_keep, cpu_op_recent, cpu_op_delta, cpu_op_scan;
+    cpu_op_attend, cpu_op_state, cpu_op_keep, cpu_op_recent, cpu_op_conv, cpu_op_recur;
 
 /* This thread's scratch, step->thread_size bytes, 64-byte aligned. */
 static inline char *cpu_thread_scratch(const cpu_task *t, int thread) {

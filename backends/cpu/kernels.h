@@ -32,8 +32,9 @@ _Static_assert(sizeof(cpu_qblock) == 48, "no padding");
     X(LOG)                                                                                         \
     X(SQRT)                                                                                        \
     X(FLOOR)                                                                                       \
-    X(ABS) X(TANH) X(ERF) X(SIGMOID) X(SIN) X(COS) X(RELU) X(SILU) X(GELU) X(GELU_ERF)             \
-        X(GELU_QUICK) X(SOFTPLUS)
+    X(ABS)                                                                                         \
+    X(TANH) X(ERF) X(SIGMOID) X(SIN) X(COS) X(RELU) X(SILU) X(GELU) X(GELU_ERF) X(GELU_QUICK)      \
+        X(SOFTPLUS)
 #define CPU_BINARY(X)                                                                              \
     X(ADD) X(SUB) X(MUL) X(DIV) X(POW) X(MOD) X(EQ) X(NE) X(LT) X(LE) X(GT) X(GE) X(MIN) X(MAX)
 
@@ -92,6 +93,32 @@ typedef struct cpu_product {
                  int64_t k);
 } cpu_product;
 
+/* Recurrences whose state is rows: what becomes of row s for row j of the values, and what it gives.
+ * Sources of the rules: docs/numeric.md, section 7. */
+#define CPU_RECUR(X) X(DELTA) X(SCAN) X(SELECT) X(WKV6) X(WKV7)
+typedef enum cpu_recur_kind {
+#define X(NAME) CPU_##NAME,
+    CPU_RECUR(X)
+#undef X
+        CPU_N_RECUR
+} cpu_recur_kind;
+
+/*          first                        s becomes                          y
+ *   DELTA  e = (v - dot(s*w, k)) * rate   s*w + k*e                          dot(s, q)
+ *   SCAN                                  s*w + k*(v*rate)                   dot(s, q)
+ *   SELECT                                s*exp(a[j]*b[j]) + k*(v*b[j])      dot(s, q)
+ *   WKV6                                  s*w + k*v                          dot(old s + k*v*b, q)
+ *   WKV7   e = dot(s, a)                  (s*w + b*e) + k*v                  dot(s, q)
+ *
+ * w, k, q, a, b have n elements, but of SELECT each row has its own row of a, one after the other,
+ * and its own number of b. */
+typedef struct cpu_recur {
+    int64_t n;
+    const float *w, *k, *q, *a, *b;
+    const float *v; /* a number for each row */
+    float rate;
+} cpu_recur;
+
 typedef struct cpu_kernels {
     /* --- elementwise */
     cpu_unary_fn *unary[CPU_N_UNARY];
@@ -126,11 +153,12 @@ typedef struct cpu_kernels {
     float (*softmax_page)(float *s, int lo, int hi, float scale, float *sum);
     void (*merge)(float *total, const float *part, float a, float b,
                   int64_t n); /* total = fma(total, a, part * b) */
-    /* --- recurrence, one row of the state s[n]; the result is what the row gives */
-    float (*delta_row)(float *s, const float *k, const float *q, int64_t n, float decay, float v,
-                       float beta);
-    float (*scan_row)(float *s, const float *b, const float *c, int64_t n, float decay,
-                      float u); /* s = s*decay + b*u */
+    /* --- recurrences */
+    /* n_rows rows of a state, one after the other from s on, through one token; y[j] is what row j
+     * gives. */
+    void (*recur[CPU_N_RECUR])(float *s, float *y, int64_t n_rows, const cpu_recur *r);
+    /* y[i] = the tree of x[j][i] * w[i * k + j] over j < k: a convolution over k rows. */
+    void (*conv)(float *y, const float *const *x, const float *w, int64_t n, int64_t k);
 } cpu_kernels;
 
 /* features: see cpu_features.h. */

@@ -140,6 +140,13 @@ const cpu_op cpu_op_unary = {.by_item = true,
 
 /* --- two ----------------------------------------------------------------------------------- */
 
+/* A constant that is one number, 2. */
+static bool is_two(const ggl_tensor *t) {
+    const float two = 2;
+    return t->op == GGL_OP_CONST && t->type == GGL_F32 && t->size == sizeof two &&
+           memcmp(t->data, &two, sizeof two) == 0;
+}
+
 static ggl_status binary_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     static const cpu_binary of[GGL_OP_COUNT] = {
         [GGL_OP_ADD] = CPU_ADD, [GGL_OP_SUB] = CPU_SUB, [GGL_OP_MUL] = CPU_MUL,
@@ -149,6 +156,11 @@ static ggl_status binary_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
         [GGL_OP_MIN] = CPU_MIN, [GGL_OP_MAX] = CPU_MAX,
     };
     s->binary = of[s->node->op];
+    if (s->binary == CPU_POW &&
+        is_two(s->node->src[1])) { /* the same bits: docs/numeric.md, section 2 */
+        s->binary = CPU_MUL;
+        s->src[1] = s->src[0];
+    }
     return floats_only(c, s, err);
 }
 

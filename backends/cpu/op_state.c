@@ -1,6 +1,6 @@
-/* What passes from token to token. state and keep stand in loops; the named recurrences take all
- * tokens of the batch, in order, for a piece of the state that no other thread touches. */
-#include <math.h>
+/* What passes from token to token as it is: state and keep, which stand in loops, and the last rows that a
+ * short convolution sees, which take all tokens of the batch, in order, for a piece of the state that no
+ * other thread touches. */
 #include <string.h>
 
 #include "cpu.h"
@@ -52,14 +52,10 @@ static void keep_run(const cpu_task *t, int64_t first, int64_t last, int thread)
 const cpu_op cpu_op_state = {.compile = state_compile, .begin = one_unit, .run = state_run};
 const cpu_op cpu_op_keep = {.compile = keep_compile, .begin = one_unit, .run = keep_run};
 
-/* --- named recurrences --------------------------------------------------------------------- */
+/* --- the last rows ------------------------------------------------------------------------- */
 
-static ggl_status recur_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
-    const ggl_body *body = s->node->body;
-    for (int i = 0; i < body->n_node; i++)
-        if (body->node[i]->op == GGL_OP_STATE)
-            return store_compile(c, s, body->node[i]->store[0], err);
-    return ggl_fail(err, GGL_UNSUPPORTED, "%s without a state", s->node->call);
+static ggl_status recent_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
+    return store_compile(c, s, ggl_composite_state(s->node), err);
 }
 
 /* Row r of what token l sees of an operand. */
@@ -89,66 +85,63 @@ static void recent_run(const cpu_task *t, int64_t first, int64_t last, int threa
     }
 }
 
-const cpu_op cpu_op_recent = {.compile = recur_compile, .begin = recent_begin, .run = recent_run};
+const cpu_op cpu_op_recent = {.compile = recent_compile, .begin = recent_begin, .run = recent_run};
 
-/* Rows of the state in a unit: through all tokens before the next unit, so that they stay in the
- * inner cache. */
-enum { STATE_ROWS = 16 };
-
-static void matrix_begin(cpu_task *t) {
-    const ggl_store *s = t->step->store[0];
-    t->unit[0] = (s->ne[1] + STATE_ROWS - 1) / STATE_ROWS;
-    t->n_units = t->unit[0] * s->ne[2];
-    t->cost = (double)(s->ne[0] * STATE_ROWS * t->n);
+/* short_conv(x [n], w [k, n]) -> [n], whose state is that of the `recent` in its text: the k - 1 rows
+ * before. A unit: SPAN columns, through all tokens. */
+static void conv_begin(cpu_task *t) {
+    int64_t n = t->dst.ne[0];
+    t->n_units = (n + SPAN - 1) / SPAN;
+    t->cost = (double)cpu_min(SPAN, n) * (double)t->src[1].ne[0] * (double)t->n;
 }
 
-/* Element h of a row of one number for each head. */
-static float head_number(const cpu_view *v, int64_t h, int64_t l) {
-    return token_row(v, 0, l)[v->ne[0] == 1 ? 0 : h];
+/* A thread's scratch: the rows that a slot keeps, the weights of a span, what the rows begin with. */
+static ggl_status conv_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
+    const ggl_store *store = ggl_composite_state(s->node);
+    s->thread_size = (size_t)s->src[1].ne[0] * (2 * SPAN * sizeof(float) + sizeof(float *));
+    return store_compile(c, s, store, err);
 }
 
-/* gated_delta_rule(q [dk, h], k [dk, h], v [dv, h], g [h], beta [h]) -> [dv, h]; state [dk, dv, h]
- */
-static void delta_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
-    (void)thread;
-    const ggl_store *s = t->step->store[0];
-    int64_t dk = s->ne[0], dv = s->ne[1];
-    float root = (float)sqrt((double)dk);
-    for (int64_t u = first; u < last; u++) {
-        int64_t h = u / t->unit[0], j0 = u % t->unit[0] * STATE_ROWS,
-                j1 = cpu_min(j0 + STATE_ROWS, dv);
-        for (int64_t l = 0; l < t->n; l++) {
-            float *state = state_of(t, t->slot[l]) + h * dk * dv,
-                  decay = head_number(&t->src[3], h, l);
-            float beta = head_number(&t->src[4], h, l), *y = token_row(&t->dst, h, l);
-            const float *q = token_row(&t->src[0], h, l), *k = token_row(&t->src[1], h, l),
-                        *v = token_row(&t->src[2], h, l);
-            t->b->k.unary[CPU_EXP](&decay, &decay, 1);
-            for (int64_t j = j0; j < j1; j++)
-                y[j] = t->b->k.delta_row(state + j * dk, k, q, dk, decay, v[j], beta) / root;
+/* The weights of n elements from `from` on, side by side: where they lie, or brought together in to[]. */
+static const float *taps(const cpu_view *w, int64_t from, int64_t n, int64_t l, float *to) {
+    const int64_t k = w->ne[0];
+    if (w->nb[1] == (size_t)k * sizeof(float))
+        return token_row(w, from, l);
+    for (int64_t i = 0; i < n; i++)
+        memcpy(to + i * k, token_row(w, from + i, l), (size_t)k * sizeof(float));
+    return to;
+}
+
+/* Tokens first .. end - 1, all of one slot; columns from .. from + n - 1. */
+static void conv_of_slot(const cpu_task *t, int64_t first, int64_t end, int64_t from, int64_t n,
+                         char *scratch) {
+    const int64_t k = t->src[1].ne[0], all = t->dst.ne[0];
+    float *state = state_of(t, t->slot[first]) + from, *kept = (float *)scratch,
+          *tap = kept + k * SPAN;
+    const float **x = (const float **)(void *)(tap + k * SPAN);
+    for (int64_t l = first; l < end; l++) {
+        for (int64_t j = 0; j < k; j++) {
+            int64_t at = l - (k - 1) + j; /* before the first: a row of the state */
+            x[j] = at < first ? state + (at - first + k - 1) * all
+                              : token_row(&t->src[0], 0, at) + from;
         }
+        t->b->k.conv(token_row(&t->dst, 0, l) + from, x, taps(&t->src[1], from, n, l, tap), n, k);
     }
+    for (int64_t j = 1; j < k; j++) /* by way of scratch, as rows of the state move down */
+        memcpy(kept + (j - 1) * SPAN, x[j], (size_t)n * sizeof(float));
+    for (int64_t j = 0; j < k - 1; j++)
+        memcpy(state + j * all, kept + j * SPAN, (size_t)n * sizeof(float));
 }
 
-/* ssm_scan(x [d, h], dt [h], a [h], b [n, h], c [n, h]) -> [d, h]; state [n, d, h] */
-static void scan_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
-    (void)thread;
-    const ggl_store *s = t->step->store[0];
-    int64_t n = s->ne[0], d = s->ne[1];
-    for (int64_t u = first; u < last; u++) {
-        int64_t h = u / t->unit[0], j0 = u % t->unit[0] * STATE_ROWS,
-                j1 = cpu_min(j0 + STATE_ROWS, d);
-        for (int64_t l = 0; l < t->n; l++) {
-            float *state = state_of(t, t->slot[l]) + h * n * d, dt = head_number(&t->src[1], h, l);
-            float decay = dt * head_number(&t->src[2], h, l), *y = token_row(&t->dst, h, l);
-            const float *x = token_row(&t->src[0], h, l), *b = token_row(&t->src[3], h, l),
-                        *c = token_row(&t->src[4], h, l);
-            t->b->k.unary[CPU_EXP](&decay, &decay, 1);
-            for (int64_t j = j0; j < j1; j++)
-                y[j] = t->b->k.scan_row(state + j * n, b, c, n, decay, x[j] * dt);
+static void conv_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
+    int64_t n = t->dst.ne[0];
+    for (int64_t u = first; u < last; u++)
+        for (int64_t l = 0, end; l < t->n; l = end) {
+            for (end = l + 1; end < t->n && t->slot[end] == t->slot[l];)
+                end++;
+            conv_of_slot(t, l, end, u * SPAN, cpu_min(SPAN, n - u * SPAN),
+                         cpu_thread_scratch(t, thread));
         }
-    }
 }
 
-const cpu_op cpu_op_delta = {.compile = recur_compile, .begin = matrix_begin, .run = delta_run};
-const cpu_op cpu_op_scan = {.compile = recur_compile, .begin = matrix_begin, .run = scan_run};
+const cpu_op cpu_op_conv = {.compile = conv_compile, .begin = conv_begin, .run = conv_run};

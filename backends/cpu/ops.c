@@ -40,8 +40,12 @@ static const cpu_op *const by_composite[GGL_COMPOSITE_COUNT] = {
     [GGL_COMPOSITE_NORMALISED] = &cpu_op_normalised,
     [GGL_COMPOSITE_WEIGHTED] = &cpu_op_weighted,
     [GGL_COMPOSITE_RECENT] = &cpu_op_recent,
-    [GGL_COMPOSITE_GATED_DELTA_RULE] = &cpu_op_delta,
-    [GGL_COMPOSITE_SSM_SCAN] = &cpu_op_scan,
+    [GGL_COMPOSITE_SHORT_CONV] = &cpu_op_conv,
+    [GGL_COMPOSITE_GATED_DELTA_RULE] = &cpu_op_recur,
+    [GGL_COMPOSITE_SSM_SCAN] = &cpu_op_recur,
+    [GGL_COMPOSITE_GATED_LINEAR_ATTENTION] = &cpu_op_recur,
+    [GGL_COMPOSITE_WKV6] = &cpu_op_recur,
+    [GGL_COMPOSITE_WKV7] = &cpu_op_recur,
 };
 
 const cpu_op *cpu_op_of(const ggl_tensor *node) {

@@ -79,7 +79,12 @@ static ggl_status emit_recur(vk_emit *e, bool scan, const int order[5], float di
                              ggl_error *err) {
     const ggl_operand *y = &e->step->dst;
     const ggl_store *s = ggl_composite_state(e->step->node);
-    vk_call c = {.shader = VK_SHADER_RECUR, .spec = {LOCAL, scan}, .n_spec = 2};
+    const ggl_tensor *const *src = (const ggl_tensor *const *)e->step->node->src;
+    const ggl_tensor *decays = src[order[scan ? 4 : 3]], *shared = src[order[0]];
+    const bool by_element = decays->n_dims == 2 && decays->ne[0] == s->ne[0];
+    vk_call c = {.shader = VK_SHADER_RECUR,
+                 .spec = {LOCAL, scan, by_element, (uint32_t)(s->ne[2] / shared->ne[1])},
+                 .n_spec = 4};
     const uint32_t store_at = vk_bind_store(e, &c, s, true),
                    slot_at = vk_bind(e, &c, &e->slot, false);
     for (int d = 0; d < 3; d++)
@@ -87,7 +92,7 @@ static ggl_status emit_recur(vk_emit *e, bool scan, const int order[5], float di
     vk_push(&c, (uint32_t)vk_extent(e, y, GGL_BATCH_DIM));
     for (int k = 0; k < 6; k++) {
         const ggl_operand *o = k < 5 ? &e->step->src[order[k]] : y;
-        const bool number = k == 3 || k == 4; /* for each head */
+        const bool number = k < 5 && o->ne[1] == 1 && (k == 3 || k == 4); /* for each head */
         vk_push(&c, vk_bind(e, &c, o, k == 5));
         vk_push(&c, vk_stride(e, o, number ? 0 : 1));
         vk_push(&c, vk_stride(e, o, GGL_BATCH_DIM));

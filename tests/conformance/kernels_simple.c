@@ -490,36 +490,86 @@ TEST(attention_weights) {
     }
 }
 
+/* One table against the portable one: the same rows of a state through one token. */
+static void check_recur(cpu_recur_kind kind, int t, int64_t n, int64_t n_rows, int what,
+                        uint64_t *seed) {
+    const size_t row = (size_t)n * 4, rows = row * (size_t)n_rows;
+    exact s = exact_new(rows, 4), w = exact_new(row, 8), k = exact_new(row, 0),
+          q = exact_new(row, 4), a = exact_new(kind == CPU_SELECT ? rows : row, 8),
+          b = exact_new(kind == CPU_SELECT ? (size_t)n_rows * 4 : row, 0),
+          v = exact_new((size_t)n_rows * 4, 0);
+    guarded state = guarded_new(rows, 4), y = guarded_new((size_t)n_rows * 4, 8);
+    float *want = malloc((size_t)n_rows * 4);
+    fill((float *)s.p, n * n_rows, seed, what);
+    fill((float *)w.p, n, seed, what);
+    fill((float *)k.p, n, seed, what);
+    fill((float *)q.p, n, seed, ORDINARY);
+    fill((float *)a.p, kind == CPU_SELECT ? n * n_rows : n, seed, what);
+    fill((float *)b.p, kind == CPU_SELECT ? n_rows : n, seed, ORDINARY);
+    fill((float *)v.p, n_rows, seed, ORDINARY);
+    memcpy(state.p, (float *)s.p, rows);
+    const cpu_recur r = {.n = n,
+                         .w = (float *)w.p,
+                         .k = (float *)k.p,
+                         .q = (float *)q.p,
+                         .a = (float *)a.p,
+                         .b = (float *)b.p,
+                         .v = (float *)v.p,
+                         .rate = 0.3f};
+    all.k[0].recur[kind]((float *)s.p, want, n_rows, &r);
+    all.k[t].recur[kind]((float *)state.p, (float *)y.p, n_rows, &r);
+    CHECK_SAME((float *)y.p, want, n_rows, "recurrence %d of %lld, %s", (int)kind, (long long)n,
+               all.name[t]);
+    CHECK_SAME((float *)state.p, (float *)s.p, n * n_rows, "state of recurrence %d, %s", (int)kind,
+               all.name[t]);
+    guarded_end(&state, "state");
+    guarded_end(&y, "recurrence");
+    free(want);
+    exact_free(&s);
+    exact_free(&w);
+    exact_free(&k);
+    exact_free(&q);
+    exact_free(&a);
+    exact_free(&b);
+    exact_free(&v);
+}
+
 TEST(recurrence) {
     tables_init(&all);
     uint64_t seed = 10;
     for (int i = 0; i < N_SIZES; i++)
-        for (int kind = 0; kind < 2 * N_VALUES; kind++) {
-            int64_t n = sizes[i];
-            exact s = exact_new((size_t)n * 4, 4), k = exact_new((size_t)n * 4, 8),
-                  q = exact_new((size_t)n * 4, 0);
-            fill(s.p, n, &seed, kind % N_VALUES);
-            fill(k.p, n, &seed, kind % N_VALUES);
-            fill(q.p, n, &seed, ORDINARY);
-            float decay = kind < N_VALUES ? 0.9f : INFINITY;
-            for (int t = 1; t < all.n; t++)
-                for (int scan = 0; scan < 2; scan++) {
-                    guarded a = guarded_new((size_t)n * 4, 0), b = guarded_new((size_t)n * 4, 4);
-                    memcpy(a.p, s.p, (size_t)n * 4);
-                    memcpy(b.p, s.p, (size_t)n * 4);
-                    float *x = (float *)a.p, *y = (float *)b.p;
-                    float want = scan ? all.k[0].scan_row(x, k.p, q.p, n, decay, 0.7f)
-                                      : all.k[0].delta_row(x, k.p, q.p, n, decay, 1.5f, 0.3f);
-                    float got = scan ? all.k[t].scan_row(y, k.p, q.p, n, decay, 0.7f)
-                                     : all.k[t].delta_row(y, k.p, q.p, n, decay, 1.5f, 0.3f);
-                    CHECK_SAME(&got, &want, 1, "%s of %lld, %s", scan ? "scan" : "delta",
-                               (long long)n, all.name[t]);
-                    CHECK_SAME(y, x, n, "state, %s", all.name[t]);
-                    guarded_end(&a, "scalar");
-                    guarded_end(&b, "recurrence");
-                }
-            exact_free(&s);
-            exact_free(&k);
-            exact_free(&q);
+        for (int what = 0; what < N_VALUES; what++)
+            for (int kind = 0; kind < CPU_N_RECUR; kind++)
+                for (int t = 1; t < all.n; t++)
+                    check_recur((cpu_recur_kind)kind, t, sizes[i], 1 + (i + what + kind) % 9, what,
+                                &seed);
+}
+
+TEST(convolution) {
+    enum { MOST = 37 };
+    tables_init(&all);
+    uint64_t seed = 11;
+    for (int64_t n = 1; n < 70; n++)
+        for (int64_t k = 1; k <= MOST; k = k < 6 ? k + 1 : k + 15) {
+            exact x[MOST], w = exact_new((size_t)(n * k) * 4, 4);
+            const float *row[MOST];
+            guarded want = guarded_new((size_t)n * 4, 0), got = guarded_new((size_t)n * 4, 8);
+            fill((float *)w.p, n * k, &seed, (int)(n % N_VALUES));
+            for (int64_t j = 0; j < k; j++) {
+                x[j] = exact_new((size_t)n * 4, (size_t)(j % 3) * 4);
+                fill((float *)x[j].p, n, &seed, (int)((n + j) % N_VALUES));
+                row[j] = (float *)x[j].p;
+            }
+            all.k[0].conv((float *)want.p, row, (float *)w.p, n, k);
+            for (int t = 1; t < all.n; t++) {
+                all.k[t].conv((float *)got.p, row, (float *)w.p, n, k);
+                CHECK_SAME((float *)got.p, (float *)want.p, n, "convolution of %lld over %lld, %s",
+                           (long long)n, (long long)k, all.name[t]);
+            }
+            guarded_end(&want, "portable");
+            guarded_end(&got, "convolution");
+            for (int64_t j = 0; j < k; j++)
+                exact_free(&x[j]);
+            exact_free(&w);
         }
 }

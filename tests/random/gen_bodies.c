@@ -204,6 +204,18 @@ static int outer(gen *g, int a, int b) {
                reshape(g, b, 3, (const int[]){1, n, h}));
 }
 
+/* The last rows, each element with its own weights: a state in a body within a plain one. */
+static int make_conv(gen *g, const char *name) {
+    int x = any_vector(g, 0), n = node(g, x)->ne[0], k = 2 + choose(g, 3);
+    int w = row_of(g, k, n), b = body_begin(g, 2, (const int[]){x, w}), in = b + 1;
+    int c = body_begin(g, 1, &in), s = state(g, 2, (const int[]){n, k - 1});
+    int all = concat(g, s, reshape(g, c + 1, 2, (const int[]){n, 1}), 1);
+    keep(g, s, split(g, all, 1, 1, k - 1));
+    int rows = body_end(g, c, name ? "recent" : NULL, all, NAN, true);
+    int y = sum(g, mul(g, transpose(g, rows, 0, 1), b + 2), 0);
+    return body_end(g, b, name, reshape(g, y, 1, (const int[]){n}), NAN, false);
+}
+
 static int negative(gen *g, int x) {
     return binary(g, R_SUB, number_of(g, 0), unary(g, R_ABS, x));
 }
@@ -224,20 +236,56 @@ static int make_delta(gen *g, const char *name) {
     return body_end(g, b, name, y, NAN, true);
 }
 
+/* x [n, groups] -> [n, h]: each row for the heads of its group. */
+static int each_head(gen *g, int x, int h) {
+    int n = node(g, x)->ne[0], groups = node(g, x)->ne[1];
+    int rows = reshape(g, x, 3, (const int[]){n, 1, groups}), ne[] = {n, h / groups, groups};
+    int y = add(g, R_REPEAT, 1, &rows, 3, (const double[]){ne[0], ne[1], ne[2]});
+    set_shape(g, y, 3, ne);
+    return reshape(g, y, 2, (const int[]){n, h});
+}
+
+/* Heads with a decay each; groups of them share two rows; or a head for each channel, whose elements decay by
+ * themselves. */
 static int make_scan(gen *g, const char *name) {
-    int d = ONE_OF(g, 4, 6, 8), n = ONE_OF(g, 4, 8, 16), h = 1 + choose(g, 2);
-    int x = row_of(g, d, h), dt = unary(g, R_SIGMOID, any_vector(g, h)),
-        a = negative(g, any_vector(g, h));
-    int in = row_of(g, n, h), out = row_of(g, n, h);
+    bool each = chance(g, 3);
+    int d = each ? ONE_OF(g, 1, 1, 3) : ONE_OF(g, 4, 6, 8), n = ONE_OF(g, 4, 8, 16);
+    int h = each ? 2 + choose(g, 5) : 1 + choose(g, 4), groups = !each && chance(g, 2) ? h : 1;
+    int x = row_of(g, d, h), dt = unary(g, R_SIGMOID, any_vector(g, h));
+    int a = negative(g, each ? row_of(g, n, h) : any_vector(g, h));
+    int in = row_of(g, n, groups), out = row_of(g, n, groups);
     int b = body_begin(g, 5, (const int[]){x, dt, a, in, out});
-    int s = state(g, 3, (const int[]){n, d, h});
-    int decay = reshape(g, unary(g, R_EXP, mul(g, b + 2, b + 3)), 3, (const int[]){1, 1, h});
-    int next = plus(g, mul(g, s, decay),
-                    outer(g, b + 4, mul(g, b + 1, reshape(g, b + 2, 2, (const int[]){1, h}))));
+    int s = state(g, 3, (const int[]){n, d, h}), step = reshape(g, b + 2, 2, (const int[]){1, h});
+    int decay = reshape(g, unary(g, R_EXP, mul(g, each ? step : b + 2, b + 3)), 3,
+                        (const int[]){each ? n : 1, 1, h});
+    int next = plus(g, mul(g, s, decay), outer(g, each_head(g, b + 4, h), mul(g, b + 1, step)));
     keep(g, s, next);
-    int y = linear(g, b + 5, next, -1);
+    int y = linear(g, each_head(g, b + 5, h), next, -1);
     set_magnitude(g, y, 4);
     return body_end(g, b, name, y, NAN, true);
+}
+
+/* wkv6 and wkv7 as the prelude has them, or, without a bonus, gated_linear_attention. */
+static int make_wkv(gen *g, int kind, bool named) {
+    static const char *const name[] = {"gated_linear_attention", "wkv6", "wkv7"};
+    int d = ONE_OF(g, 4, 8, 19), h = 1 + choose(g, 2), r = row_of(g, d, h), k = row_of(g, d, h),
+        v = row_of(g, d, h);
+    int w = unary(g, R_SIGMOID, row_of(g, d, h)), a = row_of(g, d, h), back = row_of(g, d, h);
+    const int src[3][6] = {{r, k, v, w}, {r, k, v, w, a}, {r, w, k, v, a, back}};
+    int b = body_begin(g, 4 + kind, src[kind]), s = state(g, 3, (const int[]){d, d, h}), y = -1;
+    int at = kind == 2 ? b + 2 : b + 4, shape[] = {d, 1, h};
+    int now = kind == 2 ? outer(g, b + 3, b + 4) : outer(g, b + 2, b + 3);
+    if (kind == 1)
+        y = linear(g, b + 1, plus(g, s, mul(g, now, reshape(g, b + 5, 3, shape))), -1);
+    int next = mul(g, s, reshape(g, at, 3, shape));
+    if (kind == 2)
+        next = plus(g, next, outer(g, b + 6, linear(g, b + 5, s, -1)));
+    next = plus(g, next, now);
+    keep(g, s, next);
+    if (kind != 1)
+        y = linear(g, b + 1, next, -1);
+    set_magnitude(g, y, 8);
+    return body_end(g, b, named ? name[kind] : NULL, y, NAN, true);
 }
 
 /* One state or two, read before and after they are kept, and what else comes. */
@@ -277,15 +325,20 @@ int make_recurrent(gen *g) {
         begin[k] = body_begin(g, 1, (const int[]){any_row(g)});
     bool named = !chance(g, 4);
     g->recurrent++;
-    switch (choose(g, 5)) {
+    switch (choose(g, 7)) {
     case 0:
-        y = make_recent(g, named ? "recent" : NULL);
+        y = nests && chance(g, 2) ? make_conv(g, named ? "short_conv" : NULL)
+                                  : make_recent(g, named ? "recent" : NULL);
         break;
     case 1:
         y = make_delta(g, named ? "gated_delta_rule" : NULL);
         break;
     case 2:
         y = make_scan(g, named ? "ssm_scan" : "nobody's");
+        break;
+    case 3:
+    case 4:
+        y = make_wkv(g, choose(g, 3), named);
         break;
     default:
         y = make_state(g);

@@ -9,6 +9,7 @@
 
 void cpu_kernels_elementwise_neon(cpu_kernels *k);
 void cpu_kernels_rows_neon(cpu_kernels *k);
+void cpu_kernels_recur_neon(cpu_kernels *k);
 void cpu_kernels_quantize_neon(cpu_kernels *k);
 void cpu_kernels_float_neon(cpu_kernels *k);
 void cpu_kernels_float_bf16(cpu_kernels *k);

@@ -7,6 +7,7 @@ void cpu_kernels_init_arm(cpu_kernels *k, uint32_t features) {
     if (features & CPU_NEON) {
         cpu_kernels_elementwise_neon(k);
         cpu_kernels_rows_neon(k);
+        cpu_kernels_recur_neon(k);
         cpu_kernels_quantize_neon(k);
         cpu_kernels_float_neon(k);
         cpu_kernels_quant_neon(k);

@@ -1,4 +1,4 @@
-/* Row reductions, rotation, recurrence: simd/rows.h in registers of NEON. */
+/* Row reductions, rotation: simd/rows.h in registers of NEON. */
 #include "vector_neon.h"
 
 #include "../simd/rows.h"

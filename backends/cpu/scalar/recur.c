@@ -1,27 +1,84 @@
-/* docs/numeric.md, section 7: one row of a recurrent state through one token. */
+/* docs/numeric.md, section 7: rows of a recurrent state through one token, and the short convolution. */
+#include "ggl/math.h"
 #include "scalar.h"
 
-static float delta_row(float *s, const float *k, const float *q, int64_t n, float decay, float v,
-                       float beta) {
-    for (int64_t i = 0; i < n; i++)
-        s[i] *= decay;
-    float error = (v - cpu_dot_f32(s, k, n)) * beta;
-    for (int64_t i = 0; i < n; i++) {
-        float add = k[i] * error;
+static void delta_row(float *s, float *y, float v, const cpu_recur *r) {
+    for (int64_t i = 0; i < r->n; i++)
+        s[i] *= r->w[i];
+    float error = (v - cpu_dot_f32(s, r->k, r->n)) * r->rate;
+    for (int64_t i = 0; i < r->n; i++) {
+        float add = r->k[i] * error;
         s[i] += add;
     }
-    return cpu_dot_f32(s, q, n);
+    *y = cpu_dot_f32(s, r->q, r->n);
 }
 
-static float scan_row(float *s, const float *b, const float *c, int64_t n, float decay, float u) {
-    for (int64_t i = 0; i < n; i++) {
-        float left = s[i] * decay, add = b[i] * u;
+static void scan_row(float *s, float *y, float v, const cpu_recur *r) {
+    float in = v * r->rate;
+    for (int64_t i = 0; i < r->n; i++) {
+        float left = s[i] * r->w[i], add = r->k[i] * in;
         s[i] = left + add;
     }
-    return cpu_dot_f32(s, c, n);
+    *y = cpu_dot_f32(s, r->q, r->n);
+}
+
+static void select_row(float *s, float *y, int64_t j, const cpu_recur *r) {
+    float in = r->v[j] * r->b[j];
+    for (int64_t i = 0; i < r->n; i++) {
+        float rate = r->a[j * r->n + i] * r->b[j];
+        float left = s[i] * ggl_expf(rate), add = r->k[i] * in;
+        s[i] = left + add;
+    }
+    *y = cpu_dot_f32(s, r->q, r->n);
+}
+
+/* The sum of section 4, of what is no row yet. */
+static float wkv6_row(float *s, float v, const cpu_recur *r) {
+    float sums[16] = {0};
+    for (int64_t i = 0; i < r->n; i++) {
+        float now = r->k[i] * v, extra = now * r->b[i], left = s[i] * r->w[i];
+        sums[i % 16] = fmaf(s[i] + extra, r->q[i], sums[i % 16]);
+        s[i] = left + now;
+    }
+    return tree16(sums) + 0.0f;
+}
+
+static void wkv7_row(float *s, float *y, float v, const cpu_recur *r) {
+    float e = cpu_dot_f32(s, r->a, r->n);
+    for (int64_t i = 0; i < r->n; i++) {
+        float left = s[i] * r->w[i], back = r->b[i] * e, add = r->k[i] * v;
+        s[i] = (left + back) + add;
+    }
+    *y = cpu_dot_f32(s, r->q, r->n);
+}
+
+#define ROWS(NAME, of_row)                                                                         \
+    static void NAME##_rows(float *s, float *y, int64_t n_rows, const cpu_recur *r) {              \
+        for (int64_t j = 0; j < n_rows; j++, s += r->n)                                            \
+            of_row;                                                                                \
+    }
+ROWS(delta, delta_row(s, y + j, r->v[j], r))
+ROWS(scan, scan_row(s, y + j, r->v[j], r))
+ROWS(select, select_row(s, y + j, j, r))
+ROWS(wkv6, y[j] = wkv6_row(s, r->v[j], r))
+ROWS(wkv7, wkv7_row(s, y + j, r->v[j], r))
+
+static void conv(float *y, const float *const *x, const float *w, int64_t n, int64_t k) {
+    for (int64_t i = 0; i < n; i++) {
+        float sums[16] = {0};
+        for (int64_t j = 0; j < k; j++) {
+            float product = x[j][i] * w[i * k + j];
+            sums[j % 16] += product;
+        }
+        y[i] = tree16(sums);
+    }
 }
 
 void cpu_kernels_recur(cpu_kernels *k) {
-    k->delta_row = delta_row;
-    k->scan_row = scan_row;
+    k->recur[CPU_DELTA] = delta_rows;
+    k->recur[CPU_SCAN] = scan_rows;
+    k->recur[CPU_SELECT] = select_rows;
+    k->recur[CPU_WKV6] = wkv6_rows;
+    k->recur[CPU_WKV7] = wkv7_rows;
+    k->conv = conv;
 }

@@ -1,4 +1,4 @@
-/* Row reductions, rotation, and the rows of recurrent states: the sixteen sums are V_16 vectors. */
+/* Row reductions and rotation: the sixteen sums are V_16 vectors. */
 #include "functions.h"
 
 INLINE vf square(vf x) {
@@ -77,68 +77,10 @@ static void rope_pair(float *y, const float *x, const float *cs, int64_t r) {
         turn(y + 2 * i, y + 2 * i + 1, x[2 * i], x[2 * i + 1], cs[2 * i], cs[2 * i + 1]);
 }
 
-/* --- states -------------------------------------------------------------------------------- */
-
-/* Vector h of the sixteen elements from i on of a row of n; zeros past its end. */
-INLINE vf part(const float *x, int64_t i, int h, int64_t n) {
-    int64_t at = i + V_LANES * h, left = n - at;
-    return left >= V_LANES ? v_load(x + at) : left <= 0 ? v_set(0.0f) : v_load_n(x + at, left);
-}
-
-INLINE void put(float *y, int64_t i, int h, int64_t n, vf v) {
-    int64_t at = i + V_LANES * h, left = n - at;
-    if (left >= V_LANES)
-        v_store(y + at, v);
-    else if (left > 0)
-        v_store_n(y + at, v, left);
-}
-
-/* v with zeros past the row's end, where 0 * Inf may have made a NaN. */
-INLINE vf inside(vf v, int64_t i, int h, int64_t n) {
-    int64_t left = n - i - V_LANES * h;
-    return left >= V_LANES ? v : (vf)((vi)v & v_first(left));
-}
-
-static float delta_row(float *s, const float *k, const float *q, int64_t n, float decay, float v,
-                       float beta) {
-    const vf d = v_set(decay);
-    vf a[V_16], b[V_16];
-    for (int h = 0; h < V_16; h++)
-        a[h] = b[h] = v_set(0.0f);
-    for (int64_t i = 0; i < n; i += 16)
-        for (int h = 0; h < V_16; h++)
-            a[h] = v_fma(inside(part(s, i, h, n) * d, i, h, n), part(k, i, h, n), a[h]);
-    float error = (v - (v_tree(a) + 0.0f)) * beta;
-    for (int64_t i = 0; i < n; i += 16)
-        for (int h = 0; h < V_16; h++) {
-            vf left = part(s, i, h, n) * d + part(k, i, h, n) * v_set(error);
-            left = inside(left, i, h, n);
-            put(s, i, h, n, left);
-            b[h] = v_fma(left, part(q, i, h, n), b[h]);
-        }
-    return v_tree(b) + 0.0f;
-}
-
-static float scan_row(float *s, const float *b, const float *c, int64_t n, float decay, float u) {
-    vf a[V_16];
-    for (int h = 0; h < V_16; h++)
-        a[h] = v_set(0.0f);
-    for (int64_t i = 0; i < n; i += 16)
-        for (int h = 0; h < V_16; h++) {
-            vf left = part(s, i, h, n) * v_set(decay) + part(b, i, h, n) * v_set(u);
-            left = inside(left, i, h, n);
-            put(s, i, h, n, left);
-            a[h] = v_fma(left, part(c, i, h, n), a[h]);
-        }
-    return v_tree(a) + 0.0f;
-}
-
 static void fill_rows(cpu_kernels *k) {
     k->sum = sum;
     k->sum_squares = sum_squares;
     k->amax = amax;
     k->rope_half = rope_half;
     k->rope_pair = rope_pair;
-    k->delta_row = delta_row;
-    k->scan_row = scan_row;
 }

@@ -7,6 +7,7 @@ void cpu_kernels_init_x86(cpu_kernels *k, uint32_t features) {
     if (features & CPU_AVX2) {
         cpu_kernels_elementwise_avx2(k);
         cpu_kernels_rows_avx2(k);
+        cpu_kernels_recur_avx2(k);
         cpu_kernels_quantize_avx2(k);
         cpu_kernels_float_avx2(k);
         cpu_kernels_quant_avx2(k);
@@ -17,6 +18,7 @@ void cpu_kernels_init_x86(cpu_kernels *k, uint32_t features) {
     if (features & CPU_AVX512) {
         cpu_kernels_elementwise_avx512(k);
         cpu_kernels_rows_avx512(k);
+        cpu_kernels_recur_avx512(k);
         cpu_kernels_float_avx512(k);
         cpu_kernels_attend_avx512(k);
         cpu_kernels_quant_avx512(k);

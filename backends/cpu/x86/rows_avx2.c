@@ -1,4 +1,4 @@
-/* Row reductions, rotation, recurrence: simd/rows.h in registers of AVX2. */
+/* Row reductions, rotation: simd/rows.h in registers of AVX2. */
 #include "vector_avx2.h"
 
 #include "../simd/rows.h"

@@ -1,4 +1,4 @@
-/* Row reductions, rotation, recurrence: simd/rows.h in registers of AVX-512. */
+/* Row reductions, rotation: simd/rows.h in registers of AVX-512. */
 #include "vector_avx512.h"
 
 #include "../simd/rows.h"

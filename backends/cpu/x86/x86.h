@@ -6,6 +6,7 @@
 
 void cpu_kernels_elementwise_avx2(cpu_kernels *k);
 void cpu_kernels_rows_avx2(cpu_kernels *k);
+void cpu_kernels_recur_avx2(cpu_kernels *k);
 void cpu_kernels_quantize_avx2(cpu_kernels *k);
 void cpu_kernels_float_avx2(cpu_kernels *k);
 void cpu_kernels_quant_avx2(cpu_kernels *k);
@@ -13,6 +14,7 @@ void cpu_kernels_attend_avx2(cpu_kernels *k);
 void cpu_kernels_quant_avxvnni(cpu_kernels *k);
 void cpu_kernels_elementwise_avx512(cpu_kernels *k);
 void cpu_kernels_rows_avx512(cpu_kernels *k);
+void cpu_kernels_recur_avx512(cpu_kernels *k);
 void cpu_kernels_float_avx512(cpu_kernels *k);
 void cpu_kernels_float_avx512bf16(cpu_kernels *k);
 void cpu_kernels_attend_avx512(cpu_kernels *k);

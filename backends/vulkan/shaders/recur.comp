@@ -1,15 +1,17 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 
-/* gated_delta_rule(q [dk, h], k [dk, h], v [dv, h], g [h], beta [h]) -> [dv, h]; state [dk, dv, h]
- * ssm_scan(x [d, h], dt [h], a [h], b [n, h], c [n, h]) -> [d, h];               state [n, d, h]
+/* gated_delta_rule(q [dk, h], k [dk, h], v [dv, h], g [h] or [dk, h], beta [h]) -> [dv, h]; state [dk, dv, h]
+ * ssm_scan(x [d, h], dt [h], a [h] or [n, h], b [n, groups], c [n, groups]) -> [d, h];      state [n, d, h]
  *
  * A row of the state needs no other, so an invocation takes one through all tokens of the batch, in
  * order. In both, what goes to a row (v or x), two rows as long as it (k and q, b and c) and two
- * numbers for each head: names below are the first one's. */
+ * numbers for each head, of which the one that decays may be a row, too: names below are the first one's. */
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const bool SCAN = false;
+layout(constant_id = 2) const bool BY_ELEMENT = false; /* what decays is a row */
+layout(constant_id = 3) const uint GROUP = 1;          /* heads that share the two rows */
 
 layout(set = 0, binding = 0) buffer Store { float store[]; };
 layout(set = 0, binding = 1) readonly buffer Slots { int slots[]; };
@@ -35,19 +37,31 @@ uint place(uint at[3], uint h, uint l) {
     return at[0] + h * at[1] + l * at[2];
 }
 
-/* What `decay` leaves of a row of the state, times the row at `k`. */
-float dot_left(uint s, uint k, float decay) {
-    float sum = 0;
-    for (uint i = 0; i < n; i++)
-        sum += store[s + i] * decay * into[k + i];
+/* What is left of element i of a row of the state; `at`: where the logarithm, or the rate that is
+ * multiplied by `step`, begins. */
+float left_of(uint at, float step, uint i) {
+    uint k = BY_ELEMENT ? at + i : at;
+    return SCAN ? exp_of(step * second[k]) : exp_of(first[k]);
+}
+
+/* What is left of a row of the state, times the row at `k`. */
+float dot_left(uint s, uint k, uint at) {
+    float sum = 0, left = left_of(at, 1, 0);
+    for (uint i = 0; i < n; i++) {
+        if (BY_ELEMENT)
+            left = left_of(at, 1, i);
+        sum += store[s + i] * left * into[k + i];
+    }
     return sum;
 }
 
-/* The row becomes decay * row + add * k; its product with the row at `q`. */
-float pass(uint s, uint k, uint q, float decay, float add) {
-    float sum = 0;
+/* The row becomes what is left of it + add * k; its product with the row at `q`. */
+float pass(uint s, uint k, uint q, uint at, float step, float add) {
+    float sum = 0, left = left_of(at, step, 0);
     for (uint i = 0; i < n; i++) {
-        float next = store[s + i] * decay + into[k + i] * add;
+        if (BY_ELEMENT)
+            left = left_of(at, step, i);
+        float next = store[s + i] * left + into[k + i] * add;
         store[s + i] = next;
         sum += next * out_of[q + i];
     }
@@ -62,13 +76,13 @@ void token(uint row, uint h, uint l) {
         return;
     }
     uint s = store_at + uint(slot) * slot_size + (h * n_rows + row) * n;
-    uint k = place(into_at, h, l), q = place(out_at, h, l);
+    uint k = place(into_at, h / GROUP, l), q = place(out_at, h / GROUP, l);
     float v = to[place(to_at, h, l) + row];
-    float a = first[place(first_at, h, l)], b = second[place(second_at, h, l)];
-    if (SCAN) /* a: dt; b: a */
-        y[to_y] = pass(s, k, q, exp_of(a * b), v * a);
+    uint a = place(first_at, h, l), b = place(second_at, h, l);
+    if (SCAN) /* a: dt; b: what decays */
+        y[to_y] = pass(s, k, q, b, first[a], v * first[a]);
     else /* a: g; b: beta */
-        y[to_y] = pass(s, k, q, exp_of(a), (v - dot_left(s, k, exp_of(a))) * b) / divisor;
+        y[to_y] = pass(s, k, q, a, 1, (v - dot_left(s, k, a)) * second[b]) / divisor;
 }
 
 void main() {

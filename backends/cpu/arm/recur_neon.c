@@ -1,0 +1,8 @@
+/* Recurrences: simd/recur.h in registers of NEON. */
+#include "vector_neon.h"
+
+#include "../simd/recur.h"
+
+void cpu_kernels_recur_neon(cpu_kernels *k) {
+    fill_recur(k);
+}

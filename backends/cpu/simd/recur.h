@@ -1,0 +1,196 @@
+/* Recurrences: rows of a state, a few at a time, so that what all rows share is loaded once and the sums of
+ * one row need not wait for those of another; and the short convolution. */
+#include "../unroll.h"
+#include "functions.h"
+
+enum { SIDE = V_LANES == 16 ? 4 : 2 }; /* rows at a time */
+
+/* Vector h of the sixteen elements from i on of a row of n; of the row's `tail` zeros past its end. */
+INLINE vf part(const float *x, int64_t i, int h, int64_t n, const bool tail) {
+    int64_t at = i + V_LANES * h, left = n - at;
+    return !tail || left >= V_LANES ? v_load(x + at)
+           : left <= 0              ? v_set(0.0f)
+                                    : v_load_n(x + at, left);
+}
+
+INLINE void put(float *y, int64_t i, int h, int64_t n, const bool tail, vf v) {
+    int64_t at = i + V_LANES * h, left = n - at;
+    if (!tail || left >= V_LANES)
+        v_store(y + at, v);
+    else if (left > 0)
+        v_store_n(y + at, v, left);
+}
+
+/* v with zeros past the row's end, where 0 * Inf may have made a NaN. */
+INLINE vf inside(vf v, int64_t i, int h, int64_t n, const bool tail) {
+    int64_t left = n - i - V_LANES * h;
+    return !tail || left >= V_LANES ? v : (vf)((vi)v & v_first(left));
+}
+
+/* Of DELTA and WKV7, e of each row, which needs the whole row before it changes. */
+INLINE void before(const cpu_recur_kind kind, const int rows, const bool tail, const float *s,
+                   const float *v, const cpu_recur *r, float *e) {
+    const int64_t n = r->n, end = tail ? n : n / 16 * 16;
+    vf sum[SIDE][V_16];
+    UNROLL for (int j = 0; j < rows; j++) UNROLL for (int h = 0; h < V_16; h++) sum[j][h] =
+        v_set(0.0f);
+    for (int64_t i = 0; i < end; i += 16)
+        UNROLL for (int h = 0; h < V_16; h++) {
+            const vf by = part(kind == CPU_DELTA ? r->k : r->a, i, h, n, tail);
+            const vf w = kind == CPU_DELTA ? part(r->w, i, h, n, tail) : by;
+            UNROLL for (int j = 0; j < rows; j++) {
+                vf x = part(s + j * n, i, h, n, tail);
+                if (kind == CPU_DELTA)
+                    x = inside(x * w, i, h, n, tail);
+                sum[j][h] = v_fma(x, by, sum[j][h]);
+            }
+        }
+    UNROLL for (int j = 0; j < rows; j++) {
+        e[j] = v_tree(sum[j]) + 0.0f;
+        if (kind == CPU_DELTA)
+            e[j] = (v[j] - e[j]) * r->rate;
+    }
+}
+
+/* What becomes of x, vector h of the sixteen from i on of row j; *out is what goes into the sum. */
+typedef struct shared {
+    vf w, k, b;
+} shared;
+INLINE vf next(const cpu_recur_kind kind, vf x, const shared *u, vf rates, float v, float e,
+               vf *out) {
+    switch (kind) {
+    case CPU_DELTA:
+        return *out = x * u->w + u->k * v_set(e);
+    case CPU_SCAN:
+        return *out = x * u->w + u->k * v_set(v);
+    case CPU_SELECT:
+        return *out = x * v_exp(rates * v_set(e)) + u->k * v_set(v);
+    case CPU_WKV6: {
+        const vf now = u->k * v_set(v);
+        *out = x + now * u->b;
+        return x * u->w + now;
+    }
+    default:
+        return *out = (x * u->w + u->b * v_set(e)) + u->k * v_set(v);
+    }
+}
+
+INLINE void some_rows(const cpu_recur_kind kind, const int rows, const bool tail, float *s,
+                      float *y, int64_t first, const cpu_recur *r) {
+    const int64_t n = r->n, end = tail ? n : n / 16 * 16;
+    const float *a = kind == CPU_SELECT ? r->a + first * n : NULL;
+    float v[SIDE], e[SIDE];
+    vf sum[SIDE][V_16];
+    UNROLL for (int j = 0; j < rows; j++) {
+        v[j] = r->v[first + j];
+        e[j] = kind == CPU_SELECT ? r->b[first + j] : 0.0f;
+        UNROLL for (int h = 0; h < V_16; h++) sum[j][h] = v_set(0.0f);
+    }
+    if (kind == CPU_DELTA || kind == CPU_WKV7)
+        before(kind, rows, tail, s, v, r, e);
+    UNROLL for (int j = 0; j < rows; j++) v[j] = kind == CPU_SCAN     ? v[j] * r->rate
+                                                 : kind == CPU_SELECT ? v[j] * e[j]
+                                                                      : v[j];
+    for (int64_t i = 0; i < end; i += 16)
+        UNROLL for (int h = 0; h < V_16; h++) {
+            const vf k = part(r->k, i, h, n, tail), q = part(r->q, i, h, n, tail);
+            const shared u = {.k = k,
+                              .w = kind == CPU_SELECT ? k : part(r->w, i, h, n, tail),
+                              .b = kind == CPU_WKV6 || kind == CPU_WKV7 ? part(r->b, i, h, n, tail)
+                                                                        : k};
+            UNROLL for (int j = 0; j < rows; j++) {
+                vf out, x = part(s + j * n, i, h, n, tail);
+                vf rates = kind == CPU_SELECT ? part(a + j * n, i, h, n, tail) : k;
+                x = next(kind, x, &u, rates, v[j], e[j], &out);
+                put(s + j * n, i, h, n, tail, x);
+                sum[j][h] = v_fma(inside(out, i, h, n, tail), q, sum[j][h]);
+            }
+        }
+    UNROLL for (int j = 0; j < rows; j++) y[j] = v_tree(sum[j]) + 0.0f;
+}
+
+INLINE void all_rows(const cpu_recur_kind kind, const bool tail, float *s, float *y, int64_t n_rows,
+                     const cpu_recur *r) {
+    int64_t j = 0;
+    for (; j + SIDE <= n_rows; j += SIDE)
+        some_rows(kind, SIDE, tail, s + j * r->n, y + j, j, r);
+    for (; j < n_rows; j++)
+        some_rows(kind, 1, tail, s + j * r->n, y + j, j, r);
+}
+
+#define X(NAME)                                                                                    \
+    static void rows_##NAME(float *s, float *y, int64_t n_rows, const cpu_recur *r) {              \
+        if (r->n % 16 == 0)                                                                        \
+            all_rows(CPU_##NAME, false, s, y, n_rows, r);                                          \
+        else                                                                                       \
+            all_rows(CPU_##NAME, true, s, y, n_rows, r);                                           \
+    }
+CPU_RECUR(X)
+#undef X
+
+/* --- the short convolution ------------------------------------------------------------------- */
+
+/* Vector j: weight j of V_LANES elements, whose four weights stand side by side from w on. */
+INLINE void taps_of_four(const float *w, vf *tap) {
+    const vf a = v_load(w), b = v_load(w + V_LANES), c = v_load(w + 2 * V_LANES),
+             d = v_load(w + 3 * V_LANES);
+    const vf even = v_evens(a, b), odd = v_odds(a, b), even2 = v_evens(c, d), odd2 = v_odds(c, d);
+    tap[0] = v_evens(even, even2);
+    tap[1] = v_evens(odd, odd2);
+    tap[2] = v_odds(even, even2);
+    tap[3] = v_odds(odd, odd2);
+}
+
+/* One weight of `left` elements, step apart. */
+INLINE vf one_tap(const float *w, int64_t step, int64_t left) {
+    float t[V_LANES] = {0};
+    for (int c = 0; c < V_LANES && c < left; c++)
+        t[c] = w[c * step];
+    return v_load(t);
+}
+
+/* The products of the elements from i on with their weight j. */
+INLINE vf conv_product(const float *const *x, const float *w, int64_t n, int64_t k, int64_t i,
+                       int64_t j) {
+    return part(x[j], i, 0, n, true) * one_tap(w + i * k + j, k, n - i);
+}
+
+/* Four weights. Sums that no weight goes to are left out: each would add +0, as the last addition does for all. */
+static void conv_of_four(float *y, const float *const *x, const float *w, int64_t n) {
+    int64_t i = 0;
+    for (; i + V_LANES <= n; i += V_LANES) {
+        vf tap[4];
+        taps_of_four(w + 4 * i, tap);
+        const vf even = v_load(x[0] + i) * tap[0] + v_load(x[2] + i) * tap[2];
+        const vf odd = v_load(x[1] + i) * tap[1] + v_load(x[3] + i) * tap[3];
+        v_store(y + i, (even + odd) + v_set(0.0f));
+    }
+    if (i < n) {
+        const vf even = conv_product(x, w, n, 4, i, 0) + conv_product(x, w, n, 4, i, 2);
+        const vf odd = conv_product(x, w, n, 4, i, 1) + conv_product(x, w, n, 4, i, 3);
+        put(y, i, 0, n, true, (even + odd) + v_set(0.0f));
+    }
+}
+
+static void conv(float *y, const float *const *x, const float *w, int64_t n, int64_t k) {
+    if (k == 4) {
+        conv_of_four(y, x, w, n);
+        return;
+    }
+    for (int64_t i = 0; i < n; i += V_LANES) {
+        vf s[16];
+        UNROLL for (int j = 0; j < 16; j++) s[j] = v_set(0.0f);
+        for (int64_t j = 0; j < k; j++)
+            s[j % 16] = s[j % 16] + conv_product(x, w, n, k, i, j);
+        UNROLL for (int j = 0; j < 8; j++) s[j] = s[j] + s[j + 8];
+        UNROLL for (int j = 0; j < 4; j++) s[j] = s[j] + s[j + 4];
+        put(y, i, 0, n, true, (s[0] + s[2]) + (s[1] + s[3]));
+    }
+}
+
+static void fill_recur(cpu_kernels *k) {
+#define X(NAME) k->recur[CPU_##NAME] = rows_##NAME;
+    CPU_RECUR(X)
+#undef X
+    k->conv = conv;
+}

@@ -1,0 +1,8 @@
+/* Recurrences: simd/recur.h in registers of AVX2. */
+#include "vector_avx2.h"
+
+#include "../simd/recur.h"
+
+void cpu_kernels_recur_avx2(cpu_kernels *k) {
+    fill_recur(k);
+}

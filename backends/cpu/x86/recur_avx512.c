@@ -1,0 +1,8 @@
+/* Recurrences: simd/recur.h in registers of AVX-512. */
+#include "vector_avx512.h"
+
+#include "../simd/recur.h"
+
+void cpu_kernels_recur_avx512(cpu_kernels *k) {
+    fill_recur(k);
+}
