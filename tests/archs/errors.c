@@ -395,7 +395,7 @@ static const struct {
     {"def mix(x):\n  s = state(size(x))\n  keep s = conv(x, x)\n  return s\n", "x = mix(x)\n", "",
      "t.arch:5:12: error: 'recent' has a state, and so has the function that calls it: one within "
      "the "
-     "other is not possible  (in conv at prelude.arch:"},
+     "other is not possible  (in short_conv at prelude.arch:"},
     {"def mix(x):\n  s = state(size(x))\n  keep s = attention(x, x, x)\n  return s\n",
      "x = mix(x)\n", "", "cannot stand in a function that has a state"},
     {"def f(x):\n  y = x\n", "x = f(x)\n", "",

@@ -217,7 +217,7 @@ static const struct {
      {8, 1, 1}}, /* the descriptor's holds */
     {"op twice(x) = x + x\n", "y = twice(x)\nx = y\n", "", "y", GGL_OP_ADD, {8, 1, 1}},
     {"", "y = flat(recent(x, 2))\nx = x + sum(y)\n", "", "y", GGL_OP_RESHAPE, {16, 1, 1}},
-    {"t [3, 8]\n", "y = conv(x, t)\nx = y\n", "t.weight [3, 8]\n", "y", GGL_OP_RESHAPE, {8, 1, 1}},
+    {"t [3, 8]\n", "y = conv(x, t)\nx = y\n", "t.weight [3, 8]\n", "y", GGL_OP_CALL, {8, 1, 1}},
     {"f, m = rope_scaled(4, 1000)\n",
      "y = rope_half(heads(x, 2), f, m)\nx = flat(y)\n",
      "t.context_length = 9\n",
