@@ -9,20 +9,23 @@
 
 #include "ggl/alloc.h"
 
-/* A pipe that nobody writes to would block, and a device may never end: both are refused, as a model's file is. */
-static FILE *open_regular(const char *path, ggl_error *err) {
+/* A device may never end: it is refused, as for a model's file. A pipe is read to its end; one that nobody writes to
+ * is opened without waiting for a writer, and found empty. */
+static FILE *open_text(const char *path, bool *pipe, ggl_error *err) {
     struct stat st;
     const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    const bool known = fd >= 0 && fstat(fd, &st) == 0, regular = known && S_ISREG(st.st_mode);
-    FILE *f = regular ? fdopen(fd, "rb") : NULL;
+    const bool known = fd >= 0 && fstat(fd, &st) == 0;
+    *pipe = known && S_ISFIFO(st.st_mode);
+    const bool fits = known && (*pipe || S_ISREG(st.st_mode));
+    const bool waits = fits && fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK) == 0;
+    FILE *f = waits ? fdopen(fd, "rb") : NULL;
     if (f)
         return f;
-    if (!known || regular)
+    if (!known || fits)
         ggl_fail(err, GGL_IO, "%s: %s", path, strerror(errno));
     else
         ggl_fail(err, GGL_IO, "%s: %s", path,
-                 S_ISDIR(st.st_mode) ? "is a directory, not a file"
-                                     : "is no regular file (a device or a pipe)");
+                 S_ISDIR(st.st_mode) ? "is a directory, not a file" : "is a device, not a file");
     if (fd >= 0)
         close(fd);
     return NULL;
@@ -32,7 +35,8 @@ ggl_status llm_read_text_file(const char *path, size_t most, char **text, size_t
                               ggl_error *err) {
     *text = NULL;
     *n = 0;
-    FILE *f = open_regular(path, err);
+    bool pipe;
+    FILE *f = open_text(path, &pipe, err);
     if (!f)
         return GGL_IO;
     size_t cap = 0, got = 1;
@@ -51,6 +55,8 @@ ggl_status llm_read_text_file(const char *path, size_t most, char **text, size_t
         }
     }
     fclose(f);
+    if (st == GGL_OK && pipe && *n == 0)
+        st = ggl_fail(err, GGL_IO, "%s: is a pipe that nobody writes to", path);
     if (st == GGL_OK) {
         (*text)[*n] = 0;
     } else {

@@ -74,12 +74,12 @@ static int64_t heads_of_group(const cpu_task *t) {
 
 static void recur_begin(cpu_task *t) {
     const ggl_store *s = t->step->store[0];
-    int64_t rows = t->step->recur == CPU_SELECT ? heads_of_group(t) : s->ne[1];
+    const bool select = t->step->recur == CPU_SELECT;
+    int64_t rows = select ? heads_of_group(t) : s->ne[1], of = select ? s->ne[2] / rows : s->ne[2];
     t->unit[0] = (rows + STATE_ROWS - 1) / STATE_ROWS;
-    t->n_units = t->unit[0] * (s->ne[1] * s->ne[2] / rows);
     t->unit[1] = rows;
-    t->cost = (double)(s->ne[0] * cpu_min(rows, STATE_ROWS) * t->n) *
-              (t->step->recur == CPU_SELECT ? 2 : 1);
+    t->n_units = t->unit[0] * of;
+    t->cost = (double)(s->ne[0] * cpu_min(rows, STATE_ROWS) * t->n) * (select ? 2 : 1);
 }
 
 /* Row r of what token l sees of an operand. */
