@@ -6,17 +6,17 @@ N_HEAD, R, ROT, D, DV = 4, 20, 6, 10, 14
 
 
 def frequencies(k):
-    """YaRN's frequencies; what it makes of the scores' scale."""
-    base, factor = k("rope.freq_base", 10000.0), k("rope.scaling.factor", 1.0)
+    """YaRN's frequencies; what it makes of the scores' scale, or, where a file has no multiplier for that, of the rotated part."""
+    base, factor, multiplier = k("rope.freq_base", 10000.0), k("rope.scaling.factor", 1.0), k("rope.scaling.yarn_log_multiplier", 0.0)
     if k("rope.scaling.type", None) != "yarn":
-        return inverse_frequencies(ROT, base) / factor, 1.0
+        return inverse_frequencies(ROT, base) / factor, 1.0, 1.0
     theta = yarn_frequencies(ROT, base, factor, k("rope.scaling.original_context_length"))
-    return theta, (k("rope.scaling.yarn_log_multiplier", 0.0) * math.log(factor) + 1) ** 2
+    return theta, (multiplier * math.log(factor) + 1) ** 2, 1.0 if multiplier else 1 + 0.1 * math.log(factor)
 
 
 def deepseek2(k, w, tokens, n_ctx):
     eps = k("attention.layer_norm_rms_epsilon")
-    theta, sharper = frequencies(k)
+    theta, sharper, mag = frequencies(k)
     later = np.array([math.log(t // k("attention.temperature_length", 8192) + 1) for t in range(len(tokens))])
     temperature = 1 + later * k("attention.temperature_scale", 0.0)
 
@@ -26,9 +26,9 @@ def deepseek2(k, w, tokens, n_ctx):
         else:
             q = linear(rms_norm(linear(h, b("attn_q_a")), b("attn_q_a_norm"), eps), b("attn_q_b"))
         q = split_heads(q, N_HEAD)
-        q = np.concatenate([q[..., :D], rotate(q[..., D:], theta, False)], -1) * temperature[:, None, None]
+        q = np.concatenate([q[..., :D], rotate(q[..., D:], theta, False, mag)], -1) * temperature[:, None, None]
         low = linear(h, b("attn_kv_a_mqa"))
-        c, k_rot = rms_norm(low[:, :R], b("attn_kv_a_norm"), eps), rotate(low[:, None, R:], theta, False)
+        c, k_rot = rms_norm(low[:, :R], b("attn_kv_a_norm"), eps), rotate(low[:, None, R:], theta, False, mag)
         if b("attn_kv_b") is not None:  # keys and values of each head from the latent, as in the papers
             both = b("attn_kv_b").reshape(N_HEAD, D + DV, R)
             k_up, v_up = both[:, :D], both[:, D:]

@@ -18,18 +18,24 @@ def plamo3(k, w, tokens, n_ctx):
         q = rotate(rms_norm(split_heads(q, n_head), b("attn_q_norm"), eps), theta, True, mag)
         key = rotate(rms_norm(split_heads(key, n_kv), b("attn_k_norm"), eps), theta, True, mag)
         a = attention(q, key, split_heads(v, n_kv), window=window if local else None)
-        x = x + rms_norm(linear(merge_heads(a), b("attn_output")), b("post_attention_norm"), eps)
+        x = x + rms_norm(linear(merge_heads(a), b("attn_output")), b("post_attention_norm", ""), eps)
         h = rms_norm(x, b("ffn_norm"), eps)
-        x = x + rms_norm(linear(silu(linear(h, b("ffn_gate"))) * linear(h, b("ffn_up")), b("ffn_down")), b("post_ffw_norm"), eps)
+        gate, up = np.split(linear(h, b("ffn_up")), 2, axis=-1)
+        x = x + rms_norm(linear(silu(gate) * up, b("ffn_down")), b("post_ffw_norm", ""), eps)
     return tied_output(w, rms_norm(x, w["output_norm.weight"], eps))
 
 
-def fused(w, l):
-    w.put(f"blk.{l}.attn_qkv.weight", np.concatenate([w.pop(f"blk.{l}.attn_{part}.weight") for part in "qkv"]))
+def as_published(w, l):
+    """Queries, keys and values in one matrix, gate and up in one; the norms of what a part gives without `.weight`."""
+    b = f"blk.{l}."
+    w.put(b + "attn_qkv.weight", np.concatenate([w.pop(f"{b}attn_{part}.weight") for part in "qkv"]))
+    w.put(b + "ffn_up.weight", np.concatenate([w.pop(f"{b}ffn_{part}.weight") for part in ("gate", "up")]))
+    for norm in ("post_attention_norm", "post_ffw_norm"):
+        w.put(b + norm, w.pop(f"{b}{norm}.weight"))
 
 
 def model(name, seed, more, n_layer=2, tied=True, factors=0):
-    kin(name, "plamo3", plamo3, seed, more, n_layer, tied, ("attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm"), qk_norm=True, parts=fused,
+    kin(name, "plamo3", plamo3, seed, more, n_layer, tied, ("attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm"), qk_norm=True, parts=as_published,
         whole=lambda w: w.factors("rope_freqs", factors) if factors else None)
 
 
