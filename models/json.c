@@ -135,11 +135,11 @@ static bool scan_string(parser *p, size_t *end, bool *escapes) {
 
 /* The text of a string with escapes, which becomes shorter. Where the string began stands before it, for messages: by string_at. */
 static bool resolve(parser *p, json_value *v, size_t begin, size_t end) {
-    char *all = ggl_arena_alloc(&p->doc->arena, sizeof begin + (end - begin), 1),
-         *to = all + sizeof begin;
+    char *all = ggl_arena_alloc(&p->doc->arena, sizeof begin + (end - begin), 1);
     if (!all)
         return no_memory(p);
     memcpy(all, &begin, sizeof begin);
+    char *to = all + sizeof begin;
     v->s = to;
     v->flag = true;
     while (to && p->i < end) {
