@@ -176,7 +176,7 @@ columns '[r["backends"] for r in rows] == ["cpu=2,cpu1=3"] * 2 + ["cpu"] * 2 + [
 columns 'all(r["n_gpu_layers"] == 0 for r in rows[2:4]) and all(r["n_gpu_layers"] == 5 for r in rows[4:])'
 python3 -c 'import sys, xml.dom.minidom as d; assert d.parse(sys.argv[1]).toxml().count("t/s") == 6' "$tmp/plot.svg" ||
     fail "the picture of backends has not six bars"
-does -p 8 -n 4 -r 1 --device cpu,reference -o json
+does -p 8 -n 4 -r 1 -t 1 --device cpu,reference -o json
 columns 'all(r["limit_gb_per_s"] > 0 and r["percent_of_limit"] > 0 for r in rows)'
 does "${where[@]}" --device cpu1/cpu -ngl 0,3 -o json
 columns '[r["backends"] for r in rows] == ["cpu=5"] * 2 + ["cpu=2,cpu1=3"] * 2'

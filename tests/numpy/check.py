@@ -62,14 +62,17 @@ def main():
     p.add_argument("names", nargs="*")
     a = p.parse_args()
     if a.list:
-        own = {name for names in nano.FAMILIES.values() for name in names}
-        print("\n".join(name for name in nano.CASES if name not in own))
+        print("\n".join(nano.load_others()))
         return 0
     if a.families:
         print("\n".join(nano.FAMILIES))
         return 0
     if a.family:
-        a.names = nano.FAMILIES[a.family][: 1 if a.first else None]
+        a.names = nano.load_family(a.family)[: 1 if a.first else None]
+    elif a.names and set(a.names) <= set(nano.load_others()):
+        pass
+    else:
+        nano.load_all()
     os.makedirs(a.dir, exist_ok=True)
     failed = 0
     for name in a.names or nano.CASES:

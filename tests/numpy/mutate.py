@@ -292,9 +292,13 @@ def main():
     d.n_names = a.names
     name = os.path.basename(a.descriptor)[: -len(".arch")]
     shipped = os.path.isfile(os.path.join(HERE, "../../models/archs", name + ".arch"))
+    if shipped and name in nano.FAMILIES:
+        nano.load_family(name)
+    else:
+        nano.load_others()
     cases = [c for c in nano.CASES.values() if c.arch in d.families and c.descriptor == (None if shipped else name)]
     if not cases:
-        print(f"no nano model of {', '.join(d.families)}: add one to nano.py")
+        print(f"no nano model of {', '.join(d.families)}: add one to plain.py or a file to twins")
         return 1
     engine = Engine(a.cli, a.dir, name, cases)
     counts, by_kind, crashes = collections.Counter(), collections.Counter(), 0

@@ -3,7 +3,7 @@
 
     published.py --cli LLM_CLI --dir FOLDER [--name TEXT] [GROUP ..]        --list: the groups; --name: files so called
 
-For each file llm-cli runs two models of the same weights: a plain one, with the keys that nano.py writes, and one with exactly
+For each file llm-cli runs two models of the same weights: a plain one, with the keys that plain.py writes, and one with exactly
 the keys and tensors of the published file. Their logits must be equal, bit for bit, or, where a key of the file changes the
 computation, those of the forward pass in families.py and not the plain ones. Then one key at a time gets a value that is not
 neutral: llm-cli must refuse the file with exit code 1 and name the key. Exit code 0, 1.
@@ -24,18 +24,19 @@ import numpy as np
 import check
 import gguf
 import nano
+import plain
 import today
 
 DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "published.txt")
 KINDS = {"u8": 0, "i8": 1, "u16": 2, "i16": 3, "u32": 4, "i32": 5, "f32": 6, "bool": 7, "str": 8, "u64": 10, "i64": 11, "f64": 12}
 FLOATS = (KINDS["f32"], KINDS["f64"])
 
-# architecture: the builder of nano.py, and the group in which the file is tested
+# architecture: the builder of plain.py, and the group in which the file is tested
 BUILDERS = {
-    "llama": (nano.llama, "llama"), "gpt2": (nano.fused, "gpt2_bloom"), "bloom": (nano.fused, "gpt2_bloom"),
-    "qwen2": (nano.qwen, "qwen"), "qwen3": (nano.qwen, "qwen"), "qwen3moe": (nano.qwen, "qwen"),
-    "qwen35": (nano.qwen35, "qwen35_lfm2"), "lfm2": (nano.lfm2, "qwen35_lfm2"),
-    "gemma2": (nano.gemma2, "gemma2_phi3"), "phi3": (nano.phi3, "gemma2_phi3"),
+    "llama": (plain.llama, "llama"), "gpt2": (plain.fused, "gpt2_bloom"), "bloom": (plain.fused, "gpt2_bloom"),
+    "qwen2": (plain.qwen, "qwen"), "qwen3": (plain.qwen, "qwen"), "qwen3moe": (plain.qwen, "qwen"),
+    "qwen35": (plain.qwen35, "qwen35_lfm2"), "lfm2": (plain.lfm2, "qwen35_lfm2"),
+    "gemma2": (plain.gemma2, "gemma2_phi3"), "phi3": (plain.phi3, "gemma2_phi3"),
 }
 # arguments of the builders that are the values of keys, too
 KEY_OF = {"n_kv": "attention.head_count_kv", "d": "attention.key_length", "dv": "attention.value_length",

@@ -538,6 +538,7 @@ def compare(tool, folder, name, vocabulary, texts):
 def generate(cli, folder, name, vocabulary):
     """llm-cli with a nano model of this vocabulary."""
     path = os.path.join(folder, f"tokenizer-{os.getpid()}.gguf")
+    nano.load("plain")
     model = nano.CASES["llama"]
     try:
         vocabulary.write(path, model)
