@@ -32,7 +32,7 @@ class Descriptor:
         self.classes = [c for line in re.findall(r"^convert ([^:]*):", text, re.M) for c in names(line)]
         self.proof = []
         twins = os.path.join(ROOT, "tests/numpy")
-        here = [os.path.join(twins, f) for f in ("plain.py", "families.py", "recurrent.py")]
+        here = [os.path.join(twins, f) for f in ("plain.py", "constructs.py", "families.py")]
         if os.path.exists(f"{twins}/twins/{self.name}.py") or any(mentions(p, self.architectures) for p in here):
             self.proof.append("twin")
         if any(mentions(p, self.classes) for p in glob.glob(f"{twins}/folders*.py")):
