@@ -25,6 +25,7 @@
 typedef struct difference {
     double most, first; /* the largest difference, and the largest of the first token; NaN: a logit is NaN */
     double squares;     /* the sum of all squared differences */
+    double product, own; /* the sums of products of both engines' logits, and of squares of the model's own */
     int64_t at;         /* where the largest is */
     float got;
 } difference;
@@ -86,6 +87,8 @@ static void compare(doctor *d, const float *logits) {
             x.got = logits[i];
         }
         x.squares += e * e;
+        x.product += (double)logits[i] * (double)d->want.data[i];
+        x.own += (double)logits[i] * (double)logits[i];
         if (i + 1 == d->n_vocab)
             x.first = x.most;
     }
@@ -274,17 +277,30 @@ static bool has_quantized(const doctor *d) {
     return false;
 }
 
-/* What the difference that is left can come from; `text` is the nearest reading's. */
-static void explain(const doctor *d, const char *text, size_t n) {
+/* The number that all logits differ by, 0 if there is none: the one that leaves the least squares, if what it leaves is
+ * rounding. A scale of the logits that no key holds hides every other difference. */
+static double common_factor(const doctor *d, const difference *x) {
+    const double factor = x->own > 0 ? x->product / x->own : 0, off = 1 - factor;
+    const double left = x->squares - off * off * x->own; /* the sum of (theirs - factor * own)^2 */
+    const double mean = sqrt(left > 0 ? left / (double)(d->want.n_rows * d->n_vocab) : 0);
+    return fabs(off) > 1e-3 && mean <= ROUNDING * d->range ? factor : 0;
+}
+
+/* What the difference that is left can come from. `text` is the nearest reading's; `changed`: it is not the descriptor's. */
+static void explain(const doctor *d, const char *text, size_t n, bool changed) {
     const difference *x = &d->nearest;
-    const double part = x->most / d->range;
+    const double part = x->most / d->range, factor = common_factor(d, x);
+    const char *with = changed ? "with this change " : "";
     if (part <= ROUNDING) {
-        printf("the logits agree: %.1e of the range is what rounding makes\n", part);
+        printf("%sthe logits agree: %.1e of the range is what rounding makes\n", with, part);
         return;
     }
-    printf("the largest difference is at token %" PRId64 " of %zu, logit %" PRId64 ": %.6g, not %.6g\n", x->at / d->n_vocab,
-           d->tokens.n, x->at % d->n_vocab, (double)x->got, (double)d->want.data[x->at]);
-    if (part <= EIGHT_BIT && has_quantized(d))
+    printf("%sthe largest difference is at token %" PRId64 " of %zu, logit %" PRId64 ":\nhere %.6g, there %.6g\n", with,
+           x->at / d->n_vocab, d->tokens.n, x->at % d->n_vocab, (double)x->got, (double)d->want.data[x->at]);
+    if (factor != 0)
+        printf("all logits there are %.6g times those here: look for a scale of the logits,\n"
+               "which may be a number that no key of the file holds\n", factor);
+    else if (part <= EIGHT_BIT && has_quantized(d))
         printf("with quantized weights engines round activations to 8 bits, each in its own way, which makes differences of this\n"
                "size (up to 5e-2 of the range): ask with weights in f32\n");
     else if (part <= HALF_GELU && (flips_reads(text, n, "gelu") || flips_reads(text, n, "gelu_quick")))
@@ -293,16 +309,20 @@ static void explain(const doctor *d, const char *text, size_t n) {
     else if (d->want.n_rows > 1 && x->first <= ROUNDING * d->range)
         printf("the first token agrees (%.1e of the range): look for the rest in what joins tokens (positions, mask, window, scale,\n"
                "a state)\n", x->first / d->range);
+    else if (d->want.n_rows > 1)
+        printf("the first token, which sees no other, is %.1e of the range off: look in what works\n"
+               "on a token alone (norms, activations, experts, scales, sinks), also for numbers\n"
+               "that no key of the file holds\n", x->first / d->range);
 }
 
 static void conclude_by_logits(const doctor *d) {
     if (d->best < 0) {
         printf("\nno reading is nearer than the descriptor's\n");
-        explain(d, d->flips.s, d->flips.n);
+        explain(d, d->flips.s, d->flips.n, false);
     } else {
         const flip *f = &d->flips.at[d->best];
         ggl_fprint(stdout, "\nthe nearest is %s: %s; make this change first, then ask again\n", f->what, f->reading);
-        explain(d, f->s, f->n);
+        explain(d, f->s, f->n, true);
     }
 }
 

@@ -42,7 +42,7 @@ expect 0 "the logits agree: " doctor "$model" --logits "$tmp/want.npy" --tokens 
 
 # one reading is nearer, and named
 expect 0 "the nearest is rotated pairs: neighbours; make this change first" doctor "$model" --arch "$tmp/half.arch" "${by[@]}"
-says "the logits agree: "
+says "with this change the logits agree: "
 [ "$(grep -c '<- nearer' "$tmp/out")" = 1 ] && grep -q '^  rotated pairs .*<- nearer' "$tmp/out" || fail "marked: $(cat "$tmp/out")"
 
 # a choice that goes through a name of the descriptor's, which nothing else reads
@@ -62,6 +62,15 @@ says "the largest difference is at token "
 says "the first token agrees ("
 says_not "GELU"
 says_not "the logits agree"
+
+# a scale that nothing in the file says: of all logits, and of what the first layer sees
+sed 's/^logits = /logits = 0.25 * /' "$archs/llama.arch" >"$tmp/quarter.arch"
+expect 0 "no reading is nearer" doctor "$model" --arch "$tmp/quarter.arch" "${by[@]}"
+says "all logits there are 4 times those here"
+sed 's/^x = token_embd/x = 3 * token_embd/' "$archs/llama.arch" >"$tmp/loud.arch"
+expect 0 "no reading is nearer" doctor "$model" --arch "$tmp/loud.arch" "${by[@]}"
+says "the first token, which sees no other, is "
+says_not "all logits there"
 
 # a difference of the size that GELU in half precision makes, in a model with GELU and in one without
 expect 0 "no reading is nearer" doctor "$model" --arch "$tmp/bent.arch" "${by[@]}"
