@@ -111,7 +111,6 @@ static int check_model(tally *t, const llm_arch *arch, const char *path) {
     if (ggl_gguf_open(&file, path, NULL, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     llm_arch_source source = llm_arch_source_gguf(file);
-    *t = (tally){.backends = t->backends, .ignore = t->ignore};
     int code = check_source(t, arch, &source, path, &notes);
     if (code < 0)
         printf("%s: fits; %zu nodes as on the reference (at worst %.2f of what rounding explains)\n%s", path, t->n_nodes, t->worst,
@@ -132,18 +131,21 @@ int arch_check(int argc, char **argv) {
         IGNORE_OPTIONS(ignore),
         {0}};
     int code = arch_args(TOOL, "FILE [MODEL] [options]",
-                         "Checks a descriptor: with made-up models, which have each optional key and tensor absent and present and\n"
-                         "each value that is asked for, so that every branch is taken; each is run on the CPU, or the backends\n"
-                         "named, and compared, node by node, with the reference. Then with a model, if there is one.",
+                         "Checks a descriptor: with the model, if one is given, and with made-up models, which have each optional key\n"
+                         "and tensor absent and present and each value that is asked for, so that every branch is taken; each is\n"
+                         "run on the CPU, or the backends named, and compared, node by node, with the reference.",
                          options, 1, 2, argc, argv, &files);
     if (code >= 0)
         return code;
     tally t = {0};
     llm_arch *arch = arch_open(TOOL, files.s[0]);
-    code = arch && arch_backends_open(TOOL, &names, all, &t.backends) ? check_alone(&t, arch) : 1;
+    code = arch && arch_backends_open(TOOL, &names, all, &t.backends) ? -1 : 1;
     t.ignore = &ignore;
-    if (code < 0 && files.n > 1)
+    if (code < 0 && files.n > 1) /* first: what is wrong with a model that one has says more than with one made up */
         code = check_model(&t, arch, files.s[1]);
+    t = (tally){.backends = t.backends};
+    if (code < 0)
+        code = check_alone(&t, arch);
     arch_backends_close(&t.backends);
     llm_arch_free(arch);
     args_list_fini(&files);

@@ -49,6 +49,7 @@ expect 0 "nodes, on reference, cpu as on" check "$tmp/tiny.arch" --backend refer
 expect 1 "--backend: " check "$tmp/tiny.arch" --backend abacus
 expect 0 "nodes, on cpu" check "$tmp/tiny.arch" --all
 expect 1 "are not read by $tmp/tiny.arch:" check "$tmp/tiny.arch" "$model"
+! grep -q "made-up" "$tmp/out" "$tmp/err" || fail "made-up models come before the model that was given"
 expect 1 "and 41 tensors" check "$tmp/tiny.arch" "$model" --ignore-tensor none
 unread=(--ignore-key 'llama.*' --ignore-tensor '*')
 expect 0 "ignored on your request: 3 keys llama.*, 41 tensors *" check "$tmp/tiny.arch" "$model" "${unread[@]}"
