@@ -54,6 +54,7 @@ static const struct {
     {"expert_count", 9},
     {"expert_used_count", 2},
     {"expert_shared_count", 3},
+    {"experts_per_group", 3},
     {"expert_group_count", 3},
     {"expert_group_used_count", 2},
     {"full_attention_interval", 3},
