@@ -38,10 +38,11 @@ def tail_rotated(x, theta, places, sign=1):
     return out
 
 
-def summaries(h, ratio, theta, kv, gate, ape, norm, eps):
+def summaries(b, h, name, ratio, theta, eps):
     """One for each `ratio` tokens; with two halves, the first half of the numbers goes into the next one."""
-    y, z, d = linear(h, kv), linear(h, gate), len(norm)
-    z = z + ape[np.arange(len(h)) % ratio]
+    y, z, norm = linear(h, b(name + "_kv")), linear(h, b(name + "_gate")), b(name + "_norm")
+    d = len(norm)
+    z = z + b(name + "_ape")[np.arange(len(h)) % ratio]
     out = []
     for s in range(len(h) // ratio):
         now = slice(s * ratio, (s + 1) * ratio)
@@ -71,7 +72,7 @@ def deepseek4(k, w, tokens, n_ctx):
     def chosen(b, h, low, ratio):
         """For each token the summaries that it sees, by the indexer."""
         n, size = k("attention.indexer.head_count"), k("attention.indexer.key_length")
-        keys = summaries(h, ratio, far, b("indexer_compressor_kv"), b("indexer_compressor_gate"), b("indexer_compressor_ape"), b("indexer_compressor_norm"), eps)
+        keys = summaries(b, h, "indexer_compressor", ratio, far, eps)
         q = tail_rotated(split_heads(linear(low, b("indexer.attn_q_b")), n), far, places)
         share = linear(h, b("indexer.proj")) / math.sqrt(n * size)
         out = []
@@ -86,7 +87,7 @@ def deepseek4(k, w, tokens, n_ctx):
         low = rms_norm(linear(h, b("attn_q_a")), b("attn_q_a_norm"), eps)
         q = tail_rotated(rms_norm(split_heads(linear(low, b("attn_q_b")), n_head), None, eps), theta, places)
         own = tail_rotated(rms_norm(linear(h, b("attn_kv")), b("attn_kv_a_norm"), eps)[:, None], theta, places)[:, 0]
-        parts = summaries(h, ratio, theta, b("attn_compressor_kv"), b("attn_compressor_gate"), b("attn_compressor_ape"), b("attn_compressor_norm"), eps) if ratio else own[:0]
+        parts = summaries(b, h, "attn_compressor", ratio, theta, eps) if ratio else own[:0]
         some = chosen(b, h, low, ratio) if ratio == 4 else [range((t + 1) // ratio if ratio else 0) for t in places]
         out = np.zeros_like(q)
         for t in places:
@@ -120,8 +121,8 @@ def deepseek4(k, w, tokens, n_ctx):
     return linear(rms_norm(np.einsum("tr,trn->tn", pre, x), w["output_norm.weight"], eps), w["output.weight"])
 
 
-def model(name, seed, ratios, more={}, hashed=0, draft=0, n_group=2, clamp=True):
-    n_embd, n_vocab, n_head, d, r_q, r_o, n_expert, n_each, n_used, heads, size = 48, 70, 4, 16, 22, 14, 8, 18, 3, 2, 12
+def model(name, seed, ratios, more={}, hashed=0, draft=0, n_group=2, clamp=True, n_shared=1):
+    n_embd, n_vocab, n_head, d, r_q, r_o, n_expert, n_each, n_used, heads, size = 48, 70, 4, 16, 22, 14, 8, 18, 3, 3, 12
     w = Weights(seed)
     w.embedding(n_vocab, n_embd, tied=False)
 
@@ -157,7 +158,7 @@ def model(name, seed, ratios, more={}, hashed=0, draft=0, n_group=2, clamp=True)
             w.matrix(b + "indexer.proj", heads, n_embd)
             compressor(b + "indexer_compressor", size, 2, ratio)
         w.experts(l, n_embd, n_each, n_expert)
-        w.shared_expert(l, n_embd, n_each)
+        w.shared_expert(l, n_embd, n_shared * n_each)
         if l < hashed:
             w[b + "ffn_gate_tid2eid.weight"] = np.array([w.random.permutation(n_expert)[:n_used] for _ in range(n_vocab)], np.int32)
         else:
@@ -171,7 +172,7 @@ def model(name, seed, ratios, more={}, hashed=0, draft=0, n_group=2, clamp=True)
             "rope.freq_base": 300.0, "attention.compress_rope_freq_base": 2000.0, "attention.sliding_window": 7, "attention.compress_ratios": ratios + [0] * draft,
             "attention.indexer.head_count": heads, "attention.indexer.key_length": size, "attention.indexer.top_k": 2,
             "hyper_connection.count": N_HC, "hyper_connection.sinkhorn_iterations": 20, "hyper_connection.epsilon": 1e-3, "hash_layer_count": hashed,
-            "expert_count": n_expert, "expert_used_count": n_used, "expert_shared_count": 1, "expert_feed_forward_length": n_each, "expert_gating_func": 4,
+            "expert_count": n_expert, "expert_used_count": n_used, "expert_shared_count": n_shared, "expert_feed_forward_length": n_each, "expert_gating_func": 4,
             "expert_weights_scale": 1.5, "expert_weights_norm": True, **more}
     if clamp:
         keys["swiglu_clamp_exp"] = [0.6] * n_layer
@@ -180,8 +181,8 @@ def model(name, seed, ratios, more={}, hashed=0, draft=0, n_group=2, clamp=True)
 
 YARN = {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 32}
 model("deepseek4", 1901, [0, 4, 8], YARN, hashed=1)
-model("deepseek4-all-chosen", 1902, [4, 6], {"attention.indexer.top_k": 40, "hyper_connection.sinkhorn_iterations": 4, "nextn_predict_layers": 1,
-      "swiglu_clamp_shexp": [0.9, 0.0, 0.0]}, draft=1)
+model("deepseek4-all-chosen", 1902, [4, 6], {"attention.indexer.top_k": 40, "hyper_connection.sinkhorn_iterations": 3, "nextn_predict_layers": 1,
+      "swiglu_clamp_shexp": [0.9, 0.0, 0.0]}, draft=1, n_shared=2)
 model("deepseek4-plain", 1903, [0, 8], {"hyper_connection.sinkhorn_iterations": 1, "attention.indexer.top_k": 7}, clamp=False, n_group=1, hashed=2)
-for key in ("expert_shared_count", "expert_gating_func", "expert_weights_norm", "attention.value_length", "expert_weights_scale"):
+for key in ("expert_shared_count", "expert_gating_func", "expert_weights_norm", "attention.value_length", "expert_weights_scale", "rope.freq_base"):
     del CASES["deepseek4-plain"].keys[key]
