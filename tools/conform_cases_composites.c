@@ -69,12 +69,15 @@ COMPOSITE(softplus, FILL_ANY, 1, "softplus", 0, 0,
                   OP2(c, ADD, NUMBER(c, 1),
                       OP1(c, EXP, OP2(c, SUB, NUMBER(c, 0), OP1(c, ABS, x)))))))
 
+/* The third size: what is weighed is a weight, the same for all tokens. */
 static const conform_form weighteds[] = {{.size = {21, 4}, .n = 7},
+                                         {.size = {21, 4, 1}, .n = 7},
                                          {.size = {1, 1}, .n = 7},
                                          {.size = {257, 8}, .n = 20, .n_batch = 9, .view = 1}};
 static ggl_tensor *build_weighted(conform_build *c) {
     const int64_t *s = c->f.size;
-    ggl_tensor *src[2] = {VALUE(c, s[0], s[1]), VALUE(c, s[1])}, **p = ggl_body_begin(c->g, src, 2);
+    ggl_tensor *y = s[2] ? case_weight(c, GGL_F32, DIMS(s[0], s[1])) : VALUE(c, s[0], s[1]);
+    ggl_tensor *src[2] = {y, VALUE(c, s[1])}, **p = ggl_body_begin(c->g, src, 2);
     c->about = 1;
     if (!p)
         return NULL;

@@ -60,8 +60,9 @@ static ggl_status emit_terms(vk_emit *e, uint32_t kind, int dim, const ggl_opera
                  .spec = {LOCAL, kind},
                  .n_spec = 2};
     int64_t ne[GGL_MAX_DIMS], count = 1;
-    for (int d = 0; d < GGL_MAX_DIMS; d++) {
-        ne[d] = d == dim ? 1 : vk_extent(e, x, d);
+    for (int d = 0; d < GGL_MAX_DIMS;
+         d++) { /* x may be the same for all tokens, and only the weights each token's own */
+        ne[d] = d == dim ? 1 : vk_extent(e, d == GGL_BATCH_DIM ? &e->step->dst : x, d);
         count *= ne[d];
     }
     c.groups[0] = vk_groups(count, LOCAL);

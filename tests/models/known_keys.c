@@ -603,6 +603,7 @@ TEST(experts_as_the_family_has_them) {
         {"granite", "granitemoe", 3, -1},
         {"granitehybrid", "granitehybrid", 3, -1},
         {"grok", "grok", 1, 1},
+        {"grovemoe", "grovemoe", 1, 1},
         {"hunyuan", "hunyuan-moe", 1, 1},
         {"jamba", "jamba", 1, 0},
         {"kimi-linear", "kimi-linear", 2, 1},

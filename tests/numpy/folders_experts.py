@@ -144,6 +144,37 @@ def olmoe_weights(c, w):
         expert_weights(w, p + "mlp.", shared=False)
 
 
+def grove(c, w, n_ctx):
+    """Qwen 3's mixture; experts 0 and 1, 2 and 3 bring a small one along."""
+    theta, mag = rotation(c, c["d"], n_ctx)
+
+    def attend(p, h):
+        q, k, v = (split_heads(linear(h, w[f"{p}{x}_proj.weight"]), n) for x, n in (("q", N_HEAD), ("k", N_KV), ("v", N_KV)))
+        q, k = rms_norm(q, w[p + "q_norm.weight"], EPS), rms_norm(k, w[p + "k_norm.weight"], EPS)
+        return linear(merge_heads(attention(rotate(q, theta, True, mag), rotate(k, theta, True, mag), v)), w[p + "o_proj.weight"])
+
+    def feed(w, p, h):
+        beside = {f"{p}experts.{e}.{part}": w[f"{p}chunk_experts.{e // 2}.{part}"] for e in range(N_EXPERT)
+                  for part in ("gate_proj.weight", "up_proj.weight", "down_proj.weight")}
+        return chosen(w, p, h, True) + 0.05 * chosen({**w, **beside}, p, h, True)
+
+    return decoder(c, w, attend, feed)
+
+
+def grove_weights(c, w):
+    common_weights(c, w)
+    for l in range(N_LAYER):
+        p = f"model.layers.{l}."
+        attention_weights(w, p + "self_attn.", c["d"])
+        for x in "qk":
+            w.vector(f"{p}self_attn.{x}_norm.weight", c["d"], 1.0)
+        expert_weights(w, p + "mlp.", shared=False)
+        w.vector(p + "mlp.expert_bias", N_EXPERT)  # a buffer that is not used
+        for e in range(N_EXPERT // 2):
+            gated_weights(w, f"{p}mlp.chunk_experts.{e}.", c["d"])
+            w[f"{p}mlp.chunk_experts.{e}.down_proj.weight"] *= 20  # times 0.05: as much as the experts
+
+
 def minicpm(c, w, n_ctx):
     theta, mag = rotation(c, c["d"], n_ctx)
     part = c["scale_depth"] / math.sqrt(N_LAYER)
@@ -242,6 +273,9 @@ CLASSES = {
                             qwen2moe, qwen2moe_weights, EVERY),
     "OlmoeForCausalLM": ({**llama_config("olmoe", tied=False, clip_qkv=1.1, norm_topk_prob=False, num_experts=N_EXPERT, num_experts_per_tok=2), "intermediate_size": N_EACH},
                          olmoe, olmoe_weights, EVERY),
+    "GroveMoeForCausalLM": (llama_config("grove", d=16, head_dim=16, tied=False, **EXPERTS, norm_topk_prob=True, decoder_sparse_step=1,
+                                         mlp_only_layers=[], use_sliding_window=False, sliding_window=None, max_window_layers=48),
+                            grove, grove_weights, EVERY),
     "MiniCPMForCausalLM": (llama_config("minicpm", scale_emb=3.0, scale_depth=1.4, dim_model_base=24), minicpm, minicpm_weights, ["default", "linear"]),
     "DeepseekV2ForCausalLM": (llama_config("deepseek2", tied=False, **LATENT, q_lora_rank=None, scoring_func="softmax", topk_method="greedy", n_group=1,
                                            topk_group=1, routed_scaling_factor=1.5, norm_topk_prob=False), deepseek, deepseek_weights, ["default"]),

@@ -1,7 +1,7 @@
 """GGUF version 3, as far as the tests need it: written from the format's description.
 
 write(path, meta, tensors): meta is a dict of Python values (a bool, an int, a float, a string or a list of one kind; Typed where
-the type matters), tensors a dict of float32 arrays, numpy order: the last dimension is GGUF's first; or of Blocks, which are written as they are.
+the type matters), tensors a dict of float32 or int32 arrays, numpy order: the last dimension is GGUF's first; or of Blocks, which are written as they are.
 read(path) gives both back, of f32 and f16 tensors.
 """
 import collections
@@ -12,7 +12,7 @@ import numpy as np
 U32, I32, F32, BOOL, STRING, ARRAY, U64 = 4, 5, 6, 7, 8, 9, 10
 SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", U32: "<I", I32: "<i", F32: "<f", BOOL: "<?", U64: "<Q", 11: "<q", 12: "<d"}
 ALIGNMENT = 32
-TYPE_F32, TYPE_F16 = 0, 1
+TYPE_F32, TYPE_F16, TYPE_I32 = 0, 1, 26
 
 # A tensor of any type: GGUF's number of it, the shape in elements, the bytes.
 Blocks = collections.namedtuple("Blocks", "kind shape data")
@@ -58,8 +58,7 @@ def pack_value(value, kind, inner=None):
 def blocks_of(t, name):
     if isinstance(t, Blocks):
         return t
-    assert t.dtype == np.float32, name
-    return Blocks(TYPE_F32, t.shape, t.tobytes())
+    return Blocks({"float32": TYPE_F32, "int32": TYPE_I32}[t.dtype.name], t.shape, t.tobytes())
 
 
 def write(path, meta, tensors):
