@@ -12,7 +12,7 @@
 #include "../backends/cpu/cpu_features.h"
 #include "bench_machine.h"
 
-enum { ROUNDS = 8, MAX_THREADS = 512, HUGE_PAGE = 2 << 20 };
+enum { ROUNDS = 8, BRIEF_PART = 64, MAX_THREADS = 512, HUGE_PAGE = 2 << 20 };
 
 uint32_t bench_features(const char *mask) {
     return cpu_features_mask(cpu_features_mask(cpu_features_detect(), mask),
@@ -99,7 +99,7 @@ static double round_of(crew *c, int n) {
 static double best_of(crew *c, work_kind kind, int n) {
     double best = 0;
     c->kind = kind;
-    for (int i = 0; i < ROUNDS; i++) {
+    for (int i = 0, n_rounds = bench_brief() ? 1 : ROUNDS; i < n_rounds; i++) {
         double rate = round_of(c, n);
         best = rate > best ? rate : best;
     }
@@ -118,11 +118,12 @@ static size_t buffer_size(void) {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
     if (pages > 0 && page > 0 && size > (size_t)pages / 4 * (size_t)page)
         size = (size_t)pages / 4 * (size_t)page;
-    return size > least ? size : least;
+    size = size > least ? size : least;
+    return bench_brief() ? size / BRIEF_PART : size;
 }
 
 bench_limits bench_limits_measure(int n_threads, uint32_t features) {
-    crew c = {.peak = bench_peak_best(features), .turns = 1 << 22};
+    crew c = {.peak = bench_peak_best(features), .turns = (1 << 22) / (bench_brief() ? BRIEF_PART : 1)};
     bench_limits l = {.isa = c.peak->name};
     int n = n_threads < 1 ? 1 : n_threads > MAX_THREADS ? MAX_THREADS : n_threads;
     c.each = buffer_size() / (size_t)n / 4096 * 4096;

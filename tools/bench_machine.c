@@ -1,6 +1,7 @@
 #include "bench_machine.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -9,6 +10,10 @@ int64_t bench_now_ns(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+bool bench_brief(void) {
+    return getenv("GGL_BRIEF_LIMITS") != NULL;
 }
 
 /* The text after "KEY :" of a line of a file under /proc. */

@@ -196,7 +196,7 @@ printf '%s\n' 'arch llama' 'language 1' 'n = .embedding_length + 0 * .block_coun
 
 # --- ops
 
-does ops --shape 512x64 --columns 20 --seconds 0.0001 --no-limits -o json --svg "$tmp/roof.svg"
+does ops --shape 256x32 --columns 6 --seconds 0.0001 --no-limits -o json --svg "$tmp/roof.svg"
 columns 'len(rows) > 30 and all(r["equal"] for r in rows)'
 columns 'set(r["type"] for r in rows) >= {"f32", "f16", "bf16", "q8_0", "q4_0"}'
 python3 -c 'import sys, xml.dom.minidom as d; d.parse(sys.argv[1])' "$tmp/roof.svg" || fail "the picture is no XML"

@@ -1,6 +1,6 @@
 /* Random graphs on every backend, held against the judge:
  *
- *     random-graphs [--seed S] [--count N] [--only VARIANT] [--verbose] [--list] */
+ *     random-graphs [--seed S] [--count N] [--only VARIANT] [--verbose] [--threads] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ typedef struct options {
     uint64_t seed;
     long count;
     const char *only;
-    bool verbose, all, apart, mutants, operators;
+    bool verbose, all, apart, mutants, operators, threads;
 } options;
 
 typedef struct totals {
@@ -25,11 +25,12 @@ typedef struct totals {
 static int usage(void) {
     fprintf(stderr,
             "usage: random-graphs [--seed S] [--count N] [--only VARIANT] [--verbose] [--all] "
-            "[--apart] [--avoid FORM]...\n"
+            "[--apart] [--threads] [--avoid FORM]...\n"
             "       random-graphs --mutants [--only MUTANT]\n"
             "       random-graphs --operators [--seed S] [--count N]\n"
             "  --all        goes on after a failure\n"
             "  --apart      a process for each graph, so that a crash is found and cut down, too\n"
+            "  --threads    only the ways with threads, against the first way's bits, without the judge\n"
             "  --avoid      leaves out a form\n"
             "  --mutants    runs wrong programs, each of which the judge has to find\n"
             "  --operators  only looks whether each operator of the library is made often enough\n"
@@ -64,6 +65,8 @@ static bool parse(int argc, char **argv, options *o) {
             o->verbose = true;
         else if (strcmp(argv[i], "--apart") == 0)
             o->apart = true;
+        else if (strcmp(argv[i], "--threads") == 0)
+            o->threads = true;
         else if (strcmp(argv[i], "--all") == 0)
             o->all = true;
         else if (!value)
@@ -172,6 +175,7 @@ int main(int argc, char **argv) {
         r_bench_close(&b);
         return !caught;
     }
+    b.only_threads = o.threads;
     for (long k = 0; k < o.count && (o.all || t.failed == 0); k++)
         one(&b, &o, o.seed + (uint64_t)k, &t);
     summary(&t);

@@ -71,6 +71,13 @@ void r_bench_close(r_bench *b) {
     ggl_backend_close(b->under_late);
 }
 
+static bool has_threads(const r_variant *v) {
+    for (int k = 0; k < v->n_engines; k++)
+        if (v->engine[k] == R_CPU_3 || v->engine[k] == R_PORTABLE)
+            return true;
+    return false;
+}
+
 /* --- one variant ------------------------------------------------------------------------------ */
 
 typedef struct outputs { /* of all tokens */
@@ -380,7 +387,8 @@ static bool check_variant(check *c, r_bench *b, int k) {
         return fail(c, k, R_REFUSED, "out of memory");
     if (run_variant(b, c->p, &r_variants[k], &c->out[k], &err) != GGL_OK)
         return fail(c, k, R_REFUSED, "%s: %s", r_variants[k].name, err.msg);
-    return (!equal || hold_against(c, k, find_variant(equal))) && hold_against_judge(c, b, k);
+    return (!equal || hold_against(c, k, find_variant(equal))) &&
+           (b->only_threads || hold_against_judge(c, b, k));
 }
 
 bool r_check(r_bench *b, const r_program *p, const char *only, r_result *result) {
@@ -394,7 +402,8 @@ bool r_check(r_bench *b, const r_program *p, const char *only, r_result *result)
         c->size += r_count(&p->node[p->output[o]]);
     bool ok = true;
     for (int k = 0; k < r_n_variants && ok; k++)
-        if (!only || strcmp(only, r_variants[k].name) == 0)
+        if ((!only || strcmp(only, r_variants[k].name) == 0) &&
+            (!b->only_threads || has_threads(&r_variants[k])))
             ok = check_variant(c, b, k);
     for (int k = 0; k < R_MOST_VARIANTS; k++)
         free(c->out[k].at);
