@@ -1,7 +1,8 @@
 #!/bin/bash
-# llm-cli as a user meets it: a pipe, a typo, a missing file, a truncated one, a full disk. llm-cli.sh PROGRAM MODEL
+# llm-cli as a user meets it: a pipe, a typo, a missing file, a truncated one, a full disk. llm-cli.sh PROGRAM MODEL [threads]
+# `threads`: only what runs a model in several, for the thread sanitizer
 set -u
-cli=$1 model=$2
+cli=$1 model=$2 only=${3:-}
 source "$(dirname "$0")/common.sh"
 
 # expect CODE WORDS ARGS..: the exit code, and the words in what it says on standard error; one line of it
@@ -94,6 +95,10 @@ expect 2 "CPU 4095" --cpu-mask 8$(printf '0%.0s' $(seq 1023)) -n 1
 expect 1 "none of these CPUs" --cpu-mask 8$(printf '0%.0s' $(seq 255)) -n 1
 expect 2 "--prio" --prio 4 -n 1
 
+expect 2 "-t: 1024 is out of range, 1 to 512 is allowed" -t 1024 -p x
+expect 0 "prompt" -t 512 -p x -n 1
+[ "$only" = threads ] && exit $failed
+
 # --- logits ---------------------------------------------------------------------------------------------------------------
 "$cli" --tokens 1,300,301,302 -n 0 --logits "$tmp/l.npy" >"$tmp/out" 2>/dev/null </dev/null || fail "--logits"
 [ ! -s "$tmp/out" ] || fail "-n 0 --tokens printed something"
@@ -168,8 +173,6 @@ for flag in -m -f --arch --logits --tokens --device --trace --split --cpu-mask-i
     expect 2 "$flag: the value" $flag ""
     grep -q 'is empty' "$tmp/err" || fail "$flag '': $(cat "$tmp/err")"
 done
-expect 2 "-t: 1024 is out of range, 1 to 512 is allowed" -t 1024 -p x
-expect 0 "prompt" -t 512 -p x -n 1
 expect 0 "note: the model was trained on 512 tokens at once" -c 4096 -p x -n 1
 expect 1 "GiB for the KV cache" -c 1000000000 -p x -n 1
 expect 1 "the context is 1000000000 tokens, -c sets a smaller one" -c 1000000000 -p x -n 1

@@ -157,7 +157,7 @@ static void run_variant(const fixture *f, const toy_model *t) {
                     {"with 2 threads", f->cpu[1], 32},       {"with 3 threads", f->cpu3, 7},
                     {"with 7 threads", f->cpu7, 32},         {"portable code", f->portable, 32},
                     {"portable, one by one", f->portable, 1}};
-        for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        for (size_t i = TEST_TSAN ? 2 : 0; i < sizeof ways / sizeof *ways; i++)
             if (prompt(t, &ways[i].b, 1, f->reference, -1, ways[i].chunk, GGL_F16, &got,
                        ways[i].what))
                 same(t, &want, &got, ways[i].what);
@@ -167,8 +167,9 @@ static void run_variant(const fixture *f, const toy_model *t) {
             if (prompt(t, f->cpu, 2, f->reference, split, 9, GGL_F16, &got, what))
                 same(t, &want, &got, what);
         }
-        check_slots(f, t, &want);
-        if (prompt(t, f->cpu, 1, f->reference, -1, 32, GGL_F32, &want, "f32 cache") &&
+        if (!TEST_TSAN) /* what follows runs in one thread */
+            check_slots(f, t, &want);
+        if (!TEST_TSAN && prompt(t, f->cpu, 1, f->reference, -1, 32, GGL_F32, &want, "f32 cache") &&
             prompt(t, &f->reference, 1, f->reference, -1, 32, GGL_F32, &got, "reference"))
             near(t, &want, &got);
     }

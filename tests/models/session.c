@@ -8,6 +8,7 @@
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
 #include "llm/sampler.h"
+#include "seed.h"
 #include "test.h"
 
 #define N 100
@@ -126,6 +127,8 @@ TEST(same_bits_in_every_type_of_cache) {
         size_t size = (size_t)N * (size_t)llm_session_n_vocab(f.s) * sizeof *want;
         teardown(&f);
         for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
+            if (TEST_TSAN && way[i].mask && (uint64_t)k != sample_seed() % N_CACHE_TYPES)
+                continue; /* threads share the work in all kernels alike: one type a day */
             REQUIRE(setup_cache(&f, way[i].n_threads, way[i].mask, way[i].n_ubatch, 512, 1, type_k,
                                 type_v));
             float *got = feed_all(&f, 0, way[i].piece);
