@@ -2,7 +2,7 @@
 """Runs the engine on nano models and compares its logits with ./families.py and ./constructs.py.
 
     check.py --cli LLM_CLI --dir FOLDER [NAME ..]        --list: the names; --keep: leave the models in FOLDER
-             --family NAME [--first]                     those of ./twins/NAME.py, or its first; --families: their names
+             --family NAME .. [--first]                  those of ./twins/NAME.py, or its first; --families: their names
 
 A line for each model: the largest difference of the double-precision backend, of the cpu backend, and of the cpu backend with
 the prompt in pieces of 5 tokens, which must give the same bits as the cpu backend in one piece. Exit code 0, 1.
@@ -57,7 +57,7 @@ def main():
     p.add_argument("--keep", action="store_true")
     p.add_argument("--list", action="store_true")
     p.add_argument("--families", action="store_true")
-    p.add_argument("--family")
+    p.add_argument("--family", nargs="+")
     p.add_argument("--first", action="store_true")
     p.add_argument("names", nargs="*")
     a = p.parse_args()
@@ -68,7 +68,7 @@ def main():
         print("\n".join(nano.FAMILIES))
         return 0
     if a.family:
-        a.names = nano.load_family(a.family)[: 1 if a.first else None]
+        a.names = [n for family in a.family for n in nano.load_family(family)[: 1 if a.first else None]]
     elif a.names and set(a.names) <= set(nano.load_others()):
         pass
     else:

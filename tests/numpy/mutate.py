@@ -2,7 +2,7 @@
 """Mutations of descriptors, those that ship or those of ./archs: with one dimension, one operand, one line changed or
 deleted, a descriptor must be refused, or give logits that differ visibly, on one at least of the nano models of its families.
 
-    mutate.py --cli LLM_CLI --dir FOLDER DESCRIPTOR.arch [--every N] [--at-least PERCENT] [--names N] [--verbose]
+    mutate.py --cli LLM_CLI --dir FOLDER DESCRIPTOR.arch .. [--every N] [--at-least PERCENT] [--names N] [--verbose]
 
 --every N: one mutant of N. --at-least PERCENT: that are to be found (98). --names N: how many others replace a name (4).
 
@@ -277,26 +277,14 @@ class Engine:
                 os.unlink(self.base + end)
 
 
-def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("--cli", required=True)
-    p.add_argument("--dir", default=".")
-    p.add_argument("--every", type=int, default=1)
-    p.add_argument("--sample", type=int, help="so many mutants, chosen by GGL_TEST_SEED or else the day")
-    p.add_argument("--at-least", type=float, default=98)
-    p.add_argument("--names", type=int, default=4)
-    p.add_argument("--verbose", action="store_true")
-    p.add_argument("descriptor")
-    a = p.parse_args()
-    d = Descriptor(a.descriptor)
+def mutate(path, a):
+    """0: as many of its mutants are found as must be; 1."""
+    d = Descriptor(path)
     d.n_names = a.names
-    name = os.path.basename(a.descriptor)[: -len(".arch")]
+    name = os.path.basename(path)[: -len(".arch")]
     shipped = os.path.isfile(os.path.join(HERE, "../../models/archs", name + ".arch"))
-    if shipped and name in nano.FAMILIES:
-        nano.load_family(name)
-    else:
-        nano.load_others()
-    cases = [c for c in nano.CASES.values() if c.arch in d.families and c.descriptor == (None if shipped else name)]
+    names = nano.load_family(name) if shipped and name in nano.FAMILIES else nano.load_others()
+    cases = [c for c in map(nano.CASES.get, names) if c.arch in d.families and c.descriptor == (None if shipped else name)]
     if not cases:
         print(f"no nano model of {', '.join(d.families)}: add one to plain.py or a file to twins")
         return 1
@@ -323,6 +311,20 @@ def main():
     print(f"{name}: {total} mutants, {counts['refused']} refused, {counts['differs']} differ, {counts['unnoticed']} unnoticed: "
           f"{100 * found / total:.1f}% found ({parts})")
     return 0 if 100 * found >= a.at_least * total and not crashes else 1
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--cli", required=True)
+    p.add_argument("--dir", default=".")
+    p.add_argument("--every", type=int, default=1)
+    p.add_argument("--sample", type=int, help="so many mutants, chosen by GGL_TEST_SEED or else the day")
+    p.add_argument("--at-least", type=float, default=98)
+    p.add_argument("--names", type=int, default=4)
+    p.add_argument("--verbose", action="store_true")
+    p.add_argument("descriptors", nargs="+")
+    a = p.parse_args()
+    return max([mutate(path, a) for path in a.descriptors])
 
 
 if __name__ == "__main__":

@@ -147,12 +147,17 @@ TWINS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "twins")
 FAMILIES = sorted(f[:-3] for f in os.listdir(TWINS) if f.endswith(".py"))
 
 
+LOADED = {}  # the names that modules have added
+
+
 def load(*modules):
     """The names of the cases that these modules add, in order."""
-    before = set(CASES)
-    for module in modules:
-        importlib.import_module(module)
-    return [name for name in CASES if name not in before]
+    if modules not in LOADED:
+        before = set(CASES)
+        for module in modules:
+            importlib.import_module(module)
+        LOADED[modules] = [name for name in CASES if name not in before]
+    return LOADED[modules]
 
 
 def load_others():

@@ -94,6 +94,7 @@ class Vocabulary:
     def __init__(self, model, **keys):
         self.model, self.keys = model, keys
         self.pieces, self.types, self.scores = [], [], []
+        self.known = {}  # what depends on the pieces alone, with their number then
 
     def add(self, piece, kind=NORMAL, score=0.0):
         if piece in self.pieces:
@@ -120,15 +121,22 @@ class Vocabulary:
         meta.update({f"tokenizer.ggml.{k}": v for k, v in self.keys.items()})
         gguf.write(path, meta, tensors)
 
+    def once(self, what, make):
+        n, value = self.known.get(what, (None, None))
+        if n != len(self.pieces):
+            n, value = self.known[what] = len(self.pieces), make()
+        return value
+
     def specials(self):
-        kinds = (USER, CONTROL, UNKNOWN)
-        return {p.encode(): i for i, (p, k) in reversed(list(enumerate(zip(self.pieces, self.types)))) if k in kinds and p}
+        return self.ids(USER, CONTROL, UNKNOWN)
 
     def ids(self, *kinds):
-        return {p.encode(): i for i, (p, k) in reversed(list(enumerate(zip(self.pieces, self.types)))) if k in kinds and p}
+        return self.once(kinds, lambda: {
+            p.encode(): i for i, (p, k) in reversed(list(enumerate(zip(self.pieces, self.types)))) if k in kinds and p})
 
     def byte_ids(self):
-        return {b: self.pieces.index(f"<0x{b:02X}>") for b in range(256) if f"<0x{b:02X}>" in self.pieces}
+        return self.once("bytes", lambda: {
+            b: self.pieces.index(f"<0x{b:02X}>") for b in range(256) if f"<0x{b:02X}>" in self.pieces})
 
     def encode(self, data):
         out = []
@@ -449,7 +457,7 @@ class RawBpe(Vocabulary):
         self.keys["merges"] = [" ".join(m) for m in merges]
 
     def encode_word(self, word):
-        ids = {p: i for i, p in enumerate(self.pieces) if self.types[i] in (NORMAL, USER)}
+        ids = self.once("words", lambda: {p: i for i, p in enumerate(self.pieces) if self.types[i] in (NORMAL, USER)})
         text = [c.decode(errors="surrogateescape") for c in characters(word)]
         if self.newlines and set(text) == {"\n"} and "".join(text) in ids:
             return [ids["".join(text)]]
