@@ -11,9 +11,12 @@ target_compile_options(ggl_numeric INTERFACE -ffp-contract=off -fno-math-errno -
 
 # Sanitizers see kernels whose functions are not expanded (backends/cpu/unroll.h): else each file takes a minute. Where a type is
 # no constant gcc takes the half of a pair of registers that a type leaves unused for one that is read.
+option(GGL_SMALL "Kernels that the compiler is done with sooner, and that are slower" OFF)
 set(GGL_SMALL_KERNELS)
-if(GGL_SANITIZE)
+if(GGL_SMALL OR GGL_SANITIZE)
     set(GGL_SMALL_KERNELS -DCPU_SMALL_KERNELS $<$<C_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+endif()
+if(GGL_SANITIZE)
     add_compile_options(-fsanitize=${GGL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
     add_link_options(-fsanitize=${GGL_SANITIZE})
 endif()
