@@ -151,7 +151,7 @@ TEST(each_line_counts) {
     const char *name;
     size_t n;
     for (int k = 0; builtin(k, &text, &n, &name); k++, free(text)) {
-        if (!sampled(k, 9))
+        if (!sampled(k, TEST_SANITIZED ? 3 : 9)) /* the same errors in all */
             continue;
         files f;
         int lines = 0, found = 0, number = 0;
@@ -270,7 +270,7 @@ TEST(each_dimension_counts) {
         for (int i = 0; i < n_dims; i++)
             for (int j = 0; j < n_dims; j++) {
                 bool same = len[i] == len[j] && memcmp(at[i], at[j], len[i]) == 0;
-                if (same || seen_before(at, len, j) || (TEST_SANITIZED && turn++ % 6 > 0))
+                if (same || seen_before(at, len, j) || (TEST_SANITIZED && (uint64_t)turn++ % 18 != sample_seed() % 18))
                     continue;
                 char *changed = malloc(n + len[j] + 1);
                 size_t before = (size_t)(at[i] - text);
@@ -296,7 +296,7 @@ TEST(each_dimension_counts) {
         found += here_found;
     }
     printf("together %d of %d\n", found, all);
-    CHECK(all > (TEST_SANITIZED ? 80 : 500));
+    CHECK(all > (TEST_SANITIZED ? 25 : 500));
 }
 
 TEST(unknown_key_and_tensor) {

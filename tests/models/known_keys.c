@@ -7,6 +7,7 @@
 
 #include "arch_impl.h"
 #include "ggl/fold.h"
+#include "sample.h"
 #include "test.h"
 #include "toy_run.h"
 
@@ -526,9 +527,11 @@ TEST(every_row_on_every_descriptor) {
     size_t n;
     read_rows();
     for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++)
-        try_descriptor(name, text, n, &t);
+        if (!TEST_SANITIZED || sampled(k, 25))
+            try_descriptor(name, text, n, &t);
     try_descriptor("t.arch", little, strlen(little), &t);
-    check_rows(&t);
+    if (!TEST_SANITIZED) /* what a sample does not show */
+        check_rows(&t);
     printf("%d rows; %d models with one key\n", n_rows, t.n_built);
 }
 

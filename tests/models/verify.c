@@ -258,7 +258,7 @@ TEST(made_up_models) {
     for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++) {
         fixture f;
         toy_model t;
-        if (!sampled(k, 10))
+        if (!sampled(k, TEST_SANITIZED ? 4 : 10))
             continue;
         if (open_backends(&f) && CHECK_MSG(toy_open(&t, name, text, n, 1, &f.err), "%s", f.err.msg)) {
             if (build(&f, t.arch, llm_arch_toy_source(t.toy)))
