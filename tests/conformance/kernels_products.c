@@ -1,6 +1,7 @@
 /* conformance.cpu: products of all weight types, and how columns are prepared for them. */
 #include "../../backends/cpu/quant/rows16.h"
 #include "kernels.h"
+#include "seed.h"
 
 static tables all;
 
@@ -230,13 +231,13 @@ static void check_rows16(const problem *p, int t) {
     guarded_end(&w16, "cpu_rows16_pack");
 }
 
-/* GGL_KERNELS_EVERY=n: each n-th problem of check_type, for emulated processors: all of them run on
- * one that has the same kernels. */
+/* GGL_KERNELS_EVERY=n: each n-th problem of check_type, others on each day, for emulated processors,
+ * which take long. */
 static bool is_chosen(void) {
-    static int at;
+    static uint64_t at;
     const char *every = getenv("GGL_KERNELS_EVERY");
-    int n = every ? atoi(every) : 1;
-    return n < 1 || at++ % n == 0;
+    const uint64_t n = every && atoi(every) > 1 ? (uint64_t)atoi(every) : 1;
+    return n == 1 || at++ % n == sample_seed() % n;
 }
 
 static void check_type(ggl_type type) {
