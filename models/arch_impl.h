@@ -183,6 +183,7 @@ typedef enum arch_stmt_kind {
     ST_WEIGHT,
     ST_IF,
     ST_LAYER,
+    ST_FOR,
     ST_KEEP,
     ST_RETURN,
     ST_REQUIRE,
@@ -207,12 +208,12 @@ struct arch_stmt {
     arch_place place; /* its first token */
     int line;
     arch_stmt *next;
-    arch_target *target; /* ASSIGN, WEIGHT, LAYER, KEEP */
+    arch_target *target; /* ASSIGN, WEIGHT, LAYER, FOR, KEEP */
     int n_target;
-    arch_expr **expr; /* ASSIGN: 1, RETURN: results, WEIGHT: the shape, LAYER REQUIRE KEEP: 1,
+    arch_expr **expr; /* ASSIGN: 1, RETURN: results, WEIGHT: the shape, LAYER FOR REQUIRE KEEP: 1,
                          IGNORE: keys and strings, ABSENT: keys */
     int n_expr;
-    arch_arm *arm; /* IF; LAYER: one */
+    arch_arm *arm; /* IF; LAYER, FOR: one */
     int n_arm;
     const char *string; /* WEIGHT: from; REQUIRE: message; IGNORE: what it is, or does where the
                            condition does not hold */
