@@ -89,7 +89,7 @@ static const struct {
     {"transpose", 1, 3, false}, {"pairs", 2, 2, true},  {"regroup", 3, 3, true},
     {"rows", 3, 3, true},       {"stack", 2, 2, false}, {"concat", 1, ARCH_MAX_ARGS, true},
     {"exp", 1, 1, false},       {"list", 2, 2, false},  {"reshape", 2, 1 + GGL_MAX_DIMS, false},
-    {"value", 1, 1, false}};
+    {"value", 1, 1, false},     {"whole", 1, 1, false}};
 
 static bool resolve_conversion(arch_parser *p, arch_expr *e, bool *found) {
     char most[32] = "";

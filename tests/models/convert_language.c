@@ -480,6 +480,39 @@ TEST(packed) {
          {{"x", "F8_E4M3", "[2, 4]", 8}, {"x_scale", "U8", "[1]", 1}},
          "holds no factors",
          {0}},
+        /* 0x38 is 2^-71 as a factor */
+        {"4, 2",
+         {{"x.weight", "F8_E4M3", "[2, 4]", 8}, {"x.scale", "F8_E8M0", "[1, 1]", 1}},
+         NULL,
+         {0x1p-71, 0x1p-71, 0x1p-71}},
+        {"4, 2",
+         {{"x.weight", "F8_E4M3", "[2, 4]", 8}, {"x.scale", "I8", "[1, 1]", 1}},
+         "holds no factors",
+         {0}},
+        {"32, 2",
+         {{"x.weight", "I8", "[2, 16]", 32}, {"x.scale", "F8_E8M0", "[2, 1]", 2}},
+         NULL,
+         {-0.0, 1.5 * 0x1p-71, -0.0}},
+        {"64, 2",
+         {{"x.weight", "I8", "[2, 32]", 64}, {"x.scale", "U8", "[2, 2]", 4}},
+         NULL,
+         {-0.0, 1.5 * 0x1p-71, -0.0}},
+        {"32, 2",
+         {{"x.weight", "I8", "[2, 16]", 32}, {"x.scale", "F8_E8M0", "[1, 1]", 1}},
+         "tensors x.weight and x.scale are no FP4: two numbers in a byte",
+         {0}},
+        {"32, 2",
+         {{"x.weight", "I8", "[2, 16]", 32}, {"x.scale", "F32", "[2, 1]", 8}},
+         "are no FP4",
+         {0}},
+        {"32, 2",
+         {{"x.weight", "I8", "[2, 16]", 32}, {"y", "F32", "[1]", 4}},
+         "here in a tensor that is missing, ...scale",
+         {0}},
+        {"4, 2",
+         {{"x", "I64", "[2, 4]", 64}, {"y", "F32", "[1]", 4}},
+         "tensor x has the type I64; what becomes a weight is F32, F16, BF16 or F64",
+         {0}},
         {"4, 2",
          {{"x", "F8_E5M2", "[2, 4]", 8}, {"x_scale", "F32", "[1]", 4}},
          "tensor x has the type F8_E5M2; what becomes a weight is",
@@ -523,6 +556,40 @@ TEST(packed) {
                           (float)list[k].first[i],
                       "case %zu: number %d is %g", k, i,
                       (double)((const float *)ggl_gguf_find_tensor(f, "w.weight")->data)[i]);
+        ggl_gguf_close(f);
+    }
+}
+
+/* Numbers of experts: tests/numpy/folders_deepseek4.py converts some. */
+TEST(whole_numbers) {
+    static const struct {
+        raw t;
+        const char *section, *words;
+    } list[] = {
+        {{"x", "I64", "[2, 4]", 64},
+         "  w <- whole(\"x\")\n",
+         "tensor x has the number 4051049678932293688; up to 16777216 is possible"},
+        {{"x", "I32", "[2, 4]", 32},
+         "  w <- whole(\"x\")\n",
+         "tensor x has the number 943208504; up to 16777216 is possible"},
+        {{"x", "F32", "[2, 4]", 32},
+         "  w <- whole(\"x\")\n",
+         "tensor x has the type F32: whole(..) is for I32 and I64"},
+        {{"x", "I8", "[2, 4]", 8},
+         "  w <- whole(\"x\")\n",
+         "tensor x has the type I8: whole(..) is for I32 and I64"},
+        {{"x", "I32", "[4, 2]", 32},
+         "  w <- whole(transpose(\"x\"))\n",
+         "whole(..) is of a source tensor, in quotes"},
+        {{"x", "I32", "[3, 4]", 48}, "  w <- whole(\"x\")\n", "[4, 3]"},
+    };
+    REQUIRE(put_text("config.json", "{\"architectures\": [\"Own\"]}"));
+    for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
+        const raw t[] = {{"embed", "F32", "[6, 4]", 96}, list[k].t};
+        REQUIRE(put_raw(t, 2));
+        ggl_gguf *f = made_with("4, 2", list[k].section);
+        CHECK_MSG(!f, "case %zu was converted", k);
+        CHECK_HAS(err.msg, list[k].words);
         ggl_gguf_close(f);
     }
 }
