@@ -280,7 +280,7 @@ typedef struct arch_fused { /* attn_q, attn_k, attn_v from "attn_qkv" */
     const char **part, *whole;
     arch_place place, *part_place;
     int n_part;
-    bool own; /* the descriptor declares `whole`, which then is not taken apart */
+    bool own; /* the line is the prelude's, and the descriptor declares `whole`: it is for others */
     struct arch_fused *next;
 } arch_fused;
 

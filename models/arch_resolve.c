@@ -664,11 +664,9 @@ static bool declares_anywhere(arch_parser *p, const char *name) {
 /* The prelude's lines are for whoever declares such weights; one of the descriptor's own is there for something. */
 static bool resolve_fused(arch_parser *p) {
     for (arch_fused *f = p->arch->fused; f && p->status == GGL_OK; f = f->next) {
-        f->own = declares_anywhere(p, f->whole);
+        f->own = f->place.text->prelude && declares_anywhere(p, f->whole);
         if (f->place.text->prelude)
             continue;
-        if (f->own)
-            arch_parse_fail_at(p, GGL_FORMAT, f->place, "'%s' is declared as a weight, too: either all of it or its parts", f->whole);
         for (int k = 0; k < f->n_part; k++)
             if (!declares_anywhere(p, f->part[k]))
                 arch_parse_fail_at(p, GGL_FORMAT, f->part_place[k], "no weight '%s' is declared", f->part[k]);

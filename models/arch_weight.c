@@ -230,9 +230,13 @@ static bool load(arch_eval *ev, const arch_stmt *s, const char *name, const shap
             arch_missing_tensor(ev, p, name, &t);
         return optional && ev->status == GGL_OK;
     }
+    if (before && before->whole) {
+        arch_error(ev, p, "the parts of %s are declared: it cannot be declared as a whole, too", name);
+        return false;
+    }
     if (!check_shape(ev, p, &t, want) && !(ev->conv && arch_convert_forgive(ev)))
         return false;
-    if (before && before->t && before->t->n_dims == want->n &&
+    if (before && before->t->n_dims == want->n &&
         memcmp(before->t->ne, want->ne, sizeof want->ne) == 0) { /* declared again: the same tensor */
         *out = before->t;
         return true;

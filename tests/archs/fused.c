@@ -131,6 +131,14 @@ TEST(lines_of_its_own) {
                           {"attn_k.weight", "attn_qkv.weight", 32},
                           {"attn_q.weight", "attn_qkv.weight", 64},
                           {NULL, NULL, 0}});
+    /* of a tensor that is declared as such in other layers */
+    check_parts("attn_q, attn_k, attn_v from \"attn_qkv\"\n",
+                "layer l < 2:\n  if l == 0:\n    attn_qkv [8, 8]\n    x = linear(x, attn_qkv)\n"
+                "  else:\n    attn_q [8, 8]\n    attn_k [8, 4]\n    attn_v [8, 4]\n    " USE,
+                "blk.0.attn_qkv.weight [8, 8]\nblk.1.attn_qkv.weight [8, 16]\n",
+                (piece[]){{"blk.0.attn_qkv.weight", "blk.0.attn_qkv.weight", 0},
+                          {"blk.1.attn_v.weight", "blk.1.attn_qkv.weight", 96},
+                          {NULL, NULL, 0}});
     /* the first of two */
     check_parts("a, b from \"ab\"\na, b from \"b_a\"\na [8, 8]\nb [8, 8]\n", body,
                 "ab.weight [8, 16]\n", (piece[]){{"b.weight", "ab.weight", 64}, {NULL, NULL, 0}});
@@ -185,8 +193,13 @@ TEST(what_is_refused) {
          USE "x = x * (0 if has(fused) else 1)\n", WHOLE, "tensor attn_q.weight is missing"},
         {"a, b from \"ab\"\n" Q, "x = linear(x, attn_q)\n", "",
          "t.arch:3:1: error: no weight 'a' is declared"},
-        {"a, b from \"ab\"\na [8, 8]\nb [8, 8]\nab [8, 16]\n", "x = linear(linear(x, a), b)\n", "",
-         "t.arch:3:1: error: 'ab' is declared as a weight, too: either all of it or its parts"},
+        {"a, b from \"ab\"\na [8, 8]\nb [8, 8]\nab [8, 16] ?\n",
+         "x = linear(linear(x, a), b) * (0 if has(ab) else 1)\n", "ab.weight [8, 16]\n",
+         "t.arch:6:1: error: the parts of ab.weight are declared: it cannot be declared as a "
+         "whole, too"},
+        {"a, b from \"ab\"\nab [8, 16] ?\na [8, 8]\nb [8, 8]\n",
+         "x = linear(linear(x, a), b) * (0 if has(ab) else 1)\n", "ab.weight [8, 16]\n",
+         "t.arch:5:1: error: tensor a.weight is missing"},
     };
     ggl_error err;
     for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
