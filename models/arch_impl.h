@@ -11,6 +11,7 @@
  *     arch_call.c        functions and bodies
  *     arch_ops.c         primitives -> nodes of the graph
  *     arch_weight.c      declared tensors
+ *     arch_fused.c       a tensor of the source that holds several of them
  *     arch_missing.c     one that the source lacks, and which may be meant
  *     arch_check.c       is all that is declared and computed of use?
  *     arch_judge.c       what becomes of each key of the file
@@ -276,6 +277,14 @@ typedef struct arch_convert {
     struct arch_convert *next;
 } arch_convert;
 
+typedef struct arch_fused { /* attn_q, attn_k, attn_v from "attn_qkv" */
+    const char **part, *whole;
+    arch_place place, *part_place;
+    int n_part;
+    bool own; /* the line is the prelude's, and the descriptor declares `whole`: it is for others */
+    struct arch_fused *next;
+} arch_fused;
+
 typedef struct arch_known_key { /* a key that the descriptor names somewhere */
     const char *name;
     arch_place place; /* the first of them */
@@ -311,6 +320,7 @@ struct llm_arch {
     arch_stmt *body;
     arch_fn *fn, *prelude_fn; /* the last of each text */
     arch_convert *convert, *prelude_convert; /* the last of each text; the prelude's are taken over by `use` */
+    arch_fused *fused; /* the descriptor's, then the prelude's */
     const char **global; /* names of the global slots */
     int n_global;
     size_t cap_global;
@@ -471,7 +481,14 @@ typedef struct arch_weight { /* a tensor of the source that was declared */
     arch_place place;
     const char *chain;
     bool is_bias;
+    struct arch_whole *whole; /* its parts are declared, and t is NULL; else NULL */
 } arch_weight;
+
+typedef struct arch_part { /* a declared tensor that is some rows of one of the source */
+    ggl_tensor *t;
+    struct arch_whole *whole;
+    int k; /* which part of it */
+} arch_part;
 
 typedef struct arch_made { /* a node, for the check that it is of use */
     ggl_tensor *t;
@@ -513,6 +530,8 @@ typedef struct arch_eval {
     ggl_str *weight_name; /* their names */
     ggl_index weight_index;
     size_t n_weight, cap_weight, cap_weight_name;
+    arch_part *part; /* whose places are not known before all of them are declared */
+    size_t n_part, cap_part;
     arch_made *made; /* by the tensor's id; t NULL: none */
     size_t cap_made;
     ggl_tensor **keep; /* KEEP nodes */
@@ -634,6 +653,7 @@ void arch_note_made(arch_eval *ev, arch_place p, ggl_tensor *t);
 bool arch_run_weight(arch_eval *ev, const arch_stmt *s);
 bool arch_run_ignore(arch_eval *ev, const arch_stmt *s);
 arch_weight *arch_find_weight(arch_eval *ev, const char *name);
+arch_weight *arch_add_weight(arch_eval *ev, const char *name, ggl_tensor *t, arch_place p, bool is_bias);
 /* '*' stands for anything, `number` (0: none) for a number, all of its digits. */
 bool arch_match_number(const char *pattern, char number, const char *s, size_t n);
 static inline bool arch_match(const char *pattern, const char *s, size_t n) {
@@ -645,6 +665,16 @@ size_t arch_match_first(const char *const *pattern, size_t n, ggl_str name, size
 static inline bool arch_match_any(const char *const *pattern, size_t n, ggl_str name) {
     return arch_match_first(pattern, n, name, NULL) < n;
 }
+
+/* arch_fused.c */
+bool arch_at_fused(const arch_parser *p); /* whether such a line begins here */
+bool arch_parse_fused(arch_parser *p);
+/* Whether *t, which the source lacks, is a part of one that it has: *t then has the type, and the name and the shape of that one
+ * if its rows have another length. False: it is none, or ev has an error. */
+bool arch_find_part(arch_eval *ev, arch_place p, bool is_bias, llm_arch_tensor *t, arch_part *out);
+bool arch_take_part(arch_eval *ev, arch_place p, arch_part part, ggl_tensor *t); /* false: reported */
+/* When all is declared: the parts get their data. False: they are not all the rows that there are, which is reported. */
+bool arch_place_parts(arch_eval *ev);
 
 /* arch_missing.c */
 /* Reports that the source lacks the tensor, and which of its others may be meant; `want` has the shape. */

@@ -423,6 +423,8 @@ static arch_stmt *parse_stmt(arch_parser *p, bool top) {
         return arch_parse_fail(p, "'language' follows 'arch', once");
     if (strcmp(word, "elif") == 0 || strcmp(word, "else") == 0)
         return arch_parse_fail(p, "'%s' without an 'if' of the same indentation above it", word);
+    if (arch_at_fused(p))
+        return arch_parse_fail(p, "names 'from' a tensor that holds all of them stand at top level only, outside of blocks");
     if (arch_next_is_symbol(p, "["))
         return parse_weight(p);
     if (arch_next_is_symbol(p, "=") || arch_next_is_symbol(p, ","))
@@ -616,6 +618,9 @@ static bool parse_top(arch_parser *p) {
         } else if (arch_is(p, "convert") &&
                    (arch_next_is(p, TOK_NAME) || arch_next_is(p, TOK_STRING))) {
             if (!arch_parse_convert(p))
+                return false;
+        } else if (arch_at_fused(p)) {
+            if (!arch_parse_fused(p))
                 return false;
         } else {
             if (!(*end = parse_stmt(p, true)))
