@@ -174,6 +174,7 @@ void arch_eval_fini(arch_eval *ev) {
     ggl_free(ev->weight_name);
     ggl_index_fini(&ev->weight_index);
     ggl_index_fini(&ev->word_index);
+    ggl_free(ev->part);
     ggl_free(ev->made);
     ggl_free(ev->keep);
     ggl_free(ev->call);
@@ -202,7 +203,7 @@ ggl_status arch_build_with(const llm_arch *arch, const llm_arch_source *source,
     if (result)
         *result = (llm_arch_result){0};
     bool ok = prepare(&ev, params);
-    if (ok && !(arch_run(&ev, arch->body) && give_logits(&ev) && arch_check_unused(&ev))) {
+    if (ok && !(arch_run(&ev, arch->body) && arch_place_parts(&ev) && give_logits(&ev) && arch_check_unused(&ev))) {
         ok = false;
         if (!convert)
             arch_report_keys_before(&ev);

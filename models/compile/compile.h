@@ -7,6 +7,7 @@
  *     call.c     functions and bodies
  *     ops.c      operators -> nodes of the graph
  *     weight.c   declared tensors
+ *     fused.c    declared tensors that are rows of one tensor of the source
  *     missing.c  a declared tensor that the source lacks, and which one may be meant
  *     use.c      checks that all that is declared and computed is of use
  *     judge.c    what becomes of each key of the file
@@ -76,7 +77,14 @@ typedef struct arch_weight { /* a tensor of the source that was declared */
     arch_place place;
     const char *chain;
     bool is_bias;
+    struct arch_whole *whole; /* its parts are declared, and t is NULL; else NULL */
 } arch_weight;
+
+typedef struct arch_part { /* a declared tensor that is some rows of one of the source */
+    ggl_tensor *t;
+    struct arch_whole *whole;
+    int k; /* which part of it */
+} arch_part;
 
 typedef struct arch_made { /* a node, for the check that it is of use */
     ggl_tensor *t;
@@ -121,6 +129,8 @@ struct arch_eval {
     ggl_str *weight_name; /* their names */
     ggl_index weight_index;
     size_t n_weight, cap_weight, cap_weight_name;
+    arch_part *part; /* whose places are not known before all of them are declared */
+    size_t n_part, cap_part;
     arch_made *made; /* by the tensor's id; t NULL: none */
     size_t cap_made;
     ggl_tensor **keep; /* KEEP nodes */
@@ -258,6 +268,7 @@ void arch_note_made(arch_eval *ev, arch_place p, ggl_tensor *t);
 bool arch_run_weight(arch_eval *ev, const arch_stmt *s);
 bool arch_run_ignore(arch_eval *ev, const arch_stmt *s);
 arch_weight *arch_find_weight(arch_eval *ev, const char *name);
+arch_weight *arch_add_weight(arch_eval *ev, const char *name, ggl_tensor *t, arch_place p, bool is_bias);
 /* '*' stands for anything, `number` (0: none) for a number, all of its digits. */
 bool arch_match_number(const char *pattern, char number, const char *s, size_t n);
 static inline bool arch_match(const char *pattern, const char *s, size_t n) {
@@ -269,6 +280,14 @@ size_t arch_match_first(const char *const *pattern, size_t n, ggl_str name, size
 static inline bool arch_match_any(const char *const *pattern, size_t n, ggl_str name) {
     return arch_match_first(pattern, n, name, NULL) < n;
 }
+
+/* fused.c */
+/* Whether *t, which the source lacks, is a part of one that it has: *t then has the type, and the name and the shape of that one
+ * if its rows have another length. False: it is none, or ev has an error. */
+bool arch_find_part(arch_eval *ev, arch_place p, bool is_bias, llm_arch_tensor *t, arch_part *out);
+bool arch_take_part(arch_eval *ev, arch_place p, arch_part part, ggl_tensor *t); /* false: reported */
+/* When all is declared: the parts get their data. False: they are not all the rows that there are, which is reported. */
+bool arch_place_parts(arch_eval *ev);
 
 /* missing.c */
 /* Reports that the source lacks the tensor, and which of its others may be meant; `want` has the shape. */

@@ -241,6 +241,29 @@ static bool run_layer(arch_eval *ev, const arch_stmt *s) {
     return true;
 }
 
+/* The body, n times; its names are those around it, as in an `if`. The counting name has a value in the body only. */
+static bool run_for(arch_eval *ev, const arch_stmt *s) {
+    const arch_target *t = &s->target[0];
+    arch_value n = arch_eval_expr(ev, s->expr[0]);
+    int64_t times;
+    if (n.kind == VAL_FAIL || !arch_want_whole(ev, s->expr[0], &n, 0, ARCH_MAX_LAYERS, &times))
+        return false;
+    if (arch_target_slot(ev, t)->bound) {
+        arch_error(ev, t->place,
+                   "'%s' has a value already: what a 'for' counts with needs a name of its own",
+                   t->name);
+        return false;
+    }
+    for (int64_t k = 0; k < times; k++) {
+        *arch_target_slot(ev, t) =
+            (arch_slot){.v = arch_number((double)k), .bound = true, .in_layer = ev->layer >= 0};
+        if (!arch_step(ev, s->place, 1) || !arch_run(ev, s->arm[0].body))
+            return false;
+        *arch_target_slot(ev, t) = (arch_slot){0};
+    }
+    return true;
+}
+
 static bool run_keep(arch_eval *ev, const arch_stmt *s) {
     const arch_target *t = &s->target[0];
     arch_slot *slot = arch_target_slot(ev, t);
@@ -348,6 +371,8 @@ static bool run_one(arch_eval *ev, const arch_stmt *s) {
         return run_if(ev, s);
     case ST_LAYER:
         return run_layer(ev, s);
+    case ST_FOR:
+        return run_for(ev, s);
     case ST_KEEP:
         return run_keep(ev, s);
     case ST_RETURN:

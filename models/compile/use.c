@@ -148,7 +148,7 @@ static bool report_weight(walk *w, uint8_t left) {
     arch_eval *ev = w->ev;
     for (size_t i = 0; i < ev->n_weight; i++) {
         const arch_weight *x = ev->weight[i];
-        if (w->mark[x->t->id] != left)
+        if (!x->t || w->mark[x->t->id] != left) /* of one that is read in parts these count */
             continue;
         const char *hint = x->is_bias ? "linear(x, w) adds a bias; w.bias is it" : NULL;
         ev->status = arch_fail(ev->err, GGL_FORMAT, x->place, x->chain, hint,

@@ -27,8 +27,8 @@ static bool index_weight(arch_eval *ev, const char *name) {
     return true;
 }
 
-static arch_weight *add_weight(arch_eval *ev, const char *name, ggl_tensor *t, arch_place p,
-                               bool is_bias) {
+arch_weight *arch_add_weight(arch_eval *ev, const char *name, ggl_tensor *t, arch_place p,
+                             bool is_bias) {
     if (ev->frame && !arch_step(ev, p, (int64_t)p.text->n / 32)) /* the chain counts lines */
         return NULL;
     arch_weight *w = ggl_arena_alloc(&ev->arena, 1, sizeof *w);
@@ -37,7 +37,7 @@ static arch_weight *add_weight(arch_eval *ev, const char *name, ggl_tensor *t, a
     if (!arch_push(ev, &ev->weight, &ev->cap_weight, ev->n_weight + 1, sizeof *ev->weight) ||
         !index_weight(ev, name))
         return NULL;
-    *w = (arch_weight){name, t, p, arch_chain(ev, p), is_bias};
+    *w = (arch_weight){name, t, p, arch_chain(ev, p), is_bias, NULL};
     return ev->weight[ev->n_weight++] = w;
 }
 
@@ -220,17 +220,24 @@ static bool load(arch_eval *ev, const arch_stmt *s, const char *name, const shap
     llm_arch_tensor t = {.name = name, .optional = optional, .n_dims = want->n};
     *out = NULL;
     memcpy(t.ne, want->ne, sizeof t.ne);
+    arch_part part = {0};
     bool found = ev->convert ? ev->convert->weight(ev, s, is_bias, &t)
                           : ev->src->find_tensor(ev->src->ctx, &t);
-    if (!found) {
-        if (!optional)
+    if (found)
+        t.name = name;
+    else if (!arch_find_part(ev, p, is_bias, &t, &part)) {
+        if (!optional && ev->status == GGL_OK)
             arch_missing_tensor(ev, p, name, &t);
         return optional && ev->status == GGL_OK;
     }
-    t.name = name;
+    if (before && before->whole) {
+        arch_error(ev, p, "the parts of %s are declared: it cannot be declared as a whole, too", name);
+        return false;
+    }
     if (!check_shape(ev, p, &t, want) && !(ev->convert && ev->convert->forgive(ev)))
         return false;
-    if (before && before->t->n_dims == want->n) { /* declared again: the same tensor */
+    if (before && before->t->n_dims == want->n &&
+        memcmp(before->t->ne, want->ne, sizeof want->ne) == 0) { /* declared again: the same tensor */
         *out = before->t;
         return true;
     }
@@ -240,7 +247,8 @@ static bool load(arch_eval *ev, const arch_stmt *s, const char *name, const shap
     for (int d = 0; d < want->n; d++)
         if (want->name[d])
             ggl_tensor_set_dim_name(ev->g, *out, d, want->name[d]);
-    return before || add_weight(ev, name, *out, p, is_bias);
+    return (!part.whole || arch_take_part(ev, p, part, *out)) &&
+           (before || arch_add_weight(ev, name, *out, p, is_bias));
 }
 
 /* --- the statement ---------------------------------------------------------------------------- */

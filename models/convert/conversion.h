@@ -71,7 +71,7 @@ typedef struct arch_conversion {
     const char *made;
     char source_name[300]; /* "the convert section in llama.arch:56" */
     bool keys_done;
-    bool stacking, in_constant;
+    bool stacking, in_constant, whole_numbers; /* whole_numbers: in whole(..) */
     bool own_bias;           /* the line is that of a bias */
     int64_t e;               /* `e` and "{e}", in a stack or list */
     const json_value *inner; /* the object that a `within` line names; NULL: there is none */

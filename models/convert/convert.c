@@ -229,6 +229,8 @@ static ggl_status choose_name(llm_converter *c, ggl_error *err) {
 static ggl_type type_of(const llm_converter *c, const converted_tensor *t) {
     static const ggl_type types[] = {
         [LLM_CONVERT_F32] = GGL_F32, [LLM_CONVERT_F16] = GGL_F16, [LLM_CONVERT_BF16] = GGL_BF16};
+    if (recipe_type(t->recipe) == GGL_I32)
+        return GGL_I32;
     if (t->only_f32)
         return GGL_F32;
     return c->params.type == LLM_CONVERT_AUTO ? recipe_type(t->recipe) : types[c->params.type];
@@ -565,7 +567,7 @@ static size_t count_bad(const void *data, size_t n, ggl_type type) {
     const uint32_t mask = type == GGL_F32 ? 0x7f800000 : type == GGL_F16 ? 0x7c00 : 0x7f80;
     const size_t size = type == GGL_F32 ? 4 : 2;
     size_t bad = 0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; type != GGL_I32 && i < n; i++) {
         uint32_t u = 0;
         memcpy(&u, (const char *)data + i * size, size); /* little-endian, as the file */
         bad += (u & mask) == mask;

@@ -1,5 +1,6 @@
 #include "recipe.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -14,6 +15,8 @@ ggl_type recipe_type(const recipe *r) {
     ggl_type type = GGL_F32;
     if (r->kind == RECIPE_FP8 || r->kind == RECIPE_MXFP4)
         return GGL_BF16;
+    if (r->kind == RECIPE_WHOLE)
+        return GGL_I32;
     if (r->kind == RECIPE_SOURCE)
         return r->source->type == GGL_F16 || r->source->type == GGL_BF16 ? (ggl_type)r->source->type : GGL_F32;
     if (r->kind == RECIPE_HELD || r->kind == RECIPE_EXP || r->kind == RECIPE_ADD || r->kind == RECIPE_MUL)
@@ -56,8 +59,15 @@ static float fp8_value(int u) {
     return u & 0x80 ? -x : x;
 }
 
+/* A power of two by its exponent. */
+static float e8m0_value(int e) {
+    return e == 255 ? NAN : ldexpf(1, e - 127);
+}
+
 static float number_at(const st_tensor *t, int64_t i) {
     float x;
+    if (t->type < 0)
+        return e8m0_value(((const unsigned char *)t->data)[i]);
     read_source(t, i, 1, &x);
     return x;
 }
@@ -87,10 +97,29 @@ static void read_mxfp4(const recipe *r, int64_t first, int64_t n, float *out) {
     static const float value[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
     const unsigned char *from = r->source->data, *exponent = r->scale->data;
     for (int64_t i = first; i < first + n; i++) {
-        const int code = from[i / 2] >> (i % 2 ? 4 : 0) & 15, e = exponent[i / 32];
-        const float x = e == 255 ? NAN : ldexpf(value[code & 7], e - 127);
+        const int code = from[i / 2] >> (i % 2 ? 4 : 0) & 15;
+        const float x = value[code & 7] * e8m0_value(exponent[i / 32]);
         *out++ = code & 8 ? -x : x;
     }
+}
+
+/* Numbers of experts and the like: f32, through which they go, holds them up to 2^24. */
+static ggl_status read_whole(const st_tensor *t, int64_t first, int64_t n, float *out,
+                             ggl_error *err) {
+    const bool wide = strcmp(t->dtype, "I64") == 0;
+    for (int64_t i = 0; i < n; i++) {
+        const char *from = (const char *)t->data + (size_t)(first + i) * (wide ? 8 : 4);
+        int64_t x = 0;
+        int32_t narrow = 0;
+        memcpy(wide ? (void *)&x : (void *)&narrow, from, wide ? 8 : 4);
+        x = wide ? x : narrow;
+        if (x > 1 << 24 || x < -(1 << 24))
+            return ggl_fail(err, GGL_LIMIT,
+                            "tensor %s has the number %" PRId64 "; up to %d is possible", t->name.s,
+                            x, 1 << 24);
+        out[i] = (float)x;
+    }
+    return GGL_OK;
 }
 
 /* --- rearrangements --------------------------------------------------------------------------- */
@@ -231,6 +260,8 @@ ggl_status recipe_read(recipe *r, int64_t first, int64_t n, float *out, ggl_erro
     case RECIPE_MXFP4:
         read_mxfp4(r, first, n, out);
         return GGL_OK;
+    case RECIPE_WHOLE:
+        return read_whole(r->source, first, n, out, err);
     case RECIPE_RESHAPE:
         return recipe_read(r->part[0], first, n, out, err);
     case RECIPE_TRANSPOSE:

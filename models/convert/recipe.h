@@ -9,7 +9,8 @@
 typedef enum recipe_kind {
     RECIPE_SOURCE,
     RECIPE_FP8, /* source: F8_E4M3, scale: a factor for each x numbers of each y rows */
-    RECIPE_MXFP4, /* source: U8, two numbers each, 32 in a block; scale: U8, an exponent for each block */
+    RECIPE_MXFP4, /* source: bytes of two numbers, 32 in a block; scale: a byte for each block, its exponent */
+    RECIPE_WHOLE,     /* source: I32 or I64 */
     RECIPE_HELD,      /* values: a constant */
     RECIPE_TRANSPOSE, /* dimensions dim and x change places */
     RECIPE_RESHAPE,   /* the same numbers in another shape */
@@ -39,7 +40,7 @@ typedef struct recipe {
 
 int64_t recipe_count(const recipe *r);
 /* The type that holds all values exactly, of F16, BF16 and F32 (which F64 is rounded to). What is packed becomes BF16, to which the
- * products of FP8 numbers and their factors are rounded. */
+ * products of FP8 numbers and their factors are rounded. Whole numbers are I32. */
 ggl_type recipe_type(const recipe *r);
 /* Elements first .. first + n - 1, in order. */
 GGL_NODISCARD ggl_status recipe_read(recipe *r, int64_t first, int64_t n, float *out, ggl_error *err);

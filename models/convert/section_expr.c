@@ -98,7 +98,8 @@ static int64_t share(int64_t n, int64_t n_scale, int64_t block) {
 static bool unpack_fp8(arch_eval *ev, const arch_expr *e, recipe *r, const st_tensor *t,
                        st_tensor *scale) {
     const arch_conversion *c = ev->conv;
-    bool fits = scale->type >= 0 && t->n_dims <= 3 && scale->n_dims <= t->n_dims;
+    bool fits = (scale->type >= 0 || strcmp(scale->dtype, "F8_E8M0") == 0) && t->n_dims <= 3 &&
+                scale->n_dims <= t->n_dims;
     r->x = share(t->ne[0], scale->ne[0], fp8_block(c, 0));
     r->y = share(t->n_dims > 1 ? t->ne[1] : 1, scale->ne[1], fp8_block(c, 1));
     for (int d = 2; d < LLM_ST_MAX_DIMS; d++)
@@ -129,6 +130,22 @@ static bool unpack_mxfp4(arch_eval *ev, const arch_expr *e, recipe *r, const st_
     return true;
 }
 
+/* Two numbers in a byte; 32 of a row share an exponent. */
+static bool unpack_fp4(arch_eval *ev, const arch_expr *e, recipe *r, const st_tensor *t,
+                       st_tensor *scale) {
+    bool fits = scale->n_dims == t->n_dims && t->ne[0] == 16 * scale->ne[0] &&
+                (strcmp(scale->dtype, "U8") == 0 || strcmp(scale->dtype, "F8_E8M0") == 0);
+    for (int d = 1; d < LLM_ST_MAX_DIMS; d++)
+        fits = fits && scale->ne[d] == t->ne[d];
+    if (!fits)
+        arch_error(ev, e->place,
+                   "tensors %s and %s are no FP4: two numbers in a byte, and an exponent for each "
+                   "32 of a row",
+                   t->name.s, scale->name.s);
+    r->ne[0] *= 2;
+    return fits;
+}
+
 /* Types that need a second tensor. The first name ends in `end`, the second has `other` there. */
 static const struct {
     const char *dtype, *end, *other;
@@ -138,7 +155,9 @@ static const struct {
 } packed[] = {
     {"F8_E4M3", "", "_scale_inv", RECIPE_FP8, unpack_fp8},
     {"F8_E4M3", "", "_scale", RECIPE_FP8, unpack_fp8},
+    {"F8_E4M3", ".weight", ".scale", RECIPE_FP8, unpack_fp8},
     {"U8", "_blocks", "_scales", RECIPE_MXFP4, unpack_mxfp4},
+    {"I8", ".weight", ".scale", RECIPE_MXFP4, unpack_fp4},
 };
 
 /* A source of a type that weights don't have. */
@@ -162,7 +181,7 @@ static bool unpack(arch_eval *ev, const arch_expr *e, recipe *r, st_tensor *t) {
     }
     arch_error(ev, e->place,
                "tensor %s has the type %s; what becomes a weight is F32, F16, BF16 or F64, or "
-               "F8_E4M3 and MXFP4 with their factors%s%s",
+               "F8_E4M3, FP4 and MXFP4 with their factors%s%s",
                t->name.s, t->dtype, wanted ? ", here in a tensor that is missing, .." : "",
                wanted ? wanted : "");
     return false;
@@ -175,8 +194,13 @@ static bool make_source(arch_eval *ev, const arch_expr *e, bool is_bias, recipe 
     st_tensor *t = arch_convert_find_source(ev->conv, stem, is_bias);
     if (!t)
         return true;
-    recipe *r = new_recipe(ev, RECIPE_SOURCE, NULL, 0);
-    if (!r || !take_shape(ev, e, r, t) || (t->type < 0 && !unpack(ev, e, r, t)))
+    const bool whole = ev->conv->whole_numbers;
+    recipe *r = new_recipe(ev, whole ? RECIPE_WHOLE : RECIPE_SOURCE, NULL, 0);
+    if (whole && strcmp(t->dtype, "I32") != 0 && strcmp(t->dtype, "I64") != 0)
+        return arch_error(ev, e->place, "tensor %s has the type %s: whole(..) is for I32 and I64",
+                          t->name.s, t->dtype),
+               false;
+    if (!r || !take_shape(ev, e, r, t) || (t->type < 0 && !whole && !unpack(ev, e, r, t)))
         return false;
     arch_convert_use(ev->conv, t);
     r->source = t;
@@ -444,6 +468,17 @@ static bool make_exp(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **o
     return !a || *out;
 }
 
+/* Numbers of experts, which stay I32 whatever type is asked for. */
+static bool make_whole(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    const arch_expr *of = e->arg[0].value;
+    if (of->kind != EX_STRING)
+        return arch_error(ev, of->place, "whole(..) is of a source tensor, in quotes"), false;
+    ev->conv->whole_numbers = true;
+    const bool ok = arch_convert_make(ev, of, is_bias, out);
+    ev->conv->whole_numbers = false;
+    return ok;
+}
+
 static bool make_pairs(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
     return make_rows(ev, e, RECIPE_PAIRS, is_bias, out);
 }
@@ -466,6 +501,7 @@ static const struct {
              {"concat", make_concat},
              {"stack", make_stack},
              {"exp", make_exp},
+             {"whole", make_whole},
              {"reshape", make_reshape}};
 #define N_CALLS (sizeof calls / sizeof *calls)
 

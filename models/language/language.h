@@ -4,6 +4,7 @@
  *     parse.c          tokens -> statements
  *     parse_expr.c     tokens -> expressions
  *     parse_convert.c  tokens -> the lines of convert sections
+ *     parse_fused.c    tokens -> the line `a, b from "ab"`
  *     resolve.c        gives names their slots and calls their functions
  *     signature.c      the operators and built-in functions that may be called
  *     unused.c         finds names that nothing reads
@@ -160,6 +161,7 @@ typedef enum arch_stmt_kind {
     ST_WEIGHT,
     ST_IF,
     ST_LAYER,
+    ST_FOR,
     ST_KEEP,
     ST_RETURN,
     ST_REQUIRE,
@@ -184,12 +186,12 @@ struct arch_stmt {
     arch_place place; /* its first token */
     int line;
     arch_stmt *next;
-    arch_target *target; /* ASSIGN, WEIGHT, LAYER, KEEP */
+    arch_target *target; /* ASSIGN, WEIGHT, LAYER, FOR, KEEP */
     int n_target;
-    arch_expr **expr; /* ASSIGN: 1, RETURN: results, WEIGHT: the shape, LAYER REQUIRE KEEP: 1,
+    arch_expr **expr; /* ASSIGN: 1, RETURN: results, WEIGHT: the shape, LAYER FOR REQUIRE KEEP: 1,
                          IGNORE: keys and strings, ABSENT: keys */
     int n_expr;
-    arch_arm *arm; /* IF; LAYER: one */
+    arch_arm *arm; /* IF; LAYER, FOR: one */
     int n_arm;
     const char *string; /* WEIGHT: from; REQUIRE: message; IGNORE: what it is, or does where the
                            condition does not hold */
@@ -252,6 +254,14 @@ typedef struct arch_convert {
     struct arch_convert *next;
 } arch_convert;
 
+typedef struct arch_fused { /* attn_q, attn_k, attn_v from "attn_qkv" */
+    const char **part, *whole;
+    arch_place place, *part_place;
+    int n_part;
+    bool own; /* the line is the prelude's, and the descriptor declares `whole`: it is for others */
+    struct arch_fused *next;
+} arch_fused;
+
 typedef struct arch_known_key { /* a key that the descriptor names somewhere */
     const char *name;
     arch_place place; /* the first of them */
@@ -287,6 +297,7 @@ struct llm_arch {
     arch_stmt *body;
     arch_fn *fn, *prelude_fn; /* the last of each text */
     arch_convert *convert, *prelude_convert; /* the last of each text; the prelude's are taken over by `use` */
+    arch_fused *fused; /* the descriptor's, then the prelude's */
     const char **global; /* names of the global slots */
     int n_global;
     size_t cap_global;
@@ -331,6 +342,8 @@ arch_stmt *arch_parse_require(arch_parser *p);
 /* Words or strings, with commas between; their places if `place` is not NULL, ARCH_MAX_ARGS of them. */
 const char **arch_parse_names(arch_parser *p, int *n, arch_place *place);
 bool arch_parse_convert(arch_parser *p); /* parse_convert.c */
+bool arch_at_fused(const arch_parser *p); /* parse_fused.c: whether `a, b from "ab"` begins here */
+bool arch_parse_fused(arch_parser *p);
 arch_expr *arch_parse_expr(arch_parser *p);
 arch_expr *arch_parse_atom(arch_parser *p); /* without operators */
 /* Comma-separated, up to (not including) what ends the list. */

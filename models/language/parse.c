@@ -252,12 +252,15 @@ static arch_stmt *parse_if(arch_parser *p, bool top) {
     return s;
 }
 
-/* "layer" NAME "<" expr block */
-static arch_stmt *parse_layer(arch_parser *p) {
-    arch_stmt *s = new_stmt(p, ST_LAYER);
+/* ( "layer" | "for" ) NAME "<" expr block */
+static arch_stmt *parse_loop(arch_parser *p, arch_stmt_kind kind) {
+    arch_stmt *s = new_stmt(p, kind);
     p->tok++;
     if (!s || !parse_targets(p, s, 1) ||
-        !arch_expect(p, "<", "after the name of the layer's number") || !one_expr(p, s))
+        !arch_expect(p, "<",
+                     kind == ST_LAYER ? "after the name of the layer's number"
+                                      : "after the name that counts") ||
+        !one_expr(p, s))
         return NULL;
     s->n_arm = 1;
     if (!(s->arm = arch_parse_alloc(p, 1, sizeof *s->arm)))
@@ -405,8 +408,12 @@ static arch_stmt *parse_stmt(arch_parser *p, bool top) {
         return parse_ignore(p);
     if (strcmp(word, "absent") == 0 && arch_next_is(p, TOK_KEY) && p->text->prelude)
         return parse_absent(p);
+    if (strcmp(word, "for") == 0 && name_next && p->tok[2].kind == TOK_SYMBOL &&
+        strcmp(p->tok[2].str, "<") == 0)
+        return parse_loop(p, ST_FOR);
     if (strcmp(word, "layer") == 0 && name_next)
-        return top ? parse_layer(p) : arch_parse_fail(p, "a layer loop stands at top level only");
+        return top ? parse_loop(p, ST_LAYER)
+                   : arch_parse_fail(p, "a layer loop stands at top level only");
     if ((strcmp(word, "def") == 0 || strcmp(word, "op") == 0 || strcmp(word, "convert") == 0) &&
         name_next)
         return arch_parse_fail(p, "'%s' stands at top level only", word);
@@ -416,6 +423,8 @@ static arch_stmt *parse_stmt(arch_parser *p, bool top) {
         return arch_parse_fail(p, "'language' follows 'arch', once");
     if (strcmp(word, "elif") == 0 || strcmp(word, "else") == 0)
         return arch_parse_fail(p, "'%s' without an 'if' of the same indentation above it", word);
+    if (arch_at_fused(p))
+        return arch_parse_fail(p, "names 'from' a tensor that holds all of them stand at top level only, outside of blocks");
     if (arch_next_is_symbol(p, "["))
         return parse_weight(p);
     if (arch_next_is_symbol(p, "=") || arch_next_is_symbol(p, ","))
@@ -609,6 +618,9 @@ static bool parse_top(arch_parser *p) {
         } else if (arch_is(p, "convert") &&
                    (arch_next_is(p, TOK_NAME) || arch_next_is(p, TOK_STRING))) {
             if (!arch_parse_convert(p))
+                return false;
+        } else if (arch_at_fused(p)) {
+            if (!arch_parse_fused(p))
                 return false;
         } else {
             if (!(*end = parse_stmt(p, true)))

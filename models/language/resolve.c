@@ -89,7 +89,7 @@ static const struct {
     {"transpose", 1, 3, false}, {"pairs", 2, 2, true},  {"regroup", 3, 3, true},
     {"rows", 3, 3, true},       {"stack", 2, 2, false}, {"concat", 1, ARCH_MAX_ARGS, true},
     {"exp", 1, 1, false},       {"list", 2, 2, false},  {"reshape", 2, 1 + GGL_MAX_DIMS, false},
-    {"value", 1, 1, false}};
+    {"value", 1, 1, false},     {"whole", 1, 1, false}};
 
 static bool resolve_conversion(arch_parser *p, arch_expr *e, bool *found) {
     char most[32] = "";
@@ -631,6 +631,49 @@ static bool resolve_convert(arch_parser *p) {
     return p->status == GGL_OK;
 }
 
+/* Whether the full name, of `from`, is that of this weight: "blk.{l}.attn_qkv.weight" of attn_qkv. */
+static bool is_name_of(const char *full, const char *name) {
+    const size_t n = strlen(name);
+    const char *s = full ? strstr(full, name) : NULL;
+    while (s && !((s == full || s[-1] == '.') && (s[n] == '.' || s[n] == 0)))
+        s = strstr(s + 1, name);
+    return s != NULL;
+}
+
+static bool declares(arch_parser *p, const arch_stmt *s, const char *name) {
+    for (; s && work(p, s->place); s = s->next) {
+        if (s->kind == ST_WEIGHT && (s->string ? is_name_of(s->string, name) || is_name_of(s->second, name)
+                                               : strcmp(s->target[0].name, name) == 0))
+            return true;
+        for (int k = 0; k < s->n_arm; k++)
+            if (declares(p, s->arm[k].body, name))
+                return true;
+    }
+    return false;
+}
+
+static bool declares_anywhere(arch_parser *p, const char *name) {
+    bool yes = declares(p, p->arch->body, name);
+    for (const arch_fn *f = p->arch->fn; f && !yes; f = f->next)
+        yes = declares(p, f->body, name);
+    for (const arch_fn *f = p->arch->prelude_fn; f && !yes; f = f->next)
+        yes = f->used && declares(p, f->body, name);
+    return yes;
+}
+
+/* The prelude's lines are for whoever declares such weights; one of the descriptor's own is there for something. */
+static bool resolve_fused(arch_parser *p) {
+    for (arch_fused *f = p->arch->fused; f && p->status == GGL_OK; f = f->next) {
+        f->own = f->place.text->prelude && declares_anywhere(p, f->whole);
+        if (f->place.text->prelude)
+            continue;
+        for (int k = 0; k < f->n_part; k++)
+            if (!declares_anywhere(p, f->part[k]))
+                arch_parse_fail_at(p, GGL_FORMAT, f->part_place[k], "no weight '%s' is declared", f->part[k]);
+    }
+    return p->status == GGL_OK;
+}
+
 bool arch_resolve_text(arch_parser *p) {
     llm_arch *a = p->arch;
     names n = {.p = p};
@@ -649,7 +692,7 @@ bool arch_resolve_text(arch_parser *p) {
         arch_parse_fail(p, "the descriptor gives no 'logits': its last statement is logits = ..");
     if (p->status == GGL_OK)
         collect_keys(p);
-    if (p->status != GGL_OK || !resolve_convert(p))
+    if (p->status != GGL_OK || !resolve_fused(p) || !resolve_convert(p))
         return false;
     arch_find_unused(a);
     return true;

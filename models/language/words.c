@@ -56,8 +56,8 @@ static const word names[] = {
 static const word statements[] = {
     {"elseif", "'elseif' is written 'elif'", NULL},
     {"elsif", "'elsif' is written 'elif'", NULL},
-    {"for", "the loop over layers is written 'layer l < n_layer:'", NULL},
-    {"while", "the loop over layers is written 'layer l < n_layer:'", NULL},
+    {"for", "the loop over layers is written 'layer l < n_layer:', any other 'for i < n:'", NULL},
+    {"while", "the loop over layers is written 'layer l < n_layer:', any other 'for i < n:'", NULL},
     {"fn", "a function is written 'def NAME(x): ..'", NULL},
     {"func", "a function is written 'def NAME(x): ..'", NULL},
     {"function", "a function is written 'def NAME(x): ..'", NULL},
