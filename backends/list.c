@@ -2,7 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "open.h"
+#include "plugin.h"
+#include "trace/trace.h"
 
 #define BACKEND(name, kind, text)                                                                  \
     ggl_status ggl_##name##_open(ggl_backend **out, const ggl_backend_params *params,              \
@@ -106,7 +107,7 @@ ggl_status ggl_backend_open(ggl_backend **out, const char *name, const ggl_backe
     bool traced = strncmp(name, "trace", 5) == 0 && (name[5] == ':' || !name[5]);
     *out = NULL;
     if (traced || p.trace)
-        return trace_open(out, !traced ? name : name[5] && name[6] ? name + 6 : "cpu", &p, err);
+        return trace_open(out, ggl_backend_open, !traced ? name : name[5] && name[6] ? name + 6 : "cpu", &p, err);
     if (plugin_is_path(name))
         return plugin_open(out, name, &p, err);
     for (int i = 0, device; i < N_BACKEND; i++) {

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "ggl/alloc.h"
-#include "open.h"
+#include "plugin.h"
 
 #define SYMBOL "ggl_backend_plugin"
 

@@ -9,7 +9,7 @@
 #ifndef BACKENDS_SHADOW_H
 #define BACKENDS_SHADOW_H
 
-#include "../wrap.h"
+#include "../common/wrap.h"
 #include "ggl/backends.h"
 
 enum { SHADOW_MAX_NODES = 16 };

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../open.h"
-#include "../wrap.h"
+#include "trace.h"
+#include "../common/wrap.h"
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
 #include "recorder.h"
@@ -332,8 +332,7 @@ ggl_status ggl_trace_wrap(ggl_backend **out, ggl_backend *inner, const char *pat
     return GGL_OK;
 }
 
-ggl_status trace_open(ggl_backend **out, const char *name, const ggl_backend_params *params,
-                      ggl_error *err) {
+ggl_status trace_open(ggl_backend **out, trace_open_fn *open, const char *name, const ggl_backend_params *params, ggl_error *err) {
     ggl_backend_params p = *params;
     ggl_backend *inner = NULL;
     if (strncmp(name, "trace", 5) == 0 && (name[5] == ':' || !name[5]))
@@ -346,7 +345,7 @@ ggl_status trace_open(ggl_backend **out, const char *name, const ggl_backend_par
     p.profile = on_step;
     p.profile_ctx = t;
     p.trace = NULL;
-    ggl_status st = ggl_backend_open(&inner, name, &p, err);
+    ggl_status st = open(&inner, name, &p, err);
     if (st == GGL_OK)
         st = start(t, inner, params->trace ? params->trace : default_path(), err);
     if (st != GGL_OK) {

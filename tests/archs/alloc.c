@@ -57,11 +57,12 @@ static bool check(void *arg) {
 
 static void setup(void) {
     text = arch_text("def mix(x):\n  s = state(size(x))\n  keep s = s + x\n  return s, x * 2\n",
+                     "p, q from \"pq\"\np [8]\nq [8]\nx = x * p + q\n"
                      "v [8] bias?\nlayer l < .block_count \?\? 2:\n  w [8, 8] ?\n  a, b = mix(x)\n "
                      " x = a + b if has(w) else silu(a) + "
                      "rms_norm(b, v, 1)\n"
                      "  x = x + linear(x, w) if has(w) else x\n");
-    REQUIRE(model_new(&m, "v.weight [8]\nv.bias [8]\nt.logit_scale = 1\nv.blk.0.w [2]\n", "model.gguf"));
+    REQUIRE(model_new(&m, "v.weight [8]\nv.bias [8]\nt.logit_scale = 1\nv.blk.0.w [2]\npq.weight [16]\n", "model.gguf"));
 }
 
 static void check_count(long n, long least) {

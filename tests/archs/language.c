@@ -323,6 +323,29 @@ TEST(recurrent_functions) {
     ggl_graph_free(g);
 }
 
+/* A `for` repeats what stands in it, wherever a statement may stand; the number of times may be 0. */
+TEST(repetitions) {
+    static const char top[] = "def power(x, n):\n  y = 1\n  for i < n: y = y * x\n  return y\n"
+                              "def pairs(n):\n  s = 0\n  for i < n:\n    for j < i: s = s + j\n  "
+                              "for i < 2: s = s + i\n  return s\n"
+                              "def slow(x):\n  s = state(size(x))\n  y = x\n  for i < 2: y = s / 2 "
+                              "+ y\n  keep s = y\n  return s\n"
+                              "require power(3, 0) == 1 and power(3, 4) == 81 and pairs(4) == 5\n"
+                              "for = 2\nrequire for == 2\n";
+    ggl_graph *g;
+    ggl_error err;
+    REQUIRE_OK(arch_try(top,
+                        "for i < 3:\n  y = x * i\n  x = y + 1\nlayer l < 2:\n  for i < l: x = x + "
+                        "i\nx = slow(x)\n",
+                        "", &g, &err),
+               &err);
+    int n_mul = 0;
+    for (int k = 0; k < ggl_graph_n_nodes(g); k++)
+        n_mul += ggl_graph_node(g, k)->op == GGL_OP_MUL;
+    CHECK_INT(n_mul, 3);
+    ggl_graph_free(g);
+}
+
 TEST(layers_carry_and_group) {
     ggl_graph *g;
     ggl_error err;

@@ -6,10 +6,10 @@
 
 #include "../models/toy_run.h"
 #include "alloc_fail.h"
+#include "common/wrap.h"
 #include "ggl/alloc.h"
 #include "sample.h"
 #include "test.h"
-#include "wrap.h"
 
 enum { N = 20 };
 

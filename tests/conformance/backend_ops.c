@@ -3,7 +3,7 @@
  * reference backend's values within a bound. The cases are those of llm-bench conform. */
 #include <math.h>
 
-#include "conform_case.h"
+#include "conform/case.h"
 #include "seed.h"
 #include "test.h"
 

@@ -2,7 +2,7 @@
  * it, and the form that is told must be the least. */
 #include <math.h>
 
-#include "conform_table.h"
+#include "conform/table.h"
 #include "faulty.h"
 #include "test.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arch_convert.h"
+#include "convert/conversion.h"
 
 static const char head[] = "{\"a\": {\"dtype\": \"F32\", \"shape\": [6, 4], \"data_offsets\": [0, 96]}, "
                            "\"w.weight\": {\"dtype\": \"F16\", \"shape\": [4, 4], \"data_offsets\": [96, 128]}, "

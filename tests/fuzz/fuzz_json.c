@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
-#include "safetensors.h"
+#include "common/json.h"
+#include "convert/safetensors.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     llm_json *doc;

@@ -16,10 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/npy.h"
 #include "ggl/backends.h"
 #include "llm/sampler.h"
 #include "llm/session.h"
-#include "npy.h"
 
 #define FLOAT_LIMIT 1e-4
 #define SLACK       1.15

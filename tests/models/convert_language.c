@@ -175,23 +175,6 @@ static void put_source(void) {
     layout_free(&hf);
 }
 
-static ggl_gguf *made_with(const char *shape, const char *line) {
-    char text[2048], path[512];
-    llm_convert_params params = params_of(LLM_CONVERT_AUTO);
-    snprintf(text, sizeof text,
-             "arch t\nlanguage 1\nembd [4, n_vocab]\nw [%s] bias?\nb = w.bias\n"
-             "h = sum(flat(w)) + (sum(flat(b)) if has(b) else 0)\n"
-             "logits = linear(embd[token] * h, embd)\nignore \".*\"\nconvert Own:\n  .vocab_size "
-             "<- 6\n  embd <- \"embed\"\n"
-             "  ignore \"*\"\n%s",
-             shape, line);
-    snprintf(path, sizeof path, "%s", test_path("own.arch"));
-    if (!put_text("own.arch", text))
-        return NULL;
-    params.arch_path = path;
-    return convert(&params);
-}
-
 /* Expressions of source tensors, and the numbers that they make. */
 static const struct {
     const char *shape, *line; /* what becomes of x */
@@ -417,112 +400,6 @@ TEST(made_values) {
         for (int i = 0; i < list[k].n; i++)
             CHECK_MSG(number_of(f, list[k].key, (uint64_t)i) == list[k].x[i], "%s: %g",
                       list[k].line, number_of(f, list[k].key, (uint64_t)i));
-        ggl_gguf_close(f);
-    }
-}
-
-typedef struct raw {
-    const char *name, *dtype, *shape;
-    size_t n; /* bytes, all 0x38 but those of F32, which are 2.0 */
-} raw;
-
-static bool put_raw(const raw *t, int n) {
-    static char file[65536];
-    size_t used = 8, at = 0;
-    used += (size_t)sprintf(file + used, "{");
-    for (int i = 0; i < n; i++) {
-        used += (size_t)sprintf(
-            file + used,
-            "%s\"%s\": {\"dtype\": \"%s\", \"shape\": %s, \"data_offsets\": [%zu, %zu]}",
-            i ? ", " : "", t[i].name, t[i].dtype, t[i].shape, at, at + t[i].n);
-        at += t[i].n;
-    }
-    used += (size_t)sprintf(file + used, "}");
-    for (int k = 0; k < 8; k++)
-        file[k] = (char)((used - 8) >> 8 * k);
-    for (int i = 0; i < n; i++)
-        for (size_t k = 0; k < t[i].n; k++)
-            file[used++] = strcmp(t[i].dtype, "F32") != 0 ? 0x38 : k % 4 == 3 ? 0x40 : 0;
-    return test_write_file(test_path("model.safetensors"), file, used);
-}
-
-/* Types that need a second tensor. 0x38 is 1 as FP8; as MXFP4 it is 0 (8: -0) and 1.5 (3), and the exponent 56 - 127. */
-TEST(packed) {
-    static const struct {
-        const char *shape;
-        raw t[2];
-        const char *words; /* NULL: it is converted */
-        double first[3];
-    } list[] = {
-        {"4, 2",
-         {{"x", "F8_E4M3", "[2, 4]", 8}, {"x_scale_inv", "F32", "[1, 1]", 4}},
-         NULL,
-         {2, 2, 2}},
-        {"4, 2", {{"x", "F8_E4M3", "[2, 4]", 8}, {"x_scale", "F32", "[2, 1]", 8}}, NULL, {2, 2, 2}},
-        {"4, 2", {{"x", "F8_E4M3", "[2, 4]", 8}, {"x_scale", "F32", "[]", 4}}, NULL, {2, 2, 2}},
-        {"4, 2",
-         {{"x", "F8_E4M3", "[2, 4]", 8}, {"y", "F32", "[1]", 4}},
-         "tensor x has the type F8_E4M3;",
-         {0}},
-        {"4, 2",
-         {{"x", "F8_E4M3", "[2, 4]", 8}, {"y", "F32", "[1]", 4}},
-         "here in a tensor that is missing, .._scale_inv",
-         {0}},
-        {"4, 2",
-         {{"x", "F8_E4M3", "[2, 4]", 8}, {"x_scale", "F32", "[2, 3]", 24}},
-         "tensor x_scale holds no factors for the blocks of x",
-         {0}},
-        {"4, 2",
-         {{"x", "F8_E4M3", "[2, 4]", 8}, {"x_scale", "F32", "[1, 1, 1]", 4}},
-         "holds no factors",
-         {0}},
-        {"4, 2",
-         {{"x", "F8_E4M3", "[2, 4]", 8}, {"x_scale", "U8", "[1]", 1}},
-         "holds no factors",
-         {0}},
-        {"4, 2",
-         {{"x", "F8_E5M2", "[2, 4]", 8}, {"x_scale", "F32", "[1]", 4}},
-         "tensor x has the type F8_E5M2; what becomes a weight is",
-         {0}},
-        {"32, 2",
-         {{"x_blocks", "U8", "[2, 1, 16]", 32}, {"x_scales", "U8", "[2, 1]", 2}},
-         NULL,
-         {-0.0, 1.5 * 0x1p-71, -0.0}},
-        {"64, 2",
-         {{"x_blocks", "U8", "[2, 2, 16]", 64}, {"x_scales", "U8", "[2, 2]", 4}},
-         NULL,
-         {-0.0, 1.5 * 0x1p-71, -0.0}},
-        {"32, 2",
-         {{"x_blocks", "U8", "[2, 1, 8]", 16}, {"x_scales", "U8", "[2, 1]", 2}},
-         "tensors x_blocks and x_scales are no MXFP4",
-         {0}},
-        {"32, 2",
-         {{"x_blocks", "U8", "[2, 1, 16]", 32}, {"x_scales", "U8", "[2, 2]", 4}},
-         "are no MXFP4",
-         {0}},
-        {"32, 2",
-         {{"x_blocks", "U8", "[1, 1, 1, 1, 2, 1, 16]", 32},
-          {"x_scales", "U8", "[1, 1, 1, 1, 2, 1]", 2}},
-         "are no MXFP4",
-         {0}},
-        {"32, 2",
-         {{"x_blocks", "U8", "[2, 1, 16]", 32}, {"x_scale", "U8", "[2, 1]", 2}},
-         "a tensor that is missing, .._scales",
-         {0}},
-    };
-    REQUIRE(put_text("config.json", "{\"architectures\": [\"Own\"]}"));
-    for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
-        const raw t[] = {{"embed", "F32", "[6, 4]", 96}, list[k].t[0], list[k].t[1]};
-        REQUIRE(put_raw(t, 3));
-        ggl_gguf *f = made_with(list[k].shape, "  w <- \"x_blocks\" ?\? \"x\"\n");
-        CHECK_MSG(!f == !!list[k].words, "case %zu: %s", k, f ? "converted" : err.msg);
-        if (!f && list[k].words)
-            CHECK_HAS(err.msg, list[k].words);
-        for (int i = 0; f && i < 3; i++)
-            CHECK_MSG(((const float *)ggl_gguf_find_tensor(f, "w.weight")->data)[i] ==
-                          (float)list[k].first[i],
-                      "case %zu: number %d is %g", k, i,
-                      (double)((const float *)ggl_gguf_find_tensor(f, "w.weight")->data)[i]);
         ggl_gguf_close(f);
     }
 }

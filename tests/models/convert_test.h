@@ -36,4 +36,22 @@ TEST_UNUSED static ggl_gguf *convert(const llm_convert_params *params) {
     return f;
 }
 
+/* The same by a descriptor with a weight w of this shape, and these lines of its section. */
+TEST_UNUSED static ggl_gguf *made_with(const char *shape, const char *line) {
+    char text[2048], path[512];
+    llm_convert_params params = params_of(LLM_CONVERT_AUTO);
+    snprintf(text, sizeof text,
+             "arch t\nlanguage 1\nembd [4, n_vocab]\nw [%s] bias?\nb = w.bias\n"
+             "h = sum(flat(w)) + (sum(flat(b)) if has(b) else 0)\n"
+             "logits = linear(embd[token] * h, embd)\nignore \".*\"\nconvert Own:\n  .vocab_size "
+             "<- 6\n  embd <- \"embed\"\n"
+             "  ignore \"*\"\n%s",
+             shape, line);
+    snprintf(path, sizeof path, "%s", test_path("own.arch"));
+    if (!put_text("own.arch", text))
+        return NULL;
+    params.arch_path = path;
+    return convert(&params);
+}
+
 #endif

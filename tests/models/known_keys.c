@@ -1,11 +1,11 @@
-/* The table of known keys (models/known_keys.arch): every row on every built-in descriptor. With a key
+/* The table of known keys (models/compile/known_keys.arch): every row on every built-in descriptor. With a key
  * that the table calls harmless a made-up model gives the same graph and the same logits, bit for
  * bit; with a value that is not harmless it is refused. Every condition holds for some value and
  * not for another. */
 #include <ctype.h>
 #include <math.h>
 
-#include "arch_impl.h"
+#include "compile/compile.h"
 #include "ggl/fold.h"
 #include "sample.h"
 #include "test.h"

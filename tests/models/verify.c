@@ -1,6 +1,6 @@
 /* What llm-arch verify rests on: a wrapper around the CPU backend makes one node wrong, and the comparison must name that node
  * and no other, whatever the node and however it is wrong. */
-#include "verify.h"
+#include "common/verify.h"
 
 #include <math.h>
 #include <string.h>

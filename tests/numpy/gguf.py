@@ -2,7 +2,7 @@
 
 write(path, meta, tensors): meta is a dict of Python values (a bool, an int, a float, a string or a list of one kind; Typed where
 the type matters), tensors a dict of float32 or int32 arrays, numpy order: the last dimension is GGUF's first; or of Blocks, which are written as they are.
-read(path) gives both back, of f32 and f16 tensors.
+read(path) gives both back, of f32 and f16 tensors; read_blocks(path) as Typed and Blocks, which write() takes.
 """
 import collections
 import struct
@@ -13,6 +13,7 @@ U32, I32, F32, BOOL, STRING, ARRAY, U64 = 4, 5, 6, 7, 8, 9, 10
 SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", U32: "<I", I32: "<i", F32: "<f", BOOL: "<?", U64: "<Q", 11: "<q", 12: "<d"}
 ALIGNMENT = 32
 TYPE_F32, TYPE_F16, TYPE_I32 = 0, 1, 26
+BLOCK_SIZES = {TYPE_F32: (1, 4), TYPE_F16: (1, 2), 2: (32, 18), 8: (32, 34)}  # elements and bytes; 2: q4_0, 8: q8_0
 
 # A tensor of any type: GGUF's number of it, the shape in elements, the bytes.
 Blocks = collections.namedtuple("Blocks", "kind shape data")
@@ -124,4 +125,25 @@ def read(path):
         dtype = np.dtype("<f4" if kind == TYPE_F32 else "<f2")
         flat = np.frombuffer(r.data, dtype, int(np.prod(shape)), start + offset)
         tensors[name] = flat.reshape(shape).astype(np.float32)
+    return meta, tensors
+
+
+def read_blocks(path):
+    with open(path, "rb") as f:
+        r = Reader(f.read())
+    r.at = 8
+    n_tensors, n_meta = r.take("<QQ")
+    meta, infos, tensors = {}, [], {}
+    for _ in range(n_meta):
+        key, kind = r.string(), r.take("<I")
+        inner = struct.unpack_from("<I", r.data, r.at)[0] if kind == ARRAY else None
+        meta[key] = Typed(kind, r.value(kind), inner)
+    for _ in range(n_tensors):
+        name, n_dims = r.string(), r.take("<I")
+        infos.append((name, tuple(r.take("<Q") for _ in range(n_dims))[::-1], *r.take("<IQ")))
+    start = r.at + -r.at % ALIGNMENT
+    for name, shape, kind, offset in infos:
+        block, size = BLOCK_SIZES[kind]
+        n = int(np.prod(shape)) // block * size
+        tensors[name] = Blocks(kind, shape, r.data[start + offset : start + offset + n])
     return meta, tensors

@@ -4,7 +4,7 @@
     perplexity.py --cli LLM_CLI --dir FOLDER BIN_FOLDER MODEL TEXT..
 
 Chunks, their first token, which positions count, means and errors are written here from what docs/tools.md says; the file of
-log-probabilities is read as tools/logits_file.h pictures it. Exit code 0, 1.
+log-probabilities is read as tools/llm-perplexity/logits_file.h pictures it. Exit code 0, 1.
 """
 import argparse
 import json

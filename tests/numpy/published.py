@@ -55,7 +55,8 @@ class File:
         self.name, self.arch, self.arguments = name, None, {}
         self.grounds, self.keys, self.edits, self.negatives = [], [], [], []
         self.changes = False  # a key changes the computation: the logits are the twin's, not the plain ones
-        self.refused = self.not_yet = None  # a key or tensor for which the file is refused, rightly or not
+        self.refused = None  # a key or tensor for which the file is refused
+        self.advice = ""  # what the message says then
         self.sorted = False
         self.notes = 0  # lines about keys of other tools and unused parts of the file
 
@@ -100,7 +101,7 @@ def parse_file(name, lines):
             f.edits.append((word, rest.split()))
         elif word in ("sorted", "changes"):
             setattr(f, word, True)
-        elif word in ("refused", "not_yet", "notes"):
+        elif word in ("refused", "advice", "notes"):
             setattr(f, word, rest)
         elif word == "negative":
             f.negatives.append([split_key(part.strip(), f.arch) for part in rest.split(" && ")])
@@ -352,13 +353,13 @@ def check_file(f, a):
     if np.abs(plain - case.logits()).max() > check.LIMIT_CPU:
         faults.append(f"the plain model has other logits than the twin, by {np.abs(plain - case.logits()).max():.2g}")
     rc, stderr, logits = run(a, case, meta, tensors)
-    if f.refused or f.not_yet:
-        fault = refusal_fault(rc, stderr, f.refused or f.not_yet)
+    if f.refused:
+        fault = refusal_fault(rc, stderr, f.refused) or (None if f.advice in stderr else f"the message does not say {f.advice}: {stderr.strip()}")
     else:
         fault = logits_fault(f, case, plain, rc, stderr, logits, twin(f, case, meta) if f.changes else None)
     if fault:
         faults.append(fault)
-    for negative in [] if f.not_yet else f.negatives:
+    for negative in f.negatives:
         changed = dict(meta)
         for key, kind, text in negative:
             changed[key] = typed(key, kind, text, case, tensors)

@@ -1,6 +1,6 @@
 /* llm-arch init: what it writes for models whose layers differ, whose numbers are equal, whose keys it cannot place. */
-#include "arch_tool.h"
 #include "ggl/gguf.h"
+#include "llm-arch/tool.h"
 #include "test.h"
 
 typedef struct tensor {

@@ -1,10 +1,10 @@
 /* llm-arch show and init of files with very many tensors, and graph of very large graphs: steps are
  * linear in them. */
-#include "arch_tool.h"
-#include "figure.h"
 #include "ggl/gguf.h"
+#include "llm-arch/figure.h"
+#include "llm-arch/svg.h"
+#include "llm-arch/tool.h"
 #include "steps.h"
-#include "svg.h"
 
 /* Tensors of so many names, or of one name in as many layers, each of another shape. */
 static bool write_model(const char *path, int n, bool layers) {

@@ -1,9 +1,10 @@
-/* tools/args.h: what is read, what is refused and in which words. stderr and stdout go through files. */
+/* tools/common/args.h: what is read, what is refused and in which words. stderr and stdout go through files. */
 #include "test.h"
 
 #include <math.h>
 
-#include "args.h"
+#include "common/args.h"
+#include "common/input.h"
 #include "ggl/alloc.h"
 
 static struct {

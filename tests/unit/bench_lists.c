@@ -1,5 +1,5 @@
 /* Lists and ranges of a command line. */
-#include "bench_lists.h"
+#include "llm-bench/lists.h"
 #include "test.h"
 
 static void check(const char *s, const char *want) {

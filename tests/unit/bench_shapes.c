@@ -1,6 +1,6 @@
 /* Shapes of models as text, and what types their tensors get. */
-#include "bench_shapes.h"
-#include "bench_types.h"
+#include "llm-bench/shapes.h"
+#include "llm-bench/types.h"
 #include "test.h"
 
 static const char TEXT[] = "f32 router.weight\n"

@@ -1,7 +1,7 @@
 /* Statistics against values that are known: by counting, from tables. */
 #include <math.h>
 
-#include "bench_stats.h"
+#include "llm-bench/stats.h"
 #include "test.h"
 
 static bool near(double a, double b, double tolerance) {

@@ -1,5 +1,5 @@
 /* JSON: all of RFC 8259 and nothing else. */
-#include "json.h"
+#include "common/json.h"
 
 #include <math.h>
 

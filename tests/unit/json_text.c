@@ -1,7 +1,7 @@
 /* JSON strings as the tools read them. */
 #include "test.h"
 
-#include "json_text.h"
+#include "common/json_text.h"
 
 TEST(strings) {
     const struct {

@@ -1,5 +1,5 @@
 /* .npy files: what is written is read, and what is no two-dimensional float32 array is refused with what it is. */
-#include "npy.h"
+#include "common/npy.h"
 
 #include <math.h>
 #include <string.h>

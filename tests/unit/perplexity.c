@@ -2,9 +2,9 @@
  * numbers worked out by hand. */
 #include <math.h>
 
-#include "log_softmax.h"
-#include "logits_file.h"
-#include "ppl_stats.h"
+#include "llm-perplexity/log_softmax.h"
+#include "llm-perplexity/logits_file.h"
+#include "llm-perplexity/ppl_stats.h"
 
 #include "test.h"
 

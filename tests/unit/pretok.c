@@ -1,8 +1,8 @@
 /* The pre-tokenizers: the pattern language case by case, all rows of the table, long runs under each of them. */
 #include "steps.h"
 
-#include "pretok.h"
-#include "tokenizer_table.h"
+#include "text/pretok.h"
+#include "text/tokenizer_table.h"
 
 static char out[4096];
 static size_t n_words;

@@ -1,5 +1,6 @@
 /* safetensors files, whole and broken. */
-#include "safetensors.h"
+#include "ggl/types.h"
+#include "convert/safetensors.h"
 
 #include "alloc_fail.h"
 #include "steps.h"

@@ -1,6 +1,6 @@
 /* Special tokens in text, against trying all of them everywhere; and steps for sets and texts that
  * make that slow. */
-#include "special_tokens.h"
+#include "text/special_tokens.h"
 
 #include "ggl/alloc.h"
 #include "steps.h"

@@ -2,8 +2,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "llm-cli/text_stream.h"
 #include "test.h"
-#include "text_stream.h"
 
 /* Puts text[0..n) in parts of `part` bytes, and collects in out what has been written after each.
  * Returns how often that ended inside a character. */

@@ -5,8 +5,8 @@
 #include "alloc_fail.h"
 #include "ggl/alloc.h"
 #include "llm/tokenizer.h"
+#include "text/unicode.h"
 #include "tokenizer_file.h"
-#include "unicode.h"
 
 enum {
     NORMAL = 1,

@@ -3,7 +3,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "conform_case.h"
+#include "conform/case.h"
 #include "device.h"
 #include "vulkan_test.h"
 

@@ -1,7 +1,7 @@
 /* vulkan.idot: products with quantized weights by integer dot products, whether or not the device
  * says that it has fast ones. Columns are rounded to bytes as on the CPU, so that results are held
  * to the reference by the bounds of quantized products, and to the CPU's by a closer one. */
-#include "conform_case.h"
+#include "conform/case.h"
 #include "device.h"
 #include "ggl/types.h"
 #include "vulkan_test.h"

@@ -2,7 +2,7 @@
  * features of the device, and without each. */
 #include <math.h>
 
-#include "conform_case.h"
+#include "conform/case.h"
 #include "ggl/sched.h"
 #include "vulkan_test.h"
 

@@ -3,7 +3,7 @@
  * types are held to the bound of floats. vulkan_idot.c has the others. */
 #include <math.h>
 
-#include "conform_case.h"
+#include "conform/case.h"
 #include "ggl/fold.h"
 #include "ggl/sched.h"
 #include "vulkan.h"

@@ -10,7 +10,7 @@
  *   ..                      and what single kernels need
  *
  * Here: the elementary functions of docs/numeric-functions.md, step by step as the scalar
- * definitions in ggml-lite/math_float.c. */
+ * definitions in ggml-lite/base/math_float.c. */
 #ifndef CPU_SIMD_FUNCTIONS_H
 #define CPU_SIMD_FUNCTIONS_H
 

@@ -9,6 +9,7 @@
 #ifndef GGL_GGUF_H
 #define GGL_GGUF_H
 
+#include "ggl/str.h"
 #include "ggl/types.h"
 
 #ifdef __cplusplus
@@ -23,12 +24,6 @@ typedef enum ggl_gguf_type { /* the format's own numbers */
     GGL_GGUF_U8 = 0, GGL_GGUF_I8, GGL_GGUF_U16, GGL_GGUF_I16, GGL_GGUF_U32, GGL_GGUF_I32, GGL_GGUF_F32,
     GGL_GGUF_BOOL, GGL_GGUF_STRING, GGL_GGUF_ARRAY, GGL_GGUF_U64, GGL_GGUF_I64, GGL_GGUF_F64
 } ggl_gguf_type;
-
-/* Strings in a GGUF file have a length and may hold any byte; s is followed by no NUL. */
-typedef struct ggl_str {
-    const char *s;
-    size_t n;
-} ggl_str;
 
 typedef struct ggl_gguf_value {
     ggl_str key;

@@ -135,7 +135,7 @@ struct ggl_tensor {
     const char *call;    /* CALL: the name backends may know; NULL: none */
     int scope;           /* the builder's: which body it was made in; 0: none */
 
-    /* Facts that the builder finds out about a node (graph_facts.c). Everything that plans or runs a
+    /* Facts that the builder finds out about a node (graph/facts.c). Everything that plans or runs a
      * graph reads these, and derives none of them again. */
     ggl_tensor *view_of; /* the weight whose elements these are, where they lie: a WEIGHT itself,
                             RESHAPE and SPLIT of a view. NULL: no view. A view needs no memory and no

@@ -17,7 +17,8 @@
 #ifndef GGL_INDEX_H
 #define GGL_INDEX_H
 
-#include "ggl/gguf.h"
+#include "ggl/status.h"
+#include "ggl/str.h"
 
 #ifdef __cplusplus
 extern "C" {

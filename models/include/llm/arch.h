@@ -92,7 +92,7 @@ typedef struct llm_arch_source {
      * and data. */
     bool (*find_tensor)(void *ctx, llm_arch_tensor *t);
     /* For the check that nothing is left unread: the i-th name, false past the end. NULL: no such
-     * check. */
+     * check, and no tensor is looked for as a part of another (`a, b from "ab"`). */
     bool (*key_at)(void *ctx, size_t i, ggl_str *name);
     bool (*tensor_at)(void *ctx, size_t i, ggl_str *name);
     /* May be NULL. A `require key == value` does not hold; made-up values take the hint and are

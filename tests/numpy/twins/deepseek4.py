@@ -111,7 +111,7 @@ def deepseek4(k, w, tokens, n_ctx):
         return y + clamped(h, b("ffn_gate_shexp"), b("ffn_up_shexp"), b("ffn_down_shexp"), k("swiglu_clamp_shexp", k("swiglu_clamp_exp", [0] * 9))[l])
 
     x = np.repeat(w["token_embd.weight"][tokens][:, None], N_HC, 1)
-    for l in range(k("block_count") - k("nextn_predict_layers", 0)):
+    for l in range(k("block_count") - (k("nextn_predict_layers", 0) if any("nextn" in name for name in w) else 0)):
         b = layer(w, l)
         for name, norm, part in (("attn", "attn_norm", attend), ("ffn", "ffn_norm", feed)):
             y, post, comb = mixed(k, x, b(f"hc_{name}_fn"), b(f"hc_{name}_base"), b(f"hc_{name}_scale"), eps)
@@ -165,11 +165,12 @@ def model(name, seed, ratios, more={}, hashed=0, draft=0, n_group=2, clamp=True,
             w.vector(b + "exp_probs_b.bias", n_expert, 0.5)
     for l in range(draft):
         w.norm(f"blk.{len(ratios) + l}.attn_norm", n_embd)
+        w.norm(f"blk.{len(ratios) + l}.nextn.enorm", n_embd)
     w.norm("output_norm", n_embd)
-    n_layer = len(ratios) + draft
+    n_layer = len(ratios) + draft  # most published files have the key nextn_predict_layers, and neither count nor have the draft layers
     keys = {**keys_of(n_layer, n_embd, 72, n_head, 1e-2), "attention.head_count_kv": 1, "attention.key_length": d, "attention.value_length": d,
             "attention.q_lora_rank": r_q, "attention.output_lora_rank": r_o, "attention.output_group_count": n_group, "rope.dimension_count": 6,
-            "rope.freq_base": 300.0, "attention.compress_rope_freq_base": 2000.0, "attention.sliding_window": 7, "attention.compress_ratios": ratios + [0] * draft,
+            "rope.freq_base": 300.0, "attention.compress_rope_freq_base": 2000.0, "attention.sliding_window": 7, "attention.compress_ratios": ratios + [0] * more.get("nextn_predict_layers", 0),
             "attention.indexer.head_count": heads, "attention.indexer.key_length": size, "attention.indexer.top_k": 2,
             "hyper_connection.count": N_HC, "hyper_connection.sinkhorn_iterations": 20, "hyper_connection.epsilon": 1e-3, "hash_layer_count": hashed,
             "expert_count": n_expert, "expert_used_count": n_used, "expert_shared_count": n_shared, "expert_feed_forward_length": n_each, "expert_gating_func": 4,
@@ -179,7 +180,7 @@ def model(name, seed, ratios, more={}, hashed=0, draft=0, n_group=2, clamp=True,
     return add(name, "deepseek4", keys, w, deepseek4)
 
 
-YARN = {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 32}
+YARN = {"nextn_predict_layers": 1, "rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 32}
 model("deepseek4", 1901, [0, 4, 8], YARN, hashed=1)
 model("deepseek4-all-chosen", 1902, [4, 6], {"attention.indexer.top_k": 40, "hyper_connection.sinkhorn_iterations": 3, "nextn_predict_layers": 1,
       "swiglu_clamp_shexp": [0.9, 0.0, 0.0]}, draft=1, n_shared=2)

@@ -30,4 +30,8 @@ nano("hunyuan-moe-gqa", "hunyuan-moe", 1192, hunyuan, {"attention.head_count_kv"
 nano("hunyuan-dense", "hunyuan-dense", 1193, hunyuan, {"attention.head_count_kv": 2, "rope.freq_base": 300.0}, n_kv=2, qk_norm="head", n_expert=0)
 nano("hunyuan_vl", "hunyuan_vl", 1194, hunyuan, {"attention.key_length": 14, "rope.freq_base": 30.0, "rope.scaling.alpha": 6.0,
      "rope.scaling.type": "none", "rope.scaling.factor": 1.0, "rope.dimension_sections": [2, 2, 2, 1]}, d=14, qk_norm="head", n_expert=0)
+# As published: four equal sections. At a token of text all four have its position, so that it is a plain rotation.
+nano("hunyuan_vl-equal", "hunyuan_vl", 1196, hunyuan, {"attention.key_length": 16, "attention.value_length": 16, "rope.freq_base": 30.0, "rope.scaling.alpha": 6.0,
+     "rope.scaling.type": "none", "rope.scaling.factor": 1.0, "rope.scaling.original_context_length": 64, "rope.dimension_sections": [2, 2, 2, 2]}, d=16,
+     qk_norm="head", n_expert=0)
 nano("hunyuan_vl-plain", "hunyuan_vl", 1195, hunyuan, {"rope.scaling.alpha": 0.0}, qk_norm="head", n_expert=0)

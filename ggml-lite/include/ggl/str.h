@@ -1,0 +1,15 @@
+/* A string with a length. */
+#ifndef GGL_STR_H
+#define GGL_STR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* n bytes at s, any of which may be 0; no NUL follows them. Who owns them is said where one is handed over. */
+typedef struct ggl_str {
+    const char *s;
+    size_t n;
+} ggl_str;
+
+#endif

@@ -1,0 +1,229 @@
+/* Computes every node that depends on no input once, in double, and makes it a constant. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "ggl/fold.h"
+#include "graph/graph_impl.h"
+
+#define MOST_BYTES ((size_t)64 << 20)
+
+/* --- what is constant ------------------------------------------------------------------------- */
+
+/* Whether inputs are read directly: by a node, or within its body (where leaves are no sources of
+ * the call). */
+static bool reads_input(const ggl_tensor *t) {
+    for (int k = 0; k < ggl_n_reads(t); k++)
+        if (ggl_read(t, k) && ggl_read(t, k)->op == GGL_OP_INPUT)
+            return true;
+    for (int k = 0; t->body && k < t->body->n_node; k++)
+        if (reads_input(t->body->node[k]))
+            return true;
+    return t->body && t->body->result->op == GGL_OP_INPUT;
+}
+
+/* constant[] is by id, and decided for all nodes before t. */
+static bool is_constant(const ggl_tensor *t, const bool *constant) {
+    if (!t->computed || ggl_is_batched(t) || t->op == GGL_OP_CACHE || reads_input(t))
+        return false;
+    for (int k = 0; k < ggl_n_reads(t); k++) {
+        const ggl_tensor *x = ggl_read(t, k);
+        if (x && !ggl_is_leaf(x) && !x->view_of && !constant[x->id])
+            return false;
+    }
+    return true;
+}
+
+/* --- computing -------------------------------------------------------------------------------- */
+
+typedef struct fold {
+    ggl_graph *g;
+    ggl_backend *b;
+    node_list nodes;  /* to compute, weight views included */
+    node_list wanted; /* of these, what others read */
+    node_list leaves;
+    bool *constant; /* by id: to compute */
+    bool *part_of;  /* by id: a gather of a weight that a constant is computed from */
+    ggl_loc *loc;
+    ggl_buffer *region[GGL_REGION_WEIGHT]; /* leaves and results all lie in GGL_REGION_IO */
+    size_t size;
+} fold;
+
+static bool push(ggl_graph *g, node_list *l, ggl_tensor *t) {
+    if (!ggl_grow(&l->at, &l->cap, l->n + 1, sizeof *l->at))
+        return ggl_graph_fail(g, GGL_NOMEM, "out of memory for constants") != NULL;
+    l->at[l->n++] = t;
+    return true;
+}
+
+static bool place(fold *f, ggl_tensor *t, node_list *l, size_t size) {
+    if (f->loc[t->id].region >= 0)
+        return true;
+    f->loc[t->id] = (ggl_loc){GGL_REGION_IO, f->size};
+    if (!ggl_size_add(f->size, size, &f->size) || !ggl_size_align(f->size, 64, &f->size))
+        return ggl_graph_fail(f->g, GGL_LIMIT, "constants are too large") != NULL;
+    return push(f->g, l, t);
+}
+
+static bool place_leaf(fold *f, ggl_tensor *x) {
+    return !x || !ggl_is_leaf(x) || place(f, x, &f->leaves, x->size);
+}
+
+static bool place_leaves(fold *f, ggl_tensor *const *node, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        for (int k = 0; k < ggl_n_reads(node[i]); k++)
+            if (!place_leaf(f, ggl_read(node[i], k)))
+                return false;
+        ggl_body *b = node[i]->body;
+        if (b && (!place_leaf(f, b->result) || !place_leaves(f, b->node, (size_t)b->n_node)))
+            return false;
+    }
+    return true;
+}
+
+/* Gives x a place among the results if it is a constant and the node that reads it is not. A gather
+ * of a weight's matrices is left as it is, so that products read the weight in its own type. */
+static bool place_wanted(fold *f, ggl_tensor *x) {
+    size_t size;
+    if (!x || !f->constant[x->id] || ggl_is_of_weight(x) || f->loc[x->id].region >= 0)
+        return true;
+    if (x->type != GGL_I32)
+        x->type = GGL_F64;
+    return ggl_value_bytes(x, 1, &size) && place(f, x, &f->wanted, size);
+}
+
+static bool place_all_wanted(fold *f, ggl_tensor *const *node, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        ggl_tensor *t = node[i];
+        bool stays = t->computed && (!f->constant[t->id] || ggl_is_of_weight(t));
+        for (int k = 0; stays && k < ggl_n_reads(t); k++)
+            if (!place_wanted(f, ggl_read(t, k)))
+                return false;
+    }
+    return true;
+}
+
+static bool refuse_size(ggl_graph *g, size_t total, const ggl_tensor *largest) {
+    char text[256];
+    ggl_graph_fail(g, GGL_LIMIT,
+                   "%zu MiB of constants are to be computed at load, at most 64 are possible; the "
+                   "largest is %s %s %s%s; convert the file instead",
+                   total >> 20, ggl_op_get(largest->op).name,
+                   ggl_shape_text(largest, text, sizeof text), largest->origin ? "at " : "",
+                   largest->origin ? largest->origin : "");
+    return false;
+}
+
+static void find_constants(fold *f) {
+    for (size_t i = 0; i < f->g->nodes.n; i++) {
+        const ggl_tensor *t = f->g->nodes.at[i];
+        f->constant[t->id] = is_constant(t, f->constant);
+        for (int k = 0; f->constant[t->id] && !ggl_is_of_weight(t) && k < ggl_n_reads(t); k++)
+            if (ggl_read(t, k))
+                f->part_of[ggl_read(t, k)->id] = true;
+    }
+}
+
+static bool collect(fold *f) {
+    ggl_graph *g = f->g;
+    size_t total = 0;
+    const ggl_tensor *largest = NULL;
+    find_constants(f);
+    for (size_t i = 0; i < g->nodes.n; i++) {
+        ggl_tensor *t = g->nodes.at[i];
+        bool view = t->needed && !ggl_is_leaf(t) && t->view_of;
+        bool unused = ggl_is_of_weight(t) && !f->part_of[t->id];
+        if (!view && (!f->constant[t->id] || unused))
+            continue;
+        if (!push(g, &f->nodes, t))
+            return false;
+        if (view)
+            continue;
+        if (!ggl_size_add(total, (size_t)ggl_count(t) * 8, &total)) /* see GGL_MAX_ELEMENTS */
+            total = SIZE_MAX;
+        if (!largest || ggl_count(t) > ggl_count(largest))
+            largest = t;
+    }
+    return total > MOST_BYTES ? refuse_size(g, total, largest)
+                              : place_all_wanted(f, g->nodes.at, g->nodes.n);
+}
+
+static ggl_status upload_leaves(fold *f, ggl_error *err) {
+    ggl_status s =
+        f->b->v->alloc(f->b, GGL_REGION_IO, f->size, NULL, &f->region[GGL_REGION_IO], err);
+    for (size_t i = 0; i < f->leaves.n && s == GGL_OK; i++) {
+        const ggl_tensor *t = f->leaves.at[i];
+        s = f->b->v->upload(f->b, f->region[GGL_REGION_IO], f->loc[t->id].offset, t->data, t->size,
+                            err);
+    }
+    return s;
+}
+
+static ggl_status take_results(fold *f, ggl_error *err) {
+    ggl_status s = GGL_OK;
+    for (size_t i = 0; i < f->wanted.n && s == GGL_OK; i++) {
+        ggl_tensor *t = f->wanted.at[i];
+        void *data =
+            ggl_value_bytes(t, 1, &t->size) ? ggl_arena_alloc(&f->g->arena, t->size, 1) : NULL;
+        if (!data)
+            return ggl_fail(err, GGL_NOMEM, "out of memory for constants");
+        s = f->b->v->download(f->b, f->region[GGL_REGION_IO], f->loc[t->id].offset, data, t->size,
+                              err);
+        t->data = data;
+        t->op = GGL_OP_CONST;
+        t->n_src = t->n_num = 0;
+        t->body = NULL;
+        t->gather = t->keeps_state = false;
+    }
+    return s;
+}
+
+static ggl_status compute(fold *f, ggl_error *err) {
+    ggl_plan *plan = NULL;
+    const size_t no_store = 0;
+    ggl_segment seg = {f->g, f->nodes.at, (int)f->nodes.n, 1, f->loc, &no_store, 1, NULL};
+    ggl_status s = f->b->v->compile(f->b, &seg, &plan, err);
+    if (s == GGL_OK)
+        s = upload_leaves(f, err);
+    if (s == GGL_OK)
+        s = f->b->v->alloc(f->b, GGL_REGION_ARENA, plan->arena_size, NULL,
+                           &f->region[GGL_REGION_ARENA], err);
+    if (s == GGL_OK)
+        s = f->b->v->run(f->b, plan, f->region, 1, err);
+    if (s == GGL_OK)
+        s = f->b->v->wait(f->b, err);
+    if (s == GGL_OK)
+        s = take_results(f, err);
+    for (int i = 0; i < 2; i++)
+        if (f->region[i])
+            f->b->v->free(f->b, f->region[i]);
+    if (plan)
+        f->b->v->plan_free(f->b, plan);
+    return s;
+}
+
+ggl_status ggl_graph_fold(ggl_graph *g, ggl_backend *b, ggl_error *err) {
+    if (!g->finished || g->settled)
+        return ggl_fail(err, GGL_USAGE,
+                        "a graph is folded once, after ggl_graph_finish and before ggl_sched_new");
+    fold f = {.g = g, .b = b};
+    f.loc = ggl_calloc((size_t)g->n_ids, sizeof *f.loc);
+    f.constant = ggl_calloc((size_t)g->n_ids, sizeof *f.constant);
+    f.part_of = ggl_calloc((size_t)g->n_ids, sizeof *f.part_of);
+    ggl_status s = f.loc && f.constant && f.part_of
+                       ? GGL_OK
+                       : ggl_fail(err, GGL_NOMEM, "out of memory for constants");
+    for (int i = 0; i < g->n_ids && f.loc; i++)
+        f.loc[i].region = -1;
+    if (s == GGL_OK && (!collect(&f) || !place_leaves(&f, f.nodes.at, f.nodes.n)))
+        s = ggl_graph_error(g, err);
+    if (s == GGL_OK && f.wanted.n)
+        s = compute(&f, err);
+    ggl_free(f.loc);
+    ggl_free(f.constant);
+    ggl_free(f.part_of);
+    ggl_free(f.nodes.at);
+    ggl_free(f.wanted.at);
+    ggl_free(f.leaves.at);
+    ggl_graph_mark(g); /* what only led to constants is not needed any more */
+    return s == GGL_OK ? ggl_graph_settle(g, err) : s;
+}

@@ -1,0 +1,529 @@
+/* A recursive descent over the text. A first pass counts the elements of each array and object, so that each has its place, side by
+ * side in one table, when its bracket opens. */
+#include "json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ggl/index.h"
+#include "ggl/show.h"
+#include "ggl/steps.h"
+#include "nearest.h"
+#include "text_file.h"
+
+#define MAX_NUMBER 400 /* characters */
+#define FEW_NAMES  16  /* are compared one with another; more of them go into a table */
+
+typedef struct parser {
+    llm_json *doc;
+    const char *s, *name;
+    size_t n, i;
+    int depth;
+    uint32_t *count; /* elements of each array and object, in the order of their opening brackets */
+    size_t n_count, cap_count, next; /* next: the one that opens next */
+    size_t n_value, used;            /* of the table of values: in all, and given out */
+    ggl_status status;
+    ggl_error *err;
+} parser;
+
+static bool fail(parser *p, ggl_status s, size_t at, const char *what) {
+    int line = 1;
+    size_t begin = 0;
+    for (size_t i = 0; i < at && i < p->n; i++)
+        if (p->s[i] == '\n') {
+            line++;
+            begin = i + 1;
+        }
+    if (p->status == GGL_OK)
+        p->status = ggl_fail(p->err, s, "%s:%d:%zu: %s", p->name, line, at - begin + 1, what);
+    return false;
+}
+
+static bool no_memory(parser *p) {
+    if (p->status == GGL_OK)
+        p->status = ggl_fail(p->err, GGL_NOMEM, "%s: out of memory", p->name);
+    return false;
+}
+
+static int peek(const parser *p) {
+    return p->i < p->n ? (unsigned char)p->s[p->i] : -1;
+}
+
+static void skip_space(parser *p) {
+    while (p->i < p->n && (p->s[p->i] == ' ' || p->s[p->i] == '\t' || p->s[p->i] == '\n' || p->s[p->i] == '\r'))
+        p->i++;
+}
+
+/* --- strings ---------------------------------------------------------------------------------- */
+
+static int hex_digit(int c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* The four digits behind "\u"; -1: they are none. */
+static long unit_at(const parser *p, size_t at) {
+    long u = 0;
+    for (size_t k = 0; k < 4; k++) {
+        int d = at + k < p->n ? hex_digit((unsigned char)p->s[at + k]) : -1;
+        if (d < 0)
+            return -1;
+        u = u << 4 | d;
+    }
+    return u;
+}
+
+static char *put_utf8(char *to, long c) {
+    if (c < 0x80) {
+        *to++ = (char)c;
+        return to;
+    }
+    int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+    static const int lead[] = {0, 0xc0, 0xe0, 0xf0};
+    *to++ = (char)(lead[more] | c >> (6 * more));
+    while (more-- > 0)
+        *to++ = (char)(0x80 | (c >> (6 * more) & 0x3f));
+    return to;
+}
+
+/* The escape at p->i, a backslash. */
+static char *parse_escape(parser *p, char *to) {
+    static const char from[] = "\"\\/bfnrt", is[] = "\"\\/\b\f\n\r\t";
+    size_t at = p->i++;
+    int c = peek(p);
+    const char *known = c > 0 ? strchr(from, c) : NULL;
+    if (known) {
+        p->i++;
+        *to++ = is[known - from];
+        return to;
+    }
+    long u = c == 'u' ? unit_at(p, p->i + 1) : -1;
+    if (u < 0)
+        return fail(p, GGL_FORMAT, at, "no escape begins like this") ? to : NULL;
+    p->i += 5;
+    if (u >= 0xd800 && u < 0xe000) {
+        bool pair = u < 0xdc00 && p->i + 1 < p->n && p->s[p->i] == '\\' && p->s[p->i + 1] == 'u';
+        long low = pair ? unit_at(p, p->i + 2) : -1;
+        if (low < 0xdc00 || low > 0xdfff)
+            return fail(p, GGL_FORMAT, at, "half of a surrogate pair stands alone") ? to : NULL;
+        p->i += 6;
+        u = 0x10000 + ((u - 0xd800) << 10) + (low - 0xdc00);
+    }
+    return put_utf8(to, u);
+}
+
+/* Up to the closing quote: whether it has escapes, and that it ends. */
+static bool scan_string(parser *p, size_t *end, bool *escapes) {
+    size_t i = p->i;
+    *escapes = false;
+    while (i < p->n && p->s[i] != '"') {
+        unsigned char c = (unsigned char)p->s[i];
+        if (c < 0x20)
+            return fail(p, GGL_FORMAT, i, "a control character in a string is written as an escape");
+        size_t len = c < 0x80 ? 1 : ggl_utf8_length(p->s + i, p->n - i);
+        if (len == 0)
+            return fail(p, GGL_FORMAT, i, "this is no UTF-8");
+        *escapes |= c == '\\';
+        i += c == '\\' ? 2 : len;
+    }
+    if (i >= p->n)
+        return fail(p, GGL_FORMAT, p->i - 1, "this string does not end");
+    *end = i;
+    return true;
+}
+
+/* The text of a string with escapes, which becomes shorter. Where the string began stands before it, for messages: by string_at. */
+static bool resolve(parser *p, json_value *v, size_t begin, size_t end) {
+    char *all = ggl_arena_alloc(&p->doc->arena, sizeof begin + (end - begin), 1);
+    if (!all)
+        return no_memory(p);
+    memcpy(all, &begin, sizeof begin);
+    char *to = all + sizeof begin;
+    v->s = to;
+    v->flag = true;
+    while (to && p->i < end) {
+        if (p->s[p->i] == '\\')
+            to = parse_escape(p, to);
+        else
+            *to++ = p->s[p->i++];
+    }
+    if (to)
+        v->n = (uint32_t)(to - v->s);
+    return to != NULL;
+}
+
+static bool parse_string(parser *p, json_value *v) {
+    const size_t begin = p->i++;
+    size_t end = 0;
+    bool escapes;
+    if (!scan_string(p, &end, &escapes))
+        return false;
+    *v = (json_value){.kind = JSON_STRING, .n = (uint32_t)(end - p->i), .s = p->s + p->i};
+    if (escapes && !resolve(p, v, begin, end))
+        return false;
+    p->i = end + 1;
+    return true;
+}
+
+/* Where a string began in the text. */
+static size_t string_at(const parser *p, const json_value *v) {
+    size_t at;
+    if (!v->flag)
+        return (size_t)(v->s - p->s) - 1;
+    memcpy(&at, v->s - sizeof at, sizeof at);
+    return at;
+}
+
+/* --- numbers ---------------------------------------------------------------------------------- */
+
+static size_t digits(const parser *p, size_t at) {
+    size_t i = at;
+    while (i < p->n && p->s[i] >= '0' && p->s[i] <= '9')
+        i++;
+    return i - at;
+}
+
+/* strtod's decimal point depends on the program's locale, so it is given none: -0.25e3 is read as -025e1. */
+static double number_value(const char *s, size_t n) {
+    char buf[MAX_NUMBER + 32];
+    size_t used = 0, k = 0;
+    long exponent = 0, given = 0;
+    for (bool point = false; k < n && s[k] != 'e' && s[k] != 'E'; k++) {
+        if (s[k] == '.') {
+            point = true;
+        } else {
+            buf[used++] = s[k];
+            exponent -= point;
+        }
+    }
+    if (k < n) {
+        bool minus = s[++k] == '-';
+        for (k += s[k] == '-' || s[k] == '+'; k < n; k++)
+            given = given < 100000 ? 10 * given + (s[k] - '0') : given;
+        exponent += minus ? -given : given;
+    }
+    snprintf(buf + used, sizeof buf - used, "e%ld", exponent);
+    return strtod(buf, NULL);
+}
+
+static bool parse_number(parser *p, json_value *v) {
+    size_t at = p->i, i = at + (p->s[at] == '-'), n = digits(p, i);
+    if (n == 0 || (n > 1 && p->s[i] == '0'))
+        return fail(p, GGL_FORMAT, at, n == 0 ? "a value is expected here" : "a number has no leading zeros");
+    i += n;
+    bool integer = true;
+    if (i < p->n && p->s[i] == '.') {
+        integer = false;
+        if ((n = digits(p, ++i)) == 0)
+            return fail(p, GGL_FORMAT, at, "a digit is expected after the point");
+        i += n;
+    }
+    if (i < p->n && (p->s[i] == 'e' || p->s[i] == 'E')) {
+        integer = false;
+        i++;
+        i += i < p->n && (p->s[i] == '+' || p->s[i] == '-');
+        if ((n = digits(p, i)) == 0)
+            return fail(p, GGL_FORMAT, at, "a digit is expected in the exponent");
+        i += n;
+    }
+    if (i - at > MAX_NUMBER)
+        return fail(p, GGL_LIMIT, at, "a number has at most 400 characters");
+    v->kind = JSON_NUMBER;
+    v->number = number_value(p->s + at, i - at);
+    v->whole = integer && fabs(v->number) < 0x1p53;
+    p->i = i;
+    return isfinite(v->number) || fail(p, GGL_LIMIT, at, "this number is too large");
+}
+
+/* --- counting --------------------------------------------------------------------------------- */
+
+/* From a quote to the one that ends the string, or the text's end. */
+static size_t skip_string(const parser *p, size_t i) {
+    for (i++; i < p->n && p->s[i] != '"'; i++)
+        i += p->s[i] == '\\';
+    return i;
+}
+
+typedef struct open_brackets {
+    size_t at[LLM_JSON_MAX_DEPTH]; /* in parser.count */
+    bool object[LLM_JSON_MAX_DEPTH];
+    int n;
+    bool empty; /* the last one has no element yet */
+} open_brackets;
+
+static void count_element(parser *p, const open_brackets *o) {
+    p->count[o->at[o->n - 1]]++;
+    p->n_value += o->object[o->n - 1] ? 2 : 1;
+}
+
+static bool count_bracket(parser *p, open_brackets *o, bool object) {
+    if (!ggl_grow(&p->count, &p->cap_count, p->n_count + 1, sizeof *p->count))
+        return no_memory(p);
+    o->object[o->n] = object;
+    o->at[o->n++] = p->n_count;
+    p->count[p->n_count++] = 0;
+    o->empty = true;
+    return true;
+}
+
+/* Counts what each array and object has, up to where the text cannot be right: there the parser stops, too. */
+static bool count_values(parser *p) {
+    open_brackets o = {.n = 0};
+    for (size_t i = p->i; i < p->n && p->n_value <= LLM_JSON_MAX_VALUES; i++) {
+        const char c = p->s[i];
+        const bool open = c == '[' || c == '{', close = c == ']' || c == '}';
+        if (c == ' ' || c == '\t' || c == '\n' || c == '\r')
+            continue;
+        if (o.empty && !close)
+            count_element(p, &o);
+        o.empty = false;
+        if ((open && o.n == LLM_JSON_MAX_DEPTH) || ((close || c == ',') && o.n == 0))
+            break;
+        if (open && !count_bracket(p, &o, c == '{'))
+            return false;
+        o.n -= close;
+        if (c == ',')
+            count_element(p, &o);
+        if (c == '"')
+            i = skip_string(p, i);
+    }
+    if (p->n_value <= LLM_JSON_MAX_VALUES)
+        return true;
+    p->status = ggl_fail(p->err, GGL_LIMIT, "%s: more than %d values and names", p->name,
+                         LLM_JSON_MAX_VALUES);
+    return false;
+}
+
+/* --- values ----------------------------------------------------------------------------------- */
+
+static bool parse_value(parser *p, json_value *v);
+
+static bool same_name(ggl_str a, ggl_str b) {
+    GGL_STEPS(1);
+    return a.n == b.n && memcmp(a.s, b.s, a.n) == 0;
+}
+
+/* The second of two equal names: which of their values holds nobody knows. */
+static bool twice(parser *p, const json_value *name) {
+    char text[200];
+    const size_t n = ggl_utf8_cut(name->s, name->n, 80);
+    snprintf(text, sizeof text, "the name '%.*s%s' stands twice in one object", (int)n, name->s,
+             n < name->n ? ".." : "");
+    return fail(p, GGL_FORMAT, string_at(p, name), text);
+}
+
+/* Names of a large object go into a table, so that the time is linear. */
+static bool check_many_names(parser *p, const json_value *v) {
+    ggl_index table = {0};
+    size_t i = 0;
+    ggl_str *name = ggl_calloc(v->n, sizeof *name);
+    bool ok = name && ggl_index_init(&table, v->n, sizeof *name, GGL_INDEX_STRINGS, NULL) == GGL_OK;
+    for (size_t k = 0; ok && k < v->n; k++)
+        name[k] = json_name(v, k);
+    while (ok && i < v->n && ggl_index_put(&table, name, i) == i)
+        i++;
+    ggl_index_fini(&table);
+    ggl_free(name);
+    return ok ? i == v->n || twice(p, &v->item[v->n + i]) : no_memory(p);
+}
+
+/* Names stand once in an object. */
+static bool check_names(parser *p, const json_value *v) {
+    if (v->n > FEW_NAMES)
+        return check_many_names(p, v);
+    for (size_t i = 1; i < v->n; i++)
+        for (size_t j = 0; j < i; j++)
+            if (same_name(json_name(v, i), json_name(v, j)))
+                return twice(p, &v->item[v->n + i]);
+    return true;
+}
+
+static bool parse_name(parser *p, json_value *name) {
+    if (peek(p) != '"')
+        return fail(p, GGL_FORMAT, p->i, "a name in quotes is expected here");
+    if (!parse_string(p, name))
+        return false;
+    skip_space(p);
+    if (peek(p) != ':')
+        return fail(p, GGL_FORMAT, p->i, "':' is expected after a name");
+    p->i++;
+    skip_space(p);
+    return true;
+}
+
+/* Elements up to the closing bracket into item[0..n), names after them. */
+static bool parse_elements(parser *p, const json_value *v, json_value *item) {
+    const bool object = v->kind == JSON_OBJECT;
+    const char end = object ? '}' : ']';
+    size_t k = 0;
+    for (bool more = peek(p) != end; more; k++) {
+        if (k == v->n) /* the text ends here: all that stands in it was counted */
+            return fail(p, GGL_FORMAT, p->i,
+                        object ? "a name in quotes is expected here"
+                               : "the text ends where a value is expected");
+        if ((object && !parse_name(p, &item[v->n + k])) || !parse_value(p, &item[k]))
+            return false;
+        skip_space(p);
+        more = peek(p) == ',';
+        if (!more && peek(p) != end)
+            return fail(p, GGL_FORMAT, p->i,
+                        object ? "',' or '}' is expected here" : "',' or ']' is expected here");
+        p->i += more;
+        skip_space(p);
+    }
+    return true;
+}
+
+static bool parse_members(parser *p, json_value *v) {
+    const bool object = p->s[p->i] == '{';
+    if (p->depth++ == LLM_JSON_MAX_DEPTH)
+        return fail(p, GGL_LIMIT, p->i, "nested more than 64 deep");
+    json_value *item = p->doc->value + p->used;
+    *v = (json_value){
+        .kind = object ? JSON_OBJECT : JSON_ARRAY, .n = p->count[p->next++], .item = item};
+    p->used += (size_t)v->n * (object ? 2 : 1);
+    p->i++;
+    skip_space(p);
+    if (!parse_elements(p, v, item))
+        return false;
+    p->i++;
+    p->depth--;
+    return !object || check_names(p, v);
+}
+
+static bool parse_word(parser *p, json_value *v) {
+    static const struct {
+        const char *word;
+        json_value value;
+    } words[] = {{"null", {.kind = JSON_NULL}},
+                 {"true", {.kind = JSON_BOOL, .flag = true}},
+                 {"false", {.kind = JSON_BOOL}},
+                 {"NaN", {.kind = JSON_NUMBER, .number = NAN}},
+                 {"Infinity", {.kind = JSON_NUMBER, .number = INFINITY}},
+                 {"-Infinity", {.kind = JSON_NUMBER, .number = -INFINITY}}};
+    for (size_t k = 0; k < sizeof words / sizeof *words; k++) {
+        const size_t n = strlen(words[k].word);
+        if (p->n - p->i < n || memcmp(p->s + p->i, words[k].word, n) != 0)
+            continue;
+        *v = words[k].value;
+        p->i += n;
+        return true;
+    }
+    return fail(p, GGL_FORMAT, p->i, p->i < p->n ? "a value is expected here" : "the text ends where a value is expected");
+}
+
+static bool parse_value(parser *p, json_value *v) {
+    const int c = peek(p);
+    *v = (json_value){0};
+    if (c == '{' || c == '[')
+        return parse_members(p, v);
+    if (c == '"')
+        return parse_string(p, v);
+    const bool infinite = c == '-' && p->i + 1 < p->n && p->s[p->i + 1] == 'I';
+    if (!infinite && (c == '-' || (c >= '0' && c <= '9')))
+        return parse_number(p, v);
+    return parse_word(p, v);
+}
+
+static bool begins(const parser *p, const char *s) {
+    return p->n >= strlen(s) && memcmp(p->s, s, strlen(s)) == 0;
+}
+
+/* Texts that are no JSON from their first bytes on. */
+static bool check_begin(parser *p) {
+    static const char *const texts[][2] = {
+        {"\xef\xbb\xbf", "the text begins with a byte order mark: save it as UTF-8 without one"},
+        {"\xff\xfe", "the text is UTF-16: save it as UTF-8"},
+        {"\xfe\xff", "the text is UTF-16: save it as UTF-8"},
+        {LLM_LFS_POINTER, LLM_LFS_ADVICE}};
+    for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
+        if (begins(p, texts[k][0])) {
+            p->status = ggl_fail(p->err, GGL_FORMAT, "%s: %s", p->name, texts[k][1]);
+            return false;
+        }
+    return true;
+}
+
+static bool parse_text(parser *p) {
+    if (!check_begin(p))
+        return false;
+    if (p->n > UINT32_MAX) {
+        p->status = ggl_fail(p->err, GGL_LIMIT, "%s: a text of 4 GiB or more", p->name);
+        return false;
+    }
+    skip_space(p);
+    if (!count_values(p))
+        return false;
+    p->doc->value = ggl_calloc(p->n_value + 1, sizeof *p->doc->value);
+    if (!p->doc->value)
+        return no_memory(p);
+    if (!parse_value(p, &p->doc->root))
+        return false;
+    skip_space(p);
+    return p->i == p->n || fail(p, GGL_FORMAT, p->i, "the value has ended, and more follows");
+}
+
+ggl_status llm_json_parse(llm_json **out, const char *text, size_t n, const char *name, ggl_error *err) {
+    parser p = {.s = text, .n = n, .name = name, .err = err};
+    *out = NULL;
+    p.doc = ggl_calloc(1, sizeof *p.doc);
+    if (!p.doc)
+        return ggl_fail(err, GGL_NOMEM, "%s: out of memory", name);
+    bool ok = parse_text(&p);
+    ggl_free(p.count);
+    if (!ok) {
+        llm_json_free(p.doc);
+        return p.status;
+    }
+    *out = p.doc;
+    return GGL_OK;
+}
+
+ggl_status llm_json_read(llm_json **out, const char *path, size_t most, ggl_error *err) {
+    char *text;
+    size_t n;
+    *out = NULL;
+    ggl_status s = llm_read_text_file(path, most, &text, &n, err);
+    if (s != GGL_OK)
+        return s;
+    s = llm_json_parse(out, text, n, path, err);
+    if (s == GGL_OK)
+        (*out)->text = text;
+    else
+        ggl_free(text);
+    return s;
+}
+
+void llm_json_free(llm_json *doc) {
+    if (!doc)
+        return;
+    ggl_arena_fini(&doc->arena);
+    ggl_free(doc->value);
+    ggl_free(doc->text);
+    ggl_free(doc);
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+const json_value *json_get(const json_value *v, const char *name) {
+    const size_t n = strlen(name);
+    for (size_t i = 0; v && v->kind == JSON_OBJECT && i < v->n; i++)
+        if (v->item[v->n + i].n == n && memcmp(v->item[v->n + i].s, name, n) == 0)
+            return &v->item[i];
+    return NULL;
+}
+
+const json_value *json_get_kind(const json_value *v, const char *name, json_kind kind) {
+    const json_value *x = json_get(v, name);
+    return x && x->kind == kind ? x : NULL;
+}
+
+bool json_is(const json_value *v, const char *s) {
+    return v && v->kind == JSON_STRING && v->n == strlen(s) && memcmp(v->s, s, v->n) == 0;
+}
+
+const char *json_kind_text(json_kind kind) {
+    static const char *const text[] = {"null", "true or false", "a number", "a string", "an array", "an object"};
+    return text[kind];
+}

@@ -1,0 +1,56 @@
+/* The nearest to a name that was not found, for "did you mean ..". */
+#include <stdint.h>
+#include <string.h>
+
+#include "nearest.h"
+
+enum { MOST = 64 }; /* characters that are compared */
+
+/* Insertions, deletions, changes and swaps of neighbours that turn a into b (Damerau's distance,
+ * restricted). Both are at most MOST long, longer ones are cut. */
+static size_t edit_distance(const char *a, size_t na, const char *b, size_t nb) {
+    size_t row[3][MOST + 1]; /* rows i-2, i-1, i of the usual table */
+    if (na > MOST)
+        na = MOST;
+    if (nb > MOST)
+        nb = MOST;
+    for (size_t j = 0; j <= nb; j++)
+        row[0][j] = j;
+    size_t *before = row[2], *last = row[0], *now = row[1];
+    for (size_t i = 1; i <= na; i++) {
+        now[0] = i;
+        for (size_t j = 1; j <= nb; j++) {
+            size_t d = last[j - 1] + (a[i - 1] != b[j - 1]);
+            d = last[j] + 1 < d ? last[j] + 1 : d;
+            d = now[j - 1] + 1 < d ? now[j - 1] + 1 : d;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                before[j - 2] + 1 < d)
+                d = before[j - 2] + 1;
+            now[j] = d;
+        }
+        size_t *free_row = before;
+        before = last;
+        last = now;
+        now = free_row;
+    }
+    return last[nb];
+}
+
+llm_nearest llm_nearest_to(const char *wanted) {
+    size_t n = strlen(wanted);
+    return (llm_nearest){wanted, NULL, n < 3 ? 2 : n / 3 + 2}; /* farther than that is no help */
+}
+
+void llm_nearest_try(llm_nearest *n, const char *candidate, size_t len) {
+    size_t wanted = strlen(n->wanted);
+    if (len == SIZE_MAX)
+        len = strlen(candidate);
+    size_t gap = len > wanted ? len - wanted : wanted - len;
+    if (gap >= n->distance)
+        return;
+    size_t d = edit_distance(n->wanted, wanted, candidate, len);
+    if (d < n->distance && d < len) {
+        n->distance = d;
+        n->best = candidate;
+    }
+}

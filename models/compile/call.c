@@ -1,0 +1,253 @@
+/* Calls of functions. Three ways:
+ *
+ *     inline       the body's nodes become nodes of the caller: a def
+ *     one node     the body hangs on a CALL node that backends may know by name: an op of the
+ * prelude recurrent    likewise, and the body runs token after token: whatever has a state
+ *
+ * The body of a CALL has the arguments that are tensors as its sources, in the order of the
+ * parameters, and those that are numbers in num[], for kernels. An op that is given something else
+ * (a weight with a bias, none) is written out instead. */
+#include <string.h>
+
+#include "compile.h"
+
+typedef struct call {
+    arch_eval *ev;
+    const arch_expr *e;
+    const arch_fn *fn;
+    arch_frame frame;
+    ggl_tensor *src[ARCH_MAX_ARGS];
+    double num[ARCH_MAX_ARGS];
+    int n_src, n_num;
+    bool plain; /* arguments are tensors and numbers only */
+} call;
+
+static void bind_param(call *c, int k, const arch_value *v) {
+    c->frame.local[k] = (arch_slot){.v = *v, .bound = true, .place = c->e->place};
+}
+
+/* In the order of the text: what an argument computes comes before what the next one does. */
+static bool bind_args(call *c) {
+    const arch_expr *e = c->e;
+    const arch_fn *fn = c->fn;
+    for (int k = 0; k < e->n_arg; k++) {
+        int i = e->arg[k].name ? 0 : k;
+        while (e->arg[k].name && strcmp(fn->param[i].name, e->arg[k].name) != 0)
+            i++;
+        arch_value v = arch_eval_expr(c->ev, e->arg[k].value);
+        if (v.kind == VAL_FAIL)
+            return false;
+        bind_param(c, i, &v);
+    }
+    return true;
+}
+
+static bool bind_defaults(call *c) {
+    for (int k = 0; k < c->fn->n_param; k++) {
+        if (c->frame.local[k].bound)
+            continue;
+        arch_value v = arch_eval_expr(c->ev, c->fn->param[k].fallback);
+        if (v.kind == VAL_FAIL)
+            return false;
+        bind_param(c, k, &v);
+    }
+    return true;
+}
+
+static void sort_args(call *c) {
+    c->plain = true;
+    for (int k = 0; k < c->fn->n_param; k++) {
+        const arch_value *v = &c->frame.local[k].v;
+        if (v->kind == VAL_TENSOR && !v->bias)
+            c->src[c->n_src++] = v->t;
+        else if (v->kind == VAL_NUMBER)
+            c->num[c->n_num++] = v->num;
+        else
+            c->plain = false;
+    }
+}
+
+/* Every state has its `keep`; a body that is not left by `return` gives nothing. */
+static bool run_body(call *c) {
+    arch_eval *ev = c->ev;
+    arch_run(ev, c->fn->body);
+    for (int k = 0; k < c->fn->n_local && ev->status == GGL_OK; k++)
+        if (c->frame.local[k].state && !c->frame.local[k].kept)
+            arch_error(ev, c->frame.local[k].place,
+                       "state '%s' is never given a new value: 'keep %s = ..'", c->fn->local[k],
+                       c->fn->local[k]);
+    if (ev->status == GGL_OK && !c->frame.result)
+        arch_error(ev, c->fn->place, "'%s' ends without 'return'", c->fn->name);
+    return ev->status == GGL_OK;
+}
+
+/* --- bodies ----------------------------------------------------------------------------------- */
+
+static bool begin_body(call *c) {
+    arch_eval *ev = c->ev;
+    ggl_tensor **param = ggl_body_begin(ev->g, c->src, c->n_src);
+    if (!param) {
+        if (arch_graph_ok(ev, c->e->mark))
+            arch_nomem(ev);
+        return false;
+    }
+    for (int k = 0, i = 0; k < c->fn->n_param; k++) {
+        arch_value *v = &c->frame.local[k].v;
+        if (v->kind == VAL_TENSOR && !v->bias)
+            v->t = param[i++]; /* an index stays one, with its range */
+    }
+    return true;
+}
+
+/* One value out of several: all of them, flat, one after the other. */
+static ggl_tensor *pack(call *c, int n_tensors) {
+    arch_eval *ev = c->ev;
+    ggl_tensor *all = NULL;
+    for (int k = 0; k < c->frame.n_result; k++) {
+        ggl_tensor *t = c->frame.result[k].t;
+        if (c->frame.result[k].kind != VAL_TENSOR)
+            continue;
+        if (n_tensors == 1)
+            return t;
+        int64_t count = ggl_count(t);
+        ggl_tensor *flat = arch_reshape(ev, c->e->mark, t, 1, &count, NULL);
+        all = !all || !flat ? flat
+                            : arch_node(ev, c->e->mark, GGL_OP_CONCAT, (ggl_tensor *[]){all, flat},
+                                        2, (double[]){0}, 1);
+        if (!all)
+            return NULL;
+    }
+    return all;
+}
+
+/* And apart again. */
+static bool unpack(call *c, ggl_tensor *all, int n_tensors) {
+    arch_eval *ev = c->ev;
+    int64_t first = 0;
+    for (int k = 0; k < c->frame.n_result; k++) {
+        arch_value *v = &c->frame.result[k];
+        if (v->kind != VAL_TENSOR)
+            continue;
+        ggl_tensor *t = all;
+        if (n_tensors > 1) {
+            int64_t count = ggl_count(v->t);
+            t = arch_split_one(ev, c->e->mark, all, 0, first, count, NULL);
+            t = t ? arch_reshape(ev, c->e->mark, t, v->t->n_dims, v->t->ne, v->t->dim_name) : NULL;
+            first += count;
+        }
+        if (!t)
+            return false;
+        *v = (arch_value){.kind = VAL_TENSOR,
+                          .t = t,
+                          .range = v->range,
+                          .exact_range = v->exact_range,
+                          .number_too = v->number_too};
+    }
+    return true;
+}
+
+static bool run_as_node(call *c) {
+    arch_eval *ev = c->ev;
+    bool recurrent = c->fn->recurrent;
+    if (!begin_body(c))
+        return false;
+    ev->in_recurrent += recurrent;
+    bool ok = run_body(c);
+    ev->in_recurrent -= recurrent;
+    int n_tensors = 0;
+    for (int k = 0; ok && k < c->frame.n_result; k++)
+        n_tensors += c->frame.result[k].kind == VAL_TENSOR;
+    if (ok && n_tensors == 0) {
+        arch_error(ev, c->fn->place, "'%s' returns no tensor", c->fn->name);
+        return false;
+    }
+    ggl_tensor *result = ok ? pack(c, n_tensors) : NULL;
+    if (!result)
+        return false;
+    const char *name = c->fn->op && c->fn->text->prelude && c->plain ? c->fn->name : NULL;
+    ggl_tensor *t = ggl_body_end(ev->g, name, result, c->num, c->n_num);
+    if (!arch_graph_ok(ev, c->e->mark) || !t)
+        return false;
+    if (!arch_push(ev, &ev->call, &ev->cap_call, ev->n_call + 1, sizeof *ev->call))
+        return false;
+    ev->call[ev->n_call++] = t;
+    arch_note_made(ev, c->e->mark, t);
+    return unpack(c, t, n_tensors);
+}
+
+/* --- the call --------------------------------------------------------------------------------- */
+
+/* The results of `a, b = f(..)` are siblings: it suffices that one of them is used. */
+static void mark_siblings(arch_eval *ev, const arch_value *v, int n) {
+    ev->n_siblings++;
+    for (int k = 0; n > 1 && k < n; k++)
+        if (v[k].kind == VAL_TENSOR && (size_t)v[k].t->id < ev->cap_made && ev->made[v[k].t->id].t)
+            ev->made[v[k].t->id].siblings = ev->n_siblings;
+}
+
+static bool run_call(call *c) {
+    bool as_node =
+        c->fn->recurrent || (c->fn->op && c->fn->text->prelude && c->plain && c->n_src > 0);
+    return as_node ? run_as_node(c) : run_body(c);
+}
+
+static arch_value *keep_results(call *c, int *n) {
+    arch_eval *ev = c->ev;
+    *n = c->frame.n_result;
+    if (*n == 1) {
+        ev->one = c->frame.result[0];
+        return &ev->one;
+    }
+    mark_siblings(ev, c->frame.result, *n);
+    arch_value *out = ggl_arena_alloc(&ev->arena, (size_t)*n, sizeof *out);
+    if (!out)
+        return arch_nomem(ev), NULL;
+    memcpy(out, c->frame.result, (size_t)*n * sizeof *out);
+    return out;
+}
+
+arch_value *arch_call_fn(arch_eval *ev, const arch_expr *e, int *n) {
+    const arch_stmt *at = ev->at;
+    arch_value *out = NULL;
+    if (ev->n_frames == ARCH_MAX_CALLS)
+        return arch_error_hint(ev, GGL_LIMIT, e->mark, NULL, "calls are nested more than %d deep",
+                               ARCH_MAX_CALLS),
+               NULL;
+    if (e->fn->recurrent && ev->in_recurrent)
+        return arch_error(ev, e->mark,
+                          "'%s' has a state, and so has the function that calls it: one within the "
+                          "other is not possible",
+                          e->name),
+               NULL;
+    if (!arch_step(ev, e->mark, e->fn->n_local))
+        return NULL;
+    call *c = ggl_calloc(1, sizeof *c);
+    arch_slot *local = ggl_calloc((size_t)e->fn->n_local + 1, sizeof *local);
+    if (!c || !local) {
+        arch_nomem(ev);
+    } else {
+        *c = (call){.ev = ev,
+                    .e = e,
+                    .fn = e->fn,
+                    .frame = {.fn = e->fn, .local = local, .call = e->mark, .up = ev->frame}};
+        if (bind_args(c)) {
+            ev->frame = &c->frame;
+            ev->n_frames++;
+            bool ok = bind_defaults(c);
+            sort_args(c);
+            ok = ok && run_call(c);
+            ev->frame = c->frame.up;
+            ev->n_frames--;
+            ev->at = at;
+            out = ok ? keep_results(c, n) : NULL;
+        }
+        ggl_free(c->frame.result);
+    }
+    ggl_free(local);
+    ggl_free(c);
+    return out;
+}
+
+arch_value *arch_call(arch_eval *ev, const arch_expr *e, int *n) {
+    return e->callee == CALL_FN ? arch_call_fn(ev, e, n) : arch_call_primitive(ev, e, n);
+}

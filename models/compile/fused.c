@@ -1,0 +1,190 @@
+/* `attn_q, attn_k, attn_v from "attn_qkv"`: a tensor of the source that holds several declared ones, one below the other.
+ *
+ * A declared tensor that the source lacks is looked for in the lines of this kind. Where the source has the tensor that such a
+ * line names, the declared one gets its rows as soon as the descriptor has run: only then are the sizes of all parts known, in
+ * whatever order they are declared. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "compile.h"
+
+/* --- the parts of one tensor ------------------------------------------------------------------ */
+
+typedef struct arch_whole {
+    const arch_fused *f;
+    llm_arch_tensor t; /* of the source */
+    bool flat;         /* one dimension: its elements count as rows */
+    int64_t rows;
+    int64_t *taken; /* by each part, in rows; 0: not declared */
+    size_t *size;   /* in bytes */
+} arch_whole;
+
+static int64_t rows_of(const arch_whole *w, const int64_t *ne) {
+    return ggl_extents(ne, w->flat ? 0 : 1, GGL_MAX_DIMS, 1);
+}
+
+static int64_t rows_taken(const arch_whole *w) {
+    int64_t sum = 0;
+    for (int k = 0; k < w->f->n_part; k++)
+        sum += w->taken[k];
+    return sum;
+}
+
+/* Which part of f's tensor has this full name, -1: none; *whole is the tensor's. */
+static int part_named(const arch_fused *f, const char *name, char *whole, size_t size) {
+    size_t begin = 4;
+    if (strncmp(name, "blk.", 4) == 0)
+        begin += strspn(name + 4, "0123456789");
+    begin = begin > 4 && name[begin] == '.' ? begin + 1 : 0;
+    const char *dot = strrchr(name + begin, '.');
+    if (!dot || (strcmp(dot, ".weight") != 0 && strcmp(dot, ".bias") != 0))
+        return -1;
+    const size_t n = (size_t)(dot - name) - begin;
+    for (int k = 0; k < f->n_part; k++)
+        if (strlen(f->part[k]) == n && memcmp(f->part[k], name + begin, n) == 0) {
+            snprintf(whole, size, "%.*s%s%s", (int)begin, name, f->whole, dot);
+            return k;
+        }
+    return -1;
+}
+
+/* The one of this name, made if it is met for the first time. NULL: the source has none, or ev has an error. */
+static arch_whole *whole_named(arch_eval *ev, const arch_fused *f, const char *name, arch_place p) {
+    const arch_weight *before = arch_find_weight(ev, name);
+    llm_arch_tensor t = {.name = name, .optional = true};
+    if (before)
+        return before->whole;
+    if (!ev->src->find_tensor(ev->src->ctx, &t) || !(t.name = arch_strdup(ev, name)))
+        return NULL;
+    arch_whole *w = ggl_arena_alloc(&ev->arena, 1, sizeof *w);
+    if (!w || !(w->taken = ggl_arena_alloc(&ev->arena, (size_t)f->n_part, sizeof *w->taken)) ||
+        !(w->size = ggl_arena_alloc(&ev->arena, (size_t)f->n_part, sizeof *w->size)))
+        return arch_nomem(ev), NULL;
+    w->f = f;
+    w->t = t;
+    w->flat = ggl_extents(t.ne, 1, GGL_MAX_DIMS, 1) == 1;
+    w->rows = rows_of(w, t.ne);
+    arch_weight *own = arch_add_weight(ev, t.name, NULL, p, false);
+    if (own)
+        own->whole = w;
+    return own ? w : NULL;
+}
+
+bool arch_find_part(arch_eval *ev, arch_place p, bool is_bias, llm_arch_tensor *t, arch_part *out) {
+    char name[3 * ARCH_MAX_NAME];
+    const arch_fused *f = ev->conv || !ev->src->tensor_at
+                              ? NULL
+                              : ev->arch->fused; /* made-up models have every tensor */
+    for (; f && arch_step(ev, p, 1 + f->n_part / 4); f = f->next) {
+        const int k = f->own ? -1 : part_named(f, t->name, name, sizeof name);
+        arch_whole *w = k < 0 ? NULL : whole_named(ev, f, name, p);
+        if (ev->status != GGL_OK)
+            return false;
+        if (!w || w->f != f || (t->optional && w->taken[k] == 0 && rows_taken(w) == w->rows))
+            continue;
+        *out = (arch_part){NULL, w, k};
+        t->name = w->t.name;
+        t->type = w->t.type;
+        const bool fits = w->flat ? is_bias || t->n_dims < 2 : w->t.ne[0] == t->ne[0];
+        if (!fits) /* the caller reports what it is */
+            *t = w->t;
+        t->data = NULL; /* until the parts have their places */
+        return true;
+    }
+    return false;
+}
+
+bool arch_take_part(arch_eval *ev, arch_place p, arch_part part, ggl_tensor *t) {
+    arch_whole *w = part.whole;
+    const int64_t rows = rows_of(w, t->ne);
+    part.t = t;
+    if (w->taken[part.k] != 0 && w->taken[part.k] != rows) {
+        arch_error(ev, p,
+                   "%s has been declared with %" PRId64 " rows of %s, and has %" PRId64 " here",
+                   t->name, w->taken[part.k], w->t.name, rows);
+        return false;
+    }
+    w->taken[part.k] = rows;
+    w->size[part.k] = t->size;
+    if (!arch_push(ev, &ev->part, &ev->cap_part, ev->n_part + 1, sizeof *ev->part))
+        return false;
+    ev->part[ev->n_part++] = part;
+    return true;
+}
+
+/* --- places ----------------------------------------------------------------------------------- */
+
+/* "attn_q, attn_k and attn_v take 32 + 16 + 16": of the parts that are declared. */
+static void text_of_parts(const arch_whole *w, char *buf, size_t size) {
+    size_t n = 0;
+    int left = 0, all = 0;
+    for (int k = 0; k < w->f->n_part; k++)
+        all += w->taken[k] != 0;
+    left = all;
+    buf[0] = 0;
+    for (int k = 0; k < w->f->n_part && n < size; k++)
+        if (w->taken[k] != 0) {
+            const char *between = left == all ? "" : left == 1 ? " and " : ", ";
+            n += (size_t)snprintf(buf + n, size - n, "%s%s", between, w->f->part[k]);
+            left--;
+        }
+    const char *sign = all == 1 ? " takes " : " take ";
+    for (int k = 0; k < w->f->n_part && n < size; k++)
+        if (w->taken[k] != 0) {
+            n += (size_t)snprintf(buf + n, size - n, "%s%" PRId64, sign, w->taken[k]);
+            sign = " + ";
+        }
+}
+
+/* Whether the last parts are not declared, and the descriptor ignores tensors of their names: the remaining rows are theirs. */
+static bool ignores_rest(arch_eval *ev, const arch_whole *w) {
+    char name[4 * ARCH_MAX_NAME];
+    const char *dot = strrchr(w->t.name, '.');
+    const size_t begin = (size_t)(dot - w->t.name) - strlen(w->f->whole);
+    int k = w->f->n_part;
+    for (; k > 0 && w->taken[k - 1] == 0; k--) {
+        const int n =
+            snprintf(name, sizeof name, "%.*s%s%s", (int)begin, w->t.name, w->f->part[k - 1], dot);
+        const ggl_str part = {name, (size_t)n};
+        if (!arch_step_patterns(ev, ev->n_ignore, part) ||
+            !arch_match_any(ev->ignore, ev->n_ignore, part))
+            return false;
+    }
+    for (int i = 0; i < k; i++)
+        if (w->taken[i] == 0)
+            return false;
+    return k > 0 && k < w->f->n_part && rows_taken(w) < w->rows;
+}
+
+static bool rows_fit(arch_eval *ev, const arch_weight *x) {
+    const arch_whole *w = x->whole;
+    char parts[500], quote[160], hint[300];
+    int line, col;
+    if (rows_taken(w) == w->rows || ignores_rest(ev, w))
+        return true;
+    if (ev->status != GGL_OK)
+        return false;
+    text_of_parts(w, parts, sizeof parts);
+    arch_line_col(w->f->place, &line, &col);
+    snprintf(hint, sizeof hint, "%s (%.80s:%d)", arch_quote(w->f->place, quote, sizeof quote),
+             w->f->place.text->name, line);
+    ev->status =
+        arch_fail(ev->err, GGL_SHAPE, x->place, x->chain, hint, "%s has %" PRId64 " %s; %s",
+                  x->name, w->rows, w->flat ? "elements" : "rows", parts);
+    return false;
+}
+
+bool arch_place_parts(arch_eval *ev) {
+    for (size_t i = 0; i < ev->n_weight && ev->n_part > 0; i++)
+        if (ev->weight[i]->whole && !rows_fit(ev, ev->weight[i]))
+            return false;
+    for (size_t i = 0; i < ev->n_part; i++) {
+        const arch_part *x = &ev->part[i];
+        const char *data = x->whole->t.data;
+        for (int k = 0; data && k < x->k; k++)
+            data += x->whole->size[k];
+        x->t->data = data;
+    }
+    return true;
+}

@@ -1,0 +1,208 @@
+/* Judges each key of a source: the descriptor names it, it is the engine's, the table of known keys
+ * (known_keys.arch) calls it harmless, or nothing reads it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "compile.h"
+
+/* --- what the descriptor and the engine know -------------------------------------------------- */
+
+/* Names of keys, in full or below the architecture's. */
+typedef struct key_names {
+    ggl_str *name;
+    const arch_known_key **of; /* NULL: the engine's */
+    ggl_index index;
+} key_names;
+
+static bool starts_with(ggl_str s, const char *prefix) {
+    size_t n = strlen(prefix);
+    return s.n >= n && memcmp(s.s, prefix, n) == 0;
+}
+
+static bool is_engine_key(ggl_str k) {
+    static const char *const prefixes[] = {"general.", "tokenizer.", "split.", "quantize."};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (starts_with(k, prefixes[i]))
+            return true;
+    return false;
+}
+
+/* Collects the names that the descriptor and the engine read; `whole`: in full. False: out of memory. */
+static bool known_names(arch_eval *ev, bool whole, key_names *out) {
+    static const char *const engine[] = {"context_length", "vocab_size"};
+    size_t n = 2, used = 0;
+    for (const arch_known_key *k = ev->arch->key; k; k = k->next)
+        n++;
+    out->name = ggl_arena_alloc(&ev->arena, n, sizeof *out->name);
+    out->of = ggl_arena_alloc(&ev->arena, n, sizeof *out->of);
+    if (!out->name || !out->of ||
+        ggl_index_init(&out->index, n, sizeof *out->name, GGL_INDEX_STRINGS, NULL) != GGL_OK)
+        return arch_nomem(ev), false;
+    for (const arch_known_key *k = ev->arch->key; k; k = k->next)
+        if (k->whole == whole) {
+            out->of[used] = k;
+            out->name[used++] = (ggl_str){k->name, strlen(k->name)};
+        }
+    for (size_t i = 0; !whole && i < sizeof engine / sizeof *engine; i++)
+        out->name[used++] = (ggl_str){engine[i], strlen(engine[i])};
+    for (size_t i = 0; i < used; i++)
+        ggl_index_put(&out->index, out->name, i);
+    return true;
+}
+
+struct arch_judge {
+    arch_eval *ev;
+    key_names whole, below;
+    char prefix[ARCH_MAX_NAME + 8]; /* "llama." */
+    const arch_known_key *by; /* of the key that was judged last: where it is named, or NULL */
+    arch_eval cond;           /* evaluates conditions of `ignore`; its errors are dropped */
+    ggl_error err;
+};
+
+arch_judge *arch_judge_new(arch_eval *ev) {
+    arch_judge *j = ggl_calloc(1, sizeof *j);
+    if (!j)
+        return arch_nomem(ev), NULL;
+    j->ev = ev;
+    snprintf(j->prefix, sizeof j->prefix, "%s.", ev->family);
+    if (known_names(ev, true, &j->whole) && known_names(ev, false, &j->below))
+        return j;
+    arch_judge_free(j);
+    return NULL;
+}
+
+void arch_judge_free(arch_judge *j) {
+    if (!j)
+        return;
+    ggl_index_fini(&j->whole.index);
+    ggl_index_fini(&j->below.index);
+    arch_eval_fini(&j->cond);
+    ggl_free(j);
+}
+
+/* --- conditions of `ignore` ------------------------------------------------------------------- */
+
+/* Whether an expression is made of keys and literals, so that its value is known before the
+ * descriptor has run. */
+static bool is_plain(const arch_expr *e) {
+    if (!e)
+        return true;
+    if (e->kind == EX_NAME || e->kind == EX_CALL || e->kind == EX_BIAS || e->kind == EX_FIELD)
+        return false;
+    for (int i = 0; i < e->n_arg; i++)
+        if (!is_plain(e->arg[i].value))
+            return false;
+    return is_plain(e->a) && is_plain(e->b) && is_plain(e->c);
+}
+
+/* A condition that cannot be evaluated does not hold. */
+static bool holds(arch_judge *j, const arch_expr *e) {
+    arch_eval *c = &j->cond;
+    bool yes = false;
+    if (!c->arch) {
+        *c = (arch_eval){.arch = j->ev->arch,
+                         .src = j->ev->src,
+                         .err = &j->err,
+                         .family = j->ev->family,
+                         .layer = -1};
+        c->arena.limit = ARCH_MAX_MEMORY;
+        if (!arch_eval_init(c))
+            return arch_nomem(j->ev), false;
+    }
+    c->status = GGL_OK;
+    c->steps = 0;
+    arch_value v = arch_eval_expr(c, e);
+    yes = v.kind != VAL_FAIL && arch_want_bool(c, e, &v, &yes) && yes;
+    j->ev->steps += c->steps;
+    if (c->status == GGL_NOMEM)
+        arch_nomem(j->ev);
+    return yes && c->status == GGL_OK;
+}
+
+/* `ignore .key if ..` at top level; the condition of one in a branch or a function is evaluated when
+ * that runs. */
+static void judge_condition(arch_judge *j, const arch_known_key *k, llm_arch_judged *out) {
+    char quote[200], text[240];
+    const arch_stmt *s = k->condition;
+    const bool plain = !k->in_branch && is_plain(s->other);
+    if (plain && holds(j, s->other))
+        return;
+    snprintf(text, sizeof text, "%sif %s", plain ? "ignored only " : "",
+             arch_quote(s->other->place, quote, sizeof quote));
+    out->use = plain ? LLM_ARCH_UNREAD : LLM_ARCH_IGNORED;
+    out->reason = plain && s->string ? s->string : arch_strdup(j->ev, text);
+}
+
+/* --- one key ---------------------------------------------------------------------------------- */
+
+/* The first pattern of an `ignore` that fits. */
+static const arch_known_key *find_pattern(arch_eval *ev, ggl_str name) {
+    for (const arch_known_key *p = ev->arch->key_pattern; p; p = p->next)
+        if (!arch_step_patterns(ev, 1, name) || arch_match(p->name, name.s, name.n))
+            return p;
+    return NULL;
+}
+
+/* Whether the descriptor names a key, or an `ignore` of it has a pattern that fits, or the engine
+ * knows it by this name. */
+static bool named(arch_judge *j, ggl_str key, bool own, llm_arch_judged *out) {
+    const size_t skip = own ? strlen(j->prefix) : 0;
+    const ggl_str rest = {key.s + skip, key.n - skip};
+    size_t i = ggl_index_find(&j->whole.index, j->whole.name, key);
+    const key_names *names = &j->whole;
+    if (i == SIZE_MAX && own) {
+        names = &j->below;
+        i = ggl_index_find(&names->index, names->name, rest);
+    }
+    j->by = i != SIZE_MAX ? names->of[i] : own ? find_pattern(j->ev, rest) : NULL;
+    out->use = !j->by ? LLM_ARCH_ENGINE : j->by->ignored ? LLM_ARCH_IGNORED : LLM_ARCH_READ;
+    if (j->by && j->by->condition)
+        judge_condition(j, j->by, out);
+    return j->by || i != SIZE_MAX;
+}
+
+llm_arch_judged arch_judge_key(arch_judge *j, ggl_str key) {
+    arch_eval *ev = j->ev;
+    llm_arch_judged out = {.key = key};
+    const bool own = starts_with(key, j->prefix);
+    const size_t skip = strlen(j->prefix);
+    j->by = NULL;
+    if (!arch_step(ev, (arch_place){&ev->arch->text, 0, 1}, 16) || named(j, key, own, &out))
+        return out;
+    out.use = is_engine_key(key) ? LLM_ARCH_ENGINE : LLM_ARCH_FOREIGN;
+    if (!own)
+        return out;
+    const arch_verdict v = arch_judge_known(ev, (ggl_str){key.s + skip, key.n - skip});
+    out.use = v.harmless ? LLM_ARCH_HARMLESS : LLM_ARCH_UNREAD;
+    out.reason = v.reason;
+    if (v.harmless && v.cond) {
+        char quote[200];
+        out.reason = arch_strdup(ev, arch_quote(v.cond->place, quote, sizeof quote));
+    }
+    return out;
+}
+
+ggl_status llm_arch_judge_keys(const llm_arch *arch, const llm_arch_source *source,
+                               void (*each)(void *ctx, const llm_arch_judged *key), void *ctx,
+                               ggl_error *err) {
+    arch_eval ev = {.arch = arch, .src = source, .err = err, .layer = -1};
+    ggl_str key;
+    ev.arena.limit = ARCH_MAX_MEMORY;
+    arch_judge *j = arch_find_family(&ev) && arch_eval_init(&ev) ? arch_judge_new(&ev) : NULL;
+    for (size_t i = 0; j && source->key_at && source->key_at(source->ctx, i, &key); i++) {
+        llm_arch_judged judged = arch_judge_key(j, key);
+        if (ev.status == GGL_OK && j->by) {
+            const arch_place p = j->by->place;
+            int col;
+            arch_step(&ev, p, p.at / 64); /* the line is counted */
+            arch_line_col(p, &judged.line, &col);
+            judged.file = p.text->name;
+        }
+        if (ev.status != GGL_OK)
+            break;
+        each(ctx, &judged);
+    }
+    arch_judge_free(j);
+    arch_eval_fini(&ev);
+    return ev.status;
+}

@@ -1,0 +1,626 @@
+/* Primitives to nodes. What an operator takes is read off its row in ops.def; here stand only the
+ * few whose call is not simply one node: split, concat, t[i], linear's bias, and what is known
+ * while compiling. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "compile.h"
+#include "ggl/math.h"
+
+/* --- nodes ------------------------------------------------------------------------------------ */
+
+bool arch_graph_ok(arch_eval *ev, arch_place p) {
+    ggl_error e;
+    ggl_status s = ggl_graph_error(ev->g, &e);
+    if (s != GGL_OK)
+        arch_error_hint(ev, s, p, NULL, "%s", e.msg);
+    return s == GGL_OK;
+}
+
+void arch_note_made(arch_eval *ev, arch_place p, ggl_tensor *t) {
+    if (!arch_push(ev, &ev->made, &ev->cap_made, (size_t)t->id + 1, sizeof *ev->made))
+        return;
+    /* Of what the prelude makes, the descriptor's call is shown. */
+    ev->made[t->id] = (arch_made){.t = t, .place = arch_users_place(ev, p)};
+}
+
+static bool is_elementwise(ggl_op op) { /* of several operands */
+    return op >= GGL_OP_ADD && op <= GGL_OP_WHERE;
+}
+
+/* A dimension of 1 that has a name happens to be 1: a number of heads, a size. Repeating such a one
+ * along another's dimension would hide a mistake; a 1 that is written, or left by sum and amax, has
+ * no name. */
+static bool check_ones(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *const *src, int n_src) {
+    char a[128], b[128];
+    for (int i = 0; i < n_src; i++)
+        for (int k = 0; k < n_src; k++)
+            for (int d = 0; d < src[i]->n_dims && d < src[k]->n_dims; d++)
+                if (src[i]->ne[d] == 1 && src[i]->dim_name[d] && src[k]->ne[d] > 1) {
+                    arch_error_hint(ev, GGL_SHAPE, p,
+                                    "only a 1 that is written is repeated: reshape(x, 1, ..)",
+                                    "'%s' of %s and %s: %s just happens to be 1",
+                                    ggl_op_get(op).name, ggl_shape_text(src[0], a, sizeof a),
+                                    ggl_shape_text(src[1], b, sizeof b), src[i]->dim_name[d]);
+                    return false;
+                }
+    return true;
+}
+
+/* The builder names dimensions by their sizes; for 1s that would be a guess, and check_ones relies
+ * on it. */
+static void name_ones(ggl_tensor *t) {
+    for (int d = 0; d < t->n_dims; d++) {
+        if (t->ne[d] != 1 || t->dim_name[d])
+            continue;
+        if (t->op == GGL_OP_LINEAR && d == 0)
+            t->dim_name[d] = t->src[1]->dim_name[1];
+        else if (t->op == GGL_OP_PICK && d < t->src[0]->n_dims - 1)
+            t->dim_name[d] = t->src[0]->dim_name[d];
+        else if (t->op == GGL_OP_ATTEND)
+            t->dim_name[d] = d ? t->src[0]->dim_name[d] : t->src[1]->src[1]->dim_name[d];
+        else if (is_elementwise(t->op))
+            for (int i = 0; i < t->n_src && !t->dim_name[d]; i++)
+                t->dim_name[d] = d < t->src[i]->n_dims ? t->src[i]->dim_name[d] : NULL;
+        else if (t->n_src > 0 && t->src[0]->ne[d] == 1 && t->op != GGL_OP_RESHAPE &&
+                 t->op != GGL_OP_TRANSPOSE)
+            t->dim_name[d] = t->src[0]->dim_name[d];
+    }
+}
+
+static const ggl_tensor *large_weight(const ggl_tensor *t) {
+    for (int depth = 0; t && depth<8; depth++, t = t->n_src> 0 ? t->src[0] : NULL)
+        if (t->op == GGL_OP_WEIGHT)
+            return t;
+    return NULL;
+}
+
+/* A value that depends on no token is computed once, at load; its size is bounded. */
+static bool check_constant(arch_eval *ev, arch_place p, const ggl_tensor *t) {
+    if (ggl_is_batched(t) || t->op == GGL_OP_RESHAPE || t->op == GGL_OP_SPLIT ||
+        t->op == GGL_OP_CACHE || t->op == GGL_OP_KEEP)
+        return true;
+    double size = 4.0 * (double)ggl_count(t);
+    if (size + (double)ev->const_bytes <= ARCH_MAX_CONST) {
+        ev->const_bytes += (size_t)size;
+        return true;
+    }
+    char shape[128];
+    const ggl_tensor *w = NULL;
+    for (int k = 0; k < t->n_src && !w; k++)
+        w = large_weight(t->src[k]);
+    if (w)
+        arch_error_hint(ev, GGL_LIMIT, p, "convert the file instead",
+                        "arithmetic on the large weight %s %s", w->name,
+                        ggl_shape_text(w, shape, sizeof shape));
+    else
+        arch_error_hint(ev, GGL_LIMIT, p, NULL,
+                        "the constant %s: computed constants take more than %d MiB",
+                        ggl_shape_text(t, shape, sizeof shape), ARCH_MAX_CONST >> 20);
+    return false;
+}
+
+ggl_tensor *arch_node(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *const *src, int n_src,
+                      const double *num, int n_num) {
+    if (is_elementwise(op) && !check_ones(ev, p, op, src, n_src))
+        return NULL;
+    if (ev->at != ev->origin) {
+        char origin[2 * ARCH_MAX_NAME + 16];
+        snprintf(origin, sizeof origin, "%.128s:%d", ev->at->place.text->name, ev->at->line);
+        ggl_graph_set_origin(ev->g, origin);
+        ev->origin = ev->at;
+    }
+    ggl_tensor *t = ggl_graph_op(ev->g, op, src, n_src, num, n_num);
+    if (!arch_graph_ok(ev, p) || !t || !check_constant(ev, p, t))
+        return NULL;
+    name_ones(t);
+    arch_note_made(ev, p, t);
+    return ev->status == GGL_OK ? t : NULL;
+}
+
+ggl_tensor *arch_reshape(arch_eval *ev, arch_place p, ggl_tensor *x, int n, const int64_t *ne,
+                         const char *const *dim_name) {
+    double num[GGL_MAX_DIMS] = {0};
+    for (int d = 0; d < n && d < GGL_MAX_DIMS; d++)
+        num[d] = (double)ne[d];
+    ggl_tensor *t = arch_node(ev, p, GGL_OP_RESHAPE, &x, 1, num, n);
+    for (int d = 0; t && dim_name && d < n; d++)
+        if (dim_name[d])
+            ggl_tensor_set_dim_name(ev->g, t, d, dim_name[d]);
+    return t;
+}
+
+ggl_tensor *arch_split_one(arch_eval *ev, arch_place p, ggl_tensor *x, int dim, int64_t first,
+                           int64_t size, const char *dim_name) {
+    ggl_tensor *t =
+        arch_node(ev, p, GGL_OP_SPLIT, &x, 1, (double[]){dim, (double)first, (double)size}, 3);
+    if (t && dim_name)
+        ggl_tensor_set_dim_name(ev->g, t, dim, dim_name);
+    return t;
+}
+
+/* --- numbers ---------------------------------------------------------------------------------- */
+
+static double n_add(double a, double b) {
+    return a + b;
+}
+static double n_sub(double a, double b) {
+    return a - b;
+}
+static double n_mul(double a, double b) {
+    return a * b;
+}
+static double n_div(double a, double b) {
+    return a / b;
+}
+static double n_mod(double a, double b) {
+    return a - b * floor(a / b);
+}
+static double n_min(double a, double b) {
+    return a < b || isnan(a) ? a : b;
+}
+static double n_max(double a, double b) {
+    return a > b || isnan(a) ? a : b;
+}
+static double n_eq(double a, double b) {
+    return a == b;
+}
+static double n_ne(double a, double b) {
+    return a != b;
+}
+static double n_lt(double a, double b) {
+    return a < b;
+}
+static double n_le(double a, double b) {
+    return a <= b;
+}
+static double n_gt(double a, double b) {
+    return a > b;
+}
+static double n_ge(double a, double b) {
+    return a >= b;
+}
+
+/* The operators on numbers; the others make a number a constant. */
+static double (*const of_one[GGL_OP_COUNT])(double) = {
+    [GGL_OP_EXP] = ggl_exp, [GGL_OP_LOG] = ggl_log,
+    [GGL_OP_SQRT] = sqrt,   [GGL_OP_FLOOR] = floor,
+    [GGL_OP_ABS] = fabs,    [GGL_OP_TANH] = ggl_tanh,
+    [GGL_OP_ERF] = ggl_erf, [GGL_OP_SIGMOID] = ggl_sigmoid,
+    [GGL_OP_SIN] = ggl_sin, [GGL_OP_COS] = ggl_cos,
+};
+static double (*const of_two[GGL_OP_COUNT])(double, double) = {
+    [GGL_OP_ADD] = n_add,   [GGL_OP_SUB] = n_sub, [GGL_OP_MUL] = n_mul, [GGL_OP_DIV] = n_div,
+    [GGL_OP_POW] = ggl_pow, [GGL_OP_MOD] = n_mod, [GGL_OP_MIN] = n_min, [GGL_OP_MAX] = n_max,
+    [GGL_OP_EQ] = n_eq,     [GGL_OP_NE] = n_ne,   [GGL_OP_LT] = n_lt,   [GGL_OP_LE] = n_le,
+    [GGL_OP_GT] = n_gt,     [GGL_OP_GE] = n_ge,
+};
+
+static bool is_comparison(ggl_op op) {
+    return op >= GGL_OP_EQ && op <= GGL_OP_GE;
+}
+
+/* --- values in and out ------------------------------------------------------------------------ */
+
+/* A node's result; `in` are the values it was made of. Indices stay indices where they are only
+ * moved. */
+static arch_value result_of(arch_eval *ev, arch_place p, ggl_tensor *t, const arch_value *const *in,
+                            int n_in) {
+    if (!t)
+        return ARCH_FAIL;
+    arch_value v = arch_tensor(t);
+    if (t->op == GGL_OP_CACHE) {
+        v.kind = VAL_CACHE;
+        return v;
+    }
+    if (t->op == GGL_OP_TOPK) {
+        v.range = t->src[0]->ne[0];
+        v.exact_range = true;
+        return v;
+    }
+    for (int k = 0; k < n_in; k++) {
+        if (!in[k] || !in[k]->range || (t->op == GGL_OP_PICK && k == 1))
+            continue;
+        if (t->type != GGL_I32 && !in[k]->number_too)
+            return arch_error(ev, p, "an index into %" PRId64 " is no number: it picks, t[i]",
+                              in[k]->range);
+        if (t->type == GGL_I32) {
+            v.range = in[k]->range;
+            v.exact_range = in[k]->exact_range;
+            v.number_too = in[k]->number_too;
+        }
+    }
+    return v;
+}
+
+arch_value arch_infix(arch_eval *ev, const arch_expr *e, const arch_value *a, const arch_value *b) {
+    char left[200], right[200];
+    if (a->kind == VAL_NUMBER && b->kind == VAL_NUMBER) {
+        double x = of_two[e->op](a->num, b->num);
+        if (is_comparison(e->op))
+            return arch_bool(x != 0);
+        arch_value v = arch_number(x);
+        v.text = arch_join_text(ev, e->name, a, b);
+        return v;
+    }
+    bool tensors = a->kind == VAL_TENSOR || b->kind == VAL_TENSOR;
+    if (tensors && (a->kind == VAL_TENSOR || a->kind == VAL_NUMBER) &&
+        (b->kind == VAL_TENSOR || b->kind == VAL_NUMBER)) {
+        ggl_tensor *src[2] = {arch_want_tensor(ev, e->a->place, a, "what stands here"),
+                              arch_want_tensor(ev, e->b->place, b, "what stands here")};
+        ggl_tensor *t = src[0] && src[1] ? arch_node(ev, e->mark, e->op, src, 2, NULL, 0) : NULL;
+        return result_of(ev, e->mark, t, (const arch_value *[]){a, b}, 2);
+    }
+    if (arch_comparable(a, b) && (e->op == GGL_OP_EQ || e->op == GGL_OP_NE))
+        return arch_bool(arch_equal(a, b) == (e->op == GGL_OP_EQ));
+    const arch_value *bad = a->kind == VAL_NUMBER || a->kind == VAL_TENSOR ||
+                                    (a->kind == VAL_STRING && b->kind == VAL_NONE)
+                                ? b
+                                : a;
+    if (bad->kind == VAL_NONE) {
+        const char *hint = arch_absent_hint(ev, bad);
+        return arch_error_hint(ev, GGL_FORMAT, bad == a ? e->a->place : e->b->place, hint,
+                               "%s: no operand for '%s'", bad->text ? bad->text : "this is none",
+                               e->name);
+    }
+    return arch_error_hint(ev, GGL_FORMAT, e->mark, arch_binding_hint(ev, e),
+                           "'%s' of %s and %s: left %s, right %s", e->name, arch_kind_text(a),
+                           arch_kind_text(b), arch_value_text(a, left, sizeof left),
+                           arch_value_text(b, right, sizeof right));
+}
+
+/* --- t[i] ------------------------------------------------------------------------------------- */
+
+static ggl_tensor *pick_number(arch_eval *ev, const arch_expr *e, ggl_tensor *t, int64_t i) {
+    int last = t->n_dims - 1;
+    ggl_tensor *one = arch_split_one(ev, e->mark, t, last, i, 1, NULL);
+    return one ? arch_reshape(ev, e->mark, one, last, t->ne, t->dim_name) : NULL;
+}
+
+arch_value arch_pick(arch_eval *ev, const arch_expr *e, const arch_value *t, const arch_value *i) {
+    char shape[128], text[256];
+    ggl_shape_text(t->t, shape, sizeof shape);
+    if (t->t->n_dims == 0)
+        return arch_error(ev, e->a->place, "one number has nothing to pick from");
+    int last = t->t->n_dims - 1;
+    int64_t n = t->t->ne[last], k;
+    arch_value v = ARCH_FAIL;
+    if (i->kind == VAL_NUMBER) {
+        if (!arch_want_whole(ev, e->b, i, 0, (double)(n - 1), &k))
+            return v;
+        v = result_of(ev, e->mark, pick_number(ev, e, t->t, k), &t, 1);
+        if (v.kind != VAL_FAIL && t->bias && !(v.bias = pick_number(ev, e, t->bias, k)))
+            return ARCH_FAIL;
+        return v;
+    }
+    if (i->kind != VAL_TENSOR || !i->range)
+        return arch_error(
+            ev, e->b->place,
+            "an index is wanted in t[i]: token, pos, what topk gave, or a whole number; %s",
+            arch_value_text(i, text, sizeof text));
+    if (i->number_too && i->range > n)
+        return arch_error_hint(ev, GGL_SHAPE, e->mark, NULL,
+                               "positions go up to n_ctx = %" PRId64 ", and %s has %" PRId64
+                               " in its last dimension: a context of at most that many",
+                               i->range, shape, n);
+    if (i->exact_range ? i->range != n : i->range > n)
+        return arch_error_hint(ev, GGL_SHAPE, e->mark, NULL,
+                               "this index is into %" PRId64 ", and %s has %" PRId64
+                               " in its last dimension",
+                               i->range, shape, n);
+    v = result_of(ev, e->mark,
+                  arch_node(ev, e->mark, GGL_OP_PICK, (ggl_tensor *[]){t->t, i->t}, 2, NULL, 0), &t,
+                  1);
+    if (v.kind != VAL_FAIL && t->bias &&
+        !(v.bias =
+              arch_node(ev, e->mark, GGL_OP_PICK, (ggl_tensor *[]){t->bias, i->t}, 2, NULL, 0)))
+        return ARCH_FAIL;
+    return v;
+}
+
+/* --- calls of operators ----------------------------------------------------------------------- */
+
+typedef struct args { /* a call's arguments, evaluated, by parameter */
+    arch_eval *ev;
+    const arch_expr *e;
+    arch_sig sig;
+    arch_value *value;                        /* of all arguments in order */
+    int first[ARCH_MAX_SIG], n[ARCH_MAX_SIG]; /* which of them a parameter has; n = 0: none */
+} args;
+
+static bool eval_args(args *a, arch_eval *ev, const arch_expr *e, arch_sig sig) {
+    *a = (args){
+        .ev = ev, .e = e, .sig = sig, .value = ggl_calloc((size_t)e->n_arg + 1, sizeof *a->value)};
+    if (!a->value)
+        return arch_nomem(ev), false;
+    int at = 0;
+    for (int k = 0; k < e->n_arg; k++) {
+        int i = at;
+        if (e->arg[k].name)
+            for (i = 0; strcmp(sig.param[i].name, e->arg[k].name) != 0;)
+                i++;
+        else
+            at += !sig.param[i].variadic;
+        if (a->n[i]++ == 0)
+            a->first[i] = k;
+        a->value[k] = arch_eval_expr(ev, e->arg[k].value);
+        const bool takes_list = e->callee == CALL_BUILTIN && e->builtin == FN_SIZE;
+        if (!takes_list)
+            a->value[k] = arch_one_of(ev, e->arg[k].value, &a->value[k]);
+        if (a->value[k].kind == VAL_FAIL)
+            return false;
+    }
+    return true;
+}
+
+static const arch_expr *arg_expr(const args *a, int i, int k) {
+    return a->e->arg[a->first[i] + k].value;
+}
+
+/* An argument that may be absent: the literal none, an optional weight that is absent. Not so a key
+ * that the file lacks: the descriptor says what holds then. */
+static bool is_absent(args *a, int i) {
+    if (a->n[i] == 0)
+        return true;
+    const arch_value *v = &a->value[a->first[i]];
+    return v->kind == VAL_NONE && a->sig.param[i].optional && !v->absent_key;
+}
+
+/* Sizes, counts and dimensions are whole; factors are not. */
+static bool is_whole(const char *name) {
+    return strcmp(name, "mag") != 0 && strcmp(name, "scale") != 0 && strcmp(name, "cap") != 0 &&
+           strcmp(name, "x") != 0;
+}
+
+static bool get_number(args *a, int i, int k, double *out) {
+    const arch_value *v = &a->value[a->first[i] + k];
+    const arch_expr *e = arg_expr(a, i, k);
+    int64_t whole;
+    if (!is_whole(a->sig.param[i].name))
+        return arch_want_number(a->ev, e, v, out);
+    bool is_dim = strcmp(a->sig.param[i].name, "dim") == 0 || strlen(a->sig.param[i].name) == 1;
+    double min = is_dim && a->sig.param[i].optional ? 0 : 1,
+           max = min == 0 ? GGL_MAX_DIMS - 1 : ARCH_MAX_DIM;
+    if (strcmp(a->sig.param[i].name, "k") == 0)
+        max = ARCH_MAX_K;
+    if (!arch_want_whole(a->ev, e, v, min, max, &whole))
+        return false;
+    *out = (double)whole;
+    return true;
+}
+
+static ggl_tensor *get_tensor(args *a, int i, int k) {
+    const arch_value *v = &a->value[a->first[i] + k];
+    char what[64], text[256];
+    if (a->e->callee == CALL_OP && a->e->op == GGL_OP_ATTEND && i == 1) {
+        if (v->kind == VAL_CACHE)
+            return v->t;
+        arch_error(a->ev, arg_expr(a, i, k)->place, "attend reads what cache(k, v) keeps: %s",
+                   arch_value_text(v, text, sizeof text));
+        return NULL;
+    }
+    snprintf(what, sizeof what, "'%s' of %s", a->sig.param[i].name, a->sig.name);
+    return arch_want_tensor(a->ev, arg_expr(a, i, k)->place, v, what);
+}
+
+/* exp(2), min(a, b), where(true, a, b): known now. */
+static bool fold_numbers(args *a, arch_value *out) {
+    ggl_op op = a->e->op;
+    const arch_value *v[3] = {NULL};
+    int n = a->e->n_arg;
+    for (int k = 0; k < n && k < 3; k++)
+        v[k] = &a->value[a->first[k]];
+    if (op == GGL_OP_WHERE && v[0]->kind == VAL_BOOL) {
+        *out = *v[v[0]->flag ? 1 : 2];
+        return true;
+    }
+    if (n == 1 && of_one[op] && v[0]->kind == VAL_NUMBER)
+        *out = arch_number(of_one[op](v[0]->num));
+    else if (n == 2 && of_two[op] && v[0]->kind == VAL_NUMBER && v[1]->kind == VAL_NUMBER)
+        *out = arch_number(of_two[op](v[0]->num, v[1]->num));
+    else
+        return false;
+    return true;
+}
+
+/* The sizes that a call gives name the dimensions of its result. */
+static void name_sizes(args *a, ggl_tensor *t) {
+    for (int i = 0; i < a->sig.n_param; i++) {
+        const char *name = a->sig.param[i].name;
+        bool gives = a->sig.param[i].number &&
+                     (a->sig.param[i].variadic || strcmp(name, "k") == 0 || strcmp(name, "n") == 0);
+        for (int k = 0; gives && k < a->n[i] && k < t->n_dims; k++) {
+            const char *text = a->value[a->first[i] + k].text;
+            if (text)
+                ggl_tensor_set_dim_name(a->ev->g, t, k, text);
+            else
+                t->dim_name[k] = NULL;
+        }
+    }
+}
+
+static bool allowed_here(arch_eval *ev, const arch_expr *e) {
+    if (ev->in_recurrent && (e->op == GGL_OP_CACHE || e->op == GGL_OP_ATTEND)) {
+        arch_error(ev, e->mark, "%s cannot stand in a function that has a state", e->name);
+        return false;
+    }
+    return true;
+}
+
+static arch_value call_op(args *a) {
+    arch_eval *ev = a->ev;
+    arch_value v;
+    ggl_tensor *src[ARCH_MAX_SIG];
+    const arch_value *in[ARCH_MAX_SIG];
+    double num[ARCH_MAX_ARGS + ARCH_MAX_SIG];
+    int n_src = 0, n_num = 0;
+    if (!allowed_here(ev, a->e))
+        return ARCH_FAIL;
+    if (fold_numbers(a, &v))
+        return v;
+    for (int i = 0; i < a->sig.n_param; i++) {
+        const arch_sig_param *p = &a->sig.param[i];
+        bool absent = is_absent(a, i);
+        if (p->number && absent)
+            num[n_num++] = p->fallback;
+        for (int k = 0; p->number && !absent && k < a->n[i]; k++)
+            if (!get_number(a, i, k, &num[n_num++]))
+                return ARCH_FAIL;
+        if (p->number)
+            continue;
+        in[n_src] = absent ? NULL : &a->value[a->first[i]];
+        src[n_src] = absent ? NULL : get_tensor(a, i, 0);
+        if (!absent && !src[n_src])
+            return ARCH_FAIL;
+        if (absent && a->e->op == GGL_OP_LINEAR) /* a weight brings its bias along */
+            src[n_src] = a->value[a->first[1]].bias;
+        n_src++;
+    }
+    ggl_tensor *t = arch_node(ev, a->e->mark, a->e->op, src, n_src, num, n_num);
+    if (t)
+        name_sizes(a, t);
+    return result_of(ev, a->e->mark, t, in, n_src);
+}
+
+/* --- builtins --------------------------------------------------------------------------------- */
+
+static bool get_dim(args *a, int i, int64_t *dim) {
+    double x = 0;
+    if (a->n[i] > 0 && !get_number(a, i, 0, &x))
+        return false;
+    *dim = (int64_t)x;
+    return true;
+}
+
+/* split(x, a, b, ..): the parts lie side by side and make up all of it. */
+static arch_value *call_split(args *a, int *n) {
+    arch_eval *ev = a->ev;
+    char shape[128];
+    int64_t dim, first = 0;
+    double size[ARCH_MAX_ARGS], sum = 0;
+    ggl_tensor *x = get_tensor(a, 0, 0);
+    if (!x || !get_dim(a, 2, &dim))
+        return NULL;
+    *n = a->n[1];
+    for (int k = 0; k < *n; k++) {
+        if (!get_number(a, 1, k, &size[k]))
+            return NULL;
+        sum += size[k];
+    }
+    if (dim >= x->n_dims || sum != (double)x->ne[dim])
+        return arch_error_hint(ev, GGL_SHAPE, a->e->mark, NULL,
+                               "the parts are %.0f together, and dimension %" PRId64
+                               " of %s is %" PRId64,
+                               sum, dim, ggl_shape_text(x, shape, sizeof shape), x->ne[dim]),
+               NULL;
+    arch_value *out = *n == 1 ? &ev->one : ggl_arena_alloc(&ev->arena, (size_t)*n, sizeof *out);
+    if (!out)
+        return arch_nomem(ev), NULL;
+    ev->n_siblings++;
+    for (int k = 0; k < *n; k++) {
+        ggl_tensor *t = arch_split_one(ev, a->e->mark, x, (int)dim, first, (int64_t)size[k],
+                                       a->value[a->first[1] + k].text);
+        out[k] = result_of(ev, a->e->mark, t, (const arch_value *[]){a->value}, 1);
+        if (out[k].kind == VAL_FAIL)
+            return NULL;
+        ev->made[t->id].siblings = *n > 1 ? ev->n_siblings : 0;
+        first += (int64_t)size[k];
+    }
+    return out;
+}
+
+static arch_value call_concat(args *a) {
+    arch_value v;
+    int64_t dim;
+    ggl_tensor *all = get_tensor(a, 0, 0);
+    if (!all || !get_dim(a, 1, &dim))
+        return ARCH_FAIL;
+    v = a->value[0].kind == VAL_TENSOR ? a->value[0] : arch_tensor(all);
+    v.bias = NULL;
+    for (int k = 1; k < a->n[0]; k++) {
+        ggl_tensor *src[2] = {all, get_tensor(a, 0, k)};
+        all = src[1]
+                  ? arch_node(a->ev, a->e->mark, GGL_OP_CONCAT, src, 2, (double[]){(double)dim}, 1)
+                  : NULL;
+        const arch_value *in[2] = {&v, &a->value[k]};
+        v = result_of(a->ev, a->e->mark, all, in, 2);
+        if (v.kind == VAL_FAIL)
+            break;
+    }
+    return v;
+}
+
+static arch_value call_size(args *a) {
+    char text[256];
+    int64_t dim;
+    const arch_value *x = &a->value[0];
+    if (!get_dim(a, 1, &dim))
+        return ARCH_FAIL;
+    if (x->kind == VAL_LIST)
+        return arch_number((double)x->n);
+    if (x->kind == VAL_NUMBER || (x->key && (x->kind == VAL_BOOL || x->kind == VAL_STRING)))
+        return arch_number(1); /* one value serves as a list: .k[l] is it for all l */
+    if (x->kind != VAL_TENSOR)
+        return arch_error(a->ev, a->e->arg[0].value->place, "size is of tensors and lists: %s",
+                          arch_value_text(x, text, sizeof text));
+    bool there = dim < x->t->n_dims;
+    arch_value v = arch_number(there ? (double)x->t->ne[dim] : 1);
+    v.text = there ? x->t->dim_name[dim] : NULL;
+    return v;
+}
+
+static arch_value call_count(args *a) {
+    char text[256];
+    const arch_value *x = &a->value[0];
+    arch_value v = arch_number(1);
+    if (x->kind == VAL_NUMBER)
+        return v;
+    if (x->kind != VAL_TENSOR)
+        return arch_error(a->ev, a->e->arg[0].value->place, "count is of tensors: %s",
+                          arch_value_text(x, text, sizeof text));
+    for (int d = 0; d < x->t->n_dims; d++) {
+        arch_value f = arch_number((double)x->t->ne[d]);
+        f.text = x->t->dim_name[d];
+        const char *joined = d ? arch_join_text(a->ev, "*", &v, &f) : f.text;
+        v.num *= f.num;
+        v.text = joined;
+    }
+    return v;
+}
+
+static arch_value call_builtin(args *a) {
+    double x;
+    switch (a->e->builtin) {
+    case FN_CONCAT:
+        return call_concat(a);
+    case FN_SIZE:
+        return call_size(a);
+    case FN_COUNT:
+        return call_count(a);
+    case FN_CEIL:
+        return get_number(a, 0, 0, &x) ? arch_number(ceil(x)) : ARCH_FAIL;
+    case FN_LOG2:
+        return get_number(a, 0, 0, &x) ? arch_number(ggl_log2(x)) : ARCH_FAIL;
+    default:
+        return ARCH_FAIL;
+    }
+}
+
+arch_value *arch_call_primitive(arch_eval *ev, const arch_expr *e, int *n) {
+    args a;
+    arch_value *out = NULL;
+    *n = 1;
+    if (eval_args(&a, ev, e,
+                  e->callee == CALL_OP ? arch_sig_of_op(e->op) : arch_sig_of_builtin(e->builtin))) {
+        if (e->callee == CALL_BUILTIN && e->builtin == FN_SPLIT) {
+            out = call_split(&a, n);
+        } else {
+            ev->one = e->callee == CALL_OP ? call_op(&a) : call_builtin(&a);
+            out = ev->one.kind == VAL_FAIL ? NULL : &ev->one;
+        }
+    }
+    ggl_free(a.value);
+    return out;
+}

@@ -1,0 +1,144 @@
+/* What made-up models learn from a `require` that they do not obey: another value of the keys that its condition reads, so that
+ * it holds. The build says so (require_key) and starts again. */
+#include <math.h>
+
+#include "compile.h"
+
+/* The key that an expression is, with its value; NULL: none. An absent key whose default was taken is one, too. */
+static const char *key_of(arch_eval *ev, const arch_expr *e, arch_value *now) {
+    if (e->kind == EX_OR_ELSE) {
+        const char *key = key_of(ev, e->a, now);
+        if (key)
+            *now = arch_eval_expr(ev, e);
+        return key;
+    }
+    if (e->kind != EX_KEY && e->kind != EX_INDEX && e->kind != EX_NAME)
+        return NULL;
+    *now = arch_eval_expr(ev, e);
+    return now->kind == VAL_TENSOR || now->kind == VAL_FAIL ? NULL : now->key;
+}
+
+static bool number_of(arch_eval *ev, const arch_expr *e, double *x) {
+    const arch_value v = arch_eval_expr(ev, e);
+    *x = v.num;
+    return v.kind == VAL_NUMBER;
+}
+
+static void require_number(arch_eval *ev, const char *key, double x) {
+    ev->src->require_key(ev->src->ctx, key, &(llm_arch_item){.number = x});
+}
+
+/* What one operand of `a op b` has to be for the whole to be x; `other` is the other one. */
+static double undone(ggl_op op, bool left, double other, double x) {
+    switch (op) {
+    case GGL_OP_ADD:
+        return x - other;
+    case GGL_OP_SUB:
+        return left ? x + other : other - x;
+    case GGL_OP_MUL:
+        return x / other;
+    case GGL_OP_DIV:
+        return left ? x * other : other / x;
+    default:
+        return NAN;
+    }
+}
+
+/* a % b == x: the nearest multiple of b, and x. */
+static double with_rest(double a, double b, double x) {
+    const double times = floor(a / b + 0.5);
+    return (times < 1 ? 1 : times) * b + x;
+}
+
+/* Gives a key that the expression reads such a value that it is x; up: above that if not possible in whole numbers, -1 below,
+ * 0 either. False: it reads none that it could be reached by. */
+static bool aim(arch_eval *ev, const arch_expr *e, double x, int up) {
+    arch_value now;
+    double a, b;
+    const char *key = key_of(ev, e, &now);
+    if (key && now.kind == VAL_NUMBER && isfinite(x)) {
+        require_number(ev, key, up > 0 ? ceil(x) : up < 0 ? floor(x) : x);
+        return true;
+    }
+    if (key || e->kind != EX_BINARY || !number_of(ev, e->a, &a) || !number_of(ev, e->b, &b))
+        return false;
+    if (e->op == GGL_OP_MOD)
+        return aim(ev, e->a, with_rest(a, b, x), 0);
+    return aim(ev, e->a, undone(e->op, true, b, x), up) ||
+           aim(ev, e->b, undone(e->op, false, a, x), up);
+}
+
+/* a < b and the like: one of the two moves to the other's side. */
+static void teach_order(arch_eval *ev, const arch_expr *e, ggl_op op) {
+    const bool less = op == GGL_OP_LT || op == GGL_OP_LE;
+    const double gap = op == GGL_OP_LE || op == GGL_OP_GE ? 0 : less ? -1 : 1;
+    double a, b;
+    if (number_of(ev, e->a, &a) && number_of(ev, e->b, &b) &&
+        !aim(ev, e->a, b + gap, less ? -1 : 1))
+        aim(ev, e->b, a - gap, less ? 1 : -1);
+}
+
+/* The other operand's value, whatever its kind. */
+static void teach_equal(arch_eval *ev, const arch_expr *e) {
+    const arch_expr *side[2] = {e->a, e->b};
+    for (int k = 0; k < 2; k++) {
+        arch_value now;
+        const char *key = key_of(ev, side[k], &now);
+        const arch_value other = arch_eval_expr(ev, side[1 - k]);
+        if (key && now.kind == other.kind && !arch_equal(&now, &other)) {
+            ev->src->require_key(ev->src->ctx, key,
+                                 &(llm_arch_item){other.num, other.flag, other.str});
+            return;
+        }
+    }
+    double a, b;
+    if (number_of(ev, e->a, &a) && number_of(ev, e->b, &b) && !aim(ev, e->a, b, 0))
+        aim(ev, e->b, a, 0);
+}
+
+static void teach_comparison(arch_eval *ev, const arch_expr *e, bool want) {
+    static const ggl_op opposite[][2] = {
+        {GGL_OP_EQ, GGL_OP_NE}, {GGL_OP_LT, GGL_OP_GE}, {GGL_OP_GT, GGL_OP_LE}};
+    ggl_op op = e->op;
+    double b;
+    for (int k = 0; !want && k < 6; k++)
+        if (opposite[k / 2][k % 2] == e->op)
+            op = opposite[k / 2][1 - k % 2];
+    if (op == GGL_OP_EQ)
+        teach_equal(ev, e);
+    else if (op == GGL_OP_NE && number_of(ev, e->b, &b))
+        aim(ev, e->a, b + 1, 0);
+    else if (op != GGL_OP_NE)
+        teach_order(ev, e, op);
+}
+
+static bool holds(arch_eval *ev, const arch_expr *e) {
+    const arch_value v = arch_eval_expr(ev, e);
+    return v.kind == VAL_BOOL && v.flag;
+}
+
+void arch_teach(arch_eval *ev, const arch_expr *e, bool want) {
+    arch_value now;
+    const char *key = key_of(ev, e, &now);
+    if (key && now.kind == VAL_BOOL) {
+        ev->src->require_key(ev->src->ctx, key, &(llm_arch_item){.flag = want});
+    } else if (e->kind == EX_NOT) {
+        arch_teach(ev, e->a, !want);
+    } else if (e->kind == EX_AND && want) {
+        arch_teach(ev, e->a, true);
+        arch_teach(ev, e->b, true);
+    } else if (e->kind == EX_AND || (e->kind == EX_OR && want)) {
+        arch_teach(ev, e->a, want);
+    } else if (e->kind == EX_OR) { /* the second is not looked at while the first holds */
+        arch_teach(ev, holds(ev, e->a) ? e->a : e->b, false);
+    } else if (e->kind == EX_HAS && !want && (key = key_of(ev, e->a, &now)) != NULL) {
+        if (now.kind != VAL_NONE)
+            ev->src->require_key(ev->src->ctx, key, NULL);
+    } else if (e->kind == EX_IN && want && e->b->kind == EX_LIST && e->b->n_arg > 0) {
+        const arch_expr first = {
+            .kind = EX_BINARY, .op = GGL_OP_EQ, .a = e->a, .b = e->b->arg[0].value};
+        teach_equal(ev, &first);
+    } else if (e->kind == EX_BINARY) {
+        teach_comparison(ev, e, want);
+    }
+}

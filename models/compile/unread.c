@@ -1,0 +1,603 @@
+/* Keys and tensors of the source that the descriptor does not read: whether they are harmless
+ * (known_keys.arch), ignored on request, or an error. The error names all of them. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "compile.h"
+
+#define MAX_NOTES 65536
+#define MAX_LINES 20  /* of the error */
+#define LINE      220 /* bytes of one of them, about */
+#define TAIL      760 /* bytes of what follows them */
+#define NAME      80  /* of a name in it */
+#define FEW       3   /* names that are all suggested */
+
+/* --- notes ------------------------------------------------------------------------------------ */
+
+/* text: NULL, or lines that each have an end. */
+static bool has_line(const char *text, const char *line, size_t n) {
+    for (const char *s = text; s && *s; s = strchr(s, '\n') + 1)
+        if (strncmp(s, line, n) == 0 && s[n] == '\n')
+            return true;
+    return false;
+}
+
+void arch_note(arch_eval *ev, const char *fmt, ...) {
+    char buf[512];
+    va_list args;
+    va_start(args, fmt);
+    ggl_vformat(buf, sizeof buf, fmt, args);
+    va_end(args);
+    size_t n = ev->notes ? strlen(ev->notes) : 0, m = strlen(buf);
+    if (n > MAX_NOTES || has_line(ev->notes, buf, m))
+        return;
+    char *notes = ggl_calloc(n + m + 2, 1);
+    if (!notes) {
+        arch_nomem(ev);
+        return;
+    }
+    if (n)
+        memcpy(notes, ev->notes, n);
+    memcpy(notes + n, buf, m);
+    notes[n + m] = '\n';
+    ggl_free(ev->notes);
+    ev->notes = notes;
+}
+
+/* --- names, cut to fit ------------------------------------------------------------------------ */
+
+/* Cuts a text at `most` bytes, between characters, and ends it by "..". */
+static void cut(char *s, size_t most) {
+    if (strlen(s) <= most)
+        return;
+    size_t n = most - 2;
+    while (n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80)
+        n--;
+    strcpy(s + n, "..");
+}
+
+/* A name as messages show it; returns buf, which has room for NAME + 3 bytes. */
+static const char *shown(ggl_str name, char *buf) {
+    char all[4 * (NAME + 4) + 1];
+    ggl_show(all, sizeof all, name.s, name.n < NAME + 4 ? name.n : NAME + 4);
+    cut(all, NAME);
+    return strcpy(buf, all);
+}
+
+bool arch_is_pasteable(const char *s, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (!((s[i] >= 'a' && s[i] <= 'z') || (s[i] >= 'A' && s[i] <= 'Z') ||
+              (s[i] >= '0' && s[i] <= '9') || (s[i] && strchr("._-*", s[i]))))
+            return false;
+    return n > 0 && n <= NAME;
+}
+
+/* --- values, for messages --------------------------------------------------------------------- */
+
+static void item_text(arch_eval *ev, const llm_arch_key *k, uint64_t i, char *buf, size_t size) {
+    llm_arch_item item = {0};
+    char text[4 * 64 + 1];
+    snprintf(buf, size, "?");
+    if (!ev->src->get_item(ev->src->ctx, k, i, &item))
+        return;
+    if (k->type == LLM_ARCH_NUMBER)
+        snprintf(buf, size, "%.12g", item.number);
+    else if (k->type == LLM_ARCH_BOOL)
+        snprintf(buf, size, "%s", item.flag ? "true" : "false");
+    else {
+        ggl_show(text, sizeof text, item.string.s, item.string.n < 64 ? item.string.n : 64);
+        cut(text, 48);
+        snprintf(buf, size, "\"%s\"", text);
+    }
+}
+
+const char *arch_value_of_key(arch_eval *ev, ggl_str key, char *buf, size_t size) {
+    char name[300], item[300];
+    llm_arch_key k;
+    snprintf(name, sizeof name, "%.*s", (int)(key.n < 256 ? key.n : 256), key.s);
+    buf[0] = 0;
+    if (!ev->src->find_key(ev->src->ctx, name, &k))
+        return buf;
+    if (!k.is_list) {
+        item_text(ev, &k, 0, item, sizeof item);
+        snprintf(buf, size, " = %s", item); /* at most 50 bytes */
+        return buf;
+    }
+    size_t used = (size_t)snprintf(buf, size, " = [");
+    for (uint64_t i = 0; i < k.n && i < 4 && used + 60 < size; i++) {
+        item_text(ev, &k, i, item, sizeof item);
+        used += (size_t)snprintf(buf + used, size - used, "%s%s", i ? ", " : "", item);
+    }
+    snprintf(buf + used, size - used, k.n > 4 ? ", ..] of %" PRIu64 : "]", k.n);
+    return buf;
+}
+
+/* --- what is ignored on request --------------------------------------------------------------- */
+
+typedef struct asked { /* of a pattern */
+    size_t n_own;      /* names that fit, and that no pattern before it fits */
+    ggl_str first;     /* of these */
+} asked;
+
+typedef struct requests { /* for each pattern of keys, or of tensors */
+    asked *asked;
+    size_t *hits; /* names that fit */
+} requests;
+
+typedef struct unread_key {
+    ggl_str name;
+    const char *reason;
+} unread_key;
+
+/* Tensors whose names differ in numbers only: "blk.*.ffn_gate.*.weight". */
+typedef struct unread_tensor {
+    ggl_str pattern;
+    size_t n;
+    int n_numbers;
+    int64_t from[4], to[4];
+    ggl_str first;
+} unread_tensor;
+
+typedef struct unread_part { /* tensors of a part that text does not need */
+    const char *what;
+    size_t n;
+} unread_part;
+
+typedef struct unread {
+    arch_eval *ev;
+    unread_key *key;
+    size_t n_key, cap_key;
+    unread_tensor *tensor;
+    size_t n_tensor, cap_tensor, n_tensors;
+    ggl_index index; /* of tensor, by pattern */
+    unread_part part[16];
+    int n_part;
+    requests key_asked, tensor_asked; /* of ev->request */
+} unread;
+
+/* Whether one of the user's patterns fits; counts for all that do, and as the first one's own. */
+static bool on_request(const unread *u, const char *const *pattern, size_t n, const requests *r,
+                       ggl_str name) {
+    if (!arch_step_patterns(u->ev, n, name))
+        return false;
+    const size_t i = arch_match_first(pattern, n, name, r->hits);
+    if (i < n && r->asked[i].n_own++ == 0)
+        r->asked[i].first = name;
+    return i < n;
+}
+
+/* The k-th pattern of keys and tensors; *hits: names that it fits. */
+static const char *request_at(const unread *u, size_t k, bool *is_key, size_t *hits) {
+    const llm_arch_ignore *r = u->ev->request;
+    *is_key = k < r->n_key;
+    *hits = *is_key ? u->key_asked.hits[k] : u->tensor_asked.hits[k - r->n_key];
+    return *is_key ? r->key[k] : r->tensor[k - r->n_key];
+}
+
+static void describe_asked(const unread *u, bool key, const char *pattern, const asked *a,
+                           char *buf, size_t size) {
+    char value[128], name[NAME + 3];
+    if (a->n_own > 1)
+        snprintf(buf, size, "%zu %s %s", a->n_own, key ? "keys" : "tensors",
+                 shown((ggl_str){pattern, strlen(pattern)}, name));
+    else
+        snprintf(buf, size, "%s%s", shown(a->first, name),
+                 key ? arch_value_of_key(u->ev, a->first, value, sizeof value) : "");
+}
+
+/* Lines for all that was ignored, and one for each pattern that fits nothing. */
+static void note_request(unread *u) {
+    const llm_arch_ignore *r = u->ev->request;
+    char line[400] = "", one[240], name[NAME + 3];
+    size_t used = 0, hits;
+    bool key;
+    for (size_t i = 0; r && i < r->n_key + r->n_tensor; i++) {
+        const char *pattern = request_at(u, i, &key, &hits);
+        const asked *a = key ? &u->key_asked.asked[i] : &u->tensor_asked.asked[i - r->n_key];
+        if (hits == 0) {
+            arch_note(u->ev, "%s: no unread %s fits '%s', which was to be ignored",
+                      u->ev->src->name, key ? "key" : "tensor",
+                      shown((ggl_str){pattern, strlen(pattern)}, name));
+            continue;
+        }
+        if (a->n_own == 0)
+            continue;
+        describe_asked(u, key, pattern, a, one, sizeof one);
+        if (used && used + strlen(one) + 2 >= sizeof line) {
+            arch_note(u->ev, "ignored on your request: %s", line);
+            used = 0;
+        }
+        used += (size_t)snprintf(line + used, sizeof line - used, "%s%s", used ? ", " : "", one);
+    }
+    if (used)
+        arch_note(u->ev, "ignored on your request: %s", line);
+}
+
+/* --- keys ------------------------------------------------------------------------------------- */
+
+static bool ignored(arch_eval *ev, ggl_str name) {
+    return arch_step_patterns(ev, ev->n_ignore, name) &&
+           arch_match_any(ev->ignore, ev->n_ignore, name);
+}
+
+static bool find_keys(unread *u, arch_judge *j) {
+    arch_eval *ev = u->ev;
+    const llm_arch_ignore *r = ev->request;
+    ggl_str key;
+    for (size_t i = 0; ev->src->key_at && ev->src->key_at(ev->src->ctx, i, &key); i++) {
+        const llm_arch_judged judged = arch_judge_key(j, key);
+        if (ev->status != GGL_OK)
+            return false;
+        const bool maybe = judged.use == LLM_ARCH_IGNORED && judged.reason;
+        if (judged.use != LLM_ARCH_UNREAD && !maybe)
+            continue;
+        if ((r && on_request(u, r->key, r->n_key, &u->key_asked, key)) || maybe)
+            continue;
+        if (!arch_push(ev, &u->key, &u->cap_key, u->n_key + 1, sizeof *u->key))
+            return false;
+        u->key[u->n_key++] = (unread_key){key, judged.reason};
+    }
+    return ev->status == GGL_OK;
+}
+
+/* --- tensors ---------------------------------------------------------------------------------- */
+
+int arch_number_pattern(ggl_str name, char *buf, size_t size, int64_t number[4]) {
+    int n_numbers = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < name.n && n + 1 < size; i++) {
+        size_t end = i;
+        int64_t x = 0;
+        while (end < name.n && end < i + 9 && name.s[end] >= '0' && name.s[end] <= '9')
+            x = 10 * x + (name.s[end++] - '0');
+        const bool whole = end > i && i > 0 && name.s[i - 1] == '.' && end < name.n &&
+                           name.s[end] == '.' && n_numbers < 4;
+        buf[n++] = whole ? '*' : name.s[i];
+        if (whole) {
+            number[n_numbers++] = x;
+            i = end - 1;
+        }
+    }
+    buf[n] = 0;
+    return n_numbers;
+}
+
+static bool add_tensor(unread *u, ggl_str name) {
+    char buf[256];
+    int64_t number[4] = {0};
+    const int n_numbers = arch_number_pattern(name, buf, sizeof buf, number);
+    arch_eval *ev = u->ev;
+    if (!arch_push(ev, &u->tensor, &u->cap_tensor, u->n_tensor + 1, sizeof *u->tensor))
+        return false;
+    unread_tensor *t = &u->tensor[u->n_tensor];
+    *t = (unread_tensor){.pattern = {buf, strlen(buf)}, .n_numbers = n_numbers, .first = name};
+    size_t at = ggl_index_find(&u->index, u->tensor, t->pattern);
+    if (at == SIZE_MAX) {
+        if (!(t->pattern.s = arch_strdup(ev, buf)))
+            return false;
+        if (arch_index_room(&u->index, u->tensor, u->n_tensor + 1, sizeof *t, NULL) != GGL_OK)
+            return arch_nomem(ev), false;
+        memcpy(t->from, number, sizeof number);
+        memcpy(t->to, number, sizeof number);
+        ggl_index_put(&u->index, u->tensor, at = u->n_tensor++);
+    }
+    t = &u->tensor[at];
+    t->n++;
+    u->n_tensors++;
+    for (int k = 0; k < n_numbers; k++) {
+        t->from[k] = number[k] < t->from[k] ? number[k] : t->from[k];
+        t->to[k] = number[k] > t->to[k] ? number[k] : t->to[k];
+    }
+    return true;
+}
+
+static void add_part(unread *u, const char *what) {
+    int k = 0;
+    while (k < u->n_part && u->part[k].what != what)
+        k++;
+    if (k == u->n_part && k < (int)(sizeof u->part / sizeof *u->part))
+        u->part[u->n_part++] = (unread_part){what, 0};
+    if (k < u->n_part)
+        u->part[k].n++;
+}
+
+static bool find_tensors(unread *u) {
+    arch_eval *ev = u->ev;
+    const llm_arch_ignore *r = ev->request;
+    ggl_str name;
+    char full[512];
+    for (size_t i = 0; ev->src->tensor_at && ev->src->tensor_at(ev->src->ctx, i, &name); i++) {
+        snprintf(full, sizeof full, "%.*s", (int)(name.n < 500 ? name.n : 500), name.s);
+        if (arch_find_weight(ev, full) || ignored(ev, name))
+            continue;
+        const char *part = arch_part_of_tensor(ev, name);
+        if (ev->status != GGL_OK)
+            return false;
+        if (ev->params && ev->params->unread)
+            ev->params->unread(ev->params->ctx, i, part);
+        if (part)
+            add_part(u, part);
+        else if (!(r && on_request(u, r->tensor, r->n_tensor, &u->tensor_asked, name)) &&
+                 !add_tensor(u, name))
+            return false;
+    }
+    for (int k = 0; k < u->n_part; k++)
+        arch_note(ev, "%s: %zu tensor%s of %s %s not used", ev->src->name, u->part[k].n,
+                  u->part[k].n == 1 ? "" : "s", u->part[k].what, u->part[k].n == 1 ? "is" : "are");
+    return ev->status == GGL_OK;
+}
+
+/* "blk.{0..23}.attn_k.bias" */
+static void numbered(const unread_tensor *t, char *buf, size_t size) {
+    size_t n = 0;
+    int k = 0;
+    buf[0] = 0;
+    for (const char *s = t->pattern.s; *s && n + 1 < size; s++) {
+        if (*s != '*' || k >= t->n_numbers) {
+            buf[n++] = *s;
+            buf[n] = 0;
+            continue;
+        }
+        if (t->from[k] == t->to[k])
+            n += (size_t)snprintf(buf + n, size - n, "%" PRId64, t->from[k]);
+        else
+            n += (size_t)snprintf(buf + n, size - n, "{%" PRId64 "..%" PRId64 "}", t->from[k],
+                                  t->to[k]);
+        k++;
+    }
+}
+
+/* ': declared by exp_probs_b [64] from "blk.{l}.exp_probs_b.bias"': a bias of no weight. */
+static void lone_bias_hint(const arch_eval *ev, const char *name, char *buf, size_t size) {
+    const arch_stmt *s = ev->arch->body;
+    char shape[64], prefix[ARCH_MAX_NAME + 8] = "";
+    llm_arch_tensor t = {.name = name, .optional = true};
+    const char *dot = strncmp(name, "blk.", 4) == 0 ? strchr(name + 4, '.') : NULL;
+    const char *stem = dot ? dot + 1 : name;
+    while (s && s->kind != ST_LAYER)
+        s = s->next;
+    if ((dot && !s) || !ev->src->find_tensor(ev->src->ctx, &t))
+        return;
+    if (dot)
+        snprintf(prefix, sizeof prefix, "blk.{%s}.", s->target[0].name);
+    size_t n = (size_t)snprintf(shape, sizeof shape, "%lld", (long long)t.ne[0]);
+    for (int d = 1; d < t.n_dims && n < sizeof shape; d++)
+        n += (size_t)snprintf(shape + n, sizeof shape - n, ", %lld", (long long)t.ne[d]);
+    const int word = (int)strcspn(stem, ".");
+    if ((size_t)word + strlen(stem) + strlen(prefix) < 60)
+        snprintf(buf, size, ": it has no weight; declared by %.*s [%s] from \"%s%.60s\"", word, stem,
+                 shape, prefix, stem);
+}
+
+/* A bias whose weight is declared without one is the usual case. */
+static void bias_hint(arch_eval *ev, ggl_str name, char *buf, size_t size) {
+    char full[300], bias[300];
+    size_t n = name.n < 256 ? name.n : 256;
+    buf[0] = 0;
+    snprintf(full, sizeof full, "%.*s", (int)n, name.s);
+    if (n <= 5 || strcmp(full + n - 5, ".bias") != 0)
+        return;
+    strcpy(bias, full);
+    strcpy(full + n - 5, ".weight");
+    const arch_weight *w = arch_find_weight(ev, full);
+    llm_arch_tensor t = {.name = full, .optional = true};
+    int line, col;
+    if (!w && !ev->src->find_tensor(ev->src->ctx, &t))
+        lone_bias_hint(ev, bias, buf, size);
+    if (!w)
+        return;
+    arch_line_col(w->place, &line, &col);
+    snprintf(buf, size, ": its weight is declared in %s:%d without 'bias'", w->place.text->name,
+             line);
+}
+
+/* --- the error -------------------------------------------------------------------------------- */
+
+typedef struct message {
+    char s[sizeof((ggl_error *)0)->msg];
+    size_t n, tail; /* tail: bytes that are kept for what follows the list */
+} message;
+
+/* Appends what ggl_vformat makes of it, which shows control characters, as much as there is room. */
+static void say(message *m, const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    ggl_vformat(m->s + m->n, sizeof m->s - m->n, fmt, args);
+    va_end(args);
+    m->n += strlen(m->s + m->n);
+}
+
+static void say_count(message *m, size_t n, const char *what) {
+    say(m, "%zu %s%s", n, what, n == 1 ? "" : "s");
+}
+
+/* Ends the line before; false: the message is long enough. */
+static bool new_line(message *m, int *lines) {
+    if (++*lines > MAX_LINES || m->n + LINE + m->tail > sizeof m->s)
+        return false;
+    m->s[m->n++] = '\n';
+    m->s[m->n] = 0;
+    return true;
+}
+
+static void end_line(message *m) {
+    if (m->n + 1 < sizeof m->s) {
+        m->s[m->n++] = '\n';
+        m->s[m->n] = 0;
+    }
+}
+
+static void list_all(const unread *u, message *m) {
+    char text[300], hint[260], name[NAME + 3];
+    int lines = 0;
+    size_t k = 0, i = 0;
+    for (; k < u->n_key && new_line(m, &lines); k++) {
+        const unread_key *x = &u->key[k];
+        say(m, "  %s%s%s%s", shown(x->name, name),
+            arch_value_of_key(u->ev, x->name, text, sizeof text), x->reason ? ": " : "",
+            x->reason ? x->reason : "");
+    }
+    for (; k == u->n_key && i < u->n_tensor && new_line(m, &lines); i++) {
+        const unread_tensor *t = &u->tensor[i];
+        numbered(t, text, sizeof text);
+        cut(text, 100);
+        bias_hint(u->ev, t->first, hint, sizeof hint);
+        say(m, t->n > 1 ? "  %s (%zu tensors)" : "  %s", text, t->n);
+        say(m, "%s", hint);
+    }
+    const size_t more = u->n_key - k + u->n_tensor - i;
+    if (more) {
+        end_line(m);
+        say(m, "  and %zu more ('llm-arch show' lists all)", more);
+    }
+}
+
+static void suggest(message *m, const char *flag, const char *name, const char *end) {
+    say(m, " --ignore-%s '%s%s'", flag, name, end);
+}
+
+/* Each name while they are few, else a pattern for all. */
+static void suggest_keys(const unread *u, message *m) {
+    bool each = u->n_key <= FEW;
+    for (size_t i = 0; each && i < u->n_key; i++)
+        each = arch_is_pasteable(u->key[i].name.s, u->key[i].name.n);
+    char name[NAME + 3];
+    for (size_t i = 0; each && i < u->n_key; i++)
+        suggest(m, "key", shown(u->key[i].name, name), "");
+    if (!each && arch_is_pasteable(u->ev->family, strlen(u->ev->family)))
+        suggest(m, "key", u->ev->family, ".*");
+}
+
+static void suggest_tensors(const unread *u, message *m) {
+    bool each = u->n_tensor <= FEW;
+    for (size_t i = 0; each && i < u->n_tensor; i++)
+        each = arch_is_pasteable(u->tensor[i].pattern.s, u->tensor[i].pattern.n);
+    for (size_t i = 0; each && i < u->n_tensor; i++)
+        suggest(m, "tensor", u->tensor[i].pattern.s, "");
+    if (!each)
+        suggest(m, "tensor", "*", "");
+}
+
+/* A slip in a pattern of the user's: the first that fits nothing. */
+static void say_unfit(const unread *u, message *m) {
+    const llm_arch_ignore *r = u->ev->request;
+    char name[NAME + 3];
+    bool key;
+    size_t hits;
+    for (size_t i = 0; r && i < r->n_key + r->n_tensor; i++) {
+        const char *pattern = request_at(u, i, &key, &hits);
+        if (hits > 0)
+            continue;
+        end_line(m);
+        say(m, "Nothing that is not read fits --ignore-%s '%s'.", key ? "key" : "tensor",
+            shown((ggl_str){pattern, strlen(pattern)}, name));
+        return;
+    }
+}
+
+/* How to go on, for whoever runs the model. */
+static void say_advice(const unread *u, message *m) {
+    say_unfit(u, m);
+    end_line(m);
+    say(m, "Without them the output may be wrong.");
+    const size_t end = m->n;
+    say(m, " To go on at your own risk:");
+    const size_t begin = m->n;
+    if (u->n_key)
+        suggest_keys(u, m);
+    if (u->n_tensor)
+        suggest_tensors(u, m);
+    if (m->n == begin) /* there is no pattern that can be pasted */
+        m->s[m->n = end] = 0;
+}
+
+/* How many there are, and which. */
+static void say_unread(const unread *u, message *m) {
+    say(m, "%.200s: error: ", u->ev->src->name);
+    if (u->n_key)
+        say_count(m, u->n_key, "key");
+    if (u->n_key && u->n_tensor)
+        say(m, " and ");
+    if (u->n_tensor)
+        say_count(m, u->n_tensors, "tensor");
+    say(m,
+        u->n_key + u->n_tensors == 1 ? " of this file is not read by %.100s:"
+                                     : " of this file are not read by %.100s:",
+        u->ev->arch->text.name);
+    list_all(u, m);
+}
+
+static bool report(const unread *u) {
+    arch_eval *ev = u->ev;
+    message m = {.tail = TAIL};
+    if (u->n_key + u->n_tensor == 0)
+        return true;
+    say_unread(u, &m);
+    say_advice(u, &m);
+    end_line(&m);
+    say(&m, "An author reads, ignores or requires each of them in %.100s.", ev->arch->text.name);
+    ev->status = GGL_FORMAT;
+    if (ev->err) {
+        ev->err->status = GGL_FORMAT; /* not by ggl_fail, which would show the ends of lines */
+        memcpy(ev->err->msg, m.s, m.n + 1);
+    }
+    return false;
+}
+
+static bool make_requests(arch_eval *ev, requests *r, size_t n) {
+    r->asked = ggl_arena_alloc(&ev->arena, n + 1, sizeof *r->asked);
+    r->hits = ggl_arena_alloc(&ev->arena, n + 1, sizeof *r->hits);
+    return (r->asked && r->hits) || (arch_nomem(ev), false);
+}
+
+static bool make_asked(unread *u) {
+    const llm_arch_ignore *r = u->ev->request;
+    return !r || (make_requests(u->ev, &u->key_asked, r->n_key) &&
+                  make_requests(u->ev, &u->tensor_asked, r->n_tensor));
+}
+
+bool arch_check_source(arch_eval *ev) {
+    unread u = {.ev = ev};
+    arch_judge *j = arch_judge_new(ev);
+    bool ok = j && make_asked(&u) && find_tensors(&u) && find_keys(&u, j);
+    if (ok) {
+        note_request(&u);
+        ok = ev->status == GGL_OK && report(&u);
+    }
+    arch_judge_free(j);
+    ggl_index_fini(&u.index);
+    ggl_free(u.key);
+    ggl_free(u.tensor);
+    return ok;
+}
+
+/* The keys that nothing reads, and then the error, which may follow from that. */
+static void report_before(const unread *u, const ggl_error *error) {
+    message m = {.tail = strlen(error->msg) + 40};
+    if (u->n_key == 0 || m.tail + 2 * LINE + 200 > sizeof m.s)
+        return;
+    say_unread(u, &m);
+    end_line(&m);
+    say(&m, "That may be why:");
+    end_line(&m);
+    memcpy(m.s + m.n, error->msg, strlen(error->msg) + 1);
+    memcpy(u->ev->err->msg, m.s, sizeof m.s);
+}
+
+void arch_report_keys_before(arch_eval *ev) {
+    const ggl_status status = ev->status;
+    if (!ev->err || ev->refused || (status != GGL_FORMAT && status != GGL_SHAPE))
+        return;
+    const ggl_error error = *ev->err;
+    unread u = {.ev = ev};
+    ev->status = GGL_OK;
+    arch_judge *j = arch_judge_new(ev);
+    const bool ok = j && make_asked(&u) && find_keys(&u, j);
+    *ev->err = error;
+    if (ok)
+        report_before(&u, &error);
+    ev->status = status;
+    arch_judge_free(j);
+    ggl_free(u.key);
+}

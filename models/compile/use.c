@@ -1,0 +1,186 @@
+/* Nothing unused: what was declared and computed reaches the logits.
+ *
+ * The walk goes from the logits back through the nodes: into the bodies of calls from their
+ * results, from a parameter to the call's source, from a state to what is kept for it, from the arm
+ * taken of a choice to the other. What is left is not of use; of such a chain its end is reported,
+ * which nothing reads, for there the mistake is. */
+#include <string.h>
+
+#include "compile.h"
+
+typedef struct walk {
+    arch_eval *ev;
+    uint8_t *mark;      /* by id */
+    ggl_tensor **owner; /* of a parameter: the source it stands for; of a state: the KEEP */
+    ggl_tensor **stack;
+    size_t *edge,
+        *next; /* of each id the first of ev->read (+ 1), and for each of those the next */
+    size_t n, n_ids;
+} walk;
+
+static void visit(walk *w, ggl_tensor *t) {
+    if (t && !w->mark[t->id]) {
+        w->mark[t->id] = 1;
+        w->stack[w->n++] = t; /* each node once: the stack cannot overflow */
+    }
+}
+
+static void spread(walk *w) {
+    while (w->n > 0) {
+        ggl_tensor *t = w->stack[--w->n];
+        visit(w, w->owner[t->id]);
+        for (size_t i = w->edge[t->id]; i > 0; i = w->next[i - 1])
+            visit(w, w->ev->read[i - 1].to);
+        if (t->op == GGL_OP_CALL) { /* its sources only as far as the body reads them */
+            visit(w, t->body->result);
+            continue;
+        }
+        for (int k = 0; k < t->n_src; k++)
+            visit(w, t->src[k]);
+    }
+}
+
+static bool walk_init(walk *w, arch_eval *ev) {
+    w->ev = ev;
+    w->n_ids = (size_t)ggl_graph_n_ids(ev->g);
+    w->mark = ggl_calloc(w->n_ids, sizeof *w->mark);
+    w->owner = ggl_calloc(w->n_ids, sizeof *w->owner);
+    w->stack = ggl_calloc(w->n_ids, sizeof *w->stack);
+    w->edge = ggl_calloc(w->n_ids, sizeof *w->edge);
+    w->next = ggl_calloc(ev->n_read, sizeof *w->next);
+    if (!w->mark || !w->owner || !w->stack || !w->edge || !w->next)
+        return arch_nomem(ev), false;
+    for (size_t i = 0; i < ev->n_read; i++)
+        if (ev->read[i].from) {
+            w->next[i] = w->edge[ev->read[i].from->id];
+            w->edge[ev->read[i].from->id] = i + 1;
+        }
+    for (size_t i = 0; i < ev->n_call; i++)
+        for (int k = 0; k < ev->call[i]->n_src; k++)
+            w->owner[ev->call[i]->body->param[k]->id] = ev->call[i]->src[k];
+    for (size_t i = 0; i < ev->n_keep; i++)
+        w->owner[ev->keep[i]->src[0]->id] = ev->keep[i];
+    return true;
+}
+
+static void walk_fini(walk *w) {
+    ggl_free(w->mark);
+    ggl_free(w->owner);
+    ggl_free(w->stack);
+    ggl_free(w->edge);
+    ggl_free(w->next);
+}
+
+static arch_made *made_at(arch_eval *ev, size_t id) {
+    return id < ev->cap_made && ev->made[id].t ? &ev->made[id] : NULL;
+}
+
+/* Of several results of one call one suffices. From the last to the first: an earlier one may be
+ * behind a later one. */
+static void spread_siblings(walk *w) {
+    arch_eval *ev = w->ev;
+    uint8_t *used = ggl_calloc((size_t)ev->n_siblings + 1, 1);
+    if (!used) {
+        arch_nomem(ev);
+        return;
+    }
+    for (size_t id = w->n_ids; id-- > 0;) {
+        arch_made *m = made_at(ev, id);
+        if (m && w->mark[id] && m->siblings)
+            used[m->siblings] = 1;
+    }
+    for (size_t id = w->n_ids; id-- > 0;) {
+        arch_made *m = made_at(ev, id);
+        if (!m || !m->siblings)
+            continue;
+        if (w->mark[id])
+            used[m->siblings] = 1;
+        else if (used[m->siblings])
+            visit(w, m->t);
+        spread(w);
+    }
+    ggl_free(used);
+}
+
+/* Marks the sources of what is not of use with 2: they are not where the chain ends. */
+static void mark_inner(walk *w) {
+    for (size_t id = 0; id < w->n_ids; id++) {
+        arch_made *m = made_at(w->ev, id);
+        if (!m || w->mark[id] == 1)
+            continue;
+        if (m->t->op == GGL_OP_CALL && w->mark[m->t->body->result->id] != 1)
+            w->mark[m->t->body->result->id] = 2;
+        for (int k = 0; k < m->t->n_src; k++) {
+            ggl_tensor *s = m->t->src[k];
+            if (s && w->mark[s->id] != 1)
+                w->mark[s->id] = 2;
+            if (s && s->op == GGL_OP_CAST && s->src[0] && w->mark[s->src[0]->id] != 1)
+                w->mark[s->src[0]->id] = 2; /* casts are the builder's */
+        }
+    }
+}
+
+/* Why values may be of no use. */
+static const char *no_layers(const arch_eval *ev) {
+    return ev->n_layer == 0 ? "; the model has no layers (n_layer is 0)" : "";
+}
+
+/* Unused states are reported last, because the unused call that contains them is usually the mistake. */
+static bool report_value(walk *w, bool kept) {
+    arch_eval *ev = w->ev;
+    for (size_t id = 0; id < w->n_ids; id++) {
+        arch_made *m = made_at(ev, id);
+        if (!m || w->mark[id] || (m->t->op == GGL_OP_KEEP) != kept)
+            continue;
+        if (m->t->op == GGL_OP_CACHE)
+            arch_error(ev, m->place, "no attend reads what is cached here");
+        else if (m->target)
+            arch_error(ev, m->place, "the value of '%s' does not reach the logits%s", m->target,
+                       no_layers(ev));
+        else
+            arch_error(ev, m->place, "this value does not reach the logits%s", no_layers(ev));
+        return false;
+    }
+    return true;
+}
+
+static bool report_weight(walk *w, uint8_t left) {
+    arch_eval *ev = w->ev;
+    for (size_t i = 0; i < ev->n_weight; i++) {
+        const arch_weight *x = ev->weight[i];
+        if (!x->t || w->mark[x->t->id] != left) /* of one that is read in parts these count */
+            continue;
+        const char *hint = x->is_bias ? "linear(x, w) adds a bias; w.bias is it" : NULL;
+        ev->status = arch_fail(ev->err, GGL_FORMAT, x->place, x->chain, hint,
+                               "tensor %s is declared but does not reach the logits%s", x->name,
+                               no_layers(ev));
+        return false;
+    }
+    return true;
+}
+
+bool arch_check_use(arch_eval *ev, ggl_tensor *logits) {
+    walk w = {0};
+    bool ok = walk_init(&w, ev);
+    if (ok) {
+        visit(&w, logits);
+        spread(&w);
+        for (size_t i = 0; i < ev->n_read; i++)
+            if (!ev->read[i].from)
+                visit(&w, ev->read[i].to);
+        spread(&w);
+        spread_siblings(&w);
+        mark_inner(&w);
+        ok = ev->status == GGL_OK && report_weight(&w, 0) && report_value(&w, false) &&
+             report_value(&w, true) && report_weight(&w, 2);
+    }
+    walk_fini(&w);
+    return ok;
+}
+
+bool arch_check_unused(arch_eval *ev) {
+    const arch_target *t = ev->arch->unused;
+    if (t)
+        arch_error(ev, t->place, "nothing reads '%s': use it, or take the line out; a key that has no effect is for 'ignore'", t->name);
+    return !t;
+}

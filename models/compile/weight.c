@@ -1,0 +1,470 @@
+/* Declared tensors: the source's has the declared shape, or the error says both, and what the odd
+ * number might be. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "compile.h"
+#include "ggl/show.h"
+
+/* --- the table of what was declared ----------------------------------------------------------- */
+
+arch_weight *arch_find_weight(arch_eval *ev, const char *name) {
+    size_t i = ggl_index_find(&ev->weight_index, ev->weight_name, (ggl_str){name, strlen(name)});
+    return i == SIZE_MAX ? NULL : ev->weight[i];
+}
+
+/* False: out of memory, which is reported. */
+static bool index_weight(arch_eval *ev, const char *name) {
+    ggl_index *x = &ev->weight_index;
+    size_t i = ev->n_weight;
+    if (!arch_push(ev, &ev->weight_name, &ev->cap_weight_name, i + 1, sizeof *ev->weight_name))
+        return false;
+    ev->weight_name[i] = (ggl_str){name, strlen(name)};
+    if (arch_index_room(x, ev->weight_name, i + 1, sizeof *ev->weight_name, NULL) != GGL_OK)
+        return arch_nomem(ev), false;
+    ggl_index_put(x, ev->weight_name, i);
+    return true;
+}
+
+arch_weight *arch_add_weight(arch_eval *ev, const char *name, ggl_tensor *t, arch_place p,
+                             bool is_bias) {
+    if (ev->frame && !arch_step(ev, p, (int64_t)p.text->n / 32)) /* the chain counts lines */
+        return NULL;
+    arch_weight *w = ggl_arena_alloc(&ev->arena, 1, sizeof *w);
+    if (!w)
+        return arch_nomem(ev), NULL;
+    if (!arch_push(ev, &ev->weight, &ev->cap_weight, ev->n_weight + 1, sizeof *ev->weight) ||
+        !index_weight(ev, name))
+        return NULL;
+    *w = (arch_weight){name, t, p, arch_chain(ev, p), is_bias, NULL};
+    return ev->weight[ev->n_weight++] = w;
+}
+
+/* --- shapes ----------------------------------------------------------------------------------- */
+
+typedef struct shape {
+    int n;
+    int64_t ne[GGL_MAX_DIMS];
+    const char *name[GGL_MAX_DIMS];   /* the expressions */
+    const arch_expr *e[GGL_MAX_DIMS]; /* NULL: of a bias */
+} shape;
+
+static bool eval_shape(arch_eval *ev, const arch_stmt *s, shape *out) {
+    *out = (shape){.n = s->n_expr, .ne = {1, 1, 1, 1}};
+    double count = 1;
+    for (int d = 0; d < s->n_expr; d++) {
+        arch_value v = arch_eval_expr(ev, s->expr[d]);
+        if (v.kind == VAL_FAIL ||
+            !arch_want_whole(ev, s->expr[d], &v, 1, ARCH_MAX_DIM, &out->ne[d]))
+            return false;
+        count *= (double)out->ne[d];
+        out->name[d] = v.text;
+        out->e[d] = s->expr[d];
+    }
+    if (count > 0x1p50) {
+        arch_error_hint(ev, GGL_LIMIT, s->place, NULL, "a tensor of %.3g elements", count);
+        return false;
+    }
+    return true;
+}
+
+static const char *shape_text(const shape *s, bool names, char *buf, size_t size) {
+    size_t n = (size_t)snprintf(buf, size, "[");
+    char quote[48], num[24];
+    for (int d = 0; d < s->n && n < size; d++) {
+        const char *text = quote;
+        snprintf(num, sizeof num, "%" PRId64, s->ne[d]);
+        if (!names || (!s->e[d] && !s->name[d]))
+            text = num;
+        else if (s->e[d])
+            arch_quote(s->e[d]->place, quote, sizeof quote);
+        else
+            text = s->name[d];
+        n += (size_t)snprintf(buf + n, size - n, "%s%s", d ? ", " : "", text);
+    }
+    if (n < size)
+        snprintf(buf + n, size - n, "]");
+    return buf;
+}
+
+/* --- hints: what a number might be ------------------------------------------------------------ */
+
+static bool is_arithmetic(const arch_expr *e) {
+    if (e->kind == EX_NEG)
+        return is_arithmetic(e->a);
+    if (e->kind == EX_BINARY)
+        return is_arithmetic(e->a) && is_arithmetic(e->b);
+    return e->kind == EX_NUMBER || e->kind == EX_NAME;
+}
+
+typedef struct guess {
+    arch_eval *ev;
+    const arch_expr *dim;
+    int64_t found;
+    char *buf;
+    size_t size;
+    int n; /* how many expressions fit */
+} guess;
+
+/* The dimension's text with one name replaced by another. */
+static void quote_with(const arch_expr *e, const char *from, const char *to, char *buf,
+                       size_t size) {
+    char text[64];
+    size_t n = 0, len = strlen(from);
+    arch_quote(e->place, text, sizeof text);
+    for (const char *s = text; *s && n + 1 < size;) {
+        bool word = s == text || !(s[-1] == '_' || (s[-1] >= '0' && s[-1] <= '9') ||
+                                   (s[-1] >= 'a' && s[-1] <= 'z'));
+        char after = strncmp(s, from, len) == 0 ? s[len] : '_';
+        bool ends =
+            !(after == '_' || (after >= '0' && after <= '9') || (after >= 'a' && after <= 'z'));
+        if (word && ends) {
+            n += (size_t)snprintf(buf + n, size - n, "%s", to);
+            s += len;
+        } else {
+            buf[n++] = *s++;
+        }
+    }
+    buf[n < size ? n : size - 1] = 0;
+}
+
+static void find_word(void *ctx, arch_expr *e) {
+    const char **word = ctx;
+    if (e->kind == EX_NAME && *word && strcmp(e->name, *word) == 0)
+        *word = NULL;
+}
+
+/* Another of the descriptor's numbers in this name's place, one that is not there yet. Not n_ctx: the
+ * user chooses it, and no shape depends on it. */
+static void try_names(void *ctx, arch_expr *e) {
+    guess *g = ctx;
+    arch_eval *ev = g->ev;
+    if (e->kind != EX_NAME || g->n > 1)
+        return;
+    for (int k = SLOT_N_VOCAB; k < ev->arch->n_global && g->n < 2; k++) {
+        const arch_slot *s = &ev->global[k];
+        const char *word = ev->arch->global[k];
+        arch_walk_expr((arch_expr *)g->dim, find_word, &word);
+        if (!s->bound || s->v.kind != VAL_NUMBER || !word)
+            continue;
+        ev->vary_name = e->name;
+        ev->vary_value = s->v;
+        arch_value v = arch_eval_expr(ev, g->dim);
+        ev->vary_name = NULL;
+        char text[80];
+        if (v.kind != VAL_NUMBER || v.num != (double)g->found)
+            continue;
+        quote_with(g->dim, e->name, ev->arch->global[k], text, sizeof text);
+        char hint[160];
+        snprintf(hint, sizeof hint, "%" PRId64 " here is %s", g->found, text);
+        if (g->n == 0 || strcmp(hint, g->buf) != 0)
+            g->n++;
+        snprintf(g->buf, g->size, "%s", hint);
+    }
+}
+
+/* A tensor of several parts has a multiple of some number: 64 may be n_embd, or 2 * n_ff. */
+static bool is_multiple(const arch_eval *ev, int64_t found) {
+    for (int k = SLOT_FIRST_FREE; k < ev->arch->n_global; k++) {
+        const arch_slot *s = &ev->global[k];
+        const double times =
+            s->bound && s->v.kind == VAL_NUMBER && s->v.num > 1 ? (double)found / s->v.num : 0;
+        if (times >= 2 && times <= 8 && times == (double)(int)times)
+            return true;
+    }
+    return false;
+}
+
+static const char *guess_number(arch_eval *ev, const arch_expr *dim, int64_t found, char *buf,
+                                size_t size) {
+    buf[0] = 0;
+    guess g = {ev, dim, found, buf, size, 0};
+    if (dim && dim->place.n <= 64 && is_arithmetic(dim)) /* a longer one would take its time */
+        arch_walk_expr((arch_expr *)dim, try_names, &g);
+    if (g.n != 1 || (ev->convert && (found == 1 || is_multiple(ev, found))))
+        buf[0] = 0;
+    return buf;
+}
+
+/* --- one tensor ------------------------------------------------------------------------------- */
+
+static bool check_shape(arch_eval *ev, arch_place p, const llm_arch_tensor *t, const shape *want) {
+    char found[128], names[256], numbers[128], hint[160] = "";
+    shape have = {.n = t->n_dims};
+    int bad = -1;
+    memcpy(have.ne, t->ne, sizeof have.ne);
+    for (int d = 0; d < GGL_MAX_DIMS && bad < 0; d++)
+        if ((d < t->n_dims ? t->ne[d] : 1) != want->ne[d])
+            bad = d;
+    if (bad < 0)
+        return true;
+    if (bad < want->n && want->e[bad]) {
+        p = want->e[bad]->place;
+        guess_number(ev, want->e[bad], bad < t->n_dims ? t->ne[bad] : 1, hint, sizeof hint);
+    }
+    shape_text(want, true, names, sizeof names);
+    shape_text(want, false, numbers, sizeof numbers);
+    bool plain = strcmp(names, numbers) == 0;
+    arch_error_hint(ev, GGL_SHAPE, p, hint, "tensor %s is %s, declared %s%s%s", t->name,
+                    shape_text(&have, false, found, sizeof found), names, plain ? "" : " = ",
+                    plain ? "" : numbers);
+    return false;
+}
+
+/* *out NULL without an error: absent, as it may be. */
+static bool load(arch_eval *ev, const arch_stmt *s, const char *name, const shape *want,
+                 bool optional, bool is_bias, ggl_tensor **out) {
+    arch_place p = s->target[0].place;
+    const arch_weight *before = arch_find_weight(ev, name);
+    llm_arch_tensor t = {.name = name, .optional = optional, .n_dims = want->n};
+    *out = NULL;
+    memcpy(t.ne, want->ne, sizeof t.ne);
+    arch_part part = {0};
+    bool found = ev->convert ? ev->convert->weight(ev, s, is_bias, &t)
+                          : ev->src->find_tensor(ev->src->ctx, &t);
+    if (found)
+        t.name = name;
+    else if (!arch_find_part(ev, p, is_bias, &t, &part)) {
+        if (!optional && ev->status == GGL_OK)
+            arch_missing_tensor(ev, p, name, &t);
+        return optional && ev->status == GGL_OK;
+    }
+    if (before && before->whole) {
+        arch_error(ev, p, "the parts of %s are declared: it cannot be declared as a whole, too", name);
+        return false;
+    }
+    if (!check_shape(ev, p, &t, want) && !(ev->convert && ev->convert->forgive(ev)))
+        return false;
+    if (before && before->t->n_dims == want->n &&
+        memcmp(before->t->ne, want->ne, sizeof want->ne) == 0) { /* declared again: the same tensor */
+        *out = before->t;
+        return true;
+    }
+    *out = ggl_graph_weight(ev->g, name, t.type, want->n, want->ne, t.data);
+    if (!arch_graph_ok(ev, p) || !*out)
+        return false;
+    for (int d = 0; d < want->n; d++)
+        if (want->name[d])
+            ggl_tensor_set_dim_name(ev->g, *out, d, want->name[d]);
+    return (!part.whole || arch_take_part(ev, p, part, *out)) &&
+           (before || arch_add_weight(ev, name, *out, p, is_bias));
+}
+
+/* --- the statement ---------------------------------------------------------------------------- */
+
+/* Whether the source has the tensor. */
+static bool has_named(arch_eval *ev, const arch_stmt *s, const char *from, const shape *want) {
+    const char *name = arch_expand(ev, from, s->string_place);
+    llm_arch_tensor t = {.name = name, .n_dims = want->n};
+    memcpy(t.ne, want->ne, sizeof t.ne);
+    return name && ev->src->find_tensor(ev->src->ctx, &t);
+}
+
+/* `from "a" ?? "b"`: the second where there is no tensor of the first name. Made-up models and
+ * conversions have the first. */
+static const char *name_of(arch_eval *ev, const arch_stmt *s, const shape *want) {
+    bool second = s->second && !ev->convert && !has_named(ev, s, s->string, want) &&
+                  has_named(ev, s, s->second, want);
+    return second ? s->second : s->string;
+}
+
+static const char *full_name(arch_eval *ev, const arch_stmt *s, const char *from, bool bias) {
+    char buf[512];
+    const char *end = bias ? "bias" : "weight", *out;
+    if (from) {
+        if (!(out = arch_expand(ev, from, s->string_place)) || !bias)
+            return out;
+        size_t n = strlen(out), m = strlen(".weight");
+        if (n < m || strcmp(out + n - m, ".weight") != 0) {
+            arch_error(ev, s->string_place,
+                       "the name of its bias is not known: a name given by 'from' ends in "
+                       "'.weight' for that");
+            return NULL;
+        }
+        snprintf(buf, sizeof buf, "%.*s.bias", (int)(n - m), out);
+    } else if (ev->layer >= 0) {
+        snprintf(buf, sizeof buf, "blk.%" PRId64 ".%s.%s", ev->layer, s->target[0].name, end);
+    } else {
+        snprintf(buf, sizeof buf, "%s.%s", s->target[0].name, end);
+    }
+    return arch_strdup(ev, buf);
+}
+
+/* Like the weight without its first dimension, or like the weight if it has only one. */
+static shape bias_shape(const shape *w) {
+    shape b = *w;
+    if (w->n < 2)
+        return b;
+    b.n = w->n - 1;
+    for (int d = 0; d < GGL_MAX_DIMS; d++) {
+        b.ne[d] = d < b.n ? w->ne[d + 1] : 1;
+        b.name[d] = d < b.n ? w->name[d + 1] : NULL;
+        b.e[d] = d < b.n ? w->e[d + 1] : NULL;
+    }
+    return b;
+}
+
+/* `?? other`: a weight or value of the declared shape. */
+static arch_value other_weight(arch_eval *ev, const arch_stmt *s, const shape *want) {
+    char a[128], b[128], text[256];
+    arch_value v = arch_eval_expr(ev, s->other);
+    if (v.kind == VAL_FAIL)
+        return v;
+    if (v.kind != VAL_TENSOR)
+        return arch_error(ev, s->other->place, "another weight is wanted after '\?\?': %s",
+                          arch_value_text(&v, text, sizeof text));
+    for (int d = 0; d < 3; d++)
+        if ((d < v.t->n_dims ? v.t->ne[d] : 1) != want->ne[d])
+            return arch_error_hint(ev, GGL_SHAPE, s->other->place, NULL,
+                                   "%s in place of %s declared %s",
+                                   ggl_shape_text(v.t, a, sizeof a), s->target[0].name,
+                                   shape_text(want, false, b, sizeof b));
+    return v;
+}
+
+static bool bind_weight(arch_eval *ev, const arch_stmt *s, const arch_value *v) {
+    const arch_target *t = &s->target[0];
+    arch_slot *slot = arch_target_slot(ev, t);
+    if (slot->bound) {
+        int line, col;
+        arch_line_col(slot->place, &line, &col);
+        arch_error(ev, t->place,
+                   "'%s' is already there, in line %d: a weight needs a name of its own", t->name,
+                   line);
+        return false;
+    }
+    return arch_bind(ev, t, v);
+}
+
+bool arch_run_weight(arch_eval *ev, const arch_stmt *s) {
+    shape want;
+    ggl_tensor *t, *bias = NULL;
+    if (!eval_shape(ev, s, &want))
+        return false;
+    const char *from = name_of(ev, s, &want);
+    const char *name = full_name(ev, s, from, false);
+    if (!name)
+        return false;
+    if (!load(ev, s, name, &want, s->optional || s->other, false, &t))
+        return false;
+    arch_value v;
+    if (t) {
+        shape b = bias_shape(&want);
+        const char *bias_name = s->bias ? full_name(ev, s, from, true) : NULL;
+        if (s->bias &&
+            (!bias_name || !load(ev, s, bias_name, &b, s->bias_optional, true, &bias)))
+            return false;
+        v = arch_tensor(t);
+        v.bias = bias;
+        if (s->other)
+            arch_mark_read(ev, s->other, &v);
+    } else if (s->other) {
+        v = other_weight(ev, s, &want);
+    } else {
+        char buf[600];
+        snprintf(buf, sizeof buf, "tensor %s is absent", name);
+        v = arch_none(arch_strdup(ev, buf));
+    }
+    return bind_weight(ev, s, &v);
+}
+
+/* --- ignore ----------------------------------------------------------------------------------- */
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+/* The usual walk with one point to return to: linear for each '*'. */
+bool arch_match_number(const char *pattern, char number, const char *s, size_t n) {
+    const char *star = NULL;
+    size_t i = 0, back = 0;
+    while (i < n) {
+        if (*pattern == '*') {
+            star = pattern++;
+            back = i;
+        } else if (number && *pattern == number && is_digit(s[i])) {
+            pattern++;
+            while (i < n && is_digit(s[i]))
+                i++;
+        } else if (*pattern == s[i] && *pattern) {
+            pattern++;
+            i++;
+        } else if (star) {
+            pattern = star + 1;
+            i = ++back;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*')
+        pattern++;
+    return *pattern == 0;
+}
+
+size_t arch_match_first(const char *const *pattern, size_t n, ggl_str name, size_t *hits) {
+    size_t first = n;
+    for (size_t i = 0; i < n && (first == n || hits); i++) {
+        if (!arch_match(pattern[i], name.s, name.n))
+            continue;
+        first = first < n ? first : i;
+        if (hits)
+            hits[i]++;
+    }
+    return first;
+}
+
+/* Whether the key is in the source, though the user did not ask to ignore it. */
+static bool is_present(arch_eval *ev, const arch_expr *e, char *name, size_t size) {
+    llm_arch_key k;
+    snprintf(name, size, "%s%s%s", e->whole ? "" : ev->family, e->whole ? "" : ".", e->name);
+    return ev->src->find_key(ev->src->ctx, name, &k) &&
+           !(ev->request && arch_match_any(ev->request->key, ev->request->n_key,
+                                           (ggl_str){name, strlen(name)}));
+}
+
+/* `ignore .key if condition`: it does not hold, and the key is there. */
+static bool refuse_key(arch_eval *ev, const arch_stmt *s, const arch_expr *e) {
+    char name[512], value[128], quote[96];
+    if (!is_present(ev, e, name, sizeof name))
+        return true;
+    if (ev->src->require_key)
+        ev->src->require_key(ev->src->ctx, name, NULL);
+    ev->refused = true;
+    arch_value_of_key(ev, (ggl_str){name, strlen(name)}, value, sizeof value);
+    arch_error(ev, e->place, "key %s%s is ignored only if %s%s%s", name, value,
+               arch_quote(s->other->place, quote, sizeof quote), s->string ? ": " : "",
+               s->string ? s->string : "");
+    return false;
+}
+
+/* The condition is evaluated once one of the keys is there, or for patterns. */
+static bool wants_condition(arch_eval *ev, const arch_stmt *s) {
+    char name[512];
+    bool wanted = false;
+    for (int k = 0; s->other && k < s->n_expr; k++)
+        wanted |= s->expr[k]->kind == EX_STRING || is_present(ev, s->expr[k], name, sizeof name);
+    return wanted;
+}
+
+bool arch_run_ignore(arch_eval *ev, const arch_stmt *s) {
+    bool holds = true;
+    if (wants_condition(ev, s)) {
+        arch_value v = arch_eval_expr(ev, s->other);
+        if (v.kind == VAL_FAIL || !arch_want_bool(ev, s->other, &v, &holds))
+            return false;
+    }
+    for (int k = 0; k < s->n_expr; k++) {
+        const arch_expr *e = s->expr[k];
+        if (e->kind == EX_KEY && !holds && !refuse_key(ev, s, e))
+            return false;
+        if (e->kind == EX_KEY || e->name[0] == '.' || !holds)
+            continue; /* keys: known since the text was read */
+        const char *pattern = arch_expand(ev, e->name, e->place);
+        if (!pattern ||
+            !arch_push(ev, &ev->ignore, &ev->cap_ignore, ev->n_ignore + 1, sizeof *ev->ignore))
+            return false;
+        ev->ignore[ev->n_ignore++] = pattern;
+    }
+    return true;
+}

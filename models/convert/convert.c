@@ -1,0 +1,704 @@
+/* A folder, a descriptor, a GGUF file: what is around the conversion proper (section.c). */
+#include "llm/convert.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "convert_impl.h"
+#include "common/text_file.h"
+#include "ggl/show.h"
+#include "keys.h"
+
+#define MAX_CONFIG ((size_t)16 << 20)
+#define PIECE      ((int64_t)1 << 18) /* numbers converted at once */
+
+llm_convert_params llm_convert_default(void) {
+    return (llm_convert_params){.type = LLM_CONVERT_AUTO};
+}
+
+static ggl_status no_memory(ggl_error *err) {
+    return ggl_fail(err, GGL_NOMEM, "out of memory");
+}
+
+static bool note(llm_converter *c, const char *text) {
+    char *all = ggl_arena_printf(&c->arena, "%s%s\n", c->notes ? c->notes : "", text);
+    c->notes = all;
+    return all != NULL;
+}
+
+/* --- config.json and the descriptor ----------------------------------------------------------- */
+
+/* The caller's, else the first of "architectures". */
+static ggl_status choose_class(llm_converter *c, const char *path, ggl_error *err) {
+    const json_value *list = json_get_kind(&c->config->root, "architectures", JSON_ARRAY);
+    const json_value *first = list && list->n > 0 ? list->item : NULL;
+    const char *given = c->params.arch_class;
+    ggl_str class_name = {given, given ? strlen(given) : 0};
+    if (!given && first && first->kind == JSON_STRING)
+        class_name = json_str(first);
+    if (class_name.n == 0 || class_name.n > ARCH_MAX_NAME || memchr(class_name.s, 0, class_name.n))
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s: \"architectures\" is no list with a name, so there is no telling what "
+                        "model this is; --arch-class NAME "
+                        "says it",
+                        path);
+    char *name = ggl_arena_strndup(&c->arena, class_name.s, class_name.n);
+    if (!name)
+        return no_memory(err);
+    for (size_t i = 0; i < class_name.n; i++)
+        if ((unsigned char)name[i] < 0x20)
+            name[i] = '?';
+    c->class_name = name;
+    return GGL_OK;
+}
+
+/* FOLDER is one: a file in its place, or nothing, is the user's likeliest slip. */
+static ggl_status check_folder(const char *folder, ggl_error *err) {
+    struct stat st;
+    if (stat(folder, &st) != 0)
+        return ggl_fail(err, GGL_IO, "%s: %s", folder,
+                        errno == ENOENT ? "there is no such folder" : strerror(errno));
+    if (!S_ISDIR(st.st_mode))
+        return ggl_fail(err, GGL_IO, "%s: is a file; give the folder that has config.json in it",
+                        folder);
+    return GGL_OK;
+}
+
+static ggl_status read_config(llm_converter *c, ggl_error *err) {
+    char *path = ggl_arena_printf(&c->arena, "%s/config.json", c->folder);
+    if (!path)
+        return no_memory(err);
+    ggl_status s = check_folder(c->folder, err);
+    if (s == GGL_OK)
+        s = llm_json_read(&c->config, path, MAX_CONFIG, err);
+    if (s != GGL_OK)
+        return s;
+    return choose_class(c, path, err);
+}
+
+/* Names of classes for a message: the one that may have been meant, and those of its family; of a descriptor of the user's all. */
+typedef struct classes {
+    llm_nearest near;
+    char nearest[ARCH_MAX_NAME + 1];
+    const char *family; /* NULL: all */
+    char known[600];
+    size_t used, n_more;
+} classes;
+
+/* The letters that two names begin with alike, if they are all of one up to a digit, '_' or "For": Qwen3VLFor.. and Qwen2For.. */
+static bool same_family(const char *a, const char *b) {
+    size_t n = 0, m = 0;
+    for (; (a[n] | 0x20) >= 'a' && (a[n] | 0x20) <= 'z' && strncmp(a + n, "For", 3) != 0;)
+        n++;
+    for (; (b[m] | 0x20) >= 'a' && (b[m] | 0x20) <= 'z' && strncmp(b + m, "For", 3) != 0;)
+        m++;
+    n = n < m ? n : m;
+    return n > 2 && strncasecmp(a, b, n) == 0;
+}
+
+/* Most names end alike: two letters may differ. */
+static classes classes_near(const char *name) {
+    classes x = {.near = llm_nearest_to(name)};
+    x.near.distance = x.near.distance < 3 ? x.near.distance : 3;
+    return x;
+}
+
+static void add_classes(classes *x, const llm_arch *arch) {
+    for (const arch_convert *s = arch->convert; s; s = s->next)
+        for (int i = 0; i < s->n_name; i++) {
+            const size_t before = x->near.distance;
+            llm_nearest_try(&x->near, s->name[i], SIZE_MAX);
+            if (x->near.distance < before) /* the descriptor's own name does not live on */
+                snprintf(x->nearest, sizeof x->nearest, "%s", s->name[i]);
+            if ((x->family && !same_family(x->family, s->name[i])) ||
+                x->used + strlen(s->name[i]) + 3 > sizeof x->known)
+                x->n_more++;
+            else
+                x->used += (size_t)snprintf(x->known + x->used, sizeof x->known - x->used, "%s%s",
+                                            x->used ? ", " : "", s->name[i]);
+        }
+}
+
+static ggl_status unknown_class(const llm_converter *c, const classes *x, const char *who,
+                                ggl_error *err) {
+    char more[100] = "";
+    if (x->n_more)
+        snprintf(more, sizeof more, "%s%zu %s (docs/models.md lists them)", x->used ? " and " : "",
+                 x->n_more, x->used ? "others" : "classes");
+    return ggl_fail(
+        err, GGL_NOT_FOUND,
+        "%s: %s '%s', which %s names%s%s%s. There are sections for %s%s. Another descriptor is "
+        "given by --arch FILE",
+        c->folder, who, c->class_name, c->params.arch_class ? "--arch-class" : "config.json",
+        x->nearest[0] ? " (did you mean '" : "", x->nearest, x->nearest[0] ? "'?)" : "",
+        x->used || more[0] ? x->known : "nothing", more);
+}
+
+static ggl_status use_file(llm_converter *c, ggl_error *err) {
+    ggl_status s = llm_arch_open_given(&c->arch, c->params.arch_path, NULL, err);
+    if (s != GGL_OK)
+        return s;
+    c->origin = c->params.arch_path;
+    if ((c->conv.section =
+             arch_find_convert(c->arch, (ggl_str){c->class_name, strlen(c->class_name)})))
+        return GGL_OK;
+    classes x = classes_near(c->class_name);
+    char who[600];
+    snprintf(who, sizeof who, "%.500s has no convert section for", c->params.arch_path);
+    add_classes(&x, c->arch);
+    return unknown_class(c, &x, who, err);
+}
+
+static bool mentions(const char *text, size_t n, const char *word) {
+    const size_t n_word = strlen(word);
+    for (const char *at = text; n - (size_t)(at - text) >= n_word; at++) {
+        at = memchr(at, word[0], n - (size_t)(at - text) - n_word + 1);
+        if (!at)
+            return false;
+        if (memcmp(at, word, n_word) == 0)
+            return true;
+    }
+    return false;
+}
+
+static ggl_status no_builtin(llm_converter *c, ggl_error *err) {
+    const char *name, *text;
+    size_t n;
+    classes x = classes_near(c->class_name);
+    x.family = c->class_name;
+    for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++) {
+        llm_arch *arch;
+        ggl_status s = llm_arch_parse(&arch, text, n, name, err);
+        if (s != GGL_OK)
+            return s;
+        add_classes(&x, arch);
+        llm_arch_free(arch);
+    }
+    return unknown_class(c, &x, "no built-in descriptor converts", err);
+}
+
+/* The built-in descriptor whose convert section has the name: one of those whose text does. */
+static ggl_status use_builtin(llm_converter *c, ggl_error *err) {
+    const char *name, *text;
+    size_t n;
+    for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++) {
+        if (!mentions(text, n, c->class_name))
+            continue;
+        ggl_status s = llm_arch_parse(&c->arch, text, n, name, err);
+        if (s != GGL_OK)
+            return s;
+        if ((c->conv.section = arch_find_convert(c->arch, (ggl_str){c->class_name, strlen(c->class_name)}))) {
+            c->origin = ggl_arena_printf(&c->arena, "built-in %s", name);
+            return c->origin ? GGL_OK : no_memory(err);
+        }
+        llm_arch_free(c->arch);
+        c->arch = NULL;
+    }
+    return no_builtin(c, err);
+}
+
+/* The folder's last name; else what the configuration was called. */
+static ggl_status choose_name(llm_converter *c, ggl_error *err) {
+    size_t n = strlen(c->folder);
+    while (n > 0 && c->folder[n - 1] == '/')
+        n--;
+    size_t at = n;
+    while (at > 0 && c->folder[at - 1] != '/')
+        at--;
+    ggl_str name = {c->folder + at, n - at};
+    const json_value *v = json_get_kind(&c->config->root, "_name_or_path", JSON_STRING);
+    if ((name.n == 0 || name.s[0] == '.') && v) {
+        name = json_str(v);
+        for (size_t i = 0; i < v->n; i++)
+            if (v->s[i] == '/')
+                name = (ggl_str){v->s + i + 1, v->n - i - 1};
+    }
+    c->name = ggl_arena_strndup(&c->arena, name.s, name.n);
+    return c->name ? GGL_OK : no_memory(err);
+}
+
+/* --- types ------------------------------------------------------------------------------------ */
+
+static ggl_type type_of(const llm_converter *c, const converted_tensor *t) {
+    static const ggl_type types[] = {
+        [LLM_CONVERT_F32] = GGL_F32, [LLM_CONVERT_F16] = GGL_F16, [LLM_CONVERT_BF16] = GGL_BF16};
+    if (recipe_type(t->recipe) == GGL_I32)
+        return GGL_I32;
+    if (t->only_f32)
+        return GGL_F32;
+    return c->params.type == LLM_CONVERT_AUTO ? recipe_type(t->recipe) : types[c->params.type];
+}
+
+static bool add_sizes(llm_converter *c) {
+    c->size = 0;
+    for (size_t i = 0; i < c->conv.n_tensor; i++) {
+        const converted_tensor *t = &c->conv.tensor[i];
+        size_t size;
+        if (!ggl_row_size_checked(type_of(c, t), recipe_count(t->recipe), &size) || !ggl_size_add(c->size, size, &c->size))
+            return false;
+    }
+    return true;
+}
+
+/* The vocabulary that the descriptor works with: {arch}.vocab_size. 0: not known. */
+static int64_t n_vocab(const llm_converter *c) {
+    char key[2 * ARCH_MAX_NAME];
+    snprintf(key, sizeof key, "%s.vocab_size", c->conv.family);
+    const converted_key *k = arch_converted_key(&c->conv, key);
+    const llm_arch_item *item = k && k->key.type == LLM_ARCH_NUMBER && !k->key.is_list ? k->key.handle : NULL;
+    return item && item->number >= 1 && item->number <= INT32_MAX ? (int64_t)item->number : 0;
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+static bool has_file(const llm_converter *c, const char *name) {
+    char path[4096];
+    int n = snprintf(path, sizeof path, "%s/%s", c->folder, name);
+    return n > 0 && (size_t)n < sizeof path && access(path, F_OK) == 0;
+}
+
+/* Other forms of a tokenizer are named, so that nobody is surprised by a model that takes no text. */
+static const char *no_tokenizer(const llm_converter *c) {
+    static const char *const other[][2] = {
+        {"tokenizer.model", "no tokenizer is written: tokenizer.model is not read, tokenizer.json would be (save_pretrained of transformers' "
+                            "fast tokenizers writes one)"},
+        {"merges.txt", "no tokenizer is written: there is a merges.txt, but neither vocab.json nor tokenizer.json"}};
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+        if (has_file(c, other[i][0]))
+            return other[i][1];
+    return c->params.vocab_only ? "the folder has no tokenizer: keys are all that is written"
+                                : "the folder has no tokenizer: none is written";
+}
+
+static ggl_status open_tokenizer(llm_converter *c, ggl_error *err) {
+    if (c->params.no_tokenizer)
+        return GGL_OK;
+    const llm_hf_vocab vocab = {n_vocab(c), c->params.extra_tokens == LLM_CONVERT_CUT_EXTRA};
+    ggl_status s = llm_hf_tokenizer_open(&c->tokenizer, c->folder, &c->config->root, &vocab, err);
+    if (s == GGL_OK && !c->tokenizer && !note(c, no_tokenizer(c)))
+        s = no_memory(err);
+    const char *text;
+    for (int k = 0; s == GGL_OK && c->tokenizer && (text = llm_hf_tokenizer_note(c->tokenizer, k));
+         k++)
+        if (!note(c, text))
+            s = no_memory(err);
+    return s;
+}
+
+/* A dry run keeps an error and goes on. */
+static ggl_status settle(llm_converter *c, ggl_status s, ggl_error *err) {
+    if (s == GGL_OK || s == GGL_NOMEM || !c->params.dry_run)
+        return s;
+    return arch_convert_add_fault(&c->conv, err->msg) ? GGL_OK : no_memory(err);
+}
+
+/* Names that are ignored at the user's request are counted; the first few are shown. */
+typedef struct requests {
+    char text[1000];
+    size_t used, n, n_more;
+} requests;
+
+static void add_request(requests *r, const char *name, const char *value) {
+    r->n++;
+    if (r->used + strlen(name) + strlen(value) + 8 > sizeof r->text)
+        r->n_more++;
+    else
+        r->used += (size_t)snprintf(r->text + r->used, sizeof r->text - r->used, "%s%s%s%s",
+                                    r->used ? ", " : "", name, value[0] ? " = " : "", value);
+}
+
+/* Calls for each pattern of one flag that fits nothing unread. */
+static ggl_status each_unfit(llm_converter *c, const char *flag, const char *const *pattern,
+                             const size_t *hits, size_t n,
+                             ggl_status (*f)(llm_converter *c, const char *text, ggl_error *err),
+                             ggl_error *err) {
+    char text[1000], shown[4 * 200 + 1];
+    ggl_status s = GGL_OK;
+    for (size_t k = 0; k < n && s == GGL_OK; k++) {
+        if (hits[k] > 0)
+            continue;
+        ggl_show(shown, sizeof shown, pattern[k],
+                 ggl_utf8_cut(pattern[k], strlen(pattern[k]), 200));
+        snprintf(text, sizeof text, "%s '%s' fits nothing that is not read", flag, shown);
+        s = f(c, text, err);
+    }
+    return s;
+}
+
+static ggl_status note_unfit(llm_converter *c, const char *text, ggl_error *err) {
+    return note(c, text) ? GGL_OK : no_memory(err);
+}
+
+/* A line of its own after the error, as far as there is room. */
+static ggl_status add_unfit(llm_converter *c, const char *text, ggl_error *err) {
+    const size_t n = strlen(err->msg);
+    (void)c;
+    if (n + strlen(text) + 2 < sizeof err->msg)
+        snprintf(err->msg + n, sizeof err->msg - n, "\n%s", text);
+    return GGL_OK;
+}
+
+static void pass_over(void *ctx, const arch_unread *u) {
+    (void)ctx;
+    (void)u;
+}
+
+/* The error that there is in spite of the user's patterns: a slip in one of them may be why. */
+static ggl_status say_unfit(llm_converter *c, ggl_status s, ggl_error *err) {
+    const llm_arch_ignore *r = &c->params.ignore;
+    ggl_error other = {0};
+    if (s == GGL_OK || s == GGL_NOMEM)
+        return s;
+    ggl_status t = r->n_key ? arch_convert_each_unread(&c->conv, pass_over, NULL, &other) : GGL_OK;
+    if (t == GGL_OK)
+        t = each_unfit(c, "--ignore-config", r->key, c->conv.key_hits, r->n_key, add_unfit, err);
+    if (t == GGL_OK && c->conv.tensors_known)
+        t = each_unfit(c, "--ignore-tensor", r->tensor, c->conv.tensor_hits, r->n_tensor, add_unfit,
+                       err);
+    return t == GGL_OK ? s : ggl_fail(err, t, "%s", other.msg);
+}
+
+/* A note of what was ignored. */
+static ggl_status note_requests(llm_converter *c, const requests *r, ggl_error *err) {
+    char text[1400], more[64] = "";
+    if (r->n_more)
+        snprintf(more, sizeof more, " and %zu more", r->n_more);
+    snprintf(text, sizeof text,
+             "%s%s %s ignored at your request: the model may compute something else", r->text, more,
+             r->n == 1 ? "is" : "are");
+    return r->n == 0 || note(c, text) ? GGL_OK : no_memory(err);
+}
+
+static void add_value(void *ctx, const arch_unread *u) {
+    char value[120];
+    if (u->on_request)
+        add_request(ctx, arch_unread_text(u), arch_json_text(u->value, value, sizeof value));
+}
+
+static ggl_status note_values(llm_converter *c, ggl_error *err) {
+    requests r = {.n = 0};
+    if (c->params.ignore.n_key == 0)
+        return GGL_OK;
+    ggl_status s = arch_convert_each_unread(&c->conv, add_value, &r, err);
+    if (s == GGL_OK)
+        s = note_requests(c, &r, err);
+    const llm_arch_ignore *ignore = &c->params.ignore;
+    return s == GGL_OK ? each_unfit(c, "--ignore-config", ignore->key, c->conv.key_hits,
+                                    ignore->n_key, note_unfit, err)
+                       : s;
+}
+
+static ggl_status note_tensors(llm_converter *c, ggl_error *err) {
+    requests r = {.n = 0};
+    if (c->params.ignore.n_tensor == 0)
+        return GGL_OK;
+    for (size_t i = 0; i < c->source->n_tensor; i++) {
+        const st_tensor *t = &c->source->tensor[i];
+        if (!t->used && !arch_convert_ignored(&c->conv, t->name) &&
+            arch_convert_tensor_on_request(&c->conv, t))
+            add_request(&r, t->name.s, "");
+    }
+    ggl_status s = note_requests(c, &r, err);
+    const llm_arch_ignore *ignore = &c->params.ignore;
+    return s == GGL_OK ? each_unfit(c, "--ignore-tensor", ignore->tensor, c->conv.tensor_hits,
+                                    ignore->n_tensor, note_unfit, err)
+                       : s;
+}
+
+static ggl_status open_keys(llm_converter *c, ggl_error *err) {
+    ggl_status s = settle(c, arch_convert_keys(&c->conv, err), err);
+    if (s == GGL_OK)
+        s = settle(c, arch_convert_check_keys(&c->conv, err), err);
+    for (size_t i = 0; s == GGL_OK && i < c->conv.n_note; i++)
+        if (!note(c, c->conv.note[i]))
+            s = no_memory(err);
+    if (s == GGL_OK && !c->params.dry_run) /* its report lists them */
+        s = arch_convert_check_config(&c->conv, err);
+    if (s == GGL_OK)
+        s = convert_check_numbers(&c->conv, err);
+    return s == GGL_OK ? note_values(c, err) : s;
+}
+
+static ggl_status open_tensors(llm_converter *c, ggl_error *err) {
+    ggl_status s = arch_convert_tensors(&c->conv, err);
+    c->built = s == GGL_OK;
+    if (s == GGL_OK)
+        s = convert_check_numbers(&c->conv, err);
+    if (s == GGL_OK)
+        s = note_tensors(c, err);
+    if (s == GGL_OK && !add_sizes(c))
+        s = ggl_fail(err, GGL_LIMIT, "the file would be too large");
+    return s;
+}
+
+/* The tensors come before the tokenizer: they show whether config.json's vocab_size is wrong. */
+static ggl_status open_parts(llm_converter *c, ggl_status tensors, const ggl_error *tensors_err,
+                             ggl_error *err) {
+    ggl_status s = open_keys(c, err);
+    const bool wanted = s == GGL_OK && !c->params.vocab_only;
+    if (wanted && tensors != GGL_OK)
+        s = settle(c, ggl_fail(err, tensors, "%s", tensors_err->msg), err);
+    else if (wanted && !c->conv.no_keys)
+        s = settle(c, open_tensors(c, err), err);
+    return s == GGL_OK ? settle(c, open_tokenizer(c, err), err) : s;
+}
+
+/* Applies the section to the folder. */
+static ggl_status run_section(llm_converter *c, ggl_error *err) {
+    c->conv.arch = c->arch;
+    c->conv.config = &c->config->root;
+    c->conv.backend = c->params.backend;
+    c->conv.collect = c->params.dry_run;
+    c->conv.ignore = &c->params.ignore;
+    c->conv.key_hits = ggl_arena_alloc(&c->arena, c->params.ignore.n_key + 1, sizeof(size_t));
+    c->conv.tensor_hits = ggl_arena_alloc(&c->arena, c->params.ignore.n_tensor + 1, sizeof(size_t));
+    if (!c->conv.key_hits || !c->conv.tensor_hits)
+        return no_memory(err);
+    ggl_error tensors_err = {
+        0}; /* keys may ask for tensors; without any, config.json's faults come first */
+    ggl_status tensors = llm_safetensors_open(&c->source, c->folder, &tensors_err);
+    if (tensors == GGL_NOMEM)
+        return no_memory(err);
+    c->conv.source = c->source;
+    c->conv.no_source = ggl_arena_strndup(&c->arena, tensors_err.msg, strlen(tensors_err.msg));
+    if (!c->conv.no_source)
+        return no_memory(err);
+    return say_unfit(c, open_parts(c, tensors, &tensors_err, err), err);
+}
+
+static ggl_status open_rest(llm_converter *c, ggl_error *err) {
+    ggl_status s = read_config(c, err);
+    if (s == GGL_OK)
+        s = c->params.arch_path ? use_file(c, err) : use_builtin(c, err);
+    if (s == GGL_OK)
+        s = choose_name(c, err);
+    if (s != GGL_OK)
+        return s;
+    s = run_section(c, err);
+    const size_t n = strlen(c->folder); /* some messages begin with a file in it */
+    const bool named =
+        strncmp(err->msg, c->folder, n) == 0 && (err->msg[n] == '/' || err->msg[n] == ':');
+    return s == GGL_OK || s == GGL_NOMEM || named ? s : ggl_within(err, s, "%s", c->folder);
+}
+
+ggl_status llm_converter_open(llm_converter **out, const char *folder, const llm_convert_params *params, ggl_error *err) {
+    *out = NULL;
+    llm_converter *c = ggl_calloc(1, sizeof *c);
+    if (!c)
+        return no_memory(err);
+    ggl_error own = {0}; /* a dry run keeps messages */
+    err = err ? err : &own;
+    c->params = params ? *params : llm_convert_default();
+    c->folder = ggl_arena_strndup(&c->arena, folder, strlen(folder));
+    ggl_status s = c->folder ? open_rest(c, err) : no_memory(err);
+    if (s != GGL_OK) {
+        llm_converter_free(c);
+        return s;
+    }
+    *out = c;
+    return GGL_OK;
+}
+
+void llm_converter_free(llm_converter *c) {
+    if (!c)
+        return;
+    llm_hf_tokenizer_free(c->tokenizer);
+    arch_conversion_fini(&c->conv);
+    llm_safetensors_close(c->source);
+    llm_arch_free(c->arch);
+    llm_json_free(c->config);
+    ggl_free(c->turn);
+    ggl_arena_fini(&c->arena);
+    ggl_free(c);
+}
+
+/* --- keys ------------------------------------------------------------------------------------- */
+
+/* general.file_type: what most bytes are. The numbers are llama.cpp's. */
+static uint32_t file_type(const llm_converter *c) {
+    int64_t n[3] = {0}; /* f32, f16, bf16 */
+    for (size_t i = 0; i < c->conv.n_tensor; i++) {
+        ggl_type type = type_of(c, &c->conv.tensor[i]);
+        n[type == GGL_F16 ? 1 : type == GGL_BF16 ? 2 : 0] += recipe_count(c->conv.tensor[i].recipe);
+    }
+    return n[1] > n[0] && n[1] >= n[2] ? 1 : n[2] > n[0] ? 32 : 0;
+}
+
+static ggl_status write_keys(llm_converter *c, ggl_gguf_writer *w, ggl_error *err) {
+    uint32_t type = file_type(c);
+    ggl_gguf_put_string(w, "general.architecture", c->conv.family, strlen(c->conv.family));
+    if (c->name[0])
+        ggl_gguf_put_string(w, "general.name", c->name, strlen(c->name));
+    if (!c->params.vocab_only)
+        ggl_gguf_put(w, "general.file_type", GGL_GGUF_U32, false, &type, 1);
+    ggl_status s = GGL_OK;
+    for (size_t i = 0; s == GGL_OK && i < c->conv.n_key; i++)
+        s = convert_put_key(w, &c->conv.key[i], err);
+    if (s == GGL_OK && c->tokenizer)
+        llm_hf_tokenizer_put(c->tokenizer, w);
+    return s;
+}
+
+/* --- tensors ---------------------------------------------------------------------------------- */
+
+/* Finite numbers stay so: f16 ends at 65504. */
+static ggl_status check_range(const float *x, int64_t n, ggl_type type, ggl_error *err) {
+    for (int64_t i = 0; type == GGL_F16 && i < n; i++)
+        if (fabsf(x[i]) >= 65520 && isfinite(x[i]))
+            return ggl_fail(err, GGL_LIMIT, "%g is too large for f16; bf16 and f32 can hold it", (double)x[i]);
+    return GGL_OK;
+}
+
+static void tell(llm_converter *c, size_t n) {
+    c->done += n;
+    if (c->params.progress)
+        c->params.progress(c->params.progress_ctx, c->done, c->size);
+}
+
+/* Of n numbers as they are written: how many are NaN or infinite, by their exponents. */
+static size_t count_bad(const void *data, size_t n, ggl_type type) {
+    const uint32_t mask = type == GGL_F32 ? 0x7f800000 : type == GGL_F16 ? 0x7c00 : 0x7f80;
+    const size_t size = type == GGL_F32 ? 4 : 2;
+    size_t bad = 0;
+    for (size_t i = 0; type != GGL_I32 && i < n; i++) {
+        uint32_t u = 0;
+        memcpy(&u, (const char *)data + i * size, size); /* little-endian, as the file */
+        bad += (u & mask) == mask;
+    }
+    return bad;
+}
+
+/* The first source tensor that it is made of; "": none. */
+static const char *first_source(const recipe *r) {
+    if (r->source)
+        return r->source->name.s;
+    const char *name = "";
+    for (int k = 0; k < r->n_part && !name[0]; k++)
+        name = first_source(r->part[k]);
+    return name;
+}
+
+/* A model with such weights computes nothing. */
+static ggl_status check_bad(const converted_tensor *t, size_t n_bad, ggl_error *err) {
+    if (n_bad == 0)
+        return GGL_OK;
+    const char *from = first_source(t->recipe);
+    return ggl_fail(
+        err, GGL_FORMAT,
+        "%zu of its %" PRId64
+        " weights are NaN or infinite%s%s: the folder is damaged, or its training failed",
+        n_bad, recipe_count(t->recipe), from[0] ? "; it comes from " : "", from);
+}
+
+/* A source as it is: its bytes. */
+static ggl_status copy_tensor(llm_converter *c, const st_tensor *t, ggl_gguf_sink *to, size_t *bad,
+                              ggl_error *err) {
+    const char *data = t->data;
+    const size_t element = t->type == GGL_F32 ? 4 : 2;
+    ggl_status s = GGL_OK;
+    for (size_t at = 0, n; s == GGL_OK && at < t->size; at += n) {
+        n = t->size - at < (size_t)4 << 20 ? t->size - at : (size_t)4 << 20;
+        *bad += count_bad(data + at, n / element, (ggl_type)t->type);
+        s = ggl_gguf_sink_write(to, data + at, n, err);
+        tell(c, n);
+    }
+    return s;
+}
+
+static ggl_status convert_tensor(const tensor_turn *turn, ggl_gguf_sink *to, ggl_error *err) {
+    llm_converter *c = turn->c;
+    const converted_tensor *t = &c->conv.tensor[turn->i];
+    const ggl_type_info *type = ggl_type_get(type_of(c, t));
+    size_t bad = 0;
+    if (t->recipe->kind == RECIPE_SOURCE && t->recipe->source->type == (int)type->type) {
+        ggl_status copied = copy_tensor(c, t->recipe->source, to, &bad, err);
+        return copied == GGL_OK ? check_bad(t, bad, err) : copied;
+    }
+    int64_t count = recipe_count(t->recipe), n;
+    float *x = ggl_calloc((size_t)PIECE, sizeof *x);
+    void *y = ggl_calloc((size_t)PIECE, type->size);
+    ggl_status s = x && y ? GGL_OK : no_memory(err);
+    for (int64_t at = 0; s == GGL_OK && at < count; at += n) {
+        n = count - at < PIECE ? count - at : PIECE;
+        s = recipe_read(t->recipe, at, n, x, err);
+        if (s == GGL_OK)
+            s = check_range(x, n, type->type, err);
+        if (s != GGL_OK)
+            break;
+        type->from_float(x, y, n);
+        bad += count_bad(y, (size_t)n, type->type);
+        s = ggl_gguf_sink_write(to, y, (size_t)n * type->size, err);
+        tell(c, (size_t)n * type->size);
+    }
+    recipe_drop(t->recipe);
+    if (s == GGL_OK)
+        s = check_bad(t, bad, err);
+    ggl_free(x);
+    ggl_free(y);
+    return s;
+}
+
+/* The writer's message names the file that is written; what is wrong with a weight is the folder's. */
+static ggl_status fill_tensor(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
+    const tensor_turn *turn = ctx;
+    llm_converter *c = turn->c;
+    ggl_error own = {0};
+    ggl_status s = convert_tensor(turn, to, &own);
+    if (s == GGL_FORMAT || s == GGL_LIMIT)
+        ggl_fail(&c->bad_input, s, "%s: tensor '%s': %s", c->folder, c->conv.tensor[turn->i].name,
+                 own.msg);
+    return s == GGL_OK ? s : ggl_fail(err, s, "%s", own.msg);
+}
+
+ggl_status llm_converter_write(llm_converter *c, const char *path, ggl_error *err) {
+    if (c->params.dry_run)
+        return ggl_fail(err, GGL_USAGE, "a dry run writes nothing");
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    if (!c->turn)
+        c->turn = ggl_calloc(c->conv.n_tensor + 1, sizeof *c->turn);
+    c->done = 0;
+    ggl_status s = w && c->turn ? write_keys(c, w, err) : no_memory(err);
+    for (size_t i = 0; s == GGL_OK && i < c->conv.n_tensor; i++) {
+        const converted_tensor *t = &c->conv.tensor[i];
+        c->turn[i] = (tensor_turn){c, i};
+        ggl_gguf_put_tensor_later(w, t->name, type_of(c, t), t->n_dims, t->ne, fill_tensor, &c->turn[i]);
+    }
+    c->bad_input = (ggl_error){0};
+    if (s == GGL_OK)
+        s = ggl_gguf_writer_write(w, path, err);
+    if (err && c->bad_input.msg[0])
+        *err = c->bad_input;
+    ggl_gguf_writer_free(w);
+    return s;
+}
+
+/* --- queries ---------------------------------------------------------------------------------- */
+
+const char *llm_converter_origin(const llm_converter *c) {
+    return c->origin;
+}
+const char *llm_converter_class(const llm_converter *c) {
+    return c->class_name;
+}
+const char *llm_converter_family(const llm_converter *c) {
+    return c->conv.family;
+}
+size_t llm_converter_n_tensors(const llm_converter *c) {
+    return c->conv.n_tensor;
+}
+size_t llm_converter_size(const llm_converter *c) {
+    return c->size;
+}
+const char *llm_converter_notes(const llm_converter *c) {
+    return c->notes ? c->notes : "";
+}
+bool llm_converter_has_tokenizer(const llm_converter *c) {
+    return c->tokenizer != NULL;
+}

@@ -1,0 +1,30 @@
+/* What convert.c and report.c share. */
+#ifndef LLM_CONVERT_IMPL_H
+#define LLM_CONVERT_IMPL_H
+
+#include "conversion.h"
+#include "hf_tokenizer.h"
+#include "llm/convert.h"
+
+typedef struct tensor_turn { /* what the writer's callback is given */
+    llm_converter *c;
+    size_t i;
+} tensor_turn;
+
+struct llm_converter {
+    llm_convert_params params;
+    ggl_arena arena;
+    const char *folder, *name, *origin, *class_name;
+    llm_json *config;
+    llm_arch *arch;
+    llm_safetensors *source;
+    arch_conversion conv;
+    llm_hf_tokenizer *tokenizer; /* NULL: the folder has none */
+    tensor_turn *turn;
+    char *notes;
+    size_t done, size;
+    ggl_error bad_input; /* what is wrong with a weight of the folder; "": nothing */
+    bool built; /* the descriptor was built: it is known which tensors are read */
+};
+
+#endif

@@ -1,0 +1,200 @@
+#include "keys.h"
+
+#include "ggl/show.h"
+
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* GGUF keys are typed, and other engines insist: these are f32 even where the value is whole, as attention.scale = 12. All others
+ * are integers if their value is. The patterns cover all keys that llama.cpp's converter writes as f32. */
+static const char *const float_keys[] = {"*_epsilon",
+                                         "*_eps",
+                                         "*.freq_base*",
+                                         "*softcapping",
+                                         "*_scale",
+                                         "*.attention.scale",
+                                         "*.scale_linear",
+                                         "*.rope.scaling.*factor*",
+                                         "*.rope.scaling.alpha",
+                                         "*.yarn_*",
+                                         "*.max_alibi_bias",
+                                         "*.clamp_kqv",
+                                         "*.xielu.*",
+                                         "xielu.*",
+                                         "*.swiglu_clamp_*"};
+
+static bool is_float_key(const char *name) {
+    for (size_t k = 0; k < sizeof float_keys / sizeof *float_keys; k++)
+        if (arch_match(float_keys[k], name, strlen(name)))
+            return true;
+    return false;
+}
+
+ggl_gguf_type convert_number_type(const converted_key *k) {
+    const llm_arch_item *item = k->key.handle;
+    double lo = 0, hi = 0;
+    bool whole = !is_float_key(k->name);
+    for (uint64_t i = 0; i < k->key.n; i++) {
+        whole = whole && item[i].number == floor(item[i].number);
+        lo = item[i].number < lo ? item[i].number : lo;
+        hi = item[i].number > hi ? item[i].number : hi;
+    }
+    if (!whole || lo < -0x1p53 || hi > 0x1p53)
+        return GGL_GGUF_F32;
+    if (k->key.is_list || lo < 0)
+        return lo < INT32_MIN || hi > INT32_MAX ? GGL_GGUF_I64 : GGL_GGUF_I32;
+    return hi > UINT32_MAX ? GGL_GGUF_U64 : GGL_GGUF_U32;
+}
+
+static void put_number(char *to, ggl_gguf_type type, double x) {
+    int32_t i32 = type == GGL_GGUF_I32 ? (int32_t)x : 0;
+    uint32_t u32 = type == GGL_GGUF_U32 ? (uint32_t)x : 0;
+    int64_t i64 = type == GGL_GGUF_I64 || type == GGL_GGUF_U64 ? (int64_t)x : 0;
+    float f32 = (float)x;
+    if (type == GGL_GGUF_F32)
+        memcpy(to, &f32, 4);
+    else if (type == GGL_GGUF_I32)
+        memcpy(to, &i32, 4);
+    else if (type == GGL_GGUF_U32)
+        memcpy(to, &u32, 4);
+    else
+        memcpy(to, &i64, 8);
+}
+
+ggl_status convert_put_key(ggl_gguf_writer *w, const converted_key *k, ggl_error *err) {
+    const llm_arch_item *item = k->key.handle;
+    size_t n = (size_t)k->key.n;
+    char *buf = ggl_calloc(n + 1, sizeof(ggl_str));
+    if (!buf)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    if (k->key.type == LLM_ARCH_STRING) {
+        ggl_str *s = (ggl_str *)(void *)buf;
+        for (size_t i = 0; i < n; i++)
+            s[i] = item[i].string;
+        if (k->key.is_list)
+            ggl_gguf_put_strings(w, k->name, s, n);
+        else
+            ggl_gguf_put_string(w, k->name, s[0].s, s[0].n);
+    } else if (k->key.type == LLM_ARCH_BOOL) {
+        for (size_t i = 0; i < n; i++)
+            buf[i] = item[i].flag;
+        ggl_gguf_put(w, k->name, GGL_GGUF_BOOL, k->key.is_list, buf, n);
+    } else {
+        ggl_gguf_type type = convert_number_type(k);
+        size_t size = type == GGL_GGUF_I64 || type == GGL_GGUF_U64 ? 8 : 4;
+        for (size_t i = 0; i < n; i++)
+            put_number(buf + i * size, type, item[i].number);
+        ggl_gguf_put(w, k->name, type, k->key.is_list, buf, n);
+    }
+    ggl_free(buf);
+    return GGL_OK;
+}
+
+const char *convert_type_text(const converted_key *k) {
+    static const char *const names[][2] = {
+        [GGL_GGUF_U32] = {"u32", "[u32]"},          [GGL_GGUF_I32] = {"i32", "[i32]"},
+        [GGL_GGUF_F32] = {"f32", "[f32]"},          [GGL_GGUF_BOOL] = {"bool", "[bool]"},
+        [GGL_GGUF_STRING] = {"string", "[string]"}, [GGL_GGUF_U64] = {"u64", "[u64]"},
+        [GGL_GGUF_I64] = {"i64", "[i64]"}};
+    const ggl_gguf_type type = k->key.type == LLM_ARCH_STRING ? GGL_GGUF_STRING
+                               : k->key.type == LLM_ARCH_BOOL ? GGL_GGUF_BOOL
+                                                              : convert_number_type(k);
+    return names[type][k->key.is_list];
+}
+
+static void item_text(const converted_key *k, uint64_t i, char *buf, size_t size) {
+    const llm_arch_item *item = &((const llm_arch_item *)k->key.handle)[i];
+    if (k->key.type == LLM_ARCH_STRING)
+        snprintf(buf, size, "\"%.*s\"", (int)ggl_utf8_cut(item->string.s, item->string.n, 30),
+                 item->string.s);
+    else if (k->key.type == LLM_ARCH_BOOL)
+        snprintf(buf, size, "%s", item->flag ? "true" : "false");
+    else
+        snprintf(buf, size, "%.10g", item->number);
+}
+
+const char *convert_value_text(const converted_key *k, char *buf, size_t size) {
+    char item[40];
+    size_t used = 0;
+    if (!k->key.is_list) {
+        item_text(k, 0, buf, size);
+        return buf;
+    }
+    used = (size_t)snprintf(buf, size, "[");
+    for (uint64_t i = 0; i < k->key.n && i < 3; i++) {
+        item_text(k, i, item, sizeof item);
+        used += (size_t)snprintf(buf + used, size - used, "%s%s", i ? ", " : "", item);
+    }
+    snprintf(buf + used, size - used, k->key.n > 3 ? ", ..] of %" PRIu64 : "]", k->key.n);
+    return buf;
+}
+
+/* --- numbers that cannot be meant ------------------------------------------------------------- */
+
+/* Keys and computed tensors: outside of these bounds a model computes nonsense. */
+static const struct {
+    const char *name;
+    double above, most;
+} sensible[] = {
+    {"*_epsilon", 0, 1},      {"*.freq_base*", 0, 1e15},  {"*.rope.scaling.*factor*", 0, 1e6},
+    {"*softcapping", 0, 1e9}, {"rope_f*.weight", 0, 1e9},
+};
+#define N_SENSIBLE (sizeof sensible / sizeof *sensible)
+
+/* NULL: the number can be meant; else why not. */
+static const char *odd_number(const char *name, double x, bool is_float, char *buf, size_t size) {
+    const double y = is_float ? (double)(float)x : x;
+    for (size_t r = 0; r < N_SENSIBLE; r++)
+        if (arch_match(sensible[r].name, name, strlen(name)) &&
+            !(y > sensible[r].above && y <= sensible[r].most)) {
+            snprintf(
+                buf, size,
+                "%s has the value %g, which makes no sense: it should be above %g, and %g at most",
+                name, x, sensible[r].above, sensible[r].most);
+            return buf;
+        }
+    if (!is_float || fabs(x) <= FLT_MAX)
+        return NULL;
+    snprintf(buf, size,
+             "%s has the value %g, which is too large: files have it as f32, which ends at 3.4e38",
+             name, x);
+    return buf;
+}
+
+static ggl_status check_key(const converted_key *k, ggl_error *err) {
+    const llm_arch_item *item = k->key.handle;
+    char text[300];
+    if (k->key.type != LLM_ARCH_NUMBER)
+        return GGL_OK;
+    const bool is_float = convert_number_type(k) == GGL_GGUF_F32;
+    for (uint64_t i = 0; i < k->key.n; i++)
+        if (odd_number(k->name, item[i].number, is_float, text, sizeof text))
+            return arch_fail(err, GGL_FORMAT, k->line->place, NULL, NULL, "%s", text);
+    return GGL_OK;
+}
+
+static ggl_status check_tensor(const converted_tensor *t, ggl_error *err) {
+    const recipe *r = t->recipe;
+    char text[300];
+    for (int64_t i = 0; r->kind == RECIPE_HELD && i < recipe_count(r); i++)
+        if (odd_number(t->name, r->held[i], true, text, sizeof text))
+            return ggl_fail(err, GGL_FORMAT, "tensor %s", text);
+    return GGL_OK;
+}
+
+ggl_status convert_check_numbers(arch_conversion *c, ggl_error *err) {
+    for (size_t i = 0; i < c->n_key + c->n_tensor; i++) {
+        ggl_status s =
+            i < c->n_key ? check_key(&c->key[i], err) : check_tensor(&c->tensor[i - c->n_key], err);
+        if (s == GGL_OK)
+            continue;
+        if (!c->collect || !err)
+            return s;
+        if (!arch_convert_add_fault(c, err->msg))
+            return ggl_fail(err, GGL_NOMEM, "out of memory");
+    }
+    return GGL_OK;
+}

@@ -1,0 +1,297 @@
+#include "recipe.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "ggl/graph.h"
+#include "ggl/math.h"
+
+int64_t recipe_count(const recipe *r) {
+    return ggl_extents(r->ne, 0, r->n_dims, 1);
+}
+
+ggl_type recipe_type(const recipe *r) {
+    ggl_type type = GGL_F32;
+    if (r->kind == RECIPE_FP8 || r->kind == RECIPE_MXFP4)
+        return GGL_BF16;
+    if (r->kind == RECIPE_WHOLE)
+        return GGL_I32;
+    if (r->kind == RECIPE_SOURCE)
+        return r->source->type == GGL_F16 || r->source->type == GGL_BF16 ? (ggl_type)r->source->type : GGL_F32;
+    if (r->kind == RECIPE_HELD || r->kind == RECIPE_EXP || r->kind == RECIPE_ADD || r->kind == RECIPE_MUL)
+        return GGL_F32;
+    for (int k = 0; k < r->n_part; k++) {
+        ggl_type t = recipe_type(r->part[k]);
+        if (k > 0 && t != type)
+            return GGL_F32;
+        type = t;
+    }
+    return type;
+}
+
+/* The file's bytes are not aligned: they go through a buffer. */
+static void read_source(const st_tensor *t, int64_t first, int64_t n, float *out) {
+    const ggl_type_info *type = ggl_type_get(t->type);
+    union {
+        double align;
+        char bytes[4096];
+    } buf;
+    const char *from = (const char *)t->data + (size_t)first * type->size;
+    int64_t most = (int64_t)(sizeof buf / type->size);
+    for (int64_t k; n > 0; n -= k) {
+        k = n < most ? n : most;
+        memcpy(buf.bytes, from, (size_t)k * type->size);
+        type->to_float(buf.bytes, out, k);
+        from += (size_t)k * type->size;
+        out += k;
+    }
+}
+
+/* --- packed sources --------------------------------------------------------------------------- */
+
+/* One sign bit, four of the exponent, three of the fraction; no infinities. */
+static float fp8_value(int u) {
+    const int e = u >> 3 & 15, f = u & 7;
+    const float x = (u & 0x7f) == 0x7f ? NAN
+                    : e                ? ldexpf(1 + (float)f / 8, e - 7)
+                                       : ldexpf((float)f, -9);
+    return u & 0x80 ? -x : x;
+}
+
+/* A power of two by its exponent. */
+static float e8m0_value(int e) {
+    return e == 255 ? NAN : ldexpf(1, e - 127);
+}
+
+static float number_at(const st_tensor *t, int64_t i) {
+    float x;
+    if (t->type < 0)
+        return e8m0_value(((const unsigned char *)t->data)[i]);
+    read_source(t, i, 1, &x);
+    return x;
+}
+
+/* The factors are the rows of a matrix in x, y times fewer columns and rows; further dimensions are the same. */
+static void read_fp8(const recipe *r, int64_t first, int64_t n, float *out) {
+    const st_tensor *t = r->source;
+    const int64_t columns = t->ne[0], rows = t->n_dims > 1 ? t->ne[1] : 1;
+    const int64_t across = (columns + r->x - 1) / r->x, down = (rows + r->y - 1) / r->y;
+    const unsigned char *from = (const unsigned char *)t->data + first;
+    float value[256];
+    for (int u = 0; u < 256; u++)
+        value[u] = fp8_value(u);
+    for (int64_t k; n > 0; n -= k, first += k, from += k, out += k) {
+        const int64_t column = first % columns, row = first / columns;
+        const int64_t end =
+            (column / r->x + 1) * r->x < columns ? (column / r->x + 1) * r->x : columns;
+        const float factor =
+            number_at(r->scale, (row / rows * down + row % rows / r->y) * across + column / r->x);
+        k = end - column < n ? end - column : n;
+        for (int64_t i = 0; i < k; i++)
+            out[i] = value[from[i]] * factor;
+    }
+}
+
+static void read_mxfp4(const recipe *r, int64_t first, int64_t n, float *out) {
+    static const float value[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
+    const unsigned char *from = r->source->data, *exponent = r->scale->data;
+    for (int64_t i = first; i < first + n; i++) {
+        const int code = from[i / 2] >> (i % 2 ? 4 : 0) & 15;
+        const float x = value[code & 7] * e8m0_value(exponent[i / 32]);
+        *out++ = code & 8 ? -x : x;
+    }
+}
+
+/* Numbers of experts and the like: f32, through which they go, holds them up to 2^24. */
+static ggl_status read_whole(const st_tensor *t, int64_t first, int64_t n, float *out,
+                             ggl_error *err) {
+    const bool wide = strcmp(t->dtype, "I64") == 0;
+    for (int64_t i = 0; i < n; i++) {
+        const char *from = (const char *)t->data + (size_t)(first + i) * (wide ? 8 : 4);
+        int64_t x = 0;
+        int32_t narrow = 0;
+        memcpy(wide ? (void *)&x : (void *)&narrow, from, wide ? 8 : 4);
+        x = wide ? x : narrow;
+        if (x > 1 << 24 || x < -(1 << 24))
+            return ggl_fail(err, GGL_LIMIT,
+                            "tensor %s has the number %" PRId64 "; up to %d is possible", t->name.s,
+                            x, 1 << 24);
+        out[i] = (float)x;
+    }
+    return GGL_OK;
+}
+
+/* --- rearrangements --------------------------------------------------------------------------- */
+
+/* A transposition holds the dimensions up to the later of the two that change places, as
+ * [inner, n_b, between, n_a] from [inner, n_a, between, n_b]. */
+typedef struct exchange {
+    int64_t inner, a, between, b;
+} exchange;
+
+static exchange exchange_of(const recipe *r) {
+    const int b = (int)r->x;
+    return (exchange){ggl_extents(r->ne, 0, r->dim, 1), r->ne[b],
+                      ggl_extents(r->ne, r->dim + 1, b, 1), r->ne[r->dim]};
+}
+
+static void exchange_tile(const exchange *x, const float *from, float *to, int64_t i0, int64_t j0) {
+    for (int64_t i = i0; i < x->a && i < i0 + 16; i++)
+        for (int64_t m = 0; m < x->between; m++)
+            for (int64_t j = j0; j < x->b && j < j0 + 16; j++) {
+                const float *f = from + x->inner * (i + x->a * (m + x->between * j));
+                float *t = to + x->inner * (j + x->b * (m + x->between * i));
+                if (x->inner == 1)
+                    *t = *f;
+                else
+                    memcpy(t, f, (size_t)x->inner * sizeof *t);
+            }
+}
+
+static int64_t exchange_count(const exchange *x) {
+    return x->inner * x->a * x->between * x->b;
+}
+
+/* Holds block m of r, in squares that fit the cache. One block at a time: of experts there are many. */
+static ggl_status hold_transposed(recipe *r, int64_t m, ggl_error *err) {
+    const exchange of = exchange_of(r);
+    const int64_t n = exchange_count(&of);
+    float *x = ggl_calloc((size_t)n, sizeof *x);
+    if (!r->held)
+        r->held = ggl_calloc((size_t)n, sizeof *x);
+    ggl_status s =
+        x && r->held
+            ? recipe_read(r->part[0], m * n, n, x, err)
+            : ggl_fail(err, GGL_NOMEM, "out of memory for transposing %lld numbers", (long long)n);
+    for (int64_t i0 = 0; s == GGL_OK && i0 < of.a; i0 += 16)
+        for (int64_t j0 = 0; j0 < of.b; j0 += 16)
+            exchange_tile(&of, x, r->held, i0, j0);
+    r->matrix = s == GGL_OK ? m + 1 : 0;
+    ggl_free(x);
+    return s;
+}
+
+static ggl_status read_transposed(recipe *r, int64_t first, int64_t n, float *out, ggl_error *err) {
+    const exchange of = exchange_of(r);
+    const int64_t size = exchange_count(&of);
+    ggl_status s = GGL_OK;
+    for (int64_t k; s == GGL_OK && n > 0; n -= k) {
+        const int64_t m = first / size, at = first % size;
+        k = size - at < n ? size - at : n;
+        if (r->matrix != m + 1)
+            s = hold_transposed(r, m, err);
+        if (s == GGL_OK)
+            memcpy(out, r->held + at, (size_t)k * sizeof *out);
+        first += k;
+        out += k;
+    }
+    return s;
+}
+
+/* Returns the row of the part that becomes this row. */
+static int64_t row_of(const recipe *r, int64_t row) {
+    const int64_t n = r->ne[r->dim];
+    if (r->kind == RECIPE_ROWS)
+        return row + r->x;
+    if (r->kind == RECIPE_PAIRS) {
+        int64_t d = n / r->x, at = row % d;
+        return row - at + at % 2 * (d / 2) + at / 2;
+    }
+    int64_t rest = n / (r->x * r->y), j = row / rest / r->x, i = row / rest % r->x;
+    return (i * r->y + j) * rest + row % rest;
+}
+
+/* Returns where a row begins in the part; rows are counted through all that lies outside of the dimension. */
+static int64_t row_begin(const recipe *r, int64_t row, int64_t size) {
+    const int64_t n = r->ne[r->dim];
+    return (row / n * r->part[0]->ne[r->dim] + row_of(r, row % n)) * size;
+}
+
+static ggl_status read_rows(recipe *r, int64_t first, int64_t n, float *out, ggl_error *err) {
+    ggl_status s = GGL_OK;
+    const int64_t size = ggl_extents(r->ne, 0, r->dim, 1); /* of a row */
+    for (int64_t k; s == GGL_OK && n > 0; n -= k) {
+        int64_t row = first / size, at = first % size, from = row_begin(r, row, size) + at;
+        k = size - at;
+        while (k < n &&
+               row_begin(r, (first + k) / size, size) == from + k) /* rows that stay neighbours */
+            k += size;
+        k = k < n ? k : n;
+        s = recipe_read(r->part[0], from, k, out, err);
+        first += k;
+        out += k;
+    }
+    return s;
+}
+
+/* Blocks of the parts in turn, as often as there is something outside of the dimension. */
+static ggl_status read_joined(recipe *r, int64_t first, int64_t n, float *out, ggl_error *err) {
+    const int64_t inner = ggl_extents(r->ne, 0, r->dim, 1), all = inner * r->ne[r->dim];
+    int64_t turn = first / all, at = first % all;
+    ggl_status s = GGL_OK;
+    for (int i = 0; s == GGL_OK && n > 0; i = i + 1 < r->n_part ? i + 1 : 0) {
+        const int64_t block = inner * r->part[i]->ne[r->dim];
+        if (at < block) {
+            const int64_t k = block - at < n ? block - at : n, from = turn * block + at;
+            s = recipe_read(r->part[i], from, k, out, err);
+            if (from + k == recipe_count(r->part[i]))
+                recipe_drop(r->part[i]);
+            out += k;
+            n -= k;
+            at = 0;
+        } else {
+            at -= block;
+        }
+        turn += i + 1 == r->n_part;
+    }
+    return s;
+}
+
+ggl_status recipe_read(recipe *r, int64_t first, int64_t n, float *out, ggl_error *err) {
+    ggl_status s = GGL_OK;
+    switch (r->kind) {
+    case RECIPE_SOURCE:
+        read_source(r->source, first, n, out);
+        return GGL_OK;
+    case RECIPE_FP8:
+        read_fp8(r, first, n, out);
+        return GGL_OK;
+    case RECIPE_MXFP4:
+        read_mxfp4(r, first, n, out);
+        return GGL_OK;
+    case RECIPE_WHOLE:
+        return read_whole(r->source, first, n, out, err);
+    case RECIPE_RESHAPE:
+        return recipe_read(r->part[0], first, n, out, err);
+    case RECIPE_TRANSPOSE:
+        return read_transposed(r, first, n, out, err);
+    case RECIPE_HELD:
+        memcpy(out, r->held + first, (size_t)n * sizeof *out);
+        return GGL_OK;
+    case RECIPE_PAIRS:
+    case RECIPE_REGROUP:
+    case RECIPE_ROWS:
+        return read_rows(r, first, n, out, err);
+    case RECIPE_JOIN:
+        return read_joined(r, first, n, out, err);
+    default:
+        break;
+    }
+    s = recipe_read(r->part[0], first, n, out, err);
+    for (int64_t i = 0; s == GGL_OK && i < n; i++)
+        out[i] = (float)(r->kind == RECIPE_EXP   ? ggl_exp(out[i])
+                         : r->kind == RECIPE_ADD ? out[i] + r->number
+                                                 : out[i] * r->number);
+    return s;
+}
+
+void recipe_drop(recipe *r) {
+    if (r->kind == RECIPE_TRANSPOSE) {
+        ggl_free(r->held);
+        r->held = NULL;
+        r->matrix = 0;
+    }
+    for (int k = 0; k < r->n_part; k++)
+        recipe_drop(r->part[k]);
+}

@@ -1,0 +1,526 @@
+/* Convert sections: keys, what the descriptor's weights ask for, leftovers. Expressions are the descriptor's own evaluator's, which
+ * knows names, layer numbers and keys where a weight is declared; those with source tensors are section_expr.c's. */
+#include "ggl/show.h"
+#include "keys.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+const arch_convert *arch_find_convert(const llm_arch *arch, ggl_str name) {
+    for (const arch_convert *c = arch->convert; c; c = c->next)
+        for (int k = 0; k < c->n_name; k++)
+            if (strlen(c->name[k]) == name.n && memcmp(c->name[k], name.s, name.n) == 0)
+                return c;
+    return NULL;
+}
+
+void arch_conversion_fini(arch_conversion *c) {
+    for (size_t i = 0; i < c->n_tensor; i++)
+        recipe_drop(c->tensor[i].recipe);
+    ggl_free(c->key);
+    ggl_free(c->tensor);
+    ggl_free(c->ignored);
+    ggl_free(c->fault);
+    ggl_free(c->note);
+    ggl_arena_fini(&c->arena);
+}
+
+static bool convert_number(const arch_eval *ev, const char *name, double *out) {
+    if (!ev->conv->stacking || strcmp(name, "e") != 0)
+        return false;
+    *out = (double)ev->conv->e;
+    return true;
+}
+
+/* --- the keys as a source --------------------------------------------------------------------- */
+
+const converted_key *arch_converted_key(const arch_conversion *c, const char *name) {
+    for (size_t i = 0; i < c->n_key; i++)
+        if (strcmp(c->key[i].name, name) == 0)
+            return &c->key[i];
+    return NULL;
+}
+
+static bool keys_find(void *ctx, const char *name, llm_arch_key *out) {
+    const arch_conversion *c = ctx;
+    const converted_key *k = arch_converted_key(c, name);
+    if (k)
+        *out = k->key;
+    else if (c->family && strcmp(name, "general.architecture") == 0)
+        *out = (llm_arch_key){LLM_ARCH_STRING, false, 1, &c->family_item};
+    else
+        return false;
+    return true;
+}
+
+static bool keys_item(void *ctx, const llm_arch_key *key, uint64_t i, llm_arch_item *out) {
+    (void)ctx;
+    *out = ((const llm_arch_item *)key->handle)[i];
+    return true;
+}
+
+static bool keys_at(void *ctx, size_t i, ggl_str *name) {
+    const arch_conversion *c = ctx;
+    if (i >= c->n_key)
+        return false;
+    *name = (ggl_str){c->key[i].name, strlen(c->key[i].name)};
+    return true;
+}
+
+static bool no_tensor(void *ctx, llm_arch_tensor *t) {
+    (void)ctx;
+    (void)t;
+    return false;
+}
+
+static llm_arch_source keys_source(arch_conversion *c) {
+    int line, column;
+    arch_line_col(c->section->place, &line, &column);
+    snprintf(c->source_name, sizeof c->source_name, "the convert section in %.200s:%d",
+             c->arch->text.name, line);
+    return (llm_arch_source){.ctx = c,
+                             .name = c->source_name,
+                             .find_key = keys_find,
+                             .get_item = keys_item,
+                             .find_tensor = no_tensor,
+                             .key_at = keys_at};
+}
+
+/* --- what is missing -------------------------------------------------------------------------- */
+
+static const char *convert_absent_hint(const arch_eval *ev, const char *key) {
+    const arch_conversion *c = ev->conv;
+    const size_t n = strlen(ev->family);
+    if (strncmp(key, ev->family, n) != 0 || key[n] != '.')
+        return "'?? value' says what holds without it";
+    for (const arch_mapping *m = c->section->map; m; m = m->next)
+        if (m->kind == MAP_KEY && !m->whole && strcmp(m->name, key + n + 1) == 0)
+            return c->keys_done ? "its line there gives none for this folder"
+                                : "its line stands further down";
+    return "the section has no line for it";
+}
+
+/* n_head = .attention.head_count: the key of a name. */
+static const arch_expr *key_of_name(const llm_arch *arch, int slot) {
+    for (const arch_stmt *s = arch->body; s; s = s->next) {
+        const arch_expr *e = s->kind == ST_ASSIGN && s->n_target == 1 && s->target[0].slot == slot
+                                 ? s->expr[0]
+                                 : NULL;
+        while (e && e->kind == EX_OR_ELSE)
+            e = e->a;
+        if (e && e->kind == EX_KEY && !e->whole)
+            return e;
+    }
+    return NULL;
+}
+
+static bool convert_unbound(arch_eval *ev, const arch_expr *e) {
+    if (ev->conv->keys_done || e->global < 0)
+        return false;
+    const arch_expr *key = key_of_name(ev->arch, e->global);
+    if (key)
+        arch_error(ev, e->place,
+                   "'%s' has no value yet where keys are made: use the key of a line above, .%s",
+                   e->name, key->name);
+    else
+        arch_error(
+            ev, e->place,
+            "'%s' has no value yet where keys are made: use config.x, or keys of lines above",
+            e->name);
+    return true;
+}
+
+/* --- keys ------------------------------------------------------------------------------------- */
+
+static bool put_item(arch_eval *ev, const arch_mapping *m, const arch_value *v, llm_arch_type *type, llm_arch_item *item) {
+    char text[256];
+    *type = v->kind == VAL_STRING ? LLM_ARCH_STRING : v->kind == VAL_BOOL ? LLM_ARCH_BOOL : LLM_ARCH_NUMBER;
+    *item = (llm_arch_item){v->num, v->flag, v->str};
+    if (v->kind == VAL_NUMBER && isfinite(v->num))
+        return true;
+    if (v->kind == VAL_STRING || v->kind == VAL_BOOL)
+        return true;
+    arch_error(ev, m->expr->place, "a key is a number, a string, true or false, or a list of these: %s",
+               arch_value_text(v, text, sizeof text));
+    return false;
+}
+
+static bool put_key(arch_eval *ev, const arch_mapping *m, const arch_value *v) {
+    arch_conversion *c = ev->conv;
+    bool is_list = v->kind == VAL_LIST;
+    size_t n = is_list ? v->n : 1;
+    llm_arch_item *item = ggl_arena_alloc(&c->arena, n + 1, sizeof *item);
+    const char *name = ggl_arena_printf(&c->arena, "%s%s%s", m->whole ? "" : ev->family,
+                                        m->whole ? "" : ".", m->name);
+    llm_arch_type type = LLM_ARCH_NUMBER, first = type;
+    if (!item || !name || !ggl_grow(&c->key, &c->cap_key, c->n_key + 1, sizeof *c->key))
+        return arch_nomem(ev), false;
+    for (size_t i = 0; i < n; i++) {
+        if (!put_item(ev, m, is_list ? &v->item[i] : v, &type, &item[i]))
+            return false;
+        first = i ? first : type;
+        if (type != first)
+            return arch_error(ev, m->expr->place, "the list's elements are of different kinds"), false;
+        if (type == LLM_ARCH_STRING && /* it outlives the evaluator */
+            !(item[i].string.s = ggl_arena_strndup(&c->arena, item[i].string.s, item[i].string.n)))
+            return arch_nomem(ev), false;
+    }
+    c->key[c->n_key++] = (converted_key){name, {type, is_list, n, item}, m};
+    return true;
+}
+
+static bool convert_key(arch_eval *ev, const arch_mapping *m) {
+    ev->conv->making = m;
+    ev->conv->made = m->name;
+    arch_value v = arch_eval_expr(ev, m->expr);
+    if (v.kind == VAL_FAIL)
+        return false;
+    if (v.kind != VAL_NONE)
+        return put_key(ev, m, &v);
+    if (v.absent_key)
+        arch_error_hint(ev, GGL_FORMAT, m->expr->place, "'?? none' if .x may be absent, '?? value' for another", "%s", v.text);
+    return !v.absent_key;
+}
+
+/* arch <- "qwen3moe": one of the header's names; the first without such a line. */
+static bool convert_family(arch_eval *ev, const arch_mapping *m) {
+    char text[256];
+    arch_value v = arch_eval_expr(ev, m->expr);
+    if (v.kind == VAL_FAIL)
+        return false;
+    for (int k = 0; k < ev->arch->n_family; k++)
+        if (v.kind == VAL_STRING && strlen(ev->arch->family[k]) == v.str.n &&
+            memcmp(ev->arch->family[k], v.str.s, v.str.n) == 0) {
+            ev->family = ev->arch->family[k];
+            ev->global[SLOT_ARCH].v.str = (ggl_str){ev->family, v.str.n};
+            return true;
+        }
+    arch_error(ev, m->expr->place, "'arch' is one of the descriptor's own names, in quotes: %s",
+               arch_value_text(&v, text, sizeof text));
+    return false;
+}
+
+/* note cond, "text" */
+static bool convert_forgive(arch_eval *ev);
+
+static bool run_note(arch_eval *ev, const arch_mapping *m) {
+    arch_conversion *c = ev->conv;
+    bool yes = false;
+    arch_value v = arch_eval_expr(ev, m->expr);
+    if (v.kind == VAL_FAIL || !arch_want_bool(ev, m->expr, &v, &yes) || !yes)
+        return ev->status == GGL_OK;
+    if (!ggl_grow(&c->note, &c->cap_note, c->n_note + 1, sizeof *c->note))
+        return arch_nomem(ev), false;
+    c->note[c->n_note++] = m->require->string; /* the descriptor's */
+    return true;
+}
+
+static bool run_line(arch_eval *ev, const arch_mapping *m) {
+    if (m->kind == MAP_NOTE)
+        return run_note(ev, m) || convert_forgive(ev);
+    if (m->kind == MAP_REQUIRE)
+        return arch_run(ev, m->require) || convert_forgive(ev);
+    if (m->kind != MAP_KEY || convert_key(ev, m))
+        return true;
+    ev->conv->no_keys = true;
+    return convert_forgive(ev);
+}
+
+static bool run_keys(arch_eval *ev) {
+    for (const arch_mapping *m = ev->conv->section->map; m; m = m->next)
+        if (m->kind == MAP_WITHIN && !arch_convert_within(ev, m))
+            return false;
+    for (const arch_mapping *m = ev->conv->section->map; m; m = m->next)
+        if (m->kind == MAP_ARCH && !convert_family(ev, m) && !convert_forgive(ev))
+            return false;
+    for (const arch_mapping *m = ev->conv->section->map; m; m = m->next)
+        if (!run_line(ev, m))
+            return false;
+    ev->conv->keys_done = true;
+    ev->conv->family = ev->family;
+    ev->conv->family_item.string = (ggl_str){ev->family, strlen(ev->family)};
+    return true;
+}
+
+static bool convert_weight(arch_eval *ev, const arch_stmt *s, bool is_bias, llm_arch_tensor *t);
+
+static const arch_converter arch_conversion_ops = {
+    .field = arch_convert_field,
+    .has = arch_convert_has,
+    .call = arch_convert_call,
+    .number = convert_number,
+    .weight = convert_weight,
+    .forgive = convert_forgive,
+    .absent_hint = convert_absent_hint,
+    .unbound = convert_unbound,
+    .expand_ignored = arch_convert_expand_ignored,
+};
+
+ggl_status arch_convert_keys(arch_conversion *c, ggl_error *err) {
+    llm_arch_source src = keys_source(c);
+    arch_eval ev = {.arch = c->arch, .src = &src, .err = err, .layer = -1, .convert = &arch_conversion_ops, .conv = c, .family = c->arch->family[0]};
+    ev.arena.limit = c->arena.limit = ARCH_MAX_MEMORY;
+    ev.g = ggl_graph_new(NULL); /* for an expression that is no number after all */
+    bool ok = ev.g && arch_eval_init(&ev) && run_keys(&ev);
+    ggl_graph_free(ev.g);
+    arch_eval_fini(&ev);
+    if (!ok && ev.status == GGL_OK)
+        return ggl_fail(err, GGL_NOMEM, "%s: out of memory", c->arch->text.name);
+    return ev.status;
+}
+
+typedef struct key_check {
+    arch_conversion *c;
+    ggl_error *err;
+    ggl_status status;
+} key_check;
+
+static void check_key(void *ctx, const llm_arch_judged *key) {
+    key_check *k = ctx;
+    const converted_key *x = k->c->key;
+    char value[160];
+    for (size_t i = 0; i < k->c->n_key && key->use == LLM_ARCH_UNREAD && k->status == GGL_OK;
+         i++, x++) {
+        if (strlen(x->name) != key->key.n || memcmp(x->name, key->key.s, key->key.n) != 0)
+            continue;
+        ggl_status s = arch_fail(k->err, GGL_FORMAT, x->line->place, NULL, NULL,
+                                 "key %s = %s is not read by %s%s%s", x->name,
+                                 convert_value_text(x, value, sizeof value), k->c->arch->text.name,
+                                 key->reason ? ": " : "", key->reason ? key->reason : "");
+        if (!k->c->collect || !k->err || !arch_convert_add_fault(k->c, k->err->msg))
+            k->status = s;
+    }
+}
+
+ggl_status arch_convert_check_keys(arch_conversion *c, ggl_error *err) {
+    const llm_arch_source src = keys_source(c);
+    key_check k = {c, err, GGL_OK};
+    ggl_status s = llm_arch_judge_keys(c->arch, &src, check_key, &k, err);
+    return k.status != GGL_OK ? k.status : s;
+}
+
+/* --- going on after errors -------------------------------------------------------------------- */
+
+#define MAX_FAULTS 1000
+
+bool arch_convert_add_fault(arch_conversion *c, const char *msg) {
+    for (size_t i = 0; i < c->n_fault; i++)
+        if (strcmp(c->fault[i], msg) == 0)
+            return true;
+    const char *own = ggl_arena_strndup(&c->arena, msg, strlen(msg));
+    if (!own || !ggl_grow(&c->fault, &c->cap_fault, c->n_fault + 1, sizeof *c->fault))
+        return false;
+    c->fault[c->n_fault++] = own;
+    return true;
+}
+
+static bool convert_forgive(arch_eval *ev) {
+    arch_conversion *c = ev->conv;
+    if (!c->collect || !ev->err || ev->status == GGL_OK || ev->status == GGL_NOMEM ||
+        ev->status == GGL_LIMIT || c->n_fault >= MAX_FAULTS)
+        return false;
+    if (!arch_convert_add_fault(c, ev->err->msg))
+        return arch_nomem(ev), false;
+    ev->status = GGL_OK;
+    return true;
+}
+
+/* --- weights ---------------------------------------------------------------------------------- */
+
+static const arch_mapping *find_mapping(const arch_conversion *c, const char *name, bool bias) {
+    const arch_mapping *m = c->section->map;
+    while (m && (m->kind != MAP_WEIGHT || m->bias != bias || strcmp(m->name, name) != 0))
+        m = m->next;
+    return m;
+}
+
+/* The same numbers in the declared shape: but for 1s they are those. */
+static bool same_shape(const recipe *r, const llm_arch_tensor *t) {
+    int d = 0, k = 0;
+    for (;; d++, k++) {
+        while (d < r->n_dims && r->ne[d] == 1)
+            d++;
+        while (k < t->n_dims && t->ne[k] == 1)
+            k++;
+        if (d == r->n_dims || k == t->n_dims)
+            return d == r->n_dims && k == t->n_dims;
+        if (r->ne[d] != t->ne[k])
+            return false;
+    }
+}
+
+static void missing_source(arch_eval *ev, const arch_mapping *m, const char *name,
+                           const llm_arch_tensor *t, bool is_bias) {
+    char text[700] = "";
+    const char *source = arch_convert_source_name(ev, m->expr, is_bias);
+    if (source)
+        snprintf(text, sizeof text, "; it comes from %.*s",
+                 (int)ggl_utf8_cut(source, strlen(source), 200), source);
+    if (ev->status == GGL_OK)
+        arch_error_hint(ev, GGL_FORMAT, m->place, NULL, "nothing in the folder makes %s%s (%s)",
+                        t->name, text, name);
+}
+
+/* Makes the recipe that the line for a weight asks for; NULL: there is none, or ev has an error. */
+static recipe *make_weight(arch_eval *ev, const arch_stmt *s, bool is_bias,
+                           const llm_arch_tensor *t) {
+    arch_conversion *c = ev->conv;
+    const char *name = s->target[0].name;
+    const arch_mapping *own = is_bias ? find_mapping(c, name, true) : NULL,
+                       *m = own ? own : find_mapping(c, name, false);
+    recipe *r = NULL;
+    if (c->in_constant) {
+        arch_error(ev, s->place, "a constant of a conversion declares no weights");
+        return NULL;
+    }
+    if (!m && !t->optional)
+        arch_error(ev, s->target[0].place, "'%s' has no line in the convert section for it", name);
+    c->making = m;
+    c->made = m ? ggl_arena_strndup(&c->arena, t->name, strlen(t->name)) : NULL;
+    if (m && !c->made)
+        return arch_nomem(ev), NULL;
+    c->own_bias = own != NULL;
+    arch_frame *frame = ev->frame;
+    ev->frame =
+        NULL; /* the line sees what the descriptor sees, not the function that declares the weight */
+    const bool made = m && arch_convert_make(ev, m->expr, is_bias && !own, &r);
+    ev->frame = frame;
+    if (made && !r && !t->optional)
+        missing_source(ev, m, is_bias ? "its bias" : "its weight", t, is_bias);
+    c->own_bias = false;
+    return made ? r : NULL;
+}
+
+static bool convert_weight(arch_eval *ev, const arch_stmt *s, bool is_bias, llm_arch_tensor *t) {
+    arch_conversion *c = ev->conv;
+    recipe *r = make_weight(ev, s, is_bias, t);
+    t->type = GGL_F32;
+    t->data = NULL;
+    if (!r) /* where errors are collected, a weight that is needed is taken for one of the declared shape */
+        return ev->status != GGL_OK && convert_forgive(ev) && !t->optional;
+    if (!same_shape(r, t)) { /* the caller's error shows both */
+        t->n_dims = r->n_dims;
+        memcpy(t->ne, r->ne, sizeof t->ne);
+        return true;
+    }
+    if (arch_find_weight(ev, t->name))
+        return true;
+    if (!ggl_grow(&c->tensor, &c->cap_tensor, c->n_tensor + 1, sizeof *c->tensor))
+        return arch_nomem(ev), false;
+    converted_tensor *made = &c->tensor[c->n_tensor++];
+    *made = (converted_tensor){.name = c->made, .n_dims = t->n_dims, .recipe = r};
+    memcpy(made->ne, t->ne, sizeof made->ne);
+    return true;
+}
+
+/* --- the whole -------------------------------------------------------------------------------- */
+
+static const ggl_tensor *weight_under(const ggl_tensor *t) {
+    while (t && (t->op == GGL_OP_RESHAPE || t->op == GGL_OP_SPLIT))
+        t = t->src[0];
+    return t && t->op == GGL_OP_WEIGHT ? t : NULL;
+}
+
+/* Weights that something reads otherwise than as a matrix, or by rows. */
+static void mark_numbers(ggl_tensor *const *node, int n, bool *plain) {
+    for (int i = 0; i < n; i++) {
+        const ggl_tensor *t = node[i];
+        for (int k = 0; k < t->n_src; k++) {
+            const ggl_tensor *w = weight_under(t->src[k]);
+            bool as_matrix = (t->op == GGL_OP_LINEAR && k == 1) || (t->op == GGL_OP_PICK && k == 0);
+            if (w && !as_matrix && t->op != GGL_OP_RESHAPE && t->op != GGL_OP_SPLIT)
+                plain[w->id] = true;
+        }
+        if (t->body)
+            mark_numbers(t->body->node, t->body->n_node, plain);
+    }
+}
+
+typedef struct router_walk {
+    const ggl_tensor **stack;
+    bool *seen; /* by id: each node is on the stack once */
+    size_t n;
+} router_walk;
+
+static void router_visit(router_walk *w, const ggl_tensor *t) {
+    if (t && !w->seen[t->id]) {
+        w->seen[t->id] = true;
+        w->stack[w->n++] = t;
+    }
+}
+
+/* Marks the matrices whose products decide an index: back from it to the first products. */
+static void mark_routers(router_walk *w, const ggl_tensor *index, bool *plain) {
+    router_visit(w, index);
+    while (w->n > 0) {
+        const ggl_tensor *t = w->stack[--w->n];
+        const ggl_tensor *matrix = t->op == GGL_OP_LINEAR ? weight_under(t->src[1]) : NULL;
+        if (matrix)
+            plain[matrix->id] = true;
+        for (int k = 0; t->op != GGL_OP_LINEAR && k < t->n_src; k++)
+            router_visit(w, t->src[k]);
+    }
+}
+
+/* By id: the weights that stay f32. */
+static void mark_plain(const ggl_graph *g, router_walk *w, bool *plain) {
+    for (int i = 0; i < ggl_graph_n_nodes(g); i++) {
+        ggl_tensor *t = ggl_graph_node(g, i);
+        mark_numbers(&t, 1, plain);
+        if (t->op == GGL_OP_PICK && weight_under(t->src[0])) /* w[e]: what chose e */
+            mark_routers(w, t->src[1], plain);
+    }
+}
+
+/* Weights were made in the order of the tensors. */
+static ggl_status mark_only_f32(arch_conversion *c, const ggl_graph *g, ggl_error *err) {
+    int n = ggl_graph_n_nodes(g);
+    const size_t n_ids = (size_t)ggl_graph_n_ids(g);
+    bool *plain = ggl_calloc(n_ids, sizeof *plain);
+    router_walk w = {ggl_calloc(n_ids, sizeof *w.stack), ggl_calloc(n_ids, sizeof *w.seen), 0};
+    size_t k = 0;
+    bool ok = plain && w.stack && w.seen;
+    if (ok)
+        mark_plain(g, &w, plain);
+    ggl_free(w.stack);
+    ggl_free(w.seen);
+    if (!ok) {
+        ggl_free(plain);
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    }
+    for (int i = 0; i < n; i++) {
+        const ggl_tensor *t = ggl_graph_node(g, i);
+        if (t->op == GGL_OP_WEIGHT && k < c->n_tensor && strcmp(t->name, c->tensor[k].name) == 0) {
+            c->tensor[k].only_f32 = plain[t->id] || c->tensor[k].n_dims < 2;
+            k++;
+        }
+    }
+    ggl_free(plain);
+    return k == c->n_tensor ? GGL_OK : ggl_fail(err, GGL_USAGE, "%zu of %zu weights are in the graph", k, c->n_tensor);
+}
+
+/* As the model itself will be built, in its own context. */
+static int64_t context_length(const arch_conversion *c) {
+    char name[2 * ARCH_MAX_NAME];
+    snprintf(name, sizeof name, "%s.context_length", c->family);
+    const converted_key *k = arch_converted_key(c, name);
+    double n = k && k->key.type == LLM_ARCH_NUMBER && k->key.n > 0 ? ((const llm_arch_item *)k->key.handle)->number : 0;
+    return n >= 1 && n <= ARCH_MAX_DIM && n == floor(n) ? (int64_t)n : 0;
+}
+
+ggl_status arch_convert_tensors(arch_conversion *c, ggl_error *err) {
+    llm_arch_source src = keys_source(c);
+    const llm_arch_params params = {.n_ctx = context_length(c)};
+    ggl_graph *g = ggl_graph_new(NULL);
+    if (!g)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    ggl_status s = arch_build_with(c->arch, &src, &params, g, NULL, &arch_conversion_ops, c, err);
+    if (s == GGL_OK && c->n_fault == 0)
+        s = mark_only_f32(c, g, err);
+    if (s == GGL_OK && !c->collect)
+        s = arch_convert_check_leftovers(c, err);
+    ggl_graph_free(g);
+    return s;
+}

@@ -1,0 +1,685 @@
+/* Mappings to recipes: what makes a tensor out of source tensors, or a constant. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "conversion.h"
+#include "ggl/fold.h"
+#include "ggl/sched.h"
+
+/* --- source tensors --------------------------------------------------------------------------- */
+
+static recipe *new_recipe(arch_eval *ev, recipe_kind kind, recipe *like, int n_part) {
+    recipe *r = ggl_arena_alloc(&ev->conv->arena, 1, sizeof *r);
+    recipe **part = ggl_arena_alloc(&ev->conv->arena, (size_t)n_part + 1, sizeof *part);
+    if (!r || !part)
+        return arch_nomem(ev), NULL;
+    if (like)
+        *r = *like;
+    r->kind = kind;
+    r->part = part;
+    r->n_part = n_part;
+    r->held = NULL;
+    r->matrix = 0;
+    r->dim = r->n_dims - 1;
+    if (n_part > 0)
+        part[0] = like;
+    return r;
+}
+
+/* Dimensions of 1 go, but the last stays what functions act on. */
+static bool take_shape(arch_eval *ev, const arch_expr *e, recipe *r, const st_tensor *t) {
+    int last = t->n_dims - 1;
+    r->n_dims = 0;
+    for (int d = 0; d < 4; d++)
+        r->ne[d] = 1;
+    for (int d = 0; d < t->n_dims; d++) {
+        if (t->ne[d] == 1 && d < last)
+            continue;
+        if (r->n_dims == GGL_MAX_DIMS) {
+            arch_error(ev, e->place, "tensor %s has more than 4 dimensions", t->name.s);
+            return false;
+        }
+        r->ne[r->n_dims++] = t->ne[d];
+    }
+    if (r->n_dims == 0)
+        r->n_dims = 1;
+    return true;
+}
+
+static st_tensor *find_exactly(const arch_conversion *c, const char *stem, bool is_bias) {
+    char name[700];
+    if (c->own_bias) { /* its own line may name it in full */
+        snprintf(name, sizeof name, "%s.bias", stem);
+        st_tensor *t = llm_safetensors_find(c->source, name);
+        return t ? t : llm_safetensors_find(c->source, stem);
+    }
+    snprintf(name, sizeof name, "%s.%s", stem, is_bias ? "bias" : "weight");
+    st_tensor *t = llm_safetensors_find(c->source, name);
+    return t || is_bias ? t : llm_safetensors_find(c->source, stem);
+}
+
+st_tensor *arch_convert_find_source(const arch_conversion *c, const char *stem, bool is_bias) {
+    char name[700];
+    st_tensor *t = find_exactly(c, stem, is_bias);
+    for (const arch_mapping *m = c->section->map; m && !t; m = m->next) {
+        const size_t n = m->kind == MAP_PREFIX ? strlen(m->name) : 0;
+        if (m->kind != MAP_PREFIX || strncmp(stem, m->name, n) != 0)
+            continue;
+        snprintf(name, sizeof name, "%s%s", m->other, stem + n);
+        t = find_exactly(c, name, is_bias);
+    }
+    return t;
+}
+
+void arch_convert_use(arch_conversion *c, st_tensor *t) {
+    if (!t->used) {
+        t->line = c->making;
+        t->makes = c->made;
+    }
+    t->used = true;
+}
+
+/* --- packed sources --------------------------------------------------------------------------- */
+
+/* Numbers along each side of a block with one factor: config.json's, else 128. */
+static int64_t fp8_block(const arch_conversion *c, int k) {
+    const json_value *list =
+        json_get_kind(json_get(c->config, "quantization_config"), "weight_block_size", JSON_ARRAY);
+    const json_value *v = list && list->n == 2 ? &list->item[1 - k] : NULL;
+    return v && v->kind == JSON_NUMBER && v->whole && v->number >= 1 ? (int64_t)v->number : 128;
+}
+
+/* n numbers with n_scale factors: how many share one; 0: these don't go together. */
+static int64_t share(int64_t n, int64_t n_scale, int64_t block) {
+    return n_scale == 1 ? n : n_scale == n ? 1 : n_scale == (n + block - 1) / block ? block : 0;
+}
+
+static bool unpack_fp8(arch_eval *ev, const arch_expr *e, recipe *r, const st_tensor *t,
+                       st_tensor *scale) {
+    const arch_conversion *c = ev->conv;
+    bool fits = (scale->type >= 0 || strcmp(scale->dtype, "F8_E8M0") == 0) && t->n_dims <= 3 &&
+                scale->n_dims <= t->n_dims;
+    r->x = share(t->ne[0], scale->ne[0], fp8_block(c, 0));
+    r->y = share(t->n_dims > 1 ? t->ne[1] : 1, scale->ne[1], fp8_block(c, 1));
+    for (int d = 2; d < LLM_ST_MAX_DIMS; d++)
+        fits = fits && scale->ne[d] == t->ne[d];
+    if (!fits || r->x == 0 || r->y == 0)
+        arch_error(ev, e->place, "tensor %s holds no factors for the blocks of %s", scale->name.s,
+                   t->name.s);
+    return fits && r->x > 0 && r->y > 0;
+}
+
+/* 16 bytes are a block, and so 32 numbers; the dimension before becomes that of the numbers. */
+static bool unpack_mxfp4(arch_eval *ev, const arch_expr *e, recipe *r, const st_tensor *t,
+                         st_tensor *scale) {
+    bool fits = t->n_dims >= 2 && t->n_dims <= GGL_MAX_DIMS + 1 && t->ne[0] == 16 &&
+                scale->n_dims == t->n_dims - 1 && strcmp(scale->dtype, "U8") == 0;
+    for (int d = 0; d < LLM_ST_MAX_DIMS - 1; d++)
+        fits = fits && scale->ne[d] == t->ne[d + 1];
+    if (!fits) {
+        arch_error(ev, e->place,
+                   "tensors %s and %s are no MXFP4: blocks of 16 bytes, and an exponent for each",
+                   t->name.s, scale->name.s);
+        return false;
+    }
+    r->n_dims = t->n_dims - 1;
+    for (int d = 0; d < GGL_MAX_DIMS; d++)
+        r->ne[d] = d < r->n_dims ? t->ne[d + 1] : 1;
+    r->ne[0] *= 32;
+    return true;
+}
+
+/* Two numbers in a byte; 32 of a row share an exponent. */
+static bool unpack_fp4(arch_eval *ev, const arch_expr *e, recipe *r, const st_tensor *t,
+                       st_tensor *scale) {
+    bool fits = scale->n_dims == t->n_dims && t->ne[0] == 16 * scale->ne[0] &&
+                (strcmp(scale->dtype, "U8") == 0 || strcmp(scale->dtype, "F8_E8M0") == 0);
+    for (int d = 1; d < LLM_ST_MAX_DIMS; d++)
+        fits = fits && scale->ne[d] == t->ne[d];
+    if (!fits)
+        arch_error(ev, e->place,
+                   "tensors %s and %s are no FP4: two numbers in a byte, and an exponent for each "
+                   "32 of a row",
+                   t->name.s, scale->name.s);
+    r->ne[0] *= 2;
+    return fits;
+}
+
+/* Types that need a second tensor. The first name ends in `end`, the second has `other` there. */
+static const struct {
+    const char *dtype, *end, *other;
+    recipe_kind kind;
+    bool (*unpack)(arch_eval *ev, const arch_expr *e, recipe *r, const st_tensor *t,
+                   st_tensor *scale);
+} packed[] = {
+    {"F8_E4M3", "", "_scale_inv", RECIPE_FP8, unpack_fp8},
+    {"F8_E4M3", "", "_scale", RECIPE_FP8, unpack_fp8},
+    {"F8_E4M3", ".weight", ".scale", RECIPE_FP8, unpack_fp8},
+    {"U8", "_blocks", "_scales", RECIPE_MXFP4, unpack_mxfp4},
+    {"I8", ".weight", ".scale", RECIPE_MXFP4, unpack_fp4},
+};
+
+/* A source of a type that weights don't have. */
+static bool unpack(arch_eval *ev, const arch_expr *e, recipe *r, st_tensor *t) {
+    char name[600];
+    const char *wanted = NULL;
+    for (size_t k = 0; k < sizeof packed / sizeof *packed; k++) {
+        const size_t n = strlen(packed[k].end);
+        if (strcmp(t->dtype, packed[k].dtype) != 0 || t->name.n < n ||
+            strcmp(t->name.s + t->name.n - n, packed[k].end) != 0)
+            continue;
+        snprintf(name, sizeof name, "%.*s%s", (int)(t->name.n - n), t->name.s, packed[k].other);
+        st_tensor *scale = llm_safetensors_find(ev->conv->source, name);
+        wanted = wanted ? wanted : packed[k].other;
+        if (!scale)
+            continue;
+        r->kind = packed[k].kind;
+        r->scale = scale;
+        arch_convert_use(ev->conv, scale);
+        return packed[k].unpack(ev, e, r, t, scale);
+    }
+    arch_error(ev, e->place,
+               "tensor %s has the type %s; what becomes a weight is F32, F16, BF16 or F64, or "
+               "F8_E4M3, FP4 and MXFP4 with their factors%s%s",
+               t->name.s, t->dtype, wanted ? ", here in a tensor that is missing, .." : "",
+               wanted ? wanted : "");
+    return false;
+}
+
+static bool make_source(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    const char *stem = arch_expand(ev, e->name, e->place);
+    if (!stem)
+        return false;
+    st_tensor *t = arch_convert_find_source(ev->conv, stem, is_bias);
+    if (!t)
+        return true;
+    const bool whole = ev->conv->whole_numbers;
+    recipe *r = new_recipe(ev, whole ? RECIPE_WHOLE : RECIPE_SOURCE, NULL, 0);
+    if (whole && strcmp(t->dtype, "I32") != 0 && strcmp(t->dtype, "I64") != 0)
+        return arch_error(ev, e->place, "tensor %s has the type %s: whole(..) is for I32 and I64",
+                          t->name.s, t->dtype),
+               false;
+    if (!r || !take_shape(ev, e, r, t) || (t->type < 0 && !whole && !unpack(ev, e, r, t)))
+        return false;
+    arch_convert_use(ev->conv, t);
+    r->source = t;
+    *out = r;
+    return true;
+}
+
+static const char *shape_text(const recipe *r, char *buf, size_t size) {
+    size_t n = (size_t)snprintf(buf, size, "[");
+    for (int d = 0; d < r->n_dims && n < size; d++)
+        n += (size_t)snprintf(buf + n, size - n, "%s%" PRId64, d ? ", " : "", r->ne[d]);
+    if (n < size)
+        snprintf(buf + n, size - n, "]");
+    return buf;
+}
+
+static bool whole_arg(arch_eval *ev, const arch_expr *e, int k, double min, int64_t *out) {
+    arch_value v = arch_eval_expr(ev, e->arg[k].value);
+    return v.kind != VAL_FAIL && arch_want_whole(ev, e->arg[k].value, &v, min, ARCH_MAX_DIM, out);
+}
+
+/* `dim` of a call: the last dimension where it is not given. A bias has those of its weight's rows, so that its first is the
+ * weight's second; *none: what is asked for is a dimension that it lacks. */
+static bool dim_arg(arch_eval *ev, const arch_expr *e, int k, bool is_bias, int n_dims, int *dim,
+                    bool *none) {
+    int64_t x = n_dims - 1 + is_bias;
+    const bool given = k < e->n_arg;
+    if (given && !whole_arg(ev, e, k, 0, &x))
+        return false;
+    x -= is_bias;
+    *none = x < 0;
+    *dim = (int)x;
+    if (x >= n_dims)
+        arch_error(ev, e->arg[k].value->place,
+                   "dimension %" PRId64 " of a tensor that has %d, from 0 on", x + is_bias,
+                   n_dims + is_bias);
+    return x < n_dims;
+}
+
+/* The argument `dim = ..`, if it is the last; else the number of arguments. */
+static int named_dim(const arch_expr *e) {
+    return e->n_arg - (e->n_arg > 0 && e->arg[e->n_arg - 1].name != NULL);
+}
+
+/* pairs(x, n), regroup(x, a, b), rows(x, from, n) */
+static bool make_rows(arch_eval *ev, const arch_expr *e, recipe_kind kind, bool is_bias, recipe **out) {
+    char shape[128];
+    int64_t x, y = 0;
+    int dim = 0;
+    bool none = false;
+    recipe *a = NULL;
+    if (!arch_convert_make(ev, e->arg[0].value, is_bias, &a) || !whole_arg(ev, e, 1, kind == RECIPE_ROWS ? 0 : 1, &x) ||
+        (kind != RECIPE_PAIRS && !whole_arg(ev, e, 2, 1, &y)))
+        return false;
+    *out = a;
+    if (!a || !dim_arg(ev, e, named_dim(e), is_bias, a->n_dims, &dim, &none) || none)
+        return ev->status == GGL_OK;
+    int64_t rows = a->ne[dim], by = kind == RECIPE_PAIRS ? 2 * x : x * y;
+    if (kind == RECIPE_ROWS && x + y > rows)
+        return arch_error(ev, e->mark, "rows %" PRId64 " to %" PRId64 " of %s, which has %" PRId64 " rows", x, x + y - 1,
+                          shape_text(a, shape, sizeof shape), rows), false;
+    if (kind != RECIPE_ROWS && rows % by != 0)
+        return arch_error(ev, e->mark, "the %" PRId64 " rows of %s are no multiple of %" PRId64, rows,
+                          shape_text(a, shape, sizeof shape), by), false;
+    if (!(*out = new_recipe(ev, kind, a, 1)))
+        return false;
+    (*out)->dim = dim;
+    (*out)->x = x;
+    (*out)->y = y;
+    if (kind == RECIPE_ROWS)
+        (*out)->ne[dim] = y;
+    return true;
+}
+
+/* transpose(x, a = 0, b = 1) */
+static bool make_transpose(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    recipe *a = NULL;
+    int64_t x[2] = {0, 1};
+    if (!arch_convert_make(ev, e->arg[0].value, is_bias, &a) ||
+        (e->n_arg == 3 && !(whole_arg(ev, e, 1, 0, &x[0]) && whole_arg(ev, e, 2, 0, &x[1]))))
+        return false;
+    *out = a;
+    if (!a)
+        return true;
+    const int64_t lo = (x[0] < x[1] ? x[0] : x[1]) - is_bias,
+                  hi = (x[0] < x[1] ? x[1] : x[0]) - is_bias;
+    if (lo < 0 || lo == hi || (e->n_arg == 1 && a->n_dims == 1)) /* a bias lacks the first */
+        return true;
+    if (hi >= a->n_dims)
+        return arch_error(ev, e->mark, "dimension %" PRId64 " of a tensor that has %d, from 0 on",
+                          hi + is_bias, a->n_dims + is_bias),
+               false;
+    if (!(*out = new_recipe(ev, RECIPE_TRANSPOSE, a, 1)))
+        return false;
+    (*out)->dim = (int)lo;
+    (*out)->x = hi;
+    (*out)->ne[lo] = a->ne[hi];
+    (*out)->ne[hi] = a->ne[lo];
+    return true;
+}
+
+/* reshape(x, a, b, ..); a bias has the shape without the first, if that stays as it is. */
+static bool make_reshape(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    recipe *a = NULL;
+    char shape[128];
+    int64_t ne[GGL_MAX_DIMS] = {1, 1, 1, 1}, count = 1;
+    const int n = e->n_arg - 1 - is_bias;
+    if (!arch_convert_make(ev, e->arg[0].value, is_bias, &a))
+        return false;
+    for (int d = 0; d < n; d++)
+        if (!whole_arg(ev, e, d + 1 + is_bias, 1, &ne[d]))
+            return false;
+    for (int d = 0; d < n; d++)
+        count = count > (int64_t)1 << 50 ? count : count * ne[d];
+    *out = a;
+    if (!a)
+        return true;
+    if (count != recipe_count(a) || n < 1) {
+        arch_error(ev, e->mark, "%s%s has %" PRId64 " numbers, the new shape %" PRId64 "%s",
+                   is_bias ? "the bias " : "", shape_text(a, shape, sizeof shape), recipe_count(a),
+                   count, is_bias ? ": say what it is, NAME.bias <- .." : "");
+        return false;
+    }
+    if (!(*out = new_recipe(ev, RECIPE_RESHAPE, a, 1)))
+        return false;
+    (*out)->n_dims = n;
+    memcpy((*out)->ne, ne, sizeof ne);
+    return true;
+}
+
+/* Whether the shapes are equal in all dimensions except `but`; -1: in all. */
+static bool fits(arch_eval *ev, const arch_expr *e, const recipe *first, const recipe *r, int but) {
+    char a[128], b[128];
+    bool same = first->n_dims == r->n_dims;
+    for (int d = 0; d < first->n_dims; d++)
+        same = same && (d == but || first->ne[d] == r->ne[d]);
+    if (!same)
+        arch_error(ev, e->mark, "%s of %s and %s", e->name, shape_text(first, a, sizeof a), shape_text(r, b, sizeof b));
+    return same;
+}
+
+/* The leftmost string. */
+static const arch_expr *first_string(const arch_expr *e) {
+    if (e->kind == EX_STRING)
+        return e;
+    const arch_expr *s = e->kind == EX_HAS ? NULL : e->a ? first_string(e->a) : NULL;
+    if (!s && e->b)
+        s = first_string(e->b);
+    for (int k = 0; !s && k < e->n_arg; k++)
+        s = first_string(e->arg[k].value);
+    return s;
+}
+
+const char *arch_convert_source_name(arch_eval *ev, const arch_expr *e, bool is_bias) {
+    arch_conversion *c = ev->conv;
+    const arch_expr *s = first_string(e);
+    const bool outside = s && !c->stacking;
+    if (outside) { /* {e} of the first */
+        c->stacking = true;
+        c->e = 0;
+    }
+    const char *stem = s ? arch_expand(ev, s->name, s->place) : NULL;
+    if (outside)
+        c->stacking = false;
+    const char *end = stem ? strrchr(stem, '.') : NULL;
+    if (!stem || c->own_bias || (end && strcmp(end, ".weight") == 0))
+        return stem;
+    char name[600];
+    snprintf(name, sizeof name, "%s.%s", stem, is_bias ? "bias" : "weight");
+    return arch_strdup(ev, name);
+}
+
+/* All of them, or none. */
+static bool all_or_none(arch_eval *ev, const arch_expr *e, recipe *const *part, int n,
+                        bool is_bias) {
+    const bool stack = e->name[0] == 's';
+    int n_there = 0, first = -1;
+    for (int k = 0; k < n; k++) {
+        n_there += part[k] != NULL;
+        first = !part[k] && first < 0 ? k : first;
+    }
+    if (n_there == 0 || n_there == n)
+        return n_there == n;
+    ev->conv->stacking |= stack;
+    ev->conv->e = stack ? first : ev->conv->e;
+    const char *name = arch_convert_source_name(ev, e->arg[stack ? 0 : first].value, is_bias);
+    ev->conv->stacking &= !stack;
+    if (ev->status == GGL_OK)
+        arch_error(ev, e->mark, "%d of the %d tensors %s missing in the folder: %s%s", n - n_there,
+                   n, n - n_there == 1 ? "is" : "are", name ? name : "?",
+                   n - n_there == 1 ? "" : " is the first");
+    return false;
+}
+
+static bool make_concat(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    recipe *part[ARCH_MAX_ARGS] = {NULL};
+    const int n = named_dim(e);
+    int dim = 0;
+    bool none = false;
+    for (int k = 0; k < n; k++)
+        if (!arch_convert_make(ev, e->arg[k].value, is_bias, &part[k]))
+            return false;
+    if (!all_or_none(ev, e, part, n, is_bias) ||
+        !dim_arg(ev, e, n, is_bias, part[0]->n_dims, &dim, &none))
+        return ev->status == GGL_OK;
+    if (none)
+        return arch_error(
+                   ev, e->mark,
+                   "no bias comes from matrices side by side: say what it is, NAME.bias <- .."),
+               false;
+    recipe *r = new_recipe(ev, RECIPE_JOIN, part[0], n);
+    if (!r)
+        return false;
+    r->dim = dim;
+    for (int k = 1; k < n; k++) {
+        if (!fits(ev, e, part[0], part[k], dim))
+            return false;
+        r->part[k] = part[k];
+        r->ne[dim] += part[k]->ne[dim];
+        if (r->ne[dim] > (int64_t)1 << 50)
+            return arch_error(ev, e->mark, "concat of too much"), false;
+    }
+    *out = r;
+    return true;
+}
+
+static bool make_stack(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    arch_conversion *c = ev->conv;
+    int64_t n;
+    if (c->stacking)
+        return arch_error(ev, e->mark, "a stack in a stack"), false;
+    if (!whole_arg(ev, e, 1, 1, &n) || !arch_step(ev, e->place, n))
+        return false;
+    if (n > ARCH_MAX_LAYERS)
+        return arch_error(ev, e->mark, "a stack of more than %d", ARCH_MAX_LAYERS), false;
+    recipe **part = ggl_arena_alloc(&c->arena, (size_t)n, sizeof *part);
+    if (!part)
+        return arch_nomem(ev), false;
+    bool ok = true;
+    c->stacking = true;
+    for (c->e = 0; c->e < n && ok; c->e++)
+        ok = arch_convert_make(ev, e->arg[0].value, is_bias, &part[c->e]) &&
+             (c->e == 0 || !part[0] || !part[c->e] || fits(ev, e, part[0], part[c->e], -1));
+    c->stacking = false;
+    if (!ok || !all_or_none(ev, e, part, (int)n, is_bias))
+        return ev->status == GGL_OK;
+    if (part[0]->n_dims == GGL_MAX_DIMS)
+        return arch_error(ev, e->mark, "a stack of tensors of 4 dimensions"), false;
+    recipe *r = new_recipe(ev, RECIPE_JOIN, part[0], 1);
+    if (!r)
+        return false;
+    r->part = part;
+    r->n_part = (int)n;
+    r->dim = r->n_dims;
+    r->ne[r->n_dims++] = n;
+    *out = r;
+    return true;
+}
+
+static bool make_exp(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    recipe *a = NULL;
+    if (!arch_convert_make(ev, e->arg[0].value, is_bias, &a))
+        return false;
+    *out = a && !is_bias ? new_recipe(ev, RECIPE_EXP, a, 1) : a;
+    return !a || *out;
+}
+
+/* Numbers of experts, which stay I32 whatever type is asked for. */
+static bool make_whole(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    const arch_expr *of = e->arg[0].value;
+    if (of->kind != EX_STRING)
+        return arch_error(ev, of->place, "whole(..) is of a source tensor, in quotes"), false;
+    ev->conv->whole_numbers = true;
+    const bool ok = arch_convert_make(ev, of, is_bias, out);
+    ev->conv->whole_numbers = false;
+    return ok;
+}
+
+static bool make_pairs(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    return make_rows(ev, e, RECIPE_PAIRS, is_bias, out);
+}
+
+static bool make_regroup(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    return make_rows(ev, e, RECIPE_REGROUP, is_bias, out);
+}
+
+static bool make_some_rows(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    return make_rows(ev, e, RECIPE_ROWS, is_bias, out);
+}
+
+static const struct {
+    const char *name;
+    bool (*make)(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out);
+} calls[] = {{"transpose", make_transpose},
+             {"pairs", make_pairs},
+             {"regroup", make_regroup},
+             {"rows", make_some_rows},
+             {"concat", make_concat},
+             {"stack", make_stack},
+             {"exp", make_exp},
+             {"whole", make_whole},
+             {"reshape", make_reshape}};
+#define N_CALLS (sizeof calls / sizeof *calls)
+
+static size_t find_call(const arch_expr *e) {
+    size_t k = 0;
+    if (e->kind != EX_CALL || e->callee != CALL_BUILTIN || e->builtin != FN_BUILTIN_COUNT)
+        return N_CALLS;
+    while (k < N_CALLS && strcmp(calls[k].name, e->name) != 0)
+        k++;
+    return k;
+}
+
+static bool is_arithmetic(const arch_expr *e) {
+    return e->kind == EX_BINARY &&
+           (e->op == GGL_OP_ADD || e->op == GGL_OP_SUB || e->op == GGL_OP_MUL || e->op == GGL_OP_DIV);
+}
+
+/* A source tensor can come out of it. */
+static bool is_source(const arch_expr *e) {
+    if (e->kind == EX_STRING || find_call(e) < N_CALLS)
+        return true;
+    if (is_arithmetic(e) || e->kind == EX_IF || e->kind == EX_OR_ELSE)
+        return is_source(e->a) || is_source(e->b);
+    return false;
+}
+
+/* x + n, x - n, x * n, x / n, n + x, n * x: weights only. */
+static bool make_arithmetic(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    bool left = is_source(e->a);
+    const arch_expr *x = left ? e->a : e->b, *n = left ? e->b : e->a;
+    bool commutes = e->op == GGL_OP_ADD || e->op == GGL_OP_MUL;
+    double number;
+    recipe *a = NULL;
+    if ((left && is_source(e->b)) || (!left && !commutes))
+        return arch_error(ev, e->mark, "a tensor and a number stand at '%s' in a conversion, the tensor first", e->name), false;
+    if (!arch_convert_make(ev, x, is_bias, &a))
+        return false;
+    arch_value v = arch_eval_expr(ev, n);
+    if (v.kind == VAL_FAIL || !arch_want_number(ev, n, &v, &number))
+        return false;
+    *out = a;
+    if (!a || is_bias)
+        return true;
+    bool add = e->op == GGL_OP_ADD || e->op == GGL_OP_SUB;
+    if (!(*out = new_recipe(ev, add ? RECIPE_ADD : RECIPE_MUL, a, 1)))
+        return false;
+    (*out)->number = e->op == GGL_OP_SUB ? -number : e->op == GGL_OP_DIV ? 1 / number : number;
+    return true;
+}
+
+/* --- constants -------------------------------------------------------------------------------- */
+
+static recipe *hold(arch_eval *ev, int n_dims, const int64_t *ne) {
+    recipe *r = new_recipe(ev, RECIPE_HELD, NULL, 0);
+    if (!r)
+        return NULL;
+    r->n_dims = n_dims > 0 ? n_dims : 1;
+    for (int d = 0; d < GGL_MAX_DIMS; d++)
+        r->ne[d] = d < n_dims ? ne[d] : 1;
+    r->held = ggl_arena_alloc(&ev->conv->arena, (size_t)recipe_count(r), sizeof *r->held);
+    return r->held ? r : (arch_nomem(ev), NULL);
+}
+
+static recipe *hold_list(arch_eval *ev, const arch_expr *e, const arch_value *v) {
+    int64_t n = (int64_t)v->n;
+    recipe *r = hold(ev, 1, &n);
+    for (int64_t i = 0; r && i < n; i++) {
+        arch_value x = arch_list_item(ev, e, v, i);
+        if (x.kind != VAL_NUMBER)
+            return arch_error(ev, e->place, "a list of numbers is wanted for a tensor"), NULL;
+        r->held[i] = (float)x.num;
+    }
+    return r;
+}
+
+/* Only values that something reads which depends on an input are folded: x * t does. */
+static recipe *hold_tensor(arch_eval *ev, const arch_expr *e, ggl_tensor *t) {
+    if (ggl_is_batched(t))
+        return arch_error(ev, e->place, "a constant is wanted, and this depends on the token"), NULL;
+    if (!ev->conv->backend)
+        return arch_error(ev, e->place, "there is no backend to compute this constant"), NULL;
+    recipe *r = hold(ev, t->n_dims, t->ne);
+    ggl_tensor *x = r ? ggl_graph_input(ev->g, "x", GGL_F32, t->n_dims, t->ne, true) : NULL;
+    ggl_tensor *y = x ? ggl_binary(ev->g, GGL_OP_MUL, x, t) : NULL;
+    if (y)
+        ggl_graph_output(ev->g, "y", y);
+    ggl_status s = !r ? ev->status : ggl_graph_finish(ev->g, ev->err);
+    if (s == GGL_OK)
+        s = ggl_graph_fold(ev->g, ev->conv->backend, ev->err);
+    if (s != GGL_OK) {
+        ev->status = s;
+        return NULL;
+    }
+    const ggl_tensor *c = y->src[1];
+    if (c->op != GGL_OP_CONST || c->type != GGL_F32 || c->size != (size_t)recipe_count(r) * sizeof *r->held)
+        return arch_error(ev, e->place, "this is no constant of numbers"), NULL;
+    memcpy(r->held, c->data, c->size);
+    return r;
+}
+
+static recipe *hold_value(arch_eval *ev, const arch_expr *e) {
+    char text[256];
+    arch_value v = arch_eval_expr(ev, e);
+    switch (v.kind) {
+    case VAL_NUMBER: {
+        recipe *r = hold(ev, 0, NULL);
+        if (r)
+            r->held[0] = (float)v.num;
+        return r;
+    }
+    case VAL_LIST:
+        return hold_list(ev, e, &v);
+    case VAL_TENSOR:
+        return hold_tensor(ev, e, v.t);
+    case VAL_NONE:
+        if (v.absent_key)
+            arch_error_hint(ev, GGL_FORMAT, e->place, "'?? none' if the tensor may be absent", "%s", v.text);
+        return NULL;
+    case VAL_FAIL:
+        return NULL;
+    default:
+        return arch_error(ev, e->place, "no tensor is made from this: %s", arch_value_text(&v, text, sizeof text)), NULL;
+    }
+}
+
+/* A constant has a graph of its own, and sees of the descriptor's names those that are no tensors. */
+static bool make_constant(arch_eval *ev, const arch_expr *e, recipe **out) {
+    size_t n = (size_t)ev->arch->n_global;
+    arch_slot *seen = ggl_calloc(n, sizeof *seen);
+    ggl_graph *g = ggl_graph_new(NULL);
+    arch_eval in = *ev;
+    for (size_t k = 0; seen && k < n; k++)
+        if (ev->global[k].v.kind != VAL_TENSOR && ev->global[k].v.kind != VAL_CACHE)
+            seen[k] = ev->global[k];
+    in.g = g;
+    in.global = seen;
+    in.frame = NULL;
+    in.made = NULL;
+    in.call = in.keep = NULL;
+    in.read = NULL;
+    in.cap_made = in.n_call = in.cap_call = in.n_keep = in.cap_keep = in.n_read = in.cap_read = 0;
+    ev->conv->in_constant = true;
+    recipe *r = seen && g ? hold_value(&in, e) : (arch_nomem(&in), NULL);
+    ev->conv->in_constant = false;
+    ggl_graph_free(g);
+    ggl_free(seen);
+    ggl_free(in.made);
+    ggl_free(in.call);
+    ggl_free(in.keep);
+    ggl_free(in.read);
+    ev->arena = in.arena;
+    ev->steps = in.steps;
+    ev->status = in.status;
+    ev->word = in.word;
+    ev->word_index = in.word_index;
+    *out = r;
+    return ev->status == GGL_OK;
+}
+
+bool arch_convert_make(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+    *out = NULL;
+    if (!arch_step(ev, e->place, 1))
+        return false;
+    if (!is_source(e))
+        return is_bias || make_constant(ev, e, out);
+    switch (e->kind) {
+    case EX_STRING:
+        return make_source(ev, e, is_bias, out);
+    case EX_CALL:
+        return calls[find_call(e)].make(ev, e, is_bias, out);
+    case EX_BINARY:
+        return make_arithmetic(ev, e, is_bias, out);
+    case EX_OR_ELSE:
+        return arch_convert_make(ev, e->a, is_bias, out) && (*out || arch_convert_make(ev, e->b, is_bias, out));
+    default: { /* EX_IF */
+        bool yes;
+        arch_value c = arch_eval_expr(ev, e->c);
+        return c.kind != VAL_FAIL && arch_want_bool(ev, e->c, &c, &yes) && arch_convert_make(ev, yes ? e->a : e->b, is_bias, out);
+    }
+    }
+}

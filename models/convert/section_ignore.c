@@ -1,0 +1,90 @@
+/* The patterns of `ignore` for source tensors: '*' stands for anything, {n_layer} for that number, {l} and
+ * {e} for the number of any layer and any expert. */
+#include <stdio.h>
+#include <string.h>
+
+#include "conversion.h"
+
+#define ANY_NUMBER '\x01' /* in a pattern that has been expanded */
+#define MAX_NAME   512
+
+/* --- patterns --------------------------------------------------------------------------------- */
+
+/* The layers' number, or the experts': different in each turn, so any is meant. */
+static bool counts_turns(const llm_arch *arch, const char *name, size_t n) {
+    if (n == 1 && name[0] == 'e')
+        return true;
+    for (const arch_stmt *s = arch->body; s; s = s->next)
+        if (s->kind == ST_LAYER && strlen(s->target[0].name) == n &&
+            memcmp(s->target[0].name, name, n) == 0)
+            return true;
+    return false;
+}
+
+static const char *expand(arch_eval *ev, const arch_mapping *m) {
+    char buf[MAX_NAME], name[ARCH_MAX_NAME + 3];
+    size_t n = 0;
+    for (const char *s = m->name, *end; *s; s = end + 1) {
+        end = *s == '{' ? strchr(s, '}') : NULL;
+        const char *text = NULL;
+        size_t len = end ? (size_t)(end - s - 1) : 0;
+        if (end && !counts_turns(ev->arch, s + 1, len)) {
+            snprintf(name, sizeof name, "{%.*s}", (int)(len < ARCH_MAX_NAME ? len : ARCH_MAX_NAME),
+                     s + 1);
+            if (!(text = arch_expand(ev, name, m->place)))
+                return NULL;
+        }
+        if (n + 32 > sizeof buf) {
+            arch_error(ev, m->place, "a name of more than %d characters", MAX_NAME - 32);
+            return NULL;
+        }
+        if (text)
+            n += (size_t)snprintf(buf + n, sizeof buf - n, "%.24s", text);
+        else
+            buf[n++] = end ? ANY_NUMBER : *s;
+        end = end ? end : s;
+    }
+    const char *out = ggl_arena_strndup(&ev->conv->arena, buf, n);
+    return out ? out : (arch_nomem(ev), NULL);
+}
+
+bool arch_convert_expand_ignored(arch_eval *ev) {
+    arch_conversion *c = ev->conv;
+    for (const arch_mapping *m = c->section->map; m; m = m->next) {
+        const char *pattern = m->kind == MAP_IGNORE && m->name ? expand(ev, m) : NULL;
+        if (ev->status != GGL_OK)
+            return false;
+        if (pattern &&
+            !ggl_grow(&c->ignored, &c->cap_ignored, c->n_ignored + 1, sizeof *c->ignored))
+            return arch_nomem(ev), false;
+        if (pattern)
+            c->ignored[c->n_ignored++] = (arch_ignored){pattern, m};
+    }
+    return true;
+}
+
+static const arch_mapping *find_ignored(const arch_conversion *c, ggl_str name) {
+    for (size_t k = 0; k < c->n_ignored; k++)
+        if (arch_match_number(c->ignored[k].pattern, ANY_NUMBER, name.s, name.n))
+            return c->ignored[k].line;
+    return NULL;
+}
+
+/* By its own name, or by that with the first of the beginnings that a `prefix` line has for it. */
+const arch_mapping *arch_convert_ignored(const arch_conversion *c, ggl_str name) {
+    const arch_mapping *line = find_ignored(c, name);
+    for (const arch_mapping *m = c->section->map; m && !line; m = m->next) {
+        const size_t n = m->kind == MAP_PREFIX ? strlen(m->other) : 0;
+        char text[2 * MAX_NAME];
+        if (m->kind != MAP_PREFIX || name.n < n || memcmp(name.s, m->other, n) != 0)
+            continue;
+        snprintf(text, sizeof text, "%s%.*s", m->name, (int)(name.n - n), name.s + n);
+        line = find_ignored(c, (ggl_str){text, strlen(text)});
+    }
+    return line;
+}
+
+bool arch_convert_tensor_on_request(const arch_conversion *c, const st_tensor *t) {
+    const llm_arch_ignore *r = c->ignore;
+    return r && arch_match_first(r->tensor, r->n_tensor, t->name, c->tensor_hits) < r->n_tensor;
+}

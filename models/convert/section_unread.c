@@ -1,0 +1,529 @@
+/* Values of config.json that no line of a convert section reads. They are errors, as unread tensors are: an option that is
+ * passed over gives a model that runs and is wrong. known_config.txt names those that are of no consequence.
+ *
+ * A line reads a value if it names it, in whatever branch. Paths are looked up in tables, so that the time is linear in the
+ * two texts. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conversion.h"
+#include "ggl/show.h"
+#include "ggl/steps.h"
+
+#define MAX_PATH  500 /* bytes; a longer one is named by no line, and its beginning is shown */
+#define MAX_SHOWN 1500
+
+extern const unsigned char llm_embedded_known_config[];
+extern const size_t llm_embedded_known_config_size;
+
+typedef struct known_line {
+    ggl_str name, rest; /* rest: the values, or why it is refused */
+    bool refused;
+} known_line;
+
+typedef struct paths {
+    ggl_str *name;
+    ggl_index index;
+    size_t n, cap, longest; /* longest: bytes of a name */
+} paths;
+
+typedef struct search {
+    const arch_conversion *c;
+    ggl_arena arena;
+    paths named, ignored;
+    known_line *line, *pattern; /* of known_config.txt: names, and those with '*' */
+    size_t n_line, cap_line, n_pattern, cap_pattern;
+    ggl_index by_name;
+    size_t longest; /* bytes of a name in by_name */
+    ggl_status status;
+    ggl_error *err;
+    const arch_expr *inner; /* the next field that is part of a longer path */
+    char path[MAX_PATH + 4];
+    size_t end[LLM_JSON_MAX_DEPTH + 1]; /* of the path at each depth */
+    arch_unread_fn found;
+    void *ctx;
+} search;
+
+static bool no_memory(search *s) {
+    if (s->status == GGL_OK)
+        s->status = ggl_fail(s->err, GGL_NOMEM, "out of memory");
+    return false;
+}
+
+/* --- what the section names ------------------------------------------------------------------- */
+
+static bool put_path(search *s, paths *p, const char *text) {
+    size_t n = strlen(text);
+    char *own = ggl_arena_strndup(&s->arena, text, n);
+    if (!own || !ggl_grow(&p->name, &p->cap, p->n + 1, sizeof *p->name))
+        return no_memory(s);
+    p->name[p->n] = (ggl_str){own, n};
+    p->longest = n > p->longest ? n : p->longest;
+    ggl_status st = arch_index_room(&p->index, p->name, p->n + 1, sizeof *p->name, s->err);
+    if (st != GGL_OK) {
+        s->status = st;
+        return false;
+    }
+    ggl_index_put(&p->index, p->name, p->n++);
+    return true;
+}
+
+static bool has_path(const paths *p, ggl_str path) {
+    if (path.n > p->longest) /* a long path is not read for each value in it */
+        return false;
+    GGL_STEPS(path.n);
+    return ggl_index_find(&p->index, p->name, path) != SIZE_MAX;
+}
+
+/* rope.x names what section_config.c looks for; of all kinds of layers the path has no kind: "rope_parameters..factor". */
+static void put_rope(search *s, const char *layer, const char *name) {
+    static const char *const boxes[] = {"rope_parameters", "rope_scaling"};
+    char text[3 * ARCH_MAX_NAME + 40];
+    const char *const *outside;
+    const char *key = arch_rope_key(name, &outside);
+    for (int alias = 0; alias < 2; alias++) {
+        const char *k = alias ? "type" : key;
+        if (alias && strcmp(key, "rope_type") != 0)
+            continue;
+        for (int b = 0; b < 2; b++) {
+            snprintf(text, sizeof text, "%s.%s", boxes[b], k);
+            put_path(s, &s->named, text);
+            snprintf(text, sizeof text, "%s.%s.%s", boxes[b], layer ? layer : "", k);
+            put_path(s, &s->named, text);
+        }
+    }
+    for (int k = 0; k < ARCH_ROPE_NAMES && outside[k]; k++)
+        put_path(s, &s->named, outside[k]);
+    if (layer && strcmp(key, "rope_theta") == 0)
+        put_path(s, &s->named, "rope_local_base_freq");
+}
+
+static void add_text(char *buf, size_t size, const char *text) {
+    const size_t n = strlen(buf);
+    snprintf(buf + n, size - n, "%s", text);
+}
+
+/* config.a.b[i].c: "a.b[].c". "": it is no such value. */
+static void path_text(const arch_expr *e, char *buf, size_t size) {
+    buf[0] = 0;
+    if (e->kind == EX_INDEX && e->a->kind != EX_NAME) {
+        path_text(e->a, buf, size);
+        add_text(buf, size, "[]");
+    } else if (e->kind == EX_FIELD) {
+        const bool top = e->a->kind == EX_NAME;
+        if (!top)
+            path_text(e->a, buf, size);
+        if (top ? strcmp(e->a->name, "config") != 0 : !buf[0])
+            return;
+        add_text(buf, size, top ? "" : ".");
+        add_text(buf, size, e->name);
+    }
+}
+
+static void put_field(search *s, paths *p, const arch_expr *e) {
+    const char *name[2], *root;
+    char text[MAX_PATH + 1];
+    const int n = arch_field_path(e, name, 2, &root);
+    path_text(e, text, sizeof text);
+    if (strcmp(root, "rope") == 0 && n <= 2)
+        put_rope(s, n == 2 ? name[0] : NULL, name[n - 1]);
+    else if (text[0])
+        put_path(s, p, text);
+}
+
+/* Of config.a.b only the whole path is read, not config.a. */
+static void visit(void *ctx, arch_expr *e) {
+    search *s = ctx;
+    const bool inner = e == s->inner;
+    if ((e->kind != EX_FIELD && !(inner && e->kind == EX_INDEX)) || s->status != GGL_OK)
+        return;
+    s->inner = e->a;
+    if (!inner)
+        put_field(s, &s->named, e);
+}
+
+static bool collect(search *s) {
+    for (const arch_mapping *m = s->c->section->map; m && s->status == GGL_OK; m = m->next) {
+        s->inner = NULL;
+        if (m->kind == MAP_IGNORE && m->expr)
+            put_field(s, &s->ignored, m->expr);
+        else if (m->expr)
+            arch_walk_expr(m->expr, visit, s);
+    }
+    return s->status == GGL_OK;
+}
+
+/* --- known_config.txt ------------------------------------------------------------------------- */
+
+static ggl_str trim(ggl_str s) {
+    while (s.n > 0 && *s.s == ' ') {
+        s.s++;
+        s.n--;
+    }
+    while (s.n > 0 && s.s[s.n - 1] == ' ')
+        s.n--;
+    return s;
+}
+
+static ggl_str first_word(ggl_str *s) {
+    *s = trim(*s);
+    size_t n = 0;
+    while (n < s->n && s->s[n] != ' ')
+        n++;
+    ggl_str word = {s->s, n};
+    *s = trim((ggl_str){s->s + n, s->n - n});
+    return word;
+}
+
+static bool read_table(search *s) {
+    const char *at = (const char *)llm_embedded_known_config,
+               *end = at + llm_embedded_known_config_size;
+    for (const char *next; at < end; at = next) {
+        const char *stop = memchr(at, '\n', (size_t)(end - at));
+        stop = stop ? stop : end;
+        next = stop + 1;
+        ggl_str rest = {at, (size_t)(stop - at)}, word = first_word(&rest);
+        if (word.n == 0 || word.s[0] == '#')
+            continue;
+        known_line line = {.refused = word.n == 6 && memcmp(word.s, "refuse", 6) == 0};
+        line.name = line.refused ? first_word(&rest) : word;
+        line.rest = rest;
+        if (!ggl_grow(&s->line, &s->cap_line, s->n_line + 1, sizeof *s->line) ||
+            !ggl_grow(&s->pattern, &s->cap_pattern, s->n_pattern + 1, sizeof *s->pattern))
+            return no_memory(s);
+        if (memchr(line.name.s, '*', line.name.n))
+            s->pattern[s->n_pattern++] = line;
+        else
+            s->line[s->n_line++] = line;
+    }
+    s->status = ggl_index_init(&s->by_name, s->n_line, sizeof *s->line, GGL_INDEX_STRINGS, s->err);
+    for (size_t i = 0; s->status == GGL_OK && i < s->n_line; i++) {
+        s->longest = s->line[i].name.n > s->longest ? s->line[i].name.n : s->longest;
+        ggl_index_put(&s->by_name, s->line, i);
+    }
+    return s->status == GGL_OK;
+}
+
+/* A pattern of known_config.txt has one '*'. Takes the time of the pattern, however long the path is. */
+static bool fits(ggl_str pattern, ggl_str path) {
+    const char *star = memchr(pattern.s, '*', pattern.n);
+    const size_t before = (size_t)(star - pattern.s), after = pattern.n - before - 1;
+    GGL_STEPS(pattern.n);
+    return path.n >= before + after && memcmp(path.s, pattern.s, before) == 0 &&
+           memcmp(path.s + path.n - after, star + 1, after) == 0;
+}
+
+static const known_line *find_line(const search *s, ggl_str path) {
+    size_t i = SIZE_MAX;
+    if (path.n <= s->longest) {
+        GGL_STEPS(path.n);
+        i = ggl_index_find(&s->by_name, s->line, path);
+    }
+    if (i != SIZE_MAX)
+        return &s->line[i];
+    for (i = 0; i < s->n_pattern; i++)
+        if (fits(s->pattern[i].name, path))
+            return &s->pattern[i];
+    return NULL;
+}
+
+/* [1, 2, 3, ..] of 48 */
+static void list_text(const json_value *v, char *buf, size_t size) {
+    char item[80];
+    size_t n = (size_t)snprintf(buf, size, "[");
+    for (size_t i = 0; i < v->n && i < 3 && n < size; i++) {
+        const json_value *x = &v->item[i];
+        arch_json_text(x->kind == JSON_ARRAY ? &(json_value){.kind = JSON_OBJECT} : x, item,
+                       sizeof item);
+        n += (size_t)snprintf(buf + n, size - n, "%s%.*s", i ? ", " : "",
+                              (int)ggl_utf8_cut(item, strlen(item), 24),
+                              x->kind == JSON_ARRAY ? "[..]" : item);
+    }
+    if (n < size)
+        snprintf(buf + n, size - n, v->n > 3 ? ", ..] of %" PRIu32 : "]", v->n);
+}
+
+/* As config.json has them. */
+static const char *odd_number_text(double x) {
+    return isnan(x) ? "NaN" : x > 0 ? "Infinity" : "-Infinity";
+}
+
+const char *arch_json_text(const json_value *v, char *buf, size_t size) {
+    switch (v->kind) {
+    case JSON_BOOL:
+        snprintf(buf, size, "%s", v->flag ? "true" : "false");
+        break;
+    case JSON_NUMBER:
+        if (!isfinite(v->number)) {
+            snprintf(buf, size, "%s", odd_number_text(v->number));
+            break;
+        }
+        snprintf(buf, size, "%.12g", v->number);
+        if (strtod(buf, NULL) != v->number)
+            snprintf(buf, size, "%.17g", v->number);
+        break;
+    case JSON_STRING:
+        snprintf(buf, size, "\"%.*s\"", (int)ggl_utf8_cut(v->s, v->n, 60), v->s);
+        break;
+    case JSON_ARRAY:
+        list_text(v, buf, size);
+        break;
+    default:
+        snprintf(buf, size, "%s", json_kind_text(v->kind));
+    }
+    return buf;
+}
+
+static bool is_word(ggl_str word, const char *text, size_t n) {
+    return word.n == n && memcmp(word.s, text, n) == 0;
+}
+
+/* A word stands for a value of its own kind: "false" for false, not for the string. */
+static bool is_value(ggl_str word, const json_value *v) {
+    char number[40];
+    const bool flag = is_word(word, "true", 4) || is_word(word, "false", 5);
+    switch (v->kind) {
+    case JSON_BOOL:
+        return flag && (word.n == 4) == v->flag;
+    case JSON_NUMBER:
+        if (isfinite(v->number))
+            snprintf(number, sizeof number, "%.17g", v->number + 0.0); /* -0 is 0 */
+        else
+            snprintf(number, sizeof number, "%s", odd_number_text(v->number));
+        return is_word(word, number, strlen(number));
+    case JSON_STRING:
+        return !flag && !(word.s[0] >= '0' && word.s[0] <= '9') && is_word(word, v->s, v->n);
+    default:
+        return false;
+    }
+}
+
+/* One of the words is the value. */
+static bool is_one_of(ggl_str words, const json_value *v) {
+    for (ggl_str word = first_word(&words); word.n > 0; word = first_word(&words))
+        if (is_value(word, v))
+            return true;
+    return false;
+}
+
+/* "= VALUE ..": one of them is it, or each element of a list. "": any value. */
+static bool has_value(ggl_str rest, const json_value *v) {
+    if (first_word(&rest).n == 0)
+        return true;
+    if (v->kind != JSON_ARRAY)
+        return is_one_of(rest, v);
+    for (size_t i = 0; i < v->n; i++)
+        if (v->item[i].kind >= JSON_ARRAY || !is_one_of(rest, &v->item[i]))
+            return false;
+    return true;
+}
+
+/* --- config.json ------------------------------------------------------------------------------ */
+
+/* rope_parameters.KIND.x: of any kind. */
+static bool is_named(search *s, ggl_str path, int depth, int outside) {
+    char text[MAX_PATH + 4];
+    if (has_path(&s->named, path))
+        return true;
+    if (depth - outside != 3)
+        return false;
+    const size_t kind = (size_t)(s->path + s->end[outside + 1] - path.s),
+                 rest = s->end[depth] - s->end[outside + 2];
+    if (kind + 1 + rest > s->named.longest)
+        return false;
+    snprintf(text, sizeof text, "%.*s.%s", (int)kind, path.s, s->path + s->end[outside + 2]);
+    return has_path(&s->named, (ggl_str){text, strlen(text)});
+}
+
+static bool is_empty(const json_value *v) {
+    return v->kind == JSON_NULL || (v->kind >= JSON_ARRAY && v->n == 0);
+}
+
+/* A pattern of an object or list holds for all that is in it: it may fit the path up to any of its dots and brackets. The name of a
+ * value may be empty. */
+static bool on_request(const search *s) {
+    const llm_arch_ignore *r = s->c->ignore;
+    bool any = false, escaped = false;
+    if (!r || r->n_key == 0)
+        return false;
+    for (size_t i = 0; i == 0 || s->path[i - 1]; i++) {
+        const char c = s->path[i];
+        escaped = i > 0 && s->path[i - 1] == '\\' && !escaped;
+        if (c == 0 || (!escaped && (c == '.' || c == '[')))
+            any |= arch_match_first(r->key, r->n_key, (ggl_str){s->path, i}, s->c->key_hits) <
+                   r->n_key;
+    }
+    return any;
+}
+
+/* One byte of a name as paths have it: a dot, a bracket or a backslash in a name is no part of the path's own. */
+static size_t put_byte(char *to, char c) {
+    if (c == '.' || c == '[' || c == '\\') {
+        to[0] = '\\';
+        to[1] = c;
+        return 2;
+    }
+    if (c == 0)
+        return (size_t)sprintf(to, "\\u0000");
+    to[0] = c;
+    return 1;
+}
+
+/* The path with a name added; false: it is too long, and ends in "..". */
+static bool push_name(search *s, int depth, ggl_str name) {
+    char text[8];
+    size_t n = s->end[depth];
+    bool fits = true;
+    if (depth > 0 && n < MAX_PATH)
+        s->path[n++] = '.';
+    for (size_t i = 0; i < name.n && fits; i++) {
+        const size_t k = put_byte(text, name.s[i]);
+        if ((fits = n + k <= MAX_PATH)) {
+            memcpy(s->path + n, text, k);
+            n += k;
+        }
+    }
+    fits = fits && n < MAX_PATH;
+    if (!fits) {
+        n = ggl_utf8_cut(s->path, n, MAX_PATH - 2);
+        memcpy(s->path + n, "..", 2);
+        n += 2;
+    }
+    s->path[n] = 0;
+    s->end[depth + 1] = n;
+    return fits;
+}
+
+static bool has_objects(const json_value *v) {
+    for (size_t i = 0; v->kind == JSON_ARRAY && i < v->n; i++)
+        if (v->item[i].kind >= JSON_ARRAY)
+            return true;
+    return false;
+}
+
+typedef struct above { /* what holds for an object's values */
+    ggl_str refused;   /* why; s NULL: it is not */
+    bool too_long;     /* the path: it is looked up nowhere */
+    int outside; /* of the depth, the object of a `within` line: paths are looked up as if it were config.json */
+} above;
+
+static void walk(search *s, const json_value *v, int depth, above up);
+
+static void walk_items(search *s, const json_value *v, int depth, above up) {
+    const size_t n = s->end[depth];
+    for (size_t i = 0; i < v->n; i++) {
+        above in = up;
+        if (v->kind == JSON_OBJECT) {
+            in.too_long = up.too_long || !push_name(s, depth, json_name(v, i));
+            walk(s, &v->item[i], depth + 1, in);
+        } else {
+            in.too_long = up.too_long || n + 2 > MAX_PATH;
+            if (!in.too_long)
+                s->end[depth] = n + (size_t)sprintf(s->path + n, "[]");
+            walk(s, &v->item[i], depth, in);
+        }
+        s->end[depth] = n;
+        s->path[n] = 0;
+    }
+}
+
+static void walk(search *s, const json_value *v, int depth, above up) {
+    const size_t begin = up.outside ? s->end[up.outside] + 1 : 0;
+    const ggl_str path = {s->path + begin, s->end[depth] - begin};
+    const bool inner = v->kind == JSON_OBJECT || has_objects(v),
+               own = depth > 0 && v == s->c->inner;
+    const bool look = depth > 0 && !up.too_long && !own;
+    if (s->status != GGL_OK || is_empty(v) || (look && has_path(&s->ignored, path)))
+        return;
+    const bool named = look && !inner && is_named(s, path, depth, up.outside);
+    const known_line *line = look && !named ? find_line(s, path) : NULL;
+    if (line && line->refused)
+        up.refused = line->rest;
+    else if (named || (line && (line->rest.n == 0 || (!inner && has_value(line->rest, v)))))
+        return;
+    if (inner) {
+        up.outside = own ? depth : up.outside;
+        walk_items(s, v, depth, up);
+        return;
+    }
+    const arch_unread x = {s->path, v, up.refused, on_request(s)};
+    s->found(s->ctx, &x);
+}
+
+ggl_status arch_convert_each_unread(const arch_conversion *c, arch_unread_fn found, void *ctx,
+                                    ggl_error *err) {
+    search s = {.c = c, .err = err, .found = found, .ctx = ctx};
+    if (c->config->kind == JSON_OBJECT && collect(&s) && read_table(&s))
+        walk(&s, c->config, 0, (above){{NULL, 0}, false, 0});
+    ggl_free(s.named.name);
+    ggl_free(s.ignored.name);
+    ggl_free(s.line);
+    ggl_free(s.pattern);
+    ggl_index_fini(&s.named.index);
+    ggl_index_fini(&s.ignored.index);
+    ggl_index_fini(&s.by_name);
+    ggl_arena_fini(&s.arena);
+    return s.status;
+}
+
+/* --- the error -------------------------------------------------------------------------------- */
+
+typedef struct shown {
+    char text[MAX_SHOWN], first[MAX_PATH + 4], refused[MAX_PATH + 400];
+    size_t used, n, n_more;
+} shown;
+
+static void show(void *ctx, const arch_unread *u) {
+    shown *x = ctx;
+    char value[120];
+    if (u->on_request)
+        return;
+    if (u->refused.s && !x->refused[0])
+        snprintf(x->refused, sizeof x->refused, "%s: %.*s", u->path, (int)u->refused.n,
+                 u->refused.s);
+    const char *path = arch_unread_text(u);
+    if (x->n++ == 0)
+        snprintf(x->first, sizeof x->first, "%s", u->path);
+    if (x->used + strlen(path) + sizeof value > sizeof x->text)
+        x->n_more++;
+    else
+        x->used += (size_t)snprintf(x->text + x->used, sizeof x->text - x->used, "%s%s = %s",
+                                    x->used ? ", " : "", path,
+                                    arch_json_text(u->value, value, sizeof value));
+}
+
+/* Whether a path can be pasted as a pattern for --ignore-config, and fits itself alone. */
+static bool is_plain_path(const char *path) {
+    char plain[MAX_PATH + 4];
+    size_t n = strlen(path);
+    for (size_t i = 0; i <= n; i++)
+        plain[i] = path[i] == '[' || path[i] == ']' ? '_' : path[i];
+    return n == 0 || (arch_is_pasteable(plain, n) && !strchr(plain, '*'));
+}
+
+ggl_status arch_convert_check_config(const arch_conversion *c, ggl_error *err) {
+    shown x = {.used = 0};
+    char more[64] = "";
+    int line, column;
+    ggl_status s = arch_convert_each_unread(c, show, &x, err);
+    if (s != GGL_OK || x.n == 0)
+        return s;
+    if (x.refused[0])
+        return ggl_fail(err, GGL_UNSUPPORTED, "config.json has %s", x.refused);
+    if (x.n_more)
+        snprintf(more, sizeof more, ", and %zu more", x.n_more);
+    arch_line_col(c->section->place, &line, &column);
+    const bool paste = is_plain_path(x.first), named = paste && x.first[0];
+    return ggl_fail(
+        err, GGL_UNSUPPORTED,
+        "config.json has what this conversion does not read: %s%s. If it changes what "
+        "the model computes, the convert "
+        "section in %s:%d lacks a line for it; if not, say there: ignore config.%.*s. To "
+        "go on at your own risk: "
+        "--ignore-config %s%s%s",
+        x.text, more, c->arch->text.name, line, named ? (int)strcspn(x.first, "[") : 1,
+        named ? x.first : "x", paste ? "'" : "PATTERN", paste ? x.first : "", paste ? "'" : "");
+}

@@ -1,0 +1,116 @@
+/* The descriptors that are compiled in: models/archs/, embedded by CMake, which writes the table
+ * arch_embedded.h. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/text_file.h"
+#include "language.h"
+
+#define EMBEDDED(symbol, name)                                                                     \
+    extern const unsigned char symbol[];                                                           \
+    extern const size_t symbol##_size;
+#include "arch_embedded.h"
+#undef EMBEDDED
+
+static const struct {
+    const char *name;
+    const unsigned char *text;
+    const size_t *n;
+} embedded[] = {
+#define EMBEDDED(symbol, name) {name, symbol, &symbol##_size},
+#include "arch_embedded.h"
+#undef EMBEDDED
+};
+#define N_EMBEDDED (sizeof embedded / sizeof *embedded)
+#define PRELUDE    "prelude.arch"
+
+const char *arch_prelude_text(size_t *n) {
+    for (size_t k = 0; k < N_EMBEDDED; k++)
+        if (strcmp(embedded[k].name, PRELUDE) == 0) {
+            *n = *embedded[k].n;
+            return (const char *)embedded[k].text;
+        }
+    *n = 0;
+    return "";
+}
+
+bool llm_arch_builtin(int k, const char **name, const char **text, size_t *n) {
+    for (size_t i = 0; i < N_EMBEDDED; i++) {
+        if (strcmp(embedded[i].name, PRELUDE) == 0 || k-- > 0)
+            continue;
+        *name = embedded[i].name;
+        *text = (const char *)embedded[i].text;
+        *n = *embedded[i].n;
+        return true;
+    }
+    return false;
+}
+
+bool llm_arch_builtin_named(const char *name, const char **file, const char **text, size_t *n) {
+    const size_t stem = strlen(name);
+    for (int k = 0; llm_arch_builtin(k, file, text, n); k++)
+        if (strcmp(*file, name) == 0 ||
+            (strncmp(*file, name, stem) == 0 && strcmp(*file + stem, ".arch") == 0))
+            return true;
+    return false;
+}
+
+ggl_status llm_arch_open_given(llm_arch **out, const char *given, bool *builtin, ggl_error *err) {
+    const char *file, *text;
+    char *own;
+    size_t n;
+    const bool absent = access(given, F_OK) != 0 && errno == ENOENT && !strchr(given, '/');
+    *out = NULL;
+    if (builtin)
+        *builtin = absent;
+    if (absent && llm_arch_builtin_named(given, &file, &text, &n))
+        return llm_arch_parse(out, text, n, file, err);
+    if (absent)
+        return ggl_fail(err, GGL_IO,
+                        "%s: no such file, and no built-in descriptor of that name ('llm-arch "
+                        "list' names them)",
+                        given);
+    ggl_status s = llm_read_text_file(given, ARCH_MAX_TEXT, &own, &n, err);
+    if (s != GGL_OK)
+        return s;
+    s = llm_arch_parse(out, own, n, given, err);
+    ggl_free(own);
+    return s;
+}
+
+/* Whether the descriptor is for the family; the name nearest to it, of those seen so far, goes into nearest[2 * ARCH_MAX_NAME]. */
+static ggl_status is_for(const llm_arch *header, const char *family, llm_nearest *near, char *nearest) {
+    const char *f;
+    for (int i = 0; (f = llm_arch_family(header, i)); i++) {
+        if (strcmp(f, family) == 0)
+            return GGL_OK;
+        size_t before = near->distance;
+        llm_nearest_try(near, f, SIZE_MAX);
+        if (near->distance < before && strlen(f) < 2 * ARCH_MAX_NAME)
+            strcpy(nearest, f);
+    }
+    return GGL_NOT_FOUND;
+}
+
+ggl_status llm_arch_open(llm_arch **out, const char *family, ggl_error *err) {
+    const char *name, *text;
+    size_t n;
+    char nearest[2 * ARCH_MAX_NAME] = "";
+    llm_nearest near = llm_nearest_to(family);
+    *out = NULL;
+    for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++) {
+        llm_arch *header;
+        ggl_status s = arch_parse_header(&header, text, n, name, err);
+        if (s != GGL_OK)
+            return s;
+        s = is_for(header, family, &near, nearest);
+        llm_arch_free(header);
+        if (s == GGL_OK)
+            return llm_arch_parse(out, text, n, name, err);
+    }
+    return ggl_fail(err, GGL_NOT_FOUND,
+                    "no built-in descriptor for the architecture '%s'%s%s%s; 'llm-arch list' shows those there are, "
+                    "and another is given by --arch FILE (docs/architectures.md)",
+                    family, nearest[0] ? " (did you mean '" : "", nearest, nearest[0] ? "'?)" : "");
+}

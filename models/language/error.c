@@ -1,0 +1,127 @@
+/* Errors as a good compiler gives them: where, what, the line, a caret; and the nearest name to a
+ * misspelled one. */
+#include <stdio.h>
+#include <string.h>
+
+#include "language.h"
+
+#define LINE_SHOWN 110 /* of a longer line a window around the caret is shown */
+
+/* Where the character after that at i begins; a byte that is none counts as one. */
+static size_t next_char(const arch_text *t, size_t i) {
+    size_t n = ggl_utf8_length(t->s + i, t->n - i);
+    return i + (n > 0 ? n : 1);
+}
+
+static size_t line_begin(arch_place p) {
+    size_t i = p.at < p.text->n ? p.at : p.text->n;
+    while (i > 0 && p.text->s[i - 1] != '\n')
+        i--;
+    return i;
+}
+
+static size_t line_end(arch_place p) {
+    size_t i = p.at < p.text->n ? p.at : p.text->n;
+    while (i < p.text->n && p.text->s[i] != '\n' && p.text->s[i] != '\r')
+        i++;
+    return i;
+}
+
+void arch_line_col(arch_place p, int *line, int *col) {
+    *line = 1;
+    for (size_t i = 0; i < p.at && i < p.text->n; i++)
+        *line += p.text->s[i] == '\n';
+    *col = 1;
+    for (size_t i = line_begin(p); i < p.at && i < p.text->n; i = next_char(p.text, i))
+        ++*col;
+}
+
+const char *arch_quote(arch_place p, char *buf, size_t size) {
+    size_t n = 0;
+    for (size_t i = p.at; i < (size_t)p.at + p.n && i < p.text->n && n + 1 < size; i++) {
+        char c = p.text->s[i] == '\n' || p.text->s[i] == '\r' ? ' ' : p.text->s[i];
+        if (c != ' ' || n == 0 || buf[n - 1] != ' ')
+            buf[n++] = c;
+    }
+    buf[n] = 0;
+    return buf;
+}
+
+/* Appends to a text that ends in NUL and is cut off at `size`. */
+static void append(char *buf, size_t size, const char *s, size_t n) {
+    size_t used = strlen(buf);
+    if (used + n + 1 > size)
+        n = size - used - 1;
+    memcpy(buf + used, s, n);
+    buf[used + n] = 0;
+}
+
+/* Names may come from a file. */
+static void append_shown(char *buf, size_t size, const char *s) {
+    size_t used = strlen(buf);
+    ggl_show(buf + used, size - used, s, strlen(s));
+}
+
+/* The text from..to for a terminal: what would not print is a '?'. */
+static void append_line(char *buf, size_t size, const arch_text *t, size_t from, size_t to) {
+    for (size_t i = from, n; i < to; i = n) {
+        unsigned char c = (unsigned char)t->s[i];
+        n = next_char(t, i);
+        bool c1 = c == 0xc2 && n == i + 2 && (unsigned char)t->s[i + 1] < 0xa0;
+        bool prints = c >= 0x20 && c != 0x7f && !c1 && ggl_utf8_length(t->s + i, t->n - i) > 0;
+        append(buf, size, prints ? t->s + i : "?", prints ? n - i : 1);
+    }
+}
+
+/* The line, or of a long one a window around the place, and the caret under it. */
+static void append_caret(char *buf, size_t size, arch_place p, int line, const char *hint) {
+    size_t begin = line_begin(p), end = line_end(p), at = p.at < end ? p.at : end, to = begin;
+    while (at - begin > LINE_SHOWN / 2)
+        begin = next_char(p.text, begin);
+    for (to = begin; to < end && to - begin < LINE_SHOWN;)
+        to = next_char(p.text, to);
+    char head[32];
+    snprintf(head, sizeof head, "\n%5d | ", line);
+    append(buf, size, head, strlen(head));
+    append_line(buf, size, p.text, begin, to);
+    append(buf, size, "\n      | ", 9);
+    for (size_t i = begin; i < at; i = next_char(p.text, i))
+        append(buf, size, " ", 1);
+    append(buf, size, "^", 1);
+    for (size_t i = next_char(p.text, at); at < to && i < at + p.n && i < to;
+         i = next_char(p.text, i))
+        append(buf, size, "^", 1);
+    if (hint && hint[0]) {
+        append(buf, size, "  ", 2);
+        append_shown(buf, size, hint);
+    }
+}
+
+ggl_status arch_failv(ggl_error *err, ggl_status s, arch_place p, const char *chain,
+                      const char *hint, const char *fmt, va_list args) {
+    if (!err)
+        return s;
+    int line, col;
+    arch_line_col(p, &line, &col);
+    char msg[sizeof err->msg] = "", head[32], text[900];
+    snprintf(head, sizeof head, ":%d:%d: error: ", line, col);
+    ggl_vformat(text, sizeof text, fmt, args);
+    append_shown(msg, 200, p.text->name);
+    append(msg, sizeof msg, head, strlen(head));
+    append(msg, sizeof msg, text, strlen(text));
+    if (chain)
+        append_shown(msg, sizeof msg, chain);
+    append_caret(msg, sizeof msg, p, line, hint);
+    err->status = s; /* not by ggl_fail, which would show the ends of lines as \x0a */
+    memcpy(err->msg, msg, strlen(msg) + 1);
+    return s;
+}
+
+ggl_status arch_fail(ggl_error *err, ggl_status s, arch_place p, const char *chain,
+                     const char *hint, const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    s = arch_failv(err, s, p, chain, hint, fmt, args);
+    va_end(args);
+    return s;
+}

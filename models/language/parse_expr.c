@@ -1,0 +1,361 @@
+/* Expressions, by precedence climbing. Trees know their depth: evaluating recurses, so it is
+ * limited here. */
+#include <stdio.h>
+#include <string.h>
+
+#include "language.h"
+
+typedef enum assoc { LEFT, RIGHT, NONE } assoc;
+
+typedef struct infix {
+    const char *symbol;
+    int level;
+    assoc assoc;
+    arch_expr_kind kind;
+} infix;
+
+/* Loosest first. `not` and unary `-` stand between the levels of their names below. */
+enum {
+    LEVEL_OR = 1,
+    LEVEL_AND,
+    LEVEL_NOT,
+    LEVEL_COMPARE,
+    LEVEL_ELSE,
+    LEVEL_ADD,
+    LEVEL_MUL,
+    LEVEL_NEG,
+    LEVEL_POW
+};
+
+static const infix infixes[] = {
+    {"or", LEVEL_OR, LEFT, EX_OR},          {"and", LEVEL_AND, LEFT, EX_AND},
+    {"==", LEVEL_COMPARE, NONE, EX_BINARY}, {"!=", LEVEL_COMPARE, NONE, EX_BINARY},
+    {"<", LEVEL_COMPARE, NONE, EX_BINARY},  {"<=", LEVEL_COMPARE, NONE, EX_BINARY},
+    {">", LEVEL_COMPARE, NONE, EX_BINARY},  {">=", LEVEL_COMPARE, NONE, EX_BINARY},
+    {"in", LEVEL_COMPARE, NONE, EX_IN},     {"??", LEVEL_ELSE, RIGHT, EX_OR_ELSE},
+    {"+", LEVEL_ADD, LEFT, EX_BINARY},      {"-", LEVEL_ADD, LEFT, EX_BINARY},
+    {"*", LEVEL_MUL, LEFT, EX_BINARY},      {"/", LEVEL_MUL, LEFT, EX_BINARY},
+    {"%", LEVEL_MUL, LEFT, EX_BINARY},      {"**", LEVEL_POW, RIGHT, EX_BINARY},
+};
+
+static arch_expr *parse_level(arch_parser *p, int level);
+
+static bool enter(arch_parser *p) {
+    if (p->depth >= 4 * ARCH_MAX_NESTING) { /* one bracket or operator takes up to two of these;
+                                               trees are limited below */
+        arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok), "nested too deep");
+        return false;
+    }
+    p->depth++;
+    return true;
+}
+
+static arch_expr *new_expr(arch_parser *p, arch_expr_kind kind, arch_place mark) {
+    arch_expr *e = arch_parse_alloc(p, 1, sizeof *e);
+    if (e) {
+        e->kind = kind;
+        e->place = e->mark = mark;
+        e->depth = 1;
+        e->local = e->global = -1;
+    }
+    return e;
+}
+
+/* Makes e span from its first to its last operand and bracket; counts its depth. */
+static arch_expr *finish(arch_parser *p, arch_expr *e, arch_place begin) {
+    const arch_token *last = p->tok - 1;
+    e->place = begin;
+    e->place.n = last->at + last->n - begin.at;
+    const arch_expr *child[3] = {e->a, e->b, e->c};
+    for (int k = 0; k < 3; k++)
+        if (child[k] && child[k]->depth >= e->depth)
+            e->depth = child[k]->depth + 1;
+    for (int k = 0; k < e->n_arg; k++)
+        if (e->arg[k].value->depth >= e->depth)
+            e->depth = e->arg[k].value->depth + 1;
+    if (e->depth > ARCH_MAX_NESTING)
+        return arch_parse_fail_at(p, GGL_LIMIT, e->mark,
+                                  "this expression is more than %d operations deep",
+                                  ARCH_MAX_NESTING);
+    return e;
+}
+
+/* --- atoms ------------------------------------------------------------------------------------ */
+
+/* { expr | NAME "=" expr } up to `end`; named arguments last. */
+static bool parse_args(arch_parser *p, arch_expr *e, const char *end, bool names) {
+    arch_arg arg[ARCH_MAX_ARGS];
+    int n = 0;
+    bool named = false;
+    while (!arch_is(p, end)) {
+        if (n == ARCH_MAX_ARGS)
+            return arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok),
+                                      "more than %d of them", ARCH_MAX_ARGS);
+        arg[n] = (arch_arg){.place = arch_token_place(p, p->tok)};
+        bool is_name = names && p->tok->kind == TOK_NAME && p->tok[1].kind == TOK_SYMBOL &&
+                       strcmp(p->tok[1].str, "=") == 0;
+        if (is_name) {
+            arg[n].name = p->tok->str;
+            p->tok += 2;
+            named = true;
+        } else if (named) {
+            return arch_parse_fail(p, "arguments without a name stand before those with one");
+        }
+        arg[n].value = arch_parse_expr(p);
+        if (!arg[n].value)
+            return false;
+        n++;
+        if (!arch_is(p, end) &&
+            !arch_expect(p, ",",
+                         end[0] == ')' ? "or ')' between arguments" : "or ']' between elements"))
+            return false;
+    }
+    p->tok++;
+    e->n_arg = n;
+    e->arg = arch_parse_alloc(p, (size_t)n, sizeof *e->arg);
+    if (e->arg)
+        memcpy(e->arg, arg, (size_t)n * sizeof *arg);
+    return e->arg != NULL;
+}
+
+/* key("a.b"): a key by its full name. */
+static arch_expr *parse_whole_key(arch_parser *p, arch_place begin) {
+    p->tok += 2;
+    if (p->tok->kind != TOK_STRING)
+        return arch_parse_fail(
+            p, "key(..) takes the key's full name in quotes: key(\"general.name\")");
+    arch_expr *e = new_expr(p, EX_KEY, begin);
+    if (!e)
+        return NULL;
+    e->name = p->tok->str;
+    e->whole = true;
+    p->tok++;
+    return arch_expect(p, ")", "after the key's name") ? finish(p, e, begin) : NULL;
+}
+
+static arch_expr *parse_has(arch_parser *p, arch_place begin) {
+    p->tok++;
+    if (!arch_expect(p, "(", "after has"))
+        return NULL;
+    arch_expr *e = new_expr(p, EX_HAS, begin);
+    if (!e || !(e->a = arch_parse_expr(p)))
+        return NULL;
+    return arch_expect(p, ")", "after what has(..) asks for") ? finish(p, e, begin) : NULL;
+}
+
+/* reads(.key), in the table of known keys. */
+static arch_expr *parse_reads(arch_parser *p, arch_place begin) {
+    p->tok += 2;
+    if (p->tok->kind != TOK_KEY)
+        return arch_parse_fail(p, "reads(..) takes a key: reads(.a.b)");
+    arch_expr *e = new_expr(p, EX_READS, begin);
+    if (!e || !(e->a = arch_parse_atom(p)))
+        return NULL;
+    return arch_expect(p, ")", "after the key") ? finish(p, e, begin) : NULL;
+}
+
+static arch_expr *parse_word(arch_parser *p, arch_place begin) {
+    const char *word = p->tok->str;
+    bool called = p->tok[1].kind == TOK_SYMBOL && strcmp(p->tok[1].str, "(") == 0;
+    if (strcmp(word, "has") == 0)
+        return parse_has(p, begin);
+    if (strcmp(word, "key") == 0 && called)
+        return parse_whole_key(p, begin);
+    if (strcmp(word, "reads") == 0 && called && p->text->prelude)
+        return parse_reads(p, begin);
+    bool is_true = strcmp(word, "true") == 0;
+    if (is_true || strcmp(word, "false") == 0 || strcmp(word, "none") == 0) {
+        arch_expr *e = new_expr(p, word[0] == 'n' ? EX_NONE : EX_BOOL, begin);
+        if (e)
+            e->num = is_true;
+        p->tok++;
+        return e;
+    }
+    if (arch_is_reserved(word))
+        return arch_parse_fail(p, "a value is expected here, not '%s'", word);
+    arch_expr *e = new_expr(p, called ? EX_CALL : EX_NAME, begin);
+    if (!e)
+        return NULL;
+    e->name = word;
+    p->tok++;
+    if (!called)
+        return e;
+    p->tok++;
+    if (!parse_args(p, e, ")", true) || !finish(p, e, begin))
+        return NULL;
+    return arch_resolve_call(p, e) ? e : NULL;
+}
+
+arch_expr *arch_parse_atom(arch_parser *p) {
+    const arch_token *t = p->tok;
+    arch_place begin = arch_token_place(p, t);
+    char buf[96];
+    if (t->kind == TOK_NAME)
+        return parse_word(p, begin);
+    if (t->kind == TOK_NUMBER || t->kind == TOK_STRING || t->kind == TOK_KEY) {
+        arch_expr *e = new_expr(p,
+                                t->kind == TOK_NUMBER   ? EX_NUMBER
+                                : t->kind == TOK_STRING ? EX_STRING
+                                                        : EX_KEY,
+                                begin);
+        if (e) {
+            e->num = t->num;
+            e->name = t->str;
+        }
+        p->tok++;
+        return e;
+    }
+    if (arch_accept(p, "(")) {
+        arch_expr *e = arch_parse_expr(p);
+        if (!e || !arch_expect(p, ")", "to close '('"))
+            return NULL;
+        e->in_brackets = true;
+        e->place = begin; /* so that a quotation has its brackets */
+        e->place.n = p->tok[-1].at + p->tok[-1].n - begin.at;
+        return e;
+    }
+    if (arch_accept(p, "[")) {
+        arch_expr *e = new_expr(p, EX_LIST, begin);
+        return e && parse_args(p, e, "]", false) ? finish(p, e, begin) : NULL;
+    }
+    return arch_parse_fail(p, "a value is expected here, not %s",
+                           arch_describe(t, buf, sizeof buf));
+}
+
+static arch_expr *parse_postfix(arch_parser *p) {
+    arch_place begin = arch_token_place(p, p->tok);
+    arch_expr *e = arch_parse_atom(p);
+    while (e && (arch_is(p, "[") || arch_is(p, "."))) {
+        bool index = arch_is(p, "[");
+        arch_expr *f = new_expr(p, index ? EX_INDEX : EX_BIAS, arch_token_place(p, p->tok));
+        if (!f)
+            return NULL;
+        f->a = e;
+        p->tok++;
+        if (index) {
+            if (!(f->b = arch_parse_expr(p)) || !arch_expect(p, "]", "after the index"))
+                return NULL;
+        } else {
+            if (p->tok->kind != TOK_NAME)
+                return arch_parse_fail(p, "a name is expected after '.'");
+            f->name = p->tok->str;
+            if (p->in_convert)
+                f->kind = EX_FIELD;
+            else if (strcmp(f->name, "bias") != 0)
+                return arch_parse_fail(p, "values have no part '%s', weights have '.bias'",
+                                       f->name);
+            f->mark = arch_token_place(p, p->tok++);
+        }
+        e = finish(p, f, begin);
+    }
+    return e;
+}
+
+/* --- operators -------------------------------------------------------------------------------- */
+
+static const infix *next_infix(const arch_parser *p) {
+    if (p->tok->kind != TOK_SYMBOL && p->tok->kind != TOK_NAME)
+        return NULL;
+    for (size_t k = 0; k < sizeof infixes / sizeof *infixes; k++)
+        if (strcmp(p->tok->str, infixes[k].symbol) == 0)
+            return &infixes[k];
+    return NULL;
+}
+
+static arch_expr *parse_prefix(arch_parser *p, arch_expr_kind kind, int level) {
+    arch_place begin = arch_token_place(p, p->tok);
+    arch_expr *e = new_expr(p, kind, begin);
+    p->tok++;
+    if (!e || !(e->a = parse_level(p, level)))
+        return NULL;
+    return finish(p, e, begin);
+}
+
+static arch_expr *parse_operand(arch_parser *p) {
+    if (arch_is(p, "-"))
+        return parse_prefix(p, EX_NEG, LEVEL_NEG);
+    if (arch_is(p, "not"))
+        return parse_prefix(p, EX_NOT, LEVEL_NOT);
+    return parse_postfix(p);
+}
+
+/* An expression of operators of this level and tighter ones. */
+static arch_expr *parse_level(arch_parser *p, int level) {
+    if (!enter(p))
+        return NULL;
+    arch_place begin = arch_token_place(p, p->tok);
+    arch_expr *e = parse_operand(p);
+    const infix *op, *last = NULL;
+    while (e && (op = next_infix(p)) && op->level >= level) {
+        if (last && last->assoc == NONE && last->level == op->level) {
+            e = arch_parse_fail(p, "comparisons do not chain: write a < b and b < c");
+            break;
+        }
+        arch_expr *f = new_expr(p, op->kind, arch_token_place(p, p->tok));
+        if (!f) {
+            e = NULL;
+            break;
+        }
+        f->op = op->kind == EX_BINARY ? ggl_op_find(op->symbol) : GGL_OP_COUNT;
+        f->name = op->symbol;
+        p->tok++;
+        f->a = e;
+        f->b = parse_level(p, op->assoc == RIGHT ? op->level : op->level + 1);
+        e = f->b ? finish(p, f, begin) : NULL;
+        last = op;
+    }
+    p->depth--;
+    return e;
+}
+
+/* or ["if" or "else" expr] */
+arch_expr *arch_parse_expr(arch_parser *p) {
+    arch_place begin = arch_token_place(p, p->tok);
+    arch_expr *value = parse_level(p, LEVEL_OR);
+    if (!value || !arch_is(p, "if"))
+        return value;
+    if (!enter(p))
+        return NULL;
+    arch_expr *e = new_expr(p, EX_IF, arch_token_place(p, p->tok));
+    p->tok++;
+    if (!e || !(e->c = parse_level(p, LEVEL_OR)))
+        return NULL;
+    e->a = value;
+    if (!arch_accept(p, "else"))
+        return arch_parse_fail(p, "'else' is expected: an inline 'if' has two arms");
+    e->b = arch_parse_expr(p);
+    p->depth--;
+    return e->b ? finish(p, e, begin) : NULL;
+}
+
+arch_expr **arch_parse_exprs(arch_parser *p, int *n) {
+    arch_expr *list[ARCH_MAX_ARGS];
+    *n = 0;
+    do {
+        if (*n == ARCH_MAX_ARGS)
+            return arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok),
+                                      "more than %d of them", ARCH_MAX_ARGS);
+        list[*n] = arch_parse_expr(p);
+        if (!list[(*n)++])
+            return NULL;
+    } while (arch_accept(p, ","));
+    arch_expr **out = arch_parse_alloc(p, (size_t)*n, sizeof *out);
+    if (out)
+        memcpy(out, list, (size_t)*n * sizeof *out);
+    return out;
+}
+
+bool arch_next_term(const char **s, const char *end, ggl_str *term) {
+    if (*s > end)
+        return false;
+    const char *to = *s, *from = *s;
+    while (to < end && *to != '+' && *to != '-')
+        to++;
+    *s = to;
+    while (from < to && *from == ' ')
+        from++;
+    while (to > from && to[-1] == ' ')
+        to--;
+    *term = (ggl_str){from, (size_t)(to - from)};
+    return true;
+}

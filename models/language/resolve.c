@@ -1,0 +1,699 @@
+/* Checks that need no model: finds the function of each call and whether its arguments fit, gives each
+ * name its slot, and collects the keys that the descriptor names. A misspelled name in a branch that
+ * no model takes is found here. */
+#include <stdio.h>
+#include <string.h>
+
+#include "language.h"
+
+const char *const arch_predefined[SLOT_FIRST_FREE] = {"token", "pos", "n_ctx", "n_vocab",
+                                                      "arch",  "pi",  "inf"};
+
+/* --- walking ---------------------------------------------------------------------------------- */
+
+void arch_walk_expr(arch_expr *e, void (*visit)(void *, arch_expr *), void *ctx) {
+    if (!e)
+        return;
+    visit(ctx, e);
+    arch_walk_expr(e->a, visit, ctx);
+    arch_walk_expr(e->b, visit, ctx);
+    arch_walk_expr(e->c, visit, ctx);
+    for (int k = 0; k < e->n_arg; k++)
+        arch_walk_expr(e->arg[k].value, visit, ctx);
+}
+
+void arch_walk_stmts(arch_stmt *s, void (*visit)(void *, arch_expr *), void *ctx) {
+    for (; s; s = s->next) {
+        for (int k = 0; k < s->n_expr; k++)
+            arch_walk_expr(s->expr[k], visit, ctx);
+        arch_walk_expr(s->other, visit, ctx);
+        for (int k = 0; k < s->n_arm; k++) {
+            arch_walk_expr(s->arm[k].cond, visit, ctx);
+            arch_walk_stmts(s->arm[k].body, visit, ctx);
+        }
+    }
+}
+
+/* --- calls ------------------------------------------------------------------------------------ */
+
+const arch_fn *arch_find_fn(const llm_arch *a, const arch_text *text, const char *name) {
+    for (int k = text->prelude; k < 2; k++)
+        for (const arch_fn *f = k ? a->prelude_fn : a->fn; f; f = f->next)
+            if (strcmp(f->name, name) == 0)
+                return f;
+    return NULL;
+}
+
+static const char *number_text(double x, char *buf, size_t size) {
+    snprintf(buf, size, "%.12g", x);
+    return buf;
+}
+
+const char *arch_fn_signature(const arch_fn *fn, char *buf, size_t size) {
+    size_t n = (size_t)snprintf(buf, size, "%s(", fn->name);
+    for (int k = 0; k < fn->n_param && n < size; k++) {
+        char fallback[48] = "";
+        if (fn->param[k].fallback)
+            arch_quote(fn->param[k].fallback->place, fallback, sizeof fallback);
+        n += (size_t)snprintf(buf + n, size - n, "%s%s%s%s", k ? ", " : "", fn->param[k].name,
+                              fallback[0] ? " = " : "", fallback);
+    }
+    if (n < size)
+        snprintf(buf + n, size - n, ")");
+    return buf;
+}
+
+const char *arch_sig_text(const arch_sig *s, char *buf, size_t size) {
+    size_t n = (size_t)snprintf(buf, size, "%s(", s->name);
+    for (int k = 0; k < s->n_param && n < size; k++) {
+        const arch_sig_param *p = &s->param[k];
+        char num[40];
+        bool has_default = p->optional && p->fallback == p->fallback;
+        n += (size_t)snprintf(buf + n, size - n, "%s%s%s%s%s", k ? ", " : "", p->name,
+                              p->variadic ? ", .." : "", p->optional ? " = " : "",
+                              has_default   ? number_text(p->fallback, num, sizeof num)
+                              : p->optional ? "none"
+                                            : "");
+    }
+    if (n < size)
+        snprintf(buf + n, size - n, ")");
+    return buf;
+}
+
+/* In a convert section: functions of source tensors, with their number of arguments; dim: `dim = ..` may follow. */
+static const struct {
+    const char *name;
+    int min, max;
+    bool dim;
+} conversions[] = {
+    {"transpose", 1, 3, false}, {"pairs", 2, 2, true},  {"regroup", 3, 3, true},
+    {"rows", 3, 3, true},       {"stack", 2, 2, false}, {"concat", 1, ARCH_MAX_ARGS, true},
+    {"exp", 1, 1, false},       {"list", 2, 2, false},  {"reshape", 2, 1 + GGL_MAX_DIMS, false},
+    {"value", 1, 1, false},     {"whole", 1, 1, false}};
+
+static bool resolve_conversion(arch_parser *p, arch_expr *e, bool *found) {
+    char most[32] = "";
+    for (size_t k = 0; k < sizeof conversions / sizeof *conversions; k++) {
+        if (strcmp(e->name, conversions[k].name) != 0)
+            continue;
+        *found = true;
+        e->callee = CALL_BUILTIN;
+        e->builtin = FN_BUILTIN_COUNT;
+        int n = 0;
+        while (n < e->n_arg && !e->arg[n].name)
+            n++;
+        const bool named = n < e->n_arg,
+                   dim = n + 1 == e->n_arg && strcmp(e->arg[n].name, "dim") == 0;
+        if (named && !(dim && conversions[k].dim))
+            return arch_parse_fail_at(p, GGL_FORMAT, e->arg[n].place,
+                                      "%s in a conversion has no argument '%s'", e->name,
+                                      e->arg[n].name);
+        const bool of_three = conversions[k].max == 3 && conversions[k].min == 1;
+        if (of_three)
+            snprintf(most, sizeof most, " or 3");
+        else if (conversions[k].max > conversions[k].min)
+            snprintf(most, sizeof most, " to %d", conversions[k].max);
+        if (n < conversions[k].min || n > conversions[k].max || (of_three && n == 2))
+            return arch_parse_fail_at(
+                p, GGL_FORMAT, e->mark, "%s in a conversion takes %d%s argument%s, not %d", e->name,
+                conversions[k].min, most, conversions[k].min == 1 && !most[0] ? "" : "s", n);
+        return true;
+    }
+    return true;
+}
+
+static bool unknown_function(arch_parser *p, const arch_expr *e) {
+    char sig[420] = "";
+    if (p->in_fn && strcmp(p->in_fn, e->name) == 0)
+        return arch_parse_fail_at(p, GGL_FORMAT, e->mark,
+                                  "'%s' calls itself: there is no recursion", e->name);
+    const char *meant = arch_meant_function(p->arch, p->text, e->name, sig, sizeof sig);
+    if (meant)
+        return arch_parse_fail_at(p, GGL_FORMAT, e->mark, "unknown function '%s'; %s", e->name,
+                                  meant);
+    llm_nearest near = llm_nearest_to(e->name);
+    for (const arch_fn *f = p->arch->fn; f; f = f->next)
+        llm_nearest_try(&near, f->name, SIZE_MAX);
+    for (const arch_fn *f = p->arch->prelude_fn; f; f = f->next)
+        llm_nearest_try(&near, f->name, SIZE_MAX);
+    const char *name;
+    for (int k = 0; (name = arch_primitive_name(k)); k++)
+        llm_nearest_try(&near, name, SIZE_MAX);
+    if (!near.best)
+        return arch_parse_fail_at(p, GGL_FORMAT, e->mark,
+                                  "unknown function '%s': none of that name stands above", e->name);
+    arch_signature(p->arch, p->text, near.best, sig, sizeof sig);
+    return arch_parse_fail_at(p, GGL_FORMAT, e->mark, "unknown function '%s'; did you mean %s?",
+                              e->name, sig);
+}
+
+/* Each argument has its parameter, each parameter without a default its argument. */
+static bool check_fn_args(arch_parser *p, const arch_expr *e) {
+    const arch_fn *fn = e->fn;
+    bool given[ARCH_MAX_ARGS] = {false};
+    char sig[256];
+    arch_fn_signature(fn, sig, sizeof sig);
+    for (int k = 0; k < e->n_arg; k++) {
+        int i = k;
+        if (e->arg[k].name) {
+            llm_nearest near = llm_nearest_to(e->arg[k].name);
+            for (i = 0; i < fn->n_param && strcmp(fn->param[i].name, e->arg[k].name) != 0; i++)
+                llm_nearest_try(&near, fn->param[i].name, SIZE_MAX);
+            if (i == fn->n_param)
+                return arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].place,
+                                          "%s has no argument '%s'%s%s%s", sig, e->arg[k].name,
+                                          near.best ? "; did you mean '" : "",
+                                          near.best ? near.best : "", near.best ? "'?" : "");
+        }
+        if (i >= fn->n_param)
+            return arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].value->place,
+                                      "too many arguments for %s", sig);
+        if (given[i])
+            return arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].place, "argument '%s' twice",
+                                      e->arg[k].name);
+        given[i] = true;
+    }
+    for (int i = 0; i < fn->n_param; i++)
+        if (!given[i] && !fn->param[i].fallback)
+            return arch_parse_fail_at(p, GGL_FORMAT, e->mark, "argument '%s' of %s is missing",
+                                      fn->param[i].name, sig);
+    return true;
+}
+
+static bool check_sig_args(arch_parser *p, const arch_expr *e, const arch_sig *s) {
+    bool given[ARCH_MAX_SIG] = {false};
+    char text[256];
+    arch_sig_text(s, text, sizeof text);
+    int at = 0; /* the parameter that the next positional argument is for */
+    for (int k = 0; k < e->n_arg; k++) {
+        int i = at;
+        if (e->arg[k].name) {
+            for (i = 0; i < s->n_param &&
+                        (strcmp(s->param[i].name, e->arg[k].name) != 0 || s->param[i].variadic);
+                 i++)
+                ;
+            if (i == s->n_param)
+                return arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].place, "%s has no argument '%s'",
+                                          text, e->arg[k].name);
+            if (given[i])
+                return arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].place, "argument '%s' twice",
+                                          e->arg[k].name);
+        } else if (i >= s->n_param) {
+            return arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].value->place,
+                                      "too many arguments for %s", text);
+        } else {
+            at += !s->param[i].variadic;
+        }
+        given[i] = true;
+    }
+    for (int i = 0; i < s->n_param; i++)
+        if (!given[i] && !s->param[i].optional)
+            return arch_parse_fail_at(p, GGL_FORMAT, e->mark, "argument '%s' of %s is missing",
+                                      s->param[i].name, text);
+    return true;
+}
+
+bool arch_resolve_call(arch_parser *p, arch_expr *e) {
+    bool found = false;
+    if (p->in_convert && (!resolve_conversion(p, e, &found) || found))
+        return found && p->status == GGL_OK;
+    int builtin = arch_find_builtin(e->name);
+    ggl_op op = ggl_op_find(e->name);
+    if (builtin < FN_BUILTIN_COUNT) {
+        arch_sig s = arch_sig_of_builtin(builtin);
+        e->callee = CALL_BUILTIN;
+        e->builtin = builtin;
+        return check_sig_args(p, e, &s);
+    }
+    if (op < GGL_OP_COUNT && ggl_op_get(op).callable) {
+        arch_sig s = arch_sig_of_op(op);
+        e->callee = CALL_OP;
+        e->op = op;
+        p->saw_state |= op == GGL_OP_STATE;
+        return check_sig_args(p, e, &s);
+    }
+    e->callee = CALL_FN;
+    e->fn = arch_find_fn(p->arch, p->text, e->name);
+    return e->fn ? check_fn_args(p, e) : unknown_function(p, e);
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+typedef struct names {
+    arch_parser *p;
+    arch_fn *fn; /* NULL: the file's statements */
+    const char **local;
+    size_t cap_local;
+} names;
+
+static int find_name(const char *const *list, int n, const char *name) {
+    int k = 0;
+    while (k < n && strcmp(list[k], name) != 0)
+        k++;
+    return k < n ? k : -1;
+}
+
+static int add_name(arch_parser *p, const char ***list, size_t *cap, int *n, const char *name) {
+    int k = find_name(*list, *n, name);
+    if (k >= 0)
+        return k;
+    if (*n == ARCH_MAX_NAMES) {
+        arch_parse_fail_at(p, GGL_LIMIT, (arch_place){p->text, 0, 1},
+                           "more than %d names (at '%s')", ARCH_MAX_NAMES, name);
+        return 0;
+    }
+    if (!ggl_grow(list, cap, (size_t)*n + 1, sizeof **list)) {
+        if (p->status == GGL_OK)
+            p->status = ggl_fail(p->err, GGL_NOMEM, "%s: out of memory", p->text->name);
+        return 0;
+    }
+    (*list)[*n] = name;
+    return (*n)++;
+}
+
+/* Gives all names that statements bind their slots. */
+static void bind_targets(names *n, arch_stmt *s) {
+    llm_arch *a = n->p->arch;
+    for (; s; s = s->next) {
+        for (int k = 0; k < s->n_target; k++) {
+            arch_target *t = &s->target[k];
+            t->slot = n->fn ? add_name(n->p, &n->local, &n->cap_local, &n->fn->n_local, t->name)
+                            : add_name(n->p, &a->global, &a->cap_global, &a->n_global, t->name);
+        }
+        for (int k = 0; k < s->n_arm; k++)
+            bind_targets(n, s->arm[k].body);
+    }
+}
+
+static bool unknown_name(names *n, const arch_expr *e) {
+    const llm_arch *a = n->p->arch;
+    llm_nearest near = llm_nearest_to(e->name);
+    for (int k = 0; n->fn && k < n->fn->n_local; k++)
+        llm_nearest_try(&near, n->fn->local[k], SIZE_MAX);
+    for (int k = 0; k < (n->p->text->prelude ? SLOT_FIRST_FREE : a->n_global); k++)
+        llm_nearest_try(&near, a->global[k], SIZE_MAX);
+    const arch_fn *fn = arch_find_fn(a, n->p->text, e->name);
+    if (fn)
+        return arch_parse_fail_at(n->p, GGL_FORMAT, e->mark,
+                                  "'%s' is a function: it is called, with '('", e->name);
+    if (arch_meant_name(e->name))
+        near.best = arch_meant_name(e->name);
+    return arch_parse_fail_at(n->p, GGL_FORMAT, e->mark, "unknown name '%s'%s%s%s", e->name,
+                              near.best ? "; did you mean '" : "", near.best ? near.best : "",
+                              near.best ? "'?" : "");
+}
+
+static void resolve_name(void *ctx, arch_expr *e) {
+    names *n = ctx;
+    const llm_arch *a = n->p->arch;
+    bool is_config = n->p->in_convert && e->kind == EX_NAME &&
+                     (strcmp(e->name, "config") == 0 || strcmp(e->name, "rope") == 0);
+    if (e->kind != EX_NAME || n->p->status != GGL_OK || is_config)
+        return;
+    e->local = n->fn ? find_name(n->fn->local, n->fn->n_local, e->name) : -1;
+    e->global = find_name(a->global, n->p->text->prelude ? SLOT_FIRST_FREE : a->n_global, e->name);
+    const bool counts =
+        n->p->in_convert && strcmp(e->name, "e") == 0; /* in list(..) and stack(..) */
+    if (e->local < 0 && e->global < 0 && !counts)
+        unknown_name(n, e);
+}
+
+/* state(..) has its place where a name can be bound to it. */
+static void refuse_state(void *ctx, arch_expr *e) {
+    names *n = ctx;
+    if (e->kind == EX_CALL && e->callee == CALL_OP && e->op == GGL_OP_STATE)
+        arch_parse_fail_at(n->p, GGL_FORMAT, e->mark,
+                           n->fn
+                               ? "a state is given a name first: s = state(..)"
+                               : "a state stands in a def or op: its body runs token after token");
+}
+
+static void check_states(names *n, arch_stmt *s) {
+    for (; s; s = s->next) {
+        for (int k = 0; k < s->n_expr; k++) {
+            bool bound =
+                n->fn && s->kind == ST_ASSIGN && s->n_target == 1 && s->expr[k]->kind == EX_CALL;
+            for (int i = 0; bound && i < s->expr[k]->n_arg; i++)
+                arch_walk_expr(s->expr[k]->arg[i].value, refuse_state, n);
+            if (!bound)
+                arch_walk_expr(s->expr[k], refuse_state, n);
+        }
+        arch_walk_expr(s->other, refuse_state, n);
+        for (int k = 0; k < s->n_arm; k++) {
+            arch_walk_expr(s->arm[k].cond, refuse_state, n);
+            check_states(n, s->arm[k].body);
+        }
+    }
+}
+
+static bool resolve_fn(arch_parser *p, arch_fn *fn) {
+    names n = {.p = p, .fn = fn};
+    for (int k = 0; k < fn->n_param; k++)
+        add_name(p, &n.local, &n.cap_local, &fn->n_local, fn->param[k].name);
+    bind_targets(&n, fn->body);
+    fn->local = arch_parse_alloc(p, (size_t)fn->n_local, sizeof *fn->local);
+    if (fn->local && fn->n_local > 0)
+        memcpy(fn->local, n.local, (size_t)fn->n_local * sizeof *fn->local);
+    ggl_free(n.local);
+    if (!fn->local)
+        return false;
+    names outside = {.p = p}; /* defaults see the top level only */
+    for (int k = 0; k < fn->n_param; k++) {
+        arch_walk_expr(fn->param[k].fallback, resolve_name, &outside);
+        arch_walk_expr(fn->param[k].fallback, refuse_state, &outside);
+    }
+    arch_walk_stmts(fn->body, resolve_name, &n);
+    check_states(&n, fn->body);
+    return p->status == GGL_OK;
+}
+
+/* Bounds what is not linear in the text, for texts made to take long. */
+static bool work(arch_parser *p, arch_place place) {
+    if (++p->work > ARCH_MAX_STEPS)
+        arch_parse_fail_at(p, GGL_LIMIT, place,
+                           "the text takes too long to read: too many names and weights");
+    return p->status == GGL_OK;
+}
+
+/* --- keys ------------------------------------------------------------------------------------- */
+
+static arch_known_key *add_key(arch_parser *p, const arch_expr *e, bool ignored) {
+    const bool pattern = e->kind == EX_STRING;
+    const char *name = e->name + pattern; /* without its dot */
+    arch_known_key **list = pattern ? &p->arch->key_pattern : &p->arch->key, *k = *list;
+    int n = 0;
+    for (; k && (k->whole != e->whole || strcmp(k->name, name) != 0); k = k->next)
+        n++;
+    if (n >= ARCH_MAX_NAMES)
+        arch_parse_fail_at(p, GGL_LIMIT, e->place, "more than %d keys", ARCH_MAX_NAMES);
+    if (!k && p->status == GGL_OK) {
+        if (!(k = arch_parse_alloc(p, 1, sizeof *k)))
+            return NULL;
+        *k = (arch_known_key){
+            .name = name, .place = e->place, .whole = e->whole, .required = true, .next = *list};
+        *list = k;
+    }
+    if (!k)
+        return NULL;
+    k->required = k->required && !e->lazy && !ignored;
+    k->ignored |= ignored;
+    k->n_reads += ignored ? -1 : 1; /* all mentions are added first, then those by `ignore` again */
+    return k;
+}
+
+/* Marks the key left of '??' or in has(..), which may be absent: the key itself, or the list of an
+ * element, or either of two. */
+static void mark_lazy(arch_parser *p, arch_expr *e) {
+    if (!e)
+        return;
+    if (e->kind == EX_KEY)
+        e->lazy = true;
+    if (e->kind == EX_INDEX || e->kind == EX_IF)
+        mark_lazy(p, e->a);
+    if (e->kind == EX_IF)
+        mark_lazy(p, e->b);
+    if (e->kind != EX_NAME || e->global < 0)
+        return;
+    for (arch_stmt *s = p->arch->body; s && work(p, e->place);
+         s = s->next) /* n = .key, and later has(n) */
+        if (s->kind == ST_ASSIGN && s->n_target == 1 && s->target[0].slot == e->global &&
+            s->expr[0]->kind == EX_KEY)
+            s->expr[0]->lazy = true;
+}
+
+static void visit_lazy(void *ctx, arch_expr *e) {
+    if (e->kind == EX_OR_ELSE || e->kind == EX_HAS)
+        mark_lazy(ctx, e->a);
+}
+
+/* The condition of an `ignore` is looked at only where the key is there. */
+static void visit_condition(void *ctx, arch_expr *e) {
+    (void)ctx;
+    if (e->kind == EX_KEY)
+        e->lazy = true;
+}
+
+static void mark_conditions(arch_stmt *s) {
+    for (; s; s = s->next) {
+        if (s->kind == ST_IGNORE)
+            arch_walk_expr(s->other, visit_condition, NULL);
+        for (int k = 0; k < s->n_arm; k++)
+            mark_conditions(s->arm[k].body);
+    }
+}
+
+static void visit_used(void *ctx, arch_expr *e) {
+    (void)ctx;
+    if (e->kind == EX_CALL && e->callee == CALL_FN)
+        ((arch_fn *)e->fn)->used = true; /* the tree is still ours to write */
+}
+
+static void visit_key(void *ctx, arch_expr *e) {
+    if (e->kind == EX_KEY)
+        add_key(ctx, e, false);
+}
+
+/* A key of an ignore's condition is looked at, but nothing is computed with it. */
+static void visit_not_read(void *ctx, arch_expr *e) {
+    arch_parser *p = ctx;
+    for (arch_known_key *k = p->arch->key; e->kind == EX_KEY && k && work(p, e->place); k = k->next)
+        if (k->whole == e->whole && strcmp(k->name, e->name) == 0) {
+            k->n_reads--;
+            return;
+        }
+}
+
+static void add_ignored(arch_parser *p, const arch_stmt *s, bool top) {
+    for (; s; s = s->next) {
+        if (s->kind == ST_IGNORE)
+            arch_walk_expr(s->other, visit_not_read, p);
+        for (int k = 0; s->kind == ST_IGNORE && k < s->n_expr; k++)
+            if (s->expr[k]->kind == EX_KEY || s->expr[k]->name[0] == '.') {
+                arch_known_key *key = add_key(p, s->expr[k], true);
+                if (key && s->other) {
+                    key->condition = s;
+                    key->in_branch = !top;
+                }
+            }
+        for (int k = 0; k < s->n_arm; k++)
+            add_ignored(p, s->arm[k].body, false);
+    }
+}
+
+/* The keys of the statements and of all functions they call, directly or not. Functions stand above
+ * their callers, the prelude above all, so one pass from the last to the first finds them. */
+static void collect_keys(arch_parser *p) {
+    llm_arch *a = p->arch;
+    const arch_fn *list[2] = {a->fn, a->prelude_fn};
+    arch_walk_stmts(a->body, visit_used, p);
+    for (int k = 0; k < 2; k++)
+        for (const arch_fn *f = list[k]; f; f = f->next) {
+            if (f->used)
+                arch_walk_stmts(f->body, visit_used, p);
+            for (int i = 0; f->used && i < f->n_param; i++)
+                arch_walk_expr(f->param[i].fallback, visit_used, p);
+        }
+    mark_conditions(a->body);
+    arch_walk_stmts(a->body, visit_lazy, p);
+    for (int k = 0; k < 2; k++)
+        for (const arch_fn *f = list[k]; f; f = f->next) {
+            mark_conditions(f->body);
+            arch_walk_stmts(f->body, visit_lazy, p);
+        }
+    arch_walk_stmts(a->body, visit_key, p);
+    for (int k = 0; k < 2; k++)
+        for (const arch_fn *f = list[k]; f; f = f->next)
+            if (f->used)
+                arch_walk_stmts(f->body, visit_key, p);
+    add_ignored(p, a->body, true);
+    for (int k = 0; k < 2; k++)
+        for (const arch_fn *f = list[k]; f; f = f->next)
+            if (f->used)
+                add_ignored(p, f->body, false);
+}
+
+/* --- the text --------------------------------------------------------------------------------- */
+
+static bool find_weight_stmt(arch_parser *p, const arch_stmt *s, const char *name) {
+    for (; s && work(p, s->place); s = s->next) {
+        if (s->kind == ST_WEIGHT && strcmp(s->target[0].name, name) == 0)
+            return true;
+        for (int k = 0; k < s->n_arm; k++)
+            if (find_weight_stmt(p, s->arm[k].body, name))
+                return true;
+    }
+    return false;
+}
+
+static bool is_declared(arch_parser *p, const arch_mapping *m) {
+    bool declared = m->kind != MAP_WEIGHT || find_weight_stmt(p, p->arch->body, m->name);
+    for (const arch_fn *f = p->arch->fn; f && !declared; f = f->next)
+        declared = find_weight_stmt(p, f->body, m->name);
+    for (const arch_fn *f = p->arch->prelude_fn; f && !declared; f = f->next)
+        declared = f->used && find_weight_stmt(p, f->body, m->name);
+    return declared;
+}
+
+/* The same key or weight twice: the second would never be read. */
+static const arch_mapping *first_of(arch_parser *p, const arch_convert *c, const arch_mapping *m) {
+    const arch_mapping *x = c->map;
+    while (work(p, m->place) && x != m &&
+           (x->kind != m->kind || x->bias != m->bias || x->whole != m->whole ||
+            strcmp(x->name, m->name) != 0))
+        x = x->next;
+    return x;
+}
+
+/* log("..") of a source tensor. */
+static void refuse_source(void *ctx, arch_expr *e) {
+    arch_parser *p = ctx;
+    const bool conversion =
+        e->kind == EX_CALL && e->callee == CALL_BUILTIN && e->builtin == FN_BUILTIN_COUNT;
+    for (int k = 0; e->kind == EX_CALL && !conversion && k < e->n_arg; k++)
+        if (e->arg[k].value->kind == EX_STRING)
+            arch_parse_fail_at(
+                p, GGL_FORMAT, e->mark,
+                "%s(..) takes no source tensor: in a conversion these go through transpose, pairs, "
+                "regroup, rows, concat, stack, reshape, exp and arithmetic with numbers",
+                e->name);
+}
+
+static bool is_turn(const llm_arch *a, const char *name) {
+    bool turn = strcmp(name, "e") == 0;
+    for (const arch_stmt *s = a->body; s && !turn; s = s->next)
+        turn = s->kind == ST_LAYER && strcmp(s->target[0].name, name) == 0;
+    return turn;
+}
+
+static void check_ignored_name(arch_parser *p, const arch_mapping *m, const char *name, bool sum) {
+    const llm_arch *a = p->arch;
+    if (sum && is_turn(a, name))
+        arch_parse_fail_at(p, GGL_FORMAT, m->place,
+                           "{%s} stands for the number of any layer or expert, and so alone: "
+                           "nothing is added to it",
+                           name);
+    else if (strcmp(name, "e") != 0 && strspn(name, "0123456789") != strlen(name) &&
+             find_name(a->global, a->n_global, name) < 0)
+        arch_parse_fail_at(p, GGL_FORMAT, m->place,
+                           "'{%s}' is no name of this descriptor: a number of it, the layers' own, "
+                           "or {e} for experts; '*' stands for anything",
+                           name);
+}
+
+/* ignore "blk.{n}.*": n is a name of the descriptor's, or e, an expert; or the sum of such names and of numbers. */
+static void check_ignored(arch_parser *p, const arch_mapping *m) {
+    char name[ARCH_MAX_NAME + 1];
+    for (const char *s = strchr(m->name, '{'), *end; s && (end = strchr(s, '}'));
+         s = strchr(end, '{')) {
+        const size_t whole = (size_t)(end - s - 1);
+        ggl_str term;
+        for (s++; work(p, m->place) && arch_next_term(&s, end, &term); s++) {
+            snprintf(name, sizeof name, "%.*s",
+                     (int)(term.n < ARCH_MAX_NAME ? term.n : ARCH_MAX_NAME), term.s);
+            check_ignored_name(p, m, name, term.n != whole);
+        }
+    }
+}
+
+/* Which section holds for a class must be clear. */
+static void check_classes(arch_parser *p, const arch_convert *c) {
+    int line, col;
+    for (const arch_convert *x = c; x; x = x->next)
+        for (int i = 0; i < c->n_name; i++)
+            for (int k = 0; k < (x == c ? i : x->n_name); k++) {
+                if (!work(p, c->place) || strcmp(c->name[i], x->name[k]) != 0)
+                    continue;
+                arch_line_col(x->place, &line, &col);
+                arch_parse_fail_at(p, GGL_FORMAT, c->place,
+                                   "'%s' has a convert section already, in line %d", c->name[i],
+                                   line);
+            }
+}
+
+static bool resolve_convert(arch_parser *p) {
+    names n = {.p = p};
+    p->in_convert = true;
+    for (arch_convert *c = p->arch->convert; c && p->status == GGL_OK; c = c->next) {
+        check_classes(p, c);
+        for (arch_mapping *m = c->map; m && p->status == GGL_OK; m = m->next) {
+            if (!is_declared(p, m))
+                arch_parse_fail_at(p, GGL_FORMAT, m->place, "no weight '%s' is declared", m->name);
+            else if (m->kind <= MAP_ARCH && first_of(p, c, m) != m)
+                arch_parse_fail_at(p, GGL_FORMAT, m->place, "'%s' is mapped twice", m->name);
+            else if (m->kind == MAP_IGNORE && m->name)
+                check_ignored(p, m);
+            else if (m->kind == MAP_WEIGHT)
+                arch_walk_expr(m->expr, refuse_source, p);
+            arch_walk_expr(m->expr, resolve_name, &n);
+        }
+    }
+    p->in_convert = false;
+    return p->status == GGL_OK;
+}
+
+/* Whether the full name, of `from`, is that of this weight: "blk.{l}.attn_qkv.weight" of attn_qkv. */
+static bool is_name_of(const char *full, const char *name) {
+    const size_t n = strlen(name);
+    const char *s = full ? strstr(full, name) : NULL;
+    while (s && !((s == full || s[-1] == '.') && (s[n] == '.' || s[n] == 0)))
+        s = strstr(s + 1, name);
+    return s != NULL;
+}
+
+static bool declares(arch_parser *p, const arch_stmt *s, const char *name) {
+    for (; s && work(p, s->place); s = s->next) {
+        if (s->kind == ST_WEIGHT && (s->string ? is_name_of(s->string, name) || is_name_of(s->second, name)
+                                               : strcmp(s->target[0].name, name) == 0))
+            return true;
+        for (int k = 0; k < s->n_arm; k++)
+            if (declares(p, s->arm[k].body, name))
+                return true;
+    }
+    return false;
+}
+
+static bool declares_anywhere(arch_parser *p, const char *name) {
+    bool yes = declares(p, p->arch->body, name);
+    for (const arch_fn *f = p->arch->fn; f && !yes; f = f->next)
+        yes = declares(p, f->body, name);
+    for (const arch_fn *f = p->arch->prelude_fn; f && !yes; f = f->next)
+        yes = f->used && declares(p, f->body, name);
+    return yes;
+}
+
+/* The prelude's lines are for whoever declares such weights; one of the descriptor's own is there for something. */
+static bool resolve_fused(arch_parser *p) {
+    for (arch_fused *f = p->arch->fused; f && p->status == GGL_OK; f = f->next) {
+        f->own = f->place.text->prelude && declares_anywhere(p, f->whole);
+        if (f->place.text->prelude)
+            continue;
+        for (int k = 0; k < f->n_part; k++)
+            if (!declares_anywhere(p, f->part[k]))
+                arch_parse_fail_at(p, GGL_FORMAT, f->part_place[k], "no weight '%s' is declared", f->part[k]);
+    }
+    return p->status == GGL_OK;
+}
+
+bool arch_resolve_text(arch_parser *p) {
+    llm_arch *a = p->arch;
+    names n = {.p = p};
+    for (int k = 0; k < SLOT_FIRST_FREE; k++)
+        add_name(p, &a->global, &a->cap_global, &a->n_global, arch_predefined[k]);
+    bind_targets(&n, a->body);
+    for (arch_fn *f = p->text->prelude ? a->prelude_fn : a->fn; f; f = f->next)
+        if (!resolve_fn(p, f))
+            return false;
+    arch_walk_stmts(a->body, resolve_name, &n);
+    if (p->text->prelude) /* the prelude's functions, the rows of the table of known keys */
+        return p->status == GGL_OK;
+    check_states(&n, a->body);
+    a->logits = find_name(a->global, a->n_global, "logits");
+    if (p->status == GGL_OK && a->logits < 0)
+        arch_parse_fail(p, "the descriptor gives no 'logits': its last statement is logits = ..");
+    if (p->status == GGL_OK)
+        collect_keys(p);
+    if (p->status != GGL_OK || !resolve_fused(p) || !resolve_convert(p))
+        return false;
+    arch_find_unused(a);
+    return true;
+}

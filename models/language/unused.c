@@ -1,0 +1,107 @@
+/* A name of the file's statements that nothing reads is an error: a limit that is read from a key and then forgotten would
+ * otherwise run without a word, and its key count as known. It is reported when all else is right, so that a descriptor can be
+ * written from top to bottom. */
+#include <ctype.h>
+#include <string.h>
+
+#include "language.h"
+
+typedef struct usage {
+    const llm_arch *arch;
+    bool read[ARCH_MAX_NAMES]; /* by slot */
+    int own; /* the slot that the statement itself binds: reading it there is no use of it; -1: none */
+    int64_t compared;
+} usage;
+
+enum { MOST_COMPARED = 4000000 }; /* names: far more than a text that is meant has */
+
+/* Names within the braces of a string: "blk.{i}.ffn". Where braces are meant otherwise, a name more counts as read; so do all
+ * names of a text that was made to take long. */
+static void read_braces(usage *u, const char *s) {
+    const llm_arch *a = u->arch;
+    bool inside = false;
+    while (s && *s) {
+        inside = *s == '{' || (inside && *s != '}');
+        if (!inside || !(isalpha((unsigned char)*s) || *s == '_')) {
+            s++;
+            continue;
+        }
+        const char *from = s;
+        while (isalnum((unsigned char)*s) || *s == '_')
+            s++;
+        if ((u->compared += a->n_global) > MOST_COMPARED) {
+            memset(u->read, true, sizeof u->read);
+            return;
+        }
+        for (int k = 0; k < a->n_global; k++)
+            if (strlen(a->global[k]) == (size_t)(s - from) && memcmp(a->global[k], from, (size_t)(s - from)) == 0)
+                u->read[k] = true;
+    }
+}
+
+static void visit_name(void *ctx, arch_expr *e) {
+    usage *u = ctx;
+    if (e->kind == EX_NAME && e->local < 0 && e->global >= 0 && e->global != u->own)
+        u->read[e->global] = true;
+    if (e->kind == EX_STRING)
+        read_braces(u, e->name);
+}
+
+/* in_fn: of a function, whose targets are locals. */
+static void read_stmts(usage *u, const arch_stmt *s, bool in_fn) {
+    for (; s; s = s->next) {
+        u->own = s->kind == ST_ASSIGN && s->n_target == 1 && !in_fn ? s->target[0].slot
+                                                                    : -1; /* limit = limit + 1 */
+        for (int k = 0; k < s->n_expr; k++)
+            arch_walk_expr(s->expr[k], visit_name, u);
+        arch_walk_expr(s->other, visit_name, u);
+        u->own = -1;
+        if (s->kind == ST_WEIGHT) {
+            read_braces(u, s->string);
+            read_braces(u, s->second);
+        }
+        for (int k = 0; k < s->n_arm; k++) {
+            arch_walk_expr(s->arm[k].cond, visit_name, u);
+            read_stmts(u, s->arm[k].body, in_fn);
+        }
+    }
+}
+
+static void read_all(usage *u) {
+    const llm_arch *a = u->arch;
+    u->read[a->logits] = true;
+    read_stmts(u, a->body, false);
+    for (const arch_fn *f = a->fn; f; f = f->next) {
+        read_stmts(u, f->body, true);
+        for (int k = 0; k < f->n_param; k++)
+            arch_walk_expr(f->param[k].fallback, visit_name, u);
+    }
+    for (const arch_convert *c = a->convert; c; c = c->next)
+        for (const arch_mapping *m = c->map; m; m = m->next) {
+            arch_walk_expr(m->expr, visit_name, u);
+            read_braces(u, m->kind == MAP_IGNORE ? m->name : NULL);
+        }
+}
+
+/* Where one statement binds several names, it is enough that one is read. */
+static const arch_target *unread_target(const usage *u, const arch_stmt *s) {
+    for (; s; s = s->next) {
+        int n_read = 0;
+        for (int k = 0; k < s->n_target; k++)
+            n_read += u->read[s->target[k].slot];
+        if (s->kind == ST_ASSIGN && s->n_target > 0 && n_read == 0)
+            return &s->target[0];
+        for (int k = 0; k < s->n_arm; k++) {
+            const arch_target *t = unread_target(u, s->arm[k].body);
+            if (t)
+                return t;
+        }
+    }
+    return NULL;
+}
+
+void arch_find_unused(llm_arch *arch) {
+    usage u = {.arch = arch, .own = -1};
+    read_all(&u);
+    arch->unused = unread_target(&u, arch->body);
+}

@@ -1,0 +1,324 @@
+/* Sessions: from a model to a running graph, and from tokens to logits. */
+#include "llm/session.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ggl/alloc.h"
+#include "ggl/fold.h"
+#include "session_impl.h"
+
+#define DEFAULT_CTX 4096
+#define MAX_CTX     ((int64_t)1 << 30)
+
+llm_session_params llm_session_default(void) {
+    return (llm_session_params){
+        .n_ubatch = 512, .n_slots = 1, .n_rows = 1, .type_k = GGL_F16, .type_v = GGL_F16};
+}
+
+/* --- making ----------------------------------------------------------------------------------- */
+
+static ggl_status no_memory(ggl_error *err) {
+    return ggl_fail(err, GGL_NOMEM, "out of memory for the session");
+}
+
+static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_session_params *p,
+                              ggl_error *err) {
+    ggl_graph_params gp = {.n_pos = s->n_ctx,
+                           .n_batch = s->n_ubatch,
+                           .n_slots = p->n_slots,
+                           .type_k = p->type_k,
+                           .type_v = p->type_v};
+    s->graph = ggl_graph_new(&gp);
+    if (!s->graph)
+        return no_memory(err);
+    llm_arch_source source = llm_arch_source_gguf(llm_model_file(m));
+    llm_arch_params ap = {.n_ctx = s->n_ctx, .ignore = llm_model_ignore(m)};
+    ggl_status st = llm_arch_build(llm_model_arch(m), &source, &ap, s->graph, &s->built, err);
+    if (st == GGL_OK)
+        st = ggl_graph_finish(s->graph, err);
+    if (st == GGL_OK && p->fold)
+        st = ggl_graph_fold(s->graph, p->fold, err);
+    return st;
+}
+
+/* Sets s->cache, unless none is wanted or there can be none, which is noted. */
+static ggl_status name_cache(llm_session *s, const ggl_gguf *file, const llm_session_params *p,
+                             ggl_error *err) {
+    const char *path = p->repack_cache;
+    if (!path || p->no_repack)
+        return GGL_OK;
+    if (!ggl_gguf_identify(file, &s->identity)) {
+        snprintf(s->load_notes, sizeof s->load_notes,
+                 "note: repacked weights are not kept: this model is no file\n");
+        return GGL_OK;
+    }
+    const char *base = *path ? path : ggl_gguf_name(file), *end = *path ? "" : ".repack";
+    size_t n = strlen(base) + strlen(end) + 1;
+    s->cache = ggl_calloc(n, 1);
+    if (!s->cache)
+        return no_memory(err);
+    snprintf(s->cache, n, "%s%s", base, end);
+    return GGL_OK;
+}
+
+static int place(void *ctx, int layer, const char *weight) {
+    const llm_session *s = ctx;
+    return s->place(s->place_ctx, layer, (int)s->built.n_layer, weight);
+}
+
+static ggl_status build_sched(llm_session *s, const llm_model *m, const llm_session_params *p,
+                              ggl_error *err) {
+    const ggl_gguf *file = llm_model_file(m);
+    s->host = ggl_calloc((size_t)ggl_gguf_n_parts(file), sizeof *s->host);
+    if (!s->host)
+        return no_memory(err);
+    for (int i = 0; i < ggl_gguf_n_parts(file); i++) {
+        s->host[i].data = ggl_gguf_part(file, i, &s->host[i].size);
+        s->host[i].mapped = ggl_gguf_mapped(file);
+    }
+    s->place = p->place;
+    s->place_ctx = p->place_ctx;
+    ggl_status st = name_cache(s, file, p, err);
+    if (st != GGL_OK)
+        return st;
+    ggl_sched_params sp = {.backend = p->backend,
+                           .n_backends = p->n_backends,
+                           .place = p->place ? place : NULL,
+                           .ctx = s,
+                           .strict = p->strict,
+                           .n_rows = s->n_rows,
+                           .host = s->host,
+                           .n_host = ggl_gguf_n_parts(file),
+                           .no_repack = p->no_repack,
+                           .progress = p->progress,
+                           .progress_ctx = p->progress_ctx,
+                           .cancelled = p->cancelled,
+                           .cancelled_ctx = p->cancelled_ctx,
+                           .cache = s->cache,
+                           .cache_of = &s->identity,
+                           .cache_of_size = sizeof s->identity};
+    return ggl_sched_new(&s->sched, s->graph, &sp, err);
+}
+
+ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_session_params *p,
+                           ggl_error *err) {
+    *out = NULL;
+    int64_t own = llm_model_n_ctx(m), n_ctx = p->n_ctx > 0 ? p->n_ctx : own > 0 ? own : DEFAULT_CTX;
+    if (p->n_ctx <= 0 && own > MAX_CTX)
+        return ggl_fail(err, GGL_LIMIT,
+                        "%s: the model's own context (its key *.context_length) is %" PRId64
+                        " tokens, at most 2^30 are supported: ask for a smaller one (-c N)",
+                        ggl_gguf_name(llm_model_file(m)), own);
+    if (n_ctx > MAX_CTX || p->n_ubatch < 1 || p->n_slots < 1 || p->n_slots > 4096)
+        return ggl_fail(err, GGL_LIMIT,
+                        "a context of %" PRId64 " tokens, ubatches of %" PRId64 " and %" PRId64
+                        " slots: at most "
+                        "2^30, at least 1, and 1 to 4096 are possible",
+                        n_ctx, p->n_ubatch, p->n_slots);
+    llm_session *s = ggl_calloc(1, sizeof *s);
+    if (!s)
+        return no_memory(err);
+    s->n_ctx = n_ctx;
+    s->n_slots = p->n_slots;
+    s->n_ubatch = p->n_ubatch < n_ctx * p->n_slots ? p->n_ubatch : n_ctx * p->n_slots;
+    s->n_rows = p->n_rows < 1 ? 1 : p->n_rows < s->n_ubatch ? p->n_rows : s->n_ubatch;
+    size_t n = (size_t)s->n_ubatch;
+    s->token = ggl_calloc(n, sizeof *s->token);
+    s->pos = ggl_calloc(n, sizeof *s->pos);
+    s->slot = ggl_calloc(n, sizeof *s->slot);
+    s->row = ggl_calloc(n, sizeof *s->row);
+    s->n_new = ggl_calloc((size_t)s->n_slots, sizeof *s->n_new);
+    s->state = ggl_calloc((size_t)s->n_slots, sizeof *s->state);
+    bool ok = s->token && s->pos && s->slot && s->row && s->n_new && s->state;
+    ggl_status st = ok ? GGL_OK : no_memory(err);
+    if (st == GGL_OK)
+        st = build_graph(s, m, p, err);
+    if (st == GGL_OK)
+        st = build_sched(s, m, p, err);
+    if (st != GGL_OK) {
+        llm_session_free(s);
+        return st;
+    }
+    s->rules.has_states = ggl_sched_has_states(s->sched);
+    s->rules.rollback = ggl_sched_rollback_limit(s->sched);
+    *out = s;
+    return GGL_OK;
+}
+
+/* A line on why the file was of no use, and what became of it. */
+static void note_cache(llm_session *s) {
+    const char *why = ggl_sched_cache_note(s->sched);
+    ggl_cache_use use = ggl_sched_cache_use(s->sched);
+    if (use == GGL_CACHE_READ)
+        snprintf(s->load_notes, sizeof s->load_notes, "note: repacked weights are from %.300s\n",
+                 s->cache);
+    else if (use == GGL_CACHE_WRITTEN)
+        snprintf(s->load_notes, sizeof s->load_notes, "note: %.300s%s\n", *why ? why : s->cache,
+                 *why ? "; it was written anew" : " keeps the repacked weights");
+    else if (use == GGL_CACHE_FAILED)
+        snprintf(s->load_notes, sizeof s->load_notes,
+                 "note: repacked weights are not kept: %.300s\n", why);
+}
+
+ggl_status llm_session_alloc(llm_session *s, ggl_error *err) {
+    ggl_status st = ggl_sched_alloc(s->sched, err);
+    if (st == GGL_OK)
+        note_cache(s);
+    return st;
+}
+
+void llm_session_free(llm_session *s) {
+    if (!s)
+        return;
+    ggl_sched_free(s->sched);
+    ggl_graph_free(s->graph);
+    llm_arch_result_fini(&s->built);
+    ggl_free(s->host);
+    ggl_free(s->cache);
+    ggl_free(s->token);
+    ggl_free(s->pos);
+    ggl_free(s->slot);
+    ggl_free(s->row);
+    ggl_free(s->n_new);
+    ggl_free(s->state);
+    ggl_free(s);
+}
+
+const ggl_sched *llm_session_sched(const llm_session *s) {
+    return s->sched;
+}
+
+const char *llm_session_notes(const llm_session *s) {
+    return s->built.notes ? s->built.notes : "";
+}
+
+const char *llm_session_load_notes(const llm_session *s) {
+    return s->load_notes;
+}
+
+int64_t llm_session_n_ctx(const llm_session *s) {
+    return s->n_ctx;
+}
+
+int64_t llm_session_n_vocab(const llm_session *s) {
+    return s->built.n_vocab;
+}
+
+int64_t llm_session_n_layer(const llm_session *s) {
+    return s->built.n_layer;
+}
+
+/* --- running ---------------------------------------------------------------------------------- */
+
+static int slot_of(const llm_batch *b, int64_t i) {
+    return b->slot ? b->slot[i] : 0;
+}
+
+static bool wanted(const llm_batch *b, int64_t i) {
+    return b->want ? b->want[i] : i == b->n - 1;
+}
+
+static ggl_status check_batch(llm_session *s, const llm_batch *b, ggl_error *err) {
+    memset(s->n_new, 0, (size_t)s->n_slots * sizeof *s->n_new);
+    for (int64_t i = 0; i < b->n; i++) {
+        int slot = slot_of(b, i);
+        ggl_status st = llm_slot_check_whole(s, slot, err);
+        if (st != GGL_OK)
+            return st;
+        if (b->token[i] < 0 || b->token[i] >= s->built.n_vocab)
+            return ggl_fail(err, GGL_USAGE,
+                            "token %" PRId32 " is not in the vocabulary of %" PRId64, b->token[i],
+                            s->built.n_vocab);
+        s->n_new[slot]++;
+    }
+    for (int64_t k = 0; k < s->n_slots; k++)
+        if (s->n_new[k] > s->n_ctx - s->state[k].n_past)
+            return ggl_fail(err, GGL_LIMIT,
+                            "%" PRId64 " tokens after %" PRId64
+                            " do not fit into the context of %" PRId64,
+                            s->n_new[k], s->state[k].n_past, s->n_ctx);
+    return GGL_OK;
+}
+
+/* Fills the arrays of the next ubatch from token `first` on; as many as fit, with at most n_rows
+ * wanted. */
+static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, int64_t *n_rows) {
+    int64_t n = 0;
+    *n_rows = 0;
+    memset(s->n_new, 0, (size_t)s->n_slots * sizeof *s->n_new);
+    for (; n < s->n_ubatch && first + n < b->n; n++) {
+        int64_t i = first + n;
+        int slot = slot_of(b, i);
+        if (wanted(b, i)) {
+            if (*n_rows == s->n_rows)
+                break;
+            s->row[(*n_rows)++] = (int32_t)n;
+        }
+        s->token[n] = b->token[i];
+        s->slot[n] = slot;
+        s->pos[n] = (int32_t)(s->state[slot].n_past + s->n_new[slot]++);
+    }
+    return n;
+}
+
+static void commit_all(llm_session *s) {
+    for (int64_t k = 0; k < s->n_slots; k++)
+        slot_commit(&s->state[k]);
+}
+
+/* Without wanted logits the ubatch may still be in flight when this returns, so that the next one
+ * keeps all backends busy. */
+static ggl_status run_ubatch(llm_session *s, int64_t n, int64_t n_rows, ggl_error *err) {
+    ggl_status st = ggl_sched_set(s->sched, "token", s->token, n, err);
+    if (st == GGL_OK)
+        st = ggl_sched_set(s->sched, "pos", s->pos, n, err);
+    if (st == GGL_OK)
+        st = ggl_sched_set(s->sched, "slot", s->slot, n, err);
+    if (st != GGL_OK)
+        return st;
+    for (int64_t k = 0; k < s->n_slots; k++)
+        slot_begin(&s->state[k], s->n_new[k]);
+    int n_behind = 0;
+    st = n_rows > 0 ? ggl_sched_run(s->sched, n, s->row, n_rows, err)
+                    : ggl_sched_push(s->sched, n, &n_behind, err);
+    if (st == GGL_OK && n_behind == 0)
+        commit_all(s);
+    return st;
+}
+
+static ggl_status eval_ubatches(llm_session *s, const llm_batch *b, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    for (int64_t i = 0, n; i < b->n && st == GGL_OK; i += n) {
+        int64_t n_rows;
+        n = fill_ubatch(s, b, i, &n_rows);
+        st = run_ubatch(s, n, n_rows, err);
+        if (st != GGL_OK)
+            break;
+        const float *logits = ggl_sched_output(s->sched, 0);
+        for (int64_t k = 0; k < n_rows && b->each; k++)
+            b->each(b->ctx, i + s->row[k], logits + k * s->built.n_vocab);
+        if (n_rows > 0)
+            s->logits = logits + (n_rows - 1) * s->built.n_vocab;
+        if (b->progress && !b->progress(b->ctx, i + n, b->n))
+            break;
+    }
+    return st == GGL_OK ? ggl_sched_finish(s->sched, err) : st;
+}
+
+ggl_status llm_session_eval(llm_session *s, const llm_batch *b, ggl_error *err) {
+    ggl_status st = check_batch(s, b, err);
+    if (st != GGL_OK)
+        return st;
+    st = eval_ubatches(s, b, err);
+    if (st == GGL_OK)
+        commit_all(s);
+    for (int64_t k = 0; k < s->n_slots && st != GGL_OK; k++)
+        slot_abort(&s->state[k], &s->rules);
+    return st;
+}
+
+const float *llm_session_logits(const llm_session *s) {
+    return s->logits;
+}

@@ -1,0 +1,448 @@
+/* Byte-level byte-pair encoding (Sennrich et al. 2016, as in GPT-2).
+ *
+ * The vocabulary's strings are spelled in an alphabet of 256 printable characters, one for each
+ * byte. Text is cut into words by the rules that tokenizer.ggml.pre names (pretok.h); a word is at
+ * first a row of the symbols of its bytes. Of all neighbours that tokenizer.ggml.merges lists,
+ * those listed first (of equals the leftmost) are joined, again and again.
+ *
+ * Some vocabularies ("raw") are spelled as text is: there the symbols are characters, spaces may be
+ * U+2581, and a character that is no piece becomes the tokens <0xNN> of its bytes.
+ *
+ * Symbols are numbers: ids below n_vocab are tokens, those above are strings that merges speak of,
+ * but that are no tokens (some published files have such). Control and unknown tokens never come
+ * from spelling: text cannot forge them. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ggl/show.h"
+#include "merge_queue.h"
+#include "pretok.h"
+#include "tokenizer_dna.h"
+#include "tokenizer_impl.h"
+#include "unicode.h"
+
+/* A pair of symbols and what it becomes; left and right are the key. */
+typedef struct merge {
+    int32_t left, right, rank, id;
+} merge;
+
+typedef struct bpe {
+    const pretok_program *split[TABLE_MAX_SPLITS];
+    int n_split;
+    table_pre pre;
+    dna dna;
+    bool has_dna;
+    bool lower;        /* letters become lower case */
+    ggl_index piece;   /* pieces that text may become */
+    size_t longest;    /* bytes of the longest of them */
+    int32_t byte[256]; /* the symbol of each byte; raw: its token, or -1 */
+    merge *merges;
+    size_t n_merge;
+    ggl_index by_pair; /* merges by left and right */
+} bpe;
+
+/* ---- the alphabet ---- */
+
+/* Printable Latin-1 characters stand for themselves; the other bytes are, in order, U+0100 and on.
+ */
+static bool byte_is_printable(unsigned b) {
+    return (b >= 0x21 && b <= 0x7e) || (b >= 0xa1 && b <= 0xff && b != 0xad);
+}
+
+static uint32_t byte_to_character(unsigned b) {
+    if (byte_is_printable(b))
+        return b;
+    return 0x100 + (b <= 0x20 ? b : b <= 0xa0 ? b - 0x7f + 0x21 : 0x43);
+}
+
+/* -1: stands for no byte. */
+static int character_to_byte(uint32_t c) {
+    if (c < 0x100)
+        return byte_is_printable(c) ? (int)c : -1;
+    c -= 0x100;
+    return c <= 0x20 ? (int)c : c <= 0x42 ? (int)(c - 0x21 + 0x7f) : c == 0x43 ? 0xad : -1;
+}
+
+/* The spelling of a byte: 1 or 2 bytes of UTF-8. */
+static size_t spell_byte(unsigned b, char *out) {
+    uint32_t c = byte_to_character(b);
+    if (c < 0x80) {
+        out[0] = (char)c;
+        return 1;
+    }
+    out[0] = (char)(0xc0 | c >> 6);
+    out[1] = (char)(0x80 | (c & 0x3f));
+    return 2;
+}
+
+/* The bytes that a piece spells; the piece itself if a character of it spells none. */
+static ggl_str byte_level_text(llm_tokenizer *t, int32_t id) {
+    ggl_str p = t->piece[id];
+    char *out = ggl_arena_alloc(&t->arena, p.n + 1, 1);
+    size_t n = 0;
+    for (size_t i = 0; out && i < p.n;) {
+        const unsigned char *u = (const unsigned char *)p.s + i;
+        size_t len = llm_utf8_length(p.s + i, p.n - i);
+        int b = len == 1 && u[0] < 0x80 ? character_to_byte(u[0])
+                : len == 2              ? character_to_byte((u[0] & 0x1fu) << 6 | (u[1] & 0x3fu))
+                                        : -1;
+        if (b < 0)
+            return p;
+        out[n++] = (char)b;
+        i += len;
+    }
+    return (ggl_str){out, n};
+}
+
+static ggl_str bpe_text(llm_tokenizer *t, int32_t id) {
+    const table_pre *pre = &((const bpe *)t->state)->pre;
+    if (((const bpe *)t->state)->has_dna && llm_dna_text(t->piece[id]).n < t->piece[id].n)
+        return llm_dna_text(t->piece[id]);
+    if (!pre->raw)
+        return byte_level_text(t, id);
+    return pre->spaced || t->type[id] == TOKEN_BYTE ? llm_spaced_text(t, id) : t->piece[id];
+}
+
+/* ---- building ---- */
+
+/* While merges are read: all strings that have a number. */
+typedef struct symbols {
+    ggl_str *s; /* [n]: the vocabulary, then those that are no tokens */
+    size_t n, cap, n_vocab;
+    ggl_index extra; /* the latter */
+    char *joined;    /* a pair's string */
+    size_t cap_joined;
+} symbols;
+
+static ggl_status no_memory(ggl_error *err) {
+    return ggl_fail(err, GGL_NOMEM, "out of memory for the tokenizer");
+}
+
+/* The number of a string; a new one if it has none. -1: out of memory. */
+static int32_t symbol_of(llm_tokenizer *t, const bpe *m, symbols *y, const char *s, size_t n) {
+    int32_t id = llm_spellings_find(&m->piece, t->piece, s, n);
+    if (id < 0)
+        id = llm_spellings_find(&y->extra, y->s, s, n);
+    if (id >= 0)
+        return id;
+    char *copy = ggl_arena_strndup(&t->arena, s, n);
+    if (!copy || y->n >= INT32_MAX ||
+        (y->n == y->cap && !ggl_grow(&y->s, &y->cap, y->n + 1, sizeof *y->s)) ||
+        ggl_index_reserve(&y->extra, y->s, y->extra.n + 1, NULL) != GGL_OK)
+        return -1;
+    y->s[y->n] = (ggl_str){copy, n};
+    ggl_index_put(&y->extra, y->s, y->n);
+    return (int32_t)y->n++;
+}
+
+/* NULL: the two are no pair. */
+static const merge *find_merge(const bpe *m, int32_t left, int32_t right) {
+    const int32_t key[2] = {left, right};
+    size_t i = ggl_index_find(&m->by_pair, m->merges, (ggl_str){(const char *)key, sizeof key});
+    return i == SIZE_MAX ? NULL : &m->merges[i];
+}
+
+/* Entry i, "left right": the first space that is not the first byte divides it. */
+static ggl_status read_merge(llm_tokenizer *t, bpe *m, symbols *y, ggl_str s, int32_t i,
+                             ggl_error *err) {
+    const char *space = s.n > 2 ? memchr(s.s + 1, ' ', s.n - 2) : NULL;
+    if (!space)
+        return ggl_fail(err, GGL_FORMAT,
+                        "tokenizer.ggml.merges: entry %" PRId32
+                        " is '%.*s', not two pieces with a space "
+                        "between them",
+                        i, (int)(s.n < 64 ? s.n : 64), s.s);
+    size_t n_left = (size_t)(space - s.s), n_right = s.n - n_left - 1;
+    if (n_left + n_right > y->cap_joined &&
+        !ggl_grow(&y->joined, &y->cap_joined, n_left + n_right, 1))
+        return no_memory(err);
+    memcpy(y->joined, s.s, n_left);
+    memcpy(y->joined + n_left, space + 1, n_right);
+    int32_t left = symbol_of(t, m, y, s.s, n_left), right = symbol_of(t, m, y, space + 1, n_right);
+    int32_t id = symbol_of(t, m, y, y->joined, n_left + n_right);
+    if (left < 0 || right < 0 || id < 0)
+        return no_memory(err);
+    m->merges[m->n_merge] = (merge){left, right, i, id};
+    m->n_merge += ggl_index_put(&m->by_pair, m->merges, m->n_merge) == m->n_merge;
+    return GGL_OK;
+}
+
+static ggl_status read_merges(llm_tokenizer *t, bpe *m, symbols *y, const ggl_gguf *file,
+                              ggl_error *err) {
+    const ggl_gguf_value *v = ggl_gguf_find(file, "tokenizer.ggml.merges");
+    if (!v)
+        return ggl_fail(err, GGL_FORMAT, "tokenizer.ggml.merges is missing");
+    if (!v->is_array || (v->type != GGL_GGUF_STRING && v->n > 0))
+        return ggl_fail(err, GGL_FORMAT, "tokenizer.ggml.merges is %s%s, not an array of strings",
+                        v->is_array ? "an array of " : "", ggl_gguf_type_name(v->type));
+    if (v->n > INT32_MAX / 4)
+        return ggl_fail(err, GGL_LIMIT,
+                        "tokenizer.ggml.merges has %" PRIu64 " entries, at most %d are supported",
+                        v->n, INT32_MAX / 4);
+    m->merges = ggl_arena_alloc(&t->arena, (size_t)v->n, sizeof *m->merges);
+    if (!m->merges)
+        return no_memory(err);
+    ggl_status s =
+        ggl_index_init(&m->by_pair, (size_t)v->n, sizeof *m->merges, 2 * sizeof(int32_t), err);
+    for (uint64_t i = 0; i < v->n && s == GGL_OK; i++) {
+        ggl_str pair;
+        if (!ggl_gguf_string(v, i, &pair))
+            return ggl_fail(err, GGL_FORMAT,
+                            "tokenizer.ggml.merges: entry %" PRIu64 " is unreadable", i);
+        s = read_merge(t, m, y, pair, (int32_t)i, err);
+    }
+    return s;
+}
+
+static ggl_status read_symbols(llm_tokenizer *t, bpe *m, const ggl_gguf *file, ggl_error *err) {
+    symbols y = {.n = (size_t)t->n_vocab, .n_vocab = (size_t)t->n_vocab};
+    ggl_status s = llm_spellings_init(&y.extra, 512, err);
+    if (s != GGL_OK)
+        return s;
+    if (!ggl_grow(&y.s, &y.cap, y.n, sizeof *y.s)) {
+        ggl_index_fini(&y.extra);
+        return no_memory(err);
+    }
+    memcpy(y.s, t->piece, y.n * sizeof *y.s);
+    for (unsigned b = 0; b < 256 && s == GGL_OK && !m->pre.raw; b++) {
+        char c[2];
+        m->byte[b] = symbol_of(t, m, &y, c, spell_byte(b, c));
+        s = m->byte[b] < 0 ? no_memory(err) : GGL_OK;
+    }
+    if (s == GGL_OK)
+        s = read_merges(t, m, &y, file, err);
+    ggl_free(y.s);
+    ggl_index_fini(&y.extra);
+    ggl_free(y.joined);
+    return s;
+}
+
+static ggl_status read_pre(llm_tokenizer *t, bpe *m, const ggl_gguf *file, ggl_error *err) {
+    ggl_str name = {"default", 7};
+    if (ggl_gguf_get_string(file, "tokenizer.ggml.pre", &name, err) < 0)
+        return GGL_FORMAT;
+    ggl_status s = llm_table_find_pre(t->model.pre.n > 0 ? t->model.pre : name, &m->pre, err);
+    if (s == GGL_OK && m->pre.drop_white)
+        s = llm_tokenizer_flag(file, "tokenizer.ggml.normalizer.lowercase", &m->lower, err);
+    t->add_bos = t->add_bos || m->pre.add_bos;
+    t->model.always_bos = t->model.always_bos || m->pre.always_bos;
+    for (; s == GGL_OK && m->n_split < m->pre.n_split; m->n_split++)
+        s = llm_pretok_compile(&m->split[m->n_split], &t->arena, m->pre.split[m->n_split], err);
+    return s;
+}
+
+/* For raw vocabularies, after llm_read_byte_tokens. */
+static ggl_status find_raw_bytes(llm_tokenizer *t, bpe *m, ggl_error *err) {
+    for (unsigned b = 0; b < 256; b++) { /* some files give them no type */
+        char spelled[8];
+        snprintf(spelled, sizeof spelled, "<0x%02X>", b);
+        if (m->byte[b] < 0)
+            m->byte[b] = llm_spellings_find(&m->piece, t->piece, spelled, 6);
+    }
+    return t->unknown >= 0 ? llm_need_bytes(t, m->byte, err) : GGL_OK;
+}
+
+static ggl_status bpe_init(llm_tokenizer *t, const ggl_gguf *file, ggl_error *err) {
+    bpe *m = ggl_arena_alloc(&t->arena, 1, sizeof *m);
+    t->state = m;
+    if (!m)
+        return no_memory(err);
+    ggl_status s = llm_spellings_init(&m->piece, (size_t)t->n_vocab, err);
+    if (s == GGL_OK)
+        s = read_pre(t, m, file, err);
+    if (s == GGL_OK && m->pre.raw) /* first of all: it finds out which tokens are bytes */
+        s = llm_read_byte_tokens(t, m->byte, err);
+    if (s != GGL_OK)
+        return s;
+    for (int32_t id = 0; id < t->n_vocab; id++) {
+        if (t->type[id] == TOKEN_CONTROL || t->type[id] == TOKEN_UNKNOWN || t->piece[id].n == 0 ||
+            (m->pre.raw && t->type[id] == TOKEN_BYTE))
+            continue;
+        ggl_index_put(&m->piece, t->piece, (size_t)id);
+        m->longest = t->piece[id].n > m->longest ? t->piece[id].n : m->longest;
+    }
+    m->has_dna = t->model.dna && llm_dna_find(&m->dna, t, &m->piece);
+    if (m->pre.raw)
+        s = find_raw_bytes(t, m, err);
+    return s == GGL_OK ? read_symbols(t, m, file, err) : s;
+}
+
+static bool bpe_adds_space(const llm_tokenizer *t) {
+    (void)t;
+    return false;
+}
+
+static void bpe_free(llm_tokenizer *t) {
+    bpe *m = t->state; /* lies in the arena */
+    if (m) {
+        ggl_index_fini(&m->piece);
+        ggl_index_fini(&m->by_pair);
+    }
+    t->state = NULL;
+}
+
+/* ---- encoding ---- */
+
+typedef struct bpe_run {
+    const llm_tokenizer *t;
+    const bpe *m;
+    llm_tokens *out;
+    ggl_error *err;
+    symbol *sym;
+    size_t cap_sym;
+    merge_queue queue;
+    char *spelled;
+    size_t cap_spelled;
+} bpe_run;
+
+/* Queues the join of `left` and its right neighbour, if merges list it. */
+static bool consider(bpe_run *r, uint32_t left) {
+    if (left == NO_SYMBOL || r->sym[left].next == NO_SYMBOL)
+        return true;
+    const symbol *a = &r->sym[left], *b = &r->sym[a->next];
+    const merge *e = find_merge(r->m, a->id, b->id);
+    return !e || merge_queue_push(&r->queue, (join){e->rank, left, a->n + b->n, e->id});
+}
+
+/* A symbol that is no token becomes its bytes, as far as these are tokens; in raw vocabularies
+ * rather the unknown token than only some of them. */
+static ggl_status emit_symbol(bpe_run *r, const symbol *s, const char *word) {
+    if (s->id >= 0 && s->id < r->t->n_vocab)
+        return llm_tokens_append(r->out, s->id, r->err);
+    if (r->m->pre.raw && r->t->unknown >= 0)
+        return llm_append_bytes(r->t, r->m->byte, word + s->at, s->n, r->out, r->err);
+    ggl_status status = GGL_OK;
+    for (uint32_t i = 0; i < s->n && status == GGL_OK; i++) {
+        int32_t id = r->m->byte[(unsigned char)word[s->at + i]];
+        if (id >= 0 && id < r->t->n_vocab)
+            status = llm_tokens_append(r->out, id, r->err);
+    }
+    return status;
+}
+
+/* The token that a word is as a whole; -1: none. */
+static int32_t whole_word(bpe_run *r, const char *word, size_t n) {
+    size_t used = 0;
+    if (n > r->m->longest)
+        return -1;
+    if (r->m->pre.raw)
+        return llm_spellings_find(&r->m->piece, r->t->piece, word, n);
+    for (size_t i = 0; i < n; i++)
+        used += spell_byte((unsigned char)word[i], r->spelled + used);
+    return llm_spellings_find(&r->m->piece, r->t->piece, r->spelled, used);
+}
+
+/* The symbols that a word of n > 0 bytes is at first; returns their number. */
+static uint32_t first_symbols(bpe_run *r, const char *word, size_t n) {
+    uint32_t count = 0;
+    for (size_t i = 0, len; i < n; i += len, count++) {
+        len = r->m->pre.raw ? llm_utf8_length(word + i, n - i) : 1;
+        int32_t id = r->m->pre.raw ? llm_spellings_find(&r->m->piece, r->t->piece, word + i, len)
+                                   : r->m->byte[(unsigned char)word[i]];
+        r->sym[count] =
+            (symbol){(uint32_t)i, (uint32_t)len, count > 0 ? count - 1 : NO_SYMBOL, count + 1, id};
+    }
+    r->sym[count - 1].next = NO_SYMBOL;
+    return count;
+}
+
+/* Whether merges do not matter for this word, if it is a token. */
+static bool may_be_whole(const bpe *m, const char *word, size_t n) {
+    bool newlines = m->pre.newlines;
+    for (size_t i = 0; i < n && newlines; i++)
+        newlines = word[i] == '\n';
+    return m->pre.ignore_merges || newlines;
+}
+
+static bool is_white(const char *word, size_t n) {
+    size_t len = ggl_utf8_length(word, n);
+    return len > 0 && (llm_unicode_properties(llm_unicode_decode(word, len)) & UNICODE_WHITE);
+}
+
+static ggl_status encode_word(void *context, const char *word, size_t n) {
+    bpe_run *r = context;
+    if (r->m->pre.drop_white && is_white(word, n)) /* then all of it is */
+        return GGL_OK;
+    int32_t whole = may_be_whole(r->m, word, n) ? whole_word(r, word, n) : -1;
+    if (whole >= 0)
+        return llm_tokens_append(r->out, whole, r->err);
+    if (n > r->cap_sym && !ggl_grow(&r->sym, &r->cap_sym, n, sizeof *r->sym))
+        return GGL_NOMEM;
+    const uint32_t count = first_symbols(r, word, n);
+    r->queue.n = 0;
+    for (uint32_t i = 0; i + 1 < count; i++)
+        if (!consider(r, i))
+            return GGL_NOMEM;
+    while (r->queue.n > 0) {
+        join j = merge_queue_pop(&r->queue);
+        if (!merge_symbols(r->sym, &j))
+            continue;
+        if (!consider(r, r->sym[j.left].prev) || !consider(r, j.left))
+            return GGL_NOMEM;
+    }
+    ggl_status s = GGL_OK;
+    for (uint32_t i = 0; i != NO_SYMBOL && s == GGL_OK; i = r->sym[i].next)
+        s = emit_symbol(r, &r->sym[i], word);
+    return s;
+}
+
+/* Writes U+2581 for spaces, lower case for capital letters; n bytes become at most 3 n. */
+static size_t change_text(const bpe *m, const char *text, size_t n, char *out) {
+    size_t used = 0;
+    for (size_t i = 0, len; i < n; i += len) {
+        len = llm_utf8_length(text + i, n - i);
+        if (text[i] == ' ' && m->pre.spaced) {
+            memcpy(out + used, LLM_SPACE, sizeof LLM_SPACE);
+            used += sizeof LLM_SPACE;
+        } else if (m->lower && (len > 1 || (unsigned char)text[i] < 0x80)) {
+            uint32_t mark, c = llm_unicode_lower(llm_unicode_decode(text + i, len), &mark);
+            used += llm_unicode_encode(c, out + used);
+            if (mark)
+                used += llm_unicode_encode(mark, out + used);
+        } else {
+            memcpy(out + used, text + i, len);
+            used += len;
+        }
+    }
+    return used;
+}
+
+static ggl_status encode_plain(const llm_tokenizer *t, const char *text, size_t n, llm_tokens *out,
+                               ggl_error *err) {
+    bpe_run r = {.t = t, .m = t->state, .out = out, .err = err};
+    char *changed = NULL; /* the text with other spaces or letters */
+    ggl_status s = GGL_OK;
+    if (r.m->pre.spaced || r.m->lower) {
+        changed = ggl_calloc(n, 3);
+        if (!changed)
+            return ggl_fail(err, GGL_NOMEM, "out of memory for a text of %zu bytes", n);
+        n = change_text(r.m, text, n, changed);
+        text = changed;
+    }
+    if (r.m->pre.ignore_merges && !ggl_grow(&r.spelled, &r.cap_spelled, 2 * r.m->longest + 2, 1))
+        s = ggl_fail(err, GGL_NOMEM, "out of memory for a text of %zu bytes", n);
+    if (s == GGL_OK)
+        s = llm_pretok_split(r.m->split, r.m->n_split, text, n, encode_word, &r, err);
+    ggl_free(r.sym);
+    merge_queue_fini(&r.queue);
+    ggl_free(r.spelled);
+    ggl_free(changed);
+    return s;
+}
+
+static ggl_status bpe_encode(const llm_tokenizer *t, const char *text, size_t n, llm_tokens *out,
+                             ggl_error *err) {
+    const bpe *m = t->state;
+    return m->has_dna ? llm_dna_encode(&m->dna, t, &m->piece, text, n, encode_plain, out, err)
+                      : encode_plain(t, text, n, out, err);
+}
+
+const llm_tokenizer_kind llm_tokenizer_bpe = {
+    .name = "bpe",
+    .init = bpe_init,
+    .text = bpe_text,
+    .encode = bpe_encode,
+    .adds_space = bpe_adds_space,
+    .free = bpe_free,
+};

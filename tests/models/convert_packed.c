@@ -1,0 +1,175 @@
+/* Conversion: sources of types that weights don't have. */
+#include "convert_test.h"
+
+typedef struct raw {
+    const char *name, *dtype, *shape;
+    size_t n; /* bytes, all 0x38 but those of F32, which are 2.0 */
+} raw;
+
+static bool put_raw(const raw *t, int n) {
+    static char file[65536];
+    size_t used = 8, at = 0;
+    used += (size_t)sprintf(file + used, "{");
+    for (int i = 0; i < n; i++) {
+        used += (size_t)sprintf(
+            file + used,
+            "%s\"%s\": {\"dtype\": \"%s\", \"shape\": %s, \"data_offsets\": [%zu, %zu]}",
+            i ? ", " : "", t[i].name, t[i].dtype, t[i].shape, at, at + t[i].n);
+        at += t[i].n;
+    }
+    used += (size_t)sprintf(file + used, "}");
+    for (int k = 0; k < 8; k++)
+        file[k] = (char)((used - 8) >> 8 * k);
+    for (int i = 0; i < n; i++)
+        for (size_t k = 0; k < t[i].n; k++)
+            file[used++] = strcmp(t[i].dtype, "F32") != 0 ? 0x38 : k % 4 == 3 ? 0x40 : 0;
+    return test_write_file(test_path("model.safetensors"), file, used);
+}
+
+/* Types that need a second tensor. 0x38 is 1 as FP8; as MXFP4 it is 0 (8: -0) and 1.5 (3), and the exponent 56 - 127. */
+TEST(packed) {
+    static const struct {
+        const char *shape;
+        raw t[2];
+        const char *words; /* NULL: it is converted */
+        double first[3];
+    } list[] = {
+        {"4, 2",
+         {{"x", "F8_E4M3", "[2, 4]", 8}, {"x_scale_inv", "F32", "[1, 1]", 4}},
+         NULL,
+         {2, 2, 2}},
+        {"4, 2", {{"x", "F8_E4M3", "[2, 4]", 8}, {"x_scale", "F32", "[2, 1]", 8}}, NULL, {2, 2, 2}},
+        {"4, 2", {{"x", "F8_E4M3", "[2, 4]", 8}, {"x_scale", "F32", "[]", 4}}, NULL, {2, 2, 2}},
+        {"4, 2",
+         {{"x", "F8_E4M3", "[2, 4]", 8}, {"y", "F32", "[1]", 4}},
+         "tensor x has the type F8_E4M3;",
+         {0}},
+        {"4, 2",
+         {{"x", "F8_E4M3", "[2, 4]", 8}, {"y", "F32", "[1]", 4}},
+         "here in a tensor that is missing, .._scale_inv",
+         {0}},
+        {"4, 2",
+         {{"x", "F8_E4M3", "[2, 4]", 8}, {"x_scale", "F32", "[2, 3]", 24}},
+         "tensor x_scale holds no factors for the blocks of x",
+         {0}},
+        {"4, 2",
+         {{"x", "F8_E4M3", "[2, 4]", 8}, {"x_scale", "F32", "[1, 1, 1]", 4}},
+         "holds no factors",
+         {0}},
+        {"4, 2",
+         {{"x", "F8_E4M3", "[2, 4]", 8}, {"x_scale", "U8", "[1]", 1}},
+         "holds no factors",
+         {0}},
+        /* 0x38 is 2^-71 as a factor */
+        {"4, 2",
+         {{"x.weight", "F8_E4M3", "[2, 4]", 8}, {"x.scale", "F8_E8M0", "[1, 1]", 1}},
+         NULL,
+         {0x1p-71, 0x1p-71, 0x1p-71}},
+        {"4, 2",
+         {{"x.weight", "F8_E4M3", "[2, 4]", 8}, {"x.scale", "I8", "[1, 1]", 1}},
+         "holds no factors",
+         {0}},
+        {"32, 2",
+         {{"x.weight", "I8", "[2, 16]", 32}, {"x.scale", "F8_E8M0", "[2, 1]", 2}},
+         NULL,
+         {-0.0, 1.5 * 0x1p-71, -0.0}},
+        {"64, 2",
+         {{"x.weight", "I8", "[2, 32]", 64}, {"x.scale", "U8", "[2, 2]", 4}},
+         NULL,
+         {-0.0, 1.5 * 0x1p-71, -0.0}},
+        {"32, 2",
+         {{"x.weight", "I8", "[2, 16]", 32}, {"x.scale", "F8_E8M0", "[1, 1]", 1}},
+         "tensors x.weight and x.scale are no FP4: two numbers in a byte",
+         {0}},
+        {"32, 2",
+         {{"x.weight", "I8", "[2, 16]", 32}, {"x.scale", "F32", "[2, 1]", 8}},
+         "are no FP4",
+         {0}},
+        {"32, 2",
+         {{"x.weight", "I8", "[2, 16]", 32}, {"y", "F32", "[1]", 4}},
+         "here in a tensor that is missing, ...scale",
+         {0}},
+        {"4, 2",
+         {{"x", "I64", "[2, 4]", 64}, {"y", "F32", "[1]", 4}},
+         "tensor x has the type I64; what becomes a weight is F32, F16, BF16 or F64",
+         {0}},
+        {"4, 2",
+         {{"x", "F8_E5M2", "[2, 4]", 8}, {"x_scale", "F32", "[1]", 4}},
+         "tensor x has the type F8_E5M2; what becomes a weight is",
+         {0}},
+        {"32, 2",
+         {{"x_blocks", "U8", "[2, 1, 16]", 32}, {"x_scales", "U8", "[2, 1]", 2}},
+         NULL,
+         {-0.0, 1.5 * 0x1p-71, -0.0}},
+        {"64, 2",
+         {{"x_blocks", "U8", "[2, 2, 16]", 64}, {"x_scales", "U8", "[2, 2]", 4}},
+         NULL,
+         {-0.0, 1.5 * 0x1p-71, -0.0}},
+        {"32, 2",
+         {{"x_blocks", "U8", "[2, 1, 8]", 16}, {"x_scales", "U8", "[2, 1]", 2}},
+         "tensors x_blocks and x_scales are no MXFP4",
+         {0}},
+        {"32, 2",
+         {{"x_blocks", "U8", "[2, 1, 16]", 32}, {"x_scales", "U8", "[2, 2]", 4}},
+         "are no MXFP4",
+         {0}},
+        {"32, 2",
+         {{"x_blocks", "U8", "[1, 1, 1, 1, 2, 1, 16]", 32},
+          {"x_scales", "U8", "[1, 1, 1, 1, 2, 1]", 2}},
+         "are no MXFP4",
+         {0}},
+        {"32, 2",
+         {{"x_blocks", "U8", "[2, 1, 16]", 32}, {"x_scale", "U8", "[2, 1]", 2}},
+         "a tensor that is missing, .._scales",
+         {0}},
+    };
+    REQUIRE(put_text("config.json", "{\"architectures\": [\"Own\"]}"));
+    for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
+        const raw t[] = {{"embed", "F32", "[6, 4]", 96}, list[k].t[0], list[k].t[1]};
+        REQUIRE(put_raw(t, 3));
+        ggl_gguf *f = made_with(list[k].shape, "  w <- \"x_blocks\" ?\? \"x\"\n");
+        CHECK_MSG(!f == !!list[k].words, "case %zu: %s", k, f ? "converted" : err.msg);
+        if (!f && list[k].words)
+            CHECK_HAS(err.msg, list[k].words);
+        for (int i = 0; f && i < 3; i++)
+            CHECK_MSG(((const float *)ggl_gguf_find_tensor(f, "w.weight")->data)[i] ==
+                          (float)list[k].first[i],
+                      "case %zu: number %d is %g", k, i,
+                      (double)((const float *)ggl_gguf_find_tensor(f, "w.weight")->data)[i]);
+        ggl_gguf_close(f);
+    }
+}
+
+/* Numbers of experts: tests/numpy/folders_deepseek4.py converts some. */
+TEST(whole_numbers) {
+    static const struct {
+        raw t;
+        const char *section, *words;
+    } list[] = {
+        {{"x", "I64", "[2, 4]", 64},
+         "  w <- whole(\"x\")\n",
+         "tensor x has the number 4051049678932293688; up to 16777216 is possible"},
+        {{"x", "I32", "[2, 4]", 32},
+         "  w <- whole(\"x\")\n",
+         "tensor x has the number 943208504; up to 16777216 is possible"},
+        {{"x", "F32", "[2, 4]", 32},
+         "  w <- whole(\"x\")\n",
+         "tensor x has the type F32: whole(..) is for I32 and I64"},
+        {{"x", "I8", "[2, 4]", 8},
+         "  w <- whole(\"x\")\n",
+         "tensor x has the type I8: whole(..) is for I32 and I64"},
+        {{"x", "I32", "[4, 2]", 32},
+         "  w <- whole(transpose(\"x\"))\n",
+         "whole(..) is of a source tensor, in quotes"},
+        {{"x", "I32", "[3, 4]", 48}, "  w <- whole(\"x\")\n", "[4, 3]"},
+    };
+    REQUIRE(put_text("config.json", "{\"architectures\": [\"Own\"]}"));
+    for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
+        const raw t[] = {{"embed", "F32", "[6, 4]", 96}, list[k].t};
+        REQUIRE(put_raw(t, 2));
+        ggl_gguf *f = made_with("4, 2", list[k].section);
+        CHECK_MSG(!f, "case %zu was converted", k);
+        CHECK_HAS(err.msg, list[k].words);
+        ggl_gguf_close(f);
+    }
+}

@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""Reads the #include lines of the product's sources. Folders ("rooms") stand in an order, from the bottom up, and a file may include
+only its own room and rooms below it; and no circle leads from a file back to itself.
+
+    rooms.py ROOT [BUILD]  prints each fault; exit code 0: there is none. With the folder of a build, calls are held to the same order:
+                           a header can declare what a room further up defines
+    rooms.py --test        shows that faults are found
+
+A source file and the headers NAME.h and NAME_impl.h beside it are one file here. Public headers (ggl/NAME.h, llm/NAME.h) are files of their
+own, in the room that the table names."""
+import os
+import re
+import subprocess
+import sys
+
+# Components, and the rooms of each from the bottom up. A room may include those before it in its component, and the components that
+# `below` lists. Rooms on one line stand side by side: they don't include each other.
+ROOMS = {
+    "ggml-lite": ["base", "quant", "gguf", "graph", "plan", "sched"],
+    "backends": ["common", "reference cpu vulkan shadow trace", "."],
+    "models": ["common", "text", "language", "compile", "made_up", "convert", "run"],
+    "tools": ["common", "conform", "llm-arch llm-bench llm-cli llm-convert llm-perplexity llm-quantize llm-tokenize"],
+}
+BELOW = {"ggml-lite": [], "backends": ["ggml-lite"], "models": ["ggml-lite"], "tools": ["ggml-lite", "backends", "models"]}
+# Public headers by room.
+PUBLIC = {
+    "ggml-lite": {"base": "alloc file index math show status steps str version", "quant": "types", "gguf": "gguf",
+                  "graph": "graph ops", "plan": "backend fold program composites", "sched": "sched"},
+    "backends": {"common": "backends"},
+    "models": {"language": "arch", "text": "tokenizer", "convert": "convert", "run": "model sampler session"},
+}
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
+
+
+def public_rooms():
+    rooms = {}
+    for component, table in PUBLIC.items():
+        for room, names in table.items():
+            rooms.update({(component, name): room for name in names.split()})
+    return rooms
+
+
+PUBLIC_ROOM = public_rooms()
+
+
+def unit_of(path):
+    """(component, room, name) of a source file; "models/text/pretok.c" -> ("models", "text", "pretok")."""
+    parts = path.split("/")
+    component, name = parts[0], re.sub(r"(_impl)?\.[ch]$", "", parts[-1])
+    if len(parts) > 2 and parts[1] == "include":
+        return component, PUBLIC_ROOM.get((component, name.removesuffix(".def"))), "include/" + name
+    room = parts[1] if len(parts) > 2 else "."
+    return component, room, "/".join(parts[2:-1] + [name])
+
+
+def level(component, room):
+    for k, line in enumerate(ROOMS[component]):
+        if room in line.split():
+            return k
+    return None
+
+
+def arrow_fault(a, b):
+    """Why unit a may not include unit b; None: it may."""
+    if a[0] != b[0]:
+        return None if b[0] in BELOW[a[0]] else f"{a[0]} must not know {b[0]}"
+    if a[1] == b[1] or level(*b[:2]) < level(*a[:2]):
+        return None
+    return f"{a[0]}/{a[1]} must not know {b[0]}/{b[1]}"
+
+
+def circles(edges):
+    """Strongly connected sets of more than one unit (Tarjan's algorithm, without recursion)."""
+    index, low, stack, on, found = {}, {}, [], set(), []
+    for root in edges:
+        work = [(root, iter(sorted(edges[root])))] if root not in index else []
+        if work:
+            index[root] = low[root] = len(index)
+            stack.append(root)
+            on.add(root)
+        while work:
+            v, rest = work[-1]
+            for w in rest:
+                if w not in index:
+                    index[w] = low[w] = len(index)
+                    stack.append(w)
+                    on.add(w)
+                    work.append((w, iter(sorted(edges.get(w, ())))))
+                    break
+                if w in on:
+                    low[v] = min(low[v], index[w])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[v])
+                if low[v] == index[v]:
+                    members = [stack.pop()]
+                    while members[-1] != v:
+                        members.append(stack.pop())
+                    on.difference_update(members)
+                    if len(members) > 1:
+                        found.append(sorted(members))
+    return found
+
+
+def check(includes):
+    """includes: {path: [paths that it includes]}; returns the faults, sorted."""
+    faults, edges = [], {}
+    for path, targets in includes.items():
+        a = unit_of(path)
+        if a[1] is None or level(*a[:2]) is None:
+            faults.append(f"{path}: this folder has no place in the order of rooms")
+            continue
+        edges.setdefault(a, set())
+        for target in targets:
+            b = unit_of(target)
+            if b[1] is None or level(*b[:2]) is None:
+                continue  # reported as a path of its own
+            fault = arrow_fault(a, b)
+            if fault:
+                faults.append(f"{path} includes {target}: {fault}")
+            if a != b:
+                edges[a].add(b)
+    for members in circles(edges):
+        faults.append("a circle of includes: " + ", ".join("/".join(m) for m in members))
+    return sorted(faults)
+
+
+def read(root):
+    files = set()
+    for component in ROOMS:
+        for folder, _, names in os.walk(os.path.join(root, component)):
+            files |= {os.path.relpath(os.path.join(folder, n), root) for n in names if n.endswith((".c", ".h", ".def"))}
+    includes = {}
+    for path in files:
+        with open(os.path.join(root, path), encoding="utf-8") as file:
+            text = file.read()
+        places = [os.path.dirname(path), path.split("/")[0]] + [c + "/include" for c in ROOMS] + list(ROOMS)
+        found = []
+        for name in INCLUDE.findall(text):
+            hits = [os.path.normpath(os.path.join(p, name)) for p in places]
+            found += [h for h in hits if h in files][:1]  # generated headers are none of them
+        includes[path] = found
+    return includes
+
+
+def symbols(paths):
+    """{object file: (what it defines, what it needs)}"""
+    found = {path: (set(), set()) for path in paths}
+    lines = subprocess.run(["nm", "-A", *paths], check=True, capture_output=True, text=True).stdout if paths else ""
+    for line in lines.splitlines():
+        path, rest = line.split(":", 1)
+        kind, name = rest.split()[-2:]
+        if kind == "U" or kind in "TDBRVWC":
+            found[path][kind == "U"].add(name)
+    return found
+
+
+def check_calls(objects):
+    """objects: {path of the source: (what it defines, what it needs)}; returns the faults."""
+    home = {name: path for path, (defined, _) in objects.items() for name in defined}
+    faults = []
+    for path, (_, needed) in objects.items():
+        for name in needed & home.keys():
+            fault = arrow_fault(unit_of(path), unit_of(home[name]))
+            if fault:
+                faults.append(f"{path} needs {name} of {home[name]}: {fault}")
+    return sorted(faults)
+
+
+def read_objects(root, build):
+    """The object files of today's sources in the libraries that have rooms."""
+    source = {}
+    for component, library in (("ggml-lite", "ggl-core"), ("models", "llm-models")):
+        folder = os.path.join(build, component, "CMakeFiles", library + ".dir")
+        for place, _, names in os.walk(folder):
+            for name in names:
+                path = os.path.join(component, os.path.relpath(os.path.join(place, name[:-2]), folder))
+                if name.endswith(".c.o") and os.path.exists(os.path.join(root, path)):
+                    source[os.path.join(place, name)] = path
+    return {source[path]: found for path, found in symbols(list(source)).items()}
+
+
+def self_test():
+    up = {"models/text/a.c": ["models/run/b.h"], "models/run/b.h": []}
+    aside = {"tools/llm-cli/a.c": ["tools/llm-arch/b.h"], "tools/llm-arch/b.h": []}
+    component = {"backends/cpu/a.c": ["models/run/b.h"], "models/run/b.h": []}
+    circle = {"models/text/a.c": ["models/text/b.h"], "models/text/b.c": ["models/text/a.h"], "models/text/a.h": [], "models/text/b.h": []}
+    longer = {"models/text/a.h": ["models/text/b.h"], "models/text/b.h": ["models/text/c.h"], "models/text/c.h": ["models/text/a.h"]}
+    homeless = {"models/a.c": []}
+    public = {"ggml-lite/base/a.c": ["ggml-lite/include/ggl/sched.h"], "ggml-lite/include/ggl/sched.h": []}
+    for case in (up, aside, component, circle, longer, homeless, public):
+        assert len(check(case)) == 1, (case, check(case))
+    upward = {"models/text/a.c": ({"f"}, {"g", "malloc"}), "models/run/b.c": ({"g"}, {"f"})}
+    assert len(check_calls(upward)) == 1, check_calls(upward)
+    right = {"models/run/b.h": ["models/text/a.h"], "models/text/a.h": [], "models/text/a.c": ["models/text/a.h"]}
+    assert check(right) == [], check(right)
+
+
+def main():
+    if sys.argv[1:] == ["--test"]:
+        self_test()
+        return 0
+    includes = read(sys.argv[1])
+    faults = check(includes)
+    objects = read_objects(*sys.argv[1:3]) if len(sys.argv) > 2 else {}
+    faults += check_calls(objects)
+    if len(includes) < 100 or (len(sys.argv) > 2 and len(objects) < 60):
+        faults.append(f"only {len(includes)} sources and {len(objects)} objects were found")
+    print("\n".join(faults) if faults else f"{len(includes)} sources, {len(objects)} objects: every arrow points down, no circle")
+    return 1 if faults else 0
+
+
+sys.exit(main())

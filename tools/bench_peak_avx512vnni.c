@@ -1,6 +1,0 @@
-/* The most that AVX-512 with VNNI does in registers. */
-#if defined(__x86_64__)
-#include "bench_peak_avx512.h"
-
-const bench_peak bench_peak_avx512vnni = {"avx512vnni", int8, f32, NULL, read_all};
-#endif

@@ -1,0 +1,54 @@
+#include "input.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+#include "process.h"
+
+/* Doubles a buffer; frees it and gives NULL if there is no memory. */
+static char *buffer_grow(char *data, size_t *cap) {
+    size_t wanted = *cap > SIZE_MAX / 2 - 1 ? 0 : *cap * 2;
+    char *grown = wanted ? realloc(data, wanted + 1) : NULL;
+    if (!grown)
+        free(data);
+    *cap = wanted;
+    return grown;
+}
+
+char *tool_read_file(const char *tool, const char *path, size_t *size) {
+    bool is_stdin = strcmp(path, "-") == 0;
+    const char *name = is_stdin ? "stdin" : path;
+    FILE *f = is_stdin ? stdin : fopen(path, "rb");
+    if (!f) {
+        tool_error(tool, 1, "%s: %s", path, strerror(errno));
+        return NULL;
+    }
+    size_t n = 0, cap = 4096;
+    char *data = malloc(cap + 1);
+    while (data) {
+        n += fread(data + n, 1, cap - n, f);
+        if (n < cap)
+            break;
+        data = buffer_grow(data, &cap);
+    }
+    int error = errno;
+    if (!data) {
+        tool_error(tool, 1, "%s: out of memory", name);
+    } else if (ferror(f)) {
+        if (!process_stopped)
+            tool_error(tool, 1, "%s: %s", name, strerror(error));
+        free(data);
+        data = NULL;
+    } else {
+        data[n] = '\0';
+        *size = n;
+    }
+    if (!is_stdin)
+        fclose(f);
+    return data;
+}

@@ -1,0 +1,67 @@
+#include "machine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+int64_t bench_now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+bool bench_brief(void) {
+    return getenv("GGL_BRIEF_LIMITS") != NULL;
+}
+
+/* The text after "KEY :" of a line of a file under /proc. */
+static const char *proc_value(const char *path, const char *key, char *buf, size_t size) {
+    char line[512];
+    FILE *f = fopen(path, "r");
+    const char *found = NULL;
+    while (f && !found && fgets(line, sizeof line, f)) {
+        char *colon = strchr(line, ':');
+        if (strncmp(line, key, strlen(key)) != 0 || !colon)
+            continue;
+        colon += 1 + strspn(colon + 1, " \t");
+        snprintf(buf, size, "%.*s", (int)strcspn(colon, "\n"), colon);
+        found = buf;
+    }
+    if (f)
+        fclose(f);
+    return found;
+}
+
+const char *bench_cpu_name(char *buf, size_t size) {
+    if (!proc_value("/proc/cpuinfo", "model name", buf, size) &&
+        !proc_value("/proc/cpuinfo", "Model", buf, size))
+        snprintf(buf, size, "unknown");
+    return buf;
+}
+
+int64_t bench_peak_memory(void) {
+    char buf[64];
+    long long kib = 0;
+    struct rusage r;
+    if (proc_value("/proc/self/status", "VmHWM", buf, sizeof buf) && sscanf(buf, "%lld", &kib) == 1)
+        return (int64_t)kib * 1024;
+    return getrusage(RUSAGE_SELF, &r) == 0 ? (int64_t)r.ru_maxrss * 1024 : 0;
+}
+
+void bench_peak_memory_reset(void) {
+    FILE *f = fopen("/proc/self/clear_refs", "w");
+    if (f) {
+        fputs("5\n", f); /* proc(5): resets the peak of the resident set */
+        fclose(f);
+    }
+}
+
+const char *bench_time_text(char *buf, size_t size) {
+    time_t t = time(NULL);
+    struct tm parts;
+    if (!gmtime_r(&t, &parts) || strftime(buf, size, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0)
+        snprintf(buf, size, "unknown");
+    return buf;
+}

@@ -1,0 +1,56 @@
+#include "work_share.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "../../backends/cpu/cores.h"
+
+enum { MAX_THREADS = 512 };
+
+typedef struct shared {
+    atomic_size_t next;
+    size_t n;
+    void (*piece)(void *ctx, size_t i, int thread);
+    void *ctx;
+} shared;
+
+typedef struct worker {
+    pthread_t thread;
+    shared *work;
+    int index;
+} worker;
+
+static void take(shared *w, int thread) {
+    for (size_t i; (i = atomic_fetch_add(&w->next, 1)) < w->n;)
+        w->piece(w->ctx, i, thread);
+}
+
+static void *run(void *arg) {
+    worker *w = arg;
+    take(w->work, w->index);
+    return NULL;
+}
+
+void work_share(int n_threads, size_t n, void (*piece)(void *, size_t, int), void *ctx) {
+    shared work = {.n = n, .piece = piece, .ctx = ctx};
+    worker workers[MAX_THREADS];
+    int started = 0, wanted = n_threads > MAX_THREADS ? MAX_THREADS : n_threads;
+    atomic_init(&work.next, 0);
+    if ((size_t)wanted > n)
+        wanted = (int)n;
+    for (int k = 1; k < wanted; k++) {
+        worker *w = &workers[started];
+        *w = (worker){.work = &work, .index = k};
+        if (pthread_create(&w->thread, NULL, run, w) != 0)
+            break;
+        started++;
+    }
+    take(&work, 0);
+    for (int k = 0; k < started; k++)
+        pthread_join(workers[k].thread, NULL);
+}
+
+int work_threads(void) {
+    int n = cpu_allowed();
+    return n > MAX_THREADS ? MAX_THREADS : n;
+}

@@ -1,0 +1,163 @@
+/* Rope and attention. */
+#include "build.h"
+
+/* --- rope ------------------------------------------------------------------------------------- */
+
+/* size: a row, heads, frequencies. SCALE: times a magnitude; VALUE: frequencies are a weight;
+ * TWICE: another rope of the same graph has frequencies of its own. */
+static const conform_form ropes[] = {
+    {.size = {24, 3, 12}},
+    {.size = {31, 3, 12}, .with = CONFORM_SCALE},
+    {.size = {2, 1, 1}},
+    {.size = {24, 3, 9}, .with = CONFORM_SCALE | CONFORM_VALUE},
+    {.size = {24, 3, 12}, .with = CONFORM_SCALE | CONFORM_TWICE},
+    {.size = {64, 4, 32}, .n = 70, .n_batch = 33, .view = 3},
+    {.size = {128, 2, 64}, .n = 9, .n_slots = 2},
+};
+static const conform_form large_rope = {.size = {128, 32, 64}, .n = 512};
+
+static ggl_tensor *rope_of(conform_build *c, ggl_op o) {
+    enum { MOST = 64 };
+    double f[MOST];
+    const int64_t *s = c->f.size, r = s[2] < MOST ? s[2] : MOST;
+    for (int64_t i = 0; i < r; i++)
+        f[i] = pow(100, (double)-i / (double)r);
+    c->about = 1;
+    case_positions(c);
+    ggl_tensor *x = VALUE(c, s[0], s[1]);
+    ggl_tensor *freq = c->f.with & CONFORM_VALUE ? case_weight(c, GGL_F32, DIMS(r))
+                                                 : ggl_graph_const(c->g, 1, (int64_t[]){r}, f);
+    double mag = c->f.with & CONFORM_SCALE ? 1.3 : NAN;
+    ggl_tensor *y = case_op(c, o, x, freq, NULL, 1, &mag);
+    if (!(c->f.with & CONFORM_TWICE))
+        return y;
+    for (int64_t i = 0; i < r; i++)
+        f[i] /= 2;
+    freq = ggl_graph_const(c->g, 1, (int64_t[]){r}, f);
+    return OP2(c, ADD, y, case_op(c, o, VALUE(c, s[0]), freq, NULL, 0, NULL));
+}
+static ggl_tensor *rope_half(conform_build *c) {
+    return rope_of(c, GGL_OP_ROPE_HALF);
+}
+static ggl_tensor *rope_pair(conform_build *c) {
+    return rope_of(c, GGL_OP_ROPE_PAIR);
+}
+
+/* --- attention -------------------------------------------------------------------------------- */
+
+/* size: rows of keys and of values, query heads, store heads, window, cap. PART: values are the
+ * leading part of the keys; SCALE, SINKS, ALIBI: with these. */
+static const conform_form shorts[] = {
+    {.size = {16, 16, 4, 4}, .n = 150, .n_batch = 64, .type_k = GGL_F16, .type_v = GGL_F16},
+    {.size = {24, 8, 6, 2}, .n = 150, .n_batch = 64, .type_v = GGL_F16, .with = CONFORM_SCALE},
+    {.size = {16, 16, 8, 1, 20}, .n = 150, .n_batch = 64, .type_k = GGL_F16},
+    {.size = {16, 20, 4, 2, 0, 5}, .n = 150, .n_batch = 64, .with = CONFORM_SINKS},
+    {.size = {9, 13, 3, 3},
+     .n = 150,
+     .n_batch = 64,
+     .type_k = GGL_F16,
+     .type_v = GGL_F16,
+     .with = CONFORM_ALIBI},
+    {.size = {16, 16, 4, 2},
+     .n = 150,
+     .n_batch = 64,
+     .n_slots = 3,
+     .type_v = GGL_F16,
+     .with = CONFORM_SINKS | CONFORM_ALIBI},
+    {.size = {32, 32, 5, 5, 70, 3},
+     .n = 150,
+     .n_batch = 64,
+     .n_slots = 2,
+     .type_k = GGL_F16,
+     .with = CONFORM_SINKS | CONFORM_ALIBI | CONFORM_SCALE},
+    {.size = {24, 16, 4, 1}, .n = 150, .n_batch = 64, .with = CONFORM_PART},
+    {.size = {64, 64, 8, 2, 65}, .n = 150, .n_batch = 64, .type_k = GGL_F16, .type_v = GGL_F16},
+    {.size = {20, 20, 6, 2, 33},
+     .n = 150,
+     .n_batch = 64,
+     .n_slots = 3,
+     .type_k = GGL_F16,
+     .with = CONFORM_PART | CONFORM_SINKS},
+    {.size = {1, 1, 1, 1}, .n = 2},
+    {.size = {64, 64, 4, 2}, .n = 66, .n_batch = 33, .view = 3, .type_k = GGL_F16},
+    {.size = {128, 128, 8, 4}, .n = 65, .n_batch = 1, .type_k = GGL_F16, .type_v = GGL_F16},
+};
+/* All rows; a ring that has turned, two sequences; values that are a part of the keys. */
+static const conform_form kept_forms[] = {
+    {.size = {64, 32, 8, 2}, .n = 330, .n_batch = 64},
+    {.size = {32, 96, 6, 3, 40, 3},
+     .n = 200,
+     .n_batch = 64,
+     .n_slots = 2,
+     .with = CONFORM_SINKS | CONFORM_ALIBI | CONFORM_SCALE},
+    {.size = {96, 40, 9, 1}, .n = 200, .n_batch = 64, .with = CONFORM_PART | CONFORM_SCALE},
+};
+/* Several spans of 1024 positions. */
+static const conform_form longs[] = {
+    {.size = {8, 8, 2, 2}, .n = 2200, .n_batch = 1000},
+    {.size = {8, 8, 2, 1, 1100}, .n = 2200, .n_batch = 1000, .type_k = GGL_F16},
+};
+static const conform_form large = {.size = {128, 128, 8, 2}, .n = 512, .n_batch = 512};
+
+static ggl_tensor *attend_of(conform_build *c) {
+    const int64_t *s = c->f.size, d = s[0], e = s[1], h = s[2], g = s[3];
+    case_positions(c);
+    case_slots(c);
+    c->about = 1;
+    ggl_tensor *q = VALUE(c, d, h), *k = OP1(c, ABS, VALUE(c, d, g));
+    ggl_tensor *v =
+        c->f.with & CONFORM_PART ? OP1N(c, SPLIT, k, 3, 0, 0, (double)e) : VALUE(c, e, g);
+    ggl_tensor *src[4] = {q, OP2(c, CACHE, k, v), NULL, NULL};
+    if (c->f.with & CONFORM_SINKS)
+        src[2] = case_weight(c, GGL_F32, DIMS(h));
+    if (c->f.with & CONFORM_ALIBI)
+        src[3] = case_weight(c, GGL_F32, DIMS(h));
+    double num[3] = {c->f.with & CONFORM_SCALE ? 0.4 : NAN, s[4] ? (double)s[4] : NAN,
+                     s[5] ? (double)s[5] : NAN};
+    return case_node(c, GGL_OP_ATTEND, src, 4, num, 3);
+}
+
+/* Two layers read one cache. size: a row, query heads, store heads, window of the second. */
+static const conform_form twices[] = {
+    {.size = {16, 4, 2, 9}, .n = 40, .n_batch = 16, .type_k = GGL_F16, .type_v = GGL_F16}};
+static ggl_tensor *attend_twice(conform_build *c) {
+    const int64_t *s = c->f.size;
+    case_positions(c);
+    case_slots(c);
+    c->about = 1;
+    ggl_tensor *kv = OP2(c, CACHE, VALUE(c, s[0], s[2]), VALUE(c, s[0], s[2]));
+    ggl_tensor *src[2] = {VALUE(c, s[0], s[1]), kv};
+    src[0] = case_node(c, GGL_OP_ATTEND, src, 2, NULL, 0);
+    double num[2] = {NAN, s[3] ? (double)s[3] : NAN};
+    return case_node(c, GGL_OP_ATTEND, src, 2, num, 2);
+}
+
+#define ATTEND(NAME, fn, list)                                                                     \
+    .name = NAME, .op = GGL_OP_ATTEND, .build = fn, FORM_LIST(list), .bound = 2e-3
+
+static const conform_case attention[] = {
+    {.name = "rope_half",
+     .op = GGL_OP_ROPE_HALF,
+     .build = rope_half,
+     FORM_LIST(ropes),
+     .bound = ROWS,
+     .edges = EDGE(NAN) | EDGE(TINY),
+     .large = &large_rope},
+    {.name = "rope_pair",
+     .op = GGL_OP_ROPE_PAIR,
+     .build = rope_pair,
+     FORM_LIST(ropes),
+     .bound = ROWS,
+     .edges = EDGE(NAN) | EDGE(TINY),
+     .large = &large_rope},
+    {ATTEND("attend_short", attend_of, shorts), .edges = EDGE(NAN)},
+    {ATTEND("attend_twice", attend_twice, twices)},
+};
+KIND(attention, attention);
+
+static const conform_case kept[] = {
+    {ATTEND("attend_kept", attend_of, kept_forms), .types = CONFORM_ANY_KEPT, .large = &large}};
+KIND(kept, kept);
+
+static const conform_case spans[] = {{ATTEND("attend_long", attend_of, longs)}};
+KIND(spans, spans);

@@ -1,0 +1,261 @@
+#include "speed.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "build.h"
+#include "common/machine.h"
+#include "common/node_run.h"
+#include "ggl/fold.h"
+#include "ggl/sched.h"
+
+enum { BATCHES = 3, MOST_RUNS = 1000 };
+
+/* --- one node, again and again ---------------------------------------------------------------- */
+
+typedef struct timed {
+    ggl_backend *b;
+    ggl_plan *plan;
+    ggl_buffer *const *region;
+    int64_t n;
+    /* or, without a plan, copies */
+    ggl_buffer *from, *to;
+    size_t size;
+} timed;
+
+static ggl_status start(const timed *t, ggl_error *err) {
+    const ggl_backend_vtable *v = t->b->v;
+    return t->plan ? v->run(t->b, t->plan, t->region, t->n, err)
+                   : v->copy(t->b, t->to, 0, t->from, 0, t->size, err);
+}
+
+/* Nanoseconds of one of `runs` that are started one after the other and waited for once, as a
+ * device may begin late. */
+static ggl_status time_runs(const timed *t, int runs, double *ns, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    int64_t begin = bench_now_ns();
+    for (int i = 0; i < runs && st == GGL_OK; i++)
+        st = start(t, err);
+    if (st == GGL_OK)
+        st = t->b->v->wait(t->b, err);
+    *ns = (double)(bench_now_ns() - begin) / runs;
+    return st;
+}
+
+static ggl_status best_time(const timed *t, double seconds, double *ns, ggl_error *err) {
+    double once;
+    ggl_status st = time_runs(t, 1, &once, err);
+    if (st == GGL_OK && once < seconds * 1e9)
+        st = time_runs(t, 1, &once, err); /* the first one may prepare */
+    double runs = seconds * 1e9 / BATCHES / fmax(once, 1);
+    *ns = once;
+    for (int i = 0; i < BATCHES && st == GGL_OK && runs >= 1; i++) {
+        st = time_runs(t, (int)fmin(runs, MOST_RUNS), &once, err);
+        *ns = fmin(*ns, once);
+    }
+    return st;
+}
+
+/* Computes what the node reads, then times it alone. */
+static ggl_status time_node(node_device *d, const conform_build *c, ggl_tensor *node,
+                            double seconds, double *ns, ggl_error *err) {
+    ggl_plan *plan = NULL;
+    ggl_status st = GGL_OK;
+    for (int i = 0; i < c->n_inputs && st == GGL_OK; i++)
+        st =
+            node_device_put(d, ggl_graph_find_input(c->g, c->input[i].name), c->input[i].data, err);
+    for (int i = 0; i < d->m->n_nodes && st == GGL_OK && d->m->node[i] != node; i++)
+        st = node_device_run(d, d->m->node[i], err);
+    if (st == GGL_OK)
+        st = node_device_compile(d, node, &plan, err);
+    if (st == GGL_OK)
+        st = best_time(&(timed){.b = d->b, .plan = plan, .region = d->region, .n = d->m->n},
+                       seconds, ns, err);
+    if (plan)
+        d->b->v->plan_free(d->b, plan);
+    return st;
+}
+
+/* --- what a node costs ------------------------------------------------------------------------ */
+
+static double bytes_of(const ggl_tensor *t, int64_t n) {
+    double elements = (double)ggl_count(t) * (double)(ggl_is_batched(t) ? n : 1);
+    const ggl_type_info *type = ggl_type_get(t->type);
+    return elements * (double)type->size / (double)type->block;
+}
+
+static double bytes_of_node(const ggl_tensor *t, int64_t n) {
+    double bytes = bytes_of(t, n);
+    for (int i = 0; i < t->n_src; i++)
+        if (t->src[i] && t->src[i]->op != GGL_OP_CACHE)
+            bytes += i == 0 && t->op == GGL_OP_PICK
+                         ? bytes_of(t->src[i], n) / (double)t->src[i]->ne[t->src[i]->n_dims - 1] *
+                               (double)n
+                         : bytes_of(t->src[i], n);
+    return bytes;
+}
+
+static double macs_of_node(const ggl_tensor *t, int64_t n) {
+    if (t->op == GGL_OP_LINEAR)
+        return (double)ggl_count(t) * (double)t->src[0]->ne[0] * (double)n;
+    if (t->op == GGL_OP_ATTEND) /* every token and those before it */
+        return (double)(t->src[0]->ne[0] + t->ne[0]) * (double)t->ne[1] * (double)n *
+               (double)(n + 1) / 2;
+    return 0;
+}
+
+/* --- an operator ------------------------------------------------------------------------------ */
+
+/* What stands in for a node that is refused would be timed, or fail. */
+static ggl_status has_all(const ggl_backend *b, const ggl_graph *g, ggl_error *err) {
+    for (int i = 0; i < ggl_graph_n_nodes(g); i++) {
+        const ggl_tensor *t = ggl_graph_node(g, i);
+        const ggl_tensor *part;
+        if (t->needed && !ggl_is_leaf(t) && ggl_refusal(b, t, &part))
+            return ggl_fail(err, GGL_UNSUPPORTED, "the backend does not have '%s'",
+                            part->call ? part->call : ggl_op_get(part->op).name);
+    }
+    return GGL_OK;
+}
+
+static ggl_status time_form(const conform_case *info, const conform_form *f, ggl_backend *b,
+                            double seconds, conform_speed *out, ggl_error *err) {
+    conform_build c;
+    node_map m = {0};
+    node_device d = {0};
+    ggl_backend *reference = NULL;
+    ggl_status st = ggl_backend_open(&reference, "reference", NULL, err);
+    if (st != GGL_OK)
+        return st;
+    st = conform_build_graph(&c, info, f, false, err);
+    if (st == GGL_OK) {
+        conform_say(info, &c, out->text, sizeof out->text);
+        st = ggl_graph_fold(c.g, reference, err);
+    }
+    ggl_tensor *node = st == GGL_OK ? conform_node(info, c.g) : NULL;
+    if (st == GGL_OK && !node)
+        st = ggl_fail(err, GGL_NOT_FOUND, "%s has no operator to be timed", info->name);
+    if (st == GGL_OK)
+        st = has_all(b, c.g, err);
+    if (st == GGL_OK)
+        st = node_map_init(&m, c.g, f->n, err);
+    if (st == GGL_OK && b->max_buffer && m.io_size > b->max_buffer)
+        st = ggl_fail(err, GGL_LIMIT, "buffers of this backend are too small to time it");
+    if (st == GGL_OK)
+        st = node_device_init(&d, &m, b, err);
+    if (st == GGL_OK && node->op == GGL_OP_LINEAR)
+        st = node_device_repack(&d, err);
+    if (st == GGL_OK) {
+        st = time_node(&d, &c, node, seconds, &out->ns, err);
+        out->bytes = bytes_of_node(node, f->n);
+        out->macs = macs_of_node(node, f->n);
+    }
+    if (d.b)
+        node_device_fini(&d);
+    node_map_fini(&m);
+    conform_build_fini(&c);
+    ggl_backend_close(reference);
+    return st;
+}
+
+/* The reference is slow: it has a part of the batch, where time goes with the batch. */
+static ggl_status time_reference(const conform_case *info, const conform_form *f,
+                                 conform_speed *out, ggl_error *err) {
+    enum { PART = 32 };
+    conform_form part = *f;
+    conform_speed s = {0};
+    ggl_backend *reference = NULL;
+    if (info->op != GGL_OP_ATTEND && f->n >= PART)
+        part.n = part.n_batch = f->n / PART;
+    ggl_status st = ggl_backend_open(&reference, "reference", NULL, err);
+    if (st == GGL_OK)
+        st = time_form(info, &part, reference, 0, &s, err);
+    ggl_backend_close(reference);
+    out->reference_ns = s.ns * (double)f->n / (double)part.n;
+    return st;
+}
+
+ggl_status conform_time(const conform_case *info, const conform_form *typed, ggl_backend *b,
+                        double seconds, conform_speed *out, ggl_error *err) {
+    *out = (conform_speed){0};
+    if (!info->large)
+        return ggl_fail(err, GGL_NOT_FOUND, "%s has no large form", info->name);
+    const conform_form f = conform_large(info, typed);
+    ggl_status st = time_form(info, &f, b, seconds, out, err);
+    return st == GGL_OK ? time_reference(info, &f, out, err) : st;
+}
+
+/* --- limits ----------------------------------------------------------------------------------- */
+
+/* 1e9 bytes in a second, read and written. */
+static double copy_rate(ggl_backend *b, double seconds) {
+    size_t size = (size_t)(bench_brief() ? 4 : 256) << 20;
+    timed t = {.b = b};
+    double ns = 0;
+    ggl_error err;
+    if (b->max_buffer && size > b->max_buffer)
+        size = b->max_buffer / 64 * 64;
+    if (b->memory && size > b->memory / 8)
+        size = b->memory / 8 / 64 * 64;
+    ggl_status st = b->v->alloc(b, GGL_REGION_IO, size, NULL, &t.from, &err);
+    if (st == GGL_OK)
+        st = b->v->alloc(b, GGL_REGION_ARENA, size, NULL, &t.to, &err);
+    t.size = size;
+    if (st == GGL_OK)
+        st = best_time(&t, seconds, &ns, &err);
+    if (t.to)
+        b->v->free(b, t.to);
+    if (t.from)
+        b->v->free(b, t.from);
+    return st == GGL_OK && ns > 0 ? 2 * (double)size / ns : 0;
+}
+
+static const conform_case *case_of(const conform_kind *k, ggl_op op) {
+    for (int i = 0; i < k->n_cases; i++)
+        if (k->cases[i].op == op)
+            return &k->cases[i];
+    return NULL;
+}
+
+/* The large form, of `times` its batch; not timed: ns is 0. A backend that takes too long for it, as the
+ * reference does, is measured with a part of the batch. */
+static conform_speed speed_of(const conform_case *info, ggl_type type, int times, ggl_backend *b,
+                              double seconds) {
+    enum { PART = 32 };
+    conform_speed s = {0}, part = {0};
+    ggl_error err;
+    conform_form f = conform_large(info, &(conform_form){.type = type}), small = f;
+    f.n = f.n_batch = times * f.n;
+    small.n = small.n_batch = f.n >= PART ? f.n / PART : 1;
+    if (time_form(info, &small, b, 0, &part, &err) != GGL_OK)
+        return (conform_speed){0};
+    if (part.ns * (double)f.n / (double)small.n > seconds * 1e9)
+        return part;
+    return time_form(info, &f, b, seconds, &s, &err) == GGL_OK ? s : (conform_speed){0};
+}
+
+conform_limits conform_measure_limits(ggl_backend *b, double seconds) {
+    static const ggl_op moves[] = {GGL_OP_ABS, GGL_OP_ADD};
+    static const ggl_type types[] = {GGL_F32, GGL_F16, GGL_BF16, GGL_Q8_0, GGL_Q4_0};
+    conform_limits l = {.memory_gb = copy_rate(b, seconds)};
+    conform_speed s = speed_of(case_of(&conform_rows, GGL_OP_SUM), GGL_F32, 2, b, seconds);
+    if (s.ns > 0)
+        l.memory_gb = fmax(l.memory_gb, s.bytes / s.ns);
+    for (size_t i = 0; i < sizeof moves / sizeof *moves; i++) {
+        s = speed_of(case_of(&conform_elementwise, moves[i]), GGL_F32, 2, b, seconds);
+        if (s.ns > 0)
+            l.memory_gb = fmax(l.memory_gb, s.bytes / s.ns);
+    }
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        s = speed_of(case_of(&conform_products, GGL_OP_LINEAR), types[i], 1, b, seconds);
+        if (s.ns > 0)
+            l.product_gmac = fmax(l.product_gmac, s.macs / s.ns);
+    }
+    return l;
+}
+
+double conform_percent(const conform_speed *s, const conform_limits *l) {
+    double limit = s->macs > 0 ? l->product_gmac : l->memory_gb;
+    double work = s->macs > 0 ? s->macs : s->bytes;
+    return limit > 0 && s->ns > 0 ? 100 * work / s->ns / limit : 0;
+}

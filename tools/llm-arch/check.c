@@ -1,0 +1,155 @@
+/* llm-arch check: a descriptor by itself, with made-up models of every branch, and with a model. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/verify.h"
+#include "ggl/alloc.h"
+#include "ggl/show.h"
+#include "tool.h"
+
+#define TOOL  "llm-arch check"
+#define N_CTX 16
+#define N_RUN 10
+
+typedef struct tally {
+    arch_backends backends;
+    double worst; /* of nodes that are right */
+    size_t n_nodes;
+    int n_models;
+    const tool_ignore *ignore;
+} tally;
+
+/* Made-up weights make some recurrent states grow without bound, until the whole is nothing but rounding: what counts is
+ * each node. */
+static int verify_on(tally *t, const arch_built *b, ggl_backend *backend, const char *file, const char *what) {
+    ggl_error err = {0};
+    int32_t token[N_RUN];
+    verify_result r;
+    arch_tokens(token, N_RUN, b->result.n_vocab);
+    if (verify_graph(&r, b->graph, backend, t->backends.reference, token, N_RUN, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s (%s) on %s: %s", file, what, backend->name, err.msg);
+    int code = -1;
+    char text[160];
+    if (r.first >= 0)
+        code = tool_error(TOOL, 1, "%s (%s): %s is wrong on %s: %s is off by %g, %.3g of what rounding can explain",
+                          r.at[r.first].node->origin ? r.at[r.first].node->origin : file, what,
+                          ggl_node_text(r.at[r.first].node, text, sizeof text), backend->name, r.at[r.first].what,
+                          r.at[r.first].error, r.at[r.first].departure);
+    for (size_t i = 0; i < r.n; i++)
+        t->worst = r.at[i].departure > t->worst ? r.at[i].departure : t->worst;
+    t->n_nodes += r.n;
+    verify_result_fini(&r);
+    return code;
+}
+
+static int check_source(tally *t, const llm_arch *arch, const llm_arch_source *source, const char *what, char **notes) {
+    ggl_error err = {0};
+    arch_built b;
+    if (arch_build(&b, arch, source, t->ignore, N_CTX, N_RUN, t->backends.reference, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s\n  with %s", err.msg, what);
+    int code = -1;
+    for (int i = 0; i < t->backends.n_other && code < 0; i++)
+        code = verify_on(t, &b, t->backends.other[i], llm_arch_name(arch), what);
+    t->n_models++;
+    if (notes && b.result.notes)
+        *notes = strdup(b.result.notes);
+    arch_built_fini(&b);
+    return code;
+}
+
+/* On a terminal: how far it is, on a line that whatever is printed next overwrites. */
+static void show_progress(const char *text) {
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "%-40s\r", text);
+}
+
+static int check_toys(tally *t, const llm_arch *arch) {
+    int n = llm_arch_toy_n_variants(arch), code = n > 0 ? -1 : tool_error(TOOL, 1, "out of memory");
+    for (int k = 0; k < n && code < 0; k++) {
+        ggl_error err = {0};
+        char text[64];
+        snprintf(text, sizeof text, "made-up model %d of %d", k + 1, n);
+        show_progress(text);
+        llm_arch_toy *toy = llm_arch_toy_new(arch, k, &err);
+        if (!toy)
+            return tool_error(TOOL, 1, "%s", err.msg);
+        llm_arch_toy_freeze(toy); /* like a file: what is not known would be an error */
+        code = check_source(t, arch, llm_arch_toy_source(toy), llm_arch_toy_text(toy), NULL);
+        llm_arch_toy_free(toy);
+    }
+    show_progress("");
+    return code;
+}
+
+static int check_alone(tally *t, const llm_arch *arch) {
+    ggl_error err = {0};
+    char *notes = NULL;
+    if (llm_arch_check(arch, &notes, &err) != GGL_OK) {
+        ggl_free(notes);
+        return tool_error(TOOL, 1, "%s", err.msg);
+    }
+    int code = check_toys(t, arch);
+    if (code < 0) {
+        ggl_fprint(stdout, "%s: %d lines; %d made-up models, %zu nodes, on", llm_arch_name(arch), llm_arch_n_lines(arch), t->n_models,
+               t->n_nodes);
+        for (int i = 0; i < t->backends.n_other; i++)
+            printf("%s %s", i ? "," : "", t->backends.other[i]->name);
+        printf(" as on the reference (at worst %.2f of what rounding explains)\n", t->worst);
+        if (notes)
+            printf("%s", notes);
+    }
+    ggl_free(notes);
+    return code;
+}
+
+static int check_model(tally *t, const llm_arch *arch, const char *path) {
+    ggl_error err = {0};
+    ggl_gguf *file;
+    char *notes = NULL;
+    if (ggl_gguf_open(&file, path, NULL, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    llm_arch_source source = llm_arch_source_gguf(file);
+    int code = check_source(t, arch, &source, path, &notes);
+    if (code < 0)
+        printf("%s: fits; %zu nodes as on the reference (at worst %.2f of what rounding explains)\n%s", path, t->n_nodes, t->worst,
+               notes ? notes : "");
+    free(notes);
+    ggl_gguf_close(file);
+    return code;
+}
+
+int arch_check(int argc, char **argv) {
+    arg_list files = {0};
+    tool_ignore ignore = {0};
+    arg_list names = {0};
+    bool all = false;
+    const arg_option options[] = {
+        {"--backend", ARG_LIST, &names, .value = "NAME", .help = "compare this backend with the reference (default: cpu); repeatable"},
+        {"--all", ARG_FLAG, &all, .help = "compare every backend of this build"},
+        IGNORE_OPTIONS(ignore),
+        {0}};
+    int code = arch_args(TOOL, "FILE [MODEL] [options]",
+                         "Checks a descriptor: with the model, if one is given, and with made-up models, which have each optional key\n"
+                         "and tensor absent and present and each value that is asked for, so that every branch is taken; each is\n"
+                         "run on the CPU, or the backends named, and compared, node by node, with the reference.",
+                         options, 1, 2, argc, argv, &files);
+    if (code >= 0)
+        return code;
+    tally t = {0};
+    llm_arch *arch = arch_open(TOOL, files.s[0]);
+    code = arch && arch_backends_open(TOOL, &names, all, &t.backends) ? -1 : 1;
+    t.ignore = &ignore;
+    if (code < 0 && files.n > 1) /* first: what is wrong with a model that one has says more than with one made up */
+        code = check_model(&t, arch, files.s[1]);
+    t = (tally){.backends = t.backends};
+    if (code < 0)
+        code = check_alone(&t, arch);
+    arch_backends_close(&t.backends);
+    llm_arch_free(arch);
+    args_list_fini(&files);
+    args_list_fini(&names);
+    ignore_fini(&ignore);
+    return code < 0 ? 0 : code;
+}

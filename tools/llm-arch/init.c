@@ -1,0 +1,561 @@
+/* llm-arch init: a descriptor's declarations, from a model's keys and tensors. What happens to a token is left to write.
+ *
+ * Tensors of a name make one declaration if one shape, in names that may differ from layer to layer, is right in all layers;
+ * else one for each shape. Declarations of some layers only stand under an `if`. */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ggl/index.h"
+#include "ggl/show.h"
+#include "ggl/steps.h"
+#include "names.h"
+#include "tensors.h"
+#include "tool.h"
+
+#define TOOL "llm-arch init"
+#define NONE SIZE_MAX
+
+typedef struct layers { /* a set of layers, without padding: the key of a table */
+    int64_t n, first, last;
+    uint64_t mix; /* of their numbers: differs where the sets do */
+} layers;
+
+typedef struct decl {
+    struct {            /* without padding: the key of a table */
+        char name[128]; /* "blk.{l}.attn_q.weight", then zeros */
+        int64_t ne[GGL_MAX_DIMS], n_dims;
+    } key;
+    size_t head, tail; /* its tensors: places in `next` */
+    size_t other;      /* the next declaration of this name, or NONE */
+    layers in;         /* n = 0: outside of layers */
+    size_t n_tensors;
+    bool gone, open; /* part of the first of its name; a guess is in its shape */
+    char shape[192];
+} decl;
+
+typedef struct named {
+    ggl_str name;
+    size_t first, last; /* declarations */
+} named;
+
+typedef struct group { /* declarations of the same layers */
+    layers in;
+    size_t head, tail;
+} group;
+
+typedef struct init {
+    const ggl_gguf *f;
+    char arch[65];
+    arch_names names;
+    size_t *next;  /* of each tensor: the next one of its declaration, or NONE */
+    size_t *along; /* of each declaration: the next one of its group, or NONE */
+    decl *decl;
+    named *name;
+    group *group;
+    size_t n_decl, n_name, n_group;
+    ggl_index by_shape, by_name, by_layers;
+} init;
+
+/* --- tensors ------------------------------------------------------------------------------------------------------------ */
+
+static uint64_t mixed(int layer) {
+    uint64_t x = (uint64_t)layer + 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+static void join_layers(layers *a, const layers *b) {
+    a->first = a->n == 0 || b->first < a->first ? b->first : a->first;
+    a->last = a->n == 0 || b->last > a->last ? b->last : a->last;
+    a->n += b->n;
+    a->mix ^= b->mix;
+}
+
+static void chain_name(init *in, size_t d) {
+    named *n = &in->name[in->n_name];
+    *n = (named){{in->decl[d].key.name, strlen(in->decl[d].key.name)}, d, d};
+    size_t first = ggl_index_put(&in->by_name, in->name, in->n_name);
+    if (first == in->n_name) {
+        in->n_name++;
+    } else {
+        in->decl[in->name[first].last].other = d;
+        in->name[first].last = d;
+    }
+}
+
+static void add_tensor(init *in, size_t i) {
+    const ggl_gguf_tensor *t = ggl_gguf_tensor_at(in->f, i);
+    ggl_str rest;
+    int layer = tensor_layer(t->name, &rest);
+    decl *d = &in->decl[in->n_decl];
+    *d = (decl){.key = {.n_dims = t->n_dims}, .head = i, .tail = i, .other = NONE};
+    snprintf(d->key.name, sizeof d->key.name, "%s%.*s", layer < 0 ? "" : "blk.{l}.", (int)rest.n,
+             rest.s);
+    memcpy(d->key.ne, t->ne, sizeof d->key.ne);
+    in->next[i] = NONE;
+    size_t first = ggl_index_put(&in->by_shape, in->decl, in->n_decl);
+    if (first == in->n_decl) {
+        chain_name(in, in->n_decl++);
+    } else {
+        in->next[in->decl[first].tail] = i;
+        in->decl[first].tail = i;
+    }
+    in->decl[first].n_tensors++;
+    if (layer >= 0)
+        join_layers(&in->decl[first].in, &(layers){1, layer, layer, mixed(layer)});
+}
+
+/* False: out of memory. */
+static bool collect(init *in) {
+    size_t n = ggl_gguf_n_tensors(in->f);
+    in->next = calloc(n + 1, sizeof *in->next);
+    in->along = calloc(n + 1, sizeof *in->along);
+    in->decl = calloc(n + 1, sizeof *in->decl);
+    in->name = calloc(n + 1, sizeof *in->name);
+    in->group = calloc(n + 1, sizeof *in->group);
+    if (!in->next || !in->along || !in->decl || !in->name || !in->group ||
+        ggl_index_init(&in->by_shape, n, sizeof *in->decl, sizeof in->decl->key, NULL) != GGL_OK ||
+        ggl_index_init(&in->by_name, n, sizeof *in->name, GGL_INDEX_STRINGS, NULL) != GGL_OK ||
+        ggl_index_init(&in->by_layers, n, sizeof *in->group, sizeof in->group->in, NULL) != GGL_OK)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        GGL_STEPS(1);
+        add_tensor(in, i);
+    }
+    return true;
+}
+
+/* --- shapes ------------------------------------------------------------------------------------------------------------- */
+
+/* "attn_q" of "blk.{l}.attn_q.weight"; true if `from` has to say the name. */
+static bool stem_of(const char *full, char *stem, size_t size) {
+    const char *at = strncmp(full, "blk.{l}.", 8) == 0 ? full + 8 : full;
+    size_t n = strlen(at);
+    bool weight = n > 7 && strcmp(at + n - 7, ".weight") == 0,
+         bias = n > 5 && strcmp(at + n - 5, ".bias") == 0;
+    snprintf(stem, size, "%.*s", (int)(weight ? n - 7 : bias ? n - 5 : n), at);
+    return !weight;
+}
+
+/* Whether an expression is dimension `dim` of all tensors of a declaration, or of all declarations of its name. */
+static bool is_dim(const init *in, const char *expr, const decl *d, int dim, bool all) {
+    for (;; d = &in->decl[d->other]) {
+        for (size_t t = d->head; t != NONE; t = in->next[t]) {
+            ggl_str rest;
+            double x;
+            GGL_STEPS(1);
+            if (!arch_names_value(&in->names, expr,
+                                  tensor_layer(ggl_gguf_tensor_at(in->f, t)->name, &rest), &x) ||
+                x != (double)d->key.ne[dim])
+                return false;
+        }
+        if (!all || d->other == NONE)
+            return true;
+    }
+}
+
+/* The expression of a dimension; NULL: none. *open: others would do as well, or the usual ones do not fit. */
+static const char *name_dim(const init *in, const decl *d, int dim, bool all, bool *open) {
+    char stem[128];
+    const char *found = NULL, *e;
+    int n_found = 0;
+    bool usual = false;
+    stem_of(d->key.name, stem, sizeof stem);
+    for (int i = 0; (e = arch_names_usual(stem, dim, i)); i++) {
+        if (is_dim(in, e, d, dim, all))
+            return e;
+        usual = true;
+    }
+    for (int i = 0; (e = arch_names_any(&in->names, i)) && (i < in->names.n || !found);
+         i++) /* products where no name fits */
+        if (*e && is_dim(in, e, d, dim, all)) {
+            found = found ? found : e;
+            n_found++;
+        }
+    *open |= usual || n_found != 1;
+    return found;
+}
+
+static bool same_dim(const init *in, const decl *d, int dim) {
+    int64_t n = d->key.ne[dim];
+    for (; d->other != NONE; d = &in->decl[d->other])
+        if (in->decl[d->other].key.ne[dim] != n)
+            return false;
+    return true;
+}
+
+/* Writes the shape of a declaration, or of all of its name: false if these have none in common. */
+static bool name_shape(init *in, decl *d, bool all) {
+    size_t n = (size_t)snprintf(d->shape, sizeof d->shape, "[");
+    d->open = false;
+    for (const decl *o = d; all && o->other != NONE; o = &in->decl[o->other])
+        if (in->decl[o->other].key.n_dims != d->key.n_dims)
+            return false;
+    for (int i = 0; i < d->key.n_dims && n < sizeof d->shape; i++) {
+        bool one = d->key.ne[i] <= 1 && (!all || same_dim(in, d, i));
+        const char *e = one ? NULL : name_dim(in, d, i, all, &d->open);
+        char number[24];
+        if (!e && all && !same_dim(in, d, i))
+            return false;
+        snprintf(number, sizeof number, "%" PRId64, d->key.ne[i]);
+        n += (size_t)snprintf(d->shape + n, sizeof d->shape - n, "%s%s", i ? ", " : "",
+                              e ? e : number);
+        arch_names_use(&in->names, e);
+    }
+    if (n < sizeof d->shape)
+        snprintf(d->shape + n, sizeof d->shape - n, "]");
+    return true;
+}
+
+/* Makes one declaration of all of a name. */
+static void merge(init *in, decl *d) {
+    for (size_t o = d->other; o != NONE; o = in->decl[o].other) {
+        in->next[d->tail] = in->decl[o].head;
+        d->tail = in->decl[o].tail;
+        d->n_tensors += in->decl[o].n_tensors;
+        join_layers(&d->in, &in->decl[o].in);
+        in->decl[o].gone = true;
+    }
+}
+
+static void group_by_layers(init *in) {
+    for (size_t d = 0; d < in->n_decl; d++) {
+        if (in->decl[d].gone)
+            continue;
+        in->group[in->n_group] = (group){in->decl[d].in, d, d};
+        in->along[d] = NONE;
+        size_t first = ggl_index_put(&in->by_layers, in->group, in->n_group);
+        if (first == in->n_group) {
+            in->n_group++;
+        } else {
+            in->along[in->group[first].tail] = d;
+            in->group[first].tail = d;
+        }
+    }
+}
+
+static void name_shapes(init *in) {
+    for (size_t i = 0; i < in->n_name; i++) {
+        decl *d = &in->decl[in->name[i].first];
+        GGL_STEPS(1);
+        if (d->other == NONE) {
+            name_shape(in, d, false);
+        } else if (name_shape(in, d, true)) {
+            merge(in, d);
+        } else {
+            for (size_t o = in->name[i].first; o != NONE; o = in->decl[o].other)
+                name_shape(in, &in->decl[o], false);
+        }
+    }
+    group_by_layers(in);
+}
+
+/* --- printing ----------------------------------------------------------------------------------------------------------- */
+
+/* The declarations of "NAME.bias" for "NAME.weight", or the other way; NULL: none. */
+static const named *partner(const init *in, const decl *d, const char *end, const char *other) {
+    size_t n = strlen(d->key.name), n_end = strlen(end);
+    char name[160];
+    if (n <= n_end || strcmp(d->key.name + n - n_end, end) != 0)
+        return NULL;
+    snprintf(name, sizeof name, "%.*s%s", (int)(n - n_end), d->key.name, other);
+    size_t at = ggl_index_find(&in->by_name, in->name, (ggl_str){name, strlen(name)});
+    return at == SIZE_MAX ? NULL : &in->name[at];
+}
+
+static size_t n_tensors_of(const init *in, const named *n) {
+    size_t sum = 0;
+    for (size_t d = n->first; d != NONE; d = in->decl[d].other)
+        sum += in->decl[d].gone ? 0 : in->decl[d].n_tensors;
+    return sum;
+}
+
+/* What stands after the shape. */
+static void options_of(const init *in, const decl *d, bool from, char *buf, size_t size) {
+    const named *bias = partner(in, d, ".weight", ".bias"),
+                *self = bias ? partner(in, &in->decl[bias->first], ".bias", ".weight") : NULL;
+    buf[0] = '\0';
+    if (bias)
+        snprintf(buf, size, n_tensors_of(in, bias) == n_tensors_of(in, self) ? " bias" : " bias?");
+    else if (from)
+        snprintf(buf, size, " from \"%s\"", d->key.name);
+    if (strcmp(d->key.name, "output.weight") == 0)
+        snprintf(buf + strlen(buf), size - strlen(buf), " ?? token_embd");
+    if (strncmp(d->key.name, "rope_f", 6) == 0)
+        snprintf(buf + strlen(buf), size - strlen(buf), " ?");
+}
+
+static void print_decl(const init *in, const decl *d, int indent) {
+    char stem[128], text[640], numbers[128], options[256];
+    const ggl_gguf_tensor *one = ggl_gguf_tensor_at(in->f, d->head);
+    bool from = stem_of(d->key.name, stem, sizeof stem);
+    if (partner(in, d, ".bias", ".weight"))
+        return;
+    from |= strchr(stem, '.') != NULL;
+    for (char *c = stem; *c; c++)
+        *c = isalnum((unsigned char)*c) ? *c : '_';
+    options_of(in, d, from, options, sizeof options);
+    snprintf(text, sizeof text, "%*s%s%s %s%s", indent, "",
+             isdigit((unsigned char)stem[0]) ? "_" : "", stem, d->shape, options);
+    ggl_fprint(stdout, "%-60s # %s %s%s\n", text, tensor_type(one),
+               tensor_shape(one, numbers, sizeof numbers), d->open ? " ?" : "");
+}
+
+static bool is_wanted(const arch_name *a) {
+    return a->used || (a->graph && a->value);
+}
+
+/* The set as a condition on a list of the file: the layers where it is 0, or where it is not. */
+static bool print_by_list(const init *in, const group *g) {
+    for (int k = 0; k < in->names.n; k++) {
+        const arch_name *a = &in->names.at[k];
+        if (!a->varies || !a->value || a->value->n != (uint64_t)in->names.n_layer)
+            continue;
+        int64_t n_zero = 0, n_above = 0, n_layer = in->names.n_layer;
+        for (size_t t = in->decl[g->head].head; t != NONE; t = in->next[t]) {
+            ggl_str rest;
+            double x = 0;
+            int layer = tensor_layer(ggl_gguf_tensor_at(in->f, t)->name, &rest);
+            ggl_gguf_number(a->value, (uint64_t)layer, &x);
+            n_above += x != 0;
+            n_zero += x == 0;
+        }
+        if ((n_zero == 0 && n_above == a->n_above) ||
+            (n_above == 0 && n_zero == n_layer - a->n_above)) {
+            if (is_wanted(a))
+                printf("  if %s %s 0:", a->name, n_zero == 0 ? ">" : "==");
+            else
+                printf("  if .%s[l] %s 0:", a->key, n_zero == 0 ? ">" : "==");
+            return true;
+        }
+    }
+    return false;
+}
+
+static void print_condition(const init *in, const group *g) {
+    bool whole = g->in.n == g->in.last - g->in.first + 1;
+    if (print_by_list(in, g)) {
+    } else if (g->in.n == 1) {
+        printf("  if l == %" PRId64 ":", g->in.first);
+    } else if (whole && g->in.first == 0) {
+        printf("  if l < %" PRId64 ":", g->in.last + 1);
+    } else if (whole && g->in.last == in->names.n_layer - 1) {
+        printf("  if l >= %" PRId64 ":", g->in.first);
+    } else {
+        const char *between = "";
+        printf("  if l in [");
+        for (size_t t = in->decl[g->head].head; t != NONE; t = in->next[t], between = ", ") {
+            ggl_str rest;
+            printf("%s%d", between, tensor_layer(ggl_gguf_tensor_at(in->f, t)->name, &rest));
+        }
+        printf("]:");
+    }
+    printf("  # %" PRId64 " of %d layers\n", g->in.n, in->names.n_layer);
+}
+
+/* The declarations of a group, under a condition if it is not all layers. */
+static void print_group(const init *in, const group *g) {
+    bool some = g->in.n > 0 && g->in.n < in->names.n_layer, any = false;
+    for (size_t d = g->head; d != NONE; d = in->along[d])
+        any |= !partner(in, &in->decl[d], ".bias", ".weight");
+    if (!any)
+        return;
+    if (some)
+        print_condition(in, g);
+    for (size_t d = g->head; d != NONE; d = in->along[d])
+        print_decl(in, &in->decl[d], g->in.n == 0 ? 0 : some ? 4 : 2);
+}
+
+static void print_groups(const init *in, bool outside, bool all, bool some) {
+    for (size_t i = 0; i < in->n_group; i++) {
+        const group *g = &in->group[i];
+        GGL_STEPS(1);
+        if (g->in.n == 0 ? outside : g->in.n == in->names.n_layer ? all : some)
+            print_group(in, g);
+    }
+}
+
+static void print_name(const arch_name *a, int indent, const char *index) {
+    char line[512], value[256];
+    snprintf(line, sizeof line, "%*s%-8s = .%s%s%s%s", indent, "", a->name, a->key, index,
+             a->missing ? " ?? " : "", a->missing ? a->missing : "");
+    if (a->value)
+        ggl_fprint(stdout, "%-60s # %s\n", line, value_text(a->value, value, sizeof value));
+    else
+        ggl_fprint(stdout, "%s\n", line);
+}
+
+static void print_names(const init *in, bool in_layers) {
+    for (int i = 0; i < in->names.n; i++) {
+        const arch_name *a = &in->names.at[i];
+        if (is_wanted(a) && a->varies == in_layers)
+            print_name(a, in_layers ? 2 : 0,
+                       in_layers && a->value && a->value->is_array ? "[l]" : "");
+    }
+}
+
+/* What rope_scaled reads. */
+static bool is_of_rope(const char *key) {
+    return strncmp(key, "rope.scaling.", 13) == 0 || strcmp(key, "rope.scale_linear") == 0 ||
+           strcmp(key, "rope.freq_base") == 0;
+}
+
+static const char *rotated(init *in) {
+    double x;
+    const arch_name *n_rot = arch_names_find(&in->names, "n_rot");
+    const char *name = n_rot && (n_rot->value || n_rot->used) ? "n_rot" : "d";
+    return arch_names_value(&in->names, name, in->names.n_layer > 0 ? 0 : -1, &x) ? name : NULL;
+}
+
+/* The keys of the file that no name reads. rope: those that rope_scaled reads are read. */
+static void print_rest(const init *in, bool rope) {
+    static const char *const engine[] = {"general.", "tokenizer.", "split.", "quantize."};
+    size_t n_arch = strlen(in->arch);
+    bool any = false;
+    for (size_t i = 0; i < ggl_gguf_n_values(in->f); i++) {
+        const ggl_gguf_value *v = ggl_gguf_value_at(in->f, i);
+        char full[192], value[256], key[256];
+        snprintf(full, sizeof full, "%.*s", (int)(v->key.n < 180 ? v->key.n : 180), v->key.s);
+        bool own = v->key.n > n_arch && memcmp(full, in->arch, n_arch) == 0 && full[n_arch] == '.',
+             skip = false;
+        const char *rest = own ? full + n_arch + 1 : full;
+        for (size_t k = 0; !own && k < sizeof engine / sizeof *engine; k++)
+            skip |= strncmp(full, engine[k], strlen(engine[k])) == 0;
+        const arch_name *a = own ? arch_names_of_key(&in->names, rest) : NULL;
+        if (skip ||
+            (own && (strcmp(rest, "context_length") == 0 || strcmp(rest, "vocab_size") == 0)) ||
+            (a && is_wanted(a)) || (own && rope && is_of_rope(rest)))
+            continue;
+        if (!any)
+            printf("\n# Keys that nothing above reads. Each that changes the computation is to be "
+                   "read, or its value required; an error names those\n"
+                   "# that remain and may matter (docs/architectures.md#keys).\n");
+        any = true;
+        snprintf(key, sizeof key, own ? ".%s" : "key(\"%s\")", rest);
+        ggl_fprint(stdout, "#   %-56s # %s\n", key, value_text(v, value, sizeof value));
+    }
+}
+
+static void print_rope(const init *in, const char *n_rot) {
+    bool two = ggl_gguf_find_tensor(in->f, "rope_factors_long.weight") &&
+               ggl_gguf_find_tensor(in->f, "rope_factors_short.weight");
+    bool one = ggl_gguf_find_tensor(in->f, "rope_freqs.weight") != NULL;
+    char line[128];
+    if (two)
+        printf(
+            "n_orig    = .rope.scaling.original_context_length ?? .context_length\n"
+            "factors   = (rope_factors_long if n_ctx > n_orig else rope_factors_short) ?? none\n");
+    snprintf(line, sizeof line, "freq, mag = rope_scaled(%s, .rope.freq_base ?? 10000%s)", n_rot,
+             two   ? ", factors"
+             : one ? ", rope_freqs"
+                   : "");
+    printf("%-60s # if it rotates: rope_half or rope_pair(q, freq, mag)\n", line);
+    for (size_t i = 0; i < ggl_gguf_n_values(in->f); i++) {
+        const ggl_gguf_value *v = ggl_gguf_value_at(in->f, i);
+        char full[192], value[256];
+        size_t n = strlen(in->arch);
+        snprintf(full, sizeof full, "%.*s", (int)(v->key.n < 180 ? v->key.n : 180), v->key.s);
+        if (strncmp(full, in->arch, n) == 0 && full[n] == '.' && is_of_rope(full + n + 1))
+            ggl_fprint(stdout, "#   .%-55s # %s\n", full + n + 1,
+                       value_text(v, value, sizeof value));
+    }
+}
+
+static bool has_rope(const init *in) {
+    char prefix[80];
+    size_t n = (size_t)snprintf(prefix, sizeof prefix, "%s.rope.", in->arch);
+    for (size_t i = 0; i < ggl_gguf_n_values(in->f); i++) {
+        const ggl_gguf_value *v = ggl_gguf_value_at(in->f, i);
+        if (v->key.n > n && memcmp(v->key.s, prefix, n) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void start(init *in, const char *name) {
+    bool word = isalpha((unsigned char)name[0]) || name[0] == '_';
+    for (const char *c = name; *c; c++)
+        word = word && (isalnum((unsigned char)*c) || *c == '_');
+    ggl_fprint(stdout,
+               "# %s: begun by llm-arch init. The graph is left to write. A '?' in a comment marks "
+               "a shape that this model leaves open: another of\n"
+               "# its numbers is equal, or none is. `if l ..` goes by this model's layers: say "
+               "what decides it.\narch %s%s%s\nlanguage 1\n\n",
+               name, word ? "" : "\"", name, word ? "" : "\"");
+    const char *n_rot = has_rope(in) ? rotated(in) : NULL;
+    arch_names_use(&in->names, n_rot);
+    print_names(in, false);
+    print_rest(in, n_rot != NULL);
+    putchar('\n');
+    print_groups(in, true, false, false);
+    if (ggl_gguf_find_tensor(in->f, "token_embd.weight") &&
+        !ggl_gguf_find_tensor(in->f, "output.weight"))
+        printf("%-60s # not in this model\n", "output [n_embd, n_vocab] ?? token_embd");
+    const arch_name *of = n_rot ? arch_names_find(&in->names, n_rot) : NULL;
+    if (of && !of->varies)
+        print_rope(in, n_rot);
+    else if (!has_rope(in) && arch_names_find(&in->names, "n_head"))
+        printf("# freq, mag = rope_scaled(d, .rope.freq_base ?? 10000), should it rotate without a "
+               "key\n");
+    printf("\n# x = token_embd[token]\n\n");
+    if (arch_names_find(&in->names, "n_layer"))
+        printf("layer l < n_layer:\n");
+    else
+        printf("layer l < %d:\n", in->names.n_layer);
+    print_names(in, true);
+    print_groups(in, false, true, false);
+    print_groups(in, false, false, true);
+    if (of && of->varies)
+        printf("  freq, mag = rope_scaled(%s, .rope.freq_base ?? 10000)\n", n_rot);
+    printf("\n  # h = rms_norm(x, attn_norm, eps)\n  # x = x + ..\n\n# logits = linear(rms_norm(x, "
+           "output_norm, eps), output)\n");
+}
+
+static void finish(init *in) {
+    ggl_index_fini(&in->by_shape);
+    ggl_index_fini(&in->by_name);
+    ggl_index_fini(&in->by_layers);
+    free(in->next);
+    free(in->along);
+    free(in->decl);
+    free(in->name);
+    free(in->group);
+}
+
+int arch_init(int argc, char **argv) {
+    static init in;
+    in = (init){0};
+    arg_list files = {0};
+    int code = arch_args(
+        TOOL, "NAME MODEL",
+        "Prints the beginning of a descriptor: NAME is its architecture's name (\"-\": as the "
+        "model says); the\n"
+        "model's keys become names, its tensors declarations. The graph is left to write.",
+        NULL, 2, 2, argc, argv, &files);
+    if (code >= 0)
+        return code;
+    ggl_error err = {0};
+    ggl_gguf *f = NULL;
+    ggl_str family = {"", 0};
+    ggl_gguf_params p = {.meta_only = true};
+    if (ggl_gguf_open(&f, files.s[1], &p, &err) != GGL_OK ||
+        ggl_gguf_get_string(f, "general.architecture", &family, &err) < 0) {
+        code = tool_error(TOOL, 1, "%s", err.msg);
+    } else {
+        in.f = f;
+        snprintf(in.arch, sizeof in.arch, "%.*s", (int)(family.n < 64 ? family.n : 64), family.s);
+        arch_names_init(&in.names, f, in.arch);
+        code = collect(&in) ? 0 : tool_error(TOOL, 1, "out of memory");
+        if (code == 0) {
+            name_shapes(&in);
+            start(&in, strcmp(files.s[0], "-") == 0 ? in.arch : files.s[0]);
+        }
+    }
+    finish(&in);
+    ggl_gguf_close(f);
+    args_list_fini(&files);
+    return code;
+}

@@ -1,0 +1,182 @@
+#include "common/input.h"
+#include "tool.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "ggl/fold.h"
+
+int arch_args(const char *tool, const char *usage, const char *about, const arg_option *options, size_t least, size_t most,
+              int argc, char **argv, arg_list *out) {
+    static const arg_option none[] = {{0}};
+    const args_spec spec = {tool, usage, about, options ? options : none, out, NULL};
+    int code = args_parse(&spec, argc, argv);
+    if (code < 0 && (out->n < least || out->n > most))
+        code = tool_error(tool, 2, "%s; usage: %s %s", out->n < least ? "an argument is missing" : "too many arguments", tool,
+                          usage);
+    if (code >= 0)
+        args_list_fini(out);
+    return code;
+}
+
+static bool is_gguf(const char *path) {
+    char magic[4] = "";
+    struct stat st;
+    FILE *f = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen(path, "rb")
+                                                          : NULL; /* a pipe is read once */
+    const bool is = f && fread(magic, 1, sizeof magic, f) == sizeof magic &&
+                    memcmp(magic, "GGUF", sizeof magic) == 0;
+    if (f)
+        fclose(f);
+    return is;
+}
+
+llm_arch *arch_open(const char *tool, const char *file) {
+    llm_arch *arch = NULL;
+    ggl_error err = {0};
+    if (is_gguf(file)) {
+        tool_error(tool, 1,
+                   "%s: this is a model, and a descriptor is wanted here: NAME.arch, or the "
+                   "name of a built-in one "
+                   "('llm-arch list'); 'llm-arch show %s' names the model's own",
+                   file, file);
+        return NULL;
+    }
+    if (strcmp(file, "-") != 0) {
+        if (llm_arch_open_given(&arch, file, NULL, &err) != GGL_OK)
+            tool_error(tool, 1, "%s", err.msg);
+        return arch;
+    }
+    size_t n;
+    char *text = tool_read_file(tool, file, &n);
+    if (text && llm_arch_parse(&arch, text, n, file, &err) != GGL_OK)
+        tool_error(tool, 1, "%s", err.msg);
+    free(text);
+    return arch;
+}
+
+ggl_status arch_build_graph(arch_built *out, const llm_arch *arch, const llm_arch_source *source, const tool_ignore *ignore,
+                            const ggl_graph_params *params, ggl_backend *fold, ggl_error *err) {
+    llm_arch_params ap = {0};
+    if (ignore)
+        ap.ignore = ignore_of(ignore);
+    *out = (arch_built){.graph = ggl_graph_new(params)};
+    if (!out->graph)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    ggl_status st = llm_arch_build(arch, source, &ap, out->graph, &out->result, err);
+    if (st == GGL_OK)
+        st = ggl_graph_finish(out->graph, err);
+    if (st == GGL_OK && fold)
+        st = ggl_graph_fold(out->graph, fold, err);
+    if (st != GGL_OK)
+        arch_built_fini(out);
+    return st;
+}
+
+ggl_status arch_build(arch_built *out, const llm_arch *arch, const llm_arch_source *source, const tool_ignore *ignore,
+                      int64_t n_ctx, int64_t n_batch, ggl_backend *fold, ggl_error *err) {
+    ggl_graph_params p = ggl_graph_default();
+    p.n_pos = n_ctx;
+    p.n_batch = n_batch;
+    return arch_build_graph(out, arch, source, ignore, &p, fold, err);
+}
+
+void arch_print_notes(const arch_built *b) {
+    if (b->result.notes)
+        fputs(b->result.notes, stderr);
+}
+
+void arch_built_fini(arch_built *b) {
+    ggl_graph_free(b->graph);
+    llm_arch_result_fini(&b->result);
+    *b = (arch_built){0};
+}
+
+static bool open_named(const char *tool, const arg_list *names, const ggl_backend_params *params, arch_backends *b) {
+    ggl_error err = {0};
+    if (names->n > ARCH_TOOL_BACKENDS)
+        return tool_error(tool, 2, "--backend: %zu of them, at most %d", names->n, ARCH_TOOL_BACKENDS) < 0;
+    for (size_t i = 0; i < (names->n ? names->n : 1); i++, b->n_other++)
+        if (ggl_backend_open(&b->other[i], names->n ? names->s[i] : "cpu", params, &err) != GGL_OK)
+            return tool_error(tool, 1, "--backend: %s", err.msg) < 0;
+    return true;
+}
+
+static bool open_all(const char *tool, const ggl_backend_params *params, arch_backends *b) {
+    const char *name;
+    ggl_error err = {0};
+    for (int k = 0; (name = ggl_backend_name(k)) && b->n_other < ARCH_TOOL_BACKENDS; k++) {
+        if (strcmp(name, "reference") == 0)
+            continue;
+        if (ggl_backend_open(&b->other[b->n_other], name, params, &err) == GGL_OK)
+            b->n_other++;
+        else
+            fprintf(stderr, "%s: note: backend %s is left out: %s\n", tool, name, err.msg);
+    }
+    return b->n_other > 0 || tool_error(tool, 1, "there is no backend to run on") < 0;
+}
+
+bool arch_backends_open(const char *tool, const arg_list *names, bool all, arch_backends *b) {
+    ggl_error err = {0};
+    ggl_backend_params params = {.n_threads = 1}; /* what is run here is small */
+    *b = (arch_backends){0};
+    if (ggl_backend_open(&b->reference, "reference", &params, &err) != GGL_OK)
+        return tool_error(tool, 1, "%s", err.msg) < 0;
+    if (all ? open_all(tool, &params, b) : open_named(tool, names, &params, b))
+        return true;
+    arch_backends_close(b);
+    return false;
+}
+
+void arch_backends_close(arch_backends *b) {
+    for (int i = 0; i < b->n_other; i++)
+        ggl_backend_close(b->other[i]);
+    ggl_backend_close(b->reference);
+    *b = (arch_backends){0};
+}
+
+void arch_tokens(int32_t *token, int n, int64_t n_vocab) {
+    for (int i = 0; i < n; i++)
+        token[i] = (int32_t)((uint32_t)i * 2654435761u % (uint64_t)n_vocab);
+}
+
+static void append(char *buf, size_t size, const char *fmt, const char *a, const char *b) {
+    size_t n = strlen(buf);
+    if (n < size)
+        snprintf(buf + n, size - n, fmt, a, b);
+}
+
+const char *arch_node_op(const ggl_tensor *t, char *buf, size_t size) {
+    ggl_op_info info = ggl_op_get(t->op);
+    const char *name = t->call ? t->call : t->op == GGL_OP_CALL ? "body" : info.name;
+    size_t n = strlen(name);
+    if (name[0] == '<' && n > 2) /* "<split>": not callable by that name */
+        snprintf(buf, size, "%.*s", (int)n - 2, name + 1);
+    else
+        snprintf(buf, size, "%s", name);
+    for (int i = 0; i < t->n_src; i++)
+        for (const ggl_tensor *x = t->src[i]; x; x = x->n_src && !ggl_is_batched(x) && x->op != GGL_OP_CACHE ? x->src[0] : NULL)
+            if (x->op == GGL_OP_WEIGHT)
+                append(buf, size, " %s:%s", x->name, ggl_type_get(x->type)->name);
+    for (int i = 0, k = 0; k < info.n_params && i < t->n_num; k++) {
+        ggl_param p = ggl_op_param(t->op, k);
+        if (p.kind != GGL_PARAM_NUMBER || p.variadic)
+            continue;
+        char number[32];
+        snprintf(number, sizeof number, "%.6g", t->num[i]);
+        if (!isnan(t->num[i]) && t->num[i] != p.fallback)
+            append(buf, size, " %s %s", p.name, number);
+        i++;
+    }
+    return buf;
+}
+
+void arch_note_truncated(const char *path) {
+    ggl_error err = {0};
+    ggl_gguf *f = NULL;
+    if (ggl_gguf_open(&f, path, NULL, &err) != GGL_OK)
+        fprintf(stderr, "note: %s\n", err.msg);
+    ggl_gguf_close(f);
+}

@@ -1,0 +1,150 @@
+#include "limits.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../../backends/cpu/cpu_features.h"
+#include "common/machine.h"
+
+enum { ROUNDS = 8, BRIEF_PART = 64, MAX_THREADS = 512, HUGE_PAGE = 2 << 20 };
+
+uint32_t bench_features(const char *mask) {
+    return cpu_features_mask(cpu_features_mask(cpu_features_detect(), mask),
+                             getenv("GGL_CPU_MASK"));
+}
+
+const bench_peak *bench_peak_best(uint32_t f) {
+    (void)f;
+#if defined(__x86_64__)
+    if (f & CPU_AVX512VNNI && f & CPU_AVX512BF16)
+        return &bench_peak_avx512bf16;
+    if (f & CPU_AVX512VNNI)
+        return &bench_peak_avx512vnni;
+    if (f & CPU_AVX2)
+        return &bench_peak_avx2;
+#endif
+    return &bench_peak_portable;
+}
+
+typedef enum work_kind { READ, INT8, F32, BF16 } work_kind;
+
+typedef struct crew {
+    const bench_peak *peak;
+    work_kind kind;
+    int64_t turns;
+    char *data;
+    size_t each;   /* bytes of a thread */
+    atomic_int go; /* 1: begin; -1: there are not enough threads */
+} crew;
+
+typedef struct worker {
+    crew *crew;
+    int i;
+    int64_t begin, end;
+    double done;
+} worker;
+
+static double do_work(const crew *c, int i) {
+    if (c->kind == READ) {
+        c->peak->read(c->data + (size_t)i * c->each, c->each);
+        return (double)c->each;
+    }
+    return (c->kind == INT8  ? c->peak->int8
+            : c->kind == F32 ? c->peak->f32
+                             : c->peak->bf16)(c->turns);
+}
+
+static void *work(void *ctx) {
+    worker *w = ctx;
+    int go;
+    while ((go = atomic_load(&w->crew->go)) == 0)
+        sched_yield();
+    if (go < 0)
+        return NULL;
+    w->begin = bench_now_ns();
+    w->done = do_work(w->crew, w->i);
+    w->end = bench_now_ns();
+    return NULL;
+}
+
+/* Work per nanosecond, from the first one's begin to the last one's end. 0: no threads. */
+static double round_of(crew *c, int n) {
+    static worker w[MAX_THREADS];
+    pthread_t thread[MAX_THREADS];
+    int started = 1;
+    atomic_store(&c->go, 0);
+    for (int i = 0; i < n; i++)
+        w[i] = (worker){.crew = c, .i = i};
+    while (started < n && pthread_create(&thread[started], NULL, work, &w[started]) == 0)
+        started++;
+    atomic_store(&c->go, started == n ? 1 : -1);
+    work(&w[0]);
+    double done = w[0].done;
+    int64_t begin = w[0].begin, end = w[0].end;
+    for (int i = 1; i < started; i++) {
+        pthread_join(thread[i], NULL);
+        done += w[i].done;
+        begin = w[i].begin < begin ? w[i].begin : begin;
+        end = w[i].end > end ? w[i].end : end;
+    }
+    return started == n && end > begin ? done / (double)(end - begin) : 0;
+}
+
+static double best_of(crew *c, work_kind kind, int n) {
+    double best = 0;
+    c->kind = kind;
+    for (int i = 0, n_rounds = bench_brief() ? 1 : ROUNDS; i < n_rounds; i++) {
+        double rate = round_of(c, n);
+        best = rate > best ? rate : best;
+    }
+    return best;
+}
+
+/* Four times the last cache, at least 256 MiB, and no more than a quarter of memory. */
+static size_t buffer_size(void) {
+    const size_t least = (size_t)256 << 20;
+    size_t size = least;
+#ifdef _SC_LEVEL3_CACHE_SIZE
+    long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    if (cache > 0 && 4 * (size_t)cache > size)
+        size = 4 * (size_t)cache;
+#endif
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    if (pages > 0 && page > 0 && size > (size_t)pages / 4 * (size_t)page)
+        size = (size_t)pages / 4 * (size_t)page;
+    size = size > least ? size : least;
+    return bench_brief() ? size / BRIEF_PART : size;
+}
+
+bench_limits bench_limits_measure(int n_threads, uint32_t features) {
+    crew c = {.peak = bench_peak_best(features), .turns = (1 << 22) / (bench_brief() ? BRIEF_PART : 1)};
+    bench_limits l = {.isa = c.peak->name};
+    int n = n_threads < 1 ? 1 : n_threads > MAX_THREADS ? MAX_THREADS : n_threads;
+    c.each = buffer_size() / (size_t)n / 4096 * 4096;
+    c.data = aligned_alloc(HUGE_PAGE, (c.each * (size_t)n + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);
+    if (c.data) {
+#ifdef MADV_HUGEPAGE
+        (void)madvise(c.data, c.each * (size_t)n, MADV_HUGEPAGE); /* the limit is the best case */
+#endif
+        memset(c.data, 1, c.each * (size_t)n);
+        l.read_gb = best_of(&c, READ, n);
+    }
+    free(c.data);
+    if (c.peak->int8)
+        l.int8_gmac = best_of(&c, INT8, n);
+    if (c.peak->f32)
+        l.f32_gmac = best_of(&c, F32, n);
+    l.bf16_gmac = c.peak->bf16 ? best_of(&c, BF16, n) : l.f32_gmac;
+    return l;
+}
+
+double bench_limit_of(const bench_limits *l, ggl_type type) {
+    const ggl_type_info *t = ggl_type_get(type);
+    return t && t->quantized ? l->int8_gmac : type == GGL_BF16 ? l->bf16_gmac : l->f32_gmac;
+}

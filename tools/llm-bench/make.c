@@ -1,0 +1,296 @@
+/* llm-bench make: a model file of a published shape, with random weights. The tensors' names and
+ * shapes come from the descriptor, which is built against the shape's keys and a list of what it
+ * asks for. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/paths.h"
+#include "ggl/alloc.h"
+#include "llm/arch.h"
+#include "shapes.h"
+#include "tool.h"
+#include "types.h"
+#include "vocab.h"
+#include "weights.h"
+
+#define TOOL "llm-bench make"
+
+extern const unsigned char bench_shapes_text[];
+extern const size_t bench_shapes_text_size;
+#define SHAPES (const char *)bench_shapes_text, bench_shapes_text_size
+
+typedef struct make_tensor {
+    struct make *make;
+    char name[128];
+    ggl_type type;
+    int n_dims;
+    int64_t ne[GGL_MAX_DIMS], n;
+} make_tensor;
+
+typedef struct make {
+    bench_shape shape;
+    ggl_type wanted;
+    make_tensor **tensor; /* each by itself: the writer keeps its address */
+    size_t n_tensors, cap;
+    bench_weights *weights;
+    bool failed;
+} make;
+
+/* --- the shape as a descriptor's source ------------------------------------------------------- */
+
+static bool shape_find_key(void *ctx, const char *name, llm_arch_key *out) {
+    static const bench_key arch = {.kind = BENCH_KEY_STRING};
+    const make *m = ctx;
+    if (strcmp(name, "general.architecture") == 0) {
+        *out = (llm_arch_key){LLM_ARCH_STRING, false, 1, &arch};
+        return true;
+    }
+    for (int i = 0; i < m->shape.n_keys; i++) {
+        const bench_key *k = &m->shape.key[i];
+        if (strcmp(k->name, name) != 0)
+            continue;
+        llm_arch_type type = k->kind == BENCH_KEY_STRING ? LLM_ARCH_STRING
+                             : k->kind == BENCH_KEY_BOOL ? LLM_ARCH_BOOL
+                                                         : LLM_ARCH_NUMBER;
+        bool is_list = k->kind == BENCH_KEY_LIST;
+        *out = (llm_arch_key){type, is_list, is_list ? (uint64_t)k->n : 1, k};
+        return true;
+    }
+    return false;
+}
+
+static bool shape_get_item(void *ctx, const llm_arch_key *key, uint64_t i, llm_arch_item *out) {
+    const make *m = ctx;
+    const bench_key *k = key->handle;
+    const char *s = k->name[0] ? k->string : m->shape.arch;
+    *out = (llm_arch_item){.number = k->number, .flag = k->number != 0, .string = {s, strlen(s)}};
+    if (k->kind == BENCH_KEY_LIST)
+        out->number = m->shape.list[k->first + (int)i];
+    else if (k->kind == BENCH_KEY_FLOAT)
+        out->number = (double)(float)k->number;
+    return true;
+}
+
+static bool shape_key_at(void *ctx, size_t i, ggl_str *name) {
+    const make *m = ctx;
+    if (i >= (size_t)m->shape.n_keys)
+        return false;
+    *name = (ggl_str){m->shape.key[i].name, strlen(m->shape.key[i].name)};
+    return true;
+}
+
+static bool add_tensor(make *m, const llm_arch_tensor *t) {
+    for (size_t i = 0; i < m->n_tensors; i++)
+        if (strcmp(m->tensor[i]->name, t->name) == 0)
+            return true;
+    make_tensor *own = calloc(1, sizeof *own);
+    if (!own || strlen(t->name) >= sizeof own->name ||
+        !ggl_grow(&m->tensor, &m->cap, m->n_tensors + 1, sizeof *m->tensor)) {
+        free(own);
+        return false;
+    }
+    *own = (make_tensor){.make = m, .n_dims = t->n_dims, .n = 1};
+    snprintf(own->name, sizeof own->name, "%s", t->name);
+    memcpy(own->ne, t->ne, sizeof own->ne);
+    for (int d = 0; d < GGL_MAX_DIMS; d++)
+        own->n *= own->ne[d];
+    own->type = bench_shape_f32(SHAPES, t->name)
+                    ? GGL_F32
+                    : bench_type_of(m->wanted, t->name, t->n_dims, t->ne);
+    m->tensor[m->n_tensors++] = own;
+    return true;
+}
+
+static bool shape_find_tensor(void *ctx, llm_arch_tensor *t) {
+    make *m = ctx;
+    if (t->optional && !bench_shape_with(SHAPES, m->shape.name, t->name))
+        return false;
+    t->type = GGL_F32;
+    t->data = NULL;
+    m->failed = m->failed || !add_tensor(m, t);
+    return true;
+}
+
+static ggl_status list_tensors(make *m, ggl_error *err) {
+    llm_arch *arch = NULL;
+    llm_arch_source source = {.ctx = m,
+                              .name = m->shape.name,
+                              .find_key = shape_find_key,
+                              .get_item = shape_get_item,
+                              .find_tensor = shape_find_tensor,
+                              .key_at = shape_key_at};
+    llm_arch_params p = {.n_ctx = 64, .n_vocab = m->shape.n_vocab};
+    ggl_graph_params gp = ggl_graph_default();
+    gp.n_pos = 64;
+    ggl_graph *g = ggl_graph_new(&gp);
+    ggl_status st =
+        g ? llm_arch_open(&arch, m->shape.arch, err) : ggl_fail(err, GGL_NOMEM, "out of memory");
+    if (st == GGL_OK)
+        st = llm_arch_build(arch, &source, &p, g, NULL, err);
+    if (st == GGL_OK && m->failed)
+        st = ggl_fail(err, GGL_NOMEM, "out of memory for the list of tensors");
+    ggl_graph_free(g);
+    llm_arch_free(arch);
+    return st == GGL_OK ? st : ggl_within(err, st, "%s", m->shape.name);
+}
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+static void put_key(ggl_gguf_writer *w, const bench_shape *s, const bench_key *k) {
+    uint32_t whole = (uint32_t)k->number;
+    float number = (float)k->number;
+    uint8_t flag = k->number != 0;
+    switch (k->kind) {
+    case BENCH_KEY_INTEGER:
+        ggl_gguf_put(w, k->name, GGL_GGUF_U32, false, &whole, 1);
+        break;
+    case BENCH_KEY_FLOAT:
+        ggl_gguf_put(w, k->name, GGL_GGUF_F32, false, &number, 1);
+        break;
+    case BENCH_KEY_BOOL:
+        ggl_gguf_put(w, k->name, GGL_GGUF_BOOL, false, &flag, 1);
+        break;
+    case BENCH_KEY_STRING:
+        ggl_gguf_put_string(w, k->name, k->string, strlen(k->string));
+        break;
+    case BENCH_KEY_LIST:
+        ggl_gguf_put(w, k->name, GGL_GGUF_I32, true, s->list + k->first, (uint64_t)k->n);
+        break;
+    }
+}
+
+static ggl_status fill(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
+    const make_tensor *t = ctx;
+    double mean, sigma;
+    bench_shape_values(SHAPES, t->name, &mean, &sigma);
+    return bench_weights_write(t->make->weights, t->name, t->type, t->n, mean, sigma, to, err);
+}
+
+static ggl_status write_file(make *m, const char *path, ggl_error *err) {
+    const bench_shape *s = &m->shape;
+    const uint32_t quantization_version = 2;
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    if (!w)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    ggl_gguf_put_string(w, "general.architecture", s->arch, strlen(s->arch));
+    ggl_gguf_put_string(w, "general.name", s->name, strlen(s->name));
+    ggl_gguf_put(w, "general.quantization_version", GGL_GGUF_U32, false, &quantization_version, 1);
+    for (int i = 0; i < s->n_keys; i++)
+        put_key(w, s, &s->key[i]);
+    ggl_status st = bench_vocab_put(w, s, err);
+    for (size_t i = 0; i < m->n_tensors; i++)
+        ggl_gguf_put_tensor_later(w, m->tensor[i]->name, m->tensor[i]->type, m->tensor[i]->n_dims,
+                                  m->tensor[i]->ne, fill, m->tensor[i]);
+    if (st == GGL_OK)
+        st = ggl_gguf_writer_write(w, path, err);
+    ggl_gguf_writer_free(w);
+    return st;
+}
+
+/* --- the command ------------------------------------------------------------------------------ */
+
+static void make_fini(make *m) {
+    for (size_t i = 0; i < m->n_tensors; i++)
+        free(m->tensor[i]);
+    ggl_free(m->tensor);
+    bench_weights_free(m->weights);
+}
+
+static void sizes(const make *m, double *params, double *bytes) {
+    *params = *bytes = 0;
+    for (size_t i = 0; i < m->n_tensors; i++) {
+        const ggl_type_info *t = ggl_type_get((int)m->tensor[i]->type);
+        *params += (double)m->tensor[i]->n;
+        *bytes += (double)m->tensor[i]->n / (double)t->block * (double)t->size;
+    }
+}
+
+static int list_shapes(void) {
+    char name[BENCH_SHAPE_NAME];
+    ggl_error err = {0};
+    for (int k = 0; bench_shape_at(SHAPES, k, name); k++) {
+        make m = {.wanted = GGL_F16};
+        double params, bytes;
+        ggl_status st = bench_shape_find(&m.shape, SHAPES, name, &err);
+        if (st == GGL_OK)
+            st = list_tensors(&m, &err);
+        sizes(&m, &params, &bytes);
+        if (st == GGL_OK)
+            printf("%-20s %-10s %5zu tensors %10.1f M parameters\n", name, m.shape.arch,
+                   m.n_tensors, params * 1e-6);
+        make_fini(&m);
+        if (st != GGL_OK)
+            return tool_error(TOOL, 1, "%s", err.msg);
+    }
+    return 0;
+}
+
+typedef struct make_options {
+    int64_t n_layer, n_vocab;
+    uint64_t seed;
+    bool list;
+} make_options;
+
+static int make_model(const char *shape, const char *type, const char *path,
+                      const make_options *o) {
+    make m = {.n_tensors = 0};
+    ggl_error err = {0};
+    ggl_status st = bench_type_find(type, &m.wanted, &err);
+    if (st == GGL_OK)
+        st = bench_shape_find(&m.shape, SHAPES, shape, &err);
+    if (st == GGL_OK && o->n_layer > 0)
+        st = bench_shape_set_layers(&m.shape, o->n_layer, &err);
+    if (o->n_vocab > 0)
+        m.shape.n_vocab = o->n_vocab;
+    if (st != GGL_OK)
+        return tool_error(TOOL, 2, "%s", err.msg);
+    st = list_tensors(&m, &err);
+    m.weights = bench_weights_new(o->seed);
+    if (st == GGL_OK && !m.weights)
+        st = ggl_fail(&err, GGL_NOMEM, "out of memory");
+    if (st == GGL_OK)
+        st = write_file(&m, path, &err);
+    double params, bytes;
+    sizes(&m, &params, &bytes);
+    if (st == GGL_OK)
+        printf("%s: %s, %zu tensors, %.1f M parameters, %.1f MiB\n", path, m.shape.arch,
+               m.n_tensors, params * 1e-6, bytes / 1048576);
+    else
+        tool_error(TOOL, 1, "%s", err.msg);
+    make_fini(&m);
+    return st == GGL_OK ? 0 : 1;
+}
+
+int bench_make(int argc, char **argv) {
+    make_options o = {.seed = 1};
+    arg_list given = {0};
+    const arg_option options[] = {
+        {"--seed", ARG_UINT64, &o.seed, .value = "N",
+         .help = "the same seed gives the same file (default 1)"},
+        {"--layers", ARG_INT, &o.n_layer, .value = "N", .help = "fewer layers than the shape has",
+         .min = 1, .max = 100000},
+        {"--vocab", ARG_INT, &o.n_vocab, .value = "N",
+         .help = "another number of tokens than the shape has", .min = 1, .max = 1 << 24},
+        {"--list", ARG_FLAG, &o.list, .help = "print the shapes there are"},
+        {0}};
+    const args_spec spec = {TOOL,
+                            "SHAPE TYPE OUT.gguf",
+                            "Writes a model of a published shape with random weights: for "
+                            "measuring, as it says nothing.",
+                            options,
+                            &given,
+                            NULL};
+    int code = args_parse(&spec, argc, argv);
+    if (code < 0 && o.list)
+        code = list_shapes();
+    else if (code < 0 && given.n != 3)
+        code = tool_error(TOOL, 2, "SHAPE, TYPE and OUT.gguf are wanted; --list names the shapes");
+    else if (code < 0)
+        code = tool_check_paths(TOOL, &(tool_path){"OUT.gguf", given.s[2], .written = true}, 1);
+    if (code < 0)
+        code = make_model(given.s[0], given.s[1], given.s[2], &o);
+    args_list_fini(&given);
+    return code;
+}

@@ -1,0 +1,227 @@
+/* llm-bench without a command: runs the tests that the command line asks for. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/builtin_model.h"
+#include "common/machine.h"
+#include "common/paths.h"
+#include "common/process.h"
+#include "compare.h"
+#include "ggl/file.h"
+#include "options.h"
+#include "plot.h"
+#include "report.h"
+#include "run.h"
+#include "tool.h"
+
+#define TOOL "llm-bench"
+
+typedef struct bench {
+    bench_options o;
+    bench_test *test;
+    size_t n_tests;
+    bench_row **row;
+    size_t n_rows;
+    bench_setup setup;
+    bool noted;
+    const char *opened; /* the path of the model that is open */
+    char cpu[96];
+    struct {
+        int64_t n_threads;
+        bench_limits l;
+    } known[64]; /* limits, by threads */
+    int n_known;
+    bench_report report, report_err;
+    char last_error[sizeof((ggl_error *)0)->msg];
+    size_t n_same_error; /* tests that failed with the message of the one before */
+} bench;
+
+static ggl_status open_model(bench *b, const char *path, ggl_error *err) {
+    if (b->opened && strcmp(b->opened, path) == 0)
+        return GGL_OK;
+    llm_model_free(b->setup.model);
+    b->setup.model = NULL;
+    b->opened = NULL;
+    llm_model_params p = {.arch_path = b->o.arch,
+                          .gguf = {.no_mmap = b->o.no_mmap, .willneed = true},
+                          .ignore = ignore_of(&b->o.ignore)};
+    int64_t begin = bench_now_ns();
+    ggl_status st = b->o.models.n > 0
+                        ? llm_model_open(&b->setup.model, path, &p, err)
+                        : llm_model_open_memory(&b->setup.model, llm_builtin_model,
+                                                llm_builtin_model_size, path, &p, err);
+    b->noted = false;
+    b->setup.load_ns = (double)(bench_now_ns() - begin);
+    b->opened = st == GGL_OK ? path : NULL;
+    return st;
+}
+
+static bench_limits limits_of(bench *b, int64_t n_threads) {
+    for (int i = 0; i < b->n_known; i++)
+        if (b->known[i].n_threads == n_threads)
+            return b->known[i].l;
+    if (b->o.no_limits)
+        return (bench_limits){.isa = ""};
+    if (b->o.progress)
+        fprintf(stderr, TOOL ": limits of %d threads\n", (int)n_threads);
+    bench_limits l = bench_limits_measure((int)n_threads, bench_features(b->o.mask));
+    bench_peak_memory_reset(); /* the buffer is no model's */
+    if (b->n_known < 64) {
+        b->known[b->n_known].n_threads = n_threads;
+        b->known[b->n_known++].l = l;
+    }
+    return l;
+}
+
+/* Whether the test was done; else the message is printed. */
+static bool run_test(bench *b, size_t i) {
+    const bench_test *t = &b->test[i];
+    ggl_error err = {0};
+    char text[96];
+    bench_test_text(t, text, sizeof text);
+    if (b->o.progress)
+        fprintf(stderr, TOOL ": %zu of %zu: %s, %s, %d threads\n", i + 1, b->n_tests, t->model,
+                text, (int)t->n_threads);
+    bench_row *row = calloc(1, sizeof *row);
+    ggl_status st =
+        row ? open_model(b, t->model, &err) : ggl_fail(&err, GGL_NOMEM, "out of memory");
+    if (st == GGL_OK) {
+        b->setup.limits = limits_of(b, t->n_threads);
+        if (b->o.delay > 0)
+            sleep((unsigned)b->o.delay);
+        st = bench_run(row, &b->setup, t, &err);
+    }
+    if (st != GGL_OK) {
+        bench_row_free(row);
+        if (strcmp(err.msg, b->last_error) == 0)
+            b->n_same_error++;
+        else
+            tool_error(TOOL, 1, "%s: %s", text, err.msg);
+        strcpy(b->last_error, err.msg);
+        return false;
+    }
+    b->row[b->n_rows++] = row;
+    bench_report_row(&b->report, row);
+    bench_report_row(&b->report_err, row);
+    return true;
+}
+
+/* Opens what will run, so that a wrong name is told before anything is measured. */
+static int check_places(const bench *b) {
+    const ggl_backend_params bp = {.n_threads = 1, .mask = b->o.mask};
+    int code = -1;
+    for (size_t i = 0; i < b->o.n_where && code < 0; i++) {
+        placement *p = NULL;
+        const placement_options o = bench_placement(&b->o, &b->o.where[i]);
+        code = placement_open(&p, TOOL, &o, &bp);
+        (void)placement_close(p, NULL); /* a timeline of nothing */
+    }
+    return code;
+}
+
+static bool plot(const bench *b) {
+    ggl_error err = {0};
+    ggl_new_file *f = NULL;
+    ggl_status s = ggl_new_file_open(&f, b->o.plot, &err);
+    if (s == GGL_OK) {
+        bench_plot_draw(ggl_new_file_stream(f), b->row, b->n_rows);
+        s = ggl_new_file_commit(f, &err);
+    }
+    if (s != GGL_OK)
+        tool_error(TOOL, 1, "--plot: %s", err.msg);
+    return s == GGL_OK;
+}
+
+static int run_tests(bench *b) {
+    int code = 0;
+    b->row = calloc(b->n_tests + 1, sizeof *b->row);
+    if (!b->row)
+        return tool_error(TOOL, 1, "out of memory");
+    b->setup.o = &b->o;
+    b->setup.noted = &b->noted;
+    b->setup.cpu = bench_cpu_name(b->cpu, sizeof b->cpu);
+    bench_report_begin(&b->report, stdout, (bench_format)b->o.format, &b->o);
+    bench_report_begin(&b->report_err, stderr, (bench_format)b->o.format_err, &b->o);
+    for (size_t i = 0; i < b->n_tests; i++)
+        code = run_test(b, i) ? code : 1;
+    if (b->n_same_error)
+        tool_error(TOOL, 1, "%zu more test%s failed for the same reason as the one before",
+                   b->n_same_error, b->n_same_error == 1 ? "" : "s");
+    bench_report_end(&b->report, b->row, b->n_rows);
+    bench_report_end(&b->report_err, b->row, b->n_rows);
+    return b->o.plot && b->n_rows > 0 && !plot(b) ? 1 : code;
+}
+
+/* 0, 1 (something is slower) or 2. The old results were read before anything ran. */
+static int compare(bench *b, const bench_results *old, bench_results *new_) {
+    FILE *out = b->o.compare_new || b->o.format == BENCH_MD ? stdout : stderr;
+    fputs(b->o.compare_new ? "" : "\n", out);
+    int slower = bench_compare_print(out, old, new_, b->o.confidence / 100, b->o.tolerance / 100);
+    return slower >= 0 ? slower
+                       : tool_error(TOOL, 2, "--compare: %s has no test that this has too",
+                                    b->o.compare_old);
+}
+
+static int run_and_compare(bench *b) {
+    bench_results old = {0}, new_ = {0};
+    ggl_error err = {0};
+    ggl_status st = bench_results_read(&old, b->o.compare_old, &err);
+    int code = 0;
+    if (st == GGL_OK && b->o.compare_new) {
+        st = bench_results_read(&new_, b->o.compare_new, &err);
+    } else if (st == GGL_OK) {
+        code = run_tests(b) == 0 ? 0 : 2;
+        st = bench_results_take(&new_, b->row, b->n_rows, b->o.alternation, &err);
+    }
+    if (st != GGL_OK)
+        code = tool_error(TOOL, 2, "--compare: %s", err.msg);
+    else if (code == 0)
+        code = compare(b, &old, &new_);
+    bench_results_fini(&old);
+    bench_results_fini(&new_);
+    return code;
+}
+
+static int check_plot(const bench_options *o) {
+    size_t n = o->models.n;
+    tool_path *paths = calloc(n + 4, sizeof *paths);
+    if (!paths)
+        return tool_error(TOOL, 1, "out of memory");
+    for (size_t i = 0; i < n; i++)
+        paths[i] = (tool_path){"-m", o->models.s[i], .written = false};
+    paths[n] = (tool_path){"--arch", o->arch, .written = false};
+    paths[n + 1] = (tool_path){"--compare", o->compare_old, .written = false};
+    paths[n + 2] = (tool_path){"--compare", o->compare_new, .written = false};
+    paths[n + 3] = (tool_path){"--plot", o->plot, .written = true};
+    int code = tool_check_paths(TOOL, paths, n + 4);
+    free(paths);
+    return code;
+}
+
+int bench_measure(int argc, char **argv) {
+    static bench b;
+    int code = bench_options_read(&b.o, argc, argv);
+    if (code < 0)
+        code = check_plot(&b.o);
+    if (code < 0)
+        code = process_set_cpus(TOOL, b.o.cpu_mask);
+    if (code < 0)
+        process_set_priority(TOOL, b.o.priority);
+    if (code < 0 && !bench_options_tests(&b.o, &b.test, &b.n_tests))
+        code = tool_error(TOOL, 1, "too many tests: the lists are multiplied with each other");
+    if (code < 0 && b.n_tests == 0)
+        code = tool_error(TOOL, 2, "nothing is measured: -p and -n are 0, and there is no -pg");
+    if (code < 0 && !b.o.compare_new)
+        code = check_places(&b);
+    if (code < 0)
+        code = b.o.compare_old ? run_and_compare(&b) : run_tests(&b);
+    for (size_t i = 0; i < b.n_rows; i++)
+        bench_row_free(b.row[i]);
+    free(b.row);
+    free(b.test);
+    llm_model_free(b.setup.model);
+    bench_options_fini(&b.o);
+    return code;
+}

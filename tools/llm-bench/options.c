@@ -1,0 +1,320 @@
+#include "options.h"
+
+#include "common/cache_types.h"
+#include "ggl/graph.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../backends/cpu/cores.h"
+#include "ggl/types.h"
+
+#define TOOL       "llm-bench"
+#define BUILTIN    "built-in model"
+#define MOST_TESTS 100000
+
+typedef struct listed { /* a flag that takes lists, as given and as read */
+    const char *flag;
+    arg_list given;
+    bench_list *to;
+    int64_t least, most, fallback;
+} listed;
+
+static int read_list(listed *l) {
+    for (size_t i = 0; i < l->given.n; i++) {
+        const char *wrong = bench_list_read(l->to, l->given.s[i], l->least, l->most);
+        if (wrong)
+            return tool_error(TOOL, 2, "%s: '%s' %s (%" PRId64 " to %" PRId64 ")", l->flag,
+                              l->given.s[i], wrong, l->least, l->most);
+    }
+    if (l->to->n == 0 && !bench_list_add(l->to, l->fallback))
+        return tool_error(TOOL, 1, "out of memory");
+    return -1;
+}
+
+static int read_pairs(const arg_list *given, bench_list *to) {
+    for (size_t i = 0; i < given->n; i++) {
+        size_t before = to->n;
+        const char *wrong = bench_list_read(to, given->s[i], 0, 1 << 24);
+        if (wrong || to->n != before + 2)
+            return tool_error(TOOL, 2,
+                              "-pg: '%s' is no pair such as 512,128: tokens of a prompt, "
+                              "and generated after it",
+                              given->s[i]);
+    }
+    return -1;
+}
+
+/* Types of stored rows: "f16,f32". */
+static int read_types(const char *flag, const arg_list *given, bench_list *to) {
+    for (size_t i = 0; i < given->n; i++)
+        for (const char *s = given->s[i]; *s;) {
+            char name[16] = "";
+            size_t n = strcspn(s, ",");
+            memcpy(name, s, n < sizeof name ? n : sizeof name - 1);
+            const ggl_type_info *t = ggl_type_find(name);
+            if (n == 0 || n >= sizeof name || !t || !ggl_store_can_keep(t->type))
+                return tool_error(
+                    TOOL, 2, "%s: '%s' is no type of the cache; those are " TOOL_CACHE_TYPES "",
+                    flag, given->s[i]);
+            if (!bench_list_add(to, t->type))
+                return tool_error(TOOL, 1, "out of memory");
+            s += n + (s[n] == ',');
+        }
+    return to->n > 0 || bench_list_add(to, GGL_F16) ? -1 : tool_error(TOOL, 1, "out of memory");
+}
+
+static bool add_where(bench_options *o, const char *devices, size_t n, const char *split,
+                      int64_t n_gpu_layers) {
+    bench_where *grown = realloc(o->where, (o->n_where + 1) * sizeof *grown);
+    if (!grown)
+        return false;
+    o->where = grown;
+    bench_where *w = &o->where[o->n_where];
+    *w = (bench_where){devices ? strndup(devices, n) : NULL, split, n_gpu_layers};
+    bool path = w->devices && (strchr("./", w->devices[0]) || strstr(w->devices, ".so"));
+    for (char *c = w->devices; c && *c && !path; c++) /* of a backend's file, it is not A/B */
+        *c = *c == '/' ? ',' : *c;
+    o->n_where++;
+    return !devices || w->devices;
+}
+
+/* Each device with each number of layers, and each split. */
+static int read_where(bench_options *o, const arg_list *devices, const bench_list *layers,
+                      const arg_list *splits) {
+    bool ok = true;
+    for (size_t i = 0; i < splits->n && ok; i++)
+        ok = add_where(o, NULL, 0, splits->s[i], -1);
+    for (size_t i = 0; i < devices->n; i++)
+        for (const char *s = devices->s[i]; *s && ok;) {
+            size_t n = strcspn(s, ",");
+            for (size_t k = 0; k < layers->n && ok; k++)
+                ok = add_where(o, s, n, NULL, layers->v[k]);
+            s += n + (s[n] == ',');
+        }
+    bool plain = devices->n == 0 && (splits->n == 0 || layers->n > 1 || layers->v[0] >= 0);
+    for (size_t k = 0; plain && k < layers->n && ok; k++)
+        ok = add_where(o, NULL, 0, NULL, layers->v[k]);
+    return ok ? -1 : tool_error(TOOL, 1, "out of memory");
+}
+
+static int check_compare(bench_options *o, const arg_list *alone) {
+    if (alone->n > 1 || (alone->n == 1 && !o->compare_old))
+        return tool_error(TOOL, 2, "unexpected argument '%s'; --help tells what there is",
+                          alone->s[alone->n - 1]);
+    o->compare_new = alone->n == 1 ? alone->s[0] : NULL;
+    if (o->profile &&
+        ((o->format != BENCH_MD && o->format != BENCH_JSON && o->format != BENCH_JSONL)))
+        return tool_error(TOOL, 2, "--profile: it can be printed as md, json and jsonl");
+    return -1;
+}
+
+int bench_options_read(bench_options *o, int argc, char **argv) {
+    static const char *const formats[] = {"md", "csv", "json", "jsonl", "sql", "none", NULL};
+    *o = (bench_options){.reps = 5, .format_err = BENCH_NONE, .confidence = 95, .tolerance = 1};
+    const int64_t many = 1 << 24;
+    listed l[] = {
+        {"-p", {0}, &o->prompt, 0, many, 512},
+        {"-n", {0}, &o->gen, 0, many, 128},
+        {"-d", {0}, &o->depth, 0, many, 0},
+        {"-t", {0}, &o->threads, 1, TOOL_MAX_THREADS, cpu_default_threads()},
+        {"-b", {0}, &o->batch, 1, many, 2048},
+        {"-ub", {0}, &o->ubatch, 1, 65536, 512},
+        {"--sequences", {0}, &o->sequences, 1, 16, 1},
+        {"-ngl", {0}, &(bench_list){0}, 0, many, -1},
+    };
+    enum { N_LISTED = sizeof l / sizeof *l };
+    arg_list pairs = {0}, type_k = {0}, type_v = {0}, alone = {0}, devices = {0}, splits = {0};
+    const arg_option options[] = {
+        {NULL,
+         .help = "what is measured; lists are 1,2,4 or 1-8, 1-9+2, 1-64*2, and may be repeated"},
+        {"-m --model", ARG_LIST, &o->models, .value = "FILE",
+         .help = "a GGUF file (default: the built-in model); repeatable"},
+        {"-p --n-prompt", ARG_LIST, &l[0].given, .value = "N,..",
+         .help = "tokens of a prompt; 0: no such test (default 512)"},
+        {"-n --n-gen", ARG_LIST, &l[1].given, .value = "N,..",
+         .help = "tokens generated one by one; 0: no such test (default 128)"},
+        {"-pg", ARG_LIST, &pairs, .value = "PP,TG",
+         .help = "one test of both, timed together; repeatable"},
+        {"-d --n-depth", ARG_LIST, &l[2].given, .value = "N,..",
+         .help = "tokens that are in the cache before (default 0)"},
+        {"--sequences", ARG_LIST, &l[6].given, .value = "N,..",
+         .help = "sequences that generate at once, 1 to 16; tokens of all count (default 1)"},
+        {"-t --threads", ARG_LIST, &l[3].given, .value = "N,..",
+         .help = "threads (default: physical cores)"},
+        {"-b --batch-size", ARG_LIST, &l[4].given, .value = "N,..",
+         .help = "tokens given to the model at once (default 2048)"},
+        {"-ub --ubatch-size", ARG_LIST, &l[5].given, .value = "N,..",
+         .help = "tokens computed at once (default 512)"},
+        {"-ctk --cache-type-k", ARG_LIST, &type_k, .value = "TYPE,..",
+         .help = "type of cached keys: " TOOL_CACHE_TYPES},
+        {"-ctv --cache-type-v", ARG_LIST, &type_v, .value = "TYPE,..",
+         .help = "type of cached values: " TOOL_CACHE_TYPES},
+        {"-dev --device --backend", ARG_LIST, &devices, .value = "NAME,..",
+         .help = "backends to compare, one after the other (default: cpu); A/B: both in one test"},
+        {"-ngl --n-gpu-layers", ARG_LIST, &l[7].given, .value = "N,..",
+         .help = "that many of the last layers on the device"},
+        {"--split", ARG_LIST, &splits, .value = "A=N,B=M",
+         .help = "layers over backends, as llm-cli has it; repeatable: each is a test"},
+        {"--place", ARG_LIST, &o->place, .value = "PATTERN=NAME",
+         .help = "what reads weights of such names runs there, in all tests; repeatable"},
+        {"--strict", ARG_FLAG, &o->strict, .help = "what a backend refuses is an error"},
+        {"--arch", ARG_STRING, &o->arch, .value = "FILE",
+         .help = "an architecture descriptor to read the models by"},
+        IGNORE_OPTIONS(o->ignore),
+        {"--no-repack", ARG_FLAG, &o->no_repack,
+         .help = "use weights as the file has them, instead of laying them out anew at load"},
+        {"--f16-as-bf16", ARG_FLAG, &o->f16_as_bf16,
+         .help = "round f16 weights to bf16 at load: faster prompts where the processor has "
+                 "products of bf16; without it they are exact"},
+        {"-C --cpu-mask", ARG_STRING, &o->cpu_mask, .value = "HEX",
+         .help = "run on these CPUs only: bit 0 is CPU 0 (default: wherever the system says)"},
+        {"--prio", ARG_INT, &o->priority, .value = "N",
+         .help = "-1 low, 0 normal (default), 1 medium, 2 high, 3 before all else", .min = -1,
+         .max = 3},
+        {"--cpu-mask-isa", ARG_STRING, &o->mask, .value = "LIST",
+         .help = "instruction sets not to use: avx512,avx2; all: the portable code"},
+        {"--no-mmap", ARG_FLAG, &o->no_mmap, .help = "read models instead of mapping them"},
+        {NULL, .help = "how"},
+        {"-r --repetitions", ARG_INT, &o->reps, .value = "N",
+         .help = "samples of each test (default 5)", .min = 1, .max = BENCH_MAX_SAMPLES},
+        {"--delay", ARG_INT, &o->delay, .value = "SECONDS",
+         .help = "rest before each test (default 0)", .min = 0, .max = 86400},
+        {"--no-warmup", ARG_FLAG, &o->no_warmup, .help = "no run before those that count"},
+        {"--no-limits", ARG_FLAG, &o->no_limits,
+         .help = "do not measure what the machine could do at most"},
+        {"--profile", ARG_FLAG, &o->profile,
+         .help = "after each test another run that tells what takes the time"},
+        {"--progress", ARG_FLAG, &o->progress, .help = "tell on standard error what goes on"},
+        {NULL, .help = "results"},
+        {"-o --output", ARG_CHOICE, &o->format, .value = "FORMAT",
+         .help = "md (default), csv, json, jsonl, sql, none", .choices = formats},
+        {"-oe --output-err", ARG_CHOICE, &o->format_err, .value = "FORMAT",
+         .help = "the same to standard error", .choices = formats},
+        {"--plot", ARG_STRING, &o->plot, .value = "FILE",
+         .help = "draw speeds of all tests, by backend and split, as SVG"},
+        {"--alternation", ARG_STRING, &o->alternation, .value = "NAME",
+         .help = "what the json says of runs taken in turns, so that --compare pairs them"},
+        {"--compare", ARG_STRING, &o->compare_old, .value = "OLD.json",
+         .help = "compare this run with an earlier one; with NEW.json behind it, those two, and "
+                 "run nothing"},
+        {"--confidence", ARG_FLOAT, &o->confidence, .value = "PERCENT",
+         .help = "of --compare (default 95)", .min = 50, .max = 99.99},
+        {"--tolerance", ARG_FLOAT, &o->tolerance, .value = "PERCENT",
+         .help = "differences below it are no news (default 1)", .min = 0, .max = 100},
+        {0}};
+    const args_spec spec = {TOOL,
+                            "[-m FILE] [options]  |  llm-bench make ..  |  llm-bench ops ..",
+                            "Measures how fast models run. `llm-bench make --help`: models with "
+                            "random weights; `llm-bench "
+                            "ops --help`: kernels.",
+                            options,
+                            &alone,
+                            NULL};
+    int code = args_parse(&spec, argc, argv);
+    if (code < 0 && o->f16_as_bf16 && o->no_repack)
+        code = tool_error(TOOL, 2, "--f16-as-bf16 and --no-repack exclude each other");
+    for (int i = 0; i < N_LISTED; i++)
+        code = code < 0 ? read_list(&l[i]) : code;
+    code = code < 0 ? read_where(o, &devices, l[7].to, &splits) : code;
+    code = code < 0 ? read_pairs(&pairs, &o->pair) : code;
+    code = code < 0 ? read_types("-ctk", &type_k, &o->type_k) : code;
+    code = code < 0 ? read_types("-ctv", &type_v, &o->type_v) : code;
+    code = code < 0 ? check_compare(o, &alone) : code;
+    for (int i = 0; i < N_LISTED; i++)
+        args_list_fini(&l[i].given);
+    free(l[7].to->v);
+    args_list_fini(&pairs);
+    args_list_fini(&type_k);
+    args_list_fini(&type_v);
+    args_list_fini(&alone);
+    args_list_fini(&devices);
+    args_list_fini(&splits);
+    return code;
+}
+
+void bench_options_fini(bench_options *o) {
+    bench_list *lists[] = {&o->prompt, &o->gen,       &o->depth,  &o->threads, &o->batch,
+                           &o->ubatch, &o->sequences, &o->type_k, &o->type_v,  &o->pair};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        free(lists[i]->v);
+    for (size_t i = 0; i < o->n_where; i++)
+        free(o->where[i].devices);
+    free(o->where);
+    args_list_fini(&o->place);
+    args_list_fini(&o->models);
+    ignore_fini(&o->ignore);
+}
+
+/* --- the cross product ------------------------------------------------------------------------ */
+
+typedef struct tests {
+    bench_test *t;
+    size_t n;
+    bool failed;
+} tests;
+
+static void add_test(tests *all, bench_test t, int64_t n_prompt, int64_t n_gen,
+                     int64_t n_sequences) {
+    bench_test *grown = realloc(all->t, (all->n + 1) * sizeof *grown);
+    if (!grown || all->n >= MOST_TESTS) {
+        all->t = grown ? grown : all->t;
+        all->failed = true;
+        return;
+    }
+    t.n_prompt = n_prompt;
+    t.n_gen = n_gen;
+    t.n_sequences = n_sequences;
+    all->t = grown;
+    all->t[all->n++] = t;
+}
+
+/* Prompts, generation, both. Prompts by themselves are of one sequence. */
+static void add_kinds(const bench_options *o, tests *all, bench_test t) {
+    for (size_t i = 0; i < o->prompt.n; i++)
+        if (o->prompt.v[i] > 0)
+            add_test(all, t, o->prompt.v[i], 0, 1);
+    for (size_t i = 0; i < o->gen.n; i++)
+        for (size_t s = 0; s < o->sequences.n; s++)
+            if (o->gen.v[i] > 0)
+                add_test(all, t, 0, o->gen.v[i], o->sequences.v[s]);
+    for (size_t i = 0; i + 1 < o->pair.n; i += 2)
+        for (size_t s = 0; s < o->sequences.n; s++)
+            if (o->pair.v[i] > 0 || o->pair.v[i + 1] > 0)
+                add_test(all, t, o->pair.v[i], o->pair.v[i + 1], o->sequences.v[s]);
+}
+
+bool bench_options_tests(const bench_options *o, bench_test **out, size_t *n) {
+    const bench_list *axis[] = {&o->threads, &o->batch,  &o->ubatch,
+                                &o->type_k,  &o->type_v, &o->depth};
+    enum { N_AXES = sizeof axis / sizeof *axis };
+    tests all = {0};
+    size_t turns = 1, n_models = o->models.n ? o->models.n : 1;
+    for (int a = 0; a < N_AXES; a++) {
+        turns *= axis[a]->n;
+        all.failed = all.failed || turns > MOST_TESTS;
+    }
+    const size_t n_where = o->n_where;
+    for (size_t m = 0; m < n_models * n_where; m++)
+        for (size_t turn = 0; turn < turns && !all.failed; turn++) {
+            int64_t v[N_AXES];
+            size_t rest = turn;
+            for (int a = N_AXES - 1; a >= 0; a--) {
+                v[a] = axis[a]->v[rest % axis[a]->n];
+                rest /= axis[a]->n;
+            }
+            bench_test t = {.model = o->models.n ? o->models.s[m / n_where] : BUILTIN,
+                            .where = &o->where[m % n_where],
+                            .n_threads = v[0],
+                            .n_batch = v[1],
+                            .n_ubatch = v[2] < v[1] ? v[2] : v[1],
+                            .type_k = (int)v[3],
+                            .type_v = (int)v[4],
+                            .n_depth = v[5]};
+            add_kinds(o, &all, t);
+        }
+    *out = all.t;
+    *n = all.n;
+    return !all.failed;
+}

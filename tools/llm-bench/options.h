@@ -1,0 +1,43 @@
+/* The command line of a measurement: lists of values, and the cross product of them. */
+#ifndef TOOLS_BENCH_OPTIONS_H
+#define TOOLS_BENCH_OPTIONS_H
+
+#include "common/args.h"
+#include "common/ignore.h"
+#include "lists.h"
+#include "row.h"
+
+typedef enum bench_format {
+    BENCH_MD,
+    BENCH_CSV,
+    BENCH_JSON,
+    BENCH_JSONL,
+    BENCH_SQL,
+    BENCH_NONE
+} bench_format;
+
+typedef struct bench_options {
+    arg_list models, compare; /* compare: OLD, or OLD and, as what stands alone, NEW */
+    bench_list prompt, gen, depth, threads, batch, ubatch, sequences, type_k, type_v;
+    bench_list pair; /* pp, tg, pp, tg, .. */
+    bench_where *where;
+    size_t n_where;
+    arg_list place; /* PATTERN=BACKEND, of all */
+    int64_t reps, delay, priority;
+    tool_ignore ignore;
+    const char *arch, *mask, *cpu_mask, *plot;
+    const char *compare_old, *compare_new, *alternation;
+    double confidence, tolerance;
+    int format, format_err; /* bench_format */
+    bool strict, progress, no_warmup, no_limits, profile, no_mmap, no_repack, f16_as_bf16;
+} bench_options;
+
+/* -1: go on; else the exit code. */
+int bench_options_read(bench_options *o, int argc, char **argv);
+void bench_options_fini(bench_options *o);
+
+/* Every combination, in order: models outermost, then threads, batches, types, depths, sequences.
+ * *tests is the caller's (free); false: out of memory. */
+bool bench_options_tests(const bench_options *o, bench_test **tests, size_t *n);
+
+#endif

@@ -1,0 +1,59 @@
+/* Loops of AVX-512 with VNNI over registers alone: as peak_avx2.c, wider. */
+#include <immintrin.h>
+
+#include "limits.h"
+
+enum { SUMS = 12 };
+
+static volatile int kept;
+
+/* vpdpbusd: 64 products of bytes. */
+static double int8(int64_t n) {
+    __m512i sum[SUMS], a = _mm512_set1_epi8(1), b = _mm512_set1_epi8(2);
+    for (int k = 0; k < SUMS; k++)
+        sum[k] = _mm512_setzero_si512();
+    for (int64_t i = 0; i < n; i++)
+        for (int k = 0; k < SUMS; k++) {
+            __asm__ volatile("" : "+v"(a)); /* as if it were another: nothing is done only once */
+            sum[k] = _mm512_dpbusd_epi32(sum[k], a, b);
+        }
+    for (int k = 1; k < SUMS; k++)
+        sum[0] = _mm512_xor_si512(sum[0], sum[k]);
+    kept = _mm512_reduce_add_epi32(sum[0]);
+    return (double)n * SUMS * 64;
+}
+
+static double f32(int64_t n) {
+    __m512 sum[SUMS], a = _mm512_set1_ps(1), b = _mm512_set1_ps(0x1p-20f);
+    for (int k = 0; k < SUMS; k++)
+        sum[k] = _mm512_setzero_ps();
+    for (int64_t i = 0; i < n; i++)
+        for (int k = 0; k < SUMS; k++) {
+            __asm__ volatile("" : "+v"(a));
+            sum[k] = _mm512_fmadd_ps(a, b, sum[k]);
+        }
+    for (int k = 1; k < SUMS; k++)
+        sum[0] = _mm512_add_ps(sum[0], sum[k]);
+    kept = (int)_mm512_cvtss_f32(sum[0]);
+    return (double)n * SUMS * 16;
+}
+
+/* Four streams at once, so that many lines are on their way. */
+static void read_all(const void *p, size_t size) {
+    enum { STREAMS = 4, LINE = 64, AHEAD = 1024 };
+    const char *s = p;
+    size_t part = size / STREAMS;
+    __m512i sum[STREAMS];
+    for (int k = 0; k < STREAMS; k++)
+        sum[k] = _mm512_setzero_si512();
+    for (size_t i = 0; i < part; i += LINE)
+        for (int k = 0; k < STREAMS; k++) {
+            const char *at = s + (size_t)k * part + i;
+            _mm_prefetch(at + AHEAD, _MM_HINT_T0);
+            for (size_t j = 0; j < LINE; j += sizeof(__m512i))
+                sum[k] = _mm512_xor_si512(sum[k], _mm512_loadu_si512((const __m512i *)(at + j)));
+        }
+    for (int k = 1; k < STREAMS; k++)
+        sum[0] = _mm512_xor_si512(sum[0], sum[k]);
+    kept = _mm512_reduce_add_epi32(sum[0]);
+}

@@ -1,0 +1,6 @@
+/* The most that AVX-512 with VNNI does in registers. */
+#if defined(__x86_64__)
+#include "peak_avx512.h"
+
+const bench_peak bench_peak_avx512vnni = {"avx512vnni", int8, f32, NULL, read_all};
+#endif

@@ -1,0 +1,449 @@
+#include "report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- values ----------------------------------------------------------------------------------- */
+
+void bench_put_json_string(FILE *out, const char *s) {
+    putc('"', out);
+    for (; *s; s++) {
+        if (*s == '"' || *s == '\\')
+            fprintf(out, "\\%c", *s);
+        else if ((unsigned char)*s < 0x20)
+            fprintf(out, "\\u%04x", (unsigned)(unsigned char)*s);
+        else
+            putc(*s, out);
+    }
+    putc('"', out);
+}
+
+/* With its quotes doubled. */
+static void put_quoted(FILE *out, const char *s, char quote) {
+    putc(quote, out);
+    for (; *s; s++) {
+        if (*s == quote)
+            putc(quote, out);
+        putc(*s, out);
+    }
+    putc(quote, out);
+}
+
+static void put_number(FILE *out, const bench_field *f, double x) {
+    if (f->kind == BENCH_INTEGER || strcmp(f->key, "samples_ns") == 0)
+        fprintf(out, "%.0f", x);
+    else
+        fprintf(out, "%.6f", x);
+}
+
+static void put_json(FILE *out, const bench_field *f) {
+    if (f->kind == BENCH_TEXT) {
+        bench_put_json_string(out, f->text);
+    } else if (f->kind == BENCH_NUMBERS) {
+        putc('[', out);
+        for (int i = 0; i < f->n; i++) {
+            fputs(i ? ", " : "", out);
+            put_number(out, f, f->numbers[i]);
+        }
+        putc(']', out);
+    } else if (isnan(f->number)) {
+        fputs("null", out);
+    } else {
+        put_number(out, f, f->number);
+    }
+}
+
+/* --- json ------------------------------------------------------------------------------------- */
+
+static void put_profile(FILE *out, const bench_profile *p) {
+    fprintf(out, "{\"wall_ns\": %.0f, \"steps_ns\": %.0f, \"steps\": [", p->wall_ns, p->ns);
+    for (size_t i = 0; i < p->n; i++) {
+        const bench_profile_line *l = &p->line[i];
+        fprintf(out, "%s{\"op\": ", i ? ", " : "");
+        bench_put_json_string(out, l->op);
+        fputs(", \"weight\": ", out);
+        bench_put_json_string(out, l->weight);
+        fprintf(out, ", \"type\": \"%s\", \"shape\": ", l->type);
+        bench_put_json_string(out, l->shape);
+        fprintf(out, ", \"calls\": %.0f, \"ns\": %.0f, \"share\": %.4f", l->calls, l->ns,
+                p->ns > 0 ? l->ns / p->ns : 0);
+        if (l->bytes > 0 && l->ns > 0)
+            fprintf(out, ", \"gb_per_s\": %.3f", l->bytes / l->ns);
+        if (l->macs > 0 && l->ns > 0)
+            fprintf(out, ", \"gmac_per_s\": %.3f", l->macs / l->ns);
+        putc('}', out);
+    }
+    fputs("]}", out);
+}
+
+static void put_object(const bench_report *r, const bench_row *row, const char *begin,
+                       const char *between) {
+    bench_field f[BENCH_MAX_FIELDS];
+    int n = bench_row_fields(row, f);
+    putc('{', r->out);
+    for (int i = 0; i < n; i++) {
+        fprintf(r->out, "%s%s\"%s\": ", i ? "," : "", i ? between : begin, f[i].key);
+        put_json(r->out, &f[i]);
+    }
+    if (r->o->alternation) {
+        fprintf(r->out, ",%s\"alternation\": ", between);
+        bench_put_json_string(r->out, r->o->alternation);
+    }
+    static const char *const names[] = {"profile_prompt", "profile_gen"};
+    for (int k = 0; k < 2 && row->profile; k++)
+        if (row->profile[k].n > 0) {
+            fprintf(r->out, ",%s\"%s\": ", between, names[k]);
+            put_profile(r->out, &row->profile[k]);
+        }
+    fprintf(r->out, "%s}", *begin == '\n' ? "\n  " : "");
+}
+
+/* --- csv and sql ------------------------------------------------------------------------------ */
+
+static void put_csv(FILE *out, const bench_field *f, int n, bool names) {
+    const char *separator = "";
+    for (int i = 0; i < n; i++) {
+        if (f[i].kind == BENCH_NUMBERS)
+            continue;
+        fputs(separator, out);
+        separator = ",";
+        if (names)
+            fputs(f[i].key, out);
+        else if (f[i].kind == BENCH_TEXT)
+            put_quoted(out, f[i].text, '"');
+        else if (!isnan(f[i].number))
+            put_number(out, &f[i], f[i].number);
+    }
+    putc('\n', out);
+}
+
+static void put_sql_table(FILE *out, const bench_field *f, int n) {
+    const char *separator = "";
+    fputs("CREATE TABLE IF NOT EXISTS llm_bench (", out);
+    for (int i = 0; i < n; i++)
+        if (f[i].kind != BENCH_NUMBERS) {
+            fprintf(out, "%s\n  %s %s", separator, f[i].key,
+                    f[i].kind == BENCH_TEXT      ? "TEXT"
+                    : f[i].kind == BENCH_INTEGER ? "INTEGER"
+                                                 : "REAL");
+            separator = ",";
+        }
+    fputs("\n);\n\n", out);
+}
+
+static void put_sql(FILE *out, const bench_field *f, int n) {
+    const char *separator = "";
+    fputs("INSERT INTO llm_bench (", out);
+    for (int i = 0; i < n; i++)
+        if (f[i].kind != BENCH_NUMBERS) {
+            fprintf(out, "%s%s", separator, f[i].key);
+            separator = ", ";
+        }
+    fputs(") VALUES (", out);
+    separator = "";
+    for (int i = 0; i < n; i++) {
+        if (f[i].kind == BENCH_NUMBERS)
+            continue;
+        fputs(separator, out);
+        separator = ", ";
+        if (f[i].kind == BENCH_TEXT)
+            put_quoted(out, f[i].text, '\'');
+        else if (isnan(f[i].number))
+            fputs("NULL", out);
+        else
+            put_number(out, &f[i], f[i].number);
+    }
+    fputs(");\n", out);
+}
+
+/* --- md --------------------------------------------------------------------------------------- */
+
+typedef struct column {
+    const char *title;
+    int width; /* negative: to the left */
+    bool (*shown)(const bench_options *o);
+    void (*text)(const bench_row *r, char *buf, size_t size);
+} column;
+
+static bool always(const bench_options *o) {
+    (void)o;
+    return true;
+}
+
+static bool several_backends(const bench_options *o) {
+    return o->n_where > 1;
+}
+
+static bool several_threads(const bench_options *o) {
+    return o->threads.n > 1;
+}
+
+static bool has_batch(const bench_options *o) {
+    return o->batch.n > 1 || o->batch.v[0] != 2048;
+}
+
+static bool has_ubatch(const bench_options *o) {
+    return o->ubatch.n > 1 || o->ubatch.v[0] != 512;
+}
+
+static bool has_types(const bench_options *o) {
+    return o->type_k.n > 1 || o->type_v.n > 1 || o->type_k.v[0] != GGL_F16 ||
+           o->type_v.v[0] != GGL_F16;
+}
+
+static bool has_limits(const bench_options *o) {
+    return !o->no_limits;
+}
+
+static void text_size(const bench_row *r, char *buf, size_t size) {
+    bool large = r->model_size >= 1 << 30;
+    snprintf(buf, size, "%.2f %s", r->model_size / (large ? 1 << 30 : 1 << 20),
+             large ? "GiB" : "MiB");
+}
+
+static void text_params(const bench_row *r, char *buf, size_t size) {
+    bool large = r->n_params >= 1e9;
+    snprintf(buf, size, "%.2f %s", r->n_params * (large ? 1e-9 : 1e-6), large ? "B" : "M");
+}
+
+static void text_backend(const bench_row *r, char *buf, size_t size) {
+    snprintf(buf, size, "%s", r->backend);
+}
+
+static void text_threads(const bench_row *r, char *buf, size_t size) {
+    snprintf(buf, size, "%" PRId64, r->test.n_threads);
+}
+
+static void text_batch(const bench_row *r, char *buf, size_t size) {
+    snprintf(buf, size, "%" PRId64, r->test.n_batch);
+}
+
+static void text_ubatch(const bench_row *r, char *buf, size_t size) {
+    snprintf(buf, size, "%" PRId64, r->test.n_ubatch);
+}
+
+static void text_types(const bench_row *r, char *buf, size_t size) {
+    snprintf(buf, size, "%s %s", r->types[0], r->types[1]);
+}
+
+static void text_test(const bench_row *r, char *buf, size_t size) {
+    bench_test_text(&r->test, buf, (unsigned)size);
+}
+
+static int decimals(const bench_row *r) {
+    return r->s_ts.median < 10000 ? 2 : r->s_ts.median < 100000 ? 1 : 0;
+}
+
+static void text_ts(const bench_row *r, char *buf, size_t size) {
+    snprintf(buf, size, "%.*f", decimals(r), r->s_ts.median);
+}
+
+static void text_spread(const bench_row *r, char *buf, size_t size) {
+    const int n = decimals(r);
+    snprintf(buf, size, "%.*f .. %.*f", n, r->s_ts.q1, n, r->s_ts.q3);
+}
+
+static void text_gb(const bench_row *r, char *buf, size_t size) {
+    if (r->gb > 0)
+        snprintf(buf, size, "%.1f", r->gb);
+}
+
+static void text_gmac(const bench_row *r, char *buf, size_t size) {
+    if (r->gmac > 0)
+        snprintf(buf, size, "%.1f", r->gmac);
+}
+
+static void text_percent(const bench_row *r, char *buf, size_t size) {
+    if (r->percent > 0)
+        snprintf(buf, size, "%.0f %%", r->percent);
+    else if (r->gmac > 0 || r->gb > 0)
+        snprintf(buf, size, "unknown");
+}
+
+static const column columns[] = {
+    {"backend", -7, several_backends, text_backend},
+    {"threads", 7, several_threads, text_threads},
+    {"n_batch", 7, has_batch, text_batch},
+    {"n_ubatch", 8, has_ubatch, text_ubatch},
+    {"cache", -7, has_types, text_types},
+    {"test", -12, always, text_test},
+    {"t/s", 9, always, text_ts},
+    {"quartiles", 19, always, text_spread},
+    {"GB/s", 6, always, text_gb},
+    {"GMAC/s", 7, always, text_gmac},
+    {"of limit", 8, has_limits, text_percent},
+};
+enum { N_COLUMNS = sizeof columns / sizeof *columns };
+
+/* Splits have long names; they are as on the command line. */
+static int width_of(const column *c, const bench_options *o) {
+    size_t n = 0;
+    for (size_t i = 0; c->text == text_backend && i < o->n_where; i++) {
+        const bench_where *w = &o->where[i];
+        const size_t layers = w->n_gpu_layers >= 0 ? sizeof "cpu=99,vulkan0=99" : 0,
+                     k = w->split     ? strlen(w->split)
+                         : w->devices ? strlen(w->devices)
+                                      : 0;
+        n = k + layers > n ? k + layers : n;
+    }
+    return c->width < 0 && (int)n > -c->width ? -(int)n : c->width;
+}
+
+/* What is the same in all rows of a model stands above its table, which is narrow that way. */
+static void put_md_head(const bench_report *r, const bench_row *row) {
+    char line[256], size[32], params[32];
+    text_size(row, size, sizeof size);
+    text_params(row, params, sizeof params);
+    fprintf(r->out, "%s%s, %s, %s parameters", r->n ? "\n" : "", row->model_type, size, params);
+    if (!several_backends(r->o))
+        fprintf(r->out, ", %s", row->backend);
+    if (!several_threads(r->o))
+        fprintf(r->out, ", %" PRId64 " thread%s", row->test.n_threads,
+                row->test.n_threads == 1 ? "" : "s");
+    fputs("\n\n", r->out);
+    for (int rule = 0; rule < 2; rule++) {
+        for (int i = 0; i < N_COLUMNS; i++) {
+            const int field = width_of(&columns[i], r->o), width = abs(field);
+            if (!columns[i].shown(r->o))
+                continue;
+            memset(line, '-', sizeof line);
+            if (rule)
+                fprintf(r->out, "| %.*s%c ", width - 1, line, field < 0 ? '-' : ':');
+            else
+                fprintf(r->out, "| %*s ", field, columns[i].title);
+        }
+        fputs("|\n", r->out);
+    }
+}
+
+static void put_md(bench_report *r, const bench_row *row) {
+    if (!r->model || strcmp(r->model, row->test.model) != 0)
+        put_md_head(r, row);
+    r->model = row->test.model;
+    for (int i = 0; i < N_COLUMNS; i++) {
+        char text[128] = "";
+        if (!columns[i].shown(r->o))
+            continue;
+        columns[i].text(row, text, sizeof text);
+        fprintf(r->out, "| %*s ", width_of(&columns[i], r->o), text);
+    }
+    fputs("|\n", r->out);
+}
+
+static void put_md_limits(FILE *out, const bench_row *r) {
+    const bench_limits *l = &r->limit;
+    char int8[32] = "unknown", f32[32] = "unknown", bf16[40] = "";
+    if (l->int8_gmac > 0)
+        snprintf(int8, sizeof int8, "%.1f GMAC/s", l->int8_gmac);
+    if (l->f32_gmac > 0)
+        snprintf(f32, sizeof f32, "%.1f GMAC/s", l->f32_gmac);
+    if (l->bf16_gmac > l->f32_gmac)
+        snprintf(bf16, sizeof bf16, ", bf16 %.1f GMAC/s", l->bf16_gmac);
+    fprintf(out, "limits of %s: memory %.1f GB/s,\n  int8 %s, f32 %s%s\n", r->limit_of, l->read_gb,
+            int8, f32, bf16);
+}
+
+static int larger(int width, const char *text) {
+    const int n = (int)strlen(text);
+    return n <= width ? width : n < 64 ? n : 64;
+}
+
+static void put_md_profile(FILE *out, const bench_row *r, const bench_profile *p, const char *of) {
+    char test[96];
+    if (p->n == 0)
+        return;
+    fprintf(out, "\n%s, %s (%s), %" PRId64 " thread%s: %.2f ms in steps of %.2f ms\n\n",
+            r->model_type, bench_test_text(&r->test, test, sizeof test), of, r->test.n_threads,
+            r->test.n_threads == 1 ? "" : "s", p->ns * 1e-6, p->wall_ns * 1e-6);
+    int op = 2, weight = 6, shape = 5;
+    for (size_t i = 0; i < p->n; i++) {
+        op = larger(op, p->line[i].op);
+        weight = larger(weight, p->line[i].weight);
+        shape = larger(shape, p->line[i].shape);
+    }
+    const char *rule = "----------------------------------------------------------------";
+    fprintf(out, "| %-*s | %-*s | %-5s | %-*s | %7s | %10s | %6s | %6s | %7s |\n", op, "op", weight,
+            "weight", "type", shape, "shape", "calls", "ms", "share", "GB/s", "GMAC/s");
+    fprintf(out,
+            "| %.*s | %.*s | ----- | %.*s | ------: | ---------: | -----: | -----: | ------: |\n",
+            op, rule, weight, rule, shape, rule);
+    for (size_t i = 0; i < p->n; i++) {
+        const bench_profile_line *l = &p->line[i];
+        char gb[32] = "", gmac[32] = "";
+        if (l->bytes > 0 && l->ns > 0)
+            snprintf(gb, sizeof gb, "%.1f", l->bytes / l->ns);
+        if (l->macs > 0 && l->ns > 0)
+            snprintf(gmac, sizeof gmac, "%.1f", l->macs / l->ns);
+        fprintf(out, "| %-*s | %-*s | %-5s | %-*s | %7.0f | %10.3f | %4.1f %% | %6s | %7s |\n", op,
+                l->op, weight, l->weight, l->type, shape, l->shape, l->calls, l->ns * 1e-6,
+                p->ns > 0 ? 100 * l->ns / p->ns : 0, gb, gmac);
+    }
+}
+
+static void put_md_end(const bench_report *r, bench_row *const *rows, size_t n) {
+    fprintf(r->out, n ? "\n" : "");
+    for (size_t i = 0; i < n; i++) {
+        bool told = r->o->no_limits;
+        for (size_t k = 0; k < i; k++)
+            told = told || strcmp(rows[k]->limit_of, rows[i]->limit_of) == 0;
+        if (!told && *rows[i]->limit_of)
+            put_md_limits(r->out, rows[i]);
+    }
+    if (n > 0)
+        fprintf(r->out, "peak memory %.1f MiB, load %.1f ms\n", rows[n - 1]->peak_memory / 1048576,
+                rows[0]->load_ns * 1e-6);
+    for (size_t i = 0; i < n; i++)
+        if (rows[i]->profile) {
+            put_md_profile(r->out, rows[i], &rows[i]->profile[0], "prompt");
+            put_md_profile(r->out, rows[i], &rows[i]->profile[1], "generation");
+        }
+}
+
+/* --- all of them ------------------------------------------------------------------------------ */
+
+void bench_report_begin(bench_report *r, FILE *out, bench_format format, const bench_options *o) {
+    *r = (bench_report){.out = out, .format = format, .o = o};
+    if (format == BENCH_JSON)
+        fputs("[", out);
+}
+
+void bench_report_row(bench_report *r, const bench_row *row) {
+    bench_field f[BENCH_MAX_FIELDS];
+    int n = bench_row_fields(row, f);
+    switch (r->format) {
+    case BENCH_MD:
+        put_md(r, row);
+        break;
+    case BENCH_CSV:
+        if (r->n == 0)
+            put_csv(r->out, f, n, true);
+        put_csv(r->out, f, n, false);
+        break;
+    case BENCH_JSON:
+        fputs(r->n ? ",\n  " : "\n  ", r->out);
+        put_object(r, row, "\n    ", "\n    ");
+        break;
+    case BENCH_JSONL:
+        put_object(r, row, "", " ");
+        putc('\n', r->out);
+        break;
+    case BENCH_SQL:
+        if (r->n == 0)
+            put_sql_table(r->out, f, n);
+        put_sql(r->out, f, n);
+        break;
+    case BENCH_NONE:
+        break;
+    }
+    r->n++;
+    fflush(r->out);
+}
+
+void bench_report_end(bench_report *r, bench_row *const *rows, size_t n) {
+    if (r->format == BENCH_JSON)
+        fputs("\n]\n", r->out);
+    else if (r->format == BENCH_MD)
+        put_md_end(r, rows, n);
+}

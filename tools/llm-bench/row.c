@@ -1,0 +1,91 @@
+#include "row.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "bench_build.h"
+
+const char *bench_test_text(const bench_test *t, char *buf, unsigned size) {
+    char prompt[32] = "", gen[32] = "", depth[32] = "", sequences[32] = "";
+    if (t->n_prompt > 0)
+        snprintf(prompt, sizeof prompt, "pp%" PRId64, t->n_prompt);
+    if (t->n_gen > 0)
+        snprintf(gen, sizeof gen, "%stg%" PRId64, t->n_prompt > 0 ? "+" : "", t->n_gen);
+    if (t->n_depth > 0)
+        snprintf(depth, sizeof depth, " @ d%" PRId64, t->n_depth);
+    if (t->n_sequences > 1)
+        snprintf(sequences, sizeof sequences, " x%" PRId64, t->n_sequences);
+    snprintf(buf, size, "%s%s%s%s", prompt, gen, sequences, depth);
+    return buf;
+}
+
+static bench_field text(const char *key, const char *s) {
+    return (bench_field){.key = key, .kind = BENCH_TEXT, .text = s};
+}
+
+static bench_field whole(const char *key, double x) {
+    return (bench_field){.key = key, .kind = BENCH_INTEGER, .number = x};
+}
+
+static bench_field number(const char *key, double x) {
+    return (bench_field){.key = key, .kind = BENCH_NUMBER, .number = x};
+}
+
+/* What is 0 if it is not known. */
+static bench_field known(const char *key, double x) {
+    return number(key, x > 0 ? x : NAN);
+}
+
+int bench_row_fields(const bench_row *r, bench_field out[BENCH_MAX_FIELDS]) {
+    const bench_test *t = &r->test;
+    const bench_field fields[] = {
+        text("build_commit", BENCH_BUILD_COMMIT),
+        whole("build_number", BENCH_BUILD_NUMBER),
+        text("cpu_info", r->cpu),
+        text("gpu_info", r->device),
+        text("backends", r->backend),
+        text("isa", r->isa),
+        text("model_filename", t->model),
+        text("model_type", r->model_type),
+        whole("model_size", r->model_size),
+        whole("model_n_params", r->n_params),
+        whole("n_batch", (double)t->n_batch),
+        whole("n_ubatch", (double)t->n_ubatch),
+        whole("n_threads", (double)t->n_threads),
+        text("cpu_mask", "0x0"),
+        text("type_k", r->types[0]),
+        text("type_v", r->types[1]),
+        whole("n_gpu_layers", r->n_gpu_layers),
+        whole("n_prompt", (double)t->n_prompt),
+        whole("n_gen", (double)t->n_gen),
+        whole("n_depth", (double)t->n_depth),
+        whole("n_sequences", (double)t->n_sequences),
+        text("test_time", r->time),
+        whole("avg_ns", r->s_ns.mean),
+        whole("stddev_ns", r->s_ns.stddev),
+        number("avg_ts", r->s_ts.mean),
+        number("stddev_ts", r->s_ts.stddev),
+        number("median_ts", r->s_ts.median),
+        number("q1_ts", r->s_ts.q1),
+        number("q3_ts", r->s_ts.q3),
+        number("min_ts", r->s_ts.min),
+        number("max_ts", r->s_ts.max),
+        known("gb_per_s", r->gb),
+        known("gmac_per_s", r->gmac),
+        known("limit_gb_per_s", r->limit.read_gb),
+        known("limit_int8_gmac_per_s", r->limit.int8_gmac),
+        known("limit_f32_gmac_per_s", r->limit.f32_gmac),
+        known("limit_bf16_gmac_per_s", r->limit.bf16_gmac),
+        known("percent_of_limit", r->percent),
+        whole("peak_memory", r->peak_memory),
+        whole("load_ns", r->load_ns),
+        whole("first_token_ns", r->first_token_ns),
+        {.key = "samples_ns", .kind = BENCH_NUMBERS, .numbers = r->ns, .n = r->n},
+        {.key = "samples_ts", .kind = BENCH_NUMBERS, .numbers = r->ts, .n = r->n},
+    };
+    int n = (int)(sizeof fields / sizeof *fields);
+    for (int i = 0; i < n; i++)
+        out[i] = fields[i];
+    return n;
+}

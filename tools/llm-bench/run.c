@@ -1,0 +1,381 @@
+#include "run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/machine.h"
+#include "common/placement.h"
+#include "conform/speed.h"
+#include "costs.h"
+#include "ggl/alloc.h"
+#include "ggl/backends.h"
+#include "llm/session.h"
+
+enum { MAX_SEQUENCES = 16 };
+
+/* A session in which a test is repeated. */
+typedef struct stage {
+    const bench_test *t;
+    placement *placement;
+    placement_options options;
+    llm_session *session;
+    int32_t *token; /* random, the same in each run */
+    int64_t n_tokens;
+    int32_t *slot; /* [n_batch] */
+    void *
+        snapshot[MAX_SEQUENCES]; /* of what cannot be cut back to the depth; NULL: none is needed */
+    size_t snapshot_size[MAX_SEQUENCES];
+    bench_collector *collector;
+    double *eval_ns; /* of prompts and generation, if they are timed apart */
+} stage;
+
+/* --- setting up ------------------------------------------------------------------------------- */
+
+/* Ids over the whole vocabulary, the same for the same length of it. */
+static void fill_tokens(stage *g, int64_t n_vocab) {
+    uint64_t state = 1;
+    for (int64_t i = 0; i < g->n_tokens; i++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        g->token[i] = (int32_t)((state >> 33) % (uint64_t)n_vocab);
+    }
+}
+
+/* st, or if that is GGL_OK what ending has met. */
+static ggl_status stage_fini(stage *g, ggl_status st, ggl_error *err) {
+    for (int i = 0; i < MAX_SEQUENCES; i++)
+        ggl_free(g->snapshot[i]);
+    llm_session_free(g->session);
+    ggl_status closed = placement_close(g->placement, st == GGL_OK ? err : NULL);
+    free(g->token);
+    free(g->slot);
+    return st == GGL_OK ? closed : st;
+}
+
+placement_options bench_placement(const bench_options *o, const bench_where *w) {
+    return (placement_options){.devices = w->devices,
+                               .split = w->split,
+                               .n_gpu_layers = w->n_gpu_layers,
+                               .n_gpu_layers_given = w->n_gpu_layers >= 0,
+                               .strict = o->strict,
+                               .place = o->place};
+}
+
+static int64_t larger(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+static ggl_status stage_init(stage *g, const bench_setup *s, const bench_test *t,
+                             bench_collector *collector, ggl_error *err) {
+    *g = (stage){.t = t, .collector = collector};
+    ggl_backend_params bp = {.n_threads = (int)t->n_threads,
+                             .n_threads_batch = (int)t->n_threads,
+                             .mask = s->o->mask,
+                             .f16_as_bf16 = s->o->f16_as_bf16,
+                             .profile = collector ? bench_collect : NULL,
+                             .profile_ctx = collector};
+    llm_session_params p = llm_session_default();
+    p.n_ctx = t->n_depth + t->n_prompt + t->n_gen;
+    p.n_ubatch = larger(t->n_ubatch, t->n_sequences);
+    p.n_slots = t->n_sequences;
+    p.n_rows = t->n_sequences;
+    p.type_k = (ggl_type)t->type_k;
+    p.type_v = (ggl_type)t->type_v;
+    p.no_repack = s->o->no_repack;
+    g->options = bench_placement(s->o, t->where);
+    ggl_status st = placement_new(&g->placement, NULL, &g->options, &bp, err);
+    if (st == GGL_OK)
+        st = placement_session_new(g->placement, &g->session, s->model, &p, err);
+    if (st == GGL_OK && !*s->noted) {
+        fputs(llm_session_notes(g->session), stderr);
+        *s->noted = true;
+    }
+    if (st == GGL_OK)
+        st = llm_session_alloc(g->session, err);
+    if (st != GGL_OK)
+        return st;
+    g->n_tokens = p.n_ctx;
+    g->token = malloc((size_t)g->n_tokens * sizeof *g->token);
+    g->slot = calloc((size_t)larger(t->n_batch, t->n_sequences), sizeof *g->slot);
+    if (!g->token || !g->slot)
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    fill_tokens(g, llm_session_n_vocab(g->session));
+    return GGL_OK;
+}
+
+/* --- running ---------------------------------------------------------------------------------- */
+
+static void tell_past(stage *g, double n_past) {
+    if (g->collector)
+        g->collector->n_past = n_past;
+}
+
+/* n tokens for one sequence, n_batch at a time. */
+static ggl_status run_prompt(stage *g, int32_t slot, int64_t first, int64_t n, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    int64_t at_once = g->t->n_batch < n ? g->t->n_batch : n;
+    for (int64_t i = 0; i < at_once; i++)
+        g->slot[i] = slot;
+    for (int64_t i = 0, k; i < n && st == GGL_OK; i += k) {
+        k = at_once < n - i ? at_once : n - i;
+        tell_past(g, (double)(first + i) + 0.5 * (double)(k + 1));
+        st = llm_session_eval(
+            g->session, &(llm_batch){.n = k, .token = g->token + first + i, .slot = g->slot}, err);
+    }
+    return st;
+}
+
+static ggl_status run_prompts(stage *g, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    for (int32_t k = 0; k < g->t->n_sequences && st == GGL_OK && g->t->n_prompt > 0; k++)
+        st = run_prompt(g, k, g->t->n_depth, g->t->n_prompt, err);
+    return st;
+}
+
+/* n tokens of each sequence, all sequences at once. *first_ns: when the first ones were there. */
+static ggl_status run_generation(stage *g, int64_t n, int64_t *first_ns, ggl_error *err) {
+    int64_t n_seq = g->t->n_sequences, at = g->t->n_depth + g->t->n_prompt;
+    int32_t token[MAX_SEQUENCES], slot[MAX_SEQUENCES];
+    bool want[MAX_SEQUENCES];
+    ggl_status st = GGL_OK;
+    for (int64_t i = 0; i < n && st == GGL_OK; i++) {
+        for (int64_t k = 0; k < n_seq; k++) {
+            token[k] = g->token[(at + i + 7 * k) % g->n_tokens];
+            slot[k] = (int32_t)k;
+            want[k] = true;
+        }
+        tell_past(g, (double)(at + i + 1));
+        st = llm_session_eval(
+            g->session, &(llm_batch){.n = n_seq, .token = token, .slot = slot, .want = want}, err);
+        if (i == 0)
+            *first_ns = bench_now_ns();
+    }
+    return st;
+}
+
+/* --- going back to the depth -------------------------------------------------------------------
+ */
+
+static ggl_status fill_depth(stage *g, int32_t slot, ggl_error *err) {
+    ggl_status st = llm_session_clear(g->session, slot, err);
+    return st == GGL_OK && g->t->n_depth > 0 ? run_prompt(g, slot, 0, g->t->n_depth, err) : st;
+}
+
+/* Computes the depth once; keeps of it what cannot be cut back. */
+static ggl_status reach_depth(stage *g, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    for (int32_t k = 0; k < g->t->n_sequences && st == GGL_OK; k++) {
+        st = fill_depth(g, k, err);
+        if (st == GGL_OK && g->t->n_depth > 0 &&
+            ggl_sched_has_states(llm_session_sched(g->session)))
+            st = llm_session_save(g->session, k, true, &g->snapshot[k], &g->snapshot_size[k], err);
+    }
+    return st;
+}
+
+static ggl_status go_back(stage *g, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    for (int32_t k = 0; k < g->t->n_sequences && st == GGL_OK; k++) {
+        if (g->t->n_depth == 0)
+            st = llm_session_clear(g->session, k, err);
+        else if (llm_session_cut(g->session, k, g->t->n_depth, NULL) != GGL_OK &&
+                 (!g->snapshot[k] || llm_session_restore(g->session, k, g->snapshot[k],
+                                                         g->snapshot_size[k], NULL) != GGL_OK))
+            st = fill_depth(g, k, err);
+    }
+    return st;
+}
+
+/* --- a test ----------------------------------------------------------------------------------- */
+
+static ggl_status warm_up(stage *g, ggl_error *err) {
+    int64_t first_ns;
+    ggl_status st = run_prompts(g, err);
+    if (st == GGL_OK && g->t->n_gen > 0)
+        st = run_generation(g, 1, &first_ns, err);
+    return st;
+}
+
+static double tokens_of(const bench_test *t) {
+    return (double)((t->n_prompt + t->n_gen) * t->n_sequences);
+}
+
+static ggl_status take_samples(stage *g, bench_row *row, const bench_options *o, ggl_error *err) {
+    double first[BENCH_MAX_SAMPLES];
+    ggl_status st = reach_depth(g, err);
+    if (st == GGL_OK && !o->no_warmup)
+        st = warm_up(g, err);
+    for (int i = 0; i < o->reps && st == GGL_OK; i++) {
+        st = go_back(g, err);
+        if (st != GGL_OK)
+            break;
+        int64_t begin = bench_now_ns(), first_ns = begin;
+        st = run_prompts(g, err);
+        if (g->t->n_prompt > 0)
+            first_ns = bench_now_ns();
+        int64_t generated_ns = first_ns;
+        if (st == GGL_OK && g->t->n_gen > 0)
+            st = run_generation(g, g->t->n_gen, &generated_ns, err);
+        row->ns[i] = (double)larger(bench_now_ns() - begin, 1);
+        row->ts[i] = tokens_of(g->t) / row->ns[i] * 1e9;
+        first[i] = (double)((g->t->n_prompt > 0 ? first_ns : generated_ns) - begin);
+    }
+    if (st != GGL_OK)
+        return st;
+    row->n = (int)o->reps;
+    row->s_ns = bench_summarize(row->ns, row->n);
+    row->s_ts = bench_summarize(row->ts, row->n);
+    row->first_token_ns = bench_summarize(first, row->n).median;
+    return GGL_OK;
+}
+
+/* Once more, on a backend that tells of its steps; prompt and generation apart. */
+static ggl_status take_profile(const bench_setup *s, const bench_test *t, bench_row *row,
+                               ggl_error *err) {
+    bench_collector c = {.on = false};
+    stage g;
+    int64_t first_ns;
+    row->profile = calloc(2, sizeof *row->profile);
+    ggl_status st = stage_init(&g, s, t, &c, err);
+    if (st == GGL_OK && !row->profile)
+        st = ggl_fail(err, GGL_NOMEM, "out of memory");
+    if (st == GGL_OK)
+        st = reach_depth(&g, err);
+    if (st == GGL_OK)
+        st = warm_up(&g, err);
+    if (st == GGL_OK)
+        st = go_back(&g, err);
+    for (int k = 0; k < 2 && st == GGL_OK; k++) {
+        bench_collector_reset(&c);
+        c.on = true;
+        int64_t begin = bench_now_ns();
+        st = k == 0 ? run_prompts(&g, err) : run_generation(&g, t->n_gen, &first_ns, err);
+        double wall = (double)(bench_now_ns() - begin);
+        c.on = false;
+        if (st == GGL_OK && !bench_profile_make(&row->profile[k], &c, wall))
+            st = ggl_fail(err, GGL_NOMEM, "out of memory for the profile");
+    }
+    st = stage_fini(&g, st, err);
+    bench_collector_fini(&c);
+    return st;
+}
+
+/* Rates by the median; of tests of one kind only, as limits are different ones. */
+static ggl_status count_rates(bench_row *row, const bench_setup *s, const bench_test *t,
+                              ggl_error *err) {
+    static bench_costs c;
+    int64_t n_ctx = t->n_depth + t->n_prompt + t->n_gen;
+    ggl_status st = bench_costs_count(&c, s->model, n_ctx, t->n_ubatch, (ggl_type)t->type_k,
+                                      (ggl_type)t->type_v, err);
+    if (st != GGL_OK)
+        return st;
+    double ns = row->s_ns.median, limit = 0, rate = 0;
+    snprintf(row->model_type, sizeof row->model_type, "%s", c.type);
+    row->model_size = c.size;
+    row->n_params = c.n_params;
+    if (t->n_gen == 0) {
+        double n = (double)t->n_prompt,
+               evals = (double)((t->n_prompt + t->n_batch - 1) / t->n_batch);
+        rate = row->gmac = (n * c.trunk_macs + evals * c.tail_macs) / ns;
+        bool rounded = c.weight_type == GGL_F16 && s->o->f16_as_bf16;
+        limit = bench_limit_of(&row->limit, rounded ? GGL_BF16 : c.weight_type);
+    } else if (t->n_prompt == 0) {
+        double past = (double)t->n_depth + 0.5 * (double)(t->n_gen + 1);
+        rate = row->gb = bench_costs_bytes(&c, t->n_sequences, past) * (double)t->n_gen / ns;
+        limit = row->limit.read_gb;
+    }
+    row->percent = limit > 0 ? 100 * rate / limit : 0;
+    return GGL_OK;
+}
+
+/* The one that has all layers; NULL: there are several. row->backend is "vulkan0", or "vulkan0=5".
+ */
+static ggl_backend *only_backend(const bench_row *row, const stage *g) {
+    const size_t n = strcspn(row->backend, "=,");
+    for (int i = 0; i < placement_n_backends(g->placement) && !strchr(row->backend, ','); i++) {
+        ggl_backend *b = placement_backend(g->placement, i);
+        if (strlen(b->name) == n && memcmp(b->name, row->backend, n) == 0)
+            return b;
+    }
+    return NULL;
+}
+
+/* What the only backend could do at most, by operators of its own where it is not the CPU, for
+ * which there are better ones. Measured once for each. */
+static void take_limits(bench_row *row, const bench_setup *s, const stage *g) {
+    static struct known {
+        char name[32];
+        conform_limits l;
+    } known[16];
+    static int n_known;
+    ggl_backend *b = only_backend(row, g);
+    row->limit = (bench_limits){.isa = ""};
+    if (b && strncmp(b->name, "cpu", 3) == 0) {
+        row->limit = s->limits;
+        snprintf(row->limit_of, sizeof row->limit_of, "%d thread%s (%s)", (int)row->test.n_threads,
+                 row->test.n_threads == 1 ? "" : "s", row->isa);
+    }
+    if (!b || *row->limit_of || s->o->no_limits)
+        return;
+    int i = 0;
+    while (i < n_known && strcmp(known[i].name, b->name) != 0)
+        i++;
+    if (i == n_known && n_known < (int)(sizeof known / sizeof *known)) {
+        snprintf(known[i].name, sizeof known[i].name, "%s", b->name);
+        known[n_known++].l = conform_measure_limits(b, bench_brief() ? 0.001 : 1);
+    }
+    if (i == n_known)
+        return;
+    const conform_limits *l = &known[i].l;
+    row->limit.read_gb = l->memory_gb;
+    row->limit.int8_gmac = row->limit.f32_gmac = row->limit.bf16_gmac = l->product_gmac;
+    snprintf(row->limit_of, sizeof row->limit_of, "%s", b->name);
+}
+
+/* Where it ran: which layers, on what. */
+static void tell_place(bench_row *row, const stage *g) {
+    size_t used = 0;
+    snprintf(row->backend, sizeof row->backend, "%s", placement_text(g->placement));
+    row->n_gpu_layers = (double)placement_n_device_layers(g->placement, g->session);
+    for (int i = 0; i < placement_n_backends(g->placement); i++) {
+        const ggl_backend *b = placement_backend(g->placement, i);
+        if (strncmp(b->name, "cpu", 3) != 0 && used < sizeof row->device)
+            used += (size_t)snprintf(row->device + used, sizeof row->device - used, "%s%s",
+                                     used ? "; " : "", b->description);
+    }
+}
+
+ggl_status bench_run(bench_row *row, const bench_setup *s, const bench_test *t, ggl_error *err) {
+    stage g;
+    const ggl_type_info *types[] = {ggl_type_get(t->type_k), ggl_type_get(t->type_v)};
+    *row = (bench_row){.test = *t};
+    for (int i = 0; i < 2; i++)
+        snprintf(row->types[i], sizeof row->types[i], "%s", types[i]->name);
+    snprintf(row->cpu, sizeof row->cpu, "%s", s->cpu);
+    snprintf(row->isa, sizeof row->isa, "%s", bench_peak_best(bench_features(s->o->mask))->name);
+    bench_time_text(row->time, sizeof row->time);
+    int64_t begin = bench_now_ns();
+    ggl_status st = stage_init(&g, s, t, NULL, err);
+    row->load_ns = s->load_ns + (double)(bench_now_ns() - begin);
+    if (st == GGL_OK)
+        st = take_samples(&g, row, s->o, err);
+    if (st == GGL_OK) {
+        tell_place(row, &g);
+        take_limits(row, s, &g);
+    }
+    st = stage_fini(&g, st, err);
+    if (st == GGL_OK && s->o->profile)
+        st = take_profile(s, t, row, err);
+    if (st == GGL_OK)
+        st = count_rates(row, s, t, err);
+    row->peak_memory = (double)bench_peak_memory();
+    return st;
+}
+
+void bench_row_free(bench_row *row) {
+    for (int i = 0; row && row->profile && i < 2; i++)
+        bench_profile_fini(&row->profile[i]);
+    if (row)
+        free(row->profile);
+    free(row);
+}

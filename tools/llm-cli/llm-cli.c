@@ -1,0 +1,511 @@
+/* llm-cli: a prompt in, text out. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/builtin_model.h"
+#include "common/cache_types.h"
+#include "common/input.h"
+#include "common/npy.h"
+#include "common/paths.h"
+#include "common/process.h"
+#include "ggl/alloc.h"
+#include "ggl/backends.h"
+#include "ggl/show.h"
+#include "llm/session.h"
+#include "options.h"
+#include "text_stream.h"
+
+#define TOOL "llm-cli"
+
+typedef struct cli {
+    cli_options o;
+    llm_model *model;
+    const llm_tokenizer *tokenizer; /* NULL: not available; then text is ids */
+    placement *placement;
+    llm_session *session;
+    llm_session_params params; /* of it */
+    llm_sampler *sampler;
+    char *text; /* the prompt's, if it was given as text */
+    size_t text_size;
+    llm_tokens prompt;
+    text_stream out;
+    npy_writer logits;
+    int64_t n_prompt, n_generated;                /* tokens that were done */
+    bool told_nan;
+    double t_begin, t_load, t_prompt, t_generate; /* seconds */
+    bool shows_load;                              /* a line says how far loading is */
+} cli;
+
+/* --- the prompt ------------------------------------------------------------------------------- */
+
+static bool stdin_is_piped(void) {
+    struct stat st;
+    return fstat(STDIN_FILENO, &st) == 0 &&
+           (S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode) || S_ISSOCK(st.st_mode));
+}
+
+static int hex(char c) {
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+/* \n \r \t \' \" \\ \xHH in place; anything else stays as it is. Returns the new length. */
+static size_t unescape(char *s, size_t n) {
+    static const char from[] = "nrt'\"\\", to[] = "\n\r\t'\"\\";
+    size_t m = 0;
+    for (size_t i = 0; i < n; i++) {
+        const char *e = s[i] == '\\' && i + 1 < n ? memchr(from, s[i + 1], sizeof from - 1) : NULL;
+        if (e) {
+            s[m++] = to[e - from];
+            i++;
+        } else if (s[i] == '\\' && i + 3 < n && s[i + 1] == 'x' && hex(s[i + 2]) >= 0 &&
+                   hex(s[i + 3]) >= 0) {
+            s[m++] = (char)(hex(s[i + 2]) * 16 + hex(s[i + 3]));
+            i += 3;
+        } else {
+            s[m++] = s[i];
+        }
+    }
+    return m;
+}
+
+static int check_lengths(const cli *c) {
+    int64_t n = (int64_t)c->prompt.n, n_ctx = llm_session_n_ctx(c->session);
+    if (n > n_ctx)
+        return tool_error(TOOL, 1,
+                          "the prompt has %" PRId64 " tokens, the context %" PRId64
+                          "; a larger one is set with -c",
+                          n, n_ctx);
+    for (int64_t i = 0; i < n; i++)
+        if (c->prompt.id[i] >= llm_session_n_vocab(c->session))
+            return c->o.tokens
+                       ? tool_error(TOOL, 2,
+                                    "token %" PRId32 " is not in the vocabulary of %" PRId64,
+                                    c->prompt.id[i], llm_session_n_vocab(c->session))
+                       : tool_error(TOOL, 1,
+                                    "the tokenizer makes token %" PRId32 ", the model has %" PRId64,
+                                    c->prompt.id[i], llm_session_n_vocab(c->session));
+    return -1;
+}
+
+/* The prompt's text, the caller's (free); NULL with *code set after an error. */
+static char *prompt_text(cli *c, size_t *n, int *code) {
+    char *text = NULL;
+    *n = 0;
+    if (c->o.prompt) {
+        text = strdup(c->o.prompt);
+        *n = text ? strlen(text) : 0;
+        if (text && c->o.escape)
+            *n = unescape(text, *n);
+    } else if (c->o.prompt_file || stdin_is_piped()) {
+        text = tool_read_file(TOOL, c->o.prompt_file ? c->o.prompt_file : "-", n);
+        if (!text) {
+            *code = process_stopped ? process_stop_code() : 1;
+            return NULL;
+        }
+        if (*n > 0 && text[*n - 1] == '\n') /* as llama.cpp: it is the editor's, or echo's */
+            --*n;
+    } else {
+        text = calloc(1, 1);
+    }
+    if (!text)
+        *code = tool_error(TOOL, 1, "out of memory");
+    return text;
+}
+
+static int read_prompt(cli *c) {
+    ggl_error err = {0};
+    ggl_status st = llm_model_tokenizer(c->model, &c->tokenizer, &err);
+    if (c->o.tokens) {
+        int bad = tool_read_ids(TOOL, "--tokens", c->o.tokens, &c->prompt.id, &c->prompt.n);
+        c->prompt.cap = c->prompt.n;
+        return bad >= 0 ? bad : check_lengths(c);
+    }
+    if (st != GGL_OK)
+        return tool_error(TOOL, 1, "%s (a prompt can be given as ids: --tokens 1,2,3)", err.msg);
+    int code = -1;
+    c->text = prompt_text(c, &c->text_size, &code);
+    if (!c->text)
+        return code;
+    unsigned flags = LLM_TOKENIZE_BOS | (c->o.no_special ? 0u : LLM_TOKENIZE_SPECIAL);
+    st = llm_tokenize(c->tokenizer, c->text, c->text_size, flags, &c->prompt, &err);
+    if (st != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    if (c->prompt.n == 0)
+        return tool_error(
+            TOOL, 2,
+            "the prompt is empty, and this model has no token to begin with; give one with -p");
+    return check_lengths(c);
+}
+
+/* --- loading ---------------------------------------------------------------------------------- */
+
+static int open_model(cli *c) {
+    ggl_error err = {0};
+    llm_model_params p = {.arch_path = c->o.arch,
+                          .gguf = {.no_mmap = c->o.no_mmap, .lock = c->o.mlock, .willneed = true},
+                          .ignore = ignore_of(&c->o.ignore)};
+    ggl_status st = c->o.model
+                        ? llm_model_open(&c->model, c->o.model, &p, &err)
+                        : llm_model_open_memory(&c->model, llm_builtin_model,
+                                                llm_builtin_model_size, "built-in model", &p, &err);
+    if (st != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    if (ggl_gguf_lock_failed(llm_model_file(c->model)))
+        fprintf(stderr, TOOL ": note: the model could not be locked into memory (see ulimit -l); "
+                             "it runs all the same\n");
+    return -1;
+}
+
+/* On a terminal, if it takes its time, a line that tells how far it is. */
+static bool on_load(void *ctx, size_t done, size_t total) {
+    cli *c = ctx;
+    if (done < total && isatty(STDERR_FILENO) && process_seconds() - c->t_begin > 0.3)
+        c->shows_load = true;
+    if (c->shows_load)
+        fprintf(stderr, done < total ? "\rloading weights %3.0f %%" : "\r\033[K",
+                100 * (double)done / (double)total);
+    return !process_stopped;
+}
+
+static int open_session(cli *c) {
+    const ggl_backend_params bp = {.n_threads = (int)c->o.n_threads,
+                                   .n_threads_batch = (int)c->o.n_threads_batch,
+                                   .mask = c->o.mask,
+                                   .f16_as_bf16 = c->o.f16_as_bf16};
+    int code = placement_open(&c->placement, TOOL, &c->o.placement, &bp);
+    if (code >= 0)
+        return code;
+    c->params = llm_session_default();
+    llm_session_params *p = &c->params;
+    p->n_ctx = c->o.n_ctx;
+    p->n_ubatch = c->o.n_ubatch;
+    p->n_rows = c->o.logits ? c->o.n_ubatch : 1;
+    p->type_k = tool_cache_type(c->o.type_k);
+    p->type_v = tool_cache_type(c->o.type_v);
+    p->no_repack = c->o.no_repack;
+    p->repack_cache = c->o.repack_cache;
+    p->progress = on_load;
+    p->progress_ctx = c;
+    p->cancelled = process_is_stopped;
+    code = placement_session(c->placement, &c->session, c->model, p);
+    if (code >= 0)
+        return code;
+    fputs(llm_session_notes(c->session), stderr);
+    const int64_t own = llm_model_n_ctx(c->model);
+    if (own > 0 && llm_session_n_ctx(c->session) > own)
+        fprintf(stderr,
+                TOOL ": note: the model was trained on %" PRId64 " tokens at once; what is "
+                     "generated beyond them may make no sense\n",
+                own);
+    return -1;
+}
+
+static int print_plan(const cli *c) {
+    ggl_fprint(stdout, "model        %s\ndescriptor   %s\ncontext      %" PRId64 "\n",
+           ggl_gguf_name(llm_model_file(c->model)), llm_model_arch_origin(c->model),
+           llm_session_n_ctx(c->session));
+    for (int i = 0; i < placement_n_backends(c->placement); i++) {
+        const ggl_backend *b = placement_backend(c->placement, i);
+        printf("backend      %s: %s\n", b->name, b->description);
+    }
+    putchar('\n');
+    ggl_sched_print(llm_session_sched(c->session), stdout, strcmp(c->o.plan, "nodes") == 0);
+    return 0;
+}
+
+/* --- running ---------------------------------------------------------------------------------- */
+
+static void each_logits(void *ctx, int64_t i, const float *logits) {
+    (void)i;
+    cli *c = ctx;
+    npy_row(&c->logits, logits, llm_session_n_vocab(c->session));
+}
+
+/* On a terminal, a line that tells how far a long prompt is. */
+static bool on_progress(void *ctx, int64_t done, int64_t n) {
+    const cli *c = ctx;
+    if (n > c->o.n_ubatch && isatty(STDERR_FILENO)) {
+        fprintf(stderr, done < n ? "\rprompt %" PRId64 " / %" PRId64 " tokens" : "\r\033[K", done,
+                n);
+        tool_set_line(done < n ? TOOL_LINE_PROGRESS : TOOL_LINE_EMPTY);
+    }
+    return !process_stopped;
+}
+
+static int run_prompt(cli *c) {
+    ggl_error err = {0};
+    size_t n = c->prompt.n;
+    bool *want = NULL;
+    if (c->o.logits) {
+        if (npy_open(&c->logits, c->o.logits, (int64_t)n, llm_session_n_vocab(c->session), &err) !=
+            GGL_OK) /* opening a pipe waits for its reader */
+            return process_stopped ? process_stop_code()
+                                   : tool_error(TOOL, 1, "--logits: %s", err.msg);
+        want = malloc(n + 1);
+        if (!want)
+            return tool_error(TOOL, 1, "out of memory");
+        memset(want, 1, n);
+    }
+    llm_batch b = {.n = (int64_t)n,
+                   .token = c->prompt.id,
+                   .want = want,
+                   .each = c->o.logits ? each_logits : NULL,
+                   .progress = on_progress,
+                   .ctx = c};
+    double t = process_seconds();
+    (void)on_progress(c, 0, b.n);
+    ggl_status st = llm_session_eval(c->session, &b, &err);
+    c->t_prompt = process_seconds() - t;
+    c->n_prompt = llm_session_n_past(c->session, 0);
+    if (process_stopped)
+        tool_begin_line();
+    free(want);
+    if (st != GGL_OK && st != GGL_CANCELLED)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    if (c->o.logits && !process_stopped && npy_close(&c->logits, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "--logits: %s", err.msg);
+    return -1;
+}
+
+static void print_token(cli *c, int32_t id) {
+    if (c->tokenizer) {
+        ggl_str text = llm_token_text(c->tokenizer, id, false);
+        text_stream_put(&c->out, text.s, text.n);
+    } else {
+        char text[16];
+        text_stream_put(
+            &c->out, text,
+            (size_t)snprintf(text, sizeof text, "%s%" PRId32, c->n_generated ? "," : "", id));
+    }
+}
+
+/* -1: there is something to choose from. Without a number among the logits any choice would be
+ * noise; a token whose logit alone is NaN is never chosen. */
+static int check_logits(cli *c) {
+    const float *logits = llm_session_logits(c->session);
+    int64_t n = llm_session_n_vocab(c->session), n_nan = 0, n_finite = 0;
+    for (int64_t i = 0; i < n; i++) {
+        n_nan += isnan(logits[i]) != 0;
+        n_finite += isfinite(logits[i]) != 0;
+    }
+    const int64_t at = llm_session_n_past(c->session, 0);
+    if (n_finite == 0)
+        return tool_error(TOOL, 1,
+                          "after %" PRId64 " tokens none of the %" PRId64
+                          " logits is a finite number (%" PRId64
+                          " are NaN): the model's numbers or "
+                          "its descriptor are wrong; llm-arch verify names the first node with a "
+                          "NaN, llm-arch doctor tries other readings",
+                          at, n, n_nan);
+    if (n_nan > 0 && !c->told_nan) {
+        c->told_nan = true;
+        (void)tool_error(TOOL, 0,
+                         "note: after %" PRId64 " tokens %" PRId64 " of %" PRId64
+                         " logits are NaN; such tokens are never chosen",
+                         at, n_nan, n);
+    }
+    return -1;
+}
+
+static int generate(cli *c) {
+    ggl_error err = {0};
+    int64_t n_ctx = llm_session_n_ctx(c->session);
+    llm_sampler_params sp = cli_sampler_params(&c->o);
+    int32_t n_last = (int32_t)(n_ctx < INT32_MAX ? n_ctx : INT32_MAX);
+    if (llm_sampler_new(&c->sampler, &sp, (int32_t)llm_session_n_vocab(c->session), n_last, &err) !=
+        GGL_OK)
+        return tool_error(TOOL, 2, "%s", err.msg);
+    for (size_t i = 0; i < c->prompt.n; i++)
+        llm_sampler_accept(c->sampler, c->prompt.id[i]);
+    if (!c->tokenizer && c->o.n_predict != 0)
+        fprintf(stderr, TOOL ": note: without a tokenizer for this model, ids are printed\n");
+    double t = process_seconds();
+    while ((c->o.n_predict < 0 || c->n_generated < c->o.n_predict) && !process_stopped &&
+           !c->out.failed) {
+        int code = check_logits(c);
+        if (code >= 0)
+            return code;
+        int32_t id = llm_sampler_next(c->sampler, llm_session_logits(c->session));
+        if (c->tokenizer && !c->o.ignore_eos && llm_tokenizer_is_eog(c->tokenizer, id))
+            break;
+        print_token(c, id);
+        c->n_generated++;
+        llm_sampler_accept(c->sampler, id);
+        if (c->n_generated == c->o.n_predict)
+            break;
+        if (llm_session_n_past(c->session, 0) == n_ctx) {
+            fprintf(stderr, "\n" TOOL ": note: the context of %" PRId64 " tokens is full\n", n_ctx);
+            break;
+        }
+        ggl_status st = llm_session_eval(c->session, &(llm_batch){.n = 1, .token = &id}, &err);
+        if (st == GGL_CANCELLED)
+            break;
+        if (st != GGL_OK)
+            return tool_error(TOOL, 1, "%s", err.msg);
+    }
+    c->t_generate = process_seconds() - t;
+    return -1;
+}
+
+static void print_times(const cli *c) {
+    struct rusage r;
+    getrusage(RUSAGE_SELF, &r);
+    double n_prompt = (double)c->n_prompt,
+           n_gen = (double)(c->n_generated > 1 ? c->n_generated - 1 : 0);
+    fprintf(stderr, "\nload        %9.1f ms\n", c->t_load * 1e3);
+    fprintf(stderr, "prompt      %9.1f ms %7.0f tokens %10.1f t/s\n", c->t_prompt * 1e3, n_prompt,
+            c->t_prompt > 0 ? n_prompt / c->t_prompt : 0);
+    fprintf(stderr, "generation  %9.1f ms %7.0f tokens %10.1f t/s\n", c->t_generate * 1e3, n_gen,
+            c->t_generate > 0 ? n_gen / c->t_generate : 0);
+    fprintf(stderr, "peak memory %9.1f MiB\n", (double)r.ru_maxrss / 1024);
+    fprintf(stderr, "descriptor  %s\n", llm_model_arch_origin(c->model));
+}
+
+static int run(cli *c) {
+    c->t_begin = process_seconds();
+    int code = open_model(c);
+    if (code < 0)
+        code = open_session(c);
+    if (code < 0 && c->o.plan)
+        return print_plan(c);
+    if (code < 0)
+        code = read_prompt(c);
+    if (code >= 0)
+        return code;
+    ggl_error err = {0};
+    ggl_status st = llm_session_alloc(c->session, &err);
+    if (st != GGL_OK && c->shows_load)
+        fputs("\r\033[K", stderr);
+    if (st == GGL_CANCELLED)
+        return process_stop_code();
+    char advice[128];
+    if (st != GGL_OK)
+        return tool_error(
+            TOOL, 1, "%s%s", err.msg,
+            placement_advice(c->placement, c->model, &c->params, st, advice, sizeof advice));
+    fputs(llm_session_load_notes(c->session), stderr);
+    c->t_load = process_seconds() - c->t_begin;
+    if (c->text && c->o.display_prompt)
+        text_stream_put(&c->out, c->text, c->text_size);
+    code = c->prompt.n ? run_prompt(c) : -1;
+    if (code < 0 && !process_stopped && c->prompt.n)
+        code = generate(c);
+    text_stream_end(&c->out);
+    if (code >= 0)
+        return code;
+    if (c->n_generated > 0 || (c->o.display_prompt && !c->o.tokens))
+        putchar('\n');
+    print_times(c);
+    if (!placement_report(c->placement, stderr))
+        return 1;
+    return process_stopped ? process_stop_code() : 0;
+}
+
+/* False, after a message: the trace could not be written. */
+static bool finish(cli *c) {
+    npy_abort(&c->logits);
+    llm_sampler_free(c->sampler);
+    llm_session_free(c->session);
+    ggl_error err = {0};
+    bool complete = placement_close(c->placement, &err) == GGL_OK;
+    if (!complete)
+        (void)tool_error(TOOL, 1, "%s", err.msg);
+    llm_model_free(c->model);
+    llm_tokens_fini(&c->prompt);
+    args_list_fini(&c->o.placement.place);
+    ignore_fini(&c->o.ignore);
+    free(c->text);
+    return complete;
+}
+
+/* --- writing a descriptor --------------------------------------------------------------------- */
+
+static bool same_version(const struct stat *a, const struct stat *b) {
+    return a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
+           a->st_size == b->st_size && a->st_ino == b->st_ino;
+}
+
+/* Until the file is another; editors may replace it, so that for a moment there is none. */
+static void wait_for_change(const char *path, const struct stat *before) {
+    struct stat st;
+    while (!process_stopped && (stat(path, &st) != 0 || same_version(&st, before)))
+        nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+}
+
+/* Every branch of the descriptor, not only those that this model takes. */
+static int check_descriptor(const cli *c) {
+    ggl_error err = {0};
+    char *notes = NULL;
+    ggl_status st = llm_arch_check(llm_model_arch(c->model), &notes, &err);
+    if (notes)
+        fputs(notes, stderr);
+    ggl_free(notes);
+    return st == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
+}
+
+static int watch(cli *c) {
+    const cli_options o = c->o;
+    while (!process_stopped) {
+        struct stat before = {0};
+        (void)stat(o.arch, &before);
+        *c = (cli){.o = o};
+        if (open_model(c) < 0 && check_descriptor(c) < 0) {
+            llm_model_free(c->model);
+            c->model = NULL;
+            run(c);
+        }
+        (void)finish(c);
+        fflush(stdout);
+        *c = (cli){.o = o};
+        fprintf(stderr, "watching    %s (Ctrl-C ends)\n", o.arch);
+        wait_for_change(o.arch, &before);
+    }
+    return process_stop_code();
+}
+
+static int check_paths(const cli_options *o) {
+    const bool is_piped = !o->prompt && !o->prompt_file && !o->tokens && stdin_is_piped();
+    const char *cache = o->repack_cache && *o->repack_cache ? o->repack_cache : NULL;
+    const tool_path paths[] = {
+        {"-m", o->model, .needed = true},
+        {"-f", o->prompt_file, .needed = true},
+        {"the prompt", is_piped ? "-" : NULL, .written = false},
+        {"--arch", o->arch, .needed = !o->watch, .or_name = true},
+        {"--logits", o->logits, .written = true},
+        {"--trace", placement_trace(&o->placement), .written = true},
+        {"--repack-cache", cache, .written = true, .optional = true},
+    };
+    return tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
+}
+
+int main(int argc, char **argv) {
+    process_begin();
+    cli c = {0};
+    int code = cli_options_read(&c.o, argc, argv);
+    if (code < 0 && c.o.list_devices) {
+        placement_list(stdout);
+        code = 0;
+    }
+    if (code < 0)
+        code = check_paths(&c.o);
+    if (code < 0)
+        code = process_set_cpus(TOOL, c.o.cpu_mask);
+    if (code >= 0)
+        return tool_finish(TOOL, code);
+    process_set_priority(TOOL, c.o.priority);
+    process_wait_for_stop();
+    code = c.o.watch ? watch(&c) : run(&c);
+    if (!finish(&c))
+        code = code ? code : 1;
+    return tool_finish(TOOL, code);
+}

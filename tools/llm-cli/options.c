@@ -1,0 +1,156 @@
+#include "options.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "common/cache_types.h"
+
+static const cli_options defaults = {
+    .n_predict = -1,
+    .n_batch = 2048,
+    .n_ubatch = 512,
+    .temp = 0.8,
+    .top_p = 0.95,
+    .min_p = 0.05,
+    .repeat_penalty = 1,
+    .top_k = 40,
+    .repeat_last_n = 64,
+    .seed = -1,
+    .display_prompt = true,
+    .escape = true,
+};
+
+int cli_options_read(cli_options *o, int argc, char **argv) {
+    *o = defaults;
+    const arg_option options[] = {
+        {NULL, .help = "model and prompt"},
+        {"-m --model", ARG_STRING, &o->model, .value = "FILE",
+         .help = "a GGUF file (default: the built-in model, which tells stories)"},
+        {"-p --prompt", ARG_STRING, &o->prompt, .value = "TEXT", .may_be_empty = true,
+         .help = "what to go on from (default: standard input, if it is piped)"},
+        {"-f --file", ARG_STRING, &o->prompt_file, .value = "FILE",
+         .help = "the prompt from a file, less one newline at its end"},
+        {"--tokens", ARG_STRING, &o->tokens, .value = "IDS",
+         .help = "the prompt as ids: 1,2,3; nothing is added"},
+        {"-n --predict --n-predict", ARG_INT, &o->n_predict, .value = "N",
+         .help = "tokens to generate (default -1: until the text ends, or the context)", .min = -1,
+         .max = INT32_MAX},
+        {"-c --ctx-size", ARG_INT, &o->n_ctx, .value = "N",
+         .help = "the context, in tokens (default 0: the model's own)", .min = 0, .max = 1 << 30},
+        {"--arch", ARG_STRING, &o->arch, .value = "FILE",
+         .help = "an architecture descriptor to read the model by"},
+        IGNORE_OPTIONS(o->ignore),
+        {"-e --escape", ARG_FLAG, &o->escape,
+         .help = "take \\n, \\t, \\xHH .. in -p as in C (default)"},
+        {"--no-escape", ARG_UNFLAG, &o->escape, .help = "take \\n, \\t, \\xHH .. in -p literally"},
+        {"--no-parse-special", ARG_FLAG, &o->no_special,
+         .help = "text in the prompt that spells a control token is text"},
+        {"--no-display-prompt", ARG_UNFLAG, &o->display_prompt,
+         .help = "print only what is generated"},
+        {"-no-cnv --no-conversation", ARG_FLAG, &o->no_conversation,
+         .help = "accepted for llama.cpp's users: there is no conversation mode"},
+        {"--ignore-eos", ARG_FLAG, &o->ignore_eos, .help = "do not end where the model would"},
+        {NULL, .help = "sampling"},
+        {"--temp --temperature", ARG_FLOAT, &o->temp, .value = "T",
+         .help = "randomness; 0: always the likeliest token (default 0.8)", .min = 0, .max = 1000},
+        {"--top-k", ARG_INT, &o->top_k, .value = "N",
+         .help = "of the N likeliest tokens; 0: of all (default 40)", .min = 0, .max = INT32_MAX},
+        {"--top-p", ARG_FLOAT, &o->top_p, .value = "P",
+         .help = "of the fewest that together reach P; 1: of all (default 0.95)", .min = 0,
+         .max = 1},
+        {"--min-p", ARG_FLOAT, &o->min_p, .value = "P",
+         .help = "not of those below P times the likeliest (default 0.05)", .min = 0, .max = 1},
+        {"--repeat-penalty", ARG_FLOAT, &o->repeat_penalty, .value = "X",
+         .help = "disfavours recent tokens; 1: not (default 1)", .min = 0.001, .max = 1000},
+        {"--repeat-last-n", ARG_INT, &o->repeat_last_n, .value = "N",
+         .help = "how many are recent; -1: all (default 64)", .min = -1, .max = INT32_MAX},
+        {"-s --seed", ARG_INT, &o->seed, .value = "N",
+         .help = "the same seed gives the same text (default -1: another each time)", .min = -1,
+         .max = 9007199254740992.0},
+        {NULL, .help = "machine"},
+        {"-t --threads", ARG_INT, &o->n_threads, .value = "N",
+         .help = "threads for single tokens (default: physical cores)", .min = 1,
+         .max = TOOL_MAX_THREADS},
+        {"-tb --threads-batch", ARG_INT, &o->n_threads_batch, .value = "N",
+         .help = "threads for prompts (default: as -t)", .min = 1, .max = TOOL_MAX_THREADS},
+        {"-C --cpu-mask", ARG_STRING, &o->cpu_mask, .value = "HEX",
+         .help = "run on these CPUs only: bit 0 is CPU 0 (default: wherever the system says)"},
+        {"--prio", ARG_INT, &o->priority, .value = "N",
+         .help = "-1 low, 0 normal (default), 1 medium, 2 high, 3 before all else", .min = -1,
+         .max = 3},
+        {"-b --batch-size", ARG_INT, &o->n_batch, .value = "N",
+         .help = "accepted for llama.cpp's users; -ub counts (default 2048)", .min = 1,
+         .max = INT32_MAX},
+        {"-ub --ubatch-size", ARG_INT, &o->n_ubatch, .value = "N",
+         .help = "tokens of a prompt computed at once (default 512)", .min = 1, .max = 65536},
+        {"-ctk --cache-type-k", ARG_CHOICE, &o->type_k, .value = "TYPE",
+         .help = "type of cached keys: " TOOL_CACHE_TYPES, .choices = tool_cache_types},
+        {"-ctv --cache-type-v", ARG_CHOICE, &o->type_v, .value = "TYPE",
+         .help = "type of cached values: " TOOL_CACHE_TYPES, .choices = tool_cache_types},
+        {"--no-mmap", ARG_FLAG, &o->no_mmap,
+         .help = "read the model into memory instead of mapping the file"},
+        {"--mmap", ARG_UNFLAG, &o->no_mmap, .help = "map it (default)"},
+        {"--mlock", ARG_FLAG, &o->mlock, .help = "keep the model in memory"},
+        {"-nr --no-repack", ARG_FLAG, &o->no_repack,
+         .help = "use weights as the file has them: starts at once and shares the file's memory "
+                 "with other programs, but generates more slowly"},
+        {"--repack-cache", ARG_MAYBE, &o->repack_cache, .value = "FILE",
+         .help = "keep the weights as they were laid out for this machine in FILE (default: beside "
+                 "the model, MODEL.repack; as large as the model), and start from it next time"},
+        {"--f16-as-bf16", ARG_FLAG, &o->f16_as_bf16,
+         .help = "round f16 weights to bf16 at load: faster prompts where the processor has "
+                 "products of bf16; without it they are exact"},
+        {"--cpu-mask-isa", ARG_STRING, &o->mask, .value = "LIST",
+         .help = "instruction sets not to use: avx512,avx2; all: the portable code"},
+        {NULL, .help = "where it runs"},
+        {"--list-devices", ARG_FLAG, &o->list_devices, .help = "what there is to run on, and stop"},
+        PLACEMENT_OPTIONS(o->placement),
+        {NULL, .help = "looking inside"},
+        {"--plan", ARG_MAYBE, &o->plan, .value = "nodes",
+         .help = "print what runs where, what moves and what memory it takes, and stop; nodes: "
+                 "node by node"},
+        {"--watch", ARG_FLAG, &o->watch,
+         .help = "with --arch: whenever that file changes, check it and run the prompt again"},
+        {"--logits", ARG_STRING, &o->logits, .value = "FILE",
+         .help = "write the prompt's logits as .npy, float32 [n_tokens, n_vocab]"},
+        {0}};
+    const args_spec spec = {
+        "llm-cli",
+        "[-m FILE] [-p TEXT] [options]",
+        "Goes on from a prompt. Text goes to standard output, all else to standard error.",
+        options,
+        NULL,
+        cli_hints};
+    int code = args_parse(&spec, argc, argv);
+    if (code >= 0)
+        return code;
+    if (o->plan && *o->plan && strcmp(o->plan, "nodes") != 0)
+        return tool_error("llm-cli", 2, "--plan or --plan=nodes, not --plan=%s", o->plan);
+    if ((o->prompt != NULL) + (o->prompt_file != NULL) + (o->tokens != NULL) > 1)
+        return tool_error("llm-cli", 2, "-p, -f and --tokens exclude each other");
+    if (o->watch && (!o->arch || !(o->prompt || o->prompt_file || o->tokens)))
+        return tool_error("llm-cli", 2,
+                          "--watch needs --arch FILE, and the prompt from -p, -f or --tokens");
+    if (o->repack_cache && o->no_repack)
+        return tool_error("llm-cli", 2, "--repack-cache and --no-repack exclude each other");
+    if (o->f16_as_bf16 && o->no_repack)
+        return tool_error("llm-cli", 2, "--f16-as-bf16 and --no-repack exclude each other");
+    if (o->n_batch < o->n_ubatch)
+        o->n_ubatch = o->n_batch;
+    if (o->seed < 0)
+        o->seed = (int64_t)time(NULL);
+    o->placement.shadow_seed = (uint64_t)o->seed;
+    return -1;
+}
+
+llm_sampler_params cli_sampler_params(const cli_options *o) {
+    llm_sampler_params p = llm_sampler_default();
+    p.temp = (float)o->temp;
+    p.top_k = (int32_t)o->top_k;
+    p.top_p = (float)o->top_p;
+    p.min_p = (float)o->min_p;
+    p.repeat_penalty = (float)o->repeat_penalty;
+    p.repeat_last_n = (int32_t)o->repeat_last_n;
+    p.seed = (uint64_t)o->seed;
+    return p;
+}

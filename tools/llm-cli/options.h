@@ -1,0 +1,29 @@
+/* The command line of llm-cli: names and defaults as llama.cpp's users know them. */
+#ifndef TOOLS_CLI_OPTIONS_H
+#define TOOLS_CLI_OPTIONS_H
+
+#include "common/args.h"
+#include "common/ignore.h"
+#include "common/placement.h"
+#include "llm/sampler.h"
+
+typedef struct cli_options {
+    tool_ignore ignore;
+    const char *model, *prompt, *prompt_file, *tokens, *logits, *arch, *mask, *cpu_mask,
+        *repack_cache, *plan; /* plan: NULL, "", or "nodes" */
+    int64_t n_predict, n_ctx, n_batch, n_ubatch, n_threads, n_threads_batch, priority;
+    int type_k, type_v; /* index into tool_cache_types */
+    double temp, top_p, min_p, repeat_penalty;
+    int64_t top_k, repeat_last_n, seed;
+    placement_options placement;
+    bool list_devices, watch, no_mmap, mlock, no_repack, f16_as_bf16, display_prompt, escape,
+        ignore_eos, no_special, no_conversation;
+} cli_options;
+
+extern const arg_hint cli_hints[]; /* for flags that llama.cpp has, and llm-cli not */
+
+/* -1: go on; else the exit code. */
+int cli_options_read(cli_options *o, int argc, char **argv);
+llm_sampler_params cli_sampler_params(const cli_options *o);
+
+#endif

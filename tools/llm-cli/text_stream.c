@@ -1,0 +1,51 @@
+#include "text_stream.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/args.h"
+
+/* How many bytes a character takes that begins with c; 1 for bytes that begin none. */
+static size_t char_size(unsigned char c) {
+    return c >= 0xf0 && c < 0xf8 ? 4 : c >= 0xe0 ? (c < 0xf0 ? 3 : 1) : c >= 0xc2 ? 2 : 1;
+}
+
+size_t utf8_complete(const char *text, size_t n) {
+    for (size_t back = 1; back <= 3 && back <= n; back++) {
+        unsigned char c = (unsigned char)text[n - back];
+        if ((c & 0xc0) != 0x80) /* the last byte that can begin a character */
+            return char_size(c) > back ? n - back : n;
+    }
+    return n;
+}
+
+static void write_out(text_stream *s, const char *text, size_t n) {
+    if (s->failed || n == 0)
+        return;
+    s->failed = fwrite(text, 1, n, stdout) != n || fflush(stdout) != 0;
+    if (s->failed)
+        tool_output_lost(errno);
+    tool_set_line(text[n - 1] == '\n' ? TOOL_LINE_EMPTY : TOOL_LINE_TEXT);
+}
+
+void text_stream_put(text_stream *s, const char *text, size_t n) {
+    while (s->n && s->n < sizeof s->waiting &&
+           n) { /* complete what waits, byte by byte: at most three */
+        s->waiting[s->n++] = *text++;
+        n--;
+        if (utf8_complete(s->waiting, s->n) == s->n) {
+            write_out(s, s->waiting, s->n);
+            s->n = 0;
+        }
+    }
+    size_t whole = utf8_complete(text, n);
+    write_out(s, text, whole);
+    memcpy(s->waiting + s->n, text + whole, n - whole);
+    s->n += n - whole;
+}
+
+void text_stream_end(text_stream *s) {
+    write_out(s, s->waiting, s->n);
+    s->n = 0;
+}

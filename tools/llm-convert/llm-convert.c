@@ -1,0 +1,157 @@
+/* llm-convert: a Hugging Face folder to a GGUF file, as a descriptor's convert section says. docs/tools.md. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/args.h"
+#include "common/paths.h"
+#include "common/process.h"
+#include "ggl/backends.h"
+#include "ggl/show.h"
+#include "llm/convert.h"
+
+static const char TOOL[] = "llm-convert";
+
+typedef struct options {
+    const char *out, *arch, *arch_class;
+    int type, extra;
+    bool vocab_only, no_tokenizer, dry_run;
+    arg_list folder, ignore_config, ignore_tensor;
+} options;
+
+/* Percent, where someone watches; a line that the next one overwrites. */
+static void show_progress(void *ctx, size_t done, size_t total) {
+    int *shown = ctx, percent = total ? (int)((double)done / (double)total * 100) : 100;
+    if (percent == *shown)
+        return;
+    *shown = percent;
+    fprintf(stderr, "\r%3d%% of %.1f MiB%s", percent, (double)total / 0x1p20, done == total ? "\r                          \r" : "");
+    fflush(stderr);
+}
+
+static void print_notes(const char *notes) {
+    for (const char *s = notes, *end; *s; s = end + 1) {
+        end = strchr(s, '\n');
+        ggl_fprint(stderr, "note: %.*s\n", (int)(end - s), s);
+    }
+}
+
+static void print_line(void *ctx, const char *text) {
+    (void)ctx;
+    ggl_fprint(stdout, "%s\n", text);
+}
+
+/* Of a dry run; takes c. */
+static int report(llm_converter *c) {
+    ggl_error err = {0};
+    size_t n_faults;
+    ggl_status s = llm_converter_report(c, print_line, NULL, &n_faults, &err);
+    llm_converter_free(c);
+    return s != GGL_OK ? tool_error(TOOL, 1, "%s", err.msg) : n_faults > 0;
+}
+
+static int convert(const options *o, ggl_backend *reference) {
+    ggl_error err = {0};
+    llm_converter *c;
+    int shown = -1;
+    llm_convert_params params = llm_convert_default();
+    params.arch_path = o->arch;
+    params.type = (llm_convert_type)o->type;
+    params.backend = reference;
+    params.arch_class = o->arch_class;
+    params.dry_run = o->dry_run;
+    params.ignore = (llm_arch_ignore){.key = o->ignore_config.s,
+                                      .tensor = o->ignore_tensor.s,
+                                      .n_key = o->ignore_config.n,
+                                      .n_tensor = o->ignore_tensor.n};
+    params.vocab_only = o->vocab_only;
+    params.no_tokenizer = o->no_tokenizer;
+    params.extra_tokens = (llm_convert_extra)o->extra;
+    if (isatty(STDERR_FILENO)) {
+        params.progress = show_progress;
+        params.progress_ctx = &shown;
+    }
+    if (llm_converter_open(&c, o->folder.s[0], &params, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    ggl_fprint(stderr, "%s: architecture %s, by %s\n", llm_converter_class(c), llm_converter_family(c), llm_converter_origin(c));
+    print_notes(llm_converter_notes(c));
+    if (o->vocab_only && !llm_converter_has_tokenizer(c)) {
+        llm_converter_free(c);
+        return tool_error(TOOL, 1, "%s has no tokenizer, so --vocab-only leaves nothing to write",
+                          o->folder.s[0]);
+    }
+    if (o->dry_run)
+        return report(c);
+    ggl_status s = llm_converter_write(c, o->out, &err);
+    if (s == GGL_OK)
+        fprintf(stderr, "%s: %zu tensor%s, %.1f MiB\n", o->out, llm_converter_n_tensors(c), llm_converter_n_tensors(c) == 1 ? "" : "s", (double)llm_converter_size(c) / 0x1p20);
+    else if (shown >= 0)
+        fputc('\n', stderr);
+    llm_converter_free(c);
+    return s == GGL_OK ? 0 : tool_error(TOOL, 1, "%s", err.msg);
+}
+
+int main(int argc, char **argv) {
+    process_begin();
+    static const char *const types[] = {"auto", "f32", "f16", "bf16", NULL}; /* llm_convert_type */
+    static const char *const extras[] = {"refuse", "cut", NULL};             /* llm_convert_extra */
+    options o = {0};
+    const arg_option table[] = {
+        {"-o --output", ARG_STRING, &o.out, .value = "FILE",
+         .help = "GGUF file to write (required)"},
+        {"--type", ARG_CHOICE, &o.type, .value = "TYPE", .choices = types,
+         .help = "of matrices: f32, f16, bf16; auto, the default: as the folder has them. All else "
+                 "is f32"},
+        {"--arch", ARG_STRING, &o.arch, .value = "FILE",
+         .help = "descriptor whose convert section to use, instead of the built-in one for the "
+                 "folder's architecture"},
+        {"--arch-class", ARG_STRING, &o.arch_class, .value = "NAME",
+         .help =
+             "the convert section to use, instead of the one for config.json's \"architectures\""},
+        {"--dry-run", ARG_FLAG, &o.dry_run,
+         .help = "write nothing; print keys and tensors with the lines that make and read them, "
+                 "and all faults"},
+        {"--vocab-only", ARG_FLAG, &o.vocab_only, .help = "write keys and tokenizer, no tensors"},
+        {"--no-tokenizer", ARG_FLAG, &o.no_tokenizer, .help = "leave the tokenizer out"},
+        {"--extra-tokens", ARG_CHOICE, &o.extra, .value = "WHAT", .choices = extras,
+         .help = "tokens that the model has no rows for: refuse, the default; cut: leave them out"},
+        {"--ignore-config", ARG_LIST, &o.ignore_config, .value = "PATTERN", .may_be_empty = true,
+         .help = "go on although no line reads values of config.json of these names "
+                 "('rope_scaling.*'); repeatable"},
+        {"--ignore-tensor", ARG_LIST, &o.ignore_tensor, .value = "PATTERN",
+         .help = "go on although no line reads tensors of these names; repeatable"},
+        {0}};
+    const args_spec spec = {
+        TOOL,
+        "FOLDER -o FILE [options]",
+        "Makes a GGUF file from a Hugging Face folder: config.json, safetensors, tokenizer.",
+        table,
+        &o.folder,
+        NULL};
+    int code = args_parse(&spec, argc, argv);
+    if (code < 0 && o.folder.n != 1)
+        code = tool_error(TOOL, 2, o.folder.n ? "one folder at a time" : "which FOLDER? --help tells more");
+    if (code < 0 && !o.out && !o.dry_run)
+        code = tool_error(TOOL, 2, "-o FILE is missing; --help tells more");
+    if (code < 0 && o.vocab_only && o.no_tokenizer)
+        code = tool_error(TOOL, 2, "--vocab-only and --no-tokenizer leave nothing to write");
+    const tool_path paths[] = {{"FOLDER", code < 0 ? o.folder.s[0] : NULL, .written = false},
+                               {"--arch", o.arch, .written = false},
+                               {"-o", o.dry_run ? NULL : o.out, .written = true}};
+    if (code < 0)
+        code = tool_check_paths(TOOL, paths, 3);
+    if (code < 0) {
+        ggl_error err = {0};
+        ggl_backend *reference = NULL;
+        const ggl_backend_params params = {.n_threads = 1, .n_threads_batch = 1};
+        if (ggl_backend_open(&reference, "reference", &params, &err) != GGL_OK)
+            code = tool_error(TOOL, 1, "%s", err.msg);
+        else
+            code = convert(&o, reference);
+        ggl_backend_close(reference);
+    }
+    args_list_fini(&o.folder);
+    args_list_fini(&o.ignore_config);
+    args_list_fini(&o.ignore_tensor);
+    return tool_finish(TOOL, code);
+}

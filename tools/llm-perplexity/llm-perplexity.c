@@ -1,0 +1,541 @@
+/* llm-perplexity: how well a model predicts a text, and how far its predictions are from those of
+ * another. docs/tools.md. It counts as llama.cpp's tool of that name does: chunks of n_ctx tokens,
+ * each by itself, of which the second half is scored. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/args.h"
+#include "common/builtin_model.h"
+#include "common/cache_types.h"
+#include "common/ignore.h"
+#include "common/input.h"
+#include "common/paths.h"
+#include "common/placement.h"
+#include "common/process.h"
+#include "common/work_share.h"
+#include "llm/session.h"
+#include "log_softmax.h"
+#include "logits_file.h"
+#include "ppl_stats.h"
+
+#define TOOL "llm-perplexity"
+
+enum { DEFAULT_CTX = 512, MAX_ROWS = 64, MAX_ROWS_SIZE = 64 << 20 };
+
+typedef struct options {
+    tool_ignore ignore;
+    const char *model, *text, *arch, *mask, *base;
+    placement_options placement;
+    int64_t n_ctx, n_chunk, n_batch, n_ubatch, n_threads;
+    int type_k, type_v, format;
+    bool compare, no_mmap, f16_as_bf16, ctx_given;
+} options;
+
+enum { FORMAT_TEXT, FORMAT_JSON };
+
+/* What is found out of a row of logits, apart from all others. */
+typedef struct row_result {
+    double nll;
+    bool finite, base_ok;
+    log_compared c;
+} row_result;
+
+typedef struct ppl {
+    options o;
+    llm_model *model;
+    placement *placement;
+    llm_session *session;
+    llm_tokens tokens; /* of the whole text, or the other file's */
+    int32_t bos;       /* -1: the model puts none before a text */
+    logits_head head;
+    logits_reader base;
+    logits_writer save;
+    /* rows of logits that wait to be looked at */
+    float *row;         /* [max_rows][n_vocab] */
+    uint16_t *code;     /* [max_rows][log_probs_size], if the other file is written or read */
+    row_result *result; /* [max_rows] */
+    int64_t max_rows, n_rows;
+    int64_t chunk, first; /* the chunk, and where in it row 0 stands */
+    int bad_row;          /* position in the chunk of logits that are no numbers; -1 */
+    int bad_base;         /* the same of the other file's codes that are of no probabilities */
+    ppl_stats stats;
+    double *kld, *p_diff; /* [n_chunk * scored] */
+    double *running;      /* [n_chunk]: the perplexity after each */
+    bool terminal;
+    int n_threads; /* that look at rows */
+} ppl;
+
+/* --- options ---------------------------------------------------------------------------------- */
+
+static int read_options(options *o, int argc, char **argv) {
+    static const char *const formats[] = {"text", "json", NULL};
+    *o = (options){.n_ctx = DEFAULT_CTX, .n_chunk = -1, .n_batch = 2048, .n_ubatch = 512};
+    const arg_option table[] = {
+        {"-m --model", ARG_STRING, &o->model, .value = "FILE",
+         .help = "a GGUF file (default: the built-in model)"},
+        {"-f --file", ARG_STRING, &o->text, .value = "FILE", .help = "the text; -: standard input"},
+        {"-c --ctx-size", ARG_INT, &o->n_ctx, .value = "N",
+         .help = "tokens of a chunk (default 512)", .min = 4, .max = 1 << 24,
+         .given = &o->ctx_given},
+        {"--chunks", ARG_INT, &o->n_chunk, .value = "N", .help = "chunks to take (default -1: all)",
+         .min = -1, .max = INT32_MAX},
+        {"--kl-divergence-base", ARG_STRING, &o->base, .value = "FILE",
+         .help =
+             "save the model's log-probabilities there; with --kl-divergence: compare with them"},
+        {"--kl-divergence", ARG_FLAG, &o->compare,
+         .help = "compare with --kl-divergence-base, on the text that it was made of"},
+        {"-o --output", ARG_CHOICE, &o->format, .value = "FORMAT", .choices = formats,
+         .help = "text (default), json"},
+        {NULL, .help = "machine"},
+        {"-t --threads", ARG_INT, &o->n_threads, .value = "N",
+         .help = "threads (default: physical cores); the result does not depend on it", .min = 1,
+         .max = TOOL_MAX_THREADS},
+        {"-b --batch-size", ARG_INT, &o->n_batch, .value = "N",
+         .help = "accepted for llama.cpp's users; -ub counts (default 2048)", .min = 1,
+         .max = INT32_MAX},
+        {"-ub --ubatch-size", ARG_INT, &o->n_ubatch, .value = "N",
+         .help = "tokens computed at once (default 512)", .min = 1, .max = 65536},
+        {"-ctk --cache-type-k", ARG_CHOICE, &o->type_k, .value = "TYPE",
+         .help = "type of cached keys: " TOOL_CACHE_TYPES, .choices = tool_cache_types},
+        {"-ctv --cache-type-v", ARG_CHOICE, &o->type_v, .value = "TYPE",
+         .help = "type of cached values: " TOOL_CACHE_TYPES, .choices = tool_cache_types},
+        {"--arch", ARG_STRING, &o->arch, .value = "FILE",
+         .help = "an architecture descriptor to read the model by"},
+        IGNORE_OPTIONS(o->ignore),
+        {"--no-mmap", ARG_FLAG, &o->no_mmap,
+         .help = "read the model into memory instead of mapping the file"},
+        {"--f16-as-bf16", ARG_FLAG, &o->f16_as_bf16,
+         .help = "round f16 weights to bf16 at load: faster prompts where the processor has "
+                 "products of bf16; without it they are exact"},
+        PLACEMENT_OPTIONS(o->placement),
+        {"--cpu-mask-isa", ARG_STRING, &o->mask, .value = "LIST",
+         .help = "instruction sets not to use: avx512,avx2; all: the portable code"},
+        {0}};
+    const args_spec spec = {TOOL,
+                            "[-m MODEL] -f TEXT [options]",
+                            "Measures how well a model predicts a text: exp of the mean of -log p "
+                            "over the second halves of chunks.\n"
+                            "Results go to standard output, all else to standard error.",
+                            table,
+                            NULL,
+                            NULL};
+    int code = args_parse(&spec, argc, argv);
+    if (code >= 0)
+        return code;
+    if (o->compare && !o->base)
+        return tool_error(
+            TOOL, 2, "--kl-divergence needs the file to compare with: --kl-divergence-base FILE");
+    if (!o->compare && !o->text)
+        return tool_error(TOOL, 2, "-f TEXT is missing; --help tells more");
+    if (o->n_ubatch > o->n_batch)
+        o->n_ubatch = o->n_batch;
+    return -1;
+}
+
+/* --- the text --------------------------------------------------------------------------------- */
+
+/* Whether the model begins texts with a token: then every chunk begins with it. */
+static int find_bos(ppl *p, const llm_tokenizer *t) {
+    ggl_error err = {0};
+    llm_tokens empty = {0};
+    if (llm_tokenize(t, "", 0, LLM_TOKENIZE_BOS, &empty, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    int32_t bos = llm_tokenizer_bos(t);
+    p->bos = empty.n > 0 && bos >= 0 && empty.id[0] == bos ? bos : -1;
+    llm_tokens_fini(&empty);
+    return -1;
+}
+
+static int read_text(ppl *p, const llm_tokenizer *t) {
+    ggl_error err = {0};
+    size_t n;
+    char *text = tool_read_file(TOOL, p->o.text, &n);
+    if (!text)
+        return process_stopped ? process_stop_code() : 1;
+    if (n > 0 &&
+        text[n - 1] == '\n') /* as llama.cpp's -f: one newline at the end is not the text's */
+        n--;
+    ggl_status s = llm_tokenize(t, text, n, LLM_TOKENIZE_BOS, &p->tokens, &err);
+    free(text);
+    return s == GGL_OK ? -1 : tool_error(TOOL, 1, "%s: %s", p->o.text, err.msg);
+}
+
+/* Where the tokens come from, and how they are cut. */
+static int choose_chunks(ppl *p) {
+    ggl_error err = {0};
+    const llm_tokenizer *t = NULL;
+    if (llm_model_tokenizer(p->model, &t, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    int code = find_bos(p, t);
+    if (code >= 0)
+        return code;
+    if (p->o.compare) {
+        if (logits_open(&p->base, p->o.base, &err) != GGL_OK)
+            return tool_error(TOOL, 1, "%s", err.msg);
+        if (p->o.ctx_given && p->o.n_ctx != p->base.head.n_ctx)
+            return tool_error(TOOL, 2, "-c %" PRId64 ": %s was made with %" PRId64, p->o.n_ctx,
+                              p->o.base, p->base.head.n_ctx);
+        if (p->o.text)
+            fprintf(stderr, TOOL ": note: the text is that of %s; -f is not read\n", p->o.base);
+        p->head = p->base.head;
+    } else {
+        int64_t own = llm_model_n_ctx(p->model);
+        p->head.n_ctx = p->o.n_ctx;
+        if (!p->o.ctx_given && own >= 4 && own < DEFAULT_CTX) {
+            fprintf(stderr, TOOL ": note: chunks of %" PRId64 " tokens, the model's context\n",
+                    own);
+            p->head.n_ctx = own;
+        } else if (own > 0 && p->o.n_ctx > own) {
+            fprintf(stderr, TOOL ": note: the model was trained on %" PRId64 " tokens at once\n",
+                    own);
+        }
+        code = read_text(p, t);
+        if (code >= 0)
+            return code;
+        if ((int64_t)p->tokens.n < 2 * p->head.n_ctx)
+            return tool_error(
+                TOOL, 1, "%s has %zu tokens; with -c %" PRId64 " at least %" PRId64 " are needed",
+                p->o.text, p->tokens.n, p->head.n_ctx, 2 * p->head.n_ctx);
+        p->head.n_chunk = (int64_t)p->tokens.n / p->head.n_ctx;
+    }
+    if (p->o.n_chunk >= 0 && p->o.n_chunk < p->head.n_chunk)
+        p->head.n_chunk = p->o.n_chunk;
+    return p->head.n_chunk > 0 ? -1 : tool_error(TOOL, 2, "--chunks 0 leaves nothing to do");
+}
+
+/* --- loading ---------------------------------------------------------------------------------- */
+
+static int open_model(ppl *p) {
+    ggl_error err = {0};
+    const options *o = &p->o;
+    llm_model_params mp = {.arch_path = o->arch, .gguf = {.no_mmap = o->no_mmap, .willneed = true},
+                           .ignore = ignore_of(&o->ignore)};
+    ggl_status s = o->model
+                       ? llm_model_open(&p->model, o->model, &mp, &err)
+                       : llm_model_open_memory(&p->model, llm_builtin_model, llm_builtin_model_size,
+                                               "built-in model", &mp, &err);
+    return s == GGL_OK ? -1 : tool_error(TOOL, 1, "%s", err.msg);
+}
+
+static int open_session(ppl *p) {
+    ggl_error err = {0};
+    const options *o = &p->o;
+    ggl_backend_params bp = {.n_threads = (int)o->n_threads,
+                             .n_threads_batch = (int)o->n_threads,
+                             .mask = o->mask,
+                             .f16_as_bf16 = o->f16_as_bf16};
+    int code = placement_open(&p->placement, TOOL, &o->placement, &bp);
+    if (code >= 0)
+        return code;
+    llm_session_params sp = llm_session_default();
+    sp.n_ctx = p->head.n_ctx;
+    sp.n_ubatch = o->n_ubatch;
+    sp.n_rows = o->n_ubatch < MAX_ROWS ? o->n_ubatch : MAX_ROWS;
+    sp.cancelled = process_is_stopped;
+    sp.type_k = tool_cache_type(o->type_k);
+    sp.type_v = tool_cache_type(o->type_v);
+    code = placement_session(p->placement, &p->session, p->model, &sp);
+    if (code >= 0)
+        return code;
+    ggl_status st = llm_session_alloc(p->session, &err);
+    if (st != GGL_OK) {
+        char advice[128];
+        return tool_error(TOOL, 1, "%s%s", err.msg,
+                          placement_advice(p->placement, p->model, &sp, st, advice, sizeof advice));
+    }
+    fputs(llm_session_notes(p->session), stderr);
+    int64_t n_vocab = llm_session_n_vocab(p->session);
+    if (o->compare && n_vocab != p->head.n_vocab)
+        return tool_error(TOOL, 1, "%s is of a vocabulary of %" PRId64 ", the model's is %" PRId64,
+                          o->base, p->head.n_vocab, n_vocab);
+    p->head.n_vocab = n_vocab;
+    for (size_t i = 0; i < p->tokens.n; i++) /* the last of a chunk is never run, only looked up */
+        if (p->tokens.id[i] < 0 || p->tokens.id[i] >= n_vocab)
+            return tool_error(TOOL, 1,
+                              "the tokenizer makes token %" PRId32 ", the model has %" PRId64,
+                              p->tokens.id[i], n_vocab);
+    return -1;
+}
+
+static int take_memory(ppl *p) {
+    int64_t n_vocab = p->head.n_vocab, rows = MAX_ROWS_SIZE / (4 * n_vocab);
+    size_t n_scored = (size_t)(p->head.n_chunk * logits_scored(p->head.n_ctx));
+    p->max_rows = rows < 1 ? 1 : rows < MAX_ROWS ? rows : MAX_ROWS;
+    p->row = calloc((size_t)(p->max_rows * n_vocab), sizeof *p->row);
+    p->result = calloc((size_t)p->max_rows, sizeof *p->result);
+    p->running = calloc((size_t)p->head.n_chunk, sizeof *p->running);
+    if (p->o.base)
+        p->code = calloc((size_t)(p->max_rows * log_probs_size(n_vocab)), sizeof *p->code);
+    if (p->o.compare) {
+        p->kld = calloc(n_scored, sizeof *p->kld);
+        p->p_diff = calloc(n_scored, sizeof *p->p_diff);
+    }
+    p->n_threads = p->o.n_threads ? (int)p->o.n_threads : work_threads();
+    if (!p->row || !p->result || !p->running || (p->o.base && !p->code) ||
+        (p->o.compare && (!p->kld || !p->p_diff)))
+        return tool_error(TOOL, 1, "out of memory");
+    return -1;
+}
+
+/* --- scoring ---------------------------------------------------------------------------------- */
+
+static const int32_t *chunk_tokens(const ppl *p) {
+    return (p->o.compare ? p->base.token : p->tokens.id) + p->chunk * p->head.n_ctx;
+}
+
+static void score_row(void *ctx, size_t k, int thread) {
+    (void)thread;
+    ppl *p = ctx;
+    int64_t n = p->head.n_vocab, at = p->first + (int64_t)k;
+    const float *logits = p->row + (int64_t)k * n;
+    int32_t next = chunk_tokens(p)[at + 1];
+    row_result *r = &p->result[k];
+    log_softmax s = log_softmax_of(logits, n);
+    *r = (row_result){.finite = s.finite, .base_ok = true};
+    if (!s.finite)
+        return;
+    uint16_t *code = p->code ? p->code + (int64_t)k * log_probs_size(n) : NULL;
+    if (p->o.compare) {
+        r->base_ok = logits_row(&p->base, p->chunk, at - p->head.n_ctx / 2, code);
+        if (r->base_ok)
+            r->c = log_compare(&s, logits, n, code, next);
+    } else {
+        r->nll = -log_softmax_at(&s, logits, next);
+        if (code)
+            log_probs_encode(&s, logits, n, code);
+    }
+}
+
+/* The waiting rows, looked at by all threads and counted in order. */
+static void score_rows(ppl *p) {
+    work_share(p->n_threads, (size_t)p->n_rows, score_row, p);
+    for (int64_t k = 0; k < p->n_rows; k++) {
+        const row_result *r = &p->result[k];
+        if (!r->finite && p->bad_row < 0)
+            p->bad_row = (int)(p->first + k);
+        if (!r->base_ok && p->bad_base < 0)
+            p->bad_base = (int)(p->first + k);
+        if (p->bad_row >= 0 || p->bad_base >= 0)
+            break;
+        if (p->o.compare) {
+            p->kld[p->stats.n] = r->c.kld;
+            p->p_diff[p->stats.n] = r->c.p_diff;
+            ppl_add_compared(&p->stats, &r->c);
+        } else {
+            ppl_add(&p->stats, r->nll);
+            if (p->code)
+                logits_put(&p->save, p->code + k * log_probs_size(p->head.n_vocab),
+                           log_probs_size(p->head.n_vocab));
+        }
+    }
+    p->n_rows = 0;
+}
+
+static void on_logits(void *ctx, int64_t i, const float *logits) {
+    ppl *p = ctx;
+    if (p->n_rows == 0)
+        p->first = i;
+    memcpy(p->row + p->n_rows * p->head.n_vocab, logits, (size_t)p->head.n_vocab * sizeof *logits);
+    if (++p->n_rows == p->max_rows)
+        score_rows(p);
+}
+
+static bool on_progress(void *ctx, int64_t done, int64_t n) {
+    const ppl *p = ctx;
+    if (p->terminal)
+        fprintf(stderr,
+                "\rchunk %" PRId64 " of %" PRId64 ", %" PRId64 " of %" PRId64 " tokens\033[K%s",
+                p->chunk + 1, p->head.n_chunk, done, n, done == n ? "\r\033[K" : "");
+    return !process_stopped && p->bad_row < 0 && p->bad_base < 0;
+}
+
+static int run_chunk(ppl *p, int32_t *token, bool *want) {
+    ggl_error err = {0};
+    int64_t n_ctx = p->head.n_ctx;
+    memcpy(token, chunk_tokens(p), (size_t)n_ctx * sizeof *token);
+    if (p->bos >= 0)
+        token[0] = p->bos;
+    for (int64_t i = 0; i < n_ctx; i++)
+        want[i] = i >= n_ctx / 2;
+    /* the last token is only predicted */
+    llm_batch b = {.n = n_ctx - 1,
+                   .token = token,
+                   .want = want,
+                   .each = on_logits,
+                   .progress = on_progress,
+                   .ctx = p};
+    ggl_status st = llm_session_clear(p->session, 0, &err);
+    if (st == GGL_OK)
+        st = llm_session_eval(p->session, &b, &err);
+    if (st != GGL_OK && st != GGL_CANCELLED)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    if (process_stopped)
+        return tool_error(TOOL, process_stop_code(),
+                          "interrupted after %" PRId64 " of %" PRId64 " chunks", p->chunk,
+                          p->head.n_chunk);
+    score_rows(p);
+    if (p->bad_row >= 0)
+        return tool_error(TOOL, 1, "chunk %" PRId64 ", token %d: the model's logits are no numbers",
+                          p->chunk + 1, p->bad_row);
+    if (p->bad_base >= 0)
+        return tool_error(TOOL, 1,
+                          "%s: chunk %" PRId64 ", token %d: the log-probabilities are not of "
+                          "probabilities that add up to 1; the file is damaged",
+                          p->o.base, p->chunk + 1, p->bad_base);
+    return -1;
+}
+
+/* --- what is printed -------------------------------------------------------------------------- */
+
+static void print_chunk(const ppl *p) {
+    const ppl_stats *s = &p->stats;
+    if (p->o.format != FORMAT_TEXT)
+        return;
+    if (!p->o.compare) {
+        printf("[%" PRId64 "]%.4f,", p->chunk + 1, p->running[p->chunk]);
+    } else {
+        mean q = ppl_value(s), ratio = ppl_log_ratio(s), kld = ppl_kld(s), rms = ppl_p_rms(s),
+             top = ppl_same_top(s);
+        if (p->chunk == 0)
+            puts("chunk             PPL               ln(PPL(Q)/PPL(base))          KL Divergence  "
+                 "            "
+                 "Δp RMS            Same top p");
+        printf("%4" PRId64 "    %9.4f ± %9.4f    %10.5f ± %10.5f    %10.5f ± %10.5f    %6.3f ± "
+               "%6.3f %%    %6.3f ± %6.3f %%\n",
+               p->chunk + 1, q.value, q.error, ratio.value, ratio.error, kld.value, kld.error,
+               100 * rms.value, 100 * rms.error, 100 * top.value, 100 * top.error);
+    }
+    fflush(stdout);
+}
+
+static void print_result(ppl *p) {
+    const ppl_stats *s = &p->stats;
+    mean q = ppl_value(s);
+    if (p->o.format == FORMAT_TEXT) {
+        putchar('\n');
+        if (p->o.compare)
+            ppl_print_compared(s, p->kld, p->p_diff, stdout);
+        else
+            printf("Final estimate: PPL = %.4f +/- %.5f\n", q.value, q.error);
+        return;
+    }
+    printf("{\n  \"n_ctx\": %" PRId64 ", \"n_chunk\": %" PRId64 ", \"n_scored\": %zu,\n",
+           p->head.n_ctx, p->head.n_chunk, s->n);
+    printf("  \"nll\": %.9g, \"ppl\": %.9g, \"ppl_error\": %.9g,\n  \"running\": [",
+           s->nll / (double)s->n, q.value, q.error);
+    for (int64_t i = 0; i < p->head.n_chunk; i++)
+        printf("%s%.9g", i ? ", " : "", p->running[i]);
+    printf("]");
+    if (p->o.compare)
+        ppl_print_compared_json(s, p->kld, p->p_diff, stdout);
+    printf("\n}\n");
+}
+
+/* --- main ------------------------------------------------------------------------------------- */
+
+/* -1: the file of log-probabilities is whole, or not wanted. */
+static int finish_base(ppl *p) {
+    ggl_error err = {0};
+    if (!p->save.file || logits_end(&p->save, &err) == GGL_OK)
+        return -1;
+    return tool_error(TOOL, 1, "--kl-divergence-base: %s", err.msg);
+}
+
+static int run_chunks(ppl *p) {
+    int code = -1;
+    int32_t *token = calloc((size_t)p->head.n_ctx, sizeof *token);
+    bool *want = calloc((size_t)p->head.n_ctx, sizeof *want);
+    if (!token || !want)
+        code = tool_error(TOOL, 1, "out of memory");
+    for (p->chunk = 0; code < 0 && p->chunk < p->head.n_chunk; p->chunk++) {
+        code = run_chunk(p, token, want);
+        if (code >= 0)
+            break;
+        p->running[p->chunk] = ppl_value(&p->stats).value;
+        print_chunk(p);
+        if (p->save.file && ggl_new_file_error(p->save.file))
+            code = finish_base(p);
+    }
+    free(token);
+    free(want);
+    return code;
+}
+
+static int check_paths(const options *o) {
+    const tool_path paths[] = {
+        {"-m", o->model, .needed = true},
+        {"-f", o->text, .needed = true},
+        {"--arch", o->arch, .needed = true, .or_name = true},
+        {"--kl-divergence-base", o->base, .written = !o->compare, .needed = o->compare},
+        {"--trace", placement_trace(&o->placement), .written = true},
+    };
+    return tool_check_paths(TOOL, paths, sizeof paths / sizeof *paths);
+}
+
+static int run(ppl *p) {
+    ggl_error err = {0};
+    int code = check_paths(&p->o);
+    if (code < 0)
+        code = open_model(p);
+    if (code < 0)
+        code = choose_chunks(p);
+    if (code < 0)
+        code = open_session(p);
+    if (code < 0)
+        code = take_memory(p);
+    if (code < 0 && p->o.base && !p->o.compare &&
+        logits_begin(&p->save, p->o.base, &p->head, p->tokens.id, &err) != GGL_OK)
+        code = process_stopped ? process_stop_code()
+                               : tool_error(TOOL, 1, "--kl-divergence-base: %s", err.msg);
+    if (code < 0)
+        fprintf(stderr, "%" PRId64 " chunks of %" PRId64 " tokens, %" PRId64 " of each scored\n",
+                p->head.n_chunk, p->head.n_ctx, logits_scored(p->head.n_ctx));
+    if (code < 0)
+        code = run_chunks(p);
+    if (code < 0)
+        code = finish_base(p);
+    if (code >= 0) {
+        if (p->stats.n > 0 && !p->o.compare && p->o.format == FORMAT_TEXT)
+            putchar('\n'); /* the running line was begun */
+        return code;
+    }
+    print_result(p);
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    process_begin();
+    ppl p = {.bos = -1, .bad_row = -1, .bad_base = -1};
+    int code = read_options(&p.o, argc, argv);
+    if (code >= 0)
+        return code;
+    /* where the running values are seen, they tell how far it is */
+    p.terminal = isatty(STDERR_FILENO) && (p.o.format == FORMAT_JSON || !isatty(STDOUT_FILENO));
+    process_wait_for_stop();
+    code = run(&p);
+    if (code == 0 && p.placement && !placement_report(p.placement, stderr))
+        code = 1;
+    logits_abort(&p.save);
+    logits_close(&p.base);
+    free(p.row);
+    free(p.code);
+    free(p.result);
+    free(p.kld);
+    free(p.p_diff);
+    free(p.running);
+    llm_tokens_fini(&p.tokens);
+    llm_session_free(p.session);
+    ggl_error err = {0};
+    if (placement_close(p.placement, &err) != GGL_OK) {
+        (void)tool_error(TOOL, 1, "%s", err.msg);
+        code = code ? code : 1;
+    }
+    args_list_fini(&p.o.placement.place);
+    ignore_fini(&p.o.ignore);
+    llm_model_free(p.model);
+    return tool_finish(TOOL, code);
+}

@@ -1,0 +1,154 @@
+#include "encode.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "common/work_share.h"
+#include "ggl/alloc.h"
+
+/* Elements of a piece: whole blocks of any type. A tensor is one run of blocks, so a piece need not
+ * be rows. */
+#define PIECE ((int64_t)1 << 16)
+enum { WAVE = 32 }; /* pieces between two writes */
+
+typedef struct piece_result {
+    quant_error error;
+    int64_t bad; /* the first element that is lost: no number, or made none; -1 */
+    float value; /* it */
+} piece_result;
+
+struct quant_encoder {
+    int n_threads;
+    float *x, *y; /* [n_threads][PIECE]: the source, and what is read of the result */
+    uint8_t *out; /* [WAVE][bytes of a piece], at most 4 bytes an element */
+    piece_result result[WAVE];
+    /* the wave at work */
+    const ggl_type_info *from, *type;
+    const uint8_t *source;
+    int64_t first, n; /* of the wave's elements, of all */
+};
+
+void quant_error_add(quant_error *to, const quant_error *e) {
+    to->n += e->n;
+    to->sum2 += e->sum2;
+    to->error2 += e->error2;
+    to->max = e->max > to->max ? e->max : to->max;
+}
+
+double quant_error_rms(const quant_error *e) {
+    return e->n > 0 ? sqrt(e->error2 / e->n) : 0;
+}
+
+double quant_error_relative(const quant_error *e) {
+    return e->sum2 > 0 ? sqrt(e->error2 / e->sum2) : 0;
+}
+
+quant_encoder *quant_encoder_new(int n_threads) {
+    quant_encoder *e = ggl_calloc(1, sizeof *e);
+    if (!e)
+        return NULL;
+    e->n_threads = n_threads;
+    e->x = ggl_calloc((size_t)n_threads * PIECE, sizeof *e->x);
+    e->y = ggl_calloc((size_t)n_threads * PIECE, sizeof *e->y);
+    e->out = ggl_calloc((size_t)WAVE * PIECE, 4);
+    if (!e->x || !e->y || !e->out) {
+        quant_encoder_free(e);
+        return NULL;
+    }
+    return e;
+}
+
+void quant_encoder_free(quant_encoder *e) {
+    if (!e)
+        return;
+    ggl_free(e->x);
+    ggl_free(e->y);
+    ggl_free(e->out);
+    ggl_free(e);
+}
+
+static int64_t piece_size(const quant_encoder *e, int64_t first) {
+    return e->n - first < PIECE ? e->n - first : PIECE;
+}
+
+static void encode_piece(void *ctx, size_t i, int thread) {
+    quant_encoder *e = ctx;
+    piece_result *r = &e->result[i];
+    float *x = e->x + (size_t)thread * PIECE, *y = e->y + (size_t)thread * PIECE;
+    int64_t first = e->first + (int64_t)i * PIECE, n = piece_size(e, first);
+    uint8_t *out = e->out + i * ggl_row_size(e->type->type, PIECE);
+    e->from->to_float(e->source + ggl_row_size(e->from->type, first), x, n);
+    e->type->from_float(x, out, n);
+    e->type->to_float(out, y, n);
+    *r = (piece_result){.error.n = (double)n, .bad = -1};
+    for (int64_t k = 0; k < n; k++) {
+        double d = fabs((double)x[k] - (double)y[k]);
+        if (!isfinite(d) && r->bad < 0) {
+            /* of a block that is lost as a whole the element that is to blame: the largest, or one
+             * that is no number itself */
+            int64_t worst = k, block = e->type->block, start = k - k % block;
+            for (int64_t j = start; j < start + block && j < n; j++)
+                if (isfinite(x[worst]) && (!isfinite(x[j]) || fabsf(x[j]) > fabsf(x[worst])))
+                    worst = j;
+            r->bad = first + worst;
+            r->value = x[worst];
+        }
+        r->error.sum2 += (double)x[k] * (double)x[k];
+        r->error.error2 += d * d;
+        r->error.max = d > r->error.max ? d : r->error.max;
+    }
+}
+
+static ggl_status check_piece(const quant_encoder *e, const piece_result *r, ggl_error *err) {
+    if (r->bad < 0)
+        return GGL_OK;
+    if (!isfinite(r->value))
+        return ggl_fail(err, GGL_FORMAT, "element %" PRId64 " is %s, which no weight can be",
+                        r->bad, isnan(r->value) ? "NaN" : "infinite");
+    return ggl_fail(err, GGL_LIMIT, "element %" PRId64 ", %g, is too large for %s", r->bad,
+                    (double)r->value, e->type->name);
+}
+
+static ggl_status stopped(ggl_error *err) {
+    return ggl_fail(err, GGL_IO, "interrupted");
+}
+
+ggl_status quant_encode(quant_encoder *e, const ggl_gguf_tensor *t, const ggl_type_info *type,
+                        ggl_gguf_sink *to, quant_error *error, bool (*more)(void *ctx, size_t n),
+                        void *ctx, ggl_error *err) {
+    ggl_status s = GGL_OK;
+    e->from = ggl_type_get((int)t->type);
+    e->type = type;
+    e->source = t->data;
+    e->n = 1;
+    for (int d = 0; d < t->n_dims; d++)
+        e->n *= t->ne[d];
+    *error = (quant_error){0};
+    for (e->first = 0; s == GGL_OK && e->first < e->n; e->first += WAVE * PIECE) {
+        int64_t left = e->n - e->first, n = left < WAVE * PIECE ? left : WAVE * PIECE;
+        size_t n_pieces = (size_t)((n + PIECE - 1) / PIECE);
+        work_share(e->n_threads, n_pieces, encode_piece, e);
+        for (size_t i = 0; s == GGL_OK && i < n_pieces; i++) {
+            s = check_piece(e, &e->result[i], err);
+            quant_error_add(error, &e->result[i].error);
+        }
+        if (s == GGL_OK)
+            s = ggl_gguf_sink_write(to, e->out, ggl_row_size(type->type, n), err);
+        if (s == GGL_OK && !more(ctx, ggl_row_size(e->from->type, n)))
+            s = stopped(err);
+    }
+    return s;
+}
+
+ggl_status quant_copy(const ggl_gguf_tensor *t, ggl_gguf_sink *to,
+                      bool (*more)(void *ctx, size_t n), void *ctx, ggl_error *err) {
+    const size_t step = (size_t)4 << 20;
+    ggl_status s = GGL_OK;
+    for (size_t at = 0, n; s == GGL_OK && at < t->size; at += n) {
+        n = t->size - at < step ? t->size - at : step;
+        s = ggl_gguf_sink_write(to, (const uint8_t *)t->data + at, n, err);
+        if (s == GGL_OK && !more(ctx, n))
+            s = stopped(err);
+    }
+    return s;
+}

@@ -1,0 +1,440 @@
+/* llm-quantize: a GGUF file's matrices in smaller types. docs/tools.md. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "common/args.h"
+#include "common/paths.h"
+#include "common/process.h"
+#include "common/work_share.h"
+#include "encode.h"
+#include "ggl/show.h"
+#include "plan.h"
+
+static const char TOOL[] = "llm-quantize", COPY[] = "COPY";
+
+enum { QUANTIZATION_VERSION = 2 }; /* of the block formats, as general.quantization_version tells */
+
+typedef struct options {
+    const char *in, *out, *output_type, *embedding_type;
+    arg_list args, tensor_types;
+    bool pure, requantize, merge_experts, dry_run, verbose;
+    int64_t n_threads;
+} options;
+
+typedef struct job {
+    options o;
+    quant_choice choice;
+    ggl_gguf *file;
+    quant_plan plan;
+    quant_encoder *encoder;
+    quant_error *error; /* [plan.n] */
+    struct turn *turn;  /* [plan.n]: what the writer's callbacks are given */
+    size_t done;        /* bytes of the source */
+    int shown;          /* percent; -1: nothing */
+    bool terminal;
+    ggl_error bad_input; /* what is wrong with a tensor of IN; "": nothing */
+} job;
+
+typedef struct turn {
+    job *j;
+    size_t i;
+} turn;
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+static void nearest(const char *name, const char *known, const char **best, size_t *distance) {
+    char a[64], b[64];
+    size_t n = 0, m = 0;
+    for (; name[n] && n < 63; n++)
+        a[n] = (char)(name[n] | 0x20); /* capitals do not count */
+    for (; known[m] && m < 63; m++)
+        b[m] = (char)(known[m] | 0x20);
+    size_t d = args_distance(a, n, b, m);
+    if (d < *distance) {
+        *distance = d;
+        *best = known;
+    }
+}
+
+/* "--x: 'q8_9' is no type; did you mean 'q8_0'?" */
+static int unknown_type(const char *flag, const char *name, bool mixes) {
+    const char *best = NULL;
+    size_t distance = strlen(name) / 3 + 2;
+    for (int k = 0; mixes && quant_mix_at(k); k++)
+        nearest(name, quant_mix_at(k)->name, &best, &distance);
+    for (int k = 0; ggl_type_at(k); k++)
+        if (quant_type_usable(ggl_type_at(k)))
+            nearest(name, ggl_type_at(k)->name, &best, &distance);
+    if (best)
+        return tool_error(TOOL, 2, "%s: '%s' is no type; did you mean '%s'?", flag, name, best);
+    return tool_error(TOOL, 2, "%s: '%s' is no type; --help lists them", flag, name);
+}
+
+/* -1, or the exit code. mixes: a mix could have been meant, too. */
+static int read_type(const char *flag, const char *name, bool mixes, const ggl_type_info **out) {
+    ggl_error err = {0};
+    *out = quant_type_find(name, &err);
+    if (*out)
+        return -1;
+    for (int k = 0; ggl_type_at(k); k++)
+        if (strcasecmp(ggl_type_at(k)->name, name) == 0)
+            return tool_error(TOOL, 1, "%s: %s", flag, err.msg);
+    for (int id = 0; id < 256; id++)
+        if (ggl_type_foreign_name(id) && strcasecmp(ggl_type_foreign_name(id), name) == 0)
+            return tool_error(TOOL, 1, "%s: %s", flag, err.msg);
+    return unknown_type(flag, name, mixes);
+}
+
+static void list_types(FILE *to) {
+    fprintf(to, "\nmixes (most of a file in one type, what matters more in others):\n ");
+    for (int k = 0; quant_mix_at(k); k++)
+        fprintf(to, " %s%s", quant_mix_at(k)->name, k % 10 == 9 ? "\n " : "");
+    fprintf(to, "\n%s: each tensor keeps its type, but for those that flags name\ntypes:\n ", COPY);
+    for (int k = 0, n = 0; ggl_type_at(k); k++)
+        if (quant_type_usable(ggl_type_at(k)))
+            fprintf(to, "%s %s", n++ % 12 == 11 ? "\n " : "", ggl_type_at(k)->name);
+    fprintf(to, "\n");
+}
+
+/* --- the command line ------------------------------------------------------------------------- */
+
+/* `\d` is what people write for a digit; POSIX has no such thing. */
+static char *posix_pattern(const char *s, size_t n) {
+    char *p = malloc(5 * n + 1), *to = p;
+    for (size_t i = 0; p && i < n; i++)
+        if (s[i] == '\\' && i + 1 < n && s[i + 1] == 'd') {
+            memcpy(to, "[0-9]", 5);
+            to += 5;
+            i++;
+        } else {
+            *to++ = s[i];
+        }
+    if (p)
+        *to = '\0';
+    return p;
+}
+
+static int read_override(quant_override *o, const char *text) {
+    const char *equals = strrchr(text, '=');
+    char why[200];
+    if (!equals || equals == text || !equals[1])
+        return tool_error(TOOL, 2, "--tensor-type: '%s' is not PATTERN=TYPE", text);
+    o->text = text;
+    int code = read_type("--tensor-type", equals + 1, false, &o->type);
+    if (code >= 0)
+        return code;
+    char *pattern = posix_pattern(text, (size_t)(equals - text));
+    if (!pattern)
+        return tool_error(TOOL, 1, "out of memory");
+    int bad = regcomp(&o->pattern, pattern, REG_EXTENDED | REG_NOSUB);
+    if (bad) {
+        regerror(bad, &o->pattern, why, sizeof why);
+        code =
+            tool_error(TOOL, 2, "--tensor-type: '%s' is no regular expression: %s", pattern, why);
+    }
+    free(pattern);
+    return code;
+}
+
+static int read_choice(quant_choice *c, const options *o, const char *type) {
+    const ggl_type_info *t = NULL;
+    c->pure = o->pure;
+    c->requantize = o->requantize;
+    c->merge_experts = o->merge_experts;
+    c->mix = quant_mix_find(type);
+    int code = c->mix || strcasecmp(type, COPY) == 0 ? -1 : read_type("TYPE", type, true, &t);
+    c->type = t ? t->name : NULL;
+    if (code < 0 && o->output_type &&
+        (code = read_type("--output-tensor-type", o->output_type, false, &t)) < 0)
+        c->output = t->name;
+    if (code < 0 && o->embedding_type &&
+        (code = read_type("--token-embedding-type", o->embedding_type, false, &t)) < 0)
+        c->embedding = t->name;
+    if (code >= 0 || o->tensor_types.n == 0)
+        return code;
+    c->override = calloc(o->tensor_types.n, sizeof *c->override);
+    if (!c->override)
+        return tool_error(TOOL, 1, "out of memory");
+    for (size_t i = 0; code < 0 && i < o->tensor_types.n; i++) {
+        code = read_override(&c->override[i], o->tensor_types.s[i]);
+        c->n_override += code < 0;
+    }
+    return code;
+}
+
+static int read_options(job *j, int argc, char **argv) {
+    options *o = &j->o;
+    const arg_option table[] = {
+        {"--dry-run", ARG_FLAG, &o->dry_run,
+         .help = "print what each tensor would get, and write nothing; OUT may be left out"},
+        {"--pure", ARG_FLAG, &o->pure, .help = "no mix: the one type for all that is quantized"},
+        {"--output-tensor-type", ARG_STRING, &o->output_type, .value = "T",
+         .help = "the type of output.weight"},
+        {"--token-embedding-type", ARG_STRING, &o->embedding_type, .value = "T",
+         .help = "the type of token_embd.weight"},
+        {"--tensor-type", ARG_LIST, &o->tensor_types, .value = "PATTERN=T",
+         .help = "the type of tensors whose name the regular expression matches; the first counts"},
+        {"--merge-experts", ARG_FLAG, &o->merge_experts,
+         .help = "join tensors of single experts (blk.0.ffn_up.0.weight, as files of 2023 have "
+                 "them) to one for "
+                 "all (blk.0.ffn_up_exps.weight)"},
+        {"--allow-requantize", ARG_FLAG, &o->requantize,
+         .help = "quantize again what is quantized already, which loses more"},
+        {"-t --threads", ARG_INT, &o->n_threads, .value = "N",
+         .help = "threads (default: processors); the file does not depend on it", .min = 1,
+         .max = TOOL_MAX_THREADS},
+        {"-v --verbose", ARG_FLAG, &o->verbose, .help = "print each tensor's error"},
+        {0}};
+    const args_spec spec = {
+        TOOL,
+        "[options] IN OUT TYPE",
+        "Writes the GGUF file IN (of a split model the first part) as OUT, its matrices in TYPE: a "
+        "mix such as\n"
+        "Q4_K_M, or a type. What is small, or a vector, stays as it is. Prints what that costs.",
+        table,
+        &o->args,
+        NULL};
+    int code = args_parse(&spec, argc, argv);
+    if (code == 0) {
+        for (int i = 1; i < argc; i++)
+            if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+                list_types(stdout);
+        return tool_finish(TOOL, 0);
+    }
+    if (code >= 0)
+        return code;
+    size_t n = o->args.n;
+    if (n != 3 && !(n == 2 && o->dry_run))
+        return tool_error(TOOL, 2,
+                          n < 3 ? "IN, OUT and TYPE are needed; --help tells more"
+                                : "IN, OUT and TYPE are all that is taken; --help tells more");
+    o->in = o->args.s[0];
+    o->out = n == 3 ? o->args.s[1] : NULL;
+    if (!o->n_threads)
+        o->n_threads = work_threads();
+    return read_choice(&j->choice, o, o->args.s[n - 1]);
+}
+
+/* --- what is printed -------------------------------------------------------------------------- */
+
+static const char *shape_of(const ggl_gguf_tensor *t, char *s, size_t size) {
+    size_t n = 0;
+    s[0] = '\0';
+    for (int d = 0; d < t->n_dims && n < size; d++)
+        n += (size_t)snprintf(s + n, size - n, "%s%lld", d ? " x " : "", (long long)t->ne[d]);
+    return s;
+}
+
+static void print_tensor(const job *j, const quant_tensor *t, const quant_error *e) {
+    char shape[96];
+    const char *old = ggl_type_get((int)t->from->type)->name;
+    bool kept = t->type->type == t->from->type;
+    ggl_fprint(stdout, "%-36s %-22s %6s %2s %-6s", t->shown, shape_of(t->from, shape, sizeof shape), old,
+           kept ? "" : "->", kept ? "" : t->type->name);
+    if (j->o.dry_run)
+        printf(" %12zu %12zu", t->from->size, t->size);
+    else if (e->n > 0)
+        printf(" rmse %.3e max %.3e relative %.3e", quant_error_rms(e), e->max,
+               quant_error_relative(e));
+    if (t->wanted)
+        printf(" (rows of %lld are no whole blocks of %s)", (long long)t->from->ne[0], t->wanted);
+    putchar('\n');
+}
+
+static double bits(const ggl_type_info *t) {
+    return 8 * (double)t->size / (double)t->block;
+}
+
+/* What tensors cost that could not get the type they were to get. */
+static void print_narrow(const quant_plan *p) {
+    size_t n = 0;
+    double size = 0, wanted = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        const quant_tensor *t = &p->tensor[i];
+        const ggl_type_info *type = t->wanted ? ggl_type_find(t->wanted) : NULL;
+        if (!t->wanted)
+            continue;
+        n++;
+        size += (double)t->size;
+        wanted += (double)t->size / bits(t->type) * bits(type ? type : t->type);
+    }
+    if (n > 0)
+        printf("narrow rows  %zu tensor%s a larger type, as the rows are no whole blocks of "
+               "the one that was meant: %.2f MiB instead of %.2f (-v and --dry-run name them)\n",
+               n, n == 1 ? " has" : "s have", size / 0x1p20, wanted / 0x1p20);
+}
+
+static void print_summary(const job *j) {
+    const quant_plan *p = &j->plan;
+    quant_error all = {0};
+    size_t n_changed = 0;
+    for (size_t i = 0; i < p->n; i++)
+        if (p->tensor[i].type->type != p->tensor[i].from->type) {
+            n_changed++;
+            if (j->error)
+                quant_error_add(&all, &j->error[i]);
+        }
+    printf("tensors      %zu, %zu of them in another type\n", p->n, n_changed);
+    for (int k = 0; ggl_type_at(k); k++) {
+        size_t n = 0, size = 0;
+        for (size_t i = 0; i < p->n; i++)
+            if (p->tensor[i].type == ggl_type_at(k)) {
+                n++;
+                size += p->tensor[i].size;
+            }
+        if (n > 0)
+            printf("  %-10s %zu tensor%s, %.2f MiB\n", ggl_type_at(k)->name, n, n == 1 ? "" : "s",
+                   (double)size / 0x1p20);
+    }
+    print_narrow(p);
+    printf("size         %.2f -> %.2f MiB, %.2f -> %.2f bits per weight\n",
+           (double)p->size_before / 0x1p20, (double)p->size_after / 0x1p20,
+           8 * (double)p->size_before / (p->n_elements > 0 ? p->n_elements : 1),
+           8 * (double)p->size_after / (p->n_elements > 0 ? p->n_elements : 1));
+    if (!j->o.dry_run && all.n > 0)
+        printf("error        rmse %.4e max %.4e relative %.4e, of what changed\n",
+               quant_error_rms(&all), all.max, quant_error_relative(&all));
+}
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+static bool more(void *ctx, size_t n) {
+    job *j = ctx;
+    j->done += n;
+    int percent =
+        (int)((double)j->done / (double)(j->plan.size_before ? j->plan.size_before : 1) * 100);
+    if (j->terminal && percent != j->shown) {
+        j->shown = percent;
+        fprintf(stderr, "\r%3d%% of %.1f MiB", percent, (double)j->plan.size_before / 0x1p20);
+        fflush(stderr);
+    }
+    return !process_stopped;
+}
+
+static ggl_status fill(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
+    const turn *t = ctx;
+    job *j = t->j;
+    const quant_tensor *x = &j->plan.tensor[t->i];
+    ggl_status s = GGL_OK;
+    for (size_t k = 0; k < x->n_part && s == GGL_OK; k++) {
+        quant_error error = {0};
+        if (x->type->type == x->from->type)
+            s = quant_copy(x->part[k], to, more, j, err);
+        else
+            s = quant_encode(j->encoder, x->part[k], x->type, to, &error, more, j, err);
+        quant_error_add(&j->error[t->i], &error);
+    }
+    if (s == GGL_FORMAT || s == GGL_LIMIT) /* the writer's message would name OUT */
+        ggl_fail(&j->bad_input, s, "%s: tensor '%s': %s", j->o.in, x->shown, err->msg);
+    return s;
+}
+
+static bool is(ggl_str s, const char *text) {
+    return s.n == strlen(text) && memcmp(s.s, text, s.n) == 0;
+}
+
+/* The keys in their order; the two that tell of the types are set in place, or put at the end. */
+static void put_keys(ggl_gguf_writer *w, const job *j) {
+    static const char version_key[] = "general.quantization_version",
+                      type_key[] = "general.file_type";
+    const quant_mix *mix = j->choice.mix;
+    const bool copy = !mix && !j->choice.type;
+    uint32_t version = QUANTIZATION_VERSION, file_type = mix ? (uint32_t)mix->file_type : 0;
+    bool version_put = false,
+         type_put = !mix; /* a type that has no number: no key, rather than a wrong one */
+    for (size_t i = 0; i < ggl_gguf_n_values(j->file); i++) {
+        const ggl_gguf_value *v = ggl_gguf_value_at(j->file, i);
+        if (v->key.n > 6 && memcmp(v->key.s, "split.", 6) == 0)
+            continue;
+        if (copy) { /* what the file says of its types still holds for most of it */
+            ggl_gguf_put_value(w, v);
+        } else if (is(v->key, version_key)) {
+            ggl_gguf_put(w, version_key, GGL_GGUF_U32, false, &version, 1);
+            version_put = true;
+        } else if (is(v->key, type_key)) {
+            if (mix)
+                ggl_gguf_put(w, type_key, GGL_GGUF_U32, false, &file_type, 1);
+            type_put = true;
+        } else {
+            ggl_gguf_put_value(w, v);
+        }
+    }
+    if (!version_put && !copy)
+        ggl_gguf_put(w, version_key, GGL_GGUF_U32, false, &version, 1);
+    if (!type_put)
+        ggl_gguf_put(w, type_key, GGL_GGUF_U32, false, &file_type, 1);
+}
+
+static ggl_status write_model(job *j, ggl_error *err) {
+    const quant_plan *p = &j->plan;
+    ggl_gguf_writer *w = ggl_gguf_writer_new();
+    j->encoder = quant_encoder_new((int)j->o.n_threads);
+    j->error = calloc(p->n + 1, sizeof *j->error);
+    j->turn = calloc(p->n + 1, sizeof *j->turn);
+    ggl_status s =
+        w && j->encoder && j->error && j->turn ? GGL_OK : ggl_fail(err, GGL_NOMEM, "out of memory");
+    if (s == GGL_OK)
+        put_keys(w, j);
+    for (size_t i = 0; s == GGL_OK && i < p->n; i++) {
+        const quant_tensor *t = &p->tensor[i];
+        j->turn[i] = (turn){j, i};
+        ggl_gguf_put_tensor_later(w, t->name, t->type->type, t->from->n_dims, t->from->ne, fill,
+                                  &j->turn[i]);
+    }
+    if (s == GGL_OK)
+        s = ggl_gguf_writer_write(w, j->o.out, err);
+    ggl_gguf_writer_free(w);
+    return s;
+}
+
+static int quantize(job *j) {
+    ggl_error err = {0};
+    const tool_path paths[] = {{"IN", j->o.in, .written = false},
+                               {"OUT", j->o.dry_run ? NULL : j->o.out, .written = true}};
+    int code = tool_check_paths(TOOL, paths, 2);
+    if (code >= 0)
+        return code;
+    if (ggl_gguf_open(&j->file, j->o.in, NULL, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    ggl_status s = quant_plan_make(&j->plan, j->file, &j->choice, &err);
+    if (s != GGL_OK)
+        return tool_error(TOOL, s == GGL_NOT_FOUND ? 2 : 1, "%s: %s", j->o.in, err.msg);
+    if (!j->o.dry_run) {
+        s = write_model(j, &err);
+        if (j->shown >= 0)
+            fputs("\r\033[K", stderr);
+        if (s != GGL_OK && process_stopped)
+            return tool_error(TOOL, process_stop_code(), "interrupted; %s was not written",
+                              j->o.out);
+        if (s != GGL_OK)
+            return tool_error(TOOL, 1, "%s", *j->bad_input.msg ? j->bad_input.msg : err.msg);
+    }
+    for (size_t i = 0; i < j->plan.n && (j->o.verbose || j->o.dry_run); i++)
+        print_tensor(j, &j->plan.tensor[i], j->error ? &j->error[i] : &(quant_error){0});
+    print_summary(j);
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    process_begin();
+    job j = {.shown = -1, .terminal = isatty(STDERR_FILENO)};
+    int code = read_options(&j, argc, argv);
+    if (code < 0) {
+        process_wait_for_stop();
+        code = quantize(&j);
+    }
+    quant_plan_fini(&j.plan);
+    quant_encoder_free(j.encoder);
+    free(j.error);
+    free(j.turn);
+    for (size_t k = 0; k < j.choice.n_override; k++)
+        regfree(&j.choice.override[k].pattern);
+    free(j.choice.override);
+    ggl_gguf_close(j.file);
+    args_list_fini(&j.o.args);
+    args_list_fini(&j.o.tensor_types);
+    return tool_finish(TOOL, code);
+}

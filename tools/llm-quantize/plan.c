@@ -1,0 +1,153 @@
+#include "plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ggl/alloc.h"
+
+/* Element 0 of the key {arch}.NAME; `otherwise` if there is none. */
+static int64_t model_number(const ggl_gguf *f, ggl_str arch, const char *name, int64_t otherwise) {
+    char key[256];
+    int64_t value;
+    snprintf(key, sizeof key, "%.*s.%s", (int)(arch.n < 128 ? arch.n : 128), arch.s, name);
+    const ggl_gguf_value *v = ggl_gguf_find(f, key);
+    return v && v->n > 0 && ggl_gguf_integer(v, 0, &value) && value >= 0 && value <= INT32_MAX
+               ? value
+               : otherwise;
+}
+
+/* A file's bytes are not to command a terminal. */
+static void show_name(quant_tensor *t) {
+    size_t n = 0;
+    for (const char *c = t->name; *c && n + 5 < sizeof t->shown; c++)
+        n += (size_t)snprintf(t->shown + n, sizeof t->shown - n,
+                              (unsigned char)*c < 0x20 || *c == 0x7f ? "\\x%02x" : "%c", *c);
+}
+
+static void name_tensor(quant_tensor *t) {
+    snprintf(t->name, sizeof t->name, "%.*s", (int)t->from->name.n, t->from->name.s);
+    show_name(t);
+    if (t->n_part > 1)
+        return;
+    t->part = &t->from;
+    t->n_part = 1;
+}
+
+static void read_model(quant_model *m, const ggl_gguf *f, const quant_plan *p) {
+    ggl_str arch = {"", 0};
+    const ggl_gguf_value *v = ggl_gguf_find(f, "general.architecture");
+    if (v && !v->is_array)
+        (void)ggl_gguf_string(v, 0, &arch);
+    m->n_layer = model_number(f, arch, "block_count", 0);
+    m->n_head = model_number(f, arch, "attention.head_count", 0);
+    m->n_head_kv = model_number(f, arch, "attention.head_count_kv", m->n_head);
+    m->n_expert = model_number(f, arch, "expert_count", 0);
+    for (size_t i = 0; i < p->n; i++)
+        quant_model_add(m, p->tensor[i].name);
+}
+
+/* The name of the type that is chosen for a tensor; NULL: it stays. */
+static const char *choose(const quant_tensor *t, const quant_model *m, quant_choice *c) {
+    const ggl_gguf_tensor *from = t->from;
+    bool is_output = strcmp(t->name, "output.weight") == 0;
+    bool is_embedding = strcmp(t->name, "token_embd.weight") == 0;
+    if (!quant_wanted(t->name, from->n_dims, from->ne))
+        return NULL;
+    quant_override *o = NULL;
+    for (size_t k = 0; k < c->n_override && !o; k++)
+        if (regexec(&c->override[k].pattern, t->name, 0, NULL, 0) == 0)
+            o = &c->override[k];
+    if (o)
+        o->n_tensors++;
+    if (is_embedding && c->embedding)
+        return c->embedding;
+    if (is_output && c->output)
+        return c->output;
+    if (o)
+        return o->type->name;
+    if (is_embedding && !m->has_output && c->output) /* it makes the logits, too */
+        return c->output;
+    if (!c->mix || c->pure)
+        return c->mix ? c->mix->base : c->type; /* NULL: a copy */
+    return quant_mix_type(c->mix, m, t->name, from->n_dims, from->ne);
+}
+
+static ggl_status plan_tensor(quant_tensor *t, const quant_model *m, quant_choice *c,
+                              ggl_error *err) {
+    const ggl_gguf_tensor *from = t->from;
+    const char *wanted = choose(t, m, c);
+    const ggl_type_info *old = ggl_type_get((int)from->type);
+    t->type = old;
+    t->size = from->size;
+    if (!wanted || !old ||
+        (!old->quantized && from->type != GGL_F32 && from->type != GGL_F16 &&
+         from->type != GGL_BF16 && from->type != GGL_F64)) /* integers stay */
+        return GGL_OK;
+    const char *fits = quant_fit(wanted, from->ne[0]);
+    if (strcmp(fits, wanted) != 0)
+        t->wanted = wanted;
+    t->type = quant_type_find(fits, err);
+    if (!t->type)
+        return ggl_within(err, GGL_UNSUPPORTED, "tensor '%s'", t->shown);
+    if (t->type != old && old->quantized && !c->requantize)
+        return ggl_fail(
+            err, GGL_USAGE,
+            "tensor '%s' is %s already: to make it %s loses more than from the original; "
+            "--allow-requantize does it all the same",
+            t->shown, old->name, t->type->name);
+    int64_t n = 1;
+    for (int d = 0; d < from->n_dims; d++)
+        n *= from->ne[d];
+    if (!ggl_row_size_checked(t->type->type, n, &t->size))
+        return ggl_fail(err, GGL_LIMIT, "tensor '%s' would be too large", t->shown);
+    return GGL_OK;
+}
+
+ggl_status quant_plan_make(quant_plan *p, const ggl_gguf *f, quant_choice *c, ggl_error *err) {
+    ggl_status s = GGL_OK;
+    quant_model *m = ggl_calloc(1, sizeof *m);
+    *p = (quant_plan){.n = ggl_gguf_n_tensors(f)};
+    p->tensor = ggl_calloc(p->n, sizeof *p->tensor);
+    if (!m || !p->tensor) {
+        ggl_free(m);
+        quant_plan_fini(p);
+        return ggl_fail(err, GGL_NOMEM, "out of memory");
+    }
+    for (size_t i = 0; i < p->n; i++) {
+        p->tensor[i].from = ggl_gguf_tensor_at(f, i);
+        name_tensor(&p->tensor[i]);
+    }
+    if (c->merge_experts)
+        s = quant_merge_experts(p, err);
+    for (size_t i = 0; i < p->n; i++)
+        name_tensor(&p->tensor[i]);
+    read_model(m, f, p);
+    for (size_t k = 0; k < c->n_override; k++)
+        c->override[k].n_tensors = 0;
+    for (size_t i = 0; s == GGL_OK && i < p->n; i++) {
+        quant_tensor *t = &p->tensor[i];
+        double n = 1;
+        s = plan_tensor(t, m, c, err);
+        for (int d = 0; d < t->from->n_dims; d++)
+            n *= (double)t->from->ne[d];
+        p->n_elements += n;
+        p->size_before += t->from->size;
+        p->size_after += t->size;
+    }
+    for (size_t k = 0; s == GGL_OK && k < c->n_override; k++)
+        if (c->override[k].n_tensors == 0)
+            s = ggl_fail(err, GGL_NOT_FOUND,
+                         "--tensor-type %s: no tensor that can be quantized has such a "
+                         "name, or an earlier --tensor-type takes them all",
+                         c->override[k].text);
+    ggl_free(m);
+    if (s != GGL_OK)
+        quant_plan_fini(p);
+    return s;
+}
+
+void quant_plan_fini(quant_plan *p) {
+    ggl_free(p->tensor);
+    ggl_arena_fini(&p->made);
+    *p = (quant_plan){0};
+}

@@ -1,0 +1,286 @@
+/* llm-tokenize: text to token ids and back, by the tokenizer that a GGUF file declares.
+ * docs/tokenizers.md. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/args.h"
+#include "common/input.h"
+#include "common/json_text.h"
+#include "common/process.h"
+#include "ggl/alloc.h"
+#include "llm/tokenizer.h"
+
+static const char TOOL[] = "llm-tokenize";
+
+typedef struct options {
+    const char *model, *text, *file, *decode;
+    bool from_stdin, json_lines, ids, bos, parse_special, show_count, special, show;
+} options;
+
+/* Bytes of the printable UTF-8 character at s[0..n); 0: none stands there. */
+static size_t printable(const unsigned char *s, size_t n) {
+    size_t len = s[0] < 0x80   ? 1
+                 : s[0] < 0xc2 ? 0
+                 : s[0] < 0xe0 ? 2
+                 : s[0] < 0xf0 ? 3
+                 : s[0] < 0xf5 ? 4
+                               : 0;
+    if (len > n || s[0] < 0x20 || s[0] == 0x7f)
+        return 0;
+    for (size_t i = 1; i < len; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    return s[0] == 0xc2 && s[1] < 0xa0 ? 0 : len; /* U+0080 to U+009F control terminals */
+}
+
+/* The inside of a C string: printable UTF-8 as it is, the rest escaped, in octal, as a hexadecimal
+ * escape would swallow digits that follow it. */
+static void print_escaped(ggl_str str) {
+    static const char named[] = "\n\t\r\"\\", letter[] = "ntr\"\\";
+    const unsigned char *s = (const unsigned char *)str.s;
+    for (size_t i = 0; i < str.n;) {
+        const char *escape = s[i] ? strchr(named, s[i]) : NULL;
+        size_t len = printable(s + i, str.n - i);
+        if (escape)
+            printf("\\%c", letter[escape - named]);
+        else if (len == 0)
+            printf("\\%03o", s[i]);
+        else
+            fwrite(s + i, 1, len, stdout);
+        i += len > 0 ? len : 1;
+    }
+}
+
+static void print_ids(const llm_tokens *ids) {
+    printf("[");
+    for (size_t i = 0; i < ids->n; i++)
+        printf("%s%d", i > 0 ? ", " : "", (int)ids->id[i]);
+    printf("]\n");
+}
+
+static ggl_status tokenize(const llm_tokenizer *t, const options *o, const char *text, size_t n,
+                           llm_tokens *ids, ggl_error *err) {
+    unsigned flags =
+        (o->bos ? LLM_TOKENIZE_BOS : 0u) | (o->parse_special ? LLM_TOKENIZE_SPECIAL : 0u);
+    ids->n = 0;
+    return llm_tokenize(t, text, n, flags, ids, err);
+}
+
+/* Each line of text[0..n) is a JSON string; a line of ids for each. */
+static int encode_lines(const llm_tokenizer *t, const options *o, const char *text, size_t n) {
+    ggl_error err = {0};
+    llm_tokens ids = {0};
+    size_t n_line = 0, count = 0, used, line_n;
+    char *line = malloc(n + 1);
+    int code = line ? 0 : tool_error(TOOL, 1, "out of memory");
+    for (const char *end = text + n; code == 0 && text < end;) {
+        const char *newline = memchr(text, '\n', (size_t)(end - text));
+        size_t size = (size_t)((newline ? newline : end) - text);
+        const char *wrong = json_read_string(text, size, line, &line_n, &used);
+        n_line++;
+        if (!wrong && strspn(text + used, " \t\r") < size - used)
+            wrong = "text after the string";
+        if (wrong)
+            code = tool_error(TOOL, 1, "line %zu: %s", n_line, wrong);
+        else if (tokenize(t, o, line, line_n, &ids, &err) != GGL_OK)
+            code = tool_error(TOOL, 1, "line %zu: %s", n_line, err.msg);
+        else
+            print_ids(&ids);
+        count += ids.n;
+        text += size + (newline != NULL);
+    }
+    if (code == 0 && o->show_count)
+        printf("tokens: %zu\n", count);
+    llm_tokens_fini(&ids);
+    free(line);
+    return code;
+}
+
+static int encode_text(const llm_tokenizer *t, const options *o, const char *text, size_t n) {
+    ggl_error err = {0};
+    llm_tokens ids = {0};
+    ggl_status s = tokenize(t, o, text, n, &ids, &err);
+    for (size_t i = 0; s == GGL_OK && !o->ids && i < ids.n; i++) {
+        printf("%6d  \"", (int)ids.id[i]);
+        print_escaped(llm_token_piece(t, ids.id[i]));
+        printf("\"\n");
+    }
+    if (s == GGL_OK && o->ids)
+        print_ids(&ids);
+    if (s == GGL_OK && o->show_count)
+        printf("tokens: %zu\n", ids.n);
+    llm_tokens_fini(&ids);
+    return s == GGL_OK ? 0 : tool_error(TOOL, 1, "%s", err.msg);
+}
+
+static int encode(const llm_tokenizer *t, const options *o) {
+    size_t n = o->text ? strlen(o->text) : 0;
+    char *read = o->text ? NULL : tool_read_file(TOOL, o->file ? o->file : "-", &n);
+    if (!o->text && !read)
+        return 1;
+    const char *text = o->text ? o->text : read;
+    int code = o->json_lines ? encode_lines(t, o, text, n) : encode_text(t, o, text, n);
+    free(read);
+    return code;
+}
+
+/* Takes the brackets around a list away; -1, or an exit code where there is only one. */
+static int take_brackets(char *s, int code) {
+    char *open = s + strspn(s, " \t\r\n"), *end = s + strlen(s);
+    while (end > open && strchr(" \t\r\n", end[-1]))
+        end--;
+    const bool opened = *open == '[', closed = end > open && end[-1] == ']';
+    if (opened != closed)
+        return tool_error(TOOL, code, "--decode: the list of ids %s",
+                          opened ? "is not closed: ']' is missing"
+                                 : "ends with ']' and begins without '['");
+    if (opened) {
+        *open = ' ';
+        end[-1] = ' ';
+    }
+    return -1;
+}
+
+/* Ids separated by commas or white space, perhaps in brackets: what --ids prints. -1, or an exit
+ * code. */
+static int read_ids(const llm_tokenizer *t, char *s, int code, llm_tokens *ids) {
+    size_t cap = 0;
+    ids->n = 0;
+    if (take_brackets(s, code) >= 0)
+        return code;
+    for (s += strspn(s, " \t\r\n,"); *s; s += strspn(s, " \t\r\n,")) {
+        size_t n = strcspn(s, " \t\r\n,");
+        char end = s[n];
+        uint64_t id = 0;
+        bool range;
+        s[n] = '\0';
+        if (!args_read_uint64(s, &id, &range) && !range)
+            return tool_error(TOOL, code, "--decode: '%s' is not a token id", s);
+        if (range || id >= (uint64_t)llm_tokenizer_n_vocab(t))
+            return tool_error(TOOL, 1, "--decode: there is no token %s, ids end at %d", s,
+                              (int)llm_tokenizer_n_vocab(t) - 1);
+        if (!ggl_grow(&ids->id, &cap, ids->n + 1, sizeof *ids->id))
+            return tool_error(TOOL, 1, "out of memory");
+        ids->id[ids->n++] = (int32_t)id;
+        s += n;
+        *s = end;
+    }
+    return -1;
+}
+
+static int decode(const llm_tokenizer *t, const options *o) {
+    ggl_error err = {0};
+    bool from_stdin = strcmp(o->decode, "-") == 0;
+    size_t n = strlen(o->decode);
+    char *list = from_stdin ? tool_read_file(TOOL, "-", &n) : malloc(n + 1);
+    if (!list)
+        return from_stdin ? 1 : tool_error(TOOL, 1, "out of memory");
+    if (!from_stdin)
+        memcpy(list, o->decode, n + 1);
+    llm_tokens ids = {0};
+    char *text = NULL;
+    size_t size = 0;
+    int code = read_ids(t, list, from_stdin ? 1 : 2, &ids);
+    if (code < 0) {
+        ggl_status s = llm_detokenize(t, ids.id, ids.n, o->special, &text, &size, &err);
+        code = s == GGL_OK ? 0 : tool_error(TOOL, 1, "%s", err.msg);
+    }
+    if (text)
+        fwrite(text, 1, size, stdout);
+    ggl_free(text);
+    llm_tokens_fini(&ids);
+    free(list);
+    return code;
+}
+
+static void show_string(const ggl_gguf *file, const char *key) {
+    ggl_error err = {0};
+    ggl_str s;
+    if (ggl_gguf_get_string(file, key, &s, &err) > 0) {
+        printf("%-21s ", key);
+        print_escaped(s);
+        printf("\n");
+    }
+}
+
+/* What the file declares, and what it means here. */
+static int show(const llm_tokenizer *t, const ggl_gguf *file) {
+    ggl_error err = {0};
+    llm_tokens empty = {0};
+    show_string(file, "tokenizer.ggml.model");
+    show_string(file, "tokenizer.ggml.pre");
+    printf("%-21s %s\n", "kind", llm_tokenizer_kind_name(t));
+    printf("%-21s %d\n", "tokens", (int)llm_tokenizer_n_vocab(t));
+    for (int32_t id = 0; id < llm_tokenizer_n_vocab(t); id++)
+        if (llm_tokenizer_is_eog(t, id)) {
+            printf("%-21s %d \"", "ends generation", (int)id);
+            print_escaped(llm_token_piece(t, id));
+            printf("\"\n");
+        }
+    if (llm_tokenize(t, "", 0, LLM_TOKENIZE_BOS, &empty, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    printf("%-21s ", "an empty text is");
+    print_ids(&empty);
+    llm_tokens_fini(&empty);
+    return 0;
+}
+
+static int run(const options *o) {
+    ggl_error err = {0};
+    ggl_gguf *file;
+    llm_tokenizer *t;
+    const ggl_gguf_params params = {.meta_only = true};
+    if (ggl_gguf_open(&file, o->model, &params, &err) != GGL_OK)
+        return tool_error(TOOL, 1, "%s", err.msg);
+    ggl_status s = llm_tokenizer_new(&t, file, &err);
+    int code = s != GGL_OK ? tool_error(TOOL, 1, "%s", err.msg)
+               : o->show   ? show(t, file)
+               : o->decode ? decode(t, o)
+                           : encode(t, o);
+    ggl_gguf_close(file);
+    llm_tokenizer_free(t);
+    return code;
+}
+
+int main(int argc, char **argv) {
+    process_begin();
+    options o = {.bos = true, .parse_special = true};
+    const arg_option table[] = {
+        {"-m --model", ARG_STRING, &o.model, .value = "FILE",
+         .help = "GGUF file whose tokenizer to use (required)"},
+        {"-p --prompt", ARG_STRING, &o.text, .value = "TEXT", .may_be_empty = true,
+         .help = "text to tokenize, taken as it is"},
+        {"-f --file", ARG_STRING, &o.file, .value = "FILE",
+         .help = "text from a file; \"-\", the default: from stdin"},
+        {"--stdin", ARG_FLAG, &o.from_stdin, .help = "text from stdin"},
+        {"--json-lines", ARG_FLAG, &o.json_lines,
+         .help = "the text is JSON strings, one in a line; for each a line of ids"},
+        {"--ids", ARG_FLAG, &o.ids, .help = "print ids only: [1, 2, 3]"},
+        {"--no-bos", ARG_UNFLAG, &o.bos,
+         .help = "do not add the begin (and end) token that the file asks for"},
+        {"--no-parse-special", ARG_UNFLAG, &o.parse_special,
+         .help = "text that spells a control token, such as </s>, stays text"},
+        {"--show-count", ARG_FLAG, &o.show_count, .help = "print the number of tokens at the end"},
+        {"--decode", ARG_STRING, &o.decode, .value = "IDS", .may_be_empty = true,
+         .help = "the other way: ids, separated by commas, to text; \"-\": ids from stdin"},
+        {"--show", ARG_FLAG, &o.show, .help = "print what the tokenizer is, and no tokens"},
+        {"--special", ARG_FLAG, &o.special, .help = "with --decode: show control tokens, too"},
+        {0}};
+    const args_spec spec = {
+        TOOL,
+        "-m FILE [-p TEXT | -f FILE | --stdin | --decode IDS | --show] [options]",
+        "Prints the tokens of a text, a line each: the id and the piece as the file spells it.",
+        table,
+        NULL,
+        NULL};
+    int code = args_parse(&spec, argc, argv);
+    if (code >= 0)
+        return code;
+    if (!o.model)
+        return tool_error(TOOL, 2, "-m FILE is missing; --help tells more");
+    if ((o.text != NULL) + (o.file != NULL) + (o.decode != NULL) + o.from_stdin + o.show > 1)
+        return tool_error(TOOL, 2, "-p, -f, --stdin, --decode and --show exclude each other");
+    if (o.json_lines && o.decode)
+        return tool_error(TOOL, 2, "--json-lines and --decode exclude each other");
+    return tool_finish(TOOL, run(&o));
+}
