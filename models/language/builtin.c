@@ -25,7 +25,7 @@ static const struct {
 #define N_EMBEDDED (sizeof embedded / sizeof *embedded)
 #define PRELUDE    "prelude.arch"
 
-const char *arch_prelude_text(size_t *n) {
+const char *llm_arch_prelude_text(size_t *n) {
     for (size_t k = 0; k < N_EMBEDDED; k++)
         if (strcmp(embedded[k].name, PRELUDE) == 0) {
             *n = *embedded[k].n;
@@ -80,7 +80,8 @@ ggl_status llm_arch_open_given(llm_arch **out, const char *given, bool *builtin,
 }
 
 /* Whether the descriptor is for the family; the name nearest to it, of those seen so far, goes into nearest[2 * ARCH_MAX_NAME]. */
-static ggl_status is_for(const llm_arch *header, const char *family, llm_nearest *near, char *nearest) {
+static ggl_status is_for(const llm_arch *header, const char *family, llm_nearest *near,
+                         char *nearest) {
     const char *f;
     for (int i = 0; (f = llm_arch_family(header, i)); i++) {
         if (strcmp(f, family) == 0)
@@ -101,7 +102,7 @@ ggl_status llm_arch_open(llm_arch **out, const char *family, ggl_error *err) {
     *out = NULL;
     for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++) {
         llm_arch *header;
-        ggl_status s = arch_parse_header(&header, text, n, name, err);
+        ggl_status s = llm_arch_parse_header(&header, text, n, name, err);
         if (s != GGL_OK)
             return s;
         s = is_for(header, family, &near, nearest);
@@ -110,7 +111,8 @@ ggl_status llm_arch_open(llm_arch **out, const char *family, ggl_error *err) {
             return llm_arch_parse(out, text, n, name, err);
     }
     return ggl_fail(err, GGL_NOT_FOUND,
-                    "no built-in descriptor for the architecture '%s'%s%s%s; 'llm-arch list' shows those there are, "
+                    "no built-in descriptor for the architecture '%s'%s%s%s; 'llm-arch list' shows "
+                    "those there are, "
                     "and another is given by --arch FILE (docs/architectures.md)",
                     family, nearest[0] ? " (did you mean '" : "", nearest, nearest[0] ? "'?)" : "");
 }

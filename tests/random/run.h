@@ -39,7 +39,8 @@ typedef struct r_bench {
     /* For tests of the test: the judge goes by the program, the engine runs this one. NULL: the
      * same. */
     const r_program *instead;
-    bool only_threads; /* only ways with threads, and the first, whose bits theirs must be; no judge */
+    /* only ways with threads, and the first, whose bits theirs must be; no judge */
+    bool only_threads;
     bool other_judge; /* judges the CPU as if it did not round activations */
 } r_bench;
 

@@ -33,7 +33,7 @@ TEST(values) {
         parse(
             " {\"a\" : [1, -2.5e1, true, false, null, \"x\", {}, []],\r\n\t\"b\":{\"c\":\"d\"}} "),
         &err);
-    const json_value *a = json_get(&doc->root, "a");
+    const json_value *a = llm_json_get(&doc->root, "a");
     REQUIRE(a && a->kind == JSON_ARRAY && a->n == 8);
     CHECK(a->item[0].number == 1 && a->item[0].whole);
     CHECK(a->item[1].number == -25 && !a->item[1].whole);
@@ -41,19 +41,21 @@ TEST(values) {
     CHECK(a->item[4].kind == JSON_NULL);
     CHECK(a->item[6].kind == JSON_OBJECT && a->item[6].n == 0);
     CHECK(a->item[7].kind == JSON_ARRAY && a->item[7].n == 0);
-    CHECK(json_is(json_get(json_get(&doc->root, "b"), "c"), "d"));
-    CHECK(!json_get(&doc->root, "zz") && !json_get(a, "a") && !json_get(NULL, "a"));
-    CHECK(!json_get_kind(&doc->root, "a", JSON_NUMBER));
+    CHECK(llm_json_is(llm_json_get(llm_json_get(&doc->root, "b"), "c"), "d"));
+    CHECK(!llm_json_get(&doc->root, "zz") && !llm_json_get(a, "a") && !llm_json_get(NULL, "a"));
+    CHECK(!llm_json_get_kind(&doc->root, "a", JSON_NUMBER));
     REQUIRE_OK(parse("3"), &err);
     REQUIRE_OK(parse("\"\""), &err);
     parse_done();
 }
 
 TEST(strings) {
-    REQUIRE_OK(parse("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\u20AC\\ud83d\\ude00\xc3\xa9\\u0000z\""), &err);
-    CHECK(is_text(&doc->root, "\"\\/\b\f\n\r\t\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xc3\xa9\0z", 21));
+    REQUIRE_OK(parse("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\u20AC\\ud83d\\ude00\xc3\xa9\\u0000z\""),
+               &err);
+    CHECK(
+        is_text(&doc->root, "\"\\/\b\f\n\r\t\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xc3\xa9\0z", 21));
     REQUIRE_OK(parse("\"plain\""), &err);
-    CHECK(json_is(&doc->root, "plain"));
+    CHECK(llm_json_is(&doc->root, "plain"));
     parse_done();
 }
 
@@ -76,8 +78,8 @@ TEST(numbers) {
                 {"1.7976931348623157e308", 1.7976931348623157e308, false}};
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         REQUIRE_OK(parse(list[i].s), &err);
-        CHECK_MSG(doc->root.number == list[i].x && doc->root.whole == list[i].whole, "%s gives %.17g", list[i].s,
-                  doc->root.number);
+        CHECK_MSG(doc->root.number == list[i].x && doc->root.whole == list[i].whole,
+                  "%s gives %.17g", list[i].s, doc->root.number);
     }
     parse_done();
 }
@@ -220,11 +222,13 @@ TEST(many_names) {
 
 /* Every beginning of a text that is whole is an error, and reads nothing behind itself. */
 TEST(truncated) {
-    static const char whole[] = "{\"a\": [1.5e3, \"\\ud83d\\ude00\", true, null], \"b\": {\"c\": -0}}";
+    static const char whole[] =
+        "{\"a\": [1.5e3, \"\\ud83d\\ude00\", true, null], \"b\": {\"c\": -0}}";
     for (size_t n = 0; n + 1 < sizeof whole; n++) {
         char *copy = malloc(n + 1);
         memcpy(copy, whole, n);
-        CHECK_MSG(parse_n(copy, n) == (n == sizeof whole - 1 ? GGL_OK : GGL_FORMAT), "the first %zu bytes", n);
+        CHECK_MSG(parse_n(copy, n) == (n == sizeof whole - 1 ? GGL_OK : GGL_FORMAT),
+                  "the first %zu bytes", n);
         parse_done();
         free(copy);
     }

@@ -52,8 +52,8 @@ TEST(hundreds_of_tokens) {
         before = i == N_WARM ? resident() : before;
     }
     const size_t after = resident();
-    CHECK_MSG(before > 0 && after <= before + LEAST_LOST * (N_TOKENS - N_WARM), "%zu bytes after %d tokens, %zu after %d",
-              before, N_WARM, after, N_TOKENS);
+    CHECK_MSG(before > 0 && after <= before + LEAST_LOST * (N_TOKENS - N_WARM),
+              "%zu bytes after %d tokens, %zu after %d", before, N_WARM, after, N_TOKENS);
     llm_session_free(s);
     llm_model_free(model);
     ggl_backend_close(b);

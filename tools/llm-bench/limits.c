@@ -15,8 +15,8 @@
 enum { ROUNDS = 8, BRIEF_PART = 64, MAX_THREADS = 512, HUGE_PAGE = 2 << 20 };
 
 uint32_t bench_features(const char *mask) {
-    return cpu_features_mask(cpu_features_mask(cpu_features_detect(), mask),
-                             getenv("GGL_CPU_MASK"));
+    return ggl_cpu_features_mask(ggl_cpu_features_mask(ggl_cpu_features_detect(), mask),
+                                 getenv("GGL_CPU_MASK"));
 }
 
 const bench_peak *bench_peak_best(uint32_t f) {
@@ -123,7 +123,8 @@ static size_t buffer_size(void) {
 }
 
 bench_limits bench_limits_measure(int n_threads, uint32_t features) {
-    crew c = {.peak = bench_peak_best(features), .turns = (1 << 22) / (bench_brief() ? BRIEF_PART : 1)};
+    crew c = {.peak = bench_peak_best(features),
+              .turns = (1 << 22) / (bench_brief() ? BRIEF_PART : 1)};
     bench_limits l = {.isa = c.peak->name};
     int n = n_threads < 1 ? 1 : n_threads > MAX_THREADS ? MAX_THREADS : n_threads;
     c.each = buffer_size() / (size_t)n / 4096 * 4096;
