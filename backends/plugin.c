@@ -21,7 +21,7 @@ typedef struct plugin {
     void *object;
 } plugin;
 
-bool plugin_is_path(const char *name) {
+bool ggl_plugin_is_path(const char *name) {
     size_t n = strlen(name);
     return strchr(name, '/') || (n > 3 && strcmp(name + n - 3, ".so") == 0);
 }
@@ -145,7 +145,7 @@ static ggl_status open_loaded(ggl_backend **out, void *object, const char *path,
     return GGL_OK;
 }
 
-ggl_status plugin_open(ggl_backend **out, const char *path, const ggl_backend_params *params,
+ggl_status ggl_plugin_open(ggl_backend **out, const char *path, const ggl_backend_params *params,
                        ggl_error *err) {
     void *object;
     ggl_status st = load(&object, path, err);

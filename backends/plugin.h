@@ -5,8 +5,8 @@
 #include "ggl/backends.h"
 
 /* Whether the name is that of a file. */
-bool plugin_is_path(const char *name);
-ggl_status plugin_open(ggl_backend **out, const char *path, const ggl_backend_params *params,
+bool ggl_plugin_is_path(const char *name);
+ggl_status ggl_plugin_open(ggl_backend **out, const char *path, const ggl_backend_params *params,
                        ggl_error *err);
 
 #endif

@@ -42,7 +42,7 @@ static ggl_status w_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out
     return wrap_inner(b)->v->compile(wrap_inner(b), s, out, err);
 }
 
-ggl_status wrap_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
+ggl_status ggl_wrap_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
                     ggl_error *err) {
     ggl_backend *inner = wrap_inner(b);
     inner->cancelled = b->cancelled;
@@ -70,7 +70,7 @@ static ggl_status w_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, const
     return wrap_inner(b)->v->repack(wrap_inner(b), dst, offset, weight, err);
 }
 
-void wrap_init(wrap *w, ggl_backend *inner, const char *prefix) {
+void ggl_wrap_init(wrap *w, ggl_backend *inner, const char *prefix) {
     const ggl_backend_vtable *v = inner->v;
     w->inner = inner;
     w->v = (ggl_backend_vtable){
@@ -82,7 +82,7 @@ void wrap_init(wrap *w, ggl_backend *inner, const char *prefix) {
         .clear = w_clear,
         .refuses = w_refuses,
         .compile = w_compile,
-        .run = wrap_run,
+        .run = ggl_wrap_run,
         .wait = w_wait,
         .plan_free = w_plan_free,
         .repack_size = v->repack_size ? w_repack_size : NULL,

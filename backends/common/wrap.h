@@ -17,10 +17,10 @@ static inline ggl_backend *wrap_inner(const ggl_backend *b) {
 }
 
 /* Named "prefix:NAME". All of the vtable but close is there afterwards. */
-void wrap_init(wrap *w, ggl_backend *inner, const char *prefix);
+void ggl_wrap_init(wrap *w, ggl_backend *inner, const char *prefix);
 
 /* Runs the inner backend, which is cancelled when the wrapper is. */
-ggl_status wrap_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
+ggl_status ggl_wrap_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
                     ggl_error *err);
 
 #endif

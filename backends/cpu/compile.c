@@ -8,7 +8,7 @@
 
 /* What is made of an operand, and for which steps it lives. */
 typedef struct prepared {
-    int kind; /* as of cpu_prepare */
+    int kind; /* as of ggl_cpu_prepare */
     ggl_operand a, b;
     double mag;
     bool valid; /* may still be used: nothing has written to a or b, no loop has begun or ended */
@@ -27,15 +27,15 @@ struct cpu_compiler {
     bool in_loop;
 };
 
-int64_t cpu_compiler_n_max(const cpu_compiler *c) {
+int64_t ggl_cpu_compiler_n_max(const cpu_compiler *c) {
     return c->s->n_max;
 }
 
-const cpu_backend *cpu_compiler_backend(const cpu_compiler *c) {
+const cpu_backend *ggl_cpu_compiler_backend(const cpu_compiler *c) {
     return c->b;
 }
 
-size_t cpu_compiler_store(const cpu_compiler *c, const ggl_store *s) {
+size_t ggl_cpu_compiler_store(const cpu_compiler *c, const ggl_store *s) {
     return c->s->store_loc[s->id];
 }
 
@@ -64,12 +64,12 @@ static void size_prepared(const cpu_compiler *c, prepared *p) {
         p->row = (size_t)n * 2 * sizeof(float);
         rows = ggl_extents(p->b.ne, GGL_BATCH_DIM, GGL_MAX_DIMS, c->s->n_max);
     } else {
-        p->row = cpu_column_size((cpu_columns)p->kind, n);
+        p->row = ggl_cpu_column_size((cpu_columns)p->kind, n);
     }
     p->size = align64(p->row * (size_t)rows); /* a small multiple of GGL_MAX_ELEMENTS at most */
 }
 
-bool cpu_prepare(cpu_compiler *c, cpu_step *s, int kind, const ggl_operand *a, const ggl_operand *b,
+bool ggl_cpu_prepare(cpu_compiler *c, cpu_step *s, int kind, const ggl_operand *a, const ggl_operand *b,
                  double mag) {
     const ggl_operand none = {.region = -1};
     if (!b)
@@ -96,7 +96,7 @@ bool cpu_prepare(cpu_compiler *c, cpu_step *s, int kind, const ggl_operand *a, c
     s->prepared = (int)c->n_prepared;
     cpu_step make = {.kind = GGL_STEP_NODE,
                      .in_loop = c->in_loop,
-                     .op = kind == CPU_PREPARE_ROPE ? &cpu_op_rope_table : &cpu_op_columns,
+                     .op = kind == CPU_PREPARE_ROPE ? &ggl_cpu_op_rope_table : &ggl_cpu_op_columns,
                      .node = s->node,
                      .dst = none,
                      .src = {*a, *b},
@@ -112,7 +112,7 @@ bool cpu_prepare(cpu_compiler *c, cpu_step *s, int kind, const ggl_operand *a, c
 static void forget_written(cpu_compiler *c, const cpu_step *s) {
     for (size_t i = 0; i < c->n_prepared; i++) {
         prepared *p = &c->prepared[i];
-        if (cpu_overlap(&s->dst, &p->a, c->s->n_max) || cpu_overlap(&s->dst, &p->b, c->s->n_max))
+        if (ggl_cpu_overlap(&s->dst, &p->a, c->s->n_max) || ggl_cpu_overlap(&s->dst, &p->b, c->s->n_max))
             p->valid = false;
     }
 }
@@ -162,7 +162,7 @@ static ggl_status add_node(cpu_compiler *c, const ggl_step *from, ggl_error *err
     memcpy(s.src, from->src, sizeof s.src);
     for (int i = s.n_src; i < GGL_MAX_SRC; i++)
         s.src[i].region = -1;
-    s.op = cpu_op_of(s.node);
+    s.op = ggl_cpu_op_of(s.node);
     if (!s.op)
         return ggl_fail(err, GGL_UNSUPPORTED, "the CPU backend has no operator '%s'",
                         ggl_op_get(s.node->op).name);
@@ -263,7 +263,7 @@ static bool place_scratch(cpu_compiler *c, cpu_plan *plan) {
 
 /* --- all of it ----------------------------------------------------------------------------- */
 
-void cpu_plan_free(ggl_backend *b, ggl_plan *p) {
+void ggl_cpu_plan_free(ggl_backend *b, ggl_plan *p) {
     (void)b;
     cpu_plan *plan = (cpu_plan *)p;
     if (!plan)
@@ -273,13 +273,13 @@ void cpu_plan_free(ggl_backend *b, ggl_plan *p) {
     ggl_free(plan);
 }
 
-ggl_status cpu_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl_error *err) {
+ggl_status ggl_cpu_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl_error *err) {
     *out = NULL;
     cpu_plan *plan = ggl_calloc(1, sizeof *plan);
     if (!plan)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
     const ggl_program_params params = {
-        .refuses = cpu_refuses, .backend = b, .in_place = cpu_in_place, .value_type = GGL_F32};
+        .refuses = ggl_cpu_refuses, .backend = b, .in_place = ggl_cpu_in_place, .value_type = GGL_F32};
     cpu_compiler c = {.b = (const cpu_backend *)b, .s = s};
     ggl_status st = ggl_program_build(&plan->program, s, &params, err);
     if (st == GGL_OK)
@@ -287,12 +287,12 @@ ggl_status cpu_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl
     if (st == GGL_OK && !place_scratch(&c, plan))
         st = ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
     if (st == GGL_OK)
-        cpu_group(c.step, c.n_step, s->n_max);
+        ggl_cpu_group(c.step, c.n_step, s->n_max);
     plan->step = c.step;
     plan->n_step = (int)c.n_step;
     ggl_free(c.prepared);
     if (st != GGL_OK) {
-        cpu_plan_free(b, (ggl_plan *)plan);
+        ggl_cpu_plan_free(b, (ggl_plan *)plan);
         return st;
     }
     *out = (ggl_plan *)plan;

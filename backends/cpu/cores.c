@@ -69,7 +69,7 @@ static int first_sibling(const cpu_mask *m, int cpu) {
     return first;
 }
 
-int cpu_mask_cores(const cpu_mask *m) {
+int ggl_cpu_mask_cores(const cpu_mask *m) {
     int n = 0;
     for (int cpu = 0; cpu < m->n; cpu++)
         n += is_allowed(m, cpu) && first_sibling(m, cpu) == cpu;
@@ -77,7 +77,7 @@ int cpu_mask_cores(const cpu_mask *m) {
 }
 
 /* The system says EINVAL for a set smaller than its own, which may have any number of CPUs. */
-bool cpu_mask_get(cpu_mask *m, cpu_mask_reader *read) {
+bool ggl_cpu_mask_get(cpu_mask *m, cpu_mask_reader *read) {
     for (m->n = CPU_SETSIZE; m->n <= MOST_CPUS; m->n *= 4) {
         m->set = CPU_ALLOC((size_t)m->n);
         if (!m->set)
@@ -97,8 +97,8 @@ bool cpu_mask_get(cpu_mask *m, cpu_mask_reader *read) {
 static int count_allowed(bool cores) {
 #ifdef __linux__
     cpu_mask m;
-    if (cpu_mask_get(&m, sched_getaffinity)) {
-        int n = cores ? cpu_mask_cores(&m) : CPU_COUNT_S(CPU_ALLOC_SIZE((size_t)m.n), m.set);
+    if (ggl_cpu_mask_get(&m, sched_getaffinity)) {
+        int n = cores ? ggl_cpu_mask_cores(&m) : CPU_COUNT_S(CPU_ALLOC_SIZE((size_t)m.n), m.set);
         CPU_FREE(m.set);
         return n;
     }
@@ -109,12 +109,12 @@ static int count_allowed(bool cores) {
     return n < 1 ? 1 : (int)n;
 }
 
-int cpu_default_threads(void) {
+int ggl_cpu_default_threads(void) {
     int cores = count_allowed(true), quota = quota_cores();
     int n = cores < quota ? cores : quota;
     return n < 1 ? 1 : n > MANY ? MANY : n;
 }
 
-int cpu_allowed(void) {
+int ggl_cpu_allowed(void) {
     return count_allowed(false);
 }

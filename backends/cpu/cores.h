@@ -8,9 +8,9 @@
 
 /* Physical cores that this process may use, by affinity and by its control group's quota; at
  * least 1. */
-int cpu_default_threads(void);
+int ggl_cpu_default_threads(void);
 /* CPUs that this process may use, those that share a core counted each; at least 1. */
-int cpu_allowed(void);
+int ggl_cpu_allowed(void);
 
 #ifdef __linux__
 typedef struct cpu_mask {
@@ -22,9 +22,9 @@ typedef struct cpu_mask {
 typedef int cpu_mask_reader(pid_t pid, size_t size, cpu_set_t *set);
 
 /* Reads the mask into as large a set as the system asks for. False: it cannot be read. */
-bool cpu_mask_get(cpu_mask *m, cpu_mask_reader *read);
+bool ggl_cpu_mask_get(cpu_mask *m, cpu_mask_reader *read);
 /* CPUs of the mask, counting those that share a core once. */
-int cpu_mask_cores(const cpu_mask *m);
+int ggl_cpu_mask_cores(const cpu_mask *m);
 #endif
 
 #endif

@@ -82,7 +82,7 @@ static ggl_status cpu_wait(ggl_backend *b, ggl_error *err) {
 
 static void cpu_close(ggl_backend *b) {
     cpu_backend *c = (cpu_backend *)b;
-    cpu_pool_close(c->pool);
+    ggl_cpu_pool_close(c->pool);
     ggl_free(c);
 }
 
@@ -94,13 +94,13 @@ static const ggl_backend_vtable vtable = {
     .download = cpu_download,
     .copy = cpu_copy,
     .clear = cpu_clear,
-    .refuses = cpu_refuses,
-    .compile = cpu_compile,
-    .run = cpu_run,
+    .refuses = ggl_cpu_refuses,
+    .compile = ggl_cpu_compile,
+    .run = ggl_cpu_run,
     .wait = cpu_wait,
-    .plan_free = cpu_plan_free,
-    .repack_size = cpu_repack_size,
-    .repack = cpu_repack,
+    .plan_free = ggl_cpu_plan_free,
+    .repack_size = ggl_cpu_repack_size,
+    .repack = ggl_cpu_repack,
     .repack_layout = CPU_REPACK_LAYOUT,
 };
 
@@ -121,16 +121,16 @@ ggl_status ggl_cpu_open(ggl_backend **out, const ggl_backend_params *params, ggl
     cpu_backend *c = ggl_calloc(1, sizeof *c);
     if (!c)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a backend");
-    uint32_t features = cpu_features_mask(cpu_features_mask(cpu_features_detect(), p->mask),
+    uint32_t features = ggl_cpu_features_mask(ggl_cpu_features_mask(ggl_cpu_features_detect(), p->mask),
                                           getenv("GGL_CPU_MASK"));
-    cpu_kernels_init(&c->k, features);
+    ggl_cpu_kernels_init(&c->k, features);
     c->profile = p->profile;
     c->profile_ctx = p->profile_ctx;
     c->f16_as_bf16 = p->f16_as_bf16;
     c->share_all = getenv("GGL_CPU_SHARE_ALL") != NULL;
-    c->n_threads = p->n_threads > 0 ? p->n_threads : cpu_default_threads();
+    c->n_threads = p->n_threads > 0 ? p->n_threads : ggl_cpu_default_threads();
     c->n_threads_batch = p->n_threads_batch > 0 ? p->n_threads_batch : c->n_threads;
-    ggl_status s = cpu_pool_open(&c->pool, (int)cpu_max(c->n_threads, c->n_threads_batch), err);
+    ggl_status s = ggl_cpu_pool_open(&c->pool, (int)cpu_max(c->n_threads, c->n_threads_batch), err);
     if (s != GGL_OK) {
         ggl_free(c);
         return s;
@@ -140,7 +140,7 @@ ggl_status ggl_cpu_open(ggl_backend **out, const ggl_backend_params *params, ggl
     c->base.memory = physical_memory();
     snprintf(c->base.name, sizeof c->base.name, "cpu");
     snprintf(c->base.description, sizeof c->base.description, "%d thread%s, %s", c->n_threads,
-             c->n_threads == 1 ? "" : "s", cpu_features_text(features, text, sizeof text));
+             c->n_threads == 1 ? "" : "s", ggl_cpu_features_text(features, text, sizeof text));
     *out = &c->base;
     return GGL_OK;
 }

@@ -121,48 +121,48 @@ enum { CPU_PREPARE_ROPE = CPU_N_COLUMNS };
 /* Makes sure that what `kind`, a cpu_columns or the above, makes of the operand (of two for rope:
  * frequencies, positions) exists before step s, whose prepared_at and prepared_row are set when all
  * is compiled. */
-GGL_NODISCARD bool cpu_prepare(cpu_compiler *c, cpu_step *s, int kind, const ggl_operand *a,
+GGL_NODISCARD bool ggl_cpu_prepare(cpu_compiler *c, cpu_step *s, int kind, const ggl_operand *a,
                                const ggl_operand *b, double mag);
-int64_t cpu_compiler_n_max(const cpu_compiler *c);
-const cpu_backend *cpu_compiler_backend(const cpu_compiler *c);
-size_t cpu_compiler_store(const cpu_compiler *c, const ggl_store *s); /* offset of slot 0 */
+int64_t ggl_cpu_compiler_n_max(const cpu_compiler *c);
+const cpu_backend *ggl_cpu_compiler_backend(const cpu_compiler *c);
+size_t ggl_cpu_compiler_store(const cpu_compiler *c, const ggl_store *s); /* offset of slot 0 */
 
-ggl_status cpu_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl_error *err);
+ggl_status ggl_cpu_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl_error *err);
 /* group.c: sets n_together and items of all steps. */
-void cpu_group(cpu_step *step, size_t n_step, int64_t n_max);
+void ggl_cpu_group(cpu_step *step, size_t n_step, int64_t n_max);
 /* Whether two operands share memory, in a plan for a batch of n_max. */
-bool cpu_overlap(const ggl_operand *a, const ggl_operand *b, int64_t n_max);
+bool ggl_cpu_overlap(const ggl_operand *a, const ggl_operand *b, int64_t n_max);
 
-ggl_status cpu_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
+ggl_status ggl_cpu_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
                    ggl_error *err);
-void cpu_plan_free(ggl_backend *b, ggl_plan *p);
-bool cpu_in_place(const ggl_tensor *node);
-const char *cpu_refuses(const ggl_backend *b, const ggl_tensor *node);
+void ggl_cpu_plan_free(ggl_backend *b, ggl_plan *p);
+bool ggl_cpu_in_place(const ggl_tensor *node);
+const char *ggl_cpu_refuses(const ggl_backend *b, const ggl_tensor *node);
 
 /* repack.c: quantized weights in the row-interleaved layout, f16 as rows of bf16. */
 /* Bytes of a matrix of n_rows of k elements in that layout; 0: it has none. */
-size_t cpu_repacked_matrix_size(const cpu_backend *b, ggl_type type, int64_t n_rows, int64_t k);
-size_t cpu_repack_size(const ggl_backend *b, const ggl_tensor *w);
-ggl_status cpu_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, const ggl_tensor *w,
+size_t ggl_cpu_repacked_matrix_size(const cpu_backend *b, ggl_type type, int64_t n_rows, int64_t k);
+size_t ggl_cpu_repack_size(const ggl_backend *b, const ggl_tensor *w);
+ggl_status ggl_cpu_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, const ggl_tensor *w,
                       ggl_error *err);
 #define CPU_REPACK_LAYOUT "rows16 3" /* another number when bytes change */
 
 /* The operator of a node, by op or, of a call, by name; NULL: none. */
-const cpu_op *cpu_op_of(const ggl_tensor *node);
+const cpu_op *ggl_cpu_op_of(const ggl_tensor *node);
 
 /* op_elementwise.c */
-extern const cpu_op cpu_op_unary, cpu_op_binary, cpu_op_where, cpu_op_cast;
-bool cpu_unary_of(const ggl_tensor *node,
+extern const cpu_op ggl_cpu_op_unary, ggl_cpu_op_binary, ggl_cpu_op_where, ggl_cpu_op_cast;
+bool ggl_cpu_unary_of(const ggl_tensor *node,
                   cpu_unary *out); /* operators and composites that are one unary kernel */
 /* op_rows.c */
-extern const cpu_op cpu_op_sum, cpu_op_amax, cpu_op_rank, cpu_op_topk, cpu_op_softmax, cpu_op_rms,
-    cpu_op_center, cpu_op_l2, cpu_op_normalised, cpu_op_weighted;
+extern const cpu_op ggl_cpu_op_sum, ggl_cpu_op_amax, ggl_cpu_op_rank, ggl_cpu_op_topk, ggl_cpu_op_softmax, ggl_cpu_op_rms,
+    ggl_cpu_op_center, ggl_cpu_op_l2, ggl_cpu_op_normalised, ggl_cpu_op_weighted;
 /* op_move.c */
-extern const cpu_op cpu_op_copy, cpu_op_split, cpu_op_concat, cpu_op_repeat, cpu_op_transpose,
-    cpu_op_pick, cpu_op_iota;
+extern const cpu_op ggl_cpu_op_copy, ggl_cpu_op_split, ggl_cpu_op_concat, ggl_cpu_op_repeat, ggl_cpu_op_transpose,
+    ggl_cpu_op_pick, ggl_cpu_op_iota;
 /* op_linear.c, op_rope.c, op_attend.c, op_state.c, op_recur.c */
-extern const cpu_op cpu_op_linear, cpu_op_columns, cpu_op_rope, cpu_op_rope_table, cpu_op_cache,
-    cpu_op_attend, cpu_op_state, cpu_op_keep, cpu_op_recent, cpu_op_conv, cpu_op_recur;
+extern const cpu_op ggl_cpu_op_linear, ggl_cpu_op_columns, ggl_cpu_op_rope, ggl_cpu_op_rope_table, ggl_cpu_op_cache,
+    ggl_cpu_op_attend, ggl_cpu_op_state, ggl_cpu_op_keep, ggl_cpu_op_recent, ggl_cpu_op_conv, ggl_cpu_op_recur;
 
 /* This thread's scratch, step->thread_size bytes, 64-byte aligned. */
 static inline char *cpu_thread_scratch(const cpu_task *t, int thread) {

@@ -24,16 +24,16 @@ enum { CPU_MAX_SETS = 8 };
 /* The k-th name that a mask may have; NULL past the end. For backends/list.c. */
 const char *ggl_cpu_mask_name(int k);
 /* Of this machine, system support of the registers included. */
-uint32_t cpu_features_detect(void);
+uint32_t ggl_cpu_features_detect(void);
 /* `features` without those named in mask ("avx512,avx2"; "all": none is left; unknown names are
  * ignored). A set goes with those that it stands on: without avx2 there is no avx512. mask may be
  * NULL. */
-uint32_t cpu_features_mask(uint32_t features, const char *mask);
+uint32_t ggl_cpu_features_mask(uint32_t features, const char *mask);
 /* Every set of features that makes another table, from none to all of this machine's, each better
  * than those before it as far as they have kernels in common. Returns how many; at most
  * CPU_MAX_SETS. */
-int cpu_features_sets(uint32_t set[CPU_MAX_SETS]);
+int ggl_cpu_features_sets(uint32_t set[CPU_MAX_SETS]);
 /* "avx2 avx512vnni", or "portable"; returns buf. */
-const char *cpu_features_text(uint32_t features, char *buf, size_t size);
+const char *ggl_cpu_features_text(uint32_t features, char *buf, size_t size);
 
 #endif

@@ -16,7 +16,7 @@ static uint64_t saved_registers(void) {
     return (uint64_t)hi << 32 | lo;
 }
 
-uint32_t cpu_features_detect(void) {
+uint32_t ggl_cpu_features_detect(void) {
     unsigned a, b, c, d, b7, c7, d7;
     if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE))
         return 0;
@@ -40,7 +40,7 @@ uint32_t cpu_features_detect(void) {
 
 enum { DOTPROD = 1 << 20 /* AT_HWCAP */, I8MM = 1 << 13, BF16 = 1 << 14 /* AT_HWCAP2 */ };
 
-uint32_t cpu_features_detect(void) {
+uint32_t ggl_cpu_features_detect(void) {
     uint32_t f = CPU_NEON;
     if (getauxval(AT_HWCAP) & DOTPROD)
         f |= CPU_DOTPROD | (getauxval(AT_HWCAP2) & I8MM ? CPU_I8MM : 0);
@@ -49,11 +49,11 @@ uint32_t cpu_features_detect(void) {
     return f;
 }
 #elif defined(__aarch64__)
-uint32_t cpu_features_detect(void) {
+uint32_t ggl_cpu_features_detect(void) {
     return CPU_NEON;
 }
 #else
-uint32_t cpu_features_detect(void) {
+uint32_t ggl_cpu_features_detect(void) {
     return 0;
 }
 #endif
@@ -80,7 +80,7 @@ const char *ggl_cpu_mask_name(int k) {
     return k < N_FEATURE ? feature[k].name : NULL;
 }
 
-uint32_t cpu_features_mask(uint32_t features, const char *mask) {
+uint32_t ggl_cpu_features_mask(uint32_t features, const char *mask) {
     while (mask && *mask) {
         size_t n = strcspn(mask, ", ");
         for (int i = 0; i < N_FEATURE; i++)
@@ -91,7 +91,7 @@ uint32_t cpu_features_mask(uint32_t features, const char *mask) {
     return features;
 }
 
-int cpu_features_sets(uint32_t set[CPU_MAX_SETS]) {
+int ggl_cpu_features_sets(uint32_t set[CPU_MAX_SETS]) {
     static const uint32_t sets[] = {0,
                                     CPU_AVX2,
                                     CPU_AVX2 | CPU_AVXVNNI,
@@ -102,7 +102,7 @@ int cpu_features_sets(uint32_t set[CPU_MAX_SETS]) {
                                     CPU_NEON | CPU_DOTPROD,
                                     CPU_NEON | CPU_DOTPROD | CPU_I8MM,
                                     CPU_NEON | CPU_DOTPROD | CPU_I8MM | CPU_BF16};
-    const uint32_t all = cpu_features_detect();
+    const uint32_t all = ggl_cpu_features_detect();
     int n = 0;
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
         if ((sets[i] & all) == sets[i])
@@ -110,7 +110,7 @@ int cpu_features_sets(uint32_t set[CPU_MAX_SETS]) {
     return n;
 }
 
-const char *cpu_features_text(uint32_t features, char *buf, size_t size) {
+const char *ggl_cpu_features_text(uint32_t features, char *buf, size_t size) {
     size_t n = 0;
     snprintf(buf, size, "portable");
     for (int i = 0; i < N_FEATURE; i++)

@@ -38,7 +38,7 @@ static size_t reach(const ggl_operand *o, int64_t n) {
     return item_size(o) + o->nb[GGL_BATCH_DIM] * (size_t)(items - 1) + o->loop * (size_t)(n - 1);
 }
 
-bool cpu_overlap(const ggl_operand *a, const ggl_operand *b, int64_t n_max) {
+bool ggl_cpu_overlap(const ggl_operand *a, const ggl_operand *b, int64_t n_max) {
     return a->region >= 0 && a->region == b->region && a->offset < b->offset + reach(b, n_max) &&
            b->offset < a->offset + reach(a, n_max);
 }
@@ -53,13 +53,13 @@ static bool item_to_item(const ggl_operand *a, const ggl_operand *b) {
 }
 
 static bool apart(const ggl_operand *a, const ggl_operand *b, int64_t n_max) {
-    return !cpu_overlap(a, b, n_max) || item_to_item(a, b);
+    return !ggl_cpu_overlap(a, b, n_max) || item_to_item(a, b);
 }
 
 /* --- by items ------------------------------------------------------------------------------ */
 
 static bool is_preparation(const cpu_step *s) {
-    return s->op == &cpu_op_columns;
+    return s->op == &ggl_cpu_op_columns;
 }
 
 static bool can_go_by_items(const cpu_step *s) {
@@ -119,7 +119,7 @@ static size_t side_by_side(const cpu_step *s, size_t n) {
     return k;
 }
 
-void cpu_group(cpu_step *step, size_t n_step, int64_t n_max) {
+void ggl_cpu_group(cpu_step *step, size_t n_step, int64_t n_max) {
     for (size_t i = 0; i < n_step;) {
         size_t n = by_items(&step[i], n_step - i, n_max);
         if (n < 2)

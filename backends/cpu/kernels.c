@@ -2,25 +2,25 @@
 
 #include <string.h>
 
-void cpu_kernels_init(cpu_kernels *k, uint32_t features) {
+void ggl_cpu_kernels_init(cpu_kernels *k, uint32_t features) {
     *k = (cpu_kernels){0};
-    cpu_kernels_elementwise(k);
-    cpu_kernels_rows(k);
-    cpu_kernels_quantize(k);
-    cpu_kernels_dot(k);
-    cpu_kernels_rope(k);
-    cpu_kernels_attend(k);
-    cpu_kernels_recur(k);
+    ggl_cpu_kernels_elementwise(k);
+    ggl_cpu_kernels_rows(k);
+    ggl_cpu_kernels_quantize(k);
+    ggl_cpu_kernels_dot(k);
+    ggl_cpu_kernels_rope(k);
+    ggl_cpu_kernels_attend(k);
+    ggl_cpu_kernels_recur(k);
 #if defined(__x86_64__)
-    cpu_kernels_init_x86(k, features);
+    ggl_cpu_kernels_init_x86(k, features);
 #elif defined(__aarch64__)
-    cpu_kernels_init_arm(k, features);
+    ggl_cpu_kernels_init_arm(k, features);
 #else
     (void)features;
 #endif
 }
 
-size_t cpu_column_size(cpu_columns form, int64_t n) {
+size_t ggl_cpu_column_size(cpu_columns form, int64_t n) {
     const size_t padded = (size_t)(n + 31) / 32 * 32;
     switch (form) {
     case CPU_COLUMNS_BF16:
@@ -34,7 +34,7 @@ size_t cpu_column_size(cpu_columns form, int64_t n) {
     }
 }
 
-void cpu_column_make(const cpu_kernels *k, cpu_columns form, void *y, const float *x, int64_t n) {
+void ggl_cpu_column_make(const cpu_kernels *k, cpu_columns form, void *y, const float *x, int64_t n) {
     switch (form) {
     case CPU_COLUMNS_BF16:
         k->round_bf16(y, x, n);

@@ -162,23 +162,23 @@ typedef struct cpu_kernels {
 } cpu_kernels;
 
 /* features: see cpu_features.h. */
-void cpu_kernels_init(cpu_kernels *k, uint32_t features);
+void ggl_cpu_kernels_init(cpu_kernels *k, uint32_t features);
 
 /* Bytes of a column of n elements in one of the forms, and that form of x. */
-size_t cpu_column_size(cpu_columns form, int64_t n);
-void cpu_column_make(const cpu_kernels *k, cpu_columns form, void *y, const float *x, int64_t n);
+size_t ggl_cpu_column_size(cpu_columns form, int64_t n);
+void ggl_cpu_column_make(const cpu_kernels *k, cpu_columns form, void *y, const float *x, int64_t n);
 
 /* The portable kernels, by file of scalar/. */
-void cpu_kernels_elementwise(cpu_kernels *k);
-void cpu_kernels_rows(cpu_kernels *k);
-void cpu_kernels_quantize(cpu_kernels *k);
-void cpu_kernels_dot(cpu_kernels *k);
-void cpu_kernels_rope(cpu_kernels *k);
-void cpu_kernels_attend(cpu_kernels *k);
-void cpu_kernels_recur(cpu_kernels *k);
+void ggl_cpu_kernels_elementwise(cpu_kernels *k);
+void ggl_cpu_kernels_rows(cpu_kernels *k);
+void ggl_cpu_kernels_quantize(cpu_kernels *k);
+void ggl_cpu_kernels_dot(cpu_kernels *k);
+void ggl_cpu_kernels_rope(cpu_kernels *k);
+void ggl_cpu_kernels_attend(cpu_kernels *k);
+void ggl_cpu_kernels_recur(cpu_kernels *k);
 
 /* <isa>/init.c: overlays what the features allow, lowest instruction set first. */
-void cpu_kernels_init_x86(cpu_kernels *k, uint32_t features);
-void cpu_kernels_init_arm(cpu_kernels *k, uint32_t features);
+void ggl_cpu_kernels_init_x86(cpu_kernels *k, uint32_t features);
+void ggl_cpu_kernels_init_arm(cpu_kernels *k, uint32_t features);
 
 #endif

@@ -13,7 +13,7 @@ static ggl_status stores_compile(cpu_compiler *c, cpu_step *s, const ggl_tensor 
                                  ggl_error *err) {
     if (!cache || cache->op != GGL_OP_CACHE)
         return ggl_fail(err, GGL_UNSUPPORTED, "attend without a cache");
-    const cpu_kernels *k = &cpu_compiler_backend(c)->k;
+    const cpu_kernels *k = &ggl_cpu_compiler_backend(c)->k;
     for (int i = 0; i < 2; i++) {
         s->store[i] = cache->store[i];
         if (!s->store[i])
@@ -21,7 +21,7 @@ static ggl_status stores_compile(cpu_compiler *c, cpu_step *s, const ggl_tensor 
         if (!k->scores[s->store[i]->type] || !k->values[s->store[i]->type])
             return ggl_fail(err, GGL_UNSUPPORTED, "a cache of %s",
                             ggl_type_get(s->store[i]->type)->name);
-        s->store_at[i] = cpu_compiler_store(c, s->store[i]);
+        s->store_at[i] = ggl_cpu_compiler_store(c, s->store[i]);
     }
     return GGL_OK;
 }
@@ -78,7 +78,7 @@ static void cache_run(const cpu_task *t, int64_t first, int64_t last, int thread
     }
 }
 
-const cpu_op cpu_op_cache = {.compile = cache_compile, .begin = cache_begin, .run = cache_run};
+const cpu_op ggl_cpu_op_cache = {.compile = cache_compile, .begin = cache_begin, .run = cache_run};
 
 /* --- attend: compile ----------------------------------------------------------------------- */
 
@@ -430,5 +430,5 @@ static void attend_end(const cpu_task *t) {
     }
 }
 
-const cpu_op cpu_op_attend = {
+const cpu_op ggl_cpu_op_attend = {
     .compile = attend_compile, .begin = attend_begin, .run = attend_run, .end = attend_end};

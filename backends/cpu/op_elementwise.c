@@ -75,7 +75,7 @@ static ggl_status floats_only(cpu_compiler *c, cpu_step *s, ggl_error *err) {
 
 /* --- one operand --------------------------------------------------------------------------- */
 
-bool cpu_unary_of(const ggl_tensor *node, cpu_unary *out) {
+bool ggl_cpu_unary_of(const ggl_tensor *node, cpu_unary *out) {
     static const struct {
         ggl_op op;
         cpu_unary unary;
@@ -109,7 +109,7 @@ bool cpu_unary_of(const ggl_tensor *node, cpu_unary *out) {
 }
 
 static ggl_status unary_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
-    if (!cpu_unary_of(s->node, &s->unary))
+    if (!ggl_cpu_unary_of(s->node, &s->unary))
         return ggl_fail(err, GGL_UNSUPPORTED, "'%s'", ggl_op_get(s->node->op).name);
     return floats_only(c, s, err);
 }
@@ -132,7 +132,7 @@ static void unary_run(const cpu_task *t, int64_t first, int64_t last, int thread
     }
 }
 
-const cpu_op cpu_op_unary = {.by_item = true,
+const cpu_op ggl_cpu_op_unary = {.by_item = true,
                              .in_place = true,
                              .compile = unary_compile,
                              .begin = unary_begin,
@@ -179,7 +179,7 @@ static void binary_run(const cpu_task *t, int64_t first, int64_t last, int threa
     }
 }
 
-const cpu_op cpu_op_binary = {.by_item = true,
+const cpu_op ggl_cpu_op_binary = {.by_item = true,
                               .in_place = true,
                               .compile = binary_compile,
                               .begin = binary_begin,
@@ -205,7 +205,7 @@ static void where_run(const cpu_task *t, int64_t first, int64_t last, int thread
     }
 }
 
-const cpu_op cpu_op_where = {.by_item = true,
+const cpu_op ggl_cpu_op_where = {.by_item = true,
                              .in_place = true,
                              .compile = floats_only,
                              .begin = where_begin,
@@ -236,5 +236,5 @@ static void cast_run(const cpu_task *t, int64_t first, int64_t last, int thread)
                 t->dst.ne[0]);
 }
 
-const cpu_op cpu_op_cast = {
+const cpu_op ggl_cpu_op_cast = {
     .by_item = true, .compile = cast_compile, .begin = rows_begin, .run = cast_run};

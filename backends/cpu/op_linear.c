@@ -29,11 +29,11 @@ static void columns_run(const cpu_task *t, int64_t first, int64_t last, int thre
     for (int64_t r = first; r < last; r++) {
         const float *x = (const float *)cpu_row(&t->src[0], t->src[0].ne, r);
         char *y = t->prepared + (size_t)r * t->step->prepared_row;
-        cpu_column_make(&t->b->k, (cpu_columns)t->step->dim, y, x, t->src[0].ne[0]);
+        ggl_cpu_column_make(&t->b->k, (cpu_columns)t->step->dim, y, x, t->src[0].ne[0]);
     }
 }
 
-const cpu_op cpu_op_columns = {.by_item = true, .begin = columns_begin, .run = columns_run};
+const cpu_op ggl_cpu_op_columns = {.by_item = true, .begin = columns_begin, .run = columns_run};
 
 /* --- which matrix serves which column ------------------------------------------------------ */
 
@@ -119,15 +119,15 @@ static bool in_groups(const cpu_task *t) {
 /* Bytes from the matrix's begin to row j. */
 static size_t row_offset(const cpu_task *t, int64_t j) {
     const ggl_operand *w = &t->step->src[1];
-    return in_groups(t) ? cpu_rows16_size(w->type, j, w->ne[0]) : (size_t)j * w->nb[1];
+    return in_groups(t) ? ggl_cpu_rows16_size(w->type, j, w->ne[0]) : (size_t)j * w->nb[1];
 }
 
 /* --- compile ------------------------------------------------------------------------------- */
 
-/* Strides of a weight that lies as cpu_repack has written it. f16 has become rows of bf16, which
+/* Strides of a weight that lies as ggl_cpu_repack has written it. f16 has become rows of bf16, which
  * are as large, and are in no groups. */
 static void set_repacked(const cpu_backend *b, ggl_operand *w) {
-    w->nb[2] = cpu_repacked_matrix_size(b, w->type, w->ne[1], w->ne[0]);
+    w->nb[2] = ggl_cpu_repacked_matrix_size(b, w->type, w->ne[1], w->ne[0]);
     w->nb[3] = w->nb[2] * (size_t)w->ne[2];
     if (w->type == GGL_F16) {
         w->type = GGL_BF16;
@@ -137,7 +137,7 @@ static void set_repacked(const cpu_backend *b, ggl_operand *w) {
 
 static ggl_status linear_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     const ggl_operand *x = &s->src[0], *w = &s->src[1], *bias = &s->src[2];
-    const cpu_backend *b = cpu_compiler_backend(c);
+    const cpu_backend *b = ggl_cpu_compiler_backend(c);
     if (w->repacked)
         set_repacked(b, &s->src[1]);
     const cpu_product *p = &b->k.product[w->type];
@@ -149,15 +149,15 @@ static ggl_status linear_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     if (w->type == GGL_F32 && w->nb[0] != 4)
         return ggl_fail(err, GGL_UNSUPPORTED, "linear with a matrix whose rows are not dense");
     s->batch_of_w = ggl_is_batched(s->node->src[1]);
-    int64_t columns = ggl_extents(s->dst.ne, 1, GGL_MAX_DIMS, cpu_compiler_n_max(c));
-    int64_t matrices = ggl_extents(w->ne, 2, GGL_MAX_DIMS, cpu_compiler_n_max(c));
+    int64_t columns = ggl_extents(s->dst.ne, 1, GGL_MAX_DIMS, ggl_cpu_compiler_n_max(c));
+    int64_t matrices = ggl_extents(w->ne, 2, GGL_MAX_DIMS, ggl_cpu_compiler_n_max(c));
     if (columns > INT32_MAX || matrices > INT32_MAX)
         return ggl_fail(err, GGL_LIMIT, "linear with %lld columns", (long long)columns);
     if (matrices > 1 || s->n_src > 3)
         s->shared_size = (size_t)(columns + 2 * matrices + 2) * sizeof(int32_t);
     if (p->pack && x->ne[0] % p->panel_unit == 0)
         s->thread_size = p->panel_size(x->ne[0]);
-    if (p->columns != CPU_COLUMNS_F32 && !cpu_prepare(c, s, (int)p->columns, x, NULL, 0))
+    if (p->columns != CPU_COLUMNS_F32 && !ggl_cpu_prepare(c, s, (int)p->columns, x, NULL, 0))
         return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
     return GGL_OK;
 }
@@ -289,4 +289,4 @@ static void linear_run(const cpu_task *t, int64_t first, int64_t last, int threa
     }
 }
 
-const cpu_op cpu_op_linear = {.compile = linear_compile, .begin = linear_begin, .run = linear_run};
+const cpu_op ggl_cpu_op_linear = {.compile = linear_compile, .begin = linear_begin, .run = linear_run};

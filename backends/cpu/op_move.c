@@ -67,7 +67,7 @@ static ggl_status copy_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     return move_compile(c, s, err);
 }
 
-const cpu_op cpu_op_copy = {
+const cpu_op ggl_cpu_op_copy = {
     .by_item = true, .compile = copy_compile, .begin = copy_begin, .run = copy_run};
 
 /* --- strided copies ------------------------------------------------------------------------ */
@@ -167,15 +167,15 @@ static void iota_run(const cpu_task *t, int64_t first, int64_t last, int thread)
             ((float *)cpu_row(&t->dst, t->dst.ne, r))[i] = (float)i;
 }
 
-const cpu_op cpu_op_split = {
+const cpu_op ggl_cpu_op_split = {
     .by_item = true, .compile = four_bytes, .begin = strided_begin, .run = split_run};
-const cpu_op cpu_op_repeat = {
+const cpu_op ggl_cpu_op_repeat = {
     .by_item = true, .compile = four_bytes, .begin = strided_begin, .run = repeat_run};
-const cpu_op cpu_op_transpose = {
+const cpu_op ggl_cpu_op_transpose = {
     .by_item = true, .compile = four_bytes, .begin = strided_begin, .run = transpose_run};
-const cpu_op cpu_op_concat = {
+const cpu_op ggl_cpu_op_concat = {
     .by_item = true, .compile = four_bytes, .begin = strided_begin, .run = concat_run};
-const cpu_op cpu_op_iota = {
+const cpu_op ggl_cpu_op_iota = {
     .by_item = true, .compile = four_bytes, .begin = strided_begin, .run = iota_run};
 
 /* --- pick ---------------------------------------------------------------------------------- */
@@ -225,5 +225,5 @@ static void pick_run(const cpu_task *t, int64_t first, int64_t last, int thread)
     }
 }
 
-const cpu_op cpu_op_pick = {
+const cpu_op ggl_cpu_op_pick = {
     .by_item = true, .compile = pick_compile, .begin = pick_begin, .run = pick_run};

@@ -60,7 +60,7 @@ static ggl_status recur_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     if (!store || store->type != GGL_F32)
         return ggl_fail(err, GGL_UNSUPPORTED, "a state that is not of f32");
     s->store[0] = store;
-    s->store_at[0] = cpu_compiler_store(c, store);
+    s->store_at[0] = ggl_cpu_compiler_store(c, store);
     s->recur = can_select(s, f, store) ? CPU_SELECT : f->kind;
     s->thread_size = (size_t)store->ne[0] * sizeof(float);
     return GGL_OK;
@@ -168,4 +168,4 @@ static void recur_run(const cpu_task *t, int64_t first, int64_t last, int thread
     }
 }
 
-const cpu_op cpu_op_recur = {.compile = recur_compile, .begin = recur_begin, .run = recur_run};
+const cpu_op ggl_cpu_op_recur = {.compile = recur_compile, .begin = recur_begin, .run = recur_run};

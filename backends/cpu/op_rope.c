@@ -28,7 +28,7 @@ static void table_run(const cpu_task *t, int64_t first, int64_t last, int thread
     }
 }
 
-const cpu_op cpu_op_rope_table = {.begin = table_begin, .run = table_run};
+const cpu_op ggl_cpu_op_rope_table = {.begin = table_begin, .run = table_run};
 
 static ggl_status rope_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     const ggl_operand *f = &s->src[1];
@@ -37,7 +37,7 @@ static ggl_status rope_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
         return ggl_fail(err, GGL_UNSUPPORTED, "rope of %s with frequencies of %s",
                         ggl_type_get(s->src[0].type)->name, ggl_type_get(f->type)->name);
     s->n_terms = (int)f->ne[0];
-    if (!cpu_prepare(c, s, CPU_PREPARE_ROPE, f, &s->src[2], s->node->num[0]))
+    if (!ggl_cpu_prepare(c, s, CPU_PREPARE_ROPE, f, &s->src[2], s->node->num[0]))
         return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
     return GGL_OK;
 }
@@ -61,4 +61,4 @@ static void rope_run(const cpu_task *t, int64_t first, int64_t last, int thread)
     }
 }
 
-const cpu_op cpu_op_rope = {.compile = rope_compile, .begin = rope_begin, .run = rope_run};
+const cpu_op ggl_cpu_op_rope = {.compile = rope_compile, .begin = rope_begin, .run = rope_run};

@@ -75,9 +75,9 @@ static void amax_run(const cpu_task *t, int64_t first, int64_t last, int thread)
             reduce_rows(t, r, false);
 }
 
-const cpu_op cpu_op_sum = {
+const cpu_op ggl_cpu_op_sum = {
     .by_item = true, .compile = reduce_compile, .begin = reduce_begin, .run = sum_run};
-const cpu_op cpu_op_amax = {
+const cpu_op ggl_cpu_op_amax = {
     .by_item = true, .compile = reduce_compile, .begin = reduce_begin, .run = amax_run};
 
 /* --- composites over rows ------------------------------------------------------------------ */
@@ -143,24 +143,24 @@ static ggl_status l2_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     return float_source(c, s, err);
 }
 
-const cpu_op cpu_op_softmax = {.by_item = true,
+const cpu_op ggl_cpu_op_softmax = {.by_item = true,
                                .in_place = true,
                                .compile = float_source,
                                .begin = rows_begin,
                                .run = softmax_run};
-const cpu_op cpu_op_normalised = {.by_item = true,
+const cpu_op ggl_cpu_op_normalised = {.by_item = true,
                                   .in_place = true,
                                   .compile = float_source,
                                   .begin = rows_begin,
                                   .run = normalised_run};
-const cpu_op cpu_op_center = {.by_item = true,
+const cpu_op ggl_cpu_op_center = {.by_item = true,
                               .in_place = true,
                               .compile = float_source,
                               .begin = rows_begin,
                               .run = center_run};
-const cpu_op cpu_op_rms = {
+const cpu_op ggl_cpu_op_rms = {
     .by_item = true, .in_place = true, .compile = rms_compile, .begin = rows_begin, .run = rms_run};
-const cpu_op cpu_op_l2 = {
+const cpu_op ggl_cpu_op_l2 = {
     .by_item = true, .in_place = true, .compile = l2_compile, .begin = rows_begin, .run = l2_run};
 
 /* weighted(y [n, k], w [k]) -> [n]: a unit is one of the batch. */
@@ -182,7 +182,7 @@ static void weighted_run(const cpu_task *t, int64_t first, int64_t last, int thr
     }
 }
 
-const cpu_op cpu_op_weighted = {
+const cpu_op ggl_cpu_op_weighted = {
     .by_item = true, .compile = float_source, .begin = weighted_begin, .run = weighted_run};
 
 /* --- order --------------------------------------------------------------------------------- */
@@ -213,7 +213,7 @@ static void rank_run(const cpu_task *t, int64_t first, int64_t last, int thread)
     }
 }
 
-const cpu_op cpu_op_rank = {
+const cpu_op ggl_cpu_op_rank = {
     .by_item = true, .compile = float_source, .begin = rank_begin, .run = rank_run};
 
 static void topk_begin(cpu_task *t) {
@@ -240,5 +240,5 @@ static void topk_run(const cpu_task *t, int64_t first, int64_t last, int thread)
     }
 }
 
-const cpu_op cpu_op_topk = {
+const cpu_op ggl_cpu_op_topk = {
     .by_item = true, .compile = float_source, .begin = topk_begin, .run = topk_run};

@@ -16,7 +16,7 @@ static ggl_status store_compile(cpu_compiler *c, cpu_step *s, const ggl_store *s
     if (!store || store->type != GGL_F32)
         return ggl_fail(err, GGL_UNSUPPORTED, "a state that is not of f32");
     s->store[0] = store;
-    s->store_at[0] = cpu_compiler_store(c, store);
+    s->store_at[0] = ggl_cpu_compiler_store(c, store);
     return GGL_OK;
 }
 
@@ -49,8 +49,8 @@ static void keep_run(const cpu_task *t, int64_t first, int64_t last, int thread)
         memcpy(to, cpu_row(x, x->ne, r), (size_t)x->ne[0] * sizeof(float));
 }
 
-const cpu_op cpu_op_state = {.compile = state_compile, .begin = one_unit, .run = state_run};
-const cpu_op cpu_op_keep = {.compile = keep_compile, .begin = one_unit, .run = keep_run};
+const cpu_op ggl_cpu_op_state = {.compile = state_compile, .begin = one_unit, .run = state_run};
+const cpu_op ggl_cpu_op_keep = {.compile = keep_compile, .begin = one_unit, .run = keep_run};
 
 /* --- the last rows ------------------------------------------------------------------------- */
 
@@ -85,7 +85,7 @@ static void recent_run(const cpu_task *t, int64_t first, int64_t last, int threa
     }
 }
 
-const cpu_op cpu_op_recent = {.compile = recent_compile, .begin = recent_begin, .run = recent_run};
+const cpu_op ggl_cpu_op_recent = {.compile = recent_compile, .begin = recent_begin, .run = recent_run};
 
 /* short_conv(x [n], w [k, n]) -> [n], whose state is that of the `recent` in its text: the k - 1 rows
  * before. A unit: SPAN columns, through all tokens. */
@@ -144,4 +144,4 @@ static void conv_run(const cpu_task *t, int64_t first, int64_t last, int thread)
         }
 }
 
-const cpu_op cpu_op_conv = {.compile = conv_compile, .begin = conv_begin, .run = conv_run};
+const cpu_op ggl_cpu_op_conv = {.compile = conv_compile, .begin = conv_begin, .run = conv_run};

@@ -15,14 +15,14 @@ static int64_t groups_of(const ggl_tensor *w) {
 
 /* Of the row-interleaved layout, a few rows would mostly be padding, and are read from the inner
  * cache anyway. */
-size_t cpu_repacked_matrix_size(const cpu_backend *b, ggl_type type, int64_t n_rows, int64_t k) {
+size_t ggl_cpu_repacked_matrix_size(const cpu_backend *b, ggl_type type, int64_t n_rows, int64_t k) {
     if (type == GGL_F16)
         return b->f16_as_bf16 ? (ggl_row_size(GGL_BF16, k) * (size_t)n_rows + 63) / 64 * 64 : 0;
-    return b->k.product[type].rows16 && n_rows >= CPU_GROUP ? cpu_rows16_size(type, n_rows, k) : 0;
+    return b->k.product[type].rows16 && n_rows >= CPU_GROUP ? ggl_cpu_rows16_size(type, n_rows, k) : 0;
 }
 
-size_t cpu_repack_size(const ggl_backend *b, const ggl_tensor *w) {
-    return cpu_repacked_matrix_size((const cpu_backend *)b, w->type, w->ne[1], w->ne[0]) *
+size_t ggl_cpu_repack_size(const ggl_backend *b, const ggl_tensor *w) {
+    return ggl_cpu_repacked_matrix_size((const cpu_backend *)b, w->type, w->ne[1], w->ne[0]) *
            (size_t)ggl_extents(w->ne, 2, GGL_MAX_DIMS, 1);
 }
 
@@ -50,7 +50,7 @@ static void repack_units(void *ctx, int64_t first, int64_t last, int thread) {
     const ggl_tensor *w = t->w;
     const int64_t groups = groups_of(w), units = (groups + UNIT_GROUPS - 1) / UNIT_GROUPS;
     const size_t row = ggl_row_size(w->type, w->ne[0]), size = row * (size_t)w->ne[1];
-    const size_t to_size = cpu_repacked_matrix_size(t->b, w->type, w->ne[1], w->ne[0]);
+    const size_t to_size = ggl_cpu_repacked_matrix_size(t->b, w->type, w->ne[1], w->ne[0]);
     (void)thread;
     for (int64_t u = first; u < last; u++) {
         int64_t m = u / units, j = u % units * UNIT_GROUPS;
@@ -62,13 +62,13 @@ static void repack_units(void *ctx, int64_t first, int64_t last, int thread) {
             round_to_bf16(&t->b->k, to + at, from + at,
                           (cpu_min(end * CPU_GROUP, w->ne[1]) - j * CPU_GROUP) * w->ne[0]);
         } else {
-            cpu_rows16_pack(&t->b->k.product[w->type], to, w->type, from, row, w->ne[1], w->ne[0],
+            ggl_cpu_rows16_pack(&t->b->k.product[w->type], to, w->type, from, row, w->ne[1], w->ne[0],
                             j, end);
         }
     }
 }
 
-ggl_status cpu_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, const ggl_tensor *w,
+ggl_status ggl_cpu_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, const ggl_tensor *w,
                       ggl_error *err) {
     cpu_backend *c = (cpu_backend *)b;
     (void)err;
@@ -78,7 +78,7 @@ ggl_status cpu_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, const ggl_
     if (!dst->huge)
         ggl_prefer_huge_pages(dst->data, dst->size);
     dst->huge = true;
-    cpu_pool_run(c->pool, (int)cpu_max(c->n_threads, c->n_threads_batch), repack_units, &t, units,
+    ggl_cpu_pool_run(c->pool, (int)cpu_max(c->n_threads, c->n_threads_batch), repack_units, &t, units,
                  1);
     return GGL_OK;
 }

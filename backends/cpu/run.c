@@ -82,7 +82,7 @@ static int64_t chunk_of(run_state *r, double work, int64_t n_units, int n_thread
     r->shareable += n_threads > 1 && work >= WORTH_SHARING ? work : 0;
     if (r->b->share_all)
         return 1;
-    if (n_threads == 1 || work < (cpu_pool_sleeps(r->b->pool) ? WORTH_WAKING : WORTH_SHARING))
+    if (n_threads == 1 || work < (ggl_cpu_pool_sleeps(r->b->pool) ? WORTH_WAKING : WORTH_SHARING))
         return n_units;
     double cost = work / (double)n_units;
     int64_t chunk = cpu_max(1, n_units / (8 * n_threads));
@@ -101,7 +101,7 @@ static void run_steps(run_state *r, const cpu_step *s, int n, int64_t turn) {
         n_units += g.task[i].n_units;
     }
     int n_threads = g.task[0].n_threads;
-    cpu_pool_run(r->b->pool, n_threads, run_units, &g, n_units,
+    ggl_cpu_pool_run(r->b->pool, n_threads, run_units, &g, n_units,
                  chunk_of(r, work, n_units, n_threads));
     for (int i = 0; i < n; i++)
         if (s[i].op->end)
@@ -133,7 +133,7 @@ static void run_by_items(run_state *r, const cpu_step *s, int n) {
         work += t.cost * (double)t.n_units;
         n_threads = t.n_threads;
     }
-    cpu_pool_run(r->b->pool, n_threads, run_items, &g, r->n, chunk_of(r, work, r->n, n_threads));
+    ggl_cpu_pool_run(r->b->pool, n_threads, run_items, &g, r->n, chunk_of(r, work, r->n, n_threads));
 }
 
 static double now_ns(void) {
@@ -145,17 +145,17 @@ static double now_ns(void) {
 static void run_step_timed(run_state *r, const cpu_step *s, int64_t turn) {
     double begin = now_ns();
     run_steps(r, s, 1, turn);
-    bool prepares = s->op == &cpu_op_columns || s->op == &cpu_op_rope_table;
+    bool prepares = s->op == &ggl_cpu_op_columns || s->op == &ggl_cpu_op_rope_table;
     r->b->profile(r->b->profile_ctx, s->node, s->in_loop ? 1 : r->n, prepares, now_ns() - begin);
 }
 
-ggl_status cpu_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
+ggl_status ggl_cpu_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
                    ggl_error *err) {
     cpu_plan *plan = (cpu_plan *)p;
     run_state r = {(const cpu_backend *)b, plan, region, n, 0};
-    uint64_t mode = cpu_float_mode_set();
+    uint64_t mode = ggl_cpu_float_mode_set();
     if (plan->shareable >= RUN_WORTH_WAKING)
-        cpu_pool_wake(r.b->pool);
+        ggl_cpu_pool_wake(r.b->pool);
     int64_t turn = 0;
     bool stopped = false;
     for (int i = 0; i < plan->n_step; i++) {
@@ -179,6 +179,6 @@ ggl_status cpu_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64
             i = s->end; /* goes on behind LOOP */
     }
     plan->shareable = r.shareable;
-    cpu_float_mode_restore(mode);
+    ggl_cpu_float_mode_restore(mode);
     return stopped ? ggl_fail(err, GGL_CANCELLED, "the run was stopped") : GGL_OK;
 }

@@ -99,7 +99,7 @@ static void *worker_main(void *arg) {
     ggl_free(arg);
     cpu_pool *p = w.pool;
     uint_least64_t seen = 0;
-    cpu_float_mode_set();
+    ggl_cpu_float_mode_set();
     for (;;) {
         uint_least64_t now = wait_for_task(p, seen);
         if (atomic_load(&p->stop))
@@ -120,7 +120,7 @@ static void wake_all(cpu_pool *p) {
     }
 }
 
-void cpu_pool_run(cpu_pool *p, int n_threads, cpu_pool_fn *fn, void *ctx, int64_t n,
+void ggl_cpu_pool_run(cpu_pool *p, int n_threads, cpu_pool_fn *fn, void *ctx, int64_t n,
                   int64_t chunk) {
     if (n_threads > p->n_threads)
         n_threads = p->n_threads;
@@ -149,19 +149,19 @@ void cpu_pool_run(cpu_pool *p, int n_threads, cpu_pool_fn *fn, void *ctx, int64_
     }
 }
 
-void cpu_pool_wake(cpu_pool *p) {
-    if (!cpu_pool_sleeps(p))
+void ggl_cpu_pool_wake(cpu_pool *p) {
+    if (!ggl_cpu_pool_sleeps(p))
         return;
     uint_least64_t number = atomic_load_explicit(&p->state, memory_order_relaxed) >> NUMBER_SHIFT;
     atomic_store(&p->state, (number + 1) << NUMBER_SHIFT); /* a task that is closed already */
     wake_all(p);
 }
 
-bool cpu_pool_sleeps(const cpu_pool *p) {
+bool ggl_cpu_pool_sleeps(const cpu_pool *p) {
     return atomic_load_explicit(&((cpu_pool *)(uintptr_t)p)->asleep, memory_order_relaxed) > 0;
 }
 
-ggl_status cpu_pool_open(cpu_pool **out, int n_threads, ggl_error *err) {
+ggl_status ggl_cpu_pool_open(cpu_pool **out, int n_threads, ggl_error *err) {
     *out = NULL;
     n_threads = n_threads < 1 ? 1 : n_threads > MAX_THREADS ? MAX_THREADS : n_threads;
     cpu_pool *p = aligned_alloc(64, (sizeof *p + 63) / 64 * 64);
@@ -179,7 +179,7 @@ ggl_status cpu_pool_open(cpu_pool **out, int n_threads, ggl_error *err) {
             *w = (worker){p, i};
         if (!w || pthread_create(&p->thread[i], NULL, worker_main, w) != 0) {
             ggl_free(w);
-            cpu_pool_close(p);
+            ggl_cpu_pool_close(p);
             return ggl_fail(err, GGL_NOMEM, "thread %d of %d could not be started", i + 1,
                             n_threads);
         }
@@ -189,7 +189,7 @@ ggl_status cpu_pool_open(cpu_pool **out, int n_threads, ggl_error *err) {
     return GGL_OK;
 }
 
-void cpu_pool_close(cpu_pool *p) {
+void ggl_cpu_pool_close(cpu_pool *p) {
     if (!p)
         return;
     atomic_store(&p->stop, true);
@@ -206,7 +206,7 @@ void cpu_pool_close(cpu_pool *p) {
 
 /* --- floating-point mode ------------------------------------------------------------------- */
 
-uint64_t cpu_float_mode_set(void) {
+uint64_t ggl_cpu_float_mode_set(void) {
 #if defined(__x86_64__)
     unsigned old = __builtin_ia32_stmxcsr();
     __builtin_ia32_ldmxcsr(0x1f80); /* all exceptions masked, nearest even, no FTZ, no DAZ */
@@ -221,7 +221,7 @@ uint64_t cpu_float_mode_set(void) {
 #endif
 }
 
-void cpu_float_mode_restore(uint64_t mode) {
+void ggl_cpu_float_mode_restore(uint64_t mode) {
 #if defined(__x86_64__)
     __builtin_ia32_ldmxcsr((unsigned)mode);
 #elif defined(__aarch64__)

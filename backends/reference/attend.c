@@ -8,7 +8,7 @@ static char *slot_at(const step_args *a, const ggl_store *s, int64_t slot) {
     return a->stores + a->store_loc[s->id] + (size_t)slot * s->slot_size;
 }
 
-void ref_cache(const step_args *a) {
+void ggl_ref_cache(const step_args *a) {
     const view *pos = &a->src[2], *slot = &a->src[3];
     for (int part = 0; part < 2; part++) {
         const ggl_store *s = a->node->store[part];
@@ -18,9 +18,9 @@ void ref_cache(const step_args *a) {
         for (int64_t l = 0; l < pos->ne[3]; l++) /* rows may be the same for the whole batch */
             for (int64_t j = 0; j < x->ne[1]; j++) {
                 for (int64_t i = 0; i < x->ne[0]; i++)
-                    a->stored[i] = (float)ref_get(x, i, j, 0, l);
-                ggl_store_put(s, slot_at(a, s, (int64_t)ref_get(slot, 0, 0, 0, l)),
-                              (int64_t)ref_get(pos, 0, 0, 0, l), j, a->stored);
+                    a->stored[i] = (float)ggl_ref_get(x, i, j, 0, l);
+                ggl_store_put(s, slot_at(a, s, (int64_t)ggl_ref_get(slot, 0, 0, 0, l)),
+                              (int64_t)ggl_ref_get(pos, 0, 0, 0, l), j, a->stored);
             }
     }
 }
@@ -37,8 +37,8 @@ typedef struct share {
     double *out;                     /* [n_head][value dimensions] */
 } share;
 
-/* Doubles that ref_attend needs as scratch. */
-int64_t ref_attend_scratch(const ggl_tensor *node) {
+/* Doubles that ggl_ref_attend needs as scratch. */
+int64_t ggl_ref_attend_scratch(const ggl_tensor *node) {
     const ggl_tensor *q = node->src[0], *kv = node->src[1];
     int64_t n_head = q->ne[1] / kv->store[0]->ne[1];
     return n_head * (q->ne[0] + kv->store[0]->n_pos + 1 + node->ne[0]);
@@ -49,8 +49,8 @@ static share share_of(const step_args *a, const ggl_store *keys, int64_t l, int6
     double window = a->node->num[1];
     share s = {.l = l, .g = g, .n_head = q->ne[1] / keys->ne[1]};
     s.head = g * s.n_head;
-    s.pos = (int64_t)ref_get(&a->src[4], 0, 0, 0, l);
-    s.slot = (int64_t)ref_get(&a->src[5], 0, 0, 0, l);
+    s.pos = (int64_t)ggl_ref_get(&a->src[4], 0, 0, 0, l);
+    s.slot = (int64_t)ggl_ref_get(&a->src[5], 0, 0, 0, l);
     s.n_pos = isnan(window) || (double)s.pos < window ? s.pos + 1 : (int64_t)window;
     s.n_pos = s.n_pos < keys->n_pos ? s.n_pos : keys->n_pos; /* the store has no more of them */
     s.first = s.pos - s.n_pos + 1;
@@ -59,7 +59,7 @@ static share share_of(const step_args *a, const ggl_store *keys, int64_t l, int6
     s.total = s.score + s.n_head * keys->n_pos;
     s.out = s.total + s.n_head;
     for (int64_t h = 0; h < s.n_head; h++)
-        ref_get_row(q, s.head + h, 0, l, s.query + h * q->ne[0]);
+        ggl_ref_get_row(q, s.head + h, 0, l, s.query + h * q->ne[0]);
     return s;
 }
 
@@ -77,7 +77,7 @@ static void scores(const step_args *a, const ggl_store *keys, const share *s) {
             if (!isnan(cap))
                 x = cap * ggl_tanh(x / cap);
             if (alibi->data)
-                x -= ref_get(alibi, s->head + h, 0, 0, s->l) * (double)(s->n_pos - 1 - p);
+                x -= ggl_ref_get(alibi, s->head + h, 0, 0, s->l) * (double)(s->n_pos - 1 - p);
             s->score[h * s->n_pos + p] = x;
         }
     }
@@ -88,7 +88,7 @@ static void scores(const step_args *a, const ggl_store *keys, const share *s) {
 static double exponents(const step_args *a, const share *s, int64_t h) {
     const view *sinks = &a->src[2];
     double *x = s->score + h * s->n_pos, total = 0;
-    double sink = sinks->data ? ref_get(sinks, s->head + h, 0, 0, s->l) : -INFINITY, top = sink;
+    double sink = sinks->data ? ggl_ref_get(sinks, s->head + h, 0, 0, s->l) : -INFINITY, top = sink;
     for (int64_t p = 0; p < s->n_pos; p++)
         top = fmax(top, x[p]);
     for (int64_t p = 0; p < s->n_pos; p++)
@@ -111,7 +111,7 @@ static void add_values(const step_args *a, const ggl_store *values, const share 
 }
 
 /* Softmax over the visible positions of the token's own slot. */
-void ref_attend(const step_args *a) {
+void ggl_ref_attend(const step_args *a) {
     const ggl_tensor *kv = a->node->src[1];
     const ggl_store *keys = kv->store[0], *values = kv->store[1] ? kv->store[1] : keys;
     int64_t e = a->dst.ne[0];
@@ -124,6 +124,6 @@ void ref_attend(const step_args *a) {
             add_values(a, values, &s);
             for (int64_t h = 0; h < s.n_head; h++)
                 for (int64_t i = 0; i < e; i++)
-                    ref_set(&a->dst, i, s.head + h, 0, l, s.out[h * e + i] / s.total[h]);
+                    ggl_ref_set(&a->dst, i, s.head + h, 0, l, s.out[h * e + i] / s.total[h]);
         }
 }

@@ -66,20 +66,20 @@ static double unary(ggl_op op, double x) {
     }
 }
 
-void ref_binary(const step_args *a) {
+void ggl_ref_binary(const step_args *a) {
     FOR_EACH(a->dst)
-    ref_set(&a->dst, i, j, k, l,
-            binary(a->node->op, ref_get(&a->src[0], i, j, k, l), ref_get(&a->src[1], i, j, k, l)));
+    ggl_ref_set(&a->dst, i, j, k, l,
+            binary(a->node->op, ggl_ref_get(&a->src[0], i, j, k, l), ggl_ref_get(&a->src[1], i, j, k, l)));
 }
 
-void ref_unary(const step_args *a) {
+void ggl_ref_unary(const step_args *a) {
     FOR_EACH(a->dst)
-    ref_set(&a->dst, i, j, k, l, unary(a->node->op, ref_get(&a->src[0], i, j, k, l)));
+    ggl_ref_set(&a->dst, i, j, k, l, unary(a->node->op, ggl_ref_get(&a->src[0], i, j, k, l)));
 }
 
-void ref_where(const step_args *a) {
+void ggl_ref_where(const step_args *a) {
     FOR_EACH(a->dst) {
-        bool c = ref_get(&a->src[0], i, j, k, l) != 0;
-        ref_set(&a->dst, i, j, k, l, ref_get(&a->src[c ? 1 : 2], i, j, k, l));
+        bool c = ggl_ref_get(&a->src[0], i, j, k, l) != 0;
+        ggl_ref_set(&a->dst, i, j, k, l, ggl_ref_get(&a->src[c ? 1 : 2], i, j, k, l));
     }
 }

@@ -15,7 +15,7 @@ static bool matrix_at(const step_args *a, int64_t j, int64_t k, int64_t l, int64
     *b = clip(j, w->ne[2]);
     *c = clip(ggl_is_batched(a->node->src[1]) ? l : k, w->ne[3]);
     if (index->data) {
-        *b = (int64_t)ref_get(index, j, 0, 0, l);
+        *b = (int64_t)ggl_ref_get(index, j, 0, 0, l);
         *c = 0;
     }
     return *b >= 0 && *b < w->ne[2];
@@ -45,43 +45,43 @@ static void linear_rows(const step_args *a, int64_t i, int n_rows) {
             for (int64_t j = 0; j < y->ne[1]; j++) {
                 bool found = matrix_at(a, j, k, l, &b, &c);
                 for (int r = 0; r < n_rows && found && (b != last_b || c != last_c); r++)
-                    ref_get_row(w, i + r, b, c, a->row + r * n);
+                    ggl_ref_get_row(w, i + r, b, c, a->row + r * n);
                 if (found) {
                     last_b = b, last_c = c;
-                    ref_get_row(x, j, k, l, column);
+                    ggl_ref_get_row(x, j, k, l, column);
                     products(a->row, column, n, n_rows, sum);
                 }
                 for (int r = 0; r < n_rows; r++) {
                     double v = found ? sum[r] : NAN;
-                    ref_set(y, i + r, j, k, l, bias->data ? v + ref_get(bias, i + r, j, k, l) : v);
+                    ggl_ref_set(y, i + r, j, k, l, bias->data ? v + ggl_ref_get(bias, i + r, j, k, l) : v);
                 }
             }
 }
 
 /* y[i, j, k] = sum_e w[e, i, j, k] x[e, j, k] + bias[i, j, k]; with an index: w[e, i, index[j]].
  * Some rows of w at a time, so that they are decoded once for the columns that come one after the other. */
-void ref_linear(const step_args *a) {
+void ggl_ref_linear(const step_args *a) {
     int64_t n = a->dst.ne[0];
     for (int64_t i = 0; i < n; i += REF_ROWS)
         linear_rows(a, i, (int)(n - i < REF_ROWS ? n - i : REF_ROWS));
 }
 
 /* Pairs of a row turn by pos * f, and grow by mag; what lies beyond 2 r passes. */
-void ref_rope(const step_args *a) {
+void ggl_ref_rope(const step_args *a) {
     const view *x = &a->src[0], *f = &a->src[1], *pos = &a->src[2];
     int64_t r = f->ne[0];
     bool half = a->node->op == GGL_OP_ROPE_HALF;
     double mag = a->node->num[0];
     FOR_EACH(a->dst) {
         if (i >= 2 * r) {
-            ref_set(&a->dst, i, j, k, l, ref_get(x, i, j, k, l));
+            ggl_ref_set(&a->dst, i, j, k, l, ggl_ref_get(x, i, j, k, l));
             continue;
         }
         int64_t pair = half ? i % r : i / 2, first = half ? pair : 2 * pair,
                 second = half ? pair + r : first + 1;
-        double angle = ref_get(pos, 0, 0, 0, l) * ref_get(f, pair, 0, 0, 0);
+        double angle = ggl_ref_get(pos, 0, 0, 0, l) * ggl_ref_get(f, pair, 0, 0, 0);
         double c = ggl_cos(angle) * mag, s = ggl_sin(angle) * mag;
-        double u = ref_get(x, first, j, k, l), v = ref_get(x, second, j, k, l);
-        ref_set(&a->dst, i, j, k, l, i == first ? u * c - v * s : u * s + v * c);
+        double u = ggl_ref_get(x, first, j, k, l), v = ggl_ref_get(x, second, j, k, l);
+        ggl_ref_set(&a->dst, i, j, k, l, i == first ? u * c - v * s : u * s + v * c);
     }
 }

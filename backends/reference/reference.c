@@ -28,7 +28,7 @@ static char *row_at(const view *v, int64_t j, int64_t k, int64_t l) {
            (size_t)(v->ne[2] == 1 ? 0 : k) * v->nb[2] + (size_t)(v->ne[3] == 1 ? 0 : l) * v->nb[3];
 }
 
-double ref_get(const view *v, int64_t i, int64_t j, int64_t k, int64_t l) {
+double ggl_ref_get(const view *v, int64_t i, int64_t j, int64_t k, int64_t l) {
     const char *row = row_at(v, j, k, l);
     size_t e = (size_t)(v->ne[0] == 1 ? 0 : i);
     switch (v->type) {
@@ -51,7 +51,7 @@ double ref_get(const view *v, int64_t i, int64_t j, int64_t k, int64_t l) {
     return block[e % (size_t)t->block];
 }
 
-void ref_set(const view *v, int64_t i, int64_t j, int64_t k, int64_t l, double x) {
+void ggl_ref_set(const view *v, int64_t i, int64_t j, int64_t k, int64_t l, double x) {
     char *row = row_at(v, j, k, l);
     if (v->type == GGL_F64)
         ((double *)row)[i] = x;
@@ -63,7 +63,7 @@ void ref_set(const view *v, int64_t i, int64_t j, int64_t k, int64_t l, double x
         ((uint16_t *)row)[i] = ggl_f32_to_f16((float)x);
 }
 
-void ref_get_row(const view *v, int64_t j, int64_t k, int64_t l, double *row) {
+void ggl_ref_get_row(const view *v, int64_t j, int64_t k, int64_t l, double *row) {
     const ggl_type_info *t = ggl_type_get(v->type);
     const char *at = row_at(v, j, k, l);
     int64_t n = v->ne[0];
@@ -81,7 +81,7 @@ void ref_get_row(const view *v, int64_t j, int64_t k, int64_t l, double *row) {
     }
     if (!t->quantized) {
         for (int64_t i = 0; i < n; i++)
-            row[i] = ref_get(v, i, j, k, l);
+            row[i] = ggl_ref_get(v, i, j, k, l);
         return;
     }
     for (int64_t i = 0; i < n; i += t->block, at += t->size) {
@@ -93,29 +93,29 @@ void ref_get_row(const view *v, int64_t j, int64_t k, int64_t l, double *row) {
 
 /* --- operators -------------------------------------------------------------------------------- */
 
-ref_fn *ref_op(ggl_op op) {
+ref_fn *ggl_ref_op(ggl_op op) {
     if (op >= GGL_OP_ADD && op <= GGL_OP_MAX)
-        return ref_binary;
+        return ggl_ref_binary;
     if (op >= GGL_OP_EXP && op <= GGL_OP_CAST)
-        return ref_unary;
+        return ggl_ref_unary;
     static ref_fn *const table[GGL_OP_COUNT] = {
-        [GGL_OP_WHERE] = ref_where,         [GGL_OP_SUM] = ref_sum,
-        [GGL_OP_AMAX] = ref_amax,           [GGL_OP_RANK] = ref_rank,
-        [GGL_OP_TOPK] = ref_topk,           [GGL_OP_PICK] = ref_pick,
-        [GGL_OP_RESHAPE] = ref_copy,        [GGL_OP_SPLIT] = ref_copy,
-        [GGL_OP_CONCAT] = ref_concat,       [GGL_OP_REPEAT] = ref_repeat,
-        [GGL_OP_TRANSPOSE] = ref_transpose, [GGL_OP_LINEAR] = ref_linear,
-        [GGL_OP_ROPE_HALF] = ref_rope,      [GGL_OP_ROPE_PAIR] = ref_rope,
-        [GGL_OP_CACHE] = ref_cache,         [GGL_OP_ATTEND] = ref_attend,
-        [GGL_OP_STATE] = ref_state,         [GGL_OP_KEEP] = ref_keep,
-        [GGL_OP_IOTA] = ref_iota,
+        [GGL_OP_WHERE] = ggl_ref_where,         [GGL_OP_SUM] = ggl_ref_sum,
+        [GGL_OP_AMAX] = ggl_ref_amax,           [GGL_OP_RANK] = ggl_ref_rank,
+        [GGL_OP_TOPK] = ggl_ref_topk,           [GGL_OP_PICK] = ggl_ref_pick,
+        [GGL_OP_RESHAPE] = ggl_ref_copy,        [GGL_OP_SPLIT] = ggl_ref_copy,
+        [GGL_OP_CONCAT] = ggl_ref_concat,       [GGL_OP_REPEAT] = ggl_ref_repeat,
+        [GGL_OP_TRANSPOSE] = ggl_ref_transpose, [GGL_OP_LINEAR] = ggl_ref_linear,
+        [GGL_OP_ROPE_HALF] = ggl_ref_rope,      [GGL_OP_ROPE_PAIR] = ggl_ref_rope,
+        [GGL_OP_CACHE] = ggl_ref_cache,         [GGL_OP_ATTEND] = ggl_ref_attend,
+        [GGL_OP_STATE] = ggl_ref_state,         [GGL_OP_KEEP] = ggl_ref_keep,
+        [GGL_OP_IOTA] = ggl_ref_iota,
     };
     return table[op];
 }
 
 static const char *refuses(const ggl_backend *b, const ggl_tensor *node) {
     (void)b;
-    return ref_op(node->op) ? NULL : "there is no kernel for it";
+    return ggl_ref_op(node->op) ? NULL : "there is no kernel for it";
 }
 
 /* --- plans ------------------------------------------------------------------------------------ */
@@ -142,7 +142,7 @@ static ggl_status compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, 
         for (int k = 0; k < step->n_src; k++)
             longest = step->src[k].ne[0] > longest ? step->src[k].ne[0] : longest;
         int64_t scratch =
-            step->node && step->node->op == GGL_OP_ATTEND ? ref_attend_scratch(step->node) : 0;
+            step->node && step->node->op == GGL_OP_ATTEND ? ggl_ref_attend_scratch(step->node) : 0;
         attend = scratch > attend ? scratch : attend;
     }
     p->row = st == GGL_OK ? ggl_calloc((size_t)longest, (REF_ROWS + 1) * sizeof *p->row) : NULL;
@@ -183,7 +183,7 @@ static void run_step(const plan *p, const ggl_step *step, ggl_buffer *const *reg
     for (int i = 0; i < step->n_src; i++)
         a.src[i] = resolve(&step->src[i], region, n, turn);
     a.stores = region[GGL_REGION_STORES] ? region[GGL_REGION_STORES]->data : NULL;
-    ref_op(step->node->op)(&a);
+    ggl_ref_op(step->node->op)(&a);
 }
 
 static ggl_status run(ggl_backend *b, ggl_plan *base, ggl_buffer *const *region, int64_t n,

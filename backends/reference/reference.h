@@ -24,17 +24,17 @@ typedef struct step_args {
     const size_t *store_loc;
     double *row;   /* scratch: REF_ROWS + 1 of the longest row */
     float *stored; /* scratch: a row of a store */
-    double *attend; /* scratch of ref_attend_scratch() doubles */
+    double *attend; /* scratch of ggl_ref_attend_scratch() doubles */
 } step_args;
 
 typedef void ref_fn(const step_args *a);
 
 /* Any element as a number, and a number into a float or i32 element. Indices of size 1 broadcast.
  */
-double ref_get(const view *v, int64_t i, int64_t j, int64_t k, int64_t l);
-void ref_set(const view *v, int64_t i, int64_t j, int64_t k, int64_t l, double x);
+double ggl_ref_get(const view *v, int64_t i, int64_t j, int64_t k, int64_t l);
+void ggl_ref_set(const view *v, int64_t i, int64_t j, int64_t k, int64_t l, double x);
 /* The whole row (j, k, l). */
-void ref_get_row(const view *v, int64_t j, int64_t k, int64_t l, double *row);
+void ggl_ref_get_row(const view *v, int64_t j, int64_t k, int64_t l, double *row);
 
 /* for each element of v, with i, j, k, l */
 #define FOR_EACH(v)                                                                                \
@@ -44,20 +44,20 @@ void ref_get_row(const view *v, int64_t j, int64_t k, int64_t l, double *row);
                 for (int64_t i = 0; i < (v).ne[0]; i++)
 
 /* By operator; NULL: none (leaves, calls). */
-ref_fn *ref_op(ggl_op op);
+ref_fn *ggl_ref_op(ggl_op op);
 
 /* elementwise.c */
-ref_fn ref_binary, ref_unary, ref_where;
+ref_fn ggl_ref_binary, ggl_ref_unary, ggl_ref_where;
 /* rows.c */
-ref_fn ref_sum, ref_amax, ref_rank, ref_topk;
+ref_fn ggl_ref_sum, ggl_ref_amax, ggl_ref_rank, ggl_ref_topk;
 /* move.c */
-ref_fn ref_copy, ref_pick, ref_concat, ref_repeat, ref_transpose, ref_iota;
+ref_fn ggl_ref_copy, ggl_ref_pick, ggl_ref_concat, ggl_ref_repeat, ggl_ref_transpose, ggl_ref_iota;
 /* product.c */
-ref_fn ref_linear, ref_rope;
+ref_fn ggl_ref_linear, ggl_ref_rope;
 /* attend.c */
-int64_t ref_attend_scratch(const ggl_tensor *node);
-ref_fn ref_cache, ref_attend;
+int64_t ggl_ref_attend_scratch(const ggl_tensor *node);
+ref_fn ggl_ref_cache, ggl_ref_attend;
 /* state.c */
-ref_fn ref_state, ref_keep;
+ref_fn ggl_ref_state, ggl_ref_keep;
 
 #endif

@@ -8,7 +8,7 @@ typedef struct place {
 } place;
 
 static double get(const view *v, place p) {
-    return ref_get(v, p.at[0], p.at[1], p.at[2], p.at[3]);
+    return ggl_ref_get(v, p.at[0], p.at[1], p.at[2], p.at[3]);
 }
 
 /* y = sum, or max, over dimension num[0] of x. */
@@ -23,15 +23,15 @@ static void reduce(const step_args *a, bool max) {
             double v = get(x, p);
             y = !max ? y + v : isnan(y) || isnan(v) ? NAN : fmax(y, v);
         }
-        ref_set(&a->dst, i, j, k, l, y);
+        ggl_ref_set(&a->dst, i, j, k, l, y);
     }
 }
 
-void ref_sum(const step_args *a) {
+void ggl_ref_sum(const step_args *a) {
     reduce(a, false);
 }
 
-void ref_amax(const step_args *a) {
+void ggl_ref_amax(const step_args *a) {
     reduce(a, true);
 }
 
@@ -49,22 +49,22 @@ static int64_t rank_of(const double *row, int64_t n, int64_t i) {
     return rank;
 }
 
-void ref_rank(const step_args *a) {
+void ggl_ref_rank(const step_args *a) {
     FOR_EACH(a->dst) {
         if (i == 0)
-            ref_get_row(&a->src[0], j, k, l, a->row);
-        ref_set(&a->dst, i, j, k, l, (double)rank_of(a->row, a->dst.ne[0], i));
+            ggl_ref_get_row(&a->src[0], j, k, l, a->row);
+        ggl_ref_set(&a->dst, i, j, k, l, (double)rank_of(a->row, a->dst.ne[0], i));
     }
 }
 
-void ref_topk(const step_args *a) {
+void ggl_ref_topk(const step_args *a) {
     const view *x = &a->src[0];
     for (int64_t l = 0; l < a->dst.ne[3]; l++) {
-        ref_get_row(x, 0, 0, l, a->row);
+        ggl_ref_get_row(x, 0, 0, l, a->row);
         for (int64_t i = 0; i < x->ne[0]; i++) {
             int64_t rank = rank_of(a->row, x->ne[0], i);
             if (rank < a->dst.ne[0])
-                ref_set(&a->dst, rank, 0, 0, l, (double)i);
+                ggl_ref_set(&a->dst, rank, 0, 0, l, (double)i);
         }
     }
 }

@@ -3,21 +3,21 @@
 
 static view stored(const step_args *a, const ggl_store *s, const view *slot) {
     size_t e = s->type == GGL_F32 ? 4 : 2;
-    char *at = a->stores + a->store_loc[s->id] + (size_t)ref_get(slot, 0, 0, 0, 0) * s->slot_size;
+    char *at = a->stores + a->store_loc[s->id] + (size_t)ggl_ref_get(slot, 0, 0, 0, 0) * s->slot_size;
     return (view){at,
                   s->type,
                   {s->ne[0], s->ne[1], s->ne[2], 1},
                   {e, e * (size_t)s->ne[0], e * (size_t)ggl_extents(s->ne, 0, 2, 1), 0}};
 }
 
-void ref_state(const step_args *a) {
+void ggl_ref_state(const step_args *a) {
     view s = stored(a, a->node->store[0], &a->src[0]);
     FOR_EACH(a->dst)
-    ref_set(&a->dst, i, j, k, l, ref_get(&s, i, j, k, l));
+    ggl_ref_set(&a->dst, i, j, k, l, ggl_ref_get(&s, i, j, k, l));
 }
 
-void ref_keep(const step_args *a) {
+void ggl_ref_keep(const step_args *a) {
     view s = stored(a, a->node->src[0]->store[0], &a->src[2]);
     FOR_EACH(s)
-    ref_set(&s, i, j, k, l, ref_get(&a->src[1], i, j, k, l));
+    ggl_ref_set(&s, i, j, k, l, ggl_ref_get(&a->src[1], i, j, k, l));
 }

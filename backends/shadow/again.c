@@ -36,7 +36,7 @@ static bool provide(again *a, const ggl_tensor *t) {
         return true;
     }
     a->loc[t->id] = (ggl_loc){GGL_REGION_IO, a->io_size};
-    return ggl_size_add(a->io_size, shadow_size(t, a->r->n), &a->io_size) &&
+    return ggl_size_add(a->io_size, ggl_shadow_size(t, a->r->n), &a->io_size) &&
            ggl_size_align(a->io_size, 64, &a->io_size);
 }
 
@@ -96,7 +96,7 @@ static ggl_status place_all(again *a, ggl_error *err) {
         a->loc[i].region = -1;
     if (!add(a, a->node) || !provide(a, a->node))
         return no_memory(err);
-    return shadow_each_store(a->node, a, add_store, err);
+    return ggl_shadow_each_store(a->node, a, add_store, err);
 }
 
 /* --- memory ----------------------------------------------------------------------------------- */
@@ -111,12 +111,12 @@ static ggl_status put_weight(again *a, const ggl_tensor *t, ggl_error *err) {
 }
 
 static ggl_status put_value(again *a, const ggl_tensor *t, ggl_error *err) {
-    size_t size = shadow_size(t, a->r->n);
+    size_t size = ggl_shadow_size(t, a->r->n);
     ggl_buffer *io = a->region[GGL_REGION_IO];
     if (t->op == GGL_OP_CONST)
         return a->b->v->upload(a->b, io, a->loc[t->id].offset, t->data, size, err);
     void *value = ggl_calloc(size, 1);
-    ggl_status st = value ? probe_read(a->r, t, value, err) : no_memory(err);
+    ggl_status st = value ? ggl_probe_read(a->r, t, value, err) : no_memory(err);
     if (st == GGL_OK)
         st = a->b->v->upload(a->b, io, a->loc[t->id].offset, value, size, err);
     ggl_free(value);
@@ -181,18 +181,18 @@ static ggl_status compute(again *a, void *to, ggl_error *err) {
     if (st == GGL_OK)
         st = put_all(a, err);
     if (st == GGL_OK)
-        st = shadow_each_store(a->node, a, put_store, err);
+        st = ggl_shadow_each_store(a->node, a, put_store, err);
     if (st == GGL_OK)
         st = a->b->v->run(a->b, a->plan, a->region, a->r->n, err);
     if (st == GGL_OK)
         st = a->b->v->wait(a->b, err);
     if (st == GGL_OK)
         st = a->b->v->download(a->b, a->region[GGL_REGION_IO], a->loc[a->node->id].offset, to,
-                               shadow_size(a->node, a->r->n), err);
+                               ggl_shadow_size(a->node, a->r->n), err);
     return st;
 }
 
-ggl_status shadow_again(const probe *r, ggl_tensor *node, void *to, ggl_error *err) {
+ggl_status ggl_shadow_again(const probe *r, ggl_tensor *node, void *to, ggl_error *err) {
     again a = {.r = r, .b = r->b->trusted, .node = node, .n_regions = GGL_REGION_WEIGHT};
     ggl_status st = compute(&a, to, err);
     if (a.plan)

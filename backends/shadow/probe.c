@@ -3,12 +3,12 @@
 #include "ggl/alloc.h"
 #include "shadow.h"
 
-size_t shadow_size(const ggl_tensor *t, int64_t n) {
+size_t ggl_shadow_size(const ggl_tensor *t, int64_t n) {
     size_t size;
     return ggl_value_bytes(t, n, &size) ? size : 0; /* it fits: the scheduler has placed it */
 }
 
-ggl_status shadow_each_store(const ggl_tensor *node, void *ctx,
+ggl_status ggl_shadow_each_store(const ggl_tensor *node, void *ctx,
                              ggl_status (*f)(void *ctx, const ggl_store *s, ggl_error *err),
                              ggl_error *err) {
     const ggl_tensor *at = node->op == GGL_OP_ATTEND ? node->src[1] : node;
@@ -18,7 +18,7 @@ ggl_status shadow_each_store(const ggl_tensor *node, void *ctx,
             st = f(ctx, at->store[k], err);
     for (int i = 0; node->body && i < node->body->n_node && st == GGL_OK; i++)
         if (node->body->node[i]->needed)
-            st = shadow_each_store(node->body->node[i], ctx, f, err);
+            st = ggl_shadow_each_store(node->body->node[i], ctx, f, err);
     return st;
 }
 
@@ -28,7 +28,7 @@ static bool place(probe *r, const ggl_tensor *t) {
     if (r->loc[t->id].region >= 0)
         return true;
     r->loc[t->id] = (ggl_loc){GGL_REGION_ARENA, r->end};
-    return ggl_size_add(r->end, shadow_size(t, r->p->s.n_max), &r->end) &&
+    return ggl_size_add(r->end, ggl_shadow_size(t, r->p->s.n_max), &r->end) &&
            ggl_size_align(r->end, 64, &r->end);
 }
 
@@ -107,14 +107,14 @@ static ggl_status init(probe *r, ggl_buffer *const *region, ggl_error *err) {
     return st;
 }
 
-ggl_status probe_init(probe *r, ggl_buffer *const *region, ggl_error *err) {
+ggl_status ggl_probe_init(probe *r, ggl_buffer *const *region, ggl_error *err) {
     ggl_status st = init(r, region, err);
     if (st != GGL_OK)
-        probe_fini(r);
+        ggl_probe_fini(r);
     return st;
 }
 
-void probe_fini(probe *r) {
+void ggl_probe_fini(probe *r) {
     free_plan(r);
     for (size_t i = 0; i < r->n_kept; i++)
         ggl_free(r->kept[i].data);
@@ -127,10 +127,10 @@ void probe_fini(probe *r) {
     r->n_kept = 0;
 }
 
-ggl_status probe_read(const probe *r, const ggl_tensor *t, void *to, ggl_error *err) {
+ggl_status ggl_probe_read(const probe *r, const ggl_tensor *t, void *to, ggl_error *err) {
     ggl_backend *inner = r->b->w.inner;
     ggl_loc at = r->loc[t->id];
-    return inner->v->download(inner, r->region[at.region], at.offset, to, shadow_size(t, r->n),
+    return inner->v->download(inner, r->region[at.region], at.offset, to, ggl_shadow_size(t, r->n),
                               err);
 }
 
@@ -176,7 +176,7 @@ static ggl_status keep_store(void *ctx, const ggl_store *s, ggl_error *err) {
 
 static ggl_status read_input(const probe *r, const char *name, int32_t *to, ggl_error *err) {
     const ggl_tensor *t = ggl_graph_find_input(r->p->s.graph, name);
-    return t && r->loc[t->id].region >= 0 ? probe_read(r, t, to, err) : GGL_OK;
+    return t && r->loc[t->id].region >= 0 ? ggl_probe_read(r, t, to, err) : GGL_OK;
 }
 
 /* States as they were before the run, rows as they are after it: it adds to those that attend sees
@@ -193,17 +193,17 @@ static ggl_status keep_stores(probe *r, bool states, ggl_error *err) {
     for (int64_t i = 0; i < r->n; i++)
         k.n_pos = pos[i] >= k.n_pos ? (int64_t)pos[i] + 1 : k.n_pos;
     for (int i = 0; i < r->n_nodes && st == GGL_OK; i++)
-        st = shadow_each_store(r->node[i], &k, keep_store, err);
+        st = ggl_shadow_each_store(r->node[i], &k, keep_store, err);
     ggl_free(slots);
     return st;
 }
 
 /* The status is that of the inner backend's own run; what could not be fetched for looking at it is
  * no failure of that. */
-ggl_status probe_run(probe *r, ggl_error *err) {
+ggl_status ggl_probe_run(probe *r, ggl_error *err) {
     ggl_backend *inner = r->b->w.inner;
     ggl_status seen = keep_stores(r, true, &r->why);
-    ggl_status st = wrap_run(&r->b->w.base, r->plan, r->region, r->n, err);
+    ggl_status st = ggl_wrap_run(&r->b->w.base, r->plan, r->region, r->n, err);
     if (st == GGL_OK)
         st = inner->v->wait(inner, err);
     if (st == GGL_OK && seen == GGL_OK)

@@ -54,8 +54,8 @@ static double largest(const ggl_tensor *t, const void *data, size_t n) {
 /* What the run had of an operand, to free; NULL: it cannot be had. */
 static void *read_operand(const probe *r, const ggl_tensor *x) {
     bool is_value = x->op != GGL_OP_WEIGHT && x->op != GGL_OP_CONST && r->loc[x->id].region >= 0;
-    void *values = is_value ? ggl_calloc(shadow_size(x, r->n), 1) : NULL;
-    if (values && probe_read(r, x, values, NULL) == GGL_OK)
+    void *values = is_value ? ggl_calloc(ggl_shadow_size(x, r->n), 1) : NULL;
+    if (values && ggl_probe_read(r, x, values, NULL) == GGL_OK)
         return values;
     ggl_free(values);
     return NULL;
@@ -64,9 +64,9 @@ static void *read_operand(const probe *r, const ggl_tensor *x) {
 /* What drift is a part of: the largest of the value; of a sum, whose terms may cancel, at least the
  * largest of these. */
 static double scale_of(const probe *r, const ggl_tensor *t, const void *want, const void *operand) {
-    double scale = largest(t, want, shadow_size(t, r->n) / 4);
+    double scale = largest(t, want, ggl_shadow_size(t, r->n) / 4);
     if (t->op == GGL_OP_SUM && operand)
-        scale = fmax(scale, largest(t->src[0], operand, shadow_size(t->src[0], r->n) / 4));
+        scale = fmax(scale, largest(t->src[0], operand, ggl_shadow_size(t->src[0], r->n) / 4));
     return scale > 0 ? scale : 1;
 }
 
@@ -135,7 +135,7 @@ static void note_fault(shadow *b, const ggl_tensor *t, const ggl_shadow_fault *f
 /* The element that is off most. */
 static ggl_shadow_fault find_worst(const probe *r, const ggl_tensor *t, const void *got,
                                    const void *want, const void *operand) {
-    size_t row = (size_t)ggl_count(t), n = shadow_size(t, r->n) / 4;
+    size_t row = (size_t)ggl_count(t), n = ggl_shadow_size(t, r->n) / 4;
     double all = scale_of(r, t, want, operand);
     ggl_shadow_fault f = {.bound = bound_of(t), .scale = all, .run = r->b->result.n_runs};
     for (size_t i = 0; i < n; i++) {
@@ -173,23 +173,23 @@ static void compare(const probe *r, const ggl_tensor *t, const void *got, const 
         note_fault(b, t, &f);
 }
 
-void shadow_skip(shadow *b, int n_nodes, const ggl_error *why) {
+void ggl_shadow_skip(shadow *b, int n_nodes, const ggl_error *why) {
     b->result.n_skipped += n_nodes;
     snprintf(b->result.why, sizeof b->result.why, "%.*s", (int)sizeof b->result.why - 1, why->msg);
 }
 
-void shadow_compare(const probe *r, ggl_tensor *node) {
-    size_t size = shadow_size(node, r->n);
+void ggl_shadow_compare(const probe *r, ggl_tensor *node) {
+    size_t size = ggl_shadow_size(node, r->n);
     void *got = ggl_calloc(size, 1), *want = ggl_calloc(size, 1);
     ggl_error err = {0};
-    ggl_status st = got && want ? probe_read(r, node, got, &err)
+    ggl_status st = got && want ? ggl_probe_read(r, node, got, &err)
                                 : ggl_fail(&err, GGL_NOMEM, "out of memory to compare");
     if (st == GGL_OK)
-        st = shadow_again(r, node, want, &err);
+        st = ggl_shadow_again(r, node, want, &err);
     if (st == GGL_OK)
         compare(r, node, got, want);
     else
-        shadow_skip(r->b, 1, &err);
+        ggl_shadow_skip(r->b, 1, &err);
     ggl_free(got);
     ggl_free(want);
 }

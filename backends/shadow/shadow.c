@@ -116,19 +116,19 @@ static ggl_status s_run(ggl_backend *base, ggl_plan *plan, ggl_buffer *const *re
     bool looks = is_chosen(b) && p->n_candidates > 0;
     if (looks)
         choose_nodes(&r);
-    if (looks && probe_init(&r, region, &r.why) != GGL_OK) {
-        shadow_skip(b, r.n_nodes, &r.why);
+    if (looks && ggl_probe_init(&r, region, &r.why) != GGL_OK) {
+        ggl_shadow_skip(b, r.n_nodes, &r.why);
         looks = false;
     }
     if (!looks)
-        return wrap_run(base, p->inner, region, n, err);
-    ggl_status st = probe_run(&r, err);
+        return ggl_wrap_run(base, p->inner, region, n, err);
+    ggl_status st = ggl_probe_run(&r, err);
     b->result.n_checked_runs++;
     if (st == GGL_OK && r.is_blind)
-        shadow_skip(b, r.n_nodes, &r.why);
+        ggl_shadow_skip(b, r.n_nodes, &r.why);
     for (int i = 0; i < r.n_nodes && st == GGL_OK && !r.is_blind; i++)
-        shadow_compare(&r, r.node[i]);
-    probe_fini(&r);
+        ggl_shadow_compare(&r, r.node[i]);
+    ggl_probe_fini(&r);
     return st;
 }
 
@@ -159,7 +159,7 @@ ggl_status ggl_shadow_wrap(ggl_backend **out, ggl_backend *inner, ggl_backend *t
     b->params = p;
     b->random = p.seed;
     b->trusted = trusted;
-    wrap_init(&b->w, inner, "shadow");
+    ggl_wrap_init(&b->w, inner, "shadow");
     b->w.v.close = s_close;
     b->w.v.compile = s_compile;
     b->w.v.run = s_run;

@@ -67,25 +67,25 @@ typedef struct probe {
 /* Whether t has no numbers of its own: a weight under another shape, or matrices picked from one.
  * It is computed with whoever reads it. */
 /* Bytes of a value in a run of n. */
-size_t shadow_size(const ggl_tensor *t, int64_t n);
+size_t ggl_shadow_size(const ggl_tensor *t, int64_t n);
 /* Calls f for each store that the node, or its body, reads or writes; until one fails. */
-ggl_status shadow_each_store(const ggl_tensor *node, void *ctx,
+ggl_status ggl_shadow_each_store(const ggl_tensor *node, void *ctx,
                              ggl_status (*f)(void *ctx, const ggl_store *s, ggl_error *err),
                              ggl_error *err);
 
-/* Places, plan and memory for the nodes in it. On failure, as after probe_fini, nothing is held. */
-ggl_status probe_init(probe *r, ggl_buffer *const *region, ggl_error *err);
-void probe_fini(probe *r);
-ggl_status probe_run(probe *r, ggl_error *err);
+/* Places, plan and memory for the nodes in it. On failure, as after ggl_probe_fini, nothing is held. */
+ggl_status ggl_probe_init(probe *r, ggl_buffer *const *region, ggl_error *err);
+void ggl_probe_fini(probe *r);
+ggl_status ggl_probe_run(probe *r, ggl_error *err);
 /* After the run: a value that a node of it reads or writes. */
-ggl_status probe_read(const probe *r, const ggl_tensor *t, void *to, ggl_error *err);
+ggl_status ggl_probe_read(const probe *r, const ggl_tensor *t, void *to, ggl_error *err);
 
-/* The node once more, from what it read in that run; to: shadow_size bytes. */
-ggl_status shadow_again(const probe *r, ggl_tensor *node, void *to, ggl_error *err);
+/* The node once more, from what it read in that run; to: ggl_shadow_size bytes. */
+ggl_status ggl_shadow_again(const probe *r, ggl_tensor *node, void *to, ggl_error *err);
 
 /* Reads the node's result, computes it again, compares. */
-void shadow_compare(const probe *r, ggl_tensor *node);
+void ggl_shadow_compare(const probe *r, ggl_tensor *node);
 /* Counts nodes that could not be checked. */
-void shadow_skip(shadow *b, int n_nodes, const ggl_error *why);
+void ggl_shadow_skip(shadow *b, int n_nodes, const ggl_error *why);
 
 #endif

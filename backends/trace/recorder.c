@@ -33,7 +33,7 @@ static uint64_t now_ns(void) {
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-uint64_t recorder_now(const recorder *r) {
+uint64_t ggl_recorder_now(const recorder *r) {
     return now_ns() - r->start;
 }
 
@@ -84,7 +84,7 @@ static void put_event(recorder *r, const trace_event *e) {
     putc_unlocked('}', r->f);
 }
 
-void recorder_write(recorder *r, const trace_event *e) {
+void ggl_recorder_write(recorder *r, const trace_event *e) {
     pthread_mutex_lock(&r->lock);
     if (!ggl_new_file_error(r->file)) {
         errno = 0;
@@ -94,11 +94,11 @@ void recorder_write(recorder *r, const trace_event *e) {
     pthread_mutex_unlock(&r->lock);
 }
 
-int recorder_track(recorder *r, const char *name) {
+int ggl_recorder_track(recorder *r, const char *name) {
     pthread_mutex_lock(&r->lock);
     int track = ++r->n_tracks;
     pthread_mutex_unlock(&r->lock);
-    recorder_write(r, &(trace_event){.phase = 'M',
+    ggl_recorder_write(r, &(trace_event){.phase = 'M',
                                      .track = track,
                                      .name = "thread_name",
                                      .kind = "names",
@@ -136,7 +136,7 @@ static recorder *create(const char *path, ggl_error *err) {
     return r;
 }
 
-ggl_status recorder_open(recorder **out, const char *path, ggl_error *err) {
+ggl_status ggl_recorder_open(recorder **out, const char *path, ggl_error *err) {
     ggl_error own = {0};
     pthread_mutex_lock(&all_lock);
     recorder *r = find(path);
@@ -159,7 +159,7 @@ static void destroy(recorder *r) {
     ggl_free(r);
 }
 
-ggl_status recorder_close(recorder *r, ggl_error *err) {
+ggl_status ggl_recorder_close(recorder *r, ggl_error *err) {
     ggl_status st = GGL_OK;
     pthread_mutex_lock(&all_lock);
     if (--r->n_users == 0) {

@@ -30,13 +30,13 @@ typedef struct trace_event {
 
 /* The file is replaced when the last user closes it, unless a recorder has it open: then that one
  * is shared. GGL_IO. */
-ggl_status recorder_open(recorder **out, const char *path, ggl_error *err);
+ggl_status ggl_recorder_open(recorder **out, const char *path, ggl_error *err);
 /* The last to close gives the file its name. GGL_IO: writing failed; no file is left. */
-ggl_status recorder_close(recorder *r, ggl_error *err);
+ggl_status ggl_recorder_close(recorder *r, ggl_error *err);
 /* A new row of the timeline. */
-int recorder_track(recorder *r, const char *name);
-uint64_t recorder_now(const recorder *r);
+int ggl_recorder_track(recorder *r, const char *name);
+uint64_t ggl_recorder_now(const recorder *r);
 /* From any thread; allocates nothing. After an error of the file nothing is written any more. */
-void recorder_write(recorder *r, const trace_event *e);
+void ggl_recorder_write(recorder *r, const trace_event *e);
 
 #endif

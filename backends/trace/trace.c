@@ -46,7 +46,7 @@ static trace *trace_of(ggl_backend *b) {
 }
 
 static uint64_t begin(const trace *t) {
-    return t->r ? recorder_now(t->r) : 0; /* NULL: the timeline has ended */
+    return t->r ? ggl_recorder_now(t->r) : 0; /* NULL: the timeline has ended */
 }
 
 /* A span that began at `since` and ends now; args end with a NULL key. A call that failed says why
@@ -60,13 +60,13 @@ static void span(trace *t, const char *name, uint64_t since, ggl_status st,
                      .name = name,
                      .kind = "backend",
                      .begin = since,
-                     .end = recorder_now(t->r)};
+                     .end = ggl_recorder_now(t->r)};
     int n = 0;
     for (; n < TRACE_MAX_ARGS - 1 && args[n].key; n++)
         e.arg[n] = args[n];
     if (st != GGL_OK)
         e.arg[n] = (trace_arg){"failed", ggl_status_text(st), 0};
-    recorder_write(t->r, &e);
+    ggl_recorder_write(t->r, &e);
 }
 
 #define ARGS(...) ((const trace_arg[TRACE_MAX_ARGS]){__VA_ARGS__})
@@ -88,7 +88,7 @@ static const char *weight_of(const ggl_tensor *node) {
 
 /* Called just after the step, so that it lies within the run, and behind the step before it. */
 static void record_node(trace *t, const ggl_tensor *node, int64_t n, bool prepares, double ns) {
-    uint64_t now = recorder_now(t->r), took = ns > 0 ? (uint64_t)ns : 0;
+    uint64_t now = ggl_recorder_now(t->r), took = ns > 0 ? (uint64_t)ns : 0;
     trace_event e = {
         .phase = 'X',
         .track = t->track,
@@ -105,7 +105,7 @@ static void record_node(trace *t, const ggl_tensor *node, int64_t n, bool prepar
         e.arg[k++] = (trace_arg){"origin", node->origin, 0};
     if (node->group >= 0)
         e.arg[k++] = (trace_arg){"layer", NULL, (uint64_t)node->group};
-    recorder_write(t->r, &e);
+    ggl_recorder_write(t->r, &e);
 }
 
 static void on_step(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, double ns) {
@@ -133,10 +133,10 @@ static void draw_memory(trace *t) {
                      .track = t->track,
                      .name = name,
                      .kind = "memory",
-                     .begin = recorder_now(t->r)};
+                     .begin = ggl_recorder_now(t->r)};
     for (int i = 0; i < N_KINDS; i++)
         e.arg[i] = (trace_arg){region_name[i], NULL, t->bytes[i]};
-    recorder_write(t->r, &e);
+    ggl_recorder_write(t->r, &e);
 }
 
 static ggl_status t_alloc(ggl_backend *b, int region, size_t size, const void *host,
@@ -245,7 +245,7 @@ static ggl_status t_run(ggl_backend *b, ggl_plan *plan, ggl_buffer *const *regio
                         ggl_error *err) {
     const trace_plan *p = (const trace_plan *)plan;
     uint64_t since = begin(trace_of(b));
-    ggl_status st = wrap_run(b, p->inner, region, n, err);
+    ggl_status st = ggl_wrap_run(b, p->inner, region, n, err);
     span(trace_of(b), "run", since, st,
          ARGS({"plan", NULL, (uint64_t)p->number}, {"nodes", NULL, (uint64_t)p->n_nodes},
               {"n", NULL, (uint64_t)n}));
@@ -274,7 +274,7 @@ ggl_status ggl_trace_end(ggl_backend *b, ggl_error *err) {
     trace *t = trace_of(b);
     recorder *r = t->r;
     t->r = NULL;
-    return r ? recorder_close(r, err) : GGL_OK;
+    return r ? ggl_recorder_close(r, err) : GGL_OK;
 }
 
 static void t_close(ggl_backend *b) {
@@ -289,10 +289,10 @@ static void t_close(ggl_backend *b) {
 }
 
 static ggl_status start(trace *t, ggl_backend *inner, const char *path, ggl_error *err) {
-    ggl_status st = recorder_open(&t->r, path, err);
+    ggl_status st = ggl_recorder_open(&t->r, path, err);
     if (st != GGL_OK)
         return st;
-    wrap_init(&t->w, inner, "trace");
+    ggl_wrap_init(&t->w, inner, "trace");
     ggl_backend_vtable *v = &t->w.v;
     v->close = t_close;
     v->alloc = t_alloc;
@@ -309,7 +309,7 @@ static ggl_status start(trace *t, ggl_backend *inner, const char *path, ggl_erro
         v->repack = t_repack;
     char name[sizeof inner->name + sizeof inner->description + 2];
     snprintf(name, sizeof name, "%s: %s", inner->name, inner->description);
-    t->track = recorder_track(t->r, name);
+    t->track = ggl_recorder_track(t->r, name);
     return GGL_OK;
 }
 
@@ -332,7 +332,7 @@ ggl_status ggl_trace_wrap(ggl_backend **out, ggl_backend *inner, const char *pat
     return GGL_OK;
 }
 
-ggl_status trace_open(ggl_backend **out, trace_open_fn *open, const char *name, const ggl_backend_params *params, ggl_error *err) {
+ggl_status ggl_trace_open(ggl_backend **out, trace_open_fn *open, const char *name, const ggl_backend_params *params, ggl_error *err) {
     ggl_backend_params p = *params;
     ggl_backend *inner = NULL;
     if (strncmp(name, "trace", 5) == 0 && (name[5] == ':' || !name[5]))

@@ -11,7 +11,7 @@
 
 static ggl_status wait_done(ggl_backend *base, ggl_error *err) {
     vk_backend *b = (vk_backend *)base;
-    return vk_wait_for(b, b->device->submitted, err);
+    return ggl_vk_wait_for(b, b->device->submitted, err);
 }
 
 static void close_backend(ggl_backend *base) {
@@ -20,28 +20,28 @@ static void close_backend(ggl_backend *base) {
         if (b->f.DeviceWaitIdle)
             b->f.DeviceWaitIdle(b->device->device);
         if (b->nothing)
-            vk_buffer_free(base, b->nothing);
-        vk_pipelines_close(b);
-        vk_codebooks_close(b);
-        vk_staging_free(b);
+            ggl_vk_buffer_free(base, b->nothing);
+        ggl_vk_pipelines_close(b);
+        ggl_vk_codebooks_close(b);
+        ggl_vk_staging_free(b);
     }
-    vk_device_close(b);
+    ggl_vk_device_close(b);
     ggl_free(b);
 }
 
 static const ggl_backend_vtable vtable = {
     .close = close_backend,
-    .alloc = vk_buffer_alloc,
-    .free = vk_buffer_free,
-    .upload = vk_buffer_upload,
-    .download = vk_buffer_download,
-    .copy = vk_buffer_copy,
-    .clear = vk_buffer_clear,
-    .refuses = vk_refuses,
-    .compile = vk_plan_compile,
-    .run = vk_plan_run,
+    .alloc = ggl_vk_buffer_alloc,
+    .free = ggl_vk_buffer_free,
+    .upload = ggl_vk_buffer_upload,
+    .download = ggl_vk_buffer_download,
+    .copy = ggl_vk_buffer_copy,
+    .clear = ggl_vk_buffer_clear,
+    .refuses = ggl_vk_refuses,
+    .compile = ggl_vk_plan_compile,
+    .run = ggl_vk_plan_run,
     .wait = wait_done,
-    .plan_free = vk_plan_free,
+    .plan_free = ggl_vk_plan_free,
 };
 
 ggl_status ggl_vulkan_open(ggl_backend **out, const ggl_backend_params *params, ggl_error *err);
@@ -53,13 +53,13 @@ ggl_status ggl_vulkan_open(ggl_backend **out, const ggl_backend_params *params, 
     b->profile = params->profile;
     b->profile_ctx = params->profile_ctx;
     snprintf(b->base.name, sizeof b->base.name, "vulkan%d", params->device);
-    ggl_status st = vk_device_open(b, params, err);
+    ggl_status st = ggl_vk_device_open(b, params, err);
     if (st == GGL_OK)
-        st = vk_pipelines_open(b, err);
+        st = ggl_vk_pipelines_open(b, err);
     if (st == GGL_OK)
-        st = vk_buffer_alloc(&b->base, GGL_REGION_IO, 0, NULL, &b->nothing, err);
+        st = ggl_vk_buffer_alloc(&b->base, GGL_REGION_IO, 0, NULL, &b->nothing, err);
     if (st == GGL_OK)
-        st = vk_codebooks_open(b, err);
+        st = ggl_vk_codebooks_open(b, err);
     if (st != GGL_OK) {
         close_backend(&b->base);
         return st;

@@ -49,7 +49,7 @@ static bool folder(char *path, size_t size, bool make) {
     return !make || mkdir(path, 0777) == 0 || errno == EEXIST;
 }
 
-bool vk_cache_is_wanted(void) {
+bool ggl_vk_cache_is_wanted(void) {
     char path[PATH_MAX];
     return folder(path, sizeof path, false);
 }
@@ -68,7 +68,7 @@ static bool file_name(const vk_backend *b, char *path, size_t size, bool make) {
     return n > 0 && (size_t)n < size - at;
 }
 
-void *vk_cache_read(const vk_backend *b, size_t *size) {
+void *ggl_vk_cache_read(const vk_backend *b, size_t *size) {
     char path[PATH_MAX];
     head h;
     void *data = NULL;
@@ -87,7 +87,7 @@ void *vk_cache_read(const vk_backend *b, size_t *size) {
 }
 
 /* Written beside it and renamed, so that whoever reads meanwhile finds all of it, or none. */
-void vk_cache_write(const vk_backend *b, const void *data, size_t size) {
+void ggl_vk_cache_write(const vk_backend *b, const void *data, size_t size) {
     char path[PATH_MAX], temporary[PATH_MAX + 32];
     head h = {.size = size, .hash = fnv1a(data, size)};
     memcpy(h.magic, MAGIC, sizeof MAGIC);

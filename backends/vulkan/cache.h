@@ -7,9 +7,9 @@
 #include "device.h"
 
 /* Whether there is a folder for it. */
-bool vk_cache_is_wanted(void);
+bool ggl_vk_cache_is_wanted(void);
 /* What was kept, for ggl_free(); NULL: nothing, or nothing that is whole and of this driver. */
-void *vk_cache_read(const vk_backend *b, size_t *size);
-void vk_cache_write(const vk_backend *b, const void *data, size_t size);
+void *ggl_vk_cache_read(const vk_backend *b, size_t *size);
+void ggl_vk_cache_write(const vk_backend *b, const void *data, size_t size);
 
 #endif

@@ -40,7 +40,7 @@ static ggl_status create_instance(vk_backend *b, bool validate, ggl_error *err) 
     static const char *const layers[] = {VALIDATION},
                              *const extensions[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME,
                                                     VK_EXT_VALIDATION_FEATURES_EXTENSION_NAME};
-    VkDebugUtilsMessengerCreateInfoEXT messenger = vk_messenger;
+    VkDebugUtilsMessengerCreateInfoEXT messenger = ggl_vk_messenger;
     const VkValidationFeaturesEXT more = {.sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT,
                                           .pNext = &messenger,
                                           .enabledValidationFeatureCount = 1,
@@ -58,13 +58,13 @@ static ggl_status create_instance(vk_backend *b, bool validate, ggl_error *err) 
     VkResult r = b->f.CreateInstance(&info, NULL, &b->device->instance);
     if (r != VK_SUCCESS)
         return ggl_fail(err, GGL_UNSUPPORTED, "no Vulkan driver (vkCreateInstance: %d)", (int)r);
-    return vk_load_instance(&b->f, b->device->instance, err);
+    return ggl_vk_load_instance(&b->f, b->device->instance, err);
 }
 
 static ggl_status open_instance(vk_backend *b, ggl_error *err) {
     bool validate = is_wanted("GGL_VULKAN_VALIDATE");
     uint32_t version = 0;
-    ggl_status st = vk_load_library(&b->f, err);
+    ggl_status st = ggl_vk_load_library(&b->f, err);
     if (st == GGL_OK &&
         (b->f.EnumerateInstanceVersion(&version) != VK_SUCCESS || version < VK_API_VERSION_1_1))
         st = ggl_fail(err, GGL_UNSUPPORTED, "the Vulkan library is older than Vulkan 1.1");
@@ -77,9 +77,9 @@ static ggl_status open_instance(vk_backend *b, ggl_error *err) {
     PFN_vkCreateDebugUtilsMessengerEXT create =
         (PFN_vkCreateDebugUtilsMessengerEXT)b->f.GetInstanceProcAddr(
             b->device->instance, "vkCreateDebugUtilsMessengerEXT");
-    VkResult r = create ? create(b->device->instance, &vk_messenger, NULL, &b->device->messenger)
+    VkResult r = create ? create(b->device->instance, &ggl_vk_messenger, NULL, &b->device->messenger)
                         : VK_ERROR_EXTENSION_NOT_PRESENT;
-    return r == VK_SUCCESS ? GGL_OK : vk_fail(err, r, "validation messages");
+    return r == VK_SUCCESS ? GGL_OK : ggl_vk_fail(err, r, "validation messages");
 }
 
 static void close_instance(vk_backend *b) {
@@ -213,7 +213,7 @@ static ggl_status find_extensions(const vk_backend *b, bool *has, ggl_error *err
         for (int k = 0; k < N_EXT; k++)
             has[k] |= strcmp(e[i].extensionName, extension[k]) == 0;
     ggl_free(e);
-    return r >= VK_SUCCESS ? GGL_OK : vk_fail(err, r, "extensions of the Vulkan device");
+    return r >= VK_SUCCESS ? GGL_OK : ggl_vk_fail(err, r, "extensions of the Vulkan device");
 }
 
 static void chain(void **head, void *structure, VkStructureType type, bool known) {
@@ -307,8 +307,8 @@ static void set_features(vk_backend *b, const bool *has, const answers *a, const
         .idot = a->idot.shaderIntegerDotProduct &&
                 (a->idot_speed.integerDotProduct4x8BitPackedSignedAccelerated ||
                  is_in(getenv("GGL_VULKAN_FORCE"), "idot")),
-        .import = has[EXT_IMPORT] && has[EXT_EXTERNAL] && vk_shares_memory(b),
-        .map = vk_shares_memory(b),
+        .import = has[EXT_IMPORT] && has[EXT_EXTERNAL] && ggl_vk_shares_memory(b),
+        .map = ggl_vk_shares_memory(b),
         .budget = has[EXT_BUDGET],
         .range = true,
     };
@@ -356,12 +356,12 @@ static void describe(vk_backend *b, const answers *a) {
             used += (size_t)snprintf(text + used, size - used, " %s", feature[i].name);
 }
 
-bool vk_shares_memory(const vk_backend *b) {
+bool ggl_vk_shares_memory(const vk_backend *b) {
     return b->device->type == VK_PHYSICAL_DEVICE_TYPE_CPU ||
            b->device->type == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU;
 }
 
-void vk_memory_left(const vk_backend *b, size_t *size, size_t *left) {
+void ggl_vk_memory_left(const vk_backend *b, size_t *size, size_t *left) {
     VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
     VkPhysicalDeviceMemoryProperties2 m = {
@@ -420,8 +420,8 @@ static ggl_status create_device(vk_backend *b, const bool *has, ggl_error *err) 
                                      .ppEnabledExtensionNames = name};
     VkResult r = b->f.CreateDevice(b->device->physical, &info, NULL, &b->device->device);
     if (r != VK_SUCCESS)
-        return vk_fail(err, r, "the Vulkan device cannot be opened");
-    return vk_load_device(&b->f, b->device->device, err);
+        return ggl_vk_fail(err, r, "the Vulkan device cannot be opened");
+    return ggl_vk_load_device(&b->f, b->device->device, err);
 }
 
 static ggl_status create_queue(vk_backend *b, ggl_error *err) {
@@ -434,10 +434,10 @@ static ggl_status create_queue(vk_backend *b, ggl_error *err) {
     VkResult r = b->f.CreateCommandPool(d->device, &pool, NULL, &d->commands);
     for (int i = 0; i < VK_IN_FLIGHT && r == VK_SUCCESS; i++)
         r = b->f.CreateFence(d->device, &fence, NULL, &d->fence[i]);
-    return r == VK_SUCCESS ? GGL_OK : vk_fail(err, r, "the Vulkan device's queue");
+    return r == VK_SUCCESS ? GGL_OK : ggl_vk_fail(err, r, "the Vulkan device's queue");
 }
 
-ggl_status vk_device_open(vk_backend *b, const ggl_backend_params *params, ggl_error *err) {
+ggl_status ggl_vk_device_open(vk_backend *b, const ggl_backend_params *params, ggl_error *err) {
     bool has[N_EXT] = {false};
     answers a = {0};
     b->device = ggl_calloc(1, sizeof *b->device);
@@ -463,12 +463,12 @@ ggl_status vk_device_open(vk_backend *b, const ggl_backend_params *params, ggl_e
     b->f.GetPhysicalDeviceMemoryProperties2(b->device->physical, &m);
     b->device->memory = m.memoryProperties;
     size_t size;
-    vk_memory_left(b, &size, &b->base.memory);
+    ggl_vk_memory_left(b, &size, &b->base.memory);
     st = create_device(b, has, err);
     return st == GGL_OK ? create_queue(b, err) : st;
 }
 
-void vk_device_close(vk_backend *b) {
+void ggl_vk_device_close(vk_backend *b) {
     vk_device *d = b->device;
     if (!d)
         return;
@@ -481,21 +481,21 @@ void vk_device_close(vk_backend *b) {
         b->f.DestroyDevice(d->device, NULL);
     }
     close_instance(b);
-    vk_unload_library(&b->f);
+    ggl_vk_unload_library(&b->f);
     ggl_free(d);
     b->device = NULL;
 }
 
 /* --- work ----------------------------------------------------------------------------------- */
 
-ggl_status vk_new_commands(vk_backend *b, VkCommandBuffer *out, ggl_error *err) {
+ggl_status ggl_vk_new_commands(vk_backend *b, VkCommandBuffer *out, ggl_error *err) {
     const VkCommandBufferAllocateInfo info = {.sType =
                                                   VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
                                               .commandPool = b->device->commands,
                                               .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
                                               .commandBufferCount = 1};
     VkResult r = b->f.AllocateCommandBuffers(b->device->device, &info, out);
-    return r == VK_SUCCESS ? GGL_OK : vk_fail(err, r, "a command buffer");
+    return r == VK_SUCCESS ? GGL_OK : ggl_vk_fail(err, r, "a command buffer");
 }
 
 enum {
@@ -511,27 +511,27 @@ static void barrier(vk_backend *b, VkCommandBuffer commands, VkPipelineStageFlag
     b->f.CmdPipelineBarrier(commands, from, to, 0, 1, &memory, 0, NULL, 0, NULL);
 }
 
-ggl_status vk_begin_commands(vk_backend *b, VkCommandBuffer commands, ggl_error *err) {
+ggl_status ggl_vk_begin_commands(vk_backend *b, VkCommandBuffer commands, ggl_error *err) {
     const VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
     VkResult r = b->f.BeginCommandBuffer(commands, &info);
     if (r != VK_SUCCESS)
-        return vk_fail(err, r, "recording");
+        return ggl_vk_fail(err, r, "recording");
     barrier(b, commands, DEVICE_STAGES | VK_PIPELINE_STAGE_HOST_BIT,
             DEVICE_WRITES | VK_ACCESS_HOST_WRITE_BIT, DEVICE_STAGES, DEVICE_READS | DEVICE_WRITES);
     return GGL_OK;
 }
 
-ggl_status vk_end_commands(vk_backend *b, VkCommandBuffer commands, ggl_error *err) {
+ggl_status ggl_vk_end_commands(vk_backend *b, VkCommandBuffer commands, ggl_error *err) {
     barrier(b, commands, DEVICE_STAGES, DEVICE_WRITES, VK_PIPELINE_STAGE_HOST_BIT,
             VK_ACCESS_HOST_READ_BIT | VK_ACCESS_HOST_WRITE_BIT);
     VkResult r = b->f.EndCommandBuffer(commands);
-    return r == VK_SUCCESS ? GGL_OK : vk_fail(err, r, "recording");
+    return r == VK_SUCCESS ? GGL_OK : ggl_vk_fail(err, r, "recording");
 }
 
-ggl_status vk_submit(vk_backend *b, VkCommandBuffer commands, uint64_t *number, ggl_error *err) {
+ggl_status ggl_vk_submit(vk_backend *b, VkCommandBuffer commands, uint64_t *number, ggl_error *err) {
     vk_device *d = b->device;
     const uint64_t next = d->submitted + 1;
-    ggl_status st = next > VK_IN_FLIGHT ? vk_wait_for(b, next - VK_IN_FLIGHT, err) : GGL_OK;
+    ggl_status st = next > VK_IN_FLIGHT ? ggl_vk_wait_for(b, next - VK_IN_FLIGHT, err) : GGL_OK;
     if (st != GGL_OK)
         return st;
     VkFence fence = d->fence[next % VK_IN_FLIGHT];
@@ -542,12 +542,12 @@ ggl_status vk_submit(vk_backend *b, VkCommandBuffer commands, uint64_t *number, 
     if (r == VK_SUCCESS)
         r = b->f.QueueSubmit(d->queue, 1, &info, fence);
     if (r != VK_SUCCESS)
-        return vk_fail(err, r, b->base.name);
+        return ggl_vk_fail(err, r, b->base.name);
     *number = d->submitted = next;
     return GGL_OK;
 }
 
-ggl_status vk_wait_for(vk_backend *b, uint64_t number, ggl_error *err) {
+ggl_status ggl_vk_wait_for(vk_backend *b, uint64_t number, ggl_error *err) {
     enum { STEP = 10, STEPS = 60 }; /* seconds, and how often: a device that hangs is an error */
     vk_device *d = b->device;
     if (number <= d->done)
@@ -557,7 +557,7 @@ ggl_status vk_wait_for(vk_backend *b, uint64_t number, ggl_error *err) {
         r = b->f.WaitForFences(d->device, 1, &d->fence[number % VK_IN_FLIGHT], VK_TRUE,
                                STEP * UINT64_C(1000000000));
     if (r != VK_SUCCESS)
-        return vk_fail(err, r, b->base.name);
+        return ggl_vk_fail(err, r, b->base.name);
     d->done = number;
     return GGL_OK;
 }

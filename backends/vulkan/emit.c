@@ -7,16 +7,16 @@
 
 /* --- operands ------------------------------------------------------------------------------- */
 
-int64_t vk_extent(const vk_emit *e, const ggl_operand *o, int d) {
+int64_t ggl_vk_extent(const vk_emit *e, const ggl_operand *o, int d) {
     return o->ne[d] == GGL_N ? e->n : o->ne[d];
 }
 
-int64_t vk_rows(const vk_emit *e, const ggl_operand *o) {
-    return vk_extent(e, o, 1) * vk_extent(e, o, 2) * vk_extent(e, o, 3);
+int64_t ggl_vk_rows(const vk_emit *e, const ggl_operand *o) {
+    return ggl_vk_extent(e, o, 1) * ggl_vk_extent(e, o, 2) * ggl_vk_extent(e, o, 3);
 }
 
-int64_t vk_count(const vk_emit *e, const ggl_operand *o) {
-    return vk_extent(e, o, 0) * vk_rows(e, o);
+int64_t ggl_vk_count(const vk_emit *e, const ggl_operand *o) {
+    return ggl_vk_extent(e, o, 0) * ggl_vk_rows(e, o);
 }
 
 /* Bytes of what addresses count: an element; of a block type one byte. */
@@ -25,14 +25,14 @@ static size_t unit(ggl_type type) {
     return t->block > 1 ? 1 : t->size;
 }
 
-uint32_t vk_stride(const vk_emit *e, const ggl_operand *o, int d) {
-    return o->region < 0 || vk_extent(e, o, d) == 1 ? 0 : (uint32_t)(o->nb[d] / unit(o->type));
+uint32_t ggl_vk_stride(const vk_emit *e, const ggl_operand *o, int d) {
+    return o->region < 0 || ggl_vk_extent(e, o, d) == 1 ? 0 : (uint32_t)(o->nb[d] / unit(o->type));
 }
 
-bool vk_is_dense(const vk_emit *e, const ggl_operand *o) {
+bool ggl_vk_is_dense(const vk_emit *e, const ggl_operand *o) {
     size_t next = ggl_type_get(o->type)->size;
     for (int d = 0; d < GGL_MAX_DIMS; d++) {
-        int64_t n = d == 0 ? o->ne[0] / ggl_type_get(o->type)->block : vk_extent(e, o, d);
+        int64_t n = d == 0 ? o->ne[0] / ggl_type_get(o->type)->block : ggl_vk_extent(e, o, d);
         if (n != 1 && o->nb[d] != next)
             return false;
         next *= (size_t)n;
@@ -44,7 +44,7 @@ bool vk_is_dense(const vk_emit *e, const ggl_operand *o) {
 static size_t span(const vk_emit *e, const ggl_operand *o) {
     size_t size = ggl_row_size(o->type, o->ne[0]);
     for (int d = 1; d < GGL_MAX_DIMS; d++)
-        size += (size_t)(vk_extent(e, o, d) - 1) * o->nb[d];
+        size += (size_t)(ggl_vk_extent(e, o, d) - 1) * o->nb[d];
     return size;
 }
 
@@ -55,7 +55,7 @@ static size_t shift_of(const vk_emit *e, int region) {
     return e->recording ? e->recording->region[region]->shift : 0;
 }
 
-uint32_t vk_bind_bytes(vk_emit *e, vk_call *c, int region, size_t offset, size_t size, bool write) {
+uint32_t ggl_vk_bind_bytes(vk_emit *e, vk_call *c, int region, size_t offset, size_t size, bool write) {
     assert(c->n_bind < VK_MAX_BIND);
     vk_binding *x = &c->bind[c->n_bind++];
     *x = (vk_binding){.region = region};
@@ -66,42 +66,42 @@ uint32_t vk_bind_bytes(vk_emit *e, vk_call *c, int region, size_t offset, size_t
     return (uint32_t)off;
 }
 
-uint32_t vk_bind_part(vk_emit *e, vk_call *c, const ggl_operand *o, size_t offset, size_t size,
+uint32_t ggl_vk_bind_part(vk_emit *e, vk_call *c, const ggl_operand *o, size_t offset, size_t size,
                       bool write) {
     if (o->region < 0)
-        return vk_bind_bytes(e, c, -1, 0, 0, false);
+        return ggl_vk_bind_bytes(e, c, -1, 0, 0, false);
     size_t at = o->offset + (size_t)e->turn * o->loop + offset;
     if (o->ne[GGL_BATCH_DIM] == GGL_N)
         at += (size_t)e->first * o->nb[GGL_BATCH_DIM];
-    return vk_bind_bytes(e, c, o->region, at, size, write) / (uint32_t)unit(o->type);
+    return ggl_vk_bind_bytes(e, c, o->region, at, size, write) / (uint32_t)unit(o->type);
 }
 
-uint32_t vk_bind(vk_emit *e, vk_call *c, const ggl_operand *o, bool write) {
-    return vk_bind_part(e, c, o, 0, o->region < 0 ? 0 : span(e, o), write);
+uint32_t ggl_vk_bind(vk_emit *e, vk_call *c, const ggl_operand *o, bool write) {
+    return ggl_vk_bind_part(e, c, o, 0, o->region < 0 ? 0 : span(e, o), write);
 }
 
-uint32_t vk_bind_store(vk_emit *e, vk_call *c, const ggl_store *s, bool write) {
-    return vk_bind_bytes(e, c, GGL_REGION_STORES, e->store_loc[s->id],
+uint32_t ggl_vk_bind_store(vk_emit *e, vk_call *c, const ggl_store *s, bool write) {
+    return ggl_vk_bind_bytes(e, c, GGL_REGION_STORES, e->store_loc[s->id],
                          (size_t)e->n_slots * s->slot_size, write);
 }
 
-void vk_push(vk_call *c, uint32_t x) {
+void ggl_vk_push(vk_call *c, uint32_t x) {
     assert(c->n_push < VK_MAX_PUSH);
     c->push[c->n_push++] = x;
 }
 
-void vk_push_float(vk_call *c, float x) {
+void ggl_vk_push_float(vk_call *c, float x) {
     uint32_t u;
     memcpy(&u, &x, sizeof u);
-    vk_push(c, u);
+    ggl_vk_push(c, u);
 }
 
-void vk_push_strides(const vk_emit *e, vk_call *c, const ggl_operand *o) {
+void ggl_vk_push_strides(const vk_emit *e, vk_call *c, const ggl_operand *o) {
     for (int d = 0; d < GGL_MAX_DIMS; d++)
-        vk_push(c, vk_stride(e, o, d));
+        ggl_vk_push(c, ggl_vk_stride(e, o, d));
 }
 
-uint32_t vk_groups(int64_t items, uint32_t local) {
+uint32_t ggl_vk_groups(int64_t items, uint32_t local) {
     int64_t n = (items + local - 1) / local;
     return n > VK_MAX_GROUPS ? VK_MAX_GROUPS : (uint32_t)n;
 }
@@ -131,11 +131,11 @@ static ggl_status check_call(const vk_emit *e, const vk_call *c, ggl_error *err)
     return GGL_OK;
 }
 
-ggl_status vk_dispatch(vk_emit *e, const vk_call *c, ggl_error *err) {
+ggl_status ggl_vk_dispatch(vk_emit *e, const vk_call *c, ggl_error *err) {
     VkPipeline pipeline;
     ggl_status st = check_call(e, c, err);
     if (st == GGL_OK)
-        st = vk_pipeline_of(e->b, c, &pipeline, err);
-    return st == GGL_OK && e->recording ? vk_recording_add(e->b, e->recording, c, pipeline, err)
+        st = ggl_vk_pipeline_of(e->b, c, &pipeline, err);
+    return st == GGL_OK && e->recording ? ggl_vk_recording_add(e->b, e->recording, c, pipeline, err)
                                         : st;
 }

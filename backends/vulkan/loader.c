@@ -41,7 +41,7 @@ static ggl_status load_level(vk_functions *f, int level, lookup *find, const voi
     return GGL_OK;
 }
 
-ggl_status vk_load_library(vk_functions *f, ggl_error *err) {
+ggl_status ggl_vk_load_library(vk_functions *f, ggl_error *err) {
     f->library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!f->library) {
         const char *why = dlerror();
@@ -55,16 +55,16 @@ ggl_status vk_load_library(vk_functions *f, ggl_error *err) {
     return load_level(f, GLOBAL, of_instance, NULL, err);
 }
 
-ggl_status vk_load_instance(vk_functions *f, VkInstance instance, ggl_error *err) {
+ggl_status ggl_vk_load_instance(vk_functions *f, VkInstance instance, ggl_error *err) {
     return load_level(f, INSTANCE, of_instance, instance, err);
 }
 
-ggl_status vk_load_device(vk_functions *f, VkDevice device, ggl_error *err) {
+ggl_status ggl_vk_load_device(vk_functions *f, VkDevice device, ggl_error *err) {
     ggl_status st = load_level(f, DEVICE, of_device, device, err);
     return st == GGL_OK ? load_level(f, OPTIONAL, of_device, device, err) : st;
 }
 
-void vk_unload_library(vk_functions *f) {
+void ggl_vk_unload_library(vk_functions *f) {
     if (f->library)
         dlclose(f->library);
     f->library = NULL;

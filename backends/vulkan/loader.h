@@ -18,9 +18,9 @@ typedef struct vk_functions {
 
 /* In this order, as each needs what the one before makes. GGL_UNSUPPORTED: there is no library, or
  * it lacks a function. */
-ggl_status vk_load_library(vk_functions *f, ggl_error *err);
-ggl_status vk_load_instance(vk_functions *f, VkInstance instance, ggl_error *err);
-ggl_status vk_load_device(vk_functions *f, VkDevice device, ggl_error *err);
-void vk_unload_library(vk_functions *f);
+ggl_status ggl_vk_load_library(vk_functions *f, ggl_error *err);
+ggl_status ggl_vk_load_instance(vk_functions *f, VkInstance instance, ggl_error *err);
+ggl_status ggl_vk_load_device(vk_functions *f, VkDevice device, ggl_error *err);
+void ggl_vk_unload_library(vk_functions *f);
 
 #endif

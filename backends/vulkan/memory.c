@@ -42,7 +42,7 @@ static bool find_kind(const vk_backend *b, uint32_t allowed, wishes w, uint32_t 
 
 static ggl_status does_not_fit(const vk_backend *b, size_t size, ggl_error *err) {
     size_t all, left;
-    vk_memory_left(b, &all, &left);
+    ggl_vk_memory_left(b, &all, &left);
     return ggl_fail(
         err, GGL_NOMEM, "%s: %.1f MiB more do not fit on the device (%.1f of %.1f MiB are free)",
         b->base.name, (double)size / 1048576, (double)left / 1048576, (double)all / 1048576);
@@ -50,7 +50,7 @@ static ggl_status does_not_fit(const vk_backend *b, size_t size, ggl_error *err)
 
 static ggl_status failed(const vk_backend *b, VkResult r, size_t size, ggl_error *err) {
     bool full = r == VK_ERROR_OUT_OF_DEVICE_MEMORY || r == VK_ERROR_OUT_OF_HOST_MEMORY;
-    return full ? does_not_fit(b, size, err) : vk_fail(err, r, b->base.name);
+    return full ? does_not_fit(b, size, err) : ggl_vk_fail(err, r, b->base.name);
 }
 
 static VkResult create_buffer(vk_backend *b, ggl_buffer *buf, const void *more) {
@@ -107,7 +107,7 @@ static ggl_status take(vk_backend *b, ggl_buffer *buf, int region, size_t size, 
         (b->base.max_buffer && buf->size > b->base.max_buffer))
         return ggl_fail(err, GGL_LIMIT, "%s: a buffer of %.1f MiB; at most %.1f MiB are possible",
                         b->base.name, (double)size / 1048576, (double)b->base.max_buffer / 1048576);
-    bool shared = vk_shares_memory(b), io = region == GGL_REGION_IO;
+    bool shared = ggl_vk_shares_memory(b), io = region == GGL_REGION_IO;
     VkResult r = create_buffer(b, buf, NULL);
     if (r == VK_SUCCESS)
         r = take_memory(b, buf, ~0u,
@@ -117,7 +117,7 @@ static ggl_status take(vk_backend *b, ggl_buffer *buf, int region, size_t size, 
                         NULL, io || (shared && b->features.map));
     if (r != VK_SUCCESS)
         return failed(b, r, size, err);
-    return vk_buffer_clear(&b->base, buf, 0, buf->size, err);
+    return ggl_vk_buffer_clear(&b->base, buf, 0, buf->size, err);
 }
 
 /* Host memory in place. Only whole pages can be: what lies beside the range in its first and last
@@ -156,7 +156,7 @@ static ggl_status import(vk_backend *b, ggl_buffer *buf, size_t size, const void
                           b->base.name, (int)r);
 }
 
-ggl_status vk_buffer_alloc(ggl_backend *base, int region, size_t size, const void *at,
+ggl_status ggl_vk_buffer_alloc(ggl_backend *base, int region, size_t size, const void *at,
                            ggl_buffer **out, ggl_error *err) {
     vk_backend *b = (vk_backend *)base;
     ggl_buffer *buf = ggl_calloc(1, sizeof *buf);
@@ -173,7 +173,7 @@ ggl_status vk_buffer_alloc(ggl_backend *base, int region, size_t size, const voi
     return GGL_OK;
 }
 
-void vk_buffer_free(ggl_backend *base, ggl_buffer *buf) {
+void ggl_vk_buffer_free(ggl_backend *base, ggl_buffer *buf) {
     vk_backend *b = (vk_backend *)base;
     if (!buf)
         return;
@@ -203,17 +203,17 @@ static ggl_status begin(vk_backend *b, piece **out, ggl_error *err) {
         return ggl_fail(err, GGL_NOMEM, "out of memory for transfers");
     piece *p = *out = &b->staging->piece[b->staging->next];
     b->staging->next = (b->staging->next + 1) % N_PIECE;
-    ggl_status st = vk_wait_for(b, p->number, err);
+    ggl_status st = ggl_vk_wait_for(b, p->number, err);
     if (st == GGL_OK && !p->commands)
-        st = vk_new_commands(b, &p->commands, err);
+        st = ggl_vk_new_commands(b, &p->commands, err);
     if (st == GGL_OK && !p->buffer.mapped)
         st = take_staging(b, &p->buffer, PIECE_SIZE, err);
-    return st == GGL_OK ? vk_begin_commands(b, p->commands, err) : st;
+    return st == GGL_OK ? ggl_vk_begin_commands(b, p->commands, err) : st;
 }
 
 static ggl_status submit(vk_backend *b, piece *p, ggl_error *err) {
-    ggl_status st = vk_end_commands(b, p->commands, err);
-    return st == GGL_OK ? vk_submit(b, p->commands, &p->number, err) : st;
+    ggl_status st = ggl_vk_end_commands(b, p->commands, err);
+    return st == GGL_OK ? ggl_vk_submit(b, p->commands, &p->number, err) : st;
 }
 
 static void copy_commands(vk_backend *b, const piece *p, const ggl_buffer *dst, size_t to,
@@ -263,7 +263,7 @@ static ggl_status stage_out(vk_backend *b, const ggl_buffer *src, size_t offset,
             st = submit(b, p, err);
         }
         if (before && st == GGL_OK)
-            st = vk_wait_for(b, before->number, err);
+            st = ggl_vk_wait_for(b, before->number, err);
         if (before && st == GGL_OK)
             memcpy(dst + done - n_before, before->buffer.mapped, n_before);
         before = p;
@@ -272,7 +272,7 @@ static ggl_status stage_out(vk_backend *b, const ggl_buffer *src, size_t offset,
     return st;
 }
 
-void vk_staging_free(vk_backend *b) {
+void ggl_vk_staging_free(vk_backend *b) {
     for (int i = 0; b->staging && i < N_PIECE; i++)
         release(b, &b->staging->piece[i].buffer); /* commands go with their pool */
     ggl_free(b->staging);
@@ -282,10 +282,10 @@ void vk_staging_free(vk_backend *b) {
 /* --- the backend's functions ---------------------------------------------------------------- */
 
 static ggl_status wait_all(vk_backend *b, ggl_error *err) {
-    return vk_wait_for(b, b->device->submitted, err);
+    return ggl_vk_wait_for(b, b->device->submitted, err);
 }
 
-ggl_status vk_buffer_upload(ggl_backend *base, ggl_buffer *dst, size_t offset, const void *src,
+ggl_status ggl_vk_buffer_upload(ggl_backend *base, ggl_buffer *dst, size_t offset, const void *src,
                             size_t size, ggl_error *err) {
     vk_backend *b = (vk_backend *)base;
     if (!dst->mapped)
@@ -296,7 +296,7 @@ ggl_status vk_buffer_upload(ggl_backend *base, ggl_buffer *dst, size_t offset, c
     return st;
 }
 
-ggl_status vk_buffer_download(ggl_backend *base, const ggl_buffer *src, size_t offset, void *dst,
+ggl_status ggl_vk_buffer_download(ggl_backend *base, const ggl_buffer *src, size_t offset, void *dst,
                               size_t size, ggl_error *err) {
     vk_backend *b = (vk_backend *)base;
     if (!src->mapped)
@@ -307,13 +307,13 @@ ggl_status vk_buffer_download(ggl_backend *base, const ggl_buffer *src, size_t o
     return st;
 }
 
-ggl_status vk_buffer_copy(ggl_backend *base, ggl_buffer *dst, size_t dst_offset,
+ggl_status ggl_vk_buffer_copy(ggl_backend *base, ggl_buffer *dst, size_t dst_offset,
                           const ggl_buffer *src, size_t src_offset, size_t size, ggl_error *err) {
     vk_backend *b = (vk_backend *)base;
     if (src->mapped) { /* which runs may still write */
         ggl_status st = wait_all(b, err);
         return st == GGL_OK
-                   ? vk_buffer_upload(base, dst, dst_offset, src->mapped + src_offset, size, err)
+                   ? ggl_vk_buffer_upload(base, dst, dst_offset, src->mapped + src_offset, size, err)
                    : st;
     }
     if (dst->mapped)
@@ -326,7 +326,7 @@ ggl_status vk_buffer_copy(ggl_backend *base, ggl_buffer *dst, size_t dst_offset,
     return submit(b, p, err);
 }
 
-ggl_status vk_buffer_clear(ggl_backend *base, ggl_buffer *buf, size_t offset, size_t size,
+ggl_status ggl_vk_buffer_clear(ggl_backend *base, ggl_buffer *buf, size_t offset, size_t size,
                            ggl_error *err) {
     vk_backend *b = (vk_backend *)base;
     ggl_status st = buf->mapped ? wait_all(b, err) : GGL_OK;

@@ -24,7 +24,7 @@ static const struct {
     {VK_TIMEOUT, GGL_DEVICE, "the device does not answer"},
 };
 
-ggl_status vk_fail(ggl_error *err, VkResult result, const char *what) {
+ggl_status ggl_vk_fail(ggl_error *err, VkResult result, const char *what) {
     for (size_t i = 0; i < sizeof told / sizeof *told; i++)
         if (told[i].result == result)
             return ggl_fail(err, told[i].status, "%s: %s", what, told[i].text);
@@ -49,7 +49,7 @@ static VKAPI_ATTR VkBool32 VKAPI_CALL tell(VkDebugUtilsMessageSeverityFlagBitsEX
     return VK_FALSE;
 }
 
-const VkDebugUtilsMessengerCreateInfoEXT vk_messenger = {
+const VkDebugUtilsMessengerCreateInfoEXT ggl_vk_messenger = {
     .sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT,
     .messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT |
                        VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,

@@ -5,10 +5,10 @@
 #include "loader.h"
 
 /* Fails with a sentence about a result of Vulkan: "<what>: the device was lost ..". */
-ggl_status vk_fail(ggl_error *err, VkResult result, const char *what);
+ggl_status ggl_vk_fail(ggl_error *err, VkResult result, const char *what);
 
 /* Prints warnings and errors of the validation layer, and counts them. */
-extern const VkDebugUtilsMessengerCreateInfoEXT vk_messenger;
+extern const VkDebugUtilsMessengerCreateInfoEXT ggl_vk_messenger;
 /* So many there were in this process. */
 long ggl_vulkan_messages(void);
 

@@ -35,26 +35,26 @@ static ggl_status keep_rows(vk_emit *e, int part, ggl_error *err) {
     vk_call c = {.shader = cache_shader(&e->b->features, s->type),
                  .spec = {LOCAL, s->type, s->kind == GGL_STORE_KEYS},
                  .n_spec = 3};
-    const int64_t n_batch = vk_extent(e, x, GGL_BATCH_DIM),
+    const int64_t n_batch = ggl_vk_extent(e, x, GGL_BATCH_DIM),
                   unit = ggl_type_get(s->type)->quantized ? 32 : 4;
-    const uint32_t x_at = vk_bind(e, &c, x, false), pos_at = vk_bind(e, &c, pos, false),
-                   slot_at = vk_bind(e, &c, slot, false), store_at = vk_bind_store(e, &c, s, true);
-    vk_push(&c, (uint32_t)s->ne[0]);
-    vk_push(&c, (uint32_t)s->ne[1]);
-    vk_push(&c, (uint32_t)n_batch);
-    vk_push(&c, x_at);
-    vk_push(&c, vk_stride(e, x, 1));
-    vk_push(&c, vk_stride(e, x, GGL_BATCH_DIM));
-    vk_push(&c, pos_at);
-    vk_push(&c, vk_stride(e, pos, GGL_BATCH_DIM));
-    vk_push(&c, slot_at);
-    vk_push(&c, vk_stride(e, slot, GGL_BATCH_DIM));
-    vk_push(&c, store_at);
-    vk_push(&c, (uint32_t)s->slot_size);
-    vk_push(&c, (uint32_t)e->n_slots);
-    vk_push(&c, (uint32_t)s->n_pos);
-    c.groups[0] = vk_groups((s->ne[0] + unit - 1) / unit * s->ne[1] * n_batch, LOCAL);
-    return vk_dispatch(e, &c, err);
+    const uint32_t x_at = ggl_vk_bind(e, &c, x, false), pos_at = ggl_vk_bind(e, &c, pos, false),
+                   slot_at = ggl_vk_bind(e, &c, slot, false), store_at = ggl_vk_bind_store(e, &c, s, true);
+    ggl_vk_push(&c, (uint32_t)s->ne[0]);
+    ggl_vk_push(&c, (uint32_t)s->ne[1]);
+    ggl_vk_push(&c, (uint32_t)n_batch);
+    ggl_vk_push(&c, x_at);
+    ggl_vk_push(&c, ggl_vk_stride(e, x, 1));
+    ggl_vk_push(&c, ggl_vk_stride(e, x, GGL_BATCH_DIM));
+    ggl_vk_push(&c, pos_at);
+    ggl_vk_push(&c, ggl_vk_stride(e, pos, GGL_BATCH_DIM));
+    ggl_vk_push(&c, slot_at);
+    ggl_vk_push(&c, ggl_vk_stride(e, slot, GGL_BATCH_DIM));
+    ggl_vk_push(&c, store_at);
+    ggl_vk_push(&c, (uint32_t)s->slot_size);
+    ggl_vk_push(&c, (uint32_t)e->n_slots);
+    ggl_vk_push(&c, (uint32_t)s->n_pos);
+    c.groups[0] = ggl_vk_groups((s->ne[0] + unit - 1) / unit * s->ne[1] * n_batch, LOCAL);
+    return ggl_vk_dispatch(e, &c, err);
 }
 
 static ggl_status cache_emit(vk_emit *e, ggl_error *err) {
@@ -69,7 +69,7 @@ static const char *cache_refuses(const vk_backend *b, const ggl_tensor *node) {
                : NULL;
 }
 
-const vk_op vk_op_cache = {.emit = cache_emit, .refuses = cache_refuses};
+const vk_op ggl_vk_op_cache = {.emit = cache_emit, .refuses = cache_refuses};
 
 /* --- attend --------------------------------------------------------------------------------- */
 
@@ -104,7 +104,7 @@ static shape shape_of(const ggl_step *step, int64_t n_batch) {
 }
 
 static int64_t n_batch_of(const vk_emit *e) {
-    return vk_extent(e, &e->step->dst, GGL_BATCH_DIM);
+    return ggl_vk_extent(e, &e->step->dst, GGL_BATCH_DIM);
 }
 
 static size_t partial_size(const ggl_step *step, const shape *s) {
@@ -129,9 +129,9 @@ static size_t attend_scratch(const vk_backend *b, const ggl_step *step, int64_t 
 
 /* Where an operand with a number for each head begins, and its steps. */
 static void push_heads(const vk_emit *e, vk_call *c, const ggl_operand *o, uint32_t at, int head) {
-    vk_push(c, at);
-    vk_push(c, vk_stride(e, o, head));
-    vk_push(c, vk_stride(e, o, GGL_BATCH_DIM));
+    ggl_vk_push(c, at);
+    ggl_vk_push(c, ggl_vk_stride(e, o, head));
+    ggl_vk_push(c, ggl_vk_stride(e, o, GGL_BATCH_DIM));
 }
 
 static uint32_t options_of(const ggl_step *step, const shape *s) {
@@ -152,57 +152,57 @@ static ggl_status emit_spans(vk_emit *e, const shape *s, ggl_error *err) {
                  .spec = {LOCAL, s->keys->type, values->type, s->queries, s->sums,
                           (uint32_t)s->keys->ne[0], options},
                  .n_spec = 7};
-    const uint32_t q_at = vk_bind(e, &c, q, false), k_at = vk_bind_store(e, &c, s->keys, false),
-                   v_at = vk_bind_store(e, &c, values, false),
-                   y_at = s->spans > 1 ? vk_bind_bytes(e, &c, GGL_REGION_ARENA, e->scratch,
+    const uint32_t q_at = ggl_vk_bind(e, &c, q, false), k_at = ggl_vk_bind_store(e, &c, s->keys, false),
+                   v_at = ggl_vk_bind_store(e, &c, values, false),
+                   y_at = s->spans > 1 ? ggl_vk_bind_bytes(e, &c, GGL_REGION_ARENA, e->scratch,
                                                        partial_size(step, s), true) /
                                              4
-                                       : vk_bind(e, &c, y, true),
-                   pos_at = vk_bind(e, &c, pos, false), slot_at = vk_bind(e, &c, slot, false),
-                   sinks_at = vk_bind(e, &c, sinks, false), alibi_at = vk_bind(e, &c, alibi, false);
-    vk_push(&c, (uint32_t)y->ne[0]);
-    vk_push(&c, (uint32_t)y->ne[1]);
-    vk_push(&c, (uint32_t)s->keys->ne[1]);
-    vk_push(&c, (uint32_t)s->n_batch);
+                                       : ggl_vk_bind(e, &c, y, true),
+                   pos_at = ggl_vk_bind(e, &c, pos, false), slot_at = ggl_vk_bind(e, &c, slot, false),
+                   sinks_at = ggl_vk_bind(e, &c, sinks, false), alibi_at = ggl_vk_bind(e, &c, alibi, false);
+    ggl_vk_push(&c, (uint32_t)y->ne[0]);
+    ggl_vk_push(&c, (uint32_t)y->ne[1]);
+    ggl_vk_push(&c, (uint32_t)s->keys->ne[1]);
+    ggl_vk_push(&c, (uint32_t)s->n_batch);
     push_heads(e, &c, q, q_at, 1);
     push_heads(e, &c, y, y_at, 1);
     push_heads(e, &c, sinks, sinks_at, 0);
     push_heads(e, &c, alibi, alibi_at, 0);
-    vk_push(&c, pos_at);
-    vk_push(&c, vk_stride(e, pos, GGL_BATCH_DIM));
-    vk_push(&c, slot_at);
-    vk_push(&c, vk_stride(e, slot, GGL_BATCH_DIM));
-    vk_push(&c, k_at);
-    vk_push(&c, (uint32_t)s->keys->slot_size);
-    vk_push(&c, v_at);
-    vk_push(&c, (uint32_t)values->slot_size);
-    vk_push(&c, (uint32_t)s->keys->n_pos);
-    vk_push(&c, (uint32_t)e->n_slots);
-    vk_push(&c, options & WINDOW ? (uint32_t)num[1] : 0);
-    vk_push_float(&c, (float)(isnan(num[0]) ? 1 / sqrt((double)q->ne[0]) : num[0]));
-    vk_push_float(&c, options & CAP ? (float)num[2] : 0);
-    vk_push(&c, s->spans);
-    c.groups[0] = vk_groups(s->n_groups * s->spans, 1);
-    return vk_dispatch(e, &c, err);
+    ggl_vk_push(&c, pos_at);
+    ggl_vk_push(&c, ggl_vk_stride(e, pos, GGL_BATCH_DIM));
+    ggl_vk_push(&c, slot_at);
+    ggl_vk_push(&c, ggl_vk_stride(e, slot, GGL_BATCH_DIM));
+    ggl_vk_push(&c, k_at);
+    ggl_vk_push(&c, (uint32_t)s->keys->slot_size);
+    ggl_vk_push(&c, v_at);
+    ggl_vk_push(&c, (uint32_t)values->slot_size);
+    ggl_vk_push(&c, (uint32_t)s->keys->n_pos);
+    ggl_vk_push(&c, (uint32_t)e->n_slots);
+    ggl_vk_push(&c, options & WINDOW ? (uint32_t)num[1] : 0);
+    ggl_vk_push_float(&c, (float)(isnan(num[0]) ? 1 / sqrt((double)q->ne[0]) : num[0]));
+    ggl_vk_push_float(&c, options & CAP ? (float)num[2] : 0);
+    ggl_vk_push(&c, s->spans);
+    c.groups[0] = ggl_vk_groups(s->n_groups * s->spans, 1);
+    return ggl_vk_dispatch(e, &c, err);
 }
 
 static ggl_status emit_merge(vk_emit *e, const shape *s, ggl_error *err) {
     const ggl_step *step = e->step;
     const ggl_operand *sinks = &step->src[2], *y = &step->dst;
     vk_call c = {.shader = VK_SHADER_ATTEND_MERGE, .spec = {LOCAL, has(sinks)}, .n_spec = 2};
-    const uint32_t from = vk_bind_bytes(e, &c, GGL_REGION_ARENA, e->scratch, partial_size(step, s),
+    const uint32_t from = ggl_vk_bind_bytes(e, &c, GGL_REGION_ARENA, e->scratch, partial_size(step, s),
                                         false) /
                           4,
-                   sinks_at = vk_bind(e, &c, sinks, false), y_at = vk_bind(e, &c, y, true);
-    vk_push(&c, (uint32_t)y->ne[0]);
-    vk_push(&c, (uint32_t)y->ne[1]);
-    vk_push(&c, (uint32_t)s->n_batch);
-    vk_push(&c, s->spans);
-    vk_push(&c, from);
+                   sinks_at = ggl_vk_bind(e, &c, sinks, false), y_at = ggl_vk_bind(e, &c, y, true);
+    ggl_vk_push(&c, (uint32_t)y->ne[0]);
+    ggl_vk_push(&c, (uint32_t)y->ne[1]);
+    ggl_vk_push(&c, (uint32_t)s->n_batch);
+    ggl_vk_push(&c, s->spans);
+    ggl_vk_push(&c, from);
     push_heads(e, &c, sinks, sinks_at, 0);
     push_heads(e, &c, y, y_at, 1);
-    c.groups[0] = vk_groups(ggl_extents(y->ne, 0, 2, 1) * s->n_batch, LOCAL);
-    return vk_dispatch(e, &c, err);
+    c.groups[0] = ggl_vk_groups(ggl_extents(y->ne, 0, 2, 1) * s->n_batch, LOCAL);
+    return ggl_vk_dispatch(e, &c, err);
 }
 
 static ggl_status attend_emit(vk_emit *e, ggl_error *err) {
@@ -224,5 +224,5 @@ static const char *attend_refuses(const vk_backend *b, const ggl_tensor *node) {
                : NULL;
 }
 
-const vk_op vk_op_attend = {
+const vk_op ggl_vk_op_attend = {
     .emit = attend_emit, .scratch = attend_scratch, .refuses = attend_refuses};

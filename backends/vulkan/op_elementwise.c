@@ -44,10 +44,10 @@ static bool is_flat(const vk_emit *e) {
     const ggl_operand *dst = &e->step->dst;
     for (int i = 0; i < e->step->n_src; i++) {
         const ggl_operand *x = &e->step->src[i];
-        if (!vk_is_dense(e, x))
+        if (!ggl_vk_is_dense(e, x))
             return false;
         for (int d = 0; d < GGL_MAX_DIMS; d++)
-            if (vk_extent(e, x, d) != vk_extent(e, dst, d))
+            if (ggl_vk_extent(e, x, d) != ggl_vk_extent(e, dst, d))
                 return false;
     }
     return true;
@@ -57,21 +57,21 @@ static bool is_flat(const vk_emit *e) {
 static ggl_status emit(vk_emit *e, vk_shader shader, int n_src, ggl_error *err) {
     static const ggl_operand absent = {.region = -1};
     const ggl_operand *dst = &e->step->dst;
-    const int64_t count = vk_count(e, dst);
+    const int64_t count = ggl_vk_count(e, dst);
     vk_call c = {.shader = shader,
                  .spec = {LOCAL, kind_of(e->step->node), is_flat(e)},
                  .n_spec = 3,
-                 .groups = {vk_groups(count, LOCAL * PER_INVOCATION)}};
-    vk_push(&c, (uint32_t)count);
-    vk_push(&c, vk_bind(e, &c, dst, true));
+                 .groups = {ggl_vk_groups(count, LOCAL * PER_INVOCATION)}};
+    ggl_vk_push(&c, (uint32_t)count);
+    ggl_vk_push(&c, ggl_vk_bind(e, &c, dst, true));
     for (int d = 0; d < 3; d++)
-        vk_push(&c, (uint32_t)dst->ne[d]);
+        ggl_vk_push(&c, (uint32_t)dst->ne[d]);
     for (int i = 0; i < n_src; i++) {
         const ggl_operand *x = i < e->step->n_src ? &e->step->src[i] : &absent;
-        vk_push(&c, vk_bind(e, &c, x, false));
-        vk_push_strides(e, &c, x);
+        ggl_vk_push(&c, ggl_vk_bind(e, &c, x, false));
+        ggl_vk_push_strides(e, &c, x);
     }
-    return vk_dispatch(e, &c, err);
+    return ggl_vk_dispatch(e, &c, err);
 }
 
 static ggl_status emit_unary(vk_emit *e, ggl_error *err) {
@@ -86,8 +86,8 @@ static ggl_status emit_where(vk_emit *e, ggl_error *err) {
     return emit(e, VK_SHADER_WHERE, 3, err);
 }
 
-const vk_op vk_op_unary = {.emit = emit_unary, .refuses = vk_refuses_all_but_f32, .in_place = true};
-const vk_op vk_op_binary = {
-    .emit = emit_binary, .refuses = vk_refuses_all_but_f32, .in_place = true};
-const vk_op vk_op_where = {.emit = emit_where, .refuses = vk_refuses_all_but_f32, .in_place = true};
-const vk_op vk_op_iota = {.emit = emit_unary};
+const vk_op ggl_vk_op_unary = {.emit = emit_unary, .refuses = ggl_vk_refuses_all_but_f32, .in_place = true};
+const vk_op ggl_vk_op_binary = {
+    .emit = emit_binary, .refuses = ggl_vk_refuses_all_but_f32, .in_place = true};
+const vk_op ggl_vk_op_where = {.emit = emit_where, .refuses = ggl_vk_refuses_all_but_f32, .in_place = true};
+const vk_op ggl_vk_op_iota = {.emit = emit_unary};

@@ -72,16 +72,16 @@ static product product_of(const vk_emit *e) {
     const ggl_step *s = e->step;
     product p = {.w = &s->src[1], .y = &s->dst, .index = &absent, .n_cols = 1};
     p.x = rounded_of(&s->src[0], e->n, e->scratch);
-    p.rounded = can_round(e->b, p.w) && size_of(&p.x) <= vk_most_bound(e);
+    p.rounded = can_round(e->b, p.w) && size_of(&p.x) <= ggl_vk_most_bound(e);
     p.x = p.rounded ? p.x : s->src[0];
     p.bias = s->n_src > 2 ? &s->src[2] : &absent;
     if (s->n_src > 3)
         p.index = &s->src[3];
     const bool batch_of_w = ggl_is_batched(s->node->src[1]);
-    p.w_step[0] = vk_weight_stride(e, p.w, 2);
-    p.w_step[has(p.index) ? 0 : batch_of_w ? 2 : 1] |= vk_weight_stride(e, p.w, 3);
+    p.w_step[0] = ggl_vk_weight_stride(e, p.w, 2);
+    p.w_step[has(p.index) ? 0 : batch_of_w ? 2 : 1] |= ggl_vk_weight_stride(e, p.w, 3);
     for (int d = 0; d < 3; d++) {
-        const uint32_t n = (uint32_t)vk_extent(e, p.y, d + 1);
+        const uint32_t n = (uint32_t)ggl_vk_extent(e, p.y, d + 1);
         const bool shared = !has(p.index) && p.w_step[d] == 0;
         p.column[d] = shared ? n : 1;
         p.outer[d] = shared ? 1 : n;
@@ -96,15 +96,15 @@ static product product_of(const vk_emit *e) {
 }
 
 static void push_steps(const vk_emit *e, vk_call *c, uint32_t at, const ggl_operand *o) {
-    vk_push(c, at);
+    ggl_vk_push(c, at);
     for (int d = 1; d < GGL_MAX_DIMS; d++)
-        vk_push(c, vk_stride(e, o, d));
+        ggl_vk_push(c, ggl_vk_stride(e, o, d));
 }
 
 static bool in_fours(const vk_emit *e, const ggl_operand *x, uint32_t at) {
     uint32_t all = at | (uint32_t)x->ne[0];
     for (int d = 1; d < GGL_MAX_DIMS; d++)
-        all |= vk_stride(e, x, d);
+        all |= ggl_vk_stride(e, x, d);
     return all % 4 == 0;
 }
 
@@ -113,7 +113,7 @@ static size_t part_size(const vk_emit *e, const product *p, const part *of) {
     const ggl_operand *w = p->w;
     size_t size = ggl_row_size(w->type, w->ne[0]) + (size_t)(of->n_rows - 1) * w->nb[1] +
                   (size_t)(of->n_matrices - 1) * w->nb[2];
-    return size + (size_t)(vk_extent(e, w, 3) - 1) * w->nb[3];
+    return size + (size_t)(ggl_vk_extent(e, w, 3) - 1) * w->nb[3];
 }
 
 /* Bindings and push constants of both products; lists: what linear_sort.comp has made, or NULL. */
@@ -121,41 +121,41 @@ static void bind_all(vk_emit *e, vk_call *c, const product *p, const part *of,
                      const vk_binding *lists) {
     const size_t begin =
         (size_t)of->first_matrix * p->w->nb[2] + (size_t)of->first_row * p->w->nb[1];
-    const uint32_t w_at = vk_bind_weight(e, c, p->w, begin, part_size(e, p, of)),
-                   x_at = vk_bind(e, c, &p->x, false), y_at = vk_bind(e, c, p->y, true),
-                   bias_at = vk_bind(e, c, p->bias, false),
-                   index_at = lists ? vk_bind_bytes(e, c, lists->region, lists->offset, lists->size,
+    const uint32_t w_at = ggl_vk_bind_weight(e, c, p->w, begin, part_size(e, p, of)),
+                   x_at = ggl_vk_bind(e, c, &p->x, false), y_at = ggl_vk_bind(e, c, p->y, true),
+                   bias_at = ggl_vk_bind(e, c, p->bias, false),
+                   index_at = lists ? ggl_vk_bind_bytes(e, c, lists->region, lists->offset, lists->size,
                                                     false) /
                                           4
-                                    : vk_bind(e, c, p->index, false);
-    if (vk_has_codebook(p->w->type))
-        vk_bind_codebooks(c);
+                                    : ggl_vk_bind(e, c, p->index, false);
+    if (ggl_vk_has_codebook(p->w->type))
+        ggl_vk_bind_codebooks(c);
     c->spec[1] = p->w->type;
-    c->spec[2] = vk_weight_aligned(e, p->w, w_at);
+    c->spec[2] = ggl_vk_weight_aligned(e, p->w, w_at);
     c->spec[3] = has(p->bias);
     c->spec[4] = has(p->index);
     c->spec[5] = in_fours(e, &p->x, x_at);
-    vk_push(c, (uint32_t)p->w->ne[0]);
-    vk_push(c, (uint32_t)of->first_row);
-    vk_push(c, (uint32_t)of->n_rows);
+    ggl_vk_push(c, (uint32_t)p->w->ne[0]);
+    ggl_vk_push(c, (uint32_t)of->first_row);
+    ggl_vk_push(c, (uint32_t)of->n_rows);
     for (int d = 0; d < 3; d++)
-        vk_push(c, p->column[d]);
+        ggl_vk_push(c, p->column[d]);
     for (int d = 0; d < 3; d++)
-        vk_push(c, p->outer[d]);
-    vk_push(c, w_at);
-    vk_push(c, (uint32_t)p->w->nb[1]);
+        ggl_vk_push(c, p->outer[d]);
+    ggl_vk_push(c, w_at);
+    ggl_vk_push(c, (uint32_t)p->w->nb[1]);
     for (int d = 0; d < 3; d++)
-        vk_push(c, p->w_step[d]);
+        ggl_vk_push(c, p->w_step[d]);
     push_steps(e, c, x_at, &p->x);
     push_steps(e, c, y_at, p->y);
     push_steps(e, c, bias_at, p->bias);
-    vk_push(c, index_at);
+    ggl_vk_push(c, index_at);
 }
 
 static void push_matrices(vk_call *c, const product *p, const part *of) {
-    vk_push(c, (uint32_t)p->w->ne[2]);
-    vk_push(c, (uint32_t)of->first_matrix);
-    vk_push(c, (uint32_t)of->n_matrices);
+    ggl_vk_push(c, (uint32_t)p->w->ne[2]);
+    ggl_vk_push(c, (uint32_t)of->first_matrix);
+    ggl_vk_push(c, (uint32_t)of->n_matrices);
 }
 
 static uint32_t round_up_to_power(int64_t n, uint32_t most) {
@@ -171,14 +171,14 @@ static ggl_status emit_round(vk_emit *e, const product *p, ggl_error *err) {
     const ggl_operand *x = &e->step->src[0];
     const uint32_t in_row = (uint32_t)x->ne[0] / BLOCK;
     vk_call c = {.shader = VK_SHADER_QUANTIZE, .spec = {LOCAL_ROUND}, .n_spec = 1};
-    const uint32_t from = vk_bind(e, &c, x, false), to = vk_bind(e, &c, &p->x, true);
-    vk_push(&c, in_row);
+    const uint32_t from = ggl_vk_bind(e, &c, x, false), to = ggl_vk_bind(e, &c, &p->x, true);
+    ggl_vk_push(&c, in_row);
     for (int d = 1; d < GGL_MAX_DIMS; d++)
-        vk_push(&c, (uint32_t)vk_extent(e, x, d));
+        ggl_vk_push(&c, (uint32_t)ggl_vk_extent(e, x, d));
     push_steps(e, &c, from, x);
-    vk_push(&c, to);
-    c.groups[0] = vk_groups(vk_rows(e, x) * in_row, LOCAL_ROUND);
-    return vk_dispatch(e, &c, err);
+    ggl_vk_push(&c, to);
+    c.groups[0] = ggl_vk_groups(ggl_vk_rows(e, x) * in_row, LOCAL_ROUND);
+    return ggl_vk_dispatch(e, &c, err);
 }
 
 /* --- few columns ---------------------------------------------------------------------------- */
@@ -199,18 +199,18 @@ static ggl_status emit_vec(vk_emit *e, const product *p, const part *of, ggl_err
     const int64_t n_cols = (int64_t)p->column[0] * p->column[1] * p->column[2];
     const uint32_t cols = round_up_to_power(n_cols, VEC_COLS),
                    rows = lanes < LOCAL_VEC ? LOCAL_VEC / lanes : 1;
-    vk_call c = {.shader = shader[p->rounded][subgroup][vk_has_codebook(p->w->type)],
+    vk_call c = {.shader = shader[p->rounded][subgroup][ggl_vk_has_codebook(p->w->type)],
                  .spec = {LOCAL_VEC},
                  .n_spec = 8};
     bind_all(e, &c, p, of, NULL);
-    vk_push(&c, vk_stride(e, p->index, 0));
-    vk_push(&c, vk_stride(e, p->index, 3));
+    ggl_vk_push(&c, ggl_vk_stride(e, p->index, 0));
+    ggl_vk_push(&c, ggl_vk_stride(e, p->index, 3));
     push_matrices(&c, p, of);
     c.spec[6] = cols;
     c.spec[7] = subgroup ? 1 : lanes;
     c.groups[0] =
-        vk_groups((of->n_rows + rows - 1) / rows * ((n_cols + cols - 1) / cols) * n_outer(p), 1);
-    return vk_dispatch(e, &c, err);
+        ggl_vk_groups((of->n_rows + rows - 1) / rows * ((n_cols + cols - 1) / cols) * n_outer(p), 1);
+    return ggl_vk_dispatch(e, &c, err);
 }
 
 /* --- many columns --------------------------------------------------------------------------- */
@@ -237,15 +237,15 @@ static ggl_status emit_sort(vk_emit *e, const product *p, int64_t n_tiles, const
                  .spec = {LOCAL_MAT, tile_cols(p)},
                  .n_spec = 2,
                  .groups = {1}};
-    vk_push(&c, vk_bind(e, &c, p->index, false));
-    vk_push(&c, vk_stride(e, p->index, 0));
-    vk_push(&c, vk_stride(e, p->index, 3));
+    ggl_vk_push(&c, ggl_vk_bind(e, &c, p->index, false));
+    ggl_vk_push(&c, ggl_vk_stride(e, p->index, 0));
+    ggl_vk_push(&c, ggl_vk_stride(e, p->index, 3));
     for (int d = 0; d < 3; d++)
-        vk_push(&c, p->column[d]);
-    vk_push(&c, (uint32_t)p->w->ne[2]);
-    vk_push(&c, (uint32_t)n_tiles);
-    vk_push(&c, vk_bind_bytes(e, &c, lists->region, lists->offset, lists->size, true) / 4);
-    return vk_dispatch(e, &c, err);
+        ggl_vk_push(&c, p->column[d]);
+    ggl_vk_push(&c, (uint32_t)p->w->ne[2]);
+    ggl_vk_push(&c, (uint32_t)n_tiles);
+    ggl_vk_push(&c, ggl_vk_bind_bytes(e, &c, lists->region, lists->offset, lists->size, true) / 4);
+    return ggl_vk_dispatch(e, &c, err);
 }
 
 static ggl_status emit_mat(vk_emit *e, const product *p, const part *of, const vk_binding *lists,
@@ -253,16 +253,16 @@ static ggl_status emit_mat(vk_emit *e, const product *p, const part *of, const v
     static const vk_shader shader[2][2] = {
         {VK_SHADER_LINEAR_MAT, VK_SHADER_LINEAR_MAT_CODEBOOK},
         {VK_SHADER_LINEAR_MAT_IDOT, VK_SHADER_LINEAR_MAT_IDOT_CODEBOOK}};
-    vk_call c = {.shader = shader[p->rounded][vk_has_codebook(p->w->type)],
+    vk_call c = {.shader = shader[p->rounded][ggl_vk_has_codebook(p->w->type)],
                  .spec = {LOCAL_MAT},
                  .n_spec = 7};
     bind_all(e, &c, p, of, lists);
-    vk_push(&c, (uint32_t)n_tiles);
-    vk_push(&c, 0);
+    ggl_vk_push(&c, (uint32_t)n_tiles);
+    ggl_vk_push(&c, 0);
     push_matrices(&c, p, of);
     c.spec[6] = tile_cols(p) / TILE_COLS;
-    c.groups[0] = vk_groups((of->n_rows + TILE_ROWS - 1) / TILE_ROWS * n_tiles, 1);
-    return vk_dispatch(e, &c, err);
+    c.groups[0] = ggl_vk_groups((of->n_rows + TILE_ROWS - 1) / TILE_ROWS * n_tiles, 1);
+    return ggl_vk_dispatch(e, &c, err);
 }
 
 /* --- all of it ------------------------------------------------------------------------------ */
@@ -276,8 +276,8 @@ static ggl_status emit_part(vk_emit *e, const product *p, const part *of, const 
 static part largest_part(const vk_emit *e, const product *p) {
     const ggl_operand *w = p->w;
     part all = {.n_matrices = w->ne[2], .n_rows = w->ne[1]}, one = {.n_matrices = 1, .n_rows = 1};
-    const size_t most = vk_most_bound(e);
-    const bool divisible = vk_extent(e, w, 3) == 1 && (has(p->index) || w->ne[2] == 1);
+    const size_t most = ggl_vk_most_bound(e);
+    const bool divisible = ggl_vk_extent(e, w, 3) == 1 && (has(p->index) || w->ne[2] == 1);
     if (part_size(e, p, &all) <= most || !divisible)
         return all;
     one.n_rows = w->ne[1];
@@ -328,7 +328,7 @@ static size_t linear_scratch(const vk_backend *b, const ggl_step *s, int64_t n) 
 
 static const char *linear_refuses(const vk_backend *b, const ggl_tensor *node) {
     (void)b;
-    if (!vk_decodes(node->src[1]->type))
+    if (!ggl_vk_decodes(node->src[1]->type))
         return "no product with weights of this type";
     const ggl_tensor *bias = node->n_src > 2 ? node->src[2] : NULL;
     return node->src[0]->type != GGL_F32 || (bias && bias->type != GGL_F32)
@@ -336,5 +336,5 @@ static const char *linear_refuses(const vk_backend *b, const ggl_tensor *node) {
                : NULL;
 }
 
-const vk_op vk_op_linear = {
+const vk_op ggl_vk_op_linear = {
     .emit = linear_emit, .scratch = linear_scratch, .refuses = linear_refuses};

@@ -43,26 +43,26 @@ static ggl_status emit_move(vk_emit *e, const move *m, ggl_error *err) {
     vk_call c = {.shader = VK_SHADER_MOVE,
                  .spec = {LOCAL, (uint32_t)from},
                  .n_spec = 2,
-                 .groups = {vk_groups(count, LOCAL * PER_INVOCATION)}};
-    vk_push(&c, (uint32_t)count);
+                 .groups = {ggl_vk_groups(count, LOCAL * PER_INVOCATION)}};
+    ggl_vk_push(&c, (uint32_t)count);
     for (int d = 0; d < 3; d++)
-        vk_push(&c, (uint32_t)m->ne[d]);
-    vk_push(&c, vk_bind(e, &c, m->y, true) + m->first);
+        ggl_vk_push(&c, (uint32_t)m->ne[d]);
+    ggl_vk_push(&c, ggl_vk_bind(e, &c, m->y, true) + m->first);
     for (int d = 0; d < GGL_MAX_DIMS; d++)
-        vk_push(&c, m->y_stride[d]);
-    vk_push(&c, vk_bind(e, &c, m->x, false));
+        ggl_vk_push(&c, m->y_stride[d]);
+    ggl_vk_push(&c, ggl_vk_bind(e, &c, m->x, false));
     for (int d = 0; d < GGL_MAX_DIMS; d++)
-        vk_push(&c, m->x_stride[d]);
-    return vk_dispatch(e, &c, err);
+        ggl_vk_push(&c, m->x_stride[d]);
+    return ggl_vk_dispatch(e, &c, err);
 }
 
 /* As many as y has, from x, whose dimensions of 1 serve all. */
 static move to_all(const vk_emit *e, const ggl_operand *x) {
     move m = {.x = x, .y = &e->step->dst};
     for (int d = 0; d < GGL_MAX_DIMS; d++) {
-        m.ne[d] = vk_extent(e, m.y, d);
-        m.y_stride[d] = vk_stride(e, m.y, d);
-        m.x_stride[d] = vk_stride(e, x, d);
+        m.ne[d] = ggl_vk_extent(e, m.y, d);
+        m.y_stride[d] = ggl_vk_stride(e, m.y, d);
+        m.x_stride[d] = ggl_vk_stride(e, x, d);
     }
     return m;
 }
@@ -73,13 +73,13 @@ static ggl_status emit_copy(vk_emit *e, ggl_error *err) {
     uint32_t next = 1;
     for (int d = 0; d < GGL_MAX_DIMS; d++) {
         if (d < GGL_BATCH_DIM || m.y->ne[d] != GGL_N)
-            m.ne[d] = vk_extent(e, m.x, d);
+            m.ne[d] = ggl_vk_extent(e, m.x, d);
         m.y_stride[d] = next;
         next *= (uint32_t)m.ne[d];
     }
-    if (ggl_extents(m.ne, 0, GGL_MAX_DIMS, 1) != vk_count(e, m.y))
+    if (ggl_extents(m.ne, 0, GGL_MAX_DIMS, 1) != ggl_vk_count(e, m.y))
         return ggl_fail(err, GGL_UNSUPPORTED, "a copy of %lld elements to %lld",
-                        (long long)vk_count(e, m.x), (long long)vk_count(e, m.y));
+                        (long long)ggl_vk_count(e, m.x), (long long)ggl_vk_count(e, m.y));
     return emit_move(e, &m, err);
 }
 
@@ -91,8 +91,8 @@ static ggl_status emit_repeat(vk_emit *e, ggl_error *err) {
 static ggl_status emit_transpose(vk_emit *e, ggl_error *err) {
     const int a = (int)e->step->node->num[0], b = (int)e->step->node->num[1];
     move m = to_all(e, &e->step->src[0]);
-    m.x_stride[a] = vk_stride(e, m.x, b);
-    m.x_stride[b] = vk_stride(e, m.x, a);
+    m.x_stride[a] = ggl_vk_stride(e, m.x, b);
+    m.x_stride[b] = ggl_vk_stride(e, m.x, a);
     return emit_move(e, &m, err);
 }
 
@@ -102,7 +102,7 @@ static ggl_status emit_concat(vk_emit *e, ggl_error *err) {
     for (uint32_t i = 0, first = 0; i < 2 && st == GGL_OK; i++) {
         move m = to_all(e, &e->step->src[i]);
         const size_t step = e->step->dst.nb[dim] / e->step->dst.nb[0];
-        m.ne[dim] = vk_extent(e, m.x, dim);
+        m.ne[dim] = ggl_vk_extent(e, m.x, dim);
         m.first = first;
         first += (uint32_t)m.ne[dim] * (uint32_t)step;
         st = emit_move(e, &m, err);
@@ -110,7 +110,7 @@ static ggl_status emit_concat(vk_emit *e, ggl_error *err) {
     return st;
 }
 
-const vk_op vk_op_copy = {.emit = emit_copy, .refuses = refuses};
-const vk_op vk_op_repeat = {.emit = emit_repeat, .refuses = refuses};
-const vk_op vk_op_transpose = {.emit = emit_transpose, .refuses = refuses};
-const vk_op vk_op_concat = {.emit = emit_concat, .refuses = refuses};
+const vk_op ggl_vk_op_copy = {.emit = emit_copy, .refuses = refuses};
+const vk_op ggl_vk_op_repeat = {.emit = emit_repeat, .refuses = refuses};
+const vk_op ggl_vk_op_transpose = {.emit = emit_transpose, .refuses = refuses};
+const vk_op ggl_vk_op_concat = {.emit = emit_concat, .refuses = refuses};

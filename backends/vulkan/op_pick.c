@@ -23,18 +23,18 @@ static rows rows_of(const vk_emit *e) {
               .picked = t->nb[last]};
     for (int d = 1; d < last; d++) {
         r.extent[d - 1] = t->ne[d];
-        r.table_step[d - 1] = vk_weight_stride(e, t, d);
-        r.y_step[d - 1] = vk_stride(e, y, d);
+        r.table_step[d - 1] = ggl_vk_weight_stride(e, t, d);
+        r.y_step[d - 1] = ggl_vk_stride(e, y, d);
     }
     r.table_step[2] = (uint32_t)r.picked;
     if (list) {
-        r.extent[2] = vk_extent(e, y, last);
-        r.y_step[2] = vk_stride(e, y, last);
+        r.extent[2] = ggl_vk_extent(e, y, last);
+        r.y_step[2] = ggl_vk_stride(e, y, last);
     }
     if (last < GGL_BATCH_DIM) {
-        r.extent[3] = vk_extent(e, y, GGL_BATCH_DIM);
-        r.y_step[3] = vk_stride(e, y, GGL_BATCH_DIM);
-        r.table_step[3] = vk_weight_stride(e, t, GGL_BATCH_DIM);
+        r.extent[3] = ggl_vk_extent(e, y, GGL_BATCH_DIM);
+        r.y_step[3] = ggl_vk_stride(e, y, GGL_BATCH_DIM);
+        r.table_step[3] = ggl_vk_weight_stride(e, t, GGL_BATCH_DIM);
     }
     return r;
 }
@@ -47,35 +47,35 @@ static int64_t unit_of(ggl_type type) {
 static ggl_status emit_part(vk_emit *e, const rows *r, int64_t first, int64_t n, size_t size,
                             ggl_error *err) {
     const ggl_operand *t = &e->step->src[0], *index = &e->step->src[1], *y = &e->step->dst;
-    vk_call c = {.shader = vk_has_codebook(t->type) ? VK_SHADER_PICK_CODEBOOK : VK_SHADER_PICK,
+    vk_call c = {.shader = ggl_vk_has_codebook(t->type) ? VK_SHADER_PICK_CODEBOOK : VK_SHADER_PICK,
                  .spec = {LOCAL, t->type},
                  .n_spec = 3};
     const int64_t unit = unit_of(t->type);
     const int64_t n_units =
         (r->n + unit - 1) / unit * r->extent[0] * r->extent[1] * r->extent[2] * r->extent[3];
-    const uint32_t table_at = vk_bind_weight(e, &c, t, (size_t)first * r->picked, size),
-                   index_at = vk_bind(e, &c, index, false), y_at = vk_bind(e, &c, y, true);
-    if (vk_has_codebook(t->type))
-        vk_bind_codebooks(&c);
-    c.spec[2] = vk_weight_aligned(e, t, table_at);
-    vk_push(&c, (uint32_t)r->n);
+    const uint32_t table_at = ggl_vk_bind_weight(e, &c, t, (size_t)first * r->picked, size),
+                   index_at = ggl_vk_bind(e, &c, index, false), y_at = ggl_vk_bind(e, &c, y, true);
+    if (ggl_vk_has_codebook(t->type))
+        ggl_vk_bind_codebooks(&c);
+    c.spec[2] = ggl_vk_weight_aligned(e, t, table_at);
+    ggl_vk_push(&c, (uint32_t)r->n);
     for (int d = 0; d < DIMS; d++)
-        vk_push(&c, (uint32_t)r->extent[d]);
+        ggl_vk_push(&c, (uint32_t)r->extent[d]);
     for (int d = 0; d < DIMS; d++)
-        vk_push(&c, r->table_step[d]);
-    vk_push(&c, vk_stride(e, index, 0));
-    vk_push(&c, vk_stride(e, index, GGL_BATCH_DIM));
+        ggl_vk_push(&c, r->table_step[d]);
+    ggl_vk_push(&c, ggl_vk_stride(e, index, 0));
+    ggl_vk_push(&c, ggl_vk_stride(e, index, GGL_BATCH_DIM));
     for (int d = 0; d < DIMS; d++)
-        vk_push(&c, r->y_step[d]);
-    vk_push(&c, table_at);
-    vk_push(&c, index_at);
-    vk_push(&c, y_at);
-    vk_push(&c, (uint32_t)r->n_table);
-    vk_push(&c, (uint32_t)first);
-    vk_push(&c, (uint32_t)n);
-    vk_push(&c, (uint32_t)n_units);
-    c.groups[0] = vk_groups(n_units, LOCAL);
-    return vk_dispatch(e, &c, err);
+        ggl_vk_push(&c, r->y_step[d]);
+    ggl_vk_push(&c, table_at);
+    ggl_vk_push(&c, index_at);
+    ggl_vk_push(&c, y_at);
+    ggl_vk_push(&c, (uint32_t)r->n_table);
+    ggl_vk_push(&c, (uint32_t)first);
+    ggl_vk_push(&c, (uint32_t)n);
+    ggl_vk_push(&c, (uint32_t)n_units);
+    c.groups[0] = ggl_vk_groups(n_units, LOCAL);
+    return ggl_vk_dispatch(e, &c, err);
 }
 
 /* Bytes of n of the table's last dimension. */
@@ -89,7 +89,7 @@ static size_t size_of(const vk_emit *e, const rows *r, int64_t n) {
 
 static ggl_status pick_emit(vk_emit *e, ggl_error *err) {
     const rows r = rows_of(e);
-    const size_t most = vk_most_bound(e);
+    const size_t most = ggl_vk_most_bound(e);
     int64_t each = r.n_table;
     if (size_of(e, &r, each) > most && r.table_step[3] == 0)
         each = size_of(e, &r, 1) > most ? 1 : 1 + (int64_t)((most - size_of(e, &r, 1)) / r.picked);
@@ -104,11 +104,11 @@ static ggl_status pick_emit(vk_emit *e, ggl_error *err) {
 static const char *pick_refuses(const vk_backend *b, const ggl_tensor *node) {
     (void)b;
     const ggl_tensor *t = node->src[0];
-    if (!vk_decodes(t->type) && t->type != GGL_I32)
+    if (!ggl_vk_decodes(t->type) && t->type != GGL_I32)
         return "no pick from a table of this type";
     return t->n_dims == 1 && ggl_type_get(t->type)->quantized
                ? "no pick of single elements of a quantized row"
                : NULL;
 }
 
-const vk_op vk_op_pick = {.emit = pick_emit, .refuses = pick_refuses};
+const vk_op ggl_vk_op_pick = {.emit = pick_emit, .refuses = pick_refuses};

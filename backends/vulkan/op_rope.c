@@ -9,25 +9,25 @@ static ggl_status rope_emit(vk_emit *e, ggl_error *err) {
     vk_call c = {.shader = VK_SHADER_ROPE,
                  .spec = {LOCAL, e->step->node->op == GGL_OP_ROPE_HALF, f->type == GGL_F64},
                  .n_spec = 3};
-    const uint32_t x_at = vk_bind(e, &c, x, false), f_at = vk_bind(e, &c, f, false),
-                   pos_at = vk_bind(e, &c, pos, false), y_at = vk_bind(e, &c, y, true);
-    const int64_t n_rows = y->ne[1] * vk_extent(e, y, 2), n_batch = vk_extent(e, y, 3);
-    vk_push(&c, (uint32_t)y->ne[0]);
-    vk_push(&c, (uint32_t)f->ne[0]);
+    const uint32_t x_at = ggl_vk_bind(e, &c, x, false), f_at = ggl_vk_bind(e, &c, f, false),
+                   pos_at = ggl_vk_bind(e, &c, pos, false), y_at = ggl_vk_bind(e, &c, y, true);
+    const int64_t n_rows = y->ne[1] * ggl_vk_extent(e, y, 2), n_batch = ggl_vk_extent(e, y, 3);
+    ggl_vk_push(&c, (uint32_t)y->ne[0]);
+    ggl_vk_push(&c, (uint32_t)f->ne[0]);
     for (int d = 1; d < GGL_MAX_DIMS; d++)
-        vk_push(&c, (uint32_t)vk_extent(e, y, d));
-    vk_push(&c, x_at);
+        ggl_vk_push(&c, (uint32_t)ggl_vk_extent(e, y, d));
+    ggl_vk_push(&c, x_at);
     for (int d = 1; d < GGL_MAX_DIMS; d++)
-        vk_push(&c, vk_stride(e, x, d));
-    vk_push(&c, y_at);
+        ggl_vk_push(&c, ggl_vk_stride(e, x, d));
+    ggl_vk_push(&c, y_at);
     for (int d = 1; d < GGL_MAX_DIMS; d++)
-        vk_push(&c, vk_stride(e, y, d));
-    vk_push(&c, f_at * (uint32_t)(ggl_type_get(f->type)->size / 4));
-    vk_push(&c, pos_at);
-    vk_push(&c, vk_stride(e, pos, GGL_BATCH_DIM));
-    vk_push_float(&c, (float)e->step->node->num[0]);
-    c.groups[0] = vk_groups((y->ne[0] - f->ne[0]) * ((n_rows + ROWS - 1) / ROWS) * n_batch, LOCAL);
-    return vk_dispatch(e, &c, err);
+        ggl_vk_push(&c, ggl_vk_stride(e, y, d));
+    ggl_vk_push(&c, f_at * (uint32_t)(ggl_type_get(f->type)->size / 4));
+    ggl_vk_push(&c, pos_at);
+    ggl_vk_push(&c, ggl_vk_stride(e, pos, GGL_BATCH_DIM));
+    ggl_vk_push_float(&c, (float)e->step->node->num[0]);
+    c.groups[0] = ggl_vk_groups((y->ne[0] - f->ne[0]) * ((n_rows + ROWS - 1) / ROWS) * n_batch, LOCAL);
+    return ggl_vk_dispatch(e, &c, err);
 }
 
 static const char *rope_refuses(const vk_backend *b, const ggl_tensor *node) {
@@ -38,4 +38,4 @@ static const char *rope_refuses(const vk_backend *b, const ggl_tensor *node) {
                : NULL;
 }
 
-const vk_op vk_op_rope = {.emit = rope_emit, .refuses = rope_refuses};
+const vk_op ggl_vk_op_rope = {.emit = rope_emit, .refuses = rope_refuses};

@@ -26,19 +26,19 @@ static uint32_t local_for(int64_t n) {
 
 static ggl_status emit_kind(vk_emit *e, uint32_t kind, ggl_error *err) {
     const ggl_operand *x = &e->step->src[0];
-    const int64_t rows = vk_rows(e, x);
+    const int64_t rows = ggl_vk_rows(e, x);
     vk_call c = {.shader = e->b->features.subgroup ? VK_SHADER_ROWS_SUBGROUP : VK_SHADER_ROWS,
                  .spec = {local_for(x->ne[0]), kind},
                  .n_spec = 2,
-                 .groups = {vk_groups(rows, 1)}};
-    vk_push(&c, (uint32_t)rows);
+                 .groups = {ggl_vk_groups(rows, 1)}};
+    ggl_vk_push(&c, (uint32_t)rows);
     for (int d = 0; d < 3; d++)
-        vk_push(&c, (uint32_t)vk_extent(e, x, d));
-    vk_push(&c, vk_bind(e, &c, &e->step->dst, true));
-    vk_push(&c, vk_bind(e, &c, x, false));
-    vk_push_strides(e, &c, x);
-    vk_push_float(&c, e->step->node->n_num > 0 ? (float)e->step->node->num[0] : 0);
-    return vk_dispatch(e, &c, err);
+        ggl_vk_push(&c, (uint32_t)ggl_vk_extent(e, x, d));
+    ggl_vk_push(&c, ggl_vk_bind(e, &c, &e->step->dst, true));
+    ggl_vk_push(&c, ggl_vk_bind(e, &c, x, false));
+    ggl_vk_push_strides(e, &c, x);
+    ggl_vk_push_float(&c, e->step->node->n_num > 0 ? (float)e->step->node->num[0] : 0);
+    return ggl_vk_dispatch(e, &c, err);
 }
 
 static ggl_status emit_rows(vk_emit *e, ggl_error *err) {
@@ -48,7 +48,7 @@ static ggl_status emit_rows(vk_emit *e, ggl_error *err) {
     return ggl_fail(err, GGL_UNSUPPORTED, "there is no kernel for it");
 }
 
-const vk_op vk_op_rows = {.emit = emit_rows, .refuses = vk_refuses_all_but_f32, .in_place = true};
+const vk_op ggl_vk_op_rows = {.emit = emit_rows, .refuses = ggl_vk_refuses_all_but_f32, .in_place = true};
 
 /* --- an invocation for each result ---------------------------------------------------------- */
 
@@ -62,24 +62,24 @@ static ggl_status emit_terms(vk_emit *e, uint32_t kind, int dim, const ggl_opera
     int64_t ne[GGL_MAX_DIMS], count = 1;
     for (int d = 0; d < GGL_MAX_DIMS;
          d++) { /* x may be the same for all tokens, and only the weights each token's own */
-        ne[d] = d == dim ? 1 : vk_extent(e, d == GGL_BATCH_DIM ? &e->step->dst : x, d);
+        ne[d] = d == dim ? 1 : ggl_vk_extent(e, d == GGL_BATCH_DIM ? &e->step->dst : x, d);
         count *= ne[d];
     }
-    c.groups[0] = vk_groups(count, LOCAL);
-    vk_push(&c, (uint32_t)count);
+    c.groups[0] = ggl_vk_groups(count, LOCAL);
+    ggl_vk_push(&c, (uint32_t)count);
     for (int d = 0; d < 3; d++)
-        vk_push(&c, (uint32_t)ne[d]);
-    vk_push(&c, vk_bind(e, &c, &e->step->dst, true));
-    vk_push(&c, vk_bind(e, &c, x, false));
-    vk_push_strides(e, &c, x);
-    vk_push(&c, (uint32_t)vk_extent(e, x, dim));
-    vk_push(&c, vk_stride(e, x, dim));
+        ggl_vk_push(&c, (uint32_t)ne[d]);
+    ggl_vk_push(&c, ggl_vk_bind(e, &c, &e->step->dst, true));
+    ggl_vk_push(&c, ggl_vk_bind(e, &c, x, false));
+    ggl_vk_push_strides(e, &c, x);
+    ggl_vk_push(&c, (uint32_t)ggl_vk_extent(e, x, dim));
+    ggl_vk_push(&c, ggl_vk_stride(e, x, dim));
     if (weight) {
-        vk_push(&c, vk_bind(e, &c, weight, false));
-        vk_push(&c, vk_stride(e, weight, 0));
-        vk_push(&c, vk_stride(e, weight, GGL_BATCH_DIM));
+        ggl_vk_push(&c, ggl_vk_bind(e, &c, weight, false));
+        ggl_vk_push(&c, ggl_vk_stride(e, weight, 0));
+        ggl_vk_push(&c, ggl_vk_stride(e, weight, GGL_BATCH_DIM));
     }
-    return vk_dispatch(e, &c, err);
+    return ggl_vk_dispatch(e, &c, err);
 }
 
 static ggl_status emit_reduce(vk_emit *e, ggl_error *err) {
@@ -95,41 +95,41 @@ static ggl_status emit_weighted(vk_emit *e, ggl_error *err) {
     return emit_terms(e, ROW_WEIGHTED, 1, &e->step->src[1], err);
 }
 
-const vk_op vk_op_reduce = {.emit = emit_reduce, .refuses = vk_refuses_all_but_f32};
-const vk_op vk_op_weighted = {.emit = emit_weighted, .refuses = vk_refuses_all_but_f32};
+const vk_op ggl_vk_op_reduce = {.emit = emit_reduce, .refuses = ggl_vk_refuses_all_but_f32};
+const vk_op ggl_vk_op_weighted = {.emit = emit_weighted, .refuses = ggl_vk_refuses_all_but_f32};
 
 /* --- order ---------------------------------------------------------------------------------- */
 
 static ggl_status emit_rank(vk_emit *e, ggl_error *err) {
     const ggl_operand *x = &e->step->src[0];
-    const int64_t count = vk_count(e, x);
+    const int64_t count = ggl_vk_count(e, x);
     vk_call c = {.shader = VK_SHADER_RANK,
                  .spec = {LOCAL},
                  .n_spec = 1,
-                 .groups = {vk_groups(count, LOCAL)}};
-    vk_push(&c, (uint32_t)count);
+                 .groups = {ggl_vk_groups(count, LOCAL)}};
+    ggl_vk_push(&c, (uint32_t)count);
     for (int d = 0; d < 3; d++)
-        vk_push(&c, (uint32_t)vk_extent(e, x, d));
-    vk_push(&c, vk_bind(e, &c, &e->step->dst, true));
-    vk_push(&c, vk_bind(e, &c, x, false));
-    vk_push_strides(e, &c, x);
-    return vk_dispatch(e, &c, err);
+        ggl_vk_push(&c, (uint32_t)ggl_vk_extent(e, x, d));
+    ggl_vk_push(&c, ggl_vk_bind(e, &c, &e->step->dst, true));
+    ggl_vk_push(&c, ggl_vk_bind(e, &c, x, false));
+    ggl_vk_push_strides(e, &c, x);
+    return ggl_vk_dispatch(e, &c, err);
 }
 
 static ggl_status emit_topk(vk_emit *e, ggl_error *err) {
     const ggl_operand *x = &e->step->src[0], *y = &e->step->dst;
-    const int64_t rows = vk_extent(e, y, GGL_BATCH_DIM);
+    const int64_t rows = ggl_vk_extent(e, y, GGL_BATCH_DIM);
     vk_call c = {
-        .shader = VK_SHADER_TOPK, .spec = {LOCAL}, .n_spec = 1, .groups = {vk_groups(rows, 1)}};
-    vk_push(&c, (uint32_t)rows);
-    vk_push(&c, (uint32_t)x->ne[0]);
-    vk_push(&c, (uint32_t)y->ne[0]);
-    vk_push(&c, vk_bind(e, &c, y, true));
-    vk_push(&c, vk_stride(e, y, GGL_BATCH_DIM));
-    vk_push(&c, vk_bind(e, &c, x, false));
-    vk_push(&c, vk_stride(e, x, GGL_BATCH_DIM));
-    return vk_dispatch(e, &c, err);
+        .shader = VK_SHADER_TOPK, .spec = {LOCAL}, .n_spec = 1, .groups = {ggl_vk_groups(rows, 1)}};
+    ggl_vk_push(&c, (uint32_t)rows);
+    ggl_vk_push(&c, (uint32_t)x->ne[0]);
+    ggl_vk_push(&c, (uint32_t)y->ne[0]);
+    ggl_vk_push(&c, ggl_vk_bind(e, &c, y, true));
+    ggl_vk_push(&c, ggl_vk_stride(e, y, GGL_BATCH_DIM));
+    ggl_vk_push(&c, ggl_vk_bind(e, &c, x, false));
+    ggl_vk_push(&c, ggl_vk_stride(e, x, GGL_BATCH_DIM));
+    return ggl_vk_dispatch(e, &c, err);
 }
 
-const vk_op vk_op_rank = {.emit = emit_rank, .refuses = vk_refuses_all_but_f32};
-const vk_op vk_op_topk = {.emit = emit_topk, .refuses = vk_refuses_all_but_f32};
+const vk_op ggl_vk_op_rank = {.emit = emit_rank, .refuses = ggl_vk_refuses_all_but_f32};
+const vk_op ggl_vk_op_topk = {.emit = emit_topk, .refuses = ggl_vk_refuses_all_but_f32};

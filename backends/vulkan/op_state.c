@@ -8,9 +8,9 @@ enum { LOCAL = 64 };
 
 /* The store, as elements: where slot 0 begins, and from slot to slot. */
 static void push_store(const vk_emit *e, vk_call *c, const ggl_store *s, uint32_t at) {
-    vk_push(c, at / 4);
-    vk_push(c, (uint32_t)(s->slot_size / 4));
-    vk_push(c, (uint32_t)e->n_slots);
+    ggl_vk_push(c, at / 4);
+    ggl_vk_push(c, (uint32_t)(s->slot_size / 4));
+    ggl_vk_push(c, (uint32_t)e->n_slots);
 }
 
 /* --- in loops ------------------------------------------------------------------------------- */
@@ -19,17 +19,17 @@ static void push_store(const vk_emit *e, vk_call *c, const ggl_store *s, uint32_
 static ggl_status move(vk_emit *e, const ggl_store *s, const ggl_operand *slot,
                        const ggl_operand *x, bool keep, ggl_error *err) {
     vk_call c = {.shader = keep ? VK_SHADER_KEEP : VK_SHADER_STATE, .spec = {LOCAL}, .n_spec = 1};
-    const uint32_t store_at = vk_bind_store(e, &c, s, keep), slot_at = vk_bind(e, &c, slot, false),
-                   x_at = vk_bind(e, &c, x, !keep);
+    const uint32_t store_at = ggl_vk_bind_store(e, &c, s, keep), slot_at = ggl_vk_bind(e, &c, slot, false),
+                   x_at = ggl_vk_bind(e, &c, x, !keep);
     for (int d = 0; d < 3; d++)
-        vk_push(&c, (uint32_t)s->ne[d]);
-    vk_push(&c, x_at);
+        ggl_vk_push(&c, (uint32_t)s->ne[d]);
+    ggl_vk_push(&c, x_at);
     for (int d = 0; d < 3; d++)
-        vk_push(&c, vk_stride(e, x, d));
-    vk_push(&c, slot_at);
+        ggl_vk_push(&c, ggl_vk_stride(e, x, d));
+    ggl_vk_push(&c, slot_at);
     push_store(e, &c, s, store_at);
-    c.groups[0] = vk_groups(ggl_extents(s->ne, 0, 3, 1), LOCAL);
-    return vk_dispatch(e, &c, err);
+    c.groups[0] = ggl_vk_groups(ggl_extents(s->ne, 0, 3, 1), LOCAL);
+    return ggl_vk_dispatch(e, &c, err);
 }
 
 static ggl_status state_emit(vk_emit *e, ggl_error *err) {
@@ -45,8 +45,8 @@ static const char *keep_refuses(const vk_backend *b, const ggl_tensor *node) {
     return node->src[1]->type != GGL_F32 ? "no state of values that are not f32" : NULL;
 }
 
-const vk_op vk_op_state = {.emit = state_emit};
-const vk_op vk_op_keep = {.emit = keep_emit, .refuses = keep_refuses};
+const vk_op ggl_vk_op_state = {.emit = state_emit};
+const vk_op ggl_vk_op_keep = {.emit = keep_emit, .refuses = keep_refuses};
 
 /* --- named recurrences ---------------------------------------------------------------------- */
 
@@ -55,22 +55,22 @@ static ggl_status recent_emit(vk_emit *e, ggl_error *err) {
     const ggl_operand *x = &e->step->src[0], *y = &e->step->dst;
     const ggl_store *s = ggl_composite_state(e->step->node);
     vk_call c = {.shader = VK_SHADER_RECENT, .spec = {LOCAL}, .n_spec = 1};
-    const uint32_t store_at = vk_bind_store(e, &c, s, true),
-                   slot_at = vk_bind(e, &c, &e->slot, false), x_at = vk_bind(e, &c, x, false),
-                   y_at = vk_bind(e, &c, y, true);
-    vk_push(&c, (uint32_t)y->ne[0]);
-    vk_push(&c, (uint32_t)y->ne[1]);
-    vk_push(&c, (uint32_t)vk_extent(e, y, GGL_BATCH_DIM));
-    vk_push(&c, x_at);
-    vk_push(&c, vk_stride(e, x, GGL_BATCH_DIM));
-    vk_push(&c, y_at);
-    vk_push(&c, vk_stride(e, y, 1));
-    vk_push(&c, vk_stride(e, y, GGL_BATCH_DIM));
-    vk_push(&c, slot_at);
-    vk_push(&c, vk_stride(e, &e->slot, GGL_BATCH_DIM));
+    const uint32_t store_at = ggl_vk_bind_store(e, &c, s, true),
+                   slot_at = ggl_vk_bind(e, &c, &e->slot, false), x_at = ggl_vk_bind(e, &c, x, false),
+                   y_at = ggl_vk_bind(e, &c, y, true);
+    ggl_vk_push(&c, (uint32_t)y->ne[0]);
+    ggl_vk_push(&c, (uint32_t)y->ne[1]);
+    ggl_vk_push(&c, (uint32_t)ggl_vk_extent(e, y, GGL_BATCH_DIM));
+    ggl_vk_push(&c, x_at);
+    ggl_vk_push(&c, ggl_vk_stride(e, x, GGL_BATCH_DIM));
+    ggl_vk_push(&c, y_at);
+    ggl_vk_push(&c, ggl_vk_stride(e, y, 1));
+    ggl_vk_push(&c, ggl_vk_stride(e, y, GGL_BATCH_DIM));
+    ggl_vk_push(&c, slot_at);
+    ggl_vk_push(&c, ggl_vk_stride(e, &e->slot, GGL_BATCH_DIM));
     push_store(e, &c, s, store_at);
-    c.groups[0] = vk_groups(y->ne[0], LOCAL);
-    return vk_dispatch(e, &c, err);
+    c.groups[0] = ggl_vk_groups(y->ne[0], LOCAL);
+    return ggl_vk_dispatch(e, &c, err);
 }
 
 /* gated_delta_rule and ssm_scan: order[] says which source is which operand of shaders/recur.comp,
@@ -85,24 +85,24 @@ static ggl_status emit_recur(vk_emit *e, bool scan, const int order[5], float di
     vk_call c = {.shader = VK_SHADER_RECUR,
                  .spec = {LOCAL, scan, by_element, (uint32_t)(s->ne[2] / shared->ne[1])},
                  .n_spec = 4};
-    const uint32_t store_at = vk_bind_store(e, &c, s, true),
-                   slot_at = vk_bind(e, &c, &e->slot, false);
+    const uint32_t store_at = ggl_vk_bind_store(e, &c, s, true),
+                   slot_at = ggl_vk_bind(e, &c, &e->slot, false);
     for (int d = 0; d < 3; d++)
-        vk_push(&c, (uint32_t)s->ne[d]);
-    vk_push(&c, (uint32_t)vk_extent(e, y, GGL_BATCH_DIM));
+        ggl_vk_push(&c, (uint32_t)s->ne[d]);
+    ggl_vk_push(&c, (uint32_t)ggl_vk_extent(e, y, GGL_BATCH_DIM));
     for (int k = 0; k < 6; k++) {
         const ggl_operand *o = k < 5 ? &e->step->src[order[k]] : y;
         const bool number = k < 5 && o->ne[1] == 1 && (k == 3 || k == 4); /* for each head */
-        vk_push(&c, vk_bind(e, &c, o, k == 5));
-        vk_push(&c, vk_stride(e, o, number ? 0 : 1));
-        vk_push(&c, vk_stride(e, o, GGL_BATCH_DIM));
+        ggl_vk_push(&c, ggl_vk_bind(e, &c, o, k == 5));
+        ggl_vk_push(&c, ggl_vk_stride(e, o, number ? 0 : 1));
+        ggl_vk_push(&c, ggl_vk_stride(e, o, GGL_BATCH_DIM));
     }
-    vk_push(&c, slot_at);
-    vk_push(&c, vk_stride(e, &e->slot, GGL_BATCH_DIM));
+    ggl_vk_push(&c, slot_at);
+    ggl_vk_push(&c, ggl_vk_stride(e, &e->slot, GGL_BATCH_DIM));
     push_store(e, &c, s, store_at);
-    vk_push_float(&c, divisor);
-    c.groups[0] = vk_groups(ggl_extents(s->ne, 1, 3, 1), LOCAL);
-    return vk_dispatch(e, &c, err);
+    ggl_vk_push_float(&c, divisor);
+    c.groups[0] = ggl_vk_groups(ggl_extents(s->ne, 1, 3, 1), LOCAL);
+    return ggl_vk_dispatch(e, &c, err);
 }
 
 /* gated_delta_rule(q, k, v, g, beta) */
@@ -117,6 +117,6 @@ static ggl_status scan_emit(vk_emit *e, ggl_error *err) {
     return emit_recur(e, true, order, 1, err);
 }
 
-const vk_op vk_op_recent = {.emit = recent_emit};
-const vk_op vk_op_delta = {.emit = delta_emit};
-const vk_op vk_op_scan = {.emit = scan_emit};
+const vk_op ggl_vk_op_recent = {.emit = recent_emit};
+const vk_op ggl_vk_op_delta = {.emit = delta_emit};
+const vk_op ggl_vk_op_scan = {.emit = scan_emit};

@@ -17,16 +17,16 @@ static const vk_op *const by_composite[GGL_COMPOSITE_COUNT] = {
 #undef COMPOSITE
 };
 
-const vk_op *vk_op_of(const ggl_tensor *node) {
+const vk_op *ggl_vk_op_of(const ggl_tensor *node) {
     return node->op == GGL_OP_CALL ? by_composite[ggl_composite_of(node)] : by_op[node->op];
 }
 
-bool vk_in_place(const ggl_tensor *node) {
-    const vk_op *op = vk_op_of(node);
+bool ggl_vk_in_place(const ggl_tensor *node) {
+    const vk_op *op = ggl_vk_op_of(node);
     return op && op->in_place;
 }
 
-const char *vk_refuses_all_but_f32(const vk_backend *b, const ggl_tensor *node) {
+const char *ggl_vk_refuses_all_but_f32(const vk_backend *b, const ggl_tensor *node) {
     (void)b;
     for (int i = 0; i < node->n_src; i++)
         if (node->src[i]->type != GGL_F32)
@@ -34,8 +34,8 @@ const char *vk_refuses_all_but_f32(const vk_backend *b, const ggl_tensor *node) 
     return NULL;
 }
 
-const char *vk_refuses(const ggl_backend *b, const ggl_tensor *node) {
-    const vk_op *op = vk_op_of(node);
+const char *ggl_vk_refuses(const ggl_backend *b, const ggl_tensor *node) {
+    const vk_op *op = ggl_vk_op_of(node);
     if (!op)
         return "there is no kernel for it";
     return op->refuses ? op->refuses((const vk_backend *)b, node) : NULL;

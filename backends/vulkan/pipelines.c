@@ -6,8 +6,8 @@
 #include "ggl/alloc.h"
 
 #define SHADER(ID, file, defines)                                                                  \
-    extern const unsigned char vk_spirv_##ID[];                                                    \
-    extern const size_t vk_spirv_##ID##_size;
+    extern const unsigned char ggl_vk_spirv_##ID[];                                                    \
+    extern const size_t ggl_vk_spirv_##ID##_size;
 #include "shaders.def"
 #undef SHADER
 
@@ -16,7 +16,7 @@ static const struct {
     const unsigned char *code;
     const size_t *size;
 } shader[VK_SHADER_COUNT] = {
-#define SHADER(ID, file, defines) {#ID, vk_spirv_##ID, &vk_spirv_##ID##_size},
+#define SHADER(ID, file, defines) {#ID, ggl_vk_spirv_##ID, &ggl_vk_spirv_##ID##_size},
 #include "shaders.def"
 #undef SHADER
 };
@@ -65,7 +65,7 @@ static VkResult create_layout(vk_backend *b, int n) {
 
 static VkResult create_cache(vk_backend *b) {
     size_t size = 0;
-    void *kept = vk_cache_read(b, &size);
+    void *kept = ggl_vk_cache_read(b, &size);
     VkPipelineCacheCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
                                       .initialDataSize = size,
                                       .pInitialData = kept};
@@ -81,30 +81,30 @@ static VkResult create_cache(vk_backend *b) {
     return b->f.CreatePipelineCache(b->device->device, &info, NULL, cache);
 }
 
-ggl_status vk_pipelines_open(vk_backend *b, ggl_error *err) {
+ggl_status ggl_vk_pipelines_open(vk_backend *b, ggl_error *err) {
     b->pipelines = ggl_calloc(1, sizeof *b->pipelines);
     if (!b->pipelines)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a backend");
     VkResult r = create_cache(b);
     for (int n = 1; n <= VK_MAX_BIND && r == VK_SUCCESS; n++)
         r = create_layout(b, n);
-    return r == VK_SUCCESS ? GGL_OK : vk_fail(err, r, "pipelines");
+    return r == VK_SUCCESS ? GGL_OK : ggl_vk_fail(err, r, "pipelines");
 }
 
 static void keep_cache(vk_backend *b) {
     VkPipelineCache cache = b->pipelines->cache;
     size_t size = 0;
     void *data = NULL;
-    if (vk_cache_is_wanted() &&
+    if (ggl_vk_cache_is_wanted() &&
         b->f.GetPipelineCacheData(b->device->device, cache, &size, NULL) == VK_SUCCESS &&
         size > b->pipelines->kept)
         data = ggl_calloc(1, size);
     if (data && b->f.GetPipelineCacheData(b->device->device, cache, &size, data) == VK_SUCCESS)
-        vk_cache_write(b, data, size);
+        ggl_vk_cache_write(b, data, size);
     ggl_free(data);
 }
 
-void vk_pipelines_close(vk_backend *b) {
+void ggl_vk_pipelines_close(vk_backend *b) {
     vk_pipelines *p = b->pipelines;
     VkDevice d = b->device->device;
     if (!p)
@@ -132,11 +132,11 @@ void vk_pipelines_close(vk_backend *b) {
     b->pipelines = NULL;
 }
 
-VkPipelineLayout vk_layout_of(const vk_backend *b, int n_bind) {
+VkPipelineLayout ggl_vk_layout_of(const vk_backend *b, int n_bind) {
     return b->pipelines->layout[n_bind];
 }
 
-VkDescriptorSetLayout vk_set_layout_of(const vk_backend *b, int n_bind) {
+VkDescriptorSetLayout ggl_vk_set_layout_of(const vk_backend *b, int n_bind) {
     return b->pipelines->set[n_bind];
 }
 
@@ -172,11 +172,11 @@ static VkResult create(vk_backend *b, const vk_call *c, VkPipeline *out) {
                   .module = module,
                   .pName = "main",
                   .pSpecializationInfo = &special},
-        .layout = vk_layout_of(b, c->n_bind)};
+        .layout = ggl_vk_layout_of(b, c->n_bind)};
     return b->f.CreateComputePipelines(b->device->device, b->pipelines->cache, 1, &info, NULL, out);
 }
 
-ggl_status vk_pipeline_of(vk_backend *b, const vk_call *c, VkPipeline *out, ggl_error *err) {
+ggl_status ggl_vk_pipeline_of(vk_backend *b, const vk_call *c, VkPipeline *out, ggl_error *err) {
     for (const pipeline *p = b->pipelines->of[c->shader]; p; p = p->next)
         if (p->n_bind == c->n_bind && p->n_spec == c->n_spec &&
             memcmp(p->spec, c->spec, (size_t)c->n_spec * 4) == 0) {
@@ -189,7 +189,7 @@ ggl_status vk_pipeline_of(vk_backend *b, const vk_call *c, VkPipeline *out, ggl_
     VkResult r = create(b, c, &p->pipeline);
     if (r != VK_SUCCESS) {
         ggl_free(p);
-        ggl_status st = vk_fail(err, r, "pipeline");
+        ggl_status st = ggl_vk_fail(err, r, "pipeline");
         return ggl_within(err, st, "shader %s", shader[c->shader].name);
     }
     memcpy(p->spec, c->spec, sizeof p->spec);

@@ -5,13 +5,13 @@
 
 #include "device.h"
 
-ggl_status vk_pipelines_open(vk_backend *b, ggl_error *err);
+ggl_status ggl_vk_pipelines_open(vk_backend *b, ggl_error *err);
 /* Writes the cache, if it has become larger. */
-void vk_pipelines_close(vk_backend *b);
+void ggl_vk_pipelines_close(vk_backend *b);
 
 /* The call's pipeline; made, unless it is there. */
-ggl_status vk_pipeline_of(vk_backend *b, const vk_call *c, VkPipeline *out, ggl_error *err);
-VkPipelineLayout vk_layout_of(const vk_backend *b, int n_bind);
-VkDescriptorSetLayout vk_set_layout_of(const vk_backend *b, int n_bind);
+ggl_status ggl_vk_pipeline_of(vk_backend *b, const vk_call *c, VkPipeline *out, ggl_error *err);
+VkPipelineLayout ggl_vk_layout_of(const vk_backend *b, int n_bind);
+VkDescriptorSetLayout ggl_vk_set_layout_of(const vk_backend *b, int n_bind);
 
 #endif

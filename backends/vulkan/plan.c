@@ -56,8 +56,8 @@ static ggl_status emit_step(vk_emit *e, const plan *p, int i, int64_t n, ggl_err
     }
     if (st != GGL_OK)
         return within_step(step->node, st, err);
-    if (e->recording && vk_profiles(e->b))
-        vk_profile_step(e->b, &e->recording->profile, e->recording->commands, step->node, n);
+    if (e->recording && ggl_vk_profiles(e->b))
+        ggl_vk_profile_step(e->b, &e->recording->profile, e->recording->commands, step->node, n);
     return GGL_OK;
 }
 
@@ -123,7 +123,7 @@ static ggl_status bind_steps(plan *p, const vk_backend *b, const ggl_segment *s,
         const ggl_step *step = &p->program.step[i];
         if (step->kind != GGL_STEP_NODE)
             continue;
-        p->op[i] = vk_op_of(step->node);
+        p->op[i] = ggl_vk_op_of(step->node);
         if (!p->op[i])
             return within_step(
                 step->node, ggl_fail(err, GGL_UNSUPPORTED, "%s has no kernel for it", b->base.name),
@@ -144,7 +144,7 @@ static ggl_status bind_steps(plan *p, const vk_backend *b, const ggl_segment *s,
 
 static ggl_status compile(plan *p, vk_backend *b, const ggl_segment *s, ggl_error *err) {
     const ggl_program_params params = {
-        .refuses = vk_refuses, .backend = &b->base, .in_place = vk_in_place, .value_type = GGL_F32};
+        .refuses = ggl_vk_refuses, .backend = &b->base, .in_place = ggl_vk_in_place, .value_type = GGL_F32};
     ggl_status st = ggl_program_build(&p->program, s, &params, err);
     if (st != GGL_OK)
         return st;
@@ -157,30 +157,30 @@ static ggl_status compile(plan *p, vk_backend *b, const ggl_segment *s, ggl_erro
         return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
     st = bind_steps(p, b, s, err);
     for (int i = 0; i < N_RECORDINGS && st == GGL_OK; i++)
-        st = vk_recording_open(b, &p->recording[i], p->n_regions, err);
+        st = ggl_vk_recording_open(b, &p->recording[i], p->n_regions, err);
     return st == GGL_OK ? emit_all(b, p, s->n_max, NULL, err) : st;
 }
 
-ggl_status vk_plan_compile(ggl_backend *base, const ggl_segment *s, ggl_plan **out,
+ggl_status ggl_vk_plan_compile(ggl_backend *base, const ggl_segment *s, ggl_plan **out,
                            ggl_error *err) {
     plan *p = ggl_calloc(1, sizeof *p);
     if (!p)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
     ggl_status st = compile(p, (vk_backend *)base, s, err);
     if (st != GGL_OK) {
-        vk_plan_free(base, &p->base);
+        ggl_vk_plan_free(base, &p->base);
         return st;
     }
     *out = &p->base;
     return GGL_OK;
 }
 
-void vk_plan_free(ggl_backend *base, ggl_plan *base_plan) {
+void ggl_vk_plan_free(ggl_backend *base, ggl_plan *base_plan) {
     vk_backend *b = (vk_backend *)base;
     plan *p = (plan *)base_plan;
     b->f.DeviceWaitIdle(b->device->device);
     for (int i = 0; i < N_RECORDINGS; i++)
-        vk_recording_close(b, &p->recording[i]);
+        ggl_vk_recording_close(b, &p->recording[i]);
     ggl_program_fini(&p->program);
     ggl_free(p->op);
     ggl_free(p->slot);
@@ -229,15 +229,15 @@ static ggl_status record(vk_backend *b, const plan *p, vk_recording *r, ggl_buff
     ggl_status st = GGL_OK;
     r->n = 0;
     r->region = region;
-    if (vk_profiles(b))
-        st = vk_profile_open(b, &r->profile, count_steps(p, n), err);
+    if (ggl_vk_profiles(b))
+        st = ggl_vk_profile_open(b, &r->profile, count_steps(p, n), err);
     if (st == GGL_OK)
-        st = vk_recording_begin(b, r, err);
+        st = ggl_vk_recording_begin(b, r, err);
     if (st == GGL_OK) {
-        if (vk_profiles(b))
-            vk_profile_begin(b, &r->profile, r->commands);
+        if (ggl_vk_profiles(b))
+            ggl_vk_profile_begin(b, &r->profile, r->commands);
         st = emit_all(b, p, n, r, err);
-        ggl_status ended = vk_recording_end(b, r, st == GGL_OK ? err : NULL);
+        ggl_status ended = ggl_vk_recording_end(b, r, st == GGL_OK ? err : NULL);
         st = st == GGL_OK ? ended : st;
     }
     for (int i = 0; i < p->n_regions; i++)
@@ -247,19 +247,19 @@ static ggl_status record(vk_backend *b, const plan *p, vk_recording *r, ggl_buff
     return st;
 }
 
-ggl_status vk_plan_run(ggl_backend *base, ggl_plan *base_plan, ggl_buffer *const *region, int64_t n,
+ggl_status ggl_vk_plan_run(ggl_backend *base, ggl_plan *base_plan, ggl_buffer *const *region, int64_t n,
                        ggl_error *err) {
     vk_backend *b = (vk_backend *)base;
     plan *p = (plan *)base_plan;
     vk_recording *r = find_recording(p, region);
-    ggl_status st = vk_wait_for(b, r->number, err);
+    ggl_status st = ggl_vk_wait_for(b, r->number, err);
     if (st == GGL_OK && (r->n != n || !has_buffers(p, r, region)))
         st = record(b, p, r, region, n, err);
     r->used = ++p->clock;
     if (st == GGL_OK)
-        st = vk_submit(b, r->commands, &r->number, err);
-    if (st != GGL_OK || !vk_profiles(b))
+        st = ggl_vk_submit(b, r->commands, &r->number, err);
+    if (st != GGL_OK || !ggl_vk_profiles(b))
         return st;
-    st = vk_wait_for(b, r->number, err);
-    return st == GGL_OK ? vk_profile_tell(b, &r->profile, err) : st;
+    st = ggl_vk_wait_for(b, r->number, err);
+    return st == GGL_OK ? ggl_vk_profile_tell(b, &r->profile, err) : st;
 }

@@ -2,14 +2,14 @@
 
 #include "ggl/alloc.h"
 
-bool vk_profiles(const vk_backend *b) {
+bool ggl_vk_profiles(const vk_backend *b) {
     return b->profile && b->device->clock_bits > 0;
 }
 
-ggl_status vk_profile_open(vk_backend *b, vk_profile *p, size_t n_steps, ggl_error *err) {
+ggl_status ggl_vk_profile_open(vk_backend *b, vk_profile *p, size_t n_steps, ggl_error *err) {
     if (n_steps < p->capacity)
         return GGL_OK;
-    vk_profile_close(b, p);
+    ggl_vk_profile_close(b, p);
     const VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
                                         .queryType = VK_QUERY_TYPE_TIMESTAMP,
                                         .queryCount = (uint32_t)n_steps + 1};
@@ -20,12 +20,12 @@ ggl_status vk_profile_open(vk_backend *b, vk_profile *p, size_t n_steps, ggl_err
     if (p->node && p->n && p->time)
         r = b->f.CreateQueryPool(b->device->device, &info, NULL, &p->pool);
     if (r != VK_SUCCESS)
-        return vk_fail(err, r, "a clock for steps");
+        return ggl_vk_fail(err, r, "a clock for steps");
     p->capacity = info.queryCount;
     return GGL_OK;
 }
 
-void vk_profile_close(vk_backend *b, vk_profile *p) {
+void ggl_vk_profile_close(vk_backend *b, vk_profile *p) {
     if (p->pool)
         b->f.DestroyQueryPool(b->device->device, p->pool, NULL);
     ggl_free(p->node);
@@ -38,13 +38,13 @@ static void stamp(vk_backend *b, vk_profile *p, VkCommandBuffer commands) {
     b->f.CmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, p->pool, p->count);
 }
 
-void vk_profile_begin(vk_backend *b, vk_profile *p, VkCommandBuffer commands) {
+void ggl_vk_profile_begin(vk_backend *b, vk_profile *p, VkCommandBuffer commands) {
     p->count = 0;
     b->f.CmdResetQueryPool(commands, p->pool, 0, p->capacity);
     stamp(b, p, commands);
 }
 
-void vk_profile_step(vk_backend *b, vk_profile *p, VkCommandBuffer commands, const ggl_tensor *node,
+void ggl_vk_profile_step(vk_backend *b, vk_profile *p, VkCommandBuffer commands, const ggl_tensor *node,
                      int64_t n) {
     p->node[p->count] = node;
     p->n[p->count] = n;
@@ -57,13 +57,13 @@ static uint64_t between(const vk_backend *b, uint64_t from, uint64_t to) {
     return (to - from) & (UINT64_MAX >> (64 - b->device->clock_bits));
 }
 
-ggl_status vk_profile_tell(vk_backend *b, const vk_profile *p, ggl_error *err) {
+ggl_status ggl_vk_profile_tell(vk_backend *b, const vk_profile *p, ggl_error *err) {
     const double period = (double)b->device->properties.limits.timestampPeriod;
     VkResult r = b->f.GetQueryPoolResults(b->device->device, p->pool, 0, p->count + 1,
                                           (p->count + 1) * sizeof *p->time, p->time,
                                           sizeof *p->time, VK_QUERY_RESULT_64_BIT);
     if (r != VK_SUCCESS)
-        return vk_fail(err, r, "times of steps");
+        return ggl_vk_fail(err, r, "times of steps");
     for (uint32_t i = 0; i < p->count; i++)
         b->profile(b->profile_ctx, p->node[i], p->n[i], false,
                    (double)between(b, p->time[i], p->time[i + 1]) * period);

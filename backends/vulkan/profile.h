@@ -13,15 +13,15 @@ typedef struct vk_profile { /* all zeros: nothing is measured */
 } vk_profile;
 
 /* Whether the backend measures: somebody wants it, and the device has a clock. */
-bool vk_profiles(const vk_backend *b);
+bool ggl_vk_profiles(const vk_backend *b);
 /* Room for so many steps; what was there is lost. */
-ggl_status vk_profile_open(vk_backend *b, vk_profile *p, size_t n_steps, ggl_error *err);
-void vk_profile_close(vk_backend *b, vk_profile *p);
+ggl_status ggl_vk_profile_open(vk_backend *b, vk_profile *p, size_t n_steps, ggl_error *err);
+void ggl_vk_profile_close(vk_backend *b, vk_profile *p);
 /* While recording: before the first step; behind each. */
-void vk_profile_begin(vk_backend *b, vk_profile *p, VkCommandBuffer commands);
-void vk_profile_step(vk_backend *b, vk_profile *p, VkCommandBuffer commands, const ggl_tensor *node,
+void ggl_vk_profile_begin(vk_backend *b, vk_profile *p, VkCommandBuffer commands);
+void ggl_vk_profile_step(vk_backend *b, vk_profile *p, VkCommandBuffer commands, const ggl_tensor *node,
                      int64_t n);
 /* After a run, which has been waited for: tells of each step. */
-ggl_status vk_profile_tell(vk_backend *b, const vk_profile *p, ggl_error *err);
+ggl_status ggl_vk_profile_tell(vk_backend *b, const vk_profile *p, ggl_error *err);
 
 #endif

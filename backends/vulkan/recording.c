@@ -7,36 +7,36 @@
 
 enum { VK_POOL_SETS = 256 };
 
-ggl_status vk_recording_open(vk_backend *b, vk_recording *r, int n_regions, ggl_error *err) {
+ggl_status ggl_vk_recording_open(vk_backend *b, vk_recording *r, int n_regions, ggl_error *err) {
     *r = (vk_recording){.id = ggl_calloc((size_t)n_regions, sizeof *r->id)};
     if (!r->id)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
-    return vk_new_commands(b, &r->commands, err);
+    return ggl_vk_new_commands(b, &r->commands, err);
 }
 
-void vk_recording_close(vk_backend *b, vk_recording *r) {
+void ggl_vk_recording_close(vk_backend *b, vk_recording *r) {
     VkDevice d = b->device->device;
     if (r->commands)
         b->f.FreeCommandBuffers(d, b->device->commands, 1, &r->commands);
     for (size_t i = 0; i < r->n_pool; i++)
         b->f.DestroyDescriptorPool(d, r->pool[i], NULL);
-    vk_profile_close(b, &r->profile);
+    ggl_vk_profile_close(b, &r->profile);
     ggl_free(r->pool);
     ggl_free(r->id);
     *r = (vk_recording){0};
 }
 
-ggl_status vk_recording_begin(vk_backend *b, vk_recording *r, ggl_error *err) {
+ggl_status ggl_vk_recording_begin(vk_backend *b, vk_recording *r, ggl_error *err) {
     for (size_t i = 0; i < r->n_pool; i++)
         b->f.ResetDescriptorPool(b->device->device, r->pool[i], 0);
     r->pool_at = 0;
     r->n_touched = 0;
     r->bound = VK_NULL_HANDLE;
-    return vk_begin_commands(b, r->commands, err);
+    return ggl_vk_begin_commands(b, r->commands, err);
 }
 
-ggl_status vk_recording_end(vk_backend *b, vk_recording *r, ggl_error *err) {
-    return vk_end_commands(b, r->commands, err);
+ggl_status ggl_vk_recording_end(vk_backend *b, vk_recording *r, ggl_error *err) {
+    return ggl_vk_end_commands(b, r->commands, err);
 }
 
 /* --- barriers ------------------------------------------------------------------------------- */
@@ -94,7 +94,7 @@ static VkResult create_pool(vk_backend *b, VkDescriptorPool *out) {
 /* The next set; pools are added as they are needed, and kept. */
 static VkResult next_set(vk_backend *b, vk_recording *r, int n_bind, VkDescriptorSet *out) {
     const size_t pool = r->pool_at / VK_POOL_SETS;
-    const VkDescriptorSetLayout layout = vk_set_layout_of(b, n_bind);
+    const VkDescriptorSetLayout layout = ggl_vk_set_layout_of(b, n_bind);
     VkResult result = VK_SUCCESS;
     if (pool == r->n_pool) {
         if (!ggl_grow(&r->pool, &r->cap_pool, pool + 1, sizeof *r->pool))
@@ -139,21 +139,21 @@ static VkResult bind_set(vk_backend *b, vk_recording *r, const vk_call *c) {
     write.dstSet = set;
     b->f.UpdateDescriptorSets(b->device->device, 1, &write, 0, NULL);
     b->f.CmdBindDescriptorSets(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE,
-                               vk_layout_of(b, c->n_bind), 0, 1, &set, 0, NULL);
+                               ggl_vk_layout_of(b, c->n_bind), 0, 1, &set, 0, NULL);
     return VK_SUCCESS;
 }
 
-ggl_status vk_recording_add(vk_backend *b, vk_recording *r, const vk_call *c, VkPipeline pipeline,
+ggl_status ggl_vk_recording_add(vk_backend *b, vk_recording *r, const vk_call *c, VkPipeline pipeline,
                             ggl_error *err) {
     VkResult result = bind_set(b, r, c);
     if (result != VK_SUCCESS)
-        return vk_fail(err, result, "recording");
+        return ggl_vk_fail(err, result, "recording");
     wait_for_writes(b, r, c);
     if (r->bound != pipeline)
         b->f.CmdBindPipeline(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
     r->bound = pipeline;
     if (c->n_push > 0)
-        b->f.CmdPushConstants(r->commands, vk_layout_of(b, c->n_bind), VK_SHADER_STAGE_COMPUTE_BIT,
+        b->f.CmdPushConstants(r->commands, ggl_vk_layout_of(b, c->n_bind), VK_SHADER_STAGE_COMPUTE_BIT,
                               0, (uint32_t)c->n_push * 4, c->push);
     b->f.CmdDispatch(r->commands, c->groups[0] ? c->groups[0] : 1, c->groups[1] ? c->groups[1] : 1,
                      c->groups[2] ? c->groups[2] : 1);

@@ -30,12 +30,12 @@ struct vk_recording {
 };
 
 /* Room for the buffers' ids of so many regions. */
-ggl_status vk_recording_open(vk_backend *b, vk_recording *r, int n_regions, ggl_error *err);
-void vk_recording_close(vk_backend *b, vk_recording *r);
+ggl_status ggl_vk_recording_open(vk_backend *b, vk_recording *r, int n_regions, ggl_error *err);
+void ggl_vk_recording_close(vk_backend *b, vk_recording *r);
 /* Empties it and begins it anew; whoever used it has been waited for. */
-ggl_status vk_recording_begin(vk_backend *b, vk_recording *r, ggl_error *err);
-ggl_status vk_recording_add(vk_backend *b, vk_recording *r, const vk_call *c, VkPipeline pipeline,
+ggl_status ggl_vk_recording_begin(vk_backend *b, vk_recording *r, ggl_error *err);
+ggl_status ggl_vk_recording_add(vk_backend *b, vk_recording *r, const vk_call *c, VkPipeline pipeline,
                             ggl_error *err);
-ggl_status vk_recording_end(vk_backend *b, vk_recording *r, ggl_error *err);
+ggl_status ggl_vk_recording_end(vk_backend *b, vk_recording *r, ggl_error *err);
 
 #endif

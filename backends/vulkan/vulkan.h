@@ -92,7 +92,7 @@ typedef struct vk_call {
 
 /* What an operator works on: a step, and which items of the batch. Usually all of them; in a loop
  * one for each turn; and a few at a time where an operand would be more than one binding can
- * hold. Operators see none of this but n: vk_bind finds the place of the first item. */
+ * hold. Operators see none of this but n: ggl_vk_bind finds the place of the first item. */
 typedef struct vk_emit {
     vk_backend *b;
     const ggl_step *step;
@@ -107,42 +107,42 @@ typedef struct vk_emit {
 } vk_emit;
 
 /* Extent d of an operand: n where it is the batch. */
-int64_t vk_extent(const vk_emit *e, const ggl_operand *o, int d);
+int64_t ggl_vk_extent(const vk_emit *e, const ggl_operand *o, int d);
 /* Elements, and rows, of it. */
-int64_t vk_count(const vk_emit *e, const ggl_operand *o);
-int64_t vk_rows(const vk_emit *e, const ggl_operand *o);
+int64_t ggl_vk_count(const vk_emit *e, const ggl_operand *o);
+int64_t ggl_vk_rows(const vk_emit *e, const ggl_operand *o);
 /* From one element to the next along d, in elements (of a block type: bytes); 0 where there is but
  * one, so that it serves all. */
-uint32_t vk_stride(const vk_emit *e, const ggl_operand *o, int d);
+uint32_t ggl_vk_stride(const vk_emit *e, const ggl_operand *o, int d);
 /* Whether the operand's elements follow each other without gaps. */
-bool vk_is_dense(const vk_emit *e, const ggl_operand *o);
+bool ggl_vk_is_dense(const vk_emit *e, const ggl_operand *o);
 
 /* Binds operand o as the next binding, and returns what must be added to addresses in it, as a
  * binding can only begin at multiples of limits.offset_align: in elements, of a block type in
  * bytes. An absent operand may be bound, too. */
-uint32_t vk_bind(vk_emit *e, vk_call *c, const ggl_operand *o, bool write);
+uint32_t ggl_vk_bind(vk_emit *e, vk_call *c, const ggl_operand *o, bool write);
 /* Likewise `size` bytes of it from `offset` on: of weights that are more than limits.max_range. */
-uint32_t vk_bind_part(vk_emit *e, vk_call *c, const ggl_operand *o, size_t offset, size_t size,
+uint32_t ggl_vk_bind_part(vk_emit *e, vk_call *c, const ggl_operand *o, size_t offset, size_t size,
                       bool write);
 /* Likewise bytes of a region, such as scratch (GGL_REGION_ARENA); in bytes. */
-uint32_t vk_bind_bytes(vk_emit *e, vk_call *c, int region, size_t offset, size_t size, bool write);
+uint32_t ggl_vk_bind_bytes(vk_emit *e, vk_call *c, int region, size_t offset, size_t size, bool write);
 /* All slots of a store; in bytes. */
-uint32_t vk_bind_store(vk_emit *e, vk_call *c, const ggl_store *s, bool write);
+uint32_t ggl_vk_bind_store(vk_emit *e, vk_call *c, const ggl_store *s, bool write);
 
 /* The next push constant. */
-void vk_push(vk_call *c, uint32_t x);
-void vk_push_float(vk_call *c, float x);
+void ggl_vk_push(vk_call *c, uint32_t x);
+void ggl_vk_push_float(vk_call *c, float x);
 /* The strides of an operand: four words. */
-void vk_push_strides(const vk_emit *e, vk_call *c, const ggl_operand *o);
+void ggl_vk_push_strides(const vk_emit *e, vk_call *c, const ggl_operand *o);
 
 /* Workgroups of `local` invocations for so many items, at most VK_MAX_GROUPS: shaders go on to the
  * items beyond by a loop. */
-uint32_t vk_groups(int64_t items, uint32_t local);
+uint32_t ggl_vk_groups(int64_t items, uint32_t local);
 
 /* While compiling: makes the pipeline and checks the call against the device's limits. While
  * recording: records it, behind a barrier if it reads or overwrites what the calls since the last
  * one have written. */
-ggl_status vk_dispatch(vk_emit *e, const vk_call *c, ggl_error *err);
+ggl_status ggl_vk_dispatch(vk_emit *e, const vk_call *c, ggl_error *err);
 
 typedef struct vk_op {
     /* Called when a plan is compiled, for as large a batch as it will have, and again for each
@@ -157,11 +157,11 @@ typedef struct vk_op {
 } vk_op;
 
 /* The operator or composite, by ops.def; NULL: there is none. */
-const vk_op *vk_op_of(const ggl_tensor *node);
-const char *vk_refuses(const ggl_backend *b, const ggl_tensor *node);
-bool vk_in_place(const ggl_tensor *node);
+const vk_op *ggl_vk_op_of(const ggl_tensor *node);
+const char *ggl_vk_refuses(const ggl_backend *b, const ggl_tensor *node);
+bool ggl_vk_in_place(const ggl_tensor *node);
 /* What several operators have for vk_op.refuses. */
-const char *vk_refuses_all_but_f32(const vk_backend *b, const ggl_tensor *node);
+const char *ggl_vk_refuses_all_but_f32(const vk_backend *b, const ggl_tensor *node);
 
 /* One declaration for each operator of ops.def; some stand in several rows. */
 #define OP(ID, op)                                         extern const vk_op op;

@@ -27,36 +27,36 @@ static const struct {
     [GGL_IQ1_M] = {true, CODEBOOK},
 };
 
-bool vk_decodes(ggl_type type) {
+bool ggl_vk_decodes(ggl_type type) {
     return how[type].decoded;
 }
 
-bool vk_has_codebook(ggl_type type) {
+bool ggl_vk_has_codebook(ggl_type type) {
     return how[type].has & CODEBOOK;
 }
 
-/* Bytes of what vk_bind_part and vk_stride count. */
+/* Bytes of what ggl_vk_bind_part and ggl_vk_stride count. */
 static uint32_t unit(const ggl_operand *w) {
     const ggl_type_info *t = ggl_type_get(w->type);
     return t->block > 1 ? 1 : (uint32_t)t->size;
 }
 
-uint32_t vk_bind_weight(vk_emit *e, vk_call *c, const ggl_operand *w, size_t offset, size_t size) {
-    return vk_bind_part(e, c, w, offset, size, false) * unit(w);
+uint32_t ggl_vk_bind_weight(vk_emit *e, vk_call *c, const ggl_operand *w, size_t offset, size_t size) {
+    return ggl_vk_bind_part(e, c, w, offset, size, false) * unit(w);
 }
 
-uint32_t vk_weight_stride(const vk_emit *e, const ggl_operand *w, int d) {
-    return vk_stride(e, w, d) * unit(w);
+uint32_t ggl_vk_weight_stride(const vk_emit *e, const ggl_operand *w, int d) {
+    return ggl_vk_stride(e, w, d) * unit(w);
 }
 
-bool vk_weight_aligned(const vk_emit *e, const ggl_operand *w, uint32_t at) {
+bool ggl_vk_weight_aligned(const vk_emit *e, const ggl_operand *w, uint32_t at) {
     uint32_t all = at;
     for (int d = 1; d < GGL_MAX_DIMS; d++)
-        all |= vk_weight_stride(e, w, d);
+        all |= ggl_vk_weight_stride(e, w, d);
     return (how[w->type].has & WORDS) && all % 4 == 0;
 }
 
-size_t vk_most_bound(const vk_emit *e) {
+size_t ggl_vk_most_bound(const vk_emit *e) {
     return e->b->limits.max_range - 2 * (size_t)e->b->limits.offset_align;
 }
 
@@ -68,22 +68,22 @@ static const iq_grid *const grid[] = {&ggl_iq2_xxs_grid, &ggl_iq2_xs_grid, &ggl_
 
 enum { ENTRIES = 256 + 512 + 1024 + 256 + 512 + 2048 };
 
-ggl_status vk_codebooks_open(vk_backend *b, ggl_error *err) {
+ggl_status ggl_vk_codebooks_open(vk_backend *b, ggl_error *err) {
     uint16_t entry[ENTRIES];
     size_t n = 0;
     for (size_t i = 0; i < sizeof grid / sizeof *grid; n += (size_t)grid[i++]->n)
         memcpy(entry + n, grid[i]->code, (size_t)grid[i]->n * sizeof *entry);
     ggl_status st =
-        vk_buffer_alloc(&b->base, GGL_REGION_WEIGHT, sizeof entry, NULL, &b->codebooks, err);
-    return st == GGL_OK ? vk_buffer_upload(&b->base, b->codebooks, 0, entry, sizeof entry, err)
+        ggl_vk_buffer_alloc(&b->base, GGL_REGION_WEIGHT, sizeof entry, NULL, &b->codebooks, err);
+    return st == GGL_OK ? ggl_vk_buffer_upload(&b->base, b->codebooks, 0, entry, sizeof entry, err)
                         : st;
 }
 
-void vk_codebooks_close(vk_backend *b) {
+void ggl_vk_codebooks_close(vk_backend *b) {
     if (b->codebooks)
-        vk_buffer_free(&b->base, b->codebooks);
+        ggl_vk_buffer_free(&b->base, b->codebooks);
 }
 
-void vk_bind_codebooks(vk_call *c) {
+void ggl_vk_bind_codebooks(vk_call *c) {
     c->bind[c->n_bind++] = (vk_binding){.region = VK_CODEBOOKS, .size = ENTRIES * sizeof(uint16_t)};
 }

@@ -10,14 +10,14 @@
 ggl_status ggl_file_map_open(ggl_file_map *m, const char *path, ggl_error *err) {
     os_map map;
     const os_map_params params = {0};
-    ggl_status s = os_map_open(&map, path, &params, err);
+    ggl_status s = ggl_os_map_open(&map, path, &params, err);
     *m = (ggl_file_map){map.data, map.size};
     return s == GGL_OK ? s : ggl_within(err, s, "%s", path);
 }
 
 void ggl_file_map_close(ggl_file_map *m) {
     os_map map = {.data = m->data, .size = m->size};
-    os_map_close(&map);
+    ggl_os_map_close(&map);
     *m = (ggl_file_map){0};
 }
 
@@ -36,9 +36,9 @@ ggl_status ggl_new_file_open(ggl_new_file **out, const char *path, ggl_error *er
     if (!f)
         return ggl_fail(err, GGL_NOMEM, "%s: out of memory", path);
     memcpy(f->path, path, n);
-    ggl_status s = os_new_file_open(&f->file, path, err);
+    ggl_status s = ggl_os_new_file_open(&f->file, path, err);
     if (s == GGL_OK) {
-        f->stream = os_new_file_stream(&f->file);
+        f->stream = ggl_os_new_file_stream(&f->file);
         if (!f->stream)
             s = ggl_fail(err, GGL_IO, "cannot be written: %s", strerror(errno));
     }
@@ -50,7 +50,7 @@ ggl_status ggl_new_file_open(ggl_new_file **out, const char *path, ggl_error *er
 }
 
 ggl_status ggl_new_file_check(const char *path, ggl_error *err) {
-    ggl_status s = os_new_file_check(path, err);
+    ggl_status s = ggl_os_new_file_check(path, err);
     return s == GGL_OK || !*path ? s : ggl_within(err, s, "%s", path);
 }
 
@@ -68,7 +68,7 @@ int ggl_new_file_error(const ggl_new_file *f) {
 }
 
 bool ggl_new_file_is(const ggl_new_file *f, const char *path) {
-    return os_new_file_is(&f->file, path);
+    return ggl_os_new_file_is(&f->file, path);
 }
 
 ggl_status ggl_new_file_commit(ggl_new_file *f, ggl_error *err) {
@@ -80,7 +80,7 @@ ggl_status ggl_new_file_commit(ggl_new_file *f, ggl_error *err) {
         f->error = errno ? errno : EIO;
     f->stream = NULL;
     ggl_status s = f->error ? ggl_fail(err, GGL_IO, "cannot be written: %s", strerror(f->error))
-                            : os_new_file_commit(&f->file, err);
+                            : ggl_os_new_file_commit(&f->file, err);
     if (s != GGL_OK)
         s = ggl_within(err, s, "%s", f->path);
     ggl_new_file_discard(f);
@@ -92,10 +92,10 @@ void ggl_new_file_discard(ggl_new_file *f) {
         return;
     if (f->stream)
         fclose(f->stream);
-    os_new_file_discard(&f->file);
+    ggl_os_new_file_discard(&f->file);
     ggl_free(f);
 }
 
 void ggl_new_file_remove_all(void) {
-    os_new_file_remove_all();
+    ggl_os_new_file_remove_all();
 }

@@ -86,7 +86,7 @@ static ggl_status map_fd(os_map *m, int fd, const os_map_params *p, ggl_error *e
     return GGL_OK;
 }
 
-ggl_status os_map_open(os_map *m, const char *path, const os_map_params *p, ggl_error *err) {
+ggl_status ggl_os_map_open(os_map *m, const char *path, const os_map_params *p, ggl_error *err) {
     *m = (os_map){0};
     /* O_NONBLOCK: a pipe is to be refused, not waited for; of no effect on regular files */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -94,12 +94,12 @@ ggl_status os_map_open(os_map *m, const char *path, const os_map_params *p, ggl_
         return fail_errno(err, "cannot be opened", errno);
     ggl_status s = map_fd(m, fd, p, err);
     if (s != GGL_OK)
-        os_map_close(m);
+        ggl_os_map_close(m);
     close(fd);
     return s;
 }
 
-void os_map_close(os_map *m) {
+void ggl_os_map_close(os_map *m) {
     if (m->size > 0)
         munmap((void *)(uintptr_t)m->data, m->size);
     *m = (os_map){0};
@@ -115,18 +115,18 @@ static bool inner_pages(const void *data, size_t size, void **first, size_t *n) 
     return *n > 0;
 }
 
-void os_map_drop(const void *data, size_t size) {
+void ggl_os_map_drop(const void *data, size_t size) {
     void *first;
     size_t n;
     if (inner_pages(data, size, &first, &n))
         (void)madvise(first, n, MADV_DONTNEED); /* advice: locked pages stay */
 }
 
-bool os_map_lock(const os_map *m) {
+bool ggl_os_map_lock(const os_map *m) {
     return m->size == 0 || mlock(m->data, m->size) == 0;
 }
 
-bool os_file_exists(const char *path) {
+bool ggl_os_file_exists(const char *path) {
     return access(path, F_OK) == 0;
 }
 
@@ -144,7 +144,7 @@ static void replace_temporary(const char *old, const char *new_) {
     }
 }
 
-void os_new_file_remove_all(void) {
+void ggl_os_new_file_remove_all(void) {
     for (int i = 0; i < MAX_TEMPORARY; i++) {
         const char *path = atomic_load(&temporary[i]);
         if (path)
@@ -252,7 +252,7 @@ static ggl_status new_file_examine(const char *path, bool *through, ggl_error *e
     return access(path, W_OK) == 0 ? GGL_OK : fail_new(err, errno);
 }
 
-ggl_status os_new_file_open(os_new_file *f, const char *path, ggl_error *err) {
+ggl_status ggl_os_new_file_open(os_new_file *f, const char *path, ggl_error *err) {
     *f = (os_new_file){.fd = -1};
     bool through;
     ggl_status s = new_file_examine(path, &through, err);
@@ -266,23 +266,23 @@ ggl_status os_new_file_open(os_new_file *f, const char *path, ggl_error *err) {
         s = f->target ? new_file_create(f, err) : fail_new(err, errno);
     }
     if (s != GGL_OK)
-        os_new_file_discard(f);
+        ggl_os_new_file_discard(f);
     return s;
 }
 
-ggl_status os_new_file_check(const char *path, ggl_error *err) {
+ggl_status ggl_os_new_file_check(const char *path, ggl_error *err) {
     os_new_file f;
     bool through;
     ggl_status s = new_file_examine(path, &through, err);
     if (s != GGL_OK || through)
         return s;
-    s = os_new_file_open(&f, path, err);
+    s = ggl_os_new_file_open(&f, path, err);
     if (s == GGL_OK)
-        os_new_file_discard(&f);
+        ggl_os_new_file_discard(&f);
     return s;
 }
 
-FILE *os_new_file_stream(const os_new_file *f) {
+FILE *ggl_os_new_file_stream(const os_new_file *f) {
     int fd = fcntl(f->fd, F_DUPFD_CLOEXEC, 0);
     FILE *stream = fd >= 0 ? fdopen(fd, "wb") : NULL;
     if (fd >= 0 && !stream)
@@ -290,7 +290,7 @@ FILE *os_new_file_stream(const os_new_file *f) {
     return stream;
 }
 
-bool os_new_file_is(const os_new_file *f, const char *path) {
+bool ggl_os_new_file_is(const os_new_file *f, const char *path) {
     struct stat a, b;
     if (!f->temp) /* a device or a pipe */
         return fstat(f->fd, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev &&
@@ -301,7 +301,7 @@ bool os_new_file_is(const os_new_file *f, const char *path) {
     return same;
 }
 
-ggl_status os_new_file_write(os_new_file *f, const void *data, size_t n, ggl_error *err) {
+ggl_status ggl_os_new_file_write(os_new_file *f, const void *data, size_t n, ggl_error *err) {
     const char *p = data;
     while (n > 0) {
         ssize_t put = write(f->fd, p, n < IO_CHUNK ? n : IO_CHUNK);
@@ -328,7 +328,7 @@ static void flush_folder_of(char *path) {
     }
 }
 
-ggl_status os_new_file_commit(os_new_file *f, ggl_error *err) {
+ggl_status ggl_os_new_file_commit(os_new_file *f, ggl_error *err) {
     ggl_status s = GGL_OK;
     if (f->temp && fsync(f->fd) != 0)
         s = fail_errno(err, "cannot be flushed to the disk", errno);
@@ -343,11 +343,11 @@ ggl_status os_new_file_commit(os_new_file *f, ggl_error *err) {
         f->temp = NULL; /* it has become the target: not to be removed */
         flush_folder_of(f->target);
     }
-    os_new_file_discard(f);
+    ggl_os_new_file_discard(f);
     return s;
 }
 
-void os_new_file_discard(os_new_file *f) {
+void ggl_os_new_file_discard(os_new_file *f) {
     if (f->fd >= 0)
         close(f->fd);
     if (f->temp && f->temp[0]) {

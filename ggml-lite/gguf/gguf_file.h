@@ -70,32 +70,32 @@ struct ggl_gguf {
 
 /* Reads and checks everything before the tensor data, and that the data is there (unless
  * meta_only). On failure *h is empty. Messages do not name the file yet. */
-ggl_status gguf_head_read(gguf_head *h, const uint8_t *data, size_t size, bool meta_only,
+ggl_status ggl_gguf_head_read(gguf_head *h, const uint8_t *data, size_t size, bool meta_only,
                           ggl_error *err);
-void gguf_head_fini(gguf_head *h);
+void ggl_gguf_head_fini(gguf_head *h);
 
-const ggl_gguf_value *gguf_head_find(const gguf_head *h, const char *key);
+const ggl_gguf_value *ggl_gguf_head_find(const gguf_head *h, const char *key);
 /* As ggl_gguf_get_integer. */
-int gguf_head_get_integer(const gguf_head *h, const char *key, int64_t *out, ggl_error *err);
+int ggl_gguf_head_get_integer(const gguf_head *h, const char *key, int64_t *out, ggl_error *err);
 
 /* Bytes of one element; 0 for strings, arrays, and what is no type. */
-size_t gguf_type_size(ggl_gguf_type t);
+size_t ggl_gguf_type_size(ggl_gguf_type t);
 
 /* What reader and writer ask of a key or a tensor's name, and of its shape (size in bytes ->
  * *size). */
-ggl_status gguf_check_name(ggl_str name, size_t max, const char *what, ggl_error *err);
-ggl_status gguf_check_shape(ggl_str name, ggl_type type, int n_dims, const int64_t *ne,
+ggl_status ggl_gguf_check_name(ggl_str name, size_t max, const char *what, ggl_error *err);
+ggl_status ggl_gguf_check_shape(ggl_str name, ggl_type type, int n_dims, const int64_t *ne,
                             size_t *size, ggl_error *err);
-ggl_status gguf_check_alignment(uint64_t alignment, ggl_error *err);
+ggl_status ggl_gguf_check_alignment(uint64_t alignment, ggl_error *err);
 /* What a tensor's address must be a multiple of: plain numbers are read as such, blocks of quantized
  * types as bytes. 1 for what is no type. */
-size_t gguf_type_alignment(ggl_type type);
+size_t ggl_gguf_type_alignment(ggl_type type);
 
 /* A string of a file, fit for a message: unprintable bytes as \xNN, cut when long.
- * `gguf_show(name).s` lives until the end of the full expression. */
+ * `ggl_gguf_show(name).s` lives until the end of the full expression. */
 typedef struct gguf_text {
     char s[160];
 } gguf_text;
-gguf_text gguf_show(ggl_str s);
+gguf_text ggl_gguf_show(ggl_str s);
 
 #endif

@@ -14,21 +14,21 @@ enum { SPLIT_SUFFIX = 20 }; /* strlen("-00001-of-00003.gguf") */
 #define SPLIT_FORMAT "-%05d-of-%05d.gguf"
 
 static void part_close(gguf_part *p) {
-    gguf_head_fini(&p->head);
-    os_map_close(&p->map);
+    ggl_gguf_head_fini(&p->head);
+    ggl_os_map_close(&p->map);
     ggl_free(p->path);
     *p = (gguf_part){0};
 }
 
 static ggl_status part_read(gguf_part *p, const ggl_gguf_params *params, ggl_error *err) {
-    return gguf_head_read(&p->head, p->data, p->size, params->meta_only, err);
+    return ggl_gguf_head_read(&p->head, p->data, p->size, params->meta_only, err);
 }
 
 static ggl_status part_map(gguf_part *p, const ggl_gguf_params *params, ggl_error *err) {
     os_map_params how = {.no_mmap = params->no_mmap,
                          .populate = params->populate && !params->meta_only,
                          .willneed = params->willneed && !params->meta_only};
-    ggl_status s = os_map_open(&p->map, p->path, &how, err);
+    ggl_status s = ggl_os_map_open(&p->map, p->path, &how, err);
     if (s != GGL_OK)
         return s;
     p->data = p->map.data;
@@ -51,7 +51,7 @@ static ggl_status part_name(gguf_part *p, const char *path, size_t n, const char
 /* A key of a split model, which must be there and in [least, most]. */
 static ggl_status split_key(const gguf_part *p, const char *key, int64_t least, int64_t most,
                             int64_t *out, ggl_error *err) {
-    int found = gguf_head_get_integer(&p->head, key, out, err);
+    int found = ggl_gguf_head_get_integer(&p->head, key, out, err);
     if (found < 0)
         return GGL_FORMAT;
     if (found == 0)
@@ -69,7 +69,7 @@ static ggl_status split_key(const gguf_part *p, const char *key, int64_t least, 
 /* 1, if no key says otherwise. */
 static ggl_status split_count(const gguf_part *p, int64_t *count, ggl_error *err) {
     *count = 1;
-    if (!gguf_head_find(&p->head, "split.count"))
+    if (!ggl_gguf_head_find(&p->head, "split.count"))
         return GGL_OK;
     ggl_status s = split_key(p, "split.count", 0, 65535, count, err);
     if (s == GGL_OK && *count == 0)
@@ -174,7 +174,7 @@ static ggl_status collect_tensors(ggl_gguf *f, ggl_error *err) {
             if (first != f->n_tensors)
                 return ggl_fail(err, GGL_FORMAT,
                                 "tensor %zu of %zu: '%s' is there already, as tensor %zu",
-                                f->n_tensors + 1, n, gguf_show(t->name).s, first + 1);
+                                f->n_tensors + 1, n, ggl_gguf_show(t->name).s, first + 1);
             f->n_tensors++;
         }
         ggl_free(h->tensors);
@@ -215,7 +215,7 @@ static ggl_status file_open(ggl_gguf *f, const ggl_gguf_params *params, ggl_erro
     if (s != GGL_OK)
         return ggl_within(err, s, "%s", f->parts[0].path);
     for (int i = 0; params->lock && !params->meta_only && i < f->n_parts; i++)
-        f->lock_failed |= !os_map_lock(&f->parts[i].map);
+        f->lock_failed |= !ggl_os_map_lock(&f->parts[i].map);
     return GGL_OK;
 }
 

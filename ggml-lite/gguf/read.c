@@ -56,7 +56,7 @@ static ggl_str reader_string(reader *r, const char *what) {
     return (ggl_str){.s = p ? (const char *)p : "", .n = p ? (size_t)n : 0};
 }
 
-gguf_text gguf_show(ggl_str s) {
+gguf_text ggl_gguf_show(ggl_str s) {
     gguf_text t;
     size_t at = 0;
     for (size_t i = 0; i < s.n; i++) {
@@ -75,18 +75,18 @@ gguf_text gguf_show(ggl_str s) {
     return t;
 }
 
-ggl_status gguf_check_name(ggl_str name, size_t max, const char *what, ggl_error *err) {
+ggl_status ggl_gguf_check_name(ggl_str name, size_t max, const char *what, ggl_error *err) {
     if (name.n == 0)
         return ggl_fail(err, GGL_FORMAT, "the %s is empty", what);
     if (name.n > max)
         return ggl_fail(err, GGL_FORMAT, "the %s '%s' has %zu bytes, at most %zu are allowed", what,
-                        gguf_show(name).s, name.n, max);
+                        ggl_gguf_show(name).s, name.n, max);
     if (memchr(name.s, 0, name.n))
-        return ggl_fail(err, GGL_FORMAT, "the %s '%s' holds a zero byte", what, gguf_show(name).s);
+        return ggl_fail(err, GGL_FORMAT, "the %s '%s' holds a zero byte", what, ggl_gguf_show(name).s);
     return GGL_OK;
 }
 
-ggl_status gguf_check_shape(ggl_str name, ggl_type type, int n_dims, const int64_t *ne,
+ggl_status ggl_gguf_check_shape(ggl_str name, ggl_type type, int n_dims, const int64_t *ne,
                             size_t *size, ggl_error *err) {
     const ggl_type_info *info = ggl_type_get((int)type);
     int64_t row = n_dims > 0 ? ne[0] : 1;
@@ -94,7 +94,7 @@ ggl_status gguf_check_shape(ggl_str name, ggl_type type, int n_dims, const int64
         return ggl_fail(err, GGL_FORMAT,
                         "tensor '%s' has rows of %" PRId64
                         " elements, which are no whole blocks of %" PRId64 " as its type %s needs",
-                        gguf_show(name).s, row, info->block, info->name);
+                        ggl_gguf_show(name).s, row, info->block, info->name);
     /* strides, too, must fit, also where a dimension is 0 */
     int64_t n = row;
     size_t stride, bytes;
@@ -107,26 +107,26 @@ ggl_status gguf_check_shape(ggl_str name, ggl_type type, int n_dims, const int64
     if (!fits || !ggl_row_size_checked(type, n, &bytes))
         return ggl_fail(err, GGL_FORMAT,
                         "tensor '%s' is too large: the product of its dimensions overflows",
-                        gguf_show(name).s);
+                        ggl_gguf_show(name).s);
     *size = bytes;
     return GGL_OK;
 }
 
-ggl_status gguf_check_alignment(uint64_t alignment, ggl_error *err) {
+ggl_status ggl_gguf_check_alignment(uint64_t alignment, ggl_error *err) {
     if (alignment == 0 || (alignment & (alignment - 1)) != 0)
         return ggl_fail(err, GGL_FORMAT, "general.alignment is %" PRIu64 ", no power of two",
                         alignment);
     return GGL_OK;
 }
 
-size_t gguf_type_alignment(ggl_type type) {
+size_t ggl_gguf_type_alignment(ggl_type type) {
     const ggl_type_info *info = ggl_type_get((int)type);
     return info && !info->quantized ? info->size : 1;
 }
 
 /* Elements of a fixed size; booleans are looked at one by one. */
 static ggl_status read_numbers(reader *r, gguf_value *v) {
-    size_t each = gguf_type_size(v->pub.type);
+    size_t each = ggl_gguf_type_size(v->pub.type);
     if (v->pub.n > (r->size - r->at) / each)
         return ggl_fail(r->err, GGL_FORMAT,
                         "the file is truncated or damaged: %" PRIu64
@@ -194,11 +194,11 @@ static ggl_status read_key(reader *r, gguf_value *v) {
     v->pub.key = reader_string(r, "the key");
     if (r->status != GGL_OK)
         return r->status;
-    ggl_status s = gguf_check_name(v->pub.key, GGUF_KEY_MAX, "key", r->err);
+    ggl_status s = ggl_gguf_check_name(v->pub.key, GGUF_KEY_MAX, "key", r->err);
     if (s != GGL_OK)
         return s;
     s = read_value(r, v);
-    return s == GGL_OK ? s : ggl_within(r->err, s, "'%s'", gguf_show(v->pub.key).s);
+    return s == GGL_OK ? s : ggl_within(r->err, s, "'%s'", ggl_gguf_show(v->pub.key).s);
 }
 
 static ggl_status read_keys(reader *r, gguf_head *h) {
@@ -215,7 +215,7 @@ static ggl_status read_keys(reader *r, gguf_head *h) {
             size_t first = ggl_index_put(&h->by_key, h->values, i);
             if (first != i)
                 s = ggl_fail(r->err, GGL_FORMAT, "'%s' is there already, as key %zu",
-                             gguf_show(h->values[i].pub.key).s, first + 1);
+                             ggl_gguf_show(h->values[i].pub.key).s, first + 1);
         }
         if (s != GGL_OK)
             return ggl_within(r->err, s, "key %zu of %zu", i + 1, h->n_values);
@@ -236,14 +236,14 @@ static ggl_status read_dims(reader *r, ggl_gguf_tensor *t) {
     if (n_dims > GGL_MAX_DIMS)
         return ggl_fail(r->err, GGL_FORMAT,
                         "tensor '%s' has %" PRIu32 " dimensions, at most %d are supported",
-                        gguf_show(t->name).s, n_dims, GGL_MAX_DIMS);
+                        ggl_gguf_show(t->name).s, n_dims, GGL_MAX_DIMS);
     t->n_dims = (int)n_dims;
     for (int d = 0; d < t->n_dims; d++) {
         uint64_t ne = reader_u64(r, "a dimension");
         if (ne > INT64_MAX)
             return ggl_fail(r->err, GGL_FORMAT,
                             "dimension %d of tensor '%s' is %" PRIu64 ", which is out of range", d,
-                            gguf_show(t->name).s, ne);
+                            ggl_gguf_show(t->name).s, ne);
         t->ne[d] = (int64_t)ne;
     }
     return r->status;
@@ -258,16 +258,16 @@ static ggl_status read_type(reader *r, ggl_gguf_tensor *t, bool meta_only) {
     const char *foreign = type <= INT_MAX ? ggl_type_foreign_name((int)type) : NULL;
     t->type = (ggl_type)type;
     if (type <= INT_MAX && ggl_type_get((int)type))
-        return gguf_check_shape(t->name, t->type, t->n_dims, t->ne, &t->size, r->err);
+        return ggl_gguf_check_shape(t->name, t->type, t->n_dims, t->ne, &t->size, r->err);
     if (meta_only && type <= INT_MAX)
         return GGL_OK;
     if (foreign)
         return ggl_fail(r->err, GGL_UNSUPPORTED,
                         "tensor '%s' has type %s, which this build does not read",
-                        gguf_show(t->name).s, foreign);
+                        ggl_gguf_show(t->name).s, foreign);
     return ggl_fail(r->err, GGL_UNSUPPORTED,
                     "tensor '%s' has type number %" PRIu32 ", which this build does not know",
-                    gguf_show(t->name).s, type);
+                    ggl_gguf_show(t->name).s, type);
 }
 
 static ggl_status read_tensor(reader *r, ggl_gguf_tensor *t, range *x, uint64_t alignment,
@@ -275,7 +275,7 @@ static ggl_status read_tensor(reader *r, ggl_gguf_tensor *t, range *x, uint64_t 
     t->name = reader_string(r, "the tensor's name");
     if (r->status != GGL_OK)
         return r->status;
-    ggl_status s = gguf_check_name(t->name, GGUF_NAME_MAX, "tensor name", r->err);
+    ggl_status s = ggl_gguf_check_name(t->name, GGUF_NAME_MAX, "tensor name", r->err);
     if (s == GGL_OK)
         s = read_dims(r, t);
     if (s == GGL_OK)
@@ -287,13 +287,13 @@ static ggl_status read_tensor(reader *r, ggl_gguf_tensor *t, range *x, uint64_t 
     if (x->at % alignment != 0)
         return ggl_fail(r->err, GGL_FORMAT,
                         "tensor '%s' has offset %" PRIu64 ", no multiple of the alignment %" PRIu64,
-                        gguf_show(t->name).s, x->at, alignment);
+                        ggl_gguf_show(t->name).s, x->at, alignment);
     if (x->at > SIZE_MAX / 2 ||
         x->size > SIZE_MAX / 2) /* and r->size is below it: sums do not overflow */
         return ggl_fail(r->err, GGL_FORMAT,
                         "tensor '%s' has %zu bytes at offset %" PRIu64
                         ", beyond the end of any file",
-                        gguf_show(t->name).s, x->size, x->at);
+                        ggl_gguf_show(t->name).s, x->size, x->at);
     return r->status;
 }
 
@@ -334,8 +334,8 @@ static ggl_status check_overlap(const gguf_head *h, range *ranges, ggl_error *er
             return ggl_fail(err, GGL_FORMAT,
                             "the data of tensor '%s' (%zu bytes at offset %" PRIu64
                             ") overlaps that of tensor '%s' (%zu bytes at offset %" PRIu64 ")",
-                            gguf_show(h->tensors[x->i_tensor].name).s, x->size, x->at,
-                            gguf_show(h->tensors[last->i_tensor].name).s, last->size, last->at);
+                            ggl_gguf_show(h->tensors[x->i_tensor].name).s, x->size, x->at,
+                            ggl_gguf_show(h->tensors[last->i_tensor].name).s, last->size, last->at);
         last = x;
     }
     return GGL_OK;
@@ -344,7 +344,7 @@ static ggl_status check_overlap(const gguf_head *h, range *ranges, ggl_error *er
 /* Sets t->data. Fails if the address is no multiple of what the type needs. */
 static ggl_status place_tensor(const reader *r, ggl_gguf_tensor *t, uint64_t at,
                                uint64_t alignment) {
-    size_t need = gguf_type_alignment(t->type);
+    size_t need = ggl_gguf_type_alignment(t->type);
     t->data = r->data + at;
     if (t->size == 0 || (uintptr_t)t->data % need == 0)
         return GGL_OK;
@@ -352,12 +352,12 @@ static ggl_status place_tensor(const reader *r, ggl_gguf_tensor *t, uint64_t at,
         return ggl_fail(r->err, GGL_UNSUPPORTED,
                         "the bytes begin at an address that is no multiple of %zu, as tensor '%s' "
                         "of type %s needs it",
-                        need, gguf_show(t->name).s, ggl_type_get((int)t->type)->name);
+                        need, ggl_gguf_show(t->name).s, ggl_type_get((int)t->type)->name);
     return ggl_fail(r->err, GGL_UNSUPPORTED,
                     "tensor '%s' of type %s lies at byte %" PRIu64
                     ", which is no multiple of %zu: general.alignment is %" PRIu64
                     "; convert the model again with the usual alignment of %d",
-                    gguf_show(t->name).s, ggl_type_get((int)t->type)->name, at, need, alignment,
+                    ggl_gguf_show(t->name).s, ggl_type_get((int)t->type)->name, at, need, alignment,
                     GGUF_DEFAULT_ALIGNMENT);
 }
 
@@ -373,7 +373,7 @@ static ggl_status place_data(const reader *r, gguf_head *h, const range *ranges,
         uint64_t end = ranges[i].at + ranges[i].size; /* each below 2^63 */
         if (end > UINT64_MAX - data_at)
             return ggl_fail(r->err, GGL_FORMAT, "tensor '%s' ends beyond the end of any file",
-                            gguf_show(h->tensors[ranges[i].i_tensor].name).s);
+                            ggl_gguf_show(h->tensors[ranges[i].i_tensor].name).s);
         end += data_at;
         if (end > need)
             need = end;
@@ -385,7 +385,7 @@ static ggl_status place_data(const reader *r, gguf_head *h, const range *ranges,
                         "the file is truncated: it needs %" PRIu64
                         " bytes, the file has %zu: %" PRIu64 " %s missing, from tensor '%s' on",
                         need, r->size, need - r->size, need - r->size == 1 ? "is" : "are",
-                        gguf_show(h->tensors[first->i_tensor].name).s);
+                        ggl_gguf_show(h->tensors[first->i_tensor].name).s);
     ggl_status s = GGL_OK;
     for (size_t i = 0; i < h->n_tensors && s == GGL_OK; i++)
         s = place_tensor(r, &h->tensors[ranges[i].i_tensor], data_at + ranges[i].at, alignment);
@@ -393,7 +393,7 @@ static ggl_status place_data(const reader *r, gguf_head *h, const range *ranges,
 }
 
 static ggl_status read_alignment(const gguf_head *h, uint64_t *alignment, ggl_error *err) {
-    const ggl_gguf_value *v = gguf_head_find(h, "general.alignment");
+    const ggl_gguf_value *v = ggl_gguf_head_find(h, "general.alignment");
     int64_t x = GGUF_DEFAULT_ALIGNMENT;
     if (v && (v->type != GGL_GGUF_U32 || v->is_array))
         return ggl_fail(err, GGL_FORMAT, "general.alignment is %s%s, u32 is expected",
@@ -401,7 +401,7 @@ static ggl_status read_alignment(const gguf_head *h, uint64_t *alignment, ggl_er
     if (v)
         (void)ggl_gguf_integer(v, 0, &x);
     *alignment = (uint64_t)x;
-    return gguf_check_alignment(*alignment, err);
+    return ggl_gguf_check_alignment(*alignment, err);
 }
 
 static ggl_status read_tensor_table(reader *r, gguf_head *h, bool meta_only) {
@@ -467,7 +467,7 @@ static ggl_status read_magic(reader *r) {
         const char *text = foreign_format(r->data, r->size);
         ggl_str begin = {.s = (const char *)r->data, .n = r->size < 4 ? r->size : 4};
         return ggl_fail(r->err, GGL_FORMAT, "starts with '%s'%s%s%s, is no GGUF file",
-                        gguf_show(begin).s, text ? " (" : "", text ? text : "", text ? ")" : "");
+                        ggl_gguf_show(begin).s, text ? " (" : "", text ? text : "", text ? ")" : "");
     }
     reader_take(r, 4, "the header");
     return r->status;
@@ -521,18 +521,18 @@ static ggl_status read_head(reader *r, gguf_head *h, bool meta_only) {
     return s == GGL_OK ? read_tensor_table(r, h, meta_only) : s;
 }
 
-ggl_status gguf_head_read(gguf_head *h, const uint8_t *data, size_t size, bool meta_only,
+ggl_status ggl_gguf_head_read(gguf_head *h, const uint8_t *data, size_t size, bool meta_only,
                           ggl_error *err) {
     *h = (gguf_head){0};
     reader r = {.data = data, .size = size, .err = err};
     ggl_status s = size > SIZE_MAX / 2 ? ggl_fail(err, GGL_LIMIT, "%zu bytes are too many", size)
                                        : read_head(&r, h, meta_only);
     if (s != GGL_OK)
-        gguf_head_fini(h);
+        ggl_gguf_head_fini(h);
     return s;
 }
 
-void gguf_head_fini(gguf_head *h) {
+void ggl_gguf_head_fini(gguf_head *h) {
     for (size_t i = 0; h->values && i < h->n_values; i++)
         ggl_free(h->values[i].starts);
     ggl_free(h->values);

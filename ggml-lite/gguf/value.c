@@ -21,7 +21,7 @@ const char *ggl_gguf_type_name(ggl_gguf_type t) {
     return (unsigned)t <= GGL_GGUF_F64 ? type_rows[t].name : "unknown";
 }
 
-size_t gguf_type_size(ggl_gguf_type t) {
+size_t ggl_gguf_type_size(ggl_gguf_type t) {
     return (unsigned)t <= GGL_GGUF_F64 ? type_rows[t].size : 0;
 }
 
@@ -29,7 +29,7 @@ static ggl_str str_of(const char *s) {
     return (ggl_str){.s = s, .n = strlen(s)};
 }
 
-const ggl_gguf_value *gguf_head_find(const gguf_head *h, const char *key) {
+const ggl_gguf_value *ggl_gguf_head_find(const gguf_head *h, const char *key) {
     size_t i = ggl_index_find(&h->by_key, h->values, str_of(key));
     return i == SIZE_MAX ? NULL : &h->values[i].pub;
 }
@@ -44,7 +44,7 @@ const ggl_gguf_value *ggl_gguf_value_at(const ggl_gguf *f, size_t i) {
 }
 
 const ggl_gguf_value *ggl_gguf_find(const ggl_gguf *f, const char *key) {
-    return gguf_head_find(&f->parts[0].head, key);
+    return ggl_gguf_head_find(&f->parts[0].head, key);
 }
 
 size_t ggl_gguf_n_tensors(const ggl_gguf *f) {
@@ -62,7 +62,7 @@ const ggl_gguf_tensor *ggl_gguf_find_tensor(const ggl_gguf *f, const char *name)
 
 /* Element i; NULL if there is none or elements have no fixed size. */
 static const uint8_t *element(const ggl_gguf_value *v, uint64_t i) {
-    size_t size = gguf_type_size(v->type);
+    size_t size = ggl_gguf_type_size(v->type);
     return i < v->n && size > 0 ? ((const gguf_value *)v)->data + i * size : NULL;
 }
 
@@ -137,20 +137,20 @@ bool ggl_gguf_string(const ggl_gguf_value *v, uint64_t i, ggl_str *out) {
 }
 
 static int wrong_type(const ggl_gguf_value *v, const char *wanted, ggl_error *err) {
-    ggl_fail(err, GGL_FORMAT, "key '%s' is %s%s, %s is expected", gguf_show(v->key).s,
+    ggl_fail(err, GGL_FORMAT, "key '%s' is %s%s, %s is expected", ggl_gguf_show(v->key).s,
              v->is_array ? "an array of " : "", ggl_gguf_type_name(v->type), wanted);
     return -1;
 }
 
-int gguf_head_get_integer(const gguf_head *h, const char *key, int64_t *out, ggl_error *err) {
-    const ggl_gguf_value *v = gguf_head_find(h, key);
+int ggl_gguf_head_get_integer(const gguf_head *h, const char *key, int64_t *out, ggl_error *err) {
+    const ggl_gguf_value *v = ggl_gguf_head_find(h, key);
     if (!v)
         return 0;
     if (!v->is_array && ggl_gguf_integer(v, 0, out))
         return 1;
     double x;
     if (!v->is_array && v->type == GGL_GGUF_U64 && ggl_gguf_number(v, 0, &x)) {
-        ggl_fail(err, GGL_FORMAT, "key '%s' is %.0f, which is too large", gguf_show(v->key).s, x);
+        ggl_fail(err, GGL_FORMAT, "key '%s' is %.0f, which is too large", ggl_gguf_show(v->key).s, x);
         return -1;
     }
     return wrong_type(v, "an integer", err);
@@ -163,7 +163,7 @@ static int with_path(const ggl_gguf *f, int found, ggl_error *err) {
 }
 
 int ggl_gguf_get_integer(const ggl_gguf *f, const char *key, int64_t *out, ggl_error *err) {
-    return with_path(f, gguf_head_get_integer(&f->parts[0].head, key, out, err), err);
+    return with_path(f, ggl_gguf_head_get_integer(&f->parts[0].head, key, out, err), err);
 }
 
 int ggl_gguf_get_string(const ggl_gguf *f, const char *key, ggl_str *out, ggl_error *err) {

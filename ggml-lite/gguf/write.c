@@ -92,11 +92,11 @@ static ggl_str keep_name(ggl_gguf_writer *w, ggl_str name) {
 
 /* The key and the value's type: all that stands before the elements. */
 static void kv_begin(ggl_gguf_writer *w, ggl_str key, ggl_gguf_type type, bool array, uint64_t n) {
-    if (failed(w) || gguf_check_name(key, GGUF_KEY_MAX, "key", &w->err) != GGL_OK)
+    if (failed(w) || ggl_gguf_check_name(key, GGUF_KEY_MAX, "key", &w->err) != GGL_OK)
         return;
     if (!array && n != 1) {
         ggl_fail(&w->err, GGL_USAGE, "key '%s' has %" PRIu64 " values, but is no array",
-                 gguf_show(key).s, n);
+                 ggl_gguf_show(key).s, n);
         return;
     }
     if (!ggl_grow(&w->keys, &w->keys_cap, w->n_keys + 1, sizeof *w->keys)) {
@@ -122,17 +122,17 @@ static void take_alignment(ggl_gguf_writer *w, ggl_gguf_type type, bool array, c
         return;
     }
     memcpy(&alignment, data, sizeof alignment);
-    if (gguf_check_alignment(alignment, &w->err) == GGL_OK)
+    if (ggl_gguf_check_alignment(alignment, &w->err) == GGL_OK)
         w->alignment = alignment;
 }
 
 static void put_numbers(ggl_gguf_writer *w, ggl_str key, ggl_gguf_type type, bool array,
                         const void *data, uint64_t n) {
-    size_t each = gguf_type_size(type), size;
+    size_t each = ggl_gguf_type_size(type), size;
     if (failed(w))
         return;
     if (each == 0) {
-        ggl_fail(&w->err, GGL_USAGE, "key '%s': type %s is no number", gguf_show(key).s,
+        ggl_fail(&w->err, GGL_USAGE, "key '%s': type %s is no number", ggl_gguf_show(key).s,
                  ggl_gguf_type_name(type));
         return;
     }
@@ -143,7 +143,7 @@ static void put_numbers(ggl_gguf_writer *w, ggl_str key, ggl_gguf_type type, boo
     for (size_t i = 0; type == GGL_GGUF_BOOL && i < size; i++)
         if (((const uint8_t *)data)[i] > 1) {
             ggl_fail(&w->err, GGL_USAGE, "key '%s': a boolean is %d, 0 or 1 is expected",
-                     gguf_show(key).s, ((const uint8_t *)data)[i]);
+                     ggl_gguf_show(key).s, ((const uint8_t *)data)[i]);
             return;
         }
     kv_begin(w, key, type, array, n);
@@ -186,22 +186,22 @@ static ggl_status check_tensor(ggl_str name, ggl_type type, int n_dims, const in
                                bool has_data, size_t *size, ggl_error *err) {
     if (n_dims < 0 || n_dims > GGL_MAX_DIMS)
         return ggl_fail(err, GGL_USAGE, "tensor '%s' has %d dimensions, 0 to %d are supported",
-                        gguf_show(name).s, n_dims, GGL_MAX_DIMS);
+                        ggl_gguf_show(name).s, n_dims, GGL_MAX_DIMS);
     for (int d = 0; d < n_dims; d++)
         if (ne[d] < 0)
             return ggl_fail(err, GGL_USAGE, "dimension %d of tensor '%s' is %" PRId64, d,
-                            gguf_show(name).s, ne[d]);
+                            ggl_gguf_show(name).s, ne[d]);
     if (!ggl_type_get((int)type))
         return ggl_fail(err, GGL_USAGE, "tensor '%s' has type number %d, which is none",
-                        gguf_show(name).s, (int)type);
-    ggl_status s = gguf_check_shape(name, type, n_dims, ne, size, err);
+                        ggl_gguf_show(name).s, (int)type);
+    ggl_status s = ggl_gguf_check_shape(name, type, n_dims, ne, size, err);
     if (s == GGL_OK && !has_data && *size > 0)
-        s = ggl_fail(err, GGL_USAGE, "tensor '%s' has no data", gguf_show(name).s);
+        s = ggl_fail(err, GGL_USAGE, "tensor '%s' has no data", ggl_gguf_show(name).s);
     return s;
 }
 
 static void put_tensor(ggl_gguf_writer *w, writer_tensor t, const int64_t *ne) {
-    if (failed(w) || gguf_check_name(t.name, GGUF_NAME_MAX, "tensor name", &w->err) != GGL_OK ||
+    if (failed(w) || ggl_gguf_check_name(t.name, GGUF_NAME_MAX, "tensor name", &w->err) != GGL_OK ||
         check_tensor(t.name, t.type, t.n_dims, ne, t.data || t.fill, &t.size, &w->err) != GGL_OK)
         return;
     for (int d = 0; d < t.n_dims; d++)
@@ -235,7 +235,7 @@ static ggl_status check_twice(const void *array, size_t stride, size_t n, const 
         if (ggl_index_put(&x, array, i) != i) {
             ggl_str name;
             memcpy(&name, (const char *)array + i * stride, sizeof name);
-            s = ggl_fail(err, GGL_USAGE, "%s '%s' is given twice", what, gguf_show(name).s);
+            s = ggl_fail(err, GGL_USAGE, "%s '%s' is given twice", what, ggl_gguf_show(name).s);
         }
     ggl_index_fini(&x);
     return s;
@@ -312,7 +312,7 @@ struct ggl_gguf_sink {
 
 static ggl_status sink_put(ggl_gguf_sink *to, const void *data, size_t n, ggl_error *err) {
     if (to->file)
-        return os_new_file_write(to->file, data, n, err);
+        return ggl_os_new_file_write(to->file, data, n, err);
     to->memory = encode(to->memory, data, n);
     return GGL_OK;
 }
@@ -341,7 +341,7 @@ static ggl_status write_tensor(const writer_tensor *t, ggl_gguf_sink *to, ggl_er
     ggl_status s = t->fill(t->ctx, to, err);
     if (s == GGL_OK && to->left > 0)
         s = ggl_fail(err, GGL_USAGE, "%zu of %zu bytes were not given", to->left, t->size);
-    return s == GGL_OK ? s : ggl_within(err, s, "tensor '%s'", gguf_show(t->name).s);
+    return s == GGL_OK ? s : ggl_within(err, s, "tensor '%s'", ggl_gguf_show(t->name).s);
 }
 
 static ggl_status write_to(const ggl_gguf_writer *w, const layout *l, ggl_gguf_sink *to, ggl_error *err) {
@@ -364,11 +364,11 @@ static ggl_status write_to(const ggl_gguf_writer *w, const layout *l, ggl_gguf_s
 static ggl_status check_alignments(const ggl_gguf_writer *w, ggl_error *err) {
     for (size_t i = 0; i < w->n_tensors; i++) {
         const writer_tensor *t = &w->tensors[i];
-        size_t need = gguf_type_alignment(t->type);
+        size_t need = ggl_gguf_type_alignment(t->type);
         if (t->size > 0 && w->alignment < need)
             return ggl_fail(
                 err, GGL_USAGE, "general.alignment is %zu, and tensor '%s' of type %s needs %zu",
-                w->alignment, gguf_show(t->name).s, ggl_type_get((int)t->type)->name, need);
+                w->alignment, ggl_gguf_show(t->name).s, ggl_type_get((int)t->type)->name, need);
     }
     return GGL_OK;
 }
@@ -392,13 +392,13 @@ static ggl_status write_file(const ggl_gguf_writer *w, const char *path, ggl_err
     os_new_file file;
     ggl_status s = writer_check(w, &l, err);
     if (s == GGL_OK)
-        s = os_new_file_open(&file, path, err);
+        s = ggl_os_new_file_open(&file, path, err);
     if (s != GGL_OK)
         return s;
     s = write_to(w, &l, &(ggl_gguf_sink){.file = &file}, err);
     if (s == GGL_OK)
-        return os_new_file_commit(&file, err);
-    os_new_file_discard(&file);
+        return ggl_os_new_file_commit(&file, err);
+    ggl_os_new_file_discard(&file);
     return s;
 }
 

@@ -24,7 +24,7 @@ static size_t rounded(size_t size) {
     return ggl_size_align(size ? size : 1, 64, &r) ? r : 0;
 }
 
-bool offsets_take(offsets *o, size_t size, size_t *at) {
+bool ggl_offsets_take(offsets *o, size_t size, size_t *at) {
     size_t best = o->n, need = rounded(size);
     if (need == 0)
         return false;
@@ -49,7 +49,7 @@ bool offsets_take(offsets *o, size_t size, size_t *at) {
     return true;
 }
 
-bool offsets_give(offsets *o, size_t at, size_t size) {
+bool ggl_offsets_give(offsets *o, size_t at, size_t size) {
     size_t need = rounded(size), i = 0;
     while (i < o->n && o->gap[i].at < at)
         i++;
@@ -69,7 +69,7 @@ bool offsets_give(offsets *o, size_t at, size_t size) {
     return true;
 }
 
-void offsets_fini(offsets *o) {
+void ggl_offsets_fini(offsets *o) {
     ggl_free(o->gap);
     *o = (offsets){0};
 }

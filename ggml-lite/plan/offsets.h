@@ -15,8 +15,8 @@ typedef struct offsets {
 } offsets;
 
 /* Ranges begin at multiples of 64. False: out of memory, or past SIZE_MAX. */
-bool offsets_take(offsets *o, size_t size, size_t *at);
-bool offsets_give(offsets *o, size_t at, size_t size);
-void offsets_fini(offsets *o);
+bool ggl_offsets_take(offsets *o, size_t size, size_t *at);
+bool ggl_offsets_give(offsets *o, size_t at, size_t size);
+void ggl_offsets_fini(offsets *o);
 
 #endif

@@ -439,7 +439,7 @@ static ggl_status place_roots(builder *b, size_t *arena_size, ggl_error *err) {
             if (over) {
                 r->loc = over->loc;
                 over->taken_over = true;
-            } else if (!offsets_take(&free_list, r->size, &r->loc.offset)) {
+            } else if (!ggl_offsets_take(&free_list, r->size, &r->loc.offset)) {
                 s = ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
             }
             int last = last_of_wave(b, r->last); /* others of the wave may run until then */
@@ -448,11 +448,11 @@ static ggl_status place_roots(builder *b, size_t *arena_size, ggl_error *err) {
         }
         for (const ggl_tensor *d = s == GGL_OK ? dies[i] : NULL; d; d = next[d->id])
             if (!b->root[d->id].taken_over &&
-                !offsets_give(&free_list, b->root[d->id].loc.offset, b->root[d->id].size))
+                !ggl_offsets_give(&free_list, b->root[d->id].loc.offset, b->root[d->id].size))
                 s = ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
     }
     *arena_size = free_list.end;
-    offsets_fini(&free_list);
+    ggl_offsets_fini(&free_list);
     ggl_free(dies);
     ggl_free(next);
     ggl_free(done);

@@ -24,7 +24,7 @@ static void encode_block(const float *x, struct block_q2_k *b) {
         float w[RUN];
         for (int i = 0; i < RUN; i++)
             w[i] = fabsf(x[RUN * r + i]);
-        scale[r] = quant_fit_min(&how, x + RUN * r, w, RUN, code + RUN * r, &min[r]);
+        scale[r] = ggl_quant_fit_min(&how, x + RUN * r, w, RUN, code + RUN * r, &min[r]);
         max_scale = scale[r] > max_scale ? scale[r] : max_scale;
         max_min = min[r] > max_min ? min[r] : max_min;
     }

@@ -28,7 +28,7 @@ static void encode_block(const float *x, struct block_q3_k *b) {
     float scale[N_RUNS], extreme = 0.0f;
     uint8_t code[K_BLOCK];
     for (int r = 0; r < N_RUNS; r++) {
-        scale[r] = quant_fit_greedy(x + RUN * r, TOP, code + RUN * r);
+        scale[r] = ggl_quant_fit_greedy(x + RUN * r, TOP, code + RUN * r);
         extreme = fabsf(scale[r]) > fabsf(extreme) ? scale[r] : extreme;
     }
 

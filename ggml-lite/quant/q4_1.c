@@ -19,7 +19,7 @@ void ggl_q4_1_unpack(const void *block, int k, ggl_codes *out) {
 void ggl_q4_1_from_float(const float *src, void *dst, int64_t n) {
     struct block_q4_1 *b = dst;
     for (int64_t i = 0; i < n / BLOCK; i++, b++, src += BLOCK) {
-        quant_steps s = quant_even_steps(src, BLOCK, TOP);
+        quant_steps s = ggl_quant_even_steps(src, BLOCK, TOP);
         uint8_t code[BLOCK];
         for (int j = 0; j < BLOCK; j++)
             code[j] = (uint8_t)quant_step_of(&s, src[j], TOP);

@@ -65,7 +65,7 @@ static void encode_block(const quant_min_search *how, const float *x, uint8_t d_
         float rms = sqrtf(sum / (float)RUN);
         for (int i = 0; i < RUN; i++)
             w[i] = rms + fabsf(run[i]);
-        scale[r] = quant_fit_min(how, run, w, RUN, code + RUN * r, &min[r]);
+        scale[r] = ggl_quant_fit_min(how, run, w, RUN, code + RUN * r, &min[r]);
         max_scale = scale[r] > max_scale ? scale[r] : max_scale;
         max_min = min[r] > max_min ? min[r] : max_min;
     }

@@ -8,7 +8,7 @@
 
 enum { MAX_RUN = 32, RUN = QUANT_SYMMETRIC_RUN };
 
-quant_steps quant_even_steps(const float *x, int n, int top) {
+quant_steps ggl_quant_even_steps(const float *x, int n, int top) {
     float min = x[0], max = x[0], nan = quant_extreme(x, n);
     if (isnan(nan))
         return (quant_steps){.d = nan, .min = nan};
@@ -60,7 +60,7 @@ static bool min_regression(const float *x, const float *w, int n, float sum_w, f
     return true;
 }
 
-float quant_fit_min(const quant_min_search *how, const float *x, const float *w, int n,
+float ggl_quant_fit_min(const quant_min_search *how, const float *x, const float *w, int n,
                     uint8_t *code, float *min_out) {
     float min = x[0], max = x[0], sum_w = w[0], sum_x = w[0] * x[0];
     for (int i = 1; i < n; i++) {
@@ -121,7 +121,7 @@ static void put_symmetric(const int8_t *q, int top, uint8_t *code) {
         code[i] = (uint8_t)(q[i] + top);
 }
 
-float quant_fit_symmetric(const float *x, int top, uint8_t *code) {
+float ggl_quant_fit_symmetric(const float *x, int top, uint8_t *code) {
     int8_t q[RUN];
     float extreme = quant_extreme(x, RUN);
     memset(code, 0, RUN);
@@ -163,7 +163,7 @@ static bool improve_code(const float *x, int i, int top, int8_t *q, struct symme
     return true;
 }
 
-float quant_fit_greedy(const float *x, int top, uint8_t *code) {
+float ggl_quant_fit_greedy(const float *x, int top, uint8_t *code) {
     int8_t q[RUN];
     float extreme = quant_extreme(x, RUN);
     memset(code, 0, RUN);

@@ -30,7 +30,7 @@ static inline int quant_clamp(int q, int low, int high) {
 typedef struct quant_steps {
     float d, inverse, min;
 } quant_steps;
-quant_steps quant_even_steps(const float *x, int n, int top);
+quant_steps ggl_quant_even_steps(const float *x, int n, int top);
 
 /* The code of x, 0 .. top. Rounding may lead just past top, which is cut. */
 static inline int quant_step_of(const quant_steps *s, float x, int top) {
@@ -38,7 +38,7 @@ static inline int quant_step_of(const quant_steps *s, float x, int top) {
     return q < top ? q : top;
 }
 
-/* What quant_fit_min tries: scales from (top + first) / range on, n_steps more, each a tenth above
+/* What ggl_quant_fit_min tries: scales from (top + first) / range on, n_steps more, each a tenth above
  * in the numerator. */
 typedef struct quant_min_search {
     int top;
@@ -49,16 +49,16 @@ typedef struct quant_min_search {
 
 /* x[i] ~ scale * code[i] - min with codes 0 .. top, n <= 32, min not negative; w: weights of the
  * errors. Gives the scale. */
-float quant_fit_min(const quant_min_search *how, const float *x, const float *w, int n,
+float ggl_quant_fit_min(const quant_min_search *how, const float *x, const float *w, int n,
                     uint8_t *code, float *min);
 
 /* x[i] ~ scale * (code[i] - top) with codes 0 .. 2*top - 1, for 16 elements, errors weighted by
  * x^2: several scales are tried. Gives the scale, 0 (and codes 0) for tiny elements. */
 enum { QUANT_SYMMETRIC_RUN = 16 };
-float quant_fit_symmetric(const float *x, int top, uint8_t *code);
+float ggl_quant_fit_symmetric(const float *x, int top, uint8_t *code);
 
-/* As quant_fit_symmetric, but one scale is tried, and then codes are changed one by one for as long
+/* As ggl_quant_fit_symmetric, but one scale is tried, and then codes are changed one by one for as long
  * as that helps. */
-float quant_fit_greedy(const float *x, int top, uint8_t *code);
+float ggl_quant_fit_greedy(const float *x, int top, uint8_t *code);
 
 #endif

@@ -115,7 +115,7 @@ static ggl_status place_const(device *d, ggl_tensor *t, ggl_error *err) {
     return GGL_OK;
 }
 
-ggl_host_range sched_host_range(const ggl_sched *s, const ggl_tensor *t, int *index) {
+ggl_host_range ggl_sched_host_range(const ggl_sched *s, const ggl_tensor *t, int *index) {
     const char *p = t->data;
     for (*index = 0; *index < s->params.n_host; ++*index) {
         ggl_host_range r = s->params.host[*index];
@@ -159,7 +159,7 @@ static ggl_status place_copy(device *d, ggl_tensor *t, ggl_loc *loc, ggl_error *
 static ggl_host_range piece_around(const ggl_sched *s, const device *d, const ggl_tensor *t) {
     enum { HOST_PAGE = 4096 };
     int i;
-    ggl_host_range r = sched_host_range(s, t, &i);
+    ggl_host_range r = ggl_sched_host_range(s, t, &i);
     size_t most = d->b->max_buffer;
     if (most == 0 || r.size <= most)
         return r;
@@ -443,7 +443,7 @@ static int n_lanes(const ggl_sched *s) {
     return n < 1 ? 1 : n < MAX_LANES ? n : MAX_LANES;
 }
 
-ggl_status sched_build(ggl_sched *s, ggl_error *err) {
+ggl_status ggl_sched_build(ggl_sched *s, ggl_error *err) {
     size_t *seen = NULL;
     ggl_status st = ggl_graph_settle(s->g, err);
     if (st == GGL_OK)
@@ -451,7 +451,7 @@ ggl_status sched_build(ggl_sched *s, ggl_error *err) {
     if (st == GGL_OK)
         st = place_inputs(s, err);
     if (st == GGL_OK)
-        st = sched_place(s, err);
+        st = ggl_sched_place(s, err);
     if (st == GGL_OK) {
         find_trunk(s);
         seen = ggl_calloc((size_t)ggl_graph_n_ids(s->g), sizeof *seen);
@@ -464,7 +464,7 @@ ggl_status sched_build(ggl_sched *s, ggl_error *err) {
     s->n_lanes = n_lanes(s);
     ggl_free(seen);
     if (st == GGL_OK)
-        st = sched_repack_place(s, err);
+        st = ggl_sched_repack_place(s, err);
     if (st == GGL_OK)
         st = provide_all(s, err);
     if (st == GGL_OK)

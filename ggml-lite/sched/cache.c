@@ -48,7 +48,7 @@ static void put_string(bytes *b, const char *s) {
 
 static void put_tensor(bytes *b, const ggl_sched *s, const device *d, const ggl_tensor *t) {
     int i;
-    ggl_host_range r = sched_host_range(s, t, &i);
+    ggl_host_range r = ggl_sched_host_range(s, t, &i);
     put_string(b, t->name);
     put_number(b, (uint64_t)t->type);
     for (int k = 0; k < GGL_MAX_DIMS; k++)
@@ -85,7 +85,7 @@ static size_t round_up(size_t x) {
     return (x + PAGE - 1) / PAGE * PAGE;
 }
 
-size_t sched_cache_size(const ggl_sched *s, size_t *at) {
+size_t ggl_sched_cache_size(const ggl_sched *s, size_t *at) {
     bytes count = {0};
     memset(at, 0, (size_t)s->n_dev * sizeof *at);
     put_all(&count, s, at, 0, 0);
@@ -102,7 +102,7 @@ static char *head_new(const ggl_sched *s, size_t *head_size, size_t *file_size) 
     size_t *at = ggl_calloc((size_t)s->n_dev, sizeof *at);
     bytes b = {0};
     if (at) {
-        *file_size = sched_cache_size(s, at);
+        *file_size = ggl_sched_cache_size(s, at);
         *head_size = at[0];
         b.at = ggl_calloc(at[0], 1);
     }
@@ -137,13 +137,13 @@ static void note(ggl_sched *s, const char *what, const char *why) {
     snprintf(s->cache_note, sizeof s->cache_note, "%.120s %.120s", what, why);
 }
 
-void sched_cache_open(ggl_sched *s) {
+void ggl_sched_cache_open(ggl_sched *s) {
     const char *path = s->params.cache;
     const os_map_params how = {.willneed = true};
     ggl_error err = {0};
-    if (!os_file_exists(path))
+    if (!ggl_os_file_exists(path))
         return;
-    ggl_status st = os_map_open(&s->cache, path, &how, &err);
+    ggl_status st = ggl_os_map_open(&s->cache, path, &how, &err);
     if (st != GGL_OK) {
         note(s, path, err.msg);
         s->cache_use = st == GGL_FORMAT ? GGL_CACHE_NONE : GGL_CACHE_FAILED; /* empty: replaced */
@@ -162,7 +162,7 @@ void sched_cache_open(ggl_sched *s) {
     }
     note(s, path, why);
     s->cache_use = ours ? GGL_CACHE_NONE : GGL_CACHE_FAILED;
-    os_map_close(&s->cache);
+    ggl_os_map_close(&s->cache);
 }
 
 /* --- writing ---------------------------------------------------------------------------------- */
@@ -177,29 +177,29 @@ static ggl_status write_region(os_new_file *f, device *d, char *piece, ggl_error
         memset(piece + have, 0, n - have);
         st = d->b->v->download(d->b, d->region[GGL_REGION_REPACKED], at, piece, have, err);
         if (st == GGL_OK)
-            st = os_new_file_write(f, piece, n, err);
+            st = ggl_os_new_file_write(f, piece, n, err);
     }
     return st;
 }
 
-void sched_cache_write(ggl_sched *s) {
+void ggl_sched_cache_write(ggl_sched *s) {
     if (s->cache_use == GGL_CACHE_FAILED)
         return;
     os_new_file f = {.fd = -1};
     ggl_error err = {0};
     size_t head_size = 0, file_size = 0;
     char *head = head_new(s, &head_size, &file_size), *piece = ggl_calloc(PIECE, 1);
-    ggl_status st = head && piece ? os_new_file_open(&f, s->params.cache, &err)
+    ggl_status st = head && piece ? ggl_os_new_file_open(&f, s->params.cache, &err)
                                   : ggl_fail(&err, GGL_NOMEM, "out of memory");
     bool open = st == GGL_OK;
     if (open)
-        st = os_new_file_write(&f, head, head_size, &err);
+        st = ggl_os_new_file_write(&f, head, head_size, &err);
     for (int k = 0; k < s->n_dev && st == GGL_OK; k++)
         st = write_region(&f, &s->dev[k], piece, &err);
     if (st == GGL_OK)
-        st = os_new_file_commit(&f, &err);
+        st = ggl_os_new_file_commit(&f, &err);
     else if (open)
-        os_new_file_discard(&f);
+        ggl_os_new_file_discard(&f);
     ggl_free(head);
     ggl_free(piece);
     s->cache_use = st == GGL_OK ? GGL_CACHE_WRITTEN : GGL_CACHE_FAILED;

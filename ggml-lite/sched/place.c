@@ -24,7 +24,7 @@ static const char *refusal_there(const ggl_sched *s, int k, const ggl_tensor *t,
 }
 
 /* "linear (blk.3 q, llama.arch:31) with weights of type iq2_xs" */
-const char *sched_node_text(const ggl_tensor *t, char *buf, size_t size) {
+const char *ggl_sched_node_text(const ggl_tensor *t, char *buf, size_t size) {
     const ggl_tensor *w = NULL;
     for (int i = 0; i < t->n_src && !w; i++)
         w = t->src[i] && ggl_is_of_weight(t->src[i]) ? t->src[i] : NULL;
@@ -96,7 +96,7 @@ static ggl_status place_node(ggl_sched *s, const ggl_tensor *t, ggl_error *err) 
     char text[512];
     if (f.why && (f.used < 0 || s->params.strict))
         return ggl_fail(err, GGL_UNSUPPORTED, "%s does not run on %s: %s%s",
-                        sched_node_text(f.refused, text, sizeof text), s->dev[k].b->name, f.why,
+                        ggl_sched_node_text(f.refused, text, sizeof text), s->dev[k].b->name, f.why,
                         f.used < 0 ? "; and no other backend of this run has it" : "");
     if (f.why) {
         if (!ggl_grow(&s->fallback, &s->cap_fallbacks, s->n_fallbacks + 1, sizeof *s->fallback))
@@ -107,7 +107,7 @@ static ggl_status place_node(ggl_sched *s, const ggl_tensor *t, ggl_error *err) 
     return GGL_OK;
 }
 
-ggl_status sched_place(ggl_sched *s, ggl_error *err) {
+ggl_status ggl_sched_place(ggl_sched *s, ggl_error *err) {
     ggl_status st = GGL_OK;
     for (int i = 0; i < ggl_graph_n_nodes(s->g) && st == GGL_OK; i++)
         if (ggl_graph_node(s->g, i)->computed)

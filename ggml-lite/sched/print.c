@@ -140,7 +140,7 @@ static void print_fallbacks(const ggl_sched *s, FILE *out) {
         const fallback *f = &s->fallback[i];
         char text[512];
         ggl_fprint(out, "on %s, not %s: %s: %s\n", s->dev[f->used].b->name,
-                   s->dev[f->wished].b->name, sched_node_text(f->refused, text, sizeof text),
+                   s->dev[f->wished].b->name, ggl_sched_node_text(f->refused, text, sizeof text),
                    f->why);
     }
 }

@@ -95,7 +95,7 @@ static ggl_status place_on(readers *r, int k, ggl_error *err) {
     return r->no_memory ? no_memory(err) : place(&s->dev[k], err);
 }
 
-ggl_status sched_repack_place(ggl_sched *s, ggl_error *err) {
+ggl_status ggl_sched_repack_place(ggl_sched *s, ggl_error *err) {
     size_t n_ids = (size_t)ggl_graph_n_ids(s->g);
     if (s->params.no_repack)
         return GGL_OK;
@@ -134,9 +134,9 @@ static ggl_status repack_device(ggl_sched *s, int k, ggl_error *err) {
         ggl_status st = d->b->v->repack(d->b, to, d->repacked[t->id].offset, t, err);
         if (st != GGL_OK)
             return ggl_within(err, st, "repacking %s", t->name);
-        if (sched_host_range(s, t, &range).mapped && !still_read(s, t, k + 1))
-            os_map_drop(t->data, t->size);
-        st = sched_loaded(s, t->size, err);
+        if (ggl_sched_host_range(s, t, &range).mapped && !still_read(s, t, k + 1))
+            ggl_os_map_drop(t->data, t->size);
+        st = ggl_sched_loaded(s, t->size, err);
         if (st != GGL_OK)
             return st;
     }
@@ -163,7 +163,7 @@ static ggl_status take_region(ggl_sched *s, device *d, size_t at, ggl_error *err
     return GGL_OK;
 }
 
-ggl_status sched_repack(ggl_sched *s, ggl_error *err) {
+ggl_status ggl_sched_repack(ggl_sched *s, ggl_error *err) {
     bool any = false;
     size_t *at = ggl_calloc((size_t)s->n_dev, sizeof *at);
     if (!at)
@@ -172,8 +172,8 @@ ggl_status sched_repack(ggl_sched *s, ggl_error *err) {
         any = any || s->dev[k].repack.n > 0;
     bool keep = s->params.cache && any;
     if (keep)
-        sched_cache_open(s);
-    sched_cache_size(s, at);
+        ggl_sched_cache_open(s);
+    ggl_sched_cache_size(s, at);
     ggl_status st = GGL_OK;
     for (int k = 0; k < s->n_dev && st == GGL_OK; k++) {
         if (s->dev[k].repacked_size == 0)
@@ -184,6 +184,6 @@ ggl_status sched_repack(ggl_sched *s, ggl_error *err) {
     }
     ggl_free(at);
     if (st == GGL_OK && keep && s->cache_use != GGL_CACHE_READ)
-        sched_cache_write(s);
+        ggl_sched_cache_write(s);
     return st;
 }

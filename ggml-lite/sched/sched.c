@@ -20,7 +20,7 @@ ggl_status ggl_sched_new(ggl_sched **out, ggl_graph *g, const ggl_sched_params *
     s->dev = ggl_calloc((size_t)p->n_backends, sizeof *s->dev);
     s->n_dev = s->dev ? p->n_backends : 0;
     ggl_status st =
-        s->dev ? sched_build(s, err) : ggl_fail(err, GGL_NOMEM, "out of memory for the schedule");
+        s->dev ? ggl_sched_build(s, err) : ggl_fail(err, GGL_NOMEM, "out of memory for the schedule");
     if (st != GGL_OK) {
         ggl_sched_free(s);
         return st;
@@ -78,7 +78,7 @@ void ggl_sched_free(ggl_sched *s) {
     ggl_free(s->input_at);
     ggl_free(s->input_n);
     ggl_free(s->staging);
-    os_map_close(&s->cache);
+    ggl_os_map_close(&s->cache);
     ggl_free(s);
 }
 
@@ -117,7 +117,7 @@ static ggl_status upload_all(ggl_sched *s, device *d, ggl_error *err) {
         st = d->b->v->upload(d->b, d->region[loc.region], loc.offset, t->data, t->size, err);
         if (st != GGL_OK)
             return ggl_within(err, st, "upload of %s", t->name);
-        st = sched_loaded(s, t->size, err);
+        st = ggl_sched_loaded(s, t->size, err);
     }
     return st;
 }
@@ -137,7 +137,7 @@ static ggl_status device_alloc(ggl_sched *s, device *d, ggl_error *err) {
     return st == GGL_OK ? upload_all(s, d, err) : st;
 }
 
-ggl_status sched_loaded(ggl_sched *s, size_t size, ggl_error *err) {
+ggl_status ggl_sched_loaded(ggl_sched *s, size_t size, ggl_error *err) {
     s->load_done += size;
     if (s->params.progress &&
         !s->params.progress(s->params.progress_ctx, s->load_done, s->load_total))
@@ -159,7 +159,7 @@ ggl_status ggl_sched_alloc(ggl_sched *s, ggl_error *err) {
         if (st != GGL_OK)
             return st;
     }
-    ggl_status st = sched_repack(s, err);
+    ggl_status st = ggl_sched_repack(s, err);
     if (st != GGL_OK)
         return st;
     s->input = ggl_calloc(s->input_size, (size_t)s->n_lanes + (s->n_lanes > 1));

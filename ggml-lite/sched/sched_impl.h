@@ -124,26 +124,26 @@ struct ggl_sched {
     char cache_note[256];
 };
 
-ggl_status sched_build(ggl_sched *s, ggl_error *err);
+ggl_status ggl_sched_build(ggl_sched *s, ggl_error *err);
 /* A node for people, with the type of its weights if it has any; returns buf. */
-const char *sched_node_text(const ggl_tensor *t, char *buf, size_t size);
+const char *ggl_sched_node_text(const ggl_tensor *t, char *buf, size_t size);
 /* Sets s->backend, and s->fallback for what runs elsewhere than wished. */
-ggl_status sched_place(ggl_sched *s, ggl_error *err);
+ggl_status ggl_sched_place(ggl_sched *s, ggl_error *err);
 /* The host range that holds the weight; the weight by itself if there is none. */
-ggl_host_range sched_host_range(const ggl_sched *s, const ggl_tensor *t, int *index);
+ggl_host_range ggl_sched_host_range(const ggl_sched *s, const ggl_tensor *t, int *index);
 
 /* Tells params.progress; GGL_CANCELLED if it says so. */
-ggl_status sched_loaded(ggl_sched *s, size_t size, ggl_error *err);
+ggl_status ggl_sched_loaded(ggl_sched *s, size_t size, ggl_error *err);
 
 /* Which weights are repacked, and where to. After segments are cut. */
-ggl_status sched_repack_place(ggl_sched *s, ggl_error *err);
+ggl_status ggl_sched_repack_place(ggl_sched *s, ggl_error *err);
 /* Takes the memory and lays them out, or finds them in the file. */
-ggl_status sched_repack(ggl_sched *s, ggl_error *err);
+ggl_status ggl_sched_repack(ggl_sched *s, ggl_error *err);
 
 /* Offset in the file of the region of each device, [n_dev]; the file's size. */
-size_t sched_cache_size(const ggl_sched *s, size_t *at);
+size_t ggl_sched_cache_size(const ggl_sched *s, size_t *at);
 /* Maps params.cache into s->cache if it is what this run would write; else the reason is noted. */
-void sched_cache_open(ggl_sched *s);
-void sched_cache_write(ggl_sched *s);
+void ggl_sched_cache_open(ggl_sched *s);
+void ggl_sched_cache_write(ggl_sched *s);
 
 #endif

@@ -506,7 +506,7 @@ void llm_json_free(llm_json *doc) {
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-const json_value *json_get(const json_value *v, const char *name) {
+const json_value *llm_json_get(const json_value *v, const char *name) {
     const size_t n = strlen(name);
     for (size_t i = 0; v && v->kind == JSON_OBJECT && i < v->n; i++)
         if (v->item[v->n + i].n == n && memcmp(v->item[v->n + i].s, name, n) == 0)
@@ -514,16 +514,16 @@ const json_value *json_get(const json_value *v, const char *name) {
     return NULL;
 }
 
-const json_value *json_get_kind(const json_value *v, const char *name, json_kind kind) {
-    const json_value *x = json_get(v, name);
+const json_value *llm_json_get_kind(const json_value *v, const char *name, json_kind kind) {
+    const json_value *x = llm_json_get(v, name);
     return x && x->kind == kind ? x : NULL;
 }
 
-bool json_is(const json_value *v, const char *s) {
+bool llm_json_is(const json_value *v, const char *s) {
     return v && v->kind == JSON_STRING && v->n == strlen(s) && memcmp(v->s, s, v->n) == 0;
 }
 
-const char *json_kind_text(json_kind kind) {
+const char *llm_json_kind_text(json_kind kind) {
     static const char *const text[] = {"null", "true or false", "a number", "a string", "an array", "an object"};
     return text[kind];
 }

@@ -6,7 +6,7 @@
  *
  *     llm_json *doc;
  *     if (llm_json_read(&doc, "config.json", LIMIT, &err) == GGL_OK)
- *         n = json_get(&doc->root, "hidden_size");     // NULL: absent, or the root is no object
+ *         n = llm_json_get(&doc->root, "hidden_size");     // NULL: absent, or the root is no object
  */
 #ifndef LLM_JSON_H
 #define LLM_JSON_H
@@ -62,10 +62,10 @@ GGL_NODISCARD ggl_status llm_json_read(llm_json **out, const char *path, size_t 
 void llm_json_free(llm_json *doc);
 
 /* An object's value; NULL if there is none of that name, or v is NULL or no object. */
-const json_value *json_get(const json_value *v, const char *name);
+const json_value *llm_json_get(const json_value *v, const char *name);
 /* Like that, of a kind. */
-const json_value *json_get_kind(const json_value *v, const char *name, json_kind kind);
-bool json_is(const json_value *v, const char *s); /* v is the string s */
-const char *json_kind_text(json_kind kind);       /* "an object" */
+const json_value *llm_json_get_kind(const json_value *v, const char *name, json_kind kind);
+bool llm_json_is(const json_value *v, const char *s); /* v is the string s */
+const char *llm_json_kind_text(json_kind kind);       /* "an object" */
 
 #endif

@@ -19,25 +19,25 @@ static bool engine_key(arch_eval *ev, const char *name, double most, int64_t *ou
     bool number =
         !k.is_list && k.type == LLM_ARCH_NUMBER && ev->src->get_item(ev->src->ctx, &k, 0, &item);
     if (!number)
-        return arch_source_error(ev, "key %s is %s, and a whole number is wanted", key,
+        return llm_arch_source_error(ev, "key %s is %s, and a whole number is wanted", key,
                                  k.is_list                   ? "a list"
                                  : k.type == LLM_ARCH_STRING ? "a string"
                                                              : "true or false");
     if (!(item.number >= 1 && item.number <= most) || item.number != floor(item.number))
-        return arch_source_error(ev,
+        return llm_arch_source_error(ev,
                                  "key %s is %.12g, and a whole number from 1 to %.12g is wanted",
                                  key, isnan(item.number) ? NAN : item.number, most);
     *out = (int64_t)item.number;
     return true;
 }
 
-bool arch_find_family(arch_eval *ev) {
+bool llm_arch_find_family(arch_eval *ev) {
     const llm_arch *a = ev->arch;
     llm_arch_key k;
     llm_arch_item item = {0};
     if (!ev->src->find_key(ev->src->ctx, "general.architecture", &k) || k.is_list ||
         k.type != LLM_ARCH_STRING || !ev->src->get_item(ev->src->ctx, &k, 0, &item)) {
-        arch_source_error(ev, "key general.architecture is missing, or no string");
+        llm_arch_source_error(ev, "key general.architecture is missing, or no string");
         return false;
     }
     for (int i = 0; i < a->n_family; i++)
@@ -48,7 +48,7 @@ bool arch_find_family(arch_eval *ev) {
         }
     char shown[4 * 64 + 1]; /* a zero byte, too, is seen */
     ggl_show(shown, sizeof shown, item.string.s, item.string.n < 64 ? item.string.n : 64);
-    ev->status = arch_fail(ev->err, GGL_FORMAT, a->family_place[0], NULL, NULL,
+    ev->status = llm_arch_fail(ev->err, GGL_FORMAT, a->family_place[0], NULL, NULL,
                            "%s has the architecture '%s', which is none of this descriptor's",
                            ev->src->name, shown);
     return false;
@@ -61,7 +61,7 @@ static bool has_rows_for_tokens(arch_eval *ev, int64_t own) {
         !k.is_list || k.n <= (uint64_t)own)
         return true;
     const unsigned long long n = k.n, rows = (unsigned long long)own;
-    arch_source_error(ev,
+    llm_arch_source_error(ev,
                       "the tokenizer has %llu tokens and %s.vocab_size is %llu: the model has no "
                       "rows for the last %llu, which a prompt may hold. Convert it again, by "
                       "llm-convert --extra-tokens cut",
@@ -91,13 +91,13 @@ static bool bind_predefined(arch_eval *ev) {
             return false;
         }
         if (k < 2)
-            ev->global[slots[k]].v = arch_tensor(t);
+            ev->global[slots[k]].v = llm_arch_tensor_value(t);
     }
     ev->global[SLOT_TOKEN].v.range = ev->n_vocab;
     ev->global[SLOT_POS].v.range = ev->n_ctx;
     ev->global[SLOT_POS].v.number_too = true;
-    ev->global[SLOT_N_CTX].v = arch_number((double)ev->n_ctx);
-    ev->global[SLOT_N_VOCAB].v = arch_number((double)ev->n_vocab);
+    ev->global[SLOT_N_CTX].v = llm_arch_number((double)ev->n_ctx);
+    ev->global[SLOT_N_VOCAB].v = llm_arch_number((double)ev->n_vocab);
     ev->global[SLOT_N_CTX].v.text = "n_ctx";
     ev->global[SLOT_N_VOCAB].v.text = "n_vocab";
     for (int k = 0; k < SLOT_FIRST_FREE; k++)
@@ -105,16 +105,16 @@ static bool bind_predefined(arch_eval *ev) {
     return true;
 }
 
-bool arch_eval_init(arch_eval *ev) {
+bool llm_arch_eval_init(arch_eval *ev) {
     static const int slots[] = {SLOT_ARCH, SLOT_PI, SLOT_INF};
     ev->global = ggl_calloc((size_t)ev->arch->n_global, sizeof *ev->global);
     ev->line_ran = ggl_calloc((size_t)ev->arch->n_lines, 1);
     if (!ev->global || !ev->line_ran)
-        return arch_nomem(ev), false;
+        return llm_arch_nomem(ev), false;
     ev->global[SLOT_ARCH].v =
         (arch_value){.kind = VAL_STRING, .str = {ev->family, strlen(ev->family)}};
-    ev->global[SLOT_PI].v = arch_number(3.14159265358979323846);
-    ev->global[SLOT_INF].v = arch_number(HUGE_VAL);
+    ev->global[SLOT_PI].v = llm_arch_number(3.14159265358979323846);
+    ev->global[SLOT_INF].v = llm_arch_number(HUGE_VAL);
     for (int k = 0; k < 3; k++)
         ev->global[slots[k]].bound = true;
     return true;
@@ -122,7 +122,7 @@ bool arch_eval_init(arch_eval *ev) {
 
 static bool prepare(arch_eval *ev, const llm_arch_params *params) {
     int64_t n_ctx, n_vocab;
-    if (!arch_find_family(ev) || !engine_key(ev, "context_length", 0x1p53, &n_ctx) ||
+    if (!llm_arch_find_family(ev) || !engine_key(ev, "context_length", 0x1p53, &n_ctx) ||
         !engine_key(ev, "vocab_size", INT32_MAX, &n_vocab))
         return false;
     ev->n_ctx = params && params->n_ctx ? params->n_ctx : ggl_graph_get_params(ev->g)->n_pos;
@@ -130,14 +130,14 @@ static bool prepare(arch_eval *ev, const llm_arch_params *params) {
         return false;
     ev->n_vocab = params && params->n_vocab ? params->n_vocab : find_n_vocab(ev, n_vocab);
     if (ev->n_vocab < 1 || ev->n_vocab > INT32_MAX) {
-        arch_source_error(ev,
+        llm_arch_source_error(ev,
                           "the size of the vocabulary is not known: there is no %s.vocab_size, "
                           "tokenizer.ggml.tokens or token_embd.weight",
                           ev->family);
         return false;
     }
     ggl_graph_set_group(ev->g, -1);
-    return arch_eval_init(ev) && bind_predefined(ev);
+    return llm_arch_eval_init(ev) && bind_predefined(ev);
 }
 
 static bool give_logits(arch_eval *ev) {
@@ -146,29 +146,29 @@ static bool give_logits(arch_eval *ev) {
     arch_place end = {&ev->arch->text, (uint32_t)(ev->arch->text.n > 0 ? ev->arch->text.n - 1 : 0),
                       1};
     if (!s->bound) {
-        arch_error(ev, end,
+        llm_arch_error(ev, end,
                    "'logits' has no value at the end: it is assigned in a layer, or in a branch "
                    "not taken");
         return false;
     }
     if (s->v.kind != VAL_TENSOR) {
-        arch_error(ev, s->place, "logits is to be a tensor: %s",
-                   arch_value_text(&s->v, text, sizeof text));
+        llm_arch_error(ev, s->place, "logits is to be a tensor: %s",
+                   llm_arch_value_text(&s->v, text, sizeof text));
         return false;
     }
     ggl_tensor *t = s->v.t;
     if (t->n_dims != 1 || t->ne[0] != ev->n_vocab || !ggl_is_batched(t)) {
-        arch_error_hint(ev, GGL_SHAPE, s->place, NULL,
+        llm_arch_error_hint(ev, GGL_SHAPE, s->place, NULL,
                         "logits is %s%s, and a score for each of n_vocab = %lld tokens is wanted",
                         ggl_is_batched(t) ? "" : "a constant ",
                         ggl_shape_text(t, shape, sizeof shape), (long long)ev->n_vocab);
         return false;
     }
     ggl_graph_output(ev->g, "logits", t);
-    return arch_graph_ok(ev, s->place) && arch_check_use(ev, t);
+    return llm_arch_graph_ok(ev, s->place) && llm_arch_check_use(ev, t);
 }
 
-void arch_eval_fini(arch_eval *ev) {
+void llm_arch_eval_fini(arch_eval *ev) {
     ggl_free(ev->global);
     ggl_free(ev->weight);
     ggl_free(ev->weight_name);
@@ -182,17 +182,17 @@ void arch_eval_fini(arch_eval *ev) {
     ggl_free(ev->ignore);
     ggl_free(ev->line_ran);
     ggl_free(ev->notes);
-    arch_known_free(ev->known);
+    llm_arch_known_free(ev->known);
     ggl_arena_fini(&ev->arena);
 }
 
 ggl_status llm_arch_build(const llm_arch *arch, const llm_arch_source *source,
                           const llm_arch_params *params, ggl_graph *graph, llm_arch_result *result,
                           ggl_error *err) {
-    return arch_build_with(arch, source, params, graph, result, NULL, NULL, err);
+    return llm_arch_build_with(arch, source, params, graph, result, NULL, NULL, err);
 }
 
-ggl_status arch_build_with(const llm_arch *arch, const llm_arch_source *source,
+ggl_status llm_arch_build_with(const llm_arch *arch, const llm_arch_source *source,
                       const llm_arch_params *params, ggl_graph *graph, llm_arch_result *result,
                       const arch_converter *convert, struct arch_conversion *conv, ggl_error *err) {
     arch_eval ev = {
@@ -203,18 +203,18 @@ ggl_status arch_build_with(const llm_arch *arch, const llm_arch_source *source,
     if (result)
         *result = (llm_arch_result){0};
     bool ok = prepare(&ev, params);
-    if (ok && !(arch_run(&ev, arch->body) && arch_place_parts(&ev) && give_logits(&ev) && arch_check_unused(&ev))) {
+    if (ok && !(llm_arch_run(&ev, arch->body) && llm_arch_place_parts(&ev) && give_logits(&ev) && llm_arch_check_unused(&ev))) {
         ok = false;
         if (!convert)
-            arch_report_keys_before(&ev);
+            llm_arch_report_keys_before(&ev);
     }
-    ok = ok && (convert ? convert->expand_ignored(&ev) : arch_check_source(&ev));
+    ok = ok && (convert ? convert->expand_ignored(&ev) : llm_arch_check_source(&ev));
     if (result) {
         *result = (llm_arch_result){ev.family, ev.n_vocab, ev.n_layer, ev.notes, ev.line_ran};
         ev.notes = NULL;
         ev.line_ran = NULL;
     }
-    arch_eval_fini(&ev);
+    llm_arch_eval_fini(&ev);
     if (!ok && ev.status == GGL_OK)
         return ggl_fail(err, GGL_NOMEM, "%s: out of memory", arch->text.name);
     return ev.status;

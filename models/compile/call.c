@@ -34,7 +34,7 @@ static bool bind_args(call *c) {
         int i = e->arg[k].name ? 0 : k;
         while (e->arg[k].name && strcmp(fn->param[i].name, e->arg[k].name) != 0)
             i++;
-        arch_value v = arch_eval_expr(c->ev, e->arg[k].value);
+        arch_value v = llm_arch_eval_expr(c->ev, e->arg[k].value);
         if (v.kind == VAL_FAIL)
             return false;
         bind_param(c, i, &v);
@@ -46,7 +46,7 @@ static bool bind_defaults(call *c) {
     for (int k = 0; k < c->fn->n_param; k++) {
         if (c->frame.local[k].bound)
             continue;
-        arch_value v = arch_eval_expr(c->ev, c->fn->param[k].fallback);
+        arch_value v = llm_arch_eval_expr(c->ev, c->fn->param[k].fallback);
         if (v.kind == VAL_FAIL)
             return false;
         bind_param(c, k, &v);
@@ -70,14 +70,14 @@ static void sort_args(call *c) {
 /* Every state has its `keep`; a body that is not left by `return` gives nothing. */
 static bool run_body(call *c) {
     arch_eval *ev = c->ev;
-    arch_run(ev, c->fn->body);
+    llm_arch_run(ev, c->fn->body);
     for (int k = 0; k < c->fn->n_local && ev->status == GGL_OK; k++)
         if (c->frame.local[k].state && !c->frame.local[k].kept)
-            arch_error(ev, c->frame.local[k].place,
+            llm_arch_error(ev, c->frame.local[k].place,
                        "state '%s' is never given a new value: 'keep %s = ..'", c->fn->local[k],
                        c->fn->local[k]);
     if (ev->status == GGL_OK && !c->frame.result)
-        arch_error(ev, c->fn->place, "'%s' ends without 'return'", c->fn->name);
+        llm_arch_error(ev, c->fn->place, "'%s' ends without 'return'", c->fn->name);
     return ev->status == GGL_OK;
 }
 
@@ -87,8 +87,8 @@ static bool begin_body(call *c) {
     arch_eval *ev = c->ev;
     ggl_tensor **param = ggl_body_begin(ev->g, c->src, c->n_src);
     if (!param) {
-        if (arch_graph_ok(ev, c->e->mark))
-            arch_nomem(ev);
+        if (llm_arch_graph_ok(ev, c->e->mark))
+            llm_arch_nomem(ev);
         return false;
     }
     for (int k = 0, i = 0; k < c->fn->n_param; k++) {
@@ -110,9 +110,9 @@ static ggl_tensor *pack(call *c, int n_tensors) {
         if (n_tensors == 1)
             return t;
         int64_t count = ggl_count(t);
-        ggl_tensor *flat = arch_reshape(ev, c->e->mark, t, 1, &count, NULL);
+        ggl_tensor *flat = llm_arch_reshape(ev, c->e->mark, t, 1, &count, NULL);
         all = !all || !flat ? flat
-                            : arch_node(ev, c->e->mark, GGL_OP_CONCAT, (ggl_tensor *[]){all, flat},
+                            : llm_arch_node(ev, c->e->mark, GGL_OP_CONCAT, (ggl_tensor *[]){all, flat},
                                         2, (double[]){0}, 1);
         if (!all)
             return NULL;
@@ -131,8 +131,8 @@ static bool unpack(call *c, ggl_tensor *all, int n_tensors) {
         ggl_tensor *t = all;
         if (n_tensors > 1) {
             int64_t count = ggl_count(v->t);
-            t = arch_split_one(ev, c->e->mark, all, 0, first, count, NULL);
-            t = t ? arch_reshape(ev, c->e->mark, t, v->t->n_dims, v->t->ne, v->t->dim_name) : NULL;
+            t = llm_arch_split_one(ev, c->e->mark, all, 0, first, count, NULL);
+            t = t ? llm_arch_reshape(ev, c->e->mark, t, v->t->n_dims, v->t->ne, v->t->dim_name) : NULL;
             first += count;
         }
         if (!t)
@@ -158,7 +158,7 @@ static bool run_as_node(call *c) {
     for (int k = 0; ok && k < c->frame.n_result; k++)
         n_tensors += c->frame.result[k].kind == VAL_TENSOR;
     if (ok && n_tensors == 0) {
-        arch_error(ev, c->fn->place, "'%s' returns no tensor", c->fn->name);
+        llm_arch_error(ev, c->fn->place, "'%s' returns no tensor", c->fn->name);
         return false;
     }
     ggl_tensor *result = ok ? pack(c, n_tensors) : NULL;
@@ -166,12 +166,12 @@ static bool run_as_node(call *c) {
         return false;
     const char *name = c->fn->op && c->fn->text->prelude && c->plain ? c->fn->name : NULL;
     ggl_tensor *t = ggl_body_end(ev->g, name, result, c->num, c->n_num);
-    if (!arch_graph_ok(ev, c->e->mark) || !t)
+    if (!llm_arch_graph_ok(ev, c->e->mark) || !t)
         return false;
-    if (!arch_push(ev, &ev->call, &ev->cap_call, ev->n_call + 1, sizeof *ev->call))
+    if (!llm_arch_push(ev, &ev->call, &ev->cap_call, ev->n_call + 1, sizeof *ev->call))
         return false;
     ev->call[ev->n_call++] = t;
-    arch_note_made(ev, c->e->mark, t);
+    llm_arch_note_made(ev, c->e->mark, t);
     return unpack(c, t, n_tensors);
 }
 
@@ -201,30 +201,30 @@ static arch_value *keep_results(call *c, int *n) {
     mark_siblings(ev, c->frame.result, *n);
     arch_value *out = ggl_arena_alloc(&ev->arena, (size_t)*n, sizeof *out);
     if (!out)
-        return arch_nomem(ev), NULL;
+        return llm_arch_nomem(ev), NULL;
     memcpy(out, c->frame.result, (size_t)*n * sizeof *out);
     return out;
 }
 
-arch_value *arch_call_fn(arch_eval *ev, const arch_expr *e, int *n) {
+arch_value *llm_arch_call_fn(arch_eval *ev, const arch_expr *e, int *n) {
     const arch_stmt *at = ev->at;
     arch_value *out = NULL;
     if (ev->n_frames == ARCH_MAX_CALLS)
-        return arch_error_hint(ev, GGL_LIMIT, e->mark, NULL, "calls are nested more than %d deep",
+        return llm_arch_error_hint(ev, GGL_LIMIT, e->mark, NULL, "calls are nested more than %d deep",
                                ARCH_MAX_CALLS),
                NULL;
     if (e->fn->recurrent && ev->in_recurrent)
-        return arch_error(ev, e->mark,
+        return llm_arch_error(ev, e->mark,
                           "'%s' has a state, and so has the function that calls it: one within the "
                           "other is not possible",
                           e->name),
                NULL;
-    if (!arch_step(ev, e->mark, e->fn->n_local))
+    if (!llm_arch_step(ev, e->mark, e->fn->n_local))
         return NULL;
     call *c = ggl_calloc(1, sizeof *c);
     arch_slot *local = ggl_calloc((size_t)e->fn->n_local + 1, sizeof *local);
     if (!c || !local) {
-        arch_nomem(ev);
+        llm_arch_nomem(ev);
     } else {
         *c = (call){.ev = ev,
                     .e = e,
@@ -248,6 +248,6 @@ arch_value *arch_call_fn(arch_eval *ev, const arch_expr *e, int *n) {
     return out;
 }
 
-arch_value *arch_call(arch_eval *ev, const arch_expr *e, int *n) {
-    return e->callee == CALL_FN ? arch_call_fn(ev, e, n) : arch_call_primitive(ev, e, n);
+arch_value *llm_arch_call(arch_eval *ev, const arch_expr *e, int *n) {
+    return e->callee == CALL_FN ? llm_arch_call_fn(ev, e, n) : llm_arch_call_primitive(ev, e, n);
 }

@@ -174,22 +174,22 @@ struct arch_converter {
 
 #define ARCH_FAIL ((arch_value){.kind = VAL_FAIL})
 /* Reports at a place, with the chain of calls; returns a VAL_FAIL. The first error stays. */
-arch_value arch_error(arch_eval *ev, arch_place p, const char *fmt, ...) GGL_PRINTF(3, 4);
-arch_value arch_error_hint(arch_eval *ev, ggl_status s, arch_place p, const char *hint,
+arch_value llm_arch_error(arch_eval *ev, arch_place p, const char *fmt, ...) GGL_PRINTF(3, 4);
+arch_value llm_arch_error_hint(arch_eval *ev, ggl_status s, arch_place p, const char *hint,
                            const char *fmt, ...) GGL_PRINTF(5, 6);
 /* "model.gguf: error: .."; returns false. */
-bool arch_source_error(arch_eval *ev, const char *fmt, ...) GGL_PRINTF(2, 3);
-arch_value arch_nomem(arch_eval *ev);
+bool llm_arch_source_error(arch_eval *ev, const char *fmt, ...) GGL_PRINTF(2, 3);
+arch_value llm_arch_nomem(arch_eval *ev);
 /* The descriptor's place: of what happens within the prelude, the descriptor's call of it. */
-arch_place arch_users_place(const arch_eval *ev, arch_place p);
+arch_place llm_arch_users_place(const arch_eval *ev, arch_place p);
 /* How p was reached: "  (in f, called from x.arch:3:4)", or ""; within the prelude, whose calls are shown at
- * arch_users_place, "  (in conv at prelude.arch:3:4)". */
-const char *arch_chain(arch_eval *ev, arch_place p);
-const char *arch_strdup(arch_eval *ev, const char *s);  /* in the arena */
-bool arch_step(arch_eval *ev, arch_place p, int64_t n); /* false: too many steps */
+ * llm_arch_users_place, "  (in conv at prelude.arch:3:4)". */
+const char *llm_arch_chain(arch_eval *ev, arch_place p);
+const char *llm_arch_strdup(arch_eval *ev, const char *s);  /* in the arena */
+bool llm_arch_step(arch_eval *ev, arch_place p, int64_t n); /* false: too many steps */
 /* The same for matching a name with so many patterns. */
-bool arch_step_patterns(arch_eval *ev, size_t n, ggl_str name);
-bool arch_push(arch_eval *ev, void *array, size_t *cap, size_t n, size_t size);
+bool llm_arch_step_patterns(arch_eval *ev, size_t n, ggl_str name);
+bool llm_arch_push(arch_eval *ev, void *array, size_t *cap, size_t n, size_t size);
 /* Room for n elements in all, in a table of names that may not have been made yet. */
 static inline ggl_status arch_index_room(ggl_index *x, const void *array, size_t n, size_t stride,
                                          ggl_error *err) {
@@ -198,130 +198,130 @@ static inline ggl_status arch_index_room(ggl_index *x, const void *array, size_t
 }
 
 /* value.c */
-arch_value arch_number(double x);
-arch_value arch_bool(bool b);
-arch_value arch_tensor(ggl_tensor *t);
-arch_value arch_none(const char *missing);
-const char *arch_kind_text(const arch_value *v); /* "a number", .. */
+arch_value llm_arch_number(double x);
+arch_value llm_arch_bool(bool b);
+arch_value llm_arch_tensor_value(ggl_tensor *t);
+arch_value llm_arch_none(const char *missing);
+const char *llm_arch_kind_text(const arch_value *v); /* "a number", .. */
 /* "key llama.x is a list" or "'x' is a string": what a value is, for messages; returns buf. */
-const char *arch_value_text(const arch_value *v, char *buf, size_t size);
-const char *arch_intern(arch_eval *ev, const char *s); /* NULL: too many, too long */
+const char *llm_arch_value_text(const arch_value *v, char *buf, size_t size);
+const char *llm_arch_intern(arch_eval *ev, const char *s); /* NULL: too many, too long */
 /* A number's expression: `a op b`. Products divided by a factor lose it: n_head*d / n_head is d. */
-const char *arch_join_text(arch_eval *ev, const char *op, const arch_value *a, const arch_value *b);
+const char *llm_arch_join_text(arch_eval *ev, const char *op, const arch_value *a, const arch_value *b);
 /* Advice about a value that is none because a key is absent; NULL: it is none of these. */
-const char *arch_absent_hint(const arch_eval *ev, const arch_value *v);
+const char *llm_arch_absent_hint(const arch_eval *ev, const arch_value *v);
 /* Where one value is wanted: a key's list of equal numbers, or truth values, as one of them. Of
  * unequal ones the list, its `text` naming two that differ. VAL_FAIL: too many steps. */
-arch_value arch_one_of(arch_eval *ev, const arch_expr *e, const arch_value *v);
+arch_value llm_arch_one_of(arch_eval *ev, const arch_expr *e, const arch_value *v);
 /* Advice where `a ?? b == c`, or `in`, was read as (a ?? b) == c; NULL: it is something else. */
-const char *arch_binding_hint(arch_eval *ev, const arch_expr *e);
-bool arch_want_number(arch_eval *ev, const arch_expr *e, const arch_value *v, double *out);
-bool arch_want_bool(arch_eval *ev, const arch_expr *e, const arch_value *v, bool *out);
+const char *llm_arch_binding_hint(arch_eval *ev, const arch_expr *e);
+bool llm_arch_want_number(arch_eval *ev, const arch_expr *e, const arch_value *v, double *out);
+bool llm_arch_want_bool(arch_eval *ev, const arch_expr *e, const arch_value *v, bool *out);
 /* A whole number min .. max. */
-bool arch_want_whole(arch_eval *ev, const arch_expr *e, const arch_value *v, double min, double max,
+bool llm_arch_want_whole(arch_eval *ev, const arch_expr *e, const arch_value *v, double min, double max,
                      int64_t *out);
 /* A tensor, or a number as one. NULL: reported. */
-ggl_tensor *arch_want_tensor(arch_eval *ev, arch_place p, const arch_value *v, const char *what);
-bool arch_equal(const arch_value *a, const arch_value *b);
+ggl_tensor *llm_arch_want_tensor(arch_eval *ev, arch_place p, const arch_value *v, const char *what);
+bool llm_arch_equal(const arch_value *a, const arch_value *b);
 /* Whether `==` and `in` compare them: numbers, strings and truth values with their like, and a key's 0 and 1
  * with truth values. */
-bool arch_comparable(const arch_value *a, const arch_value *b);
-arch_value arch_list_item(arch_eval *ev, const arch_expr *e, const arch_value *list, int64_t i);
-arch_value arch_key_value(arch_eval *ev, const char *key, const llm_arch_key *k, uint64_t i);
+bool llm_arch_comparable(const arch_value *a, const arch_value *b);
+arch_value llm_arch_list_item(arch_eval *ev, const arch_expr *e, const arch_value *list, int64_t i);
+arch_value llm_arch_key_value(arch_eval *ev, const char *key, const llm_arch_key *k, uint64_t i);
 
 /* expr.c */
-arch_value arch_eval_expr(arch_eval *ev, const arch_expr *e);
-arch_slot *arch_lookup(arch_eval *ev, const arch_expr *name);
+arch_value llm_arch_eval_expr(arch_eval *ev, const arch_expr *e);
+arch_slot *llm_arch_lookup(arch_eval *ev, const arch_expr *name);
 /* An arm not taken counts as read where the value of the one taken does. */
-void arch_mark_read(arch_eval *ev, const arch_expr *e, const arch_value *taken);
+void llm_arch_mark_read(arch_eval *ev, const arch_expr *e, const arch_value *taken);
 /* "blk.{l}.x", "blk.{n_layer + i}.x" with whole numbers put in; NULL: reported. In the arena. */
-const char *arch_expand(arch_eval *ev, const char *s, arch_place p);
+const char *llm_arch_expand(arch_eval *ev, const char *s, arch_place p);
 
 /* teach.c: for made-up models, when the condition of a `require` is not `want`; no error is reported. */
-void arch_teach(arch_eval *ev, const arch_expr *e, bool want);
+void llm_arch_teach(arch_eval *ev, const arch_expr *e, bool want);
 
 /* eval.c */
-bool arch_run(arch_eval *ev, const arch_stmt *s); /* false: failed, or a return was met */
-bool arch_bind(arch_eval *ev, const arch_target *t, const arch_value *v);
-arch_slot *arch_target_slot(arch_eval *ev, const arch_target *t);
+bool llm_arch_run(arch_eval *ev, const arch_stmt *s); /* false: failed, or a return was met */
+bool llm_arch_bind(arch_eval *ev, const arch_target *t, const arch_value *v);
+arch_slot *llm_arch_target_slot(arch_eval *ev, const arch_target *t);
 
 /* call.c */
 /* Its results, *n of them; valid until the next call. NULL: reported. */
-arch_value *arch_call_fn(arch_eval *ev, const arch_expr *e, int *n);
-arch_value *arch_call(arch_eval *ev, const arch_expr *e, int *n); /* a function or a primitive */
+arch_value *llm_arch_call_fn(arch_eval *ev, const arch_expr *e, int *n);
+arch_value *llm_arch_call(arch_eval *ev, const arch_expr *e, int *n); /* a function or a primitive */
 
 /* ops.c */
-arch_value *arch_call_primitive(arch_eval *ev, const arch_expr *e, int *n);
-arch_value arch_infix(arch_eval *ev, const arch_expr *e, const arch_value *a, const arch_value *b);
-arch_value arch_pick(arch_eval *ev, const arch_expr *e, const arch_value *t, const arch_value *i);
+arch_value *llm_arch_call_primitive(arch_eval *ev, const arch_expr *e, int *n);
+arch_value llm_arch_infix(arch_eval *ev, const arch_expr *e, const arch_value *a, const arch_value *b);
+arch_value llm_arch_pick(arch_eval *ev, const arch_expr *e, const arch_value *t, const arch_value *i);
 /* Any node: checks the graph's error, notes it for the use check. NULL: reported. */
-ggl_tensor *arch_node(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *const *src, int n_src,
+ggl_tensor *llm_arch_node(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *const *src, int n_src,
                       const double *num, int n_num);
-ggl_tensor *arch_reshape(arch_eval *ev, arch_place p, ggl_tensor *x, int n, const int64_t *ne,
+ggl_tensor *llm_arch_reshape(arch_eval *ev, arch_place p, ggl_tensor *x, int n, const int64_t *ne,
                          const char *const *dim_name);
-ggl_tensor *arch_split_one(arch_eval *ev, arch_place p, ggl_tensor *x, int dim, int64_t first,
+ggl_tensor *llm_arch_split_one(arch_eval *ev, arch_place p, ggl_tensor *x, int dim, int64_t first,
                            int64_t size, const char *dim_name);
-bool arch_graph_ok(arch_eval *ev, arch_place p); /* wraps the graph's error */
-void arch_note_made(arch_eval *ev, arch_place p, ggl_tensor *t);
+bool llm_arch_graph_ok(arch_eval *ev, arch_place p); /* wraps the graph's error */
+void llm_arch_note_made(arch_eval *ev, arch_place p, ggl_tensor *t);
 
 /* weight.c */
-bool arch_run_weight(arch_eval *ev, const arch_stmt *s);
-bool arch_run_ignore(arch_eval *ev, const arch_stmt *s);
-arch_weight *arch_find_weight(arch_eval *ev, const char *name);
-arch_weight *arch_add_weight(arch_eval *ev, const char *name, ggl_tensor *t, arch_place p, bool is_bias);
+bool llm_arch_run_weight(arch_eval *ev, const arch_stmt *s);
+bool llm_arch_run_ignore(arch_eval *ev, const arch_stmt *s);
+arch_weight *llm_arch_find_weight(arch_eval *ev, const char *name);
+arch_weight *llm_arch_add_weight(arch_eval *ev, const char *name, ggl_tensor *t, arch_place p, bool is_bias);
 /* '*' stands for anything, `number` (0: none) for a number, all of its digits. */
-bool arch_match_number(const char *pattern, char number, const char *s, size_t n);
+bool llm_arch_match_number(const char *pattern, char number, const char *s, size_t n);
 static inline bool arch_match(const char *pattern, const char *s, size_t n) {
-    return arch_match_number(pattern, 0, s, n);
+    return llm_arch_match_number(pattern, 0, s, n);
 }
 /* The first of n patterns that fits the name; n: none does. hits[k], if `hits` is not NULL, counts the names that
  * pattern k fits. */
-size_t arch_match_first(const char *const *pattern, size_t n, ggl_str name, size_t *hits);
+size_t llm_arch_match_first(const char *const *pattern, size_t n, ggl_str name, size_t *hits);
 static inline bool arch_match_any(const char *const *pattern, size_t n, ggl_str name) {
-    return arch_match_first(pattern, n, name, NULL) < n;
+    return llm_arch_match_first(pattern, n, name, NULL) < n;
 }
 
 /* fused.c */
 /* Whether *t, which the source lacks, is a part of one that it has: *t then has the type, and the name and the shape of that one
  * if its rows have another length. False: it is none, or ev has an error. */
-bool arch_find_part(arch_eval *ev, arch_place p, bool is_bias, llm_arch_tensor *t, arch_part *out);
-bool arch_take_part(arch_eval *ev, arch_place p, arch_part part, ggl_tensor *t); /* false: reported */
+bool llm_arch_find_part(arch_eval *ev, arch_place p, bool is_bias, llm_arch_tensor *t, arch_part *out);
+bool llm_arch_take_part(arch_eval *ev, arch_place p, arch_part part, ggl_tensor *t); /* false: reported */
 /* When all is declared: the parts get their data. False: they are not all the rows that there are, which is reported. */
-bool arch_place_parts(arch_eval *ev);
+bool llm_arch_place_parts(arch_eval *ev);
 
 /* missing.c */
 /* Reports that the source lacks the tensor, and which of its others may be meant; `want` has the shape. */
-void arch_missing_tensor(arch_eval *ev, arch_place p, const char *name,
+void llm_arch_missing_tensor(arch_eval *ev, arch_place p, const char *name,
                          const llm_arch_tensor *want);
 
 /* use.c */
 /* All that is computed and declared reaches the logits. */
 /* Whether a name of a file can be pasted into a shell, within quotes, and means itself there: messages advise no other. */
-bool arch_is_pasteable(const char *s, size_t n);
+bool llm_arch_is_pasteable(const char *s, size_t n);
 /* The name with '*' for its numbers between dots, which go to `number`; returns how many. Further ones stay. */
-int arch_number_pattern(ggl_str name, char *buf, size_t size, int64_t number[4]);
-bool arch_check_unused(arch_eval *ev); /* fails if there is a name that nothing reads, at the end of a build */
-bool arch_check_use(arch_eval *ev, ggl_tensor *logits);
+int llm_arch_number_pattern(ggl_str name, char *buf, size_t size, int64_t number[4]);
+bool llm_arch_check_unused(arch_eval *ev); /* fails if there is a name that nothing reads, at the end of a build */
+bool llm_arch_check_use(arch_eval *ev, ggl_tensor *logits);
 
 /* judge.c */
 typedef struct arch_judge arch_judge;
-/* For the keys of ev->src, which may change between calls of arch_judge_key. NULL: out of memory, in
+/* For the keys of ev->src, which may change between calls of llm_arch_judge_key. NULL: out of memory, in
  * ev->status. It borrows ev. */
-arch_judge *arch_judge_new(arch_eval *ev);
-void arch_judge_free(arch_judge *j);
+arch_judge *llm_arch_judge_new(arch_eval *ev);
+void llm_arch_judge_free(arch_judge *j);
 /* About a key by its full name; file and line are not set. After an error, in ev->status, the answer
  * means nothing. */
-llm_arch_judged arch_judge_key(arch_judge *j, ggl_str key);
+llm_arch_judged llm_arch_judge_key(arch_judge *j, ggl_str key);
 
 /* unread.c */
 /* Adds a line to what is noted about the model. */
-void arch_note(arch_eval *ev, const char *fmt, ...) GGL_PRINTF(2, 3);
+void llm_arch_note(arch_eval *ev, const char *fmt, ...) GGL_PRINTF(2, 3);
 /* All keys and tensors of the source are read, harmless, or ignored. */
-bool arch_check_source(arch_eval *ev);
+bool llm_arch_check_source(arch_eval *ev);
 /* After another error: puts the keys that nothing reads before it. */
-void arch_report_keys_before(arch_eval *ev);
+void llm_arch_report_keys_before(arch_eval *ev);
 /* " = 16", ' = "yarn"', " = [0, 0, 2, ..] of 28": the value of a key, for messages. */
-const char *arch_value_of_key(arch_eval *ev, ggl_str key, char *buf, size_t size);
+const char *llm_arch_value_of_key(arch_eval *ev, ggl_str key, char *buf, size_t size);
 
 /* known.c: the table of keys that files have and descriptors need not read */
 typedef struct arch_known arch_known;
@@ -331,23 +331,23 @@ typedef struct arch_verdict {
     const arch_expr *cond; /* of the row; NULL: there is none */
 } arch_verdict;
 /* About {arch}.name, which the descriptor does not name. An empty verdict: no row, or ev->status. */
-arch_verdict arch_judge_known(arch_eval *ev, ggl_str name);
+arch_verdict llm_arch_judge_known(arch_eval *ev, ggl_str name);
 /* The part of a model that a tensor belongs to, if text does not need that part; NULL: none. */
-const char *arch_part_of_tensor(arch_eval *ev, ggl_str name);
+const char *llm_arch_part_of_tensor(arch_eval *ev, ggl_str name);
 /* Whether 0 or false in the key of this full name means that it is absent. */
-bool arch_means_absent(arch_eval *ev, const char *name);
+bool llm_arch_means_absent(arch_eval *ev, const char *name);
 /* Whether the descriptor computes with {arch}.name, not only ignores it. */
-bool arch_reads_key(const llm_arch *arch, const char *name);
-void arch_known_free(arch_known *k);
+bool llm_arch_reads_key(const llm_arch *arch, const char *name);
+void llm_arch_known_free(arch_known *k);
 
 /* build.c: llm_arch_build, with a conversion to say what tensors there will be. */
-ggl_status arch_build_with(const llm_arch *arch, const llm_arch_source *source,
+ggl_status llm_arch_build_with(const llm_arch *arch, const llm_arch_source *source,
                       const llm_arch_params *params, ggl_graph *graph, llm_arch_result *result,
                       const arch_converter *convert, struct arch_conversion *conv, ggl_error *err);
-void arch_eval_fini(arch_eval *ev);
+void llm_arch_eval_fini(arch_eval *ev);
 /* Sets ev->family from general.architecture; false: reported. */
-bool arch_find_family(arch_eval *ev);
+bool llm_arch_find_family(arch_eval *ev);
 /* The names' slots, and the values of those that no model is needed for. */
-bool arch_eval_init(arch_eval *ev);
+bool llm_arch_eval_init(arch_eval *ev);
 
 #endif

@@ -9,20 +9,20 @@
 
 /* --- errors, bounds --------------------------------------------------------------------------- */
 
-arch_place arch_users_place(const arch_eval *ev, arch_place p) {
+arch_place llm_arch_users_place(const arch_eval *ev, arch_place p) {
     for (const arch_frame *f = ev->frame; f && p.text->prelude; f = f->up)
         p = f->call;
     return p;
 }
 
-const char *arch_chain(arch_eval *ev, arch_place at) {
+const char *llm_arch_chain(arch_eval *ev, arch_place at) {
     char buf[400];
     size_t n = 0;
     for (const arch_frame *f = ev->frame; f && n < sizeof buf; f = f->up) {
         int line, col;
         const bool inside = at.text->prelude;
         const arch_place p = inside ? at : f->call;
-        arch_line_col(p, &line, &col);
+        llm_arch_line_col(p, &line, &col);
         n += (size_t)snprintf(buf + n, sizeof buf - n, "%sin %s%s%s:%d:%d", n ? ", " : "  (",
                               f->fn->name, inside ? " at " : ", called from ", p.text->name, line,
                               col);
@@ -33,41 +33,41 @@ const char *arch_chain(arch_eval *ev, arch_place at) {
     if (n + 2 > sizeof buf)
         n = sizeof buf - 2;
     strcpy(buf + n, ")");
-    const char *out = arch_strdup(ev, buf);
+    const char *out = llm_arch_strdup(ev, buf);
     return out ? out : "";
 }
 
-const char *arch_strdup(arch_eval *ev, const char *s) {
+const char *llm_arch_strdup(arch_eval *ev, const char *s) {
     const char *out = ggl_arena_strndup(&ev->arena, s, strlen(s));
     if (!out)
-        arch_nomem(ev);
+        llm_arch_nomem(ev);
     return out;
 }
 
-arch_value arch_error_hint(arch_eval *ev, ggl_status s, arch_place p, const char *hint,
+arch_value llm_arch_error_hint(arch_eval *ev, ggl_status s, arch_place p, const char *hint,
                            const char *fmt, ...) {
     if (ev->status == GGL_OK) {
         va_list args;
         va_start(args, fmt);
         ev->status =
-            arch_failv(ev->err, s, arch_users_place(ev, p), arch_chain(ev, p), hint, fmt, args);
+            llm_arch_failv(ev->err, s, llm_arch_users_place(ev, p), llm_arch_chain(ev, p), hint, fmt, args);
         va_end(args);
     }
     return ARCH_FAIL;
 }
 
-arch_value arch_error(arch_eval *ev, arch_place p, const char *fmt, ...) {
+arch_value llm_arch_error(arch_eval *ev, arch_place p, const char *fmt, ...) {
     if (ev->status == GGL_OK) {
         va_list args;
         va_start(args, fmt);
-        ev->status = arch_failv(ev->err, GGL_FORMAT, arch_users_place(ev, p), arch_chain(ev, p),
+        ev->status = llm_arch_failv(ev->err, GGL_FORMAT, llm_arch_users_place(ev, p), llm_arch_chain(ev, p),
                                 NULL, fmt, args);
         va_end(args);
     }
     return ARCH_FAIL;
 }
 
-bool arch_source_error(arch_eval *ev, const char *fmt, ...) {
+bool llm_arch_source_error(arch_eval *ev, const char *fmt, ...) {
     char text[900];
     va_list args;
     va_start(args, fmt);
@@ -78,7 +78,7 @@ bool arch_source_error(arch_eval *ev, const char *fmt, ...) {
     return false;
 }
 
-arch_value arch_nomem(arch_eval *ev) {
+arch_value llm_arch_nomem(arch_eval *ev) {
     bool limit = ev->arena.used >= ARCH_MAX_MEMORY / 2; /* the arena does not say which it was */
     if (ev->status == GGL_OK)
         ev->status = ggl_fail(ev->err, limit ? GGL_LIMIT : GGL_NOMEM, "%s: %s", ev->arch->text.name,
@@ -86,29 +86,29 @@ arch_value arch_nomem(arch_eval *ev) {
     return ARCH_FAIL;
 }
 
-bool arch_step(arch_eval *ev, arch_place p, int64_t n) {
+bool llm_arch_step(arch_eval *ev, arch_place p, int64_t n) {
     ev->steps += n;
     if (ev->steps > ARCH_MAX_STEPS)
-        arch_error_hint(ev, GGL_LIMIT, p, NULL, "the descriptor takes more than %d steps",
+        llm_arch_error_hint(ev, GGL_LIMIT, p, NULL, "the descriptor takes more than %d steps",
                         ARCH_MAX_STEPS);
     return ev->status == GGL_OK;
 }
 
-bool arch_step_patterns(arch_eval *ev, size_t n, ggl_str name) {
+bool llm_arch_step_patterns(arch_eval *ev, size_t n, ggl_str name) {
     return n == 0 ||
-           arch_step(ev, (arch_place){&ev->arch->text, 0, 1}, (int64_t)(n * (1 + name.n / 16)));
+           llm_arch_step(ev, (arch_place){&ev->arch->text, 0, 1}, (int64_t)(n * (1 + name.n / 16)));
 }
 
-bool arch_push(arch_eval *ev, void *array, size_t *cap, size_t n, size_t size) {
+bool llm_arch_push(arch_eval *ev, void *array, size_t *cap, size_t n, size_t size) {
     if (n <= *cap || ggl_grow(array, cap, n, size))
         return true;
-    arch_nomem(ev);
+    llm_arch_nomem(ev);
     return false;
 }
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-arch_slot *arch_target_slot(arch_eval *ev, const arch_target *t) {
+arch_slot *llm_arch_target_slot(arch_eval *ev, const arch_target *t) {
     return ev->frame ? &ev->frame->local[t->slot] : &ev->global[t->slot];
 }
 
@@ -129,17 +129,17 @@ static void name_node(arch_eval *ev, const arch_target *t, const arch_value *v) 
     }
 }
 
-bool arch_bind(arch_eval *ev, const arch_target *t, const arch_value *v) {
-    arch_slot *s = arch_target_slot(ev, t);
+bool llm_arch_bind(arch_eval *ev, const arch_target *t, const arch_value *v) {
+    arch_slot *s = llm_arch_target_slot(ev, t);
     if (v->kind == VAL_FAIL)
         return false;
     if (s->state) {
-        arch_error(ev, t->place, "'%s' is a state: 'keep %s = ..' gives it its new value", t->name,
+        llm_arch_error(ev, t->place, "'%s' is a state: 'keep %s = ..' gives it its new value", t->name,
                    t->name);
         return false;
     }
     if (!ev->frame && ev->layer_name && strcmp(t->name, ev->layer_name) == 0 && ev->layer >= 0) {
-        arch_error(ev, t->place, "'%s' is the layer's number", t->name);
+        llm_arch_error(ev, t->place, "'%s' is the layer's number", t->name);
         return false;
     }
     if (!s->bound)
@@ -159,28 +159,28 @@ bool arch_bind(arch_eval *ev, const arch_target *t, const arch_value *v) {
 static bool run_assign(arch_eval *ev, const arch_stmt *s) {
     const arch_expr *e = s->expr[0];
     if (s->n_target == 1) {
-        arch_value v = arch_eval_expr(ev, e);
-        if (!arch_bind(ev, &s->target[0], &v))
+        arch_value v = llm_arch_eval_expr(ev, e);
+        if (!llm_arch_bind(ev, &s->target[0], &v))
             return false;
         if (e->kind == EX_CALL && e->callee == CALL_OP && e->op == GGL_OP_STATE)
-            arch_target_slot(ev, &s->target[0])->state = v.t;
+            llm_arch_target_slot(ev, &s->target[0])->state = v.t;
         return true;
     }
     int n;
     if (e->kind != EX_CALL) {
-        arch_error(ev, e->place, "one value for %d names: several come from a call", s->n_target);
+        llm_arch_error(ev, e->place, "one value for %d names: several come from a call", s->n_target);
         return false;
     }
-    arch_value *v = arch_call(ev, e, &n);
+    arch_value *v = llm_arch_call(ev, e, &n);
     if (!v)
         return false;
     if (n != s->n_target) {
-        arch_error(ev, e->mark, "%s gives %d result%s for %d names", e->name, n, n == 1 ? "" : "s",
+        llm_arch_error(ev, e->mark, "%s gives %d result%s for %d names", e->name, n, n == 1 ? "" : "s",
                    s->n_target);
         return false;
     }
     for (int k = 0; k < n; k++)
-        if (!arch_bind(ev, &s->target[k], &v[k]))
+        if (!llm_arch_bind(ev, &s->target[k], &v[k]))
             return false;
     return true;
 }
@@ -194,14 +194,14 @@ static bool run_if(arch_eval *ev, const arch_stmt *s) {
     for (int k = 0; k < s->n_arm; k++) {
         bool yes = true;
         if (s->arm[k].cond) {
-            arch_value v = arch_eval_expr(ev, s->arm[k].cond);
-            if (v.kind == VAL_FAIL || !arch_want_bool(ev, s->arm[k].cond, &v, &yes))
+            arch_value v = llm_arch_eval_expr(ev, s->arm[k].cond);
+            if (v.kind == VAL_FAIL || !llm_arch_want_bool(ev, s->arm[k].cond, &v, &yes))
                 return false;
         }
         if (yes && k == 0)
             mark_line(ev, s, LLM_ARCH_LINE_TAKEN);
         if (yes)
-            return arch_run(ev, s->arm[k].body);
+            return llm_arch_run(ev, s->arm[k].body);
     }
     mark_line(ev, s, LLM_ARCH_LINE_PASSED);
     return true;
@@ -214,23 +214,23 @@ static void end_turn(arch_eval *ev) {
 }
 
 static bool run_layer(arch_eval *ev, const arch_stmt *s) {
-    arch_value n = arch_eval_expr(ev, s->expr[0]);
+    arch_value n = llm_arch_eval_expr(ev, s->expr[0]);
     int64_t n_layer;
-    if (n.kind == VAL_FAIL || !arch_want_whole(ev, s->expr[0], &n, 0, ARCH_MAX_LAYERS, &n_layer))
+    if (n.kind == VAL_FAIL || !llm_arch_want_whole(ev, s->expr[0], &n, 0, ARCH_MAX_LAYERS, &n_layer))
         return false;
-    arch_slot *slot = arch_target_slot(ev, &s->target[0]);
+    arch_slot *slot = llm_arch_target_slot(ev, &s->target[0]);
     if (slot->bound) {
-        arch_error(ev, s->target[0].place,
+        llm_arch_error(ev, s->target[0].place,
                    "'%s' has a value already: the layer's number needs a name of its own",
                    s->target[0].name);
         return false;
     }
     ev->layer_name = s->target[0].name;
     for (ev->layer = 0; ev->layer < n_layer; ev->layer++) {
-        *slot = (arch_slot){.v = arch_number((double)ev->layer), .bound = true, .in_layer = true};
+        *slot = (arch_slot){.v = llm_arch_number((double)ev->layer), .bound = true, .in_layer = true};
         slot->v.text = ev->layer_name;
         ggl_graph_set_group(ev->g, (int)ev->layer);
-        if (!arch_step(ev, s->place, ev->arch->n_global) || !arch_run(ev, s->arm[0].body))
+        if (!llm_arch_step(ev, s->place, ev->arch->n_global) || !llm_arch_run(ev, s->arm[0].body))
             return false;
         end_turn(ev);
     }
@@ -244,69 +244,69 @@ static bool run_layer(arch_eval *ev, const arch_stmt *s) {
 /* The body, n times; its names are those around it, as in an `if`. The counting name has a value in the body only. */
 static bool run_for(arch_eval *ev, const arch_stmt *s) {
     const arch_target *t = &s->target[0];
-    arch_value n = arch_eval_expr(ev, s->expr[0]);
+    arch_value n = llm_arch_eval_expr(ev, s->expr[0]);
     int64_t times;
-    if (n.kind == VAL_FAIL || !arch_want_whole(ev, s->expr[0], &n, 0, ARCH_MAX_LAYERS, &times))
+    if (n.kind == VAL_FAIL || !llm_arch_want_whole(ev, s->expr[0], &n, 0, ARCH_MAX_LAYERS, &times))
         return false;
-    if (arch_target_slot(ev, t)->bound) {
-        arch_error(ev, t->place,
+    if (llm_arch_target_slot(ev, t)->bound) {
+        llm_arch_error(ev, t->place,
                    "'%s' has a value already: what a 'for' counts with needs a name of its own",
                    t->name);
         return false;
     }
     for (int64_t k = 0; k < times; k++) {
-        *arch_target_slot(ev, t) =
-            (arch_slot){.v = arch_number((double)k), .bound = true, .in_layer = ev->layer >= 0};
-        if (!arch_step(ev, s->place, 1) || !arch_run(ev, s->arm[0].body))
+        *llm_arch_target_slot(ev, t) =
+            (arch_slot){.v = llm_arch_number((double)k), .bound = true, .in_layer = ev->layer >= 0};
+        if (!llm_arch_step(ev, s->place, 1) || !llm_arch_run(ev, s->arm[0].body))
             return false;
-        *arch_target_slot(ev, t) = (arch_slot){0};
+        *llm_arch_target_slot(ev, t) = (arch_slot){0};
     }
     return true;
 }
 
 static bool run_keep(arch_eval *ev, const arch_stmt *s) {
     const arch_target *t = &s->target[0];
-    arch_slot *slot = arch_target_slot(ev, t);
+    arch_slot *slot = llm_arch_target_slot(ev, t);
     if (!slot->state) {
-        arch_error(ev, t->place, "'%s' is no state: 'keep' is for what state(..) gave", t->name);
+        llm_arch_error(ev, t->place, "'%s' is no state: 'keep' is for what state(..) gave", t->name);
         return false;
     }
     if (slot->kept) {
-        arch_error(ev, t->place, "state '%s' is kept twice", t->name);
+        llm_arch_error(ev, t->place, "state '%s' is kept twice", t->name);
         return false;
     }
-    arch_value v = arch_eval_expr(ev, s->expr[0]);
+    arch_value v = llm_arch_eval_expr(ev, s->expr[0]);
     ggl_tensor *src[2] = {
         slot->state,
-        v.kind == VAL_FAIL ? NULL : arch_want_tensor(ev, s->expr[0]->place, &v, "what is kept")};
+        v.kind == VAL_FAIL ? NULL : llm_arch_want_tensor(ev, s->expr[0]->place, &v, "what is kept")};
     if (!src[1])
         return false;
-    ggl_tensor *keep = arch_node(ev, t->place, GGL_OP_KEEP, src, 2, NULL, 0);
-    if (!keep || !arch_push(ev, &ev->keep, &ev->cap_keep, ev->n_keep + 1, sizeof *ev->keep))
+    ggl_tensor *keep = llm_arch_node(ev, t->place, GGL_OP_KEEP, src, 2, NULL, 0);
+    if (!keep || !llm_arch_push(ev, &ev->keep, &ev->cap_keep, ev->n_keep + 1, sizeof *ev->keep))
         return false;
     ev->keep[ev->n_keep++] = keep;
     slot->kept = true;
-    slot->v = arch_tensor(src[1]);
+    slot->v = llm_arch_tensor_value(src[1]);
     return true;
 }
 
 static bool run_return(arch_eval *ev, const arch_stmt *s) {
     arch_frame *f = ev->frame;
     if (s->n_expr == 1 && s->expr[0]->kind == EX_CALL) { /* all results of the call */
-        arch_value *v = arch_call(ev, s->expr[0], &f->n_result);
+        arch_value *v = llm_arch_call(ev, s->expr[0], &f->n_result);
         f->result = v ? ggl_calloc((size_t)f->n_result + 1, sizeof *v) : NULL;
         if (f->result)
             memcpy(f->result, v, (size_t)f->n_result * sizeof *v);
         else if (v)
-            arch_nomem(ev);
+            llm_arch_nomem(ev);
         return false;
     }
     f->n_result = s->n_expr;
     f->result = ggl_calloc((size_t)s->n_expr + 1, sizeof *f->result);
     if (!f->result)
-        arch_nomem(ev);
+        llm_arch_nomem(ev);
     for (int k = 0; f->result && k < s->n_expr; k++) {
-        f->result[k] = arch_eval_expr(ev, s->expr[k]);
+        f->result[k] = llm_arch_eval_expr(ev, s->expr[k]);
         if (f->result[k].kind == VAL_FAIL)
             break;
     }
@@ -321,8 +321,8 @@ static void append_operand(arch_eval *ev, const arch_expr *e, char *buf, size_t 
     size_t n = strlen(buf);
     bool literal =
         e->kind == EX_NUMBER || e->kind == EX_STRING || e->kind == EX_BOOL || e->kind == EX_LIST;
-    arch_value v = literal ? ARCH_FAIL : arch_eval_expr(ev, e);
-    arch_quote(e->place, quote, sizeof quote);
+    arch_value v = literal ? ARCH_FAIL : llm_arch_eval_expr(ev, e);
+    llm_arch_quote(e->place, quote, sizeof quote);
     const char *sep = n ? ", " : ": ";
     if (v.kind == VAL_NUMBER)
         snprintf(buf + n, size - n, "%s%s = %.12g", sep, quote, v.num);
@@ -335,15 +335,15 @@ static bool run_require(arch_eval *ev, const arch_stmt *s) {
     const arch_expr *e = s->expr[0];
     bool holds;
     char values[256] = "", quote[96];
-    arch_value v = arch_eval_expr(ev, e);
-    if (v.kind == VAL_FAIL || !arch_want_bool(ev, e, &v, &holds))
+    arch_value v = llm_arch_eval_expr(ev, e);
+    if (v.kind == VAL_FAIL || !llm_arch_want_bool(ev, e, &v, &holds))
         return false;
     if (holds)
         return true;
     ev->refused = true;
     if (ev->src->require_key)
-        arch_teach(ev, e, true);
-    arch_value left = e->kind == EX_IN && s->string ? arch_eval_expr(ev, e->a) : ARCH_FAIL;
+        llm_arch_teach(ev, e, true);
+    arch_value left = e->kind == EX_IN && s->string ? llm_arch_eval_expr(ev, e->a) : ARCH_FAIL;
     if (left.kind == VAL_STRING) {
         snprintf(values, sizeof values, " \"%.*s\"", (int)ggl_utf8_cut(left.str.s, left.str.n, 64),
                  left.str.s);
@@ -352,10 +352,10 @@ static bool run_require(arch_eval *ev, const arch_stmt *s) {
         append_operand(ev, e->b, values, sizeof values);
     }
     if (s->string)
-        arch_error(ev, e->place, "%s%s", s->string, values);
+        llm_arch_error(ev, e->place, "%s%s", s->string, values);
     else
-        arch_error(ev, e->place, "required, and not so: %s%s",
-                   arch_quote(e->place, quote, sizeof quote), values);
+        llm_arch_error(ev, e->place, "required, and not so: %s%s",
+                   llm_arch_quote(e->place, quote, sizeof quote), values);
     return false;
 }
 
@@ -366,7 +366,7 @@ static bool run_one(arch_eval *ev, const arch_stmt *s) {
     case ST_ASSIGN:
         return run_assign(ev, s);
     case ST_WEIGHT:
-        return arch_run_weight(ev, s);
+        return llm_arch_run_weight(ev, s);
     case ST_IF:
         return run_if(ev, s);
     case ST_LAYER:
@@ -380,16 +380,16 @@ static bool run_one(arch_eval *ev, const arch_stmt *s) {
     case ST_REQUIRE:
         return run_require(ev, s);
     case ST_IGNORE:
-        return arch_run_ignore(ev, s);
+        return llm_arch_run_ignore(ev, s);
     case ST_ABSENT:
         return true; /* a row of the table, which is not run */
     }
     return false;
 }
 
-bool arch_run(arch_eval *ev, const arch_stmt *s) {
+bool llm_arch_run(arch_eval *ev, const arch_stmt *s) {
     for (; s; s = s->next) {
-        if (!arch_step(ev, s->place, 1))
+        if (!llm_arch_step(ev, s->place, 1))
             return false;
         if (!s->place.text->prelude)
             ev->at = s;

@@ -23,20 +23,20 @@ static arch_slot *find_slot(arch_eval *ev, int local, int global) {
     return &ev->global[global];
 }
 
-arch_slot *arch_lookup(arch_eval *ev, const arch_expr *e) {
+arch_slot *llm_arch_lookup(arch_eval *ev, const arch_expr *e) {
     arch_slot *s = find_slot(ev, e->local, e->global);
     if (s)
         return s;
     if (e->global >= 0 && ev->global[e->global].bound)
-        arch_error(ev, e->place, "'%s' is born in a layer: a function sees it only as an argument",
+        llm_arch_error(ev, e->place, "'%s' is born in a layer: a function sees it only as an argument",
                    e->name);
     else if (ev->convert && ev->convert->unbound(ev, e))
         return NULL;
     else if (e->global >= 0 && ev->layer < 0 && ev->n_layer > 0)
-        arch_error(ev, e->place, "'%s' has no value here: names born in a layer end with it",
+        llm_arch_error(ev, e->place, "'%s' has no value here: names born in a layer end with it",
                    e->name);
     else
-        arch_error(ev, e->place,
+        llm_arch_error(ev, e->place,
                    "'%s' has no value here: it is assigned further down, or in a branch not taken",
                    e->name);
     return NULL;
@@ -47,8 +47,8 @@ static arch_value eval_name(arch_eval *ev, const arch_expr *e) {
     if (ev->vary_name && strcmp(ev->vary_name, e->name) == 0)
         return ev->vary_value;
     if (ev->convert && e->local < 0 && ev->convert->number(ev, e->name, &x)) /* not a function's own e */
-        return arch_number(x);
-    arch_slot *s = arch_lookup(ev, e);
+        return llm_arch_number(x);
+    arch_slot *s = llm_arch_lookup(ev, e);
     return s ? s->v : ARCH_FAIL;
 }
 
@@ -60,25 +60,25 @@ typedef struct arm {
 static void add_edge(arm *a, ggl_tensor *to) {
     arch_eval *ev = a->ev;
     if (to && to != a->from &&
-        arch_push(ev, &ev->read, &ev->cap_read, ev->n_read + 1, sizeof *ev->read))
+        llm_arch_push(ev, &ev->read, &ev->cap_read, ev->n_read + 1, sizeof *ev->read))
         ev->read[ev->n_read++] = (arch_edge){a->from, to};
 }
 
 static void visit_read(void *ctx, arch_expr *e) {
     arm *a = ctx;
-    if (!arch_step(a->ev, e->place, 1))
+    if (!llm_arch_step(a->ev, e->place, 1))
         return;
     arch_slot *s = e->kind == EX_NAME ? find_slot(a->ev, e->local, e->global) : NULL;
     if (!s || s->v.kind != VAL_TENSOR ||
-        !arch_step(a->ev, e->place, 10)) /* edges take memory: they cost more */
+        !llm_arch_step(a->ev, e->place, 10)) /* edges take memory: they cost more */
         return;
     add_edge(a, s->v.t);
     add_edge(a, s->v.bias);
 }
 
-void arch_mark_read(arch_eval *ev, const arch_expr *e, const arch_value *taken) {
+void llm_arch_mark_read(arch_eval *ev, const arch_expr *e, const arch_value *taken) {
     arm a = {ev, taken->kind == VAL_TENSOR ? taken->t : NULL};
-    arch_walk_expr((arch_expr *)e, visit_read, &a); /* visit_read writes nothing to it */
+    llm_arch_walk_expr((arch_expr *)e, visit_read, &a); /* visit_read writes nothing to it */
 }
 
 /* A whole number by name, for "{l}": not below 0. */
@@ -110,7 +110,7 @@ static int shown_length(const char *from, const char *end) {
 static bool sum_named(arch_eval *ev, const char *s, const char *end, double *sum, ggl_str *bad) {
     char name[ARCH_MAX_NAME + 1];
     double sign = 1, x;
-    for (*sum = 0; arch_next_term(&s, end, bad); s++) {
+    for (*sum = 0; llm_arch_next_term(&s, end, bad); s++) {
         snprintf(name, sizeof name, "%.*s", shown_length(bad->s, bad->s + bad->n), bad->s);
         if (bad->n > 0 && bad->n < 10 && strspn(name, "0123456789") == bad->n)
             x = strtod(name, NULL);
@@ -122,7 +122,7 @@ static bool sum_named(arch_eval *ev, const char *s, const char *end, double *sum
     return true;
 }
 
-const char *arch_expand(arch_eval *ev, const char *s, arch_place p) {
+const char *llm_arch_expand(arch_eval *ev, const char *s, arch_place p) {
     char buf[512];
     size_t n = 0;
     while (*s && n + 16 < sizeof buf) {
@@ -134,17 +134,17 @@ const char *arch_expand(arch_eval *ev, const char *s, arch_place p) {
         double x;
         ggl_str bad;
         const int64_t cost = 1 + ev->arch->n_global / 8; /* names are looked for one by one */
-        if (!arch_step(ev, p, cost * (1 + (end - s) / 2)))
+        if (!llm_arch_step(ev, p, cost * (1 + (end - s) / 2)))
             return NULL;
         if (!sum_named(ev, s + 1, end, &x, &bad)) {
             const bool sum = bad.n != (size_t)(end - s - 1);
-            arch_error(ev, p, "%.*s%s%s%.*s%s is to be the name of a whole number",
+            llm_arch_error(ev, p, "%.*s%s%s%.*s%s is to be the name of a whole number",
                        sum ? shown_length(s, end + 1) : 0, s, sum ? ": " : "", sum ? "'" : "'{",
                        shown_length(bad.s, bad.s + bad.n), bad.s, sum ? "'" : "}'");
             return NULL;
         }
         if (!(x >= 0 && x <= ARCH_MAX_DIM)) {
-            arch_error(ev, p, "%.*s is %.0f, which is no number of a layer or tensor",
+            llm_arch_error(ev, p, "%.*s is %.0f, which is no number of a layer or tensor",
                        shown_length(s, end + 1), s, x);
             return NULL;
         }
@@ -153,7 +153,7 @@ const char *arch_expand(arch_eval *ev, const char *s, arch_place p) {
     }
     const char *out = ggl_arena_strndup(&ev->arena, buf, n);
     if (!out)
-        arch_nomem(ev);
+        llm_arch_nomem(ev);
     return out;
 }
 
@@ -162,7 +162,7 @@ const char *arch_expand(arch_eval *ev, const char *s, arch_place p) {
 static arch_value absent_key(arch_eval *ev, const char *name) {
     char buf[1024];
     snprintf(buf, sizeof buf, "key %s is missing in %s", name, ev->src->name);
-    arch_value v = arch_none(arch_strdup(ev, buf));
+    arch_value v = llm_arch_none(llm_arch_strdup(ev, buf));
     if (!v.text)
         return ARCH_FAIL;
     v.absent_key = true;
@@ -180,13 +180,13 @@ static bool means_absent(arch_eval *ev, const arch_expr *e, const char *name,
                          const llm_arch_key *key) {
     if (e->whole || ev->arch->text.prelude || key->type == LLM_ARCH_STRING || key->n == 0)
         return false;
-    arch_value v = arch_key_value(ev, name, key, 0);
-    if (!is_zero(&v) || !arch_means_absent(ev, name))
+    arch_value v = llm_arch_key_value(ev, name, key, 0);
+    if (!is_zero(&v) || !llm_arch_means_absent(ev, name))
         return false;
     if (key->is_list) {
         const arch_value list = {
             .kind = VAL_LIST, .key = name, .list_key = *key, .n = (size_t)key->n};
-        v = arch_one_of(ev, e, &list);
+        v = llm_arch_one_of(ev, e, &list);
     }
     return is_zero(&v);
 }
@@ -195,8 +195,8 @@ static arch_value eval_key(arch_eval *ev, const arch_expr *e) {
     char buf[512];
     llm_arch_key key = {0};
     snprintf(buf, sizeof buf, "%s%s%s", e->whole ? "" : ev->family, e->whole ? "" : ".", e->name);
-    const char *name = arch_intern(ev, buf);
-    if (!name && !(name = arch_strdup(ev, buf)))
+    const char *name = llm_arch_intern(ev, buf);
+    if (!name && !(name = llm_arch_strdup(ev, buf)))
         return ARCH_FAIL;
     if (!ev->src->find_key(ev->src->ctx, name, &key))
         return absent_key(ev, name);
@@ -206,10 +206,10 @@ static arch_value eval_key(arch_eval *ev, const arch_expr *e) {
         return ARCH_FAIL;
     if (key.is_list)
         return (arch_value){.kind = VAL_LIST, .key = name, .list_key = key, .n = (size_t)key.n};
-    arch_value v = arch_key_value(ev, name, &key, 0);
+    arch_value v = llm_arch_key_value(ev, name, &key, 0);
     if (v.kind == VAL_NUMBER && !e->whole) {
         snprintf(buf, sizeof buf, ".%s", e->name);
-        v.text = arch_intern(ev, buf);
+        v.text = llm_arch_intern(ev, buf);
     }
     return v;
 }
@@ -219,152 +219,152 @@ static arch_value eval_key(arch_eval *ev, const arch_expr *e) {
 static arch_value eval_list(arch_eval *ev, const arch_expr *e) {
     arch_value *item = ggl_arena_alloc(&ev->arena, (size_t)e->n_arg + 1, sizeof *item);
     if (!item)
-        return arch_nomem(ev);
+        return llm_arch_nomem(ev);
     for (int k = 0; k < e->n_arg; k++) {
-        item[k] = arch_eval_expr(ev, e->arg[k].value);
+        item[k] = llm_arch_eval_expr(ev, e->arg[k].value);
         if (item[k].kind == VAL_FAIL)
             return ARCH_FAIL;
         if (item[k].kind == VAL_TENSOR || item[k].kind == VAL_CACHE)
-            return arch_error(ev, e->arg[k].value->place,
+            return llm_arch_error(ev, e->arg[k].value->place,
                               "a list holds numbers and strings, no tensors");
     }
     return (arch_value){.kind = VAL_LIST, .item = item, .n = (size_t)e->n_arg};
 }
 
 static arch_value eval_index(arch_eval *ev, const arch_expr *e) {
-    arch_value t = arch_eval_expr(ev, e->a);
+    arch_value t = llm_arch_eval_expr(ev, e->a);
     if (t.kind == VAL_FAIL)
         return t;
-    arch_value i = arch_eval_expr(ev, e->b);
+    arch_value i = llm_arch_eval_expr(ev, e->b);
     if (i.kind == VAL_FAIL)
         return i;
     if (t.kind == VAL_TENSOR)
-        return arch_pick(ev, e, &t, &i);
+        return llm_arch_pick(ev, e, &t, &i);
     bool one_for_all =
         t.key && (t.kind == VAL_NUMBER || t.kind == VAL_STRING || t.kind == VAL_BOOL);
     if (t.kind == VAL_LIST || one_for_all) {
         int64_t k;
-        if (!arch_want_whole(ev, e->b, &i, -ARCH_MAX_DIM, ARCH_MAX_DIM, &k))
+        if (!llm_arch_want_whole(ev, e->b, &i, -ARCH_MAX_DIM, ARCH_MAX_DIM, &k))
             return ARCH_FAIL;
-        return one_for_all ? t : arch_list_item(ev, e, &t, k);
+        return one_for_all ? t : llm_arch_list_item(ev, e, &t, k);
     }
     if (t.kind == VAL_NONE && t.absent_key)
         return t; /* .k[l] ?? other */
     char text[256];
-    return arch_error(ev, e->a->place, "a list or tensor is wanted before '[': %s",
-                      arch_value_text(&t, text, sizeof text));
+    return llm_arch_error(ev, e->a->place, "a list or tensor is wanted before '[': %s",
+                      llm_arch_value_text(&t, text, sizeof text));
 }
 
 static arch_value eval_bias(arch_eval *ev, const arch_expr *e) {
-    arch_value v = arch_eval_expr(ev, e->a);
+    arch_value v = llm_arch_eval_expr(ev, e->a);
     char text[256];
     if (v.kind == VAL_NONE || v.kind == VAL_FAIL)
         return v;
     if (v.kind != VAL_TENSOR)
-        return arch_error(ev, e->mark, "only weights have a bias: %s",
-                          arch_value_text(&v, text, sizeof text));
-    return v.bias ? arch_tensor(v.bias) : arch_none("the weight has no bias");
+        return llm_arch_error(ev, e->mark, "only weights have a bias: %s",
+                          llm_arch_value_text(&v, text, sizeof text));
+    return v.bias ? llm_arch_tensor_value(v.bias) : llm_arch_none("the weight has no bias");
 }
 
 static arch_value eval_in(arch_eval *ev, const arch_expr *e) {
-    arch_value x = arch_eval_expr(ev, e->a), list = {0};
+    arch_value x = llm_arch_eval_expr(ev, e->a), list = {0};
     bool found = false;
     if (x.kind != VAL_FAIL)
-        list = arch_eval_expr(ev, e->b);
+        list = llm_arch_eval_expr(ev, e->b);
     if (x.kind == VAL_FAIL || list.kind == VAL_FAIL)
         return ARCH_FAIL;
     char text[256];
-    x = arch_one_of(ev, e->a, &x);
+    x = llm_arch_one_of(ev, e->a, &x);
     if (list.kind != VAL_LIST)
-        return arch_error(ev, e->b->place, "a list is wanted after 'in': %s",
-                          arch_value_text(&list, text, sizeof text));
+        return llm_arch_error(ev, e->b->place, "a list is wanted after 'in': %s",
+                          llm_arch_value_text(&list, text, sizeof text));
     if (x.kind == VAL_NONE || x.kind == VAL_TENSOR || x.kind == VAL_CACHE || x.kind == VAL_LIST)
-        return arch_error(ev, e->a->place, "a number or string is wanted before 'in': %s",
-                          arch_value_text(&x, text, sizeof text));
-    if (!arch_step(ev, e->mark, (int64_t)list.n))
+        return llm_arch_error(ev, e->a->place, "a number or string is wanted before 'in': %s",
+                          llm_arch_value_text(&x, text, sizeof text));
+    if (!llm_arch_step(ev, e->mark, (int64_t)list.n))
         return ARCH_FAIL;
     arch_value other = {0};
     size_t n_other = 0; /* of another kind: a value may be one of [true, 4], but not all of them may be of another */
     for (size_t k = 0; k < list.n; k++) {
         arch_value item =
-            list.item ? list.item[k] : arch_key_value(ev, list.key, &list.list_key, k);
-        if (arch_comparable(&x, &item))
-            found |= arch_equal(&x, &item);
+            list.item ? list.item[k] : llm_arch_key_value(ev, list.key, &list.list_key, k);
+        if (llm_arch_comparable(&x, &item))
+            found |= llm_arch_equal(&x, &item);
         else if (n_other++ == 0)
             other = item;
     }
     if (n_other > 0 && n_other == list.n)
-        return arch_error_hint(ev, GGL_FORMAT, e->mark, arch_binding_hint(ev, e),
-                               "'in' of %s and a list with %s: left %s", arch_kind_text(&x),
-                               arch_kind_text(&other), arch_value_text(&x, text, sizeof text));
-    return arch_bool(found);
+        return llm_arch_error_hint(ev, GGL_FORMAT, e->mark, llm_arch_binding_hint(ev, e),
+                               "'in' of %s and a list with %s: left %s", llm_arch_kind_text(&x),
+                               llm_arch_kind_text(&other), llm_arch_value_text(&x, text, sizeof text));
+    return llm_arch_bool(found);
 }
 
 static arch_value eval_logic(arch_eval *ev, const arch_expr *e) {
     bool a, b;
-    arch_value v = arch_eval_expr(ev, e->a);
-    if (v.kind == VAL_FAIL || !arch_want_bool(ev, e->a, &v, &a))
+    arch_value v = llm_arch_eval_expr(ev, e->a);
+    if (v.kind == VAL_FAIL || !llm_arch_want_bool(ev, e->a, &v, &a))
         return ARCH_FAIL;
     if (e->kind == EX_NOT)
-        return arch_bool(!a);
+        return llm_arch_bool(!a);
     if (a == (e->kind == EX_OR))
-        return arch_bool(a);
-    v = arch_eval_expr(ev, e->b);
-    return v.kind != VAL_FAIL && arch_want_bool(ev, e->b, &v, &b) ? arch_bool(b) : ARCH_FAIL;
+        return llm_arch_bool(a);
+    v = llm_arch_eval_expr(ev, e->b);
+    return v.kind != VAL_FAIL && llm_arch_want_bool(ev, e->b, &v, &b) ? llm_arch_bool(b) : ARCH_FAIL;
 }
 
 static arch_value eval_choice(arch_eval *ev, const arch_expr *e) {
     bool yes;
     if (e->kind == EX_OR_ELSE) {
-        arch_value v = arch_eval_expr(ev, e->a);
+        arch_value v = llm_arch_eval_expr(ev, e->a);
         if (v.kind == VAL_NONE)
-            return arch_eval_expr(ev, e->b);
+            return llm_arch_eval_expr(ev, e->b);
         if (v.kind != VAL_FAIL)
-            arch_mark_read(ev, e->b, &v);
+            llm_arch_mark_read(ev, e->b, &v);
         return v;
     }
-    arch_value c = arch_eval_expr(ev, e->c);
-    if (c.kind == VAL_FAIL || !arch_want_bool(ev, e->c, &c, &yes))
+    arch_value c = llm_arch_eval_expr(ev, e->c);
+    if (c.kind == VAL_FAIL || !llm_arch_want_bool(ev, e->c, &c, &yes))
         return ARCH_FAIL;
-    arch_value v = arch_eval_expr(ev, yes ? e->a : e->b);
+    arch_value v = llm_arch_eval_expr(ev, yes ? e->a : e->b);
     if (v.kind != VAL_FAIL)
-        arch_mark_read(ev, yes ? e->b : e->a, &v);
+        llm_arch_mark_read(ev, yes ? e->b : e->a, &v);
     return v;
 }
 
 static arch_value eval_binary(arch_eval *ev, const arch_expr *e) {
-    arch_value a = arch_eval_expr(ev, e->a);
+    arch_value a = llm_arch_eval_expr(ev, e->a);
     if (a.kind == VAL_FAIL)
         return a;
-    arch_value b = arch_eval_expr(ev, e->b);
+    arch_value b = llm_arch_eval_expr(ev, e->b);
     if (b.kind == VAL_FAIL)
         return b;
-    a = arch_one_of(ev, e->a, &a);
-    b = arch_one_of(ev, e->b, &b);
-    return a.kind == VAL_FAIL || b.kind == VAL_FAIL ? ARCH_FAIL : arch_infix(ev, e, &a, &b);
+    a = llm_arch_one_of(ev, e->a, &a);
+    b = llm_arch_one_of(ev, e->b, &b);
+    return a.kind == VAL_FAIL || b.kind == VAL_FAIL ? ARCH_FAIL : llm_arch_infix(ev, e, &a, &b);
 }
 
 static arch_value eval_neg(arch_eval *ev, const arch_expr *e) {
-    arch_value v = arch_eval_expr(ev, e->a);
-    v = arch_one_of(ev, e->a, &v);
+    arch_value v = llm_arch_eval_expr(ev, e->a);
+    v = llm_arch_one_of(ev, e->a, &v);
     if (v.kind == VAL_NUMBER)
-        return arch_number(-v.num);
+        return llm_arch_number(-v.num);
     if (v.kind == VAL_FAIL)
         return v;
-    ggl_tensor *src[2] = {arch_want_tensor(ev, e->place, &v, "what is negated")};
+    ggl_tensor *src[2] = {llm_arch_want_tensor(ev, e->place, &v, "what is negated")};
     src[1] = src[0] ? ggl_graph_number(ev->g, -1) : NULL;
-    return arch_tensor(src[0] ? arch_node(ev, e->mark, GGL_OP_MUL, src, 2, NULL, 0) : NULL);
+    return llm_arch_tensor_value(src[0] ? llm_arch_node(ev, e->mark, GGL_OP_MUL, src, 2, NULL, 0) : NULL);
 }
 
 static arch_value eval_call(arch_eval *ev, const arch_expr *e) {
     int n;
     if (e->callee == CALL_BUILTIN && e->builtin == FN_BUILTIN_COUNT)
         return ev->convert->call(ev, e);
-    arch_value *v = arch_call(ev, e, &n);
+    arch_value *v = llm_arch_call(ev, e, &n);
     if (!v)
         return ARCH_FAIL;
     if (n != 1)
-        return arch_error(ev, e->mark,
+        return llm_arch_error(ev, e->mark,
                           "%s gives %d results where one is wanted: name them, a, b = %s(..)",
                           e->name, n, e->name);
     return v[0];
@@ -373,13 +373,13 @@ static arch_value eval_call(arch_eval *ev, const arch_expr *e) {
 static arch_value eval_one(arch_eval *ev, const arch_expr *e) {
     switch (e->kind) {
     case EX_NUMBER:
-        return arch_number(e->num);
+        return llm_arch_number(e->num);
     case EX_STRING:
         return (arch_value){.kind = VAL_STRING, .str = {e->name, strlen(e->name)}};
     case EX_BOOL:
-        return arch_bool(e->num != 0);
+        return llm_arch_bool(e->num != 0);
     case EX_NONE:
-        return arch_none(NULL);
+        return llm_arch_none(NULL);
     case EX_LIST:
         return eval_list(ev, e);
     case EX_NAME:
@@ -391,11 +391,11 @@ static arch_value eval_one(arch_eval *ev, const arch_expr *e) {
     case EX_HAS: {
         if ((e->a->kind == EX_FIELD || e->a->kind == EX_STRING) && ev->convert)
             return ev->convert->has(ev, e->a);
-        arch_value v = arch_eval_expr(ev, e->a);
-        return v.kind == VAL_FAIL ? v : arch_bool(v.kind != VAL_NONE);
+        arch_value v = llm_arch_eval_expr(ev, e->a);
+        return v.kind == VAL_FAIL ? v : llm_arch_bool(v.kind != VAL_NONE);
     }
     case EX_READS:
-        return arch_bool(arch_reads_key(ev->reader, e->a->name));
+        return llm_arch_bool(llm_arch_reads_key(ev->reader, e->a->name));
     case EX_INDEX:
         return eval_index(ev, e);
     case EX_BIAS:
@@ -416,17 +416,17 @@ static arch_value eval_one(arch_eval *ev, const arch_expr *e) {
     case EX_FIELD:
         return ev->convert
                    ? ev->convert->field(ev, e)
-                   : arch_error(ev, e->place, "'config' and 'rope' are there in a convert section only");
+                   : llm_arch_error(ev, e->place, "'config' and 'rope' are there in a convert section only");
     }
     return ARCH_FAIL;
 }
 
 /* Recursion is bounded: calls within calls of deep expressions would be too much for a small stack. */
-arch_value arch_eval_expr(arch_eval *ev, const arch_expr *e) {
-    if (!arch_step(ev, e->place, 1))
+arch_value llm_arch_eval_expr(arch_eval *ev, const arch_expr *e) {
+    if (!llm_arch_step(ev, e->place, 1))
         return ARCH_FAIL;
     if (ev->depth == ARCH_MAX_DEPTH)
-        return arch_error_hint(ev, GGL_LIMIT, e->place, NULL,
+        return llm_arch_error_hint(ev, GGL_LIMIT, e->place, NULL,
                                "expressions and calls are nested more than %d deep in all",
                                ARCH_MAX_DEPTH);
     ev->depth++;

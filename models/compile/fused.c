@@ -51,32 +51,32 @@ static int part_named(const arch_fused *f, const char *name, char *whole, size_t
 
 /* The one of this name, made if it is met for the first time. NULL: the source has none, or ev has an error. */
 static arch_whole *whole_named(arch_eval *ev, const arch_fused *f, const char *name, arch_place p) {
-    const arch_weight *before = arch_find_weight(ev, name);
+    const arch_weight *before = llm_arch_find_weight(ev, name);
     llm_arch_tensor t = {.name = name, .optional = true};
     if (before)
         return before->whole;
-    if (!ev->src->find_tensor(ev->src->ctx, &t) || !(t.name = arch_strdup(ev, name)))
+    if (!ev->src->find_tensor(ev->src->ctx, &t) || !(t.name = llm_arch_strdup(ev, name)))
         return NULL;
     arch_whole *w = ggl_arena_alloc(&ev->arena, 1, sizeof *w);
     if (!w || !(w->taken = ggl_arena_alloc(&ev->arena, (size_t)f->n_part, sizeof *w->taken)) ||
         !(w->size = ggl_arena_alloc(&ev->arena, (size_t)f->n_part, sizeof *w->size)))
-        return arch_nomem(ev), NULL;
+        return llm_arch_nomem(ev), NULL;
     w->f = f;
     w->t = t;
     w->flat = ggl_extents(t.ne, 1, GGL_MAX_DIMS, 1) == 1;
     w->rows = rows_of(w, t.ne);
-    arch_weight *own = arch_add_weight(ev, t.name, NULL, p, false);
+    arch_weight *own = llm_arch_add_weight(ev, t.name, NULL, p, false);
     if (own)
         own->whole = w;
     return own ? w : NULL;
 }
 
-bool arch_find_part(arch_eval *ev, arch_place p, bool is_bias, llm_arch_tensor *t, arch_part *out) {
+bool llm_arch_find_part(arch_eval *ev, arch_place p, bool is_bias, llm_arch_tensor *t, arch_part *out) {
     char name[3 * ARCH_MAX_NAME];
     const arch_fused *f = ev->conv || !ev->src->tensor_at
                               ? NULL
                               : ev->arch->fused; /* made-up models have every tensor */
-    for (; f && arch_step(ev, p, 1 + f->n_part / 4); f = f->next) {
+    for (; f && llm_arch_step(ev, p, 1 + f->n_part / 4); f = f->next) {
         const int k = f->own ? -1 : part_named(f, t->name, name, sizeof name);
         arch_whole *w = k < 0 ? NULL : whole_named(ev, f, name, p);
         if (ev->status != GGL_OK)
@@ -95,19 +95,19 @@ bool arch_find_part(arch_eval *ev, arch_place p, bool is_bias, llm_arch_tensor *
     return false;
 }
 
-bool arch_take_part(arch_eval *ev, arch_place p, arch_part part, ggl_tensor *t) {
+bool llm_arch_take_part(arch_eval *ev, arch_place p, arch_part part, ggl_tensor *t) {
     arch_whole *w = part.whole;
     const int64_t rows = rows_of(w, t->ne);
     part.t = t;
     if (w->taken[part.k] != 0 && w->taken[part.k] != rows) {
-        arch_error(ev, p,
+        llm_arch_error(ev, p,
                    "%s has been declared with %" PRId64 " rows of %s, and has %" PRId64 " here",
                    t->name, w->taken[part.k], w->t.name, rows);
         return false;
     }
     w->taken[part.k] = rows;
     w->size[part.k] = t->size;
-    if (!arch_push(ev, &ev->part, &ev->cap_part, ev->n_part + 1, sizeof *ev->part))
+    if (!llm_arch_push(ev, &ev->part, &ev->cap_part, ev->n_part + 1, sizeof *ev->part))
         return false;
     ev->part[ev->n_part++] = part;
     return true;
@@ -147,7 +147,7 @@ static bool ignores_rest(arch_eval *ev, const arch_whole *w) {
         const int n =
             snprintf(name, sizeof name, "%.*s%s%s", (int)begin, w->t.name, w->f->part[k - 1], dot);
         const ggl_str part = {name, (size_t)n};
-        if (!arch_step_patterns(ev, ev->n_ignore, part) ||
+        if (!llm_arch_step_patterns(ev, ev->n_ignore, part) ||
             !arch_match_any(ev->ignore, ev->n_ignore, part))
             return false;
     }
@@ -166,16 +166,16 @@ static bool rows_fit(arch_eval *ev, const arch_weight *x) {
     if (ev->status != GGL_OK)
         return false;
     text_of_parts(w, parts, sizeof parts);
-    arch_line_col(w->f->place, &line, &col);
-    snprintf(hint, sizeof hint, "%s (%.80s:%d)", arch_quote(w->f->place, quote, sizeof quote),
+    llm_arch_line_col(w->f->place, &line, &col);
+    snprintf(hint, sizeof hint, "%s (%.80s:%d)", llm_arch_quote(w->f->place, quote, sizeof quote),
              w->f->place.text->name, line);
     ev->status =
-        arch_fail(ev->err, GGL_SHAPE, x->place, x->chain, hint, "%s has %" PRId64 " %s; %s",
+        llm_arch_fail(ev->err, GGL_SHAPE, x->place, x->chain, hint, "%s has %" PRId64 " %s; %s",
                   x->name, w->rows, w->flat ? "elements" : "rows", parts);
     return false;
 }
 
-bool arch_place_parts(arch_eval *ev) {
+bool llm_arch_place_parts(arch_eval *ev) {
     for (size_t i = 0; i < ev->n_weight && ev->n_part > 0; i++)
         if (ev->weight[i]->whole && !rows_fit(ev, ev->weight[i]))
             return false;

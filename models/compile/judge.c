@@ -37,7 +37,7 @@ static bool known_names(arch_eval *ev, bool whole, key_names *out) {
     out->of = ggl_arena_alloc(&ev->arena, n, sizeof *out->of);
     if (!out->name || !out->of ||
         ggl_index_init(&out->index, n, sizeof *out->name, GGL_INDEX_STRINGS, NULL) != GGL_OK)
-        return arch_nomem(ev), false;
+        return llm_arch_nomem(ev), false;
     for (const arch_known_key *k = ev->arch->key; k; k = k->next)
         if (k->whole == whole) {
             out->of[used] = k;
@@ -59,24 +59,24 @@ struct arch_judge {
     ggl_error err;
 };
 
-arch_judge *arch_judge_new(arch_eval *ev) {
+arch_judge *llm_arch_judge_new(arch_eval *ev) {
     arch_judge *j = ggl_calloc(1, sizeof *j);
     if (!j)
-        return arch_nomem(ev), NULL;
+        return llm_arch_nomem(ev), NULL;
     j->ev = ev;
     snprintf(j->prefix, sizeof j->prefix, "%s.", ev->family);
     if (known_names(ev, true, &j->whole) && known_names(ev, false, &j->below))
         return j;
-    arch_judge_free(j);
+    llm_arch_judge_free(j);
     return NULL;
 }
 
-void arch_judge_free(arch_judge *j) {
+void llm_arch_judge_free(arch_judge *j) {
     if (!j)
         return;
     ggl_index_fini(&j->whole.index);
     ggl_index_fini(&j->below.index);
-    arch_eval_fini(&j->cond);
+    llm_arch_eval_fini(&j->cond);
     ggl_free(j);
 }
 
@@ -106,16 +106,16 @@ static bool holds(arch_judge *j, const arch_expr *e) {
                          .family = j->ev->family,
                          .layer = -1};
         c->arena.limit = ARCH_MAX_MEMORY;
-        if (!arch_eval_init(c))
-            return arch_nomem(j->ev), false;
+        if (!llm_arch_eval_init(c))
+            return llm_arch_nomem(j->ev), false;
     }
     c->status = GGL_OK;
     c->steps = 0;
-    arch_value v = arch_eval_expr(c, e);
-    yes = v.kind != VAL_FAIL && arch_want_bool(c, e, &v, &yes) && yes;
+    arch_value v = llm_arch_eval_expr(c, e);
+    yes = v.kind != VAL_FAIL && llm_arch_want_bool(c, e, &v, &yes) && yes;
     j->ev->steps += c->steps;
     if (c->status == GGL_NOMEM)
-        arch_nomem(j->ev);
+        llm_arch_nomem(j->ev);
     return yes && c->status == GGL_OK;
 }
 
@@ -128,9 +128,9 @@ static void judge_condition(arch_judge *j, const arch_known_key *k, llm_arch_jud
     if (plain && holds(j, s->other))
         return;
     snprintf(text, sizeof text, "%sif %s", plain ? "ignored only " : "",
-             arch_quote(s->other->place, quote, sizeof quote));
+             llm_arch_quote(s->other->place, quote, sizeof quote));
     out->use = plain ? LLM_ARCH_UNREAD : LLM_ARCH_IGNORED;
-    out->reason = plain && s->string ? s->string : arch_strdup(j->ev, text);
+    out->reason = plain && s->string ? s->string : llm_arch_strdup(j->ev, text);
 }
 
 /* --- one key ---------------------------------------------------------------------------------- */
@@ -138,7 +138,7 @@ static void judge_condition(arch_judge *j, const arch_known_key *k, llm_arch_jud
 /* The first pattern of an `ignore` that fits. */
 static const arch_known_key *find_pattern(arch_eval *ev, ggl_str name) {
     for (const arch_known_key *p = ev->arch->key_pattern; p; p = p->next)
-        if (!arch_step_patterns(ev, 1, name) || arch_match(p->name, name.s, name.n))
+        if (!llm_arch_step_patterns(ev, 1, name) || arch_match(p->name, name.s, name.n))
             return p;
     return NULL;
 }
@@ -161,23 +161,23 @@ static bool named(arch_judge *j, ggl_str key, bool own, llm_arch_judged *out) {
     return j->by || i != SIZE_MAX;
 }
 
-llm_arch_judged arch_judge_key(arch_judge *j, ggl_str key) {
+llm_arch_judged llm_arch_judge_key(arch_judge *j, ggl_str key) {
     arch_eval *ev = j->ev;
     llm_arch_judged out = {.key = key};
     const bool own = starts_with(key, j->prefix);
     const size_t skip = strlen(j->prefix);
     j->by = NULL;
-    if (!arch_step(ev, (arch_place){&ev->arch->text, 0, 1}, 16) || named(j, key, own, &out))
+    if (!llm_arch_step(ev, (arch_place){&ev->arch->text, 0, 1}, 16) || named(j, key, own, &out))
         return out;
     out.use = is_engine_key(key) ? LLM_ARCH_ENGINE : LLM_ARCH_FOREIGN;
     if (!own)
         return out;
-    const arch_verdict v = arch_judge_known(ev, (ggl_str){key.s + skip, key.n - skip});
+    const arch_verdict v = llm_arch_judge_known(ev, (ggl_str){key.s + skip, key.n - skip});
     out.use = v.harmless ? LLM_ARCH_HARMLESS : LLM_ARCH_UNREAD;
     out.reason = v.reason;
     if (v.harmless && v.cond) {
         char quote[200];
-        out.reason = arch_strdup(ev, arch_quote(v.cond->place, quote, sizeof quote));
+        out.reason = llm_arch_strdup(ev, llm_arch_quote(v.cond->place, quote, sizeof quote));
     }
     return out;
 }
@@ -188,21 +188,21 @@ ggl_status llm_arch_judge_keys(const llm_arch *arch, const llm_arch_source *sour
     arch_eval ev = {.arch = arch, .src = source, .err = err, .layer = -1};
     ggl_str key;
     ev.arena.limit = ARCH_MAX_MEMORY;
-    arch_judge *j = arch_find_family(&ev) && arch_eval_init(&ev) ? arch_judge_new(&ev) : NULL;
+    arch_judge *j = llm_arch_find_family(&ev) && llm_arch_eval_init(&ev) ? llm_arch_judge_new(&ev) : NULL;
     for (size_t i = 0; j && source->key_at && source->key_at(source->ctx, i, &key); i++) {
-        llm_arch_judged judged = arch_judge_key(j, key);
+        llm_arch_judged judged = llm_arch_judge_key(j, key);
         if (ev.status == GGL_OK && j->by) {
             const arch_place p = j->by->place;
             int col;
-            arch_step(&ev, p, p.at / 64); /* the line is counted */
-            arch_line_col(p, &judged.line, &col);
+            llm_arch_step(&ev, p, p.at / 64); /* the line is counted */
+            llm_arch_line_col(p, &judged.line, &col);
             judged.file = p.text->name;
         }
         if (ev.status != GGL_OK)
             break;
         each(ctx, &judged);
     }
-    arch_judge_free(j);
-    arch_eval_fini(&ev);
+    llm_arch_judge_free(j);
+    llm_arch_eval_fini(&ev);
     return ev.status;
 }

@@ -39,7 +39,7 @@ static ggl_status parse_table(llm_arch **out, ggl_error *err) {
                              llm_known_keys_text_size, true};
     a->text = a->prelude;
     a->n_lines = 1;
-    return arch_parse_text(a, &a->prelude, err);
+    return llm_arch_parse_text(a, &a->prelude, err);
 }
 
 static bool is_tensor(const arch_expr *e) {
@@ -92,7 +92,7 @@ static arch_known *known_of(arch_eval *ev) {
         return ev->status == GGL_OK ? ev->known : NULL;
     arch_known *k = ev->known = ggl_calloc(1, sizeof *k);
     if (!k)
-        return arch_nomem(ev), NULL;
+        return llm_arch_nomem(ev), NULL;
     ggl_status s = parse_table(&k->text, &k->err);
     if (s == GGL_OK) {
         k->ev = (arch_eval){.arch = k->text,
@@ -103,10 +103,10 @@ static arch_known *known_of(arch_eval *ev) {
                             .reader = ev->arch,
                             .layer = -1};
         k->ev.arena.limit = ARCH_MAX_MEMORY;
-        s = arch_eval_init(&k->ev) && index_rows(k) ? GGL_OK : GGL_NOMEM;
+        s = llm_arch_eval_init(&k->ev) && index_rows(k) ? GGL_OK : GGL_NOMEM;
     }
     if (s == GGL_NOMEM)
-        return arch_nomem(ev), NULL;
+        return llm_arch_nomem(ev), NULL;
     if (s != GGL_OK) { /* a mistake in the table: every test would see it */
         ev->status = s;
         if (ev->err)
@@ -116,10 +116,10 @@ static arch_known *known_of(arch_eval *ev) {
     return k;
 }
 
-void arch_known_free(arch_known *k) {
+void llm_arch_known_free(arch_known *k) {
     if (!k)
         return;
-    arch_eval_fini(&k->ev);
+    llm_arch_eval_fini(&k->ev);
     ggl_index_fini(&k->index);
     ggl_index_fini(&k->absent_index);
     llm_arch_free(k->text);
@@ -143,38 +143,38 @@ static bool holds(arch_eval *ev, arch_known *k, const arch_expr *cond) {
     k->ev.frame = NULL;
     k->ev.n_frames = 0;
     if (cond) {
-        arch_value v = arch_eval_expr(&k->ev, cond);
-        yes = v.kind != VAL_FAIL && arch_want_bool(&k->ev, cond, &v, &yes) && yes;
+        arch_value v = llm_arch_eval_expr(&k->ev, cond);
+        yes = v.kind != VAL_FAIL && llm_arch_want_bool(&k->ev, cond, &v, &yes) && yes;
     }
     ev->steps += k->ev.steps;
     if (k->ev.status == GGL_NOMEM)
-        arch_nomem(ev);
+        llm_arch_nomem(ev);
     return yes && k->ev.status == GGL_OK;
 }
 
-arch_verdict arch_judge_known(arch_eval *ev, ggl_str name) {
+arch_verdict llm_arch_judge_known(arch_eval *ev, ggl_str name) {
     arch_known *k = known_of(ev);
     const row *r = k ? find_row(k, name) : NULL;
     arch_place begin = {&ev->arch->text, 0, 1};
-    if (!r || !arch_step(ev, begin, 4 + (int64_t)k->n_pattern))
+    if (!r || !llm_arch_step(ev, begin, 4 + (int64_t)k->n_pattern))
         return (arch_verdict){0};
     return (arch_verdict){.harmless = holds(ev, k, r->stmt->other),
                           .reason = r->stmt->string,
                           .cond = r->stmt->other};
 }
 
-const char *arch_part_of_tensor(arch_eval *ev, ggl_str name) {
+const char *llm_arch_part_of_tensor(arch_eval *ev, ggl_str name) {
     arch_known *k = known_of(ev);
     arch_place begin = {&ev->arch->text, 0, 1};
     for (size_t i = 0; k && i < k->n_tensor; i++)
-        if (!arch_step(ev, begin, 1))
+        if (!llm_arch_step(ev, begin, 1))
             return NULL;
         else if (arch_match(k->tensor[i].name.s, name.s, name.n))
             return holds(ev, k, k->tensor[i].stmt->other) ? k->tensor[i].stmt->string : NULL;
     return NULL;
 }
 
-bool arch_means_absent(arch_eval *ev, const char *name) {
+bool llm_arch_means_absent(arch_eval *ev, const char *name) {
     const char *below = name + strlen(ev->family) + 1;
     arch_known *k = known_of(ev);
     size_t i =
@@ -182,7 +182,7 @@ bool arch_means_absent(arch_eval *ev, const char *name) {
     return i != SIZE_MAX && holds(ev, k, k->absent[i].stmt->other);
 }
 
-bool arch_reads_key(const llm_arch *arch, const char *name) {
+bool llm_arch_reads_key(const llm_arch *arch, const char *name) {
     for (const arch_known_key *k = arch->key; k; k = k->next)
         if (!k->whole && strcmp(k->name, name) == 0)
             return k->n_reads > 0;

@@ -163,14 +163,14 @@ static bool find_bare(arch_eval *ev, const char *name, char *out, size_t size) {
     return false;
 }
 
-void arch_missing_tensor(arch_eval *ev, arch_place p, const char *name,
+void llm_arch_missing_tensor(arch_eval *ev, arch_place p, const char *name,
                          const llm_arch_tensor *want) {
     search s = {.ev = ev, .name = name, .want = want};
     char bare[256], advice[300], text[400] = "";
     const char *hint = "'?' if it may be absent";
     ggl_str first;
     if (ev->src->tensor_at && !ev->src->tensor_at(ev->src->ctx, 0, &first)) {
-        arch_source_error(ev, "this file has a vocabulary only, no tensors: it cannot be run");
+        llm_arch_source_error(ev, "this file has a vocabulary only, no tensors: it cannot be run");
         return;
     }
     if (find_bare(ev, name, bare, sizeof bare)) {
@@ -199,6 +199,6 @@ void arch_missing_tensor(arch_eval *ev, arch_place p, const char *name,
         else if (s.best[0])
             snprintf(text, sizeof text, "; did you mean %s?", s.best);
     }
-    arch_error_hint(ev, GGL_FORMAT, p, hint, "tensor %s is missing in %s%s", name, ev->src->name,
+    llm_arch_error_hint(ev, GGL_FORMAT, p, hint, "tensor %s is missing in %s%s", name, ev->src->name,
                     text);
 }

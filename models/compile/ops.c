@@ -11,19 +11,19 @@
 
 /* --- nodes ------------------------------------------------------------------------------------ */
 
-bool arch_graph_ok(arch_eval *ev, arch_place p) {
+bool llm_arch_graph_ok(arch_eval *ev, arch_place p) {
     ggl_error e;
     ggl_status s = ggl_graph_error(ev->g, &e);
     if (s != GGL_OK)
-        arch_error_hint(ev, s, p, NULL, "%s", e.msg);
+        llm_arch_error_hint(ev, s, p, NULL, "%s", e.msg);
     return s == GGL_OK;
 }
 
-void arch_note_made(arch_eval *ev, arch_place p, ggl_tensor *t) {
-    if (!arch_push(ev, &ev->made, &ev->cap_made, (size_t)t->id + 1, sizeof *ev->made))
+void llm_arch_note_made(arch_eval *ev, arch_place p, ggl_tensor *t) {
+    if (!llm_arch_push(ev, &ev->made, &ev->cap_made, (size_t)t->id + 1, sizeof *ev->made))
         return;
     /* Of what the prelude makes, the descriptor's call is shown. */
-    ev->made[t->id] = (arch_made){.t = t, .place = arch_users_place(ev, p)};
+    ev->made[t->id] = (arch_made){.t = t, .place = llm_arch_users_place(ev, p)};
 }
 
 static bool is_elementwise(ggl_op op) { /* of several operands */
@@ -39,7 +39,7 @@ static bool check_ones(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *const
         for (int k = 0; k < n_src; k++)
             for (int d = 0; d < src[i]->n_dims && d < src[k]->n_dims; d++)
                 if (src[i]->ne[d] == 1 && src[i]->dim_name[d] && src[k]->ne[d] > 1) {
-                    arch_error_hint(ev, GGL_SHAPE, p,
+                    llm_arch_error_hint(ev, GGL_SHAPE, p,
                                     "only a 1 that is written is repeated: reshape(x, 1, ..)",
                                     "'%s' of %s and %s: %s just happens to be 1",
                                     ggl_op_get(op).name, ggl_shape_text(src[0], a, sizeof a),
@@ -92,17 +92,17 @@ static bool check_constant(arch_eval *ev, arch_place p, const ggl_tensor *t) {
     for (int k = 0; k < t->n_src && !w; k++)
         w = large_weight(t->src[k]);
     if (w)
-        arch_error_hint(ev, GGL_LIMIT, p, "convert the file instead",
+        llm_arch_error_hint(ev, GGL_LIMIT, p, "convert the file instead",
                         "arithmetic on the large weight %s %s", w->name,
                         ggl_shape_text(w, shape, sizeof shape));
     else
-        arch_error_hint(ev, GGL_LIMIT, p, NULL,
+        llm_arch_error_hint(ev, GGL_LIMIT, p, NULL,
                         "the constant %s: computed constants take more than %d MiB",
                         ggl_shape_text(t, shape, sizeof shape), ARCH_MAX_CONST >> 20);
     return false;
 }
 
-ggl_tensor *arch_node(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *const *src, int n_src,
+ggl_tensor *llm_arch_node(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *const *src, int n_src,
                       const double *num, int n_num) {
     if (is_elementwise(op) && !check_ones(ev, p, op, src, n_src))
         return NULL;
@@ -113,29 +113,29 @@ ggl_tensor *arch_node(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *const 
         ev->origin = ev->at;
     }
     ggl_tensor *t = ggl_graph_op(ev->g, op, src, n_src, num, n_num);
-    if (!arch_graph_ok(ev, p) || !t || !check_constant(ev, p, t))
+    if (!llm_arch_graph_ok(ev, p) || !t || !check_constant(ev, p, t))
         return NULL;
     name_ones(t);
-    arch_note_made(ev, p, t);
+    llm_arch_note_made(ev, p, t);
     return ev->status == GGL_OK ? t : NULL;
 }
 
-ggl_tensor *arch_reshape(arch_eval *ev, arch_place p, ggl_tensor *x, int n, const int64_t *ne,
+ggl_tensor *llm_arch_reshape(arch_eval *ev, arch_place p, ggl_tensor *x, int n, const int64_t *ne,
                          const char *const *dim_name) {
     double num[GGL_MAX_DIMS] = {0};
     for (int d = 0; d < n && d < GGL_MAX_DIMS; d++)
         num[d] = (double)ne[d];
-    ggl_tensor *t = arch_node(ev, p, GGL_OP_RESHAPE, &x, 1, num, n);
+    ggl_tensor *t = llm_arch_node(ev, p, GGL_OP_RESHAPE, &x, 1, num, n);
     for (int d = 0; t && dim_name && d < n; d++)
         if (dim_name[d])
             ggl_tensor_set_dim_name(ev->g, t, d, dim_name[d]);
     return t;
 }
 
-ggl_tensor *arch_split_one(arch_eval *ev, arch_place p, ggl_tensor *x, int dim, int64_t first,
+ggl_tensor *llm_arch_split_one(arch_eval *ev, arch_place p, ggl_tensor *x, int dim, int64_t first,
                            int64_t size, const char *dim_name) {
     ggl_tensor *t =
-        arch_node(ev, p, GGL_OP_SPLIT, &x, 1, (double[]){dim, (double)first, (double)size}, 3);
+        llm_arch_node(ev, p, GGL_OP_SPLIT, &x, 1, (double[]){dim, (double)first, (double)size}, 3);
     if (t && dim_name)
         ggl_tensor_set_dim_name(ev->g, t, dim, dim_name);
     return t;
@@ -210,7 +210,7 @@ static arch_value result_of(arch_eval *ev, arch_place p, ggl_tensor *t, const ar
                             int n_in) {
     if (!t)
         return ARCH_FAIL;
-    arch_value v = arch_tensor(t);
+    arch_value v = llm_arch_tensor_value(t);
     if (t->op == GGL_OP_CACHE) {
         v.kind = VAL_CACHE;
         return v;
@@ -224,7 +224,7 @@ static arch_value result_of(arch_eval *ev, arch_place p, ggl_tensor *t, const ar
         if (!in[k] || !in[k]->range || (t->op == GGL_OP_PICK && k == 1))
             continue;
         if (t->type != GGL_I32 && !in[k]->number_too)
-            return arch_error(ev, p, "an index into %" PRId64 " is no number: it picks, t[i]",
+            return llm_arch_error(ev, p, "an index into %" PRId64 " is no number: it picks, t[i]",
                               in[k]->range);
         if (t->type == GGL_I32) {
             v.range = in[k]->range;
@@ -235,60 +235,60 @@ static arch_value result_of(arch_eval *ev, arch_place p, ggl_tensor *t, const ar
     return v;
 }
 
-arch_value arch_infix(arch_eval *ev, const arch_expr *e, const arch_value *a, const arch_value *b) {
+arch_value llm_arch_infix(arch_eval *ev, const arch_expr *e, const arch_value *a, const arch_value *b) {
     char left[200], right[200];
     if (a->kind == VAL_NUMBER && b->kind == VAL_NUMBER) {
         double x = of_two[e->op](a->num, b->num);
         if (is_comparison(e->op))
-            return arch_bool(x != 0);
-        arch_value v = arch_number(x);
-        v.text = arch_join_text(ev, e->name, a, b);
+            return llm_arch_bool(x != 0);
+        arch_value v = llm_arch_number(x);
+        v.text = llm_arch_join_text(ev, e->name, a, b);
         return v;
     }
     bool tensors = a->kind == VAL_TENSOR || b->kind == VAL_TENSOR;
     if (tensors && (a->kind == VAL_TENSOR || a->kind == VAL_NUMBER) &&
         (b->kind == VAL_TENSOR || b->kind == VAL_NUMBER)) {
-        ggl_tensor *src[2] = {arch_want_tensor(ev, e->a->place, a, "what stands here"),
-                              arch_want_tensor(ev, e->b->place, b, "what stands here")};
-        ggl_tensor *t = src[0] && src[1] ? arch_node(ev, e->mark, e->op, src, 2, NULL, 0) : NULL;
+        ggl_tensor *src[2] = {llm_arch_want_tensor(ev, e->a->place, a, "what stands here"),
+                              llm_arch_want_tensor(ev, e->b->place, b, "what stands here")};
+        ggl_tensor *t = src[0] && src[1] ? llm_arch_node(ev, e->mark, e->op, src, 2, NULL, 0) : NULL;
         return result_of(ev, e->mark, t, (const arch_value *[]){a, b}, 2);
     }
-    if (arch_comparable(a, b) && (e->op == GGL_OP_EQ || e->op == GGL_OP_NE))
-        return arch_bool(arch_equal(a, b) == (e->op == GGL_OP_EQ));
+    if (llm_arch_comparable(a, b) && (e->op == GGL_OP_EQ || e->op == GGL_OP_NE))
+        return llm_arch_bool(llm_arch_equal(a, b) == (e->op == GGL_OP_EQ));
     const arch_value *bad = a->kind == VAL_NUMBER || a->kind == VAL_TENSOR ||
                                     (a->kind == VAL_STRING && b->kind == VAL_NONE)
                                 ? b
                                 : a;
     if (bad->kind == VAL_NONE) {
-        const char *hint = arch_absent_hint(ev, bad);
-        return arch_error_hint(ev, GGL_FORMAT, bad == a ? e->a->place : e->b->place, hint,
+        const char *hint = llm_arch_absent_hint(ev, bad);
+        return llm_arch_error_hint(ev, GGL_FORMAT, bad == a ? e->a->place : e->b->place, hint,
                                "%s: no operand for '%s'", bad->text ? bad->text : "this is none",
                                e->name);
     }
-    return arch_error_hint(ev, GGL_FORMAT, e->mark, arch_binding_hint(ev, e),
-                           "'%s' of %s and %s: left %s, right %s", e->name, arch_kind_text(a),
-                           arch_kind_text(b), arch_value_text(a, left, sizeof left),
-                           arch_value_text(b, right, sizeof right));
+    return llm_arch_error_hint(ev, GGL_FORMAT, e->mark, llm_arch_binding_hint(ev, e),
+                           "'%s' of %s and %s: left %s, right %s", e->name, llm_arch_kind_text(a),
+                           llm_arch_kind_text(b), llm_arch_value_text(a, left, sizeof left),
+                           llm_arch_value_text(b, right, sizeof right));
 }
 
 /* --- t[i] ------------------------------------------------------------------------------------- */
 
 static ggl_tensor *pick_number(arch_eval *ev, const arch_expr *e, ggl_tensor *t, int64_t i) {
     int last = t->n_dims - 1;
-    ggl_tensor *one = arch_split_one(ev, e->mark, t, last, i, 1, NULL);
-    return one ? arch_reshape(ev, e->mark, one, last, t->ne, t->dim_name) : NULL;
+    ggl_tensor *one = llm_arch_split_one(ev, e->mark, t, last, i, 1, NULL);
+    return one ? llm_arch_reshape(ev, e->mark, one, last, t->ne, t->dim_name) : NULL;
 }
 
-arch_value arch_pick(arch_eval *ev, const arch_expr *e, const arch_value *t, const arch_value *i) {
+arch_value llm_arch_pick(arch_eval *ev, const arch_expr *e, const arch_value *t, const arch_value *i) {
     char shape[128], text[256];
     ggl_shape_text(t->t, shape, sizeof shape);
     if (t->t->n_dims == 0)
-        return arch_error(ev, e->a->place, "one number has nothing to pick from");
+        return llm_arch_error(ev, e->a->place, "one number has nothing to pick from");
     int last = t->t->n_dims - 1;
     int64_t n = t->t->ne[last], k;
     arch_value v = ARCH_FAIL;
     if (i->kind == VAL_NUMBER) {
-        if (!arch_want_whole(ev, e->b, i, 0, (double)(n - 1), &k))
+        if (!llm_arch_want_whole(ev, e->b, i, 0, (double)(n - 1), &k))
             return v;
         v = result_of(ev, e->mark, pick_number(ev, e, t->t, k), &t, 1);
         if (v.kind != VAL_FAIL && t->bias && !(v.bias = pick_number(ev, e, t->bias, k)))
@@ -296,26 +296,26 @@ arch_value arch_pick(arch_eval *ev, const arch_expr *e, const arch_value *t, con
         return v;
     }
     if (i->kind != VAL_TENSOR || !i->range)
-        return arch_error(
+        return llm_arch_error(
             ev, e->b->place,
             "an index is wanted in t[i]: token, pos, what topk gave, or a whole number; %s",
-            arch_value_text(i, text, sizeof text));
+            llm_arch_value_text(i, text, sizeof text));
     if (i->number_too && i->range > n)
-        return arch_error_hint(ev, GGL_SHAPE, e->mark, NULL,
+        return llm_arch_error_hint(ev, GGL_SHAPE, e->mark, NULL,
                                "positions go up to n_ctx = %" PRId64 ", and %s has %" PRId64
                                " in its last dimension: a context of at most that many",
                                i->range, shape, n);
     if (i->exact_range ? i->range != n : i->range > n)
-        return arch_error_hint(ev, GGL_SHAPE, e->mark, NULL,
+        return llm_arch_error_hint(ev, GGL_SHAPE, e->mark, NULL,
                                "this index is into %" PRId64 ", and %s has %" PRId64
                                " in its last dimension",
                                i->range, shape, n);
     v = result_of(ev, e->mark,
-                  arch_node(ev, e->mark, GGL_OP_PICK, (ggl_tensor *[]){t->t, i->t}, 2, NULL, 0), &t,
+                  llm_arch_node(ev, e->mark, GGL_OP_PICK, (ggl_tensor *[]){t->t, i->t}, 2, NULL, 0), &t,
                   1);
     if (v.kind != VAL_FAIL && t->bias &&
         !(v.bias =
-              arch_node(ev, e->mark, GGL_OP_PICK, (ggl_tensor *[]){t->bias, i->t}, 2, NULL, 0)))
+              llm_arch_node(ev, e->mark, GGL_OP_PICK, (ggl_tensor *[]){t->bias, i->t}, 2, NULL, 0)))
         return ARCH_FAIL;
     return v;
 }
@@ -334,7 +334,7 @@ static bool eval_args(args *a, arch_eval *ev, const arch_expr *e, arch_sig sig) 
     *a = (args){
         .ev = ev, .e = e, .sig = sig, .value = ggl_calloc((size_t)e->n_arg + 1, sizeof *a->value)};
     if (!a->value)
-        return arch_nomem(ev), false;
+        return llm_arch_nomem(ev), false;
     int at = 0;
     for (int k = 0; k < e->n_arg; k++) {
         int i = at;
@@ -345,10 +345,10 @@ static bool eval_args(args *a, arch_eval *ev, const arch_expr *e, arch_sig sig) 
             at += !sig.param[i].variadic;
         if (a->n[i]++ == 0)
             a->first[i] = k;
-        a->value[k] = arch_eval_expr(ev, e->arg[k].value);
+        a->value[k] = llm_arch_eval_expr(ev, e->arg[k].value);
         const bool takes_list = e->callee == CALL_BUILTIN && e->builtin == FN_SIZE;
         if (!takes_list)
-            a->value[k] = arch_one_of(ev, e->arg[k].value, &a->value[k]);
+            a->value[k] = llm_arch_one_of(ev, e->arg[k].value, &a->value[k]);
         if (a->value[k].kind == VAL_FAIL)
             return false;
     }
@@ -379,13 +379,13 @@ static bool get_number(args *a, int i, int k, double *out) {
     const arch_expr *e = arg_expr(a, i, k);
     int64_t whole;
     if (!is_whole(a->sig.param[i].name))
-        return arch_want_number(a->ev, e, v, out);
+        return llm_arch_want_number(a->ev, e, v, out);
     bool is_dim = strcmp(a->sig.param[i].name, "dim") == 0 || strlen(a->sig.param[i].name) == 1;
     double min = is_dim && a->sig.param[i].optional ? 0 : 1,
            max = min == 0 ? GGL_MAX_DIMS - 1 : ARCH_MAX_DIM;
     if (strcmp(a->sig.param[i].name, "k") == 0)
         max = ARCH_MAX_K;
-    if (!arch_want_whole(a->ev, e, v, min, max, &whole))
+    if (!llm_arch_want_whole(a->ev, e, v, min, max, &whole))
         return false;
     *out = (double)whole;
     return true;
@@ -397,12 +397,12 @@ static ggl_tensor *get_tensor(args *a, int i, int k) {
     if (a->e->callee == CALL_OP && a->e->op == GGL_OP_ATTEND && i == 1) {
         if (v->kind == VAL_CACHE)
             return v->t;
-        arch_error(a->ev, arg_expr(a, i, k)->place, "attend reads what cache(k, v) keeps: %s",
-                   arch_value_text(v, text, sizeof text));
+        llm_arch_error(a->ev, arg_expr(a, i, k)->place, "attend reads what cache(k, v) keeps: %s",
+                   llm_arch_value_text(v, text, sizeof text));
         return NULL;
     }
     snprintf(what, sizeof what, "'%s' of %s", a->sig.param[i].name, a->sig.name);
-    return arch_want_tensor(a->ev, arg_expr(a, i, k)->place, v, what);
+    return llm_arch_want_tensor(a->ev, arg_expr(a, i, k)->place, v, what);
 }
 
 /* exp(2), min(a, b), where(true, a, b): known now. */
@@ -417,9 +417,9 @@ static bool fold_numbers(args *a, arch_value *out) {
         return true;
     }
     if (n == 1 && of_one[op] && v[0]->kind == VAL_NUMBER)
-        *out = arch_number(of_one[op](v[0]->num));
+        *out = llm_arch_number(of_one[op](v[0]->num));
     else if (n == 2 && of_two[op] && v[0]->kind == VAL_NUMBER && v[1]->kind == VAL_NUMBER)
-        *out = arch_number(of_two[op](v[0]->num, v[1]->num));
+        *out = llm_arch_number(of_two[op](v[0]->num, v[1]->num));
     else
         return false;
     return true;
@@ -443,7 +443,7 @@ static void name_sizes(args *a, ggl_tensor *t) {
 
 static bool allowed_here(arch_eval *ev, const arch_expr *e) {
     if (ev->in_recurrent && (e->op == GGL_OP_CACHE || e->op == GGL_OP_ATTEND)) {
-        arch_error(ev, e->mark, "%s cannot stand in a function that has a state", e->name);
+        llm_arch_error(ev, e->mark, "%s cannot stand in a function that has a state", e->name);
         return false;
     }
     return true;
@@ -478,7 +478,7 @@ static arch_value call_op(args *a) {
             src[n_src] = a->value[a->first[1]].bias;
         n_src++;
     }
-    ggl_tensor *t = arch_node(ev, a->e->mark, a->e->op, src, n_src, num, n_num);
+    ggl_tensor *t = llm_arch_node(ev, a->e->mark, a->e->op, src, n_src, num, n_num);
     if (t)
         name_sizes(a, t);
     return result_of(ev, a->e->mark, t, in, n_src);
@@ -510,17 +510,17 @@ static arch_value *call_split(args *a, int *n) {
         sum += size[k];
     }
     if (dim >= x->n_dims || sum != (double)x->ne[dim])
-        return arch_error_hint(ev, GGL_SHAPE, a->e->mark, NULL,
+        return llm_arch_error_hint(ev, GGL_SHAPE, a->e->mark, NULL,
                                "the parts are %.0f together, and dimension %" PRId64
                                " of %s is %" PRId64,
                                sum, dim, ggl_shape_text(x, shape, sizeof shape), x->ne[dim]),
                NULL;
     arch_value *out = *n == 1 ? &ev->one : ggl_arena_alloc(&ev->arena, (size_t)*n, sizeof *out);
     if (!out)
-        return arch_nomem(ev), NULL;
+        return llm_arch_nomem(ev), NULL;
     ev->n_siblings++;
     for (int k = 0; k < *n; k++) {
-        ggl_tensor *t = arch_split_one(ev, a->e->mark, x, (int)dim, first, (int64_t)size[k],
+        ggl_tensor *t = llm_arch_split_one(ev, a->e->mark, x, (int)dim, first, (int64_t)size[k],
                                        a->value[a->first[1] + k].text);
         out[k] = result_of(ev, a->e->mark, t, (const arch_value *[]){a->value}, 1);
         if (out[k].kind == VAL_FAIL)
@@ -537,12 +537,12 @@ static arch_value call_concat(args *a) {
     ggl_tensor *all = get_tensor(a, 0, 0);
     if (!all || !get_dim(a, 1, &dim))
         return ARCH_FAIL;
-    v = a->value[0].kind == VAL_TENSOR ? a->value[0] : arch_tensor(all);
+    v = a->value[0].kind == VAL_TENSOR ? a->value[0] : llm_arch_tensor_value(all);
     v.bias = NULL;
     for (int k = 1; k < a->n[0]; k++) {
         ggl_tensor *src[2] = {all, get_tensor(a, 0, k)};
         all = src[1]
-                  ? arch_node(a->ev, a->e->mark, GGL_OP_CONCAT, src, 2, (double[]){(double)dim}, 1)
+                  ? llm_arch_node(a->ev, a->e->mark, GGL_OP_CONCAT, src, 2, (double[]){(double)dim}, 1)
                   : NULL;
         const arch_value *in[2] = {&v, &a->value[k]};
         v = result_of(a->ev, a->e->mark, all, in, 2);
@@ -559,14 +559,14 @@ static arch_value call_size(args *a) {
     if (!get_dim(a, 1, &dim))
         return ARCH_FAIL;
     if (x->kind == VAL_LIST)
-        return arch_number((double)x->n);
+        return llm_arch_number((double)x->n);
     if (x->kind == VAL_NUMBER || (x->key && (x->kind == VAL_BOOL || x->kind == VAL_STRING)))
-        return arch_number(1); /* one value serves as a list: .k[l] is it for all l */
+        return llm_arch_number(1); /* one value serves as a list: .k[l] is it for all l */
     if (x->kind != VAL_TENSOR)
-        return arch_error(a->ev, a->e->arg[0].value->place, "size is of tensors and lists: %s",
-                          arch_value_text(x, text, sizeof text));
+        return llm_arch_error(a->ev, a->e->arg[0].value->place, "size is of tensors and lists: %s",
+                          llm_arch_value_text(x, text, sizeof text));
     bool there = dim < x->t->n_dims;
-    arch_value v = arch_number(there ? (double)x->t->ne[dim] : 1);
+    arch_value v = llm_arch_number(there ? (double)x->t->ne[dim] : 1);
     v.text = there ? x->t->dim_name[dim] : NULL;
     return v;
 }
@@ -574,16 +574,16 @@ static arch_value call_size(args *a) {
 static arch_value call_count(args *a) {
     char text[256];
     const arch_value *x = &a->value[0];
-    arch_value v = arch_number(1);
+    arch_value v = llm_arch_number(1);
     if (x->kind == VAL_NUMBER)
         return v;
     if (x->kind != VAL_TENSOR)
-        return arch_error(a->ev, a->e->arg[0].value->place, "count is of tensors: %s",
-                          arch_value_text(x, text, sizeof text));
+        return llm_arch_error(a->ev, a->e->arg[0].value->place, "count is of tensors: %s",
+                          llm_arch_value_text(x, text, sizeof text));
     for (int d = 0; d < x->t->n_dims; d++) {
-        arch_value f = arch_number((double)x->t->ne[d]);
+        arch_value f = llm_arch_number((double)x->t->ne[d]);
         f.text = x->t->dim_name[d];
-        const char *joined = d ? arch_join_text(a->ev, "*", &v, &f) : f.text;
+        const char *joined = d ? llm_arch_join_text(a->ev, "*", &v, &f) : f.text;
         v.num *= f.num;
         v.text = joined;
     }
@@ -600,20 +600,20 @@ static arch_value call_builtin(args *a) {
     case FN_COUNT:
         return call_count(a);
     case FN_CEIL:
-        return get_number(a, 0, 0, &x) ? arch_number(ceil(x)) : ARCH_FAIL;
+        return get_number(a, 0, 0, &x) ? llm_arch_number(ceil(x)) : ARCH_FAIL;
     case FN_LOG2:
-        return get_number(a, 0, 0, &x) ? arch_number(ggl_log2(x)) : ARCH_FAIL;
+        return get_number(a, 0, 0, &x) ? llm_arch_number(ggl_log2(x)) : ARCH_FAIL;
     default:
         return ARCH_FAIL;
     }
 }
 
-arch_value *arch_call_primitive(arch_eval *ev, const arch_expr *e, int *n) {
+arch_value *llm_arch_call_primitive(arch_eval *ev, const arch_expr *e, int *n) {
     args a;
     arch_value *out = NULL;
     *n = 1;
     if (eval_args(&a, ev, e,
-                  e->callee == CALL_OP ? arch_sig_of_op(e->op) : arch_sig_of_builtin(e->builtin))) {
+                  e->callee == CALL_OP ? llm_arch_sig_of_op(e->op) : llm_arch_sig_of_builtin(e->builtin))) {
         if (e->callee == CALL_BUILTIN && e->builtin == FN_SPLIT) {
             out = call_split(&a, n);
         } else {

@@ -9,17 +9,17 @@ static const char *key_of(arch_eval *ev, const arch_expr *e, arch_value *now) {
     if (e->kind == EX_OR_ELSE) {
         const char *key = key_of(ev, e->a, now);
         if (key)
-            *now = arch_eval_expr(ev, e);
+            *now = llm_arch_eval_expr(ev, e);
         return key;
     }
     if (e->kind != EX_KEY && e->kind != EX_INDEX && e->kind != EX_NAME)
         return NULL;
-    *now = arch_eval_expr(ev, e);
+    *now = llm_arch_eval_expr(ev, e);
     return now->kind == VAL_TENSOR || now->kind == VAL_FAIL ? NULL : now->key;
 }
 
 static bool number_of(arch_eval *ev, const arch_expr *e, double *x) {
-    const arch_value v = arch_eval_expr(ev, e);
+    const arch_value v = llm_arch_eval_expr(ev, e);
     *x = v.num;
     return v.kind == VAL_NUMBER;
 }
@@ -84,8 +84,8 @@ static void teach_equal(arch_eval *ev, const arch_expr *e) {
     for (int k = 0; k < 2; k++) {
         arch_value now;
         const char *key = key_of(ev, side[k], &now);
-        const arch_value other = arch_eval_expr(ev, side[1 - k]);
-        if (key && now.kind == other.kind && !arch_equal(&now, &other)) {
+        const arch_value other = llm_arch_eval_expr(ev, side[1 - k]);
+        if (key && now.kind == other.kind && !llm_arch_equal(&now, &other)) {
             ev->src->require_key(ev->src->ctx, key,
                                  &(llm_arch_item){other.num, other.flag, other.str});
             return;
@@ -113,24 +113,24 @@ static void teach_comparison(arch_eval *ev, const arch_expr *e, bool want) {
 }
 
 static bool holds(arch_eval *ev, const arch_expr *e) {
-    const arch_value v = arch_eval_expr(ev, e);
+    const arch_value v = llm_arch_eval_expr(ev, e);
     return v.kind == VAL_BOOL && v.flag;
 }
 
-void arch_teach(arch_eval *ev, const arch_expr *e, bool want) {
+void llm_arch_teach(arch_eval *ev, const arch_expr *e, bool want) {
     arch_value now;
     const char *key = key_of(ev, e, &now);
     if (key && now.kind == VAL_BOOL) {
         ev->src->require_key(ev->src->ctx, key, &(llm_arch_item){.flag = want});
     } else if (e->kind == EX_NOT) {
-        arch_teach(ev, e->a, !want);
+        llm_arch_teach(ev, e->a, !want);
     } else if (e->kind == EX_AND && want) {
-        arch_teach(ev, e->a, true);
-        arch_teach(ev, e->b, true);
+        llm_arch_teach(ev, e->a, true);
+        llm_arch_teach(ev, e->b, true);
     } else if (e->kind == EX_AND || (e->kind == EX_OR && want)) {
-        arch_teach(ev, e->a, want);
+        llm_arch_teach(ev, e->a, want);
     } else if (e->kind == EX_OR) { /* the second is not looked at while the first holds */
-        arch_teach(ev, holds(ev, e->a) ? e->a : e->b, false);
+        llm_arch_teach(ev, holds(ev, e->a) ? e->a : e->b, false);
     } else if (e->kind == EX_HAS && !want && (key = key_of(ev, e->a, &now)) != NULL) {
         if (now.kind != VAL_NONE)
             ev->src->require_key(ev->src->ctx, key, NULL);

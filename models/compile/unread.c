@@ -23,7 +23,7 @@ static bool has_line(const char *text, const char *line, size_t n) {
     return false;
 }
 
-void arch_note(arch_eval *ev, const char *fmt, ...) {
+void llm_arch_note(arch_eval *ev, const char *fmt, ...) {
     char buf[512];
     va_list args;
     va_start(args, fmt);
@@ -34,7 +34,7 @@ void arch_note(arch_eval *ev, const char *fmt, ...) {
         return;
     char *notes = ggl_calloc(n + m + 2, 1);
     if (!notes) {
-        arch_nomem(ev);
+        llm_arch_nomem(ev);
         return;
     }
     if (n)
@@ -65,7 +65,7 @@ static const char *shown(ggl_str name, char *buf) {
     return strcpy(buf, all);
 }
 
-bool arch_is_pasteable(const char *s, size_t n) {
+bool llm_arch_is_pasteable(const char *s, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (!((s[i] >= 'a' && s[i] <= 'z') || (s[i] >= 'A' && s[i] <= 'Z') ||
               (s[i] >= '0' && s[i] <= '9') || (s[i] && strchr("._-*", s[i]))))
@@ -92,7 +92,7 @@ static void item_text(arch_eval *ev, const llm_arch_key *k, uint64_t i, char *bu
     }
 }
 
-const char *arch_value_of_key(arch_eval *ev, ggl_str key, char *buf, size_t size) {
+const char *llm_arch_value_of_key(arch_eval *ev, ggl_str key, char *buf, size_t size) {
     char name[300], item[300];
     llm_arch_key k;
     snprintf(name, sizeof name, "%.*s", (int)(key.n < 256 ? key.n : 256), key.s);
@@ -159,9 +159,9 @@ typedef struct unread {
 /* Whether one of the user's patterns fits; counts for all that do, and as the first one's own. */
 static bool on_request(const unread *u, const char *const *pattern, size_t n, const requests *r,
                        ggl_str name) {
-    if (!arch_step_patterns(u->ev, n, name))
+    if (!llm_arch_step_patterns(u->ev, n, name))
         return false;
-    const size_t i = arch_match_first(pattern, n, name, r->hits);
+    const size_t i = llm_arch_match_first(pattern, n, name, r->hits);
     if (i < n && r->asked[i].n_own++ == 0)
         r->asked[i].first = name;
     return i < n;
@@ -183,7 +183,7 @@ static void describe_asked(const unread *u, bool key, const char *pattern, const
                  shown((ggl_str){pattern, strlen(pattern)}, name));
     else
         snprintf(buf, size, "%s%s", shown(a->first, name),
-                 key ? arch_value_of_key(u->ev, a->first, value, sizeof value) : "");
+                 key ? llm_arch_value_of_key(u->ev, a->first, value, sizeof value) : "");
 }
 
 /* Lines for all that was ignored, and one for each pattern that fits nothing. */
@@ -196,7 +196,7 @@ static void note_request(unread *u) {
         const char *pattern = request_at(u, i, &key, &hits);
         const asked *a = key ? &u->key_asked.asked[i] : &u->tensor_asked.asked[i - r->n_key];
         if (hits == 0) {
-            arch_note(u->ev, "%s: no unread %s fits '%s', which was to be ignored",
+            llm_arch_note(u->ev, "%s: no unread %s fits '%s', which was to be ignored",
                       u->ev->src->name, key ? "key" : "tensor",
                       shown((ggl_str){pattern, strlen(pattern)}, name));
             continue;
@@ -205,19 +205,19 @@ static void note_request(unread *u) {
             continue;
         describe_asked(u, key, pattern, a, one, sizeof one);
         if (used && used + strlen(one) + 2 >= sizeof line) {
-            arch_note(u->ev, "ignored on your request: %s", line);
+            llm_arch_note(u->ev, "ignored on your request: %s", line);
             used = 0;
         }
         used += (size_t)snprintf(line + used, sizeof line - used, "%s%s", used ? ", " : "", one);
     }
     if (used)
-        arch_note(u->ev, "ignored on your request: %s", line);
+        llm_arch_note(u->ev, "ignored on your request: %s", line);
 }
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
 static bool ignored(arch_eval *ev, ggl_str name) {
-    return arch_step_patterns(ev, ev->n_ignore, name) &&
+    return llm_arch_step_patterns(ev, ev->n_ignore, name) &&
            arch_match_any(ev->ignore, ev->n_ignore, name);
 }
 
@@ -226,7 +226,7 @@ static bool find_keys(unread *u, arch_judge *j) {
     const llm_arch_ignore *r = ev->request;
     ggl_str key;
     for (size_t i = 0; ev->src->key_at && ev->src->key_at(ev->src->ctx, i, &key); i++) {
-        const llm_arch_judged judged = arch_judge_key(j, key);
+        const llm_arch_judged judged = llm_arch_judge_key(j, key);
         if (ev->status != GGL_OK)
             return false;
         const bool maybe = judged.use == LLM_ARCH_IGNORED && judged.reason;
@@ -234,7 +234,7 @@ static bool find_keys(unread *u, arch_judge *j) {
             continue;
         if ((r && on_request(u, r->key, r->n_key, &u->key_asked, key)) || maybe)
             continue;
-        if (!arch_push(ev, &u->key, &u->cap_key, u->n_key + 1, sizeof *u->key))
+        if (!llm_arch_push(ev, &u->key, &u->cap_key, u->n_key + 1, sizeof *u->key))
             return false;
         u->key[u->n_key++] = (unread_key){key, judged.reason};
     }
@@ -243,7 +243,7 @@ static bool find_keys(unread *u, arch_judge *j) {
 
 /* --- tensors ---------------------------------------------------------------------------------- */
 
-int arch_number_pattern(ggl_str name, char *buf, size_t size, int64_t number[4]) {
+int llm_arch_number_pattern(ggl_str name, char *buf, size_t size, int64_t number[4]) {
     int n_numbers = 0;
     size_t n = 0;
     for (size_t i = 0; i < name.n && n + 1 < size; i++) {
@@ -266,18 +266,18 @@ int arch_number_pattern(ggl_str name, char *buf, size_t size, int64_t number[4])
 static bool add_tensor(unread *u, ggl_str name) {
     char buf[256];
     int64_t number[4] = {0};
-    const int n_numbers = arch_number_pattern(name, buf, sizeof buf, number);
+    const int n_numbers = llm_arch_number_pattern(name, buf, sizeof buf, number);
     arch_eval *ev = u->ev;
-    if (!arch_push(ev, &u->tensor, &u->cap_tensor, u->n_tensor + 1, sizeof *u->tensor))
+    if (!llm_arch_push(ev, &u->tensor, &u->cap_tensor, u->n_tensor + 1, sizeof *u->tensor))
         return false;
     unread_tensor *t = &u->tensor[u->n_tensor];
     *t = (unread_tensor){.pattern = {buf, strlen(buf)}, .n_numbers = n_numbers, .first = name};
     size_t at = ggl_index_find(&u->index, u->tensor, t->pattern);
     if (at == SIZE_MAX) {
-        if (!(t->pattern.s = arch_strdup(ev, buf)))
+        if (!(t->pattern.s = llm_arch_strdup(ev, buf)))
             return false;
         if (arch_index_room(&u->index, u->tensor, u->n_tensor + 1, sizeof *t, NULL) != GGL_OK)
-            return arch_nomem(ev), false;
+            return llm_arch_nomem(ev), false;
         memcpy(t->from, number, sizeof number);
         memcpy(t->to, number, sizeof number);
         ggl_index_put(&u->index, u->tensor, at = u->n_tensor++);
@@ -309,9 +309,9 @@ static bool find_tensors(unread *u) {
     char full[512];
     for (size_t i = 0; ev->src->tensor_at && ev->src->tensor_at(ev->src->ctx, i, &name); i++) {
         snprintf(full, sizeof full, "%.*s", (int)(name.n < 500 ? name.n : 500), name.s);
-        if (arch_find_weight(ev, full) || ignored(ev, name))
+        if (llm_arch_find_weight(ev, full) || ignored(ev, name))
             continue;
-        const char *part = arch_part_of_tensor(ev, name);
+        const char *part = llm_arch_part_of_tensor(ev, name);
         if (ev->status != GGL_OK)
             return false;
         if (ev->params && ev->params->unread)
@@ -323,7 +323,7 @@ static bool find_tensors(unread *u) {
             return false;
     }
     for (int k = 0; k < u->n_part; k++)
-        arch_note(ev, "%s: %zu tensor%s of %s %s not used", ev->src->name, u->part[k].n,
+        llm_arch_note(ev, "%s: %zu tensor%s of %s %s not used", ev->src->name, u->part[k].n,
                   u->part[k].n == 1 ? "" : "s", u->part[k].what, u->part[k].n == 1 ? "is" : "are");
     return ev->status == GGL_OK;
 }
@@ -380,14 +380,14 @@ static void bias_hint(arch_eval *ev, ggl_str name, char *buf, size_t size) {
         return;
     strcpy(bias, full);
     strcpy(full + n - 5, ".weight");
-    const arch_weight *w = arch_find_weight(ev, full);
+    const arch_weight *w = llm_arch_find_weight(ev, full);
     llm_arch_tensor t = {.name = full, .optional = true};
     int line, col;
     if (!w && !ev->src->find_tensor(ev->src->ctx, &t))
         lone_bias_hint(ev, bias, buf, size);
     if (!w)
         return;
-    arch_line_col(w->place, &line, &col);
+    llm_arch_line_col(w->place, &line, &col);
     snprintf(buf, size, ": its weight is declared in %s:%d without 'bias'", w->place.text->name,
              line);
 }
@@ -435,7 +435,7 @@ static void list_all(const unread *u, message *m) {
     for (; k < u->n_key && new_line(m, &lines); k++) {
         const unread_key *x = &u->key[k];
         say(m, "  %s%s%s%s", shown(x->name, name),
-            arch_value_of_key(u->ev, x->name, text, sizeof text), x->reason ? ": " : "",
+            llm_arch_value_of_key(u->ev, x->name, text, sizeof text), x->reason ? ": " : "",
             x->reason ? x->reason : "");
     }
     for (; k == u->n_key && i < u->n_tensor && new_line(m, &lines); i++) {
@@ -461,18 +461,18 @@ static void suggest(message *m, const char *flag, const char *name, const char *
 static void suggest_keys(const unread *u, message *m) {
     bool each = u->n_key <= FEW;
     for (size_t i = 0; each && i < u->n_key; i++)
-        each = arch_is_pasteable(u->key[i].name.s, u->key[i].name.n);
+        each = llm_arch_is_pasteable(u->key[i].name.s, u->key[i].name.n);
     char name[NAME + 3];
     for (size_t i = 0; each && i < u->n_key; i++)
         suggest(m, "key", shown(u->key[i].name, name), "");
-    if (!each && arch_is_pasteable(u->ev->family, strlen(u->ev->family)))
+    if (!each && llm_arch_is_pasteable(u->ev->family, strlen(u->ev->family)))
         suggest(m, "key", u->ev->family, ".*");
 }
 
 static void suggest_tensors(const unread *u, message *m) {
     bool each = u->n_tensor <= FEW;
     for (size_t i = 0; each && i < u->n_tensor; i++)
-        each = arch_is_pasteable(u->tensor[i].pattern.s, u->tensor[i].pattern.n);
+        each = llm_arch_is_pasteable(u->tensor[i].pattern.s, u->tensor[i].pattern.n);
     for (size_t i = 0; each && i < u->n_tensor; i++)
         suggest(m, "tensor", u->tensor[i].pattern.s, "");
     if (!each)
@@ -548,7 +548,7 @@ static bool report(const unread *u) {
 static bool make_requests(arch_eval *ev, requests *r, size_t n) {
     r->asked = ggl_arena_alloc(&ev->arena, n + 1, sizeof *r->asked);
     r->hits = ggl_arena_alloc(&ev->arena, n + 1, sizeof *r->hits);
-    return (r->asked && r->hits) || (arch_nomem(ev), false);
+    return (r->asked && r->hits) || (llm_arch_nomem(ev), false);
 }
 
 static bool make_asked(unread *u) {
@@ -557,15 +557,15 @@ static bool make_asked(unread *u) {
                   make_requests(u->ev, &u->tensor_asked, r->n_tensor));
 }
 
-bool arch_check_source(arch_eval *ev) {
+bool llm_arch_check_source(arch_eval *ev) {
     unread u = {.ev = ev};
-    arch_judge *j = arch_judge_new(ev);
+    arch_judge *j = llm_arch_judge_new(ev);
     bool ok = j && make_asked(&u) && find_tensors(&u) && find_keys(&u, j);
     if (ok) {
         note_request(&u);
         ok = ev->status == GGL_OK && report(&u);
     }
-    arch_judge_free(j);
+    llm_arch_judge_free(j);
     ggl_index_fini(&u.index);
     ggl_free(u.key);
     ggl_free(u.tensor);
@@ -585,19 +585,19 @@ static void report_before(const unread *u, const ggl_error *error) {
     memcpy(u->ev->err->msg, m.s, sizeof m.s);
 }
 
-void arch_report_keys_before(arch_eval *ev) {
+void llm_arch_report_keys_before(arch_eval *ev) {
     const ggl_status status = ev->status;
     if (!ev->err || ev->refused || (status != GGL_FORMAT && status != GGL_SHAPE))
         return;
     const ggl_error error = *ev->err;
     unread u = {.ev = ev};
     ev->status = GGL_OK;
-    arch_judge *j = arch_judge_new(ev);
+    arch_judge *j = llm_arch_judge_new(ev);
     const bool ok = j && make_asked(&u) && find_keys(&u, j);
     *ev->err = error;
     if (ok)
         report_before(&u, &error);
     ev->status = status;
-    arch_judge_free(j);
+    llm_arch_judge_free(j);
     ggl_free(u.key);
 }

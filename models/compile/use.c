@@ -49,7 +49,7 @@ static bool walk_init(walk *w, arch_eval *ev) {
     w->edge = ggl_calloc(w->n_ids, sizeof *w->edge);
     w->next = ggl_calloc(ev->n_read, sizeof *w->next);
     if (!w->mark || !w->owner || !w->stack || !w->edge || !w->next)
-        return arch_nomem(ev), false;
+        return llm_arch_nomem(ev), false;
     for (size_t i = 0; i < ev->n_read; i++)
         if (ev->read[i].from) {
             w->next[i] = w->edge[ev->read[i].from->id];
@@ -81,7 +81,7 @@ static void spread_siblings(walk *w) {
     arch_eval *ev = w->ev;
     uint8_t *used = ggl_calloc((size_t)ev->n_siblings + 1, 1);
     if (!used) {
-        arch_nomem(ev);
+        llm_arch_nomem(ev);
         return;
     }
     for (size_t id = w->n_ids; id-- > 0;) {
@@ -133,12 +133,12 @@ static bool report_value(walk *w, bool kept) {
         if (!m || w->mark[id] || (m->t->op == GGL_OP_KEEP) != kept)
             continue;
         if (m->t->op == GGL_OP_CACHE)
-            arch_error(ev, m->place, "no attend reads what is cached here");
+            llm_arch_error(ev, m->place, "no attend reads what is cached here");
         else if (m->target)
-            arch_error(ev, m->place, "the value of '%s' does not reach the logits%s", m->target,
+            llm_arch_error(ev, m->place, "the value of '%s' does not reach the logits%s", m->target,
                        no_layers(ev));
         else
-            arch_error(ev, m->place, "this value does not reach the logits%s", no_layers(ev));
+            llm_arch_error(ev, m->place, "this value does not reach the logits%s", no_layers(ev));
         return false;
     }
     return true;
@@ -151,7 +151,7 @@ static bool report_weight(walk *w, uint8_t left) {
         if (!x->t || w->mark[x->t->id] != left) /* of one that is read in parts these count */
             continue;
         const char *hint = x->is_bias ? "linear(x, w) adds a bias; w.bias is it" : NULL;
-        ev->status = arch_fail(ev->err, GGL_FORMAT, x->place, x->chain, hint,
+        ev->status = llm_arch_fail(ev->err, GGL_FORMAT, x->place, x->chain, hint,
                                "tensor %s is declared but does not reach the logits%s", x->name,
                                no_layers(ev));
         return false;
@@ -159,7 +159,7 @@ static bool report_weight(walk *w, uint8_t left) {
     return true;
 }
 
-bool arch_check_use(arch_eval *ev, ggl_tensor *logits) {
+bool llm_arch_check_use(arch_eval *ev, ggl_tensor *logits) {
     walk w = {0};
     bool ok = walk_init(&w, ev);
     if (ok) {
@@ -178,9 +178,9 @@ bool arch_check_use(arch_eval *ev, ggl_tensor *logits) {
     return ok;
 }
 
-bool arch_check_unused(arch_eval *ev) {
+bool llm_arch_check_unused(arch_eval *ev) {
     const arch_target *t = ev->arch->unused;
     if (t)
-        arch_error(ev, t->place, "nothing reads '%s': use it, or take the line out; a key that has no effect is for 'ignore'", t->name);
+        llm_arch_error(ev, t->place, "nothing reads '%s': use it, or take the line out; a key that has no effect is for 'ignore'", t->name);
     return !t;
 }

@@ -8,26 +8,26 @@
 #include "compile.h"
 #include "ggl/show.h"
 
-arch_value arch_number(double x) {
+arch_value llm_arch_number(double x) {
     return (arch_value){.kind = VAL_NUMBER, .num = x};
 }
-arch_value arch_bool(bool b) {
+arch_value llm_arch_bool(bool b) {
     return (arch_value){.kind = VAL_BOOL, .flag = b};
 }
-arch_value arch_tensor(ggl_tensor *t) {
+arch_value llm_arch_tensor_value(ggl_tensor *t) {
     return (arch_value){.kind = t ? VAL_TENSOR : VAL_FAIL, .t = t};
 }
-arch_value arch_none(const char *missing) {
+arch_value llm_arch_none(const char *missing) {
     return (arch_value){.kind = VAL_NONE, .text = missing};
 }
 
-const char *arch_kind_text(const arch_value *v) {
+const char *llm_arch_kind_text(const arch_value *v) {
     static const char *const text[] = {"an error", "none",   "a number", "true or false",
                                        "a string", "a list", "a tensor", "a cache"};
     return v->kind == VAL_TENSOR && v->range ? "an index" : text[v->kind];
 }
 
-const char *arch_value_text(const arch_value *v, char *buf, size_t size) {
+const char *llm_arch_value_text(const arch_value *v, char *buf, size_t size) {
     char what[160];
     switch (v->kind) {
     case VAL_NONE:
@@ -54,7 +54,7 @@ const char *arch_value_text(const arch_value *v, char *buf, size_t size) {
         break;
     }
     default:
-        snprintf(what, sizeof what, "%s", arch_kind_text(v));
+        snprintf(what, sizeof what, "%s", llm_arch_kind_text(v));
     }
     if (v->key)
         snprintf(buf, size, "key %s is %s", v->key, what);
@@ -70,20 +70,20 @@ const char *arch_value_text(const arch_value *v, char *buf, size_t size) {
 #define MAX_WORDS  8192
 
 /* One copy of each text; descriptors make few different ones. */
-const char *arch_intern(arch_eval *ev, const char *s) {
+const char *llm_arch_intern(arch_eval *ev, const char *s) {
     ggl_index *x = &ev->word_index;
     const ggl_str key = {s, strlen(s)};
     if (!x->slots) {
         ev->word = ggl_arena_alloc(&ev->arena, MAX_WORDS, sizeof *ev->word);
         if (!ev->word || ggl_index_init(x, MAX_WORDS, sizeof *ev->word, GGL_INDEX_STRINGS, NULL))
-            return arch_nomem(ev), NULL;
+            return llm_arch_nomem(ev), NULL;
     }
     size_t i = ggl_index_find(x, ev->word, key);
     if (i != SIZE_MAX)
         return ev->word[i].s;
     if (x->n == MAX_WORDS || key.n > MAX_WORD)
         return NULL; /* then the dimension goes without */
-    const char *copy = arch_strdup(ev, s);
+    const char *copy = llm_arch_strdup(ev, s);
     if (!copy)
         return NULL;
     i = x->n;
@@ -119,7 +119,7 @@ static bool without_factor(const char *s, const char *f, char *buf, size_t size)
     return false;
 }
 
-const char *arch_join_text(arch_eval *ev, const char *op, const arch_value *a,
+const char *llm_arch_join_text(arch_eval *ev, const char *op, const arch_value *a,
                            const arch_value *b) {
     char left[64], right[64], buf[160];
     if (!a->text && !b->text)
@@ -128,12 +128,12 @@ const char *arch_join_text(arch_eval *ev, const char *op, const arch_value *a,
     operand_text(a, product, left, sizeof left);
     operand_text(b, product, right, sizeof right);
     if (strcmp(op, "/") == 0 && without_factor(left, right, buf, sizeof buf))
-        return arch_intern(ev, buf);
+        return llm_arch_intern(ev, buf);
     if (strcmp(op, "*") == 0 || strcmp(op, "/") == 0)
         snprintf(buf, sizeof buf, "%s%s%s", left, op, right);
     else
         snprintf(buf, sizeof buf, "%s %s %s", left, op, right);
-    return strlen(buf) <= MAX_JOINED ? arch_intern(ev, buf) : NULL;
+    return strlen(buf) <= MAX_JOINED ? llm_arch_intern(ev, buf) : NULL;
 }
 
 /* --- what is wanted --------------------------------------------------------------------------- */
@@ -151,14 +151,14 @@ static bool not_that(arch_eval *ev, const arch_expr *e, const arch_value *v, con
     char quote[64], what[256];
     if (v->kind == VAL_FAIL)
         return false;
-    const char *hint = arch_absent_hint(ev, v);
+    const char *hint = llm_arch_absent_hint(ev, v);
     if (v->kind == VAL_NONE && v->text)
-        arch_error_hint(ev, GGL_FORMAT, e->place, hint, "%s, and %s is wanted here", v->text,
+        llm_arch_error_hint(ev, GGL_FORMAT, e->place, hint, "%s, and %s is wanted here", v->text,
                         wanted);
     else
-        arch_error(ev, e->place, "%s is wanted here, and '%s' is not: %s", wanted,
-                   arch_quote(e->place, quote, sizeof quote),
-                   arch_value_text(v, what, sizeof what));
+        llm_arch_error(ev, e->place, "%s is wanted here, and '%s' is not: %s", wanted,
+                   llm_arch_quote(e->place, quote, sizeof quote),
+                   llm_arch_value_text(v, what, sizeof what));
     return false;
 }
 
@@ -173,48 +173,48 @@ static bool is_of_prelude(const arch_eval *ev, const char *key) {
     return false;
 }
 
-const char *arch_absent_hint(const arch_eval *ev, const arch_value *v) {
+const char *llm_arch_absent_hint(const arch_eval *ev, const arch_value *v) {
     if (!v->absent_key || (!ev->convert && v->key && is_of_prelude(ev, v->key)))
         return NULL;
     return ev->convert && v->key ? ev->convert->absent_hint(ev, v->key)
                               : "'?? value' says what holds without it";
 }
 
-const char *arch_binding_hint(arch_eval *ev, const arch_expr *e) {
+const char *llm_arch_binding_hint(arch_eval *ev, const arch_expr *e) {
     char buf[200], key[64], left[64], right[64];
     const arch_expr *a = e->a;
     const bool compares = e->kind == EX_IN || (e->op >= GGL_OP_EQ && e->op <= GGL_OP_GE);
     if (!compares || a->kind != EX_OR_ELSE || a->in_brackets)
         return NULL;
     snprintf(buf, sizeof buf, "'\?\?' binds tighter than '%s': %s \?\? (%s %s %s)", e->name,
-             arch_quote(a->a->place, key, sizeof key), arch_quote(a->b->place, left, sizeof left),
-             e->name, arch_quote(e->b->place, right, sizeof right));
-    return arch_strdup(ev, buf);
+             llm_arch_quote(a->a->place, key, sizeof key), llm_arch_quote(a->b->place, left, sizeof left),
+             e->name, llm_arch_quote(e->b->place, right, sizeof right));
+    return llm_arch_strdup(ev, buf);
 }
 
-arch_value arch_one_of(arch_eval *ev, const arch_expr *e, const arch_value *v) {
+arch_value llm_arch_one_of(arch_eval *ev, const arch_expr *e, const arch_value *v) {
     char text[2][64], what[200];
     if (v->kind != VAL_LIST || v->item || v->n == 0 || v->list_key.type == LLM_ARCH_STRING ||
         v->text)
         return *v;
-    const arch_value first = arch_key_value(ev, v->key, &v->list_key, 0);
+    const arch_value first = llm_arch_key_value(ev, v->key, &v->list_key, 0);
     for (size_t i = 1; i < v->n; i++) {
-        const arch_value x = arch_key_value(ev, v->key, &v->list_key, i);
-        if (!arch_step(ev, e->place, 1))
+        const arch_value x = llm_arch_key_value(ev, v->key, &v->list_key, i);
+        if (!llm_arch_step(ev, e->place, 1))
             return ARCH_FAIL;
-        if (arch_equal(&first, &x))
+        if (llm_arch_equal(&first, &x))
             continue;
         arch_value unlike = *v;
         snprintf(what, sizeof what, "[0] is %s and [%zu] is %s", short_text(&first, text[0]), i,
                  short_text(&x, text[1]));
-        unlike.text = arch_strdup(ev, what);
+        unlike.text = llm_arch_strdup(ev, what);
         return unlike;
     }
     return first;
 }
 
-bool arch_want_number(arch_eval *ev, const arch_expr *e, const arch_value *value, double *out) {
-    const arch_value one = arch_one_of(ev, e, value), *v = &one;
+bool llm_arch_want_number(arch_eval *ev, const arch_expr *e, const arch_value *value, double *out) {
+    const arch_value one = llm_arch_one_of(ev, e, value), *v = &one;
     if (v->kind != VAL_NUMBER)
         return not_that(ev, e, v, "a number");
     *out = v->num;
@@ -230,10 +230,10 @@ static bool truth(const arch_value *v) {
     return v->kind == VAL_BOOL ? v->flag : v->num != 0;
 }
 
-bool arch_want_bool(arch_eval *ev, const arch_expr *e, const arch_value *value, bool *out) {
-    const arch_value one = arch_one_of(ev, e, value), *v = &one;
+bool llm_arch_want_bool(arch_eval *ev, const arch_expr *e, const arch_value *value, bool *out) {
+    const arch_value one = llm_arch_one_of(ev, e, value), *v = &one;
     if (v->kind == VAL_TENSOR) {
-        arch_error(
+        llm_arch_error(
             ev, e->place,
             "this is decided while compiling, and a tensor has no value then: use where(c, a, b)");
         return false;
@@ -255,53 +255,53 @@ static const char *zero_text(const arch_eval *ev, char *buf, size_t size) {
     return buf;
 }
 
-bool arch_want_whole(arch_eval *ev, const arch_expr *e, const arch_value *v, double min, double max,
+bool llm_arch_want_whole(arch_eval *ev, const arch_expr *e, const arch_value *v, double min, double max,
                      int64_t *out) {
     char quote[64];
     double x = 0;
-    if (!arch_want_number(ev, e, v, &x))
+    if (!llm_arch_want_number(ev, e, v, &x))
         return false;
     if (x != floor(x) || !(x >= min && x <= max)) {
-        arch_quote(e->place, quote, sizeof quote);
+        llm_arch_quote(e->place, quote, sizeof quote);
         char zero[ARCH_MAX_NAME + 16];
         if (isnan(x))
-            arch_error(ev, e->place, "'%s' is nan, and a whole number is wanted here%s", quote,
+            llm_arch_error(ev, e->place, "'%s' is nan, and a whole number is wanted here%s", quote,
                        zero_text(ev, zero, sizeof zero));
         else if (x == floor(x))
-            arch_error_hint(ev, GGL_LIMIT, e->place, NULL,
+            llm_arch_error_hint(ev, GGL_LIMIT, e->place, NULL,
                             "'%s' is %.12g; %.0f to %.0f is possible here", quote, x, min, max);
         else
-            arch_error(ev, e->place, "'%s' is %.12g, and a whole number is wanted here", quote, x);
+            llm_arch_error(ev, e->place, "'%s' is %.12g, and a whole number is wanted here", quote, x);
         return false;
     }
     *out = (int64_t)x;
     return true;
 }
 
-ggl_tensor *arch_want_tensor(arch_eval *ev, arch_place p, const arch_value *v, const char *what) {
+ggl_tensor *llm_arch_want_tensor(arch_eval *ev, arch_place p, const arch_value *v, const char *what) {
     char text[256];
     if (v->kind == VAL_TENSOR)
         return v->t;
     if (v->kind == VAL_NUMBER) {
         ggl_tensor *t = ggl_graph_number(ev->g, v->num);
-        return arch_graph_ok(ev, p) ? t : NULL;
+        return llm_arch_graph_ok(ev, p) ? t : NULL;
     }
     if (v->kind != VAL_FAIL) {
-        const char *hint = arch_absent_hint(ev, v);
-        arch_error_hint(ev, GGL_FORMAT, p, hint, "%s is to be a tensor or number: %s", what,
-                        arch_value_text(v, text, sizeof text));
+        const char *hint = llm_arch_absent_hint(ev, v);
+        llm_arch_error_hint(ev, GGL_FORMAT, p, hint, "%s is to be a tensor or number: %s", what,
+                        llm_arch_value_text(v, text, sizeof text));
     }
     return NULL;
 }
 
-bool arch_comparable(const arch_value *a, const arch_value *b) {
+bool llm_arch_comparable(const arch_value *a, const arch_value *b) {
     return (a->kind == b->kind &&
             (a->kind == VAL_STRING || a->kind == VAL_BOOL || a->kind == VAL_NUMBER)) ||
            (a->kind == VAL_BOOL && b->kind == VAL_NUMBER && b->key) ||
            (b->kind == VAL_BOOL && a->kind == VAL_NUMBER && a->key);
 }
 
-bool arch_equal(const arch_value *a, const arch_value *b) {
+bool llm_arch_equal(const arch_value *a, const arch_value *b) {
     if (a->kind != b->kind)
         return is_truth(a) && is_truth(b) && truth(a) == truth(b);
     switch (a->kind) {
@@ -318,11 +318,11 @@ bool arch_equal(const arch_value *a, const arch_value *b) {
 
 /* --- keys and lists --------------------------------------------------------------------------- */
 
-arch_value arch_key_value(arch_eval *ev, const char *key, const llm_arch_key *k, uint64_t i) {
+arch_value llm_arch_key_value(arch_eval *ev, const char *key, const llm_arch_key *k, uint64_t i) {
     llm_arch_item item = {0};
     arch_value v = {.kind = VAL_NUMBER, .key = key};
     if (!ev->src->get_item(ev->src->ctx, k, i, &item))
-        return arch_none(key);
+        return llm_arch_none(key);
     switch (k->type) {
     case LLM_ARCH_NUMBER:
         v.num = item.number;
@@ -339,13 +339,13 @@ arch_value arch_key_value(arch_eval *ev, const char *key, const llm_arch_key *k,
     return v;
 }
 
-arch_value arch_list_item(arch_eval *ev, const arch_expr *e, const arch_value *list, int64_t i) {
+arch_value llm_arch_list_item(arch_eval *ev, const arch_expr *e, const arch_value *list, int64_t i) {
     if (i < 0 || (uint64_t)i >= list->n) {
         char quote[64];
-        return arch_error_hint(ev, GGL_FORMAT, e->b->place, NULL,
+        return llm_arch_error_hint(ev, GGL_FORMAT, e->b->place, NULL,
                                "'%s' is %" PRId64 ", and the list%s%s has %zu elements, from 0",
-                               arch_quote(e->b->place, quote, sizeof quote), i,
+                               llm_arch_quote(e->b->place, quote, sizeof quote), i,
                                list->key ? " " : "", list->key ? list->key : "", list->n);
     }
-    return list->item ? list->item[i] : arch_key_value(ev, list->key, &list->list_key, (uint64_t)i);
+    return list->item ? list->item[i] : llm_arch_key_value(ev, list->key, &list->list_key, (uint64_t)i);
 }

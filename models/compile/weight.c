@@ -9,7 +9,7 @@
 
 /* --- the table of what was declared ----------------------------------------------------------- */
 
-arch_weight *arch_find_weight(arch_eval *ev, const char *name) {
+arch_weight *llm_arch_find_weight(arch_eval *ev, const char *name) {
     size_t i = ggl_index_find(&ev->weight_index, ev->weight_name, (ggl_str){name, strlen(name)});
     return i == SIZE_MAX ? NULL : ev->weight[i];
 }
@@ -18,26 +18,26 @@ arch_weight *arch_find_weight(arch_eval *ev, const char *name) {
 static bool index_weight(arch_eval *ev, const char *name) {
     ggl_index *x = &ev->weight_index;
     size_t i = ev->n_weight;
-    if (!arch_push(ev, &ev->weight_name, &ev->cap_weight_name, i + 1, sizeof *ev->weight_name))
+    if (!llm_arch_push(ev, &ev->weight_name, &ev->cap_weight_name, i + 1, sizeof *ev->weight_name))
         return false;
     ev->weight_name[i] = (ggl_str){name, strlen(name)};
     if (arch_index_room(x, ev->weight_name, i + 1, sizeof *ev->weight_name, NULL) != GGL_OK)
-        return arch_nomem(ev), false;
+        return llm_arch_nomem(ev), false;
     ggl_index_put(x, ev->weight_name, i);
     return true;
 }
 
-arch_weight *arch_add_weight(arch_eval *ev, const char *name, ggl_tensor *t, arch_place p,
+arch_weight *llm_arch_add_weight(arch_eval *ev, const char *name, ggl_tensor *t, arch_place p,
                              bool is_bias) {
-    if (ev->frame && !arch_step(ev, p, (int64_t)p.text->n / 32)) /* the chain counts lines */
+    if (ev->frame && !llm_arch_step(ev, p, (int64_t)p.text->n / 32)) /* the chain counts lines */
         return NULL;
     arch_weight *w = ggl_arena_alloc(&ev->arena, 1, sizeof *w);
     if (!w)
-        return arch_nomem(ev), NULL;
-    if (!arch_push(ev, &ev->weight, &ev->cap_weight, ev->n_weight + 1, sizeof *ev->weight) ||
+        return llm_arch_nomem(ev), NULL;
+    if (!llm_arch_push(ev, &ev->weight, &ev->cap_weight, ev->n_weight + 1, sizeof *ev->weight) ||
         !index_weight(ev, name))
         return NULL;
-    *w = (arch_weight){name, t, p, arch_chain(ev, p), is_bias, NULL};
+    *w = (arch_weight){name, t, p, llm_arch_chain(ev, p), is_bias, NULL};
     return ev->weight[ev->n_weight++] = w;
 }
 
@@ -54,16 +54,16 @@ static bool eval_shape(arch_eval *ev, const arch_stmt *s, shape *out) {
     *out = (shape){.n = s->n_expr, .ne = {1, 1, 1, 1}};
     double count = 1;
     for (int d = 0; d < s->n_expr; d++) {
-        arch_value v = arch_eval_expr(ev, s->expr[d]);
+        arch_value v = llm_arch_eval_expr(ev, s->expr[d]);
         if (v.kind == VAL_FAIL ||
-            !arch_want_whole(ev, s->expr[d], &v, 1, ARCH_MAX_DIM, &out->ne[d]))
+            !llm_arch_want_whole(ev, s->expr[d], &v, 1, ARCH_MAX_DIM, &out->ne[d]))
             return false;
         count *= (double)out->ne[d];
         out->name[d] = v.text;
         out->e[d] = s->expr[d];
     }
     if (count > 0x1p50) {
-        arch_error_hint(ev, GGL_LIMIT, s->place, NULL, "a tensor of %.3g elements", count);
+        llm_arch_error_hint(ev, GGL_LIMIT, s->place, NULL, "a tensor of %.3g elements", count);
         return false;
     }
     return true;
@@ -78,7 +78,7 @@ static const char *shape_text(const shape *s, bool names, char *buf, size_t size
         if (!names || (!s->e[d] && !s->name[d]))
             text = num;
         else if (s->e[d])
-            arch_quote(s->e[d]->place, quote, sizeof quote);
+            llm_arch_quote(s->e[d]->place, quote, sizeof quote);
         else
             text = s->name[d];
         n += (size_t)snprintf(buf + n, size - n, "%s%s", d ? ", " : "", text);
@@ -112,7 +112,7 @@ static void quote_with(const arch_expr *e, const char *from, const char *to, cha
                        size_t size) {
     char text[64];
     size_t n = 0, len = strlen(from);
-    arch_quote(e->place, text, sizeof text);
+    llm_arch_quote(e->place, text, sizeof text);
     for (const char *s = text; *s && n + 1 < size;) {
         bool word = s == text || !(s[-1] == '_' || (s[-1] >= '0' && s[-1] <= '9') ||
                                    (s[-1] >= 'a' && s[-1] <= 'z'));
@@ -145,12 +145,12 @@ static void try_names(void *ctx, arch_expr *e) {
     for (int k = SLOT_N_VOCAB; k < ev->arch->n_global && g->n < 2; k++) {
         const arch_slot *s = &ev->global[k];
         const char *word = ev->arch->global[k];
-        arch_walk_expr((arch_expr *)g->dim, find_word, &word);
+        llm_arch_walk_expr((arch_expr *)g->dim, find_word, &word);
         if (!s->bound || s->v.kind != VAL_NUMBER || !word)
             continue;
         ev->vary_name = e->name;
         ev->vary_value = s->v;
-        arch_value v = arch_eval_expr(ev, g->dim);
+        arch_value v = llm_arch_eval_expr(ev, g->dim);
         ev->vary_name = NULL;
         char text[80];
         if (v.kind != VAL_NUMBER || v.num != (double)g->found)
@@ -181,7 +181,7 @@ static const char *guess_number(arch_eval *ev, const arch_expr *dim, int64_t fou
     buf[0] = 0;
     guess g = {ev, dim, found, buf, size, 0};
     if (dim && dim->place.n <= 64 && is_arithmetic(dim)) /* a longer one would take its time */
-        arch_walk_expr((arch_expr *)dim, try_names, &g);
+        llm_arch_walk_expr((arch_expr *)dim, try_names, &g);
     if (g.n != 1 || (ev->convert && (found == 1 || is_multiple(ev, found))))
         buf[0] = 0;
     return buf;
@@ -206,7 +206,7 @@ static bool check_shape(arch_eval *ev, arch_place p, const llm_arch_tensor *t, c
     shape_text(want, true, names, sizeof names);
     shape_text(want, false, numbers, sizeof numbers);
     bool plain = strcmp(names, numbers) == 0;
-    arch_error_hint(ev, GGL_SHAPE, p, hint, "tensor %s is %s, declared %s%s%s", t->name,
+    llm_arch_error_hint(ev, GGL_SHAPE, p, hint, "tensor %s is %s, declared %s%s%s", t->name,
                     shape_text(&have, false, found, sizeof found), names, plain ? "" : " = ",
                     plain ? "" : numbers);
     return false;
@@ -216,7 +216,7 @@ static bool check_shape(arch_eval *ev, arch_place p, const llm_arch_tensor *t, c
 static bool load(arch_eval *ev, const arch_stmt *s, const char *name, const shape *want,
                  bool optional, bool is_bias, ggl_tensor **out) {
     arch_place p = s->target[0].place;
-    const arch_weight *before = arch_find_weight(ev, name);
+    const arch_weight *before = llm_arch_find_weight(ev, name);
     llm_arch_tensor t = {.name = name, .optional = optional, .n_dims = want->n};
     *out = NULL;
     memcpy(t.ne, want->ne, sizeof t.ne);
@@ -225,13 +225,13 @@ static bool load(arch_eval *ev, const arch_stmt *s, const char *name, const shap
                           : ev->src->find_tensor(ev->src->ctx, &t);
     if (found)
         t.name = name;
-    else if (!arch_find_part(ev, p, is_bias, &t, &part)) {
+    else if (!llm_arch_find_part(ev, p, is_bias, &t, &part)) {
         if (!optional && ev->status == GGL_OK)
-            arch_missing_tensor(ev, p, name, &t);
+            llm_arch_missing_tensor(ev, p, name, &t);
         return optional && ev->status == GGL_OK;
     }
     if (before && before->whole) {
-        arch_error(ev, p, "the parts of %s are declared: it cannot be declared as a whole, too", name);
+        llm_arch_error(ev, p, "the parts of %s are declared: it cannot be declared as a whole, too", name);
         return false;
     }
     if (!check_shape(ev, p, &t, want) && !(ev->convert && ev->convert->forgive(ev)))
@@ -242,20 +242,20 @@ static bool load(arch_eval *ev, const arch_stmt *s, const char *name, const shap
         return true;
     }
     *out = ggl_graph_weight(ev->g, name, t.type, want->n, want->ne, t.data);
-    if (!arch_graph_ok(ev, p) || !*out)
+    if (!llm_arch_graph_ok(ev, p) || !*out)
         return false;
     for (int d = 0; d < want->n; d++)
         if (want->name[d])
             ggl_tensor_set_dim_name(ev->g, *out, d, want->name[d]);
-    return (!part.whole || arch_take_part(ev, p, part, *out)) &&
-           (before || arch_add_weight(ev, name, *out, p, is_bias));
+    return (!part.whole || llm_arch_take_part(ev, p, part, *out)) &&
+           (before || llm_arch_add_weight(ev, name, *out, p, is_bias));
 }
 
 /* --- the statement ---------------------------------------------------------------------------- */
 
 /* Whether the source has the tensor. */
 static bool has_named(arch_eval *ev, const arch_stmt *s, const char *from, const shape *want) {
-    const char *name = arch_expand(ev, from, s->string_place);
+    const char *name = llm_arch_expand(ev, from, s->string_place);
     llm_arch_tensor t = {.name = name, .n_dims = want->n};
     memcpy(t.ne, want->ne, sizeof t.ne);
     return name && ev->src->find_tensor(ev->src->ctx, &t);
@@ -273,11 +273,11 @@ static const char *full_name(arch_eval *ev, const arch_stmt *s, const char *from
     char buf[512];
     const char *end = bias ? "bias" : "weight", *out;
     if (from) {
-        if (!(out = arch_expand(ev, from, s->string_place)) || !bias)
+        if (!(out = llm_arch_expand(ev, from, s->string_place)) || !bias)
             return out;
         size_t n = strlen(out), m = strlen(".weight");
         if (n < m || strcmp(out + n - m, ".weight") != 0) {
-            arch_error(ev, s->string_place,
+            llm_arch_error(ev, s->string_place,
                        "the name of its bias is not known: a name given by 'from' ends in "
                        "'.weight' for that");
             return NULL;
@@ -288,7 +288,7 @@ static const char *full_name(arch_eval *ev, const arch_stmt *s, const char *from
     } else {
         snprintf(buf, sizeof buf, "%s.%s", s->target[0].name, end);
     }
-    return arch_strdup(ev, buf);
+    return llm_arch_strdup(ev, buf);
 }
 
 /* Like the weight without its first dimension, or like the weight if it has only one. */
@@ -308,15 +308,15 @@ static shape bias_shape(const shape *w) {
 /* `?? other`: a weight or value of the declared shape. */
 static arch_value other_weight(arch_eval *ev, const arch_stmt *s, const shape *want) {
     char a[128], b[128], text[256];
-    arch_value v = arch_eval_expr(ev, s->other);
+    arch_value v = llm_arch_eval_expr(ev, s->other);
     if (v.kind == VAL_FAIL)
         return v;
     if (v.kind != VAL_TENSOR)
-        return arch_error(ev, s->other->place, "another weight is wanted after '\?\?': %s",
-                          arch_value_text(&v, text, sizeof text));
+        return llm_arch_error(ev, s->other->place, "another weight is wanted after '\?\?': %s",
+                          llm_arch_value_text(&v, text, sizeof text));
     for (int d = 0; d < 3; d++)
         if ((d < v.t->n_dims ? v.t->ne[d] : 1) != want->ne[d])
-            return arch_error_hint(ev, GGL_SHAPE, s->other->place, NULL,
+            return llm_arch_error_hint(ev, GGL_SHAPE, s->other->place, NULL,
                                    "%s in place of %s declared %s",
                                    ggl_shape_text(v.t, a, sizeof a), s->target[0].name,
                                    shape_text(want, false, b, sizeof b));
@@ -325,19 +325,19 @@ static arch_value other_weight(arch_eval *ev, const arch_stmt *s, const shape *w
 
 static bool bind_weight(arch_eval *ev, const arch_stmt *s, const arch_value *v) {
     const arch_target *t = &s->target[0];
-    arch_slot *slot = arch_target_slot(ev, t);
+    arch_slot *slot = llm_arch_target_slot(ev, t);
     if (slot->bound) {
         int line, col;
-        arch_line_col(slot->place, &line, &col);
-        arch_error(ev, t->place,
+        llm_arch_line_col(slot->place, &line, &col);
+        llm_arch_error(ev, t->place,
                    "'%s' is already there, in line %d: a weight needs a name of its own", t->name,
                    line);
         return false;
     }
-    return arch_bind(ev, t, v);
+    return llm_arch_bind(ev, t, v);
 }
 
-bool arch_run_weight(arch_eval *ev, const arch_stmt *s) {
+bool llm_arch_run_weight(arch_eval *ev, const arch_stmt *s) {
     shape want;
     ggl_tensor *t, *bias = NULL;
     if (!eval_shape(ev, s, &want))
@@ -355,16 +355,16 @@ bool arch_run_weight(arch_eval *ev, const arch_stmt *s) {
         if (s->bias &&
             (!bias_name || !load(ev, s, bias_name, &b, s->bias_optional, true, &bias)))
             return false;
-        v = arch_tensor(t);
+        v = llm_arch_tensor_value(t);
         v.bias = bias;
         if (s->other)
-            arch_mark_read(ev, s->other, &v);
+            llm_arch_mark_read(ev, s->other, &v);
     } else if (s->other) {
         v = other_weight(ev, s, &want);
     } else {
         char buf[600];
         snprintf(buf, sizeof buf, "tensor %s is absent", name);
-        v = arch_none(arch_strdup(ev, buf));
+        v = llm_arch_none(llm_arch_strdup(ev, buf));
     }
     return bind_weight(ev, s, &v);
 }
@@ -376,7 +376,7 @@ static bool is_digit(char c) {
 }
 
 /* The usual walk with one point to return to: linear for each '*'. */
-bool arch_match_number(const char *pattern, char number, const char *s, size_t n) {
+bool llm_arch_match_number(const char *pattern, char number, const char *s, size_t n) {
     const char *star = NULL;
     size_t i = 0, back = 0;
     while (i < n) {
@@ -402,7 +402,7 @@ bool arch_match_number(const char *pattern, char number, const char *s, size_t n
     return *pattern == 0;
 }
 
-size_t arch_match_first(const char *const *pattern, size_t n, ggl_str name, size_t *hits) {
+size_t llm_arch_match_first(const char *const *pattern, size_t n, ggl_str name, size_t *hits) {
     size_t first = n;
     for (size_t i = 0; i < n && (first == n || hits); i++) {
         if (!arch_match(pattern[i], name.s, name.n))
@@ -431,9 +431,9 @@ static bool refuse_key(arch_eval *ev, const arch_stmt *s, const arch_expr *e) {
     if (ev->src->require_key)
         ev->src->require_key(ev->src->ctx, name, NULL);
     ev->refused = true;
-    arch_value_of_key(ev, (ggl_str){name, strlen(name)}, value, sizeof value);
-    arch_error(ev, e->place, "key %s%s is ignored only if %s%s%s", name, value,
-               arch_quote(s->other->place, quote, sizeof quote), s->string ? ": " : "",
+    llm_arch_value_of_key(ev, (ggl_str){name, strlen(name)}, value, sizeof value);
+    llm_arch_error(ev, e->place, "key %s%s is ignored only if %s%s%s", name, value,
+               llm_arch_quote(s->other->place, quote, sizeof quote), s->string ? ": " : "",
                s->string ? s->string : "");
     return false;
 }
@@ -447,11 +447,11 @@ static bool wants_condition(arch_eval *ev, const arch_stmt *s) {
     return wanted;
 }
 
-bool arch_run_ignore(arch_eval *ev, const arch_stmt *s) {
+bool llm_arch_run_ignore(arch_eval *ev, const arch_stmt *s) {
     bool holds = true;
     if (wants_condition(ev, s)) {
-        arch_value v = arch_eval_expr(ev, s->other);
-        if (v.kind == VAL_FAIL || !arch_want_bool(ev, s->other, &v, &holds))
+        arch_value v = llm_arch_eval_expr(ev, s->other);
+        if (v.kind == VAL_FAIL || !llm_arch_want_bool(ev, s->other, &v, &holds))
             return false;
     }
     for (int k = 0; k < s->n_expr; k++) {
@@ -460,9 +460,9 @@ bool arch_run_ignore(arch_eval *ev, const arch_stmt *s) {
             return false;
         if (e->kind == EX_KEY || e->name[0] == '.' || !holds)
             continue; /* keys: known since the text was read */
-        const char *pattern = arch_expand(ev, e->name, e->place);
+        const char *pattern = llm_arch_expand(ev, e->name, e->place);
         if (!pattern ||
-            !arch_push(ev, &ev->ignore, &ev->cap_ignore, ev->n_ignore + 1, sizeof *ev->ignore))
+            !llm_arch_push(ev, &ev->ignore, &ev->cap_ignore, ev->n_ignore + 1, sizeof *ev->ignore))
             return false;
         ev->ignore[ev->n_ignore++] = pattern;
     }

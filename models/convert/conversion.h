@@ -1,12 +1,12 @@
 /* A descriptor's convert section, put to work. First the keys:
  *
- *     c.section = arch_find_convert(arch, "LlamaForCausalLM");
- *     arch_convert_keys(&c, &err);
+ *     c.section = llm_arch_find_convert(arch, "LlamaForCausalLM");
+ *     llm_arch_convert_keys(&c, &err);
  *
  * then the descriptor is built with them, and each declared weight asks for its mapping, which becomes a recipe:
  *
- *     arch_convert_tensors(&c, &err);
- *     for (i < c.n_tensor) .. recipe_read(c.tensor[i].recipe, ..) */
+ *     llm_arch_convert_tensors(&c, &err);
+ *     for (i < c.n_tensor) .. llm_recipe_read(c.tensor[i].recipe, ..) */
 #ifndef LLM_ARCH_CONVERT_H
 #define LLM_ARCH_CONVERT_H
 
@@ -77,29 +77,29 @@ typedef struct arch_conversion {
     const json_value *inner; /* the object that a `within` line names; NULL: there is none */
 } arch_conversion;
 
-const arch_convert *arch_find_convert(const llm_arch *arch, ggl_str name); /* NULL: it has none for that */
-GGL_NODISCARD ggl_status arch_convert_keys(arch_conversion *c, ggl_error *err);
-GGL_NODISCARD ggl_status arch_convert_tensors(arch_conversion *c, ggl_error *err);
-void arch_conversion_fini(arch_conversion *c);
-const converted_key *arch_converted_key(const arch_conversion *c, const char *name); /* in full */
+const arch_convert *llm_arch_find_convert(const llm_arch *arch, ggl_str name); /* NULL: it has none for that */
+GGL_NODISCARD ggl_status llm_arch_convert_keys(arch_conversion *c, ggl_error *err);
+GGL_NODISCARD ggl_status llm_arch_convert_tensors(arch_conversion *c, ggl_error *err);
+void llm_arch_conversion_fini(arch_conversion *c);
+const converted_key *llm_arch_converted_key(const arch_conversion *c, const char *name); /* in full */
 
 /* section_config.c: the names of a field, config.a.b: a, b; at most `most` of them. Returns how many there are; *root: config or
  * rope, or "" if it is neither. */
-int arch_field_path(const arch_expr *e, const char **name, int most, const char **root);
+int llm_arch_field_path(const arch_expr *e, const char **name, int most, const char **root);
 #define ARCH_ROPE_NAMES 3
 /* What `rope.NAME` is called in config.json; *outside: its names beside rope_parameters and rope_scaling, NULL after the last. */
-const char *arch_rope_key(const char *name, const char *const **outside);
+const char *llm_arch_rope_key(const char *name, const char *const **outside);
 
 /* What the compiler asks of a conversion (arch_converter in compile/compile.h), where it is not in section.c. */
-arch_value arch_convert_field(arch_eval *ev, const arch_expr *e);
-arch_value arch_convert_has(arch_eval *ev, const arch_expr *e);
-arch_value arch_convert_call(arch_eval *ev, const arch_expr *e);
-bool arch_convert_expand_ignored(arch_eval *ev);
+arch_value llm_arch_convert_field(arch_eval *ev, const arch_expr *e);
+arch_value llm_arch_convert_has(arch_eval *ev, const arch_expr *e);
+arch_value llm_arch_convert_call(arch_eval *ev, const arch_expr *e);
+bool llm_arch_convert_expand_ignored(arch_eval *ev);
 
 /* A `within` line. */
-bool arch_convert_within(arch_eval *ev, const arch_mapping *m);
+bool llm_arch_convert_within(arch_eval *ev, const arch_mapping *m);
 /* Where the rotation's values stand: the object of a `within` line, else config.json itself. */
-const json_value *arch_convert_root(const arch_conversion *c);
+const json_value *llm_arch_convert_root(const arch_conversion *c);
 
 /* section_unread.c: values of config.json that no line of the section reads, in their order. */
 typedef struct arch_unread {
@@ -113,32 +113,32 @@ static inline const char *arch_unread_text(const arch_unread *u) {
     return u->path[0] ? u->path : "\"\"";
 }
 typedef void (*arch_unread_fn)(void *ctx, const arch_unread *x);
-GGL_NODISCARD ggl_status arch_convert_each_unread(const arch_conversion *c, arch_unread_fn found,
+GGL_NODISCARD ggl_status llm_arch_convert_each_unread(const arch_conversion *c, arch_unread_fn found,
                                                   void *ctx, ggl_error *err);
 /* GGL_UNSUPPORTED: there are some; the message names them. */
-GGL_NODISCARD ggl_status arch_convert_check_config(const arch_conversion *c, ggl_error *err);
+GGL_NODISCARD ggl_status llm_arch_convert_check_config(const arch_conversion *c, ggl_error *err);
 /* A value for messages: 0.5, "silu", a list of 3; returns buf. */
-const char *arch_json_text(const json_value *v, char *buf, size_t size);
+const char *llm_arch_json_text(const json_value *v, char *buf, size_t size);
 
 /* Keeps a message, each once; false: out of memory. */
-bool arch_convert_add_fault(arch_conversion *c, const char *msg);
+bool llm_arch_convert_add_fault(arch_conversion *c, const char *msg);
 /* Keys that nothing in the descriptor reads, by their lines. GGL_FORMAT */
-GGL_NODISCARD ggl_status arch_convert_check_keys(arch_conversion *c, ggl_error *err);
+GGL_NODISCARD ggl_status llm_arch_convert_check_keys(arch_conversion *c, ggl_error *err);
 
 /* section_ignore.c: the line whose `ignore` names the tensor, or NULL. */
-const arch_mapping *arch_convert_ignored(const arch_conversion *c, ggl_str name);
-bool arch_convert_tensor_on_request(const arch_conversion *c, const st_tensor *t);
+const arch_mapping *llm_arch_convert_ignored(const arch_conversion *c, ggl_str name);
+bool llm_arch_convert_tensor_on_request(const arch_conversion *c, const st_tensor *t);
 /* section_leftovers.c. GGL_FORMAT: there are tensors that no line reads or ignores. */
-GGL_NODISCARD ggl_status arch_convert_check_leftovers(arch_conversion *c, ggl_error *err);
+GGL_NODISCARD ggl_status llm_arch_convert_check_leftovers(arch_conversion *c, ggl_error *err);
 
 /* section_expr.c: the tensor stem.weight, or of a bias stem.bias, or `stem` itself; NULL: the folder has none. */
-st_tensor *arch_convert_find_source(const arch_conversion *c, const char *stem, bool is_bias);
+st_tensor *llm_arch_convert_find_source(const arch_conversion *c, const char *stem, bool is_bias);
 /* A line reads the tensor. */
-void arch_convert_use(arch_conversion *c, st_tensor *t);
+void llm_arch_convert_use(arch_conversion *c, st_tensor *t);
 /* The first tensor that an expression is made of, by its name in the folder; NULL: of none. In a stack that of {e}, outside of one the
  * first. */
-const char *arch_convert_source_name(arch_eval *ev, const arch_expr *e, bool is_bias);
+const char *llm_arch_convert_source_name(arch_eval *ev, const arch_expr *e, bool is_bias);
 /* What a mapping makes; *out NULL: nothing, as it may be. false: ev has the error. */
-bool arch_convert_make(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out);
+bool llm_arch_convert_make(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out);
 
 #endif

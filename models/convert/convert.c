@@ -37,7 +37,7 @@ static bool note(llm_converter *c, const char *text) {
 
 /* The caller's, else the first of "architectures". */
 static ggl_status choose_class(llm_converter *c, const char *path, ggl_error *err) {
-    const json_value *list = json_get_kind(&c->config->root, "architectures", JSON_ARRAY);
+    const json_value *list = llm_json_get_kind(&c->config->root, "architectures", JSON_ARRAY);
     const json_value *first = list && list->n > 0 ? list->item : NULL;
     const char *given = c->params.arch_class;
     ggl_str class_name = {given, given ? strlen(given) : 0};
@@ -147,7 +147,7 @@ static ggl_status use_file(llm_converter *c, ggl_error *err) {
         return s;
     c->origin = c->params.arch_path;
     if ((c->conv.section =
-             arch_find_convert(c->arch, (ggl_str){c->class_name, strlen(c->class_name)})))
+             llm_arch_find_convert(c->arch, (ggl_str){c->class_name, strlen(c->class_name)})))
         return GGL_OK;
     classes x = classes_near(c->class_name);
     char who[600];
@@ -194,7 +194,7 @@ static ggl_status use_builtin(llm_converter *c, ggl_error *err) {
         ggl_status s = llm_arch_parse(&c->arch, text, n, name, err);
         if (s != GGL_OK)
             return s;
-        if ((c->conv.section = arch_find_convert(c->arch, (ggl_str){c->class_name, strlen(c->class_name)}))) {
+        if ((c->conv.section = llm_arch_find_convert(c->arch, (ggl_str){c->class_name, strlen(c->class_name)}))) {
             c->origin = ggl_arena_printf(&c->arena, "built-in %s", name);
             return c->origin ? GGL_OK : no_memory(err);
         }
@@ -213,7 +213,7 @@ static ggl_status choose_name(llm_converter *c, ggl_error *err) {
     while (at > 0 && c->folder[at - 1] != '/')
         at--;
     ggl_str name = {c->folder + at, n - at};
-    const json_value *v = json_get_kind(&c->config->root, "_name_or_path", JSON_STRING);
+    const json_value *v = llm_json_get_kind(&c->config->root, "_name_or_path", JSON_STRING);
     if ((name.n == 0 || name.s[0] == '.') && v) {
         name = json_str(v);
         for (size_t i = 0; i < v->n; i++)
@@ -229,11 +229,11 @@ static ggl_status choose_name(llm_converter *c, ggl_error *err) {
 static ggl_type type_of(const llm_converter *c, const converted_tensor *t) {
     static const ggl_type types[] = {
         [LLM_CONVERT_F32] = GGL_F32, [LLM_CONVERT_F16] = GGL_F16, [LLM_CONVERT_BF16] = GGL_BF16};
-    if (recipe_type(t->recipe) == GGL_I32)
+    if (llm_recipe_type(t->recipe) == GGL_I32)
         return GGL_I32;
     if (t->only_f32)
         return GGL_F32;
-    return c->params.type == LLM_CONVERT_AUTO ? recipe_type(t->recipe) : types[c->params.type];
+    return c->params.type == LLM_CONVERT_AUTO ? llm_recipe_type(t->recipe) : types[c->params.type];
 }
 
 static bool add_sizes(llm_converter *c) {
@@ -241,7 +241,7 @@ static bool add_sizes(llm_converter *c) {
     for (size_t i = 0; i < c->conv.n_tensor; i++) {
         const converted_tensor *t = &c->conv.tensor[i];
         size_t size;
-        if (!ggl_row_size_checked(type_of(c, t), recipe_count(t->recipe), &size) || !ggl_size_add(c->size, size, &c->size))
+        if (!ggl_row_size_checked(type_of(c, t), llm_recipe_count(t->recipe), &size) || !ggl_size_add(c->size, size, &c->size))
             return false;
     }
     return true;
@@ -251,7 +251,7 @@ static bool add_sizes(llm_converter *c) {
 static int64_t n_vocab(const llm_converter *c) {
     char key[2 * ARCH_MAX_NAME];
     snprintf(key, sizeof key, "%s.vocab_size", c->conv.family);
-    const converted_key *k = arch_converted_key(&c->conv, key);
+    const converted_key *k = llm_arch_converted_key(&c->conv, key);
     const llm_arch_item *item = k && k->key.type == LLM_ARCH_NUMBER && !k->key.is_list ? k->key.handle : NULL;
     return item && item->number >= 1 && item->number <= INT32_MAX ? (int64_t)item->number : 0;
 }
@@ -296,7 +296,7 @@ static ggl_status open_tokenizer(llm_converter *c, ggl_error *err) {
 static ggl_status settle(llm_converter *c, ggl_status s, ggl_error *err) {
     if (s == GGL_OK || s == GGL_NOMEM || !c->params.dry_run)
         return s;
-    return arch_convert_add_fault(&c->conv, err->msg) ? GGL_OK : no_memory(err);
+    return llm_arch_convert_add_fault(&c->conv, err->msg) ? GGL_OK : no_memory(err);
 }
 
 /* Names that are ignored at the user's request are counted; the first few are shown. */
@@ -356,7 +356,7 @@ static ggl_status say_unfit(llm_converter *c, ggl_status s, ggl_error *err) {
     ggl_error other = {0};
     if (s == GGL_OK || s == GGL_NOMEM)
         return s;
-    ggl_status t = r->n_key ? arch_convert_each_unread(&c->conv, pass_over, NULL, &other) : GGL_OK;
+    ggl_status t = r->n_key ? llm_arch_convert_each_unread(&c->conv, pass_over, NULL, &other) : GGL_OK;
     if (t == GGL_OK)
         t = each_unfit(c, "--ignore-config", r->key, c->conv.key_hits, r->n_key, add_unfit, err);
     if (t == GGL_OK && c->conv.tensors_known)
@@ -379,14 +379,14 @@ static ggl_status note_requests(llm_converter *c, const requests *r, ggl_error *
 static void add_value(void *ctx, const arch_unread *u) {
     char value[120];
     if (u->on_request)
-        add_request(ctx, arch_unread_text(u), arch_json_text(u->value, value, sizeof value));
+        add_request(ctx, arch_unread_text(u), llm_arch_json_text(u->value, value, sizeof value));
 }
 
 static ggl_status note_values(llm_converter *c, ggl_error *err) {
     requests r = {.n = 0};
     if (c->params.ignore.n_key == 0)
         return GGL_OK;
-    ggl_status s = arch_convert_each_unread(&c->conv, add_value, &r, err);
+    ggl_status s = llm_arch_convert_each_unread(&c->conv, add_value, &r, err);
     if (s == GGL_OK)
         s = note_requests(c, &r, err);
     const llm_arch_ignore *ignore = &c->params.ignore;
@@ -401,8 +401,8 @@ static ggl_status note_tensors(llm_converter *c, ggl_error *err) {
         return GGL_OK;
     for (size_t i = 0; i < c->source->n_tensor; i++) {
         const st_tensor *t = &c->source->tensor[i];
-        if (!t->used && !arch_convert_ignored(&c->conv, t->name) &&
-            arch_convert_tensor_on_request(&c->conv, t))
+        if (!t->used && !llm_arch_convert_ignored(&c->conv, t->name) &&
+            llm_arch_convert_tensor_on_request(&c->conv, t))
             add_request(&r, t->name.s, "");
     }
     ggl_status s = note_requests(c, &r, err);
@@ -413,24 +413,24 @@ static ggl_status note_tensors(llm_converter *c, ggl_error *err) {
 }
 
 static ggl_status open_keys(llm_converter *c, ggl_error *err) {
-    ggl_status s = settle(c, arch_convert_keys(&c->conv, err), err);
+    ggl_status s = settle(c, llm_arch_convert_keys(&c->conv, err), err);
     if (s == GGL_OK)
-        s = settle(c, arch_convert_check_keys(&c->conv, err), err);
+        s = settle(c, llm_arch_convert_check_keys(&c->conv, err), err);
     for (size_t i = 0; s == GGL_OK && i < c->conv.n_note; i++)
         if (!note(c, c->conv.note[i]))
             s = no_memory(err);
     if (s == GGL_OK && !c->params.dry_run) /* its report lists them */
-        s = arch_convert_check_config(&c->conv, err);
+        s = llm_arch_convert_check_config(&c->conv, err);
     if (s == GGL_OK)
-        s = convert_check_numbers(&c->conv, err);
+        s = llm_convert_check_numbers(&c->conv, err);
     return s == GGL_OK ? note_values(c, err) : s;
 }
 
 static ggl_status open_tensors(llm_converter *c, ggl_error *err) {
-    ggl_status s = arch_convert_tensors(&c->conv, err);
+    ggl_status s = llm_arch_convert_tensors(&c->conv, err);
     c->built = s == GGL_OK;
     if (s == GGL_OK)
-        s = convert_check_numbers(&c->conv, err);
+        s = llm_convert_check_numbers(&c->conv, err);
     if (s == GGL_OK)
         s = note_tensors(c, err);
     if (s == GGL_OK && !add_sizes(c))
@@ -510,7 +510,7 @@ void llm_converter_free(llm_converter *c) {
     if (!c)
         return;
     llm_hf_tokenizer_free(c->tokenizer);
-    arch_conversion_fini(&c->conv);
+    llm_arch_conversion_fini(&c->conv);
     llm_safetensors_close(c->source);
     llm_arch_free(c->arch);
     llm_json_free(c->config);
@@ -526,7 +526,7 @@ static uint32_t file_type(const llm_converter *c) {
     int64_t n[3] = {0}; /* f32, f16, bf16 */
     for (size_t i = 0; i < c->conv.n_tensor; i++) {
         ggl_type type = type_of(c, &c->conv.tensor[i]);
-        n[type == GGL_F16 ? 1 : type == GGL_BF16 ? 2 : 0] += recipe_count(c->conv.tensor[i].recipe);
+        n[type == GGL_F16 ? 1 : type == GGL_BF16 ? 2 : 0] += llm_recipe_count(c->conv.tensor[i].recipe);
     }
     return n[1] > n[0] && n[1] >= n[2] ? 1 : n[2] > n[0] ? 32 : 0;
 }
@@ -540,7 +540,7 @@ static ggl_status write_keys(llm_converter *c, ggl_gguf_writer *w, ggl_error *er
         ggl_gguf_put(w, "general.file_type", GGL_GGUF_U32, false, &type, 1);
     ggl_status s = GGL_OK;
     for (size_t i = 0; s == GGL_OK && i < c->conv.n_key; i++)
-        s = convert_put_key(w, &c->conv.key[i], err);
+        s = llm_convert_put_key(w, &c->conv.key[i], err);
     if (s == GGL_OK && c->tokenizer)
         llm_hf_tokenizer_put(c->tokenizer, w);
     return s;
@@ -594,7 +594,7 @@ static ggl_status check_bad(const converted_tensor *t, size_t n_bad, ggl_error *
         err, GGL_FORMAT,
         "%zu of its %" PRId64
         " weights are NaN or infinite%s%s: the folder is damaged, or its training failed",
-        n_bad, recipe_count(t->recipe), from[0] ? "; it comes from " : "", from);
+        n_bad, llm_recipe_count(t->recipe), from[0] ? "; it comes from " : "", from);
 }
 
 /* A source as it is: its bytes. */
@@ -621,13 +621,13 @@ static ggl_status convert_tensor(const tensor_turn *turn, ggl_gguf_sink *to, ggl
         ggl_status copied = copy_tensor(c, t->recipe->source, to, &bad, err);
         return copied == GGL_OK ? check_bad(t, bad, err) : copied;
     }
-    int64_t count = recipe_count(t->recipe), n;
+    int64_t count = llm_recipe_count(t->recipe), n;
     float *x = ggl_calloc((size_t)PIECE, sizeof *x);
     void *y = ggl_calloc((size_t)PIECE, type->size);
     ggl_status s = x && y ? GGL_OK : no_memory(err);
     for (int64_t at = 0; s == GGL_OK && at < count; at += n) {
         n = count - at < PIECE ? count - at : PIECE;
-        s = recipe_read(t->recipe, at, n, x, err);
+        s = llm_recipe_read(t->recipe, at, n, x, err);
         if (s == GGL_OK)
             s = check_range(x, n, type->type, err);
         if (s != GGL_OK)
@@ -637,7 +637,7 @@ static ggl_status convert_tensor(const tensor_turn *turn, ggl_gguf_sink *to, ggl
         s = ggl_gguf_sink_write(to, y, (size_t)n * type->size, err);
         tell(c, (size_t)n * type->size);
     }
-    recipe_drop(t->recipe);
+    llm_recipe_drop(t->recipe);
     if (s == GGL_OK)
         s = check_bad(t, bad, err);
     ggl_free(x);

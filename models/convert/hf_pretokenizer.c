@@ -14,10 +14,10 @@ static bool same(ggl_str a, const char *s) {
 /* A step of that type, in v or, if v is a sequence, in its steps. */
 const json_value *llm_hf_step(const json_value *v, const char *type) {
     static const char *const lists[] = {"pretokenizers", "normalizers", "processors", "decoders"};
-    if (json_is(json_get(v, "type"), type))
+    if (llm_json_is(llm_json_get(v, "type"), type))
         return v;
     for (int k = 0; k < 4; k++) {
-        const json_value *list = json_get_kind(v, lists[k], JSON_ARRAY);
+        const json_value *list = llm_json_get_kind(v, lists[k], JSON_ARRAY);
         for (size_t i = 0; list && i < list->n; i++) {
             const json_value *found = llm_hf_step(&list->item[i], type);
             if (found)
@@ -28,7 +28,7 @@ const json_value *llm_hf_step(const json_value *v, const char *type) {
 }
 
 bool llm_hf_flag(const json_value *v, const char *name, bool fallback) {
-    const json_value *x = json_get_kind(v, name, JSON_BOOL);
+    const json_value *x = llm_json_get_kind(v, name, JSON_BOOL);
     return x ? x->flag : fallback;
 }
 
@@ -40,22 +40,22 @@ static bool put_word(char *buf, size_t size, const char *quote, ggl_str s) {
 }
 
 static bool describe_step(const json_value *v, char *buf, size_t size) {
-    const json_value *list = json_get_kind(v, "pretokenizers", JSON_ARRAY),
-                     *type = json_get(v, "type");
+    const json_value *list = llm_json_get_kind(v, "pretokenizers", JSON_ARRAY),
+                     *type = llm_json_get(v, "type");
     for (size_t i = 0; list && i < list->n; i++)
         if (!describe_step(&list->item[i], buf, size))
             return false;
     if (list)
         return true;
-    if (json_is(type, "ByteLevel"))
+    if (llm_json_is(type, "ByteLevel"))
         return !llm_hf_flag(v, "use_regex", true) ||
                put_word(buf, size, "", (ggl_str){"byte_level", 10});
-    if (json_is(type, "Digits"))
+    if (llm_json_is(type, "Digits"))
         return put_word(buf, size, "/",
                         llm_hf_flag(v, "individual_digits", false) ? (ggl_str){"\\p{N}", 5}
                                                                    : (ggl_str){"\\p{N}+", 6});
-    const json_value *regex = json_get_kind(json_get(v, "pattern"), "Regex", JSON_STRING);
-    return json_is(type, "Split") && regex && put_word(buf, size, "/", json_str(regex));
+    const json_value *regex = llm_json_get_kind(llm_json_get(v, "pattern"), "Regex", JSON_STRING);
+    return llm_json_is(type, "Split") && regex && put_word(buf, size, "/", json_str(regex));
 }
 
 /* The rest of the first line "WORD NAME REST" of the table with this rest (or name, and *rest is found). */
@@ -87,7 +87,7 @@ bool llm_hf_pre_of_class(const char *class_name, ggl_str *pre) {
 
 bool llm_hf_find_pre(const json_value *file, char *found, size_t size, ggl_str *pre) {
     snprintf(found, size, "%s",
-             llm_hf_flag(json_get(file, "model"), "ignore_merges", false) ? "ignore_merges" : "");
-    return describe_step(json_get(file, "pre_tokenizer"), found, size) &&
+             llm_hf_flag(llm_json_get(file, "model"), "ignore_merges", false) ? "ignore_merges" : "");
+    return describe_step(llm_json_get(file, "pre_tokenizer"), found, size) &&
            find_line("pre", NULL, found, pre);
 }

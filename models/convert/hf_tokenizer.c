@@ -107,12 +107,12 @@ typedef ggl_status (*on_added)(llm_hf_tokenizer *t, int64_t id, ggl_str text, bo
 
 static ggl_status each_listed(llm_hf_tokenizer *t, const json_value *list, on_added f, ggl_error *err) {
     for (size_t i = 0; list && i < list->n; i++) {
-        const json_value *v = &list->item[i], *text = json_get_kind(v, "content", JSON_STRING);
-        const json_value *special = json_get(v, "special");
+        const json_value *v = &list->item[i], *text = llm_json_get_kind(v, "content", JSON_STRING);
+        const json_value *special = llm_json_get(v, "special");
         int64_t id = 0;
         if (!text)
             return ggl_fail(err, GGL_FORMAT, "an added token has no string 'content'");
-        ggl_status s = read_id(json_get(v, "id"), json_str(text), &id, err);
+        ggl_status s = read_id(llm_json_get(v, "id"), json_str(text), &id, err);
         if (s == GGL_OK)
             s = f(t, id, json_str(text), special && special->kind == JSON_BOOL && special->flag,
                   err);
@@ -127,8 +127,8 @@ static ggl_status each_decoded(llm_hf_tokenizer *t, const json_value *map, on_ad
     ggl_status s = GGL_OK;
     for (size_t i = 0; map && s == GGL_OK && i < map->n; i++) {
         ggl_str name = json_name(map, i);
-        const json_value *text = json_get_kind(&map->item[i], "content", JSON_STRING);
-        const json_value *special = json_get(&map->item[i], "special");
+        const json_value *text = llm_json_get_kind(&map->item[i], "content", JSON_STRING);
+        const json_value *special = llm_json_get(&map->item[i], "special");
         int64_t id = name.n > 0 && text ? 0 : -1;
         for (size_t k = 0; id >= 0 && k < name.n; k++)
             id = name.s[k] >= '0' && name.s[k] <= '9' && id < MAX_ID ? 10 * id + (name.s[k] - '0') : -1;
@@ -142,16 +142,16 @@ static ggl_status each_decoded(llm_hf_tokenizer *t, const json_value *map, on_ad
 
 static ggl_status each_added(llm_hf_tokenizer *t, on_added f, ggl_error *err) {
     const json_value *root = t->file ? &t->file->root : NULL;
-    const json_value *list = json_get(root, "added_tokens");
+    const json_value *list = llm_json_get(root, "added_tokens");
     if (list && list->kind != JSON_ARRAY && list->kind != JSON_NULL)
         return ggl_fail(err, GGL_FORMAT, "added_tokens is %s, not an array",
-                        json_kind_text(list->kind));
+                        llm_json_kind_text(list->kind));
     ggl_status s = each_listed(t, list && list->kind == JSON_ARRAY ? list : NULL, f, err);
     if (s != GGL_OK || t->file)
         return s;
     if (t->added && t->added->root.kind != JSON_OBJECT)
         return ggl_fail(err, GGL_FORMAT, "added_tokens.json is %s, not an object",
-                        json_kind_text(t->added->root.kind));
+                        llm_json_kind_text(t->added->root.kind));
     for (size_t i = 0; t->added && s == GGL_OK && i < t->added->root.n; i++) {
         int64_t id = 0;
         s = read_id(&t->added->root.item[i], json_name(&t->added->root, i), &id, err);
@@ -159,7 +159,7 @@ static ggl_status each_added(llm_hf_tokenizer *t, on_added f, ggl_error *err) {
             s = f(t, id, json_name(&t->added->root, i), true, err);
     }
     const json_value *config = t->config ? &t->config->root : NULL; /* it says which are special */
-    return s == GGL_OK ? each_decoded(t, json_get_kind(config, "added_tokens_decoder", JSON_OBJECT), f, err) : s;
+    return s == GGL_OK ? each_decoded(t, llm_json_get_kind(config, "added_tokens_decoder", JSON_OBJECT), f, err) : s;
 }
 
 static ggl_status count_id(llm_hf_tokenizer *t, int64_t id, ggl_str text, bool special, ggl_error *err) {
@@ -423,7 +423,7 @@ static ggl_status find_pre(llm_hf_tokenizer *t, ggl_error *err) {
         return GGL_OK;
     }
     if (!t->file) {
-        const json_value *c = json_get_kind(t->config ? &t->config->root : NULL, "tokenizer_class", JSON_STRING);
+        const json_value *c = llm_json_get_kind(t->config ? &t->config->root : NULL, "tokenizer_class", JSON_STRING);
         if (c)
             snprintf(class_name, sizeof class_name, "%.*s", shown(json_str(c)), c->s);
         if (c && llm_hf_pre_of_class(class_name, &t->pre))
@@ -446,21 +446,21 @@ static ggl_status find_pre(llm_hf_tokenizer *t, ggl_error *err) {
 
 static void find_flags(llm_hf_tokenizer *t) {
     const json_value *config = t->config ? &t->config->root : NULL, *file = t->file ? &t->file->root : NULL;
-    const json_value *bos = json_get_kind(config, "add_bos_token", JSON_BOOL);
-    const json_value *eos = json_get_kind(config, "add_eos_token", JSON_BOOL);
-    const json_value *list = json_get_kind(
-        llm_hf_step(json_get(file, "post_processor"), "TemplateProcessing"), "single", JSON_ARRAY);
+    const json_value *bos = llm_json_get_kind(config, "add_bos_token", JSON_BOOL);
+    const json_value *eos = llm_json_get_kind(config, "add_eos_token", JSON_BOOL);
+    const json_value *list = llm_json_get_kind(
+        llm_hf_step(llm_json_get(file, "post_processor"), "TemplateProcessing"), "single", JSON_ARRAY);
     t->add_bos = bos ? bos->flag : -1;
     t->add_eos = eos ? eos->flag : -1;
     if (list && list->n > 0) {
         if (!bos)
-            t->add_bos = json_get(&list->item[0], "SpecialToken") != NULL;
+            t->add_bos = llm_json_get(&list->item[0], "SpecialToken") != NULL;
         if (!eos)
-            t->add_eos = json_get(&list->item[list->n - 1], "SpecialToken") != NULL;
+            t->add_eos = llm_json_get(&list->item[list->n - 1], "SpecialToken") != NULL;
     }
-    const json_value *space = llm_hf_step(json_get(file, "pre_tokenizer"), "Metaspace");
-    bool prepended = llm_hf_step(json_get(file, "normalizer"), "Prepend") != NULL;
-    bool never = json_is(json_get(space, "prepend_scheme"), "never") ||
+    const json_value *space = llm_hf_step(llm_json_get(file, "pre_tokenizer"), "Metaspace");
+    bool prepended = llm_hf_step(llm_json_get(file, "normalizer"), "Prepend") != NULL;
+    bool never = llm_json_is(llm_json_get(space, "prepend_scheme"), "never") ||
                  !llm_hf_flag(space, "add_prefix_space", true);
     t->add_space = t->bytes ? -1 : prepended || (space && !never);
 }
@@ -469,9 +469,9 @@ static void find_flags(llm_hf_tokenizer *t) {
 static void find_ids(llm_hf_tokenizer *t) {
     const json_value *config = t->config ? &t->config->root : NULL;
     for (int k = 0; k < N_ID; k++) {
-        const json_value *v = json_get(config, specials[k].token), *id = json_get(t->model_config, specials[k].id);
+        const json_value *v = llm_json_get(config, specials[k].token), *id = llm_json_get(t->model_config, specials[k].id);
         if (v && v->kind == JSON_OBJECT)
-            v = json_get(v, "content");
+            v = llm_json_get(v, "content");
         t->id[k] = v && v->kind == JSON_STRING ? find_piece(t, json_str(v)) : -1;
         if (id && id->kind == JSON_ARRAY && id->n > 0)
             id = id->item;
@@ -519,8 +519,8 @@ static bool is_eom(ggl_str piece) {
  * would know by name. */
 static ggl_status find_ends(llm_hf_tokenizer *t, ggl_error *err) {
     int64_t end[MAX_ENDS], left = -1;
-    int n = add_ends(t, json_get(t->model_config, "eos_token_id"), end, 0), n_left = 0, first = 0;
-    n = add_ends(t, json_get(t->generation ? &t->generation->root : NULL, "eos_token_id"), end, n);
+    int n = add_ends(t, llm_json_get(t->model_config, "eos_token_id"), end, 0), n_left = 0, first = 0;
+    n = add_ends(t, llm_json_get(t->generation ? &t->generation->root : NULL, "eos_token_id"), end, n);
     if (t->id[EOS] < 0 && n > 0)
         t->id[EOS] = end[first++];
     for (int by_name = 0; by_name < 2; by_name++)
@@ -550,10 +550,10 @@ static ggl_status find_ends(llm_hf_tokenizer *t, ggl_error *err) {
 
 /* tokenizer_config.json's template, of several that called "default"; else the file of its own. */
 static ggl_status find_template(llm_hf_tokenizer *t, ggl_error *err) {
-    const json_value *v = json_get(t->config ? &t->config->root : NULL, "chat_template");
+    const json_value *v = llm_json_get(t->config ? &t->config->root : NULL, "chat_template");
     for (size_t i = 0; v && v->kind == JSON_ARRAY && i < v->n; i++)
-        if (json_is(json_get(&v->item[i], "name"), "default"))
-            v = json_get(&v->item[i], "template");
+        if (llm_json_is(llm_json_get(&v->item[i], "name"), "default"))
+            v = llm_json_get(&v->item[i], "template");
     if (v && v->kind == JSON_STRING) {
         t->chat = json_str(v);
         return GGL_OK;
@@ -567,19 +567,19 @@ static ggl_status find_template(llm_hf_tokenizer *t, ggl_error *err) {
 /* --- the whole -------------------------------------------------------------------------------- */
 
 static ggl_status read_model(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_error *err) {
-    const json_value *root = &t->file->root, *model = json_get(root, "model"), *type = json_get(model, "type");
-    const json_value *merges = json_get_kind(model, "merges", JSON_ARRAY);
-    if (!model || (type && !json_is(type, "BPE")) || !merges)
+    const json_value *root = &t->file->root, *model = llm_json_get(root, "model"), *type = llm_json_get(model, "type");
+    const json_value *merges = llm_json_get_kind(model, "merges", JSON_ARRAY);
+    if (!model || (type && !llm_json_is(type, "BPE")) || !merges)
         return ggl_fail(
             err, GGL_UNSUPPORTED,
             "a tokenizer of type '%.*s' is not known, BPE is; --no-tokenizer leaves it out",
             type && type->kind == JSON_STRING ? shown(json_str(type)) : 4,
             type && type->kind == JSON_STRING ? type->s : "none");
-    t->bytes = llm_hf_step(json_get(root, "pre_tokenizer"), "ByteLevel") ||
-               llm_hf_step(json_get(root, "decoder"), "ByteLevel");
+    t->bytes = llm_hf_step(llm_json_get(root, "pre_tokenizer"), "ByteLevel") ||
+               llm_hf_step(llm_json_get(root, "decoder"), "ByteLevel");
     if (!t->bytes && !llm_hf_flag(model, "byte_fallback", false))
         return ggl_fail(err, GGL_UNSUPPORTED, "a BPE tokenizer that works neither on bytes nor falls back to them");
-    ggl_status s = read_pieces(t, json_get_kind(model, "vocab", JSON_OBJECT), size, err);
+    ggl_status s = read_pieces(t, llm_json_get_kind(model, "vocab", JSON_OBJECT), size, err);
     if (s == GGL_OK)
         s = merges_from_json(t, merges, err);
     return s == GGL_OK && !t->bytes ? make_scores(t, err) : s;

@@ -6,7 +6,7 @@
 
 /* A token: its text, or an object with the text as "content". */
 static bool is_token(const json_value *v) {
-    return v->kind == JSON_STRING || json_get_kind(v, "content", JSON_STRING);
+    return v->kind == JSON_STRING || llm_json_get_kind(v, "content", JSON_STRING);
 }
 
 static bool is_flag(const json_value *v) {
@@ -25,8 +25,8 @@ static bool is_object(const json_value *v) {
 static bool is_template(const json_value *v) {
     bool all = v->kind == JSON_ARRAY;
     for (size_t i = 0; all && i < v->n; i++)
-        all = json_get_kind(&v->item[i], "name", JSON_STRING) &&
-              json_get_kind(&v->item[i], "template", JSON_STRING);
+        all = llm_json_get_kind(&v->item[i], "name", JSON_STRING) &&
+              llm_json_get_kind(&v->item[i], "template", JSON_STRING);
     return all || v->kind == JSON_STRING;
 }
 
@@ -51,12 +51,12 @@ static const struct {
 
 ggl_status llm_hf_check_config(const json_value *root, ggl_error *err) {
     if (root->kind != JSON_OBJECT)
-        return ggl_fail(err, GGL_FORMAT, "it is %s, not an object", json_kind_text(root->kind));
+        return ggl_fail(err, GGL_FORMAT, "it is %s, not an object", llm_json_kind_text(root->kind));
     for (size_t k = 0; k < sizeof types / sizeof *types; k++) {
-        const json_value *v = json_get(root, types[k].name);
+        const json_value *v = llm_json_get(root, types[k].name);
         if (v && v->kind != JSON_NULL && !types[k].is(v))
             return ggl_fail(err, GGL_FORMAT, "%s is %s; it should be %s, or null", types[k].name,
-                            json_kind_text(v->kind), types[k].wanted);
+                            llm_json_kind_text(v->kind), types[k].wanted);
     }
     return GGL_OK;
 }

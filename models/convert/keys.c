@@ -33,7 +33,7 @@ static bool is_float_key(const char *name) {
     return false;
 }
 
-ggl_gguf_type convert_number_type(const converted_key *k) {
+ggl_gguf_type llm_convert_number_type(const converted_key *k) {
     const llm_arch_item *item = k->key.handle;
     double lo = 0, hi = 0;
     bool whole = !is_float_key(k->name);
@@ -64,7 +64,7 @@ static void put_number(char *to, ggl_gguf_type type, double x) {
         memcpy(to, &i64, 8);
 }
 
-ggl_status convert_put_key(ggl_gguf_writer *w, const converted_key *k, ggl_error *err) {
+ggl_status llm_convert_put_key(ggl_gguf_writer *w, const converted_key *k, ggl_error *err) {
     const llm_arch_item *item = k->key.handle;
     size_t n = (size_t)k->key.n;
     char *buf = ggl_calloc(n + 1, sizeof(ggl_str));
@@ -83,7 +83,7 @@ ggl_status convert_put_key(ggl_gguf_writer *w, const converted_key *k, ggl_error
             buf[i] = item[i].flag;
         ggl_gguf_put(w, k->name, GGL_GGUF_BOOL, k->key.is_list, buf, n);
     } else {
-        ggl_gguf_type type = convert_number_type(k);
+        ggl_gguf_type type = llm_convert_number_type(k);
         size_t size = type == GGL_GGUF_I64 || type == GGL_GGUF_U64 ? 8 : 4;
         for (size_t i = 0; i < n; i++)
             put_number(buf + i * size, type, item[i].number);
@@ -93,7 +93,7 @@ ggl_status convert_put_key(ggl_gguf_writer *w, const converted_key *k, ggl_error
     return GGL_OK;
 }
 
-const char *convert_type_text(const converted_key *k) {
+const char *llm_convert_type_text(const converted_key *k) {
     static const char *const names[][2] = {
         [GGL_GGUF_U32] = {"u32", "[u32]"},          [GGL_GGUF_I32] = {"i32", "[i32]"},
         [GGL_GGUF_F32] = {"f32", "[f32]"},          [GGL_GGUF_BOOL] = {"bool", "[bool]"},
@@ -101,7 +101,7 @@ const char *convert_type_text(const converted_key *k) {
         [GGL_GGUF_I64] = {"i64", "[i64]"}};
     const ggl_gguf_type type = k->key.type == LLM_ARCH_STRING ? GGL_GGUF_STRING
                                : k->key.type == LLM_ARCH_BOOL ? GGL_GGUF_BOOL
-                                                              : convert_number_type(k);
+                                                              : llm_convert_number_type(k);
     return names[type][k->key.is_list];
 }
 
@@ -116,7 +116,7 @@ static void item_text(const converted_key *k, uint64_t i, char *buf, size_t size
         snprintf(buf, size, "%.10g", item->number);
 }
 
-const char *convert_value_text(const converted_key *k, char *buf, size_t size) {
+const char *llm_convert_value_text(const converted_key *k, char *buf, size_t size) {
     char item[40];
     size_t used = 0;
     if (!k->key.is_list) {
@@ -169,23 +169,23 @@ static ggl_status check_key(const converted_key *k, ggl_error *err) {
     char text[300];
     if (k->key.type != LLM_ARCH_NUMBER)
         return GGL_OK;
-    const bool is_float = convert_number_type(k) == GGL_GGUF_F32;
+    const bool is_float = llm_convert_number_type(k) == GGL_GGUF_F32;
     for (uint64_t i = 0; i < k->key.n; i++)
         if (odd_number(k->name, item[i].number, is_float, text, sizeof text))
-            return arch_fail(err, GGL_FORMAT, k->line->place, NULL, NULL, "%s", text);
+            return llm_arch_fail(err, GGL_FORMAT, k->line->place, NULL, NULL, "%s", text);
     return GGL_OK;
 }
 
 static ggl_status check_tensor(const converted_tensor *t, ggl_error *err) {
     const recipe *r = t->recipe;
     char text[300];
-    for (int64_t i = 0; r->kind == RECIPE_HELD && i < recipe_count(r); i++)
+    for (int64_t i = 0; r->kind == RECIPE_HELD && i < llm_recipe_count(r); i++)
         if (odd_number(t->name, r->held[i], true, text, sizeof text))
             return ggl_fail(err, GGL_FORMAT, "tensor %s", text);
     return GGL_OK;
 }
 
-ggl_status convert_check_numbers(arch_conversion *c, ggl_error *err) {
+ggl_status llm_convert_check_numbers(arch_conversion *c, ggl_error *err) {
     for (size_t i = 0; i < c->n_key + c->n_tensor; i++) {
         ggl_status s =
             i < c->n_key ? check_key(&c->key[i], err) : check_tensor(&c->tensor[i - c->n_key], err);
@@ -193,7 +193,7 @@ ggl_status convert_check_numbers(arch_conversion *c, ggl_error *err) {
             continue;
         if (!c->collect || !err)
             return s;
-        if (!arch_convert_add_fault(c, err->msg))
+        if (!llm_arch_convert_add_fault(c, err->msg))
             return ggl_fail(err, GGL_NOMEM, "out of memory");
     }
     return GGL_OK;

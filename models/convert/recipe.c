@@ -7,11 +7,11 @@
 #include "ggl/graph.h"
 #include "ggl/math.h"
 
-int64_t recipe_count(const recipe *r) {
+int64_t llm_recipe_count(const recipe *r) {
     return ggl_extents(r->ne, 0, r->n_dims, 1);
 }
 
-ggl_type recipe_type(const recipe *r) {
+ggl_type llm_recipe_type(const recipe *r) {
     ggl_type type = GGL_F32;
     if (r->kind == RECIPE_FP8 || r->kind == RECIPE_MXFP4)
         return GGL_BF16;
@@ -22,7 +22,7 @@ ggl_type recipe_type(const recipe *r) {
     if (r->kind == RECIPE_HELD || r->kind == RECIPE_EXP || r->kind == RECIPE_ADD || r->kind == RECIPE_MUL)
         return GGL_F32;
     for (int k = 0; k < r->n_part; k++) {
-        ggl_type t = recipe_type(r->part[k]);
+        ggl_type t = llm_recipe_type(r->part[k]);
         if (k > 0 && t != type)
             return GGL_F32;
         type = t;
@@ -162,7 +162,7 @@ static ggl_status hold_transposed(recipe *r, int64_t m, ggl_error *err) {
         r->held = ggl_calloc((size_t)n, sizeof *x);
     ggl_status s =
         x && r->held
-            ? recipe_read(r->part[0], m * n, n, x, err)
+            ? llm_recipe_read(r->part[0], m * n, n, x, err)
             : ggl_fail(err, GGL_NOMEM, "out of memory for transposing %lld numbers", (long long)n);
     for (int64_t i0 = 0; s == GGL_OK && i0 < of.a; i0 += 16)
         for (int64_t j0 = 0; j0 < of.b; j0 += 16)
@@ -218,7 +218,7 @@ static ggl_status read_rows(recipe *r, int64_t first, int64_t n, float *out, ggl
                row_begin(r, (first + k) / size, size) == from + k) /* rows that stay neighbours */
             k += size;
         k = k < n ? k : n;
-        s = recipe_read(r->part[0], from, k, out, err);
+        s = llm_recipe_read(r->part[0], from, k, out, err);
         first += k;
         out += k;
     }
@@ -234,9 +234,9 @@ static ggl_status read_joined(recipe *r, int64_t first, int64_t n, float *out, g
         const int64_t block = inner * r->part[i]->ne[r->dim];
         if (at < block) {
             const int64_t k = block - at < n ? block - at : n, from = turn * block + at;
-            s = recipe_read(r->part[i], from, k, out, err);
-            if (from + k == recipe_count(r->part[i]))
-                recipe_drop(r->part[i]);
+            s = llm_recipe_read(r->part[i], from, k, out, err);
+            if (from + k == llm_recipe_count(r->part[i]))
+                llm_recipe_drop(r->part[i]);
             out += k;
             n -= k;
             at = 0;
@@ -248,7 +248,7 @@ static ggl_status read_joined(recipe *r, int64_t first, int64_t n, float *out, g
     return s;
 }
 
-ggl_status recipe_read(recipe *r, int64_t first, int64_t n, float *out, ggl_error *err) {
+ggl_status llm_recipe_read(recipe *r, int64_t first, int64_t n, float *out, ggl_error *err) {
     ggl_status s = GGL_OK;
     switch (r->kind) {
     case RECIPE_SOURCE:
@@ -263,7 +263,7 @@ ggl_status recipe_read(recipe *r, int64_t first, int64_t n, float *out, ggl_erro
     case RECIPE_WHOLE:
         return read_whole(r->source, first, n, out, err);
     case RECIPE_RESHAPE:
-        return recipe_read(r->part[0], first, n, out, err);
+        return llm_recipe_read(r->part[0], first, n, out, err);
     case RECIPE_TRANSPOSE:
         return read_transposed(r, first, n, out, err);
     case RECIPE_HELD:
@@ -278,7 +278,7 @@ ggl_status recipe_read(recipe *r, int64_t first, int64_t n, float *out, ggl_erro
     default:
         break;
     }
-    s = recipe_read(r->part[0], first, n, out, err);
+    s = llm_recipe_read(r->part[0], first, n, out, err);
     for (int64_t i = 0; s == GGL_OK && i < n; i++)
         out[i] = (float)(r->kind == RECIPE_EXP   ? ggl_exp(out[i])
                          : r->kind == RECIPE_ADD ? out[i] + r->number
@@ -286,12 +286,12 @@ ggl_status recipe_read(recipe *r, int64_t first, int64_t n, float *out, ggl_erro
     return s;
 }
 
-void recipe_drop(recipe *r) {
+void llm_recipe_drop(recipe *r) {
     if (r->kind == RECIPE_TRANSPOSE) {
         ggl_free(r->held);
         r->held = NULL;
         r->matrix = 0;
     }
     for (int k = 0; k < r->n_part; k++)
-        recipe_drop(r->part[k]);
+        llm_recipe_drop(r->part[k]);
 }

@@ -34,16 +34,16 @@ typedef struct recipe {
     double number;
     const st_tensor *source, *scale;
     float *
-        held; /* HELD: in the arena; TRANSPOSE: one matrix while it is read, freed by recipe_drop */
+        held; /* HELD: in the arena; TRANSPOSE: one matrix while it is read, freed by llm_recipe_drop */
     int64_t matrix; /* TRANSPOSE: which one is held, from 1; 0: none */
 } recipe;
 
-int64_t recipe_count(const recipe *r);
+int64_t llm_recipe_count(const recipe *r);
 /* The type that holds all values exactly, of F16, BF16 and F32 (which F64 is rounded to). What is packed becomes BF16, to which the
  * products of FP8 numbers and their factors are rounded. Whole numbers are I32. */
-ggl_type recipe_type(const recipe *r);
+ggl_type llm_recipe_type(const recipe *r);
 /* Elements first .. first + n - 1, in order. */
-GGL_NODISCARD ggl_status recipe_read(recipe *r, int64_t first, int64_t n, float *out, ggl_error *err);
-void recipe_drop(recipe *r); /* what reading held back */
+GGL_NODISCARD ggl_status llm_recipe_read(recipe *r, int64_t first, int64_t n, float *out, ggl_error *err);
+void llm_recipe_drop(recipe *r); /* what reading held back */
 
 #endif

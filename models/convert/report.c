@@ -29,7 +29,7 @@ static const char *line_of(const arch_mapping *m, char *buf, size_t size) {
     buf[0] = 0;
     if (!m)
         return buf;
-    arch_line_col(m->place, &line, &column);
+    llm_arch_line_col(m->place, &line, &column);
     snprintf(buf, size, "%s%d", m->place.text->prelude ? "prelude:" : "", line);
     return buf;
 }
@@ -42,8 +42,8 @@ static void list_keys(const report *r) {
     say(r, "keys, %zu of them, with their lines in %s:", v->n_key, v->arch->text.name);
     for (size_t i = 0; i < v->n_key; i++) {
         const converted_key *k = &v->key[i];
-        say(r, "  %-42s %-16s %-6s %s", k->name, convert_value_text(k, value, sizeof value),
-            convert_type_text(k), line_of(k->line, line, sizeof line));
+        say(r, "  %-42s %-16s %-6s %s", k->name, llm_convert_value_text(k, value, sizeof value),
+            llm_convert_type_text(k), line_of(k->line, line, sizeof line));
     }
 }
 
@@ -58,7 +58,7 @@ static void list_unread(void *ctx, const arch_unread *u) {
                "consequence):");
     }
     r->n_faults += !u->on_request;
-    say(r, "  %-42s %s%s%.*s%s", arch_unread_text(u), arch_json_text(u->value, value, sizeof value),
+    say(r, "  %-42s %s%s%.*s%s", arch_unread_text(u), llm_arch_json_text(u->value, value, sizeof value),
         u->refused.s ? "  " : "", (int)u->refused.n, u->refused.s ? u->refused.s : "",
         u->on_request ? "  (ignored at your request)" : "");
 }
@@ -77,12 +77,12 @@ static const char *shape_text(const st_tensor *t, char *buf, size_t size) {
 /* "62 blk.0.attn_q.weight", "ignored in 85", "UNREAD", or "?", where the descriptor could not be built. */
 static const char *reader_text(const report *r, const st_tensor *t, char *buf, size_t size) {
     char line[32];
-    const arch_mapping *ignored = t->used ? NULL : arch_convert_ignored(&r->c->conv, t->name);
+    const arch_mapping *ignored = t->used ? NULL : llm_arch_convert_ignored(&r->c->conv, t->name);
     if (t->used)
         snprintf(buf, size, "%s %s", line_of(t->line, line, sizeof line), t->makes ? t->makes : "");
     else if (ignored)
         snprintf(buf, size, "%s ignored", line_of(ignored, line, sizeof line));
-    else if (arch_convert_tensor_on_request(&r->c->conv, t))
+    else if (llm_arch_convert_tensor_on_request(&r->c->conv, t))
         snprintf(buf, size, "ignored at your request");
     else
         snprintf(buf, size, "%s", r->c->built ? "UNREAD" : "?");
@@ -100,8 +100,8 @@ static void list_tensors(report *r) {
         r->c->built ? "" : " (?: the descriptor could not be built, so it is not known)");
     for (size_t i = 0; i < source->n_tensor; i++) {
         const st_tensor *t = &source->tensor[i];
-        n_unread += r->c->built && !t->used && !arch_convert_ignored(&r->c->conv, t->name) &&
-                    !arch_convert_tensor_on_request(&r->c->conv, t);
+        n_unread += r->c->built && !t->used && !llm_arch_convert_ignored(&r->c->conv, t->name) &&
+                    !llm_arch_convert_tensor_on_request(&r->c->conv, t);
         say(r, "  %-46s %-4s %-14s %s", t->name.s, t->dtype, shape_text(t, shape, sizeof shape),
             reader_text(r, t, reader, sizeof reader));
     }
@@ -133,7 +133,7 @@ ggl_status llm_converter_report(const llm_converter *c, void (*line)(void *ctx, 
     if (!c->params.dry_run)
         return ggl_fail(err, GGL_USAGE, "this is no dry run");
     list_keys(&r);
-    ggl_status s = arch_convert_each_unread(&c->conv, list_unread, &r, err);
+    ggl_status s = llm_arch_convert_each_unread(&c->conv, list_unread, &r, err);
     if (s != GGL_OK)
         return s;
     list_tensors(&r);

@@ -91,12 +91,12 @@ static ggl_status read_offsets(const json_value *at, size_t n_data, size_t *begi
 }
 
 static ggl_status read_tensor(st_tensor *t, const json_value *v, const char *data, size_t n_data, ggl_error *err) {
-    const json_value *dtype = json_get_kind(v, "dtype", JSON_STRING);
+    const json_value *dtype = llm_json_get_kind(v, "dtype", JSON_STRING);
     size_t each = 0, size = 0, begin = 0, end = 0;
     if (!dtype)
         return ggl_fail(err, GGL_FORMAT, "it has no string 'dtype'");
     for (size_t k = 0; k < sizeof dtypes / sizeof *dtypes; k++)
-        if (json_is(dtype, dtypes[k].name)) {
+        if (llm_json_is(dtype, dtypes[k].name)) {
             t->dtype = dtypes[k].name;
             t->type = dtypes[k].type;
             each = dtypes[k].size;
@@ -104,9 +104,9 @@ static ggl_status read_tensor(st_tensor *t, const json_value *v, const char *dat
     if (each == 0)
         return ggl_fail(err, GGL_UNSUPPORTED, "its dtype '%.*s' is not known",
                         shown(json_str(dtype)), dtype->s);
-    ggl_status s = read_shape(t, json_get_kind(v, "shape", JSON_ARRAY), each, &size, err);
+    ggl_status s = read_shape(t, llm_json_get_kind(v, "shape", JSON_ARRAY), each, &size, err);
     if (s == GGL_OK)
-        s = read_offsets(json_get_kind(v, "data_offsets", JSON_ARRAY), n_data, &begin, &end, err);
+        s = read_offsets(llm_json_get_kind(v, "data_offsets", JSON_ARRAY), n_data, &begin, &end, err);
     if (s != GGL_OK)
         return s;
     if (end - begin != size)
@@ -150,7 +150,7 @@ static ggl_status check_places(llm_safetensors *st, size_t first, const char *da
 static ggl_status read_header(llm_safetensors *st, const json_value *root, const char *data, size_t n_data, ggl_error *err) {
     size_t first = st->n_tensor;
     if (root->kind != JSON_OBJECT)
-        return ggl_fail(err, GGL_FORMAT, "the header is %s, not an object", json_kind_text(root->kind));
+        return ggl_fail(err, GGL_FORMAT, "the header is %s, not an object", llm_json_kind_text(root->kind));
     for (size_t i = 0; i < root->n; i++) {
         ggl_str name = json_name(root, i);
         st_tensor t = {.file = st->n_file - 1, .ne = {1, 1, 1, 1, 1, 1, 1, 1}};
@@ -262,7 +262,7 @@ static ggl_status check_map(const llm_safetensors *st, const json_value *map, gg
     for (size_t i = 0; i < map->n; i++) {
         ggl_str name = json_name(map, i);
         size_t k = ggl_index_find(&st->by_name, st->tensor, name);
-        if (k == SIZE_MAX || !json_is(&map->item[i], st->file[st->tensor[k].file].s))
+        if (k == SIZE_MAX || !llm_json_is(&map->item[i], st->file[st->tensor[k].file].s))
             return ggl_fail(err, GGL_FORMAT, "weight_map: tensor '%.*s' is not in '%.*s'",
                             shown(name), name.s, shown(json_str(&map->item[i])), map->item[i].s);
     }
@@ -275,7 +275,7 @@ static ggl_status check_map(const llm_safetensors *st, const json_value *map, gg
 
 static bool names_file(const json_value *map, const char *name) {
     for (size_t i = 0; i < map->n; i++)
-        if (json_is(&map->item[i], name))
+        if (llm_json_is(&map->item[i], name))
             return true;
     return false;
 }
@@ -296,7 +296,7 @@ static ggl_status open_indexed(llm_safetensors *st, const char *folder, ggl_erro
     ggl_status s = llm_json_read(&index, path, MAX_INDEX, err);
     if (s != GGL_OK)
         return s;
-    const json_value *map = json_get_kind(&index->root, "weight_map", JSON_OBJECT);
+    const json_value *map = llm_json_get_kind(&index->root, "weight_map", JSON_OBJECT);
     if (!map || map->n == 0)
         s = ggl_fail(err, GGL_FORMAT, "%s: there is no object 'weight_map' with tensors", path);
     if (s == GGL_OK && is_file(folder, "model.safetensors") &&

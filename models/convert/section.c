@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const arch_convert *arch_find_convert(const llm_arch *arch, ggl_str name) {
+const arch_convert *llm_arch_find_convert(const llm_arch *arch, ggl_str name) {
     for (const arch_convert *c = arch->convert; c; c = c->next)
         for (int k = 0; k < c->n_name; k++)
             if (strlen(c->name[k]) == name.n && memcmp(c->name[k], name.s, name.n) == 0)
@@ -16,9 +16,9 @@ const arch_convert *arch_find_convert(const llm_arch *arch, ggl_str name) {
     return NULL;
 }
 
-void arch_conversion_fini(arch_conversion *c) {
+void llm_arch_conversion_fini(arch_conversion *c) {
     for (size_t i = 0; i < c->n_tensor; i++)
-        recipe_drop(c->tensor[i].recipe);
+        llm_recipe_drop(c->tensor[i].recipe);
     ggl_free(c->key);
     ggl_free(c->tensor);
     ggl_free(c->ignored);
@@ -36,7 +36,7 @@ static bool convert_number(const arch_eval *ev, const char *name, double *out) {
 
 /* --- the keys as a source --------------------------------------------------------------------- */
 
-const converted_key *arch_converted_key(const arch_conversion *c, const char *name) {
+const converted_key *llm_arch_converted_key(const arch_conversion *c, const char *name) {
     for (size_t i = 0; i < c->n_key; i++)
         if (strcmp(c->key[i].name, name) == 0)
             return &c->key[i];
@@ -45,7 +45,7 @@ const converted_key *arch_converted_key(const arch_conversion *c, const char *na
 
 static bool keys_find(void *ctx, const char *name, llm_arch_key *out) {
     const arch_conversion *c = ctx;
-    const converted_key *k = arch_converted_key(c, name);
+    const converted_key *k = llm_arch_converted_key(c, name);
     if (k)
         *out = k->key;
     else if (c->family && strcmp(name, "general.architecture") == 0)
@@ -77,7 +77,7 @@ static bool no_tensor(void *ctx, llm_arch_tensor *t) {
 
 static llm_arch_source keys_source(arch_conversion *c) {
     int line, column;
-    arch_line_col(c->section->place, &line, &column);
+    llm_arch_line_col(c->section->place, &line, &column);
     snprintf(c->source_name, sizeof c->source_name, "the convert section in %.200s:%d",
              c->arch->text.name, line);
     return (llm_arch_source){.ctx = c,
@@ -121,11 +121,11 @@ static bool convert_unbound(arch_eval *ev, const arch_expr *e) {
         return false;
     const arch_expr *key = key_of_name(ev->arch, e->global);
     if (key)
-        arch_error(ev, e->place,
+        llm_arch_error(ev, e->place,
                    "'%s' has no value yet where keys are made: use the key of a line above, .%s",
                    e->name, key->name);
     else
-        arch_error(
+        llm_arch_error(
             ev, e->place,
             "'%s' has no value yet where keys are made: use config.x, or keys of lines above",
             e->name);
@@ -142,8 +142,8 @@ static bool put_item(arch_eval *ev, const arch_mapping *m, const arch_value *v, 
         return true;
     if (v->kind == VAL_STRING || v->kind == VAL_BOOL)
         return true;
-    arch_error(ev, m->expr->place, "a key is a number, a string, true or false, or a list of these: %s",
-               arch_value_text(v, text, sizeof text));
+    llm_arch_error(ev, m->expr->place, "a key is a number, a string, true or false, or a list of these: %s",
+               llm_arch_value_text(v, text, sizeof text));
     return false;
 }
 
@@ -156,16 +156,16 @@ static bool put_key(arch_eval *ev, const arch_mapping *m, const arch_value *v) {
                                         m->whole ? "" : ".", m->name);
     llm_arch_type type = LLM_ARCH_NUMBER, first = type;
     if (!item || !name || !ggl_grow(&c->key, &c->cap_key, c->n_key + 1, sizeof *c->key))
-        return arch_nomem(ev), false;
+        return llm_arch_nomem(ev), false;
     for (size_t i = 0; i < n; i++) {
         if (!put_item(ev, m, is_list ? &v->item[i] : v, &type, &item[i]))
             return false;
         first = i ? first : type;
         if (type != first)
-            return arch_error(ev, m->expr->place, "the list's elements are of different kinds"), false;
+            return llm_arch_error(ev, m->expr->place, "the list's elements are of different kinds"), false;
         if (type == LLM_ARCH_STRING && /* it outlives the evaluator */
             !(item[i].string.s = ggl_arena_strndup(&c->arena, item[i].string.s, item[i].string.n)))
-            return arch_nomem(ev), false;
+            return llm_arch_nomem(ev), false;
     }
     c->key[c->n_key++] = (converted_key){name, {type, is_list, n, item}, m};
     return true;
@@ -174,20 +174,20 @@ static bool put_key(arch_eval *ev, const arch_mapping *m, const arch_value *v) {
 static bool convert_key(arch_eval *ev, const arch_mapping *m) {
     ev->conv->making = m;
     ev->conv->made = m->name;
-    arch_value v = arch_eval_expr(ev, m->expr);
+    arch_value v = llm_arch_eval_expr(ev, m->expr);
     if (v.kind == VAL_FAIL)
         return false;
     if (v.kind != VAL_NONE)
         return put_key(ev, m, &v);
     if (v.absent_key)
-        arch_error_hint(ev, GGL_FORMAT, m->expr->place, "'?? none' if .x may be absent, '?? value' for another", "%s", v.text);
+        llm_arch_error_hint(ev, GGL_FORMAT, m->expr->place, "'?? none' if .x may be absent, '?? value' for another", "%s", v.text);
     return !v.absent_key;
 }
 
 /* arch <- "qwen3moe": one of the header's names; the first without such a line. */
 static bool convert_family(arch_eval *ev, const arch_mapping *m) {
     char text[256];
-    arch_value v = arch_eval_expr(ev, m->expr);
+    arch_value v = llm_arch_eval_expr(ev, m->expr);
     if (v.kind == VAL_FAIL)
         return false;
     for (int k = 0; k < ev->arch->n_family; k++)
@@ -197,8 +197,8 @@ static bool convert_family(arch_eval *ev, const arch_mapping *m) {
             ev->global[SLOT_ARCH].v.str = (ggl_str){ev->family, v.str.n};
             return true;
         }
-    arch_error(ev, m->expr->place, "'arch' is one of the descriptor's own names, in quotes: %s",
-               arch_value_text(&v, text, sizeof text));
+    llm_arch_error(ev, m->expr->place, "'arch' is one of the descriptor's own names, in quotes: %s",
+               llm_arch_value_text(&v, text, sizeof text));
     return false;
 }
 
@@ -208,11 +208,11 @@ static bool convert_forgive(arch_eval *ev);
 static bool run_note(arch_eval *ev, const arch_mapping *m) {
     arch_conversion *c = ev->conv;
     bool yes = false;
-    arch_value v = arch_eval_expr(ev, m->expr);
-    if (v.kind == VAL_FAIL || !arch_want_bool(ev, m->expr, &v, &yes) || !yes)
+    arch_value v = llm_arch_eval_expr(ev, m->expr);
+    if (v.kind == VAL_FAIL || !llm_arch_want_bool(ev, m->expr, &v, &yes) || !yes)
         return ev->status == GGL_OK;
     if (!ggl_grow(&c->note, &c->cap_note, c->n_note + 1, sizeof *c->note))
-        return arch_nomem(ev), false;
+        return llm_arch_nomem(ev), false;
     c->note[c->n_note++] = m->require->string; /* the descriptor's */
     return true;
 }
@@ -221,7 +221,7 @@ static bool run_line(arch_eval *ev, const arch_mapping *m) {
     if (m->kind == MAP_NOTE)
         return run_note(ev, m) || convert_forgive(ev);
     if (m->kind == MAP_REQUIRE)
-        return arch_run(ev, m->require) || convert_forgive(ev);
+        return llm_arch_run(ev, m->require) || convert_forgive(ev);
     if (m->kind != MAP_KEY || convert_key(ev, m))
         return true;
     ev->conv->no_keys = true;
@@ -230,7 +230,7 @@ static bool run_line(arch_eval *ev, const arch_mapping *m) {
 
 static bool run_keys(arch_eval *ev) {
     for (const arch_mapping *m = ev->conv->section->map; m; m = m->next)
-        if (m->kind == MAP_WITHIN && !arch_convert_within(ev, m))
+        if (m->kind == MAP_WITHIN && !llm_arch_convert_within(ev, m))
             return false;
     for (const arch_mapping *m = ev->conv->section->map; m; m = m->next)
         if (m->kind == MAP_ARCH && !convert_family(ev, m) && !convert_forgive(ev))
@@ -247,25 +247,25 @@ static bool run_keys(arch_eval *ev) {
 static bool convert_weight(arch_eval *ev, const arch_stmt *s, bool is_bias, llm_arch_tensor *t);
 
 static const arch_converter arch_conversion_ops = {
-    .field = arch_convert_field,
-    .has = arch_convert_has,
-    .call = arch_convert_call,
+    .field = llm_arch_convert_field,
+    .has = llm_arch_convert_has,
+    .call = llm_arch_convert_call,
     .number = convert_number,
     .weight = convert_weight,
     .forgive = convert_forgive,
     .absent_hint = convert_absent_hint,
     .unbound = convert_unbound,
-    .expand_ignored = arch_convert_expand_ignored,
+    .expand_ignored = llm_arch_convert_expand_ignored,
 };
 
-ggl_status arch_convert_keys(arch_conversion *c, ggl_error *err) {
+ggl_status llm_arch_convert_keys(arch_conversion *c, ggl_error *err) {
     llm_arch_source src = keys_source(c);
     arch_eval ev = {.arch = c->arch, .src = &src, .err = err, .layer = -1, .convert = &arch_conversion_ops, .conv = c, .family = c->arch->family[0]};
     ev.arena.limit = c->arena.limit = ARCH_MAX_MEMORY;
     ev.g = ggl_graph_new(NULL); /* for an expression that is no number after all */
-    bool ok = ev.g && arch_eval_init(&ev) && run_keys(&ev);
+    bool ok = ev.g && llm_arch_eval_init(&ev) && run_keys(&ev);
     ggl_graph_free(ev.g);
-    arch_eval_fini(&ev);
+    llm_arch_eval_fini(&ev);
     if (!ok && ev.status == GGL_OK)
         return ggl_fail(err, GGL_NOMEM, "%s: out of memory", c->arch->text.name);
     return ev.status;
@@ -285,16 +285,16 @@ static void check_key(void *ctx, const llm_arch_judged *key) {
          i++, x++) {
         if (strlen(x->name) != key->key.n || memcmp(x->name, key->key.s, key->key.n) != 0)
             continue;
-        ggl_status s = arch_fail(k->err, GGL_FORMAT, x->line->place, NULL, NULL,
+        ggl_status s = llm_arch_fail(k->err, GGL_FORMAT, x->line->place, NULL, NULL,
                                  "key %s = %s is not read by %s%s%s", x->name,
-                                 convert_value_text(x, value, sizeof value), k->c->arch->text.name,
+                                 llm_convert_value_text(x, value, sizeof value), k->c->arch->text.name,
                                  key->reason ? ": " : "", key->reason ? key->reason : "");
-        if (!k->c->collect || !k->err || !arch_convert_add_fault(k->c, k->err->msg))
+        if (!k->c->collect || !k->err || !llm_arch_convert_add_fault(k->c, k->err->msg))
             k->status = s;
     }
 }
 
-ggl_status arch_convert_check_keys(arch_conversion *c, ggl_error *err) {
+ggl_status llm_arch_convert_check_keys(arch_conversion *c, ggl_error *err) {
     const llm_arch_source src = keys_source(c);
     key_check k = {c, err, GGL_OK};
     ggl_status s = llm_arch_judge_keys(c->arch, &src, check_key, &k, err);
@@ -305,7 +305,7 @@ ggl_status arch_convert_check_keys(arch_conversion *c, ggl_error *err) {
 
 #define MAX_FAULTS 1000
 
-bool arch_convert_add_fault(arch_conversion *c, const char *msg) {
+bool llm_arch_convert_add_fault(arch_conversion *c, const char *msg) {
     for (size_t i = 0; i < c->n_fault; i++)
         if (strcmp(c->fault[i], msg) == 0)
             return true;
@@ -321,8 +321,8 @@ static bool convert_forgive(arch_eval *ev) {
     if (!c->collect || !ev->err || ev->status == GGL_OK || ev->status == GGL_NOMEM ||
         ev->status == GGL_LIMIT || c->n_fault >= MAX_FAULTS)
         return false;
-    if (!arch_convert_add_fault(c, ev->err->msg))
-        return arch_nomem(ev), false;
+    if (!llm_arch_convert_add_fault(c, ev->err->msg))
+        return llm_arch_nomem(ev), false;
     ev->status = GGL_OK;
     return true;
 }
@@ -354,12 +354,12 @@ static bool same_shape(const recipe *r, const llm_arch_tensor *t) {
 static void missing_source(arch_eval *ev, const arch_mapping *m, const char *name,
                            const llm_arch_tensor *t, bool is_bias) {
     char text[700] = "";
-    const char *source = arch_convert_source_name(ev, m->expr, is_bias);
+    const char *source = llm_arch_convert_source_name(ev, m->expr, is_bias);
     if (source)
         snprintf(text, sizeof text, "; it comes from %.*s",
                  (int)ggl_utf8_cut(source, strlen(source), 200), source);
     if (ev->status == GGL_OK)
-        arch_error_hint(ev, GGL_FORMAT, m->place, NULL, "nothing in the folder makes %s%s (%s)",
+        llm_arch_error_hint(ev, GGL_FORMAT, m->place, NULL, "nothing in the folder makes %s%s (%s)",
                         t->name, text, name);
 }
 
@@ -372,20 +372,20 @@ static recipe *make_weight(arch_eval *ev, const arch_stmt *s, bool is_bias,
                        *m = own ? own : find_mapping(c, name, false);
     recipe *r = NULL;
     if (c->in_constant) {
-        arch_error(ev, s->place, "a constant of a conversion declares no weights");
+        llm_arch_error(ev, s->place, "a constant of a conversion declares no weights");
         return NULL;
     }
     if (!m && !t->optional)
-        arch_error(ev, s->target[0].place, "'%s' has no line in the convert section for it", name);
+        llm_arch_error(ev, s->target[0].place, "'%s' has no line in the convert section for it", name);
     c->making = m;
     c->made = m ? ggl_arena_strndup(&c->arena, t->name, strlen(t->name)) : NULL;
     if (m && !c->made)
-        return arch_nomem(ev), NULL;
+        return llm_arch_nomem(ev), NULL;
     c->own_bias = own != NULL;
     arch_frame *frame = ev->frame;
     ev->frame =
         NULL; /* the line sees what the descriptor sees, not the function that declares the weight */
-    const bool made = m && arch_convert_make(ev, m->expr, is_bias && !own, &r);
+    const bool made = m && llm_arch_convert_make(ev, m->expr, is_bias && !own, &r);
     ev->frame = frame;
     if (made && !r && !t->optional)
         missing_source(ev, m, is_bias ? "its bias" : "its weight", t, is_bias);
@@ -405,10 +405,10 @@ static bool convert_weight(arch_eval *ev, const arch_stmt *s, bool is_bias, llm_
         memcpy(t->ne, r->ne, sizeof t->ne);
         return true;
     }
-    if (arch_find_weight(ev, t->name))
+    if (llm_arch_find_weight(ev, t->name))
         return true;
     if (!ggl_grow(&c->tensor, &c->cap_tensor, c->n_tensor + 1, sizeof *c->tensor))
-        return arch_nomem(ev), false;
+        return llm_arch_nomem(ev), false;
     converted_tensor *made = &c->tensor[c->n_tensor++];
     *made = (converted_tensor){.name = c->made, .n_dims = t->n_dims, .recipe = r};
     memcpy(made->ne, t->ne, sizeof made->ne);
@@ -505,22 +505,22 @@ static ggl_status mark_only_f32(arch_conversion *c, const ggl_graph *g, ggl_erro
 static int64_t context_length(const arch_conversion *c) {
     char name[2 * ARCH_MAX_NAME];
     snprintf(name, sizeof name, "%s.context_length", c->family);
-    const converted_key *k = arch_converted_key(c, name);
+    const converted_key *k = llm_arch_converted_key(c, name);
     double n = k && k->key.type == LLM_ARCH_NUMBER && k->key.n > 0 ? ((const llm_arch_item *)k->key.handle)->number : 0;
     return n >= 1 && n <= ARCH_MAX_DIM && n == floor(n) ? (int64_t)n : 0;
 }
 
-ggl_status arch_convert_tensors(arch_conversion *c, ggl_error *err) {
+ggl_status llm_arch_convert_tensors(arch_conversion *c, ggl_error *err) {
     llm_arch_source src = keys_source(c);
     const llm_arch_params params = {.n_ctx = context_length(c)};
     ggl_graph *g = ggl_graph_new(NULL);
     if (!g)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
-    ggl_status s = arch_build_with(c->arch, &src, &params, g, NULL, &arch_conversion_ops, c, err);
+    ggl_status s = llm_arch_build_with(c->arch, &src, &params, g, NULL, &arch_conversion_ops, c, err);
     if (s == GGL_OK && c->n_fault == 0)
         s = mark_only_f32(c, g, err);
     if (s == GGL_OK && !c->collect)
-        s = arch_convert_check_leftovers(c, err);
+        s = llm_arch_convert_check_leftovers(c, err);
     ggl_graph_free(g);
     return s;
 }

@@ -29,7 +29,7 @@ static const struct {
 #define LOCAL_THETA                                                                                \
     "rope_local_base_freq" /* of the sliding layers, before there were objects for each kind */
 
-const char *arch_rope_key(const char *name, const char *const **outside) {
+const char *llm_arch_rope_key(const char *name, const char *const **outside) {
     static const char *const none[ARCH_ROPE_NAMES] = {NULL};
     for (size_t k = 0; k < N_ROPE_NAMES; k++)
         if (strcmp(rope_names[k].name, name) == 0) {
@@ -42,7 +42,7 @@ const char *arch_rope_key(const char *name, const char *const **outside) {
 
 /* --- config.a.b ------------------------------------------------------------------------------- */
 
-int arch_field_path(const arch_expr *e, const char **name, int most, const char **root) {
+int llm_arch_field_path(const arch_expr *e, const char **name, int most, const char **root) {
     int n = 0, k = 0;
     const arch_expr *x = e;
     for (; x->kind == EX_FIELD; x = x->a)
@@ -56,7 +56,7 @@ int arch_field_path(const arch_expr *e, const char **name, int most, const char 
 
 /* An object's names are looked at one by one: of a large one that takes its time. */
 static bool pay(arch_eval *ev, const arch_expr *e, const json_value *v) {
-    return arch_step(ev, e->place, v && v->kind == JSON_OBJECT ? 1 + (int64_t)v->n / 32 : 1);
+    return llm_arch_step(ev, e->place, v && v->kind == JSON_OBJECT ? 1 + (int64_t)v->n / 32 : 1);
 }
 
 static bool same_json(const json_value *a, const json_value *b) {
@@ -79,7 +79,7 @@ static bool same_json(const json_value *a, const json_value *b) {
     }
 }
 
-const json_value *arch_convert_root(const arch_conversion *c) {
+const json_value *llm_arch_convert_root(const arch_conversion *c) {
     return c->inner ? c->inner : c->config;
 }
 
@@ -89,13 +89,13 @@ static bool is_there(const json_value *v) {
 
 /* config.x: of the object that `within` names, else beside it. */
 static bool find_outermost(arch_eval *ev, const arch_expr *e, const json_value **out) {
-    const json_value *in = json_get(ev->conv->inner, e->name),
-                     *beside = json_get(ev->conv->config, e->name);
+    const json_value *in = llm_json_get(ev->conv->inner, e->name),
+                     *beside = llm_json_get(ev->conv->config, e->name);
     if (!pay(ev, e, ev->conv->config) || !pay(ev, e, ev->conv->inner))
         return false;
     *out = is_there(in) ? in : beside;
     if (is_there(in) && is_there(beside) && in->kind != JSON_OBJECT && !same_json(in, beside)) {
-        arch_error(ev, e->place,
+        llm_arch_error(ev, e->place,
                    "config.json has two values of %s that differ, in the model's own object and "
                    "beside it: "
                    "it is not known which holds",
@@ -115,13 +115,13 @@ static bool find_element(arch_eval *ev, const arch_expr *e, const json_value **o
         return false;
     if (!is_there(*out))
         return true;
-    arch_value v = arch_eval_expr(ev, e->b);
-    if (v.kind == VAL_FAIL || !arch_want_whole(ev, e->b, &v, 0, (double)ARCH_MAX_DIM, &i))
+    arch_value v = llm_arch_eval_expr(ev, e->b);
+    if (v.kind == VAL_FAIL || !llm_arch_want_whole(ev, e->b, &v, 0, (double)ARCH_MAX_DIM, &i))
         return false;
     const bool fits = (*out)->kind == JSON_ARRAY && (uint64_t)i < (*out)->n;
     if (!fits)
-        arch_error(ev, e->place, "%s is %s in config.json, and has no element %" PRId64,
-                   arch_quote(e->a->place, quote, sizeof quote), json_kind_text((*out)->kind), i);
+        llm_arch_error(ev, e->place, "%s is %s in config.json, and has no element %" PRId64,
+                   llm_arch_quote(e->a->place, quote, sizeof quote), llm_json_kind_text((*out)->kind), i);
     else
         *out = &(*out)->item[i];
     return fits;
@@ -138,13 +138,13 @@ static bool find_config(arch_eval *ev, const arch_expr *e, const json_value **ou
         strcmp(e->a->name, "config") == 0)
         return find_outermost(ev, e, out);
     if (e->kind != EX_FIELD) {
-        arch_error(ev, e->place,
+        llm_arch_error(ev, e->place,
                    "values have no parts, but config and rope: config.a.b, rope.theta");
         return false;
     }
     if (!find_config(ev, e->a, out) || !pay(ev, e, *out))
         return false;
-    *out = json_get(*out, e->name); /* of null, too: absent */
+    *out = llm_json_get(*out, e->name); /* of null, too: absent */
     return true;
 }
 
@@ -163,7 +163,7 @@ static bool try_place(rope_search *s, const json_value *v, const char *where) {
     if (!v || v->kind == JSON_NULL)
         return true;
     if (s->found && !same_json(s->found, v)) {
-        arch_error(s->ev, s->e->place,
+        llm_arch_error(s->ev, s->e->place,
                    "config.json has two values of %s that differ, in %s and in %s: it is not known "
                    "which holds",
                    s->key, s->where, where);
@@ -180,17 +180,17 @@ static bool try_place(rope_search *s, const json_value *v, const char *where) {
 static const json_value *normal_type(const json_value *v) {
     static const json_value none = {.kind = JSON_STRING, .n = 7, .s = "default"};
     static const json_value longrope = {.kind = JSON_STRING, .n = 8, .s = "longrope"};
-    return !v ? &none : json_is(v, "su") ? &longrope : v;
+    return !v ? &none : llm_json_is(v, "su") ? &longrope : v;
 }
 
 /* The type has two names. */
 static bool try_object(rope_search *s, const json_value *box, const char *where) {
-    const json_value *v = json_get(box, s->key);
-    const json_value *old = strcmp(s->key, "rope_type") == 0 ? json_get(box, "type") : NULL;
+    const json_value *v = llm_json_get(box, s->key);
+    const json_value *old = strcmp(s->key, "rope_type") == 0 ? llm_json_get(box, "type") : NULL;
     if (!v || v->kind == JSON_NULL)
         v = old;
     else if (old && old->kind != JSON_NULL && !same_json(normal_type(v), normal_type(old))) {
-        arch_error(
+        llm_arch_error(
             s->ev, s->e->place,
             "%s in config.json has a rope_type and a type that differ: it is not known which "
             "holds",
@@ -212,7 +212,7 @@ static bool check_box(rope_search *s, const json_value *box, const char *name, b
     }
     *nested = object.s != NULL;
     if (object.s && value.s)
-        arch_error(s->ev, s->e->place,
+        llm_arch_error(s->ev, s->e->place,
                    "%s in config.json has values for one kind of layers ('%.*s') and values beside "
                    "them ('%.*s'): it is not known which hold",
                    name, (int)ggl_utf8_cut(object.s, object.n, 60), object.s,
@@ -222,7 +222,7 @@ static bool check_box(rope_search *s, const json_value *box, const char *name, b
 
 /* rope_parameters or rope_scaling; *nested: it has an object for each kind of layer. */
 static bool try_box(rope_search *s, const char *name, bool *nested) {
-    const json_value *box = json_get_kind(arch_convert_root(s->ev->conv), name, JSON_OBJECT);
+    const json_value *box = llm_json_get_kind(llm_arch_convert_root(s->ev->conv), name, JSON_OBJECT);
     if (!pay(s->ev, s->e, box) || !check_box(s, box, name, nested))
         return false;
     for (size_t i = 0; *nested && i < box->n; i++) {
@@ -238,7 +238,7 @@ static bool try_box(rope_search *s, const char *name, bool *nested) {
 }
 
 static bool find_rope_value(rope_search *s, const char *const *outside) {
-    const json_value *config = arch_convert_root(s->ev->conv);
+    const json_value *config = llm_arch_convert_root(s->ev->conv);
     bool sliding = s->layer && strcmp(s->layer, SLIDING) == 0, nested[2] = {false, false};
     if (!try_box(s, "rope_parameters", &nested[0]))
         return false;
@@ -248,33 +248,33 @@ static bool find_rope_value(rope_search *s, const char *const *outside) {
     if (nested[0] && s->found)
         return true;
     const json_value *local =
-        sliding && strcmp(s->key, "rope_theta") == 0 ? json_get(config, LOCAL_THETA) : NULL;
+        sliding && strcmp(s->key, "rope_theta") == 0 ? llm_json_get(config, LOCAL_THETA) : NULL;
     if (local && local->kind != JSON_NULL)
         return try_place(s, local, LOCAL_THETA);
     for (int k = 0; k < ARCH_ROPE_NAMES && outside[k]; k++)
-        if (!try_place(s, json_get(config, outside[k]), outside[k]))
+        if (!try_place(s, llm_json_get(config, outside[k]), outside[k]))
             return false;
     return true;
 }
 
 static bool find_rope(arch_eval *ev, const arch_expr *e, const json_value **out) {
     const char *name[2] = {NULL, NULL}, *root;
-    int n = arch_field_path(e, name, 2, &root);
+    int n = llm_arch_field_path(e, name, 2, &root);
     const char *const *outside;
     if (n < 1 || n > 2) {
-        arch_error(
+        llm_arch_error(
             ev, e->place,
             "the rotation has values rope.x, and of one kind of layers rope.full_attention.x");
         return false;
     }
     rope_search s = {.ev = ev, .e = e, .layer = n == 2 ? name[0] : NULL};
-    s.key = arch_rope_key(name[n - 1], &outside);
-    if (!pay(ev, e, arch_convert_root(ev->conv)) || !find_rope_value(&s, outside))
+    s.key = llm_arch_rope_key(name[n - 1], &outside);
+    if (!pay(ev, e, llm_arch_convert_root(ev->conv)) || !find_rope_value(&s, outside))
         return false;
     bool is_type = strcmp(s.key, "rope_type") == 0;
-    const json_value *old = json_get_kind(arch_convert_root(ev->conv), "rope_scaling", JSON_OBJECT);
+    const json_value *old = llm_json_get_kind(llm_arch_convert_root(ev->conv), "rope_scaling", JSON_OBJECT);
     if (is_type && !s.found && old && old->n > 0 && !(s.layer && strcmp(s.layer, SLIDING) == 0)) {
-        arch_error(ev, e->place,
+        llm_arch_error(ev, e->place,
                    "rope_scaling in config.json has no rope_type or type, so it is not known how "
                    "the rotation is scaled");
         return false;
@@ -287,7 +287,7 @@ static bool find_rope(arch_eval *ev, const arch_expr *e, const json_value **out)
 
 static bool find_field(arch_eval *ev, const arch_expr *e, const json_value **out) {
     const char *root;
-    if (arch_field_path(e, NULL, 0, &root) > 0 && strcmp(root, "rope") == 0)
+    if (llm_arch_field_path(e, NULL, 0, &root) > 0 && strcmp(root, "rope") == 0)
         return find_rope(ev, e, out);
     return find_config(ev, e, out);
 }
@@ -295,13 +295,13 @@ static bool find_field(arch_eval *ev, const arch_expr *e, const json_value **out
 static arch_value from_json(const json_value *v) {
     switch (v->kind) {
     case JSON_NUMBER:
-        return arch_number(v->number);
+        return llm_arch_number(v->number);
     case JSON_BOOL:
-        return arch_bool(v->flag);
+        return llm_arch_bool(v->flag);
     case JSON_STRING:
         return (arch_value){.kind = VAL_STRING, .str = json_str(v)};
     default:
-        return arch_none(NULL);
+        return llm_arch_none(NULL);
     }
 }
 
@@ -309,41 +309,41 @@ static arch_value from_json_array(arch_eval *ev, const arch_expr *e, const json_
     char quote[128];
     arch_value *item = ggl_arena_alloc(&ev->arena, v->n + 1, sizeof *item);
     if (!item)
-        return arch_nomem(ev);
-    if (!arch_step(ev, e->place, (int64_t)v->n))
+        return llm_arch_nomem(ev);
+    if (!llm_arch_step(ev, e->place, (int64_t)v->n))
         return ARCH_FAIL;
     for (size_t i = 0; i < v->n; i++) {
         if (v->item[i].kind >= JSON_ARRAY)
-            return arch_error(ev, e->place,
+            return llm_arch_error(ev, e->place,
                               "element %zu of %s is %s in config.json: a list of numbers, strings "
                               "or booleans is wanted",
-                              i, arch_quote(e->place, quote, sizeof quote),
-                              json_kind_text(v->item[i].kind));
+                              i, llm_arch_quote(e->place, quote, sizeof quote),
+                              llm_json_kind_text(v->item[i].kind));
         item[i] = from_json(&v->item[i]);
     }
     return (arch_value){.kind = VAL_LIST, .item = item, .n = v->n};
 }
 
-arch_value arch_convert_field(arch_eval *ev, const arch_expr *e) {
+arch_value llm_arch_convert_field(arch_eval *ev, const arch_expr *e) {
     const json_value *v;
     char quote[128], text[192];
     if (!find_field(ev, e, &v))
         return ARCH_FAIL;
-    arch_quote(e->place, quote, sizeof quote);
+    llm_arch_quote(e->place, quote, sizeof quote);
     if (v && v->kind == JSON_ARRAY)
         return from_json_array(ev, e, v);
     if (v && v->kind == JSON_OBJECT)
-        return arch_error(ev, e->place,
+        return llm_arch_error(ev, e->place,
                           "%s is an object in config.json: one of its values is wanted", quote);
     if (v && v->kind != JSON_NULL)
         return from_json(v);
     snprintf(text, sizeof text, "%s is missing in config.json", quote);
-    arch_value none = arch_none(arch_strdup(ev, text));
+    arch_value none = llm_arch_none(llm_arch_strdup(ev, text));
     none.absent_key = true;
     return none.text ? none : ARCH_FAIL;
 }
 
-bool arch_convert_within(arch_eval *ev, const arch_mapping *m) {
+bool llm_arch_convert_within(arch_eval *ev, const arch_mapping *m) {
     const json_value *v;
     if (!find_config(ev, m->expr, &v))
         return false;
@@ -358,23 +358,23 @@ static arch_value make_list(arch_eval *ev, const arch_expr *e) {
     arch_conversion *c = ev->conv;
     char text[256];
     int64_t n;
-    arch_value v = arch_eval_expr(ev, e->arg[1].value);
-    if (v.kind == VAL_FAIL || !arch_want_whole(ev, e->arg[1].value, &v, 0, 1 << 20, &n))
+    arch_value v = llm_arch_eval_expr(ev, e->arg[1].value);
+    if (v.kind == VAL_FAIL || !llm_arch_want_whole(ev, e->arg[1].value, &v, 0, 1 << 20, &n))
         return ARCH_FAIL;
     if (c->stacking)
-        return arch_error(ev, e->mark, "a list in a list or stack");
+        return llm_arch_error(ev, e->mark, "a list in a list or stack");
     arch_value *item = ggl_arena_alloc(&ev->arena, (size_t)n + 1, sizeof *item);
     if (!item)
-        return arch_nomem(ev);
+        return llm_arch_nomem(ev);
     c->stacking = true;
     bool ok = true;
     for (c->e = 0; ok && c->e < n; c->e++) {
-        item[c->e] = v = arch_eval_expr(ev, e->arg[0].value);
+        item[c->e] = v = llm_arch_eval_expr(ev, e->arg[0].value);
         ok = v.kind == VAL_NUMBER || v.kind == VAL_BOOL || v.kind == VAL_STRING;
         if (!ok && v.kind != VAL_FAIL)
-            arch_error(ev, e->arg[0].value->place,
+            llm_arch_error(ev, e->arg[0].value->place,
                        "an element is a number, a string, true or false; for e = %" PRId64 ": %s",
-                       c->e, arch_value_text(&v, text, sizeof text));
+                       c->e, llm_arch_value_text(&v, text, sizeof text));
     }
     c->stacking = false;
     return ok ? (arch_value){.kind = VAL_LIST, .item = item, .n = (size_t)n} : ARCH_FAIL;
@@ -386,27 +386,27 @@ static arch_value make_list(arch_eval *ev, const arch_expr *e) {
 static arch_value tensor_value(arch_eval *ev, const arch_expr *e) {
     const arch_expr *x = e->arg[0].value;
     char text[300];
-    const char *stem = x->kind == EX_STRING ? arch_expand(ev, x->name, x->place) : NULL;
+    const char *stem = x->kind == EX_STRING ? llm_arch_expand(ev, x->name, x->place) : NULL;
     if (!stem)
-        return arch_error(ev, x->place, "value(..) takes the name of a source tensor, in quotes");
+        return llm_arch_error(ev, x->place, "value(..) takes the name of a source tensor, in quotes");
     if (!ev->conv->source)
-        return arch_error(ev, e->place, "value(..) reads a tensor of the folder: %s",
+        return llm_arch_error(ev, e->place, "value(..) reads a tensor of the folder: %s",
                           ev->conv->no_source);
-    st_tensor *t = arch_convert_find_source(ev->conv, stem, false);
+    st_tensor *t = llm_arch_convert_find_source(ev->conv, stem, false);
     if (!t) {
         snprintf(text, sizeof text, "tensor %.*s is missing in the folder",
                  (int)ggl_utf8_cut(stem, strlen(stem), 200), stem);
-        arch_value none = arch_none(arch_strdup(ev, text));
+        arch_value none = llm_arch_none(llm_arch_strdup(ev, text));
         none.absent_key = true;
         return none.text ? none : ARCH_FAIL;
     }
-    arch_convert_use(ev->conv, t);
+    llm_arch_convert_use(ev->conv, t);
     recipe r = {.kind = RECIPE_SOURCE, .source = t};
     int64_t n = 1;
     for (int d = 0; d < t->n_dims && n <= MAX_VALUES; d++)
         n *= t->ne[d];
     if (t->type < 0 || n > MAX_VALUES || n < 1)
-        return arch_error(ev, e->place,
+        return llm_arch_error(ev, e->place,
                           "tensor %s is of type %s with %" PRId64
                           " numbers: value(..) reads up to %d of F32, F16, "
                           "BF16 or F64",
@@ -414,38 +414,38 @@ static arch_value tensor_value(arch_eval *ev, const arch_expr *e) {
     float *number = ggl_arena_alloc(&ev->arena, (size_t)n, sizeof *number);
     arch_value *item = ggl_arena_alloc(&ev->arena, (size_t)n, sizeof *item);
     if (!number || !item)
-        return arch_nomem(ev);
-    if (!arch_step(ev, e->place, n) || recipe_read(&r, 0, n, number, ev->err) != GGL_OK)
+        return llm_arch_nomem(ev);
+    if (!llm_arch_step(ev, e->place, n) || llm_recipe_read(&r, 0, n, number, ev->err) != GGL_OK)
         return ARCH_FAIL;
     for (int64_t i = 0; i < n; i++)
-        item[i] = arch_number((double)number[i]);
+        item[i] = llm_arch_number((double)number[i]);
     return n == 1 ? item[0] : (arch_value){.kind = VAL_LIST, .item = item, .n = (size_t)n};
 }
 
 /* Source tensors are section_expr.c's, which leaves of their functions exp(number). */
-arch_value arch_convert_call(arch_eval *ev, const arch_expr *e) {
+arch_value llm_arch_convert_call(arch_eval *ev, const arch_expr *e) {
     double x;
     if (strcmp(e->name, "list") == 0)
         return make_list(ev, e);
     if (strcmp(e->name, "value") == 0)
         return tensor_value(ev, e);
     if (strcmp(e->name, "exp") != 0)
-        return arch_error(ev, e->mark, "%s(..) stands where a source tensor can stand", e->name);
-    arch_value v = arch_eval_expr(ev, e->arg[0].value);
-    return v.kind != VAL_FAIL && arch_want_number(ev, e->arg[0].value, &v, &x)
-               ? arch_number(ggl_exp(x))
+        return llm_arch_error(ev, e->mark, "%s(..) stands where a source tensor can stand", e->name);
+    arch_value v = llm_arch_eval_expr(ev, e->arg[0].value);
+    return v.kind != VAL_FAIL && llm_arch_want_number(ev, e->arg[0].value, &v, &x)
+               ? llm_arch_number(ggl_exp(x))
                : ARCH_FAIL;
 }
 
-arch_value arch_convert_has(arch_eval *ev, const arch_expr *e) {
+arch_value llm_arch_convert_has(arch_eval *ev, const arch_expr *e) {
     const json_value *v;
     if (e->kind == EX_STRING) {
-        const char *name = arch_expand(ev, e->name, e->place);
+        const char *name = llm_arch_expand(ev, e->name, e->place);
         if (name && !ev->conv->source)
-            return arch_error(ev, e->place, "has(\"..\") looks for a tensor of the folder: %s",
+            return llm_arch_error(ev, e->place, "has(\"..\") looks for a tensor of the folder: %s",
                               ev->conv->no_source);
-        return name ? arch_bool(arch_convert_find_source(ev->conv, name, false) != NULL)
+        return name ? llm_arch_bool(llm_arch_convert_find_source(ev->conv, name, false) != NULL)
                     : ARCH_FAIL;
     }
-    return find_field(ev, e, &v) ? arch_bool(v && v->kind != JSON_NULL) : ARCH_FAIL;
+    return find_field(ev, e, &v) ? llm_arch_bool(v && v->kind != JSON_NULL) : ARCH_FAIL;
 }

@@ -13,7 +13,7 @@ static recipe *new_recipe(arch_eval *ev, recipe_kind kind, recipe *like, int n_p
     recipe *r = ggl_arena_alloc(&ev->conv->arena, 1, sizeof *r);
     recipe **part = ggl_arena_alloc(&ev->conv->arena, (size_t)n_part + 1, sizeof *part);
     if (!r || !part)
-        return arch_nomem(ev), NULL;
+        return llm_arch_nomem(ev), NULL;
     if (like)
         *r = *like;
     r->kind = kind;
@@ -37,7 +37,7 @@ static bool take_shape(arch_eval *ev, const arch_expr *e, recipe *r, const st_te
         if (t->ne[d] == 1 && d < last)
             continue;
         if (r->n_dims == GGL_MAX_DIMS) {
-            arch_error(ev, e->place, "tensor %s has more than 4 dimensions", t->name.s);
+            llm_arch_error(ev, e->place, "tensor %s has more than 4 dimensions", t->name.s);
             return false;
         }
         r->ne[r->n_dims++] = t->ne[d];
@@ -59,7 +59,7 @@ static st_tensor *find_exactly(const arch_conversion *c, const char *stem, bool 
     return t || is_bias ? t : llm_safetensors_find(c->source, stem);
 }
 
-st_tensor *arch_convert_find_source(const arch_conversion *c, const char *stem, bool is_bias) {
+st_tensor *llm_arch_convert_find_source(const arch_conversion *c, const char *stem, bool is_bias) {
     char name[700];
     st_tensor *t = find_exactly(c, stem, is_bias);
     for (const arch_mapping *m = c->section->map; m && !t; m = m->next) {
@@ -72,7 +72,7 @@ st_tensor *arch_convert_find_source(const arch_conversion *c, const char *stem, 
     return t;
 }
 
-void arch_convert_use(arch_conversion *c, st_tensor *t) {
+void llm_arch_convert_use(arch_conversion *c, st_tensor *t) {
     if (!t->used) {
         t->line = c->making;
         t->makes = c->made;
@@ -85,7 +85,7 @@ void arch_convert_use(arch_conversion *c, st_tensor *t) {
 /* Numbers along each side of a block with one factor: config.json's, else 128. */
 static int64_t fp8_block(const arch_conversion *c, int k) {
     const json_value *list =
-        json_get_kind(json_get(c->config, "quantization_config"), "weight_block_size", JSON_ARRAY);
+        llm_json_get_kind(llm_json_get(c->config, "quantization_config"), "weight_block_size", JSON_ARRAY);
     const json_value *v = list && list->n == 2 ? &list->item[1 - k] : NULL;
     return v && v->kind == JSON_NUMBER && v->whole && v->number >= 1 ? (int64_t)v->number : 128;
 }
@@ -105,7 +105,7 @@ static bool unpack_fp8(arch_eval *ev, const arch_expr *e, recipe *r, const st_te
     for (int d = 2; d < LLM_ST_MAX_DIMS; d++)
         fits = fits && scale->ne[d] == t->ne[d];
     if (!fits || r->x == 0 || r->y == 0)
-        arch_error(ev, e->place, "tensor %s holds no factors for the blocks of %s", scale->name.s,
+        llm_arch_error(ev, e->place, "tensor %s holds no factors for the blocks of %s", scale->name.s,
                    t->name.s);
     return fits && r->x > 0 && r->y > 0;
 }
@@ -118,7 +118,7 @@ static bool unpack_mxfp4(arch_eval *ev, const arch_expr *e, recipe *r, const st_
     for (int d = 0; d < LLM_ST_MAX_DIMS - 1; d++)
         fits = fits && scale->ne[d] == t->ne[d + 1];
     if (!fits) {
-        arch_error(ev, e->place,
+        llm_arch_error(ev, e->place,
                    "tensors %s and %s are no MXFP4: blocks of 16 bytes, and an exponent for each",
                    t->name.s, scale->name.s);
         return false;
@@ -138,7 +138,7 @@ static bool unpack_fp4(arch_eval *ev, const arch_expr *e, recipe *r, const st_te
     for (int d = 1; d < LLM_ST_MAX_DIMS; d++)
         fits = fits && scale->ne[d] == t->ne[d];
     if (!fits)
-        arch_error(ev, e->place,
+        llm_arch_error(ev, e->place,
                    "tensors %s and %s are no FP4: two numbers in a byte, and an exponent for each "
                    "32 of a row",
                    t->name.s, scale->name.s);
@@ -176,10 +176,10 @@ static bool unpack(arch_eval *ev, const arch_expr *e, recipe *r, st_tensor *t) {
             continue;
         r->kind = packed[k].kind;
         r->scale = scale;
-        arch_convert_use(ev->conv, scale);
+        llm_arch_convert_use(ev->conv, scale);
         return packed[k].unpack(ev, e, r, t, scale);
     }
-    arch_error(ev, e->place,
+    llm_arch_error(ev, e->place,
                "tensor %s has the type %s; what becomes a weight is F32, F16, BF16 or F64, or "
                "F8_E4M3, FP4 and MXFP4 with their factors%s%s",
                t->name.s, t->dtype, wanted ? ", here in a tensor that is missing, .." : "",
@@ -188,21 +188,21 @@ static bool unpack(arch_eval *ev, const arch_expr *e, recipe *r, st_tensor *t) {
 }
 
 static bool make_source(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
-    const char *stem = arch_expand(ev, e->name, e->place);
+    const char *stem = llm_arch_expand(ev, e->name, e->place);
     if (!stem)
         return false;
-    st_tensor *t = arch_convert_find_source(ev->conv, stem, is_bias);
+    st_tensor *t = llm_arch_convert_find_source(ev->conv, stem, is_bias);
     if (!t)
         return true;
     const bool whole = ev->conv->whole_numbers;
     recipe *r = new_recipe(ev, whole ? RECIPE_WHOLE : RECIPE_SOURCE, NULL, 0);
     if (whole && strcmp(t->dtype, "I32") != 0 && strcmp(t->dtype, "I64") != 0)
-        return arch_error(ev, e->place, "tensor %s has the type %s: whole(..) is for I32 and I64",
+        return llm_arch_error(ev, e->place, "tensor %s has the type %s: whole(..) is for I32 and I64",
                           t->name.s, t->dtype),
                false;
     if (!r || !take_shape(ev, e, r, t) || (t->type < 0 && !whole && !unpack(ev, e, r, t)))
         return false;
-    arch_convert_use(ev->conv, t);
+    llm_arch_convert_use(ev->conv, t);
     r->source = t;
     *out = r;
     return true;
@@ -218,8 +218,8 @@ static const char *shape_text(const recipe *r, char *buf, size_t size) {
 }
 
 static bool whole_arg(arch_eval *ev, const arch_expr *e, int k, double min, int64_t *out) {
-    arch_value v = arch_eval_expr(ev, e->arg[k].value);
-    return v.kind != VAL_FAIL && arch_want_whole(ev, e->arg[k].value, &v, min, ARCH_MAX_DIM, out);
+    arch_value v = llm_arch_eval_expr(ev, e->arg[k].value);
+    return v.kind != VAL_FAIL && llm_arch_want_whole(ev, e->arg[k].value, &v, min, ARCH_MAX_DIM, out);
 }
 
 /* `dim` of a call: the last dimension where it is not given. A bias has those of its weight's rows, so that its first is the
@@ -234,7 +234,7 @@ static bool dim_arg(arch_eval *ev, const arch_expr *e, int k, bool is_bias, int 
     *none = x < 0;
     *dim = (int)x;
     if (x >= n_dims)
-        arch_error(ev, e->arg[k].value->place,
+        llm_arch_error(ev, e->arg[k].value->place,
                    "dimension %" PRId64 " of a tensor that has %d, from 0 on", x + is_bias,
                    n_dims + is_bias);
     return x < n_dims;
@@ -252,7 +252,7 @@ static bool make_rows(arch_eval *ev, const arch_expr *e, recipe_kind kind, bool 
     int dim = 0;
     bool none = false;
     recipe *a = NULL;
-    if (!arch_convert_make(ev, e->arg[0].value, is_bias, &a) || !whole_arg(ev, e, 1, kind == RECIPE_ROWS ? 0 : 1, &x) ||
+    if (!llm_arch_convert_make(ev, e->arg[0].value, is_bias, &a) || !whole_arg(ev, e, 1, kind == RECIPE_ROWS ? 0 : 1, &x) ||
         (kind != RECIPE_PAIRS && !whole_arg(ev, e, 2, 1, &y)))
         return false;
     *out = a;
@@ -260,10 +260,10 @@ static bool make_rows(arch_eval *ev, const arch_expr *e, recipe_kind kind, bool 
         return ev->status == GGL_OK;
     int64_t rows = a->ne[dim], by = kind == RECIPE_PAIRS ? 2 * x : x * y;
     if (kind == RECIPE_ROWS && x + y > rows)
-        return arch_error(ev, e->mark, "rows %" PRId64 " to %" PRId64 " of %s, which has %" PRId64 " rows", x, x + y - 1,
+        return llm_arch_error(ev, e->mark, "rows %" PRId64 " to %" PRId64 " of %s, which has %" PRId64 " rows", x, x + y - 1,
                           shape_text(a, shape, sizeof shape), rows), false;
     if (kind != RECIPE_ROWS && rows % by != 0)
-        return arch_error(ev, e->mark, "the %" PRId64 " rows of %s are no multiple of %" PRId64, rows,
+        return llm_arch_error(ev, e->mark, "the %" PRId64 " rows of %s are no multiple of %" PRId64, rows,
                           shape_text(a, shape, sizeof shape), by), false;
     if (!(*out = new_recipe(ev, kind, a, 1)))
         return false;
@@ -279,7 +279,7 @@ static bool make_rows(arch_eval *ev, const arch_expr *e, recipe_kind kind, bool 
 static bool make_transpose(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
     recipe *a = NULL;
     int64_t x[2] = {0, 1};
-    if (!arch_convert_make(ev, e->arg[0].value, is_bias, &a) ||
+    if (!llm_arch_convert_make(ev, e->arg[0].value, is_bias, &a) ||
         (e->n_arg == 3 && !(whole_arg(ev, e, 1, 0, &x[0]) && whole_arg(ev, e, 2, 0, &x[1]))))
         return false;
     *out = a;
@@ -290,7 +290,7 @@ static bool make_transpose(arch_eval *ev, const arch_expr *e, bool is_bias, reci
     if (lo < 0 || lo == hi || (e->n_arg == 1 && a->n_dims == 1)) /* a bias lacks the first */
         return true;
     if (hi >= a->n_dims)
-        return arch_error(ev, e->mark, "dimension %" PRId64 " of a tensor that has %d, from 0 on",
+        return llm_arch_error(ev, e->mark, "dimension %" PRId64 " of a tensor that has %d, from 0 on",
                           hi + is_bias, a->n_dims + is_bias),
                false;
     if (!(*out = new_recipe(ev, RECIPE_TRANSPOSE, a, 1)))
@@ -308,7 +308,7 @@ static bool make_reshape(arch_eval *ev, const arch_expr *e, bool is_bias, recipe
     char shape[128];
     int64_t ne[GGL_MAX_DIMS] = {1, 1, 1, 1}, count = 1;
     const int n = e->n_arg - 1 - is_bias;
-    if (!arch_convert_make(ev, e->arg[0].value, is_bias, &a))
+    if (!llm_arch_convert_make(ev, e->arg[0].value, is_bias, &a))
         return false;
     for (int d = 0; d < n; d++)
         if (!whole_arg(ev, e, d + 1 + is_bias, 1, &ne[d]))
@@ -318,9 +318,9 @@ static bool make_reshape(arch_eval *ev, const arch_expr *e, bool is_bias, recipe
     *out = a;
     if (!a)
         return true;
-    if (count != recipe_count(a) || n < 1) {
-        arch_error(ev, e->mark, "%s%s has %" PRId64 " numbers, the new shape %" PRId64 "%s",
-                   is_bias ? "the bias " : "", shape_text(a, shape, sizeof shape), recipe_count(a),
+    if (count != llm_recipe_count(a) || n < 1) {
+        llm_arch_error(ev, e->mark, "%s%s has %" PRId64 " numbers, the new shape %" PRId64 "%s",
+                   is_bias ? "the bias " : "", shape_text(a, shape, sizeof shape), llm_recipe_count(a),
                    count, is_bias ? ": say what it is, NAME.bias <- .." : "");
         return false;
     }
@@ -338,7 +338,7 @@ static bool fits(arch_eval *ev, const arch_expr *e, const recipe *first, const r
     for (int d = 0; d < first->n_dims; d++)
         same = same && (d == but || first->ne[d] == r->ne[d]);
     if (!same)
-        arch_error(ev, e->mark, "%s of %s and %s", e->name, shape_text(first, a, sizeof a), shape_text(r, b, sizeof b));
+        llm_arch_error(ev, e->mark, "%s of %s and %s", e->name, shape_text(first, a, sizeof a), shape_text(r, b, sizeof b));
     return same;
 }
 
@@ -354,7 +354,7 @@ static const arch_expr *first_string(const arch_expr *e) {
     return s;
 }
 
-const char *arch_convert_source_name(arch_eval *ev, const arch_expr *e, bool is_bias) {
+const char *llm_arch_convert_source_name(arch_eval *ev, const arch_expr *e, bool is_bias) {
     arch_conversion *c = ev->conv;
     const arch_expr *s = first_string(e);
     const bool outside = s && !c->stacking;
@@ -362,7 +362,7 @@ const char *arch_convert_source_name(arch_eval *ev, const arch_expr *e, bool is_
         c->stacking = true;
         c->e = 0;
     }
-    const char *stem = s ? arch_expand(ev, s->name, s->place) : NULL;
+    const char *stem = s ? llm_arch_expand(ev, s->name, s->place) : NULL;
     if (outside)
         c->stacking = false;
     const char *end = stem ? strrchr(stem, '.') : NULL;
@@ -370,7 +370,7 @@ const char *arch_convert_source_name(arch_eval *ev, const arch_expr *e, bool is_
         return stem;
     char name[600];
     snprintf(name, sizeof name, "%s.%s", stem, is_bias ? "bias" : "weight");
-    return arch_strdup(ev, name);
+    return llm_arch_strdup(ev, name);
 }
 
 /* All of them, or none. */
@@ -386,10 +386,10 @@ static bool all_or_none(arch_eval *ev, const arch_expr *e, recipe *const *part, 
         return n_there == n;
     ev->conv->stacking |= stack;
     ev->conv->e = stack ? first : ev->conv->e;
-    const char *name = arch_convert_source_name(ev, e->arg[stack ? 0 : first].value, is_bias);
+    const char *name = llm_arch_convert_source_name(ev, e->arg[stack ? 0 : first].value, is_bias);
     ev->conv->stacking &= !stack;
     if (ev->status == GGL_OK)
-        arch_error(ev, e->mark, "%d of the %d tensors %s missing in the folder: %s%s", n - n_there,
+        llm_arch_error(ev, e->mark, "%d of the %d tensors %s missing in the folder: %s%s", n - n_there,
                    n, n - n_there == 1 ? "is" : "are", name ? name : "?",
                    n - n_there == 1 ? "" : " is the first");
     return false;
@@ -401,13 +401,13 @@ static bool make_concat(arch_eval *ev, const arch_expr *e, bool is_bias, recipe 
     int dim = 0;
     bool none = false;
     for (int k = 0; k < n; k++)
-        if (!arch_convert_make(ev, e->arg[k].value, is_bias, &part[k]))
+        if (!llm_arch_convert_make(ev, e->arg[k].value, is_bias, &part[k]))
             return false;
     if (!all_or_none(ev, e, part, n, is_bias) ||
         !dim_arg(ev, e, n, is_bias, part[0]->n_dims, &dim, &none))
         return ev->status == GGL_OK;
     if (none)
-        return arch_error(
+        return llm_arch_error(
                    ev, e->mark,
                    "no bias comes from matrices side by side: say what it is, NAME.bias <- .."),
                false;
@@ -421,7 +421,7 @@ static bool make_concat(arch_eval *ev, const arch_expr *e, bool is_bias, recipe 
         r->part[k] = part[k];
         r->ne[dim] += part[k]->ne[dim];
         if (r->ne[dim] > (int64_t)1 << 50)
-            return arch_error(ev, e->mark, "concat of too much"), false;
+            return llm_arch_error(ev, e->mark, "concat of too much"), false;
     }
     *out = r;
     return true;
@@ -431,24 +431,24 @@ static bool make_stack(arch_eval *ev, const arch_expr *e, bool is_bias, recipe *
     arch_conversion *c = ev->conv;
     int64_t n;
     if (c->stacking)
-        return arch_error(ev, e->mark, "a stack in a stack"), false;
-    if (!whole_arg(ev, e, 1, 1, &n) || !arch_step(ev, e->place, n))
+        return llm_arch_error(ev, e->mark, "a stack in a stack"), false;
+    if (!whole_arg(ev, e, 1, 1, &n) || !llm_arch_step(ev, e->place, n))
         return false;
     if (n > ARCH_MAX_LAYERS)
-        return arch_error(ev, e->mark, "a stack of more than %d", ARCH_MAX_LAYERS), false;
+        return llm_arch_error(ev, e->mark, "a stack of more than %d", ARCH_MAX_LAYERS), false;
     recipe **part = ggl_arena_alloc(&c->arena, (size_t)n, sizeof *part);
     if (!part)
-        return arch_nomem(ev), false;
+        return llm_arch_nomem(ev), false;
     bool ok = true;
     c->stacking = true;
     for (c->e = 0; c->e < n && ok; c->e++)
-        ok = arch_convert_make(ev, e->arg[0].value, is_bias, &part[c->e]) &&
+        ok = llm_arch_convert_make(ev, e->arg[0].value, is_bias, &part[c->e]) &&
              (c->e == 0 || !part[0] || !part[c->e] || fits(ev, e, part[0], part[c->e], -1));
     c->stacking = false;
     if (!ok || !all_or_none(ev, e, part, (int)n, is_bias))
         return ev->status == GGL_OK;
     if (part[0]->n_dims == GGL_MAX_DIMS)
-        return arch_error(ev, e->mark, "a stack of tensors of 4 dimensions"), false;
+        return llm_arch_error(ev, e->mark, "a stack of tensors of 4 dimensions"), false;
     recipe *r = new_recipe(ev, RECIPE_JOIN, part[0], 1);
     if (!r)
         return false;
@@ -462,7 +462,7 @@ static bool make_stack(arch_eval *ev, const arch_expr *e, bool is_bias, recipe *
 
 static bool make_exp(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
     recipe *a = NULL;
-    if (!arch_convert_make(ev, e->arg[0].value, is_bias, &a))
+    if (!llm_arch_convert_make(ev, e->arg[0].value, is_bias, &a))
         return false;
     *out = a && !is_bias ? new_recipe(ev, RECIPE_EXP, a, 1) : a;
     return !a || *out;
@@ -472,9 +472,9 @@ static bool make_exp(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **o
 static bool make_whole(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
     const arch_expr *of = e->arg[0].value;
     if (of->kind != EX_STRING)
-        return arch_error(ev, of->place, "whole(..) is of a source tensor, in quotes"), false;
+        return llm_arch_error(ev, of->place, "whole(..) is of a source tensor, in quotes"), false;
     ev->conv->whole_numbers = true;
-    const bool ok = arch_convert_make(ev, of, is_bias, out);
+    const bool ok = llm_arch_convert_make(ev, of, is_bias, out);
     ev->conv->whole_numbers = false;
     return ok;
 }
@@ -536,11 +536,11 @@ static bool make_arithmetic(arch_eval *ev, const arch_expr *e, bool is_bias, rec
     double number;
     recipe *a = NULL;
     if ((left && is_source(e->b)) || (!left && !commutes))
-        return arch_error(ev, e->mark, "a tensor and a number stand at '%s' in a conversion, the tensor first", e->name), false;
-    if (!arch_convert_make(ev, x, is_bias, &a))
+        return llm_arch_error(ev, e->mark, "a tensor and a number stand at '%s' in a conversion, the tensor first", e->name), false;
+    if (!llm_arch_convert_make(ev, x, is_bias, &a))
         return false;
-    arch_value v = arch_eval_expr(ev, n);
-    if (v.kind == VAL_FAIL || !arch_want_number(ev, n, &v, &number))
+    arch_value v = llm_arch_eval_expr(ev, n);
+    if (v.kind == VAL_FAIL || !llm_arch_want_number(ev, n, &v, &number))
         return false;
     *out = a;
     if (!a || is_bias)
@@ -561,17 +561,17 @@ static recipe *hold(arch_eval *ev, int n_dims, const int64_t *ne) {
     r->n_dims = n_dims > 0 ? n_dims : 1;
     for (int d = 0; d < GGL_MAX_DIMS; d++)
         r->ne[d] = d < n_dims ? ne[d] : 1;
-    r->held = ggl_arena_alloc(&ev->conv->arena, (size_t)recipe_count(r), sizeof *r->held);
-    return r->held ? r : (arch_nomem(ev), NULL);
+    r->held = ggl_arena_alloc(&ev->conv->arena, (size_t)llm_recipe_count(r), sizeof *r->held);
+    return r->held ? r : (llm_arch_nomem(ev), NULL);
 }
 
 static recipe *hold_list(arch_eval *ev, const arch_expr *e, const arch_value *v) {
     int64_t n = (int64_t)v->n;
     recipe *r = hold(ev, 1, &n);
     for (int64_t i = 0; r && i < n; i++) {
-        arch_value x = arch_list_item(ev, e, v, i);
+        arch_value x = llm_arch_list_item(ev, e, v, i);
         if (x.kind != VAL_NUMBER)
-            return arch_error(ev, e->place, "a list of numbers is wanted for a tensor"), NULL;
+            return llm_arch_error(ev, e->place, "a list of numbers is wanted for a tensor"), NULL;
         r->held[i] = (float)x.num;
     }
     return r;
@@ -580,9 +580,9 @@ static recipe *hold_list(arch_eval *ev, const arch_expr *e, const arch_value *v)
 /* Only values that something reads which depends on an input are folded: x * t does. */
 static recipe *hold_tensor(arch_eval *ev, const arch_expr *e, ggl_tensor *t) {
     if (ggl_is_batched(t))
-        return arch_error(ev, e->place, "a constant is wanted, and this depends on the token"), NULL;
+        return llm_arch_error(ev, e->place, "a constant is wanted, and this depends on the token"), NULL;
     if (!ev->conv->backend)
-        return arch_error(ev, e->place, "there is no backend to compute this constant"), NULL;
+        return llm_arch_error(ev, e->place, "there is no backend to compute this constant"), NULL;
     recipe *r = hold(ev, t->n_dims, t->ne);
     ggl_tensor *x = r ? ggl_graph_input(ev->g, "x", GGL_F32, t->n_dims, t->ne, true) : NULL;
     ggl_tensor *y = x ? ggl_binary(ev->g, GGL_OP_MUL, x, t) : NULL;
@@ -596,15 +596,15 @@ static recipe *hold_tensor(arch_eval *ev, const arch_expr *e, ggl_tensor *t) {
         return NULL;
     }
     const ggl_tensor *c = y->src[1];
-    if (c->op != GGL_OP_CONST || c->type != GGL_F32 || c->size != (size_t)recipe_count(r) * sizeof *r->held)
-        return arch_error(ev, e->place, "this is no constant of numbers"), NULL;
+    if (c->op != GGL_OP_CONST || c->type != GGL_F32 || c->size != (size_t)llm_recipe_count(r) * sizeof *r->held)
+        return llm_arch_error(ev, e->place, "this is no constant of numbers"), NULL;
     memcpy(r->held, c->data, c->size);
     return r;
 }
 
 static recipe *hold_value(arch_eval *ev, const arch_expr *e) {
     char text[256];
-    arch_value v = arch_eval_expr(ev, e);
+    arch_value v = llm_arch_eval_expr(ev, e);
     switch (v.kind) {
     case VAL_NUMBER: {
         recipe *r = hold(ev, 0, NULL);
@@ -618,12 +618,12 @@ static recipe *hold_value(arch_eval *ev, const arch_expr *e) {
         return hold_tensor(ev, e, v.t);
     case VAL_NONE:
         if (v.absent_key)
-            arch_error_hint(ev, GGL_FORMAT, e->place, "'?? none' if the tensor may be absent", "%s", v.text);
+            llm_arch_error_hint(ev, GGL_FORMAT, e->place, "'?? none' if the tensor may be absent", "%s", v.text);
         return NULL;
     case VAL_FAIL:
         return NULL;
     default:
-        return arch_error(ev, e->place, "no tensor is made from this: %s", arch_value_text(&v, text, sizeof text)), NULL;
+        return llm_arch_error(ev, e->place, "no tensor is made from this: %s", llm_arch_value_text(&v, text, sizeof text)), NULL;
     }
 }
 
@@ -644,7 +644,7 @@ static bool make_constant(arch_eval *ev, const arch_expr *e, recipe **out) {
     in.read = NULL;
     in.cap_made = in.n_call = in.cap_call = in.n_keep = in.cap_keep = in.n_read = in.cap_read = 0;
     ev->conv->in_constant = true;
-    recipe *r = seen && g ? hold_value(&in, e) : (arch_nomem(&in), NULL);
+    recipe *r = seen && g ? hold_value(&in, e) : (llm_arch_nomem(&in), NULL);
     ev->conv->in_constant = false;
     ggl_graph_free(g);
     ggl_free(seen);
@@ -661,9 +661,9 @@ static bool make_constant(arch_eval *ev, const arch_expr *e, recipe **out) {
     return ev->status == GGL_OK;
 }
 
-bool arch_convert_make(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
+bool llm_arch_convert_make(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
     *out = NULL;
-    if (!arch_step(ev, e->place, 1))
+    if (!llm_arch_step(ev, e->place, 1))
         return false;
     if (!is_source(e))
         return is_bias || make_constant(ev, e, out);
@@ -675,11 +675,11 @@ bool arch_convert_make(arch_eval *ev, const arch_expr *e, bool is_bias, recipe *
     case EX_BINARY:
         return make_arithmetic(ev, e, is_bias, out);
     case EX_OR_ELSE:
-        return arch_convert_make(ev, e->a, is_bias, out) && (*out || arch_convert_make(ev, e->b, is_bias, out));
+        return llm_arch_convert_make(ev, e->a, is_bias, out) && (*out || llm_arch_convert_make(ev, e->b, is_bias, out));
     default: { /* EX_IF */
         bool yes;
-        arch_value c = arch_eval_expr(ev, e->c);
-        return c.kind != VAL_FAIL && arch_want_bool(ev, e->c, &c, &yes) && arch_convert_make(ev, yes ? e->a : e->b, is_bias, out);
+        arch_value c = llm_arch_eval_expr(ev, e->c);
+        return c.kind != VAL_FAIL && llm_arch_want_bool(ev, e->c, &c, &yes) && llm_arch_convert_make(ev, yes ? e->a : e->b, is_bias, out);
     }
     }
 }

@@ -31,11 +31,11 @@ static const char *expand(arch_eval *ev, const arch_mapping *m) {
         if (end && !counts_turns(ev->arch, s + 1, len)) {
             snprintf(name, sizeof name, "{%.*s}", (int)(len < ARCH_MAX_NAME ? len : ARCH_MAX_NAME),
                      s + 1);
-            if (!(text = arch_expand(ev, name, m->place)))
+            if (!(text = llm_arch_expand(ev, name, m->place)))
                 return NULL;
         }
         if (n + 32 > sizeof buf) {
-            arch_error(ev, m->place, "a name of more than %d characters", MAX_NAME - 32);
+            llm_arch_error(ev, m->place, "a name of more than %d characters", MAX_NAME - 32);
             return NULL;
         }
         if (text)
@@ -45,10 +45,10 @@ static const char *expand(arch_eval *ev, const arch_mapping *m) {
         end = end ? end : s;
     }
     const char *out = ggl_arena_strndup(&ev->conv->arena, buf, n);
-    return out ? out : (arch_nomem(ev), NULL);
+    return out ? out : (llm_arch_nomem(ev), NULL);
 }
 
-bool arch_convert_expand_ignored(arch_eval *ev) {
+bool llm_arch_convert_expand_ignored(arch_eval *ev) {
     arch_conversion *c = ev->conv;
     for (const arch_mapping *m = c->section->map; m; m = m->next) {
         const char *pattern = m->kind == MAP_IGNORE && m->name ? expand(ev, m) : NULL;
@@ -56,7 +56,7 @@ bool arch_convert_expand_ignored(arch_eval *ev) {
             return false;
         if (pattern &&
             !ggl_grow(&c->ignored, &c->cap_ignored, c->n_ignored + 1, sizeof *c->ignored))
-            return arch_nomem(ev), false;
+            return llm_arch_nomem(ev), false;
         if (pattern)
             c->ignored[c->n_ignored++] = (arch_ignored){pattern, m};
     }
@@ -65,13 +65,13 @@ bool arch_convert_expand_ignored(arch_eval *ev) {
 
 static const arch_mapping *find_ignored(const arch_conversion *c, ggl_str name) {
     for (size_t k = 0; k < c->n_ignored; k++)
-        if (arch_match_number(c->ignored[k].pattern, ANY_NUMBER, name.s, name.n))
+        if (llm_arch_match_number(c->ignored[k].pattern, ANY_NUMBER, name.s, name.n))
             return c->ignored[k].line;
     return NULL;
 }
 
 /* By its own name, or by that with the first of the beginnings that a `prefix` line has for it. */
-const arch_mapping *arch_convert_ignored(const arch_conversion *c, ggl_str name) {
+const arch_mapping *llm_arch_convert_ignored(const arch_conversion *c, ggl_str name) {
     const arch_mapping *line = find_ignored(c, name);
     for (const arch_mapping *m = c->section->map; m && !line; m = m->next) {
         const size_t n = m->kind == MAP_PREFIX ? strlen(m->other) : 0;
@@ -84,7 +84,7 @@ const arch_mapping *arch_convert_ignored(const arch_conversion *c, ggl_str name)
     return line;
 }
 
-bool arch_convert_tensor_on_request(const arch_conversion *c, const st_tensor *t) {
+bool llm_arch_convert_tensor_on_request(const arch_conversion *c, const st_tensor *t) {
     const llm_arch_ignore *r = c->ignore;
-    return r && arch_match_first(r->tensor, r->n_tensor, t->name, c->tensor_hits) < r->n_tensor;
+    return r && llm_arch_match_first(r->tensor, r->n_tensor, t->name, c->tensor_hits) < r->n_tensor;
 }

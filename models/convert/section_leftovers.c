@@ -88,8 +88,8 @@ static bool find_left(leftovers *x) {
         return no_memory(x), false;
     for (size_t i = 0; i < source->n_tensor && x->status == GGL_OK; i++) {
         const st_tensor *t = &source->tensor[i];
-        x->left[i] = !t->used && !arch_convert_ignored(x->c, t->name) &&
-                     !arch_convert_tensor_on_request(x->c, t);
+        x->left[i] = !t->used && !llm_arch_convert_ignored(x->c, t->name) &&
+                     !llm_arch_convert_tensor_on_request(x->c, t);
         x->n_left += x->left[i];
         count(x, t, x->left[i]);
     }
@@ -109,7 +109,7 @@ static void put_left(leftovers *x, const st_tensor *t) {
     if (whole_stem || whole_layer)
         snprintf(text, sizeof text, "%.*s*", (int)(whole_stem ? stem : layer), t->name.s);
     else
-        arch_number_pattern(t->name, text, sizeof text, number);
+        llm_arch_number_pattern(t->name, text, sizeof text, number);
     group *g = x->status == GGL_OK ? group_of(x, &x->found, (ggl_str){text, strlen(text)}) : NULL;
     if (!g)
         return;
@@ -156,7 +156,7 @@ static void list_options(const leftovers *x, text *list) {
     bool each = f->n <= FEW;
     for (size_t i = 0; i < f->n && each; i++) {
         const ggl_str name = shown_name(&f->at[i]);
-        each = arch_is_pasteable(name.s, name.n) &&
+        each = llm_arch_is_pasteable(name.s, name.n) &&
                (f->at[i].n_left > 1 || !memchr(name.s, '*', name.n));
     }
     for (size_t i = 0; i < f->n && each; i++) {
@@ -187,7 +187,7 @@ static ggl_status refuse(const leftovers *x) {
     const group *first = &x->found.at[0];
     text list = {.n = 0}, options = {.n = 0}, hint = {.n = 0};
     int line, column;
-    arch_line_col(c->section->place, &line, &column);
+    llm_arch_line_col(c->section->place, &line, &column);
     list_groups(x, &list);
     list_options(x, &options);
     hint_layers(x, &hint);
@@ -204,7 +204,7 @@ static ggl_status refuse(const leftovers *x) {
         x->n_left, c->arch->text.name, line, list.s, options.s, hint.s);
 }
 
-ggl_status arch_convert_check_leftovers(arch_conversion *c, ggl_error *err) {
+ggl_status llm_arch_convert_check_leftovers(arch_conversion *c, ggl_error *err) {
     leftovers x = {.c = c, .err = err};
     if (find_left(&x)) {
         c->tensors_known = true;

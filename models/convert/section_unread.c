@@ -83,7 +83,7 @@ static void put_rope(search *s, const char *layer, const char *name) {
     static const char *const boxes[] = {"rope_parameters", "rope_scaling"};
     char text[3 * ARCH_MAX_NAME + 40];
     const char *const *outside;
-    const char *key = arch_rope_key(name, &outside);
+    const char *key = llm_arch_rope_key(name, &outside);
     for (int alias = 0; alias < 2; alias++) {
         const char *k = alias ? "type" : key;
         if (alias && strcmp(key, "rope_type") != 0)
@@ -126,7 +126,7 @@ static void path_text(const arch_expr *e, char *buf, size_t size) {
 static void put_field(search *s, paths *p, const arch_expr *e) {
     const char *name[2], *root;
     char text[MAX_PATH + 1];
-    const int n = arch_field_path(e, name, 2, &root);
+    const int n = llm_arch_field_path(e, name, 2, &root);
     path_text(e, text, sizeof text);
     if (strcmp(root, "rope") == 0 && n <= 2)
         put_rope(s, n == 2 ? name[0] : NULL, name[n - 1]);
@@ -151,7 +151,7 @@ static bool collect(search *s) {
         if (m->kind == MAP_IGNORE && m->expr)
             put_field(s, &s->ignored, m->expr);
         else if (m->expr)
-            arch_walk_expr(m->expr, visit, s);
+            llm_arch_walk_expr(m->expr, visit, s);
     }
     return s->status == GGL_OK;
 }
@@ -236,7 +236,7 @@ static void list_text(const json_value *v, char *buf, size_t size) {
     size_t n = (size_t)snprintf(buf, size, "[");
     for (size_t i = 0; i < v->n && i < 3 && n < size; i++) {
         const json_value *x = &v->item[i];
-        arch_json_text(x->kind == JSON_ARRAY ? &(json_value){.kind = JSON_OBJECT} : x, item,
+        llm_arch_json_text(x->kind == JSON_ARRAY ? &(json_value){.kind = JSON_OBJECT} : x, item,
                        sizeof item);
         n += (size_t)snprintf(buf + n, size - n, "%s%.*s", i ? ", " : "",
                               (int)ggl_utf8_cut(item, strlen(item), 24),
@@ -251,7 +251,7 @@ static const char *odd_number_text(double x) {
     return isnan(x) ? "NaN" : x > 0 ? "Infinity" : "-Infinity";
 }
 
-const char *arch_json_text(const json_value *v, char *buf, size_t size) {
+const char *llm_arch_json_text(const json_value *v, char *buf, size_t size) {
     switch (v->kind) {
     case JSON_BOOL:
         snprintf(buf, size, "%s", v->flag ? "true" : "false");
@@ -272,7 +272,7 @@ const char *arch_json_text(const json_value *v, char *buf, size_t size) {
         list_text(v, buf, size);
         break;
     default:
-        snprintf(buf, size, "%s", json_kind_text(v->kind));
+        snprintf(buf, size, "%s", llm_json_kind_text(v->kind));
     }
     return buf;
 }
@@ -353,7 +353,7 @@ static bool on_request(const search *s) {
         const char c = s->path[i];
         escaped = i > 0 && s->path[i - 1] == '\\' && !escaped;
         if (c == 0 || (!escaped && (c == '.' || c == '[')))
-            any |= arch_match_first(r->key, r->n_key, (ggl_str){s->path, i}, s->c->key_hits) <
+            any |= llm_arch_match_first(r->key, r->n_key, (ggl_str){s->path, i}, s->c->key_hits) <
                    r->n_key;
     }
     return any;
@@ -453,7 +453,7 @@ static void walk(search *s, const json_value *v, int depth, above up) {
     s->found(s->ctx, &x);
 }
 
-ggl_status arch_convert_each_unread(const arch_conversion *c, arch_unread_fn found, void *ctx,
+ggl_status llm_arch_convert_each_unread(const arch_conversion *c, arch_unread_fn found, void *ctx,
                                     ggl_error *err) {
     search s = {.c = c, .err = err, .found = found, .ctx = ctx};
     if (c->config->kind == JSON_OBJECT && collect(&s) && read_table(&s))
@@ -492,7 +492,7 @@ static void show(void *ctx, const arch_unread *u) {
     else
         x->used += (size_t)snprintf(x->text + x->used, sizeof x->text - x->used, "%s%s = %s",
                                     x->used ? ", " : "", path,
-                                    arch_json_text(u->value, value, sizeof value));
+                                    llm_arch_json_text(u->value, value, sizeof value));
 }
 
 /* Whether a path can be pasted as a pattern for --ignore-config, and fits itself alone. */
@@ -501,21 +501,21 @@ static bool is_plain_path(const char *path) {
     size_t n = strlen(path);
     for (size_t i = 0; i <= n; i++)
         plain[i] = path[i] == '[' || path[i] == ']' ? '_' : path[i];
-    return n == 0 || (arch_is_pasteable(plain, n) && !strchr(plain, '*'));
+    return n == 0 || (llm_arch_is_pasteable(plain, n) && !strchr(plain, '*'));
 }
 
-ggl_status arch_convert_check_config(const arch_conversion *c, ggl_error *err) {
+ggl_status llm_arch_convert_check_config(const arch_conversion *c, ggl_error *err) {
     shown x = {.used = 0};
     char more[64] = "";
     int line, column;
-    ggl_status s = arch_convert_each_unread(c, show, &x, err);
+    ggl_status s = llm_arch_convert_each_unread(c, show, &x, err);
     if (s != GGL_OK || x.n == 0)
         return s;
     if (x.refused[0])
         return ggl_fail(err, GGL_UNSUPPORTED, "config.json has %s", x.refused);
     if (x.n_more)
         snprintf(more, sizeof more, ", and %zu more", x.n_more);
-    arch_line_col(c->section->place, &line, &column);
+    llm_arch_line_col(c->section->place, &line, &column);
     const bool paste = is_plain_path(x.first), named = paste && x.first[0];
     return ggl_fail(
         err, GGL_UNSUPPORTED,

@@ -25,7 +25,7 @@ static const struct {
 #define N_EMBEDDED (sizeof embedded / sizeof *embedded)
 #define PRELUDE    "prelude.arch"
 
-const char *arch_prelude_text(size_t *n) {
+const char *llm_arch_prelude_text(size_t *n) {
     for (size_t k = 0; k < N_EMBEDDED; k++)
         if (strcmp(embedded[k].name, PRELUDE) == 0) {
             *n = *embedded[k].n;
@@ -101,7 +101,7 @@ ggl_status llm_arch_open(llm_arch **out, const char *family, ggl_error *err) {
     *out = NULL;
     for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++) {
         llm_arch *header;
-        ggl_status s = arch_parse_header(&header, text, n, name, err);
+        ggl_status s = llm_arch_parse_header(&header, text, n, name, err);
         if (s != GGL_OK)
             return s;
         s = is_for(header, family, &near, nearest);

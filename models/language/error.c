@@ -27,7 +27,7 @@ static size_t line_end(arch_place p) {
     return i;
 }
 
-void arch_line_col(arch_place p, int *line, int *col) {
+void llm_arch_line_col(arch_place p, int *line, int *col) {
     *line = 1;
     for (size_t i = 0; i < p.at && i < p.text->n; i++)
         *line += p.text->s[i] == '\n';
@@ -36,7 +36,7 @@ void arch_line_col(arch_place p, int *line, int *col) {
         ++*col;
 }
 
-const char *arch_quote(arch_place p, char *buf, size_t size) {
+const char *llm_arch_quote(arch_place p, char *buf, size_t size) {
     size_t n = 0;
     for (size_t i = p.at; i < (size_t)p.at + p.n && i < p.text->n && n + 1 < size; i++) {
         char c = p.text->s[i] == '\n' || p.text->s[i] == '\r' ? ' ' : p.text->s[i];
@@ -97,12 +97,12 @@ static void append_caret(char *buf, size_t size, arch_place p, int line, const c
     }
 }
 
-ggl_status arch_failv(ggl_error *err, ggl_status s, arch_place p, const char *chain,
+ggl_status llm_arch_failv(ggl_error *err, ggl_status s, arch_place p, const char *chain,
                       const char *hint, const char *fmt, va_list args) {
     if (!err)
         return s;
     int line, col;
-    arch_line_col(p, &line, &col);
+    llm_arch_line_col(p, &line, &col);
     char msg[sizeof err->msg] = "", head[32], text[900];
     snprintf(head, sizeof head, ":%d:%d: error: ", line, col);
     ggl_vformat(text, sizeof text, fmt, args);
@@ -117,11 +117,11 @@ ggl_status arch_failv(ggl_error *err, ggl_status s, arch_place p, const char *ch
     return s;
 }
 
-ggl_status arch_fail(ggl_error *err, ggl_status s, arch_place p, const char *chain,
+ggl_status llm_arch_fail(ggl_error *err, ggl_status s, arch_place p, const char *chain,
                      const char *hint, const char *fmt, ...) {
     va_list args;
     va_start(args, fmt);
-    s = arch_failv(err, s, p, chain, hint, fmt, args);
+    s = llm_arch_failv(err, s, p, chain, hint, fmt, args);
     va_end(args);
     return s;
 }

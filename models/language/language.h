@@ -50,27 +50,27 @@ typedef struct arch_place { /* a stretch of a text */
 } arch_place;
 
 /* Line and column from 1; columns count characters, not bytes. */
-void arch_line_col(arch_place p, int *line, int *col);
+void llm_arch_line_col(arch_place p, int *line, int *col);
 /* "name:line:col: error: message", the line and a caret with the hint (may be NULL); `chain` ends
  * the first line. */
-ggl_status arch_fail(ggl_error *err, ggl_status s, arch_place p, const char *chain,
+ggl_status llm_arch_fail(ggl_error *err, ggl_status s, arch_place p, const char *chain,
                      const char *hint, const char *fmt, ...) GGL_PRINTF(6, 7);
-ggl_status arch_failv(ggl_error *err, ggl_status s, arch_place p, const char *chain,
+ggl_status llm_arch_failv(ggl_error *err, ggl_status s, arch_place p, const char *chain,
                       const char *hint, const char *fmt, va_list args);
 /* The text of a place in one line, at most `size`-1 bytes; returns buf. */
-const char *arch_quote(arch_place p, char *buf, size_t size);
+const char *llm_arch_quote(arch_place p, char *buf, size_t size);
 
 /* --- words of other languages: words.c; NULL: none that is known ------------------------- */
 
 /* "did you mean silu(x)?", or another advice; in buf, perhaps. */
-const char *arch_meant_function(const struct llm_arch *arch, const arch_text *text,
+const char *llm_arch_meant_function(const struct llm_arch *arch, const arch_text *text,
                                 const char *written, char *buf, size_t size);
-const char *arch_meant_name(const char *written);      /* "true" for True */
-const char *arch_meant_statement(const char *written); /* a sentence about its first word */
+const char *llm_arch_meant_name(const char *written);      /* "true" for True */
+const char *llm_arch_meant_statement(const char *written); /* a sentence about its first word */
 /* A sentence about the symbol that s begins with, and its length. */
-const char *arch_meant_symbol(const char *s, size_t n, size_t *length);
+const char *llm_arch_meant_symbol(const char *s, size_t n, size_t *length);
 /* The signature of a function or primitive that may be called in this text: "rms_norm(x, w, eps)". */
-const char *arch_signature(const struct llm_arch *arch, const arch_text *text, const char *name,
+const char *llm_arch_signature(const struct llm_arch *arch, const arch_text *text, const char *name,
                            char *buf, size_t size);
 
 /* --- tokens: lex.c ----------------------------------------------------------------------- */
@@ -96,7 +96,7 @@ typedef struct arch_token {
 } arch_token;
 
 /* Ends with TOK_END. Tokens and their strings live in the arena. */
-ggl_status arch_lex(const arch_text *text, ggl_arena *arena, arch_token **out, ggl_error *err);
+ggl_status llm_arch_lex(const arch_text *text, ggl_arena *arena, arch_token **out, ggl_error *err);
 
 /* --- syntax tree ------------------------------------------------------------------------------ */
 
@@ -285,7 +285,7 @@ enum {
     SLOT_INF,
     SLOT_FIRST_FREE
 };
-extern const char *const arch_predefined[SLOT_FIRST_FREE];
+extern const char *const llm_arch_predefined[SLOT_FIRST_FREE];
 
 struct llm_arch {
     ggl_arena arena;
@@ -325,52 +325,52 @@ typedef struct arch_parser {
 } arch_parser;
 
 /* Fails at the next token, or at a place; both return NULL for `return parse_..`. */
-void *arch_parse_fail(arch_parser *p, const char *fmt, ...) GGL_PRINTF(2, 3);
-void *arch_parse_fail_at(arch_parser *p, ggl_status s, arch_place place, const char *fmt, ...)
+void *llm_arch_parse_fail(arch_parser *p, const char *fmt, ...) GGL_PRINTF(2, 3);
+void *llm_arch_parse_fail_at(arch_parser *p, ggl_status s, arch_place place, const char *fmt, ...)
     GGL_PRINTF(4, 5);
-void *arch_parse_alloc(arch_parser *p, size_t n, size_t size);
-arch_place arch_token_place(const arch_parser *p, const arch_token *t);
-bool arch_is(const arch_parser *p, const char *word); /* the next token is this symbol or word */
-bool arch_accept(arch_parser *p, const char *word);
-bool arch_expect(arch_parser *p, const char *symbol, const char *where);
-bool arch_is_reserved(const char *word);
-const char *arch_describe(const arch_token *t, char *buf, size_t size);
-bool arch_next_is(const arch_parser *p, arch_token_kind kind); /* the one after the next token */
-bool arch_next_is_symbol(const arch_parser *p, const char *symbol);
-bool arch_end_of_line(arch_parser *p); /* takes the NEWLINE; false: there is something else */
-arch_stmt *arch_parse_require(arch_parser *p);
+void *llm_arch_parse_alloc(arch_parser *p, size_t n, size_t size);
+arch_place llm_arch_token_place(const arch_parser *p, const arch_token *t);
+bool llm_arch_is(const arch_parser *p, const char *word); /* the next token is this symbol or word */
+bool llm_arch_accept(arch_parser *p, const char *word);
+bool llm_arch_expect(arch_parser *p, const char *symbol, const char *where);
+bool llm_arch_is_reserved(const char *word);
+const char *llm_arch_describe(const arch_token *t, char *buf, size_t size);
+bool llm_arch_next_is(const arch_parser *p, arch_token_kind kind); /* the one after the next token */
+bool llm_arch_next_is_symbol(const arch_parser *p, const char *symbol);
+bool llm_arch_end_of_line(arch_parser *p); /* takes the NEWLINE; false: there is something else */
+arch_stmt *llm_arch_parse_require(arch_parser *p);
 /* Words or strings, with commas between; their places if `place` is not NULL, ARCH_MAX_ARGS of them. */
-const char **arch_parse_names(arch_parser *p, int *n, arch_place *place);
-bool arch_parse_convert(arch_parser *p); /* parse_convert.c */
-bool arch_at_fused(const arch_parser *p); /* parse_fused.c: whether `a, b from "ab"` begins here */
-bool arch_parse_fused(arch_parser *p);
-arch_expr *arch_parse_expr(arch_parser *p);
-arch_expr *arch_parse_atom(arch_parser *p); /* without operators */
+const char **llm_arch_parse_names(arch_parser *p, int *n, arch_place *place);
+bool llm_arch_parse_convert(arch_parser *p); /* parse_convert.c */
+bool llm_arch_at_fused(const arch_parser *p); /* parse_fused.c: whether `a, b from "ab"` begins here */
+bool llm_arch_parse_fused(arch_parser *p);
+arch_expr *llm_arch_parse_expr(arch_parser *p);
+arch_expr *llm_arch_parse_atom(arch_parser *p); /* without operators */
 /* Comma-separated, up to (not including) what ends the list. */
-arch_expr **arch_parse_exprs(arch_parser *p, int *n);
+arch_expr **llm_arch_parse_exprs(arch_parser *p, int *n);
 /* Parses all of one text into arch->body or, for the prelude, arch->prelude_fn; calls resolve. */
-ggl_status arch_parse_text(llm_arch *arch, const arch_text *text, ggl_error *err);
+ggl_status llm_arch_parse_text(llm_arch *arch, const arch_text *text, ggl_error *err);
 /* Reads the line `arch NAME, ..` alone, for llm_arch_family; text and name must outlive the result. This is how the right one of
  * all built-in descriptors is found without reading the others. */
-ggl_status arch_parse_header(llm_arch **out, const char *text, size_t n, const char *name, ggl_error *err);
+ggl_status llm_arch_parse_header(llm_arch **out, const char *text, size_t n, const char *name, ggl_error *err);
 
 /* --- resolving: resolve.c ---------------------------------------------------------------- */
 
 /* A call, as soon as it is parsed: it sees what stands above it. Checks the arguments' names and
  * number. */
-bool arch_resolve_call(arch_parser *p, arch_expr *e);
+bool llm_arch_resolve_call(arch_parser *p, arch_expr *e);
 /* All names of a text that has been parsed get their slots; collects the keys. */
-bool arch_resolve_text(arch_parser *p);
+bool llm_arch_resolve_text(arch_parser *p);
 /* The function of that name that stands above, in the descriptor or else the prelude. */
-const arch_fn *arch_find_fn(const llm_arch *arch, const arch_text *text, const char *name);
+const arch_fn *llm_arch_find_fn(const llm_arch *arch, const arch_text *text, const char *name);
 /* Calls visit(ctx, e) for e and all below it. */
-void arch_walk_expr(arch_expr *e, void (*visit)(void *, arch_expr *), void *ctx);
-void arch_walk_stmts(arch_stmt *s, void (*visit)(void *, arch_expr *), void *ctx);
+void llm_arch_walk_expr(arch_expr *e, void (*visit)(void *, arch_expr *), void *ctx);
+void llm_arch_walk_stmts(arch_stmt *s, void (*visit)(void *, arch_expr *), void *ctx);
 /* "rms_norm(x, w, eps)"; returns buf. */
-const char *arch_fn_signature(const arch_fn *fn, char *buf, size_t size);
+const char *llm_arch_fn_signature(const arch_fn *fn, char *buf, size_t size);
 
 /* Finds the first name of the file's statements that nothing reads, when all names are resolved. unused.c */
-void arch_find_unused(llm_arch *arch);
+void llm_arch_find_unused(llm_arch *arch);
 
 /* --- what may be called besides functions: signature.c ----------------------------------------- */
 
@@ -397,18 +397,18 @@ typedef struct arch_sig { /* of an operator or builtin, what the engine supplies
     int n_param;
 } arch_sig;
 
-arch_sig arch_sig_of_op(ggl_op op);
-arch_sig arch_sig_of_builtin(int builtin);
-int arch_find_builtin(const char *name); /* FN_BUILTIN_COUNT: none */
-const char *arch_sig_text(const arch_sig *s, char *buf, size_t size);
+arch_sig llm_arch_sig_of_op(ggl_op op);
+arch_sig llm_arch_sig_of_builtin(int builtin);
+int llm_arch_find_builtin(const char *name); /* FN_BUILTIN_COUNT: none */
+const char *llm_arch_sig_text(const arch_sig *s, char *buf, size_t size);
 /* Callable names for suggestions: the k-th, NULL past the end. */
-const char *arch_primitive_name(int k);
+const char *llm_arch_primitive_name(int k);
 
 /* The next of the terms between '+' and '-', without spaces around it; *s moves to the sign after it, from where the caller
  * goes one on, or to the end. False: there are no more. */
-bool arch_next_term(const char **s, const char *end, ggl_str *term);
+bool llm_arch_next_term(const char **s, const char *end, ggl_str *term);
 
 /* builtin.c */
-const char *arch_prelude_text(size_t *n);
+const char *llm_arch_prelude_text(size_t *n);
 
 #endif

@@ -38,7 +38,7 @@ static char peek(const lexer *l, size_t k) {
 
 static bool fail(lexer *l, ggl_status s, size_t at, size_t n, const char *what) {
     if (l->status == GGL_OK)
-        l->status = arch_fail(l->err, s, (arch_place){l->text, (uint32_t)at, (uint32_t)n}, NULL,
+        l->status = llm_arch_fail(l->err, s, (arch_place){l->text, (uint32_t)at, (uint32_t)n}, NULL,
                               NULL, "%s", what);
     return false;
 }
@@ -186,7 +186,7 @@ static bool lex_symbol(lexer *l) {
                                           "[",  "]",  ",",  ":",  "=",  "<",  ">", "+",
                                           "-",  "*",  "/",  "%",  "?",  "."};
     size_t len;
-    const char *meant = arch_meant_symbol(l->s + l->i, l->n - l->i, &len);
+    const char *meant = llm_arch_meant_symbol(l->s + l->i, l->n - l->i, &len);
     for (size_t k = 0; k < sizeof symbols / sizeof *symbols; k++) {
         size_t n = strlen(symbols[k]);
         if (meant && len >= n)
@@ -290,7 +290,7 @@ static bool lex_text(lexer *l) {
     return push(l, TOK_END, l->n, 0) != NULL;
 }
 
-ggl_status arch_lex(const arch_text *text, ggl_arena *arena, arch_token **out, ggl_error *err) {
+ggl_status llm_arch_lex(const arch_text *text, ggl_arena *arena, arch_token **out, ggl_error *err) {
     lexer l = {.text = text, .s = text->s, .n = text->n, .arena = arena, .err = err};
     *out = NULL;
     bool ok = lex_text(&l);

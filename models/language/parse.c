@@ -13,60 +13,60 @@ static arch_stmt *parse_block(arch_parser *p, bool top);
 
 /* --- the parser's tools ----------------------------------------------------------------------- */
 
-arch_place arch_token_place(const arch_parser *p, const arch_token *t) {
+arch_place llm_arch_token_place(const arch_parser *p, const arch_token *t) {
     return (arch_place){p->text, t->at, t->n};
 }
 
-void *arch_parse_fail_at(arch_parser *p, ggl_status s, arch_place place, const char *fmt, ...) {
+void *llm_arch_parse_fail_at(arch_parser *p, ggl_status s, arch_place place, const char *fmt, ...) {
     if (p->status == GGL_OK) {
         va_list args;
         va_start(args, fmt);
-        p->status = arch_failv(p->err, s, place, NULL, NULL, fmt, args);
+        p->status = llm_arch_failv(p->err, s, place, NULL, NULL, fmt, args);
         va_end(args);
     }
     return NULL;
 }
 
-void *arch_parse_fail(arch_parser *p, const char *fmt, ...) {
+void *llm_arch_parse_fail(arch_parser *p, const char *fmt, ...) {
     if (p->status == GGL_OK) {
         va_list args;
         va_start(args, fmt);
         p->status =
-            arch_failv(p->err, GGL_FORMAT, arch_token_place(p, p->tok), NULL, NULL, fmt, args);
+            llm_arch_failv(p->err, GGL_FORMAT, llm_arch_token_place(p, p->tok), NULL, NULL, fmt, args);
         va_end(args);
     }
     return NULL;
 }
 
-void *arch_parse_alloc(arch_parser *p, size_t n, size_t size) {
+void *llm_arch_parse_alloc(arch_parser *p, size_t n, size_t size) {
     void *out = ggl_arena_alloc(p->arena, n > 0 ? n : 1, size);
     if (!out && p->status == GGL_OK)
         p->status = ggl_fail(p->err, GGL_NOMEM, "%s: out of memory", p->text->name);
     return out;
 }
 
-bool arch_is(const arch_parser *p, const char *word) {
+bool llm_arch_is(const arch_parser *p, const char *word) {
     return (p->tok->kind == TOK_SYMBOL || p->tok->kind == TOK_NAME) &&
            strcmp(p->tok->str, word) == 0;
 }
 
-bool arch_accept(arch_parser *p, const char *word) {
-    bool yes = arch_is(p, word);
+bool llm_arch_accept(arch_parser *p, const char *word) {
+    bool yes = llm_arch_is(p, word);
     p->tok += yes;
     return yes;
 }
 
-bool arch_expect(arch_parser *p, const char *symbol, const char *where) {
+bool llm_arch_expect(arch_parser *p, const char *symbol, const char *where) {
     char buf[96];
-    if (!arch_accept(p, symbol)) {
-        arch_parse_fail(p, "'%s' is expected %s, not %s", symbol, where,
-                        arch_describe(p->tok, buf, sizeof buf));
+    if (!llm_arch_accept(p, symbol)) {
+        llm_arch_parse_fail(p, "'%s' is expected %s, not %s", symbol, where,
+                        llm_arch_describe(p->tok, buf, sizeof buf));
         return false;
     }
     return true;
 }
 
-const char *arch_describe(const arch_token *t, char *buf, size_t size) {
+const char *llm_arch_describe(const arch_token *t, char *buf, size_t size) {
     switch (t->kind) {
     case TOK_END:
         return "the end of the text";
@@ -89,7 +89,7 @@ const char *arch_describe(const arch_token *t, char *buf, size_t size) {
     }
 }
 
-bool arch_is_reserved(const char *word) {
+bool llm_arch_is_reserved(const char *word) {
     static const char *const words[] = {"if",   "elif",  "else", "and", "or",     "not",    "in",
                                         "true", "false", "none", "has", "return", "require"};
     for (size_t k = 0; k < sizeof words / sizeof *words; k++)
@@ -98,32 +98,32 @@ bool arch_is_reserved(const char *word) {
     return false;
 }
 
-bool arch_next_is(const arch_parser *p, arch_token_kind kind) {
+bool llm_arch_next_is(const arch_parser *p, arch_token_kind kind) {
     return p->tok[1].kind == kind;
 }
-bool arch_next_is_symbol(const arch_parser *p, const char *symbol) {
+bool llm_arch_next_is_symbol(const arch_parser *p, const char *symbol) {
     return p->tok[1].kind == TOK_SYMBOL && strcmp(p->tok[1].str, symbol) == 0;
 }
 
-bool arch_end_of_line(arch_parser *p) {
+bool llm_arch_end_of_line(arch_parser *p) {
     char buf[96];
     if (p->tok->kind == TOK_NEWLINE) {
         p->tok++;
         return true;
     }
-    if (arch_is(p, "?"))
-        arch_parse_fail(p, "'c ? a : b' is written 'a if c else b'");
+    if (llm_arch_is(p, "?"))
+        llm_arch_parse_fail(p, "'c ? a : b' is written 'a if c else b'");
     else
-        arch_parse_fail(p, "the line should end here, but there is %s",
-                        arch_describe(p->tok, buf, sizeof buf));
+        llm_arch_parse_fail(p, "the line should end here, but there is %s",
+                        llm_arch_describe(p->tok, buf, sizeof buf));
     return false;
 }
 
 static arch_stmt *new_stmt(arch_parser *p, arch_stmt_kind kind) {
-    arch_stmt *s = arch_parse_alloc(p, 1, sizeof *s);
+    arch_stmt *s = llm_arch_parse_alloc(p, 1, sizeof *s);
     if (s) {
         s->kind = kind;
-        s->place = arch_token_place(p, p->tok);
+        s->place = llm_arch_token_place(p, p->tok);
         s->line = p->tok->line;
     }
     return s;
@@ -133,14 +133,14 @@ static arch_stmt *new_stmt(arch_parser *p, arch_stmt_kind kind) {
 
 static bool parse_target(arch_parser *p, arch_target *t) {
     char buf[96];
-    if (p->tok->kind != TOK_NAME || arch_is_reserved(p->tok->str)) {
-        arch_parse_fail(p, "a name is expected, not %s", arch_describe(p->tok, buf, sizeof buf));
+    if (p->tok->kind != TOK_NAME || llm_arch_is_reserved(p->tok->str)) {
+        llm_arch_parse_fail(p, "a name is expected, not %s", llm_arch_describe(p->tok, buf, sizeof buf));
         return false;
     }
-    *t = (arch_target){.name = p->tok->str, .place = arch_token_place(p, p->tok), .slot = -1};
+    *t = (arch_target){.name = p->tok->str, .place = llm_arch_token_place(p, p->tok), .slot = -1};
     for (int k = 0; k < SLOT_FIRST_FREE && !p->in_fn; k++)
-        if (strcmp(t->name, arch_predefined[k]) == 0)
-            return arch_parse_fail(p, "'%s' is predefined and cannot be assigned to", t->name);
+        if (strcmp(t->name, llm_arch_predefined[k]) == 0)
+            return llm_arch_parse_fail(p, "'%s' is predefined and cannot be assigned to", t->name);
     p->tok++;
     return true;
 }
@@ -150,18 +150,18 @@ static bool parse_targets(arch_parser *p, arch_stmt *s, int max) {
     int n = 0;
     do {
         if (n == max)
-            return arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok),
+            return llm_arch_parse_fail_at(p, GGL_LIMIT, llm_arch_token_place(p, p->tok),
                                       "more than %d names", max);
         if (!parse_target(p, &target[n]))
             return false;
         for (int k = 0; k < n; k++)
             if (strcmp(target[k].name, target[n].name) == 0)
-                return arch_parse_fail_at(p, GGL_FORMAT, target[n].place,
+                return llm_arch_parse_fail_at(p, GGL_FORMAT, target[n].place,
                                           "'%s' twice on the left of one '='", target[n].name);
         n++;
-    } while (max > 1 && arch_accept(p, ","));
+    } while (max > 1 && llm_arch_accept(p, ","));
     s->n_target = n;
-    s->target = arch_parse_alloc(p, (size_t)n, sizeof *s->target);
+    s->target = llm_arch_parse_alloc(p, (size_t)n, sizeof *s->target);
     if (s->target)
         memcpy(s->target, target, (size_t)n * sizeof *target);
     return s->target != NULL;
@@ -169,8 +169,8 @@ static bool parse_targets(arch_parser *p, arch_stmt *s, int max) {
 
 static bool one_expr(arch_parser *p, arch_stmt *s) {
     s->n_expr = 1;
-    s->expr = arch_parse_alloc(p, 1, sizeof *s->expr);
-    return s->expr && (s->expr[0] = arch_parse_expr(p)) != NULL;
+    s->expr = llm_arch_parse_alloc(p, 1, sizeof *s->expr);
+    return s->expr && (s->expr[0] = llm_arch_parse_expr(p)) != NULL;
 }
 
 /* --- statements ------------------------------------------------------------------------------- */
@@ -178,9 +178,9 @@ static bool one_expr(arch_parser *p, arch_stmt *s) {
 static arch_stmt *parse_assign(arch_parser *p) {
     arch_stmt *s = new_stmt(p, ST_ASSIGN);
     if (!s || !parse_targets(p, s, ARCH_MAX_ARGS) ||
-        !arch_expect(p, "=", "after the names that a statement begins with"))
+        !llm_arch_expect(p, "=", "after the names that a statement begins with"))
         return NULL;
-    return one_expr(p, s) && arch_end_of_line(p) ? s : NULL;
+    return one_expr(p, s) && llm_arch_end_of_line(p) ? s : NULL;
 }
 
 /* NAME "[" [exprs] "]" { "?" | "bias" ["?"] | "from" STRING ["??" STRING] | "??" expr } */
@@ -189,41 +189,41 @@ static arch_stmt *parse_weight(arch_parser *p) {
     if (!s || !parse_targets(p, s, 1))
         return NULL;
     p->tok++;
-    if (!arch_is(p, "]") && !(s->expr = arch_parse_exprs(p, &s->n_expr)))
+    if (!llm_arch_is(p, "]") && !(s->expr = llm_arch_parse_exprs(p, &s->n_expr)))
         return NULL;
     if (s->n_expr > GGL_MAX_DIMS)
-        return arch_parse_fail_at(p, GGL_LIMIT, s->expr[GGL_MAX_DIMS]->place,
+        return llm_arch_parse_fail_at(p, GGL_LIMIT, s->expr[GGL_MAX_DIMS]->place,
                                   "a tensor has at most %d dimensions", GGL_MAX_DIMS);
-    if (!arch_expect(p, "]", "after the dimensions of a weight"))
+    if (!llm_arch_expect(p, "]", "after the dimensions of a weight"))
         return NULL;
     while (p->tok->kind != TOK_NEWLINE) {
-        if (arch_accept(p, "?")) {
+        if (llm_arch_accept(p, "?")) {
             s->optional = true;
-        } else if (arch_accept(p, "bias")) {
+        } else if (llm_arch_accept(p, "bias")) {
             s->bias = true;
-            s->bias_optional = arch_accept(p, "?");
-        } else if (arch_is(p, "from") && arch_next_is(p, TOK_STRING)) {
+            s->bias_optional = llm_arch_accept(p, "?");
+        } else if (llm_arch_is(p, "from") && llm_arch_next_is(p, TOK_STRING)) {
             s->string = p->tok[1].str;
-            s->string_place = arch_token_place(p, p->tok + 1);
+            s->string_place = llm_arch_token_place(p, p->tok + 1);
             p->tok += 2;
-            if (arch_is(p, "??") && arch_next_is(p, TOK_STRING)) {
+            if (llm_arch_is(p, "??") && llm_arch_next_is(p, TOK_STRING)) {
                 s->second = p->tok[1].str;
                 p->tok += 2;
             }
-        } else if (arch_accept(p, "??")) {
-            if (!(s->other = arch_parse_expr(p)))
+        } else if (llm_arch_accept(p, "??")) {
+            if (!(s->other = llm_arch_parse_expr(p)))
                 return NULL;
         } else {
-            return arch_parse_fail(
+            return llm_arch_parse_fail(
                 p,
                 "after a weight's shape stand '?', 'bias', 'bias?', 'from \"name\"' or '?? other'");
         }
     }
     if (s->optional && s->other)
-        return arch_parse_fail_at(
+        return llm_arch_parse_fail_at(
             p, GGL_FORMAT, s->other->place,
             "either '?' or '\?\?': a weight with another in its place is never absent");
-    return arch_end_of_line(p) ? s : NULL;
+    return llm_arch_end_of_line(p) ? s : NULL;
 }
 
 static arch_stmt *parse_if(arch_parser *p, bool top) {
@@ -231,21 +231,21 @@ static arch_stmt *parse_if(arch_parser *p, bool top) {
     arch_arm arm[ARCH_MAX_ARGS];
     int n = 0;
     bool last = false;
-    for (; s && !last && (n == 0 || arch_is(p, "elif") || arch_is(p, "else")); n++) {
+    for (; s && !last && (n == 0 || llm_arch_is(p, "elif") || llm_arch_is(p, "else")); n++) {
         if (n == ARCH_MAX_ARGS)
-            return arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok),
+            return llm_arch_parse_fail_at(p, GGL_LIMIT, llm_arch_token_place(p, p->tok),
                                       "an 'if' with more than %d arms", ARCH_MAX_ARGS);
-        arm[n] = (arch_arm){.place = arch_token_place(p, p->tok)};
-        last = arch_is(p, "else");
+        arm[n] = (arch_arm){.place = llm_arch_token_place(p, p->tok)};
+        last = llm_arch_is(p, "else");
         p->tok++;
-        if (last && arch_is(p, "if"))
-            return arch_parse_fail_at(p, GGL_FORMAT, arm[n].place, "'else if' is written 'elif'");
-        if (!last && !(arm[n].cond = arch_parse_expr(p)))
+        if (last && llm_arch_is(p, "if"))
+            return llm_arch_parse_fail_at(p, GGL_FORMAT, arm[n].place, "'else if' is written 'elif'");
+        if (!last && !(arm[n].cond = llm_arch_parse_expr(p)))
             return NULL;
         if (!(arm[n].body = parse_block(p, top)))
             return NULL;
     }
-    if (!s || !(s->arm = arch_parse_alloc(p, (size_t)n, sizeof *s->arm)))
+    if (!s || !(s->arm = llm_arch_parse_alloc(p, (size_t)n, sizeof *s->arm)))
         return NULL;
     memcpy(s->arm, arm, (size_t)n * sizeof *arm);
     s->n_arm = n;
@@ -257,13 +257,13 @@ static arch_stmt *parse_loop(arch_parser *p, arch_stmt_kind kind) {
     arch_stmt *s = new_stmt(p, kind);
     p->tok++;
     if (!s || !parse_targets(p, s, 1) ||
-        !arch_expect(p, "<",
+        !llm_arch_expect(p, "<",
                      kind == ST_LAYER ? "after the name of the layer's number"
                                       : "after the name that counts") ||
         !one_expr(p, s))
         return NULL;
     s->n_arm = 1;
-    if (!(s->arm = arch_parse_alloc(p, 1, sizeof *s->arm)))
+    if (!(s->arm = llm_arch_parse_alloc(p, 1, sizeof *s->arm)))
         return NULL;
     s->arm[0].place = s->place;
     s->arm[0].body = parse_block(p, false);
@@ -274,38 +274,38 @@ static arch_stmt *parse_keep(arch_parser *p) {
     arch_stmt *s = new_stmt(p, ST_KEEP);
     p->saw_state = true;
     p->tok++;
-    if (!s || !parse_targets(p, s, 1) || !arch_expect(p, "=", "after the state that is kept"))
+    if (!s || !parse_targets(p, s, 1) || !llm_arch_expect(p, "=", "after the state that is kept"))
         return NULL;
-    return one_expr(p, s) && arch_end_of_line(p) ? s : NULL;
+    return one_expr(p, s) && llm_arch_end_of_line(p) ? s : NULL;
 }
 
 static arch_stmt *parse_return(arch_parser *p) {
     arch_stmt *s = new_stmt(p, ST_RETURN);
     p->tok++;
-    return s && (s->expr = arch_parse_exprs(p, &s->n_expr)) && arch_end_of_line(p) ? s : NULL;
+    return s && (s->expr = llm_arch_parse_exprs(p, &s->n_expr)) && llm_arch_end_of_line(p) ? s : NULL;
 }
 
-arch_stmt *arch_parse_require(arch_parser *p) {
+arch_stmt *llm_arch_parse_require(arch_parser *p) {
     arch_stmt *s = new_stmt(p, ST_REQUIRE);
     const char *word = p->tok->str; /* in a convert section also "note" */
     p->tok++;
     if (!s || !one_expr(p, s))
         return NULL;
-    if (arch_accept(p, ",")) {
+    if (llm_arch_accept(p, ",")) {
         if (p->tok->kind != TOK_STRING)
-            return arch_parse_fail(p, "the message of a '%s' stands in quotes", word);
+            return llm_arch_parse_fail(p, "the message of a '%s' stands in quotes", word);
         s->string = p->tok->str;
         p->tok++;
     }
-    return arch_end_of_line(p) ? s : NULL;
+    return llm_arch_end_of_line(p) ? s : NULL;
 }
 
 /* One of what `ignore` and `absent` take. */
 static arch_expr *parse_ignored_name(arch_parser *p, bool strings) {
-    bool whole = arch_is(p, "key") && arch_next_is_symbol(p, "(");
+    bool whole = llm_arch_is(p, "key") && llm_arch_next_is_symbol(p, "(");
     if (p->tok->kind == TOK_KEY || whole || (strings && p->tok->kind == TOK_STRING))
-        return arch_parse_atom(p);
-    return arch_parse_fail(p, "'%s' takes keys (.a.b)%s", strings ? "ignore" : "absent",
+        return llm_arch_parse_atom(p);
+    return llm_arch_parse_fail(p, "'%s' takes keys (.a.b)%s", strings ? "ignore" : "absent",
                            strings ? " and names of tensors in quotes" : "");
 }
 
@@ -313,12 +313,12 @@ static bool parse_ignored_names(arch_parser *p, arch_stmt *s, bool strings) {
     arch_expr *list[ARCH_MAX_ARGS];
     do {
         if (s->n_expr == ARCH_MAX_ARGS)
-            return arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok),
+            return llm_arch_parse_fail_at(p, GGL_LIMIT, llm_arch_token_place(p, p->tok),
                                       "more than %d of them", ARCH_MAX_ARGS);
         if (!(list[s->n_expr++] = parse_ignored_name(p, strings)))
             return false;
-    } while (arch_accept(p, ","));
-    s->expr = arch_parse_alloc(p, (size_t)s->n_expr, sizeof *s->expr);
+    } while (llm_arch_accept(p, ","));
+    s->expr = llm_arch_parse_alloc(p, (size_t)s->n_expr, sizeof *s->expr);
     if (s->expr)
         memcpy(s->expr, list, (size_t)s->n_expr * sizeof(arch_expr *));
     return s->expr != NULL;
@@ -326,7 +326,7 @@ static bool parse_ignored_names(arch_parser *p, arch_stmt *s, bool strings) {
 
 static bool parse_reason(arch_parser *p, arch_stmt *s, const char *what) {
     if (p->tok->kind != TOK_STRING)
-        return arch_parse_fail(p, "%s stands in quotes", what);
+        return llm_arch_parse_fail(p, "%s stands in quotes", what);
     s->string = p->tok->str;
     p->tok++;
     return true;
@@ -338,19 +338,19 @@ static arch_stmt *parse_ignore(arch_parser *p) {
     p->tok++;
     if (!s || !parse_ignored_names(p, s, true))
         return NULL;
-    if (arch_accept(p, "as")) {
+    if (llm_arch_accept(p, "as")) {
         if (!parse_reason(p, s, "what it is"))
             return NULL;
-    } else if (arch_accept(p, "if")) {
+    } else if (llm_arch_accept(p, "if")) {
         for (int k = 0; k < s->n_expr; k++)
             if (s->expr[k]->kind == EX_STRING && s->expr[k]->name[0] == '.')
-                return arch_parse_fail(p, "a pattern of keys takes no condition: name the keys");
-        if (!(s->other = arch_parse_expr(p)))
+                return llm_arch_parse_fail(p, "a pattern of keys takes no condition: name the keys");
+        if (!(s->other = llm_arch_parse_expr(p)))
             return NULL;
-        if (arch_accept(p, ",") && !parse_reason(p, s, "what it does otherwise"))
+        if (llm_arch_accept(p, ",") && !parse_reason(p, s, "what it does otherwise"))
             return NULL;
     }
-    return arch_end_of_line(p) ? s : NULL;
+    return llm_arch_end_of_line(p) ? s : NULL;
 }
 
 /* "absent" KEY { "," KEY } [ "if" expr ]: in the table of known keys only. */
@@ -359,9 +359,9 @@ static arch_stmt *parse_absent(arch_parser *p) {
     p->tok++;
     if (!s || !parse_ignored_names(p, s, false))
         return NULL;
-    if (arch_accept(p, "if") && !(s->other = arch_parse_expr(p)))
+    if (llm_arch_accept(p, "if") && !(s->other = llm_arch_parse_expr(p)))
         return NULL;
-    return arch_end_of_line(p) ? s : NULL;
+    return llm_arch_end_of_line(p) ? s : NULL;
 }
 
 /* x += 1: an operator and '=' without a space. */
@@ -371,13 +371,13 @@ static bool is_update(const arch_token *op) {
 }
 
 static arch_stmt *unknown_stmt(arch_parser *p) {
-    const char *word = p->tok->str, *meant = arch_meant_statement(word);
+    const char *word = p->tok->str, *meant = llm_arch_meant_statement(word);
     if (meant)
-        return arch_parse_fail(p, "%s", meant);
+        return llm_arch_parse_fail(p, "%s", meant);
     if (is_update(p->tok + 1))
-        return arch_parse_fail(p, "'%s %s= ..' is written '%s = %s %s ..'", word, p->tok[1].str,
+        return llm_arch_parse_fail(p, "'%s %s= ..' is written '%s = %s %s ..'", word, p->tok[1].str,
                                word, word, p->tok[1].str);
-    return arch_parse_fail(p, "no statement begins like this: name = value, a weight's NAME "
+    return llm_arch_parse_fail(p, "no statement begins like this: name = value, a weight's NAME "
                               "[shape], if, layer, def, op, keep, "
                               "return, require, ignore, convert");
 }
@@ -385,59 +385,59 @@ static arch_stmt *unknown_stmt(arch_parser *p) {
 static arch_stmt *parse_stmt(arch_parser *p, bool top) {
     char buf[96];
     if (p->tok->kind == TOK_INDENT)
-        return arch_parse_fail(p, "this line is indented, but no block begins here");
+        return llm_arch_parse_fail(p, "this line is indented, but no block begins here");
     if (p->tok->kind != TOK_NAME)
-        return arch_parse_fail(p, "a statement begins with a name, not with %s",
-                               arch_describe(p->tok, buf, sizeof buf));
+        return llm_arch_parse_fail(p, "a statement begins with a name, not with %s",
+                               llm_arch_describe(p->tok, buf, sizeof buf));
     const char *word = p->tok->str;
-    bool name_next = arch_next_is(p, TOK_NAME);
+    bool name_next = llm_arch_next_is(p, TOK_NAME);
     if (strcmp(word, "if") == 0)
         return parse_if(p, top);
     if (strcmp(word, "require") == 0)
-        return arch_parse_require(p);
+        return llm_arch_parse_require(p);
     if (strcmp(word, "return") == 0)
         return p->in_fn ? parse_return(p)
-                        : arch_parse_fail(p, "'return' stands in a def or op only");
+                        : llm_arch_parse_fail(p, "'return' stands in a def or op only");
     if (strcmp(word, "keep") == 0 && name_next)
         return p->in_fn ? parse_keep(p)
-                        : arch_parse_fail(
+                        : llm_arch_parse_fail(
                               p, "'keep' stands in a def or op only, with the state it is for");
-    bool whole_key = arch_next_is(p, TOK_NAME) && strcmp(p->tok[1].str, "key") == 0;
+    bool whole_key = llm_arch_next_is(p, TOK_NAME) && strcmp(p->tok[1].str, "key") == 0;
     if (strcmp(word, "ignore") == 0 &&
-        (arch_next_is(p, TOK_KEY) || arch_next_is(p, TOK_STRING) || whole_key))
+        (llm_arch_next_is(p, TOK_KEY) || llm_arch_next_is(p, TOK_STRING) || whole_key))
         return parse_ignore(p);
-    if (strcmp(word, "absent") == 0 && arch_next_is(p, TOK_KEY) && p->text->prelude)
+    if (strcmp(word, "absent") == 0 && llm_arch_next_is(p, TOK_KEY) && p->text->prelude)
         return parse_absent(p);
     if (strcmp(word, "for") == 0 && name_next && p->tok[2].kind == TOK_SYMBOL &&
         strcmp(p->tok[2].str, "<") == 0)
         return parse_loop(p, ST_FOR);
     if (strcmp(word, "layer") == 0 && name_next)
         return top ? parse_loop(p, ST_LAYER)
-                   : arch_parse_fail(p, "a layer loop stands at top level only");
+                   : llm_arch_parse_fail(p, "a layer loop stands at top level only");
     if ((strcmp(word, "def") == 0 || strcmp(word, "op") == 0 || strcmp(word, "convert") == 0) &&
         name_next)
-        return arch_parse_fail(p, "'%s' stands at top level only", word);
-    if (strcmp(word, "arch") == 0 && (name_next || arch_next_is(p, TOK_STRING)))
-        return arch_parse_fail(p, "'arch' is the first statement, and there is one");
-    if (strcmp(word, "language") == 0 && arch_next_is(p, TOK_NUMBER))
-        return arch_parse_fail(p, "'language' follows 'arch', once");
+        return llm_arch_parse_fail(p, "'%s' stands at top level only", word);
+    if (strcmp(word, "arch") == 0 && (name_next || llm_arch_next_is(p, TOK_STRING)))
+        return llm_arch_parse_fail(p, "'arch' is the first statement, and there is one");
+    if (strcmp(word, "language") == 0 && llm_arch_next_is(p, TOK_NUMBER))
+        return llm_arch_parse_fail(p, "'language' follows 'arch', once");
     if (strcmp(word, "elif") == 0 || strcmp(word, "else") == 0)
-        return arch_parse_fail(p, "'%s' without an 'if' of the same indentation above it", word);
-    if (arch_at_fused(p))
-        return arch_parse_fail(p, "names 'from' a tensor that holds all of them stand at top level only, outside of blocks");
-    if (arch_next_is_symbol(p, "["))
+        return llm_arch_parse_fail(p, "'%s' without an 'if' of the same indentation above it", word);
+    if (llm_arch_at_fused(p))
+        return llm_arch_parse_fail(p, "names 'from' a tensor that holds all of them stand at top level only, outside of blocks");
+    if (llm_arch_next_is_symbol(p, "["))
         return parse_weight(p);
-    if (arch_next_is_symbol(p, "=") || arch_next_is_symbol(p, ","))
+    if (llm_arch_next_is_symbol(p, "=") || llm_arch_next_is_symbol(p, ","))
         return parse_assign(p);
     return unknown_stmt(p);
 }
 
 /* ":" ( statement | NEWLINE INDENT { statement } DEDENT ) */
 static arch_stmt *parse_block(arch_parser *p, bool top) {
-    if (!arch_expect(p, ":", "before a block"))
+    if (!llm_arch_expect(p, ":", "before a block"))
         return NULL;
     if (p->n_blocks == ARCH_MAX_NESTING)
-        return arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok),
+        return llm_arch_parse_fail_at(p, GGL_LIMIT, llm_arch_token_place(p, p->tok),
                                   "blocks are nested more than %d deep", ARCH_MAX_NESTING);
     p->n_blocks++;
     if (p->tok->kind != TOK_NEWLINE) { /* a statement in the same line */
@@ -447,7 +447,7 @@ static arch_stmt *parse_block(arch_parser *p, bool top) {
     }
     p->tok++;
     if (p->tok->kind != TOK_INDENT)
-        return arch_parse_fail(p, "an indented block is expected after ':'");
+        return llm_arch_parse_fail(p, "an indented block is expected after ':'");
     p->tok++;
     arch_stmt *first = NULL, **end = &first;
     while (p->tok->kind != TOK_DEDENT) {
@@ -465,57 +465,57 @@ static arch_stmt *parse_block(arch_parser *p, bool top) {
 static bool parse_params(arch_parser *p, arch_fn *fn) {
     arch_param param[ARCH_MAX_ARGS];
     int n = 0;
-    while (!arch_is(p, ")")) {
+    while (!llm_arch_is(p, ")")) {
         arch_target t;
         if (n == ARCH_MAX_ARGS)
-            return arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok),
+            return llm_arch_parse_fail_at(p, GGL_LIMIT, llm_arch_token_place(p, p->tok),
                                       "more than %d parameters", ARCH_MAX_ARGS);
         if (!parse_target(p, &t))
             return false;
         for (int k = 0; k < n; k++)
             if (strcmp(param[k].name, t.name) == 0)
-                return arch_parse_fail_at(p, GGL_FORMAT, t.place, "two parameters are called '%s'",
+                return llm_arch_parse_fail_at(p, GGL_FORMAT, t.place, "two parameters are called '%s'",
                                           t.name);
         param[n] = (arch_param){.name = t.name, .place = t.place};
-        if (arch_accept(p, "=") && !(param[n].fallback = arch_parse_expr(p)))
+        if (llm_arch_accept(p, "=") && !(param[n].fallback = llm_arch_parse_expr(p)))
             return false;
         if (n > 0 && param[n - 1].fallback && !param[n].fallback)
-            return arch_parse_fail_at(p, GGL_FORMAT, t.place,
+            return llm_arch_parse_fail_at(p, GGL_FORMAT, t.place,
                                       "parameters without a default stand before those with one");
         n++;
-        if (!arch_is(p, ")") && !arch_expect(p, ",", "or ')' between parameters"))
+        if (!llm_arch_is(p, ")") && !llm_arch_expect(p, ",", "or ')' between parameters"))
             return false;
     }
     p->tok++;
     fn->n_param = n;
-    fn->param = arch_parse_alloc(p, (size_t)n, sizeof *fn->param);
+    fn->param = llm_arch_parse_alloc(p, (size_t)n, sizeof *fn->param);
     if (fn->param)
         memcpy(fn->param, param, (size_t)n * sizeof *param);
     return fn->param != NULL;
 }
 
 static arch_stmt *parse_fn_body(arch_parser *p) {
-    if (!arch_is(p, "="))
+    if (!llm_arch_is(p, "="))
         return parse_block(p, false);
     arch_stmt *s = new_stmt(p, ST_RETURN);
     p->tok++;
     if (s)
-        s->place = arch_token_place(p, p->tok);
-    return s && one_expr(p, s) && arch_end_of_line(p) ? s : NULL;
+        s->place = llm_arch_token_place(p, p->tok);
+    return s && one_expr(p, s) && llm_arch_end_of_line(p) ? s : NULL;
 }
 
 static bool check_fn_name(arch_parser *p, const arch_fn *fn) {
     const char *name = fn->name;
-    if (arch_is_reserved(name) || strcmp(name, "key") == 0 ||
-        arch_find_builtin(name) < FN_BUILTIN_COUNT ||
+    if (llm_arch_is_reserved(name) || strcmp(name, "key") == 0 ||
+        llm_arch_find_builtin(name) < FN_BUILTIN_COUNT ||
         (ggl_op_find(name) < GGL_OP_COUNT && ggl_op_get(ggl_op_find(name)).callable))
-        return arch_parse_fail_at(p, GGL_FORMAT, fn->place,
+        return llm_arch_parse_fail_at(p, GGL_FORMAT, fn->place,
                                   "'%s' is built in: a function needs another name", name);
-    const arch_fn *other = arch_find_fn(p->arch, p->text, name);
+    const arch_fn *other = llm_arch_find_fn(p->arch, p->text, name);
     if (other && other->text == p->text) {
         int line, col;
-        arch_line_col(other->place, &line, &col);
-        return arch_parse_fail_at(p, GGL_FORMAT, fn->place,
+        llm_arch_line_col(other->place, &line, &col);
+        return llm_arch_parse_fail_at(p, GGL_FORMAT, fn->place,
                                   "function '%s' is already there, in line %d", name, line);
     }
     return true;
@@ -523,18 +523,18 @@ static bool check_fn_name(arch_parser *p, const arch_fn *fn) {
 
 /* ("def" | "op") NAME "(" .. ")" ("=" expr | block) */
 static bool parse_fn(arch_parser *p) {
-    arch_fn *fn = arch_parse_alloc(p, 1, sizeof *fn);
+    arch_fn *fn = llm_arch_parse_alloc(p, 1, sizeof *fn);
     if (!fn)
         return false;
     if (p->n_fns++ == ARCH_MAX_NAMES)
-        return arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok),
+        return llm_arch_parse_fail_at(p, GGL_LIMIT, llm_arch_token_place(p, p->tok),
                                   "more than %d functions", ARCH_MAX_NAMES);
-    fn->op = arch_is(p, "op");
+    fn->op = llm_arch_is(p, "op");
     fn->text = p->text;
     p->tok++;
     fn->name = p->tok->str;
-    fn->place = arch_token_place(p, p->tok++);
-    if (!check_fn_name(p, fn) || !arch_expect(p, "(", "after the name of a function"))
+    fn->place = llm_arch_token_place(p, p->tok++);
+    if (!check_fn_name(p, fn) || !llm_arch_expect(p, "(", "after the name of a function"))
         return false;
     p->in_fn = fn->name;
     p->saw_state = false;
@@ -549,24 +549,24 @@ static bool parse_fn(arch_parser *p) {
 
 /* --- the text --------------------------------------------------------------------------------- */
 
-const char **arch_parse_names(arch_parser *p, int *n, arch_place *place) {
+const char **llm_arch_parse_names(arch_parser *p, int *n, arch_place *place) {
     const char *name[ARCH_MAX_ARGS];
     *n = 0;
     do {
         if (*n == ARCH_MAX_ARGS)
-            return arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok),
+            return llm_arch_parse_fail_at(p, GGL_LIMIT, llm_arch_token_place(p, p->tok),
                                       "more than %d names", ARCH_MAX_ARGS);
         if ((p->tok->kind != TOK_NAME && p->tok->kind != TOK_STRING) || p->tok->str[0] == 0)
-            return arch_parse_fail(p, "a name is expected, a word or in quotes");
+            return llm_arch_parse_fail(p, "a name is expected, a word or in quotes");
         if (p->tok->n > ARCH_MAX_NAME)
-            return arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok),
+            return llm_arch_parse_fail_at(p, GGL_LIMIT, llm_arch_token_place(p, p->tok),
                                       "a name has at most 64 characters");
         if (place)
-            place[*n] = arch_token_place(p, p->tok);
+            place[*n] = llm_arch_token_place(p, p->tok);
         name[(*n)++] = p->tok->str;
         p->tok++;
-    } while (arch_accept(p, ","));
-    const char **out = arch_parse_alloc(p, (size_t)*n, sizeof *out);
+    } while (llm_arch_accept(p, ","));
+    const char **out = llm_arch_parse_alloc(p, (size_t)*n, sizeof *out);
     if (out)
         memcpy(out, name, (size_t)*n * sizeof *out);
     return out;
@@ -575,13 +575,13 @@ const char **arch_parse_names(arch_parser *p, int *n, arch_place *place) {
 static bool parse_families(arch_parser *p) {
     llm_arch *a = p->arch;
     arch_place place[ARCH_MAX_ARGS];
-    if (!arch_is(p, "arch") || !(arch_next_is(p, TOK_NAME) || arch_next_is(p, TOK_STRING)))
-        return arch_parse_fail(
+    if (!llm_arch_is(p, "arch") || !(llm_arch_next_is(p, TOK_NAME) || llm_arch_next_is(p, TOK_STRING)))
+        return llm_arch_parse_fail(
             p, "a descriptor begins with 'arch NAME': the value of general.architecture it is for");
     p->tok++;
-    if (!(a->family = arch_parse_names(p, &a->n_family, place)) || !arch_end_of_line(p))
+    if (!(a->family = llm_arch_parse_names(p, &a->n_family, place)) || !llm_arch_end_of_line(p))
         return false;
-    if (!(a->family_place = arch_parse_alloc(p, (size_t)a->n_family, sizeof *place)))
+    if (!(a->family_place = llm_arch_parse_alloc(p, (size_t)a->n_family, sizeof *place)))
         return false;
     memcpy(a->family_place, place, (size_t)a->n_family * sizeof *place);
     return true;
@@ -590,21 +590,21 @@ static bool parse_families(arch_parser *p) {
 static bool parse_header(arch_parser *p) {
     if (!parse_families(p))
         return false;
-    if (!arch_is(p, "language") || !arch_next_is(p, TOK_NUMBER))
-        return arch_parse_fail(
+    if (!llm_arch_is(p, "language") || !llm_arch_next_is(p, TOK_NUMBER))
+        return llm_arch_parse_fail(
             p, "'language %d' is expected: the version that the descriptor is written in",
             LLM_ARCH_LANGUAGE);
     double version = p->tok[1].num;
     if (version < 1 || version != floor(version))
-        return arch_parse_fail_at(p, GGL_FORMAT, arch_token_place(p, p->tok + 1),
+        return llm_arch_parse_fail_at(p, GGL_FORMAT, llm_arch_token_place(p, p->tok + 1),
                                   "versions of the language are 1, 2, ..");
     if (version > LLM_ARCH_LANGUAGE)
-        return arch_parse_fail_at(
-            p, GGL_UNSUPPORTED, arch_token_place(p, p->tok + 1),
+        return llm_arch_parse_fail_at(
+            p, GGL_UNSUPPORTED, llm_arch_token_place(p, p->tok + 1),
             "language %.0f is newer than this engine, which knows language %d", version,
             LLM_ARCH_LANGUAGE);
     p->tok += 2;
-    return arch_end_of_line(p);
+    return llm_arch_end_of_line(p);
 }
 
 static bool parse_top(arch_parser *p) {
@@ -612,15 +612,15 @@ static bool parse_top(arch_parser *p) {
     if (!p->text->prelude && !parse_header(p))
         return false;
     while (p->tok->kind != TOK_END) {
-        if ((arch_is(p, "def") || arch_is(p, "op")) && arch_next_is(p, TOK_NAME)) {
+        if ((llm_arch_is(p, "def") || llm_arch_is(p, "op")) && llm_arch_next_is(p, TOK_NAME)) {
             if (!parse_fn(p))
                 return false;
-        } else if (arch_is(p, "convert") &&
-                   (arch_next_is(p, TOK_NAME) || arch_next_is(p, TOK_STRING))) {
-            if (!arch_parse_convert(p))
+        } else if (llm_arch_is(p, "convert") &&
+                   (llm_arch_next_is(p, TOK_NAME) || llm_arch_next_is(p, TOK_STRING))) {
+            if (!llm_arch_parse_convert(p))
                 return false;
-        } else if (arch_at_fused(p)) {
-            if (!arch_parse_fused(p))
+        } else if (llm_arch_at_fused(p)) {
+            if (!llm_arch_parse_fused(p))
                 return false;
         } else {
             if (!(*end = parse_stmt(p, true)))
@@ -632,13 +632,13 @@ static bool parse_top(arch_parser *p) {
 }
 
 static bool parse_all(arch_parser *p) {
-    return parse_top(p) && arch_resolve_text(p);
+    return parse_top(p) && llm_arch_resolve_text(p);
 }
 
 static ggl_status parse_with(bool (*parse)(arch_parser *p), llm_arch *arch, const arch_text *text, ggl_error *err) {
     arch_parser p = {.arch = arch, .text = text, .arena = &arch->arena, .err = err};
     arch_token *tok;
-    ggl_status s = arch_lex(text, p.arena, &tok, err);
+    ggl_status s = llm_arch_lex(text, p.arena, &tok, err);
     if (s != GGL_OK)
         return s;
     p.tok = tok;
@@ -648,7 +648,7 @@ static ggl_status parse_with(bool (*parse)(arch_parser *p), llm_arch *arch, cons
     return GGL_OK;
 }
 
-ggl_status arch_parse_text(llm_arch *arch, const arch_text *text, ggl_error *err) {
+ggl_status llm_arch_parse_text(llm_arch *arch, const arch_text *text, ggl_error *err) {
     return parse_with(parse_all, arch, text, err);
 }
 
@@ -664,7 +664,7 @@ static int count_lines(const char *text, size_t n) {
     return lines;
 }
 
-ggl_status arch_parse_header(llm_arch **out, const char *text, size_t n, const char *name, ggl_error *err) {
+ggl_status llm_arch_parse_header(llm_arch **out, const char *text, size_t n, const char *name, ggl_error *err) {
     *out = NULL;
     size_t at = arch_begin(text, n); /* of the line that names the families */
     while (at < n && (n - at < 5 || memcmp(text + at, "arch ", 5) != 0)) {
@@ -696,7 +696,7 @@ ggl_status llm_arch_parse(llm_arch **out, const char *text, size_t n, const char
     text += begin;
     n -= begin;
     size_t prelude_n;
-    const char *prelude = arch_prelude_text(&prelude_n);
+    const char *prelude = llm_arch_prelude_text(&prelude_n);
     a->prelude = (arch_text){"prelude.arch", prelude, prelude_n, true};
     a->text = (arch_text){ggl_arena_strndup(&a->arena, name, strlen(name)), NULL, n, false};
     a->text.s = n <= ARCH_MAX_TEXT ? ggl_arena_strndup(&a->arena, text, n)
@@ -704,9 +704,9 @@ ggl_status llm_arch_parse(llm_arch **out, const char *text, size_t n, const char
     ggl_status s =
         a->text.name && a->text.s ? GGL_OK : ggl_fail(err, GGL_NOMEM, "%s: out of memory", name);
     if (s == GGL_OK)
-        s = arch_parse_text(a, &a->prelude, err);
+        s = llm_arch_parse_text(a, &a->prelude, err);
     if (s == GGL_OK)
-        s = arch_parse_text(a, &a->text, err);
+        s = llm_arch_parse_text(a, &a->text, err);
     if (s != GGL_OK) {
         llm_arch_free(a);
         return s;

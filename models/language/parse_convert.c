@@ -5,11 +5,11 @@
 
 static bool parse_arrow(arch_parser *p) {
     const arch_token *t = p->tok;
-    if (arch_is(p, "<") && arch_next_is_symbol(p, "-") && t[1].at == t->at + 1) {
+    if (llm_arch_is(p, "<") && llm_arch_next_is_symbol(p, "-") && t[1].at == t->at + 1) {
         p->tok += 2;
         return true;
     }
-    arch_parse_fail(p, "'<-' is expected: what is written <- what it comes from");
+    llm_arch_parse_fail(p, "'<-' is expected: what is written <- what it comes from");
     return false;
 }
 
@@ -18,25 +18,25 @@ static arch_mapping *parse_ignored(arch_parser *p) {
     arch_mapping *first = NULL, **end = &first;
     p->tok++;
     do {
-        arch_mapping *m = *end = arch_parse_alloc(p, 1, sizeof *m);
+        arch_mapping *m = *end = llm_arch_parse_alloc(p, 1, sizeof *m);
         if (!m)
             return NULL;
         end = &m->next;
-        *m = (arch_mapping){.kind = MAP_IGNORE, .place = arch_token_place(p, p->tok)};
+        *m = (arch_mapping){.kind = MAP_IGNORE, .place = llm_arch_token_place(p, p->tok)};
         if (p->tok->kind == TOK_STRING) {
             m->name = p->tok->str;
             p->tok++;
-        } else if (!arch_is(p, "config") || !arch_next_is_symbol(p, ".")) {
-            return arch_parse_fail(
+        } else if (!llm_arch_is(p, "config") || !llm_arch_next_is_symbol(p, ".")) {
+            return llm_arch_parse_fail(
                 p, "'ignore' takes names of source tensors in quotes, and values config.x");
-        } else if (!(m->expr = arch_parse_expr(p))) {
+        } else if (!(m->expr = llm_arch_parse_expr(p))) {
             return NULL;
         } else if (m->expr->kind != EX_FIELD) {
-            return arch_parse_fail_at(p, GGL_FORMAT, m->expr->place,
+            return llm_arch_parse_fail_at(p, GGL_FORMAT, m->expr->place,
                                       "'ignore' takes values by their names alone: config.x");
         }
-    } while (arch_accept(p, ","));
-    return arch_end_of_line(p) ? first : NULL;
+    } while (llm_arch_accept(p, ","));
+    return llm_arch_end_of_line(p) ? first : NULL;
 }
 
 /* "use" NAME: the lines of the prelude's section of that name. */
@@ -47,9 +47,9 @@ static arch_mapping *parse_use(arch_parser *p) {
     while (c && strcmp(c->name[0], name->str) != 0)
         c = c->next;
     if (!c)
-        return arch_parse_fail(p, "the prelude has no lines '%s' to use", name->str);
+        return llm_arch_parse_fail(p, "the prelude has no lines '%s' to use", name->str);
     for (const arch_mapping *m = c->map; m; m = m->next) {
-        arch_mapping *copy = *end = arch_parse_alloc(p, 1, sizeof *copy);
+        arch_mapping *copy = *end = llm_arch_parse_alloc(p, 1, sizeof *copy);
         if (!copy)
             return NULL;
         *copy = *m;
@@ -57,7 +57,7 @@ static arch_mapping *parse_use(arch_parser *p) {
         end = &copy->next;
     }
     p->tok++;
-    return arch_end_of_line(p) ? first : NULL;
+    return llm_arch_end_of_line(p) ? first : NULL;
 }
 
 /* "prefix" STRING "??" STRING ..: a line for each of the later ones */
@@ -65,13 +65,13 @@ static arch_mapping *parse_prefix(arch_parser *p) {
     arch_mapping *first = NULL, **end = &first;
     const char *name = p->tok[1].str;
     p->tok += 2;
-    while (arch_accept(p, "?\?")) {
-        arch_mapping *m = *end = arch_parse_alloc(p, 1, sizeof *m);
+    while (llm_arch_accept(p, "?\?")) {
+        arch_mapping *m = *end = llm_arch_parse_alloc(p, 1, sizeof *m);
         if (!m)
             return NULL;
         end = &m->next;
         *m = (arch_mapping){.kind = MAP_PREFIX,
-                            .place = arch_token_place(p, p->tok),
+                            .place = llm_arch_token_place(p, p->tok),
                             .name = name,
                             .other = p->tok->str};
         if (p->tok->kind != TOK_STRING)
@@ -79,96 +79,96 @@ static arch_mapping *parse_prefix(arch_parser *p) {
         p->tok++;
     }
     if (!first || p->tok[-1].kind != TOK_STRING)
-        return arch_parse_fail(
+        return llm_arch_parse_fail(
             p,
             "'prefix' takes beginnings of names: prefix \"model.\" ?\? \"language_model.model.\"");
-    return arch_end_of_line(p) ? first : NULL;
+    return llm_arch_end_of_line(p) ? first : NULL;
 }
 
 /* "within" config.x */
 static arch_mapping *parse_within(arch_parser *p, arch_mapping *m) {
     m->kind = MAP_WITHIN;
     p->tok++;
-    if (!(m->expr = arch_parse_expr(p)))
+    if (!(m->expr = llm_arch_parse_expr(p)))
         return NULL;
     if (m->expr->kind != EX_FIELD)
-        return arch_parse_fail_at(p, GGL_FORMAT, m->expr->place,
+        return llm_arch_parse_fail_at(p, GGL_FORMAT, m->expr->place,
                                   "'within' takes an object of config.json: config.x");
-    return arch_end_of_line(p) ? m : NULL;
+    return llm_arch_end_of_line(p) ? m : NULL;
 }
 
 /* "require" or "note" expr "," STRING */
 static arch_mapping *parse_condition(arch_parser *p, arch_mapping *m, arch_map_kind kind) {
     m->kind = kind;
-    if (!(m->require = arch_parse_require(p)))
+    if (!(m->require = llm_arch_parse_require(p)))
         return NULL;
     m->expr = m->require->expr[0];
     if (kind == MAP_NOTE && !m->require->string)
-        return arch_parse_fail_at(p, GGL_FORMAT, m->place,
+        return llm_arch_parse_fail_at(p, GGL_FORMAT, m->place,
                                   "a 'note' has a text: note condition, \"text\"");
     return m;
 }
 
 /* KEY | "key" "(" STRING ")" | NAME | NAME ".bias" */
 static bool parse_made(arch_parser *p, arch_mapping *m) {
-    if (arch_is(p, "key") && arch_next_is_symbol(p, "(")) {
-        const arch_expr *e = arch_parse_atom(p);
+    if (llm_arch_is(p, "key") && llm_arch_next_is_symbol(p, "(")) {
+        const arch_expr *e = llm_arch_parse_atom(p);
         m->kind = MAP_KEY;
         m->name = e ? e->name : NULL;
         m->whole = true;
         return e != NULL;
     }
     if (p->tok->kind != TOK_NAME && p->tok->kind != TOK_KEY)
-        return arch_parse_fail(
+        return llm_arch_parse_fail(
             p, "a key, a weight's name, 'require', 'note', 'ignore', 'use', 'within' or 'prefix' "
                "is expected");
     m->kind = p->tok->kind == TOK_KEY        ? MAP_KEY
               : strcmp(m->name, "arch") == 0 ? MAP_ARCH
                                              : MAP_WEIGHT;
     p->tok++;
-    if (m->kind != MAP_WEIGHT || !arch_accept(p, "."))
+    if (m->kind != MAP_WEIGHT || !llm_arch_accept(p, "."))
         return true;
     m->bias = true;
-    if (!arch_is(p, "bias"))
-        return arch_parse_fail(p, "'bias' is expected after the weight's name and '.'");
+    if (!llm_arch_is(p, "bias"))
+        return llm_arch_parse_fail(p, "'bias' is expected after the weight's name and '.'");
     p->tok++;
     return true;
 }
 
 /* what "<-" expr | "require" .. | "note" .. | "ignore" .. | "use" NAME | "within" config.x | "prefix" .. */
 static arch_mapping *parse_mapping(arch_parser *p) {
-    const bool name_next = !arch_next_is_symbol(p, "<") && !arch_next_is_symbol(p, ".");
-    if (arch_is(p, "ignore") && name_next)
+    const bool name_next = !llm_arch_next_is_symbol(p, "<") && !llm_arch_next_is_symbol(p, ".");
+    if (llm_arch_is(p, "ignore") && name_next)
         return parse_ignored(p);
-    if (arch_is(p, "use") && arch_next_is(p, TOK_NAME))
+    if (llm_arch_is(p, "use") && llm_arch_next_is(p, TOK_NAME))
         return parse_use(p);
-    if (arch_is(p, "prefix") && arch_next_is(p, TOK_STRING))
+    if (llm_arch_is(p, "prefix") && llm_arch_next_is(p, TOK_STRING))
         return parse_prefix(p);
-    arch_mapping *m = arch_parse_alloc(p, 1, sizeof *m);
+    arch_mapping *m = llm_arch_parse_alloc(p, 1, sizeof *m);
     if (!m)
         return NULL;
-    m->place = arch_token_place(p, p->tok);
+    m->place = llm_arch_token_place(p, p->tok);
     m->name = p->tok->str;
-    if (arch_is(p, "require") || (arch_is(p, "note") && name_next))
-        return parse_condition(p, m, arch_is(p, "require") ? MAP_REQUIRE : MAP_NOTE);
-    if (arch_is(p, "within") && name_next)
+    if (llm_arch_is(p, "require") || (llm_arch_is(p, "note") && name_next))
+        return parse_condition(p, m, llm_arch_is(p, "require") ? MAP_REQUIRE : MAP_NOTE);
+    if (llm_arch_is(p, "within") && name_next)
         return parse_within(p, m);
-    return parse_made(p, m) && parse_arrow(p) && (m->expr = arch_parse_expr(p)) &&
-                   arch_end_of_line(p)
+    return parse_made(p, m) && parse_arrow(p) && (m->expr = llm_arch_parse_expr(p)) &&
+                   llm_arch_end_of_line(p)
                ? m
                : NULL;
 }
 
-bool arch_parse_convert(arch_parser *p) {
-    arch_convert *c = arch_parse_alloc(p, 1, sizeof *c);
+bool llm_arch_parse_convert(arch_parser *p) {
+    arch_convert *c = llm_arch_parse_alloc(p, 1, sizeof *c);
     if (!c)
         return false;
-    c->place = arch_token_place(p, p->tok++);
-    if (!(c->name = arch_parse_names(p, &c->n_name, NULL)) ||
-        !arch_expect(p, ":", "after the names of a convert section"))
+    c->place = llm_arch_token_place(p, p->tok++);
+    if (!(c->name = llm_arch_parse_names(p, &c->n_name, NULL)) ||
+        !llm_arch_expect(p, ":", "after the names of a convert section"))
         return false;
     if (p->tok->kind != TOK_NEWLINE || p->tok[1].kind != TOK_INDENT)
-        return arch_parse_fail(p, "an indented block is expected after ':'");
+        return llm_arch_parse_fail(p, "an indented block is expected after ':'");
     p->tok += 2;
     p->in_convert = true;
     arch_mapping **end = &c->map;

@@ -43,7 +43,7 @@ static arch_expr *parse_level(arch_parser *p, int level);
 static bool enter(arch_parser *p) {
     if (p->depth >= 4 * ARCH_MAX_NESTING) { /* one bracket or operator takes up to two of these;
                                                trees are limited below */
-        arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok), "nested too deep");
+        llm_arch_parse_fail_at(p, GGL_LIMIT, llm_arch_token_place(p, p->tok), "nested too deep");
         return false;
     }
     p->depth++;
@@ -51,7 +51,7 @@ static bool enter(arch_parser *p) {
 }
 
 static arch_expr *new_expr(arch_parser *p, arch_expr_kind kind, arch_place mark) {
-    arch_expr *e = arch_parse_alloc(p, 1, sizeof *e);
+    arch_expr *e = llm_arch_parse_alloc(p, 1, sizeof *e);
     if (e) {
         e->kind = kind;
         e->place = e->mark = mark;
@@ -74,7 +74,7 @@ static arch_expr *finish(arch_parser *p, arch_expr *e, arch_place begin) {
         if (e->arg[k].value->depth >= e->depth)
             e->depth = e->arg[k].value->depth + 1;
     if (e->depth > ARCH_MAX_NESTING)
-        return arch_parse_fail_at(p, GGL_LIMIT, e->mark,
+        return llm_arch_parse_fail_at(p, GGL_LIMIT, e->mark,
                                   "this expression is more than %d operations deep",
                                   ARCH_MAX_NESTING);
     return e;
@@ -87,11 +87,11 @@ static bool parse_args(arch_parser *p, arch_expr *e, const char *end, bool names
     arch_arg arg[ARCH_MAX_ARGS];
     int n = 0;
     bool named = false;
-    while (!arch_is(p, end)) {
+    while (!llm_arch_is(p, end)) {
         if (n == ARCH_MAX_ARGS)
-            return arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok),
+            return llm_arch_parse_fail_at(p, GGL_LIMIT, llm_arch_token_place(p, p->tok),
                                       "more than %d of them", ARCH_MAX_ARGS);
-        arg[n] = (arch_arg){.place = arch_token_place(p, p->tok)};
+        arg[n] = (arch_arg){.place = llm_arch_token_place(p, p->tok)};
         bool is_name = names && p->tok->kind == TOK_NAME && p->tok[1].kind == TOK_SYMBOL &&
                        strcmp(p->tok[1].str, "=") == 0;
         if (is_name) {
@@ -99,20 +99,20 @@ static bool parse_args(arch_parser *p, arch_expr *e, const char *end, bool names
             p->tok += 2;
             named = true;
         } else if (named) {
-            return arch_parse_fail(p, "arguments without a name stand before those with one");
+            return llm_arch_parse_fail(p, "arguments without a name stand before those with one");
         }
-        arg[n].value = arch_parse_expr(p);
+        arg[n].value = llm_arch_parse_expr(p);
         if (!arg[n].value)
             return false;
         n++;
-        if (!arch_is(p, end) &&
-            !arch_expect(p, ",",
+        if (!llm_arch_is(p, end) &&
+            !llm_arch_expect(p, ",",
                          end[0] == ')' ? "or ')' between arguments" : "or ']' between elements"))
             return false;
     }
     p->tok++;
     e->n_arg = n;
-    e->arg = arch_parse_alloc(p, (size_t)n, sizeof *e->arg);
+    e->arg = llm_arch_parse_alloc(p, (size_t)n, sizeof *e->arg);
     if (e->arg)
         memcpy(e->arg, arg, (size_t)n * sizeof *arg);
     return e->arg != NULL;
@@ -122,7 +122,7 @@ static bool parse_args(arch_parser *p, arch_expr *e, const char *end, bool names
 static arch_expr *parse_whole_key(arch_parser *p, arch_place begin) {
     p->tok += 2;
     if (p->tok->kind != TOK_STRING)
-        return arch_parse_fail(
+        return llm_arch_parse_fail(
             p, "key(..) takes the key's full name in quotes: key(\"general.name\")");
     arch_expr *e = new_expr(p, EX_KEY, begin);
     if (!e)
@@ -130,28 +130,28 @@ static arch_expr *parse_whole_key(arch_parser *p, arch_place begin) {
     e->name = p->tok->str;
     e->whole = true;
     p->tok++;
-    return arch_expect(p, ")", "after the key's name") ? finish(p, e, begin) : NULL;
+    return llm_arch_expect(p, ")", "after the key's name") ? finish(p, e, begin) : NULL;
 }
 
 static arch_expr *parse_has(arch_parser *p, arch_place begin) {
     p->tok++;
-    if (!arch_expect(p, "(", "after has"))
+    if (!llm_arch_expect(p, "(", "after has"))
         return NULL;
     arch_expr *e = new_expr(p, EX_HAS, begin);
-    if (!e || !(e->a = arch_parse_expr(p)))
+    if (!e || !(e->a = llm_arch_parse_expr(p)))
         return NULL;
-    return arch_expect(p, ")", "after what has(..) asks for") ? finish(p, e, begin) : NULL;
+    return llm_arch_expect(p, ")", "after what has(..) asks for") ? finish(p, e, begin) : NULL;
 }
 
 /* reads(.key), in the table of known keys. */
 static arch_expr *parse_reads(arch_parser *p, arch_place begin) {
     p->tok += 2;
     if (p->tok->kind != TOK_KEY)
-        return arch_parse_fail(p, "reads(..) takes a key: reads(.a.b)");
+        return llm_arch_parse_fail(p, "reads(..) takes a key: reads(.a.b)");
     arch_expr *e = new_expr(p, EX_READS, begin);
-    if (!e || !(e->a = arch_parse_atom(p)))
+    if (!e || !(e->a = llm_arch_parse_atom(p)))
         return NULL;
-    return arch_expect(p, ")", "after the key") ? finish(p, e, begin) : NULL;
+    return llm_arch_expect(p, ")", "after the key") ? finish(p, e, begin) : NULL;
 }
 
 static arch_expr *parse_word(arch_parser *p, arch_place begin) {
@@ -171,8 +171,8 @@ static arch_expr *parse_word(arch_parser *p, arch_place begin) {
         p->tok++;
         return e;
     }
-    if (arch_is_reserved(word))
-        return arch_parse_fail(p, "a value is expected here, not '%s'", word);
+    if (llm_arch_is_reserved(word))
+        return llm_arch_parse_fail(p, "a value is expected here, not '%s'", word);
     arch_expr *e = new_expr(p, called ? EX_CALL : EX_NAME, begin);
     if (!e)
         return NULL;
@@ -183,12 +183,12 @@ static arch_expr *parse_word(arch_parser *p, arch_place begin) {
     p->tok++;
     if (!parse_args(p, e, ")", true) || !finish(p, e, begin))
         return NULL;
-    return arch_resolve_call(p, e) ? e : NULL;
+    return llm_arch_resolve_call(p, e) ? e : NULL;
 }
 
-arch_expr *arch_parse_atom(arch_parser *p) {
+arch_expr *llm_arch_parse_atom(arch_parser *p) {
     const arch_token *t = p->tok;
-    arch_place begin = arch_token_place(p, t);
+    arch_place begin = llm_arch_token_place(p, t);
     char buf[96];
     if (t->kind == TOK_NAME)
         return parse_word(p, begin);
@@ -205,46 +205,46 @@ arch_expr *arch_parse_atom(arch_parser *p) {
         p->tok++;
         return e;
     }
-    if (arch_accept(p, "(")) {
-        arch_expr *e = arch_parse_expr(p);
-        if (!e || !arch_expect(p, ")", "to close '('"))
+    if (llm_arch_accept(p, "(")) {
+        arch_expr *e = llm_arch_parse_expr(p);
+        if (!e || !llm_arch_expect(p, ")", "to close '('"))
             return NULL;
         e->in_brackets = true;
         e->place = begin; /* so that a quotation has its brackets */
         e->place.n = p->tok[-1].at + p->tok[-1].n - begin.at;
         return e;
     }
-    if (arch_accept(p, "[")) {
+    if (llm_arch_accept(p, "[")) {
         arch_expr *e = new_expr(p, EX_LIST, begin);
         return e && parse_args(p, e, "]", false) ? finish(p, e, begin) : NULL;
     }
-    return arch_parse_fail(p, "a value is expected here, not %s",
-                           arch_describe(t, buf, sizeof buf));
+    return llm_arch_parse_fail(p, "a value is expected here, not %s",
+                           llm_arch_describe(t, buf, sizeof buf));
 }
 
 static arch_expr *parse_postfix(arch_parser *p) {
-    arch_place begin = arch_token_place(p, p->tok);
-    arch_expr *e = arch_parse_atom(p);
-    while (e && (arch_is(p, "[") || arch_is(p, "."))) {
-        bool index = arch_is(p, "[");
-        arch_expr *f = new_expr(p, index ? EX_INDEX : EX_BIAS, arch_token_place(p, p->tok));
+    arch_place begin = llm_arch_token_place(p, p->tok);
+    arch_expr *e = llm_arch_parse_atom(p);
+    while (e && (llm_arch_is(p, "[") || llm_arch_is(p, "."))) {
+        bool index = llm_arch_is(p, "[");
+        arch_expr *f = new_expr(p, index ? EX_INDEX : EX_BIAS, llm_arch_token_place(p, p->tok));
         if (!f)
             return NULL;
         f->a = e;
         p->tok++;
         if (index) {
-            if (!(f->b = arch_parse_expr(p)) || !arch_expect(p, "]", "after the index"))
+            if (!(f->b = llm_arch_parse_expr(p)) || !llm_arch_expect(p, "]", "after the index"))
                 return NULL;
         } else {
             if (p->tok->kind != TOK_NAME)
-                return arch_parse_fail(p, "a name is expected after '.'");
+                return llm_arch_parse_fail(p, "a name is expected after '.'");
             f->name = p->tok->str;
             if (p->in_convert)
                 f->kind = EX_FIELD;
             else if (strcmp(f->name, "bias") != 0)
-                return arch_parse_fail(p, "values have no part '%s', weights have '.bias'",
+                return llm_arch_parse_fail(p, "values have no part '%s', weights have '.bias'",
                                        f->name);
-            f->mark = arch_token_place(p, p->tok++);
+            f->mark = llm_arch_token_place(p, p->tok++);
         }
         e = finish(p, f, begin);
     }
@@ -263,7 +263,7 @@ static const infix *next_infix(const arch_parser *p) {
 }
 
 static arch_expr *parse_prefix(arch_parser *p, arch_expr_kind kind, int level) {
-    arch_place begin = arch_token_place(p, p->tok);
+    arch_place begin = llm_arch_token_place(p, p->tok);
     arch_expr *e = new_expr(p, kind, begin);
     p->tok++;
     if (!e || !(e->a = parse_level(p, level)))
@@ -272,9 +272,9 @@ static arch_expr *parse_prefix(arch_parser *p, arch_expr_kind kind, int level) {
 }
 
 static arch_expr *parse_operand(arch_parser *p) {
-    if (arch_is(p, "-"))
+    if (llm_arch_is(p, "-"))
         return parse_prefix(p, EX_NEG, LEVEL_NEG);
-    if (arch_is(p, "not"))
+    if (llm_arch_is(p, "not"))
         return parse_prefix(p, EX_NOT, LEVEL_NOT);
     return parse_postfix(p);
 }
@@ -283,15 +283,15 @@ static arch_expr *parse_operand(arch_parser *p) {
 static arch_expr *parse_level(arch_parser *p, int level) {
     if (!enter(p))
         return NULL;
-    arch_place begin = arch_token_place(p, p->tok);
+    arch_place begin = llm_arch_token_place(p, p->tok);
     arch_expr *e = parse_operand(p);
     const infix *op, *last = NULL;
     while (e && (op = next_infix(p)) && op->level >= level) {
         if (last && last->assoc == NONE && last->level == op->level) {
-            e = arch_parse_fail(p, "comparisons do not chain: write a < b and b < c");
+            e = llm_arch_parse_fail(p, "comparisons do not chain: write a < b and b < c");
             break;
         }
-        arch_expr *f = new_expr(p, op->kind, arch_token_place(p, p->tok));
+        arch_expr *f = new_expr(p, op->kind, llm_arch_token_place(p, p->tok));
         if (!f) {
             e = NULL;
             break;
@@ -309,43 +309,43 @@ static arch_expr *parse_level(arch_parser *p, int level) {
 }
 
 /* or ["if" or "else" expr] */
-arch_expr *arch_parse_expr(arch_parser *p) {
-    arch_place begin = arch_token_place(p, p->tok);
+arch_expr *llm_arch_parse_expr(arch_parser *p) {
+    arch_place begin = llm_arch_token_place(p, p->tok);
     arch_expr *value = parse_level(p, LEVEL_OR);
-    if (!value || !arch_is(p, "if"))
+    if (!value || !llm_arch_is(p, "if"))
         return value;
     if (!enter(p))
         return NULL;
-    arch_expr *e = new_expr(p, EX_IF, arch_token_place(p, p->tok));
+    arch_expr *e = new_expr(p, EX_IF, llm_arch_token_place(p, p->tok));
     p->tok++;
     if (!e || !(e->c = parse_level(p, LEVEL_OR)))
         return NULL;
     e->a = value;
-    if (!arch_accept(p, "else"))
-        return arch_parse_fail(p, "'else' is expected: an inline 'if' has two arms");
-    e->b = arch_parse_expr(p);
+    if (!llm_arch_accept(p, "else"))
+        return llm_arch_parse_fail(p, "'else' is expected: an inline 'if' has two arms");
+    e->b = llm_arch_parse_expr(p);
     p->depth--;
     return e->b ? finish(p, e, begin) : NULL;
 }
 
-arch_expr **arch_parse_exprs(arch_parser *p, int *n) {
+arch_expr **llm_arch_parse_exprs(arch_parser *p, int *n) {
     arch_expr *list[ARCH_MAX_ARGS];
     *n = 0;
     do {
         if (*n == ARCH_MAX_ARGS)
-            return arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok),
+            return llm_arch_parse_fail_at(p, GGL_LIMIT, llm_arch_token_place(p, p->tok),
                                       "more than %d of them", ARCH_MAX_ARGS);
-        list[*n] = arch_parse_expr(p);
+        list[*n] = llm_arch_parse_expr(p);
         if (!list[(*n)++])
             return NULL;
-    } while (arch_accept(p, ","));
-    arch_expr **out = arch_parse_alloc(p, (size_t)*n, sizeof *out);
+    } while (llm_arch_accept(p, ","));
+    arch_expr **out = llm_arch_parse_alloc(p, (size_t)*n, sizeof *out);
     if (out)
         memcpy(out, list, (size_t)*n * sizeof *out);
     return out;
 }
 
-bool arch_next_term(const char **s, const char *end, ggl_str *term) {
+bool llm_arch_next_term(const char **s, const char *end, ggl_str *term) {
     if (*s > end)
         return false;
     const char *to = *s, *from = *s;

@@ -4,7 +4,7 @@
 
 #include "language.h"
 
-bool arch_at_fused(const arch_parser *p) {
+bool llm_arch_at_fused(const arch_parser *p) {
     const arch_token *t = p->tok;
     while (t->kind == TOK_NAME && t[1].kind == TOK_SYMBOL && strcmp(t[1].str, ",") == 0)
         t += 2;
@@ -24,20 +24,20 @@ static bool parse_parts(arch_parser *p, arch_fused *f) {
     arch_place place[ARCH_MAX_ARGS];
     int n = 0;
     do {
-        const arch_place here = arch_token_place(p, p->tok);
+        const arch_place here = llm_arch_token_place(p, p->tok);
         if (n == ARCH_MAX_ARGS)
-            return arch_parse_fail_at(p, GGL_LIMIT, here, "more than %d names", ARCH_MAX_ARGS);
-        if (arch_is_reserved(p->tok->str))
-            return arch_parse_fail(p, "a weight's name is expected, not '%s'", p->tok->str);
+            return llm_arch_parse_fail_at(p, GGL_LIMIT, here, "more than %d names", ARCH_MAX_ARGS);
+        if (llm_arch_is_reserved(p->tok->str))
+            return llm_arch_parse_fail(p, "a weight's name is expected, not '%s'", p->tok->str);
         for (int k = 0; k < n; k++)
             if (strcmp(part[k], p->tok->str) == 0)
-                return arch_parse_fail(p, "'%s' twice in one tensor", p->tok->str);
+                return llm_arch_parse_fail(p, "'%s' twice in one tensor", p->tok->str);
         place[n] = here;
         part[n++] = p->tok++->str;
-    } while (arch_accept(p, ","));
+    } while (llm_arch_accept(p, ","));
     f->n_part = n;
-    f->part = arch_parse_alloc(p, (size_t)n, sizeof *f->part);
-    f->part_place = arch_parse_alloc(p, (size_t)n, sizeof *f->part_place);
+    f->part = llm_arch_parse_alloc(p, (size_t)n, sizeof *f->part);
+    f->part_place = llm_arch_parse_alloc(p, (size_t)n, sizeof *f->part_place);
     if (!f->part || !f->part_place)
         return false;
     memcpy(f->part, part, (size_t)n * sizeof *part);
@@ -45,39 +45,39 @@ static bool parse_parts(arch_parser *p, arch_fused *f) {
     return true;
 }
 
-bool arch_parse_fused(arch_parser *p) {
-    arch_fused *f = arch_parse_alloc(p, 1, sizeof *f);
+bool llm_arch_parse_fused(arch_parser *p) {
+    arch_fused *f = llm_arch_parse_alloc(p, 1, sizeof *f);
     int n = 0;
     for (const arch_fused *x = p->arch->fused; x; x = x->next)
         n += x->place.text == p->text;
     if (n == ARCH_MAX_ARGS)
-        return arch_parse_fail_at(p, GGL_LIMIT, arch_token_place(p, p->tok),
+        return llm_arch_parse_fail_at(p, GGL_LIMIT, llm_arch_token_place(p, p->tok),
                                   "more than %d lines of this kind", ARCH_MAX_ARGS);
     const arch_token *first = p->tok;
     if (!f || !parse_parts(p, f))
         return false;
     if (f->n_part == 1)
-        return arch_parse_fail_at(p, GGL_FORMAT, f->part_place[0],
+        return llm_arch_parse_fail_at(p, GGL_FORMAT, f->part_place[0],
                                   "several names stand before 'from': a weight that is all of a "
                                   "tensor says so itself, NAME "
                                   "[shape] from \"full.name\"");
     p->tok++;
     if (p->tok->kind != TOK_STRING)
-        return arch_parse_fail_at(
-            p, GGL_FORMAT, arch_token_place(p, p->tok - 1),
+        return llm_arch_parse_fail_at(
+            p, GGL_FORMAT, llm_arch_token_place(p, p->tok - 1),
             "the tensor that holds them stands in quotes: a, b from \"NAME\"");
     f->whole = p->tok->str;
     f->place = (arch_place){p->text, first->at, p->tok->at + p->tok->n - first->at};
     if (!is_stem(f->whole))
-        return arch_parse_fail(
+        return llm_arch_parse_fail(
             p,
             "the tensor's name stands here as a weight's does, without 'blk.{l}.' and '.weight'");
     for (int k = 0; k < f->n_part; k++)
         if (strcmp(f->part[k], f->whole) == 0)
-            return arch_parse_fail_at(p, GGL_FORMAT, f->part_place[k],
+            return llm_arch_parse_fail_at(p, GGL_FORMAT, f->part_place[k],
                                       "'%s' cannot be a part of itself", f->whole);
     p->tok++;
     f->next = p->arch->fused; /* the descriptor's lines come before the prelude's */
     p->arch->fused = f;
-    return arch_end_of_line(p);
+    return llm_arch_end_of_line(p);
 }

@@ -6,37 +6,37 @@
 
 #include "language.h"
 
-const char *const arch_predefined[SLOT_FIRST_FREE] = {"token", "pos", "n_ctx", "n_vocab",
+const char *const llm_arch_predefined[SLOT_FIRST_FREE] = {"token", "pos", "n_ctx", "n_vocab",
                                                       "arch",  "pi",  "inf"};
 
 /* --- walking ---------------------------------------------------------------------------------- */
 
-void arch_walk_expr(arch_expr *e, void (*visit)(void *, arch_expr *), void *ctx) {
+void llm_arch_walk_expr(arch_expr *e, void (*visit)(void *, arch_expr *), void *ctx) {
     if (!e)
         return;
     visit(ctx, e);
-    arch_walk_expr(e->a, visit, ctx);
-    arch_walk_expr(e->b, visit, ctx);
-    arch_walk_expr(e->c, visit, ctx);
+    llm_arch_walk_expr(e->a, visit, ctx);
+    llm_arch_walk_expr(e->b, visit, ctx);
+    llm_arch_walk_expr(e->c, visit, ctx);
     for (int k = 0; k < e->n_arg; k++)
-        arch_walk_expr(e->arg[k].value, visit, ctx);
+        llm_arch_walk_expr(e->arg[k].value, visit, ctx);
 }
 
-void arch_walk_stmts(arch_stmt *s, void (*visit)(void *, arch_expr *), void *ctx) {
+void llm_arch_walk_stmts(arch_stmt *s, void (*visit)(void *, arch_expr *), void *ctx) {
     for (; s; s = s->next) {
         for (int k = 0; k < s->n_expr; k++)
-            arch_walk_expr(s->expr[k], visit, ctx);
-        arch_walk_expr(s->other, visit, ctx);
+            llm_arch_walk_expr(s->expr[k], visit, ctx);
+        llm_arch_walk_expr(s->other, visit, ctx);
         for (int k = 0; k < s->n_arm; k++) {
-            arch_walk_expr(s->arm[k].cond, visit, ctx);
-            arch_walk_stmts(s->arm[k].body, visit, ctx);
+            llm_arch_walk_expr(s->arm[k].cond, visit, ctx);
+            llm_arch_walk_stmts(s->arm[k].body, visit, ctx);
         }
     }
 }
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
-const arch_fn *arch_find_fn(const llm_arch *a, const arch_text *text, const char *name) {
+const arch_fn *llm_arch_find_fn(const llm_arch *a, const arch_text *text, const char *name) {
     for (int k = text->prelude; k < 2; k++)
         for (const arch_fn *f = k ? a->prelude_fn : a->fn; f; f = f->next)
             if (strcmp(f->name, name) == 0)
@@ -49,12 +49,12 @@ static const char *number_text(double x, char *buf, size_t size) {
     return buf;
 }
 
-const char *arch_fn_signature(const arch_fn *fn, char *buf, size_t size) {
+const char *llm_arch_fn_signature(const arch_fn *fn, char *buf, size_t size) {
     size_t n = (size_t)snprintf(buf, size, "%s(", fn->name);
     for (int k = 0; k < fn->n_param && n < size; k++) {
         char fallback[48] = "";
         if (fn->param[k].fallback)
-            arch_quote(fn->param[k].fallback->place, fallback, sizeof fallback);
+            llm_arch_quote(fn->param[k].fallback->place, fallback, sizeof fallback);
         n += (size_t)snprintf(buf + n, size - n, "%s%s%s%s", k ? ", " : "", fn->param[k].name,
                               fallback[0] ? " = " : "", fallback);
     }
@@ -63,7 +63,7 @@ const char *arch_fn_signature(const arch_fn *fn, char *buf, size_t size) {
     return buf;
 }
 
-const char *arch_sig_text(const arch_sig *s, char *buf, size_t size) {
+const char *llm_arch_sig_text(const arch_sig *s, char *buf, size_t size) {
     size_t n = (size_t)snprintf(buf, size, "%s(", s->name);
     for (int k = 0; k < s->n_param && n < size; k++) {
         const arch_sig_param *p = &s->param[k];
@@ -105,7 +105,7 @@ static bool resolve_conversion(arch_parser *p, arch_expr *e, bool *found) {
         const bool named = n < e->n_arg,
                    dim = n + 1 == e->n_arg && strcmp(e->arg[n].name, "dim") == 0;
         if (named && !(dim && conversions[k].dim))
-            return arch_parse_fail_at(p, GGL_FORMAT, e->arg[n].place,
+            return llm_arch_parse_fail_at(p, GGL_FORMAT, e->arg[n].place,
                                       "%s in a conversion has no argument '%s'", e->name,
                                       e->arg[n].name);
         const bool of_three = conversions[k].max == 3 && conversions[k].min == 1;
@@ -114,7 +114,7 @@ static bool resolve_conversion(arch_parser *p, arch_expr *e, bool *found) {
         else if (conversions[k].max > conversions[k].min)
             snprintf(most, sizeof most, " to %d", conversions[k].max);
         if (n < conversions[k].min || n > conversions[k].max || (of_three && n == 2))
-            return arch_parse_fail_at(
+            return llm_arch_parse_fail_at(
                 p, GGL_FORMAT, e->mark, "%s in a conversion takes %d%s argument%s, not %d", e->name,
                 conversions[k].min, most, conversions[k].min == 1 && !most[0] ? "" : "s", n);
         return true;
@@ -125,11 +125,11 @@ static bool resolve_conversion(arch_parser *p, arch_expr *e, bool *found) {
 static bool unknown_function(arch_parser *p, const arch_expr *e) {
     char sig[420] = "";
     if (p->in_fn && strcmp(p->in_fn, e->name) == 0)
-        return arch_parse_fail_at(p, GGL_FORMAT, e->mark,
+        return llm_arch_parse_fail_at(p, GGL_FORMAT, e->mark,
                                   "'%s' calls itself: there is no recursion", e->name);
-    const char *meant = arch_meant_function(p->arch, p->text, e->name, sig, sizeof sig);
+    const char *meant = llm_arch_meant_function(p->arch, p->text, e->name, sig, sizeof sig);
     if (meant)
-        return arch_parse_fail_at(p, GGL_FORMAT, e->mark, "unknown function '%s'; %s", e->name,
+        return llm_arch_parse_fail_at(p, GGL_FORMAT, e->mark, "unknown function '%s'; %s", e->name,
                                   meant);
     llm_nearest near = llm_nearest_to(e->name);
     for (const arch_fn *f = p->arch->fn; f; f = f->next)
@@ -137,13 +137,13 @@ static bool unknown_function(arch_parser *p, const arch_expr *e) {
     for (const arch_fn *f = p->arch->prelude_fn; f; f = f->next)
         llm_nearest_try(&near, f->name, SIZE_MAX);
     const char *name;
-    for (int k = 0; (name = arch_primitive_name(k)); k++)
+    for (int k = 0; (name = llm_arch_primitive_name(k)); k++)
         llm_nearest_try(&near, name, SIZE_MAX);
     if (!near.best)
-        return arch_parse_fail_at(p, GGL_FORMAT, e->mark,
+        return llm_arch_parse_fail_at(p, GGL_FORMAT, e->mark,
                                   "unknown function '%s': none of that name stands above", e->name);
-    arch_signature(p->arch, p->text, near.best, sig, sizeof sig);
-    return arch_parse_fail_at(p, GGL_FORMAT, e->mark, "unknown function '%s'; did you mean %s?",
+    llm_arch_signature(p->arch, p->text, near.best, sig, sizeof sig);
+    return llm_arch_parse_fail_at(p, GGL_FORMAT, e->mark, "unknown function '%s'; did you mean %s?",
                               e->name, sig);
 }
 
@@ -152,7 +152,7 @@ static bool check_fn_args(arch_parser *p, const arch_expr *e) {
     const arch_fn *fn = e->fn;
     bool given[ARCH_MAX_ARGS] = {false};
     char sig[256];
-    arch_fn_signature(fn, sig, sizeof sig);
+    llm_arch_fn_signature(fn, sig, sizeof sig);
     for (int k = 0; k < e->n_arg; k++) {
         int i = k;
         if (e->arg[k].name) {
@@ -160,22 +160,22 @@ static bool check_fn_args(arch_parser *p, const arch_expr *e) {
             for (i = 0; i < fn->n_param && strcmp(fn->param[i].name, e->arg[k].name) != 0; i++)
                 llm_nearest_try(&near, fn->param[i].name, SIZE_MAX);
             if (i == fn->n_param)
-                return arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].place,
+                return llm_arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].place,
                                           "%s has no argument '%s'%s%s%s", sig, e->arg[k].name,
                                           near.best ? "; did you mean '" : "",
                                           near.best ? near.best : "", near.best ? "'?" : "");
         }
         if (i >= fn->n_param)
-            return arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].value->place,
+            return llm_arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].value->place,
                                       "too many arguments for %s", sig);
         if (given[i])
-            return arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].place, "argument '%s' twice",
+            return llm_arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].place, "argument '%s' twice",
                                       e->arg[k].name);
         given[i] = true;
     }
     for (int i = 0; i < fn->n_param; i++)
         if (!given[i] && !fn->param[i].fallback)
-            return arch_parse_fail_at(p, GGL_FORMAT, e->mark, "argument '%s' of %s is missing",
+            return llm_arch_parse_fail_at(p, GGL_FORMAT, e->mark, "argument '%s' of %s is missing",
                                       fn->param[i].name, sig);
     return true;
 }
@@ -183,7 +183,7 @@ static bool check_fn_args(arch_parser *p, const arch_expr *e) {
 static bool check_sig_args(arch_parser *p, const arch_expr *e, const arch_sig *s) {
     bool given[ARCH_MAX_SIG] = {false};
     char text[256];
-    arch_sig_text(s, text, sizeof text);
+    llm_arch_sig_text(s, text, sizeof text);
     int at = 0; /* the parameter that the next positional argument is for */
     for (int k = 0; k < e->n_arg; k++) {
         int i = at;
@@ -193,13 +193,13 @@ static bool check_sig_args(arch_parser *p, const arch_expr *e, const arch_sig *s
                  i++)
                 ;
             if (i == s->n_param)
-                return arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].place, "%s has no argument '%s'",
+                return llm_arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].place, "%s has no argument '%s'",
                                           text, e->arg[k].name);
             if (given[i])
-                return arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].place, "argument '%s' twice",
+                return llm_arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].place, "argument '%s' twice",
                                           e->arg[k].name);
         } else if (i >= s->n_param) {
-            return arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].value->place,
+            return llm_arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].value->place,
                                       "too many arguments for %s", text);
         } else {
             at += !s->param[i].variadic;
@@ -208,32 +208,32 @@ static bool check_sig_args(arch_parser *p, const arch_expr *e, const arch_sig *s
     }
     for (int i = 0; i < s->n_param; i++)
         if (!given[i] && !s->param[i].optional)
-            return arch_parse_fail_at(p, GGL_FORMAT, e->mark, "argument '%s' of %s is missing",
+            return llm_arch_parse_fail_at(p, GGL_FORMAT, e->mark, "argument '%s' of %s is missing",
                                       s->param[i].name, text);
     return true;
 }
 
-bool arch_resolve_call(arch_parser *p, arch_expr *e) {
+bool llm_arch_resolve_call(arch_parser *p, arch_expr *e) {
     bool found = false;
     if (p->in_convert && (!resolve_conversion(p, e, &found) || found))
         return found && p->status == GGL_OK;
-    int builtin = arch_find_builtin(e->name);
+    int builtin = llm_arch_find_builtin(e->name);
     ggl_op op = ggl_op_find(e->name);
     if (builtin < FN_BUILTIN_COUNT) {
-        arch_sig s = arch_sig_of_builtin(builtin);
+        arch_sig s = llm_arch_sig_of_builtin(builtin);
         e->callee = CALL_BUILTIN;
         e->builtin = builtin;
         return check_sig_args(p, e, &s);
     }
     if (op < GGL_OP_COUNT && ggl_op_get(op).callable) {
-        arch_sig s = arch_sig_of_op(op);
+        arch_sig s = llm_arch_sig_of_op(op);
         e->callee = CALL_OP;
         e->op = op;
         p->saw_state |= op == GGL_OP_STATE;
         return check_sig_args(p, e, &s);
     }
     e->callee = CALL_FN;
-    e->fn = arch_find_fn(p->arch, p->text, e->name);
+    e->fn = llm_arch_find_fn(p->arch, p->text, e->name);
     return e->fn ? check_fn_args(p, e) : unknown_function(p, e);
 }
 
@@ -258,7 +258,7 @@ static int add_name(arch_parser *p, const char ***list, size_t *cap, int *n, con
     if (k >= 0)
         return k;
     if (*n == ARCH_MAX_NAMES) {
-        arch_parse_fail_at(p, GGL_LIMIT, (arch_place){p->text, 0, 1},
+        llm_arch_parse_fail_at(p, GGL_LIMIT, (arch_place){p->text, 0, 1},
                            "more than %d names (at '%s')", ARCH_MAX_NAMES, name);
         return 0;
     }
@@ -292,13 +292,13 @@ static bool unknown_name(names *n, const arch_expr *e) {
         llm_nearest_try(&near, n->fn->local[k], SIZE_MAX);
     for (int k = 0; k < (n->p->text->prelude ? SLOT_FIRST_FREE : a->n_global); k++)
         llm_nearest_try(&near, a->global[k], SIZE_MAX);
-    const arch_fn *fn = arch_find_fn(a, n->p->text, e->name);
+    const arch_fn *fn = llm_arch_find_fn(a, n->p->text, e->name);
     if (fn)
-        return arch_parse_fail_at(n->p, GGL_FORMAT, e->mark,
+        return llm_arch_parse_fail_at(n->p, GGL_FORMAT, e->mark,
                                   "'%s' is a function: it is called, with '('", e->name);
-    if (arch_meant_name(e->name))
-        near.best = arch_meant_name(e->name);
-    return arch_parse_fail_at(n->p, GGL_FORMAT, e->mark, "unknown name '%s'%s%s%s", e->name,
+    if (llm_arch_meant_name(e->name))
+        near.best = llm_arch_meant_name(e->name);
+    return llm_arch_parse_fail_at(n->p, GGL_FORMAT, e->mark, "unknown name '%s'%s%s%s", e->name,
                               near.best ? "; did you mean '" : "", near.best ? near.best : "",
                               near.best ? "'?" : "");
 }
@@ -322,7 +322,7 @@ static void resolve_name(void *ctx, arch_expr *e) {
 static void refuse_state(void *ctx, arch_expr *e) {
     names *n = ctx;
     if (e->kind == EX_CALL && e->callee == CALL_OP && e->op == GGL_OP_STATE)
-        arch_parse_fail_at(n->p, GGL_FORMAT, e->mark,
+        llm_arch_parse_fail_at(n->p, GGL_FORMAT, e->mark,
                            n->fn
                                ? "a state is given a name first: s = state(..)"
                                : "a state stands in a def or op: its body runs token after token");
@@ -334,13 +334,13 @@ static void check_states(names *n, arch_stmt *s) {
             bool bound =
                 n->fn && s->kind == ST_ASSIGN && s->n_target == 1 && s->expr[k]->kind == EX_CALL;
             for (int i = 0; bound && i < s->expr[k]->n_arg; i++)
-                arch_walk_expr(s->expr[k]->arg[i].value, refuse_state, n);
+                llm_arch_walk_expr(s->expr[k]->arg[i].value, refuse_state, n);
             if (!bound)
-                arch_walk_expr(s->expr[k], refuse_state, n);
+                llm_arch_walk_expr(s->expr[k], refuse_state, n);
         }
-        arch_walk_expr(s->other, refuse_state, n);
+        llm_arch_walk_expr(s->other, refuse_state, n);
         for (int k = 0; k < s->n_arm; k++) {
-            arch_walk_expr(s->arm[k].cond, refuse_state, n);
+            llm_arch_walk_expr(s->arm[k].cond, refuse_state, n);
             check_states(n, s->arm[k].body);
         }
     }
@@ -351,7 +351,7 @@ static bool resolve_fn(arch_parser *p, arch_fn *fn) {
     for (int k = 0; k < fn->n_param; k++)
         add_name(p, &n.local, &n.cap_local, &fn->n_local, fn->param[k].name);
     bind_targets(&n, fn->body);
-    fn->local = arch_parse_alloc(p, (size_t)fn->n_local, sizeof *fn->local);
+    fn->local = llm_arch_parse_alloc(p, (size_t)fn->n_local, sizeof *fn->local);
     if (fn->local && fn->n_local > 0)
         memcpy(fn->local, n.local, (size_t)fn->n_local * sizeof *fn->local);
     ggl_free(n.local);
@@ -359,10 +359,10 @@ static bool resolve_fn(arch_parser *p, arch_fn *fn) {
         return false;
     names outside = {.p = p}; /* defaults see the top level only */
     for (int k = 0; k < fn->n_param; k++) {
-        arch_walk_expr(fn->param[k].fallback, resolve_name, &outside);
-        arch_walk_expr(fn->param[k].fallback, refuse_state, &outside);
+        llm_arch_walk_expr(fn->param[k].fallback, resolve_name, &outside);
+        llm_arch_walk_expr(fn->param[k].fallback, refuse_state, &outside);
     }
-    arch_walk_stmts(fn->body, resolve_name, &n);
+    llm_arch_walk_stmts(fn->body, resolve_name, &n);
     check_states(&n, fn->body);
     return p->status == GGL_OK;
 }
@@ -370,7 +370,7 @@ static bool resolve_fn(arch_parser *p, arch_fn *fn) {
 /* Bounds what is not linear in the text, for texts made to take long. */
 static bool work(arch_parser *p, arch_place place) {
     if (++p->work > ARCH_MAX_STEPS)
-        arch_parse_fail_at(p, GGL_LIMIT, place,
+        llm_arch_parse_fail_at(p, GGL_LIMIT, place,
                            "the text takes too long to read: too many names and weights");
     return p->status == GGL_OK;
 }
@@ -385,9 +385,9 @@ static arch_known_key *add_key(arch_parser *p, const arch_expr *e, bool ignored)
     for (; k && (k->whole != e->whole || strcmp(k->name, name) != 0); k = k->next)
         n++;
     if (n >= ARCH_MAX_NAMES)
-        arch_parse_fail_at(p, GGL_LIMIT, e->place, "more than %d keys", ARCH_MAX_NAMES);
+        llm_arch_parse_fail_at(p, GGL_LIMIT, e->place, "more than %d keys", ARCH_MAX_NAMES);
     if (!k && p->status == GGL_OK) {
-        if (!(k = arch_parse_alloc(p, 1, sizeof *k)))
+        if (!(k = llm_arch_parse_alloc(p, 1, sizeof *k)))
             return NULL;
         *k = (arch_known_key){
             .name = name, .place = e->place, .whole = e->whole, .required = true, .next = *list};
@@ -436,7 +436,7 @@ static void visit_condition(void *ctx, arch_expr *e) {
 static void mark_conditions(arch_stmt *s) {
     for (; s; s = s->next) {
         if (s->kind == ST_IGNORE)
-            arch_walk_expr(s->other, visit_condition, NULL);
+            llm_arch_walk_expr(s->other, visit_condition, NULL);
         for (int k = 0; k < s->n_arm; k++)
             mark_conditions(s->arm[k].body);
     }
@@ -466,7 +466,7 @@ static void visit_not_read(void *ctx, arch_expr *e) {
 static void add_ignored(arch_parser *p, const arch_stmt *s, bool top) {
     for (; s; s = s->next) {
         if (s->kind == ST_IGNORE)
-            arch_walk_expr(s->other, visit_not_read, p);
+            llm_arch_walk_expr(s->other, visit_not_read, p);
         for (int k = 0; s->kind == ST_IGNORE && k < s->n_expr; k++)
             if (s->expr[k]->kind == EX_KEY || s->expr[k]->name[0] == '.') {
                 arch_known_key *key = add_key(p, s->expr[k], true);
@@ -485,26 +485,26 @@ static void add_ignored(arch_parser *p, const arch_stmt *s, bool top) {
 static void collect_keys(arch_parser *p) {
     llm_arch *a = p->arch;
     const arch_fn *list[2] = {a->fn, a->prelude_fn};
-    arch_walk_stmts(a->body, visit_used, p);
+    llm_arch_walk_stmts(a->body, visit_used, p);
     for (int k = 0; k < 2; k++)
         for (const arch_fn *f = list[k]; f; f = f->next) {
             if (f->used)
-                arch_walk_stmts(f->body, visit_used, p);
+                llm_arch_walk_stmts(f->body, visit_used, p);
             for (int i = 0; f->used && i < f->n_param; i++)
-                arch_walk_expr(f->param[i].fallback, visit_used, p);
+                llm_arch_walk_expr(f->param[i].fallback, visit_used, p);
         }
     mark_conditions(a->body);
-    arch_walk_stmts(a->body, visit_lazy, p);
+    llm_arch_walk_stmts(a->body, visit_lazy, p);
     for (int k = 0; k < 2; k++)
         for (const arch_fn *f = list[k]; f; f = f->next) {
             mark_conditions(f->body);
-            arch_walk_stmts(f->body, visit_lazy, p);
+            llm_arch_walk_stmts(f->body, visit_lazy, p);
         }
-    arch_walk_stmts(a->body, visit_key, p);
+    llm_arch_walk_stmts(a->body, visit_key, p);
     for (int k = 0; k < 2; k++)
         for (const arch_fn *f = list[k]; f; f = f->next)
             if (f->used)
-                arch_walk_stmts(f->body, visit_key, p);
+                llm_arch_walk_stmts(f->body, visit_key, p);
     add_ignored(p, a->body, true);
     for (int k = 0; k < 2; k++)
         for (const arch_fn *f = list[k]; f; f = f->next)
@@ -551,7 +551,7 @@ static void refuse_source(void *ctx, arch_expr *e) {
         e->kind == EX_CALL && e->callee == CALL_BUILTIN && e->builtin == FN_BUILTIN_COUNT;
     for (int k = 0; e->kind == EX_CALL && !conversion && k < e->n_arg; k++)
         if (e->arg[k].value->kind == EX_STRING)
-            arch_parse_fail_at(
+            llm_arch_parse_fail_at(
                 p, GGL_FORMAT, e->mark,
                 "%s(..) takes no source tensor: in a conversion these go through transpose, pairs, "
                 "regroup, rows, concat, stack, reshape, exp and arithmetic with numbers",
@@ -568,13 +568,13 @@ static bool is_turn(const llm_arch *a, const char *name) {
 static void check_ignored_name(arch_parser *p, const arch_mapping *m, const char *name, bool sum) {
     const llm_arch *a = p->arch;
     if (sum && is_turn(a, name))
-        arch_parse_fail_at(p, GGL_FORMAT, m->place,
+        llm_arch_parse_fail_at(p, GGL_FORMAT, m->place,
                            "{%s} stands for the number of any layer or expert, and so alone: "
                            "nothing is added to it",
                            name);
     else if (strcmp(name, "e") != 0 && strspn(name, "0123456789") != strlen(name) &&
              find_name(a->global, a->n_global, name) < 0)
-        arch_parse_fail_at(p, GGL_FORMAT, m->place,
+        llm_arch_parse_fail_at(p, GGL_FORMAT, m->place,
                            "'{%s}' is no name of this descriptor: a number of it, the layers' own, "
                            "or {e} for experts; '*' stands for anything",
                            name);
@@ -587,7 +587,7 @@ static void check_ignored(arch_parser *p, const arch_mapping *m) {
          s = strchr(end, '{')) {
         const size_t whole = (size_t)(end - s - 1);
         ggl_str term;
-        for (s++; work(p, m->place) && arch_next_term(&s, end, &term); s++) {
+        for (s++; work(p, m->place) && llm_arch_next_term(&s, end, &term); s++) {
             snprintf(name, sizeof name, "%.*s",
                      (int)(term.n < ARCH_MAX_NAME ? term.n : ARCH_MAX_NAME), term.s);
             check_ignored_name(p, m, name, term.n != whole);
@@ -603,8 +603,8 @@ static void check_classes(arch_parser *p, const arch_convert *c) {
             for (int k = 0; k < (x == c ? i : x->n_name); k++) {
                 if (!work(p, c->place) || strcmp(c->name[i], x->name[k]) != 0)
                     continue;
-                arch_line_col(x->place, &line, &col);
-                arch_parse_fail_at(p, GGL_FORMAT, c->place,
+                llm_arch_line_col(x->place, &line, &col);
+                llm_arch_parse_fail_at(p, GGL_FORMAT, c->place,
                                    "'%s' has a convert section already, in line %d", c->name[i],
                                    line);
             }
@@ -617,14 +617,14 @@ static bool resolve_convert(arch_parser *p) {
         check_classes(p, c);
         for (arch_mapping *m = c->map; m && p->status == GGL_OK; m = m->next) {
             if (!is_declared(p, m))
-                arch_parse_fail_at(p, GGL_FORMAT, m->place, "no weight '%s' is declared", m->name);
+                llm_arch_parse_fail_at(p, GGL_FORMAT, m->place, "no weight '%s' is declared", m->name);
             else if (m->kind <= MAP_ARCH && first_of(p, c, m) != m)
-                arch_parse_fail_at(p, GGL_FORMAT, m->place, "'%s' is mapped twice", m->name);
+                llm_arch_parse_fail_at(p, GGL_FORMAT, m->place, "'%s' is mapped twice", m->name);
             else if (m->kind == MAP_IGNORE && m->name)
                 check_ignored(p, m);
             else if (m->kind == MAP_WEIGHT)
-                arch_walk_expr(m->expr, refuse_source, p);
-            arch_walk_expr(m->expr, resolve_name, &n);
+                llm_arch_walk_expr(m->expr, refuse_source, p);
+            llm_arch_walk_expr(m->expr, resolve_name, &n);
         }
     }
     p->in_convert = false;
@@ -669,31 +669,31 @@ static bool resolve_fused(arch_parser *p) {
             continue;
         for (int k = 0; k < f->n_part; k++)
             if (!declares_anywhere(p, f->part[k]))
-                arch_parse_fail_at(p, GGL_FORMAT, f->part_place[k], "no weight '%s' is declared", f->part[k]);
+                llm_arch_parse_fail_at(p, GGL_FORMAT, f->part_place[k], "no weight '%s' is declared", f->part[k]);
     }
     return p->status == GGL_OK;
 }
 
-bool arch_resolve_text(arch_parser *p) {
+bool llm_arch_resolve_text(arch_parser *p) {
     llm_arch *a = p->arch;
     names n = {.p = p};
     for (int k = 0; k < SLOT_FIRST_FREE; k++)
-        add_name(p, &a->global, &a->cap_global, &a->n_global, arch_predefined[k]);
+        add_name(p, &a->global, &a->cap_global, &a->n_global, llm_arch_predefined[k]);
     bind_targets(&n, a->body);
     for (arch_fn *f = p->text->prelude ? a->prelude_fn : a->fn; f; f = f->next)
         if (!resolve_fn(p, f))
             return false;
-    arch_walk_stmts(a->body, resolve_name, &n);
+    llm_arch_walk_stmts(a->body, resolve_name, &n);
     if (p->text->prelude) /* the prelude's functions, the rows of the table of known keys */
         return p->status == GGL_OK;
     check_states(&n, a->body);
     a->logits = find_name(a->global, a->n_global, "logits");
     if (p->status == GGL_OK && a->logits < 0)
-        arch_parse_fail(p, "the descriptor gives no 'logits': its last statement is logits = ..");
+        llm_arch_parse_fail(p, "the descriptor gives no 'logits': its last statement is logits = ..");
     if (p->status == GGL_OK)
         collect_keys(p);
     if (p->status != GGL_OK || !resolve_fused(p) || !resolve_convert(p))
         return false;
-    arch_find_unused(a);
+    llm_arch_find_unused(a);
     return true;
 }

@@ -17,18 +17,18 @@ static const arch_sig builtins[FN_BUILTIN_COUNT] = {
     [FN_LOG2] = {"log2", {{"x", true, false, false, NAN}}, 1},
 };
 
-int arch_find_builtin(const char *name) {
+int llm_arch_find_builtin(const char *name) {
     int k = 0;
     while (k < FN_BUILTIN_COUNT && strcmp(builtins[k].name, name) != 0)
         k++;
     return k;
 }
 
-arch_sig arch_sig_of_builtin(int k) {
+arch_sig llm_arch_sig_of_builtin(int k) {
     return builtins[k];
 }
 
-arch_sig arch_sig_of_op(ggl_op op) {
+arch_sig llm_arch_sig_of_op(ggl_op op) {
     ggl_op_info info = ggl_op_get(op);
     arch_sig s = {.name = info.name};
     for (int k = 0; k < info.n_params && s.n_param < ARCH_MAX_SIG; k++) {
@@ -45,7 +45,7 @@ arch_sig arch_sig_of_op(ggl_op op) {
     return s;
 }
 
-const char *arch_primitive_name(int k) {
+const char *llm_arch_primitive_name(int k) {
     if (k < FN_BUILTIN_COUNT)
         return builtins[k].name;
     for (int op = 0; op < GGL_OP_COUNT; op++)

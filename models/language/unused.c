@@ -53,15 +53,15 @@ static void read_stmts(usage *u, const arch_stmt *s, bool in_fn) {
         u->own = s->kind == ST_ASSIGN && s->n_target == 1 && !in_fn ? s->target[0].slot
                                                                     : -1; /* limit = limit + 1 */
         for (int k = 0; k < s->n_expr; k++)
-            arch_walk_expr(s->expr[k], visit_name, u);
-        arch_walk_expr(s->other, visit_name, u);
+            llm_arch_walk_expr(s->expr[k], visit_name, u);
+        llm_arch_walk_expr(s->other, visit_name, u);
         u->own = -1;
         if (s->kind == ST_WEIGHT) {
             read_braces(u, s->string);
             read_braces(u, s->second);
         }
         for (int k = 0; k < s->n_arm; k++) {
-            arch_walk_expr(s->arm[k].cond, visit_name, u);
+            llm_arch_walk_expr(s->arm[k].cond, visit_name, u);
             read_stmts(u, s->arm[k].body, in_fn);
         }
     }
@@ -74,11 +74,11 @@ static void read_all(usage *u) {
     for (const arch_fn *f = a->fn; f; f = f->next) {
         read_stmts(u, f->body, true);
         for (int k = 0; k < f->n_param; k++)
-            arch_walk_expr(f->param[k].fallback, visit_name, u);
+            llm_arch_walk_expr(f->param[k].fallback, visit_name, u);
     }
     for (const arch_convert *c = a->convert; c; c = c->next)
         for (const arch_mapping *m = c->map; m; m = m->next) {
-            arch_walk_expr(m->expr, visit_name, u);
+            llm_arch_walk_expr(m->expr, visit_name, u);
             read_braces(u, m->kind == MAP_IGNORE ? m->name : NULL);
         }
 }
@@ -100,7 +100,7 @@ static const arch_target *unread_target(const usage *u, const arch_stmt *s) {
     return NULL;
 }
 
-void arch_find_unused(llm_arch *arch) {
+void llm_arch_find_unused(llm_arch *arch) {
     usage u = {.arch = arch, .own = -1};
     read_all(&u);
     arch->unused = unread_target(&u, arch->body);

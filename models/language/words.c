@@ -92,45 +92,45 @@ static const word *find(const word *list, size_t n, const char *written) {
     return NULL;
 }
 
-const char *arch_signature(const llm_arch *arch, const arch_text *text, const char *name, char *buf,
+const char *llm_arch_signature(const llm_arch *arch, const arch_text *text, const char *name, char *buf,
                            size_t size) {
-    const arch_fn *fn = arch_find_fn(arch, text, name);
-    const int builtin = arch_find_builtin(name);
+    const arch_fn *fn = llm_arch_find_fn(arch, text, name);
+    const int builtin = llm_arch_find_builtin(name);
     const ggl_op op = ggl_op_find(name);
     if (fn)
-        return arch_fn_signature(fn, buf, size);
+        return llm_arch_fn_signature(fn, buf, size);
     if (builtin == FN_BUILTIN_COUNT && op == GGL_OP_COUNT)
         return NULL;
     const arch_sig s =
-        builtin < FN_BUILTIN_COUNT ? arch_sig_of_builtin(builtin) : arch_sig_of_op(op);
-    return arch_sig_text(&s, buf, size);
+        builtin < FN_BUILTIN_COUNT ? llm_arch_sig_of_builtin(builtin) : llm_arch_sig_of_op(op);
+    return llm_arch_sig_text(&s, buf, size);
 }
 
-const char *arch_meant_function(const llm_arch *arch, const arch_text *text, const char *written,
+const char *llm_arch_meant_function(const llm_arch *arch, const arch_text *text, const char *written,
                                 char *buf, size_t size) {
     char first[200], second[200] = "";
     const word *w = find(functions, COUNT(functions), written);
     if (!w)
         return NULL;
-    if (!arch_signature(arch, text, w->meant, first, sizeof first))
+    if (!llm_arch_signature(arch, text, w->meant, first, sizeof first))
         return w->meant;
     if (w->other)
-        arch_signature(arch, text, w->other, second, sizeof second);
+        llm_arch_signature(arch, text, w->other, second, sizeof second);
     snprintf(buf, size, "did you mean %s%s%s?", first, second[0] ? " or " : "", second);
     return buf;
 }
 
-const char *arch_meant_name(const char *written) {
+const char *llm_arch_meant_name(const char *written) {
     const word *w = find(names, COUNT(names), written);
     return w ? w->meant : NULL;
 }
 
-const char *arch_meant_statement(const char *written) {
+const char *llm_arch_meant_statement(const char *written) {
     const word *w = find(statements, COUNT(statements), written);
     return w ? w->meant : NULL;
 }
 
-const char *arch_meant_symbol(const char *s, size_t n, size_t *length) {
+const char *llm_arch_meant_symbol(const char *s, size_t n, size_t *length) {
     for (size_t k = 0; k < COUNT(symbols); k++) {
         *length = strlen(symbols[k].written);
         if (*length <= n && memcmp(s, symbols[k].written, *length) == 0)

@@ -102,7 +102,7 @@ static bool ends_in(const char *name, const char *end) {
            (n == m || name[n - m - 1] == '.' || name[n - m - 1] == '_');
 }
 
-double arch_survey_usual(const char *name) {
+double llm_arch_survey_usual(const char *name) {
     size_t best = 0;
     double value = 2;
     for (size_t k = 0; k < sizeof usual / sizeof *usual; k++)
@@ -114,7 +114,7 @@ double arch_survey_usual(const char *name) {
 }
 
 /* Keys "expert_.." go together, dotted ones each on its own. */
-const char *arch_survey_group(arch_survey *s, const char *name) {
+const char *llm_arch_survey_group(arch_survey *s, const char *name) {
     size_t n = strcspn(name, "_.");
     if (name[n] != '_' || strchr(name, '.'))
         n = strlen(name);
@@ -182,11 +182,11 @@ static void trace_param(tracing *t, const arch_fn *fn, int param) {
     t->fn = fn;
     t->param = param;
     t->caller = NULL;
-    arch_walk_stmts(t->s->arch->body, trace_call, t);
+    llm_arch_walk_stmts(t->s->arch->body, trace_call, t);
     for (int i = 0; i < 2; i++)
         for (t->caller = list[i]; t->caller; t->caller = t->caller->next)
             if (t->caller->used)
-                arch_walk_stmts(t->caller->body, trace_call, t);
+                llm_arch_walk_stmts(t->caller->body, trace_call, t);
 }
 
 static void trace(tracing *t, const arch_expr *e, const arch_fn *within) {
@@ -290,7 +290,7 @@ static bool compares(ggl_op op, double a, double b) {
 
 /* Whether models without the key differ in nothing else. */
 static bool goes_alone(arch_survey *s, const toy_key *key) {
-    const char *group = arch_survey_group(s, key->name);
+    const char *group = llm_arch_survey_group(s, key->name);
     return key->optional && !key->indexed && group && strcmp(group + 1, key->name) == 0;
 }
 
@@ -380,7 +380,7 @@ static void add_tensor(arch_survey *s, const char *name) {
 }
 
 /* A tensor's name without "blk.N.", or "blk.{l}." of a pattern. */
-const char *arch_survey_stem(const char *name) {
+const char *llm_arch_survey_stem(const char *name) {
     if (strncmp(name, "blk.", 4) != 0)
         return name;
     const char *dot = strchr(name + 4, '.');
@@ -393,7 +393,7 @@ static void survey_stmts(arch_survey *s, const arch_stmt *st) {
             const arch_expr *c = st->arm[k].cond;
             if (c && st->kind == ST_IF) {
                 add_truth(s, c);
-                arch_walk_expr((arch_expr *)c, survey_comparison,
+                llm_arch_walk_expr((arch_expr *)c, survey_comparison,
                                s); /* which changes nothing of it */
             }
             survey_stmts(s, st->arm[k].body);
@@ -401,11 +401,11 @@ static void survey_stmts(arch_survey *s, const arch_stmt *st) {
         if (st->kind == ST_REQUIRE)
             add_truth(s, st->expr[0]);
         for (int k = 0; k < st->n_expr && st->kind != ST_REQUIRE && st->kind != ST_IGNORE; k++)
-            arch_walk_expr(st->expr[k], survey_comparison, s);
+            llm_arch_walk_expr(st->expr[k], survey_comparison, s);
         if (st->kind != ST_WEIGHT)
             continue;
         const char *name = st->target[0].name;
-        const char *from = st->string ? arch_survey_stem(st->string) : NULL;
+        const char *from = st->string ? llm_arch_survey_stem(st->string) : NULL;
         if (st->optional || st->other)
             add_tensor(s, from ? from : ggl_arena_printf(s->arena, "%s.weight", name));
         if (st->bias && st->bias_optional)
@@ -422,17 +422,17 @@ static void survey_keys(arch_survey *s) {
         }
         toy_key *t = &s->key[s->n_key++];
         *t = (toy_key){.name = k->name, .whole = k->whole, .optional = !k->required};
-        t->value = (toy_value){.type = LLM_ARCH_NUMBER, .number = arch_survey_usual(k->name)};
+        t->value = (toy_value){.type = LLM_ARCH_NUMBER, .number = llm_arch_survey_usual(k->name)};
     }
 }
 
 static void survey_body(arch_survey *s, arch_stmt *body, const arch_fn *within) {
     s->within = within;
-    arch_walk_stmts(body, survey_expr, s);
+    llm_arch_walk_stmts(body, survey_expr, s);
     survey_stmts(s, body);
 }
 
-void arch_survey_run(arch_survey *s) {
+void llm_arch_survey_run(arch_survey *s) {
     const arch_fn *list[2] = {s->arch->fn, s->arch->prelude_fn};
     survey_keys(s);
     survey_body(s, s->arch->body, NULL);
@@ -442,12 +442,12 @@ void arch_survey_run(arch_survey *s) {
                 survey_body(s, f->body, f);
     for (int k = 0; k < s->n_key; k++) {
         if (s->key[k].optional && !s->key[k].whole)
-            add_group(s, arch_survey_group(s, s->key[k].name));
+            add_group(s, llm_arch_survey_group(s, s->key[k].name));
         s->n_alternatives += s->key[k].n_other;
     }
 }
 
-void arch_survey_fini(arch_survey *s) {
+void llm_arch_survey_fini(arch_survey *s) {
     ggl_free(s->key);
     ggl_free(s->tensor);
     ggl_free(s->group);

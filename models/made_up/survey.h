@@ -41,14 +41,14 @@ typedef struct arch_survey {
 } arch_survey;
 
 /* s->arch and s->arena are set. s->failed: out of memory. */
-void arch_survey_run(arch_survey *s);
-void arch_survey_fini(arch_survey *s);
+void llm_arch_survey_run(arch_survey *s);
+void llm_arch_survey_fini(arch_survey *s);
 /* The usual value of a key of that name. */
-double arch_survey_usual(const char *name);
+double llm_arch_survey_usual(const char *name);
 /* The group of an optional key: all of a group are turned on and off together. NULL, and s->failed:
  * out of memory. */
-const char *arch_survey_group(arch_survey *s, const char *name);
+const char *llm_arch_survey_group(arch_survey *s, const char *name);
 /* A tensor's name without "blk.N.". */
-const char *arch_survey_stem(const char *name);
+const char *llm_arch_survey_stem(const char *name);
 
 #endif

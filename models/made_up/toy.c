@@ -140,7 +140,7 @@ static made_tensor *make_tensor(llm_arch_toy *t, const llm_arch_tensor *want) {
 
 static bool is_there(const llm_arch_toy *t, const char *name) {
     for (int k = 0; k < t->s.n_tensor; k++)
-        if (strcmp(t->s.tensor[k].name, arch_survey_stem(name)) == 0)
+        if (strcmp(t->s.tensor[k].name, llm_arch_survey_stem(name)) == 0)
             return t->base_present != (t->turned && strcmp(t->turned, t->s.tensor[k].name) == 0);
     return t->base_present;
 }
@@ -213,7 +213,7 @@ static void set_fact(llm_arch_toy *t, const toy_key *k) {
     f->value = k->value;
     f->indexed = k->indexed;
     f->present = true;
-    const char *group = k->optional && !k->whole ? arch_survey_group(&t->s, k->name) : NULL;
+    const char *group = k->optional && !k->whole ? llm_arch_survey_group(&t->s, k->name) : NULL;
     if (k->optional)
         f->present = t->base_present != (group && t->turned && strcmp(t->turned, group) == 0);
     /* A list has the first of its other numbers in every other place, a second list in every third: so
@@ -272,7 +272,7 @@ static void set_facts(llm_arch_toy *t, int alternative) {
         if (t->fact[k].name.s)
             ggl_index_put(&t->fact_index, t->fact, (size_t)k);
     toy_value arch = {.type = LLM_ARCH_STRING, .string = t->family},
-              vocab = {.type = LLM_ARCH_NUMBER, .number = arch_survey_usual("vocab_size")};
+              vocab = {.type = LLM_ARCH_NUMBER, .number = llm_arch_survey_usual("vocab_size")};
     add_fact(t, "general.architecture", arch);
     const char *vocab_key = ggl_arena_printf(&t->arena, "%s.vocab_size", t->family);
     if (vocab_key)
@@ -303,9 +303,9 @@ static bool set_variant(llm_arch_toy *t, int variant) {
 int llm_arch_toy_n_variants(const llm_arch *arch) {
     ggl_arena arena = {0};
     arch_survey s = {.arch = arch, .arena = &arena};
-    arch_survey_run(&s);
+    llm_arch_survey_run(&s);
     int n = s.failed ? 0 : arch->n_family * variants_of_family(&s);
-    arch_survey_fini(&s);
+    llm_arch_survey_fini(&s);
     ggl_arena_fini(&arena);
     return n;
 }
@@ -390,7 +390,7 @@ static ggl_status toy_init(llm_arch_toy *t, const llm_arch *arch, int variant,
     t->arch = arch;
     t->arena.limit = (size_t)1 << 29;
     t->s = (arch_survey){.arch = arch, .arena = &t->arena};
-    arch_survey_run(&t->s);
+    llm_arch_survey_run(&t->s);
     t->source = (llm_arch_source){.ctx = t,
                                   .name = t->text,
                                   .find_key = toy_find_key,
@@ -434,7 +434,7 @@ llm_arch_toy *llm_arch_toy_new(const llm_arch *arch, int variant, ggl_error *err
 void llm_arch_toy_free(llm_arch_toy *t) {
     if (!t)
         return;
-    arch_survey_fini(&t->s);
+    llm_arch_survey_fini(&t->s);
     ggl_free(t->made);
     ggl_index_fini(&t->made_index);
     ggl_index_fini(&t->fact_index);

@@ -265,7 +265,7 @@ static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, in
 
 static void commit_all(llm_session *s) {
     for (int64_t k = 0; k < s->n_slots; k++)
-        slot_commit(&s->state[k]);
+        llm_slot_commit(&s->state[k]);
 }
 
 /* Without wanted logits the ubatch may still be in flight when this returns, so that the next one
@@ -279,7 +279,7 @@ static ggl_status run_ubatch(llm_session *s, int64_t n, int64_t n_rows, ggl_erro
     if (st != GGL_OK)
         return st;
     for (int64_t k = 0; k < s->n_slots; k++)
-        slot_begin(&s->state[k], s->n_new[k]);
+        llm_slot_begin(&s->state[k], s->n_new[k]);
     int n_behind = 0;
     st = n_rows > 0 ? ggl_sched_run(s->sched, n, s->row, n_rows, err)
                     : ggl_sched_push(s->sched, n, &n_behind, err);
@@ -315,7 +315,7 @@ ggl_status llm_session_eval(llm_session *s, const llm_batch *b, ggl_error *err) 
     if (st == GGL_OK)
         commit_all(s);
     for (int64_t k = 0; k < s->n_slots && st != GGL_OK; k++)
-        slot_abort(&s->state[k], &s->rules);
+        llm_slot_abort(&s->state[k], &s->rules);
     return st;
 }
 

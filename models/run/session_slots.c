@@ -30,10 +30,10 @@ ggl_status llm_session_clear(llm_session *s, int slot, ggl_error *err) {
     ggl_status st = llm_slot_check(s, slot, err);
     if (st != GGL_OK)
         return st;
-    slot_break(&s->state[slot], true);
+    llm_slot_break(&s->state[slot], true);
     st = ggl_sched_clear_slot(s->sched, slot, err);
     if (st == GGL_OK)
-        slot_clear(&s->state[slot]);
+        llm_slot_clear(&s->state[slot]);
     return st;
 }
 
@@ -43,16 +43,16 @@ ggl_status llm_session_copy(llm_session *s, int dst, int src, ggl_error *err) {
         st = llm_slot_check_whole(s, src, err);
     if (st != GGL_OK || dst == src)
         return st;
-    slot_break(&s->state[dst], true);
+    llm_slot_break(&s->state[dst], true);
     st = ggl_sched_copy_slot(s->sched, dst, src, err);
     if (st == GGL_OK)
-        slot_set(&s->state[dst], s->state[src].n_past, s->state[src].n_high);
+        llm_slot_set(&s->state[dst], s->state[src].n_past, s->state[src].n_high);
     return st;
 }
 
 static ggl_status check_rows(const llm_session *s, int slot, int64_t n_past, ggl_error *err) {
     const slot_state *at = &s->state[slot];
-    if (slot_can_go_back(at, &s->rules, n_past))
+    if (llm_slot_can_go_back(at, &s->rules, n_past))
         return GGL_OK;
     return ggl_fail(err, GGL_UNSUPPORTED,
                     "this model keeps only a window of rows: slot %d has been written up to token "
@@ -82,7 +82,7 @@ ggl_status llm_session_cut(llm_session *s, int slot, int64_t n_past, ggl_error *
             "snapshot, or clear the slot");
     st = check_rows(s, slot, n_past, err);
     if (st == GGL_OK)
-        slot_set(&s->state[slot], n_past, at->n_high);
+        llm_slot_set(&s->state[slot], n_past, at->n_high);
     return st;
 }
 
@@ -210,9 +210,9 @@ ggl_status llm_session_restore(llm_session *s, int slot, const void *data, size_
         st = check_rows(s, slot, h.n_past, err);
     if (st != GGL_OK)
         return st;
-    slot_break(at, !h.states_only);
+    llm_slot_break(at, !h.states_only);
     st = ggl_sched_restore_slot(s->sched, slot, h.n_past, h.states_only != 0, bytes, err);
     if (st == GGL_OK)
-        slot_set(at, h.n_past, h.states_only ? at->n_high : h.n_high);
+        llm_slot_set(at, h.n_past, h.states_only ? at->n_high : h.n_high);
     return st;
 }

@@ -23,20 +23,20 @@ typedef struct slot_rules {
 } slot_rules;
 
 /* n tokens are about to run, from position n_past on. */
-void slot_begin(slot_state *s, int64_t n);
+void llm_slot_begin(slot_state *s, int64_t n);
 /* No batch is in flight: all that was begun is done. */
-void slot_commit(slot_state *s);
+void llm_slot_commit(slot_state *s);
 /* What was begun and not committed has failed: the slot goes back to where it was, or is broken if
  * its states or rings have moved on. */
-void slot_abort(slot_state *s, const slot_rules *r);
+void llm_slot_abort(slot_state *s, const slot_rules *r);
 
-void slot_clear(slot_state *s);
+void llm_slot_clear(slot_state *s);
 /* Whether the rows allow to go on from position n_past; the states are another question. */
-bool slot_can_go_back(const slot_state *s, const slot_rules *r, int64_t n_past);
+bool llm_slot_can_go_back(const slot_state *s, const slot_rules *r, int64_t n_past);
 /* The sequence has n_past tokens now: cut, or restored with its own n_high. */
-void slot_set(slot_state *s, int64_t n_past, int64_t n_high);
+void llm_slot_set(slot_state *s, int64_t n_past, int64_t n_high);
 /* The slot's states are being overwritten, and with `rows` its rows, too, so that it has no tokens
- * that could be gone back to. slot_set or slot_clear ends that. */
-void slot_break(slot_state *s, bool rows);
+ * that could be gone back to. llm_slot_set or llm_slot_clear ends that. */
+void llm_slot_break(slot_state *s, bool rows);
 
 #endif

@@ -9,7 +9,7 @@ static bool before(const join *a, const join *b) {
     return a->rank < b->rank || (a->rank == b->rank && a->left < b->left);
 }
 
-bool merge_queue_push(merge_queue *q, join j) {
+bool llm_merge_queue_push(merge_queue *q, join j) {
     if (q->n == q->cap && !ggl_grow(&q->heap, &q->cap, q->n + 1, sizeof *q->heap))
         return false;
     size_t i = q->n++;
@@ -19,7 +19,7 @@ bool merge_queue_push(merge_queue *q, join j) {
     return true;
 }
 
-join merge_queue_pop(merge_queue *q) {
+join llm_merge_queue_pop(merge_queue *q) {
     join top = q->heap[0], last = q->heap[--q->n];
     size_t i = 0;
     for (;;) {
@@ -37,12 +37,12 @@ join merge_queue_pop(merge_queue *q) {
     return top;
 }
 
-void merge_queue_fini(merge_queue *q) {
+void llm_merge_queue_fini(merge_queue *q) {
     ggl_free(q->heap);
     *q = (merge_queue){0};
 }
 
-bool merge_symbols(symbol *sym, const join *j) {
+bool llm_merge_symbols(symbol *sym, const join *j) {
     symbol *a = &sym[j->left];
     if (a->n == 0 || a->next == NO_SYMBOL || a->n + sym[a->next].n != j->n)
         return false;

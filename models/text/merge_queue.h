@@ -30,13 +30,13 @@ typedef struct merge_queue {
 } merge_queue;
 
 /* False: out of memory; the queue stays as it was. */
-bool merge_queue_push(merge_queue *q, join j);
+bool llm_merge_queue_push(merge_queue *q, join j);
 /* q->n > 0. */
-join merge_queue_pop(merge_queue *q);
-void merge_queue_fini(merge_queue *q);
+join llm_merge_queue_pop(merge_queue *q);
+void llm_merge_queue_fini(merge_queue *q);
 
 /* Does the join: its right symbol becomes part of the left one. False, and nothing is done, if it
  * is stale. */
-bool merge_symbols(symbol *sym, const join *j);
+bool llm_merge_symbols(symbol *sym, const join *j);
 
 #endif

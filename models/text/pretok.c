@@ -19,7 +19,7 @@
 #include "unicode.h"
 
 static bool set_has(const set *s, uint32_t c, unsigned properties) {
-    return c < 128 ? s->ascii[c / 64] >> (c % 64) & 1 : pretok_set_holds(s, c, properties);
+    return c < 128 ? s->ascii[c / 64] >> (c % 64) & 1 : llm_pretok_set_holds(s, c, properties);
 }
 
 /* Where to go on if what comes next fails: at pc from position `last`, then last - 1, down to
@@ -354,7 +354,7 @@ ggl_status llm_pretok_split(const pretok_program *const *programs, int n_program
     if (r.c && r.properties && reaches && runs) {
         for (size_t i = 0; i < n; n_character++) {
             size_t len = llm_utf8_length(text + i, n - i);
-            uint32_t c = pretok_decode(text + i, len);
+            uint32_t c = llm_pretok_decode(text + i, len);
             r.c[n_character] = c;
             r.properties[n_character] = (uint16_t)llm_unicode_properties(c < STRAY ? c : 0xfffd);
             i += len;

@@ -5,7 +5,7 @@
 #include "tokenizer_impl.h"
 #include "unicode.h"
 
-bool pretok_set_holds(const set *s, uint32_t c, unsigned properties) {
+bool llm_pretok_set_holds(const set *s, uint32_t c, unsigned properties) {
     bool in = (properties & s->with) != 0;
     for (int i = 0; i < 4 && s->without[i] && !in; i++)
         in = !(properties & s->without[i]);
@@ -67,7 +67,7 @@ static void insert_split(parser *q, int at, int32_t b) {
     insert(q, at, (instruction){.op = OP_SPLIT, .a = 1, .b = b});
 }
 
-uint32_t pretok_decode(const char *s, size_t n) {
+uint32_t llm_pretok_decode(const char *s, size_t n) {
     const unsigned char first = (unsigned char)s[0];
     return n == 1 && first >= 0x80 ? (uint32_t)STRAY + first : llm_unicode_decode(s, n);
 }
@@ -116,7 +116,7 @@ static uint32_t parse_character(parser *q) {
     }
     size_t n = llm_utf8_length(q->s + q->i, q->n - q->i);
     q->i += n;
-    return pretok_decode(q->s + q->i - n, n);
+    return llm_pretok_decode(q->s + q->i - n, n);
 }
 
 /* \s \S \d \D \w \W \p{..} \P{..}; *no: it is one of those without the properties. 0: something
@@ -205,7 +205,7 @@ static int finish_set(parser *q, set *s) {
     if (s->n_range > 0)
         memcpy(s->ranges, q->ranges, (size_t)s->n_range * sizeof *s->ranges);
     for (uint32_t c = 0; c < 128; c++)
-        if (pretok_set_holds(s, c, llm_unicode_properties(c)))
+        if (llm_pretok_set_holds(s, c, llm_unicode_properties(c)))
             s->ascii[c / 64] |= 1ull << (c % 64);
     p->sets[p->n_set] = *s;
     return p->n_set++;

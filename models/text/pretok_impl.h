@@ -49,9 +49,9 @@ struct pretok_program {
 };
 
 /* Whether the set has the code point c of these properties, by its rules alone. */
-bool pretok_set_holds(const set *s, uint32_t c, unsigned properties);
+bool llm_pretok_set_holds(const set *s, uint32_t c, unsigned properties);
 
 /* The code point of the n bytes of one character; of a stray byte, STRAY and the byte. */
-uint32_t pretok_decode(const char *s, size_t n);
+uint32_t llm_pretok_decode(const char *s, size_t n);
 
 #endif

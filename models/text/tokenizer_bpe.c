@@ -302,7 +302,7 @@ static bool consider(bpe_run *r, uint32_t left) {
         return true;
     const symbol *a = &r->sym[left], *b = &r->sym[a->next];
     const merge *e = find_merge(r->m, a->id, b->id);
-    return !e || merge_queue_push(&r->queue, (join){e->rank, left, a->n + b->n, e->id});
+    return !e || llm_merge_queue_push(&r->queue, (join){e->rank, left, a->n + b->n, e->id});
 }
 
 /* A symbol that is no token becomes its bytes, as far as these are tokens; in raw vocabularies
@@ -375,8 +375,8 @@ static ggl_status encode_word(void *context, const char *word, size_t n) {
         if (!consider(r, i))
             return GGL_NOMEM;
     while (r->queue.n > 0) {
-        join j = merge_queue_pop(&r->queue);
-        if (!merge_symbols(r->sym, &j))
+        join j = llm_merge_queue_pop(&r->queue);
+        if (!llm_merge_symbols(r->sym, &j))
             continue;
         if (!consider(r, r->sym[j.left].prev) || !consider(r, j.left))
             return GGL_NOMEM;
@@ -393,8 +393,8 @@ static size_t change_text(const bpe *m, const char *text, size_t n, char *out) {
     for (size_t i = 0, len; i < n; i += len) {
         len = llm_utf8_length(text + i, n - i);
         if (text[i] == ' ' && m->pre.spaced) {
-            memcpy(out + used, LLM_SPACE, sizeof LLM_SPACE);
-            used += sizeof LLM_SPACE;
+            memcpy(out + used, llm_space, sizeof llm_space);
+            used += sizeof llm_space;
         } else if (m->lower && (len > 1 || (unsigned char)text[i] < 0x80)) {
             uint32_t mark, c = llm_unicode_lower(llm_unicode_decode(text + i, len), &mark);
             used += llm_unicode_encode(c, out + used);
@@ -425,7 +425,7 @@ static ggl_status encode_plain(const llm_tokenizer *t, const char *text, size_t 
     if (s == GGL_OK)
         s = llm_pretok_split(r.m->split, r.m->n_split, text, n, encode_word, &r, err);
     ggl_free(r.sym);
-    merge_queue_fini(&r.queue);
+    llm_merge_queue_fini(&r.queue);
     ggl_free(r.spelled);
     ggl_free(changed);
     return s;

@@ -74,7 +74,7 @@ size_t llm_utf8_length(const char *s, size_t n);
 
 /* ---- tokenizer_pieces.c: what several kinds share ---- */
 
-extern const char LLM_SPACE[3]; /* U+2581, which stands for a space in pieces */
+extern const char llm_space[3]; /* U+2581, which stands for a space in pieces */
 
 /* The byte of two hexadecimal digits; -1: these are none. */
 int llm_hex_byte(const char *s);

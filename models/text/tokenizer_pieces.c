@@ -5,7 +5,7 @@
 
 #include "tokenizer_impl.h"
 
-const char LLM_SPACE[3] = {'\xe2', '\x96', '\x81'};
+const char llm_space[3] = {'\xe2', '\x96', '\x81'};
 
 static int hex_digit(char c) {
     if (c >= '0' && c <= '9')
@@ -129,12 +129,12 @@ ggl_str llm_spaced_text(llm_tokenizer *t, int32_t id) {
         return (ggl_str){ggl_arena_strndup(&t->arena, &b, 1), 1};
     }
     for (size_t i = 0; i + 3 <= p.n; i++)
-        n_space += memcmp(p.s + i, LLM_SPACE, 3) == 0;
+        n_space += memcmp(p.s + i, llm_space, 3) == 0;
     if (n_space == 0)
         return p;
     char *out = ggl_arena_alloc(&t->arena, p.n - 2 * n_space, 1);
     for (size_t i = 0; out && i < p.n;) {
-        bool space = p.n - i >= 3 && memcmp(p.s + i, LLM_SPACE, 3) == 0;
+        bool space = p.n - i >= 3 && memcmp(p.s + i, llm_space, 3) == 0;
         out[n++] = space ? ' ' : p.s[i];
         i += space ? 3 : 1;
     }

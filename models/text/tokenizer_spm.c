@@ -122,7 +122,7 @@ static bool consider(spm_run *r, uint32_t left) {
     int32_t id = llm_spellings_find(&r->m->piece, r->t->piece, r->text + a->at, n);
     if (id < 0)
         return true;
-    return merge_queue_push(&r->queue, (join){-(double)r->m->score[id], left, (uint32_t)n, id});
+    return llm_merge_queue_push(&r->queue, (join){-(double)r->m->score[id], left, (uint32_t)n, id});
 }
 
 /* What a symbol becomes that no join made: its piece, else the tokens of its bytes, else the
@@ -144,8 +144,8 @@ static ggl_status flush_segment(spm_run *r) {
                 return run_no_memory(r);
     }
     while (r->queue.n > 0) {
-        join j = merge_queue_pop(&r->queue);
-        if (!merge_symbols(r->sym, &j))
+        join j = llm_merge_queue_pop(&r->queue);
+        if (!llm_merge_symbols(r->sym, &j))
             continue;
         if (!consider(r, r->sym[j.left].prev) || !consider(r, j.left))
             return run_no_memory(r);
@@ -186,17 +186,17 @@ static ggl_status spm_encode(const llm_tokenizer *t, const char *text, size_t n,
     spm_run r = {.t = t, .m = t->state, .out = out, .err = err};
     ggl_status s = GGL_OK;
     if (r.m->add_space_prefix)
-        s = add_character(&r, LLM_SPACE, 3);
+        s = add_character(&r, llm_space, 3);
     for (size_t i = 0; i < n && s == GGL_OK;) {
         size_t len = llm_utf8_length(text + i, n - i);
-        s = text[i] == ' ' ? add_character(&r, LLM_SPACE, 3) : add_character(&r, text + i, len);
+        s = text[i] == ' ' ? add_character(&r, llm_space, 3) : add_character(&r, text + i, len);
         i += len;
     }
     if (s == GGL_OK)
         s = flush_segment(&r);
     ggl_free(r.text);
     ggl_free(r.sym);
-    merge_queue_fini(&r.queue);
+    llm_merge_queue_fini(&r.queue);
     return s;
 }
 

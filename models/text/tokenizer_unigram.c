@@ -95,7 +95,7 @@ static ggl_status emit(void *context, int32_t id, const char *s, size_t n) {
 }
 
 static ggl_status add_space(unigram_run *r) {
-    return llm_best_path_add(&r->path, LLM_SPACE, sizeof LLM_SPACE, r->err);
+    return llm_best_path_add(&r->path, llm_space, sizeof llm_space, r->err);
 }
 
 /* A character of the normalized text. */

@@ -31,8 +31,8 @@ static bool begins_with(ggl_str s, const char *with, size_t n) {
 static ggl_str piece_of(const llm_tokenizer *t, int32_t id, bool *begins) {
     const wordpiece *m = t->state;
     ggl_str p = t->piece[id];
-    const size_t n = m->spaced ? sizeof LLM_SPACE : 2;
-    const bool marked = begins_with(p, m->spaced ? LLM_SPACE : "##", n);
+    const size_t n = m->spaced ? sizeof llm_space : 2;
+    const bool marked = begins_with(p, m->spaced ? llm_space : "##", n);
     *begins = marked == m->spaced;
     return marked ? (ggl_str){p.s + n, p.n - n} : p;
 }
@@ -78,7 +78,7 @@ static ggl_status find_unknown(llm_tokenizer *t, ggl_error *err) {
 static ggl_status add_pieces(llm_tokenizer *t, wordpiece *m, ggl_error *err) {
     int64_t n_spaced = 0, n_hashed = 0;
     for (int32_t id = 0; id < t->n_vocab; id++) {
-        n_spaced += begins_with(t->piece[id], LLM_SPACE, sizeof LLM_SPACE);
+        n_spaced += begins_with(t->piece[id], llm_space, sizeof llm_space);
         n_hashed += begins_with(t->piece[id], "##", 2);
     }
     m->spaced = n_spaced > n_hashed;

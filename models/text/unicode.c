@@ -2,16 +2,16 @@
 
 unsigned llm_unicode_properties(uint32_t c) {
     if (c < 128)
-        return unicode_ascii[c];
-    int low = 0, high = n_unicode_ranges; /* the range is in [low, high) */
+        return llm_unicode_ascii[c];
+    int low = 0, high = llm_n_unicode_ranges; /* the range is in [low, high) */
     while (high - low > 1) {
         int middle = low + (high - low) / 2;
-        if (unicode_ranges[middle].first <= c)
+        if (llm_unicode_ranges[middle].first <= c)
             low = middle;
         else
             high = middle;
     }
-    return unicode_ranges[low].properties;
+    return llm_unicode_ranges[low].properties;
 }
 
 uint32_t llm_unicode_decode(const char *s, size_t n) {
@@ -52,15 +52,15 @@ int llm_unicode_decompose(uint32_t c, uint32_t out[UNICODE_MOST_PARTS]) {
     const uint32_t low21 = (1u << 21) - 1;
     if (c - HANGUL < 11172)
         return decompose_hangul(c, out);
-    int low = 0, high = n_unicode_decompositions; /* the entry is in [low, high) */
+    int low = 0, high = llm_n_unicode_decompositions; /* the entry is in [low, high) */
     while (high - low > 1) {
         int middle = low + (high - low) / 2;
-        if (unicode_decompositions[middle] >> 42 <= c)
+        if (llm_unicode_decompositions[middle] >> 42 <= c)
             low = middle;
         else
             high = middle;
     }
-    const uint64_t pair = unicode_decompositions[low];
+    const uint64_t pair = llm_unicode_decompositions[low];
     out[0] = c;
     if (pair >> 42 != c)
         return 1;
@@ -79,14 +79,14 @@ uint32_t llm_unicode_lower(uint32_t c, uint32_t *mark) {
         *mark = 0x307;
         return 'i';
     }
-    int low = 0, high = n_unicode_lower_ranges; /* the range is in [low, high) */
+    int low = 0, high = llm_n_unicode_lower_ranges; /* the range is in [low, high) */
     while (high - low > 1) {
         int middle = low + (high - low) / 2;
-        if (unicode_lower_ranges[middle].first <= c)
+        if (llm_unicode_lower_ranges[middle].first <= c)
             low = middle;
         else
             high = middle;
     }
-    const struct unicode_lower *r = &unicode_lower_ranges[low];
+    const struct unicode_lower *r = &llm_unicode_lower_ranges[low];
     return c < r->first || c > r->last || (c - r->first) % r->step ? c : c + (uint32_t)r->delta;
 }

@@ -30,19 +30,19 @@ struct unicode_range {
     uint32_t first;
     uint16_t properties;
 };
-extern const struct unicode_range unicode_ranges[];
-extern const int n_unicode_ranges;
-extern const uint16_t unicode_ascii[128];
+extern const struct unicode_range llm_unicode_ranges[];
+extern const int llm_n_unicode_ranges;
+extern const uint16_t llm_unicode_ascii[128];
 
 struct unicode_lower {
     uint32_t first, last;
     int32_t delta;
     uint32_t step; /* 1: all code points of the range; 2: each second one */
 };
-extern const uint64_t unicode_decompositions[];
-extern const int n_unicode_decompositions;
-extern const struct unicode_lower unicode_lower_ranges[];
-extern const int n_unicode_lower_ranges;
+extern const uint64_t llm_unicode_decompositions[];
+extern const int llm_n_unicode_decompositions;
+extern const struct unicode_lower llm_unicode_lower_ranges[];
+extern const int llm_n_unicode_lower_ranges;
 
 /* The UNICODE_* bits of a code point. None: it is a control or format character, of private use, or
  * unassigned. */

@@ -2,7 +2,7 @@
 #include "unicode.h"
 
 /* Three numbers of 21 bits: a code point, and what it decomposes to; the last may be 0, for none. */
-const uint64_t unicode_decompositions[] = {
+const uint64_t llm_unicode_decompositions[] = {
     0x3000008200300, 0x3040008200301, 0x3080008200302, 0x30c0008200303, 0x3100008200308, 0x314000820030a,
     0x31c0008600327, 0x3200008a00300, 0x3240008a00301, 0x3280008a00302, 0x32c0008a00308, 0x3300009200300,
     0x3340009200301, 0x3380009200302, 0x33c0009200308, 0x3440009c00303, 0x3480009e00300, 0x34c0009e00301,
@@ -348,9 +348,9 @@ const uint64_t unicode_decompositions[] = {
     0xbe85413d7600000, 0xbe85809aac00000, 0xbe85c13df200000, 0xbe86013dfc00000, 0xbe86413e0a00000, 0xbe86813e1e00000,
     0xbe86c13e2c00000, 0xbe87013e7600000, 0xbe87454c0000000,
 };
-const int n_unicode_decompositions = sizeof unicode_decompositions / sizeof *unicode_decompositions;
+const int llm_n_unicode_decompositions = sizeof llm_unicode_decompositions / sizeof *llm_unicode_decompositions;
 
-const struct unicode_lower unicode_lower_ranges[] = {
+const struct unicode_lower llm_unicode_lower_ranges[] = {
     {0x41, 0x5a, 32, 1}, {0xc0, 0xd6, 32, 1}, {0xd8, 0xde, 32, 1}, {0x100, 0x12e, 1, 2},
     {0x132, 0x136, 1, 2}, {0x139, 0x147, 1, 2}, {0x14a, 0x176, 1, 2}, {0x178, 0x178, -121, 1},
     {0x179, 0x17d, 1, 2}, {0x181, 0x181, 210, 1}, {0x182, 0x184, 1, 2}, {0x186, 0x186, 206, 1},
@@ -398,4 +398,4 @@ const struct unicode_lower unicode_lower_ranges[] = {
     {0x10594, 0x10595, 39, 1}, {0x10c80, 0x10cb2, 64, 1}, {0x118a0, 0x118bf, 32, 1}, {0x16e40, 0x16e5f, 32, 1},
     {0x1e900, 0x1e921, 34, 1},
 };
-const int n_unicode_lower_ranges = sizeof unicode_lower_ranges / sizeof *unicode_lower_ranges;
+const int llm_n_unicode_lower_ranges = sizeof llm_unicode_lower_ranges / sizeof *llm_unicode_lower_ranges;

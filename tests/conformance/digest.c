@@ -55,7 +55,7 @@ typedef bool run_fn(const void *model, const way *w, ggl_backend *cpu, uint64_t 
 static void in_all_ways(const char *name, run_fn *run, const void *model) {
     static const int64_t ubatches[] = {512, 1, 3, 16, 33};
     uint32_t set[CPU_MAX_SETS];
-    const int n_sets = cpu_features_sets(set);
+    const int n_sets = ggl_cpu_features_sets(set);
     static int turn;
     const int mine = turn++;
     bool none = true;
@@ -67,8 +67,8 @@ static void in_all_ways(const char *name, run_fn *run, const void *model) {
         way w = {.threads = 1 + (i * 2 + i / n_sets) % 5, .ubatch = ubatches[(i + i / n_sets) % 5]};
         char left[64], *p = w.mask;
         /* a mask that leaves the set: the names of the features that are not in it */
-        const uint32_t without = cpu_features_detect() & ~set[i % n_sets];
-        cpu_features_text(without, left, sizeof left);
+        const uint32_t without = ggl_cpu_features_detect() & ~set[i % n_sets];
+        ggl_cpu_features_text(without, left, sizeof left);
         snprintf(w.mask, sizeof w.mask, "%s", !set[i % n_sets] ? "all" : without ? left : "");
         while ((p = strchr(p, ' ')))
             *p++ = ',';

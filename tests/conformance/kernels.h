@@ -19,10 +19,10 @@ typedef struct tables {
 
 TEST_UNUSED static void tables_init(tables *t) {
     uint32_t set[CPU_MAX_SETS];
-    t->n = cpu_features_sets(set);
+    t->n = ggl_cpu_features_sets(set);
     for (int i = 0; i < t->n; i++) {
-        cpu_kernels_init(&t->k[i], set[i]);
-        cpu_features_text(set[i], t->name[i], sizeof t->name[i]);
+        ggl_cpu_kernels_init(&t->k[i], set[i]);
+        ggl_cpu_features_text(set[i], t->name[i], sizeof t->name[i]);
     }
 }
 

@@ -11,8 +11,8 @@ void test_kernels_quant_avxvnni(cpu_kernels *k);
 static void tables_of_products(void) {
     tables_init(&all);
 #ifdef AVXVNNI_AS_AVX512
-    if (cpu_features_detect() & CPU_AVX512VNNI) {
-        cpu_kernels_init(&all.k[all.n], CPU_AVX2);
+    if (ggl_cpu_features_detect() & CPU_AVX512VNNI) {
+        ggl_cpu_kernels_init(&all.k[all.n], CPU_AVX2);
         test_kernels_quant_avxvnni(&all.k[all.n]);
         snprintf(all.name[all.n++], sizeof all.name[0], "avxvnni as avx512vnni");
     }
@@ -133,7 +133,7 @@ static problem problem_new(ggl_type type, int64_t k, int64_t n_rows, int n_cols,
         fill(x.p, k, seed, kind);
         for (cpu_columns form = 0; form < CPU_N_COLUMNS; form++)
             if (p.column[form])
-                cpu_column_make(&all.k[0], form, p.column[form] + (size_t)c * p.column_size, x.p,
+                ggl_cpu_column_make(&all.k[0], form, p.column[form] + (size_t)c * p.column_size, x.p,
                                 k);
         const void *y = p.column[product->columns] + (size_t)c * p.column_size;
         product->rows((float *[]){p.want + c * n_rows}, &y, 1, p.w.p, p.row_size, n_rows, k);
@@ -192,7 +192,7 @@ static void check_panel(const problem *p, int t, const void *w16) {
     for (int64_t j = 0; j < p->n_rows; j += f->panel_rows) {
         int n = (int)(p->n_rows - j < f->panel_rows ? p->n_rows - j : f->panel_rows);
         if (w16)
-            f->pack16(panel.p, (const char *)w16 + cpu_rows16_size(p->type, j, p->k), n, p->k);
+            f->pack16(panel.p, (const char *)w16 + ggl_cpu_rows16_size(p->type, j, p->k), n, p->k);
         else
             f->pack(panel.p, (char *)p->w.p + (size_t)j * p->row_size, p->row_size, n, p->k);
         outputs o = outputs_new(p, n, t);
@@ -208,14 +208,14 @@ static void check_rows16(const problem *p, int t) {
         return;
     CHECK_MSG(f->interleave != NULL, "%s is interleaved by its definition, which is slow, %s",
               ggl_type_get(p->type)->name, all.name[t]);
-    guarded w16 = guarded_new(cpu_rows16_size(p->type, p->n_rows, p->k), 0);
+    guarded w16 = guarded_new(ggl_cpu_rows16_size(p->type, p->n_rows, p->k), 0);
     int64_t groups = (p->n_rows + CPU_GROUP - 1) / CPU_GROUP;
     for (int64_t j = groups - 1; j >= 0; j--)
-        cpu_rows16_pack(NULL, w16.p, p->type, p->w.p, p->row_size, p->n_rows, p->k, j, j + 1);
+        ggl_cpu_rows16_pack(NULL, w16.p, p->type, p->w.p, p->row_size, p->n_rows, p->k, j, j + 1);
     for (int64_t step = 1; step <= 5; step += 2) { /* groups in one call */
         guarded by = guarded_new(w16.size, 0);
         for (int64_t j = 0; j < groups; j += step)
-            cpu_rows16_pack(f, by.p, p->type, p->w.p, p->row_size, p->n_rows, p->k, j,
+            ggl_cpu_rows16_pack(f, by.p, p->type, p->w.p, p->row_size, p->n_rows, p->k, j,
                             j + step < groups ? j + step : groups);
         CHECK_MSG(memcmp(by.p, w16.p, w16.size) == 0,
                   "interleaving %s, k = %lld, %lld rows, %lld groups at once: other bytes, %s",
@@ -227,7 +227,7 @@ static void check_rows16(const problem *p, int t) {
     f->rows16(o.to, o.x, p->n_cols, w16.p, p->n_rows, p->k);
     outputs_check(&o, p, 0, p->n_rows, t, "interleaved rows");
     check_panel(p, t, w16.p);
-    guarded_end(&w16, "cpu_rows16_pack");
+    guarded_end(&w16, "ggl_cpu_rows16_pack");
 }
 
 /* GGL_KERNELS_EVERY=n: each n-th problem of check_type, for emulated processors: all of them run on

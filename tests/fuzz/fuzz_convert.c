@@ -16,28 +16,28 @@ static void convert(const llm_arch *arch, const json_value *config, llm_safetens
     arch_conversion c = {.arch = arch, .config = config, .source = source};
     for (c.section = arch->convert; c.section; c.section = c.section->next) {
         float x[64];
-        ggl_status s = arch_convert_check_config(&c, NULL);
-        s = arch_convert_keys(&c, NULL);
+        ggl_status s = llm_arch_convert_check_config(&c, NULL);
+        s = llm_arch_convert_keys(&c, NULL);
         if (s == GGL_OK)
-            s = arch_convert_tensors(&c, NULL);
+            s = llm_arch_convert_tensors(&c, NULL);
         for (size_t i = 0; s == GGL_OK && i < c.n_tensor; i++) {
-            int64_t n = recipe_count(c.tensor[i].recipe);
-            if (recipe_read(c.tensor[i].recipe, n > 64 ? n - 64 : 0, n > 64 ? 64 : n, x, NULL) != GGL_OK)
+            int64_t n = llm_recipe_count(c.tensor[i].recipe);
+            if (llm_recipe_read(c.tensor[i].recipe, n > 64 ? n - 64 : 0, n > 64 ? 64 : n, x, NULL) != GGL_OK)
                 abort();
         }
-        arch_conversion_fini(&c);
+        llm_arch_conversion_fini(&c);
         ggl_error err;
         c = (arch_conversion){.arch = arch,
                               .config = config,
                               .source = source,
                               .section = c.section,
                               .collect = true};
-        s = arch_convert_keys(&c, &err);
+        s = llm_arch_convert_keys(&c, &err);
         if (s == GGL_OK)
-            s = arch_convert_check_keys(&c, &err);
+            s = llm_arch_convert_check_keys(&c, &err);
         if (s == GGL_OK && !c.no_keys)
-            s = arch_convert_tensors(&c, &err);
-        arch_conversion_fini(&c);
+            s = llm_arch_convert_tensors(&c, &err);
+        llm_arch_conversion_fini(&c);
         c = (arch_conversion){.arch = arch, .config = config, .source = source, .section = c.section};
     }
 }

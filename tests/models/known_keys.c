@@ -258,21 +258,21 @@ static void asking_init(asking *a, const llm_arch *arch, const wrapped *w) {
     a->ev.err = &a->err;
     a->ev.arena.limit = ARCH_MAX_MEMORY;
     REQUIRE_OK(
-        (ggl_status)(arch_find_family(&a->ev) && arch_eval_init(&a->ev) ? GGL_OK : a->ev.status),
+        (ggl_status)(llm_arch_find_family(&a->ev) && llm_arch_eval_init(&a->ev) ? GGL_OK : a->ev.status),
         &a->err);
-    REQUIRE((a->judge = arch_judge_new(&a->ev)));
+    REQUIRE((a->judge = llm_arch_judge_new(&a->ev)));
 }
 
 static void asking_fini(asking *a) {
-    arch_judge_free(a->judge);
-    arch_eval_fini(&a->ev);
+    llm_arch_judge_free(a->judge);
+    llm_arch_eval_fini(&a->ev);
 }
 
 static llm_arch_judged verdict(asking *a, const wrapped *w, const char *name) {
     static char full[128];
     snprintf(full, sizeof full, "%.40s.%.80s", w->family, name);
     a->ev.steps = 0;
-    const llm_arch_judged k = arch_judge_key(a->judge, (ggl_str){full, strlen(full)});
+    const llm_arch_judged k = llm_arch_judge_key(a->judge, (ggl_str){full, strlen(full)});
     CHECK_OK(a->ev.status, &a->err);
     return k;
 }
@@ -677,7 +677,7 @@ TEST(descriptors_say_what_the_table_cannot) {
         llm_arch *arch;
         ggl_error err = {0};
         REQUIRE_OK(llm_arch_parse(&arch, text, n, name, &err), &err);
-        if (arch_reads_key(arch, "expert_count")) {
+        if (llm_arch_reads_key(arch, "expert_count")) {
             n_experts++;
             CHECK_MSG(names(arch, "expert_gating_func"), "%s: no expert_gating_func", name);
             CHECK_MSG(names(arch, "expert_weights_norm"), "%s: no expert_weights_norm", name);

@@ -22,10 +22,10 @@ static int read_mask(pid_t pid, size_t size, cpu_set_t *set) {
 TEST(masks_of_any_size) {
     for (n_cpus = 64; n_cpus <= 1 << 18; n_cpus *= 2) {
         cpu_mask m;
-        REQUIRE(cpu_mask_get(&m, read_mask));
+        REQUIRE(ggl_cpu_mask_get(&m, read_mask));
         CHECK(m.n >= n_cpus);
         CHECK_INT(CPU_COUNT_S(CPU_ALLOC_SIZE((size_t)m.n), m.set), n_cpus / 4);
-        int cores = cpu_mask_cores(&m); /* this machine's own may share cores */
+        int cores = ggl_cpu_mask_cores(&m); /* this machine's own may share cores */
         CHECK_MSG(cores > n_cpus / 4 - 1024 && cores <= n_cpus / 4 && cores > 0, "%d cores", cores);
         CPU_FREE(m.set);
     }
@@ -45,7 +45,7 @@ static int never_enough(pid_t pid, size_t size, cpu_set_t *set) {
 
 TEST(masks_that_cannot_be_read) {
     cpu_mask m;
-    CHECK(!cpu_mask_get(&m, fails));
-    CHECK(!cpu_mask_get(&m, never_enough));
-    CHECK(cpu_default_threads() >= 1 && cpu_allowed() >= cpu_default_threads());
+    CHECK(!ggl_cpu_mask_get(&m, fails));
+    CHECK(!ggl_cpu_mask_get(&m, never_enough));
+    CHECK(ggl_cpu_default_threads() >= 1 && ggl_cpu_allowed() >= ggl_cpu_default_threads());
 }

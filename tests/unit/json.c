@@ -33,7 +33,7 @@ TEST(values) {
         parse(
             " {\"a\" : [1, -2.5e1, true, false, null, \"x\", {}, []],\r\n\t\"b\":{\"c\":\"d\"}} "),
         &err);
-    const json_value *a = json_get(&doc->root, "a");
+    const json_value *a = llm_json_get(&doc->root, "a");
     REQUIRE(a && a->kind == JSON_ARRAY && a->n == 8);
     CHECK(a->item[0].number == 1 && a->item[0].whole);
     CHECK(a->item[1].number == -25 && !a->item[1].whole);
@@ -41,9 +41,9 @@ TEST(values) {
     CHECK(a->item[4].kind == JSON_NULL);
     CHECK(a->item[6].kind == JSON_OBJECT && a->item[6].n == 0);
     CHECK(a->item[7].kind == JSON_ARRAY && a->item[7].n == 0);
-    CHECK(json_is(json_get(json_get(&doc->root, "b"), "c"), "d"));
-    CHECK(!json_get(&doc->root, "zz") && !json_get(a, "a") && !json_get(NULL, "a"));
-    CHECK(!json_get_kind(&doc->root, "a", JSON_NUMBER));
+    CHECK(llm_json_is(llm_json_get(llm_json_get(&doc->root, "b"), "c"), "d"));
+    CHECK(!llm_json_get(&doc->root, "zz") && !llm_json_get(a, "a") && !llm_json_get(NULL, "a"));
+    CHECK(!llm_json_get_kind(&doc->root, "a", JSON_NUMBER));
     REQUIRE_OK(parse("3"), &err);
     REQUIRE_OK(parse("\"\""), &err);
     parse_done();
@@ -53,7 +53,7 @@ TEST(strings) {
     REQUIRE_OK(parse("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\u20AC\\ud83d\\ude00\xc3\xa9\\u0000z\""), &err);
     CHECK(is_text(&doc->root, "\"\\/\b\f\n\r\t\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xc3\xa9\0z", 21));
     REQUIRE_OK(parse("\"plain\""), &err);
-    CHECK(json_is(&doc->root, "plain"));
+    CHECK(llm_json_is(&doc->root, "plain"));
     parse_done();
 }
 

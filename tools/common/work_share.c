@@ -51,6 +51,6 @@ void work_share(int n_threads, size_t n, void (*piece)(void *, size_t, int), voi
 }
 
 int work_threads(void) {
-    int n = cpu_allowed();
+    int n = ggl_cpu_allowed();
     return n > MAX_THREADS ? MAX_THREADS : n;
 }

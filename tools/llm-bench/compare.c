@@ -18,21 +18,21 @@ static const char *base_name(const char *path) {
 }
 
 static void get_text(const json_value *v, const char *key, char *buf, size_t size) {
-    const json_value *s = json_get_kind(v, key, JSON_STRING);
+    const json_value *s = llm_json_get_kind(v, key, JSON_STRING);
     snprintf(buf, size, "%.*s", s ? (int)(s->n < size ? s->n : size - 1) : 0, s ? s->s : "");
 }
 
 static double get_number(const json_value *v, const char *key, double fallback) {
-    const json_value *n = json_get_kind(v, key, JSON_NUMBER);
+    const json_value *n = llm_json_get_kind(v, key, JSON_NUMBER);
     return n ? n->number : fallback;
 }
 
 static const char *read_row(bench_result *r, const json_value *v) {
-    const json_value *ts = json_get_kind(v, "samples_ts", JSON_ARRAY);
+    const json_value *ts = llm_json_get_kind(v, "samples_ts", JSON_ARRAY);
     char path[1024], k[16], w[16];
     if (v->kind != JSON_OBJECT)
         return "is no object";
-    if (!json_get(v, "model_type") || !ts || ts->n == 0)
+    if (!llm_json_get(v, "model_type") || !ts || ts->n == 0)
         return "has no model_type or no samples_ts: is it a result of -o json?";
     get_text(v, "model_type", r->model, sizeof r->model);
     get_text(v, "model_filename", path, sizeof path);

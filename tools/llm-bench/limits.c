@@ -15,7 +15,7 @@
 enum { ROUNDS = 8, MAX_THREADS = 512, HUGE_PAGE = 2 << 20 };
 
 uint32_t bench_features(const char *mask) {
-    return cpu_features_mask(cpu_features_mask(cpu_features_detect(), mask),
+    return ggl_cpu_features_mask(ggl_cpu_features_mask(ggl_cpu_features_detect(), mask),
                              getenv("GGL_CPU_MASK"));
 }
 

@@ -60,9 +60,9 @@ typedef struct ops {
 /* The tables of kernels, from the portable one to the best that GGL_CPU_MASK leaves. */
 static void find_sets(ops *o, bool limits) {
     uint32_t set[CPU_MAX_SETS];
-    int n = cpu_features_sets(set);
+    int n = ggl_cpu_features_sets(set);
     for (int i = 0; i < n; i++) {
-        uint32_t f = cpu_features_mask(set[i], getenv("GGL_CPU_MASK"));
+        uint32_t f = ggl_cpu_features_mask(set[i], getenv("GGL_CPU_MASK"));
         isa_set *s = &o->set[o->n_sets];
         int k = 0;
         while (k < o->n_sets && o->set[k].features != f)
@@ -70,8 +70,8 @@ static void find_sets(ops *o, bool limits) {
         if (k < o->n_sets) /* the mask leaves no more than of an earlier one */
             continue;
         s->features = f;
-        cpu_kernels_init(&s->k, f);
-        cpu_features_text(f, s->roof.name, sizeof s->roof.name);
+        ggl_cpu_kernels_init(&s->k, f);
+        ggl_cpu_features_text(f, s->roof.name, sizeof s->roof.name);
         if (limits)
             s->roof.limit = bench_limits_measure((int)o->n_threads, f);
         o->n_sets++;
@@ -161,7 +161,7 @@ static void run_rows16(void *ctx, int64_t first, int64_t last, int thread) {
     int64_t j = first * CPU_GROUP, end = last * CPU_GROUP < p->m ? last * CPU_GROUP : p->m;
     (void)thread;
     for (int64_t c = 0; c < p->n_cols; c += COLS_AT_ONCE)
-        p->p->rows16(y, x, take_columns(p, c, j, y, x), p->w16 + cpu_rows16_size(p->type, j, p->k),
+        p->p->rows16(y, x, take_columns(p, c, j, y, x), p->w16 + ggl_cpu_rows16_size(p->type, j, p->k),
                      end - j, p->k);
 }
 
@@ -172,7 +172,7 @@ static void run_panels(void *ctx, int64_t first, int64_t last, int thread) {
          j += p->p->panel_rows) {
         int n = (int)(p->m - j < p->p->panel_rows ? p->m - j : p->p->panel_rows);
         if (p->w16)
-            p->p->pack16(panel, p->w16 + cpu_rows16_size(p->type, j, p->k), n, p->k);
+            p->p->pack16(panel, p->w16 + ggl_cpu_rows16_size(p->type, j, p->k), n, p->k);
         else
             p->p->pack(panel, p->w + (size_t)j * p->row_size, p->row_size, n, p->k);
         for (int64_t c = 0; c < p->n_cols; c += COLS_AT_ONCE) {
@@ -243,7 +243,7 @@ static void call_product(void *ctx) {
     const product_call *c = ctx;
     int n = (int)c->p->o->n_threads;
     int64_t units = c->way->n_units(c->p), chunk = n == 1 ? units : units / (8 * n) + 1;
-    cpu_pool_run(c->p->o->pool, n, c->way->run, c->p, units, chunk);
+    ggl_cpu_pool_run(c->p->o->pool, n, c->way->run, c->p, units, chunk);
 }
 
 /* Columns in a form, made by the definition. */
@@ -253,7 +253,7 @@ static void prepare_columns(const cpu_kernels *definition, const product *p, cpu
         char *x = p->x + (size_t)c * p->x_size;
         for (int64_t i = 0; i < p->k; i++)
             p->column[i] = number(&state);
-        cpu_column_make(definition, form, x, p->column, p->k);
+        ggl_cpu_column_make(definition, form, x, p->column, p->k);
     }
 }
 
@@ -300,10 +300,10 @@ static bool product_init(product *p, const ops *o, const cpu_product *kernel,
             memcpy(w, w - DISTINCT * p->row_size, p->row_size);
     }
     if (ok && interleaved) {
-        p->w16 = aligned(cpu_rows16_size(t->type, m, p->k));
+        p->w16 = aligned(ggl_cpu_rows16_size(t->type, m, p->k));
         ok = p->w16 != NULL;
         if (ok)
-            cpu_rows16_pack(kernel, p->w16, t->type, p->w, p->row_size, m, p->k, 0,
+            ggl_cpu_rows16_pack(kernel, p->w16, t->type, p->w, p->row_size, m, p->k, 0,
                             units_groups(p));
     }
     if (ok)
@@ -721,12 +721,12 @@ int bench_ops(int argc, char **argv) {
     code = tool_check_paths(TOOL, &(tool_path){"--svg", svg, .written = true}, 1);
     if (code >= 0)
         return code;
-    if (cpu_pool_open(&o.pool, (int)o.n_threads, &err) != GGL_OK)
+    if (ggl_cpu_pool_open(&o.pool, (int)o.n_threads, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     find_sets(&o, !no_limits);
     bool ok = measure_products(&o);
     measure_simples(&o);
-    cpu_pool_close(o.pool);
+    ggl_cpu_pool_close(o.pool);
     if (!ok)
         return tool_error(TOOL, 1, "out of memory");
     if (o.n_rows == 0)

@@ -118,7 +118,7 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
         {"-p", {0}, &o->prompt, 0, many, 512},
         {"-n", {0}, &o->gen, 0, many, 128},
         {"-d", {0}, &o->depth, 0, many, 0},
-        {"-t", {0}, &o->threads, 1, TOOL_MAX_THREADS, cpu_default_threads()},
+        {"-t", {0}, &o->threads, 1, TOOL_MAX_THREADS, ggl_cpu_default_threads()},
         {"-b", {0}, &o->batch, 1, many, 2048},
         {"-ub", {0}, &o->ubatch, 1, 65536, 512},
         {"--sequences", {0}, &o->sequences, 1, 16, 1},

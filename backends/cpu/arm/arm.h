@@ -7,15 +7,15 @@
 #include "../kernels.h"
 #include "../unroll.h"
 
-void cpu_kernels_elementwise_neon(cpu_kernels *k);
-void cpu_kernels_rows_neon(cpu_kernels *k);
-void cpu_kernels_recur_neon(cpu_kernels *k);
-void cpu_kernels_quantize_neon(cpu_kernels *k);
-void cpu_kernels_float_neon(cpu_kernels *k);
-void cpu_kernels_float_bf16(cpu_kernels *k);
-void cpu_kernels_quant_neon(cpu_kernels *k);
-void cpu_kernels_attend_neon(cpu_kernels *k);
-void cpu_kernels_quant_dotprod(cpu_kernels *k);
-void cpu_kernels_quant_i8mm(cpu_kernels *k);
+void ggl_cpu_kernels_elementwise_neon(cpu_kernels *k);
+void ggl_cpu_kernels_rows_neon(cpu_kernels *k);
+void ggl_cpu_kernels_recur_neon(cpu_kernels *k);
+void ggl_cpu_kernels_quantize_neon(cpu_kernels *k);
+void ggl_cpu_kernels_float_neon(cpu_kernels *k);
+void ggl_cpu_kernels_float_bf16(cpu_kernels *k);
+void ggl_cpu_kernels_quant_neon(cpu_kernels *k);
+void ggl_cpu_kernels_attend_neon(cpu_kernels *k);
+void ggl_cpu_kernels_quant_dotprod(cpu_kernels *k);
+void ggl_cpu_kernels_quant_i8mm(cpu_kernels *k);
 
 #endif

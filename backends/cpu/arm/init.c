@@ -3,20 +3,20 @@
 
 #include "../cpu_features.h"
 
-void cpu_kernels_init_arm(cpu_kernels *k, uint32_t features) {
+void ggl_cpu_kernels_init_arm(cpu_kernels *k, uint32_t features) {
     if (features & CPU_NEON) {
-        cpu_kernels_elementwise_neon(k);
-        cpu_kernels_rows_neon(k);
-        cpu_kernels_recur_neon(k);
-        cpu_kernels_quantize_neon(k);
-        cpu_kernels_float_neon(k);
-        cpu_kernels_quant_neon(k);
-        cpu_kernels_attend_neon(k);
+        ggl_cpu_kernels_elementwise_neon(k);
+        ggl_cpu_kernels_rows_neon(k);
+        ggl_cpu_kernels_recur_neon(k);
+        ggl_cpu_kernels_quantize_neon(k);
+        ggl_cpu_kernels_float_neon(k);
+        ggl_cpu_kernels_quant_neon(k);
+        ggl_cpu_kernels_attend_neon(k);
     }
     if (features & CPU_DOTPROD)
-        cpu_kernels_quant_dotprod(k);
+        ggl_cpu_kernels_quant_dotprod(k);
     if (features & CPU_I8MM)
-        cpu_kernels_quant_i8mm(k);
+        ggl_cpu_kernels_quant_i8mm(k);
     if (features & CPU_BF16)
-        cpu_kernels_float_bf16(k);
+        ggl_cpu_kernels_float_bf16(k);
 }

@@ -8,6 +8,6 @@
 #include "../quant/unpack.h"
 #include "../quant/kernel.h"
 
-void cpu_kernels_quant_i8mm(cpu_kernels *k) {
+void ggl_cpu_kernels_quant_i8mm(cpu_kernels *k) {
     fill_products(k);
 }

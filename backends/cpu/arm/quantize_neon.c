@@ -3,6 +3,6 @@
 
 #include "../simd/quantize.h"
 
-void cpu_kernels_quantize_neon(cpu_kernels *k) {
+void ggl_cpu_kernels_quantize_neon(cpu_kernels *k) {
     fill_quantize(k);
 }

@@ -3,6 +3,6 @@
 
 #include "../simd/recur.h"
 
-void cpu_kernels_recur_neon(cpu_kernels *k) {
+void ggl_cpu_kernels_recur_neon(cpu_kernels *k) {
     fill_recur(k);
 }

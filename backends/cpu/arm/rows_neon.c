@@ -3,6 +3,6 @@
 
 #include "../simd/rows.h"
 
-void cpu_kernels_rows_neon(cpu_kernels *k) {
+void ggl_cpu_kernels_rows_neon(cpu_kernels *k) {
     fill_rows(k);
 }

@@ -396,7 +396,7 @@ INLINE void kernel_interleave(uint8_t *planes, const uint8_t *w, size_t row_size
     size_t row[CPU_GROUP];
     row_offsets(row, row_size, n_rows);
     for (int64_t b = 0; b < k / 32; b += n_sub, w += block_size) {
-        put(codes, w, row, t.table == cpu_table_MXFP4 ? places_MXFP4 : places);
+        put(codes, w, row, t.table == ggl_cpu_table_MXFP4 ? places_MXFP4 : places);
         for (int i = 0; i < n_sub; i++) {
             put_planes(planes, codes + i * 8 * CPU_PLANE, t);
             for (int g = 0; g < t.low + t.high; g++, planes += CPU_PLANE)
@@ -434,7 +434,7 @@ INLINE void kernel_interleave(uint8_t *planes, const uint8_t *w, size_t row_size
 #define QTYPE(NAME, name, class, low, high, table, scales, unit)                                   \
     static const shape_of rows16_of_##name = {                                                     \
         min_##class, halves_##class,    offset_##class,      max_##class, low,                     \
-        high,        cpu_table_##table, CPU_SCALES_##scales, unit};                                \
+        high,        ggl_cpu_table_##table, CPU_SCALES_##scales, unit};                                \
     static void rows_##name(float *const *y, const void *const *x, int n_cols, const void *w,      \
                             size_t row_size, int64_t n_rows, int64_t k) {                          \
         rows_of_##class(y, x, n_cols, w, row_size, n_rows, k, pack_blocks_##name,                  \

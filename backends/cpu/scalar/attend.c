@@ -66,7 +66,7 @@ static void merge(float *total, const float *part, float a, float b, int64_t n) 
     }
 }
 
-void cpu_kernels_attend(cpu_kernels *k) {
+void ggl_cpu_kernels_attend(cpu_kernels *k) {
     fill_by_type(k);
     k->softmax_page = softmax_page;
     k->merge = merge;

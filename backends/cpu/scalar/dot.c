@@ -3,7 +3,7 @@
 
 /* s[i mod 16] = fma(w[i], x[i], s[i mod 16]), the tree, and + 0: a zero is +0, so that kernels may
  * pad rows with zeros. */
-float cpu_dot_f32(const float *w, const float *x, int64_t n) {
+float ggl_cpu_dot_f32(const float *w, const float *x, int64_t n) {
     float s[16] = {0};
     for (int64_t i = 0; i < n; i++)
         s[i % 16] = fmaf(w[i], x[i], s[i % 16]);
@@ -11,7 +11,7 @@ float cpu_dot_f32(const float *w, const float *x, int64_t n) {
 }
 
 static float dot_f32(const void *w, const void *x, int64_t n) {
-    return cpu_dot_f32(w, x, n);
+    return ggl_cpu_dot_f32(w, x, n);
 }
 
 static float dot_f16(const void *w, const void *column, int64_t n) {
@@ -84,7 +84,7 @@ ROWS(bf16, dot_bf16)
 #define QUANT_READ QUANT
 #include "ggl/types.def"
 
-void cpu_kernels_dot(cpu_kernels *k) {
+void ggl_cpu_kernels_dot(cpu_kernels *k) {
     k->product[GGL_F32] = (cpu_product){.columns = CPU_COLUMNS_F32, .rows = rows_f32};
     k->product[GGL_F16] = (cpu_product){.columns = CPU_COLUMNS_F32, .rows = rows_f16};
     k->product[GGL_BF16] = (cpu_product){.columns = CPU_COLUMNS_BF16, .rows = rows_bf16};

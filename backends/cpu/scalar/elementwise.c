@@ -77,7 +77,7 @@ static void f32_to_f16(uint16_t *y, const float *x, int64_t n) {
         y[i] = ggl_f32_to_f16(x[i]);
 }
 
-void cpu_kernels_elementwise(cpu_kernels *k) {
+void ggl_cpu_kernels_elementwise(cpu_kernels *k) {
 #define X(NAME) k->unary[CPU_##NAME] = unary_##NAME;
     CPU_UNARY(X)
 #undef X

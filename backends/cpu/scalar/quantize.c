@@ -50,7 +50,7 @@ static void round_bf16_pairs(uint16_t *y, const float *x, int64_t n) {
         y[i] = i < n ? ggl_f32_to_bf16(to_bf16(x[i])) : 0;
 }
 
-void cpu_kernels_quantize(cpu_kernels *k) {
+void ggl_cpu_kernels_quantize(cpu_kernels *k) {
     k->quantize = quantize;
     k->round_bf16 = round_bf16;
     k->round_bf16_pairs = round_bf16_pairs;

@@ -5,12 +5,12 @@
 static void delta_row(float *s, float *y, float v, const cpu_recur *r) {
     for (int64_t i = 0; i < r->n; i++)
         s[i] *= r->w[i];
-    float error = (v - cpu_dot_f32(s, r->k, r->n)) * r->rate;
+    float error = (v - ggl_cpu_dot_f32(s, r->k, r->n)) * r->rate;
     for (int64_t i = 0; i < r->n; i++) {
         float add = r->k[i] * error;
         s[i] += add;
     }
-    *y = cpu_dot_f32(s, r->q, r->n);
+    *y = ggl_cpu_dot_f32(s, r->q, r->n);
 }
 
 static void scan_row(float *s, float *y, float v, const cpu_recur *r) {
@@ -19,7 +19,7 @@ static void scan_row(float *s, float *y, float v, const cpu_recur *r) {
         float left = s[i] * r->w[i], add = r->k[i] * in;
         s[i] = left + add;
     }
-    *y = cpu_dot_f32(s, r->q, r->n);
+    *y = ggl_cpu_dot_f32(s, r->q, r->n);
 }
 
 static void select_row(float *s, float *y, int64_t j, const cpu_recur *r) {
@@ -29,7 +29,7 @@ static void select_row(float *s, float *y, int64_t j, const cpu_recur *r) {
         float left = s[i] * ggl_expf(rate), add = r->k[i] * in;
         s[i] = left + add;
     }
-    *y = cpu_dot_f32(s, r->q, r->n);
+    *y = ggl_cpu_dot_f32(s, r->q, r->n);
 }
 
 /* The sum of section 4, of what is no row yet. */
@@ -44,12 +44,12 @@ static float wkv6_row(float *s, float v, const cpu_recur *r) {
 }
 
 static void wkv7_row(float *s, float *y, float v, const cpu_recur *r) {
-    float e = cpu_dot_f32(s, r->a, r->n);
+    float e = ggl_cpu_dot_f32(s, r->a, r->n);
     for (int64_t i = 0; i < r->n; i++) {
         float left = s[i] * r->w[i], back = r->b[i] * e, add = r->k[i] * v;
         s[i] = (left + back) + add;
     }
-    *y = cpu_dot_f32(s, r->q, r->n);
+    *y = ggl_cpu_dot_f32(s, r->q, r->n);
 }
 
 #define ROWS(NAME, of_row)                                                                         \
@@ -74,7 +74,7 @@ static void conv(float *y, const float *const *x, const float *w, int64_t n, int
     }
 }
 
-void cpu_kernels_recur(cpu_kernels *k) {
+void ggl_cpu_kernels_recur(cpu_kernels *k) {
     k->recur[CPU_DELTA] = delta_rows;
     k->recur[CPU_SCAN] = scan_rows;
     k->recur[CPU_SELECT] = select_rows;

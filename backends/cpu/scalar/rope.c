@@ -17,7 +17,7 @@ static void rope_pair(float *y, const float *x, const float *cs, int64_t r) {
         turn(y + 2 * i, y + 2 * i + 1, x[2 * i], x[2 * i + 1], cs[2 * i], cs[2 * i + 1]);
 }
 
-void cpu_kernels_rope(cpu_kernels *k) {
+void ggl_cpu_kernels_rope(cpu_kernels *k) {
     k->rope_half = rope_half;
     k->rope_pair = rope_pair;
 }

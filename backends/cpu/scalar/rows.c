@@ -24,7 +24,7 @@ static float amax(const float *x, int64_t n) {
     return m + 0.0f;
 }
 
-void cpu_kernels_rows(cpu_kernels *k) {
+void ggl_cpu_kernels_rows(cpu_kernels *k) {
     k->sum = sum;
     k->sum_squares = sum_squares;
     k->amax = amax;

@@ -43,6 +43,6 @@ static inline float cut_bf16(float x) {
 }
 
 /* The f32 rule for products: sixteen sums of fused multiply-adds. */
-float cpu_dot_f32(const float *w, const float *x, int64_t n);
+float ggl_cpu_dot_f32(const float *w, const float *x, int64_t n);
 
 #endif

@@ -3,6 +3,6 @@
 
 #include "../simd/attend.h"
 
-void cpu_kernels_attend_avx512(cpu_kernels *k) {
+void ggl_cpu_kernels_attend_avx512(cpu_kernels *k) {
     fill_attend(k);
 }

@@ -3,6 +3,6 @@
 
 #include "../simd/elementwise.h"
 
-void cpu_kernels_elementwise_avx2(cpu_kernels *k) {
+void ggl_cpu_kernels_elementwise_avx2(cpu_kernels *k) {
     fill_elementwise(k);
 }

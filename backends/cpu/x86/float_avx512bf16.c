@@ -4,6 +4,6 @@
 
 #include "../simd/products.h"
 
-void cpu_kernels_float_avx512bf16(cpu_kernels *k) {
+void ggl_cpu_kernels_float_avx512bf16(cpu_kernels *k) {
     fill_products(k);
 }

@@ -3,28 +3,28 @@
 
 #include "../cpu_features.h"
 
-void cpu_kernels_init_x86(cpu_kernels *k, uint32_t features) {
+void ggl_cpu_kernels_init_x86(cpu_kernels *k, uint32_t features) {
     if (features & CPU_AVX2) {
-        cpu_kernels_elementwise_avx2(k);
-        cpu_kernels_rows_avx2(k);
-        cpu_kernels_recur_avx2(k);
-        cpu_kernels_quantize_avx2(k);
-        cpu_kernels_float_avx2(k);
-        cpu_kernels_quant_avx2(k);
-        cpu_kernels_attend_avx2(k);
+        ggl_cpu_kernels_elementwise_avx2(k);
+        ggl_cpu_kernels_rows_avx2(k);
+        ggl_cpu_kernels_recur_avx2(k);
+        ggl_cpu_kernels_quantize_avx2(k);
+        ggl_cpu_kernels_float_avx2(k);
+        ggl_cpu_kernels_quant_avx2(k);
+        ggl_cpu_kernels_attend_avx2(k);
     }
     if (features & CPU_AVXVNNI)
-        cpu_kernels_quant_avxvnni(k);
+        ggl_cpu_kernels_quant_avxvnni(k);
     if (features & CPU_AVX512) {
-        cpu_kernels_elementwise_avx512(k);
-        cpu_kernels_rows_avx512(k);
-        cpu_kernels_recur_avx512(k);
-        cpu_kernels_float_avx512(k);
-        cpu_kernels_attend_avx512(k);
-        cpu_kernels_quant_avx512(k);
+        ggl_cpu_kernels_elementwise_avx512(k);
+        ggl_cpu_kernels_rows_avx512(k);
+        ggl_cpu_kernels_recur_avx512(k);
+        ggl_cpu_kernels_float_avx512(k);
+        ggl_cpu_kernels_attend_avx512(k);
+        ggl_cpu_kernels_quant_avx512(k);
     }
     if (features & CPU_AVX512VNNI)
-        cpu_kernels_quant_avx512vnni(k);
+        ggl_cpu_kernels_quant_avx512vnni(k);
     if (features & CPU_AVX512BF16)
-        cpu_kernels_float_avx512bf16(k);
+        ggl_cpu_kernels_float_avx512bf16(k);
 }

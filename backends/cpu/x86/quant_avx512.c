@@ -6,6 +6,6 @@
 #include "../quant/unpack.h"
 #include "../quant/kernel.h"
 
-void cpu_kernels_quant_avx512(cpu_kernels *k) {
+void ggl_cpu_kernels_quant_avx512(cpu_kernels *k) {
     fill_products(k);
 }
