@@ -107,7 +107,11 @@ ggl_status ggl_backend_open(ggl_backend **out, const char *name, const ggl_backe
     bool traced = strncmp(name, "trace", 5) == 0 && (name[5] == ':' || !name[5]);
     *out = NULL;
     if (traced || p.trace)
-        return ggl_trace_open(out, ggl_backend_open, !traced ? name : name[5] && name[6] ? name + 6 : "cpu", &p, err);
+        return ggl_trace_open(out, ggl_backend_open,
+                              !traced              ? name
+                              : name[5] && name[6] ? name + 6
+                                                   : "cpu",
+                              &p, err);
     if (ggl_plugin_is_path(name))
         return ggl_plugin_open(out, name, &p, err);
     for (int i = 0, device; i < N_BACKEND; i++) {

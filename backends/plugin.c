@@ -146,7 +146,7 @@ static ggl_status open_loaded(ggl_backend **out, void *object, const char *path,
 }
 
 ggl_status ggl_plugin_open(ggl_backend **out, const char *path, const ggl_backend_params *params,
-                       ggl_error *err) {
+                           ggl_error *err) {
     void *object;
     ggl_status st = load(&object, path, err);
     if (st != GGL_OK)

@@ -7,6 +7,6 @@
 /* Whether the name is that of a file. */
 bool ggl_plugin_is_path(const char *name);
 ggl_status ggl_plugin_open(ggl_backend **out, const char *path, const ggl_backend_params *params,
-                       ggl_error *err);
+                           ggl_error *err);
 
 #endif

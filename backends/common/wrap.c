@@ -43,7 +43,7 @@ static ggl_status w_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out
 }
 
 ggl_status ggl_wrap_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
-                    ggl_error *err) {
+                        ggl_error *err) {
     ggl_backend *inner = wrap_inner(b);
     inner->cancelled = b->cancelled;
     inner->cancelled_ctx = b->cancelled_ctx;

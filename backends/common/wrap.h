@@ -21,6 +21,6 @@ void ggl_wrap_init(wrap *w, ggl_backend *inner, const char *prefix);
 
 /* Runs the inner backend, which is cancelled when the wrapper is. */
 ggl_status ggl_wrap_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
-                    ggl_error *err);
+                        ggl_error *err);
 
 #endif

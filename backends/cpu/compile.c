@@ -69,8 +69,8 @@ static void size_prepared(const cpu_compiler *c, prepared *p) {
     p->size = align64(p->row * (size_t)rows); /* a small multiple of GGL_MAX_ELEMENTS at most */
 }
 
-bool ggl_cpu_prepare(cpu_compiler *c, cpu_step *s, int kind, const ggl_operand *a, const ggl_operand *b,
-                 double mag) {
+bool ggl_cpu_prepare(cpu_compiler *c, cpu_step *s, int kind, const ggl_operand *a,
+                     const ggl_operand *b, double mag) {
     const ggl_operand none = {.region = -1};
     if (!b)
         b = &none;
@@ -112,7 +112,8 @@ bool ggl_cpu_prepare(cpu_compiler *c, cpu_step *s, int kind, const ggl_operand *
 static void forget_written(cpu_compiler *c, const cpu_step *s) {
     for (size_t i = 0; i < c->n_prepared; i++) {
         prepared *p = &c->prepared[i];
-        if (ggl_cpu_overlap(&s->dst, &p->a, c->s->n_max) || ggl_cpu_overlap(&s->dst, &p->b, c->s->n_max))
+        if (ggl_cpu_overlap(&s->dst, &p->a, c->s->n_max) ||
+            ggl_cpu_overlap(&s->dst, &p->b, c->s->n_max))
             p->valid = false;
     }
 }
@@ -278,8 +279,10 @@ ggl_status ggl_cpu_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out,
     cpu_plan *plan = ggl_calloc(1, sizeof *plan);
     if (!plan)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
-    const ggl_program_params params = {
-        .refuses = ggl_cpu_refuses, .backend = b, .in_place = ggl_cpu_in_place, .value_type = GGL_F32};
+    const ggl_program_params params = {.refuses = ggl_cpu_refuses,
+                                       .backend = b,
+                                       .in_place = ggl_cpu_in_place,
+                                       .value_type = GGL_F32};
     cpu_compiler c = {.b = (const cpu_backend *)b, .s = s};
     ggl_status st = ggl_program_build(&plan->program, s, &params, err);
     if (st == GGL_OK)

@@ -121,8 +121,8 @@ ggl_status ggl_cpu_open(ggl_backend **out, const ggl_backend_params *params, ggl
     cpu_backend *c = ggl_calloc(1, sizeof *c);
     if (!c)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a backend");
-    uint32_t features = ggl_cpu_features_mask(ggl_cpu_features_mask(ggl_cpu_features_detect(), p->mask),
-                                          getenv("GGL_CPU_MASK"));
+    uint32_t features = ggl_cpu_features_mask(
+        ggl_cpu_features_mask(ggl_cpu_features_detect(), p->mask), getenv("GGL_CPU_MASK"));
     ggl_cpu_kernels_init(&c->k, features);
     c->profile = p->profile;
     c->profile_ctx = p->profile_ctx;

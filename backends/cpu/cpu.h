@@ -122,7 +122,7 @@ enum { CPU_PREPARE_ROPE = CPU_N_COLUMNS };
  * frequencies, positions) exists before step s, whose prepared_at and prepared_row are set when all
  * is compiled. */
 GGL_NODISCARD bool ggl_cpu_prepare(cpu_compiler *c, cpu_step *s, int kind, const ggl_operand *a,
-                               const ggl_operand *b, double mag);
+                                   const ggl_operand *b, double mag);
 int64_t ggl_cpu_compiler_n_max(const cpu_compiler *c);
 const cpu_backend *ggl_cpu_compiler_backend(const cpu_compiler *c);
 size_t ggl_cpu_compiler_store(const cpu_compiler *c, const ggl_store *s); /* offset of slot 0 */
@@ -134,7 +134,7 @@ void ggl_cpu_group(cpu_step *step, size_t n_step, int64_t n_max);
 bool ggl_cpu_overlap(const ggl_operand *a, const ggl_operand *b, int64_t n_max);
 
 ggl_status ggl_cpu_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
-                   ggl_error *err);
+                       ggl_error *err);
 void ggl_cpu_plan_free(ggl_backend *b, ggl_plan *p);
 bool ggl_cpu_in_place(const ggl_tensor *node);
 const char *ggl_cpu_refuses(const ggl_backend *b, const ggl_tensor *node);
@@ -144,7 +144,7 @@ const char *ggl_cpu_refuses(const ggl_backend *b, const ggl_tensor *node);
 size_t ggl_cpu_repacked_matrix_size(const cpu_backend *b, ggl_type type, int64_t n_rows, int64_t k);
 size_t ggl_cpu_repack_size(const ggl_backend *b, const ggl_tensor *w);
 ggl_status ggl_cpu_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, const ggl_tensor *w,
-                      ggl_error *err);
+                          ggl_error *err);
 #define CPU_REPACK_LAYOUT "rows16 3" /* another number when bytes change */
 
 /* The operator of a node, by op or, of a call, by name; NULL: none. */
@@ -153,16 +153,18 @@ const cpu_op *ggl_cpu_op_of(const ggl_tensor *node);
 /* op_elementwise.c */
 extern const cpu_op ggl_cpu_op_unary, ggl_cpu_op_binary, ggl_cpu_op_where, ggl_cpu_op_cast;
 bool ggl_cpu_unary_of(const ggl_tensor *node,
-                  cpu_unary *out); /* operators and composites that are one unary kernel */
+                      cpu_unary *out); /* operators and composites that are one unary kernel */
 /* op_rows.c */
-extern const cpu_op ggl_cpu_op_sum, ggl_cpu_op_amax, ggl_cpu_op_rank, ggl_cpu_op_topk, ggl_cpu_op_softmax, ggl_cpu_op_rms,
-    ggl_cpu_op_center, ggl_cpu_op_l2, ggl_cpu_op_normalised, ggl_cpu_op_weighted;
+extern const cpu_op ggl_cpu_op_sum, ggl_cpu_op_amax, ggl_cpu_op_rank, ggl_cpu_op_topk,
+    ggl_cpu_op_softmax, ggl_cpu_op_rms, ggl_cpu_op_center, ggl_cpu_op_l2, ggl_cpu_op_normalised,
+    ggl_cpu_op_weighted;
 /* op_move.c */
-extern const cpu_op ggl_cpu_op_copy, ggl_cpu_op_split, ggl_cpu_op_concat, ggl_cpu_op_repeat, ggl_cpu_op_transpose,
-    ggl_cpu_op_pick, ggl_cpu_op_iota;
+extern const cpu_op ggl_cpu_op_copy, ggl_cpu_op_split, ggl_cpu_op_concat, ggl_cpu_op_repeat,
+    ggl_cpu_op_transpose, ggl_cpu_op_pick, ggl_cpu_op_iota;
 /* op_linear.c, op_rope.c, op_attend.c, op_state.c, op_recur.c */
-extern const cpu_op ggl_cpu_op_linear, ggl_cpu_op_columns, ggl_cpu_op_rope, ggl_cpu_op_rope_table, ggl_cpu_op_cache,
-    ggl_cpu_op_attend, ggl_cpu_op_state, ggl_cpu_op_keep, ggl_cpu_op_recent, ggl_cpu_op_conv, ggl_cpu_op_recur;
+extern const cpu_op ggl_cpu_op_linear, ggl_cpu_op_columns, ggl_cpu_op_rope, ggl_cpu_op_rope_table,
+    ggl_cpu_op_cache, ggl_cpu_op_attend, ggl_cpu_op_state, ggl_cpu_op_keep, ggl_cpu_op_recent,
+    ggl_cpu_op_conv, ggl_cpu_op_recur;
 
 /* This thread's scratch, step->thread_size bytes, 64-byte aligned. */
 static inline char *cpu_thread_scratch(const cpu_task *t, int thread) {

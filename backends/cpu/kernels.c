@@ -34,7 +34,8 @@ size_t ggl_cpu_column_size(cpu_columns form, int64_t n) {
     }
 }
 
-void ggl_cpu_column_make(const cpu_kernels *k, cpu_columns form, void *y, const float *x, int64_t n) {
+void ggl_cpu_column_make(const cpu_kernels *k, cpu_columns form, void *y, const float *x,
+                         int64_t n) {
     switch (form) {
     case CPU_COLUMNS_BF16:
         k->round_bf16(y, x, n);

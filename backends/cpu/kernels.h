@@ -33,8 +33,8 @@ _Static_assert(sizeof(cpu_qblock) == 48, "no padding");
     X(SQRT)                                                                                        \
     X(FLOOR)                                                                                       \
     X(ABS)                                                                                         \
-    X(TANH) X(ERF) X(SIGMOID) X(SIN) X(COS) X(RELU) X(SILU) X(GELU) X(GELU_ERF) X(GELU_QUICK)      \
-        X(SOFTPLUS)
+    X(TANH)                                                                                        \
+    X(ERF) X(SIGMOID) X(SIN) X(COS) X(RELU) X(SILU) X(GELU) X(GELU_ERF) X(GELU_QUICK) X(SOFTPLUS)
 #define CPU_BINARY(X)                                                                              \
     X(ADD) X(SUB) X(MUL) X(DIV) X(POW) X(MOD) X(EQ) X(NE) X(LT) X(LE) X(GT) X(GE) X(MIN) X(MAX)
 
@@ -166,7 +166,8 @@ void ggl_cpu_kernels_init(cpu_kernels *k, uint32_t features);
 
 /* Bytes of a column of n elements in one of the forms, and that form of x. */
 size_t ggl_cpu_column_size(cpu_columns form, int64_t n);
-void ggl_cpu_column_make(const cpu_kernels *k, cpu_columns form, void *y, const float *x, int64_t n);
+void ggl_cpu_column_make(const cpu_kernels *k, cpu_columns form, void *y, const float *x,
+                         int64_t n);
 
 /* The portable kernels, by file of scalar/. */
 void ggl_cpu_kernels_elementwise(cpu_kernels *k);

@@ -133,10 +133,10 @@ static void unary_run(const cpu_task *t, int64_t first, int64_t last, int thread
 }
 
 const cpu_op ggl_cpu_op_unary = {.by_item = true,
-                             .in_place = true,
-                             .compile = unary_compile,
-                             .begin = unary_begin,
-                             .run = unary_run};
+                                 .in_place = true,
+                                 .compile = unary_compile,
+                                 .begin = unary_begin,
+                                 .run = unary_run};
 
 /* --- two ----------------------------------------------------------------------------------- */
 
@@ -180,10 +180,10 @@ static void binary_run(const cpu_task *t, int64_t first, int64_t last, int threa
 }
 
 const cpu_op ggl_cpu_op_binary = {.by_item = true,
-                              .in_place = true,
-                              .compile = binary_compile,
-                              .begin = binary_begin,
-                              .run = binary_run};
+                                  .in_place = true,
+                                  .compile = binary_compile,
+                                  .begin = binary_begin,
+                                  .run = binary_run};
 
 /* --- three --------------------------------------------------------------------------------- */
 
@@ -206,10 +206,10 @@ static void where_run(const cpu_task *t, int64_t first, int64_t last, int thread
 }
 
 const cpu_op ggl_cpu_op_where = {.by_item = true,
-                             .in_place = true,
-                             .compile = floats_only,
-                             .begin = where_begin,
-                             .run = where_run};
+                                 .in_place = true,
+                                 .compile = floats_only,
+                                 .begin = where_begin,
+                                 .run = where_run};
 
 /* --- another type -------------------------------------------------------------------------- */
 

@@ -289,4 +289,5 @@ static void linear_run(const cpu_task *t, int64_t first, int64_t last, int threa
     }
 }
 
-const cpu_op ggl_cpu_op_linear = {.compile = linear_compile, .begin = linear_begin, .run = linear_run};
+const cpu_op ggl_cpu_op_linear = {
+    .compile = linear_compile, .begin = linear_begin, .run = linear_run};

@@ -144,20 +144,20 @@ static ggl_status l2_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
 }
 
 const cpu_op ggl_cpu_op_softmax = {.by_item = true,
-                               .in_place = true,
-                               .compile = float_source,
-                               .begin = rows_begin,
-                               .run = softmax_run};
+                                   .in_place = true,
+                                   .compile = float_source,
+                                   .begin = rows_begin,
+                                   .run = softmax_run};
 const cpu_op ggl_cpu_op_normalised = {.by_item = true,
+                                      .in_place = true,
+                                      .compile = float_source,
+                                      .begin = rows_begin,
+                                      .run = normalised_run};
+const cpu_op ggl_cpu_op_center = {.by_item = true,
                                   .in_place = true,
                                   .compile = float_source,
                                   .begin = rows_begin,
-                                  .run = normalised_run};
-const cpu_op ggl_cpu_op_center = {.by_item = true,
-                              .in_place = true,
-                              .compile = float_source,
-                              .begin = rows_begin,
-                              .run = center_run};
+                                  .run = center_run};
 const cpu_op ggl_cpu_op_rms = {
     .by_item = true, .in_place = true, .compile = rms_compile, .begin = rows_begin, .run = rms_run};
 const cpu_op ggl_cpu_op_l2 = {

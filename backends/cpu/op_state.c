@@ -85,7 +85,8 @@ static void recent_run(const cpu_task *t, int64_t first, int64_t last, int threa
     }
 }
 
-const cpu_op ggl_cpu_op_recent = {.compile = recent_compile, .begin = recent_begin, .run = recent_run};
+const cpu_op ggl_cpu_op_recent = {
+    .compile = recent_compile, .begin = recent_begin, .run = recent_run};
 
 /* short_conv(x [n], w [k, n]) -> [n], whose state is that of the `recent` in its text: the k - 1 rows
  * before. A unit: SPAN columns, through all tokens. */

@@ -15,10 +15,12 @@ static int64_t groups_of(const ggl_tensor *w) {
 
 /* Of the row-interleaved layout, a few rows would mostly be padding, and are read from the inner
  * cache anyway. */
-size_t ggl_cpu_repacked_matrix_size(const cpu_backend *b, ggl_type type, int64_t n_rows, int64_t k) {
+size_t ggl_cpu_repacked_matrix_size(const cpu_backend *b, ggl_type type, int64_t n_rows,
+                                    int64_t k) {
     if (type == GGL_F16)
         return b->f16_as_bf16 ? (ggl_row_size(GGL_BF16, k) * (size_t)n_rows + 63) / 64 * 64 : 0;
-    return b->k.product[type].rows16 && n_rows >= CPU_GROUP ? ggl_cpu_rows16_size(type, n_rows, k) : 0;
+    return b->k.product[type].rows16 && n_rows >= CPU_GROUP ? ggl_cpu_rows16_size(type, n_rows, k)
+                                                            : 0;
 }
 
 size_t ggl_cpu_repack_size(const ggl_backend *b, const ggl_tensor *w) {
@@ -62,14 +64,14 @@ static void repack_units(void *ctx, int64_t first, int64_t last, int thread) {
             round_to_bf16(&t->b->k, to + at, from + at,
                           (cpu_min(end * CPU_GROUP, w->ne[1]) - j * CPU_GROUP) * w->ne[0]);
         } else {
-            ggl_cpu_rows16_pack(&t->b->k.product[w->type], to, w->type, from, row, w->ne[1], w->ne[0],
-                            j, end);
+            ggl_cpu_rows16_pack(&t->b->k.product[w->type], to, w->type, from, row, w->ne[1],
+                                w->ne[0], j, end);
         }
     }
 }
 
 ggl_status ggl_cpu_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, const ggl_tensor *w,
-                      ggl_error *err) {
+                          ggl_error *err) {
     cpu_backend *c = (cpu_backend *)b;
     (void)err;
     repack_task t = {c, w, dst->data + offset};
@@ -78,7 +80,7 @@ ggl_status ggl_cpu_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, const 
     if (!dst->huge)
         ggl_prefer_huge_pages(dst->data, dst->size);
     dst->huge = true;
-    ggl_cpu_pool_run(c->pool, (int)cpu_max(c->n_threads, c->n_threads_batch), repack_units, &t, units,
-                 1);
+    ggl_cpu_pool_run(c->pool, (int)cpu_max(c->n_threads, c->n_threads_batch), repack_units, &t,
+                     units, 1);
     return GGL_OK;
 }

@@ -102,7 +102,7 @@ static void run_steps(run_state *r, const cpu_step *s, int n, int64_t turn) {
     }
     int n_threads = g.task[0].n_threads;
     ggl_cpu_pool_run(r->b->pool, n_threads, run_units, &g, n_units,
-                 chunk_of(r, work, n_units, n_threads));
+                     chunk_of(r, work, n_units, n_threads));
     for (int i = 0; i < n; i++)
         if (s[i].op->end)
             s[i].op->end(&g.task[i]);
@@ -133,7 +133,8 @@ static void run_by_items(run_state *r, const cpu_step *s, int n) {
         work += t.cost * (double)t.n_units;
         n_threads = t.n_threads;
     }
-    ggl_cpu_pool_run(r->b->pool, n_threads, run_items, &g, r->n, chunk_of(r, work, r->n, n_threads));
+    ggl_cpu_pool_run(r->b->pool, n_threads, run_items, &g, r->n,
+                     chunk_of(r, work, r->n, n_threads));
 }
 
 static double now_ns(void) {
@@ -150,7 +151,7 @@ static void run_step_timed(run_state *r, const cpu_step *s, int64_t turn) {
 }
 
 ggl_status ggl_cpu_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
-                   ggl_error *err) {
+                       ggl_error *err) {
     cpu_plan *plan = (cpu_plan *)p;
     run_state r = {(const cpu_backend *)b, plan, region, n, 0};
     uint64_t mode = ggl_cpu_float_mode_set();

@@ -121,7 +121,7 @@ static void wake_all(cpu_pool *p) {
 }
 
 void ggl_cpu_pool_run(cpu_pool *p, int n_threads, cpu_pool_fn *fn, void *ctx, int64_t n,
-                  int64_t chunk) {
+                      int64_t chunk) {
     if (n_threads > p->n_threads)
         n_threads = p->n_threads;
     if (n_threads <= 1 || n <= chunk) {

@@ -17,7 +17,8 @@ GGL_NODISCARD ggl_status ggl_cpu_pool_open(cpu_pool **out, int n_threads, ggl_er
 void ggl_cpu_pool_close(cpu_pool *p); /* NULL is fine */
 /* Runs fn over units 0 .. n-1, `chunk` at a time, on the first n_threads threads, and returns when
  * all is done. */
-void ggl_cpu_pool_run(cpu_pool *p, int n_threads, cpu_pool_fn *fn, void *ctx, int64_t n, int64_t chunk);
+void ggl_cpu_pool_run(cpu_pool *p, int n_threads, cpu_pool_fn *fn, void *ctx, int64_t n,
+                      int64_t chunk);
 
 /* Wakes the threads for tasks that follow soon. */
 void ggl_cpu_pool_wake(cpu_pool *p);

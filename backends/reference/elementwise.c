@@ -69,7 +69,8 @@ static double unary(ggl_op op, double x) {
 void ggl_ref_binary(const step_args *a) {
     FOR_EACH(a->dst)
     ggl_ref_set(&a->dst, i, j, k, l,
-            binary(a->node->op, ggl_ref_get(&a->src[0], i, j, k, l), ggl_ref_get(&a->src[1], i, j, k, l)));
+                binary(a->node->op, ggl_ref_get(&a->src[0], i, j, k, l),
+                       ggl_ref_get(&a->src[1], i, j, k, l)));
 }
 
 void ggl_ref_unary(const step_args *a) {

@@ -53,7 +53,8 @@ static void linear_rows(const step_args *a, int64_t i, int n_rows) {
                 }
                 for (int r = 0; r < n_rows; r++) {
                     double v = found ? sum[r] : NAN;
-                    ggl_ref_set(y, i + r, j, k, l, bias->data ? v + ggl_ref_get(bias, i + r, j, k, l) : v);
+                    ggl_ref_set(y, i + r, j, k, l,
+                                bias->data ? v + ggl_ref_get(bias, i + r, j, k, l) : v);
                 }
             }
 }

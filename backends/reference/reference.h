@@ -22,8 +22,8 @@ typedef struct step_args {
     view dst, src[GGL_MAX_SRC];
     char *stores; /* GGL_REGION_STORES */
     const size_t *store_loc;
-    double *row;   /* scratch: REF_ROWS + 1 of the longest row */
-    float *stored; /* scratch: a row of a store */
+    double *row;    /* scratch: REF_ROWS + 1 of the longest row */
+    float *stored;  /* scratch: a row of a store */
     double *attend; /* scratch of ggl_ref_attend_scratch() doubles */
 } step_args;
 

@@ -70,8 +70,8 @@ typedef struct probe {
 size_t ggl_shadow_size(const ggl_tensor *t, int64_t n);
 /* Calls f for each store that the node, or its body, reads or writes; until one fails. */
 ggl_status ggl_shadow_each_store(const ggl_tensor *node, void *ctx,
-                             ggl_status (*f)(void *ctx, const ggl_store *s, ggl_error *err),
-                             ggl_error *err);
+                                 ggl_status (*f)(void *ctx, const ggl_store *s, ggl_error *err),
+                                 ggl_error *err);
 
 /* Places, plan and memory for the nodes in it. On failure, as after ggl_probe_fini, nothing is held. */
 ggl_status ggl_probe_init(probe *r, ggl_buffer *const *region, ggl_error *err);

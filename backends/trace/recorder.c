@@ -99,10 +99,10 @@ int ggl_recorder_track(recorder *r, const char *name) {
     int track = ++r->n_tracks;
     pthread_mutex_unlock(&r->lock);
     ggl_recorder_write(r, &(trace_event){.phase = 'M',
-                                     .track = track,
-                                     .name = "thread_name",
-                                     .kind = "names",
-                                     .arg = {{"name", name, 0}}});
+                                         .track = track,
+                                         .name = "thread_name",
+                                         .kind = "names",
+                                         .arg = {{"name", name, 0}}});
     return track;
 }
 

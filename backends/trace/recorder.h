@@ -20,8 +20,8 @@ typedef struct trace_arg {
 enum { TRACE_MAX_ARGS = 6 };
 
 typedef struct trace_event {
-    char
-        phase; /* 'X': a span of time, 'C': numbers that are drawn as a curve, 'M': names a track */
+    /* 'X': a span of time, 'C': numbers that are drawn as a curve, 'M': names a track */
+    char phase;
     int track;
     const char *name, *kind;
     uint64_t begin, end; /* in ns since the recorder was opened; end of 'X' alone */

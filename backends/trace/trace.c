@@ -332,7 +332,8 @@ ggl_status ggl_trace_wrap(ggl_backend **out, ggl_backend *inner, const char *pat
     return GGL_OK;
 }
 
-ggl_status ggl_trace_open(ggl_backend **out, trace_open_fn *open, const char *name, const ggl_backend_params *params, ggl_error *err) {
+ggl_status ggl_trace_open(ggl_backend **out, trace_open_fn *open, const char *name,
+                          const ggl_backend_params *params, ggl_error *err) {
     ggl_backend_params p = *params;
     ggl_backend *inner = NULL;
     if (strncmp(name, "trace", 5) == 0 && (name[5] == ':' || !name[5]))

@@ -77,8 +77,9 @@ static ggl_status open_instance(vk_backend *b, ggl_error *err) {
     PFN_vkCreateDebugUtilsMessengerEXT create =
         (PFN_vkCreateDebugUtilsMessengerEXT)b->f.GetInstanceProcAddr(
             b->device->instance, "vkCreateDebugUtilsMessengerEXT");
-    VkResult r = create ? create(b->device->instance, &ggl_vk_messenger, NULL, &b->device->messenger)
-                        : VK_ERROR_EXTENSION_NOT_PRESENT;
+    VkResult r = create
+                     ? create(b->device->instance, &ggl_vk_messenger, NULL, &b->device->messenger)
+                     : VK_ERROR_EXTENSION_NOT_PRESENT;
     return r == VK_SUCCESS ? GGL_OK : ggl_vk_fail(err, r, "validation messages");
 }
 
@@ -528,7 +529,8 @@ ggl_status ggl_vk_end_commands(vk_backend *b, VkCommandBuffer commands, ggl_erro
     return r == VK_SUCCESS ? GGL_OK : ggl_vk_fail(err, r, "recording");
 }
 
-ggl_status ggl_vk_submit(vk_backend *b, VkCommandBuffer commands, uint64_t *number, ggl_error *err) {
+ggl_status ggl_vk_submit(vk_backend *b, VkCommandBuffer commands, uint64_t *number,
+                         ggl_error *err) {
     vk_device *d = b->device;
     const uint64_t next = d->submitted + 1;
     ggl_status st = next > VK_IN_FLIGHT ? ggl_vk_wait_for(b, next - VK_IN_FLIGHT, err) : GGL_OK;

@@ -55,7 +55,8 @@ static size_t shift_of(const vk_emit *e, int region) {
     return e->recording ? e->recording->region[region]->shift : 0;
 }
 
-uint32_t ggl_vk_bind_bytes(vk_emit *e, vk_call *c, int region, size_t offset, size_t size, bool write) {
+uint32_t ggl_vk_bind_bytes(vk_emit *e, vk_call *c, int region, size_t offset, size_t size,
+                           bool write) {
     assert(c->n_bind < VK_MAX_BIND);
     vk_binding *x = &c->bind[c->n_bind++];
     *x = (vk_binding){.region = region};
@@ -67,7 +68,7 @@ uint32_t ggl_vk_bind_bytes(vk_emit *e, vk_call *c, int region, size_t offset, si
 }
 
 uint32_t ggl_vk_bind_part(vk_emit *e, vk_call *c, const ggl_operand *o, size_t offset, size_t size,
-                      bool write) {
+                          bool write) {
     if (o->region < 0)
         return ggl_vk_bind_bytes(e, c, -1, 0, 0, false);
     size_t at = o->offset + (size_t)e->turn * o->loop + offset;
@@ -82,7 +83,7 @@ uint32_t ggl_vk_bind(vk_emit *e, vk_call *c, const ggl_operand *o, bool write) {
 
 uint32_t ggl_vk_bind_store(vk_emit *e, vk_call *c, const ggl_store *s, bool write) {
     return ggl_vk_bind_bytes(e, c, GGL_REGION_STORES, e->store_loc[s->id],
-                         (size_t)e->n_slots * s->slot_size, write);
+                             (size_t)e->n_slots * s->slot_size, write);
 }
 
 void ggl_vk_push(vk_call *c, uint32_t x) {

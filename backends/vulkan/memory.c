@@ -157,7 +157,7 @@ static ggl_status import(vk_backend *b, ggl_buffer *buf, size_t size, const void
 }
 
 ggl_status ggl_vk_buffer_alloc(ggl_backend *base, int region, size_t size, const void *at,
-                           ggl_buffer **out, ggl_error *err) {
+                               ggl_buffer **out, ggl_error *err) {
     vk_backend *b = (vk_backend *)base;
     ggl_buffer *buf = ggl_calloc(1, sizeof *buf);
     if (!buf)
@@ -286,7 +286,7 @@ static ggl_status wait_all(vk_backend *b, ggl_error *err) {
 }
 
 ggl_status ggl_vk_buffer_upload(ggl_backend *base, ggl_buffer *dst, size_t offset, const void *src,
-                            size_t size, ggl_error *err) {
+                                size_t size, ggl_error *err) {
     vk_backend *b = (vk_backend *)base;
     if (!dst->mapped)
         return stage_in(b, dst, offset, src, size, err);
@@ -296,8 +296,8 @@ ggl_status ggl_vk_buffer_upload(ggl_backend *base, ggl_buffer *dst, size_t offse
     return st;
 }
 
-ggl_status ggl_vk_buffer_download(ggl_backend *base, const ggl_buffer *src, size_t offset, void *dst,
-                              size_t size, ggl_error *err) {
+ggl_status ggl_vk_buffer_download(ggl_backend *base, const ggl_buffer *src, size_t offset,
+                                  void *dst, size_t size, ggl_error *err) {
     vk_backend *b = (vk_backend *)base;
     if (!src->mapped)
         return stage_out(b, src, offset, dst, size, err);
@@ -308,13 +308,14 @@ ggl_status ggl_vk_buffer_download(ggl_backend *base, const ggl_buffer *src, size
 }
 
 ggl_status ggl_vk_buffer_copy(ggl_backend *base, ggl_buffer *dst, size_t dst_offset,
-                          const ggl_buffer *src, size_t src_offset, size_t size, ggl_error *err) {
+                              const ggl_buffer *src, size_t src_offset, size_t size,
+                              ggl_error *err) {
     vk_backend *b = (vk_backend *)base;
     if (src->mapped) { /* which runs may still write */
         ggl_status st = wait_all(b, err);
-        return st == GGL_OK
-                   ? ggl_vk_buffer_upload(base, dst, dst_offset, src->mapped + src_offset, size, err)
-                   : st;
+        return st == GGL_OK ? ggl_vk_buffer_upload(base, dst, dst_offset, src->mapped + src_offset,
+                                                   size, err)
+                            : st;
     }
     if (dst->mapped)
         return stage_out(b, src, src_offset, dst->mapped + dst_offset, size, err);
@@ -327,7 +328,7 @@ ggl_status ggl_vk_buffer_copy(ggl_backend *base, ggl_buffer *dst, size_t dst_off
 }
 
 ggl_status ggl_vk_buffer_clear(ggl_backend *base, ggl_buffer *buf, size_t offset, size_t size,
-                           ggl_error *err) {
+                               ggl_error *err) {
     vk_backend *b = (vk_backend *)base;
     ggl_status st = buf->mapped ? wait_all(b, err) : GGL_OK;
     if (st != GGL_OK || size == 0)

@@ -16,16 +16,17 @@ struct ggl_buffer {
 enum { VK_BUFFER_ALIGN = 256 };
 
 ggl_status ggl_vk_buffer_alloc(ggl_backend *b, int region, size_t size, const void *host,
-                           ggl_buffer **out, ggl_error *err);
+                               ggl_buffer **out, ggl_error *err);
 void ggl_vk_buffer_free(ggl_backend *b, ggl_buffer *buf);
 ggl_status ggl_vk_buffer_upload(ggl_backend *b, ggl_buffer *dst, size_t offset, const void *src,
-                            size_t size, ggl_error *err);
+                                size_t size, ggl_error *err);
 ggl_status ggl_vk_buffer_download(ggl_backend *b, const ggl_buffer *src, size_t offset, void *dst,
-                              size_t size, ggl_error *err);
-ggl_status ggl_vk_buffer_copy(ggl_backend *b, ggl_buffer *dst, size_t dst_offset, const ggl_buffer *src,
-                          size_t src_offset, size_t size, ggl_error *err);
+                                  size_t size, ggl_error *err);
+ggl_status ggl_vk_buffer_copy(ggl_backend *b, ggl_buffer *dst, size_t dst_offset,
+                              const ggl_buffer *src, size_t src_offset, size_t size,
+                              ggl_error *err);
 ggl_status ggl_vk_buffer_clear(ggl_backend *b, ggl_buffer *buf, size_t offset, size_t size,
-                           ggl_error *err);
+                               ggl_error *err);
 
 void ggl_vk_staging_free(vk_backend *b);
 

@@ -38,7 +38,8 @@ static ggl_status keep_rows(vk_emit *e, int part, ggl_error *err) {
     const int64_t n_batch = ggl_vk_extent(e, x, GGL_BATCH_DIM),
                   unit = ggl_type_get(s->type)->quantized ? 32 : 4;
     const uint32_t x_at = ggl_vk_bind(e, &c, x, false), pos_at = ggl_vk_bind(e, &c, pos, false),
-                   slot_at = ggl_vk_bind(e, &c, slot, false), store_at = ggl_vk_bind_store(e, &c, s, true);
+                   slot_at = ggl_vk_bind(e, &c, slot, false),
+                   store_at = ggl_vk_bind_store(e, &c, s, true);
     ggl_vk_push(&c, (uint32_t)s->ne[0]);
     ggl_vk_push(&c, (uint32_t)s->ne[1]);
     ggl_vk_push(&c, (uint32_t)n_batch);
@@ -152,14 +153,17 @@ static ggl_status emit_spans(vk_emit *e, const shape *s, ggl_error *err) {
                  .spec = {LOCAL, s->keys->type, values->type, s->queries, s->sums,
                           (uint32_t)s->keys->ne[0], options},
                  .n_spec = 7};
-    const uint32_t q_at = ggl_vk_bind(e, &c, q, false), k_at = ggl_vk_bind_store(e, &c, s->keys, false),
+    const uint32_t q_at = ggl_vk_bind(e, &c, q, false),
+                   k_at = ggl_vk_bind_store(e, &c, s->keys, false),
                    v_at = ggl_vk_bind_store(e, &c, values, false),
                    y_at = s->spans > 1 ? ggl_vk_bind_bytes(e, &c, GGL_REGION_ARENA, e->scratch,
-                                                       partial_size(step, s), true) /
+                                                           partial_size(step, s), true) /
                                              4
                                        : ggl_vk_bind(e, &c, y, true),
-                   pos_at = ggl_vk_bind(e, &c, pos, false), slot_at = ggl_vk_bind(e, &c, slot, false),
-                   sinks_at = ggl_vk_bind(e, &c, sinks, false), alibi_at = ggl_vk_bind(e, &c, alibi, false);
+                   pos_at = ggl_vk_bind(e, &c, pos, false),
+                   slot_at = ggl_vk_bind(e, &c, slot, false),
+                   sinks_at = ggl_vk_bind(e, &c, sinks, false),
+                   alibi_at = ggl_vk_bind(e, &c, alibi, false);
     ggl_vk_push(&c, (uint32_t)y->ne[0]);
     ggl_vk_push(&c, (uint32_t)y->ne[1]);
     ggl_vk_push(&c, (uint32_t)s->keys->ne[1]);
@@ -190,8 +194,8 @@ static ggl_status emit_merge(vk_emit *e, const shape *s, ggl_error *err) {
     const ggl_step *step = e->step;
     const ggl_operand *sinks = &step->src[2], *y = &step->dst;
     vk_call c = {.shader = VK_SHADER_ATTEND_MERGE, .spec = {LOCAL, has(sinks)}, .n_spec = 2};
-    const uint32_t from = ggl_vk_bind_bytes(e, &c, GGL_REGION_ARENA, e->scratch, partial_size(step, s),
-                                        false) /
+    const uint32_t from = ggl_vk_bind_bytes(e, &c, GGL_REGION_ARENA, e->scratch,
+                                            partial_size(step, s), false) /
                           4,
                    sinks_at = ggl_vk_bind(e, &c, sinks, false), y_at = ggl_vk_bind(e, &c, y, true);
     ggl_vk_push(&c, (uint32_t)y->ne[0]);

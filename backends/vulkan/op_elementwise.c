@@ -86,8 +86,10 @@ static ggl_status emit_where(vk_emit *e, ggl_error *err) {
     return emit(e, VK_SHADER_WHERE, 3, err);
 }
 
-const vk_op ggl_vk_op_unary = {.emit = emit_unary, .refuses = ggl_vk_refuses_all_but_f32, .in_place = true};
+const vk_op ggl_vk_op_unary = {
+    .emit = emit_unary, .refuses = ggl_vk_refuses_all_but_f32, .in_place = true};
 const vk_op ggl_vk_op_binary = {
     .emit = emit_binary, .refuses = ggl_vk_refuses_all_but_f32, .in_place = true};
-const vk_op ggl_vk_op_where = {.emit = emit_where, .refuses = ggl_vk_refuses_all_but_f32, .in_place = true};
+const vk_op ggl_vk_op_where = {
+    .emit = emit_where, .refuses = ggl_vk_refuses_all_but_f32, .in_place = true};
 const vk_op ggl_vk_op_iota = {.emit = emit_unary};

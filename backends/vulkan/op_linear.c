@@ -124,8 +124,8 @@ static void bind_all(vk_emit *e, vk_call *c, const product *p, const part *of,
     const uint32_t w_at = ggl_vk_bind_weight(e, c, p->w, begin, part_size(e, p, of)),
                    x_at = ggl_vk_bind(e, c, &p->x, false), y_at = ggl_vk_bind(e, c, p->y, true),
                    bias_at = ggl_vk_bind(e, c, p->bias, false),
-                   index_at = lists ? ggl_vk_bind_bytes(e, c, lists->region, lists->offset, lists->size,
-                                                    false) /
+                   index_at = lists ? ggl_vk_bind_bytes(e, c, lists->region, lists->offset,
+                                                        lists->size, false) /
                                           4
                                     : ggl_vk_bind(e, c, p->index, false);
     if (ggl_vk_has_codebook(p->w->type))
@@ -208,8 +208,8 @@ static ggl_status emit_vec(vk_emit *e, const product *p, const part *of, ggl_err
     push_matrices(&c, p, of);
     c.spec[6] = cols;
     c.spec[7] = subgroup ? 1 : lanes;
-    c.groups[0] =
-        ggl_vk_groups((of->n_rows + rows - 1) / rows * ((n_cols + cols - 1) / cols) * n_outer(p), 1);
+    c.groups[0] = ggl_vk_groups(
+        (of->n_rows + rows - 1) / rows * ((n_cols + cols - 1) / cols) * n_outer(p), 1);
     return ggl_vk_dispatch(e, &c, err);
 }
 

@@ -26,7 +26,8 @@ static ggl_status rope_emit(vk_emit *e, ggl_error *err) {
     ggl_vk_push(&c, pos_at);
     ggl_vk_push(&c, ggl_vk_stride(e, pos, GGL_BATCH_DIM));
     ggl_vk_push_float(&c, (float)e->step->node->num[0]);
-    c.groups[0] = ggl_vk_groups((y->ne[0] - f->ne[0]) * ((n_rows + ROWS - 1) / ROWS) * n_batch, LOCAL);
+    c.groups[0] =
+        ggl_vk_groups((y->ne[0] - f->ne[0]) * ((n_rows + ROWS - 1) / ROWS) * n_batch, LOCAL);
     return ggl_vk_dispatch(e, &c, err);
 }
 

@@ -48,7 +48,8 @@ static ggl_status emit_rows(vk_emit *e, ggl_error *err) {
     return ggl_fail(err, GGL_UNSUPPORTED, "there is no kernel for it");
 }
 
-const vk_op ggl_vk_op_rows = {.emit = emit_rows, .refuses = ggl_vk_refuses_all_but_f32, .in_place = true};
+const vk_op ggl_vk_op_rows = {
+    .emit = emit_rows, .refuses = ggl_vk_refuses_all_but_f32, .in_place = true};
 
 /* --- an invocation for each result ---------------------------------------------------------- */
 

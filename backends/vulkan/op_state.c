@@ -19,8 +19,8 @@ static void push_store(const vk_emit *e, vk_call *c, const ggl_store *s, uint32_
 static ggl_status move(vk_emit *e, const ggl_store *s, const ggl_operand *slot,
                        const ggl_operand *x, bool keep, ggl_error *err) {
     vk_call c = {.shader = keep ? VK_SHADER_KEEP : VK_SHADER_STATE, .spec = {LOCAL}, .n_spec = 1};
-    const uint32_t store_at = ggl_vk_bind_store(e, &c, s, keep), slot_at = ggl_vk_bind(e, &c, slot, false),
-                   x_at = ggl_vk_bind(e, &c, x, !keep);
+    const uint32_t store_at = ggl_vk_bind_store(e, &c, s, keep),
+                   slot_at = ggl_vk_bind(e, &c, slot, false), x_at = ggl_vk_bind(e, &c, x, !keep);
     for (int d = 0; d < 3; d++)
         ggl_vk_push(&c, (uint32_t)s->ne[d]);
     ggl_vk_push(&c, x_at);
@@ -56,8 +56,8 @@ static ggl_status recent_emit(vk_emit *e, ggl_error *err) {
     const ggl_store *s = ggl_composite_state(e->step->node);
     vk_call c = {.shader = VK_SHADER_RECENT, .spec = {LOCAL}, .n_spec = 1};
     const uint32_t store_at = ggl_vk_bind_store(e, &c, s, true),
-                   slot_at = ggl_vk_bind(e, &c, &e->slot, false), x_at = ggl_vk_bind(e, &c, x, false),
-                   y_at = ggl_vk_bind(e, &c, y, true);
+                   slot_at = ggl_vk_bind(e, &c, &e->slot, false),
+                   x_at = ggl_vk_bind(e, &c, x, false), y_at = ggl_vk_bind(e, &c, y, true);
     ggl_vk_push(&c, (uint32_t)y->ne[0]);
     ggl_vk_push(&c, (uint32_t)y->ne[1]);
     ggl_vk_push(&c, (uint32_t)ggl_vk_extent(e, y, GGL_BATCH_DIM));

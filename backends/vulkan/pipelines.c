@@ -6,7 +6,7 @@
 #include "ggl/alloc.h"
 
 #define SHADER(ID, file, defines)                                                                  \
-    extern const unsigned char ggl_vk_spirv_##ID[];                                                    \
+    extern const unsigned char ggl_vk_spirv_##ID[];                                                \
     extern const size_t ggl_vk_spirv_##ID##_size;
 #include "shaders.def"
 #undef SHADER

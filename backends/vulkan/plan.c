@@ -143,8 +143,10 @@ static ggl_status bind_steps(plan *p, const vk_backend *b, const ggl_segment *s,
 }
 
 static ggl_status compile(plan *p, vk_backend *b, const ggl_segment *s, ggl_error *err) {
-    const ggl_program_params params = {
-        .refuses = ggl_vk_refuses, .backend = &b->base, .in_place = ggl_vk_in_place, .value_type = GGL_F32};
+    const ggl_program_params params = {.refuses = ggl_vk_refuses,
+                                       .backend = &b->base,
+                                       .in_place = ggl_vk_in_place,
+                                       .value_type = GGL_F32};
     ggl_status st = ggl_program_build(&p->program, s, &params, err);
     if (st != GGL_OK)
         return st;
@@ -162,7 +164,7 @@ static ggl_status compile(plan *p, vk_backend *b, const ggl_segment *s, ggl_erro
 }
 
 ggl_status ggl_vk_plan_compile(ggl_backend *base, const ggl_segment *s, ggl_plan **out,
-                           ggl_error *err) {
+                               ggl_error *err) {
     plan *p = ggl_calloc(1, sizeof *p);
     if (!p)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
@@ -247,8 +249,8 @@ static ggl_status record(vk_backend *b, const plan *p, vk_recording *r, ggl_buff
     return st;
 }
 
-ggl_status ggl_vk_plan_run(ggl_backend *base, ggl_plan *base_plan, ggl_buffer *const *region, int64_t n,
-                       ggl_error *err) {
+ggl_status ggl_vk_plan_run(ggl_backend *base, ggl_plan *base_plan, ggl_buffer *const *region,
+                           int64_t n, ggl_error *err) {
     vk_backend *b = (vk_backend *)base;
     plan *p = (plan *)base_plan;
     vk_recording *r = find_recording(p, region);

@@ -4,9 +4,10 @@
 
 #include "device.h"
 
-ggl_status ggl_vk_plan_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl_error *err);
+ggl_status ggl_vk_plan_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out,
+                               ggl_error *err);
 ggl_status ggl_vk_plan_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
-                       ggl_error *err);
+                           ggl_error *err);
 void ggl_vk_plan_free(ggl_backend *b, ggl_plan *p);
 
 #endif

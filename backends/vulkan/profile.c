@@ -44,8 +44,8 @@ void ggl_vk_profile_begin(vk_backend *b, vk_profile *p, VkCommandBuffer commands
     stamp(b, p, commands);
 }
 
-void ggl_vk_profile_step(vk_backend *b, vk_profile *p, VkCommandBuffer commands, const ggl_tensor *node,
-                     int64_t n) {
+void ggl_vk_profile_step(vk_backend *b, vk_profile *p, VkCommandBuffer commands,
+                         const ggl_tensor *node, int64_t n) {
     p->node[p->count] = node;
     p->n[p->count] = n;
     p->count++;

@@ -19,8 +19,8 @@ ggl_status ggl_vk_profile_open(vk_backend *b, vk_profile *p, size_t n_steps, ggl
 void ggl_vk_profile_close(vk_backend *b, vk_profile *p);
 /* While recording: before the first step; behind each. */
 void ggl_vk_profile_begin(vk_backend *b, vk_profile *p, VkCommandBuffer commands);
-void ggl_vk_profile_step(vk_backend *b, vk_profile *p, VkCommandBuffer commands, const ggl_tensor *node,
-                     int64_t n);
+void ggl_vk_profile_step(vk_backend *b, vk_profile *p, VkCommandBuffer commands,
+                         const ggl_tensor *node, int64_t n);
 /* After a run, which has been waited for: tells of each step. */
 ggl_status ggl_vk_profile_tell(vk_backend *b, const vk_profile *p, ggl_error *err);
 

@@ -143,8 +143,8 @@ static VkResult bind_set(vk_backend *b, vk_recording *r, const vk_call *c) {
     return VK_SUCCESS;
 }
 
-ggl_status ggl_vk_recording_add(vk_backend *b, vk_recording *r, const vk_call *c, VkPipeline pipeline,
-                            ggl_error *err) {
+ggl_status ggl_vk_recording_add(vk_backend *b, vk_recording *r, const vk_call *c,
+                                VkPipeline pipeline, ggl_error *err) {
     VkResult result = bind_set(b, r, c);
     if (result != VK_SUCCESS)
         return ggl_vk_fail(err, result, "recording");
@@ -153,8 +153,8 @@ ggl_status ggl_vk_recording_add(vk_backend *b, vk_recording *r, const vk_call *c
         b->f.CmdBindPipeline(r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
     r->bound = pipeline;
     if (c->n_push > 0)
-        b->f.CmdPushConstants(r->commands, ggl_vk_layout_of(b, c->n_bind), VK_SHADER_STAGE_COMPUTE_BIT,
-                              0, (uint32_t)c->n_push * 4, c->push);
+        b->f.CmdPushConstants(r->commands, ggl_vk_layout_of(b, c->n_bind),
+                              VK_SHADER_STAGE_COMPUTE_BIT, 0, (uint32_t)c->n_push * 4, c->push);
     b->f.CmdDispatch(r->commands, c->groups[0] ? c->groups[0] : 1, c->groups[1] ? c->groups[1] : 1,
                      c->groups[2] ? c->groups[2] : 1);
     return GGL_OK;

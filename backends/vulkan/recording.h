@@ -34,8 +34,8 @@ ggl_status ggl_vk_recording_open(vk_backend *b, vk_recording *r, int n_regions, 
 void ggl_vk_recording_close(vk_backend *b, vk_recording *r);
 /* Empties it and begins it anew; whoever used it has been waited for. */
 ggl_status ggl_vk_recording_begin(vk_backend *b, vk_recording *r, ggl_error *err);
-ggl_status ggl_vk_recording_add(vk_backend *b, vk_recording *r, const vk_call *c, VkPipeline pipeline,
-                            ggl_error *err);
+ggl_status ggl_vk_recording_add(vk_backend *b, vk_recording *r, const vk_call *c,
+                                VkPipeline pipeline, ggl_error *err);
 ggl_status ggl_vk_recording_end(vk_backend *b, vk_recording *r, ggl_error *err);
 
 #endif

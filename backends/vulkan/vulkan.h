@@ -123,9 +123,10 @@ bool ggl_vk_is_dense(const vk_emit *e, const ggl_operand *o);
 uint32_t ggl_vk_bind(vk_emit *e, vk_call *c, const ggl_operand *o, bool write);
 /* Likewise `size` bytes of it from `offset` on: of weights that are more than limits.max_range. */
 uint32_t ggl_vk_bind_part(vk_emit *e, vk_call *c, const ggl_operand *o, size_t offset, size_t size,
-                      bool write);
+                          bool write);
 /* Likewise bytes of a region, such as scratch (GGL_REGION_ARENA); in bytes. */
-uint32_t ggl_vk_bind_bytes(vk_emit *e, vk_call *c, int region, size_t offset, size_t size, bool write);
+uint32_t ggl_vk_bind_bytes(vk_emit *e, vk_call *c, int region, size_t offset, size_t size,
+                           bool write);
 /* All slots of a store; in bytes. */
 uint32_t ggl_vk_bind_store(vk_emit *e, vk_call *c, const ggl_store *s, bool write);
 
@@ -164,7 +165,7 @@ bool ggl_vk_in_place(const ggl_tensor *node);
 const char *ggl_vk_refuses_all_but_f32(const vk_backend *b, const ggl_tensor *node);
 
 /* One declaration for each operator of ops.def; some stand in several rows. */
-#define OP(ID, op)                                         extern const vk_op op;
+#define OP(ID, op)        extern const vk_op op;
 #define COMPOSITE(ID, op) extern const vk_op op;
 #include "ops.def"
 #undef OP

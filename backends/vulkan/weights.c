@@ -41,7 +41,8 @@ static uint32_t unit(const ggl_operand *w) {
     return t->block > 1 ? 1 : (uint32_t)t->size;
 }
 
-uint32_t ggl_vk_bind_weight(vk_emit *e, vk_call *c, const ggl_operand *w, size_t offset, size_t size) {
+uint32_t ggl_vk_bind_weight(vk_emit *e, vk_call *c, const ggl_operand *w, size_t offset,
+                            size_t size) {
     return ggl_vk_bind_part(e, c, w, offset, size, false) * unit(w);
 }
 

@@ -9,7 +9,8 @@
 #include "ggl/math.h"
 
 #if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0
-#error "float and double expressions must be evaluated in their own type (x86-32: -msse2 -mfpmath=sse)"
+#error                                                                                             \
+    "float and double expressions must be evaluated in their own type (x86-32: -msse2 -mfpmath=sse)"
 #endif
 
 /* h + l, |l| at most half an ulp of h once normalised. */
@@ -102,8 +103,10 @@ static double polynomial(const double *c, int n, double x) {
 
 /* e^(x.h + x.l) = (h + l) 2^*n with |h + l| in [0.7, 1.42]; |x.h| < 2^10. The pair's error is near 2^-57. */
 static pair exp_reduced(pair x, int *n) {
-    static const double c[] = {1.0 / 2, 1.0 / 6, 1.0 / 24, 1.0 / 120, 1.0 / 720, 1.0 / 5040, 1.0 / 40320,
-        1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800, 1.0 / 87178291200};
+    static const double c[] = {1.0 / 2,          1.0 / 6,        1.0 / 24,        1.0 / 120,
+                               1.0 / 720,        1.0 / 5040,     1.0 / 40320,     1.0 / 362880,
+                               1.0 / 3628800,    1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800,
+                               1.0 / 87178291200};
     double k = rint(x.h * LOG2_E.h);
     *n = (int)k;
     pair r = sum(fma(-k, LN2_HI, x.h), fma(-k, LN2_LO.h, x.l));
@@ -126,8 +129,9 @@ double ggl_exp(double x) {
 }
 
 double ggl_tanh(double x) {
-    static const double c[] = {-1.0 / 3, 2.0 / 15, -17.0 / 315, 62.0 / 2835, -1382.0 / 155925,
-        21844.0 / 6081075, -929569.0 / 638512875};
+    static const double c[] = {
+        -1.0 / 3,         2.0 / 15,          -17.0 / 315,          62.0 / 2835,
+        -1382.0 / 155925, 21844.0 / 6081075, -929569.0 / 638512875};
     double t = double_abs(x);
     if (x != x)
         return x;
@@ -161,15 +165,15 @@ double ggl_sigmoid(double x) {
 /* ln m for x = 2^*e m, m in [sqrt(1/2), sqrt 2), as a pair to about 2^-65 of itself. x is positive and finite.
  * ln m = 2 artanh s = 2 s (1 + z/3 + z^2/5 + ..),  s = (m - 1) / (m + 1),  z = s^2 < 0.0295. */
 static pair log_reduced(double x, int *e) {
-    static const double c[] = {1.0 / 5, 1.0 / 7, 1.0 / 9, 1.0 / 11, 1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19,
-        1.0 / 21, 1.0 / 23, 1.0 / 25};
+    static const double c[] = {1.0 / 5,  1.0 / 7,  1.0 / 9,  1.0 / 11, 1.0 / 13, 1.0 / 15,
+                               1.0 / 17, 1.0 / 19, 1.0 / 21, 1.0 / 23, 1.0 / 25};
     *e = 0;
     if (x < 0x1p-1022) {
         x *= 0x1p54;
         *e = -54;
     }
     uint64_t u = double_bits(x) - 0x3fe6a09e667f3bcd; /* sqrt(1/2) */
-    *e += ((int)(u >> 52) ^ 0x800) - 0x800; /* the upper 12 bits, signed */
+    *e += ((int)(u >> 52) ^ 0x800) - 0x800;           /* the upper 12 bits, signed */
     double m = double_of((u & 0x000fffffffffffff) + 0x3fe6a09e667f3bcd);
     double f = m - 1;
     pair d = sum_fast(2, f);
@@ -260,11 +264,12 @@ double ggl_pow(double x, double y) {
 
 /* 2/pi = 0.b1 b2 b3 .. in binary, 32 bits a word: enough for the largest double. */
 static const uint32_t TWO_OVER_PI_BITS[] = {
-    0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561, 0xb7246e3a,
-    0x424dd2e0, 0x06492eea, 0x09d1921c, 0xfe1deb1c, 0xb129a73e, 0xe88235f5, 0x2ebb4484, 0xe99c7026, 0xb45f7e41,
-    0x3991d639, 0x835339f4, 0x9c845f8b, 0xbdf9283b, 0x1ff897ff, 0xde05980f, 0xef2f118b, 0x5a0a6d1f, 0x6d367ecf,
-    0x27cb09b7, 0x4f463f66, 0x9e5fea2d, 0x7527bac7, 0xebe5f17b, 0x3d0739f7, 0x8a5292ea, 0x6bfb5fb1, 0x1f8d5d08,
-    0x56033046, 0xfc7b6bab, 0xf0cfbc20, 0x9af4361d, 0xa9e39161, 0x5ee61b08};
+    0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0, 0xdb629599, 0x3c439041, 0xfe5163ab,
+    0xdebbc561, 0xb7246e3a, 0x424dd2e0, 0x06492eea, 0x09d1921c, 0xfe1deb1c, 0xb129a73e,
+    0xe88235f5, 0x2ebb4484, 0xe99c7026, 0xb45f7e41, 0x3991d639, 0x835339f4, 0x9c845f8b,
+    0xbdf9283b, 0x1ff897ff, 0xde05980f, 0xef2f118b, 0x5a0a6d1f, 0x6d367ecf, 0x27cb09b7,
+    0x4f463f66, 0x9e5fea2d, 0x7527bac7, 0xebe5f17b, 0x3d0739f7, 0x8a5292ea, 0x6bfb5fb1,
+    0x1f8d5d08, 0x56033046, 0xfc7b6bab, 0xf0cfbc20, 0x9af4361d, 0xa9e39161, 0x5ee61b08};
 
 /* The 64 bits from bit `at` of a little-endian number of n limbs. */
 static uint64_t limbs_bits(const uint32_t *p, int n, int at) {
@@ -308,7 +313,8 @@ static int reduce_large(double x, pair *r) {
         lead++;
     }
     double unit = power_of_two(-53 - lead) * (above ? -1 : 1);
-    pair t = {(double)(f[0] >> 11) * unit, (double)((f[0] & 0x7ff) << 42 | f[1] >> 22) * 0x1p-53 * unit};
+    pair t = {(double)(f[0] >> 11) * unit,
+              (double)((f[0] & 0x7ff) << 42 | f[1] >> 22) * 0x1p-53 * unit};
     *r = pair_mul(t, (pair){PIO2_1, PIO2_2});
     return quadrant + above;
 }
@@ -317,7 +323,8 @@ static int reduce_large(double x, pair *r) {
 static int reduce(double x, pair *r) {
     double t = double_abs(x);
     int n;
-    if (t < 0x1p30) { /* Cody & Waite 1980: the first difference is exact, as it has no bit below 2^-52 */
+    if (t <
+        0x1p30) { /* Cody & Waite 1980: the first difference is exact, as it has no bit below 2^-52 */
         double k = rint(t * TWO_OVER_PI);
         n = (int)k;
         pair w = product(-k, PIO2_2);
@@ -335,16 +342,18 @@ static int reduce(double x, pair *r) {
 }
 
 static double sin_reduced(pair r) {
-    static const double c[] = {-1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880, -1.0 / 39916800, 1.0 / 6227020800,
-        -1.0 / 1307674368000, 1.0 / 355687428096000};
+    static const double c[] = {
+        -1.0 / 6,        1.0 / 120,        -1.0 / 5040,          1.0 / 362880,
+        -1.0 / 39916800, 1.0 / 6227020800, -1.0 / 1307674368000, 1.0 / 355687428096000};
     double z = r.h * r.h;
     double t = r.h * z * polynomial(c, sizeof c / sizeof *c, z);
     return r.h + fma(r.l, fma(z, -0.5, 1.0), t);
 }
 
 static double cos_reduced(pair r) {
-    static const double c[] = {1.0 / 24, -1.0 / 720, 1.0 / 40320, -1.0 / 3628800, 1.0 / 479001600,
-        -1.0 / 87178291200, 1.0 / 20922789888000};
+    static const double c[] = {
+        1.0 / 24,        -1.0 / 720,         1.0 / 40320,         -1.0 / 3628800,
+        1.0 / 479001600, -1.0 / 87178291200, 1.0 / 20922789888000};
     double z = r.h * r.h;
     pair w = sum_fast(1, -0.5 * z);
     double t = fma(z * z, polynomial(c, sizeof c / sizeof *c, z), -r.h * r.l);
@@ -427,8 +436,10 @@ static const double ERF_TABLE[][3] = {
  * Else, c = k/8 the nearest to |x| and h = |x| - c:  erf(c + h) = erf(c) + erf'(c) sum_k a_k h^(k+1) / (k+1), where
  * sum_k a_k h^k = e^(-2 c h - h^2), hence a_0 = 1, a_1 = -2 c, a_(k+1) = -2 (c a_k + a_(k-1)) / (k+1). */
 double ggl_erf(double x) {
-    static const double coef[] = {-1.0 / 3, 1.0 / 10, -1.0 / 42, 1.0 / 216, -1.0 / 1320, 1.0 / 9360, -1.0 / 75600,
-        1.0 / 685440, -1.0 / 6894720, 1.0 / 76204800, -1.0 / 918086400, 1.0 / 11975040000};
+    static const double coef[] = {-1.0 / 3,       1.0 / 10,         -1.0 / 42,
+                                  1.0 / 216,      -1.0 / 1320,      1.0 / 9360,
+                                  -1.0 / 75600,   1.0 / 685440,     -1.0 / 6894720,
+                                  1.0 / 76204800, -1.0 / 918086400, 1.0 / 11975040000};
     double t = double_abs(x);
     if (x != x)
         return x;

@@ -8,7 +8,8 @@
 #include "ggl/math.h"
 
 #if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0
-#error "float and double expressions must be evaluated in their own type (x86-32: -msse2 -mfpmath=sse)"
+#error                                                                                             \
+    "float and double expressions must be evaluated in their own type (x86-32: -msse2 -mfpmath=sse)"
 #endif
 
 static uint32_t float_bits(float x) {
@@ -34,7 +35,8 @@ static float float_sign_of(float y, float x) {
 
 /* e^x = 2^n e^r,  n = x / ln 2 to nearest,  r = x - n ln 2.  0.93 ulp; results below 2^-126 are 0. */
 float ggl_expf(float x) {
-    float z = fmaf(x, 0x1.715476p0f, 0x1.8p23f); /* n stands in the low bits of the sum's mantissa */
+    /* n stands in the low bits of the sum's mantissa */
+    float z = fmaf(x, 0x1.715476p0f, 0x1.8p23f);
     float n = z - 0x1.8p23f;
     float r = fmaf(n, -0x1.62e4p-1f, x);
     r = fmaf(n, -0x1.7f7d1cp-20f, r);

@@ -71,7 +71,7 @@ struct ggl_gguf {
 /* Reads and checks everything before the tensor data, and that the data is there (unless
  * meta_only). On failure *h is empty. Messages do not name the file yet. */
 ggl_status ggl_gguf_head_read(gguf_head *h, const uint8_t *data, size_t size, bool meta_only,
-                          ggl_error *err);
+                              ggl_error *err);
 void ggl_gguf_head_fini(gguf_head *h);
 
 const ggl_gguf_value *ggl_gguf_head_find(const gguf_head *h, const char *key);
@@ -85,7 +85,7 @@ size_t ggl_gguf_type_size(ggl_gguf_type t);
  * *size). */
 ggl_status ggl_gguf_check_name(ggl_str name, size_t max, const char *what, ggl_error *err);
 ggl_status ggl_gguf_check_shape(ggl_str name, ggl_type type, int n_dims, const int64_t *ne,
-                            size_t *size, ggl_error *err);
+                                size_t *size, ggl_error *err);
 ggl_status ggl_gguf_check_alignment(uint64_t alignment, ggl_error *err);
 /* What a tensor's address must be a multiple of: plain numbers are read as such, blocks of quantized
  * types as bytes. 1 for what is no type. */

@@ -82,12 +82,13 @@ ggl_status ggl_gguf_check_name(ggl_str name, size_t max, const char *what, ggl_e
         return ggl_fail(err, GGL_FORMAT, "the %s '%s' has %zu bytes, at most %zu are allowed", what,
                         ggl_gguf_show(name).s, name.n, max);
     if (memchr(name.s, 0, name.n))
-        return ggl_fail(err, GGL_FORMAT, "the %s '%s' holds a zero byte", what, ggl_gguf_show(name).s);
+        return ggl_fail(err, GGL_FORMAT, "the %s '%s' holds a zero byte", what,
+                        ggl_gguf_show(name).s);
     return GGL_OK;
 }
 
 ggl_status ggl_gguf_check_shape(ggl_str name, ggl_type type, int n_dims, const int64_t *ne,
-                            size_t *size, ggl_error *err) {
+                                size_t *size, ggl_error *err) {
     const ggl_type_info *info = ggl_type_get((int)type);
     int64_t row = n_dims > 0 ? ne[0] : 1;
     if (row % info->block != 0)
@@ -467,7 +468,8 @@ static ggl_status read_magic(reader *r) {
         const char *text = foreign_format(r->data, r->size);
         ggl_str begin = {.s = (const char *)r->data, .n = r->size < 4 ? r->size : 4};
         return ggl_fail(r->err, GGL_FORMAT, "starts with '%s'%s%s%s, is no GGUF file",
-                        ggl_gguf_show(begin).s, text ? " (" : "", text ? text : "", text ? ")" : "");
+                        ggl_gguf_show(begin).s, text ? " (" : "", text ? text : "",
+                        text ? ")" : "");
     }
     reader_take(r, 4, "the header");
     return r->status;
@@ -522,7 +524,7 @@ static ggl_status read_head(reader *r, gguf_head *h, bool meta_only) {
 }
 
 ggl_status ggl_gguf_head_read(gguf_head *h, const uint8_t *data, size_t size, bool meta_only,
-                          ggl_error *err) {
+                              ggl_error *err) {
     *h = (gguf_head){0};
     reader r = {.data = data, .size = size, .err = err};
     ggl_status s = size > SIZE_MAX / 2 ? ggl_fail(err, GGL_LIMIT, "%zu bytes are too many", size)

@@ -150,7 +150,8 @@ int ggl_gguf_head_get_integer(const gguf_head *h, const char *key, int64_t *out,
         return 1;
     double x;
     if (!v->is_array && v->type == GGL_GGUF_U64 && ggl_gguf_number(v, 0, &x)) {
-        ggl_fail(err, GGL_FORMAT, "key '%s' is %.0f, which is too large", ggl_gguf_show(v->key).s, x);
+        ggl_fail(err, GGL_FORMAT, "key '%s' is %.0f, which is too large", ggl_gguf_show(v->key).s,
+                 x);
         return -1;
     }
     return wrong_type(v, "an integer", err);

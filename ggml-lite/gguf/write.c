@@ -344,7 +344,8 @@ static ggl_status write_tensor(const writer_tensor *t, ggl_gguf_sink *to, ggl_er
     return s == GGL_OK ? s : ggl_within(err, s, "tensor '%s'", ggl_gguf_show(t->name).s);
 }
 
-static ggl_status write_to(const ggl_gguf_writer *w, const layout *l, ggl_gguf_sink *to, ggl_error *err) {
+static ggl_status write_to(const ggl_gguf_writer *w, const layout *l, ggl_gguf_sink *to,
+                           ggl_error *err) {
     uint8_t *head = ggl_calloc(l->data_at, 1);
     if (!head)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a head of %zu bytes", l->data_at);

@@ -176,8 +176,10 @@ ggl_tensor *ggl_graph_input(ggl_graph *g, const char *name, ggl_type type, int n
 ggl_tensor *ggl_graph_weight(ggl_graph *g, const char *name, ggl_type type, int n_dims,
                              const int64_t *ne, const void *data) {
     if (!ggl_type_get(type))
-        return ggl_graph_fail(g, GGL_UNSUPPORTED, "weight '%s' has the type number %d, which this version does not read",
-                              name, (int)type);
+        return ggl_graph_fail(
+            g, GGL_UNSUPPORTED,
+            "weight '%s' has the type number %d, which this version does not read", name,
+            (int)type);
     ggl_tensor *t = leaf_new(g, GGL_OP_WEIGHT, name, type, n_dims, ne, false);
     if (!t)
         return NULL;
@@ -651,7 +653,8 @@ static const ggl_tensor *weight_of(const ggl_tensor *t) {
 const char *ggl_node_text(const ggl_tensor *t, char *buf, size_t size) {
     const char *op = t->call ? t->call : t->op == GGL_OP_CALL ? "a body" : ggl_op_get(t->op).name;
     int n = (int)strlen(op);
-    if (!t->call && op[0] == '<' && strchr(op, '>')) { /* "<pick>" cannot be called, but is "pick" here */
+    if (!t->call && op[0] == '<' &&
+        strchr(op, '>')) { /* "<pick>" cannot be called, but is "pick" here */
         op++;
         n = (int)strcspn(op, ">");
     }

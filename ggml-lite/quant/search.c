@@ -61,7 +61,7 @@ static bool min_regression(const float *x, const float *w, int n, float sum_w, f
 }
 
 float ggl_quant_fit_min(const quant_min_search *how, const float *x, const float *w, int n,
-                    uint8_t *code, float *min_out) {
+                        uint8_t *code, float *min_out) {
     float min = x[0], max = x[0], sum_w = w[0], sum_x = w[0] * x[0];
     for (int i = 1; i < n; i++) {
         min = x[i] < min ? x[i] : min;

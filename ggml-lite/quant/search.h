@@ -50,7 +50,7 @@ typedef struct quant_min_search {
 /* x[i] ~ scale * code[i] - min with codes 0 .. top, n <= 32, min not negative; w: weights of the
  * errors. Gives the scale. */
 float ggl_quant_fit_min(const quant_min_search *how, const float *x, const float *w, int n,
-                    uint8_t *code, float *min);
+                        uint8_t *code, float *min);
 
 /* x[i] ~ scale * (code[i] - top) with codes 0 .. 2*top - 1, for 16 elements, errors weighted by
  * x^2: several scales are tried. Gives the scale, 0 (and codes 0) for tiny elements. */

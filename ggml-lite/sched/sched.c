@@ -19,8 +19,8 @@ ggl_status ggl_sched_new(ggl_sched **out, ggl_graph *g, const ggl_sched_params *
     s->n_rows = p->n_rows > 0 && p->n_rows < s->n_batch ? p->n_rows : s->n_batch;
     s->dev = ggl_calloc((size_t)p->n_backends, sizeof *s->dev);
     s->n_dev = s->dev ? p->n_backends : 0;
-    ggl_status st =
-        s->dev ? ggl_sched_build(s, err) : ggl_fail(err, GGL_NOMEM, "out of memory for the schedule");
+    ggl_status st = s->dev ? ggl_sched_build(s, err)
+                           : ggl_fail(err, GGL_NOMEM, "out of memory for the schedule");
     if (st != GGL_OK) {
         ggl_sched_free(s);
         return st;

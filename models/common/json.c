@@ -52,14 +52,18 @@ static int peek(const parser *p) {
 }
 
 static void skip_space(parser *p) {
-    while (p->i < p->n && (p->s[p->i] == ' ' || p->s[p->i] == '\t' || p->s[p->i] == '\n' || p->s[p->i] == '\r'))
+    while (p->i < p->n &&
+           (p->s[p->i] == ' ' || p->s[p->i] == '\t' || p->s[p->i] == '\n' || p->s[p->i] == '\r'))
         p->i++;
 }
 
 /* --- strings ---------------------------------------------------------------------------------- */
 
 static int hex_digit(int c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
 }
 
 /* The four digits behind "\u"; -1: they are none. */
@@ -120,7 +124,8 @@ static bool scan_string(parser *p, size_t *end, bool *escapes) {
     while (i < p->n && p->s[i] != '"') {
         unsigned char c = (unsigned char)p->s[i];
         if (c < 0x20)
-            return fail(p, GGL_FORMAT, i, "a control character in a string is written as an escape");
+            return fail(p, GGL_FORMAT, i,
+                        "a control character in a string is written as an escape");
         size_t len = c < 0x80 ? 1 : ggl_utf8_length(p->s + i, p->n - i);
         if (len == 0)
             return fail(p, GGL_FORMAT, i, "this is no UTF-8");
@@ -210,7 +215,8 @@ static double number_value(const char *s, size_t n) {
 static bool parse_number(parser *p, json_value *v) {
     size_t at = p->i, i = at + (p->s[at] == '-'), n = digits(p, i);
     if (n == 0 || (n > 1 && p->s[i] == '0'))
-        return fail(p, GGL_FORMAT, at, n == 0 ? "a value is expected here" : "a number has no leading zeros");
+        return fail(p, GGL_FORMAT, at,
+                    n == 0 ? "a value is expected here" : "a number has no leading zeros");
     i += n;
     bool integer = true;
     if (i < p->n && p->s[i] == '.') {
@@ -410,7 +416,9 @@ static bool parse_word(parser *p, json_value *v) {
         p->i += n;
         return true;
     }
-    return fail(p, GGL_FORMAT, p->i, p->i < p->n ? "a value is expected here" : "the text ends where a value is expected");
+    return fail(p, GGL_FORMAT, p->i,
+                p->i < p->n ? "a value is expected here"
+                            : "the text ends where a value is expected");
 }
 
 static bool parse_value(parser *p, json_value *v) {
@@ -464,7 +472,8 @@ static bool parse_text(parser *p) {
     return p->i == p->n || fail(p, GGL_FORMAT, p->i, "the value has ended, and more follows");
 }
 
-ggl_status llm_json_parse(llm_json **out, const char *text, size_t n, const char *name, ggl_error *err) {
+ggl_status llm_json_parse(llm_json **out, const char *text, size_t n, const char *name,
+                          ggl_error *err) {
     parser p = {.s = text, .n = n, .name = name, .err = err};
     *out = NULL;
     p.doc = ggl_calloc(1, sizeof *p.doc);
@@ -524,6 +533,7 @@ bool llm_json_is(const json_value *v, const char *s) {
 }
 
 const char *llm_json_kind_text(json_kind kind) {
-    static const char *const text[] = {"null", "true or false", "a number", "a string", "an array", "an object"};
+    static const char *const text[] = {"null",     "true or false", "a number",
+                                       "a string", "an array",      "an object"};
     return text[kind];
 }

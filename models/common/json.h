@@ -55,10 +55,11 @@ static inline ggl_str json_name(const json_value *v, size_t i) { /* of an OBJECT
 
 /* The text is borrowed until llm_json_free; `name` stands in messages ("config.json:3:17: ..", columns in bytes).
  * GGL_FORMAT, GGL_LIMIT (too deep, too many values, a number too large), GGL_NOMEM; on failure *out is NULL. */
-GGL_NODISCARD ggl_status llm_json_parse(llm_json **out, const char *text, size_t n, const char *name,
-                                        ggl_error *err);
+GGL_NODISCARD ggl_status llm_json_parse(llm_json **out, const char *text, size_t n,
+                                        const char *name, ggl_error *err);
 /* A file of at most `most` bytes. GGL_IO, GGL_LIMIT and the above; the message begins with the path. */
-GGL_NODISCARD ggl_status llm_json_read(llm_json **out, const char *path, size_t most, ggl_error *err);
+GGL_NODISCARD ggl_status llm_json_read(llm_json **out, const char *path, size_t most,
+                                       ggl_error *err);
 void llm_json_free(llm_json *doc);
 
 /* An object's value; NULL if there is none of that name, or v is NULL or no object. */

@@ -6,8 +6,10 @@
 
 typedef struct llm_nearest {
     const char *wanted; /* borrowed */
-    const char *best;   /* the nearest candidate so far, borrowed; NULL: none is near enough to be meant */
-    size_t distance;    /* of `best`, in letters that differ; at first one more than counts as near */
+    /* the nearest candidate so far, borrowed; NULL: none is near enough to be meant */
+    const char *best;
+    /* of `best`, in letters that differ; at first one more than counts as near */
+    size_t distance;
 } llm_nearest;
 
 llm_nearest llm_nearest_to(const char *wanted);

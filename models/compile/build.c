@@ -20,13 +20,13 @@ static bool engine_key(arch_eval *ev, const char *name, double most, int64_t *ou
         !k.is_list && k.type == LLM_ARCH_NUMBER && ev->src->get_item(ev->src->ctx, &k, 0, &item);
     if (!number)
         return llm_arch_source_error(ev, "key %s is %s, and a whole number is wanted", key,
-                                 k.is_list                   ? "a list"
-                                 : k.type == LLM_ARCH_STRING ? "a string"
-                                                             : "true or false");
+                                     k.is_list                   ? "a list"
+                                     : k.type == LLM_ARCH_STRING ? "a string"
+                                                                 : "true or false");
     if (!(item.number >= 1 && item.number <= most) || item.number != floor(item.number))
-        return llm_arch_source_error(ev,
-                                 "key %s is %.12g, and a whole number from 1 to %.12g is wanted",
-                                 key, isnan(item.number) ? NAN : item.number, most);
+        return llm_arch_source_error(
+            ev, "key %s is %.12g, and a whole number from 1 to %.12g is wanted", key,
+            isnan(item.number) ? NAN : item.number, most);
     *out = (int64_t)item.number;
     return true;
 }
@@ -49,8 +49,8 @@ bool llm_arch_find_family(arch_eval *ev) {
     char shown[4 * 64 + 1]; /* a zero byte, too, is seen */
     ggl_show(shown, sizeof shown, item.string.s, item.string.n < 64 ? item.string.n : 64);
     ev->status = llm_arch_fail(ev->err, GGL_FORMAT, a->family_place[0], NULL, NULL,
-                           "%s has the architecture '%s', which is none of this descriptor's",
-                           ev->src->name, shown);
+                               "%s has the architecture '%s', which is none of this descriptor's",
+                               ev->src->name, shown);
     return false;
 }
 
@@ -61,11 +61,12 @@ static bool has_rows_for_tokens(arch_eval *ev, int64_t own) {
         !k.is_list || k.n <= (uint64_t)own)
         return true;
     const unsigned long long n = k.n, rows = (unsigned long long)own;
-    llm_arch_source_error(ev,
-                      "the tokenizer has %llu tokens and %s.vocab_size is %llu: the model has no "
-                      "rows for the last %llu, which a prompt may hold. Convert it again, by "
-                      "llm-convert --extra-tokens cut",
-                      n, ev->family, rows, n - rows);
+    llm_arch_source_error(
+        ev,
+        "the tokenizer has %llu tokens and %s.vocab_size is %llu: the model has no "
+        "rows for the last %llu, which a prompt may hold. Convert it again, by "
+        "llm-convert --extra-tokens cut",
+        n, ev->family, rows, n - rows);
     return false;
 }
 
@@ -131,9 +132,9 @@ static bool prepare(arch_eval *ev, const llm_arch_params *params) {
     ev->n_vocab = params && params->n_vocab ? params->n_vocab : find_n_vocab(ev, n_vocab);
     if (ev->n_vocab < 1 || ev->n_vocab > INT32_MAX) {
         llm_arch_source_error(ev,
-                          "the size of the vocabulary is not known: there is no %s.vocab_size, "
-                          "tokenizer.ggml.tokens or token_embd.weight",
-                          ev->family);
+                              "the size of the vocabulary is not known: there is no %s.vocab_size, "
+                              "tokenizer.ggml.tokens or token_embd.weight",
+                              ev->family);
         return false;
     }
     ggl_graph_set_group(ev->g, -1);
@@ -146,22 +147,24 @@ static bool give_logits(arch_eval *ev) {
     arch_place end = {&ev->arch->text, (uint32_t)(ev->arch->text.n > 0 ? ev->arch->text.n - 1 : 0),
                       1};
     if (!s->bound) {
-        llm_arch_error(ev, end,
-                   "'logits' has no value at the end: it is assigned in a layer, or in a branch "
-                   "not taken");
+        llm_arch_error(
+            ev, end,
+            "'logits' has no value at the end: it is assigned in a layer, or in a branch "
+            "not taken");
         return false;
     }
     if (s->v.kind != VAL_TENSOR) {
         llm_arch_error(ev, s->place, "logits is to be a tensor: %s",
-                   llm_arch_value_text(&s->v, text, sizeof text));
+                       llm_arch_value_text(&s->v, text, sizeof text));
         return false;
     }
     ggl_tensor *t = s->v.t;
     if (t->n_dims != 1 || t->ne[0] != ev->n_vocab || !ggl_is_batched(t)) {
-        llm_arch_error_hint(ev, GGL_SHAPE, s->place, NULL,
-                        "logits is %s%s, and a score for each of n_vocab = %lld tokens is wanted",
-                        ggl_is_batched(t) ? "" : "a constant ",
-                        ggl_shape_text(t, shape, sizeof shape), (long long)ev->n_vocab);
+        llm_arch_error_hint(
+            ev, GGL_SHAPE, s->place, NULL,
+            "logits is %s%s, and a score for each of n_vocab = %lld tokens is wanted",
+            ggl_is_batched(t) ? "" : "a constant ", ggl_shape_text(t, shape, sizeof shape),
+            (long long)ev->n_vocab);
         return false;
     }
     ggl_graph_output(ev->g, "logits", t);
@@ -193,17 +196,24 @@ ggl_status llm_arch_build(const llm_arch *arch, const llm_arch_source *source,
 }
 
 ggl_status llm_arch_build_with(const llm_arch *arch, const llm_arch_source *source,
-                      const llm_arch_params *params, ggl_graph *graph, llm_arch_result *result,
-                      const arch_converter *convert, struct arch_conversion *conv, ggl_error *err) {
-    arch_eval ev = {
-        .arch = arch, .src = source, .g = graph, .err = err, .layer = -1, .convert = convert, .conv = conv};
+                               const llm_arch_params *params, ggl_graph *graph,
+                               llm_arch_result *result, const arch_converter *convert,
+                               struct arch_conversion *conv, ggl_error *err) {
+    arch_eval ev = {.arch = arch,
+                    .src = source,
+                    .g = graph,
+                    .err = err,
+                    .layer = -1,
+                    .convert = convert,
+                    .conv = conv};
     ev.request = params ? &params->ignore : NULL;
     ev.params = params;
     ev.arena.limit = ARCH_MAX_MEMORY;
     if (result)
         *result = (llm_arch_result){0};
     bool ok = prepare(&ev, params);
-    if (ok && !(llm_arch_run(&ev, arch->body) && llm_arch_place_parts(&ev) && give_logits(&ev) && llm_arch_check_unused(&ev))) {
+    if (ok && !(llm_arch_run(&ev, arch->body) && llm_arch_place_parts(&ev) && give_logits(&ev) &&
+                llm_arch_check_unused(&ev))) {
         ok = false;
         if (!convert)
             llm_arch_report_keys_before(&ev);

@@ -74,8 +74,8 @@ static bool run_body(call *c) {
     for (int k = 0; k < c->fn->n_local && ev->status == GGL_OK; k++)
         if (c->frame.local[k].state && !c->frame.local[k].kept)
             llm_arch_error(ev, c->frame.local[k].place,
-                       "state '%s' is never given a new value: 'keep %s = ..'", c->fn->local[k],
-                       c->fn->local[k]);
+                           "state '%s' is never given a new value: 'keep %s = ..'", c->fn->local[k],
+                           c->fn->local[k]);
     if (ev->status == GGL_OK && !c->frame.result)
         llm_arch_error(ev, c->fn->place, "'%s' ends without 'return'", c->fn->name);
     return ev->status == GGL_OK;
@@ -112,8 +112,8 @@ static ggl_tensor *pack(call *c, int n_tensors) {
         int64_t count = ggl_count(t);
         ggl_tensor *flat = llm_arch_reshape(ev, c->e->mark, t, 1, &count, NULL);
         all = !all || !flat ? flat
-                            : llm_arch_node(ev, c->e->mark, GGL_OP_CONCAT, (ggl_tensor *[]){all, flat},
-                                        2, (double[]){0}, 1);
+                            : llm_arch_node(ev, c->e->mark, GGL_OP_CONCAT,
+                                            (ggl_tensor *[]){all, flat}, 2, (double[]){0}, 1);
         if (!all)
             return NULL;
     }
@@ -132,7 +132,8 @@ static bool unpack(call *c, ggl_tensor *all, int n_tensors) {
         if (n_tensors > 1) {
             int64_t count = ggl_count(v->t);
             t = llm_arch_split_one(ev, c->e->mark, all, 0, first, count, NULL);
-            t = t ? llm_arch_reshape(ev, c->e->mark, t, v->t->n_dims, v->t->ne, v->t->dim_name) : NULL;
+            t = t ? llm_arch_reshape(ev, c->e->mark, t, v->t->n_dims, v->t->ne, v->t->dim_name)
+                  : NULL;
             first += count;
         }
         if (!t)
@@ -210,14 +211,15 @@ arch_value *llm_arch_call_fn(arch_eval *ev, const arch_expr *e, int *n) {
     const arch_stmt *at = ev->at;
     arch_value *out = NULL;
     if (ev->n_frames == ARCH_MAX_CALLS)
-        return llm_arch_error_hint(ev, GGL_LIMIT, e->mark, NULL, "calls are nested more than %d deep",
-                               ARCH_MAX_CALLS),
+        return llm_arch_error_hint(ev, GGL_LIMIT, e->mark, NULL,
+                                   "calls are nested more than %d deep", ARCH_MAX_CALLS),
                NULL;
     if (e->fn->recurrent && ev->in_recurrent)
-        return llm_arch_error(ev, e->mark,
-                          "'%s' has a state, and so has the function that calls it: one within the "
-                          "other is not possible",
-                          e->name),
+        return llm_arch_error(
+                   ev, e->mark,
+                   "'%s' has a state, and so has the function that calls it: one within the "
+                   "other is not possible",
+                   e->name),
                NULL;
     if (!llm_arch_step(ev, e->mark, e->fn->n_local))
         return NULL;

@@ -37,11 +37,12 @@ typedef enum arch_value_kind {
 typedef struct arch_value {
     arch_value_kind kind;
     double num;
-    bool flag;        /* BOOL */
-    bool absent_key;  /* NONE: a key without a default, not the literal */
-    const char *text; /* NUMBER: the expression it came from, NULL: it is just a number. NONE: what
-                         is missing. LIST of a key: which elements differ, once that was looked at */
-    const char *key;  /* the key it was read from, for messages */
+    bool flag;       /* BOOL */
+    bool absent_key; /* NONE: a key without a default, not the literal */
+    /* NUMBER: the expression it came from, NULL: it is just a number. NONE: what is missing. LIST
+     * of a key: which elements differ, once that was looked at */
+    const char *text;
+    const char *key; /* the key it was read from, for messages */
     ggl_str str;
     const struct arch_value *item; /* LIST made by [..]; NULL: list_key */
     llm_arch_key list_key;
@@ -146,8 +147,8 @@ struct arch_eval {
     ggl_index word_index;
     uint8_t *line_ran;
     char *notes;
-    const arch_converter *convert; /* NULL: the model comes from `src` */
-    struct arch_conversion *conv;  /* the data of `convert` */
+    const arch_converter *convert;  /* NULL: the model comes from `src` */
+    struct arch_conversion *conv;   /* the data of `convert` */
     const llm_arch_ignore *request; /* what is ignored at the user's risk; may be NULL */
     const llm_arch_params *params;  /* for `unread`; may be NULL */
     struct arch_known *known;       /* the table of known keys, once it was asked */
@@ -158,14 +159,17 @@ struct arch_eval {
  * compiler asks these where it would otherwise ask the source. */
 struct arch_converter {
     arch_value (*field)(arch_eval *ev, const arch_expr *e); /* config.a.b, rope.a */
-    arch_value (*has)(arch_eval *ev, const arch_expr *e);   /* of these, objects too; of a source tensor's name */
-    arch_value (*call)(arch_eval *ev, const arch_expr *e);  /* a function of convert sections whose value is no tensor */
+    /* of these, objects too; of a source tensor's name */
+    arch_value (*has)(arch_eval *ev, const arch_expr *e);
+    /* a function of convert sections whose value is no tensor */
+    arch_value (*call)(arch_eval *ev, const arch_expr *e);
     bool (*number)(const arch_eval *ev, const char *name, double *out); /* e, "{e}" */
     /* *t names and has the shape of a declared weight, or its bias. False: the conversion makes none, or ev has an error. */
     bool (*weight)(arch_eval *ev, const arch_stmt *s, bool is_bias, llm_arch_tensor *t);
     /* Whether the conversion goes on after this error, which it keeps: a list of all of them was asked for. */
     bool (*forgive)(arch_eval *ev);
-    const char *(*absent_hint)(const arch_eval *ev, const char *key); /* what to do about a key (in full) that no line made */
+    /* what to do about a key (in full) that no line made */
+    const char *(*absent_hint)(const arch_eval *ev, const char *key);
     /* A name without a value in a key line: reports what to write. False: it is another case. */
     bool (*unbound)(arch_eval *ev, const arch_expr *e);
     /* When the descriptor has run: the patterns of `ignore` get their numbers. False: reported. */
@@ -176,7 +180,7 @@ struct arch_converter {
 /* Reports at a place, with the chain of calls; returns a VAL_FAIL. The first error stays. */
 arch_value llm_arch_error(arch_eval *ev, arch_place p, const char *fmt, ...) GGL_PRINTF(3, 4);
 arch_value llm_arch_error_hint(arch_eval *ev, ggl_status s, arch_place p, const char *hint,
-                           const char *fmt, ...) GGL_PRINTF(5, 6);
+                               const char *fmt, ...) GGL_PRINTF(5, 6);
 /* "model.gguf: error: .."; returns false. */
 bool llm_arch_source_error(arch_eval *ev, const char *fmt, ...) GGL_PRINTF(2, 3);
 arch_value llm_arch_nomem(arch_eval *ev);
@@ -207,7 +211,8 @@ const char *llm_arch_kind_text(const arch_value *v); /* "a number", .. */
 const char *llm_arch_value_text(const arch_value *v, char *buf, size_t size);
 const char *llm_arch_intern(arch_eval *ev, const char *s); /* NULL: too many, too long */
 /* A number's expression: `a op b`. Products divided by a factor lose it: n_head*d / n_head is d. */
-const char *llm_arch_join_text(arch_eval *ev, const char *op, const arch_value *a, const arch_value *b);
+const char *llm_arch_join_text(arch_eval *ev, const char *op, const arch_value *a,
+                               const arch_value *b);
 /* Advice about a value that is none because a key is absent; NULL: it is none of these. */
 const char *llm_arch_absent_hint(const arch_eval *ev, const arch_value *v);
 /* Where one value is wanted: a key's list of equal numbers, or truth values, as one of them. Of
@@ -218,10 +223,11 @@ const char *llm_arch_binding_hint(arch_eval *ev, const arch_expr *e);
 bool llm_arch_want_number(arch_eval *ev, const arch_expr *e, const arch_value *v, double *out);
 bool llm_arch_want_bool(arch_eval *ev, const arch_expr *e, const arch_value *v, bool *out);
 /* A whole number min .. max. */
-bool llm_arch_want_whole(arch_eval *ev, const arch_expr *e, const arch_value *v, double min, double max,
-                     int64_t *out);
+bool llm_arch_want_whole(arch_eval *ev, const arch_expr *e, const arch_value *v, double min,
+                         double max, int64_t *out);
 /* A tensor, or a number as one. NULL: reported. */
-ggl_tensor *llm_arch_want_tensor(arch_eval *ev, arch_place p, const arch_value *v, const char *what);
+ggl_tensor *llm_arch_want_tensor(arch_eval *ev, arch_place p, const arch_value *v,
+                                 const char *what);
 bool llm_arch_equal(const arch_value *a, const arch_value *b);
 /* Whether `==` and `in` compare them: numbers, strings and truth values with their like, and a key's 0 and 1
  * with truth values. */
@@ -248,19 +254,22 @@ arch_slot *llm_arch_target_slot(arch_eval *ev, const arch_target *t);
 /* call.c */
 /* Its results, *n of them; valid until the next call. NULL: reported. */
 arch_value *llm_arch_call_fn(arch_eval *ev, const arch_expr *e, int *n);
-arch_value *llm_arch_call(arch_eval *ev, const arch_expr *e, int *n); /* a function or a primitive */
+arch_value *llm_arch_call(arch_eval *ev, const arch_expr *e,
+                          int *n); /* a function or a primitive */
 
 /* ops.c */
 arch_value *llm_arch_call_primitive(arch_eval *ev, const arch_expr *e, int *n);
-arch_value llm_arch_infix(arch_eval *ev, const arch_expr *e, const arch_value *a, const arch_value *b);
-arch_value llm_arch_pick(arch_eval *ev, const arch_expr *e, const arch_value *t, const arch_value *i);
+arch_value llm_arch_infix(arch_eval *ev, const arch_expr *e, const arch_value *a,
+                          const arch_value *b);
+arch_value llm_arch_pick(arch_eval *ev, const arch_expr *e, const arch_value *t,
+                         const arch_value *i);
 /* Any node: checks the graph's error, notes it for the use check. NULL: reported. */
 ggl_tensor *llm_arch_node(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *const *src, int n_src,
-                      const double *num, int n_num);
+                          const double *num, int n_num);
 ggl_tensor *llm_arch_reshape(arch_eval *ev, arch_place p, ggl_tensor *x, int n, const int64_t *ne,
-                         const char *const *dim_name);
+                             const char *const *dim_name);
 ggl_tensor *llm_arch_split_one(arch_eval *ev, arch_place p, ggl_tensor *x, int dim, int64_t first,
-                           int64_t size, const char *dim_name);
+                               int64_t size, const char *dim_name);
 bool llm_arch_graph_ok(arch_eval *ev, arch_place p); /* wraps the graph's error */
 void llm_arch_note_made(arch_eval *ev, arch_place p, ggl_tensor *t);
 
@@ -268,7 +277,8 @@ void llm_arch_note_made(arch_eval *ev, arch_place p, ggl_tensor *t);
 bool llm_arch_run_weight(arch_eval *ev, const arch_stmt *s);
 bool llm_arch_run_ignore(arch_eval *ev, const arch_stmt *s);
 arch_weight *llm_arch_find_weight(arch_eval *ev, const char *name);
-arch_weight *llm_arch_add_weight(arch_eval *ev, const char *name, ggl_tensor *t, arch_place p, bool is_bias);
+arch_weight *llm_arch_add_weight(arch_eval *ev, const char *name, ggl_tensor *t, arch_place p,
+                                 bool is_bias);
 /* '*' stands for anything, `number` (0: none) for a number, all of its digits. */
 bool llm_arch_match_number(const char *pattern, char number, const char *s, size_t n);
 static inline bool arch_match(const char *pattern, const char *s, size_t n) {
@@ -284,15 +294,17 @@ static inline bool arch_match_any(const char *const *pattern, size_t n, ggl_str 
 /* fused.c */
 /* Whether *t, which the source lacks, is a part of one that it has: *t then has the type, and the name and the shape of that one
  * if its rows have another length. False: it is none, or ev has an error. */
-bool llm_arch_find_part(arch_eval *ev, arch_place p, bool is_bias, llm_arch_tensor *t, arch_part *out);
-bool llm_arch_take_part(arch_eval *ev, arch_place p, arch_part part, ggl_tensor *t); /* false: reported */
+bool llm_arch_find_part(arch_eval *ev, arch_place p, bool is_bias, llm_arch_tensor *t,
+                        arch_part *out);
+bool llm_arch_take_part(arch_eval *ev, arch_place p, arch_part part,
+                        ggl_tensor *t); /* false: reported */
 /* When all is declared: the parts get their data. False: they are not all the rows that there are, which is reported. */
 bool llm_arch_place_parts(arch_eval *ev);
 
 /* missing.c */
 /* Reports that the source lacks the tensor, and which of its others may be meant; `want` has the shape. */
 void llm_arch_missing_tensor(arch_eval *ev, arch_place p, const char *name,
-                         const llm_arch_tensor *want);
+                             const llm_arch_tensor *want);
 
 /* use.c */
 /* All that is computed and declared reaches the logits. */
@@ -300,7 +312,8 @@ void llm_arch_missing_tensor(arch_eval *ev, arch_place p, const char *name,
 bool llm_arch_is_pasteable(const char *s, size_t n);
 /* The name with '*' for its numbers between dots, which go to `number`; returns how many. Further ones stay. */
 int llm_arch_number_pattern(ggl_str name, char *buf, size_t size, int64_t number[4]);
-bool llm_arch_check_unused(arch_eval *ev); /* fails if there is a name that nothing reads, at the end of a build */
+bool llm_arch_check_unused(
+    arch_eval *ev); /* fails if there is a name that nothing reads, at the end of a build */
 bool llm_arch_check_use(arch_eval *ev, ggl_tensor *logits);
 
 /* judge.c */
@@ -342,8 +355,9 @@ void llm_arch_known_free(arch_known *k);
 
 /* build.c: llm_arch_build, with a conversion to say what tensors there will be. */
 ggl_status llm_arch_build_with(const llm_arch *arch, const llm_arch_source *source,
-                      const llm_arch_params *params, ggl_graph *graph, llm_arch_result *result,
-                      const arch_converter *convert, struct arch_conversion *conv, ggl_error *err);
+                               const llm_arch_params *params, ggl_graph *graph,
+                               llm_arch_result *result, const arch_converter *convert,
+                               struct arch_conversion *conv, ggl_error *err);
 void llm_arch_eval_fini(arch_eval *ev);
 /* Sets ev->family from general.architecture; false: reported. */
 bool llm_arch_find_family(arch_eval *ev);

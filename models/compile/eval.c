@@ -45,12 +45,12 @@ const char *llm_arch_strdup(arch_eval *ev, const char *s) {
 }
 
 arch_value llm_arch_error_hint(arch_eval *ev, ggl_status s, arch_place p, const char *hint,
-                           const char *fmt, ...) {
+                               const char *fmt, ...) {
     if (ev->status == GGL_OK) {
         va_list args;
         va_start(args, fmt);
-        ev->status =
-            llm_arch_failv(ev->err, s, llm_arch_users_place(ev, p), llm_arch_chain(ev, p), hint, fmt, args);
+        ev->status = llm_arch_failv(ev->err, s, llm_arch_users_place(ev, p), llm_arch_chain(ev, p),
+                                    hint, fmt, args);
         va_end(args);
     }
     return ARCH_FAIL;
@@ -60,8 +60,8 @@ arch_value llm_arch_error(arch_eval *ev, arch_place p, const char *fmt, ...) {
     if (ev->status == GGL_OK) {
         va_list args;
         va_start(args, fmt);
-        ev->status = llm_arch_failv(ev->err, GGL_FORMAT, llm_arch_users_place(ev, p), llm_arch_chain(ev, p),
-                                NULL, fmt, args);
+        ev->status = llm_arch_failv(ev->err, GGL_FORMAT, llm_arch_users_place(ev, p),
+                                    llm_arch_chain(ev, p), NULL, fmt, args);
         va_end(args);
     }
     return ARCH_FAIL;
@@ -90,7 +90,7 @@ bool llm_arch_step(arch_eval *ev, arch_place p, int64_t n) {
     ev->steps += n;
     if (ev->steps > ARCH_MAX_STEPS)
         llm_arch_error_hint(ev, GGL_LIMIT, p, NULL, "the descriptor takes more than %d steps",
-                        ARCH_MAX_STEPS);
+                            ARCH_MAX_STEPS);
     return ev->status == GGL_OK;
 }
 
@@ -134,8 +134,8 @@ bool llm_arch_bind(arch_eval *ev, const arch_target *t, const arch_value *v) {
     if (v->kind == VAL_FAIL)
         return false;
     if (s->state) {
-        llm_arch_error(ev, t->place, "'%s' is a state: 'keep %s = ..' gives it its new value", t->name,
-                   t->name);
+        llm_arch_error(ev, t->place, "'%s' is a state: 'keep %s = ..' gives it its new value",
+                       t->name, t->name);
         return false;
     }
     if (!ev->frame && ev->layer_name && strcmp(t->name, ev->layer_name) == 0 && ev->layer >= 0) {
@@ -168,15 +168,16 @@ static bool run_assign(arch_eval *ev, const arch_stmt *s) {
     }
     int n;
     if (e->kind != EX_CALL) {
-        llm_arch_error(ev, e->place, "one value for %d names: several come from a call", s->n_target);
+        llm_arch_error(ev, e->place, "one value for %d names: several come from a call",
+                       s->n_target);
         return false;
     }
     arch_value *v = llm_arch_call(ev, e, &n);
     if (!v)
         return false;
     if (n != s->n_target) {
-        llm_arch_error(ev, e->mark, "%s gives %d result%s for %d names", e->name, n, n == 1 ? "" : "s",
-                   s->n_target);
+        llm_arch_error(ev, e->mark, "%s gives %d result%s for %d names", e->name, n,
+                       n == 1 ? "" : "s", s->n_target);
         return false;
     }
     for (int k = 0; k < n; k++)
@@ -216,18 +217,20 @@ static void end_turn(arch_eval *ev) {
 static bool run_layer(arch_eval *ev, const arch_stmt *s) {
     arch_value n = llm_arch_eval_expr(ev, s->expr[0]);
     int64_t n_layer;
-    if (n.kind == VAL_FAIL || !llm_arch_want_whole(ev, s->expr[0], &n, 0, ARCH_MAX_LAYERS, &n_layer))
+    if (n.kind == VAL_FAIL ||
+        !llm_arch_want_whole(ev, s->expr[0], &n, 0, ARCH_MAX_LAYERS, &n_layer))
         return false;
     arch_slot *slot = llm_arch_target_slot(ev, &s->target[0]);
     if (slot->bound) {
         llm_arch_error(ev, s->target[0].place,
-                   "'%s' has a value already: the layer's number needs a name of its own",
-                   s->target[0].name);
+                       "'%s' has a value already: the layer's number needs a name of its own",
+                       s->target[0].name);
         return false;
     }
     ev->layer_name = s->target[0].name;
     for (ev->layer = 0; ev->layer < n_layer; ev->layer++) {
-        *slot = (arch_slot){.v = llm_arch_number((double)ev->layer), .bound = true, .in_layer = true};
+        *slot =
+            (arch_slot){.v = llm_arch_number((double)ev->layer), .bound = true, .in_layer = true};
         slot->v.text = ev->layer_name;
         ggl_graph_set_group(ev->g, (int)ev->layer);
         if (!llm_arch_step(ev, s->place, ev->arch->n_global) || !llm_arch_run(ev, s->arm[0].body))
@@ -250,8 +253,8 @@ static bool run_for(arch_eval *ev, const arch_stmt *s) {
         return false;
     if (llm_arch_target_slot(ev, t)->bound) {
         llm_arch_error(ev, t->place,
-                   "'%s' has a value already: what a 'for' counts with needs a name of its own",
-                   t->name);
+                       "'%s' has a value already: what a 'for' counts with needs a name of its own",
+                       t->name);
         return false;
     }
     for (int64_t k = 0; k < times; k++) {
@@ -268,7 +271,8 @@ static bool run_keep(arch_eval *ev, const arch_stmt *s) {
     const arch_target *t = &s->target[0];
     arch_slot *slot = llm_arch_target_slot(ev, t);
     if (!slot->state) {
-        llm_arch_error(ev, t->place, "'%s' is no state: 'keep' is for what state(..) gave", t->name);
+        llm_arch_error(ev, t->place, "'%s' is no state: 'keep' is for what state(..) gave",
+                       t->name);
         return false;
     }
     if (slot->kept) {
@@ -276,9 +280,10 @@ static bool run_keep(arch_eval *ev, const arch_stmt *s) {
         return false;
     }
     arch_value v = llm_arch_eval_expr(ev, s->expr[0]);
-    ggl_tensor *src[2] = {
-        slot->state,
-        v.kind == VAL_FAIL ? NULL : llm_arch_want_tensor(ev, s->expr[0]->place, &v, "what is kept")};
+    ggl_tensor *src[2] = {slot->state,
+                          v.kind == VAL_FAIL
+                              ? NULL
+                              : llm_arch_want_tensor(ev, s->expr[0]->place, &v, "what is kept")};
     if (!src[1])
         return false;
     ggl_tensor *keep = llm_arch_node(ev, t->place, GGL_OP_KEEP, src, 2, NULL, 0);
@@ -355,7 +360,7 @@ static bool run_require(arch_eval *ev, const arch_stmt *s) {
         llm_arch_error(ev, e->place, "%s%s", s->string, values);
     else
         llm_arch_error(ev, e->place, "required, and not so: %s%s",
-                   llm_arch_quote(e->place, quote, sizeof quote), values);
+                       llm_arch_quote(e->place, quote, sizeof quote), values);
     return false;
 }
 

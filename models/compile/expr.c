@@ -28,17 +28,18 @@ arch_slot *llm_arch_lookup(arch_eval *ev, const arch_expr *e) {
     if (s)
         return s;
     if (e->global >= 0 && ev->global[e->global].bound)
-        llm_arch_error(ev, e->place, "'%s' is born in a layer: a function sees it only as an argument",
-                   e->name);
+        llm_arch_error(ev, e->place,
+                       "'%s' is born in a layer: a function sees it only as an argument", e->name);
     else if (ev->convert && ev->convert->unbound(ev, e))
         return NULL;
     else if (e->global >= 0 && ev->layer < 0 && ev->n_layer > 0)
         llm_arch_error(ev, e->place, "'%s' has no value here: names born in a layer end with it",
-                   e->name);
+                       e->name);
     else
-        llm_arch_error(ev, e->place,
-                   "'%s' has no value here: it is assigned further down, or in a branch not taken",
-                   e->name);
+        llm_arch_error(
+            ev, e->place,
+            "'%s' has no value here: it is assigned further down, or in a branch not taken",
+            e->name);
     return NULL;
 }
 
@@ -46,7 +47,8 @@ static arch_value eval_name(arch_eval *ev, const arch_expr *e) {
     double x;
     if (ev->vary_name && strcmp(ev->vary_name, e->name) == 0)
         return ev->vary_value;
-    if (ev->convert && e->local < 0 && ev->convert->number(ev, e->name, &x)) /* not a function's own e */
+    if (ev->convert && e->local < 0 &&
+        ev->convert->number(ev, e->name, &x)) /* not a function's own e */
         return llm_arch_number(x);
     arch_slot *s = llm_arch_lookup(ev, e);
     return s ? s->v : ARCH_FAIL;
@@ -139,13 +141,13 @@ const char *llm_arch_expand(arch_eval *ev, const char *s, arch_place p) {
         if (!sum_named(ev, s + 1, end, &x, &bad)) {
             const bool sum = bad.n != (size_t)(end - s - 1);
             llm_arch_error(ev, p, "%.*s%s%s%.*s%s is to be the name of a whole number",
-                       sum ? shown_length(s, end + 1) : 0, s, sum ? ": " : "", sum ? "'" : "'{",
-                       shown_length(bad.s, bad.s + bad.n), bad.s, sum ? "'" : "}'");
+                           sum ? shown_length(s, end + 1) : 0, s, sum ? ": " : "", sum ? "'" : "'{",
+                           shown_length(bad.s, bad.s + bad.n), bad.s, sum ? "'" : "}'");
             return NULL;
         }
         if (!(x >= 0 && x <= ARCH_MAX_DIM)) {
             llm_arch_error(ev, p, "%.*s is %.0f, which is no number of a layer or tensor",
-                       shown_length(s, end + 1), s, x);
+                           shown_length(s, end + 1), s, x);
             return NULL;
         }
         n += (size_t)snprintf(buf + n, sizeof buf - n, "%.0f", x);
@@ -226,7 +228,7 @@ static arch_value eval_list(arch_eval *ev, const arch_expr *e) {
             return ARCH_FAIL;
         if (item[k].kind == VAL_TENSOR || item[k].kind == VAL_CACHE)
             return llm_arch_error(ev, e->arg[k].value->place,
-                              "a list holds numbers and strings, no tensors");
+                                  "a list holds numbers and strings, no tensors");
     }
     return (arch_value){.kind = VAL_LIST, .item = item, .n = (size_t)e->n_arg};
 }
@@ -252,7 +254,7 @@ static arch_value eval_index(arch_eval *ev, const arch_expr *e) {
         return t; /* .k[l] ?? other */
     char text[256];
     return llm_arch_error(ev, e->a->place, "a list or tensor is wanted before '[': %s",
-                      llm_arch_value_text(&t, text, sizeof text));
+                          llm_arch_value_text(&t, text, sizeof text));
 }
 
 static arch_value eval_bias(arch_eval *ev, const arch_expr *e) {
@@ -262,7 +264,7 @@ static arch_value eval_bias(arch_eval *ev, const arch_expr *e) {
         return v;
     if (v.kind != VAL_TENSOR)
         return llm_arch_error(ev, e->mark, "only weights have a bias: %s",
-                          llm_arch_value_text(&v, text, sizeof text));
+                              llm_arch_value_text(&v, text, sizeof text));
     return v.bias ? llm_arch_tensor_value(v.bias) : llm_arch_none("the weight has no bias");
 }
 
@@ -277,14 +279,15 @@ static arch_value eval_in(arch_eval *ev, const arch_expr *e) {
     x = llm_arch_one_of(ev, e->a, &x);
     if (list.kind != VAL_LIST)
         return llm_arch_error(ev, e->b->place, "a list is wanted after 'in': %s",
-                          llm_arch_value_text(&list, text, sizeof text));
+                              llm_arch_value_text(&list, text, sizeof text));
     if (x.kind == VAL_NONE || x.kind == VAL_TENSOR || x.kind == VAL_CACHE || x.kind == VAL_LIST)
         return llm_arch_error(ev, e->a->place, "a number or string is wanted before 'in': %s",
-                          llm_arch_value_text(&x, text, sizeof text));
+                              llm_arch_value_text(&x, text, sizeof text));
     if (!llm_arch_step(ev, e->mark, (int64_t)list.n))
         return ARCH_FAIL;
     arch_value other = {0};
-    size_t n_other = 0; /* of another kind: a value may be one of [true, 4], but not all of them may be of another */
+    /* of another kind: a value may be one of [true, 4], but not all of them may be of another */
+    size_t n_other = 0;
     for (size_t k = 0; k < list.n; k++) {
         arch_value item =
             list.item ? list.item[k] : llm_arch_key_value(ev, list.key, &list.list_key, k);
@@ -295,8 +298,9 @@ static arch_value eval_in(arch_eval *ev, const arch_expr *e) {
     }
     if (n_other > 0 && n_other == list.n)
         return llm_arch_error_hint(ev, GGL_FORMAT, e->mark, llm_arch_binding_hint(ev, e),
-                               "'in' of %s and a list with %s: left %s", llm_arch_kind_text(&x),
-                               llm_arch_kind_text(&other), llm_arch_value_text(&x, text, sizeof text));
+                                   "'in' of %s and a list with %s: left %s", llm_arch_kind_text(&x),
+                                   llm_arch_kind_text(&other),
+                                   llm_arch_value_text(&x, text, sizeof text));
     return llm_arch_bool(found);
 }
 
@@ -310,7 +314,8 @@ static arch_value eval_logic(arch_eval *ev, const arch_expr *e) {
     if (a == (e->kind == EX_OR))
         return llm_arch_bool(a);
     v = llm_arch_eval_expr(ev, e->b);
-    return v.kind != VAL_FAIL && llm_arch_want_bool(ev, e->b, &v, &b) ? llm_arch_bool(b) : ARCH_FAIL;
+    return v.kind != VAL_FAIL && llm_arch_want_bool(ev, e->b, &v, &b) ? llm_arch_bool(b)
+                                                                      : ARCH_FAIL;
 }
 
 static arch_value eval_choice(arch_eval *ev, const arch_expr *e) {
@@ -353,7 +358,8 @@ static arch_value eval_neg(arch_eval *ev, const arch_expr *e) {
         return v;
     ggl_tensor *src[2] = {llm_arch_want_tensor(ev, e->place, &v, "what is negated")};
     src[1] = src[0] ? ggl_graph_number(ev->g, -1) : NULL;
-    return llm_arch_tensor_value(src[0] ? llm_arch_node(ev, e->mark, GGL_OP_MUL, src, 2, NULL, 0) : NULL);
+    return llm_arch_tensor_value(src[0] ? llm_arch_node(ev, e->mark, GGL_OP_MUL, src, 2, NULL, 0)
+                                        : NULL);
 }
 
 static arch_value eval_call(arch_eval *ev, const arch_expr *e) {
@@ -365,8 +371,8 @@ static arch_value eval_call(arch_eval *ev, const arch_expr *e) {
         return ARCH_FAIL;
     if (n != 1)
         return llm_arch_error(ev, e->mark,
-                          "%s gives %d results where one is wanted: name them, a, b = %s(..)",
-                          e->name, n, e->name);
+                              "%s gives %d results where one is wanted: name them, a, b = %s(..)",
+                              e->name, n, e->name);
     return v[0];
 }
 
@@ -416,7 +422,8 @@ static arch_value eval_one(arch_eval *ev, const arch_expr *e) {
     case EX_FIELD:
         return ev->convert
                    ? ev->convert->field(ev, e)
-                   : llm_arch_error(ev, e->place, "'config' and 'rope' are there in a convert section only");
+                   : llm_arch_error(ev, e->place,
+                                    "'config' and 'rope' are there in a convert section only");
     }
     return ARCH_FAIL;
 }
@@ -427,8 +434,8 @@ arch_value llm_arch_eval_expr(arch_eval *ev, const arch_expr *e) {
         return ARCH_FAIL;
     if (ev->depth == ARCH_MAX_DEPTH)
         return llm_arch_error_hint(ev, GGL_LIMIT, e->place, NULL,
-                               "expressions and calls are nested more than %d deep in all",
-                               ARCH_MAX_DEPTH);
+                                   "expressions and calls are nested more than %d deep in all",
+                                   ARCH_MAX_DEPTH);
     ev->depth++;
     arch_value v = eval_one(ev, e);
     ev->depth--;

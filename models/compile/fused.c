@@ -71,7 +71,8 @@ static arch_whole *whole_named(arch_eval *ev, const arch_fused *f, const char *n
     return own ? w : NULL;
 }
 
-bool llm_arch_find_part(arch_eval *ev, arch_place p, bool is_bias, llm_arch_tensor *t, arch_part *out) {
+bool llm_arch_find_part(arch_eval *ev, arch_place p, bool is_bias, llm_arch_tensor *t,
+                        arch_part *out) {
     char name[3 * ARCH_MAX_NAME];
     const arch_fused *f = ev->conv || !ev->src->tensor_at
                               ? NULL
@@ -101,8 +102,8 @@ bool llm_arch_take_part(arch_eval *ev, arch_place p, arch_part part, ggl_tensor 
     part.t = t;
     if (w->taken[part.k] != 0 && w->taken[part.k] != rows) {
         llm_arch_error(ev, p,
-                   "%s has been declared with %" PRId64 " rows of %s, and has %" PRId64 " here",
-                   t->name, w->taken[part.k], w->t.name, rows);
+                       "%s has been declared with %" PRId64 " rows of %s, and has %" PRId64 " here",
+                       t->name, w->taken[part.k], w->t.name, rows);
         return false;
     }
     w->taken[part.k] = rows;
@@ -171,7 +172,7 @@ static bool rows_fit(arch_eval *ev, const arch_weight *x) {
              w->f->place.text->name, line);
     ev->status =
         llm_arch_fail(ev->err, GGL_SHAPE, x->place, x->chain, hint, "%s has %" PRId64 " %s; %s",
-                  x->name, w->rows, w->flat ? "elements" : "rows", parts);
+                      x->name, w->rows, w->flat ? "elements" : "rows", parts);
     return false;
 }
 

@@ -188,7 +188,8 @@ ggl_status llm_arch_judge_keys(const llm_arch *arch, const llm_arch_source *sour
     arch_eval ev = {.arch = arch, .src = source, .err = err, .layer = -1};
     ggl_str key;
     ev.arena.limit = ARCH_MAX_MEMORY;
-    arch_judge *j = llm_arch_find_family(&ev) && llm_arch_eval_init(&ev) ? llm_arch_judge_new(&ev) : NULL;
+    arch_judge *j =
+        llm_arch_find_family(&ev) && llm_arch_eval_init(&ev) ? llm_arch_judge_new(&ev) : NULL;
     for (size_t i = 0; j && source->key_at && source->key_at(source->ctx, i, &key); i++) {
         llm_arch_judged judged = llm_arch_judge_key(j, key);
         if (ev.status == GGL_OK && j->by) {

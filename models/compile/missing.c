@@ -164,7 +164,7 @@ static bool find_bare(arch_eval *ev, const char *name, char *out, size_t size) {
 }
 
 void llm_arch_missing_tensor(arch_eval *ev, arch_place p, const char *name,
-                         const llm_arch_tensor *want) {
+                             const llm_arch_tensor *want) {
     search s = {.ev = ev, .name = name, .want = want};
     char bare[256], advice[300], text[400] = "";
     const char *hint = "'?' if it may be absent";
@@ -199,6 +199,6 @@ void llm_arch_missing_tensor(arch_eval *ev, arch_place p, const char *name,
         else if (s.best[0])
             snprintf(text, sizeof text, "; did you mean %s?", s.best);
     }
-    llm_arch_error_hint(ev, GGL_FORMAT, p, hint, "tensor %s is missing in %s%s", name, ev->src->name,
-                    text);
+    llm_arch_error_hint(ev, GGL_FORMAT, p, hint, "tensor %s is missing in %s%s", name,
+                        ev->src->name, text);
 }

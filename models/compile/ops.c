@@ -40,10 +40,10 @@ static bool check_ones(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *const
             for (int d = 0; d < src[i]->n_dims && d < src[k]->n_dims; d++)
                 if (src[i]->ne[d] == 1 && src[i]->dim_name[d] && src[k]->ne[d] > 1) {
                     llm_arch_error_hint(ev, GGL_SHAPE, p,
-                                    "only a 1 that is written is repeated: reshape(x, 1, ..)",
-                                    "'%s' of %s and %s: %s just happens to be 1",
-                                    ggl_op_get(op).name, ggl_shape_text(src[0], a, sizeof a),
-                                    ggl_shape_text(src[1], b, sizeof b), src[i]->dim_name[d]);
+                                        "only a 1 that is written is repeated: reshape(x, 1, ..)",
+                                        "'%s' of %s and %s: %s just happens to be 1",
+                                        ggl_op_get(op).name, ggl_shape_text(src[0], a, sizeof a),
+                                        ggl_shape_text(src[1], b, sizeof b), src[i]->dim_name[d]);
                     return false;
                 }
     return true;
@@ -93,17 +93,17 @@ static bool check_constant(arch_eval *ev, arch_place p, const ggl_tensor *t) {
         w = large_weight(t->src[k]);
     if (w)
         llm_arch_error_hint(ev, GGL_LIMIT, p, "convert the file instead",
-                        "arithmetic on the large weight %s %s", w->name,
-                        ggl_shape_text(w, shape, sizeof shape));
+                            "arithmetic on the large weight %s %s", w->name,
+                            ggl_shape_text(w, shape, sizeof shape));
     else
         llm_arch_error_hint(ev, GGL_LIMIT, p, NULL,
-                        "the constant %s: computed constants take more than %d MiB",
-                        ggl_shape_text(t, shape, sizeof shape), ARCH_MAX_CONST >> 20);
+                            "the constant %s: computed constants take more than %d MiB",
+                            ggl_shape_text(t, shape, sizeof shape), ARCH_MAX_CONST >> 20);
     return false;
 }
 
 ggl_tensor *llm_arch_node(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *const *src, int n_src,
-                      const double *num, int n_num) {
+                          const double *num, int n_num) {
     if (is_elementwise(op) && !check_ones(ev, p, op, src, n_src))
         return NULL;
     if (ev->at != ev->origin) {
@@ -121,7 +121,7 @@ ggl_tensor *llm_arch_node(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *co
 }
 
 ggl_tensor *llm_arch_reshape(arch_eval *ev, arch_place p, ggl_tensor *x, int n, const int64_t *ne,
-                         const char *const *dim_name) {
+                             const char *const *dim_name) {
     double num[GGL_MAX_DIMS] = {0};
     for (int d = 0; d < n && d < GGL_MAX_DIMS; d++)
         num[d] = (double)ne[d];
@@ -133,7 +133,7 @@ ggl_tensor *llm_arch_reshape(arch_eval *ev, arch_place p, ggl_tensor *x, int n, 
 }
 
 ggl_tensor *llm_arch_split_one(arch_eval *ev, arch_place p, ggl_tensor *x, int dim, int64_t first,
-                           int64_t size, const char *dim_name) {
+                               int64_t size, const char *dim_name) {
     ggl_tensor *t =
         llm_arch_node(ev, p, GGL_OP_SPLIT, &x, 1, (double[]){dim, (double)first, (double)size}, 3);
     if (t && dim_name)
@@ -225,7 +225,7 @@ static arch_value result_of(arch_eval *ev, arch_place p, ggl_tensor *t, const ar
             continue;
         if (t->type != GGL_I32 && !in[k]->number_too)
             return llm_arch_error(ev, p, "an index into %" PRId64 " is no number: it picks, t[i]",
-                              in[k]->range);
+                                  in[k]->range);
         if (t->type == GGL_I32) {
             v.range = in[k]->range;
             v.exact_range = in[k]->exact_range;
@@ -235,7 +235,8 @@ static arch_value result_of(arch_eval *ev, arch_place p, ggl_tensor *t, const ar
     return v;
 }
 
-arch_value llm_arch_infix(arch_eval *ev, const arch_expr *e, const arch_value *a, const arch_value *b) {
+arch_value llm_arch_infix(arch_eval *ev, const arch_expr *e, const arch_value *a,
+                          const arch_value *b) {
     char left[200], right[200];
     if (a->kind == VAL_NUMBER && b->kind == VAL_NUMBER) {
         double x = of_two[e->op](a->num, b->num);
@@ -250,7 +251,8 @@ arch_value llm_arch_infix(arch_eval *ev, const arch_expr *e, const arch_value *a
         (b->kind == VAL_TENSOR || b->kind == VAL_NUMBER)) {
         ggl_tensor *src[2] = {llm_arch_want_tensor(ev, e->a->place, a, "what stands here"),
                               llm_arch_want_tensor(ev, e->b->place, b, "what stands here")};
-        ggl_tensor *t = src[0] && src[1] ? llm_arch_node(ev, e->mark, e->op, src, 2, NULL, 0) : NULL;
+        ggl_tensor *t =
+            src[0] && src[1] ? llm_arch_node(ev, e->mark, e->op, src, 2, NULL, 0) : NULL;
         return result_of(ev, e->mark, t, (const arch_value *[]){a, b}, 2);
     }
     if (llm_arch_comparable(a, b) && (e->op == GGL_OP_EQ || e->op == GGL_OP_NE))
@@ -262,13 +264,14 @@ arch_value llm_arch_infix(arch_eval *ev, const arch_expr *e, const arch_value *a
     if (bad->kind == VAL_NONE) {
         const char *hint = llm_arch_absent_hint(ev, bad);
         return llm_arch_error_hint(ev, GGL_FORMAT, bad == a ? e->a->place : e->b->place, hint,
-                               "%s: no operand for '%s'", bad->text ? bad->text : "this is none",
-                               e->name);
+                                   "%s: no operand for '%s'",
+                                   bad->text ? bad->text : "this is none", e->name);
     }
     return llm_arch_error_hint(ev, GGL_FORMAT, e->mark, llm_arch_binding_hint(ev, e),
-                           "'%s' of %s and %s: left %s, right %s", e->name, llm_arch_kind_text(a),
-                           llm_arch_kind_text(b), llm_arch_value_text(a, left, sizeof left),
-                           llm_arch_value_text(b, right, sizeof right));
+                               "'%s' of %s and %s: left %s, right %s", e->name,
+                               llm_arch_kind_text(a), llm_arch_kind_text(b),
+                               llm_arch_value_text(a, left, sizeof left),
+                               llm_arch_value_text(b, right, sizeof right));
 }
 
 /* --- t[i] ------------------------------------------------------------------------------------- */
@@ -279,7 +282,8 @@ static ggl_tensor *pick_number(arch_eval *ev, const arch_expr *e, ggl_tensor *t,
     return one ? llm_arch_reshape(ev, e->mark, one, last, t->ne, t->dim_name) : NULL;
 }
 
-arch_value llm_arch_pick(arch_eval *ev, const arch_expr *e, const arch_value *t, const arch_value *i) {
+arch_value llm_arch_pick(arch_eval *ev, const arch_expr *e, const arch_value *t,
+                         const arch_value *i) {
     char shape[128], text[256];
     ggl_shape_text(t->t, shape, sizeof shape);
     if (t->t->n_dims == 0)
@@ -302,17 +306,17 @@ arch_value llm_arch_pick(arch_eval *ev, const arch_expr *e, const arch_value *t,
             llm_arch_value_text(i, text, sizeof text));
     if (i->number_too && i->range > n)
         return llm_arch_error_hint(ev, GGL_SHAPE, e->mark, NULL,
-                               "positions go up to n_ctx = %" PRId64 ", and %s has %" PRId64
-                               " in its last dimension: a context of at most that many",
-                               i->range, shape, n);
+                                   "positions go up to n_ctx = %" PRId64 ", and %s has %" PRId64
+                                   " in its last dimension: a context of at most that many",
+                                   i->range, shape, n);
     if (i->exact_range ? i->range != n : i->range > n)
         return llm_arch_error_hint(ev, GGL_SHAPE, e->mark, NULL,
-                               "this index is into %" PRId64 ", and %s has %" PRId64
-                               " in its last dimension",
-                               i->range, shape, n);
+                                   "this index is into %" PRId64 ", and %s has %" PRId64
+                                   " in its last dimension",
+                                   i->range, shape, n);
     v = result_of(ev, e->mark,
-                  llm_arch_node(ev, e->mark, GGL_OP_PICK, (ggl_tensor *[]){t->t, i->t}, 2, NULL, 0), &t,
-                  1);
+                  llm_arch_node(ev, e->mark, GGL_OP_PICK, (ggl_tensor *[]){t->t, i->t}, 2, NULL, 0),
+                  &t, 1);
     if (v.kind != VAL_FAIL && t->bias &&
         !(v.bias =
               llm_arch_node(ev, e->mark, GGL_OP_PICK, (ggl_tensor *[]){t->bias, i->t}, 2, NULL, 0)))
@@ -398,7 +402,7 @@ static ggl_tensor *get_tensor(args *a, int i, int k) {
         if (v->kind == VAL_CACHE)
             return v->t;
         llm_arch_error(a->ev, arg_expr(a, i, k)->place, "attend reads what cache(k, v) keeps: %s",
-                   llm_arch_value_text(v, text, sizeof text));
+                       llm_arch_value_text(v, text, sizeof text));
         return NULL;
     }
     snprintf(what, sizeof what, "'%s' of %s", a->sig.param[i].name, a->sig.name);
@@ -511,9 +515,9 @@ static arch_value *call_split(args *a, int *n) {
     }
     if (dim >= x->n_dims || sum != (double)x->ne[dim])
         return llm_arch_error_hint(ev, GGL_SHAPE, a->e->mark, NULL,
-                               "the parts are %.0f together, and dimension %" PRId64
-                               " of %s is %" PRId64,
-                               sum, dim, ggl_shape_text(x, shape, sizeof shape), x->ne[dim]),
+                                   "the parts are %.0f together, and dimension %" PRId64
+                                   " of %s is %" PRId64,
+                                   sum, dim, ggl_shape_text(x, shape, sizeof shape), x->ne[dim]),
                NULL;
     arch_value *out = *n == 1 ? &ev->one : ggl_arena_alloc(&ev->arena, (size_t)*n, sizeof *out);
     if (!out)
@@ -521,7 +525,7 @@ static arch_value *call_split(args *a, int *n) {
     ev->n_siblings++;
     for (int k = 0; k < *n; k++) {
         ggl_tensor *t = llm_arch_split_one(ev, a->e->mark, x, (int)dim, first, (int64_t)size[k],
-                                       a->value[a->first[1] + k].text);
+                                           a->value[a->first[1] + k].text);
         out[k] = result_of(ev, a->e->mark, t, (const arch_value *[]){a->value}, 1);
         if (out[k].kind == VAL_FAIL)
             return NULL;
@@ -541,9 +545,9 @@ static arch_value call_concat(args *a) {
     v.bias = NULL;
     for (int k = 1; k < a->n[0]; k++) {
         ggl_tensor *src[2] = {all, get_tensor(a, 0, k)};
-        all = src[1]
-                  ? llm_arch_node(a->ev, a->e->mark, GGL_OP_CONCAT, src, 2, (double[]){(double)dim}, 1)
-                  : NULL;
+        all = src[1] ? llm_arch_node(a->ev, a->e->mark, GGL_OP_CONCAT, src, 2,
+                                     (double[]){(double)dim}, 1)
+                     : NULL;
         const arch_value *in[2] = {&v, &a->value[k]};
         v = result_of(a->ev, a->e->mark, all, in, 2);
         if (v.kind == VAL_FAIL)
@@ -564,7 +568,7 @@ static arch_value call_size(args *a) {
         return llm_arch_number(1); /* one value serves as a list: .k[l] is it for all l */
     if (x->kind != VAL_TENSOR)
         return llm_arch_error(a->ev, a->e->arg[0].value->place, "size is of tensors and lists: %s",
-                          llm_arch_value_text(x, text, sizeof text));
+                              llm_arch_value_text(x, text, sizeof text));
     bool there = dim < x->t->n_dims;
     arch_value v = llm_arch_number(there ? (double)x->t->ne[dim] : 1);
     v.text = there ? x->t->dim_name[dim] : NULL;
@@ -579,7 +583,7 @@ static arch_value call_count(args *a) {
         return v;
     if (x->kind != VAL_TENSOR)
         return llm_arch_error(a->ev, a->e->arg[0].value->place, "count is of tensors: %s",
-                          llm_arch_value_text(x, text, sizeof text));
+                              llm_arch_value_text(x, text, sizeof text));
     for (int d = 0; d < x->t->n_dims; d++) {
         arch_value f = llm_arch_number((double)x->t->ne[d]);
         f.text = x->t->dim_name[d];
@@ -613,7 +617,8 @@ arch_value *llm_arch_call_primitive(arch_eval *ev, const arch_expr *e, int *n) {
     arch_value *out = NULL;
     *n = 1;
     if (eval_args(&a, ev, e,
-                  e->callee == CALL_OP ? llm_arch_sig_of_op(e->op) : llm_arch_sig_of_builtin(e->builtin))) {
+                  e->callee == CALL_OP ? llm_arch_sig_of_op(e->op)
+                                       : llm_arch_sig_of_builtin(e->builtin))) {
         if (e->callee == CALL_BUILTIN && e->builtin == FN_SPLIT) {
             out = call_split(&a, n);
         } else {

@@ -197,8 +197,8 @@ static void note_request(unread *u) {
         const asked *a = key ? &u->key_asked.asked[i] : &u->tensor_asked.asked[i - r->n_key];
         if (hits == 0) {
             llm_arch_note(u->ev, "%s: no unread %s fits '%s', which was to be ignored",
-                      u->ev->src->name, key ? "key" : "tensor",
-                      shown((ggl_str){pattern, strlen(pattern)}, name));
+                          u->ev->src->name, key ? "key" : "tensor",
+                          shown((ggl_str){pattern, strlen(pattern)}, name));
             continue;
         }
         if (a->n_own == 0)
@@ -324,7 +324,8 @@ static bool find_tensors(unread *u) {
     }
     for (int k = 0; k < u->n_part; k++)
         llm_arch_note(ev, "%s: %zu tensor%s of %s %s not used", ev->src->name, u->part[k].n,
-                  u->part[k].n == 1 ? "" : "s", u->part[k].what, u->part[k].n == 1 ? "is" : "are");
+                      u->part[k].n == 1 ? "" : "s", u->part[k].what,
+                      u->part[k].n == 1 ? "is" : "are");
     return ev->status == GGL_OK;
 }
 
@@ -366,8 +367,8 @@ static void lone_bias_hint(const arch_eval *ev, const char *name, char *buf, siz
         n += (size_t)snprintf(shape + n, sizeof shape - n, ", %lld", (long long)t.ne[d]);
     const int word = (int)strcspn(stem, ".");
     if ((size_t)word + strlen(stem) + strlen(prefix) < 60)
-        snprintf(buf, size, ": it has no weight; declared by %.*s [%s] from \"%s%.60s\"", word, stem,
-                 shape, prefix, stem);
+        snprintf(buf, size, ": it has no weight; declared by %.*s [%s] from \"%s%.60s\"", word,
+                 stem, shape, prefix, stem);
 }
 
 /* A bias whose weight is declared without one is the usual case. */

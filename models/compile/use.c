@@ -136,7 +136,7 @@ static bool report_value(walk *w, bool kept) {
             llm_arch_error(ev, m->place, "no attend reads what is cached here");
         else if (m->target)
             llm_arch_error(ev, m->place, "the value of '%s' does not reach the logits%s", m->target,
-                       no_layers(ev));
+                           no_layers(ev));
         else
             llm_arch_error(ev, m->place, "this value does not reach the logits%s", no_layers(ev));
         return false;
@@ -152,8 +152,8 @@ static bool report_weight(walk *w, uint8_t left) {
             continue;
         const char *hint = x->is_bias ? "linear(x, w) adds a bias; w.bias is it" : NULL;
         ev->status = llm_arch_fail(ev->err, GGL_FORMAT, x->place, x->chain, hint,
-                               "tensor %s is declared but does not reach the logits%s", x->name,
-                               no_layers(ev));
+                                   "tensor %s is declared but does not reach the logits%s", x->name,
+                                   no_layers(ev));
         return false;
     }
     return true;
@@ -181,6 +181,9 @@ bool llm_arch_check_use(arch_eval *ev, ggl_tensor *logits) {
 bool llm_arch_check_unused(arch_eval *ev) {
     const arch_target *t = ev->arch->unused;
     if (t)
-        llm_arch_error(ev, t->place, "nothing reads '%s': use it, or take the line out; a key that has no effect is for 'ignore'", t->name);
+        llm_arch_error(ev, t->place,
+                       "nothing reads '%s': use it, or take the line out; a key that has no effect "
+                       "is for 'ignore'",
+                       t->name);
     return !t;
 }

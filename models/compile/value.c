@@ -120,7 +120,7 @@ static bool without_factor(const char *s, const char *f, char *buf, size_t size)
 }
 
 const char *llm_arch_join_text(arch_eval *ev, const char *op, const arch_value *a,
-                           const arch_value *b) {
+                               const arch_value *b) {
     char left[64], right[64], buf[160];
     if (!a->text && !b->text)
         return NULL;
@@ -154,11 +154,11 @@ static bool not_that(arch_eval *ev, const arch_expr *e, const arch_value *v, con
     const char *hint = llm_arch_absent_hint(ev, v);
     if (v->kind == VAL_NONE && v->text)
         llm_arch_error_hint(ev, GGL_FORMAT, e->place, hint, "%s, and %s is wanted here", v->text,
-                        wanted);
+                            wanted);
     else
         llm_arch_error(ev, e->place, "%s is wanted here, and '%s' is not: %s", wanted,
-                   llm_arch_quote(e->place, quote, sizeof quote),
-                   llm_arch_value_text(v, what, sizeof what));
+                       llm_arch_quote(e->place, quote, sizeof quote),
+                       llm_arch_value_text(v, what, sizeof what));
     return false;
 }
 
@@ -177,7 +177,7 @@ const char *llm_arch_absent_hint(const arch_eval *ev, const arch_value *v) {
     if (!v->absent_key || (!ev->convert && v->key && is_of_prelude(ev, v->key)))
         return NULL;
     return ev->convert && v->key ? ev->convert->absent_hint(ev, v->key)
-                              : "'?? value' says what holds without it";
+                                 : "'?? value' says what holds without it";
 }
 
 const char *llm_arch_binding_hint(arch_eval *ev, const arch_expr *e) {
@@ -187,8 +187,9 @@ const char *llm_arch_binding_hint(arch_eval *ev, const arch_expr *e) {
     if (!compares || a->kind != EX_OR_ELSE || a->in_brackets)
         return NULL;
     snprintf(buf, sizeof buf, "'\?\?' binds tighter than '%s': %s \?\? (%s %s %s)", e->name,
-             llm_arch_quote(a->a->place, key, sizeof key), llm_arch_quote(a->b->place, left, sizeof left),
-             e->name, llm_arch_quote(e->b->place, right, sizeof right));
+             llm_arch_quote(a->a->place, key, sizeof key),
+             llm_arch_quote(a->b->place, left, sizeof left), e->name,
+             llm_arch_quote(e->b->place, right, sizeof right));
     return llm_arch_strdup(ev, buf);
 }
 
@@ -255,8 +256,8 @@ static const char *zero_text(const arch_eval *ev, char *buf, size_t size) {
     return buf;
 }
 
-bool llm_arch_want_whole(arch_eval *ev, const arch_expr *e, const arch_value *v, double min, double max,
-                     int64_t *out) {
+bool llm_arch_want_whole(arch_eval *ev, const arch_expr *e, const arch_value *v, double min,
+                         double max, int64_t *out) {
     char quote[64];
     double x = 0;
     if (!llm_arch_want_number(ev, e, v, &x))
@@ -266,19 +267,21 @@ bool llm_arch_want_whole(arch_eval *ev, const arch_expr *e, const arch_value *v,
         char zero[ARCH_MAX_NAME + 16];
         if (isnan(x))
             llm_arch_error(ev, e->place, "'%s' is nan, and a whole number is wanted here%s", quote,
-                       zero_text(ev, zero, sizeof zero));
+                           zero_text(ev, zero, sizeof zero));
         else if (x == floor(x))
             llm_arch_error_hint(ev, GGL_LIMIT, e->place, NULL,
-                            "'%s' is %.12g; %.0f to %.0f is possible here", quote, x, min, max);
+                                "'%s' is %.12g; %.0f to %.0f is possible here", quote, x, min, max);
         else
-            llm_arch_error(ev, e->place, "'%s' is %.12g, and a whole number is wanted here", quote, x);
+            llm_arch_error(ev, e->place, "'%s' is %.12g, and a whole number is wanted here", quote,
+                           x);
         return false;
     }
     *out = (int64_t)x;
     return true;
 }
 
-ggl_tensor *llm_arch_want_tensor(arch_eval *ev, arch_place p, const arch_value *v, const char *what) {
+ggl_tensor *llm_arch_want_tensor(arch_eval *ev, arch_place p, const arch_value *v,
+                                 const char *what) {
     char text[256];
     if (v->kind == VAL_TENSOR)
         return v->t;
@@ -289,7 +292,7 @@ ggl_tensor *llm_arch_want_tensor(arch_eval *ev, arch_place p, const arch_value *
     if (v->kind != VAL_FAIL) {
         const char *hint = llm_arch_absent_hint(ev, v);
         llm_arch_error_hint(ev, GGL_FORMAT, p, hint, "%s is to be a tensor or number: %s", what,
-                        llm_arch_value_text(v, text, sizeof text));
+                            llm_arch_value_text(v, text, sizeof text));
     }
     return NULL;
 }
@@ -339,13 +342,15 @@ arch_value llm_arch_key_value(arch_eval *ev, const char *key, const llm_arch_key
     return v;
 }
 
-arch_value llm_arch_list_item(arch_eval *ev, const arch_expr *e, const arch_value *list, int64_t i) {
+arch_value llm_arch_list_item(arch_eval *ev, const arch_expr *e, const arch_value *list,
+                              int64_t i) {
     if (i < 0 || (uint64_t)i >= list->n) {
         char quote[64];
         return llm_arch_error_hint(ev, GGL_FORMAT, e->b->place, NULL,
-                               "'%s' is %" PRId64 ", and the list%s%s has %zu elements, from 0",
-                               llm_arch_quote(e->b->place, quote, sizeof quote), i,
-                               list->key ? " " : "", list->key ? list->key : "", list->n);
+                                   "'%s' is %" PRId64 ", and the list%s%s has %zu elements, from 0",
+                                   llm_arch_quote(e->b->place, quote, sizeof quote), i,
+                                   list->key ? " " : "", list->key ? list->key : "", list->n);
     }
-    return list->item ? list->item[i] : llm_arch_key_value(ev, list->key, &list->list_key, (uint64_t)i);
+    return list->item ? list->item[i]
+                      : llm_arch_key_value(ev, list->key, &list->list_key, (uint64_t)i);
 }

@@ -28,7 +28,7 @@ static bool index_weight(arch_eval *ev, const char *name) {
 }
 
 arch_weight *llm_arch_add_weight(arch_eval *ev, const char *name, ggl_tensor *t, arch_place p,
-                             bool is_bias) {
+                                 bool is_bias) {
     if (ev->frame && !llm_arch_step(ev, p, (int64_t)p.text->n / 32)) /* the chain counts lines */
         return NULL;
     arch_weight *w = ggl_arena_alloc(&ev->arena, 1, sizeof *w);
@@ -207,8 +207,8 @@ static bool check_shape(arch_eval *ev, arch_place p, const llm_arch_tensor *t, c
     shape_text(want, false, numbers, sizeof numbers);
     bool plain = strcmp(names, numbers) == 0;
     llm_arch_error_hint(ev, GGL_SHAPE, p, hint, "tensor %s is %s, declared %s%s%s", t->name,
-                    shape_text(&have, false, found, sizeof found), names, plain ? "" : " = ",
-                    plain ? "" : numbers);
+                        shape_text(&have, false, found, sizeof found), names, plain ? "" : " = ",
+                        plain ? "" : numbers);
     return false;
 }
 
@@ -222,7 +222,7 @@ static bool load(arch_eval *ev, const arch_stmt *s, const char *name, const shap
     memcpy(t.ne, want->ne, sizeof t.ne);
     arch_part part = {0};
     bool found = ev->convert ? ev->convert->weight(ev, s, is_bias, &t)
-                          : ev->src->find_tensor(ev->src->ctx, &t);
+                             : ev->src->find_tensor(ev->src->ctx, &t);
     if (found)
         t.name = name;
     else if (!llm_arch_find_part(ev, p, is_bias, &t, &part)) {
@@ -231,13 +231,15 @@ static bool load(arch_eval *ev, const arch_stmt *s, const char *name, const shap
         return optional && ev->status == GGL_OK;
     }
     if (before && before->whole) {
-        llm_arch_error(ev, p, "the parts of %s are declared: it cannot be declared as a whole, too", name);
+        llm_arch_error(ev, p, "the parts of %s are declared: it cannot be declared as a whole, too",
+                       name);
         return false;
     }
     if (!check_shape(ev, p, &t, want) && !(ev->convert && ev->convert->forgive(ev)))
         return false;
     if (before && before->t->n_dims == want->n &&
-        memcmp(before->t->ne, want->ne, sizeof want->ne) == 0) { /* declared again: the same tensor */
+        memcmp(before->t->ne, want->ne, sizeof want->ne) ==
+            0) { /* declared again: the same tensor */
         *out = before->t;
         return true;
     }
@@ -278,8 +280,8 @@ static const char *full_name(arch_eval *ev, const arch_stmt *s, const char *from
         size_t n = strlen(out), m = strlen(".weight");
         if (n < m || strcmp(out + n - m, ".weight") != 0) {
             llm_arch_error(ev, s->string_place,
-                       "the name of its bias is not known: a name given by 'from' ends in "
-                       "'.weight' for that");
+                           "the name of its bias is not known: a name given by 'from' ends in "
+                           "'.weight' for that");
             return NULL;
         }
         snprintf(buf, sizeof buf, "%.*s.bias", (int)(n - m), out);
@@ -313,13 +315,13 @@ static arch_value other_weight(arch_eval *ev, const arch_stmt *s, const shape *w
         return v;
     if (v.kind != VAL_TENSOR)
         return llm_arch_error(ev, s->other->place, "another weight is wanted after '\?\?': %s",
-                          llm_arch_value_text(&v, text, sizeof text));
+                              llm_arch_value_text(&v, text, sizeof text));
     for (int d = 0; d < 3; d++)
         if ((d < v.t->n_dims ? v.t->ne[d] : 1) != want->ne[d])
             return llm_arch_error_hint(ev, GGL_SHAPE, s->other->place, NULL,
-                                   "%s in place of %s declared %s",
-                                   ggl_shape_text(v.t, a, sizeof a), s->target[0].name,
-                                   shape_text(want, false, b, sizeof b));
+                                       "%s in place of %s declared %s",
+                                       ggl_shape_text(v.t, a, sizeof a), s->target[0].name,
+                                       shape_text(want, false, b, sizeof b));
     return v;
 }
 
@@ -330,8 +332,8 @@ static bool bind_weight(arch_eval *ev, const arch_stmt *s, const arch_value *v) 
         int line, col;
         llm_arch_line_col(slot->place, &line, &col);
         llm_arch_error(ev, t->place,
-                   "'%s' is already there, in line %d: a weight needs a name of its own", t->name,
-                   line);
+                       "'%s' is already there, in line %d: a weight needs a name of its own",
+                       t->name, line);
         return false;
     }
     return llm_arch_bind(ev, t, v);
@@ -352,8 +354,7 @@ bool llm_arch_run_weight(arch_eval *ev, const arch_stmt *s) {
     if (t) {
         shape b = bias_shape(&want);
         const char *bias_name = s->bias ? full_name(ev, s, from, true) : NULL;
-        if (s->bias &&
-            (!bias_name || !load(ev, s, bias_name, &b, s->bias_optional, true, &bias)))
+        if (s->bias && (!bias_name || !load(ev, s, bias_name, &b, s->bias_optional, true, &bias)))
             return false;
         v = llm_arch_tensor_value(t);
         v.bias = bias;
@@ -419,8 +420,8 @@ static bool is_present(arch_eval *ev, const arch_expr *e, char *name, size_t siz
     llm_arch_key k;
     snprintf(name, size, "%s%s%s", e->whole ? "" : ev->family, e->whole ? "" : ".", e->name);
     return ev->src->find_key(ev->src->ctx, name, &k) &&
-           !(ev->request && arch_match_any(ev->request->key, ev->request->n_key,
-                                           (ggl_str){name, strlen(name)}));
+           !(ev->request &&
+             arch_match_any(ev->request->key, ev->request->n_key, (ggl_str){name, strlen(name)}));
 }
 
 /* `ignore .key if condition`: it does not hold, and the key is there. */
@@ -433,8 +434,8 @@ static bool refuse_key(arch_eval *ev, const arch_stmt *s, const arch_expr *e) {
     ev->refused = true;
     llm_arch_value_of_key(ev, (ggl_str){name, strlen(name)}, value, sizeof value);
     llm_arch_error(ev, e->place, "key %s%s is ignored only if %s%s%s", name, value,
-               llm_arch_quote(s->other->place, quote, sizeof quote), s->string ? ": " : "",
-               s->string ? s->string : "");
+                   llm_arch_quote(s->other->place, quote, sizeof quote), s->string ? ": " : "",
+                   s->string ? s->string : "");
     return false;
 }
 

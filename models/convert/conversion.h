@@ -27,8 +27,9 @@ typedef struct converted_tensor {
     int n_dims; /* as declared */
     int64_t ne[GGL_MAX_DIMS];
     recipe *recipe;
-    bool
-        only_f32; /* read otherwise than as a matrix or by rows: a norm's weight, a convolution's taps; or it picks experts */
+    /* read otherwise than as a matrix or by rows: a norm's weight, a convolution's taps; or it
+     * picks experts */
+    bool only_f32;
 } converted_tensor;
 
 typedef struct arch_ignored {
@@ -42,9 +43,9 @@ typedef struct arch_conversion {
     const json_value *config;
     llm_safetensors *source;
     const char *no_source; /* why `source` is NULL */
-    ggl_backend *backend; /* computes constants, in double; NULL: there may be none */
+    ggl_backend *backend;  /* computes constants, in double; NULL: there may be none */
     const llm_arch_ignore
-        *ignore;  /* at the user's risk: `key` of config.json's values, `tensor`; NULL: nothing */
+        *ignore; /* at the user's risk: `key` of config.json's values, `tensor`; NULL: nothing */
     size_t *key_hits,
         *tensor_hits; /* of each pattern of `ignore`: how often something unread fitted; NULL: not wanted */
     bool collect; /* go on after errors, as far as that makes sense, and keep them in `fault` */
@@ -62,8 +63,8 @@ typedef struct arch_conversion {
     size_t n_fault, cap_fault;
     const char **note; /* those of `note` lines whose condition holds */
     size_t n_note, cap_note;
-    bool
-        tensors_known; /* it was asked of each unread tensor whether a pattern of `ignore` fits it */
+    /* it was asked of each unread tensor whether a pattern of `ignore` fits it */
+    bool tensors_known;
     bool no_keys; /* of `collect`: a key line failed, so that the descriptor cannot be built */
     /* while it runs */
     const arch_mapping
@@ -72,16 +73,18 @@ typedef struct arch_conversion {
     char source_name[300]; /* "the convert section in llama.arch:56" */
     bool keys_done;
     bool stacking, in_constant, whole_numbers; /* whole_numbers: in whole(..) */
-    bool own_bias;           /* the line is that of a bias */
-    int64_t e;               /* `e` and "{e}", in a stack or list */
+    bool own_bias;                             /* the line is that of a bias */
+    int64_t e;                                 /* `e` and "{e}", in a stack or list */
     const json_value *inner; /* the object that a `within` line names; NULL: there is none */
 } arch_conversion;
 
-const arch_convert *llm_arch_find_convert(const llm_arch *arch, ggl_str name); /* NULL: it has none for that */
+const arch_convert *llm_arch_find_convert(const llm_arch *arch,
+                                          ggl_str name); /* NULL: it has none for that */
 GGL_NODISCARD ggl_status llm_arch_convert_keys(arch_conversion *c, ggl_error *err);
 GGL_NODISCARD ggl_status llm_arch_convert_tensors(arch_conversion *c, ggl_error *err);
 void llm_arch_conversion_fini(arch_conversion *c);
-const converted_key *llm_arch_converted_key(const arch_conversion *c, const char *name); /* in full */
+const converted_key *llm_arch_converted_key(const arch_conversion *c,
+                                            const char *name); /* in full */
 
 /* section_config.c: the names of a field, config.a.b: a, b; at most `most` of them. Returns how many there are; *root: config or
  * rope, or "" if it is neither. */
@@ -113,8 +116,9 @@ static inline const char *arch_unread_text(const arch_unread *u) {
     return u->path[0] ? u->path : "\"\"";
 }
 typedef void (*arch_unread_fn)(void *ctx, const arch_unread *x);
-GGL_NODISCARD ggl_status llm_arch_convert_each_unread(const arch_conversion *c, arch_unread_fn found,
-                                                  void *ctx, ggl_error *err);
+GGL_NODISCARD ggl_status llm_arch_convert_each_unread(const arch_conversion *c,
+                                                      arch_unread_fn found, void *ctx,
+                                                      ggl_error *err);
 /* GGL_UNSUPPORTED: there are some; the message names them. */
 GGL_NODISCARD ggl_status llm_arch_convert_check_config(const arch_conversion *c, ggl_error *err);
 /* A value for messages: 0.5, "silu", a list of 3; returns buf. */

@@ -194,7 +194,8 @@ static ggl_status use_builtin(llm_converter *c, ggl_error *err) {
         ggl_status s = llm_arch_parse(&c->arch, text, n, name, err);
         if (s != GGL_OK)
             return s;
-        if ((c->conv.section = llm_arch_find_convert(c->arch, (ggl_str){c->class_name, strlen(c->class_name)}))) {
+        if ((c->conv.section =
+                 llm_arch_find_convert(c->arch, (ggl_str){c->class_name, strlen(c->class_name)}))) {
             c->origin = ggl_arena_printf(&c->arena, "built-in %s", name);
             return c->origin ? GGL_OK : no_memory(err);
         }
@@ -241,7 +242,8 @@ static bool add_sizes(llm_converter *c) {
     for (size_t i = 0; i < c->conv.n_tensor; i++) {
         const converted_tensor *t = &c->conv.tensor[i];
         size_t size;
-        if (!ggl_row_size_checked(type_of(c, t), llm_recipe_count(t->recipe), &size) || !ggl_size_add(c->size, size, &c->size))
+        if (!ggl_row_size_checked(type_of(c, t), llm_recipe_count(t->recipe), &size) ||
+            !ggl_size_add(c->size, size, &c->size))
             return false;
     }
     return true;
@@ -252,7 +254,8 @@ static int64_t n_vocab(const llm_converter *c) {
     char key[2 * ARCH_MAX_NAME];
     snprintf(key, sizeof key, "%s.vocab_size", c->conv.family);
     const converted_key *k = llm_arch_converted_key(&c->conv, key);
-    const llm_arch_item *item = k && k->key.type == LLM_ARCH_NUMBER && !k->key.is_list ? k->key.handle : NULL;
+    const llm_arch_item *item =
+        k && k->key.type == LLM_ARCH_NUMBER && !k->key.is_list ? k->key.handle : NULL;
     return item && item->number >= 1 && item->number <= INT32_MAX ? (int64_t)item->number : 0;
 }
 
@@ -267,9 +270,11 @@ static bool has_file(const llm_converter *c, const char *name) {
 /* Other forms of a tokenizer are named, so that nobody is surprised by a model that takes no text. */
 static const char *no_tokenizer(const llm_converter *c) {
     static const char *const other[][2] = {
-        {"tokenizer.model", "no tokenizer is written: tokenizer.model is not read, tokenizer.json would be (save_pretrained of transformers' "
+        {"tokenizer.model", "no tokenizer is written: tokenizer.model is not read, tokenizer.json "
+                            "would be (save_pretrained of transformers' "
                             "fast tokenizers writes one)"},
-        {"merges.txt", "no tokenizer is written: there is a merges.txt, but neither vocab.json nor tokenizer.json"}};
+        {"merges.txt", "no tokenizer is written: there is a merges.txt, but neither vocab.json nor "
+                       "tokenizer.json"}};
     for (size_t i = 0; i < sizeof other / sizeof *other; i++)
         if (has_file(c, other[i][0]))
             return other[i][1];
@@ -356,7 +361,8 @@ static ggl_status say_unfit(llm_converter *c, ggl_status s, ggl_error *err) {
     ggl_error other = {0};
     if (s == GGL_OK || s == GGL_NOMEM)
         return s;
-    ggl_status t = r->n_key ? llm_arch_convert_each_unread(&c->conv, pass_over, NULL, &other) : GGL_OK;
+    ggl_status t =
+        r->n_key ? llm_arch_convert_each_unread(&c->conv, pass_over, NULL, &other) : GGL_OK;
     if (t == GGL_OK)
         t = each_unfit(c, "--ignore-config", r->key, c->conv.key_hits, r->n_key, add_unfit, err);
     if (t == GGL_OK && c->conv.tensors_known)
@@ -488,7 +494,8 @@ static ggl_status open_rest(llm_converter *c, ggl_error *err) {
     return s == GGL_OK || s == GGL_NOMEM || named ? s : ggl_within(err, s, "%s", c->folder);
 }
 
-ggl_status llm_converter_open(llm_converter **out, const char *folder, const llm_convert_params *params, ggl_error *err) {
+ggl_status llm_converter_open(llm_converter **out, const char *folder,
+                              const llm_convert_params *params, ggl_error *err) {
     *out = NULL;
     llm_converter *c = ggl_calloc(1, sizeof *c);
     if (!c)
@@ -526,7 +533,9 @@ static uint32_t file_type(const llm_converter *c) {
     int64_t n[3] = {0}; /* f32, f16, bf16 */
     for (size_t i = 0; i < c->conv.n_tensor; i++) {
         ggl_type type = type_of(c, &c->conv.tensor[i]);
-        n[type == GGL_F16 ? 1 : type == GGL_BF16 ? 2 : 0] += llm_recipe_count(c->conv.tensor[i].recipe);
+        n[type == GGL_F16    ? 1
+          : type == GGL_BF16 ? 2
+                             : 0] += llm_recipe_count(c->conv.tensor[i].recipe);
     }
     return n[1] > n[0] && n[1] >= n[2] ? 1 : n[2] > n[0] ? 32 : 0;
 }
@@ -552,7 +561,8 @@ static ggl_status write_keys(llm_converter *c, ggl_gguf_writer *w, ggl_error *er
 static ggl_status check_range(const float *x, int64_t n, ggl_type type, ggl_error *err) {
     for (int64_t i = 0; type == GGL_F16 && i < n; i++)
         if (fabsf(x[i]) >= 65520 && isfinite(x[i]))
-            return ggl_fail(err, GGL_LIMIT, "%g is too large for f16; bf16 and f32 can hold it", (double)x[i]);
+            return ggl_fail(err, GGL_LIMIT, "%g is too large for f16; bf16 and f32 can hold it",
+                            (double)x[i]);
     return GGL_OK;
 }
 
@@ -668,7 +678,8 @@ ggl_status llm_converter_write(llm_converter *c, const char *path, ggl_error *er
     for (size_t i = 0; s == GGL_OK && i < c->conv.n_tensor; i++) {
         const converted_tensor *t = &c->conv.tensor[i];
         c->turn[i] = (tensor_turn){c, i};
-        ggl_gguf_put_tensor_later(w, t->name, type_of(c, t), t->n_dims, t->ne, fill_tensor, &c->turn[i]);
+        ggl_gguf_put_tensor_later(w, t->name, type_of(c, t), t->n_dims, t->ne, fill_tensor,
+                                  &c->turn[i]);
     }
     c->bad_input = (ggl_error){0};
     if (s == GGL_OK)

@@ -24,7 +24,7 @@ struct llm_converter {
     char *notes;
     size_t done, size;
     ggl_error bad_input; /* what is wrong with a weight of the folder; "": nothing */
-    bool built; /* the descriptor was built: it is known which tensors are read */
+    bool built;          /* the descriptor was built: it is known which tensors are read */
 };
 
 #endif

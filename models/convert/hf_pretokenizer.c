@@ -87,7 +87,8 @@ bool llm_hf_pre_of_class(const char *class_name, ggl_str *pre) {
 
 bool llm_hf_find_pre(const json_value *file, char *found, size_t size, ggl_str *pre) {
     snprintf(found, size, "%s",
-             llm_hf_flag(llm_json_get(file, "model"), "ignore_merges", false) ? "ignore_merges" : "");
+             llm_hf_flag(llm_json_get(file, "model"), "ignore_merges", false) ? "ignore_merges"
+                                                                              : "");
     return describe_step(llm_json_get(file, "pre_tokenizer"), found, size) &&
            find_line("pre", NULL, found, pre);
 }

@@ -28,8 +28,9 @@ static const struct {
 struct llm_hf_tokenizer {
     ggl_arena arena;
     const char *folder;
-    llm_json *file, *config, *vocab, *added; /* tokenizer.json, tokenizer_config.json, vocab.json, added_tokens.json */
-    llm_json *generation;                    /* generation_config.json */
+    /* tokenizer.json, tokenizer_config.json, vocab.json, added_tokens.json */
+    llm_json *file, *config, *vocab, *added;
+    llm_json *generation; /* generation_config.json */
     const json_value *model_config;
     char *merges_text, *template_text;
     size_t template_n;
@@ -38,15 +39,17 @@ struct llm_hf_tokenizer {
     int32_t *type;
     float *score;
     int64_t n, n_ids,
-        n_given; /* the model's ids; those up to the tokenizer's last; entries of the files, an added token's once more */
+        /* the model's ids; those up to the tokenizer's last; entries of the files, an added token's
+         * once more */
+        n_given;
     ggl_index by_piece;
     ggl_str *merge;
     size_t n_merge;
     ggl_str pre; /* s NULL: not known */
     int64_t id[N_ID];
     int add_bos, add_eos, add_space; /* -1: not known */
-    ggl_str chat; /* the template; s NULL: there is none */
-    int64_t n_cut; /* tokens that were left out */
+    ggl_str chat;                    /* the template; s NULL: there is none */
+    int64_t n_cut;                   /* tokens that were left out */
     const char *note[8];
     int n_note;
 };
@@ -72,14 +75,16 @@ static char *path_of(llm_hf_tokenizer *t, const char *name) {
 }
 
 /* *out NULL: no such file. */
-static ggl_status read_optional(llm_hf_tokenizer *t, const char *name, llm_json **out, ggl_error *err) {
+static ggl_status read_optional(llm_hf_tokenizer *t, const char *name, llm_json **out,
+                                ggl_error *err) {
     char *path = path_of(t, name);
     if (!path)
         return no_memory(err);
     return access(path, F_OK) == 0 ? llm_json_read(out, path, MAX_FILE, err) : GGL_OK;
 }
 
-static ggl_status read_text(llm_hf_tokenizer *t, const char *name, char **text, size_t *n, ggl_error *err) {
+static ggl_status read_text(llm_hf_tokenizer *t, const char *name, char **text, size_t *n,
+                            ggl_error *err) {
     char *path = path_of(t, name);
     if (!path)
         return no_memory(err);
@@ -103,9 +108,11 @@ static ggl_status read_id(const json_value *v, ggl_str name, int64_t *id, ggl_er
 }
 
 /* Calls for each token that is added to the vocabulary. */
-typedef ggl_status (*on_added)(llm_hf_tokenizer *t, int64_t id, ggl_str text, bool special, ggl_error *err);
+typedef ggl_status (*on_added)(llm_hf_tokenizer *t, int64_t id, ggl_str text, bool special,
+                               ggl_error *err);
 
-static ggl_status each_listed(llm_hf_tokenizer *t, const json_value *list, on_added f, ggl_error *err) {
+static ggl_status each_listed(llm_hf_tokenizer *t, const json_value *list, on_added f,
+                              ggl_error *err) {
     for (size_t i = 0; list && i < list->n; i++) {
         const json_value *v = &list->item[i], *text = llm_json_get_kind(v, "content", JSON_STRING);
         const json_value *special = llm_json_get(v, "special");
@@ -123,7 +130,8 @@ static ggl_status each_listed(llm_hf_tokenizer *t, const json_value *list, on_ad
 }
 
 /* "added_tokens_decoder": {"ID": {"content": .., "special": ..}} */
-static ggl_status each_decoded(llm_hf_tokenizer *t, const json_value *map, on_added f, ggl_error *err) {
+static ggl_status each_decoded(llm_hf_tokenizer *t, const json_value *map, on_added f,
+                               ggl_error *err) {
     ggl_status s = GGL_OK;
     for (size_t i = 0; map && s == GGL_OK && i < map->n; i++) {
         ggl_str name = json_name(map, i);
@@ -131,7 +139,8 @@ static ggl_status each_decoded(llm_hf_tokenizer *t, const json_value *map, on_ad
         const json_value *special = llm_json_get(&map->item[i], "special");
         int64_t id = name.n > 0 && text ? 0 : -1;
         for (size_t k = 0; id >= 0 && k < name.n; k++)
-            id = name.s[k] >= '0' && name.s[k] <= '9' && id < MAX_ID ? 10 * id + (name.s[k] - '0') : -1;
+            id = name.s[k] >= '0' && name.s[k] <= '9' && id < MAX_ID ? 10 * id + (name.s[k] - '0')
+                                                                     : -1;
         if (id < 0 || id >= MAX_ID)
             return ggl_fail(err, GGL_FORMAT, "added_tokens_decoder: '%.*s' is no id of a token",
                             shown(name), name.s);
@@ -159,10 +168,14 @@ static ggl_status each_added(llm_hf_tokenizer *t, on_added f, ggl_error *err) {
             s = f(t, id, json_name(&t->added->root, i), true, err);
     }
     const json_value *config = t->config ? &t->config->root : NULL; /* it says which are special */
-    return s == GGL_OK ? each_decoded(t, llm_json_get_kind(config, "added_tokens_decoder", JSON_OBJECT), f, err) : s;
+    return s == GGL_OK
+               ? each_decoded(t, llm_json_get_kind(config, "added_tokens_decoder", JSON_OBJECT), f,
+                              err)
+               : s;
 }
 
-static ggl_status count_id(llm_hf_tokenizer *t, int64_t id, ggl_str text, bool special, ggl_error *err) {
+static ggl_status count_id(llm_hf_tokenizer *t, int64_t id, ggl_str text, bool special,
+                           ggl_error *err) {
     (void)text;
     (void)special;
     (void)err;
@@ -171,7 +184,8 @@ static ggl_status count_id(llm_hf_tokenizer *t, int64_t id, ggl_str text, bool s
     return GGL_OK;
 }
 
-static ggl_status put_piece(llm_hf_tokenizer *t, int64_t id, ggl_str text, int type, ggl_error *err) {
+static ggl_status put_piece(llm_hf_tokenizer *t, int64_t id, ggl_str text, int type,
+                            ggl_error *err) {
     if (id >= t->n) /* cut */
         return GGL_OK;
     bool there = t->piece[id].s != NULL;
@@ -186,7 +200,8 @@ static ggl_status put_piece(llm_hf_tokenizer *t, int64_t id, ggl_str text, int t
     return GGL_OK;
 }
 
-static ggl_status put_added(llm_hf_tokenizer *t, int64_t id, ggl_str text, bool special, ggl_error *err) {
+static ggl_status put_added(llm_hf_tokenizer *t, int64_t id, ggl_str text, bool special,
+                            ggl_error *err) {
     return put_piece(t, id, text, special ? CONTROL : USER_DEFINED, err);
 }
 
@@ -423,7 +438,8 @@ static ggl_status find_pre(llm_hf_tokenizer *t, ggl_error *err) {
         return GGL_OK;
     }
     if (!t->file) {
-        const json_value *c = llm_json_get_kind(t->config ? &t->config->root : NULL, "tokenizer_class", JSON_STRING);
+        const json_value *c =
+            llm_json_get_kind(t->config ? &t->config->root : NULL, "tokenizer_class", JSON_STRING);
         if (c)
             snprintf(class_name, sizeof class_name, "%.*s", shown(json_str(c)), c->s);
         if (c && llm_hf_pre_of_class(class_name, &t->pre))
@@ -445,11 +461,13 @@ static ggl_status find_pre(llm_hf_tokenizer *t, ggl_error *err) {
 }
 
 static void find_flags(llm_hf_tokenizer *t) {
-    const json_value *config = t->config ? &t->config->root : NULL, *file = t->file ? &t->file->root : NULL;
+    const json_value *config = t->config ? &t->config->root : NULL,
+                     *file = t->file ? &t->file->root : NULL;
     const json_value *bos = llm_json_get_kind(config, "add_bos_token", JSON_BOOL);
     const json_value *eos = llm_json_get_kind(config, "add_eos_token", JSON_BOOL);
-    const json_value *list = llm_json_get_kind(
-        llm_hf_step(llm_json_get(file, "post_processor"), "TemplateProcessing"), "single", JSON_ARRAY);
+    const json_value *list =
+        llm_json_get_kind(llm_hf_step(llm_json_get(file, "post_processor"), "TemplateProcessing"),
+                          "single", JSON_ARRAY);
     t->add_bos = bos ? bos->flag : -1;
     t->add_eos = eos ? eos->flag : -1;
     if (list && list->n > 0) {
@@ -469,13 +487,15 @@ static void find_flags(llm_hf_tokenizer *t) {
 static void find_ids(llm_hf_tokenizer *t) {
     const json_value *config = t->config ? &t->config->root : NULL;
     for (int k = 0; k < N_ID; k++) {
-        const json_value *v = llm_json_get(config, specials[k].token), *id = llm_json_get(t->model_config, specials[k].id);
+        const json_value *v = llm_json_get(config, specials[k].token),
+                         *id = llm_json_get(t->model_config, specials[k].id);
         if (v && v->kind == JSON_OBJECT)
             v = llm_json_get(v, "content");
         t->id[k] = v && v->kind == JSON_STRING ? find_piece(t, json_str(v)) : -1;
         if (id && id->kind == JSON_ARRAY && id->n > 0)
             id = id->item;
-        if (t->id[k] < 0 && id && id->kind == JSON_NUMBER && id->whole && id->number >= 0 && id->number < (double)t->n)
+        if (t->id[k] < 0 && id && id->kind == JSON_NUMBER && id->whole && id->number >= 0 &&
+            id->number < (double)t->n)
             t->id[k] = (int64_t)id->number;
     }
     if (!t->bytes && t->id[UNK] >= 0)
@@ -519,8 +539,10 @@ static bool is_eom(ggl_str piece) {
  * would know by name. */
 static ggl_status find_ends(llm_hf_tokenizer *t, ggl_error *err) {
     int64_t end[MAX_ENDS], left = -1;
-    int n = add_ends(t, llm_json_get(t->model_config, "eos_token_id"), end, 0), n_left = 0, first = 0;
-    n = add_ends(t, llm_json_get(t->generation ? &t->generation->root : NULL, "eos_token_id"), end, n);
+    int n = add_ends(t, llm_json_get(t->model_config, "eos_token_id"), end, 0), n_left = 0,
+        first = 0;
+    n = add_ends(t, llm_json_get(t->generation ? &t->generation->root : NULL, "eos_token_id"), end,
+                 n);
     if (t->id[EOS] < 0 && n > 0)
         t->id[EOS] = end[first++];
     for (int by_name = 0; by_name < 2; by_name++)
@@ -567,7 +589,8 @@ static ggl_status find_template(llm_hf_tokenizer *t, ggl_error *err) {
 /* --- the whole -------------------------------------------------------------------------------- */
 
 static ggl_status read_model(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_error *err) {
-    const json_value *root = &t->file->root, *model = llm_json_get(root, "model"), *type = llm_json_get(model, "type");
+    const json_value *root = &t->file->root, *model = llm_json_get(root, "model"),
+                     *type = llm_json_get(model, "type");
     const json_value *merges = llm_json_get_kind(model, "merges", JSON_ARRAY);
     if (!model || (type && !llm_json_is(type, "BPE")) || !merges)
         return ggl_fail(
@@ -578,7 +601,8 @@ static ggl_status read_model(llm_hf_tokenizer *t, const llm_hf_vocab *size, ggl_
     t->bytes = llm_hf_step(llm_json_get(root, "pre_tokenizer"), "ByteLevel") ||
                llm_hf_step(llm_json_get(root, "decoder"), "ByteLevel");
     if (!t->bytes && !llm_hf_flag(model, "byte_fallback", false))
-        return ggl_fail(err, GGL_UNSUPPORTED, "a BPE tokenizer that works neither on bytes nor falls back to them");
+        return ggl_fail(err, GGL_UNSUPPORTED,
+                        "a BPE tokenizer that works neither on bytes nor falls back to them");
     ggl_status s = read_pieces(t, llm_json_get_kind(model, "vocab", JSON_OBJECT), size, err);
     if (s == GGL_OK)
         s = merges_from_json(t, merges, err);
@@ -691,7 +715,8 @@ void llm_hf_tokenizer_put(const llm_hf_tokenizer *t, ggl_gguf_writer *w) {
         ggl_gguf_put_strings(w, "tokenizer.ggml.merges", t->merge, t->n_merge);
     for (int k = 0; k < N_ID; k++)
         if (t->id[k] >= 0)
-            ggl_gguf_put(w, specials[k].key, GGL_GGUF_U32, false, &(uint32_t){(uint32_t)t->id[k]}, 1);
+            ggl_gguf_put(w, specials[k].key, GGL_GGUF_U32, false, &(uint32_t){(uint32_t)t->id[k]},
+                         1);
     put_flag(w, "tokenizer.ggml.add_bos_token", t->add_bos);
     put_flag(w, "tokenizer.ggml.add_eos_token", t->add_eos);
     put_flag(w, "tokenizer.ggml.add_space_prefix", t->add_space);

@@ -12,8 +12,9 @@
 typedef struct llm_hf_tokenizer llm_hf_tokenizer;
 
 typedef struct llm_hf_vocab {
-    int64_t
-        n; /* tokens that the model has; 0: as many as the tokenizer. What the tokenizer lacks of them is filled with unused ones */
+    /* tokens that the model has; 0: as many as the tokenizer. What the tokenizer lacks of them is
+     * filled with unused ones */
+    int64_t n;
     bool cut; /* tokens beyond these are left out; else they are an error */
 } llm_hf_vocab;
 

@@ -15,6 +15,6 @@ const char *llm_convert_value_text(const converted_key *k, char *buf, size_t siz
  * hold. */
 GGL_NODISCARD ggl_status llm_convert_check_numbers(arch_conversion *c, ggl_error *err);
 GGL_NODISCARD ggl_status llm_convert_put_key(ggl_gguf_writer *w, const converted_key *k,
-                                         ggl_error *err);
+                                             ggl_error *err);
 
 #endif

@@ -9,7 +9,8 @@
 typedef enum recipe_kind {
     RECIPE_SOURCE,
     RECIPE_FP8, /* source: F8_E4M3, scale: a factor for each x numbers of each y rows */
-    RECIPE_MXFP4, /* source: bytes of two numbers, 32 in a block; scale: a byte for each block, its exponent */
+    /* source: bytes of two numbers, 32 in a block; scale: a byte for each block, its exponent */
+    RECIPE_MXFP4,
     RECIPE_WHOLE,     /* source: I32 or I64 */
     RECIPE_HELD,      /* values: a constant */
     RECIPE_TRANSPOSE, /* dimensions dim and x change places */
@@ -33,8 +34,8 @@ typedef struct recipe {
     int64_t x, y;
     double number;
     const st_tensor *source, *scale;
-    float *
-        held; /* HELD: in the arena; TRANSPOSE: one matrix while it is read, freed by llm_recipe_drop */
+    /* HELD: in the arena; TRANSPOSE: one matrix while it is read, freed by llm_recipe_drop */
+    float *held;
     int64_t matrix; /* TRANSPOSE: which one is held, from 1; 0: none */
 } recipe;
 
@@ -43,7 +44,8 @@ int64_t llm_recipe_count(const recipe *r);
  * products of FP8 numbers and their factors are rounded. Whole numbers are I32. */
 ggl_type llm_recipe_type(const recipe *r);
 /* Elements first .. first + n - 1, in order. */
-GGL_NODISCARD ggl_status llm_recipe_read(recipe *r, int64_t first, int64_t n, float *out, ggl_error *err);
+GGL_NODISCARD ggl_status llm_recipe_read(recipe *r, int64_t first, int64_t n, float *out,
+                                         ggl_error *err);
 void llm_recipe_drop(recipe *r); /* what reading held back */
 
 #endif

@@ -58,8 +58,9 @@ static void list_unread(void *ctx, const arch_unread *u) {
                "consequence):");
     }
     r->n_faults += !u->on_request;
-    say(r, "  %-42s %s%s%.*s%s", arch_unread_text(u), llm_arch_json_text(u->value, value, sizeof value),
-        u->refused.s ? "  " : "", (int)u->refused.n, u->refused.s ? u->refused.s : "",
+    say(r, "  %-42s %s%s%.*s%s", arch_unread_text(u),
+        llm_arch_json_text(u->value, value, sizeof value), u->refused.s ? "  " : "",
+        (int)u->refused.n, u->refused.s ? u->refused.s : "",
         u->on_request ? "  (ignored at your request)" : "");
 }
 

@@ -52,7 +52,8 @@ static ggl_status make_index(llm_safetensors *st, ggl_error *err) {
 
 /* --- one file --------------------------------------------------------------------------------- */
 
-static ggl_status read_shape(st_tensor *t, const json_value *shape, size_t each, size_t *size, ggl_error *err) {
+static ggl_status read_shape(st_tensor *t, const json_value *shape, size_t each, size_t *size,
+                             ggl_error *err) {
     if (!shape)
         return ggl_fail(err, GGL_FORMAT, "it has no array 'shape'");
     if (shape->n > LLM_ST_MAX_DIMS)
@@ -72,7 +73,8 @@ static ggl_status read_shape(st_tensor *t, const json_value *shape, size_t each,
     return GGL_OK;
 }
 
-static ggl_status read_offsets(const json_value *at, size_t n_data, size_t *begin, size_t *end, ggl_error *err) {
+static ggl_status read_offsets(const json_value *at, size_t n_data, size_t *begin, size_t *end,
+                               ggl_error *err) {
     uint64_t x[2];
     if (!at || at->n != 2)
         return ggl_fail(err, GGL_FORMAT, "it has no array 'data_offsets' of two numbers");
@@ -83,14 +85,17 @@ static ggl_status read_offsets(const json_value *at, size_t n_data, size_t *begi
         x[k] = (uint64_t)v->number;
     }
     if (x[0] > x[1] || x[1] > n_data)
-        return ggl_fail(err, GGL_FORMAT, "its data is said to be at %" PRIu64 " to %" PRIu64 ", and the file has %zu bytes of data",
+        return ggl_fail(err, GGL_FORMAT,
+                        "its data is said to be at %" PRIu64 " to %" PRIu64
+                        ", and the file has %zu bytes of data",
                         x[0], x[1], n_data);
     *begin = (size_t)x[0];
     *end = (size_t)x[1];
     return GGL_OK;
 }
 
-static ggl_status read_tensor(st_tensor *t, const json_value *v, const char *data, size_t n_data, ggl_error *err) {
+static ggl_status read_tensor(st_tensor *t, const json_value *v, const char *data, size_t n_data,
+                              ggl_error *err) {
     const json_value *dtype = llm_json_get_kind(v, "dtype", JSON_STRING);
     size_t each = 0, size = 0, begin = 0, end = 0;
     if (!dtype)
@@ -106,11 +111,13 @@ static ggl_status read_tensor(st_tensor *t, const json_value *v, const char *dat
                         shown(json_str(dtype)), dtype->s);
     ggl_status s = read_shape(t, llm_json_get_kind(v, "shape", JSON_ARRAY), each, &size, err);
     if (s == GGL_OK)
-        s = read_offsets(llm_json_get_kind(v, "data_offsets", JSON_ARRAY), n_data, &begin, &end, err);
+        s = read_offsets(llm_json_get_kind(v, "data_offsets", JSON_ARRAY), n_data, &begin, &end,
+                         err);
     if (s != GGL_OK)
         return s;
     if (end - begin != size)
-        return ggl_fail(err, GGL_FORMAT, "its type and shape make %zu bytes, and its data has %zu", size, end - begin);
+        return ggl_fail(err, GGL_FORMAT, "its type and shape make %zu bytes, and its data has %zu",
+                        size, end - begin);
     t->data = data + begin;
     t->size = size;
     return GGL_OK;
@@ -123,7 +130,8 @@ static int by_place(const void *a, const void *b) {
 }
 
 /* One after the other, from the first byte to the last. */
-static ggl_status check_places(llm_safetensors *st, size_t first, const char *data, size_t n_data, ggl_error *err) {
+static ggl_status check_places(llm_safetensors *st, size_t first, const char *data, size_t n_data,
+                               ggl_error *err) {
     size_t n = st->n_tensor - first;
     const st_tensor **t = ggl_calloc(n + 1, sizeof *t);
     const char *at = data;
@@ -135,29 +143,35 @@ static ggl_status check_places(llm_safetensors *st, size_t first, const char *da
     for (size_t i = 0; s == GGL_OK && i < n; i++) {
         const char *begin = t[i]->data;
         if (begin < at)
-            s = ggl_fail(err, GGL_FORMAT, "the data of '%s' overlaps that of '%s'", t[i]->name.s, t[i - 1]->name.s);
+            s = ggl_fail(err, GGL_FORMAT, "the data of '%s' overlaps that of '%s'", t[i]->name.s,
+                         t[i - 1]->name.s);
         else if (begin > at)
-            s = ggl_fail(err, GGL_FORMAT, "%zu bytes before the data of '%s' belong to no tensor", (size_t)(begin - at),
-                         t[i]->name.s);
+            s = ggl_fail(err, GGL_FORMAT, "%zu bytes before the data of '%s' belong to no tensor",
+                         (size_t)(begin - at), t[i]->name.s);
         at = begin + t[i]->size;
     }
     if (s == GGL_OK && at < data + n_data)
-        s = ggl_fail(err, GGL_FORMAT, "%zu bytes at the end belong to no tensor", (size_t)(data + n_data - at));
+        s = ggl_fail(err, GGL_FORMAT, "%zu bytes at the end belong to no tensor",
+                     (size_t)(data + n_data - at));
     ggl_free(t);
     return s;
 }
 
-static ggl_status read_header(llm_safetensors *st, const json_value *root, const char *data, size_t n_data, ggl_error *err) {
+static ggl_status read_header(llm_safetensors *st, const json_value *root, const char *data,
+                              size_t n_data, ggl_error *err) {
     size_t first = st->n_tensor;
     if (root->kind != JSON_OBJECT)
-        return ggl_fail(err, GGL_FORMAT, "the header is %s, not an object", llm_json_kind_text(root->kind));
+        return ggl_fail(err, GGL_FORMAT, "the header is %s, not an object",
+                        llm_json_kind_text(root->kind));
     for (size_t i = 0; i < root->n; i++) {
         ggl_str name = json_name(root, i);
         st_tensor t = {.file = st->n_file - 1, .ne = {1, 1, 1, 1, 1, 1, 1, 1}};
         if (name.n == 12 && memcmp(name.s, "__metadata__", 12) == 0)
             continue;
         if (name.n == 0 || name.n > MAX_NAME || memchr(name.s, 0, name.n))
-            return ggl_fail(err, GGL_FORMAT, "a tensor's name is empty, longer than %d bytes, or has a NUL", MAX_NAME);
+            return ggl_fail(err, GGL_FORMAT,
+                            "a tensor's name is empty, longer than %d bytes, or has a NUL",
+                            MAX_NAME);
         ggl_status s = read_tensor(&t, &root->item[i], data, n_data, err);
         if (s != GGL_OK)
             return ggl_within(err, s, "tensor '%.*s'", shown(name), name.s);
@@ -192,7 +206,9 @@ static ggl_status read_file(llm_safetensors *st, const char *bytes, size_t n, gg
     if (n < 8 || n_head > n - 8)
         return ggl_fail(err, GGL_FORMAT, "the file has %zu bytes, too few for its header", n);
     if (n_head > MAX_HEADER)
-        return ggl_fail(err, GGL_LIMIT, "a header of %" PRIu64 " bytes, at most %" PRIu64 " are supported", n_head, MAX_HEADER);
+        return ggl_fail(err, GGL_LIMIT,
+                        "a header of %" PRIu64 " bytes, at most %" PRIu64 " are supported", n_head,
+                        MAX_HEADER);
     s = llm_json_parse(&head, bytes + 8, (size_t)n_head, "header", err);
     if (s != GGL_OK)
         return s;
@@ -209,7 +225,8 @@ static bool is_file(const char *folder, const char *name) {
     return n > 0 && (size_t)n < sizeof path && access(path, F_OK) == 0;
 }
 
-static ggl_status add_file(llm_safetensors *st, const char *folder, const char *name, ggl_error *err) {
+static ggl_status add_file(llm_safetensors *st, const char *folder, const char *name,
+                           ggl_error *err) {
     char path[4096];
     int n = snprintf(path, sizeof path, "%s/%s", folder, name);
     if (n < 0 || (size_t)n >= sizeof path)
@@ -291,7 +308,8 @@ static ggl_status refuse_both(const char *folder, const char *other, ggl_error *
 static ggl_status open_indexed(llm_safetensors *st, const char *folder, ggl_error *err) {
     char path[4096];
     llm_json *index;
-    if ((size_t)snprintf(path, sizeof path, "%s/model.safetensors.index.json", folder) >= sizeof path)
+    if ((size_t)snprintf(path, sizeof path, "%s/model.safetensors.index.json", folder) >=
+        sizeof path)
         return ggl_fail(err, GGL_LIMIT, "%s: the path is too long", folder);
     ggl_status s = llm_json_read(&index, path, MAX_INDEX, err);
     if (s != GGL_OK)
@@ -423,8 +441,8 @@ ggl_status llm_safetensors_open(llm_safetensors **out, const char *folder, ggl_e
     return s;
 }
 
-ggl_status llm_safetensors_open_memory(llm_safetensors **out, const void *data, size_t size, const char *name,
-                                       ggl_error *err) {
+ggl_status llm_safetensors_open_memory(llm_safetensors **out, const void *data, size_t size,
+                                       const char *name, ggl_error *err) {
     *out = NULL;
     llm_safetensors *st = ggl_calloc(1, sizeof *st);
     if (!st)

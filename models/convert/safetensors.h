@@ -15,13 +15,13 @@
 #define LLM_ST_MAX_DIMS 8
 
 typedef struct st_tensor {
-    ggl_str name;          /* NUL-terminated */
-    const char *dtype;     /* "BF16" */
-    int type;              /* as a ggl_type; -1: none that weights have */
+    ggl_str name;      /* NUL-terminated */
+    const char *dtype; /* "BF16" */
+    int type;          /* as a ggl_type; -1: none that weights have */
     int n_dims;
     int64_t ne[LLM_ST_MAX_DIMS]; /* innermost first: the shape backwards */
-    const void *data;      /* in the mapping, not aligned */
-    size_t size;           /* bytes */
+    const void *data;            /* in the mapping, not aligned */
+    size_t size;                 /* bytes */
     int file;
     bool used;        /* the converter's: some line reads it */
     const void *line; /* which, the first of them; and the weight that it makes */
@@ -41,10 +41,11 @@ typedef struct llm_safetensors {
 
 /* On failure *out is NULL. GGL_NOT_FOUND: the folder has neither file; GGL_FORMAT, GGL_UNSUPPORTED, GGL_LIMIT, GGL_IO,
  * GGL_NOMEM. */
-GGL_NODISCARD ggl_status llm_safetensors_open(llm_safetensors **out, const char *folder, ggl_error *err);
+GGL_NODISCARD ggl_status llm_safetensors_open(llm_safetensors **out, const char *folder,
+                                              ggl_error *err);
 /* One file's bytes, which stay the caller's: for tests. */
-GGL_NODISCARD ggl_status llm_safetensors_open_memory(llm_safetensors **out, const void *data, size_t size,
-                                                     const char *name, ggl_error *err);
+GGL_NODISCARD ggl_status llm_safetensors_open_memory(llm_safetensors **out, const void *data,
+                                                     size_t size, const char *name, ggl_error *err);
 void llm_safetensors_close(llm_safetensors *st);
 st_tensor *llm_safetensors_find(const llm_safetensors *st, const char *name); /* NULL: absent */
 

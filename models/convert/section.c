@@ -121,9 +121,10 @@ static bool convert_unbound(arch_eval *ev, const arch_expr *e) {
         return false;
     const arch_expr *key = key_of_name(ev->arch, e->global);
     if (key)
-        llm_arch_error(ev, e->place,
-                   "'%s' has no value yet where keys are made: use the key of a line above, .%s",
-                   e->name, key->name);
+        llm_arch_error(
+            ev, e->place,
+            "'%s' has no value yet where keys are made: use the key of a line above, .%s", e->name,
+            key->name);
     else
         llm_arch_error(
             ev, e->place,
@@ -134,16 +135,20 @@ static bool convert_unbound(arch_eval *ev, const arch_expr *e) {
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-static bool put_item(arch_eval *ev, const arch_mapping *m, const arch_value *v, llm_arch_type *type, llm_arch_item *item) {
+static bool put_item(arch_eval *ev, const arch_mapping *m, const arch_value *v, llm_arch_type *type,
+                     llm_arch_item *item) {
     char text[256];
-    *type = v->kind == VAL_STRING ? LLM_ARCH_STRING : v->kind == VAL_BOOL ? LLM_ARCH_BOOL : LLM_ARCH_NUMBER;
+    *type = v->kind == VAL_STRING ? LLM_ARCH_STRING
+            : v->kind == VAL_BOOL ? LLM_ARCH_BOOL
+                                  : LLM_ARCH_NUMBER;
     *item = (llm_arch_item){v->num, v->flag, v->str};
     if (v->kind == VAL_NUMBER && isfinite(v->num))
         return true;
     if (v->kind == VAL_STRING || v->kind == VAL_BOOL)
         return true;
-    llm_arch_error(ev, m->expr->place, "a key is a number, a string, true or false, or a list of these: %s",
-               llm_arch_value_text(v, text, sizeof text));
+    llm_arch_error(ev, m->expr->place,
+                   "a key is a number, a string, true or false, or a list of these: %s",
+                   llm_arch_value_text(v, text, sizeof text));
     return false;
 }
 
@@ -162,7 +167,8 @@ static bool put_key(arch_eval *ev, const arch_mapping *m, const arch_value *v) {
             return false;
         first = i ? first : type;
         if (type != first)
-            return llm_arch_error(ev, m->expr->place, "the list's elements are of different kinds"), false;
+            return llm_arch_error(ev, m->expr->place, "the list's elements are of different kinds"),
+                   false;
         if (type == LLM_ARCH_STRING && /* it outlives the evaluator */
             !(item[i].string.s = ggl_arena_strndup(&c->arena, item[i].string.s, item[i].string.n)))
             return llm_arch_nomem(ev), false;
@@ -180,7 +186,8 @@ static bool convert_key(arch_eval *ev, const arch_mapping *m) {
     if (v.kind != VAL_NONE)
         return put_key(ev, m, &v);
     if (v.absent_key)
-        llm_arch_error_hint(ev, GGL_FORMAT, m->expr->place, "'?? none' if .x may be absent, '?? value' for another", "%s", v.text);
+        llm_arch_error_hint(ev, GGL_FORMAT, m->expr->place,
+                            "'?? none' if .x may be absent, '?? value' for another", "%s", v.text);
     return !v.absent_key;
 }
 
@@ -198,7 +205,7 @@ static bool convert_family(arch_eval *ev, const arch_mapping *m) {
             return true;
         }
     llm_arch_error(ev, m->expr->place, "'arch' is one of the descriptor's own names, in quotes: %s",
-               llm_arch_value_text(&v, text, sizeof text));
+                   llm_arch_value_text(&v, text, sizeof text));
     return false;
 }
 
@@ -260,7 +267,13 @@ static const arch_converter arch_conversion_ops = {
 
 ggl_status llm_arch_convert_keys(arch_conversion *c, ggl_error *err) {
     llm_arch_source src = keys_source(c);
-    arch_eval ev = {.arch = c->arch, .src = &src, .err = err, .layer = -1, .convert = &arch_conversion_ops, .conv = c, .family = c->arch->family[0]};
+    arch_eval ev = {.arch = c->arch,
+                    .src = &src,
+                    .err = err,
+                    .layer = -1,
+                    .convert = &arch_conversion_ops,
+                    .conv = c,
+                    .family = c->arch->family[0]};
     ev.arena.limit = c->arena.limit = ARCH_MAX_MEMORY;
     ev.g = ggl_graph_new(NULL); /* for an expression that is no number after all */
     bool ok = ev.g && llm_arch_eval_init(&ev) && run_keys(&ev);
@@ -285,10 +298,10 @@ static void check_key(void *ctx, const llm_arch_judged *key) {
          i++, x++) {
         if (strlen(x->name) != key->key.n || memcmp(x->name, key->key.s, key->key.n) != 0)
             continue;
-        ggl_status s = llm_arch_fail(k->err, GGL_FORMAT, x->line->place, NULL, NULL,
-                                 "key %s = %s is not read by %s%s%s", x->name,
-                                 llm_convert_value_text(x, value, sizeof value), k->c->arch->text.name,
-                                 key->reason ? ": " : "", key->reason ? key->reason : "");
+        ggl_status s = llm_arch_fail(
+            k->err, GGL_FORMAT, x->line->place, NULL, NULL, "key %s = %s is not read by %s%s%s",
+            x->name, llm_convert_value_text(x, value, sizeof value), k->c->arch->text.name,
+            key->reason ? ": " : "", key->reason ? key->reason : "");
         if (!k->c->collect || !k->err || !llm_arch_convert_add_fault(k->c, k->err->msg))
             k->status = s;
     }
@@ -360,7 +373,7 @@ static void missing_source(arch_eval *ev, const arch_mapping *m, const char *nam
                  (int)ggl_utf8_cut(source, strlen(source), 200), source);
     if (ev->status == GGL_OK)
         llm_arch_error_hint(ev, GGL_FORMAT, m->place, NULL, "nothing in the folder makes %s%s (%s)",
-                        t->name, text, name);
+                            t->name, text, name);
 }
 
 /* Makes the recipe that the line for a weight asks for; NULL: there is none, or ev has an error. */
@@ -376,7 +389,8 @@ static recipe *make_weight(arch_eval *ev, const arch_stmt *s, bool is_bias,
         return NULL;
     }
     if (!m && !t->optional)
-        llm_arch_error(ev, s->target[0].place, "'%s' has no line in the convert section for it", name);
+        llm_arch_error(ev, s->target[0].place, "'%s' has no line in the convert section for it",
+                       name);
     c->making = m;
     c->made = m ? ggl_arena_strndup(&c->arena, t->name, strlen(t->name)) : NULL;
     if (m && !c->made)
@@ -384,7 +398,8 @@ static recipe *make_weight(arch_eval *ev, const arch_stmt *s, bool is_bias,
     c->own_bias = own != NULL;
     arch_frame *frame = ev->frame;
     ev->frame =
-        NULL; /* the line sees what the descriptor sees, not the function that declares the weight */
+        /* the line sees what the descriptor sees, not the function that declares the weight */
+        NULL;
     const bool made = m && llm_arch_convert_make(ev, m->expr, is_bias && !own, &r);
     ev->frame = frame;
     if (made && !r && !t->optional)
@@ -498,7 +513,9 @@ static ggl_status mark_only_f32(arch_conversion *c, const ggl_graph *g, ggl_erro
         }
     }
     ggl_free(plain);
-    return k == c->n_tensor ? GGL_OK : ggl_fail(err, GGL_USAGE, "%zu of %zu weights are in the graph", k, c->n_tensor);
+    return k == c->n_tensor
+               ? GGL_OK
+               : ggl_fail(err, GGL_USAGE, "%zu of %zu weights are in the graph", k, c->n_tensor);
 }
 
 /* As the model itself will be built, in its own context. */
@@ -506,7 +523,9 @@ static int64_t context_length(const arch_conversion *c) {
     char name[2 * ARCH_MAX_NAME];
     snprintf(name, sizeof name, "%s.context_length", c->family);
     const converted_key *k = llm_arch_converted_key(c, name);
-    double n = k && k->key.type == LLM_ARCH_NUMBER && k->key.n > 0 ? ((const llm_arch_item *)k->key.handle)->number : 0;
+    double n = k && k->key.type == LLM_ARCH_NUMBER && k->key.n > 0
+                   ? ((const llm_arch_item *)k->key.handle)->number
+                   : 0;
     return n >= 1 && n <= ARCH_MAX_DIM && n == floor(n) ? (int64_t)n : 0;
 }
 
@@ -516,7 +535,8 @@ ggl_status llm_arch_convert_tensors(arch_conversion *c, ggl_error *err) {
     ggl_graph *g = ggl_graph_new(NULL);
     if (!g)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
-    ggl_status s = llm_arch_build_with(c->arch, &src, &params, g, NULL, &arch_conversion_ops, c, err);
+    ggl_status s =
+        llm_arch_build_with(c->arch, &src, &params, g, NULL, &arch_conversion_ops, c, err);
     if (s == GGL_OK && c->n_fault == 0)
         s = mark_only_f32(c, g, err);
     if (s == GGL_OK && !c->collect)

@@ -84,8 +84,8 @@ void llm_arch_convert_use(arch_conversion *c, st_tensor *t) {
 
 /* Numbers along each side of a block with one factor: config.json's, else 128. */
 static int64_t fp8_block(const arch_conversion *c, int k) {
-    const json_value *list =
-        llm_json_get_kind(llm_json_get(c->config, "quantization_config"), "weight_block_size", JSON_ARRAY);
+    const json_value *list = llm_json_get_kind(llm_json_get(c->config, "quantization_config"),
+                                               "weight_block_size", JSON_ARRAY);
     const json_value *v = list && list->n == 2 ? &list->item[1 - k] : NULL;
     return v && v->kind == JSON_NUMBER && v->whole && v->number >= 1 ? (int64_t)v->number : 128;
 }
@@ -105,8 +105,8 @@ static bool unpack_fp8(arch_eval *ev, const arch_expr *e, recipe *r, const st_te
     for (int d = 2; d < LLM_ST_MAX_DIMS; d++)
         fits = fits && scale->ne[d] == t->ne[d];
     if (!fits || r->x == 0 || r->y == 0)
-        llm_arch_error(ev, e->place, "tensor %s holds no factors for the blocks of %s", scale->name.s,
-                   t->name.s);
+        llm_arch_error(ev, e->place, "tensor %s holds no factors for the blocks of %s",
+                       scale->name.s, t->name.s);
     return fits && r->x > 0 && r->y > 0;
 }
 
@@ -118,9 +118,10 @@ static bool unpack_mxfp4(arch_eval *ev, const arch_expr *e, recipe *r, const st_
     for (int d = 0; d < LLM_ST_MAX_DIMS - 1; d++)
         fits = fits && scale->ne[d] == t->ne[d + 1];
     if (!fits) {
-        llm_arch_error(ev, e->place,
-                   "tensors %s and %s are no MXFP4: blocks of 16 bytes, and an exponent for each",
-                   t->name.s, scale->name.s);
+        llm_arch_error(
+            ev, e->place,
+            "tensors %s and %s are no MXFP4: blocks of 16 bytes, and an exponent for each",
+            t->name.s, scale->name.s);
         return false;
     }
     r->n_dims = t->n_dims - 1;
@@ -138,10 +139,11 @@ static bool unpack_fp4(arch_eval *ev, const arch_expr *e, recipe *r, const st_te
     for (int d = 1; d < LLM_ST_MAX_DIMS; d++)
         fits = fits && scale->ne[d] == t->ne[d];
     if (!fits)
-        llm_arch_error(ev, e->place,
-                   "tensors %s and %s are no FP4: two numbers in a byte, and an exponent for each "
-                   "32 of a row",
-                   t->name.s, scale->name.s);
+        llm_arch_error(
+            ev, e->place,
+            "tensors %s and %s are no FP4: two numbers in a byte, and an exponent for each "
+            "32 of a row",
+            t->name.s, scale->name.s);
     r->ne[0] *= 2;
     return fits;
 }
@@ -180,10 +182,10 @@ static bool unpack(arch_eval *ev, const arch_expr *e, recipe *r, st_tensor *t) {
         return packed[k].unpack(ev, e, r, t, scale);
     }
     llm_arch_error(ev, e->place,
-               "tensor %s has the type %s; what becomes a weight is F32, F16, BF16 or F64, or "
-               "F8_E4M3, FP4 and MXFP4 with their factors%s%s",
-               t->name.s, t->dtype, wanted ? ", here in a tensor that is missing, .." : "",
-               wanted ? wanted : "");
+                   "tensor %s has the type %s; what becomes a weight is F32, F16, BF16 or F64, or "
+                   "F8_E4M3, FP4 and MXFP4 with their factors%s%s",
+                   t->name.s, t->dtype, wanted ? ", here in a tensor that is missing, .." : "",
+                   wanted ? wanted : "");
     return false;
 }
 
@@ -197,8 +199,9 @@ static bool make_source(arch_eval *ev, const arch_expr *e, bool is_bias, recipe 
     const bool whole = ev->conv->whole_numbers;
     recipe *r = new_recipe(ev, whole ? RECIPE_WHOLE : RECIPE_SOURCE, NULL, 0);
     if (whole && strcmp(t->dtype, "I32") != 0 && strcmp(t->dtype, "I64") != 0)
-        return llm_arch_error(ev, e->place, "tensor %s has the type %s: whole(..) is for I32 and I64",
-                          t->name.s, t->dtype),
+        return llm_arch_error(ev, e->place,
+                              "tensor %s has the type %s: whole(..) is for I32 and I64", t->name.s,
+                              t->dtype),
                false;
     if (!r || !take_shape(ev, e, r, t) || (t->type < 0 && !whole && !unpack(ev, e, r, t)))
         return false;
@@ -219,7 +222,8 @@ static const char *shape_text(const recipe *r, char *buf, size_t size) {
 
 static bool whole_arg(arch_eval *ev, const arch_expr *e, int k, double min, int64_t *out) {
     arch_value v = llm_arch_eval_expr(ev, e->arg[k].value);
-    return v.kind != VAL_FAIL && llm_arch_want_whole(ev, e->arg[k].value, &v, min, ARCH_MAX_DIM, out);
+    return v.kind != VAL_FAIL &&
+           llm_arch_want_whole(ev, e->arg[k].value, &v, min, ARCH_MAX_DIM, out);
 }
 
 /* `dim` of a call: the last dimension where it is not given. A bias has those of its weight's rows, so that its first is the
@@ -235,8 +239,8 @@ static bool dim_arg(arch_eval *ev, const arch_expr *e, int k, bool is_bias, int 
     *dim = (int)x;
     if (x >= n_dims)
         llm_arch_error(ev, e->arg[k].value->place,
-                   "dimension %" PRId64 " of a tensor that has %d, from 0 on", x + is_bias,
-                   n_dims + is_bias);
+                       "dimension %" PRId64 " of a tensor that has %d, from 0 on", x + is_bias,
+                       n_dims + is_bias);
     return x < n_dims;
 }
 
@@ -246,13 +250,15 @@ static int named_dim(const arch_expr *e) {
 }
 
 /* pairs(x, n), regroup(x, a, b), rows(x, from, n) */
-static bool make_rows(arch_eval *ev, const arch_expr *e, recipe_kind kind, bool is_bias, recipe **out) {
+static bool make_rows(arch_eval *ev, const arch_expr *e, recipe_kind kind, bool is_bias,
+                      recipe **out) {
     char shape[128];
     int64_t x, y = 0;
     int dim = 0;
     bool none = false;
     recipe *a = NULL;
-    if (!llm_arch_convert_make(ev, e->arg[0].value, is_bias, &a) || !whole_arg(ev, e, 1, kind == RECIPE_ROWS ? 0 : 1, &x) ||
+    if (!llm_arch_convert_make(ev, e->arg[0].value, is_bias, &a) ||
+        !whole_arg(ev, e, 1, kind == RECIPE_ROWS ? 0 : 1, &x) ||
         (kind != RECIPE_PAIRS && !whole_arg(ev, e, 2, 1, &y)))
         return false;
     *out = a;
@@ -260,11 +266,14 @@ static bool make_rows(arch_eval *ev, const arch_expr *e, recipe_kind kind, bool 
         return ev->status == GGL_OK;
     int64_t rows = a->ne[dim], by = kind == RECIPE_PAIRS ? 2 * x : x * y;
     if (kind == RECIPE_ROWS && x + y > rows)
-        return llm_arch_error(ev, e->mark, "rows %" PRId64 " to %" PRId64 " of %s, which has %" PRId64 " rows", x, x + y - 1,
-                          shape_text(a, shape, sizeof shape), rows), false;
+        return llm_arch_error(ev, e->mark,
+                              "rows %" PRId64 " to %" PRId64 " of %s, which has %" PRId64 " rows",
+                              x, x + y - 1, shape_text(a, shape, sizeof shape), rows),
+               false;
     if (kind != RECIPE_ROWS && rows % by != 0)
-        return llm_arch_error(ev, e->mark, "the %" PRId64 " rows of %s are no multiple of %" PRId64, rows,
-                          shape_text(a, shape, sizeof shape), by), false;
+        return llm_arch_error(ev, e->mark, "the %" PRId64 " rows of %s are no multiple of %" PRId64,
+                              rows, shape_text(a, shape, sizeof shape), by),
+               false;
     if (!(*out = new_recipe(ev, kind, a, 1)))
         return false;
     (*out)->dim = dim;
@@ -290,8 +299,9 @@ static bool make_transpose(arch_eval *ev, const arch_expr *e, bool is_bias, reci
     if (lo < 0 || lo == hi || (e->n_arg == 1 && a->n_dims == 1)) /* a bias lacks the first */
         return true;
     if (hi >= a->n_dims)
-        return llm_arch_error(ev, e->mark, "dimension %" PRId64 " of a tensor that has %d, from 0 on",
-                          hi + is_bias, a->n_dims + is_bias),
+        return llm_arch_error(ev, e->mark,
+                              "dimension %" PRId64 " of a tensor that has %d, from 0 on",
+                              hi + is_bias, a->n_dims + is_bias),
                false;
     if (!(*out = new_recipe(ev, RECIPE_TRANSPOSE, a, 1)))
         return false;
@@ -320,8 +330,9 @@ static bool make_reshape(arch_eval *ev, const arch_expr *e, bool is_bias, recipe
         return true;
     if (count != llm_recipe_count(a) || n < 1) {
         llm_arch_error(ev, e->mark, "%s%s has %" PRId64 " numbers, the new shape %" PRId64 "%s",
-                   is_bias ? "the bias " : "", shape_text(a, shape, sizeof shape), llm_recipe_count(a),
-                   count, is_bias ? ": say what it is, NAME.bias <- .." : "");
+                       is_bias ? "the bias " : "", shape_text(a, shape, sizeof shape),
+                       llm_recipe_count(a), count,
+                       is_bias ? ": say what it is, NAME.bias <- .." : "");
         return false;
     }
     if (!(*out = new_recipe(ev, RECIPE_RESHAPE, a, 1)))
@@ -338,7 +349,8 @@ static bool fits(arch_eval *ev, const arch_expr *e, const recipe *first, const r
     for (int d = 0; d < first->n_dims; d++)
         same = same && (d == but || first->ne[d] == r->ne[d]);
     if (!same)
-        llm_arch_error(ev, e->mark, "%s of %s and %s", e->name, shape_text(first, a, sizeof a), shape_text(r, b, sizeof b));
+        llm_arch_error(ev, e->mark, "%s of %s and %s", e->name, shape_text(first, a, sizeof a),
+                       shape_text(r, b, sizeof b));
     return same;
 }
 
@@ -389,9 +401,9 @@ static bool all_or_none(arch_eval *ev, const arch_expr *e, recipe *const *part, 
     const char *name = llm_arch_convert_source_name(ev, e->arg[stack ? 0 : first].value, is_bias);
     ev->conv->stacking &= !stack;
     if (ev->status == GGL_OK)
-        llm_arch_error(ev, e->mark, "%d of the %d tensors %s missing in the folder: %s%s", n - n_there,
-                   n, n - n_there == 1 ? "is" : "are", name ? name : "?",
-                   n - n_there == 1 ? "" : " is the first");
+        llm_arch_error(ev, e->mark, "%d of the %d tensors %s missing in the folder: %s%s",
+                       n - n_there, n, n - n_there == 1 ? "is" : "are", name ? name : "?",
+                       n - n_there == 1 ? "" : " is the first");
     return false;
 }
 
@@ -515,8 +527,8 @@ static size_t find_call(const arch_expr *e) {
 }
 
 static bool is_arithmetic(const arch_expr *e) {
-    return e->kind == EX_BINARY &&
-           (e->op == GGL_OP_ADD || e->op == GGL_OP_SUB || e->op == GGL_OP_MUL || e->op == GGL_OP_DIV);
+    return e->kind == EX_BINARY && (e->op == GGL_OP_ADD || e->op == GGL_OP_SUB ||
+                                    e->op == GGL_OP_MUL || e->op == GGL_OP_DIV);
 }
 
 /* A source tensor can come out of it. */
@@ -536,7 +548,11 @@ static bool make_arithmetic(arch_eval *ev, const arch_expr *e, bool is_bias, rec
     double number;
     recipe *a = NULL;
     if ((left && is_source(e->b)) || (!left && !commutes))
-        return llm_arch_error(ev, e->mark, "a tensor and a number stand at '%s' in a conversion, the tensor first", e->name), false;
+        return llm_arch_error(
+                   ev, e->mark,
+                   "a tensor and a number stand at '%s' in a conversion, the tensor first",
+                   e->name),
+               false;
     if (!llm_arch_convert_make(ev, x, is_bias, &a))
         return false;
     arch_value v = llm_arch_eval_expr(ev, n);
@@ -580,7 +596,8 @@ static recipe *hold_list(arch_eval *ev, const arch_expr *e, const arch_value *v)
 /* Only values that something reads which depends on an input are folded: x * t does. */
 static recipe *hold_tensor(arch_eval *ev, const arch_expr *e, ggl_tensor *t) {
     if (ggl_is_batched(t))
-        return llm_arch_error(ev, e->place, "a constant is wanted, and this depends on the token"), NULL;
+        return llm_arch_error(ev, e->place, "a constant is wanted, and this depends on the token"),
+               NULL;
     if (!ev->conv->backend)
         return llm_arch_error(ev, e->place, "there is no backend to compute this constant"), NULL;
     recipe *r = hold(ev, t->n_dims, t->ne);
@@ -596,7 +613,8 @@ static recipe *hold_tensor(arch_eval *ev, const arch_expr *e, ggl_tensor *t) {
         return NULL;
     }
     const ggl_tensor *c = y->src[1];
-    if (c->op != GGL_OP_CONST || c->type != GGL_F32 || c->size != (size_t)llm_recipe_count(r) * sizeof *r->held)
+    if (c->op != GGL_OP_CONST || c->type != GGL_F32 ||
+        c->size != (size_t)llm_recipe_count(r) * sizeof *r->held)
         return llm_arch_error(ev, e->place, "this is no constant of numbers"), NULL;
     memcpy(r->held, c->data, c->size);
     return r;
@@ -618,12 +636,15 @@ static recipe *hold_value(arch_eval *ev, const arch_expr *e) {
         return hold_tensor(ev, e, v.t);
     case VAL_NONE:
         if (v.absent_key)
-            llm_arch_error_hint(ev, GGL_FORMAT, e->place, "'?? none' if the tensor may be absent", "%s", v.text);
+            llm_arch_error_hint(ev, GGL_FORMAT, e->place, "'?? none' if the tensor may be absent",
+                                "%s", v.text);
         return NULL;
     case VAL_FAIL:
         return NULL;
     default:
-        return llm_arch_error(ev, e->place, "no tensor is made from this: %s", llm_arch_value_text(&v, text, sizeof text)), NULL;
+        return llm_arch_error(ev, e->place, "no tensor is made from this: %s",
+                              llm_arch_value_text(&v, text, sizeof text)),
+               NULL;
     }
 }
 
@@ -675,11 +696,13 @@ bool llm_arch_convert_make(arch_eval *ev, const arch_expr *e, bool is_bias, reci
     case EX_BINARY:
         return make_arithmetic(ev, e, is_bias, out);
     case EX_OR_ELSE:
-        return llm_arch_convert_make(ev, e->a, is_bias, out) && (*out || llm_arch_convert_make(ev, e->b, is_bias, out));
+        return llm_arch_convert_make(ev, e->a, is_bias, out) &&
+               (*out || llm_arch_convert_make(ev, e->b, is_bias, out));
     default: { /* EX_IF */
         bool yes;
         arch_value c = llm_arch_eval_expr(ev, e->c);
-        return c.kind != VAL_FAIL && llm_arch_want_bool(ev, e->c, &c, &yes) && llm_arch_convert_make(ev, yes ? e->a : e->b, is_bias, out);
+        return c.kind != VAL_FAIL && llm_arch_want_bool(ev, e->c, &c, &yes) &&
+               llm_arch_convert_make(ev, yes ? e->a : e->b, is_bias, out);
     }
     }
 }

@@ -237,7 +237,7 @@ static void list_text(const json_value *v, char *buf, size_t size) {
     for (size_t i = 0; i < v->n && i < 3 && n < size; i++) {
         const json_value *x = &v->item[i];
         llm_arch_json_text(x->kind == JSON_ARRAY ? &(json_value){.kind = JSON_OBJECT} : x, item,
-                       sizeof item);
+                           sizeof item);
         n += (size_t)snprintf(buf + n, size - n, "%s%.*s", i ? ", " : "",
                               (int)ggl_utf8_cut(item, strlen(item), 24),
                               x->kind == JSON_ARRAY ? "[..]" : item);
@@ -407,7 +407,8 @@ static bool has_objects(const json_value *v) {
 typedef struct above { /* what holds for an object's values */
     ggl_str refused;   /* why; s NULL: it is not */
     bool too_long;     /* the path: it is looked up nowhere */
-    int outside; /* of the depth, the object of a `within` line: paths are looked up as if it were config.json */
+    /* of the depth, the object of a `within` line: paths are looked up as if it were config.json */
+    int outside;
 } above;
 
 static void walk(search *s, const json_value *v, int depth, above up);
@@ -454,7 +455,7 @@ static void walk(search *s, const json_value *v, int depth, above up) {
 }
 
 ggl_status llm_arch_convert_each_unread(const arch_conversion *c, arch_unread_fn found, void *ctx,
-                                    ggl_error *err) {
+                                        ggl_error *err) {
     search s = {.c = c, .err = err, .found = found, .ctx = ctx};
     if (c->config->kind == JSON_OBJECT && collect(&s) && read_table(&s))
         walk(&s, c->config, 0, (above){{NULL, 0}, false, 0});

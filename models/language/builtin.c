@@ -80,7 +80,8 @@ ggl_status llm_arch_open_given(llm_arch **out, const char *given, bool *builtin,
 }
 
 /* Whether the descriptor is for the family; the name nearest to it, of those seen so far, goes into nearest[2 * ARCH_MAX_NAME]. */
-static ggl_status is_for(const llm_arch *header, const char *family, llm_nearest *near, char *nearest) {
+static ggl_status is_for(const llm_arch *header, const char *family, llm_nearest *near,
+                         char *nearest) {
     const char *f;
     for (int i = 0; (f = llm_arch_family(header, i)); i++) {
         if (strcmp(f, family) == 0)
@@ -110,7 +111,8 @@ ggl_status llm_arch_open(llm_arch **out, const char *family, ggl_error *err) {
             return llm_arch_parse(out, text, n, name, err);
     }
     return ggl_fail(err, GGL_NOT_FOUND,
-                    "no built-in descriptor for the architecture '%s'%s%s%s; 'llm-arch list' shows those there are, "
+                    "no built-in descriptor for the architecture '%s'%s%s%s; 'llm-arch list' shows "
+                    "those there are, "
                     "and another is given by --arch FILE (docs/architectures.md)",
                     family, nearest[0] ? " (did you mean '" : "", nearest, nearest[0] ? "'?)" : "");
 }

@@ -98,7 +98,7 @@ static void append_caret(char *buf, size_t size, arch_place p, int line, const c
 }
 
 ggl_status llm_arch_failv(ggl_error *err, ggl_status s, arch_place p, const char *chain,
-                      const char *hint, const char *fmt, va_list args) {
+                          const char *hint, const char *fmt, va_list args) {
     if (!err)
         return s;
     int line, col;
@@ -118,7 +118,7 @@ ggl_status llm_arch_failv(ggl_error *err, ggl_status s, arch_place p, const char
 }
 
 ggl_status llm_arch_fail(ggl_error *err, ggl_status s, arch_place p, const char *chain,
-                     const char *hint, const char *fmt, ...) {
+                         const char *hint, const char *fmt, ...) {
     va_list args;
     va_start(args, fmt);
     s = llm_arch_failv(err, s, p, chain, hint, fmt, args);

@@ -26,7 +26,7 @@
 #define ARCH_MAX_NESTING 100
 #define ARCH_MAX_ARGS    64
 #define ARCH_MAX_CALLS   16
-#define ARCH_MAX_DEPTH   400 /* of expressions, through all calls */
+#define ARCH_MAX_DEPTH   400  /* of expressions, through all calls */
 #define ARCH_MAX_NAMES   4096 /* of a text, of a function; keys; functions */
 #define ARCH_MAX_STEPS   10000000
 #define ARCH_MAX_LAYERS  4096
@@ -54,9 +54,9 @@ void llm_arch_line_col(arch_place p, int *line, int *col);
 /* "name:line:col: error: message", the line and a caret with the hint (may be NULL); `chain` ends
  * the first line. */
 ggl_status llm_arch_fail(ggl_error *err, ggl_status s, arch_place p, const char *chain,
-                     const char *hint, const char *fmt, ...) GGL_PRINTF(6, 7);
+                         const char *hint, const char *fmt, ...) GGL_PRINTF(6, 7);
 ggl_status llm_arch_failv(ggl_error *err, ggl_status s, arch_place p, const char *chain,
-                      const char *hint, const char *fmt, va_list args);
+                          const char *hint, const char *fmt, va_list args);
 /* The text of a place in one line, at most `size`-1 bytes; returns buf. */
 const char *llm_arch_quote(arch_place p, char *buf, size_t size);
 
@@ -64,14 +64,14 @@ const char *llm_arch_quote(arch_place p, char *buf, size_t size);
 
 /* "did you mean silu(x)?", or another advice; in buf, perhaps. */
 const char *llm_arch_meant_function(const struct llm_arch *arch, const arch_text *text,
-                                const char *written, char *buf, size_t size);
+                                    const char *written, char *buf, size_t size);
 const char *llm_arch_meant_name(const char *written);      /* "true" for True */
 const char *llm_arch_meant_statement(const char *written); /* a sentence about its first word */
 /* A sentence about the symbol that s begins with, and its length. */
 const char *llm_arch_meant_symbol(const char *s, size_t n, size_t *length);
 /* The signature of a function or primitive that may be called in this text: "rms_norm(x, w, eps)". */
 const char *llm_arch_signature(const struct llm_arch *arch, const arch_text *text, const char *name,
-                           char *buf, size_t size);
+                               char *buf, size_t size);
 
 /* --- tokens: lex.c ----------------------------------------------------------------------- */
 
@@ -266,11 +266,11 @@ typedef struct arch_known_key { /* a key that the descriptor names somewhere */
     const char *name;
     arch_place place; /* the first of them */
     bool whole;       /* in full */
-    bool required; /* somewhere without a default */
+    bool required;    /* somewhere without a default */
     bool ignored;
     const arch_stmt *condition; /* the `ignore .. if` that names it; NULL: none */
     bool in_branch;             /* that one stands in a branch, a layer or a function */
-    int n_reads; /* how often it is named other than by `ignore` and its condition */
+    int n_reads;                /* how often it is named other than by `ignore` and its condition */
     struct arch_known_key *next;
 } arch_known_key;
 
@@ -296,13 +296,15 @@ struct llm_arch {
     int n_family;
     arch_stmt *body;
     arch_fn *fn, *prelude_fn; /* the last of each text */
-    arch_convert *convert, *prelude_convert; /* the last of each text; the prelude's are taken over by `use` */
-    arch_fused *fused; /* the descriptor's, then the prelude's */
+    /* the last of each text; the prelude's are taken over by `use` */
+    arch_convert *convert, *prelude_convert;
+    arch_fused *fused;   /* the descriptor's, then the prelude's */
     const char **global; /* names of the global slots */
     int n_global;
     size_t cap_global;
     int logits; /* its slot */
-    const arch_target *unused; /* the first name of the file's statements that nothing reads; NULL: there is none */
+    /* the first name of the file's statements that nothing reads; NULL: there is none */
+    const arch_target *unused;
     arch_known_key *key;
     arch_known_key *key_pattern; /* `ignore ".x.*"`: its name has no dot before it */
 };
@@ -330,19 +332,22 @@ void *llm_arch_parse_fail_at(arch_parser *p, ggl_status s, arch_place place, con
     GGL_PRINTF(4, 5);
 void *llm_arch_parse_alloc(arch_parser *p, size_t n, size_t size);
 arch_place llm_arch_token_place(const arch_parser *p, const arch_token *t);
-bool llm_arch_is(const arch_parser *p, const char *word); /* the next token is this symbol or word */
+bool llm_arch_is(const arch_parser *p,
+                 const char *word); /* the next token is this symbol or word */
 bool llm_arch_accept(arch_parser *p, const char *word);
 bool llm_arch_expect(arch_parser *p, const char *symbol, const char *where);
 bool llm_arch_is_reserved(const char *word);
 const char *llm_arch_describe(const arch_token *t, char *buf, size_t size);
-bool llm_arch_next_is(const arch_parser *p, arch_token_kind kind); /* the one after the next token */
+bool llm_arch_next_is(const arch_parser *p,
+                      arch_token_kind kind); /* the one after the next token */
 bool llm_arch_next_is_symbol(const arch_parser *p, const char *symbol);
 bool llm_arch_end_of_line(arch_parser *p); /* takes the NEWLINE; false: there is something else */
 arch_stmt *llm_arch_parse_require(arch_parser *p);
 /* Words or strings, with commas between; their places if `place` is not NULL, ARCH_MAX_ARGS of them. */
 const char **llm_arch_parse_names(arch_parser *p, int *n, arch_place *place);
 bool llm_arch_parse_convert(arch_parser *p); /* parse_convert.c */
-bool llm_arch_at_fused(const arch_parser *p); /* parse_fused.c: whether `a, b from "ab"` begins here */
+bool llm_arch_at_fused(
+    const arch_parser *p); /* parse_fused.c: whether `a, b from "ab"` begins here */
 bool llm_arch_parse_fused(arch_parser *p);
 arch_expr *llm_arch_parse_expr(arch_parser *p);
 arch_expr *llm_arch_parse_atom(arch_parser *p); /* without operators */
@@ -352,7 +357,8 @@ arch_expr **llm_arch_parse_exprs(arch_parser *p, int *n);
 ggl_status llm_arch_parse_text(llm_arch *arch, const arch_text *text, ggl_error *err);
 /* Reads the line `arch NAME, ..` alone, for llm_arch_family; text and name must outlive the result. This is how the right one of
  * all built-in descriptors is found without reading the others. */
-ggl_status llm_arch_parse_header(llm_arch **out, const char *text, size_t n, const char *name, ggl_error *err);
+ggl_status llm_arch_parse_header(llm_arch **out, const char *text, size_t n, const char *name,
+                                 ggl_error *err);
 
 /* --- resolving: resolve.c ---------------------------------------------------------------- */
 

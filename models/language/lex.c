@@ -39,7 +39,7 @@ static char peek(const lexer *l, size_t k) {
 static bool fail(lexer *l, ggl_status s, size_t at, size_t n, const char *what) {
     if (l->status == GGL_OK)
         l->status = llm_arch_fail(l->err, s, (arch_place){l->text, (uint32_t)at, (uint32_t)n}, NULL,
-                              NULL, "%s", what);
+                                  NULL, "%s", what);
     return false;
 }
 

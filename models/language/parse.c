@@ -31,8 +31,8 @@ void *llm_arch_parse_fail(arch_parser *p, const char *fmt, ...) {
     if (p->status == GGL_OK) {
         va_list args;
         va_start(args, fmt);
-        p->status =
-            llm_arch_failv(p->err, GGL_FORMAT, llm_arch_token_place(p, p->tok), NULL, NULL, fmt, args);
+        p->status = llm_arch_failv(p->err, GGL_FORMAT, llm_arch_token_place(p, p->tok), NULL, NULL,
+                                   fmt, args);
         va_end(args);
     }
     return NULL;
@@ -60,7 +60,7 @@ bool llm_arch_expect(arch_parser *p, const char *symbol, const char *where) {
     char buf[96];
     if (!llm_arch_accept(p, symbol)) {
         llm_arch_parse_fail(p, "'%s' is expected %s, not %s", symbol, where,
-                        llm_arch_describe(p->tok, buf, sizeof buf));
+                            llm_arch_describe(p->tok, buf, sizeof buf));
         return false;
     }
     return true;
@@ -115,7 +115,7 @@ bool llm_arch_end_of_line(arch_parser *p) {
         llm_arch_parse_fail(p, "'c ? a : b' is written 'a if c else b'");
     else
         llm_arch_parse_fail(p, "the line should end here, but there is %s",
-                        llm_arch_describe(p->tok, buf, sizeof buf));
+                            llm_arch_describe(p->tok, buf, sizeof buf));
     return false;
 }
 
@@ -134,7 +134,8 @@ static arch_stmt *new_stmt(arch_parser *p, arch_stmt_kind kind) {
 static bool parse_target(arch_parser *p, arch_target *t) {
     char buf[96];
     if (p->tok->kind != TOK_NAME || llm_arch_is_reserved(p->tok->str)) {
-        llm_arch_parse_fail(p, "a name is expected, not %s", llm_arch_describe(p->tok, buf, sizeof buf));
+        llm_arch_parse_fail(p, "a name is expected, not %s",
+                            llm_arch_describe(p->tok, buf, sizeof buf));
         return false;
     }
     *t = (arch_target){.name = p->tok->str, .place = llm_arch_token_place(p, p->tok), .slot = -1};
@@ -151,13 +152,13 @@ static bool parse_targets(arch_parser *p, arch_stmt *s, int max) {
     do {
         if (n == max)
             return llm_arch_parse_fail_at(p, GGL_LIMIT, llm_arch_token_place(p, p->tok),
-                                      "more than %d names", max);
+                                          "more than %d names", max);
         if (!parse_target(p, &target[n]))
             return false;
         for (int k = 0; k < n; k++)
             if (strcmp(target[k].name, target[n].name) == 0)
                 return llm_arch_parse_fail_at(p, GGL_FORMAT, target[n].place,
-                                          "'%s' twice on the left of one '='", target[n].name);
+                                              "'%s' twice on the left of one '='", target[n].name);
         n++;
     } while (max > 1 && llm_arch_accept(p, ","));
     s->n_target = n;
@@ -193,7 +194,7 @@ static arch_stmt *parse_weight(arch_parser *p) {
         return NULL;
     if (s->n_expr > GGL_MAX_DIMS)
         return llm_arch_parse_fail_at(p, GGL_LIMIT, s->expr[GGL_MAX_DIMS]->place,
-                                  "a tensor has at most %d dimensions", GGL_MAX_DIMS);
+                                      "a tensor has at most %d dimensions", GGL_MAX_DIMS);
     if (!llm_arch_expect(p, "]", "after the dimensions of a weight"))
         return NULL;
     while (p->tok->kind != TOK_NEWLINE) {
@@ -234,12 +235,13 @@ static arch_stmt *parse_if(arch_parser *p, bool top) {
     for (; s && !last && (n == 0 || llm_arch_is(p, "elif") || llm_arch_is(p, "else")); n++) {
         if (n == ARCH_MAX_ARGS)
             return llm_arch_parse_fail_at(p, GGL_LIMIT, llm_arch_token_place(p, p->tok),
-                                      "an 'if' with more than %d arms", ARCH_MAX_ARGS);
+                                          "an 'if' with more than %d arms", ARCH_MAX_ARGS);
         arm[n] = (arch_arm){.place = llm_arch_token_place(p, p->tok)};
         last = llm_arch_is(p, "else");
         p->tok++;
         if (last && llm_arch_is(p, "if"))
-            return llm_arch_parse_fail_at(p, GGL_FORMAT, arm[n].place, "'else if' is written 'elif'");
+            return llm_arch_parse_fail_at(p, GGL_FORMAT, arm[n].place,
+                                          "'else if' is written 'elif'");
         if (!last && !(arm[n].cond = llm_arch_parse_expr(p)))
             return NULL;
         if (!(arm[n].body = parse_block(p, top)))
@@ -258,8 +260,8 @@ static arch_stmt *parse_loop(arch_parser *p, arch_stmt_kind kind) {
     p->tok++;
     if (!s || !parse_targets(p, s, 1) ||
         !llm_arch_expect(p, "<",
-                     kind == ST_LAYER ? "after the name of the layer's number"
-                                      : "after the name that counts") ||
+                         kind == ST_LAYER ? "after the name of the layer's number"
+                                          : "after the name that counts") ||
         !one_expr(p, s))
         return NULL;
     s->n_arm = 1;
@@ -282,7 +284,8 @@ static arch_stmt *parse_keep(arch_parser *p) {
 static arch_stmt *parse_return(arch_parser *p) {
     arch_stmt *s = new_stmt(p, ST_RETURN);
     p->tok++;
-    return s && (s->expr = llm_arch_parse_exprs(p, &s->n_expr)) && llm_arch_end_of_line(p) ? s : NULL;
+    return s && (s->expr = llm_arch_parse_exprs(p, &s->n_expr)) && llm_arch_end_of_line(p) ? s
+                                                                                           : NULL;
 }
 
 arch_stmt *llm_arch_parse_require(arch_parser *p) {
@@ -306,7 +309,7 @@ static arch_expr *parse_ignored_name(arch_parser *p, bool strings) {
     if (p->tok->kind == TOK_KEY || whole || (strings && p->tok->kind == TOK_STRING))
         return llm_arch_parse_atom(p);
     return llm_arch_parse_fail(p, "'%s' takes keys (.a.b)%s", strings ? "ignore" : "absent",
-                           strings ? " and names of tensors in quotes" : "");
+                               strings ? " and names of tensors in quotes" : "");
 }
 
 static bool parse_ignored_names(arch_parser *p, arch_stmt *s, bool strings) {
@@ -314,7 +317,7 @@ static bool parse_ignored_names(arch_parser *p, arch_stmt *s, bool strings) {
     do {
         if (s->n_expr == ARCH_MAX_ARGS)
             return llm_arch_parse_fail_at(p, GGL_LIMIT, llm_arch_token_place(p, p->tok),
-                                      "more than %d of them", ARCH_MAX_ARGS);
+                                          "more than %d of them", ARCH_MAX_ARGS);
         if (!(list[s->n_expr++] = parse_ignored_name(p, strings)))
             return false;
     } while (llm_arch_accept(p, ","));
@@ -344,7 +347,8 @@ static arch_stmt *parse_ignore(arch_parser *p) {
     } else if (llm_arch_accept(p, "if")) {
         for (int k = 0; k < s->n_expr; k++)
             if (s->expr[k]->kind == EX_STRING && s->expr[k]->name[0] == '.')
-                return llm_arch_parse_fail(p, "a pattern of keys takes no condition: name the keys");
+                return llm_arch_parse_fail(p,
+                                           "a pattern of keys takes no condition: name the keys");
         if (!(s->other = llm_arch_parse_expr(p)))
             return NULL;
         if (llm_arch_accept(p, ",") && !parse_reason(p, s, "what it does otherwise"))
@@ -376,10 +380,10 @@ static arch_stmt *unknown_stmt(arch_parser *p) {
         return llm_arch_parse_fail(p, "%s", meant);
     if (is_update(p->tok + 1))
         return llm_arch_parse_fail(p, "'%s %s= ..' is written '%s = %s %s ..'", word, p->tok[1].str,
-                               word, word, p->tok[1].str);
+                                   word, word, p->tok[1].str);
     return llm_arch_parse_fail(p, "no statement begins like this: name = value, a weight's NAME "
-                              "[shape], if, layer, def, op, keep, "
-                              "return, require, ignore, convert");
+                                  "[shape], if, layer, def, op, keep, "
+                                  "return, require, ignore, convert");
 }
 
 static arch_stmt *parse_stmt(arch_parser *p, bool top) {
@@ -388,7 +392,7 @@ static arch_stmt *parse_stmt(arch_parser *p, bool top) {
         return llm_arch_parse_fail(p, "this line is indented, but no block begins here");
     if (p->tok->kind != TOK_NAME)
         return llm_arch_parse_fail(p, "a statement begins with a name, not with %s",
-                               llm_arch_describe(p->tok, buf, sizeof buf));
+                                   llm_arch_describe(p->tok, buf, sizeof buf));
     const char *word = p->tok->str;
     bool name_next = llm_arch_next_is(p, TOK_NAME);
     if (strcmp(word, "if") == 0)
@@ -422,9 +426,11 @@ static arch_stmt *parse_stmt(arch_parser *p, bool top) {
     if (strcmp(word, "language") == 0 && llm_arch_next_is(p, TOK_NUMBER))
         return llm_arch_parse_fail(p, "'language' follows 'arch', once");
     if (strcmp(word, "elif") == 0 || strcmp(word, "else") == 0)
-        return llm_arch_parse_fail(p, "'%s' without an 'if' of the same indentation above it", word);
+        return llm_arch_parse_fail(p, "'%s' without an 'if' of the same indentation above it",
+                                   word);
     if (llm_arch_at_fused(p))
-        return llm_arch_parse_fail(p, "names 'from' a tensor that holds all of them stand at top level only, outside of blocks");
+        return llm_arch_parse_fail(p, "names 'from' a tensor that holds all of them stand at top "
+                                      "level only, outside of blocks");
     if (llm_arch_next_is_symbol(p, "["))
         return parse_weight(p);
     if (llm_arch_next_is_symbol(p, "=") || llm_arch_next_is_symbol(p, ","))
@@ -438,7 +444,7 @@ static arch_stmt *parse_block(arch_parser *p, bool top) {
         return NULL;
     if (p->n_blocks == ARCH_MAX_NESTING)
         return llm_arch_parse_fail_at(p, GGL_LIMIT, llm_arch_token_place(p, p->tok),
-                                  "blocks are nested more than %d deep", ARCH_MAX_NESTING);
+                                      "blocks are nested more than %d deep", ARCH_MAX_NESTING);
     p->n_blocks++;
     if (p->tok->kind != TOK_NEWLINE) { /* a statement in the same line */
         arch_stmt *s = parse_stmt(p, top);
@@ -469,19 +475,19 @@ static bool parse_params(arch_parser *p, arch_fn *fn) {
         arch_target t;
         if (n == ARCH_MAX_ARGS)
             return llm_arch_parse_fail_at(p, GGL_LIMIT, llm_arch_token_place(p, p->tok),
-                                      "more than %d parameters", ARCH_MAX_ARGS);
+                                          "more than %d parameters", ARCH_MAX_ARGS);
         if (!parse_target(p, &t))
             return false;
         for (int k = 0; k < n; k++)
             if (strcmp(param[k].name, t.name) == 0)
-                return llm_arch_parse_fail_at(p, GGL_FORMAT, t.place, "two parameters are called '%s'",
-                                          t.name);
+                return llm_arch_parse_fail_at(p, GGL_FORMAT, t.place,
+                                              "two parameters are called '%s'", t.name);
         param[n] = (arch_param){.name = t.name, .place = t.place};
         if (llm_arch_accept(p, "=") && !(param[n].fallback = llm_arch_parse_expr(p)))
             return false;
         if (n > 0 && param[n - 1].fallback && !param[n].fallback)
-            return llm_arch_parse_fail_at(p, GGL_FORMAT, t.place,
-                                      "parameters without a default stand before those with one");
+            return llm_arch_parse_fail_at(
+                p, GGL_FORMAT, t.place, "parameters without a default stand before those with one");
         n++;
         if (!llm_arch_is(p, ")") && !llm_arch_expect(p, ",", "or ')' between parameters"))
             return false;
@@ -510,13 +516,13 @@ static bool check_fn_name(arch_parser *p, const arch_fn *fn) {
         llm_arch_find_builtin(name) < FN_BUILTIN_COUNT ||
         (ggl_op_find(name) < GGL_OP_COUNT && ggl_op_get(ggl_op_find(name)).callable))
         return llm_arch_parse_fail_at(p, GGL_FORMAT, fn->place,
-                                  "'%s' is built in: a function needs another name", name);
+                                      "'%s' is built in: a function needs another name", name);
     const arch_fn *other = llm_arch_find_fn(p->arch, p->text, name);
     if (other && other->text == p->text) {
         int line, col;
         llm_arch_line_col(other->place, &line, &col);
         return llm_arch_parse_fail_at(p, GGL_FORMAT, fn->place,
-                                  "function '%s' is already there, in line %d", name, line);
+                                      "function '%s' is already there, in line %d", name, line);
     }
     return true;
 }
@@ -528,7 +534,7 @@ static bool parse_fn(arch_parser *p) {
         return false;
     if (p->n_fns++ == ARCH_MAX_NAMES)
         return llm_arch_parse_fail_at(p, GGL_LIMIT, llm_arch_token_place(p, p->tok),
-                                  "more than %d functions", ARCH_MAX_NAMES);
+                                      "more than %d functions", ARCH_MAX_NAMES);
     fn->op = llm_arch_is(p, "op");
     fn->text = p->text;
     p->tok++;
@@ -555,12 +561,12 @@ const char **llm_arch_parse_names(arch_parser *p, int *n, arch_place *place) {
     do {
         if (*n == ARCH_MAX_ARGS)
             return llm_arch_parse_fail_at(p, GGL_LIMIT, llm_arch_token_place(p, p->tok),
-                                      "more than %d names", ARCH_MAX_ARGS);
+                                          "more than %d names", ARCH_MAX_ARGS);
         if ((p->tok->kind != TOK_NAME && p->tok->kind != TOK_STRING) || p->tok->str[0] == 0)
             return llm_arch_parse_fail(p, "a name is expected, a word or in quotes");
         if (p->tok->n > ARCH_MAX_NAME)
             return llm_arch_parse_fail_at(p, GGL_LIMIT, llm_arch_token_place(p, p->tok),
-                                      "a name has at most 64 characters");
+                                          "a name has at most 64 characters");
         if (place)
             place[*n] = llm_arch_token_place(p, p->tok);
         name[(*n)++] = p->tok->str;
@@ -575,7 +581,8 @@ const char **llm_arch_parse_names(arch_parser *p, int *n, arch_place *place) {
 static bool parse_families(arch_parser *p) {
     llm_arch *a = p->arch;
     arch_place place[ARCH_MAX_ARGS];
-    if (!llm_arch_is(p, "arch") || !(llm_arch_next_is(p, TOK_NAME) || llm_arch_next_is(p, TOK_STRING)))
+    if (!llm_arch_is(p, "arch") ||
+        !(llm_arch_next_is(p, TOK_NAME) || llm_arch_next_is(p, TOK_STRING)))
         return llm_arch_parse_fail(
             p, "a descriptor begins with 'arch NAME': the value of general.architecture it is for");
     p->tok++;
@@ -597,7 +604,7 @@ static bool parse_header(arch_parser *p) {
     double version = p->tok[1].num;
     if (version < 1 || version != floor(version))
         return llm_arch_parse_fail_at(p, GGL_FORMAT, llm_arch_token_place(p, p->tok + 1),
-                                  "versions of the language are 1, 2, ..");
+                                      "versions of the language are 1, 2, ..");
     if (version > LLM_ARCH_LANGUAGE)
         return llm_arch_parse_fail_at(
             p, GGL_UNSUPPORTED, llm_arch_token_place(p, p->tok + 1),
@@ -635,7 +642,8 @@ static bool parse_all(arch_parser *p) {
     return parse_top(p) && llm_arch_resolve_text(p);
 }
 
-static ggl_status parse_with(bool (*parse)(arch_parser *p), llm_arch *arch, const arch_text *text, ggl_error *err) {
+static ggl_status parse_with(bool (*parse)(arch_parser *p), llm_arch *arch, const arch_text *text,
+                             ggl_error *err) {
     arch_parser p = {.arch = arch, .text = text, .arena = &arch->arena, .err = err};
     arch_token *tok;
     ggl_status s = llm_arch_lex(text, p.arena, &tok, err);
@@ -664,7 +672,8 @@ static int count_lines(const char *text, size_t n) {
     return lines;
 }
 
-ggl_status llm_arch_parse_header(llm_arch **out, const char *text, size_t n, const char *name, ggl_error *err) {
+ggl_status llm_arch_parse_header(llm_arch **out, const char *text, size_t n, const char *name,
+                                 ggl_error *err) {
     *out = NULL;
     size_t at = arch_begin(text, n); /* of the line that names the families */
     while (at < n && (n - at < 5 || memcmp(text + at, "arch ", 5) != 0)) {

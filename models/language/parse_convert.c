@@ -33,7 +33,7 @@ static arch_mapping *parse_ignored(arch_parser *p) {
             return NULL;
         } else if (m->expr->kind != EX_FIELD) {
             return llm_arch_parse_fail_at(p, GGL_FORMAT, m->expr->place,
-                                      "'ignore' takes values by their names alone: config.x");
+                                          "'ignore' takes values by their names alone: config.x");
         }
     } while (llm_arch_accept(p, ","));
     return llm_arch_end_of_line(p) ? first : NULL;
@@ -93,7 +93,7 @@ static arch_mapping *parse_within(arch_parser *p, arch_mapping *m) {
         return NULL;
     if (m->expr->kind != EX_FIELD)
         return llm_arch_parse_fail_at(p, GGL_FORMAT, m->expr->place,
-                                  "'within' takes an object of config.json: config.x");
+                                      "'within' takes an object of config.json: config.x");
     return llm_arch_end_of_line(p) ? m : NULL;
 }
 
@@ -105,7 +105,7 @@ static arch_mapping *parse_condition(arch_parser *p, arch_mapping *m, arch_map_k
     m->expr = m->require->expr[0];
     if (kind == MAP_NOTE && !m->require->string)
         return llm_arch_parse_fail_at(p, GGL_FORMAT, m->place,
-                                  "a 'note' has a text: note condition, \"text\"");
+                                      "a 'note' has a text: note condition, \"text\"");
     return m;
 }
 

@@ -75,8 +75,8 @@ static arch_expr *finish(arch_parser *p, arch_expr *e, arch_place begin) {
             e->depth = e->arg[k].value->depth + 1;
     if (e->depth > ARCH_MAX_NESTING)
         return llm_arch_parse_fail_at(p, GGL_LIMIT, e->mark,
-                                  "this expression is more than %d operations deep",
-                                  ARCH_MAX_NESTING);
+                                      "this expression is more than %d operations deep",
+                                      ARCH_MAX_NESTING);
     return e;
 }
 
@@ -90,7 +90,7 @@ static bool parse_args(arch_parser *p, arch_expr *e, const char *end, bool names
     while (!llm_arch_is(p, end)) {
         if (n == ARCH_MAX_ARGS)
             return llm_arch_parse_fail_at(p, GGL_LIMIT, llm_arch_token_place(p, p->tok),
-                                      "more than %d of them", ARCH_MAX_ARGS);
+                                          "more than %d of them", ARCH_MAX_ARGS);
         arg[n] = (arch_arg){.place = llm_arch_token_place(p, p->tok)};
         bool is_name = names && p->tok->kind == TOK_NAME && p->tok[1].kind == TOK_SYMBOL &&
                        strcmp(p->tok[1].str, "=") == 0;
@@ -105,9 +105,9 @@ static bool parse_args(arch_parser *p, arch_expr *e, const char *end, bool names
         if (!arg[n].value)
             return false;
         n++;
-        if (!llm_arch_is(p, end) &&
-            !llm_arch_expect(p, ",",
-                         end[0] == ')' ? "or ')' between arguments" : "or ']' between elements"))
+        if (!llm_arch_is(p, end) && !llm_arch_expect(p, ",",
+                                                     end[0] == ')' ? "or ')' between arguments"
+                                                                   : "or ']' between elements"))
             return false;
     }
     p->tok++;
@@ -219,7 +219,7 @@ arch_expr *llm_arch_parse_atom(arch_parser *p) {
         return e && parse_args(p, e, "]", false) ? finish(p, e, begin) : NULL;
     }
     return llm_arch_parse_fail(p, "a value is expected here, not %s",
-                           llm_arch_describe(t, buf, sizeof buf));
+                               llm_arch_describe(t, buf, sizeof buf));
 }
 
 static arch_expr *parse_postfix(arch_parser *p) {
@@ -243,7 +243,7 @@ static arch_expr *parse_postfix(arch_parser *p) {
                 f->kind = EX_FIELD;
             else if (strcmp(f->name, "bias") != 0)
                 return llm_arch_parse_fail(p, "values have no part '%s', weights have '.bias'",
-                                       f->name);
+                                           f->name);
             f->mark = llm_arch_token_place(p, p->tok++);
         }
         e = finish(p, f, begin);
@@ -334,7 +334,7 @@ arch_expr **llm_arch_parse_exprs(arch_parser *p, int *n) {
     do {
         if (*n == ARCH_MAX_ARGS)
             return llm_arch_parse_fail_at(p, GGL_LIMIT, llm_arch_token_place(p, p->tok),
-                                      "more than %d of them", ARCH_MAX_ARGS);
+                                          "more than %d of them", ARCH_MAX_ARGS);
         list[*n] = llm_arch_parse_expr(p);
         if (!list[(*n)++])
             return NULL;

@@ -52,15 +52,16 @@ bool llm_arch_parse_fused(arch_parser *p) {
         n += x->place.text == p->text;
     if (n == ARCH_MAX_ARGS)
         return llm_arch_parse_fail_at(p, GGL_LIMIT, llm_arch_token_place(p, p->tok),
-                                  "more than %d lines of this kind", ARCH_MAX_ARGS);
+                                      "more than %d lines of this kind", ARCH_MAX_ARGS);
     const arch_token *first = p->tok;
     if (!f || !parse_parts(p, f))
         return false;
     if (f->n_part == 1)
-        return llm_arch_parse_fail_at(p, GGL_FORMAT, f->part_place[0],
-                                  "several names stand before 'from': a weight that is all of a "
-                                  "tensor says so itself, NAME "
-                                  "[shape] from \"full.name\"");
+        return llm_arch_parse_fail_at(
+            p, GGL_FORMAT, f->part_place[0],
+            "several names stand before 'from': a weight that is all of a "
+            "tensor says so itself, NAME "
+            "[shape] from \"full.name\"");
     p->tok++;
     if (p->tok->kind != TOK_STRING)
         return llm_arch_parse_fail_at(
@@ -75,7 +76,7 @@ bool llm_arch_parse_fused(arch_parser *p) {
     for (int k = 0; k < f->n_part; k++)
         if (strcmp(f->part[k], f->whole) == 0)
             return llm_arch_parse_fail_at(p, GGL_FORMAT, f->part_place[k],
-                                      "'%s' cannot be a part of itself", f->whole);
+                                          "'%s' cannot be a part of itself", f->whole);
     p->tok++;
     f->next = p->arch->fused; /* the descriptor's lines come before the prelude's */
     p->arch->fused = f;

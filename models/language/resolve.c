@@ -7,7 +7,7 @@
 #include "language.h"
 
 const char *const llm_arch_predefined[SLOT_FIRST_FREE] = {"token", "pos", "n_ctx", "n_vocab",
-                                                      "arch",  "pi",  "inf"};
+                                                          "arch",  "pi",  "inf"};
 
 /* --- walking ---------------------------------------------------------------------------------- */
 
@@ -106,8 +106,8 @@ static bool resolve_conversion(arch_parser *p, arch_expr *e, bool *found) {
                    dim = n + 1 == e->n_arg && strcmp(e->arg[n].name, "dim") == 0;
         if (named && !(dim && conversions[k].dim))
             return llm_arch_parse_fail_at(p, GGL_FORMAT, e->arg[n].place,
-                                      "%s in a conversion has no argument '%s'", e->name,
-                                      e->arg[n].name);
+                                          "%s in a conversion has no argument '%s'", e->name,
+                                          e->arg[n].name);
         const bool of_three = conversions[k].max == 3 && conversions[k].min == 1;
         if (of_three)
             snprintf(most, sizeof most, " or 3");
@@ -126,11 +126,11 @@ static bool unknown_function(arch_parser *p, const arch_expr *e) {
     char sig[420] = "";
     if (p->in_fn && strcmp(p->in_fn, e->name) == 0)
         return llm_arch_parse_fail_at(p, GGL_FORMAT, e->mark,
-                                  "'%s' calls itself: there is no recursion", e->name);
+                                      "'%s' calls itself: there is no recursion", e->name);
     const char *meant = llm_arch_meant_function(p->arch, p->text, e->name, sig, sizeof sig);
     if (meant)
         return llm_arch_parse_fail_at(p, GGL_FORMAT, e->mark, "unknown function '%s'; %s", e->name,
-                                  meant);
+                                      meant);
     llm_nearest near = llm_nearest_to(e->name);
     for (const arch_fn *f = p->arch->fn; f; f = f->next)
         llm_nearest_try(&near, f->name, SIZE_MAX);
@@ -141,10 +141,11 @@ static bool unknown_function(arch_parser *p, const arch_expr *e) {
         llm_nearest_try(&near, name, SIZE_MAX);
     if (!near.best)
         return llm_arch_parse_fail_at(p, GGL_FORMAT, e->mark,
-                                  "unknown function '%s': none of that name stands above", e->name);
+                                      "unknown function '%s': none of that name stands above",
+                                      e->name);
     llm_arch_signature(p->arch, p->text, near.best, sig, sizeof sig);
     return llm_arch_parse_fail_at(p, GGL_FORMAT, e->mark, "unknown function '%s'; did you mean %s?",
-                              e->name, sig);
+                                  e->name, sig);
 }
 
 /* Each argument has its parameter, each parameter without a default its argument. */
@@ -161,22 +162,22 @@ static bool check_fn_args(arch_parser *p, const arch_expr *e) {
                 llm_nearest_try(&near, fn->param[i].name, SIZE_MAX);
             if (i == fn->n_param)
                 return llm_arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].place,
-                                          "%s has no argument '%s'%s%s%s", sig, e->arg[k].name,
-                                          near.best ? "; did you mean '" : "",
-                                          near.best ? near.best : "", near.best ? "'?" : "");
+                                              "%s has no argument '%s'%s%s%s", sig, e->arg[k].name,
+                                              near.best ? "; did you mean '" : "",
+                                              near.best ? near.best : "", near.best ? "'?" : "");
         }
         if (i >= fn->n_param)
             return llm_arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].value->place,
-                                      "too many arguments for %s", sig);
+                                          "too many arguments for %s", sig);
         if (given[i])
             return llm_arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].place, "argument '%s' twice",
-                                      e->arg[k].name);
+                                          e->arg[k].name);
         given[i] = true;
     }
     for (int i = 0; i < fn->n_param; i++)
         if (!given[i] && !fn->param[i].fallback)
             return llm_arch_parse_fail_at(p, GGL_FORMAT, e->mark, "argument '%s' of %s is missing",
-                                      fn->param[i].name, sig);
+                                          fn->param[i].name, sig);
     return true;
 }
 
@@ -193,14 +194,14 @@ static bool check_sig_args(arch_parser *p, const arch_expr *e, const arch_sig *s
                  i++)
                 ;
             if (i == s->n_param)
-                return llm_arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].place, "%s has no argument '%s'",
-                                          text, e->arg[k].name);
+                return llm_arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].place,
+                                              "%s has no argument '%s'", text, e->arg[k].name);
             if (given[i])
                 return llm_arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].place, "argument '%s' twice",
-                                          e->arg[k].name);
+                                              e->arg[k].name);
         } else if (i >= s->n_param) {
             return llm_arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].value->place,
-                                      "too many arguments for %s", text);
+                                          "too many arguments for %s", text);
         } else {
             at += !s->param[i].variadic;
         }
@@ -209,7 +210,7 @@ static bool check_sig_args(arch_parser *p, const arch_expr *e, const arch_sig *s
     for (int i = 0; i < s->n_param; i++)
         if (!given[i] && !s->param[i].optional)
             return llm_arch_parse_fail_at(p, GGL_FORMAT, e->mark, "argument '%s' of %s is missing",
-                                      s->param[i].name, text);
+                                          s->param[i].name, text);
     return true;
 }
 
@@ -259,7 +260,7 @@ static int add_name(arch_parser *p, const char ***list, size_t *cap, int *n, con
         return k;
     if (*n == ARCH_MAX_NAMES) {
         llm_arch_parse_fail_at(p, GGL_LIMIT, (arch_place){p->text, 0, 1},
-                           "more than %d names (at '%s')", ARCH_MAX_NAMES, name);
+                               "more than %d names (at '%s')", ARCH_MAX_NAMES, name);
         return 0;
     }
     if (!ggl_grow(list, cap, (size_t)*n + 1, sizeof **list)) {
@@ -295,12 +296,12 @@ static bool unknown_name(names *n, const arch_expr *e) {
     const arch_fn *fn = llm_arch_find_fn(a, n->p->text, e->name);
     if (fn)
         return llm_arch_parse_fail_at(n->p, GGL_FORMAT, e->mark,
-                                  "'%s' is a function: it is called, with '('", e->name);
+                                      "'%s' is a function: it is called, with '('", e->name);
     if (llm_arch_meant_name(e->name))
         near.best = llm_arch_meant_name(e->name);
     return llm_arch_parse_fail_at(n->p, GGL_FORMAT, e->mark, "unknown name '%s'%s%s%s", e->name,
-                              near.best ? "; did you mean '" : "", near.best ? near.best : "",
-                              near.best ? "'?" : "");
+                                  near.best ? "; did you mean '" : "", near.best ? near.best : "",
+                                  near.best ? "'?" : "");
 }
 
 static void resolve_name(void *ctx, arch_expr *e) {
@@ -322,10 +323,10 @@ static void resolve_name(void *ctx, arch_expr *e) {
 static void refuse_state(void *ctx, arch_expr *e) {
     names *n = ctx;
     if (e->kind == EX_CALL && e->callee == CALL_OP && e->op == GGL_OP_STATE)
-        llm_arch_parse_fail_at(n->p, GGL_FORMAT, e->mark,
-                           n->fn
-                               ? "a state is given a name first: s = state(..)"
-                               : "a state stands in a def or op: its body runs token after token");
+        llm_arch_parse_fail_at(
+            n->p, GGL_FORMAT, e->mark,
+            n->fn ? "a state is given a name first: s = state(..)"
+                  : "a state stands in a def or op: its body runs token after token");
 }
 
 static void check_states(names *n, arch_stmt *s) {
@@ -371,7 +372,7 @@ static bool resolve_fn(arch_parser *p, arch_fn *fn) {
 static bool work(arch_parser *p, arch_place place) {
     if (++p->work > ARCH_MAX_STEPS)
         llm_arch_parse_fail_at(p, GGL_LIMIT, place,
-                           "the text takes too long to read: too many names and weights");
+                               "the text takes too long to read: too many names and weights");
     return p->status == GGL_OK;
 }
 
@@ -569,15 +570,16 @@ static void check_ignored_name(arch_parser *p, const arch_mapping *m, const char
     const llm_arch *a = p->arch;
     if (sum && is_turn(a, name))
         llm_arch_parse_fail_at(p, GGL_FORMAT, m->place,
-                           "{%s} stands for the number of any layer or expert, and so alone: "
-                           "nothing is added to it",
-                           name);
+                               "{%s} stands for the number of any layer or expert, and so alone: "
+                               "nothing is added to it",
+                               name);
     else if (strcmp(name, "e") != 0 && strspn(name, "0123456789") != strlen(name) &&
              find_name(a->global, a->n_global, name) < 0)
-        llm_arch_parse_fail_at(p, GGL_FORMAT, m->place,
-                           "'{%s}' is no name of this descriptor: a number of it, the layers' own, "
-                           "or {e} for experts; '*' stands for anything",
-                           name);
+        llm_arch_parse_fail_at(
+            p, GGL_FORMAT, m->place,
+            "'{%s}' is no name of this descriptor: a number of it, the layers' own, "
+            "or {e} for experts; '*' stands for anything",
+            name);
 }
 
 /* ignore "blk.{n}.*": n is a name of the descriptor's, or e, an expert; or the sum of such names and of numbers. */
@@ -605,8 +607,8 @@ static void check_classes(arch_parser *p, const arch_convert *c) {
                     continue;
                 llm_arch_line_col(x->place, &line, &col);
                 llm_arch_parse_fail_at(p, GGL_FORMAT, c->place,
-                                   "'%s' has a convert section already, in line %d", c->name[i],
-                                   line);
+                                       "'%s' has a convert section already, in line %d", c->name[i],
+                                       line);
             }
 }
 
@@ -617,7 +619,8 @@ static bool resolve_convert(arch_parser *p) {
         check_classes(p, c);
         for (arch_mapping *m = c->map; m && p->status == GGL_OK; m = m->next) {
             if (!is_declared(p, m))
-                llm_arch_parse_fail_at(p, GGL_FORMAT, m->place, "no weight '%s' is declared", m->name);
+                llm_arch_parse_fail_at(p, GGL_FORMAT, m->place, "no weight '%s' is declared",
+                                       m->name);
             else if (m->kind <= MAP_ARCH && first_of(p, c, m) != m)
                 llm_arch_parse_fail_at(p, GGL_FORMAT, m->place, "'%s' is mapped twice", m->name);
             else if (m->kind == MAP_IGNORE && m->name)
@@ -642,8 +645,9 @@ static bool is_name_of(const char *full, const char *name) {
 
 static bool declares(arch_parser *p, const arch_stmt *s, const char *name) {
     for (; s && work(p, s->place); s = s->next) {
-        if (s->kind == ST_WEIGHT && (s->string ? is_name_of(s->string, name) || is_name_of(s->second, name)
-                                               : strcmp(s->target[0].name, name) == 0))
+        if (s->kind == ST_WEIGHT &&
+            (s->string ? is_name_of(s->string, name) || is_name_of(s->second, name)
+                       : strcmp(s->target[0].name, name) == 0))
             return true;
         for (int k = 0; k < s->n_arm; k++)
             if (declares(p, s->arm[k].body, name))
@@ -669,7 +673,8 @@ static bool resolve_fused(arch_parser *p) {
             continue;
         for (int k = 0; k < f->n_part; k++)
             if (!declares_anywhere(p, f->part[k]))
-                llm_arch_parse_fail_at(p, GGL_FORMAT, f->part_place[k], "no weight '%s' is declared", f->part[k]);
+                llm_arch_parse_fail_at(p, GGL_FORMAT, f->part_place[k],
+                                       "no weight '%s' is declared", f->part[k]);
     }
     return p->status == GGL_OK;
 }
@@ -689,7 +694,8 @@ bool llm_arch_resolve_text(arch_parser *p) {
     check_states(&n, a->body);
     a->logits = find_name(a->global, a->n_global, "logits");
     if (p->status == GGL_OK && a->logits < 0)
-        llm_arch_parse_fail(p, "the descriptor gives no 'logits': its last statement is logits = ..");
+        llm_arch_parse_fail(p,
+                            "the descriptor gives no 'logits': its last statement is logits = ..");
     if (p->status == GGL_OK)
         collect_keys(p);
     if (p->status != GGL_OK || !resolve_fused(p) || !resolve_convert(p))

@@ -9,7 +9,8 @@
 typedef struct usage {
     const llm_arch *arch;
     bool read[ARCH_MAX_NAMES]; /* by slot */
-    int own; /* the slot that the statement itself binds: reading it there is no use of it; -1: none */
+    /* the slot that the statement itself binds: reading it there is no use of it; -1: none */
+    int own;
     int64_t compared;
 } usage;
 
@@ -34,7 +35,8 @@ static void read_braces(usage *u, const char *s) {
             return;
         }
         for (int k = 0; k < a->n_global; k++)
-            if (strlen(a->global[k]) == (size_t)(s - from) && memcmp(a->global[k], from, (size_t)(s - from)) == 0)
+            if (strlen(a->global[k]) == (size_t)(s - from) &&
+                memcmp(a->global[k], from, (size_t)(s - from)) == 0)
                 u->read[k] = true;
     }
 }

@@ -92,8 +92,8 @@ static const word *find(const word *list, size_t n, const char *written) {
     return NULL;
 }
 
-const char *llm_arch_signature(const llm_arch *arch, const arch_text *text, const char *name, char *buf,
-                           size_t size) {
+const char *llm_arch_signature(const llm_arch *arch, const arch_text *text, const char *name,
+                               char *buf, size_t size) {
     const arch_fn *fn = llm_arch_find_fn(arch, text, name);
     const int builtin = llm_arch_find_builtin(name);
     const ggl_op op = ggl_op_find(name);
@@ -106,8 +106,8 @@ const char *llm_arch_signature(const llm_arch *arch, const arch_text *text, cons
     return llm_arch_sig_text(&s, buf, size);
 }
 
-const char *llm_arch_meant_function(const llm_arch *arch, const arch_text *text, const char *written,
-                                char *buf, size_t size) {
+const char *llm_arch_meant_function(const llm_arch *arch, const arch_text *text,
+                                    const char *written, char *buf, size_t size) {
     char first[200], second[200] = "";
     const word *w = find(functions, COUNT(functions), written);
     if (!w)

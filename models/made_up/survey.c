@@ -394,7 +394,7 @@ static void survey_stmts(arch_survey *s, const arch_stmt *st) {
             if (c && st->kind == ST_IF) {
                 add_truth(s, c);
                 llm_arch_walk_expr((arch_expr *)c, survey_comparison,
-                               s); /* which changes nothing of it */
+                                   s); /* which changes nothing of it */
             }
             survey_stmts(s, st->arm[k].body);
         }

@@ -34,7 +34,7 @@ typedef struct arch_survey {
     const char **group; /* of optional items: what is turned together */
     int n_group;
     size_t cap_group;
-    int n_alternatives; /* of all keys together */
+    int n_alternatives;    /* of all keys together */
     const arch_fn *within; /* whose text is looked at; NULL: the file's own statements */
     int64_t work;          /* looking for names: past a bound it is given up */
     bool failed;

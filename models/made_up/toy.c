@@ -42,7 +42,7 @@ struct llm_arch_toy {
     fact *fact;
     int n_fact, n_lists; /* n_lists: that have a second value */
     bool base_present, frozen, repaired;
-    bool filled; /* tensors have their numbers; before, only their shapes count */
+    bool filled;        /* tensors have their numbers; before, only their shapes count */
     const char *turned; /* group that differs from base_present; NULL: none */
     made_tensor *made;
     size_t n_made, cap_made;

@@ -114,7 +114,8 @@ static ggl_status arch_choose(llm_model *m, const llm_model_params *params, ggl_
     return st == GGL_OK && !m->arch_origin ? ggl_fail(err, GGL_NOMEM, "out of memory") : st;
 }
 
-static bool copy_patterns(llm_model *m, const char *const **out, const char *const *list, size_t n) {
+static bool copy_patterns(llm_model *m, const char *const **out, const char *const *list,
+                          size_t n) {
     const char **copy = ggl_arena_alloc(&m->arena, n + 1, sizeof *copy);
     for (size_t i = 0; copy && i < n; i++)
         if (!(copy[i] = ggl_arena_strndup(&m->arena, list[i], strlen(list[i]))))

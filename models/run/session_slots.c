@@ -94,8 +94,8 @@ typedef struct header {
     char magic[8];
     uint32_t version, states_only;
     int64_t n_past, n_high, size; /* as slot_state; bytes after the header */
-    uint64_t shape, sum;    /* of the stores' shapes, and of the bytes */
-    int32_t type_k, type_v; /* of the cache: ggl_type */
+    uint64_t shape, sum;          /* of the stores' shapes, and of the bytes */
+    int32_t type_k, type_v;       /* of the cache: ggl_type */
 } header;
 
 enum { VERSION = 3 };

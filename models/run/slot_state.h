@@ -8,11 +8,11 @@
 
 typedef struct slot_state {
     int64_t n_past; /* tokens of the sequence, those in flight included */
-    int64_t
-        n_done; /* n_past at the last moment without a batch in flight: an abort goes back to it */
-    int64_t
-        n_high;  /* one more than the highest position ever written. Rings have lost the rows that
-                       this pushed out, also after a cut */
+    /* n_past at the last moment without a batch in flight: an abort goes back to it */
+    int64_t n_done;
+    /* one more than the highest position ever written. Rings have lost the rows that this pushed
+     * out, also after a cut */
+    int64_t n_high;
     bool broken; /* a run or a restore failed half way: the rows or states are of no use */
 } slot_state;
 

@@ -30,7 +30,7 @@ typedef struct automaton_node {
 typedef struct automaton {
     automaton_node *node; /* node[0] is the root: nothing */
     size_t n, cap;
-    ggl_index child; /* nodes by parent and byte */
+    ggl_index child;     /* nodes by parent and byte */
     uint32_t most_found; /* at one state; found_most: the token of these that is the longest */
     int32_t found_most;
     int32_t child_of_root[256];

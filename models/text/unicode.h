@@ -5,7 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { /* general categories, and the properties White_Space and Script=Han */
+/* general categories, and the properties White_Space and Script=Han */
+enum {
     UNICODE_LU = 1 << 0,
     UNICODE_LL = 1 << 1,
     UNICODE_LT = 1 << 2,

@@ -62,7 +62,9 @@ static void setup(void) {
                      " x = a + b if has(w) else silu(a) + "
                      "rms_norm(b, v, 1)\n"
                      "  x = x + linear(x, w) if has(w) else x\n");
-    REQUIRE(model_new(&m, "v.weight [8]\nv.bias [8]\nt.logit_scale = 1\nv.blk.0.w [2]\npq.weight [16]\n", "model.gguf"));
+    REQUIRE(model_new(
+        &m, "v.weight [8]\nv.bias [8]\nt.logit_scale = 1\nv.blk.0.w [2]\npq.weight [16]\n",
+        "model.gguf"));
 }
 
 static void check_count(long n, long least) {
@@ -107,7 +109,8 @@ TEST(opening_one_does_not_parse_the_others) {
     before = alloc_count();
     REQUIRE_OK(llm_arch_open(&a, family, &err), &err);
     long opened = alloc_count() - before;
-    CHECK_MSG(opened <= parsed + 4 * k, "%ld allocations to open %s, %ld to parse it, %d others", opened, family, parsed, k);
+    CHECK_MSG(opened <= parsed + 4 * k, "%ld allocations to open %s, %ld to parse it, %d others",
+              opened, family, parsed, k);
     llm_arch_free(a);
 }
 

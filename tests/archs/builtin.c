@@ -137,8 +137,8 @@ static bool is_code(const char *line, size_t n) {
  * that is refused for values of its own, which a twin of ../numpy/twins has; names of parts, which ../numpy/fused.py runs. */
 static bool may_go(const char *line) {
     static const char *const begin[] = {"require ", "ignore \"", "else: ignore \"",
-                                         "ignore .rope.dimension_sections ",
-                                         "attn_q, attn_k, attn_v from "};
+                                        "ignore .rope.dimension_sections ",
+                                        "attn_q, attn_k, attn_v from "};
     line += strspn(line, " ");
     for (size_t i = 0; i < sizeof begin / sizeof *begin; i++)
         if (strncmp(line, begin[i], strlen(begin[i])) == 0)
@@ -233,10 +233,10 @@ static bool is_row_count(const char *at) {
     bool second = at[-1] == ' ' && at[-2] == ',';
     while (line[-1] != '\n')
         line--;
-    return second && (strncmp(line, "token_embd ", 11) == 0 ||
-                      strncmp(line, "position_embd ", 14) == 0 ||
-                      strstr(line, "ffn_gate_tid2eid ") == line + strspn(line, " ") ||
-                      strstr(line, "per_layer_token_embd ") == line + strspn(line, " "));
+    return second &&
+           (strncmp(line, "token_embd ", 11) == 0 || strncmp(line, "position_embd ", 14) == 0 ||
+            strstr(line, "ffn_gate_tid2eid ") == line + strspn(line, " ") ||
+            strstr(line, "per_layer_token_embd ") == line + strspn(line, " "));
 }
 
 /* Wrong ones that no check can find: a length that any number fits (taps of a convolution), a
@@ -248,12 +248,12 @@ static bool is_free(const char *name, const char *from, size_t n_from, const cha
     bool equal = (is(from, n_from, "n_embd") && is(to, n_to, "n_head*d")) ||
                  (is(from, n_from, "n_head*d") && is(to, n_to, "n_embd"));
     bool all_heads = strcmp(name, "rwkv6.arch") == 0 && is(to, n_to, "n_kv*d");
-    bool three = strcmp(name, "deepseek4.arch") == 0 && is(from, n_from, "every") &&
-                 is(to, n_to, "3");
+    bool three =
+        strcmp(name, "deepseek4.arch") == 0 && is(from, n_from, "every") && is(to, n_to, "3");
     bool shorter = is(from, n_from, "short") && is(to, n_to, "wide");
     bool written_one = is(from, n_from, "1") || is(to, n_to, "1");
-    return written_one || is(from, n_from, "n_taps") || is_row_count(from) ||
-           all_heads || shorter || three || (by_division && equal);
+    return written_one || is(from, n_from, "n_taps") || is_row_count(from) || all_heads ||
+           shorter || three || (by_division && equal);
 }
 
 TEST(each_dimension_counts) {

@@ -93,9 +93,10 @@ TEST(facts) {
     static const char lines[] = "t.num = 4\nt.text = \"abc\"\nt.yes = true\nt.no = false\nt.list = "
                                 "[7, 8, 9]\nother.key = 6\n"
                                 "w.weight [8, 3]\nw.bias [3]\nv.weight [8]\n";
-    static const char top[] = "w [8, 3] bias?\nv [8]\no [4] ?\ndef f(x, y = 3) = x + y\ndef "
-                              "g(x):\n  if x > 1:\n    return f(x) + x\n  return 0\nk = 4\nrequire k == 4\n"
-                              "ignore .num, .text, .yes, .no, .list\n";
+    static const char top[] =
+        "w [8, 3] bias?\nv [8]\no [4] ?\ndef f(x, y = 3) = x + y\ndef "
+        "g(x):\n  if x > 1:\n    return f(x) + x\n  return 0\nk = 4\nrequire k == 4\n"
+        "ignore .num, .text, .yes, .no, .list\n";
     for (size_t k = 0; k < sizeof facts / sizeof *facts; k++) {
         char all[1024];
         ggl_error err;
@@ -396,7 +397,8 @@ TEST(result_and_notes) {
                       "t.block_count = 2\nadapter.kind = \"lora\"\ntokenizer.ggml.model = "
                       "\"llama\"\nt.context_length = 3\n",
                       "model.gguf"));
-    char *text = arch_text("layer l < .block_count:\n  require l < 2\nif .block_count > 5:\n  require false\n", "");
+    char *text = arch_text(
+        "layer l < .block_count:\n  require l < 2\nif .block_count > 5:\n  require false\n", "");
     REQUIRE_OK(arch_build(text, &m, NULL, &r, &err), &err);
     CHECK_STR(r.family ? "t" : "", "t");
     CHECK_INT(r.n_layer, 2);
@@ -411,11 +413,13 @@ TEST(result_and_notes) {
 TEST(convert_sections_parse) {
     const char *body =
         "convert A, \"B-c\":\n  .n <- config.a.b * 2 \?\? none\n  token_embd <- \"emb\" + 1\n"
-        "convert C:\n  token_embd <- concat(rows(\"a.{l}\", 0, 2*n_embd), regroup(\"b\", n_embd, n_embd / 2))\n"
+        "convert C:\n  token_embd <- concat(rows(\"a.{l}\", 0, 2*n_embd), regroup(\"b\", n_embd, "
+        "n_embd / 2))\n"
         "convert D:\n  arch <- \"t\"\n  require has(config.x), \"x\"\n"
         "  token_embd <- exp(transpose(pairs(stack(\"e.{e}\", 4), 2))) * -1 if not config.tied "
         "else none\n"
-        "convert E:\n  token_embd <- llama3_factors(8, 10000, 8, 1, 4, 64)\n  ignore \"x.{e}\", \"y\"\n";
+        "convert E:\n  token_embd <- llama3_factors(8, 10000, 8, 1, 4, 64)\n  ignore \"x.{e}\", "
+        "\"y\"\n";
     ggl_error err;
     CHECK_OK(arch_try("", "", "", NULL, &err), &err);
     char *text = arch_text("", "");

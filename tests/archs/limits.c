@@ -154,7 +154,8 @@ TEST(sizes) {
     fails("b = reshape(x, .big * 2)\n", "", 0, "", "is possible here");
     passes("b = reshape(iota(5000), 1, 1, 5000) + 1\nx = x + sum(sum(sum(b, 2), 1)) * 0\n", "", 0,
            AND_IGNORE);
-    fails("b = repeat(iota(1), 1048576, 1048576, 1048576)\n", "", 0, "", "at most 2^48 are possible");
+    fails("b = repeat(iota(1), 1048576, 1048576, 1048576)\n", "", 0, "",
+          "at most 2^48 are possible");
     fails("b = x[topk(x, 1025)]\n", "", 0, "", "1 to 1024 is possible here");
 }
 

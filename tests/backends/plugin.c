@@ -126,7 +126,8 @@ TEST(traced) {
 TEST(abi) {
     if (sizeof(void *) != 8)
         SKIP("the sizes are those of 64 bits");
-#define IS(what, want) {#what, what, want}
+#define IS(what, want)                                                                             \
+    { #what, what, want }
     const struct {
         const char *name;
         size_t got, want;

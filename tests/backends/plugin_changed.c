@@ -67,7 +67,6 @@ __attribute__((unused)) static ggl_status changed_open(ggl_backend **out,
 }
 
 GGL_API extern const ggl_plugin ggl_backend_plugin;
-const ggl_plugin ggl_backend_plugin = {CHANGED_ABI,      CHANGED_SIZE,     GGL_OP_COUNT,
-                                       CHANGED_TYPES,    GGL_STATUS_COUNT, CHANGED_NAME,
-                                       CHANGED_OPEN};
+const ggl_plugin ggl_backend_plugin = {CHANGED_ABI,      CHANGED_SIZE, GGL_OP_COUNT, CHANGED_TYPES,
+                                       GGL_STATUS_COUNT, CHANGED_NAME, CHANGED_OPEN};
 #endif

@@ -141,7 +141,8 @@ static bool next_toy(int k, toy_model *t, const char **name) {
     const char *text;
     size_t size;
     ggl_error err = {0};
-    return sample_at(k) >= 0 && k < (TEST_SANITIZED ? 4 : 9) && llm_arch_builtin(sample_at(k), name, &text, &size) &&
+    return sample_at(k) >= 0 && k < (TEST_SANITIZED ? 4 : 9) &&
+           llm_arch_builtin(sample_at(k), name, &text, &size) &&
            CHECK_MSG(toy_open(t, *name, text, size, 1, &err), "%s", err.msg);
 }
 
@@ -193,7 +194,8 @@ static void check_fault(const char *name, toy_run *r, const ggl_tensor *t, ggl_b
                         int *n_found) {
     size_t n;
     ggl_shadow_result before = ggl_shadow_get(b), s = before;
-    for (int i = 0; i < 8 && s.n_faults == 0; i++) { /* of a long graph each run looks at few nodes */
+    for (int i = 0; i < 8 && s.n_faults == 0;
+         i++) { /* of a long graph each run looks at few nodes */
         free(logits_of(r, &n));
         s = ggl_shadow_get(b);
     }

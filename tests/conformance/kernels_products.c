@@ -107,9 +107,9 @@ typedef struct problem {
     int n_cols;
     size_t row_size, column_size;
     exact w;
-    char *
-        column[CPU_N_COLUMNS]; /* n_cols of column_size, in each form that a table wants; or NULL */
-    float *want;               /* [n_cols][n_rows] */
+    /* n_cols of column_size, in each form that a table wants; or NULL */
+    char *column[CPU_N_COLUMNS];
+    float *want; /* [n_cols][n_rows] */
 } problem;
 
 static problem problem_new(ggl_type type, int64_t k, int64_t n_rows, int n_cols, uint64_t *seed,
@@ -133,8 +133,8 @@ static problem problem_new(ggl_type type, int64_t k, int64_t n_rows, int n_cols,
         fill(x.p, k, seed, kind);
         for (cpu_columns form = 0; form < CPU_N_COLUMNS; form++)
             if (p.column[form])
-                ggl_cpu_column_make(&all.k[0], form, p.column[form] + (size_t)c * p.column_size, x.p,
-                                k);
+                ggl_cpu_column_make(&all.k[0], form, p.column[form] + (size_t)c * p.column_size,
+                                    x.p, k);
         const void *y = p.column[product->columns] + (size_t)c * p.column_size;
         product->rows((float *[]){p.want + c * n_rows}, &y, 1, p.w.p, p.row_size, n_rows, k);
         exact_free(&x);
@@ -216,7 +216,7 @@ static void check_rows16(const problem *p, int t) {
         guarded by = guarded_new(w16.size, 0);
         for (int64_t j = 0; j < groups; j += step)
             ggl_cpu_rows16_pack(f, by.p, p->type, p->w.p, p->row_size, p->n_rows, p->k, j,
-                            j + step < groups ? j + step : groups);
+                                j + step < groups ? j + step : groups);
         CHECK_MSG(memcmp(by.p, w16.p, w16.size) == 0,
                   "interleaving %s, k = %lld, %lld rows, %lld groups at once: other bytes, %s",
                   ggl_type_get(p->type)->name, (long long)p->k, (long long)p->n_rows,

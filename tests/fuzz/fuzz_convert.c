@@ -6,11 +6,12 @@
 
 #include "convert/conversion.h"
 
-static const char head[] = "{\"a\": {\"dtype\": \"F32\", \"shape\": [6, 4], \"data_offsets\": [0, 96]}, "
-                           "\"w.weight\": {\"dtype\": \"F16\", \"shape\": [4, 4], \"data_offsets\": [96, 128]}, "
-                           "\"w.bias\": {\"dtype\": \"BF16\", \"shape\": [4], \"data_offsets\": [128, 136]}, "
-                           "\"e.0\": {\"dtype\": \"F64\", \"shape\": [4, 1, 2], \"data_offsets\": [136, 200]}, "
-                           "\"e.1\": {\"dtype\": \"I32\", \"shape\": [2], \"data_offsets\": [200, 208]}}";
+static const char head[] =
+    "{\"a\": {\"dtype\": \"F32\", \"shape\": [6, 4], \"data_offsets\": [0, 96]}, "
+    "\"w.weight\": {\"dtype\": \"F16\", \"shape\": [4, 4], \"data_offsets\": [96, 128]}, "
+    "\"w.bias\": {\"dtype\": \"BF16\", \"shape\": [4], \"data_offsets\": [128, 136]}, "
+    "\"e.0\": {\"dtype\": \"F64\", \"shape\": [4, 1, 2], \"data_offsets\": [136, 200]}, "
+    "\"e.1\": {\"dtype\": \"I32\", \"shape\": [2], \"data_offsets\": [200, 208]}}";
 
 static void convert(const llm_arch *arch, const json_value *config, llm_safetensors *source) {
     arch_conversion c = {.arch = arch, .config = config, .source = source};
@@ -22,7 +23,8 @@ static void convert(const llm_arch *arch, const json_value *config, llm_safetens
             s = llm_arch_convert_tensors(&c, NULL);
         for (size_t i = 0; s == GGL_OK && i < c.n_tensor; i++) {
             int64_t n = llm_recipe_count(c.tensor[i].recipe);
-            if (llm_recipe_read(c.tensor[i].recipe, n > 64 ? n - 64 : 0, n > 64 ? 64 : n, x, NULL) != GGL_OK)
+            if (llm_recipe_read(c.tensor[i].recipe, n > 64 ? n - 64 : 0, n > 64 ? 64 : n, x,
+                                NULL) != GGL_OK)
                 abort();
         }
         llm_arch_conversion_fini(&c);
@@ -38,7 +40,8 @@ static void convert(const llm_arch *arch, const json_value *config, llm_safetens
         if (s == GGL_OK && !c.no_keys)
             s = llm_arch_convert_tensors(&c, &err);
         llm_arch_conversion_fini(&c);
-        c = (arch_conversion){.arch = arch, .config = config, .source = source, .section = c.section};
+        c = (arch_conversion){
+            .arch = arch, .config = config, .source = source, .section = c.section};
     }
 }
 
@@ -55,8 +58,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     memcpy(bytes + 8, head, sizeof head - 1);
     if (n == size || llm_arch_parse(&arch, (const char *)data, n, "fuzz.arch", NULL) != GGL_OK)
         return 0;
-    if (llm_json_parse(&config, (const char *)data + n + 1, size - n - 1, "config.json", NULL) == GGL_OK) {
-        if (llm_safetensors_open_memory(&source, bytes, 8 + sizeof head - 1 + 208, "x", NULL) != GGL_OK)
+    if (llm_json_parse(&config, (const char *)data + n + 1, size - n - 1, "config.json", NULL) ==
+        GGL_OK) {
+        if (llm_safetensors_open_memory(&source, bytes, 8 + sizeof head - 1 + 208, "x", NULL) !=
+            GGL_OK)
             abort();
         convert(arch, &config->root, source);
         llm_safetensors_close(source);
@@ -66,8 +71,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return 0;
 }
 
-#define BEGIN "arch t, u\nlanguage 1\nd = .n\na [d, n_vocab]\nx = a[token]\nw [d, d] bias?\nx = x + linear(x, w)\n"
-#define END   "\x01{\"n\": 4, \"v\": 6, \"o\": {\"l\": [1, 2, 3, 4], \"s\": \"u\", \"z\": null, \"t\": true}}"
+#define BEGIN                                                                                      \
+    "arch t, u\nlanguage 1\nd = .n\na [d, n_vocab]\nx = a[token]\nw [d, d] bias?\nx = x + "        \
+    "linear(x, w)\n"
+#define END                                                                                        \
+    "\x01{\"n\": 4, \"v\": 6, \"o\": {\"l\": [1, 2, 3, 4], \"s\": \"u\", \"z\": null, \"t\": "     \
+    "true}}"
 
 bool fuzz_seed(int k, uint8_t **data, size_t *size) {
     static const char *const seeds[] = {

@@ -26,7 +26,8 @@ bool fuzz_seed(int k, uint8_t **data, size_t *size) {
     static const char text[] =
         "{\"a\": [1, -2.5e1, true, false, null, \"\\ud83d\\ude00\\n\xc3\xa9\", {}, []], \"b\": "
         "{\"c\": 0.1, \"\\n\": -Infinity, \"\": NaN}}";
-    static const char head[] = "{\"b\": {\"dtype\": \"F32\", \"shape\": [2, 3], \"data_offsets\": [4, 28]}, \"c\": {\"dtype\": "
+    static const char head[] = "{\"b\": {\"dtype\": \"F32\", \"shape\": [2, 3], \"data_offsets\": "
+                               "[4, 28]}, \"c\": {\"dtype\": "
                                "\"BF16\", \"shape\": [2], \"data_offsets\": [0, 4]}}";
     if (k > 1)
         return false;

@@ -22,7 +22,8 @@ static void use(const llm_tokenizer *t, const char *text, size_t n, unsigned fla
         require(ids.id[i] >= 0 && ids.id[i] < llm_tokenizer_n_vocab(t));
         require((flags & LLM_TOKENIZE_SPECIAL) || !llm_tokenizer_is_control(t, ids.id[i]));
     }
-    require(llm_detokenize(t, ids.id, ids.n, flags & LLM_TOKENIZE_SPECIAL, &back, &size, &err) == GGL_OK);
+    require(llm_detokenize(t, ids.id, ids.n, flags & LLM_TOKENIZE_SPECIAL, &back, &size, &err) ==
+            GGL_OK);
     require(back[size] == '\0');
     ggl_free(back);
     llm_tokens_fini(&ids);
@@ -47,13 +48,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return 0;
 }
 
-static const char TEXT[] = "A <mask>the <|user|> \xc3\x89 \xe4\xb8\xad<dna>acgtN</dna>Hello <s>w\xc3\xb6rld</s>, it's 12345\n\n  \xff  <|im_end|>abab abcabc";
+static const char TEXT[] = "A <mask>the <|user|> \xc3\x89 \xe4\xb8\xad<dna>acgtN</dna>Hello "
+                           "<s>w\xc3\xb6rld</s>, it's 12345\n\n  \xff  <|im_end|>abab abcabc";
 
 /* A charsmap: 'A' becomes "bc". The units not named belong to nothing. */
 static void put_map(ggl_gguf_writer *w) {
     enum { N = 0x44 };
     uint8_t map[4 + 4 * N + 4] = {0};
-    const uint32_t units[][2] = {{0, 1 << 10}, {0x40, 1 << 10 | 1 << 8 | 'A'}, {0x41, 1u << 31 | 1}};
+    const uint32_t units[][2] = {
+        {0, 1 << 10}, {0x40, 1 << 10 | 1 << 8 | 'A'}, {0x41, 1u << 31 | 1}};
     map[0] = 4 * N & 0xff;
     map[1] = 4 * N >> 8;
     for (int i = 0; i < 3; i++)
@@ -65,9 +68,22 @@ static void put_map(ggl_gguf_writer *w) {
 
 /* Scores and types for any kind, merges for those that have them. */
 static ggl_gguf_writer *seed(const char *model, const char *pre) {
-    static const char *const pieces[] = {"<unk>", "<s>", "</s>", "\xe2\x96\x81", "a", "b", "c", "ab", "abc", "\xc4\xa0",
-        "l", "o", "lo", "<|im_end|>", "1", "2", "12", "'", "s", "<0x0A>", "\xc4\x8a", "\xe2\x96\x81w", "##o", "\\x0a\\t", "<dna>", "</dna>", "<oov>",
-        "ACGTAA\xee\x80\x80", "<mask>", "<|placeholder1|>", "<|user|>"};
+    static const char *const pieces[] = {"<unk>",    "<s>",
+                                         "</s>",     "\xe2\x96\x81",
+                                         "a",        "b",
+                                         "c",        "ab",
+                                         "abc",      "\xc4\xa0",
+                                         "l",        "o",
+                                         "lo",       "<|im_end|>",
+                                         "1",        "2",
+                                         "12",       "'",
+                                         "s",        "<0x0A>",
+                                         "\xc4\x8a", "\xe2\x96\x81w",
+                                         "##o",      "\\x0a\\t",
+                                         "<dna>",    "</dna>",
+                                         "<oov>",    "ACGTAA\xee\x80\x80",
+                                         "<mask>",   "<|placeholder1|>",
+                                         "<|user|>"};
     static const char *const merges[] = {"a b", "ab c", "\xc4\xa0 a", "l o", "1 2", "' s", "x y"};
     enum { N = sizeof pieces / sizeof *pieces, N_MERGES = sizeof merges / sizeof *merges };
     ggl_str s[N];
@@ -93,7 +109,8 @@ static ggl_gguf_writer *seed(const char *model, const char *pre) {
     ggl_gguf_put(w, "tokenizer.ggml.eos_token_id", GGL_GGUF_U32, false, &(uint32_t){2}, 1);
     ggl_gguf_put(w, "tokenizer.ggml.add_bos_token", GGL_GGUF_BOOL, false, &(uint8_t){1}, 1);
     ggl_gguf_put(w, "tokenizer.ggml.add_space_prefix", GGL_GGUF_BOOL, false, &(uint8_t){1}, 1);
-    ggl_gguf_put(w, "tokenizer.ggml.remove_extra_whitespaces", GGL_GGUF_BOOL, false, &(uint8_t){1}, 1);
+    ggl_gguf_put(w, "tokenizer.ggml.remove_extra_whitespaces", GGL_GGUF_BOOL, false, &(uint8_t){1},
+                 1);
     ggl_gguf_put(w, "tokenizer.ggml.normalizer.lowercase", GGL_GGUF_BOOL, false, &(uint8_t){1}, 1);
     put_map(w);
     ggl_gguf_put_string(w, "fuzz.text", TEXT, sizeof TEXT - 1);
@@ -101,10 +118,23 @@ static ggl_gguf_writer *seed(const char *model, const char *pre) {
 }
 
 bool fuzz_seed(int k, uint8_t **data, size_t *size) {
-    static const char *const seeds[][2] = {{"llama", "default"}, {"gpt2", "gpt-2"}, {"gpt2", "llama-bpe"},
-        {"gpt2", "qwen2"}, {"gpt2", "deepseek-llm"}, {"gpt2", "tiny_aya"}, {"gpt2", "superbpe"}, {"gpt2", "jais-2"},
-        {"bert", ""}, {"t5", ""}, {"rwkv", ""}, {"plamo2", ""}, {"gemma4", ""}, {"gpt2", "sarvam-moe"}, {"whitespace", "whitespace"},
-        {"hybriddna", "gpt-2"}, {"none", ""}};
+    static const char *const seeds[][2] = {{"llama", "default"},
+                                           {"gpt2", "gpt-2"},
+                                           {"gpt2", "llama-bpe"},
+                                           {"gpt2", "qwen2"},
+                                           {"gpt2", "deepseek-llm"},
+                                           {"gpt2", "tiny_aya"},
+                                           {"gpt2", "superbpe"},
+                                           {"gpt2", "jais-2"},
+                                           {"bert", ""},
+                                           {"t5", ""},
+                                           {"rwkv", ""},
+                                           {"plamo2", ""},
+                                           {"gemma4", ""},
+                                           {"gpt2", "sarvam-moe"},
+                                           {"whitespace", "whitespace"},
+                                           {"hybriddna", "gpt-2"},
+                                           {"none", ""}};
     if (k >= (int)(sizeof seeds / sizeof *seeds))
         return false;
     ggl_error err = {0};

@@ -16,54 +16,79 @@ typedef struct family {
 
 static const family families[] = {
     {"llama", "LlamaForCausalLM", "llama", "output.weight",
-     "vocab_size=320 context_length=256 embedding_length=64 block_count=3 feed_forward_length=160 attention.head_count=4 "
-     "attention.head_count_kv=4 attention.layer_norm_rms_epsilon=0.01 rope.freq_base=10000 rope.dimension_count=16"},
+     "vocab_size=320 context_length=256 embedding_length=64 block_count=3 feed_forward_length=160 "
+     "attention.head_count=4 "
+     "attention.head_count_kv=4 attention.layer_norm_rms_epsilon=0.01 rope.freq_base=10000 "
+     "rope.dimension_count=16"},
     {"llama", "LlamaForCausalLM", "llama3", "rope_freqs.weight",
-     "vocab_size=320 context_length=256 embedding_length=64 block_count=2 feed_forward_length=96 attention.head_count=4 "
-     "attention.head_count_kv=2 attention.layer_norm_rms_epsilon=0.01 rope.freq_base=500000 rope.dimension_count=16"},
+     "vocab_size=320 context_length=256 embedding_length=64 block_count=2 feed_forward_length=96 "
+     "attention.head_count=4 "
+     "attention.head_count_kv=2 attention.layer_norm_rms_epsilon=0.01 rope.freq_base=500000 "
+     "rope.dimension_count=16"},
     {"llama", "LlamaForCausalLM", "llama-bias",
      "attn_q.bias attn_k.bias attn_v.bias attn_output.bias ffn_gate.bias ffn_up.bias ffn_down.bias",
-     "vocab_size=320 context_length=256 embedding_length=64 block_count=2 feed_forward_length=96 attention.head_count=4 "
-     "attention.head_count_kv=2 attention.layer_norm_rms_epsilon=0.002 rope.freq_base=10000 rope.dimension_count=16 "
+     "vocab_size=320 context_length=256 embedding_length=64 block_count=2 feed_forward_length=96 "
+     "attention.head_count=4 "
+     "attention.head_count_kv=2 attention.layer_norm_rms_epsilon=0.002 rope.freq_base=10000 "
+     "rope.dimension_count=16 "
      "rope.scaling.type=linear rope.scaling.factor=2"},
     {"llama", "LlamaForCausalLM", "llama-yarn", "output.weight",
-     "vocab_size=320 context_length=256 embedding_length=64 block_count=2 feed_forward_length=96 attention.head_count=4 "
-     "attention.head_count_kv=2 attention.key_length=32 attention.value_length=32 attention.layer_norm_rms_epsilon=0.01 "
+     "vocab_size=320 context_length=256 embedding_length=64 block_count=2 feed_forward_length=96 "
+     "attention.head_count=4 "
+     "attention.head_count_kv=2 attention.key_length=32 attention.value_length=32 "
+     "attention.layer_norm_rms_epsilon=0.01 "
      "rope.freq_base=1000000 rope.dimension_count=32 rope.scaling.type=yarn rope.scaling.factor=4 "
      "rope.scaling.original_context_length=64"},
     {"llama", "MixtralForCausalLM", "mixtral", "output.weight",
-     "vocab_size=320 context_length=256 embedding_length=64 block_count=2 feed_forward_length=64 attention.head_count=4 "
-     "attention.head_count_kv=2 attention.layer_norm_rms_epsilon=0.01 rope.freq_base=1000000 rope.dimension_count=16 "
+     "vocab_size=320 context_length=256 embedding_length=64 block_count=2 feed_forward_length=64 "
+     "attention.head_count=4 "
+     "attention.head_count_kv=2 attention.layer_norm_rms_epsilon=0.01 rope.freq_base=1000000 "
+     "rope.dimension_count=16 "
      "expert_count=4 expert_used_count=2"},
     {"gpt2", "GPT2LMHeadModel", "gpt2", "output.weight",
-     "vocab_size=320 context_length=256 embedding_length=64 block_count=3 feed_forward_length=128 attention.head_count=4 "
+     "vocab_size=320 context_length=256 embedding_length=64 block_count=3 feed_forward_length=128 "
+     "attention.head_count=4 "
      "attention.layer_norm_epsilon=0.02"},
     {"qwen2", "Qwen2ForCausalLM", "qwen2", "",
-     "vocab_size=320 context_length=256 embedding_length=64 block_count=3 feed_forward_length=160 attention.head_count=4 "
+     "vocab_size=320 context_length=256 embedding_length=64 block_count=3 feed_forward_length=160 "
+     "attention.head_count=4 "
      "attention.head_count_kv=2 attention.layer_norm_rms_epsilon=0.002 rope.freq_base=1000000"},
     {"qwen3", "Qwen3ForCausalLM", "qwen3", "",
-     "vocab_size=320 context_length=256 embedding_length=64 block_count=3 feed_forward_length=96 attention.head_count=4 "
-     "attention.head_count_kv=2 attention.key_length=32 attention.value_length=32 attention.layer_norm_rms_epsilon=0.002 "
+     "vocab_size=320 context_length=256 embedding_length=64 block_count=3 feed_forward_length=96 "
+     "attention.head_count=4 "
+     "attention.head_count_kv=2 attention.key_length=32 attention.value_length=32 "
+     "attention.layer_norm_rms_epsilon=0.002 "
      "rope.freq_base=1000000"},
     {"qwen3moe", "Qwen3MoeForCausalLM", "qwen3moe", "output.weight",
-     "vocab_size=320 context_length=256 embedding_length=64 block_count=2 feed_forward_length=160 attention.head_count=4 "
-     "attention.head_count_kv=2 attention.key_length=32 attention.value_length=32 attention.layer_norm_rms_epsilon=0.002 "
+     "vocab_size=320 context_length=256 embedding_length=64 block_count=2 feed_forward_length=160 "
+     "attention.head_count=4 "
+     "attention.head_count_kv=2 attention.key_length=32 attention.value_length=32 "
+     "attention.layer_norm_rms_epsilon=0.002 "
      "rope.freq_base=1000000 expert_count=8 expert_used_count=2 expert_feed_forward_length=32"},
     {"gemma2", "Gemma2ForCausalLM", "gemma2", "",
-     "vocab_size=320 context_length=256 embedding_length=32 block_count=26 feed_forward_length=64 attention.head_count=4 "
-     "attention.head_count_kv=2 attention.key_length=16 attention.value_length=16 attention.layer_norm_rms_epsilon=0.002 "
+     "vocab_size=320 context_length=256 embedding_length=32 block_count=26 feed_forward_length=64 "
+     "attention.head_count=4 "
+     "attention.head_count_kv=2 attention.key_length=16 attention.value_length=16 "
+     "attention.layer_norm_rms_epsilon=0.002 "
      "attention.sliding_window=16 attn_logit_softcapping=3 final_logit_softcapping=4"},
-    {"phi3", "Phi3ForCausalLM", "phi3", "output.weight rope_factors_long.weight rope_factors_short.weight",
-     "vocab_size=320 context_length=256 embedding_length=64 block_count=2 feed_forward_length=96 attention.head_count=4 "
-     "attention.head_count_kv=2 attention.layer_norm_rms_epsilon=0.01 rope.freq_base=10000 rope.dimension_count=16 "
+    {"phi3", "Phi3ForCausalLM", "phi3",
+     "output.weight rope_factors_long.weight rope_factors_short.weight",
+     "vocab_size=320 context_length=256 embedding_length=64 block_count=2 feed_forward_length=96 "
+     "attention.head_count=4 "
+     "attention.head_count_kv=2 attention.layer_norm_rms_epsilon=0.01 rope.freq_base=10000 "
+     "rope.dimension_count=16 "
      "attention.sliding_window=16 rope.scaling.original_context_length=128"},
     {"bloom", "BloomForCausalLM", "bloom", "output.weight",
-     "vocab_size=320 context_length=256 embedding_length=64 block_count=2 feed_forward_length=128 attention.head_count=4 "
+     "vocab_size=320 context_length=256 embedding_length=64 block_count=2 feed_forward_length=128 "
+     "attention.head_count=4 "
      "attention.head_count_kv=4 attention.layer_norm_epsilon=0.02"},
     {"qwen35", "Qwen3_5ForCausalLM", "qwen35", "",
-     "vocab_size=320 context_length=256 embedding_length=64 block_count=4 feed_forward_length=160 attention.head_count=4 "
-     "attention.head_count_kv=2 attention.key_length=32 attention.value_length=32 attention.layer_norm_rms_epsilon=0.002 "
-     "rope.freq_base=10000000 rope.dimension_count=16 ssm.conv_kernel=4 ssm.state_size=16 ssm.group_count=2 "
+     "vocab_size=320 context_length=256 embedding_length=64 block_count=4 feed_forward_length=160 "
+     "attention.head_count=4 "
+     "attention.head_count_kv=2 attention.key_length=32 attention.value_length=32 "
+     "attention.layer_norm_rms_epsilon=0.002 "
+     "rope.freq_base=10000000 rope.dimension_count=16 ssm.conv_kernel=4 ssm.state_size=16 "
+     "ssm.group_count=2 "
      "ssm.time_step_rank=4 ssm.inner_size=64 full_attention_interval=4"},
 };
 #define N_FAMILIES (sizeof families / sizeof *families)
@@ -78,8 +103,8 @@ static const family *find_family(const char *golden) {
 /* Every key of the list is in the file, with that value. */
 static void check_keys(const ggl_gguf *f, const char *name, const char *keys) {
     ggl_str arch;
-    CHECK(ggl_gguf_get_string(f, "general.architecture", &arch, &err) == 1 && arch.n == strlen(name) &&
-          memcmp(arch.s, name, arch.n) == 0);
+    CHECK(ggl_gguf_get_string(f, "general.architecture", &arch, &err) == 1 &&
+          arch.n == strlen(name) && memcmp(arch.s, name, arch.n) == 0);
     for (const char *s = keys; *s; s += strspn(s, " ")) {
         char key[128];
         int n = (int)strcspn(s, "=");
@@ -92,10 +117,12 @@ static void check_keys(const ggl_gguf *f, const char *name, const char *keys) {
         if (!CHECK_MSG(v, "%s: no key %s", name, key))
             continue;
         if (*value >= 'a')
-            CHECK_MSG(ggl_gguf_string(v, 0, &text) && memcmp(text.s, value, text.n) == 0 && text.n == (size_t)(s - value),
+            CHECK_MSG(ggl_gguf_string(v, 0, &text) && memcmp(text.s, value, text.n) == 0 &&
+                          text.n == (size_t)(s - value),
                       "%s is not %.20s", key, value);
         else
-            CHECK_MSG(ggl_gguf_number(v, 0, &x) && (float)x == (float)strtod(value, NULL), "%s is %g, not %.20s", key, x, value);
+            CHECK_MSG(ggl_gguf_number(v, 0, &x) && (float)x == (float)strtod(value, NULL),
+                      "%s is %g, not %.20s", key, x, value);
     }
 }
 
@@ -119,15 +146,19 @@ static void check_tensors(const ggl_gguf *f, const layout *want, double most) {
         float *x = malloc((size_t)n * sizeof *x);
         ggl_type_get((int)got->type)->to_float(got->data, x, n);
         for (int64_t k = 0; k < n; k++)
-            n_bad += fabs(x[k] - t->data[k]) > (about || most > 0 ? (most + 1e-6) * fabs(t->data[k]) : 0);
-        CHECK_MSG(n_bad == 0, "%s: %lld of %lld numbers differ", t->name, (long long)n_bad, (long long)n);
+            n_bad += fabs(x[k] - t->data[k]) >
+                     (about || most > 0 ? (most + 1e-6) * fabs(t->data[k]) : 0);
+        CHECK_MSG(n_bad == 0, "%s: %lld of %lld numbers differ", t->name, (long long)n_bad,
+                  (long long)n);
         free(x);
     }
 }
 
 static void fix_made(layout *l) {
     for (int i = 0; i < l->n; i++)
-        for (int64_t k = 0; strstr(l->tensor[i].name, "ssm_a") && l->tensor[i].n_dims == 1 && k < l->tensor[i].ne[0]; k++)
+        for (int64_t k = 0; strstr(l->tensor[i].name, "ssm_a") && l->tensor[i].n_dims == 1 &&
+                            k < l->tensor[i].ne[0];
+             k++)
             l->tensor[i].data[k] = -expf(l->tensor[i].data[k]);
     for (int i = 0; i < l->n; i++) /* factors are above zero */
         for (int64_t k = 0; strstr(l->tensor[i].name, "rope_f") && k < l->tensor[i].ne[0]; k++)
@@ -139,7 +170,8 @@ static bool put_folder(const layout *gguf, const char *class_name, const char *d
     char *config;
     if (!CHECK(layout_to_hf(gguf, class_name, &hf, &config)))
         return false;
-    bool ok = CHECK(put_text("config.json", config)) && CHECK(layout_write(&hf, test_path("model.safetensors"), dtype));
+    bool ok = CHECK(put_text("config.json", config)) &&
+              CHECK(layout_write(&hf, test_path("model.safetensors"), dtype));
     layout_free(&hf);
     free(config);
     return ok;
@@ -163,7 +195,8 @@ static void there_and_back(const char *golden) {
             REQUIRE(layout_make(&l, a->name, a->keys, a->optional, true));
             fix_made(&l);
         }
-        layout_tensor *freqs = layout_find(&l, "rope_freqs.weight"); /* made from numbers of config.json's */
+        layout_tensor *freqs =
+            layout_find(&l, "rope_freqs.weight"); /* made from numbers of config.json's */
         REQUIRE(put_folder(&l, a->class_name, "F32"));
         f = convert(&params);
         if (CHECK_MSG(f, "%s: %s", golden, err.msg)) {
@@ -231,9 +264,12 @@ TEST(types) {
         ggl_type matrix;
         double most;
         int file_type;
-    } list[] = {{"F32", LLM_CONVERT_AUTO, GGL_F32, 0, 0},      {"F32", LLM_CONVERT_F16, GGL_F16, 0, 1},
-                {"F16", LLM_CONVERT_AUTO, GGL_F16, 0, 1},      {"F16", LLM_CONVERT_F32, GGL_F32, 0, 0},
-                {"F32", LLM_CONVERT_BF16, GGL_BF16, 0.004, 32}, {"BF16", LLM_CONVERT_AUTO, GGL_BF16, 0.004, 32}};
+    } list[] = {{"F32", LLM_CONVERT_AUTO, GGL_F32, 0, 0},
+                {"F32", LLM_CONVERT_F16, GGL_F16, 0, 1},
+                {"F16", LLM_CONVERT_AUTO, GGL_F16, 0, 1},
+                {"F16", LLM_CONVERT_F32, GGL_F32, 0, 0},
+                {"F32", LLM_CONVERT_BF16, GGL_BF16, 0.004, 32},
+                {"BF16", LLM_CONVERT_AUTO, GGL_BF16, 0.004, 32}};
     const family *a = find_family("qwen35");
     for (size_t k = 0; k < sizeof list / sizeof *list; k++) {
         layout l;
@@ -244,7 +280,9 @@ TEST(types) {
             for (int64_t n = 0; strstr(l.tensor[i].name, "norm") && n < l.tensor[i].ne[0]; n++)
                 l.tensor[i].data[n] = (float)(n % 7);
         for (int i = 0; i < l.n; i++)
-            for (int64_t n = 0; strstr(l.tensor[i].name, "ssm_a") && l.tensor[i].n_dims == 1 && n < l.tensor[i].ne[0]; n++)
+            for (int64_t n = 0; strstr(l.tensor[i].name, "ssm_a") && l.tensor[i].n_dims == 1 &&
+                                n < l.tensor[i].ne[0];
+                 n++)
                 l.tensor[i].data[n] = -1;
         REQUIRE(put_folder(&l, a->class_name, list[k].dtype));
         ggl_gguf *f = convert(&params);
@@ -253,8 +291,10 @@ TEST(types) {
             CHECK_INT(ggl_gguf_find_tensor(f, "blk.0.attn_qkv.weight")->type, list[k].matrix);
             CHECK_INT(ggl_gguf_find_tensor(f, "token_embd.weight")->type, list[k].matrix);
             CHECK_INT(ggl_gguf_find_tensor(f, "blk.0.attn_norm.weight")->type, GGL_F32);
-            CHECK_INT(ggl_gguf_find_tensor(f, "blk.0.ssm_conv1d.weight")->type, GGL_F32); /* a matrix, but not used as one */
-            CHECK(ggl_gguf_get_integer(f, "general.file_type", &type, &err) == 1 && type == list[k].file_type);
+            CHECK_INT(ggl_gguf_find_tensor(f, "blk.0.ssm_conv1d.weight")->type,
+                      GGL_F32); /* a matrix, but not used as one */
+            CHECK(ggl_gguf_get_integer(f, "general.file_type", &type, &err) == 1 &&
+                  type == list[k].file_type);
             CHECK_INT(ggl_gguf_find(f, "qwen35.rope.freq_base")->type, GGL_GGUF_F32);
             CHECK_INT(ggl_gguf_find(f, "qwen35.block_count")->type, GGL_GGUF_U32);
             ggl_gguf_close(f);
@@ -300,7 +340,8 @@ TEST(too_large_for_f16) {
 
 /* --- real configurations ---------------------------------------------------------------------- */
 
-static void real(const char *folder, const char *name, const char *class_name, const char *optional, const char *keys) {
+static void real(const char *folder, const char *name, const char *class_name, const char *optional,
+                 const char *keys) {
     char path[128];
     size_t n;
     layout l, hf;
@@ -336,64 +377,83 @@ static void real(const char *folder, const char *name, const char *class_name, c
 
 TEST(real_tinyllama) {
     real("tinyllama-1.1b", "llama", "LlamaForCausalLM", "output.weight",
-         "vocab_size=32000 context_length=2048 embedding_length=2048 block_count=22 feed_forward_length=5632 "
-         "attention.head_count=32 attention.head_count_kv=4 attention.layer_norm_rms_epsilon=1e-5 rope.freq_base=10000 "
+         "vocab_size=32000 context_length=2048 embedding_length=2048 block_count=22 "
+         "feed_forward_length=5632 "
+         "attention.head_count=32 attention.head_count_kv=4 attention.layer_norm_rms_epsilon=1e-5 "
+         "rope.freq_base=10000 "
          "rope.dimension_count=64");
 }
 
 TEST(real_llama_3_2) {
     real("llama-3.2-1b", "llama", "LlamaForCausalLM", "rope_freqs.weight",
-         "vocab_size=128256 context_length=131072 embedding_length=2048 block_count=16 feed_forward_length=8192 "
-         "attention.head_count=32 attention.head_count_kv=8 attention.key_length=64 attention.layer_norm_rms_epsilon=1e-5 "
+         "vocab_size=128256 context_length=131072 embedding_length=2048 block_count=16 "
+         "feed_forward_length=8192 "
+         "attention.head_count=32 attention.head_count_kv=8 attention.key_length=64 "
+         "attention.layer_norm_rms_epsilon=1e-5 "
          "rope.freq_base=500000 rope.dimension_count=64");
 }
 
 TEST(real_mixtral) {
     real("mixtral-8x7b", "llama", "MixtralForCausalLM", "output.weight",
-         "vocab_size=32000 context_length=32768 embedding_length=4096 block_count=32 feed_forward_length=14336 "
-         "attention.head_count=32 attention.head_count_kv=8 attention.layer_norm_rms_epsilon=1e-5 rope.freq_base=1000000 "
+         "vocab_size=32000 context_length=32768 embedding_length=4096 block_count=32 "
+         "feed_forward_length=14336 "
+         "attention.head_count=32 attention.head_count_kv=8 attention.layer_norm_rms_epsilon=1e-5 "
+         "rope.freq_base=1000000 "
          "expert_count=8 expert_used_count=2");
 }
 
 TEST(real_gpt2) {
     real("gpt2", "gpt2", "GPT2LMHeadModel", "",
-         "vocab_size=50257 context_length=1024 embedding_length=768 block_count=12 feed_forward_length=3072 "
+         "vocab_size=50257 context_length=1024 embedding_length=768 block_count=12 "
+         "feed_forward_length=3072 "
          "attention.head_count=12 attention.layer_norm_epsilon=1e-5");
 }
 
 TEST(real_qwen2_5) {
     real("qwen2.5-0.5b", "qwen2", "Qwen2ForCausalLM", "",
-         "vocab_size=151936 context_length=32768 embedding_length=896 block_count=24 feed_forward_length=4864 "
-         "attention.head_count=14 attention.head_count_kv=2 attention.layer_norm_rms_epsilon=1e-6 rope.freq_base=1000000");
+         "vocab_size=151936 context_length=32768 embedding_length=896 block_count=24 "
+         "feed_forward_length=4864 "
+         "attention.head_count=14 attention.head_count_kv=2 attention.layer_norm_rms_epsilon=1e-6 "
+         "rope.freq_base=1000000");
 }
 
 TEST(real_qwen3) {
     real("qwen3-0.6b", "qwen3", "Qwen3ForCausalLM", "",
-         "vocab_size=151936 context_length=40960 embedding_length=1024 block_count=28 feed_forward_length=3072 "
-         "attention.head_count=16 attention.head_count_kv=8 attention.key_length=128 attention.value_length=128 "
+         "vocab_size=151936 context_length=40960 embedding_length=1024 block_count=28 "
+         "feed_forward_length=3072 "
+         "attention.head_count=16 attention.head_count_kv=8 attention.key_length=128 "
+         "attention.value_length=128 "
          "attention.layer_norm_rms_epsilon=1e-6 rope.freq_base=1000000");
 }
 
 TEST(real_gemma_2) {
     real("gemma-2-2b", "gemma2", "Gemma2ForCausalLM", "",
-         "vocab_size=256000 context_length=8192 embedding_length=2304 block_count=26 feed_forward_length=9216 "
-         "attention.head_count=8 attention.head_count_kv=4 attention.key_length=256 attention.value_length=256 "
-         "attention.layer_norm_rms_epsilon=1e-6 attention.sliding_window=4096 attn_logit_softcapping=50 "
+         "vocab_size=256000 context_length=8192 embedding_length=2304 block_count=26 "
+         "feed_forward_length=9216 "
+         "attention.head_count=8 attention.head_count_kv=4 attention.key_length=256 "
+         "attention.value_length=256 "
+         "attention.layer_norm_rms_epsilon=1e-6 attention.sliding_window=4096 "
+         "attn_logit_softcapping=50 "
          "final_logit_softcapping=30");
 }
 
 /* The attention factor: sqrt(1 + ln(131072 / 4096) / ln(4096)). */
 TEST(real_phi_3_5) {
-    real("phi-3.5-mini", "phi3", "Phi3ForCausalLM", "output.weight rope_factors_long.weight rope_factors_short.weight",
-         "vocab_size=32064 context_length=131072 embedding_length=3072 block_count=32 feed_forward_length=8192 "
-         "attention.head_count=32 attention.head_count_kv=32 attention.layer_norm_rms_epsilon=1e-5 rope.freq_base=10000 "
-         "rope.dimension_count=96 attention.sliding_window=262144 rope.scaling.original_context_length=4096 "
+    real("phi-3.5-mini", "phi3", "Phi3ForCausalLM",
+         "output.weight rope_factors_long.weight rope_factors_short.weight",
+         "vocab_size=32064 context_length=131072 embedding_length=3072 block_count=32 "
+         "feed_forward_length=8192 "
+         "attention.head_count=32 attention.head_count_kv=32 attention.layer_norm_rms_epsilon=1e-5 "
+         "rope.freq_base=10000 "
+         "rope.dimension_count=96 attention.sliding_window=262144 "
+         "rope.scaling.original_context_length=4096 "
          "rope.scaling.attn_factor=1.1902380714238083");
 }
 
 TEST(real_bloom) {
     real("bloom-3b", "bloom", "BloomForCausalLM", "",
-         "vocab_size=250880 context_length=2048 embedding_length=2560 block_count=30 feed_forward_length=10240 "
+         "vocab_size=250880 context_length=2048 embedding_length=2560 block_count=30 "
+         "feed_forward_length=10240 "
          "attention.head_count=32 attention.layer_norm_epsilon=1e-5");
 }
 
@@ -438,7 +498,8 @@ TEST(wrong_tensors) {
     hf.tensor[hf.n] = (layout_tensor){.n_dims = 1, .ne = {2}, .data = calloc(2, sizeof(float))};
     strcpy(hf.tensor[hf.n++].name, "model.layers.0.odd.weight");
     REQUIRE(layout_write(&hf, path, "F32"));
-    expect("model.safetensors: tensor model.layers.0.odd.weight: read by no line of the convert section in llama.arch:");
+    expect("model.safetensors: tensor model.layers.0.odd.weight: read by no line of the convert "
+           "section in llama.arch:");
     strcpy(hf.tensor[hf.n - 1].name, "model.layers.0.self_attn.rotary_emb.inv_freq"); /* ignored */
     REQUIRE(layout_write(&hf, path, "F32"));
     llm_convert_params params = params_of(LLM_CONVERT_AUTO);
@@ -454,7 +515,8 @@ TEST(wrong_tensors) {
     REQUIRE(dtype);
     memcpy(dtype, "\"I32\"", 5);
     REQUIRE(test_write_file(path, bytes, n));
-    expect("tensor model.embed_tokens.weight has the type I32; what becomes a weight is F32, F16, BF16 or F64");
+    expect("tensor model.embed_tokens.weight has the type I32; what becomes a weight is F32, F16, "
+           "BF16 or F64");
     free(bytes);
     free(config);
     layout_free(&l);
@@ -513,14 +575,16 @@ static const char own_begin[] =
 
 TEST(out_of_memory) {
     layout hf = {.tensor = calloc(2, sizeof(layout_tensor)), .n = 2};
-    hf.tensor[0] = (layout_tensor){.name = "embed", .n_dims = 2, .ne = {4, 6}, .data = calloc(24, 4)};
-    hf.tensor[1] = (layout_tensor){.name = "w.weight", .n_dims = 2, .ne = {4, 4}, .data = calloc(16, 4)};
+    hf.tensor[0] =
+        (layout_tensor){.name = "embed", .n_dims = 2, .ne = {4, 6}, .data = calloc(24, 4)};
+    hf.tensor[1] =
+        (layout_tensor){.name = "w.weight", .n_dims = 2, .ne = {4, 4}, .data = calloc(16, 4)};
     REQUIRE(layout_write(&hf, test_path("model.safetensors"), "F32"));
     layout_free(&hf);
     REQUIRE(put_text("config.json", "{\"architectures\": [\"Own\"], \"v\": 6, \"a\": {\"n\": 4}}"));
-    REQUIRE(
-        put_text("tokenizer.json", "{\"pre_tokenizer\": {\"type\": \"ByteLevel\"}, \"model\": "
-                                   "{\"vocab\": {\"a\": 0, \"aa\": 1}, \"merges\": [\"a a\"]}}"));
+    REQUIRE(put_text("tokenizer.json",
+                     "{\"pre_tokenizer\": {\"type\": \"ByteLevel\"}, \"model\": "
+                     "{\"vocab\": {\"a\": 0, \"aa\": 1}, \"merges\": [\"a a\"]}}"));
     char text[2048];
     llm_convert_params params = params_of(LLM_CONVERT_AUTO);
     snprintf(text, sizeof text, "%s%s", own_begin,

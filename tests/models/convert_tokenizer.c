@@ -14,8 +14,11 @@ static bool put_text(const char *name, const char *text) {
 /* A configuration that some descriptor converts, of so many tokens. */
 static bool put_config(int n_vocab) {
     char text[512];
-    snprintf(text, sizeof text, "{\"architectures\": [\"GPT2LMHeadModel\"], \"vocab_size\": %d, \"n_layer\": 1, \"n_positions\": 8, "
-                                "\"n_embd\": 8, \"n_head\": 1, \"layer_norm_epsilon\": 0.1, \"bos_token_id\": 1, \"eos_token_id\": [2, 3]}",
+    snprintf(text, sizeof text,
+             "{\"architectures\": [\"GPT2LMHeadModel\"], \"vocab_size\": %d, \"n_layer\": 1, "
+             "\"n_positions\": 8, "
+             "\"n_embd\": 8, \"n_head\": 1, \"layer_norm_epsilon\": 0.1, \"bos_token_id\": 1, "
+             "\"eos_token_id\": [2, 3]}",
              n_vocab);
     return put_text("config.json", text);
 }
@@ -44,7 +47,8 @@ static ggl_gguf *convert(void) {
 static bool is_string(const ggl_gguf *f, const char *key, uint64_t i, const char *want) {
     const ggl_gguf_value *v = ggl_gguf_find(f, key);
     ggl_str s;
-    return v && i < v->n && ggl_gguf_string(v, i, &s) && s.n == strlen(want) && memcmp(s.s, want, s.n) == 0;
+    return v && i < v->n && ggl_gguf_string(v, i, &s) && s.n == strlen(want) &&
+           memcmp(s.s, want, s.n) == 0;
 }
 
 static double number(const ggl_gguf *f, const char *key, uint64_t i) {
@@ -56,7 +60,9 @@ static double number(const ggl_gguf *f, const char *key, uint64_t i) {
     return v && i < v->n && ggl_gguf_number(v, i, &x) ? x : -12345;
 }
 
-#define BYTE_LEVEL "\"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"use_regex\": true}"
+#define BYTE_LEVEL                                                                                 \
+    "\"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"use_regex\": "    \
+    "true}"
 
 TEST(bytes) {
     REQUIRE(put_config(8));
@@ -68,24 +74,31 @@ TEST(bytes) {
         ", \"post_processor\": null, \"decoder\": {\"type\": \"ByteLevel\"}, "
         "\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1, \"ab\": 2, \"\\u0120\": 3, "
         "\"\\u0120a\": 6}, \"merges\": [\"a b\", [\"\\u0120\", \"a\"]]}}"));
-    REQUIRE(put_text("tokenizer_config.json", "{\"eos_token\": {\"content\": \"<end>\"}, \"add_bos_token\": false, \"chat_template\": \"{{ x }}\", "
-                                              "\"model_max_length\": 1000000000000000019884624838656}"));
+    REQUIRE(put_text("tokenizer_config.json",
+                     "{\"eos_token\": {\"content\": \"<end>\"}, \"add_bos_token\": false, "
+                     "\"chat_template\": \"{{ x }}\", "
+                     "\"model_max_length\": 1000000000000000019884624838656}"));
     ggl_gguf *f = convert();
     if (!CHECK_MSG(f, "%s", err.msg))
         return;
-    CHECK(is_string(f, "tokenizer.ggml.model", 0, "gpt2") && is_string(f, "tokenizer.ggml.pre", 0, "gpt-2"));
+    CHECK(is_string(f, "tokenizer.ggml.model", 0, "gpt2") &&
+          is_string(f, "tokenizer.ggml.pre", 0, "gpt-2"));
     CHECK_INT(ggl_gguf_find(f, "tokenizer.ggml.tokens")->n, 8);
-    CHECK(is_string(f, "tokenizer.ggml.tokens", 2, "ab") && is_string(f, "tokenizer.ggml.tokens", 4, "<end>"));
+    CHECK(is_string(f, "tokenizer.ggml.tokens", 2, "ab") &&
+          is_string(f, "tokenizer.ggml.tokens", 4, "<end>"));
     CHECK(is_string(f, "tokenizer.ggml.tokens", 7, "[PAD7]"));
     static const int types[] = {1, 1, 1, 1, 3, 4, 1, 5};
     for (uint64_t i = 0; i < 8; i++)
         CHECK_INT(number(f, "tokenizer.ggml.token_type", i), types[i]);
-    CHECK(is_string(f, "tokenizer.ggml.merges", 0, "a b") && is_string(f, "tokenizer.ggml.merges", 1, "\xc4\xa0 a"));
-    CHECK_INT(number(f, "tokenizer.ggml.eos_token_id", 0), 4); /* the name goes before config.json's number */
+    CHECK(is_string(f, "tokenizer.ggml.merges", 0, "a b") &&
+          is_string(f, "tokenizer.ggml.merges", 1, "\xc4\xa0 a"));
+    CHECK_INT(number(f, "tokenizer.ggml.eos_token_id", 0),
+              4); /* the name goes before config.json's number */
     CHECK_INT(number(f, "tokenizer.ggml.bos_token_id", 0), 1);
     CHECK_INT(number(f, "tokenizer.ggml.add_bos_token", 0), 0);
     CHECK(is_string(f, "tokenizer.chat_template", 0, "{{ x }}"));
-    CHECK(!ggl_gguf_find(f, "tokenizer.ggml.scores") && !ggl_gguf_find(f, "tokenizer.ggml.add_space_prefix"));
+    CHECK(!ggl_gguf_find(f, "tokenizer.ggml.scores") &&
+          !ggl_gguf_find(f, "tokenizer.ggml.add_space_prefix"));
     CHECK_STR(notes, "");
     ggl_gguf_close(f);
 }
@@ -100,17 +113,22 @@ TEST(bytes_from_two_files) {
     ggl_gguf *f = convert();
     if (!CHECK_MSG(f, "%s", err.msg))
         return;
-    CHECK(is_string(f, "tokenizer.ggml.merges", 0, "a b") && ggl_gguf_find(f, "tokenizer.ggml.merges")->n == 1);
-    CHECK(is_string(f, "tokenizer.ggml.tokens", 3, "<e>") && number(f, "tokenizer.ggml.token_type", 3) == 3);
+    CHECK(is_string(f, "tokenizer.ggml.merges", 0, "a b") &&
+          ggl_gguf_find(f, "tokenizer.ggml.merges")->n == 1);
+    CHECK(is_string(f, "tokenizer.ggml.tokens", 3, "<e>") &&
+          number(f, "tokenizer.ggml.token_type", 3) == 3);
     CHECK(!ggl_gguf_find(f, "tokenizer.ggml.pre"));
     CHECK_HAS(notes, "tokenizer.ggml.pre is not written");
     ggl_gguf_close(f);
-    REQUIRE(put_text("tokenizer_config.json", "{\"tokenizer_class\": \"Qwen2Tokenizer\", \"added_tokens_decoder\": {\"3\": {\"content\": \"<e>\", "
-                                              "\"special\": false}}}"));
+    REQUIRE(put_text("tokenizer_config.json",
+                     "{\"tokenizer_class\": \"Qwen2Tokenizer\", \"added_tokens_decoder\": {\"3\": "
+                     "{\"content\": \"<e>\", "
+                     "\"special\": false}}}"));
     f = convert();
     if (!CHECK_MSG(f, "%s", err.msg))
         return;
-    CHECK(is_string(f, "tokenizer.ggml.pre", 0, "qwen2") && number(f, "tokenizer.ggml.token_type", 3) == 4);
+    CHECK(is_string(f, "tokenizer.ggml.pre", 0, "qwen2") &&
+          number(f, "tokenizer.ggml.token_type", 3) == 4);
     ggl_gguf_close(f);
 }
 
@@ -118,21 +136,30 @@ TEST(bytes_from_two_files) {
 TEST(sentencepiece) {
     REQUIRE(put_config(11));
     REQUIRE(put_text("tokenizer.json",
-                     "{\"added_tokens\": [{\"id\": 0, \"content\": \"<unk>\", \"special\": true}, {\"id\": 1, \"content\": \"<s>\", \"special\": true}],"
-                     "\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"Prepend\", \"prepend\": \"\\u2581\"}]}, \"pre_tokenizer\": null, "
-                     "\"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": [{\"SpecialToken\": {\"id\": \"<s>\"}}, {\"Sequence\": {\"id\": \"A\"}}]}, "
-                     "\"model\": {\"type\": \"BPE\", \"byte_fallback\": true, \"unk_token\": \"<unk>\", \"vocab\": {\"<unk>\": 0, \"<s>\": 1, "
-                     "\"<0x0A>\": 2, \"a\": 3, \"b\": 4, \"c\": 5, \"\\u2581\": 6, \"bc\": 7, \"ab\": 8, \"\\u2581a\": 9, \"abc\": 10}, "
+                     "{\"added_tokens\": [{\"id\": 0, \"content\": \"<unk>\", \"special\": true}, "
+                     "{\"id\": 1, \"content\": \"<s>\", \"special\": true}],"
+                     "\"normalizer\": {\"type\": \"Sequence\", \"normalizers\": [{\"type\": "
+                     "\"Prepend\", \"prepend\": \"\\u2581\"}]}, \"pre_tokenizer\": null, "
+                     "\"post_processor\": {\"type\": \"TemplateProcessing\", \"single\": "
+                     "[{\"SpecialToken\": {\"id\": \"<s>\"}}, {\"Sequence\": {\"id\": \"A\"}}]}, "
+                     "\"model\": {\"type\": \"BPE\", \"byte_fallback\": true, \"unk_token\": "
+                     "\"<unk>\", \"vocab\": {\"<unk>\": 0, \"<s>\": 1, "
+                     "\"<0x0A>\": 2, \"a\": 3, \"b\": 4, \"c\": 5, \"\\u2581\": 6, \"bc\": 7, "
+                     "\"ab\": 8, \"\\u2581a\": 9, \"abc\": 10}, "
                      "\"merges\": [\"b c\", \"\\u2581 a\", \"a b\", \"ab c\", \"a bc\"]}}"));
-    REQUIRE(put_text("tokenizer_config.json", "{\"unk_token\": \"<unk>\", \"bos_token\": \"<s>\"}"));
+    REQUIRE(
+        put_text("tokenizer_config.json", "{\"unk_token\": \"<unk>\", \"bos_token\": \"<s>\"}"));
     ggl_gguf *f = convert();
     if (!CHECK_MSG(f, "%s", err.msg))
         return;
-    CHECK(is_string(f, "tokenizer.ggml.model", 0, "llama") && is_string(f, "tokenizer.ggml.pre", 0, "default"));
+    CHECK(is_string(f, "tokenizer.ggml.model", 0, "llama") &&
+          is_string(f, "tokenizer.ggml.pre", 0, "default"));
     CHECK_INT(number(f, "tokenizer.ggml.token_type", 0), 2);
     CHECK_INT(number(f, "tokenizer.ggml.token_type", 1), 3);
     CHECK_INT(number(f, "tokenizer.ggml.token_type", 2), 6);
-    CHECK(number(f, "tokenizer.ggml.scores", 7) == 0 && number(f, "tokenizer.ggml.scores", 9) == -1 && number(f, "tokenizer.ggml.scores", 10) == -3);
+    CHECK(number(f, "tokenizer.ggml.scores", 7) == 0 &&
+          number(f, "tokenizer.ggml.scores", 9) == -1 &&
+          number(f, "tokenizer.ggml.scores", 10) == -3);
     CHECK_INT(number(f, "tokenizer.ggml.add_bos_token", 0), 1);
     CHECK_INT(number(f, "tokenizer.ggml.add_eos_token", 0), 0);
     CHECK_INT(number(f, "tokenizer.ggml.add_space_prefix", 0), 1);
@@ -278,11 +305,16 @@ TEST(entries_made_to_collide) {
 
 TEST(unknown_words) {
     REQUIRE(put_config(1));
-    REQUIRE(put_text("tokenizer.json", "{\"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": \"Split\", \"pattern\": {\"Regex\": \"x+\"}}, "
-                                       "{\"type\": \"ByteLevel\", \"use_regex\": false}]}, \"model\": {\"vocab\": {\"a\": 0}, \"merges\": []}}"));
+    REQUIRE(put_text("tokenizer.json",
+                     "{\"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [{\"type\": "
+                     "\"Split\", \"pattern\": {\"Regex\": \"x+\"}}, "
+                     "{\"type\": \"ByteLevel\", \"use_regex\": false}]}, \"model\": {\"vocab\": "
+                     "{\"a\": 0}, \"merges\": []}}"));
     ggl_gguf *f = convert();
     CHECK_MSG(f, "%s", err.msg);
-    CHECK_HAS(notes, "no tokenizer.ggml.pre is known for this tokenizer's way to cut text into words, /x+/");
+    CHECK_HAS(
+        notes,
+        "no tokenizer.ggml.pre is known for this tokenizer's way to cut text into words, /x+/");
     ggl_gguf_close(f);
 }
 
@@ -311,11 +343,13 @@ static void same_strings(const ggl_gguf *a, const ggl_gguf *b, const char *key) 
     if (!CHECK_MSG(x && y, "no %s", key))
         return;
     for (uint64_t i = 0; i < y->n; i++) {
-        bool same = i < x->n && ggl_gguf_string(x, i, &s) && ggl_gguf_string(y, i, &t) && s.n == t.n && memcmp(s.s, t.s, s.n) == 0;
+        bool same = i < x->n && ggl_gguf_string(x, i, &s) && ggl_gguf_string(y, i, &t) &&
+                    s.n == t.n && memcmp(s.s, t.s, s.n) == 0;
         first = !same && n_bad++ == 0 ? i : first;
     }
-    CHECK_MSG(n_bad == 0 && x->n == y->n, "%s: %llu of %llu differ (%llu here), first %llu", key, (unsigned long long)n_bad,
-              (unsigned long long)y->n, (unsigned long long)x->n, (unsigned long long)first);
+    CHECK_MSG(n_bad == 0 && x->n == y->n, "%s: %llu of %llu differ (%llu here), first %llu", key,
+              (unsigned long long)n_bad, (unsigned long long)y->n, (unsigned long long)x->n,
+              (unsigned long long)first);
 }
 
 static void same_numbers(const ggl_gguf *a, const ggl_gguf *b, const char *key) {
@@ -323,13 +357,13 @@ static void same_numbers(const ggl_gguf *a, const ggl_gguf *b, const char *key) 
     uint64_t n_bad = 0, first = 0;
     for (uint64_t i = 0; y && i < y->n; i++)
         first = number(a, key, i) != number(b, key, i) && n_bad++ == 0 ? i : first;
-    CHECK_MSG(n_bad == 0, "%s: %llu differ, first %llu: %g, not %g", key, (unsigned long long)n_bad, (unsigned long long)first,
-              number(a, key, first), number(b, key, first));
+    CHECK_MSG(n_bad == 0, "%s: %llu differ, first %llu: %g, not %g", key, (unsigned long long)n_bad,
+              (unsigned long long)first, number(a, key, first), number(b, key, first));
 }
 
 static void real(const char *folder, const char *vocab, const char *pre, bool bytes) {
-    static const char *const files[] = {"config.json",     "tokenizer.json", "tokenizer_config.json", "vocab.json",
-                                        "merges.txt",      "added_tokens.json"};
+    static const char *const files[] = {"config.json", "tokenizer.json", "tokenizer_config.json",
+                                        "vocab.json",  "merges.txt",     "added_tokens.json"};
     char path[128];
     int n = 0;
     for (size_t k = 0; k < sizeof files / sizeof *files; k++)
@@ -353,16 +387,19 @@ static void real(const char *folder, const char *vocab, const char *pre, bool by
     size_t size = 0;
     snprintf(path, sizeof path, "tokenizers/%s.inp", vocab);
     char *text = (char *)test_read_file(test_shared(path), &size);
-    if (!bytes && CHECK_OK(llm_tokenizer_new(&t, f, &err), &err) && CHECK_OK(llm_tokenizer_new(&u, want, &err), &err)) {
+    if (!bytes && CHECK_OK(llm_tokenizer_new(&t, f, &err), &err) &&
+        CHECK_OK(llm_tokenizer_new(&u, want, &err), &err)) {
         int n_text = 0;
         text[size] = 0;
-        for (char *s = text, *end; s < text + size; s = end + strlen("\n__ggml_vocab_test__\n"), n_text++) {
+        for (char *s = text, *end; s < text + size;
+             s = end + strlen("\n__ggml_vocab_test__\n"), n_text++) {
             llm_tokens a = {0}, b = {0};
             end = strstr(s, "\n__ggml_vocab_test__\n");
             end = end ? end : text + size;
             REQUIRE_OK(llm_tokenize(t, s, (size_t)(end - s), 0, &a, &err), &err);
             REQUIRE_OK(llm_tokenize(u, s, (size_t)(end - s), 0, &b, &err), &err);
-            CHECK_MSG(a.n == b.n && (a.n == 0 || memcmp(a.id, b.id, a.n * sizeof *a.id) == 0), "text %d: other tokens", n_text);
+            CHECK_MSG(a.n == b.n && (a.n == 0 || memcmp(a.id, b.id, a.n * sizeof *a.id) == 0),
+                      "text %d: other tokens", n_text);
             llm_tokens_fini(&a);
             llm_tokens_fini(&b);
         }

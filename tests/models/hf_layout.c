@@ -17,7 +17,8 @@ static int64_t count_of(const layout_tensor *t) {
     return n;
 }
 
-static layout_tensor *add(layout *l, const char *name, int n_dims, const int64_t *ne, bool with_data) {
+static layout_tensor *add(layout *l, const char *name, int n_dims, const int64_t *ne,
+                          bool with_data) {
     if (!l->tensor)
         l->tensor = calloc(MAX_TENSORS, sizeof *l->tensor);
     if (l->n == MAX_TENSORS)
@@ -74,14 +75,16 @@ static bool find_key(void *ctx, const char *name, llm_arch_key *out) {
     const char *s = strcmp(name, "general.architecture") == 0 ? m->family : NULL;
     if (strncmp(name, m->family, n) == 0 && name[n] == '.')
         s = key_text(m->l, name + n + 1);
-    *out = (llm_arch_key){.type = s && *s >= 'a' ? LLM_ARCH_STRING : LLM_ARCH_NUMBER, .n = 1, .handle = s};
+    *out = (llm_arch_key){
+        .type = s && *s >= 'a' ? LLM_ARCH_STRING : LLM_ARCH_NUMBER, .n = 1, .handle = s};
     return s != NULL;
 }
 
 static bool get_item(void *ctx, const llm_arch_key *key, uint64_t i, llm_arch_item *out) {
     (void)ctx;
     (void)i;
-    *out = (llm_arch_item){.number = strtod(key->handle, NULL), .string = {key->handle, strcspn(key->handle, " ")}};
+    *out = (llm_arch_item){.number = strtod(key->handle, NULL),
+                           .string = {key->handle, strcspn(key->handle, " ")}};
     return true;
 }
 
@@ -112,7 +115,8 @@ static bool find_tensor(void *ctx, llm_arch_tensor *t) {
     return true;
 }
 
-bool layout_make(layout *l, const char *family, const char *keys, const char *optional, bool with_data) {
+bool layout_make(layout *l, const char *family, const char *keys, const char *optional,
+                 bool with_data) {
     *l = (layout){.keys = keys};
     making m = {l, family, optional, with_data, 1};
     llm_arch_source src = {&m, "made", find_key, get_item, find_tensor, NULL, NULL, NULL};
@@ -121,7 +125,9 @@ bool layout_make(layout *l, const char *family, const char *keys, const char *op
     ggl_graph *g = ggl_graph_new(NULL);
     ggl_status s = llm_arch_open(&arch, family, &err);
     if (s == GGL_OK)
-        s = llm_arch_build(arch, &src, &(llm_arch_params){.n_ctx = (int64_t)layout_key(l, "context_length")}, g, NULL, &err);
+        s = llm_arch_build(arch, &src,
+                           &(llm_arch_params){.n_ctx = (int64_t)layout_key(l, "context_length")}, g,
+                           NULL, &err);
     if (s != GGL_OK)
         fprintf(stderr, "%s: %s\n", family, err.msg);
     ggl_graph_free(g);
@@ -192,19 +198,22 @@ static int64_t group_row(const inverse *v, int64_t r, int64_t n, int64_t a, int6
 }
 
 /* One tensor, its rows rearranged; absent: nothing. */
-static layout_tensor *put(inverse *v, const char *hf, const char *gguf, row_map map, int64_t a, int64_t b) {
+static layout_tensor *put(inverse *v, const char *hf, const char *gguf, row_map map, int64_t a,
+                          int64_t b) {
     const layout_tensor *t = layout_find(v->from, format(gguf, v->layer, 0));
     if (!t)
         return NULL;
     layout_tensor *x = add(v->to, format(hf, v->layer, 0), t->n_dims, t->ne, t->data != NULL);
     int64_t rows = t->ne[t->n_dims - 1], size = count_of(t) / rows;
     for (int64_t r = 0; t->data && r < rows; r++)
-        memcpy(x->data + r * size, t->data + map(v, r, rows, a, b) * size, (size_t)size * sizeof(float));
+        memcpy(x->data + r * size, t->data + map(v, r, rows, a, b) * size,
+               (size_t)size * sizeof(float));
     return x;
 }
 
 /* A weight with its bias, if it has one: "stem" to "stem". */
-static layout_tensor *put_both(inverse *v, const char *hf, const char *gguf, row_map map, int64_t a, int64_t b) {
+static layout_tensor *put_both(inverse *v, const char *hf, const char *gguf, row_map map, int64_t a,
+                               int64_t b) {
     char to[2][160], from[2][160];
     for (int k = 0; k < 2; k++) {
         snprintf(to[k], sizeof to[k], "%s.%s", hf, k ? "bias" : "weight");
@@ -309,7 +318,8 @@ static void gpt2(inverse *v) {
     same(v, "transformer.h.{l}.ln_2", B "ffn_norm");
     transposed(same(v, "transformer.h.{l}.mlp.c_fc", B "ffn_up"));
     transposed(same(v, "transformer.h.{l}.mlp.c_proj", B "ffn_down"));
-    add(v->to, format("transformer.h.{l}.attn.bias", v->layer, 0), 2, (int64_t[]){4, 4}, v->from->tensor->data != NULL);
+    add(v->to, format("transformer.h.{l}.attn.bias", v->layer, 0), 2, (int64_t[]){4, 4},
+        v->from->tensor->data != NULL);
 }
 
 static void bloom(inverse *v) {
@@ -323,7 +333,8 @@ static void bloom(inverse *v) {
 }
 
 static void qwen35(inverse *v) {
-    int64_t k = (int64_t)layout_key(v->from, "ssm.group_count"), d = (int64_t)layout_key(v->from, "ssm.state_size");
+    int64_t k = (int64_t)layout_key(v->from, "ssm.group_count"),
+            d = (int64_t)layout_key(v->from, "ssm.state_size");
     int64_t times = (int64_t)layout_key(v->from, "ssm.time_step_rank") / k;
     less_one(v, L "input_layernorm", B "attn_norm");
     same(v, L "self_attn.q_proj", B "attn_q");
@@ -386,7 +397,8 @@ static const struct {
 /* Appends "name": the key's value. */
 static void put_key(const layout *l, char *buf, const char *name, const char *key) {
     if (!isnan(layout_key(l, key)))
-        sprintf(buf + strlen(buf), ",\n  \"%s\": %.*s", name, (int)strcspn(key_text(l, key), " "), key_text(l, key));
+        sprintf(buf + strlen(buf), ",\n  \"%s\": %.*s", name, (int)strcspn(key_text(l, key), " "),
+                key_text(l, key));
 }
 
 static void put_numbers(char *buf, const char *name, const layout_tensor *t) {
@@ -447,8 +459,10 @@ static void put_rotation(const layout *l, const char *class_name, char *buf) {
     if (strncmp(class_name, "Qwen3_5", 7) != 0)
         put_key(l, buf, "rope_theta", "rope.freq_base");
     else
-        sprintf(buf + strlen(buf), ",\n  \"rope_parameters\": {\"rope_theta\": %g, \"partial_rotary_factor\": %g}",
-                layout_key(l, "rope.freq_base"), layout_key(l, "rope.dimension_count") / layout_key(l, "attention.key_length"));
+        sprintf(buf + strlen(buf),
+                ",\n  \"rope_parameters\": {\"rope_theta\": %g, \"partial_rotary_factor\": %g}",
+                layout_key(l, "rope.freq_base"),
+                layout_key(l, "rope.dimension_count") / layout_key(l, "attention.key_length"));
     if (!isnan(layout_key(l, "rope.scaling.factor")))
         sprintf(buf + strlen(buf),
                 ",\n  \"rope_scaling\": {\"rope_type\": \"%.*s\", \"factor\": %g",
@@ -469,7 +483,8 @@ static void put_rotation(const layout *l, const char *class_name, char *buf) {
     if (factors)
         put_key(l, buf, "original_max_position_embeddings", "rope.scaling.original_context_length");
     if (layout_find(l, "rope_freqs.weight"))
-        strcat(buf, ",\n  \"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 32.0, \"low_freq_factor\": 1.0, "
+        strcat(buf, ",\n  \"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 32.0, "
+                    "\"low_freq_factor\": 1.0, "
                     "\"high_freq_factor\": 4.0, \"original_max_position_embeddings\": 64}");
 }
 
@@ -491,8 +506,14 @@ bool layout_to_hf(const layout *l, const char *class_name, layout *hf, char **co
         k++;
     if (k == sizeof classes / sizeof *classes)
         return false;
-    double kv = layout_key(l, "attention.head_count_kv"), head = layout_key(l, "attention.head_count");
-    inverse v = {l, hf, 0, (int64_t)layout_key(l, "embedding_length"), (int64_t)head, (int64_t)(isnan(kv) ? head : kv)};
+    double kv = layout_key(l, "attention.head_count_kv"),
+           head = layout_key(l, "attention.head_count");
+    inverse v = {l,
+                 hf,
+                 0,
+                 (int64_t)layout_key(l, "embedding_length"),
+                 (int64_t)head,
+                 (int64_t)(isnan(kv) ? head : kv)};
     if (classes[k].old_names) {
         char name[3][64];
         bool is_bloom = classes[k].prefix[0] == 0;
@@ -519,7 +540,9 @@ bool layout_to_hf(const layout *l, const char *class_name, layout *hf, char **co
 /* --- safetensors ------------------------------------------------------------------------------ */
 
 bool layout_write(const layout *hf, const char *path, const char *dtype) {
-    const ggl_type_info *type = ggl_type_find(strcmp(dtype, "F32") == 0 ? "f32" : strcmp(dtype, "F16") == 0 ? "f16" : "bf16");
+    const ggl_type_info *type = ggl_type_find(strcmp(dtype, "F32") == 0   ? "f32"
+                                              : strcmp(dtype, "F16") == 0 ? "f16"
+                                                                          : "bf16");
     FILE *f = fopen(path, "wb");
     char *head = calloc((size_t)hf->n + 1, 512);
     uint64_t at = 0, n;

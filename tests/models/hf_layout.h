@@ -23,7 +23,8 @@ typedef struct layout {
 
 /* A family's nano model: what the descriptor asks for with these keys, filled with numbers that f16 can hold; with_data false:
  * shapes only. `optional`: names of optional tensors to have ("output.weight attn_q.bias"). */
-bool layout_make(layout *l, const char *family, const char *keys, const char *optional, bool with_data);
+bool layout_make(layout *l, const char *family, const char *keys, const char *optional,
+                 bool with_data);
 /* A GGUF file's tensors. */
 bool layout_read(layout *l, const ggl_gguf *f, const char *keys);
 void layout_free(layout *l);

@@ -257,9 +257,10 @@ static void asking_init(asking *a, const llm_arch *arch, const wrapped *w) {
     *a = (asking){.ev = {.arch = arch, .src = &w->source, .layer = -1}};
     a->ev.err = &a->err;
     a->ev.arena.limit = ARCH_MAX_MEMORY;
-    REQUIRE_OK(
-        (ggl_status)(llm_arch_find_family(&a->ev) && llm_arch_eval_init(&a->ev) ? GGL_OK : a->ev.status),
-        &a->err);
+    REQUIRE_OK((ggl_status)(llm_arch_find_family(&a->ev) && llm_arch_eval_init(&a->ev)
+                                ? GGL_OK
+                                : a->ev.status),
+               &a->err);
     REQUIRE((a->judge = llm_arch_judge_new(&a->ev)));
 }
 

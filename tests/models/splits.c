@@ -13,8 +13,8 @@ enum { N = 40, N_PUSHED = 12, N_SCATTERED = 6 };
 /* --- placements ------------------------------------------------------------------------------- */
 
 typedef struct scatter {
-    uint64_t
-        seed; /* 0: not scattered, but layers below `border` on the first, the others on the last */
+    /* 0: not scattered, but layers below `border` on the first, the others on the last */
+    uint64_t seed;
     int n, border;
     int n_layers; /* seen so far */
 } scatter;
@@ -184,7 +184,7 @@ static void check_descriptor(int k) {
 
 #define CASE(k)                                                                                    \
     TEST(scattered_##k) {                                                                          \
-        check_descriptor(sample_at(k));                                                                       \
+        check_descriptor(sample_at(k));                                                            \
     }
 CASE(0)
 CASE(1)

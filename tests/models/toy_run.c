@@ -47,7 +47,8 @@ bool toy_start_placed(toy_run *r, const toy_model *t, ggl_backend *const *backen
                                          &built, err) == GGL_OK;
     r->n_vocab = built.n_vocab;
     llm_arch_result_fini(&built);
-    ggl_sched_params sp = {.backend = backend, .n_backends = n_backends, .place = where, .ctx = ctx};
+    ggl_sched_params sp = {
+        .backend = backend, .n_backends = n_backends, .place = where, .ctx = ctx};
     ok = ok && ggl_graph_finish(r->graph, err) == GGL_OK &&
          ggl_graph_fold(r->graph, fold, err) == GGL_OK &&
          ggl_sched_new(&r->sched, r->graph, &sp, err) == GGL_OK &&

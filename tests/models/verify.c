@@ -43,23 +43,27 @@ static ggl_backend *real_of(const ggl_backend *b) {
     return ((const faulty *)b)->real;
 }
 
-static ggl_status f_alloc(ggl_backend *b, int region, size_t size, const void *host, ggl_buffer **out, ggl_error *err) {
+static ggl_status f_alloc(ggl_backend *b, int region, size_t size, const void *host,
+                          ggl_buffer **out, ggl_error *err) {
     return real_of(b)->v->alloc(real_of(b), region, size, host, out, err);
 }
 static void f_free(ggl_backend *b, ggl_buffer *buf) {
     real_of(b)->v->free(real_of(b), buf);
 }
-static ggl_status f_upload(ggl_backend *b, ggl_buffer *dst, size_t offset, const void *src, size_t size, ggl_error *err) {
+static ggl_status f_upload(ggl_backend *b, ggl_buffer *dst, size_t offset, const void *src,
+                           size_t size, ggl_error *err) {
     return real_of(b)->v->upload(real_of(b), dst, offset, src, size, err);
 }
-static ggl_status f_download(ggl_backend *b, const ggl_buffer *src, size_t offset, void *dst, size_t size, ggl_error *err) {
+static ggl_status f_download(ggl_backend *b, const ggl_buffer *src, size_t offset, void *dst,
+                             size_t size, ggl_error *err) {
     return real_of(b)->v->download(real_of(b), src, offset, dst, size, err);
 }
-static ggl_status f_copy(ggl_backend *b, ggl_buffer *dst, size_t at, const ggl_buffer *src, size_t from, size_t size,
-                         ggl_error *err) {
+static ggl_status f_copy(ggl_backend *b, ggl_buffer *dst, size_t at, const ggl_buffer *src,
+                         size_t from, size_t size, ggl_error *err) {
     return real_of(b)->v->copy(real_of(b), dst, at, src, from, size, err);
 }
-static ggl_status f_clear(ggl_backend *b, ggl_buffer *buf, size_t offset, size_t size, ggl_error *err) {
+static ggl_status f_clear(ggl_backend *b, ggl_buffer *buf, size_t offset, size_t size,
+                          ggl_error *err) {
     return real_of(b)->v->clear(real_of(b), buf, offset, size, err);
 }
 static const char *f_refuses(const ggl_backend *b, const ggl_tensor *t) {
@@ -90,8 +94,8 @@ static ggl_tensor confused(const ggl_tensor *t, double *num) {
 }
 
 static bool can_confuse(const ggl_tensor *t) {
-    return t->op == GGL_OP_ROPE_HALF || t->op == GGL_OP_ROPE_PAIR || t->op == GGL_OP_ATTEND || t->op == GGL_OP_ADD ||
-           t->op == GGL_OP_MUL;
+    return t->op == GGL_OP_ROPE_HALF || t->op == GGL_OP_ROPE_PAIR || t->op == GGL_OP_ATTEND ||
+           t->op == GGL_OP_ADD || t->op == GGL_OP_MUL;
 }
 
 static ggl_status f_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl_error *err) {
@@ -113,7 +117,8 @@ static ggl_status f_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out
         p->other = confused(last, p->num);
         node[s->n_node - 1] = &p->other;
     }
-    p->hit = (f->kind == ONLY_WHOLE && whole) || (alone && (f->kind == ONE_ELEMENT || f->kind == SCALED));
+    p->hit = (f->kind == ONLY_WHOLE && whole) ||
+             (alone && (f->kind == ONE_ELEMENT || f->kind == SCALED));
     p->loc = s->loc[f->kind == ONLY_WHOLE ? f->target->id : last->id];
     p->row = (size_t)ggl_count(f->target);
     ggl_status st = real_of(b)->v->compile(real_of(b), &changed, &p->real, err);
@@ -127,7 +132,8 @@ static ggl_status f_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out
     return GGL_OK;
 }
 
-static ggl_status spoil(ggl_backend *b, const faulty_plan *p, ggl_buffer *buf, int64_t n, ggl_error *err) {
+static ggl_status spoil(ggl_backend *b, const faulty_plan *p, ggl_buffer *buf, int64_t n,
+                        ggl_error *err) {
     const faulty *f = (const faulty *)b;
     size_t count = p->row * (size_t)n;
     float *x = ggl_calloc(count, sizeof *x);
@@ -148,7 +154,8 @@ static ggl_status spoil(ggl_backend *b, const faulty_plan *p, ggl_buffer *buf, i
     return st;
 }
 
-static ggl_status f_run(ggl_backend *b, ggl_plan *plan, ggl_buffer *const *region, int64_t n, ggl_error *err) {
+static ggl_status f_run(ggl_backend *b, ggl_plan *plan, ggl_buffer *const *region, int64_t n,
+                        ggl_error *err) {
     faulty_plan *p = (faulty_plan *)plan;
     ggl_status st = real_of(b)->v->run(real_of(b), p->real, region, n, err);
     if (st == GGL_OK && p->hit && p->loc.region >= 0)
@@ -162,8 +169,17 @@ static void f_plan_free(ggl_backend *b, ggl_plan *plan) {
 }
 
 static const ggl_backend_vtable faulty_vtable = {
-    .alloc = f_alloc, .free = f_free, .upload = f_upload, .download = f_download, .copy = f_copy, .clear = f_clear,
-    .refuses = f_refuses, .compile = f_compile, .run = f_run, .wait = f_wait, .plan_free = f_plan_free,
+    .alloc = f_alloc,
+    .free = f_free,
+    .upload = f_upload,
+    .download = f_download,
+    .copy = f_copy,
+    .clear = f_clear,
+    .refuses = f_refuses,
+    .compile = f_compile,
+    .run = f_run,
+    .wait = f_wait,
+    .plan_free = f_plan_free,
 };
 
 /* --- fixture ---------------------------------------------------------------------------------------------------------- */
@@ -191,7 +207,8 @@ static bool build(fixture *f, const llm_arch *arch, const llm_arch_source *sourc
     p.n_pos = p.n_batch = N;
     f->g = ggl_graph_new(&p);
     bool ok = f->g && llm_arch_build(arch, source, NULL, f->g, &f->built, &f->err) == GGL_OK &&
-              ggl_graph_finish(f->g, &f->err) == GGL_OK && ggl_graph_fold(f->g, f->reference, &f->err) == GGL_OK;
+              ggl_graph_finish(f->g, &f->err) == GGL_OK &&
+              ggl_graph_fold(f->g, f->reference, &f->err) == GGL_OK;
     for (int i = 0; i < N && ok; i++)
         f->token[i] = (int32_t)((uint32_t)i * 2654435761u % (uint64_t)f->built.n_vocab);
     return CHECK_MSG(ok, "%s", f->err.msg);
@@ -205,7 +222,8 @@ static void teardown(fixture *f) {
 }
 
 /* Verifies with a fault; the first node that departs, NULL if none does. */
-static const ggl_tensor *first_wrong(fixture *f, const ggl_tensor *target, fault kind, verify_result *r) {
+static const ggl_tensor *first_wrong(fixture *f, const ggl_tensor *target, fault kind,
+                                     verify_result *r) {
     f->f.target = target;
     f->f.kind = kind;
     if (!CHECK_OK(verify_graph(r, f->g, &f->f.base, f->reference, f->token, N, &f->err), &f->err))
@@ -229,8 +247,8 @@ static const char *name_of(const ggl_tensor *t) {
 /* About `most` nodes of the graph in turn, each with a fault. */
 static void inject(fixture *f, const char *what, size_t most) {
     verify_result clean, r;
-    if (!CHECK_MSG(first_wrong(f, ggl_graph_get_output(f->g, 0), NO_FAULT, &clean) == NULL, "%s: a node departs without a fault",
-                   what))
+    if (!CHECK_MSG(first_wrong(f, ggl_graph_get_output(f->g, 0), NO_FAULT, &clean) == NULL,
+                   "%s: a node departs without a fault", what))
         return;
     CHECK(clean.n > 10);
     CHECK_MSG(!clean.whole_departs, "%s: the whole departs without a fault", what);
@@ -239,9 +257,12 @@ static void inject(fixture *f, const char *what, size_t most) {
         const ggl_tensor *t = clean.at[i].node;
         if (t->op == GGL_OP_CACHE) /* has no value to spoil */
             continue;
-        fault kind = can_confuse(t) && i % 2 == 0 ? OTHER_OPERATOR : n_faults % 3 == 2 && t->op == GGL_OP_LINEAR ? SCALED : ONE_ELEMENT;
+        fault kind = can_confuse(t) && i % 2 == 0                  ? OTHER_OPERATOR
+                     : n_faults % 3 == 2 && t->op == GGL_OP_LINEAR ? SCALED
+                                                                   : ONE_ELEMENT;
         const ggl_tensor *got = first_wrong(f, t, kind, &r);
-        CHECK_MSG(got == t && n_wrong(&r) == 1, "%s: fault %d in %s (%s) was seen in %s; %d nodes depart", what, (int)kind,
+        CHECK_MSG(got == t && n_wrong(&r) == 1,
+                  "%s: fault %d in %s (%s) was seen in %s; %d nodes depart", what, (int)kind,
                   name_of(t), t->origin ? t->origin : "", name_of(got), n_wrong(&r));
         verify_result_fini(&r);
         n_faults++;
@@ -260,7 +281,8 @@ TEST(made_up_models) {
         toy_model t;
         if (!sampled(k, 10))
             continue;
-        if (open_backends(&f) && CHECK_MSG(toy_open(&t, name, text, n, 1, &f.err), "%s", f.err.msg)) {
+        if (open_backends(&f) &&
+            CHECK_MSG(toy_open(&t, name, text, n, 1, &f.err), "%s", f.err.msg)) {
             if (build(&f, t.arch, llm_arch_toy_source(t.toy)))
                 inject(&f, name, TEST_SANITIZED ? 10 : 24);
             toy_close(&t);
@@ -280,7 +302,8 @@ TEST(builtin_model) {
         inject(&f, "the built-in model", 12);
         verify_result r;
         CHECK(first_wrong(&f, ggl_graph_get_output(f.g, 0), ONLY_WHOLE, &r) == NULL);
-        CHECK_MSG(r.whole_departs, "a fault of the whole was not seen: %g, rounding %g", r.whole, r.rounding);
+        CHECK_MSG(r.whole_departs, "a fault of the whole was not seen: %g, rounding %g", r.whole,
+                  r.rounding);
         verify_result_fini(&r);
     }
     teardown(&f);
@@ -289,15 +312,18 @@ TEST(builtin_model) {
 
 /* Of gelu(-4) the factor 1 + tanh is what two ones leave: float is off by more than a rounding of x explains, and right. */
 TEST(rounded_within) {
-    static const char text[] = "arch far\nlanguage 1\nn_embd = .embedding_length\ntoken_embd [n_embd, n_vocab]\n"
-                               "x = token_embd[token]\nlogits = linear(x, token_embd) + sum(gelu(x * 0.1 - 4))\n";
+    static const char text[] =
+        "arch far\nlanguage 1\nn_embd = .embedding_length\ntoken_embd [n_embd, n_vocab]\n"
+        "x = token_embd[token]\nlogits = linear(x, token_embd) + sum(gelu(x * 0.1 - 4))\n";
     fixture f;
     toy_model t;
     verify_result r;
-    if (open_backends(&f) && CHECK_MSG(toy_open(&t, "far.arch", text, sizeof text - 1, 1, &f.err), "%s", f.err.msg)) {
+    if (open_backends(&f) &&
+        CHECK_MSG(toy_open(&t, "far.arch", text, sizeof text - 1, 1, &f.err), "%s", f.err.msg)) {
         if (build(&f, t.arch, llm_arch_toy_source(t.toy))) {
             const ggl_tensor *wrong = first_wrong(&f, ggl_graph_get_output(f.g, 0), NO_FAULT, &r);
-            CHECK_MSG(!wrong, "%s departs by %g", name_of(wrong), r.at[r.first < 0 ? 0 : r.first].departure);
+            CHECK_MSG(!wrong, "%s departs by %g", name_of(wrong),
+                      r.at[r.first < 0 ? 0 : r.first].departure);
             verify_result_fini(&r);
         }
         toy_close(&t);

@@ -15,9 +15,9 @@ typedef struct change {
     bool list;             /* or a list of it */
     size_t architecture_n; /* bytes of it, if it holds a NUL */
     bool no_tensors;
-    const char *drop, *add;         /* tensors; the one added is [32] f32 */
-    const char *flip;               /* a tensor whose two dimensions change places */
-    const char *descriptor;         /* general.descriptor */
+    const char *drop, *add; /* tensors; the one added is [32] f32 */
+    const char *flip;       /* a tensor whose two dimensions change places */
+    const char *descriptor; /* general.descriptor */
 } change;
 
 static bool is(ggl_str s, const char *name) {
@@ -106,7 +106,8 @@ TEST(unchanged) {
 }
 
 TEST(unknown_architecture) {
-    check((change){.architecture = "lama"}, "the architecture 'lama' (did you mean 'llama'?)", "--arch FILE");
+    check((change){.architecture = "lama"}, "the architecture 'lama' (did you mean 'llama'?)",
+          "--arch FILE");
 }
 
 TEST(no_architecture) {

@@ -29,8 +29,9 @@ enum {
     AVOID_UNBATCHED_PICK, /* matrices chosen by an index that is not batched */
     AVOID_NESTED_STATE,   /* a recurrent call in a plain body */
     AVOID_UNBATCHED_ROWS, /* a cache of keys or values that are not batched */
-    AVOID_PICKED_VALUES, /* chosen matrices that are not f32, read by something else than a product */
-    AVOID_SHARED_PICK,   /* chosen matrices with several readers */
+    /* chosen matrices that are not f32, read by something else than a product */
+    AVOID_PICKED_VALUES,
+    AVOID_SHARED_PICK,  /* chosen matrices with several readers */
     AVOID_PICK_OF_VIEW, /* chosen from a part of a weight */
     AVOID_CONST_VIEW,   /* a constant reshaped or split */
     AVOID_PICK_OF_FOUR  /* matrices chosen from a weight of four dimensions */

@@ -22,17 +22,19 @@ static const char *const MODES[] = {"fast", "slow", NULL};
 static const arg_option OPTIONS[] = {
     {.names = NULL, .help = "General:"},
     {"-m --model", ARG_STRING, &v.model, .value = "FILE", .help = "the model"},
-    {"-n --predict --n-predict", ARG_INT, &v.n, .value = "N", .help = "tokens to predict (default -1)", .min = -1,
-     .max = 1000, .given = &v.given},
+    {"-n --predict --n-predict", ARG_INT, &v.n, .value = "N",
+     .help = "tokens to predict (default -1)", .min = -1, .max = 1000, .given = &v.given},
     {"--temp", ARG_FLOAT, &v.temp, .value = "T", .help = "temperature (default 0.8)", .max = 100},
     {"--any", ARG_FLOAT, &v.temp, .value = "T", .help = "any number"},
     {"--seed", ARG_UINT64, &v.seed, .value = "N",
-     .help = "a rather long text about the seed that must be broken into several lines, as it does not fit one"},
+     .help = "a rather long text about the seed that must be broken into several lines, as it does "
+             "not fit one"},
     {"--flag", ARG_FLAG, &v.flag, .help = "a flag"},
     {"--no-map", ARG_UNFLAG, &v.unflag, .help = "no map"},
     {"--keep", ARG_MAYBE, &v.maybe, .value = "FILE", .help = "keep it, perhaps in a file"},
     {"--mode", ARG_CHOICE, &v.mode, .value = "M", .help = "fast or slow", .choices = MODES},
-    {"--a-very-long-name-indeed", ARG_LIST, &v.files, .value = "FILE", .help = "a file; may be repeated"},
+    {"--a-very-long-name-indeed", ARG_LIST, &v.files, .value = "FILE",
+     .help = "a file; may be repeated"},
     {0}};
 
 static char out[8192]; /* what the last call printed, on either stream */
@@ -73,9 +75,13 @@ static int parse(const char *line, bool positional) {
 }
 
 TEST(accepted) {
-    CHECK_INT(parse("-m a.gguf -n 5 --temp 0.5 --seed 18446744073709551615 --flag --no-map --mode slow", false), -1);
+    CHECK_INT(
+        parse("-m a.gguf -n 5 --temp 0.5 --seed 18446744073709551615 --flag --no-map --mode slow",
+              false),
+        -1);
     CHECK_STR(v.model, "a.gguf");
-    CHECK(v.n == 5 && v.given && v.temp == 0.5 && v.seed == UINT64_MAX && v.flag && !v.unflag && v.mode == 1);
+    CHECK(v.n == 5 && v.given && v.temp == 0.5 && v.seed == UINT64_MAX && v.flag && !v.unflag &&
+          v.mode == 1);
     CHECK_STR(out, "");
     CHECK_INT(parse("--model=a=b --n-predict=-1 --predict 7 --temp=1e1 -m=c=d", false), -1);
     CHECK_STR(v.model, "c=d");
@@ -150,7 +156,8 @@ TEST(help_and_version) {
     CHECK_INT(parse("--help --nonsense", false), 0);
     CHECK_HAS(out, "usage: tool [options]\n\nDoes things.\n");
     CHECK_HAS(out, "\nGeneral:\n");
-    CHECK_HAS(out, "\n  -n, --predict, --n-predict N\n                        tokens to predict (default -1)\n");
+    CHECK_HAS(out, "\n  -n, --predict, --n-predict N\n                        tokens to predict "
+                   "(default -1)\n");
     CHECK_HAS(out, "\n  --temp T              temperature (default 0.8)\n");
     CHECK_HAS(out, "that must be broken\n                        into several lines, as it");
     CHECK_HAS(out, "\n  -h, --help            print this and exit\n  --version ");
@@ -165,10 +172,11 @@ TEST(numbers) {
         bool ok, range;
         double value;
     } floats[] = {
-        {"0", true, false, 0}, {"-0.5", true, false, -0.5}, {"+1.", true, false, 1}, {".5", true, false, 0.5},
-        {"1e3", true, false, 1000}, {"1E-3", true, false, 0.001}, {"1e+2", true, false, 100},
-        {"", false, false, 0}, {".", false, false, 0}, {"e1", false, false, 0}, {"1e", false, false, 0},
-        {"1e+", false, false, 0}, {" 1", false, false, 0}, {"1 ", false, false, 0}, {"--1", false, false, 0},
+        {"0", true, false, 0},      {"-0.5", true, false, -0.5},   {"+1.", true, false, 1},
+        {".5", true, false, 0.5},   {"1e3", true, false, 1000},    {"1E-3", true, false, 0.001},
+        {"1e+2", true, false, 100}, {"", false, false, 0},         {".", false, false, 0},
+        {"e1", false, false, 0},    {"1e", false, false, 0},       {"1e+", false, false, 0},
+        {" 1", false, false, 0},    {"1 ", false, false, 0},       {"--1", false, false, 0},
         {"1.2.3", false, false, 0}, {"infinity", false, false, 0}, {"1e400", false, true, 0},
         {"1e-400", true, false, 0},
     };
@@ -176,7 +184,8 @@ TEST(numbers) {
     for (size_t i = 0; i < sizeof floats / sizeof *floats; i++) {
         double f = 0;
         bool ok = args_read_float(floats[i].s, &f, &range);
-        CHECK_MSG(ok == floats[i].ok && range == floats[i].range && f == floats[i].value, "'%s'", floats[i].s);
+        CHECK_MSG(ok == floats[i].ok && range == floats[i].range && f == floats[i].value, "'%s'",
+                  floats[i].s);
     }
     int64_t n = 0;
     CHECK(args_read_int("-9223372036854775808", &n, &range) && n == INT64_MIN);
@@ -210,18 +219,28 @@ TEST(token_ids) {
         size_t n;
         int32_t first, last;
     } good[] = {
-        {"7", 1, 7, 7}, {"1,2,3", 3, 1, 3}, {" 1 , 2\n", 2, 1, 2}, {"[4, 129, 206]", 3, 4, 206}, {"[0]\n", 1, 0, 0},
-        {"1,2,", 2, 1, 2}, {"0,2147483647", 2, 0, INT32_MAX},
+        {"7", 1, 7, 7},
+        {"1,2,3", 3, 1, 3},
+        {" 1 , 2\n", 2, 1, 2},
+        {"[4, 129, 206]", 3, 4, 206},
+        {"[0]\n", 1, 0, 0},
+        {"1,2,", 2, 1, 2},
+        {"0,2147483647", 2, 0, INT32_MAX},
     };
-    static const char *const bad[] = {"", " ", ",", "[]", "[", "1;2", "1 2", "1,,2", "-1", "+1", "0x1", "1.5", "2147483648", "a",
-                                      "99999999999999999999", "[1,2", "1,2]", "[1],2", "[1] 2", "[[1]]", "1,2,x"};
+    static const char *const bad[] = {"",     " ",    ",",          "[]",    "[",
+                                      "1;2",  "1 2",  "1,,2",       "-1",    "+1",
+                                      "0x1",  "1.5",  "2147483648", "a",     "99999999999999999999",
+                                      "[1,2", "1,2]", "[1],2",      "[1] 2", "[[1]]",
+                                      "1,2,x"};
     int32_t *id;
     size_t n;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         if (CHECK_INT(tool_read_ids("tool", "--tokens", good[i].s, &id, &n), -1))
-            CHECK_MSG(n == good[i].n && id[0] == good[i].first && id[n - 1] == good[i].last, "'%s'", good[i].s);
+            CHECK_MSG(n == good[i].n && id[0] == good[i].first && id[n - 1] == good[i].last, "'%s'",
+                      good[i].s);
         ggl_free(id);
     }
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        CHECK_MSG(tool_read_ids("tool", "--tokens", bad[i], &id, &n) == 2 && !id && n == 0, "'%s'", bad[i]);
+        CHECK_MSG(tool_read_ids("tool", "--tokens", bad[i], &id, &n) == 2 && !id && n == 0, "'%s'",
+                  bad[i]);
 }

@@ -50,8 +50,10 @@ TEST(values) {
 }
 
 TEST(strings) {
-    REQUIRE_OK(parse("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\u20AC\\ud83d\\ude00\xc3\xa9\\u0000z\""), &err);
-    CHECK(is_text(&doc->root, "\"\\/\b\f\n\r\t\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xc3\xa9\0z", 21));
+    REQUIRE_OK(parse("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\u20AC\\ud83d\\ude00\xc3\xa9\\u0000z\""),
+               &err);
+    CHECK(
+        is_text(&doc->root, "\"\\/\b\f\n\r\t\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xc3\xa9\0z", 21));
     REQUIRE_OK(parse("\"plain\""), &err);
     CHECK(llm_json_is(&doc->root, "plain"));
     parse_done();
@@ -76,8 +78,8 @@ TEST(numbers) {
                 {"1.7976931348623157e308", 1.7976931348623157e308, false}};
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         REQUIRE_OK(parse(list[i].s), &err);
-        CHECK_MSG(doc->root.number == list[i].x && doc->root.whole == list[i].whole, "%s gives %.17g", list[i].s,
-                  doc->root.number);
+        CHECK_MSG(doc->root.number == list[i].x && doc->root.whole == list[i].whole,
+                  "%s gives %.17g", list[i].s, doc->root.number);
     }
     parse_done();
 }
@@ -220,11 +222,13 @@ TEST(many_names) {
 
 /* Every beginning of a text that is whole is an error, and reads nothing behind itself. */
 TEST(truncated) {
-    static const char whole[] = "{\"a\": [1.5e3, \"\\ud83d\\ude00\", true, null], \"b\": {\"c\": -0}}";
+    static const char whole[] =
+        "{\"a\": [1.5e3, \"\\ud83d\\ude00\", true, null], \"b\": {\"c\": -0}}";
     for (size_t n = 0; n + 1 < sizeof whole; n++) {
         char *copy = malloc(n + 1);
         memcpy(copy, whole, n);
-        CHECK_MSG(parse_n(copy, n) == (n == sizeof whole - 1 ? GGL_OK : GGL_FORMAT), "the first %zu bytes", n);
+        CHECK_MSG(parse_n(copy, n) == (n == sizeof whole - 1 ? GGL_OK : GGL_FORMAT),
+                  "the first %zu bytes", n);
         parse_done();
         free(copy);
     }

@@ -19,8 +19,8 @@ TEST(strings) {
         char out[64];
         size_t n = 0, used = 0;
         const char *wrong = json_read_string(cases[i].json, strlen(cases[i].json), out, &n, &used);
-        CHECK_MSG(!wrong && n == cases[i].n && memcmp(out, cases[i].text, n) == 0, "%s: %s", cases[i].json,
-                  wrong ? wrong : "other bytes");
+        CHECK_MSG(!wrong && n == cases[i].n && memcmp(out, cases[i].text, n) == 0, "%s: %s",
+                  cases[i].json, wrong ? wrong : "other bytes");
         CHECK(used > 0 && cases[i].json[used - 1] == '"');
     }
 }
@@ -29,10 +29,18 @@ TEST(refused) {
     const struct {
         const char *json, *words;
     } cases[] = {
-        {"", "a JSON string is expected"}, {"x", "a JSON string is expected"}, {"\"a", "no end"},
-        {"\"a\\\"", "no end"},             {"\"\\x\"", "no such escape"},      {"\"\\", "no such escape"},
-        {"\"\\u12g4\"", "four hex"},       {"\"\\u12", "four hex"},            {"\"\\ud800\"", "half a surrogate"},
-        {"\"\\ud800x\"", "half"},          {"\"\\ud800\\u0041\"", "half"},     {"\"\\udc00\"", "half"},
+        {"", "a JSON string is expected"},
+        {"x", "a JSON string is expected"},
+        {"\"a", "no end"},
+        {"\"a\\\"", "no end"},
+        {"\"\\x\"", "no such escape"},
+        {"\"\\", "no such escape"},
+        {"\"\\u12g4\"", "four hex"},
+        {"\"\\u12", "four hex"},
+        {"\"\\ud800\"", "half a surrogate"},
+        {"\"\\ud800x\"", "half"},
+        {"\"\\ud800\\u0041\"", "half"},
+        {"\"\\udc00\"", "half"},
         {"\"a\nb\"", "control character"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

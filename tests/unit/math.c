@@ -78,7 +78,8 @@ TEST(float_errors) {
                 at = x;
             }
         }
-        CHECK_MSG(worst <= f->ulp, "%s(%a): error of %.4f ulp, at most %.2f was promised", f->name, at, worst, f->ulp);
+        CHECK_MSG(worst <= f->ulp, "%s(%a): error of %.4f ulp, at most %.2f was promised", f->name,
+                  at, worst, f->ulp);
     }
 }
 
@@ -87,23 +88,53 @@ TEST(float_edges) {
         float (*f)(float);
         float x, y;
     } cases[] = {
-        {ggl_expf, 0, 1}, {ggl_expf, -0.0f, 1}, {ggl_expf, INFINITY, INFINITY}, {ggl_expf, -INFINITY, 0},
-        {ggl_expf, NAN, NAN}, {ggl_expf, 0x1.62e42ep6f, 0x1.ffff08p127f}, {ggl_expf, 0x1.62e43p6f, INFINITY},
-        {ggl_expf, -0x1.5d589ep6f, 0x1.00004cp-126f}, {ggl_expf, -0x1.5d58a0p6f, 0}, {ggl_expf, 0x1p-149f, 1},
-        {ggl_expf, FLT_MAX, INFINITY}, {ggl_expf, -FLT_MAX, 0},
-        {ggl_logf, 1, 0}, {ggl_logf, 0, -INFINITY}, {ggl_logf, -0.0f, -INFINITY}, {ggl_logf, -1, NAN},
-        {ggl_logf, -INFINITY, NAN}, {ggl_logf, INFINITY, INFINITY}, {ggl_logf, NAN, NAN},
-        {ggl_logf, -0x1p-149f, NAN}, {ggl_logf, 0x1p-149f, -0x1.9d1dap+6f}, {ggl_logf, FLT_MAX, 0x1.62e43p+6f},
-        {ggl_tanhf, 0, 0}, {ggl_tanhf, -0.0f, -0.0f}, {ggl_tanhf, INFINITY, 1}, {ggl_tanhf, -INFINITY, -1},
-        {ggl_tanhf, NAN, NAN}, {ggl_tanhf, 0x1p-149f, 0x1p-149f}, {ggl_tanhf, -FLT_MAX, -1},
-        {ggl_erff, 0, 0}, {ggl_erff, -0.0f, -0.0f}, {ggl_erff, INFINITY, 1}, {ggl_erff, -INFINITY, -1},
-        {ggl_erff, NAN, NAN}, {ggl_erff, 0x1p-149f, 0x1p-149f}, {ggl_erff, FLT_MAX, 1},
-        {ggl_sigmoidf, 0, 0.5f}, {ggl_sigmoidf, -0.0f, 0.5f}, {ggl_sigmoidf, INFINITY, 1},
-        {ggl_sigmoidf, -INFINITY, 0}, {ggl_sigmoidf, NAN, NAN}, {ggl_sigmoidf, -89, 0},
+        {ggl_expf, 0, 1},
+        {ggl_expf, -0.0f, 1},
+        {ggl_expf, INFINITY, INFINITY},
+        {ggl_expf, -INFINITY, 0},
+        {ggl_expf, NAN, NAN},
+        {ggl_expf, 0x1.62e42ep6f, 0x1.ffff08p127f},
+        {ggl_expf, 0x1.62e43p6f, INFINITY},
+        {ggl_expf, -0x1.5d589ep6f, 0x1.00004cp-126f},
+        {ggl_expf, -0x1.5d58a0p6f, 0},
+        {ggl_expf, 0x1p-149f, 1},
+        {ggl_expf, FLT_MAX, INFINITY},
+        {ggl_expf, -FLT_MAX, 0},
+        {ggl_logf, 1, 0},
+        {ggl_logf, 0, -INFINITY},
+        {ggl_logf, -0.0f, -INFINITY},
+        {ggl_logf, -1, NAN},
+        {ggl_logf, -INFINITY, NAN},
+        {ggl_logf, INFINITY, INFINITY},
+        {ggl_logf, NAN, NAN},
+        {ggl_logf, -0x1p-149f, NAN},
+        {ggl_logf, 0x1p-149f, -0x1.9d1dap+6f},
+        {ggl_logf, FLT_MAX, 0x1.62e43p+6f},
+        {ggl_tanhf, 0, 0},
+        {ggl_tanhf, -0.0f, -0.0f},
+        {ggl_tanhf, INFINITY, 1},
+        {ggl_tanhf, -INFINITY, -1},
+        {ggl_tanhf, NAN, NAN},
+        {ggl_tanhf, 0x1p-149f, 0x1p-149f},
+        {ggl_tanhf, -FLT_MAX, -1},
+        {ggl_erff, 0, 0},
+        {ggl_erff, -0.0f, -0.0f},
+        {ggl_erff, INFINITY, 1},
+        {ggl_erff, -INFINITY, -1},
+        {ggl_erff, NAN, NAN},
+        {ggl_erff, 0x1p-149f, 0x1p-149f},
+        {ggl_erff, FLT_MAX, 1},
+        {ggl_sigmoidf, 0, 0.5f},
+        {ggl_sigmoidf, -0.0f, 0.5f},
+        {ggl_sigmoidf, INFINITY, 1},
+        {ggl_sigmoidf, -INFINITY, 0},
+        {ggl_sigmoidf, NAN, NAN},
+        {ggl_sigmoidf, -89, 0},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         float y = cases[i].f(cases[i].x);
-        CHECK_MSG(same_float(y, cases[i].y), "case %zu: f(%a) is %a, expected %a", i, cases[i].x, y, cases[i].y);
+        CHECK_MSG(same_float(y, cases[i].y), "case %zu: f(%a) is %a, expected %a", i, cases[i].x, y,
+                  cases[i].y);
     }
     /* NaNs with any payload stay NaN, those with the sign, too */
     for (int k = 0; k < N_FLOATS; k++)
@@ -183,7 +214,8 @@ TEST(double_errors) {
                 at = x;
             }
         }
-        CHECK_MSG(worst <= f->ulp, "%s(%a): error of %.4f ulp, at most %.2f was promised", f->name, at, worst, f->ulp);
+        CHECK_MSG(worst <= f->ulp, "%s(%a): error of %.4f ulp, at most %.2f was promised", f->name,
+                  at, worst, f->ulp);
     }
 }
 
@@ -205,7 +237,8 @@ TEST(pow_errors) {
         double x, y;
         pow_sample(i, &seed, &x, &y);
         double error = double_error(ggl_pow(x, y), powl(x, y));
-        if (!CHECK_MSG(error < 0.8, "pow(%a, %a) is %a: error of %.4f ulp", x, y, ggl_pow(x, y), error))
+        if (!CHECK_MSG(error < 0.8, "pow(%a, %a) is %a: error of %.4f ulp", x, y, ggl_pow(x, y),
+                       error))
             break;
     }
 #else
@@ -239,18 +272,32 @@ TEST(pow_exact) {
 
 TEST(pow_edges) { /* C11 F.10.4.4 */
     const double inf = INFINITY, values[][3] = {
-        {0.0, 3, 0.0}, {-0.0, 3, -0.0}, {0.0, 2, 0.0}, {-0.0, 2, 0.0}, {-0.0, 0.5, 0.0}, {0.0, -3, inf},
-        {-0.0, -3, -inf}, {-0.0, -2, inf}, {-0.0, -0.5, inf}, {0.0, -inf, inf}, {0.0, inf, 0}, {-1, inf, 1},
-        {-1, -inf, 1}, {0.5, inf, 0}, {0.5, -inf, inf}, {2, inf, inf}, {2, -inf, 0}, {-2, inf, inf}, {inf, 2, inf},
-        {inf, -2, 0}, {-inf, 3, -inf}, {-inf, 2, inf}, {-inf, -3, -0.0}, {-inf, -2, 0}, {-inf, 0.5, inf},
-        {-2, 0.5, NAN}, {-2, NAN, NAN}, {NAN, 2, NAN}, {NAN, 0, 1}, {1, NAN, 1}, {-8, 1.0 / 3, NAN},
-        {2, 1024, inf}, {2, -1075, 0}, {-2, 1025, -inf}, {-2, -1077, -0.0}, {2, 1e300, inf}, {0.5, 1e300, 0},
-        {1.0000000000000002, 1e300, inf}, {-1, 0x1p53, 1}, {-1, 0x1.fffffffffffffp52, -1}, {2, 0x1p-1074, 1},
-    };
+                                     {0.0, 3, 0.0},      {-0.0, 3, -0.0},
+                                     {0.0, 2, 0.0},      {-0.0, 2, 0.0},
+                                     {-0.0, 0.5, 0.0},   {0.0, -3, inf},
+                                     {-0.0, -3, -inf},   {-0.0, -2, inf},
+                                     {-0.0, -0.5, inf},  {0.0, -inf, inf},
+                                     {0.0, inf, 0},      {-1, inf, 1},
+                                     {-1, -inf, 1},      {0.5, inf, 0},
+                                     {0.5, -inf, inf},   {2, inf, inf},
+                                     {2, -inf, 0},       {-2, inf, inf},
+                                     {inf, 2, inf},      {inf, -2, 0},
+                                     {-inf, 3, -inf},    {-inf, 2, inf},
+                                     {-inf, -3, -0.0},   {-inf, -2, 0},
+                                     {-inf, 0.5, inf},   {-2, 0.5, NAN},
+                                     {-2, NAN, NAN},     {NAN, 2, NAN},
+                                     {NAN, 0, 1},        {1, NAN, 1},
+                                     {-8, 1.0 / 3, NAN}, {2, 1024, inf},
+                                     {2, -1075, 0},      {-2, 1025, -inf},
+                                     {-2, -1077, -0.0},  {2, 1e300, inf},
+                                     {0.5, 1e300, 0},    {1.0000000000000002, 1e300, inf},
+                                     {-1, 0x1p53, 1},    {-1, 0x1.fffffffffffffp52, -1},
+                                     {2, 0x1p-1074, 1},
+                                 };
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         double y = ggl_pow(values[i][0], values[i][1]);
-        CHECK_MSG(same_double(y, values[i][2]), "pow(%a, %a) is %a, expected %a", values[i][0], values[i][1], y,
-                  values[i][2]);
+        CHECK_MSG(same_double(y, values[i][2]), "pow(%a, %a) is %a, expected %a", values[i][0],
+                  values[i][1], y, values[i][2]);
     }
 }
 
@@ -260,24 +307,57 @@ TEST(double_edges) {
         double (*f)(double);
         double x, y;
     } cases[] = {
-        {ggl_exp, 0, 1}, {ggl_exp, -0.0, 1}, {ggl_exp, inf, inf}, {ggl_exp, -inf, 0}, {ggl_exp, NAN, NAN},
-        {ggl_exp, 709.782712893384, 0x1.fffffffffff2ap1023}, {ggl_exp, 709.7827128933841, inf},
-        {ggl_exp, -745.1332191019411, 0x1p-1074}, {ggl_exp, -745.1332191019412, 0}, {ggl_exp, DBL_MAX, inf},
-        {ggl_log, 1, 0}, {ggl_log, 0, -inf}, {ggl_log, -0.0, -inf}, {ggl_log, -1, NAN}, {ggl_log, inf, inf},
-        {ggl_log, NAN, NAN}, {ggl_log, -inf, NAN}, {ggl_log, 0x1p-1074, -0x1.74385446d71c3p+9},
-        {ggl_log2, 1, 0}, {ggl_log2, 0, -inf}, {ggl_log2, -1, NAN}, {ggl_log2, inf, inf}, {ggl_log2, NAN, NAN},
-        {ggl_sin, 0, 0}, {ggl_sin, -0.0, -0.0}, {ggl_sin, inf, NAN}, {ggl_sin, NAN, NAN},
-        {ggl_sin, 0x1p-1074, 0x1p-1074}, {ggl_cos, 0, 1}, {ggl_cos, -inf, NAN}, {ggl_cos, NAN, NAN},
-        {ggl_tanh, -0.0, -0.0}, {ggl_tanh, inf, 1}, {ggl_tanh, -inf, -1}, {ggl_tanh, NAN, NAN},
+        {ggl_exp, 0, 1},
+        {ggl_exp, -0.0, 1},
+        {ggl_exp, inf, inf},
+        {ggl_exp, -inf, 0},
+        {ggl_exp, NAN, NAN},
+        {ggl_exp, 709.782712893384, 0x1.fffffffffff2ap1023},
+        {ggl_exp, 709.7827128933841, inf},
+        {ggl_exp, -745.1332191019411, 0x1p-1074},
+        {ggl_exp, -745.1332191019412, 0},
+        {ggl_exp, DBL_MAX, inf},
+        {ggl_log, 1, 0},
+        {ggl_log, 0, -inf},
+        {ggl_log, -0.0, -inf},
+        {ggl_log, -1, NAN},
+        {ggl_log, inf, inf},
+        {ggl_log, NAN, NAN},
+        {ggl_log, -inf, NAN},
+        {ggl_log, 0x1p-1074, -0x1.74385446d71c3p+9},
+        {ggl_log2, 1, 0},
+        {ggl_log2, 0, -inf},
+        {ggl_log2, -1, NAN},
+        {ggl_log2, inf, inf},
+        {ggl_log2, NAN, NAN},
+        {ggl_sin, 0, 0},
+        {ggl_sin, -0.0, -0.0},
+        {ggl_sin, inf, NAN},
+        {ggl_sin, NAN, NAN},
+        {ggl_sin, 0x1p-1074, 0x1p-1074},
+        {ggl_cos, 0, 1},
+        {ggl_cos, -inf, NAN},
+        {ggl_cos, NAN, NAN},
+        {ggl_tanh, -0.0, -0.0},
+        {ggl_tanh, inf, 1},
+        {ggl_tanh, -inf, -1},
+        {ggl_tanh, NAN, NAN},
         {ggl_tanh, 0x1p-1074, 0x1p-1074},
-        {ggl_erf, -0.0, -0.0}, {ggl_erf, inf, 1}, {ggl_erf, -inf, -1}, {ggl_erf, NAN, NAN},
+        {ggl_erf, -0.0, -0.0},
+        {ggl_erf, inf, 1},
+        {ggl_erf, -inf, -1},
+        {ggl_erf, NAN, NAN},
         {ggl_erf, 0x1p-1074, 0x1p-1074},
-        {ggl_sigmoid, 0, 0.5}, {ggl_sigmoid, inf, 1}, {ggl_sigmoid, -inf, 0}, {ggl_sigmoid, NAN, NAN},
+        {ggl_sigmoid, 0, 0.5},
+        {ggl_sigmoid, inf, 1},
+        {ggl_sigmoid, -inf, 0},
+        {ggl_sigmoid, NAN, NAN},
         {ggl_sigmoid, -745, 0x1p-1074},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         double y = cases[i].f(cases[i].x);
-        CHECK_MSG(same_double(y, cases[i].y), "case %zu: f(%a) is %a, expected %a", i, cases[i].x, y, cases[i].y);
+        CHECK_MSG(same_double(y, cases[i].y), "case %zu: f(%a) is %a, expected %a", i, cases[i].x,
+                  y, cases[i].y);
     }
 }
 
@@ -308,8 +388,10 @@ TEST(trigonometry_of_large_arguments) {
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         const double *v = values[i];
         CHECK_MSG(double_error(ggl_sin(v[0]), v[1]) <= 1 && double_error(ggl_cos(v[0]), v[2]) <= 1,
-                  "x = %a: sin %a, cos %a, expected %a, %a", v[0], ggl_sin(v[0]), ggl_cos(v[0]), v[1], v[2]);
-        CHECK(same_double(ggl_sin(-v[0]), -ggl_sin(v[0])) && same_double(ggl_cos(-v[0]), ggl_cos(v[0])));
+                  "x = %a: sin %a, cos %a, expected %a, %a", v[0], ggl_sin(v[0]), ggl_cos(v[0]),
+                  v[1], v[2]);
+        CHECK(same_double(ggl_sin(-v[0]), -ggl_sin(v[0])) &&
+              same_double(ggl_cos(-v[0]), ggl_cos(v[0])));
     }
 }
 

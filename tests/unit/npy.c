@@ -23,7 +23,8 @@ static size_t make(char *out, int version, const char *header, const char *data,
 }
 
 static ggl_status read_bytes(npy_array *a, const char *data, size_t n, ggl_error *err) {
-    return test_write_file(test_path("x.npy"), data, n) ? npy_read(a, test_path("x.npy"), err) : GGL_IO;
+    return test_write_file(test_path("x.npy"), data, n) ? npy_read(a, test_path("x.npy"), err)
+                                                        : GGL_IO;
 }
 
 TEST(what_is_written_is_read) {
@@ -43,7 +44,9 @@ TEST(what_is_written_is_read) {
 
 TEST(versions_and_forms) {
     static const char *const header[] = {
-        DESCR "(2, 3), }          \n", DESCR "(2, 3)}", DESCR "( 2,3 ,) }",
+        DESCR "(2, 3), }          \n",
+        DESCR "(2, 3)}",
+        DESCR "( 2,3 ,) }",
         "{'fortran_order': False, 'shape': (2, 3), 'descr': '<f4'}",
     };
     char file[2000];
@@ -67,8 +70,10 @@ TEST(others_are_refused) {
         size_t n;
         const char *words;
     } bad[] = {
-        {"{'descr': '<f8', 'fortran_order': False, 'shape': (1, 3), }", 24, "has elements '<f8', not '<f4'"},
-        {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2, 3), }", 24, "has elements [('a', not '<f4'"},
+        {"{'descr': '<f8', 'fortran_order': False, 'shape': (1, 3), }", 24,
+         "has elements '<f8', not '<f4'"},
+        {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2, 3), }", 24,
+         "has elements [('a', not '<f4'"},
         {"{'fortran_order': False, 'shape': (2, 3), }", 24, "has elements none"},
         {"{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }", 24, "ascontiguousarray"},
         {"{'descr': '<f4', 'shape': (2, 3), }", 24, "ascontiguousarray"},

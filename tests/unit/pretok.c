@@ -95,14 +95,18 @@ TEST(stray_bytes) {
 }
 
 TEST(patterns_refused) {
-    static const char *const broken[] = {"(", ")", "a)", "[", "[a", "[b-a]", "a{2", "a{3,2}", "a{0}", "*a", "a**", "a*?",
-        "(a*)*", "(?=a)+", "(?<=a)b", "\\p{Greek}", "\\p{L", "\\q", "\\", "[[a]]", "(?i:a", "a{99999999}", "(ab){1,1000}",
-        "(ab)++", "\\x{110000}", "[a&&[^b]]", "."};
+    static const char *const broken[] = {
+        "(",           ")",         "a)",      "[",           "[a",           "[b-a]",
+        "a{2",         "a{3,2}",    "a{0}",    "*a",          "a**",          "a*?",
+        "(a*)*",       "(?=a)+",    "(?<=a)b", "\\p{Greek}",  "\\p{L",        "\\q",
+        "\\",          "[[a]]",     "(?i:a",   "a{99999999}", "(ab){1,1000}", "(ab)++",
+        "\\x{110000}", "[a&&[^b]]", "."};
     for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
         ggl_arena arena = {0};
         const pretok_program *p;
         ggl_error err = {0};
-        ggl_status s = llm_pretok_compile(&p, &arena, (ggl_str){broken[i], strlen(broken[i])}, &err);
+        ggl_status s =
+            llm_pretok_compile(&p, &arena, (ggl_str){broken[i], strlen(broken[i])}, &err);
         CHECK_MSG(s == GGL_FORMAT && !p, "'%s' is not refused", broken[i]);
         CHECK_HAS(err.msg, "at byte ");
         ggl_arena_fini(&arena);
@@ -191,7 +195,8 @@ static const char *words_by(const char *pre, const char *text) {
 
 /* Worked by hand from the published patterns. */
 TEST(rows_of_the_table) {
-    CHECK_STR(words_by("gpt-2", "I'll  go 'LL 1234 é²!?\n\n x"), "I|'ll| | go| '|LL| 1234| é|²|!?|\n\n| x");
+    CHECK_STR(words_by("gpt-2", "I'll  go 'LL 1234 é²!?\n\n x"),
+              "I|'ll| | go| '|LL| 1234| é|²|!?|\n\n| x");
     CHECK_STR(words_by("llama-bpe", "I'LL go.\n\n 12345 x"), "I|'LL| go|.\n\n| |123|45| x");
     CHECK_STR(words_by("qwen2", "a 123 'b\n"), "a| |1|2|3| '|b|\n");
     CHECK_STR(words_by("qwen35", "a\u0301b"), "a\u0301b");

@@ -31,17 +31,21 @@ static ggl_status open_it(llm_safetensors **st) {
     return s;
 }
 
-static const char good[] = "{\"__metadata__\": {\"format\": \"pt\"}, \"b\": {\"dtype\": \"F32\", \"shape\": [2, 3], "
-                           "\"data_offsets\": [4, 28]}, \"a\": {\"dtype\":\"I64\",\"shape\":[0, 7],\"data_offsets\":[4,4]}, "
-                           "\"c\": {\"dtype\": \"BF16\", \"shape\": [2], \"data_offsets\": [0, 4]}}  ";
+static const char good[] =
+    "{\"__metadata__\": {\"format\": \"pt\"}, \"b\": {\"dtype\": \"F32\", \"shape\": [2, 3], "
+    "\"data_offsets\": [4, 28]}, \"a\": {\"dtype\":\"I64\",\"shape\":[0, "
+    "7],\"data_offsets\":[4,4]}, "
+    "\"c\": {\"dtype\": \"BF16\", \"shape\": [2], \"data_offsets\": [0, 4]}}  ";
 
 TEST(reads) {
     llm_safetensors *st;
     make(good, 28);
     REQUIRE_OK(llm_safetensors_open_memory(&st, bytes, n_bytes, "x", &err), &err);
     CHECK_INT(st->n_tensor, 3);
-    const st_tensor *b = llm_safetensors_find(st, "b"), *a = llm_safetensors_find(st, "a"), *c = llm_safetensors_find(st, "c");
-    REQUIRE(a && b && c && !llm_safetensors_find(st, "d") && !llm_safetensors_find(st, "__metadata__"));
+    const st_tensor *b = llm_safetensors_find(st, "b"), *a = llm_safetensors_find(st, "a"),
+                    *c = llm_safetensors_find(st, "c");
+    REQUIRE(a && b && c && !llm_safetensors_find(st, "d") &&
+            !llm_safetensors_find(st, "__metadata__"));
     CHECK(b->type == GGL_F32 && b->n_dims == 2 && b->ne[0] == 3 && b->ne[1] == 2 && b->size == 24);
     CHECK(((const unsigned char *)b->data)[0] == 4);
     CHECK(a->type == -1 && strcmp(a->dtype, "I64") == 0 && a->size == 0);
@@ -50,7 +54,8 @@ TEST(reads) {
 }
 
 #define T(dtype, shape, from, to)                                                                  \
-    "{\"t\": {\"dtype\": \"" dtype "\", \"shape\": " shape ", \"data_offsets\": [" from ", " to "]}}"
+    "{\"t\": {\"dtype\": \"" dtype "\", \"shape\": " shape ", \"data_offsets\": [" from ", " to    \
+    "]}}"
 
 TEST(broken) {
     static const struct {

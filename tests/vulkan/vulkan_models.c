@@ -54,7 +54,8 @@ static bool prompt(const toy_model *t, ggl_backend *b, ggl_backend *fold, int ch
 }
 
 /* As few pieces as can be, and many: of 5 tokens or of 1. */
-static void check_toy(const toy_model *t, ggl_backend *vulkan, ggl_backend *reference, bool single) {
+static void check_toy(const toy_model *t, ggl_backend *vulkan, ggl_backend *reference,
+                      bool single) {
     const int chunk[] = {TOY_BATCH, single ? 1 : 5};
     logits want = {0}, got = {0};
     bool ok = prompt(t, reference, reference, TOY_BATCH, GGL_F32, &want);

@@ -24,7 +24,8 @@ static void check_variant(const conform_case *info, int v, ggl_backend *b) {
 static void check_some(const conform_case *info, const char *mask, int first, int step, int last) {
     ggl_backend *b = vulkan_open(mask);
     const int n = conform_n_variants(info);
-    for (int v = first + vulkan_first(step); b && v < (last > 0 && last < n ? last : n); v += step * vulkan_each())
+    for (int v = first + vulkan_first(step); b && v < (last > 0 && last < n ? last : n);
+         v += step * vulkan_each())
         check_variant(info, v, b);
     ggl_backend_close(b);
 }

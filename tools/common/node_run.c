@@ -20,7 +20,8 @@ bool node_is_placed(const node_map *m, const ggl_tensor *t) {
 
 static bool place(node_map *m, const ggl_tensor *t, size_t bytes) {
     m->loc[t->id] = (ggl_loc){GGL_REGION_IO, m->io_size};
-    return ggl_size_add(m->io_size, bytes, &m->io_size) && ggl_size_align(m->io_size, 64, &m->io_size);
+    return ggl_size_add(m->io_size, bytes, &m->io_size) &&
+           ggl_size_align(m->io_size, 64, &m->io_size);
 }
 
 static bool place_leaf(node_map *m, const ggl_tensor *t) {
@@ -94,7 +95,8 @@ void node_map_fini(node_map *m) {
 
 /* --- memory ----------------------------------------------------------------------------------------------------------- */
 
-static ggl_status take_weight(node_device *d, const ggl_tensor *t, ggl_buffer **out, ggl_error *err) {
+static ggl_status take_weight(node_device *d, const ggl_tensor *t, ggl_buffer **out,
+                              ggl_error *err) {
     ggl_status st = d->b->v->alloc(d->b, GGL_REGION_WEIGHT, t->size, t->data, out, err);
     if (st != GGL_UNSUPPORTED)
         return st;
@@ -110,7 +112,8 @@ ggl_status node_device_init(node_device *d, const node_map *m, ggl_backend *b, g
     if (st == GGL_OK)
         st = b->v->alloc(b, GGL_REGION_IO, m->io_size, NULL, &d->region[GGL_REGION_IO], err);
     if (st == GGL_OK)
-        st = b->v->alloc(b, GGL_REGION_STORES, m->stores_size, NULL, &d->region[GGL_REGION_STORES], err);
+        st = b->v->alloc(b, GGL_REGION_STORES, m->stores_size, NULL, &d->region[GGL_REGION_STORES],
+                         err);
     for (size_t i = 0; i < m->n_weights && st == GGL_OK; i++)
         st = take_weight(d, m->weight[i], &d->region[GGL_REGION_WEIGHT + i], err);
     for (size_t i = 0; i < m->n_constants && st == GGL_OK; i++) {
@@ -149,7 +152,9 @@ ggl_status node_device_repack(node_device *d, ggl_error *err) {
         if (!ggl_size_add(size, own, &size))
             return no_memory(err);
     }
-    ggl_status st = size ? v->alloc(d->b, GGL_REGION_REPACKED, size, NULL, &d->region[GGL_REGION_REPACKED], err) : GGL_OK;
+    ggl_status st =
+        size ? v->alloc(d->b, GGL_REGION_REPACKED, size, NULL, &d->region[GGL_REGION_REPACKED], err)
+             : GGL_OK;
     for (size_t i = 0; i < d->m->n_weights && st == GGL_OK; i++) {
         const ggl_loc at = d->repacked[d->m->weight[i]->id];
         if (at.region >= 0)
@@ -172,19 +177,23 @@ static ggl_status need_arena(node_device *d, size_t size, ggl_error *err) {
 /* --- values ----------------------------------------------------------------------------------------------------------- */
 
 ggl_status node_device_put(node_device *d, const ggl_tensor *t, const void *data, ggl_error *err) {
-    return d->b->v->upload(d->b, d->region[GGL_REGION_IO], d->m->loc[t->id].offset, data, node_count(d->m, t) * 4, err);
+    return d->b->v->upload(d->b, d->region[GGL_REGION_IO], d->m->loc[t->id].offset, data,
+                           node_count(d->m, t) * 4, err);
 }
 
 ggl_status node_device_get(node_device *d, const ggl_tensor *t, void *data, ggl_error *err) {
-    return d->b->v->download(d->b, d->region[GGL_REGION_IO], d->m->loc[t->id].offset, data, node_count(d->m, t) * 4, err);
+    return d->b->v->download(d->b, d->region[GGL_REGION_IO], d->m->loc[t->id].offset, data,
+                             node_count(d->m, t) * 4, err);
 }
 
 ggl_status node_device_get_store(node_device *d, const ggl_store *s, void *data, ggl_error *err) {
-    return d->b->v->download(d->b, d->region[GGL_REGION_STORES], d->m->store_loc[s->id], data, s->slot_size, err);
+    return d->b->v->download(d->b, d->region[GGL_REGION_STORES], d->m->store_loc[s->id], data,
+                             s->slot_size, err);
 }
 
 ggl_status node_device_clear(node_device *d, const ggl_store *s, ggl_error *err) {
-    return d->b->v->clear(d->b, d->region[GGL_REGION_STORES], d->m->store_loc[s->id], s->slot_size, err);
+    return d->b->v->clear(d->b, d->region[GGL_REGION_STORES], d->m->store_loc[s->id], s->slot_size,
+                          err);
 }
 
 /* t, after the views of weights that it reads. */
@@ -202,15 +211,21 @@ static int push_segment(node_device *d, int n, ggl_tensor *t) {
 }
 
 ggl_status node_device_compile(node_device *d, ggl_tensor *t, ggl_plan **plan, ggl_error *err) {
-    ggl_segment s = {.graph = d->m->graph, .node = d->segment, .n_node = push_segment(d, 0, t), .n_max = d->m->n,
-                     .loc = d->m->loc, .store_loc = d->m->store_loc, .n_slots = 1, .repacked = d->repacked};
+    ggl_segment s = {.graph = d->m->graph,
+                     .node = d->segment,
+                     .n_node = push_segment(d, 0, t),
+                     .n_max = d->m->n,
+                     .loc = d->m->loc,
+                     .store_loc = d->m->store_loc,
+                     .n_slots = 1,
+                     .repacked = d->repacked};
     *plan = NULL;
     const ggl_tensor *part = NULL;
     const char *why = ggl_refusal(d->b, t, &part);
     char text[128];
     if (why)
-        return ggl_fail(err, GGL_UNSUPPORTED, "%s does not run on %s: %s", ggl_node_text(part, text, sizeof text), d->b->name,
-                        why);
+        return ggl_fail(err, GGL_UNSUPPORTED, "%s does not run on %s: %s",
+                        ggl_node_text(part, text, sizeof text), d->b->name, why);
     ggl_status st = d->b->v->compile(d->b, &s, plan, err);
     return st == GGL_OK ? need_arena(d, (*plan)->arena_size, err) : st;
 }

@@ -14,12 +14,13 @@
 typedef struct node_map {
     const ggl_graph *graph; /* finished and folded; borrowed */
     int64_t n;              /* of the batch, in one run; slot 0 alone is used */
-    ggl_tensor **node;      /* what is computed, in order: views of weights, and picked matrices, go with who reads them */
+    /* what is computed, in order: views of weights, and picked matrices, go with who reads them */
+    ggl_tensor **node;
     int n_nodes;
     const ggl_tensor **weight, **constant;
     size_t n_weights, cap_weights, n_constants, cap_constants;
-    ggl_loc *loc;           /* by tensor id */
-    size_t *store_loc;      /* by store id */
+    ggl_loc *loc;      /* by tensor id */
+    size_t *store_loc; /* by store id */
     size_t io_size, stores_size;
 } node_map;
 

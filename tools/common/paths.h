@@ -18,8 +18,8 @@ typedef struct tool_path {
     bool optional; /* and written: the run goes on without it where it cannot be written, so that
                       is not checked */
     bool needed;   /* and read: it must be there before anything else is loaded */
-    bool
-        or_name; /* and needed: without a slash it may be a name, too, which whoever opens it looks up */
+    /* and needed: without a slash it may be a name, too, which whoever opens it looks up */
+    bool or_name;
 } tool_path;
 
 /* -1: go on. Else the exit code after a message: 1 for a file that cannot be written, or one of a

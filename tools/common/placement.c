@@ -561,8 +561,7 @@ const char *placement_advice(placement *p, const llm_model *m, llm_session_param
     int64_t n_ctx = sp->n_ctx > 0 ? sp->n_ctx : llm_model_n_ctx(m);
     if (n_ctx > 1)
         snprintf(buf, size, "; the context is %" PRId64 " tokens, -c sets a smaller one", n_ctx);
-    if (devices(p, at) == 0 || need_host(p, &err) < 0 ||
-        session_new(p, &s, m, sp, &err) != GGL_OK)
+    if (devices(p, at) == 0 || need_host(p, &err) < 0 || session_new(p, &s, m, sp, &err) != GGL_OK)
         return buf;
     int64_t n_layer = llm_session_n_layer(s);
     llm_session_free(s);

@@ -17,12 +17,15 @@
 typedef struct verify {
     const ggl_graph *g;
     node_map m;
-    node_device exact, fast, chain; /* the reference; the backend on the reference's values; the backend on its own */
-    node_device mirror;             /* the reference on the chain's values: computes what the backend refuses. Opened only then */
-    node_device shaken;             /* the reference on values that it rounds otherwise. Opened only if the whole departs */
-    float **value;                  /* by id: what the reference computed */
-    float *got, *probe;             /* of the largest value */
-    double *unit;                   /* by token */
+    /* the reference; the backend on the reference's values; the backend on its own */
+    node_device exact, fast, chain;
+    /* the reference on the chain's values: computes what the backend refuses. Opened only then */
+    node_device mirror;
+    /* the reference on values that it rounds otherwise. Opened only if the whole departs */
+    node_device shaken;
+    float **value;      /* by id: what the reference computed */
+    float *got, *probe; /* of the largest value */
+    double *unit;       /* by token */
     uint64_t random;
     verify_result *out;
     size_t cap;
@@ -41,16 +44,35 @@ typedef enum rounding { EXACT, FLOAT, BF16, BYTES } rounding;
 
 static rounding rounding_of(const ggl_tensor *t) {
     switch (t->op) {
-    case GGL_OP_EQ: case GGL_OP_NE: case GGL_OP_LT: case GGL_OP_LE: case GGL_OP_GT: case GGL_OP_GE: case GGL_OP_MIN:
-    case GGL_OP_MAX: case GGL_OP_WHERE: case GGL_OP_FLOOR: case GGL_OP_ABS: case GGL_OP_CAST: case GGL_OP_AMAX:
-    case GGL_OP_RANK: case GGL_OP_TOPK: case GGL_OP_PICK: case GGL_OP_RESHAPE: case GGL_OP_SPLIT: case GGL_OP_CONCAT:
-    case GGL_OP_REPEAT: case GGL_OP_TRANSPOSE: case GGL_OP_IOTA:
+    case GGL_OP_EQ:
+    case GGL_OP_NE:
+    case GGL_OP_LT:
+    case GGL_OP_LE:
+    case GGL_OP_GT:
+    case GGL_OP_GE:
+    case GGL_OP_MIN:
+    case GGL_OP_MAX:
+    case GGL_OP_WHERE:
+    case GGL_OP_FLOOR:
+    case GGL_OP_ABS:
+    case GGL_OP_CAST:
+    case GGL_OP_AMAX:
+    case GGL_OP_RANK:
+    case GGL_OP_TOPK:
+    case GGL_OP_PICK:
+    case GGL_OP_RESHAPE:
+    case GGL_OP_SPLIT:
+    case GGL_OP_CONCAT:
+    case GGL_OP_REPEAT:
+    case GGL_OP_TRANSPOSE:
+    case GGL_OP_IOTA:
         return EXACT;
     case GGL_OP_LINEAR: {
         ggl_type type = t->src[1]->type;
         return ggl_type_get(type)->quantized ? BYTES : type == GGL_BF16 ? BF16 : FLOAT;
     }
-    default: return FLOAT;
+    default:
+        return FLOAT;
     }
 }
 
@@ -169,7 +191,8 @@ static ggl_status probe(verify *v, ggl_tensor *t) {
         kept = EPS * rms(v->value[rows_kept->id], node_count(&v->m, rows_kept));
     }
     for (size_t i = 0; i < rows; i++)
-        v->unit[i] = sqrt(v->unit[i]) + EPS * rms(v->value[t->id] + i * row, row) + kept + rounded_inside(v, t, i);
+        v->unit[i] = sqrt(v->unit[i]) + EPS * rms(v->value[t->id] + i * row, row) + kept +
+                     rounded_inside(v, t, i);
     return st;
 }
 
@@ -185,14 +208,17 @@ static ggl_status add_result(verify *v, const verify_node *r) {
 }
 
 /* One element more. NaN equals NaN, infinity itself. */
-static double compare_one(verify_node *r, double got, double want, double unit, size_t i, size_t row) {
+static double compare_one(verify_node *r, double got, double want, double unit, size_t i,
+                          size_t row) {
     if (got == want || (isnan(got) && isnan(want)))
         return 0;
     double e = fabs(got - want), x = e / unit;
     if (!isfinite(x))
         x = 1e30;
     if (x / MOST_UNITS > r->departure)
-        *r = (verify_node){r->node, x / MOST_UNITS, e, unit, got, want, (int64_t)(i / row), (int64_t)(i % row), r->what};
+        *r = (verify_node){
+            r->node, x / MOST_UNITS, e, unit, got, want, (int64_t)(i / row), (int64_t)(i % row),
+            r->what};
     return x;
 }
 
@@ -202,7 +228,8 @@ static ggl_status compare_value(verify *v, const ggl_tensor *t) {
     const float *want = v->value[t->id];
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
-        double got_i = (double)v->got[i], want_i = (double)want[i], unit = v->unit[i / row] + EPS * fabs(want_i) / 4;
+        double got_i = (double)v->got[i], want_i = (double)want[i],
+               unit = v->unit[i / row] + EPS * fabs(want_i) / 4;
         if (t->type == GGL_I32) {
             got_i = ((const int32_t *)v->got)[i];
             want_i = ((const int32_t *)want)[i];
@@ -241,13 +268,15 @@ static ggl_status compare_store(verify *v, const ggl_tensor *t, const ggl_store 
         st = node_device_get_store(&v->fast, s, b, v->err);
     for (int64_t p = 0; p < v->m.n && st == GGL_OK; p++)
         for (int64_t h = 0; h < s->ne[1]; h++) {
-            float largest = 0; /* not a double: gcc 12 for ARM stops at widening in such a loop (an internal error) */
+            /* not a double: gcc 12 for ARM stops at widening in such a loop (an internal error) */
+            float largest = 0;
             ggl_store_get(s, a, p, h, want);
             ggl_store_get(s, b, p, h, got);
             for (size_t i = 0; i < d; i++)
                 largest = fmaxf(largest, fabsf(want[i]));
             for (size_t i = 0; i < d; i++)
-                compare_one(&r, (double)got[i], (double)want[i], store_unit(s->type, (double)want[i], (double)largest),
+                compare_one(&r, (double)got[i], (double)want[i],
+                            store_unit(s->type, (double)want[i], (double)largest),
                             (size_t)(p * s->ne[1] + h) * d + i, d * (size_t)s->ne[1]);
         }
     ggl_free(a);
@@ -260,9 +289,11 @@ static ggl_status compare_store(verify *v, const ggl_tensor *t, const ggl_store 
 
 /* Whether the backend leaves the node to another: itself, or, as rows are kept where they are read, either of the two. */
 static bool is_refused(const verify *v, const ggl_tensor *t) {
-    bool refused = ggl_refusal(v->fast.b, t, NULL) || (t->op == GGL_OP_ATTEND && ggl_refusal(v->fast.b, t->src[1], NULL));
+    bool refused = ggl_refusal(v->fast.b, t, NULL) ||
+                   (t->op == GGL_OP_ATTEND && ggl_refusal(v->fast.b, t->src[1], NULL));
     for (int i = 0; t->op == GGL_OP_CACHE && !refused && i < v->m.n_nodes; i++)
-        refused = v->m.node[i]->op == GGL_OP_ATTEND && v->m.node[i]->src[1] == t && ggl_refusal(v->fast.b, v->m.node[i], NULL);
+        refused = v->m.node[i]->op == GGL_OP_ATTEND && v->m.node[i]->src[1] == t &&
+                  ggl_refusal(v->fast.b, v->m.node[i], NULL);
     return refused;
 }
 
@@ -350,10 +381,14 @@ static ggl_status set_inputs(verify *v, node_device *d, const int32_t *token, in
 /* The distance between two numbers that the type can hold, near x; of the row's largest where the type has a scale. */
 static float store_step(ggl_type type, float x, float largest) {
     switch (type) {
-    case GGL_F32: return fabsf(x) * FLT_EPSILON;
-    case GGL_F16: return fabsf(x) * 0x1p-10f;
-    case GGL_BF16: return fabsf(x) * 0x1p-7f;
-    default: return largest / (type == GGL_Q8_0 ? 127 : 8);
+    case GGL_F32:
+        return fabsf(x) * FLT_EPSILON;
+    case GGL_F16:
+        return fabsf(x) * 0x1p-10f;
+    case GGL_BF16:
+        return fabsf(x) * 0x1p-7f;
+    default:
+        return largest / (type == GGL_Q8_0 ? 127 : 8);
     }
 }
 
@@ -373,7 +408,8 @@ static ggl_status shake_cache(verify *v, ggl_tensor *t) {
         size_t n = node_count(&v->m, x);
         float largest = 0, *y = v->probe;
         kept[k] = ggl_calloc(n, sizeof *kept[k]);
-        st = kept[k] ? node_device_get(&v->shaken, x, kept[k], v->err) : ggl_fail(v->err, GGL_NOMEM, "out of memory");
+        st = kept[k] ? node_device_get(&v->shaken, x, kept[k], v->err)
+                     : ggl_fail(v->err, GGL_NOMEM, "out of memory");
         for (size_t i = 0; i < n && st == GGL_OK; i++)
             largest = fmaxf(largest, fabsf(kept[k][i]));
         for (size_t i = 0; i < n && st == GGL_OK; i++) {
@@ -431,7 +467,8 @@ static ggl_status shake(verify *v, const int32_t *token, int32_t *scratch) {
 
 /* Another order of sums may differ as much as rounding does, no more. */
 static void judge_whole(verify *v) {
-    v->out->whole_departs = !(v->out->whole <= 2 * v->out->rounding + 16 * EPS * v->out->size) || isinf(v->out->whole);
+    v->out->whole_departs =
+        !(v->out->whole <= 2 * v->out->rounding + 16 * EPS * v->out->size) || isinf(v->out->whole);
 }
 
 /* --- the whole -------------------------------------------------------------------------------------------------------- */
@@ -462,7 +499,8 @@ static ggl_status verify_whole(verify *v, ggl_graph *g, const int32_t *token, in
         st = node_device_get(&v->chain, t, v->got, v->err);
         for (size_t i = 0; i < node_count(&v->m, t) && st == GGL_OK; i++) {
             v->out->whole = fmax(v->out->whole, difference((double)whole[i], (double)v->got[i]));
-            v->out->rounding = fmax(v->out->rounding, difference((double)v->got[i], (double)want[i]));
+            v->out->rounding =
+                fmax(v->out->rounding, difference((double)v->got[i], (double)want[i]));
             v->out->size = fmax(v->out->size, fabs((double)want[i]));
             v->out->n_outputs++;
             v->out->n_nan_outputs += isnan(want[i]) != 0;
@@ -520,13 +558,14 @@ static void verify_fini(verify *v) {
     node_map_fini(&v->m);
 }
 
-ggl_status verify_graph(verify_result *out, ggl_graph *g, ggl_backend *b, ggl_backend *reference, const int32_t *token, int n,
-                        ggl_error *err) {
+ggl_status verify_graph(verify_result *out, ggl_graph *g, ggl_backend *b, ggl_backend *reference,
+                        const int32_t *token, int n, ggl_error *err) {
     ggl_error own = {0};
     verify v = {.g = g, .out = out, .err = err ? err : &own, .random = 1};
     *out = (verify_result){.first = -1};
     int32_t *scratch = ggl_calloc((size_t)n, sizeof *scratch);
-    ggl_status st = scratch ? verify_init(&v, b, reference, n) : ggl_fail(v.err, GGL_NOMEM, "out of memory");
+    ggl_status st =
+        scratch ? verify_init(&v, b, reference, n) : ggl_fail(v.err, GGL_NOMEM, "out of memory");
     node_device *open[] = {&v.exact, &v.fast, &v.chain, &v.mirror};
     for (size_t i = 0; i < sizeof open / sizeof *open && st == GGL_OK; i++)
         st = set_inputs(&v, open[i], token, scratch);

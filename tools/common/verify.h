@@ -12,8 +12,8 @@
 
 typedef struct verify_node {
     const ggl_tensor *node;
-    double departure;       /* 1: at the limit */
-    double error, unit;     /* the worst element's, and what was expected of it */
+    double departure;   /* 1: at the limit */
+    double error, unit; /* the worst element's, and what was expected of it */
     double got, want;
     int64_t token, element; /* where */
     const char *what;       /* "value", "keys", "values" (of a cache) */
@@ -22,20 +22,22 @@ typedef struct verify_node {
 typedef struct verify_result {
     verify_node *at; /* in the graph's order */
     size_t n;
-    int first;       /* index of the first that departs; -1: none */
+    int first;        /* index of the first that departs; -1: none */
     size_t n_refused; /* nodes that the backend does not have: not verified */
-    double whole;    /* the graph as a whole against its nodes one by one: largest difference of outputs */
+    /* the graph as a whole against its nodes one by one: largest difference of outputs */
+    double whole;
     double rounding; /* the nodes one by one against the reference: largest difference of outputs */
     double size;     /* the largest output */
     bool whole_departs;
     const ggl_tensor *first_nan; /* the first node whose exact value has a NaN; NULL: none */
-    size_t n_outputs, n_nan_outputs; /* numbers of the outputs, and how many of the exact ones are NaN */
+    /* numbers of the outputs, and how many of the exact ones are NaN */
+    size_t n_outputs, n_nan_outputs;
 } verify_result;
 
 /* What the backend refuses runs on the reference. GGL_UNSUPPORTED: the reference does not have a node either.
  * token[n] go into slot 0; n is at most the graph's n_batch and n_pos. The graph is finished and folded. */
-ggl_status verify_graph(verify_result *out, ggl_graph *g, ggl_backend *b, ggl_backend *reference, const int32_t *token, int n,
-                        ggl_error *err);
+ggl_status verify_graph(verify_result *out, ggl_graph *g, ggl_backend *b, ggl_backend *reference,
+                        const int32_t *token, int n, ggl_error *err);
 void verify_result_fini(verify_result *r);
 
 #endif

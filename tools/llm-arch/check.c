@@ -23,7 +23,8 @@ typedef struct tally {
 
 /* Made-up weights make some recurrent states grow without bound, until the whole is nothing but rounding: what counts is
  * each node. */
-static int verify_on(tally *t, const arch_built *b, ggl_backend *backend, const char *file, const char *what) {
+static int verify_on(tally *t, const arch_built *b, ggl_backend *backend, const char *file,
+                     const char *what) {
     ggl_error err = {0};
     int32_t token[N_RUN];
     verify_result r;
@@ -33,10 +34,12 @@ static int verify_on(tally *t, const arch_built *b, ggl_backend *backend, const 
     int code = -1;
     char text[160];
     if (r.first >= 0)
-        code = tool_error(TOOL, 1, "%s (%s): %s is wrong on %s: %s is off by %g, %.3g of what rounding can explain",
-                          r.at[r.first].node->origin ? r.at[r.first].node->origin : file, what,
-                          ggl_node_text(r.at[r.first].node, text, sizeof text), backend->name, r.at[r.first].what,
-                          r.at[r.first].error, r.at[r.first].departure);
+        code = tool_error(
+            TOOL, 1,
+            "%s (%s): %s is wrong on %s: %s is off by %g, %.3g of what rounding can explain",
+            r.at[r.first].node->origin ? r.at[r.first].node->origin : file, what,
+            ggl_node_text(r.at[r.first].node, text, sizeof text), backend->name, r.at[r.first].what,
+            r.at[r.first].error, r.at[r.first].departure);
     for (size_t i = 0; i < r.n; i++)
         t->worst = r.at[i].departure > t->worst ? r.at[i].departure : t->worst;
     t->n_nodes += r.n;
@@ -44,10 +47,12 @@ static int verify_on(tally *t, const arch_built *b, ggl_backend *backend, const 
     return code;
 }
 
-static int check_source(tally *t, const llm_arch *arch, const llm_arch_source *source, const char *what, char **notes) {
+static int check_source(tally *t, const llm_arch *arch, const llm_arch_source *source,
+                        const char *what, char **notes) {
     ggl_error err = {0};
     arch_built b;
-    if (arch_build(&b, arch, source, t->ignore, N_CTX, N_RUN, t->backends.reference, &err) != GGL_OK)
+    if (arch_build(&b, arch, source, t->ignore, N_CTX, N_RUN, t->backends.reference, &err) !=
+        GGL_OK)
         return tool_error(TOOL, 1, "%s\n  with %s", err.msg, what);
     int code = -1;
     for (int i = 0; i < t->backends.n_other && code < 0; i++)
@@ -92,8 +97,8 @@ static int check_alone(tally *t, const llm_arch *arch) {
     }
     int code = check_toys(t, arch);
     if (code < 0) {
-        ggl_fprint(stdout, "%s: %d lines; %d made-up models, %zu nodes, on", llm_arch_name(arch), llm_arch_n_lines(arch), t->n_models,
-               t->n_nodes);
+        ggl_fprint(stdout, "%s: %d lines; %d made-up models, %zu nodes, on", llm_arch_name(arch),
+                   llm_arch_n_lines(arch), t->n_models, t->n_nodes);
         for (int i = 0; i < t->backends.n_other; i++)
             printf("%s %s", i ? "," : "", t->backends.other[i]->name);
         printf(" as on the reference (at worst %.2f of what rounding explains)\n", t->worst);
@@ -113,8 +118,9 @@ static int check_model(tally *t, const llm_arch *arch, const char *path) {
     llm_arch_source source = llm_arch_source_gguf(file);
     int code = check_source(t, arch, &source, path, &notes);
     if (code < 0)
-        printf("%s: fits; %zu nodes as on the reference (at worst %.2f of what rounding explains)\n%s", path, t->n_nodes, t->worst,
-               notes ? notes : "");
+        printf(
+            "%s: fits; %zu nodes as on the reference (at worst %.2f of what rounding explains)\n%s",
+            path, t->n_nodes, t->worst, notes ? notes : "");
     free(notes);
     ggl_gguf_close(file);
     return code;
@@ -126,22 +132,28 @@ int arch_check(int argc, char **argv) {
     arg_list names = {0};
     bool all = false;
     const arg_option options[] = {
-        {"--backend", ARG_LIST, &names, .value = "NAME", .help = "compare this backend with the reference (default: cpu); repeatable"},
+        {"--backend", ARG_LIST, &names, .value = "NAME",
+         .help = "compare this backend with the reference (default: cpu); repeatable"},
         {"--all", ARG_FLAG, &all, .help = "compare every backend of this build"},
         IGNORE_OPTIONS(ignore),
         {0}};
-    int code = arch_args(TOOL, "FILE [MODEL] [options]",
-                         "Checks a descriptor: with the model, if one is given, and with made-up models, which have each optional key\n"
-                         "and tensor absent and present and each value that is asked for, so that every branch is taken; each is\n"
-                         "run on the CPU, or the backends named, and compared, node by node, with the reference.",
-                         options, 1, 2, argc, argv, &files);
+    int code = arch_args(
+        TOOL, "FILE [MODEL] [options]",
+        "Checks a descriptor: with the model, if one is given, and with made-up models, which have "
+        "each optional key\n"
+        "and tensor absent and present and each value that is asked for, so that every branch is "
+        "taken; each is\n"
+        "run on the CPU, or the backends named, and compared, node by node, with the reference.",
+        options, 1, 2, argc, argv, &files);
     if (code >= 0)
         return code;
     tally t = {0};
     llm_arch *arch = arch_open(TOOL, files.s[0]);
     code = arch && arch_backends_open(TOOL, &names, all, &t.backends) ? -1 : 1;
     t.ignore = &ignore;
-    if (code < 0 && files.n > 1) /* first: what is wrong with a model that one has says more than with one made up */
+    if (code < 0 &&
+        files.n >
+            1) /* first: what is wrong with a model that one has says more than with one made up */
         code = check_model(&t, arch, files.s[1]);
     t = (tally){.backends = t.backends};
     if (code < 0)

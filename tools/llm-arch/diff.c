@@ -50,7 +50,8 @@ static long print_diff(const lines *a, const lines *b, bool context) {
     size_t head = 0, tail = 0;
     while (head < a->n && head < b->n && strcmp(a->at[head], b->at[head]) == 0)
         head++;
-    while (tail < a->n - head && tail < b->n - head && strcmp(a->at[a->n - 1 - tail], b->at[b->n - 1 - tail]) == 0)
+    while (tail < a->n - head && tail < b->n - head &&
+           strcmp(a->at[a->n - 1 - tail], b->at[b->n - 1 - tail]) == 0)
         tail++;
     size_t n = a->n - head - tail, m = b->n - head - tail, w = m + 1;
     if ((n + 1) * w > MOST_CELLS)
@@ -60,9 +61,10 @@ static long print_diff(const lines *a, const lines *b, bool context) {
         return -1;
     for (size_t i = n; i-- > 0;)
         for (size_t j = m; j-- > 0;)
-            len[i * w + j] = strcmp(a->at[head + i], b->at[head + j]) == 0 ? len[(i + 1) * w + j + 1] + 1
-                             : len[(i + 1) * w + j] > len[i * w + j + 1]    ? len[(i + 1) * w + j]
-                                                                            : len[i * w + j + 1];
+            len[i * w + j] = strcmp(a->at[head + i], b->at[head + j]) == 0
+                                 ? len[(i + 1) * w + j + 1] + 1
+                             : len[(i + 1) * w + j] > len[i * w + j + 1] ? len[(i + 1) * w + j]
+                                                                         : len[i * w + j + 1];
     long differ = 0;
     for (size_t i = 0; i < head && context; i++)
         ggl_fprint(stdout, "  %s\n", a->at[i]);
@@ -108,8 +110,8 @@ static int compare_text(const void *a, const void *b) {
 /* Of keys below the architecture's name only the rest, as descriptors write them: ".block_count". */
 static ggl_str without_arch(const ggl_gguf *f, ggl_str key) {
     ggl_str arch;
-    if (ggl_gguf_get_string(f, "general.architecture", &arch, NULL) == 1 && key.n > arch.n && key.s[arch.n] == '.' &&
-        memcmp(key.s, arch.s, arch.n) == 0)
+    if (ggl_gguf_get_string(f, "general.architecture", &arch, NULL) == 1 && key.n > arch.n &&
+        key.s[arch.n] == '.' && memcmp(key.s, arch.s, arch.n) == 0)
         return (ggl_str){key.s + arch.n, key.n - arch.n};
     return key;
 }
@@ -120,7 +122,8 @@ static void model_lines(const ggl_gguf *f, lines *keys, lines *tensors) {
     for (size_t i = 0; i < ggl_gguf_n_values(f); i++) {
         const ggl_gguf_value *v = ggl_gguf_value_at(f, i);
         ggl_str key = without_arch(f, v->key);
-        snprintf(text, sizeof text, "%.*s = %s", (int)(key.n < 200 ? key.n : 200), key.s, value_text(v, value, sizeof value));
+        snprintf(text, sizeof text, "%.*s = %s", (int)(key.n < 200 ? key.n : 200), key.s,
+                 value_text(v, value, sizeof value));
         add_line(keys, text);
     }
     tensor_row *rows;
@@ -132,9 +135,10 @@ static void model_lines(const ggl_gguf *f, lines *keys, lines *tensors) {
     for (size_t i = 0; i < n; i++) {
         char layers[48] = "";
         if (rows[i].in_layers)
-            snprintf(layers, sizeof layers, ", %d in l = %d .. %d", rows[i].n, rows[i].first, rows[i].last);
-        snprintf(text, sizeof text, "%s %s %s%s", rows[i].key.name, tensor_shape(rows[i].one, value, sizeof value),
-                 tensor_type(rows[i].one), layers);
+            snprintf(layers, sizeof layers, ", %d in l = %d .. %d", rows[i].n, rows[i].first,
+                     rows[i].last);
+        snprintf(text, sizeof text, "%s %s %s%s", rows[i].key.name,
+                 tensor_shape(rows[i].one, value, sizeof value), tensor_type(rows[i].one), layers);
         add_line(tensors, text);
     }
     tensors->n_things = ggl_gguf_n_tensors(f);
@@ -183,7 +187,8 @@ static void graph_lines(const ggl_graph *g, lines *l) {
             continue;
         size_t n = 0;
         for (int d = 0; d < t->n_dims && n < sizeof shape; d++)
-            n += (size_t)snprintf(shape + n, sizeof shape - n, "%s%" PRId64, d ? ", " : "", t->ne[d]);
+            n += (size_t)snprintf(shape + n, sizeof shape - n, "%s%" PRId64, d ? ", " : "",
+                                  t->ne[d]);
         char layer[16] = "     ";
         if (t->group >= 0)
             snprintf(layer, sizeof layer, "%-5d", t->group);
@@ -192,8 +197,9 @@ static void graph_lines(const ggl_graph *g, lines *l) {
     }
 }
 
-static ggl_status descriptor_lines(const llm_arch *arch, const char *model, bool first, const tool_ignore *ignore, int variant,
-                                   lines *l, ggl_error *err) {
+static ggl_status descriptor_lines(const llm_arch *arch, const char *model, bool first,
+                                   const tool_ignore *ignore, int variant, lines *l,
+                                   ggl_error *err) {
     ggl_backend *fold = NULL;
     ggl_gguf *f = NULL;
     llm_arch_toy *toy = NULL;
@@ -224,7 +230,8 @@ static ggl_status descriptor_lines(const llm_arch *arch, const char *model, bool
     return st;
 }
 
-static int diff_descriptors(const char *a, const char *b, const char *model, const tool_ignore *ignore, bool without, bool context) {
+static int diff_descriptors(const char *a, const char *b, const char *model,
+                            const tool_ignore *ignore, bool without, bool context) {
     ggl_error err = {0};
     lines l[2] = {0};
     llm_arch *arch[2] = {arch_open(TOOL, a), NULL};
@@ -234,7 +241,8 @@ static int diff_descriptors(const char *a, const char *b, const char *model, con
     if (!arch[1])
         code = 1;
     for (int k = 0; k < 2 && code < 0; k++)
-        if (descriptor_lines(arch[k], model, k == 0, ignore, without ? 0 : 1, &l[k], &err) != GGL_OK)
+        if (descriptor_lines(arch[k], model, k == 0, ignore, without ? 0 : 1, &l[k], &err) !=
+            GGL_OK)
             code = tool_error(TOOL, 1, "%s", err.msg);
     if (code < 0)
         code = print_and_count(&l[0], &l[1], context, "nodes");
@@ -259,24 +267,29 @@ int arch_diff(int argc, char **argv) {
     bool without = false, all = false;
     tool_ignore ignore = {0};
     const arg_option options[] = {
-        {"--without", ARG_FLAG, &without, .help = "descriptors without a model: nothing optional, instead of everything"},
+        {"--without", ARG_FLAG, &without,
+         .help = "descriptors without a model: nothing optional, instead of everything"},
         {"--all", ARG_FLAG, &all, .help = "also what is the same"},
         IGNORE_OPTIONS(ignore),
         {0}};
     int code = arch_args(TOOL, "A B [MODEL] [options]",
-                         "Two descriptors: the nodes of the graphs they make of MODEL, or of made-up models with every optional\n"
-                         "key and tensor. Two models: their keys and tensors. Exit code 0: the same, 1: they differ.",
+                         "Two descriptors: the nodes of the graphs they make of MODEL, or of "
+                         "made-up models with every optional\n"
+                         "key and tensor. Two models: their keys and tensors. Exit code 0: the "
+                         "same, 1: they differ.",
                          options, 2, 3, argc, argv, &files);
     if (code >= 0)
         return code;
     bool a = is_model(files.s[0]), b = is_model(files.s[1]);
     if (a != b)
-        code = tool_error(TOOL, 2, "%s is a model, %s is not; two of a kind can be compared", files.s[a ? 0 : 1], files.s[a ? 1 : 0]);
+        code = tool_error(TOOL, 2, "%s is a model, %s is not; two of a kind can be compared",
+                          files.s[a ? 0 : 1], files.s[a ? 1 : 0]);
     else if (a && files.n > 2)
         code = tool_error(TOOL, 2, "two models are compared without a third");
     else
         code = a ? diff_models(files.s[0], files.s[1])
-                 : diff_descriptors(files.s[0], files.s[1], files.n > 2 ? files.s[2] : NULL, &ignore, without, all);
+                 : diff_descriptors(files.s[0], files.s[1], files.n > 2 ? files.s[2] : NULL,
+                                    &ignore, without, all);
     args_list_fini(&files);
     ignore_fini(&ignore);
     return code;

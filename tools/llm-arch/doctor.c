@@ -24,10 +24,12 @@
 
 /* Logits of a reading beside those of another engine. */
 typedef struct difference {
-    double most, first; /* the largest difference, and the largest of the first token; NaN: a logit is NaN */
-    double squares;     /* the sum of all squared differences */
-    double product, own; /* the sums of products of both engines' logits, and of squares of the model's own */
-    int64_t at;         /* where the largest is */
+    /* the largest difference, and the largest of the first token; NaN: a logit is NaN */
+    double most, first;
+    double squares; /* the sum of all squared differences */
+    /* the sums of products of both engines' logits, and of squares of the model's own */
+    double product, own;
+    int64_t at; /* where the largest is */
     float got;
 } difference;
 
@@ -44,7 +46,8 @@ typedef struct doctor {
     int32_t bos; /* negative: there is none, or tokens are given */
     bool adds_bos;
     int64_t n_vocab;
-    double *nats, *as_described; /* by a text, of each predicted token: of this reading, of the descriptor's */
+    /* by a text, of each predicted token: of this reading, of the descriptor's */
+    double *nats, *as_described;
     int64_t n_nats;
     npy_array want; /* by logits: the other engine's */
     double range;   /* their greatest less their least */
@@ -58,10 +61,11 @@ typedef struct doctor {
 typedef struct method {
     const char *word; /* what a score is */
     double (*score)(const doctor *d);
-    void (*keep)(doctor *d); /* the run is the descriptor's own */
+    void (*keep)(doctor *d);       /* the run is the descriptor's own */
     bool (*same)(const doctor *d); /* the run has the same bits as the descriptor's own */
     void (*print_head)(const doctor *d);
-    void (*print_row)(const doctor *d, const char *what, const char *reading, double score, const char *mark);
+    void (*print_row)(const doctor *d, const char *what, const char *reading, double score,
+                      const char *mark);
     /* What to say of a reading; *better: the weights agree better with it. */
     const char *(*mark)(const doctor *d, double score, bool *better);
     void (*conclude)(const doctor *d);
@@ -97,7 +101,8 @@ static void compare(doctor *d, const float *logits) {
 }
 
 /* One stretch of the text; every token after the first is predicted. */
-static ggl_status read_stretch(doctor *d, ggl_sched *s, const int32_t *id, int n, bool bos, ggl_error *err) {
+static ggl_status read_stretch(doctor *d, ggl_sched *s, const int32_t *id, int n, bool bos,
+                               ggl_error *err) {
     int32_t *in = calloc(3 * (size_t)(n + 1), sizeof *in), *pos = in + n + 1, *slot = pos + n + 1;
     if (!in)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
@@ -120,7 +125,8 @@ static ggl_status read_stretch(doctor *d, ggl_sched *s, const int32_t *id, int n
     const float *logits = ggl_sched_output(s, 0);
     if (d->want.data && st == GGL_OK)
         compare(d, logits);
-    for (int i = bos; !d->want.data && i + 1 < m && st == GGL_OK; i++) /* the same tokens are predicted with and without bos */
+    for (int i = bos; !d->want.data && i + 1 < m && st == GGL_OK;
+         i++) /* the same tokens are predicted with and without bos */
         d->nats[d->n_nats++] = nats(logits + (size_t)i * (size_t)d->n_vocab, d->n_vocab, in[i + 1]);
     free(in);
     return st;
@@ -129,14 +135,20 @@ static ggl_status read_stretch(doctor *d, ggl_sched *s, const int32_t *id, int n
 /* What is known only when the model is built: the vocabulary. */
 static ggl_status check_vocabulary(const doctor *d, ggl_error *err) {
     if (d->want.data && d->want.n_columns != d->n_vocab)
-        return ggl_fail(err, GGL_FORMAT, "%s has %" PRId64 " logits for each token, the model has a vocabulary of %" PRId64,
+        return ggl_fail(err, GGL_FORMAT,
+                        "%s has %" PRId64
+                        " logits for each token, the model has a vocabulary of %" PRId64,
                         d->logits_file, d->want.n_columns, d->n_vocab);
     for (size_t i = 0; i < d->tokens.n; i++)
         if (d->tokens.id[i] >= d->n_vocab)
-            return d->ids ? ggl_fail(err, GGL_USAGE, "--tokens: token %" PRId32 " is not in the vocabulary of %" PRId64,
-                                     d->tokens.id[i], d->n_vocab)
-                          : ggl_fail(err, GGL_FORMAT, "the tokenizer makes token %" PRId32 ", the model has %" PRId64,
-                                     d->tokens.id[i], d->n_vocab);
+            return d->ids
+                       ? ggl_fail(err, GGL_USAGE,
+                                  "--tokens: token %" PRId32
+                                  " is not in the vocabulary of %" PRId64,
+                                  d->tokens.id[i], d->n_vocab)
+                       : ggl_fail(err, GGL_FORMAT,
+                                  "the tokenizer makes token %" PRId32 ", the model has %" PRId64,
+                                  d->tokens.id[i], d->n_vocab);
     return GGL_OK;
 }
 
@@ -167,7 +179,8 @@ static ggl_status run_tokens(doctor *d, const llm_arch *arch, bool bos, ggl_erro
     if (st == GGL_OK)
         st = check_vocabulary(d, err);
     for (size_t i = 0; i + !whole < d->tokens.n && st == GGL_OK; i += stretch)
-        st = read_stretch(d, s, d->tokens.id + i, (int)(d->tokens.n - i < stretch ? d->tokens.n - i : stretch), bos, err);
+        st = read_stretch(d, s, d->tokens.id + i,
+                          (int)(d->tokens.n - i < stretch ? d->tokens.n - i : stretch), bos, err);
     ggl_sched_free(s);
     arch_built_fini(&b);
     return st;
@@ -191,12 +204,15 @@ static bool same_nats(const doctor *d) {
 }
 
 static void print_text_head(const doctor *d) {
-    ggl_fprint(stdout, "text         %s, %zu tokens in stretches of %" PRId64 "\n\n", d->text_file, d->tokens.n, d->n_ctx);
+    ggl_fprint(stdout, "text         %s, %zu tokens in stretches of %" PRId64 "\n\n", d->text_file,
+               d->tokens.n, d->n_ctx);
     printf("  %-20s %-32s %12s  %11s\n", "choice", "read as", "perplexity", "change");
 }
 
-static void print_text_row(const doctor *d, const char *what, const char *reading, double ppl, const char *mark) {
-    ggl_fprint(stdout, "  %-20s %-32s %12.5g  %+9.2f %%  %s\n", what, reading, ppl, 100 * (ppl / d->base - 1), mark);
+static void print_text_row(const doctor *d, const char *what, const char *reading, double ppl,
+                           const char *mark) {
+    ggl_fprint(stdout, "  %-20s %-32s %12.5g  %+9.2f %%  %s\n", what, reading, ppl,
+               100 * (ppl / d->base - 1), mark);
 }
 
 /* True if this reading's tokens are likelier, and not by chance, than as described, or, with `than` NULL, than a guess makes
@@ -208,7 +224,8 @@ static bool is_likelier(const doctor *d, const double *than) {
         sum += x;
         squares += x * x;
     }
-    double mean = sum / n, spread = sqrt(fmax(0, squares / n - mean * mean) / n); /* standard error of the mean */
+    double mean = sum / n,
+           spread = sqrt(fmax(0, squares / n - mean * mean) / n); /* standard error of the mean */
     return mean < -d->significant && mean < -N_ERRORS * spread;
 }
 
@@ -221,23 +238,27 @@ static const char *mark_by_text(const doctor *d, double ppl, bool *better) {
     if (!is_likelier(d, d->as_described))
         return r < d->significant ? "within what chance does" : "";
     *better = is_likelier(d, NULL);
-    return *better ? "<- the weights agree better with this" : "no better than a guess: cannot be told";
+    return *better ? "<- the weights agree better with this"
+                   : "no better than a guess: cannot be told";
 }
 
 static void conclude_by_text(const doctor *d) {
     const flip *f = &d->flips.at[d->best < 0 ? 0 : d->best];
     if (d->best >= 0)
-        ggl_fprint(stdout, "\nthe best is %s: %s; make this change first, then ask again\n", f->what, f->reading);
+        ggl_fprint(stdout, "\nthe best is %s: %s; make this change first, then ask again\n",
+                   f->what, f->reading);
     else if (d->n_better > 0)
         printf("\nthe descriptor's readings are the best, but for the first token\n");
     else if (d->base > (double)d->n_vocab)
-        printf("\nthe perplexity is above that of a guess among %" PRId64 " tokens: these weights cannot tell\n", d->n_vocab);
+        printf("\nthe perplexity is above that of a guess among %" PRId64
+               " tokens: these weights cannot tell\n",
+               d->n_vocab);
     else
         printf("\nno reading is better than the descriptor's\n");
 }
 
-static const method by_text = {"perplexity", perplexity, keep_nats, same_nats, print_text_head, print_text_row, mark_by_text,
-                               conclude_by_text};
+static const method by_text = {"perplexity",    perplexity,     keep_nats,    same_nats,
+                               print_text_head, print_text_row, mark_by_text, conclude_by_text};
 
 /* --- judging by logits ------------------------------------------------------------------------------------------------ */
 
@@ -250,16 +271,20 @@ static void keep_difference(doctor *d) {
 }
 
 static bool same_difference(const doctor *d) {
-    return d->now.most == d->described.most && d->now.at == d->described.at && d->now.squares == d->described.squares;
+    return d->now.most == d->described.most && d->now.at == d->described.at &&
+           d->now.squares == d->described.squares;
 }
 
 static void print_logits_head(const doctor *d) {
-    ggl_fprint(stdout, "logits       %s, %zu tokens, a range of %.4g\n\n", d->logits_file, d->tokens.n, d->range);
+    ggl_fprint(stdout, "logits       %s, %zu tokens, a range of %.4g\n\n", d->logits_file,
+               d->tokens.n, d->range);
     printf("  %-20s %-32s %12s  %12s\n", "choice", "read as", "difference", "of the range");
 }
 
-static void print_logits_row(const doctor *d, const char *what, const char *reading, double most, const char *mark) {
-    ggl_fprint(stdout, "  %-20s %-32s %12.3g  %12.1e  %s\n", what, reading, most, most / d->range, mark);
+static void print_logits_row(const doctor *d, const char *what, const char *reading, double most,
+                             const char *mark) {
+    ggl_fprint(stdout, "  %-20s %-32s %12.3g  %12.1e  %s\n", what, reading, most, most / d->range,
+               mark);
 }
 
 /* Right readings differ by no more than what arithmetic rounds, so one that is nearer by less than half proves nothing. */
@@ -267,7 +292,9 @@ static const char *mark_by_logits(const doctor *d, double most, bool *better) {
     if (isnan(most))
         return "NaN: cannot be told";
     *better = d->base > ROUNDING * d->range && most < d->base / 2;
-    return *better ? "<- nearer to these logits" : most < 2 * d->base || most <= ROUNDING * d->range ? "no clear difference" : "";
+    return *better                                             ? "<- nearer to these logits"
+           : most < 2 * d->base || most <= ROUNDING * d->range ? "no clear difference"
+                                                               : "";
 }
 
 static bool has_quantized(const doctor *d) {
@@ -296,24 +323,34 @@ static void explain(const doctor *d, const char *text, size_t n, bool changed) {
         printf("%sthe logits agree: %.1e of the range is what rounding makes\n", with, part);
         return;
     }
-    printf("%sthe largest difference is at token %" PRId64 " of %zu, logit %" PRId64 ":\nhere %.6g, there %.6g\n", with,
-           x->at / d->n_vocab, d->tokens.n, x->at % d->n_vocab, (double)x->got, (double)d->want.data[x->at]);
+    printf("%sthe largest difference is at token %" PRId64 " of %zu, logit %" PRId64
+           ":\nhere %.6g, there %.6g\n",
+           with, x->at / d->n_vocab, d->tokens.n, x->at % d->n_vocab, (double)x->got,
+           (double)d->want.data[x->at]);
     if (factor != 0)
         printf("all logits there are %.6g times those here: look for a scale of the logits,\n"
-               "which may be a number that no key of the file holds\n", factor);
+               "which may be a number that no key of the file holds\n",
+               factor);
     else if (part <= EIGHT_BIT && has_quantized(d))
-        printf("with quantized weights engines round activations to 8 bits, each in its own way, which makes differences of this\n"
+        printf("with quantized weights engines round activations to 8 bits, each in its own way, "
+               "which makes differences of this\n"
                "size (up to 5e-2 of the range): ask with weights in f32\n");
-    else if (part <= HALF_GELU && (flips_reads(text, n, "gelu") || flips_reads(text, n, "gelu_quick")))
-        printf("a GELU in half precision makes differences of this size (1e-4 to 2e-3 of the range), and some engines have one:\n"
+    else if (part <= HALF_GELU &&
+             (flips_reads(text, n, "gelu") || flips_reads(text, n, "gelu_quick")))
+        printf("a GELU in half precision makes differences of this size (1e-4 to 2e-3 of the "
+               "range), and some engines have one:\n"
                "only logits of exact arithmetic can tell whether more is wrong\n");
     else if (d->want.n_rows > 1 && x->first <= ROUNDING * d->range)
-        printf("the first token agrees (%.1e of the range): look for the rest in what joins tokens (positions, mask, window, scale,\n"
-               "a state)\n", x->first / d->range);
+        printf("the first token agrees (%.1e of the range): look for the rest in what joins tokens "
+               "(positions, mask, window, scale,\n"
+               "a state)\n",
+               x->first / d->range);
     else if (d->want.n_rows > 1)
-        printf("the first token, which sees no other, is %.1e of the range off: look in what works\n"
-               "on a token alone (norms, activations, experts, scales, sinks), also for numbers\n"
-               "that no key of the file holds\n", x->first / d->range);
+        printf(
+            "the first token, which sees no other, is %.1e of the range off: look in what works\n"
+            "on a token alone (norms, activations, experts, scales, sinks), also for numbers\n"
+            "that no key of the file holds\n",
+            x->first / d->range);
 }
 
 static void conclude_by_logits(const doctor *d) {
@@ -322,26 +359,31 @@ static void conclude_by_logits(const doctor *d) {
         explain(d, d->flips.s, d->flips.n, false);
     } else {
         const flip *f = &d->flips.at[d->best];
-        ggl_fprint(stdout, "\nthe nearest is %s: %s; make this change first, then ask again\n", f->what, f->reading);
+        ggl_fprint(stdout, "\nthe nearest is %s: %s; make this change first, then ask again\n",
+                   f->what, f->reading);
         explain(d, f->s, f->n, true);
     }
 }
 
-static const method by_logits = {"difference", largest_difference, keep_difference, same_difference, print_logits_head,
-                                 print_logits_row, mark_by_logits, conclude_by_logits};
+static const method by_logits = {"difference",    largest_difference, keep_difference,
+                                 same_difference, print_logits_head,  print_logits_row,
+                                 mark_by_logits,  conclude_by_logits};
 
 /* --- the visit -------------------------------------------------------------------------------------------------------- */
 
 static int check_options(const doctor *d) {
     if (!d->text_file && !d->logits_file)
-        return tool_error(TOOL, 2, d->ids ? "--tokens needs the logits of these tokens: --logits FILE"
-                                          : "a text is needed: --text FILE; or logits: --logits FILE --tokens IDS");
+        return tool_error(
+            TOOL, 2,
+            d->ids ? "--tokens needs the logits of these tokens: --logits FILE"
+                   : "a text is needed: --text FILE; or logits: --logits FILE --tokens IDS");
     if (d->text_file && d->logits_file)
         return tool_error(TOOL, 2, "--text and --logits exclude each other");
     if (d->text_file && d->ids)
         return tool_error(TOOL, 2, "--text and --tokens exclude each other");
     if (d->logits_file && !d->ids)
-        return tool_error(TOOL, 2, "--logits needs the tokens that the logits are of: --tokens IDS");
+        return tool_error(TOOL, 2,
+                          "--logits needs the tokens that the logits are of: --tokens IDS");
     if (d->logits_file && d->n_given)
         return tool_error(TOOL, 2, "-n is for --text: of logits all tokens are run");
     return -1;
@@ -351,17 +393,23 @@ static ggl_status check_logits(doctor *d, ggl_error *err) {
     const npy_array *a = &d->want;
     float least = a->data[0], most = a->data[0];
     if (a->n_rows != (int64_t)d->tokens.n)
-        return ggl_fail(err, GGL_FORMAT, "%s has logits of %" PRId64 " tokens, --tokens has %zu", d->logits_file, a->n_rows,
-                        d->tokens.n);
+        return ggl_fail(err, GGL_FORMAT, "%s has logits of %" PRId64 " tokens, --tokens has %zu",
+                        d->logits_file, a->n_rows, d->tokens.n);
     for (int64_t i = 0; i < a->n_rows * a->n_columns; i++) {
         if (!isfinite(a->data[i]))
-            return ggl_fail(err, GGL_FORMAT, "%s: logit %" PRId64 " of token %" PRId64 " is %s, no finite number", d->logits_file,
-                            i % a->n_columns, i / a->n_columns, isnan(a->data[i]) ? "NaN" : a->data[i] > 0 ? "inf" : "-inf");
+            return ggl_fail(err, GGL_FORMAT,
+                            "%s: logit %" PRId64 " of token %" PRId64 " is %s, no finite number",
+                            d->logits_file, i % a->n_columns, i / a->n_columns,
+                            isnan(a->data[i]) ? "NaN"
+                            : a->data[i] > 0  ? "inf"
+                                              : "-inf");
         least = a->data[i] < least ? a->data[i] : least;
         most = a->data[i] > most ? a->data[i] : most;
     }
     d->range = (double)most - (double)least;
-    return d->range > 0 ? GGL_OK : ggl_fail(err, GGL_FORMAT, "%s: all logits are %.9g", d->logits_file, (double)most);
+    return d->range > 0
+               ? GGL_OK
+               : ggl_fail(err, GGL_FORMAT, "%s: all logits are %.9g", d->logits_file, (double)most);
 }
 
 static int read_logits(doctor *d) {
@@ -372,7 +420,8 @@ static int read_logits(doctor *d) {
     if (npy_read(&d->want, d->logits_file, &err) != GGL_OK || check_logits(d, &err) != GGL_OK)
         return tool_error(TOOL, 1, "--logits: %s", err.msg);
     if (d->ctx_given && d->n_ctx < (int64_t)d->tokens.n)
-        return tool_error(TOOL, 2, "-c %" PRId64 ": less than the %zu tokens of --tokens", d->n_ctx, d->tokens.n);
+        return tool_error(TOOL, 2, "-c %" PRId64 ": less than the %zu tokens of --tokens", d->n_ctx,
+                          d->tokens.n);
     if (!d->ctx_given)
         d->n_ctx = (int64_t)d->tokens.n;
     return -1;
@@ -396,13 +445,15 @@ static int read_text(doctor *d) {
     if (d->tokens.n > (size_t)d->n_tokens)
         d->tokens.n = (size_t)d->n_tokens;
     if (d->tokens.n < 2)
-        return tool_error(TOOL, 2, "%s has %zu tokens; at least 2 are needed", d->text_file, d->tokens.n);
+        return tool_error(TOOL, 2, "%s has %zu tokens; at least 2 are needed", d->text_file,
+                          d->tokens.n);
     d->nats = calloc(d->tokens.n, sizeof *d->nats);
     d->as_described = calloc(d->tokens.n, sizeof *d->as_described);
     if (!d->nats || !d->as_described)
         return tool_error(TOOL, 1, "out of memory");
     d->bos = llm_tokenizer_bos(t);
-    d->adds_bos = d->bos >= 0 && llm_tokenize(t, "", 0, LLM_TOKENIZE_BOS, &with, &err) == GGL_OK && with.n > 0;
+    d->adds_bos = d->bos >= 0 && llm_tokenize(t, "", 0, LLM_TOKENIZE_BOS, &with, &err) == GGL_OK &&
+                  with.n > 0;
     llm_tokens_fini(&with);
     return -1;
 }
@@ -428,9 +479,11 @@ static int open_all(doctor *d, const char *path) {
 static int report_nan(const doctor *d) {
     char some[96];
     snprintf(some, sizeof some, "the readings above that have a %s make numbers", d->by->word);
-    return tool_error(TOOL, 1, "as described, the model's logits are NaN: %s",
-                      d->n_numbers > 0 ? some
-                                       : "no other reading makes numbers; llm-arch verify names the first node with a NaN");
+    return tool_error(
+        TOOL, 1, "as described, the model's logits are NaN: %s",
+        d->n_numbers > 0
+            ? some
+            : "no other reading makes numbers; llm-arch verify names the first node with a NaN");
 }
 
 /* A row of the table; `k` is the reading's number, -1 if it is not a change of the text. */
@@ -452,12 +505,14 @@ static void visit_flip(doctor *d, int k) {
     const flip *f = &d->flips.at[k];
     ggl_error err = {0};
     llm_arch *arch = NULL;
-    ggl_status st = llm_arch_parse(&arch, f->s, f->n, llm_arch_name(llm_model_arch(d->model)), &err);
+    ggl_status st =
+        llm_arch_parse(&arch, f->s, f->n, llm_arch_name(llm_model_arch(d->model)), &err);
     if (st == GGL_OK)
         st = run_tokens(d, arch, d->adds_bos, &err);
     if (st != GGL_OK)
         ggl_fprint(stdout, "  %-20s %-32s cannot be read so\n", f->what, f->reading);
-    else if (!d->by->same(d) && !(isnan(d->base) && isnan(d->by->score(d)))) /* else the model says it already */
+    else if (!d->by->same(d) &&
+             !(isnan(d->base) && isnan(d->by->score(d)))) /* else the model says it already */
         judge(d, k, f->what, f->reading);
     fflush(stdout);
     llm_arch_free(arch);
@@ -516,17 +571,22 @@ int arch_doctor(int argc, char **argv) {
         {"-n", ARG_INT, &d.n_tokens, .value = "N", .help = "tokens of the text (default 512)",
          .min = 2, .max = 1 << 24, .given = &d.n_given},
         {"-c --ctx-size", ARG_INT, &d.n_ctx, .value = "N",
-         .help = "tokens of a stretch (default 128); of logits, the context (default: their tokens)", .min = 2, .max = 65536,
-         .given = &d.ctx_given},
+         .help =
+             "tokens of a stretch (default 128); of logits, the context (default: their tokens)",
+         .min = 2, .max = 65536, .given = &d.ctx_given},
         {"-t --threads", ARG_INT, &d.n_threads, .value = "N", .help = "threads", .min = 1,
          .max = TOOL_MAX_THREADS},
         {0}};
-    int code = arch_args(TOOL, "MODEL --text FILE [options] | MODEL --logits FILE --tokens IDS [options]",
-                         "For each choice of the descriptor that families differ in (which pairs are rotated, rope base, epsilon,\n"
-                         "activation, 1 + w, attention scale and window, BOS): makes it otherwise, alone, and prints the perplexity,\n"
-                         "or the largest difference to another engine's logits. A reading with a clearly lower one is the reading\n"
-                         "of the weights.",
-                         options, 1, 1, argc, argv, &files);
+    int code =
+        arch_args(TOOL, "MODEL --text FILE [options] | MODEL --logits FILE --tokens IDS [options]",
+                  "For each choice of the descriptor that families differ in (which pairs are "
+                  "rotated, rope base, epsilon,\n"
+                  "activation, 1 + w, attention scale and window, BOS): makes it otherwise, alone, "
+                  "and prints the perplexity,\n"
+                  "or the largest difference to another engine's logits. A reading with a clearly "
+                  "lower one is the reading\n"
+                  "of the weights.",
+                  options, 1, 1, argc, argv, &files);
     if (code >= 0)
         return code;
     d.by = d.logits_file ? &by_logits : &by_text;

@@ -15,7 +15,8 @@ static bool is_dropped(ggl_str key) {
     return is(key, "general.descriptor") || (key.n > 6 && memcmp(key.s, "split.", 6) == 0);
 }
 
-static ggl_status write_model(const ggl_gguf *f, const char *text, size_t n, const char *path, ggl_error *err) {
+static ggl_status write_model(const ggl_gguf *f, const char *text, size_t n, const char *path,
+                              ggl_error *err) {
     ggl_gguf_writer *w = ggl_gguf_writer_new();
     if (!w)
         return ggl_fail(err, GGL_NOMEM, "out of memory");
@@ -35,7 +36,8 @@ static ggl_status write_model(const ggl_gguf *f, const char *text, size_t n, con
     return st;
 }
 
-static int embed(const llm_arch *arch, const char *model, const char *out, const tool_ignore *ignore) {
+static int embed(const llm_arch *arch, const char *model, const char *out,
+                 const tool_ignore *ignore) {
     ggl_error err = {0};
     ggl_gguf *f;
     arch_built b = {0};
@@ -61,10 +63,12 @@ int arch_embed(int argc, char **argv) {
     arg_list files = {0};
     tool_ignore ignore = {0};
     const arg_option options[] = {IGNORE_OPTIONS(ignore), {0}};
-    int code = arch_args(TOOL, "FILE MODEL OUT [options]",
-                         "Writes OUT: MODEL with the descriptor FILE as its key general.descriptor, so that it runs wherever the\n"
-                         "language is known. The descriptor must fit the model. A split model becomes one file.",
-                         options, 3, 3, argc, argv, &files);
+    int code = arch_args(
+        TOOL, "FILE MODEL OUT [options]",
+        "Writes OUT: MODEL with the descriptor FILE as its key general.descriptor, so that it runs "
+        "wherever the\n"
+        "language is known. The descriptor must fit the model. A split model becomes one file.",
+        options, 3, 3, argc, argv, &files);
     if (code >= 0)
         return code;
     const tool_path paths[] = {{"FILE", files.s[0], .written = false},

@@ -14,10 +14,10 @@ typedef struct maker {
     const ggl_graph *g;
     const ggl_backend *b;
     int n_layer;
-    int *users; /* by id: nodes that read it */
+    int *users;            /* by id: nodes that read it */
     int *shown, *shown_in; /* by id: the node of a block, and which block that is; see shown_as */
     int *in_group, *group_at; /* nodes of group g: in_group[group_at[g + 1] .. group_at[g + 2]) */
-    bool *counted; /* by id: a weight among some block's parameters */
+    bool *counted;            /* by id: a weight among some block's parameters */
     figure_block *block;
     int group;
 } maker;
@@ -84,7 +84,8 @@ static void number_line(figure_node *n, const ggl_tensor *t) {
         if (p.kind != GGL_PARAM_NUMBER || p.variadic)
             continue;
         if (!isnan(t->num[i]) && t->num[i] != p.fallback && at < sizeof text)
-            at += (size_t)snprintf(text + at, sizeof text - at, "%s%s %.6g", at ? ", " : "", p.name, t->num[i]);
+            at += (size_t)snprintf(text + at, sizeof text - at, "%s%s %.6g", at ? ", " : "", p.name,
+                                   t->num[i]);
         i++;
     }
     if (at)
@@ -108,21 +109,38 @@ static const char *value_name(const ggl_tensor *t) {
 
 static bool sums(const ggl_body *b) {
     for (int i = 0; i < b->n_node; i++)
-        if (b->node[i]->op == GGL_OP_SUM || b->node[i]->op == GGL_OP_AMAX || (b->node[i]->body && sums(b->node[i]->body)))
+        if (b->node[i]->op == GGL_OP_SUM || b->node[i]->op == GGL_OP_AMAX ||
+            (b->node[i]->body && sums(b->node[i]->body)))
             return true;
     return false;
 }
 
 static figure_kind kind_of(const ggl_tensor *t) {
     switch (t->op) {
-    case GGL_OP_LINEAR: return FIGURE_PRODUCT;
-    case GGL_OP_ATTEND: case GGL_OP_CACHE: return FIGURE_ATTENTION;
-    case GGL_OP_ROPE_HALF: case GGL_OP_ROPE_PAIR: return FIGURE_POSITION;
-    case GGL_OP_SUM: case GGL_OP_AMAX: return FIGURE_ROW;
-    case GGL_OP_PICK: case GGL_OP_TOPK: case GGL_OP_RANK: return FIGURE_CHOICE;
-    case GGL_OP_CONCAT: case GGL_OP_REPEAT: case GGL_OP_TRANSPOSE: case GGL_OP_CAST: return FIGURE_MOVE;
-    case GGL_OP_CALL: return t->body->recurrent ? FIGURE_STATE : sums(t->body) ? FIGURE_ROW : FIGURE_CURVE;
-    default: return t->n_src == 2 ? FIGURE_PLUS : FIGURE_CURVE;
+    case GGL_OP_LINEAR:
+        return FIGURE_PRODUCT;
+    case GGL_OP_ATTEND:
+    case GGL_OP_CACHE:
+        return FIGURE_ATTENTION;
+    case GGL_OP_ROPE_HALF:
+    case GGL_OP_ROPE_PAIR:
+        return FIGURE_POSITION;
+    case GGL_OP_SUM:
+    case GGL_OP_AMAX:
+        return FIGURE_ROW;
+    case GGL_OP_PICK:
+    case GGL_OP_TOPK:
+    case GGL_OP_RANK:
+        return FIGURE_CHOICE;
+    case GGL_OP_CONCAT:
+    case GGL_OP_REPEAT:
+    case GGL_OP_TRANSPOSE:
+    case GGL_OP_CAST:
+        return FIGURE_MOVE;
+    case GGL_OP_CALL:
+        return t->body->recurrent ? FIGURE_STATE : sums(t->body) ? FIGURE_ROW : FIGURE_CURVE;
+    default:
+        return t->n_src == 2 ? FIGURE_PLUS : FIGURE_CURVE;
     }
 }
 
@@ -137,7 +155,10 @@ static figure_node *new_node(maker *m, figure_kind kind, const ggl_tensor *t, co
 
 static int add_port(maker *m, const ggl_tensor *t) {
     const char *name = value_name(t);
-    figure_node *n = new_node(m, FIGURE_PORT, t, name[0] ? name : t->op == GGL_OP_CACHE ? "cache" : "value");
+    figure_node *n = new_node(m, FIGURE_PORT, t,
+                              name[0]                 ? name
+                              : t->op == GGL_OP_CACHE ? "cache"
+                                                      : "value");
     if (t->op != GGL_OP_INPUT && m->group == m->n_layer)
         add_line(n, "from the last layer");
     else if (t->op != GGL_OP_INPUT && (t->group == m->group - 1 || t->group < 0))
@@ -151,8 +172,8 @@ static int add_port(maker *m, const ggl_tensor *t) {
 static int shown_source(maker *m, const ggl_tensor *x) {
     if (x->op == GGL_OP_INPUT)
         return strcmp(x->name, "pos") == 0 || strcmp(x->name, "slot") == 0 ? -1
-               : shown_as(m, x) >= 0                                      ? shown_as(m, x)
-                                                                          : add_port(m, x);
+               : shown_as(m, x) >= 0                                       ? shown_as(m, x)
+                                                                           : add_port(m, x);
     if (!is_drawn(x))
         return -1;
     if (shown_as(m, x) >= 0)
@@ -200,14 +221,15 @@ static bool join_arithmetic(maker *m, const ggl_tensor *t) {
     while (is_passed(made) && m->users[made->id] == 1 && ggl_is_batched(made->src[0]))
         made = made->src[0];
     int at = shown_as(m, made);
-    if (at < 0 || m->users[made->id] > 1 || m->users[x->id] > 1 || m->block->node[at].kind == FIGURE_PORT ||
-        m->block->node[at].n_lines == FIGURE_LINES)
+    if (at < 0 || m->users[made->id] > 1 || m->users[x->id] > 1 ||
+        m->block->node[at].kind == FIGURE_PORT || m->block->node[at].n_lines == FIGURE_LINES)
         return false;
     figure_node *n = &m->block->node[at];
     if (weight_of(w))
         weight_line(n, symbol, weight_of(w));
     else if (scalar)
-        add_line(n, "%s%.6g", symbol, w->type == GGL_F64 ? *(const double *)w->data : (double)*(const float *)w->data);
+        add_line(n, "%s%.6g", symbol,
+                 w->type == GGL_F64 ? *(const double *)w->data : (double)*(const float *)w->data);
     else
         add_line(n, "%sa constant", symbol);
     show_as(m, t, at);
@@ -220,7 +242,8 @@ static bool join_rows(maker *m, const ggl_tensor *t) {
     if (t->op != GGL_OP_CALL || kind_of(t) != FIGURE_ROW || t->n_src < 1 || !t->src[0])
         return false;
     int at = shown_as(m, t->src[0]);
-    if (at < 0 || m->users[t->src[0]->id] > 1 || m->block->node[at].kind != FIGURE_ROW || m->block->node[at].n_lines > 0)
+    if (at < 0 || m->users[t->src[0]->id] > 1 || m->block->node[at].kind != FIGURE_ROW ||
+        m->block->node[at].n_lines > 0)
         return false;
     figure_node *n = &m->block->node[at];
     size_t used = strlen(n->title);
@@ -239,11 +262,16 @@ static void add_node(maker *m, const ggl_tensor *t) {
     if (join_arithmetic(m, t) || join_rows(m, t))
         return;
     figure_node fresh = {.kind = kind_of(t), .t = t};
-    const char *op = ggl_op_get(t->op).name, *name = t->call ? t->call : t->op == GGL_OP_CALL ? "body" : op;
+    const char *op = ggl_op_get(t->op).name, *name = t->call                ? t->call
+                                                     : t->op == GGL_OP_CALL ? "body"
+                                                                            : op;
     if (name[0] == '<' && strlen(name) > 2)
         snprintf(fresh.title, sizeof fresh.title, "%.*s", (int)strlen(name) - 2, name + 1);
     else
-        snprintf(fresh.title, sizeof fresh.title, "%s", t->op == GGL_OP_MUL ? "×" : t->op == GGL_OP_SUB ? "−" : name);
+        snprintf(fresh.title, sizeof fresh.title, "%s",
+                 t->op == GGL_OP_MUL   ? "×"
+                 : t->op == GGL_OP_SUB ? "−"
+                                       : name);
     for (int k = 0; k < t->n_src; k++) {
         const ggl_tensor *x = t->src[k];
         if (!x)
@@ -251,7 +279,11 @@ static void add_node(maker *m, const ggl_tensor *t) {
         add_in(m, &fresh, shown_source(m, x), x);
         bool bias = t->op == GGL_OP_LINEAR && k == 2;
         if (matrix_of(x))
-            weight_line(&fresh, bias ? "+ " : x->op == GGL_OP_PICK ? "chosen of " : "", matrix_of(x));
+            weight_line(&fresh,
+                        bias                   ? "+ "
+                        : x->op == GGL_OP_PICK ? "chosen of "
+                                               : "",
+                        matrix_of(x));
     }
     number_line(&fresh, t);
     fresh.by_body = t->op == GGL_OP_CALL && m->b && m->b->v->refuses(m->b, t);
@@ -271,7 +303,10 @@ static void add_exits(maker *m, const bool *leaves) {
         bool logits = m->group == m->n_layer;
         if (t->op == GGL_OP_CACHE)
             snprintf(n->title, sizeof n->title, "cache");
-        add_line(n, logits ? "the result" : t->op == GGL_OP_CACHE ? "to later layers" : m->group < 0 ? "to the layers" : "to the next layer");
+        add_line(n, logits                  ? "the result"
+                    : t->op == GGL_OP_CACHE ? "to later layers"
+                    : m->group < 0          ? "to the layers"
+                                            : "to the next layer");
         n->in[0] = shown_as(m, t);
         n->n_in = 1;
         shape_text(t, n->in_shape[0], sizeof n->in_shape[0]);
@@ -314,7 +349,8 @@ static bool find_groups(maker *m) {
     m->group_at = calloc((size_t)m->n_layer + 4, sizeof *m->group_at);
     if (!m->in_group || !m->group_at)
         return false;
-    int *at = m->group_at + 2; /* first where the group ends, and then, as it fills, where it begins */
+    /* first where the group ends, and then, as it fills, where it begins */
+    int *at = m->group_at + 2;
     for (int i = 0; i < n; i++)
         at[ggl_graph_node(m->g, i)->group]++;
     for (int g = 0; g <= m->n_layer; g++)
@@ -351,7 +387,8 @@ static bool alike(const figure_block *a, const figure_block *b) {
         return false;
     for (int i = 0; i < a->n; i++) {
         const figure_node *x = &a->node[i], *y = &b->node[i];
-        bool same = x->kind == y->kind && x->n_in == y->n_in && x->n_lines == y->n_lines && strcmp(x->title, y->title) == 0;
+        bool same = x->kind == y->kind && x->n_in == y->n_in && x->n_lines == y->n_lines &&
+                    strcmp(x->title, y->title) == 0;
         for (int k = 0; k < x->n_in && same; k++)
             same = x->in[k] == y->in[k] && strcmp(x->in_shape[k], y->in_shape[k]) == 0;
         for (int k = 0; k < x->n_lines && same && x->kind != FIGURE_PORT; k++)
@@ -375,7 +412,8 @@ static void title_layers(figure_block *b, const int *kind, int k, int n_layer) {
             last++;
         b->n_layers += last - l + 1;
         if (n < sizeof list - 16 && ++shown <= 6)
-            n += (size_t)snprintf(list + n, sizeof list - n, last > l ? "%s%d to %d" : "%s%d", n ? ", " : "", l, last);
+            n += (size_t)snprintf(list + n, sizeof list - n, last > l ? "%s%d to %d" : "%s%d",
+                                  n ? ", " : "", l, last);
         else if (shown == 7)
             n += (size_t)snprintf(list + n, sizeof list - n, ", ..");
         l = last;
@@ -399,12 +437,18 @@ static void find_leaving(const maker *m, bool *leaves) {
 
 bool figure_make(figure *f, const ggl_graph *g, int n_layer, const ggl_backend *b) {
     size_t n_ids = (size_t)ggl_graph_n_ids(g);
-    maker m = {.g = g, .b = b, .n_layer = n_layer, .users = calloc(n_ids, sizeof(int)), .shown = calloc(n_ids, sizeof(int)),
-               .shown_in = calloc(n_ids, sizeof(int)), .counted = calloc(n_ids, sizeof(bool))};
+    maker m = {.g = g,
+               .b = b,
+               .n_layer = n_layer,
+               .users = calloc(n_ids, sizeof(int)),
+               .shown = calloc(n_ids, sizeof(int)),
+               .shown_in = calloc(n_ids, sizeof(int)),
+               .counted = calloc(n_ids, sizeof(bool))};
     bool *leaves = calloc(n_ids, sizeof *leaves);
     int *kind = calloc((size_t)n_layer + 1, sizeof *kind);
     *f = (figure){.block = calloc((size_t)n_layer + 2, sizeof *f->block)};
-    bool ok = m.users && m.shown && m.shown_in && m.counted && leaves && kind && f->block && find_groups(&m);
+    bool ok = m.users && m.shown && m.shown_in && m.counted && leaves && kind && f->block &&
+              find_groups(&m);
     if (ok)
         find_leaving(&m, leaves);
     ok = ok && make_block(&m, &f->block[f->n++], -1, leaves);

@@ -28,7 +28,7 @@ typedef struct figure_node {
     const ggl_tensor *t; /* the last of the nodes it stands for; NULL: a port that leaves */
     char title[64], line[FIGURE_LINES][96], origin[64];
     int n_lines;
-    int in[FIGURE_INS];  /* nodes of the block */
+    int in[FIGURE_INS]; /* nodes of the block */
     char in_shape[FIGURE_INS][48];
     int n_in;
     bool by_body; /* the backend does not know the composite and runs its body */

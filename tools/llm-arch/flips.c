@@ -110,7 +110,8 @@ static size_t call_end(const char *s, size_t n, size_t open) { /* the ')' of the
 /* --- the choices ------------------------------------------------------------------------------------------------------ */
 
 /* Takes *t over. Nothing was changed: no such choice in this text. */
-static void add_flip(flips *f, const char *what, text *t, int n_changes, const char *fmt, ...) GGL_PRINTF(5, 6);
+static void add_flip(flips *f, const char *what, text *t, int n_changes, const char *fmt, ...)
+    GGL_PRINTF(5, 6);
 static void add_flip(flips *f, const char *what, text *t, int n_changes, const char *fmt, ...) {
     f->failed |= t->failed;
     if (n_changes == 0 || t->failed || f->n_at == (int)(sizeof f->at / sizeof *f->at)) {
@@ -171,7 +172,8 @@ static size_t spaces_end(const char *s, size_t n, size_t i) {
 
 /* A value in place of the expression from .. to, which stays in the text, not taken: the names in it would have no reader
  * without it. *lost: to ignore its keys. With a name, nothing was there before. */
-static void put_value(const flips *f, text *t, text *lost, const char *name, const char *value, size_t from, size_t to) {
+static void put_value(const flips *f, text *t, text *lost, const char *name, const char *value,
+                      size_t from, size_t to) {
     if (name) {
         puts_(t, ", ");
         puts_(t, name);
@@ -211,7 +213,8 @@ static int replace_key(const flips *f, text *t, const char *key, double value) {
     for (size_t k; (k = find_word(f->s, f->n, i, key)) < f->n; n++) {
         char number[40];
         size_t end = k + strlen(key), after;
-        while ((after = spaces_end(f->s, f->n, end)) + 2 < f->n && f->s[after] == '?' && f->s[after + 1] == '?') {
+        while ((after = spaces_end(f->s, f->n, end)) + 2 < f->n && f->s[after] == '?' &&
+               f->s[after + 1] == '?') {
             after = spaces_end(f->s, f->n, after + 2);
             end = term_end(f, after);
             if (end == after)
@@ -230,7 +233,8 @@ static int replace_key(const flips *f, text *t, const char *key, double value) {
     return n;
 }
 
-static void flip_key(flips *f, const char *what, const char *key, const double *value, size_t n_values) {
+static void flip_key(flips *f, const char *what, const char *key, const double *value,
+                     size_t n_values) {
     for (size_t i = 0; i < n_values; i++) {
         text t = {0};
         int n = replace_key(f, &t, key, value[i]);
@@ -256,11 +260,13 @@ static void flip_activations(flips *f) {
 }
 
 /* rms_norm and layer_norm with another function, defined after the header. */
-static void flip_norm_offset(flips *f, const char *norm, const char *row, const char *sign, const char *reading) {
+static void flip_norm_offset(flips *f, const char *norm, const char *row, const char *sign,
+                             const char *reading) {
     text t = {0};
     char name[32], def[256];
     snprintf(name, sizeof name, "doctor_%s", norm);
-    snprintf(def, sizeof def, "\ndef %s(x, w, eps) = affine(%s, w) %s (%s if has(w) else 0)\n", name, row, sign, row);
+    snprintf(def, sizeof def, "\ndef %s(x, w, eps) = affine(%s, w) %s (%s if has(w) else 0)\n",
+             name, row, sign, row);
     int n = replace(f, &t, norm, name);
     if (n > 0 && !t.failed)
         add_statement(&t, def);
@@ -279,17 +285,20 @@ static size_t argument_value(const flips *f, size_t open, size_t close, const ch
 
 /* Every call of attend or attention gets `name = value`, in place of what it has. `swap`: instead, where it has "a if c else b",
  * "b if c else a". */
-static int set_argument(const flips *f, text *t, const char *name, const char *value, bool only_present, bool swap) {
+static int set_argument(const flips *f, text *t, const char *name, const char *value,
+                        bool only_present, bool swap) {
     text lost = {0};
     size_t i = 0;
     int n = 0;
     for (size_t k = 0; k < f->n;) {
-        size_t a = find_word(f->s, f->n, k, "attend"), b = find_word(f->s, f->n, k, "attention"), at = a < b ? a : b;
+        size_t a = find_word(f->s, f->n, k, "attend"), b = find_word(f->s, f->n, k, "attention"),
+               at = a < b ? a : b;
         size_t open = at + (at == a ? 6 : 9);
         k = open;
         if (at == f->n || open >= f->n || f->s[open] != '(')
             continue;
-        size_t close = call_end(f->s, f->n, open), from = argument_value(f, open, close, name), to = close;
+        size_t close = call_end(f->s, f->n, open), from = argument_value(f, open, close, name),
+               to = close;
         bool has = from < close;
         if (close == f->n || (only_present && !has))
             continue;

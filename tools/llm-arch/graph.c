@@ -19,18 +19,22 @@ static void print_text(FILE *out, const figure *f) {
         const figure_block *b = &f->block[k];
         if (k)
             fputc('\n', out);
-        ggl_fprint(out, "%s (%" PRIu64 " parameters%s)\n", b->title, b->params, b->n_layers > 1 ? " each" : "");
+        ggl_fprint(out, "%s (%" PRIu64 " parameters%s)\n", b->title, b->params,
+                   b->n_layers > 1 ? " each" : "");
         for (int i = 0; i < b->n; i++) {
             const figure_node *n = &b->node[i];
             char text[512];
-            size_t at = (size_t)snprintf(text, sizeof text, "%s", n->kind == FIGURE_PORT && !n->t ? "-> " : "");
+            size_t at = (size_t)snprintf(text, sizeof text, "%s",
+                                         n->kind == FIGURE_PORT && !n->t ? "-> " : "");
             at += (size_t)snprintf(text + at, sizeof text - at, "%s", n->title);
             for (int j = 0; j < n->n_in && at < sizeof text; j++)
-                at += (size_t)snprintf(text + at, sizeof text - at, "%s%d [%s]", j ? ", " : " <- ", n->in[j], n->in_shape[j]);
+                at += (size_t)snprintf(text + at, sizeof text - at, "%s%d [%s]", j ? ", " : " <- ",
+                                       n->in[j], n->in_shape[j]);
             ggl_fprint(out, "  %3d  %-44s", i, text);
             for (int j = 0; j < n->n_lines; j++)
                 ggl_fprint(out, "%s%s", j ? "; " : " ", n->line[j]);
-            ggl_fprint(out, "%s%s%s\n", n->origin[0] ? "  :" : "", n->origin, n->by_body ? "  (by its body)" : "");
+            ggl_fprint(out, "%s%s%s\n", n->origin[0] ? "  :" : "", n->origin,
+                       n->by_body ? "  (by its body)" : "");
         }
     }
 }
@@ -45,8 +49,9 @@ static void print_quoted(FILE *out, const char *s) {
 static void print_dot(FILE *out, const figure *f, const char *name) {
     ggl_fprint(out, "digraph \"");
     print_quoted(out, name);
-    ggl_fprint(out, "\" {\n  node [shape=box, style=rounded, fontname=\"sans-serif\", fontsize=11];\n"
-                 "  edge [fontname=\"sans-serif\", fontsize=9];\n");
+    ggl_fprint(out,
+               "\" {\n  node [shape=box, style=rounded, fontname=\"sans-serif\", fontsize=11];\n"
+               "  edge [fontname=\"sans-serif\", fontsize=9];\n");
     for (int k = 0; k < f->n; k++) {
         const figure_block *b = &f->block[k];
         ggl_fprint(out, "  subgraph cluster_%d {\n    label=\"", k);
@@ -60,11 +65,15 @@ static void print_dot(FILE *out, const figure *f, const char *name) {
                 ggl_fprint(out, "\\n");
                 print_quoted(out, n->line[j]);
             }
-            ggl_fprint(out, "\"%s];\n", n->kind == FIGURE_PORT ? ", shape=plaintext" : n->kind == FIGURE_PLUS ? ", shape=circle" : "");
+            ggl_fprint(out, "\"%s];\n",
+                       n->kind == FIGURE_PORT   ? ", shape=plaintext"
+                       : n->kind == FIGURE_PLUS ? ", shape=circle"
+                                                : "");
         }
         for (int i = 0; i < b->n; i++)
             for (int j = 0; j < b->node[i].n_in; j++)
-                ggl_fprint(out, "    n%d_%d -> n%d_%d [label=\"%s\"];\n", k, b->node[i].in[j], k, i, b->node[i].in_shape[j]);
+                ggl_fprint(out, "    n%d_%d -> n%d_%d [label=\"%s\"];\n", k, b->node[i].in[j], k, i,
+                           b->node[i].in_shape[j]);
         ggl_fprint(out, "  }\n");
     }
     ggl_fprint(out, "}\n");
@@ -79,8 +88,8 @@ typedef struct options {
     tool_ignore ignore;
 } options;
 
-static ggl_status build(const options *o, const llm_arch *arch, const char *model, arch_built *b, llm_arch_toy **toy, ggl_gguf **f,
-                        ggl_backend *fold, ggl_error *err) {
+static ggl_status build(const options *o, const llm_arch *arch, const char *model, arch_built *b,
+                        llm_arch_toy **toy, ggl_gguf **f, ggl_backend *fold, ggl_error *err) {
     llm_arch_source source;
     if (model) {
         ggl_status st = ggl_gguf_open(f, model, NULL, err);
@@ -162,16 +171,22 @@ int arch_graph(int argc, char **argv) {
     arg_list files = {0};
     bool all = false;
     const arg_option list[] = {
-        {"--format", ARG_CHOICE, &o.format, .value = "F", .help = "text (default), dot or svg", .choices = formats},
-        {"-o --output", ARG_STRING, &o.out, .value = "FILE", .help = "write there (default: standard output)"},
-        {"--all", ARG_FLAG, &all, .help = "without a model: with everything optional, instead of nothing"},
-        {"--backend", ARG_STRING, &o.backend, .value = "NAME", .help = "whose composites are marked (default cpu)"},
+        {"--format", ARG_CHOICE, &o.format, .value = "F", .help = "text (default), dot or svg",
+         .choices = formats},
+        {"-o --output", ARG_STRING, &o.out, .value = "FILE",
+         .help = "write there (default: standard output)"},
+        {"--all", ARG_FLAG, &all,
+         .help = "without a model: with everything optional, instead of nothing"},
+        {"--backend", ARG_STRING, &o.backend, .value = "NAME",
+         .help = "whose composites are marked (default cpu)"},
         IGNORE_OPTIONS(o.ignore),
         {0}};
-    int code = arch_args(TOOL, "FILE [MODEL] [options]",
-                         "Draws the graph that a descriptor makes of a model, or of made-up sizes: what comes before the layers,\n"
-                         "one layer of each kind, what comes after; shapes on the edges, innermost first.",
-                         list, 1, 2, argc, argv, &files);
+    int code =
+        arch_args(TOOL, "FILE [MODEL] [options]",
+                  "Draws the graph that a descriptor makes of a model, or of made-up sizes: what "
+                  "comes before the layers,\n"
+                  "one layer of each kind, what comes after; shapes on the edges, innermost first.",
+                  list, 1, 2, argc, argv, &files);
     if (code >= 0)
         return code;
     o.variant = all;

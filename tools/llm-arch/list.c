@@ -15,7 +15,8 @@ static void print_about(const char *text, size_t n) {
         const char *stop = memchr(s, '\n', (size_t)(end - s));
         stop = stop ? stop : end;
         if (stop - s > 2)
-            used += (size_t)snprintf(about + used, sizeof about - used, "%.*s ", (int)(stop - s - 2), s + 2);
+            used += (size_t)snprintf(about + used, sizeof about - used, "%.*s ",
+                                     (int)(stop - s - 2), s + 2);
         used = used < sizeof about ? used : sizeof about - 1;
         s = stop + 1;
     }
@@ -36,8 +37,10 @@ static int print_builtin(const char *name, const char *text, size_t n) {
     const int at = printf("%-18s %4d lines  ", name, llm_arch_n_lines(arch));
     char families[80 * 64] = "";
     const char *family;
-    for (int i = 0, used = 0; (family = llm_arch_family(arch, i)) && used < (int)sizeof families; i++)
-        used += snprintf(families + used, sizeof families - (size_t)used, "%s%s", i ? ", " : "", family);
+    for (int i = 0, used = 0; (family = llm_arch_family(arch, i)) && used < (int)sizeof families;
+         i++)
+        used += snprintf(families + used, sizeof families - (size_t)used, "%s%s", i ? ", " : "",
+                         family);
     tool_print_wrapped(families, at, at);
     print_about(text, n);
     llm_arch_free(arch);
@@ -46,7 +49,9 @@ static int print_builtin(const char *name, const char *text, size_t n) {
 
 int arch_list(int argc, char **argv) {
     arg_list none = {0};
-    int code = arch_args(TOOL, "", "Lists the built-in descriptors: file, lines, and which values of general.architecture it reads.",
+    int code = arch_args(TOOL, "",
+                         "Lists the built-in descriptors: file, lines, and which values of "
+                         "general.architecture it reads.",
                          NULL, 0, 0, argc, argv, &none);
     const char *name, *text;
     size_t n;

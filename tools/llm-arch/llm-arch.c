@@ -22,7 +22,8 @@ static const struct {
 #define N_COMMANDS (sizeof commands / sizeof *commands)
 
 static void print_help(FILE *out) {
-    fprintf(out, "usage: llm-arch COMMAND ..\nFor who writes an architecture descriptor (docs/architectures.md).\n\n");
+    fprintf(out, "usage: llm-arch COMMAND ..\nFor who writes an architecture descriptor "
+                 "(docs/architectures.md).\n\n");
     for (size_t i = 0; i < N_COMMANDS; i++)
         fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].text);
     fprintf(out, "\nllm-arch COMMAND --help tells its arguments.\n");
@@ -40,7 +41,8 @@ static int unknown(const char *name) {
             best = i;
     if (edits(name, best) > strlen(name) / 3 + 1) /* no likely slip */
         return tool_error("llm-arch", 2, "no command '%s'; llm-arch --help lists them", name);
-    return tool_error("llm-arch", 2, "no command '%s' (did you mean '%s'?); llm-arch --help lists them", name,
+    return tool_error("llm-arch", 2,
+                      "no command '%s' (did you mean '%s'?); llm-arch --help lists them", name,
                       commands[best].name);
 }
 

@@ -88,7 +88,8 @@ static void print_judged(void *ctx, const llm_arch_judged *k) {
     if (k->use == LLM_ARCH_READ)
         snprintf(verdict, sizeof verdict, "read, %s:%d", k->file, k->line);
     else if (k->use == LLM_ARCH_IGNORED)
-        snprintf(verdict, sizeof verdict, "ignored%s%s, %s:%d", k->reason ? " " : "", reason, k->file, k->line);
+        snprintf(verdict, sizeof verdict, "ignored%s%s, %s:%d", k->reason ? " " : "", reason,
+                 k->file, k->line);
     else if (k->use == LLM_ARCH_HARMLESS)
         snprintf(verdict, sizeof verdict, "harmless: %s", reason);
     else if (k->use == LLM_ARCH_UNREAD)
@@ -146,7 +147,8 @@ static bool mark_tensors(const ggl_gguf *f, const llm_arch *arch, tensor_marks *
     ggl_graph_params gp = ggl_graph_default();
     ggl_graph *g = ggl_graph_new(&gp);
     if (!g || llm_arch_build(arch, &source, &p, g, NULL, &err) != GGL_OK)
-        fprintf(stderr, TOOL ": note: which tensors are read is not known: %s\n", g ? err.msg : "out of memory");
+        fprintf(stderr, TOOL ": note: which tensors are read is not known: %s\n",
+                g ? err.msg : "out of memory");
     ggl_graph_free(g);
     return true;
 }
@@ -158,7 +160,8 @@ static void print_tensors(const tensor_row *rows, size_t n, const tensor_marks *
         size_t name = strlen(rows[i].key.name);
         name_width = larger(name_width, name < MOST_NAME ? name : MOST_NAME);
         shape_width = larger(shape_width, strlen(tensor_shape(rows[i].one, shape, sizeof shape)));
-        params_width = larger(params_width, (size_t)snprintf(params, sizeof params, "%" PRIu64, rows[i].params));
+        params_width = larger(params_width,
+                              (size_t)snprintf(params, sizeof params, "%" PRIu64, rows[i].params));
     }
     for (size_t i = 0; i < n; i++) {
         const tensor_row *r = &rows[i];
@@ -170,8 +173,9 @@ static void print_tensors(const tensor_row *rows, size_t n, const tensor_marks *
             snprintf(layers, sizeof layers, "  %d of l = %d .. %d", r->n, r->first, r->last);
         else if (r->in_layers)
             snprintf(layers, sizeof layers, "  l = %d", r->first);
-        ggl_fprint(stdout, "  %-*s %-*s %-6s %*" PRIu64 "%s%s%s\n", name_width, r->key.name, shape_width,
-                   tensor_shape(r->one, shape, sizeof shape), tensor_type(r->one), params_width, r->params, layers,
+        ggl_fprint(stdout, "  %-*s %-*s %-6s %*" PRIu64 "%s%s%s\n", name_width, r->key.name,
+                   shape_width, tensor_shape(r->one, shape, sizeof shape), tensor_type(r->one),
+                   params_width, r->params, layers,
                    mark == NOT_READ     ? "  NOT READ"
                    : mark >= FIRST_PART ? "  not used: "
                                         : "",
@@ -202,20 +206,23 @@ static bool print_types(const tensor_row *rows, size_t n, uint64_t params, uint6
         n_sum += first == n_sum;
     }
     for (size_t i = 0; ok && i < n_sum; i++)
-        printf("  %-6s %14" PRIu64 " parameters %14" PRIu64 " bytes %6.1f %%\n", tensor_type(sum[i].one), sum[i].params,
-               sum[i].bytes, bytes ? 100.0 * (double)sum[i].bytes / (double)bytes : 0);
+        printf("  %-6s %14" PRIu64 " parameters %14" PRIu64 " bytes %6.1f %%\n",
+               tensor_type(sum[i].one), sum[i].params, sum[i].bytes,
+               bytes ? 100.0 * (double)sum[i].bytes / (double)bytes : 0);
     if (ok)
-        printf("  %-6s %14" PRIu64 " parameters %14" PRIu64 " bytes, %.2f bits each\n", "all", params, bytes,
-               params ? 8.0 * (double)bytes / (double)params : 0);
+        printf("  %-6s %14" PRIu64 " parameters %14" PRIu64 " bytes, %.2f bits each\n", "all",
+               params, bytes, params ? 8.0 * (double)bytes / (double)params : 0);
     ggl_index_fini(&x);
     free(sum);
     return ok;
 }
 
 static void print_head(const ggl_gguf *f, const char *origin) {
-    ggl_fprint(stdout, "%s: GGUF version %" PRIu32 ", %zu keys, %zu tensor%s, %d file%s\n\nkeys%s%s%s\n", ggl_gguf_name(f),
-               ggl_gguf_version(f), ggl_gguf_n_values(f), ggl_gguf_n_tensors(f), ggl_gguf_n_tensors(f) == 1 ? "" : "s",
-               ggl_gguf_n_parts(f), ggl_gguf_n_parts(f) > 1 ? "s" : "", origin ? ", and where " : "",
+    ggl_fprint(stdout,
+               "%s: GGUF version %" PRIu32 ", %zu keys, %zu tensor%s, %d file%s\n\nkeys%s%s%s\n",
+               ggl_gguf_name(f), ggl_gguf_version(f), ggl_gguf_n_values(f), ggl_gguf_n_tensors(f),
+               ggl_gguf_n_tensors(f) == 1 ? "" : "s", ggl_gguf_n_parts(f),
+               ggl_gguf_n_parts(f) > 1 ? "s" : "", origin ? ", and where " : "",
                origin ? origin : "", origin ? " reads them" : "");
 }
 
@@ -276,12 +283,14 @@ static int show_file(const char *path, const char *descriptor) {
 int arch_show(int argc, char **argv) {
     arg_list files = {0};
     const char *descriptor = NULL;
-    const arg_option options[] = {
-        {"--arch", ARG_STRING, &descriptor, .value = "FILE", .help = "an architecture descriptor to read the model by"},
-        {0}};
+    const arg_option options[] = {{"--arch", ARG_STRING, &descriptor, .value = "FILE",
+                                   .help = "an architecture descriptor to read the model by"},
+                                  {0}};
     int code = arch_args(TOOL, "MODEL [options]",
-                         "Prints a model's keys, its tensors (alike ones of all layers in one line), parameters and bytes;\n"
-                         "for each key of the architecture the line of the descriptor that reads it, or why it need not be read.",
+                         "Prints a model's keys, its tensors (alike ones of all layers in one "
+                         "line), parameters and bytes;\n"
+                         "for each key of the architecture the line of the descriptor that reads "
+                         "it, or why it need not be read.",
                          options, 1, 1, argc, argv, &files);
     if (code >= 0)
         return code;

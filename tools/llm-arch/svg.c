@@ -22,29 +22,38 @@ static const char style[] =
     ".bt{font-size:14px;font-weight:600}.bp{font-size:11.5px;fill:#808a96}"
     ".frame{fill:#ffffff;stroke:#dcdfe4;stroke-width:1.2}"
     ".deck{fill:#f4f4f1;stroke:#dcdfe4;stroke-width:1.2}"
-    ".t{font-size:13px;font-weight:600;text-anchor:middle}.l{font-size:10.5px;text-anchor:middle;fill:#4d5763;"
+    ".t{font-size:13px;font-weight:600;text-anchor:middle}.l{font-size:10.5px;text-anchor:middle;"
+    "fill:#4d5763;"
     "font-family:'SF Mono',Menlo,Consolas,'DejaVu Sans Mono',monospace}"
     ".o{font-size:9px;fill:#98a1ac;text-anchor:end}"
-    ".s{font-size:10.5px;fill:#5d6773;font-family:'SF Mono',Menlo,Consolas,'DejaVu Sans Mono',monospace;"
+    ".s{font-size:10.5px;fill:#5d6773;font-family:'SF Mono',Menlo,Consolas,'DejaVu Sans "
+    "Mono',monospace;"
     "paint-order:stroke;stroke:#ffffff;stroke-width:4px;stroke-linejoin:round}"
     ".e{fill:none;stroke:#a9b2bd;stroke-width:1.5}.r{fill:none;stroke:#4a90c2;stroke-width:2.6}"
     ".n{stroke-width:1.3}.body{stroke-dasharray:4 3}"
     ".k0{fill:none;stroke:none}.k1{fill:#e4effb;stroke:#7fb0e0}.k2{fill:#efe6fb;stroke:#ab8ade}"
-    ".k3{fill:#dff5f1;stroke:#6cc0b0}.k4{fill:#fdf1d7;stroke:#e0b450}.k5{fill:#e4f5dd;stroke:#8cc474}"
-    ".k6{fill:#ffffff;stroke:#7b8794}.k7{fill:#fde6dc;stroke:#e69a74}.k8{fill:#fbe1ea;stroke:#dd88a6}"
+    ".k3{fill:#dff5f1;stroke:#6cc0b0}.k4{fill:#fdf1d7;stroke:#e0b450}.k5{fill:#e4f5dd;stroke:#"
+    "8cc474}"
+    ".k6{fill:#ffffff;stroke:#7b8794}.k7{fill:#fde6dc;stroke:#e69a74}.k8{fill:#fbe1ea;stroke:#"
+    "dd88a6}"
     ".k9{fill:#eef0f3;stroke:#aab3bd}"
     "@media(prefers-color-scheme:dark){text{fill:#e6e9ee}.bg{fill:#15181d}.h2,.bp{fill:#98a2af}"
-    ".frame{fill:#1c2027;stroke:#343b45}.deck{fill:#191d23;stroke:#343b45}.l{fill:#b9c1cb}.s{fill:#aab3bf;stroke:#1c2027}"
-    ".e{stroke:#5c6673}.r{stroke:#5aa6dc}.k1{fill:#1c3146;stroke:#4a86bd}.k2{fill:#2e2444;stroke:#8a68c4}"
-    ".k3{fill:#173632;stroke:#46958a}.k4{fill:#3d3218;stroke:#b08d3c}.k5{fill:#23381b;stroke:#659a4f}"
-    ".k6{fill:#262b33;stroke:#8f9aa8}.k7{fill:#40281d;stroke:#bb7752}.k8{fill:#40202d;stroke:#b3627f}"
+    ".frame{fill:#1c2027;stroke:#343b45}.deck{fill:#191d23;stroke:#343b45}.l{fill:#b9c1cb}.s{fill:#"
+    "aab3bf;stroke:#1c2027}"
+    ".e{stroke:#5c6673}.r{stroke:#5aa6dc}.k1{fill:#1c3146;stroke:#4a86bd}.k2{fill:#2e2444;stroke:#"
+    "8a68c4}"
+    ".k3{fill:#173632;stroke:#46958a}.k4{fill:#3d3218;stroke:#b08d3c}.k5{fill:#23381b;stroke:#"
+    "659a4f}"
+    ".k6{fill:#262b33;stroke:#8f9aa8}.k7{fill:#40281d;stroke:#bb7752}.k8{fill:#40202d;stroke:#"
+    "b3627f}"
     ".k9{fill:#262b32;stroke:#6b7683}}";
 
 static const struct {
     figure_kind kind;
     const char *text;
-} legend[] = {{FIGURE_PRODUCT, "product with weights"}, {FIGURE_ATTENTION, "attention"}, {FIGURE_POSITION, "rotation by position"},
-              {FIGURE_ROW, "norms and sums of a row"}, {FIGURE_CURVE, "function of each element"}, {FIGURE_CHOICE, "choice"},
+} legend[] = {{FIGURE_PRODUCT, "product with weights"},    {FIGURE_ATTENTION, "attention"},
+              {FIGURE_POSITION, "rotation by position"},   {FIGURE_ROW, "norms and sums of a row"},
+              {FIGURE_CURVE, "function of each element"},  {FIGURE_CHOICE, "choice"},
               {FIGURE_STATE, "state from token to token"}, {FIGURE_MOVE, "rearrangement"}};
 #define N_LEGEND (sizeof legend / sizeof *legend)
 
@@ -101,11 +110,14 @@ static void draw_node(FILE *out, const figure_node *n, const layout_item *t, con
     svg_put(out, n->kind == FIGURE_PORT ? "" : tip);
     fprintf(out, "</title>\n");
     if (is_circle(n)) {
-        fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"13\" class=\"n k6\"/>\n", t->x, t->y + 15);
+        fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"13\" class=\"n k6\"/>\n", t->x,
+                t->y + 15);
         text(out, t->x, t->y + 19.5, "t", n->title);
     } else {
-        fprintf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"9\" class=\"n k%d%s\"/>\n", t->x - t->w / 2,
-                t->y, t->w, t->h, (int)n->kind, n->by_body ? " body" : "");
+        fprintf(out,
+                "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"9\" class=\"n "
+                "k%d%s\"/>\n",
+                t->x - t->w / 2, t->y, t->w, t->h, (int)n->kind, n->by_body ? " body" : "");
         double y = t->y + (n->kind == FIGURE_PORT ? 15 : 20);
         text(out, t->x, y, "t", n->title);
         for (int i = 0; i < n->n_lines; i++)
@@ -149,7 +161,9 @@ static int compare_ends(const void *a, const void *b) {
 static void order_ends(edge_ends *ends, const layout *l, int which, edge_end *by_node) {
     for (int e = 0; e < l->n_edges; e++) {
         const layout_edge *k = &l->edge[e];
-        int far = k->n_bends ? (which == LEAVES ? k->bend : k->bend + k->n_bends - 1) : which == LEAVES ? k->to : k->from;
+        int far = k->n_bends        ? (which == LEAVES ? k->bend : k->bend + k->n_bends - 1)
+                  : which == LEAVES ? k->to
+                                    : k->from;
         by_node[e] = (edge_end){which == LEAVES ? k->from : k->to, e, l->item[far].x};
     }
     qsort(by_node, (size_t)l->n_edges, sizeof *by_node, compare_ends);
@@ -192,7 +206,8 @@ static bool find_sides(edge_ends *ends, const figure_block *b, const layout *l) 
     for (int e = 0; stream && e < l->n_edges; e++)
         stream[l->edge[e].to] |= l->edge[e].stream;
     for (int e = 0; stream && e < l->n_edges; e++)
-        ends[e].side = stream[l->edge[e].to] && !l->edge[e].stream && is_circle(&b->node[l->edge[e].to]);
+        ends[e].side =
+            stream[l->edge[e].to] && !l->edge[e].stream && is_circle(&b->node[l->edge[e].to]);
     free(stream);
     return stream != NULL;
 }
@@ -222,12 +237,15 @@ static double port_x(const layout *l, const edge_ends *ends, int e, int which, b
     return n < 2 ? t->x : t->x - room / 2 + room * ends[e].order[which] / (n - 1);
 }
 
-static void draw_edge(FILE *out, const figure_block *b, const layout *l, const edge_ends *ends, int e) {
+static void draw_edge(FILE *out, const figure_block *b, const layout *l, const edge_ends *ends,
+                      int e) {
     const layout_edge *k = &l->edge[e];
     const layout_item *from = &l->item[k->from], *to = &l->item[k->to];
     bool side = ends[e].side, circle = is_circle(&b->node[k->to]);
-    double x = port_x(l, ends, e, LEAVES, is_circle(&b->node[k->from])), y = from->y + from->h - (is_circle(&b->node[k->from]) ? 2 : 0);
-    fprintf(out, "<path class=\"%s\" marker-end=\"url(#%s)\" d=\"M%.1f %.1f", k->stream ? "r" : "e", k->stream ? "ar" : "a", x, y);
+    double x = port_x(l, ends, e, LEAVES, is_circle(&b->node[k->from])),
+           y = from->y + from->h - (is_circle(&b->node[k->from]) ? 2 : 0);
+    fprintf(out, "<path class=\"%s\" marker-end=\"url(#%s)\" d=\"M%.1f %.1f", k->stream ? "r" : "e",
+            k->stream ? "ar" : "a", x, y);
     for (int i = 0; i <= k->n_bends; i++) {
         bool last = i == k->n_bends;
         double x2 = last ? port_x(l, ends, e, ENTERS, circle) : l->item[k->bend + i].x;
@@ -236,7 +254,8 @@ static void draw_edge(FILE *out, const figure_block *b, const layout *l, const e
             double reach = x < to->x ? -1 : 1;
             x2 = to->x + reach * 18;
             y2 = to->y + 15;
-            fprintf(out, " C%.1f %.1f %.1f %.1f %.1f %.1f", x, y2 - 4, x + (x2 - x) * 0.35, y2, x2, y2);
+            fprintf(out, " C%.1f %.1f %.1f %.1f %.1f %.1f", x, y2 - 4, x + (x2 - x) * 0.35, y2, x2,
+                    y2);
         } else {
             fprintf(out, " C%.1f %.1f %.1f %.1f %.1f %.1f", x, m, x2, m, x2, y2);
         }
@@ -247,15 +266,16 @@ static void draw_edge(FILE *out, const figure_block *b, const layout *l, const e
 }
 
 /* Beside where the edge begins: on its side of the node, or on the side that it does not turn to. */
-static void draw_shape(FILE *out, const figure_block *b, const layout *l, const edge_ends *ends, int e) {
+static void draw_shape(FILE *out, const figure_block *b, const layout *l, const edge_ends *ends,
+                       int e) {
     const layout_edge *k = &l->edge[e];
     const layout_item *from = &l->item[k->from], *next = &l->item[k->n_bends ? k->bend : k->to];
     if (ends[e].labelled)
         return;
     double x = port_x(l, ends, e, LEAVES, is_circle(&b->node[k->from]));
     bool left = x < from->x - 1 || (x < from->x + 1 && next->x > x + 4 && !k->stream);
-    fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" class=\"s\"%s>", x + (left ? -6 : 6), from->y + from->h + 14,
-            left ? " text-anchor=\"end\"" : "");
+    fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" class=\"s\"%s>", x + (left ? -6 : 6),
+            from->y + from->h + 14, left ? " text-anchor=\"end\"" : "");
     svg_put(out, b->node[k->to].in_shape[k->which]);
     fprintf(out, "</text>\n");
 }
@@ -272,19 +292,27 @@ static double block_h(const layout *l) {
 }
 
 /* False: out of memory. */
-static bool draw_block(FILE *out, const figure_block *b, const layout *l, double x, double y, const char *backend) {
+static bool draw_block(FILE *out, const figure_block *b, const layout *l, double x, double y,
+                       const char *backend) {
     edge_ends *ends = find_ends(b, l);
     if (!ends)
         return false;
     double w = block_w(b, l), h = block_h(l);
     char line[96], n[32];
     for (int i = b->n_layers > 1 ? 2 : 0; i > 0; i--) /* a deck of layers */
-        fprintf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"16\" class=\"deck\"/>\n", x + 7 * i, y + 7 * i, w, h);
-    fprintf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"16\" class=\"frame\"/>\n", x, y, w, h);
+        fprintf(out,
+                "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"16\" "
+                "class=\"deck\"/>\n",
+                x + 7 * i, y + 7 * i, w, h);
+    fprintf(
+        out,
+        "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"16\" class=\"frame\"/>\n",
+        x, y, w, h);
     text(out, x + PAD, y + 27, "bt", b->title);
-    snprintf(line, sizeof line, b->n_layers > 1 ? "%s parameters, %d times" : "%s parameters", count_text(b->params, n, sizeof n),
-             b->n_layers);
-    fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" class=\"bp\" text-anchor=\"end\">%s</text>\n", x + w - PAD, y + 27, line);
+    snprintf(line, sizeof line, b->n_layers > 1 ? "%s parameters, %d times" : "%s parameters",
+             count_text(b->params, n, sizeof n), b->n_layers);
+    fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" class=\"bp\" text-anchor=\"end\">%s</text>\n",
+            x + w - PAD, y + 27, line);
     fprintf(out, "<g transform=\"translate(%.1f %.1f)\">\n", x + (w - l->w) / 2, y + PAD + TITLE_H);
     for (int e = 0; e < l->n_edges; e++)
         draw_edge(out, b, l, ends, e);
@@ -306,26 +334,33 @@ static double draw_legend(FILE *out, const figure *f, double y) {
                 used |= f->block[k].node[j].kind == legend[i].kind;
         if (!used)
             continue;
-        fprintf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"14\" height=\"14\" rx=\"4\" class=\"n k%d\"/>\n", x, y - 11, (int)legend[i].kind);
+        fprintf(
+            out,
+            "<rect x=\"%.1f\" y=\"%.1f\" width=\"14\" height=\"14\" rx=\"4\" class=\"n k%d\"/>\n",
+            x, y - 11, (int)legend[i].kind);
         text(out, x + 20, y, "bp", legend[i].text);
         x += 36 + n_chars(legend[i].text) * 6.1;
     }
     return x;
 }
 
-static void draw_head(FILE *out, const figure *f, const char *name, const char *of, const char *backend) {
+static void draw_head(FILE *out, const figure *f, const char *name, const char *of,
+                      const char *backend) {
     char line[400], n[32];
     const char *slash = strrchr(of, '/');
     uint64_t params = 0;
     bool bodies = false;
     for (int k = 0; k < f->n; k++) {
-        params += f->block[k].params * (uint64_t)(f->block[k].n_layers > 1 ? f->block[k].n_layers : 1);
+        params +=
+            f->block[k].params * (uint64_t)(f->block[k].n_layers > 1 ? f->block[k].n_layers : 1);
         for (int i = 0; i < f->block[k].n; i++)
             bodies |= f->block[k].node[i].by_body;
     }
     text(out, MARGIN, MARGIN + 20, "h1", strrchr(name, '/') ? strrchr(name, '/') + 1 : name);
-    snprintf(line, sizeof line, "%s · %s parameters · runs on %s%s · shapes of one token, innermost first", slash ? slash + 1 : of,
-             count_text(params, n, sizeof n), backend, bodies ? " (dashed: as the composite's body says)" : "");
+    snprintf(line, sizeof line,
+             "%s · %s parameters · runs on %s%s · shapes of one token, innermost first",
+             slash ? slash + 1 : of, count_text(params, n, sizeof n), backend,
+             bodies ? " (dashed: as the composite's body says)" : "");
     text(out, MARGIN, MARGIN + 42, "h2", line);
     draw_legend(out, f, MARGIN + 70);
 }
@@ -341,7 +376,8 @@ static ggl_status lay_out(layout *l, const figure *f, picture *p, ggl_error *err
         double bw = st == GGL_OK ? block_w(&f->block[k], &l[k]) : 0;
         if (f->block[k].n_layers > 0) {
             p->layers_w += bw + (p->layers_w > 0 ? GAP : 0);
-            p->layers_h = st == GGL_OK && block_h(&l[k]) > p->layers_h ? block_h(&l[k]) : p->layers_h;
+            p->layers_h =
+                st == GGL_OK && block_h(&l[k]) > p->layers_h ? block_h(&l[k]) : p->layers_h;
         }
         p->w = bw > p->w ? bw : p->w;
     }
@@ -350,30 +386,42 @@ static ggl_status lay_out(layout *l, const figure *f, picture *p, ggl_error *err
 }
 
 /* Before the layers on top, kinds of layers side by side, after them at the bottom. False: out of memory. */
-static bool draw_blocks(FILE *out, const figure *f, const layout *l, const picture *p, const char *name, const char *of,
-                        const char *backend) {
+static bool draw_blocks(FILE *out, const figure *f, const layout *l, const picture *p,
+                        const char *name, const char *of, const char *backend) {
     double top = HEAD_H + MARGIN, middle = top + block_h(&l[0]) + GAP;
-    double bottom = middle + p->layers_h + (p->layers_h > 0 ? GAP : 0), x = MARGIN + (p->w - p->layers_w) / 2;
+    double bottom = middle + p->layers_h + (p->layers_h > 0 ? GAP : 0),
+           x = MARGIN + (p->w - p->layers_w) / 2;
     double width = p->w + 2 * MARGIN + 14, height = bottom + block_h(&l[f->n - 1]) + MARGIN;
     bool ok = true;
-    fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n<style>%s</style>\n"
-            "<defs><marker id=\"a\" viewBox=\"0 0 8 8\" refX=\"4\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\">"
-            "<path d=\"M0 1L6 4L0 7z\" fill=\"#a9b2bd\"/></marker><marker id=\"ar\" viewBox=\"0 0 8 8\" refX=\"4\" refY=\"4\" "
-            "markerWidth=\"5\" markerHeight=\"5\" orient=\"auto\"><path d=\"M0 1L6 4L0 7z\" fill=\"#4a90c2\"/></marker></defs>\n"
-            "<rect width=\"100%%\" height=\"100%%\" class=\"bg\"/>\n", width, height, width, height, style);
+    fprintf(out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 "
+            "0 %.0f %.0f\">\n<style>%s</style>\n"
+            "<defs><marker id=\"a\" viewBox=\"0 0 8 8\" refX=\"4\" refY=\"4\" markerWidth=\"7\" "
+            "markerHeight=\"7\" orient=\"auto\">"
+            "<path d=\"M0 1L6 4L0 7z\" fill=\"#a9b2bd\"/></marker><marker id=\"ar\" viewBox=\"0 0 "
+            "8 8\" refX=\"4\" refY=\"4\" "
+            "markerWidth=\"5\" markerHeight=\"5\" orient=\"auto\"><path d=\"M0 1L6 4L0 7z\" "
+            "fill=\"#4a90c2\"/></marker></defs>\n"
+            "<rect width=\"100%%\" height=\"100%%\" class=\"bg\"/>\n",
+            width, height, width, height, style);
     draw_head(out, f, name, of, backend);
     for (int k = 0; k < f->n && ok; k++) {
         const figure_block *b = &f->block[k];
         double bw = block_w(b, &l[k]);
         bool layer = b->n_layers > 0;
-        ok = draw_block(out, b, &l[k], layer ? x : MARGIN + (p->w - bw) / 2, k == 0 ? top : layer ? middle : bottom, backend);
+        ok = draw_block(out, b, &l[k], layer ? x : MARGIN + (p->w - bw) / 2,
+                        k == 0  ? top
+                        : layer ? middle
+                                : bottom,
+                        backend);
         x += layer ? bw + GAP : 0;
     }
     fprintf(out, "</svg>\n");
     return ok;
 }
 
-ggl_status svg_draw(FILE *out, const figure *f, const char *name, const char *of, const char *backend, ggl_error *err) {
+ggl_status svg_draw(FILE *out, const figure *f, const char *name, const char *of,
+                    const char *backend, ggl_error *err) {
     layout *l = calloc((size_t)f->n, sizeof *l);
     picture p = {.w = 960};
     ggl_status st = l ? lay_out(l, f, &p, err) : ggl_fail(err, GGL_NOMEM, "out of memory");

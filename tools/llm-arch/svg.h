@@ -8,7 +8,7 @@
 
 /* name: the descriptor; of: the model, or which made-up one; backend: what it runs on. GGL_NOMEM; GGL_LIMIT: too
  * many nodes for a picture; nothing is written then. */
-GGL_NODISCARD ggl_status svg_draw(FILE *out, const figure *f, const char *name, const char *of, const char *backend,
-                                  ggl_error *err);
+GGL_NODISCARD ggl_status svg_draw(FILE *out, const figure *f, const char *name, const char *of,
+                                  const char *backend, ggl_error *err);
 
 #endif

@@ -11,8 +11,8 @@
 #define BEND_W     10.0
 #define N_SWEEPS   24
 #define N_SETTLE   200
-#define STRAIGHT   12.0  /* how much more an edge between bends wants to be straight */
-#define STREAM     1e5   /* and the stream */
+#define STRAIGHT   12.0 /* how much more an edge between bends wants to be straight */
+#define STREAM     1e5  /* and the stream */
 #define MOST_ITEMS 100000
 
 typedef struct link { /* between items of neighbouring ranks */
@@ -26,7 +26,7 @@ typedef struct work {
     int n_links;
     int *up, *up_at; /* links that lead into item i from above: up[up_at[i] .. up_at[i+1]) */
     int *down, *down_at;
-    int *count; /* for crossings: a Fenwick tree over a rank */
+    int *count;             /* for crossings: a Fenwick tree over a rank */
     int *rank_at, *in_rank; /* items of rank r: in_rank[rank_at[r] .. rank_at[r+1]) in order */
 } work;
 
@@ -42,7 +42,8 @@ static void find_ranks(layout *l, const figure_block *b) {
     for (int i = 0; i < b->n; i++) /* `order` holds the first user's rank until ranks are ordered */
         for (int k = 0; k < b->node[i].n_in; k++) {
             layout_item *from = &l->item[b->node[i].in[k]];
-            from->order = from->order == 0 || l->item[i].rank < from->order ? l->item[i].rank : from->order;
+            from->order =
+                from->order == 0 || l->item[i].rank < from->order ? l->item[i].rank : from->order;
         }
     for (int i = b->n - 1; i >= 0; i--) {
         most = l->item[i].rank > most ? l->item[i].rank : most;
@@ -58,8 +59,10 @@ static void find_ranks(layout *l, const figure_block *b) {
 
 /* The stream that layers add to: from a port, or a sum, to a sum or the port that leaves. */
 static bool is_stream(const figure_node *from, const figure_node *to) {
-    bool begins = from->kind == FIGURE_PORT || (from->kind == FIGURE_PLUS && strcmp(from->title, "+") == 0);
-    bool ends = (to->kind == FIGURE_PLUS && strcmp(to->title, "+") == 0) || (to->kind == FIGURE_PORT && !to->t);
+    bool begins =
+        from->kind == FIGURE_PORT || (from->kind == FIGURE_PLUS && strcmp(from->title, "+") == 0);
+    bool ends = (to->kind == FIGURE_PLUS && strcmp(to->title, "+") == 0) ||
+                (to->kind == FIGURE_PORT && !to->t);
     return begins && ends;
 }
 
@@ -88,12 +91,20 @@ static bool add_edges(layout *l, const figure_block *b, work *w, int64_t n_items
         for (int k = 0; k < b->node[i].n_in; k++) {
             int from = b->node[i].in[k], last = from;
             layout_edge *e = &l->edge[l->n_edges++];
-            *e = (layout_edge){from, i, k, l->n_items, l->item[i].rank - l->item[from].rank - 1,
+            *e = (layout_edge){from,
+                               i,
+                               k,
+                               l->n_items,
+                               l->item[i].rank - l->item[from].rank - 1,
                                is_stream(&b->node[from], &b->node[i])};
             double weight = e->stream ? STREAM : 0;
             for (int r = 0; r < e->n_bends; r++) {
-                l->item[l->n_items] = (layout_item){.rank = l->item[from].rank + 1 + r, .w = BEND_W};
-                w->link[w->n_links++] = (link){last, l->n_items, weight > 0 ? weight : r ? STRAIGHT : 2};
+                l->item[l->n_items] =
+                    (layout_item){.rank = l->item[from].rank + 1 + r, .w = BEND_W};
+                w->link[w->n_links++] = (link){last, l->n_items,
+                                               weight > 0 ? weight
+                                               : r        ? STRAIGHT
+                                                          : 2};
                 last = l->n_items++;
             }
             w->link[w->n_links++] = (link){last, i, weight > 0 ? weight : e->n_bends ? 2 : 1};
@@ -136,7 +147,8 @@ static bool list_links(const work *w, bool into, int **list, int **at) {
 }
 
 /* The mean place of i's neighbours above (or below), by `place`; -1: it has none. */
-static double mean(const work *w, int i, bool above, double (*place)(const layout_item *t), double *weight) {
+static double mean(const work *w, int i, bool above, double (*place)(const layout_item *t),
+                   double *weight) {
     const int *list = above ? w->up : w->down, *at = above ? w->up_at : w->down_at;
     double sum = 0, all = 0;
     for (int k = at[i]; k < at[i + 1]; k++) {
@@ -163,7 +175,8 @@ typedef struct wanted { /* where an item wants to stand in its rank */
 
 static int compare_wanted(const void *a, const void *b) {
     const wanted *x = a, *y = b;
-    return x->key != y->key ? (x->key < y->key ? -1 : 1) : (x->order > y->order) - (x->order < y->order);
+    return x->key != y->key ? (x->key < y->key ? -1 : 1)
+                            : (x->order > y->order) - (x->order < y->order);
 }
 
 static void order_rank(work *w, int r, bool above, wanted *want) {
@@ -243,7 +256,8 @@ static void place_rank(work *w, int r, bool above, bool below, cluster *c) {
         layout_item *t = &l->item[at[i]];
         if (i)
             offset += (l->item[at[i - 1]].w + t->w) / 2 + GAP_X;
-        double wa = 0, wb = 0, ma = above ? mean(w, at[i], true, by_x, &wa) : 0, mb = below ? mean(w, at[i], false, by_x, &wb) : 0;
+        double wa = 0, wb = 0, ma = above ? mean(w, at[i], true, by_x, &wa) : 0,
+               mb = below ? mean(w, at[i], false, by_x, &wb) : 0;
         double want = wa + wb > 0 ? (ma * wa + mb * wb) / (wa + wb) : t->x;
         c[m++] = (cluster){want - offset, wa + wb > 0 ? wa + wb : 0.1, 1};
         while (m > 1 && c[m - 2].at > c[m - 1].at) {
@@ -307,8 +321,8 @@ static ggl_status arrange(work *w, ggl_error *err) {
     w->rank_at = calloc((size_t)l->n_ranks + 2, sizeof *w->rank_at);
     w->in_rank = malloc(n * sizeof *w->in_rank);
     w->count = calloc(n + 1, sizeof *w->count);
-    bool ok = want && best && c && w->rank_at && w->in_rank && w->count && list_links(w, true, &w->up, &w->up_at) &&
-              list_links(w, false, &w->down, &w->down_at);
+    bool ok = want && best && c && w->rank_at && w->in_rank && w->count &&
+              list_links(w, true, &w->up, &w->up_at) && list_links(w, false, &w->down, &w->down_at);
     if (ok) {
         memset(w->in_rank, 0xff, n * sizeof *w->in_rank);
         fill_ranks(w);
@@ -332,8 +346,8 @@ static void work_fini(work *w) {
     free(w->down_at);
 }
 
-ggl_status layout_make(layout *l, const figure_block *b, void (*size)(const figure_node *n, double *w, double *h),
-                       ggl_error *err) {
+ggl_status layout_make(layout *l, const figure_block *b,
+                       void (*size)(const figure_node *n, double *w, double *h), ggl_error *err) {
     work w = {.l = l};
     *l = (layout){.item = calloc((size_t)b->n + 1, sizeof *l->item), .n_items = b->n};
     if (!l->item)
@@ -345,7 +359,8 @@ ggl_status layout_make(layout *l, const figure_block *b, void (*size)(const figu
     ggl_status st = GGL_OK;
     if (n_items > MOST_ITEMS)
         st = ggl_fail(err, GGL_LIMIT,
-                      "a picture of '%s' would have %" PRId64 " nodes and bends, at most %d are supported; --format dot and "
+                      "a picture of '%s' would have %" PRId64
+                      " nodes and bends, at most %d are supported; --format dot and "
                       "text have no such limit",
                       b->title, n_items, MOST_ITEMS);
     else if (!add_edges(l, b, &w, n_items, n_edges))

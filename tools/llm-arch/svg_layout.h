@@ -7,7 +7,7 @@
 
 typedef struct layout_item { /* a node, or a bend of an edge */
     int rank, order;
-    double x, y, w, h;       /* x: the middle; y: the top */
+    double x, y, w, h; /* x: the middle; y: the top */
 } layout_item;
 
 typedef struct layout_edge {
@@ -24,7 +24,8 @@ typedef struct layout {
 } layout;
 
 /* w and h of the nodes are given by `size`. GGL_NOMEM; GGL_LIMIT: more than 100000 nodes and bends. On failure *l is empty. */
-GGL_NODISCARD ggl_status layout_make(layout *l, const figure_block *b, void (*size)(const figure_node *n, double *w, double *h),
+GGL_NODISCARD ggl_status layout_make(layout *l, const figure_block *b,
+                                     void (*size)(const figure_node *n, double *w, double *h),
                                      ggl_error *err);
 void layout_fini(layout *l);
 

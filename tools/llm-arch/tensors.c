@@ -37,7 +37,7 @@ bool tensor_rows(const ggl_gguf *f, const uint8_t *mark, tensor_row **rows, size
     ggl_index x = {0};
     *n = 0;
     *rows = calloc(n_tensors + 1, sizeof **rows);
-    if (*rows && ggl_index_init(&x, n_tensors, sizeof **rows, sizeof (*rows)->key, NULL) != GGL_OK) {
+    if (*rows && ggl_index_init(&x, n_tensors, sizeof **rows, sizeof(*rows)->key, NULL) != GGL_OK) {
         free(*rows);
         *rows = NULL;
     }
@@ -47,9 +47,14 @@ bool tensor_rows(const ggl_gguf *f, const uint8_t *mark, tensor_row **rows, size
         int layer = tensor_layer(t->name, &rest);
         tensor_row *r = &(*rows)[*n];
         GGL_STEPS(1);
-        *r = (tensor_row){.one = t, .in_layers = layer >= 0, .first = layer, .last = layer,
-                          .key = {.type = t->type, .n_dims = t->n_dims, .mark = mark ? mark[i] : 0}};
-        snprintf(r->key.name, sizeof r->key.name, "%s%.*s", layer < 0 ? "" : "blk.{l}.", (int)rest.n, rest.s);
+        *r =
+            (tensor_row){.one = t,
+                         .in_layers = layer >= 0,
+                         .first = layer,
+                         .last = layer,
+                         .key = {.type = t->type, .n_dims = t->n_dims, .mark = mark ? mark[i] : 0}};
+        snprintf(r->key.name, sizeof r->key.name, "%s%.*s", layer < 0 ? "" : "blk.{l}.",
+                 (int)rest.n, rest.s);
         memcpy(r->key.ne, t->ne, sizeof r->key.ne);
         size_t first = layer < 0 ? *n : ggl_index_put(&x, *rows, *n);
         add_to_row(&(*rows)[first], t, layer);

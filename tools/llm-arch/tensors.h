@@ -5,13 +5,13 @@
 #include "ggl/gguf.h"
 
 typedef struct tensor_row {
-    struct { /* what is the same in all of them, without padding: the key of a table */
+    struct {            /* what is the same in all of them, without padding: the key of a table */
         char name[128]; /* "blk.{l}.attn_q.weight", then zeros */
         int64_t ne[GGL_MAX_DIMS], type, n_dims, mark;
     } key;
     const ggl_gguf_tensor *one; /* the first of them */
     bool in_layers;
-    int first, last, n;         /* layers; n: how many tensors */
+    int first, last, n; /* layers; n: how many tensors */
     uint64_t params, bytes;
 } tensor_row;
 

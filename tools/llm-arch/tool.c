@@ -8,13 +8,14 @@
 
 #include "ggl/fold.h"
 
-int arch_args(const char *tool, const char *usage, const char *about, const arg_option *options, size_t least, size_t most,
-              int argc, char **argv, arg_list *out) {
+int arch_args(const char *tool, const char *usage, const char *about, const arg_option *options,
+              size_t least, size_t most, int argc, char **argv, arg_list *out) {
     static const arg_option none[] = {{0}};
     const args_spec spec = {tool, usage, about, options ? options : none, out, NULL};
     int code = args_parse(&spec, argc, argv);
     if (code < 0 && (out->n < least || out->n > most))
-        code = tool_error(tool, 2, "%s; usage: %s %s", out->n < least ? "an argument is missing" : "too many arguments", tool,
+        code = tool_error(tool, 2, "%s; usage: %s %s",
+                          out->n < least ? "an argument is missing" : "too many arguments", tool,
                           usage);
     if (code >= 0)
         args_list_fini(out);
@@ -57,8 +58,9 @@ llm_arch *arch_open(const char *tool, const char *file) {
     return arch;
 }
 
-ggl_status arch_build_graph(arch_built *out, const llm_arch *arch, const llm_arch_source *source, const tool_ignore *ignore,
-                            const ggl_graph_params *params, ggl_backend *fold, ggl_error *err) {
+ggl_status arch_build_graph(arch_built *out, const llm_arch *arch, const llm_arch_source *source,
+                            const tool_ignore *ignore, const ggl_graph_params *params,
+                            ggl_backend *fold, ggl_error *err) {
     llm_arch_params ap = {0};
     if (ignore)
         ap.ignore = ignore_of(ignore);
@@ -75,8 +77,9 @@ ggl_status arch_build_graph(arch_built *out, const llm_arch *arch, const llm_arc
     return st;
 }
 
-ggl_status arch_build(arch_built *out, const llm_arch *arch, const llm_arch_source *source, const tool_ignore *ignore,
-                      int64_t n_ctx, int64_t n_batch, ggl_backend *fold, ggl_error *err) {
+ggl_status arch_build(arch_built *out, const llm_arch *arch, const llm_arch_source *source,
+                      const tool_ignore *ignore, int64_t n_ctx, int64_t n_batch, ggl_backend *fold,
+                      ggl_error *err) {
     ggl_graph_params p = ggl_graph_default();
     p.n_pos = n_ctx;
     p.n_batch = n_batch;
@@ -94,10 +97,12 @@ void arch_built_fini(arch_built *b) {
     *b = (arch_built){0};
 }
 
-static bool open_named(const char *tool, const arg_list *names, const ggl_backend_params *params, arch_backends *b) {
+static bool open_named(const char *tool, const arg_list *names, const ggl_backend_params *params,
+                       arch_backends *b) {
     ggl_error err = {0};
     if (names->n > ARCH_TOOL_BACKENDS)
-        return tool_error(tool, 2, "--backend: %zu of them, at most %d", names->n, ARCH_TOOL_BACKENDS) < 0;
+        return tool_error(tool, 2, "--backend: %zu of them, at most %d", names->n,
+                          ARCH_TOOL_BACKENDS) < 0;
     for (size_t i = 0; i < (names->n ? names->n : 1); i++, b->n_other++)
         if (ggl_backend_open(&b->other[i], names->n ? names->s[i] : "cpu", params, &err) != GGL_OK)
             return tool_error(tool, 1, "--backend: %s", err.msg) < 0;
@@ -157,7 +162,8 @@ const char *arch_node_op(const ggl_tensor *t, char *buf, size_t size) {
     else
         snprintf(buf, size, "%s", name);
     for (int i = 0; i < t->n_src; i++)
-        for (const ggl_tensor *x = t->src[i]; x; x = x->n_src && !ggl_is_batched(x) && x->op != GGL_OP_CACHE ? x->src[0] : NULL)
+        for (const ggl_tensor *x = t->src[i]; x;
+             x = x->n_src && !ggl_is_batched(x) && x->op != GGL_OP_CACHE ? x->src[0] : NULL)
             if (x->op == GGL_OP_WEIGHT)
                 append(buf, size, " %s:%s", x->name, ggl_type_get(x->type)->name);
     for (int i = 0, k = 0; k < info.n_params && i < t->n_num; k++) {

@@ -12,12 +12,13 @@
 
 /* A command gets its own arguments: argv[0] is "llm-arch check". Returns the exit code. */
 typedef int arch_command(int argc, char **argv);
-arch_command arch_check, arch_diff, arch_doctor, arch_embed, arch_graph, arch_init, arch_list, arch_show, arch_verify;
+arch_command arch_check, arch_diff, arch_doctor, arch_embed, arch_graph, arch_init, arch_list,
+    arch_show, arch_verify;
 
 /* Reads a command's line: options may be empty; between least and most positional arguments, as `usage` names them. -1: go
  * on, and *out has them (args_list_fini). */
-int arch_args(const char *tool, const char *usage, const char *about, const arg_option *options, size_t least, size_t most,
-              int argc, char **argv, arg_list *out);
+int arch_args(const char *tool, const char *usage, const char *about, const arg_option *options,
+              size_t least, size_t most, int argc, char **argv, arg_list *out);
 
 /* A descriptor: a file, or else the name of a built-in one ("llama"). Prints errors; NULL after one. */
 llm_arch *arch_open(const char *tool, const char *file);
@@ -27,11 +28,13 @@ typedef struct arch_built {
     ggl_graph *graph;
     llm_arch_result result;
 } arch_built;
-ggl_status arch_build(arch_built *out, const llm_arch *arch, const llm_arch_source *source, const tool_ignore *ignore,
-                      int64_t n_ctx, int64_t n_batch, ggl_backend *fold, ggl_error *err);
+ggl_status arch_build(arch_built *out, const llm_arch *arch, const llm_arch_source *source,
+                      const tool_ignore *ignore, int64_t n_ctx, int64_t n_batch, ggl_backend *fold,
+                      ggl_error *err);
 /* The same, with more than the sizes said. */
-ggl_status arch_build_graph(arch_built *out, const llm_arch *arch, const llm_arch_source *source, const tool_ignore *ignore,
-                            const ggl_graph_params *params, ggl_backend *fold, ggl_error *err);
+ggl_status arch_build_graph(arch_built *out, const llm_arch *arch, const llm_arch_source *source,
+                            const tool_ignore *ignore, const ggl_graph_params *params,
+                            ggl_backend *fold, ggl_error *err);
 void arch_print_notes(const arch_built *b); /* on stderr */
 void arch_built_fini(arch_built *b);
 

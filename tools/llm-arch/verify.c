@@ -33,9 +33,10 @@ static int compare_departure(const void *a, const void *b) {
 
 static void print_node(const verify_node *r) {
     char text[160], shape[160];
-    ggl_fprint(stdout, "  %8.3g  %-44s %-28s %s\n", r->departure, ggl_node_text(r->node, text, sizeof text),
-           r->node->op == GGL_OP_CACHE ? r->what : ggl_shape_text(r->node, shape, sizeof shape),
-           r->node->origin ? r->node->origin : "");
+    ggl_fprint(stdout, "  %8.3g  %-44s %-28s %s\n", r->departure,
+               ggl_node_text(r->node, text, sizeof text),
+               r->node->op == GGL_OP_CACHE ? r->what : ggl_shape_text(r->node, shape, sizeof shape),
+               r->node->origin ? r->node->origin : "");
 }
 
 static int print_worst(const run *r) {
@@ -59,32 +60,42 @@ static int report(const run *r) {
     size_t n_bad = 0;
     for (size_t i = 0; i < v->n; i++)
         n_bad += v->at[i].departure > 1;
-    printf("\nlogits, up to %.4g: rounding is %.3g; the whole run differs from its nodes one by one by %.3g%s\n", v->size,
-           v->rounding, v->whole, v->whole_departs ? ": too much" : v->whole == 0 ? ": the same bits" : "");
+    printf("\nlogits, up to %.4g: rounding is %.3g; the whole run differs from its nodes one by "
+           "one by %.3g%s\n",
+           v->size, v->rounding, v->whole,
+           v->whole_departs ? ": too much"
+           : v->whole == 0  ? ": the same bits"
+                            : "");
     if (v->first >= 0) {
         const verify_node *f = &v->at[v->first];
         char text[160];
         printf("\n%zu of %zu nodes depart from the reference; the first is\n  %s%s%s\n"
-               "  token %" PRId64 ", element %" PRId64 " of its %s: %.9g, not %.9g (off by %.3g; rounding makes about %.2g)\n",
+               "  token %" PRId64 ", element %" PRId64
+               " of its %s: %.9g, not %.9g (off by %.3g; rounding makes about %.2g)\n",
                n_bad, v->n, ggl_node_text(f->node, text, sizeof text), f->node->origin ? ", " : "",
-               f->node->origin ? f->node->origin : "", f->token, f->element, f->what, f->got, f->want, f->error, f->unit);
+               f->node->origin ? f->node->origin : "", f->token, f->element, f->what, f->got,
+               f->want, f->error, f->unit);
         return 1;
     }
     if (v->whole_departs) {
-        printf("\nevery node is right by itself, but not the whole: a fault of the planner or of something fused\n");
+        printf("\nevery node is right by itself, but not the whole: a fault of the planner or of "
+               "something fused\n");
         return 1;
     }
     if (v->n_nan_outputs) {
         char text[160];
-        printf("\n%zu of %zu logits are NaN on the reference, too: the model's numbers or its descriptor are wrong, not the backend;\n"
-               "the first value with a NaN is\n  %s%s%s\n", v->n_nan_outputs, v->n_outputs,
-               ggl_node_text(v->first_nan, text, sizeof text), v->first_nan->origin ? ", " : "",
-               v->first_nan->origin ? v->first_nan->origin : "");
+        printf("\n%zu of %zu logits are NaN on the reference, too: the model's numbers or its "
+               "descriptor are wrong, not the backend;\n"
+               "the first value with a NaN is\n  %s%s%s\n",
+               v->n_nan_outputs, v->n_outputs, ggl_node_text(v->first_nan, text, sizeof text),
+               v->first_nan->origin ? ", " : "", v->first_nan->origin ? v->first_nan->origin : "");
         return 1;
     }
     printf("\n%zu nodes agree with the reference\n", v->n);
     if (v->n_refused)
-        printf("%zu nodes were not verified, as the backend refuses them (llm-cli --plan tells why)\n", v->n_refused);
+        printf(
+            "%zu nodes were not verified, as the backend refuses them (llm-cli --plan tells why)\n",
+            v->n_refused);
     return 0;
 }
 
@@ -109,7 +120,8 @@ static int read_ids(run *r) {
         return -1;
     int code = tool_read_ids(TOOL, "--tokens", r->ids, &r->tokens.id, &r->tokens.n);
     if (code < 0 && !r->n_given && r->tokens.n > MAX_TOKENS)
-        return tool_error(TOOL, 2, "--tokens has %zu ids, at most %d are run", r->tokens.n, MAX_TOKENS);
+        return tool_error(TOOL, 2, "--tokens has %zu ids, at most %d are run", r->tokens.n,
+                          MAX_TOKENS);
     if (code < 0 && r->n_given && r->tokens.n > (size_t)r->n)
         r->tokens.n = (size_t)r->n;
     if (code < 0)
@@ -122,8 +134,9 @@ static int get_tokens(run *r) {
     ggl_error err = {0};
     for (size_t i = 0; r->ids && i < r->tokens.n; i++)
         if (r->tokens.id[i] >= r->built.result.n_vocab)
-            return tool_error(TOOL, 2, "--tokens: token %" PRId32 " is not in the vocabulary of %" PRId64, r->tokens.id[i],
-                              r->built.result.n_vocab);
+            return tool_error(TOOL, 2,
+                              "--tokens: token %" PRId32 " is not in the vocabulary of %" PRId64,
+                              r->tokens.id[i], r->built.result.n_vocab);
     if (r->ids)
         return -1;
     if (!r->text && !r->text_file) {
@@ -147,8 +160,9 @@ static int get_tokens(run *r) {
         r->tokens.n = (size_t)r->n;
     for (size_t i = 0; i < r->tokens.n; i++)
         if (r->tokens.id[i] >= r->built.result.n_vocab)
-            return tool_error(TOOL, 1, "the tokenizer gives token %" PRId32 ", the model has %" PRId64, r->tokens.id[i],
-                              r->built.result.n_vocab);
+            return tool_error(TOOL, 1,
+                              "the tokenizer gives token %" PRId32 ", the model has %" PRId64,
+                              r->tokens.id[i], r->built.result.n_vocab);
     return r->tokens.n ? -1 : tool_error(TOOL, 2, "the text has no tokens");
 }
 
@@ -160,16 +174,19 @@ static int verify_model(run *r, const char *path) {
         return code;
     ggl_error err = {0};
     llm_arch_source source = llm_arch_source_gguf(llm_model_file(r->model));
-    if (arch_build(&r->built, llm_model_arch(r->model), &source, &r->ignore, r->n, r->n, r->reference, &err) != GGL_OK)
+    if (arch_build(&r->built, llm_model_arch(r->model), &source, &r->ignore, r->n, r->n,
+                   r->reference, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
     arch_print_notes(&r->built);
     code = get_tokens(r);
     if (code >= 0)
         return code;
-    if (verify_graph(&r->result, r->built.graph, r->fast, r->reference, r->tokens.id, (int)r->tokens.n, &err) != GGL_OK)
+    if (verify_graph(&r->result, r->built.graph, r->fast, r->reference, r->tokens.id,
+                     (int)r->tokens.n, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
-    ggl_fprint(stdout, "model        %s\ndescriptor   %s\nbackend      %s: %s\ntokens       %zu\n", path, llm_model_arch_origin(r->model),
-           r->fast->name, r->fast->description, r->tokens.n);
+    ggl_fprint(stdout, "model        %s\ndescriptor   %s\nbackend      %s: %s\ntokens       %zu\n",
+               path, llm_model_arch_origin(r->model), r->fast->name, r->fast->description,
+               r->tokens.n);
     return report(r);
 }
 
@@ -183,8 +200,8 @@ int arch_verify(int argc, char **argv) {
         {"--backend", ARG_STRING, &r.backend, .value = "NAME",
          .help = "what is verified (default cpu)"},
         {"-n", ARG_INT, &r.n, .value = "N",
-         .help = "tokens to run (default 8, or all of --tokens); the reference is slow", .min = 1, .max = MAX_TOKENS,
-         .given = &r.n_given},
+         .help = "tokens to run (default 8, or all of --tokens); the reference is slow", .min = 1,
+         .max = MAX_TOKENS, .given = &r.n_given},
         {"-p --prompt", ARG_STRING, &r.text, .value = "TEXT", .may_be_empty = true,
          .help = "take the tokens from this text (default: a fixed sequence)"},
         {"-f --file", ARG_STRING, &r.text_file, .value = "FILE",
@@ -199,9 +216,12 @@ int arch_verify(int argc, char **argv) {
          .help = "instruction sets not to use: avx512,avx2; all"},
         {0}};
     int code = arch_args(TOOL, "MODEL [options]",
-                         "Runs tokens on a backend and, node by node on the same inputs, on the reference in double precision;\n"
-                         "lists the nodes that differ most and names the first that differs more than rounding can explain\n"
-                         "(exit code 1), with the line of the descriptor it comes from. Then compares the run as a whole.",
+                         "Runs tokens on a backend and, node by node on the same inputs, on the "
+                         "reference in double precision;\n"
+                         "lists the nodes that differ most and names the first that differs more "
+                         "than rounding can explain\n"
+                         "(exit code 1), with the line of the descriptor it comes from. Then "
+                         "compares the run as a whole.",
                          options, 1, 1, argc, argv, &files);
     if (code >= 0)
         return code;

@@ -138,8 +138,8 @@ static void describe(bench_costs *c, const ggl_gguf *f) {
     bool large = c->n_params >= 1e9;
     char name[4 * 40 + 1];
     ggl_show(name, sizeof name, family.s, family.n < 40 ? family.n : 40);
-    snprintf(c->type, sizeof c->type, "%.40s %.*f%s %s", name, large ? 1 : 0, c->n_params * (large ? 1e-9 : 1e-6), large ? "B" : "M",
-             info ? info->name : "?");
+    snprintf(c->type, sizeof c->type, "%.40s %.*f%s %s", name, large ? 1 : 0,
+             c->n_params * (large ? 1e-9 : 1e-6), large ? "B" : "M", info ? info->name : "?");
 }
 
 static ggl_status count_graph(bench_costs *c, const ggl_graph *g, ggl_error *err) {

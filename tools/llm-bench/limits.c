@@ -16,7 +16,7 @@ enum { ROUNDS = 8, MAX_THREADS = 512, HUGE_PAGE = 2 << 20 };
 
 uint32_t bench_features(const char *mask) {
     return ggl_cpu_features_mask(ggl_cpu_features_mask(ggl_cpu_features_detect(), mask),
-                             getenv("GGL_CPU_MASK"));
+                                 getenv("GGL_CPU_MASK"));
 }
 
 const bench_peak *bench_peak_best(uint32_t f) {

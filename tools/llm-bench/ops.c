@@ -161,8 +161,8 @@ static void run_rows16(void *ctx, int64_t first, int64_t last, int thread) {
     int64_t j = first * CPU_GROUP, end = last * CPU_GROUP < p->m ? last * CPU_GROUP : p->m;
     (void)thread;
     for (int64_t c = 0; c < p->n_cols; c += COLS_AT_ONCE)
-        p->p->rows16(y, x, take_columns(p, c, j, y, x), p->w16 + ggl_cpu_rows16_size(p->type, j, p->k),
-                     end - j, p->k);
+        p->p->rows16(y, x, take_columns(p, c, j, y, x),
+                     p->w16 + ggl_cpu_rows16_size(p->type, j, p->k), end - j, p->k);
 }
 
 static void run_panels(void *ctx, int64_t first, int64_t last, int thread) {
@@ -304,7 +304,7 @@ static bool product_init(product *p, const ops *o, const cpu_product *kernel,
         ok = p->w16 != NULL;
         if (ok)
             ggl_cpu_rows16_pack(kernel, p->w16, t->type, p->w, p->row_size, m, p->k, 0,
-                            units_groups(p));
+                                units_groups(p));
     }
     if (ok)
         prepare_columns(&o->set[0].k, p, kernel->columns);
@@ -382,8 +382,8 @@ typedef struct simple {
     int which; /* function, or number of queries */
     ggl_type type;
     float x[N], y[N], page[GGL_PAGE * HEAD], w[CPU_QUERIES][GGL_PAGE];
-    uint16_t
-        half[GGL_PAGE * HEAD * 2]; /* a page of any type: numbers that are finite as f16 and bf16 */
+    /* a page of any type: numbers that are finite as f16 and bf16 */
+    uint16_t half[GGL_PAGE * HEAD * 2];
     cpu_qblock q[N / CPU_QBLOCK];
 } simple;
 

@@ -10,9 +10,9 @@
 #include "stats.h"
 
 typedef struct bench_where { /* one of the placements that are compared */
-    char *devices;        /* "vulkan0,cpu"; NULL: not said. The options' */
-    const char *split;    /* NULL: not said */
-    int64_t n_gpu_layers; /* negative: not said */
+    char *devices;           /* "vulkan0,cpu"; NULL: not said. The options' */
+    const char *split;       /* NULL: not said */
+    int64_t n_gpu_layers;    /* negative: not said */
 } bench_where;
 
 typedef struct bench_test { /* one combination of what the command line asks for */
@@ -32,9 +32,9 @@ typedef struct bench_row {
     double ns[BENCH_MAX_SAMPLES], ts[BENCH_MAX_SAMPLES];
     bench_summary s_ns, s_ts; /* of ns and ts */
     double gb, gmac;          /* 1e9 bytes, multiply-adds per second; 0: does not apply */
-    bench_limits limit; /* none where layers are on several backends */
-    char limit_of[96];  /* "2 threads (avx512vnni)", "vulkan0" */
-    double percent; /* 0: not known */
+    bench_limits limit;       /* none where layers are on several backends */
+    char limit_of[96];        /* "2 threads (avx512vnni)", "vulkan0" */
+    double percent;           /* 0: not known */
     double peak_memory, load_ns, first_token_ns;
     bench_profile *profile; /* [2]: of the prompt, of generation; NULL: not asked for */
 } bench_row;

@@ -23,8 +23,8 @@ typedef struct stage {
     int32_t *token; /* random, the same in each run */
     int64_t n_tokens;
     int32_t *slot; /* [n_batch] */
-    void *
-        snapshot[MAX_SEQUENCES]; /* of what cannot be cut back to the depth; NULL: none is needed */
+    /* of what cannot be cut back to the depth; NULL: none is needed */
+    void *snapshot[MAX_SEQUENCES];
     size_t snapshot_size[MAX_SEQUENCES];
     bench_collector *collector;
     double *eval_ns; /* of prompts and generation, if they are timed apart */

@@ -37,7 +37,7 @@ typedef struct cli {
     llm_tokens prompt;
     text_stream out;
     npy_writer logits;
-    int64_t n_prompt, n_generated;                /* tokens that were done */
+    int64_t n_prompt, n_generated; /* tokens that were done */
     bool told_nan;
     double t_begin, t_load, t_prompt, t_generate; /* seconds */
     bool shows_load;                              /* a line says how far loading is */
@@ -212,8 +212,8 @@ static int open_session(cli *c) {
 
 static int print_plan(const cli *c) {
     ggl_fprint(stdout, "model        %s\ndescriptor   %s\ncontext      %" PRId64 "\n",
-           ggl_gguf_name(llm_model_file(c->model)), llm_model_arch_origin(c->model),
-           llm_session_n_ctx(c->session));
+               ggl_gguf_name(llm_model_file(c->model)), llm_model_arch_origin(c->model),
+               llm_session_n_ctx(c->session));
     for (int i = 0; i < placement_n_backends(c->placement); i++) {
         const ggl_backend *b = placement_backend(c->placement, i);
         printf("backend      %s: %s\n", b->name, b->description);

@@ -25,7 +25,8 @@ static void show_progress(void *ctx, size_t done, size_t total) {
     if (percent == *shown)
         return;
     *shown = percent;
-    fprintf(stderr, "\r%3d%% of %.1f MiB%s", percent, (double)total / 0x1p20, done == total ? "\r                          \r" : "");
+    fprintf(stderr, "\r%3d%% of %.1f MiB%s", percent, (double)total / 0x1p20,
+            done == total ? "\r                          \r" : "");
     fflush(stderr);
 }
 
@@ -73,7 +74,8 @@ static int convert(const options *o, ggl_backend *reference) {
     }
     if (llm_converter_open(&c, o->folder.s[0], &params, &err) != GGL_OK)
         return tool_error(TOOL, 1, "%s", err.msg);
-    ggl_fprint(stderr, "%s: architecture %s, by %s\n", llm_converter_class(c), llm_converter_family(c), llm_converter_origin(c));
+    ggl_fprint(stderr, "%s: architecture %s, by %s\n", llm_converter_class(c),
+               llm_converter_family(c), llm_converter_origin(c));
     print_notes(llm_converter_notes(c));
     if (o->vocab_only && !llm_converter_has_tokenizer(c)) {
         llm_converter_free(c);
@@ -84,7 +86,8 @@ static int convert(const options *o, ggl_backend *reference) {
         return report(c);
     ggl_status s = llm_converter_write(c, o->out, &err);
     if (s == GGL_OK)
-        fprintf(stderr, "%s: %zu tensor%s, %.1f MiB\n", o->out, llm_converter_n_tensors(c), llm_converter_n_tensors(c) == 1 ? "" : "s", (double)llm_converter_size(c) / 0x1p20);
+        fprintf(stderr, "%s: %zu tensor%s, %.1f MiB\n", o->out, llm_converter_n_tensors(c),
+                llm_converter_n_tensors(c) == 1 ? "" : "s", (double)llm_converter_size(c) / 0x1p20);
     else if (shown >= 0)
         fputc('\n', stderr);
     llm_converter_free(c);
@@ -130,7 +133,8 @@ int main(int argc, char **argv) {
         NULL};
     int code = args_parse(&spec, argc, argv);
     if (code < 0 && o.folder.n != 1)
-        code = tool_error(TOOL, 2, o.folder.n ? "one folder at a time" : "which FOLDER? --help tells more");
+        code = tool_error(TOOL, 2,
+                          o.folder.n ? "one folder at a time" : "which FOLDER? --help tells more");
     if (code < 0 && !o.out && !o.dry_run)
         code = tool_error(TOOL, 2, "-o FILE is missing; --help tells more");
     if (code < 0 && o.vocab_only && o.no_tokenizer)

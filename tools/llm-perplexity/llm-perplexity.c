@@ -212,7 +212,8 @@ static int choose_chunks(ppl *p) {
 static int open_model(ppl *p) {
     ggl_error err = {0};
     const options *o = &p->o;
-    llm_model_params mp = {.arch_path = o->arch, .gguf = {.no_mmap = o->no_mmap, .willneed = true},
+    llm_model_params mp = {.arch_path = o->arch,
+                           .gguf = {.no_mmap = o->no_mmap, .willneed = true},
                            .ignore = ignore_of(&o->ignore)};
     ggl_status s = o->model
                        ? llm_model_open(&p->model, o->model, &mp, &err)

@@ -232,8 +232,8 @@ static void print_tensor(const job *j, const quant_tensor *t, const quant_error 
     char shape[96];
     const char *old = ggl_type_get((int)t->from->type)->name;
     bool kept = t->type->type == t->from->type;
-    ggl_fprint(stdout, "%-36s %-22s %6s %2s %-6s", t->shown, shape_of(t->from, shape, sizeof shape), old,
-           kept ? "" : "->", kept ? "" : t->type->name);
+    ggl_fprint(stdout, "%-36s %-22s %6s %2s %-6s", t->shown, shape_of(t->from, shape, sizeof shape),
+               old, kept ? "" : "->", kept ? "" : t->type->name);
     if (j->o.dry_run)
         printf(" %12zu %12zu", t->from->size, t->size);
     else if (e->n > 0)

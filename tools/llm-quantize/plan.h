@@ -21,7 +21,7 @@ typedef struct quant_choice {
     const quant_mix *mix; /* NULL: `type` for every tensor that is quantized */
     const char *type;     /* NULL, too: each keeps its type, but for what is chosen below */
     bool merge_experts;   /* one tensor for each expert becomes one for all */
-    bool pure;                      /* the mix's base type for every tensor that is quantized */
+    bool pure;            /* the mix's base type for every tensor that is quantized */
     const char *output, *embedding; /* types of output.weight and token_embd.weight; or NULL */
     quant_override *override;       /* the first that matches counts */
     size_t n_override;

@@ -433,8 +433,8 @@ INLINE void kernel_interleave(uint8_t *planes, const uint8_t *w, size_t row_size
 
 #define QTYPE(NAME, name, class, low, high, table, scales, unit)                                   \
     static const shape_of rows16_of_##name = {                                                     \
-        min_##class, halves_##class,    offset_##class,      max_##class, low,                     \
-        high,        ggl_cpu_table_##table, CPU_SCALES_##scales, unit};                                \
+        min_##class, halves_##class,        offset_##class,      max_##class, low,                 \
+        high,        ggl_cpu_table_##table, CPU_SCALES_##scales, unit};                            \
     static void rows_##name(float *const *y, const void *const *x, int n_cols, const void *w,      \
                             size_t row_size, int64_t n_rows, int64_t k) {                          \
         rows_of_##class(y, x, n_cols, w, row_size, n_rows, k, pack_blocks_##name,                  \

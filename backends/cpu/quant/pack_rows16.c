@@ -5,16 +5,17 @@
 /* The codes that a type can have, plus its offset. Those with signs of their own: the positive
  * upwards, the negative so that all bits of the place are the other way. */
 const uint8_t ggl_cpu_table_IQ4[16] = {1,   24,  45,  63,  79,  93,  106, 118,
-                                   129, 141, 153, 166, 181, 197, 217, 241};
-const uint8_t ggl_cpu_table_MXFP4[16] = {16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4};
+                                       129, 141, 153, 166, 181, 197, 217, 241};
+const uint8_t ggl_cpu_table_MXFP4[16] = {16, 17, 18, 19, 20, 22, 24, 28,
+                                         16, 15, 14, 13, 12, 10, 8,  4};
 const uint8_t ggl_cpu_table_IQ1[16] = {16 - 9, 16 - 7, 16 - 1, 16 + 1, 16 + 7, 16 + 9};
 const uint8_t ggl_cpu_table_IQ2[16] = {64 + 8, 64 + 25, 64 + 43, 0, 0, 64 - 43, 64 - 25, 64 - 8};
 const uint8_t ggl_cpu_table_IQ3[16] = {64 + 4,  64 + 12, 64 + 20, 64 + 28, 64 + 36, 64 + 44,
-                                   64 + 52, 64 + 62, 64 - 62, 64 - 52, 64 - 44, 64 - 36,
-                                   64 - 28, 64 - 20, 64 - 12, 64 - 4};
+                                       64 + 52, 64 + 62, 64 - 62, 64 - 52, 64 - 44, 64 - 36,
+                                       64 - 28, 64 - 20, 64 - 12, 64 - 4};
 const uint8_t ggl_cpu_table_IQ3S[16] = {16 + 1,  16 + 3,  16 + 5,  16 + 7,  16 + 9,  16 + 11,
-                                    16 + 13, 16 + 15, 16 - 15, 16 - 13, 16 - 11, 16 - 9,
-                                    16 - 7,  16 - 5,  16 - 3,  16 - 1};
+                                        16 + 13, 16 + 15, 16 - 15, 16 - 13, 16 - 11, 16 - 9,
+                                        16 - 7,  16 - 5,  16 - 3,  16 - 1};
 #define ggl_cpu_table_NONE NULL
 
 /* Up to 16 rows and 256 columns of a matrix, and where they go: they stay in the inner cache. */
@@ -80,7 +81,7 @@ typedef struct layout {
 
 static const layout layouts[GGL_TYPE_LIMIT] = {
 #define QTYPE(NAME, name, panel, low, high, table, scales, unit)                                   \
-    [GGL_##NAME] = {offset_##panel,   low, high, ggl_cpu_table_##table, CPU_SCALES_##scales,           \
+    [GGL_##NAME] = {offset_##panel,   low, high, ggl_cpu_table_##table, CPU_SCALES_##scales,       \
                     put_scales_##name},
 #include "quant_types.def"
 };
@@ -141,8 +142,8 @@ size_t ggl_cpu_rows16_size(ggl_type type, int64_t n_rows, int64_t k) {
            (size_t)cpu_group_size(k, l->low + l->high, l->scales);
 }
 
-void ggl_cpu_rows16_pack(const cpu_product *f, void *dst, ggl_type type, const void *w, size_t row_size,
-                     int64_t n_rows, int64_t k, int64_t first, int64_t last) {
+void ggl_cpu_rows16_pack(const cpu_product *f, void *dst, ggl_type type, const void *w,
+                         size_t row_size, int64_t n_rows, int64_t k, int64_t first, int64_t last) {
     const layout *l = &layouts[type];
     const int bits = l->low + l->high;
     for (int64_t j = first; j < last; j++) {

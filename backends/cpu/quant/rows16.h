@@ -79,11 +79,11 @@ size_t ggl_cpu_rows16_size(ggl_type type, int64_t n_rows, int64_t k);
 /* Writes groups first .. last-1 of the matrix w to their places in dst. Blocks of w may lie at any
  * address; dst is 64-byte aligned. By p->interleave; if p or that is NULL, by the definition of the
  * type: the same bytes, slowly. */
-void ggl_cpu_rows16_pack(const cpu_product *p, void *dst, ggl_type type, const void *w, size_t row_size,
-                     int64_t n_rows, int64_t k, int64_t first, int64_t last);
+void ggl_cpu_rows16_pack(const cpu_product *p, void *dst, ggl_type type, const void *w,
+                         size_t row_size, int64_t n_rows, int64_t k, int64_t first, int64_t last);
 
 /* Tables of codes, as bytes with the type's offset added; what no code uses is 0. */
-extern const uint8_t ggl_cpu_table_IQ4[16], ggl_cpu_table_MXFP4[16], ggl_cpu_table_IQ1[16], ggl_cpu_table_IQ2[16],
-    ggl_cpu_table_IQ3[16], ggl_cpu_table_IQ3S[16];
+extern const uint8_t ggl_cpu_table_IQ4[16], ggl_cpu_table_MXFP4[16], ggl_cpu_table_IQ1[16],
+    ggl_cpu_table_IQ2[16], ggl_cpu_table_IQ3[16], ggl_cpu_table_IQ3S[16];
 
 #endif

@@ -235,11 +235,11 @@ INLINE void put_floats(float *to, const uint8_t *w, const size_t *row, raw_fn *r
 }
 
 #define ggl_cpu_table_NONE NULL
-#define N_SUB(scales)  (cpu_scales_per_32(CPU_SCALES_##scales) ? 1 : 8)
+#define N_SUB(scales)      (cpu_scales_per_32(CPU_SCALES_##scales) ? 1 : 8)
 #define QTYPE(NAME, name, panel, low, high, table, scales, unit)                                   \
     static void codes_##name(uint8_t *codes, const uint8_t *w, const size_t *row,                  \
                              const uint8_t *to) {                                                  \
-        put_codes(codes, w, row, to, unpack_##name, N_SUB(scales), ggl_cpu_table_##table != NULL);     \
+        put_codes(codes, w, row, to, unpack_##name, N_SUB(scales), ggl_cpu_table_##table != NULL); \
     }                                                                                              \
     static void pack_blocks_##name(uint8_t *codes, float *to, const uint8_t *w, const size_t *row, \
                                    int64_t n) {                                                    \
@@ -247,7 +247,7 @@ INLINE void put_floats(float *to, const uint8_t *w, const size_t *row, raw_fn *r
         const int per_32 = (1 + cpu_scales_min(CPU_SCALES_##scales)) *                             \
                            (1 + cpu_scales_halves(CPU_SCALES_##scales)) * CPU_GROUP;               \
         for (; n > 0; n -= n_sub, w += sizeof(struct block_##name)) {                              \
-            codes_##name(codes, w, row, ggl_cpu_table_##table);                                        \
+            codes_##name(codes, w, row, ggl_cpu_table_##table);                                    \
             put_floats(to, w, row, raw_##name, CPU_SCALES_##scales, unit);                         \
             codes += n_sub * 8 * CPU_PLANE, to += n_sub * per_32;                                  \
         }                                                                                          \

@@ -24,17 +24,19 @@ typedef void ggl_profile_fn(void *ctx, const ggl_tensor *node, int64_t n, bool p
 typedef struct ggl_backend_params {
     int n_threads; /* up to GGL_MAX_THREADS; 0: as many as physical cores this process may use */
     int n_threads_batch; /* for runs of more than one of the batch; 0: n_threads */
-    const char *mask;    /* instruction sets not to use, separated by commas ("avx512,avx2"); NULL:
-                          * none; "all": the portable code. The environment variable GGL_CPU_MASK adds
-                          * to it. All backends share it; a name that none of them knows is GGL_USAGE */
+    /* instruction sets not to use, separated by commas ("avx512,avx2"); NULL: none; "all": the
+     * portable code. The environment variable GGL_CPU_MASK adds to it. All backends share it; a
+     * name that none of them knows is GGL_USAGE */
+    const char *mask;
     /* cpu: f16 weights of products are rounded to bf16 (to nearest even), in the copy that is laid
      * out at load (ggl_backend_vtable.repack; so not where that is declined). Prompts are faster
      * where the machine multiplies bf16. false: f16 is exact. */
     bool f16_as_bf16;
-    int device; /* set by ggl_backend_open: the number behind the name */
+    int device;              /* set by ggl_backend_open: the number behind the name */
     ggl_profile_fn *profile; /* NULL: nothing is measured. The reference does not tell */
     void *profile_ctx;
-    const char *trace; /* the backend is traced to this file, as with a name "trace:NAME"; NULL: not */
+    /* the backend is traced to this file, as with a name "trace:NAME"; NULL: not */
+    const char *trace;
 } ggl_backend_params;
 
 /* name: one of the list, and which of its devices: "cpu", "vulkan0", "vulkan1"; without a number the
@@ -86,8 +88,8 @@ GGL_API void ggl_trace_node(void *ctx, const ggl_tensor *node, int64_t n, bool p
  * one, in which these values stay where they can be read; so a fault that only shows with everything
  * fused may hide. Results are those of inner. Checked runs take longer, and allocate. */
 typedef struct ggl_shadow_params {
-    double rate;   /* of runs that are looked at, up to 1; 0: a 32nd */
-    int n_nodes;   /* of each such run, up to 16; 0: one */
+    double rate; /* of runs that are looked at, up to 1; 0: a 32nd */
+    int n_nodes; /* of each such run, up to 16; 0: one */
     uint64_t seed;
 } ggl_shadow_params;
 

@@ -40,8 +40,8 @@ typedef struct ggl_segment {
     const ggl_loc
         *loc; /* by tensor id: leaves, and values from or for others. Batched ones lie densely:
                * element e of batch i at offset + (i * ggl_count + e) * element size */
-    const size_t *
-        store_loc; /* by store id: offset of slot 0 in GGL_REGION_STORES; slots follow each other */
+    /* by store id: offset of slot 0 in GGL_REGION_STORES; slots follow each other */
+    const size_t *store_loc;
     int64_t n_slots;
     const ggl_loc *repacked; /* by tensor id: of a weight, where repack() has put it, for products;
                                 region -1: it is only at loc. NULL: none is repacked */

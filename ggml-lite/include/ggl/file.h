@@ -31,7 +31,8 @@ typedef struct ggl_file_map { /* all zeros: nothing is held */
 
 /* Maps a regular file, read-only; it must not shrink meanwhile. GGL_IO, GGL_FORMAT (it is empty), GGL_LIMIT, GGL_NOMEM;
  * on failure *m holds nothing. The message begins with the path. */
-GGL_API GGL_NODISCARD ggl_status ggl_file_map_open(ggl_file_map *m, const char *path, ggl_error *err);
+GGL_API GGL_NODISCARD ggl_status ggl_file_map_open(ggl_file_map *m, const char *path,
+                                                   ggl_error *err);
 GGL_API void ggl_file_map_close(ggl_file_map *m);
 
 /* A file that is being written. A regular file appears under its name, in place of one that was

@@ -20,9 +20,21 @@ extern "C" {
 
 typedef struct ggl_gguf ggl_gguf;
 
-typedef enum ggl_gguf_type { /* the format's own numbers */
-    GGL_GGUF_U8 = 0, GGL_GGUF_I8, GGL_GGUF_U16, GGL_GGUF_I16, GGL_GGUF_U32, GGL_GGUF_I32, GGL_GGUF_F32,
-    GGL_GGUF_BOOL, GGL_GGUF_STRING, GGL_GGUF_ARRAY, GGL_GGUF_U64, GGL_GGUF_I64, GGL_GGUF_F64
+/* the format's own numbers */
+typedef enum ggl_gguf_type {
+    GGL_GGUF_U8 = 0,
+    GGL_GGUF_I8,
+    GGL_GGUF_U16,
+    GGL_GGUF_I16,
+    GGL_GGUF_U32,
+    GGL_GGUF_I32,
+    GGL_GGUF_F32,
+    GGL_GGUF_BOOL,
+    GGL_GGUF_STRING,
+    GGL_GGUF_ARRAY,
+    GGL_GGUF_U64,
+    GGL_GGUF_I64,
+    GGL_GGUF_F64
 } ggl_gguf_type;
 
 typedef struct ggl_gguf_value {
@@ -38,29 +50,31 @@ typedef struct ggl_gguf_tensor {
     int n_dims;
     int64_t ne[GGL_MAX_DIMS]; /* innermost first; 1 beyond n_dims */
     int part;                 /* which file of a split model holds it */
-    const void *
-        data; /* in the mapping; numbers at multiples of their size, blocks anywhere; NULL in vocab-only opens */
-    size_t size;              /* bytes */
+    /* in the mapping; numbers at multiples of their size, blocks anywhere; NULL in vocab-only opens
+     * */
+    const void *data;
+    size_t size; /* bytes */
 } ggl_gguf_tensor;
 
 typedef struct ggl_gguf_params {
-    bool no_mmap;   /* read into memory instead of mapping */
-    bool populate;  /* touch every page now (MAP_POPULATE) */
-    bool willneed;  /* advise the kernel to read ahead */
-    bool lock;      /* mlock the data; failure is reported by ggl_gguf_lock_failed, not an error */
-    bool meta_only; /* metadata and the tensor table; tensor data need not be there, and is not given. A tensor's type
-                     * may then be one that ggl_type_get() does not know; its size is 0 */
+    bool no_mmap;  /* read into memory instead of mapping */
+    bool populate; /* touch every page now (MAP_POPULATE) */
+    bool willneed; /* advise the kernel to read ahead */
+    bool lock;     /* mlock the data; failure is reported by ggl_gguf_lock_failed, not an error */
+    /* metadata and the tensor table; tensor data need not be there, and is not given. A tensor's
+     * type may then be one that ggl_type_get() does not know; its size is 0 */
+    bool meta_only;
 } ggl_gguf_params;
 
 /* Opens a file; of a split model ("-00001-of-0000N.gguf"), given its first part, all parts. params may be NULL.
  * On success the caller owns *out; values, strings and tensors stay valid until ggl_gguf_close().
  * On failure *out is NULL. GGL_IO, GGL_FORMAT, GGL_UNSUPPORTED, GGL_NOMEM. The message begins with the path. */
-GGL_API GGL_NODISCARD ggl_status ggl_gguf_open(ggl_gguf **out, const char *path, const ggl_gguf_params *params,
-                                               ggl_error *err);
+GGL_API GGL_NODISCARD ggl_status ggl_gguf_open(ggl_gguf **out, const char *path,
+                                               const ggl_gguf_params *params, ggl_error *err);
 /* The same from memory, which stays the caller's and must outlive *out, at an address that is a multiple of 8 (GGL_UNSUPPORTED
  * if a tensor's numbers would lie at no multiple of their size). `name` is used in messages. */
-GGL_API GGL_NODISCARD ggl_status ggl_gguf_open_memory(ggl_gguf **out, const void *data, size_t size, const char *name,
-                                                      ggl_error *err);
+GGL_API GGL_NODISCARD ggl_status ggl_gguf_open_memory(ggl_gguf **out, const void *data, size_t size,
+                                                      const char *name, ggl_error *err);
 GGL_API void ggl_gguf_close(ggl_gguf *f);
 
 GGL_API const char *ggl_gguf_name(const ggl_gguf *f); /* the path */
@@ -70,10 +84,11 @@ GGL_API bool ggl_gguf_lock_failed(const ggl_gguf *f);
 /* What tells this file from any other, and from itself before it was changed: equal ones have the same
  * tensors, and the same data at the beginning, the middle and the end of each. false, and all zeros: it was opened from memory. Of a split model, all parts together. */
 typedef struct ggl_gguf_identity {
-    uint64_t size;     /* bytes */
-    int64_t modified;  /* when last, in ns since 1970 */
-    uint64_t
-        tensors; /* a digest of names, types, shapes, places and 192 bytes of data of each; and of each part's size and time */
+    uint64_t size;    /* bytes */
+    int64_t modified; /* when last, in ns since 1970 */
+    /* a digest of names, types, shapes, places and 192 bytes of data of each; and of each part's
+     * size and time */
+    uint64_t tensors;
 } ggl_gguf_identity;
 GGL_API bool ggl_gguf_identify(const ggl_gguf *f, ggl_gguf_identity *out);
 
@@ -85,7 +100,8 @@ GGL_API const void *ggl_gguf_part(const ggl_gguf *f, int part, size_t *size);
 
 GGL_API size_t ggl_gguf_n_values(const ggl_gguf *f);
 GGL_API const ggl_gguf_value *ggl_gguf_value_at(const ggl_gguf *f, size_t i);
-GGL_API const ggl_gguf_value *ggl_gguf_find(const ggl_gguf *f, const char *key); /* NULL: absent. Hashed. */
+GGL_API const ggl_gguf_value *ggl_gguf_find(const ggl_gguf *f,
+                                            const char *key); /* NULL: absent. Hashed. */
 GGL_API size_t ggl_gguf_n_tensors(const ggl_gguf *f);
 GGL_API const ggl_gguf_tensor *ggl_gguf_tensor_at(const ggl_gguf *f, size_t i);
 GGL_API const ggl_gguf_tensor *ggl_gguf_find_tensor(const ggl_gguf *f, const char *name);
@@ -114,24 +130,29 @@ GGL_API ggl_gguf_writer *ggl_gguf_writer_new(void); /* NULL: out of memory */
 GGL_API void ggl_gguf_writer_free(ggl_gguf_writer *w);
 GGL_API void ggl_gguf_put_string(ggl_gguf_writer *w, const char *key, const char *s, size_t n);
 /* Numbers and booleans: `data` points to n elements of `type` (bool: one byte each); n = 1 and !array: a scalar. */
-GGL_API void ggl_gguf_put(ggl_gguf_writer *w, const char *key, ggl_gguf_type type, bool array, const void *data,
-                          uint64_t n);
-GGL_API void ggl_gguf_put_strings(ggl_gguf_writer *w, const char *key, const ggl_str *s, uint64_t n);
-GGL_API void ggl_gguf_put_value(ggl_gguf_writer *w, const ggl_gguf_value *v); /* of an open file; copied */
-GGL_API void ggl_gguf_put_tensor(ggl_gguf_writer *w, const char *name, ggl_type type, int n_dims, const int64_t *ne,
-                                 const void *data);
+GGL_API void ggl_gguf_put(ggl_gguf_writer *w, const char *key, ggl_gguf_type type, bool array,
+                          const void *data, uint64_t n);
+GGL_API void ggl_gguf_put_strings(ggl_gguf_writer *w, const char *key, const ggl_str *s,
+                                  uint64_t n);
+GGL_API void ggl_gguf_put_value(ggl_gguf_writer *w,
+                                const ggl_gguf_value *v); /* of an open file; copied */
+GGL_API void ggl_gguf_put_tensor(ggl_gguf_writer *w, const char *name, ggl_type type, int n_dims,
+                                 const int64_t *ne, const void *data);
 /* The same for data that is made while the file is written, so that not all of it is in memory at once: `fill` is called in
  * the tensor's turn and gives all of its bytes to ggl_gguf_sink_write, in as many pieces as it likes. Its failure ends the
  * write and is returned. */
 typedef struct ggl_gguf_sink ggl_gguf_sink;
 typedef ggl_status (*ggl_gguf_fill)(void *ctx, ggl_gguf_sink *to, ggl_error *err);
-GGL_API GGL_NODISCARD ggl_status ggl_gguf_sink_write(ggl_gguf_sink *to, const void *data, size_t n, ggl_error *err);
-GGL_API void ggl_gguf_put_tensor_later(ggl_gguf_writer *w, const char *name, ggl_type type, int n_dims, const int64_t *ne,
-                                       ggl_gguf_fill fill, void *ctx);
-GGL_API GGL_NODISCARD ggl_status ggl_gguf_writer_write(ggl_gguf_writer *w, const char *path, ggl_error *err);
+GGL_API GGL_NODISCARD ggl_status ggl_gguf_sink_write(ggl_gguf_sink *to, const void *data, size_t n,
+                                                     ggl_error *err);
+GGL_API void ggl_gguf_put_tensor_later(ggl_gguf_writer *w, const char *name, ggl_type type,
+                                       int n_dims, const int64_t *ne, ggl_gguf_fill fill,
+                                       void *ctx);
+GGL_API GGL_NODISCARD ggl_status ggl_gguf_writer_write(ggl_gguf_writer *w, const char *path,
+                                                       ggl_error *err);
 /* Into memory instead: *data is the caller's, freed with ggl_free. */
-GGL_API GGL_NODISCARD ggl_status ggl_gguf_writer_write_memory(ggl_gguf_writer *w, void **data, size_t *size,
-                                                              ggl_error *err);
+GGL_API GGL_NODISCARD ggl_status ggl_gguf_writer_write_memory(ggl_gguf_writer *w, void **data,
+                                                              size_t *size, ggl_error *err);
 
 #ifdef __cplusplus
 }

@@ -137,10 +137,10 @@ struct ggl_tensor {
 
     /* Facts that the builder finds out about a node (graph/facts.c). Everything that plans or runs a
      * graph reads these, and derives none of them again. */
-    ggl_tensor *view_of; /* the weight whose elements these are, where they lie: a WEIGHT itself,
-                            RESHAPE and SPLIT of a view. NULL: no view. A view needs no memory and no
-                            step; whoever reads it reads the weight */
-    bool dense;          /* a view without gaps between its elements */
+    /* the weight whose elements these are, where they lie: a WEIGHT itself, RESHAPE and SPLIT of a
+     * view. NULL: no view. A view needs no memory and no step; whoever reads it reads the weight */
+    ggl_tensor *view_of;
+    bool dense;       /* a view without gaps between its elements */
     bool gather;      /* PICK of whole matrices from a stack [in, out, n] that is the same for the
                             whole batch. LINEAR reads stack and index itself: see ggl_read */
     bool keeps_state; /* CALL: there is a STATE in its body, or in a body within it */
@@ -185,8 +185,8 @@ static inline int64_t ggl_extents(const int64_t *ne, int first, int end, int64_t
  * memory of every value is sized here. False: a row is no whole number of blocks, or *out would wrap. */
 GGL_API GGL_NODISCARD bool ggl_value_bytes(const ggl_tensor *t, int64_t n, size_t *out);
 /* The same for a value of these extents that is stored in another type. */
-GGL_API GGL_NODISCARD bool ggl_extents_bytes(ggl_type type, const int64_t ne[GGL_MAX_DIMS], int64_t n,
-                                             size_t *out);
+GGL_API GGL_NODISCARD bool ggl_extents_bytes(ggl_type type, const int64_t ne[GGL_MAX_DIMS],
+                                             int64_t n, size_t *out);
 /* "[n_ff = 96, 4]", with the batch left out; returns buf. */
 GGL_API const char *ggl_shape_text(const ggl_tensor *t, char *buf, size_t size);
 /* "blk.2 q = rope_pair(..)", "blk.0 linear(.., blk.0.ffn_up.weight)", for people; returns buf. */

@@ -137,8 +137,8 @@ typedef struct llm_arch_result {
     int64_t n_layer; /* turns of the layer loop: nodes have the groups -1, 0 .. n_layer-1, and
                         n_layer after it */
     char *notes;     /* what is no error but worth a line, each ended by a newline; NULL: nothing */
-    uint8_t *
-        line_ran; /* [llm_arch_n_lines]: bits of llm_arch_line for the statements that begin in the line */
+    /* [llm_arch_n_lines]: bits of llm_arch_line for the statements that begin in the line */
+    uint8_t *line_ran;
 } llm_arch_result;
 
 /* Makes the inputs "token", "pos" and "slot" (i32, one for each of the batch), the nodes and the

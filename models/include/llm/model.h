@@ -18,12 +18,12 @@ extern "C" {
 typedef struct llm_model llm_model;
 
 typedef struct llm_model_params {
-    const char *
-        arch_path; /* a descriptor, or a built-in one's name, to use instead of what the file wants; NULL: none */
-    const char *arch_dirs; /* folders, separated by ':', that may hold NAME.arch, NAME the file's
+    /* a descriptor, or a built-in one's name, to use instead of what the file wants; NULL: none */
+    const char *arch_path;
+    const char *arch_dirs;  /* folders, separated by ':', that may hold NAME.arch, NAME the file's
                             * general.architecture; NULL: as the environment variable LLM_ARCH_PATH
                             * says; "": none */
-    ggl_gguf_params gguf;  /* how the file is read */
+    ggl_gguf_params gguf;   /* how the file is read */
     llm_arch_ignore ignore; /* what may stay unread; copied */
 } llm_model_params;
 

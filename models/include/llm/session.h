@@ -27,7 +27,7 @@ typedef struct llm_session_params {
     int64_t n_slots;  /* default 1 */
     int64_t n_rows; /* logits wanted of one ubatch are computed so many at a time; default 1. Speed
                        and memory only */
-    ggl_type type_k, type_v; /* of the cache: f16 (default), f32, bf16, q8_0, q4_0 */
+    ggl_type type_k, type_v;     /* of the cache: f16 (default), f32, bf16, q8_0, q4_0 */
     ggl_backend *const *backend; /* borrowed until the session is freed */
     int n_backends;
     ggl_backend *fold; /* computes constants, in double, once: the reference backend */

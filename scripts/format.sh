@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Lays out all C sources by .clang-format. `--check` changes nothing and lists the files that differ; exit code 0: none does.
+# Generated tables are left as their generators write them. The layout is that of clang-format 14 (Debian 12): other versions differ
+# in details, and where only another one is installed, --check ends with exit code 77, "skipped".
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+format=
+for name in clang-format-14 clang-format; do
+    if "$name" --version 2>/dev/null | grep -q ' version 14\.'; then
+        format=$name
+        break
+    fi
+done
+if [ -z "$format" ]; then
+    echo "skipped: clang-format 14 is not installed (Debian 12: clang-format)" >&2
+    exit 77
+fi
+
+sources() {
+    find ggml-lite backends models tools tests examples -name '*.[ch]' ! -name 'unicode_tables.c' ! -name 'unicode_forms.c' -print0
+}
+if [ "${1:-}" = --check ]; then
+    if sources | xargs -0 -n 50 "$format" --dry-run -Werror 2>&1 | sed -n 's/^\([^:]*\):.*clang-format-violations.*/\1/p' | sort -u | grep .; then
+        echo "the files above are laid out otherwise than .clang-format says: run scripts/format.sh"
+        exit 1
+    fi
+    exit 0
+fi
+sources | xargs -0 -n 50 "$format" -i
