@@ -7,6 +7,12 @@
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
 
+/* What is not in its mask: the type of values between operators. */
+typedef struct reference {
+    ggl_backend base;
+    ggl_type value_type;
+} reference;
+
 struct ggl_buffer {
     char *data;
     size_t size;
@@ -133,7 +139,8 @@ static ggl_status compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, 
     plan *p = ggl_calloc(1, sizeof *p);
     if (!p)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
-    const ggl_program_params params = {.refuses = refuses, .backend = b, .value_type = GGL_F64};
+    const ggl_program_params params = {
+        .refuses = refuses, .backend = b, .value_type = ((const reference *)b)->value_type};
     ggl_status st = ggl_program_build(&p->program, s, &params, err);
     int64_t longest = 1, attend = 1;
     for (int i = 0; i < p->program.n_step && st == GGL_OK; i++) {
@@ -285,17 +292,31 @@ static const ggl_backend_vtable vtable = {
 
 const char *ggl_reference_mask_name(int k);
 const char *ggl_reference_mask_name(int k) {
-    (void)k;
-    return NULL; /* it has one way to compute */
+    return k == 0 ? "f64" : NULL;
+}
+
+/* Whether a mask has this very word; "all" means instruction sets, which it does not use. */
+static bool masks_f64(const char *mask) {
+    for (size_t n; mask && *mask; mask += n + (mask[n] != 0)) {
+        n = strcspn(mask, ", ");
+        if (n == 3 && memcmp(mask, "f64", 3) == 0)
+            return true;
+    }
+    return false;
 }
 
 ggl_status ggl_reference_open(ggl_backend **out, const ggl_backend_params *params, ggl_error *err);
 ggl_status ggl_reference_open(ggl_backend **out, const ggl_backend_params *params, ggl_error *err) {
-    (void)params;
-    *out = ggl_calloc(1, sizeof **out);
-    if (!*out)
+    const bool narrow = params && masks_f64(params->mask);
+    reference *r = ggl_calloc(1, sizeof *r);
+    *out = NULL;
+    if (!r)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a backend");
-    **out = (ggl_backend){
+    r->base = (ggl_backend){
         .v = &vtable, .name = "reference", .description = "double precision, one thread"};
+    if (narrow)
+        strcpy(r->base.description, "double precision, f32 between operators");
+    r->value_type = narrow ? GGL_F32 : GGL_F64;
+    *out = &r->base;
     return GGL_OK;
 }
