@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "cache_types.h"
+#include "hints.h"
 
 static const cli_options defaults = {
     .n_predict = -1,

@@ -12,6 +12,7 @@
 #include "ignore.h"
 #include "builtin_model.h"
 #include "cache_types.h"
+#include "hints.h"
 #include "llm/session.h"
 #include "log_softmax.h"
 #include "logits_file.h"
@@ -121,7 +122,7 @@ static int read_options(options *o, int argc, char **argv) {
                             "Results go to standard output, all else to standard error.",
                             table,
                             NULL,
-                            NULL};
+                            perplexity_hints};
     int code = args_parse(&spec, argc, argv);
     if (code >= 0)
         return code;
