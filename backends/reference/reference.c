@@ -7,12 +7,6 @@
 #include "ggl/alloc.h"
 #include "ggl/backends.h"
 
-/* What is not in its mask: the type of values between operators. */
-typedef struct reference {
-    ggl_backend base;
-    ggl_type value_type;
-} reference;
-
 struct ggl_buffer {
     char *data;
     size_t size;
@@ -135,12 +129,12 @@ static void plan_free(ggl_backend *b, ggl_plan *p) {
     ggl_free(p);
 }
 
-static ggl_status compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl_error *err) {
+static ggl_status compile_values(ggl_backend *b, const ggl_segment *s, ggl_type values,
+                                 ggl_plan **out, ggl_error *err) {
     plan *p = ggl_calloc(1, sizeof *p);
     if (!p)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
-    const ggl_program_params params = {
-        .refuses = refuses, .backend = b, .value_type = ((const reference *)b)->value_type};
+    const ggl_program_params params = {.refuses = refuses, .backend = b, .value_type = values};
     ggl_status st = ggl_program_build(&p->program, s, &params, err);
     int64_t longest = 1, attend = 1;
     for (int i = 0; i < p->program.n_step && st == GGL_OK; i++) {
@@ -165,6 +159,15 @@ static ggl_status compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, 
     p->base.arena_size = p->program.arena_size;
     *out = &p->base;
     return GGL_OK;
+}
+
+static ggl_status compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl_error *err) {
+    return compile_values(b, s, GGL_F64, out, err);
+}
+
+static ggl_status compile_f32(ggl_backend *b, const ggl_segment *s, ggl_plan **out,
+                              ggl_error *err) {
+    return compile_values(b, s, GGL_F32, out, err);
 }
 
 static view resolve(const ggl_operand *o, ggl_buffer *const *region, int64_t n, int64_t turn) {
@@ -275,20 +278,15 @@ static void close_backend(ggl_backend *b) {
     ggl_free(b);
 }
 
-static const ggl_backend_vtable vtable = {
-    .close = close_backend,
-    .alloc = buffer_alloc,
-    .free = buffer_free,
-    .upload = upload,
-    .download = download,
-    .copy = copy,
-    .clear = clear,
-    .refuses = refuses,
-    .compile = compile,
-    .run = run,
-    .wait = wait_done,
-    .plan_free = plan_free,
-};
+/* By the type of values between operators. */
+#define VTABLE(compile_)                                                                           \
+    {                                                                                              \
+        .close = close_backend, .alloc = buffer_alloc, .free = buffer_free, .upload = upload,      \
+        .download = download, .copy = copy, .clear = clear, .refuses = refuses,                    \
+        .compile = compile_, .run = run, .wait = wait_done, .plan_free = plan_free,                \
+    }
+static const ggl_backend_vtable vtable = VTABLE(compile), vtable_f32 = VTABLE(compile_f32);
+#undef VTABLE
 
 const char *ggl_reference_mask_name(int k);
 const char *ggl_reference_mask_name(int k) {
@@ -308,15 +306,13 @@ static bool masks_f64(const char *mask) {
 ggl_status ggl_reference_open(ggl_backend **out, const ggl_backend_params *params, ggl_error *err);
 ggl_status ggl_reference_open(ggl_backend **out, const ggl_backend_params *params, ggl_error *err) {
     const bool narrow = params && masks_f64(params->mask);
-    reference *r = ggl_calloc(1, sizeof *r);
-    *out = NULL;
-    if (!r)
+    *out = ggl_calloc(1, sizeof **out);
+    if (!*out)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a backend");
-    r->base = (ggl_backend){
-        .v = &vtable, .name = "reference", .description = "double precision, one thread"};
+    **out = (ggl_backend){.v = narrow ? &vtable_f32 : &vtable,
+                          .name = "reference",
+                          .description = "double precision, one thread"};
     if (narrow)
-        strcpy(r->base.description, "double precision, f32 between operators");
-    r->value_type = narrow ? GGL_F32 : GGL_F64;
-    *out = &r->base;
+        strcpy((*out)->description, "double precision, f32 between operators");
     return GGL_OK;
 }
