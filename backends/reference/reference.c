@@ -129,11 +129,12 @@ static void plan_free(ggl_backend *b, ggl_plan *p) {
     ggl_free(p);
 }
 
-static ggl_status compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl_error *err) {
+static ggl_status compile_values(ggl_backend *b, const ggl_segment *s, ggl_type values,
+                                 ggl_plan **out, ggl_error *err) {
     plan *p = ggl_calloc(1, sizeof *p);
     if (!p)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
-    const ggl_program_params params = {.refuses = refuses, .backend = b, .value_type = GGL_F64};
+    const ggl_program_params params = {.refuses = refuses, .backend = b, .value_type = values};
     ggl_status st = ggl_program_build(&p->program, s, &params, err);
     int64_t longest = 1, attend = 1;
     for (int i = 0; i < p->program.n_step && st == GGL_OK; i++) {
@@ -158,6 +159,15 @@ static ggl_status compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, 
     p->base.arena_size = p->program.arena_size;
     *out = &p->base;
     return GGL_OK;
+}
+
+static ggl_status compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl_error *err) {
+    return compile_values(b, s, GGL_F64, out, err);
+}
+
+static ggl_status compile_f32(ggl_backend *b, const ggl_segment *s, ggl_plan **out,
+                              ggl_error *err) {
+    return compile_values(b, s, GGL_F32, out, err);
 }
 
 static view resolve(const ggl_operand *o, ggl_buffer *const *region, int64_t n, int64_t turn) {
@@ -268,34 +278,41 @@ static void close_backend(ggl_backend *b) {
     ggl_free(b);
 }
 
-static const ggl_backend_vtable vtable = {
-    .close = close_backend,
-    .alloc = buffer_alloc,
-    .free = buffer_free,
-    .upload = upload,
-    .download = download,
-    .copy = copy,
-    .clear = clear,
-    .refuses = refuses,
-    .compile = compile,
-    .run = run,
-    .wait = wait_done,
-    .plan_free = plan_free,
-};
+/* By the type of values between operators. */
+#define VTABLE(compile_)                                                                           \
+    {                                                                                              \
+        .close = close_backend, .alloc = buffer_alloc, .free = buffer_free, .upload = upload,      \
+        .download = download, .copy = copy, .clear = clear, .refuses = refuses,                    \
+        .compile = compile_, .run = run, .wait = wait_done, .plan_free = plan_free,                \
+    }
+static const ggl_backend_vtable vtable = VTABLE(compile), vtable_f32 = VTABLE(compile_f32);
+#undef VTABLE
 
 const char *ggl_reference_mask_name(int k);
 const char *ggl_reference_mask_name(int k) {
-    (void)k;
-    return NULL; /* it has one way to compute */
+    return k == 0 ? "f64" : NULL;
+}
+
+/* Whether a mask has this very word; "all" means instruction sets, which it does not use. */
+static bool masks_f64(const char *mask) {
+    for (size_t n; mask && *mask; mask += n + (mask[n] != 0)) {
+        n = strcspn(mask, ", ");
+        if (n == 3 && memcmp(mask, "f64", 3) == 0)
+            return true;
+    }
+    return false;
 }
 
 ggl_status ggl_reference_open(ggl_backend **out, const ggl_backend_params *params, ggl_error *err);
 ggl_status ggl_reference_open(ggl_backend **out, const ggl_backend_params *params, ggl_error *err) {
-    (void)params;
+    const bool narrow = params && masks_f64(params->mask);
     *out = ggl_calloc(1, sizeof **out);
     if (!*out)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a backend");
-    **out = (ggl_backend){
-        .v = &vtable, .name = "reference", .description = "double precision, one thread"};
+    **out = (ggl_backend){.v = narrow ? &vtable_f32 : &vtable,
+                          .name = "reference",
+                          .description = "double precision, one thread"};
+    if (narrow)
+        strcpy((*out)->description, "double precision, f32 between operators");
     return GGL_OK;
 }

@@ -65,24 +65,26 @@ static bool is_decay(const ggl_tensor *t, int64_t n, int64_t h) {
     return has_shape(t, 1, h, 1) || has_shape(t, 2, n, h);
 }
 
-static bool is_delta(const ggl_tensor *t) {
-    const ggl_tensor *const *x = (const ggl_tensor *const *)t->src;
-    int64_t dk = x[0]->ne[0], dv = x[2]->ne[0], h = x[0]->ne[1];
-    return has_shape(x[0], 2, dk, h) && has_shape(x[1], 2, dk, h) && has_shape(x[2], 2, dv, h) &&
-           is_decay(x[3], dk, h) && has_shape(x[4], 1, h, 1) && is_state(t, dk, dv, h);
+/* Two operands with a row for each group of heads; of one group it may be the row alone. */
+static bool are_of_groups(const ggl_tensor *a, const ggl_tensor *b, int64_t n, int64_t h) {
+    return a->n_dims <= 2 && b->n_dims <= 2 && a->ne[0] == n && b->ne[0] == n &&
+           a->ne[1] == b->ne[1] && h % a->ne[1] == 0;
 }
 
-/* b and c: a row for each group of heads; of one group it may be the row alone. */
-static bool is_of_groups(const ggl_tensor *t, int64_t n, int64_t h) {
-    return has_shape(t, 1, n, 1) || (t->n_dims == 2 && t->ne[0] == n && h % t->ne[1] == 0);
+/* q, k, v, g, beta */
+static bool is_delta(const ggl_tensor *t) {
+    const ggl_tensor *const *x = (const ggl_tensor *const *)t->src;
+    int64_t dk = x[1]->ne[0], dv = x[2]->ne[0], h = x[2]->ne[1];
+    return are_of_groups(x[0], x[1], dk, h) && has_shape(x[2], 2, dv, h) && is_decay(x[3], dk, h) &&
+           has_shape(x[4], 1, h, 1) && is_state(t, dk, dv, h);
 }
 
 static bool is_scan(const ggl_tensor *t) {
     const ggl_tensor *const *x = (const ggl_tensor *const *)t->src;
     int64_t d = x[0]->ne[0], h = x[0]->ne[1], n = x[3]->ne[0];
     return has_shape(x[0], 2, d, h) && has_shape(x[1], 1, h, 1) &&
-           (is_decay(x[2], n, h) || has_shape(x[2], 2, 1, h)) && is_of_groups(x[3], n, h) &&
-           is_of_groups(x[4], n, h) && x[3]->ne[1] == x[4]->ne[1] && is_state(t, n, d, h);
+           (is_decay(x[2], n, h) || has_shape(x[2], 2, 1, h)) && are_of_groups(x[3], x[4], n, h) &&
+           is_state(t, n, d, h);
 }
 
 /* q, k, v, w */

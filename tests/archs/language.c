@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "arch_test.h"
+#include "ggl/program.h"
 #include "test.h"
 
 /* Each line has to hold. */
@@ -345,6 +346,35 @@ TEST(repetitions) {
         n_mul += ggl_graph_node(g, k)->op == GGL_OP_MUL;
     CHECK_INT(n_mul, 3);
     ggl_graph_free(g);
+}
+
+/* Queries and keys of fewer heads than the values have: neighbouring heads share them, and backends still know the call. */
+TEST(heads_share_keys_of_the_delta_rule) {
+    static const struct {
+        const char *groups;
+        bool fits;
+    } way[] = {{"8", true}, {"4", true}, {"1", true}, {"3", false}};
+    for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
+        char body[256];
+        ggl_graph *g;
+        ggl_error err;
+        snprintf(body, sizeof body,
+                 "k = x[0] * reshape(iota(2 * %s), 2, %s)\n"
+                 "y = gated_delta_rule(k, k, heads(x, 8), x, x)\nx = flat(y)\n",
+                 way[i].groups, way[i].groups);
+        const ggl_status s = arch_try("", body, "", &g, &err);
+        if (!way[i].fits) {
+            CHECK(s == GGL_FORMAT);
+            CHECK_HAS(err.msg, "t.arch:7");
+            CHECK_HAS(err.msg, "heads that do not divide into groups");
+            continue;
+        }
+        REQUIRE_OK(s, &err);
+        const ggl_tensor *y = arch_find(g, "y");
+        REQUIRE(y && y->n_dims == 2 && y->ne[0] == 1 && y->ne[1] == 8);
+        CHECK_INT(ggl_composite_of(y), GGL_COMPOSITE_GATED_DELTA_RULE);
+        ggl_graph_free(g);
+    }
 }
 
 TEST(layers_carry_and_group) {

@@ -116,7 +116,7 @@ expect 2 "is a model" diff "$model" llama
 # --- init: its declarations, with a graph, are a descriptor of the model --------------------------------------------------
 "$arch" init - "$model" >"$tmp/init.arch" || fail "init"
 grep -q '^  attn_q \[n_embd, n_head\*d\]' "$tmp/init.arch" || fail "init: $(cat "$tmp/init.arch")"
-sed -e 's/^# x = /x = /' -e '/^  # /d' -e '/^# logits/d' "$tmp/init.arch" >"$tmp/full.arch"
+sed -e '/^  # /d' -e '/^logits/d' "$tmp/init.arch" >"$tmp/full.arch"
 cat >>"$tmp/full.arch" <<'END'
   h = rms_norm(x, attn_norm, eps)
   q = rope_pair(heads(linear(h, attn_q), n_head), freq, mag)

@@ -7,6 +7,7 @@
 
 #include "compile/compile.h"
 #include "ggl/fold.h"
+#include "known_source.h"
 #include "sample.h"
 #include "test.h"
 #include "toy_run.h"
@@ -63,118 +64,17 @@ static void read_rows(void) {
     CHECK_MSG(n_rows > 120, "%d rows", n_rows);
 }
 
-/* --- a source with more keys ------------------------------------------------------------------ */
-
-typedef struct value {
-    llm_arch_type type;
-    bool is_list;    /* of three of them */
-    bool absent;     /* not there, whatever the model has */
-    bool has_fourth; /* .. and of one that is half as large */
-    double number;
-    bool flag;
-    const char *string;
-} value;
-
-typedef struct added {
-    char name[128];
-    value v;
-} added;
-
-typedef struct wrapped {
-    llm_arch_source source;
-    const llm_arch_source *base;
-    const char *family;
-    added key[400];
-    int n;
-} wrapped;
-
-static bool w_find_key(void *ctx, const char *name, llm_arch_key *out) {
-    wrapped *w = ctx;
-    for (int i = 0; i < w->n; i++)
-        if (strcmp(w->key[i].name, name) == 0) {
-            const value *v = &w->key[i].v;
-            if (v->absent)
-                return false;
-            *out = (llm_arch_key){v->type, v->is_list, v->is_list ? 3 + (uint64_t)v->has_fourth : 1,
-                                  v};
-            return true;
-        }
-    return w->base->find_key(w->base->ctx, name, out);
-}
-
-static bool w_get_item(void *ctx, const llm_arch_key *key, uint64_t i, llm_arch_item *out) {
-    wrapped *w = ctx;
-    for (int k = 0; k < w->n; k++)
-        if (key->handle == &w->key[k].v) {
-            const value *v = &w->key[k].v;
-            *out = (llm_arch_item){i < 3 ? v->number : v->number / 2,
-                                   v->flag,
-                                   {v->string, v->string ? strlen(v->string) : 0}};
-            return true;
-        }
-    return w->base->get_item(w->base->ctx, key, i, out);
-}
-
-static bool w_find_tensor(void *ctx, llm_arch_tensor *t) {
-    wrapped *w = ctx;
-    return w->base->find_tensor(w->base->ctx, t);
-}
-
-static bool w_key_at(void *ctx, size_t i, ggl_str *name) {
-    wrapped *w = ctx;
-    if (i < (size_t)w->n) {
-        *name = (ggl_str){w->key[i].name, strlen(w->key[i].name)};
-        return true;
-    }
-    return w->base->key_at(w->base->ctx, i - (size_t)w->n, name);
-}
-
-static bool w_tensor_at(void *ctx, size_t i, ggl_str *name) {
-    wrapped *w = ctx;
-    return w->base->tensor_at(w->base->ctx, i, name);
-}
-
-/* Adds {family}.name, unless it is there. */
-static bool w_add(wrapped *w, const char *name, value v) {
-    llm_arch_key k;
-    added *a = &w->key[w->n];
-    snprintf(a->name, sizeof a->name, "%.40s.%.80s", w->family, name);
-    a->v = v;
-    bool there = w_find_key(w, a->name, &k);
-    w->n += !there;
-    return !there;
-}
-
-static value number(double x) {
-    return (value){.type = LLM_ARCH_NUMBER, .number = x};
-}
-
-/* With the context length, which the engine knows and conditions compare with. */
-static void w_init(wrapped *w, const llm_arch_source *base, const char *family) {
-    w->base = base;
-    w->family = family;
-    w->n = 0;
-    w->source = (llm_arch_source){.ctx = w,
-                                  .name = "wrapped",
-                                  .find_key = w_find_key,
-                                  .get_item = w_get_item,
-                                  .find_tensor = w_find_tensor,
-                                  .key_at = w_key_at,
-                                  .tensor_at = w_tensor_at};
-    w_add(w, "context_length", number(112));
-}
+/* --- values to try ---------------------------------------------------------------------------- */
 
 static double number_of(wrapped *w, const char *name, double otherwise) {
     char full[128];
     llm_arch_key k;
     llm_arch_item item;
     snprintf(full, sizeof full, "%.40s.%.80s", w->family, name);
-    bool there = w_find_key(w, full, &k) && !k.is_list && k.type == LLM_ARCH_NUMBER &&
-                 w_get_item(w, &k, 0, &item);
+    bool there = w->source.find_key(w, full, &k) && !k.is_list && k.type == LLM_ARCH_NUMBER &&
+                 w->source.get_item(w, &k, 0, &item);
     return there ? item.number : otherwise;
 }
-
-/* --- values to try ---------------------------------------------------------------------------- */
 
 enum { N_VALUES = 23 };
 
@@ -277,41 +177,6 @@ static llm_arch_judged verdict(asking *a, const wrapped *w, const char *name) {
     const llm_arch_judged k = llm_arch_judge_key(a->judge, (ggl_str){full, strlen(full)});
     CHECK_OK(a->ev.status, &a->err);
     return k;
-}
-
-/* --- graphs ----------------------------------------------------------------------------------- */
-
-static ggl_status build(const llm_arch *arch, const llm_arch_source *source, ggl_graph **out,
-                        ggl_error *err) {
-    ggl_graph_params p = ggl_graph_default();
-    p.n_pos = TOY_CTX;
-    ggl_graph *g = ggl_graph_new(&p);
-    ggl_status s = llm_arch_build(arch, source, NULL, g, NULL, err);
-    if (s == GGL_OK)
-        s = ggl_graph_finish(g, err);
-    if (s != GGL_OK) {
-        ggl_graph_free(g);
-        g = NULL;
-    }
-    *out = g;
-    return s;
-}
-
-/* All that the nodes compute: operators, numbers, what they read, shapes. */
-static bool same_graph(const ggl_graph *a, const ggl_graph *b) {
-    if (ggl_graph_n_nodes(a) != ggl_graph_n_nodes(b))
-        return false;
-    for (int i = 0; i < ggl_graph_n_nodes(a); i++) {
-        const ggl_tensor *x = ggl_graph_node(a, i), *y = ggl_graph_node(b, i);
-        if (x->op != y->op || x->id != y->id || x->n_src != y->n_src || x->n_num != y->n_num ||
-            memcmp(x->ne, y->ne, sizeof x->ne) != 0 ||
-            (x->n_num && memcmp(x->num, y->num, (size_t)x->n_num * sizeof *x->num) != 0))
-            return false;
-        for (int k = 0; k < x->n_src; k++)
-            if ((x->src[k] ? x->src[k]->id : -1) != (y->src[k] ? y->src[k]->id : -1))
-                return false;
-    }
-    return true;
 }
 
 /* --- all descriptors -------------------------------------------------------------------------- */
@@ -536,165 +401,7 @@ TEST(every_row_on_every_descriptor) {
     printf("%d rows; %d models with one key\n", n_rows, t.n_built);
 }
 
-/* --- experts ---------------------------------------------------------------------------------- */
-
-typedef struct mixture {
-    const char *file, *family;
-    int gating; /* expert_gating_func: 1 softmax, 2 sigmoid, 3 softmax over those chosen */
-    int normed; /* expert_weights_norm; -1: it would change nothing */
-} mixture;
-
-/* With both keys, whether the graph is `plain`; that is made if it is NULL. */
-static bool builds_with(const mixture *m, const llm_arch *arch, const llm_arch_source *base,
-                        value gating, value norm, ggl_graph **plain, ggl_error *err) {
-    static wrapped w;
-    ggl_graph *g;
-    const char *const name[2] = {"expert_gating_func", "expert_weights_norm"};
-    w_init(&w, base, m->family);
-    for (int i = 0; i < 2; i++) { /* in place of the model's */
-        snprintf(w.key[w.n].name, sizeof w.key->name, "%s.%s", m->family, name[i]);
-        w.key[w.n++].v = i ? norm : gating;
-    }
-    if (build(arch, &w.source, &g, err) != GGL_OK)
-        return false;
-    if (!*plain) {
-        *plain = g;
-        return true;
-    }
-    const bool same = same_graph(*plain, g);
-    ggl_graph_free(g);
-    return same;
-}
-
-static void try_mixture(const mixture *m, const llm_arch *arch, const llm_arch_source *base) {
-    ggl_error err = {0};
-    ggl_graph *plain = NULL;
-    const value absent = {.absent = true}, usual = number(m->gating),
-                norm = {.type = LLM_ARCH_BOOL, .flag = m->normed == 1},
-                other = {.type = LLM_ARCH_BOOL, .flag = m->normed != 1};
-    REQUIRE(builds_with(m, arch, base, usual, norm, &plain, &err) ||
-            CHECK_MSG(false, "%s: %s", m->family, err.msg));
-    CHECK_MSG(builds_with(m, arch, base, absent, absent, &plain, &err), "%s: %s", m->family,
-              err.msg);
-    CHECK_MSG(builds_with(m, arch, base, number(0), norm, &plain, &err), "%s: %s", m->family,
-              err.msg);
-    CHECK_MSG(!builds_with(m, arch, base, number(m->gating == 2 ? 1 : 2), norm, &plain, &err),
-              "%s: another gating", m->family);
-    CHECK_MSG(!builds_with(m, arch, base, number(4), norm, &plain, &err), "%s: gating 4",
-              m->family);
-    CHECK_MSG(builds_with(m, arch, base, usual, other, &plain, &err) == (m->normed < 0),
-              "%s: the other normalisation: %s", m->family, err.msg);
-    ggl_graph_free(plain);
-}
-
-/* Without the keys a family does what its paper says; keys that say so change nothing, others are obeyed or refused. */
-TEST(experts_as_the_family_has_them) {
-    static const mixture all[] = {
-        {"afmoe", "afmoe", 2, 0},
-        {"arctic", "arctic", 1, 1},
-        {"bailingmoe", "bailingmoe", 1, 0},
-        {"bailingmoe2", "bailingmoe2", 2, 0},
-        {"cohere2moe", "cohere2moe", 2, 0},
-        {"dbrx", "dbrx", 1, 1},
-        {"deepseek", "deepseek", 1, 0},
-        {"deepseek2", "deepseek2", 1, 0},
-        {"dots1", "dots1", 2, 0},
-        {"ernie4_5", "ernie4_5-moe", 1, 1},
-        {"exaone_moe", "exaone-moe", 2, 0},
-        {"gemma4", "gemma4", 1, 1},
-        {"glm4moe", "glm4moe", 2, 0},
-        {"gpt-oss", "gpt-oss", 3, -1},
-        {"granite", "granitemoe", 3, -1},
-        {"granitehybrid", "granitehybrid", 3, -1},
-        {"grok", "grok", 1, 1},
-        {"grovemoe", "grovemoe", 1, 1},
-        {"hunyuan", "hunyuan-moe", 1, 1},
-        {"jamba", "jamba", 1, 0},
-        {"kimi-linear", "kimi-linear", 2, 1},
-        {"laguna", "laguna", 2, 0},
-        {"lfm2", "lfm2moe", 2, 1},
-        {"llama", "llama", 1, 1},
-        {"llama4", "llama4", 2, 0},
-        {"mellum", "mellum", 1, 1},
-        {"mimo2", "mimo2", 2, 1},
-        {"minicpm", "minicpm", 1, 1},
-        {"minimax_m2", "minimax-m2", 2, 1},
-        {"minimax_m3", "minimax-m3", 2, 0},
-        {"nemotron_h", "nemotron_h_moe", 2, 0},
-        {"olmoe", "olmoe", 1, 0},
-        {"phimoe", "phimoe", 1, 1},
-        {"qwen2moe", "qwen2moe", 1, 0},
-        {"qwen3", "qwen3moe", 1, 1},
-        {"qwen35", "qwen35moe", 1, 1},
-        {"qwen3next", "qwen3next", 1, 1},
-        {"smallthinker", "smallthinker", 2, 1},
-        {"step35", "step35", 2, 0},
-    };
-    const char *name, *text;
-    size_t n;
-    int tried = 0;
-    for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++)
-        for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-            toy_model m;
-            ggl_error err = {0};
-            const size_t stem = strlen(all[i].file);
-            if (strncmp(name, all[i].file, stem) != 0 || strcmp(name + stem, ".arch") != 0)
-                continue;
-            bool there = false;
-            for (int variant = 1; !there && toy_open(&m, name, text, n, variant, &err);
-                 variant += 2) {
-                const char *what = llm_arch_toy_text(m.toy);
-                const size_t len = strlen(all[i].family);
-                there = strncmp(what, all[i].family, len) == 0 && what[len] == ',';
-                llm_arch_toy_freeze(m.toy);
-                if (there)
-                    try_mixture(&all[i], m.arch, llm_arch_toy_source(m.toy));
-                toy_close(&m);
-            }
-            CHECK_MSG(there, "%s: %s", all[i].family, err.msg);
-            tried++;
-        }
-    CHECK(tried == (int)(sizeof all / sizeof *all));
-}
-
-static bool ignores(const llm_arch *arch, const char *pattern) {
-    for (const arch_known_key *k = arch->key_pattern; k; k = k->next)
-        if (strcmp(k->name, pattern) == 0)
-            return true;
-    return false;
-}
-
-static bool names(const llm_arch *arch, const char *key) {
-    for (const arch_known_key *k = arch->key; k; k = k->next)
-        if (!k->whole && strcmp(k->name, key) == 0)
-            return true;
-    return false;
-}
-
-/* Keys that only a descriptor can judge: no family with experts, and none without a rotation, may
- * leave them to the table. */
-TEST(descriptors_say_what_the_table_cannot) {
-    const char *name, *text;
-    size_t n;
-    int n_experts = 0, n_fixed = 0;
-    for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++) {
-        llm_arch *arch;
-        ggl_error err = {0};
-        REQUIRE_OK(llm_arch_parse(&arch, text, n, name, &err), &err);
-        if (llm_arch_reads_key(arch, "expert_count")) {
-            n_experts++;
-            CHECK_MSG(names(arch, "expert_gating_func"), "%s: no expert_gating_func", name);
-            CHECK_MSG(names(arch, "expert_weights_norm"), "%s: no expert_weights_norm", name);
-        }
-        if (!strstr(text, "rope_")) {
-            n_fixed++;
-            CHECK_MSG(ignores(arch, "rope.*"), "%s: no ignore \".rope.*\"", name);
-        }
-        llm_arch_free(arch);
-    }
-    CHECK_MSG(n_experts > 25 && n_fixed > 7, "%d with experts, %d that rotate nothing", n_experts,
-              n_fixed);
-}
+/* --- tests of their own -------------------------------------------------------------------------- */
 
 /* Families that do not rotate say so. */
 TEST(no_rotation) {

@@ -89,8 +89,9 @@ static void near(const toy_model *t, logits exact, logits got, const char *what)
         worst = d > worst || isnan(d) ? d : worst;
         size = fmax(size, fabs((double)exact.at[i]));
     }
-    CHECK_MSG(worst <= 1e-4 * size, "%s (%s), %s: %g away from the reference (logits up to %g)",
-              llm_arch_name(t->arch), llm_arch_toy_text(t->toy), what, worst, size);
+    CHECK_MSG(worst <= TOY_BOUND * size,
+              "%s (%s), %s: %g away from the reference (logits up to %g)", llm_arch_name(t->arch),
+              llm_arch_toy_text(t->toy), what, worst, size);
 }
 
 static ggl_backend *open_backend(const char *name) {
@@ -163,6 +164,28 @@ static void check_model(const fixture *f, const toy_model *t) {
     free(exact.at);
 }
 
+/* Draws are left out for what f32 cannot hold, and for nothing else: a made-up plamo2 without optional keys has a decay above 1,
+ * whose state's squares are infinite after 14 tokens. */
+TEST(only_what_f32_cannot_hold_is_drawn_again) {
+    static const struct {
+        const char *name;
+        bool again;
+    } want[] = {{"plamo2.arch", true}, {"llama.arch", false}, {"qwen3next.arch", false}};
+    const char *name, *text;
+    size_t n;
+    for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++)
+        for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+            toy_model t;
+            ggl_error err = {0};
+            if (strcmp(name, want[i].name) != 0)
+                continue;
+            REQUIRE_OK(toy_open(&t, name, text, n, 0, &err) ? GGL_OK : GGL_FORMAT, &err);
+            CHECK_MSG(toy_settle(&t, N, &err), "%s: %s", name, err.msg);
+            CHECK_MSG((t.draw > 0) == want[i].again, "%s: draw %d", name, t.draw);
+            toy_close(&t);
+        }
+}
+
 static void check_descriptor(int k) {
     const char *name, *text;
     size_t n;
@@ -174,10 +197,11 @@ static void check_descriptor(int k) {
     for (int variant = 0; variant < 2; variant++) {
         toy_model t;
         ggl_error err = {0};
-        if (CHECK_MSG(toy_open(&t, name, text, n, variant, &err), "%s: %s", name, err.msg)) {
+        if (!CHECK_MSG(toy_open(&t, name, text, n, variant, &err), "%s: %s", name, err.msg))
+            continue;
+        if (CHECK_MSG(toy_settle(&t, N, &err), "%s: %s", name, err.msg))
             check_model(&f, &t);
-            toy_close(&t);
-        }
+        toy_close(&t);
     }
     teardown(&f);
 }

@@ -9,11 +9,14 @@
 typedef struct toy_model {
     llm_arch *arch;
     llm_arch_toy *toy;
+    int draw; /* 0: the weights as they were made up; see toy_settle */
 } toy_model;
 
 typedef struct toy_run {
     ggl_graph *graph;
     ggl_sched *sched;
+    float **weight; /* changed ones */
+    int n_weights;
     int64_t n_vocab;
     int split; /* layers below it run on backend 0, the others on the last */
 } toy_run;
@@ -22,6 +25,16 @@ typedef struct toy_run {
 bool toy_open(toy_model *t, const char *name, const char *text, size_t n, int variant,
               ggl_error *err);
 void toy_close(toy_model *t);
+
+/* Draws other weights until f32 can hold what the model computes in its first n tokens (of a model with states: 20 of them
+ * at most, for random weights make some states grow with every token): rounding the reference's values between operators moves its
+ * logits by no more than a quarter of TOY_BOUND. Whether a backend is right can't be seen from the others: a made-up decay above 1
+ * lets a state grow until its square is beyond f32. What is drawn again is printed. False: all draws are like that. */
+bool toy_settle(toy_model *t, int n, ggl_error *err);
+
+#define TOY_BOUND                                                                                  \
+    1e-4 /* how far logits may be from the reference, as a share of the largest (of 1, if that is less) */
+#define TOY_DRAWS 12
 
 #define TOY_CTX   96
 #define TOY_BATCH 32

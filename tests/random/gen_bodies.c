@@ -220,22 +220,6 @@ static int negative(gen *g, int x) {
     return binary(g, R_SUB, number_of(g, 0), unary(g, R_ABS, x));
 }
 
-static int make_delta(gen *g, const char *name) {
-    int dk = ONE_OF(g, 4, 8, 32), dv = ONE_OF(g, 4, 6, 8), h = 1 + choose(g, 2);
-    int q = row_of(g, dk, h), k = row_of(g, dk, h), v = row_of(g, dv, h);
-    int decay = negative(g, any_vector(g, h)), beta = unary(g, R_SIGMOID, any_vector(g, h));
-    int b = body_begin(g, 5, (const int[]){q, k, v, decay, beta});
-    int s = state(g, 3, (const int[]){dk, dv, h});
-    int left = mul(g, s, reshape(g, unary(g, R_EXP, b + 4), 3, (const int[]){1, 1, h}));
-    int error = mul(g, binary(g, R_SUB, b + 3, linear(g, b + 2, left, -1)),
-                    reshape(g, b + 5, 2, (const int[]){1, h}));
-    int next = plus(g, left, outer(g, b + 2, error));
-    keep(g, s, next);
-    int y = binary(g, R_DIV, linear(g, b + 1, next, -1), number_of(g, sqrt(dk)));
-    set_magnitude(g, y, 2);
-    return body_end(g, b, name, y, NAN, true);
-}
-
 /* x [n, groups] -> [n, h]: each row for the heads of its group. */
 static int each_head(gen *g, int x, int h) {
     int n = node(g, x)->ne[0], groups = node(g, x)->ne[1];
@@ -243,6 +227,25 @@ static int each_head(gen *g, int x, int h) {
     int y = add(g, R_REPEAT, 1, &rows, 3, (const double[]){ne[0], ne[1], ne[2]});
     set_shape(g, y, 3, ne);
     return reshape(g, y, 2, (const int[]){n, h});
+}
+
+/* Heads that have a query and a key of their own, or share them in groups. */
+static int make_delta(gen *g, const char *name) {
+    int dk = ONE_OF(g, 4, 8, 32), dv = ONE_OF(g, 4, 6, 8), h = ONE_OF(g, 1, 2, 4);
+    int groups = h >> choose(g, h == 4 ? 3 : h);
+    int q = row_of(g, dk, groups), k = row_of(g, dk, groups), v = row_of(g, dv, h);
+    int decay = negative(g, any_vector(g, h)), beta = unary(g, R_SIGMOID, any_vector(g, h));
+    int b = body_begin(g, 5, (const int[]){q, k, v, decay, beta});
+    int query = each_head(g, b + 1, h), key = each_head(g, b + 2, h);
+    int s = state(g, 3, (const int[]){dk, dv, h});
+    int left = mul(g, s, reshape(g, unary(g, R_EXP, b + 4), 3, (const int[]){1, 1, h}));
+    int error = mul(g, binary(g, R_SUB, b + 3, linear(g, key, left, -1)),
+                    reshape(g, b + 5, 2, (const int[]){1, h}));
+    int next = plus(g, left, outer(g, key, error));
+    keep(g, s, next);
+    int y = binary(g, R_DIV, linear(g, query, next, -1), number_of(g, sqrt(dk)));
+    set_magnitude(g, y, 2);
+    return body_end(g, b, name, y, NAN, true);
 }
 
 /* Heads with a decay each; groups of them share two rows; or a head for each channel, whose elements decay by

@@ -92,11 +92,13 @@ TEST(heads_of_each_layer) {
     check_line(text, "n_kv     = .attention.head_count_kv", false);
     check_line(text, "  attn_q [n_embd, n_head*d]", false);
     check_line(text, "  attn_k [n_embd, n_kv*d]", false);
-    check_line(text, "  attn_output [n_head*dv, n_embd]", false);
+    check_line(text, "  attn_output [n_head*d, n_embd]", false); /* the file has no value_length */
     check_line(text, "output [n_embd, n_vocab] ?? token_embd", false);
     check_line(text, "freq, mag = rope_scaled(n_rot, .rope.freq_base ?? 10000)", false);
     check_line(text, "#   .rope.scaling.factor", false);
-    check_line(text, "#   .feed_forward_length", false);
+    check_line(text, "#   n_ff = .feed_forward_length", false);
+    CHECK_HAS(text, "\nx = token_embd[token]\n");
+    CHECK_HAS(text, "\nlogits = linear(rms_norm(x, output_norm, eps), output)\n");
     free(text);
 }
 
@@ -135,9 +137,10 @@ TEST(kinds_of_layers) {
     check_line(text, "    ssm_a [1, n_dt] from \"blk.{l}.ssm_a\"", false);
     check_line(text, "    ssm_dt [n_dt] from \"blk.{l}.ssm_dt.bias\"", false);
     check_line(text, "    ssm_norm [n_in/n_group, n_group]", false);
-    check_line(text, "  if n_kv > 0:", false);
+    check_line(text, "  else:", false);
+    CHECK(!strstr(text, "n_kv > 0"));
     check_line(text, "    attn_q [n_embd, n_head*d]", false);
-    check_line(text, "    attn_v [n_embd, n_kv*dv] bias", false);
+    check_line(text, "    attn_v [n_embd, n_kv*d] bias", false);
     free(text);
 }
 
@@ -170,7 +173,7 @@ TEST(equal_numbers) {
     check_line(text, "  exp_probs_b [n_expert] from \"blk.{l}.exp_probs_b.bias\"", false);
     check_line(text, "  if l >= 1:", false);
     check_line(text, "    clip [n_embd, clip_rank]", false);
-    check_line(text, "  if l == 0:", false);
+    check_line(text, "  else:", false);
     check_line(text, "    odd [n_head, 77]", true);
     check_line(text, "    ffn_up [n_embd, 77]", true);
     check_line(text, "    ffn_up [n_embd, 80]", true);

@@ -1,6 +1,6 @@
 /* safetensors files, whole and broken. */
-#include "ggl/types.h"
 #include "convert/safetensors.h"
+#include "ggl/types.h"
 
 #include "alloc_fail.h"
 #include "steps.h"

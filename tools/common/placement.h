@@ -31,7 +31,7 @@ typedef struct placement_options {
 
 /* clang-format off */
 #define PLACEMENT_OPTIONS(o)                                                                       \
-    {"--device --backend", ARG_STRING, &(o).devices, .value = "NAME,..",                           \
+    {"-dev --device --backend", ARG_STRING, &(o).devices, .value = "NAME,..",                           \
      .help = "what to run on: cpu (default), vulkan0, reference (double precision, slow), "        \
              "./libmine.so; --list-devices tells what there is"},                                  \
     {"-ngl --n-gpu-layers --gpu-layers", ARG_INT, &(o).n_gpu_layers, .value = "N",                              \

@@ -166,26 +166,39 @@ static ggl_tensor *build_short_conv(conform_build *c) {
     return end(c, "short_conv", OP1N(c, RESHAPE, y, 1, (double)n), 0, 0);
 }
 
-/* size: rows of keys and of values, heads. the fourth: whether each element of a key decays by itself. */
+/* x [n, g] -> [n, h]: each row for the heads of its group. */
+static ggl_tensor *each_head(conform_build *c, ggl_tensor *x, int64_t g, int64_t h) {
+    const int64_t n = c->f.size[0];
+    x = OP1N(c, REPEAT, reshape3(c, x, n, 1, g), 3, (double)n, (double)(h / g), (double)g);
+    return OP1N(c, RESHAPE, x, 2, (double)n, (double)h);
+}
+
+/* size: rows of keys and of values, heads. the fourth: 1 or 3: each element of a key decays by itself; 2 or 3: two heads
+ * share a query and a key; 4: all do. */
 static const conform_form deltas[] = {{.size = {32, 8, 3}, .n = 7},
                                       {.size = {37, 20, 3}, .n = 7, .n_slots = 2},
                                       {.size = {37, 20, 3, 1}, .n = 7, .n_slots = 2},
+                                      {.size = {37, 20, 4, 2}, .n = 7, .n_slots = 2},
+                                      {.size = {37, 20, 6, 3}, .n = 7, .n_slots = 2},
+                                      {.size = {16, 40, 3, 4}, .n = 7},
                                       {.size = {1, 1, 1}, .n = 7},
                                       {.size = {64, 64, 2}, .n = 33, .n_batch = 16},
                                       {.size = {64, 33, 2, 1}, .n = 33, .n_batch = 16}};
 static ggl_tensor *build_gated_delta_rule(conform_build *c) {
     int64_t dk = c->f.size[0], dv = c->f.size[1], h = c->f.size[2];
-    const bool each = c->f.size[3] == 1;
+    const int64_t form = c->f.size[3], groups = form == 4 ? 1 : form >= 2 ? h / 2 : h;
+    const bool each = form == 1 || form == 3;
     c->about = 1;
     case_slots(c);
-    ggl_tensor *src[5] = {VALUE(c, dk, h), VALUE(c, dk, h), VALUE(c, dv, h),
+    ggl_tensor *src[5] = {VALUE(c, dk, groups), VALUE(c, dk, groups), VALUE(c, dv, h),
                           each ? case_input(c, true, FILL_SMALL, 0, DIMS(dk, h))
                                : case_input(c, true, FILL_SMALL, 0, DIMS(h)),
                           case_input(c, true, FILL_SMALL, 0, DIMS(h))};
     ggl_tensor **p = ggl_body_begin(c->g, src, 5);
     if (!p)
         return NULL;
-    ggl_tensor *q = p[0], *k = p[1], *v = p[2], *g = p[3], *beta = p[4];
+    ggl_tensor *q = each_head(c, p[0], groups, h), *k = each_head(c, p[1], groups, h);
+    ggl_tensor *v = p[2], *g = p[3], *beta = p[4];
     ggl_tensor *s = OP0(c, STATE, 3, (double)dk, (double)dv, (double)h);
     ggl_tensor *left = OP2(c, MUL, s, reshape3(c, OP1(c, EXP, g), each ? dk : 1, 1, h));
     ggl_tensor *error = OP2(c, MUL, OP2(c, SUB, v, case_linear(c, k, left, NULL)),
@@ -194,13 +207,6 @@ static ggl_tensor *build_gated_delta_rule(conform_build *c) {
     keep(c, s, next);
     ggl_tensor *y = OP2(c, DIV, case_linear(c, q, next, NULL), NUMBER(c, sqrt((double)dk)));
     return end(c, "gated_delta_rule", y, 0, 0);
-}
-
-/* x [n, g] -> [n, h]: each row for the heads of its group. */
-static ggl_tensor *each_head(conform_build *c, ggl_tensor *x, int64_t g, int64_t h) {
-    const int64_t n = c->f.size[0];
-    x = OP1N(c, REPEAT, reshape3(c, x, n, 1, g), 3, (double)n, (double)(h / g), (double)g);
-    return OP1N(c, RESHAPE, x, 2, (double)n, (double)h);
 }
 
 /* size: a row of the state, of x, heads. the fourth: 1: two heads share a row of b and c; 2: all do, and each element

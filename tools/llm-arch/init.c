@@ -4,6 +4,7 @@
  * else one for each shape. Declarations of some layers only stand under an `if`. */
 #include <ctype.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,9 +19,11 @@
 #define NONE SIZE_MAX
 
 typedef struct layers { /* a set of layers, without padding: the key of a table */
-    int64_t n, first, last;
+    int64_t n;
     uint64_t mix; /* of their numbers: differs where the sets do */
+    int64_t first, last;
 } layers;
+enum { LAYERS_KEY = 16 }; /* bytes: n and mix */
 
 typedef struct decl {
     struct {            /* without padding: the key of a table */
@@ -43,6 +46,10 @@ typedef struct named {
 typedef struct group { /* declarations of the same layers */
     layers in;
     size_t head, tail;
+    arch_name
+        *list; /* its layers are those where this is above 0, or is 0; NULL: no list says them */
+    size_t within; /* the group whose condition this one's stands in, or NONE */
+    bool above, is_around, printed;
 } group;
 
 typedef struct init {
@@ -55,6 +62,10 @@ typedef struct init {
     named *name;
     group *group;
     size_t n_decl, n_name, n_group;
+    layers all;
+    char order[132];       /* "d > n_rot" where a shape has d - n_rot */
+    const char *embedding; /* the matrix with a row for each token */
+    bool whole, normed;    /* it is there, and output_norm, too */
     ggl_index by_shape, by_name, by_layers;
 } init;
 
@@ -105,7 +116,7 @@ static void add_tensor(init *in, size_t i) {
     }
     in->decl[first].n_tensors++;
     if (layer >= 0)
-        join_layers(&in->decl[first].in, &(layers){1, layer, layer, mixed(layer)});
+        join_layers(&in->decl[first].in, &(layers){1, mixed(layer), layer, layer});
 }
 
 /* False: out of memory. */
@@ -119,7 +130,7 @@ static bool collect(init *in) {
     if (!in->next || !in->along || !in->decl || !in->name || !in->group ||
         ggl_index_init(&in->by_shape, n, sizeof *in->decl, sizeof in->decl->key, NULL) != GGL_OK ||
         ggl_index_init(&in->by_name, n, sizeof *in->name, GGL_INDEX_STRINGS, NULL) != GGL_OK ||
-        ggl_index_init(&in->by_layers, n, sizeof *in->group, sizeof in->group->in, NULL) != GGL_OK)
+        ggl_index_init(&in->by_layers, n, sizeof *in->group, LAYERS_KEY, NULL) != GGL_OK)
         return false;
     for (size_t i = 0; i < n; i++) {
         GGL_STEPS(1);
@@ -187,6 +198,26 @@ static bool same_dim(const init *in, const decl *d, int dim) {
     return true;
 }
 
+/* A key that the file has is not to be left out. */
+static void need(init *in, const char *name) {
+    arch_name *a = arch_names_find(&in->names, name);
+    if (a && a->value)
+        a->missing = NULL;
+}
+
+/* Keeps two names that a shape has the difference of: the one has to be greater, so neither stands for the other. */
+static void note_order(init *in, const char *expr) {
+    char a[64], b[64];
+    const char *minus = strstr(expr, " - "), *s = minus;
+    while (s && s > expr && (isalnum((unsigned char)s[-1]) || s[-1] == '_'))
+        s--;
+    if (!minus || in->order[0] || sscanf(s, "%63[a-z_0-9] - %63[a-z_0-9]", a, b) != 2)
+        return;
+    snprintf(in->order, sizeof in->order, "%s > %s", a, b);
+    need(in, a);
+    need(in, b);
+}
+
 /* Writes the shape of a declaration, or of all of its name: false if these have none in common. */
 static bool name_shape(init *in, decl *d, bool all) {
     size_t n = (size_t)snprintf(d->shape, sizeof d->shape, "[");
@@ -197,12 +228,15 @@ static bool name_shape(init *in, decl *d, bool all) {
     for (int i = 0; i < d->key.n_dims && n < sizeof d->shape; i++) {
         bool one = d->key.ne[i] <= 1 && (!all || same_dim(in, d, i));
         const char *e = one ? NULL : name_dim(in, d, i, all, &d->open);
-        char number[24];
+        char text[ARCH_EXPR];
         if (!e && all && !same_dim(in, d, i))
             return false;
-        snprintf(number, sizeof number, "%" PRId64, d->key.ne[i]);
-        n += (size_t)snprintf(d->shape + n, sizeof d->shape - n, "%s%s", i ? ", " : "",
-                              e ? e : number);
+        if (e)
+            arch_names_expand(&in->names, e, text, sizeof text);
+        else
+            snprintf(text, sizeof text, "%" PRId64, d->key.ne[i]);
+        n += (size_t)snprintf(d->shape + n, sizeof d->shape - n, "%s%s", i ? ", " : "", text);
+        note_order(in, e ? text : "");
         arch_names_use(&in->names, e);
     }
     if (n < sizeof d->shape)
@@ -221,11 +255,87 @@ static void merge(init *in, decl *d) {
     }
 }
 
+/* --- kinds of layers ---------------------------------------------------------------------------------------------------- */
+
+/* The list of the file that is 0 in the layers of a group and nowhere else, or the other way round (*above); NULL: none. */
+static arch_name *list_of(init *in, const group *g, bool *above) {
+    for (int k = 0; k < in->names.n; k++) {
+        arch_name *a = &in->names.at[k];
+        if (!a->varies || !a->value || a->value->n != (uint64_t)in->names.n_layer)
+            continue;
+        int64_t n_zero = 0, n_above = 0, n_layer = in->names.n_layer;
+        for (size_t t = in->decl[g->head].head; t != NONE; t = in->next[t]) {
+            ggl_str rest;
+            double x = 0;
+            int layer = tensor_layer(ggl_gguf_tensor_at(in->f, t)->name, &rest);
+            ggl_gguf_number(a->value, (uint64_t)layer, &x);
+            n_above += x != 0;
+            n_zero += x == 0;
+        }
+        *above = n_zero == 0;
+        if ((n_zero == 0 && n_above == a->n_above) ||
+            (n_above == 0 && n_zero == n_layer - a->n_above))
+            return a;
+    }
+    return NULL;
+}
+
+/* Whether a shape of a group has this name. */
+static bool mentions(const init *in, const group *g, const char *name) {
+    const size_t n = strlen(name);
+    for (size_t d = g->head; d != NONE; d = in->along[d])
+        for (const char *s = in->decl[d].shape; (s = strstr(s, name)); s += n)
+            if (!isalnum((unsigned char)s[-1]) && s[-1] != '_' && !isalnum((unsigned char)s[n]) &&
+                s[n] != '_')
+                return true;
+    return false;
+}
+
+/* Whether one group's layers, which `list > 0` says, have all layers of another, whose shapes need that number. */
+static bool is_around(const init *in, const group *outer, const group *g) {
+    if (!outer->above || outer->in.n <= g->in.n || !mentions(in, g, outer->list->name))
+        return false;
+    for (size_t t = in->decl[g->head].head; t != NONE; t = in->next[t]) {
+        ggl_str rest;
+        double x = 0;
+        int layer = tensor_layer(ggl_gguf_tensor_at(in->f, t)->name, &rest);
+        if (!ggl_gguf_number(outer->list->value, (uint64_t)layer, &x) || x == 0)
+            return false;
+    }
+    return true;
+}
+
+/* Finds the lists that say which layers a group is of, and the group of more layers that it stands in. */
+static void use_lists(init *in) {
+    enum { MOST = 16 };
+    group *listed[MOST];
+    int n = 0;
+    for (int l = 0; l < in->names.n_layer; l++)
+        join_layers(&in->all, &(layers){1, mixed(l), l, l});
+    for (size_t i = 0; i < in->n_group; i++) {
+        group *g = &in->group[i];
+        g->within = NONE;
+        if (g->in.n > 0 && g->in.n < in->names.n_layer)
+            g->list = list_of(in, g, &g->above);
+        if (g->list)
+            arch_names_use(&in->names, g->list->name);
+        if (g->list && n < MOST)
+            listed[n++] = g;
+    }
+    for (size_t i = 0; i < in->n_group; i++)
+        for (int k = 0; in->group[i].list && k < n; k++)
+            if (is_around(in, listed[k], &in->group[i])) {
+                in->group[i].within = (size_t)(listed[k] - in->group);
+                listed[k]->is_around = true;
+                break;
+            }
+}
+
 static void group_by_layers(init *in) {
     for (size_t d = 0; d < in->n_decl; d++) {
         if (in->decl[d].gone)
             continue;
-        in->group[in->n_group] = (group){in->decl[d].in, d, d};
+        in->group[in->n_group] = (group){.in = in->decl[d].in, .head = d, .tail = d};
         in->along[d] = NONE;
         size_t first = ggl_index_put(&in->by_layers, in->group, in->n_group);
         if (first == in->n_group) {
@@ -251,19 +361,33 @@ static void name_shapes(init *in) {
         }
     }
     group_by_layers(in);
+    use_lists(in);
 }
 
 /* --- printing ----------------------------------------------------------------------------------------------------------- */
 
-/* The declarations of "NAME.bias" for "NAME.weight", or the other way; NULL: none. */
+/* Whether one is what `bias` after the other declares: a number for each row, or for each element of a row. */
+static bool is_bias_of(const decl *bias, const decl *weight) {
+    const int first = weight->key.n_dims > 1;
+    for (int i = 0; i + first < GGL_MAX_DIMS; i++)
+        if (bias->key.ne[i] != weight->key.ne[i + first])
+            return false;
+    return true;
+}
+
+/* The declarations of "NAME.bias" for "NAME.weight", or the other way, where they are one with `bias`; NULL: none. */
 static const named *partner(const init *in, const decl *d, const char *end, const char *other) {
+    const bool is_bias = strcmp(end, ".bias") == 0;
     size_t n = strlen(d->key.name), n_end = strlen(end);
     char name[160];
     if (n <= n_end || strcmp(d->key.name + n - n_end, end) != 0)
         return NULL;
     snprintf(name, sizeof name, "%.*s%s", (int)(n - n_end), d->key.name, other);
     size_t at = ggl_index_find(&in->by_name, in->name, (ggl_str){name, strlen(name)});
-    return at == SIZE_MAX ? NULL : &in->name[at];
+    if (at == SIZE_MAX)
+        return NULL;
+    const decl *o = &in->decl[in->name[at].first];
+    return is_bias_of(is_bias ? d : o, is_bias ? o : d) ? &in->name[at] : NULL;
 }
 
 static size_t n_tensors_of(const init *in, const named *n) {
@@ -282,10 +406,20 @@ static void options_of(const init *in, const decl *d, bool from, char *buf, size
         snprintf(buf, size, n_tensors_of(in, bias) == n_tensors_of(in, self) ? " bias" : " bias?");
     else if (from)
         snprintf(buf, size, " from \"%s\"", d->key.name);
-    if (strcmp(d->key.name, "output.weight") == 0)
+    if (strcmp(d->key.name, "output.weight") == 0 && strcmp(in->embedding, "output") != 0)
         snprintf(buf + strlen(buf), size - strlen(buf), " ?? token_embd");
     if (strncmp(d->key.name, "rope_f", 6) == 0)
         snprintf(buf + strlen(buf), size - strlen(buf), " ?");
+}
+
+/* A bias of another shape than `bias` declares, beside its weight. */
+static bool is_apart(const init *in, const decl *d) {
+    size_t n = strlen(d->key.name);
+    char name[160];
+    if (n <= 5 || strcmp(d->key.name + n - 5, ".bias") != 0)
+        return false;
+    snprintf(name, sizeof name, "%.*s.weight", (int)(n - 5), d->key.name);
+    return ggl_index_find(&in->by_name, in->name, (ggl_str){name, strlen(name)}) != SIZE_MAX;
 }
 
 static void print_decl(const init *in, const decl *d, int indent) {
@@ -295,6 +429,8 @@ static void print_decl(const init *in, const decl *d, int indent) {
     if (partner(in, d, ".bias", ".weight"))
         return;
     from |= strchr(stem, '.') != NULL;
+    if (is_apart(in, d))
+        snprintf(stem + strlen(stem), sizeof stem - strlen(stem), "_bias");
     for (char *c = stem; *c; c++)
         *c = isalnum((unsigned char)*c) ? *c : '_';
     options_of(in, d, from, options, sizeof options);
@@ -304,49 +440,20 @@ static void print_decl(const init *in, const decl *d, int indent) {
                tensor_shape(one, numbers, sizeof numbers), d->open ? " ?" : "");
 }
 
-static bool is_wanted(const arch_name *a) {
-    return a->used || (a->graph && a->value);
-}
-
-/* The set as a condition on a list of the file: the layers where it is 0, or where it is not. */
-static bool print_by_list(const init *in, const group *g) {
-    for (int k = 0; k < in->names.n; k++) {
-        const arch_name *a = &in->names.at[k];
-        if (!a->varies || !a->value || a->value->n != (uint64_t)in->names.n_layer)
-            continue;
-        int64_t n_zero = 0, n_above = 0, n_layer = in->names.n_layer;
-        for (size_t t = in->decl[g->head].head; t != NONE; t = in->next[t]) {
-            ggl_str rest;
-            double x = 0;
-            int layer = tensor_layer(ggl_gguf_tensor_at(in->f, t)->name, &rest);
-            ggl_gguf_number(a->value, (uint64_t)layer, &x);
-            n_above += x != 0;
-            n_zero += x == 0;
-        }
-        if ((n_zero == 0 && n_above == a->n_above) ||
-            (n_above == 0 && n_zero == n_layer - a->n_above)) {
-            if (is_wanted(a))
-                printf("  if %s %s 0:", a->name, n_zero == 0 ? ">" : "==");
-            else
-                printf("  if .%s[l] %s 0:", a->key, n_zero == 0 ? ">" : "==");
-            return true;
-        }
-    }
-    return false;
-}
-
-static void print_condition(const init *in, const group *g) {
+static void print_condition(const init *in, const group *g, int indent) {
     bool whole = g->in.n == g->in.last - g->in.first + 1;
-    if (print_by_list(in, g)) {
+    printf("%*s", indent, "");
+    if (g->list) {
+        printf("if %s %s 0:", g->list->name, g->above ? ">" : "==");
     } else if (g->in.n == 1) {
-        printf("  if l == %" PRId64 ":", g->in.first);
+        printf("if l == %" PRId64 ":", g->in.first);
     } else if (whole && g->in.first == 0) {
-        printf("  if l < %" PRId64 ":", g->in.last + 1);
+        printf("if l < %" PRId64 ":", g->in.last + 1);
     } else if (whole && g->in.last == in->names.n_layer - 1) {
-        printf("  if l >= %" PRId64 ":", g->in.first);
+        printf("if l >= %" PRId64 ":", g->in.first);
     } else {
         const char *between = "";
-        printf("  if l in [");
+        printf("if l in [");
         for (size_t t = in->decl[g->head].head; t != NONE; t = in->next[t], between = ", ") {
             ggl_str rest;
             printf("%s%d", between, tensor_layer(ggl_gguf_tensor_at(in->f, t)->name, &rest));
@@ -356,32 +463,60 @@ static void print_condition(const init *in, const group *g) {
     printf("  # %" PRId64 " of %d layers\n", g->in.n, in->names.n_layer);
 }
 
-/* The declarations of a group, under a condition if it is not all layers. */
-static void print_group(const init *in, const group *g) {
-    bool some = g->in.n > 0 && g->in.n < in->names.n_layer, any = false;
+/* Whether there is more to print of it than biases, which stand with their weights. */
+static bool has_lines(const init *in, const group *g) {
     for (size_t d = g->head; d != NONE; d = in->along[d])
-        any |= !partner(in, &in->decl[d], ".bias", ".weight");
-    if (!any)
-        return;
-    if (some)
-        print_condition(in, g);
-    for (size_t d = g->head; d != NONE; d = in->along[d])
-        print_decl(in, &in->decl[d], g->in.n == 0 ? 0 : some ? 4 : 2);
+        if (!partner(in, &in->decl[d], ".bias", ".weight"))
+            return true;
+    return false;
 }
 
-static void print_groups(const init *in, bool outside, bool all, bool some) {
+static void print_decls(const init *in, const group *g, int indent) {
+    for (size_t d = g->head; d != NONE; d = in->along[d])
+        print_decl(in, &in->decl[d], indent);
+}
+
+/* The declarations of all layers, or those outside of layers. */
+static void print_groups(const init *in, bool outside) {
+    for (size_t i = 0; i < in->n_group; i++)
+        if (in->group[i].in.n == (outside ? 0 : in->names.n_layer))
+            print_decls(in, &in->group[i], outside ? 0 : 2);
+}
+
+/* The kinds of layers in group `within` (NONE: in all), each under its condition; two that make up all layers as `if` and `else`. */
+static void print_kinds(init *in, size_t within, int indent) {
     for (size_t i = 0; i < in->n_group; i++) {
-        const group *g = &in->group[i];
-        GGL_STEPS(1);
-        if (g->in.n == 0 ? outside : g->in.n == in->names.n_layer ? all : some)
-            print_group(in, g);
+        group *g = &in->group[i];
+        if (g->in.n == 0 || g->in.n == in->names.n_layer || g->within != within || g->printed ||
+            !has_lines(in, g))
+            continue;
+        print_condition(in, g, indent);
+        print_decls(in, g, indent + 2);
+        if (g->is_around)
+            print_kinds(in, i, indent + 2);
+        const layers rest = {.n = in->all.n - g->in.n, .mix = in->all.mix ^ g->in.mix};
+        size_t k =
+            ggl_index_find(&in->by_layers, in->group, (ggl_str){(const char *)&rest, LAYERS_KEY});
+        if (within != NONE || k == SIZE_MAX || in->group[k].within != NONE ||
+            !has_lines(in, &in->group[k]))
+            continue;
+        printf("  else:  # %" PRId64 " of %d layers\n", rest.n, in->names.n_layer);
+        print_decls(in, &in->group[k], indent + 2);
+        if (in->group[k].is_around)
+            print_kinds(in, k, indent + 2);
+        in->group[k].printed = true;
     }
 }
 
-static void print_name(const arch_name *a, int indent, const char *index) {
+static void print_name(const arch_names *m, const arch_name *a, int indent, const char *index) {
+    char missing[ARCH_EXPR];
+    arch_names_expand(m, a->missing ? a->missing : "", missing, sizeof missing);
     char line[512], value[256];
-    snprintf(line, sizeof line, "%*s%-8s = .%s%s%s%s", indent, "", a->name, a->key, index,
-             a->missing ? " ?? " : "", a->missing ? a->missing : "");
+    if (a->value)
+        snprintf(line, sizeof line, "%*s%-8s = .%s%s%s%s", indent, "", a->name, a->key, index,
+                 missing[0] ? " ?? " : "", missing);
+    else
+        snprintf(line, sizeof line, "%*s%-8s = %s", indent, "", a->name, missing);
     if (a->value)
         ggl_fprint(stdout, "%-60s # %s\n", line, value_text(a->value, value, sizeof value));
     else
@@ -391,8 +526,8 @@ static void print_name(const arch_name *a, int indent, const char *index) {
 static void print_names(const init *in, bool in_layers) {
     for (int i = 0; i < in->names.n; i++) {
         const arch_name *a = &in->names.at[i];
-        if (is_wanted(a) && a->varies == in_layers)
-            print_name(a, in_layers ? 2 : 0,
+        if (a->used && a->varies == in_layers)
+            print_name(&in->names, a, in_layers ? 2 : 0,
                        in_layers && a->value && a->value->is_array ? "[l]" : "");
     }
 }
@@ -403,11 +538,15 @@ static bool is_of_rope(const char *key) {
            strcmp(key, "rope.freq_base") == 0;
 }
 
+/* The name of how many numbers of a head turn; NULL: none that could in each layer. */
 static const char *rotated(init *in) {
     double x;
     const arch_name *n_rot = arch_names_find(&in->names, "n_rot");
-    const char *name = n_rot && (n_rot->value || n_rot->used) ? "n_rot" : "d";
-    return arch_names_value(&in->names, name, in->names.n_layer > 0 ? 0 : -1, &x) ? name : NULL;
+    const char *name = n_rot && n_rot->value ? "n_rot" : "d";
+    for (int l = in->names.n_layer > 0 ? 0 : -1; l < in->names.n_layer; l++)
+        if (!arch_names_value(&in->names, name, l, &x) || x < 2 || fmod(x, 2) != 0)
+            return NULL;
+    return name;
 }
 
 /* The keys of the file that no name reads. rope: those that rope_scaled reads are read. */
@@ -427,14 +566,15 @@ static void print_rest(const init *in, bool rope) {
         const arch_name *a = own ? arch_names_of_key(&in->names, rest) : NULL;
         if (skip ||
             (own && (strcmp(rest, "context_length") == 0 || strcmp(rest, "vocab_size") == 0)) ||
-            (a && is_wanted(a)) || (own && rope && is_of_rope(rest)))
+            (a && a->used) || (own && rope && is_of_rope(rest)))
             continue;
         if (!any)
             printf("\n# Keys that nothing above reads. Each that changes the computation is to be "
                    "read, or its value required; an error names those\n"
                    "# that remain and may matter (docs/architectures.md#keys).\n");
         any = true;
-        snprintf(key, sizeof key, own ? ".%s" : "key(\"%s\")", rest);
+        snprintf(key, sizeof key, own ? "%s%s.%s" : "%s%skey(\"%s\")", a ? a->name : "",
+                 a ? " = " : "", rest);
         ggl_fprint(stdout, "#   %-56s # %s\n", key, value_text(v, value, sizeof value));
     }
 }
@@ -475,22 +615,45 @@ static bool has_rope(const init *in) {
     return false;
 }
 
+static const char *norm_of(const init *in) {
+    const arch_name *eps = NULL;
+    for (int i = 0; i < in->names.n && !eps; i++)
+        eps = strcmp(in->names.at[i].name, "eps") == 0 ? &in->names.at[i] : NULL;
+    return eps && strcmp(eps->key, "attention.layer_norm_epsilon") == 0 ? "layer_norm" : "rms_norm";
+}
+
+/* What is the same in almost all models is written: the row of a token, and what comes after the last layer. */
+static void find_ends(init *in) {
+    const bool apart = ggl_gguf_find_tensor(in->f, "token_embd.weight") != NULL;
+    in->whole = apart || ggl_gguf_find_tensor(in->f, "output.weight");
+    in->embedding = apart || !in->whole ? "token_embd" : "output";
+    in->normed = in->whole && ggl_gguf_find_tensor(in->f, "output_norm.weight") &&
+                 arch_names_find(&in->names, "eps");
+    arch_names_use(&in->names, "n_layer");
+    if (in->normed)
+        arch_names_use(&in->names, "eps");
+}
+
 static void start(init *in, const char *name) {
     bool word = isalpha((unsigned char)name[0]) || name[0] == '_';
     for (const char *c = name; *c; c++)
         word = word && (isalnum((unsigned char)*c) || *c == '_');
     ggl_fprint(stdout,
-               "# %s: begun by llm-arch init. The graph is left to write. A '?' in a comment marks "
+               "# %s: begun by llm-arch init. What happens in a layer is left to write. A '?' in a "
+               "comment marks "
                "a shape that this model leaves open: another of\n"
                "# its numbers is equal, or none is. `if l ..` goes by this model's layers: say "
                "what decides it.\narch %s%s%s\nlanguage 1\n\n",
                name, word ? "" : "\"", name, word ? "" : "\"");
     const char *n_rot = has_rope(in) ? rotated(in) : NULL;
     arch_names_use(&in->names, n_rot);
+    find_ends(in);
     print_names(in, false);
+    if (in->order[0])
+        printf("require %s\n", in->order);
     print_rest(in, n_rot != NULL);
     putchar('\n');
-    print_groups(in, true, false, false);
+    print_groups(in, true);
     if (ggl_gguf_find_tensor(in->f, "token_embd.weight") &&
         !ggl_gguf_find_tensor(in->f, "output.weight"))
         printf("%-60s # not in this model\n", "output [n_embd, n_vocab] ?? token_embd");
@@ -500,18 +663,21 @@ static void start(init *in, const char *name) {
     else if (!has_rope(in) && arch_names_find(&in->names, "n_head"))
         printf("# freq, mag = rope_scaled(d, .rope.freq_base ?? 10000), should it rotate without a "
                "key\n");
-    printf("\n# x = token_embd[token]\n\n");
+    printf("\n%sx = %s[token]\n\n", in->whole ? "" : "# ", in->embedding);
     if (arch_names_find(&in->names, "n_layer"))
         printf("layer l < n_layer:\n");
     else
         printf("layer l < %d:\n", in->names.n_layer);
     print_names(in, true);
-    print_groups(in, false, true, false);
-    print_groups(in, false, false, true);
+    print_groups(in, false);
+    print_kinds(in, NONE, 2);
     if (of && of->varies)
         printf("  freq, mag = rope_scaled(%s, .rope.freq_base ?? 10000)\n", n_rot);
-    printf("\n  # h = rms_norm(x, attn_norm, eps)\n  # x = x + ..\n\n# logits = linear(rms_norm(x, "
-           "output_norm, eps), output)\n");
+    printf("\n  # h = %s(x, attn_norm, eps)\n  # x = x + ..\n\n", norm_of(in));
+    if (in->normed)
+        printf("logits = linear(%s(x, output_norm, eps), output)\n", norm_of(in));
+    else
+        printf("%slogits = linear(x, output)\n", in->whole ? "" : "# ");
 }
 
 static void finish(init *in) {

@@ -8,25 +8,25 @@
 
 #include "tensors.h"
 
-enum { SIZE = 1, GRAPH = 2, WHOLE = 4 }; /* as in arch_name */
+#define WORD "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789"
+enum { SIZE = 1, WHOLE = 2 }; /* as in arch_name */
 
 /* In the order in which a descriptor has them: `missing` names only what stands above. */
 static const struct {
     const char *name, *key, *missing;
     int flags;
 } usual[] = {
-    {"n_layer", "block_count", NULL, GRAPH},
+    {"n_layer", "block_count", NULL, 0},
     {"n_embd", "embedding_length", NULL, SIZE},
     {"n_ff", "feed_forward_length", NULL, SIZE},
-    {"n_head", "attention.head_count", NULL, SIZE | GRAPH},
-    {"n_kv", "attention.head_count_kv", "n_head", SIZE | GRAPH},
+    {"n_head", "attention.head_count", NULL, SIZE},
+    {"n_kv", "attention.head_count_kv", "n_head", SIZE},
     {"d", "attention.key_length", "n_embd / n_head", SIZE},
     {"dv", "attention.value_length", "d", SIZE},
     {"n_rot", "rope.dimension_count", "d", SIZE},
-    {"eps", "attention.layer_norm_rms_epsilon", NULL, GRAPH},
-    {"eps", "attention.layer_norm_epsilon", NULL, GRAPH},
+    {"eps", "attention.layer_norm_rms_epsilon", NULL, 0},
+    {"eps", "attention.layer_norm_epsilon", NULL, 0},
     {"n_expert", "expert_count", NULL, SIZE},
-    {"n_used", "expert_used_count", NULL, GRAPH},
     {"n_ff_exp", "expert_feed_forward_length", "n_ff", SIZE},
     {"n_shared", "expert_shared_count", NULL, 0},
     {"n_ff_sh", "expert_shared_feed_forward_length", NULL, SIZE},
@@ -46,8 +46,7 @@ static const struct {
     {"d_wkv", "wkv.head_size", NULL, SIZE},
     {"n_each", "embedding_length_per_layer_input", NULL, SIZE},
     {"n_pos", "context_length", NULL, 0},
-    {"window", "attention.sliding_window", NULL, GRAPH},
-    {"pattern", "attention.sliding_window_pattern", NULL, GRAPH | WHOLE},
+    {"pattern", "attention.sliding_window_pattern", NULL, WHOLE},
 };
 
 /* What the dimensions of usual tensors are: the first that has the value. A '*' at an end of the stem stands for anything. */
@@ -280,7 +279,6 @@ static void add_usual(arch_names *m, const char *family) {
         arch_name *a = add(m, usual[i].name, usual[i].key, v);
         a->missing = missing;
         a->size = (usual[i].flags & SIZE) != 0;
-        a->graph = (usual[i].flags & GRAPH) != 0;
         a->whole = (usual[i].flags & WHOLE) != 0;
         look_at_list(a);
         if (mentions_varying(
@@ -389,7 +387,7 @@ static double atom_of(reader *r) {
         r->s += *r->s == ')';
         return x;
     }
-    size_t n = strspn(r->s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+    size_t n = strspn(r->s, WORD);
     const char *name = r->s;
     r->s += n;
     if (isdigit((unsigned char)name[0]))
@@ -434,8 +432,10 @@ bool arch_names_value(const arch_names *m, const char *expr, int layer, double *
 }
 
 void arch_names_use(arch_names *m, const char *expr) {
-    for (const char *s = expr; s && *s;) {
-        size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+    char at[ARCH_EXPR];
+    arch_names_expand(m, expr ? expr : "", at, sizeof at);
+    for (const char *s = at; *s;) {
+        size_t n = strspn(s, WORD);
         char name[64];
         snprintf(name, sizeof name, "%.*s", (int)(n < 63 ? n : 63), s);
         arch_name *a = n ? arch_names_find(m, name) : NULL;
@@ -443,6 +443,35 @@ void arch_names_use(arch_names *m, const char *expr) {
             a->used = true;
             arch_names_use(m, a->missing);
         }
+        s += n ? n : 1;
+    }
+}
+
+/* The name that stands for one that the file lacks: "d" for "dv". */
+static const arch_name *stands_for(const arch_names *m, const char *name) {
+    for (int depth = 0; depth < 16; depth++) {
+        const arch_name *a = NULL;
+        for (int i = 0; i < m->n && !a; i++)
+            a = strcmp(m->at[i].name, name) == 0 ? &m->at[i] : NULL;
+        if (!a || a->value || !a->missing || isdigit((unsigned char)a->missing[0]) ||
+            a->missing[strspn(a->missing, WORD)])
+            return a;
+        name = a->missing;
+    }
+    return NULL;
+}
+
+void arch_names_expand(const arch_names *m, const char *expr, char *buf, size_t size) {
+    buf[0] = '\0';
+    for (const char *s = expr; *s;) {
+        const size_t n = strspn(s, WORD), done = strlen(buf);
+        char name[64];
+        snprintf(name, sizeof name, "%.*s", (int)(n < 63 ? n : 63), s);
+        const arch_name *a = n ? stands_for(m, name) : NULL;
+        if (a)
+            snprintf(buf + done, size - done, "%s", a->name);
+        else
+            snprintf(buf + done, size - done, "%.*s", (int)(n ? n : 1), s);
         s += n ? n : 1;
     }
 }

@@ -5,7 +5,7 @@
 
 #include "ggl/gguf.h"
 
-enum { ARCH_MAX_NAMES = 256 };
+enum { ARCH_MAX_NAMES = 256, ARCH_EXPR = 192 /* bytes of an expression */ };
 
 typedef struct arch_name {
     char name[64], key[128]; /* the key without "{arch}." */
@@ -13,7 +13,6 @@ typedef struct arch_name {
         *missing; /* an expression that holds where the file lacks the key; NULL: none does */
     const ggl_gguf_value *value; /* NULL: the file lacks the key */
     bool size;                   /* may be a dimension of any tensor */
-    bool graph;                  /* what happens to a token usually needs it */
     bool whole;                  /* a list that is read as such */
     bool used;                   /* a shape, or a name that a shape uses, has it */
     bool varies;                 /* differs from layer to layer: itself, or what it follows from */
@@ -36,7 +35,10 @@ const arch_name *arch_names_of_key(const arch_names *m, const char *key);
 /* The value of an expression (names, whole numbers, + - * / and brackets) in a layer, -1: outside of layers. False: a name
  * in it has no value there, or a division leaves a rest. */
 bool arch_names_value(const arch_names *m, const char *expr, int layer, double *out);
-/* Marks the names in an expression, and those that they follow from, as used. */
+/* An expression with the names that the file lacks replaced by those that hold instead: "n_kv*d" for "n_kv*dv" of a file without
+ * attention.value_length. */
+void arch_names_expand(const arch_names *m, const char *expr, char *buf, size_t size);
+/* Marks the names in an expression, expanded, and those that they follow from, as used. */
 void arch_names_use(arch_names *m, const char *expr);
 /* The i-th expression that dimension `dim` of a tensor usually is, best first; NULL: there are no more. stem: its name without
  * "blk.{l}." and ".weight". */

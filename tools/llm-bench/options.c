@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include "common/cache_types.h"
+#include "common/hints.h"
 #include "ggl/graph.h"
 
 #include <inttypes.h>
@@ -211,7 +212,7 @@ int bench_options_read(bench_options *o, int argc, char **argv) {
                             "ops --help`: kernels.",
                             options,
                             &alone,
-                            NULL};
+                            bench_hints};
     int code = args_parse(&spec, argc, argv);
     if (code < 0 && o->f16_as_bf16 && o->no_repack)
         code = tool_error(TOOL, 2, "--f16-as-bf16 and --no-repack exclude each other");

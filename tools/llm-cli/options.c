@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "common/cache_types.h"
+#include "common/hints.h"
 
 static const cli_options defaults = {
     .n_predict = -1,

@@ -20,8 +20,6 @@ typedef struct cli_options {
         ignore_eos, no_special, no_conversation;
 } cli_options;
 
-extern const arg_hint cli_hints[]; /* for flags that llama.cpp has, and llm-cli not */
-
 /* -1: go on; else the exit code. */
 int cli_options_read(cli_options *o, int argc, char **argv);
 llm_sampler_params cli_sampler_params(const cli_options *o);

@@ -11,6 +11,7 @@
 #include "common/args.h"
 #include "common/builtin_model.h"
 #include "common/cache_types.h"
+#include "common/hints.h"
 #include "common/ignore.h"
 #include "common/input.h"
 #include "common/paths.h"
@@ -122,7 +123,7 @@ static int read_options(options *o, int argc, char **argv) {
                             "Results go to standard output, all else to standard error.",
                             table,
                             NULL,
-                            NULL};
+                            perplexity_hints};
     int code = args_parse(&spec, argc, argv);
     if (code >= 0)
         return code;
@@ -254,11 +255,6 @@ static int open_session(ppl *p) {
         return tool_error(TOOL, 1, "%s is of a vocabulary of %" PRId64 ", the model's is %" PRId64,
                           o->base, p->head.n_vocab, n_vocab);
     p->head.n_vocab = n_vocab;
-    for (size_t i = 0; i < p->tokens.n; i++) /* the last of a chunk is never run, only looked up */
-        if (p->tokens.id[i] < 0 || p->tokens.id[i] >= n_vocab)
-            return tool_error(TOOL, 1,
-                              "the tokenizer makes token %" PRId32 ", the model has %" PRId64,
-                              p->tokens.id[i], n_vocab);
     return -1;
 }
 

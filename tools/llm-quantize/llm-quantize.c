@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "common/args.h"
+#include "common/hints.h"
 #include "common/paths.h"
 #include "common/process.h"
 #include "common/work_share.h"
@@ -196,7 +197,7 @@ static int read_options(job *j, int argc, char **argv) {
         "Q4_K_M, or a type. What is small, or a vector, stays as it is. Prints what that costs.",
         table,
         &o->args,
-        NULL};
+        quantize_hints};
     int code = args_parse(&spec, argc, argv);
     if (code == 0) {
         for (int i = 1; i < argc; i++)
@@ -208,9 +209,10 @@ static int read_options(job *j, int argc, char **argv) {
         return code;
     size_t n = o->args.n;
     if (n != 3 && !(n == 2 && o->dry_run))
-        return tool_error(TOOL, 2,
-                          n < 3 ? "IN, OUT and TYPE are needed; --help tells more"
-                                : "IN, OUT and TYPE are all that is taken; --help tells more");
+        return tool_error(
+            TOOL, 2,
+            n < 3 ? "IN, OUT and TYPE are needed; --help tells more"
+                  : "IN, OUT and TYPE are all that is taken; -t N says how many threads");
     o->in = o->args.s[0];
     o->out = n == 3 ? o->args.s[1] : NULL;
     if (!o->n_threads)

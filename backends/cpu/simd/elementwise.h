@@ -124,7 +124,9 @@ static void fill_elementwise(cpu_kernels *k) {
     X(FLOOR)
     X(ABS)
     X(TANH)
-    X(ERF) X(SIGMOID) X(RELU) X(SILU) X(GELU) X(GELU_ERF) X(GELU_QUICK) X(SOFTPLUS)
+    X(ERF)
+    X(SIGMOID)
+    X(RELU) X(SILU) X(GELU) X(GELU_ERF) X(GELU_QUICK) X(SOFTPLUS)
 #undef X
 #define X(NAME) k->binary[CPU_##NAME] = binary_##NAME;
         X(ADD) X(SUB) X(MUL) X(DIV) X(MOD) X(EQ) X(NE) X(LT) X(LE) X(GT) X(GE) X(MIN) X(MAX)

@@ -26,7 +26,8 @@ typedef struct ggl_backend_params {
     int n_threads_batch; /* for runs of more than one of the batch; 0: n_threads */
     /* instruction sets not to use, separated by commas ("avx512,avx2"); NULL: none; "all": the
      * portable code. The environment variable GGL_CPU_MASK adds to it. All backends share it; a
-     * name that none of them knows is GGL_USAGE */
+     * name that none of them knows is GGL_USAGE. The reference knows "f64": its values between
+     * operators are f32 then */
     const char *mask;
     /* cpu: f16 weights of products are rounded to bf16 (to nearest even), in the copy that is laid
      * out at load (ggl_backend_vtable.repack; so not where that is declined). Prompts are faster

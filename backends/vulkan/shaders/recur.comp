@@ -1,7 +1,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 
-/* gated_delta_rule(q [dk, h], k [dk, h], v [dv, h], g [h] or [dk, h], beta [h]) -> [dv, h]; state [dk, dv, h]
+/* gated_delta_rule(q, k [dk, groups], v [dv, h], g [h] or [dk, h], beta [h]) -> [dv, h];    state [dk, dv, h]
  * ssm_scan(x [d, h], dt [h], a [h] or [n, h], b [n, groups], c [n, groups]) -> [d, h];      state [n, d, h]
  *
  * A row of the state needs no other, so an invocation takes one through all tokens of the batch, in

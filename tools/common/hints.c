@@ -1,0 +1,166 @@
+/* Flags of llama.cpp's tools that the tools of the same purpose here do not have: what a person can do instead. A text names only
+ * flags of the tool itself, or says whose they are. */
+#include "hints.h"
+
+#define NO_CHAT                                                                                    \
+    "there is no conversation mode: -p takes the text as it is, the model's own template included"
+#define NO_SAMPLER                                                                                 \
+    "this sampler is not here; there are --temp, --top-k, --top-p, --min-p and --repeat-penalty"
+#define FROM_FILE   "the rotation is what the model's file says"
+#define NO_DOWNLOAD "models are not downloaded: get the file, then -m FILE"
+#define NO_DRAFT    "there is no speculative decoding"
+#define NO_KEEP     "the context does not shift, and generation ends when it is full; -c sets its size"
+#define NO_ADAPTER  "adapters are not applied: merge them into the model before it is converted"
+#define ONLY_TEXT   "only text is read"
+#define CORES       "CPUs are chosen by -C, threads by -t and -tb, priority by --prio"
+#define LOGS                                                                                       \
+    "timings come after the text, on standard error; --plan shows what runs where, --trace when"
+#define PLACED "weights are placed by --place PATTERN=NAME, layers by -ngl or --split"
+
+#define NOT_FLASH                                                                                  \
+    "there is nothing to set: attention never makes the whole matrix of scores, and caches are "   \
+    "where their layers run"
+#define NO_OVERRIDE                                                                                \
+    "keys are not overridden: what the file says holds; --ignore-key goes on without those that "  \
+    "nothing reads"
+#define NO_RPC   "backends run on this machine only; --device takes the path of a shared object, too"
+#define LIST     "llm-cli --list-devices shows what there is"
+#define NOT_MMAP "files are mapped, unless --no-mmap is given"
+#define NO_SAMPLES                                                                                 \
+    "nothing is sampled: the text is given, and its tokens' probabilities are added up"
+
+/* What several tools are asked for. */
+#define DOWNLOADS                                                                                  \
+    "-hf -hfr --hf-repo -hff --hf-file -hft --hf-token -mu --model-url -dr --docker-repo "         \
+    "--offline"
+#define ROTATIONS                                                                                  \
+    "--rope-scaling --rope-scale --rope-freq-base --rope-freq-scale --yarn-orig-ctx "              \
+    "--yarn-ext-factor --yarn-attn-factor --yarn-beta-slow --yarn-beta-fast"
+#define FLASH                                                                                      \
+    "-fa --flash-attn -nkvo --no-kv-offload -kvu --kv-unified --swa-full -dt --defrag-thold "      \
+    "-nopo --no-op-offload --op-offload -dio --direct-io --no-host"
+#define PLACES                                                                                     \
+    "-ot --override-tensor -cmoe --cpu-moe -ncmoe --n-cpu-moe -ts --tensor-split -sm "             \
+    "--split-mode -mg --main-gpu"
+#define CPUS                                                                                       \
+    "--numa --poll --poll-batch --cpu-strict --cpu-strict-batch -Cr --cpu-range -Cb "              \
+    "--cpu-mask-batch -Crb --cpu-range-batch --prio-batch"
+#define LOGGING                                                                                    \
+    "-v --verbose --log-verbose -lv --verbosity --log-verbosity --log-file --log-disable "         \
+    "--log-colors --log-prefix --log-timestamps --perf --no-perf --show-timings "                  \
+    "--no-show-timings"
+#define ADAPTERS                                                                                   \
+    "--lora --lora-scaled --control-vector --control-vector-scaled --control-vector-layer-range"
+
+const arg_hint cli_hints[] = {
+    {"-cnv --conversation -st --single-turn -sys --system-prompt -sysf --system-prompt-file "
+     "--chat-template --chat-template-file "
+     "--chat-template-kwargs --jinja --no-jinja --reasoning-format --reasoning-budget",
+     NO_CHAT},
+    {"-i --interactive -if --interactive-first -r --reverse-prompt --in-prefix --in-suffix "
+     "--in-prefix-bos -mli --multiline-input "
+     "-co --color --simple-io",
+     NO_CHAT},
+    {"--grammar --grammar-file -j --json-schema -jf --json-schema-file",
+     "there are no grammars: what is generated is free text"},
+    {"--samplers --sampling-seq --sampler-seq --typical --typical-p --xtc-probability "
+     "--xtc-threshold --dynatemp-range "
+     "--dynatemp-exp --mirostat --mirostat-lr --mirostat-ent --top-nsigma --top-n-sigma "
+     "--presence-penalty --frequency-penalty "
+     "-l --logit-bias --dry-multiplier --dry-base --dry-allowed-length --dry-penalty-last-n "
+     "--dry-sequence-breaker --adaptive-target",
+     NO_SAMPLER},
+    {"--prompt-cache --prompt-cache-all --prompt-cache-ro", "prompts are not kept between runs"},
+    {"--keep --context-shift --no-context-shift -gan --grp-attn-n -gaw --grp-attn-w", NO_KEEP},
+    {ADAPTERS, NO_ADAPTER},
+    {"-md --model-draft -hfd --hf-repo-draft --draft --draft-n --draft-max --draft-min "
+     "--draft-n-min --draft-p-min -ngld -devd -cd",
+     NO_DRAFT},
+    {"-mm --mmproj -mmu --mmproj-url --no-mmproj --image --audio", ONLY_TEXT},
+    {DOWNLOADS, NO_DOWNLOAD},
+    {ROTATIONS, FROM_FILE},
+    {"--override-kv", NO_OVERRIDE},
+    {FLASH, NOT_FLASH},
+    {PLACES, PLACED},
+    {"--rpc", NO_RPC},
+    {"-mmp --mmap", NOT_MMAP},
+    {CPUS, CORES},
+    {LOGGING, LOGS},
+    {"--verbose-prompt", "llm-tokenize -p TEXT shows a prompt's tokens"},
+    {"-sp --special",
+     "control tokens are not printed; llm-tokenize --decode IDS --special shows them"},
+    {"-bf --binary-file", "-f reads any file"},
+    {"--warmup --no-warmup", "there is no warm-up run"},
+    {"--check-tensors", "llm-arch verify MODEL looks at every node"},
+    {"-np --parallel -ns --sequences -cb --cont-batching",
+     "one text at a time; llm-bench --sequences measures more"},
+    {"--usage", "--help shows the flags"},
+    {"--license --completion-bash --model-vocab", "--help shows what there is"},
+    {0}};
+
+const arg_hint bench_hints[] = {
+    {DOWNLOADS, NO_DOWNLOAD},
+    {FLASH, NOT_FLASH},
+    {PLACES, "weights are placed by --place PATTERN=NAME, layers by -ngl or --split"},
+    {"-rpc --rpc", NO_RPC},
+    {"--list-devices", LIST},
+    {"-mmp --mmap -lm --load-mode --mlock", NOT_MMAP},
+    {"--repack -nr", "weights are laid out anew at load, unless --no-repack is given"},
+    {CPUS, "CPUs are chosen by -C, threads by -t, priority by --prio"},
+    {"-v --verbose", "--progress tells what goes on, --profile what takes the time"},
+    {"-embd --embeddings", "models give logits only"},
+    {"--n-gen-warmup", "what runs before the tests has one length; --no-warmup leaves it out"},
+    {"-fitt --fit-target -fitc --fit-ctx --fit",
+     "layers are placed by -ngl or --split; llm-cli --fit chooses by memory"},
+    {"-s --seed", "the tokens of a test are the same in each run"},
+    {"-c --ctx-size", "the context is as long as a test needs: -p, -n and -d say its tokens"},
+    {"-np --parallel -ns -npl -npp -ntg",
+     "--sequences measures several at once, -p a prompt, -n what is generated"},
+    {ROTATIONS, FROM_FILE},
+    {0}};
+
+const arg_hint perplexity_hints[] = {
+    {"--hellaswag --hellaswag-tasks --winogrande --winogrande-tasks --multiple-choice "
+     "--multiple-choice-tasks",
+     "tasks are not scored; -f FILE measures a text, --kl-divergence the difference of two models"},
+    {"--ppl-stride --ppl-output-type",
+     "chunks follow each other, and the second half of each counts; -o json has all numbers"},
+    {"--save-all-logits --all-logits --logits-file",
+     "--kl-divergence-base FILE saves the log-probabilities"},
+    {"-p --prompt", "-f FILE is the text; -f - reads it from standard input"},
+    {"-bf --binary-file", "-f reads any file"},
+    {"-s --seed --temp --top-k --top-p --min-p --repeat-penalty --samplers -n --predict "
+     "--n-predict",
+     NO_SAMPLES},
+    {"-np --parallel -ns --sequences -cb --cont-batching",
+     "one chunk at a time; -ub says how many tokens are computed at once"},
+    {DOWNLOADS, NO_DOWNLOAD},
+    {ROTATIONS, FROM_FILE},
+    {FLASH, NOT_FLASH},
+    {PLACES, PLACED},
+    {"-rpc --rpc", NO_RPC},
+    {"--list-devices", LIST},
+    {"-mmp --mmap --mlock", NOT_MMAP},
+    {"-tb --threads-batch",
+     "-t is the number of threads for all; the result does not depend on it"},
+    {CPUS " -C --cpu-mask --prio", "the system chooses the CPUs; -t says how many threads"},
+    {LOGGING, "-o json has all numbers; --trace shows what runs where, and when"},
+    {"--warmup --no-warmup", "there is no warm-up run"},
+    {"--override-kv", NO_OVERRIDE},
+    {ADAPTERS, NO_ADAPTER},
+    {"--check-tensors", "llm-arch verify MODEL looks at every node"},
+    {0}};
+
+const arg_hint quantize_hints[] = {
+    {"--imatrix --include-weights --exclude-weights --no-importance",
+     "there is no importance matrix: each weight counts the same; --tensor-type gives single "
+     "tensors more bits"},
+    {"--leave-output-tensor", "--output-tensor-type f16 keeps output.weight in 16 bits"},
+    {"--keep-split", "OUT is one file, also of a split model"},
+    {"--tensor-type-file", "--tensor-type PATTERN=T may be given for each line of that file"},
+    {"--prune-layers", "layers are not removed"},
+    {"--override-kv", "keys are copied as they are"},
+    {"--target-bpw --target-size --keep-bpw-state --bpw-state",
+     "no mix is looked for: TYPE says which; --dry-run prints what it would cost"},
+    {"--nthreads --n-threads", "-t says how many threads"},
+    {0}};
