@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ggl/number.h"
+
 enum { MANY = 1023, MOST_CPUS = 1 << 20 };
 
 /* The first line of a file; false if it cannot be read. */
@@ -33,12 +35,14 @@ static int quota_cores(void) {
     snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group);
     if (first_line(path, line, sizeof line) ||
         first_line("/sys/fs/cgroup/cpu.max", line, sizeof line)) {
-        if (sscanf(line, "%lf %lf", &quota, &period) < 1) /* "max 100000" */
-            quota = -1;
+        size_t n = strlen(line), at = ggl_number_length(line, n);
+        quota = at > 0 ? ggl_number_value(line, at) : -1; /* "max 100000" */
+        if (at < n && ggl_number_length(line + at + 1, n - at - 1) > 0)
+            period = ggl_number_value(line + at + 1, n - at - 1);
     } else if (first_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", line, sizeof line)) {
-        quota = atof(line);
+        quota = ggl_number_value(line, strlen(line));
         if (first_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us", line, sizeof line))
-            period = atof(line);
+            period = ggl_number_value(line, strlen(line));
     }
     if (quota <= 0 || period <= 0 || quota / period > MANY)
         return MANY;

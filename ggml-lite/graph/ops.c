@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ggl/graph.h"
+#include "ggl/number.h"
 
 static const struct {
     const char *name, *signature, *text;
@@ -46,7 +47,7 @@ ggl_param ggl_op_param(ggl_op op, int k) {
     p.variadic = *s == '.';
     p.optional = *s == '?' || *s == '=';
     if (*s == '=')
-        p.fallback = atof(s + 1);
+        p.fallback = ggl_number_value(s + 1, strlen(s + 1));
     return p;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ggl/index.h"
+#include "ggl/number.h"
 #include "ggl/show.h"
 #include "ggl/steps.h"
 #include "nearest.h"
@@ -189,29 +190,6 @@ static size_t digits(const parser *p, size_t at) {
     return i - at;
 }
 
-/* strtod's decimal point depends on the program's locale, so it is given none: -0.25e3 is read as -025e1. */
-static double number_value(const char *s, size_t n) {
-    char buf[MAX_NUMBER + 32];
-    size_t used = 0, k = 0;
-    long exponent = 0, given = 0;
-    for (bool point = false; k < n && s[k] != 'e' && s[k] != 'E'; k++) {
-        if (s[k] == '.') {
-            point = true;
-        } else {
-            buf[used++] = s[k];
-            exponent -= point;
-        }
-    }
-    if (k < n) {
-        bool minus = s[++k] == '-';
-        for (k += s[k] == '-' || s[k] == '+'; k < n; k++)
-            given = given < 100000 ? 10 * given + (s[k] - '0') : given;
-        exponent += minus ? -given : given;
-    }
-    snprintf(buf + used, sizeof buf - used, "e%ld", exponent);
-    return strtod(buf, NULL);
-}
-
 static bool parse_number(parser *p, json_value *v) {
     size_t at = p->i, i = at + (p->s[at] == '-'), n = digits(p, i);
     if (n == 0 || (n > 1 && p->s[i] == '0'))
@@ -236,7 +214,7 @@ static bool parse_number(parser *p, json_value *v) {
     if (i - at > MAX_NUMBER)
         return fail(p, GGL_LIMIT, at, "a number has at most 400 characters");
     v->kind = JSON_NUMBER;
-    v->number = number_value(p->s + at, i - at);
+    v->number = ggl_number_value(p->s + at, i - at);
     v->whole = integer && fabs(v->number) < 0x1p53;
     p->i = i;
     return isfinite(v->number) || fail(p, GGL_LIMIT, at, "this number is too large");

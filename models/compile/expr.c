@@ -7,6 +7,7 @@
 
 #include "compile.h"
 #include "ggl/math.h"
+#include "ggl/number.h"
 
 /* --- names ------------------------------------------------------------------------------------ */
 
@@ -115,7 +116,7 @@ static bool sum_named(arch_eval *ev, const char *s, const char *end, double *sum
     for (*sum = 0; llm_arch_next_term(&s, end, bad); s++) {
         snprintf(name, sizeof name, "%.*s", shown_length(bad->s, bad->s + bad->n), bad->s);
         if (bad->n > 0 && bad->n < 10 && strspn(name, "0123456789") == bad->n)
-            x = strtod(name, NULL);
+            x = ggl_number_value(bad->s, bad->n);
         else if (bad->n > ARCH_MAX_NAME || !number_named(ev, name, &x))
             return false;
         *sum += sign * x;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "conversion.h"
+#include "ggl/number.h"
 #include "ggl/show.h"
 #include "ggl/steps.h"
 
@@ -262,7 +263,7 @@ const char *llm_arch_json_text(const json_value *v, char *buf, size_t size) {
             break;
         }
         snprintf(buf, size, "%.12g", v->number);
-        if (strtod(buf, NULL) != v->number)
+        if (ggl_number_value(buf, strlen(buf)) != v->number)
             snprintf(buf, size, "%.17g", v->number);
         break;
     case JSON_STRING:

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ggl/number.h"
 #include "language.h"
 
 typedef struct lexer {
@@ -99,30 +100,6 @@ static bool lex_key(lexer *l) {
     return push_text(l, TOK_KEY, at, l->i - at, at + 1, l->i - at - 1);
 }
 
-/* The number's double, nearest. strtod's decimal point depends on the program's locale, so it is
- * given none: 0.25e3 is read as 025e1. */
-static double number_value(const char *s, size_t n) {
-    char buf[ARCH_MAX_NAME + 32];
-    size_t used = 0, k = 0;
-    int exponent = 0;
-    for (; k < n && s[k] != 'e' && s[k] != 'E'; k++) {
-        if (s[k] == '.')
-            exponent = (int)k + 1; /* where the fraction begins */
-        else
-            buf[used++] = s[k];
-    }
-    exponent = exponent ? exponent - (int)k : 0;
-    if (k < n) {
-        int given = 0;
-        bool minus = s[++k] == '-';
-        for (k += s[k] == '-' || s[k] == '+'; k < n; k++)
-            given = given < 100000 ? 10 * given + (s[k] - '0') : given;
-        exponent += minus ? -given : given;
-    }
-    snprintf(buf + used, sizeof buf - used, "e%d", exponent);
-    return strtod(buf, NULL);
-}
-
 /* digits [. digits] [e [+-] digits] */
 static bool lex_number(lexer *l) {
     size_t at = l->i;
@@ -147,7 +124,7 @@ static bool lex_number(lexer *l) {
     arch_token *t = push(l, TOK_NUMBER, at, l->i - at);
     if (!t)
         return false;
-    t->num = number_value(l->s + at, l->i - at);
+    t->num = ggl_number_value(l->s + at, l->i - at);
     if (t->num > 1e300)
         return fail(l, GGL_LIMIT, at, l->i - at, "this number is too large");
     return true;

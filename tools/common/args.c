@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "ggl/alloc.h"
+#include "ggl/number.h"
 
 #ifndef TOOLS_VERSION
 #define TOOLS_VERSION "unknown"
@@ -133,35 +134,12 @@ bool args_read_int(const char *s, int64_t *out, bool *range) {
     return true;
 }
 
-/* digits [. digits] [e digits] with signs: the forms that strtod takes in the C locale, less
- * hexadecimal, infinities and NaN. */
-static bool float_form(const char *s) {
-    size_t n, m = 0;
-    s += *s == '+' || *s == '-';
-    n = strspn(s, "0123456789");
-    s += n;
-    if (*s == '.') {
-        m = strspn(s + 1, "0123456789");
-        s += 1 + m;
-    }
-    if (n + m == 0)
-        return false;
-    if (*s == 'e' || *s == 'E') {
-        s++;
-        s += *s == '+' || *s == '-';
-        n = strspn(s, "0123456789");
-        s += n;
-        if (n == 0)
-            return false;
-    }
-    return *s == '\0';
-}
-
 bool args_read_float(const char *s, double *out, bool *range) {
+    const size_t n = strlen(s);
     *range = false;
-    if (!float_form(s))
+    if (n == 0 || ggl_number_length(s, n) != n)
         return false;
-    double v = strtod(s, NULL); /* no tool calls setlocale */
+    const double v = ggl_number_value(s, n);
     if (!isfinite(v)) {
         *range = true;
         return false;

@@ -1,3 +1,4 @@
+#include "ggl/number.h"
 #include "names.h"
 
 #include <ctype.h>
@@ -391,7 +392,7 @@ static double atom_of(reader *r) {
     const char *name = r->s;
     r->s += n;
     if (isdigit((unsigned char)name[0]))
-        return strtod(name, NULL);
+        return ggl_number_value(name, n);
     if (n == 7 && memcmp(name, "n_vocab", 7) == 0)
         return r->m->n_vocab;
     for (int i = 0; i < r->m->n; i++)

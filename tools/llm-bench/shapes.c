@@ -1,3 +1,4 @@
+#include "ggl/number.h"
 #include "shapes.h"
 
 #include <inttypes.h>
@@ -86,7 +87,6 @@ static ggl_status read_list(bench_shape *s, bench_key *k, const char *v, const l
 
 static ggl_status read_value(bench_shape *s, bench_key *k, const char *v, const lines *l,
                              ggl_error *err) {
-    char *end;
     size_t n = strlen(v);
     if (*v == '[')
         return read_list(s, k, v, l, err);
@@ -101,8 +101,10 @@ static ggl_status read_value(bench_shape *s, bench_key *k, const char *v, const 
         return GGL_OK;
     }
     k->kind = strpbrk(v, ".e") ? BENCH_KEY_FLOAT : BENCH_KEY_INTEGER;
-    k->number = strtod(v, &end);
-    return n > 0 && *end == '\0' ? GGL_OK : bad_line(l, err, "a key's value is missing or wrong");
+    k->number = ggl_number_value(v, n);
+    return n > 0 && ggl_number_length(v, n) == n
+               ? GGL_OK
+               : bad_line(l, err, "a key's value is missing or wrong");
 }
 
 static ggl_status read_key(bench_shape *s, const lines *l, ggl_error *err) {
@@ -228,8 +230,8 @@ void bench_shape_values(const char *text, size_t n, const char *tensor, double *
         const char *at = begins(l.line, "values");
         if (at && next_word(&at, word) && names(word, tensor) && next_word(&at, a) &&
             next_word(&at, b)) {
-            *mean = strtod(a, NULL);
-            *sigma = strtod(b, NULL);
+            *mean = ggl_number_value(a, strlen(a));
+            *sigma = ggl_number_value(b, strlen(b));
             return;
         }
     }

@@ -117,21 +117,38 @@ static void f32_to_f16(uint16_t *y, const float *x, int64_t n) {
 }
 
 static void fill_elementwise(cpu_kernels *k) {
-#define X(NAME) k->unary[CPU_##NAME] = unary_##NAME;
-    X(EXP)
-    X(LOG)
-    X(SQRT)
-    X(FLOOR)
-    X(ABS)
-    X(TANH)
-    X(ERF)
-    X(SIGMOID)
-    X(RELU) X(SILU) X(GELU) X(GELU_ERF) X(GELU_QUICK) X(SOFTPLUS)
-#undef X
-#define X(NAME) k->binary[CPU_##NAME] = binary_##NAME;
-        X(ADD) X(SUB) X(MUL) X(DIV) X(MOD) X(EQ) X(NE) X(LT) X(LE) X(GT) X(GE) X(MIN) X(MAX)
-#undef X
-            k->mul_add = mul_add;
+#define SET(NAME) k->unary[CPU_##NAME] = unary_##NAME
+    SET(EXP);
+    SET(LOG);
+    SET(SQRT);
+    SET(FLOOR);
+    SET(ABS);
+    SET(TANH);
+    SET(ERF);
+    SET(SIGMOID);
+    SET(RELU);
+    SET(SILU);
+    SET(GELU);
+    SET(GELU_ERF);
+    SET(GELU_QUICK);
+    SET(SOFTPLUS);
+#undef SET
+#define SET(NAME) k->binary[CPU_##NAME] = binary_##NAME
+    SET(ADD);
+    SET(SUB);
+    SET(MUL);
+    SET(DIV);
+    SET(MOD);
+    SET(EQ);
+    SET(NE);
+    SET(LT);
+    SET(LE);
+    SET(GT);
+    SET(GE);
+    SET(MIN);
+    SET(MAX);
+#undef SET
+    k->mul_add = mul_add;
     k->to_f32[GGL_F16] = f16_to_f32;
     k->f32_to_f16 = f32_to_f16;
 }
