@@ -49,7 +49,7 @@ static const struct {
     {"attention.output_lora_rank", 14},
     {"attention.compress_ratios", 3},
     {"hyper_connection.count", 7},
-    {"hyper_connection.sinkhorn_iterations", 9},
+    {"hyper_connection.sinkhorn_iterations", 3},
     {"rope.dimension_count", 8},
     {"rope.freq_base", 5000},
     {"rope.scaling.factor", 4},

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
+#include "seed.h"
 
 typedef struct input {
     uint8_t *data;
@@ -213,7 +214,7 @@ static int write_seeds(const char *folder) {
 
 int main(int argc, char **argv) {
     long mutations = 0, only = -1;
-    uint64_t seed = 1;
+    uint64_t seed = sample_seed();
     uint8_t *data;
     size_t size;
     for (int k = 0; fuzz_seed(k, &data, &size); k++)

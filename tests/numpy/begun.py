@@ -2,10 +2,10 @@
 """What `llm-arch init` writes of the nano models, completed by a graph that reads each weight once, and the rotation, is a
 descriptor of the model: it parses, its names and shapes are right, and it has no name that nothing reads.
 
-    begun.py --arch LLM_ARCH --dir FOLDER [--shared FOLDER] [--check N] [--only NAME]
+    begun.py --arch LLM_ARCH --dir FOLDER [--shared FOLDER] [--check N] [--sample N] [--only NAME]
 
 --shared: also the *.gguf.xz in that folder, which may be missing. --check: of N families, by GGL_TEST_SEED or the day, the first model
-passes `llm-arch check`, too.
+passes `llm-arch check`, too. --sample: each N-th model, others on each day.
 """
 import argparse
 import lzma
@@ -15,6 +15,7 @@ import re
 import subprocess
 import sys
 import time
+import zlib
 
 import gguf
 import nano
@@ -90,12 +91,15 @@ def look(tool, folder, name, model, check):
     os.remove(whole)
 
 
+def seed():
+    return int(os.environ.get("GGL_TEST_SEED") or time.time() // 86400)
+
+
 def chosen(n):
     """n of the families."""
-    seed = int(os.environ.get("GGL_TEST_SEED") or time.time() // 86400)
-    print(f"samples are chosen by GGL_TEST_SEED={seed}")
+    print(f"samples are chosen by GGL_TEST_SEED={seed()}")
     families = sorted({c.arch for c in nano.CASES.values()})
-    return set(random.Random(seed).sample(families, min(n, len(families))))
+    return set(random.Random(seed()).sample(families, min(n, len(families))))
 
 
 def models(folder, shared):
@@ -125,6 +129,7 @@ def main():
     p.add_argument("--dir", default=".")
     p.add_argument("--shared")
     p.add_argument("--check", type=int, default=0)
+    p.add_argument("--sample", type=int)
     p.add_argument("--only")
     a = p.parse_args()
     nano.load_all()
@@ -132,6 +137,8 @@ def main():
     n = failed = 0
     for name, model, family in models(a.dir, a.shared):
         if a.only and name != a.only:
+            continue
+        if a.sample and zlib.crc32(name.encode()) % a.sample != seed() % a.sample:
             continue
         n += 1
         try:
