@@ -1,4 +1,4 @@
-/* What was decided, for people: where nodes run, what moves, and memory. */
+/* Prints the schedule: where nodes run, what moves between backends, and memory. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -25,7 +25,8 @@ size_t ggl_sched_n_fallbacks(const ggl_sched *s) {
     return s->n_fallbacks;
 }
 
-/* A line of a node, with the types of its weights, and whether it reads the repacked copy. */
+/* Prints a node in one line, with its weights, their types, and whether it reads repacked
+ * copies. */
 static void print_node(const device *d, const ggl_tensor *t, FILE *out) {
     char shape[256];
     ggl_fprint(out, "  %-24s %-18s %-14s", t->name ? t->name : "",
@@ -46,11 +47,13 @@ static void print_node(const device *d, const ggl_tensor *t, FILE *out) {
 
 /* --- segments --------------------------------------------------------------------------------- */
 
-typedef struct sizes { /* bytes of what a segment reads and keeps */
+/* What a segment uses: bytes of weights and stores, and the range of groups (-1: none). */
+typedef struct sizes {
     size_t weights, stores;
     int first_group, last_group;
 } sizes;
 
+/* Adds t to z if it is a weight that has not been seen before. */
 static void add_weight(const ggl_tensor *t, bool *seen, sizes *z) {
     if (t && t->op == GGL_OP_WEIGHT && !seen[t->id]) {
         seen[t->id] = true;
@@ -89,7 +92,7 @@ static double mib(size_t bytes) {
     return (double)bytes / 1048576;
 }
 
-/* What comes to the segment before it runs, from each place. */
+/* Prints the values that are moved to the segment before it runs, by source. */
 static void print_moves(const ggl_sched *s, const segment *seg, FILE *out) {
     for (int from = -1; from < s->n_dev; from++) {
         size_t each = 0, once = 0;
