@@ -96,7 +96,8 @@ int64_t ggl_sched_rollback_limit(const ggl_sched *s) {
     for (int i = 0; i < ggl_graph_n_stores(s->g); i++) {
         const ggl_store *st = ggl_graph_store(s->g, i);
         if (st->kind != GGL_STORE_STATE && st->n_pos < ggl_graph_get_params(s->g)->n_pos)
-            return s->n_batch; /* a ring holds n_batch - 1 positions more than the window */
+            /* a ring holds window + n_batch - 1 positions; the next token adds one of its window */
+            return s->n_batch;
     }
     return INT64_MAX;
 }
