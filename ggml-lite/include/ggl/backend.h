@@ -83,7 +83,7 @@ typedef struct ggl_backend_vtable {
     const char *(*refuses)(const ggl_backend *b, const ggl_tensor *node);
 
     /* Compiles a segment; *out is freed by plan_free. Allocates host memory for the plan only, no
-     * buffers. *s is valid during the call only; the graph outlives the plan. */
+     * buffers. The graph and s->store_loc outlive the plan; *s itself need not. */
     ggl_status (*compile)(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl_error *err);
     /* Runs the plan for a batch of n elements (1 .. n_max). region[] has the buffers by region
      * number. May return before the work is done. Runs of one backend take effect in order, and a
