@@ -12,7 +12,7 @@
 
 enum {
     COLUMNS = 48,   /* most columns in one call of a kernel; a multiple of 2, 3 and 6 */
-    ROW_GROUP = 32, /* rows that stay in the L1 cache while COLUMNS columns are multiplied */
+    ROW_GROUP = 32, /* rows that stay in the core's cache while all columns are multiplied */
     UNIT_ROWS = 96  /* most rows of a unit if there are many columns; a multiple of panel_rows */
 };
 
