@@ -1,12 +1,12 @@
-/* rope: a table of cosines and sines for each of the batch, made once for all steps with the same
- * frequencies and positions, then turns. */
+/* rope: makes a table of cosines and sines for each token, once for all steps with the same
+ * frequencies and positions, and rotates rows with it. */
 #include <string.h>
 
 #include "cpu.h"
 #include "ggl/math.h"
 
-/* src[0]: f [r], f32 or f64; src[1]: positions. Row l of the table: r pairs (cosine, sine), times
- * mag. A unit is a row. */
+/* src[0]: r frequencies, f32 or f64; src[1]: positions. Row l of the table has r pairs (cosine,
+ * sine) for token l, times mag. A unit is a row. */
 static void table_begin(cpu_task *t) {
     t->n_units = t->src[1].ne[3];
     t->cost = 800 * (double)t->step->n_terms;
