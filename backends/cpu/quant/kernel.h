@@ -362,7 +362,7 @@ static void pack_panel(void *panel, const void *w, size_t row_size, int n_rows, 
     }
 }
 
-/* A panel of what is row-interleaved already. */
+/* Unpacks rows of the row-interleaved layout to a panel. */
 INLINE void kernel_pack16(void *panel, const void *w, int n_rows, int64_t k, const shape_of t) {
     const int64_t size = cpu_group_size(k, t.low + t.high, t.scales);
     const int n_groups = (n_rows + CPU_GROUP - 1) / CPU_GROUP;
@@ -389,7 +389,7 @@ INLINE void kernel_pack16(void *panel, const void *w, int n_rows, int64_t k, con
 
 /* --- the row-interleaved layout --------------------------------------------------------------- */
 
-/* The planes of up to 16 rows of a file; those that there are not are zeros. */
+/* Writes the planes of up to 16 rows of a file; missing rows become zeros. */
 INLINE void kernel_interleave(uint8_t *planes, const uint8_t *w, size_t row_size, int n_rows,
                               int64_t k, const shape_of t, codes_fn *put, const size_t block_size) {
     const int n_sub = cpu_scales_per_32(t.scales) ? 1 : 8;
@@ -407,7 +407,7 @@ INLINE void kernel_interleave(uint8_t *planes, const uint8_t *w, size_t row_size
     }
 }
 
-/* --- all panels, all types -------------------------------------------------------------------- */
+/* --- kernels for each panel and type ---------------------------------------------------------- */
 
 #define PANEL(panel, form, offset, max)                                                            \
     enum {                                                                                         \

@@ -76,13 +76,13 @@ static inline raw_scales raw_tq2_0(const uint8_t *p) {
     return (raw_scales){.d = load16(p + 64)};
 }
 
-/* 16 bytes: scales in the low halves, minima in the high. */
+/* 16 bytes hold 16 scales in their low halves and 16 minima in their high halves. */
 static inline raw_scales raw_q2_k(const uint8_t *p) {
     return (raw_scales){.d = load16(p + 80), .m = load16(p + 82), .sc = {load64(p), load64(p + 8)}};
 }
 
-/* 12 bytes hold 16 scales of 6 bits, less 32: the halves of bytes 0-7 and, two bits each, bytes
- * 8-11. */
+/* 12 bytes hold 16 scales of 6 bits, with 32 added: the low 4 bits are the halves of bytes 0-7, the
+ * high 2 bits are in bytes 8-11. */
 static inline raw_scales raw_q3_k(const uint8_t *p) {
     const uint32_t top = 0x30303030, c = load32(p + 104);
     const uint64_t low = EACH_BYTE(15), ab = load64(p + 96);
@@ -91,9 +91,10 @@ static inline raw_scales raw_q3_k(const uint8_t *p) {
     return (raw_scales){.d = load16(p + 108), .sc = {less_32(first), less_32(second)}};
 }
 
-/* Q4_K and Q5_K: 12 bytes hold eight scales and eight minima of 6 bits: of the first four the low 6
- * bits of bytes 0-3 and 4-7; of the others the halves of bytes 8-11 and the top bits of the former.
- */
+/* Q4_K and Q5_K: 12 bytes hold eight scales and eight minima of 6 bits. The first four scales are
+ * the low 6 bits of bytes 0-3, the first four minima those of bytes 4-7. The others have their low
+ * 4 bits in the halves of bytes 8-11, and their high 2 bits in the top bits of bytes 0-3 and
+ * 4-7. */
 static inline raw_scales raw_q4_k(const uint8_t *p) {
     uint32_t a = load32(p + 4), b = load32(p + 8), c = load32(p + 12);
     uint32_t s4 = (c & 0x0f0f0f0f) | (a >> 2 & 0x30303030);
@@ -109,8 +110,8 @@ static inline raw_scales raw_q6_k(const uint8_t *p) {
     return (raw_scales){.d = load16(p + 208), .sc = {load64(p + 192), load64(p + 200)}};
 }
 
-/* Eight scales of 6 bits, less 32: the low four in the halves of bytes 4-7, the top two in 16 bits.
- */
+/* Eight scales of 6 bits, with 32 added: the low 4 bits are the halves of bytes 4-7, the high 2
+ * bits are in the 16 bits of bytes 2-3. */
 static inline raw_scales raw_iq4_xs(const uint8_t *p) {
     uint64_t top = load16(p + 2);
     top = (top | top << 24) & 0x000000ff000000ff;
@@ -153,7 +154,7 @@ static inline uint64_t threes_of(uint32_t bits) {
            (v << 10 & 7 * 0x0001000000010000) | (v << 15 & 7 * 0x0100000001000000);
 }
 
-/* Four words of 16 bits: four scales each and, in the top four bits, a quarter of d. */
+/* Four words of 16 bits, each with four scales and, in the top four bits, a quarter of d. */
 static inline raw_scales raw_iq1_m(const uint8_t *p) {
     uint64_t s = load64(p + 48), d = s >> 12 & 0x000f000f000f000f;
     d |= d >> 12;

@@ -21,8 +21,8 @@
  *   f16_rows(out, p, row, sign)    the f16 at p + row[0..15], times sign (1 or -1)
  *   pack_codes(codes, w, row, unpack, k, table)   writes block k of 16 rows to 8 planes, through
  *                                          the table unless that is NULL
- *   put_scales(out, v, step, places)       writes eight values of each of 16 rows (row r: v[r * step])
- *                                          to out[places[i] * 16 + row] */
+ *   put_scales(out, v, step, places)       writes eight values of each of 16 rows (those of row r
+ *                                          are in v[r * step]) to out[places[i] * 16 + row] */
 #ifndef CPU_QUANT_UNPACK_H
 #define CPU_QUANT_UNPACK_H
 

@@ -40,7 +40,8 @@ static float dot_bf16(const void *w, const void *column, int64_t n) {
     return tree16(s) + 0.0f;
 }
 
-/* Blocks of 32, in order: exact integer sums of both halves, the form's rule, and the chain. */
+/* For each 32 elements, in order: the exact integer sums of both halves, scaled by the rule of the
+ * type's form, and added to the chain acc. */
 static float dot_quantized(const ggl_type_info *t, const void *w, const void *column, int64_t n) {
     const char *p = w;
     const cpu_qblock *x = column;

@@ -4,9 +4,9 @@
  * instruction set multiplies pairs of bf16 (V_PAIRS), a lane takes a pair.
  *
  *   rows   multiplies 4 rows at a time, straight from the weights, and prefetches the next 4
- *   tile   multiplies a panel of 12 rows, as f32 or as pairs, with all columns, for one vector of the
- *          sixteen sums after another; 4 rows by some columns at a time. V_TILE lists the numbers of
- *          columns, largest first; V_COLS is the largest */
+ *   tile   multiplies a panel of 12 rows, as f32 or as pairs, with all columns: one vector of the
+ *          sixteen sums after another, 4 rows by some columns at a time. V_TILE lists the
+ *          numbers of columns, largest first; V_COLS is the largest */
 #include "functions.h"
 
 enum { PANEL_ROWS = 12, ROWS = 4 };
