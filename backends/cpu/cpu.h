@@ -127,17 +127,20 @@ enum { CPU_PREPARE_ROPE = CPU_N_COLUMNS };
  * so. prepared_at and prepared_row of s are set at the end of compiling. False: out of memory. */
 GGL_NODISCARD bool ggl_cpu_prepare(cpu_compiler *c, cpu_step *s, int kind, const ggl_operand *a,
                                    const ggl_operand *b, double mag);
+/* For the compile() of operators: the largest batch, and the backend. */
 int64_t ggl_cpu_compiler_n_max(const cpu_compiler *c);
 const cpu_backend *ggl_cpu_compiler_backend(const cpu_compiler *c);
 /* Returns the offset of the store's slot 0 in GGL_REGION_STORES. */
 size_t ggl_cpu_compiler_store(const cpu_compiler *c, const ggl_store *s);
 
+/* ggl_backend_vtable.compile. */
 ggl_status ggl_cpu_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out, ggl_error *err);
 /* Groups the steps: sets n_together and items of all (group.c). */
 void ggl_cpu_group(cpu_step *step, size_t n_step, int64_t n_max);
 /* Returns true if two operands overlap in memory, in a plan for batches of up to n_max. */
 bool ggl_cpu_overlap(const ggl_operand *a, const ggl_operand *b, int64_t n_max);
 
+/* ggl_backend_vtable.run, plan_free and refuses; ggl_program_params.in_place. */
 ggl_status ggl_cpu_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
                        ggl_error *err);
 void ggl_cpu_plan_free(ggl_backend *b, ggl_plan *p);

@@ -30,6 +30,7 @@ static size_t item_size(const ggl_operand *o) {
     return size;
 }
 
+/* True if the operand has one item for each element of the batch. */
 static bool is_batched(const ggl_operand *o) {
     return o->ne[GGL_BATCH_DIM] == GGL_N;
 }

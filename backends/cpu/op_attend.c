@@ -45,6 +45,7 @@ static ggl_status cache_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     return stores_compile(c, s, s->node, err);
 }
 
+/* A unit is one token. */
 static void cache_begin(cpu_task *t) {
     t->n_units = t->n;
     t->cost = 4 * (double)ggl_extents(t->src[0].ne, 0, 2, 1);
@@ -100,6 +101,7 @@ static size_t partial_floats(int64_t e) {
     return (size_t)(e + 2);
 }
 
+/* Checks the types, and sets the step's numbers and the sizes of scratch. */
 static ggl_status attend_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     const ggl_tensor *t = s->node;
     ggl_status st = stores_compile(c, s, t->src[1], err);

@@ -224,6 +224,7 @@ static ggl_status cast_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
                : ggl_fail(err, GGL_UNSUPPORTED, "a cast from type %d", (int)s->src[0].type);
 }
 
+/* A unit is a row of dst. */
 static void rows_begin(cpu_task *t) {
     t->n_units = cpu_n_rows(&t->dst);
     t->cost = 5 * (double)t->dst.ne[0];

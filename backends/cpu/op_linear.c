@@ -140,6 +140,8 @@ static void set_repacked(const cpu_backend *b, ggl_operand *w) {
     }
 }
 
+/* Checks the types, sets the sizes of scratch, and has x prepared in the form that the weight's
+ * type needs. */
 static ggl_status linear_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     const ggl_operand *x = &s->src[0], *w = &s->src[1], *bias = &s->src[2];
     const cpu_backend *b = ggl_cpu_compiler_backend(c);
@@ -280,6 +282,8 @@ static void add_bias(const cpu_task *t, const span *s) {
     }
 }
 
+/* Runs units: each multiplies some rows of one matrix with all of its columns, and adds the
+ * bias. */
 static void linear_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     const cpu_product *p = &t->b->k.product[t->step->src[1].type];
     const cpu_view *w = &t->src[1];

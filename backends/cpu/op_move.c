@@ -4,6 +4,7 @@
 
 #include "cpu.h"
 
+/* True if move_row can copy from src[0] to dst. */
 static bool same_or_float(const cpu_step *s) {
     return s->src[0].type == s->dst.type || s->dst.type == GGL_F32;
 }
@@ -82,6 +83,7 @@ static void gather_row(char *y, const char *x, size_t step, int64_t n) {
         memcpy(y + 4 * i, x + (size_t)i * step, 4);
 }
 
+/* A unit is a row of dst. */
 static void strided_begin(cpu_task *t) {
     t->n_units = cpu_n_rows(&t->dst);
     t->cost = 10 + 2 * (double)t->dst.ne[0];
@@ -99,6 +101,8 @@ static void strided_run(const cpu_task *t, const char *p, const size_t *nb, int6
     }
 }
 
+/* Fails unless sources and dst have the same type, of 4 bytes; sets step->dim to the first
+ * number. */
 static ggl_status four_bytes(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     (void)c;
     for (int i = 0; i < s->n_src; i++)
@@ -133,6 +137,7 @@ static void transpose_run(const cpu_task *t, int64_t first, int64_t last, int th
     strided_run(t, t->src[0].p, nb, first, last);
 }
 
+/* Returns v's stride along dimension d; 0 if v broadcasts there. */
 static size_t stride(const cpu_view *v, int d) {
     return v->ne[d] == 1 ? 0 : v->nb[d];
 }

@@ -26,6 +26,7 @@ typedef struct recur_form {
     bool by_root; /* results are divided by sqrt(n) */
 } recur_form;
 
+/* Returns the kernel and the operands of a call. */
 static const recur_form *form_of(const ggl_tensor *node) {
     static const recur_form form[GGL_COMPOSITE_COUNT] = {
         [GGL_COMPOSITE_GATED_DELTA_RULE] = {CPU_DELTA, DECAY_EXP, 3, 1, 0, 2, NONE, NONE, 4, true},
@@ -75,6 +76,9 @@ static int64_t heads_of_group(const cpu_task *t) {
     return t->step->store[0]->ne[2] / k->ne[1];
 }
 
+/* A unit is up to STATE_ROWS rows of a head; with CPU_SELECT, up to STATE_ROWS heads of one row
+ * that share their keys. unit[0]: units of a head (or of such a group of heads); unit[1]: its
+ * rows. */
 static void recur_begin(cpu_task *t) {
     const ggl_store *s = t->step->store[0];
     const bool select = t->step->recur == CPU_SELECT;
@@ -158,6 +162,7 @@ static void select_token(const cpu_task *t, const recur_form *f, int64_t h, int6
     t->b->k.recur[CPU_SELECT](state + h * r.n, token_row(&t->dst, h, l), n, &r);
 }
 
+/* Runs units: takes the rows of each through all tokens of the batch, in order. */
 static void recur_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     const recur_form *f = form_of(t->step->node);
     float *w = (float *)cpu_thread_scratch(t, thread);

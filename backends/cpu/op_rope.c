@@ -42,6 +42,7 @@ static ggl_status rope_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     return GGL_OK;
 }
 
+/* A unit is a row of dst. */
 static void rope_begin(cpu_task *t) {
     t->n_units = cpu_n_rows(&t->dst);
     t->cost = 10 + 3 * (double)t->dst.ne[0];

@@ -5,6 +5,7 @@
 
 #include "cpu.h"
 
+/* A unit is a row of the source. */
 static void rows_begin(cpu_task *t) {
     t->n_units = cpu_n_rows(&t->src[0]);
     t->cost = 20 + 4 * (double)t->src[0].ne[0];

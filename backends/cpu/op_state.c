@@ -28,11 +28,13 @@ static ggl_status keep_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     return store_compile(c, s, s->node->src[0]->store[0], err);
 }
 
+/* state and keep are a single unit. */
 static void one_unit(cpu_task *t) {
     t->n_units = 1;
     t->cost = 0;
 }
 
+/* Copies the slot's state to dst. */
 static void state_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     (void)first, (void)last, (void)thread;
     const ggl_store *s = t->step->store[0];
@@ -40,6 +42,7 @@ static void state_run(const cpu_task *t, int64_t first, int64_t last, int thread
            (size_t)ggl_extents(s->ne, 0, 3, 1) * sizeof(float));
 }
 
+/* Copies x to the slot's state. */
 static void keep_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     (void)first, (void)last, (void)thread;
     const cpu_view *x = &t->src[1];
@@ -136,6 +139,8 @@ static void conv_of_slot(const cpu_task *t, int64_t first, int64_t end, int64_t 
         memcpy(state + j * all, kept + j * SPAN, (size_t)n * sizeof(float));
 }
 
+/* Runs units: each takes its columns through the batch, one run of tokens with the same slot after
+ * another. */
 static void conv_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     int64_t n = t->dst.ne[0];
     for (int64_t u = first; u < last; u++)

@@ -170,7 +170,7 @@ static void put_string(output *o, const conversion *c, const char *s, const char
 
 /* clang-format off */
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral" /* spec is part of a literal that was checked */
+#pragma GCC diagnostic ignored "-Wformat-nonliteral" /* spec is part of a checked literal */
 /* Formats one argument that is not a string; c->length and c->type give its C type. */
 static int format_number(char *buf, size_t size, const conversion *c, va_list *args) {
     const char *l = c->length;

@@ -158,6 +158,7 @@ static const char *own_text(ggl_graph *g, const char *text) {
     return own ? own : no_memory(g);
 }
 
+/* Makes an input, a weight or a constant; NULL on error. */
 static ggl_tensor *leaf_new(ggl_graph *g, ggl_op op, const char *name, ggl_type type, int n_dims,
                             const int64_t *ne, bool batched) {
     ggl_tensor *t = node_new(g, op, type);
@@ -395,6 +396,7 @@ static void name_dims(ggl_tensor *t) {
                         t->dim_name[d] = t->src[i]->dim_name[e];
 }
 
+/* Returns the type of t's result, by the operator's rule in ops.def. */
 static ggl_type result_type(const ggl_tensor *t) {
     static const enum {
         f32,
@@ -477,6 +479,7 @@ static ggl_tensor **copy_list(ggl_graph *g, const node_list *l) {
     return at;
 }
 
+/* Makes the CALL node for the body b, which ends here; NULL on error. */
 static ggl_tensor *call_new(ggl_graph *g, open_body *b, const char *name, ggl_tensor *result,
                             const double *num, int n_num) {
     ggl_tensor *t = node_new(g, GGL_OP_CALL, result->type);

@@ -4,6 +4,7 @@
 
 #include "ggl/program.h"
 
+/* True if t has these dimensions; n1 counts only if n_dims is 2. */
 static bool has_shape(const ggl_tensor *t, int n_dims, int64_t n0, int64_t n1) {
     return t->n_dims == n_dims && t->ne[0] == n0 && (n_dims < 2 || t->ne[1] == n1);
 }

@@ -106,6 +106,7 @@ static bool place_all_wanted(fold *f, ggl_tensor *const *node, size_t n) {
     return true;
 }
 
+/* Fails because the constants have `total` bytes; returns false. */
 static bool refuse_size(ggl_graph *g, size_t total, const ggl_tensor *largest) {
     char text[256];
     ggl_graph_fail(g, GGL_LIMIT,

@@ -21,11 +21,13 @@ quant_steps ggl_quant_even_steps(const float *x, int n, int top) {
     return s;
 }
 
+/* Sets the codes of x for the scale 1 / inverse and the minimum min. */
 static void min_codes(const float *x, int n, float inverse, float min, int top, uint8_t *code) {
     for (int i = 0; i < n; i++)
         code[i] = (uint8_t)quant_clamp(quant_round(inverse * (x[i] - min)), 0, top);
 }
 
+/* Returns the weighted error of codes, scale and minimum. */
 static float min_error(const quant_min_search *how, const float *x, const float *w, int n,
                        float scale, float min, const uint8_t *code) {
     float sum = 0.0f;

@@ -28,6 +28,7 @@ static void find_trunk(ggl_sched *s) {
 
 /* --- segments --------------------------------------------------------------------------------- */
 
+/* Appends t; false: out of memory. */
 static bool list_push(node_list *l, ggl_tensor *t) {
     if (!ggl_grow(&l->at, &l->cap, l->n + 1, sizeof *l->at))
         return false;
@@ -91,6 +92,7 @@ static bool io_take(device *d, size_t size, size_t *at) {
            ggl_size_align(d->io_size, 64, &d->io_size);
 }
 
+/* Fails because t, for a batch of n, does not fit into memory. */
 static ggl_status too_large(const ggl_tensor *t, int64_t n, ggl_error *err) {
     return ggl_fail(err, GGL_LIMIT, "%s: a batch of %" PRId64 " does not fit into memory",
                     t->name ? t->name : "a value", n);
@@ -336,6 +338,7 @@ static ggl_status provide(ggl_sched *s, size_t i_seg, ggl_tensor *const *node, s
     return st;
 }
 
+/* Makes everything available that the nodes of each segment read from outside of it. */
 static ggl_status provide_all(ggl_sched *s, ggl_error *err) {
     size_t *own = ggl_calloc((size_t)ggl_graph_n_ids(s->g), sizeof *own);
     ggl_status st = own ? GGL_OK : no_memory(err);

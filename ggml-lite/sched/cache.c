@@ -30,6 +30,7 @@ typedef struct bytes {
     size_t n;
 } bytes;
 
+/* Appends n bytes; or, if b->at is NULL, counts them. */
 static void put(bytes *b, const void *p, size_t n) {
     if (b->at && n > 0)
         memcpy(b->at + b->n, p, n);
@@ -46,6 +47,7 @@ static void put_string(bytes *b, const char *s) {
     put(b, s, n);
 }
 
+/* Appends the entry of a repacked weight of device d. */
 static void put_tensor(bytes *b, const ggl_sched *s, const device *d, const ggl_tensor *t) {
     int i;
     ggl_host_range r = ggl_sched_host_range(s, t, &i);
@@ -82,6 +84,7 @@ static void put_all(bytes *b, const ggl_sched *s, const size_t *at, size_t file_
     }
 }
 
+/* Rounds up to a multiple of PAGE. */
 static size_t round_up(size_t x) {
     return (x + PAGE - 1) / PAGE * PAGE;
 }

@@ -61,6 +61,8 @@ static void add_weight(const ggl_tensor *t, bool *seen, sizes *z) {
     }
 }
 
+/* Adds the n nodes and their bodies to z. seen[], by tensor id: weights that are counted
+ * already. */
 static void add_nodes(const ggl_sched *s, ggl_tensor *const *node, size_t n, bool *seen, sizes *z) {
     for (size_t i = 0; i < n; i++) {
         const ggl_tensor *t = node[i];
@@ -79,6 +81,7 @@ static void add_nodes(const ggl_sched *s, ggl_tensor *const *node, size_t n, boo
     }
 }
 
+/* Returns what the segment uses; zeros if out of memory. */
 static sizes sizes_of(const ggl_sched *s, const segment *seg) {
     sizes z = {.first_group = -1, .last_group = -1};
     bool *seen = ggl_calloc((size_t)ggl_graph_n_ids(s->g), sizeof *seen);
@@ -119,6 +122,7 @@ static void print_moves(const ggl_sched *s, const segment *seg, FILE *out) {
     }
 }
 
+/* Prints segment i: its line of the table, its moves, and, if `nodes`, its nodes. */
 static void print_segment(const ggl_sched *s, size_t i, FILE *out, bool nodes) {
     const segment *seg = &s->seg[i];
     sizes z = sizes_of(s, seg);
@@ -138,6 +142,7 @@ static void print_segment(const ggl_sched *s, size_t i, FILE *out, bool nodes) {
         print_node(&s->dev[seg->backend], seg->nodes.at[k], out);
 }
 
+/* Prints each node that a backend refused: where it runs now, and the reason. */
 static void print_fallbacks(const ggl_sched *s, FILE *out) {
     for (size_t i = 0; i < s->n_fallbacks; i++) {
         const fallback *f = &s->fallback[i];

@@ -69,6 +69,7 @@ static void find_readers(readers *r, device *d, ggl_tensor *const *node, size_t 
 
 /* --- places ----------------------------------------------------------------------------------- */
 
+/* Orders weights by the address of their data (for qsort). */
 static int by_address(const void *a, const void *b) {
     const ggl_tensor *const *x = a, *const *y = b;
     uintptr_t p = (uintptr_t)(*x)->data, q = (uintptr_t)(*y)->data;

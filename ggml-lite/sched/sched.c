@@ -29,6 +29,7 @@ ggl_status ggl_sched_new(ggl_sched **out, ggl_graph *g, const ggl_sched_params *
     return GGL_OK;
 }
 
+/* Frees the device's buffers and tables, but not the backend, which is borrowed. */
 static void device_free(device *d) {
     if (d->n_regions > 0)
         d->region[GGL_REGION_IO] = NULL; /* one of io[], freed below */

@@ -97,10 +97,12 @@ typedef struct block_scales {
     vfloat s[2], m[2];
 } block_scales;
 
+/* Returns d times the type's unit. */
 INLINE vfloat in_units(vfloat d, const float unit) {
     return unit == 1.0f ? d : float_mul(d, float_set(unit));
 }
 
+/* Returns the scales, and the minima if there are any, of block b; p: the stream of scales. */
 INLINE block_scales scales_of(const uint8_t *p, int64_t b, const shape_of t) {
     block_scales r;
     const int n = (1 + t.min) * (1 + t.halves);
@@ -210,6 +212,8 @@ INLINE void fetch_far(const void *p, int64_t bytes) {
         __builtin_prefetch((const char *)p + i, 0, 2);
 }
 
+/* Multiplies a group in the row-interleaved layout, with n_rows rows of y from j on, with n_cols
+ * columns. */
 INLINE void group_rows16(float *const *y, int64_t j, int n_rows, const void *const *x,
                          const int n_cols, const uint8_t *w, int64_t k, const shape_of t) {
     const int bits = t.low + t.high;
@@ -350,6 +354,7 @@ INLINE void kernel_tile(float *const *y, const void *const *x, int n_cols, const
     }
 }
 
+/* Unpacks n_rows rows of a file to a panel. */
 static void pack_panel(void *panel, const void *w, size_t row_size, int n_rows, int64_t k,
                        int64_t step, pack_blocks *pack) {
     for (int j = 0; j < LANES_GROUPS; j++) { /* groups without a row repeat the last row */

@@ -200,6 +200,7 @@ INLINE void block_part(vf *out, const float *const *x, const float *w, int64_t s
             out[r * n_cols + c] = a[r][c];
 }
 
+/* Computes n_rows rows from j on by n_cols columns, both constants, of a panel. */
 INLINE void block(float *const *y, int64_t j, const float *const *x, const float *w, int64_t step,
                   const int n_rows, const int n_cols, int64_t k) {
     vf part[V_16][ROWS * V_COLS];

@@ -79,6 +79,8 @@ INLINE vf next(const cpu_recur_kind kind, vf x, const shared *u, vf rates, float
     }
 }
 
+/* Updates `rows` rows (a constant) of the state from s on for one token; first: number of the first
+ * one in r->v. */
 INLINE void some_rows(const cpu_recur_kind kind, const int rows, const bool tail, float *s,
                       float *y, int64_t first, const cpu_recur *r) {
     const int64_t n = r->n, end = tail ? n : n / 16 * 16;

@@ -78,6 +78,8 @@ GGL_API GGL_NODISCARD ggl_status ggl_sched_new(ggl_sched **out, ggl_graph *g,
 /* Allocates all memory, uploads constants and those weights that cannot be used in place, and
  * repacks weights. Must be called once before the first run. */
 GGL_API GGL_NODISCARD ggl_status ggl_sched_alloc(ggl_sched *s, ggl_error *err);
+/* Waits for batches in flight, and frees everything but the backends and the graph. NULL is
+ * fine. */
 GGL_API void ggl_sched_free(ggl_sched *s);
 /* What ggl_sched_alloc did with params.cache. */
 typedef enum ggl_cache_use {
