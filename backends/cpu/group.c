@@ -17,7 +17,7 @@
 enum {
     MOST_STEPS = 16,
     MOST_ITEMS = 16,
-    NEAR = 128 << 10 /* most bytes of a step's operands for the items taken at a time: fits in L2 */
+    NEAR = 128 << 10 /* most bytes of a step's items taken at a time, so that they stay cached */
 };
 
 /* --- memory -------------------------------------------------------------------------------- */

@@ -127,7 +127,7 @@ typedef struct cpu_kernels {
     cpu_unary_fn *unary[CPU_N_UNARY];
     cpu_binary_fn *binary[CPU_N_BINARY];
     void (*mul_add)(float *y, const float *x, float a, int64_t n); /* y += x * a, two roundings */
-    /* by ggl_type; NULL: use ggl_type_info.to_float */
+    /* decodes n elements, by ggl_type; NULL: there is no such type */
     void (*to_f32[GGL_TYPE_LIMIT])(const void *src, float *dst, int64_t n);
     void (*f32_to_f16)(uint16_t *y, const float *x, int64_t n);
     /* --- along a row */

@@ -12,8 +12,8 @@
 #include "ggl/alloc.h"
 
 enum {
-    SPIN = 3000, /* times that a thread polls before it sleeps: about 50 us, more than the pause
-                    between two steps */
+    SPIN = 3000, /* times that a thread polls before it sleeps: about 50 us, the usual pause between
+                    two steps */
     MAX_THREADS = 1023
 };
 

@@ -392,7 +392,7 @@ static void read_at(builder *b, const value *v, int i) {
         r->last = last;
 }
 
-/* Sets `last` of every root. */
+/* Finds the last step that uses each root, and sets root.last to it. */
 static void find_lifetimes(builder *b) {
     const ggl_tensor *src[GGL_MAX_SRC];
     for (size_t i = 0; i < b->n; i++) {

@@ -75,9 +75,9 @@ GGL_API GGL_NODISCARD ggl_status ggl_trace_wrap(ggl_backend **out, ggl_backend *
 /* Ends the timeline of b; later events are not recorded. GGL_IO: b was the last backend of the
  * file, and the file could not be written. Does nothing if b is not traced, or if called again. */
 GGL_API GGL_NODISCARD ggl_status ggl_trace_end(ggl_backend *b, ggl_error *err);
-/* The `profile` to open `inner` with, so that its nodes appear in the timeline. profile_ctx must be
- * a ggl_backend ** that is NULL at first and is set to the backend that ggl_trace_wrap makes. Not
- * needed if ggl_backend_open makes the trace. */
+/* The `profile` to open `inner` with, so that its nodes appear in the timeline. profile_ctx must
+ * point to a ggl_backend *, NULL at first, which the caller sets to the backend that ggl_trace_wrap
+ * makes. Not needed if ggl_backend_open makes the trace. */
 GGL_API void ggl_trace_node(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, double ns);
 
 /* --- shadowing -------------------------------------------------------------------------------- */
