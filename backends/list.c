@@ -37,7 +37,8 @@ ggl_backend_kind_t ggl_backend_kind(int k) {
     return k >= 0 && k < N_BACKEND ? backend[k].kind : GGL_BACKEND_HOST;
 }
 
-/* The number behind a name, "vulkan1": 1; none: -1. False: it is not of that backend. */
+/* Returns true if name is `base` with or without a number, and sets *device to the number (1 for
+ * "vulkan1"), or to -1 if there is none. */
 static bool is_named(const char *name, const char *base, int *device) {
     size_t n = strlen(base),
            digits = strspn(name + (strncmp(name, base, n) == 0 ? n : 0), "0123456789");
@@ -49,6 +50,7 @@ static bool is_named(const char *name, const char *base, int *device) {
 
 /* --- masks ------------------------------------------------------------------------------------ */
 
+/* True if backend i knows the mask name s[0..n). */
 static bool mask_has_name(int i, const char *s, size_t n) {
     const char *name;
     for (int k = 0; (name = backend[i].mask_name(k)); k++)
@@ -57,7 +59,8 @@ static bool mask_has_name(int i, const char *s, size_t n) {
     return false;
 }
 
-/* "cpu: all avx2 ..; vulkan: import .." of the backends first to last. */
+/* Writes the mask names of backends first to last, "cpu: all avx2 ..; vulkan: import ..", to buf;
+ * returns buf. */
 static const char *mask_names(int first, int last, char *buf, size_t size) {
     size_t n = 0;
     *buf = '\0';
@@ -71,7 +74,8 @@ static const char *mask_names(int first, int last, char *buf, size_t size) {
     return buf;
 }
 
-/* Whether each name of a mask is one that a backend from first to last knows. */
+/* GGL_USAGE if the mask contains a name that none of the backends first to last knows. `what` names
+ * the mask in the message. */
 static ggl_status check_mask(const char *what, const char *mask, int first, int last,
                              ggl_error *err) {
     char names[512];
@@ -88,7 +92,8 @@ static ggl_status check_mask(const char *what, const char *mask, int first, int 
     return GGL_OK;
 }
 
-/* params->mask is shared by all backends; GGL_CPU_MASK is the CPU's alone. */
+/* Checks both masks of backend i: params->mask, which all backends share, and the environment
+ * variable GGL_<NAME>_MASK, which is for this backend only. */
 static ggl_status check_masks(int i, const ggl_backend_params *p, ggl_error *err) {
     char variable[32] = "GGL_";
     size_t n = strlen(variable);

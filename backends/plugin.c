@@ -1,5 +1,4 @@
-/* Backends in shared objects: found by path, checked before they are used, unloaded when they are
- * closed. */
+/* Backends in shared objects: loaded by path, checked before use, unloaded when closed. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -13,8 +12,8 @@
 
 #define SYMBOL "ggl_backend_plugin"
 
-/* A loaded backend's vtable with another close. It is first in here, so that close finds the rest
- * by way of the backend. */
+/* A copy of a loaded backend's vtable in which close is replaced. It is the first member, so that
+ * plugin_close finds the others through the backend's vtable pointer. */
 typedef struct plugin {
     ggl_backend_vtable v;
     const ggl_backend_vtable *own;
@@ -26,8 +25,9 @@ bool ggl_plugin_is_path(const char *name) {
     return strchr(name, '/') || (n > 3 && strcmp(name + n - 3, ".so") == 0);
 }
 
+/* Loads the shared object at path. */
 static ggl_status load(void **object, const char *path, ggl_error *err) {
-    char here[PATH_MAX]; /* without a '/' the system would look elsewhere */
+    char here[PATH_MAX]; /* without a '/' the system would search its library folders */
     int n = snprintf(here, sizeof here, "%s%s", strchr(path, '/') ? "" : "./", path);
     if (n < 0 || (size_t)n >= sizeof here)
         return ggl_fail(err, GGL_NOT_FOUND, "%.60s..: the path is too long", path);
@@ -41,6 +41,7 @@ static ggl_status load(void **object, const char *path, ggl_error *err) {
     return ggl_fail(err, GGL_FORMAT, "it cannot be loaded: %s", why ? why : path);
 }
 
+/* Fails unless the plug-in was built for this interface. */
 static ggl_status check_plugin(const ggl_plugin *p, const char *path, ggl_error *err) {
     if (!p)
         return ggl_fail(err, GGL_FORMAT, "%s is no backend: it has no symbol '" SYMBOL "'", path);
@@ -73,7 +74,7 @@ static ggl_status check_plugin(const ggl_plugin *p, const char *path, ggl_error 
     return GGL_OK;
 }
 
-/* The first function that is missing; NULL: none. */
+/* Returns the name of the first required function that is missing; NULL: none. */
 static const char *missing(const ggl_backend_vtable *v) {
     const struct {
         const char *name;

@@ -1,6 +1,6 @@
-/* A backend around another one. Everything goes to the inner backend as it is, buffers too, so that
- * a wrapper replaces only what it is for. The vtable is the wrapper's own, as what the inner
- * backend has of layouts differs. */
+/* A backend that wraps another one. All calls are passed to the inner backend, whose buffers and
+ * plans it uses, so that a wrapper replaces only the functions it is for. Each wrapper has a vtable
+ * of its own, because inner backends may or may not have the repack functions. */
 #ifndef BACKENDS_WRAP_H
 #define BACKENDS_WRAP_H
 
@@ -16,10 +16,10 @@ static inline ggl_backend *wrap_inner(const ggl_backend *b) {
     return ((const wrap *)b)->inner;
 }
 
-/* Named "prefix:NAME". All of the vtable but close is there afterwards. */
+/* Fills in the wrapper, named "prefix:NAME", and its vtable, except close. */
 void ggl_wrap_init(wrap *w, ggl_backend *inner, const char *prefix);
 
-/* Runs the inner backend, which is cancelled when the wrapper is. */
+/* Runs a plan on the inner backend, and passes the wrapper's cancelled() on to it. */
 ggl_status ggl_wrap_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
                         ggl_error *err);
 

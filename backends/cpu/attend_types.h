@@ -1,5 +1,6 @@
-/* The attention kernels of one file by type of store. Included behind its scores() and values(),
- * which take the type as a constant: gives scores_<TYPE>, values_<TYPE>, and fill_by_type(). */
+/* Attention kernels for each type of store. A file includes this after its inline functions
+ * scores() and values(), which have the type as a parameter; this defines scores_<TYPE> and
+ * values_<TYPE>, with the type as a constant, and fill_by_type(), which sets the table to them. */
 #define TYPES(X) X(F32) X(F16) X(BF16) X(Q8_0) X(Q4_0)
 
 #define X(TYPE)                                                                                    \

@@ -1,20 +1,21 @@
-/* From a program to a plan: each step is bound to its operator; what several steps need of one
- * operand is made once, by a step before the first of them; scratch gets its place behind the
- * program's arena. */
+/* Compiles a segment: binds each step of its program to an operator, adds steps that prepare
+ * operands which several steps share (quantized activations, tables of cosines), and places scratch
+ * after the program's arena. */
 #include <string.h>
 
 #include "cpu.h"
 #include "ggl/alloc.h"
 
-/* What is made of an operand, and for which steps it lives. */
+/* A preparation: what a step has made from the operands a and b, for the steps first .. last. */
 typedef struct prepared {
-    int kind; /* as of ggl_cpu_prepare */
+    int kind; /* as for ggl_cpu_prepare */
     ggl_operand a, b;
     double mag;
-    bool valid; /* may still be used: nothing has written to a or b, no loop has begun or ended */
-    int first, last;  /* steps */
-    size_t row, size; /* bytes of a row, and of all */
-    int slot;
+    bool
+        valid; /* later steps may use it: a and b are unchanged, and no loop began or ended since */
+    int first, last;  /* the step that makes it, and the last one that uses it */
+    size_t row, size; /* bytes of a row, and of all rows */
+    int slot;         /* the slot of memory that it gets in place_prepared */
 } prepared;
 
 struct cpu_compiler {
@@ -39,6 +40,7 @@ size_t ggl_cpu_compiler_store(const cpu_compiler *c, const ggl_store *s) {
     return c->s->store_loc[s->id];
 }
 
+/* Appends a step to the plan; false: out of memory. */
 static bool push(cpu_compiler *c, const cpu_step *s) {
     if (!ggl_grow(&c->step, &c->cap_step, c->n_step + 1, sizeof *c->step))
         return false;
@@ -48,6 +50,7 @@ static bool push(cpu_compiler *c, const cpu_step *s) {
 
 /* --- shared preparations ------------------------------------------------------------------- */
 
+/* True if a and b are the same elements in the same shape. */
 static bool same_operand(const ggl_operand *a, const ggl_operand *b) {
     return a->type == b->type && a->region == b->region && a->offset == b->offset &&
            a->loop == b->loop && memcmp(a->ne, b->ne, sizeof a->ne) == 0 &&
@@ -58,6 +61,7 @@ static size_t align64(size_t x) {
     return (x + 63) / 64 * 64;
 }
 
+/* Sets p->row and p->size, for the largest batch. */
 static void size_prepared(const cpu_compiler *c, prepared *p) {
     int64_t rows = ggl_extents(p->a.ne, 1, GGL_MAX_DIMS, c->s->n_max), n = p->a.ne[0];
     if (p->kind == CPU_PREPARE_ROPE) {
@@ -66,7 +70,7 @@ static void size_prepared(const cpu_compiler *c, prepared *p) {
     } else {
         p->row = ggl_cpu_column_size((cpu_columns)p->kind, n);
     }
-    p->size = align64(p->row * (size_t)rows); /* a small multiple of GGL_MAX_ELEMENTS at most */
+    p->size = align64(p->row * (size_t)rows); /* fits: it is a small multiple of GGL_MAX_ELEMENTS */
 }
 
 bool ggl_cpu_prepare(cpu_compiler *c, cpu_step *s, int kind, const ggl_operand *a,
@@ -109,6 +113,7 @@ bool ggl_cpu_prepare(cpu_compiler *c, cpu_step *s, int kind, const ggl_operand *
     return push(c, &make);
 }
 
+/* Invalidates the preparations that were made from operands which step s overwrites. */
 static void forget_written(cpu_compiler *c, const cpu_step *s) {
     for (size_t i = 0; i < c->n_prepared; i++) {
         prepared *p = &c->prepared[i];
@@ -118,6 +123,7 @@ static void forget_written(cpu_compiler *c, const cpu_step *s) {
     }
 }
 
+/* Invalidates all preparations; called where a loop begins or ends. */
 static void forget_all(cpu_compiler *c) {
     for (size_t i = 0; i < c->n_prepared; i++)
         c->prepared[i].valid = false;
@@ -125,8 +131,8 @@ static void forget_all(cpu_compiler *c) {
 
 /* --- steps --------------------------------------------------------------------------------- */
 
-/* What says the slots of a call's tokens: what the state in its body reads, or in a body within, as the caller
- * sees it. NULL: the call has no state. */
+/* Returns the source of the call, or the leaf, from which states in its body (or in nested bodies)
+ * read their tokens' slots. NULL: the call has no state. */
 static const ggl_tensor *slot_of(const ggl_tensor *call) {
     const ggl_body *body = call->body;
     const ggl_tensor *slot = NULL;
@@ -138,6 +144,8 @@ static const ggl_tensor *slot_of(const ggl_tensor *call) {
     return slot;
 }
 
+/* Returns the operand with the slots of a recurrent call's tokens; region -1 for all other
+ * steps. */
 static ggl_operand slot_operand(const cpu_compiler *c, const cpu_step *s) {
     const ggl_tensor *slot = slot_of(s->node);
     if (!slot)
@@ -153,6 +161,7 @@ static ggl_operand slot_operand(const cpu_compiler *c, const cpu_step *s) {
                          .nb = {4, 4, 4, 4}};
 }
 
+/* Adds the program's step `from` to the plan, after the preparations that it needs. */
 static ggl_status add_node(cpu_compiler *c, const ggl_step *from, ggl_error *err) {
     cpu_step s = {.kind = GGL_STEP_NODE,
                   .in_loop = c->in_loop,
@@ -179,6 +188,7 @@ static ggl_status add_node(cpu_compiler *c, const ggl_step *from, ggl_error *err
     return GGL_OK;
 }
 
+/* Adds all steps of the program, and links each LOOP with its END by their new indices. */
 static ggl_status add_steps(cpu_compiler *c, const ggl_program *p, ggl_error *err) {
     size_t loop = 0;
     for (int i = 0; i < p->n_step; i++) {
@@ -204,8 +214,9 @@ static ggl_status add_steps(cpu_compiler *c, const ggl_program *p, ggl_error *er
 
 /* --- scratch ------------------------------------------------------------------------------- */
 
-/* Preparations whose lives do not meet share a slot of memory, behind *end, which grows by all
- * slots. */
+/* Gives preparations memory from offset *end on, which it advances. Preparations whose lifetimes do
+ * not overlap share a slot of memory. Sets prepared_at and prepared_row of all steps; returns false
+ * if out of memory, or if the sizes overflow. */
 static bool place_prepared(cpu_compiler *c, size_t *end) {
     typedef struct slot {
         size_t size, at;
@@ -242,6 +253,9 @@ static bool place_prepared(cpu_compiler *c, size_t *end) {
     return fits;
 }
 
+/* Places preparations, then scratch that all threads share, then each thread's own, after the
+ * program's arena, and sets plan->arena_size. Steps reuse the same scratch one after another.
+ * Returns false if out of memory, or if the sizes overflow. */
 static bool place_scratch(cpu_compiler *c, cpu_plan *plan) {
     size_t end = align64(plan->program.arena_size), shared = 0, thread = 0;
     if (!place_prepared(c, &end))
@@ -262,7 +276,7 @@ static bool place_scratch(cpu_compiler *c, cpu_plan *plan) {
            ggl_size_add(end, all_threads, &plan->arena_size);
 }
 
-/* --- all of it ----------------------------------------------------------------------------- */
+/* --- plans --------------------------------------------------------------------------------- */
 
 void ggl_cpu_plan_free(ggl_backend *b, ggl_plan *p) {
     (void)b;

@@ -10,7 +10,7 @@
 
 enum { MANY = 1023, MOST_CPUS = 1 << 20 };
 
-/* The first line of a file; false if it cannot be read. */
+/* Reads the first line of a file into buf; false if it cannot be read. */
 static bool first_line(const char *path, char *buf, size_t size) {
     FILE *f = fopen(path, "r");
     if (!f)
@@ -20,7 +20,8 @@ static bool first_line(const char *path, char *buf, size_t size) {
     return ok;
 }
 
-/* Cores by quota (cgroup version 2, then 1), rounded up; a large number if there is none. */
+/* Returns the cores that the control group's quota (version 2, else 1) allows, rounded up; MANY if
+ * there is no quota. */
 static int quota_cores(void) {
     char line[256], path[600], group[256] = "";
     double quota = -1, period = 100000;
@@ -55,7 +56,7 @@ static bool is_allowed(const cpu_mask *m, long cpu) {
     return cpu >= 0 && cpu < m->n && CPU_ISSET_S((size_t)cpu, CPU_ALLOC_SIZE((size_t)m->n), m->set);
 }
 
-/* The first of the CPUs that share a core with this one and are allowed. */
+/* Returns the lowest allowed CPU among those that share a core with this one. */
 static int first_sibling(const cpu_mask *m, int cpu) {
     char path[96], line[256];
     int first = cpu;
@@ -80,7 +81,7 @@ int ggl_cpu_mask_cores(const cpu_mask *m) {
     return n;
 }
 
-/* The system says EINVAL for a set smaller than its own, which may have any number of CPUs. */
+/* The system returns EINVAL if the set is smaller than its own, whose size is not known here. */
 bool ggl_cpu_mask_get(cpu_mask *m, cpu_mask_reader *read) {
     for (m->n = CPU_SETSIZE; m->n <= MOST_CPUS; m->n *= 4) {
         m->set = CPU_ALLOC((size_t)m->n);
@@ -97,7 +98,8 @@ bool ggl_cpu_mask_get(cpu_mask *m, cpu_mask_reader *read) {
 
 #endif
 
-/* CPUs that this process may use; cores: those that share a core are counted once. */
+/* Returns the number of CPUs that this process may use; cores: CPUs that share a core count
+ * once. */
 static int count_allowed(bool cores) {
 #ifdef __linux__
     cpu_mask m;

@@ -1,4 +1,4 @@
-/* The CPU backend: its memory is the host's, so weights are used where they lie. */
+/* The CPU backend. Its memory is the host's, so weights are used in place. */
 #include "cpu.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "cpu_features.h"
 #include "ggl/alloc.h"
 
-/* of buffers; their memory comes from calloc, which costs nothing until it is touched */
+/* Alignment of buffers. Their memory comes from calloc, whose pages cost nothing until touched. */
 enum { ALIGN = 64 };
 
 static ggl_status cpu_alloc(ggl_backend *b, int region, size_t size, const void *host,
@@ -25,7 +25,7 @@ static ggl_status cpu_alloc(ggl_backend *b, int region, size_t size, const void 
     } else if (buf && ggl_size_add(size, ALIGN, &padded)) {
         char *raw = ggl_calloc(padded, 1);
         data = raw ? raw + (ALIGN - (uintptr_t)raw % ALIGN) : NULL;
-        *(char **)(buf + 1) = raw; /* what to free */
+        *(char **)(buf + 1) = raw; /* for cpu_free */
     }
     if (!data) {
         ggl_free(buf);

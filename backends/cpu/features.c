@@ -9,7 +9,7 @@
 
 enum { AVXVNNI = 1 << 4, AVX512BF16 = 1 << 5 }; /* leaf 7, subleaf 1, eax */
 
-/* XCR0, which of the register files the system saves: bits 1, 2 SSE and AVX; 5, 6, 7 AVX-512. */
+/* Returns XCR0: the registers that the system saves. Bits 1 and 2: SSE and AVX; 5 to 7: AVX-512. */
 static uint64_t saved_registers(void) {
     uint32_t lo, hi;
     __asm__ volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
@@ -60,7 +60,7 @@ uint32_t ggl_cpu_features_detect(void) {
 
 static const struct {
     const char *name;
-    uint32_t takes; /* what goes with it */
+    uint32_t takes; /* the features that masking this one removes */
     uint32_t self;
 } feature[] = {
     {"all", ~0u, 0},

@@ -1,13 +1,15 @@
-/* Which steps run as one task, so that threads meet less often and data is used while it is near.
+/* Groups steps that run as one task, so that threads synchronize less often and data is still in
+ * the cache when it is read. An item is one element of the batch. There are two kinds of groups:
  *
- *   side by side   steps of one wave (ggl/program.h): their units are numbered through
- *   by items       steps of which each needs, of the batch, only the item that it makes: the sum,
- *                  the norm and the rounding before a product; an activation, its gate and the
- *                  rounding. Some items pass through all of them before the next come.
+ *   side by side   Steps of one wave (ggl/program.h). Their units form one list that all threads
+ *                  take from.
+ *   by items       Consecutive steps that compute item l of their result from item l of their
+ *                  sources: for example sum, norm and quantization before a product. A thread takes
+ *                  a few items through all steps before it takes the next items.
  *
- * By items, a step runs on some items before an earlier step has seen the others. So the memory
- * that it writes must not be what another step of the group reads or writes, but for the same item:
- * the planner, who gave out memory step by step, may have reused it. */
+ * In a group by items, a step runs on some items before an earlier step has run on the others. The
+ * program has assigned memory as if steps ran one after another, so a step's result may overlap
+ * memory of another step of the group. That is allowed only if equal items overlap. */
 #include <string.h>
 
 #include "cpu.h"
@@ -15,12 +17,12 @@
 enum {
     MOST_STEPS = 16,
     MOST_ITEMS = 16,
-    NEAR = 128 << 10 /* bytes that a step's items may take */
+    NEAR = 128 << 10 /* most bytes of a step's items taken at a time, so that they stay cached */
 };
 
 /* --- memory -------------------------------------------------------------------------------- */
 
-/* Bytes of one item. */
+/* Returns the bytes from the first to the last element of one item. */
 static size_t item_size(const ggl_operand *o) {
     size_t size = ggl_row_size(o->type, o->ne[0]);
     for (int d = 1; d < GGL_BATCH_DIM; d++)
@@ -28,11 +30,13 @@ static size_t item_size(const ggl_operand *o) {
     return size;
 }
 
+/* True if the operand has one item for each element of the batch. */
 static bool is_batched(const ggl_operand *o) {
     return o->ne[GGL_BATCH_DIM] == GGL_N;
 }
 
-/* Bytes from an operand's first to its last, for n of the batch, in all turns of a loop. */
+/* Returns the bytes from an operand's first element to its last, for a batch of n and for all turns
+ * of a loop. */
 static size_t reach(const ggl_operand *o, int64_t n) {
     int64_t items = is_batched(o) ? n : o->ne[GGL_BATCH_DIM];
     return item_size(o) + o->nb[GGL_BATCH_DIM] * (size_t)(items - 1) + o->loop * (size_t)(n - 1);
@@ -43,7 +47,8 @@ bool ggl_cpu_overlap(const ggl_operand *a, const ggl_operand *b, int64_t n_max) 
            b->offset < a->offset + reach(a, n_max);
 }
 
-/* Whether item i of a shares memory with no item of b but the i-th: they lie in one grid. */
+/* True if item i of a can overlap no item of b except the i-th: both have the same stride between
+ * items, and each pair of items fits into one stride. */
 static bool item_to_item(const ggl_operand *a, const ggl_operand *b) {
     size_t step = a->nb[GGL_BATCH_DIM];
     if (!is_batched(a) || !is_batched(b) || b->nb[GGL_BATCH_DIM] != step)
@@ -52,24 +57,29 @@ static bool item_to_item(const ggl_operand *a, const ggl_operand *b) {
     return a->offset - first + item_size(a) <= step && b->offset - first + item_size(b) <= step;
 }
 
+/* True if no item of a overlaps a different item of b. */
 static bool apart(const ggl_operand *a, const ggl_operand *b, int64_t n_max) {
     return !ggl_cpu_overlap(a, b, n_max) || item_to_item(a, b);
 }
 
 /* --- by items ------------------------------------------------------------------------------ */
 
+/* True if s prepares the columns of a product. */
 static bool is_preparation(const cpu_step *s) {
     return s->op == &ggl_cpu_op_columns;
 }
 
+/* True if s may be in a group by items: it is batched, outside of loops, and its operator computes
+ * each item from the same item of its sources. */
 static bool can_go_by_items(const cpu_step *s) {
     if (s->kind != GGL_STEP_NODE || s->in_loop || !s->op->by_item)
         return false;
     return is_batched(is_preparation(s) ? &s->src[0] : &s->dst);
 }
 
-/* Whether b, behind a, may run on some items before a has run on others. What preparations write
- * is no operand, and stays until a step that is not in the group has used it. */
+/* True if step b, which follows a, may run on some items before a has run on all others. Memory
+ * that preparations write need not be checked: it is no operand, and it stays valid until the
+ * product, which is never in the group, has read it. */
 static bool can_interleave(const cpu_step *a, const cpu_step *b, int64_t n_max) {
     if (!apart(&a->dst, &b->dst, n_max))
         return false;
@@ -82,6 +92,7 @@ static bool can_interleave(const cpu_step *a, const cpu_step *b, int64_t n_max) 
     return true;
 }
 
+/* Returns the bytes that the step reads and writes for one item. */
 static size_t bytes_of_item(const cpu_step *s) {
     size_t size = s->dst.region >= 0 ? item_size(&s->dst) : s->prepared_row;
     for (int i = 0; i < s->n_src; i++)
@@ -90,7 +101,8 @@ static size_t bytes_of_item(const cpu_step *s) {
     return size;
 }
 
-/* How many steps from s on, of n at most, can go by items; sets how many items at a time. */
+/* Returns how many of the n steps from s on form a group by items, and sets s->items: how many
+ * items a thread takes at a time, or 0 if there is no such group (fewer than two steps). */
 static size_t by_items(cpu_step *s, size_t n, int64_t n_max) {
     size_t k = 0, most = 1;
     for (; k < n && k < MOST_STEPS && can_go_by_items(&s[k]); k++) {
@@ -106,12 +118,13 @@ end:
 
 /* --- side by side -------------------------------------------------------------------------- */
 
-/* What uses the scratch of all threads, or has something to do when all is done, runs alone. (What
- * makes a preparation has no wave.) */
+/* True if s may be in a group side by side. Steps outside of waves (loops, preparations), steps
+ * that use the shared scratch, and steps with an end() run alone. */
 static bool can_share(const cpu_step *s) {
     return s->wave > 0 && !s->in_loop && s->shared_size == 0 && !s->op->end;
 }
 
+/* Returns how many of the n steps from s on run side by side; at least 1. */
 static size_t side_by_side(const cpu_step *s, size_t n) {
     size_t k = 1;
     while (k < CPU_TOGETHER && k < n && can_share(s) && can_share(&s[k]) && s[k].wave == s->wave)
@@ -124,7 +137,7 @@ void ggl_cpu_group(cpu_step *step, size_t n_step, int64_t n_max) {
         size_t n = by_items(&step[i], n_step - i, n_max);
         if (n < 2)
             n = side_by_side(&step[i], n_step - i);
-        for (size_t k = 0; k < n; k++) /* a run of one item takes them one by one */
+        for (size_t k = 0; k < n; k++) /* a batch of one item runs the steps of a group singly */
             step[i + k].n_together = 1;
         step[i].n_together = (int)n;
         i += n;

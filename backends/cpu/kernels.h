@@ -1,11 +1,10 @@
-/* The kernel table: one struct of function pointers, filled by the portable code (scalar/, the
- * definition of the numeric contract) and overlaid by what the instruction sets of this machine do
- * better (x86/, arm/). Every slot has exactly one meaning, to the bit: docs/numeric.md. Nothing
- * here knows graphs, threads or memory regions.
+/* The kernel table: one struct of function pointers. The portable code (scalar/), which defines the
+ * numeric contract, fills it; then faster kernels for this machine's instruction sets (x86/, arm/)
+ * replace entries. All kernels of an entry have the same results, bit for bit: docs/numeric.md.
+ * Kernels know no graphs, threads or memory regions.
  *
- * Counts n may be 0 unless said otherwise; pointers need the alignment of their element only,
- * blocks none. An output may be the same as an input where the comment says "in place", else they
- * do not overlap. */
+ * Counts n may be 0 unless noted. Pointers need the alignment of their element only; blocks need
+ * none. An output may be an input where the comment says "in place", else they must not overlap. */
 #ifndef CPU_KERNELS_H
 #define CPU_KERNELS_H
 
@@ -15,15 +14,15 @@
 #include "ggl/graph.h"
 
 #define CPU_QBLOCK   32 /* elements of a block of a quantized activation row */
-#define CPU_QUERIES  8  /* queries that share the loads of a page, at most */
-#define CPU_MAX_COLS 64 /* columns in one call of tile(), at most */
+#define CPU_QUERIES  8  /* most queries that share the loads of a page */
+#define CPU_MAX_COLS 64 /* most columns in one call of tile() */
 
 /* 32 elements of an activation row: x[i] = d * q[i]. */
 typedef struct cpu_qblock {
     int8_t q[CPU_QBLOCK];
     float d, scaled_sum; /* d * sum, rounded */
     int32_t sum;         /* q[0] + .. + q[31] */
-    int16_t half[2];     /* q[0] + .. + q[15], and the rest */
+    int16_t half[2];     /* q[0] + .. + q[15], and q[16] + .. + q[31] */
 } cpu_qblock;
 _Static_assert(sizeof(cpu_qblock) == 48, "no padding");
 
@@ -54,16 +53,16 @@ typedef enum cpu_binary {
 
 /* y[i] = f(x[i]); in place. */
 typedef void cpu_unary_fn(float *y, const float *x, int64_t n);
-/* y[i] = f(a[i * step_a], b[i * step_b]), steps 0 or 1; in place. */
+/* y[i] = f(a[i * step_a], b[i * step_b]), with steps 0 or 1; in place. */
 typedef void cpu_binary_fn(float *y, const float *a, int step_a, const float *b, int step_b,
                            int64_t n);
 
-/* How a product wants its columns prepared. */
+/* The form in which a product needs its columns. */
 typedef enum cpu_columns {
     CPU_COLUMNS_F32,  /* the f32 row as it is */
-    CPU_COLUMNS_BF16, /* f32 values rounded to bf16, of each 32 the sixteen odd ones first; padded
-                         to a multiple of 32 */
-    CPU_COLUMNS_BF16_PAIRS, /* the same numbers as bf16, in order, so padded */
+    CPU_COLUMNS_BF16, /* rounded to bf16, stored as f32; in each 32 the 16 odd elements come first;
+                         padded to a multiple of 32 */
+    CPU_COLUMNS_BF16_PAIRS, /* rounded to bf16, in order; padded to a multiple of 32 */
     CPU_COLUMNS_Q8,         /* cpu_qblock[n / 32] */
     CPU_N_COLUMNS
 } cpu_columns;
@@ -72,20 +71,21 @@ typedef enum cpu_columns {
  * weight. k: elements of a row; row_size: bytes from one row to the next. */
 typedef struct cpu_product {
     cpu_columns columns;
-    /* Rows in place: few columns. */
+    /* Multiplies rows as they are; for few columns. */
     void (*rows)(float *const *y, const void *const *x, int n_cols, const void *w, size_t row_size,
                  int64_t n_rows, int64_t k);
-    /* Rows in the row-interleaved layout (quant/rows16.h), from the first of a group on: few
-     * columns. NULL: not for this type. */
+    /* Multiplies rows in the row-interleaved layout (quant/rows16.h), beginning with a group; for
+     * few columns. NULL: the type has no such layout. */
     void (*rows16)(float *const *y, const void *const *x, int n_cols, const void *w, int64_t n_rows,
                    int64_t k);
-    /* The codes of that layout, of k columns of 1 .. 16 rows in place. */
+    /* Writes the codes of that layout for k elements of 1 .. 16 rows. */
     void (*interleave)(uint8_t *planes, const void *w, size_t row_size, int n_rows, int64_t k);
-    /* Many columns: rows are unpacked to a panel (1 .. panel_rows of them, panel_size(k) bytes,
-     * 64-byte aligned), which then meets all columns. pack NULL, or k no multiple of panel_unit:
-     * rows() for all. pack16: from the row-interleaved layout. */
+    /* For many columns: pack() unpacks 1 .. panel_rows rows to a panel of panel_size(k) bytes,
+     * 64-byte aligned, and tile() multiplies it with all columns. pack16() reads the
+     * row-interleaved layout. If pack is NULL, or k is not a multiple of panel_unit, rows() does
+     * all. */
     int panel_rows, panel_unit;
-    int min_cols; /* from how many columns a panel pays */
+    int min_cols; /* the least number of columns for which a panel pays */
     size_t (*panel_size)(int64_t k);
     void (*pack)(void *panel, const void *w, size_t row_size, int n_rows, int64_t k);
     void (*pack16)(void *panel, const void *w, int n_rows, int64_t k);
@@ -93,8 +93,9 @@ typedef struct cpu_product {
                  int64_t k);
 } cpu_product;
 
-/* Recurrences whose state is rows: what becomes of row s for row j of the values, and what it gives.
- * Sources of the rules: docs/numeric.md, section 7. */
+/* Recurrences whose state consists of rows. For each token, row j of the state is updated from row
+ * j of the values, and gives row j of the result. Sources of the rules: docs/numeric.md, section
+ * 7. */
 #define CPU_RECUR(X) X(DELTA) X(SCAN) X(SELECT) X(WKV6) X(WKV7)
 typedef enum cpu_recur_kind {
 #define X(NAME) CPU_##NAME,
@@ -103,19 +104,21 @@ typedef enum cpu_recur_kind {
         CPU_N_RECUR
 } cpu_recur_kind;
 
-/*          first                        s becomes                          y
+/* For row s of the state, value v = v[j] and result y = y[j]:
+ *
+ *          first                        s becomes                          y
  *   DELTA  e = (v - dot(s*w, k)) * rate   s*w + k*e                          dot(s, q)
  *   SCAN                                  s*w + k*(v*rate)                   dot(s, q)
  *   SELECT                                s*exp(a[j]*b[j]) + k*(v*b[j])      dot(s, q)
  *   WKV6                                  s*w + k*v                          dot(old s + k*v*b, q)
  *   WKV7   e = dot(s, a)                  (s*w + b*e) + k*v                  dot(s, q)
  *
- * w, k, q, a, b have n elements, but of SELECT each row has its own row of a, one after the other,
- * and its own number of b. */
+ * w, k, q, a and b have n elements. In SELECT, row j has its own row of a (rows are adjacent) and
+ * its own number b[j]. */
 typedef struct cpu_recur {
-    int64_t n;
+    int64_t n; /* elements of a row */
     const float *w, *k, *q, *a, *b;
-    const float *v; /* a number for each row */
+    const float *v; /* one number for each row */
     float rate;
 } cpu_recur;
 
@@ -124,12 +127,12 @@ typedef struct cpu_kernels {
     cpu_unary_fn *unary[CPU_N_UNARY];
     cpu_binary_fn *binary[CPU_N_BINARY];
     void (*mul_add)(float *y, const float *x, float a, int64_t n); /* y += x * a, two roundings */
-    void (*to_f32[GGL_TYPE_LIMIT])(const void *src, float *dst,
-                                   int64_t n); /* by ggl_type; NULL: no such type */
+    /* decodes n elements, by ggl_type; NULL: there is no such type */
+    void (*to_f32[GGL_TYPE_LIMIT])(const void *src, float *dst, int64_t n);
     void (*f32_to_f16)(uint16_t *y, const float *x, int64_t n);
     /* --- along a row */
     float (*sum)(const float *x, int64_t n);
-    float (*sum_squares)(const float *x, int64_t n); /* of x * x, rounded */
+    float (*sum_squares)(const float *x, int64_t n); /* each x * x is rounded first */
     float (*amax)(const float *x, int64_t n);        /* n > 0 */
     /* --- products */
     void (*quantize)(cpu_qblock *y, const float *x, int64_t n); /* n a multiple of 32 */
@@ -140,36 +143,38 @@ typedef struct cpu_kernels {
      * or (2i, 2i+1) */
     void (*rope_half)(float *y, const float *x, const float *cs, int64_t r);
     void (*rope_pair)(float *y, const float *x, const float *cs, int64_t r);
-    /* --- attention over one page of 64 positions; by type of store, NULL: not kept so. n_q: 1 ..
-     * CPU_QUERIES. Pages lie as ggl/graph.h says; d and e are whole blocks. score[q][j] = sum_i
-     * keys[i][j] * query[q][i], in sequence, all 64 of j. */
+    /* --- attention over one page of 64 positions, by type of store; NULL: stores do not have this
+     * type. n_q: 1 .. CPU_QUERIES. ggl/graph.h has the layout of pages; d and e are whole blocks.
+     *
+     * score[q][j] = sum_i keys[i][j] * query[q][i], in order of i, for all 64 positions j. */
     void (*scores[GGL_TYPE_LIMIT])(float (*score)[GGL_PAGE], const float *const *query, int n_q,
                                    const void *keys, int64_t d);
-    /* o[q * o_step + i] += sum over j0 <= j < j1 of p[q][j] * values[j][i], in sequence. */
+    /* o[q * o_step + i] += sum over j0 <= j < j1 of p[q][j] * values[j][i], in order of j. */
     void (*values[GGL_TYPE_LIMIT])(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q,
                                    const void *values, int64_t e, int j0, int j1);
-    /* s[j] = exp(s[j] * scale - m) for lo <= j < hi, m the largest of the products and returned;
-     * all others become 0; *sum = their sum. lo < hi. */
+    /* s[j] = exp(s[j] * scale - m) for lo <= j < hi, where m is the largest s[j] * scale; all other
+     * s[j] become 0. Returns m and sets *sum to the sum of the s[j]. lo < hi. */
     float (*softmax_page)(float *s, int lo, int hi, float scale, float *sum);
-    void (*merge)(float *total, const float *part, float a, float b,
-                  int64_t n); /* total = fma(total, a, part * b) */
+    /* total[i] = fma(total[i], a, part[i] * b) */
+    void (*merge)(float *total, const float *part, float a, float b, int64_t n);
     /* --- recurrences */
-    /* n_rows rows of a state, one after the other from s on, through one token; y[j] is what row j
-     * gives. */
+    /* Updates n_rows adjacent rows of a state, from s on, for one token; y[j] is row j's result. */
     void (*recur[CPU_N_RECUR])(float *s, float *y, int64_t n_rows, const cpu_recur *r);
-    /* y[i] = the tree of x[j][i] * w[i * k + j] over j < k: a convolution over k rows. */
+    /* y[i] = the sum of x[j][i] * w[i * k + j] over j < k, in the tree order of docs/numeric.md: a
+     * convolution over k rows. */
     void (*conv)(float *y, const float *const *x, const float *w, int64_t n, int64_t k);
 } cpu_kernels;
 
-/* features: see cpu_features.h. */
+/* Fills the table with the best kernels for these features (cpu_features.h). */
 void ggl_cpu_kernels_init(cpu_kernels *k, uint32_t features);
 
-/* Bytes of a column of n elements in one of the forms, and that form of x. */
+/* Returns the bytes of a column of n elements in this form. */
 size_t ggl_cpu_column_size(cpu_columns form, int64_t n);
+/* Writes the column x to y in this form. */
 void ggl_cpu_column_make(const cpu_kernels *k, cpu_columns form, void *y, const float *x,
                          int64_t n);
 
-/* The portable kernels, by file of scalar/. */
+/* Set the entries for which a file of scalar/ has the portable kernels. */
 void ggl_cpu_kernels_elementwise(cpu_kernels *k);
 void ggl_cpu_kernels_rows(cpu_kernels *k);
 void ggl_cpu_kernels_quantize(cpu_kernels *k);
@@ -178,7 +183,8 @@ void ggl_cpu_kernels_rope(cpu_kernels *k);
 void ggl_cpu_kernels_attend(cpu_kernels *k);
 void ggl_cpu_kernels_recur(cpu_kernels *k);
 
-/* <isa>/init.c: overlays what the features allow, lowest instruction set first. */
+/* <isa>/init.c: replace entries by the kernels that the features allow, lowest instruction set
+ * first. */
 void ggl_cpu_kernels_init_x86(cpu_kernels *k, uint32_t features);
 void ggl_cpu_kernels_init_arm(cpu_kernels *k, uint32_t features);
 

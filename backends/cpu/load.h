@@ -1,4 +1,4 @@
-/* Words at any address. */
+/* Load words from any address, aligned or not. */
 #ifndef CPU_LOAD_H
 #define CPU_LOAD_H
 

@@ -1,7 +1,9 @@
-/* cache and attend: docs/numeric.md, section 6. A unit of attend is some queries that read the
- * same store head of the same slot (heads of one token, or heads of neighbouring tokens), or,
- * when there are few, such a group in one span of positions. Partial results of a unit are (m, l,
- * o[e]) for each query. */
+/* cache and attend; docs/numeric.md, section 6 defines their arithmetic.
+ *
+ * attend works on groups: up to Q queries (heads of one token or of neighbouring tokens) that read
+ * the same head of the store. A unit is a group, or, if there are too few groups for all threads, a
+ * group on one span of SPAN positions. For each query the result so far is a partial softmax: max m
+ * of the scores, sum l of the weights exp(score - m), and o[e], the sum of weights times values. */
 #include <math.h>
 #include <string.h>
 
@@ -9,6 +11,7 @@
 
 enum { SPAN = 1024, Q = CPU_QUERIES };
 
+/* Checks the types of the cache's stores, and sets s->store and s->store_at. */
 static ggl_status stores_compile(cpu_compiler *c, cpu_step *s, const ggl_tensor *cache,
                                  ggl_error *err) {
     if (!cache || cache->op != GGL_OP_CACHE)
@@ -26,10 +29,12 @@ static ggl_status stores_compile(cpu_compiler *c, cpu_step *s, const ggl_tensor 
     return GGL_OK;
 }
 
+/* Returns the memory of a slot in the store of keys (part 0) or values (part 1). */
 static char *slot_of(const cpu_task *t, int part, int64_t slot) {
     return t->stores + t->step->store_at[part] + (size_t)slot * t->step->store[part]->slot_size;
 }
 
+/* Returns the i32 of token l in v: a position or a slot. */
 static int64_t number_at(const cpu_view *v, int64_t l) {
     return *(const int32_t *)(v->p + (v->ne[3] == 1 ? 0 : (size_t)l * v->nb[3]));
 }
@@ -40,11 +45,13 @@ static ggl_status cache_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     return stores_compile(c, s, s->node, err);
 }
 
+/* A unit is one token. */
 static void cache_begin(cpu_task *t) {
     t->n_units = t->n;
     t->cost = 4 * (double)ggl_extents(t->src[0].ne, 0, 2, 1);
 }
 
+/* Encodes the row x into the slot of store s: head h at position pos. */
 static void store_row(const cpu_task *t, const ggl_store *s, char *slot, int64_t pos, int64_t h,
                       const float *x) {
     if (s->type != GGL_F16) {
@@ -63,7 +70,8 @@ static void store_row(const cpu_task *t, const ggl_store *s, char *slot, int64_t
     }
 }
 
-/* Head by head, so that a page stays in the inner cache for all its positions. */
+/* Stores the rows of tokens first .. last - 1, head by head, so that a page stays in the L1 cache
+ * while its positions are written. */
 static void cache_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     (void)thread;
     for (int part = 0; part < 2; part++) {
@@ -82,15 +90,18 @@ const cpu_op ggl_cpu_op_cache = {.compile = cache_compile, .begin = cache_begin,
 
 /* --- attend: compile ----------------------------------------------------------------------- */
 
+/* Returns the most spans that a query can see; one more, as a ring's positions may begin within a
+ * span. */
 static int64_t most_spans(const cpu_step *s) {
-    return (s->store[0]->n_pos + SPAN - 1) / SPAN +
-           1; /* a ring's positions may begin within a span */
+    return (s->store[0]->n_pos + SPAN - 1) / SPAN + 1;
 }
 
+/* Returns the floats of a partial result of one query: m, l, o[e]. */
 static size_t partial_floats(int64_t e) {
     return (size_t)(e + 2);
 }
 
+/* Checks the types, and sets the step's numbers and the sizes of scratch. */
 static ggl_status attend_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     const ggl_tensor *t = s->node;
     ggl_status st = stores_compile(c, s, t->src[1], err);
@@ -103,39 +114,43 @@ static ggl_status attend_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     s->number[0] = (float)(isnan(t->num[0]) ? 1 / sqrt((double)s->src[0].ne[0]) : t->num[0]);
     s->window = isnan(t->num[1]) || t->num[1] >= 0x1p31 ? 0 : (int64_t)t->num[1];
     s->number[2] = isnan(t->num[2]) ? 0 : (float)t->num[2];
-    /* per thread: the partial results of a page, of a span, and in all; values of a page brought
-     * into rows */
+    /* per thread: partial results of a page, of a span, and of all; with values that are part of
+     * the keys, also a page of them as rows */
     s->thread_size = 3 * Q * partial_floats(e) * sizeof(float) +
                      (s->store[1] ? 0 : (size_t)e * GGL_PAGE * sizeof(float));
-    /* for one token, spans side by side: a partial result for each head and span */
+    /* shared, for one token whose spans run in parallel: a partial result of each head and span */
     s->shared_size = (size_t)n_heads * (size_t)most_spans(s) * partial_floats(e) * sizeof(float);
     return GGL_OK;
 }
 
 /* --- attend: a group of queries ------------------------------------------------------------ */
 
-typedef struct partial { /* of up to Q queries */
+/* Partial results of up to Q queries. */
+typedef struct partial {
     float m[Q], l[Q];
-    bool any[Q];
-    float *o; /* [Q][e] */
+    bool any[Q]; /* false: the query has seen no position yet, and m, l, o are not set */
+    float *o;    /* [Q][e] */
 } partial;
 
+/* Queries that read the same head of the store. */
 typedef struct group {
     const cpu_task *t;
-    int n;                                      /* queries */
-    int64_t token[Q], head[Q], pos[Q], from[Q]; /* visible: from .. pos */
+    int n;                                      /* number of queries */
+    int64_t token[Q], head[Q], pos[Q], from[Q]; /* a query sees positions from .. pos */
     int64_t store_head, e;
-    const char *keys, *values; /* of the slot */
+    const char *keys, *values; /* the slot's memory in both stores */
     const float *query[Q];
-    float *rows; /* [64][e]: values that lie as keys do, transposed */
+    float *rows; /* scratch, [64][e]: a page of values that are part of the keys, as rows */
 } group;
 
+/* Returns the head's number in v (sinks or alibi slopes), for token l. */
 static float row_number(const cpu_view *v, int64_t head, int64_t l) {
     return ((const float *)(v->p +
                             (v->ne[3] == 1 ? 0 : (size_t)l * v->nb[3])))[v->ne[0] == 1 ? 0 : head];
 }
 
-/* Query k of group u: pairs (token, head of the store head's g) in order, tokens slowest. */
+/* Sets *g to group u. The queries of a store head are numbered token by token, and within a token
+ * head by head; a group is unit[3] of them in this order. */
 static void group_at(const cpu_task *t, int64_t u, group *g) {
     int64_t n_store = t->step->store[0]->ne[1], per = t->dst.ne[1] / n_store, n_groups = t->unit[0],
             most = t->unit[3], first = u % n_groups * most;
@@ -153,7 +168,7 @@ static void group_at(const cpu_task *t, int64_t u, group *g) {
     }
 }
 
-/* total = total merged with part, for queries first .. last - 1. */
+/* Merges `part` into `total`, for queries first .. last - 1. */
 static void merge(const cpu_task *t, partial *total, const partial *part, int first, int last,
                   int64_t e) {
     float weight[2 * Q] = {0}; /* of total, of part */
@@ -183,15 +198,16 @@ static void merge(const cpu_task *t, partial *total, const partial *part, int fi
     }
 }
 
-/* Scores -> weights for the visible lo .. hi-1 of a page whose first position is `first`; all
- * others become 0. */
+/* Turns query q's scores s[64] for a page into weights, and sets its m and l in `out`. Positions
+ * lo .. hi-1 of the page are visible; the weights of all others become 0. `first` is the position
+ * that the page begins with. */
 static void weigh(const group *g, int q, float *s, int64_t first, int lo, int hi, partial *out) {
     const cpu_task *t = g->t;
     const cpu_kernels *k = &t->b->k;
     int64_t n = hi - lo;
     float scale = t->step->number[0], cap = t->step->number[2];
     float *v = s + lo;
-    if (cap != 0 || t->src[3].p) { /* the kernel's product is then by one */
+    if (cap != 0 || t->src[3].p) { /* scales here, and lets softmax_page scale by 1 */
         k->binary[CPU_MUL](v, v, 1, &scale, 0, n);
         scale = 1;
     }
@@ -211,7 +227,8 @@ static void weigh(const group *g, int q, float *s, int64_t first, int lo, int hi
     out->any[q] = true;
 }
 
-/* Values of a page that are the leading part of its keys, as f32 rows [64][e]. */
+/* Decodes the values of a page that are the leading part of its keys; returns them as f32 rows
+ * [64][e]. */
 static const float *values_of_keys(const group *g, const char *page) {
     enum { PART = 32 };
     ggl_type type = g->t->step->store[0]->type;
@@ -230,8 +247,9 @@ static const float *values_of_keys(const group *g, const char *page) {
     return g->rows;
 }
 
-/* o[q] += weights * values, for each query only over its visible positions, in their order: first
- * where not all see, then together where all do, then again where not all. */
+/* Adds weights times values to o[q] for each query, over the query's visible positions lo .. hi-1
+ * of the page in ascending order. Positions that all queries see are added for all queries at once;
+ * those before and after are added query by query. */
 static void add_values(const group *g, float (*w)[GGL_PAGE], const int *lo, const int *hi,
                        const void *page, ggl_type type, float *o) {
     void (*values)(float *, int64_t, float(*)[GGL_PAGE], int, const void *, int64_t, int, int) =
@@ -256,7 +274,7 @@ static void add_values(const group *g, float (*w)[GGL_PAGE], const int *lo, cons
             values(o + q * g->e, g->e, w + q, 1, page, g->e, all_hi, hi[q]);
 }
 
-/* The page that holds positions first .. first+63. */
+/* Sets *out to the partial results for the page of positions first .. first+63. */
 static void one_page(const group *g, int64_t first, partial *out) {
     const cpu_task *t = g->t;
     const ggl_store *ks = t->step->store[0], *vs = t->step->store[1];
@@ -277,7 +295,7 @@ static void one_page(const group *g, int64_t first, partial *out) {
     add_values(g, w, lo, hi, values, vs ? vs->type : GGL_F32, out->o);
 }
 
-/* The visible pages of span number `span`, merged from left to right. */
+/* Sets *out to the partial results for a span: its visible pages, merged in ascending order. */
 static void one_span(const group *g, int64_t span, partial *page, partial *out) {
     int64_t from = g->from[0], to = g->pos[0];
     for (int q = 0; q < g->n; q++) {
@@ -293,7 +311,7 @@ static void one_span(const group *g, int64_t span, partial *page, partial *out) 
     }
 }
 
-/* Sinks, division, result. */
+/* Merges the sinks into `total`, and writes the results o / l. */
 static void finish(const group *g, partial *total, partial *scratch) {
     const cpu_task *t = g->t;
     for (int q = 0; q < g->n; q++) {
@@ -312,8 +330,9 @@ static void finish(const group *g, partial *total, partial *scratch) {
 
 /* --- attend: run --------------------------------------------------------------------------- */
 
-/* unit[0]: groups of a store head; unit[1]: first span; unit[2]: spans that are shared out, 0: a
- * unit does all of its own; unit[3]: queries of a group. */
+/* Divides the work into units. unit[0]: groups of each store head; unit[1]: the first visible span;
+ * unit[2]: number of visible spans, each of which is a unit; 0: a unit does all spans of its group;
+ * unit[3]: queries of a group. */
 static void attend_begin(cpu_task *t) {
     int64_t n_store = t->step->store[0]->ne[1], per = t->dst.ne[1] / n_store, longest = 0, seen = 0;
     for (int64_t l = 0; l < t->n; l++) {
@@ -324,7 +343,7 @@ static void attend_begin(cpu_task *t) {
     }
     t->unit[3] = Q;
     while (t->unit[3] > 2 && t->n * per * n_store <= t->unit[3] * (t->n_threads - 1))
-        t->unit[3] /= 2; /* something for every thread */
+        t->unit[3] /= 2; /* smaller groups, until there is one for each thread */
     t->unit[0] = (t->n * per + t->unit[3] - 1) / t->unit[3];
     t->n_units = t->unit[0] * n_store;
     t->unit[2] = 0;
@@ -338,16 +357,19 @@ static void attend_begin(cpu_task *t) {
               (double)t->n_units;
 }
 
-/* A partial in memory for Q results. */
+/* Returns an empty partial whose o[] is at `memory`. */
 static partial partial_at(float *memory) {
     return (partial){.o = memory};
 }
 
-/* Of head and span, in what is shared: m, l, o[e]. */
+/* Partial result of (head, span) in the shared scratch: max m, sum l, output o[e]. */
 static float *kept(const cpu_task *t, int64_t head, int64_t span) {
     return (float *)t->shared + (size_t)(head * t->unit[2] + span) * partial_floats(t->dst.ne[0]);
 }
 
+/* Runs a group whose queries have the same slot. span >= 0: only that span, counted from the first
+ * visible one; the partial results go to the shared scratch. span -1: all of them, to the results.
+ * memory: the thread's scratch. */
 static void run_group(group *g, int64_t span, float *memory) {
     const cpu_task *t = g->t;
     int64_t e = g->e;
@@ -375,7 +397,8 @@ static void run_group(group *g, int64_t span, float *memory) {
     finish(g, &total, &page);
 }
 
-/* Queries of one group that belong to different slots are done slot by slot. */
+/* Runs group u. Its queries may belong to different slots: each run of one slot is done by
+ * itself. */
 static void run_unit(const cpu_task *t, int64_t u, int64_t span, float *memory) {
     group all;
     group_at(t, u, &all);
@@ -407,7 +430,7 @@ static void attend_run(const cpu_task *t, int64_t first, int64_t last, int threa
             run_unit(t, u / t->unit[2], u % t->unit[2], memory);
 }
 
-/* After all units, on the calling thread: spans that were shared out are merged in order. */
+/* Called when all units are done: merges the partial results of all spans, in ascending order. */
 static void attend_end(const cpu_task *t) {
     if (t->unit[2] == 0)
         return;

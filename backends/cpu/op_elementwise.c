@@ -1,14 +1,15 @@
-/* Elementwise operators: dimensions that lie densely in all operands are joined, so that kernels
- * get long runs. A unit is a piece of at most SEGMENT elements of a run. */
+/* Elementwise operators. Dimensions that are adjacent in memory in all operands are joined, so that
+ * kernels get long runs of elements. A unit is a piece of a run, at most SEGMENT elements. */
 #include <string.h>
 
 #include "cpu.h"
 
 enum { SEGMENT = 4096 };
 
-/* Joins dimensions: t->unit = the run and up to three outer sizes, t->step_nb[0] = dst's strides,
- * [1..] = the sources'; a stride of 0 repeats. All elements of a run are 4 bytes apart, or
- * (sources) the same one. */
+/* Joins dimensions and sets the task's units. t->unit[0] becomes the length of a run, t->unit[1..3]
+ * the outer extents; t->step_nb[0] the strides of dst, t->step_nb[1..] those of the sources, where
+ * a stride of 0 repeats an element. In a run, elements are 4 bytes apart, or (sources) one element
+ * repeats. */
 static void collapse(cpu_task *t, int n_src, double cost_of_one) {
     int64_t ne[GGL_MAX_DIMS + 1] = {1, 1, 1, 1, 1};
     size_t nb[4][GGL_MAX_DIMS + 1] = {{0}};
@@ -38,7 +39,7 @@ static void collapse(cpu_task *t, int n_src, double cost_of_one) {
             nb[i][n] = step[i];
         n++;
     }
-    /* never five: rows are dense, so an inserted run stands for a dimension 0 of size 1 */
+    /* never five dimensions: rows are dense, so a run is inserted only if dimension 0 has size 1 */
     memcpy(t->unit, ne, sizeof t->unit);
     for (int i = 0; i <= n_src; i++)
         memcpy(t->step_nb[i], nb[i], sizeof t->step_nb[i]);
@@ -47,7 +48,8 @@ static void collapse(cpu_task *t, int n_src, double cost_of_one) {
     t->cost = cost_of_one * (double)cpu_min(ne[0], SEGMENT);
 }
 
-/* Piece `u` of the work: addresses in p[0..n_src], the number of elements returned. */
+/* Sets p[0] to the address of unit u in dst, and p[1..n_src] to those in the sources; returns the
+ * unit's number of elements. */
 static int64_t piece(const cpu_task *t, int64_t u, int n_src, char **p) {
     int64_t segments = (t->unit[0] + SEGMENT - 1) / SEGMENT;
     int64_t at[4] = {u % segments * SEGMENT};
@@ -64,6 +66,7 @@ static int64_t piece(const cpu_task *t, int64_t u, int n_src, char **p) {
     return cpu_min(SEGMENT, t->unit[0] - at[0]);
 }
 
+/* Fails unless all sources are f32. */
 static ggl_status floats_only(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     (void)c;
     for (int i = 0; i < s->n_src; i++)
@@ -73,7 +76,7 @@ static ggl_status floats_only(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     return GGL_OK;
 }
 
-/* --- one operand --------------------------------------------------------------------------- */
+/* --- unary --------------------------------------------------------------------------------- */
 
 bool ggl_cpu_unary_of(const ggl_tensor *node, cpu_unary *out) {
     static const struct {
@@ -138,9 +141,9 @@ const cpu_op ggl_cpu_op_unary = {.by_item = true,
                                  .begin = unary_begin,
                                  .run = unary_run};
 
-/* --- two ----------------------------------------------------------------------------------- */
+/* --- binary -------------------------------------------------------------------------------- */
 
-/* A constant that is one number, 2. */
+/* True if t is the constant 2. */
 static bool is_two(const ggl_tensor *t) {
     const float two = 2;
     return t->op == GGL_OP_CONST && t->type == GGL_F32 && t->size == sizeof two &&
@@ -156,8 +159,8 @@ static ggl_status binary_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
         [GGL_OP_MIN] = CPU_MIN, [GGL_OP_MAX] = CPU_MAX,
     };
     s->binary = of[s->node->op];
-    if (s->binary == CPU_POW &&
-        is_two(s->node->src[1])) { /* the same bits: docs/numeric.md, section 2 */
+    /* x ** 2 has the bits of x * x: docs/numeric.md, section 2 */
+    if (s->binary == CPU_POW && is_two(s->node->src[1])) {
         s->binary = CPU_MUL;
         s->src[1] = s->src[0];
     }
@@ -185,7 +188,7 @@ const cpu_op ggl_cpu_op_binary = {.by_item = true,
                                   .begin = binary_begin,
                                   .run = binary_run};
 
-/* --- three --------------------------------------------------------------------------------- */
+/* --- where --------------------------------------------------------------------------------- */
 
 static void where_begin(cpu_task *t) {
     collapse(t, 3, 10);
@@ -211,7 +214,7 @@ const cpu_op ggl_cpu_op_where = {.by_item = true,
                                  .begin = where_begin,
                                  .run = where_run};
 
-/* --- another type -------------------------------------------------------------------------- */
+/* --- cast ---------------------------------------------------------------------------------- */
 
 static ggl_status cast_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     (void)c;
@@ -221,6 +224,7 @@ static ggl_status cast_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
                : ggl_fail(err, GGL_UNSUPPORTED, "a cast from type %d", (int)s->src[0].type);
 }
 
+/* A unit is a row of dst. */
 static void rows_begin(cpu_task *t) {
     t->n_units = cpu_n_rows(&t->dst);
     t->cost = 5 * (double)t->dst.ne[0];

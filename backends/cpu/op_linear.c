@@ -1,9 +1,9 @@
-/* linear: y[j] = dot(w row j, x) + bias[j]. One matrix, one for each head or of the batch, or one
- * that an index picks.
+/* linear: y[j] = dot(w row j, x) + bias[j], with one matrix for all x, one for each head or element
+ * of the batch, or one that an index picks.
  *
- * A column is a (d1, d2, l) of y: one row of x, one of y. Columns are sorted by their matrix. A
- * unit is some rows of one matrix against all its columns, so that each weight is read from memory
- * once. */
+ * A column is one vector of x with its result in y; (d1, d2, l) are its indices in y. With several
+ * matrices, columns are sorted by matrix. A unit multiplies some rows of one matrix with all of the
+ * matrix's columns, so that each weight is read from memory once. */
 #include <math.h>
 #include <string.h>
 
@@ -11,14 +11,14 @@
 #include "quant/rows16.h"
 
 enum {
-    COLUMNS = 48,   /* in one call of a tile: a multiple of 2, 3 and 6 */
-    ROW_GROUP = 32, /* rows that stay in the inner cache while a few columns pass */
-    UNIT_ROWS = 96  /* rows of a unit, at most: a multiple of all panels */
+    COLUMNS = 48,   /* most columns in one call of a kernel; a multiple of 2, 3 and 6 */
+    ROW_GROUP = 32, /* rows that stay in the core's cache while all columns are multiplied */
+    UNIT_ROWS = 96  /* most rows of a unit if there are many columns; a multiple of panel_rows */
 };
 
-/* --- columns, prepared --------------------------------------------------------------------- */
+/* --- preparing columns --------------------------------------------------------------------- */
 
-/* src[0] -> its rows in the form that `dim`, a cpu_columns, says. A unit is a row. */
+/* Converts the rows of src[0] to the form step->dim (a cpu_columns). A unit is a row. */
 static void columns_begin(cpu_task *t) {
     t->n_units = cpu_n_rows(&t->src[0]);
     t->cost = 3 * (double)t->src[0].ne[0];
@@ -35,15 +35,16 @@ static void columns_run(const cpu_task *t, int64_t first, int64_t last, int thre
 
 const cpu_op ggl_cpu_op_columns = {.by_item = true, .begin = columns_begin, .run = columns_run};
 
-/* --- which matrix serves which column ------------------------------------------------------ */
+/* --- sorting columns by matrix ------------------------------------------------------------- */
 
-/* The lists, in t->shared: after sorting, columns order[start[i]] .. order[start[i + 1] - 1] belong
- * to matrix active[i]. */
+/* The columns of each matrix, in t->shared. The columns of matrix m are order[start[m]] ..
+ * order[start[m + 1] - 1]; active[] lists the matrices that have any. */
 typedef struct lists {
     int32_t *order, *start, *active;
     int64_t n_active, n_matrices;
 } lists;
 
+/* Returns the lists' places in t->shared. */
 static lists lists_of(const cpu_task *t) {
     const cpu_view *w = &t->src[1];
     lists l = {.n_matrices = ggl_extents(w->ne, 2, GGL_MAX_DIMS, 1), .n_active = t->unit[1]};
@@ -53,11 +54,12 @@ static lists lists_of(const cpu_task *t) {
     return l;
 }
 
+/* True if an index (src[3]) picks the matrix of each column. */
 static bool has_index(const cpu_task *t) {
     return t->step->n_src > 3 && t->src[3].p;
 }
 
-/* -1: the index points outside of w. */
+/* Returns the number of the column's matrix; -1: the column's index is out of range. */
 static int64_t matrix_of(const cpu_task *t, int64_t column) {
     const cpu_view *w = &t->src[1], *y = &t->dst, *index = &t->src[3];
     int64_t d1 = column % y->ne[1], d2 = column / y->ne[1] % y->ne[2],
@@ -71,13 +73,15 @@ static int64_t matrix_of(const cpu_task *t, int64_t column) {
     return (w->ne[2] == 1 ? 0 : d1) + (w->ne[3] == 1 ? 0 : outer) * w->ne[2];
 }
 
+/* Sets the column's result to NaN. */
 static void not_a_number(const cpu_task *t, int64_t column) {
     float *y = (float *)cpu_row(&t->dst, t->dst.ne, column);
     for (int64_t i = 0; i < t->dst.ne[0]; i++)
         y[i] = NAN;
 }
 
-/* A counting sort; sets t->unit[1] = matrices that have columns. */
+/* Sorts the columns by matrix (a counting sort) and sets t->unit[1] to the number of matrices that
+ * have columns. The result of a column without a matrix becomes NaN. */
 static void sort_columns(cpu_task *t) {
     lists l = lists_of(t);
     int64_t n = cpu_n_rows(&t->dst), n_active = 0;
@@ -90,7 +94,7 @@ static void sort_columns(cpu_task *t) {
             not_a_number(t, c);
     }
     int32_t at = 0;
-    for (int64_t m = 0; m <= l.n_matrices; m++) { /* counts -> where each begins */
+    for (int64_t m = 0; m <= l.n_matrices; m++) { /* turns counts into starts */
         int32_t count = m < l.n_matrices ? l.start[m] : 0;
         l.start[m] = at;
         at += count;
@@ -98,7 +102,7 @@ static void sort_columns(cpu_task *t) {
     for (int64_t c = 0; c < n; c++) {
         int64_t m = matrix_of(t, c);
         if (m >= 0)
-            l.order[l.start[m]++] = (int32_t)c; /* start[m] ends as the begin of m + 1 */
+            l.order[l.start[m]++] = (int32_t)c; /* leaves start[m] at the start of m + 1 */
     }
     for (int64_t m = l.n_matrices; m > 0; m--)
         l.start[m] = l.start[m - 1];
@@ -109,14 +113,15 @@ static void sort_columns(cpu_task *t) {
     t->unit[1] = n_active;
 }
 
-/* A matrix that was repacked lies in groups of 16 rows; its units begin with one. */
+/* A repacked matrix consists of groups of 16 rows, so every unit must begin with a group. */
 _Static_assert(ROW_GROUP % CPU_GROUP == 0 && UNIT_ROWS % CPU_GROUP == 0, "rows of a unit");
 
+/* True if the matrices are in the row-interleaved layout (quant/rows16.h). */
 static bool in_groups(const cpu_task *t) {
     return t->step->src[1].repacked;
 }
 
-/* Bytes from the matrix's begin to row j. */
+/* Returns the offset in bytes of row j in its matrix. */
 static size_t row_offset(const cpu_task *t, int64_t j) {
     const ggl_operand *w = &t->step->src[1];
     return in_groups(t) ? ggl_cpu_rows16_size(w->type, j, w->ne[0]) : (size_t)j * w->nb[1];
@@ -124,8 +129,8 @@ static size_t row_offset(const cpu_task *t, int64_t j) {
 
 /* --- compile ------------------------------------------------------------------------------- */
 
-/* Strides of a weight that lies as ggl_cpu_repack has written it. f16 has become rows of bf16, which
- * are as large, and are in no groups. */
+/* Sets type and strides of a weight to those of its repacked copy. f16 has become rows of bf16,
+ * which have the same size and are not interleaved. */
 static void set_repacked(const cpu_backend *b, ggl_operand *w) {
     w->nb[2] = ggl_cpu_repacked_matrix_size(b, w->type, w->ne[1], w->ne[0]);
     w->nb[3] = w->nb[2] * (size_t)w->ne[2];
@@ -135,6 +140,8 @@ static void set_repacked(const cpu_backend *b, ggl_operand *w) {
     }
 }
 
+/* Checks the types, sets the sizes of scratch, and has x prepared in the form that the weight's
+ * type needs. */
 static ggl_status linear_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     const ggl_operand *x = &s->src[0], *w = &s->src[1], *bias = &s->src[2];
     const cpu_backend *b = ggl_cpu_compiler_backend(c);
@@ -164,6 +171,7 @@ static ggl_status linear_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
 
 /* --- run ----------------------------------------------------------------------------------- */
 
+/* True if all columns have the same matrix, so that they need no sorting. */
 static bool one_matrix(const cpu_task *t) {
     return ggl_extents(t->src[1].ne, 2, GGL_MAX_DIMS, 1) == 1 && !has_index(t);
 }
@@ -172,14 +180,15 @@ static int64_t round_up(int64_t x, int64_t to) {
     return (x + to - 1) / to * to;
 }
 
-/* unit[0]: rows of a unit, unit[1]: matrices, unit[2]: units of a matrix. */
+/* Divides the product into units. unit[0]: rows of a unit; unit[1]: matrices that have columns;
+ * unit[2]: units of each matrix. */
 static void linear_begin(cpu_task *t) {
     int64_t n_out = t->dst.ne[0], n_cols = cpu_n_rows(&t->dst);
     t->unit[1] = 1;
     if (!one_matrix(t))
         sort_columns(t);
     int64_t n_active = cpu_max(t->unit[1], 1);
-    /* enough units for all threads to end together, but none without worth */
+    /* 8 units for each thread, so that all end at about the same time, but none of too few rows */
     int64_t rows = round_up(cpu_max(n_out * n_active / (8 * t->n_threads), 1), ROW_GROUP);
     t->unit[0] = cpu_min(rows, n_cols / n_active >= 4 ? UNIT_ROWS : 512);
     t->unit[2] = (n_out + t->unit[0] - 1) / t->unit[0];
@@ -188,7 +197,7 @@ static void linear_begin(cpu_task *t) {
         (double)(cpu_min(t->unit[0], n_out) * t->src[0].ne[0]) * (double)n_cols / (double)n_active;
 }
 
-/* Where column c's prepared activations are. */
+/* Returns column c of x as the kernels read it: prepared, or as it is. */
 static const void *column(const cpu_task *t, int64_t c) {
     const cpu_view *x = &t->src[0], *y = &t->dst;
     if (!t->step->prepared)
@@ -200,17 +209,20 @@ static const void *column(const cpu_task *t, int64_t c) {
     return t->prepared + (size_t)r * t->step->prepared_row;
 }
 
-typedef struct span { /* rows j0 .. j1-1 of a matrix against some columns */
-    const char *w;
+/* Rows j0 .. j1-1 of a matrix, to be multiplied with some columns. */
+typedef struct span {
+    const char *w; /* the matrix */
     int64_t j0, j1, n_cols;
     const int32_t *order; /* NULL: columns 0 .. n_cols - 1 */
 } span;
 
+/* Returns the number of the span's i-th column. */
 static int64_t column_index(const span *s, int64_t i) {
     return s->order ? s->order[i] : i;
 }
 
-/* Up to COLUMNS columns from the i-th on, with row j of each result; how many there are. */
+/* Sets x[] to up to COLUMNS columns of the span from the i-th on, and y[] to element j of their
+ * results; returns how many there are. */
 static int take_columns(const cpu_task *t, const span *s, int64_t i, int64_t j, float **y,
                         const void **x) {
     int n = (int)cpu_min(COLUMNS, s->n_cols - i);
@@ -222,6 +234,7 @@ static int take_columns(const cpu_task *t, const span *s, int64_t i, int64_t j, 
     return n;
 }
 
+/* Multiplies the span straight from the weights; for few columns. */
 static void by_rows(const cpu_task *t, const cpu_product *p, const span *s) {
     size_t row_size = t->src[1].nb[1];
     int64_t group = s->n_cols > 1 ? ROW_GROUP : s->j1 - s->j0, k = t->src[0].ne[0];
@@ -238,6 +251,8 @@ static void by_rows(const cpu_task *t, const cpu_product *p, const span *s) {
         }
 }
 
+/* Unpacks the span's rows, panel by panel, and multiplies each panel with all columns; for many
+ * columns. panel: scratch of p->panel_size() bytes. */
 static void by_panels(const cpu_task *t, const cpu_product *p, const span *s, void *panel) {
     size_t row_size = t->src[1].nb[1];
     for (int64_t j = s->j0; j < s->j1; j += p->panel_rows) {
@@ -255,6 +270,7 @@ static void by_panels(const cpu_task *t, const cpu_product *p, const span *s, vo
     }
 }
 
+/* Adds the bias, if there is one, to the span's results. */
 static void add_bias(const cpu_task *t, const span *s) {
     const cpu_view *bias = &t->src[2];
     for (int64_t i = 0; bias->p && i < s->n_cols; i++) {
@@ -266,6 +282,8 @@ static void add_bias(const cpu_task *t, const span *s) {
     }
 }
 
+/* Runs units: each multiplies some rows of one matrix with all of its columns, and adds the
+ * bias. */
 static void linear_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     const cpu_product *p = &t->b->k.product[t->step->src[1].type];
     const cpu_view *w = &t->src[1];

@@ -1,9 +1,10 @@
-/* Elements that change places. Everything but pick and reshape is one strided copy: dst densely, a
- * source at some strides. */
+/* Operators that only move elements. All except pick and reshape are strided copies: dst is dense,
+ * the source is read at some strides. */
 #include <string.h>
 
 #include "cpu.h"
 
+/* True if move_row can copy from src[0] to dst. */
 static bool same_or_float(const cpu_step *s) {
     return s->src[0].type == s->dst.type || s->dst.type == GGL_F32;
 }
@@ -16,7 +17,7 @@ static ggl_status move_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     return GGL_OK;
 }
 
-/* n elements of a dense row; from another type to f32 if the types differ. n: whole blocks. */
+/* Copies n elements (whole blocks) of a dense row; converts them to f32 if the types differ. */
 static void move_row(const cpu_task *t, char *dst, const char *src, int64_t n) {
     ggl_type from = t->step->src[0].type, to = t->step->dst.type;
     if (from == to)
@@ -27,9 +28,9 @@ static void move_row(const cpu_task *t, char *dst, const char *src, int64_t n) {
         ggl_type_get(from)->to_float(src, (float *)dst, n);
 }
 
-/* --- the same elements in another shape ---------------------------------------------------- */
+/* --- copy to another shape ----------------------------------------------------------------- */
 
-/* A unit is one of the batch, or all if there is none. dst is dense. */
+/* A unit is one element of the batch, or everything if dst is not batched. dst is dense. */
 static void copy_begin(cpu_task *t) {
     t->n_units = t->step->dst.ne[GGL_BATCH_DIM] == GGL_N ? t->dst.ne[3] : 1;
     t->cost = 10 + (double)ggl_extents(t->src[0].ne, 0, 3, 1);
@@ -72,8 +73,7 @@ const cpu_op ggl_cpu_op_copy = {
 
 /* --- strided copies ------------------------------------------------------------------------ */
 
-/* Row (j, k, l) of dst from element (0, j, k, l) of src on, its elements nb[0] apart: 4, 0, or any.
- * 4-byte elements. */
+/* Copies n 4-byte elements that are `step` bytes apart in x; a step of 0 repeats one element. */
 static void gather_row(char *y, const char *x, size_t step, int64_t n) {
     if (step == 4) {
         memcpy(y, x, (size_t)n * 4);
@@ -83,12 +83,13 @@ static void gather_row(char *y, const char *x, size_t step, int64_t n) {
         memcpy(y + 4 * i, x + (size_t)i * step, 4);
 }
 
+/* A unit is a row of dst. */
 static void strided_begin(cpu_task *t) {
     t->n_units = cpu_n_rows(&t->dst);
     t->cost = 10 + 2 * (double)t->dst.ne[0];
 }
 
-/* src with strides nb[] in dst's shape; first_row: of dst at p. */
+/* Copies rows first .. last-1 of dst. The source has dst's shape, strides nb[], and begins at p. */
 static void strided_run(const cpu_task *t, const char *p, const size_t *nb, int64_t first,
                         int64_t last) {
     for (int64_t r = first; r < last; r++) {
@@ -100,6 +101,8 @@ static void strided_run(const cpu_task *t, const char *p, const size_t *nb, int6
     }
 }
 
+/* Fails unless sources and dst have the same type, of 4 bytes; sets step->dim to the first
+ * number. */
 static ggl_status four_bytes(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     (void)c;
     for (int i = 0; i < s->n_src; i++)
@@ -134,6 +137,7 @@ static void transpose_run(const cpu_task *t, int64_t first, int64_t last, int th
     strided_run(t, t->src[0].p, nb, first, last);
 }
 
+/* Returns v's stride along dimension d; 0 if v broadcasts there. */
 static size_t stride(const cpu_view *v, int d) {
     return v->ne[d] == 1 ? 0 : v->nb[d];
 }
@@ -180,7 +184,6 @@ const cpu_op ggl_cpu_op_iota = {
 
 /* --- pick ---------------------------------------------------------------------------------- */
 
-/* A unit is one index: of the k of one of the batch. */
 static ggl_status pick_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     s->dim = s->node->src[0]->n_dims - 1;
     if (s->src[1].type != GGL_I32)
@@ -189,17 +192,18 @@ static ggl_status pick_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     return move_compile(c, s, err);
 }
 
+/* A unit is one index of one element of the batch. */
 static void pick_begin(cpu_task *t) {
     t->unit[0] = t->src[1].ne[0];
     t->n_units = t->unit[0] * t->dst.ne[3];
     t->cost = 10 + (double)ggl_extents(t->dst.ne, 0, 3, 1) / (double)t->unit[0];
 }
 
-/* An index outside of t gives NaN, or in whole numbers -1. */
+/* For an index out of range, floats become NaN and integers -1. */
 static void pick_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     (void)thread;
     const cpu_view *x = &t->src[0], *index = &t->src[1];
-    int dim = t->step->dim; /* along which: dimensions below it are the slice */
+    int dim = t->step->dim; /* the dimension that is indexed; those below it form the slice */
     int64_t n0 = dim > 0 ? x->ne[0] : 1, n1 = dim > 1 ? x->ne[1] : 1, n2 = dim > 2 ? x->ne[2] : 1;
     bool list = t->step->node->src[1]->n_dims > 0;
     for (int64_t u = first; u < last; u++) {

@@ -1,29 +1,32 @@
-/* Recurrences whose state is a matrix for each head: gated_delta_rule, ssm_scan, gated_linear_attention, wkv6,
- * wkv7. Rows of the state do not depend on each other, so a unit is some rows of one head, taken through all
- * tokens of the batch while they are in the inner cache. A kernel takes them through one token. */
+/* Recurrences whose state is a matrix for each head: gated_delta_rule, ssm_scan,
+ * gated_linear_attention, wkv6, wkv7. Rows of the state do not depend on each other. A unit is a
+ * few rows of one head, which go through all tokens of the batch while they are in the cache. A
+ * kernel updates them for one token. */
 #include <math.h>
 #include <string.h>
 
 #include "cpu.h"
 
-enum { STATE_ROWS = 32 }; /* in a unit */
+enum { STATE_ROWS = 32 }; /* rows of a unit */
 
-/* How the decay of a row's elements comes from its source. */
+/* How the decay w of a row's elements is computed from its source. */
 typedef enum decay_rule {
     DECAY_AS_IS,
-    DECAY_EXP,      /* of its logarithm */
-    DECAY_EXP_RATE, /* of a rate times the head's step */
+    DECAY_EXP,      /* exp(source) */
+    DECAY_EXP_RATE, /* exp(source * rate of the head) */
 } decay_rule;
 
-/* Which source is what (kernels.h); NONE: the kernel does not read it, and a rate is 1. */
+/* For each operand of the kernel (kernels.h) the index of the call's source. NONE: the kernel does
+ * not read it; without a rate it is 1. */
 enum { NONE = -1 };
 typedef struct recur_form {
     cpu_recur_kind kind;
     decay_rule rule;
     int w, k, q, v, a, b, rate;
-    bool by_root; /* results are divided by the root of n */
+    bool by_root; /* results are divided by sqrt(n) */
 } recur_form;
 
+/* Returns the kernel and the operands of a call. */
 static const recur_form *form_of(const ggl_tensor *node) {
     static const recur_form form[GGL_COMPOSITE_COUNT] = {
         [GGL_COMPOSITE_GATED_DELTA_RULE] = {CPU_DELTA, DECAY_EXP, 3, 1, 0, 2, NONE, NONE, 4, true},
@@ -36,18 +39,19 @@ static const recur_form *form_of(const ggl_tensor *node) {
     return &form[ggl_composite_of(node)];
 }
 
-/* Whether an operand has a number for each element of each head, not one for the head. */
+/* True if t has a number for each of the n elements of each head, not one for the head. */
 static bool by_element(const ggl_tensor *t, int64_t n) {
     return t->n_dims == 2 && t->ne[0] == n;
 }
 
-/* Whether numbers of one head each lie side by side. */
+/* True if the rows of all heads are adjacent. */
 static bool is_dense(const ggl_operand *o) {
     return o->ne[1] == 1 || o->nb[1] == (size_t)o->ne[0] * sizeof(float);
 }
 
-/* ssm_scan with a head for each channel, whose elements decay differently: rows of as many heads are next to
- * each other, and one kernel takes them together. */
+/* True if CPU_SELECT can run the step: ssm_scan with one row for each head, whose elements have
+ * different decays. The rows of neighboring heads are adjacent, and one kernel call updates
+ * them. */
 static bool can_select(const cpu_step *s, const recur_form *f, const ggl_store *store) {
     return f->rule == DECAY_EXP_RATE && store->ne[1] == 1 &&
            by_element(s->node->src[f->w], store->ne[0]) && is_dense(&s->src[f->w]) &&
@@ -66,12 +70,15 @@ static ggl_status recur_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     return GGL_OK;
 }
 
-/* Heads that share a row of keys: all that have a row of their own, one. */
+/* Returns the number of heads that share a row of keys; 1 if each has its own. */
 static int64_t heads_of_group(const cpu_task *t) {
     const cpu_view *k = &t->src[form_of(t->step->node)->k];
     return t->step->store[0]->ne[2] / k->ne[1];
 }
 
+/* A unit is up to STATE_ROWS rows of a head; with CPU_SELECT, up to STATE_ROWS heads of one row
+ * that share their keys. unit[0]: units of a head (or of such a group of heads); unit[1]: its
+ * rows. */
 static void recur_begin(cpu_task *t) {
     const ggl_store *s = t->step->store[0];
     const bool select = t->step->recur == CPU_SELECT;
@@ -82,17 +89,18 @@ static void recur_begin(cpu_task *t) {
     t->cost = (double)(s->ne[0] * cpu_min(rows, STATE_ROWS) * t->n) * (select ? 2 : 1);
 }
 
-/* Row r of what token l sees of an operand. */
+/* Returns row r of the operand for token l. */
 static float *token_row(const cpu_view *v, int64_t r, int64_t l) {
     return (float *)(v->p + (v->ne[3] == 1 ? 0 : (size_t)l * v->nb[3]) + (size_t)r * v->nb[1]);
 }
 
-/* The number of head h: [h], or [1, h]. */
+/* Returns the number of head h for token l, in an operand of shape [h] or [1, h]. */
 static float head_number(const cpu_view *v, int64_t h, int64_t l) {
     return v->ne[1] > 1 ? *token_row(v, h, l) : token_row(v, 0, l)[v->ne[0] == 1 ? 0 : h];
 }
 
-/* The decay of head h's elements: where it lies, or made in w[n]. */
+/* Returns the decay of head h's n elements for token l: in the source itself, or computed into
+ * w. */
 static const float *decay(const cpu_task *t, const recur_form *f, int64_t h, int64_t l, float rate,
                           float *w) {
     const int64_t n = t->step->store[0]->ne[0];
@@ -115,13 +123,13 @@ static const float *decay(const cpu_task *t, const recur_form *f, int64_t h, int
     return w;
 }
 
-/* Row of an operand that head h reads. */
+/* Returns the row of source k that head h reads for token l. */
 static const float *row_of(const cpu_task *t, int k, int64_t h, int64_t l) {
     const cpu_view *v = &t->src[k];
     return token_row(v, h * v->ne[1] / t->step->store[0]->ne[2], l);
 }
 
-/* Rows j0 .. j0 + n_rows - 1 of head h through token l. */
+/* Updates rows j0 .. j0 + n_rows - 1 of head h for token l. w: scratch for a row. */
 static void one_token(const cpu_task *t, const recur_form *f, int64_t h, int64_t j0, int64_t n_rows,
                       int64_t l, float *w) {
     const ggl_store *s = t->step->store[0];
@@ -141,7 +149,7 @@ static void one_token(const cpu_task *t, const recur_form *f, int64_t h, int64_t
         y[j] /= root;
 }
 
-/* The rows of n heads from h on, of one each, through token l. */
+/* Updates n heads from h on, each of which has one row, for token l. */
 static void select_token(const cpu_task *t, const recur_form *f, int64_t h, int64_t n, int64_t l) {
     const ggl_store *s = t->step->store[0];
     float *state = (float *)(t->stores + t->step->store_at[0] + (size_t)t->slot[l] * s->slot_size);
@@ -154,6 +162,7 @@ static void select_token(const cpu_task *t, const recur_form *f, int64_t h, int6
     t->b->k.recur[CPU_SELECT](state + h * r.n, token_row(&t->dst, h, l), n, &r);
 }
 
+/* Runs units: takes the rows of each through all tokens of the batch, in order. */
 static void recur_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     const recur_form *f = form_of(t->step->node);
     float *w = (float *)cpu_thread_scratch(t, thread);

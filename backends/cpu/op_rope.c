@@ -1,12 +1,12 @@
-/* rope: a table of cosines and sines for each of the batch, made once for all steps with the same
- * frequencies and positions, then turns. */
+/* rope: makes a table of cosines and sines for each token, once for all steps with the same
+ * frequencies and positions, and rotates rows with it. */
 #include <string.h>
 
 #include "cpu.h"
 #include "ggl/math.h"
 
-/* src[0]: f [r], f32 or f64; src[1]: positions. Row l of the table: r pairs (cosine, sine), times
- * mag. A unit is a row. */
+/* src[0]: r frequencies, f32 or f64; src[1]: positions. Row l of the table has r pairs (cosine,
+ * sine) for token l, times mag. A unit is a row. */
 static void table_begin(cpu_task *t) {
     t->n_units = t->src[1].ne[3];
     t->cost = 800 * (double)t->step->n_terms;
@@ -42,6 +42,7 @@ static ggl_status rope_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     return GGL_OK;
 }
 
+/* A unit is a row of dst. */
 static void rope_begin(cpu_task *t) {
     t->n_units = cpu_n_rows(&t->dst);
     t->cost = 10 + 3 * (double)t->dst.ne[0];

@@ -1,11 +1,11 @@
-/* Along a dimension: sums, maxima, norms, softmax, ranks. Composites are put together from the
- * kernels of their text, so their bits are those of the text. A unit is one row, of one of the
- * batch. */
+/* Operators along a dimension: sums, maxima, norms, softmax, ranks. A composite calls the kernels
+ * of the operators in its body, so that it has the same bits as its body. A unit is a row. */
 #include <math.h>
 #include <string.h>
 
 #include "cpu.h"
 
+/* A unit is a row of the source. */
 static void rows_begin(cpu_task *t) {
     t->n_units = cpu_n_rows(&t->src[0]);
     t->cost = 20 + 4 * (double)t->src[0].ne[0];
@@ -26,7 +26,7 @@ static ggl_status reduce_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     return float_source(c, s, err);
 }
 
-/* Over dimension 0 a unit is a row of src; else a row of dst. */
+/* Along dimension 0 a unit is a row of src; along another one, a row of dst. */
 static void reduce_begin(cpu_task *t) {
     bool within = t->step->dim == 0;
     t->n_units = cpu_n_rows(&t->dst);
@@ -34,8 +34,8 @@ static void reduce_begin(cpu_task *t) {
                      : 10 + 3 * (double)t->src[0].ne[0] * (double)t->src[0].ne[t->step->dim];
 }
 
-/* y = x[.., 0, ..] op x[.., 1, ..] ..., whole rows at a time. sum begins with +0, amax ends with +
- * 0. */
+/* Sets row r of dst to x[.., 0, ..] op x[.., 1, ..] op .., row by row; op is + or max. A sum starts
+ * from +0; a maximum gets +0 added at the end. */
 static void reduce_rows(const cpu_task *t, int64_t r, bool sum) {
     const cpu_kernels *k = &t->b->k;
     int dim = t->step->dim;
@@ -46,8 +46,8 @@ static void reduce_rows(const cpu_task *t, int64_t r, bool sum) {
     int64_t count = at.ne[dim];
     at.ne[dim] = 1;
     const char *x = cpu_row(&at, t->dst.ne, r);
-    k->binary[CPU_ADD](y, (const float *)x, 1, &zero, 0,
-                       n); /* 0 + x, and x + 0 for the maximum, which changes no order */
+    /* 0 + x for the sum; for the maximum x + 0, which changes no comparison */
+    k->binary[CPU_ADD](y, (const float *)x, 1, &zero, 0, n);
     for (int64_t j = 1; j < count; j++)
         k->binary[sum ? CPU_ADD : CPU_MAX](y, y, 1, (const float *)(x + (size_t)j * at.nb[dim]), 1,
                                            n);
@@ -82,6 +82,8 @@ const cpu_op ggl_cpu_op_amax = {
 
 /* --- composites over rows ------------------------------------------------------------------ */
 
+/* The body of a run function: runs `body` for each row, with the kernels k, the row's length n, the
+ * source x and the result y. */
 #define EACH_ROW(body)                                                                             \
     const cpu_kernels *k = &t->b->k;                                                               \
     int64_t n = t->src[0].ne[0];                                                                   \
@@ -163,7 +165,8 @@ const cpu_op ggl_cpu_op_rms = {
 const cpu_op ggl_cpu_op_l2 = {
     .by_item = true, .in_place = true, .compile = l2_compile, .begin = rows_begin, .run = l2_run};
 
-/* weighted(y [n, k], w [k]) -> [n]: a unit is one of the batch. */
+/* weighted(y [n, k], w [k]) -> [n]: the sum of the k rows of y, times w. A unit is one element of
+ * the batch. */
 static void weighted_begin(cpu_task *t) {
     t->n_units = t->dst.ne[3];
     t->cost = 10 + 3 * (double)ggl_extents(t->src[0].ne, 0, 2, 1);
@@ -187,7 +190,7 @@ const cpu_op ggl_cpu_op_weighted = {
 
 /* --- order --------------------------------------------------------------------------------- */
 
-/* Whether x[a] stands before x[b]: larger, or equal and earlier; NaN behind all else. */
+/* True if x[a] ranks before x[b]: it is larger, or equal with a < b. NaN ranks last. */
 static bool before(const float *x, int64_t a, int64_t b) {
     if (isnan(x[a]) || isnan(x[b]))
         return isnan(x[b]) && (!isnan(x[a]) || a < b);
@@ -221,7 +224,7 @@ static void topk_begin(cpu_task *t) {
     t->cost = 10 * (double)t->src[0].ne[0] + 20 * (double)t->dst.ne[0] * (double)t->dst.ne[0];
 }
 
-/* The list so far is kept in order; an element that does not go before its last one is out. */
+/* Insertion sort into a list of the best k so far; skips elements that rank after its last one. */
 static void topk_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     (void)thread;
     for (int64_t l = first; l < last; l++) {

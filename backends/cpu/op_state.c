@@ -1,11 +1,11 @@
-/* What passes from token to token as it is: state and keep, which stand in loops, and the last rows that a
- * short convolution sees, which take all tokens of the batch, in order, for a piece of the state that no
- * other thread touches. */
+/* Operators that keep values from token to token unchanged: state and keep, which run in loops;
+ * recent and short_conv, which keep the last rows. A unit of the latter is a part of the columns,
+ * and takes it through all tokens of the batch in order. */
 #include <string.h>
 
 #include "cpu.h"
 
-/* Slot `slot`'s array of the step's store. */
+/* Returns the slot's array in the step's store. */
 static float *state_of(const cpu_task *t, int64_t slot) {
     return (float *)(t->stores + t->step->store_at[0] +
                      (size_t)slot * t->step->store[0]->slot_size);
@@ -28,11 +28,13 @@ static ggl_status keep_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     return store_compile(c, s, s->node->src[0]->store[0], err);
 }
 
+/* state and keep are a single unit. */
 static void one_unit(cpu_task *t) {
     t->n_units = 1;
     t->cost = 0;
 }
 
+/* Copies the slot's state to dst. */
 static void state_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     (void)first, (void)last, (void)thread;
     const ggl_store *s = t->step->store[0];
@@ -40,6 +42,7 @@ static void state_run(const cpu_task *t, int64_t first, int64_t last, int thread
            (size_t)ggl_extents(s->ne, 0, 3, 1) * sizeof(float));
 }
 
+/* Copies x to the slot's state. */
 static void keep_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     (void)first, (void)last, (void)thread;
     const cpu_view *x = &t->src[1];
@@ -52,18 +55,19 @@ static void keep_run(const cpu_task *t, int64_t first, int64_t last, int thread)
 const cpu_op ggl_cpu_op_state = {.compile = state_compile, .begin = one_unit, .run = state_run};
 const cpu_op ggl_cpu_op_keep = {.compile = keep_compile, .begin = one_unit, .run = keep_run};
 
-/* --- the last rows ------------------------------------------------------------------------- */
+/* --- recent -------------------------------------------------------------------------------- */
 
 static ggl_status recent_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     return store_compile(c, s, ggl_composite_state(s->node), err);
 }
 
-/* Row r of what token l sees of an operand. */
+/* Returns row r of the operand for token l. */
 static float *token_row(const cpu_view *v, int64_t r, int64_t l) {
     return (float *)(v->p + (v->ne[3] == 1 ? 0 : (size_t)l * v->nb[3]) + (size_t)r * v->nb[1]);
 }
 
-/* recent(x [n], k) -> [n, k]; the state has the k - 1 rows before. A unit: SPAN columns. */
+/* recent(x [n], k) -> [n, k]: the last k rows, this one included. The state holds the k - 1 rows
+ * before it. A unit is SPAN columns. */
 enum { SPAN = 512 };
 
 static void recent_begin(cpu_task *t) {
@@ -77,7 +81,7 @@ static void recent_run(const cpu_task *t, int64_t first, int64_t last, int threa
     size_t size = (size_t)(cpu_min(n, last * SPAN) - from) * sizeof(float);
     for (int64_t l = 0; l < t->n; l++) {
         float *s = state_of(t, t->slot[l]);
-        for (int64_t j = 0; j < k; j++) /* row j + 1 of what is seen is row j of what is kept */
+        for (int64_t j = 0; j < k; j++) /* the state, then this row */
             memcpy(token_row(&t->dst, j, l) + from,
                    j < k - 1 ? s + j * n + from : token_row(&t->src[0], 0, l) + from, size);
         for (int64_t j = 0; j < k - 1; j++)
@@ -88,22 +92,23 @@ static void recent_run(const cpu_task *t, int64_t first, int64_t last, int threa
 const cpu_op ggl_cpu_op_recent = {
     .compile = recent_compile, .begin = recent_begin, .run = recent_run};
 
-/* short_conv(x [n], w [k, n]) -> [n], whose state is that of the `recent` in its text: the k - 1 rows
- * before. A unit: SPAN columns, through all tokens. */
+/* short_conv(x [n], w [k, n]) -> [n]. Its state is that of the `recent` in its body: the k - 1 rows
+ * before this one. A unit is SPAN columns. */
 static void conv_begin(cpu_task *t) {
     int64_t n = t->dst.ne[0];
     t->n_units = (n + SPAN - 1) / SPAN;
     t->cost = (double)cpu_min(SPAN, n) * (double)t->src[1].ne[0] * (double)t->n;
 }
 
-/* A thread's scratch: the rows that a slot keeps, the weights of a span, what the rows begin with. */
+/* A thread's scratch: SPAN columns of the new state, their weights, and k pointers to rows. */
 static ggl_status conv_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     const ggl_store *store = ggl_composite_state(s->node);
     s->thread_size = (size_t)s->src[1].ne[0] * (2 * SPAN * sizeof(float) + sizeof(float *));
     return store_compile(c, s, store, err);
 }
 
-/* The weights of n elements from `from` on, side by side: where they lie, or brought together in to[]. */
+/* Returns the weights of n elements from `from` on, k for each, all adjacent: in the source itself,
+ * or copied to to[]. */
 static const float *taps(const cpu_view *w, int64_t from, int64_t n, int64_t l, float *to) {
     const int64_t k = w->ne[0];
     if (w->nb[1] == (size_t)k * sizeof(float))
@@ -113,7 +118,7 @@ static const float *taps(const cpu_view *w, int64_t from, int64_t n, int64_t l, 
     return to;
 }
 
-/* Tokens first .. end - 1, all of one slot; columns from .. from + n - 1. */
+/* Computes tokens first .. end - 1, which have the same slot, for columns from .. from + n - 1. */
 static void conv_of_slot(const cpu_task *t, int64_t first, int64_t end, int64_t from, int64_t n,
                          char *scratch) {
     const int64_t k = t->src[1].ne[0], all = t->dst.ne[0];
@@ -122,18 +127,20 @@ static void conv_of_slot(const cpu_task *t, int64_t first, int64_t end, int64_t 
     const float **x = (const float **)(void *)(tap + k * SPAN);
     for (int64_t l = first; l < end; l++) {
         for (int64_t j = 0; j < k; j++) {
-            int64_t at = l - (k - 1) + j; /* before the first: a row of the state */
+            int64_t at = l - (k - 1) + j; /* before `first`: a row of the state */
             x[j] = at < first ? state + (at - first + k - 1) * all
                               : token_row(&t->src[0], 0, at) + from;
         }
         t->b->k.conv(token_row(&t->dst, 0, l) + from, x, taps(&t->src[1], from, n, l, tap), n, k);
     }
-    for (int64_t j = 1; j < k; j++) /* by way of scratch, as rows of the state move down */
+    for (int64_t j = 1; j < k; j++) /* through scratch, because rows move within the state */
         memcpy(kept + (j - 1) * SPAN, x[j], (size_t)n * sizeof(float));
     for (int64_t j = 0; j < k - 1; j++)
         memcpy(state + j * all, kept + j * SPAN, (size_t)n * sizeof(float));
 }
 
+/* Runs units: each takes its columns through the batch, one run of tokens with the same slot after
+ * another. */
 static void conv_run(const cpu_task *t, int64_t first, int64_t last, int thread) {
     int64_t n = t->dst.ne[0];
     for (int64_t u = first; u < last; u++)

@@ -1,4 +1,4 @@
-/* Which operators and composites this backend has. */
+/* The tables of the operators and composites that this backend has. */
 #include "cpu.h"
 
 static const cpu_op *const by_op[GGL_OP_COUNT] = {

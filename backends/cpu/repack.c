@@ -1,20 +1,21 @@
-/* Weights of products, laid out anew: quantized ones 16 rows side by side (quant/rows16.h); f16 as
- * rows of bf16, if that was asked for. */
+/* Repacks weights of products: quantized ones with 16 rows interleaved (quant/rows16.h), f16 ones
+ * as rows of bf16 if ggl_backend_params.f16_as_bf16 is set. */
 #include <string.h>
 
 #include "cpu.h"
 #include "ggl/alloc.h"
 #include "quant/rows16.h"
 
-/* A unit of work: groups of 16 rows that follow each other. */
+/* Groups of 16 rows that a thread repacks at a time. */
 enum { UNIT_GROUPS = 8 };
 
+/* Returns the number of groups of 16 rows in each matrix of w. */
 static int64_t groups_of(const ggl_tensor *w) {
     return (w->ne[1] + CPU_GROUP - 1) / CPU_GROUP;
 }
 
-/* Of the row-interleaved layout, a few rows would mostly be padding, and are read from the inner
- * cache anyway. */
+/* A matrix of fewer than 16 rows is not interleaved: it would be mostly padding, and it is read
+ * from the cache anyway. */
 size_t ggl_cpu_repacked_matrix_size(const cpu_backend *b, ggl_type type, int64_t n_rows,
                                     int64_t k) {
     if (type == GGL_F16)
@@ -34,7 +35,7 @@ typedef struct repack_task {
     char *to;
 } repack_task;
 
-/* n elements. */
+/* Rounds n f16 numbers to bf16. */
 static void round_to_bf16(const cpu_kernels *k, char *to, const char *from, int64_t n) {
     enum { AT_ONCE = 256 };
     float f32[AT_ONCE];
@@ -42,11 +43,12 @@ static void round_to_bf16(const cpu_kernels *k, char *to, const char *from, int6
     for (int64_t i = 0; i < n; i += AT_ONCE) {
         int64_t m = cpu_min(n - i, AT_ONCE);
         k->to_f32[GGL_F16](from + 2 * i, f32, m);
-        k->round_bf16_pairs(bf16, f32, m); /* what it cuts off is less than any f16 */
+        k->round_bf16_pairs(bf16, f32, m); /* no f16 is small enough to be cut to 0 */
         memcpy(to + 2 * i, bf16, (size_t)m * sizeof *bf16);
     }
 }
 
+/* Repacks units first .. last - 1, each UNIT_GROUPS groups of a matrix (cpu_pool_fn). */
 static void repack_units(void *ctx, int64_t first, int64_t last, int thread) {
     const repack_task *t = ctx;
     const ggl_tensor *w = t->w;

@@ -1,12 +1,13 @@
-/* Runs a plan. Small steps run on the calling thread: waking the others costs some microseconds.
- * Loops over the batch run on the calling thread alone. */
+/* Runs a plan. Small steps run on the calling thread alone, because waking the others costs some
+ * microseconds. So do loops over the batch. */
 #include <string.h>
 #include <time.h>
 
 #include "cpu.h"
 
-/* In units of cpu_task.cost, of which a core does some 25 in a nanosecond. A step, a step when
- * threads sleep, a chunk of units; a run, so that threads are woken before its first step. */
+/* The least work, in units of cpu_task.cost (a core does about 25 of them in a nanosecond), for
+ * which it pays to divide a step among threads; the same if threads must be woken for it; for which
+ * a thread fetches a chunk of units; and for which a run wakes threads before its first step. */
 static const double WORTH_SHARING = 150e3, WORTH_WAKING = 1e6, WORTH_FETCHING = 15e3,
                     RUN_WORTH_WAKING = 3e6;
 
@@ -18,11 +19,12 @@ typedef struct run_state {
     double shareable; /* work in steps that are worth sharing */
 } run_state;
 
-/* What of the batch a task is for: n items from the first on; of a loop, its turn. */
+/* The part of the batch that a task computes: n items from `first` on. turn: of a loop, from 0. */
 typedef struct range {
     int64_t first, n, turn;
 } range;
 
+/* Returns the view of an operand for that part of the batch; p is NULL if it is absent. */
 static cpu_view view_of(const run_state *r, const ggl_operand *o, range of) {
     cpu_view v = {.p = NULL};
     if (o->region < 0)
@@ -37,6 +39,7 @@ static cpu_view view_of(const run_state *r, const ggl_operand *o, range of) {
     return v;
 }
 
+/* Returns the task of a step for that part of the batch, after its operator's begin(). */
 static cpu_task task_of(const run_state *r, const cpu_step *s, range of) {
     cpu_task t = {
         .step = s, .b = r->b, .n = s->in_loop ? 1 : of.n, .thread_step = r->plan->thread_step};
@@ -49,7 +52,8 @@ static cpu_task task_of(const run_state *r, const cpu_step *s, range of) {
     if (r->region[GGL_REGION_ARENA]) { /* a single node, as the shadow runs it, may need none */
         t.arena = r->region[GGL_REGION_ARENA]->data;
         t.shared = t.arena + s->shared_at;
-        /* of what goes by items, only preparations have rows here, as many for each item */
+        /* of.first is not 0 only by items, where only preparations have prepared rows: those of
+         * src[0], the same number for each item */
         t.prepared = t.arena + s->prepared_at +
                      (size_t)(of.first * ggl_extents(t.src[0].ne, 1, 3, 1)) * s->prepared_row;
     }
@@ -60,12 +64,13 @@ static cpu_task task_of(const run_state *r, const cpu_step *s, range of) {
     return t;
 }
 
-/* Tasks whose units are numbered through. */
+/* Tasks that run side by side: their units form one list. */
 typedef struct together {
     cpu_task task[CPU_TOGETHER];
     int n;
 } together;
 
+/* Runs units first .. last - 1 of the list (cpu_pool_fn). */
 static void run_units(void *ctx, int64_t first, int64_t last, int thread) {
     const together *g = ctx;
     for (int i = 0; i < g->n && first < last; i++) {
@@ -77,7 +82,8 @@ static void run_units(void *ctx, int64_t first, int64_t last, int thread) {
     }
 }
 
-/* Units that a thread takes at a time; all, if the work is not worth to be shared. */
+/* Returns how many units a thread takes at a time; n_units if `work` in all is not worth
+ * dividing. */
 static int64_t chunk_of(run_state *r, double work, int64_t n_units, int n_threads) {
     r->shareable += n_threads > 1 && work >= WORTH_SHARING ? work : 0;
     if (r->b->share_all)
@@ -91,6 +97,7 @@ static int64_t chunk_of(run_state *r, double work, int64_t n_units, int n_thread
                : chunk;
 }
 
+/* Runs n steps from s on side by side. turn: of the loop that they are in. */
 static void run_steps(run_state *r, const cpu_step *s, int n, int64_t turn) {
     together g = {.n = n};
     double work = 0;
@@ -108,13 +115,15 @@ static void run_steps(run_state *r, const cpu_step *s, int n, int64_t turn) {
             s[i].op->end(&g.task[i]);
 }
 
-/* Steps that go by items. */
+/* A group of n steps that run by items. */
 typedef struct by_items {
     const run_state *r;
     const cpu_step *s;
     int n;
 } by_items;
 
+/* Takes items first .. last - 1 through all steps of the group, s->items at a time
+ * (cpu_pool_fn). */
 static void run_items(void *ctx, int64_t first, int64_t last, int thread) {
     const by_items *g = ctx;
     for (int64_t l = first; l < last; l += g->s->items)
@@ -124,6 +133,7 @@ static void run_items(void *ctx, int64_t first, int64_t last, int thread) {
         }
 }
 
+/* Runs n steps from s on by items. */
 static void run_by_items(run_state *r, const cpu_step *s, int n) {
     by_items g = {r, s, n};
     double work = 0;
@@ -143,6 +153,7 @@ static double now_ns(void) {
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
+/* Runs one step and reports its time to the profile. */
 static void run_step_timed(run_state *r, const cpu_step *s, int64_t turn) {
     double begin = now_ns();
     run_steps(r, s, 1, turn);
@@ -169,7 +180,7 @@ ggl_status ggl_cpu_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, i
         else if (s->kind == GGL_STEP_NODE && r.b->profile)
             run_step_timed(&r, s, s->in_loop ? turn : 0);
         else if (s->kind == GGL_STEP_NODE && s->items && n == 1)
-            run_steps(&r, s, 1, 0); /* the rest follows one by one */
+            run_steps(&r, s, 1, 0); /* one item: the group's other steps follow one by one */
         else if (s->kind == GGL_STEP_NODE) {
             if (s->items)
                 run_by_items(&r, s, s->n_together);
@@ -177,7 +188,7 @@ ggl_status ggl_cpu_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, i
                 run_steps(&r, s, s->n_together, s->in_loop ? turn : 0);
             i += s->n_together - 1;
         } else if (++turn < n)
-            i = s->end; /* goes on behind LOOP */
+            i = s->end; /* continues after LOOP */
     }
     plan->shareable = r.shareable;
     ggl_cpu_float_mode_restore(mode);

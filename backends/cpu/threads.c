@@ -12,15 +12,18 @@
 #include "ggl/alloc.h"
 
 enum {
-    SPIN = 3000, /* looks at the state before a thread goes to sleep: some 50 us, the pause between
-                    steps */
+    SPIN = 3000, /* times that a thread polls before it sleeps: about 50 us, the usual pause between
+                    two steps */
     MAX_THREADS = 1023
 };
 
-/* The state of the pool in one word, so that a thread can join a task only while it is open:
- *   | task number | how many threads may take part: 10 bits | open: 1 | other threads that take
- * part now: 10 | A thread that comes late, because it slept or was not scheduled, finds the task
- * closed and is not waited for. */
+/* The state of the pool, in one word, so that a thread can check that a task is open and join it in
+ * one atomic step:
+ *
+ *   | task number | threads that may take part: 10 bits | open: 1 | threads taking part now: 10 |
+ *
+ * The caller is not counted. A thread that comes late, because it slept or was not scheduled, finds
+ * the task closed, and the caller does not wait for it. */
 #define ACTIVE       ((uint_least64_t)MAX_THREADS)
 #define OPEN         ((uint_least64_t)1 << 10)
 #define LIMIT_SHIFT  11
@@ -30,13 +33,13 @@ struct cpu_pool {
     int n_threads;
     int spin; /* SPIN, or 0 if there are more threads than cores */
     pthread_t *thread;
-    /* The task. Written by the caller alone, while none is open and nobody takes part. */
+    /* The task. Only the caller writes it, while no task is open and no thread takes part. */
     cpu_pool_fn *fn;
     void *ctx;
     int64_t n, chunk;
     _Alignas(64) atomic_uint_least64_t state;
-    _Alignas(64) atomic_int_least64_t next; /* the first unit that nobody has */
-    _Alignas(64) atomic_int asleep;
+    _Alignas(64) atomic_int_least64_t next; /* the first unit that no thread has taken */
+    _Alignas(64) atomic_int asleep;         /* threads that sleep, or are about to */
     atomic_bool stop;
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -55,6 +58,7 @@ static void pause_briefly(void) {
 #endif
 }
 
+/* Takes and runs chunks of units until none are left. */
 static void take_units(cpu_pool *p, int thread) {
     for (;;) {
         int64_t first = atomic_fetch_add_explicit(&p->next, p->chunk, memory_order_relaxed);
@@ -64,7 +68,8 @@ static void take_units(cpu_pool *p, int thread) {
     }
 }
 
-/* Waits for a task other than number `seen`, and returns the state; spins, then sleeps. */
+/* Waits until the task number differs from `seen`, or until the pool stops; returns the state.
+ * Spins first, then sleeps. */
 static uint_least64_t wait_for_task(cpu_pool *p, uint_least64_t seen) {
     uint_least64_t now;
     for (int i = 0; i < p->spin; i++) {
@@ -74,8 +79,9 @@ static uint_least64_t wait_for_task(cpu_pool *p, uint_least64_t seen) {
         pause_briefly();
     }
     pthread_mutex_lock(&p->lock);
-    atomic_fetch_add(
-        &p->asleep, 1); /* before the state is looked at, as the caller looks after it has set it */
+    /* The order matters: this thread adds itself and then reads the state; the caller sets the
+     * state and then reads `asleep`. So one of them sees the other, and no wake-up is lost. */
+    atomic_fetch_add(&p->asleep, 1);
     while ((now = atomic_load(&p->state)) >> NUMBER_SHIFT == seen && !atomic_load(&p->stop))
         pthread_cond_wait(&p->wake, &p->lock);
     atomic_fetch_sub(&p->asleep, 1);
@@ -83,7 +89,8 @@ static uint_least64_t wait_for_task(cpu_pool *p, uint_least64_t seen) {
     return now;
 }
 
-/* Whether thread `index` takes part in the task of state `now`; then it has been counted. */
+/* Joins the task of state `now` and returns true; false if the task is closed, or if it does not
+ * admit thread `index`. */
 static bool join_task(cpu_pool *p, uint_least64_t now, int index) {
     uint_least64_t number = now >> NUMBER_SHIFT;
     while ((now & OPEN) && now >> NUMBER_SHIFT == number &&
@@ -94,6 +101,7 @@ static bool join_task(cpu_pool *p, uint_least64_t now, int index) {
     return false;
 }
 
+/* The main function of a thread; arg: its worker, which it frees. */
 static void *worker_main(void *arg) {
     worker w = *(worker *)arg;
     ggl_free(arg);
@@ -112,6 +120,7 @@ static void *worker_main(void *arg) {
     }
 }
 
+/* Wakes the threads that sleep; called after a new task number has been set. */
 static void wake_all(cpu_pool *p) {
     if (atomic_load(&p->asleep) > 0) {
         pthread_mutex_lock(&p->lock);
@@ -144,7 +153,7 @@ void ggl_cpu_pool_run(cpu_pool *p, int n_threads, cpu_pool_fn *fn, void *ctx, in
         if (i < SPIN)
             pause_briefly();
         else
-            sched_yield(); /* who has the rest may be waiting for this very core */
+            sched_yield(); /* the last thread may be waiting for this very core */
         now = atomic_load_explicit(&p->state, memory_order_acquire);
     }
 }
@@ -153,7 +162,7 @@ void ggl_cpu_pool_wake(cpu_pool *p) {
     if (!ggl_cpu_pool_sleeps(p))
         return;
     uint_least64_t number = atomic_load_explicit(&p->state, memory_order_relaxed) >> NUMBER_SHIFT;
-    atomic_store(&p->state, (number + 1) << NUMBER_SHIFT); /* a task that is closed already */
+    atomic_store(&p->state, (number + 1) << NUMBER_SHIFT); /* a new task, which is closed */
     wake_all(p);
 }
 

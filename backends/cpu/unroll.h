@@ -1,13 +1,12 @@
-/* INLINE: before a function of a kernel, expanded where it is called, so that what is `const` in its
- * parameter list is a constant there.
+/* INLINE: marks a function that must be expanded where a kernel calls it, so that arguments for its
+ * `const` parameters become constants.
  *
- * UNROLL: before a loop over registers, whose index has to become a constant. Without its pragma
- * gcc keeps the registers in memory; clang takes that one for advice to unroll late, and does so
- * with it.
+ * UNROLL: marks a loop over registers that must be unrolled, so that its index becomes a constant.
+ * Without a pragma gcc keeps the registers in memory. clang needs its own pragma: it takes gcc's as
+ * advice to unroll late.
  *
- * Under a sanitizer (CPU_SMALL_KERNELS) functions and loops stay what they are: the same statements
- * make the same accesses, each of them is checked, and a file that takes the compiler a minute with
- * a check in every copy takes it a second. */
+ * With CPU_SMALL_KERNELS, for sanitizers, both do nothing: the same statements make the same
+ * accesses and all are checked, but a file compiles in a second instead of a minute. */
 #ifndef CPU_UNROLL_H
 #define CPU_UNROLL_H
 

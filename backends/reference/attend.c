@@ -1,4 +1,4 @@
-/* What attention keeps, and how it reads it. */
+/* cache and attend: writes rows to the stores, and attends to them. */
 #include <math.h>
 
 #include "ggl/math.h"
@@ -25,19 +25,19 @@ void ggl_ref_cache(const step_args *a) {
     }
 }
 
-/* The query heads that share a head of the store, for one token: they read the same rows, so that
- * each row is decoded once for all of them. */
+/* The query heads of one token that share a head of the store. They read the same rows, so each row
+ * is decoded once for all of them. */
 typedef struct share {
-    int64_t l, head, n_head;         /* token; first query head, and how many */
+    int64_t l, head, n_head;         /* token; first query head, number of query heads */
     int64_t g;                       /* head of the store */
     int64_t slot, pos, first, n_pos; /* positions first .. first + n_pos - 1 = pos are visible */
     double *query;                   /* [n_head][query dimensions] */
     double *score;                   /* [n_head][n_pos] */
-    double *total;                   /* [n_head]: sums of what the scores become */
+    double *total;                   /* [n_head]: sums of exp(score - max) */
     double *out;                     /* [n_head][value dimensions] */
 } share;
 
-/* Doubles that ggl_ref_attend needs as scratch. */
+/* Returns how many doubles of scratch ggl_ref_attend needs. */
 int64_t ggl_ref_attend_scratch(const ggl_tensor *node) {
     const ggl_tensor *q = node->src[0], *kv = node->src[1];
     int64_t n_head = q->ne[1] / kv->store[0]->ne[1];
@@ -52,7 +52,7 @@ static share share_of(const step_args *a, const ggl_store *keys, int64_t l, int6
     s.pos = (int64_t)ggl_ref_get(&a->src[4], 0, 0, 0, l);
     s.slot = (int64_t)ggl_ref_get(&a->src[5], 0, 0, 0, l);
     s.n_pos = isnan(window) || (double)s.pos < window ? s.pos + 1 : (int64_t)window;
-    s.n_pos = s.n_pos < keys->n_pos ? s.n_pos : keys->n_pos; /* the store has no more of them */
+    s.n_pos = s.n_pos < keys->n_pos ? s.n_pos : keys->n_pos; /* the store holds no more */
     s.first = s.pos - s.n_pos + 1;
     s.query = a->attend;
     s.score = s.query + s.n_head * q->ne[0];
@@ -83,8 +83,7 @@ static void scores(const step_args *a, const ggl_store *keys, const share *s) {
     }
 }
 
-/* x[p] = exp(x[p] - the largest); returns their sum, with the share of the sink, which goes
- * nowhere. */
+/* Turns head h's scores x[p] into exp(x[p] - max); returns their sum, including the sink's term. */
 static double exponents(const step_args *a, const share *s, int64_t h) {
     const view *sinks = &a->src[2];
     double *x = s->score + h * s->n_pos, total = 0;

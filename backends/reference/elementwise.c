@@ -1,4 +1,4 @@
-/* y = f(a, b), element by element, broadcasting. */
+/* Elementwise operators, with broadcasting. */
 #include <math.h>
 
 #include "ggl/math.h"

@@ -1,9 +1,9 @@
-/* Elements that only change places. */
+/* Operators that only move elements. */
 #include <math.h>
 
 #include "reference.h"
 
-/* The same elements in order, in another shape. */
+/* Copies the elements, in order, to another shape. */
 void ggl_ref_copy(const step_args *a) {
     const view *x = &a->src[0];
     FOR_EACH(a->dst) {
@@ -13,7 +13,7 @@ void ggl_ref_copy(const step_args *a) {
     }
 }
 
-/* y[.., i] = t[.., index[i]]; an index outside of t gives NaN. */
+/* y[.., i] = t[.., index[i]]; NaN if the index is out of range. */
 void ggl_ref_pick(const step_args *a) {
     const view *t = &a->src[0], *index = &a->src[1];
     int last = a->node->src[0]->n_dims - 1;

@@ -8,8 +8,8 @@ static int64_t clip(int64_t i, int64_t n) {
     return n == 1 ? 0 : i;
 }
 
-/* The matrix of w that serves (j, k) of the l-th of the batch: w's own, or the one that the index
- * picks. False: the index points outside of w. */
+/* Sets (*b, *c) to the matrix of w for vector (j, k) of element l of the batch: the one at the same
+ * place, or the one that the index picks. Returns false if the index is out of range. */
 static bool matrix_at(const step_args *a, int64_t j, int64_t k, int64_t l, int64_t *b, int64_t *c) {
     const view *w = &a->src[1], *index = &a->src[3];
     *b = clip(j, w->ne[2]);
@@ -21,7 +21,8 @@ static bool matrix_at(const step_args *a, int64_t j, int64_t k, int64_t l, int64
     return *b >= 0 && *b < w->ne[2];
 }
 
-/* sum[r] = sum_e w[r, e] x[e], the terms of each sum in order; the sums advance side by side. */
+/* sum[r] = sum_e w[r, e] x[e]. Terms are added in order of e; the rows' sums are interleaved, which
+ * is faster. */
 static void products(const double *w, const double *x, int64_t n, int n_rows, double *sum) {
     for (int r = 0; r < n_rows; r++)
         sum[r] = 0;
@@ -35,7 +36,7 @@ static void products(const double *w, const double *x, int64_t n, int n_rows, do
                 sum[r] += w[r * n + e] * x[e];
 }
 
-/* Rows i, i + 1, .. of y. */
+/* Computes elements i .. i + n_rows - 1 of all vectors of y. */
 static void linear_rows(const step_args *a, int64_t i, int n_rows) {
     const view *x = &a->src[0], *w = &a->src[1], *y = &a->dst, *bias = &a->src[2];
     int64_t n = x->ne[0], b, c, last_b = -1, last_c = -1;
@@ -60,14 +61,15 @@ static void linear_rows(const step_args *a, int64_t i, int n_rows) {
 }
 
 /* y[i, j, k] = sum_e w[e, i, j, k] x[e, j, k] + bias[i, j, k]; with an index: w[e, i, index[j]].
- * Some rows of w at a time, so that they are decoded once for the columns that come one after the other. */
+ * A few rows of w at a time, so that they are decoded once for consecutive columns. */
 void ggl_ref_linear(const step_args *a) {
     int64_t n = a->dst.ne[0];
     for (int64_t i = 0; i < n; i += REF_ROWS)
         linear_rows(a, i, (int)(n - i < REF_ROWS ? n - i : REF_ROWS));
 }
 
-/* Pairs of a row turn by pos * f, and grow by mag; what lies beyond 2 r passes. */
+/* Rotates each pair of a row by the angle pos * f and scales it by mag; copies elements from 2 r
+ * on. */
 void ggl_ref_rope(const step_args *a) {
     const view *x = &a->src[0], *f = &a->src[1], *pos = &a->src[2];
     int64_t r = f->ne[0];

@@ -1,4 +1,5 @@
-/* The vtable: memory is host memory, a plan is a program, a run walks it. */
+/* The functions of the backend. Memory is host memory; a plan is a program; a run executes its
+ * steps one after another. */
 #include "reference.h"
 
 #include <math.h>
@@ -58,7 +59,7 @@ void ggl_ref_set(const view *v, int64_t i, int64_t j, int64_t k, int64_t l, doub
     else if (v->type == GGL_F32)
         ((float *)row)[i] = (float)x;
     else if (v->type == GGL_I32)
-        ((int32_t *)row)[i] = isnan(x) ? -1 : (int32_t)x; /* picked from outside of a list */
+        ((int32_t *)row)[i] = isnan(x) ? -1 : (int32_t)x; /* NaN: PICK's index was out of range */
     else if (v->type == GGL_F16)
         ((uint16_t *)row)[i] = ggl_f32_to_f16((float)x);
 }
@@ -293,7 +294,8 @@ const char *ggl_reference_mask_name(int k) {
     return k == 0 ? "f64" : NULL;
 }
 
-/* Whether a mask has this very word; "all" means instruction sets, which it does not use. */
+/* True if the mask contains the word f64. "all" means instruction sets, which the reference does not
+ * use. */
 static bool masks_f64(const char *mask) {
     for (size_t n; mask && *mask; mask += n + (mask[n] != 0)) {
         n = strcspn(mask, ", ");

@@ -1,6 +1,6 @@
-/* The reference backend: every operator in double precision by plain loops, one thread, no kernels
- * for composites (they run as their bodies say). It is what others are measured against, and an
- * example of the smallest possible backend. */
+/* The reference backend: all operators in double precision, in plain loops, on one thread. It has
+ * no kernels for composites, whose bodies are run instead. Other backends are measured against it,
+ * and it is an example of a small backend. */
 #ifndef REFERENCE_H
 #define REFERENCE_H
 
@@ -11,39 +11,39 @@
 typedef struct view {
     char *data; /* NULL: absent */
     ggl_type type;
-    int64_t ne[GGL_MAX_DIMS]; /* the batch filled in */
+    int64_t ne[GGL_MAX_DIMS]; /* ne[3] is the size of the batch, not GGL_N */
     size_t nb[GGL_MAX_DIMS];
 } view;
 
-enum { REF_ROWS = 8 }; /* that a product decodes and multiplies together */
+enum { REF_ROWS = 8 }; /* rows that a product decodes and multiplies together */
 
 typedef struct step_args {
     const ggl_tensor *node;
     view dst, src[GGL_MAX_SRC];
     char *stores; /* GGL_REGION_STORES */
     const size_t *store_loc;
-    double *row;    /* scratch: REF_ROWS + 1 of the longest row */
+    double *row;    /* scratch: REF_ROWS + 1 times the longest row */
     float *stored;  /* scratch: a row of a store */
     double *attend; /* scratch of ggl_ref_attend_scratch() doubles */
 } step_args;
 
 typedef void ref_fn(const step_args *a);
 
-/* Any element as a number, and a number into a float or i32 element. Indices of size 1 broadcast.
- */
+/* Read an element of any type as a number, and write a number to a float or i32 element. Dimensions
+ * of size 1 broadcast when read. */
 double ggl_ref_get(const view *v, int64_t i, int64_t j, int64_t k, int64_t l);
 void ggl_ref_set(const view *v, int64_t i, int64_t j, int64_t k, int64_t l, double x);
-/* The whole row (j, k, l). */
+/* Reads the whole row (j, k, l). */
 void ggl_ref_get_row(const view *v, int64_t j, int64_t k, int64_t l, double *row);
 
-/* for each element of v, with i, j, k, l */
+/* Loops over all elements (i, j, k, l) of v. */
 #define FOR_EACH(v)                                                                                \
     for (int64_t l = 0; l < (v).ne[3]; l++)                                                        \
         for (int64_t k = 0; k < (v).ne[2]; k++)                                                    \
             for (int64_t j = 0; j < (v).ne[1]; j++)                                                \
                 for (int64_t i = 0; i < (v).ne[0]; i++)
 
-/* By operator; NULL: none (leaves, calls). */
+/* Returns the function of the operator; NULL for leaves and calls. */
 ref_fn *ggl_ref_op(ggl_op op);
 
 /* elementwise.c */

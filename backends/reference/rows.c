@@ -1,4 +1,4 @@
-/* Along a dimension: sums, maxima, ranks. */
+/* Operators along a dimension: sums, maxima, ranks. */
 #include <math.h>
 
 #include "reference.h"
@@ -11,12 +11,12 @@ static double get(const view *v, place p) {
     return ggl_ref_get(v, p.at[0], p.at[1], p.at[2], p.at[3]);
 }
 
-/* y = sum, or max, over dimension num[0] of x. */
+/* Sets dst to the sum, or the maximum, over dimension num[0] of x. */
 static void reduce(const step_args *a, bool max) {
     const view *x = &a->src[0];
     int dim = (int)a->node->num[0];
     FOR_EACH(a->dst) {
-        /* the last dimension vanishes, so dst has 1 there in any case */
+        /* dst has size 1 along dim, even where the dimension is dropped */
         place p = {{i, j, k, l}};
         double y = max ? -INFINITY : 0;
         for (p.at[dim] = 0; p.at[dim] < x->ne[dim]; p.at[dim]++) {
@@ -35,7 +35,8 @@ void ggl_ref_amax(const step_args *a) {
     reduce(a, true);
 }
 
-/* Whether element b of a row goes before element a: larger, or equal and earlier; NaN last. */
+/* True if element b of a row ranks before element a: it is larger, or equal and earlier. NaN ranks
+ * last. */
 static bool before(const double *row, int64_t b, int64_t a) {
     if (isnan(row[a]) || isnan(row[b]))
         return isnan(row[a]) && (!isnan(row[b]) || b < a);

@@ -1,4 +1,5 @@
-/* What passes from token to token: in loops only, so the batch is 1 here. */
+/* state and keep, which pass values from token to token. They run only in loops, where the batch
+ * is 1. */
 #include "reference.h"
 
 static view stored(const step_args *a, const ggl_store *s, const view *slot) {

@@ -41,7 +41,7 @@ void ggl_free(void *p) {
 bool ggl_grow(void *array, size_t *cap, size_t n, size_t size) {
     if (n <= *cap)
         return true;
-    /* half as much again, so that n single appends copy O(n) bytes; just n where that overflows */
+    /* grow by half, so that n single appends copy O(n) bytes; if that overflows, only to n */
     size_t wanted = n, bytes;
     if (ggl_size_add(*cap, *cap / 2 + 8, &wanted) && wanted < n)
         wanted = n;
@@ -50,7 +50,7 @@ bool ggl_grow(void *array, size_t *cap, size_t n, size_t size) {
     void *old, *grown = ggl_calloc(wanted, size);
     if (!grown)
         return false;
-    /* array is a T ** for a T unknown here: its pointer is moved as bytes */
+    /* array is a T ** for an unknown T, so the pointer is copied as bytes */
     memcpy(&old, array, sizeof old);
     if (*cap > 0)
         memcpy(grown, old, *cap * size);
@@ -60,8 +60,8 @@ bool ggl_grow(void *array, size_t *cap, size_t n, size_t size) {
     return true;
 }
 
-/* An arena is a list of blocks, each  | next, size, used | ... bytes ... |.  The head is filled;
- * a request larger than what a fresh block would hold gets one of its own behind the head. */
+/* An arena is a list of blocks:  | next, size, used | ... bytes ... |.  Requests are served from
+ * the head. A large request gets a block of its own, inserted after the head. */
 struct ggl_arena_block {
     struct ggl_arena_block *next;
     size_t size, used; /* of the bytes after the header */
@@ -69,7 +69,8 @@ struct ggl_arena_block {
 
 enum { ARENA_ALIGN = 16, ARENA_FIRST = 1 << 12, ARENA_LARGEST = 1 << 20 };
 
-/* The header rounded up, so that what follows it is aligned as the block itself is (calloc: 16). */
+/* The header's size, rounded up so that the bytes after it are aligned like the block (calloc:
+ * 16). */
 #define ARENA_HEADER                                                                               \
     ((sizeof(struct ggl_arena_block) + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN)
 _Static_assert(_Alignof(max_align_t) <= ARENA_ALIGN, "an arena's memory suits every type");

@@ -1,4 +1,4 @@
-/* ggl/file.h: the public face of os_file.h. */
+/* Implements ggl/file.h by the functions of os_file.h. */
 #include "ggl/file.h"
 
 #include <errno.h>
@@ -25,8 +25,8 @@ void ggl_file_map_close(ggl_file_map *m) {
 
 struct ggl_new_file {
     os_new_file file;
-    FILE *stream; /* on a descriptor of its own, as file closes the other */
-    int error;    /* the first errno */
+    FILE *stream; /* on a duplicate of file.fd, as both are closed */
+    int error;    /* the first errno that was noted */
     char path[];
 };
 

@@ -1,6 +1,7 @@
-/* See ggl/index.h. The hash is SipHash-1-3 (Aumasson and Bernstein 2012, with one round for each
- * word and three at the end): nobody who does not know the seed can construct keys that collide.
- * Simpler seeded hashes do not ensure that: in them, some pairs of keys collide for every seed. */
+/* The hash table of ggl/index.h. The hash is SipHash-1-3 (Aumasson and Bernstein 2012, with one
+ * round for each word and three at the end): without the seed, nobody can construct keys that
+ * collide. Simpler seeded hashes do not ensure that: in them, some pairs of keys collide for every
+ * seed. */
 #include "ggl/index.h"
 
 #include <string.h>
@@ -61,6 +62,7 @@ static ggl_str key_at(const ggl_index *x, const void *array, size_t i) {
     return s;
 }
 
+/* Allocates slots for n elements, at most half of which will be used. */
 static ggl_status make_slots(ggl_index *x, size_t n, ggl_error *err) {
     size_t size = 8;
     if (n >= (size_t)1 << 31)
@@ -74,8 +76,8 @@ static ggl_status make_slots(ggl_index *x, size_t n, ggl_error *err) {
     return GGL_OK;
 }
 
-/* The time, and where the loader put the stack and the heap: whoever writes a file knows neither.
- */
+/* Makes the seed from the time and the addresses of stack and heap, which the author of a file
+ * cannot know. */
 static void make_seed(ggl_index *x) {
     struct timespec now = {0};
     (void)timespec_get(&now, TIME_UTC);
@@ -97,7 +99,7 @@ void ggl_index_fini(ggl_index *x) {
     *x = (ggl_index){0};
 }
 
-/* The slot of this key, or the free one where it would go. */
+/* Returns the slot of the element with this key, or the free slot where it would go. */
 static uint32_t *slot_of(const ggl_index *x, const void *array, ggl_str key) {
     size_t at = (size_t)hash(x->seed, key) & x->mask;
     for (; x->slots[at] != 0; at = (at + 1) & x->mask) {

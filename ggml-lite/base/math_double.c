@@ -1,6 +1,7 @@
-/* The double functions of ggl/math.h. Accuracy before speed: what they serve is computed once, or once per token.
- * Sums are carried as unevaluated pairs ("double-double", Dekker 1971) where one double would not do.
- * docs/numeric-functions.md states each as formulas. Coefficients are Taylor's unless a table says otherwise. */
+/* The double functions of ggl/math.h. Accuracy matters more than speed: they are called once, or
+ * once per token. Where one double is not accurate enough, sums are unevaluated pairs
+ * ("double-double", Dekker 1971). docs/numeric-functions.md has the formulas. Coefficients are
+ * those of Taylor series unless noted. */
 #include <float.h>
 #include <math.h>
 #include <stdbool.h>
@@ -13,7 +14,7 @@
     "float and double expressions must be evaluated in their own type (x86-32: -msse2 -mfpmath=sse)"
 #endif
 
-/* h + l, |l| at most half an ulp of h once normalised. */
+/* The number h + l; once normalized, |l| is at most half an ulp of h. */
 typedef struct pair {
     double h, l;
 } pair;
@@ -25,8 +26,9 @@ static const pair THIRD = {0x1.5555555555555p-2, 0x1.5555555555555p-56};
 static const double TWO_OVER_PI = 0x1.45f306dc9c883p-1;
 static const double PIO2_1 = 0x1.921fb54442d18p+0, PIO2_2 = 0x1.1a62633145c07p-54,
                     PIO2_3 = -0x1.f1976b7ed8fbcp-110;
-static const double TWO_OVER_SQRTPI = 0x1.20dd750429b6dp+0, /* and less 1, to all its bits: */
-    TWO_OVER_SQRTPI_1 = 0x1.06eba8214db69p-3;
+/* 2/sqrt(pi), and 2/sqrt(pi) - 1 with full precision */
+static const double TWO_OVER_SQRTPI = 0x1.20dd750429b6dp+0,
+                    TWO_OVER_SQRTPI_1 = 0x1.06eba8214db69p-3;
 
 static uint64_t double_bits(double x) {
     uint64_t u;
@@ -44,7 +46,7 @@ static double double_abs(double x) {
     return double_of(double_bits(x) & ~(1ull << 63));
 }
 
-/* y >= 0 with the sign of x. */
+/* Returns y, which is not negative, with the sign of x. */
 static double double_sign_of(double y, double x) {
     return double_of(double_bits(y) | (double_bits(x) & (1ull << 63)));
 }
@@ -64,7 +66,7 @@ static double scale(double x, int n) {
     return x * power_of_two(half) * power_of_two(n - half);
 }
 
-/* a + b, exactly; sum_fast wants |a| >= |b| or a = 0. */
+/* Return a + b exactly; sum_fast requires |a| >= |b| or a = 0. */
 static pair sum(double a, double b) {
     double h = a + b, t = h - a;
     return (pair){h, (a - (h - t)) + (b - t)};
@@ -75,7 +77,7 @@ static pair sum_fast(double a, double b) {
     return (pair){h, (a - h) + b};
 }
 
-/* a b, exactly. */
+/* Returns a b exactly. */
 static pair product(double a, double b) {
     double h = a * b;
     return (pair){h, fma(a, b, -h)};
@@ -99,9 +101,10 @@ static double polynomial(const double *c, int n, double x) {
     return y;
 }
 
-/* ---- exp, tanh, sigmoid ---- */
+/* --- exp, tanh, sigmoid ----------------------------------------------------------------------- */
 
-/* e^(x.h + x.l) = (h + l) 2^*n with |h + l| in [0.7, 1.42]; |x.h| < 2^10. The pair's error is near 2^-57. */
+/* e^(x.h + x.l) = (h + l) 2^*n with |h + l| in [0.7, 1.42]; |x.h| < 2^10. The pair's error is near
+ * 2^-57. */
 static pair exp_reduced(pair x, int *n) {
     static const double c[] = {1.0 / 2,          1.0 / 6,        1.0 / 24,        1.0 / 120,
                                1.0 / 720,        1.0 / 5040,     1.0 / 40320,     1.0 / 362880,
@@ -154,16 +157,17 @@ double ggl_tanh(double x) {
     return double_sign_of(q, x);
 }
 
-/* In the form whose exponential does not overflow. */
+/* Chooses the form whose exponential does not overflow. */
 double ggl_sigmoid(double x) {
     double e = ggl_exp(x < 0 ? x : -x);
     return x < 0 ? e / (1 + e) : 1 / (1 + e);
 }
 
-/* ---- logarithms, pow ---- */
+/* --- logarithms, pow -------------------------------------------------------------------------- */
 
-/* ln m for x = 2^*e m, m in [sqrt(1/2), sqrt 2), as a pair to about 2^-65 of itself. x is positive and finite.
- * ln m = 2 artanh s = 2 s (1 + z/3 + z^2/5 + ..),  s = (m - 1) / (m + 1),  z = s^2 < 0.0295. */
+/* Returns ln m for x = 2^*e m with m in [sqrt(1/2), sqrt 2), as a pair with a relative error of
+ * about 2^-65. x is positive and finite. ln m = 2 artanh s = 2 s (1 + z/3 + z^2/5 + ..),  s = (m -
+ * 1) / (m + 1),  z = s^2 < 0.0295. */
 static pair log_reduced(double x, int *e) {
     static const double c[] = {1.0 / 5,  1.0 / 7,  1.0 / 9,  1.0 / 11, 1.0 / 13, 1.0 / 15,
                                1.0 / 17, 1.0 / 19, 1.0 / 21, 1.0 / 23, 1.0 / 25};
@@ -189,7 +193,7 @@ static pair log_reduced(double x, int *e) {
     return pair_mul(s, w);
 }
 
-/* Annex F's values for x outside (0, inf). */
+/* Returns the logarithm of x outside (0, inf), as C's Annex F defines it. */
 static double log_special(double x) {
     return x == 0 ? -INFINITY : x < 0 ? NAN : x;
 }
@@ -219,7 +223,7 @@ double ggl_log2(double x) {
     return y.h + y.l;
 }
 
-/* 0: y is no integer; 1: odd; 2: even. */
+/* Returns 0 if y is not an integer, 1 if it is odd, 2 if it is even. */
 static int parity(double y) {
     if (double_abs(y) >= 0x1p53)
         return 2;
@@ -228,7 +232,7 @@ static int parity(double y) {
     return floor(y / 2) == y / 2 ? 2 : 1;
 }
 
-/* x^y where x is 0 or infinite, or y is infinite (C11 F.10.4.4); no NaN comes here. */
+/* Returns x^y where x is 0 or infinite, or y is infinite (C11 F.10.4.4). Neither is NaN. */
 static double pow_special(double x, double y) {
     double a = double_abs(x);
     if (!double_finite(y))
@@ -260,7 +264,7 @@ double ggl_pow(double x, double y) {
     return sign * scale(r.h + r.l, n);
 }
 
-/* ---- sin, cos ---- */
+/* --- sin, cos --------------------------------------------------------------------------------- */
 
 /* 2/pi = 0.b1 b2 b3 .. in binary, 32 bits a word: enough for the largest double. */
 static const uint32_t TWO_OVER_PI_BITS[] = {
@@ -271,7 +275,7 @@ static const uint32_t TWO_OVER_PI_BITS[] = {
     0x4f463f66, 0x9e5fea2d, 0x7527bac7, 0xebe5f17b, 0x3d0739f7, 0x8a5292ea, 0x6bfb5fb1,
     0x1f8d5d08, 0x56033046, 0xfc7b6bab, 0xf0cfbc20, 0x9af4361d, 0xa9e39161, 0x5ee61b08};
 
-/* The 64 bits from bit `at` of a little-endian number of n limbs. */
+/* Returns the 64 bits from bit `at` on of a little-endian number of n limbs. */
 static uint64_t limbs_bits(const uint32_t *p, int n, int at) {
     int i = at / 32, shift = at % 32;
     uint64_t v = p[i];
@@ -281,9 +285,10 @@ static uint64_t limbs_bits(const uint32_t *p, int n, int at) {
     return v >> shift | (i + 2 < n ? (uint64_t)p[i + 2] << (64 - shift) : 0);
 }
 
-/* The quadrant of x >= 2^30, and what x exceeds it by, in [-pi/4, pi/4] (Payne & Hanek 1983). x = m 2^e with integer
- * m; of m 2/pi 2^e only the two bits before the point and 192 after it are wanted. Words of 2/pi whose product
- * with m 2^e is a multiple of 4 are left out in front, eight are taken, and the others come to less than 2^-170. */
+/* Returns the quadrant n of x >= 2^30, and sets *r to x - n pi/2, in [-pi/4, pi/4] (Payne & Hanek
+ * 1983). With x = m 2^e for an integer m, only the two bits before the binary point of m 2/pi 2^e
+ * and 192 bits after it are needed. Words of 2/pi whose product with m 2^e is a multiple of 4 are
+ * skipped; the next eight are used; the rest contribute less than 2^-170. */
 static int reduce_large(double x, pair *r) {
     uint64_t u = double_bits(x), m = (u & 0x000fffffffffffff) | 1ull << 52;
     int e = (int)(u >> 52) - 1075, first = e > 2 ? (e - 2) / 32 : 0;
@@ -297,15 +302,15 @@ static int reduce_large(double x, pair *r) {
         }
         p[8 + half] = (uint32_t)carry;
     }
-    int point = 32 * first + 256 - e; /* bits of p behind the binary point: 223 to 278 */
+    int point = 32 * first + 256 - e; /* bits of p after the binary point: 223 to 278 */
     int quadrant = (int)(limbs_bits(p, 10, point) & 3);
     uint64_t f[3];
     for (int i = 0; i < 3; i++)
         f[i] = limbs_bits(p, 10, point - 64 * (i + 1));
-    bool above = f[0] >> 63; /* nearer to the next quadrant: its complement, from there */
+    bool above = f[0] >> 63; /* nearer to the next quadrant: use the distance to that */
     for (int i = 0; above && i < 3; i++)
         f[i] = ~f[i];
-    int lead = 0; /* zeros in front: at most about 62 for any double */
+    int lead = 0; /* leading zeros: at most about 62 for any double */
     while (lead < 64 && !(f[0] >> 63)) {
         f[0] = f[0] << 1 | f[1] >> 63;
         f[1] = f[1] << 1 | f[2] >> 63;
@@ -319,12 +324,13 @@ static int reduce_large(double x, pair *r) {
     return quadrant + above;
 }
 
-/* x = n pi/2 + (r->h + r->l), |r| <= pi/4 and a little; returns n mod 4. The pair is good to 2^-65 of itself. */
+/* Splits x = n pi/2 + (r->h + r->l) with |r| up to slightly above pi/4; returns n mod 4. The pair
+ * has a relative error of 2^-65. */
 static int reduce(double x, pair *r) {
     double t = double_abs(x);
     int n;
-    if (t <
-        0x1p30) { /* Cody & Waite 1980: the first difference is exact, as it has no bit below 2^-52 */
+    if (t < 0x1p30) {
+        /* Cody & Waite 1980: the first difference is exact, as it has no bit below 2^-52 */
         double k = rint(t * TWO_OVER_PI);
         n = (int)k;
         pair w = product(-k, PIO2_2);
@@ -357,7 +363,7 @@ static double cos_reduced(pair r) {
     double z = r.h * r.h;
     pair w = sum_fast(1, -0.5 * z);
     double t = fma(z * z, polynomial(c, sizeof c / sizeof *c, z), -r.h * r.l);
-    t += fma(r.h, r.h, -z) * -0.5; /* what squaring lost */
+    t += fma(r.h, r.h, -z) * -0.5; /* the rounding error of the square */
     return w.h + (w.l + t);
 }
 
@@ -381,7 +387,7 @@ double ggl_cos(double x) {
     return n == 1 || n == 2 ? -y : y;
 }
 
-/* ---- erf ---- */
+/* --- erf -------------------------------------------------------------------------------------- */
 
 /* erf(c) as a pair and erf'(c) = 2/sqrt(pi) e^(-c^2), for c = k/8, k = 4 .. 48. */
 static const double ERF_TABLE[][3] = {
@@ -432,9 +438,9 @@ static const double ERF_TABLE[][3] = {
     {0x1.0000000000000p+0, -0x1.8cf81557d20b6p-56, 0x1.2dc119095729fp-52},
 };
 
-/* |x| < 1/2: 2/sqrt(pi) (x - x^3/3 + x^5/10 - ..).
- * Else, c = k/8 the nearest to |x| and h = |x| - c:  erf(c + h) = erf(c) + erf'(c) sum_k a_k h^(k+1) / (k+1), where
- * sum_k a_k h^k = e^(-2 c h - h^2), hence a_0 = 1, a_1 = -2 c, a_(k+1) = -2 (c a_k + a_(k-1)) / (k+1). */
+/* |x| < 1/2: 2/sqrt(pi) (x - x^3/3 + x^5/10 - ..). Else, c = k/8 the nearest to |x| and h = |x| -
+ * c:  erf(c + h) = erf(c) + erf'(c) sum_k a_k h^(k+1) / (k+1), where sum_k a_k h^k = e^(-2 c h -
+ * h^2), hence a_0 = 1, a_1 = -2 c, a_(k+1) = -2 (c a_k + a_(k-1)) / (k+1). */
 double ggl_erf(double x) {
     static const double coef[] = {-1.0 / 3,       1.0 / 10,         -1.0 / 42,
                                   1.0 / 216,      -1.0 / 1320,      1.0 / 9360,

@@ -1,6 +1,7 @@
-/* The float functions of ggl/math.h: the numeric contract's scalar definitions. docs/numeric-functions.md states them
- * as formulas. Each is straight-line code, fmaf and + - * / with selects at the end, so that a vector kernel can do
- * the same steps in its lanes and get the same bits. Coefficients: own minimax fits (Remez, then rounded to float). */
+/* The float functions of ggl/math.h: the scalar definitions of the numeric contract.
+ * docs/numeric-functions.md has the formulas. Each function is straight-line code (fmaf, + - * /)
+ * with selects at the end, so that a vector kernel can do the same steps in its lanes and get the
+ * same bits. Coefficients are our own minimax fits (Remez, then rounded to float). */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -28,14 +29,15 @@ static float float_abs(float x) {
     return float_of(float_bits(x) & 0x7fffffff);
 }
 
-/* |y| with the sign of x; y is not negative. */
+/* Returns y, which is not negative, with the sign of x. */
 static float float_sign_of(float y, float x) {
     return float_of(float_bits(y) | (float_bits(x) & 0x80000000));
 }
 
-/* e^x = 2^n e^r,  n = x / ln 2 to nearest,  r = x - n ln 2.  0.93 ulp; results below 2^-126 are 0. */
+/* e^x = 2^n e^r,  n = x / ln 2 to nearest,  r = x - n ln 2.  0.93 ulp; results below 2^-126 are
+ * 0. */
 float ggl_expf(float x) {
-    /* n stands in the low bits of the sum's mantissa */
+    /* the low bits of z's mantissa are n */
     float z = fmaf(x, 0x1.715476p0f, 0x1.8p23f);
     float n = z - 0x1.8p23f;
     float r = fmaf(n, -0x1.62e4p-1f, x);
@@ -119,7 +121,7 @@ float ggl_erff(float x) {
     return x != x ? x : float_sign_of(y, x);
 }
 
-/* Below -0x1.62e42ep6 the exponential is infinite and the result 0. */
+/* Below -0x1.62e42ep6 the exponential is infinite, and the result is 0. */
 float ggl_sigmoidf(float x) {
     return 1.0f / (1.0f + ggl_expf(-x));
 }

@@ -1,4 +1,4 @@
-/* POSIX: see os_file.h. */
+/* os_file.h for POSIX. */
 #include "os_file.h"
 
 #include <errno.h>
@@ -24,12 +24,13 @@
 /* One read() or write() moves at most this much: some systems refuse more than 2^31 - 1. */
 #define IO_CHUNK ((size_t)1 << 30)
 
-/* strerror() of glibc (since 2.32), musl and macOS may be called from any thread. */
+/* Fails with "<what>: <text of the errno>". strerror() of glibc (since 2.32), musl and macOS may be
+ * called from any thread. */
 static ggl_status fail_errno(ggl_error *err, const char *what, int number) {
     return ggl_fail(err, number == ENOMEM ? GGL_NOMEM : GGL_IO, "%s: %s", what, strerror(number));
 }
 
-/* The whole of fd into fresh pages. */
+/* Reads the whole file into new pages. */
 static ggl_status map_read(os_map *m, int fd, size_t size, ggl_error *err) {
     char *data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (data == MAP_FAILED)
@@ -82,13 +83,13 @@ static ggl_status map_fd(os_map *m, int fd, const os_map_params *p, ggl_error *e
         return fail_errno(err, "cannot be mapped", errno);
     *m = (os_map){.data = data, .size = size, .mapped = true, .modified = modified};
     if (p->willneed)
-        (void)madvise(data, size, MADV_WILLNEED); /* advice: its failure changes nothing */
+        (void)madvise(data, size, MADV_WILLNEED); /* only advice, so a failure does not matter */
     return GGL_OK;
 }
 
 ggl_status ggl_os_map_open(os_map *m, const char *path, const os_map_params *p, ggl_error *err) {
     *m = (os_map){0};
-    /* O_NONBLOCK: a pipe is to be refused, not waited for; of no effect on regular files */
+    /* O_NONBLOCK: refuse a pipe without waiting for it; has no effect on regular files */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return fail_errno(err, "cannot be opened", errno);
@@ -105,7 +106,7 @@ void ggl_os_map_close(os_map *m) {
     *m = (os_map){0};
 }
 
-/* The whole pages in [data, data + size); false: there are none. */
+/* Sets *first and *n to the whole pages in [data, data + size); false if there are none. */
 static bool inner_pages(const void *data, size_t size, void **first, size_t *n) {
     long page = sysconf(_SC_PAGESIZE);
     uintptr_t mask = (uintptr_t)(page > 0 ? page : 4096) - 1;
@@ -119,7 +120,7 @@ void ggl_os_map_drop(const void *data, size_t size) {
     void *first;
     size_t n;
     if (inner_pages(data, size, &first, &n))
-        (void)madvise(first, n, MADV_DONTNEED); /* advice: locked pages stay */
+        (void)madvise(first, n, MADV_DONTNEED); /* fails for locked pages, which stay */
 }
 
 bool ggl_os_map_lock(const os_map *m) {
@@ -132,10 +133,12 @@ bool ggl_os_file_exists(const char *path) {
 
 /* --- files to write --------------------------------------------------------------------------- */
 
-/* The temporary files of this process, which a signal's handler removes. */
+/* The paths of this process's temporary files, which the handler of a signal removes. */
 enum { MAX_TEMPORARY = 32 };
 static _Atomic(const char *) temporary[MAX_TEMPORARY];
 
+/* Replaces the entry `old` by `new_`; NULL is a free entry. If there is no such entry, does
+ * nothing. */
 static void replace_temporary(const char *old, const char *new_) {
     for (int i = 0; i < MAX_TEMPORARY; i++) {
         const char *expected = old;
@@ -152,6 +155,8 @@ void ggl_os_new_file_remove_all(void) {
     }
 }
 
+/* Returns folder[0..n_folder) and name, with one '/' between them; NULL: out of memory, in
+ * errno. */
 static char *join(const char *folder, size_t n_folder, const char *name) {
     size_t n_name = strlen(name);
     char *path = ggl_calloc(n_folder + n_name + 2, 1);
@@ -166,7 +171,8 @@ static char *join(const char *folder, size_t n_folder, const char *name) {
     return path;
 }
 
-/* The folder's real path and the name, for a file that need not exist. NULL: errno. */
+/* Returns path with the real path of its folder; the file need not exist. NULL on failure:
+ * errno. */
 static char *real_in_folder(const char *path) {
     const char *slash = strrchr(path, '/');
     char *folder = join(path, slash ? (size_t)(slash - path) + 1 : 0, ".");
@@ -177,15 +183,15 @@ static char *real_in_folder(const char *path) {
     return all;
 }
 
-/* The real path of the file that path leads to. Links are followed, also one to a file that does not
- * exist yet. NULL: errno. */
+/* Returns the real path of the file that path leads to, following links, even to a file that does
+ * not exist yet. NULL on failure: errno. */
 static char *resolve(const char *path) {
     char *at = real_in_folder(path);
     for (int depth = 0; at && depth < 40; depth++) {
         char link[4096];
         ssize_t n = readlink(at, link, sizeof link - 1);
         if (n < 0)
-            return at; /* no link */
+            return at; /* not a link */
         link[n] = '\0';
         const char *slash = strrchr(at, '/');
         char *next = link[0] == '/' ? join("", 0, link) : join(at, (size_t)(slash - at) + 1, link);
@@ -207,8 +213,8 @@ static ggl_status fail_new(ggl_error *err, int number) {
     return fail_errno(err, "cannot be written", number);
 }
 
-/* Creates target.tmp-PID-K with the first free K. Not mkstemp(): the file should get the rights
- * that the umask gives, not 0600. */
+/* Creates target.tmp-PID-K with the first free K. Does not use mkstemp(), because the file should
+ * get the permissions of the umask, not 0600. */
 static ggl_status new_file_create(os_new_file *f, ggl_error *err) {
     size_t n = strlen(f->target) + 64;
     f->temp = ggl_calloc(n, 1);
@@ -224,12 +230,12 @@ static ggl_status new_file_create(os_new_file *f, ggl_error *err) {
         if (errno != EEXIST)
             break;
     }
-    f->temp[0] = '\0'; /* not ours to remove: another's, or never created */
+    f->temp[0] = '\0'; /* discard must not remove it: it was not created, or by another process */
     return fail_new(err, errno);
 }
 
-/* Fails if what is there already cannot or must not be written. *through: it is a device or a pipe,
- * which is written as it is. */
+/* Fails if the path exists and cannot, or must not, be written. *through: it is a device or a pipe,
+ * which is written directly. */
 static ggl_status new_file_examine(const char *path, bool *through, ggl_error *err) {
     struct stat st;
     *through = false;
@@ -259,7 +265,7 @@ ggl_status ggl_os_new_file_open(os_new_file *f, const char *path, ggl_error *err
     if (s != GGL_OK)
         return s;
     f->target = resolve(path);
-    if (through) { /* by its own name: /dev/stdout may be a pipe, which no path leads to */
+    if (through) { /* not by f->target: /dev/stdout may be a pipe, which has no real path */
         f->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
         s = f->fd >= 0 ? GGL_OK : fail_new(err, errno);
     } else {
@@ -315,12 +321,12 @@ ggl_status ggl_os_new_file_write(os_new_file *f, const void *data, size_t n, ggl
     return GGL_OK;
 }
 
-/* The rename itself reaches the disk with the folder. Some file systems cannot flush a folder: no
- * error. */
+/* Flushes the folder of path (which it changes), so that the rename reaches the disk. Some file
+ * systems cannot flush a folder; that is no error. */
 static void flush_folder_of(char *path) {
     char *slash = strrchr(path, '/');
     if (slash)
-        slash[slash == path] = '\0'; /* "/x" lies in "/" */
+        slash[slash == path] = '\0'; /* the folder of "/x" is "/" */
     int fd = open(slash ? path : ".", O_RDONLY | O_CLOEXEC);
     if (fd >= 0) {
         (void)fsync(fd);
@@ -340,7 +346,7 @@ ggl_status ggl_os_new_file_commit(os_new_file *f, ggl_error *err) {
     if (s == GGL_OK && f->temp) {
         replace_temporary(f->temp, NULL);
         ggl_free(f->temp);
-        f->temp = NULL; /* it has become the target: not to be removed */
+        f->temp = NULL; /* it is the target now, so discard must not remove it */
         flush_folder_of(f->target);
     }
     ggl_os_new_file_discard(f);

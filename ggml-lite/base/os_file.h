@@ -1,6 +1,6 @@
-/* The operating system's file calls, all of them that ggml-lite makes: a port is another os_file.c.
- * Private to ggml-lite. Messages name what failed and why, without the path, which the caller puts
- * before. */
+/* All file calls of the operating system that ggml-lite makes; a port needs another os_file.c.
+ * Private to ggml-lite. Error messages say what failed and why; the caller puts the path before
+ * them. */
 #ifndef GGL_OS_FILE_H
 #define GGL_OS_FILE_H
 
@@ -10,56 +10,60 @@
 
 #include "ggl/status.h"
 
-/* The bytes of a file. All zeros: nothing is held. */
+/* The bytes of a file. All zeros: no file. */
 typedef struct os_map {
     const void *data; /* page-aligned */
     size_t size;
-    bool mapped;      /* the file's pages; false: memory that it was read into */
-    int64_t modified; /* when the file was, in ns since 1970 */
+    bool mapped;      /* true: the file's pages; false: memory that it was read into */
+    int64_t modified; /* time of the file's last change, in ns since 1970 */
 } os_map;
 
 typedef struct os_map_params {
     bool no_mmap;  /* read into memory instead */
-    bool populate; /* bring every page in now */
-    bool willneed; /* ask for read-ahead */
+    bool populate; /* read every page now */
+    bool willneed; /* advise the kernel to read ahead */
 } os_map_params;
 
-/* Maps (or reads) a regular file, read-only. GGL_IO: no such file, a directory, no permission,
- * empty..; GGL_NOMEM. On failure *m holds nothing. The file must not shrink while it is mapped. */
+/* Maps (or reads) a regular file, read-only. The file must not shrink while it is mapped. GGL_IO:
+ * no such file, a directory, no permission; GGL_FORMAT: it is empty; GGL_LIMIT; GGL_NOMEM. On
+ * failure *m is all zeros. */
 ggl_status ggl_os_map_open(os_map *m, const char *path, const os_map_params *p, ggl_error *err);
 void ggl_os_map_close(os_map *m);
-/* Gives the pages of a part of a mapped file back to the system, which reads them again when they
- * are touched: those that lie wholly in it. Not of one that was read (no_mmap), whose bytes would
- * be gone. */
+/* Drops the pages that lie wholly in [data, data + size), a part of a mapped file; the system reads
+ * them again when they are touched. Must not be called for a file that was read (mapped is false):
+ * its bytes would be lost. */
 void ggl_os_map_drop(const void *data, size_t size);
-bool ggl_os_map_lock(const os_map *m); /* keeps it in memory; false if the system declines */
+/* Locks the pages in memory; returns false if the system refuses. */
+bool ggl_os_map_lock(const os_map *m);
 
 bool ggl_os_file_exists(const char *path);
 
 /* A file to write. A regular file appears under its name only when it is complete; links to it are
- * followed. A device or a pipe is written as it is. */
+ * followed. A device or a pipe is written directly. */
 typedef struct os_new_file {
-    int fd;       /* -1: nothing is held */
-    char *target; /* links resolved, in the folder's real path */
-    char *temp;   /* beside the target; NULL: a device or a pipe, written directly */
+    int fd;       /* -1: no file */
+    char *target; /* the real path: links are resolved */
+    char *temp;   /* the temporary file, in the target's folder; NULL: a device or a pipe */
 } os_new_file;
 
-/* GGL_USAGE: the path is empty. GGL_IO: no such folder, a directory, a disk, no permission.
- * GGL_NOMEM. */
+/* Opens a file for writing. GGL_USAGE: the path is empty, or standard output or error goes to it.
+ * GGL_IO: no such folder, a directory, a block device, no permission. GGL_NOMEM. */
 ggl_status ggl_os_new_file_open(os_new_file *f, const char *path, ggl_error *err);
-/* Whether ggl_os_new_file_open would work now; leaves nothing. Opens no device and no pipe. */
+/* Returns what ggl_os_new_file_open would return now. Leaves no file, and opens no device or
+ * pipe. */
 ggl_status ggl_os_new_file_check(const char *path, ggl_error *err);
-/* A stream on a descriptor of its own, the caller's to close before commit or discard; NULL: errno.
- */
+/* Returns a stream on a duplicate of the descriptor, which the caller closes before commit or
+ * discard. NULL on failure: errno has the reason. */
 FILE *ggl_os_new_file_stream(const os_new_file *f);
-/* Whether path leads to the same file. */
+/* Returns true if path leads to the same file. */
 bool ggl_os_new_file_is(const os_new_file *f, const char *path);
 ggl_status ggl_os_new_file_write(os_new_file *f, const void *data, size_t n, ggl_error *err);
-/* Flushes to the disk and renames. Whether it works or not, *f holds nothing afterwards. */
+/* Flushes the file to the disk and renames it to its target. Frees *f in any case; on failure the
+ * temporary file is removed. */
 ggl_status ggl_os_new_file_commit(os_new_file *f, ggl_error *err);
-/* Removes the temporary file. Of no effect after commit. */
+/* Closes and removes the temporary file. Does nothing after commit. */
 void ggl_os_new_file_discard(os_new_file *f);
-/* Removes all temporary files of the process. For a signal handler that then ends the process. */
+/* Removes all temporary files of the process; for the handler of a signal that ends the process. */
 void ggl_os_new_file_remove_all(void);
 
 #endif

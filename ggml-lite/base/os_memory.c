@@ -1,10 +1,10 @@
-/* The operating system's advice on memory: see ggl/alloc.h. */
+/* ggl_prefer_huge_pages of ggl/alloc.h, for POSIX. */
 #include <stdint.h>
 #include <sys/mman.h>
 
 #include "ggl/alloc.h"
 
-/* The usual size of a huge page. A part of one at either end stays in small ones. */
+/* The usual size of a huge page. Partial ones at both ends stay in small pages. */
 #define HUGE_PAGE ((uintptr_t)2 << 20)
 
 void ggl_prefer_huge_pages(void *p, size_t size) {

@@ -1,4 +1,4 @@
-/* Text for terminals: see ggl_show and ggl_vformat in ggl/show.h. */
+/* Escapes text for terminals: see ggl_show and ggl_vformat in ggl/show.h. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,7 +36,7 @@ size_t ggl_utf8_cut(const char *s, size_t n, size_t most) {
     return k;
 }
 
-/* Bytes go into buf as far as there is room, and are counted in any case. */
+/* Output to a buffer: n counts all bytes, also those for which the buffer has no room. */
 typedef struct output {
     char *buf;
     size_t size, n;
@@ -49,13 +49,14 @@ static void put(output *o, const char *s, size_t n) {
     o->n += n;
 }
 
+/* Adds the NUL; returns the number of bytes, or -1 if it does not fit into an int. */
 static int end(output *o) {
     if (o->size > 0)
         o->buf[o->n < o->size ? o->n : o->size - 1] = '\0';
     return o->n <= INT32_MAX ? (int)o->n : -1;
 }
 
-/* Whether s[0..n) may be the beginning of a character that is longer. */
+/* True if s[0..n) may be the start of a UTF-8 character that is longer than n. */
 static bool is_cut(const char *s, size_t n) {
     const unsigned char c = (unsigned char)s[0];
     size_t len = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc2 ? 2 : 0;
@@ -65,7 +66,8 @@ static bool is_cut(const char *s, size_t n) {
     return n < len && c < 0xf5;
 }
 
-/* raw: copied unchanged, because the text was escaped before and may have several lines. */
+/* Writes s[0..n), escaped. cut: the string was cut at n, so leaves out a partial character at its
+ * end. raw: writes it unchanged, because it is escaped already. */
 static void put_shown(output *o, const char *s, size_t n, bool cut, bool raw) {
     for (size_t i = 0, len; i < n; i += len) {
         const unsigned char *u = (const unsigned char *)s + i;
@@ -93,9 +95,9 @@ size_t ggl_show(char *buf, size_t size, const char *s, size_t n) {
     return o.n;
 }
 
-/* A conversion of a format: "%-*.*s", with the numbers that stars stand for. */
+/* A conversion of a format, such as "%-*.*s", with the numbers given for its stars. */
 typedef struct conversion {
-    char spec[48]; /* for printf */
+    char spec[48]; /* for printf, without stars */
     size_t n;
     int width, precision; /* -1: not given */
     bool left;
@@ -109,7 +111,7 @@ static int number_at(const char **p) {
     return x;
 }
 
-/* Reads what follows '%', and from args what stars stand for. */
+/* Reads the conversion after a '%' at *p, and the numbers for its stars from args. */
 static conversion read_conversion(const char **p, va_list *args) {
     conversion c = {.width = -1, .precision = -1};
     char flags[8] = "";
@@ -168,8 +170,8 @@ static void put_string(output *o, const conversion *c, const char *s, const char
 
 /* clang-format off */
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral" /* spec is made of a literal, which was checked */
-/* A conversion of one argument that is no string; length and type say which. */
+#pragma GCC diagnostic ignored "-Wformat-nonliteral" /* spec is part of a checked literal */
+/* Formats one argument that is not a string; c->length and c->type give its C type. */
 static int format_number(char *buf, size_t size, const conversion *c, va_list *args) {
     const char *l = c->length;
     if (strchr("eEfFgGaA", c->type))

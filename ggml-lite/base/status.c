@@ -16,7 +16,7 @@ const char *ggl_status_text(ggl_status s) {
     return (unsigned)s < GGL_STATUS_COUNT ? texts[s] : "unknown status";
 }
 
-/* A message that had to be cut says so with its last three characters. */
+/* Ends a message that was cut to fit into size bytes with "..."; wanted: its full length. */
 static void mark_cut(char *msg, size_t size, size_t wanted) {
     if (wanted >= size)
         memcpy(msg + ggl_utf8_cut(msg, strlen(msg), size - 4), "...", 4);
@@ -25,7 +25,7 @@ static void mark_cut(char *msg, size_t size, size_t wanted) {
 ggl_status ggl_failv(ggl_error *err, ggl_status s, const char *fmt, va_list args) {
     if (!err)
         return s;
-    /* formatted aside: an argument may be err->msg itself */
+    /* formatted in a buffer, because an argument may be err->msg itself */
     char msg[sizeof err->msg];
     int n = ggl_vformat_raw(msg, sizeof msg, err->msg, fmt, args);
     if (n < 0)

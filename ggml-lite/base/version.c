@@ -1,6 +1,6 @@
 #include "ggl/version.h"
 
-#ifndef GGL_VERSION /* not built by CMakeLists.txt, which has the version */
+#ifndef GGL_VERSION /* CMakeLists.txt defines it; other builds may not */
 #define GGL_VERSION "unknown"
 #endif
 

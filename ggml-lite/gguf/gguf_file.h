@@ -1,17 +1,17 @@
-/* What the parts of the GGUF reader and writer share. Private to ggml-lite.
+/* Types and functions that the GGUF reader and writer share. Private to ggml-lite.
  *
  *   | "GGUF" | version u32 | n_tensors u64 | n_keys u64 |
  *   | n_keys times:     key string | type u32 | value |
  *   | n_tensors times:  name string | n_dims u32 | ne u64 x n_dims | type u32 | offset u64 |
  *   | zeros up to a multiple of general.alignment |
- *   | tensor data, each at its offset from here, a multiple of the alignment |
+ *   | data of each tensor, at its offset from here, a multiple of the alignment |
  *
  *   string:  | n u64 | n bytes |        array value:  | element type u32 | n u64 | n elements |
  *
- * Format: ggml's docs/gguf.md; versions 2 and 3 differ in nothing a little-endian file shows.
+ * Format: ggml's docs/gguf.md. For little-endian files, versions 2 and 3 are the same.
  *
- * read.c   bytes -> gguf_head: all checks        value.c  looking up, converting
- * open.c   files, split models -> ggl_gguf       write.c  the way back */
+ * read.c   checks bytes, makes a gguf_head       value.c  finds keys, converts values
+ * open.c   opens files and split models          write.c  writes files */
 #ifndef GGL_GGUF_FILE_H
 #define GGL_GGUF_FILE_H
 
@@ -33,15 +33,15 @@ enum {
     GGUF_TENSOR_LEAST = 8 + 1 + 4 + 4 + 8, /* bytes: the shortest entry of the tensor table */
 };
 
-/* A key with its value. The public part is first: a pointer to it is cast back. */
+/* A key with its value. The public part is the first member: a pointer to it is cast back. */
 typedef struct gguf_value {
     ggl_gguf_value pub;
-    const uint8_t *data; /* the elements as they stand in the file, unaligned */
+    const uint8_t *data; /* the elements in the file's bytes, unaligned */
     size_t size;         /* bytes of all elements */
-    size_t *starts;      /* of an array of strings: where each begins in data; else NULL */
+    size_t *starts;      /* array of strings: the offset of each in data; else NULL */
 } gguf_value;
 
-/* All that stands before the tensor data. Points into the file's bytes. */
+/* Everything before the tensor data. Points into the file's bytes. */
 typedef struct gguf_head {
     uint32_t version;
     gguf_value *values;
@@ -53,14 +53,14 @@ typedef struct gguf_head {
 
 typedef struct gguf_part {
     char *path;
-    os_map map; /* empty if the bytes are the caller's */
+    os_map map; /* empty if the caller owns the bytes */
     const uint8_t *data;
     size_t size;
     gguf_head head;
 } gguf_part;
 
 struct ggl_gguf {
-    gguf_part *parts; /* the values are those of the first */
+    gguf_part *parts; /* keys and values are those of the first part */
     int n_parts;
     ggl_gguf_tensor *tensors; /* of all parts, in order */
     size_t n_tensors;
@@ -68,31 +68,31 @@ struct ggl_gguf {
     bool lock_failed;
 };
 
-/* Reads and checks everything before the tensor data, and that the data is there (unless
- * meta_only). On failure *h is empty. Messages do not name the file yet. */
+/* Reads and checks everything before the tensor data, and checks that the file has all data (unless
+ * meta_only). On failure *h is empty. Messages do not name the file; the caller adds it. */
 ggl_status ggl_gguf_head_read(gguf_head *h, const uint8_t *data, size_t size, bool meta_only,
                               ggl_error *err);
 void ggl_gguf_head_fini(gguf_head *h);
 
 const ggl_gguf_value *ggl_gguf_head_find(const gguf_head *h, const char *key);
-/* As ggl_gguf_get_integer. */
+/* Like ggl_gguf_get_integer, but the message does not name the file. */
 int ggl_gguf_head_get_integer(const gguf_head *h, const char *key, int64_t *out, ggl_error *err);
 
-/* Bytes of one element; 0 for strings, arrays, and what is no type. */
+/* Returns the bytes of one element; 0 for strings, arrays and unknown types. */
 size_t ggl_gguf_type_size(ggl_gguf_type t);
 
-/* What reader and writer ask of a key or a tensor's name, and of its shape (size in bytes ->
- * *size). */
+/* Checks that reader and writer share: of the name of a key or a tensor (`what`, at most max
+ * bytes), of a tensor's shape (*size: its bytes), and of general.alignment. */
 ggl_status ggl_gguf_check_name(ggl_str name, size_t max, const char *what, ggl_error *err);
 ggl_status ggl_gguf_check_shape(ggl_str name, ggl_type type, int n_dims, const int64_t *ne,
                                 size_t *size, ggl_error *err);
 ggl_status ggl_gguf_check_alignment(uint64_t alignment, ggl_error *err);
-/* What a tensor's address must be a multiple of: plain numbers are read as such, blocks of quantized
- * types as bytes. 1 for what is no type. */
+/* Returns the alignment that a tensor's data needs: the size of a number, or 1 for quantized types,
+ * whose blocks are read as bytes, and for unknown types. */
 size_t ggl_gguf_type_alignment(ggl_type type);
 
-/* A string of a file, fit for a message: unprintable bytes as \xNN, cut when long.
- * `ggl_gguf_show(name).s` lives until the end of the full expression. */
+/* A string of a file for a message: unprintable bytes as \xNN, cut when long. ggl_gguf_show(name).s
+ * is valid until the end of the full expression. */
 typedef struct gguf_text {
     char s[160];
 } gguf_text;

@@ -1,8 +1,8 @@
-/* Opening GGUF files: one, or all the parts of a split model.
+/* Opens GGUF files: one file, or all parts of a split model.
  *
  * A split model is N files PREFIX-00001-of-0000N.gguf. Each has the keys split.no (from 0),
- * split.count (N) and split.tensors.count (of all parts together); the first has all other keys,
- * too. */
+ * split.count (N) and split.tensors.count (of all parts together). The first part has all other
+ * keys, too. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static ggl_status part_map(gguf_part *p, const ggl_gguf_params *params, ggl_erro
     return part_read(p, params, err);
 }
 
-/* Takes a copy of path's first n bytes, with `suffix` after them. */
+/* Sets p->path to the first n bytes of path, followed by `suffix`. */
 static ggl_status part_name(gguf_part *p, const char *path, size_t n, const char *suffix,
                             ggl_error *err) {
     size_t m = strlen(suffix);
@@ -48,7 +48,7 @@ static ggl_status part_name(gguf_part *p, const char *path, size_t n, const char
     return GGL_OK;
 }
 
-/* A key of a split model, which must be there and in [least, most]. */
+/* Sets *out to the part's integer key, which must exist and be in [least, most]. */
 static ggl_status split_key(const gguf_part *p, const char *key, int64_t least, int64_t most,
                             int64_t *out, ggl_error *err) {
     int found = ggl_gguf_head_get_integer(&p->head, key, out, err);
@@ -66,7 +66,7 @@ static ggl_status split_key(const gguf_part *p, const char *key, int64_t least, 
     return GGL_OK;
 }
 
-/* 1, if no key says otherwise. */
+/* Sets *count to the number of parts: split.count, or 1 if there is no such key. */
 static ggl_status split_count(const gguf_part *p, int64_t *count, ggl_error *err) {
     *count = 1;
     if (!ggl_gguf_head_find(&p->head, "split.count"))
@@ -77,7 +77,8 @@ static ggl_status split_count(const gguf_part *p, int64_t *count, ggl_error *err
     return s;
 }
 
-/* The user has to give the first part, and by the name from which the others' names follow. */
+/* Fails unless p is the first part and its path ends as split models' do, so that the other parts'
+ * paths follow from it. */
 static ggl_status check_first(const gguf_part *p, int64_t count, ggl_error *err) {
     int64_t no;
     ggl_status s = split_key(p, "split.no", 0, count - 1, &no, err);
@@ -107,7 +108,7 @@ static ggl_status check_first(const gguf_part *p, int64_t count, ggl_error *err)
     return GGL_OK;
 }
 
-/* Part i >= 1 of `count`. */
+/* Opens part i (from 1 on) of `count`. */
 static ggl_status split_open_part(ggl_gguf *f, int i, int count, const ggl_gguf_params *params,
                                   ggl_error *err) {
     char suffix[64];
@@ -127,7 +128,7 @@ static ggl_status split_open_part(ggl_gguf *f, int i, int count, const ggl_gguf_
     return s == GGL_OK ? s : ggl_within(err, s, "%s", p->path);
 }
 
-/* Opens the other parts. The message begins with the path of the part it is about. */
+/* Opens all parts but the first. Error messages begin with the path of the part. */
 static ggl_status split_open(ggl_gguf *f, int count, const ggl_gguf_params *params,
                              ggl_error *err) {
     gguf_part *parts = ggl_calloc((size_t)count, sizeof *parts);
@@ -153,7 +154,7 @@ static ggl_status split_open(ggl_gguf *f, int count, const ggl_gguf_params *para
     return s == GGL_OK ? s : ggl_within(err, s, "%s", f->parts[0].path);
 }
 
-/* Brings the parts' tables together, and finds names that are there twice. */
+/* Joins the tensor tables of all parts; fails if a name occurs twice. */
 static ggl_status collect_tensors(ggl_gguf *f, ggl_error *err) {
     size_t n = 0;
     for (int i = 0; i < f->n_parts; i++)
@@ -303,7 +304,7 @@ bool ggl_gguf_mapped(const ggl_gguf *f) {
 
 /* --- identity --------------------------------------------------------------------------------- */
 
-/* FNV-1a: against accidents, not malice. */
+/* FNV-1a: detects accidental changes, not malicious ones. */
 static uint64_t digest(uint64_t h, const void *data, size_t n) {
     const unsigned char *p = data;
     for (size_t i = 0; i < n; i++)
@@ -311,8 +312,9 @@ static uint64_t digest(uint64_t h, const void *data, size_t n) {
     return h;
 }
 
-/* Some of the data: another model of the same shapes may have the same path, size and time (cp -p,
- * archives with fixed times), but not the same first, middle and last bytes in all tensors. */
+/* Adds some of the tensor's data to the digest h: another model with the same shapes may have the
+ * same path, size and time (cp -p, archives with fixed times), but hardly the same first, middle
+ * and last bytes in all tensors. */
 static uint64_t digest_sample(uint64_t h, const ggl_gguf_tensor *t) {
     const char *data = t->data;
     const size_t n = t->size < 64 ? t->size : 64, at[] = {0, (t->size - n) / 2, t->size - n};

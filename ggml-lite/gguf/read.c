@@ -1,5 +1,5 @@
-/* Reads what stands before the tensor data of a GGUF file, trusting nothing: every length is
- * compared with the bytes that remain before it is used, every count before anything of its size is
+/* Reads everything before the tensor data of a GGUF file. Nothing is trusted: every length is
+ * compared with the remaining bytes before it is used, and every count before memory for it is
  * allocated. */
 #include <inttypes.h>
 #include <limits.h>
@@ -10,7 +10,7 @@
 #include "ggl/alloc.h"
 #include "gguf_file.h"
 
-/* A place in the bytes. Keeps the first failure; from then on every read gives zeros. */
+/* The position in the file's bytes. Keeps the first failure; all later reads return zeros. */
 typedef struct reader {
     const uint8_t *data;
     size_t size, at;
@@ -18,7 +18,7 @@ typedef struct reader {
     ggl_error *err;
 } reader;
 
-/* The next n bytes, which are (part of) `what`; NULL if they are not there. */
+/* Returns the next n bytes, or NULL if fewer remain. `what` names what they are part of. */
 static const uint8_t *reader_take(reader *r, uint64_t n, const char *what) {
     if (r->status != GGL_OK)
         return NULL;
@@ -96,14 +96,14 @@ ggl_status ggl_gguf_check_shape(ggl_str name, ggl_type type, int n_dims, const i
                         "tensor '%s' has rows of %" PRId64
                         " elements, which are no whole blocks of %" PRId64 " as its type %s needs",
                         ggl_gguf_show(name).s, row, info->block, info->name);
-    /* strides, too, must fit, also where a dimension is 0 */
+    /* strides must fit, too, even if a dimension is 0 */
     int64_t n = row;
     size_t stride, bytes;
     bool fits = ggl_row_size_checked(type, row > 0 ? row : info->block, &stride);
     for (int d = 1; fits && d < n_dims; d++) {
         fits =
             ggl_size_mul(stride, ne[d] > 0 ? (size_t)ne[d] : 1, &stride) && stride <= SIZE_MAX / 64;
-        n = fits ? n * ne[d] : 0; /* no type has more than 8 elements to a byte, so n < 2^61 */
+        n = fits ? n * ne[d] : 0; /* no type has more than 8 elements in a byte, so n < 2^61 */
     }
     if (!fits || !ggl_row_size_checked(type, n, &bytes))
         return ggl_fail(err, GGL_FORMAT,
@@ -125,7 +125,7 @@ size_t ggl_gguf_type_alignment(ggl_type type) {
     return info && !info->quantized ? info->size : 1;
 }
 
-/* Elements of a fixed size; booleans are looked at one by one. */
+/* Reads the elements of a value with a type of fixed size; checks that booleans are 0 or 1. */
 static ggl_status read_numbers(reader *r, gguf_value *v) {
     size_t each = ggl_gguf_type_size(v->pub.type);
     if (v->pub.n > (r->size - r->at) / each)
@@ -145,8 +145,8 @@ static ggl_status read_numbers(reader *r, gguf_value *v) {
 }
 
 static ggl_status read_strings(reader *r, gguf_value *v) {
-    if (v->pub.is_array &&
-        v->pub.n > (r->size - r->at) / 8) /* 8: the least a string takes, its length */
+    /* a string has at least 8 bytes, its length */
+    if (v->pub.is_array && v->pub.n > (r->size - r->at) / 8)
         return ggl_fail(r->err, GGL_FORMAT,
                         "the file is truncated or damaged: %" PRIu64
                         " strings do not fit into the %zu"
@@ -170,7 +170,7 @@ static ggl_status read_strings(reader *r, gguf_value *v) {
     return r->status;
 }
 
-/* Type and value, after the key. */
+/* Reads the type and the value that follow a key. */
 static ggl_status read_value(reader *r, gguf_value *v) {
     uint32_t type = reader_u32(r, "the value's type");
     v->pub.n = 1;
@@ -224,7 +224,7 @@ static ggl_status read_keys(reader *r, gguf_head *h) {
     return GGL_OK;
 }
 
-/* Where a tensor's data lies, counted from the beginning of the data section. */
+/* The place of a tensor's data, from the start of the data section. */
 typedef struct range {
     uint64_t at;
     size_t size, i_tensor;
@@ -250,8 +250,8 @@ static ggl_status read_dims(reader *r, ggl_gguf_tensor *t) {
     return r->status;
 }
 
-/* A type that is not read here is an error, or, where only names and shapes are wanted, a tensor of
- * size 0. */
+/* Reads a tensor's type. A type that this library does not read is an error, or, with meta_only,
+ * gives the tensor the size 0. */
 static ggl_status read_type(reader *r, ggl_gguf_tensor *t, bool meta_only) {
     uint32_t type = reader_u32(r, "the type");
     if (r->status != GGL_OK)
@@ -289,8 +289,8 @@ static ggl_status read_tensor(reader *r, ggl_gguf_tensor *t, range *x, uint64_t 
         return ggl_fail(r->err, GGL_FORMAT,
                         "tensor '%s' has offset %" PRIu64 ", no multiple of the alignment %" PRIu64,
                         ggl_gguf_show(t->name).s, x->at, alignment);
-    if (x->at > SIZE_MAX / 2 ||
-        x->size > SIZE_MAX / 2) /* and r->size is below it: sums do not overflow */
+    /* r->size is below SIZE_MAX / 2, too, so sums of two of them do not overflow */
+    if (x->at > SIZE_MAX / 2 || x->size > SIZE_MAX / 2)
         return ggl_fail(r->err, GGL_FORMAT,
                         "tensor '%s' has %zu bytes at offset %" PRIu64
                         ", beyond the end of any file",
@@ -313,12 +313,12 @@ static int range_order(const void *a, const void *b) {
     const range *x = a, *y = b;
     if (x->at != y->at)
         return x->at < y->at ? -1 : 1;
-    if (x->size != y->size) /* an empty tensor may lie where another begins */
+    if (x->size != y->size) /* an empty tensor may be where another one begins */
         return x->size < y->size ? -1 : 1;
     return (x->i_tensor > y->i_tensor) - (x->i_tensor < y->i_tensor);
 }
 
-/* Sorts the ranges. Files that this and other programs write have them in order already. */
+/* Sorts the ranges, and fails if two overlap. Most files have them in order already. */
 static ggl_status check_overlap(const gguf_head *h, range *ranges, ggl_error *err) {
     bool sorted = true;
     for (size_t i = 1; i < h->n_tensors && sorted; i++)
@@ -326,7 +326,7 @@ static ggl_status check_overlap(const gguf_head *h, range *ranges, ggl_error *er
     if (!sorted)
         qsort(ranges, h->n_tensors, sizeof *ranges, range_order);
 
-    const range *last = NULL; /* the last that is not empty: it reaches furthest */
+    const range *last = NULL; /* the last one that is not empty; it has the highest end */
     for (size_t i = 0; i < h->n_tensors; i++) {
         const range *x = &ranges[i];
         if (x->size == 0)
@@ -342,7 +342,7 @@ static ggl_status check_overlap(const gguf_head *h, range *ranges, ggl_error *er
     return GGL_OK;
 }
 
-/* Sets t->data. Fails if the address is no multiple of what the type needs. */
+/* Sets t->data to the data at byte `at`. Fails if the address is not aligned as the type needs. */
 static ggl_status place_tensor(const reader *r, ggl_gguf_tensor *t, uint64_t at,
                                uint64_t alignment) {
     size_t need = ggl_gguf_type_alignment(t->type);
@@ -362,14 +362,14 @@ static ggl_status place_tensor(const reader *r, ggl_gguf_tensor *t, uint64_t at,
                     GGUF_DEFAULT_ALIGNMENT);
 }
 
-/* Gives every tensor its address, if the file has all of the data. */
+/* Sets every tensor's data; fails if the file does not have all of it. */
 static ggl_status place_data(const reader *r, gguf_head *h, const range *ranges,
                              uint64_t alignment) {
     if (h->n_tensors == 0)
         return GGL_OK;
     uint64_t data_at = (r->at + alignment - 1) & ~(alignment - 1); /* alignment < 2^32, at < 2^63 */
     uint64_t need = data_at;
-    const range *first = NULL; /* the first in the table that is not (all) there */
+    const range *first = NULL; /* the first tensor in the table whose data is incomplete */
     for (size_t i = 0; i < h->n_tensors; i++) {
         uint64_t end = ranges[i].at + ranges[i].size; /* each below 2^63 */
         if (end > UINT64_MAX - data_at)
@@ -424,7 +424,8 @@ static ggl_status read_tensor_table(reader *r, gguf_head *h, bool meta_only) {
     return s;
 }
 
-/* What a file is that begins otherwise. Beginnings: each program's documentation. */
+/* Returns what a file is that does not begin with "GGUF", or NULL if that is unknown. The first
+ * bytes are from the documentation of each format. */
 static const char *foreign_format(const uint8_t *data, size_t size) {
     static const struct {
         const char *magic, *text;
@@ -457,7 +458,7 @@ static const char *foreign_format(const uint8_t *data, size_t size) {
         if (size >= n && memcmp(data, known[i].magic, n) == 0)
             return known[i].text;
     }
-    uint64_t header = 0; /* safetensors: the length of a JSON header, then the header */
+    uint64_t header = 0; /* safetensors begins with the length of a JSON header and the header */
     if (size > 9)
         memcpy(&header, data, 8);
     return header > 1 && header <= size - 8 && data[8] == '{' ? "a safetensors file" : NULL;
@@ -490,7 +491,7 @@ static ggl_status read_version(reader *r, uint32_t *version) {
     return GGL_OK;
 }
 
-/* A count of things that take at least `least` bytes each. */
+/* Fails if n things of at least `least` bytes each do not fit into the remaining bytes. */
 static ggl_status check_count(const reader *r, uint64_t n, size_t least, const char *what) {
     size_t most = (r->size - r->at) / least;
     if (n > most)

@@ -1,4 +1,4 @@
-/* Looking up keys and tensors, and converting values. */
+/* Finds keys and tensors, and converts values. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 
 static const struct {
     const char *name;
-    size_t size; /* bytes of an element; 0: it depends */
+    size_t size; /* bytes of an element; 0: it varies */
 } type_rows[] = {
     [GGL_GGUF_U8] = {"u8", 1},         [GGL_GGUF_I8] = {"i8", 1},
     [GGL_GGUF_U16] = {"u16", 2},       [GGL_GGUF_I16] = {"i16", 2},
@@ -60,13 +60,13 @@ const ggl_gguf_tensor *ggl_gguf_find_tensor(const ggl_gguf *f, const char *name)
     return i == SIZE_MAX ? NULL : &f->tensors[i];
 }
 
-/* Element i; NULL if there is none or elements have no fixed size. */
+/* Returns the bytes of element i; NULL if there is none, or if elements have no fixed size. */
 static const uint8_t *element(const ggl_gguf_value *v, uint64_t i) {
     size_t size = ggl_gguf_type_size(v->type);
     return i < v->n && size > 0 ? ((const gguf_value *)v)->data + i * size : NULL;
 }
 
-/* Loads a T from unaligned bytes as a value of type `as`. */
+/* Sets *out to the unaligned T at p, converted to `as`, and returns true from the function. */
 #define LOAD(T, p, as)                                                                             \
     do {                                                                                           \
         T x_;                                                                                      \
@@ -89,7 +89,7 @@ bool ggl_gguf_integer(const ggl_gguf_value *v, uint64_t i, int64_t *out) {
     case GGL_GGUF_I32: LOAD(int32_t, p, int64_t);
     case GGL_GGUF_I64: LOAD(int64_t, p, int64_t);
     case GGL_GGUF_U64:
-        if (p[7] > 127) /* little-endian: from 2^63 on */
+        if (p[7] > 127) /* 2^63 or more */
             return false;
         LOAD(uint64_t, p, int64_t);
     default: return false;
@@ -157,6 +157,7 @@ int ggl_gguf_head_get_integer(const gguf_head *h, const char *key, int64_t *out,
     return wrong_type(v, "an integer", err);
 }
 
+/* Puts the file's path before the message if `found` is -1; returns found. */
 static int with_path(const ggl_gguf *f, int found, ggl_error *err) {
     if (found < 0)
         ggl_within(err, GGL_FORMAT, "%s", ggl_gguf_name(f));

@@ -1,4 +1,4 @@
-/* Writes GGUF version 3, laid out as gguf_file.h shows. Keys are encoded as they are put, the
+/* Writes GGUF version 3; gguf_file.h shows the layout. Keys are encoded when they are added, the
  * tensor table when the file is written. */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,18 +8,18 @@
 #include "gguf_file.h"
 
 typedef struct writer_tensor {
-    ggl_str name; /* first, for ggl_index */
+    ggl_str name; /* must be the first member, for ggl_index */
     ggl_type type;
     int n_dims;
     int64_t ne[GGL_MAX_DIMS];
     const void *data;
-    ggl_gguf_fill fill; /* gives the data instead */
+    ggl_gguf_fill fill; /* writes the data if `data` is NULL */
     void *ctx;
     size_t size;
 } writer_tensor;
 
 struct ggl_gguf_writer {
-    ggl_error err;   /* the first failure; later calls change nothing */
+    ggl_error err;   /* the first failure; after it, calls do nothing */
     ggl_arena names; /* of keys and tensors */
     uint8_t *kv;     /* the keys and values, encoded */
     size_t kv_size, kv_cap;
@@ -82,7 +82,7 @@ static void kv_put_string(ggl_gguf_writer *w, ggl_str s) {
     kv_put(w, s.s, s.n);
 }
 
-/* A copy that lives as long as the writer. */
+/* Returns a copy of the name that lives as long as the writer. */
 static ggl_str keep_name(ggl_gguf_writer *w, ggl_str name) {
     ggl_str copy = {.s = ggl_arena_strndup(&w->names, name.s, name.n), .n = name.n};
     if (!copy.s)
@@ -90,7 +90,7 @@ static ggl_str keep_name(ggl_gguf_writer *w, ggl_str name) {
     return copy;
 }
 
-/* The key and the value's type: all that stands before the elements. */
+/* Encodes the key, the type, and the length of an array: everything before the elements. */
 static void kv_begin(ggl_gguf_writer *w, ggl_str key, ggl_gguf_type type, bool array, uint64_t n) {
     if (failed(w) || ggl_gguf_check_name(key, GGUF_KEY_MAX, "key", &w->err) != GGL_OK)
         return;
@@ -114,7 +114,8 @@ static void kv_begin(ggl_gguf_writer *w, ggl_str key, ggl_gguf_type type, bool a
     }
 }
 
-/* The one key that means something to the writer itself. */
+/* Sets the writer's alignment to the value of general.alignment, the only key that it uses
+ * itself. */
 static void take_alignment(ggl_gguf_writer *w, ggl_gguf_type type, bool array, const void *data) {
     uint32_t alignment;
     if (type != GGL_GGUF_U32 || array) {
@@ -227,6 +228,7 @@ void ggl_gguf_put_tensor_later(ggl_gguf_writer *w, const char *name, ggl_type ty
     put_tensor(w, t, ne);
 }
 
+/* Fails if two of the n elements, which begin with a ggl_str, have the same name. */
 static ggl_status check_twice(const void *array, size_t stride, size_t n, const char *what,
                               ggl_error *err) {
     ggl_index x;
@@ -241,13 +243,14 @@ static ggl_status check_twice(const void *array, size_t stride, size_t n, const 
     return s;
 }
 
-/* Where things come in the file. */
+/* The positions of the file's parts. */
 typedef struct layout {
     size_t data_at; /* bytes before the tensor data, with padding */
     size_t size;    /* of the file */
 } layout;
 
-/* The format pads before the data and after every tensor. Without tensors nothing is padded. */
+/* Sets *l; false: the file would be too large. The format pads before the data and after every
+ * tensor; a file without tensors is not padded. */
 static bool layout_of(const ggl_gguf_writer *w, layout *l) {
     size_t at, padded;
     if (!ggl_size_add(GGUF_HEADER, w->kv_size, &at))
@@ -282,7 +285,7 @@ static uint8_t *encode_u64(uint8_t *p, uint64_t v) {
     return encode(p, &v, sizeof v);
 }
 
-/* Bytes [0, data_at) to p, which holds zeros. */
+/* Writes bytes [0, data_at) to p, which is all zeros before. */
 static void encode_head(const ggl_gguf_writer *w, uint8_t *p) {
     uint64_t offset = 0;
     p = encode(p, "GGUF", 4);
@@ -303,11 +306,11 @@ static void encode_head(const ggl_gguf_writer *w, uint8_t *p) {
     }
 }
 
-/* Where the bytes go: a file, or memory that is large enough. */
+/* The destination of the bytes: a file, or memory that is large enough. */
 struct ggl_gguf_sink {
     os_new_file *file;
     uint8_t *memory;
-    size_t left; /* what a `fill` still has to give */
+    size_t left; /* bytes that the current `fill` still has to write */
 };
 
 static ggl_status sink_put(ggl_gguf_sink *to, const void *data, size_t n, ggl_error *err) {
@@ -361,7 +364,7 @@ static ggl_status write_to(const ggl_gguf_writer *w, const layout *l, ggl_gguf_s
     return s;
 }
 
-/* Applies the reader's rule, so that no file is written that it would refuse. */
+/* Fails if the reader would refuse the file, because a tensor needs a larger alignment. */
 static ggl_status check_alignments(const ggl_gguf_writer *w, ggl_error *err) {
     for (size_t i = 0; i < w->n_tensors; i++) {
         const writer_tensor *t = &w->tensors[i];
@@ -374,7 +377,8 @@ static ggl_status check_alignments(const ggl_gguf_writer *w, ggl_error *err) {
     return GGL_OK;
 }
 
-/* The first failure of all that was put, and what can only be seen in the end. */
+/* Returns the first failure of earlier calls, or of the checks that need all keys and tensors; sets
+ * *l. */
 static ggl_status writer_check(const ggl_gguf_writer *w, layout *l, ggl_error *err) {
     if (failed(w))
         return ggl_fail(err, w->err.status, "%s", w->err.msg);

@@ -1,6 +1,6 @@
-/* Facts about the nodes of a graph, found once: which are views of weights, which are gathers that a
- * product does itself, which an output needs, which a backend computes, and how many
- * bytes each has. Folding, placement, segments, programs and repacking read these facts. */
+/* Derives facts about the nodes of a graph, once: which are views of weights, which are gathers
+ * that products do themselves, which an output needs, which a backend computes, and how many bytes
+ * each has. Folding, placement, segments, programs and repacking rely on these facts. */
 #include "graph_impl.h"
 
 /* --- when a node is made ---------------------------------------------------------------------- */
@@ -12,7 +12,7 @@ void ggl_facts_init(ggl_tensor *t) {
         t->dense = true;
     } else if (t->op == GGL_OP_SPLIT && x->view_of && !ggl_is_batched(t)) {
         t->view_of = x->view_of;
-        t->dense = x->dense && t->num[0] == x->n_dims - 1; /* of the outermost dimension */
+        t->dense = x->dense && t->num[0] == x->n_dims - 1; /* split along the outermost dimension */
     } else if (t->op == GGL_OP_RESHAPE && x->view_of && x->dense) {
         t->view_of = x->view_of;
         t->dense = true;
@@ -37,7 +37,8 @@ bool ggl_graph_bound(ggl_graph *g, const ggl_tensor *t) {
 
 /* --- when the graph is finished --------------------------------------------------------------- */
 
-/* Marks what the needed nodes of a list need, last to first: sources come before their users. */
+/* Marks the sources of needed nodes as needed, and of their bodies the result and every KEEP. Goes
+ * from last to first, as sources precede the nodes that read them. */
 static void mark_needed(ggl_tensor *const *node, size_t n) {
     for (size_t i = n; i-- > 0;) {
         ggl_tensor *t = node[i];
@@ -56,9 +57,9 @@ static void mark_needed(ggl_tensor *const *node, size_t n) {
     }
 }
 
-/* Where elements only change places, the type is that of the source: i32, or else f32, as only
- * weights have other types. A gather that is not computed has the type of its stack, as f32 if that
- * is a constant, which is rounded before it is read (settle.c). */
+/* Sets the type of calls and of nodes that only move elements. A computed one is i32 if its source
+ * (or body's result) is, else f32. A gather that is not computed has the type of its stack; an f64
+ * constant counts as f32, because it is rounded before it is read (settle.c). */
 static void set_type(ggl_tensor *t) {
     bool moved = t->op == GGL_OP_RESHAPE || t->op == GGL_OP_SPLIT || t->op == GGL_OP_PICK;
     const ggl_tensor *from = t->body ? t->body->result : moved ? t->src[0] : NULL;
@@ -68,7 +69,7 @@ static void set_type(ggl_tensor *t) {
         t->type = from->type == GGL_F64 ? GGL_F32 : from->type;
 }
 
-/* Gathers are computed if anything but a product reads them. */
+/* Sets `computed` of the n nodes. A gather is computed if anything but a product reads it. */
 static void mark_computed(ggl_tensor *const *node, size_t n) {
     for (size_t i = 0; i < n; i++)
         node[i]->computed =
@@ -83,6 +84,7 @@ static void mark_computed(ggl_tensor *const *node, size_t n) {
     }
 }
 
+/* Sets the types of the n nodes, and `computed` and the types in their bodies. */
 static void mark_bodies_and_types(ggl_tensor *const *node, size_t n) {
     for (size_t i = 0; i < n; i++) {
         ggl_body *b = node[i]->body;
@@ -112,6 +114,7 @@ void ggl_graph_mark(ggl_graph *g) {
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
+/* Returns the gather that is the matrix of the product `node`; NULL: there is none. */
 static const ggl_tensor *gathered_matrix(const ggl_tensor *node) {
     const ggl_tensor *w = node->op == GGL_OP_LINEAR ? node->src[1] : NULL;
     return w && w->gather ? w : NULL;

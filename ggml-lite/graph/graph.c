@@ -1,5 +1,6 @@
-/* The graph builder. A graph owns its nodes, names and constants in one arena; bodies of calls are
- * lists of nodes of the same graph. The first error sticks; later calls return NULL. */
+/* The graph builder. A graph owns its nodes, names and constants in one arena. The body of a call
+ * is a list of nodes of the same graph. The graph keeps the first error; later calls return
+ * NULL. */
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
@@ -8,7 +9,7 @@
 
 #include "graph_impl.h"
 
-/* Metadata of a graph of GGL_MAX_NODES nodes stays below this. */
+/* Bytes of a graph's arena at most; GGL_MAX_NODES nodes with their metadata need less. */
 #define ARENA_LIMIT ((size_t)1 << 30)
 
 ggl_graph_params ggl_graph_default(void) {
@@ -99,6 +100,7 @@ static bool list_push(ggl_graph *g, node_list *l, ggl_tensor *t) {
     return true;
 }
 
+/* Returns a new node that is in no list yet; NULL on error. */
 static ggl_tensor *node_new(ggl_graph *g, ggl_op op, ggl_type type) {
     if (g->error.status != GGL_OK)
         return NULL;
@@ -118,7 +120,8 @@ static ggl_tensor *node_new(ggl_graph *g, ggl_op op, ggl_type type) {
     return t;
 }
 
-/* Into the list of the innermost body. Leaves belong to the graph as a whole. */
+/* Appends t to the innermost body, or, if t is a leaf, to the graph. Returns t, or NULL on
+ * error. */
 static ggl_tensor *node_add(ggl_graph *g, ggl_tensor *t) {
     bool outside = ggl_is_leaf(t) || !g->body;
     t->scope = outside ? 0 : g->body->scope;
@@ -128,6 +131,7 @@ static ggl_tensor *node_add(ggl_graph *g, ggl_tensor *t) {
     return list_push(g, outside ? &g->nodes : &g->body->nodes, t) ? t : NULL;
 }
 
+/* Sets the shape of the leaf t; false if a dimension is out of range. */
 static bool set_shape(ggl_graph *g, ggl_tensor *t, int n_dims, const int64_t *ne) {
     int most = t->op == GGL_OP_WEIGHT ? GGL_MAX_DIMS : GGL_BATCH_DIM;
     if (n_dims < 0 || n_dims > most) {
@@ -147,12 +151,14 @@ static bool set_shape(ggl_graph *g, ggl_tensor *t, int n_dims, const int64_t *ne
     return true;
 }
 
-/* A copy that lives as long as the graph; NULL: out of memory, which the graph remembers. */
+/* Returns a copy of text that lives as long as the graph; NULL, with the graph's error set: out of
+ * memory. */
 static const char *own_text(ggl_graph *g, const char *text) {
     const char *own = ggl_arena_strndup(&g->arena, text, strlen(text));
     return own ? own : no_memory(g);
 }
 
+/* Makes an input, a weight or a constant; NULL on error. */
 static ggl_tensor *leaf_new(ggl_graph *g, ggl_op op, const char *name, ggl_type type, int n_dims,
                             const int64_t *ne, bool batched) {
     ggl_tensor *t = node_new(g, op, type);
@@ -209,6 +215,7 @@ ggl_tensor *ggl_graph_number(ggl_graph *g, double value) {
 
 /* --- operators -------------------------------------------------------------------------------- */
 
+/* Adds a param to the body b that stands for `source`, which becomes a source of the call. */
 static ggl_tensor *param_new(ggl_graph *g, open_body *b, ggl_tensor *source) {
     ggl_tensor *p = node_new(g, GGL_OP_PARAM, source->type);
     if (!p || !list_push(g, &b->sources, source) || !list_push(g, &b->params, p))
@@ -220,8 +227,9 @@ static ggl_tensor *param_new(ggl_graph *g, open_body *b, ggl_tensor *source) {
     return p;
 }
 
-/* A value of an outer body (or of the top level) becomes a source of every call between there and
- * here. */
+/* Returns the tensor by which nodes of the body b (NULL: the top level) read t: t itself if it is a
+ * leaf or a node of b; for a node of an outer body, a param of b, as t becomes a source of every
+ * call in between. NULL on error: t belongs to a body that is closed. */
 static ggl_tensor *captured(ggl_graph *g, open_body *b, ggl_tensor *t) {
     if (!t || ggl_is_leaf(t) || t->scope == (b ? b->scope : 0))
         return t;
@@ -234,8 +242,9 @@ static ggl_tensor *captured(ggl_graph *g, open_body *b, ggl_tensor *t) {
     return outer ? param_new(g, b, outer) : NULL;
 }
 
-/* Arithmetic is on floats: indices and weights of other types are converted first. Not so what is
- * only moved, a matrix that is multiplied with, and what is an index. */
+/* True if the operator takes source i_src in any type. All others are converted to f32 first. True
+ * for sources that are only moved or converted, for the matrix of a product, for indices, and for
+ * the supplied inputs. */
 static bool takes_any_type(ggl_op op, int i_src) {
     switch (op) {
     case GGL_OP_CAST:
@@ -256,7 +265,8 @@ static bool takes_any_type(ggl_op op, int i_src) {
     return false;
 }
 
-/* Blocks of a quantized weight cannot be cut or re-shaped within, nor their elements picked. */
+/* True if the operator would cut a block of the quantized weight x, or pick single elements of
+ * it. */
 static bool cuts_blocks(ggl_op op, const ggl_tensor *x, const double *num) {
     int64_t block = ggl_type_get(x->type)->block;
     if (block == 1)
@@ -269,6 +279,7 @@ static bool cuts_blocks(ggl_op op, const ggl_tensor *x, const double *num) {
     return op == GGL_OP_RESHAPE && fmod(num[0], (double)block) != 0;
 }
 
+/* Returns x, or a CAST of it to f32 if the operator cannot read x as it is. */
 static ggl_tensor *cast_if_needed(ggl_graph *g, ggl_op op, int i_src, ggl_tensor *x,
                                   const double *num) {
     if (!x || x->type == GGL_F32 || x->type == GGL_F64)
@@ -280,6 +291,8 @@ static ggl_tensor *cast_if_needed(ggl_graph *g, ggl_op op, int i_src, ggl_tensor
     return ggl_graph_op(g, GGL_OP_CAST, &x, 1, NULL, 0);
 }
 
+/* Returns the graph's input "pos" or "slot", which the operator reads without naming it; NULL, with
+ * the graph's error set, if it has not been declared as it must be. */
 static ggl_tensor *supplied(ggl_graph *g, ggl_op op, const char *name) {
     ggl_tensor *t = ggl_graph_find_input(g, name);
     if (!t)
@@ -325,6 +338,7 @@ static bool bind_arguments(ggl_graph *g, ggl_tensor *t, ggl_tensor *const *src, 
     return true;
 }
 
+/* Makes store k of the node t, for rows shaped like `like` (or a state of that shape). */
 static bool make_store(ggl_graph *g, ggl_tensor *t, int k, ggl_store_kind kind, ggl_type type,
                        const ggl_tensor *like, const char *what) {
     ggl_store *s = ggl_arena_alloc(&g->arena, 1, sizeof *s);
@@ -348,11 +362,13 @@ static bool make_store(ggl_graph *g, ggl_tensor *t, int k, ggl_store_kind kind, 
     return true;
 }
 
-/* Values that are the leading part of the keys are not kept twice (latent attention). */
+/* True if v is the leading part of the keys k, as in latent attention: then one store holds
+ * both. */
 static bool is_prefix(const ggl_tensor *v, const ggl_tensor *k) {
     return v->op == GGL_OP_SPLIT && v->src[0] == k && v->num[0] == 0 && v->num[1] == 0;
 }
 
+/* Makes the stores of t if it is a STATE or a CACHE. */
 static bool make_stores(ggl_graph *g, ggl_tensor *t) {
     if (t->op == GGL_OP_STATE) {
         if (!g->body)
@@ -369,7 +385,8 @@ static bool make_stores(ggl_graph *g, ggl_tensor *t) {
             make_store(g, t, 1, GGL_STORE_VALUES, g->params.type_v, t->src[1], "values"));
 }
 
-/* A result's dimension is named like a source's of the same size: first the same one, then any. */
+/* Names each dimension of t after a source's dimension of the same size: the one with the same
+ * index if there is one, else any. */
 static void name_dims(ggl_tensor *t) {
     for (int d = 0; d < t->n_dims; d++)
         for (int pass = 0; pass < 2 && !t->dim_name[d]; pass++)
@@ -379,6 +396,7 @@ static void name_dims(ggl_tensor *t) {
                         t->dim_name[d] = t->src[i]->dim_name[e];
 }
 
+/* Returns the type of t's result, by the operator's rule in ops.def. */
 static ggl_type result_type(const ggl_tensor *t) {
     static const enum {
         f32,
@@ -392,9 +410,8 @@ static ggl_type result_type(const ggl_tensor *t) {
     };
     bool same = rule[t->op] == as_x && t->src[0];
     if (t->op == GGL_OP_PICK && ggl_is_batched(t) && t->src[0]->n_dims < 3)
-        return t->src[0]->type == GGL_I32
-                   ? GGL_I32
-                   : GGL_F32; /* rows come out as floats; whole matrices stay in place */
+        /* rows are decoded to floats; whole matrices stay as they are */
+        return t->src[0]->type == GGL_I32 ? GGL_I32 : GGL_F32;
     return rule[t->op] == i32 ? GGL_I32 : same ? t->src[0]->type : GGL_F32;
 }
 
@@ -462,6 +479,7 @@ static ggl_tensor **copy_list(ggl_graph *g, const node_list *l) {
     return at;
 }
 
+/* Makes the CALL node for the body b, which ends here; NULL on error. */
 static ggl_tensor *call_new(ggl_graph *g, open_body *b, const char *name, ggl_tensor *result,
                             const double *num, int n_num) {
     ggl_tensor *t = node_new(g, GGL_OP_CALL, result->type);
@@ -542,6 +560,7 @@ void ggl_tensor_set_dim_name(ggl_graph *g, ggl_tensor *t, int dim, const char *n
 
 /* --- finishing -------------------------------------------------------------------------------- */
 
+/* Sets the id of every store that a needed node uses to 1; ggl_graph_finish drops the others. */
 static void mark_stores(ggl_tensor *const *node, size_t n) {
     for (size_t i = 0; i < n; i++) {
         for (int k = 0; k < 2 && node[i]->needed; k++)
@@ -552,7 +571,7 @@ static void mark_stores(ggl_tensor *const *node, size_t n) {
     }
 }
 
-/* The widest window of what reads t's rows; 0: somebody reads all of them. */
+/* Returns the widest window of the nodes that attend to the cache; 0: one reads all positions. */
 static int64_t widest_window(const ggl_graph *g, const ggl_tensor *cache) {
     int64_t widest = 1;
     for (size_t i = 0; i < g->nodes.n; i++) {
@@ -567,6 +586,7 @@ static int64_t widest_window(const ggl_graph *g, const ggl_tensor *cache) {
     return widest;
 }
 
+/* Sets slot_size; false, with the graph's error set, if all slots together do not fit. */
 static bool size_store(ggl_graph *g, ggl_store *s) {
     size_t all;
     bool fits = ggl_store_size(s, s->n_pos, &s->slot_size) &&
@@ -578,6 +598,8 @@ static bool size_store(ggl_graph *g, ggl_store *s) {
     return fits;
 }
 
+/* Sets n_pos and slot_size of all stores. A cache becomes a ring if all its readers have
+ * windows. */
 static bool size_stores(ggl_graph *g) {
     const int64_t most = (g->params.n_pos + GGL_PAGE - 1) / GGL_PAGE * GGL_PAGE;
     for (size_t i = 0; i < g->nodes.n; i++) {
@@ -585,7 +607,7 @@ static bool size_stores(ggl_graph *g) {
         if (t->op != GGL_OP_CACHE || !t->needed)
             continue;
         int64_t window = widest_window(g, t), n_pos = most;
-        if (window > 0) /* the whole batch is written before the first of it reads */
+        if (window > 0) /* the whole batch is written before its first element attends */
             n_pos = (window + g->params.n_batch - 1 + GGL_PAGE - 1) / GGL_PAGE * GGL_PAGE;
         for (int k = 0; k < 2; k++)
             if (t->store[k])
@@ -640,7 +662,8 @@ const char *ggl_shape_text(const ggl_tensor *t, char *buf, size_t size) {
     return buf;
 }
 
-/* The weight that a node reads, perhaps by way of nodes that do not depend on the batch. */
+/* Returns a weight that the node reads, directly or through the first sources of nodes that do not
+ * depend on the batch; NULL: none. */
 static const ggl_tensor *weight_of(const ggl_tensor *t) {
     for (int k = 0; k < t->n_src; k++)
         for (const ggl_tensor *x = t->src[k]; x;
@@ -653,8 +676,7 @@ static const ggl_tensor *weight_of(const ggl_tensor *t) {
 const char *ggl_node_text(const ggl_tensor *t, char *buf, size_t size) {
     const char *op = t->call ? t->call : t->op == GGL_OP_CALL ? "a body" : ggl_op_get(t->op).name;
     int n = (int)strlen(op);
-    if (!t->call && op[0] == '<' &&
-        strchr(op, '>')) { /* "<pick>" cannot be called, but is "pick" here */
+    if (!t->call && op[0] == '<' && strchr(op, '>')) { /* prints "<pick>" as "pick" */
         op++;
         n = (int)strcspn(op, ">");
     }

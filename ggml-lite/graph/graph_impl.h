@@ -1,4 +1,4 @@
-/* What graph.c, shape.c, fold.c and sched/sched.c share about a graph; not installed. */
+/* The graph's private data, for the builder, folding and the scheduler; not installed. */
 #ifndef GGL_GRAPH_IMPL_H
 #define GGL_GRAPH_IMPL_H
 
@@ -12,18 +12,18 @@ typedef struct node_list {
 
 /* A body that is being built. */
 typedef struct open_body {
-    node_list nodes, params, sources;
+    node_list nodes, params, sources; /* params[i] stands for sources[i] */
     bool recurrent;
-    int scope; /* serial number */
+    int scope; /* number of the body, from 1 on */
     struct open_body *outer;
 } open_body;
 
 struct ggl_graph {
     ggl_graph_params params;
     ggl_arena arena; /* nodes, names, shapes, constants */
-    ggl_error error; /* the first */
+    ggl_error error; /* the first one */
     node_list nodes, inputs, outputs;
-    const ggl_tensor *pos, *slot; /* the inputs that operators are supplied with; NULL: none is */
+    const ggl_tensor *pos, *slot; /* inputs that operators read by themselves; NULL: none does */
     ggl_store **store;
     size_t n_stores, cap_stores;
     open_body *body; /* innermost; NULL at top level */
@@ -32,23 +32,25 @@ struct ggl_graph {
     bool finished, settled;
 };
 
-/* Fills y's n_dims and ne from op, src, num; y->type is set already. False: the graph has the
- * error. */
+/* Checks the sources of the new node y and sets its n_dims and ne; op, type, src and num are set.
+ * On failure sets the graph's error and returns false. */
 bool ggl_shape_infer(ggl_graph *g, ggl_tensor *y);
 
-/* Sets the graph's first error; returns NULL. */
+/* Sets the graph's error unless there is one already; returns NULL. */
 void *ggl_graph_fail(ggl_graph *g, ggl_status s, const char *fmt, ...) GGL_PRINTF(3, 4);
 
-/* Sets view_of, dense and gather of a new node, whose sources and shape are known. */
+/* Sets view_of, dense and gather of a new node from its sources and shape. */
 void ggl_facts_init(ggl_tensor *t);
 
-/* Sets `needed` and `computed` of all nodes, and the types of what is computed. */
+/* Sets `needed`, `computed` and the type of all nodes. */
 void ggl_graph_mark(ggl_graph *g);
 
-/* Fails if t, for the largest batch, has more than GGL_MAX_ELEMENTS elements. */
+/* Returns false, and sets the graph's error, if t has more than GGL_MAX_ELEMENTS elements for the
+ * largest batch. */
 bool ggl_graph_bound(ggl_graph *g, const ggl_tensor *t);
 
-/* Rounds constants to f32 where no double is wanted; once, by fold or the scheduler. */
+/* Rounds constants from f64 to f32, except rope frequencies. Folding or the scheduler calls it; the
+ * second call does nothing. */
 ggl_status ggl_graph_settle(ggl_graph *g, ggl_error *err);
 
 #endif

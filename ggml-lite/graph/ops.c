@@ -1,4 +1,4 @@
-/* The operator table: ops.def, and its signatures taken apart. */
+/* The operator table, made from ops.def, and the parser of its signatures. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

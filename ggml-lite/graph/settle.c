@@ -1,7 +1,8 @@
-/* Constants are made in double. They are rounded to f32 once, at the end of folding or when the graph
- * is scheduled, except for frequencies of rope: angles are computed in double. */
+/* Rounds constants to f32. They are computed as f64 and rounded once, at the end of folding or when
+ * the graph is scheduled. Rope frequencies stay f64, because angles are computed in double. */
 #include "graph_impl.h"
 
+/* Returns the f32 copy of the f64 constant t, made on first use. NULL: out of memory. */
 static ggl_tensor *as_f32(ggl_graph *g, ggl_tensor *t, ggl_tensor **twin) {
     if (twin[t->id])
         return twin[t->id];
@@ -20,6 +21,7 @@ static ggl_tensor *as_f32(ggl_graph *g, ggl_tensor *t, ggl_tensor **twin) {
     return twin[t->id] = f;
 }
 
+/* Makes the n nodes and their bodies read f32 copies of f64 constants. */
 static void narrow(ggl_graph *g, ggl_tensor *const *node, size_t n, ggl_tensor **twin) {
     for (size_t i = 0; i < n; i++) {
         ggl_tensor *t = node[i];
@@ -40,12 +42,13 @@ static void narrow(ggl_graph *g, ggl_tensor *const *node, size_t n, ggl_tensor *
 ggl_status ggl_graph_settle(ggl_graph *g, ggl_error *err) {
     if (g->settled)
         return GGL_OK;
-    ggl_tensor **twin = ggl_calloc((size_t)g->n_ids, sizeof *twin); /* by id of the f64 constant */
+    ggl_tensor **twin =
+        ggl_calloc((size_t)g->n_ids, sizeof *twin); /* f32 copies, by id of the f64 */
     if (!twin)
         return ggl_fail(err, GGL_NOMEM, "out of memory for constants");
     narrow(g, g->nodes.at, g->nodes.n, twin);
     ggl_free(twin);
-    ggl_graph_mark(g); /* types of what only moves constants */
+    ggl_graph_mark(g); /* nodes that only move constants change their type, too */
     g->settled = true;
     return ggl_graph_error(g, err);
 }

@@ -1,6 +1,7 @@
-/* Shape rules: one function per rule of ops.def. Each fills n_dims and ne[0..2] of y from its
- * sources and numbers, or sets the graph's error. ne[3] of a value is the batch, and is set already.
- * Only weights and views of them have four dimensions of their own. */
+/* Shape rules: one function for each rule of ops.def. Each sets n_dims and ne[0..2] of y from its
+ * sources and numbers and returns true, or sets the graph's error and returns false. ne[3] of a
+ * value is the batch, which the caller has set. Only weights and views of them have a fourth
+ * dimension of their own. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 
 #define TEXT(t) ggl_shape_text(t, (char[256]){0}, 256)
 
+/* Sets the graph's error to "<name of y's operator> <message>"; returns false. */
 static bool fail(ggl_graph *g, const ggl_tensor *y, const char *fmt, ...) GGL_PRINTF(3, 4);
 static bool fail(ggl_graph *g, const ggl_tensor *y, const char *fmt, ...) {
     ggl_error e = {0};
@@ -28,13 +30,14 @@ static bool fail(ggl_graph *g, const ggl_tensor *y, const char *fmt, ...) {
     return false;
 }
 
+/* Gives y the shape of x. */
 static bool like(ggl_tensor *y, const ggl_tensor *x) {
     y->n_dims = x->n_dims;
     memcpy(y->ne, x->ne, (x->n_dims > GGL_BATCH_DIM ? 4 : 3) * sizeof *y->ne);
     return true;
 }
 
-/* Number k as a whole number in lo..hi. */
+/* Sets *out to y's number k; fails if that is not a whole number in lo..hi. `what` names it. */
 static bool whole(ggl_graph *g, const ggl_tensor *y, int k, const char *what, int64_t lo,
                   int64_t hi, int64_t *out) {
     double v = y->num[k];
@@ -114,6 +117,7 @@ static bool shape_pick(ggl_graph *g, ggl_tensor *y) {
     return true;
 }
 
+/* Gives y the shape that its numbers list. */
 static bool sizes(ggl_graph *g, ggl_tensor *y) {
     y->n_dims = y->n_num;
     if (y->n_num > GGL_MAX_DIMS)
@@ -131,7 +135,7 @@ static bool sizes(ggl_graph *g, ggl_tensor *y) {
 static bool shape_reshape(ggl_graph *g, ggl_tensor *y) {
     if (!sizes(g, y))
         return false;
-    double n = 1; /* the product of numbers below 2^31 may pass 2^63 */
+    double n = 1; /* the product of four numbers below 2^31 may overflow int64_t */
     for (int d = 0; d < y->n_num; d++)
         n *= y->num[d];
     if (n != (double)ggl_count(y->src[0]))
@@ -271,8 +275,8 @@ static bool shape_iota(ggl_graph *g, ggl_tensor *y) {
     return whole(g, y, 0, "n", 1, INT32_MAX, &y->ne[0]);
 }
 
-/* A tensor of four dimensions can only be split, reshaped without a copy, picked from, or be the
- * matrix of a product. */
+/* True if the operator takes a tensor of four dimensions as source i_src: SPLIT, RESHAPE (without a
+ * copy), PICK, and LINEAR as its matrix. */
 static bool reads_four_dims(ggl_op op, int i_src) {
     return i_src == 0 ? op == GGL_OP_SPLIT || op == GGL_OP_RESHAPE || op == GGL_OP_PICK
                       : op == GGL_OP_LINEAR && i_src == 1;
@@ -285,6 +289,8 @@ static bool check_sources(ggl_graph *g, const ggl_tensor *y) {
     return true;
 }
 
+/* Fails if y has four dimensions, or is made from a tensor with four, without being a view of a
+ * weight. */
 static bool check_result(ggl_graph *g, ggl_tensor *y) {
     const ggl_tensor *x = y->n_src > 0 ? y->src[0] : NULL;
     bool moved = y->op == GGL_OP_SPLIT || y->op == GGL_OP_RESHAPE;

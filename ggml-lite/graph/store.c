@@ -1,8 +1,8 @@
-/* How stores of rows lie in memory: ggl/graph.h. Nothing else knows it but the CPU's kernels, which
- * are checked against this.
+/* The memory layout of stores of rows, which ggl/graph.h describes. Only this file and the CPU's
+ * kernels know it; tests check the kernels against this file.
  *
- * A quantized block is an f16 scale and then its codes (ggml-lite/quant/quant.h); among keys the
- * blocks of 64 positions lie side by side, byte by byte:
+ * A quantized block is an f16 scale followed by its codes (ggml-lite/quant/quant.h). In a page of
+ * keys, the blocks of 64 positions are interleaved byte by byte:
  *
  *     block of 32 dimensions:  code byte 0 of position 0, 1, .. 63 | code byte 1 .. | scale 0 .. 63
  */
@@ -35,7 +35,8 @@ size_t ggl_store_page(const ggl_store *s, int64_t pos, int64_t h) {
 
 /* --- rows ------------------------------------------------------------------------------------- */
 
-/* Moves elements first .. first + n-1 of a row between its own layout and the store. */
+/* Copies elements first .. first + n-1 of the row of position `lane` (0 .. 63) in the page: from
+ * row[], encoded in the store's type, to the page if `put`, else from the page to row[]. */
 static void move(const ggl_store *s, char *page, int64_t lane, int64_t first, int64_t n, char *row,
                  bool put) {
     const ggl_type_info *t = ggl_type_get(s->type);

@@ -1,13 +1,16 @@
-/* Which composite of the prelude a call is: whoever has a kernel for one asks here. */
+/* Recognizes composites of the prelude, for backends that have kernels for them. Each is_ function
+ * returns whether the call's shapes are those of the composite. */
 #include <string.h>
 
 #include "ggl/program.h"
 
+/* True if t has these dimensions; n1 counts only if n_dims is 2. */
 static bool has_shape(const ggl_tensor *t, int n_dims, int64_t n0, int64_t n1) {
     return t->n_dims == n_dims && t->ne[0] == n0 && (n_dims < 2 || t->ne[1] == n1);
 }
 
-/* Counts the states of a body and of the bodies within it; *last is one of them. */
+/* Returns the number of states in a body, nested bodies included, and sets *last to the last
+ * one. */
 static int n_states(const ggl_body *body, const ggl_store **last) {
     int n = 0;
     for (int i = 0; i < body->n_node; i++) {
@@ -23,7 +26,7 @@ static int n_states(const ggl_body *body, const ggl_store **last) {
 
 const ggl_store *ggl_composite_state(const ggl_tensor *t) {
     const ggl_store *s = NULL;
-    return n_states(t->body, &s) == 1 ? s : NULL; /* two states: not what we know */
+    return n_states(t->body, &s) == 1 ? s : NULL; /* no known composite has two states */
 }
 
 static bool any_row(const ggl_tensor *t) {
@@ -47,7 +50,7 @@ static bool is_recent(const ggl_tensor *t) {
            s->ne[1] == t->ne[1] - 1 && s->ne[2] == 1;
 }
 
-/* x [n], w [k, n] -> [n]: each element with its own k weights. */
+/* x [n], w [k, n] -> [n]: convolves the history of each element with its own k weights. */
 static bool is_conv(const ggl_tensor *t) {
     const ggl_store *s = ggl_composite_state(t);
     int64_t n = t->src[0]->ne[0], k = t->src[1]->ne[0];
@@ -55,23 +58,25 @@ static bool is_conv(const ggl_tensor *t) {
            has_shape(t, 1, n, 1) && s->ne[0] == n && s->ne[1] == k - 1 && s->ne[2] == 1;
 }
 
+/* True if t has one state, of shape [n, rows, h], and the result [rows, h]. */
 static bool is_state(const ggl_tensor *t, int64_t n, int64_t rows, int64_t h) {
     const ggl_store *s = ggl_composite_state(t);
     return s && s->ne[0] == n && s->ne[1] == rows && s->ne[2] == h && has_shape(t, 2, rows, h);
 }
 
-/* A number for each head, or for each element of each head. */
+/* True if t is a decay for h heads of n elements: a number for each head [h], or for each element
+ * of each head [n, h]. */
 static bool is_decay(const ggl_tensor *t, int64_t n, int64_t h) {
     return has_shape(t, 1, h, 1) || has_shape(t, 2, n, h);
 }
 
-/* Two operands with a row for each group of heads; of one group it may be the row alone. */
+/* True if a and b have one row for each group of heads: [n, groups], or [n] if there is one group. */
 static bool are_of_groups(const ggl_tensor *a, const ggl_tensor *b, int64_t n, int64_t h) {
     return a->n_dims <= 2 && b->n_dims <= 2 && a->ne[0] == n && b->ne[0] == n &&
            a->ne[1] == b->ne[1] && h % a->ne[1] == 0;
 }
 
-/* q, k, v, g, beta */
+/* sources: q, k, v, g, beta */
 static bool is_delta(const ggl_tensor *t) {
     const ggl_tensor *const *x = (const ggl_tensor *const *)t->src;
     int64_t dk = x[1]->ne[0], dv = x[2]->ne[0], h = x[2]->ne[1];
@@ -87,7 +92,7 @@ static bool is_scan(const ggl_tensor *t) {
            is_state(t, n, d, h);
 }
 
-/* q, k, v, w */
+/* sources: q, k, v, w */
 static bool is_linear_attention(const ggl_tensor *t) {
     const ggl_tensor *const *x = (const ggl_tensor *const *)t->src;
     int64_t dk = x[0]->ne[0], dv = x[2]->ne[0], h = x[0]->ne[1];
@@ -95,7 +100,7 @@ static bool is_linear_attention(const ggl_tensor *t) {
            has_shape(x[3], 2, dk, h) && is_state(t, dk, dv, h);
 }
 
-/* All of one shape: a head's keys are as long as its values. */
+/* All sources have one shape: a head's keys are as long as its values. */
 static bool is_wkv(const ggl_tensor *t) {
     int64_t d = t->src[0]->ne[0], h = t->src[0]->ne[1];
     bool same = true;
@@ -116,6 +121,7 @@ static const struct {
 #undef COMPOSITE
 };
 
+/* True if t has the sources, numbers and shapes of composite k, and all sources are f32. */
 static bool has_form(const ggl_tensor *t, int k) {
     bool f32 = t->n_src == composite[k].n_src;
     for (int i = 0; i < t->n_src && f32; i++)

@@ -1,4 +1,5 @@
-/* Computes every node that depends on no input once, in double, and makes it a constant. */
+/* Constant folding: computes every node that depends on no input, once, in double, and makes it a
+ * constant. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -9,8 +10,8 @@
 
 /* --- what is constant ------------------------------------------------------------------------- */
 
-/* Whether inputs are read directly: by a node, or within its body (where leaves are no sources of
- * the call). */
+/* True if the node reads an input, itself or in its body (leaves that a body reads are not among
+ * the call's sources). */
 static bool reads_input(const ggl_tensor *t) {
     for (int k = 0; k < ggl_n_reads(t); k++)
         if (ggl_read(t, k) && ggl_read(t, k)->op == GGL_OP_INPUT)
@@ -21,7 +22,7 @@ static bool reads_input(const ggl_tensor *t) {
     return t->body && t->body->result->op == GGL_OP_INPUT;
 }
 
-/* constant[] is by id, and decided for all nodes before t. */
+/* True if the value of t depends on no input. constant[], by id, is set for all nodes before t. */
 static bool is_constant(const ggl_tensor *t, const bool *constant) {
     if (!t->computed || ggl_is_batched(t) || t->op == GGL_OP_CACHE || reads_input(t))
         return false;
@@ -38,14 +39,14 @@ static bool is_constant(const ggl_tensor *t, const bool *constant) {
 typedef struct fold {
     ggl_graph *g;
     ggl_backend *b;
-    node_list nodes;  /* to compute, weight views included */
-    node_list wanted; /* of these, what others read */
-    node_list leaves;
-    bool *constant; /* by id: to compute */
-    bool *part_of;  /* by id: a gather of a weight that a constant is computed from */
-    ggl_loc *loc;
+    node_list nodes;  /* the nodes to compute, and views of weights */
+    node_list wanted; /* those of them that other nodes read: they become constants */
+    node_list leaves; /* the leaves that they read */
+    bool *constant;   /* by id: depends on no input */
+    bool *part_of;    /* by id: a constant other than a gather of a weight is computed from it */
+    ggl_loc *loc;     /* by id */
     ggl_buffer *region[GGL_REGION_WEIGHT]; /* leaves and results all lie in GGL_REGION_IO */
-    size_t size;
+    size_t size;                           /* bytes of GGL_REGION_IO */
 } fold;
 
 static bool push(ggl_graph *g, node_list *l, ggl_tensor *t) {
@@ -55,6 +56,7 @@ static bool push(ggl_graph *g, node_list *l, ggl_tensor *t) {
     return true;
 }
 
+/* Gives t a place of `size` bytes in GGL_REGION_IO and adds it to l, unless it has a place. */
 static bool place(fold *f, ggl_tensor *t, node_list *l, size_t size) {
     if (f->loc[t->id].region >= 0)
         return true;
@@ -68,6 +70,7 @@ static bool place_leaf(fold *f, ggl_tensor *x) {
     return !x || !ggl_is_leaf(x) || place(f, x, &f->leaves, x->size);
 }
 
+/* Gives places to the leaves that the n nodes and their bodies read. */
 static bool place_leaves(fold *f, ggl_tensor *const *node, size_t n) {
     for (size_t i = 0; i < n; i++) {
         for (int k = 0; k < ggl_n_reads(node[i]); k++)
@@ -80,8 +83,8 @@ static bool place_leaves(fold *f, ggl_tensor *const *node, size_t n) {
     return true;
 }
 
-/* Gives x a place among the results if it is a constant and the node that reads it is not. A gather
- * of a weight's matrices is left as it is, so that products read the weight in its own type. */
+/* Gives x, which a node that stays reads, a place among the results if it is a constant. A gather
+ * of a weight's matrices is not computed, so that products read the weight in its own type. */
 static bool place_wanted(fold *f, ggl_tensor *x) {
     size_t size;
     if (!x || !f->constant[x->id] || ggl_is_of_weight(x) || f->loc[x->id].region >= 0)
@@ -91,6 +94,7 @@ static bool place_wanted(fold *f, ggl_tensor *x) {
     return ggl_value_bytes(x, 1, &size) && place(f, x, &f->wanted, size);
 }
 
+/* Places all constants that are read by nodes that stay in the graph. */
 static bool place_all_wanted(fold *f, ggl_tensor *const *node, size_t n) {
     for (size_t i = 0; i < n; i++) {
         ggl_tensor *t = node[i];
@@ -102,6 +106,7 @@ static bool place_all_wanted(fold *f, ggl_tensor *const *node, size_t n) {
     return true;
 }
 
+/* Fails because the constants have `total` bytes; returns false. */
 static bool refuse_size(ggl_graph *g, size_t total, const ggl_tensor *largest) {
     char text[256];
     ggl_graph_fail(g, GGL_LIMIT,
@@ -113,6 +118,7 @@ static bool refuse_size(ggl_graph *g, size_t total, const ggl_tensor *largest) {
     return false;
 }
 
+/* Sets f->constant and f->part_of. */
 static void find_constants(fold *f) {
     for (size_t i = 0; i < f->g->nodes.n; i++) {
         const ggl_tensor *t = f->g->nodes.at[i];
@@ -123,6 +129,7 @@ static void find_constants(fold *f) {
     }
 }
 
+/* Sets f->nodes and f->wanted. Fails if all constants together, as f64, exceed MOST_BYTES. */
 static bool collect(fold *f) {
     ggl_graph *g = f->g;
     size_t total = 0;
@@ -158,6 +165,7 @@ static ggl_status upload_leaves(fold *f, ggl_error *err) {
     return s;
 }
 
+/* Downloads the results and turns their nodes into constants. */
 static ggl_status take_results(fold *f, ggl_error *err) {
     ggl_status s = GGL_OK;
     for (size_t i = 0; i < f->wanted.n && s == GGL_OK; i++) {
@@ -177,6 +185,7 @@ static ggl_status take_results(fold *f, ggl_error *err) {
     return s;
 }
 
+/* Runs f->nodes as one segment on the backend. */
 static ggl_status compute(fold *f, ggl_error *err) {
     ggl_plan *plan = NULL;
     const size_t no_store = 0;
@@ -224,6 +233,6 @@ ggl_status ggl_graph_fold(ggl_graph *g, ggl_backend *b, ggl_error *err) {
     ggl_free(f.nodes.at);
     ggl_free(f.wanted.at);
     ggl_free(f.leaves.at);
-    ggl_graph_mark(g); /* what only led to constants is not needed any more */
+    ggl_graph_mark(g); /* nodes that only constants depended on are no longer needed */
     return s == GGL_OK ? ggl_graph_settle(g, err) : s;
 }

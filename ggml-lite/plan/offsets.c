@@ -4,6 +4,7 @@
 
 #include "ggl/alloc.h"
 
+/* Inserts the gap [at, at + size) as number i. */
 static bool insert(offsets *o, size_t i, size_t at, size_t size) {
     if (!ggl_grow(&o->gap, &o->cap, o->n + 1, sizeof *o->gap))
         return false;
@@ -18,7 +19,8 @@ static void remove_at(offsets *o, size_t i) {
     memmove(o->gap + i, o->gap + i + 1, (--o->n - i) * sizeof *o->gap);
 }
 
-/* Sizes are rounded up to the alignment, so that every gap begins aligned. */
+/* Returns size rounded up to a multiple of 64, at least 64, so that every gap begins aligned; 0 on
+ * overflow. */
 static size_t rounded(size_t size) {
     size_t r = 0;
     return ggl_size_align(size ? size : 1, 64, &r) ? r : 0;

@@ -1,10 +1,12 @@
-/* From a segment to a flat list of steps, by passes over the nodes:
+/* Turns a segment into a flat list of steps, in three passes over its nodes:
  *
- *   flatten  Calls that the backend does not know become their bodies, recurrent ones with a loop
- *            around them. Every tensor becomes a view of a root: a leaf, a place outside, or
- *            private memory. Views cost no step.
- *   order    Steps that do not wait for each other are brought side by side, in waves.
- *   place    Private roots get arena offsets by their lifetimes, and the steps their operands.
+ *   flatten  Replaces calls that the backend does not know by their bodies, and puts a loop around
+ *            recurrent bodies. Makes every tensor a view of a root: a tensor with memory of its
+ *            own, which is either private (in the arena) or placed by the segment. Views cost no
+ *            step.
+ *   order    Sorts the steps into waves: steps of one wave do not depend on each other.
+ *   place    Gives private roots arena offsets according to their lifetimes, and each step its
+ *            operands.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -15,34 +17,36 @@
 #include "graph/graph_impl.h"
 #include "offsets.h"
 
-/* Where a tensor's elements are: at byte `offset` of its root, nb[] apart. */
+/* Where a tensor's elements are: from byte `offset` of its root on, with strides nb[]. */
 typedef struct value {
-    const ggl_tensor *root; /* NULL: not resolved */
+    const ggl_tensor *root; /* NULL: not resolved yet */
     size_t offset, nb[GGL_MAX_DIMS];
     ggl_type type;
 } value;
 
-/* Of roots: where they lie and how long they live. */
+/* The memory of a tensor that owns its elements, and its lifetime. */
 typedef struct root {
+    /* placed: the segment has placed it; else it is private and gets an offset in the arena.
+     * in_loop: it is written inside a loop and has memory for one element of the batch. */
     bool placed, in_loop;
-    bool taken_over; /* the step that reads it last has written its result there */
-    int last; /* step that reads it last; a private root is alive from its writing until then */
-    int wave; /* that writes it; 0: none */
+    bool taken_over; /* the last step that reads it writes its own result over it */
+    int last; /* index of the last step that reads or writes it; its memory is free after that */
+    int wave; /* the wave that writes it; 0: no step does */
     size_t size;
     ggl_loc loc;
 } root;
 
-typedef struct item { /* a step that has no operands yet */
+/* A step without operands. */
+typedef struct item {
     ggl_step_kind kind;
-    const ggl_tensor *node;    /* LOOP, END: the call; NODE with copy_of: what it copies to */
-    const ggl_tensor *copy_of; /* NULL: computed */
-    value from, to;            /* copy_of's elements, and their copies */
+    const ggl_tensor *node;    /* LOOP, END: the call. NODE: the node, or the copy's destination */
+    const ggl_tensor *copy_of; /* the tensor that this step copies; NULL: it computes `node` */
+    value from, to;            /* of a copy: source and destination */
     bool in_loop;
-    int end, wave;
+    int end, wave; /* end: of a LOOP the index of its END, of an END that of its LOOP */
 } item;
 
-/* A step is moved forward past so many others at most, so that values do not wait long in memory.
- */
+/* A step moves forward past at most this many others, so that values do not wait long in memory. */
 enum { WINDOW = 32 };
 
 typedef struct builder {
@@ -50,15 +54,16 @@ typedef struct builder {
     const ggl_program_params *p;
     item *at;
     size_t n, cap;
-    value *value; /* by tensor id */
-    root *root;
-    const ggl_tensor *loop;
-    const ggl_tensor *too_wide; /* the first node with more sources than a step has room for */
+    value *value;               /* by tensor id */
+    root *root;                 /* by tensor id */
+    const ggl_tensor *loop;     /* the recurrent call that is being flattened; NULL: none */
+    const ggl_tensor *too_wide; /* the first node with more than GGL_MAX_SRC sources */
     bool no_memory, too_large;
 } builder;
 
 /* --- flatten ---------------------------------------------------------------------------------- */
 
+/* Appends a step and returns it, valid until the next push; NULL: out of memory (b->no_memory). */
 static item *push(builder *b, ggl_step_kind kind, const ggl_tensor *node,
                   const ggl_tensor *copy_of) {
     if (kind == GGL_STEP_NODE && !copy_of && ggl_n_reads(node) > GGL_MAX_SRC && !b->too_wide)
@@ -72,10 +77,12 @@ static item *push(builder *b, ggl_step_kind kind, const ggl_tensor *node,
     return &b->at[b->n++];
 }
 
+/* True if the segment assigns t no memory: only steps of this program use it. */
 static bool is_private(const builder *b, const ggl_tensor *t) {
     return b->s->loc[t->id].region < 0;
 }
 
+/* Sets nb[] to the strides of a tensor without gaps. */
 static void dense(size_t *nb, ggl_type type, const int64_t *ne) {
     nb[0] = ggl_type_get(type)->size;
     nb[1] = ggl_row_size(type, ne[0]);
@@ -83,7 +90,8 @@ static void dense(size_t *nb, ggl_type type, const int64_t *ne) {
     nb[3] = nb[2] * (size_t)ne[2];
 }
 
-/* A value with memory of its own: private, or where the segment says. */
+/* Makes t a root: its elements get memory of their own, private or where the segment has placed
+ * them. Private floats are stored as params.value_type. */
 static void own_root(builder *b, const ggl_tensor *t) {
     value *v = &b->value[t->id];
     root *r = &b->root[t->id];
@@ -99,7 +107,7 @@ static void own_root(builder *b, const ggl_tensor *t) {
         b->too_large = true;
 }
 
-/* The value of a tensor; leaves, and values of other segments, get theirs at first use. */
+/* Returns the value of t. Leaves and tensors of other segments are made roots on first use. */
 static const value *value_of(builder *b, const ggl_tensor *t) {
     if (!b->value[t->id].root) {
         const ggl_tensor *loop = b->loop;
@@ -111,11 +119,12 @@ static const value *value_of(builder *b, const ggl_tensor *t) {
     return &b->value[t->id];
 }
 
+/* Gives t the elements of `of`, without a step. */
 static void alias(builder *b, const ggl_tensor *t, const ggl_tensor *of) {
     b->value[t->id] = *value_of(b, of);
 }
 
-/* t gets memory of its own, into which `of`, whose elements are at `from`, is copied. */
+/* Makes t a root and pushes a step that copies `of`, whose elements are at `from`, into it. */
 static void push_copy(builder *b, const ggl_tensor *t, const ggl_tensor *of, value from) {
     if (b->value[t->id].root != t)
         own_root(b, t);
@@ -126,29 +135,34 @@ static void push_copy(builder *b, const ggl_tensor *t, const ggl_tensor *of, val
     }
 }
 
-/* A view that others want is copied out for them. Whoever reads it here goes on reading the view: where results
- * in memory of this program are wider than what crosses, the copy is rounded, and two views of one value
- * would differ. */
+/* Copies a view that other segments read to where the segment places it. Steps of this program
+ * still read the view itself: private values may be wider (f64) than the copy, which is rounded,
+ * so two views of one value would otherwise differ. */
 static void copy_view(builder *b, const ggl_tensor *t) {
     const value view = b->value[t->id];
     push_copy(b, t, t, view);
     b->value[t->id] = view;
 }
 
-/* Where an item's result goes. */
+/* Returns where the item writes its result. */
 static const value *result_of(builder *b, const item *it) {
     return it->copy_of ? &it->to : value_of(b, it->node);
 }
 
-/* The strides of x's elements in y's shape; false if they are not regular, so that a copy is
- * needed. Dimensions are matched group by group: some of x's, dense among themselves, against some
- * of y's with as many elements. */
+/* Sets nb[] to strides with which y, a reshape of x, reads x's elements in place. Returns false if
+ * there are no such strides, so that y has to be a copy.
+ *
+ * Matches dimensions in groups, innermost first: each group takes as few dimensions of x and of y
+ * as have the same number of elements. x must be dense within a group of its own dimensions.
+ * Example: [6, 4] to [3, 2, 4] has the groups 6 = 3 * 2 and 4 = 4. Lengths along dimension 0 are
+ * counted in blocks. */
 static bool reshape_strides(const ggl_tensor *x, const value *v, const ggl_tensor *y, size_t *nb) {
     const ggl_type_info *type = ggl_type_get(v->type);
     int n = ggl_is_batched(x) ? 3 : 4;
     int64_t from[GGL_MAX_DIMS], to[GGL_MAX_DIMS];
     size_t step[GGL_MAX_DIMS];
     int n_from = 0, i = 0;
+    /* from[], step[]: lengths and strides of x, without dimensions of length 1 */
     for (int d = 0; d < n; d++)
         if (x->ne[d] != 1 || (d == 0 && type->block > 1)) {
             from[n_from] = d == 0 ? x->ne[0] / type->block : x->ne[d];
@@ -164,6 +178,7 @@ static bool reshape_strides(const ggl_tensor *x, const value *v, const ggl_tenso
         }
         if (i == n_from)
             return false;
+        /* one group: x's dimensions from i on against y's dimensions d .. last */
         int64_t have = from[i], want = to[d];
         nb[d] = step[i];
         int last = d;
@@ -189,7 +204,8 @@ static bool reshape_strides(const ggl_tensor *x, const value *v, const ggl_tenso
     return nb[0] == type->size;
 }
 
-/* Whether t needs no step: then its value is set. */
+/* If t is a reshape or a split that needs no copy, makes it a view of its source's root and returns
+ * true. */
 static bool resolve_view(builder *b, const ggl_tensor *t) {
     value *v = &b->value[t->id];
     if (t->op != GGL_OP_RESHAPE && t->op != GGL_OP_SPLIT)
@@ -209,6 +225,8 @@ static bool resolve_view(builder *b, const ggl_tensor *t) {
 
 static void flatten(builder *b, ggl_tensor *const *node, int n);
 
+/* Replaces the call t by its body; a recurrent body runs in a loop, once for each element of the
+ * batch. */
 static void flatten_call(builder *b, const ggl_tensor *t) {
     const ggl_body *body = t->body;
     for (int i = 0; i < body->n_param; i++)
@@ -235,6 +253,7 @@ static void flatten_call(builder *b, const ggl_tensor *t) {
     push(b, GGL_STEP_END, t, NULL);
 }
 
+/* Pushes the steps of n nodes, and sets their values. */
 static void flatten(builder *b, ggl_tensor *const *node, int n) {
     for (int i = 0; i < n && !b->no_memory; i++) {
         const ggl_tensor *t = node[i];
@@ -254,8 +273,9 @@ static void flatten(builder *b, ggl_tensor *const *node, int n) {
 
 /* --- what a step reads ------------------------------------------------------------------------ */
 
-/* The tensors that a step reads, at most GGL_MAX_SRC; absent ones, and those that have no value, are
- * NULL. */
+/* Sets src[] to the tensors that the step reads and returns how many, at most GGL_MAX_SRC. NULL
+ * stands for an absent source and for one without a value: a cache, and the state that KEEP
+ * writes. */
 static int sources(const item *it, const ggl_tensor **src) {
     const ggl_tensor *t = it->node;
     if (it->kind != GGL_STEP_NODE)
@@ -273,20 +293,22 @@ static int sources(const item *it, const ggl_tensor **src) {
     return n;
 }
 
+/* False for steps that write no tensor: loops, their ends, CACHE and KEEP. */
 static bool has_value(const item *it) {
     return it->kind == GGL_STEP_NODE && it->node->op != GGL_OP_CACHE && it->node->op != GGL_OP_KEEP;
 }
 
 /* --- order ------------------------------------------------------------------------------------ */
 
-/* Reads or writes what a slot keeps: those stay in their order. */
+/* True if the step reads or writes stores. Such steps keep their order among themselves. */
 static bool uses_stores(const item *it) {
     const ggl_tensor *t = it->node;
     return !it->copy_of && (t->op == GGL_OP_CACHE || t->op == GGL_OP_ATTEND ||
                             t->op == GGL_OP_STATE || t->op == GGL_OP_KEEP || t->keeps_state);
 }
 
-/* The first wave from `first` on that comes after all that the item reads. */
+/* Returns the first wave, `first` or later, that comes after all waves that write the item's
+ * sources. */
 static int wave_after_sources(builder *b, const item *it, int first) {
     const ggl_tensor *src[GGL_MAX_SRC];
     int wave = first;
@@ -299,8 +321,11 @@ static int wave_after_sources(builder *b, const item *it, int first) {
     return wave;
 }
 
-/* Gives each item its wave; the last one. A loop is one wave, which nothing passes. */
+/* Assigns a wave to each item and returns the highest. A loop is one wave of its own; no step
+ * moves from one side of it to the other. */
 static int set_waves(builder *b) {
+    /* top: highest wave so far; base: first wave after the last loop; stores: last wave that uses
+     * stores */
     int top = 0, base = 1, stores = 0;
     for (size_t i = 0; i < b->n; i++) {
         item *it = &b->at[i];
@@ -324,7 +349,8 @@ static int set_waves(builder *b) {
     return top;
 }
 
-/* Sorts the items by wave; within one they keep their order. */
+/* Sorts the items by wave (stable) and links each LOOP with its END. Returns false if out of
+ * memory. */
 static bool order_in_waves(builder *b) {
     int top = set_waves(b), loop = 0;
     item *sorted = ggl_calloc(b->n + 1, sizeof *sorted);
@@ -354,6 +380,8 @@ static bool order_in_waves(builder *b) {
 
 /* --- place ------------------------------------------------------------------------------------ */
 
+/* Extends the lifetime of v's root to step i, or, if step i is in a loop and the root is outside,
+ * to the loop's end. */
 static void read_at(builder *b, const value *v, int i) {
     root *r = &b->root[v->root->id];
     int last = i;
@@ -364,6 +392,7 @@ static void read_at(builder *b, const value *v, int i) {
         r->last = last;
 }
 
+/* Finds the last step that uses each root, and sets root.last to it. */
 static void find_lifetimes(builder *b) {
     const ggl_tensor *src[GGL_MAX_SRC];
     for (size_t i = 0; i < b->n; i++) {
@@ -376,12 +405,14 @@ static void find_lifetimes(builder *b) {
     }
 }
 
+/* Returns the index of the last step in the wave of step i; i itself inside a loop. */
 static int last_of_wave(const builder *b, int i) {
     while (!b->at[i].in_loop && i + 1 < (int)b->n && b->at[i + 1].wave == b->at[i].wave)
         i++;
     return i;
 }
 
+/* True if the item reads elements of the root `of`. */
 static bool reads_root(builder *b, const item *it, const ggl_tensor *of) {
     const ggl_tensor *src[GGL_MAX_SRC];
     for (int n = sources(it, src), k = 0; k < n; k++)
@@ -390,9 +421,9 @@ static bool reads_root(builder *b, const item *it, const ggl_tensor *of) {
     return false;
 }
 
-/* The root of a source that step i may write its result over: the source is all of its root, has the
- * result's shape and strides, no later or concurrent step reads it, and this step reads each element
- * only where it writes it. NULL: there is none. */
+/* Returns the root of a source over which step i may write its result, or NULL. The backend must
+ * allow it (params.in_place). The source must be the whole root and have the result's type, shape
+ * and strides. No later step, and none of the same wave, may read it. */
 static root *place_of_source(builder *b, int i) {
     const item *it = &b->at[i];
     const ggl_tensor *src[GGL_MAX_SRC], *t = it->node;
@@ -419,11 +450,13 @@ static root *place_of_source(builder *b, int i) {
     return NULL;
 }
 
+/* Gives each private root an offset in the arena. Walks the steps in order: takes memory where a
+ * root is written, and returns it after the last wave that uses the root. */
 static ggl_status place_roots(builder *b, size_t *arena_size, ggl_error *err) {
     offsets free_list = {0};
     ggl_status s = GGL_OK;
-    const ggl_tensor **dies =
-        ggl_calloc(b->n + 1, sizeof *dies); /* by step: a list through next[] */
+    /* dies[i]: the roots whose memory is free after step i, linked through next[] (by tensor id) */
+    const ggl_tensor **dies = ggl_calloc(b->n + 1, sizeof *dies);
     const ggl_tensor **next = ggl_calloc((size_t)ggl_graph_n_ids(b->s->graph) + 1, sizeof *next);
     bool *done = ggl_calloc((size_t)ggl_graph_n_ids(b->s->graph) + 1, sizeof *done);
     if (!dies || !next || !done)
@@ -442,7 +475,7 @@ static ggl_status place_roots(builder *b, size_t *arena_size, ggl_error *err) {
             } else if (!ggl_offsets_take(&free_list, r->size, &r->loc.offset)) {
                 s = ggl_fail(err, GGL_NOMEM, "out of memory for a plan");
             }
-            int last = last_of_wave(b, r->last); /* others of the wave may run until then */
+            int last = last_of_wave(b, r->last); /* steps of one wave may run at the same time */
             next[t->id] = dies[last];
             dies[last] = t;
         }
@@ -459,6 +492,7 @@ static ggl_status place_roots(builder *b, size_t *arena_size, ggl_error *err) {
     return s;
 }
 
+/* Returns the operand for t, whose elements are at v, in a step inside or outside a loop. */
 static ggl_operand operand(builder *b, const ggl_tensor *t, const value *v, bool in_loop) {
     const root *r = &b->root[v->root->id];
     ggl_operand o = {.type = v->type, .region = r->loc.region, .offset = r->loc.offset + v->offset};
@@ -471,7 +505,8 @@ static ggl_operand operand(builder *b, const ggl_tensor *t, const value *v, bool
     return o;
 }
 
-/* The weight of a product: its repacked copy, if there is one and the product reads all of it. */
+/* Returns the operand for the weight of a product: the repacked copy, if the weight has one and the
+ * product reads all of it, else the weight itself. */
 static ggl_operand weight_operand(builder *b, const ggl_tensor *t, const value *v, bool in_loop) {
     ggl_operand o = operand(b, t, v, in_loop);
     const ggl_tensor *w = v->root;
@@ -488,8 +523,10 @@ static ggl_operand weight_operand(builder *b, const ggl_tensor *t, const value *
     return o;
 }
 
+/* The node of all steps that copy. */
 static const ggl_tensor copy_node = {.op = GGL_OP_RESHAPE, .name = "copy", .ne = {1, 1, 1, 1}};
 
+/* Fills in *step: the item with its operands, all addresses resolved. */
 static void make_step(builder *b, const item *it, ggl_step *step) {
     const ggl_tensor *src[GGL_MAX_SRC];
     step->kind = it->kind;
@@ -507,8 +544,9 @@ static void make_step(builder *b, const item *it, ggl_step *step) {
     step->dst = has_value(it) ? operand(b, it->node, result_of(b, it), it->in_loop) : absent;
 }
 
-/* --- all of it -------------------------------------------------------------------------------- */
+/* --- the program ------------------------------------------------------------------------------ */
 
+/* GGL_LIMIT if a node has more sources than a step has room for. */
 static ggl_status check_items(const builder *b, ggl_error *err) {
     if (b->too_wide)
         return ggl_fail(err, GGL_LIMIT, "%s has %d sources; at most %d are possible",
@@ -517,6 +555,7 @@ static ggl_status check_items(const builder *b, ggl_error *err) {
     return GGL_OK;
 }
 
+/* Runs the passes and fills in *p; on failure p->step may be set, and the caller frees it. */
 static ggl_status build(builder *b, ggl_program *p, ggl_error *err) {
     flatten(b, b->s->node, b->s->n_node);
     ggl_status s = check_items(b, err);

@@ -1,13 +1,13 @@
-/* Private to ggml-lite and its backends: the blocks of the quantized types, byte by byte. They hold
- * bytes only, so that a block may lie at any address. */
+/* The blocks of the quantized types, byte by byte; private to ggml-lite and its backends. The
+ * structs have members of bytes only, so that a block may be at any address. */
 #ifndef GGL_BLOCKS_H
 #define GGL_BLOCKS_H
 
 #include <stdint.h>
 
-/* In the pictures numbers of several bytes are little-endian, as all of GGUF, and bits are counted
- * from the lowest. "nibble i" of 16 bytes is the low half of byte i for i < 16, the high half of
- * byte i - 16 from there on: the two elements of a byte lie half a run apart. */
+/* In the pictures, numbers of several bytes are little-endian, as in all of GGUF, and bits are
+ * counted from the lowest. "nibble i" of 16 bytes is the low half of byte i for i < 16, and the
+ * high half of byte i - 16 for i >= 16. */
 
 /* q8_0, 32 elements in 34 bytes:  | d: f16 | q[0] q[1] ... q[31]: i8 |    x[i] = d * q[i] */
 struct block_q8_0 {
@@ -50,13 +50,13 @@ struct block_q5_1 {
 };
 _Static_assert(sizeof(struct block_q5_1) == 24, "6 bits per weight");
 
-/* The K types: super-blocks of 256, whose runs of 16 or 32 have small integers for scales (and
- * minima), which in turn have one f16 scale each.
+/* The K types: blocks of 256. Each run of 16 or 32 elements has a small integer as its scale (and
+ * one as its minimum), which is multiplied by the block's f16 d (or dmin).
  *
  * q2_k, 84 bytes:  | sm[0] ... sm[15] | b[0] ... b[63] | d: f16 | dmin: f16 |
  *     run r of 16: scale d * (low 4 bits of sm[r]), minimum dmin * (high 4 bits)
- *     of each half of 128 elements, element 32*k + j is bits 2*k and 2*k + 1 of byte j
- *     of the half's 32 */
+ *     in each half of 128 elements, element 32*k + j is bits 2*k and 2*k + 1 of byte j
+ *     of the half's 32 bytes */
 struct block_q2_k {
     uint8_t sm[16];
     uint8_t b[64];
@@ -66,7 +66,7 @@ _Static_assert(sizeof(struct block_q2_k) == 84, "2.625 bits per weight");
 
 /* q3_k, 110 bytes:  | h[0] ... h[31] | b[0] ... b[63] | s[0] ... s[11] | d: f16 |
  *     x = d * (scale of the run of 16 - 32) * (code - 4)
- *     code: low 2 bits in b as in q2_k; element 32*k + j of the 256 has its third in bit k of h[j]
+ *     code: the low 2 bits are in b as in q2_k; the third bit of element 32*k + j is bit k of h[j]
  *     scale r, 6 bits: low 4 are the low (r < 8) or high half of s[r%8],
  *                      high 2 are bits 2*(r/4) and up of s[8 + r%4] */
 struct block_q3_k {
@@ -103,7 +103,7 @@ _Static_assert(sizeof(struct block_q5_k) == 176, "5.5 bits per weight");
 
 /* q6_k, 210 bytes:  | b[0] ... b[127] | h[0] ... h[63] | s[0] ... s[15]: i8 | d: f16 |
  *     x = d * s[run of 16] * (code - 32)
- *     of each half of 128 elements, element 32*k + j has
+ *     in each half of 128 elements, element 32*k + j has
  *     its low 4 bits in byte 32*(k%2) + j of the half's 64 of b, low for k < 2, high else,
  *     its high 2 bits in bits 2*k and up of byte j of the half's 32 of h */
 struct block_q6_k {
@@ -133,8 +133,8 @@ struct block_iq4_xs {
 };
 _Static_assert(sizeof(struct block_iq4_xs) == 136, "4.25 bits per weight");
 
-/* The other IQ types: vectors of a codebook (iq_grids.h). Each run of 32 is four vectors of 8, or
- * eight of 4.
+/* The other IQ types: elements are vectors from a codebook (iq_grids.h). Each run of 32 is four
+ * vectors of 8, or eight vectors of 4.
  *
  * iq2_xxs, 66 bytes:  | d: f16 | 8 times: | index[0] .. index[3] | w: 32 bits | |
  *     w = | scale: 4 bits | signs of vectors 3, 2, 1, 0: 7 bits each |

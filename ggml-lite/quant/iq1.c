@@ -1,10 +1,10 @@
-/* iq1_s and iq1_m: vectors of eight from a codebook of -1, 0 and 1, all moved up or down by an
- * eighth. So that codes are integers they are eighths: 8 * element + 1 or - 1. Blocks: quant.h,
- * codebook: iq_grids.h. */
+/* iq1_s and iq1_m: vectors of eight from a codebook of -1, 0 and 1, with 1/8 added to, or
+ * subtracted from, all elements. Codes are integers, in units of 1/8: 8 * element + 1 or - 1.
+ * Blocks: blocks.h; codebook: iq_grids.h. */
 #include "iq_grids.h"
 #include "quant.h"
 
-/* (2*scale + 1) * d, in eighths */
+/* (2*scale + 1) * d, in units of 1/8 */
 static float scale_of(float d, unsigned scale) {
     return d * (float)(2 * scale + 1) * 0.125f;
 }

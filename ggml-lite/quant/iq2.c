@@ -1,5 +1,5 @@
-/* iq2_xxs, iq2_xs and iq2_s: vectors of eight from a codebook, with signs. Blocks: quant.h,
- * codebooks: iq_grids.h. The codes are the signed elements, up to 43. */
+/* iq2_xxs, iq2_xs and iq2_s: vectors of eight from a codebook, with signs. Codes are the signed
+ * elements, up to 43. Blocks: blocks.h; codebooks: iq_grids.h. */
 #include "iq_grids.h"
 #include "quant.h"
 

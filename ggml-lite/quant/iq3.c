@@ -1,5 +1,5 @@
-/* iq3_xxs and iq3_s: vectors of four from a codebook, with signs. Blocks: quant.h, codebooks:
- * iq_grids.h. The codes are the signed elements, up to 62. */
+/* iq3_xxs and iq3_s: vectors of four from a codebook, with signs. Codes are the signed elements, up
+ * to 62. Blocks: blocks.h; codebooks: iq_grids.h. */
 #include "iq_grids.h"
 #include "quant.h"
 

@@ -1,5 +1,5 @@
-/* iq4_nl and iq4_xs: 4 bits that choose one of 16 uneven steps, denser around zero where most
- * weights are. Blocks: quant.h. */
+/* iq4_nl and iq4_xs: 4 bits choose one of 16 uneven steps, which are denser around zero, where most
+ * weights are. Blocks: blocks.h. */
 #include <math.h>
 
 #include "quant.h"
@@ -40,7 +40,7 @@ void ggl_iq4_xs_unpack(const void *block, int k, ggl_codes *out) {
     unpack_codes(b->b + 16 * k, out->q);
 }
 
-/* The place of the step nearest to x; of two that are as near the upper one. */
+/* Returns the index of the step nearest to x, the upper one of two equally near. */
 static int nearest_step(float x) {
     if (x <= step[0])
         return 0;
@@ -50,7 +50,8 @@ static int nearest_step(float x) {
     return x - step[i - 1] < step[i] - x ? i - 1 : i;
 }
 
-/* The best scale for the steps chosen with `inverse`, errors weighted by x^2: xq / q2. */
+/* Sums over the steps q that are chosen for a run; errors are weighted by x^2. The best scale for
+ * these steps is xq / q2. */
 struct step_sums {
     float xq, q2;
 };
@@ -65,8 +66,8 @@ static struct step_sums sums_for(const float *x, float inverse) {
     return s;
 }
 
-/* The scale of a run: first the extreme becomes the outermost step, -127, then 15 more are tried
- * that put it there or up to 7 beside. */
+/* Returns the best scale of a run. Tries the scale at which the extreme becomes the outermost step,
+ * -127, and then the 15 at which it becomes -134 .. -120. */
 static float fit_scale(const float *x) {
     float extreme = quant_extreme(x, RUN);
     if (fabsf(extreme) < QUANT_TINY)
@@ -91,8 +92,8 @@ static void put_codes(const float *x, float d, uint8_t b[16]) {
     quant_put_nibbles(b, code);
 }
 
-/* ggml's published encoder without an importance matrix (quantize_iq4_nl). Codes are those for d
- * before it is rounded. */
+/* ggml's published encoder without an importance matrix (quantize_iq4_nl). Codes are chosen for d
+ * before it is rounded to f16. */
 void ggl_iq4_nl_from_float(const float *src, void *dst, int64_t n) {
     struct block_iq4_nl *b = dst;
     for (int64_t i = 0; i < n / RUN; i++, b++, src += RUN) {
@@ -103,7 +104,7 @@ void ggl_iq4_nl_from_float(const float *src, void *dst, int64_t n) {
 }
 
 /* ggml's published encoder without an importance matrix (quantize_iq4_xs). The scale largest in
- * magnitude becomes -32; codes are those for scales of a d that is not rounded. */
+ * magnitude becomes -32; codes are chosen for scales with d not yet rounded to f16. */
 static void encode_xs(const float *x, struct block_iq4_xs *b) {
     float scale[XS_RUNS], extreme = 0.0f;
     for (int r = 0; r < XS_RUNS; r++) {

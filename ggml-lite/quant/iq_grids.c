@@ -1,6 +1,6 @@
-/* The codebooks of the IQ types: facts of the format, as published with ggml. Layout: iq_grids.h.
- * The vectors of each are in the order of their packed codes, which is how the format counts them.
- */
+/* The codebooks of the IQ types, which are part of the format, as published with ggml. iq_grids.h
+ * has the layout. Entries are in ascending order of their packed codes, as the format numbers
+ * them. */
 #include "iq_grids.h"
 
 /* clang-format off */

@@ -1,5 +1,6 @@
-/* Private to ggml-lite and its backends: the codebooks ("grids") of the IQ types. A vector of 8 or
- * 4 weights is the index of an entry of its type's grid, times a scale, with signs of its own:
+/* The codebooks ("grids") of the IQ types; private to ggml-lite and its backends. A vector of 8 or
+ * 4 weights is an entry of the type's grid, given by its index, times a scale, with a sign for each
+ * element:
  *
  *     grid             entries  elements  values
  *     ggl_iq2_xxs_grid     256         8  8 25 43
@@ -9,14 +10,14 @@
  *     ggl_iq3_s_grid       512         4  1 3 5 .. 15
  *     ggl_iq1_grid        2048         8  -1 0 1                    (iq1_s and iq1_m)
  *
- * An entry is stored as the places of its elements' values in `level`, packed: element j has `bits`
- * bits, 2 or 3, from bit `bits * j` on.
+ * An entry is stored as the packed indices of its elements' values in `level`: element j has `bits`
+ * bits (2 or 3) from bit `bits * j` on.
  *
  *     int8_t q[8];
  *     iq_entry(&ggl_iq2_xs_grid, 511, q);
  *
- * The places take a quarter of the room that bytes would, so that all grids stay in the inner cache;
- * kernels spread them out with a multiplication (backends/cpu/quant/unpack.h). */
+ * This takes a quarter of the memory that bytes would, so that all grids stay in the L1 cache.
+ * Kernels spread an entry to bytes with a multiplication (backends/cpu/quant/unpack.h). */
 #ifndef GGL_IQ_GRIDS_H
 #define GGL_IQ_GRIDS_H
 
@@ -31,15 +32,15 @@ typedef struct iq_grid {
 extern const iq_grid ggl_iq2_xxs_grid, ggl_iq2_xs_grid, ggl_iq2_s_grid, ggl_iq3_xxs_grid,
     ggl_iq3_s_grid, ggl_iq1_grid;
 
-/* The elements of entry i < g->n. */
+/* Sets q[] to the elements of entry i < g->n. */
 static inline void iq_entry(const iq_grid *g, unsigned i, int8_t *q) {
     unsigned code = g->code[i], mask = (1u << g->bits) - 1;
     for (int j = 0; j < g->width; j++, code >>= g->bits)
         q[j] = g->level[code & mask];
 }
 
-/* The eight signs of iq2_xxs, iq2_xs and iq3_xxs take 7 bits: bit j is that of element j (1:
- * minus), and the last is such that their number is even. */
+/* Returns the eight signs of a vector of iq2_xxs, iq2_xs or iq3_xxs, of which 7 bits are stored:
+ * bit j is 1 if element j is negative, and the last bit makes the number of ones even. */
 static inline unsigned iq_signs(unsigned bits7) {
     unsigned parity = bits7 ^ bits7 >> 4;
     parity ^= parity >> 2;
@@ -47,7 +48,7 @@ static inline unsigned iq_signs(unsigned bits7) {
     return bits7 | (parity & 1) << 7;
 }
 
-/* Signs are as good as random, so without a branch: ~q + 1 where the bit is set. */
+/* Negates the elements whose bit is set. Signs are nearly random, so this has no branch: ~q + 1. */
 static inline void iq_apply_signs(int8_t q[8], unsigned signs) {
     for (int j = 0; j < 8; j++) {
         int minus = (int)(signs >> j & 1);

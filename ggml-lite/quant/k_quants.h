@@ -1,7 +1,7 @@
-/* Private to ggml-lite/quant: what the K types have in common. Their encoders all go the same way:
- * find a scale (and minimum) for each run; round these to small integers times one f16 number for
- * all 256; then choose the codes anew for the scales that came of it. A run whose scale has become
- * 0 keeps the codes of the first step. */
+/* Functions that the K types share; private to ggml-lite/quant. All their encoders have three
+ * steps: find a scale (and a minimum) for each run; round these to small integers times one f16
+ * number for all 256 elements; choose the codes again for the rounded scales. A run whose scale is
+ * rounded to 0 keeps the codes of the first step. */
 #ifndef GGL_K_QUANTS_H
 #define GGL_K_QUANTS_H
 
@@ -12,7 +12,7 @@
 
 enum { K_BLOCK = 256 };
 
-/* Codes of 2 bits in 64 bytes (struct block_q2_k): those of elements 32*k .. 32*k + 31. */
+/* Returns the 2-bit code of element 32*k + j, in 64 bytes as in struct block_q2_k. */
 static inline unsigned quant_2bits(const uint8_t b[64], int k, int j) {
     return b[32 * (k / 4) + j] >> 2 * (k % 4) & 3;
 }
@@ -23,7 +23,7 @@ static inline void quant_put_2bits(uint8_t b[64], const uint8_t code[K_BLOCK]) {
             b[j] = (uint8_t)(code[j] | code[j + 32] << 2 | code[j + 64] << 4 | code[j + 96] << 6);
 }
 
-/* The codes of n elements for scale d and minimum m; as they are if d is 0. */
+/* Sets the codes of n elements for scale d and minimum m; leaves them unchanged if d is 0. */
 static inline void quant_codes_for(const float *x, int n, float d, float m, int low, int high,
                                    uint8_t *code) {
     for (int i = 0; i < n && d != 0.0f; i++)

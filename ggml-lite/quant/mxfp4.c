@@ -1,5 +1,5 @@
-/* mxfp4: floats of 4 bits with a common power of two. Block: quant.h. Codes are the doubled values,
- * and the scale is half the power of two, so that codes are integers. */
+/* mxfp4: 4-bit floats with a common power of two. Codes are the doubled values, so that they are
+ * integers, and the scale is half the power of two. Block: blocks.h. */
 #include <math.h>
 
 #include "quant.h"
@@ -9,8 +9,8 @@ enum { BLOCK = 32 };
 
 static const int8_t doubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
-/* 2^(e - 128). The format's standard calls e = 255 a NaN; files are read as ggml reads them, which
- * does not. */
+/* Returns 2^(e - 128). The format's standard defines e = 255 as NaN; ggml does not, and files are
+ * read as ggml reads them. */
 static float half_scale(uint8_t e) {
     return ldexpf(1.0f, e - 128);
 }
@@ -25,7 +25,7 @@ void ggl_mxfp4_unpack(const void *block, int k, ggl_codes *out) {
     }
 }
 
-/* The code whose value is nearest to x, the first of equals. */
+/* Returns the code whose value is nearest to x, the first of several. */
 static uint8_t nearest_code(float x, float d) {
     int best = 0;
     float least = fabsf((float)doubled[0] * d - x);
@@ -39,15 +39,16 @@ static uint8_t nearest_code(float x, float d) {
     return (uint8_t)best;
 }
 
-/* floor(log2(x)) + 125, so that the largest element lies in 2^e * [4, 8); cut to e >= 0. The
- * logarithm is one of f32: just below a power of two it has been rounded up to that. */
+/* Returns the exponent e = floor(log2(x)) + 125, at least 0; so the largest element x is in
+ * 2^(e - 127) * [4, 8). The logarithm is rounded to f32, so just below a power of two it is that of
+ * the power. */
 static uint8_t exponent_of(float x) {
     float e = floorf((float)log2((double)x)) + 125.0f;
     return (uint8_t)(e > 0.0f ? e : 0.0f);
 }
 
-/* ggml's published encoder (quantize_row_mxfp4_ref). An infinity or NaN in a block makes all of it
- * infinite, as the format, read as ggml does, has no NaN. */
+/* ggml's published encoder (quantize_row_mxfp4_ref). An infinity or NaN in a block makes the whole
+ * block infinite, because the format as ggml reads it has no NaN. */
 void ggl_mxfp4_from_float(const float *src, void *dst, int64_t n) {
     struct block_mxfp4 *b = dst;
     for (int64_t i = 0; i < n / BLOCK; i++, b++, src += BLOCK) {

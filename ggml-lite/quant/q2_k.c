@@ -1,4 +1,4 @@
-/* q2_k: 2 bits above a minimum, runs of 16 with scales and minima of 4 bits. Block: quant.h. */
+/* q2_k: 2 bits; runs of 16 with 4-bit scales and minima. Block: blocks.h. */
 #include "k_quants.h"
 
 enum { RUN = 16, N_RUNS = K_BLOCK / RUN, TOP = 3 };
@@ -14,8 +14,7 @@ void ggl_q2_k_unpack(const void *block, int k, ggl_codes *out) {
         out->q[j] = (int8_t)quant_2bits(b->b, k, j);
 }
 
-/* ggml's published encoder (quantize_row_q2_K_ref). Errors of a run count by their size, times |x|.
- */
+/* ggml's published encoder (quantize_row_q2_K_ref). Absolute errors are weighted by |x|. */
 static void encode_block(const float *x, struct block_q2_k *b) {
     static const quant_min_search how = {.top = TOP, .first = -0.5f, .n_steps = 15, .absolute = 1};
     float scale[N_RUNS], min[N_RUNS], max_scale = 0.0f, max_min = 0.0f;
@@ -35,7 +34,7 @@ static void encode_block(const float *x, struct block_q2_k *b) {
     quant_put_f16(b->dmin, max_min / 15.0f);
     float d = quant_f16(b->d), dmin = quant_f16(b->dmin);
     for (int r = 0; r < N_RUNS; r++) {
-        /* nothing is cut: a scale below 0, which rounding errors can give, runs into the minimum */
+        /* not clamped: a negative scale, which rounding errors can give, spills into the minimum */
         b->sm[r] = (uint8_t)((unsigned)quant_round(inv_scale * scale[r]) |
                              (unsigned)quant_round(inv_min * min[r]) << 4);
         quant_codes_for(x + RUN * r, RUN, d * (float)(b->sm[r] & 15), dmin * (float)(b->sm[r] >> 4),

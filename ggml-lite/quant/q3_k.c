@@ -1,5 +1,5 @@
-/* q3_k: 3 bits around a middle of 4, the third apart from the others, runs of 16 with scales of 6
- * bits. Block: quant.h. */
+/* q3_k: 3 bits, symmetric around code 4, the third stored apart from the others; runs of 16 with
+ * 6-bit scales. Block: blocks.h. */
 #include "k_quants.h"
 
 enum { RUN = QUANT_SYMMETRIC_RUN, N_RUNS = K_BLOCK / RUN, TOP = 4 };

@@ -1,4 +1,4 @@
-/* q4_0: 4 bits around a middle of 8, one f16 scale per 32. Block: quant.h. */
+/* q4_0: 4 bits, symmetric around code 8, with an f16 scale for each 32. Block: blocks.h. */
 #include <math.h>
 
 #include "quant.h"
@@ -15,17 +15,18 @@ void ggl_q4_0_unpack(const void *block, int k, ggl_codes *out) {
     }
 }
 
-/* x * id + 8.5, cut to 0..15. The sum is never negative (|x * id| <= 8 and a rounding); 16 is cut:
- * it is the opposite of the extreme, for which the codes have no room. */
+/* Returns x * id + 8.5, truncated and clamped to 15. The sum is never negative, as |x * id| <= 8 up to
+ * rounding. 16 would be the negative of the extreme, which has no code. */
 static int q4_0_code(float x, float id) {
     int q = (int)(x * id + 8.5f);
     return q < 15 ? q : 15;
 }
 
-/* d = extreme / -8, where the extreme is the element largest in magnitude with its sign: it becomes
- * code 0, exactly -8 * d. Codes come from d before it is rounded to f16: that is ggml's published
- * encoder (quantize_row_q4_0_ref), and files must agree byte for byte. What it leaves undefined:
- * where 1/d overflows codes are 8, which is zero; an infinity or NaN makes the whole block NaN. */
+/* ggml's published encoder (quantize_row_q4_0_ref), because files must have the same bytes: d =
+ * extreme / -8, where the extreme is the element largest in magnitude, with its sign; it gets code
+ * 0, which is exactly -8 * d. Codes are chosen for d before it is rounded to f16. It leaves two
+ * cases undefined: if 1/d overflows, codes are 8 here, which is zero; an infinity or NaN makes the
+ * whole block NaN. */
 void ggl_q4_0_from_float(const float *src, void *dst, int64_t n) {
     struct block_q4_0 *b = dst;
     for (int64_t i = 0; i < n / BLOCK; i++, b++, src += BLOCK) {

@@ -1,4 +1,4 @@
-/* q4_1: 4 bits above a minimum, an f16 scale and minimum per 32. Block: quant.h. */
+/* q4_1: 4 bits, with an f16 scale and an f16 minimum for each 32. Block: blocks.h. */
 #include "quant.h"
 #include "search.h"
 
@@ -14,8 +14,8 @@ void ggl_q4_1_unpack(const void *block, int k, ggl_codes *out) {
     }
 }
 
-/* Sixteen even steps from the smallest element to the largest, q = (x - min)/d + 0.5 cut off, with
- * d and min before they are rounded to f16: ggml's published encoder (quantize_row_q4_1_ref). */
+/* ggml's published encoder (quantize_row_q4_1_ref): sixteen even steps from the smallest element to
+ * the largest; q = (x - min)/d + 0.5 truncated, with d and min not yet rounded to f16. */
 void ggl_q4_1_from_float(const float *src, void *dst, int64_t n) {
     struct block_q4_1 *b = dst;
     for (int64_t i = 0; i < n / BLOCK; i++, b++, src += BLOCK) {

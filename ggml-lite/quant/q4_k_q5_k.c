@@ -1,5 +1,5 @@
-/* q4_k and q5_k: 4 or 5 bits above a minimum, runs of 32 with scales and minima of 6 bits. They
- * differ in the fifth bit only, which lies apart. Blocks: quant.h. */
+/* q4_k and q5_k: 4 or 5 bits; runs of 32 with 6-bit scales and minima. They differ only in the
+ * fifth bit, which is stored apart. Blocks: blocks.h. */
 #include "k_quants.h"
 
 enum { RUN = 32, N_RUNS = K_BLOCK / RUN };
@@ -12,7 +12,7 @@ static int get_min(const uint8_t sm[12], int r) {
     return r < 4 ? sm[r + 4] & 63 : sm[r + 4] >> 4 | sm[r] >> 6 << 4;
 }
 
-/* In order of r, into zeros. */
+/* Stores the scale and the minimum of run r. sm[] must be zeros at first, and r must ascend. */
 static void put_scale_min(uint8_t sm[12], int r, int scale, int min) {
     if (r < 4) {
         sm[r] = (uint8_t)scale;
@@ -45,15 +45,15 @@ void ggl_q5_k_unpack(const void *block, int k, ggl_codes *out) {
             (int8_t)((b->b[RUN * (k / 2) + j] >> 4 * (k % 2) & 15) | (b->h[j] >> k & 1) << 4);
 }
 
-/* 0 .. 63. A scale below 0, which rounding errors can give, wraps round to a byte before it is cut.
- */
+/* Returns x rounded and clamped to 0 .. 63. A negative scale, which rounding errors can give, wraps
+ * around to a byte first. */
 static int six_bits(float x) {
     int q = quant_round(x) & 255;
     return q < 63 ? q : 63;
 }
 
-/* ggml's published encoders (quantize_row_q4_K_ref, quantize_row_q5_K_ref) up to the codes. Squared
- * errors of a run count by |x| plus the run's root mean square. */
+/* ggml's published encoders (quantize_row_q4_K_ref, quantize_row_q5_K_ref), except for storing the
+ * codes. Squared errors are weighted by |x| plus the run's root mean square. */
 static void encode_block(const quant_min_search *how, const float *x, uint8_t d_out[2],
                          uint8_t dmin_out[2], uint8_t sm[12], uint8_t code[K_BLOCK]) {
     float scale[N_RUNS], min[N_RUNS], max_scale = 0.0f, max_min = 0.0f;

@@ -1,5 +1,5 @@
-/* q5_0 and q5_1: 5 bits, the fifth apart from the others; around a middle of 16, or above a
- * minimum. Blocks: quant.h. */
+/* q5_0 and q5_1: 5 bits, the fifth stored apart from the others. q5_0 is symmetric around code 16,
+ * q5_1 has a minimum. Blocks: blocks.h. */
 #include <math.h>
 
 #include "quant.h"
@@ -32,8 +32,8 @@ void ggl_q5_0_unpack(const void *block, int k, ggl_codes *out) {
     unpack_codes(b->b, b->h, 16, out->q);
 }
 
-/* As q4_0 (there is why): d = extreme / -16, q = x/d + 16.5 cut off, 32 cut to 31. ggml's published
- * encoder (quantize_row_q5_0_ref). */
+/* ggml's published encoder (quantize_row_q5_0_ref), which is like that of q4_0 (see there):
+ * d = extreme / -16, q = x/d + 16.5 truncated, and 32 clamped to 31. */
 void ggl_q5_0_from_float(const float *src, void *dst, int64_t n) {
     struct block_q5_0 *b = dst;
     for (int64_t i = 0; i < n / BLOCK; i++, b++, src += BLOCK) {
@@ -55,7 +55,7 @@ void ggl_q5_1_unpack(const void *block, int k, ggl_codes *out) {
     unpack_codes(b->b, b->h, 0, out->q);
 }
 
-/* As q4_1 with 32 steps: quantize_row_q5_1_ref. */
+/* ggml's published encoder (quantize_row_q5_1_ref): like that of q4_1, with 32 steps. */
 void ggl_q5_1_from_float(const float *src, void *dst, int64_t n) {
     struct block_q5_1 *b = dst;
     for (int64_t i = 0; i < n / BLOCK; i++, b++, src += BLOCK) {

@@ -1,5 +1,5 @@
-/* q6_k: 6 bits around a middle of 32, the upper two apart from the others, runs of 16 with scales
- * of 8 bits. Block: quant.h. */
+/* q6_k: 6 bits, symmetric around code 32, the upper two stored apart from the others; runs of 16
+ * with 8-bit scales. Block: blocks.h. */
 #include "k_quants.h"
 
 enum { RUN = QUANT_SYMMETRIC_RUN, N_RUNS = K_BLOCK / RUN, TOP = 32 };
@@ -26,8 +26,8 @@ static void put_codes(struct block_q6_k *b, const uint8_t code[K_BLOCK]) {
     }
 }
 
-/* ggml's published encoder (quantize_row_q6_K_ref). The scale largest in magnitude becomes -128;
- * where even that is tiny, all of the block is zeros. */
+/* ggml's published encoder (quantize_row_q6_K_ref). The scale largest in magnitude becomes -128; if
+ * even that is tiny, the whole block is zeros. */
 static void encode_block(const float *x, struct block_q6_k *b) {
     float scale[N_RUNS], extreme = 0.0f;
     uint8_t code[K_BLOCK];

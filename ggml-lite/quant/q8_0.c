@@ -1,4 +1,4 @@
-/* q8_0: symmetric 8-bit, one f16 scale per 32. Block: quant.h. */
+/* q8_0: 8 bits, symmetric, with an f16 scale for each 32. Block: blocks.h. */
 #include <math.h>
 #include <string.h>
 
@@ -13,11 +13,10 @@ void ggl_q8_0_unpack(const void *block, int k, ggl_codes *out) {
     memcpy(out->q, b->q, BLOCK);
 }
 
-/* d = max|x| / 127;  q = round(x * (1/d)), half away from zero. The codes come from d in full
- * precision, only then is d rounded to f16: that is ggml's published encoder
- * (quantize_row_q8_0_ref), and files must agree byte for byte. Two cases it leaves undefined: where
- * 1/d overflows (all |x| below about 2^-121) codes are 0; an infinity or NaN makes the whole block
- * NaN, so that it cannot hide. */
+/* ggml's published encoder (quantize_row_q8_0_ref), because files must have the same bytes:
+ * d = max|x| / 127; q = round(x * (1/d)), half away from zero, with d not yet rounded to f16. It
+ * leaves two cases undefined: if 1/d overflows (all |x| below about 2^-121), codes are 0 here; an
+ * infinity or NaN makes the whole block NaN, so that it cannot go unnoticed. */
 void ggl_q8_0_from_float(const float *src, void *dst, int64_t n) {
     struct block_q8_0 *b = dst;
     for (int64_t i = 0; i < n / BLOCK; i++, b++, src += BLOCK) {

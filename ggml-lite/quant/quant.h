@@ -1,5 +1,5 @@
-/* Private to ggml-lite: every type's two directions (types.def names them), and what the quantized
- * types share. */
+/* Declares the conversions of every type in types.def, and has helpers for quantized types. Private
+ * to ggml-lite. */
 #ifndef GGL_QUANT_H
 #define GGL_QUANT_H
 
@@ -16,7 +16,7 @@
     void ggl_##name##_unpack(const void *block_, int k, ggl_codes *out);
 #include "ggl/types.def"
 
-/* The same scale for both halves, no minimum. */
+/* Sets the scale of both halves, and no minimum. */
 static inline void quant_scale(ggl_codes *c, float s) {
     c->s[0] = c->s[1] = s;
     c->m[0] = c->m[1] = 0.0f;
@@ -28,7 +28,7 @@ static inline void quant_scales(ggl_codes *c, float s0, float s1) {
     c->m[0] = c->m[1] = 0.0f;
 }
 
-/* The same scale and minimum for both halves. */
+/* Sets the scale and the minimum of both halves. */
 static inline void quant_scale_min(ggl_codes *c, float s, float m) {
     c->s[0] = c->s[1] = s;
     c->m[0] = c->m[1] = m;
@@ -42,7 +42,7 @@ static inline uint32_t quant_u32(const uint8_t b[4]) {
     return quant_u16(b) | quant_u16(b + 2) << 16;
 }
 
-/* code[i] for 32 nibbles in 16 bytes. */
+/* Packs 32 codes as nibbles: code[j] in the low half of b[j], code[j + 16] in the high half. */
 static inline void quant_put_nibbles(uint8_t b[16], const uint8_t code[32]) {
     for (int j = 0; j < 16; j++)
         b[j] = (uint8_t)(code[j] | code[j + 16] << 4);
@@ -58,8 +58,8 @@ static inline void quant_put_f16(uint8_t d[2], float x) {
     d[1] = (uint8_t)(h >> 8);
 }
 
-/* The element largest in magnitude of x[0..n), with its sign (the first of equals); 0 for all
- * zeros. NaN if any element is no finite number. */
+/* Returns the element of x[0..n) with the largest magnitude, the first of several; 0 if all are 0;
+ * NaN if any element is not finite. */
 static inline float quant_extreme(const float *x, int n) {
     float best = 0.0f, amax = 0.0f;
     for (int i = 0; i < n; i++) {

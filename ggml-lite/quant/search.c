@@ -1,5 +1,4 @@
-/* How encoders find scales. See search.h; the order of every float operation is part of the result.
- */
+/* The search for scales: see search.h. The result depends on the order of every float operation. */
 #include "search.h"
 
 #include <math.h>
@@ -22,11 +21,13 @@ quant_steps ggl_quant_even_steps(const float *x, int n, int top) {
     return s;
 }
 
+/* Sets the codes of x for the scale 1 / inverse and the minimum min. */
 static void min_codes(const float *x, int n, float inverse, float min, int top, uint8_t *code) {
     for (int i = 0; i < n; i++)
         code[i] = (uint8_t)quant_clamp(quant_round(inverse * (x[i] - min)), 0, top);
 }
 
+/* Returns the weighted error of codes, scale and minimum. */
 static float min_error(const quant_min_search *how, const float *x, const float *w, int n,
                        float scale, float min, const uint8_t *code) {
     float sum = 0.0f;
@@ -37,8 +38,8 @@ static float min_error(const quant_min_search *how, const float *x, const float 
     return sum;
 }
 
-/* The scale and minimum of least squares for given codes; false if the codes do not determine them.
- * A positive minimum has no place in the format: 0 then, and the scale that is best with that. */
+/* Sets *scale and *min to the least-squares solution for the given codes; false if the codes do not
+ * determine it. The format has no positive minimum: then *min is 0 and *scale the best for that. */
 static bool min_regression(const float *x, const float *w, int n, float sum_w, float sum_x,
                            const uint8_t *code, float *scale, float *min) {
     float l = 0.0f, l2 = 0.0f, xl = 0.0f;
@@ -92,19 +93,20 @@ float ggl_quant_fit_min(const quant_min_search *how, const float *x, const float
             memcpy(code, trial, (size_t)n);
             best = error;
             scale = s;
-            min = m; /* also for the next steps */
+            min = m; /* the next steps start from it, too */
         }
     }
     *min_out = -min;
     return scale;
 }
 
-/* Codes q (-top .. top - 1) for one scale, and the sums that say what is the best scale for them:
- * xq / q2, with an error smaller by xq^2 / q2 than that of all zeros. */
+/* Sums over the codes q (-top .. top - 1) of a run. The best scale for these codes is xq / q2; its
+ * error is xq^2 / q2 less than that of all zeros. */
 struct symmetric_sums {
     float xq, q2;
 };
 
+/* Sets the codes q[] for the scale 1 / inverse, and returns their sums. */
 static struct symmetric_sums symmetric_codes(const float *x, float inverse, int top, int8_t *q) {
     struct symmetric_sums s = {0.0f, 0.0f};
     for (int i = 0; i < RUN; i++) {
@@ -143,8 +145,8 @@ float ggl_quant_fit_symmetric(const float *x, int top, uint8_t *code) {
     return scale;
 }
 
-/* The code of element i that suits the scale which the others would have without it, if with that
- * the error is smaller. */
+/* Tries for element i the code that fits the best scale of all other elements. If that reduces the
+ * error, changes the code and the sums and returns true. */
 static bool improve_code(const float *x, int i, int top, int8_t *q, struct symmetric_sums *s) {
     float w = x[i] * x[i], v = (float)q[i];
     struct symmetric_sums t = {s->xq - w * x[i] * v, s->q2 - w * v * v};

@@ -1,7 +1,7 @@
-/* Private to ggml-lite/quant: how encoders find scales. The published encoders (ggml's) do not only
- * divide by the largest element, they try several scales and keep that of the least weighted error.
- * Which of two that are nearly alike wins depends on the last bit, so each sum here is formed in
- * their order: files must agree byte for byte. */
+/* The search for scales in encoders; private to ggml-lite/quant. ggml's published encoders do not
+ * simply divide by the largest element: they try several scales and keep the one with the least
+ * weighted error. Which of two similar scales wins depends on the last bit, so all sums here are
+ * formed in the same order as there: our files must have the same bytes. */
 #ifndef GGL_QUANT_SEARCH_H
 #define GGL_QUANT_SEARCH_H
 
@@ -11,9 +11,9 @@
 /* Blocks whose elements are all smaller than this are encoded as zeros. */
 #define QUANT_TINY 1e-15f
 
-/* The nearest integer, ties to even: the sum has it, plus 2^22, in its 23 bits of mantissa. Beyond
- * 2^22 and for NaN what comes out is of no use, but the same on every machine, and what the
- * published encoders have. */
+/* Returns the nearest integer, ties to even: the 23 bits of the sum's mantissa are that integer
+ * plus 2^22. Beyond 2^22, and for NaN, the result is meaningless, but the same on every machine and
+ * in the published encoders. */
 static inline int quant_round(float x) {
     float y = x + 0x1.8p23f;
     uint32_t u;
@@ -25,40 +25,41 @@ static inline int quant_clamp(int q, int low, int high) {
     return q < low ? low : q > high ? high : q;
 }
 
-/* d, 1/d and the minimum of top + 1 even steps from the smallest element to the largest. inverse is
- * 0 where all codes are to be 0: d is 0, or no finite number, or 1/d is not. */
+/* top + 1 even steps from the smallest element (min) to the largest; d is the distance of two
+ * steps. inverse is 1/d, or 0 if all codes must be 0 because d is 0, or d or 1/d is not finite. */
 typedef struct quant_steps {
     float d, inverse, min;
 } quant_steps;
 quant_steps ggl_quant_even_steps(const float *x, int n, int top);
 
-/* The code of x, 0 .. top. Rounding may lead just past top, which is cut. */
+/* Returns the code of x, 0 .. top. Rounding may give top + 1, which is clamped. */
 static inline int quant_step_of(const quant_steps *s, float x, int top) {
     int q = s->inverse != 0.0f ? (int)((x - s->min) * s->inverse + 0.5f) : 0;
     return q < top ? q : top;
 }
 
-/* What ggl_quant_fit_min tries: scales from (top + first) / range on, n_steps more, each a tenth above
- * in the numerator. */
+/* The inverse scales that ggl_quant_fit_min tries: (top + first + step / 10) / range, for step = 0
+ * .. n_steps. */
 typedef struct quant_min_search {
     int top;
     float first;
     int n_steps;
-    int absolute; /* errors count by their size, not by their square */
+    int absolute; /* 1: adds up absolute errors; 0: squared errors */
 } quant_min_search;
 
-/* x[i] ~ scale * code[i] - min with codes 0 .. top, n <= 32, min not negative; w: weights of the
- * errors. Gives the scale. */
+/* Finds codes 0 .. top, a scale and a minimum (not negative) with x[i] ~ scale * code[i] - min, for
+ * n <= 32 elements. w: weights of the errors. Returns the scale. */
 float ggl_quant_fit_min(const quant_min_search *how, const float *x, const float *w, int n,
                         uint8_t *code, float *min);
 
-/* x[i] ~ scale * (code[i] - top) with codes 0 .. 2*top - 1, for 16 elements, errors weighted by
- * x^2: several scales are tried. Gives the scale, 0 (and codes 0) for tiny elements. */
+/* Finds codes 0 .. 2*top - 1 and a scale with x[i] ~ scale * (code[i] - top), for 16 elements, by
+ * trying several scales. Errors are weighted by x^2. Returns the scale; 0, with all codes 0, if all
+ * elements are tiny. */
 enum { QUANT_SYMMETRIC_RUN = 16 };
 float ggl_quant_fit_symmetric(const float *x, int top, uint8_t *code);
 
-/* As ggl_quant_fit_symmetric, but one scale is tried, and then codes are changed one by one for as long
- * as that helps. */
+/* Like ggl_quant_fit_symmetric, but tries one scale, and then changes single codes as long as that
+ * reduces the error. */
 float ggl_quant_fit_greedy(const float *x, int top, uint8_t *code);
 
 #endif

@@ -1,17 +1,18 @@
-/* tq1_0 and tq2_0: -1, 0 or 1 times one f16 scale per 256, for models trained so (BitNet b1.58).
- * Blocks: quant.h. */
+/* tq1_0 and tq2_0: -1, 0 or 1 times an f16 scale for each 256, for models that are trained with
+ * such weights (BitNet b1.58). Blocks: blocks.h. */
 #include <math.h>
 #include <string.h>
 
 #include "k_quants.h"
 
-/* Trit t of a byte: the byte is a fraction of 256, its digits in base 3 are the trits. */
+/* Returns trit t of a byte, less 1: the trits are the digits of byte / 256 in base 3. */
 static int8_t trit(uint8_t byte, int t) {
     static const uint8_t pow3[5] = {1, 3, 9, 27, 81};
     return (int8_t)(((byte * pow3[t] & 255) * 3 >> 8) - 1);
 }
 
-/* Five trits, 0 .. 2 each, as a byte: rounded up, so that trit() finds them again. */
+/* Packs five trits (0 .. 2), of which n are given, into a byte, rounded up so that trit() recovers
+ * them. */
 static uint8_t pack_trits(const uint8_t *code, int stride, int n) {
     int v = 0;
     for (int t = 0; t < 5; t++)
@@ -37,9 +38,9 @@ void ggl_tq2_0_unpack(const void *block, int k, ggl_codes *out) {
         out->q[j] = (int8_t)((int)quant_2bits(b->b, k, j) - 1);
 }
 
-/* d = max|x|, code = round(x/d) + 1, half away from zero: ggml's published encoders
- * (quantize_row_tq1_0_ref, quantize_row_tq2_0_ref). Where 1/d overflows all is zero. Gives d, which
- * may be NaN. */
+/* ggml's published encoders (quantize_row_tq1_0_ref, quantize_row_tq2_0_ref): d = max|x|,
+ * code = round(x/d) + 1, half away from zero. If 1/d overflows, all elements become 0. Returns d,
+ * which may be NaN. */
 static float encode(const float *x, uint8_t code[K_BLOCK]) {
     float d = fabsf(quant_extreme(x, K_BLOCK)), id = d != 0.0f ? 1.0f / d : 0.0f;
     for (int i = 0; i < K_BLOCK; i++)

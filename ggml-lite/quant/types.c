@@ -1,5 +1,5 @@
-/* The table of element types, the plain (not quantized) ones' conversions, and the names of types
- * that GGUF has and this library does not read. See ggl/types.h. */
+/* The table of element types, the conversions of the plain (not quantized) types, and the names of
+ * GGUF types that this library does not read. See ggl/types.h. */
 #include "ggl/types.h"
 
 #include <math.h>
@@ -8,14 +8,14 @@
 #include "ggl/alloc.h"
 #include "quant/quant.h"
 
-/* Rows, in the order of types.def. */
+/* Indices of the table's rows, in the order of types.def. */
 enum {
 #define TYPE(id, NAME, name) ROW_##NAME,
 #include "ggl/types.def"
     N_ROWS
 };
 
-/* Rows of a quantized type become floats by way of its codes. */
+/* Decodes n elements of a quantized type through its codes. */
 static void rows_to_float(void (*unpack)(const void *, int, ggl_codes *), int64_t block,
                           size_t size, const void *src, float *dst, int64_t n) {
     const char *p = src;
@@ -79,8 +79,9 @@ const ggl_type_info *ggl_type_at(int k) {
     return k >= 0 && k < N_ROWS ? &rows[k] : NULL;
 }
 
-/* Every number GGUF has given to a tensor type (enum ggml_type of its specification and, past 39,
- * of ggml.h), also those withdrawn since. A name stays when its type gets a row in types.def. */
+/* The table has every number that GGUF has given to a tensor type (enum ggml_type of its
+ * specification and, above 39, of ggml.h), including withdrawn ones. A name stays here when its
+ * type gets a row in types.def. */
 const char *ggl_type_foreign_name(int id) {
     static const char *const names[] = {
         [0] = "F32",         [1] = "F16",         [2] = "Q4_0",        [3] = "Q4_1",
@@ -125,7 +126,7 @@ static float f32_of_bits(uint32_t u) {
 }
 
 /* IEEE 754 binary16:  | sign 1 | exponent 5, bias 15 | mantissa 10 |
- * A signalling NaN comes back quiet, in both directions, as the processors' own conversions do. */
+ * A signaling NaN becomes quiet, in both directions, as in the conversions of processors. */
 float ggl_f16_to_f32(uint16_t h) {
     uint32_t sign = (uint32_t)(h & 0x8000) << 16, e = h >> 10 & 31, m = h & 0x3ff;
     if (e == 31)
@@ -141,9 +142,9 @@ uint16_t ggl_f32_to_f16(float f) {
     uint16_t sign = (uint16_t)(u >> 16 & 0x8000);
     if (a > 0x7f800000)
         return (uint16_t)(sign | 0x7e00 | (a >> 13 & 0x3ff));
-    if (a >= 0x477ff000) /* 65520 = half way from the largest half, 65504, to 65536: infinity */
+    if (a >= 0x477ff000) /* 65520, half way from the largest f16 (65504) to 65536: infinity */
         return (uint16_t)(sign | 0x7c00);
-    if (a < 0x38800000) { /* below 2^-14, the smallest normal half: count units of 2^-24 */
+    if (a < 0x38800000) { /* below 2^-14, the smallest normal f16: a multiple of 2^-24 */
         uint32_t shift = 126 - (a >> 23), m = (a & 0x7fffff) | 0x800000;
         if (shift > 24) /* below half a unit */
             return sign;
@@ -165,13 +166,11 @@ float ggl_bf16_to_f32(uint16_t h) {
 uint16_t ggl_f32_to_bf16(float f) {
     uint32_t u = f32_bits(f);
     if ((u & 0x7fffffff) > 0x7f800000)
-        return (uint16_t)(u >> 16 |
-                          0x40); /* quiet, so that it stays a NaN when its low half goes */
+        return (uint16_t)(u >> 16 | 0x40); /* quiet bit: stays NaN without its low half */
     return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
 
-/* Rows in memory may be unaligned (a GGUF file chooses its alignment), so elements move as bytes.
- */
+/* Rows may be unaligned (a GGUF file chooses its alignment), so elements are copied as bytes. */
 
 void ggl_f32_to_float(const void *src, float *dst, int64_t n) {
     memmove(dst, src, (size_t)n * sizeof *dst);
@@ -219,7 +218,7 @@ void ggl_i32_to_float(const void *src, float *dst, int64_t n) {
     }
 }
 
-/* To nearest even; outside the range the nearest end, NaN to 0. */
+/* Rounds to nearest even. Numbers out of range become the nearest limit, NaN becomes 0. */
 void ggl_i32_from_float(const float *src, void *dst, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         float x = rintf(src[i]);

@@ -1,4 +1,5 @@
-/* Where every node runs, the segments, what moves between them, and every size. */
+/* Builds the schedule: divides the nodes into trunk and tail, cuts segments, gives each value and
+ * weight a place, lists the moves between segments, sizes all memory, and compiles the plans. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -10,7 +11,8 @@ static ggl_status no_memory(ggl_error *err) {
 
 /* --- phases ----------------------------------------------------------------------------------- */
 
-/* What is not batched is computed in the trunk: it is the same for all rows. */
+/* Sets s->in_trunk: nodes that write stores, nodes that are not batched (they are the same for all
+ * rows), and everything that these read. */
 static void find_trunk(ggl_sched *s) {
     for (int i = ggl_graph_n_nodes(s->g) - 1; i >= 0; i--) {
         const ggl_tensor *t = ggl_graph_node(s->g, i);
@@ -26,6 +28,7 @@ static void find_trunk(ggl_sched *s) {
 
 /* --- segments --------------------------------------------------------------------------------- */
 
+/* Appends t; false: out of memory. */
 static bool list_push(node_list *l, ggl_tensor *t) {
     if (!ggl_grow(&l->at, &l->cap, l->n + 1, sizeof *l->at))
         return false;
@@ -33,8 +36,8 @@ static bool list_push(node_list *l, ggl_tensor *t) {
     return true;
 }
 
-/* Puts a view of a weight, after the views that it is made of, into the segment. seen[] holds the
- * last segment that has each node, plus 1. */
+/* Adds a view of a weight to segment `number` - 1, after the views that it is made of. seen[], by
+ * tensor id, holds the `number` of the last segment to which a view was added. */
 static bool push_view(segment *seg, size_t number, ggl_tensor *view, size_t *seen) {
     size_t first = seg->nodes.n;
     for (ggl_tensor *t = view; !ggl_is_leaf(t) && seen[t->id] != number + 1; t = t->src[0]) {
@@ -42,7 +45,7 @@ static bool push_view(segment *seg, size_t number, ggl_tensor *view, size_t *see
         if (!list_push(&seg->nodes, t))
             return false;
     }
-    for (size_t last = seg->nodes.n; first + 1 < last; first++) { /* they came last to first */
+    for (size_t last = seg->nodes.n; first + 1 < last; first++) { /* reverses them: last is first */
         ggl_tensor *swap = seg->nodes.at[first];
         seg->nodes.at[first] = seg->nodes.at[--last];
         seg->nodes.at[last] = swap;
@@ -50,6 +53,7 @@ static bool push_view(segment *seg, size_t number, ggl_tensor *view, size_t *see
     return true;
 }
 
+/* Adds t to the segment, after the views of weights that it reads. */
 static bool push_with_views(segment *seg, size_t number, ggl_tensor *t, size_t *seen) {
     for (int k = 0; k < ggl_n_reads(t); k++) {
         ggl_tensor *x = ggl_read(t, k);
@@ -59,6 +63,7 @@ static bool push_with_views(segment *seg, size_t number, ggl_tensor *t, size_t *
     return list_push(&seg->nodes, t);
 }
 
+/* Cuts the nodes of a phase into segments: a new one starts wherever the backend changes. */
 static ggl_status cut_phase(ggl_sched *s, int phase, size_t *seen, ggl_error *err) {
     segment *seg = NULL;
     for (int i = 0; i < ggl_graph_n_nodes(s->g); i++) {
@@ -79,18 +84,21 @@ static ggl_status cut_phase(ggl_sched *s, int phase, size_t *seen, ggl_error *er
 
 /* --- locations -------------------------------------------------------------------------------- */
 
+/* Reserves `size` bytes of the device's io region at *at; false if the region would be too
+ * large. */
 static bool io_take(device *d, size_t size, size_t *at) {
     *at = d->io_size;
     return ggl_size_add(d->io_size, size, &d->io_size) &&
            ggl_size_align(d->io_size, 64, &d->io_size);
 }
 
+/* Fails because t, for a batch of n, does not fit into memory. */
 static ggl_status too_large(const ggl_tensor *t, int64_t n, ggl_error *err) {
     return ggl_fail(err, GGL_LIMIT, "%s: a batch of %" PRId64 " does not fit into memory",
                     t->name ? t->name : "a value", n);
 }
 
-/* A place in the io region for all of the batch that the phase may have. */
+/* Gives t a place in the device's io region, for the largest batch of the phase, if it has none. */
 static ggl_status place_value(ggl_sched *s, device *d, int phase, const ggl_tensor *t,
                               ggl_error *err) {
     ggl_loc *loc = &d->loc[phase][t->id];
@@ -104,6 +112,7 @@ static ggl_status place_value(ggl_sched *s, device *d, int phase, const ggl_tens
     return GGL_OK;
 }
 
+/* Gives the constant t a place in the device's io region, shared by both phases, if it has none. */
 static ggl_status place_const(device *d, ggl_tensor *t, ggl_error *err) {
     ggl_loc *loc = &d->loc[TRUNK][t->id];
     if (loc->region >= 0)
@@ -126,6 +135,7 @@ ggl_host_range ggl_sched_host_range(const ggl_sched *s, const ggl_tensor *t, int
     return (ggl_host_range){t->data, t->size, false};
 }
 
+/* Adds a region with the buffer b (NULL: allocated later) to the device. */
 static bool add_region(device *d, ggl_buffer *b) {
     size_t cap = (size_t)d->n_regions;
     if (!ggl_grow(&d->region, &cap, (size_t)d->n_regions + 1, sizeof *d->region))
@@ -134,7 +144,8 @@ static bool add_region(device *d, ggl_buffer *b) {
     return true;
 }
 
-/* Behind the copies that are there; in a buffer of its own where that would be too large. */
+/* Sets *loc to a place for an uploaded copy of the weight t: after the last copy, or at the start
+ * of a new buffer where that one would exceed the device's max_buffer. */
 static ggl_status place_copy(device *d, ggl_tensor *t, ggl_loc *loc, ggl_error *err) {
     size_t most = d->b->max_buffer, size = t->size;
     if (!ggl_size_align(size, 64, &size) || (most && size > most))
@@ -154,8 +165,8 @@ static ggl_status place_copy(device *d, ggl_tensor *t, ggl_loc *loc, ggl_error *
     return list_push(&d->copied, t) ? GGL_OK : no_memory(err);
 }
 
-/* What of the host's memory around the weight is imported at once: its range, or, if that is more
- * than the device takes as one buffer, from the weight's page on as much as it takes. */
+/* Returns the part of host memory to import for the weight t: the whole range that holds it, or, if
+ * that exceeds the device's max_buffer, max_buffer bytes from the start of the weight's page. */
 static ggl_host_range piece_around(const ggl_sched *s, const device *d, const ggl_tensor *t) {
     enum { HOST_PAGE = 4096 };
     int i;
@@ -170,7 +181,8 @@ static ggl_host_range piece_around(const ggl_sched *s, const device *d, const gg
     return r;
 }
 
-/* *out: the import that holds the weight, which is tried if there is none yet. */
+/* Sets *out to the import that holds the weight t. If there is none yet, asks the device to use the
+ * memory around t in place, and records the answer. */
 static ggl_status import_of(ggl_sched *s, device *d, const ggl_tensor *t, const import **out,
                             ggl_error *err) {
     const char *p = t->data;
@@ -199,6 +211,9 @@ static ggl_status import_of(ggl_sched *s, device *d, const ggl_tensor *t, const 
     return GGL_OK;
 }
 
+/* Gives the weight t a place on the device, if it has none: in imported host memory, or else in a
+ * buffer to which it is uploaded. A weight of which only the repacked copy is read needs
+ * neither. */
 static ggl_status place_weight(ggl_sched *s, device *d, ggl_tensor *t, ggl_error *err) {
     ggl_loc *loc = &d->loc[TRUNK][t->id];
     if (loc->region >= 0)
@@ -212,7 +227,7 @@ static ggl_status place_weight(ggl_sched *s, device *d, ggl_tensor *t, ggl_error
         *loc = (ggl_loc){m->region, (size_t)((const char *)t->data - m->data)};
         d->mapped_size += read ? t->size : 0;
     } else if (!read) {
-        return GGL_OK; /* its repacked copy is all there is */
+        return GGL_OK; /* only its repacked copy is read */
     } else {
         st = place_copy(d, t, loc, err);
         if (st != GGL_OK)
@@ -222,6 +237,7 @@ static ggl_status place_weight(ggl_sched *s, device *d, ggl_tensor *t, ggl_error
     return GGL_OK;
 }
 
+/* Reserves memory for all slots of the store on the device, if it has none. */
 static ggl_status place_store(ggl_sched *s, device *d, const ggl_store *store, ggl_error *err) {
     if (d->store_loc[store->id] != SIZE_MAX)
         return GGL_OK;
@@ -237,6 +253,7 @@ static ggl_status place_store(ggl_sched *s, device *d, const ggl_store *store, g
 
 /* --- moves ------------------------------------------------------------------------------------ */
 
+/* Adds a move to the segment, and makes the staging memory large enough for it. */
 static ggl_status add_move(ggl_sched *s, segment *seg, move m, ggl_error *err) {
     if (!ggl_grow(&seg->move, &seg->cap_moves, seg->n_moves + 1, sizeof *seg->move))
         return no_memory(err);
@@ -247,19 +264,19 @@ static ggl_status add_move(ggl_sched *s, segment *seg, move m, ggl_error *err) {
     return GGL_OK;
 }
 
-/* x is there for the segment: in place, or moved before it runs (once for each backend and phase).
- */
+/* Makes x, an input or a node's value, available to the segment: where it is, if the same backend
+ * computes it in the same phase, else through a move, one for each backend and phase. */
 static ggl_status provide_value(ggl_sched *s, segment *seg, ggl_tensor *x, ggl_error *err) {
     device *d = &s->dev[seg->backend];
     bool input = x->op == GGL_OP_INPUT, batched = ggl_is_batched(x);
     int from = input ? -1 : s->backend[x->id];
     int phase = input ? seg->phase : s->in_trunk[x->id] ? TRUNK : TAIL;
     bool gather = batched && seg->phase == TAIL && (input || phase == TRUNK);
-    if (!input) { /* the backend that computes it has it outside of its segment */
+    if (!input) { /* its own backend must keep it in the io region, as it leaves the segment */
         ggl_status st = place_value(s, &s->dev[from], phase, x, err);
         if (st != GGL_OK || (from == seg->backend && phase == seg->phase))
             return st;
-        if (from == seg->backend && !batched) { /* one place serves both phases */
+        if (from == seg->backend && !batched) { /* the tail reads it where the trunk has put it */
             d->loc[TAIL][x->id] = d->loc[TRUNK][x->id];
             return GGL_OK;
         }
@@ -280,8 +297,9 @@ static ggl_status provide_value(ggl_sched *s, segment *seg, ggl_tensor *x, ggl_e
         s, seg, (move){x, from, at, d->loc[seg->phase][x->id].offset, gather, row, batched}, err);
 }
 
-/* Leaves, and values of other segments; `own` has the number of the segment that computes each,
- * plus 1. */
+/* Makes everything available that the n nodes (of the segment, or of a body in it) read from
+ * outside: inputs, weights, constants, stores, values of other segments. own[], by tensor id, is
+ * the index of the segment that computes a node, plus 1. */
 static ggl_status provide(ggl_sched *s, size_t i_seg, ggl_tensor *const *node, size_t n,
                           const size_t *own, ggl_error *err) {
     segment *seg = &s->seg[i_seg];
@@ -289,7 +307,7 @@ static ggl_status provide(ggl_sched *s, size_t i_seg, ggl_tensor *const *node, s
     ggl_status st = GGL_OK;
     for (size_t i = 0; i < n && st == GGL_OK; i++) {
         ggl_tensor *t = node[i];
-        if (!t->needed) /* of a body: it does not run, and its stores do not exist */
+        if (!t->needed) /* a node of a body that nothing uses: it does not run and has no stores */
             continue;
         for (int k = 0; k < ggl_n_reads(t) && st == GGL_OK; k++) {
             ggl_tensor *x = ggl_read(t, k);
@@ -320,6 +338,7 @@ static ggl_status provide(ggl_sched *s, size_t i_seg, ggl_tensor *const *node, s
     return st;
 }
 
+/* Makes everything available that the nodes of each segment read from outside of it. */
 static ggl_status provide_all(ggl_sched *s, ggl_error *err) {
     size_t *own = ggl_calloc((size_t)ggl_graph_n_ids(s->g), sizeof *own);
     ggl_status st = own ? GGL_OK : no_memory(err);
@@ -332,6 +351,7 @@ static ggl_status provide_all(ggl_sched *s, ggl_error *err) {
     return st;
 }
 
+/* Sets s->out: where each output lies when its backend has computed it. */
 static ggl_status place_outputs(ggl_sched *s, ggl_error *err) {
     int n = ggl_graph_n_outputs(s->g);
     s->out = ggl_calloc((size_t)n, sizeof *s->out);
@@ -355,6 +375,7 @@ static ggl_status place_outputs(ggl_sched *s, ggl_error *err) {
 
 /* --- plans ------------------------------------------------------------------------------------ */
 
+/* Compiles the plans of all segments, and sizes each device's arena for the largest of them. */
 static ggl_status compile_all(ggl_sched *s, ggl_error *err) {
     for (size_t i = 0; i < s->n_segs; i++) {
         segment *seg = &s->seg[i];
@@ -382,6 +403,7 @@ static ggl_status compile_all(ggl_sched *s, ggl_error *err) {
     return GGL_OK;
 }
 
+/* Allocates the tables by tensor and store id, and marks everything as not placed. */
 static ggl_status init_devices(ggl_sched *s, ggl_error *err) {
     size_t n_ids = (size_t)ggl_graph_n_ids(s->g), n_stores = (size_t)ggl_graph_n_stores(s->g);
     s->backend = ggl_calloc(n_ids, sizeof *s->backend);
@@ -413,6 +435,7 @@ static ggl_status init_devices(ggl_sched *s, ggl_error *err) {
     return GGL_OK;
 }
 
+/* Gives each input its offset in s->input, with room for the largest batch. */
 static ggl_status place_inputs(ggl_sched *s, ggl_error *err) {
     int n = ggl_graph_n_inputs(s->g);
     s->input_at = ggl_calloc((size_t)n, sizeof *s->input_at);
@@ -431,7 +454,8 @@ static ggl_status place_inputs(ggl_sched *s, ggl_error *err) {
     return GGL_OK;
 }
 
-/* As many batches under way as backends have work for: then each may have some. */
+/* Returns how many batches may be in flight: as many as backends run parts of the trunk, so that
+ * all of them can work at the same time. At least 1, at most MAX_LANES. */
 static int n_lanes(const ggl_sched *s) {
     int n = 0;
     for (int k = 0; k < s->n_dev; k++)
@@ -458,7 +482,7 @@ ggl_status ggl_sched_build(ggl_sched *s, ggl_error *err) {
         st = seen ? GGL_OK : no_memory(err);
     }
     for (int phase = 0; phase < N_PHASES && st == GGL_OK; phase++) {
-        s->n_trunk_segs = s->n_segs; /* when the tail is cut */
+        s->n_trunk_segs = s->n_segs; /* final when the loop reaches the tail */
         st = cut_phase(s, phase, seen, err);
     }
     s->n_lanes = n_lanes(s);

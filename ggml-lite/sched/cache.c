@@ -1,17 +1,17 @@
-/* Repacked weights in a file, so that the next run maps them instead of making them.
+/* Repacked weights in a file, which the next run maps instead of repacking again.
  *
- *   | magic | version u32 | 0x01020304 u32 | size of the file u64 | size of what follows u64 |
- *   | what the caller says of the model: n u64, n bytes |
+ *   | magic | version u32 | 0x01020304 u32 | size of the file u64 | size of the rest u64 |
+ *   | the caller's identification of the model: n u64, n bytes |
  *   | n_dev times: name, layout: strings | offset, size u64 of its region | n_tensors u64 |
  *   |     n_tensors times: name string |
  *   |         type, ne[4], host range, offset in it, offset in the region |
  *   | zeros, then the regions, each at a multiple of 4096 |
  *
- *   string:  | n u64 | n bytes |      numbers: u64 if not said otherwise, of this machine
+ *   string:  | n u64 | n bytes |      numbers: u64 unless noted, in this machine's byte order
  *
- * A file is used only if everything before the regions is, byte for byte, what this run would write
- * itself, and the size is right: so nothing in it is read as a number. The regions' bytes are not
- * checked; kernels read no address from them. */
+ * "The rest" is everything from there to the first region. A file is used only if its size, and
+ * every byte before the regions, are what this run would write itself. So no number in the file is
+ * ever trusted. The regions' bytes are not checked; kernels read no address from them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,10 +26,11 @@ static const uint32_t version = 1;
 /* --- the bytes before the regions ------------------------------------------------------------- */
 
 typedef struct bytes {
-    char *at; /* NULL: only counted */
+    char *at; /* NULL: bytes are only counted */
     size_t n;
 } bytes;
 
+/* Appends n bytes; or, if b->at is NULL, counts them. */
 static void put(bytes *b, const void *p, size_t n) {
     if (b->at && n > 0)
         memcpy(b->at + b->n, p, n);
@@ -46,6 +47,7 @@ static void put_string(bytes *b, const char *s) {
     put(b, s, n);
 }
 
+/* Appends the entry of a repacked weight of device d. */
 static void put_tensor(bytes *b, const ggl_sched *s, const device *d, const ggl_tensor *t) {
     int i;
     ggl_host_range r = ggl_sched_host_range(s, t, &i);
@@ -58,7 +60,8 @@ static void put_tensor(bytes *b, const ggl_sched *s, const device *d, const ggl_
     put_number(b, d->repacked[t->id].offset);
 }
 
-/* at: of the regions, and file_size: 0 while they are not known; that changes no size. */
+/* Writes everything before the regions. at[] are the offsets of the regions and `rest` is the size
+ * of what follows the fixed part. To count bytes, at[], file_size and rest may be 0. */
 static void put_all(bytes *b, const ggl_sched *s, const size_t *at, size_t file_size, size_t rest) {
     const uint32_t order = 0x01020304;
     put(b, magic, sizeof magic);
@@ -81,6 +84,7 @@ static void put_all(bytes *b, const ggl_sched *s, const size_t *at, size_t file_
     }
 }
 
+/* Rounds up to a multiple of PAGE. */
 static size_t round_up(size_t x) {
     return (x + PAGE - 1) / PAGE * PAGE;
 }
@@ -97,7 +101,7 @@ size_t ggl_sched_cache_size(const ggl_sched *s, size_t *at) {
     return size;
 }
 
-/* What the file begins with, up to the first region; the caller's. NULL: out of memory. */
+/* Returns the file's bytes up to the first region, which the caller frees; NULL: out of memory. */
 static char *head_new(const ggl_sched *s, size_t *head_size, size_t *file_size) {
     size_t *at = ggl_calloc((size_t)s->n_dev, sizeof *at);
     bytes b = {0};
@@ -114,7 +118,9 @@ static char *head_new(const ggl_sched *s, size_t *head_size, size_t *file_size) 
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* NULL: the file is what it should be. *ours: it may be replaced. */
+/* Returns why the file m cannot be used, or NULL if it can: it begins with head[], whose first
+ * same_model bytes identify the model. *ours: it is a file of repacked weights, so that it may be
+ * replaced. */
 static const char *unfit(const os_map *m, const char *head, size_t head_size, size_t file_size,
                          size_t same_model, bool *ours) {
     const char *p = m->data;
@@ -133,6 +139,7 @@ static const char *unfit(const os_map *m, const char *head, size_t head_size, si
     return m->size != file_size ? "is truncated" : NULL;
 }
 
+/* Sets the text that ggl_sched_cache_note returns. */
 static void note(ggl_sched *s, const char *what, const char *why) {
     snprintf(s->cache_note, sizeof s->cache_note, "%.120s %.120s", what, why);
 }
@@ -146,7 +153,8 @@ void ggl_sched_cache_open(ggl_sched *s) {
     ggl_status st = ggl_os_map_open(&s->cache, path, &how, &err);
     if (st != GGL_OK) {
         note(s, path, err.msg);
-        s->cache_use = st == GGL_FORMAT ? GGL_CACHE_NONE : GGL_CACHE_FAILED; /* empty: replaced */
+        /* GGL_FORMAT: the file is empty, and is replaced */
+        s->cache_use = st == GGL_FORMAT ? GGL_CACHE_NONE : GGL_CACHE_FAILED;
         return;
     }
     size_t head_size = 0, file_size = 0;
@@ -167,7 +175,7 @@ void ggl_sched_cache_open(ggl_sched *s) {
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-/* The region of a device, and zeros up to the next page. */
+/* Writes the repacked region of the device to the file, and zeros up to the next page. */
 static ggl_status write_region(os_new_file *f, device *d, char *piece, ggl_error *err) {
     ggl_status st = GGL_OK;
     size_t end = round_up(d->repacked_size);

@@ -1,5 +1,5 @@
-/* Where every node runs: where its group, or the weights that it reads, are wished, unless the
- * backend there refuses it. */
+/* Chooses the backend of each node: the one that params.place names for the node's weights or its
+ * group (the wished one), or, if that refuses the node, the first that can run it. */
 #include <stdio.h>
 
 #include "sched_impl.h"
@@ -8,8 +8,9 @@ static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for the schedule");
 }
 
-/* Why backend k cannot run t and what has to run with it: the gather that a product does itself,
- * and all attention over the rows of a cache, which are kept where they are read. */
+/* Returns why backend k cannot run t, or NULL if it can; *part is the node that it refuses. Nodes
+ * that must run on the same backend are asked for, too: a product's gather, and, for a cache, all
+ * attention that reads its rows. */
 static const char *refusal_there(const ggl_sched *s, int k, const ggl_tensor *t,
                                  const ggl_tensor **part) {
     const char *why = ggl_refusal(s->dev[k].b, t, part);
@@ -23,7 +24,6 @@ static const char *refusal_there(const ggl_sched *s, int k, const ggl_tensor *t,
     return why;
 }
 
-/* "linear (blk.3 q, llama.arch:31) with weights of type iq2_xs" */
 const char *ggl_sched_node_text(const ggl_tensor *t, char *buf, size_t size) {
     const ggl_tensor *w = NULL;
     for (int i = 0; i < t->n_src && !w; i++)
@@ -36,8 +36,8 @@ const char *ggl_sched_node_text(const ggl_tensor *t, char *buf, size_t size) {
     return buf;
 }
 
-/* The backend that params.place names for a weight that the node or its body reads, the first of
- * them that it names one for; -1: for none. */
+/* Asks params.place about each weight that the node or its body reads, and returns the first
+ * backend that it names; -1: none. */
 static int wish_of_weights(const ggl_sched *s, const ggl_tensor *t, int group) {
     int k = -1;
     for (int i = 0; i < ggl_n_reads(t) && k < 0; i++) {
@@ -50,6 +50,7 @@ static int wish_of_weights(const ggl_sched *s, const ggl_tensor *t, int group) {
     return k;
 }
 
+/* True if the node or its body reads a weight or a view of one. */
 static bool reads_weights(const ggl_tensor *t) {
     bool reads = false;
     for (int i = 0; i < ggl_n_reads(t) && !reads; i++)
@@ -59,8 +60,8 @@ static bool reads_weights(const ggl_tensor *t) {
     return reads;
 }
 
-/* Where all computed values of its own group that the node reads are; -1: there are none, or they
- * are not together. */
+/* Returns the backend that computes all values of t's own group that t reads; -1: t reads none, or
+ * they are on several backends. */
 static int place_of_values(const ggl_sched *s, const ggl_tensor *t) {
     int k = -1;
     for (int i = 0; i < ggl_n_reads(t); i++) {
@@ -74,8 +75,9 @@ static int place_of_values(const ggl_sched *s, const ggl_tensor *t) {
     return k;
 }
 
+/* Returns the backend that t should run on; it may refuse t. */
 static int wished_place(const ggl_sched *s, const ggl_tensor *t) {
-    if (t->op == GGL_OP_ATTEND) /* goes where the rows are */
+    if (t->op == GGL_OP_ATTEND) /* runs where its cache is */
         return s->backend[t->src[1]->id];
     if (!s->params.place)
         return 0;
@@ -83,6 +85,8 @@ static int wished_place(const ggl_sched *s, const ggl_tensor *t) {
     return k >= 0 ? k : s->params.place(s->params.ctx, t->group, NULL);
 }
 
+/* Sets the backend of t. GGL_UNSUPPORTED if no backend can run it, or, with params.strict, if the
+ * wished one cannot. */
 static ggl_status place_node(ggl_sched *s, const ggl_tensor *t, ggl_error *err) {
     int k = wished_place(s, t);
     if (k < 0 || k >= s->n_dev)

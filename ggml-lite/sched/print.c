@@ -1,4 +1,4 @@
-/* What was decided, for people: where nodes run, what moves, and memory. */
+/* Prints the schedule: where nodes run, what moves between backends, and memory. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -25,7 +25,8 @@ size_t ggl_sched_n_fallbacks(const ggl_sched *s) {
     return s->n_fallbacks;
 }
 
-/* A line of a node, with the types of its weights, and whether it reads the repacked copy. */
+/* Prints a node in one line, with its weights, their types, and whether it reads repacked
+ * copies. */
 static void print_node(const device *d, const ggl_tensor *t, FILE *out) {
     char shape[256];
     ggl_fprint(out, "  %-24s %-18s %-14s", t->name ? t->name : "",
@@ -46,11 +47,13 @@ static void print_node(const device *d, const ggl_tensor *t, FILE *out) {
 
 /* --- segments --------------------------------------------------------------------------------- */
 
-typedef struct sizes { /* bytes of what a segment reads and keeps */
+/* What a segment uses: bytes of weights and stores, and the range of groups (-1: none). */
+typedef struct sizes {
     size_t weights, stores;
     int first_group, last_group;
 } sizes;
 
+/* Adds t to z if it is a weight that has not been seen before. */
 static void add_weight(const ggl_tensor *t, bool *seen, sizes *z) {
     if (t && t->op == GGL_OP_WEIGHT && !seen[t->id]) {
         seen[t->id] = true;
@@ -58,6 +61,8 @@ static void add_weight(const ggl_tensor *t, bool *seen, sizes *z) {
     }
 }
 
+/* Adds the n nodes and their bodies to z. seen[], by tensor id: weights that are counted
+ * already. */
 static void add_nodes(const ggl_sched *s, ggl_tensor *const *node, size_t n, bool *seen, sizes *z) {
     for (size_t i = 0; i < n; i++) {
         const ggl_tensor *t = node[i];
@@ -76,6 +81,7 @@ static void add_nodes(const ggl_sched *s, ggl_tensor *const *node, size_t n, boo
     }
 }
 
+/* Returns what the segment uses; zeros if out of memory. */
 static sizes sizes_of(const ggl_sched *s, const segment *seg) {
     sizes z = {.first_group = -1, .last_group = -1};
     bool *seen = ggl_calloc((size_t)ggl_graph_n_ids(s->g), sizeof *seen);
@@ -89,7 +95,7 @@ static double mib(size_t bytes) {
     return (double)bytes / 1048576;
 }
 
-/* What comes to the segment before it runs, from each place. */
+/* Prints the values that are moved to the segment before it runs, by source. */
 static void print_moves(const ggl_sched *s, const segment *seg, FILE *out) {
     for (int from = -1; from < s->n_dev; from++) {
         size_t each = 0, once = 0;
@@ -116,6 +122,7 @@ static void print_moves(const ggl_sched *s, const segment *seg, FILE *out) {
     }
 }
 
+/* Prints segment i: its line of the table, its moves, and, if `nodes`, its nodes. */
 static void print_segment(const ggl_sched *s, size_t i, FILE *out, bool nodes) {
     const segment *seg = &s->seg[i];
     sizes z = sizes_of(s, seg);
@@ -135,6 +142,7 @@ static void print_segment(const ggl_sched *s, size_t i, FILE *out, bool nodes) {
         print_node(&s->dev[seg->backend], seg->nodes.at[k], out);
 }
 
+/* Prints each node that a backend refused: where it runs now, and the reason. */
 static void print_fallbacks(const ggl_sched *s, FILE *out) {
     for (size_t i = 0; i < s->n_fallbacks; i++) {
         const fallback *f = &s->fallback[i];

@@ -1,8 +1,8 @@
-/* Weights in a layout of their backend's own: which they are, where they lie, and writing them.
+/* Repacks weights into the backend's own layout: decides which, places the copies, and makes them.
  *
- * A weight is repacked if a product reads it, as a whole or through a gather of its matrices, and its
- * backend has a layout for it. Other readers, such as the rows of an embedding or a view of a part,
- * find it where it was. */
+ * A weight is repacked if a product reads it, as a whole or through a gather of its matrices, and
+ * the backend has a layout for it. Other readers, such as a lookup of embedding rows or a view of a
+ * part of the weight, read the original. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,19 +12,22 @@ static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for the schedule");
 }
 
-/* --- who reads what --------------------------------------------------------------------------- */
+/* --- which nodes read a weight ---------------------------------------------------------------- */
 
 typedef struct readers {
     ggl_sched *s;
-    ggl_tensor **weight; /* by id: which weight a param of a body stands for */
-    bool *by_product;    /* by id, of the device */
+    ggl_tensor **weight; /* by id: the weight that a body's param stands for; NULL: none */
+    bool *by_product;    /* by id: a product on the current device reads the weight */
     bool no_memory;
 } readers;
 
+/* Returns the weight that t is, or stands for as a param; else NULL. */
 static ggl_tensor *weight_of(const readers *r, ggl_tensor *t) {
     return !t ? NULL : t->op == GGL_OP_WEIGHT ? t : t->op == GGL_OP_PARAM ? r->weight[t->id] : NULL;
 }
 
+/* Records that a product, or another node, on the device reads the weight w. The first product adds
+ * w to d->repack if the backend has a layout for it. */
 static void read_by(readers *r, device *d, ggl_tensor *w, bool product) {
     if (!product) {
         d->read_otherwise[w->id] = true;
@@ -39,7 +42,8 @@ static void read_by(readers *r, device *d, ggl_tensor *w, bool product) {
     }
 }
 
-/* known: the nodes are the body of a composite that the backend runs by name. */
+/* Records which weights the n nodes and their bodies read on the device. `known`: the nodes are in
+ * the body of a composite that the backend runs by name, so its kernel reads the originals. */
 static void find_readers(readers *r, device *d, ggl_tensor *const *node, size_t n, bool known) {
     for (size_t i = 0; i < n; i++) {
         const ggl_tensor *t = node[i];
@@ -65,13 +69,15 @@ static void find_readers(readers *r, device *d, ggl_tensor *const *node, size_t 
 
 /* --- places ----------------------------------------------------------------------------------- */
 
+/* Orders weights by the address of their data (for qsort). */
 static int by_address(const void *a, const void *b) {
     const ggl_tensor *const *x = a, *const *y = b;
     uintptr_t p = (uintptr_t)(*x)->data, q = (uintptr_t)(*y)->data;
     return p < q ? -1 : p > q ? 1 : (*x)->id - (*y)->id;
 }
 
-/* In the file's order, so that it is read from its begin to its end. */
+/* Assigns places to the repacked copies, in order of the originals' addresses, so that the model's
+ * file is read from start to end. */
 static ggl_status place(device *d, ggl_error *err) {
     if (d->repack.n > 0)
         qsort(d->repack.at, d->repack.n, sizeof *d->repack.at, by_address);
@@ -85,6 +91,7 @@ static ggl_status place(device *d, ggl_error *err) {
     return GGL_OK;
 }
 
+/* Finds and places the weights that device k repacks. */
 static ggl_status place_on(readers *r, int k, ggl_error *err) {
     ggl_sched *s = r->s;
     size_t n_ids = (size_t)ggl_graph_n_ids(s->g);
@@ -111,10 +118,10 @@ ggl_status ggl_sched_repack_place(ggl_sched *s, ggl_error *err) {
     return st;
 }
 
-/* --- laying out ------------------------------------------------------------------------------- */
+/* --- repacking -------------------------------------------------------------------------------- */
 
-/* Whether a device, but by way of its repacked copy, reads the weight where it lies; until devices
- * from `k` on have their copies, these too. */
+/* True if a device still reads the original of the weight t: for runs, or, from device k on, to
+ * repack it. */
 static bool still_read(const ggl_sched *s, const ggl_tensor *t, int k) {
     for (int i = 0; i < s->n_dev; i++) {
         const device *d = &s->dev[i];
@@ -125,6 +132,8 @@ static bool still_read(const ggl_sched *s, const ggl_tensor *t, int k) {
     return false;
 }
 
+/* Repacks the weights of device k. Drops each original's pages when no device needs them any
+ * more. */
 static ggl_status repack_device(ggl_sched *s, int k, ggl_error *err) {
     device *d = &s->dev[k];
     ggl_buffer *to = d->region[GGL_REGION_REPACKED];
@@ -143,7 +152,8 @@ static ggl_status repack_device(ggl_sched *s, int k, ggl_error *err) {
     return GGL_OK;
 }
 
-/* The region: in the mapped file if there is one and the device can use it there. */
+/* Allocates the device's repacked region. If a cache file is mapped, uses its bytes, which begin at
+ * offset `at`, in place, or uploads them where the device cannot. */
 static ggl_status take_region(ggl_sched *s, device *d, size_t at, ggl_error *err) {
     const char *host = s->cache.data;
     ggl_buffer **to = &d->region[GGL_REGION_REPACKED];

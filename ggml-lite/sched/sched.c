@@ -1,4 +1,4 @@
-/* The scheduler's life: sizes, memory, runs. */
+/* Creates and frees a scheduler, allocates its memory, and runs batches. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -29,9 +29,10 @@ ggl_status ggl_sched_new(ggl_sched **out, ggl_graph *g, const ggl_sched_params *
     return GGL_OK;
 }
 
+/* Frees the device's buffers and tables, but not the backend, which is borrowed. */
 static void device_free(device *d) {
     if (d->n_regions > 0)
-        d->region[GGL_REGION_IO] = NULL; /* one of io[] */
+        d->region[GGL_REGION_IO] = NULL; /* one of io[], freed below */
     for (int i = 0; i < d->n_regions; i++)
         if (d->region[i])
             d->b->v->free(d->b, d->region[i]);
@@ -84,6 +85,7 @@ void ggl_sched_free(ggl_sched *s) {
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
+/* Allocates a buffer of `size` bytes on the device; `what` names its contents in messages. */
 static ggl_status take(device *d, int region, size_t size, const char *what, ggl_buffer **out,
                        ggl_error *err) {
     static const char smaller[] = "; a smaller context or fewer slots need less";
@@ -103,6 +105,7 @@ static ggl_status take(device *d, int region, size_t size, const char *what, ggl
                                      d->b->name);
 }
 
+/* Uploads constants into every lane, and those weights that the device cannot use in place. */
 static ggl_status upload_all(ggl_sched *s, device *d, ggl_error *err) {
     ggl_status st = GGL_OK;
     for (size_t i = 0; i < d->consts.n && st == GGL_OK; i++)
@@ -122,6 +125,7 @@ static ggl_status upload_all(ggl_sched *s, device *d, ggl_error *err) {
     return st;
 }
 
+/* Allocates all buffers of the device except that of repacked weights, and fills them. */
 static ggl_status device_alloc(ggl_sched *s, device *d, ggl_error *err) {
     ggl_status st =
         take(d, GGL_REGION_ARENA, d->arena_size, "values", &d->region[GGL_REGION_ARENA], err);
@@ -178,7 +182,8 @@ ggl_status ggl_sched_alloc(ggl_sched *s, ggl_error *err) {
 
 /* --- running ---------------------------------------------------------------------------------- */
 
-/* Checks slot and pos, which say where rows are stored. Backends do not check them. */
+/* If t is the input "slot" or "pos", checks its n values. Backends compute addresses from them
+ * without a check. */
 static ggl_status check_places(const ggl_sched *s, const ggl_tensor *t, const int32_t *value,
                                int64_t n, ggl_error *err) {
     const ggl_graph_params *p = ggl_graph_get_params(s->g);
@@ -217,11 +222,13 @@ ggl_status ggl_sched_set(ggl_sched *s, const char *input, const void *data, int6
     return ggl_fail(err, GGL_NOT_FOUND, "the graph has no input '%s'", input);
 }
 
+/* Returns the element of the batch that is requested row i. */
 static size_t row_of(const flight *f, int64_t i) {
     return (size_t)(f->row ? f->row[i] : i);
 }
 
-/* Rows that follow each other go as one. */
+/* Returns how many rows, from row i of n on, are adjacent in the source, so that one copy moves
+ * them all. Without `gather` all of them are. */
 static int64_t run_length(const flight *f, bool gather, int64_t i, int64_t n) {
     int64_t k = 1;
     while (i + k < n && (!gather || row_of(f, i + k) == row_of(f, i) + (size_t)k))
@@ -229,6 +236,7 @@ static int64_t run_length(const flight *f, bool gather, int64_t i, int64_t n) {
     return k;
 }
 
+/* Makes the copy m for the flight: from host memory, within a device, or through s->staging. */
 static ggl_status do_move(ggl_sched *s, const segment *seg, const move *m, const flight *f,
                           ggl_error *err) {
     device *to = &s->dev[seg->backend];
@@ -255,6 +263,7 @@ static ggl_status do_move(ggl_sched *s, const segment *seg, const move *m, const
     return st;
 }
 
+/* Makes all copies that the flight's next segment needs. */
 static ggl_status move_in(ggl_sched *s, const flight *f, ggl_error *err) {
     const segment *seg = &s->seg[f->next];
     ggl_status st = GGL_OK;
@@ -263,6 +272,7 @@ static ggl_status move_in(ggl_sched *s, const flight *f, ggl_error *err) {
     return st;
 }
 
+/* Runs the flight's next segment. GGL_CANCELLED if params.cancelled returns true. */
 static ggl_status run_segment(ggl_sched *s, const flight *f, ggl_error *err) {
     const segment *seg = &s->seg[f->next];
     int64_t n = seg->phase == TRUNK ? f->n : f->n_rows;
@@ -274,11 +284,12 @@ static ggl_status run_segment(ggl_sched *s, const flight *f, ggl_error *err) {
     d->region[GGL_REGION_IO] = d->io[f->lane];
     ggl_status st = d->b->v->run(d->b, n == 1 || !seg->plan[1] ? seg->plan[0] : seg->plan[1],
                                  d->region, n, err);
-    d->b->cancelled = NULL; /* other users of the backend are not asked */
+    d->b->cancelled = NULL; /* the backend may have other users, whose runs we must not cancel */
     d->b->cancelled_ctx = NULL;
     return st;
 }
 
+/* Downloads the flight's requested rows of one output to o->host. */
 static ggl_status fetch_output(ggl_sched *s, output *o, const flight *f, ggl_error *err) {
     device *d = &s->dev[o->backend];
     bool gather = o->phase == TRUNK;
@@ -292,13 +303,15 @@ static ggl_status fetch_output(ggl_sched *s, output *o, const flight *f, ggl_err
     return st;
 }
 
-/* The segments that a flight has to pass: those of the tail stand behind the trunk's. */
+/* Returns how many segments, from the first on, the flight passes: the trunk's, and, if it has
+ * outputs, the tail's, which come after them. */
 static size_t n_segments(const ggl_sched *s, const flight *f) {
     return f->n_rows > 0 ? s->n_segs : s->n_trunk_segs;
 }
 
-/* Every batch under way passes one segment: first what they need is moved, so that no backend is
- * waited for while it works; then those run that return early, and the others beside them. */
+/* Runs the next segment of every flight. All moves come first, so that none waits for a backend
+ * that is computing. Then asynchronous backends are started, and last the others run beside
+ * them. */
 static ggl_status advance(ggl_sched *s, ggl_error *err) {
     ggl_status st = GGL_OK;
     for (int i = 0; i < s->n_flights && st == GGL_OK; i++)
@@ -312,7 +325,7 @@ static ggl_status advance(ggl_sched *s, ggl_error *err) {
     return st;
 }
 
-/* Ends the oldest until at most `n` are under way. */
+/* Advances all flights until at most n are unfinished. On failure all are dropped. */
 static ggl_status advance_until(ggl_sched *s, int n, ggl_error *err) {
     ggl_status st = GGL_OK;
     for (;;) {
@@ -337,6 +350,7 @@ ggl_status ggl_sched_finish(ggl_sched *s, ggl_error *err) {
     return st;
 }
 
+/* Checks the arguments of a run: GGL_USAGE if the batch size, a row or an input does not fit. */
 static ggl_status check_run(const ggl_sched *s, const flight *f, ggl_error *err) {
     if (!s->allocated)
         return ggl_fail(err, GGL_USAGE, "ggl_sched_alloc has not been called");
@@ -363,8 +377,8 @@ static ggl_status check_run(const ggl_sched *s, const flight *f, ggl_error *err)
     return GGL_OK;
 }
 
-/* The batch begins: it has the values that the inputs have now, and passes its first segment while
- * those before it pass their next. */
+/* Starts a batch: waits for a free lane, copies the current inputs into it, and runs the batch's
+ * first segment, together with the next one of each flight that is already in progress. */
 static ggl_status begin(ggl_sched *s, flight *f, ggl_error *err) {
     ggl_status st = check_run(s, f, err);
     if (st == GGL_OK)
@@ -382,7 +396,7 @@ static ggl_status begin(ggl_sched *s, flight *f, ggl_error *err) {
     return st;
 }
 
-/* Whether a run may have returned before its work is done. */
+/* True if the `run` of some backend may return before its work is done. */
 static bool has_async(const ggl_sched *s) {
     for (int i = 0; i < s->n_dev; i++)
         if (s->dev[i].b->async)

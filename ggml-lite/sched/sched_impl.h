@@ -1,12 +1,17 @@
-/* The scheduler's own data; place.c says where nodes run, build.c cuts segments and
- * places values, sched.c allocates and runs, slots.c and
- * print.c read it. repack.c says which weights are repacked, and repacks them,
- * cache.c keeps the result in a file.
+/* The scheduler's private data, shared by its files:
  *
- * The nodes of a graph fall into two phases. The trunk is what some later token may see: everything
- * that a store depends on. The tail is the rest, which only the outputs need: it runs for the rows
- * that are asked for, after the trunk, on gathered rows of what it reads from the trunk and of the
- * inputs. Each phase is cut into segments of one backend each. */
+ *   place.c   chooses the backend of each node
+ *   build.c   cuts the graph into segments, gives every value a place, compiles the plans
+ *   repack.c  chooses the weights to repack, and repacks them
+ *   cache.c   keeps repacked weights in a file
+ *   sched.c   allocates memory and runs batches
+ *   slots.c   clears, copies, saves and restores slots
+ *   print.c   prints the schedule
+ *
+ * The nodes of a graph fall into two phases. The trunk is everything that a store depends on, and
+ * nodes that are the same for the whole batch. The tail is the rest, which only outputs need. The
+ * trunk runs for the whole batch; then the tail runs for the requested rows only, on those rows of
+ * the inputs and of the trunk's values. Each phase is cut into segments of one backend each. */
 #ifndef GGL_SCHED_IMPL_H
 #define GGL_SCHED_IMPL_H
 
@@ -16,17 +21,18 @@
 
 enum { TRUNK, TAIL, N_PHASES };
 
-/* Batches under way at once, each in a lane of its own: inputs, and values that cross segments. */
+/* Batches that may be in flight at once. Each has a lane: its own copy of the inputs and of the
+ * values that cross segments. */
 enum { MAX_LANES = 4 };
 
-/* Before a segment runs: a value of another segment, or an input, comes to this backend (and
- * phase). */
+/* A copy that is made before a segment runs: brings an input, or a value of another segment, to the
+ * segment's backend and phase. */
 typedef struct move {
     const ggl_tensor *t;
-    int from_backend; /* -1: from the host, an input */
-    size_t from, to;  /* offsets in the backends' io regions (from: in the host's inputs) */
-    bool gather;      /* only the rows that outputs are wanted for */
-    size_t row;       /* bytes of one of the batch; of all if it is not batched */
+    int from_backend; /* -1: t is an input, in host memory */
+    size_t from, to;  /* offsets in the io regions; from_backend -1: `from` is in sched.input */
+    bool gather;      /* copies only the rows for which outputs are requested */
+    size_t row;       /* bytes for one element of the batch; if not batched, of the whole value */
     bool batched;
 } move;
 
@@ -35,69 +41,70 @@ typedef struct segment {
     node_list nodes;
     move *move;
     size_t n_moves, cap_moves;
-    ggl_plan *plan[2]; /* for one of the batch, and for as many as there may be */
-    int64_t n_max[2];
+    ggl_plan *plan[2]; /* for a batch of 1, and for up to n_max[1]; [1] is NULL if that is 1, too */
+    int64_t n_max[2];  /* the largest batch of each plan */
 } segment;
 
-/* Host memory that a device uses in place, or cannot. */
+/* A range of host memory that the scheduler has asked a device to use in place. */
 typedef struct import {
     const char *data;
     size_t size;
-    int region; /* -1: it cannot */
+    int region; /* -1: the device cannot use it in place */
 } import;
 
-/* Weights that a device cannot use where they lie: buffers of at most ggl_backend.max_buffer. */
+/* One buffer of uploaded weights, of at most ggl_backend.max_buffer bytes. */
 typedef struct copies {
     int region;
-    size_t size;
+    size_t size; /* bytes used so far */
 } copies;
 
 typedef struct device {
     ggl_backend *b;
-    ggl_buffer **region;
+    ggl_buffer **region; /* by region number; NULL until allocated */
     int n_regions;
-    ggl_loc *loc[N_PHASES];    /* by tensor id */
-    size_t *store_loc;         /* by store id; SIZE_MAX: not here */
-    ggl_buffer *io[MAX_LANES]; /* one of them is region[GGL_REGION_IO] of a run */
+    ggl_loc *loc[N_PHASES];    /* by tensor id; region -1: the phase does not use it */
+    size_t *store_loc;         /* by store id; SIZE_MAX: the store is on another device */
+    ggl_buffer *io[MAX_LANES]; /* a run uses its lane's buffer as region[GGL_REGION_IO] */
     size_t io_size, stores_size, arena_size, copied_size;
-    size_t mapped_size, rows_size, states_size; /* for the memory table */
+    size_t mapped_size, rows_size, states_size; /* for ggl_sched_memory */
     import *imports;
     size_t n_imports, cap_imports;
     copies *copies;
     size_t n_copies, cap_copies;
-    node_list consts, copied; /* to upload, once */
-    ggl_loc *repacked;    /* by tensor id, GGL_REGION_REPACKED: repacked weights, for products */
-    bool *read_otherwise; /* by tensor id: weights that more than their repacked copy is read of */
-    node_list repack;     /* what to lay out, in order of its place */
-    size_t repacked_size, dropped_size;
+    node_list consts, copied; /* constants and weights that ggl_sched_alloc uploads */
+    ggl_loc *repacked;        /* by tensor id: the repacked copy of a weight; region -1: none */
+    bool *read_otherwise;     /* by tensor id: the original is read, too, by other than products */
+    node_list repack;         /* weights to repack, by ascending offset of the repacked copy */
+    size_t repacked_size, dropped_size; /* bytes; dropped: originals that are no longer needed */
 } device;
 
-/* A node that runs elsewhere than it was wished, as a backend refused it. */
+/* A node that runs on another backend than the wished one, which refused it. */
 typedef struct fallback {
-    const ggl_tensor *node, *refused; /* what was refused may be within the node's body */
+    const ggl_tensor *node, *refused; /* refused: the node itself, or a node of its body */
     const char *why;
-    int wished, used;
+    int wished, used; /* backends */
 } fallback;
 
-typedef struct flight { /* a batch under way */
-    int64_t n;
-    const int32_t *row; /* of outputs wanted; NULL: all */
-    int64_t n_rows;
+/* A batch in flight. */
+typedef struct flight {
+    int64_t n;          /* size of the batch */
+    const int32_t *row; /* indices of the requested rows, [n_rows]; NULL: all */
+    int64_t n_rows;     /* 0: no outputs, so the tail does not run */
     int lane;
-    size_t next; /* segment */
+    size_t next; /* index of the segment that it passes next */
 } flight;
 
 typedef struct output {
     const ggl_tensor *t;
     int backend, phase;
-    size_t from, row;
-    float *host; /* [n_rows][count] */
+    size_t from, row; /* offset in the io region; bytes of one row */
+    float *host;      /* [n_rows][count] */
 } output;
 
 struct ggl_sched {
     ggl_graph *g;
     ggl_sched_params params;
-    int64_t n_batch, n_rows;
+    int64_t n_batch, n_rows; /* most elements of a batch, most rows of outputs, in one run */
     device *dev;
     int n_dev;
     int *backend;   /* by tensor id: where a node runs */
@@ -109,14 +116,14 @@ struct ggl_sched {
     fallback *fallback;
     size_t n_fallbacks, cap_fallbacks;
     int n_lanes;
-    flight flight[MAX_LANES]; /* the oldest first */
+    flight flight[MAX_LANES]; /* oldest first */
     int n_flights;
-    char *input;      /* host memory for all inputs, as they are set */
-    char *lane_input; /* [n_lanes][input_size], as they were when the lane's batch began */
-    size_t *input_at; /* by index of input */
-    size_t input_size;
-    int64_t *input_n; /* how many of the batch are set */
-    char *staging;    /* for moves between backends */
+    char *input;       /* [input_size]: all inputs, as ggl_sched_set leaves them */
+    char *lane_input;  /* [n_lanes][input_size]: inputs of the lane's batch; with one lane, input */
+    size_t *input_at;  /* by index of input: its offset */
+    size_t input_size; /* bytes of all inputs */
+    int64_t *input_n;  /* by index of input: how many elements of the batch are set */
+    char *staging;     /* host memory through which values move between backends */
     size_t staging_size;
     bool allocated;
     os_map cache; /* repacked weights of an earlier run; GGL_REGION_REPACKED may lie in it */
@@ -124,26 +131,32 @@ struct ggl_sched {
     char cache_note[256];
 };
 
+/* Plans everything: places nodes, cuts segments, sizes all memory, compiles the plans. */
 ggl_status ggl_sched_build(ggl_sched *s, ggl_error *err);
-/* A node for people, with the type of its weights if it has any; returns buf. */
+/* Writes a description of the node, with the type of its weight if it reads one; returns buf.
+ * Example: "linear (blk.3 q, llama.arch:31) with weights of type iq2_xs" */
 const char *ggl_sched_node_text(const ggl_tensor *t, char *buf, size_t size);
-/* Sets s->backend, and s->fallback for what runs elsewhere than wished. */
+/* Sets s->backend for every computed node, and adds to s->fallback those that a backend refused. */
 ggl_status ggl_sched_place(ggl_sched *s, ggl_error *err);
-/* The host range that holds the weight; the weight by itself if there is none. */
+/* Returns the range of params.host that holds the weight t, and sets *index to its number; if there
+ * is none, returns the weight's own memory and sets *index to params.n_host. */
 ggl_host_range ggl_sched_host_range(const ggl_sched *s, const ggl_tensor *t, int *index);
 
-/* Tells params.progress; GGL_CANCELLED if it says so. */
+/* Reports `size` more bytes of loaded weights to params.progress. GGL_CANCELLED if that returns
+ * false. */
 ggl_status ggl_sched_loaded(ggl_sched *s, size_t size, ggl_error *err);
 
-/* Which weights are repacked, and where to. After segments are cut. */
+/* Decides which weights are repacked and where the copies go; call after segments are cut. */
 ggl_status ggl_sched_repack_place(ggl_sched *s, ggl_error *err);
-/* Takes the memory and lays them out, or finds them in the file. */
+/* Allocates the memory of repacked weights and fills it, from params.cache or by repacking. */
 ggl_status ggl_sched_repack(ggl_sched *s, ggl_error *err);
 
-/* Offset in the file of the region of each device, [n_dev]; the file's size. */
+/* Sets at[k] to the offset in the cache file of device k's region, and returns the file's size. */
 size_t ggl_sched_cache_size(const ggl_sched *s, size_t *at);
-/* Maps params.cache into s->cache if it is what this run would write; else the reason is noted. */
+/* Maps params.cache into s->cache if it holds exactly what this run would write; else notes the
+ * reason in s->cache_note, unless there is no such file. */
 void ggl_sched_cache_open(ggl_sched *s);
+/* Writes params.cache from the devices' repacked regions; a failure is only noted. */
 void ggl_sched_cache_write(ggl_sched *s);
 
 #endif

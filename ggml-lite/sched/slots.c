@@ -1,5 +1,6 @@
-/* What a slot keeps, moved through the backends' buffer calls. The bytes of a slot: its stores in
- * order of id; of rows the pages that hold the positions, of states all. */
+/* Clears, copies, saves and restores slots, through the backends' buffer calls. A saved slot is the
+ * bytes of its stores in order of id: for rows the pages that hold the positions, for states
+ * all. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -7,6 +8,8 @@
 
 typedef enum slot_action { CLEAR, COPY, SAVE, RESTORE } slot_action;
 
+/* Returns how many bytes of a slot of the store hold positions 0 .. n_pos-1, in whole pages; for a
+ * state its size, and for rows 0 if states_only. */
 static size_t kept(const ggl_store *st, int64_t n_pos, bool states_only) {
     if (st->kind == GGL_STORE_STATE)
         return st->slot_size;
@@ -15,9 +18,10 @@ static size_t kept(const ggl_store *st, int64_t n_pos, bool states_only) {
     if (n_pos > st->n_pos)
         n_pos = st->n_pos;
     size_t size;
-    return ggl_store_size(st, n_pos, &size) ? size : 0; /* it fits: slot_size is no less */
+    return ggl_store_size(st, n_pos, &size) ? size : 0; /* cannot fail: slot_size is as large */
 }
 
+/* Returns the device that holds the store; NULL: none does, as no node that runs uses it. */
 static device *device_of(const ggl_sched *s, const ggl_store *st) {
     for (int i = 0; i < s->n_dev; i++)
         if (s->dev[i].store_loc[st->id] != SIZE_MAX)
@@ -25,6 +29,9 @@ static device *device_of(const ggl_sched *s, const ggl_store *st) {
     return NULL;
 }
 
+/* Does `what` to positions 0 .. n_pos-1 and the states of a slot, store by store, after all batches
+ * in flight have finished. COPY copies from slot `other`; SAVE writes to bytes[], RESTORE reads
+ * from it. */
 static ggl_status act(ggl_sched *s, slot_action what, int slot, int other, int64_t n_pos,
                       bool states_only, char *bytes, ggl_error *err) {
     int64_t n_slots = ggl_graph_get_params(s->g)->n_slots;
@@ -53,8 +60,8 @@ static ggl_status act(ggl_sched *s, slot_action what, int slot, int other, int64
 }
 
 ggl_status ggl_sched_clear_slot(ggl_sched *s, int slot, ggl_error *err) {
-    return act(s, CLEAR, slot, slot, 0, true, NULL,
-               err); /* rows need none: later positions are not seen */
+    /* Only states: attention reads no rows of later positions, so old rows may stay. */
+    return act(s, CLEAR, slot, slot, 0, true, NULL, err);
 }
 
 ggl_status ggl_sched_copy_slot(ggl_sched *s, int dst, int src, ggl_error *err) {
@@ -75,7 +82,7 @@ ggl_status ggl_sched_save_slot(ggl_sched *s, int slot, int64_t n_pos, bool state
 
 ggl_status ggl_sched_restore_slot(ggl_sched *s, int slot, int64_t n_pos, bool states_only,
                                   const void *src, ggl_error *err) {
-    return act(s, RESTORE, slot, slot, n_pos, states_only, (char *)src, err); /* only read */
+    return act(s, RESTORE, slot, slot, n_pos, states_only, (char *)src, err); /* only reads src */
 }
 
 bool ggl_sched_has_states(const ggl_sched *s) {
@@ -89,7 +96,8 @@ int64_t ggl_sched_rollback_limit(const ggl_sched *s) {
     for (int i = 0; i < ggl_graph_n_stores(s->g); i++) {
         const ggl_store *st = ggl_graph_store(s->g, i);
         if (st->kind != GGL_STORE_STATE && st->n_pos < ggl_graph_get_params(s->g)->n_pos)
-            return s->n_batch; /* a ring keeps the window and a batch, the next token included */
+            /* a ring holds window + n_batch - 1 positions; the next token adds one of its window */
+            return s->n_batch;
     }
     return INT64_MAX;
 }

@@ -1,4 +1,4 @@
-/* The ARM files' entry points: each overlays the slots it has. */
+/* The entry points of the ARM files: each replaces the table's entries that it has kernels for. */
 #ifndef CPU_ARM_H
 #define CPU_ARM_H
 

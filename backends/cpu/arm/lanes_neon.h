@@ -1,5 +1,5 @@
-/* Vectors of 16 rows (quant/kernel.h) as four registers of NEON. With LANES_DOT: its dot products
- * of four bytes, of unsigned codes if LANES_USDOT. */
+/* Vectors of 16 rows (quant/kernel.h) as four registers of NEON. With LANES_DOT, uses its dot
+ * products of four signed bytes; with LANES_USDOT, those of unsigned by signed bytes. */
 #ifndef CPU_LANES_NEON_H
 #define CPU_LANES_NEON_H
 
@@ -51,7 +51,7 @@ INLINE vcodes codes_or(vcodes u, vcodes v) {
     EACH(u.r[i_] = vorrq_u8(u.r[i_], v.r[i_]));
     return u;
 }
-/* Bits `mask` of each byte from place `from` on, put to place `to` on. */
+/* Returns (byte >> from & mask) << to for each byte. */
 INLINE uint8x16_t bits_of(uint8x16_t v, const int from, const int to, const int mask) {
     v = from > to ? v >> (from - to) : v << (to - from);
     return v & (uint8_t)(mask << to);
@@ -70,8 +70,8 @@ INLINE vfour four_set(int32_t v) {
 }
 
 #ifdef LANES_DOT
-/* sum of the block += codes by x: step i of n; `start` is what the sum begins with. Codes are
- * below 128, or bytes of signed ones with 128 added (pairs 0). */
+/* Adds codes times x to the sum of the block; step i of n. The sum begins with `start`. Codes are
+ * below 128, or, if pairs is 0, signed codes with 128 added. */
 INLINE void dot_step(vsum *sum, vpart *pair, vcodes v, vfour x, const int pairs, const int i,
                      const int n, int32_t start) {
     (void)pair, (void)n;
@@ -87,9 +87,9 @@ INLINE void dot_step(vsum *sum, vpart *pair, vcodes v, vfour x, const int pairs,
 #endif
 }
 #else
-/* sum of the block += codes by x: step i of n; `start` is added. Products are added in 16 bits,
- * twice `pairs` of them before they are widened; pairs 0: codes are signed with 128 added, and
- * there is room for two. */
+/* Adds codes times x to the sum of the block; step i of n. The sum also gets `start`. Products are
+ * added in 16 bits, 2 * pairs of them before they are widened to 32; pairs 0: codes are signed with
+ * 128 added, and only two products fit. */
 INLINE void dot_step(vsum *sum, vpart *pair, vcodes v, vfour x, const int pairs, const int i,
                      const int n, int32_t start) {
     const int room = pairs == 0 ? 2 : pairs > 4 ? 8 : 2 * pairs;
@@ -106,7 +106,7 @@ INLINE void dot_step(vsum *sum, vpart *pair, vcodes v, vfour x, const int pairs,
             pair->low[j] = vmlal_s8(pair->low[j], vget_low_s8(w), vget_low_s8(x));
             pair->high[j] = vmlal_high_s8(pair->high[j], w, x);
         }
-        if (i % room == room - 1 || i == n - 1) { /* four products of a row lie side by side */
+        if (i % room == room - 1 || i == n - 1) { /* four products of a row are adjacent */
             int32x4_t two = vpaddq_s32(vpaddlq_s16(pair->low[j]), vpaddlq_s16(pair->high[j]));
             sum->r[j] = vaddq_s32(sum->r[j], two);
         }
@@ -132,7 +132,7 @@ INLINE vfloat float_load(const float *p) {
     EACH(v.r[i_] = vld1q_f32(p + 4 * i_));
     return v;
 }
-/* The first n (1..16) lanes. */
+/* Stores the first n (1..16) lanes. */
 INLINE void float_store(float *p, vfloat v, int n) {
     float x[16], *to = n == 16 ? p : x;
     EACH(vst1q_f32(to + 4 * i_, v.r[i_]));
@@ -160,7 +160,7 @@ INLINE vfloat float_negate(vfloat u) {
     EACH(u.r[i_] = vnegq_f32(u.r[i_]));
     return u;
 }
-/* From 16 halves, and from 16 bytes: unsigned, signed, their low and high four bits. */
+/* Convert 16 f16 numbers, and 16 bytes: unsigned, signed, their low and their high four bits. */
 INLINE vfloat float_f16(const uint8_t *p) {
     vfloat v;
     EACH(v.r[i_] = vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(p + 8 * i_))));
@@ -187,7 +187,7 @@ INLINE vfloat float_low4(const uint8_t *p) {
 INLINE vfloat float_high4(const uint8_t *p) {
     return float_of_u8(vld1q_u8(p) >> 4);
 }
-/* 2^(e - 128), subnormal for e of 0 and 1. */
+/* Returns 2^(e - 128) for each byte e; subnormal for e = 0 and 1. */
 INLINE vfloat float_e8m0(const uint8_t *p) {
     vfloat v;
     for (int i = 0; i < 4; i++) {

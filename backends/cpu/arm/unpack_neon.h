@@ -1,4 +1,5 @@
-/* What quant/unpack.h needs, in registers of NEON: two for 32 bytes, two for 8 floats. */
+/* The functions that quant/unpack.h needs, for NEON: two registers for 32 bytes, two for 8
+ * floats. */
 #ifndef CPU_UNPACK_NEON_H
 #define CPU_UNPACK_NEON_H
 
@@ -50,8 +51,8 @@ INLINE c32 c32_spread(uint32_t bits, const int value) {
     uint8x16_t b = vcombine_u8(vdup_lane_u8(v, 2), vdup_lane_u8(v, 3));
     return (c32){vtstq_u8(a, bit) & (uint8_t)value, vtstq_u8(b, bit) & (uint8_t)value};
 }
-/* Words of 16 bits, each several times with the pair of elements that is its own brought to the top
- * by a product: two bits (or three) of each byte. */
+/* Each 16-bit word is copied to several lanes; a multiplication shifts the pair of elements that a
+ * lane is for to its top bits: two (or three) bits for each byte. */
 INLINE uint8x16_t twos_of(uint16x8_t v) {
     v = v * vreinterpretq_u16_u64(vdupq_n_u64(0x0001001001001000)) >> 12;
     return vreinterpretq_u8_u16((v | v << 6) & 0x0303);
@@ -73,7 +74,7 @@ INLINE c32 c32_lookup(const uint8_t *table, c32 v) {
     const uint8x16_t t = vld1q_u8(table);
     return (c32){vqtbl1q_u8(t, v.a), vqtbl1q_u8(t, v.b)};
 }
-/* Of a byte u, 3 u / 256 is how many of 256/3 and 512/3 it reaches. */
+/* Returns 3 u / 256 for each byte u: the number of thresholds 256/3 and 512/3 that it reaches. */
 INLINE uint8x16_t base3_of(uint8x16_t v, uint8x16_t power) {
     v = vmulq_u8(v, power);
     return -(vcgeq_u8(v, vdupq_n_u8(86)) + vcgeq_u8(v, vdupq_n_u8(171)));
@@ -107,7 +108,7 @@ INLINE void f16_rows(float *out, const uint8_t *p, const size_t *row, const int 
     }
 }
 
-/* 4 x 4 words. */
+/* Transposes 4 x 4 words. */
 INLINE void transpose_4x4(uint32x4_t v[4]) {
     uint64x2_t a = vreinterpretq_u64_u32(vtrn1q_u32(v[0], v[1])),
                b = vreinterpretq_u64_u32(vtrn2q_u32(v[0], v[1])),

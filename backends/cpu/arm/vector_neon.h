@@ -68,7 +68,7 @@ INLINE vf v_fma(vf a, vf b, vf c) {
     return vfmaq_f32(c, a, b);
 }
 #ifdef V_PAIRS
-/* c + odd * odd + even * even of pairs of bf16: two fused multiply-adds as FPCR has them. */
+/* c + odd * odd + even * even for pairs of bf16, by two fused multiply-adds in FPCR's mode. */
 INLINE vf v_fma_pairs(vf a, vf b, vf c) {
     const bfloat16x8_t w = vreinterpretq_bf16_f32(a), x = vreinterpretq_bf16_f32(b);
     return vbfmlalbq_f32(vbfmlaltq_f32(c, w, x), w, x);
@@ -90,19 +90,19 @@ INLINE vi v_to_int(vf x) { /* to nearest even */
     return vcvtnq_s32_f32(x);
 }
 
-/* The end of sixteen sums: lanes 4h .. 4h+3 in s[h]. */
+/* Adds up sixteen sums: sums 4h .. 4h+3 are the lanes of s[h]. */
 INLINE float v_tree(const vf *s) {
     float32x4_t a = vaddq_f32(vaddq_f32(s[0], s[2]), vaddq_f32(s[1], s[3]));
     float32x2_t b = vadd_f32(vget_low_f32(a), vget_high_f32(a));
     return vget_lane_f32(b, 0) + vget_lane_f32(b, 1);
 }
-/* y[r] = v_tree(s[r]), of four at once. */
+/* y[r] = v_tree(s[r]) for four rows at once. */
 INLINE void v_four_trees(float *y, const vf (*s)[16 / V_LANES]) {
     for (int r = 0; r < 4; r++)
         y[r] = v_tree(s[r]);
 }
 
-/* Of values that are not NaN. */
+/* The larger one, and the largest lane, of numbers that are not NaN. */
 INLINE vf v_max(vf a, vf b) {
     return vmaxq_f32(a, b);
 }
@@ -122,7 +122,7 @@ INLINE int32_t v_largest_int(vi v) {
 INLINE int32_t v_sum_int(vi v) {
     return vaddvq_s32(v);
 }
-/* 32 integers that fit in a byte. */
+/* Stores 32 integers that fit into a byte each. */
 INLINE void v_store_bytes(int8_t *p, const vi *c) {
     for (int h = 0; h < 4; h++, p += 8) {
         int16x8_t v = vcombine_s16(vmovn_s32(c[2 * h]), vmovn_s32(c[2 * h + 1]));
@@ -137,7 +137,7 @@ INLINE vf v_evens(vf a, vf b) {
 INLINE vf v_odds(vf a, vf b) {
     return vuzp2q_f32(a, b);
 }
-/* Of each pair: twice the first, twice the second, both changed over. */
+/* For each pair: the first element twice; the second one twice; both swapped. */
 INLINE vf v_twice_evens(vf v) {
     return vtrn1q_f32(v, v);
 }

@@ -1,20 +1,20 @@
-/* The product of quantized weights with quantized columns, written once for all instruction sets.
- * A file of an instruction set includes its lanes (what a vector of 16 rows is there) and then
- * this.
+/* Products of quantized weights with quantized columns, written once for all instruction sets. A
+ * file of an instruction set includes its lanes_<isa>.h, which defines a vector of 16 rows, and
+ * then this file.
  *
- * Integer sums of a block have rows in their lanes, and the chain of fused multiply-adds over the
- * blocks too (docs/numeric.md, section 4). Weights come as codes in planes and a stream of scales
- * (rows16.h): from the row-interleaved layout; or from a panel, 8 bits and f32 scales, to which
- * rows of a file were unpacked.
+ * In the integer sums of a block, and in the chain of fused multiply-adds over the blocks, each
+ * lane is a row (docs/numeric.md, section 4). Weights are codes in planes and a stream of scales
+ * (rows16.h): either in the row-interleaved layout, or in a panel, to which rows of a file are
+ * unpacked with 8-bit codes and f32 scales.
  *
- *   rows16   a group of 16 rows in the row-interleaved layout against a few columns
- *   rows     16 rows of a file, unpacked 8 blocks at a time, against a few columns
- *   tile     panels of LANES_GROUPS groups against many columns
+ *   rows16   multiplies a group of 16 rows in the row-interleaved layout with a few columns
+ *   rows     multiplies 16 rows of a file, unpacked 8 blocks at a time, with a few columns
+ *   tile     multiplies panels of LANES_GROUPS groups with many columns
  *
- * LANES_FEW and LANES_MANY list the numbers of columns for which code is made, largest first;
- * LANES_COLS is the largest of all. LANES_SIGNED: bytes of types that use more than 7 bits are
- * taken as signed codes, less 128. What is `const` in a parameter list is known where the function
- * is expanded, so a type costs no branch. */
+ * LANES_FEW and LANES_MANY list the numbers of columns for which code is generated, largest first;
+ * LANES_COLS is the largest of all. LANES_SIGNED: codes of types that use more than 7 bits are
+ * converted to signed bytes, by subtracting 128. A `const` parameter is a constant where the
+ * function is expanded, so that a type's properties cost no branch. */
 #ifndef CPU_QUANT_KERNEL_H
 #define CPU_QUANT_KERNEL_H
 
@@ -23,12 +23,12 @@
 #include "../unroll.h"
 #include "rows16.h"
 
-/* What the kernel needs to know of a type: its panel, and how its codes lie. */
+/* The properties of a type that the kernel needs. */
 typedef struct shape_of {
-    int min, halves;      /* 0 or 1: the form */
-    int offset, max;      /* of codes */
-    int low, high;        /* bits in planes */
-    const uint8_t *table; /* NULL: none */
+    int min, halves;      /* 1: it has minima; halves of a block have scales of their own */
+    int offset, max;      /* added to codes; largest code after that */
+    int low, high;        /* bits of a code in the low and high planes */
+    const uint8_t *table; /* turns stored codes into codes; NULL: they are the same */
     cpu_scales scales;
     float unit;
 } shape_of;
@@ -42,7 +42,7 @@ INLINE int32_t four_codes(const cpu_qblock *x, int g) {
     return v;
 }
 
-/* Vector g of a block's codes. */
+/* Returns vector g of a block's codes. */
 INLINE vcodes block_codes(const uint8_t *p, const int g, const shape_of t) {
     if (t.low == 8)
         return codes_load(p + g * CPU_PLANE);
@@ -61,7 +61,7 @@ INLINE vcodes block_codes(const uint8_t *p, const int g, const shape_of t) {
     return v;
 }
 
-/* The other way: two bits of 8 vectors, from place `from` on, to 2 planes. */
+/* Packs two bits of 8 vectors, those from bit `from` on, into 2 planes. */
 INLINE void put_twos(uint8_t *planes, const vcodes *v, const int from) {
     UNROLL for (int h = 0; h < 2; h++) {
         vcodes u = codes_bits(v[4 * h], from, 0, 3);
@@ -71,7 +71,7 @@ INLINE void put_twos(uint8_t *planes, const vcodes *v, const int from) {
     }
 }
 
-/* A block's vectors of stored codes to its planes. */
+/* Packs a block's 8 vectors of stored codes into its planes. */
 INLINE void put_planes(uint8_t *planes, const uint8_t *codes, const shape_of t) {
     uint8_t *top = planes + t.low * CPU_PLANE;
     vcodes v[8];
@@ -97,10 +97,12 @@ typedef struct block_scales {
     vfloat s[2], m[2];
 } block_scales;
 
+/* Returns d times the type's unit. */
 INLINE vfloat in_units(vfloat d, const float unit) {
     return unit == 1.0f ? d : float_mul(d, float_set(unit));
 }
 
+/* Returns the scales, and the minima if there are any, of block b; p: the stream of scales. */
 INLINE block_scales scales_of(const uint8_t *p, int64_t b, const shape_of t) {
     block_scales r;
     const int n = (1 + t.min) * (1 + t.halves);
@@ -148,14 +150,15 @@ INLINE block_scales scales_of(const uint8_t *p, int64_t b, const shape_of t) {
     return r;
 }
 
-/* How many 16-bit sums of pairs of products stay exact: 2 * 127 * max * n < 2^15. 0: signed codes.
- */
+/* Returns how many sums of two products can be added exactly in 16 bits: 2 * 127 * max * n < 2^15;
+ * 0 for codes above 127. */
 INLINE int pairs_of(const int max) {
     return max <= 15 ? 8 : max <= 31 ? 4 : max <= 63 ? 2 : max <= 127 ? 1 : 0;
 }
 
-/* Block bx of n_cols columns meets block b of n_groups groups, and is added to the chains acc.
- * `codes` and `scales` are the streams of the first group; the others follow at `step` bytes. */
+/* Multiplies block bx of n_cols columns with block b of n_groups groups, and adds the products to
+ * the chains acc[column][group]. `codes` and `scales` are the streams of the first group; those of
+ * the next groups follow, `step` bytes apart. */
 INLINE void add_block(vfloat acc[][LANES_GROUPS], const uint8_t *codes, const uint8_t *scales,
                       int64_t step, const int n_groups, const cpu_qblock *const *x,
                       const int n_cols, int64_t bx, int64_t b, const shape_of t) {
@@ -197,9 +200,9 @@ INLINE void add_block(vfloat acc[][LANES_GROUPS], const uint8_t *codes, const ui
 
 /* --- a few columns -------------------------------------------------------------------------- */
 
-enum { AHEAD = 8192 /* bytes between what is read and what is fetched for later */ };
+enum { AHEAD = 8192 /* prefetch distance in bytes */ };
 
-/* To the inner cache, and to the one behind it. */
+/* Prefetch to the L1 cache, and to the L2 cache. */
 INLINE void fetch(const void *p, int64_t bytes) {
     for (int64_t i = 0; i < bytes; i += 64)
         __builtin_prefetch((const char *)p + i, 0, 3);
@@ -209,6 +212,8 @@ INLINE void fetch_far(const void *p, int64_t bytes) {
         __builtin_prefetch((const char *)p + i, 0, 2);
 }
 
+/* Multiplies a group in the row-interleaved layout, with n_rows rows of y from j on, with n_cols
+ * columns. */
 INLINE void group_rows16(float *const *y, int64_t j, int n_rows, const void *const *x,
                          const int n_cols, const uint8_t *w, int64_t k, const shape_of t) {
     const int bits = t.low + t.high;
@@ -247,12 +252,12 @@ INLINE void kernel_rows16(float *const *y, const void *const *x, int n_cols, con
     }
 }
 
-/* Unpacks n_blocks blocks of 32 (of whole blocks of the type) of 16 rows: codes in 8 planes a
- * block, scales f32. Row r is at w + row[r]. */
+/* Unpacks n_blocks blocks of 32 columns (whole blocks of the type) of 16 rows: codes to 8 planes
+ * for each block, scales to f32. Row r is at w + row[r]. */
 typedef void pack_blocks(uint8_t *codes, float *scales, const uint8_t *w, const size_t *row,
                          int64_t n_blocks);
 
-/* Rows past n_rows repeat the last. */
+/* Sets row[] to the offsets of 16 rows; rows from n_rows on repeat the last one. */
 INLINE void row_offsets(size_t *row, size_t row_size, int n_rows) {
     for (int r = 0; r < CPU_GROUP; r++)
         row[r] = (size_t)(r < n_rows ? r : n_rows - 1) * row_size;
@@ -260,7 +265,8 @@ INLINE void row_offsets(size_t *row, size_t row_size, int n_rows) {
 
 enum { CHUNK = 8 /* blocks */ };
 
-/* 16 rows of a file, of which 32 elements take size_32 bytes. */
+/* Multiplies up to 16 rows of a file, in which 256 elements have size_256 bytes, with n_cols
+ * columns. */
 INLINE void group_rows(float *const *y, int64_t j, int n_rows, const void *const *x,
                        const int n_cols, const uint8_t *w, size_t row_size, int64_t k,
                        const shape_of t, pack_blocks *pack, size_t size_256) {
@@ -273,8 +279,7 @@ INLINE void group_rows(float *const *y, int64_t j, int n_rows, const void *const
         acc[c][0] = float_zero();
     for (int64_t b = 0; b < k / 32; b += CHUNK, w += size_256) {
         int64_t n = k / 32 - b < CHUNK ? k / 32 - b : CHUNK;
-        /* what the next 16 rows will read is one stretch: fetched as far along as these rows are,
-         * not to the inner cache, which it would overflow */
+        /* Prefetch the next 16 rows, in step with these, to L2: they would overflow L1. */
         fetch_far(w + CPU_GROUP * row_size + (CPU_GROUP - 1) * (b / CHUNK) * (int64_t)size_256,
                   CPU_GROUP * (int64_t)size_256);
         pack(codes, scales, w, row, n);
@@ -307,7 +312,7 @@ INLINE void kernel_rows(float *const *y, const void *const *x, int n_cols, const
 
 /* --- panels --------------------------------------------------------------------------------- */
 
-/* A group of a panel: 8 planes a block, then the scales. */
+/* Returns the bytes of a group in a panel: 8 planes for each block, then the scales. */
 INLINE int64_t panel_step(int64_t k, const shape_of t) {
     return k / 32 * (8 + (1 + t.min) * (1 + t.halves)) * CPU_PLANE;
 }
@@ -349,6 +354,7 @@ INLINE void kernel_tile(float *const *y, const void *const *x, int n_cols, const
     }
 }
 
+/* Unpacks n_rows rows of a file to a panel. */
 static void pack_panel(void *panel, const void *w, size_t row_size, int n_rows, int64_t k,
                        int64_t step, pack_blocks *pack) {
     for (int j = 0; j < LANES_GROUPS; j++) { /* groups without a row repeat the last row */
@@ -361,7 +367,7 @@ static void pack_panel(void *panel, const void *w, size_t row_size, int n_rows, 
     }
 }
 
-/* A panel of what is row-interleaved already. */
+/* Unpacks rows of the row-interleaved layout to a panel. */
 INLINE void kernel_pack16(void *panel, const void *w, int n_rows, int64_t k, const shape_of t) {
     const int64_t size = cpu_group_size(k, t.low + t.high, t.scales);
     const int n_groups = (n_rows + CPU_GROUP - 1) / CPU_GROUP;
@@ -388,7 +394,7 @@ INLINE void kernel_pack16(void *panel, const void *w, int n_rows, int64_t k, con
 
 /* --- the row-interleaved layout --------------------------------------------------------------- */
 
-/* The planes of up to 16 rows of a file; those that there are not are zeros. */
+/* Writes the planes of up to 16 rows of a file; missing rows become zeros. */
 INLINE void kernel_interleave(uint8_t *planes, const uint8_t *w, size_t row_size, int n_rows,
                               int64_t k, const shape_of t, codes_fn *put, const size_t block_size) {
     const int n_sub = cpu_scales_per_32(t.scales) ? 1 : 8;
@@ -406,7 +412,7 @@ INLINE void kernel_interleave(uint8_t *planes, const uint8_t *w, size_t row_size
     }
 }
 
-/* --- all panels, all types -------------------------------------------------------------------- */
+/* --- kernels for each panel and type ---------------------------------------------------------- */
 
 #define PANEL(panel, form, offset, max)                                                            \
     enum {                                                                                         \

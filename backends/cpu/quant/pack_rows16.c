@@ -2,8 +2,8 @@
 
 #include "scales.h"
 
-/* The codes that a type can have, plus its offset. Those with signs of their own: the positive
- * upwards, the negative so that all bits of the place are the other way. */
+/* The codes that a type can have, plus its offset. For types that store signs separately: positive
+ * codes ascend, and the negative of entry i is at the complement of i, all its bits inverted. */
 const uint8_t ggl_cpu_table_IQ4[16] = {1,   24,  45,  63,  79,  93,  106, 118,
                                        129, 141, 153, 166, 181, 197, 217, 241};
 const uint8_t ggl_cpu_table_MXFP4[16] = {16, 17, 18, 19, 20, 22, 24, 28,
@@ -18,7 +18,7 @@ const uint8_t ggl_cpu_table_IQ3S[16] = {16 + 1,  16 + 3,  16 + 5,  16 + 7,  16 +
                                         16 - 7,  16 - 5,  16 - 3,  16 - 1};
 #define ggl_cpu_table_NONE NULL
 
-/* Up to 16 rows and 256 columns of a matrix, and where they go: they stay in the inner cache. */
+/* Up to 16 rows and 256 columns of a matrix, and their destination. They fit in the L1 cache. */
 typedef struct part {
     ggl_type type;
     const uint8_t *w; /* the first row's first column */
@@ -34,7 +34,8 @@ static inline void put16(uint8_t *p, int row, uint16_t h) {
     memcpy(p + 2 * row, &h, sizeof h);
 }
 
-/* Row `row` of what the stream holds for one block of the type. */
+/* Writes the scales of one block of row `row` to p, the place for 16 rows of scales of this
+ * block. */
 static inline void put_raw(uint8_t *p, int row, raw_scales r, cpu_scales s) {
     if (s == CPU_SCALES_E8M0) {
         p[row] = (uint8_t)r.d;
@@ -54,7 +55,7 @@ static inline void put_raw(uint8_t *p, int row, raw_scales r, cpu_scales s) {
         p[128 + 16 * i] = (uint8_t)(r.mn >> 8 * i);
 }
 
-/* Expanded for each type, with all but p known. */
+/* Writes all scales of the part. Expanded for each type, with all arguments but p constant. */
 static inline __attribute__((always_inline)) void put_all(const part *p, raw_fn *raw,
                                                           const cpu_scales s, const size_t block) {
     const int per_32 = cpu_scales_per_32(s), size = per_32 ? per_32 : cpu_scales_per_256(s);
@@ -86,9 +87,9 @@ static const layout layouts[GGL_TYPE_LIMIT] = {
 #include "quant_types.def"
 };
 
-/* --- codes by the definition of their type ---------------------------------------------------- */
+/* --- codes by the type's unpack() ------------------------------------------------------------- */
 
-/* The place of a code in a table; the first of equals. */
+/* Returns the first index of the code in the table. */
 static uint8_t table_index(const uint8_t *table, uint8_t code) {
     uint8_t i = 0;
     while (i < 15 && table[i] != code)
@@ -96,7 +97,7 @@ static uint8_t table_index(const uint8_t *table, uint8_t code) {
     return i;
 }
 
-/* Byte i of vector g of a block, into planes that are zero. */
+/* Writes byte i of vector g of a block to the planes, whose bits for it are 0 before. */
 static void put_code(uint8_t *planes, const layout *l, int g, int i, uint8_t code) {
     uint8_t *top = planes + l->low * CPU_PLANE + i;
     uint8_t high = (uint8_t)(code >> l->low);
@@ -113,6 +114,7 @@ static void put_code(uint8_t *planes, const layout *l, int g, int i, uint8_t cod
         *top |= (uint8_t)(high << g);
 }
 
+/* Writes all codes of the part. */
 static void codes_by_definition(const part *p) {
     const ggl_type_info *info = ggl_type_get((int)p->type);
     const layout *l = &layouts[p->type];
@@ -132,7 +134,7 @@ static void codes_by_definition(const part *p) {
         }
 }
 
-/* --- all columns ------------------------------------------------------------------------------ */
+/* --- whole matrices --------------------------------------------------------------------------- */
 
 size_t ggl_cpu_rows16_size(ggl_type type, int64_t n_rows, int64_t k) {
     const layout *l = &layouts[type];

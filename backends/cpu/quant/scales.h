@@ -1,7 +1,7 @@
-/* The scales of a file's block, as they lie there: one or two f16 and, in blocks of 256, bytes that
- * they are multiplied by. A type whose blocks have bytes is one function here, of integers of 64
- * bits; what is made of them is said by its cpu_scales (rows16.h). Blocks: ggml-lite/quant/blocks.h
- * and docs/types.md. */
+/* Read the scales of a block in a file: one or two f16, and, for blocks of 256, bytes that multiply
+ * them. Each type has one function here, which uses only integer operations of up to 64 bits. The
+ * type's cpu_scales (rows16.h) defines what the numbers mean. ggml-lite/quant/blocks.h and
+ * docs/types.md have the layout of blocks. */
 #ifndef CPU_QUANT_SCALES_H
 #define CPU_QUANT_SCALES_H
 
@@ -10,8 +10,8 @@
 #include "rows16.h"
 
 typedef struct raw_scales {
-    uint16_t d, m;      /* CPU_SCALES_E8M0: d is the byte */
-    uint64_t sc[2], mn; /* as in cpu_scales, the first lowest */
+    uint16_t d, m;      /* CPU_SCALES_E8M0: d is the exponent byte */
+    uint64_t sc[2], mn; /* as in cpu_scales, eight bytes each, the first one lowest */
 } raw_scales;
 
 typedef raw_scales raw_fn(const uint8_t *block);
@@ -22,17 +22,17 @@ static inline uint64_t two_32(uint32_t low, uint32_t high) {
 
 #define EACH_BYTE(v) (0x0101010101010101u * (v))
 
-/* Eight bytes of 0..63, less 32. */
+/* Subtracts 32 from each of eight bytes 0..63. */
 static inline uint64_t less_32(uint64_t v) {
     return ((v | EACH_BYTE(0x80)) - EACH_BYTE(0x20)) ^ EACH_BYTE(0x80);
 }
 
-/* Eight bytes of 0..15, each to 2 v + 1. */
+/* Returns 2 v + 1 for each of eight bytes v in 0..15. */
 static inline uint64_t odd(uint64_t v) {
     return v << 1 | EACH_BYTE(1);
 }
 
-/* The halves of four bytes, the low one first. */
+/* Returns the eight nibbles of four bytes as bytes, the low one of each byte first. */
 static inline uint64_t halves_of(uint32_t bytes) {
     uint64_t v = bytes;
     v = (v | v << 16) & 0x0000ffff0000ffff;
@@ -40,7 +40,7 @@ static inline uint64_t halves_of(uint32_t bytes) {
     return (v | v << 4) & EACH_BYTE(15);
 }
 
-/* Bits `from` and up, mask of them, of the bytes 0, step, 2 * step .. */
+/* Returns (byte >> from) & mask for the eight bytes p[0], p[step], p[2 * step] .. */
 static inline uint64_t eight_of(const uint8_t *p, const int step, const int from, const int mask) {
     uint64_t v = 0;
     for (int i = 0; i < 8; i++)
@@ -76,13 +76,13 @@ static inline raw_scales raw_tq2_0(const uint8_t *p) {
     return (raw_scales){.d = load16(p + 64)};
 }
 
-/* 16 bytes: scales in the low halves, minima in the high. */
+/* 16 bytes hold 16 scales in their low halves and 16 minima in their high halves. */
 static inline raw_scales raw_q2_k(const uint8_t *p) {
     return (raw_scales){.d = load16(p + 80), .m = load16(p + 82), .sc = {load64(p), load64(p + 8)}};
 }
 
-/* 12 bytes hold 16 scales of 6 bits, less 32: the halves of bytes 0-7 and, two bits each, bytes
- * 8-11. */
+/* 12 bytes hold 16 scales of 6 bits, with 32 added: the low 4 bits are the halves of bytes 0-7, the
+ * high 2 bits are in bytes 8-11. */
 static inline raw_scales raw_q3_k(const uint8_t *p) {
     const uint32_t top = 0x30303030, c = load32(p + 104);
     const uint64_t low = EACH_BYTE(15), ab = load64(p + 96);
@@ -91,9 +91,10 @@ static inline raw_scales raw_q3_k(const uint8_t *p) {
     return (raw_scales){.d = load16(p + 108), .sc = {less_32(first), less_32(second)}};
 }
 
-/* Q4_K and Q5_K: 12 bytes hold eight scales and eight minima of 6 bits: of the first four the low 6
- * bits of bytes 0-3 and 4-7; of the others the halves of bytes 8-11 and the top bits of the former.
- */
+/* Q4_K and Q5_K: 12 bytes hold eight scales and eight minima of 6 bits. The first four scales are
+ * the low 6 bits of bytes 0-3, the first four minima those of bytes 4-7. The others have their low
+ * 4 bits in the halves of bytes 8-11, and their high 2 bits in the top bits of bytes 0-3 and
+ * 4-7. */
 static inline raw_scales raw_q4_k(const uint8_t *p) {
     uint32_t a = load32(p + 4), b = load32(p + 8), c = load32(p + 12);
     uint32_t s4 = (c & 0x0f0f0f0f) | (a >> 2 & 0x30303030);
@@ -109,8 +110,8 @@ static inline raw_scales raw_q6_k(const uint8_t *p) {
     return (raw_scales){.d = load16(p + 208), .sc = {load64(p + 192), load64(p + 200)}};
 }
 
-/* Eight scales of 6 bits, less 32: the low four in the halves of bytes 4-7, the top two in 16 bits.
- */
+/* Eight scales of 6 bits, with 32 added: the low 4 bits are the halves of bytes 4-7, the high 2
+ * bits are in the 16 bits of bytes 2-3. */
 static inline raw_scales raw_iq4_xs(const uint8_t *p) {
     uint64_t top = load16(p + 2);
     top = (top | top << 24) & 0x000000ff000000ff;
@@ -119,7 +120,7 @@ static inline raw_scales raw_iq4_xs(const uint8_t *p) {
     return (raw_scales){.d = load16(p), .sc = {less_32(halves_of(load32(p + 4)) | top << 4)}};
 }
 
-/* The top four bits of the second word of each run. */
+/* Scales are the top four bits of the second 32-bit word of each eight bytes. */
 static inline raw_scales raw_iq2_xxs(const uint8_t *p) {
     return (raw_scales){.d = load16(p), .sc = {odd(eight_of(p + 9, 8, 4, 15))}};
 }
@@ -146,14 +147,14 @@ static inline raw_scales raw_iq1_s(const uint8_t *p) {
     return (raw_scales){.d = load16(p), .sc = {odd(eight_of(p + 35, 2, 4, 7))}};
 }
 
-/* Two times four scales of 3 bits, from bits 0 and 16 on. */
+/* Returns as bytes the eight 3-bit scales of `bits`: four from bit 0 on and four from bit 16 on. */
 static inline uint64_t threes_of(uint32_t bits) {
     uint64_t v = (bits | (uint64_t)bits << 16) & 0x00000fff00000fff;
     return (v & 7 * 0x0000000100000001) | (v << 5 & 7 * 0x0000010000000100) |
            (v << 10 & 7 * 0x0001000000010000) | (v << 15 & 7 * 0x0100000001000000);
 }
 
-/* Four words of 16 bits: four scales each and, in the top four bits, a quarter of d. */
+/* Four words of 16 bits, each with four scales and, in the top four bits, a quarter of d. */
 static inline raw_scales raw_iq1_m(const uint8_t *p) {
     uint64_t s = load64(p + 48), d = s >> 12 & 0x000f000f000f000f;
     d |= d >> 12;

@@ -1,28 +1,28 @@
-/* Quantized rows as they lie in a file, unpacked: a type is one function that gives 32 stored codes
- * as unsigned bytes: what the planes of rows16.h hold, which the type's table, if it has one, turns
+/* Unpack quantized rows of a file. Each type has one function, which returns 32 stored codes as
+ * unsigned bytes: those that the planes of rows16.h hold. If the type has a table, it turns them
  * into codes with their offset (quant_types.def). Scales: scales.h. Blocks: docs/types.md.
  *
- * Included after <isa>/lanes_<isa>.h and <isa>/unpack_<isa>.h, which says what 32 bytes (c32) and 8
- * floats (f8) are:
+ * Included after <isa>/lanes_<isa>.h and <isa>/unpack_<isa>.h, which defines 32 bytes (c32) and 8
+ * floats (f8):
  *
- *   c32_load(p), c32_set(byte)     32 bytes; one 32 times
+ *   c32_load(p), c32_set(byte)     32 bytes; one byte 32 times
  *   c32_twice(p), c32_fours(p)     16 bytes twice; 4 bytes eight times
- *   c32_halves(a, b)               the first half of a, the second of b
+ *   c32_halves(a, b)               the first half of a, the second half of b
  *   c32_nibbles(p)                 the low halves of 16 bytes, then the high halves
- *   c32_bits(v, from, to, mask)    bits `mask` of each byte from place `from` on, put to place `to`
+ *   c32_bits(v, from, to, mask)    (byte >> from & mask) << to, for each byte
  *   c32_spread(bits, value)        32 bits as bytes of 0 or `value`
  *   c32_twos(v)                    four numbers of 16 bits: eight elements of two bits of each
  *   c32_threes(v, w)               eight numbers of 16 bits: four elements of three bits of each
- *   c32_lookup(table, v)           v < 16
+ *   c32_lookup(table, v)           table[byte] for each byte; bytes are below 16
  *   c32_base3(v, powers)           each byte (v * power mod 256) * 3 / 256
  *   c32_or, c32_xor
  *   f16_value(bits)
- *   f8_scaled_u8(d, bytes), f8_scaled_i8   d * each of eight bytes, the lowest first
- *   f16_rows(out, p, row, sign)    the f16 at p + row[0..15], times sign, 1 or -1
- *   pack_codes(codes, w, row, unpack, k, table)   block k of 16 rows to 8 planes; looked up in a
- *                                          table, unless that is NULL
- *   put_scales(out, v, step, places)       eight values of each of 16 rows (row r: v[r * step])
- *                                          to out[places[i] * 16 + row] */
+ *   f8_scaled_u8(d, bytes), f8_scaled_i8   d times each of eight bytes, the lowest first
+ *   f16_rows(out, p, row, sign)    the f16 at p + row[0..15], times sign (1 or -1)
+ *   pack_codes(codes, w, row, unpack, k, table)   writes block k of 16 rows to 8 planes, through
+ *                                          the table unless that is NULL
+ *   put_scales(out, v, step, places)       writes eight values of each of 16 rows (those of row r
+ *                                          are in v[r * step]) to out[places[i] * 16 + row] */
 #ifndef CPU_QUANT_UNPACK_H
 #define CPU_QUANT_UNPACK_H
 
@@ -30,7 +30,7 @@
 #include "../unroll.h"
 #include "scales.h"
 
-/* --- codes of block k of a file's block ------------------------------------------------------ */
+/* --- codes: elements 32 k .. 32 k + 31 of a block -------------------------------------------- */
 
 #define UNPACK(name, expression)                                                                   \
     INLINE c32 unpack_##name(const uint8_t *p, const int k) {                                      \
@@ -69,10 +69,10 @@ UNPACK(tq1_0, c32_base3(k < 5   ? c32_load(p)
                                 : c32_halves(c32_twice(p + 32), c32_fours(p + 48)),
                         powers_of_3[k]))
 
-/* --- the types with codebooks --- */
+/* --- codes of types with codebooks ----------------------------------------------------------- */
 
-/* Four entries. Entry v is the byte p[v], with the bits `mask` of `high` from place step * v on for
- * its high bits: so none is outside of a codebook of (mask + 1) * 256. */
+/* Returns four codebook entries. The index of entry i is p[i] + 256 * (high >> step * i & mask), so
+ * it is always within a codebook of (mask + 1) * 256. */
 INLINE uint64_t four_entries(const iq_grid *g, const uint8_t *p, unsigned high, const int step,
                              const unsigned mask) {
     uint64_t v = 0;
@@ -81,7 +81,8 @@ INLINE uint64_t four_entries(const iq_grid *g, const uint8_t *p, unsigned high, 
     return v;
 }
 
-/* Four times 7 bits of signs, in bytes, and the eighth of each, which makes their number even. */
+/* Adds to each of four bytes, with 7 sign bits, the eighth bit that makes the number of ones
+ * even. */
 INLINE uint32_t even_signs(uint32_t s) {
     uint32_t parity = s ^ s >> 4;
     parity ^= parity >> 2;
@@ -89,12 +90,13 @@ INLINE uint32_t even_signs(uint32_t s) {
     return s | (parity & 0x01010101) << 7;
 }
 
-/* Of 28 bits. */
+/* Returns the 32 sign bits that are packed as four times 7 bits in the low 28 bits of w. */
 INLINE uint32_t signs_of(uint32_t w) {
     return even_signs((w & 0x7f) | (w << 1 & 0x7f00) | (w << 2 & 0x7f0000) | (w << 3 & 0x7f000000));
 }
 
-/* The tables hold what is negative in the reverse order, so minus is all bits the other way. */
+/* Negates the codes whose bit in `signs` is set. The tables have negative codes in reverse order,
+ * so inverting a place's `bits` bits negates its code. */
 INLINE c32 with_signs(c32 v, uint32_t signs, const int bits) {
     return c32_xor(v, c32_spread(signs, (1 << bits) - 1));
 }
@@ -131,7 +133,7 @@ INLINE c32 unpack_iq3_s(const uint8_t *p, const int k) {
                       load32(p + 74 + 4 * k), 4);
 }
 
-/* Twice the element's place, and one more if an eighth is added, not taken away. */
+/* Returns 2 * entry, plus 1 where 1/8 is added rather than subtracted. */
 INLINE c32 with_eighths(uint64_t entries, c32 plus) {
     return c32_or(c32_bits(c32_twos(entries), 0, 1, 3), plus);
 }
@@ -153,8 +155,8 @@ typedef c32 unpack_fn(const uint8_t *block, const int k);
 
 /* --- scales of a block of 256 ----------------------------------------------------------------- */
 
-/* s: 8, or 16 for types with halves: of block 0 the first half, the second, of block 1 .. ; m
- * likewise if there are minima. */
+/* The scales s and minima m (if the type has any) of a block's 8 parts of 32: 8 of each, or, for
+ * types with halves, 16 in the order part 0 first half, part 0 second half, part 1 .. */
 typedef struct row_scales {
     f8 s[2], m[2];
 } row_scales;
@@ -178,30 +180,28 @@ INLINE row_scales scaled(raw_scales r, const cpu_scales s, const float unit) {
     }
 }
 
-/* --- 16 rows side by side --------------------------------------------------------------------- */
+/* --- 16 rows interleaved ---------------------------------------------------------------------- */
 
-/* The codes of a block of the file, of 16 rows: of a type with a table what `table` has in their
- * places. */
+/* Unpacks the codes of a block of 16 rows. For types with a table, `table` is applied to them. */
 typedef void codes_fn(uint8_t *codes, const uint8_t *w, const size_t *row, const uint8_t *table);
 
-/* Where codes are stored, it has the places themselves; MXFP4 has zeros of two signs, stored as
- * one. */
+/* Tables for storing codes unchanged. MXFP4 has a positive and a negative zero, stored as one. */
 static const uint8_t places[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 static const uint8_t places_MXFP4[16] = {0, 1, 2, 3, 4, 5, 6, 7, 0, 9, 10, 11, 12, 13, 14, 15};
 
 INLINE void put_codes(uint8_t *codes, const uint8_t *w, const size_t *row, const uint8_t *table,
                       unpack_fn *unpack, const int n_sub, const bool looked_up) {
-    if (n_sub == 1 || looked_up) { /* k is but a part of an address */
+    if (n_sub == 1 || looked_up) { /* k is only used in an address */
         for (int k = 0; k < n_sub; k++, codes += 8 * CPU_PLANE)
             pack_codes(codes, w, row, unpack, k, looked_up ? table : NULL);
-    } else { /* k is a shift, that has to be a constant */
+    } else { /* k is a shift count, which must be a constant */
         UNROLL for (int k = 0; k < 8; k++, codes += 8 * CPU_PLANE)
             pack_codes(codes, w, row, unpack, k, NULL);
     }
 }
 
-/* The scales of a block of the file, of 16 rows, f32. Of 32 codes: s; s, m; both s; both s, both m.
- */
+/* Writes the scales of a block of 16 rows as f32. For each 32 columns: s; s and m; both s; or both
+ * s and both m. */
 INLINE void put_floats(float *to, const uint8_t *w, const size_t *row, raw_fn *raw,
                        const cpu_scales s, const float unit) {
     const int min = cpu_scales_min(s), halves = cpu_scales_halves(s);

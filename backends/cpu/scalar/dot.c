@@ -1,8 +1,8 @@
 /* docs/numeric.md, section 4: one weight row by one column, by type of weight. */
 #include "scalar.h"
 
-/* s[i mod 16] = fma(w[i], x[i], s[i mod 16]), the tree, and + 0: a zero is +0, so that kernels may
- * pad rows with zeros. */
+/* s[i mod 16] = fma(w[i], x[i], s[i mod 16]); then the tree of sums, plus 0. The last makes a zero
+ * +0, so that kernels may pad rows with zeros. */
 float ggl_cpu_dot_f32(const float *w, const float *x, int64_t n) {
     float s[16] = {0};
     for (int64_t i = 0; i < n; i++)
@@ -23,7 +23,7 @@ static float dot_f16(const void *w, const void *column, int64_t n) {
     return tree16(s) + 0.0f;
 }
 
-/* Element i of n; beyond them 0. */
+/* Returns element i; 0 from element n on. */
 static float weight_bf16(const uint16_t *w, int64_t i, int64_t n) {
     return i < n ? cut_bf16(ggl_bf16_to_f32(load16(w + i))) : 0.0f;
 }
@@ -40,7 +40,8 @@ static float dot_bf16(const void *w, const void *column, int64_t n) {
     return tree16(s) + 0.0f;
 }
 
-/* Blocks of 32, in order: exact integer sums of both halves, the form's rule, and the chain. */
+/* For each 32 elements, in order: the exact integer sums of both halves, scaled by the rule of the
+ * type's form, and added to the chain acc. */
 static float dot_quantized(const ggl_type_info *t, const void *w, const void *column, int64_t n) {
     const char *p = w;
     const cpu_qblock *x = column;

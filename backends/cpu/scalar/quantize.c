@@ -35,8 +35,8 @@ static float to_bf16(float x) {
     return cut_bf16(ggl_bf16_to_f32(ggl_f32_to_bf16(x)));
 }
 
-/* Of each 32, the odd elements, then the even ones: so a row is used in the order of the bf16 rule
- * by the f32 rule. */
+/* Stores the odd elements of each 32 first, then the even ones: in this order, the f32 rule of
+ * products is the bf16 rule. */
 static void round_bf16(float *y, const float *x, int64_t n) {
     for (int64_t i = 0; i < n; i += 32, y += 32)
         for (int l = 0; l < 16; l++) {

@@ -1,4 +1,5 @@
-/* docs/numeric.md, section 7: rows of a recurrent state through one token, and the short convolution. */
+/* docs/numeric.md, section 7: updates of the rows of a recurrent state for one token, and the short
+ * convolution. */
 #include "ggl/math.h"
 #include "scalar.h"
 
@@ -32,7 +33,7 @@ static void select_row(float *s, float *y, int64_t j, const cpu_recur *r) {
     *y = ggl_cpu_dot_f32(s, r->q, r->n);
 }
 
-/* The sum of section 4, of what is no row yet. */
+/* The sum of section 4, of numbers that are computed on the way. */
 static float wkv6_row(float *s, float v, const cpu_recur *r) {
     float sums[16] = {0};
     for (int64_t i = 0; i < r->n; i++) {

@@ -1,4 +1,4 @@
-/* What the portable kernels share. */
+/* Functions that the portable kernels share. */
 #ifndef CPU_SCALAR_H
 #define CPU_SCALAR_H
 
@@ -20,7 +20,7 @@ static inline float float_of(uint32_t u) {
     return x;
 }
 
-/* The end of sixteen running sums. */
+/* Adds up sixteen running sums, in the tree order of docs/numeric.md. */
 static inline float tree16(float s[16]) {
     for (int step = 8; step > 0; step /= 2)
         for (int i = 0; i < step; i++)
@@ -28,7 +28,7 @@ static inline float tree16(float s[16]) {
     return s[0];
 }
 
-/* NaN if either is; of equals b. */
+/* Returns the larger (smaller) one: NaN if either is NaN, b if they are equal. */
 static inline float max_of(float a, float b) {
     return a > b || a != a ? a : b;
 }
@@ -37,7 +37,7 @@ static inline float min_of(float a, float b) {
     return a < b || a != a ? a : b;
 }
 
-/* What products take of a number that bf16 holds: docs/numeric.md, section 4. */
+/* Returns a bf16 number as products use it: 0 below 2^-56 (docs/numeric.md, section 4). */
 static inline float cut_bf16(float x) {
     return fabsf(x) < 0x1p-56f ? 0.0f : x;
 }

@@ -1,11 +1,11 @@
-/* Attention over a page of 64 positions (docs/numeric.md, section 6): positions in the lanes for
- * scores, elements of a value in the lanes for the sums of values. Stored numbers are decoded in
- * registers, sixteen at a time, and meet several queries there: as many sixteens by as many queries
- * as there are registers for sums (V_SUMS, in sixteens). */
+/* Attention over a page of 64 positions (docs/numeric.md, section 6). For scores, lanes are
+ * positions; for the sums of values, lanes are elements of a value. Stored numbers are decoded in
+ * registers, sixteen at a time, and multiplied with several queries there. V_SUMS is the number of
+ * sums that fit in registers, in sixteens. */
 #include "../unroll.h"
 #include "functions.h"
 
-enum { MOST = CPU_QUERIES, WIDE = 4 * V_16 }; /* queries, and vectors of stored numbers, at most */
+enum { MOST = CPU_QUERIES, WIDE = 4 * V_16 }; /* most queries, most vectors of stored numbers */
 
 #define EACH(i, n) UNROLL for (int i = 0; i < (n); i++)
 
@@ -13,18 +13,19 @@ INLINE bool in_blocks(const ggl_type type) {
     return type == GGL_Q8_0 || type == GGL_Q4_0;
 }
 
-/* What costs more to decode meets eight queries at once, where there are registers for them. */
+/* Returns how many queries share a decoded number: eight for types that are expensive to decode, if
+ * there are registers for them, else four. */
 INLINE int queries_at_once(const ggl_type type) {
     return in_blocks(type) && V_SUMS >= 16 ? 8 : 4;
 }
 
-/* Vectors of stored numbers that meet n_q queries. */
+/* Returns how many vectors of stored numbers are decoded at a time for n_q queries. */
 INLINE int vectors_at_once(const int n_q) {
     const int n = V_SUMS / (n_q > 4 ? 8 : n_q > 2 ? 4 : 2);
     return V_16 * (n < 4 ? n : 4);
 }
 
-/* Of i elements of a row: whole blocks. */
+/* Returns the bytes of i elements, a whole number of blocks. */
 INLINE size_t bytes_of(int64_t i, const ggl_type type) {
     return type == GGL_F32    ? (size_t)i * 4
            : type == GGL_Q8_0 ? (size_t)i / 32 * 34
@@ -32,14 +33,14 @@ INLINE size_t bytes_of(int64_t i, const ggl_type type) {
                               : (size_t)i * 2;
 }
 
-/* V_LANES elements from i on of what is not in blocks. */
+/* Loads V_LANES elements from i on, of a type without blocks. */
 INLINE vf load_plain(const void *p, int64_t i, const ggl_type type) {
     return type == GGL_F32   ? v_load((const float *)p + i)
            : type == GGL_F16 ? v_load_half((const uint16_t *)p + i)
                              : v_load_bfloat((const uint16_t *)p + i);
 }
 
-/* Sixteen codes of blocks times a scale; high: of bytes with two, the high ones. */
+/* Loads sixteen codes of a type with blocks, times the scale; high: takes the high nibbles. */
 INLINE void load_codes(vf *x, const uint8_t *p, const int high, vf scale, const ggl_type type) {
     if (type == GGL_Q8_0)
         v_bytes(x, p, scale);
@@ -57,8 +58,9 @@ INLINE void score_step(vf (*a)[WIDE], const float *const *query, const int n_q, 
     }
 }
 
-/* Dimensions from i on of a block, n vectors of positions from j on: all 32, or those of the low or
- * the high codes. */
+/* Adds to the scores a, for n vectors of positions from j on, the dimensions of a block: all 32,
+ * or, for types with nibbles, the 16 in the low or high ones. i is the first of these
+ * dimensions. */
 INLINE void score_codes(vf (*a)[WIDE], const float *const *query, const int n_q, int64_t i,
                         const uint8_t *block, int j, const int n, const int high,
                         const ggl_type type) {
@@ -101,7 +103,7 @@ INLINE void scores_q(float (*score)[GGL_PAGE], const float *const *query, const 
 
 /* --- values -------------------------------------------------------------------------------- */
 
-/* Sixteen number u from p on. */
+/* Loads elements 16 u .. 16 u + 15 of the values at p. */
 INLINE void load_value(vf *x, const char *p, const int u, const ggl_type type) {
     if (in_blocks(type)) {
         const uint8_t *block = (const uint8_t *)p + bytes_of(32 * (u / 2), type);
@@ -112,7 +114,8 @@ INLINE void load_value(vf *x, const char *p, const int u, const ggl_type type) {
     }
 }
 
-/* n vectors from sixteen number u of o on, whose values begin at v; the first lanes are done. */
+/* Adds weights times values to n vectors of o, from element 16 u on. v: the values at position 0,
+ * from the same element as o on. The first `done` elements are left as they are. */
 INLINE void values_at(float *o, int64_t o_step, float (*p)[GGL_PAGE], const int n_q, const char *v,
                       size_t row_size, const int u, const int n, int done, int j0, int j1,
                       const ggl_type type) {
@@ -132,7 +135,7 @@ INLINE void values_at(float *o, int64_t o_step, float (*p)[GGL_PAGE], const int 
     }
 }
 
-/* Rows of less than sixteen elements. */
+/* Values of fewer than sixteen elements. */
 INLINE void values_few(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q, const void *v,
                        int64_t e, int j0, int j1, const ggl_type type) {
     for (int q = 0; q < n_q; q++, o += o_step)
@@ -216,9 +219,9 @@ INLINE void values(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q, cons
 
 #include "../attend_types.h"
 
-/* --- the rest ------------------------------------------------------------------------------ */
+/* --- softmax ------------------------------------------------------------------------------- */
 
-/* whole: lo and hi are all of the page. */
+/* whole: lo .. hi-1 is the whole page. */
 INLINE float softmax_part(float *s, int lo, int hi, float scale, float *sum, const bool whole) {
     enum { N = GGL_PAGE / V_LANES };
     vf x[N], top = v_set(-INFINITY), sums[V_16];
@@ -231,7 +234,7 @@ INLINE float softmax_part(float *s, int lo, int hi, float scale, float *sum, con
         top = v_max(top, y);
     }
     const float m = v_any(nan) ? NAN : v_largest(top) + 0.0f;
-    const bool finite = fabsf(m) < INFINITY; /* else differences may be NaN */
+    const bool finite = fabsf(m) < INFINITY; /* if not, differences may be NaN */
     EACH(h, V_16) sums[h] = v_set(0.0f);
     EACH(v, N) {
         vf e = x[v] - v_set(m);

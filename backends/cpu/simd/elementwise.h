@@ -44,7 +44,7 @@ UNARY(GELU_ERF, v_gelu_erf(x))
 UNARY(GELU_QUICK, x *v_sigmoid(v_set((float)1.702) * x))
 UNARY(SOFTPLUS, v_softplus(x))
 
-/* One loop for all three forms: the steps are 0 or 1, and which is known outside the loop. */
+/* One loop, expanded for each combination of steps (0 or 1), which are constants in it. */
 #define BINARY(NAME, expression)                                                                   \
     INLINE vf pair_##NAME(vf a, vf b) {                                                            \
         return (expression);                                                                       \

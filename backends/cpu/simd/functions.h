@@ -1,23 +1,23 @@
-/* Kernels that are written once for all instruction sets stand in this folder; a file
- * <isa>/<kernel>_<isa>.c includes what a vector is there (<isa>/vector_<isa>.h) and then one of
- * them. C's operators work on vectors (an extension of gcc and clang), each lane for itself; the
- * rest a vector header gives:
+/* This folder has kernels that are written once for all instruction sets. A file
+ * <isa>/<kernel>_<isa>.c includes its definition of a vector (<isa>/vector_<isa>.h) and then one of
+ * these headers. C's operators work on vectors lane by lane (an extension of gcc and clang); the
+ * vector header defines everything else:
  *
  *   V_LANES                 floats in a vector vf, and 32-bit integers in a vi
  *   v_load v_store v_set    (v_load_n, v_store_n: the first n < V_LANES, the others are 0)
  *   v_fma(a, b, c)          a * b + c, rounded once
  *   v_choose(m, a, b)       a where m is all ones, b where it is 0: m of a comparison
- *   ..                      and what single kernels need
+ *   ..                      and functions that only some kernels need
  *
- * Here: the elementary functions of docs/numeric-functions.md, step by step as the scalar
- * definitions in ggml-lite/base/math_float.c. */
+ * This file has the elementary functions of docs/numeric-functions.md, with the same steps as the
+ * scalar definitions in ggml-lite/base/math_float.c. */
 #ifndef CPU_SIMD_FUNCTIONS_H
 #define CPU_SIMD_FUNCTIONS_H
 
 #include <math.h>
 #include <string.h>
 
-/* vi without a sign: sums and shifts of bits that may run over. */
+/* Unsigned integers, for sums and shifts that may overflow. */
 typedef uint32_t vu __attribute__((vector_size(sizeof(vi))));
 
 enum { V_16 = 16 / V_LANES, V_32 = 32 / V_LANES }; /* vectors of 16 and of 32 elements */
@@ -34,11 +34,12 @@ INLINE vi v_is_nan(vf x) {
     return (vi)(x != x);
 }
 
-INLINE vf v_with_sign(vf y, vf x) { /* y is not negative */
+/* Returns y with the sign of x; y is not negative. */
+INLINE vf v_with_sign(vf y, vf x) {
     return (vf)((vi)y | ((vi)x & INT32_MIN));
 }
 
-/* As max_of and min_of of scalar/scalar.h. */
+/* The same as max_of and min_of of scalar/scalar.h. */
 INLINE vf v_max_of(vf a, vf b) {
     return v_choose((vi)(a > b) | v_is_nan(a), a, b);
 }
@@ -60,7 +61,7 @@ INLINE vf v_horner(vf x, const float *c, int n) {
     return p;
 }
 
-/* v_exp of what is no NaN and does not run over. */
+/* exp(x) for x that is not NaN and whose result does not overflow. */
 INLINE vf v_exp_moderate(vf x) {
     static const float c[] = {
         0x1.6d11fep-10f, 0x1.120c62p-7f, 0x1.555518p-5f, 0x1.5554dcp-3f, 0.5f, 1.0f, 1.0f};

@@ -1,16 +1,17 @@
-/* Products with f32, f16 and bf16 rows by the rule of sixteen sums, which are V_16 vectors. bf16 is
- * the f32 rule over rows whose 32s are reordered, odd elements first (CPU_COLUMNS_BF16); or, where
- * the instruction set multiplies pairs of bf16 (V_PAIRS), the f32 rule over pairs, a lane each.
+/* Products of f32, f16 and bf16 weights. Each dot product has sixteen running sums
+ * (docs/numeric.md, section 4), which are V_16 vectors. For bf16, the elements of each 32 are
+ * reordered, odd ones first (CPU_COLUMNS_BF16), and then the f32 rule applies; where the
+ * instruction set multiplies pairs of bf16 (V_PAIRS), a lane takes a pair.
  *
- *   rows   4 rows in place; the next 4 are fetched line by line, as far along as these are
- *   tile   a panel of 12 rows, as f32 or as pairs, against all columns: vector after vector of the
- *          sixteen sums, each of 4 rows by some columns at a time, V_TILE (list of numbers, largest
- *          first), of which V_COLS is the largest */
+ *   rows   multiplies 4 rows at a time, straight from the weights, and prefetches the next 4
+ *   tile   multiplies a panel of 12 rows, as f32 or as pairs, with all columns: one vector of the
+ *          sixteen sums after another, 4 rows by some columns at a time. V_TILE lists the
+ *          numbers of columns, largest first; V_COLS is the largest */
 #include "functions.h"
 
 enum { PANEL_ROWS = 12, ROWS = 4 };
 
-/* What a lane takes at a time are 32 bits: one element as f32, or a pair. */
+/* A lane takes 32 bits at a time: one element as f32, or a pair of bf16. */
 #ifdef V_PAIRS
 enum { PER_LANE = 2 };
 INLINE vf add_product(vf w, vf x, vf sum) {
@@ -37,7 +38,7 @@ INLINE v_32 load_column(const void *p) {
     return r;
 }
 
-/* V_LANES pairs of weights; those below 2^-56, whose exponent is 71 - 127, are zeros. */
+/* Loads V_LANES pairs of bf16 weights. Weights below 2^-56 (exponent field below 71) become 0. */
 INLINE vu load_pairs(const void *p) {
     typedef int16_t vh __attribute__((vector_size(sizeof(vu))));
     vh h;
@@ -77,14 +78,14 @@ INLINE v_32 load_bf16(const void *p) {
 
 typedef v_32 load_fn(const void *p);
 
-/* --- rows in place ------------------------------------------------------------------------- */
+/* --- rows ---------------------------------------------------------------------------------- */
 
 INLINE void add_32(vf acc[V_16], v_32 w, v_32 x) {
     for (int i = 0; i < V_COLUMN; i++)
         acc[i % V_16] = add_product(w.v[i], x.v[i], acc[i % V_16]);
 }
 
-/* y[r] = what the sums of row r end as. */
+/* Adds up the sixteen sums of each row and stores the results to y[0..n_rows). */
 INLINE void store_sums(float *y, const vf (*s)[V_16], const int n_rows) {
     if (n_rows == ROWS)
         v_four_trees(y, s);
@@ -96,7 +97,8 @@ INLINE void store_sums(float *y, const vf (*s)[V_16], const int n_rows) {
 }
 _Static_assert(ROWS == 4, "v_four_trees");
 
-/* n_rows <= ROWS, a constant; size: of an element of w. */
+/* Multiplies n_rows (a constant, at most ROWS) rows of w with the column x. size: bytes of an
+ * element of w. */
 INLINE void dot_rows(float *y, const char *w, size_t row_size, const int n_rows, const float *x,
                      int64_t k, load_fn *load, const int size) {
     const char *ahead = w + (size_t)n_rows * row_size; /* the next rows: one stretch */
@@ -116,7 +118,7 @@ INLINE void dot_rows(float *y, const char *w, size_t row_size, const int n_rows,
         }
     }
     if (i < k) {
-        /* padded with zeros, as the rule says; a column for bf16 has its padding already */
+        /* the rule pads rows with zeros; columns for bf16 are padded already */
         char rest[32 * 4];
         float c[32] = {0};
         memcpy(c, x + i / PER_LANE,
@@ -133,10 +135,11 @@ INLINE void dot_rows(float *y, const char *w, size_t row_size, const int n_rows,
 
 /* --- panels -------------------------------------------------------------------------------- */
 
-/* What each vector of the sixteen sums takes lies apart: 32 bits [V_16][PANEL_ROWS][panel_step]. */
+/* A panel is [V_16][PANEL_ROWS][panel_step] of 32 bits: the elements for each vector of the sixteen
+ * sums are stored together. The 16 keeps the step from being a multiple of 4 KiB, at which all rows
+ * would compete for the same set of the cache. */
 static int64_t panel_step(int64_t k) {
-    return k / PER_LANE / V_16 + 16; /* not a multiple of 4 KiB, whose lines would meet in one set
-                                        of the cache */
+    return k / PER_LANE / V_16 + 16;
 }
 
 static size_t panel_size(int64_t k) {
@@ -174,7 +177,7 @@ BY_TYPE(f16, 2)
 #endif
 BY_TYPE(bf16, 2)
 
-/* Vector h of the sixteen sums of n_rows rows by n_cols columns, both constants. */
+/* Computes vector h of the sixteen sums for n_rows rows by n_cols columns, both constants. */
 INLINE void block_part(vf *out, const float *const *x, const float *w, int64_t step,
                        const int n_rows, const int n_cols, int64_t k, const int h) {
     vf a[ROWS][V_COLS];
@@ -197,6 +200,7 @@ INLINE void block_part(vf *out, const float *const *x, const float *w, int64_t s
             out[r * n_cols + c] = a[r][c];
 }
 
+/* Computes n_rows rows from j on by n_cols columns, both constants, of a panel. */
 INLINE void block(float *const *y, int64_t j, const float *const *x, const float *w, int64_t step,
                   const int n_rows, const int n_cols, int64_t k) {
     vf part[V_16][ROWS * V_COLS];

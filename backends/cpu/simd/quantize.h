@@ -1,4 +1,4 @@
-/* Columns for bf16 and quantized weights: docs/numeric.md, section 4. */
+/* Prepares columns for bf16 and quantized weights: docs/numeric.md, section 4. */
 #include "functions.h"
 
 static void quantize(cpu_qblock *y, const float *x, int64_t n) {
@@ -32,7 +32,8 @@ static void quantize(cpu_qblock *y, const float *x, int64_t n) {
     }
 }
 
-/* To nearest even; NaN becomes a quiet one; below 2^-56 zero. */
+/* Rounds to bf16, to nearest even, as f32. NaN becomes a quiet NaN; numbers below 2^-56 become
+ * 0. */
 INLINE vf to_bf16(vf x) {
     vu u = (vu)x;
     u = u + (((u >> 16) & 1) + 0x7fff);
@@ -41,7 +42,8 @@ INLINE vf to_bf16(vf x) {
     return v_choose(v_is_nan(x), v_set(NAN), r);
 }
 
-/* 32 elements, of which x has n or more; beyond them zeros. */
+/* Rounds 32 elements of x to bf16 and separates odd and even ones; if n < 32, those from n on are
+ * 0. */
 INLINE void round_32(vf odd[V_16], vf even[V_16], const float *x, int64_t n) {
     float rest[32] = {0};
     if (n < 32)

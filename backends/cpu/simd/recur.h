@@ -1,11 +1,12 @@
-/* Recurrences: rows of a state, a few at a time, so that what all rows share is loaded once and the sums of
- * one row need not wait for those of another; and the short convolution. */
+/* Recurrences, and the short convolution. A few rows of the state are updated at a time, so that
+ * the operands that rows share are loaded once, and so that the rows' chains of sums overlap. */
 #include "../unroll.h"
 #include "functions.h"
 
 enum { SIDE = V_LANES == 16 ? 4 : 2 }; /* rows at a time */
 
-/* Vector h of the sixteen elements from i on of a row of n; of the row's `tail` zeros past its end. */
+/* Returns vector h of the sixteen elements from i on of a row of n. tail: the row may end within
+ * them; elements past its end are 0. */
 INLINE vf part(const float *x, int64_t i, int h, int64_t n, const bool tail) {
     int64_t at = i + V_LANES * h, left = n - at;
     return !tail || left >= V_LANES ? v_load(x + at)
@@ -13,6 +14,7 @@ INLINE vf part(const float *x, int64_t i, int h, int64_t n, const bool tail) {
                                     : v_load_n(x + at, left);
 }
 
+/* Stores v where part() would load it. */
 INLINE void put(float *y, int64_t i, int h, int64_t n, const bool tail, vf v) {
     int64_t at = i + V_LANES * h, left = n - at;
     if (!tail || left >= V_LANES)
@@ -21,13 +23,13 @@ INLINE void put(float *y, int64_t i, int h, int64_t n, const bool tail, vf v) {
         v_store_n(y + at, v, left);
 }
 
-/* v with zeros past the row's end, where 0 * Inf may have made a NaN. */
+/* Returns v with zeros past the row's end, where 0 * Inf may have given NaN. */
 INLINE vf inside(vf v, int64_t i, int h, int64_t n, const bool tail) {
     int64_t left = n - i - V_LANES * h;
     return !tail || left >= V_LANES ? v : (vf)((vi)v & v_first(left));
 }
 
-/* Of DELTA and WKV7, e of each row, which needs the whole row before it changes. */
+/* Computes e of each row, for DELTA and WKV7: it depends on the whole row before the update. */
 INLINE void before(const cpu_recur_kind kind, const int rows, const bool tail, const float *s,
                    const float *v, const cpu_recur *r, float *e) {
     const int64_t n = r->n, end = tail ? n : n / 16 * 16;
@@ -52,10 +54,12 @@ INLINE void before(const cpu_recur_kind kind, const int rows, const bool tail, c
     }
 }
 
-/* What becomes of x, vector h of the sixteen from i on of row j; *out is what goes into the sum. */
+/* Vectors of the operands that all rows share. */
 typedef struct shared {
     vf w, k, b;
 } shared;
+/* Returns the updated state for the vector x of a row, and sets *out to the vector that the row's
+ * result is summed from. v, e: the row's numbers; rates: its vector of a. */
 INLINE vf next(const cpu_recur_kind kind, vf x, const shared *u, vf rates, float v, float e,
                vf *out) {
     switch (kind) {
@@ -75,6 +79,8 @@ INLINE vf next(const cpu_recur_kind kind, vf x, const shared *u, vf rates, float
     }
 }
 
+/* Updates `rows` rows (a constant) of the state from s on for one token; first: number of the first
+ * one in r->v. */
 INLINE void some_rows(const cpu_recur_kind kind, const int rows, const bool tail, float *s,
                       float *y, int64_t first, const cpu_recur *r) {
     const int64_t n = r->n, end = tail ? n : n / 16 * 16;
@@ -130,7 +136,7 @@ CPU_RECUR(X)
 
 /* --- the short convolution ------------------------------------------------------------------- */
 
-/* Vector j: weight j of V_LANES elements, whose four weights stand side by side from w on. */
+/* Sets tap[j] to weight j of V_LANES elements; each element's four weights are adjacent in w. */
 INLINE void taps_of_four(const float *w, vf *tap) {
     const vf a = v_load(w), b = v_load(w + V_LANES), c = v_load(w + 2 * V_LANES),
              d = v_load(w + 3 * V_LANES);
@@ -141,7 +147,7 @@ INLINE void taps_of_four(const float *w, vf *tap) {
     tap[3] = v_odds(odd, odd2);
 }
 
-/* One weight of `left` elements, step apart. */
+/* Returns the weights w[0], w[step], .. of up to `left` elements; the other lanes are 0. */
 INLINE vf one_tap(const float *w, int64_t step, int64_t left) {
     float t[V_LANES] = {0};
     for (int c = 0; c < V_LANES && c < left; c++)
@@ -149,13 +155,14 @@ INLINE vf one_tap(const float *w, int64_t step, int64_t left) {
     return v_load(t);
 }
 
-/* The products of the elements from i on with their weight j. */
+/* Returns the elements of row j from i on, times their weight j. */
 INLINE vf conv_product(const float *const *x, const float *w, int64_t n, int64_t k, int64_t i,
                        int64_t j) {
     return part(x[j], i, 0, n, true) * one_tap(w + i * k + j, k, n - i);
 }
 
-/* Four weights. Sums that no weight goes to are left out: each would add +0, as the last addition does for all. */
+/* The convolution for k = 4. Of the sixteen sums, the twelve that stay 0 are left out; adding +0 at
+ * the end gives the same bits. */
 static void conv_of_four(float *y, const float *const *x, const float *w, int64_t n) {
     int64_t i = 0;
     for (; i + V_LANES <= n; i += V_LANES) {

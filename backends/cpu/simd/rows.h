@@ -1,4 +1,4 @@
-/* Row reductions and rotation: the sixteen sums are V_16 vectors. */
+/* Row reductions and rotation. The sixteen running sums of a row are V_16 vectors. */
 #include "functions.h"
 
 INLINE vf square(vf x) {
@@ -16,7 +16,7 @@ INLINE float sum_of(const float *x, int64_t n, int squared) {
             s[h] = s[h] + (squared ? square(a) : a);
         }
     for (int h = 0; h < V_16 && i < n; h++, i += V_LANES) {
-        /* adding +0 changes nothing: no sum of these is ever -0 */
+        /* adding +0 changes nothing, as none of these sums is ever -0 */
         vf a = n - i < V_LANES ? v_load_n(x + i, n - i) : v_load(x + i);
         s[h] = s[h] + (squared ? square(a) : a);
     }
@@ -64,7 +64,7 @@ static void rope_half(float *y, const float *x, const float *cs, int64_t r) {
         turn(y + i, y + i + r, x[i], x[i + r], cs[2 * i], cs[2 * i + 1]);
 }
 
-/* y0 = x0 c - (x1 s), y1 = x0 s + (x1 c), the pairs side by side. */
+/* Rotates adjacent pairs: y0 = x0 c - (x1 s), y1 = x0 s + (x1 c). */
 static void rope_pair(float *y, const float *x, const float *cs, int64_t r) {
     const vi even_signs = ((v_index() & 1) - 1) & INT32_MIN;
     int64_t i = 0;

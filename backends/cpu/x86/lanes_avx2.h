@@ -1,4 +1,4 @@
-/* Vectors of 16 rows (quant/kernel.h) as two registers of AVX2. With LANES_VNNI: AVX-VNNI. */
+/* Vectors of 16 rows (quant/kernel.h) as two registers of AVX2; with LANES_VNNI, uses AVX-VNNI. */
 #ifndef CPU_LANES_AVX2_H
 #define CPU_LANES_AVX2_H
 
@@ -36,7 +36,7 @@ INLINE __m256i bits_of_256(__m256i v, const int by, const int mask) {
     v = by > 0 ? _mm256_srli_epi16(v, by) : _mm256_slli_epi16(v, -by);
     return _mm256_and_si256(v, _mm256_set1_epi8((char)mask));
 }
-/* Bits `mask` of each byte from place `from` on, put to place `to` on. */
+/* Returns (byte >> from & mask) << to for each byte. */
 INLINE vcodes codes_bits(vcodes v, const int from, const int to, const int mask) {
     return (vcodes){bits_of_256(v.a, from - to, mask << to),
                     bits_of_256(v.b, from - to, mask << to)};
@@ -52,7 +52,7 @@ INLINE vfour four_set(int32_t v) {
 
 #ifdef LANES_VNNI
 enum { LANES_SIGNED = 0 };
-/* sum of the block += codes by x: step i of n; `start` is what the sum begins with. */
+/* Adds codes times x to the sum of the block; step i of n. The sum begins with `start`. */
 INLINE void dot_step(vsum *sum, vpart *pair, vcodes v, vfour x, const int pairs, const int i,
                      const int n, int32_t start) {
     (void)pair, (void)pairs, (void)n;
@@ -68,9 +68,9 @@ INLINE __m256i dot_signed(__m256i w, __m256i x) {
     return _mm256_madd_epi16(_mm256_set1_epi16(1),
                              _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w)));
 }
-/* sum of the block += codes by x: step i of n; `start` is added. Pairs of products are added in 16
- * bits, `pairs` of them before they are widened; 0: codes are signed, and a pair is all there is
- * room for. */
+/* Adds codes times x to the sum of the block; step i of n. The sum also gets `start`. Pairs of
+ * products are added in 16 bits, `pairs` of them before they are widened to 32. pairs 0: codes are
+ * signed, and each pair is widened at once. */
 INLINE void dot_step(vsum *sum, vpart *pair, vcodes v, vfour x, const int pairs, const int i,
                      const int n, int32_t start) {
     __m256i a, b;
@@ -109,7 +109,7 @@ INLINE vfloat float_set(float x) {
 INLINE vfloat float_load(const float *p) {
     return (vfloat){_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)};
 }
-/* The first n (1..16) lanes. */
+/* Stores the first n (1..16) lanes. */
 INLINE void float_store(float *p, vfloat v, int n) {
     if (n == 16) {
         _mm256_storeu_ps(p, v.a);
@@ -135,7 +135,7 @@ INLINE vfloat float_fnma(vfloat u, vfloat v, vfloat w) { /* w - u * v */
 INLINE vfloat float_negate(vfloat u) {
     return (vfloat){_mm256_xor_ps(u.a, set8(-0.0f)), _mm256_xor_ps(u.b, set8(-0.0f))};
 }
-/* From 16 halves, and from 16 bytes: unsigned, signed, their low and high four bits. */
+/* Convert 16 f16 numbers, and 16 bytes: unsigned, signed, their low and their high four bits. */
 INLINE vfloat float_f16(const uint8_t *p) {
     return (vfloat){_mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)),
                     _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(p + 16)))};
@@ -159,7 +159,7 @@ INLINE vfloat float_high4(const uint8_t *p) {
     __m128i v = _mm_srli_epi16(_mm_loadu_si128((const __m128i *)p), 4);
     return float_of_u8(_mm_and_si128(v, _mm_set1_epi8(15)));
 }
-/* 2^(e - 128), subnormal for e of 0 and 1. */
+/* Returns 2^(e - 128) for each byte e; subnormal for e = 0 and 1. */
 INLINE __m256 e8m0_of_8(__m128i e8) {
     __m256i e = _mm256_cvtepu8_epi32(e8), one = _mm256_set1_epi32(1);
     __m256i normal = _mm256_slli_epi32(_mm256_sub_epi32(e, one), 23);

@@ -1,5 +1,5 @@
-/* Vectors of 16 rows (quant/kernel.h) as one register of AVX-512; with LANES_VNNI its dot products.
- */
+/* Vectors of 16 rows (quant/kernel.h) as one register of AVX-512; with LANES_VNNI, uses its dot
+ * products. */
 #ifndef CPU_LANES_AVX512_H
 #define CPU_LANES_AVX512_H
 
@@ -24,7 +24,7 @@ INLINE void codes_store(uint8_t *p, vcodes v) {
 INLINE vcodes codes_or(vcodes u, vcodes v) {
     return _mm512_or_si512(u, v);
 }
-/* Bits `mask` of each byte from place `from` on, put to place `to` on. */
+/* Returns (byte >> from & mask) << to for each byte. */
 INLINE vcodes codes_bits(vcodes v, const int from, const int to, const int mask) {
     const int by = from - to;
     v = by > 0   ? _mm512_srli_epi16(v, (unsigned)by)
@@ -41,7 +41,7 @@ INLINE vfour four_set(int32_t v) {
 
 #ifdef LANES_VNNI
 enum { LANES_SIGNED = 0 };
-/* sum of the block += codes by x: step i of n; `start` is what the sum begins with. */
+/* Adds codes times x to the sum of the block; step i of n. The sum begins with `start`. */
 INLINE void dot_step(vsum *sum, vpart *pair, vcodes v, vfour x, const int pairs, const int i,
                      const int n, int32_t start) {
     (void)pair, (void)pairs, (void)n;
@@ -54,7 +54,7 @@ INLINE __m512i dot_signed(__m512i w, __m512i x) {
     __m512i s = _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(w), _mm512_setzero_si512(), x);
     return _mm512_madd_epi16(_mm512_set1_epi16(1), _mm512_maddubs_epi16(_mm512_abs_epi8(w), s));
 }
-/* As in lanes_avx2.h. */
+/* The same as dot_step without LANES_VNNI in lanes_avx2.h. */
 INLINE void dot_step(vsum *sum, vpart *pair, vcodes v, vfour x, const int pairs, const int i,
                      const int n, int32_t start) {
     __m512i a;
@@ -84,7 +84,7 @@ INLINE vfloat float_set(float x) {
 INLINE vfloat float_load(const float *p) {
     return _mm512_loadu_ps(p);
 }
-INLINE void float_store(float *p, vfloat v, int n) { /* the first n (1..16) lanes */
+INLINE void float_store(float *p, vfloat v, int n) { /* stores the first n (1..16) lanes */
     _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), v);
 }
 INLINE vfloat float_of(vsum s) {
@@ -102,7 +102,7 @@ INLINE vfloat float_fnma(vfloat u, vfloat v, vfloat w) { /* w - u * v */
 INLINE vfloat float_negate(vfloat u) {
     return _mm512_xor_ps(u, _mm512_set1_ps(-0.0f));
 }
-/* From 16 halves, and from 16 bytes: unsigned, signed, their low and high four bits. */
+/* Convert 16 f16 numbers, and 16 bytes: unsigned, signed, their low and their high four bits. */
 INLINE vfloat float_f16(const uint8_t *p) {
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
 }
@@ -122,7 +122,7 @@ INLINE vfloat float_high4(const uint8_t *p) {
     __m128i v = _mm_srli_epi16(_mm_loadu_si128((const __m128i *)p), 4);
     return float_of_u8(_mm_and_si128(v, _mm_set1_epi8(15)));
 }
-/* 2^(e - 128), subnormal for e of 0 and 1. */
+/* Returns 2^(e - 128) for each byte e; subnormal for e = 0 and 1. */
 INLINE vfloat float_e8m0(const uint8_t *p) {
     __m512i e = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p)),
             one = _mm512_set1_epi32(1);

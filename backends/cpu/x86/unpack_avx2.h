@@ -1,4 +1,4 @@
-/* What quant/unpack.h needs, in registers of AVX2. */
+/* The functions that quant/unpack.h needs, for AVX2. */
 #ifndef CPU_UNPACK_AVX2_H
 #define CPU_UNPACK_AVX2_H
 
@@ -49,8 +49,8 @@ INLINE c32 c32_spread(uint32_t bits, const int value) {
     __m256i v = _mm256_and_si256(_mm256_shuffle_epi8(_mm256_set1_epi32((int)bits), which), bit);
     return c32_and(_mm256_cmpeq_epi8(v, bit), value);
 }
-/* Words of 16 bits, each twice (or more) with the pair of elements that is its own brought to the
- * top by a product. */
+/* Each 16-bit word is copied to several lanes; a multiplication shifts the pair of elements that a
+ * lane is for to its top bits. */
 INLINE c32 c32_twos(uint64_t v) {
     const __m256i which = _mm256_setr_epi64x(0x0100010001000100, 0x0302030203020302,
                                              0x0504050405040504, 0x0706070607060706);
@@ -105,7 +105,7 @@ INLINE void f16_rows(float *out, const uint8_t *p, const size_t *row, const int 
     }
 }
 
-/* 8 rows of 32 bytes -> 8 vectors: vector g has bytes 4g..4g+3 of row 0, of row 1, .. of row 7. */
+/* Transposes 8 rows of 32 bytes: vector g gets bytes 4g..4g+3 of row 0, of row 1, .. of row 7. */
 INLINE void transpose_8x8(__m256i v[8]) {
     __m256i t[8];
     for (int i = 0; i < 8; i += 2) {

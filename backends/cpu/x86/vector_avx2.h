@@ -73,18 +73,18 @@ INLINE vf v_floor(vf x) {
 INLINE vf v_of_int(vi x) {
     return _mm256_cvtepi32_ps((__m256i)x);
 }
-INLINE vi v_to_int(vf x) { /* rounds as MXCSR says: to nearest even */
+INLINE vi v_to_int(vf x) { /* rounds as MXCSR is set: to nearest even */
     return (vi)_mm256_cvtps_epi32(x);
 }
 
-/* The end of sixteen sums: lanes 0..7 in s[0], 8..15 in s[1]. */
+/* Adds up sixteen sums: sums 0..7 are the lanes of s[0], 8..15 those of s[1]. */
 INLINE float v_tree(const vf *s) {
     __m256 a = _mm256_add_ps(s[0], s[1]);
     __m128 b = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
     b = _mm_add_ps(b, _mm_movehl_ps(b, b));
     return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
 }
-/* y[r] = v_tree(s[r]), of four at once. */
+/* y[r] = v_tree(s[r]) for four rows at once. */
 INLINE void v_four_trees(float *y, const vf (*s)[16 / V_LANES]) {
     const vf a = s[0][0] + s[0][1], b = s[1][0] + s[1][1], c = s[2][0] + s[2][1],
              d = s[3][0] + s[3][1];
@@ -96,7 +96,7 @@ INLINE void v_four_trees(float *y, const vf (*s)[16 / V_LANES]) {
     _mm_storeu_ps(y, _mm_movelh_ps(_mm_unpacklo_ps(ac, bd), _mm_unpackhi_ps(ac, bd)));
 }
 
-/* Of values that are not NaN. */
+/* The larger one, and the largest lane, of numbers that are not NaN. */
 INLINE vf v_max(vf a, vf b) {
     return _mm256_max_ps(a, b);
 }
@@ -124,7 +124,7 @@ INLINE int32_t v_sum_int(vi v) {
     a = _mm_add_epi32(a, _mm_shuffle_epi32(a, 0x4e));
     return _mm_cvtsi128_si32(_mm_add_epi32(a, _mm_shuffle_epi32(a, 0xb1)));
 }
-/* 32 integers that fit in a byte. */
+/* Stores 32 integers that fit into a byte each. */
 INLINE void v_store_bytes(int8_t *p, const vi *c) {
     __m256i a = _mm256_packs_epi32((__m256i)c[0], (__m256i)c[1]);
     __m256i b = _mm256_packs_epi32((__m256i)c[2], (__m256i)c[3]);
@@ -142,7 +142,7 @@ INLINE vf v_odds(vf a, vf b) {
     __m256d odd = _mm256_castps_pd(_mm256_shuffle_ps(a, b, 0xdd));
     return _mm256_castpd_ps(_mm256_permute4x64_pd(odd, 0xd8));
 }
-/* Of each pair: twice the first, twice the second, both changed over. */
+/* For each pair: the first element twice; the second one twice; both swapped. */
 INLINE vf v_twice_evens(vf v) {
     return _mm256_moveldup_ps(v);
 }

@@ -1,5 +1,5 @@
-/* Vectors of simd/functions.h as registers of AVX-512. Comparisons of C's operators give vectors of
- * ones and zeros, as v_choose wants them; the compiler keeps them in mask registers. */
+/* Vectors of simd/functions.h as registers of AVX-512. Comparisons with C's operators give vectors
+ * of ones and zeros, which v_choose takes; the compiler keeps them in mask registers. */
 #ifndef CPU_VECTOR_AVX512_H
 #define CPU_VECTOR_AVX512_H
 
@@ -50,8 +50,9 @@ INLINE void v_bytes(vf *x, const uint8_t *p, vf scale) {
     __m512i c = _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p));
     *x = _mm512_cvtepi32_ps(c) * scale;
 }
-/* The low or the high halves of sixteen bytes, minus 8, times such a scale. Sixteen numbers are
- * possible: the table takes the scale. A permutation looks at four bits only. */
+/* The low or the high halves of sixteen bytes, minus 8, times such a scale. As there are only
+ * sixteen results, they are looked up in a scaled table; the permutation uses only four bits of an
+ * index. */
 INLINE void v_nibbles(vf *x, const uint8_t *p, const int high, vf scale) {
     const vf number = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
     __m512i c = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p));
@@ -64,8 +65,9 @@ INLINE vf v_fma(vf a, vf b, vf c) {
     return _mm512_fmadd_ps(a, b, c);
 }
 #ifdef V_PAIRS
-/* c + odd * odd + even * even of pairs of bf16: two fused multiply-adds. It flushes subnormals,
- * which do not arise where both sides are at least 2^-56: docs/numeric.md, section 4. */
+/* c + odd * odd + even * even for pairs of bf16, by two fused multiply-adds. The instruction
+ * flushes subnormals, which cannot arise if both factors are at least 2^-56: docs/numeric.md,
+ * section 4. */
 INLINE vf v_fma_pairs(vf a, vf b, vf c) {
     return _mm512_dpbf16_ps(c, (__m512bh)a, (__m512bh)b);
 }
@@ -82,18 +84,18 @@ INLINE vf v_floor(vf x) {
 INLINE vf v_of_int(vi x) {
     return _mm512_cvtepi32_ps((__m512i)x);
 }
-INLINE vi v_to_int(vf x) { /* rounds as MXCSR says: to nearest even */
+INLINE vi v_to_int(vf x) { /* rounds as MXCSR is set: to nearest even */
     return (vi)_mm512_cvtps_epi32(x);
 }
 
-/* The end of sixteen sums, the lanes of one vector. */
+/* Adds up sixteen sums, the lanes of one vector. */
 INLINE float v_tree(const vf *s) {
     __m256 a = _mm256_add_ps(_mm512_castps512_ps256(*s), _mm512_extractf32x8_ps(*s, 1));
     __m128 b = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
     b = _mm_add_ps(b, _mm_movehl_ps(b, b));
     return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
 }
-/* y[r] = v_tree(s[r]), of four at once. */
+/* y[r] = v_tree(s[r]) for four rows at once. */
 INLINE void v_four_trees(float *y, const vf (*s)[16 / V_LANES]) {
     const vf a = s[0][0], b = s[1][0], c = s[2][0], d = s[3][0];
     const vf ab = _mm512_shuffle_f32x4(a, b, 0x44) + _mm512_shuffle_f32x4(a, b, 0xee);
@@ -104,7 +106,7 @@ INLINE void v_four_trees(float *y, const vf (*s)[16 / V_LANES]) {
     _mm_storeu_ps(y, _mm512_castps512_ps128(_mm512_maskz_compress_ps(0x1111, t)));
 }
 
-/* Of values that are not NaN. */
+/* The larger one, and the largest lane, of numbers that are not NaN. */
 INLINE vf v_max(vf a, vf b) {
     return _mm512_max_ps(a, b);
 }
@@ -124,7 +126,7 @@ INLINE int32_t v_largest_int(vi v) {
 INLINE int32_t v_sum_int(vi v) {
     return _mm512_reduce_add_epi32((__m512i)v);
 }
-/* 32 integers that fit in a byte. */
+/* Stores 32 integers that fit into a byte each. */
 INLINE void v_store_bytes(int8_t *p, const vi *c) {
     _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8((__m512i)c[0]));
     _mm_storeu_si128((__m128i *)(p + 16), _mm512_cvtepi32_epi8((__m512i)c[1]));
@@ -141,7 +143,7 @@ INLINE vf v_odds(vf a, vf b) {
         _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
     return _mm512_permutex2var_ps(a, from, b);
 }
-/* Of each pair: twice the first, twice the second, both changed over. */
+/* For each pair: the first element twice; the second one twice; both swapped. */
 INLINE vf v_twice_evens(vf v) {
     return _mm512_moveldup_ps(v);
 }

@@ -1,4 +1,4 @@
-/* The x86 files' entry points: each overlays the slots it has. */
+/* The entry points of the x86 files: each replaces the table's entries that it has kernels for. */
 #ifndef CPU_X86_H
 #define CPU_X86_H
 

@@ -1,4 +1,4 @@
-/* Files of formats other than GGUF: mapped for reading, or written.
+/* Maps files for reading, and writes files that appear only when they are complete.
  *
  *     ggl_file_map m;
  *     if (ggl_file_map_open(&m, "model.safetensors", &err) == GGL_OK) {
@@ -24,43 +24,44 @@
 extern "C" {
 #endif
 
-typedef struct ggl_file_map { /* all zeros: nothing is held */
+typedef struct ggl_file_map { /* all zeros: nothing is mapped */
     const void *data;
     size_t size;
 } ggl_file_map;
 
-/* Maps a regular file, read-only; it must not shrink meanwhile. GGL_IO, GGL_FORMAT (it is empty), GGL_LIMIT, GGL_NOMEM;
- * on failure *m holds nothing. The message begins with the path. */
+/* Maps a regular file, read-only; it must not shrink while it is mapped. GGL_IO, GGL_FORMAT (it is
+ * empty), GGL_LIMIT, GGL_NOMEM; on failure *m is all zeros. The message begins with the path. */
 GGL_API GGL_NODISCARD ggl_status ggl_file_map_open(ggl_file_map *m, const char *path,
                                                    ggl_error *err);
 GGL_API void ggl_file_map_close(ggl_file_map *m);
 
-/* A file that is being written. A regular file appears under its name, in place of one that was
- * there, only when it is complete and on the disk; until then it is PATH.tmp-PID-K. Links are
- * followed. A device or a pipe is written as it is. The rights are those that the umask leaves. */
+/* A file that is being written. It is named PATH.tmp-PID-K until it is complete and on the disk;
+ * then it replaces the file PATH, if there is one. Links are followed. A device or a pipe is
+ * written directly. The file's permissions are those that the umask leaves. */
 typedef struct ggl_new_file ggl_new_file;
 
-/* GGL_USAGE: the path is empty, or is where standard output or error goes. GGL_IO: no such folder, a directory, a disk, no permission.
- * GGL_NOMEM. The message begins with the path. On failure *f is NULL. */
+/* Opens a file for writing. GGL_USAGE: the path is empty, or standard output or error goes to it.
+ * GGL_IO: no such folder, a directory, a block device, no permission. GGL_NOMEM. The message begins
+ * with the path. On failure *f is NULL. */
 GGL_API GGL_NODISCARD ggl_status ggl_new_file_open(ggl_new_file **f, const char *path,
                                                    ggl_error *err);
-/* Whether ggl_new_file_open would work now. Leaves nothing; opens no device and no pipe. */
+/* Returns what ggl_new_file_open would return now. Leaves no file, and opens no device or pipe. */
 GGL_API GGL_NODISCARD ggl_status ggl_new_file_check(const char *path, ggl_error *err);
-/* The stream to write to: fully buffered, and owned by f. */
+/* Returns the stream to write to: fully buffered, owned by f. */
 GGL_API FILE *ggl_new_file_stream(ggl_new_file *f);
-/* Keeps errno if the stream has failed for the first time since it was opened: a caller that writes
- * much calls this after each piece, so that commit can say why. */
+/* Records errno if a write to the stream has failed and nothing is recorded yet. Callers that write
+ * much call this after each piece, so that ggl_new_file_commit can report the reason. */
 GGL_API void ggl_new_file_note(ggl_new_file *f);
-/* errno of the first failure that was noted; 0: none. */
+/* Returns the errno that ggl_new_file_note has recorded; 0: none. */
 GGL_API int ggl_new_file_error(const ggl_new_file *f);
-/* Whether path leads to the same file. */
+/* Returns true if path leads to the same file. */
 GGL_API bool ggl_new_file_is(const ggl_new_file *f, const char *path);
-/* Flushes, and gives the file its name. GGL_IO: not all was written, and nothing is left (of a
- * device or a pipe: what it has taken). Frees f in any case. */
+/* Flushes the file and gives it its final name. GGL_IO: a write has failed, and the file is removed
+ * (a device or a pipe keeps what it has received). Frees f in any case. */
 GGL_API GGL_NODISCARD ggl_status ggl_new_file_commit(ggl_new_file *f, ggl_error *err);
 GGL_API void ggl_new_file_discard(ggl_new_file *f); /* removes it; NULL is fine */
-/* Removes all files of this process that are not complete. For the handler of a signal that ends
- * the process: calls nothing but unlink. */
+/* Removes all incomplete files of this process. It calls nothing but unlink, so that the handler of
+ * a signal that ends the process can call it. */
 GGL_API void ggl_new_file_remove_all(void);
 
 #ifdef __cplusplus

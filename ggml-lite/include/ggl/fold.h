@@ -1,4 +1,4 @@
-/* Constants: what of a graph depends on no input is computed before the first run. */
+/* Constant folding: values that depend on no input are computed before the first run. */
 #ifndef GGL_FOLD_H
 #define GGL_FOLD_H
 
@@ -8,10 +8,10 @@
 extern "C" {
 #endif
 
-/* Computes, once, on `b` (in double: the reference backend), every node that depends on no input,
- * and replaces it by a constant. Call between ggl_graph_finish and ggl_sched_new. Constants used as
- * rope frequencies stay f64, others become f32. GGL_LIMIT: more than 64 MiB of constants, naming
- * the largest. */
+/* Computes every node that depends on no input, and replaces it by a constant. b is the backend
+ * that computes them; the reference backend does so in double. Call once, between ggl_graph_finish
+ * and ggl_sched_new. Rope frequencies stay f64, other constants become f32. GGL_USAGE: called at
+ * another time. GGL_LIMIT: more than 64 MiB of constants; the message names the largest. */
 GGL_API GGL_NODISCARD ggl_status ggl_graph_fold(ggl_graph *g, ggl_backend *b, ggl_error *err);
 
 #ifdef __cplusplus

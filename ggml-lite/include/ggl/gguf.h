@@ -1,5 +1,5 @@
-/* GGUF files, versions 2 and 3, little-endian: metadata and tensors; reading and writing.
- * Format: the GGUF specification in ggml's docs/gguf.md. Everything read is checked; nothing read is trusted.
+/* Reads and writes GGUF files, versions 2 and 3, little-endian: metadata and tensors.
+ * Format: the GGUF specification in ggml's docs/gguf.md. All input is checked before it is used.
  *
  *     ggl_gguf *f;
  *     if (ggl_gguf_open(&f, "model.gguf", NULL, &err) != GGL_OK) ...
@@ -20,7 +20,7 @@ extern "C" {
 
 typedef struct ggl_gguf ggl_gguf;
 
-/* the format's own numbers */
+/* The type numbers of the file format. */
 typedef enum ggl_gguf_type {
     GGL_GGUF_U8 = 0,
     GGL_GGUF_I8,
@@ -49,30 +49,32 @@ typedef struct ggl_gguf_tensor {
     ggl_type type;
     int n_dims;
     int64_t ne[GGL_MAX_DIMS]; /* innermost first; 1 beyond n_dims */
-    int part;                 /* which file of a split model holds it */
-    /* in the mapping; numbers at multiples of their size, blocks anywhere; NULL in vocab-only opens
-     * */
+    int part;                 /* the file of a split model that holds it, from 0 on */
+    /* The elements, in the mapping: numbers are aligned to their size, blocks are not aligned. NULL
+     * if the file was opened with meta_only. */
     const void *data;
     size_t size; /* bytes */
 } ggl_gguf_tensor;
 
 typedef struct ggl_gguf_params {
     bool no_mmap;  /* read into memory instead of mapping */
-    bool populate; /* touch every page now (MAP_POPULATE) */
+    bool populate; /* read every page now (MAP_POPULATE) */
     bool willneed; /* advise the kernel to read ahead */
-    bool lock;     /* mlock the data; failure is reported by ggl_gguf_lock_failed, not an error */
-    /* metadata and the tensor table; tensor data need not be there, and is not given. A tensor's
-     * type may then be one that ggl_type_get() does not know; its size is 0 */
+    bool lock;     /* mlock the data; a failure is no error, see ggl_gguf_lock_failed */
+    /* Read metadata and the tensor table only; the file may lack the tensor data. Tensors may have
+     * types that ggl_type_get() does not know; their size is 0. */
     bool meta_only;
 } ggl_gguf_params;
 
-/* Opens a file; of a split model ("-00001-of-0000N.gguf"), given its first part, all parts. params may be NULL.
- * On success the caller owns *out; values, strings and tensors stay valid until ggl_gguf_close().
- * On failure *out is NULL. GGL_IO, GGL_FORMAT, GGL_UNSUPPORTED, GGL_NOMEM. The message begins with the path. */
+/* Opens a file; if it is the first part of a split model ("-00001-of-0000N.gguf"), opens all parts.
+ * params may be NULL. On success the caller owns *out; values, strings and tensors stay valid until
+ * ggl_gguf_close(). On failure *out is NULL. GGL_IO, GGL_FORMAT, GGL_UNSUPPORTED, GGL_NOMEM. The
+ * message begins with the path. */
 GGL_API GGL_NODISCARD ggl_status ggl_gguf_open(ggl_gguf **out, const char *path,
                                                const ggl_gguf_params *params, ggl_error *err);
-/* The same from memory, which stays the caller's and must outlive *out, at an address that is a multiple of 8 (GGL_UNSUPPORTED
- * if a tensor's numbers would lie at no multiple of their size). `name` is used in messages. */
+/* Opens a file's bytes in memory, which the caller owns and must keep until ggl_gguf_close. `name`
+ * stands for the path in messages. `data` should be aligned to 8 bytes: GGL_UNSUPPORTED if numbers
+ * of a tensor are not aligned to their size. */
 GGL_API GGL_NODISCARD ggl_status ggl_gguf_open_memory(ggl_gguf **out, const void *data, size_t size,
                                                       const char *name, ggl_error *err);
 GGL_API void ggl_gguf_close(ggl_gguf *f);
@@ -81,40 +83,43 @@ GGL_API const char *ggl_gguf_name(const ggl_gguf *f); /* the path */
 GGL_API uint32_t ggl_gguf_version(const ggl_gguf *f);
 GGL_API bool ggl_gguf_lock_failed(const ggl_gguf *f);
 
-/* What tells this file from any other, and from itself before it was changed: equal ones have the same
- * tensors, and the same data at the beginning, the middle and the end of each. false, and all zeros: it was opened from memory. Of a split model, all parts together. */
+/* Identifies a file (all parts of a split model) and its version. Files with equal identities have
+ * the same tensors, and the same data at the start, the middle and the end of each tensor. */
 typedef struct ggl_gguf_identity {
     uint64_t size;    /* bytes */
-    int64_t modified; /* when last, in ns since 1970 */
-    /* a digest of names, types, shapes, places and 192 bytes of data of each; and of each part's
-     * size and time */
+    int64_t modified; /* time of the last change, in ns since 1970 */
+    /* A digest of each tensor's name, type, shape, place and 192 bytes of its data, and of each
+     * part's size and time. */
     uint64_t tensors;
 } ggl_gguf_identity;
+/* Sets *out. Returns false, and sets it to zeros, if the file was opened from memory. */
 GGL_API bool ggl_gguf_identify(const ggl_gguf *f, ggl_gguf_identity *out);
 
-/* Whether the parts are files' pages, mapped, and not memory. */
+/* Returns true if the parts are mapped, false if they were read into memory. */
 GGL_API bool ggl_gguf_mapped(const ggl_gguf *f);
-/* The host memory that holds the parts: for backends that import it. */
+/* The number of parts, and the host memory that holds part 0, 1, .., which backends may import. */
 GGL_API int ggl_gguf_n_parts(const ggl_gguf *f);
 GGL_API const void *ggl_gguf_part(const ggl_gguf *f, int part, size_t *size);
 
 GGL_API size_t ggl_gguf_n_values(const ggl_gguf *f);
 GGL_API const ggl_gguf_value *ggl_gguf_value_at(const ggl_gguf *f, size_t i);
-GGL_API const ggl_gguf_value *ggl_gguf_find(const ggl_gguf *f,
-                                            const char *key); /* NULL: absent. Hashed. */
+/* Returns the value of the key, or NULL; takes constant time. */
+GGL_API const ggl_gguf_value *ggl_gguf_find(const ggl_gguf *f, const char *key);
 GGL_API size_t ggl_gguf_n_tensors(const ggl_gguf *f);
 GGL_API const ggl_gguf_tensor *ggl_gguf_tensor_at(const ggl_gguf *f, size_t i);
 GGL_API const ggl_gguf_tensor *ggl_gguf_find_tensor(const ggl_gguf *f, const char *name);
 
-/* Element i (< n) of a value of a fitting type: any number type as double (64-bit integers beyond 2^53 round) or,
- * for the integer types, as int64 (false if it does not fit); strings; booleans (false for any other type). */
+/* Set *out to element i (below n) of a value. Return false if the value has another type.
+ * ggl_gguf_number takes all number types (64-bit integers beyond 2^53 are rounded).
+ * ggl_gguf_integer takes integer types, and returns false if the element does not fit into
+ * int64_t. */
 GGL_API bool ggl_gguf_number(const ggl_gguf_value *v, uint64_t i, double *out);
 GGL_API bool ggl_gguf_integer(const ggl_gguf_value *v, uint64_t i, int64_t *out);
 GGL_API bool ggl_gguf_bool(const ggl_gguf_value *v, uint64_t i, bool *out);
 GGL_API bool ggl_gguf_string(const ggl_gguf_value *v, uint64_t i, ggl_str *out);
 
-/* Lookup and conversion in one, for keys of a known type. 1: *out set; 0: absent (*out untouched);
- * -1: wrong type or an array, err says which key and what it is. */
+/* Look a key up and convert its value. Return 1 if *out is set; 0 if the key is absent (*out is
+ * unchanged); -1 if it has another type or is an array: err names the key and its type. */
 GGL_API int ggl_gguf_get_string(const ggl_gguf *f, const char *key, ggl_str *out, ggl_error *err);
 GGL_API int ggl_gguf_get_integer(const ggl_gguf *f, const char *key, int64_t *out, ggl_error *err);
 GGL_API int ggl_gguf_get_number(const ggl_gguf *f, const char *key, double *out, ggl_error *err);
@@ -122,25 +127,27 @@ GGL_API int ggl_gguf_get_bool(const ggl_gguf *f, const char *key, bool *out, ggl
 
 GGL_API const char *ggl_gguf_type_name(ggl_gguf_type t);
 
-/* Writing. Values and tensors are added in file order, then the file is written at once: to a temporary file beside
- * the target, flushed, renamed. Errors are sticky: the first is returned by ggl_gguf_writer_write. Strings and arrays
- * are copied, tensor data is borrowed until the write. */
+/* Writing. Values and tensors are added in file order; then ggl_gguf_writer_write writes the whole
+ * file, to a temporary file in the same folder, which it flushes and renames. Errors are sticky:
+ * ggl_gguf_writer_write returns the first. Strings and arrays are copied; tensor data is borrowed
+ * until the write. */
 typedef struct ggl_gguf_writer ggl_gguf_writer;
 GGL_API ggl_gguf_writer *ggl_gguf_writer_new(void); /* NULL: out of memory */
 GGL_API void ggl_gguf_writer_free(ggl_gguf_writer *w);
 GGL_API void ggl_gguf_put_string(ggl_gguf_writer *w, const char *key, const char *s, size_t n);
-/* Numbers and booleans: `data` points to n elements of `type` (bool: one byte each); n = 1 and !array: a scalar. */
+/* Adds numbers or booleans: `data` points to n elements of `type` (bool: one byte each). array
+ * false: one value, n is 1. */
 GGL_API void ggl_gguf_put(ggl_gguf_writer *w, const char *key, ggl_gguf_type type, bool array,
                           const void *data, uint64_t n);
 GGL_API void ggl_gguf_put_strings(ggl_gguf_writer *w, const char *key, const ggl_str *s,
                                   uint64_t n);
-GGL_API void ggl_gguf_put_value(ggl_gguf_writer *w,
-                                const ggl_gguf_value *v); /* of an open file; copied */
+/* Adds a copy of a value of an open file. */
+GGL_API void ggl_gguf_put_value(ggl_gguf_writer *w, const ggl_gguf_value *v);
 GGL_API void ggl_gguf_put_tensor(ggl_gguf_writer *w, const char *name, ggl_type type, int n_dims,
                                  const int64_t *ne, const void *data);
-/* The same for data that is made while the file is written, so that not all of it is in memory at once: `fill` is called in
- * the tensor's turn and gives all of its bytes to ggl_gguf_sink_write, in as many pieces as it likes. Its failure ends the
- * write and is returned. */
+/* Adds a tensor whose data is made while the file is written, so that not all data is in memory at
+ * once. When the tensor's turn comes, `fill` is called, and passes all its bytes to
+ * ggl_gguf_sink_write, in any number of pieces. If it fails, the write ends with its status. */
 typedef struct ggl_gguf_sink ggl_gguf_sink;
 typedef ggl_status (*ggl_gguf_fill)(void *ctx, ggl_gguf_sink *to, ggl_error *err);
 GGL_API GGL_NODISCARD ggl_status ggl_gguf_sink_write(ggl_gguf_sink *to, const void *data, size_t n,
@@ -150,7 +157,7 @@ GGL_API void ggl_gguf_put_tensor_later(ggl_gguf_writer *w, const char *name, ggl
                                        void *ctx);
 GGL_API GGL_NODISCARD ggl_status ggl_gguf_writer_write(ggl_gguf_writer *w, const char *path,
                                                        ggl_error *err);
-/* Into memory instead: *data is the caller's, freed with ggl_free. */
+/* Writes to memory instead of a file: the caller frees *data with ggl_free. */
 GGL_API GGL_NODISCARD ggl_status ggl_gguf_writer_write_memory(ggl_gguf_writer *w, void **data,
                                                               size_t *size, ggl_error *err);
 

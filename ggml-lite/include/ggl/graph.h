@@ -1,7 +1,7 @@
-/* Tensors and graphs. A graph is built once, node by node; every node's shape is checked when it is
- * made. All values may have one extent that is known only at each run: the batch (a language
- * model's tokens). It is not part of a value's own dimensions and always outermost: ne[3] == GGL_N.
- * Everything else is fixed when the graph is built.
+/* Tensors and graphs. A graph is built once, node by node; every node's shape is checked when the
+ * node is made. Only one extent is not known until a run: the batch (of a language model's tokens).
+ * It is not among a value's own dimensions and always outermost: ne[3] == GGL_N. All other extents
+ * are fixed when the graph is built.
  *
  *     ggl_graph *g = ggl_graph_new(NULL);
  *     int64_t in[] = {64}, shape[] = {64, 32};
@@ -11,9 +11,9 @@
  *     ggl_graph_output(g, "y", y);
  *     if (ggl_graph_finish(g, &err) != GGL_OK) ...
  *
- * Errors are sticky: a builder call that fails returns NULL and leaves the first error in the
- * graph; NULL operands make later calls return NULL. So a builder reads straight down and checks
- * once, in ggl_graph_finish or ggl_graph_error. */
+ * Errors are sticky: a builder call that fails returns NULL, the graph keeps the first error, and
+ * all later builder calls return NULL. So callers check once, with ggl_graph_finish or
+ * ggl_graph_error. */
 #ifndef GGL_GRAPH_H
 #define GGL_GRAPH_H
 
@@ -27,7 +27,7 @@ extern "C" {
 #define GGL_MAX_DIMS 4
 #endif
 #define GGL_BATCH_DIM 3    /* the dimension that may be GGL_N */
-#define GGL_N         (-1) /* "as many as the run says" */
+#define GGL_N         (-1) /* the size of the batch, which each run chooses */
 #define GGL_MAX_NODES (1 << 20)
 #define GGL_PAGE      64 /* positions in a page of a store of rows */
 
@@ -49,36 +49,39 @@ typedef enum ggl_param_kind {
     GGL_PARAM_SUPPLIED
 } ggl_param_kind;
 
-typedef struct ggl_param { /* one argument of an operator, read off its signature */
+/* One argument of an operator, as its signature in ops.def declares it. */
+typedef struct ggl_param {
     ggl_param_kind kind;
     char name[16];
-    bool optional;   /* '?', or there is a default */
-    bool variadic;   /* '#size..' */
-    double fallback; /* the default; NaN: absent */
+    bool optional;   /* '?', or it has a default */
+    bool variadic;   /* '#size..': one or more numbers */
+    double fallback; /* the default; NaN: none */
 } ggl_param;
 
 typedef struct ggl_op_info {
     const char *name, *signature, *text;
-    int n_params;
-    bool callable; /* by name, from a descriptor */
+    int n_params;  /* arguments in the signature */
+    bool callable; /* a descriptor can call it by name */
 } ggl_op_info;
 
 GGL_API ggl_op_info ggl_op_get(ggl_op op);
+/* Returns argument k (0 .. n_params-1) of the operator. */
 GGL_API ggl_param ggl_op_param(ggl_op op, int k);
-/* The operator of that name or symbol; GGL_OP_COUNT: none. */
+/* Returns the operator with that name or symbol; GGL_OP_COUNT: there is none. */
 GGL_API ggl_op ggl_op_find(const char *name);
 
 /* --- tensors ---------------------------------------------------------------------------------- */
 
 typedef enum ggl_store_kind {
-    GGL_STORE_KEYS,   /* rows by position, those of a page with positions side by side */
-    GGL_STORE_VALUES, /* rows by position, one after another */
-    GGL_STORE_STATE   /* one array for each slot, f32 */
+    GGL_STORE_KEYS,   /* a row for each position and head; the rows of a page are interleaved */
+    GGL_STORE_VALUES, /* a row for each position and head, one after another */
+    GGL_STORE_STATE   /* one f32 array for each slot */
 } ggl_store_kind;
 
-/* What a sequence keeps between runs. Each slot has slot_size bytes. Rows lie in pages of 64
- * positions, and in these by head: [n_pos / 64][n_head][page of 64 rows], a page having the bytes
- * of 64 rows of the type (f32, f16, bf16, q8_0, q4_0; ggl_store_can_keep) in any case:
+/* Memory that outlives a run: the keys or values of a KV cache, or a recurrent state. A store has
+ * slot_size bytes for each slot (sequence). Rows lie in pages of 64 positions, [n_pos /
+ * 64][n_head][page]. A page has the bytes of 64 rows of the type (one of f32, f16, bf16, q8_0,
+ * q4_0: ggl_store_can_keep), laid out as follows:
  *
  *     values               64 rows in the type's own layout
  *     keys, not quantized  element[dim][64]
@@ -86,20 +89,21 @@ typedef enum ggl_store_kind {
  *     keys, q4_0           for each 32 dimensions: u8 code[16][64], f16 scale[64]; the low half of
  *                          code[i] is dimension i, the high half dimension i + 16
  *
- * Rows of quantized types have whole blocks of 32. Position p lies at p % n_pos, so that a store is
- * a ring if n_pos is less than the largest position. */
+ * A row of a quantized type is a whole number of blocks of 32. Position p is stored at p % n_pos:
+ * if a sequence may be longer than n_pos, the store is a ring. */
 typedef struct ggl_store {
     int id, group;
     const char *name;
     ggl_store_kind kind;
     ggl_type type;
     int64_t ne[3];    /* rows: dim, n_head, 1; state: its shape */
-    int64_t n_pos;    /* rows: positions kept, a multiple of 64; state: 1 */
+    int64_t n_pos;    /* rows: positions that fit, a multiple of 64; state: 1 */
     size_t slot_size; /* bytes; a multiple of 64 */
 } ggl_store;
 
-/* The body of a call: params in the order of the call's sources; nodes in order; the result is one
- * of them (or a param). A recurrent body has states and is defined token after token. */
+/* The body of a call. param[i] stands for the call's source i. Nodes come after their sources. The
+ * result is a node, a param or a leaf. A recurrent body has states: it runs for one element of the
+ * batch (token) after another. */
 typedef struct ggl_body {
     ggl_tensor **param;
     int n_param;
@@ -113,105 +117,107 @@ struct ggl_tensor {
     ggl_op op;
     ggl_type type;
     int id;     /* unique in the graph, bodies included */
-    int n_dims; /* of the value, without the batch; 0: one number (for each of the batch) */
-    int64_t ne[GGL_MAX_DIMS]; /* innermost first; 1 beyond n_dims; ne[3] is GGL_N if it depends on
-                                 the batch. Values have at most 3 dimensions; weights and views of
-                                 them have 4 */
-    const char *dim_name[GGL_MAX_DIMS]; /* the expression a dimension came from, for messages; may
-                                           be NULL */
-    int group; /* which part of the model (layer); -1: none. Where it runs is decided by group */
+    int n_dims; /* without the batch; 0: one number (for each element of the batch) */
+    /* Extents, innermost first; 1 from n_dims on. ne[3] is GGL_N if the value depends on the batch.
+     * Values have at most 3 dimensions; weights and views of them have up to 4. */
+    int64_t ne[GGL_MAX_DIMS];
+    /* The expression that a dimension came from, such as "n_ff", for messages; may be NULL. */
+    const char *dim_name[GGL_MAX_DIMS];
+    int group; /* the part (layer) of the model, for placement on backends; -1: none */
     const char *name, *origin; /* "blk.3 q", "llama.arch:31"; may be NULL */
-    ggl_tensor **src;          /* in the order of the signature's tensors; an absent one is NULL */
+    ggl_tensor **src;          /* in the order of the signature's tensors; NULL: absent */
     int n_src;
-    double *num; /* in the order of the signature's numbers; an absent one is NaN */
+    double *num; /* in the order of the signature's numbers; NaN: absent */
     int n_num;
-    /* WEIGHT: bytes in host memory.  CONST: data is ne[0]*..*ne[3] values of `type`, owned by the
-     * graph. */
+    /* WEIGHT: the elements in host memory, borrowed. CONST: ne[0]*..*ne[3] values of `type`, owned
+     * by the graph. */
     const void *data;
-    size_t size;
+    size_t size;         /* bytes of data */
     ggl_store *store[2]; /* CACHE: keys, values (NULL: values are the leading part of the keys).
                             STATE: the state */
     ggl_body *body;      /* CALL */
-    const char *call;    /* CALL: the name backends may know; NULL: none */
-    int scope;           /* the builder's: which body it was made in; 0: none */
+    const char *call;    /* CALL: the name by which backends may know it; NULL: none */
+    int scope;           /* for the builder: number of the body that the node is in; 0: none */
 
-    /* Facts that the builder finds out about a node (graph/facts.c). Everything that plans or runs a
-     * graph reads these, and derives none of them again. */
-    /* the weight whose elements these are, where they lie: a WEIGHT itself, RESHAPE and SPLIT of a
-     * view. NULL: no view. A view needs no memory and no step; whoever reads it reads the weight */
+    /* Facts that the builder derives (graph/facts.c), so that code that plans or runs a graph need
+     * not. */
+
+    /* The weight whose memory holds the elements: for a WEIGHT the weight itself, for RESHAPE and
+     * SPLIT of a view that view's weight. NULL: not a view. A view needs no memory and no step. */
     ggl_tensor *view_of;
     bool dense;       /* a view without gaps between its elements */
-    bool gather;      /* PICK of whole matrices from a stack [in, out, n] that is the same for the
-                            whole batch. LINEAR reads stack and index itself: see ggl_read */
-    bool keeps_state; /* CALL: there is a STATE in its body, or in a body within it */
+    bool gather;      /* PICK of whole matrices from a stack [in, out, n] that does not depend on
+                            the batch. A LINEAR reads stack and index itself: see ggl_read */
+    bool keeps_state; /* CALL: its body, or a body nested in it, has a STATE */
     /* Set by ggl_graph_finish, and again by ggl_graph_fold and ggl_sched_new. */
     bool needed;   /* an output depends on it */
-    bool computed; /* a backend computes it: needed, no leaf, no view, and no gather that only
-                      products read. Computed numbers are f32, or i32 */
+    bool computed; /* a backend computes it: it is needed, not a leaf, not a view, and not a gather
+                      that only products read. Its type is f32 or i32 */
 };
 
 static inline bool ggl_is_batched(const ggl_tensor *t) {
     return t->ne[GGL_BATCH_DIM] == GGL_N;
 }
-/* Nothing computes it. */
+/* True for inputs, weights and constants, which no backend computes. */
 static inline bool ggl_is_leaf(const ggl_tensor *t) {
     return t->op == GGL_OP_INPUT || t->op == GGL_OP_WEIGHT || t->op == GGL_OP_CONST;
 }
-/* True if t is a weight, a view of one, or a gather of its matrices. */
+/* True if t is a weight, a view of one, or a gather of a weight's matrices. */
 static inline bool ggl_is_of_weight(const ggl_tensor *t) {
     return t->view_of || (t->gather && t->src[0]->view_of);
 }
-/* The tensors that the step of a node reads: how many, and the k-th, NULL if it is absent. They are
- * node->src, except that a LINEAR whose matrix is a gather reads the stack as read 1 and the index as
- * read 3. */
+/* The tensors that the step of a node reads: their number, and the k-th, NULL if it is absent. They
+ * are node->src, except that a LINEAR whose matrix is a gather reads the stack (k = 1) and the
+ * index (k = 3) instead. */
 GGL_API int ggl_n_reads(const ggl_tensor *node);
 GGL_API ggl_tensor *ggl_read(const ggl_tensor *node, int k);
 
-/* Extents are bounded when a node is made: a weight, or a value for the largest batch, has at most
- * GGL_MAX_ELEMENTS elements. So products of extents fit into int64_t. Sums of sizes do not have to,
- * and are checked. */
+/* The most elements of a weight, or of a value for the largest batch; the builder checks it. So
+ * products of extents fit into int64_t. Sums of sizes may overflow and must be checked. */
 #define GGL_MAX_ELEMENTS ((int64_t)1 << 48)
-/* Elements of one of the batch; of all, if t does not depend on it. */
+/* Returns the number of elements of t; of a batched t, for one element of the batch. */
 GGL_API int64_t ggl_count(const ggl_tensor *t);
-/* The product of extents first .. end-1; n takes the place of GGL_N. Products of extents are taken
- * here, where they are known to fit. */
+/* Returns the product of extents first .. end-1, with n in place of GGL_N. It cannot overflow; all
+ * products of extents should be computed here. */
 static inline int64_t ggl_extents(const int64_t *ne, int first, int end, int64_t n) {
     int64_t count = 1;
     for (int d = first; d < end; d++)
         count *= ne[d] == GGL_N ? n : ne[d];
     return count;
 }
-/* Bytes of t, in its type, for n of the batch (of all, if it does not depend on the batch). The
- * memory of every value is sized here. False: a row is no whole number of blocks, or *out would wrap. */
+/* Sets *out to the bytes of t, in its type, for a batch of n (any n if t is not batched). Returns
+ * false if a row is not a whole number of blocks, or if the size does not fit into size_t. */
 GGL_API GGL_NODISCARD bool ggl_value_bytes(const ggl_tensor *t, int64_t n, size_t *out);
-/* The same for a value of these extents that is stored in another type. */
+/* Like ggl_value_bytes, for a value of these extents stored as `type`. */
 GGL_API GGL_NODISCARD bool ggl_extents_bytes(ggl_type type, const int64_t ne[GGL_MAX_DIMS],
                                              int64_t n, size_t *out);
-/* "[n_ff = 96, 4]", with the batch left out; returns buf. */
+/* Writes the shape without the batch, such as "[n_ff = 96, 4]", to buf; returns buf. */
 GGL_API const char *ggl_shape_text(const ggl_tensor *t, char *buf, size_t size);
-/* "blk.2 q = rope_pair(..)", "blk.0 linear(.., blk.0.ffn_up.weight)", for people; returns buf. */
+/* Writes a description of the node to buf, such as "blk.2 q = rope_pair(..)" or
+ * "blk.0 linear(.., blk.0.ffn_up.weight)"; returns buf. */
 GGL_API const char *ggl_node_text(const ggl_tensor *t, char *buf, size_t size);
 
 /* --- building --------------------------------------------------------------------------------- */
 
 typedef struct ggl_graph_params {
-    int64_t n_pos;           /* positions a store of rows keeps (the context); default 4096 */
-    int64_t n_batch;         /* most of the batch in one run: rings are larger by it; default 512 */
-    int64_t n_slots;         /* sequences; default 1 */
-    ggl_type type_k, type_v; /* of stored rows; default f16 */
+    int64_t n_pos;           /* positions in the KV cache (the context length); default 4096 */
+    int64_t n_batch;         /* the largest batch of a run; makes ring stores larger; default 512 */
+    int64_t n_slots;         /* sequences that are stored at the same time; default 1 */
+    ggl_type type_k, type_v; /* types of cached keys and values; default f16 */
 } ggl_graph_params;
 
 GGL_API ggl_graph_params ggl_graph_default(void);
-GGL_API ggl_graph *ggl_graph_new(
-    const ggl_graph_params *params); /* NULL params: defaults. NULL: out of memory */
+/* Returns an empty graph; params NULL: the defaults. Returns NULL if out of memory; wrong params
+ * make the graph's first error. */
+GGL_API ggl_graph *ggl_graph_new(const ggl_graph_params *params);
 GGL_API void ggl_graph_free(ggl_graph *g);
 GGL_API const ggl_graph_params *ggl_graph_get_params(const ggl_graph *g);
-/* The first error, or GGL_OK. */
+/* Returns the status of the first error, and copies it to *err; GGL_OK if there is none. */
 GGL_API ggl_status ggl_graph_error(const ggl_graph *g, ggl_error *err);
 
-/* Leaves. Names are copied; a weight's data is borrowed until the graph is freed. A name that an
- * operator wants (@pos,
- * @slot) must have been declared as input before: i32, no dimensions, batched. */
+/* Leaves: inputs (f32 or i32), weights, constants (f64). Names and constants are copied; a weight's
+ * data is borrowed until the graph is freed. Operators with @pos or @slot in their signature read
+ * the input of that name, which must be made before them: i32, no dimensions, batched. */
 GGL_API ggl_tensor *ggl_graph_input(ggl_graph *g, const char *name, ggl_type type, int n_dims,
                                     const int64_t *ne, bool batched);
 GGL_API ggl_tensor *ggl_graph_weight(ggl_graph *g, const char *name, ggl_type type, int n_dims,
@@ -220,9 +226,9 @@ GGL_API ggl_tensor *ggl_graph_number(ggl_graph *g, double value);
 GGL_API ggl_tensor *ggl_graph_const(ggl_graph *g, int n_dims, const int64_t *ne,
                                     const double *data);
 
-/* Any operator: sources and numbers in the order of its signature (supplied ones left out); absent
- * tensors NULL, absent numbers NaN. The shape is checked; the message speaks of dim_name where
- * there are any. */
+/* Adds a node for any operator. Sources and numbers are in the order of its signature, without @pos
+ * and @slot; NULL stands for an absent tensor, NaN for an absent number. Checks the arguments and
+ * infers the shape; error messages use dim_name where it is set. */
 GGL_API ggl_tensor *ggl_graph_op(ggl_graph *g, ggl_op op, ggl_tensor *const *src, int n_src,
                                  const double *num, int n_num);
 static inline ggl_tensor *ggl_unary(ggl_graph *g, ggl_op op, ggl_tensor *x) {
@@ -242,32 +248,33 @@ static inline ggl_tensor *ggl_linear(ggl_graph *g, ggl_tensor *x, ggl_tensor *w,
     return ggl_graph_op(g, GGL_OP_LINEAR, src, 3, NULL, 0);
 }
 
-/* Composites. Nodes made between begin and end belong to the body: its params stand for the call's
- * sources. A state makes it recurrent. `name` is what a backend may know it by (NULL: none), num
- * what the kernel needs besides (eps, k).
+/* Composites: calls with a body. Nodes made between begin and end belong to the body, in which
+ * params stand for the call's sources. A STATE node makes the body recurrent. Backends may have a
+ * kernel for `name` (NULL: none), to which num[] is passed (such as eps or k).
  *
  *     ggl_tensor *p = ggl_body_begin(g, &x, 1)[0];
  *     .. nodes that read p, and the last of them, y ..
  *     ggl_tensor *call = ggl_body_end(g, "silu", y, NULL, 0);
  *
- * begin returns the params (valid until end), NULL on error; end returns the call. Bodies nest. A
- * value of outside that is used within becomes one more source of the call, and a param, by itself;
- * leaves need not. */
+ * begin returns the params, valid until end; end returns the call. Both return NULL on error.
+ * Bodies nest. If a node of the body reads a value from outside, the value is made a source of the
+ * call with a param of its own; leaves are read directly. */
 GGL_API ggl_tensor **ggl_body_begin(ggl_graph *g, ggl_tensor *const *src, int n_src);
 GGL_API ggl_tensor *ggl_body_end(ggl_graph *g, const char *name, ggl_tensor *result,
                                  const double *num, int n_num);
+/* Makes t, which must be a computed f32 value, an output with this name; returns t. */
 GGL_API ggl_tensor *ggl_graph_output(ggl_graph *g, const char *name, ggl_tensor *t);
 
-/* For all nodes made from here on: the group, and the text that says where they come from (copied).
- */
+/* Sets the group, or the origin (copied), of all nodes that are made from now on. */
 GGL_API void ggl_graph_set_group(ggl_graph *g, int group);
 GGL_API void ggl_graph_set_origin(ggl_graph *g, const char *origin);
-GGL_API void ggl_tensor_set_name(ggl_graph *g, ggl_tensor *t, const char *name); /* copied */
-GGL_API void ggl_tensor_set_dim_name(ggl_graph *g, ggl_tensor *t, int dim,
-                                     const char *name); /* copied */
+/* Names are copied. */
+GGL_API void ggl_tensor_set_name(ggl_graph *g, ggl_tensor *t, const char *name);
+GGL_API void ggl_tensor_set_dim_name(ggl_graph *g, ggl_tensor *t, int dim, const char *name);
 
-/* Marks what is needed, sizes the stores (rings where all readers have windows), inserts nothing.
- * After it the graph can only be read, folded, and freed. */
+/* Ends building: marks the nodes that outputs need, and sizes the stores. A store becomes a ring if
+ * all its readers have windows. Returns the first error of all builder calls. Afterwards nothing
+ * can be added to the graph. */
 GGL_API GGL_NODISCARD ggl_status ggl_graph_finish(ggl_graph *g, ggl_error *err);
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -285,20 +292,21 @@ GGL_API ggl_store *ggl_graph_store(const ggl_graph *g, int i);
 
 /* --- rows of a store -------------------------------------------------------------------------- */
 
-/* Whether rows may be kept in that type. */
+/* Returns true if stores can hold rows of that type. */
 GGL_API bool ggl_store_can_keep(ggl_type type);
-/* Bytes of the first n_pos positions of a slot (whole pages), or of a state. False: too many. */
+/* Sets *out to the bytes of the pages that hold the first n_pos positions of a slot; for a state,
+ * to the bytes of the state. Returns false if they do not fit into size_t. */
 GGL_API bool ggl_store_size(const ggl_store *s, int64_t n_pos, size_t *out);
-/* Bytes from the start of a slot to the page of head h that has position pos. */
+/* Returns the offset in a slot, in bytes, of the page of head h that has position pos. */
 GGL_API size_t ggl_store_page(const ggl_store *s, int64_t pos, int64_t h);
-/* Head h of position pos, rounded as the type's from_float does; and what it decodes to. slot: the
- * slot's bytes in host memory; row: f32[dim]. */
+/* Encodes a row (with the type's from_float) into the store, or decodes it: head h of position pos.
+ * slot: the slot's bytes in host memory; row: f32[dim]. */
 GGL_API void ggl_store_put(const ggl_store *s, void *slot, int64_t pos, int64_t h,
                            const float *row);
 GGL_API void ggl_store_get(const ggl_store *s, const void *slot, int64_t pos, int64_t h,
                            float *row);
-/* Dimensions first .. first + n-1 of all positions of a page of keys: out[i][position]. first is a
- * multiple of 32; n at most 32. */
+/* Decodes dimensions first .. first + n-1 of all positions of a page of keys to
+ * out[dimension - first][position]. first is a multiple of 32; n is at most 32. */
 GGL_API void ggl_keys_unpack(ggl_type type, const void *page, int64_t first, int n,
                              float (*out)[GGL_PAGE]);
 

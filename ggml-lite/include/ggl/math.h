@@ -1,10 +1,10 @@
-/* Elementary functions whose bits are the same on every machine; libm's are not. Only sqrt, fma,
- * rint and floor are taken from libm, which IEEE 754 defines. docs/numeric.md states each
- * function's formula and error.
+/* Elementary functions whose results have the same bits on every machine, unlike libm's. They use
+ * only sqrt, fma, rint and floor of libm, which IEEE 754 defines exactly. docs/numeric.md states
+ * each function's formula and error.
  *
- * The double functions serve what is computed once (rope angles, slopes, constants, the sampler);
- * the float ones are the contract's scalar definition that every vector kernel equals bit for bit.
- */
+ * The double functions are for values that are computed once (rope angles, slopes, constants, the
+ * sampler). The float functions are the scalar definitions of the numeric contract: every vector
+ * kernel must have the same bits. */
 #ifndef GGL_MATH_H
 #define GGL_MATH_H
 
@@ -14,13 +14,13 @@
 extern "C" {
 #endif
 
-/* Double: error below 2 ulp over the whole range (pow: 4 ulp). Infinities, NaN and domain errors as
- * C's Annex F has them. */
+/* Double: the error is below 2 ulp over the whole range (pow: 4 ulp). Infinities, NaN and domain
+ * errors are as in C's Annex F. */
 GGL_API double ggl_exp(double x);
 GGL_API double ggl_log(double x);
 GGL_API double ggl_log2(double x); /* exact for powers of two */
-GGL_API double ggl_pow(
-    double x, double y); /* exact where y is a small integer and the result fits; pow(x, 0) = 1 */
+/* Exact if y is a small integer and the result fits; pow(x, 0) = 1. */
+GGL_API double ggl_pow(double x, double y);
 GGL_API double ggl_sin(double x);
 GGL_API double ggl_cos(double x);
 GGL_API double ggl_tanh(double x);

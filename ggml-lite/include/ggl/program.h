@@ -1,7 +1,7 @@
-/* For backends that run one node after the other: turns a segment into a flat list of steps with
- * all addresses resolved. Calls that the backend does not know are replaced by their bodies,
- * recurrent ones by a loop over the batch; views cost no step; private values get offsets in one
- * arena by their lifetimes. */
+/* Programs: a segment as a flat list of steps with all addresses resolved, for backends that run
+ * one node after the other. Calls that the backend does not know are replaced by their bodies, and
+ * recurrent ones by a loop over the batch. Views cost no step. Values that only this segment uses
+ * get offsets in one arena according to their lifetimes. */
 #ifndef GGL_PROGRAM_H
 #define GGL_PROGRAM_H
 
@@ -16,49 +16,51 @@ extern "C" {
 typedef struct ggl_operand {
     ggl_type type;
     int region;    /* -1: the operand is absent */
-    bool repacked; /* a weight of LINEAR as the backend's repack() has laid it out, all of it, from
-                      offset on. nb[] are those of the file's layout */
+    bool repacked; /* the whole repacked copy of a weight starts at offset; only for src[1] of
+                      LINEAR. nb[] are the strides of the file's layout */
     size_t offset;
-    size_t loop;              /* inside a loop: bytes to add for each turn */
-    int64_t ne[GGL_MAX_DIMS]; /* ne[3]: 1 or GGL_N. Inside a loop 1 */
-    size_t nb[GGL_MAX_DIMS];  /* bytes from one to the next; nb[0] is the element's (or block's)
-                                 size: rows are dense */
+    size_t loop;              /* inside a loop: bytes to add to offset for each turn */
+    int64_t ne[GGL_MAX_DIMS]; /* ne[3]: 1 or GGL_N; inside a loop 1 */
+    size_t nb[GGL_MAX_DIMS];  /* strides in bytes; nb[0] is the size of an element (or block), as
+                                 rows are dense */
 } ggl_operand;
 
 typedef enum ggl_step_kind { GGL_STEP_NODE, GGL_STEP_LOOP, GGL_STEP_END } ggl_step_kind;
 
 typedef struct ggl_step {
     ggl_step_kind kind;
-    const ggl_tensor
-        *node; /* the operator, its numbers, stores, body, name. A RESHAPE is a copy: the elements
-                * of src[0], in order, into dst, whose shape may be another */
+    /* Operator, numbers, stores, body and name. RESHAPE: copies the elements of src[0], in order,
+     * to dst, which may have another shape. Shapes and types are those of the operands. */
+    const ggl_tensor *node;
     ggl_operand dst;
-    /* As node->src. Of LINEAR, src[3] is the index operand if src[1] is to be picked from: then
-     * src[1] is the whole weight [in, out, n] and matrix src[3][e] serves the e-th. */
+    /* The operands of node->src. A LINEAR with an operand src[3] gathers: src[1] is the whole
+     * weight [in, out, n], and matrix src[3][e] is multiplied with vector e. */
     ggl_operand src[GGL_MAX_SRC];
     int n_src;
-    int end;  /* LOOP: the index of its END. END: of its LOOP */
-    int wave; /* steps that follow each other and have the same wave, not 0, may run side by side:
-                 none reads or overwrites what another writes */
+    int end;  /* LOOP: the index of its END; END: the index of its LOOP */
+    int wave; /* consecutive steps of the same wave, if not 0, may run at the same time: none reads
+                 or overwrites what another writes */
 } ggl_step;
 
 typedef struct ggl_program {
     ggl_step *step;
     int n_step;
-    size_t arena_size; /* for n_max */
+    size_t arena_size; /* bytes of GGL_REGION_ARENA, for a batch of n_max */
     int64_t n_max;
 } ggl_program;
 
 typedef struct ggl_program_params {
-    /* The backend's own answer; asked for CALL nodes. */
+    /* ggl_backend_vtable.refuses; called for CALL nodes. */
     const char *(*refuses)(const ggl_backend *b, const ggl_tensor *node);
     const ggl_backend *backend;
-    /* Whether the backend can write the node's result over a source of the same shape; NULL: of no
-     * node. */
+    /* Returns whether the backend can write the node's result over a source of the same shape.
+     * NULL: it never can. */
     bool (*in_place)(const ggl_tensor *node);
-    ggl_type value_type; /* of private float values: f32, or f64 for the reference */
+    ggl_type value_type; /* the type of floats in the arena: f32; f64 for the reference */
 } ggl_program_params;
 
+/* Makes the program of a segment, which ggl_program_fini frees. On failure *p is empty. GGL_NOMEM;
+ * GGL_LIMIT: a node has too many sources, or a value is too large. */
 GGL_API GGL_NODISCARD ggl_status ggl_program_build(ggl_program *p, const ggl_segment *s,
                                                    const ggl_program_params *params,
                                                    ggl_error *err);
@@ -74,11 +76,11 @@ typedef enum ggl_composite {
     GGL_COMPOSITE_COUNT
 } ggl_composite;
 
-/* Which composite a CALL is, with the name, the sources and the shapes that the prelude gives it.
- * GGL_COMPOSITE_NONE: it has none of the names, another form, or sources that are not f32, and runs
- * as its body says. */
+/* Returns which composite of the prelude a CALL is. GGL_COMPOSITE_NONE: it has another name, other
+ * numbers of sources or shapes than the prelude's, or sources that are not f32; its body must be
+ * run. */
 GGL_API ggl_composite ggl_composite_of(const ggl_tensor *call);
-/* The only state of a recurrent composite; NULL: it has none or several. */
+/* Returns the state of a recurrent composite; NULL: it has none, or several. */
 GGL_API const ggl_store *ggl_composite_state(const ggl_tensor *call);
 
 #ifdef __cplusplus

@@ -42,8 +42,8 @@ typedef struct ggl_error {
 /* The status's short text; never NULL. */
 GGL_API const char *ggl_status_text(ggl_status s);
 
-/* Sets *err (which may be NULL) and returns s, so that `return ggl_fail(err, GGL_IO, "..")` ends a
- * function. Strings that are arguments (%s) appear as by ggl_show (ggl/show.h): they may come from a file. */
+/* Sets *err (which may be NULL) and returns s, for `return ggl_fail(err, GGL_IO, "..")`. Arguments
+ * for %s are escaped as by ggl_show (ggl/show.h), because they may come from a file. */
 GGL_API ggl_status ggl_fail(ggl_error *err, ggl_status s, const char *fmt, ...) GGL_PRINTF(3, 4);
 GGL_API ggl_status ggl_failv(ggl_error *err, ggl_status s, const char *fmt, va_list args);
 

@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* n bytes at s, any of which may be 0; no NUL follows them. Who owns them is said where one is handed over. */
+/* n bytes at s, any of which may be 0; no NUL follows them. Functions that return one document who
+ * owns the bytes. */
 typedef struct ggl_str {
     const char *s;
     size_t n;

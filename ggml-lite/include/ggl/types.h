@@ -1,4 +1,4 @@
-/* Element types: one row of types.def each, found through one table.
+/* Element types. Each is a row of types.def; ggl_type_get returns its properties.
  *
  *     const ggl_type_info *t = ggl_type_get(GGL_Q8_0);
  *     size_t row_size = ggl_row_size(GGL_Q8_0, 4096);      // 4352 bytes
@@ -18,7 +18,7 @@ extern "C" {
 typedef enum ggl_type {
 #define TYPE(id, NAME, name) GGL_##NAME = id,
 #include "ggl/types.def"
-    GGL_TYPE_LIMIT = 40 /* more than any of them: for tables by type */
+    GGL_TYPE_LIMIT = 40 /* above all type numbers: the size of tables by type */
 } ggl_type;
 
 enum {
@@ -27,7 +27,7 @@ enum {
 #include "ggl/types.def"
 };
 
-/* What 32 elements of a quantized type have besides their codes. */
+/* What a quantized type stores for each 32 elements, besides their codes. */
 typedef enum ggl_type_form {
     GGL_PLAIN,       /* not quantized */
     GGL_SCALE,       /* a scale */
@@ -36,10 +36,10 @@ typedef enum ggl_type_form {
     GGL_SCALE16_MIN, /* a scale and a minimum for each half */
 } ggl_type_form;
 
-/* 32 elements of a quantized row, taken apart: with h = i / 16, element i is s[h] * q[i] - m[h].
- * The product is exact in f32; the difference is rounded once, and exact where the form has no
- * minimum (m is +0 then). A form without halves has both alike. This is the definition of every
- * format: to_float is made of it, and the CPU's products (docs/numeric.md) are defined by it. */
+/* 32 elements of a quantized row, unpacked: element i is s[h] * q[i] - m[h] with h = i / 16.
+ * The product is exact in f32; the difference is rounded once. In forms without a minimum m is +0,
+ * and the difference is exact. In forms without halves s[0] == s[1] and m[0] == m[1]. This defines
+ * every format: to_float is built on it, and so is the CPU's arithmetic (docs/numeric.md). */
 typedef struct ggl_codes {
     int8_t q[32];
     float s[2], m[2];
@@ -48,37 +48,39 @@ typedef struct ggl_codes {
 typedef struct ggl_type_info {
     ggl_type type;
     const char *name; /* "q8_0" */
-    const char *text; /* a few words on it */
+    const char *text; /* a short description */
     int64_t block;    /* elements in a block */
     size_t size;      /* bytes of a block */
     bool quantized;
     ggl_type_form form;
-    /* n elements, a whole number of blocks. to_float is exact for every type but f64 and i32, which
-     * round to nearest even, and those with minima; from_float rounds as the format's published
-     * encoder does, and is NULL for what is only read (its encoders need an importance matrix). */
+    /* Decode and encode n elements, a whole number of blocks. to_float is exact for all types
+     * except f64 and i32, which it rounds to nearest even, and those with minima. from_float rounds
+     * as the format's published encoder does; it is NULL for types that are only read, because
+     * their encoders need an importance matrix. */
     void (*to_float)(const void *src, float *dst, int64_t n);
     void (*from_float)(const float *src, void *dst, int64_t n);
-    /* Elements 32*k .. 32*k + 31 of one block; NULL if not quantized. */
+    /* Unpacks elements 32*k .. 32*k + 31 of one block; NULL if not quantized. */
     void (*unpack)(const void *block, int k, ggl_codes *out);
 } ggl_type_info;
 
-/* The type's row; NULL for a number that is no type known here (GGUF ids may come from a file). */
+/* Returns the properties of the type; NULL for an unknown number (which may come from a file). */
 GGL_API const ggl_type_info *ggl_type_get(int id);
-/* By name ("q8_0"); NULL if there is none. */
+/* Returns the type with that name ("q8_0"), or NULL. */
 GGL_API const ggl_type_info *ggl_type_find(const char *name);
-/* The k-th row for k = 0, 1, ..; NULL past the end. */
+/* Returns row k of types.def, k = 0, 1, ..; NULL past the end. */
 GGL_API const ggl_type_info *ggl_type_at(int k);
-/* The published name of a GGUF type number that this library does not read ("Q8_1"), else NULL: for
- * messages. */
+/* Returns the published name ("Q8_1") of a GGUF type that this library does not read, for messages;
+ * NULL for any other number. */
 GGL_API const char *ggl_type_foreign_name(int id);
 
-/* Bytes of n elements; n must be a whole number of blocks and n * size must not overflow (see
- * ggl_row_size_checked). */
+/* Returns the bytes of n elements. n must be a whole number of blocks whose size fits into size_t;
+ * ggl_row_size_checked checks that. */
 GGL_API size_t ggl_row_size(ggl_type type, int64_t n);
-/* False if n is negative, no whole number of blocks, or too large. */
+/* Sets *out to the bytes of n elements. Returns false if n is negative, not a whole number of
+ * blocks, or too large. */
 GGL_API bool ggl_row_size_checked(ggl_type type, int64_t n, size_t *out);
 
-/* IEEE half and bfloat16, round to nearest even, NaN stays NaN; subnormals are kept. */
+/* Convert IEEE half and bfloat16. Round to nearest even; NaN stays NaN; subnormals are kept. */
 GGL_API float ggl_f16_to_f32(uint16_t h);
 GGL_API uint16_t ggl_f32_to_f16(float f);
 GGL_API float ggl_bf16_to_f32(uint16_t h);

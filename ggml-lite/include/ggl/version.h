@@ -1,4 +1,4 @@
-/* Which version of the library a program is linked with. */
+/* The version of the library that a program is linked with. */
 #ifndef GGL_VERSION_H
 #define GGL_VERSION_H
 
@@ -8,8 +8,8 @@
 extern "C" {
 #endif
 
-/* "0.1.0": major, minor, patch, as project() in CMakeLists.txt has them. Never NULL; the library's.
- */
+/* Returns major, minor and patch, such as "0.1.0", from project() in CMakeLists.txt. Never NULL;
+ * the string is static. */
 GGL_API const char *ggl_version(void);
 
 #ifdef __cplusplus
