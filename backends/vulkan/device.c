@@ -16,7 +16,7 @@ static bool is_wanted(const char *variable) {
     return value && value[0] && strcmp(value, "0") != 0;
 }
 
-/* --- the instance --------------------------------------------------------------------------- */
+/* --- the instance ----------------------------------------------------------------------------- */
 
 static ggl_status find_validation(const vk_functions *f, ggl_error *err) {
     VkLayerProperties *layer = NULL;
@@ -95,7 +95,7 @@ static void close_instance(vk_backend *b) {
         b->f.DestroyInstance(b->device->instance, NULL);
 }
 
-/* --- which device --------------------------------------------------------------------------- */
+/* --- which device ----------------------------------------------------------------------------- */
 
 /* The queue family to use: one that computes. False: the device has none. */
 static bool find_family(const vk_functions *f, VkPhysicalDevice d, uint32_t *family,
@@ -162,7 +162,7 @@ static ggl_status choose_device(vk_backend *b, int number, ggl_error *err) {
     return GGL_OK;
 }
 
-/* --- what it can ---------------------------------------------------------------------------- */
+/* --- what it can ------------------------------------------------------------------------------ */
 
 /* Structures for questions, chained; each only if the device knows it. */
 typedef struct answers {
@@ -383,7 +383,7 @@ void ggl_vk_memory_left(const vk_backend *b, size_t *size, size_t *left) {
     *left = smaller(available, SIZE_MAX);
 }
 
-/* --- the device ----------------------------------------------------------------------------- */
+/* --- the device ------------------------------------------------------------------------------- */
 
 static ggl_status create_device(vk_backend *b, const bool *has, ggl_error *err) {
     const vk_features *f = &b->features;
@@ -487,7 +487,7 @@ void ggl_vk_device_close(vk_backend *b) {
     b->device = NULL;
 }
 
-/* --- work ----------------------------------------------------------------------------------- */
+/* --- work ------------------------------------------------------------------------------------- */
 
 ggl_status ggl_vk_new_commands(vk_backend *b, VkCommandBuffer *out, ggl_error *err) {
     const VkCommandBufferAllocateInfo info = {.sType =

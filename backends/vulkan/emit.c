@@ -5,7 +5,7 @@
 #include "pipelines.h"
 #include "recording.h"
 
-/* --- operands ------------------------------------------------------------------------------- */
+/* --- operands --------------------------------------------------------------------------------- */
 
 int64_t ggl_vk_extent(const vk_emit *e, const ggl_operand *o, int d) {
     return o->ne[d] == GGL_N ? e->n : o->ne[d];
@@ -48,7 +48,7 @@ static size_t span(const vk_emit *e, const ggl_operand *o) {
     return size;
 }
 
-/* --- bindings ------------------------------------------------------------------------------- */
+/* --- bindings --------------------------------------------------------------------------------- */
 
 /* The address of a region's byte 0 in its buffer counts, too, but only once there are buffers. */
 static size_t shift_of(const vk_emit *e, int region) {
@@ -107,7 +107,7 @@ uint32_t ggl_vk_groups(int64_t items, uint32_t local) {
     return n > VK_MAX_GROUPS ? VK_MAX_GROUPS : (uint32_t)n;
 }
 
-/* --- dispatches ----------------------------------------------------------------------------- */
+/* --- dispatches ------------------------------------------------------------------------------- */
 
 static ggl_status check_binding(const vk_emit *e, const vk_binding *x, ggl_error *err) {
     static const char help[] = " (what all slots keep; a smaller context, fewer slots or a smaller "

@@ -9,7 +9,7 @@
 
 #include "ggl/alloc.h"
 
-/* --- kinds of memory ------------------------------------------------------------------------ */
+/* --- kinds of memory -------------------------------------------------------------------------- */
 
 enum {
     LOCAL = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
@@ -38,7 +38,7 @@ static bool find_kind(const vk_backend *b, uint32_t allowed, wishes w, uint32_t 
     return false;
 }
 
-/* --- allocation ----------------------------------------------------------------------------- */
+/* --- allocation ------------------------------------------------------------------------------- */
 
 static ggl_status does_not_fit(const vk_backend *b, size_t size, ggl_error *err) {
     size_t all, left;
@@ -182,7 +182,7 @@ void ggl_vk_buffer_free(ggl_backend *base, ggl_buffer *buf) {
     ggl_free(buf);
 }
 
-/* --- staging -------------------------------------------------------------------------------- */
+/* --- staging ---------------------------------------------------------------------------------- */
 
 enum { N_PIECE = 2, PIECE_SIZE = 8 << 20 };
 
@@ -279,7 +279,7 @@ void ggl_vk_staging_free(vk_backend *b) {
     b->staging = NULL;
 }
 
-/* --- the backend's functions ---------------------------------------------------------------- */
+/* --- the backend's functions ------------------------------------------------------------------ */
 
 static ggl_status wait_all(vk_backend *b, ggl_error *err) {
     return ggl_vk_wait_for(b, b->device->submitted, err);

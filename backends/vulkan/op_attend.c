@@ -20,7 +20,7 @@ static bool has(const ggl_operand *o) {
     return o->region >= 0;
 }
 
-/* --- cache ---------------------------------------------------------------------------------- */
+/* --- cache ------------------------------------------------------------------------------------ */
 
 /* Numbers of the size that the type has, where shaders can store them. */
 static vk_shader cache_shader(const vk_features *f, ggl_type type) {
@@ -72,7 +72,7 @@ static const char *cache_refuses(const vk_backend *b, const ggl_tensor *node) {
 
 const vk_op ggl_vk_op_cache = {.emit = cache_emit, .refuses = cache_refuses};
 
-/* --- attend --------------------------------------------------------------------------------- */
+/* --- attend ----------------------------------------------------------------------------------- */
 
 /* How the queries are shared out. */
 typedef struct shape {

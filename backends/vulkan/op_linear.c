@@ -165,7 +165,7 @@ static uint32_t round_up_to_power(int64_t n, uint32_t most) {
     return p;
 }
 
-/* --- rounding ------------------------------------------------------------------------------- */
+/* --- rounding --------------------------------------------------------------------------------- */
 
 static ggl_status emit_round(vk_emit *e, const product *p, ggl_error *err) {
     const ggl_operand *x = &e->step->src[0];
@@ -181,7 +181,7 @@ static ggl_status emit_round(vk_emit *e, const product *p, ggl_error *err) {
     return ggl_vk_dispatch(e, &c, err);
 }
 
-/* --- few columns ---------------------------------------------------------------------------- */
+/* --- few columns ------------------------------------------------------------------------------ */
 
 static int64_t n_outer(const product *p) {
     return (int64_t)p->outer[0] * p->outer[1] * p->outer[2];
@@ -213,7 +213,7 @@ static ggl_status emit_vec(vk_emit *e, const product *p, const part *of, ggl_err
     return ggl_vk_dispatch(e, &c, err);
 }
 
-/* --- many columns --------------------------------------------------------------------------- */
+/* --- many columns ----------------------------------------------------------------------------- */
 
 /* Columns of a tile, so that few are left empty. */
 static uint32_t tile_cols(const product *p) {
@@ -265,7 +265,7 @@ static ggl_status emit_mat(vk_emit *e, const product *p, const part *of, const v
     return ggl_vk_dispatch(e, &c, err);
 }
 
-/* --- all of it ------------------------------------------------------------------------------ */
+/* --- all of it -------------------------------------------------------------------------------- */
 
 static ggl_status emit_part(vk_emit *e, const product *p, const part *of, const vk_binding *lists,
                             int64_t n_tiles, ggl_error *err) {

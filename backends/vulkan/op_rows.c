@@ -6,7 +6,7 @@
 
 enum { LOCAL = 128, LEAST_LOCAL = 32, SHORT_ROW = 32 };
 
-/* --- a workgroup for each row --------------------------------------------------------------- */
+/* --- a workgroup for each row ----------------------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -51,7 +51,7 @@ static ggl_status emit_rows(vk_emit *e, ggl_error *err) {
 const vk_op ggl_vk_op_rows = {
     .emit = emit_rows, .refuses = ggl_vk_refuses_all_but_f32, .in_place = true};
 
-/* --- an invocation for each result ---------------------------------------------------------- */
+/* --- an invocation for each result ------------------------------------------------------------ */
 
 /* Dimension dim of x goes; weight: of each of its terms, or NULL. */
 static ggl_status emit_terms(vk_emit *e, uint32_t kind, int dim, const ggl_operand *weight,
@@ -99,7 +99,7 @@ static ggl_status emit_weighted(vk_emit *e, ggl_error *err) {
 const vk_op ggl_vk_op_reduce = {.emit = emit_reduce, .refuses = ggl_vk_refuses_all_but_f32};
 const vk_op ggl_vk_op_weighted = {.emit = emit_weighted, .refuses = ggl_vk_refuses_all_but_f32};
 
-/* --- order ---------------------------------------------------------------------------------- */
+/* --- order ------------------------------------------------------------------------------------ */
 
 static ggl_status emit_rank(vk_emit *e, ggl_error *err) {
     const ggl_operand *x = &e->step->src[0];

@@ -13,7 +13,7 @@ static void push_store(const vk_emit *e, vk_call *c, const ggl_store *s, uint32_
     ggl_vk_push(c, (uint32_t)e->n_slots);
 }
 
-/* --- in loops ------------------------------------------------------------------------------- */
+/* --- in loops --------------------------------------------------------------------------------- */
 
 /* x to (keep) or from the store of the slot that an operand says. */
 static ggl_status move(vk_emit *e, const ggl_store *s, const ggl_operand *slot,
@@ -48,7 +48,7 @@ static const char *keep_refuses(const vk_backend *b, const ggl_tensor *node) {
 const vk_op ggl_vk_op_state = {.emit = state_emit};
 const vk_op ggl_vk_op_keep = {.emit = keep_emit, .refuses = keep_refuses};
 
-/* --- named recurrences ---------------------------------------------------------------------- */
+/* --- named recurrences ------------------------------------------------------------------------ */
 
 /* recent(x [n], k) -> [n, k] */
 static ggl_status recent_emit(vk_emit *e, ggl_error *err) {

@@ -23,7 +23,7 @@ typedef struct plan {
     uint64_t clock;
 } plan;
 
-/* --- emitting ------------------------------------------------------------------------------- */
+/* --- emitting --------------------------------------------------------------------------------- */
 
 /* So many of the batch that each operand of the step is one binding. Operators treat each of the
  * batch by itself, or one after the other, so any number is right. */
@@ -91,7 +91,7 @@ static ggl_status emit_all(vk_backend *b, const plan *p, int64_t n, vk_recording
     return st;
 }
 
-/* --- compiling ------------------------------------------------------------------------------ */
+/* --- compiling -------------------------------------------------------------------------------- */
 
 /* The operand that tells a recurrent composite's items their slots. */
 static ggl_operand slot_operand(const ggl_segment *s, const ggl_step *step) {
@@ -189,7 +189,7 @@ void ggl_vk_plan_free(ggl_backend *base, ggl_plan *base_plan) {
     ggl_free(p);
 }
 
-/* --- running -------------------------------------------------------------------------------- */
+/* --- running ---------------------------------------------------------------------------------- */
 
 static uint64_t id_of(const ggl_buffer *buf) {
     return buf ? buf->id : 0;

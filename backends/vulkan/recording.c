@@ -39,7 +39,7 @@ ggl_status ggl_vk_recording_end(vk_backend *b, vk_recording *r, ggl_error *err) 
     return ggl_vk_end_commands(b, r->commands, err);
 }
 
-/* --- barriers ------------------------------------------------------------------------------- */
+/* --- barriers --------------------------------------------------------------------------------- */
 
 /* Whether the call must wait for what was recorded since the last barrier. Weights are only read.
  */
@@ -79,7 +79,7 @@ static void wait_for_writes(vk_backend *b, vk_recording *r, const vk_call *c) {
     }
 }
 
-/* --- descriptors ---------------------------------------------------------------------------- */
+/* --- descriptors ------------------------------------------------------------------------------ */
 
 static VkResult create_pool(vk_backend *b, VkDescriptorPool *out) {
     const VkDescriptorPoolSize size = {.type = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,

@@ -24,7 +24,7 @@ typedef enum vk_shader {
     VK_SHADER_COUNT
 } vk_shader;
 
-/* --- the device ----------------------------------------------------------------------------- */
+/* --- the device ------------------------------------------------------------------------------- */
 
 /* What may be used: what the device has, less what the mask takes away. The names are the mask's.
  */
@@ -64,7 +64,7 @@ typedef struct vk_backend {
     ggl_buffer *nothing;   /* what is bound for an absent operand */
 } vk_backend;
 
-/* --- operators ------------------------------------------------------------------------------ */
+/* --- operators -------------------------------------------------------------------------------- */
 
 typedef struct vk_recording vk_recording; /* recording.c */
 

@@ -61,7 +61,7 @@ size_t ggl_vk_most_bound(const vk_emit *e) {
     return e->b->limits.max_range - 2 * (size_t)e->b->limits.offset_align;
 }
 
-/* --- codebooks ------------------------------------------------------------------------------ */
+/* --- codebooks -------------------------------------------------------------------------------- */
 
 /* In the order in which shaders/codebooks.glsl has them: entries of 16 bits. */
 static const iq_grid *const grid[] = {&ggl_iq2_xxs_grid, &ggl_iq2_xs_grid, &ggl_iq2_s_grid,

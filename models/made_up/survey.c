@@ -134,7 +134,7 @@ static void add_group(arch_survey *s, const char *name) {
         s->group[s->n_group++] = name;
 }
 
-/* --- the keys that a value was read from ------------------------------------------------------- */
+/* --- the keys that a value was read from ------------------------------------------------------ */
 
 /* Where a value comes from: keys, read by the expression itself, by names, or by the calls of the function whose parameter it
  * is. */

@@ -38,7 +38,7 @@ static double noise(verify *v) {
     return (double)(int32_t)(v->random >> 32) * 0x1p-31;
 }
 
-/* --- what a backend may round ----------------------------------------------------------------------------------------- */
+/* --- what a backend may round ----------------------------------------------------------------- */
 
 typedef enum rounding { EXACT, FLOAT, BF16, BYTES } rounding;
 
@@ -196,7 +196,7 @@ static ggl_status probe(verify *v, ggl_tensor *t) {
     return st;
 }
 
-/* --- comparing -------------------------------------------------------------------------------------------------------- */
+/* --- comparing -------------------------------------------------------------------------------- */
 
 static ggl_status add_result(verify *v, const verify_node *r) {
     if (!ggl_grow(&v->out->at, &v->cap, v->out->n + 1, sizeof *v->out->at))
@@ -285,7 +285,7 @@ static ggl_status compare_store(verify *v, const ggl_tensor *t, const ggl_store 
     return st == GGL_OK ? add_result(v, &r) : st;
 }
 
-/* --- node by node ----------------------------------------------------------------------------------------------------- */
+/* --- node by node ----------------------------------------------------------------------------- */
 
 /* Whether the backend leaves the node to another: itself, or, as rows are kept where they are read, either of the two. */
 static bool is_refused(const verify *v, const ggl_tensor *t) {
@@ -376,7 +376,7 @@ static ggl_status set_inputs(verify *v, node_device *d, const int32_t *token, in
     return st == GGL_OK ? set_input(v, d, "pos", scratch) : st;
 }
 
-/* --- what rounding alone may do to the outputs ------------------------------------------------------------------------ */
+/* --- what rounding alone may do to the outputs ------------------------------------------------ */
 
 /* The distance between two numbers that the type can hold, near x; of the row's largest where the type has a scale. */
 static float store_step(ggl_type type, float x, float largest) {
@@ -471,7 +471,7 @@ static void judge_whole(verify *v) {
         !(v->out->whole <= 2 * v->out->rounding + 16 * EPS * v->out->size) || isinf(v->out->whole);
 }
 
-/* --- the whole -------------------------------------------------------------------------------------------------------- */
+/* --- the whole -------------------------------------------------------------------------------- */
 
 static ggl_status run_whole(verify *v, ggl_sched *s, const int32_t *token, int32_t *scratch) {
     int64_t n = v->m.n;
@@ -515,7 +515,7 @@ static ggl_status verify_whole(verify *v, ggl_graph *g, const int32_t *token, in
     return st;
 }
 
-/* --- all of it -------------------------------------------------------------------------------------------------------- */
+/* --- all of it -------------------------------------------------------------------------------- */
 
 static ggl_status verify_init(verify *v, ggl_backend *b, ggl_backend *reference, int n) {
     ggl_status st = node_map_init(&v->m, v->g, n, v->err);

@@ -40,7 +40,7 @@ static void lines_fini(lines *l) {
     *l = (lines){0};
 }
 
-/* --- the longest common subsequence ----------------------------------------------------------------------------------- */
+/* --- the longest common subsequence ----------------------------------------------------------- */
 
 #define MOST_CELLS ((size_t)1 << 28)
 
@@ -101,7 +101,7 @@ static int print_and_count(const lines *a, const lines *b, bool context, const c
     return n > 0;
 }
 
-/* --- models ----------------------------------------------------------------------------------------------------------- */
+/* --- models ----------------------------------------------------------------------------------- */
 
 static int compare_text(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
@@ -176,7 +176,7 @@ static int diff_models(const char *a, const char *b) {
     return code;
 }
 
-/* --- descriptors ------------------------------------------------------------------------------------------------------ */
+/* --- descriptors ------------------------------------------------------------------------------ */
 
 /* A line for each node: layer, operator, shape, weights and numbers; lines of the descriptor would always differ. */
 static void graph_lines(const ggl_graph *g, lines *l) {

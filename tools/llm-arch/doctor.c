@@ -71,7 +71,7 @@ typedef struct method {
     void (*conclude)(const doctor *d);
 } method;
 
-/* --- running ---------------------------------------------------------------------------------------------------------- */
+/* --- running ---------------------------------------------------------------------------------- */
 
 static double nats(const float *logits, int64_t n, int32_t id) {
     double most = -INFINITY, sum = 0;
@@ -186,7 +186,7 @@ static ggl_status run_tokens(doctor *d, const llm_arch *arch, bool bos, ggl_erro
     return st;
 }
 
-/* --- judging by a text ------------------------------------------------------------------------------------------------ */
+/* --- judging by a text ------------------------------------------------------------------------ */
 
 static double perplexity(const doctor *d) {
     double sum = 0;
@@ -260,7 +260,7 @@ static void conclude_by_text(const doctor *d) {
 static const method by_text = {"perplexity",    perplexity,     keep_nats,    same_nats,
                                print_text_head, print_text_row, mark_by_text, conclude_by_text};
 
-/* --- judging by logits ------------------------------------------------------------------------------------------------ */
+/* --- judging by logits ------------------------------------------------------------------------ */
 
 static double largest_difference(const doctor *d) {
     return d->now.most;
@@ -369,7 +369,7 @@ static const method by_logits = {"difference",    largest_difference, keep_diffe
                                  same_difference, print_logits_head,  print_logits_row,
                                  mark_by_logits,  conclude_by_logits};
 
-/* --- the visit -------------------------------------------------------------------------------------------------------- */
+/* --- the visit -------------------------------------------------------------------------------- */
 
 static int check_options(const doctor *d) {
     if (!d->text_file && !d->logits_file)

@@ -48,7 +48,7 @@ static const ggl_tensor *weight_of(const ggl_tensor *t) {
     return t && t->op == GGL_OP_WEIGHT ? t : NULL;
 }
 
-/* --- texts ------------------------------------------------------------------------------------------------------------ */
+/* --- texts ------------------------------------------------------------------------------------ */
 
 static void add_line(figure_node *n, const char *fmt, ...) GGL_PRINTF(2, 3);
 static void add_line(figure_node *n, const char *fmt, ...) {
@@ -144,7 +144,7 @@ static figure_kind kind_of(const ggl_tensor *t) {
     }
 }
 
-/* --- one block -------------------------------------------------------------------------------------------------------- */
+/* --- one block -------------------------------------------------------------------------------- */
 
 static figure_node *new_node(maker *m, figure_kind kind, const ggl_tensor *t, const char *title) {
     figure_node *n = &m->block->node[m->block->n++];
@@ -365,7 +365,7 @@ static bool find_groups(maker *m) {
     return true;
 }
 
-/* --- kinds of layers -------------------------------------------------------------------------------------------------- */
+/* --- kinds of layers -------------------------------------------------------------------------- */
 
 /* Of what `alike` compares, so that few blocks need to be compared. FNV-1a. */
 static uint64_t digest_of(const figure_block *b) {

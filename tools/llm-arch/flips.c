@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- changing a text -------------------------------------------------------------------------------------------------- */
+/* --- changing a text -------------------------------------------------------------------------- */
 
 typedef struct text {
     char *s;
@@ -107,7 +107,7 @@ static size_t call_end(const char *s, size_t n, size_t open) { /* the ')' of the
     return i;
 }
 
-/* --- the choices ------------------------------------------------------------------------------------------------------ */
+/* --- the choices ------------------------------------------------------------------------------ */
 
 /* Takes *t over. Nothing was changed: no such choice in this text. */
 static void add_flip(flips *f, const char *what, text *t, int n_changes, const char *fmt, ...)

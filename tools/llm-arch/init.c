@@ -58,7 +58,7 @@ typedef struct init {
     ggl_index by_shape, by_name, by_layers;
 } init;
 
-/* --- tensors ------------------------------------------------------------------------------------------------------------ */
+/* --- tensors ---------------------------------------------------------------------------------- */
 
 static uint64_t mixed(int layer) {
     uint64_t x = (uint64_t)layer + 0x9e3779b97f4a7c15u;
@@ -128,7 +128,7 @@ static bool collect(init *in) {
     return true;
 }
 
-/* --- shapes ------------------------------------------------------------------------------------------------------------- */
+/* --- shapes ----------------------------------------------------------------------------------- */
 
 /* "attn_q" of "blk.{l}.attn_q.weight"; true if `from` has to say the name. */
 static bool stem_of(const char *full, char *stem, size_t size) {
@@ -253,7 +253,7 @@ static void name_shapes(init *in) {
     group_by_layers(in);
 }
 
-/* --- printing ----------------------------------------------------------------------------------------------------------- */
+/* --- printing --------------------------------------------------------------------------------- */
 
 /* The declarations of "NAME.bias" for "NAME.weight", or the other way; NULL: none. */
 static const named *partner(const init *in, const decl *d, const char *end, const char *other) {

@@ -203,7 +203,7 @@ static const struct {
 static const char *const products[] = {"2*n_embd", "3*n_embd", "2*n_ff",
                                        "n_head*d", "n_kv*d",   "n_vocab"};
 
-/* --- keys --------------------------------------------------------------------------------------------------------------- */
+/* --- keys ------------------------------------------------------------------------------------- */
 
 arch_name *arch_names_find(arch_names *m, const char *name) {
     for (int i = 0; i < m->n; i++)
@@ -355,7 +355,7 @@ void arch_names_init(arch_names *m, const ggl_gguf *f, const char *family) {
         m->n_layer = (int)n;
 }
 
-/* --- expressions -------------------------------------------------------------------------------------------------------- */
+/* --- expressions ------------------------------------------------------------------------------ */
 
 typedef struct reader {
     const arch_names *m;
@@ -447,7 +447,7 @@ void arch_names_use(arch_names *m, const char *expr) {
     }
 }
 
-/* --- dimensions --------------------------------------------------------------------------------------------------------- */
+/* --- dimensions ------------------------------------------------------------------------------- */
 
 static bool fits_stem(const char *pattern, const char *stem) {
     const char *star = strchr(pattern, '*');

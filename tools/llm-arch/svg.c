@@ -57,7 +57,7 @@ static const struct {
               {FIGURE_STATE, "state from token to token"}, {FIGURE_MOVE, "rearrangement"}};
 #define N_LEGEND (sizeof legend / sizeof *legend)
 
-/* --- text ------------------------------------------------------------------------------------------------------------- */
+/* --- text ------------------------------------------------------------------------------------- */
 
 static void text(FILE *out, double x, double y, const char *class, const char *s) {
     fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\">", x, y, class);
@@ -83,7 +83,7 @@ static const char *count_text(uint64_t n, char *buf, size_t size) {
     return buf;
 }
 
-/* --- nodes ------------------------------------------------------------------------------------------------------------ */
+/* --- nodes ------------------------------------------------------------------------------------ */
 
 static bool is_circle(const figure_node *n) {
     return n->kind == FIGURE_PLUS && n->n_lines == 0 && n_chars(n->title) < 3;
@@ -128,7 +128,7 @@ static void draw_node(FILE *out, const figure_node *n, const layout_item *t, con
     fprintf(out, "</g>\n");
 }
 
-/* --- edges ------------------------------------------------------------------------------------------------------------ */
+/* --- edges ------------------------------------------------------------------------------------ */
 
 /* -1: the edge comes from the left of where it goes; 1: from the right. */
 static double side_of(const layout *l, const layout_edge *e) {
@@ -280,7 +280,7 @@ static void draw_shape(FILE *out, const figure_block *b, const layout *l, const 
     fprintf(out, "</text>\n");
 }
 
-/* --- blocks ----------------------------------------------------------------------------------------------------------- */
+/* --- blocks ----------------------------------------------------------------------------------- */
 
 static double block_w(const figure_block *b, const layout *l) {
     double title = n_chars(b->title) * 8 + 190;

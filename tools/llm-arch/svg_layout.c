@@ -30,7 +30,7 @@ typedef struct work {
     int *rank_at, *in_rank; /* items of rank r: in_rank[rank_at[r] .. rank_at[r+1]) in order */
 } work;
 
-/* --- ranks ------------------------------------------------------------------------------------------------------------ */
+/* --- ranks ------------------------------------------------------------------------------------ */
 
 /* Below all sources; what has none, just above its first user; what leaves, at the bottom. */
 static void find_ranks(layout *l, const figure_block *b) {
@@ -112,7 +112,7 @@ static bool add_edges(layout *l, const figure_block *b, work *w, int64_t n_items
     return true;
 }
 
-/* --- order ------------------------------------------------------------------------------------------------------------ */
+/* --- order ------------------------------------------------------------------------------------ */
 
 static void fill_ranks(work *w) {
     layout *l = w->l;
@@ -238,7 +238,7 @@ static void find_order(work *w, wanted *want, int *best) {
             w->l->item[w->in_rank[i]].order = i - w->rank_at[r];
 }
 
-/* --- places ----------------------------------------------------------------------------------------------------------- */
+/* --- places ----------------------------------------------------------------------------------- */
 
 /* As near to the wanted places as the widths let them be, in least squares: neighbours that would overlap become a block,
  * which stands at the weighted mean of what its members want. */
@@ -305,7 +305,7 @@ static void find_places(work *w, cluster *c) {
     l->h = y - GAP_Y;
 }
 
-/* --- all of it -------------------------------------------------------------------------------------------------------- */
+/* --- all of it -------------------------------------------------------------------------------- */
 
 static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory");
