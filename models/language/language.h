@@ -52,8 +52,8 @@ typedef struct arch_place { /* a range of a text: n bytes from offset `at` */
 /* Computes line and column of a place, both from 1; columns count characters, not bytes. */
 void llm_arch_line_col(arch_place p, int *line, int *col);
 /* Writes "name:line:col: error: message", then the source line, a caret and the hint to err. `hint`
- * may be NULL; `chain`
- * (see llm_arch_chain) is appended to the first line and may be NULL. Returns s. */
+ * may be NULL; `chain` (see llm_arch_chain) is appended to the first line and may be NULL. Returns
+ * s. */
 ggl_status llm_arch_fail(ggl_error *err, ggl_status s, arch_place p, const char *chain,
                          const char *hint, const char *fmt, ...) GGL_PRINTF(6, 7);
 ggl_status llm_arch_failv(ggl_error *err, ggl_status s, arch_place p, const char *chain,
