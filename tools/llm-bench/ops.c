@@ -54,8 +54,7 @@ typedef struct ops {
     bool exact;              /* the matrix is as large as was asked for, even for one column */
 } ops;
 
-/* --- instruction sets ---------------------------------------------------------------------------
- */
+/* --- instruction sets ------------------------------------------------------------------------- */
 
 /* The tables of kernels, from the portable one to the best that GGL_CPU_MASK leaves. */
 static void find_sets(ops *o, bool limits) {
@@ -120,8 +119,7 @@ static double best_ns(const ops *o, void (*call)(void *ctx), void *ctx) {
     return fmax(least, 1);
 }
 
-/* --- products -----------------------------------------------------------------------------------
- */
+/* --- products --------------------------------------------------------------------------------- */
 
 typedef struct product {
     const ops *o;
@@ -372,8 +370,7 @@ static bool measure_products(ops *o) {
     return ok;
 }
 
-/* --- the other kernels, on data in the inner caches ----------------------------------------------
- */
+/* --- the other kernels, on data in the inner caches ------------------------------------------- */
 
 enum { N = 4096, HEAD = 128, REPEATS = 16 };
 
@@ -582,8 +579,7 @@ static void measure_simples(ops *o) {
             measure_attention(o, t);
 }
 
-/* --- printing -----------------------------------------------------------------------------------
- */
+/* --- printing --------------------------------------------------------------------------------- */
 
 static void print_md(const ops *o) {
     for (int s = 0; s < o->n_sets; s++)

@@ -153,8 +153,7 @@ static ggl_status run_generation(stage *g, int64_t n, int64_t *first_ns, ggl_err
     return st;
 }
 
-/* --- going back to the depth -------------------------------------------------------------------
- */
+/* --- going back to the depth ------------------------------------------------------------------ */
 
 static ggl_status fill_depth(stage *g, int32_t slot, ggl_error *err) {
     ggl_status st = llm_session_clear(g->session, slot, err);
