@@ -11,7 +11,8 @@ typedef struct shrinking {
     int tries, most;
 } shrinking;
 
-/* Takes the form if it fails, too. One of which there is no graph does not. */
+/* Tries a form. If it fails in the same way, *s->r becomes its result and true is returned. False
+ * also if the form has no valid graph. */
 static bool takes(shrinking *s, const conform_form *f) {
     conform_result r;
     if (s->tries >= s->most)

@@ -1,7 +1,9 @@
-/* llm-arch init: a descriptor's declarations, from a model's keys and tensors. What happens to a token is left to write.
+/* llm-arch init: writes a descriptor's declarations from a model's keys and tensors. The author
+ * adds what happens to a token.
  *
- * Tensors of a name make one declaration if one shape, in names that may differ from layer to layer, is right in all layers;
- * else one for each shape. Declarations of some layers only stand under an `if`. */
+ * Tensors with the same name get one declaration if one shape, in names that may differ by
+ * layer, is right in all layers; else one for each shape. Declarations for only some layers are
+ * put under an `if`. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,30 +19,30 @@
 #define TOOL "llm-arch init"
 #define NONE SIZE_MAX
 
-typedef struct layers { /* a set of layers, without padding: the key of a table */
+typedef struct layers { /* a set of layers; a table's key, so without padding */
     int64_t n, first, last;
-    uint64_t mix; /* of their numbers: differs where the sets do */
+    uint64_t mix; /* a digest of their numbers, to tell sets apart */
 } layers;
 
 typedef struct decl {
-    struct {            /* without padding: the key of a table */
+    struct {            /* a table's key, so without padding */
         char name[128]; /* "blk.{l}.attn_q.weight", then zeros */
         int64_t ne[GGL_MAX_DIMS], n_dims;
     } key;
-    size_t head, tail; /* its tensors: places in `next` */
-    size_t other;      /* the next declaration of this name, or NONE */
+    size_t head, tail; /* its tensors: first and last in the chain `next` */
+    size_t other;      /* the next declaration with this name, or NONE */
     layers in;         /* n = 0: outside of layers */
     size_t n_tensors;
-    bool gone, open; /* part of the first of its name; a guess is in its shape */
+    bool gone, open; /* merged into the first of its name; its shape contains a guess */
     char shape[192];
 } decl;
 
 typedef struct named {
     ggl_str name;
-    size_t first, last; /* declarations */
+    size_t first, last; /* in the chain `other` */
 } named;
 
-typedef struct group { /* declarations of the same layers */
+typedef struct group { /* declarations for the same layers */
     layers in;
     size_t head, tail;
 } group;
@@ -49,8 +51,8 @@ typedef struct init {
     const ggl_gguf *f;
     char arch[65];
     arch_names names;
-    size_t *next;  /* of each tensor: the next one of its declaration, or NONE */
-    size_t *along; /* of each declaration: the next one of its group, or NONE */
+    size_t *next;  /* [tensor]: the next tensor of its declaration, or NONE */
+    size_t *along; /* [declaration]: the next declaration of its group, or NONE */
     decl *decl;
     named *name;
     group *group;
@@ -74,6 +76,7 @@ static void join_layers(layers *a, const layers *b) {
     a->mix ^= b->mix;
 }
 
+/* Adds declaration d to the chain of its name. */
 static void chain_name(init *in, size_t d) {
     named *n = &in->name[in->n_name];
     *n = (named){{in->decl[d].key.name, strlen(in->decl[d].key.name)}, d, d};
@@ -86,6 +89,7 @@ static void chain_name(init *in, size_t d) {
     }
 }
 
+/* Adds tensor i to the declaration with its name and shape. */
 static void add_tensor(init *in, size_t i) {
     const ggl_gguf_tensor *t = ggl_gguf_tensor_at(in->f, i);
     ggl_str rest;
@@ -108,7 +112,7 @@ static void add_tensor(init *in, size_t i) {
         join_layers(&in->decl[first].in, &(layers){1, layer, layer, mixed(layer)});
 }
 
-/* False: out of memory. */
+/* Makes the declarations. False: out of memory. */
 static bool collect(init *in) {
     size_t n = ggl_gguf_n_tensors(in->f);
     in->next = calloc(n + 1, sizeof *in->next);
@@ -130,7 +134,8 @@ static bool collect(init *in) {
 
 /* --- shapes ----------------------------------------------------------------------------------- */
 
-/* "attn_q" of "blk.{l}.attn_q.weight"; true if `from` has to say the name. */
+/* Writes "attn_q" for "blk.{l}.attn_q.weight"; returns true if a declaration must give the name
+ * with `from`. */
 static bool stem_of(const char *full, char *stem, size_t size) {
     const char *at = strncmp(full, "blk.{l}.", 8) == 0 ? full + 8 : full;
     size_t n = strlen(at);
@@ -140,7 +145,8 @@ static bool stem_of(const char *full, char *stem, size_t size) {
     return !weight;
 }
 
-/* Whether an expression is dimension `dim` of all tensors of a declaration, or of all declarations of its name. */
+/* Returns whether an expression equals dimension `dim` of all tensors of a declaration; `all`:
+ * of all declarations with its name. */
 static bool is_dim(const init *in, const char *expr, const decl *d, int dim, bool all) {
     for (;; d = &in->decl[d->other]) {
         for (size_t t = d->head; t != NONE; t = in->next[t]) {
@@ -157,7 +163,8 @@ static bool is_dim(const init *in, const char *expr, const decl *d, int dim, boo
     }
 }
 
-/* The expression of a dimension; NULL: none. *open: others would do as well, or the usual ones do not fit. */
+/* Returns an expression for a dimension, or NULL. Sets *open if others would do as well, or if
+ * the usual ones do not fit. */
 static const char *name_dim(const init *in, const decl *d, int dim, bool all, bool *open) {
     char stem[128];
     const char *found = NULL, *e;
@@ -187,7 +194,8 @@ static bool same_dim(const init *in, const decl *d, int dim) {
     return true;
 }
 
-/* Writes the shape of a declaration, or of all of its name: false if these have none in common. */
+/* Writes the shape of a declaration; `all`: the shape of all declarations with its name, or
+ * returns false if they have none in common. */
 static bool name_shape(init *in, decl *d, bool all) {
     size_t n = (size_t)snprintf(d->shape, sizeof d->shape, "[");
     d->open = false;
@@ -210,7 +218,7 @@ static bool name_shape(init *in, decl *d, bool all) {
     return true;
 }
 
-/* Makes one declaration of all of a name. */
+/* Merges all declarations of a name into the first. */
 static void merge(init *in, decl *d) {
     for (size_t o = d->other; o != NONE; o = in->decl[o].other) {
         in->next[d->tail] = in->decl[o].head;
@@ -255,7 +263,7 @@ static void name_shapes(init *in) {
 
 /* --- printing --------------------------------------------------------------------------------- */
 
-/* The declarations of "NAME.bias" for "NAME.weight", or the other way; NULL: none. */
+/* Returns the declarations of "NAME.bias" for "NAME.weight", or the other way round; NULL: none. */
 static const named *partner(const init *in, const decl *d, const char *end, const char *other) {
     size_t n = strlen(d->key.name), n_end = strlen(end);
     char name[160];
@@ -273,7 +281,7 @@ static size_t n_tensors_of(const init *in, const named *n) {
     return sum;
 }
 
-/* What stands after the shape. */
+/* Writes the options after the shape. */
 static void options_of(const init *in, const decl *d, bool from, char *buf, size_t size) {
     const named *bias = partner(in, d, ".weight", ".bias"),
                 *self = bias ? partner(in, &in->decl[bias->first], ".bias", ".weight") : NULL;
@@ -308,7 +316,8 @@ static bool is_wanted(const arch_name *a) {
     return a->used || (a->graph && a->value);
 }
 
-/* The set as a condition on a list of the file: the layers where it is 0, or where it is not. */
+/* Prints a set of layers as a condition on a list in the file: the layers where it is 0, or
+ * where it is not. False: no list fits. */
 static bool print_by_list(const init *in, const group *g) {
     for (int k = 0; k < in->names.n; k++) {
         const arch_name *a = &in->names.at[k];
@@ -356,7 +365,7 @@ static void print_condition(const init *in, const group *g) {
     printf("  # %" PRId64 " of %d layers\n", g->in.n, in->names.n_layer);
 }
 
-/* The declarations of a group, under a condition if it is not all layers. */
+/* Prints the declarations of a group, under a condition if they are only for some layers. */
 static void print_group(const init *in, const group *g) {
     bool some = g->in.n > 0 && g->in.n < in->names.n_layer, any = false;
     for (size_t d = g->head; d != NONE; d = in->along[d])
@@ -397,12 +406,13 @@ static void print_names(const init *in, bool in_layers) {
     }
 }
 
-/* What rope_scaled reads. */
+/* Whether rope_scaled reads the key. */
 static bool is_of_rope(const char *key) {
     return strncmp(key, "rope.scaling.", 13) == 0 || strcmp(key, "rope.scale_linear") == 0 ||
            strcmp(key, "rope.freq_base") == 0;
 }
 
+/* Returns the name for the number of rotated dimensions; NULL: it has no value. */
 static const char *rotated(init *in) {
     double x;
     const arch_name *n_rot = arch_names_find(&in->names, "n_rot");
@@ -410,7 +420,8 @@ static const char *rotated(init *in) {
     return arch_names_value(&in->names, name, in->names.n_layer > 0 ? 0 : -1, &x) ? name : NULL;
 }
 
-/* The keys of the file that no name reads. rope: those that rope_scaled reads are read. */
+/* Prints the keys of the file that no name reads. rope: the descriptor calls rope_scaled, which
+ * reads its own keys. */
 static void print_rest(const init *in, bool rope) {
     static const char *const engine[] = {"general.", "tokenizer.", "split.", "quantize."};
     size_t n_arch = strlen(in->arch);

@@ -1,4 +1,4 @@
-/* Flags of llama.cpp's llama-cli that llm-cli does not have: what a person can do instead. */
+/* Flags of llama.cpp's llama-cli that llm-cli lacks, with advice on what to do instead. */
 #include "options.h"
 
 #define NO_CHAT                                                                                    \
