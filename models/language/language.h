@@ -351,7 +351,8 @@ bool llm_arch_next_is(const arch_parser *p,
 bool llm_arch_next_is_symbol(const arch_parser *p, const char *symbol);
 bool llm_arch_end_of_line(arch_parser *p); /* takes the NEWLINE; false: there is something else */
 arch_stmt *llm_arch_parse_require(arch_parser *p);
-/* Words or strings, with commas between; their places if `place` is not NULL, ARCH_MAX_ARGS of them. */
+/* Parses words or strings separated by commas, at most ARCH_MAX_ARGS; NULL: reported. Writes their
+ * places to place[], if it is not NULL. */
 const char **llm_arch_parse_names(arch_parser *p, int *n, arch_place *place);
 bool llm_arch_parse_convert(arch_parser *p); /* parse_convert.c */
 bool llm_arch_at_fused(

@@ -136,7 +136,8 @@ static bool parse_made(arch_parser *p, arch_mapping *m) {
     return true;
 }
 
-/* what "<-" expr | "require" .. | "note" .. | "ignore" .. | "use" NAME | "within" config.x | "prefix" .. */
+/* what "<-" expr | "require" .. | "note" .. | "ignore" .. | "use" NAME | "within" config.x |
+ * "prefix" .. */
 static arch_mapping *parse_mapping(arch_parser *p) {
     const bool name_next = !llm_arch_next_is_symbol(p, "<") && !llm_arch_next_is_symbol(p, ".");
     if (llm_arch_is(p, "ignore") && name_next)

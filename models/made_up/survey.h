@@ -1,4 +1,5 @@
-/* Collects what a descriptor's text says about its keys and optional tensors, for made-up models. */
+/* Collects what a descriptor's text says about its keys and optional tensors, for made-up
+ * models. */
 #ifndef LLM_ARCH_SURVEY_H
 #define LLM_ARCH_SURVEY_H
 

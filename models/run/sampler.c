@@ -101,9 +101,9 @@ static uint64_t candidate_at(const llm_sampler *s, const float *logits, int32_t 
     return candidate(x, id);
 }
 
-/* Skips ids, from `id` on, that cannot beat a candidate with logit `bar` and a lower id; returns the
- * first that may. This passes over most of a vocabulary. A penalty >= 1 only lowers logits, so it
- * need not be applied for that. */
+/* Skips ids, from `id` on, that cannot beat a candidate with logit `bar` and a lower id; returns
+ * the first that may. This passes over most of a vocabulary. A penalty >= 1 only lowers logits, so
+ * it need not be applied for that. */
 static int32_t next_above(const llm_sampler *s, const float *logits, int32_t id, float bar) {
     if (s->p.repeat_penalty >= 1)
         while (id < s->n_vocab && !(logits[id] > bar))

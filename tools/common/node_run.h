@@ -7,7 +7,8 @@
  *     if (node_map_init(&m, graph, n, &err) == GGL_OK &&
  *         node_device_init(&d, &m, backend, &err) == GGL_OK)
  *         for (int i = 0; i < m.n_nodes; i++)
- *             .. node_device_put (inputs), node_device_run(&d, m.node[i], &err), node_device_get .. */
+ *             .. node_device_put (inputs), node_device_run(&d, m.node[i], &err),
+ *                node_device_get .. */
 #ifndef TOOLS_NODE_RUN_H
 #define TOOLS_NODE_RUN_H
 

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../models/common/json.h" /* the library's own, as the files it reads are no less trusted */
+/* the library's own parser, as these files are trusted no less than those it reads */
+#include "../../models/common/json.h"
 #include "common/args.h"
 #include "common/input.h"
 

@@ -289,8 +289,8 @@ static ggl_status count_rates(bench_row *row, const bench_setup *s, const bench_
     return GGL_OK;
 }
 
-/* The one that has all layers; NULL: there are several. row->backend is "vulkan0", or "vulkan0=5".
- */
+/* Returns the backend that has all layers, or NULL if there are several. row->backend is "vulkan0"
+ * or "vulkan0=5". */
 static ggl_backend *only_backend(const bench_row *row, const stage *g) {
     const size_t n = strcspn(row->backend, "=,");
     for (int i = 0; i < placement_n_backends(g->placement) && !strchr(row->backend, ','); i++) {

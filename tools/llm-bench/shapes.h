@@ -1,4 +1,5 @@
-/* Shapes of models as text (tools/llm-bench/shapes.txt says how): found by name, read into keys and rules.
+/* Shapes of models as text (see tools/llm-bench/shapes.txt): finds one by name, and reads it into
+ * keys and rules.
  *
  *     bench_shape s;
  *     if (bench_shape_find(&s, text, n, "gpt2-124m", &err) != GGL_OK) ..
