@@ -1,4 +1,4 @@
-/* The vtable, and how a backend is opened and closed. */
+/* The vtable, and opening and closing a backend. */
 #include "vulkan.h"
 
 #include <stdio.h>

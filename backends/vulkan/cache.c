@@ -10,10 +10,11 @@
 
 #include "ggl/alloc.h"
 
-/* The file's head. Drivers check whose data it is, but not that all of it is there and unharmed. */
+/* The file's header. Drivers check that cached data is their own, but not that it is complete
+ * and undamaged. */
 typedef struct head {
     char magic[8];
-    uint64_t size, hash; /* of what follows */
+    uint64_t size, hash; /* of the data after the header */
 } head;
 
 static const char MAGIC[8] = "gglvkpc";
@@ -26,8 +27,8 @@ static uint64_t fnv1a(const unsigned char *data, size_t n) {
     return h;
 }
 
-/* The folder for it; false: none is wanted, or there is no home. With make, its folders are made
- * where they lack. */
+/* Finds the cache folder; with `make`, creates it and its parents. False: no cache is wanted, or
+ * there is no home folder. */
 static bool folder(char *path, size_t size, bool make) {
     const char *dir = getenv("GGL_VULKAN_CACHE"), *xdg = getenv("XDG_CACHE_HOME"),
                *home = getenv("HOME");
@@ -54,7 +55,8 @@ bool ggl_vk_cache_is_wanted(void) {
     return folder(path, sizeof path, false);
 }
 
-/* <folder>/vulkan-<vendor>-<device>-<driver's version>-<the pipeline cache's id>.bin */
+/* Writes the cache file's path: FOLDER/vulkan-VENDOR-DEVICE-DRIVERVERSION-CACHEID.bin. False: no
+ * folder. */
 static bool file_name(const vk_backend *b, char *path, size_t size, bool make) {
     const VkPhysicalDeviceProperties *p = &b->device->properties;
     char id[2 * VK_UUID_SIZE + 1];
@@ -86,7 +88,8 @@ void *ggl_vk_cache_read(const vk_backend *b, size_t *size) {
     return data;
 }
 
-/* Written beside it and renamed, so that whoever reads meanwhile finds all of it, or none. */
+/* Writes a temporary file and renames it, so that a concurrent reader finds a complete file or
+ * none. */
 void ggl_vk_cache_write(const vk_backend *b, const void *data, size_t size) {
     char path[PATH_MAX], temporary[PATH_MAX + 32];
     head h = {.size = size, .hash = fnv1a(data, size)};

@@ -1,4 +1,4 @@
-/* The file that keeps compiled pipelines for the next start. It never makes anything fail. */
+/* The file that caches compiled pipelines for the next start. Its errors are ignored. */
 #ifndef VULKAN_CACHE_H
 #define VULKAN_CACHE_H
 
@@ -6,9 +6,10 @@
 
 #include "device.h"
 
-/* Whether there is a folder for it. */
+/* True if there is a folder for the cache. */
 bool ggl_vk_cache_is_wanted(void);
-/* What was kept, for ggl_free(); NULL: nothing, or nothing that is whole and of this driver. */
+/* Returns the cached data, to be freed with ggl_free; NULL: none, damaged, or not of this
+ * driver. */
 void *ggl_vk_cache_read(const vk_backend *b, size_t *size);
 void ggl_vk_cache_write(const vk_backend *b, const void *data, size_t size);
 

@@ -1,4 +1,4 @@
-/* Instance, device, queue. What the device can is asked once, here; the rest of the backend sees
+/* Instance, device, queue. Queries what the device supports; the rest of the backend uses
  * vk_features and vk_limits. */
 #include "device.h"
 
@@ -16,7 +16,7 @@ static bool is_wanted(const char *variable) {
     return value && value[0] && strcmp(value, "0") != 0;
 }
 
-/* --- the instance --------------------------------------------------------------------------- */
+/* --- the instance ----------------------------------------------------------------------------- */
 
 static ggl_status find_validation(const vk_functions *f, ggl_error *err) {
     VkLayerProperties *layer = NULL;
@@ -95,9 +95,9 @@ static void close_instance(vk_backend *b) {
         b->f.DestroyInstance(b->device->instance, NULL);
 }
 
-/* --- which device --------------------------------------------------------------------------- */
+/* --- choosing a device ------------------------------------------------------------------------ */
 
-/* The queue family to use: one that computes. False: the device has none. */
+/* Finds a queue family that supports compute. False: the device has none. */
 static bool find_family(const vk_functions *f, VkPhysicalDevice d, uint32_t *family,
                         uint32_t *clock_bits) {
     VkQueueFamilyProperties of[32];
@@ -124,8 +124,8 @@ static bool is_usable(const vk_functions *f, VkPhysicalDevice d) {
            properties_of(f, d).apiVersion >= VK_API_VERSION_1_1;
 }
 
-/* Keeps of the devices those that can be used, in the order of people's wishes: with memory of
- * their own, then by the order of the drivers. */
+/* Moves the usable devices to the front, devices with their own memory first, else in the
+ * drivers' order. Returns their number. */
 static uint32_t sort_devices(const vk_functions *f, VkPhysicalDevice *d, uint32_t n) {
     static const VkPhysicalDeviceType order[] = {
         VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU, VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU,
@@ -162,9 +162,9 @@ static ggl_status choose_device(vk_backend *b, int number, ggl_error *err) {
     return GGL_OK;
 }
 
-/* --- what it can ---------------------------------------------------------------------------- */
+/* --- features and limits ---------------------------------------------------------------------- */
 
-/* Structures for questions, chained; each only if the device knows it. */
+/* Structures for queries. Those that the device knows are chained. */
 typedef struct answers {
     VkPhysicalDeviceFeatures2 features;
     VkPhysicalDevice16BitStorageFeatures storage16;
@@ -180,7 +180,7 @@ typedef struct answers {
     VkPhysicalDeviceShaderIntegerDotProductProperties idot_speed;
 } answers;
 
-/* Extensions that are used where they are there. */
+/* Extensions that are used if available. */
 enum {
     EXT_STORAGE8,
     EXT_IDOT,
@@ -217,6 +217,7 @@ static ggl_status find_extensions(const vk_backend *b, bool *has, ggl_error *err
     return r >= VK_SUCCESS ? GGL_OK : ggl_vk_fail(err, r, "extensions of the Vulkan device");
 }
 
+/* Puts a query structure at the head of a chain, if the device knows it. */
 static void chain(void **head, void *structure, VkStructureType type, bool known) {
     if (!known)
         return;
@@ -226,6 +227,7 @@ static void chain(void **head, void *structure, VkStructureType type, bool known
     *head = structure;
 }
 
+/* Queries the device's features and properties. */
 static void ask(const vk_backend *b, const bool *has, answers *a) {
     void *features = NULL, *properties = NULL;
     chain(&features, &a->storage16, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES, true);
@@ -258,7 +260,7 @@ static void ask(const vk_backend *b, const bool *has, answers *a) {
     { #name, offsetof(vk_features, name) }
 static const struct {
     const char *name;
-    size_t at; /* in vk_features */
+    size_t at; /* offset in vk_features */
 } feature[] = {
     FEATURE(import),   FEATURE(subgroup), FEATURE(idot),   FEATURE(storage16),
     FEATURE(storage8), FEATURE(map),      FEATURE(budget), FEATURE(range),
@@ -266,7 +268,8 @@ static const struct {
 #undef FEATURE
 enum {
     N_FEATURE = sizeof feature / sizeof *feature,
-    N_DESCRIBED = 5 /* of the device, not of ours */
+    /* Features of the device, shown in its description; the others are ours. */
+    N_DESCRIBED = 5
 };
 
 const char *ggl_vulkan_mask_name(int k);
@@ -278,7 +281,7 @@ static bool *feature_at(vk_features *f, int i) {
     return (bool *)((char *)f + feature[i].at);
 }
 
-/* Whether a list of names, or NULL, has this one. */
+/* True if a list of names, or "all", contains the name; list may be NULL. */
 static bool is_in(const char *list, const char *name) {
     while (list && *list) {
         size_t n = strcspn(list, ", ");
@@ -290,7 +293,8 @@ static bool is_in(const char *list, const char *name) {
     return false;
 }
 
-/* Other names are of other backends: several share one mask. */
+/* Disables the features that a mask names. Ignores other names, because several backends share a
+ * mask. */
 static void take_away(vk_features *f, const char *mask) {
     for (int i = 0; i < N_FEATURE; i++)
         if (is_in(mask, feature[i].name))
@@ -322,7 +326,8 @@ static size_t smaller(uint64_t a, uint64_t b) {
     return x < SIZE_MAX ? (size_t)x : SIZE_MAX;
 }
 
-enum { SMALL_RANGE = 64 << 10 }; /* so that small tests have large operands */
+/* the limit without the feature `range`; tests then need no large operands */
+enum { SMALL_RANGE = 64 << 10 };
 
 static void set_limits(vk_backend *b, const answers *a) {
     const VkPhysicalDeviceLimits *l = &a->properties.properties.limits;
@@ -339,7 +344,7 @@ static void set_limits(vk_backend *b, const answers *a) {
         b->base.max_buffer = smaller(a->maintenance4.maxBufferSize, b->base.max_buffer);
 }
 
-/* "NVIDIA H200, Vulkan 1.3, 550.54.14, subgroups of 32; import storage16 .." */
+/* Writes "NVIDIA H200, Vulkan 1.3, 550.54.14, subgroups of 32; import storage16 ..". */
 static void describe(vk_backend *b, const answers *a) {
     char *text = b->base.description;
     const size_t size = sizeof b->base.description;
@@ -352,7 +357,7 @@ static void describe(vk_backend *b, const answers *a) {
     if (used < size)
         used += (size_t)snprintf(text + used, size - used, ", subgroups of %u;",
                                  b->limits.subgroup_size);
-    for (int i = 0; i < N_DESCRIBED; i++) /* whole names only */
+    for (int i = 0; i < N_DESCRIBED; i++) /* no partial names */
         if (*feature_at(&b->features, i) && used + strlen(feature[i].name) + 1 < size)
             used += (size_t)snprintf(text + used, size - used, " %s", feature[i].name);
 }
@@ -383,7 +388,7 @@ void ggl_vk_memory_left(const vk_backend *b, size_t *size, size_t *left) {
     *left = smaller(available, SIZE_MAX);
 }
 
-/* --- the device ----------------------------------------------------------------------------- */
+/* --- the device ------------------------------------------------------------------------------- */
 
 static ggl_status create_device(vk_backend *b, const bool *has, ggl_error *err) {
     const vk_features *f = &b->features;
@@ -487,7 +492,7 @@ void ggl_vk_device_close(vk_backend *b) {
     b->device = NULL;
 }
 
-/* --- work ----------------------------------------------------------------------------------- */
+/* --- command buffers -------------------------------------------------------------------------- */
 
 ggl_status ggl_vk_new_commands(vk_backend *b, VkCommandBuffer *out, ggl_error *err) {
     const VkCommandBufferAllocateInfo info = {.sType =
@@ -550,7 +555,8 @@ ggl_status ggl_vk_submit(vk_backend *b, VkCommandBuffer commands, uint64_t *numb
 }
 
 ggl_status ggl_vk_wait_for(vk_backend *b, uint64_t number, ggl_error *err) {
-    enum { STEP = 10, STEPS = 60 }; /* seconds, and how often: a device that hangs is an error */
+    /* A device that does not respond in STEPS * STEP seconds is an error. */
+    enum { STEP = 10, STEPS = 60 };
     vk_device *d = b->device;
     if (number <= d->done)
         return GGL_OK;

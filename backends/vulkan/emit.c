@@ -1,11 +1,12 @@
-/* What operators call: operands become bindings and push constants, calls become dispatches. */
+/* The functions operators call: they turn operands into bindings and push constants, and calls
+ * into dispatches. */
 #include <assert.h>
 #include <string.h>
 
 #include "pipelines.h"
 #include "recording.h"
 
-/* --- operands ------------------------------------------------------------------------------- */
+/* --- operands --------------------------------------------------------------------------------- */
 
 int64_t ggl_vk_extent(const vk_emit *e, const ggl_operand *o, int d) {
     return o->ne[d] == GGL_N ? e->n : o->ne[d];
@@ -19,7 +20,7 @@ int64_t ggl_vk_count(const vk_emit *e, const ggl_operand *o) {
     return ggl_vk_extent(e, o, 0) * ggl_vk_rows(e, o);
 }
 
-/* Bytes of what addresses count: an element; of a block type one byte. */
+/* Returns the bytes that addresses count in: an element, or one byte for block types. */
 static size_t unit(ggl_type type) {
     const ggl_type_info *t = ggl_type_get(type);
     return t->block > 1 ? 1 : t->size;
@@ -40,7 +41,7 @@ bool ggl_vk_is_dense(const vk_emit *e, const ggl_operand *o) {
     return true;
 }
 
-/* Bytes from the first element to behind the last. */
+/* Returns the bytes from the first element to the end of the last. */
 static size_t span(const vk_emit *e, const ggl_operand *o) {
     size_t size = ggl_row_size(o->type, o->ne[0]);
     for (int d = 1; d < GGL_MAX_DIMS; d++)
@@ -48,9 +49,10 @@ static size_t span(const vk_emit *e, const ggl_operand *o) {
     return size;
 }
 
-/* --- bindings ------------------------------------------------------------------------------- */
+/* --- bindings --------------------------------------------------------------------------------- */
 
-/* The address of a region's byte 0 in its buffer counts, too, but only once there are buffers. */
+/* Returns the offset of a region's first byte in its VkBuffer; 0 while compiling, when there are
+ * no buffers. */
 static size_t shift_of(const vk_emit *e, int region) {
     return e->recording ? e->recording->region[region]->shift : 0;
 }
@@ -107,7 +109,7 @@ uint32_t ggl_vk_groups(int64_t items, uint32_t local) {
     return n > VK_MAX_GROUPS ? VK_MAX_GROUPS : (uint32_t)n;
 }
 
-/* --- dispatches ----------------------------------------------------------------------------- */
+/* --- dispatches ------------------------------------------------------------------------------- */
 
 static ggl_status check_binding(const vk_emit *e, const vk_binding *x, ggl_error *err) {
     static const char help[] = " (what all slots keep; a smaller context, fewer slots or a smaller "

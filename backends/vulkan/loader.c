@@ -8,7 +8,7 @@ enum { GLOBAL, INSTANCE, DEVICE, OPTIONAL };
 static const struct {
     int level;
     const char *name;
-    size_t at; /* in vk_functions */
+    size_t at; /* offset in vk_functions */
 } function[] = {
 #define FUNCTION(level, name) {level, "vk" #name, offsetof(vk_functions, name)},
 #include "functions.def"
@@ -16,6 +16,7 @@ static const struct {
 };
 enum { N_FUNCTION = sizeof function / sizeof *function };
 
+/* Looks up a function by name, in an instance or device `of`. */
 typedef PFN_vkVoidFunction lookup(const vk_functions *f, const void *of, const char *name);
 
 static PFN_vkVoidFunction of_instance(const vk_functions *f, const void *of, const char *name) {

@@ -1,5 +1,5 @@
-/* Vulkan's library, opened when a backend is: a program that was built with this backend starts on
- * machines without it. All functions are called through a table. */
+/* Loads Vulkan's library when a backend is opened, so that programs built with this backend
+ * start on machines without Vulkan. All functions are called through a table. */
 #ifndef VULKAN_LOADER_H
 #define VULKAN_LOADER_H
 
@@ -16,8 +16,8 @@ typedef struct vk_functions {
 #undef FUNCTION
 } vk_functions;
 
-/* In this order, as each needs what the one before makes. GGL_UNSUPPORTED: there is no library, or
- * it lacks a function. */
+/* Call in this order: each needs what the previous one loaded. GGL_UNSUPPORTED: the library or a
+ * function is missing. */
 ggl_status ggl_vk_load_library(vk_functions *f, ggl_error *err);
 ggl_status ggl_vk_load_instance(vk_functions *f, VkInstance instance, ggl_error *err);
 ggl_status ggl_vk_load_device(vk_functions *f, VkDevice device, ggl_error *err);

@@ -1,5 +1,5 @@
-/* Buffers, and how bytes come into them: through a mapping where the host sees the memory, else
- * through a ring of staging pieces, of which one is filled while the one before is copied. */
+/* Buffers and transfers. Data is copied through a mapping if the host can access the memory,
+ * else through a ring of staging pieces: one is filled while the previous one is copied. */
 #include "memory.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 
 #include "ggl/alloc.h"
 
-/* --- kinds of memory ------------------------------------------------------------------------ */
+/* --- kinds of memory -------------------------------------------------------------------------- */
 
 enum {
     LOCAL = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
@@ -17,11 +17,12 @@ enum {
     CACHED = VK_MEMORY_PROPERTY_HOST_CACHED_BIT
 };
 
-/* Kinds of memory, the best first; ends with ~0. */
+/* A list of kinds of memory, best first; ends with ~0. */
 typedef const VkMemoryPropertyFlags *wishes;
 
-/* What the host reads and writes for every run: on a device with memory of its own, shaders reach
- * over to the host's rather than the host to the device's, which it reads very slowly. */
+/* both: device memory that is also the host's. host: memory that the host accesses in every run;
+ * on a device with its own memory, shaders access the host's, because the host reads device
+ * memory very slowly. own: only the device accesses it. */
 static const VkMemoryPropertyFlags both[] = {LOCAL | SEEN | CACHED, LOCAL | SEEN, SEEN | CACHED,
                                              SEEN, ~0u};
 static const VkMemoryPropertyFlags host[] = {SEEN | CACHED, SEEN, ~0u};
@@ -38,7 +39,7 @@ static bool find_kind(const vk_backend *b, uint32_t allowed, wishes w, uint32_t 
     return false;
 }
 
-/* --- allocation ----------------------------------------------------------------------------- */
+/* --- allocation ------------------------------------------------------------------------------- */
 
 static ggl_status does_not_fit(const vk_backend *b, size_t size, ggl_error *err) {
     size_t all, left;
@@ -64,7 +65,7 @@ static VkResult create_buffer(vk_backend *b, ggl_buffer *buf, const void *more) 
     return b->f.CreateBuffer(b->device->device, &info, NULL, &buf->buffer);
 }
 
-/* Memory of one of the wished kinds for the whole of the buffer. */
+/* Allocates memory of one of the kinds for the whole buffer, and maps it if `map` and possible. */
 static VkResult take_memory(vk_backend *b, ggl_buffer *buf, uint32_t allowed, wishes w,
                             const void *more, bool map) {
     VkDevice d = b->device->device;
@@ -93,7 +94,7 @@ static void release(vk_backend *b, ggl_buffer *buf) {
         b->f.FreeMemory(d, buf->memory, NULL);
 }
 
-/* A buffer of memory that the host sees. */
+/* Makes a buffer of mapped host memory. */
 static ggl_status take_staging(vk_backend *b, ggl_buffer *buf, size_t size, ggl_error *err) {
     buf->size = size;
     VkResult r = create_buffer(b, buf, NULL);
@@ -102,6 +103,7 @@ static ggl_status take_staging(vk_backend *b, ggl_buffer *buf, size_t size, ggl_
     return r == VK_SUCCESS ? GGL_OK : failed(b, r, size, err);
 }
 
+/* Makes a zeroed buffer for a region. */
 static ggl_status take(vk_backend *b, ggl_buffer *buf, int region, size_t size, ggl_error *err) {
     if (!ggl_size_align(size > 0 ? size : 1, VK_BUFFER_ALIGN, &buf->size) ||
         (b->base.max_buffer && buf->size > b->base.max_buffer))
@@ -120,8 +122,8 @@ static ggl_status take(vk_backend *b, ggl_buffer *buf, int region, size_t size, 
     return ggl_vk_buffer_clear(&b->base, buf, 0, buf->size, err);
 }
 
-/* Host memory in place. Only whole pages can be: what lies beside the range in its first and last
- * page is there, too, but behind those perhaps nothing. */
+/* Imports host memory in place. Only whole pages can be imported: the rest of the first and last
+ * page exists too, but maybe nothing outside of them. */
 static ggl_status import(vk_backend *b, ggl_buffer *buf, size_t size, const void *at,
                          ggl_error *err) {
     const size_t align = b->limits.import_align, page = (size_t)sysconf(_SC_PAGESIZE);
@@ -182,14 +184,14 @@ void ggl_vk_buffer_free(ggl_backend *base, ggl_buffer *buf) {
     ggl_free(buf);
 }
 
-/* --- staging -------------------------------------------------------------------------------- */
+/* --- staging ---------------------------------------------------------------------------------- */
 
 enum { N_PIECE = 2, PIECE_SIZE = 8 << 20 };
 
 typedef struct piece {
     ggl_buffer buffer;
     VkCommandBuffer commands;
-    uint64_t number; /* of the submission that uses it */
+    uint64_t number; /* number of the last submission that uses it */
 } piece;
 
 struct vk_staging {
@@ -197,7 +199,7 @@ struct vk_staging {
     int next;
 };
 
-/* The next piece, which nothing uses any more, its commands begun. */
+/* Waits for the next piece to become unused and begins its commands. */
 static ggl_status begin(vk_backend *b, piece **out, ggl_error *err) {
     if (!b->staging && !(b->staging = ggl_calloc(1, sizeof *b->staging)))
         return ggl_fail(err, GGL_NOMEM, "out of memory for transfers");
@@ -227,7 +229,7 @@ static size_t piece_of(size_t left) {
     return left < PIECE_SIZE ? left : PIECE_SIZE;
 }
 
-/* src NULL: zeros. */
+/* Copies host data to a buffer through staging pieces. src NULL: zeros. */
 static ggl_status stage_in(vk_backend *b, ggl_buffer *dst, size_t offset, const char *src,
                            size_t size, ggl_error *err) {
     ggl_status st = GGL_OK;
@@ -247,7 +249,8 @@ static ggl_status stage_in(vk_backend *b, ggl_buffer *dst, size_t offset, const 
     return st;
 }
 
-/* Two pieces are under way: the device writes one while the host reads the other. */
+/* Copies a buffer to the host. Two pieces are in flight: the device writes one while the host
+ * reads the other. */
 static ggl_status stage_out(vk_backend *b, const ggl_buffer *src, size_t offset, char *dst,
                             size_t size, ggl_error *err) {
     piece *before = NULL;
@@ -274,12 +277,12 @@ static ggl_status stage_out(vk_backend *b, const ggl_buffer *src, size_t offset,
 
 void ggl_vk_staging_free(vk_backend *b) {
     for (int i = 0; b->staging && i < N_PIECE; i++)
-        release(b, &b->staging->piece[i].buffer); /* commands go with their pool */
+        release(b, &b->staging->piece[i].buffer); /* command buffers are freed with their pool */
     ggl_free(b->staging);
     b->staging = NULL;
 }
 
-/* --- the backend's functions ---------------------------------------------------------------- */
+/* --- the backend's functions ------------------------------------------------------------------ */
 
 static ggl_status wait_all(vk_backend *b, ggl_error *err) {
     return ggl_vk_wait_for(b, b->device->submitted, err);
@@ -311,7 +314,7 @@ ggl_status ggl_vk_buffer_copy(ggl_backend *base, ggl_buffer *dst, size_t dst_off
                               const ggl_buffer *src, size_t src_offset, size_t size,
                               ggl_error *err) {
     vk_backend *b = (vk_backend *)base;
-    if (src->mapped) { /* which runs may still write */
+    if (src->mapped) { /* runs in flight may still write src */
         ggl_status st = wait_all(b, err);
         return st == GGL_OK ? ggl_vk_buffer_upload(base, dst, dst_offset, src->mapped + src_offset,
                                                    size, err)
@@ -337,7 +340,7 @@ ggl_status ggl_vk_buffer_clear(ggl_backend *base, ggl_buffer *buf, size_t offset
         memset(buf->mapped + offset, 0, size);
         return GGL_OK;
     }
-    if (offset % 4 != 0 || size % 4 != 0) /* a fill takes words */
+    if (offset % 4 != 0 || size % 4 != 0) /* vkCmdFillBuffer needs multiples of 4 */
         return stage_in(b, buf, offset, NULL, size, err);
     piece *p;
     st = begin(b, &p, err);

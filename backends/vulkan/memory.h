@@ -7,10 +7,10 @@
 struct ggl_buffer {
     VkBuffer buffer;
     VkDeviceMemory memory;
-    char *mapped; /* where the host sees it; NULL: it does not */
+    char *mapped; /* where it is mapped on the host; NULL: it is not */
     size_t size;  /* of the VkBuffer: a multiple of VK_BUFFER_ALIGN */
-    size_t shift; /* bytes of the VkBuffer before the first of ours: imported memory */
-    uint64_t id;  /* no other buffer of the backend has or had it */
+    size_t shift; /* imported memory: bytes before the buffer's first byte */
+    uint64_t id;  /* unique among all buffers of the backend, freed ones included */
 };
 
 enum { VK_BUFFER_ALIGN = 256 };

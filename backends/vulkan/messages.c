@@ -1,4 +1,4 @@
-/* What Vulkan says: results as sentences, and the validation layer's messages. */
+/* Vulkan's error codes as messages, and messages of the validation layer. */
 #include "messages.h"
 
 #include <stdatomic.h>

@@ -1,34 +1,36 @@
-/* cache and attend. */
+/* The operators cache and attend. */
 #include <math.h>
 
 #include "vulkan.h"
 
 enum {
-    LOCAL = 64,           /* attend.comp: one for each position of a page */
-    QUERIES = 8,          /* most of a workgroup */
-    SUMS = 32,            /* most of an invocation: queries times dimensions */
+    LOCAL = 64,           /* as in attend.comp: one invocation per position of a page */
+    QUERIES = 8,          /* most queries of a workgroup */
+    SUMS = 32,            /* most sums of an invocation: queries times dimensions */
     SHARED_FLOATS = 2048, /* of queries, in shared memory */
     MOST_DIMS = SUMS * LOCAL,
-    SPANS = 32,  /* most workgroups that share the positions of some queries */
-    GROUPS = 256 /* workgroups, below which positions are shared out */
+    SPANS = 32,  /* most workgroups among which the positions of a query are divided */
+    GROUPS = 256 /* with fewer workgroups than this, positions are divided among several */
 };
 
-/* shaders/attend.comp */
+/* OPTIONS of shaders/attend.comp */
 enum { WINDOW = 1, CAP = 2, SINKS = 4, ALIBI = 8, SPLIT = 16, IN_KEYS = 32 };
 
 static bool has(const ggl_operand *o) {
     return o->region >= 0;
 }
 
-/* --- cache ---------------------------------------------------------------------------------- */
+/* --- cache ------------------------------------------------------------------------------------ */
 
-/* Numbers of the size that the type has, where shaders can store them. */
+/* Returns the shader that stores elements of the type's width, if shaders can; else the one that
+ * uses 32-bit words. */
 static vk_shader cache_shader(const vk_features *f, ggl_type type) {
     if (ggl_type_get(type)->quantized)
         return f->storage8 ? VK_SHADER_CACHE_ROWS_8 : VK_SHADER_CACHE_ROWS;
     return type != GGL_F32 && f->storage16 ? VK_SHADER_CACHE_ROWS_16 : VK_SHADER_CACHE_ROWS;
 }
 
+/* Writes the batch's keys (part 0) or values (part 1) to their store. */
 static ggl_status keep_rows(vk_emit *e, int part, ggl_error *err) {
     const ggl_store *s = e->step->node->store[part];
     const ggl_operand *x = &e->step->src[part], *pos = &e->step->src[2], *slot = &e->step->src[3];
@@ -72,14 +74,15 @@ static const char *cache_refuses(const vk_backend *b, const ggl_tensor *node) {
 
 const vk_op ggl_vk_op_cache = {.emit = cache_emit, .refuses = cache_refuses};
 
-/* --- attend --------------------------------------------------------------------------------- */
+/* --- attend ----------------------------------------------------------------------------------- */
 
-/* How the queries are shared out. */
+/* How attend's work is divided among workgroups. */
 typedef struct shape {
-    const ggl_store *keys, *values; /* values NULL: they are in the keys */
+    const ggl_store *keys, *values; /* values NULL: they are part of the keys */
     int64_t n_batch;
-    uint32_t queries, sums; /* of a workgroup, of an invocation for each of them */
-    int64_t n_groups;       /* of queries */
+    /* of a workgroup; of an invocation, per query */
+    uint32_t queries, sums;
+    int64_t n_groups; /* groups of queries */
     uint32_t spans;
 } shape;
 
@@ -114,7 +117,7 @@ static size_t partial_size(const ggl_step *step, const shape *s) {
                                (size_t)(step->dst.ne[0] + 2) * sizeof(float);
 }
 
-/* The largest that any batch up to n needs: spans are fewer the larger it is. */
+/* Returns the largest scratch of all batches up to n; larger batches have fewer spans. */
 static size_t attend_scratch(const vk_backend *b, const ggl_step *step, int64_t n) {
     (void)b;
     size_t most = 0;
@@ -128,7 +131,8 @@ static size_t attend_scratch(const vk_backend *b, const ggl_step *step, int64_t 
     return most;
 }
 
-/* Where an operand with a number for each head begins, and its steps. */
+/* Pushes the start of an operand with a number for each head, and its strides by head and by
+ * token. */
 static void push_heads(const vk_emit *e, vk_call *c, const ggl_operand *o, uint32_t at, int head) {
     ggl_vk_push(c, at);
     ggl_vk_push(c, ggl_vk_stride(e, o, head));
@@ -142,6 +146,7 @@ static uint32_t options_of(const ggl_step *step, const shape *s) {
            (s->spans > 1 ? SPLIT : 0) | (s->values ? 0 : IN_KEYS);
 }
 
+/* Emits the attention, over all positions or by spans. */
 static ggl_status emit_spans(vk_emit *e, const shape *s, ggl_error *err) {
     const ggl_step *step = e->step;
     const ggl_operand *q = &step->src[0], *sinks = &step->src[2], *alibi = &step->src[3],
@@ -190,6 +195,7 @@ static ggl_status emit_spans(vk_emit *e, const shape *s, ggl_error *err) {
     return ggl_vk_dispatch(e, &c, err);
 }
 
+/* Emits the merging of the spans' partial results. */
 static ggl_status emit_merge(vk_emit *e, const shape *s, ggl_error *err) {
     const ggl_step *step = e->step;
     const ggl_operand *sinks = &step->src[2], *y = &step->dst;

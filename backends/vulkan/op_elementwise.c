@@ -1,4 +1,4 @@
-/* One element of the result from one of each source. */
+/* Elementwise operators: an element of the result from the same element of each source. */
 #include <string.h>
 
 #include "shaders/kinds.h"
@@ -36,10 +36,10 @@ static uint32_t kind_of(const ggl_tensor *node) {
     for (size_t i = 0; i < sizeof kind_of_call / sizeof *kind_of_call; i++)
         if (strcmp(kind_of_call[i].name, node->call) == 0)
             return (uint32_t)kind_of_call[i].kind;
-    return EW_IOTA; /* not reached: ops.def has no other */
+    return EW_IOTA; /* not reached: ops.def has no other composites */
 }
 
-/* Whether the sources have an element for each of the result's, in the same order, without gaps. */
+/* True if all sources are dense and have the result's shape. */
 static bool is_flat(const vk_emit *e) {
     const ggl_operand *dst = &e->step->dst;
     for (int i = 0; i < e->step->n_src; i++) {
@@ -53,7 +53,7 @@ static bool is_flat(const vk_emit *e) {
     return true;
 }
 
-/* The result, what it is made of, and their shapes; an absent source is bound, too. */
+/* Emits a dispatch with the result, its shape and the sources. An absent source is bound, too. */
 static ggl_status emit(vk_emit *e, vk_shader shader, int n_src, ggl_error *err) {
     static const ggl_operand absent = {.region = -1};
     const ggl_operand *dst = &e->step->dst;

@@ -1,39 +1,39 @@
-/* linear: y[j] = sum of w[e, j] x[e], and a bias. Which matrix serves which columns is said to the
- * shaders by dimensions (shaders/linear.glsl). Few columns of a matrix meet its rows one by one
- * (linear_vec.comp), many in tiles (linear_mat.comp). Where an index says which matrix serves a
- * column, tiles need columns sorted by their matrix first (linear_sort.comp).
+/* linear: y[j] = sum of w[e, j] x[e], plus a bias. Dimensions tell the shaders which matrix serves
+ * which columns (shaders/linear.glsl). With few columns per matrix, rows are multiplied one by one
+ * (linear_vec.comp), with many in tiles (linear_mat.comp). If an index chooses the matrix of each
+ * column, columns are sorted by their matrix for tiles (linear_sort.comp).
  *
- * Where the device multiplies bytes fast (features.idot) columns that meet quantized weights are
- * rounded to bytes first (quantize.comp), once for all rows.
+ * If the device multiplies bytes fast (features.idot), columns for quantized weights are first
+ * rounded to bytes (quantize.comp), once for all rows.
  *
- * Weights of more bytes than a binding can have are bound in parts, with a dispatch each: some
- * matrices, or some rows of one. */
+ * Weights larger than a binding are bound in parts, with a dispatch each: some matrices, or some
+ * rows of one. */
 #include "weights.h"
 
 enum {
-    LOCAL_ROUND = 32, /* as few, so that one column has several workgroups */
+    LOCAL_ROUND = 32, /* small, so that one column is divided among several workgroups */
     LOCAL_VEC = 64,
-    LOCAL_MAT = 128, /* linear_mat.comp counts on it */
+    LOCAL_MAT = 128, /* linear_mat.comp relies on it */
     TILE_ROWS = 64,
-    TILE_COLS = 16,  /* times 1, 2 or 4 */
-    VEC_COLS = 8,    /* most columns of a matrix for linear_vec.comp */
-    SORTED = 1024,   /* most matrices that linear_sort.comp takes */
-    BLOCK = 32,      /* numbers of a column that are rounded together .. */
-    BLOCK_WORDS = 12 /* .. and what they become: three uvec4 */
+    TILE_COLS = 16,  /* times 1, 2 or 4: columns of a tile */
+    VEC_COLS = 8,    /* most columns per matrix for linear_vec.comp */
+    SORTED = 1024,   /* most matrices for linear_sort.comp */
+    BLOCK = 32,      /* numbers of a column that are rounded together, */
+    BLOCK_WORDS = 12 /* and the words they become: three uvec4 */
 };
 
-/* The operands, and how the columns are counted. */
+/* The operands of a product, and the dimensions of its columns. */
 typedef struct product {
     const ggl_operand *w, *bias, *index, *y;
-    ggl_operand x; /* what is read: the step's columns, or what they were rounded to */
+    ggl_operand x; /* the columns as the product reads them, possibly rounded */
     bool rounded;
     uint32_t column[3], outer[3]; /* shaders/linear.glsl */
     uint32_t w_step[3];
-    int64_t n_cols; /* that one matrix serves; with an index all */
+    int64_t n_cols; /* columns per matrix; with an index all columns */
     bool sorted;    /* by matrix, for tiles */
 } product;
 
-/* What of w a dispatch has. */
+/* The part of w that a dispatch binds. */
 typedef struct part {
     int64_t first_matrix, n_matrices, first_row, n_rows;
 } part;
@@ -44,16 +44,17 @@ static bool has(const ggl_operand *o) {
     return o->region >= 0;
 }
 
-/* With an index: tiles pay if a matrix has several columns on the average. */
+/* With an index: true if there are several columns per matrix on average, so that tiles pay off. */
 static bool sorts(int64_t n_cols, int64_t n_matrices) {
     return n_matrices <= SORTED && n_cols > 4 * n_matrices;
 }
 
+/* True if columns for these weights are rounded to bytes. */
 static bool can_round(const vk_backend *b, const ggl_operand *w) {
     return b->features.idot && ggl_type_get(w->type)->quantized;
 }
 
-/* What n of x are rounded to: words, densely from `offset` of the arena on. */
+/* Returns the operand of x rounded for a batch of n: dense words in the arena, from `offset` on. */
 static ggl_operand rounded_of(const ggl_operand *x, int64_t n, size_t offset) {
     ggl_operand r = {.type = GGL_F32, .region = GGL_REGION_ARENA, .offset = offset, .nb = {4}};
     r.ne[0] = x->ne[0] / BLOCK * BLOCK_WORDS;
@@ -68,6 +69,7 @@ static size_t size_of(const ggl_operand *rounded) {
     return rounded->nb[3] * (size_t)rounded->ne[3];
 }
 
+/* Describes the step's product. */
 static product product_of(const vk_emit *e) {
     const ggl_step *s = e->step;
     product p = {.w = &s->src[1], .y = &s->dst, .index = &absent, .n_cols = 1};
@@ -101,6 +103,7 @@ static void push_steps(const vk_emit *e, vk_call *c, uint32_t at, const ggl_oper
         ggl_vk_push(c, ggl_vk_stride(e, o, d));
 }
 
+/* True if all rows of x begin and end at multiples of 4 elements. */
 static bool in_fours(const vk_emit *e, const ggl_operand *x, uint32_t at) {
     uint32_t all = at | (uint32_t)x->ne[0];
     for (int d = 1; d < GGL_MAX_DIMS; d++)
@@ -108,7 +111,7 @@ static bool in_fours(const vk_emit *e, const ggl_operand *x, uint32_t at) {
     return all % 4 == 0;
 }
 
-/* Bytes of w from its first to its last in a part. */
+/* Returns the bytes of w from the start to the end of a part. */
 static size_t part_size(const vk_emit *e, const product *p, const part *of) {
     const ggl_operand *w = p->w;
     size_t size = ggl_row_size(w->type, w->ne[0]) + (size_t)(of->n_rows - 1) * w->nb[1] +
@@ -116,7 +119,8 @@ static size_t part_size(const vk_emit *e, const product *p, const part *of) {
     return size + (size_t)(ggl_vk_extent(e, w, 3) - 1) * w->nb[3];
 }
 
-/* Bindings and push constants of both products; lists: what linear_sort.comp has made, or NULL. */
+/* Sets bindings, constants and push constants shared by both products. lists: the output of
+ * linear_sort.comp, or NULL. */
 static void bind_all(vk_emit *e, vk_call *c, const product *p, const part *of,
                      const vk_binding *lists) {
     const size_t begin =
@@ -165,7 +169,7 @@ static uint32_t round_up_to_power(int64_t n, uint32_t most) {
     return p;
 }
 
-/* --- rounding ------------------------------------------------------------------------------- */
+/* --- rounding --------------------------------------------------------------------------------- */
 
 static ggl_status emit_round(vk_emit *e, const product *p, ggl_error *err) {
     const ggl_operand *x = &e->step->src[0];
@@ -181,7 +185,7 @@ static ggl_status emit_round(vk_emit *e, const product *p, ggl_error *err) {
     return ggl_vk_dispatch(e, &c, err);
 }
 
-/* --- few columns ---------------------------------------------------------------------------- */
+/* --- few columns ------------------------------------------------------------------------------ */
 
 static int64_t n_outer(const product *p) {
     return (int64_t)p->outer[0] * p->outer[1] * p->outer[2];
@@ -213,16 +217,15 @@ static ggl_status emit_vec(vk_emit *e, const product *p, const part *of, ggl_err
     return ggl_vk_dispatch(e, &c, err);
 }
 
-/* --- many columns --------------------------------------------------------------------------- */
+/* --- many columns ----------------------------------------------------------------------------- */
 
-/* Columns of a tile, so that few are left empty. */
+/* Returns the columns per tile, chosen so that few stay empty. */
 static uint32_t tile_cols(const product *p) {
     const int64_t of_matrix = p->sorted ? p->n_cols / p->w->ne[2] : p->n_cols;
     return TILE_COLS * (of_matrix <= TILE_COLS ? 1 : of_matrix <= 2 * TILE_COLS ? 2 : 4);
 }
 
-/* Tiles that columns sorted by their matrix can need; one matrix stands for those that have none.
- */
+/* Returns the most tiles that sorted columns can need, including those whose index is invalid. */
 static int64_t most_tiles(int64_t n_cols, int64_t n_matrices, uint32_t cols) {
     return n_cols / cols + n_matrices + 1;
 }
@@ -265,14 +268,14 @@ static ggl_status emit_mat(vk_emit *e, const product *p, const part *of, const v
     return ggl_vk_dispatch(e, &c, err);
 }
 
-/* --- all of it ------------------------------------------------------------------------------ */
+/* --- the operator ----------------------------------------------------------------------------- */
 
 static ggl_status emit_part(vk_emit *e, const product *p, const part *of, const vk_binding *lists,
                             int64_t n_tiles, ggl_error *err) {
     return n_tiles > 0 ? emit_mat(e, p, of, lists, n_tiles, err) : emit_vec(e, p, of, err);
 }
 
-/* So many matrices, or rows of one, that they fit one binding. */
+/* Returns the first of equal parts that fit a binding: several matrices, or several rows of one. */
 static part largest_part(const vk_emit *e, const product *p) {
     const ggl_operand *w = p->w;
     part all = {.n_matrices = w->ne[2], .n_rows = w->ne[1]}, one = {.n_matrices = 1, .n_rows = 1};

@@ -1,4 +1,4 @@
-/* Elements that change places, and maybe their type on the way. */
+/* Operators that move elements, and may convert their type. */
 #include <string.h>
 
 #include "shaders/kinds.h"
@@ -6,7 +6,7 @@
 
 enum { LOCAL = 128, PER_INVOCATION = 4 };
 
-/* How elements of type `from` become those of `to`; -1: not at all. */
+/* Returns how elements of type `from` are converted to `to`; -1: not supported. */
 static int conversion(ggl_type from, ggl_type to) {
     if (from == to)
         return ggl_type_get(from)->size == 4 ? FROM_WORD : -1;
@@ -31,8 +31,8 @@ static const char *refuses(const vk_backend *b, const ggl_tensor *node) {
 
 typedef struct move {
     const ggl_operand *x, *y;
-    int64_t ne[GGL_MAX_DIMS];                                       /* how many */
-    uint32_t first, y_stride[GGL_MAX_DIMS], x_stride[GGL_MAX_DIMS]; /* first: in y */
+    int64_t ne[GGL_MAX_DIMS];                                       /* extents */
+    uint32_t first, y_stride[GGL_MAX_DIMS], x_stride[GGL_MAX_DIMS]; /* first: offset in y */
 } move;
 
 static ggl_status emit_move(vk_emit *e, const move *m, ggl_error *err) {
@@ -56,7 +56,7 @@ static ggl_status emit_move(vk_emit *e, const move *m, ggl_error *err) {
     return ggl_vk_dispatch(e, &c, err);
 }
 
-/* As many as y has, from x, whose dimensions of 1 serve all. */
+/* Describes a move from x to all elements of y, repeating x along its dimensions of 1. */
 static move to_all(const vk_emit *e, const ggl_operand *x) {
     move m = {.x = x, .y = &e->step->dst};
     for (int d = 0; d < GGL_MAX_DIMS; d++) {
@@ -67,7 +67,7 @@ static move to_all(const vk_emit *e, const ggl_operand *x) {
     return m;
 }
 
-/* The same elements in order, in another shape: by x's shape, y being dense. */
+/* Copies the elements in order to another shape; loops over x's shape, as y is dense. */
 static ggl_status emit_copy(vk_emit *e, ggl_error *err) {
     move m = to_all(e, &e->step->src[0]);
     uint32_t next = 1;

@@ -1,16 +1,16 @@
-/* pick: y[.., i] = t[.., index[i]]. A table of more bytes than a binding can have is bound in parts
- * of its last dimension, with a dispatch each. */
+/* pick: y[.., i] = t[.., index[i]]. A table larger than a binding is bound in parts of its last
+ * dimension, with a dispatch each. */
 #include "weights.h"
 
 enum { LOCAL = 64, DIMS = 4 };
 
-/* The operands as rows: their elements, and the dimensions in the order that shaders/pick.comp
- * counts them: two within a matrix, the picked, the batch. */
+/* The operands as rows of n elements. Dimensions are ordered as in shaders/pick.comp: two within
+ * a matrix, the picked one, the batch. */
 typedef struct rows {
     int64_t n, extent[DIMS];
     uint32_t table_step[DIMS], y_step[DIMS];
-    int64_t n_table; /* of the table's last dimension */
-    size_t picked;   /* bytes from one of it to the next */
+    int64_t n_table; /* extent of the table's last dimension */
+    size_t picked;   /* bytes between its elements */
 } rows;
 
 static rows rows_of(const vk_emit *e) {
@@ -39,7 +39,7 @@ static rows rows_of(const vk_emit *e) {
     return r;
 }
 
-/* Elements that an invocation moves: shaders/pick.comp. */
+/* Returns the elements that an invocation moves (see shaders/pick.comp). */
 static int64_t unit_of(ggl_type type) {
     return type == GGL_F32 || type == GGL_I32 ? 1 : type == GGL_F16 || type == GGL_BF16 ? 8 : 32;
 }
@@ -78,7 +78,7 @@ static ggl_status emit_part(vk_emit *e, const rows *r, int64_t first, int64_t n,
     return ggl_vk_dispatch(e, &c, err);
 }
 
-/* Bytes of n of the table's last dimension. */
+/* Returns the bytes of n elements of the table's last dimension. */
 static size_t size_of(const vk_emit *e, const rows *r, int64_t n) {
     const ggl_operand *t = &e->step->src[0];
     size_t size = r->n == 1 ? t->nb[0] : ggl_row_size(t->type, t->ne[0]);

@@ -1,4 +1,4 @@
-/* rope_half and rope_pair. */
+/* The operators rope_half and rope_pair. */
 #include "vulkan.h"
 
 enum { LOCAL = 64, ROWS = 4 /* shaders/rope.comp */ };

@@ -1,4 +1,4 @@
-/* Along a dimension: sums, maxima, norms, softmax, ranks. */
+/* Operators along a dimension: sums, maxima, norms, softmax, ranks. */
 #include <string.h>
 
 #include "shaders/kinds.h"
@@ -6,7 +6,7 @@
 
 enum { LOCAL = 128, LEAST_LOCAL = 32, SHORT_ROW = 32 };
 
-/* --- a workgroup for each row --------------------------------------------------------------- */
+/* --- one workgroup per row -------------------------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -16,7 +16,7 @@ static const struct {
     {"normalised", ROW_NORMALISED},
 };
 
-/* Four elements for each invocation, as far as there are. */
+/* Returns the workgroup's size: four elements per invocation, if the row is long enough. */
 static uint32_t local_for(int64_t n) {
     uint32_t local = LEAST_LOCAL;
     while (local < LOCAL && local * 4 < n)
@@ -51,9 +51,9 @@ static ggl_status emit_rows(vk_emit *e, ggl_error *err) {
 const vk_op ggl_vk_op_rows = {
     .emit = emit_rows, .refuses = ggl_vk_refuses_all_but_f32, .in_place = true};
 
-/* --- an invocation for each result ---------------------------------------------------------- */
+/* --- one invocation per result ---------------------------------------------------------------- */
 
-/* Dimension dim of x goes; weight: of each of its terms, or NULL. */
+/* Sums up or maximizes x along dimension dim. weight: a factor for each term, or NULL. */
 static ggl_status emit_terms(vk_emit *e, uint32_t kind, int dim, const ggl_operand *weight,
                              ggl_error *err) {
     const ggl_operand *x = &e->step->src[0];
@@ -61,8 +61,8 @@ static ggl_status emit_terms(vk_emit *e, uint32_t kind, int dim, const ggl_opera
                  .spec = {LOCAL, kind},
                  .n_spec = 2};
     int64_t ne[GGL_MAX_DIMS], count = 1;
-    for (int d = 0; d < GGL_MAX_DIMS;
-         d++) { /* x may be the same for all tokens, and only the weights each token's own */
+    /* x may be the same for all tokens while the weights differ */
+    for (int d = 0; d < GGL_MAX_DIMS; d++) {
         ne[d] = d == dim ? 1 : ggl_vk_extent(e, d == GGL_BATCH_DIM ? &e->step->dst : x, d);
         count *= ne[d];
     }
@@ -99,7 +99,7 @@ static ggl_status emit_weighted(vk_emit *e, ggl_error *err) {
 const vk_op ggl_vk_op_reduce = {.emit = emit_reduce, .refuses = ggl_vk_refuses_all_but_f32};
 const vk_op ggl_vk_op_weighted = {.emit = emit_weighted, .refuses = ggl_vk_refuses_all_but_f32};
 
-/* --- order ---------------------------------------------------------------------------------- */
+/* --- order ------------------------------------------------------------------------------------ */
 
 static ggl_status emit_rank(vk_emit *e, ggl_error *err) {
     const ggl_operand *x = &e->step->src[0];

@@ -1,21 +1,21 @@
-/* What passes from token to token. state and keep stand in loops; the named recurrences take all
- * tokens of the batch, in order, within a dispatch. */
+/* Operators on states. state and keep run in loops. The named recurrences process all tokens of
+ * the batch, in order, in one dispatch. */
 #include <math.h>
 
 #include "vulkan.h"
 
 enum { LOCAL = 64 };
 
-/* The store, as elements: where slot 0 begins, and from slot to slot. */
+/* Pushes a store's position in elements: start of slot 0, stride between slots, number of slots. */
 static void push_store(const vk_emit *e, vk_call *c, const ggl_store *s, uint32_t at) {
     ggl_vk_push(c, at / 4);
     ggl_vk_push(c, (uint32_t)(s->slot_size / 4));
     ggl_vk_push(c, (uint32_t)e->n_slots);
 }
 
-/* --- in loops ------------------------------------------------------------------------------- */
+/* --- in loops --------------------------------------------------------------------------------- */
 
-/* x to (keep) or from the store of the slot that an operand says. */
+/* Copies x to (keep) or from the store, for the slot that an operand gives. */
 static ggl_status move(vk_emit *e, const ggl_store *s, const ggl_operand *slot,
                        const ggl_operand *x, bool keep, ggl_error *err) {
     vk_call c = {.shader = keep ? VK_SHADER_KEEP : VK_SHADER_STATE, .spec = {LOCAL}, .n_spec = 1};
@@ -48,7 +48,7 @@ static const char *keep_refuses(const vk_backend *b, const ggl_tensor *node) {
 const vk_op ggl_vk_op_state = {.emit = state_emit};
 const vk_op ggl_vk_op_keep = {.emit = keep_emit, .refuses = keep_refuses};
 
-/* --- named recurrences ---------------------------------------------------------------------- */
+/* --- named recurrences ------------------------------------------------------------------------ */
 
 /* recent(x [n], k) -> [n, k] */
 static ggl_status recent_emit(vk_emit *e, ggl_error *err) {
@@ -73,8 +73,8 @@ static ggl_status recent_emit(vk_emit *e, ggl_error *err) {
     return ggl_vk_dispatch(e, &c, err);
 }
 
-/* gated_delta_rule and ssm_scan: order[] says which source is which operand of shaders/recur.comp,
- * rows before numbers. */
+/* Emits gated_delta_rule or ssm_scan. order[k] is the source for operand k of
+ * shaders/recur.comp, where row operands come before numbers. */
 static ggl_status emit_recur(vk_emit *e, bool scan, const int order[5], float divisor,
                              ggl_error *err) {
     const ggl_operand *y = &e->step->dst;
@@ -92,7 +92,7 @@ static ggl_status emit_recur(vk_emit *e, bool scan, const int order[5], float di
     ggl_vk_push(&c, (uint32_t)ggl_vk_extent(e, y, GGL_BATCH_DIM));
     for (int k = 0; k < 6; k++) {
         const ggl_operand *o = k < 5 ? &e->step->src[order[k]] : y;
-        const bool number = k < 5 && o->ne[1] == 1 && (k == 3 || k == 4); /* for each head */
+        const bool number = k < 5 && o->ne[1] == 1 && (k == 3 || k == 4); /* one per head */
         ggl_vk_push(&c, ggl_vk_bind(e, &c, o, k == 5));
         ggl_vk_push(&c, ggl_vk_stride(e, o, number ? 0 : 1));
         ggl_vk_push(&c, ggl_vk_stride(e, o, GGL_BATCH_DIM));

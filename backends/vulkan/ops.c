@@ -1,4 +1,4 @@
-/* Which operators and composites this backend has. */
+/* The tables of supported operators and composites. */
 #include "vulkan.h"
 
 static const vk_op *const by_op[GGL_OP_COUNT] = {

@@ -29,12 +29,12 @@ typedef struct pipeline {
 } pipeline;
 
 struct vk_pipelines {
-    VkDescriptorSetLayout set[VK_MAX_BIND + 1]; /* by number of bindings */
+    VkDescriptorSetLayout set[VK_MAX_BIND + 1]; /* indexed by the number of bindings */
     VkPipelineLayout layout[VK_MAX_BIND + 1];
     VkShaderModule module[VK_SHADER_COUNT];
     pipeline *of[VK_SHADER_COUNT];
     VkPipelineCache cache;
-    size_t kept; /* bytes of the cache as it was read */
+    size_t kept; /* bytes of the cache that were read from the file */
 };
 
 static VkResult create_layout(vk_backend *b, int n) {
@@ -76,7 +76,7 @@ static VkResult create_cache(vk_backend *b) {
     if (r == VK_SUCCESS || !kept)
         return r;
     b->pipelines->kept = 0;
-    info.initialDataSize = 0; /* the driver does not want it */
+    info.initialDataSize = 0; /* the driver rejects the data */
     info.pInitialData = NULL;
     return b->f.CreatePipelineCache(b->device->device, &info, NULL, cache);
 }
@@ -91,6 +91,7 @@ ggl_status ggl_vk_pipelines_open(vk_backend *b, ggl_error *err) {
     return r == VK_SUCCESS ? GGL_OK : ggl_vk_fail(err, r, "pipelines");
 }
 
+/* Writes the pipeline cache to its file if it has grown. */
 static void keep_cache(vk_backend *b) {
     VkPipelineCache cache = b->pipelines->cache;
     size_t size = 0;
@@ -140,6 +141,7 @@ VkDescriptorSetLayout ggl_vk_set_layout_of(const vk_backend *b, int n_bind) {
     return b->pipelines->set[n_bind];
 }
 
+/* Returns the shader's module, which the first call creates. */
 static VkResult module_of(vk_backend *b, vk_shader id, VkShaderModule *out) {
     VkShaderModule *module = &b->pipelines->module[id];
     const VkShaderModuleCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,

@@ -1,4 +1,4 @@
-/* Compute pipelines: one for each shader and its specialisation constants, made when a plan is
+/* Compute pipelines: one per shader and set of specialization constants, created when a plan is
  * compiled and kept until the backend is closed. */
 #ifndef VULKAN_PIPELINES_H
 #define VULKAN_PIPELINES_H
@@ -6,10 +6,10 @@
 #include "device.h"
 
 ggl_status ggl_vk_pipelines_open(vk_backend *b, ggl_error *err);
-/* Writes the cache, if it has become larger. */
+/* Writes the pipeline cache to its file, if it has grown. */
 void ggl_vk_pipelines_close(vk_backend *b);
 
-/* The call's pipeline; made, unless it is there. */
+/* Returns the pipeline of a call, which is created if necessary. */
 ggl_status ggl_vk_pipeline_of(vk_backend *b, const vk_call *c, VkPipeline *out, ggl_error *err);
 VkPipelineLayout ggl_vk_layout_of(const vk_backend *b, int n_bind);
 VkDescriptorSetLayout ggl_vk_set_layout_of(const vk_backend *b, int n_bind);

@@ -1,6 +1,6 @@
-/* A plan is compiled once: each step is bound to its operator, which makes its pipelines. What runs
- * is a recording. Runs with other buffers or another size of the batch have recordings of their
- * own, a few of which are kept: callers take turns with two or three sets of buffers. */
+/* A plan is compiled once: each step gets its operator, which creates its pipelines. A run
+ * submits a recording. Runs with other buffers or another batch size need other recordings; a
+ * few are kept, because callers alternate between two or three sets of buffers. */
 #include "plan.h"
 
 #include <string.h>
@@ -13,20 +13,21 @@ enum { N_RECORDINGS = 4 };
 typedef struct plan {
     ggl_plan base;
     ggl_program program;
-    const vk_op **op;  /* by step */
-    ggl_operand *slot; /* by step: of a recurrent composite, which slots; region -1: none */
-    size_t scratch;    /* where it begins: behind the program's arena */
+    const vk_op **op; /* by step */
+    /* by step, for recurrent composites: the slot of each token; region -1: none */
+    ggl_operand *slot;
+    size_t scratch; /* offset of the scratch, after the program's arena */
     const size_t *store_loc;
     int64_t n_slots;
-    int n_regions; /* that the steps touch: 0 .. n_regions-1 */
+    int n_regions; /* regions that the steps use: 0 .. n_regions - 1 */
     vk_recording recording[N_RECORDINGS];
     uint64_t clock;
 } plan;
 
-/* --- emitting ------------------------------------------------------------------------------- */
+/* --- emitting --------------------------------------------------------------------------------- */
 
-/* So many of the batch that each operand of the step is one binding. Operators treat each of the
- * batch by itself, or one after the other, so any number is right. */
+/* Returns how many tokens of the batch to process at a time, so that each operand fits a
+ * binding. Any number is right, as operators treat tokens independently or in order. */
 static int64_t slice_of(const vk_backend *b, const ggl_step *step, int64_t n) {
     const size_t most = b->limits.max_range - 2 * b->limits.offset_align;
     for (int i = -1; i < step->n_src; i++) {
@@ -39,7 +40,7 @@ static int64_t slice_of(const vk_backend *b, const ggl_step *step, int64_t n) {
     return n > 1 ? n : 1;
 }
 
-/* "blk.3 q: softmax: .." */
+/* Puts the node before a message: "blk.3 q: softmax: ..". */
 static ggl_status within_step(const ggl_tensor *node, ggl_status st, ggl_error *err) {
     st = ggl_within(err, st, "%s", node->call ? node->call : ggl_op_get(node->op).name);
     return node->name ? ggl_within(err, st, "%s", node->name) : st;
@@ -71,7 +72,8 @@ static ggl_status emit_loop(vk_emit *e, const plan *p, int first, int64_t turns,
     return st;
 }
 
-/* Every step for a batch of n; without a recording that is a rehearsal, of each loop one turn. */
+/* Emits every step for a batch of n. Without a recording this only checks them, with one turn
+ * per loop. */
 static ggl_status emit_all(vk_backend *b, const plan *p, int64_t n, vk_recording *r,
                            ggl_error *err) {
     vk_emit e = {.b = b,
@@ -91,9 +93,10 @@ static ggl_status emit_all(vk_backend *b, const plan *p, int64_t n, vk_recording
     return st;
 }
 
-/* --- compiling ------------------------------------------------------------------------------ */
+/* --- compiling -------------------------------------------------------------------------------- */
 
-/* The operand that tells a recurrent composite's items their slots. */
+/* Returns the operand with the slot of each token, for a recurrent composite; else one with
+ * region -1. */
 static ggl_operand slot_operand(const ggl_segment *s, const ggl_step *step) {
     const ggl_body *body = step->node->op == GGL_OP_CALL ? step->node->body : NULL;
     for (int i = 0; body && i < body->n_node; i++) {
@@ -116,6 +119,7 @@ static void count_region(plan *p, int region) {
     p->n_regions = region >= p->n_regions ? region + 1 : p->n_regions;
 }
 
+/* Finds each step's operator, slots and scratch, and sizes the plan's arena. */
 static ggl_status bind_steps(plan *p, const vk_backend *b, const ggl_segment *s, ggl_error *err) {
     size_t most = 0;
     p->n_regions = GGL_REGION_STORES + 1;
@@ -189,7 +193,7 @@ void ggl_vk_plan_free(ggl_backend *base, ggl_plan *base_plan) {
     ggl_free(p);
 }
 
-/* --- running -------------------------------------------------------------------------------- */
+/* --- running ---------------------------------------------------------------------------------- */
 
 static uint64_t id_of(const ggl_buffer *buf) {
     return buf ? buf->id : 0;
@@ -202,7 +206,7 @@ static bool has_buffers(const plan *p, const vk_recording *r, ggl_buffer *const 
     return r->n > 0;
 }
 
-/* The recording with these buffers; else the one to record into, which was not used for longest. */
+/* Returns the recording with these buffers, else the least recently used one, to record into. */
 static vk_recording *find_recording(plan *p, ggl_buffer *const *region) {
     vk_recording *best = &p->recording[0];
     for (int i = 0; i < N_RECORDINGS; i++) {
@@ -214,7 +218,7 @@ static vk_recording *find_recording(plan *p, ggl_buffer *const *region) {
     return best;
 }
 
-/* How many steps a run for n of the batch has, those of loops in each turn. */
+/* Returns the number of steps in a run for n tokens, counting each turn of a loop. */
 static size_t count_steps(const plan *p, int64_t n) {
     size_t count = 0;
     for (int i = 0; i < p->program.n_step; i++) {
@@ -226,6 +230,7 @@ static size_t count_steps(const plan *p, int64_t n) {
     return count;
 }
 
+/* Records a run for n tokens with these buffers. */
 static ggl_status record(vk_backend *b, const plan *p, vk_recording *r, ggl_buffer *const *region,
                          int64_t n, ggl_error *err) {
     ggl_status st = GGL_OK;

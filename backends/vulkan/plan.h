@@ -1,4 +1,4 @@
-/* Plans: a program's steps with their operators, and the recordings of them that are replayed. */
+/* Plans: a program's steps with their operators, and recordings of them that are replayed. */
 #ifndef VULKAN_PLAN_H
 #define VULKAN_PLAN_H
 

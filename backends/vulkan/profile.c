@@ -52,7 +52,7 @@ void ggl_vk_profile_step(vk_backend *b, vk_profile *p, VkCommandBuffer commands,
     stamp(b, p, commands);
 }
 
-/* The clock begins anew when its bits are spent. */
+/* Returns the ticks between two timestamps, which may have wrapped around. */
 static uint64_t between(const vk_backend *b, uint64_t from, uint64_t to) {
     return (to - from) & (UINT64_MAX >> (64 - b->device->clock_bits));
 }

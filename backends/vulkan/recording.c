@@ -39,10 +39,10 @@ ggl_status ggl_vk_recording_end(vk_backend *b, vk_recording *r, ggl_error *err) 
     return ggl_vk_end_commands(b, r->commands, err);
 }
 
-/* --- barriers ------------------------------------------------------------------------------- */
+/* --- barriers --------------------------------------------------------------------------------- */
 
-/* Whether the call must wait for what was recorded since the last barrier. Weights are only read.
- */
+/* True if a call must wait for calls recorded since the last barrier. Weights do not matter, as
+ * they are only read. */
 static bool conflicts(const vk_recording *r, const vk_binding *b) {
     for (int i = 0; i < r->n_touched; i++) {
         const vk_touched *t = &r->touched[i];
@@ -53,10 +53,12 @@ static bool conflicts(const vk_recording *r, const vk_binding *b) {
     return false;
 }
 
+/* True if a binding can conflict with another one. */
 static bool counts(const vk_binding *b) {
     return b->region >= 0 && (b->region < GGL_REGION_REPACKED || b->write);
 }
 
+/* Records a barrier if the call conflicts with earlier ones, and remembers what it touches. */
 static void wait_for_writes(vk_backend *b, vk_recording *r, const vk_call *c) {
     const VkMemoryBarrier memory = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
                                     .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
@@ -79,7 +81,7 @@ static void wait_for_writes(vk_backend *b, vk_recording *r, const vk_call *c) {
     }
 }
 
-/* --- descriptors ---------------------------------------------------------------------------- */
+/* --- descriptors ------------------------------------------------------------------------------ */
 
 static VkResult create_pool(vk_backend *b, VkDescriptorPool *out) {
     const VkDescriptorPoolSize size = {.type = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
@@ -91,7 +93,7 @@ static VkResult create_pool(vk_backend *b, VkDescriptorPool *out) {
     return b->f.CreateDescriptorPool(b->device->device, &info, NULL, out);
 }
 
-/* The next set; pools are added as they are needed, and kept. */
+/* Allocates a descriptor set. Pools are added when needed, and kept. */
 static VkResult next_set(vk_backend *b, vk_recording *r, int n_bind, VkDescriptorSet *out) {
     const size_t pool = r->pool_at / VK_POOL_SETS;
     const VkDescriptorSetLayout layout = ggl_vk_set_layout_of(b, n_bind);
@@ -113,7 +115,7 @@ static VkResult next_set(vk_backend *b, vk_recording *r, int n_bind, VkDescripto
     return b->f.AllocateDescriptorSets(b->device->device, &info, out);
 }
 
-/* Where a binding's bytes are. */
+/* Returns the buffer range of a binding. */
 static VkDescriptorBufferInfo place(const vk_backend *b, const vk_recording *r,
                                     const vk_binding *x) {
     if (x->region == VK_CODEBOOKS)

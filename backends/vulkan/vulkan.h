@@ -1,7 +1,7 @@
-/* The Vulkan backend's insides: what a device can, memory, pipelines, and what operators are made
- * of. A plan is a list of steps; each step's operator turns it into one or more dispatches. It is
- * recorded into a command buffer when a run meets it for the first time, and replayed after that.
- * docs/vulkan.md tells the rest. */
+/* Internals of the Vulkan backend: features of the device, memory, pipelines, and the interface
+ * of operators. A plan is a list of steps; each step's operator turns it into one or more
+ * dispatches. A plan is recorded into a command buffer at its first run and replayed after that.
+ * More in docs/vulkan.md. */
 #ifndef VULKAN_H
 #define VULKAN_H
 
@@ -12,8 +12,8 @@
 enum {
     VK_MAX_BIND = 8,
     VK_MAX_SPEC = 8,
-    VK_MAX_PUSH = 32,   /* words: the 128 bytes that every device has */
-    VK_MAX_LOCAL = 128, /* invocations of a workgroup that every device has */
+    VK_MAX_PUSH = 32,   /* words: the 128 bytes that every device supports */
+    VK_MAX_LOCAL = 128, /* invocations per workgroup that every device supports */
     VK_MAX_GROUPS = 65535
 };
 
@@ -24,26 +24,26 @@ typedef enum vk_shader {
     VK_SHADER_COUNT
 } vk_shader;
 
-/* --- the device ----------------------------------------------------------------------------- */
+/* --- the device ------------------------------------------------------------------------------- */
 
-/* What may be used: what the device has, less what the mask takes away. The names are the mask's.
- */
+/* Features that are used: those of the device without those that the mask disables. The mask
+ * uses these names. */
 typedef struct vk_features {
-    bool storage16; /* buffers of 16-bit numbers, which shaders convert but do not calculate with */
-    bool storage8;  /* likewise of 8-bit numbers */
-    bool subgroup;  /* subgroupAdd and its like in compute shaders; SUBGROUP */
-    bool idot;      /* dot products of four bytes, in one instruction of the device; IDOT */
+    bool storage16; /* buffers of 16-bit numbers, which shaders convert to compute with */
+    bool storage8;  /* the same for 8-bit numbers */
+    bool subgroup;  /* subgroupAdd and similar functions in compute shaders; SUBGROUP */
+    bool idot;      /* dot products of four bytes in one device instruction; IDOT */
     bool import;    /* host memory can be used in place */
-    bool map;       /* the device's own memory can be mapped where it is the host's, too */
-    bool budget;    /* the driver tells how much memory is free */
-    bool range;     /* bindings may be as large as the device has them, else of 64 KiB */
+    bool map;       /* the device's memory can be mapped if it is also the host's */
+    bool budget;    /* the driver reports how much memory is free */
+    bool range;     /* bindings may be as large as the device allows; otherwise 64 KiB */
 } vk_features;
 
 typedef struct vk_limits {
     uint32_t subgroup_size;
-    uint32_t offset_align; /* bindings begin at multiples of it */
-    uint32_t max_range;    /* bytes of one binding */
-    size_t import_align;   /* of imported host memory */
+    uint32_t offset_align; /* alignment of a binding's start */
+    uint32_t max_range;    /* most bytes of a binding */
+    size_t import_align;   /* alignment of imported host memory */
 } vk_limits;
 
 typedef struct vk_device vk_device;       /* device.c */
@@ -52,7 +52,7 @@ typedef struct vk_staging vk_staging;     /* memory.c */
 
 typedef struct vk_backend {
     ggl_backend base;
-    ggl_profile_fn *profile; /* NULL: nothing is measured */
+    ggl_profile_fn *profile; /* NULL: do not measure */
     void *profile_ctx;
     vk_functions f;
     vk_features features;
@@ -61,27 +61,27 @@ typedef struct vk_backend {
     vk_pipelines *pipelines;
     vk_staging *staging;
     ggl_buffer *codebooks; /* weights.c; VK_CODEBOOKS */
-    ggl_buffer *nothing;   /* what is bound for an absent operand */
+    ggl_buffer *nothing;   /* bound in place of absent operands */
 } vk_backend;
 
-/* --- operators ------------------------------------------------------------------------------ */
+/* --- operators -------------------------------------------------------------------------------- */
 
 typedef struct vk_recording vk_recording; /* recording.c */
 
-/* A region of the backend's own, besides those of plans: what types with codebooks look up. */
+/* A region besides those of plans: the codebooks that some types use. */
 enum { VK_CODEBOOKS = -2 };
 
-/* Bytes of a region that a dispatch touches. */
+/* A range of a region that a dispatch uses. */
 typedef struct vk_binding {
-    int region; /* -1: an absent operand: something small is bound that nothing may read */
+    int region; /* -1: an absent operand; a small buffer is bound, which must not be read */
     size_t offset, size;
     bool write;
 } vk_binding;
 
-/* One dispatch, as an operator asks for it. */
+/* A dispatch, as described by an operator. */
 typedef struct vk_call {
     vk_shader shader;
-    uint32_t spec[VK_MAX_SPEC]; /* specialisation constants 0, 1, ..; 0 is the workgroup's size */
+    uint32_t spec[VK_MAX_SPEC]; /* specialization constants 0, 1, ..; 0 is the workgroup's size */
     int n_spec;
     vk_binding bind[VK_MAX_BIND]; /* storage buffers: set 0, binding 0, 1, .. */
     int n_bind;
@@ -90,81 +90,81 @@ typedef struct vk_call {
     uint32_t groups[3]; /* 0 counts as 1 */
 } vk_call;
 
-/* What an operator works on: a step, and which items of the batch. Usually all of them; in a loop
- * one for each turn; and a few at a time where an operand would be more than one binding can
- * hold. Operators see none of this but n: ggl_vk_bind finds the place of the first item. */
+/* What an operator processes: a step and a range of the batch's tokens. Usually these are all
+ * tokens; in a loop, one per turn; and a few at a time if an operand is larger than a binding.
+ * Operators use only n: ggl_vk_bind finds the first token. */
 typedef struct vk_emit {
     vk_backend *b;
     const ggl_step *step;
-    ggl_operand slot; /* of a recurrent composite: which slot each item is of; region -1: none */
-    int64_t n;        /* items of the batch */
-    int64_t first;    /* the first of them; in a loop 0 */
-    int64_t turn;     /* of a loop */
-    size_t scratch;   /* offset of the step's scratch in the arena */
+    ggl_operand slot;        /* for a recurrent composite: each token's slot; region -1: none */
+    int64_t n;               /* number of tokens */
+    int64_t first;           /* the first token; 0 in a loop */
+    int64_t turn;            /* turn of a loop */
+    size_t scratch;          /* offset of the step's scratch in the arena */
     const size_t *store_loc; /* by store id: offset of slot 0 in GGL_REGION_STORES */
     int64_t n_slots;
     vk_recording *recording; /* NULL while compiling */
 } vk_emit;
 
-/* Extent d of an operand: n where it is the batch. */
+/* Returns extent d of an operand: n if it is the batch. */
 int64_t ggl_vk_extent(const vk_emit *e, const ggl_operand *o, int d);
-/* Elements, and rows, of it. */
+/* Return the number of elements, and of rows. */
 int64_t ggl_vk_count(const vk_emit *e, const ggl_operand *o);
 int64_t ggl_vk_rows(const vk_emit *e, const ggl_operand *o);
-/* From one element to the next along d, in elements (of a block type: bytes); 0 where there is but
- * one, so that it serves all. */
+/* Returns the stride along d in elements (block types: bytes); 0 if the extent is 1, so that the
+ * operand is repeated. */
 uint32_t ggl_vk_stride(const vk_emit *e, const ggl_operand *o, int d);
-/* Whether the operand's elements follow each other without gaps. */
+/* True if the operand's elements are contiguous. */
 bool ggl_vk_is_dense(const vk_emit *e, const ggl_operand *o);
 
-/* Binds operand o as the next binding, and returns what must be added to addresses in it, as a
- * binding can only begin at multiples of limits.offset_align: in elements, of a block type in
+/* Binds operand o as the next binding. Returns the offset to add to addresses in it, because
+ * bindings begin only at multiples of limits.offset_align: in elements, for block types in
  * bytes. An absent operand may be bound, too. */
 uint32_t ggl_vk_bind(vk_emit *e, vk_call *c, const ggl_operand *o, bool write);
-/* Likewise `size` bytes of it from `offset` on: of weights that are more than limits.max_range. */
+/* Binds `size` bytes of o from `offset` on, for weights larger than limits.max_range. */
 uint32_t ggl_vk_bind_part(vk_emit *e, vk_call *c, const ggl_operand *o, size_t offset, size_t size,
                           bool write);
-/* Likewise bytes of a region, such as scratch (GGL_REGION_ARENA); in bytes. */
+/* Binds bytes of a region, such as scratch (GGL_REGION_ARENA). Returns the offset in bytes. */
 uint32_t ggl_vk_bind_bytes(vk_emit *e, vk_call *c, int region, size_t offset, size_t size,
                            bool write);
-/* All slots of a store; in bytes. */
+/* Binds all slots of a store. Returns the offset in bytes. */
 uint32_t ggl_vk_bind_store(vk_emit *e, vk_call *c, const ggl_store *s, bool write);
 
-/* The next push constant. */
+/* Appends a push constant. */
 void ggl_vk_push(vk_call *c, uint32_t x);
 void ggl_vk_push_float(vk_call *c, float x);
-/* The strides of an operand: four words. */
+/* Appends the four strides of an operand. */
 void ggl_vk_push_strides(const vk_emit *e, vk_call *c, const ggl_operand *o);
 
-/* Workgroups of `local` invocations for so many items, at most VK_MAX_GROUPS: shaders go on to the
- * items beyond by a loop. */
+/* Returns the workgroups of `local` invocations for so many items, at most VK_MAX_GROUPS;
+ * shaders loop over any further items. */
 uint32_t ggl_vk_groups(int64_t items, uint32_t local);
 
-/* While compiling: makes the pipeline and checks the call against the device's limits. While
- * recording: records it, behind a barrier if it reads or overwrites what the calls since the last
- * one have written. */
+/* While compiling: creates the pipeline and checks the call against the device's limits. While
+ * recording: records it, after a barrier if it reads or overwrites what calls since the last
+ * barrier have written. */
 ggl_status ggl_vk_dispatch(vk_emit *e, const vk_call *c, ggl_error *err);
 
 typedef struct vk_op {
-    /* Called when a plan is compiled, for as large a batch as it will have, and again for each
-     * recording. */
+    /* Emits the step's dispatches. Called when a plan is compiled, with its largest batch, and
+     * for each recording. */
     ggl_status (*emit)(vk_emit *e, ggl_error *err);
-    /* Bytes of scratch for a batch of n; NULL: none. */
+    /* Returns the bytes of scratch for n tokens; NULL: none. */
     size_t (*scratch)(const vk_backend *b, const ggl_step *step, int64_t n);
-    /* Why the node cannot be run, though its operator can; NULL: it can always. */
+    /* Returns why this node cannot run, or NULL. A NULL function: any node can. */
     const char *(*refuses)(const vk_backend *b, const ggl_tensor *node);
-    /* Each element of the result may be written over the element of a source at its place. */
+    /* each element of the result may overwrite the same element of a source */
     bool in_place;
 } vk_op;
 
-/* The operator or composite, by ops.def; NULL: there is none. */
+/* Returns the operator for a node, from ops.def; NULL: none. */
 const vk_op *ggl_vk_op_of(const ggl_tensor *node);
 const char *ggl_vk_refuses(const ggl_backend *b, const ggl_tensor *node);
 bool ggl_vk_in_place(const ggl_tensor *node);
-/* What several operators have for vk_op.refuses. */
+/* For vk_op.refuses of operators that take only f32. */
 const char *ggl_vk_refuses_all_but_f32(const vk_backend *b, const ggl_tensor *node);
 
-/* One declaration for each operator of ops.def; some stand in several rows. */
+/* Declares the operators of ops.def; some appear in several rows. */
 #define OP(ID, op)        extern const vk_op op;
 #define COMPOSITE(ID, op) extern const vk_op op;
 #include "ops.def"

@@ -7,7 +7,7 @@
 
 enum { CODEBOOK = 1, WORDS = 2 };
 
-/* WORDS: all parts of a block that are read as words lie at multiples of 4 in it. */
+/* WORDS: in a block, all parts that are read as words are at multiples of 4. */
 static const struct {
     bool decoded;
     int has;
@@ -35,7 +35,7 @@ bool ggl_vk_has_codebook(ggl_type type) {
     return how[type].has & CODEBOOK;
 }
 
-/* Bytes of what ggl_vk_bind_part and ggl_vk_stride count. */
+/* Returns the bytes of the unit of ggl_vk_bind_part and ggl_vk_stride. */
 static uint32_t unit(const ggl_operand *w) {
     const ggl_type_info *t = ggl_type_get(w->type);
     return t->block > 1 ? 1 : (uint32_t)t->size;
@@ -61,9 +61,9 @@ size_t ggl_vk_most_bound(const vk_emit *e) {
     return e->b->limits.max_range - 2 * (size_t)e->b->limits.offset_align;
 }
 
-/* --- codebooks ------------------------------------------------------------------------------ */
+/* --- codebooks -------------------------------------------------------------------------------- */
 
-/* In the order in which shaders/codebooks.glsl has them: entries of 16 bits. */
+/* The codebooks, entries of 16 bits, in the order of shaders/codebooks.glsl. */
 static const iq_grid *const grid[] = {&ggl_iq2_xxs_grid, &ggl_iq2_xs_grid, &ggl_iq2_s_grid,
                                       &ggl_iq3_xxs_grid, &ggl_iq3_s_grid,  &ggl_iq1_grid};
 

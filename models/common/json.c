@@ -1,5 +1,5 @@
-/* A recursive descent over the text. A first pass counts the elements of each array and object, so that each has its place, side by
- * side in one table, when its bracket opens. */
+/* A recursive descent over the text. A first pass counts the elements of each array and object,
+ * so that their places in a table, side by side, are known when a bracket opens. */
 #include "json.h"
 
 #include <math.h>
@@ -15,16 +15,16 @@
 #include "text_file.h"
 
 #define MAX_NUMBER 400 /* characters */
-#define FEW_NAMES  16  /* are compared one with another; more of them go into a table */
+#define FEW_NAMES  16  /* so many are compared directly; more are put in a table */
 
 typedef struct parser {
     llm_json *doc;
     const char *s, *name;
     size_t n, i;
     int depth;
-    uint32_t *count; /* elements of each array and object, in the order of their opening brackets */
+    uint32_t *count; /* elements of each array and object, in the order of opening brackets */
     size_t n_count, cap_count, next; /* next: the one that opens next */
-    size_t n_value, used;            /* of the table of values: in all, and given out */
+    size_t n_value, used;            /* of the table of values: its size, and how many are used */
     ggl_status status;
     ggl_error *err;
 } parser;
@@ -67,7 +67,7 @@ static int hex_digit(int c) {
                                   : -1;
 }
 
-/* The four digits behind "\u"; -1: they are none. */
+/* Returns the value of the four digits after "\\u"; -1: they are not hexadecimal digits. */
 static long unit_at(const parser *p, size_t at) {
     long u = 0;
     for (size_t k = 0; k < 4; k++) {
@@ -92,7 +92,7 @@ static char *put_utf8(char *to, long c) {
     return to;
 }
 
-/* The escape at p->i, a backslash. */
+/* Parses the escape at p->i, which is a backslash. */
 static char *parse_escape(parser *p, char *to) {
     static const char from[] = "\"\\/bfnrt", is[] = "\"\\/\b\f\n\r\t";
     size_t at = p->i++;
@@ -118,7 +118,8 @@ static char *parse_escape(parser *p, char *to) {
     return put_utf8(to, u);
 }
 
-/* Up to the closing quote: whether it has escapes, and that it ends. */
+/* Finds the end of a string, its closing quote; *escapes: whether it has any. False: reported,
+ * as it has no end or an invalid character. */
 static bool scan_string(parser *p, size_t *end, bool *escapes) {
     size_t i = p->i;
     *escapes = false;
@@ -139,7 +140,8 @@ static bool scan_string(parser *p, size_t *end, bool *escapes) {
     return true;
 }
 
-/* The text of a string with escapes, which becomes shorter. Where the string began stands before it, for messages: by string_at. */
+/* Resolves the escapes of a string, which makes it shorter. The place where it begins in the
+ * text is stored before it, for messages; see string_at. */
 static bool resolve(parser *p, json_value *v, size_t begin, size_t end) {
     char *all = ggl_arena_alloc(&p->doc->arena, sizeof begin + (end - begin), 1);
     if (!all)
@@ -172,7 +174,7 @@ static bool parse_string(parser *p, json_value *v) {
     return true;
 }
 
-/* Where a string began in the text. */
+/* Returns where a string begins in the text. */
 static size_t string_at(const parser *p, const json_value *v) {
     size_t at;
     if (!v->flag)
@@ -222,7 +224,7 @@ static bool parse_number(parser *p, json_value *v) {
 
 /* --- counting --------------------------------------------------------------------------------- */
 
-/* From a quote to the one that ends the string, or the text's end. */
+/* Returns the place of the quote that ends the string which begins at i, or the end of the text. */
 static size_t skip_string(const parser *p, size_t i) {
     for (i++; i < p->n && p->s[i] != '"'; i++)
         i += p->s[i] == '\\';
@@ -230,10 +232,10 @@ static size_t skip_string(const parser *p, size_t i) {
 }
 
 typedef struct open_brackets {
-    size_t at[LLM_JSON_MAX_DEPTH]; /* in parser.count */
+    size_t at[LLM_JSON_MAX_DEPTH]; /* indices in parser.count */
     bool object[LLM_JSON_MAX_DEPTH];
     int n;
-    bool empty; /* the last one has no element yet */
+    bool empty; /* the innermost one has no element yet */
 } open_brackets;
 
 static void count_element(parser *p, const open_brackets *o) {
@@ -251,7 +253,8 @@ static bool count_bracket(parser *p, open_brackets *o, bool object) {
     return true;
 }
 
-/* Counts what each array and object has, up to where the text cannot be right: there the parser stops, too. */
+/* Counts the elements of each array and object, up to the first error; the parser stops there,
+ * too. */
 static bool count_values(parser *p) {
     open_brackets o = {.n = 0};
     for (size_t i = p->i; i < p->n && p->n_value <= LLM_JSON_MAX_VALUES; i++) {
@@ -288,7 +291,7 @@ static bool same_name(ggl_str a, ggl_str b) {
     return a.n == b.n && memcmp(a.s, b.s, a.n) == 0;
 }
 
-/* The second of two equal names: which of their values holds nobody knows. */
+/* Reports the second of two equal names, as it is not known which value is meant. */
 static bool twice(parser *p, const json_value *name) {
     char text[200];
     const size_t n = ggl_utf8_cut(name->s, name->n, 80);
@@ -297,7 +300,7 @@ static bool twice(parser *p, const json_value *name) {
     return fail(p, GGL_FORMAT, string_at(p, name), text);
 }
 
-/* Names of a large object go into a table, so that the time is linear. */
+/* Checks the names of a large object with a table, in linear time. */
 static bool check_many_names(parser *p, const json_value *v) {
     ggl_index table = {0};
     size_t i = 0;
@@ -312,7 +315,7 @@ static bool check_many_names(parser *p, const json_value *v) {
     return ok ? i == v->n || twice(p, &v->item[v->n + i]) : no_memory(p);
 }
 
-/* Names stand once in an object. */
+/* Checks that no name occurs twice in an object. */
 static bool check_names(parser *p, const json_value *v) {
     if (v->n > FEW_NAMES)
         return check_many_names(p, v);
@@ -336,13 +339,13 @@ static bool parse_name(parser *p, json_value *name) {
     return true;
 }
 
-/* Elements up to the closing bracket into item[0..n), names after them. */
+/* Parses the elements up to the closing bracket into item[n], and their names after them. */
 static bool parse_elements(parser *p, const json_value *v, json_value *item) {
     const bool object = v->kind == JSON_OBJECT;
     const char end = object ? '}' : ']';
     size_t k = 0;
     for (bool more = peek(p) != end; more; k++) {
-        if (k == v->n) /* the text ends here: all that stands in it was counted */
+        if (k == v->n) /* the text has ended: all elements in it were counted */
             return fail(p, GGL_FORMAT, p->i,
                         object ? "a name in quotes is expected here"
                                : "the text ends where a value is expected");
@@ -416,7 +419,7 @@ static bool begins(const parser *p, const char *s) {
     return p->n >= strlen(s) && memcmp(p->s, s, strlen(s)) == 0;
 }
 
-/* Texts that are no JSON from their first bytes on. */
+/* Reports texts whose first bytes show that they are not JSON. */
 static bool check_begin(parser *p) {
     static const char *const texts[][2] = {
         {"\xef\xbb\xbf", "the text begins with a byte order mark: save it as UTF-8 without one"},

@@ -1,13 +1,15 @@
-/* JSON as RFC 8259 has it, and NaN, Infinity and -Infinity, which Python's json writes where a number is none; nothing else: no
- * comments, no trailing commas, no second value after the first. A name that an object has twice is an error: nobody knows which of
- * its values holds.
- * Bounded: LLM_JSON_MAX_DEPTH levels, LLM_JSON_MAX_VALUES values and names. Time is linear in the text, and memory is 16 bytes for
- * each value and name, 4 for each array and object, and those of strings with escapes: less than 10 times the text.
+/* JSON as defined by RFC 8259, and also NaN, Infinity and -Infinity, which Python's json writes. No
+ * other extensions: no comments, no trailing commas, no second value. A name that an object has
+ * twice is an error, as it is not known which value is meant.
+ *
+ * Limits: LLM_JSON_MAX_DEPTH levels, LLM_JSON_MAX_VALUES values and names. Time is linear in the
+ * text. Memory is 16 bytes for each value and name, 4 for each array and object, and the strings
+ * with escapes: less than 10 times the text.
  *
  *     llm_json *doc;
  *     if (llm_json_read(&doc, "config.json", LIMIT, &err) == GGL_OK)
- *         n = llm_json_get(&doc->root, "hidden_size");     // NULL: absent, or the root is no object
- */
+ *         n = llm_json_get(&doc->root, "hidden_size"); // NULL: absent, or the root is not an
+ *                                                          object */
 #ifndef LLM_JSON_H
 #define LLM_JSON_H
 
@@ -29,44 +31,49 @@ typedef enum json_kind {
 typedef struct json_value {
     uint8_t kind; /* a json_kind */
     bool flag;    /* BOOL */
-    bool whole;   /* NUMBER: an integer of at most 53 bits, so `number` is exact */
+    bool whole;   /* NUMBER: an integer of at most 53 bits, so that `number` is exact */
     uint32_t n;   /* STRING: bytes; ARRAY, OBJECT: elements */
     union {
         double number; /* may be NaN or infinite */
-        const char
-            *s; /* STRING: valid UTF-8, escapes resolved; may hold NULs, and has none at its end */
-        const struct json_value *item; /* [n]; OBJECT: after them the n names, by json_name */
+        /* STRING: valid UTF-8, escapes resolved; may hold NULs, and none is at its end */
+        const char *s;
+        const struct json_value *item; /* [n]; in an OBJECT the n names follow; see json_name */
     };
 } json_value;
 
 typedef struct llm_json {
     ggl_arena arena; /* strings that had escapes */
     json_value root;
-    json_value *value; /* all others */
-    char *text;        /* owned if it was read from a file */
+    json_value *value; /* all other values */
+    char *text;        /* owned, if it was read from a file */
 } llm_json;
 
-static inline ggl_str json_str(const json_value *v) { /* of a STRING */
+/* Returns the text of a STRING. */
+static inline ggl_str json_str(const json_value *v) {
     return (ggl_str){v->s, v->n};
 }
-static inline ggl_str json_name(const json_value *v, size_t i) { /* of an OBJECT's i-th element */
+/* Returns the name of an OBJECT's i-th element. */
+static inline ggl_str json_name(const json_value *v, size_t i) {
     return json_str(&v->item[v->n + i]);
 }
 
-/* The text is borrowed until llm_json_free; `name` stands in messages ("config.json:3:17: ..", columns in bytes).
- * GGL_FORMAT, GGL_LIMIT (too deep, too many values, a number too large), GGL_NOMEM; on failure *out is NULL. */
+/* Parses a text, which is borrowed until llm_json_free; `name` is for messages
+ * ("config.json:3:17: ..", columns in bytes). GGL_FORMAT, GGL_LIMIT (too deep, too many values,
+ * a number too large), GGL_NOMEM; after an error *out is NULL. */
 GGL_NODISCARD ggl_status llm_json_parse(llm_json **out, const char *text, size_t n,
                                         const char *name, ggl_error *err);
-/* A file of at most `most` bytes. GGL_IO, GGL_LIMIT and the above; the message begins with the path. */
+/* Reads and parses a file of at most `most` bytes. Also GGL_IO, or GGL_LIMIT if it is longer;
+ * the message begins with the path. */
 GGL_NODISCARD ggl_status llm_json_read(llm_json **out, const char *path, size_t most,
                                        ggl_error *err);
 void llm_json_free(llm_json *doc);
 
-/* An object's value; NULL if there is none of that name, or v is NULL or no object. */
+/* Returns the value of that name in an object; NULL: no such name, or v is NULL or not an
+ * object. */
 const json_value *llm_json_get(const json_value *v, const char *name);
-/* Like that, of a kind. */
+/* The same, but NULL also for values of another kind. */
 const json_value *llm_json_get_kind(const json_value *v, const char *name, json_kind kind);
-bool llm_json_is(const json_value *v, const char *s); /* v is the string s */
+bool llm_json_is(const json_value *v, const char *s); /* whether v is the string s */
 const char *llm_json_kind_text(json_kind kind);       /* "an object" */
 
 #endif

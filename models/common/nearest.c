@@ -1,13 +1,13 @@
-/* The nearest to a name that was not found, for "did you mean ..". */
+/* Finds the name nearest to one that does not exist, for "did you mean ..". */
 #include <stdint.h>
 #include <string.h>
 
 #include "nearest.h"
 
-enum { MOST = 64 }; /* characters that are compared */
+enum { MOST = 64 }; /* characters compared */
 
-/* Insertions, deletions, changes and swaps of neighbours that turn a into b (Damerau's distance,
- * restricted). Both are at most MOST long, longer ones are cut. */
+/* Returns how many insertions, deletions, changes and swaps of neighbours turn a into b
+ * (restricted Damerau distance). Only the first MOST characters are compared. */
 static size_t edit_distance(const char *a, size_t na, const char *b, size_t nb) {
     size_t row[3][MOST + 1]; /* rows i-2, i-1, i of the usual table */
     if (na > MOST)
@@ -38,7 +38,7 @@ static size_t edit_distance(const char *a, size_t na, const char *b, size_t nb) 
 
 llm_nearest llm_nearest_to(const char *wanted) {
     size_t n = strlen(wanted);
-    return (llm_nearest){wanted, NULL, n < 3 ? 2 : n / 3 + 2}; /* farther than that is no help */
+    return (llm_nearest){wanted, NULL, n < 3 ? 2 : n / 3 + 2}; /* a larger distance is no help */
 }
 
 void llm_nearest_try(llm_nearest *n, const char *candidate, size_t len) {

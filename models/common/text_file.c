@@ -9,8 +9,8 @@
 
 #include "ggl/alloc.h"
 
-/* A device may never end: it is refused, as for a model's file. A pipe is read to its end; one that nobody writes to
- * is opened without waiting for a writer, and found empty. */
+/* Opens a file for reading. Refuses devices, as they may not end. Pipes are read to their end;
+ * one without a writer is opened without waiting, and found empty. */
 static FILE *open_text(const char *path, bool *pipe, ggl_error *err) {
     struct stat st;
     const int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);

@@ -1,13 +1,13 @@
-/* llm_arch_build: which family, how large a vocabulary, the inputs; the statements; the output; the
- * checks. */
+/* llm_arch_build: finds the family and the vocabulary's size, makes the inputs, runs the
+ * statements, sets the output and checks the result. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "compile.h"
 
-/* The engine's own keys: {arch}.NAME, a whole number from 1 to `most`. *out 0: the key is absent.
- * False, with an error: it is something else. */
+/* Reads one of the engine's own keys, {arch}.NAME, a whole number from 1 to `most`. *out is 0 if
+ * it is absent. False: it has another value, which is reported. */
 static bool engine_key(arch_eval *ev, const char *name, double most, int64_t *out) {
     char key[2 * ARCH_MAX_NAME + 16];
     llm_arch_key k;
@@ -54,7 +54,8 @@ bool llm_arch_find_family(arch_eval *ev) {
     return false;
 }
 
-/* More tokens than the model has rows would be found out by the first prompt that holds one of the last. */
+/* Refuses a tokenizer with more tokens than vocab_size. Otherwise the first prompt with one of
+ * the extra tokens would fail. */
 static bool has_rows_for_tokens(arch_eval *ev, int64_t own) {
     llm_arch_key k;
     if (own <= 0 || ev->convert || !ev->src->find_key(ev->src->ctx, "tokenizer.ggml.tokens", &k) ||
@@ -70,7 +71,8 @@ static bool has_rows_for_tokens(arch_eval *ev, int64_t own) {
     return false;
 }
 
-/* {arch}.vocab_size, or the tokenizer's tokens, or the rows of the embedding. */
+/* Returns the vocabulary's size: {arch}.vocab_size (`own`, if > 0), the tokenizer's tokens, or
+ * the rows of the embedding. -1: unknown. */
 static int64_t find_n_vocab(arch_eval *ev, int64_t own) {
     llm_arch_key k;
     llm_arch_tensor t = {
@@ -82,6 +84,7 @@ static int64_t find_n_vocab(arch_eval *ev, int64_t own) {
     return ev->src->find_tensor(ev->src->ctx, &t) && t.n_dims == 2 ? t.ne[1] : -1;
 }
 
+/* Makes the inputs token, pos and slot, and gives the predefined names their values. */
 static bool bind_predefined(arch_eval *ev) {
     static const int slots[] = {SLOT_TOKEN, SLOT_POS};
     static const char *const inputs[] = {"token", "pos", "slot"};
@@ -121,6 +124,7 @@ bool llm_arch_eval_init(arch_eval *ev) {
     return true;
 }
 
+/* Finds family, context and vocabulary, and sets up the evaluator. False: reported. */
 static bool prepare(arch_eval *ev, const llm_arch_params *params) {
     int64_t n_ctx, n_vocab;
     if (!llm_arch_find_family(ev) || !engine_key(ev, "context_length", 0x1p53, &n_ctx) ||
@@ -141,6 +145,8 @@ static bool prepare(arch_eval *ev, const llm_arch_params *params) {
     return llm_arch_eval_init(ev) && bind_predefined(ev);
 }
 
+/* Checks that 'logits' is a score for each token of the vocabulary and makes it the graph's
+ * output. */
 static bool give_logits(arch_eval *ev) {
     const arch_slot *s = &ev->global[ev->arch->logits];
     char shape[128], text[256];

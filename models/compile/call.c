@@ -1,16 +1,18 @@
-/* Calls of functions. Three ways:
+/* Calls of functions, in three ways:
  *
- *     inline       the body's nodes become nodes of the caller: a def
- *     one node     the body hangs on a CALL node that backends may know by name: an op of the
- * prelude recurrent    likewise, and the body runs token after token: whatever has a state
+ *     inline     a def: the body's nodes become nodes of the caller
+ *     one node   an op of the prelude: the body belongs to a CALL node, which a backend may run
+ *                by its name
+ *     recurrent  a function with a state: also a CALL node, whose body runs token after token
  *
- * The body of a CALL has the arguments that are tensors as its sources, in the order of the
- * parameters, and those that are numbers in num[], for kernels. An op that is given something else
- * (a weight with a bias, none) is written out instead. */
+ * A CALL node's sources are the arguments that are tensors, in the order of the parameters;
+ * num[] holds those that are numbers, for kernels. An op called with any other argument (a
+ * weight with a bias, none) is expanded inline instead. */
 #include <string.h>
 
 #include "compile.h"
 
+/* A call in progress. */
 typedef struct call {
     arch_eval *ev;
     const arch_expr *e;
@@ -19,14 +21,14 @@ typedef struct call {
     ggl_tensor *src[ARCH_MAX_ARGS];
     double num[ARCH_MAX_ARGS];
     int n_src, n_num;
-    bool plain; /* arguments are tensors and numbers only */
+    bool plain; /* all arguments are tensors or numbers */
 } call;
 
 static void bind_param(call *c, int k, const arch_value *v) {
     c->frame.local[k] = (arch_slot){.v = *v, .bound = true, .place = c->e->place};
 }
 
-/* In the order of the text: what an argument computes comes before what the next one does. */
+/* Evaluates the arguments in the order of the text, so that nodes are made in that order. */
 static bool bind_args(call *c) {
     const arch_expr *e = c->e;
     const arch_fn *fn = c->fn;
@@ -54,6 +56,7 @@ static bool bind_defaults(call *c) {
     return true;
 }
 
+/* Splits the arguments into the CALL node's sources and numbers. */
 static void sort_args(call *c) {
     c->plain = true;
     for (int k = 0; k < c->fn->n_param; k++) {
@@ -67,7 +70,7 @@ static void sort_args(call *c) {
     }
 }
 
-/* Every state has its `keep`; a body that is not left by `return` gives nothing. */
+/* Runs the body. Reports a state without `keep`, and a body that ends without `return`. */
 static bool run_body(call *c) {
     arch_eval *ev = c->ev;
     llm_arch_run(ev, c->fn->body);
@@ -83,6 +86,7 @@ static bool run_body(call *c) {
 
 /* --- bodies ----------------------------------------------------------------------------------- */
 
+/* Begins the body of a CALL node: replaces tensor arguments by the body's parameters. */
 static bool begin_body(call *c) {
     arch_eval *ev = c->ev;
     ggl_tensor **param = ggl_body_begin(ev->g, c->src, c->n_src);
@@ -94,12 +98,13 @@ static bool begin_body(call *c) {
     for (int k = 0, i = 0; k < c->fn->n_param; k++) {
         arch_value *v = &c->frame.local[k].v;
         if (v->kind == VAL_TENSOR && !v->bias)
-            v->t = param[i++]; /* an index stays one, with its range */
+            v->t = param[i++]; /* an index keeps its range */
     }
     return true;
 }
 
-/* One value out of several: all of them, flat, one after the other. */
+/* Joins the results of a body into one tensor: each flattened, one after the other. A single
+ * tensor stays as it is. */
 static ggl_tensor *pack(call *c, int n_tensors) {
     arch_eval *ev = c->ev;
     ggl_tensor *all = NULL;
@@ -120,7 +125,7 @@ static ggl_tensor *pack(call *c, int n_tensors) {
     return all;
 }
 
-/* And apart again. */
+/* Splits the CALL node's value into the results again, with their shapes. */
 static bool unpack(call *c, ggl_tensor *all, int n_tensors) {
     arch_eval *ev = c->ev;
     int64_t first = 0;
@@ -147,6 +152,7 @@ static bool unpack(call *c, ggl_tensor *all, int n_tensors) {
     return true;
 }
 
+/* Runs the function as the body of a CALL node. */
 static bool run_as_node(call *c) {
     arch_eval *ev = c->ev;
     bool recurrent = c->fn->recurrent;
@@ -178,7 +184,7 @@ static bool run_as_node(call *c) {
 
 /* --- the call --------------------------------------------------------------------------------- */
 
-/* The results of `a, b = f(..)` are siblings: it suffices that one of them is used. */
+/* Marks the results of `a, b = f(..)` as siblings: use.c accepts them if one is used. */
 static void mark_siblings(arch_eval *ev, const arch_value *v, int n) {
     ev->n_siblings++;
     for (int k = 0; n > 1 && k < n; k++)
@@ -192,6 +198,7 @@ static bool run_call(call *c) {
     return as_node ? run_as_node(c) : run_body(c);
 }
 
+/* Copies the results out of the frame to where they outlive the call. */
 static arch_value *keep_results(call *c, int *n) {
     arch_eval *ev = c->ev;
     *n = c->frame.n_result;

@@ -1,5 +1,5 @@
-/* Statements, and the evaluator's bookkeeping: errors with their chain of calls, steps, growing
- * lists. */
+/* Runs statements. Also the evaluator's services: errors with their chain of calls, step counts,
+ * growing lists. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -79,7 +79,8 @@ bool llm_arch_source_error(arch_eval *ev, const char *fmt, ...) {
 }
 
 arch_value llm_arch_nomem(arch_eval *ev) {
-    bool limit = ev->arena.used >= ARCH_MAX_MEMORY / 2; /* the arena does not say which it was */
+    /* the arena does not report which limit it hit */
+    bool limit = ev->arena.used >= ARCH_MAX_MEMORY / 2;
     if (ev->status == GGL_OK)
         ev->status = ggl_fail(ev->err, limit ? GGL_LIMIT : GGL_NOMEM, "%s: %s", ev->arch->text.name,
                               limit ? "building it takes more than 256 MiB" : "out of memory");
@@ -112,7 +113,8 @@ arch_slot *llm_arch_target_slot(arch_eval *ev, const arch_target *t) {
     return ev->frame ? &ev->frame->local[t->slot] : &ev->global[t->slot];
 }
 
-/* Nodes are named after what they are assigned to: plans and messages speak so. */
+/* Names a node after the variable it is assigned to, for plans and messages. Keeps the first
+ * name a node gets. */
 static void name_node(arch_eval *ev, const arch_target *t, const arch_value *v) {
     bool leaf = v->t->op == GGL_OP_INPUT || v->t->op == GGL_OP_WEIGHT || v->t->op == GGL_OP_CONST ||
                 v->t->op == GGL_OP_PARAM;
@@ -148,7 +150,7 @@ bool llm_arch_bind(arch_eval *ev, const arch_target *t, const arch_value *v) {
     s->v = *v;
     s->place = t->place;
     if (v->kind == VAL_NUMBER && !ev->frame)
-        s->v.text = t->name; /* what dimensions are called in messages */
+        s->v.text = t->name; /* messages call dimensions by this name */
     if (v->kind == VAL_TENSOR || v->kind == VAL_CACHE)
         name_node(ev, t, v);
     return true;
@@ -186,6 +188,7 @@ static bool run_assign(arch_eval *ev, const arch_stmt *s) {
     return true;
 }
 
+/* Records for coverage that the statement's line ran, or which way its `if` went. */
 static void mark_line(arch_eval *ev, const arch_stmt *s, int what) {
     if (ev->line_ran && !s->place.text->prelude)
         ev->line_ran[s->line - 1] |= (uint8_t)what;
@@ -208,6 +211,7 @@ static bool run_if(arch_eval *ev, const arch_stmt *s) {
     return true;
 }
 
+/* Clears the names assigned in the layer that ends. */
 static void end_turn(arch_eval *ev) {
     for (int k = SLOT_FIRST_FREE; k < ev->arch->n_global; k++)
         if (ev->global[k].in_layer)
@@ -244,7 +248,8 @@ static bool run_layer(arch_eval *ev, const arch_stmt *s) {
     return true;
 }
 
-/* The body, n times; its names are those around it, as in an `if`. The counting name has a value in the body only. */
+/* Runs the body n times, in the scope around it, as an `if` does. The counter has a value only
+ * in the body. */
 static bool run_for(arch_eval *ev, const arch_stmt *s) {
     const arch_target *t = &s->target[0];
     arch_value n = llm_arch_eval_expr(ev, s->expr[0]);
@@ -295,9 +300,11 @@ static bool run_keep(arch_eval *ev, const arch_stmt *s) {
     return true;
 }
 
+/* Evaluates the results into the frame. Always returns false, which stops the function's body. */
 static bool run_return(arch_eval *ev, const arch_stmt *s) {
     arch_frame *f = ev->frame;
-    if (s->n_expr == 1 && s->expr[0]->kind == EX_CALL) { /* all results of the call */
+    /* `return f(..)` returns all results of f */
+    if (s->n_expr == 1 && s->expr[0]->kind == EX_CALL) {
         arch_value *v = llm_arch_call(ev, s->expr[0], &f->n_result);
         f->result = v ? ggl_calloc((size_t)f->n_result + 1, sizeof *v) : NULL;
         if (f->result)
@@ -320,7 +327,7 @@ static bool run_return(arch_eval *ev, const arch_stmt *s) {
 
 /* --- require ---------------------------------------------------------------------------------- */
 
-/* "size(w) = 64" of an operand, unless it says so itself. */
+/* Appends "size(w) = 64" for an operand, unless it is a literal. */
 static void append_operand(arch_eval *ev, const arch_expr *e, char *buf, size_t size) {
     char quote[64];
     size_t n = strlen(buf);
@@ -387,7 +394,7 @@ static bool run_one(arch_eval *ev, const arch_stmt *s) {
     case ST_IGNORE:
         return llm_arch_run_ignore(ev, s);
     case ST_ABSENT:
-        return true; /* a row of the table, which is not run */
+        return true; /* a row of known_keys.arch, which is not run */
     }
     return false;
 }

@@ -1,5 +1,5 @@
-/* Expressions to values. What has a number, a key or the presence of a tensor is known here and
- * now; what has a tensor becomes nodes of the graph. */
+/* Turns expressions into values. Numbers, keys and the presence of tensors are evaluated at
+ * once; tensor expressions become nodes of the graph. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-/* The slot that a name means here, without complaint: NULL if it has no value. */
+/* Returns the slot of a name visible here, or NULL if it has no value; reports nothing. */
 static arch_slot *find_slot(arch_eval *ev, int local, int global) {
     const arch_frame *f = ev->frame;
     if (f && local >= 0 && f->local[local].bound)
@@ -20,7 +20,7 @@ static arch_slot *find_slot(arch_eval *ev, int local, int global) {
         return NULL;
     bool is_layer = ev->layer_name && strcmp(ev->arch->global[global], ev->layer_name) == 0;
     if (f && ev->global[global].in_layer && !is_layer)
-        return NULL; /* a def sees the top level and the layer's number */
+        return NULL; /* a def sees only top-level names and the layer's number */
     return &ev->global[global];
 }
 
@@ -49,12 +49,14 @@ static arch_value eval_name(arch_eval *ev, const arch_expr *e) {
     if (ev->vary_name && strcmp(ev->vary_name, e->name) == 0)
         return ev->vary_value;
     if (ev->convert && e->local < 0 &&
-        ev->convert->number(ev, e->name, &x)) /* not a function's own e */
+        /* `e` in stack(..), unless a function has a local of that name */
+        ev->convert->number(ev, e->name, &x))
         return llm_arch_number(x);
     arch_slot *s = llm_arch_lookup(ev, e);
     return s ? s->v : ARCH_FAIL;
 }
 
+/* The arm of a choice that was not taken; `from` is the value of the arm taken. */
 typedef struct arm {
     arch_eval *ev;
     const ggl_tensor *from;
@@ -73,7 +75,7 @@ static void visit_read(void *ctx, arch_expr *e) {
         return;
     arch_slot *s = e->kind == EX_NAME ? find_slot(a->ev, e->local, e->global) : NULL;
     if (!s || s->v.kind != VAL_TENSOR ||
-        !llm_arch_step(a->ev, e->place, 10)) /* edges take memory: they cost more */
+        !llm_arch_step(a->ev, e->place, 10)) /* edges take memory, so they cost more */
         return;
     add_edge(a, s->v.t);
     add_edge(a, s->v.bias);
@@ -81,10 +83,10 @@ static void visit_read(void *ctx, arch_expr *e) {
 
 void llm_arch_mark_read(arch_eval *ev, const arch_expr *e, const arch_value *taken) {
     arm a = {ev, taken->kind == VAL_TENSOR ? taken->t : NULL};
-    llm_arch_walk_expr((arch_expr *)e, visit_read, &a); /* visit_read writes nothing to it */
+    llm_arch_walk_expr((arch_expr *)e, visit_read, &a); /* visit_read does not write to e */
 }
 
-/* A whole number by name, for "{l}": not below 0. */
+/* Finds a name's whole number >= 0, for "{l}". False: no such number. */
 static bool number_named(arch_eval *ev, const char *name, double *out) {
     const arch_frame *f = ev->frame;
     const llm_arch *a = ev->arch;
@@ -109,7 +111,7 @@ static int shown_length(const char *from, const char *end) {
     return end - from < ARCH_MAX_NAME ? (int)(end - from) : ARCH_MAX_NAME;
 }
 
-/* The terms added up. On failure *bad is the term that is no number. */
+/* Adds up the terms of "n_layer + i". False: *bad is a term that is not a whole number. */
 static bool sum_named(arch_eval *ev, const char *s, const char *end, double *sum, ggl_str *bad) {
     char name[ARCH_MAX_NAME + 1];
     double sign = 1, x;
@@ -136,7 +138,7 @@ const char *llm_arch_expand(arch_eval *ev, const char *s, arch_place p) {
         }
         double x;
         ggl_str bad;
-        const int64_t cost = 1 + ev->arch->n_global / 8; /* names are looked for one by one */
+        const int64_t cost = 1 + ev->arch->n_global / 8; /* names are searched one by one */
         if (!llm_arch_step(ev, p, cost * (1 + (end - s) / 2)))
             return NULL;
         if (!sum_named(ev, s + 1, end, &x, &bad)) {
@@ -162,6 +164,7 @@ const char *llm_arch_expand(arch_eval *ev, const char *s, arch_place p) {
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
+/* Returns a VAL_NONE that says which key is missing. */
 static arch_value absent_key(arch_eval *ev, const char *name) {
     char buf[1024];
     snprintf(buf, sizeof buf, "key %s is missing in %s", name, ev->src->name);
@@ -177,8 +180,8 @@ static bool is_zero(const arch_value *v) {
     return (v->kind == VAL_NUMBER && v->num == 0) || (v->kind == VAL_BOOL && !v->flag);
 }
 
-/* 0, false, or a list of nothing else, where the table of known keys says that this means absence.
- * The table is looked at last: most models never need it. */
+/* True if the value of a key is 0, false, or a list of nothing else, and known_keys.arch says
+ * that this means absence. Looks in the table last, because most models never need it. */
 static bool means_absent(arch_eval *ev, const arch_expr *e, const char *name,
                          const llm_arch_key *key) {
     if (e->whole || ev->arch->text.prelude || key->type == LLM_ARCH_STRING || key->n == 0)
@@ -252,7 +255,7 @@ static arch_value eval_index(arch_eval *ev, const arch_expr *e) {
         return one_for_all ? t : llm_arch_list_item(ev, e, &t, k);
     }
     if (t.kind == VAL_NONE && t.absent_key)
-        return t; /* .k[l] ?? other */
+        return t; /* for .k[l] ?? other */
     char text[256];
     return llm_arch_error(ev, e->a->place, "a list or tensor is wanted before '[': %s",
                           llm_arch_value_text(&t, text, sizeof text));
@@ -287,7 +290,8 @@ static arch_value eval_in(arch_eval *ev, const arch_expr *e) {
     if (!llm_arch_step(ev, e->mark, (int64_t)list.n))
         return ARCH_FAIL;
     arch_value other = {0};
-    /* of another kind: a value may be one of [true, 4], but not all of them may be of another */
+    /* Items that cannot be compared with x. A list may mix kinds, as [true, 4], but at least one
+     * item must fit. */
     size_t n_other = 0;
     for (size_t k = 0; k < list.n; k++) {
         arch_value item =
@@ -429,7 +433,7 @@ static arch_value eval_one(arch_eval *ev, const arch_expr *e) {
     return ARCH_FAIL;
 }
 
-/* Recursion is bounded: calls within calls of deep expressions would be too much for a small stack. */
+/* Limits recursion, because nested calls of deep expressions could overflow a small stack. */
 arch_value llm_arch_eval_expr(arch_eval *ev, const arch_expr *e) {
     if (!llm_arch_step(ev, e->place, 1))
         return ARCH_FAIL;

@@ -1,8 +1,10 @@
-/* `attn_q, attn_k, attn_v from "attn_qkv"`: a tensor of the source that holds several declared ones, one below the other.
+/* `attn_q, attn_k, attn_v from "attn_qkv"`: a tensor of the source whose rows are several declared
+ * tensors, one after the other.
  *
- * A declared tensor that the source lacks is looked for in the lines of this kind. Where the source has the tensor that such a
- * line names, the declared one gets its rows as soon as the descriptor has run: only then are the sizes of all parts known, in
- * whatever order they are declared. */
+ * A declared tensor that the source lacks is looked up in these lines. If the source has the
+ * tensor named after `from`, the declared one gets some of its rows, but only after the
+ * descriptor has run: the sizes of all parts are known only then, because they may be declared
+ * in any order. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,15 +13,17 @@
 
 /* --- the parts of one tensor ------------------------------------------------------------------ */
 
+/* A source tensor with declared parts. */
 typedef struct arch_whole {
     const arch_fused *f;
-    llm_arch_tensor t; /* of the source */
-    bool flat;         /* one dimension: its elements count as rows */
+    llm_arch_tensor t; /* in the source */
+    bool flat;         /* has one dimension; each element counts as a row */
     int64_t rows;
-    int64_t *taken; /* by each part, in rows; 0: not declared */
-    size_t *size;   /* in bytes */
+    int64_t *taken; /* rows of each part; 0: not declared */
+    size_t *size;   /* bytes of each part */
 } arch_whole;
 
+/* Returns the rows of a shape, or its elements if w is flat. */
 static int64_t rows_of(const arch_whole *w, const int64_t *ne) {
     return ggl_extents(ne, w->flat ? 0 : 1, GGL_MAX_DIMS, 1);
 }
@@ -31,7 +35,8 @@ static int64_t rows_taken(const arch_whole *w) {
     return sum;
 }
 
-/* Which part of f's tensor has this full name, -1: none; *whole is the tensor's. */
+/* Returns the index of the part of f with this full name and writes the full name of the whole
+ * tensor; -1: f has no such part. */
 static int part_named(const arch_fused *f, const char *name, char *whole, size_t size) {
     size_t begin = 4;
     if (strncmp(name, "blk.", 4) == 0)
@@ -49,7 +54,8 @@ static int part_named(const arch_fused *f, const char *name, char *whole, size_t
     return -1;
 }
 
-/* The one of this name, made if it is met for the first time. NULL: the source has none, or ev has an error. */
+/* Finds the source tensor of this name in ev, or adds it. NULL: the source lacks it, or ev has
+ * an error. */
 static arch_whole *whole_named(arch_eval *ev, const arch_fused *f, const char *name, arch_place p) {
     const arch_weight *before = llm_arch_find_weight(ev, name);
     llm_arch_tensor t = {.name = name, .optional = true};
@@ -74,9 +80,8 @@ static arch_whole *whole_named(arch_eval *ev, const arch_fused *f, const char *n
 bool llm_arch_find_part(arch_eval *ev, arch_place p, bool is_bias, llm_arch_tensor *t,
                         arch_part *out) {
     char name[3 * ARCH_MAX_NAME];
-    const arch_fused *f = ev->conv || !ev->src->tensor_at
-                              ? NULL
-                              : ev->arch->fused; /* made-up models have every tensor */
+    /* made-up models have every tensor, so they need no parts */
+    const arch_fused *f = ev->conv || !ev->src->tensor_at ? NULL : ev->arch->fused;
     for (; f && llm_arch_step(ev, p, 1 + f->n_part / 4); f = f->next) {
         const int k = f->own ? -1 : part_named(f, t->name, name, sizeof name);
         arch_whole *w = k < 0 ? NULL : whole_named(ev, f, name, p);
@@ -88,9 +93,9 @@ bool llm_arch_find_part(arch_eval *ev, arch_place p, bool is_bias, llm_arch_tens
         t->name = w->t.name;
         t->type = w->t.type;
         const bool fits = w->flat ? is_bias || t->n_dims < 2 : w->t.ne[0] == t->ne[0];
-        if (!fits) /* the caller reports what it is */
+        if (!fits) /* the caller reports the mismatch */
             *t = w->t;
-        t->data = NULL; /* until the parts have their places */
+        t->data = NULL; /* llm_arch_place_parts sets it */
         return true;
     }
     return false;
@@ -116,7 +121,7 @@ bool llm_arch_take_part(arch_eval *ev, arch_place p, arch_part part, ggl_tensor 
 
 /* --- places ----------------------------------------------------------------------------------- */
 
-/* "attn_q, attn_k and attn_v take 32 + 16 + 16": of the parts that are declared. */
+/* Writes "attn_q, attn_k and attn_v take 32 + 16 + 16" for the declared parts. */
 static void text_of_parts(const arch_whole *w, char *buf, size_t size) {
     size_t n = 0;
     int left = 0, all = 0;
@@ -138,7 +143,8 @@ static void text_of_parts(const arch_whole *w, char *buf, size_t size) {
         }
 }
 
-/* Whether the last parts are not declared, and the descriptor ignores tensors of their names: the remaining rows are theirs. */
+/* True if only the last parts are undeclared and the descriptor ignores tensors of their names.
+ * They own the remaining rows. */
 static bool ignores_rest(arch_eval *ev, const arch_whole *w) {
     char name[4 * ARCH_MAX_NAME];
     const char *dot = strrchr(w->t.name, '.');
@@ -158,6 +164,7 @@ static bool ignores_rest(arch_eval *ev, const arch_whole *w) {
     return k > 0 && k < w->f->n_part && rows_taken(w) < w->rows;
 }
 
+/* Checks that the declared parts make up all rows of x. False: reported. */
 static bool rows_fit(arch_eval *ev, const arch_weight *x) {
     const arch_whole *w = x->whole;
     char parts[500], quote[160], hint[300];

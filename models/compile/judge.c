@@ -1,5 +1,5 @@
-/* Judges each key of a source: the descriptor names it, it is the engine's, the table of known keys
- * (known_keys.arch) calls it harmless, or nothing reads it. */
+/* Judges each key of a source: the descriptor mentions it, the engine reads it, the table of
+ * known keys (known_keys.arch) calls it harmless, or nothing reads it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,10 +7,10 @@
 
 /* --- what the descriptor and the engine know -------------------------------------------------- */
 
-/* Names of keys, in full or below the architecture's. */
+/* A set of key names, either full names or names after "{arch}.". */
 typedef struct key_names {
     ggl_str *name;
-    const arch_known_key **of; /* NULL: the engine's */
+    const arch_known_key **of; /* NULL: read by the engine */
     ggl_index index;
 } key_names;
 
@@ -27,7 +27,8 @@ static bool is_engine_key(ggl_str k) {
     return false;
 }
 
-/* Collects the names that the descriptor and the engine read; `whole`: in full. False: out of memory. */
+/* Collects the names that the descriptor and the engine read: full names if `whole`, else those
+ * after "{arch}.". False: out of memory, reported. */
 static bool known_names(arch_eval *ev, bool whole, key_names *out) {
     static const char *const engine[] = {"context_length", "vocab_size"};
     size_t n = 2, used = 0;
@@ -54,8 +55,8 @@ struct arch_judge {
     arch_eval *ev;
     key_names whole, below;
     char prefix[ARCH_MAX_NAME + 8]; /* "llama." */
-    const arch_known_key *by; /* of the key that was judged last: where it is named, or NULL */
-    arch_eval cond;           /* evaluates conditions of `ignore`; its errors are dropped */
+    const arch_known_key *by;       /* the mention of the key judged last, or NULL */
+    arch_eval cond;                 /* evaluates conditions of `ignore`; drops its errors */
     ggl_error err;
 };
 
@@ -82,8 +83,8 @@ void llm_arch_judge_free(arch_judge *j) {
 
 /* --- conditions of `ignore` ------------------------------------------------------------------- */
 
-/* Whether an expression is made of keys and literals, so that its value is known before the
- * descriptor has run. */
+/* True if an expression consists of keys and literals, so that it can be evaluated before the
+ * descriptor runs. */
 static bool is_plain(const arch_expr *e) {
     if (!e)
         return true;
@@ -95,7 +96,7 @@ static bool is_plain(const arch_expr *e) {
     return is_plain(e->a) && is_plain(e->b) && is_plain(e->c);
 }
 
-/* A condition that cannot be evaluated does not hold. */
+/* Evaluates a condition. Returns false if that fails. */
 static bool holds(arch_judge *j, const arch_expr *e) {
     arch_eval *c = &j->cond;
     bool yes = false;
@@ -119,8 +120,8 @@ static bool holds(arch_judge *j, const arch_expr *e) {
     return yes && c->status == GGL_OK;
 }
 
-/* `ignore .key if ..` at top level; the condition of one in a branch or a function is evaluated when
- * that runs. */
+/* Judges a key mentioned by `ignore .key if ..`. Only a condition at top level can be evaluated
+ * here; that of an `ignore` in a branch or a function is evaluated when the `ignore` runs. */
 static void judge_condition(arch_judge *j, const arch_known_key *k, llm_arch_judged *out) {
     char quote[200], text[240];
     const arch_stmt *s = k->condition;
@@ -135,7 +136,7 @@ static void judge_condition(arch_judge *j, const arch_known_key *k, llm_arch_jud
 
 /* --- one key ---------------------------------------------------------------------------------- */
 
-/* The first pattern of an `ignore` that fits. */
+/* Returns the first pattern of an `ignore` that matches the name, or NULL. */
 static const arch_known_key *find_pattern(arch_eval *ev, ggl_str name) {
     for (const arch_known_key *p = ev->arch->key_pattern; p; p = p->next)
         if (!llm_arch_step_patterns(ev, 1, name) || arch_match(p->name, name.s, name.n))
@@ -143,8 +144,8 @@ static const arch_known_key *find_pattern(arch_eval *ev, ggl_str name) {
     return NULL;
 }
 
-/* Whether the descriptor names a key, or an `ignore` of it has a pattern that fits, or the engine
- * knows it by this name. */
+/* True if the descriptor mentions a key, a pattern of its `ignore` lines matches it, or the
+ * engine reads it. Fills in out->use and out->reason. `own`: the key begins with "{arch}.". */
 static bool named(arch_judge *j, ggl_str key, bool own, llm_arch_judged *out) {
     const size_t skip = own ? strlen(j->prefix) : 0;
     const ggl_str rest = {key.s + skip, key.n - skip};
@@ -195,7 +196,7 @@ ggl_status llm_arch_judge_keys(const llm_arch *arch, const llm_arch_source *sour
         if (ev.status == GGL_OK && j->by) {
             const arch_place p = j->by->place;
             int col;
-            llm_arch_step(&ev, p, p.at / 64); /* the line is counted */
+            llm_arch_step(&ev, p, p.at / 64); /* finding the line number takes steps */
             llm_arch_line_col(p, &judged.line, &col);
             judged.file = p.text->name;
         }

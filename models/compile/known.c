@@ -1,8 +1,8 @@
 /* The table of keys that files have and descriptors need not read: known_keys.arch. Each key or
- * pattern of an `ignore` is a row; the first row that matches a key decides about it. The patterns of
- * tensors name parts of a model that text does not need, and `absent` names keys in which 0 or false
- * means that there is no value. The text is parsed when a source has a key or tensor that the
- * descriptor does not read, or a 0 or false that it does. */
+ * pattern of an `ignore` is a row; the first matching row decides. Patterns of tensors name
+ * parts of a model that text does not need. `absent` names keys in which 0 or false means that
+ * there is no value. The table is parsed when first needed: the source has a key or tensor that
+ * the descriptor does not read, or a 0 or false in one that it reads. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,18 +18,19 @@ typedef struct row {
 
 struct arch_known {
     llm_arch *text;
-    arch_eval ev; /* of conditions */
+    arch_eval ev; /* evaluates conditions */
     ggl_error err;
     row *row; /* keys and patterns in the order of the text */
     size_t n_row, n_pattern, n_tensor;
-    size_t *pattern; /* which of the rows */
-    ggl_index index; /* of the names that are no patterns; the first of a name */
+    size_t *pattern; /* indices of the rows that are patterns */
+    ggl_index index; /* of the rows that are plain names; finds the first row of a name */
     row *tensor;     /* patterns of tensors */
     row *absent;     /* keys of `absent` */
     size_t n_absent;
     ggl_index absent_index;
 };
 
+/* Parses known_keys.arch as a text of its own, in the place of a prelude. */
 static ggl_status parse_table(llm_arch **out, ggl_error *err) {
     llm_arch *a = *out = ggl_calloc(1, sizeof *a);
     if (!a)
@@ -42,6 +43,7 @@ static ggl_status parse_table(llm_arch **out, ggl_error *err) {
     return llm_arch_parse_text(a, &a->prelude, err);
 }
 
+/* True for a string that names tensors; keys in strings begin with a dot. */
 static bool is_tensor(const arch_expr *e) {
     return e->kind == EX_STRING && e->name[0] != '.';
 }
@@ -87,6 +89,7 @@ static bool index_rows(arch_known *k) {
     return true;
 }
 
+/* Returns the table, which it parses at the first call. NULL: ev->status is an error. */
 static arch_known *known_of(arch_eval *ev) {
     if (ev->known || ev->status != GGL_OK)
         return ev->status == GGL_OK ? ev->known : NULL;
@@ -107,7 +110,7 @@ static arch_known *known_of(arch_eval *ev) {
     }
     if (s == GGL_NOMEM)
         return llm_arch_nomem(ev), NULL;
-    if (s != GGL_OK) { /* a mistake in the table: every test would see it */
+    if (s != GGL_OK) { /* a mistake in the table itself, which every test would find */
         ev->status = s;
         if (ev->err)
             *ev->err = k->err;
@@ -126,7 +129,7 @@ void llm_arch_known_free(arch_known *k) {
     ggl_free(k);
 }
 
-/* The first row for {arch}.name; NULL: none. */
+/* Returns the first row that matches {arch}.name, or NULL. */
 static const row *find_row(const arch_known *k, ggl_str name) {
     size_t plain = ggl_index_find(&k->index, k->row, name);
     for (size_t i = 0; i < k->n_pattern && k->pattern[i] < plain; i++)
@@ -135,7 +138,8 @@ static const row *find_row(const arch_known *k, ggl_str name) {
     return plain == SIZE_MAX ? NULL : &k->row[plain];
 }
 
-/* A condition that cannot be evaluated, say as a key is a string, does not hold. */
+/* Evaluates a condition; NULL holds. A condition that cannot be evaluated, e.g. because a key is
+ * a string, does not. */
 static bool holds(arch_eval *ev, arch_known *k, const arch_expr *cond) {
     bool yes = true;
     k->ev.status = GGL_OK;

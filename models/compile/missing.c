@@ -1,5 +1,5 @@
-/* A declared tensor that the source lacks: which of its others may be meant. Never one of another layer, nor one that the
- * text declares elsewhere. */
+/* The error for a declared tensor that the source lacks, with a suggestion: another tensor of
+ * the same layer (or outside of all layers) that the descriptor does not declare. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,10 +7,10 @@
 #include "compile.h"
 #include "ggl/show.h"
 
-#define FAR       4    /* names that differ in so many letters are not taken for each other */
-#define MAX_TRIED 1024 /* tensors that are looked at */
+#define FAR       4    /* names with an edit distance of FAR or more are not suggested */
+#define MAX_TRIED 1024 /* tensors considered */
 
-/* The length of a prefix like "blk.12."; 0: the name belongs to no layer. */
+/* Returns the length of a prefix like "blk.12.", or 0 if the name belongs to no layer. */
 static size_t layer_prefix(const char *s, size_t n) {
     size_t i = 4;
     if (n < 6 || memcmp(s, "blk.", 4) != 0)
@@ -25,10 +25,10 @@ static bool same_layer(const char *a, ggl_str b) {
     return n == layer_prefix(b.s, b.n) && memcmp(a, b.s, n) == 0;
 }
 
-/* Another layout of the same numbers, perhaps: attn_qkv for attn_q, ffn_up.0 for ffn_up_exps. */
+/* True if b may be another layout of a's numbers: attn_qkv for attn_q, ffn_up.0 for ffn_up_exps. */
 static bool is_related(const char *a, ggl_str b) {
     const size_t begin = layer_prefix(a, strlen(a)), n = strcspn(a + begin, ".");
-    size_t m = begin, word = n; /* word: a's stem without its last word */
+    size_t m = begin, word = n; /* word: length of a's stem without its last word */
     while (m < b.n && b.s[m] != '.')
         m++;
     m -= begin;
@@ -40,6 +40,7 @@ static bool is_related(const char *a, ggl_str b) {
 
 /* --- what the text declares ------------------------------------------------------------------- */
 
+/* True if the name matches the `from` string, whose {..} match anything. */
 static bool fits_from(const char *from, ggl_str name) {
     char pattern[300];
     size_t n = 0;
@@ -55,6 +56,7 @@ static bool fits_from(const char *from, ggl_str name) {
     return arch_match(pattern, name.s, name.n);
 }
 
+/* True if a `weight` among these statements declares the name, with or without layer prefix. */
 static bool declares(const arch_stmt *s, ggl_str name) {
     for (; s; s = s->next) {
         for (int k = 0; k < s->n_arm; k++)
@@ -84,13 +86,14 @@ static bool is_declared(const arch_eval *ev, ggl_str name) {
 
 typedef struct search {
     arch_eval *ev;
-    const char *name; /* what is missing */
+    const char *name; /* the missing tensor */
     const llm_arch_tensor *want;
-    llm_nearest near, near_alike; /* alike: of the shape that is wanted */
+    llm_nearest near, near_alike; /* alike: of the wanted shape */
     char best[160], best_alike[160], related[160], alike[160];
     int n_alike;
 } search;
 
+/* True if the tensor has the wanted shape. */
 static bool is_alike(const search *s, const char *name) {
     llm_arch_tensor t = {.name = name, .optional = true, .n_dims = s->want->n_dims};
     memcpy(t.ne, s->want->ne, sizeof t.ne);
@@ -137,7 +140,8 @@ static void find_candidates(search *s) {
         }
 }
 
-/* blk.0.ffn_up_exps.weight: whether there is blk.0.ffn_up.0.weight, the first of a tensor for each expert. */
+/* For blk.0.ffn_up_exps.weight: true if the source has blk.0.ffn_up.0.weight, the first of one
+ * tensor per expert. */
 static bool find_expert(arch_eval *ev, const char *name, char *out, size_t size) {
     static const char end[] = "_exps.weight";
     const size_t n = strlen(name), m = sizeof end - 1;
@@ -150,7 +154,8 @@ static bool find_expert(arch_eval *ev, const char *name, char *out, size_t size)
 
 /* --- the message ------------------------------------------------------------------------------ */
 
-/* Whether the source has `name` with its ".weight" left out, or ".bias" in its place: *out. */
+/* Looks for `name` without ".weight", or with ".bias" instead. True: the source has it, and *out
+ * is its name. */
 static bool find_bare(arch_eval *ev, const char *name, char *out, size_t size) {
     static const char *const ends[] = {".bias", ""};
     const size_t n = strlen(name), m = strlen(".weight");

@@ -1,6 +1,6 @@
-/* Primitives to nodes. What an operator takes is read off its row in ops.def; here stand only the
- * few whose call is not simply one node: split, concat, t[i], linear's bias, and what is known
- * while compiling. */
+/* Turns primitives into nodes. An operator's parameters come from its row in ops.def; this file
+ * handles the few calls that do not give exactly one node: split, concat, t[i], the bias of
+ * linear, and values known at compile time. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -22,17 +22,18 @@ bool llm_arch_graph_ok(arch_eval *ev, arch_place p) {
 void llm_arch_note_made(arch_eval *ev, arch_place p, ggl_tensor *t) {
     if (!llm_arch_push(ev, &ev->made, &ev->cap_made, (size_t)t->id + 1, sizeof *ev->made))
         return;
-    /* Of what the prelude makes, the descriptor's call is shown. */
+    /* for a node made in the prelude, the place is the descriptor's call */
     ev->made[t->id] = (arch_made){.t = t, .place = llm_arch_users_place(ev, p)};
 }
 
-static bool is_elementwise(ggl_op op) { /* of several operands */
+/* True for elementwise operators of several operands. */
+static bool is_elementwise(ggl_op op) {
     return op >= GGL_OP_ADD && op <= GGL_OP_WHERE;
 }
 
-/* A dimension of 1 that has a name happens to be 1: a number of heads, a size. Repeating such a one
- * along another's dimension would hide a mistake; a 1 that is written, or left by sum and amax, has
- * no name. */
+/* Refuses to repeat a dimension of 1 that has a name. Such a dimension (a number of heads, a
+ * size) happens to be 1 in this model, so repeating it would hide a mistake. A 1 that is
+ * written, or results from sum or amax, has no name. */
 static bool check_ones(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *const *src, int n_src) {
     char a[128], b[128];
     for (int i = 0; i < n_src; i++)
@@ -49,8 +50,8 @@ static bool check_ones(arch_eval *ev, arch_place p, ggl_op op, ggl_tensor *const
     return true;
 }
 
-/* The builder names dimensions by their sizes; for 1s that would be a guess, and check_ones relies
- * on it. */
+/* Names the dimensions of 1, for check_ones. The builder names dimensions by their sizes, which
+ * for 1 would be a guess. */
 static void name_ones(ggl_tensor *t) {
     for (int d = 0; d < t->n_dims; d++) {
         if (t->ne[d] != 1 || t->dim_name[d])
@@ -70,6 +71,7 @@ static void name_ones(ggl_tensor *t) {
     }
 }
 
+/* Returns the weight at the end of a short chain of first sources, or NULL. */
 static const ggl_tensor *large_weight(const ggl_tensor *t) {
     for (int depth = 0; t && depth<8; depth++, t = t->n_src> 0 ? t->src[0] : NULL)
         if (t->op == GGL_OP_WEIGHT)
@@ -77,7 +79,8 @@ static const ggl_tensor *large_weight(const ggl_tensor *t) {
     return NULL;
 }
 
-/* A value that depends on no token is computed once, at load; its size is bounded. */
+/* Limits the size of values that depend on no token, which are computed once at load. False:
+ * reported. */
 static bool check_constant(arch_eval *ev, arch_place p, const ggl_tensor *t) {
     if (ggl_is_batched(t) || t->op == GGL_OP_RESHAPE || t->op == GGL_OP_SPLIT ||
         t->op == GGL_OP_CACHE || t->op == GGL_OP_KEEP)
@@ -183,7 +186,7 @@ static double n_ge(double a, double b) {
     return a >= b;
 }
 
-/* The operators on numbers; the others make a number a constant. */
+/* Operators that are evaluated on numbers; all others turn a number into a constant tensor. */
 static double (*const of_one[GGL_OP_COUNT])(double) = {
     [GGL_OP_EXP] = ggl_exp, [GGL_OP_LOG] = ggl_log,
     [GGL_OP_SQRT] = sqrt,   [GGL_OP_FLOOR] = floor,
@@ -204,8 +207,8 @@ static bool is_comparison(ggl_op op) {
 
 /* --- values in and out ------------------------------------------------------------------------ */
 
-/* A node's result; `in` are the values it was made of. Indices stay indices where they are only
- * moved. */
+/* Wraps a node's result in a value. `in`: the values that the node reads. An index that is only
+ * moved (reshaped, split, picked) stays an index. */
 static arch_value result_of(arch_eval *ev, arch_place p, ggl_tensor *t, const arch_value *const *in,
                             int n_in) {
     if (!t)
@@ -276,6 +279,7 @@ arch_value llm_arch_infix(arch_eval *ev, const arch_expr *e, const arch_value *a
 
 /* --- t[i] ------------------------------------------------------------------------------------- */
 
+/* t[i] for a number i: a view of one slice of the last dimension. */
 static ggl_tensor *pick_number(arch_eval *ev, const arch_expr *e, ggl_tensor *t, int64_t i) {
     int last = t->n_dims - 1;
     ggl_tensor *one = llm_arch_split_one(ev, e->mark, t, last, i, 1, NULL);
@@ -326,14 +330,18 @@ arch_value llm_arch_pick(arch_eval *ev, const arch_expr *e, const arch_value *t,
 
 /* --- calls of operators ----------------------------------------------------------------------- */
 
-typedef struct args { /* a call's arguments, evaluated, by parameter */
+/* The evaluated arguments of a call, by parameter. */
+typedef struct args {
     arch_eval *ev;
     const arch_expr *e;
     arch_sig sig;
-    arch_value *value;                        /* of all arguments in order */
-    int first[ARCH_MAX_SIG], n[ARCH_MAX_SIG]; /* which of them a parameter has; n = 0: none */
+    /* of all arguments, in order */
+    arch_value *value;
+    /* Parameter i has the n[i] arguments from first[i] on. */
+    int first[ARCH_MAX_SIG], n[ARCH_MAX_SIG];
 } args;
 
+/* Evaluates the arguments of a call and assigns them to its parameters. False: reported. */
 static bool eval_args(args *a, arch_eval *ev, const arch_expr *e, arch_sig sig) {
     *a = (args){
         .ev = ev, .e = e, .sig = sig, .value = ggl_calloc((size_t)e->n_arg + 1, sizeof *a->value)};
@@ -363,8 +371,8 @@ static const arch_expr *arg_expr(const args *a, int i, int k) {
     return a->e->arg[a->first[i] + k].value;
 }
 
-/* An argument that may be absent: the literal none, an optional weight that is absent. Not so a key
- * that the file lacks: the descriptor says what holds then. */
+/* True if argument i is omitted, the literal none, or an absent optional weight. An absent key
+ * does not count, because the descriptor must state its default. */
 static bool is_absent(args *a, int i) {
     if (a->n[i] == 0)
         return true;
@@ -372,12 +380,13 @@ static bool is_absent(args *a, int i) {
     return v->kind == VAL_NONE && a->sig.param[i].optional && !v->absent_key;
 }
 
-/* Sizes, counts and dimensions are whole; factors are not. */
+/* True for parameters that take whole numbers: sizes, counts and dimensions, but not factors. */
 static bool is_whole(const char *name) {
     return strcmp(name, "mag") != 0 && strcmp(name, "scale") != 0 && strcmp(name, "cap") != 0 &&
            strcmp(name, "x") != 0;
 }
 
+/* Reads argument k of parameter i as a number in the parameter's range. */
 static bool get_number(args *a, int i, int k, double *out) {
     const arch_value *v = &a->value[a->first[i] + k];
     const arch_expr *e = arg_expr(a, i, k);
@@ -395,6 +404,7 @@ static bool get_number(args *a, int i, int k, double *out) {
     return true;
 }
 
+/* Reads argument k of parameter i as a tensor; attend's second one as a cache. */
 static ggl_tensor *get_tensor(args *a, int i, int k) {
     const arch_value *v = &a->value[a->first[i] + k];
     char what[64], text[256];
@@ -409,7 +419,7 @@ static ggl_tensor *get_tensor(args *a, int i, int k) {
     return llm_arch_want_tensor(a->ev, arg_expr(a, i, k)->place, v, what);
 }
 
-/* exp(2), min(a, b), where(true, a, b): known now. */
+/* Evaluates exp(2), min(1, b) and where(true, a, b) at compile time. False: it is a node. */
 static bool fold_numbers(args *a, arch_value *out) {
     ggl_op op = a->e->op;
     const arch_value *v[3] = {NULL};
@@ -429,7 +439,7 @@ static bool fold_numbers(args *a, arch_value *out) {
     return true;
 }
 
-/* The sizes that a call gives name the dimensions of its result. */
+/* Names the result's dimensions after the expressions of the sizes in the call. */
 static void name_sizes(args *a, ggl_tensor *t) {
     for (int i = 0; i < a->sig.n_param; i++) {
         const char *name = a->sig.param[i].name;
@@ -445,6 +455,7 @@ static void name_sizes(args *a, ggl_tensor *t) {
     }
 }
 
+/* Refuses attention in a function that has a state. */
 static bool allowed_here(arch_eval *ev, const arch_expr *e) {
     if (ev->in_recurrent && (e->op == GGL_OP_CACHE || e->op == GGL_OP_ATTEND)) {
         llm_arch_error(ev, e->mark, "%s cannot stand in a function that has a state", e->name);
@@ -478,7 +489,7 @@ static arch_value call_op(args *a) {
         src[n_src] = absent ? NULL : get_tensor(a, i, 0);
         if (!absent && !src[n_src])
             return ARCH_FAIL;
-        if (absent && a->e->op == GGL_OP_LINEAR) /* a weight brings its bias along */
+        if (absent && a->e->op == GGL_OP_LINEAR) /* linear adds the bias of its weight */
             src[n_src] = a->value[a->first[1]].bias;
         n_src++;
     }
@@ -498,7 +509,7 @@ static bool get_dim(args *a, int i, int64_t *dim) {
     return true;
 }
 
-/* split(x, a, b, ..): the parts lie side by side and make up all of it. */
+/* split(x, a, b, ..): returns views that lie side by side and must make up all of x. */
 static arch_value *call_split(args *a, int *n) {
     arch_eval *ev = a->ev;
     char shape[128];
@@ -565,7 +576,8 @@ static arch_value call_size(args *a) {
     if (x->kind == VAL_LIST)
         return llm_arch_number((double)x->n);
     if (x->kind == VAL_NUMBER || (x->key && (x->kind == VAL_BOOL || x->kind == VAL_STRING)))
-        return llm_arch_number(1); /* one value serves as a list: .k[l] is it for all l */
+        /* one value may stand for a list in which .k[l] is the same for all l */
+        return llm_arch_number(1);
     if (x->kind != VAL_TENSOR)
         return llm_arch_error(a->ev, a->e->arg[0].value->place, "size is of tensors and lists: %s",
                               llm_arch_value_text(x, text, sizeof text));

@@ -1,10 +1,11 @@
-/* What made-up models learn from a `require` that they do not obey: another value of the keys that its condition reads, so that
- * it holds. The build says so (require_key) and starts again. */
+/* Changes the keys of a made-up model until a failed `require` holds: requests other values for
+ * the keys in its condition through require_key, after which the caller starts the build again. */
 #include <math.h>
 
 #include "compile.h"
 
-/* The key that an expression is, with its value; NULL: none. An absent key whose default was taken is one, too. */
+/* Returns the key whose value the expression is, and its current value; NULL: the expression is
+ * not just a key. An absent key with a default counts. */
 static const char *key_of(arch_eval *ev, const arch_expr *e, arch_value *now) {
     if (e->kind == EX_OR_ELSE) {
         const char *key = key_of(ev, e->a, now);
@@ -28,7 +29,8 @@ static void require_number(arch_eval *ev, const char *key, double x) {
     ev->src->require_key(ev->src->ctx, key, &(llm_arch_item){.number = x});
 }
 
-/* What one operand of `a op b` has to be for the whole to be x; `other` is the other one. */
+/* Returns the value that one operand of `a op b` needs for the result x; `other` is the value of
+ * the other operand. */
 static double undone(ggl_op op, bool left, double other, double x) {
     switch (op) {
     case GGL_OP_ADD:
@@ -44,14 +46,14 @@ static double undone(ggl_op op, bool left, double other, double x) {
     }
 }
 
-/* a % b == x: the nearest multiple of b, and x. */
+/* Returns a new a for which a % b == x: the nearest positive multiple of b, plus x. */
 static double with_rest(double a, double b, double x) {
     const double times = floor(a / b + 0.5);
     return (times < 1 ? 1 : times) * b + x;
 }
 
-/* Gives a key that the expression reads such a value that it is x; up: above that if not possible in whole numbers, -1 below,
- * 0 either. False: it reads none that it could be reached by. */
+/* Changes a key in the expression so that its value becomes x. If x is not whole: up > 0 rounds
+ * up, up < 0 down, 0 leaves it. False: no key that it could change. */
 static bool aim(arch_eval *ev, const arch_expr *e, double x, int up) {
     arch_value now;
     double a, b;
@@ -68,7 +70,7 @@ static bool aim(arch_eval *ev, const arch_expr *e, double x, int up) {
            aim(ev, e->b, undone(e->op, false, a, x), up);
 }
 
-/* a < b and the like: one of the two moves to the other's side. */
+/* Makes an ordering such as a < b hold by changing one side. */
 static void teach_order(arch_eval *ev, const arch_expr *e, ggl_op op) {
     const bool less = op == GGL_OP_LT || op == GGL_OP_LE;
     const double gap = op == GGL_OP_LE || op == GGL_OP_GE ? 0 : less ? -1 : 1;
@@ -78,7 +80,7 @@ static void teach_order(arch_eval *ev, const arch_expr *e, ggl_op op) {
         aim(ev, e->b, a - gap, less ? 1 : -1);
 }
 
-/* The other operand's value, whatever its kind. */
+/* Makes a == b hold by giving a key on one side the value of the other, of any kind. */
 static void teach_equal(arch_eval *ev, const arch_expr *e) {
     const arch_expr *side[2] = {e->a, e->b};
     for (int k = 0; k < 2; k++) {
@@ -96,6 +98,7 @@ static void teach_equal(arch_eval *ev, const arch_expr *e) {
         aim(ev, e->b, a, 0);
 }
 
+/* Makes the comparison true, or false if !want. */
 static void teach_comparison(arch_eval *ev, const arch_expr *e, bool want) {
     static const ggl_op opposite[][2] = {
         {GGL_OP_EQ, GGL_OP_NE}, {GGL_OP_LT, GGL_OP_GE}, {GGL_OP_GT, GGL_OP_LE}};
@@ -129,7 +132,7 @@ void llm_arch_teach(arch_eval *ev, const arch_expr *e, bool want) {
         llm_arch_teach(ev, e->b, true);
     } else if (e->kind == EX_AND || (e->kind == EX_OR && want)) {
         llm_arch_teach(ev, e->a, want);
-    } else if (e->kind == EX_OR) { /* the second is not looked at while the first holds */
+    } else if (e->kind == EX_OR) { /* while the first holds, it hides the second */
         llm_arch_teach(ev, holds(ev, e->a) ? e->a : e->b, false);
     } else if (e->kind == EX_HAS && !want && (key = key_of(ev, e->a, &now)) != NULL) {
         if (now.kind != VAL_NONE)

@@ -1,5 +1,5 @@
-/* Keys and tensors of the source that the descriptor does not read: whether they are harmless
- * (known_keys.arch), ignored on request, or an error. The error names all of them. */
+/* Handles keys and tensors of the source that the descriptor does not read: they are harmless
+ * (known_keys.arch), ignored on request, or an error. The error lists all of them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,15 +7,16 @@
 #include "compile.h"
 
 #define MAX_NOTES 65536
-#define MAX_LINES 20  /* of the error */
-#define LINE      220 /* bytes of one of them, about */
-#define TAIL      760 /* bytes of what follows them */
-#define NAME      80  /* of a name in it */
-#define FEW       3   /* names that are all suggested */
+#define MAX_LINES 20  /* lines in the error's list */
+#define LINE      220 /* maximal bytes of such a line, roughly */
+#define TAIL      760 /* bytes reserved for the text after the list */
+#define NAME      80  /* bytes of a name in the list */
+#define FEW       3   /* suggest each name if there are at most so many, else a pattern */
 
 /* --- notes ------------------------------------------------------------------------------------ */
 
-/* text: NULL, or lines that each have an end. */
+/* True if `text` contains the line. text: NULL, or lines that each end in '
+ * '. */
 static bool has_line(const char *text, const char *line, size_t n) {
     for (const char *s = text; s && *s; s = strchr(s, '\n') + 1)
         if (strncmp(s, line, n) == 0 && s[n] == '\n')
@@ -47,7 +48,7 @@ void llm_arch_note(arch_eval *ev, const char *fmt, ...) {
 
 /* --- names, cut to fit ------------------------------------------------------------------------ */
 
-/* Cuts a text at `most` bytes, between characters, and ends it by "..". */
+/* Cuts a text at `most` bytes, between characters, and ends it with "..". */
 static void cut(char *s, size_t most) {
     if (strlen(s) <= most)
         return;
@@ -57,7 +58,8 @@ static void cut(char *s, size_t most) {
     strcpy(s + n, "..");
 }
 
-/* A name as messages show it; returns buf, which has room for NAME + 3 bytes. */
+/* Copies a name to buf as messages show it, escaped and cut; returns buf, which has room for
+ * NAME + 3 bytes. */
 static const char *shown(ggl_str name, char *buf) {
     char all[4 * (NAME + 4) + 1];
     ggl_show(all, sizeof all, name.s, name.n < NAME + 4 ? name.n : NAME + 4);
@@ -115,14 +117,14 @@ const char *llm_arch_value_of_key(arch_eval *ev, ggl_str key, char *buf, size_t 
 
 /* --- what is ignored on request --------------------------------------------------------------- */
 
-typedef struct asked { /* of a pattern */
-    size_t n_own;      /* names that fit, and that no pattern before it fits */
-    ggl_str first;     /* of these */
+typedef struct asked { /* matches of a pattern */
+    size_t n_own;      /* matching names that no earlier pattern matches */
+    ggl_str first;     /* the first of these */
 } asked;
 
-typedef struct requests { /* for each pattern of keys, or of tensors */
+typedef struct requests { /* one element per pattern of keys, or of tensors */
     asked *asked;
-    size_t *hits; /* names that fit */
+    size_t *hits; /* all matching names */
 } requests;
 
 typedef struct unread_key {
@@ -130,7 +132,7 @@ typedef struct unread_key {
     const char *reason;
 } unread_key;
 
-/* Tensors whose names differ in numbers only: "blk.*.ffn_gate.*.weight". */
+/* Unread tensors whose names differ only in numbers: "blk.*.ffn_gate.*.weight". */
 typedef struct unread_tensor {
     ggl_str pattern;
     size_t n;
@@ -139,7 +141,7 @@ typedef struct unread_tensor {
     ggl_str first;
 } unread_tensor;
 
-typedef struct unread_part { /* tensors of a part that text does not need */
+typedef struct unread_part { /* unread tensors of a part that text does not need */
     const char *what;
     size_t n;
 } unread_part;
@@ -150,13 +152,14 @@ typedef struct unread {
     size_t n_key, cap_key;
     unread_tensor *tensor;
     size_t n_tensor, cap_tensor, n_tensors;
-    ggl_index index; /* of tensor, by pattern */
+    ggl_index index; /* of `tensor`, by pattern */
     unread_part part[16];
     int n_part;
-    requests key_asked, tensor_asked; /* of ev->request */
+    requests key_asked, tensor_asked; /* matches of ev->request */
 } unread;
 
-/* Whether one of the user's patterns fits; counts for all that do, and as the first one's own. */
+/* True if one of the user's patterns matches. Counts the name for each matching pattern, and as
+ * the first one's own. */
 static bool on_request(const unread *u, const char *const *pattern, size_t n, const requests *r,
                        ggl_str name) {
     if (!llm_arch_step_patterns(u->ev, n, name))
@@ -167,7 +170,7 @@ static bool on_request(const unread *u, const char *const *pattern, size_t n, co
     return i < n;
 }
 
-/* The k-th pattern of keys and tensors; *hits: names that it fits. */
+/* Returns the k-th pattern of the request, keys first; *hits: the names that it matches. */
 static const char *request_at(const unread *u, size_t k, bool *is_key, size_t *hits) {
     const llm_arch_ignore *r = u->ev->request;
     *is_key = k < r->n_key;
@@ -175,6 +178,7 @@ static const char *request_at(const unread *u, size_t k, bool *is_key, size_t *h
     return *is_key ? r->key[k] : r->tensor[k - r->n_key];
 }
 
+/* Writes the names that a pattern matched: "12 keys x.*", or the one name with its value. */
 static void describe_asked(const unread *u, bool key, const char *pattern, const asked *a,
                            char *buf, size_t size) {
     char value[128], name[NAME + 3];
@@ -186,7 +190,7 @@ static void describe_asked(const unread *u, bool key, const char *pattern, const
                  key ? llm_arch_value_of_key(u->ev, a->first, value, sizeof value) : "");
 }
 
-/* Lines for all that was ignored, and one for each pattern that fits nothing. */
+/* Notes everything that was ignored on request, and each pattern that matches nothing. */
 static void note_request(unread *u) {
     const llm_arch_ignore *r = u->ev->request;
     char line[400] = "", one[240], name[NAME + 3];
@@ -221,6 +225,7 @@ static bool ignored(arch_eval *ev, ggl_str name) {
            arch_match_any(ev->ignore, ev->n_ignore, name);
 }
 
+/* Collects the unread keys that are not ignored on request. */
 static bool find_keys(unread *u, arch_judge *j) {
     arch_eval *ev = u->ev;
     const llm_arch_ignore *r = ev->request;
@@ -263,6 +268,7 @@ int llm_arch_number_pattern(ggl_str name, char *buf, size_t size, int64_t number
     return n_numbers;
 }
 
+/* Adds a tensor to the group of names that differ only in numbers. */
 static bool add_tensor(unread *u, ggl_str name) {
     char buf[256];
     int64_t number[4] = {0};
@@ -302,6 +308,8 @@ static void add_part(unread *u, const char *what) {
         u->part[k].n++;
 }
 
+/* Collects the unread tensors that are not ignored on request, and notes those of parts that
+ * text does not need. */
 static bool find_tensors(unread *u) {
     arch_eval *ev = u->ev;
     const llm_arch_ignore *r = ev->request;
@@ -329,7 +337,7 @@ static bool find_tensors(unread *u) {
     return ev->status == GGL_OK;
 }
 
-/* "blk.{0..23}.attn_k.bias" */
+/* Writes the names of a group as "blk.{0..23}.attn_k.bias". */
 static void numbered(const unread_tensor *t, char *buf, size_t size) {
     size_t n = 0;
     int k = 0;
@@ -349,7 +357,8 @@ static void numbered(const unread_tensor *t, char *buf, size_t size) {
     }
 }
 
-/* ': declared by exp_probs_b [64] from "blk.{l}.exp_probs_b.bias"': a bias of no weight. */
+/* Writes a hint for a bias without a weight: ': it has no weight; declared by exp_probs_b [64]
+ * from "blk.{l}.exp_probs_b.bias"'. */
 static void lone_bias_hint(const arch_eval *ev, const char *name, char *buf, size_t size) {
     const arch_stmt *s = ev->arch->body;
     char shape[64], prefix[ARCH_MAX_NAME + 8] = "";
@@ -371,7 +380,7 @@ static void lone_bias_hint(const arch_eval *ev, const char *name, char *buf, siz
                  stem, shape, prefix, stem);
 }
 
-/* A bias whose weight is declared without one is the usual case. */
+/* Writes a hint for an unread bias, usually that its weight is declared without 'bias'; else "". */
 static void bias_hint(arch_eval *ev, ggl_str name, char *buf, size_t size) {
     char full[300], bias[300];
     size_t n = name.n < 256 ? name.n : 256;
@@ -397,10 +406,10 @@ static void bias_hint(arch_eval *ev, ggl_str name, char *buf, size_t size) {
 
 typedef struct message {
     char s[sizeof((ggl_error *)0)->msg];
-    size_t n, tail; /* tail: bytes that are kept for what follows the list */
+    size_t n, tail; /* tail: bytes reserved for the text after the list */
 } message;
 
-/* Appends what ggl_vformat makes of it, which shows control characters, as much as there is room. */
+/* Appends a formatted text with control characters escaped, as far as there is room. */
 static void say(message *m, const char *fmt, ...) {
     va_list args;
     va_start(args, fmt);
@@ -413,7 +422,7 @@ static void say_count(message *m, size_t n, const char *what) {
     say(m, "%zu %s%s", n, what, n == 1 ? "" : "s");
 }
 
-/* Ends the line before; false: the message is long enough. */
+/* Ends the previous line. Returns false if the message is long enough. */
 static bool new_line(message *m, int *lines) {
     if (++*lines > MAX_LINES || m->n + LINE + m->tail > sizeof m->s)
         return false;
@@ -429,6 +438,7 @@ static void end_line(message *m) {
     }
 }
 
+/* Appends a line for each unread key and group of tensors, as many as there is room for. */
 static void list_all(const unread *u, message *m) {
     char text[300], hint[260], name[NAME + 3];
     int lines = 0;
@@ -458,7 +468,7 @@ static void suggest(message *m, const char *flag, const char *name, const char *
     say(m, " --ignore-%s '%s%s'", flag, name, end);
 }
 
-/* Each name while they are few, else a pattern for all. */
+/* Suggests each key while they are few, else a pattern for all. */
 static void suggest_keys(const unread *u, message *m) {
     bool each = u->n_key <= FEW;
     for (size_t i = 0; each && i < u->n_key; i++)
@@ -480,7 +490,7 @@ static void suggest_tensors(const unread *u, message *m) {
         suggest(m, "tensor", "*", "");
 }
 
-/* A slip in a pattern of the user's: the first that fits nothing. */
+/* Points out a mistake in the user's patterns: the first that matches nothing. */
 static void say_unfit(const unread *u, message *m) {
     const llm_arch_ignore *r = u->ev->request;
     char name[NAME + 3];
@@ -497,7 +507,7 @@ static void say_unfit(const unread *u, message *m) {
     }
 }
 
-/* How to go on, for whoever runs the model. */
+/* Tells the user how to run the model anyway. */
 static void say_advice(const unread *u, message *m) {
     say_unfit(u, m);
     end_line(m);
@@ -509,11 +519,11 @@ static void say_advice(const unread *u, message *m) {
         suggest_keys(u, m);
     if (u->n_tensor)
         suggest_tensors(u, m);
-    if (m->n == begin) /* there is no pattern that can be pasted */
+    if (m->n == begin) /* no pattern can be pasted */
         m->s[m->n = end] = 0;
 }
 
-/* How many there are, and which. */
+/* Says how many keys and tensors are unread, and lists them. */
 static void say_unread(const unread *u, message *m) {
     say(m, "%.200s: error: ", u->ev->src->name);
     if (u->n_key)
@@ -540,7 +550,7 @@ static bool report(const unread *u) {
     say(&m, "An author reads, ignores or requires each of them in %.100s.", ev->arch->text.name);
     ev->status = GGL_FORMAT;
     if (ev->err) {
-        ev->err->status = GGL_FORMAT; /* not by ggl_fail, which would show the ends of lines */
+        ev->err->status = GGL_FORMAT; /* ggl_fail would escape the line ends */
         memcpy(ev->err->msg, m.s, m.n + 1);
     }
     return false;
@@ -573,7 +583,7 @@ bool llm_arch_check_source(arch_eval *ev) {
     return ok;
 }
 
-/* The keys that nothing reads, and then the error, which may follow from that. */
+/* Puts the list of unread keys before the error, which they may have caused. */
 static void report_before(const unread *u, const ggl_error *error) {
     message m = {.tail = strlen(error->msg) + 40};
     if (u->n_key == 0 || m.tail + 2 * LINE + 200 > sizeof m.s)

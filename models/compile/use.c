@@ -1,37 +1,38 @@
-/* Nothing unused: what was declared and computed reaches the logits.
+/* Checks that everything declared and computed reaches the logits.
  *
- * The walk goes from the logits back through the nodes: into the bodies of calls from their
- * results, from a parameter to the call's source, from a state to what is kept for it, from the arm
- * taken of a choice to the other. What is left is not of use; of such a chain its end is reported,
- * which nothing reads, for there the mistake is. */
+ * The walk goes from the logits back through the nodes. It enters the body of a CALL at its
+ * result, goes from a parameter to the call's source, from a state to its KEEP, and from the arm
+ * of a choice that was taken to the other arm. Nodes that it does not reach are unused. Of a
+ * chain of unused nodes the last is reported, which nothing reads, because the mistake is there. */
 #include <string.h>
 
 #include "compile.h"
 
 typedef struct walk {
     arch_eval *ev;
-    uint8_t *mark;      /* by id */
-    ggl_tensor **owner; /* of a parameter: the source it stands for; of a state: the KEEP */
+    uint8_t *mark;      /* by id: 1 reached, 2 unused but read by an unused node */
+    ggl_tensor **owner; /* of a parameter: the call's source; of a state: its KEEP */
     ggl_tensor **stack;
-    size_t *edge,
-        *next; /* of each id the first of ev->read (+ 1), and for each of those the next */
+    /* edge: per id, 1 + the first index in ev->read, 0: none; next: per edge, the one after it */
+    size_t *edge, *next;
     size_t n, n_ids;
 } walk;
 
 static void visit(walk *w, ggl_tensor *t) {
     if (t && !w->mark[t->id]) {
         w->mark[t->id] = 1;
-        w->stack[w->n++] = t; /* each node once: the stack cannot overflow */
+        w->stack[w->n++] = t; /* each node is pushed once: the stack cannot overflow */
     }
 }
 
+/* Visits everything reachable from the nodes on the stack. */
 static void spread(walk *w) {
     while (w->n > 0) {
         ggl_tensor *t = w->stack[--w->n];
         visit(w, w->owner[t->id]);
         for (size_t i = w->edge[t->id]; i > 0; i = w->next[i - 1])
             visit(w, w->ev->read[i - 1].to);
-        if (t->op == GGL_OP_CALL) { /* its sources only as far as the body reads them */
+        if (t->op == GGL_OP_CALL) { /* a source counts only if the body reads it */
             visit(w, t->body->result);
             continue;
         }
@@ -75,8 +76,8 @@ static arch_made *made_at(arch_eval *ev, size_t id) {
     return id < ev->cap_made && ev->made[id].t ? &ev->made[id] : NULL;
 }
 
-/* Of several results of one call one suffices. From the last to the first: an earlier one may be
- * behind a later one. */
+/* Marks all results of a call as used if one of them is. Goes from the last node to the first,
+ * because an earlier one may be a source of a later one. */
 static void spread_siblings(walk *w) {
     arch_eval *ev = w->ev;
     uint8_t *used = ggl_calloc((size_t)ev->n_siblings + 1, 1);
@@ -102,7 +103,7 @@ static void spread_siblings(walk *w) {
     ggl_free(used);
 }
 
-/* Marks the sources of what is not of use with 2: they are not where the chain ends. */
+/* Marks the sources of unused nodes with 2, so that only the ends of chains are reported. */
 static void mark_inner(walk *w) {
     for (size_t id = 0; id < w->n_ids; id++) {
         arch_made *m = made_at(w->ev, id);
@@ -115,17 +116,18 @@ static void mark_inner(walk *w) {
             if (s && w->mark[s->id] != 1)
                 w->mark[s->id] = 2;
             if (s && s->op == GGL_OP_CAST && s->src[0] && w->mark[s->src[0]->id] != 1)
-                w->mark[s->src[0]->id] = 2; /* casts are the builder's */
+                w->mark[s->src[0]->id] = 2; /* the builder added the cast */
         }
     }
 }
 
-/* Why values may be of no use. */
+/* Returns a reason why nothing may be used, for messages, or "". */
 static const char *no_layers(const arch_eval *ev) {
     return ev->n_layer == 0 ? "; the model has no layers (n_layer is 0)" : "";
 }
 
-/* Unused states are reported last, because the unused call that contains them is usually the mistake. */
+/* Reports the first unused end of a chain: a KEEP if `kept`, else another node. KEEPs are
+ * reported last, because the unused call that contains them is usually the mistake. */
 static bool report_value(walk *w, bool kept) {
     arch_eval *ev = w->ev;
     for (size_t id = 0; id < w->n_ids; id++) {
@@ -144,11 +146,13 @@ static bool report_value(walk *w, bool kept) {
     return true;
 }
 
+/* Reports the first declared tensor whose mark is `left`. */
 static bool report_weight(walk *w, uint8_t left) {
     arch_eval *ev = w->ev;
     for (size_t i = 0; i < ev->n_weight; i++) {
         const arch_weight *x = ev->weight[i];
-        if (!x->t || w->mark[x->t->id] != left) /* of one that is read in parts these count */
+        /* a tensor read in parts has no t; its parts are checked */
+        if (!x->t || w->mark[x->t->id] != left)
             continue;
         const char *hint = x->is_bias ? "linear(x, w) adds a bias; w.bias is it" : NULL;
         ev->status = llm_arch_fail(ev->err, GGL_FORMAT, x->place, x->chain, hint,

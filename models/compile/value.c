@@ -1,5 +1,4 @@
-/* Values: what they are called in messages, what they may serve as, and the expression a number
- * came from. */
+/* Values: their names in messages, their conversions, and the expression that gave a number. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -66,10 +65,10 @@ const char *llm_arch_value_text(const arch_value *v, char *buf, size_t size) {
 /* --- the expression a number came from -------------------------------------------------------- */
 
 #define MAX_WORD   256
-#define MAX_JOINED 40 /* a longer expression helps nobody in a message */
+#define MAX_JOINED 40 /* longer expressions do not help in a message */
 #define MAX_WORDS  8192
 
-/* One copy of each text; descriptors make few different ones. */
+/* Returns the only copy of a text; descriptors make few different ones. */
 const char *llm_arch_intern(arch_eval *ev, const char *s) {
     ggl_index *x = &ev->word_index;
     const ggl_str key = {s, strlen(s)};
@@ -82,7 +81,7 @@ const char *llm_arch_intern(arch_eval *ev, const char *s) {
     if (i != SIZE_MAX)
         return ev->word[i].s;
     if (x->n == MAX_WORDS || key.n > MAX_WORD)
-        return NULL; /* then the dimension goes without */
+        return NULL; /* the dimension then has no name */
     const char *copy = llm_arch_strdup(ev, s);
     if (!copy)
         return NULL;
@@ -102,7 +101,7 @@ static const char *operand_text(const arch_value *v, bool product, char *buf, si
     return buf;
 }
 
-/* "a*b*c" without the factor f; false if it has no such factor at its begin or end. */
+/* Writes "a*b*c" without the factor f. False: s does not begin or end with it. */
 static bool without_factor(const char *s, const char *f, char *buf, size_t size) {
     size_t n = strlen(s), m = strlen(f);
     if (n <= m + 1 || n >= size || strchr(s, ' ') || strchr(s, '/') || strchr(s, '('))
@@ -146,7 +145,7 @@ static const char *short_text(const arch_value *v, char buf[64]) {
     return buf;
 }
 
-/* `e` has another kind of value than is wanted. */
+/* Reports that `e` has another kind of value than wanted; returns false. */
 static bool not_that(arch_eval *ev, const arch_expr *e, const arch_value *v, const char *wanted) {
     char quote[64], what[256];
     if (v->kind == VAL_FAIL)
@@ -162,8 +161,8 @@ static bool not_that(arch_eval *ev, const arch_expr *e, const arch_value *v, con
     return false;
 }
 
-/* Whether a key is named by a function of the prelude only, not by the descriptor: of both, its place is the
- * descriptor's. */
+/* True if only a function of the prelude mentions the key. (If the descriptor does too, the
+ * recorded place is the descriptor's.) */
 static bool is_of_prelude(const arch_eval *ev, const char *key) {
     const size_t n = strlen(ev->family);
     const bool own = strncmp(key, ev->family, n) == 0 && key[n] == '.';
@@ -222,7 +221,8 @@ bool llm_arch_want_number(arch_eval *ev, const arch_expr *e, const arch_value *v
     return true;
 }
 
-/* 0 and 1 of a key are truth values, too: some converters write them so. */
+/* True for truth values, and for 0 and 1 from a key, because some converters write those
+ * instead. */
 static bool is_truth(const arch_value *v) {
     return v->kind == VAL_BOOL || (v->kind == VAL_NUMBER && v->key && (v->num == 0 || v->num == 1));
 }
@@ -245,7 +245,7 @@ bool llm_arch_want_bool(arch_eval *ev, const arch_expr *e, const arch_value *val
     return true;
 }
 
-/* For messages about NaN: "; n_head is 0" names a global that it may come from. */
+/* Writes "; n_head is 0" for a global that is 0, for messages about NaN; else "". */
 static const char *zero_text(const arch_eval *ev, char *buf, size_t size) {
     buf[0] = 0;
     for (int k = SLOT_FIRST_FREE; k < ev->arch->n_global && !buf[0]; k++) {

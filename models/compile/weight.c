@@ -1,5 +1,5 @@
-/* Declared tensors: the source's has the declared shape, or the error says both, and what the odd
- * number might be. */
+/* Declared tensors: finds each in the source and checks its shape. The error shows both shapes
+ * and guesses what the differing number may be. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,14 +7,14 @@
 #include "compile.h"
 #include "ggl/show.h"
 
-/* --- the table of what was declared ----------------------------------------------------------- */
+/* --- the table of declared tensors ------------------------------------------------------------ */
 
 arch_weight *llm_arch_find_weight(arch_eval *ev, const char *name) {
     size_t i = ggl_index_find(&ev->weight_index, ev->weight_name, (ggl_str){name, strlen(name)});
     return i == SIZE_MAX ? NULL : ev->weight[i];
 }
 
-/* False: out of memory, which is reported. */
+/* Adds the name of the next weight to the index. False: out of memory, reported. */
 static bool index_weight(arch_eval *ev, const char *name) {
     ggl_index *x = &ev->weight_index;
     size_t i = ev->n_weight;
@@ -29,7 +29,8 @@ static bool index_weight(arch_eval *ev, const char *name) {
 
 arch_weight *llm_arch_add_weight(arch_eval *ev, const char *name, ggl_tensor *t, arch_place p,
                                  bool is_bias) {
-    if (ev->frame && !llm_arch_step(ev, p, (int64_t)p.text->n / 32)) /* the chain counts lines */
+    /* the chain contains line numbers, which take time */
+    if (ev->frame && !llm_arch_step(ev, p, (int64_t)p.text->n / 32))
         return NULL;
     arch_weight *w = ggl_arena_alloc(&ev->arena, 1, sizeof *w);
     if (!w)
@@ -46,8 +47,8 @@ arch_weight *llm_arch_add_weight(arch_eval *ev, const char *name, ggl_tensor *t,
 typedef struct shape {
     int n;
     int64_t ne[GGL_MAX_DIMS];
-    const char *name[GGL_MAX_DIMS];   /* the expressions */
-    const arch_expr *e[GGL_MAX_DIMS]; /* NULL: of a bias */
+    const char *name[GGL_MAX_DIMS];   /* their expressions */
+    const arch_expr *e[GGL_MAX_DIMS]; /* NULL: a dimension of a bias without one */
 } shape;
 
 static bool eval_shape(arch_eval *ev, const arch_stmt *s, shape *out) {
@@ -90,6 +91,7 @@ static const char *shape_text(const shape *s, bool names, char *buf, size_t size
 
 /* --- hints: what a number might be ------------------------------------------------------------ */
 
+/* True if an expression consists of numbers, names and operators only. */
 static bool is_arithmetic(const arch_expr *e) {
     if (e->kind == EX_NEG)
         return is_arithmetic(e->a);
@@ -98,6 +100,7 @@ static bool is_arithmetic(const arch_expr *e) {
     return e->kind == EX_NUMBER || e->kind == EX_NAME;
 }
 
+/* A search for an expression like `dim` whose value is `found`. */
 typedef struct guess {
     arch_eval *ev;
     const arch_expr *dim;
@@ -107,7 +110,7 @@ typedef struct guess {
     int n; /* how many expressions fit */
 } guess;
 
-/* The dimension's text with one name replaced by another. */
+/* Quotes an expression with one name replaced by another. */
 static void quote_with(const arch_expr *e, const char *from, const char *to, char *buf,
                        size_t size) {
     char text[64];
@@ -129,14 +132,15 @@ static void quote_with(const arch_expr *e, const char *from, const char *to, cha
     buf[n < size ? n : size - 1] = 0;
 }
 
+/* Sets *word to NULL if e is that name. */
 static void find_word(void *ctx, arch_expr *e) {
     const char **word = ctx;
     if (e->kind == EX_NAME && *word && strcmp(e->name, *word) == 0)
         *word = NULL;
 }
 
-/* Another of the descriptor's numbers in this name's place, one that is not there yet. Not n_ctx: the
- * user chooses it, and no shape depends on it. */
+/* Tries each of the descriptor's numbers that the expression does not mention in place of this
+ * name. Skips n_ctx: the user chooses it, and no shape depends on it. */
 static void try_names(void *ctx, arch_expr *e) {
     guess *g = ctx;
     arch_eval *ev = g->ev;
@@ -164,7 +168,8 @@ static void try_names(void *ctx, arch_expr *e) {
     }
 }
 
-/* A tensor of several parts has a multiple of some number: 64 may be n_embd, or 2 * n_ff. */
+/* True if `found` is a small multiple of some number. A tensor of several parts then allows
+ * several guesses: 64 may be n_embd, or 2 * n_ff. */
 static bool is_multiple(const arch_eval *ev, int64_t found) {
     for (int k = SLOT_FIRST_FREE; k < ev->arch->n_global; k++) {
         const arch_slot *s = &ev->global[k];
@@ -176,11 +181,12 @@ static bool is_multiple(const arch_eval *ev, int64_t found) {
     return false;
 }
 
+/* Writes a hint like "64 here is n_embd" if exactly one expression fits, else "". */
 static const char *guess_number(arch_eval *ev, const arch_expr *dim, int64_t found, char *buf,
                                 size_t size) {
     buf[0] = 0;
     guess g = {ev, dim, found, buf, size, 0};
-    if (dim && dim->place.n <= 64 && is_arithmetic(dim)) /* a longer one would take its time */
+    if (dim && dim->place.n <= 64 && is_arithmetic(dim)) /* a longer one would take too long */
         llm_arch_walk_expr((arch_expr *)dim, try_names, &g);
     if (g.n != 1 || (ev->convert && (found == 1 || is_multiple(ev, found))))
         buf[0] = 0;
@@ -212,7 +218,8 @@ static bool check_shape(arch_eval *ev, arch_place p, const llm_arch_tensor *t, c
     return false;
 }
 
-/* *out NULL without an error: absent, as it may be. */
+/* Finds a declared tensor in the source, checks its shape and makes a WEIGHT node. If an
+ * optional tensor is absent, returns true with *out NULL. False: reported. */
 static bool load(arch_eval *ev, const arch_stmt *s, const char *name, const shape *want,
                  bool optional, bool is_bias, ggl_tensor **out) {
     arch_place p = s->target[0].place;
@@ -237,9 +244,9 @@ static bool load(arch_eval *ev, const arch_stmt *s, const char *name, const shap
     }
     if (!check_shape(ev, p, &t, want) && !(ev->convert && ev->convert->forgive(ev)))
         return false;
+    /* declared again: the same tensor */
     if (before && before->t->n_dims == want->n &&
-        memcmp(before->t->ne, want->ne, sizeof want->ne) ==
-            0) { /* declared again: the same tensor */
+        memcmp(before->t->ne, want->ne, sizeof want->ne) == 0) {
         *out = before->t;
         return true;
     }
@@ -255,7 +262,7 @@ static bool load(arch_eval *ev, const arch_stmt *s, const char *name, const shap
 
 /* --- the statement ---------------------------------------------------------------------------- */
 
-/* Whether the source has the tensor. */
+/* True if the source has a tensor of this name. */
 static bool has_named(arch_eval *ev, const arch_stmt *s, const char *from, const shape *want) {
     const char *name = llm_arch_expand(ev, from, s->string_place);
     llm_arch_tensor t = {.name = name, .n_dims = want->n};
@@ -263,14 +270,16 @@ static bool has_named(arch_eval *ev, const arch_stmt *s, const char *from, const
     return name && ev->src->find_tensor(ev->src->ctx, &t);
 }
 
-/* `from "a" ?? "b"`: the second where there is no tensor of the first name. Made-up models and
- * conversions have the first. */
+/* `from "a" ?? "b"`: returns "b" if the source has only that one. Made-up models and conversions
+ * use "a". */
 static const char *name_of(arch_eval *ev, const arch_stmt *s, const shape *want) {
     bool second = s->second && !ev->convert && !has_named(ev, s, s->string, want) &&
                   has_named(ev, s, s->second, want);
     return second ? s->second : s->string;
 }
 
+/* Returns the full name of the weight or its bias: from the `from` string, or blk.N.NAME.weight.
+ * NULL: reported. */
 static const char *full_name(arch_eval *ev, const arch_stmt *s, const char *from, bool bias) {
     char buf[512];
     const char *end = bias ? "bias" : "weight", *out;
@@ -293,7 +302,7 @@ static const char *full_name(arch_eval *ev, const arch_stmt *s, const char *from
     return llm_arch_strdup(ev, buf);
 }
 
-/* Like the weight without its first dimension, or like the weight if it has only one. */
+/* Returns the shape of a weight's bias: without the first dimension, unless it is the only one. */
 static shape bias_shape(const shape *w) {
     shape b = *w;
     if (w->n < 2)
@@ -307,7 +316,7 @@ static shape bias_shape(const shape *w) {
     return b;
 }
 
-/* `?? other`: a weight or value of the declared shape. */
+/* Evaluates `?? other`, a tensor that must have the declared shape. */
 static arch_value other_weight(arch_eval *ev, const arch_stmt *s, const shape *want) {
     char a[128], b[128], text[256];
     arch_value v = llm_arch_eval_expr(ev, s->other);
@@ -325,6 +334,7 @@ static arch_value other_weight(arch_eval *ev, const arch_stmt *s, const shape *w
     return v;
 }
 
+/* Binds the weight's name, which must not have a value yet. */
 static bool bind_weight(arch_eval *ev, const arch_stmt *s, const arch_value *v) {
     const arch_target *t = &s->target[0];
     arch_slot *slot = llm_arch_target_slot(ev, t);
@@ -376,7 +386,7 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* The usual walk with one point to return to: linear for each '*'. */
+/* Matches greedily with one backtracking point, so that the time is linear per '*'. */
 bool llm_arch_match_number(const char *pattern, char number, const char *s, size_t n) {
     const char *star = NULL;
     size_t i = 0, back = 0;
@@ -415,7 +425,7 @@ size_t llm_arch_match_first(const char *const *pattern, size_t n, ggl_str name, 
     return first;
 }
 
-/* Whether the key is in the source, though the user did not ask to ignore it. */
+/* True if the source has the key and the user did not ask to ignore it. */
 static bool is_present(arch_eval *ev, const arch_expr *e, char *name, size_t size) {
     llm_arch_key k;
     snprintf(name, size, "%s%s%s", e->whole ? "" : ev->family, e->whole ? "" : ".", e->name);
@@ -424,7 +434,8 @@ static bool is_present(arch_eval *ev, const arch_expr *e, char *name, size_t siz
              arch_match_any(ev->request->key, ev->request->n_key, (ggl_str){name, strlen(name)}));
 }
 
-/* `ignore .key if condition`: it does not hold, and the key is there. */
+/* Refuses `ignore .key if condition` if the source has the key; call it only when the condition
+ * does not hold. */
 static bool refuse_key(arch_eval *ev, const arch_stmt *s, const arch_expr *e) {
     char name[512], value[128], quote[96];
     if (!is_present(ev, e, name, sizeof name))
@@ -439,7 +450,8 @@ static bool refuse_key(arch_eval *ev, const arch_stmt *s, const arch_expr *e) {
     return false;
 }
 
-/* The condition is evaluated once one of the keys is there, or for patterns. */
+/* True if the condition must be evaluated: the source has one of the keys, or there are
+ * patterns. */
 static bool wants_condition(arch_eval *ev, const arch_stmt *s) {
     char name[512];
     bool wanted = false;
@@ -460,7 +472,7 @@ bool llm_arch_run_ignore(arch_eval *ev, const arch_stmt *s) {
         if (e->kind == EX_KEY && !holds && !refuse_key(ev, s, e))
             return false;
         if (e->kind == EX_KEY || e->name[0] == '.' || !holds)
-            continue; /* keys: known since the text was read */
+            continue; /* resolve.c collected the keys */
         const char *pattern = llm_arch_expand(ev, e->name, e->place);
         if (!pattern ||
             !llm_arch_push(ev, &ev->ignore, &ev->cap_ignore, ev->n_ignore + 1, sizeof *ev->ignore))

@@ -1,9 +1,10 @@
-/* A descriptor's convert section, put to work. First the keys:
+/* Runs a descriptor's convert section. First the keys:
  *
  *     c.section = llm_arch_find_convert(arch, "LlamaForCausalLM");
  *     llm_arch_convert_keys(&c, &err);
  *
- * then the descriptor is built with them, and each declared weight asks for its mapping, which becomes a recipe:
+ * Then the descriptor is built with these keys, and each declared weight looks up its mapping,
+ * which becomes a recipe:
  *
  *     llm_arch_convert_tensors(&c, &err);
  *     for (i < c.n_tensor) .. llm_recipe_read(c.tensor[i].recipe, ..) */
@@ -17,8 +18,8 @@
 #include "ggl/backend.h"
 
 typedef struct converted_key {
-    const char *name; /* in full */
-    llm_arch_key key; /* handle: the items */
+    const char *name; /* the full name */
+    llm_arch_key key; /* key.handle: the items */
     const arch_mapping *line;
 } converted_key;
 
@@ -27,8 +28,8 @@ typedef struct converted_tensor {
     int n_dims; /* as declared */
     int64_t ne[GGL_MAX_DIMS];
     recipe *recipe;
-    /* read otherwise than as a matrix or by rows: a norm's weight, a convolution's taps; or it
-     * picks experts */
+    /* must be f32: not used as a matrix or by rows (a norm's weight, a convolution's taps), or
+     * decides which experts are used */
     bool only_f32;
 } converted_tensor;
 
@@ -43,106 +44,110 @@ typedef struct arch_conversion {
     const json_value *config;
     llm_safetensors *source;
     const char *no_source; /* why `source` is NULL */
-    ggl_backend *backend;  /* computes constants, in double; NULL: there may be none */
-    const llm_arch_ignore
-        *ignore; /* at the user's risk: `key` of config.json's values, `tensor`; NULL: nothing */
-    size_t *key_hits,
-        *tensor_hits; /* of each pattern of `ignore`: how often something unread fitted; NULL: not wanted */
-    bool collect; /* go on after errors, as far as that makes sense, and keep them in `fault` */
-    /* what comes out */
+    ggl_backend *backend;  /* computes constants in double; NULL: a constant is an error */
+    /* ignored at the user's risk: `key`: values of config.json, `tensor`; NULL: nothing */
+    const llm_arch_ignore *ignore;
+    /* per pattern of `ignore`: unread names that it matched; NULL: not counted */
+    size_t *key_hits, *tensor_hits;
+    bool collect; /* go on after errors where possible, and collect them in `fault` */
+    /* results */
     ggl_arena arena;
     const char *family;
-    llm_arch_item family_item; /* the same, as the key general.architecture */
+    llm_arch_item family_item; /* `family` as the value of the key general.architecture */
     converted_key *key;
     size_t n_key, cap_key;
     converted_tensor *tensor;
     size_t n_tensor, cap_tensor;
     arch_ignored *ignored; /* patterns of source tensors */
     size_t n_ignored, cap_ignored;
-    const char **fault; /* of `collect`: the messages */
+    const char **fault; /* messages, if `collect` */
     size_t n_fault, cap_fault;
-    const char **note; /* those of `note` lines whose condition holds */
+    const char **note; /* texts of `note` lines whose condition holds */
     size_t n_note, cap_note;
-    /* it was asked of each unread tensor whether a pattern of `ignore` fits it */
+    /* tensor_hits are complete: each unread tensor was matched */
     bool tensors_known;
-    bool no_keys; /* of `collect`: a key line failed, so that the descriptor cannot be built */
-    /* while it runs */
-    const arch_mapping
-        *making; /* the line that asks for source tensors, and the weight that it makes */
+    bool no_keys; /* with `collect`: a key line failed, so the descriptor cannot be built */
+    /* state while it runs */
+    /* the line being evaluated, and the key or weight that it makes */
+    const arch_mapping *making;
     const char *made;
     char source_name[300]; /* "the convert section in llama.arch:56" */
     bool keys_done;
-    bool stacking, in_constant, whole_numbers; /* whole_numbers: in whole(..) */
-    bool own_bias;                             /* the line is that of a bias */
-    int64_t e;                                 /* `e` and "{e}", in a stack or list */
-    const json_value *inner; /* the object that a `within` line names; NULL: there is none */
+    bool stacking, in_constant, whole_numbers; /* whole_numbers: inside whole(..) */
+    bool own_bias;                             /* the line makes a bias: NAME.bias <- .. */
+    int64_t e;                                 /* value of `e` and "{e}" in a stack or list */
+    const json_value *inner;                   /* the object that a `within` line names, or NULL */
 } arch_conversion;
 
-const arch_convert *llm_arch_find_convert(const llm_arch *arch,
-                                          ggl_str name); /* NULL: it has none for that */
+/* Returns the section for an architecture of Hugging Face; NULL: the descriptor has none. */
+const arch_convert *llm_arch_find_convert(const llm_arch *arch, ggl_str name);
 GGL_NODISCARD ggl_status llm_arch_convert_keys(arch_conversion *c, ggl_error *err);
 GGL_NODISCARD ggl_status llm_arch_convert_tensors(arch_conversion *c, ggl_error *err);
 void llm_arch_conversion_fini(arch_conversion *c);
-const converted_key *llm_arch_converted_key(const arch_conversion *c,
-                                            const char *name); /* in full */
+/* Finds a key by its full name; NULL: the conversion makes none. */
+const converted_key *llm_arch_converted_key(const arch_conversion *c, const char *name);
 
-/* section_config.c: the names of a field, config.a.b: a, b; at most `most` of them. Returns how many there are; *root: config or
- * rope, or "" if it is neither. */
+/* section_config.c: stores the names of config.a.b ("a", "b") in name[], at most `most`, and
+ * returns how many it has. *root: "config", "rope", or "" for anything else. */
 int llm_arch_field_path(const arch_expr *e, const char **name, int most, const char **root);
 #define ARCH_ROPE_NAMES 3
-/* What `rope.NAME` is called in config.json; *outside: its names beside rope_parameters and rope_scaling, NULL after the last. */
+/* Returns the name of `rope.NAME` in config.json's rope objects. *outside: its names outside of
+ * rope_parameters and rope_scaling; NULL ends the list. */
 const char *llm_arch_rope_key(const char *name, const char *const **outside);
 
-/* What the compiler asks of a conversion (arch_converter in compile/compile.h), where it is not in section.c. */
+/* The hooks of a conversion (arch_converter in compile/compile.h) that are not in section.c. */
 arch_value llm_arch_convert_field(arch_eval *ev, const arch_expr *e);
 arch_value llm_arch_convert_has(arch_eval *ev, const arch_expr *e);
 arch_value llm_arch_convert_call(arch_eval *ev, const arch_expr *e);
 bool llm_arch_convert_expand_ignored(arch_eval *ev);
 
-/* A `within` line. */
+/* Runs a `within` line. False: reported. */
 bool llm_arch_convert_within(arch_eval *ev, const arch_mapping *m);
-/* Where the rotation's values stand: the object of a `within` line, else config.json itself. */
+/* Returns the object that has the rope values: that of a `within` line, else config.json itself. */
 const json_value *llm_arch_convert_root(const arch_conversion *c);
 
-/* section_unread.c: values of config.json that no line of the section reads, in their order. */
+/* section_unread.c: a value of config.json that no line of the section reads. */
 typedef struct arch_unread {
     const char *path;
     const json_value *value;
-    ggl_str refused; /* for this reason; s NULL: just unread */
-    bool on_request; /* the user wants it to be ignored */
+    ggl_str refused; /* the reason for refusing it; s NULL: only unread */
+    bool on_request; /* the user asked to ignore it */
 } arch_unread;
-/* The path for messages: "" in quotes, if the value's name is empty. */
+/* Returns the path for messages: two quotes if the value's name is empty. */
 static inline const char *arch_unread_text(const arch_unread *u) {
     return u->path[0] ? u->path : "\"\"";
 }
+/* Calls found(ctx, x) for each unread value, in the order of config.json. */
 typedef void (*arch_unread_fn)(void *ctx, const arch_unread *x);
 GGL_NODISCARD ggl_status llm_arch_convert_each_unread(const arch_conversion *c,
                                                       arch_unread_fn found, void *ctx,
                                                       ggl_error *err);
-/* GGL_UNSUPPORTED: there are some; the message names them. */
+/* Fails with GGL_UNSUPPORTED if there are unread values, which the message names. */
 GGL_NODISCARD ggl_status llm_arch_convert_check_config(const arch_conversion *c, ggl_error *err);
-/* A value for messages: 0.5, "silu", a list of 3; returns buf. */
+/* Writes a value for messages: 0.5, "silu", [1, 2, 3, ..] of 48; returns buf. */
 const char *llm_arch_json_text(const json_value *v, char *buf, size_t size);
 
-/* Keeps a message, each once; false: out of memory. */
+/* Adds a message to c->fault, unless it is there already. False: out of memory. */
 bool llm_arch_convert_add_fault(arch_conversion *c, const char *msg);
-/* Keys that nothing in the descriptor reads, by their lines. GGL_FORMAT */
+/* Checks that the descriptor reads all keys that the section makes. GGL_FORMAT: it does not. */
 GGL_NODISCARD ggl_status llm_arch_convert_check_keys(arch_conversion *c, ggl_error *err);
 
-/* section_ignore.c: the line whose `ignore` names the tensor, or NULL. */
+/* section_ignore.c: returns the `ignore` line that matches the tensor, or NULL. */
 const arch_mapping *llm_arch_convert_ignored(const arch_conversion *c, ggl_str name);
 bool llm_arch_convert_tensor_on_request(const arch_conversion *c, const st_tensor *t);
-/* section_leftovers.c. GGL_FORMAT: there are tensors that no line reads or ignores. */
+/* section_leftovers.c: GGL_FORMAT if no line reads or ignores some source tensor. */
 GGL_NODISCARD ggl_status llm_arch_convert_check_leftovers(arch_conversion *c, ggl_error *err);
 
-/* section_expr.c: the tensor stem.weight, or of a bias stem.bias, or `stem` itself; NULL: the folder has none. */
+/* section_expr.c: finds the source tensor stem.weight (or stem.bias for a bias), or `stem`
+ * itself, also under other prefixes. NULL: the folder has none. */
 st_tensor *llm_arch_convert_find_source(const arch_conversion *c, const char *stem, bool is_bias);
-/* A line reads the tensor. */
+/* Records that the current line reads the tensor. */
 void llm_arch_convert_use(arch_conversion *c, st_tensor *t);
-/* The first tensor that an expression is made of, by its name in the folder; NULL: of none. In a stack that of {e}, outside of one the
- * first. */
+/* Returns the name in the folder of the first source tensor in an expression, or NULL. {e} is
+ * the current index, or 0 outside of a stack. */
 const char *llm_arch_convert_source_name(arch_eval *ev, const arch_expr *e, bool is_bias);
-/* What a mapping makes; *out NULL: nothing, as it may be. false: ev has the error. */
+/* Makes the recipe for a mapping. *out NULL: its source tensors are absent, which may be
+ * allowed. False: ev has an error. */
 bool llm_arch_convert_make(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out);
 
 #endif

@@ -1,4 +1,5 @@
-/* A folder, a descriptor, a GGUF file: what is around the conversion proper (section.c). */
+/* Converts a Hugging Face folder to a GGUF file: everything around the convert section
+ * (section.c). */
 #include "llm/convert.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@
 #include "keys.h"
 
 #define MAX_CONFIG ((size_t)16 << 20)
-#define PIECE      ((int64_t)1 << 18) /* numbers converted at once */
+#define PIECE      ((int64_t)1 << 18) /* numbers converted at a time */
 
 llm_convert_params llm_convert_default(void) {
     return (llm_convert_params){.type = LLM_CONVERT_AUTO};
@@ -35,7 +36,7 @@ static bool note(llm_converter *c, const char *text) {
 
 /* --- config.json and the descriptor ----------------------------------------------------------- */
 
-/* The caller's, else the first of "architectures". */
+/* Sets the class name: the caller's, else the first of "architectures". */
 static ggl_status choose_class(llm_converter *c, const char *path, ggl_error *err) {
     const json_value *list = llm_json_get_kind(&c->config->root, "architectures", JSON_ARRAY);
     const json_value *first = list && list->n > 0 ? list->item : NULL;
@@ -59,7 +60,8 @@ static ggl_status choose_class(llm_converter *c, const char *path, ggl_error *er
     return GGL_OK;
 }
 
-/* FOLDER is one: a file in its place, or nothing, is the user's likeliest slip. */
+/* Checks that `folder` is a folder. A missing one, or a file in it, is the likeliest mistake of
+ * a user. */
 static ggl_status check_folder(const char *folder, ggl_error *err) {
     struct stat st;
     if (stat(folder, &st) != 0)
@@ -83,16 +85,18 @@ static ggl_status read_config(llm_converter *c, ggl_error *err) {
     return choose_class(c, path, err);
 }
 
-/* Names of classes for a message: the one that may have been meant, and those of its family; of a descriptor of the user's all. */
+/* Class names for a message: the nearest one, and those that are known. family: only those of
+ * its family; NULL: all. */
 typedef struct classes {
     llm_nearest near;
     char nearest[ARCH_MAX_NAME + 1];
-    const char *family; /* NULL: all */
+    const char *family; /* NULL: list all */
     char known[600];
     size_t used, n_more;
 } classes;
 
-/* The letters that two names begin with alike, if they are all of one up to a digit, '_' or "For": Qwen3VLFor.. and Qwen2For.. */
+/* True if two class names begin with the same letters, up to a digit, '_' or "For": Qwen3VLFor..
+ * and Qwen2For.. */
 static bool same_family(const char *a, const char *b) {
     size_t n = 0, m = 0;
     for (; (a[n] | 0x20) >= 'a' && (a[n] | 0x20) <= 'z' && strncmp(a + n, "For", 3) != 0;)
@@ -103,7 +107,8 @@ static bool same_family(const char *a, const char *b) {
     return n > 2 && strncasecmp(a, b, n) == 0;
 }
 
-/* Most names end alike: two letters may differ. */
+/* Starts a search for the nearest class. At most two letters may differ, because most names have
+ * the same end. */
 static classes classes_near(const char *name) {
     classes x = {.near = llm_nearest_to(name)};
     x.near.distance = x.near.distance < 3 ? x.near.distance : 3;
@@ -115,7 +120,7 @@ static void add_classes(classes *x, const llm_arch *arch) {
         for (int i = 0; i < s->n_name; i++) {
             const size_t before = x->near.distance;
             llm_nearest_try(&x->near, s->name[i], SIZE_MAX);
-            if (x->near.distance < before) /* the descriptor's own name does not live on */
+            if (x->near.distance < before) /* copied, because the descriptor is freed */
                 snprintf(x->nearest, sizeof x->nearest, "%s", s->name[i]);
             if ((x->family && !same_family(x->family, s->name[i])) ||
                 x->used + strlen(s->name[i]) + 3 > sizeof x->known)
@@ -126,6 +131,7 @@ static void add_classes(classes *x, const llm_arch *arch) {
         }
 }
 
+/* Reports that there is no section for the class, with those that there are. */
 static ggl_status unknown_class(const llm_converter *c, const classes *x, const char *who,
                                 ggl_error *err) {
     char more[100] = "";
@@ -184,7 +190,8 @@ static ggl_status no_builtin(llm_converter *c, ggl_error *err) {
     return unknown_class(c, &x, "no built-in descriptor converts", err);
 }
 
-/* The built-in descriptor whose convert section has the name: one of those whose text does. */
+/* Opens the built-in descriptor with a section for the class. Parses only descriptors whose text
+ * contains the name. */
 static ggl_status use_builtin(llm_converter *c, ggl_error *err) {
     const char *name, *text;
     size_t n;
@@ -205,7 +212,7 @@ static ggl_status use_builtin(llm_converter *c, ggl_error *err) {
     return no_builtin(c, err);
 }
 
-/* The folder's last name; else what the configuration was called. */
+/* Sets the model's name: the folder's own name, or the end of config.json's _name_or_path. */
 static ggl_status choose_name(llm_converter *c, ggl_error *err) {
     size_t n = strlen(c->folder);
     while (n > 0 && c->folder[n - 1] == '/')
@@ -249,7 +256,7 @@ static bool add_sizes(llm_converter *c) {
     return true;
 }
 
-/* The vocabulary that the descriptor works with: {arch}.vocab_size. 0: not known. */
+/* Returns {arch}.vocab_size, which sizes the model's embedding; 0: not known. */
 static int64_t n_vocab(const llm_converter *c) {
     char key[2 * ARCH_MAX_NAME];
     snprintf(key, sizeof key, "%s.vocab_size", c->conv.family);
@@ -267,7 +274,7 @@ static bool has_file(const llm_converter *c, const char *name) {
     return n > 0 && (size_t)n < sizeof path && access(path, F_OK) == 0;
 }
 
-/* Other forms of a tokenizer are named, so that nobody is surprised by a model that takes no text. */
+/* Returns a note on why no tokenizer is written. It names files with another form of tokenizer. */
 static const char *no_tokenizer(const llm_converter *c) {
     static const char *const other[][2] = {
         {"tokenizer.model", "no tokenizer is written: tokenizer.model is not read, tokenizer.json "
@@ -297,14 +304,14 @@ static ggl_status open_tokenizer(llm_converter *c, ggl_error *err) {
     return s;
 }
 
-/* A dry run keeps an error and goes on. */
+/* In a dry run, stores the error as a fault and returns GGL_OK. */
 static ggl_status settle(llm_converter *c, ggl_status s, ggl_error *err) {
     if (s == GGL_OK || s == GGL_NOMEM || !c->params.dry_run)
         return s;
     return llm_arch_convert_add_fault(&c->conv, err->msg) ? GGL_OK : no_memory(err);
 }
 
-/* Names that are ignored at the user's request are counted; the first few are shown. */
+/* A list of names ignored on request, for a note: shows as many as fit, counts the others. */
 typedef struct requests {
     char text[1000];
     size_t used, n, n_more;
@@ -319,7 +326,7 @@ static void add_request(requests *r, const char *name, const char *value) {
                                     r->used ? ", " : "", name, value[0] ? " = " : "", value);
 }
 
-/* Calls for each pattern of one flag that fits nothing unread. */
+/* Calls f for each pattern of an option that matches nothing unread. */
 static ggl_status each_unfit(llm_converter *c, const char *flag, const char *const *pattern,
                              const size_t *hits, size_t n,
                              ggl_status (*f)(llm_converter *c, const char *text, ggl_error *err),
@@ -341,7 +348,7 @@ static ggl_status note_unfit(llm_converter *c, const char *text, ggl_error *err)
     return note(c, text) ? GGL_OK : no_memory(err);
 }
 
-/* A line of its own after the error, as far as there is room. */
+/* Appends a line to the error, if there is room. */
 static ggl_status add_unfit(llm_converter *c, const char *text, ggl_error *err) {
     const size_t n = strlen(err->msg);
     (void)c;
@@ -355,7 +362,8 @@ static void pass_over(void *ctx, const arch_unread *u) {
     (void)u;
 }
 
-/* The error that there is in spite of the user's patterns: a slip in one of them may be why. */
+/* After an error: points out patterns of the user's that match nothing, as a typo in one may be
+ * the cause. */
 static ggl_status say_unfit(llm_converter *c, ggl_status s, ggl_error *err) {
     const llm_arch_ignore *r = &c->params.ignore;
     ggl_error other = {0};
@@ -371,7 +379,7 @@ static ggl_status say_unfit(llm_converter *c, ggl_status s, ggl_error *err) {
     return t == GGL_OK ? s : ggl_fail(err, t, "%s", other.msg);
 }
 
-/* A note of what was ignored. */
+/* Notes what was ignored on request. */
 static ggl_status note_requests(llm_converter *c, const requests *r, ggl_error *err) {
     char text[1400], more[64] = "";
     if (r->n_more)
@@ -425,7 +433,8 @@ static ggl_status open_keys(llm_converter *c, ggl_error *err) {
     for (size_t i = 0; s == GGL_OK && i < c->conv.n_note; i++)
         if (!note(c, c->conv.note[i]))
             s = no_memory(err);
-    if (s == GGL_OK && !c->params.dry_run) /* its report lists them */
+    /* a dry run's report lists them */
+    if (s == GGL_OK && !c->params.dry_run)
         s = llm_arch_convert_check_config(&c->conv, err);
     if (s == GGL_OK)
         s = llm_convert_check_numbers(&c->conv, err);
@@ -444,7 +453,8 @@ static ggl_status open_tensors(llm_converter *c, ggl_error *err) {
     return s;
 }
 
-/* The tensors come before the tokenizer: they show whether config.json's vocab_size is wrong. */
+/* Converts keys, then tensors, then the tokenizer, because tensors show whether config.json's
+ * vocab_size is wrong. */
 static ggl_status open_parts(llm_converter *c, ggl_status tensors, const ggl_error *tensors_err,
                              ggl_error *err) {
     ggl_status s = open_keys(c, err);
@@ -456,7 +466,7 @@ static ggl_status open_parts(llm_converter *c, ggl_status tensors, const ggl_err
     return s == GGL_OK ? settle(c, open_tokenizer(c, err), err) : s;
 }
 
-/* Applies the section to the folder. */
+/* Runs the section on the folder. */
 static ggl_status run_section(llm_converter *c, ggl_error *err) {
     c->conv.arch = c->arch;
     c->conv.config = &c->config->root;
@@ -467,8 +477,8 @@ static ggl_status run_section(llm_converter *c, ggl_error *err) {
     c->conv.tensor_hits = ggl_arena_alloc(&c->arena, c->params.ignore.n_tensor + 1, sizeof(size_t));
     if (!c->conv.key_hits || !c->conv.tensor_hits)
         return no_memory(err);
-    ggl_error tensors_err = {
-        0}; /* keys may ask for tensors; without any, config.json's faults come first */
+    /* Keys may read tensors. If there are none, errors of config.json are reported first. */
+    ggl_error tensors_err = {0};
     ggl_status tensors = llm_safetensors_open(&c->source, c->folder, &tensors_err);
     if (tensors == GGL_NOMEM)
         return no_memory(err);
@@ -488,7 +498,8 @@ static ggl_status open_rest(llm_converter *c, ggl_error *err) {
     if (s != GGL_OK)
         return s;
     s = run_section(c, err);
-    const size_t n = strlen(c->folder); /* some messages begin with a file in it */
+    /* some messages already begin with the folder */
+    const size_t n = strlen(c->folder);
     const bool named =
         strncmp(err->msg, c->folder, n) == 0 && (err->msg[n] == '/' || err->msg[n] == ':');
     return s == GGL_OK || s == GGL_NOMEM || named ? s : ggl_within(err, s, "%s", c->folder);
@@ -500,7 +511,7 @@ ggl_status llm_converter_open(llm_converter **out, const char *folder,
     llm_converter *c = ggl_calloc(1, sizeof *c);
     if (!c)
         return no_memory(err);
-    ggl_error own = {0}; /* a dry run keeps messages */
+    ggl_error own = {0}; /* a dry run needs the messages */
     err = err ? err : &own;
     c->params = params ? *params : llm_convert_default();
     c->folder = ggl_arena_strndup(&c->arena, folder, strlen(folder));
@@ -528,7 +539,7 @@ void llm_converter_free(llm_converter *c) {
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
-/* general.file_type: what most bytes are. The numbers are llama.cpp's. */
+/* Returns general.file_type, by the type of most numbers, with llama.cpp's values. */
 static uint32_t file_type(const llm_converter *c) {
     int64_t n[3] = {0}; /* f32, f16, bf16 */
     for (size_t i = 0; i < c->conv.n_tensor; i++) {
@@ -557,7 +568,7 @@ static ggl_status write_keys(llm_converter *c, ggl_gguf_writer *w, ggl_error *er
 
 /* --- tensors ---------------------------------------------------------------------------------- */
 
-/* Finite numbers stay so: f16 ends at 65504. */
+/* Fails if a finite number would become infinite in f16, whose maximum is 65504. */
 static ggl_status check_range(const float *x, int64_t n, ggl_type type, ggl_error *err) {
     for (int64_t i = 0; type == GGL_F16 && i < n; i++)
         if (fabsf(x[i]) >= 65520 && isfinite(x[i]))
@@ -572,20 +583,20 @@ static void tell(llm_converter *c, size_t n) {
         c->params.progress(c->params.progress_ctx, c->done, c->size);
 }
 
-/* Of n numbers as they are written: how many are NaN or infinite, by their exponents. */
+/* Counts NaN and infinite values among n numbers of the written type, by their exponents. */
 static size_t count_bad(const void *data, size_t n, ggl_type type) {
     const uint32_t mask = type == GGL_F32 ? 0x7f800000 : type == GGL_F16 ? 0x7c00 : 0x7f80;
     const size_t size = type == GGL_F32 ? 4 : 2;
     size_t bad = 0;
     for (size_t i = 0; type != GGL_I32 && i < n; i++) {
         uint32_t u = 0;
-        memcpy(&u, (const char *)data + i * size, size); /* little-endian, as the file */
+        memcpy(&u, (const char *)data + i * size, size); /* little-endian, like the file */
         bad += (u & mask) == mask;
     }
     return bad;
 }
 
-/* The first source tensor that it is made of; "": none. */
+/* Returns the name of a recipe's first source tensor, or "". */
 static const char *first_source(const recipe *r) {
     if (r->source)
         return r->source->name.s;
@@ -595,7 +606,7 @@ static const char *first_source(const recipe *r) {
     return name;
 }
 
-/* A model with such weights computes nothing. */
+/* Fails if a tensor has NaN or infinite weights, which make the model useless. */
 static ggl_status check_bad(const converted_tensor *t, size_t n_bad, ggl_error *err) {
     if (n_bad == 0)
         return GGL_OK;
@@ -607,7 +618,7 @@ static ggl_status check_bad(const converted_tensor *t, size_t n_bad, ggl_error *
         n_bad, llm_recipe_count(t->recipe), from[0] ? "; it comes from " : "", from);
 }
 
-/* A source as it is: its bytes. */
+/* Copies the bytes of a source that is written unchanged. */
 static ggl_status copy_tensor(llm_converter *c, const st_tensor *t, ggl_gguf_sink *to, size_t *bad,
                               ggl_error *err) {
     const char *data = t->data;
@@ -655,7 +666,8 @@ static ggl_status convert_tensor(const tensor_turn *turn, ggl_gguf_sink *to, ggl
     return s;
 }
 
-/* The writer's message names the file that is written; what is wrong with a weight is the folder's. */
+/* The writer's callback for a tensor's data. The writer's message would name the output file, so
+ * errors of the folder's weights are kept in bad_input. */
 static ggl_status fill_tensor(void *ctx, ggl_gguf_sink *to, ggl_error *err) {
     const tensor_turn *turn = ctx;
     llm_converter *c = turn->c;

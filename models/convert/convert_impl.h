@@ -1,4 +1,4 @@
-/* What convert.c and report.c share. */
+/* Shared by convert.c and report.c. */
 #ifndef LLM_CONVERT_IMPL_H
 #define LLM_CONVERT_IMPL_H
 
@@ -6,7 +6,7 @@
 #include "hf_tokenizer.h"
 #include "llm/convert.h"
 
-typedef struct tensor_turn { /* what the writer's callback is given */
+typedef struct tensor_turn { /* argument of the writer's callback */
     llm_converter *c;
     size_t i;
 } tensor_turn;
@@ -23,8 +23,8 @@ struct llm_converter {
     tensor_turn *turn;
     char *notes;
     size_t done, size;
-    ggl_error bad_input; /* what is wrong with a weight of the folder; "": nothing */
-    bool built;          /* the descriptor was built: it is known which tensors are read */
+    ggl_error bad_input; /* an error in one of the folder's weights; msg "": none */
+    bool built;          /* the descriptor was built, so it is known which tensors are read */
 };
 
 #endif

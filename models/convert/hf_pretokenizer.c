@@ -1,4 +1,5 @@
-/* How a tokenizer.json cuts text into words, and the name that GGUF files have for it: by hf_pretokenizers.txt. */
+/* Finds GGUF's name for the way a tokenizer.json splits text into words, in
+ * hf_pretokenizers.txt. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@ static bool same(ggl_str a, const char *s) {
     return a.n == strlen(s) && memcmp(a.s, s, a.n) == 0;
 }
 
-/* A step of that type, in v or, if v is a sequence, in its steps. */
+/* Returns v if it is a step of this type, else the first such step in its lists, or NULL. */
 const json_value *llm_hf_step(const json_value *v, const char *type) {
     static const char *const lists[] = {"pretokenizers", "normalizers", "processors", "decoders"};
     if (llm_json_is(llm_json_get(v, "type"), type))
@@ -32,13 +33,15 @@ bool llm_hf_flag(const json_value *v, const char *name, bool fallback) {
     return x ? x->flag : fallback;
 }
 
-/* The patterns as a line of hf_pretokenizers.txt has them: "/REGEX/ byte_level". false: a step of another kind. */
+/* Appends a word to the line in buf, with a quote on both sides. False: no room. */
 static bool put_word(char *buf, size_t size, const char *quote, ggl_str s) {
     size_t n = strlen(buf);
     return s.n < size && (size_t)snprintf(buf + n, size - n, "%s%s%.*s%s", n ? " " : "", quote,
                                           (int)s.n, s.s, quote) < size - n;
 }
 
+/* Appends a pre-tokenizer's steps as hf_pretokenizers.txt writes them: "/REGEX/ byte_level".
+ * False: a step of another kind. */
 static bool describe_step(const json_value *v, char *buf, size_t size) {
     const json_value *list = llm_json_get_kind(v, "pretokenizers", JSON_ARRAY),
                      *type = llm_json_get(v, "type");
@@ -58,7 +61,8 @@ static bool describe_step(const json_value *v, char *buf, size_t size) {
     return llm_json_is(type, "Split") && regex && put_word(buf, size, "/", json_str(regex));
 }
 
-/* The rest of the first line "WORD NAME REST" of the table with this rest (or name, and *rest is found). */
+/* Finds the first line "WORD NAME REST" of the table with this name, or with this rest if name
+ * is NULL. Sets *out to the other of the two. */
 static bool find_line(const char *word, const char *name, const char *rest, ggl_str *out) {
     const char *s = (const char *)llm_embedded_hf_pretokenizers,
                *end = s + llm_embedded_hf_pretokenizers_size;

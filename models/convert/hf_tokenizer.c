@@ -28,28 +28,27 @@ static const struct {
 struct llm_hf_tokenizer {
     ggl_arena arena;
     const char *folder;
-    /* tokenizer.json, tokenizer_config.json, vocab.json, added_tokens.json */
+    /* parsed files; NULL: absent */
     llm_json *file, *config, *vocab, *added;
     llm_json *generation; /* generation_config.json */
     const json_value *model_config;
     char *merges_text, *template_text;
     size_t template_n;
-    bool bytes; /* BPE over bytes: "gpt2"; else "llama" */
+    bool bytes; /* byte-level BPE, model "gpt2"; else "llama" */
     ggl_str *piece;
     int32_t *type;
     float *score;
-    int64_t n, n_ids,
-        /* the model's ids; those up to the tokenizer's last; entries of the files, an added token's
-         * once more */
-        n_given;
+    /* n: ids of the model; n_ids: up to the tokenizer's last one; n_given: entries in the files,
+     * in which added tokens count again */
+    int64_t n, n_ids, n_given;
     ggl_index by_piece;
     ggl_str *merge;
     size_t n_merge;
-    ggl_str pre; /* s NULL: not known */
+    ggl_str pre; /* s NULL: unknown */
     int64_t id[N_ID];
-    int add_bos, add_eos, add_space; /* -1: not known */
-    ggl_str chat;                    /* the template; s NULL: there is none */
-    int64_t n_cut;                   /* tokens that were left out */
+    int add_bos, add_eos, add_space; /* -1: unknown */
+    ggl_str chat;                    /* chat template; s NULL: none */
+    int64_t n_cut;                   /* tokens that were dropped */
     const char *note[8];
     int n_note;
 };
@@ -58,13 +57,14 @@ static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for the tokenizer");
 }
 
-/* The text in the arena; false: out of memory. */
+/* Adds a note, whose text is in the arena. False: out of memory. */
 static bool add_note(llm_hf_tokenizer *t, const char *text) {
     return text && t->n_note < (int)(sizeof t->note / sizeof *t->note) &&
            (t->note[t->n_note++] = text);
 }
 
-static int shown(ggl_str s) { /* for %.*s */
+/* Returns a length for %.*s. */
+static int shown(ggl_str s) {
     return (int)ggl_utf8_cut(s.s, s.n, 60);
 }
 
@@ -74,7 +74,7 @@ static char *path_of(llm_hf_tokenizer *t, const char *name) {
     return ggl_arena_printf(&t->arena, "%s/%s", t->folder, name);
 }
 
-/* *out NULL: no such file. */
+/* Reads a JSON file; *out stays NULL if there is none. */
 static ggl_status read_optional(llm_hf_tokenizer *t, const char *name, llm_json **out,
                                 ggl_error *err) {
     char *path = path_of(t, name);
@@ -93,7 +93,7 @@ static ggl_status read_text(llm_hf_tokenizer *t, const char *name, char **text, 
 
 /* --- pieces ----------------------------------------------------------------------------------- */
 
-/* -1: none. */
+/* Returns a token's id, or -1. */
 static int64_t find_piece(const llm_hf_tokenizer *t, ggl_str s) {
     size_t id = ggl_index_find(&t->by_piece, t->piece, s);
     return id == SIZE_MAX ? -1 : (int64_t)id;
@@ -107,7 +107,7 @@ static ggl_status read_id(const json_value *v, ggl_str name, int64_t *id, ggl_er
     return GGL_OK;
 }
 
-/* Calls for each token that is added to the vocabulary. */
+/* Called for each token that is added to the vocabulary. */
 typedef ggl_status (*on_added)(llm_hf_tokenizer *t, int64_t id, ggl_str text, bool special,
                                ggl_error *err);
 
@@ -167,13 +167,15 @@ static ggl_status each_added(llm_hf_tokenizer *t, on_added f, ggl_error *err) {
         if (s == GGL_OK)
             s = f(t, id, json_name(&t->added->root, i), true, err);
     }
-    const json_value *config = t->config ? &t->config->root : NULL; /* it says which are special */
+    /* this file has the "special" flags */
+    const json_value *config = t->config ? &t->config->root : NULL;
     return s == GGL_OK
                ? each_decoded(t, llm_json_get_kind(config, "added_tokens_decoder", JSON_OBJECT), f,
                               err)
                : s;
 }
 
+/* First pass: finds the number of ids. */
 static ggl_status count_id(llm_hf_tokenizer *t, int64_t id, ggl_str text, bool special,
                            ggl_error *err) {
     (void)text;
@@ -184,9 +186,10 @@ static ggl_status count_id(llm_hf_tokenizer *t, int64_t id, ggl_str text, bool s
     return GGL_OK;
 }
 
+/* Second pass: sets the token of an id. */
 static ggl_status put_piece(llm_hf_tokenizer *t, int64_t id, ggl_str text, int type,
                             ggl_error *err) {
-    if (id >= t->n) /* cut */
+    if (id >= t->n) /* dropped */
         return GGL_OK;
     bool there = t->piece[id].s != NULL;
     if (there && (t->piece[id].n != text.n || memcmp(t->piece[id].s, text.s, text.n) != 0))
@@ -205,10 +208,13 @@ static ggl_status put_added(llm_hf_tokenizer *t, int64_t id, ggl_str text, bool 
     return put_piece(t, id, text, special ? CONTROL : USER_DEFINED, err);
 }
 
-static bool is_byte(ggl_str s) { /* <0x0A> */
+/* True for a byte token like <0x0A>. */
+static bool is_byte(ggl_str s) {
     return s.n == 6 && memcmp(s.s, "<0x", 3) == 0 && s.s[5] == '>';
 }
 
+/* Settles the number of ids and allocates the tables. Fails if the tokenizer has more tokens
+ * than the model, unless they may be dropped. */
 static ggl_status make_room(llm_hf_tokenizer *t, const llm_hf_vocab *vocab, ggl_error *err) {
     if (vocab->n == 0 && t->n > t->n_given)
         return ggl_fail(
@@ -247,7 +253,8 @@ static ggl_status make_room(llm_hf_tokenizer *t, const llm_hf_vocab *vocab, ggl_
     return ggl_index_init(&t->by_piece, (size_t)n_named, sizeof *t->piece, GGL_INDEX_STRINGS, err);
 }
 
-/* Ids without a token get one: the model has rows for them all the same. These stay out of the index: nothing looks for them. */
+/* Gives ids without a token an unused one, because the model has rows for them. The index omits
+ * these, as nothing looks for them. */
 static ggl_status fill_ids(llm_hf_tokenizer *t, ggl_error *err) {
     int64_t n_holes = 0, first = 0;
     for (int64_t id = 0; id < t->n; id++) {
@@ -338,7 +345,7 @@ static ggl_status merges_from_json(llm_hf_tokenizer *t, const json_value *list, 
     return s;
 }
 
-/* merges.txt: a line each, after a first one that begins with "#version". */
+/* Reads merges.txt: a merge per line, after a first line that begins with "#version". */
 static ggl_status merges_from_text(llm_hf_tokenizer *t, const char *s, size_t n, ggl_error *err) {
     size_t n_line = 1, end;
     for (size_t i = 0; i < n; i++)
@@ -358,12 +365,13 @@ static ggl_status merges_from_text(llm_hf_tokenizer *t, const char *s, size_t n,
     return st;
 }
 
-typedef struct joined { /* a merge's result, in a buffer for all of them */
+typedef struct joined { /* the token that a merge makes; the buffer is reused */
     char *text;
-    size_t cap, left; /* left: bytes of the first token */
-    int64_t id;       /* -1: it is no token */
+    size_t cap, left; /* left: bytes of the merge's first token */
+    int64_t id;       /* -1: not a token */
 } joined;
 
+/* Joins the two tokens of a merge. False: out of memory. */
 static bool join(const llm_hf_tokenizer *t, ggl_str m, joined *j) {
     j->left = (size_t)((const char *)memchr(m.s, ' ', m.n) - m.s);
     if (!ggl_grow(&j->text, &j->cap, m.n, 1))
@@ -379,7 +387,8 @@ static ggl_status no_token(const llm_hf_tokenizer *t, size_t i, ggl_str piece, g
                     shown(t->merge[i]), t->merge[i].s, shown(piece), piece.s);
 }
 
-/* A merge makes one token of two, as the library that wrote the file demands, too. */
+/* Checks that each merge makes a token out of two tokens, as the library that writes these files
+ * requires. */
 static ggl_status check_merges(llm_hf_tokenizer *t, ggl_error *err) {
     joined j = {0};
     ggl_status s = GGL_OK;
@@ -400,7 +409,8 @@ static ggl_status check_merges(llm_hf_tokenizer *t, ggl_error *err) {
     return s;
 }
 
-/* SentencePiece merges the pair with the best score first; the merges' order says the same. */
+/* Makes scores from the merges. SentencePiece merges the pair with the best score first, so
+ * earlier merges get better scores. */
 static ggl_status make_scores(llm_hf_tokenizer *t, ggl_error *err) {
     joined j = {0};
     bool ok = true;
@@ -413,7 +423,7 @@ static ggl_status make_scores(llm_hf_tokenizer *t, ggl_error *err) {
     return ok ? GGL_OK : no_memory(err);
 }
 
-/* Merges of tokens that were cut, and into these. */
+/* Drops merges whose tokens or result were dropped. */
 static ggl_status cut_merges(llm_hf_tokenizer *t, ggl_error *err) {
     joined j = {0};
     bool ok = true;
@@ -429,8 +439,9 @@ static ggl_status cut_merges(llm_hf_tokenizer *t, ggl_error *err) {
     return ok ? GGL_OK : no_memory(err);
 }
 
-/* --- what stands around the model ------------------------------------------------------------- */
+/* --- other keys ------------------------------------------------------------------------------- */
 
+/* Sets t->pre, the name of the pre-tokenizer, or adds a note that it is unknown. */
 static ggl_status find_pre(llm_hf_tokenizer *t, ggl_error *err) {
     char found[4096] = "", class_name[128] = "";
     if (!t->bytes) {
@@ -460,6 +471,7 @@ static ggl_status find_pre(llm_hf_tokenizer *t, ggl_error *err) {
     return noted ? GGL_OK : no_memory(err);
 }
 
+/* Sets add_bos, add_eos and add_space. */
 static void find_flags(llm_hf_tokenizer *t) {
     const json_value *config = t->config ? &t->config->root : NULL,
                      *file = t->file ? &t->file->root : NULL;
@@ -483,7 +495,8 @@ static void find_flags(llm_hf_tokenizer *t) {
     t->add_space = t->bytes ? -1 : prepended || (space && !never);
 }
 
-/* tokenizer_config.json names the token, config.json its id, or a list of them. */
+/* Sets t->id: tokenizer_config.json names the token, else config.json has its id or a list of
+ * ids. */
 static void find_ids(llm_hf_tokenizer *t) {
     const json_value *config = t->config ? &t->config->root : NULL;
     for (int k = 0; k < N_ID; k++) {
@@ -502,7 +515,8 @@ static void find_ids(llm_hf_tokenizer *t) {
         t->type[t->id[UNK]] = UNKNOWN;
 }
 
-/* The ids of a number or a list, added to those that are there. */
+/* Adds the ids of a number or list to end[], unless they are there or in t->id. Returns the new
+ * count. */
 static int add_ends(const llm_hf_tokenizer *t, const json_value *v, int64_t *end, int n) {
     const json_value *item = v && v->kind == JSON_ARRAY ? v->item : v;
     const size_t n_item = v && v->kind == JSON_ARRAY ? v->n : v != NULL;
@@ -519,7 +533,7 @@ static int add_ends(const llm_hf_tokenizer *t, const json_value *v, int64_t *end
     return n;
 }
 
-/* Whether readers know it by its spelling: <|eot_id|> and the like. */
+/* True if readers recognize this end token by its spelling: <|eot_id|> and similar ones. */
 static bool ends_by_name(ggl_str piece) {
     ggl_str name;
     for (int k = 0; llm_table_name("end", k, &name); k++)
@@ -535,8 +549,8 @@ static bool is_eom(ggl_str piece) {
     return false;
 }
 
-/* Files have keys for three tokens that end a text: eos, eot (of a turn), eom (of a message). First those get one that no reader
- * would know by name. */
+/* GGUF has keys for three tokens that end a text: eos, eot (of a turn) and eom (of a message).
+ * Assigns them first to tokens that readers do not recognize by name. Notes those left over. */
 static ggl_status find_ends(llm_hf_tokenizer *t, ggl_error *err) {
     int64_t end[MAX_ENDS], left = -1;
     int n = add_ends(t, llm_json_get(t->model_config, "eos_token_id"), end, 0), n_left = 0,
@@ -570,7 +584,8 @@ static ggl_status find_ends(llm_hf_tokenizer *t, ggl_error *err) {
                : no_memory(err);
 }
 
-/* tokenizer_config.json's template, of several that called "default"; else the file of its own. */
+/* Sets the chat template: tokenizer_config.json's (the one called "default" of several), else
+ * chat_template.jinja. */
 static ggl_status find_template(llm_hf_tokenizer *t, ggl_error *err) {
     const json_value *v = llm_json_get(t->config ? &t->config->root : NULL, "chat_template");
     for (size_t i = 0; v && v->kind == JSON_ARRAY && i < v->n; i++)
@@ -690,7 +705,8 @@ static void put_flag(ggl_gguf_writer *w, const char *key, int value) {
         ggl_gguf_put(w, key, GGL_GGUF_BOOL, false, &(uint8_t){value != 0}, 1);
 }
 
-/* What files call the tokenizers of a kind: the first such row of text/tokenizers.txt. */
+/* Returns the model name in files for a kind of tokenizer: the first such row of
+ * text/tokenizers.txt. */
 static ggl_str model_of_kind(const char *kind) {
     ggl_str name;
     for (int k = 0; llm_table_name("model", k, &name); k++) {

@@ -1,9 +1,11 @@
-/* A Hugging Face folder's tokenizer as the keys tokenizer.* of a GGUF file. From tokenizer.json, or vocab.json with
- * merges.txt; ids, flags and the chat template from tokenizer_config.json, else from config.json; tokens that end a text
- * besides eos from config.json and generation_config.json.
+/* Reads a Hugging Face folder's tokenizer and writes it as tokenizer.* keys of a GGUF file. Tokens
+ * come from tokenizer.json, or from vocab.json with merges.txt; ids, flags and the chat template
+ * from tokenizer_config.json, else from config.json; end tokens besides eos from config.json and
+ * generation_config.json.
  *
- * BPE over bytes becomes the model "gpt2", BPE with byte fallback (as SentencePiece models are exported) "llama", whose
- * scores are made from the order of the merges. Others (Unigram, WordPiece) are refused by name. */
+ * Byte-level BPE becomes the model "gpt2". BPE with byte fallback (exported SentencePiece
+ * models) becomes "llama", with scores made from the order of the merges. Other types (Unigram,
+ * WordPiece) are refused by name. */
 #ifndef LLM_HF_TOKENIZER_H
 #define LLM_HF_TOKENIZER_H
 
@@ -12,29 +14,31 @@
 typedef struct llm_hf_tokenizer llm_hf_tokenizer;
 
 typedef struct llm_hf_vocab {
-    /* tokens that the model has; 0: as many as the tokenizer. What the tokenizer lacks of them is
-     * filled with unused ones */
+    /* ids of the model; 0: as many as the tokenizer has. Ids without a token get an unused one. */
     int64_t n;
-    bool cut; /* tokens beyond these are left out; else they are an error */
+    bool cut; /* drop tokens past these; else they are an error */
 } llm_hf_vocab;
 
-/* *out NULL with GGL_OK: the folder has no tokenizer. */
+/* Opens the folder's tokenizer. GGL_OK with *out NULL: the folder has none. */
 GGL_NODISCARD ggl_status llm_hf_tokenizer_open(llm_hf_tokenizer **out, const char *folder,
                                                const json_value *config, const llm_hf_vocab *vocab,
                                                ggl_error *err);
-/* hf_tokenizer_config.c: whether tokenizer_config.json's values have the types that they should have. GGL_FORMAT */
+/* hf_tokenizer_config.c: checks the types of tokenizer_config.json's values. GGL_FORMAT: a type
+ * is wrong. */
 GGL_NODISCARD ggl_status llm_hf_check_config(const json_value *root, ggl_error *err);
-/* hf_pretokenizer.c. A step of that type, in v or, if v is a sequence, in its steps; NULL: none. */
+/* hf_pretokenizer.c: returns v if it is a step of this type, else the first such step in its
+ * lists, or NULL. */
 const json_value *llm_hf_step(const json_value *v, const char *type);
 bool llm_hf_flag(const json_value *v, const char *name, bool fallback);
-/* The name for a tokenizer's way to cut text into words, from tokenizer.json, whose patterns are put into found[size], or from the
- * class that tokenizer_config.json has. false: none is known. */
+/* Finds tokenizer.ggml.pre, the name for a tokenizer's way to split text into words: from
+ * tokenizer.json, whose patterns are written to found[size], or from the class in
+ * tokenizer_config.json. False: unknown. */
 bool llm_hf_find_pre(const json_value *file, char *found, size_t size, ggl_str *pre);
 bool llm_hf_pre_of_class(const char *class_name, ggl_str *pre);
 
 void llm_hf_tokenizer_free(llm_hf_tokenizer *t);
-const char *llm_hf_tokenizer_note(const llm_hf_tokenizer *t,
-                                  int k); /* what is worth a line: the k-th; NULL past the end */
+/* Returns the k-th note, or NULL past the end. */
+const char *llm_hf_tokenizer_note(const llm_hf_tokenizer *t, int k);
 void llm_hf_tokenizer_put(const llm_hf_tokenizer *t, ggl_gguf_writer *w);
 
 #endif

@@ -1,10 +1,11 @@
-/* The types of tokenizer_config.json's values. A value of another type is an error, as it is in the programs that write these files:
- * a flag that is not read would make a tokenizer that cuts text differently. null stands for an absent value. */
+/* Checks the types of tokenizer_config.json's values. As in the programs that write these files,
+ * a wrong type is an error: a flag that is silently not read would give a tokenizer that splits
+ * text differently. null counts as absent. */
 #include "hf_tokenizer.h"
 
 #include "ggl/show.h"
 
-/* A token: its text, or an object with the text as "content". */
+/* A token is a string, or an object with a string "content". */
 static bool is_token(const json_value *v) {
     return v->kind == JSON_STRING || llm_json_get_kind(v, "content", JSON_STRING);
 }
@@ -21,7 +22,7 @@ static bool is_object(const json_value *v) {
     return v->kind == JSON_OBJECT;
 }
 
-/* One template, or several with names. */
+/* A template is a string, or a list of named ones. */
 static bool is_template(const json_value *v) {
     bool all = v->kind == JSON_ARRAY;
     for (size_t i = 0; all && i < v->n; i++)

@@ -8,8 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* GGUF keys are typed, and other engines insist: these are f32 even where the value is whole, as attention.scale = 12. All others
- * are integers if their value is. The patterns cover all keys that llama.cpp's converter writes as f32. */
+/* Keys that are f32 even if their value is whole, as attention.scale = 12, because GGUF keys are
+ * typed and other engines check the type. All other whole values are integers. The patterns
+ * cover all keys that llama.cpp's converter writes as f32. */
 static const char *const float_keys[] = {"*_epsilon",
                                          "*_eps",
                                          "*.freq_base*",
@@ -132,9 +133,9 @@ const char *llm_convert_value_text(const converted_key *k, char *buf, size_t siz
     return buf;
 }
 
-/* --- numbers that cannot be meant ------------------------------------------------------------- */
+/* --- values that must be wrong ---------------------------------------------------------------- */
 
-/* Keys and computed tensors: outside of these bounds a model computes nonsense. */
+/* Bounds for keys and computed tensors. Outside of them a model computes nonsense. */
 static const struct {
     const char *name;
     double above, most;
@@ -144,7 +145,7 @@ static const struct {
 };
 #define N_SENSIBLE (sizeof sensible / sizeof *sensible)
 
-/* NULL: the number can be meant; else why not. */
+/* Returns a message if the number must be wrong, else NULL. */
 static const char *odd_number(const char *name, double x, bool is_float, char *buf, size_t size) {
     const double y = is_float ? (double)(float)x : x;
     for (size_t r = 0; r < N_SENSIBLE; r++)

@@ -32,7 +32,8 @@ ggl_type llm_recipe_type(const recipe *r) {
     return type;
 }
 
-/* The file's bytes are not aligned: they go through a buffer. */
+/* Converts numbers of a source to f32, through a buffer, because the file's bytes are not
+ * aligned. */
 static void read_source(const st_tensor *t, int64_t first, int64_t n, float *out) {
     const ggl_type_info *type = ggl_type_get(t->type);
     union {
@@ -52,7 +53,7 @@ static void read_source(const st_tensor *t, int64_t first, int64_t n, float *out
 
 /* --- packed sources --------------------------------------------------------------------------- */
 
-/* One sign bit, four of the exponent, three of the fraction; no infinities. */
+/* Decodes FP8 (E4M3): 1 sign bit, 4 exponent bits, 3 fraction bits, no infinities. */
 static float fp8_value(int u) {
     const int e = u >> 3 & 15, f = u & 7;
     const float x = (u & 0x7f) == 0x7f ? NAN
@@ -61,7 +62,7 @@ static float fp8_value(int u) {
     return u & 0x80 ? -x : x;
 }
 
-/* A power of two by its exponent. */
+/* Decodes an E8M0 byte, a power of two. */
 static float e8m0_value(int e) {
     return e == 255 ? NAN : ldexpf(1, e - 127);
 }
@@ -74,7 +75,8 @@ static float number_at(const st_tensor *t, int64_t i) {
     return x;
 }
 
-/* The factors are the rows of a matrix in x, y times fewer columns and rows; further dimensions are the same. */
+/* Reads FP8 numbers times their factors. `scale` is a matrix with one factor per block of x
+ * columns and y rows of the source; outer dimensions are equal. */
 static void read_fp8(const recipe *r, int64_t first, int64_t n, float *out) {
     const st_tensor *t = r->source;
     const int64_t columns = t->ne[0], rows = t->n_dims > 1 ? t->ne[1] : 1;
@@ -105,7 +107,8 @@ static void read_mxfp4(const recipe *r, int64_t first, int64_t n, float *out) {
     }
 }
 
-/* Numbers of experts and the like: f32, through which they go, holds them up to 2^24. */
+/* Reads integers, e.g. indices of experts. They pass through f32, which holds them exactly up to
+ * 2^24. */
 static ggl_status read_whole(const st_tensor *t, int64_t first, int64_t n, float *out,
                              ggl_error *err) {
     const bool wide = strcmp(t->dtype, "I64") == 0;
@@ -126,8 +129,8 @@ static ggl_status read_whole(const st_tensor *t, int64_t first, int64_t n, float
 
 /* --- rearrangements --------------------------------------------------------------------------- */
 
-/* A transposition holds the dimensions up to the later of the two that change places, as
- * [inner, n_b, between, n_a] from [inner, n_a, between, n_b]. */
+/* A transposition of dimensions a < b as a rearrangement of 4 dimensions: [inner, n_b, between,
+ * n_a] from [inner, n_a, between, n_b]. Dimensions outside of b are separate blocks. */
 typedef struct exchange {
     int64_t inner, a, between, b;
 } exchange;
@@ -155,7 +158,8 @@ static int64_t exchange_count(const exchange *x) {
     return x->inner * x->a * x->between * x->b;
 }
 
-/* Holds block m of r, in squares that fit the cache. One block at a time: of experts there are many. */
+/* Transposes block m into r->held, in tiles that fit the cache. Holds one block at a time,
+ * because a tensor may have many experts. */
 static ggl_status hold_transposed(recipe *r, int64_t m, ggl_error *err) {
     const exchange of = exchange_of(r);
     const int64_t n = exchange_count(&of);
@@ -191,7 +195,7 @@ static ggl_status read_transposed(recipe *r, int64_t first, int64_t n, float *ou
     return s;
 }
 
-/* Returns the row of the part that becomes this row. */
+/* Returns the part's row that becomes this row. */
 static int64_t row_of(const recipe *r, int64_t row) {
     const int64_t n = r->ne[r->dim];
     if (r->kind == RECIPE_ROWS)
@@ -204,7 +208,7 @@ static int64_t row_of(const recipe *r, int64_t row) {
     return (i * r->y + j) * rest + row % rest;
 }
 
-/* Returns where a row begins in the part; rows are counted through all that lies outside of the dimension. */
+/* Returns the offset of a row in the part. Rows are counted through all outer dimensions. */
 static int64_t row_begin(const recipe *r, int64_t row, int64_t size) {
     const int64_t n = r->ne[r->dim];
     return (row / n * r->part[0]->ne[r->dim] + row_of(r, row % n)) * size;
@@ -216,8 +220,8 @@ static ggl_status read_rows(recipe *r, int64_t first, int64_t n, float *out, ggl
     for (int64_t k; s == GGL_OK && n > 0; n -= k) {
         int64_t row = first / size, at = first % size, from = row_begin(r, row, size) + at;
         k = size - at;
-        while (k < n &&
-               row_begin(r, (first + k) / size, size) == from + k) /* rows that stay neighbours */
+        /* extends the run over rows that stay adjacent */
+        while (k < n && row_begin(r, (first + k) / size, size) == from + k)
             k += size;
         k = k < n ? k : n;
         s = llm_recipe_read(r->part[0], from, k, out, err);
@@ -227,7 +231,8 @@ static ggl_status read_rows(recipe *r, int64_t first, int64_t n, float *out, ggl
     return s;
 }
 
-/* Blocks of the parts in turn, as often as there is something outside of the dimension. */
+/* Reads from parts joined along `dim`: for each index of the outer dimensions, one block of each
+ * part. */
 static ggl_status read_joined(recipe *r, int64_t first, int64_t n, float *out, ggl_error *err) {
     const int64_t inner = ggl_extents(r->ne, 0, r->dim, 1), all = inner * r->ne[r->dim];
     int64_t turn = first / all, at = first % all;

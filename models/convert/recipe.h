@@ -1,5 +1,6 @@
-/* How a tensor is made from those of a Hugging Face folder: a tree of rearrangements, read piece by piece, so that little of
- * a model is in memory at once. Those of rows act on the dimension `dim`; with fewer numbers before it they take longer. */
+/* A recipe makes a tensor from those of a Hugging Face folder: a tree of rearrangements that is
+ * read in pieces, so that only a little of a model is in memory. "Rows" are the slices along
+ * dimension `dim`; they are slower the shorter they are. */
 #ifndef LLM_RECIPE_H
 #define LLM_RECIPE_H
 
@@ -8,19 +9,19 @@
 
 typedef enum recipe_kind {
     RECIPE_SOURCE,
-    RECIPE_FP8, /* source: F8_E4M3, scale: a factor for each x numbers of each y rows */
-    /* source: bytes of two numbers, 32 in a block; scale: a byte for each block, its exponent */
+    RECIPE_FP8, /* source: F8_E4M3; scale: a factor for each block of x columns and y rows */
+    /* source: bytes of two numbers, 32 numbers per block; scale: an exponent byte per block */
     RECIPE_MXFP4,
     RECIPE_WHOLE,     /* source: I32 or I64 */
     RECIPE_HELD,      /* values: a constant */
-    RECIPE_TRANSPOSE, /* dimensions dim and x change places */
+    RECIPE_TRANSPOSE, /* exchanges dimensions dim and x */
     RECIPE_RESHAPE,   /* the same numbers in another shape */
-    RECIPE_PAIRS,     /* rows in `x` heads of halves -> adjacent pairs */
+    RECIPE_PAIRS,     /* rows: `x` heads of two halves -> adjacent pairs */
     RECIPE_REGROUP,   /* rows x * y * rest -> y * x * rest */
-    RECIPE_ROWS,      /* from row x on */
-    RECIPE_JOIN,      /* one after the other */
+    RECIPE_ROWS,      /* ne[dim] rows from row x on */
+    RECIPE_JOIN,      /* parts one after the other along dim */
     RECIPE_EXP,
-    RECIPE_ADD, /* number */
+    RECIPE_ADD, /* adds `number` */
     RECIPE_MUL
 } recipe_kind;
 
@@ -28,24 +29,26 @@ typedef struct recipe {
     recipe_kind kind;
     int n_dims;               /* at least 1 */
     int64_t ne[GGL_MAX_DIMS]; /* innermost first; 1 beyond n_dims */
-    struct recipe **part;     /* what it is made of */
+    struct recipe **part;     /* what it is made from */
     int n_part;
     int dim;
     int64_t x, y;
     double number;
     const st_tensor *source, *scale;
-    /* HELD: in the arena; TRANSPOSE: one matrix while it is read, freed by llm_recipe_drop */
+    /* HELD: in the arena; TRANSPOSE: the current block, freed by llm_recipe_drop */
     float *held;
-    int64_t matrix; /* TRANSPOSE: which one is held, from 1; 0: none */
+    int64_t matrix; /* TRANSPOSE: 1 + the block in `held`; 0: none */
 } recipe;
 
+/* Returns the number of elements. */
 int64_t llm_recipe_count(const recipe *r);
-/* The type that holds all values exactly, of F16, BF16 and F32 (which F64 is rounded to). What is packed becomes BF16, to which the
- * products of FP8 numbers and their factors are rounded. Whole numbers are I32. */
+/* Returns the smallest type of F16, BF16 and F32 that holds all values exactly (F64 is rounded
+ * to F32). Packed types become BF16, to which products of FP8 numbers and factors are rounded.
+ * WHOLE is I32. */
 ggl_type llm_recipe_type(const recipe *r);
-/* Elements first .. first + n - 1, in order. */
+/* Reads elements first .. first + n - 1, in order. */
 GGL_NODISCARD ggl_status llm_recipe_read(recipe *r, int64_t first, int64_t n, float *out,
                                          ggl_error *err);
-void llm_recipe_drop(recipe *r); /* what reading held back */
+void llm_recipe_drop(recipe *r); /* frees what reading holds in memory */
 
 #endif

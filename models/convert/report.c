@@ -1,4 +1,4 @@
-/* Lists line by line what a conversion would do, for a dry run. */
+/* The report of a dry run: what a conversion would do, line by line. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@ typedef struct report {
     const llm_converter *c;
     void (*line)(void *ctx, const char *text);
     void *ctx;
-    size_t n_faults, n_unread; /* n_unread: of config.json */
+    size_t n_faults, n_unread; /* n_unread: values of config.json */
 } report;
 
 static void say(const report *r, const char *fmt, ...) GGL_PRINTF(2, 3);
@@ -23,7 +23,8 @@ static void say(const report *r, const char *fmt, ...) {
     r->line(r->ctx, text);
 }
 
-/* "62", or of the prelude's lines "prelude:102"; "": none. */
+/* Writes the number of a mapping's line: "62", or "prelude:102" for one of the prelude. NULL:
+ * "". */
 static const char *line_of(const arch_mapping *m, char *buf, size_t size) {
     int line, column;
     buf[0] = 0;
@@ -75,7 +76,8 @@ static const char *shape_text(const st_tensor *t, char *buf, size_t size) {
     return buf;
 }
 
-/* "62 blk.0.attn_q.weight", "ignored in 85", "UNREAD", or "?", where the descriptor could not be built. */
+/* Says who reads a tensor: "62 blk.0.attn_q.weight", "85 ignored", "UNREAD", or "?" if the
+ * descriptor could not be built. */
 static const char *reader_text(const report *r, const st_tensor *t, char *buf, size_t size) {
     char line[32];
     const arch_mapping *ignored = t->used ? NULL : llm_arch_convert_ignored(&r->c->conv, t->name);
@@ -112,9 +114,9 @@ static void list_tensors(report *r) {
             n_unread == 1 ? " is" : "s are", n_unread == 1 ? "it" : "them");
 }
 
-/* --- the whole -------------------------------------------------------------------------------- */
+/* --- the report ------------------------------------------------------------------------------- */
 
-/* A message may have several lines. */
+/* Lists the faults; a message may have several lines. */
 static void list_faults(const report *r) {
     const arch_conversion *v = &r->c->conv;
     for (size_t i = 0; i < v->n_fault; i++) {

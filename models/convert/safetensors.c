@@ -26,7 +26,8 @@ static const struct {
               {"BOOL", 1, -1},     {"F8_E5M2", 1, -1},  {"F8_E4M3", 1, -1},    {"C64", 8, -1},
               {"F8_E8M0", 1, -1}};
 
-static int shown(ggl_str s) { /* for %.*s */
+/* Returns a length for %.*s. */
+static int shown(ggl_str s) {
     return (int)ggl_utf8_cut(s.s, s.n, 120);
 }
 
@@ -129,7 +130,7 @@ static int by_place(const void *a, const void *b) {
     return p != q ? (p < q ? -1 : 1) : ((*x)->size > (*y)->size) - ((*x)->size < (*y)->size);
 }
 
-/* One after the other, from the first byte to the last. */
+/* Checks that the tensors' data fill the file without gaps or overlaps. */
 static ggl_status check_places(llm_safetensors *st, size_t first, const char *data, size_t n_data,
                                ggl_error *err) {
     size_t n = st->n_tensor - first;
@@ -183,7 +184,7 @@ static ggl_status read_header(llm_safetensors *st, const json_value *root, const
     return check_places(st, first, data, n_data, err);
 }
 
-/* A download may leave a text in place of the file: a pointer, or an error page. */
+/* Detects a text in place of the file: a Git LFS pointer, or a web server's error page. */
 static ggl_status check_text(const char *bytes, size_t n, ggl_error *err) {
     const size_t n_pointer = strlen(LLM_LFS_POINTER);
     if (n >= n_pointer && memcmp(bytes, LLM_LFS_POINTER, n_pointer) == 0)
@@ -233,7 +234,7 @@ static ggl_status add_file(llm_safetensors *st, const char *folder, const char *
         return ggl_fail(err, GGL_LIMIT, "%s: the path is too long", folder);
     st->file[st->n_file] = (ggl_str){name, strlen(name)};
     ggl_status s = ggl_file_map_open(&st->map[st->n_file], path, err);
-    st->n_file++; /* from here on closed with the rest */
+    st->n_file++; /* closed with the others from here on */
     if (s != GGL_OK)
         return s;
     s = read_file(st, st->map[st->n_file - 1].data, st->map[st->n_file - 1].size, err);
@@ -248,7 +249,7 @@ static ggl_status make_room(llm_safetensors *st, size_t n_file, ggl_error *err) 
     return ggl_index_init(&st->by_file, n_file, sizeof *st->file, GGL_INDEX_STRINGS, err);
 }
 
-/* The files that a map from tensors to files names, each once. They lie in the folder itself. */
+/* Opens each file that weight_map names, once. The files must be in the folder itself. */
 static ggl_status add_indexed(llm_safetensors *st, const char *folder, const char *index,
                               const json_value *map, ggl_error *err) {
     ggl_status s = make_room(st, MAX_FILES, err);
@@ -297,7 +298,7 @@ static bool names_file(const json_value *map, const char *name) {
     return false;
 }
 
-/* Two of them: one is left over from another download. */
+/* Reports two models in a folder, one probably left from another download. */
 static ggl_status refuse_both(const char *folder, const char *other, ggl_error *err) {
     return ggl_fail(
         err, GGL_FORMAT,
@@ -332,9 +333,9 @@ static ggl_status open_indexed(llm_safetensors *st, const char *folder, ggl_erro
 
 /* --- parts without an index ------------------------------------------------------------------- */
 
-/* model-00002-of-00005.safetensors */
+/* Files like model-00002-of-00005.safetensors. */
 typedef struct parts {
-    int n, n_other; /* of how many their names speak; of how many others do, 0: none */
+    int n, n_other; /* the total in the names; another total in some names, 0: none */
     int n_there;
     bool there[MAX_FILES + 1];
 } parts;
@@ -399,7 +400,7 @@ static ggl_status open_parts(llm_safetensors *st, const char *folder, const part
     return s == GGL_OK ? make_index(st, err) : s;
 }
 
-/* --- which files are the model ---------------------------------------------------------------- */
+/* --- choosing the files ----------------------------------------------------------------------- */
 
 static ggl_status open_one(llm_safetensors *st, const char *folder, ggl_error *err) {
     ggl_status s = make_room(st, 1, err);

@@ -1,10 +1,12 @@
-/* The tensors of a Hugging Face folder: model.safetensors, or the files that model.safetensors.index.json names, or without an index
- * model-0000K-of-0000N.safetensors if all N are there. A file:
+/* The tensors of a Hugging Face folder: model.safetensors, or the files named in
+ * model.safetensors.index.json, or without an index model-0000K-of-0000N.safetensors if all N
+ * exist. A file:
  *
- *     | n: u64 | n bytes of JSON: {"NAME": {"dtype": "F32", "shape": [rows, columns], "data_offsets": [from, to]}, ..} | data |
+ *     | n: u64 | n bytes of JSON: {"NAME": {"dtype": "F32", "shape": [rows, columns],
+ *                                           "data_offsets": [from, to]}, ..} | data |
  *
- * All of it is checked before any of it is given out: offsets follow one another without gaps, to the end of the file, and
- * hold what type and shape say. Format: the safetensors project's README. */
+ * Opening checks everything: the tensors' data follow one another without gaps, up to the end of
+ * the file, and have the size of type and shape. Format: the safetensors project's README. */
 #ifndef LLM_SAFETENSORS_H
 #define LLM_SAFETENSORS_H
 
@@ -17,21 +19,22 @@
 typedef struct st_tensor {
     ggl_str name;      /* NUL-terminated */
     const char *dtype; /* "BF16" */
-    int type;          /* as a ggl_type; -1: none that weights have */
+    int type;          /* a ggl_type; -1: not a type of weights */
     int n_dims;
-    int64_t ne[LLM_ST_MAX_DIMS]; /* innermost first: the shape backwards */
+    int64_t ne[LLM_ST_MAX_DIMS]; /* innermost first: `shape` reversed */
     const void *data;            /* in the mapping, not aligned */
     size_t size;                 /* bytes */
     int file;
-    bool used;        /* the converter's: some line reads it */
-    const void *line; /* which, the first of them; and the weight that it makes */
+    bool used;        /* set by the converter: a line reads it */
+    const void *line; /* the first line that reads it, */
+    /* and the weight that the line makes */
     const char *makes;
 } st_tensor;
 
 typedef struct llm_safetensors {
     ggl_arena arena;
     ggl_file_map *map;
-    ggl_str *file; /* names, without the folder; s ends in NUL */
+    ggl_str *file; /* names without the folder; s ends in NUL */
     int n_file;
     ggl_index by_file;
     st_tensor *tensor;
@@ -39,11 +42,11 @@ typedef struct llm_safetensors {
     ggl_index by_name;
 } llm_safetensors;
 
-/* On failure *out is NULL. GGL_NOT_FOUND: the folder has neither file; GGL_FORMAT, GGL_UNSUPPORTED, GGL_LIMIT, GGL_IO,
- * GGL_NOMEM. */
+/* Opens a folder. *out is NULL on failure. Fails with GGL_NOT_FOUND (no safetensors),
+ * GGL_FORMAT, GGL_UNSUPPORTED, GGL_LIMIT, GGL_IO or GGL_NOMEM. */
 GGL_NODISCARD ggl_status llm_safetensors_open(llm_safetensors **out, const char *folder,
                                               ggl_error *err);
-/* One file's bytes, which stay the caller's: for tests. */
+/* Opens one file in memory, which stays the caller's; for tests. */
 GGL_NODISCARD ggl_status llm_safetensors_open_memory(llm_safetensors **out, const void *data,
                                                      size_t size, const char *name, ggl_error *err);
 void llm_safetensors_close(llm_safetensors *st);

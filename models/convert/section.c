@@ -1,5 +1,6 @@
-/* Convert sections: keys, what the descriptor's weights ask for, leftovers. Expressions are the descriptor's own evaluator's, which
- * knows names, layer numbers and keys where a weight is declared; those with source tensors are section_expr.c's. */
+/* Convert sections: makes the keys, then a recipe for each weight that the descriptor declares.
+ * The descriptor's evaluator evaluates the expressions, so names, layer numbers and keys work as
+ * in the descriptor; section_expr.c handles those with source tensors. */
 #include "ggl/show.h"
 #include "keys.h"
 
@@ -88,7 +89,7 @@ static llm_arch_source keys_source(arch_conversion *c) {
                              .key_at = keys_at};
 }
 
-/* --- what is missing -------------------------------------------------------------------------- */
+/* --- hints for missing keys and names --------------------------------------------------------- */
 
 static const char *convert_absent_hint(const arch_eval *ev, const char *key) {
     const arch_conversion *c = ev->conv;
@@ -102,7 +103,7 @@ static const char *convert_absent_hint(const arch_eval *ev, const char *key) {
     return "the section has no line for it";
 }
 
-/* n_head = .attention.head_count: the key of a name. */
+/* Returns the key of a global, as in n_head = .attention.head_count, or NULL. */
 static const arch_expr *key_of_name(const llm_arch *arch, int slot) {
     for (const arch_stmt *s = arch->body; s; s = s->next) {
         const arch_expr *e = s->kind == ST_ASSIGN && s->n_target == 1 && s->target[0].slot == slot
@@ -133,6 +134,7 @@ static bool convert_unbound(arch_eval *ev, const arch_expr *e) {
     return true;
 }
 
+/*  */
 /* --- keys ------------------------------------------------------------------------------------- */
 
 static bool put_item(arch_eval *ev, const arch_mapping *m, const arch_value *v, llm_arch_type *type,
@@ -177,6 +179,7 @@ static bool put_key(arch_eval *ev, const arch_mapping *m, const arch_value *v) {
     return true;
 }
 
+/* Evaluates a key line and adds the key, unless the value is none. False: reported. */
 static bool convert_key(arch_eval *ev, const arch_mapping *m) {
     ev->conv->making = m;
     ev->conv->made = m->name;
@@ -191,7 +194,8 @@ static bool convert_key(arch_eval *ev, const arch_mapping *m) {
     return !v.absent_key;
 }
 
-/* arch <- "qwen3moe": one of the header's names; the first without such a line. */
+/* arch <- "qwen3moe": chooses one of the header's names. Without such a line the first one is
+ * used. */
 static bool convert_family(arch_eval *ev, const arch_mapping *m) {
     char text[256];
     arch_value v = llm_arch_eval_expr(ev, m->expr);
@@ -209,9 +213,9 @@ static bool convert_family(arch_eval *ev, const arch_mapping *m) {
     return false;
 }
 
-/* note cond, "text" */
 static bool convert_forgive(arch_eval *ev);
 
+/* note cond, "text": keeps the text if the condition holds. False: reported. */
 static bool run_note(arch_eval *ev, const arch_mapping *m) {
     arch_conversion *c = ev->conv;
     bool yes = false;
@@ -220,7 +224,7 @@ static bool run_note(arch_eval *ev, const arch_mapping *m) {
         return ev->status == GGL_OK;
     if (!ggl_grow(&c->note, &c->cap_note, c->n_note + 1, sizeof *c->note))
         return llm_arch_nomem(ev), false;
-    c->note[c->n_note++] = m->require->string; /* the descriptor's */
+    c->note[c->n_note++] = m->require->string; /* owned by the descriptor */
     return true;
 }
 
@@ -235,6 +239,7 @@ static bool run_line(arch_eval *ev, const arch_mapping *m) {
     return convert_forgive(ev);
 }
 
+/* Runs the lines: `within` first, then `arch`, then keys, notes and requires. */
 static bool run_keys(arch_eval *ev) {
     for (const arch_mapping *m = ev->conv->section->map; m; m = m->next)
         if (m->kind == MAP_WITHIN && !llm_arch_convert_within(ev, m))
@@ -275,7 +280,7 @@ ggl_status llm_arch_convert_keys(arch_conversion *c, ggl_error *err) {
                     .conv = c,
                     .family = c->arch->family[0]};
     ev.arena.limit = c->arena.limit = ARCH_MAX_MEMORY;
-    ev.g = ggl_graph_new(NULL); /* for an expression that is no number after all */
+    ev.g = ggl_graph_new(NULL); /* in case an expression makes a tensor */
     bool ok = ev.g && llm_arch_eval_init(&ev) && run_keys(&ev);
     ggl_graph_free(ev.g);
     llm_arch_eval_fini(&ev);
@@ -349,7 +354,7 @@ static const arch_mapping *find_mapping(const arch_conversion *c, const char *na
     return m;
 }
 
-/* The same numbers in the declared shape: but for 1s they are those. */
+/* True if the shapes are equal, not counting dimensions of 1. */
 static bool same_shape(const recipe *r, const llm_arch_tensor *t) {
     int d = 0, k = 0;
     for (;; d++, k++) {
@@ -376,7 +381,7 @@ static void missing_source(arch_eval *ev, const arch_mapping *m, const char *nam
                             t->name, text, name);
 }
 
-/* Makes the recipe that the line for a weight asks for; NULL: there is none, or ev has an error. */
+/* Makes the recipe for a weight. NULL: its line gives none, or ev has an error. */
 static recipe *make_weight(arch_eval *ev, const arch_stmt *s, bool is_bias,
                            const llm_arch_tensor *t) {
     arch_conversion *c = ev->conv;
@@ -397,9 +402,8 @@ static recipe *make_weight(arch_eval *ev, const arch_stmt *s, bool is_bias,
         return llm_arch_nomem(ev), NULL;
     c->own_bias = own != NULL;
     arch_frame *frame = ev->frame;
-    ev->frame =
-        /* the line sees what the descriptor sees, not the function that declares the weight */
-        NULL;
+    /* the line sees top-level names, not those of the function that declares the weight */
+    ev->frame = NULL;
     const bool made = m && llm_arch_convert_make(ev, m->expr, is_bias && !own, &r);
     ev->frame = frame;
     if (made && !r && !t->optional)
@@ -413,9 +417,11 @@ static bool convert_weight(arch_eval *ev, const arch_stmt *s, bool is_bias, llm_
     recipe *r = make_weight(ev, s, is_bias, t);
     t->type = GGL_F32;
     t->data = NULL;
-    if (!r) /* where errors are collected, a weight that is needed is taken for one of the declared shape */
+    /* When errors are collected, pretends that a required weight exists with the declared shape. */
+    if (!r)
         return ev->status != GGL_OK && convert_forgive(ev) && !t->optional;
-    if (!same_shape(r, t)) { /* the caller's error shows both */
+    /* the caller reports both shapes */
+    if (!same_shape(r, t)) {
         t->n_dims = r->n_dims;
         memcpy(t->ne, r->ne, sizeof t->ne);
         return true;
@@ -430,7 +436,7 @@ static bool convert_weight(arch_eval *ev, const arch_stmt *s, bool is_bias, llm_
     return true;
 }
 
-/* --- the whole -------------------------------------------------------------------------------- */
+/* --- building the descriptor ------------------------------------------------------------------ */
 
 static const ggl_tensor *weight_under(const ggl_tensor *t) {
     while (t && (t->op == GGL_OP_RESHAPE || t->op == GGL_OP_SPLIT))
@@ -438,7 +444,7 @@ static const ggl_tensor *weight_under(const ggl_tensor *t) {
     return t && t->op == GGL_OP_WEIGHT ? t : NULL;
 }
 
-/* Weights that something reads otherwise than as a matrix, or by rows. */
+/* Marks weights that some node reads neither as a matrix nor by rows. */
 static void mark_numbers(ggl_tensor *const *node, int n, bool *plain) {
     for (int i = 0; i < n; i++) {
         const ggl_tensor *t = node[i];
@@ -455,7 +461,7 @@ static void mark_numbers(ggl_tensor *const *node, int n, bool *plain) {
 
 typedef struct router_walk {
     const ggl_tensor **stack;
-    bool *seen; /* by id: each node is on the stack once */
+    bool *seen; /* by id; each node is pushed once */
     size_t n;
 } router_walk;
 
@@ -466,7 +472,8 @@ static void router_visit(router_walk *w, const ggl_tensor *t) {
     }
 }
 
-/* Marks the matrices whose products decide an index: back from it to the first products. */
+/* Marks the matrices of the first products on each path back from an index: the routers of
+ * experts. */
 static void mark_routers(router_walk *w, const ggl_tensor *index, bool *plain) {
     router_visit(w, index);
     while (w->n > 0) {
@@ -479,17 +486,18 @@ static void mark_routers(router_walk *w, const ggl_tensor *index, bool *plain) {
     }
 }
 
-/* By id: the weights that stay f32. */
+/* Sets plain[id] for the weights that must stay f32. */
 static void mark_plain(const ggl_graph *g, router_walk *w, bool *plain) {
     for (int i = 0; i < ggl_graph_n_nodes(g); i++) {
         ggl_tensor *t = ggl_graph_node(g, i);
         mark_numbers(&t, 1, plain);
-        if (t->op == GGL_OP_PICK && weight_under(t->src[0])) /* w[e]: what chose e */
+        /* the index chooses experts */
+        if (t->op == GGL_OP_PICK && weight_under(t->src[0]))
             mark_routers(w, t->src[1], plain);
     }
 }
 
-/* Weights were made in the order of the tensors. */
+/* Sets only_f32 of each converted tensor. Weights were made in the order of c->tensor. */
 static ggl_status mark_only_f32(arch_conversion *c, const ggl_graph *g, ggl_error *err) {
     int n = ggl_graph_n_nodes(g);
     const size_t n_ids = (size_t)ggl_graph_n_ids(g);
@@ -518,7 +526,7 @@ static ggl_status mark_only_f32(arch_conversion *c, const ggl_graph *g, ggl_erro
                : ggl_fail(err, GGL_USAGE, "%zu of %zu weights are in the graph", k, c->n_tensor);
 }
 
-/* As the model itself will be built, in its own context. */
+/* Returns the context to build the model with, its own; 0: unknown. */
 static int64_t context_length(const arch_conversion *c) {
     char name[2 * ARCH_MAX_NAME];
     snprintf(name, sizeof name, "%s.context_length", c->family);

@@ -1,9 +1,10 @@
-/* Reads values of config.json for a convert section: `config.a.b`, as it stands there, and `rope.x`, which is the same for every form
- * that the rotation is written in.
+/* Reads values of config.json for a convert section: `config.a.b`, the value itself, and `rope.x`,
+ * which hides the different forms of the rotation's parameters:
  *
- *     rope_theta, rope_scaling: {type or rope_type, ..}                  transformers up to 4
- *     rope_parameters: {rope_theta, rope_type, ..}                       transformers 5
- *     rope_parameters: {full_attention: {..}, sliding_attention: {..}}   the same for each kind of layer: rope.full_attention.x */
+ *     rope_theta, rope_scaling: {type or rope_type, ..}                 transformers up to 4
+ *     rope_parameters: {rope_theta, rope_type, ..}                      transformers 5
+ *     rope_parameters: {full_attention: {..}, sliding_attention: {..}}  per kind of layer:
+ *                                                                       rope.full_attention.x */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +13,8 @@
 #include "ggl/math.h"
 #include "ggl/show.h"
 
-/* These have other names in config.json than after `rope.`; in older files some stand beside the objects. */
+/* Values whose names in config.json differ from those after `rope.`. `outside`: names outside of
+ * the objects, in older files. */
 static const struct {
     const char *name, *key, *outside[ARCH_ROPE_NAMES];
 } rope_names[] = {
@@ -26,8 +28,8 @@ static const struct {
 #define N_ROPE_NAMES (sizeof rope_names / sizeof *rope_names)
 
 #define SLIDING "sliding_attention"
-#define LOCAL_THETA                                                                                \
-    "rope_local_base_freq" /* of the sliding layers, before there were objects for each kind */
+/* theta of the sliding layers in files without an object per kind of layer */
+#define LOCAL_THETA "rope_local_base_freq"
 
 const char *llm_arch_rope_key(const char *name, const char *const **outside) {
     static const char *const none[ARCH_ROPE_NAMES] = {NULL};
@@ -54,7 +56,7 @@ int llm_arch_field_path(const arch_expr *e, const char **name, int most, const c
     return n;
 }
 
-/* An object's names are looked at one by one: of a large one that takes its time. */
+/* Counts the steps of a look-up in an object, whose names are compared one by one. */
 static bool pay(arch_eval *ev, const arch_expr *e, const json_value *v) {
     return llm_arch_step(ev, e->place, v && v->kind == JSON_OBJECT ? 1 + (int64_t)v->n / 32 : 1);
 }
@@ -87,7 +89,8 @@ static bool is_there(const json_value *v) {
     return v && v->kind != JSON_NULL;
 }
 
-/* config.x: of the object that `within` names, else beside it. */
+/* Finds config.x in the object of the `within` line, else beside it. False: the two differ,
+ * reported. */
 static bool find_outermost(arch_eval *ev, const arch_expr *e, const json_value **out) {
     const json_value *in = llm_json_get(ev->conv->inner, e->name),
                      *beside = llm_json_get(ev->conv->config, e->name);
@@ -108,7 +111,7 @@ static bool find_outermost(arch_eval *ev, const arch_expr *e, const json_value *
 
 static bool find_config(arch_eval *ev, const arch_expr *e, const json_value **out);
 
-/* config.a[i] */
+/* Finds config.a[i]. */
 static bool find_element(arch_eval *ev, const arch_expr *e, const json_value **out) {
     char quote[128];
     int64_t i;
@@ -146,7 +149,7 @@ static bool find_config(arch_eval *ev, const arch_expr *e, const json_value **ou
     }
     if (!find_config(ev, e->a, out) || !pay(ev, e, *out))
         return false;
-    *out = llm_json_get(*out, e->name); /* of null, too: absent */
+    *out = llm_json_get(*out, e->name); /* of an absent or null object: NULL */
     return true;
 }
 
@@ -155,12 +158,12 @@ static bool find_config(arch_eval *ev, const arch_expr *e, const json_value **ou
 typedef struct rope_search {
     arch_eval *ev;
     const arch_expr *e;
-    const char *key, *layer; /* layer: the kind of layers that is asked for; NULL: all */
-    const json_value *found; /* NULL: nothing yet */
-    const char *where;       /* it was found there */
+    const char *key, *layer; /* layer: the wanted kind of layer; NULL: any */
+    const json_value *found; /* NULL: not found so far */
+    const char *where;       /* where it was found, for messages */
 } rope_search;
 
-/* One more place that may have the value. False: it has another one than the place before. */
+/* Considers the value at another place. False: it differs from the one already found, reported. */
 static bool try_place(rope_search *s, const json_value *v, const char *where) {
     if (!v || v->kind == JSON_NULL)
         return true;
@@ -179,14 +182,14 @@ static bool try_place(rope_search *s, const json_value *v, const char *where) {
     return true;
 }
 
-/* "default" where nothing is scaled; "su" is longrope's first name. */
+/* Returns the normal name of a rope type: "default" if absent, "longrope" for its old name "su". */
 static const json_value *normal_type(const json_value *v) {
     static const json_value none = {.kind = JSON_STRING, .n = 7, .s = "default"};
     static const json_value longrope = {.kind = JSON_STRING, .n = 8, .s = "longrope"};
     return !v ? &none : llm_json_is(v, "su") ? &longrope : v;
 }
 
-/* The type has two names. */
+/* Considers an object's value. The type may be named rope_type or type. */
 static bool try_object(rope_search *s, const json_value *box, const char *where) {
     const json_value *v = llm_json_get(box, s->key);
     const json_value *old = strcmp(s->key, "rope_type") == 0 ? llm_json_get(box, "type") : NULL;
@@ -203,7 +206,8 @@ static bool try_object(rope_search *s, const json_value *box, const char *where)
     return try_place(s, v, where);
 }
 
-/* An object for each kind of layers, or values for all of them. */
+/* Checks that a box has either an object per kind of layer (*nested) or values for all of them,
+ * not both. */
 static bool check_box(rope_search *s, const json_value *box, const char *name, bool *nested) {
     ggl_str object = {NULL, 0}, value = {NULL, 0};
     for (size_t i = 0; box && i < box->n; i++) {
@@ -224,7 +228,7 @@ static bool check_box(rope_search *s, const json_value *box, const char *name, b
     return !object.s || !value.s;
 }
 
-/* rope_parameters or rope_scaling; *nested: it has an object for each kind of layer. */
+/* Considers rope_parameters or rope_scaling. *nested: it has an object per kind of layer. */
 static bool try_box(rope_search *s, const char *name, bool *nested) {
     const json_value *box =
         llm_json_get_kind(llm_arch_convert_root(s->ev->conv), name, JSON_OBJECT);
@@ -247,8 +251,8 @@ static bool find_rope_value(rope_search *s, const char *const *outside) {
     bool sliding = s->layer && strcmp(s->layer, SLIDING) == 0, nested[2] = {false, false};
     if (!try_box(s, "rope_parameters", &nested[0]))
         return false;
-    if (!sliding && /* the old form scales no layers with a window */
-        !try_box(s, "rope_scaling", &nested[1]))
+    /* the old form does not scale sliding layers */
+    if (!sliding && !try_box(s, "rope_scaling", &nested[1]))
         return false;
     if (nested[0] && s->found)
         return true;
@@ -361,7 +365,7 @@ bool llm_arch_convert_within(arch_eval *ev, const arch_mapping *m) {
 
 /* --- values of lists and tensors -------------------------------------------------------------- */
 
-/* list(x, n): x for e = 0 .. n-1 */
+/* list(x, n): the list of x for e = 0 .. n - 1. */
 static arch_value make_list(arch_eval *ev, const arch_expr *e) {
     arch_conversion *c = ev->conv;
     char text[256];
@@ -391,7 +395,7 @@ static arch_value make_list(arch_eval *ev, const arch_expr *e) {
 
 #define MAX_VALUES 65536
 
-/* value("tensor"): its number, or a list of its numbers. */
+/* value("tensor"): the tensor's number, or the list of its numbers. */
 static arch_value tensor_value(arch_eval *ev, const arch_expr *e) {
     const arch_expr *x = e->arg[0].value;
     char text[300];
@@ -432,7 +436,8 @@ static arch_value tensor_value(arch_eval *ev, const arch_expr *e) {
     return n == 1 ? item[0] : (arch_value){.kind = VAL_LIST, .item = item, .n = (size_t)n};
 }
 
-/* Source tensors are section_expr.c's, which leaves of their functions exp(number). */
+/* Calls a function that gives no tensor: list, value, or exp of a number. Those of source
+ * tensors are in section_expr.c. */
 arch_value llm_arch_convert_call(arch_eval *ev, const arch_expr *e) {
     double x;
     if (strcmp(e->name, "list") == 0)

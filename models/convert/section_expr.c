@@ -1,4 +1,4 @@
-/* Mappings to recipes: what makes a tensor out of source tensors, or a constant. */
+/* Turns mappings into recipes: a tensor made from source tensors, or a constant. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +9,8 @@
 
 /* --- source tensors --------------------------------------------------------------------------- */
 
+/* Makes a recipe with n_part parts, of the shape of `like`, which becomes the first part if
+ * n_part > 0. */
 static recipe *new_recipe(arch_eval *ev, recipe_kind kind, recipe *like, int n_part) {
     recipe *r = ggl_arena_alloc(&ev->conv->arena, 1, sizeof *r);
     recipe **part = ggl_arena_alloc(&ev->conv->arena, (size_t)n_part + 1, sizeof *part);
@@ -27,7 +29,8 @@ static recipe *new_recipe(arch_eval *ev, recipe_kind kind, recipe *like, int n_p
     return r;
 }
 
-/* Dimensions of 1 go, but the last stays what functions act on. */
+/* Copies a source's shape without dimensions of 1, except the last, on which functions act by
+ * default. */
 static bool take_shape(arch_eval *ev, const arch_expr *e, recipe *r, const st_tensor *t) {
     int last = t->n_dims - 1;
     r->n_dims = 0;
@@ -49,7 +52,7 @@ static bool take_shape(arch_eval *ev, const arch_expr *e, recipe *r, const st_te
 
 static st_tensor *find_exactly(const arch_conversion *c, const char *stem, bool is_bias) {
     char name[700];
-    if (c->own_bias) { /* its own line may name it in full */
+    if (c->own_bias) { /* its own line may give the full name */
         snprintf(name, sizeof name, "%s.bias", stem);
         st_tensor *t = llm_safetensors_find(c->source, name);
         return t ? t : llm_safetensors_find(c->source, stem);
@@ -82,7 +85,8 @@ void llm_arch_convert_use(arch_conversion *c, st_tensor *t) {
 
 /* --- packed sources --------------------------------------------------------------------------- */
 
-/* Numbers along each side of a block with one factor: config.json's, else 128. */
+/* Returns the side k of the blocks that share a factor: 0 columns, 1 rows; from config.json,
+ * else 128. */
 static int64_t fp8_block(const arch_conversion *c, int k) {
     const json_value *list = llm_json_get_kind(llm_json_get(c->config, "quantization_config"),
                                                "weight_block_size", JSON_ARRAY);
@@ -90,11 +94,12 @@ static int64_t fp8_block(const arch_conversion *c, int k) {
     return v && v->kind == JSON_NUMBER && v->whole && v->number >= 1 ? (int64_t)v->number : 128;
 }
 
-/* n numbers with n_scale factors: how many share one; 0: these don't go together. */
+/* Returns how many of n numbers share one of n_scale factors; 0: the numbers do not fit. */
 static int64_t share(int64_t n, int64_t n_scale, int64_t block) {
     return n_scale == 1 ? n : n_scale == n ? 1 : n_scale == (n + block - 1) / block ? block : 0;
 }
 
+/* FP8 with factors, one per block, row or tensor. False: the shapes do not fit, reported. */
 static bool unpack_fp8(arch_eval *ev, const arch_expr *e, recipe *r, const st_tensor *t,
                        st_tensor *scale) {
     const arch_conversion *c = ev->conv;
@@ -110,7 +115,8 @@ static bool unpack_fp8(arch_eval *ev, const arch_expr *e, recipe *r, const st_te
     return fits && r->x > 0 && r->y > 0;
 }
 
-/* 16 bytes are a block, and so 32 numbers; the dimension before becomes that of the numbers. */
+/* MXFP4 as [.., blocks, 16 bytes]: 16 bytes are a block of 32 numbers, so the two inner
+ * dimensions become one. */
 static bool unpack_mxfp4(arch_eval *ev, const arch_expr *e, recipe *r, const st_tensor *t,
                          st_tensor *scale) {
     bool fits = t->n_dims >= 2 && t->n_dims <= GGL_MAX_DIMS + 1 && t->ne[0] == 16 &&
@@ -131,7 +137,7 @@ static bool unpack_mxfp4(arch_eval *ev, const arch_expr *e, recipe *r, const st_
     return true;
 }
 
-/* Two numbers in a byte; 32 of a row share an exponent. */
+/* FP4 with two numbers in a byte and an exponent for each 32 numbers of a row. */
 static bool unpack_fp4(arch_eval *ev, const arch_expr *e, recipe *r, const st_tensor *t,
                        st_tensor *scale) {
     bool fits = scale->n_dims == t->n_dims && t->ne[0] == 16 * scale->ne[0] &&
@@ -148,7 +154,7 @@ static bool unpack_fp4(arch_eval *ev, const arch_expr *e, recipe *r, const st_te
     return fits;
 }
 
-/* Types that need a second tensor. The first name ends in `end`, the second has `other` there. */
+/* Packed types, which need a second tensor with factors. Its name has `other` in place of `end`. */
 static const struct {
     const char *dtype, *end, *other;
     recipe_kind kind;
@@ -162,7 +168,7 @@ static const struct {
     {"I8", ".weight", ".scale", RECIPE_MXFP4, unpack_fp4},
 };
 
-/* A source of a type that weights don't have. */
+/* Sets up r for a source of a type that needs unpacking. False: reported. */
 static bool unpack(arch_eval *ev, const arch_expr *e, recipe *r, st_tensor *t) {
     char name[600];
     const char *wanted = NULL;
@@ -189,6 +195,7 @@ static bool unpack(arch_eval *ev, const arch_expr *e, recipe *r, st_tensor *t) {
     return false;
 }
 
+/* Makes the recipe of a source tensor. *out stays NULL if the folder lacks it. */
 static bool make_source(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
     const char *stem = llm_arch_expand(ev, e->name, e->place);
     if (!stem)
@@ -226,8 +233,8 @@ static bool whole_arg(arch_eval *ev, const arch_expr *e, int k, double min, int6
            llm_arch_want_whole(ev, e->arg[k].value, &v, min, ARCH_MAX_DIM, out);
 }
 
-/* `dim` of a call: the last dimension where it is not given. A bias has those of its weight's rows, so that its first is the
- * weight's second; *none: what is asked for is a dimension that it lacks. */
+/* Reads `dim`, argument k of a call, by default the last dimension. A bias lacks its weight's
+ * first dimension, so its dimensions count from 1; *none: the bias lacks the given one. */
 static bool dim_arg(arch_eval *ev, const arch_expr *e, int k, bool is_bias, int n_dims, int *dim,
                     bool *none) {
     int64_t x = n_dims - 1 + is_bias;
@@ -244,12 +251,12 @@ static bool dim_arg(arch_eval *ev, const arch_expr *e, int k, bool is_bias, int 
     return x < n_dims;
 }
 
-/* The argument `dim = ..`, if it is the last; else the number of arguments. */
+/* Returns the index of the argument `dim = ..`, or n_arg if there is none. */
 static int named_dim(const arch_expr *e) {
     return e->n_arg - (e->n_arg > 0 && e->arg[e->n_arg - 1].name != NULL);
 }
 
-/* pairs(x, n), regroup(x, a, b), rows(x, from, n) */
+/* pairs(x, n), regroup(x, a, b), rows(x, from, n): rearranges rows along `dim`. */
 static bool make_rows(arch_eval *ev, const arch_expr *e, recipe_kind kind, bool is_bias,
                       recipe **out) {
     char shape[128];
@@ -284,7 +291,7 @@ static bool make_rows(arch_eval *ev, const arch_expr *e, recipe_kind kind, bool 
     return true;
 }
 
-/* transpose(x, a = 0, b = 1) */
+/* transpose(x, a = 0, b = 1): exchanges two dimensions. */
 static bool make_transpose(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
     recipe *a = NULL;
     int64_t x[2] = {0, 1};
@@ -296,7 +303,8 @@ static bool make_transpose(arch_eval *ev, const arch_expr *e, bool is_bias, reci
         return true;
     const int64_t lo = (x[0] < x[1] ? x[0] : x[1]) - is_bias,
                   hi = (x[0] < x[1] ? x[1] : x[0]) - is_bias;
-    if (lo < 0 || lo == hi || (e->n_arg == 1 && a->n_dims == 1)) /* a bias lacks the first */
+    /* a bias lacks dimension 0 */
+    if (lo < 0 || lo == hi || (e->n_arg == 1 && a->n_dims == 1))
         return true;
     if (hi >= a->n_dims)
         return llm_arch_error(ev, e->mark,
@@ -312,7 +320,8 @@ static bool make_transpose(arch_eval *ev, const arch_expr *e, bool is_bias, reci
     return true;
 }
 
-/* reshape(x, a, b, ..); a bias has the shape without the first, if that stays as it is. */
+/* reshape(x, a, b, ..). A bias gets the shape without its first dimension, if that has as many
+ * numbers. */
 static bool make_reshape(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
     recipe *a = NULL;
     char shape[128];
@@ -342,7 +351,7 @@ static bool make_reshape(arch_eval *ev, const arch_expr *e, bool is_bias, recipe
     return true;
 }
 
-/* Whether the shapes are equal in all dimensions except `but`; -1: in all. */
+/* Checks that two shapes are equal in all dimensions except `but`; -1: in all. False: reported. */
 static bool fits(arch_eval *ev, const arch_expr *e, const recipe *first, const recipe *r, int but) {
     char a[128], b[128];
     bool same = first->n_dims == r->n_dims;
@@ -354,7 +363,7 @@ static bool fits(arch_eval *ev, const arch_expr *e, const recipe *first, const r
     return same;
 }
 
-/* The leftmost string. */
+/* Returns the leftmost string of an expression, or NULL. */
 static const arch_expr *first_string(const arch_expr *e) {
     if (e->kind == EX_STRING)
         return e;
@@ -370,7 +379,8 @@ const char *llm_arch_convert_source_name(arch_eval *ev, const arch_expr *e, bool
     arch_conversion *c = ev->conv;
     const arch_expr *s = first_string(e);
     const bool outside = s && !c->stacking;
-    if (outside) { /* {e} of the first */
+    /* {e} stands for the first */
+    if (outside) {
         c->stacking = true;
         c->e = 0;
     }
@@ -385,7 +395,7 @@ const char *llm_arch_convert_source_name(arch_eval *ev, const arch_expr *e, bool
     return llm_arch_strdup(ev, name);
 }
 
-/* All of them, or none. */
+/* True if all parts exist. False if none does, or with an error if some are missing. */
 static bool all_or_none(arch_eval *ev, const arch_expr *e, recipe *const *part, int n,
                         bool is_bias) {
     const bool stack = e->name[0] == 's';
@@ -480,7 +490,7 @@ static bool make_exp(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **o
     return !a || *out;
 }
 
-/* Numbers of experts, which stay I32 whatever type is asked for. */
+/* whole(x): integers such as indices of experts, which stay I32 whatever type the user asks for. */
 static bool make_whole(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
     const arch_expr *of = e->arg[0].value;
     if (of->kind != EX_STRING)
@@ -531,7 +541,7 @@ static bool is_arithmetic(const arch_expr *e) {
                                     e->op == GGL_OP_MUL || e->op == GGL_OP_DIV);
 }
 
-/* A source tensor can come out of it. */
+/* True if the value of an expression may be a source tensor. */
 static bool is_source(const arch_expr *e) {
     if (e->kind == EX_STRING || find_call(e) < N_CALLS)
         return true;
@@ -540,7 +550,8 @@ static bool is_source(const arch_expr *e) {
     return false;
 }
 
-/* x + n, x - n, x * n, x / n, n + x, n * x: weights only. */
+/* x + n, x - n, x * n, x / n, n + x, n * x, for a tensor x and a number n. Leaves a bias as it
+ * is. */
 static bool make_arithmetic(arch_eval *ev, const arch_expr *e, bool is_bias, recipe **out) {
     bool left = is_source(e->a);
     const arch_expr *x = left ? e->a : e->b, *n = left ? e->b : e->a;
@@ -570,6 +581,7 @@ static bool make_arithmetic(arch_eval *ev, const arch_expr *e, bool is_bias, rec
 
 /* --- constants -------------------------------------------------------------------------------- */
 
+/* Makes an empty constant of this shape. NULL: reported. */
 static recipe *hold(arch_eval *ev, int n_dims, const int64_t *ne) {
     recipe *r = new_recipe(ev, RECIPE_HELD, NULL, 0);
     if (!r)
@@ -593,7 +605,8 @@ static recipe *hold_list(arch_eval *ev, const arch_expr *e, const arch_value *v)
     return r;
 }
 
-/* Only values that something reads which depends on an input are folded: x * t does. */
+/* Computes a constant tensor. Folding requires a reader that depends on an input, so the graph
+ * gets the output x * t. */
 static recipe *hold_tensor(arch_eval *ev, const arch_expr *e, ggl_tensor *t) {
     if (ggl_is_batched(t))
         return llm_arch_error(ev, e->place, "a constant is wanted, and this depends on the token"),
@@ -620,6 +633,7 @@ static recipe *hold_tensor(arch_eval *ev, const arch_expr *e, ggl_tensor *t) {
     return r;
 }
 
+/* Evaluates an expression to a constant. NULL without an error: the value is none. */
 static recipe *hold_value(arch_eval *ev, const arch_expr *e) {
     char text[256];
     arch_value v = llm_arch_eval_expr(ev, e);
@@ -648,7 +662,7 @@ static recipe *hold_value(arch_eval *ev, const arch_expr *e) {
     }
 }
 
-/* A constant has a graph of its own, and sees of the descriptor's names those that are no tensors. */
+/* Makes a constant in a graph of its own. It sees the descriptor's names except tensors. */
 static bool make_constant(arch_eval *ev, const arch_expr *e, recipe **out) {
     size_t n = (size_t)ev->arch->n_global;
     arch_slot *seen = ggl_calloc(n, sizeof *seen);

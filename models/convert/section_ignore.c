@@ -1,16 +1,16 @@
-/* The patterns of `ignore` for source tensors: '*' stands for anything, {n_layer} for that number, {l} and
- * {e} for the number of any layer and any expert. */
+/* The patterns of `ignore` for source tensors: '*' matches anything, {n_layer} is that number,
+ * {l} and {e} match the number of any layer or expert. */
 #include <stdio.h>
 #include <string.h>
 
 #include "conversion.h"
 
-#define ANY_NUMBER '\x01' /* in a pattern that has been expanded */
+#define ANY_NUMBER '\x01' /* in an expanded pattern */
 #define MAX_NAME   512
 
 /* --- patterns --------------------------------------------------------------------------------- */
 
-/* The layers' number, or the experts': different in each turn, so any is meant. */
+/* True for the names of the layer's and the expert's number, which match any number. */
 static bool counts_turns(const llm_arch *arch, const char *name, size_t n) {
     if (n == 1 && name[0] == 'e')
         return true;
@@ -21,6 +21,7 @@ static bool counts_turns(const llm_arch *arch, const char *name, size_t n) {
     return false;
 }
 
+/* Returns a pattern with its {..} replaced. NULL: reported. */
 static const char *expand(arch_eval *ev, const arch_mapping *m) {
     char buf[MAX_NAME], name[ARCH_MAX_NAME + 3];
     size_t n = 0;
@@ -70,7 +71,8 @@ static const arch_mapping *find_ignored(const arch_conversion *c, ggl_str name) 
     return NULL;
 }
 
-/* By its own name, or by that with the first of the beginnings that a `prefix` line has for it. */
+/* Looks up a tensor by its name, then with each alternative beginning of a `prefix` line
+ * replaced by the line's first. */
 const arch_mapping *llm_arch_convert_ignored(const arch_conversion *c, ggl_str name) {
     const arch_mapping *line = find_ignored(c, name);
     for (const arch_mapping *m = c->section->map; m && !line; m = m->next) {

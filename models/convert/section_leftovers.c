@@ -1,6 +1,7 @@
-/* Source tensors that no line of a convert section reads: one error for all of them, with patterns that a user can ignore them by.
- * Names that differ in numbers only are one group; so is a layer of which nothing is read, and what has a beginning
- * ("vision.blocks.") that nothing read begins with. */
+/* Source tensors that no line of a convert section reads: one error for all of them, with
+ * patterns by which a user can ignore them. Tensors are grouped if their names differ only in
+ * numbers. A layer with no tensor read is one group, and so are all names with a beginning
+ * ("vision.blocks.") under which nothing is read. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,12 +9,12 @@
 #include "ggl/show.h"
 
 #define MAX_NAME 512
-#define FEW      5 /* groups that are shown */
+#define FEW      5 /* groups shown */
 
 typedef struct group {
-    ggl_str name;          /* a pattern, or a beginning of names */
-    size_t n_read, n_left; /* tensors */
-    bool layer;            /* a whole one */
+    ggl_str name;          /* a pattern, or the beginning of names */
+    size_t n_read, n_left; /* numbers of tensors */
+    bool layer;            /* a whole layer */
     const st_tensor *first;
 } group;
 
@@ -26,9 +27,9 @@ typedef struct groups {
 typedef struct leftovers {
     const arch_conversion *c;
     ggl_arena arena;
-    groups begin,
-        found;  /* begin: "model.layers." and "model.layers.2."; found: what the message names */
-    bool *left; /* of each tensor */
+    /* begin: by beginnings, "model.layers." and "model.layers.2."; found: shown by the message */
+    groups begin, found;
+    bool *left; /* per tensor: it is unread */
     size_t n_left;
     ggl_error *err;
     ggl_status status;
@@ -39,7 +40,7 @@ static void no_memory(leftovers *x) {
         x->status = ggl_fail(x->err, GGL_NOMEM, "out of memory");
 }
 
-/* The group of that name, which is made if there is none; NULL: out of memory. */
+/* Returns the group of this name, made if necessary. NULL: out of memory. */
 static group *group_of(leftovers *x, groups *g, ggl_str name) {
     const size_t at = ggl_index_find(&g->index, g->at, name);
     if (at != SIZE_MAX)
@@ -55,7 +56,8 @@ static group *group_of(leftovers *x, groups *g, ggl_str name) {
     return &g->at[g->n++];
 }
 
-/* "model.layers.2.mlp.w": the bytes of "model.layers.2."; *stem: those of "model.layers.". 0: there is no number. */
+/* For "model.layers.2.mlp.w": returns the length of "model.layers.2." and sets *stem to that of
+ * "model.layers.". 0: the name has no number. */
 static size_t layer_of(ggl_str name, size_t *stem) {
     for (size_t i = 1, end; i < name.n; i++) {
         for (end = i; end < name.n && name.s[end] >= '0' && name.s[end] <= '9';)
@@ -68,6 +70,7 @@ static size_t layer_of(ggl_str name, size_t *stem) {
     return 0;
 }
 
+/* Counts a tensor in the groups of its beginnings. */
 static void count(leftovers *x, const st_tensor *t, bool left) {
     size_t stem = 0;
     const size_t layer = layer_of(t->name, &stem);
@@ -80,7 +83,7 @@ static void count(leftovers *x, const st_tensor *t, bool left) {
     }
 }
 
-/* Which tensors are left, and how many of each beginning. */
+/* Finds the unread tensors and counts them per beginning. */
 static bool find_left(leftovers *x) {
     const llm_safetensors *source = x->c->source;
     x->left = ggl_arena_alloc(&x->arena, source->n_tensor + 1, sizeof *x->left);
@@ -96,7 +99,7 @@ static bool find_left(leftovers *x) {
     return x->status == GGL_OK;
 }
 
-/* Puts the tensor into the largest group that has nothing else in it. */
+/* Adds an unread tensor to the largest group that has only unread ones. */
 static void put_left(leftovers *x, const st_tensor *t) {
     char text[MAX_NAME];
     int64_t number[4];
@@ -150,7 +153,7 @@ static void list_groups(const leftovers *x, text *list) {
         add(list, ", and more (--dry-run lists all)");
 }
 
-/* The options that ignore them: each group's while they are few, else one for all. */
+/* Lists the options to ignore the groups: one each while they are few, else one for all. */
 static void list_options(const leftovers *x, text *list) {
     const groups *f = &x->found;
     bool each = f->n <= FEW;

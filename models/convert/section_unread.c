@@ -1,8 +1,9 @@
-/* Values of config.json that no line of a convert section reads. They are errors, as unread tensors are: an option that is
- * passed over gives a model that runs and is wrong. known_config.txt names those that are of no consequence.
+/* Values of config.json that no line of a convert section reads. They are errors, like unread
+ * tensors: ignoring an option would give a model that runs but is wrong. known_config.txt lists
+ * values that have no effect.
  *
- * A line reads a value if it names it, in whatever branch. Paths are looked up in tables, so that the time is linear in the
- * two texts. */
+ * A line reads a value if it mentions it, in any branch. Paths are looked up in tables, so the
+ * time is linear in the two texts. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 #include "ggl/show.h"
 #include "ggl/steps.h"
 
-#define MAX_PATH  500 /* bytes; a longer one is named by no line, and its beginning is shown */
+#define MAX_PATH  500 /* bytes; no line names a longer path, of which the beginning is shown */
 #define MAX_SHOWN 1500
 
 extern const unsigned char llm_embedded_known_config[];
@@ -28,22 +29,22 @@ typedef struct known_line {
 typedef struct paths {
     ggl_str *name;
     ggl_index index;
-    size_t n, cap, longest; /* longest: bytes of a name */
+    size_t n, cap, longest; /* longest: bytes of the longest name */
 } paths;
 
 typedef struct search {
     const arch_conversion *c;
     ggl_arena arena;
     paths named, ignored;
-    known_line *line, *pattern; /* of known_config.txt: names, and those with '*' */
+    known_line *line, *pattern; /* lines of known_config.txt without and with '*' */
     size_t n_line, cap_line, n_pattern, cap_pattern;
     ggl_index by_name;
-    size_t longest; /* bytes of a name in by_name */
+    size_t longest; /* bytes of the longest name in by_name */
     ggl_status status;
     ggl_error *err;
-    const arch_expr *inner; /* the next field that is part of a longer path */
+    const arch_expr *inner; /* the inner part of the field visited last */
     char path[MAX_PATH + 4];
-    size_t end[LLM_JSON_MAX_DEPTH + 1]; /* of the path at each depth */
+    size_t end[LLM_JSON_MAX_DEPTH + 1]; /* length of the path at each depth */
     arch_unread_fn found;
     void *ctx;
 } search;
@@ -54,7 +55,7 @@ static bool no_memory(search *s) {
     return false;
 }
 
-/* --- what the section names ------------------------------------------------------------------- */
+/* --- paths that the section mentions ---------------------------------------------------------- */
 
 static bool put_path(search *s, paths *p, const char *text) {
     size_t n = strlen(text);
@@ -73,13 +74,14 @@ static bool put_path(search *s, paths *p, const char *text) {
 }
 
 static bool has_path(const paths *p, ggl_str path) {
-    if (path.n > p->longest) /* a long path is not read for each value in it */
+    if (path.n > p->longest) /* so that a long path is not hashed for each value below it */
         return false;
     GGL_STEPS(path.n);
     return ggl_index_find(&p->index, p->name, path) != SIZE_MAX;
 }
 
-/* rope.x names what section_config.c looks for; of all kinds of layers the path has no kind: "rope_parameters..factor". */
+/* Adds the paths where section_config.c looks for rope.x. If it is for any kind of layer, the
+ * path has an empty kind: "rope_parameters..factor". */
 static void put_rope(search *s, const char *layer, const char *name) {
     static const char *const boxes[] = {"rope_parameters", "rope_scaling"};
     char text[3 * ARCH_MAX_NAME + 40];
@@ -107,7 +109,7 @@ static void add_text(char *buf, size_t size, const char *text) {
     snprintf(buf + n, size - n, "%s", text);
 }
 
-/* config.a.b[i].c: "a.b[].c". "": it is no such value. */
+/* Writes the path of config.a.b[i].c: "a.b[].c"; "" for other expressions. */
 static void path_text(const arch_expr *e, char *buf, size_t size) {
     buf[0] = 0;
     if (e->kind == EX_INDEX && e->a->kind != EX_NAME) {
@@ -124,6 +126,7 @@ static void path_text(const arch_expr *e, char *buf, size_t size) {
     }
 }
 
+/* Adds the path of a field, or all paths of rope.x. */
 static void put_field(search *s, paths *p, const arch_expr *e) {
     const char *name[2], *root;
     char text[MAX_PATH + 1];
@@ -135,7 +138,7 @@ static void put_field(search *s, paths *p, const arch_expr *e) {
         put_path(s, p, text);
 }
 
-/* Of config.a.b only the whole path is read, not config.a. */
+/* Adds the fields of an expression: of config.a.b the whole path, not config.a. */
 static void visit(void *ctx, arch_expr *e) {
     search *s = ctx;
     const bool inner = e == s->inner;
@@ -208,7 +211,8 @@ static bool read_table(search *s) {
     return s->status == GGL_OK;
 }
 
-/* A pattern of known_config.txt has one '*'. Takes the time of the pattern, however long the path is. */
+/* True if the path matches a pattern with one '*'. The time depends only on the pattern's
+ * length. */
 static bool fits(ggl_str pattern, ggl_str path) {
     const char *star = memchr(pattern.s, '*', pattern.n);
     const size_t before = (size_t)(star - pattern.s), after = pattern.n - before - 1;
@@ -231,7 +235,7 @@ static const known_line *find_line(const search *s, ggl_str path) {
     return NULL;
 }
 
-/* [1, 2, 3, ..] of 48 */
+/* Writes a list as "[1, 2, 3, ..] of 48". */
 static void list_text(const json_value *v, char *buf, size_t size) {
     char item[80];
     size_t n = (size_t)snprintf(buf, size, "[");
@@ -247,7 +251,7 @@ static void list_text(const json_value *v, char *buf, size_t size) {
         snprintf(buf + n, size - n, v->n > 3 ? ", ..] of %" PRIu32 : "]", v->n);
 }
 
-/* As config.json has them. */
+/* Spelled as in config.json. */
 static const char *odd_number_text(double x) {
     return isnan(x) ? "NaN" : x > 0 ? "Infinity" : "-Infinity";
 }
@@ -282,7 +286,7 @@ static bool is_word(ggl_str word, const char *text, size_t n) {
     return word.n == n && memcmp(word.s, text, n) == 0;
 }
 
-/* A word stands for a value of its own kind: "false" for false, not for the string. */
+/* True if a word of the table stands for the value. "false" is the truth value, not the string. */
 static bool is_value(ggl_str word, const json_value *v) {
     char number[40];
     const bool flag = is_word(word, "true", 4) || is_word(word, "false", 5);
@@ -291,7 +295,7 @@ static bool is_value(ggl_str word, const json_value *v) {
         return flag && (word.n == 4) == v->flag;
     case JSON_NUMBER:
         if (isfinite(v->number))
-            snprintf(number, sizeof number, "%.17g", v->number + 0.0); /* -0 is 0 */
+            snprintf(number, sizeof number, "%.17g", v->number + 0.0); /* so that -0 prints as 0 */
         else
             snprintf(number, sizeof number, "%s", odd_number_text(v->number));
         return is_word(word, number, strlen(number));
@@ -302,7 +306,7 @@ static bool is_value(ggl_str word, const json_value *v) {
     }
 }
 
-/* One of the words is the value. */
+/* True if one of the words stands for the value. */
 static bool is_one_of(ggl_str words, const json_value *v) {
     for (ggl_str word = first_word(&words); word.n > 0; word = first_word(&words))
         if (is_value(word, v))
@@ -310,7 +314,8 @@ static bool is_one_of(ggl_str words, const json_value *v) {
     return false;
 }
 
-/* "= VALUE ..": one of them is it, or each element of a list. "": any value. */
+/* "= VALUE ..": true if one of them is the value, or for a list, each element is one of them.
+ * "": true. */
 static bool has_value(ggl_str rest, const json_value *v) {
     if (first_word(&rest).n == 0)
         return true;
@@ -324,7 +329,8 @@ static bool has_value(ggl_str rest, const json_value *v) {
 
 /* --- config.json ------------------------------------------------------------------------------ */
 
-/* rope_parameters.KIND.x: of any kind. */
+/* True if the section mentions the path. For rope_parameters.KIND.x also looks up the path
+ * without kind. */
 static bool is_named(search *s, ggl_str path, int depth, int outside) {
     char text[MAX_PATH + 4];
     if (has_path(&s->named, path))
@@ -343,8 +349,9 @@ static bool is_empty(const json_value *v) {
     return v->kind == JSON_NULL || (v->kind >= JSON_ARRAY && v->n == 0);
 }
 
-/* A pattern of an object or list holds for all that is in it: it may fit the path up to any of its dots and brackets. The name of a
- * value may be empty. */
+/* True if a pattern of the user's matches. A pattern that matches an object or list covers
+ * everything in it, so prefixes of the path up to each '.' and '[' are tried. A name may be
+ * empty. */
 static bool on_request(const search *s) {
     const llm_arch_ignore *r = s->c->ignore;
     bool any = false, escaped = false;
@@ -360,7 +367,8 @@ static bool on_request(const search *s) {
     return any;
 }
 
-/* One byte of a name as paths have it: a dot, a bracket or a backslash in a name is no part of the path's own. */
+/* Writes a byte of a name into a path; escapes dots, brackets and backslashes. Returns the bytes
+ * written. */
 static size_t put_byte(char *to, char c) {
     if (c == '.' || c == '[' || c == '\\') {
         to[0] = '\\';
@@ -373,7 +381,7 @@ static size_t put_byte(char *to, char c) {
     return 1;
 }
 
-/* The path with a name added; false: it is too long, and ends in "..". */
+/* Appends a name to the path. False: too long; the path then ends in "..". */
 static bool push_name(search *s, int depth, ggl_str name) {
     char text[8];
     size_t n = s->end[depth];
@@ -405,10 +413,10 @@ static bool has_objects(const json_value *v) {
     return false;
 }
 
-typedef struct above { /* what holds for an object's values */
-    ggl_str refused;   /* why; s NULL: it is not */
-    bool too_long;     /* the path: it is looked up nowhere */
-    /* of the depth, the object of a `within` line: paths are looked up as if it were config.json */
+typedef struct above { /* state inherited by an object's values */
+    ggl_str refused;   /* the reason; s NULL: not refused */
+    bool too_long;     /* the path is too long to be looked up */
+    /* depth of the `within` object; paths are relative to it. 0: none */
     int outside;
 } above;
 
@@ -432,6 +440,7 @@ static void walk_items(search *s, const json_value *v, int depth, above up) {
     }
 }
 
+/* Reports the unread values in v, whose path is s->path up to s->end[depth]. */
 static void walk(search *s, const json_value *v, int depth, above up) {
     const size_t begin = up.outside ? s->end[up.outside] + 1 : 0;
     const ggl_str path = {s->path + begin, s->end[depth] - begin};
@@ -497,7 +506,7 @@ static void show(void *ctx, const arch_unread *u) {
                                     llm_arch_json_text(u->value, value, sizeof value));
 }
 
-/* Whether a path can be pasted as a pattern for --ignore-config, and fits itself alone. */
+/* True if the path, pasted as a pattern for --ignore-config, matches only itself. */
 static bool is_plain_path(const char *path) {
     char plain[MAX_PATH + 4];
     size_t n = strlen(path);

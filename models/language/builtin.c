@@ -1,4 +1,4 @@
-/* The descriptors that are compiled in: models/archs/, embedded by CMake, which writes the table
+/* The descriptors that are compiled in: CMake embeds models/archs/ and writes the table
  * arch_embedded.h. */
 #include <errno.h>
 #include <string.h>
@@ -79,7 +79,8 @@ ggl_status llm_arch_open_given(llm_arch **out, const char *given, bool *builtin,
     return s;
 }
 
-/* Whether the descriptor is for the family; the name nearest to it, of those seen so far, goes into nearest[2 * ARCH_MAX_NAME]. */
+/* Returns GGL_OK if the descriptor is for the family, else GGL_NOT_FOUND. Copies the nearest
+ * family name seen so far to nearest[2 * ARCH_MAX_NAME]. */
 static ggl_status is_for(const llm_arch *header, const char *family, llm_nearest *near,
                          char *nearest) {
     const char *f;

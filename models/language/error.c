@@ -1,13 +1,12 @@
-/* Errors as a good compiler gives them: where, what, the line, a caret; and the nearest name to a
- * misspelled one. */
+/* Error messages: place, message, the line of text and a caret. */
 #include <stdio.h>
 #include <string.h>
 
 #include "language.h"
 
-#define LINE_SHOWN 110 /* of a longer line a window around the caret is shown */
+#define LINE_SHOWN 110 /* bytes; of a longer line only a window around the caret is shown */
 
-/* Where the character after that at i begins; a byte that is none counts as one. */
+/* Returns where the character at i ends. An invalid byte counts as a character. */
 static size_t next_char(const arch_text *t, size_t i) {
     size_t n = ggl_utf8_length(t->s + i, t->n - i);
     return i + (n > 0 ? n : 1);
@@ -47,7 +46,7 @@ const char *llm_arch_quote(arch_place p, char *buf, size_t size) {
     return buf;
 }
 
-/* Appends to a text that ends in NUL and is cut off at `size`. */
+/* Appends n bytes to a NUL-terminated text, as many as fit into `size`. */
 static void append(char *buf, size_t size, const char *s, size_t n) {
     size_t used = strlen(buf);
     if (used + n + 1 > size)
@@ -56,13 +55,13 @@ static void append(char *buf, size_t size, const char *s, size_t n) {
     buf[used + n] = 0;
 }
 
-/* Names may come from a file. */
+/* Appends a name, escaped because it may come from a file. */
 static void append_shown(char *buf, size_t size, const char *s) {
     size_t used = strlen(buf);
     ggl_show(buf + used, size - used, s, strlen(s));
 }
 
-/* The text from..to for a terminal: what would not print is a '?'. */
+/* Appends bytes from..to of a text; '?' replaces unprintable characters. */
 static void append_line(char *buf, size_t size, const arch_text *t, size_t from, size_t to) {
     for (size_t i = from, n; i < to; i = n) {
         unsigned char c = (unsigned char)t->s[i];
@@ -73,7 +72,8 @@ static void append_line(char *buf, size_t size, const arch_text *t, size_t from,
     }
 }
 
-/* The line, or of a long one a window around the place, and the caret under it. */
+/* Appends the line, or a window of a long one, with a caret below the place and the hint after
+ * it. */
 static void append_caret(char *buf, size_t size, arch_place p, int line, const char *hint) {
     size_t begin = line_begin(p), end = line_end(p), at = p.at < end ? p.at : end, to = begin;
     while (at - begin > LINE_SHOWN / 2)
@@ -112,7 +112,7 @@ ggl_status llm_arch_failv(ggl_error *err, ggl_status s, arch_place p, const char
     if (chain)
         append_shown(msg, sizeof msg, chain);
     append_caret(msg, sizeof msg, p, line, hint);
-    err->status = s; /* not by ggl_fail, which would show the ends of lines as \x0a */
+    err->status = s; /* ggl_fail would show the line ends as \x0a */
     memcpy(err->msg, msg, strlen(msg) + 1);
     return s;
 }

@@ -1,15 +1,15 @@
-/* The descriptor language: a text becomes a tree, and what needs no model is checked.
+/* The descriptor language: turns a text into a tree and checks everything that needs no model.
  *
  *     lex.c            text -> tokens: indentation, names, keys, numbers, strings
  *     parse.c          tokens -> statements
  *     parse_expr.c     tokens -> expressions
  *     parse_convert.c  tokens -> the lines of convert sections
  *     parse_fused.c    tokens -> the line `a, b from "ab"`
- *     resolve.c        gives names their slots and calls their functions
- *     signature.c      the operators and built-in functions that may be called
+ *     resolve.c        gives each name its slot and each call its function
+ *     signature.c      signatures of the operators and built-in functions
  *     unused.c         finds names that nothing reads
- *     error.c          places in a text; error messages with their line and a caret
- *     words.c          words of other languages, for error messages
+ *     error.c          places in a text; error messages with line and caret
+ *     words.c          hints for words and symbols of other languages, e.g. "True" or "&&"
  *     builtin.c        the descriptors that are compiled in */
 #ifndef LLM_ARCH_LANGUAGE_H
 #define LLM_ARCH_LANGUAGE_H
@@ -26,16 +26,16 @@
 #define ARCH_MAX_NESTING 100
 #define ARCH_MAX_ARGS    64
 #define ARCH_MAX_CALLS   16
-#define ARCH_MAX_DEPTH   400  /* of expressions, through all calls */
-#define ARCH_MAX_NAMES   4096 /* of a text, of a function; keys; functions */
+#define ARCH_MAX_DEPTH   400  /* depth of nested expressions, summed over all calls */
+#define ARCH_MAX_NAMES   4096 /* names in a text or in a function; keys; functions */
 #define ARCH_MAX_STEPS   10000000
 #define ARCH_MAX_LAYERS  4096
 #define ARCH_MAX_DIM     2147483647.0
 #define ARCH_MAX_K       1024
 #define ARCH_MAX_CONST   (64 << 20)  /* bytes of computed constants, as f32 */
-#define ARCH_MAX_MEMORY  (256 << 20) /* of one build, beside the graph */
+#define ARCH_MAX_MEMORY  (256 << 20) /* of one build, not counting the graph */
 
-/* --- texts, places, errors: error.c ------------------------------------------------------ */
+/* --- texts, places, errors: error.c ----------------------------------------------------------- */
 
 typedef struct arch_text {
     const char *name; /* "llama.arch" */
@@ -44,36 +44,39 @@ typedef struct arch_text {
     bool prelude;
 } arch_text;
 
-typedef struct arch_place { /* a stretch of a text */
+typedef struct arch_place { /* a range of a text: n bytes from offset `at` */
     const arch_text *text;
     uint32_t at, n;
 } arch_place;
 
-/* Line and column from 1; columns count characters, not bytes. */
+/* Computes line and column of a place, both from 1; columns count characters, not bytes. */
 void llm_arch_line_col(arch_place p, int *line, int *col);
-/* "name:line:col: error: message", the line and a caret with the hint (may be NULL); `chain` ends
- * the first line. */
+/* Writes "name:line:col: error: message", then the source line, a caret and the hint to err. `hint`
+ * may be NULL; `chain` (see llm_arch_chain) is appended to the first line and may be NULL. Returns
+ * s. */
 ggl_status llm_arch_fail(ggl_error *err, ggl_status s, arch_place p, const char *chain,
                          const char *hint, const char *fmt, ...) GGL_PRINTF(6, 7);
 ggl_status llm_arch_failv(ggl_error *err, ggl_status s, arch_place p, const char *chain,
                           const char *hint, const char *fmt, va_list args);
-/* The text of a place in one line, at most `size`-1 bytes; returns buf. */
+/* Copies the text of a place to buf as one line, cut to size - 1 bytes. Returns buf. */
 const char *llm_arch_quote(arch_place p, char *buf, size_t size);
 
-/* --- words of other languages: words.c; NULL: none that is known ------------------------- */
+/* --- words of other languages: words.c (each function returns NULL if it has no hint) --------- */
 
-/* "did you mean silu(x)?", or another advice; in buf, perhaps. */
+/* Returns a hint for an unknown function, e.g. "did you mean silu(x)?". The result may point
+ * into buf. */
 const char *llm_arch_meant_function(const struct llm_arch *arch, const arch_text *text,
                                     const char *written, char *buf, size_t size);
-const char *llm_arch_meant_name(const char *written);      /* "true" for True */
-const char *llm_arch_meant_statement(const char *written); /* a sentence about its first word */
-/* A sentence about the symbol that s begins with, and its length. */
+const char *llm_arch_meant_name(const char *written); /* "true" for True */
+/* a sentence about a line's first word */
+const char *llm_arch_meant_statement(const char *written);
+/* Returns a sentence about the symbol at the start of s, e.g. "&&", and sets its length. */
 const char *llm_arch_meant_symbol(const char *s, size_t n, size_t *length);
-/* The signature of a function or primitive that may be called in this text: "rms_norm(x, w, eps)". */
+/* Returns the signature of a function or primitive callable in this text: "rms_norm(x, w, eps)". */
 const char *llm_arch_signature(const struct llm_arch *arch, const arch_text *text, const char *name,
                                char *buf, size_t size);
 
-/* --- tokens: lex.c ----------------------------------------------------------------------- */
+/* --- tokens: lex.c ---------------------------------------------------------------------------- */
 
 typedef enum arch_token_kind {
     TOK_END,
@@ -95,7 +98,7 @@ typedef struct arch_token {
     double num;
 } arch_token;
 
-/* Ends with TOK_END. Tokens and their strings live in the arena. */
+/* Splits a text into tokens, the last of which is TOK_END. Tokens and strings live in the arena. */
 ggl_status llm_arch_lex(const arch_text *text, ggl_arena *arena, arch_token **out, ggl_error *err);
 
 /* --- syntax tree ------------------------------------------------------------------------------ */
@@ -114,10 +117,10 @@ typedef enum arch_expr_kind {
     EX_KEY,
     EX_CALL,
     EX_HAS,
-    EX_READS, /* in the table of known keys: whether the descriptor reads key a */
+    EX_READS, /* reads(.key), in known_keys.arch: true if the descriptor reads key a */
     EX_INDEX, /* a[b] */
     EX_BIAS,  /* a.bias */
-    EX_FIELD, /* a.name: of `config` and `rope`, in convert */
+    EX_FIELD, /* a.name, where a is `config` or `rope` (convert sections only) */
     EX_NEG,
     EX_NOT,
     EX_BINARY, /* a op b */
@@ -138,14 +141,14 @@ typedef struct arch_arg {
 
 struct arch_expr {
     arch_expr_kind kind;
-    arch_place place; /* of all of it */
-    arch_place mark;  /* of its operator or name: where a caret goes */
+    arch_place place; /* the whole expression */
+    arch_place mark;  /* its operator or name, where a caret points */
     int depth;
     double num;       /* NUMBER; BOOL: 0 or 1 */
     const char *name; /* STRING NAME KEY CALL FIELD */
-    bool whole;       /* KEY: key("..") names it in full, without {arch}. */
-    bool lazy;        /* KEY: stands where absence is provided for: `?? ..` or has(..) */
-    bool in_brackets; /* ( ) stand around it */
+    bool whole;       /* KEY: written key(".."), a full name without the prefix {arch}. */
+    bool lazy;        /* KEY: may be absent here, as in `?? ..` or has(..) */
+    bool in_brackets; /* is enclosed in ( ) */
     ggl_op op;        /* BINARY, CALL of an operator */
     arch_expr *a, *b, *c;
     arch_arg *arg; /* CALL; LIST */
@@ -153,7 +156,7 @@ struct arch_expr {
     arch_callee callee;
     const arch_fn *fn; /* CALL_FN */
     int builtin;       /* CALL_BUILTIN: an arch_builtin_fn */
-    int local, global; /* NAME: slots; -1: none */
+    int local, global; /* NAME: its slots; -1: none */
 };
 
 typedef enum arch_stmt_kind {
@@ -166,16 +169,16 @@ typedef enum arch_stmt_kind {
     ST_RETURN,
     ST_REQUIRE,
     ST_IGNORE,
-    ST_ABSENT /* in the table of known keys only */
+    ST_ABSENT /* known_keys.arch only */
 } arch_stmt_kind;
 
-typedef struct arch_target { /* a name that a statement binds */
+typedef struct arch_target { /* a name to which a statement assigns */
     const char *name;
     arch_place place;
-    int slot; /* in a function: of its locals; else a global */
+    int slot; /* index of a local in a function, else of a global */
 } arch_target;
 
-typedef struct arch_arm { /* of an if; the else has no condition */
+typedef struct arch_arm { /* a branch of an if; the else has cond NULL */
     arch_expr *cond;
     arch_stmt *body;
     arch_place place;
@@ -183,55 +186,57 @@ typedef struct arch_arm { /* of an if; the else has no condition */
 
 struct arch_stmt {
     arch_stmt_kind kind;
-    arch_place place; /* its first token */
+    arch_place place; /* the statement's first token */
     int line;
     arch_stmt *next;
     arch_target *target; /* ASSIGN, WEIGHT, LAYER, FOR, KEEP */
     int n_target;
-    arch_expr **expr; /* ASSIGN: 1, RETURN: results, WEIGHT: the shape, LAYER FOR REQUIRE KEEP: 1,
-                         IGNORE: keys and strings, ABSENT: keys */
+    /* ASSIGN: 1 value. RETURN: the results. WEIGHT: the shape. LAYER, FOR, REQUIRE, KEEP: 1.
+     * IGNORE: keys and strings. ABSENT: keys. */
+    arch_expr **expr;
     int n_expr;
     arch_arm *arm; /* IF; LAYER, FOR: one */
     int n_arm;
-    const char *string; /* WEIGHT: from; REQUIRE: message; IGNORE: what it is, or does where the
-                           condition does not hold */
-    const char *second; /* WEIGHT: the name to look for where there is no `string` */
+    /* WEIGHT: the name after `from`. REQUIRE: the message. IGNORE: the text that explains the
+     * key. */
+    const char *string;
+    const char *second; /* WEIGHT: the name to use if `string` is not in the source */
     arch_place string_place;
     bool optional; /* WEIGHT: '?' */
     bool bias, bias_optional;
-    arch_expr *other; /* WEIGHT: ?? other; IGNORE, ABSENT: the condition, or NULL */
+    arch_expr *other; /* WEIGHT: the value after `??`; IGNORE, ABSENT: the condition or NULL */
 };
 
 typedef struct arch_param {
     const char *name;
     arch_place place;
-    arch_expr *fallback; /* NULL: must be given */
+    arch_expr *fallback; /* the default; NULL: the argument is required */
 } arch_param;
 
 struct arch_fn {
     const char *name;
     arch_place place;
     const arch_text *text;
-    bool op;        /* `op`: the prelude's stay one node */
-    bool recurrent; /* has a state */
+    bool op;        /* declared by `op`: a call of one of the prelude's ops stays one node */
+    bool recurrent; /* has a `state` */
     arch_param *param;
     int n_param;
     arch_stmt *body;
     const char **local; /* names of the local slots; the parameters come first */
     int n_local;
-    arch_fn *next; /* the one before it in the text */
-    bool used;     /* by what the descriptor calls, directly or not */
+    arch_fn *next; /* the function declared before this one */
+    bool used;     /* the descriptor calls it, directly or through other functions */
 };
 
 typedef enum arch_map_kind {
     MAP_KEY,    /* .name <- expr */
     MAP_WEIGHT, /* name <- expr */
-    MAP_ARCH,   /* arch <- expr: which of the header's names */
+    MAP_ARCH,   /* arch <- expr: chooses one of the header's names */
     MAP_REQUIRE,
-    MAP_NOTE,   /* as REQUIRE, but a note where the condition holds */
-    MAP_WITHIN, /* expr: the object of config.json that is looked at first */
-    MAP_PREFIX, /* a tensor whose name begins with `name` may begin with `other` */
-    MAP_IGNORE  /* name is a pattern of source tensors; NULL: expr is a value of config.json */
+    MAP_NOTE,   /* like REQUIRE, but prints a note if the condition holds */
+    MAP_WITHIN, /* expr: the object of config.json that is searched first */
+    MAP_PREFIX, /* tensor names that start with `name` may start with `other` */
+    MAP_IGNORE  /* name: a pattern of source tensors; if NULL, expr is a config.json value */
 } arch_map_kind;
 
 typedef struct arch_mapping { /* a line of a convert section */
@@ -239,7 +244,7 @@ typedef struct arch_mapping { /* a line of a convert section */
     arch_place place;
     const char *name;
     const char *other; /* PREFIX */
-    bool whole;        /* KEY: key("..") names it in full */
+    bool whole;        /* KEY: written key(".."), a full name */
     bool bias;         /* WEIGHT: name.bias <- */
     arch_expr *expr;   /* NULL: IGNORE of tensors, PREFIX */
     arch_stmt *require;
@@ -254,27 +259,29 @@ typedef struct arch_convert {
     struct arch_convert *next;
 } arch_convert;
 
-typedef struct arch_fused { /* attn_q, attn_k, attn_v from "attn_qkv" */
+/* a line `attn_q, attn_k, attn_v from "attn_qkv"`: `part` are rows of `whole` */
+typedef struct arch_fused {
     const char **part, *whole;
     arch_place place, *part_place;
     int n_part;
-    bool own; /* the line is the prelude's, and the descriptor declares `whole`: it is for others */
+    /* the prelude's line, but the descriptor itself declares `whole`: the line is not used */
+    bool own;
     struct arch_fused *next;
 } arch_fused;
 
-typedef struct arch_known_key { /* a key that the descriptor names somewhere */
+typedef struct arch_known_key { /* a key that the descriptor mentions */
     const char *name;
-    arch_place place; /* the first of them */
-    bool whole;       /* in full */
-    bool required;    /* somewhere without a default */
+    arch_place place; /* its first mention */
+    bool whole;       /* written as a full name */
+    bool required;    /* read at least once without a default */
     bool ignored;
-    const arch_stmt *condition; /* the `ignore .. if` that names it; NULL: none */
-    bool in_branch;             /* that one stands in a branch, a layer or a function */
-    int n_reads;                /* how often it is named other than by `ignore` and its condition */
+    const arch_stmt *condition; /* of the `ignore .. if` that mentions it, or NULL */
+    bool in_branch;             /* that `ignore` is in a branch, a layer or a function */
+    int n_reads;                /* mentions, not counting `ignore` and its condition */
     struct arch_known_key *next;
 } arch_known_key;
 
-/* The predefined names have the first slots of the globals, in prelude and descriptor. */
+/* Slots of the predefined names: the first globals of the prelude and of every descriptor. */
 enum {
     SLOT_TOKEN,
     SLOT_POS,
@@ -295,38 +302,39 @@ struct llm_arch {
     arch_place *family_place;
     int n_family;
     arch_stmt *body;
-    arch_fn *fn, *prelude_fn; /* the last of each text */
-    /* the last of each text; the prelude's are taken over by `use` */
+    arch_fn *fn, *prelude_fn; /* the last of each text; linked by `next` */
+    /* the last of each text; `use` copies the prelude's into the descriptor's list */
     arch_convert *convert, *prelude_convert;
-    arch_fused *fused;   /* the descriptor's, then the prelude's */
+    arch_fused *fused;   /* the descriptor's lines, then the prelude's */
     const char **global; /* names of the global slots */
     int n_global;
     size_t cap_global;
-    int logits; /* its slot */
-    /* the first name of the file's statements that nothing reads; NULL: there is none */
+    int logits; /* the global slot of `logits` */
+    /* the first top-level name that nothing reads, or NULL */
     const arch_target *unused;
     arch_known_key *key;
-    arch_known_key *key_pattern; /* `ignore ".x.*"`: its name has no dot before it */
+    arch_known_key *key_pattern; /* patterns of `ignore ".x.*"`, without the leading dot */
 };
 
-/* --- parsing: parse.c, parse_expr.c ------------------------------------------------- */
+/* --- parsing: parse.c, parse_expr.c ----------------------------------------------------------- */
 
 typedef struct arch_parser {
     llm_arch *arch;
     const arch_text *text;
     ggl_arena *arena;
-    const arch_token *tok; /* the next one */
+    const arch_token *tok; /* the next token */
     int depth, n_blocks;
-    int64_t work; /* of resolving, bounded like the steps of a build */
+    int64_t work; /* steps of name resolution, limited like those of a build */
     int n_fns;
     bool in_convert;
-    const char *in_fn; /* the function whose text is being read, or NULL */
-    bool saw_state;    /* in it */
-    ggl_status status; /* sticky */
+    const char *in_fn; /* name of the function being parsed, or NULL */
+    bool saw_state;    /* that function has a `state` */
+    ggl_status status; /* the first failure; parsing stops */
     ggl_error *err;
 } arch_parser;
 
-/* Fails at the next token, or at a place; both return NULL for `return parse_..`. */
+/* Report an error at the next token or at a place. Both return NULL, for `return
+ * llm_arch_parse_fail(..)`. */
 void *llm_arch_parse_fail(arch_parser *p, const char *fmt, ...) GGL_PRINTF(2, 3);
 void *llm_arch_parse_fail_at(arch_parser *p, ggl_status s, arch_place place, const char *fmt, ...)
     GGL_PRINTF(4, 5);
@@ -343,7 +351,8 @@ bool llm_arch_next_is(const arch_parser *p,
 bool llm_arch_next_is_symbol(const arch_parser *p, const char *symbol);
 bool llm_arch_end_of_line(arch_parser *p); /* takes the NEWLINE; false: there is something else */
 arch_stmt *llm_arch_parse_require(arch_parser *p);
-/* Words or strings, with commas between; their places if `place` is not NULL, ARCH_MAX_ARGS of them. */
+/* Parses words or strings separated by commas, at most ARCH_MAX_ARGS; NULL: reported. Writes their
+ * places to place[], if it is not NULL. */
 const char **llm_arch_parse_names(arch_parser *p, int *n, arch_place *place);
 bool llm_arch_parse_convert(arch_parser *p); /* parse_convert.c */
 bool llm_arch_at_fused(
@@ -351,34 +360,39 @@ bool llm_arch_at_fused(
 bool llm_arch_parse_fused(arch_parser *p);
 arch_expr *llm_arch_parse_expr(arch_parser *p);
 arch_expr *llm_arch_parse_atom(arch_parser *p); /* without operators */
-/* Comma-separated, up to (not including) what ends the list. */
+/* Parses expressions separated by commas, up to the token that ends the list, which is not
+ * consumed. */
 arch_expr **llm_arch_parse_exprs(arch_parser *p, int *n);
-/* Parses all of one text into arch->body or, for the prelude, arch->prelude_fn; calls resolve. */
+/* Parses a whole text into arch->body or, for the prelude, arch->prelude_fn, and resolves its
+ * names. */
 ggl_status llm_arch_parse_text(llm_arch *arch, const arch_text *text, ggl_error *err);
-/* Reads the line `arch NAME, ..` alone, for llm_arch_family; text and name must outlive the result. This is how the right one of
- * all built-in descriptors is found without reading the others. */
+/* Parses only the line `arch NAME, ..`, so that llm_arch_family can find a built-in descriptor
+ * without parsing all of them. `text` and `name` must outlive *out. */
 ggl_status llm_arch_parse_header(llm_arch **out, const char *text, size_t n, const char *name,
                                  ggl_error *err);
 
-/* --- resolving: resolve.c ---------------------------------------------------------------- */
+/* --- resolving: resolve.c --------------------------------------------------------------------- */
 
-/* A call, as soon as it is parsed: it sees what stands above it. Checks the arguments' names and
- * number. */
+/* Resolves a call right after it is parsed: finds the function, which must be declared above it,
+ * and checks the number and names of the arguments. False: an error was reported. */
 bool llm_arch_resolve_call(arch_parser *p, arch_expr *e);
-/* All names of a text that has been parsed get their slots; collects the keys. */
+/* Gives all names of a parsed text their slots and collects its keys. False: an error was
+ * reported. */
 bool llm_arch_resolve_text(arch_parser *p);
-/* The function of that name that stands above, in the descriptor or else the prelude. */
+/* Returns the function of this name declared so far, in the descriptor or else in the prelude;
+ * NULL: none. */
 const arch_fn *llm_arch_find_fn(const llm_arch *arch, const arch_text *text, const char *name);
-/* Calls visit(ctx, e) for e and all below it. */
+/* Calls visit(ctx, x) for e and each of its subexpressions x. */
 void llm_arch_walk_expr(arch_expr *e, void (*visit)(void *, arch_expr *), void *ctx);
 void llm_arch_walk_stmts(arch_stmt *s, void (*visit)(void *, arch_expr *), void *ctx);
-/* "rms_norm(x, w, eps)"; returns buf. */
+/* Writes a signature like "rms_norm(x, w, eps)" to buf; returns buf. */
 const char *llm_arch_fn_signature(const arch_fn *fn, char *buf, size_t size);
 
-/* Finds the first name of the file's statements that nothing reads, when all names are resolved. unused.c */
+/* Sets arch->unused to the first top-level name that nothing reads, or NULL. Call after
+ * resolving. In unused.c. */
 void llm_arch_find_unused(llm_arch *arch);
 
-/* --- what may be called besides functions: signature.c ----------------------------------------- */
+/* --- what may be called besides functions: signature.c ---------------------------------------- */
 
 typedef enum arch_builtin_fn {
     FN_SPLIT,
@@ -397,7 +411,9 @@ typedef struct arch_sig_param {
 } arch_sig_param;
 
 #define ARCH_MAX_SIG 8
-typedef struct arch_sig { /* of an operator or builtin, what the engine supplies left out */
+/* The signature of an operator or builtin, without the arguments that the engine supplies (pos,
+ * slot). */
+typedef struct arch_sig {
     const char *name;
     arch_sig_param param[ARCH_MAX_SIG];
     int n_param;
@@ -405,13 +421,14 @@ typedef struct arch_sig { /* of an operator or builtin, what the engine supplies
 
 arch_sig llm_arch_sig_of_op(ggl_op op);
 arch_sig llm_arch_sig_of_builtin(int builtin);
-int llm_arch_find_builtin(const char *name); /* FN_BUILTIN_COUNT: none */
+int llm_arch_find_builtin(const char *name); /* FN_BUILTIN_COUNT: no such builtin */
 const char *llm_arch_sig_text(const arch_sig *s, char *buf, size_t size);
-/* Callable names for suggestions: the k-th, NULL past the end. */
+/* Returns the k-th callable name, for suggestions; NULL past the end. */
 const char *llm_arch_primitive_name(int k);
 
-/* The next of the terms between '+' and '-', without spaces around it; *s moves to the sign after it, from where the caller
- * goes one on, or to the end. False: there are no more. */
+/* Sets *term to the next term of a sum like "n - 1", without surrounding spaces, and moves *s to
+ * the '+' or '-' after it, or to `end`; the caller skips that sign. Returns false if there are
+ * no more terms. */
 bool llm_arch_next_term(const char **s, const char *end, ggl_str *term);
 
 /* builtin.c */

@@ -1,5 +1,5 @@
-/* Text to tokens. A line ends a statement except inside ( ) and [ ]; blocks are told by
- * indentation, spaces only. */
+/* Splits a text into tokens. A line ends a statement, except inside ( ) and [ ]. Indentation by
+ * spaces marks blocks. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +14,10 @@ typedef struct lexer {
     ggl_arena *arena;
     arch_token *tok;
     size_t n_tok, cap_tok;
-    char open[ARCH_MAX_NESTING]; /* the brackets that are open */
+    char open[ARCH_MAX_NESTING]; /* brackets not yet closed */
     uint32_t open_at[ARCH_MAX_NESTING];
     int n_open;
-    int indent[ARCH_MAX_NESTING]; /* columns of the blocks that are open */
+    int indent[ARCH_MAX_NESTING]; /* columns of the blocks not yet ended */
     int n_indent, line;
     ggl_status status;
     ggl_error *err;
@@ -85,7 +85,7 @@ static bool lex_name(lexer *l) {
     return push_text(l, TOK_NAME, at, l->i - at, at, l->i - at);
 }
 
-/* '.' and dotted names; the token's text leaves out the first dot. */
+/* Reads '.' and dotted names; the token's string omits the first dot. */
 static bool lex_key(lexer *l) {
     size_t at = l->i, part = l->i + 1;
     l->i++;
@@ -167,7 +167,7 @@ static bool lex_symbol(lexer *l) {
     for (size_t k = 0; k < sizeof symbols / sizeof *symbols; k++) {
         size_t n = strlen(symbols[k]);
         if (meant && len >= n)
-            continue; /* "//" */
+            continue; /* the longer match is "//" */
         if (l->i + n > l->n || memcmp(l->s + l->i, symbols[k], n) != 0)
             continue;
         if (strchr("()[]", symbols[k][0]) && !lex_bracket(l))
@@ -189,8 +189,8 @@ static bool lex_symbol(lexer *l) {
     return fail(l, GGL_FORMAT, l->i, n, what);
 }
 
-/* At the begin of a line that has a statement: INDENT or DEDENTs if its column is another than the
- * last one's. */
+/* Called at the first token of a line: pushes an INDENT or DEDENTs if its column differs from
+ * the previous line's. */
 static bool lex_indent(lexer *l, size_t begin) {
     int col = (int)(l->i - begin);
     if (col > l->indent[l->n_indent - 1]) {
@@ -209,7 +209,8 @@ static bool lex_indent(lexer *l, size_t begin) {
     return true;
 }
 
-static void skip_blank(lexer *l) { /* spaces and a comment */
+/* Skips spaces and a comment. */
+static void skip_blank(lexer *l) {
     while (peek(l, 0) == ' ' || peek(l, 0) == '\r')
         l->i++;
     if (peek(l, 0) == '#')
@@ -234,7 +235,7 @@ static bool lex_line(lexer *l) {
     size_t begin = l->i;
     skip_blank(l);
     if (l->i == l->n || peek(l, 0) == '\n')
-        return true; /* nothing in it */
+        return true; /* an empty line */
     if (l->n_open == 0 && !lex_indent(l, begin))
         return false;
     while (l->i < l->n && peek(l, 0) != '\n') {

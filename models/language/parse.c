@@ -1,8 +1,8 @@
-/* Statements, and llm_arch_parse. The grammar stands in docs/architectures.md; one function here
- * for each of its lines.
+/* Statements, and llm_arch_parse. docs/architectures.md has the grammar; each of its rules is a
+ * function here.
  *
- * Few words are reserved: a statement's first word is one only where what follows fits it, so that
- * `keep` or `layer` can be names elsewhere. */
+ * Few words are reserved. Words like `keep` and `layer` begin a statement only if the next tokens
+ * fit, so they can be names elsewhere. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 static arch_stmt *parse_block(arch_parser *p, bool top);
 
-/* --- the parser's tools ----------------------------------------------------------------------- */
+/* --- tools of the parser ---------------------------------------------------------------------- */
 
 arch_place llm_arch_token_place(const arch_parser *p, const arch_token *t) {
     return (arch_place){p->text, t->at, t->n};
@@ -129,7 +129,7 @@ static arch_stmt *new_stmt(arch_parser *p, arch_stmt_kind kind) {
     return s;
 }
 
-/* --- names that are bound --------------------------------------------------------------------- */
+/* --- names assigned to ------------------------------------------------------------------------ */
 
 static bool parse_target(arch_parser *p, arch_target *t) {
     char buf[96];
@@ -290,7 +290,7 @@ static arch_stmt *parse_return(arch_parser *p) {
 
 arch_stmt *llm_arch_parse_require(arch_parser *p) {
     arch_stmt *s = new_stmt(p, ST_REQUIRE);
-    const char *word = p->tok->str; /* in a convert section also "note" */
+    const char *word = p->tok->str; /* "require", or "note" in a convert section */
     p->tok++;
     if (!s || !one_expr(p, s))
         return NULL;
@@ -303,7 +303,7 @@ arch_stmt *llm_arch_parse_require(arch_parser *p) {
     return llm_arch_end_of_line(p) ? s : NULL;
 }
 
-/* One of what `ignore` and `absent` take. */
+/* Parses one operand of `ignore` or `absent`. */
 static arch_expr *parse_ignored_name(arch_parser *p, bool strings) {
     bool whole = llm_arch_is(p, "key") && llm_arch_next_is_symbol(p, "(");
     if (p->tok->kind == TOK_KEY || whole || (strings && p->tok->kind == TOK_STRING))
@@ -312,6 +312,7 @@ static arch_expr *parse_ignored_name(arch_parser *p, bool strings) {
                                strings ? " and names of tensors in quotes" : "");
 }
 
+/* Parses the operands of `ignore` or `absent`, separated by commas. */
 static bool parse_ignored_names(arch_parser *p, arch_stmt *s, bool strings) {
     arch_expr *list[ARCH_MAX_ARGS];
     do {
@@ -327,6 +328,7 @@ static bool parse_ignored_names(arch_parser *p, arch_stmt *s, bool strings) {
     return s->expr != NULL;
 }
 
+/* Parses the string that says what an ignored key is or does. */
 static bool parse_reason(arch_parser *p, arch_stmt *s, const char *what) {
     if (p->tok->kind != TOK_STRING)
         return llm_arch_parse_fail(p, "%s stands in quotes", what);
@@ -357,7 +359,7 @@ static arch_stmt *parse_ignore(arch_parser *p) {
     return llm_arch_end_of_line(p) ? s : NULL;
 }
 
-/* "absent" KEY { "," KEY } [ "if" expr ]: in the table of known keys only. */
+/* "absent" KEY { "," KEY } [ "if" expr ]: only in known_keys.arch. */
 static arch_stmt *parse_absent(arch_parser *p) {
     arch_stmt *s = new_stmt(p, ST_ABSENT);
     p->tok++;
@@ -368,12 +370,13 @@ static arch_stmt *parse_absent(arch_parser *p) {
     return llm_arch_end_of_line(p) ? s : NULL;
 }
 
-/* x += 1: an operator and '=' without a space. */
+/* True for the operator of x += 1: an operator directly followed by '='. */
 static bool is_update(const arch_token *op) {
     return op->kind == TOK_SYMBOL && strlen(op->str) <= 2 && strspn(op->str, "+-*/%?") == op->n &&
            op[1].kind == TOK_SYMBOL && strcmp(op[1].str, "=") == 0 && op[1].at == op->at + op->n;
 }
 
+/* Reports a line that is not a statement, with a hint if possible. */
 static arch_stmt *unknown_stmt(arch_parser *p) {
     const char *word = p->tok->str, *meant = llm_arch_meant_statement(word);
     if (meant)
@@ -548,7 +551,7 @@ static bool parse_fn(arch_parser *p) {
     fn->recurrent = p->saw_state;
     p->in_fn = NULL;
     arch_fn **list = p->text->prelude ? &p->arch->prelude_fn : &p->arch->fn;
-    fn->next = *list; /* known only from here on: nothing calls itself */
+    fn->next = *list; /* only now: a function cannot call itself */
     *list = fn;
     return ok;
 }
@@ -660,7 +663,7 @@ ggl_status llm_arch_parse_text(llm_arch *arch, const arch_text *text, ggl_error 
     return parse_with(parse_all, arch, text, err);
 }
 
-/* Where the text begins after the byte order mark that some editors write. */
+/* Returns where the text begins: after a byte order mark, which some editors write. */
 static size_t arch_begin(const char *text, size_t n) {
     return n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
 }
@@ -675,7 +678,7 @@ static int count_lines(const char *text, size_t n) {
 ggl_status llm_arch_parse_header(llm_arch **out, const char *text, size_t n, const char *name,
                                  ggl_error *err) {
     *out = NULL;
-    size_t at = arch_begin(text, n); /* of the line that names the families */
+    size_t at = arch_begin(text, n); /* start of the line `arch NAME, ..` */
     while (at < n && (n - at < 5 || memcmp(text + at, "arch ", 5) != 0)) {
         const char *end = memchr(text + at, '\n', n - at);
         at = end ? (size_t)(end - text) + 1 : n;
@@ -708,8 +711,8 @@ ggl_status llm_arch_parse(llm_arch **out, const char *text, size_t n, const char
     const char *prelude = llm_arch_prelude_text(&prelude_n);
     a->prelude = (arch_text){"prelude.arch", prelude, prelude_n, true};
     a->text = (arch_text){ggl_arena_strndup(&a->arena, name, strlen(name)), NULL, n, false};
-    a->text.s = n <= ARCH_MAX_TEXT ? ggl_arena_strndup(&a->arena, text, n)
-                                   : text; /* too long: refused before it is kept */
+    /* A text that is too long is not copied: the lexer refuses it. */
+    a->text.s = n <= ARCH_MAX_TEXT ? ggl_arena_strndup(&a->arena, text, n) : text;
     ggl_status s =
         a->text.name && a->text.s ? GGL_OK : ggl_fail(err, GGL_NOMEM, "%s: out of memory", name);
     if (s == GGL_OK)

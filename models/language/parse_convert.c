@@ -1,4 +1,4 @@
-/* Convert sections: tokens to lines. The grammar stands in docs/architectures.md. */
+/* Convert sections: turns tokens into lines. docs/architectures.md has the grammar. */
 #include <string.h>
 
 #include "language.h"
@@ -13,7 +13,8 @@ static bool parse_arrow(arch_parser *p) {
     return false;
 }
 
-/* "ignore" what "," ..: names of source tensors in quotes, values config.a.b */
+/* "ignore" item { "," item }: source tensors in quotes, or values config.a.b. Returns a list of
+ * lines. */
 static arch_mapping *parse_ignored(arch_parser *p) {
     arch_mapping *first = NULL, **end = &first;
     p->tok++;
@@ -39,7 +40,7 @@ static arch_mapping *parse_ignored(arch_parser *p) {
     return llm_arch_end_of_line(p) ? first : NULL;
 }
 
-/* "use" NAME: the lines of the prelude's section of that name. */
+/* "use" NAME: returns copies of the lines in the prelude's section of that name. */
 static arch_mapping *parse_use(arch_parser *p) {
     arch_mapping *first = NULL, **end = &first;
     const arch_token *name = ++p->tok;
@@ -60,7 +61,7 @@ static arch_mapping *parse_use(arch_parser *p) {
     return llm_arch_end_of_line(p) ? first : NULL;
 }
 
-/* "prefix" STRING "??" STRING ..: a line for each of the later ones */
+/* "prefix" STRING "??" STRING ..: returns a line for each string after "??". */
 static arch_mapping *parse_prefix(arch_parser *p) {
     arch_mapping *first = NULL, **end = &first;
     const char *name = p->tok[1].str;
@@ -109,7 +110,7 @@ static arch_mapping *parse_condition(arch_parser *p, arch_mapping *m, arch_map_k
     return m;
 }
 
-/* KEY | "key" "(" STRING ")" | NAME | NAME ".bias" */
+/* The left side of "<-": KEY | "key" "(" STRING ")" | NAME | NAME ".bias" */
 static bool parse_made(arch_parser *p, arch_mapping *m) {
     if (llm_arch_is(p, "key") && llm_arch_next_is_symbol(p, "(")) {
         const arch_expr *e = llm_arch_parse_atom(p);
@@ -135,7 +136,8 @@ static bool parse_made(arch_parser *p, arch_mapping *m) {
     return true;
 }
 
-/* what "<-" expr | "require" .. | "note" .. | "ignore" .. | "use" NAME | "within" config.x | "prefix" .. */
+/* what "<-" expr | "require" .. | "note" .. | "ignore" .. | "use" NAME | "within" config.x |
+ * "prefix" .. */
 static arch_mapping *parse_mapping(arch_parser *p) {
     const bool name_next = !llm_arch_next_is_symbol(p, "<") && !llm_arch_next_is_symbol(p, ".");
     if (llm_arch_is(p, "ignore") && name_next)

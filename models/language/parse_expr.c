@@ -1,5 +1,5 @@
-/* Expressions, by precedence climbing. Trees know their depth: evaluating recurses, so it is
- * limited here. */
+/* Parses expressions by precedence climbing. Limits the depth of trees, because evaluation is
+ * recursive. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ typedef struct infix {
     arch_expr_kind kind;
 } infix;
 
-/* Loosest first. `not` and unary `-` stand between the levels of their names below. */
+/* Loosest first. LEVEL_NOT and LEVEL_NEG are the levels of the unary operators `not` and `-`. */
 enum {
     LEVEL_OR = 1,
     LEVEL_AND,
@@ -40,9 +40,10 @@ static const infix infixes[] = {
 
 static arch_expr *parse_level(arch_parser *p, int level);
 
+/* Counts the parser's recursion. False: too deep, reported. */
 static bool enter(arch_parser *p) {
-    if (p->depth >= 4 * ARCH_MAX_NESTING) { /* one bracket or operator takes up to two of these;
-                                               trees are limited below */
+    /* A bracket or operator takes up to two levels; finish() limits the depth of trees. */
+    if (p->depth >= 4 * ARCH_MAX_NESTING) {
         llm_arch_parse_fail_at(p, GGL_LIMIT, llm_arch_token_place(p, p->tok), "nested too deep");
         return false;
     }
@@ -61,7 +62,7 @@ static arch_expr *new_expr(arch_parser *p, arch_expr_kind kind, arch_place mark)
     return e;
 }
 
-/* Makes e span from its first to its last operand and bracket; counts its depth. */
+/* Sets e's place, from `begin` to the last token, and its depth. NULL: too deep, reported. */
 static arch_expr *finish(arch_parser *p, arch_expr *e, arch_place begin) {
     const arch_token *last = p->tok - 1;
     e->place = begin;
@@ -82,7 +83,7 @@ static arch_expr *finish(arch_parser *p, arch_expr *e, arch_place begin) {
 
 /* --- atoms ------------------------------------------------------------------------------------ */
 
-/* { expr | NAME "=" expr } up to `end`; named arguments last. */
+/* { expr | NAME "=" expr } up to `end`; named arguments come last. */
 static bool parse_args(arch_parser *p, arch_expr *e, const char *end, bool names) {
     arch_arg arg[ARCH_MAX_ARGS];
     int n = 0;
@@ -118,7 +119,7 @@ static bool parse_args(arch_parser *p, arch_expr *e, const char *end, bool names
     return e->arg != NULL;
 }
 
-/* key("a.b"): a key by its full name. */
+/* key("a.b"): a key given by its full name. */
 static arch_expr *parse_whole_key(arch_parser *p, arch_place begin) {
     p->tok += 2;
     if (p->tok->kind != TOK_STRING)
@@ -143,7 +144,7 @@ static arch_expr *parse_has(arch_parser *p, arch_place begin) {
     return llm_arch_expect(p, ")", "after what has(..) asks for") ? finish(p, e, begin) : NULL;
 }
 
-/* reads(.key), in the table of known keys. */
+/* reads(.key), in known_keys.arch only. */
 static arch_expr *parse_reads(arch_parser *p, arch_place begin) {
     p->tok += 2;
     if (p->tok->kind != TOK_KEY)
@@ -210,7 +211,7 @@ arch_expr *llm_arch_parse_atom(arch_parser *p) {
         if (!e || !llm_arch_expect(p, ")", "to close '('"))
             return NULL;
         e->in_brackets = true;
-        e->place = begin; /* so that a quotation has its brackets */
+        e->place = begin; /* quotations include the brackets */
         e->place.n = p->tok[-1].at + p->tok[-1].n - begin.at;
         return e;
     }
@@ -279,7 +280,7 @@ static arch_expr *parse_operand(arch_parser *p) {
     return parse_postfix(p);
 }
 
-/* An expression of operators of this level and tighter ones. */
+/* Parses an expression of operators of this level or a tighter one. */
 static arch_expr *parse_level(arch_parser *p, int level) {
     if (!enter(p))
         return NULL;

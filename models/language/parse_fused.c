@@ -1,5 +1,5 @@
-/* `attn_q, attn_k, attn_v from "attn_qkv"`: the line that says which declared tensors a file may have as one. What it means:
- * compile/fused.c. */
+/* Parses `attn_q, attn_k, attn_v from "attn_qkv"`: these declared tensors may be one tensor in a
+ * file. compile/fused.c uses the lines. */
 #include <string.h>
 
 #include "language.h"
@@ -11,7 +11,7 @@ bool llm_arch_at_fused(const arch_parser *p) {
     return t->kind == TOK_NAME && t[1].kind == TOK_NAME && strcmp(t[1].str, "from") == 0;
 }
 
-/* "attn_qkv": what stands in "blk.{l}.attn_qkv.weight" between the layer and the ending. */
+/* True for a name like "attn_qkv": a tensor's name without "blk.{l}." and ".weight". */
 static bool is_stem(const char *s) {
     const size_t n = strlen(s);
     return n > 0 && n <= ARCH_MAX_NAME && strncmp(s, "blk.", 4) != 0 && !strpbrk(s, "{}*") &&
@@ -78,7 +78,8 @@ bool llm_arch_parse_fused(arch_parser *p) {
             return llm_arch_parse_fail_at(p, GGL_FORMAT, f->part_place[k],
                                           "'%s' cannot be a part of itself", f->whole);
     p->tok++;
-    f->next = p->arch->fused; /* the descriptor's lines come before the prelude's */
+    /* the prelude was parsed first, so the descriptor's lines come before its lines */
+    f->next = p->arch->fused;
     p->arch->fused = f;
     return llm_arch_end_of_line(p);
 }

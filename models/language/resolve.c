@@ -1,6 +1,6 @@
-/* Checks that need no model: finds the function of each call and whether its arguments fit, gives each
- * name its slot, and collects the keys that the descriptor names. A misspelled name in a branch that
- * no model takes is found here. */
+/* Checks that need no model: finds the function of each call and checks its arguments, gives
+ * each name its slot, and collects the keys that the descriptor mentions. Covers branches that
+ * no model takes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -80,7 +80,8 @@ const char *llm_arch_sig_text(const arch_sig *s, char *buf, size_t size) {
     return buf;
 }
 
-/* In a convert section: functions of source tensors, with their number of arguments; dim: `dim = ..` may follow. */
+/* Functions that only convert sections have, with the number of source tensors and other
+ * arguments; dim: `dim = ..` may follow. */
 static const struct {
     const char *name;
     int min, max;
@@ -91,6 +92,7 @@ static const struct {
     {"exp", 1, 1, false},       {"list", 2, 2, false},  {"reshape", 2, 1 + GGL_MAX_DIMS, false},
     {"value", 1, 1, false},     {"whole", 1, 1, false}};
 
+/* Resolves a call in a convert section, if it is one of `conversions` (*found). False: reported. */
 static bool resolve_conversion(arch_parser *p, arch_expr *e, bool *found) {
     char most[32] = "";
     for (size_t k = 0; k < sizeof conversions / sizeof *conversions; k++) {
@@ -122,6 +124,7 @@ static bool resolve_conversion(arch_parser *p, arch_expr *e, bool *found) {
     return true;
 }
 
+/* Reports a call of an unknown function, with the function that may be meant. */
 static bool unknown_function(arch_parser *p, const arch_expr *e) {
     char sig[420] = "";
     if (p->in_fn && strcmp(p->in_fn, e->name) == 0)
@@ -148,7 +151,7 @@ static bool unknown_function(arch_parser *p, const arch_expr *e) {
                                   e->name, sig);
 }
 
-/* Each argument has its parameter, each parameter without a default its argument. */
+/* Checks that each argument has a parameter, and each parameter an argument or a default. */
 static bool check_fn_args(arch_parser *p, const arch_expr *e) {
     const arch_fn *fn = e->fn;
     bool given[ARCH_MAX_ARGS] = {false};
@@ -181,11 +184,12 @@ static bool check_fn_args(arch_parser *p, const arch_expr *e) {
     return true;
 }
 
+/* The same check for an operator or builtin. */
 static bool check_sig_args(arch_parser *p, const arch_expr *e, const arch_sig *s) {
     bool given[ARCH_MAX_SIG] = {false};
     char text[256];
     llm_arch_sig_text(s, text, sizeof text);
-    int at = 0; /* the parameter that the next positional argument is for */
+    int at = 0; /* the parameter of the next positional argument */
     for (int k = 0; k < e->n_arg; k++) {
         int i = at;
         if (e->arg[k].name) {
@@ -242,7 +246,7 @@ bool llm_arch_resolve_call(arch_parser *p, arch_expr *e) {
 
 typedef struct names {
     arch_parser *p;
-    arch_fn *fn; /* NULL: the file's statements */
+    arch_fn *fn; /* NULL: top level */
     const char **local;
     size_t cap_local;
 } names;
@@ -254,6 +258,7 @@ static int find_name(const char *const *list, int n, const char *name) {
     return k < n ? k : -1;
 }
 
+/* Returns the index of a name in a list, to which it is added if new. 0 after an error. */
 static int add_name(arch_parser *p, const char ***list, size_t *cap, int *n, const char *name) {
     int k = find_name(*list, *n, name);
     if (k >= 0)
@@ -272,7 +277,7 @@ static int add_name(arch_parser *p, const char ***list, size_t *cap, int *n, con
     return (*n)++;
 }
 
-/* Gives all names that statements bind their slots. */
+/* Gives each name that a statement assigns to a slot. */
 static void bind_targets(names *n, arch_stmt *s) {
     llm_arch *a = n->p->arch;
     for (; s; s = s->next) {
@@ -313,13 +318,13 @@ static void resolve_name(void *ctx, arch_expr *e) {
         return;
     e->local = n->fn ? find_name(n->fn->local, n->fn->n_local, e->name) : -1;
     e->global = find_name(a->global, n->p->text->prelude ? SLOT_FIRST_FREE : a->n_global, e->name);
-    const bool counts =
-        n->p->in_convert && strcmp(e->name, "e") == 0; /* in list(..) and stack(..) */
+    /* `e` is the expert's index in list(..) and stack(..) */
+    const bool counts = n->p->in_convert && strcmp(e->name, "e") == 0;
     if (e->local < 0 && e->global < 0 && !counts)
         unknown_name(n, e);
 }
 
-/* state(..) has its place where a name can be bound to it. */
+/* Reports a state(..) that is not the whole right side of `s = state(..)` in a function. */
 static void refuse_state(void *ctx, arch_expr *e) {
     names *n = ctx;
     if (e->kind == EX_CALL && e->callee == CALL_OP && e->op == GGL_OP_STATE)
@@ -358,7 +363,7 @@ static bool resolve_fn(arch_parser *p, arch_fn *fn) {
     ggl_free(n.local);
     if (!fn->local)
         return false;
-    names outside = {.p = p}; /* defaults see the top level only */
+    names outside = {.p = p}; /* a default sees only top-level names */
     for (int k = 0; k < fn->n_param; k++) {
         llm_arch_walk_expr(fn->param[k].fallback, resolve_name, &outside);
         llm_arch_walk_expr(fn->param[k].fallback, refuse_state, &outside);
@@ -368,7 +373,7 @@ static bool resolve_fn(arch_parser *p, arch_fn *fn) {
     return p->status == GGL_OK;
 }
 
-/* Bounds what is not linear in the text, for texts made to take long. */
+/* Counts a step of work that grows faster than the text. False: too many, reported. */
 static bool work(arch_parser *p, arch_place place) {
     if (++p->work > ARCH_MAX_STEPS)
         llm_arch_parse_fail_at(p, GGL_LIMIT, place,
@@ -378,6 +383,7 @@ static bool work(arch_parser *p, arch_place place) {
 
 /* --- keys ------------------------------------------------------------------------------------- */
 
+/* Adds a mention of a key, or of a pattern in an `ignore`. NULL: reported. */
 static arch_known_key *add_key(arch_parser *p, const arch_expr *e, bool ignored) {
     const bool pattern = e->kind == EX_STRING;
     const char *name = e->name + pattern; /* without its dot */
@@ -398,12 +404,13 @@ static arch_known_key *add_key(arch_parser *p, const arch_expr *e, bool ignored)
         return NULL;
     k->required = k->required && !e->lazy && !ignored;
     k->ignored |= ignored;
-    k->n_reads += ignored ? -1 : 1; /* all mentions are added first, then those by `ignore` again */
+    /* visit_key counted all mentions; this takes back those by `ignore` */
+    k->n_reads += ignored ? -1 : 1;
     return k;
 }
 
-/* Marks the key left of '??' or in has(..), which may be absent: the key itself, or the list of an
- * element, or either of two. */
+/* Marks the key left of '??' or in has(..) as one that may be absent: e itself, the list that it
+ * indexes, both arms of an `if`, or the key assigned to the name e. */
 static void mark_lazy(arch_parser *p, arch_expr *e) {
     if (!e)
         return;
@@ -415,8 +422,8 @@ static void mark_lazy(arch_parser *p, arch_expr *e) {
         mark_lazy(p, e->b);
     if (e->kind != EX_NAME || e->global < 0)
         return;
-    for (arch_stmt *s = p->arch->body; s && work(p, e->place);
-         s = s->next) /* n = .key, and later has(n) */
+    /* n = .key, and later has(n) */
+    for (arch_stmt *s = p->arch->body; s && work(p, e->place); s = s->next)
         if (s->kind == ST_ASSIGN && s->n_target == 1 && s->target[0].slot == e->global &&
             s->expr[0]->kind == EX_KEY)
             s->expr[0]->lazy = true;
@@ -427,7 +434,8 @@ static void visit_lazy(void *ctx, arch_expr *e) {
         mark_lazy(ctx, e->a);
 }
 
-/* The condition of an `ignore` is looked at only where the key is there. */
+/* Marks keys in the condition of an `ignore` as ones that may be absent. The condition is
+ * evaluated only if the ignored key is present. */
 static void visit_condition(void *ctx, arch_expr *e) {
     (void)ctx;
     if (e->kind == EX_KEY)
@@ -446,7 +454,7 @@ static void mark_conditions(arch_stmt *s) {
 static void visit_used(void *ctx, arch_expr *e) {
     (void)ctx;
     if (e->kind == EX_CALL && e->callee == CALL_FN)
-        ((arch_fn *)e->fn)->used = true; /* the tree is still ours to write */
+        ((arch_fn *)e->fn)->used = true; /* the parser may still change the tree */
 }
 
 static void visit_key(void *ctx, arch_expr *e) {
@@ -454,7 +462,7 @@ static void visit_key(void *ctx, arch_expr *e) {
         add_key(ctx, e, false);
 }
 
-/* A key of an ignore's condition is looked at, but nothing is computed with it. */
+/* Takes back the count of a key in the condition of an `ignore`, which does not compute with it. */
 static void visit_not_read(void *ctx, arch_expr *e) {
     arch_parser *p = ctx;
     for (arch_known_key *k = p->arch->key; e->kind == EX_KEY && k && work(p, e->place); k = k->next)
@@ -464,6 +472,7 @@ static void visit_not_read(void *ctx, arch_expr *e) {
         }
 }
 
+/* Marks the keys that `ignore` mentions. top: these are top-level statements. */
 static void add_ignored(arch_parser *p, const arch_stmt *s, bool top) {
     for (; s; s = s->next) {
         if (s->kind == ST_IGNORE)
@@ -481,8 +490,9 @@ static void add_ignored(arch_parser *p, const arch_stmt *s, bool top) {
     }
 }
 
-/* The keys of the statements and of all functions they call, directly or not. Functions stand above
- * their callers, the prelude above all, so one pass from the last to the first finds them. */
+/* Collects the keys of the top-level statements and of all functions they call, directly or not.
+ * A function is declared above its callers, and the prelude comes first, so one pass from the
+ * last function to the first finds them. */
 static void collect_keys(arch_parser *p) {
     llm_arch *a = p->arch;
     const arch_fn *list[2] = {a->fn, a->prelude_fn};
@@ -515,6 +525,7 @@ static void collect_keys(arch_parser *p) {
 
 /* --- the text --------------------------------------------------------------------------------- */
 
+/* True if a `weight` among these statements binds the name. */
 static bool find_weight_stmt(arch_parser *p, const arch_stmt *s, const char *name) {
     for (; s && work(p, s->place); s = s->next) {
         if (s->kind == ST_WEIGHT && strcmp(s->target[0].name, name) == 0)
@@ -535,7 +546,8 @@ static bool is_declared(arch_parser *p, const arch_mapping *m) {
     return declared;
 }
 
-/* The same key or weight twice: the second would never be read. */
+/* Returns the first line of a section that maps the same key or weight as m; m itself if it is
+ * the first. */
 static const arch_mapping *first_of(arch_parser *p, const arch_convert *c, const arch_mapping *m) {
     const arch_mapping *x = c->map;
     while (work(p, m->place) && x != m &&
@@ -545,7 +557,7 @@ static const arch_mapping *first_of(arch_parser *p, const arch_convert *c, const
     return x;
 }
 
-/* log("..") of a source tensor. */
+/* Reports a source tensor in a function that cannot convert it: log(".."). */
 static void refuse_source(void *ctx, arch_expr *e) {
     arch_parser *p = ctx;
     const bool conversion =
@@ -559,6 +571,7 @@ static void refuse_source(void *ctx, arch_expr *e) {
                 e->name);
 }
 
+/* True for the layer loop's counter and for `e`. */
 static bool is_turn(const llm_arch *a, const char *name) {
     bool turn = strcmp(name, "e") == 0;
     for (const arch_stmt *s = a->body; s && !turn; s = s->next)
@@ -582,7 +595,8 @@ static void check_ignored_name(arch_parser *p, const arch_mapping *m, const char
             name);
 }
 
-/* ignore "blk.{n}.*": n is a name of the descriptor's, or e, an expert; or the sum of such names and of numbers. */
+/* Checks the names in braces of an `ignore` in a convert section, e.g. "blk.{n}.*": each is a
+ * name of the descriptor, `e` (an expert's index), or a term of a sum of such names and numbers. */
 static void check_ignored(arch_parser *p, const arch_mapping *m) {
     char name[ARCH_MAX_NAME + 1];
     for (const char *s = strchr(m->name, '{'), *end; s && (end = strchr(s, '}'));
@@ -597,7 +611,7 @@ static void check_ignored(arch_parser *p, const arch_mapping *m) {
     }
 }
 
-/* Which section holds for a class must be clear. */
+/* Reports a class that has two convert sections. */
 static void check_classes(arch_parser *p, const arch_convert *c) {
     int line, col;
     for (const arch_convert *x = c; x; x = x->next)
@@ -634,7 +648,8 @@ static bool resolve_convert(arch_parser *p) {
     return p->status == GGL_OK;
 }
 
-/* Whether the full name, of `from`, is that of this weight: "blk.{l}.attn_qkv.weight" of attn_qkv. */
+/* True if `full`, from a `from` string, names this weight: "blk.{l}.attn_qkv.weight" for
+ * attn_qkv. */
 static bool is_name_of(const char *full, const char *name) {
     const size_t n = strlen(name);
     const char *s = full ? strstr(full, name) : NULL;
@@ -665,7 +680,8 @@ static bool declares_anywhere(arch_parser *p, const char *name) {
     return yes;
 }
 
-/* The prelude's lines are for whoever declares such weights; one of the descriptor's own is there for something. */
+/* Checks that the parts in the descriptor's own lines are declared. The prelude's lines apply
+ * only to descriptors that declare such parts and not the whole tensor. */
 static bool resolve_fused(arch_parser *p) {
     for (arch_fused *f = p->arch->fused; f && p->status == GGL_OK; f = f->next) {
         f->own = f->place.text->prelude && declares_anywhere(p, f->whole);
@@ -689,7 +705,8 @@ bool llm_arch_resolve_text(arch_parser *p) {
         if (!resolve_fn(p, f))
             return false;
     llm_arch_walk_stmts(a->body, resolve_name, &n);
-    if (p->text->prelude) /* the prelude's functions, the rows of the table of known keys */
+    /* the prelude has only functions, known_keys.arch only rows */
+    if (p->text->prelude)
         return p->status == GGL_OK;
     check_states(&n, a->body);
     a->logits = find_name(a->global, a->n_global, "logits");

@@ -1,4 +1,5 @@
-/* What may be called besides functions: the operators of ops.def, and a few that have no row there. */
+/* Signatures of everything callable besides functions: the operators of ops.def, and builtins,
+ * which have no row there. */
 #include <math.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* A name of the file's statements that nothing reads is an error: a limit that is read from a key and then forgotten would
- * otherwise run without a word, and its key count as known. It is reported when all else is right, so that a descriptor can be
- * written from top to bottom. */
+/* A top-level name that nothing reads is an error. Otherwise a limit that is read from a key and
+ * then forgotten would go unnoticed, and its key would count as read. It is reported only if
+ * there is no other error, so that a descriptor can be written from top to bottom. */
 #include <ctype.h>
 #include <string.h>
 
@@ -9,15 +9,16 @@
 typedef struct usage {
     const llm_arch *arch;
     bool read[ARCH_MAX_NAMES]; /* by slot */
-    /* the slot that the statement itself binds: reading it there is no use of it; -1: none */
+    /* the slot that the current statement assigns to; reading it there does not count; -1: none */
     int own;
     int64_t compared;
 } usage;
 
-enum { MOST_COMPARED = 4000000 }; /* names: far more than a text that is meant has */
+enum { MOST_COMPARED = 4000000 }; /* comparisons of names; more than any serious text needs */
 
-/* Names within the braces of a string: "blk.{i}.ffn". Where braces are meant otherwise, a name more counts as read; so do all
- * names of a text that was made to take long. */
+/* Marks names in the braces of a string as read: "blk.{i}.ffn". If braces mean something else,
+ * one name too many counts as read. In a text that is made to take long, all names count as
+ * read. */
 static void read_braces(usage *u, const char *s) {
     const llm_arch *a = u->arch;
     bool inside = false;
@@ -49,11 +50,11 @@ static void visit_name(void *ctx, arch_expr *e) {
         read_braces(u, e->name);
 }
 
-/* in_fn: of a function, whose targets are locals. */
+/* Marks the names that statements read. in_fn: in a function, whose targets are locals. */
 static void read_stmts(usage *u, const arch_stmt *s, bool in_fn) {
     for (; s; s = s->next) {
-        u->own = s->kind == ST_ASSIGN && s->n_target == 1 && !in_fn ? s->target[0].slot
-                                                                    : -1; /* limit = limit + 1 */
+        /* `limit = limit + 1` does not count as reading limit */
+        u->own = s->kind == ST_ASSIGN && s->n_target == 1 && !in_fn ? s->target[0].slot : -1;
         for (int k = 0; k < s->n_expr; k++)
             llm_arch_walk_expr(s->expr[k], visit_name, u);
         llm_arch_walk_expr(s->other, visit_name, u);
@@ -85,7 +86,7 @@ static void read_all(usage *u) {
         }
 }
 
-/* Where one statement binds several names, it is enough that one is read. */
+/* Returns the first target that nothing reads, or NULL. One read name per statement is enough. */
 static const arch_target *unread_target(const usage *u, const arch_stmt *s) {
     for (; s; s = s->next) {
         int n_read = 0;

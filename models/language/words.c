@@ -1,4 +1,4 @@
-/* Words of other languages and engines, and what the descriptor language has for them: for messages. */
+/* Hints for messages: words of other languages and engines, and what to write instead. */
 #include <stdio.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 
 typedef struct word {
     const char *written;
-    const char *meant; /* a function's name, or the end of a sentence */
+    const char *meant; /* a function's name, or a hint */
     const char *other; /* a second function, or NULL */
 } word;
 
@@ -66,7 +66,7 @@ static const word statements[] = {
     {"assert", "'assert' is written 'require c, \"message\"'", NULL},
 };
 
-/* The longer ones first. */
+/* Longer ones come first. */
 static const word symbols[] = {
     {"&&", "'&&' is written 'and'", NULL},
     {"||", "'||' is written 'or'", NULL},

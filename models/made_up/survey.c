@@ -1,14 +1,15 @@
-/* Guesses the purpose of a key from its name (the table below) and from the text: a default or a
- * comparison shows whether it is a number, a string or a truth value, and which other values to try. */
+/* Guesses what a key is for, from its name (the table below) and from the descriptor's text: a
+ * default or a comparison shows whether it is a number, a string or a truth value, and which
+ * other values to try. */
 #include <stdio.h>
 #include <string.h>
 
 #include "survey.h"
 
-#define TOY_LAYERS 6 /* enough for every pattern of layers seen: each 2nd, 3rd, 4th, 6th */
+#define TOY_LAYERS 6 /* enough for all known patterns of layers: every 2nd, 3rd, 4th, 6th */
 
-/* The end of a key's name (after a '.' or '_', or all of it) and its value. The longest fit holds.
- */
+/* Values of keys by the end of their names, which is the whole name or follows a '.' or '_'. The
+ * longest matching end counts. */
 static const struct {
     const char *end;
     double value;
@@ -95,7 +96,7 @@ static toy_key *find_key(arch_survey *s, const char *name, bool whole) {
     return NULL;
 }
 
-/* Whether `name` is `end`, or ends in it after '.' or '_'. */
+/* True if `name` is `end`, or ends with it after a '.' or '_'. */
 static bool ends_in(const char *name, const char *end) {
     size_t n = strlen(name), m = strlen(end);
     return n >= m && strcmp(name + n - m, end) == 0 &&
@@ -113,7 +114,8 @@ double llm_arch_survey_usual(const char *name) {
     return value;
 }
 
-/* Keys "expert_.." go together, dotted ones each on its own. */
+/* Keys like "expert_.." form one group, by their first word; a key with a dot is a group of its
+ * own. */
 const char *llm_arch_survey_group(arch_survey *s, const char *name) {
     size_t n = strcspn(name, "_.");
     if (name[n] != '_' || strchr(name, '.'))
@@ -134,27 +136,27 @@ static void add_group(arch_survey *s, const char *name) {
         s->group[s->n_group++] = name;
 }
 
-/* --- the keys that a value was read from ------------------------------------------------------- */
+/* --- tracing a value to its keys -------------------------------------------------------------- */
 
-/* Where a value comes from: keys, read by the expression itself, by names, or by the calls of the function whose parameter it
- * is. */
+/* The keys that a value comes from: read by the expression itself, through names, or through the
+ * arguments of calls if it is a function's parameter. */
 typedef struct origin {
     toy_key *key[8];
     int n_key;
-    const arch_expr *fallback; /* of `key ?? fallback`, the last met */
+    const arch_expr *fallback; /* from the last `key ?? fallback` on the way */
 } origin;
 
 typedef struct tracing {
     arch_survey *s;
     origin *out;
-    const arch_fn *fn,
-        *caller; /* of trace_call: calls of fn, met in the body of caller; NULL: in that of the file */
+    /* trace_call looks for calls of fn in the body of caller; NULL: at top level */
+    const arch_fn *fn, *caller;
     int param, depth;
 } tracing;
 
 static void trace(tracing *t, const arch_expr *e, const arch_fn *within);
 
-/* `name = e`, in any of the statements. */
+/* Traces the e of `name = e` anywhere in these statements. */
 static void trace_binding(tracing *t, const arch_stmt *st, const char *name,
                           const arch_fn *within) {
     for (; st && t->out->n_key == 0 && t->s->work++ < ARCH_MAX_STEPS; st = st->next) {
@@ -165,6 +167,7 @@ static void trace_binding(tracing *t, const arch_stmt *st, const char *name,
     }
 }
 
+/* Traces the argument of a call of here.fn that belongs to the parameter. */
 static void trace_call(void *ctx, arch_expr *e) {
     const tracing here = *(tracing *)ctx;
     if (here.s->work++ > ARCH_MAX_STEPS || e->kind != EX_CALL || e->callee != CALL_FN ||
@@ -177,6 +180,7 @@ static void trace_call(void *ctx, arch_expr *e) {
     *(tracing *)ctx = here;
 }
 
+/* Traces a function's parameter through the calls of the function. */
 static void trace_param(tracing *t, const arch_fn *fn, int param) {
     const arch_fn *list[2] = {t->s->arch->fn, t->s->arch->prelude_fn};
     t->fn = fn;
@@ -189,6 +193,8 @@ static void trace_param(tracing *t, const arch_fn *fn, int param) {
                 llm_arch_walk_stmts(t->caller->body, trace_call, t);
 }
 
+/* Adds the keys that e may read to t->out. within: the function that contains e; NULL: top
+ * level. */
 static void trace(tracing *t, const arch_expr *e, const arch_fn *within) {
     toy_key *key;
     if (t->depth++ < 8 && t->out->n_key < (int)(sizeof t->out->key / sizeof *t->out->key)) {
@@ -235,7 +241,7 @@ static bool same_value(const toy_value *a, const toy_value *b) {
                                       : strcmp(a->string, b->string) == 0;
 }
 
-/* Another value the key may have; the first string or truth value tells its type. */
+/* Adds another value that the key may have. The first string or truth value sets the key's type. */
 static void add_other(toy_key *k, toy_value v) {
     if (!k)
         return;
@@ -250,7 +256,7 @@ static void add_other(toy_key *k, toy_value v) {
         k->other[k->n_other++] = v;
 }
 
-/* The same for all keys that the expression may read. */
+/* Adds the value to all keys that the expression may read. */
 static void add_others(arch_survey *s, const arch_expr *e, toy_value v) {
     const origin from = origin_of(s, e);
     for (int k = 0; k < from.n_key; k++)
@@ -262,8 +268,8 @@ static void add_truth(arch_survey *s, const arch_expr *e) {
     add_others(s, e, (toy_value){.type = LLM_ARCH_BOOL, .flag = false});
 }
 
-/* A key that must be a list: that of the layers with something, say. Half of its elements are 0, so
- * that some layers are in it and some are not. */
+/* Makes the keys of an expression lists, e.g. of the layers that have something. Every 2nd or
+ * 3rd element is 0, so that some layers are on the list and some are not. */
 static void add_list(arch_survey *s, const arch_expr *e) {
     const origin from = origin_of(s, e);
     for (int k = 0; k < from.n_key; k++)
@@ -288,28 +294,28 @@ static bool compares(ggl_op op, double a, double b) {
     }
 }
 
-/* Whether models without the key differ in nothing else. */
+/* True if the key is a group of its own, so that a model without it differs in nothing else. */
 static bool goes_alone(arch_survey *s, const toy_key *key) {
     const char *group = llm_arch_survey_group(s, key->name);
     return key->optional && !key->indexed && group && strcmp(group + 1, key->name) == 0;
 }
 
-enum {
-    MOST_COMPARED_WITH = 1024
-}; /* more may be a size, of which a made-up model would get too large */
+/* Larger numbers may be sizes, which would make a made-up model too large. */
+enum { MOST_COMPARED_WITH = 1024 };
 
-/* `key > number`: a value of the key on the other side of the number than its usual one, unless its absence is there. */
+/* For `key > number`: adds a value on the other side of the number than the key's usual value,
+ * unless the key's absence is on that side. */
 static void add_compared(arch_survey *s, const arch_expr *e, ggl_op op, double number) {
     const origin from = origin_of(s, e);
-    const bool at = compares(op, number, number); /* the number itself is on this side */
+    const bool at = compares(op, number, number); /* the number itself satisfies the comparison */
     for (int k = 0; k < from.n_key; k++) {
         toy_key *key = from.key[k];
         const bool is_so = compares(op, key->value.number, number);
         const bool absence = goes_alone(s, key) && from.fallback &&
                              from.fallback->kind == EX_NUMBER &&
                              compares(op, from.fallback->num, number) != is_so;
-        const double step =
-            op == GGL_OP_LT || op == GGL_OP_GE ? -1 : 1; /* to the side without the number */
+        /* towards the side without the number */
+        const double step = op == GGL_OP_LT || op == GGL_OP_GE ? -1 : 1;
         const double other = at != is_so ? number : number + step;
         if (key->value.type == LLM_ARCH_NUMBER && !absence && other >= 0 &&
             other <= MOST_COMPARED_WITH)
@@ -324,14 +330,15 @@ static void survey_comparison(void *ctx, arch_expr *e) {
     const origin second = origin_of(ctx, e->b);
     if (e->b->kind == EX_NUMBER)
         add_compared(ctx, e->a, e->op, e->b->num);
-    else if (second.n_key == 1) /* as its usual value */
+    /* stands for its usual value */
+    else if (second.n_key == 1)
         add_compared(ctx, e->a, e->op, second.key[0]->value.number);
     for (int k = 0; e->a->kind == EX_NUMBER && k < 4; k++)
         if (turned[k / 2][k % 2] == e->op)
             add_compared(ctx, e->b, turned[k / 2][1 - k % 2], e->a->num);
 }
 
-/* Whether an expression is true or false, whatever the model. */
+/* True if an expression always is a truth value. */
 static bool is_truth(const arch_expr *e) {
     return e->kind == EX_BOOL || e->kind == EX_NOT || e->kind == EX_AND || e->kind == EX_OR ||
            e->kind == EX_IN || e->kind == EX_HAS ||
@@ -379,7 +386,7 @@ static void add_tensor(arch_survey *s, const char *name) {
     add_group(s, name);
 }
 
-/* A tensor's name without "blk.N.", or "blk.{l}." of a pattern. */
+/* Returns a tensor's name without "blk.N.", or a pattern's without "blk.{l}.". */
 const char *llm_arch_survey_stem(const char *name) {
     if (strncmp(name, "blk.", 4) != 0)
         return name;
@@ -393,8 +400,8 @@ static void survey_stmts(arch_survey *s, const arch_stmt *st) {
             const arch_expr *c = st->arm[k].cond;
             if (c && st->kind == ST_IF) {
                 add_truth(s, c);
-                llm_arch_walk_expr((arch_expr *)c, survey_comparison,
-                                   s); /* which changes nothing of it */
+                /* survey_comparison does not change c */
+                llm_arch_walk_expr((arch_expr *)c, survey_comparison, s);
             }
             survey_stmts(s, st->arm[k].body);
         }

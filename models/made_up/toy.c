@@ -1,14 +1,14 @@
-/* Made-up models: a value for each key that the descriptor names, random weights of the shapes it
- * declares.
+/* Made-up models: a value for each key that a descriptor mentions, and random weights of the
+ * declared shapes.
  *
- * Values differ where they may, so that a mistaken dimension shows; survey.c guesses them from
- * names and text, and `require key == value` tells what a value has to be (the build says so and
- * starts again).
+ * Sizes differ from each other as far as possible, so that a mixed-up dimension is noticed.
+ * survey.c guesses the values from names and text. A `require key == value` that fails reports the
+ * value it needs, and the build starts again with it.
  *
- * Variants: all optional keys and tensors absent; all present; each of them turned the other way in
- * both of these; each other value that a key is compared with; all this for each family of the
- * header. Keys that only make sense together (expert_count, expert_used_count, ..: one first word)
- * are turned together. */
+ * Variants: all optional keys and tensors absent; all present; both of these with one group
+ * toggled; both with one key set to another value that it is compared with. All this for each
+ * family of the header. Keys that make sense only together (expert_count, expert_used_count, ..:
+ * the same first word) are one group. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,10 +17,10 @@
 
 #define MAX_REPAIRS 16
 
-typedef struct fact { /* a key as this toy has it */
-    ggl_str name;     /* in full; s ends in NUL */
+typedef struct fact { /* a key of this toy */
+    ggl_str name;     /* the full name; s ends in NUL */
     bool present, indexed;
-    toy_value value, second; /* second: of the last of every so many elements, if indexed */
+    toy_value value, second; /* second: of each `every`-th element, if indexed */
     bool has_second;
     uint64_t every;
 } fact;
@@ -40,10 +40,10 @@ struct llm_arch_toy {
     arch_survey s;
     const char *family;
     fact *fact;
-    int n_fact, n_lists; /* n_lists: that have a second value */
+    int n_fact, n_lists; /* n_lists: facts that have a second value */
     bool base_present, frozen, repaired;
-    bool filled;        /* tensors have their numbers; before, only their shapes count */
-    const char *turned; /* group that differs from base_present; NULL: none */
+    bool filled;        /* tensors have values; before that only shapes */
+    const char *turned; /* the group that differs from base_present, or NULL */
     made_tensor *made;
     size_t n_made, cap_made;
     ggl_index made_index, fact_index;
@@ -83,7 +83,7 @@ static made_tensor *find_made(const llm_arch_toy *t, const char *name) {
     return i == SIZE_MAX ? NULL : &t->made[i];
 }
 
-/* The last one made; false: out of memory. */
+/* Adds the last made tensor to the index. False: out of memory. */
 static bool index_made(llm_arch_toy *t) {
     ggl_index *x = &t->made_index;
     if (arch_index_room(x, t->made, t->n_made, sizeof *t->made, NULL) != GGL_OK)
@@ -92,9 +92,9 @@ static bool index_made(llm_arch_toy *t) {
     return true;
 }
 
-/* Seeded by the tensor's name: the same in every variant. Norm weights and the like should not be
- * near zero, so rows of one dimension lie around 1; matrices are scaled to keep the size of what
- * they multiply. */
+/* Fills a tensor with random values, seeded by its name so that every variant has the same.
+ * Values of vectors lie around 1, because norm weights should not be near 0. Matrices are scaled
+ * to keep the magnitude of their inputs. */
 static void fill_random(made_tensor *m) {
     int64_t n = ggl_extents(m->ne, 0, GGL_MAX_DIMS, 1), n_in = m->ne[0];
     size_t h = 5381;
@@ -113,7 +113,7 @@ static void fill_random(made_tensor *m) {
     }
 }
 
-#define TOY_MAX_ELEMENTS (1 << 22) /* of one tensor; a toy that needs more is no toy */
+#define TOY_MAX_ELEMENTS (1 << 22) /* of a tensor; a toy should not need more */
 
 static made_tensor *make_tensor(llm_arch_toy *t, const llm_arch_tensor *want) {
     double n = 1;
@@ -138,6 +138,7 @@ static made_tensor *make_tensor(llm_arch_toy *t, const llm_arch_tensor *want) {
     return m;
 }
 
+/* True if the variant has this optional tensor. */
 static bool is_there(const llm_arch_toy *t, const char *name) {
     for (int k = 0; k < t->s.n_tensor; k++)
         if (strcmp(t->s.tensor[k].name, llm_arch_survey_stem(name)) == 0)
@@ -151,7 +152,8 @@ static bool toy_find_tensor(void *ctx, llm_arch_tensor *t) {
     bool again = m && !toy->frozen && memcmp(m->ne, t->ne, sizeof m->ne) != 0;
     if (!m && (toy->frozen || (t->optional && !is_there(toy, t->name))))
         return false;
-    if (again) /* of an earlier build, with values that turned out not to fit */
+    /* made by an earlier build, whose keys were changed since */
+    if (again)
         m->name = str_of("");
     if (!m || again)
         m = make_tensor(toy, t);
@@ -202,11 +204,13 @@ static void toy_require_key(void *ctx, const char *name, const llm_arch_item *it
 
 /* --- variants --------------------------------------------------------------------------------- */
 
-/* Number of variants of a family: two bases, and from each one group turned, or one value replaced. */
+/* Returns the number of variants of a family: two bases, each with one group toggled or one
+ * value replaced. */
 static int variants_of_family(const arch_survey *s) {
     return 2 + 2 * s->n_group + 2 * s->n_alternatives;
 }
 
+/* Adds a key of the survey as this variant has it. */
 static void set_fact(llm_arch_toy *t, const toy_key *k) {
     fact *f = &t->fact[t->n_fact++];
     f->name = str_of(k->whole ? k->name : ggl_arena_printf(&t->arena, "%s.%s", t->family, k->name));
@@ -216,8 +220,8 @@ static void set_fact(llm_arch_toy *t, const toy_key *k) {
     const char *group = k->optional && !k->whole ? llm_arch_survey_group(&t->s, k->name) : NULL;
     if (k->optional)
         f->present = t->base_present != (group && t->turned && strcmp(t->turned, group) == 0);
-    /* A list has the first of its other numbers in every other place, a second list in every third: so
-     * both kinds of layer are there, and those that two lists make together. */
+    /* A list has its first other number at every 2nd element, the next list at every 3rd, and so
+     * on in turn. So layers of both kinds occur, and in all combinations of two lists. */
     f->has_second = k->indexed && k->n_other > 0;
     if (f->has_second) {
         f->second = k->other[0];
@@ -225,7 +229,7 @@ static void set_fact(llm_arch_toy *t, const toy_key *k) {
     }
 }
 
-/* Adds a key that every toy has, whether or not the descriptor names it. */
+/* Sets a key that every toy has, even if the descriptor does not mention it. */
 static void add_fact(llm_arch_toy *t, const char *name, toy_value value) {
     fact *known = find_fact(t, name);
     if (known) {
@@ -246,6 +250,8 @@ static void append_value(llm_arch_toy *t, const char *key, const toy_value *v) {
         snprintf(t->text + n, sizeof t->text - n, ", .%s %g", key, v->number);
 }
 
+/* Makes the variant's keys. alternative: index of the other value to use, counted over all keys;
+ * -1: none. */
 static void set_facts(llm_arch_toy *t, int alternative) {
     const arch_survey *s = &t->s;
     t->fact = ggl_arena_alloc(&t->arena, (size_t)s->n_key + 2, sizeof *t->fact);
@@ -310,7 +316,7 @@ int llm_arch_toy_n_variants(const llm_arch *arch) {
     return n;
 }
 
-/* Whether a message has ".name", not only the begin of a longer name. */
+/* True if the message contains ".name" as a whole name. */
 static bool mentions(const char *msg, const char *name) {
     const size_t n = strlen(name);
     for (const char *s = strstr(msg, name); s; s = strstr(s + 1, name)) {
@@ -332,7 +338,7 @@ static void value_text(const toy_value *v, char *buf, size_t size) {
         snprintf(buf, size, "%g", v->number);
 }
 
-/* Adds to an error which of the values it speaks of are made up. */
+/* Appends to an error the made-up values of the keys that it mentions. */
 static void say_made_up(const llm_arch_toy *t, ggl_error *err) {
     char text[400] = "", one[80], two[80];
     size_t n = 0, used = strlen(err->msg);
@@ -357,7 +363,7 @@ static void say_made_up(const llm_arch_toy *t, ggl_error *err) {
              text);
 }
 
-/* Builds until no `require` wants another value. */
+/* Builds, and changes keys, until no `require` asks for another value. */
 static ggl_status settle(llm_arch_toy *t, llm_arch_result *result, ggl_error *err) {
     ggl_status s = GGL_OK;
     ggl_graph_params p = ggl_graph_default();
@@ -460,7 +466,7 @@ void llm_arch_toy_freeze(llm_arch_toy *t) {
 
 typedef struct report {
     const llm_arch *arch;
-    const uint8_t *ran; /* bits of llm_arch_line, by line - 1 */
+    const uint8_t *ran; /* bits of llm_arch_line for each line */
     char *notes;        /* grown as needed */
     bool failed;
 } report;
@@ -478,7 +484,7 @@ static void add_note(report *r, int line, const char *what) {
     r->notes = more;
 }
 
-/* Statements that no made-up model runs, and conditions that hold in every one or in none. */
+/* Notes statements that no made-up model runs, and conditions that are the same in all of them. */
 static void report_untaken(report *r, const arch_stmt *s) {
     for (; s && !r->failed; s = s->next) {
         const uint8_t ran = r->ran[s->line - 1];

@@ -1,4 +1,4 @@
-/* Opening a model: the file, and which descriptor it is read by. */
+/* Opens a model: the file, and the descriptor that interprets it. */
 #include "llm/model.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ struct llm_model {
     char *arch_origin;
     ggl_arena arena;
     llm_arch_ignore ignore;
-    llm_tokenizer *_Atomic tokenizer; /* made by the first who asks */
+    llm_tokenizer *_Atomic tokenizer; /* made by the first call of llm_model_tokenizer */
 };
 
 static char *print(const char *a, const char *b) {
@@ -48,7 +48,7 @@ static ggl_status arch_builtin(llm_model *m, ggl_error *err) {
             "%s: the key general.architecture is missing, so there is no telling what model "
             "this is",
             file);
-    char name[4 * 64 + 1]; /* that of a built-in one, or what to show of another */
+    char name[4 * 64 + 1]; /* the family's name, cut and escaped for messages */
     ggl_show(name, sizeof name, family.s, family.n < 64 ? family.n : 64);
     ggl_status st = llm_arch_open(&m->arch, name, err);
     if (st != GGL_OK)
@@ -57,8 +57,7 @@ static ggl_status arch_builtin(llm_model *m, ggl_error *err) {
     return GGL_OK;
 }
 
-/* The name comes from a file that is not trusted: only what cannot leave the folder is looked for.
- */
+/* True for names that cannot lead out of a folder. The name comes from an untrusted file. */
 static bool is_plain_name(ggl_str name) {
     bool plain = name.n > 0 && name.n <= 64 && name.s[0] != '.';
     for (size_t i = 0; i < name.n && plain; i++) {
@@ -69,7 +68,7 @@ static bool is_plain_name(ggl_str name) {
     return plain;
 }
 
-/* GGL_NOT_FOUND, without a message: no folder has it. */
+/* Looks for NAME.arch in the folders. GGL_NOT_FOUND, without a message: no folder has it. */
 static ggl_status arch_from_dirs(llm_model *m, const char *dirs, ggl_error *err) {
     ggl_str family;
     if (!dirs || ggl_gguf_get_string(m->file, "general.architecture", &family, NULL) != 1 ||
@@ -93,6 +92,7 @@ static ggl_status arch_from_dirs(llm_model *m, const char *dirs, ggl_error *err)
     return GGL_NOT_FOUND;
 }
 
+/* Opens the model's descriptor; the order is described at llm_model_open. */
 static ggl_status arch_choose(llm_model *m, const llm_model_params *params, ggl_error *err) {
     ggl_str own;
     const char *path = params ? params->arch_path : NULL, *dirs = params ? params->arch_dirs : NULL;
@@ -217,7 +217,8 @@ ggl_status llm_model_tokenizer(llm_model *m, const llm_tokenizer **out, ggl_erro
     if (made && atomic_compare_exchange_strong(&m->tokenizer, &there, made))
         there = made;
     else
-        llm_tokenizer_free(made); /* another thread was faster; NULL: there was one */
+        /* another thread was faster; or made is NULL, because there was one */
+        llm_tokenizer_free(made);
     *out = there;
     return GGL_OK;
 }

@@ -1,8 +1,8 @@
-/* From logits to a token; docs/sampling.md is the exact definition, generator included.
+/* Chooses a token from logits. docs/sampling.md defines this exactly, including the generator.
  *
- * A candidate is one 64-bit key: the logit, mapped so that a larger one is a smaller number, above
- * the id. Ascending keys are then the order that everything is defined by: descending logit, of
- * equals the lower id. */
+ * A candidate is one 64-bit key: the logit in the upper half, mapped so that larger logits
+ * become smaller numbers, and the id in the lower half. Ascending keys are the order that the
+ * definition uses: by descending logit, then by ascending id. */
 #include <math.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "llm/sampler.h"
 
 enum {
-    HEAP_MAX = 1024, /* up to here top-k is selected by a heap, above by sorting all */
+    HEAP_MAX = 1024, /* largest top_k that uses a heap; above it all candidates are sorted */
     RADIX_BITS = 11,
     RADIX = 1 << RADIX_BITS
 };
@@ -20,11 +20,11 @@ struct llm_sampler {
     llm_sampler_params p;
     int32_t n_vocab;
     uint64_t rng[4];
-    uint64_t *key;  /* [n_key] candidates in order */
-    uint64_t *swap; /* [n_key] for sorting; NULL where the heap does */
+    uint64_t *key;  /* [n_key] candidates, in order */
+    uint64_t *swap; /* [n_key] for sorting; NULL if the heap is used */
     double *weight; /* [n_key] e^((logit - largest) / temp) */
     size_t n_key;
-    /* The last n_window accepted tokens, a ring; count: how often each id stands in it. */
+    /* The last n_window accepted tokens, a ring; count[id]: how often it contains the id. */
     int32_t *window, *count;
     size_t n_window, cap_window, next_window;
 };
@@ -41,8 +41,8 @@ llm_sampler_params llm_sampler_default(void) {
     };
 }
 
-/* ---- generator: xoshiro256** (Blackman & Vigna 2018), seeded by splitmix64 (Steele, Lea & Flood
- * 2014) ---- */
+/* --- generator: xoshiro256** (Blackman & Vigna 2018), seeded by splitmix64 (Steele et al. 2014)
+ * --- */
 
 static uint64_t rotate_left(uint64_t x, int k) {
     return x << k | x >> (64 - k);
@@ -69,16 +69,15 @@ static uint64_t rng_next(uint64_t s[4]) {
     return result;
 }
 
-/* ---- candidates ---- */
+/* --- candidates ------------------------------------------------------------------------------- */
 
-/* NaN is minus infinity, -0 is 0. */
+/* Makes a key. NaN counts as minus infinity, -0 as 0. */
 static uint64_t candidate(float logit, int32_t id) {
     uint32_t u;
     logit = logit != logit ? -INFINITY : logit + 0.0f;
     memcpy(&u, &logit, sizeof u);
-    u = u & 0x80000000
-            ? u
-            : ~(u | 0x80000000); /* descending: positive below negative, larger below smaller */
+    /* descending order: positive before negative, larger before smaller */
+    u = u & 0x80000000 ? u : ~(u | 0x80000000);
     return (uint64_t)u << 32 | (uint32_t)id;
 }
 
@@ -94,7 +93,7 @@ static float candidate_logit(uint64_t key) {
     return logit;
 }
 
-/* Candidate `id` after the repeat penalty. */
+/* Returns the key of `id`, after the repeat penalty. */
 static uint64_t candidate_at(const llm_sampler *s, const float *logits, int32_t id) {
     float x = logits[id];
     if (s->cap_window > 0 && s->count[id] > 0)
@@ -102,9 +101,9 @@ static uint64_t candidate_at(const llm_sampler *s, const float *logits, int32_t 
     return candidate(x, id);
 }
 
-/* The first id from `id` on whose candidate may come before one of logit `bar` and a lower id: most
- * of a vocabulary is passed over here. A penalty of 1 or more only lowers logits, so that they need
- * not be looked at before. */
+/* Skips ids, from `id` on, that cannot beat a candidate with logit `bar` and a lower id; returns
+ * the first that may. This passes over most of a vocabulary. A penalty >= 1 only lowers logits, so
+ * it need not be applied for that. */
 static int32_t next_above(const llm_sampler *s, const float *logits, int32_t id, float bar) {
     if (s->p.repeat_penalty >= 1)
         while (id < s->n_vocab && !(logits[id] > bar))
@@ -112,7 +111,7 @@ static int32_t next_above(const llm_sampler *s, const float *logits, int32_t id,
     return id;
 }
 
-/* Lets key[i] sink in a heap of n whose root is the largest key. */
+/* Moves key[i] down in a heap of n keys whose root is the largest. */
 static void heap_sink(uint64_t *key, size_t n, size_t i) {
     uint64_t k = key[i];
     for (size_t c; (c = 2 * i + 1) < n; i = c) {
@@ -124,7 +123,7 @@ static void heap_sink(uint64_t *key, size_t n, size_t i) {
     key[i] = k;
 }
 
-/* The best candidate's id. */
+/* Returns the id of the best candidate. */
 static int32_t select_best(const llm_sampler *s, const float *logits) {
     uint64_t best = candidate_at(s, logits, 0);
     for (int32_t id = 1;; id++) {
@@ -136,8 +135,8 @@ static int32_t select_best(const llm_sampler *s, const float *logits) {
     }
 }
 
-/* The n_key best candidates of all, in order: a heap of the best so far, whose root is the one to
- * beat. */
+/* Finds the n_key best candidates, in order. The heap holds the best so far; a new one must beat
+ * its root. */
 static void select_heap(llm_sampler *s, const float *logits) {
     size_t k = s->n_key;
     for (size_t i = 0; i < k; i++)
@@ -162,8 +161,8 @@ static void select_heap(llm_sampler *s, const float *logits) {
     }
 }
 
-/* All candidates in order: a stable radix sort by the logit's bits; the ids ascend to begin with.
- */
+/* Sorts all candidates: a stable radix sort by the logits' bits, with the ids ascending from the
+ * start. */
 static void select_sort(llm_sampler *s, const float *logits) {
     size_t n = (size_t)s->n_vocab;
     for (size_t i = 0; i < n; i++)
@@ -185,10 +184,10 @@ static void select_sort(llm_sampler *s, const float *logits) {
     }
 }
 
-/* ---- filters; all take and return the number of candidates kept, at least 1 ---- */
+/* --- filters: take and return a number of candidates, at least 1 ------------------------------ */
 
-/* weight[i] = e^((logit_i - logit_0) / temp). A logit equal to the largest weighs 1 even if both
- * are infinite. */
+/* Sets weight[i] = e^((logit_i - logit_0) / temp). A logit equal to the largest has weight 1
+ * even if both are infinite. */
 static void weigh(llm_sampler *s, size_t n, double temp) {
     double largest = candidate_logit(s->key[0]);
     for (size_t i = 0; i < n; i++) {
@@ -204,7 +203,7 @@ static double weight_sum(const llm_sampler *s, size_t n) {
     return sum;
 }
 
-/* The fewest whose weights reach p of the whole. */
+/* Keeps the fewest candidates whose weights reach top_p of the sum. */
 static size_t keep_top_p(const llm_sampler *s, size_t n) {
     if (s->p.top_p >= 1)
         return n;
@@ -217,7 +216,7 @@ static size_t keep_top_p(const llm_sampler *s, size_t n) {
     return n;
 }
 
-/* Those that weigh at least p times the first, which weighs 1. */
+/* Keeps candidates with at least min_p times the weight of the first, which is 1. */
 static size_t keep_min_p(const llm_sampler *s, size_t n) {
     size_t kept = 1;
     if (s->p.min_p <= 0)
@@ -227,11 +226,12 @@ static size_t keep_min_p(const llm_sampler *s, size_t n) {
     return kept;
 }
 
-/* The first whose running sum of weights exceeds u times the whole. */
+/* Draws a candidate: the first whose running sum of weights exceeds u times the total, for a
+ * random u in 0 .. 1. */
 static size_t draw(llm_sampler *s, size_t n) {
     double u = (double)(rng_next(s->rng) >> 11) * 0x1p-53;
     double wanted = u * weight_sum(s, n), sum = 0;
-    size_t last = 0; /* should rounding make `wanted` the whole */
+    size_t last = 0; /* result if rounding makes `wanted` equal to the total */
     for (size_t i = 0; i < n; i++) {
         sum += s->weight[i];
         if (sum > wanted)
@@ -271,7 +271,7 @@ void llm_sampler_accept(llm_sampler *s, int32_t id) {
     s->count[id]++;
 }
 
-/* ---- creation ---- */
+/* --- creation --------------------------------------------------------------------------------- */
 
 static ggl_status check(const llm_sampler_params *p, int32_t n_vocab, int32_t n_last,
                         ggl_error *err) {

@@ -1,4 +1,4 @@
-/* Sessions: from a model to a running graph, and from tokens to logits. */
+/* Sessions: makes a running graph from a model, and logits from tokens. */
 #include "llm/session.h"
 
 #include <inttypes.h>
@@ -17,7 +17,7 @@ llm_session_params llm_session_default(void) {
         .n_ubatch = 512, .n_slots = 1, .n_rows = 1, .type_k = GGL_F16, .type_v = GGL_F16};
 }
 
-/* --- making ----------------------------------------------------------------------------------- */
+/* --- creation --------------------------------------------------------------------------------- */
 
 static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for the session");
@@ -43,7 +43,8 @@ static ggl_status build_graph(llm_session *s, const llm_model *m, const llm_sess
     return st;
 }
 
-/* Sets s->cache, unless none is wanted or there can be none, which is noted. */
+/* Sets s->cache, the file of repacked weights, if it is wanted. Notes it if the model is not
+ * from a file. */
 static ggl_status name_cache(llm_session *s, const ggl_gguf *file, const llm_session_params *p,
                              ggl_error *err) {
     const char *path = p->repack_cache;
@@ -63,6 +64,7 @@ static ggl_status name_cache(llm_session *s, const ggl_gguf *file, const llm_ses
     return GGL_OK;
 }
 
+/* The scheduler's callback: adds the number of layers and asks the user's. */
 static int place(void *ctx, int layer, const char *weight) {
     const llm_session *s = ctx;
     return s->place(s->place_ctx, layer, (int)s->built.n_layer, weight);
@@ -147,7 +149,7 @@ ggl_status llm_session_new(llm_session **out, const llm_model *m, const llm_sess
     return GGL_OK;
 }
 
-/* A line on why the file was of no use, and what became of it. */
+/* Notes whether the cache file was used, and if not, why. */
 static void note_cache(llm_session *s) {
     const char *why = ggl_sched_cache_note(s->sched);
     ggl_cache_use use = ggl_sched_cache_use(s->sched);
@@ -220,6 +222,7 @@ static bool wanted(const llm_batch *b, int64_t i) {
     return b->want ? b->want[i] : i == b->n - 1;
 }
 
+/* Checks tokens and slots of a batch, and that the slots have room, before anything runs. */
 static ggl_status check_batch(llm_session *s, const llm_batch *b, ggl_error *err) {
     memset(s->n_new, 0, (size_t)s->n_slots * sizeof *s->n_new);
     for (int64_t i = 0; i < b->n; i++) {
@@ -242,8 +245,8 @@ static ggl_status check_batch(llm_session *s, const llm_batch *b, ggl_error *err
     return GGL_OK;
 }
 
-/* Fills the arrays of the next ubatch from token `first` on; as many as fit, with at most n_rows
- * wanted. */
+/* Fills the arrays of the next ubatch with tokens from `first` on, as many as fit, with at most
+ * s->n_rows wanted ones. Returns their number; *n_rows: the wanted ones. */
 static int64_t fill_ubatch(llm_session *s, const llm_batch *b, int64_t first, int64_t *n_rows) {
     int64_t n = 0;
     *n_rows = 0;
@@ -268,8 +271,8 @@ static void commit_all(llm_session *s) {
         llm_slot_commit(&s->state[k]);
 }
 
-/* Without wanted logits the ubatch may still be in flight when this returns, so that the next one
- * keeps all backends busy. */
+/* Runs a ubatch. If no logits are wanted, it may still be in flight when this returns, so that
+ * the next one keeps all backends busy. */
 static ggl_status run_ubatch(llm_session *s, int64_t n, int64_t n_rows, ggl_error *err) {
     ggl_status st = ggl_sched_set(s->sched, "token", s->token, n, err);
     if (st == GGL_OK)

@@ -1,4 +1,4 @@
-/* What session.c and session_slots.c share. */
+/* Shared by session.c and session_slots.c. */
 #ifndef LLM_SESSION_IMPL_H
 #define LLM_SESSION_IMPL_H
 
@@ -10,22 +10,22 @@ struct llm_session {
     ggl_sched *sched;
     llm_arch_result built;
     ggl_host_range *host;
-    ggl_gguf_identity identity; /* of the model's file */
-    char *cache;                /* params.repack_cache; NULL: none */
+    ggl_gguf_identity identity; /* identifies the model's file */
+    char *cache;                /* name of the cache file; NULL: none */
     char load_notes[400];
     int64_t n_ctx, n_ubatch, n_slots, n_rows;
-    int32_t *token, *pos, *slot, *row; /* [n_ubatch]: the one that runs */
-    int64_t *n_new;                    /* [n_slots]: tokens that the ubatch adds */
+    int32_t *token, *pos, *slot, *row; /* [n_ubatch]: inputs of the current ubatch */
+    int64_t *n_new;                    /* [n_slots]: tokens that the ubatch appends */
     slot_state *state;                 /* [n_slots] */
     slot_rules rules;
-    int (*place)(void *ctx, int layer, int n_layer, const char *weight); /* as params */
+    int (*place)(void *ctx, int layer, int n_layer, const char *weight); /* from the params */
     void *place_ctx;
     const float *logits;
 };
 
-/* GGL_USAGE: there is no such slot. */
+/* GGL_USAGE: no such slot. */
 ggl_status llm_slot_check(const llm_session *s, int slot, ggl_error *err);
-/* The same, and a broken slot is refused. */
+/* Also refuses a broken slot. */
 ggl_status llm_slot_check_whole(const llm_session *s, int slot, ggl_error *err);
 
 #endif

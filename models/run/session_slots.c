@@ -50,6 +50,7 @@ ggl_status llm_session_copy(llm_session *s, int dst, int src, ggl_error *err) {
     return st;
 }
 
+/* Checks that the cache still has the rows that going back to n_past needs. */
 static ggl_status check_rows(const llm_session *s, int slot, int64_t n_past, ggl_error *err) {
     const slot_state *at = &s->state[slot];
     if (llm_slot_can_go_back(at, &s->rules, n_past))
@@ -86,22 +87,22 @@ ggl_status llm_session_cut(llm_session *s, int slot, int64_t n_past, ggl_error *
     return st;
 }
 
-/* --- bytes ------------------------------------------------------------------------------------ */
+/* --- saving and restoring --------------------------------------------------------------------- */
 
-/* | header | what ggl_sched_save_slot writes |; the session that reads it must keep the same
- * things. */
+/* A saved slot: | header | bytes of ggl_sched_save_slot |. It fits only sessions with the same
+ * stores. */
 typedef struct header {
     char magic[8];
     uint32_t version, states_only;
-    int64_t n_past, n_high, size; /* as slot_state; bytes after the header */
-    uint64_t shape, sum;          /* of the stores' shapes, and of the bytes */
-    int32_t type_k, type_v;       /* of the cache: ggl_type */
+    int64_t n_past, n_high, size; /* as in slot_state; size: bytes after the header */
+    uint64_t shape, sum;          /* hashes of the stores' shapes and of the bytes */
+    int32_t type_k, type_v;       /* of the KV cache, as ggl_type */
 } header;
 
 enum { VERSION = 3 };
 static const char magic[8] = "ggl-slot";
 
-/* FNV-1a, on 8 bytes at a time: against damage, not malice. */
+/* FNV-1a over words of 8 bytes, to detect damage, not malice. */
 static uint64_t hash(uint64_t h, const void *data, size_t n) {
     const unsigned char *p = data;
     for (size_t i = 0; i < n; i += 8) {
@@ -117,10 +118,9 @@ static uint64_t shape_hash(const llm_session *s) {
     uint64_t h = 0xcbf29ce484222325u;
     for (int i = 0; i < ggl_graph_n_stores(s->graph); i++) {
         const ggl_store *st = ggl_graph_store(s->graph, i);
-        int64_t words[] = {
-            st->kind,  st->type,
-            st->ne[0], st->ne[1],
-            st->ne[2], st->n_pos < s->n_ctx ? st->n_pos : 0}; /* a ring's length is its layout */
+        int64_t words[] = {st->kind, st->type, st->ne[0], st->ne[1],
+                           /* a ring's length determines its layout; others may differ */
+                           st->ne[2], st->n_pos < s->n_ctx ? st->n_pos : 0};
         h = hash(h, words, sizeof words);
     }
     return h;
@@ -161,7 +161,7 @@ ggl_status llm_session_save(llm_session *s, int slot, bool states_only, void **d
     return GGL_OK;
 }
 
-/* Everything in the header against this session, and the bytes against the header. */
+/* Checks the header against this session, and the bytes against the header. */
 static ggl_status check_header(const llm_session *s, const header *h, const char *bytes,
                                size_t size, ggl_error *err) {
     if (h->version != VERSION)

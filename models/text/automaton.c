@@ -3,7 +3,8 @@
 #include "ggl/alloc.h"
 #include "ggl/steps.h"
 
-/* Nodes, at most: bytes of all spellings. The largest published vocabularies have some millions. */
+/* Limit on nodes, i.e. bytes of all spellings. The largest published vocabularies have a few
+ * million. */
 enum { MOST_NODES = 1 << 25 };
 
 static ggl_status no_memory(ggl_error *err) {
@@ -36,7 +37,7 @@ int32_t llm_automaton_child(const automaton *x, int32_t parent, unsigned char by
     return i == SIZE_MAX ? 0 : (int32_t)i;
 }
 
-/* 0: out of memory. */
+/* Makes a child node. 0: out of memory. */
 static int32_t child_new(automaton *x, int32_t parent, unsigned char byte) {
     if (!ggl_grow(&x->node, &x->cap, x->n + 1, sizeof *x->node) ||
         ggl_index_reserve(&x->child, x->node, x->n, NULL) != GGL_OK)
@@ -85,7 +86,8 @@ int32_t llm_automaton_step(const automaton *x, int32_t state, unsigned char byte
     return next;
 }
 
-/* Nodes in the order of their depth: parents and `shorter` first. NULL: out of memory. */
+/* Returns the nodes ordered by depth, so that `parent` and `shorter` come before a node. NULL:
+ * out of memory. */
 static int32_t *by_depth(const automaton *x) {
     uint32_t *first = ggl_calloc(x->n + 1, sizeof *first);
     int32_t *order = ggl_calloc(x->n, sizeof *order);

@@ -1,10 +1,10 @@
-/* Aho and Corasick's automaton (1975): finds all tokens in a text while each byte is read once,
+/* Aho and Corasick's automaton (1975): finds all tokens in a text while reading each byte once,
  * whatever the tokens are.
  *
- * The text is read in one direction, and so are the spellings when the automaton is built. After
- * each byte its state is the longest stretch that was just read and with which some token begins.
- * Read from the end to the beginning, the tokens found at a state are those that start at the byte
- * just read; read forward, those that end with it.
+ * Text and spellings are read in the same direction, chosen when the automaton is built. Its state
+ * after each byte is the longest string just read that is the beginning of some token. Reading
+ * backward, the tokens found at a state start at the byte just read; reading forward, they end with
+ * it.
  *
  *     automaton x;
  *     llm_automaton_init(&x, err); llm_automaton_add(&x, spelling, id, backward, &added, err) ..;
@@ -13,44 +13,44 @@
  *     for each byte:
  *         state = llm_automaton_step(&x, state, byte);
  *         for (int32_t i = x.node[state].found; i != 0; i = llm_automaton_next(&x, i))
- *             .. token x.node[i].id, of x.node[i].depth bytes; the longest first */
+ *             .. token x.node[i].id, of x.node[i].depth bytes, the longest first */
 #ifndef LLM_AUTOMATON_H
 #define LLM_AUTOMATON_H
 
 #include "ggl/index.h"
 
 typedef struct automaton_node {
-    int32_t parent, byte; /* the key: the parent's spelling and one byte more in reading order */
+    int32_t parent, byte; /* the key: the parent's spelling plus this byte, in reading order */
     int32_t shorter;      /* the node of the longest proper suffix, in reading order */
-    int32_t found;        /* the first node with a token from here on along `shorter`; 0: none */
-    int32_t id;           /* the token that is spelled so; -1: none */
-    uint32_t depth;       /* bytes */
+    int32_t found;        /* this node or the next with a token along `shorter`; 0: none */
+    int32_t id;           /* the token with this spelling; -1: none */
+    uint32_t depth;       /* bytes of the spelling */
 } automaton_node;
 
 typedef struct automaton {
-    automaton_node *node; /* node[0] is the root: nothing */
+    automaton_node *node; /* node[0] is the root: the empty string */
     size_t n, cap;
     ggl_index child;     /* nodes by parent and byte */
-    uint32_t most_found; /* at one state; found_most: the token of these that is the longest */
+    uint32_t most_found; /* the most tokens found at one state; found_most: the longest of them */
     int32_t found_most;
     int32_t child_of_root[256];
 } automaton;
 
 GGL_NODISCARD ggl_status llm_automaton_init(automaton *x, ggl_error *err);
-/* Adds a token; `backward`: the text will be read from its end. An empty spelling is not added; of
- * equal ones the first counts. *added (which may be NULL) says whether it was. GGL_NOMEM; GGL_LIMIT:
- * there are more bytes than any vocabulary has. */
+/* Adds a token; backward: the text will be read from its end. Skips empty spellings, and all but
+ * the first of equal ones; *added (may be NULL): it was not skipped. Fails with GGL_NOMEM or
+ * GGL_LIMIT (more bytes than any vocabulary has). */
 GGL_NODISCARD ggl_status llm_automaton_add(automaton *x, ggl_str spelling, int32_t id,
                                            bool backward, bool *added, ggl_error *err);
-/* After all tokens were added. */
+/* Call after all tokens were added. */
 GGL_NODISCARD ggl_status llm_automaton_finish(automaton *x, ggl_error *err);
 void llm_automaton_fini(automaton *x);
 
-/* The node of a node's spelling and one byte more; 0: there is none. (0 as `node`: of that byte.) */
+/* Returns the child of a node (0: the root) for a byte; 0: none. */
 int32_t llm_automaton_child(const automaton *x, int32_t node, unsigned char byte);
-/* The state after one more byte. All steps over a text take time linear in its length. */
+/* Returns the state after another byte. All steps over a text take time linear in its length. */
 int32_t llm_automaton_step(const automaton *x, int32_t state, unsigned char byte);
-/* The next shorter token that is found where the one of node i is; 0: there is none. */
+/* Returns the next shorter token found at the same place as that of node i; 0: none. */
 static inline int32_t llm_automaton_next(const automaton *x, int32_t i) {
     return x->node[x->node[i].shorter].found;
 }

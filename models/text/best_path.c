@@ -15,7 +15,7 @@ ggl_status llm_best_path_check(const automaton *tokens, ggl_error *err) {
         (int)tokens->found_most, (unsigned)tokens->most_found, BEST_PATH_NESTED);
 }
 
-/* Turns the way around, so that each place on it knows the next one; returns the first after 0. */
+/* Reverses the path, so that each place knows the next one. Returns the first place after 0. */
 static uint32_t turn_around(best_path *p) {
     uint32_t next = UINT32_MAX, at = (uint32_t)p->n;
     while (at > 0) {
@@ -27,6 +27,7 @@ static uint32_t turn_around(best_path *p) {
     return next;
 }
 
+/* Emits the tokens of the best path through the current part, and empties it. */
 static ggl_status give_out(best_path *p) {
     ggl_status s = GGL_OK;
     uint32_t from = 0;
@@ -38,7 +39,7 @@ static ggl_status give_out(best_path *p) {
     return s;
 }
 
-/* The best way to place `end`, the end of a character of n bytes. */
+/* Finds the best path to place `end`, where a character of n bytes ends. */
 static void find_way(best_path *p, size_t end, size_t n) {
     best_path_step best = {.from = UINT32_MAX, .id = -1};
     bool known = false;
@@ -66,7 +67,7 @@ ggl_status llm_best_path_add(best_path *p, const char *s, size_t n, ggl_error *e
     for (size_t i = 0; i < n; i++)
         p->state =
             llm_automaton_step(p->tokens, p->state, (unsigned char)s[p->backward ? n - 1 - i : i]);
-    if (p->n > 0 && p->tokens->node[p->state].depth <= n) { /* no token reaches over p->n */
+    if (p->n > 0 && p->tokens->node[p->state].depth <= n) { /* no token spans place p->n */
         ggl_status status = give_out(p);
         if (status != GGL_OK)
             return status;
@@ -83,7 +84,7 @@ ggl_status llm_best_path_add(best_path *p, const char *s, size_t n, ggl_error *e
     memcpy(p->text + p->n, s, n);
     if (p->n == 0)
         p->step[0] = (best_path_step){.id = -1};
-    for (size_t i = p->n + 1; i < end; i++) /* inside the character */
+    for (size_t i = p->n + 1; i < end; i++) /* places inside the character */
         p->step[i].from = UINT32_MAX;
     find_way(p, end, n);
     p->n = end;

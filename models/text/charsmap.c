@@ -51,11 +51,12 @@ ggl_status llm_charsmap_read(charsmap *m, ggl_arena *arena, const ggl_gguf *file
     return GGL_OK;
 }
 
+/* Returns a unit's offset, in the format of darts-clone. */
 static uint32_t offset_of(uint32_t unit) {
     return (unit >> 10) << (unit & 1u << 9 ? 8 : 0);
 }
 
-/* Where a string ends at the unit `at`: what replaces it; s NULL: none does. */
+/* Returns the replacement of a string that ends at unit `at`; s NULL: none. */
 static ggl_str replacement_at(const charsmap *m, size_t at) {
     const size_t place = at < m->n_unit ? m->unit[at] & ~(1u << 31) : m->n_text;
     if (place >= m->n_text || !(m->unit[at] >> 31))

@@ -1,35 +1,35 @@
-/* SentencePiece's compiled normalization, tokenizer.ggml.precompiled_charsmap: strings of up to a
- * few characters and what each is replaced by.
+/* SentencePiece's compiled normalization, tokenizer.ggml.precompiled_charsmap: short strings and
+ * their replacements.
  *
- *     | u32 n | trie: n / 4 units of 32 bits | replacements, each with a NUL at its end |
+ *     | u32 n | trie: n / 4 units of 32 bits | replacements, each NUL-terminated |
  *
- * The trie is a double array (S. Yata's darts-clone). A unit holds, from its lowest bit on: 8 bits
- * with the byte that leads to it; one that says that a string ends there; one that scales the
- * offset by 256; 21 bits of offset. The child of unit u by byte b is u ^ offset(u) ^ b, if the byte
- * in it is b. Where a string ends, unit u ^ offset(u) is its value: bit 31, and a place among the
- * replacements. */
+ * The trie is a double array (S. Yata's darts-clone). A unit has, from its lowest bit up: 8
+ * bits, the byte that leads to it; 1 bit, a string ends here; 1 bit, the offset is scaled by
+ * 256; 21 bits of offset. The child of unit u for byte b is unit u ^ offset(u) ^ b, if that
+ * unit's byte is b. If a string ends at u, unit u ^ offset(u) is its value: bit 31, and an
+ * offset into the replacements. */
 #ifndef LLM_CHARSMAP_H
 #define LLM_CHARSMAP_H
 
 #include "ggl/alloc.h"
 #include "ggl/gguf.h"
 
-/* A replacement has at most so many bytes for each byte of its string, so that a small text does not
- * become a huge one; NFKC needs 11. Strings have at most CHARSMAP_LONGEST bytes (SentencePiece's own
- * some 20), as in a damaged file the units may lead in a circle. */
+/* CHARSMAP_RATIO: most bytes of a replacement per byte of its string, so that a small text
+ * cannot become huge; NFKC needs 11. CHARSMAP_LONGEST: most bytes of a string, because the units
+ * of a damaged file may form a cycle; SentencePiece's own have about 20. */
 enum { CHARSMAP_RATIO = 16, CHARSMAP_LONGEST = 256 };
 
 typedef struct charsmap {
     uint32_t *unit; /* [n_unit] */
     size_t n_unit, n_text;
-    char *text; /* [n_text], the last one is NUL */
+    char *text; /* [n_text], ends with NUL */
 } charsmap;
 
-/* Reads the key, if the file has it, into the arena; without it nothing is replaced. */
+/* Reads the key into the arena. Without it the map is empty. */
 GGL_NODISCARD ggl_status llm_charsmap_read(charsmap *m, ggl_arena *arena, const ggl_gguf *file,
                                            ggl_error *err);
-/* *length: bytes of the longest string that s[0..n) begins with, and what replaces it; 0: there is
- * none. GGL_FORMAT: the string or the replacement is longer than the above. */
+/* Finds the longest string of the map at the start of s[0..n): *length, 0 if none, and its
+ * replacement. GGL_FORMAT: the string or replacement exceeds the limits above. */
 GGL_NODISCARD ggl_status llm_charsmap_find(const charsmap *m, const char *s, size_t n,
                                            size_t *length, ggl_str *replacement, ggl_error *err);
 

@@ -4,6 +4,7 @@
 #include "ggl/alloc.h"
 #include "ggl/steps.h"
 
+/* The order of joins: by rank, then from left to right. */
 static bool before(const join *a, const join *b) {
     GGL_STEPS(1);
     return a->rank < b->rank || (a->rank == b->rank && a->left < b->left);

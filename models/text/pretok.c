@@ -1,16 +1,19 @@
-/* A small regular expression matcher: a backtracking machine over code points whose properties were
+/* A regular expression matcher: a backtracking machine over code points, whose properties are
  * looked up once.
  *
- * Its time is to be linear in the text. A repeated character class is one instruction, a run; the
- * places to go back to after it are one entry of the stack. A run that is found long and then of no
- * use, such as the spaces of \s+$ before a word, would be walked again from each of its characters:
- * hence each run instruction remembers how far its class holds, and from which neighbouring
- * positions the instructions after it are known to fail; that depends on nothing but the position.
- * A lookahead with a loop, such as "digits in threes up to the end of the number", would walk to
- * the end of the number from each of its digits: whether it holds is computed for all positions of
- * a piece at once, from right to left. For each position p a bit per instruction says whether the
- * lookahead's end can be reached from that instruction at p; instructions that consume look at p +
- * 1, the others at p. */
+ * Its time must be linear in the text:
+ *
+ * A repeated character class is a single instruction, a run, and all places to back up to after it
+ * are a single stack entry. A run may turn out long but useless, such as the spaces of \s+$ before
+ * a word, and would be scanned again from each of its characters. Therefore each run instruction
+ * remembers up to where its class matches, and for a range of positions that the instructions after
+ * it fail there; both depend only on the position.
+ *
+ * A lookahead with a loop, such as "digits in threes up to the end of the number", would scan to
+ * the end of the number from each digit. Therefore it is computed for all positions of a piece
+ * at once, from right to left. For each position p there is a bit per instruction: the
+ * lookahead's end can be reached from this instruction at p. Instructions that consume a
+ * character use the bits of p + 1, the others those of p. */
 #include <string.h>
 
 #include "ggl/steps.h"
@@ -22,22 +25,22 @@ static bool set_has(const set *s, uint32_t c, unsigned properties) {
     return c < 128 ? s->ascii[c / 64] >> (c % 64) & 1 : llm_pretok_set_holds(s, c, properties);
 }
 
-/* Where to go on if what comes next fails: at pc from position `last`, then last - 1, down to
- * `first`. `tried` is the position before that failed. */
+/* Where to continue after a failure: at pc, from position `last`, then last - 1, down to
+ * `first`. `tried` is the position that failed before. */
 typedef struct retry {
-    int32_t pc, run; /* run: -1 if it is no run's */
+    int32_t pc, run; /* run: its index, or -1 for a split */
     uint32_t first, last, tried;
 } retry;
 
-/* What a run instruction knows of the piece [first, last): its class holds in [holds_first,
- * holds_last), but not at holds_last; what follows it fails at fails_first to fails_last (none if
- * first > last). */
+/* What a run instruction knows about the piece [first, last). Its class matches in [holds_first,
+ * holds_last) but not at holds_last. The instructions after it fail at fails_first .. fails_last
+ * (no positions if first > last). */
 typedef struct run_memory {
     bool known;
     uint32_t first, last, holds_first, holds_last, fails_first, fails_last;
 } run_memory;
 
-/* Whether a lookahead holds at each position of the piece [first, last]: a byte each. */
+/* Results of a lookahead for each position of the piece [first, last]: a byte each. */
 typedef struct reach {
     uint8_t *holds;
     size_t cap;
@@ -48,10 +51,10 @@ typedef struct reach {
 typedef struct runner {
     const pretok_program *const *programs;
     int n_programs;
-    const char *text; /* of the characters that are not yet words */
-    uint32_t *c;      /* [n_character], code points; STRAY + byte for what is none */
+    const char *text; /* start of the characters not yet emitted as words */
+    uint32_t *c;      /* [n_character], code points; STRAY + byte for an invalid byte */
     uint16_t *properties;
-    const pretok_program *p; /* the program at work, and the piece it sees */
+    const pretok_program *p; /* the current program and the piece that it sees */
     uint32_t first, last;
     reach *reaches; /* of p */
     run_memory *runs;
@@ -64,6 +67,7 @@ typedef struct runner {
 
 static bool match(runner *r, int32_t pc, uint32_t at, uint32_t *end);
 
+/* True at \b: exactly one of the neighbors is a word character. */
 static bool on_border(const runner *r, uint32_t at) {
     bool before = at > r->first && (r->properties[at - 1] & UNICODE_WORD);
     bool behind = at < r->last && (r->properties[at] & UNICODE_WORD);
@@ -79,11 +83,11 @@ static bool one_holds(const runner *r, const instruction *i, uint32_t at) {
 
 static bool lookahead(runner *r, int32_t pc, uint32_t at);
 
-/* Bit i: from instruction pc + i at position `at` the lookahead's end can be reached. next: the
- * same for at + 1. */
+/* Returns bits for position `at`: bit i is set if the lookahead's end can be reached from
+ * instruction pc + i. next: the bits for at + 1. */
 static uint64_t reach_bits(runner *r, int32_t pc, int n, uint32_t at, uint64_t next) {
     uint64_t bits = 0, before;
-    do { /* again, for loops jump back */
+    do { /* repeated because loops jump back */
         before = bits;
         GGL_STEPS(n);
         for (int i = n - 1; i >= 0; i--) {
@@ -124,6 +128,7 @@ static uint64_t reach_bits(runner *r, int32_t pc, int n, uint32_t at, uint64_t n
     return bits;
 }
 
+/* Evaluates a lookahead with a loop, by a table over all positions of the piece. */
 static bool looping_holds(runner *r, const instruction *k, int32_t pc, uint32_t at) {
     reach *t = &r->reaches[k->i_reach - 1];
     if (!t->known || t->first != r->first || t->last != r->last) {
@@ -167,6 +172,7 @@ static bool push(runner *r, retry t) {
     return true;
 }
 
+/* Returns what a run instruction knows, forgetting knowledge of another piece. */
 static run_memory *memory_of(runner *r, int32_t run) {
     run_memory *m = &r->runs[run];
     if (!m->known || m->first != r->first || m->last != r->last)
@@ -174,7 +180,7 @@ static run_memory *memory_of(runner *r, int32_t run) {
     return m;
 }
 
-/* How many characters from `at` the run takes. */
+/* Returns how many characters the run takes from `at`. */
 static uint32_t run_length(runner *r, const instruction *k, uint32_t at) {
     const set *s = &r->p->sets[k->a];
     uint32_t n = 0, most = r->last - at < k->max ? r->last - at : k->max;
@@ -191,7 +197,7 @@ static uint32_t run_length(runner *r, const instruction *k, uint32_t at) {
     return n;
 }
 
-/* What follows the run fails at `at`, too. */
+/* Records that the instructions after the run fail at `at`. */
 static void remember_failure(run_memory *m, uint32_t at) {
     if (m->fails_first > m->fails_last) {
         m->fails_first = m->fails_last = at;
@@ -200,11 +206,11 @@ static void remember_failure(run_memory *m, uint32_t at) {
     } else if (at == m->fails_last + 1) {
         m->fails_last = at;
     } else if (at < m->fails_first || at > m->fails_last) {
-        m->fails_first = m->fails_last = at; /* elsewhere: forget the old */
+        m->fails_first = m->fails_last = at; /* not adjacent: forget the old range */
     }
 }
 
-/* The next place to try, from the top of the stack. False: there is none. */
+/* Pops the next place to try. False: none is left. */
 static bool back(runner *r, size_t base, int32_t *pc, uint32_t *at) {
     while (r->n_stack > base && !r->no_memory) {
         GGL_STEPS(1);
@@ -228,8 +234,8 @@ static bool back(runner *r, size_t base, int32_t *pc, uint32_t *at) {
     return false;
 }
 
-/* Runs from pc at position `at`; *end is where it ends. The first way through counts, as in Perl.
- */
+/* Runs the program from pc at position `at`; *end is where the match ends. The first successful
+ * path counts, as in Perl. False: no match. */
 static bool match(runner *r, int32_t pc, uint32_t at, uint32_t *end) {
     const size_t base = r->n_stack;
     for (;;) {
@@ -290,7 +296,8 @@ static size_t utf8_size(uint32_t c) {
     return c < 0x80 || c >= STRAY ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
 }
 
-/* Cuts the characters [first, last), which are not empty, by programs[level] and those after it. */
+/* Splits the characters [first, last), which are not empty, by programs[level] and then by the
+ * later ones. */
 static ggl_status split(runner *r, int level, reach *reaches, run_memory *runs, uint32_t first,
                         uint32_t last) {
     if (level == r->n_programs) {
@@ -305,7 +312,7 @@ static ggl_status split(runner *r, int level, reach *reaches, run_memory *runs, 
     uint32_t from = first, end;
     ggl_status s = GGL_OK;
     for (uint32_t i = first; i < last && s == GGL_OK;) {
-        r->p = p; /* the levels below have set theirs */
+        r->p = p; /* deeper levels have set their own */
         r->reaches = reaches;
         r->runs = runs;
         r->first = first;

@@ -1,4 +1,4 @@
-/* From a pattern's text to its program. The subset of regular expressions: pretok.h. */
+/* Compiles a pattern to a program. pretok.h describes the subset of regular expressions. */
 #include <string.h>
 
 #include "pretok_impl.h"
@@ -19,7 +19,7 @@ typedef struct parser {
     size_t n, i;
     pretok_program *p;
     size_t cap_code, cap_set, cap_range;
-    range *ranges; /* of the set being read */
+    range *ranges; /* ranges of the set being parsed */
     int nesting;
     bool fold, in_lookahead, loop;
     ggl_status status;
@@ -46,7 +46,7 @@ static bool take(parser *q, const char *s) {
     return is;
 }
 
-/* Puts an instruction at `at`; what lies behind moves as a block, whose jumps are relative. */
+/* Inserts an instruction at `at`. The code after it moves as a block; its jumps are relative. */
 static void insert(parser *q, int at, instruction what) {
     pretok_program *p = q->p;
     if ((size_t)p->n_code == q->cap_code &&
@@ -91,7 +91,7 @@ static uint32_t parse_number(parser *q, unsigned base, uint32_t most) {
     return value;
 }
 
-/* A character that stands for itself, or is escaped. */
+/* Parses a literal or escaped character. */
 static uint32_t parse_character(parser *q) {
     if (take(q, "\\")) {
         static const char named[] = "rnt", codes[] = "\r\n\t";
@@ -119,8 +119,7 @@ static uint32_t parse_character(parser *q) {
     return llm_pretok_decode(q->s + q->i - n, n);
 }
 
-/* \s \S \d \D \w \W \p{..} \P{..}; *no: it is one of those without the properties. 0: something
- * else stands here. */
+/* Parses \s \S \d \D \w \W \p{..} \P{..}. *no: the negated form. 0: something else. */
 static unsigned parse_property(parser *q, bool *no) {
     static const struct {
         const char *name;
@@ -162,6 +161,7 @@ static void add_range(parser *q, set *s, uint32_t first, uint32_t last) {
     q->ranges[s->n_range++] = (range){first, last};
 }
 
+/* Adds a range, and the other case of its letters if case is ignored. */
 static void add_folded(parser *q, set *s, uint32_t first, uint32_t last) {
     add_range(q, s, first, last);
     for (uint32_t c = first; q->fold && c <= last && c < 128; c++) {
@@ -189,7 +189,7 @@ static void add_property(parser *q, set *s, unsigned bits, bool no) {
         s->without[i] = bits;
 }
 
-/* The set goes into the program: its number. */
+/* Adds the set to the program; returns its index. */
 static int finish_set(parser *q, set *s) {
     pretok_program *p = q->p;
     if ((size_t)p->n_set == q->cap_set &&
@@ -211,7 +211,7 @@ static int finish_set(parser *q, set *s) {
     return p->n_set++;
 }
 
-/* After '['. */
+/* Parses the rest of a class after '['. Returns the set's index. */
 static int parse_class(parser *q) {
     set s = {.negated = take(q, "^")};
     bool no = false;
@@ -249,7 +249,7 @@ static int parse_class(parser *q) {
 
 static int parse_alternatives(parser *q);
 
-/* (x) (?:x) (?i:x) (?=x) (?!x), after '('. Returns the fewest characters it takes. */
+/* Parses (x) (?:x) (?i:x) (?=x) (?!x) after '('. Returns the minimal length of a match. */
 static int parse_group(parser *q) {
     bool fold = q->fold, in_lookahead = q->in_lookahead, loop = q->loop;
     bool positive = take(q, "?="), lookahead = positive || take(q, "?!");
@@ -288,7 +288,7 @@ static int parse_group(parser *q) {
     return least;
 }
 
-/* One character, class or group. Returns the fewest characters it takes. */
+/* Parses a character, class or group. Returns the minimal length of a match. */
 static int parse_atom(parser *q) {
     bool no = false;
     if (take(q, "("))
@@ -314,8 +314,8 @@ static int parse_atom(parser *q) {
         emit(q, OP_SET, i, 0);
         return 1;
     }
-    if (q->i < q->n &&
-        strchr("?*+{.", q->s[q->i])) { /* '.' would be a character, too, but nobody publishes it */
+    /* '.' would be a character, too, but no published pattern uses it */
+    if (q->i < q->n && strchr("?*+{.", q->s[q->i])) {
         parse_fail(q, "a character, a class or a group is expected");
         return 0;
     }
@@ -331,7 +331,8 @@ static int parse_atom(parser *q) {
     return 1;
 }
 
-/* min to max times the atom at code[start..], whose source begins at byte `source`. */
+/* Repeats the atom at code[start..] min to max times, by parsing its source, from byte `source`,
+ * again. */
 static void repeat(parser *q, int start, size_t source, uint32_t min, uint32_t max) {
     size_t after = q->i;
     uint32_t copies = 1;
@@ -339,8 +340,8 @@ static void repeat(parser *q, int start, size_t source, uint32_t min, uint32_t m
         parse_fail(q, "too many repetitions of a group");
         return;
     }
-    int last = start,
-        n = q->p->n_code - start; /* where the last copy begins; instructions of the first */
+    /* last: start of the last copy; n: instructions of the first */
+    int last = start, n = q->p->n_code - start;
     for (; copies < min && q->status == GGL_OK; copies++) {
         last = q->p->n_code;
         q->i = source;
@@ -349,13 +350,13 @@ static void repeat(parser *q, int start, size_t source, uint32_t min, uint32_t m
     if (max == NO_LIMIT && min == 0) { /* split; atom; jump back */
         insert_split(q, start, n + 2);
         emit(q, OP_JUMP, -n - 1, 0);
-    } else if (max == NO_LIMIT) { /* the last copy; split back to it */
+    } else if (max == NO_LIMIT) { /* after the last copy: split back to it */
         emit(q, OP_SPLIT, last - q->p->n_code, 1);
     } else if (min == 0) {
         insert_split(q, start, n + 1);
     }
-    for (; max != NO_LIMIT && copies < max && q->status == GGL_OK;
-         copies++) { /* a further one may also be left out */
+    /* each further copy is optional */
+    for (; max != NO_LIMIT && copies < max && q->status == GGL_OK; copies++) {
         int at = q->p->n_code;
         q->i = source;
         parse_atom(q);
@@ -365,7 +366,7 @@ static void repeat(parser *q, int start, size_t source, uint32_t min, uint32_t m
     q->i = after;
 }
 
-/* An atom and how often it stands. */
+/* Parses an atom with its repetition. Returns the minimal length of a match. */
 static int parse_repeated(parser *q) {
     int start = q->p->n_code;
     size_t source = q->i;
@@ -420,10 +421,10 @@ static int parse_sequence(parser *q) {
     return least;
 }
 
-/* split; x; jump to the end; y: for x|y */
+/* Parses x|y as: split; x; jump to the end; y. Returns the minimal length of a match. */
 static int parse_alternatives(parser *q) {
-    int start = q->p->n_code,
-        jump = -1; /* the last of the jumps, each holds where the one before it is */
+    /* jump: the last of the jumps to the end; each holds the index of the previous one */
+    int start = q->p->n_code, jump = -1;
     int least = parse_sequence(q);
     while (q->status == GGL_OK && take(q, "|")) {
         insert_split(q, start, q->p->n_code - start + 2);
@@ -455,7 +456,7 @@ static void *arena_copy(ggl_arena *arena, const void *data, size_t n, size_t siz
     return copy;
 }
 
-/* Into one place, for ever. */
+/* Copies the finished program into the arena. */
 static const pretok_program *program_keep(const pretok_program *p, ggl_arena *arena) {
     pretok_program *kept = arena_copy(arena, p, 1, sizeof *p);
     if (!kept)

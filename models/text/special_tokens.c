@@ -1,6 +1,6 @@
-/* The automaton reads the text from its end to its beginning, so that the tokens it finds are those
- * that begin at the byte just read, and each position is read once. Trying tokens from left to
- * right would read far and find nothing again and again: tokens "a" and "aa..ab" in "aaa..". */
+/* The automaton reads the text backward, so that at each byte it finds the tokens that begin
+ * there, reading each byte once. Trying tokens from left to right could read far in vain again
+ * and again: tokens "a" and "aa..ab" in "aaa..". */
 #include "special_tokens.h"
 
 #include "ggl/alloc.h"

@@ -1,11 +1,11 @@
-/* Finds special tokens in text: at each position the longest that begins there. */
+/* Finds special tokens in a text: at each position the longest that begins there. */
 #ifndef LLM_SPECIAL_TOKENS_H
 #define LLM_SPECIAL_TOKENS_H
 
 #include "automaton.h"
 
 typedef struct special_tokens {
-    automaton all, user; /* of all kinds, and the user-defined ones among them */
+    automaton all, user; /* all kinds; the user-defined ones */
 } special_tokens;
 
 typedef struct special_match {
@@ -13,16 +13,16 @@ typedef struct special_match {
     int32_t id;
 } special_match;
 
-/* First all tokens are added, then it is finished. Of equal spellings the first counts; n > 0. */
+/* Add all tokens, then finish. Of equal spellings the first counts; spellings are not empty. */
 GGL_NODISCARD ggl_status llm_special_init(special_tokens *x, ggl_error *err);
 GGL_NODISCARD ggl_status llm_special_add(special_tokens *x, ggl_str spelling, int32_t id,
                                          bool user_defined, ggl_error *err);
 GGL_NODISCARD ggl_status llm_special_finish(special_tokens *x, ggl_error *err);
 void llm_special_fini(special_tokens *x);
 
-/* For each position of text[0..n) where a token begins, the longest that does; from the last
- * position to the first. user_only: only user-defined tokens. The caller frees *out with ggl_free.
- * GGL_NOMEM. Takes time linear in n, whatever the tokens are. */
+/* Finds the longest token that begins at each position of text[0..n), listed from the last
+ * position to the first. user_only: only user-defined tokens. The time is linear in n, whatever
+ * the tokens are. The caller frees *out with ggl_free. GGL_NOMEM. */
 GGL_NODISCARD ggl_status llm_special_find(const special_tokens *x, const char *text, size_t n,
                                           bool user_only, special_match **out, size_t *n_out,
                                           ggl_error *err);

@@ -1,8 +1,8 @@
-/* Vocabulary, special tokens, begin and end; how running text is cut up is the kind's
- * (tokenizer_impl.h).
+/* Vocabulary, special tokens, begin and end. A kind (tokenizer_impl.h) splits the text between
+ * special tokens.
  *
- * White space beside special tokens belongs to them where the table says so: GGUF has no key for
- * it. */
+ * For some special tokens the table says that adjacent white space belongs to them; GGUF has no
+ * key for that. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -32,7 +32,7 @@ size_t llm_utf8_length(const char *s, size_t n) {
     return len > 0 ? len : 1;
 }
 
-/* ---- strings to ids ---- */
+/* --- strings to ids --------------------------------------------------------------------------- */
 
 ggl_status llm_spellings_init(ggl_index *x, size_t n, ggl_error *err) {
     return ggl_index_init(x, n, sizeof(ggl_str), GGL_INDEX_STRINGS, err);
@@ -43,7 +43,7 @@ int32_t llm_spellings_find(const ggl_index *x, const ggl_str *strings, const cha
     return i == SIZE_MAX ? -1 : (int32_t)i;
 }
 
-/* ---- reading the keys ---- */
+/* --- reading the keys ------------------------------------------------------------------------- */
 
 static ggl_status out_of_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for the tokenizer");
@@ -112,8 +112,8 @@ static ggl_status read_types(llm_tokenizer *t, const ggl_gguf *file, ggl_error *
     return GGL_OK;
 }
 
-/* An optional key with a token's id; -1, also as an unsigned 32-bit number, says none. Absent:
- * `fallback`, if that token is of type `type`. */
+/* Reads an optional key with a token id. -1, also as an unsigned 32-bit number, means none. If
+ * the key is absent: `fallback`, provided that this token has type `type`. */
 static ggl_status read_id(const llm_tokenizer *t, const ggl_gguf *file, const char *key,
                           int32_t fallback, int type, int32_t *out, ggl_error *err) {
     int64_t id;
@@ -135,8 +135,8 @@ static ggl_status read_id(const llm_tokenizer *t, const ggl_gguf *file, const ch
     return GGL_OK;
 }
 
-/* Whether a token may end generation by its spelling: control and user-defined ones; of files
- * without types any. */
+/* True if the token's spelling may make it end generation: control and user-defined tokens, or
+ * any if the file has no types. */
 static bool may_end(const llm_tokenizer *t, int32_t id) {
     return !t->has_types || t->type[id] == TOKEN_CONTROL || t->type[id] == TOKEN_USER_DEFINED;
 }
@@ -145,7 +145,7 @@ static bool str_same(ggl_str a, ggl_str b) {
     return a.n == b.n && memcmp(a.s, b.s, a.n) == 0;
 }
 
-/* The tokens that the table says end generation. */
+/* Marks the tokens that end generation according to the table. */
 static void find_ends(llm_tokenizer *t) {
     ggl_str ends[128], other, part;
     int n = 0;
@@ -180,9 +180,10 @@ static ggl_status read_special_ids(llm_tokenizer *t, const table_model *model, c
         {"tokenizer.ggml.eot_token_id", -1, TOKEN_CONTROL, &eot},
         {"tokenizer.ggml.eom_token_id", -1, TOKEN_CONTROL, &eom},
         {"tokenizer.ggml.cls_token_id", -1, TOKEN_CONTROL, &cls},
-        {"tokenizer.ggml.seperator_token_id", -1, TOKEN_CONTROL, &sep}, /* so spelled in files */
+        {"tokenizer.ggml.seperator_token_id", -1, TOKEN_CONTROL, &sep}, /* spelled so in files */
     };
-    const size_t n = sizeof ids / sizeof *ids - (model->cls_sep ? 0 : 2); /* others ignore these */
+    /* cls and sep apply only to cls_sep models */
+    const size_t n = sizeof ids / sizeof *ids - (model->cls_sep ? 0 : 2);
     for (size_t i = 0; i < n; i++) {
         ggl_status s = read_id(t, file, ids[i].key, ids[i].fallback, ids[i].type, ids[i].out, err);
         if (s != GGL_OK)
@@ -193,14 +194,14 @@ static ggl_status read_special_ids(llm_tokenizer *t, const table_model *model, c
         t->eos = sep >= 0 ? sep : t->eos;
     }
     find_ends(t);
-    const int32_t ends[] = {t->eos, eot, eom}; /* what the file says holds in any case */
+    const int32_t ends[] = {t->eos, eot, eom}; /* the file's keys always apply */
     for (int i = 0; i < 3; i++)
         if (ends[i] >= 0)
             t->eog[ends[i]] = true;
     return GGL_OK;
 }
 
-/* ---- special tokens in text ---- */
+/* --- special tokens in text ------------------------------------------------------------------- */
 
 static bool is_special(const llm_tokenizer *t, int32_t id) {
     return t->type[id] == TOKEN_CONTROL || t->type[id] == TOKEN_USER_DEFINED ||
@@ -214,7 +215,7 @@ static int32_t find_special(const llm_tokenizer *t, ggl_str spelling) {
     return -1;
 }
 
-/* Reads from the table which special tokens take the white space beside them. */
+/* Reads from the table which special tokens absorb adjacent white space on this side. */
 static void read_strip(llm_tokenizer *t, const char *what, uint8_t side) {
     ggl_str name, token;
     for (int k = 0; llm_table_word(what, k, 0, &name); k++) {
@@ -236,9 +237,9 @@ static ggl_status index_special(llm_tokenizer *t, ggl_error *err) {
     return s == GGL_OK ? llm_special_finish(&t->special, err) : s;
 }
 
-/* ---- the public calls ---- */
+/* --- public functions ------------------------------------------------------------------------- */
 
-/* The file's row of the table, and its kind. */
+/* Finds the file's row in the table, and its kind. */
 static ggl_status find_kind(const ggl_gguf *file, const llm_tokenizer_kind **out, table_model *row,
                             ggl_error *err) {
     ggl_str model;
@@ -307,7 +308,7 @@ static ggl_status tokenizer_read(llm_tokenizer *t, const table_model *model, con
     return GGL_OK;
 }
 
-/* Messages begin with the file's name; those of keys have it already. */
+/* Puts the file's name before a message, unless it is there. */
 static ggl_status in_file(const ggl_gguf *file, ggl_status s, ggl_error *err) {
     const char *name = ggl_gguf_name(file);
     const size_t n = strlen(name);
@@ -344,7 +345,7 @@ void llm_tokenizer_free(llm_tokenizer *t) {
     ggl_free(t);
 }
 
-/* Bytes of white space that s[0..n) begins with. */
+/* Returns the bytes of white space at the start of s[0..n). */
 static size_t white_after(const char *s, size_t n) {
     size_t used = 0, len;
     while (used < n && (len = ggl_utf8_length(s + used, n - used)) > 0 &&
@@ -353,7 +354,7 @@ static size_t white_after(const char *s, size_t n) {
     return used;
 }
 
-/* .. that it ends with. */
+/* Returns the bytes of white space at the end of s[0..n). */
 static size_t white_before(const char *s, size_t n) {
     size_t left = n;
     for (size_t len = 1; len <= 3 && len <= left; len++)
@@ -365,14 +366,15 @@ static size_t white_before(const char *s, size_t n) {
     return n - left;
 }
 
-/* Running text between special tokens, and these. */
+/* Encodes special tokens and the text between them. */
 static ggl_status tokenize_parts(const llm_tokenizer *t, const char *text, size_t n, bool control,
                                  llm_tokens *out, ggl_error *err) {
     special_match *found;
     size_t n_found;
     ggl_status s = llm_special_find(&t->special, text, n, !control, &found, &n_found, err);
-    for (size_t start = 0; s == GGL_OK;) {                   /* text[start..] is not yet encoded */
-        while (n_found > 0 && found[n_found - 1].at < start) /* inside the token before */
+    for (size_t start = 0; s == GGL_OK;) { /* text[start..] is not encoded yet */
+        /* it begins inside the previous token */
+        while (n_found > 0 && found[n_found - 1].at < start)
             n_found--;
         size_t end = n_found > 0 ? found[n_found - 1].at : n;
         size_t white = n_found > 0 && t->strip[found[n_found - 1].id] & STRIP_LEFT
@@ -449,7 +451,7 @@ ggl_status llm_detokenize(const llm_tokenizer *t, const int32_t *id, size_t n, b
                           char **text, size_t *size, ggl_error *err) {
     *text = NULL;
     *size = 0;
-    size_t first = 0, bytes = 1; /* first: the first id that stands for running text */
+    size_t first = 0, bytes = 1; /* first: index of the first id that stands for text */
     while (first < n && (!in_range(t, id[first]) || t->type[id[first]] == TOKEN_CONTROL))
         first++;
     for (size_t i = 0; i < n; i++)

@@ -1,16 +1,16 @@
 /* Byte-level byte-pair encoding (Sennrich et al. 2016, as in GPT-2).
  *
- * The vocabulary's strings are spelled in an alphabet of 256 printable characters, one for each
- * byte. Text is cut into words by the rules that tokenizer.ggml.pre names (pretok.h); a word is at
- * first a row of the symbols of its bytes. Of all neighbours that tokenizer.ggml.merges lists,
- * those listed first (of equals the leftmost) are joined, again and again.
+ * The vocabulary's strings use an alphabet of 256 printable characters, one per byte. The text is
+ * split into words by the rules that tokenizer.ggml.pre names (pretok.h). A word starts as a list
+ * of the symbols of its bytes. Then neighbors are joined repeatedly: of all neighbors that
+ * tokenizer.ggml.merges lists, the pair listed first, and among equal pairs the leftmost.
  *
- * Some vocabularies ("raw") are spelled as text is: there the symbols are characters, spaces may be
- * U+2581, and a character that is no piece becomes the tokens <0xNN> of its bytes.
+ * Some vocabularies ("raw") are spelled like text: their symbols are characters, spaces may be
+ * U+2581, and a character that is not a piece becomes the tokens <0xNN> of its bytes.
  *
- * Symbols are numbers: ids below n_vocab are tokens, those above are strings that merges speak of,
- * but that are no tokens (some published files have such). Control and unknown tokens never come
- * from spelling: text cannot forge them. */
+ * Symbols are numbers. Ids below n_vocab are tokens; larger ones are strings that only merges
+ * mention (some published files have such merges). Control and unknown tokens never result from
+ * text, so text cannot forge them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,7 @@
 #include "tokenizer_impl.h"
 #include "unicode.h"
 
-/* A pair of symbols and what it becomes; left and right are the key. */
+/* A pair of symbols and the symbol it becomes. left and right are the key. */
 typedef struct merge {
     int32_t left, right, rank, id;
 } merge;
@@ -33,19 +33,19 @@ typedef struct bpe {
     table_pre pre;
     dna dna;
     bool has_dna;
-    bool lower;        /* letters become lower case */
-    ggl_index piece;   /* pieces that text may become */
+    bool lower;        /* convert letters to lower case */
+    ggl_index piece;   /* pieces that may result from text */
     size_t longest;    /* bytes of the longest of them */
-    int32_t byte[256]; /* the symbol of each byte; raw: its token, or -1 */
+    int32_t byte[256]; /* symbol of each byte; raw: its token, or -1 */
     merge *merges;
     size_t n_merge;
     ggl_index by_pair; /* merges by left and right */
 } bpe;
 
-/* ---- the alphabet ---- */
+/* --- the alphabet ----------------------------------------------------------------------------- */
 
-/* Printable Latin-1 characters stand for themselves; the other bytes are, in order, U+0100 and on.
- */
+/* True for printable Latin-1 characters, which stand for themselves. The other bytes are U+0100,
+ * U+0101, .. in order. */
 static bool byte_is_printable(unsigned b) {
     return (b >= 0x21 && b <= 0x7e) || (b >= 0xa1 && b <= 0xff && b != 0xad);
 }
@@ -56,7 +56,7 @@ static uint32_t byte_to_character(unsigned b) {
     return 0x100 + (b <= 0x20 ? b : b <= 0xa0 ? b - 0x7f + 0x21 : 0x43);
 }
 
-/* -1: stands for no byte. */
+/* Returns the byte that a character stands for, or -1. */
 static int character_to_byte(uint32_t c) {
     if (c < 0x100)
         return byte_is_printable(c) ? (int)c : -1;
@@ -64,7 +64,7 @@ static int character_to_byte(uint32_t c) {
     return c <= 0x20 ? (int)c : c <= 0x42 ? (int)(c - 0x21 + 0x7f) : c == 0x43 ? 0xad : -1;
 }
 
-/* The spelling of a byte: 1 or 2 bytes of UTF-8. */
+/* Writes the spelling of a byte, 1 or 2 bytes of UTF-8; returns their number. */
 static size_t spell_byte(unsigned b, char *out) {
     uint32_t c = byte_to_character(b);
     if (c < 0x80) {
@@ -76,7 +76,7 @@ static size_t spell_byte(unsigned b, char *out) {
     return 2;
 }
 
-/* The bytes that a piece spells; the piece itself if a character of it spells none. */
+/* Returns the bytes that a piece spells, or the piece itself if a character stands for no byte. */
 static ggl_str byte_level_text(llm_tokenizer *t, int32_t id) {
     ggl_str p = t->piece[id];
     char *out = ggl_arena_alloc(&t->arena, p.n + 1, 1);
@@ -104,14 +104,14 @@ static ggl_str bpe_text(llm_tokenizer *t, int32_t id) {
     return pre->spaced || t->type[id] == TOKEN_BYTE ? llm_spaced_text(t, id) : t->piece[id];
 }
 
-/* ---- building ---- */
+/* --- building --------------------------------------------------------------------------------- */
 
-/* While merges are read: all strings that have a number. */
+/* All strings with a symbol number, while merges are read. */
 typedef struct symbols {
-    ggl_str *s; /* [n]: the vocabulary, then those that are no tokens */
+    ggl_str *s; /* [n]: the vocabulary, then strings that are not tokens */
     size_t n, cap, n_vocab;
-    ggl_index extra; /* the latter */
-    char *joined;    /* a pair's string */
+    ggl_index extra; /* index of the latter */
+    char *joined;    /* buffer for a pair's joined string */
     size_t cap_joined;
 } symbols;
 
@@ -119,7 +119,7 @@ static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for the tokenizer");
 }
 
-/* The number of a string; a new one if it has none. -1: out of memory. */
+/* Returns the number of a string, which gets a new one if necessary. -1: out of memory. */
 static int32_t symbol_of(llm_tokenizer *t, const bpe *m, symbols *y, const char *s, size_t n) {
     int32_t id = llm_spellings_find(&m->piece, t->piece, s, n);
     if (id < 0)
@@ -136,14 +136,14 @@ static int32_t symbol_of(llm_tokenizer *t, const bpe *m, symbols *y, const char 
     return (int32_t)y->n++;
 }
 
-/* NULL: the two are no pair. */
+/* Returns the merge of a pair, or NULL. */
 static const merge *find_merge(const bpe *m, int32_t left, int32_t right) {
     const int32_t key[2] = {left, right};
     size_t i = ggl_index_find(&m->by_pair, m->merges, (ggl_str){(const char *)key, sizeof key});
     return i == SIZE_MAX ? NULL : &m->merges[i];
 }
 
-/* Entry i, "left right": the first space that is not the first byte divides it. */
+/* Reads entry i, "left right". The first space that is not the first byte separates the two. */
 static ggl_status read_merge(llm_tokenizer *t, bpe *m, symbols *y, ggl_str s, int32_t i,
                              ggl_error *err) {
     const char *space = s.n > 2 ? memchr(s.s + 1, ' ', s.n - 2) : NULL;
@@ -232,9 +232,10 @@ static ggl_status read_pre(llm_tokenizer *t, bpe *m, const ggl_gguf *file, ggl_e
     return s;
 }
 
-/* For raw vocabularies, after llm_read_byte_tokens. */
+/* For raw vocabularies: completes the byte tokens, after llm_read_byte_tokens. */
 static ggl_status find_raw_bytes(llm_tokenizer *t, bpe *m, ggl_error *err) {
-    for (unsigned b = 0; b < 256; b++) { /* some files give them no type */
+    /* some files give byte tokens no type */
+    for (unsigned b = 0; b < 256; b++) {
         char spelled[8];
         snprintf(spelled, sizeof spelled, "<0x%02X>", b);
         if (m->byte[b] < 0)
@@ -251,7 +252,8 @@ static ggl_status bpe_init(llm_tokenizer *t, const ggl_gguf *file, ggl_error *er
     ggl_status s = llm_spellings_init(&m->piece, (size_t)t->n_vocab, err);
     if (s == GGL_OK)
         s = read_pre(t, m, file, err);
-    if (s == GGL_OK && m->pre.raw) /* first of all: it finds out which tokens are bytes */
+    /* must come first: it finds out which tokens are bytes */
+    if (s == GGL_OK && m->pre.raw)
         s = llm_read_byte_tokens(t, m->byte, err);
     if (s != GGL_OK)
         return s;
@@ -274,7 +276,7 @@ static bool bpe_adds_space(const llm_tokenizer *t) {
 }
 
 static void bpe_free(llm_tokenizer *t) {
-    bpe *m = t->state; /* lies in the arena */
+    bpe *m = t->state; /* is in the arena */
     if (m) {
         ggl_index_fini(&m->piece);
         ggl_index_fini(&m->by_pair);
@@ -282,7 +284,7 @@ static void bpe_free(llm_tokenizer *t) {
     t->state = NULL;
 }
 
-/* ---- encoding ---- */
+/* --- encoding --------------------------------------------------------------------------------- */
 
 typedef struct bpe_run {
     const llm_tokenizer *t;
@@ -296,7 +298,8 @@ typedef struct bpe_run {
     size_t cap_spelled;
 } bpe_run;
 
-/* Queues the join of `left` and its right neighbour, if merges list it. */
+/* Queues the join of `left` with its right neighbor, if the merges list it. False: out of
+ * memory. */
 static bool consider(bpe_run *r, uint32_t left) {
     if (left == NO_SYMBOL || r->sym[left].next == NO_SYMBOL)
         return true;
@@ -305,8 +308,9 @@ static bool consider(bpe_run *r, uint32_t left) {
     return !e || llm_merge_queue_push(&r->queue, (join){e->rank, left, a->n + b->n, e->id});
 }
 
-/* A symbol that is no token becomes its bytes, as far as these are tokens; in raw vocabularies
- * rather the unknown token than only some of them. */
+/* Appends a symbol's token. A symbol that is not a token becomes the tokens of its bytes,
+ * without those that lack one; in raw vocabularies it becomes the unknown token if any byte
+ * lacks one. */
 static ggl_status emit_symbol(bpe_run *r, const symbol *s, const char *word) {
     if (s->id >= 0 && s->id < r->t->n_vocab)
         return llm_tokens_append(r->out, s->id, r->err);
@@ -321,7 +325,7 @@ static ggl_status emit_symbol(bpe_run *r, const symbol *s, const char *word) {
     return status;
 }
 
-/* The token that a word is as a whole; -1: none. */
+/* Returns the token that equals the whole word, or -1. */
 static int32_t whole_word(bpe_run *r, const char *word, size_t n) {
     size_t used = 0;
     if (n > r->m->longest)
@@ -333,7 +337,7 @@ static int32_t whole_word(bpe_run *r, const char *word, size_t n) {
     return llm_spellings_find(&r->m->piece, r->t->piece, r->spelled, used);
 }
 
-/* The symbols that a word of n > 0 bytes is at first; returns their number. */
+/* Splits a word of n > 0 bytes into its initial symbols; returns their number. */
 static uint32_t first_symbols(bpe_run *r, const char *word, size_t n) {
     uint32_t count = 0;
     for (size_t i = 0, len; i < n; i += len, count++) {
@@ -347,7 +351,7 @@ static uint32_t first_symbols(bpe_run *r, const char *word, size_t n) {
     return count;
 }
 
-/* Whether merges do not matter for this word, if it is a token. */
+/* True if a word that is a token becomes that token regardless of merges. */
 static bool may_be_whole(const bpe *m, const char *word, size_t n) {
     bool newlines = m->pre.newlines;
     for (size_t i = 0; i < n && newlines; i++)
@@ -362,7 +366,7 @@ static bool is_white(const char *word, size_t n) {
 
 static ggl_status encode_word(void *context, const char *word, size_t n) {
     bpe_run *r = context;
-    if (r->m->pre.drop_white && is_white(word, n)) /* then all of it is */
+    if (r->m->pre.drop_white && is_white(word, n)) /* all of the word is white space */
         return GGL_OK;
     int32_t whole = may_be_whole(r->m, word, n) ? whole_word(r, word, n) : -1;
     if (whole >= 0)
@@ -387,7 +391,8 @@ static ggl_status encode_word(void *context, const char *word, size_t n) {
     return s;
 }
 
-/* Writes U+2581 for spaces, lower case for capital letters; n bytes become at most 3 n. */
+/* Replaces spaces by U+2581 and capital letters by small ones; n bytes become at most 3 n.
+ * Returns the new length. */
 static size_t change_text(const bpe *m, const char *text, size_t n, char *out) {
     size_t used = 0;
     for (size_t i = 0, len; i < n; i += len) {
@@ -411,7 +416,7 @@ static size_t change_text(const bpe *m, const char *text, size_t n, char *out) {
 static ggl_status encode_plain(const llm_tokenizer *t, const char *text, size_t n, llm_tokens *out,
                                ggl_error *err) {
     bpe_run r = {.t = t, .m = t->state, .out = out, .err = err};
-    char *changed = NULL; /* the text with other spaces or letters */
+    char *changed = NULL; /* the changed text, if it needs changes */
     ggl_status s = GGL_OK;
     if (r.m->pre.spaced || r.m->lower) {
         changed = ggl_calloc(n, 3);

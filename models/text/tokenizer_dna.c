@@ -19,7 +19,7 @@ ggl_str llm_dna_text(ggl_str piece) {
     return (ggl_str){piece.s, marked ? piece.n - MARK.n : piece.n};
 }
 
-/* Where `what` is in text[0..n); n: nowhere. */
+/* Returns the offset of `what` in text[0..n), or n. */
 static size_t find(const char *text, size_t n, ggl_str what) {
     for (size_t i = 0; i + what.n <= n; i++)
         if (memcmp(text + i, what.s, what.n) == 0)
@@ -27,6 +27,7 @@ static size_t find(const char *text, size_t n, ggl_str what) {
     return n;
 }
 
+/* Encodes letters in groups of six; the last group is filled up with A. */
 static ggl_status encode_letters(const dna *d, const llm_tokenizer *t, const ggl_index *pieces,
                                  const char *s, size_t n, llm_tokens *out, ggl_error *err) {
     ggl_status status = GGL_OK;

@@ -1,4 +1,4 @@
-/* Functions that several kinds of tokenizers share: scores, byte tokens, U+2581 for spaces. */
+/* Functions shared by several kinds of tokenizers: scores, byte tokens, U+2581 for spaces. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -20,7 +20,7 @@ int llm_hex_byte(const char *s) {
     return low < 0 ? -1 : high * 16 + low;
 }
 
-/* "<0xNN>": NN; else -1. */
+/* Returns NN for "<0xNN>", else -1. */
 static int byte_spelled(ggl_str p) {
     if (p.n != 6 || memcmp(p.s, "<0x", 3) != 0 || p.s[5] != '>')
         return -1;
@@ -63,7 +63,8 @@ static ggl_status finite_scores(const llm_tokenizer *t, const float *score, ggl_
 ggl_status llm_read_byte_tokens(llm_tokenizer *t, int32_t byte[256], ggl_error *err) {
     for (int b = 0; b < 256; b++)
         byte[b] = -1;
-    for (int32_t id = t->n_vocab - 1; id >= 0; id--) { /* backwards: of equals the first stays */
+    /* backward, so that the first of equal spellings wins */
+    for (int32_t id = t->n_vocab - 1; id >= 0; id--) {
         int b = byte_spelled(t->piece[id]);
         if (!t->has_types && b >= 0)
             t->type[id] = TOKEN_BYTE;

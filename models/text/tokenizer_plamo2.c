@@ -1,6 +1,6 @@
-/* PLaMo 2's tokenizer: the text is cut into the tokens whose scores have the highest sum, decided
- * from its end to its beginning; nothing is normalized. A score counts in steps of 1/10000. A
- * character may always become the tokens of its bytes, for -1000. */
+/* PLaMo 2's tokenizer: splits the text into the tokens whose scores have the highest sum,
+ * working from its end to its beginning. Nothing is normalized. Scores are rounded to 1/10000.
+ * Any character may become the tokens of its bytes, with score -1000. */
 #include <math.h>
 
 #include "best_path.h"
@@ -40,13 +40,13 @@ static ggl_status plamo2_init(llm_tokenizer *t, const ggl_gguf *file, ggl_error 
 }
 
 static void plamo2_free(llm_tokenizer *t) {
-    plamo2 *m = t->state; /* lies in the arena */
+    plamo2 *m = t->state; /* is in the arena */
     if (m)
         llm_automaton_fini(&m->tokens);
     t->state = NULL;
 }
 
-/* A piece is its own text, spaces and all. */
+/* A piece is its own text, including spaces. */
 static ggl_str plamo2_text(llm_tokenizer *t, int32_t id) {
     return t->type[id] == TOKEN_BYTE ? llm_spaced_text(t, id) : t->piece[id];
 }
@@ -70,7 +70,7 @@ static void reverse(int32_t *id, size_t n) {
     }
 }
 
-/* Tokens come from the last to the first, and so must the bytes of a character. */
+/* Tokens arrive from the last to the first, so the bytes of a character are reversed, too. */
 static ggl_status emit(void *context, int32_t id, const char *s, size_t n) {
     plamo2_run *r = context;
     const plamo2 *m = r->t->state;
@@ -83,7 +83,7 @@ static ggl_status emit(void *context, int32_t id, const char *s, size_t n) {
     return status;
 }
 
-/* Bytes of the last character of s[0..n), n > 0. */
+/* Returns the length of the last character of s[0..n), n > 0. */
 static size_t last_length(const char *s, size_t n) {
     for (size_t len = 1; len <= 4 && len <= n; len++)
         if (ggl_utf8_length(s + n - len, len) == len)

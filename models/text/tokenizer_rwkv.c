@@ -1,8 +1,8 @@
-/* RWKV's "World" tokenizer: at each place of the text the longest token that begins there.
+/* RWKV's "World" tokenizer: at each place of the text, the longest token that begins there.
  *
- * The tokens are byte strings, spelled in the file as Python's repr writes them, without quotes:
- * \xNN, \t, \n, \r, and a backslash before any other character for that character. Control and
- * unknown tokens, and those that only fill the vocabulary up (unused), never come from spelling. */
+ * Tokens are byte strings, written in the file like Python's repr without quotes: \xNN, \t, \n,
+ * \r, and a backslash before any other character for that character. Control, unknown and
+ * unused tokens never result from text. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -11,10 +11,10 @@
 
 typedef struct rwkv {
     automaton tokens;
-    ggl_str *bytes; /* [n_vocab], what the spellings mean */
+    ggl_str *bytes; /* [n_vocab], the unescaped spellings */
 } rwkv;
 
-/* Writes what `p` spells; false: an escape is none. */
+/* Writes the bytes that `p` spells. False: an invalid escape. */
 static bool unescape(ggl_str p, char *out, size_t *n_out) {
     static const char letters[] = "tnr", meant[] = "\t\n\r";
     size_t n = 0;
@@ -56,7 +56,7 @@ static ggl_status read_token(llm_tokenizer *t, rwkv *m, int32_t id, ggl_error *e
                : llm_automaton_add(&m->tokens, m->bytes[id], id, true, NULL, err);
 }
 
-/* Without an unknown token each byte must be a token. */
+/* Requires a token for each byte, unless there is an unknown token. */
 static ggl_status need_bytes(llm_tokenizer *t, const rwkv *m, ggl_error *err) {
     int32_t byte[256];
     for (int b = 0; b < 256; b++) {
@@ -84,7 +84,7 @@ static ggl_status rwkv_init(llm_tokenizer *t, const ggl_gguf *file, ggl_error *e
 }
 
 static void rwkv_free(llm_tokenizer *t) {
-    rwkv *m = t->state; /* lies in the arena */
+    rwkv *m = t->state; /* is in the arena */
     if (m)
         llm_automaton_fini(&m->tokens);
     t->state = NULL;
@@ -100,11 +100,12 @@ static bool rwkv_adds_space(const llm_tokenizer *t) {
     return false;
 }
 
-/* The longest token at each byte, found from the end to the beginning. */
+/* Finds the longest token at each byte from the end of the text backward, then picks from the
+ * start. */
 static ggl_status rwkv_encode(const llm_tokenizer *t, const char *text, size_t n, llm_tokens *out,
                               ggl_error *err) {
     const rwkv *m = t->state;
-    int32_t *longest = ggl_calloc(n, sizeof *longest), state = 0; /* nodes; 0: none */
+    int32_t *longest = ggl_calloc(n, sizeof *longest), state = 0; /* automaton nodes; 0: none */
     if (!longest)
         return ggl_fail(err, GGL_NOMEM, "out of memory for a text of %zu bytes", n);
     for (size_t i = n; i-- > 0;) {

@@ -1,12 +1,13 @@
-/* SentencePiece's byte-pair kind (Kudo & Richardson 2018).
+/* SentencePiece's BPE kind (Kudo & Richardson 2018).
  *
- * Spaces become U+2581. The text is a row of characters; of all neighbours whose joint spelling is
- * a piece, those with the highest score (of equals the leftmost) are joined, again and again. A
- * character that ends up alone and is no piece becomes its bytes' tokens, or the unknown token.
+ * Spaces become U+2581. The text starts as a list of characters. Then neighbors are joined
+ * repeatedly: of all neighbors that together spell a piece, the pair with the highest score, and
+ * among equals the leftmost. A character that remains alone and is not a piece becomes its bytes'
+ * tokens, or the unknown token.
  *
- * Two characters that stand side by side in no piece can never be joined, so the text falls into
- * independent segments there (mostly words); each has its own small queue. Control, unknown and
- * byte tokens never come from spelling: text cannot forge them. */
+ * Two characters that are adjacent in no piece can never be joined. So the text is split there
+ * into independent segments, mostly words, each with its own small queue. Control, unknown and
+ * byte tokens never result from text, so text cannot forge them. */
 #include <string.h>
 
 #include "merge_queue.h"
@@ -15,17 +16,17 @@
 enum { PAIR_BITS = 20 };
 
 typedef struct spm {
-    ggl_index piece;   /* pieces that text may become */
+    ggl_index piece;   /* pieces that may result from text */
     size_t longest;    /* bytes of the longest of them */
     float *score;      /* [n_vocab] */
     int32_t byte[256]; /* token of each byte, -1: none */
     bool add_space_prefix;
-    /* A set bit for the hash of each two characters that are neighbours in some piece. A collision
-     * costs time only. */
+    /* A bit for the hash of each two characters that are adjacent in some piece. A collision
+     * costs only time. */
     uint64_t pair[(1 << PAIR_BITS) / 64];
 } spm;
 
-/* ---- building ---- */
+/* --- building --------------------------------------------------------------------------------- */
 
 static unsigned pair_hash(const char *a, size_t n_a, const char *b, size_t n_b) {
     uint64_t h = 0;
@@ -42,6 +43,7 @@ static bool pair_known(const spm *m, unsigned h) {
     return m->pair[h / 64] >> (h % 64) & 1;
 }
 
+/* Sets the bits for all adjacent characters of a piece. */
 static void add_pairs(spm *m, ggl_str p) {
     size_t prev = 0, n_prev = 0;
     for (size_t i = 0; i < p.n;) {
@@ -83,7 +85,7 @@ static ggl_status spm_init(llm_tokenizer *t, const ggl_gguf *file, ggl_error *er
 }
 
 static void spm_free(llm_tokenizer *t) {
-    spm *m = t->state; /* lies in the arena */
+    spm *m = t->state; /* is in the arena */
     if (m)
         ggl_index_fini(&m->piece);
     t->state = NULL;
@@ -93,14 +95,14 @@ static bool spm_adds_space(const llm_tokenizer *t) {
     return ((const spm *)t->state)->add_space_prefix;
 }
 
-/* ---- encoding ---- */
+/* --- encoding --------------------------------------------------------------------------------- */
 
 typedef struct spm_run {
     const llm_tokenizer *t;
     const spm *m;
     llm_tokens *out;
     ggl_error *err;
-    char *text; /* the segment, spaces escaped */
+    char *text; /* the segment, with spaces replaced */
     size_t n, cap;
     symbol *sym;
     size_t n_sym, cap_sym;
@@ -111,7 +113,8 @@ static ggl_status run_no_memory(spm_run *r) {
     return ggl_fail(r->err, GGL_NOMEM, "out of memory for a text of %zu bytes", r->n);
 }
 
-/* Queues the join of `left` and its right neighbour, if that is a piece. */
+/* Queues the join of `left` with its right neighbor, if together they are a piece. False: out of
+ * memory. */
 static bool consider(spm_run *r, uint32_t left) {
     if (left == NO_SYMBOL || r->sym[left].next == NO_SYMBOL)
         return true;
@@ -125,15 +128,15 @@ static bool consider(spm_run *r, uint32_t left) {
     return llm_merge_queue_push(&r->queue, (join){-(double)r->m->score[id], left, (uint32_t)n, id});
 }
 
-/* What a symbol becomes that no join made: its piece, else the tokens of its bytes, else the
- * unknown token. */
+/* Appends the token of a symbol that was never joined: its piece, else the tokens of its bytes,
+ * else the unknown token. */
 static ggl_status emit_single(spm_run *r, const symbol *s) {
     int32_t id = llm_spellings_find(&r->m->piece, r->t->piece, r->text + s->at, s->n);
     return id >= 0 ? llm_tokens_append(r->out, id, r->err)
                    : llm_append_bytes(r->t, r->m->byte, r->text + s->at, s->n, r->out, r->err);
 }
 
-/* Encodes the collected segment and empties it. */
+/* Encodes the current segment and empties it. */
 static ggl_status flush_segment(spm_run *r) {
     ggl_status s = GGL_OK;
     r->queue.n = 0;
@@ -158,7 +161,8 @@ static ggl_status flush_segment(spm_run *r) {
     return s;
 }
 
-/* Adds a character to the segment, after flushing that if nothing can join them. */
+/* Adds a character to the segment. If it can never be joined with the last one, encodes the
+ * segment first. */
 static ggl_status add_character(spm_run *r, const char *c, size_t n) {
     if (r->n_sym > 0) {
         const symbol *last = &r->sym[r->n_sym - 1];
@@ -180,7 +184,8 @@ static ggl_status add_character(spm_run *r, const char *c, size_t n) {
 
 static ggl_status spm_encode(const llm_tokenizer *t, const char *text, size_t n, llm_tokens *out,
                              ggl_error *err) {
-    if (n > UINT32_MAX / 4) /* indices have 32 bits, and a space becomes three bytes */
+    /* indices have 32 bits, and a space becomes 3 bytes */
+    if (n > UINT32_MAX / 4)
         return ggl_fail(err, GGL_LIMIT, "a text of %zu bytes is too long, at most %u are supported",
                         n, UINT32_MAX / 4);
     spm_run r = {.t = t, .m = t->state, .out = out, .err = err};

@@ -1,4 +1,4 @@
-/* Reads tokenizers.txt; its own comment describes the lines. It is short, so that each question
+/* Reads tokenizers.txt, which describes its lines itself. The text is short, so each look-up
  * reads it from the start. */
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static bool str_same(ggl_str a, ggl_str b) {
     return a.n == b.n && memcmp(a.s, b.s, a.n) == 0;
 }
 
-/* The next line that is neither empty nor a comment; false at the end. */
+/* Returns the next line that is neither empty nor a comment. False: the end. */
 static bool next_line(ggl_str *text, ggl_str *line) {
     while (text->n > 0) {
         const char *end = memchr(text->s, '\n', text->n);
@@ -59,7 +59,7 @@ bool llm_table_name(const char *what, int k, ggl_str *out) {
             if (k-- == 0)
                 return true;
             if (strcmp(what, "model") == 0)
-                break; /* the kind and flags follow */
+                break; /* kind and flags follow */
         }
     }
     return false;
@@ -77,7 +77,8 @@ bool llm_table_word(const char *what, int k, int i, ggl_str *out) {
     return false;
 }
 
-/* "'x', which is not supported here (supported: a, b, ..)": as many as a message can hold. */
+/* Fails with "KEY is 'x', which is not supported here (supported: a, b, ..)", naming as many as
+ * fit. */
 static ggl_status unsupported(const char *what, const char *key, ggl_str name, ggl_error *err) {
     char list[160] = "";
     ggl_str known;
@@ -100,7 +101,7 @@ static ggl_status table_wrong(ggl_str line, ggl_error *err) {
                     (int)(line.n < 60 ? line.n : 60), line.s);
 }
 
-/* "bos=11" */
+/* Parses a flag like "bos=11". */
 static bool flag_id(ggl_str flag, const char *name, int32_t *out) {
     size_t n = strlen(name);
     int32_t id = 0;
@@ -112,7 +113,7 @@ static bool flag_id(ggl_str flag, const char *name, int32_t *out) {
     return n == flag.n;
 }
 
-/* "pre=gemma4" */
+/* Parses "pre=gemma4". */
 static bool flag_pre(ggl_str flag, table_model *out) {
     if (flag.n <= 4 || memcmp(flag.s, "pre=", 4) != 0)
         return false;
@@ -150,7 +151,7 @@ ggl_status llm_table_find_model(ggl_str name, table_model *out, ggl_error *err) 
     return unsupported("model", "tokenizer.ggml.model", name, err);
 }
 
-/* What stands between the first and the last slash of a line. */
+/* Returns the text between the first and the last slash of a line. */
 static bool between_slashes(ggl_str line, ggl_str *out) {
     const char *first = memchr(line.s, '/', line.n);
     size_t n = line.n;
@@ -162,7 +163,7 @@ static bool between_slashes(ggl_str line, ggl_str *out) {
     return true;
 }
 
-/* A split line: an expression, or the name of one. */
+/* Reads a split line: an expression, or the name of one. */
 static bool read_split(ggl_str line, ggl_str *out) {
     if (between_slashes(line, out))
         return true;
@@ -190,7 +191,7 @@ static bool pre_flag(ggl_str flag, table_pre *out) {
     return false;
 }
 
-/* Whether a pre line has this name; the flags after it. */
+/* True if a pre line contains this name. Also reads the flags after it. */
 static bool pre_line(ggl_str line, ggl_str name, table_pre *out, bool *wrong) {
     bool found = false;
     ggl_str word = next_word(&line);
@@ -211,7 +212,8 @@ ggl_status llm_table_find_pre(ggl_str name, table_pre *out, ggl_error *err) {
         if (str_is(what, "pre")) {
             if (found && out->n_split > 0)
                 return GGL_OK;
-            found = pre_line(rest, name, out, &wrong) || found; /* names may take several lines */
+            /* a pre-tokenizer's names may take several lines */
+            found = pre_line(rest, name, out, &wrong) || found;
         } else if (found && str_is(what, "split")) {
             wrong = wrong || out->n_split == TABLE_MAX_SPLITS ||
                     !read_split(rest, &out->split[out->n_split++]);

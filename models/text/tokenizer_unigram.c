@@ -1,10 +1,10 @@
-/* SentencePiece's unigram kind (Kudo 2018), of T5 and its kin.
+/* SentencePiece's unigram kind (Kudo 2018), used by T5 and related models.
  *
- * The text is normalized: what the file's map names is replaced, spaces become U+2581, runs of them
- * one if the file says so. Then it is cut into the pieces whose scores, logarithms of their
- * probabilities, have the highest sum. A character that is no piece becomes the tokens of its bytes
- * where the vocabulary has them; else it costs 10 more than the worst piece, and a run of such
- * characters becomes one unknown token. */
+ * The text is normalized: strings of the file's map are replaced, spaces become U+2581, and runs
+ * of spaces become one if the file says so. Then it is split into the pieces whose scores,
+ * logarithms of probabilities, have the highest sum. A character that is not a piece becomes the
+ * tokens of its bytes, if the vocabulary has them. Otherwise it costs 10 more than the worst
+ * piece, and a run of such characters becomes one unknown token. */
 #include "best_path.h"
 #include "charsmap.h"
 #include "tokenizer_impl.h"
@@ -17,7 +17,7 @@ typedef struct unigram {
     bool add_space_prefix, merge_spaces;
 } unigram;
 
-/* ---- building ---- */
+/* --- building --------------------------------------------------------------------------------- */
 
 static ggl_status read_flags(unigram *m, const ggl_gguf *file, ggl_error *err) {
     ggl_status s =
@@ -27,7 +27,7 @@ static ggl_status read_flags(unigram *m, const ggl_gguf *file, ggl_error *err) {
                        : s;
 }
 
-/* User-defined pieces count as certain; unused ones never come from text. */
+/* Adds the pieces. User-defined ones have probability 1; unused ones never result from text. */
 static ggl_status add_pieces(llm_tokenizer *t, unigram *m, const float *score, ggl_error *err) {
     const double penalty = 10;
     double worst = 0;
@@ -62,7 +62,7 @@ static ggl_status unigram_init(llm_tokenizer *t, const ggl_gguf *file, ggl_error
 }
 
 static void unigram_free(llm_tokenizer *t) {
-    unigram *m = t->state; /* lies in the arena */
+    unigram *m = t->state; /* is in the arena */
     if (m)
         llm_automaton_fini(&m->pieces);
     t->state = NULL;
@@ -72,7 +72,7 @@ static bool unigram_adds_space(const llm_tokenizer *t) {
     return ((const unigram *)t->state)->add_space_prefix;
 }
 
-/* ---- encoding ---- */
+/* --- encoding --------------------------------------------------------------------------------- */
 
 typedef struct unigram_run {
     const llm_tokenizer *t;
@@ -80,9 +80,9 @@ typedef struct unigram_run {
     best_path path;
     llm_tokens *out;
     ggl_error *err;
-    bool started;       /* a character was read, and the space before it */
-    bool space_waits;   /* where runs of spaces are merged: one that something must follow */
-    bool after_unknown; /* the last token is the unknown one */
+    bool started;       /* a character was added, and before it the prefix space */
+    bool space_waits;   /* with merge_spaces: a space to add before the next character */
+    bool after_unknown; /* the last token was the unknown one */
 } unigram_run;
 
 static ggl_status emit(void *context, int32_t id, const char *s, size_t n) {
@@ -98,7 +98,7 @@ static ggl_status add_space(unigram_run *r) {
     return llm_best_path_add(&r->path, llm_space, sizeof llm_space, r->err);
 }
 
-/* A character of the normalized text. */
+/* Adds a character of the normalized text. */
 static ggl_status add_character(unigram_run *r, const char *c, size_t n) {
     const bool space = c[0] == ' ';
     ggl_status s = GGL_OK;

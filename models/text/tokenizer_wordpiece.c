@@ -1,13 +1,14 @@
 /* BERT's WordPiece.
  *
  * Control characters are dropped, accents too if the file says so, and letters become lower case.
- * White space divides words; punctuation marks and Chinese characters are words by themselves. A
- * word begins with the longest piece that fits, and goes on with the longest that continues a word;
- * if at some place none fits, or it has more than 100 characters, the whole word is the unknown
- * token.
+ * White space separates words; punctuation marks and Chinese characters are words of their own. A
+ * word becomes the longest matching piece that begins a word, then the longest matching pieces that
+ * continue one. If none matches at some place, or the word has more than 100 characters, the whole
+ * word becomes the unknown token.
  *
- * Files spell pieces in one of two ways: those that begin a word as "\u2581the" and those that
- * continue one as "ing" (llama.cpp's converter), or "the" and "##ing" (BERT itself). */
+ * Files spell pieces in one of two ways: with a mark on pieces that begin a word, "\u2581the"
+ * and "ing" (llama.cpp's converter), or on those that continue one, "the" and "##ing" (BERT
+ * itself). */
 #include <string.h>
 
 #include "automaton.h"
@@ -18,8 +19,8 @@
 enum { MOST_CHARACTERS = 100 };
 
 typedef struct wordpiece {
-    automaton first, next; /* used as tries: pieces that begin and that continue a word */
-    bool spaced;           /* U+2581 begins words, not "##" continues them */
+    automaton first, next; /* used as tries: pieces that begin, and that continue a word */
+    bool spaced;           /* U+2581 marks the begin of words; otherwise "##" marks continuations */
     bool lower, strip;
 } wordpiece;
 
@@ -27,7 +28,7 @@ static bool begins_with(ggl_str s, const char *with, size_t n) {
     return s.n >= n && memcmp(s.s, with, n) == 0;
 }
 
-/* Finds the text that a piece stands for, and whether the piece begins a word. */
+/* Returns the text of a piece, without mark; *begins: the piece begins a word. */
 static ggl_str piece_of(const llm_tokenizer *t, int32_t id, bool *begins) {
     const wordpiece *m = t->state;
     ggl_str p = t->piece[id];
@@ -37,10 +38,10 @@ static ggl_str piece_of(const llm_tokenizer *t, int32_t id, bool *begins) {
     return marked ? (ggl_str){p.s + n, p.n - n} : p;
 }
 
-/* ---- building ---- */
+/* --- building --------------------------------------------------------------------------------- */
 
-/* Where the file is silent, a vocabulary with capital letters in more than one piece of a hundred is
- * not for text in lower case, in which it would never be used. */
+/* True if more than 1 % of the pieces have capital letters. Then, unless the file says
+ * otherwise, text is not converted to lower case, because these pieces could never be used. */
 static bool has_capitals(const llm_tokenizer *t) {
     int64_t n = 0;
     for (int32_t id = 0; id < t->n_vocab; id++) {
@@ -62,7 +63,8 @@ static ggl_status read_flags(const llm_tokenizer *t, wordpiece *m, const ggl_ggu
                : s;
 }
 
-/* Words that no pieces spell need the unknown token; files give it the type of a control token. */
+/* Finds the unknown token, which words without matching pieces become. Files give it the type of
+ * a control token. */
 static ggl_status find_unknown(llm_tokenizer *t, ggl_error *err) {
     for (int32_t id = 0; id < t->n_vocab && t->unknown < 0; id++)
         if (t->piece[id].n == 5 && memcmp(t->piece[id].s, "[UNK]", 5) == 0)
@@ -106,7 +108,7 @@ static ggl_status wordpiece_init(llm_tokenizer *t, const ggl_gguf *file, ggl_err
 }
 
 static void wordpiece_free(llm_tokenizer *t) {
-    wordpiece *m = t->state; /* lies in the arena */
+    wordpiece *m = t->state; /* is in the arena */
     if (m) {
         llm_automaton_fini(&m->first);
         llm_automaton_fini(&m->next);
@@ -114,7 +116,7 @@ static void wordpiece_free(llm_tokenizer *t) {
     t->state = NULL;
 }
 
-/* A space before what begins a word, but for the marks that end sentences and their parts. */
+/* Puts a space before pieces that begin a word, except for . , ! and ? */
 static ggl_str wordpiece_text(llm_tokenizer *t, int32_t id) {
     bool begins;
     ggl_str p = piece_of(t, id, &begins);
@@ -133,7 +135,7 @@ static bool wordpiece_adds_space(const llm_tokenizer *t) {
     return true;
 }
 
-/* ---- encoding ---- */
+/* --- encoding --------------------------------------------------------------------------------- */
 
 typedef struct wordpiece_run {
     const llm_tokenizer *t;
@@ -141,10 +143,11 @@ typedef struct wordpiece_run {
     llm_tokens *out;
     ggl_error *err;
     char word[4 * MOST_CHARACTERS];
-    size_t n, n_character; /* characters of the word; above MOST_CHARACTERS they are only counted */
+    /* characters of the word; those after MOST_CHARACTERS are only counted */
+    size_t n, n_character;
 } wordpiece_run;
 
-/* The node of the longest piece that s[0..n) begins with; 0: none. */
+/* Returns the node of the longest piece at the start of s[0..n), or 0. */
 static int32_t longest_piece(const automaton *pieces, const char *s, size_t n) {
     int32_t node = 0, longest = 0;
     for (size_t i = 0; i < n; i++) {
@@ -157,7 +160,7 @@ static int32_t longest_piece(const automaton *pieces, const char *s, size_t n) {
     return longest;
 }
 
-/* Encodes the collected word, if there is one, and empties it. */
+/* Encodes the current word, if any, and empties it. */
 static ggl_status end_word(wordpiece_run *r) {
     const size_t n = r->n, n_character = r->n_character, n_out = r->out->n;
     r->n = r->n_character = 0;
@@ -179,18 +182,20 @@ static ggl_status end_word(wordpiece_run *r) {
     return llm_tokens_append(r->out, r->t->unknown, r->err);
 }
 
+/* Appends a character to the word, up to MOST_CHARACTERS. */
 static void add_to_word(wordpiece_run *r, uint32_t c) {
     if (r->n_character++ < MOST_CHARACTERS)
         r->n += llm_unicode_encode(c, r->word + r->n);
 }
 
+/* Encodes a character as a word of its own. */
 static ggl_status add_alone(wordpiece_run *r, uint32_t c) {
     ggl_status s = end_word(r);
     add_to_word(r, c);
     return s == GGL_OK ? end_word(r) : s;
 }
 
-/* A part of a character, after normalization. */
+/* Adds a code point after normalization. */
 static ggl_status add_part(wordpiece_run *r, uint32_t c) {
     const unsigned properties = llm_unicode_properties(c);
     if (properties & UNICODE_WHITE)
@@ -201,7 +206,7 @@ static ggl_status add_part(wordpiece_run *r, uint32_t c) {
     return GGL_OK;
 }
 
-/* The blocks that BERT's own code names; it leaves U+2B820 to U+2B91F out. */
+/* True for the blocks in BERT's own code, which omits U+2B820 to U+2B91F. */
 static bool is_chinese(uint32_t c) {
     static const uint32_t blocks[][2] = {{0x3400, 0x4dbf},   {0x4e00, 0x9fff},   {0xf900, 0xfaff},
                                          {0x20000, 0x2a6df}, {0x2a700, 0x2b73f}, {0x2b740, 0x2b81f},
@@ -212,7 +217,7 @@ static bool is_chinese(uint32_t c) {
     return false;
 }
 
-/* Control and format characters, those of private use, and unassigned ones. */
+/* True for control, format, private-use and unassigned characters. */
 static bool is_dropped(uint32_t c) {
     if (c == '\t' || c == '\n' || c == '\r')
         return false;
@@ -246,7 +251,7 @@ static ggl_status wordpiece_encode(const llm_tokenizer *t, const char *text, siz
     ggl_status s = GGL_OK;
     for (size_t i = 0, len; i < n && s == GGL_OK; i += len) {
         len = llm_utf8_length(text + i, n - i);
-        if (len > 1 || (unsigned char)text[i] < 0x80) /* what is no UTF-8 is dropped */
+        if (len > 1 || (unsigned char)text[i] < 0x80) /* invalid UTF-8 is dropped */
             s = add_character(&r, llm_unicode_decode(text + i, len));
     }
     return s == GGL_OK ? end_word(&r) : s;

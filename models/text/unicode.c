@@ -30,7 +30,7 @@ size_t llm_unicode_encode(uint32_t c, char out[4]) {
     return n;
 }
 
-/* Hangul syllables decompose by arithmetic (Unicode, section 3.12). */
+/* Hangul syllables are decomposed by arithmetic (Unicode, section 3.12). */
 enum {
     HANGUL = 0xac00,
     LEADING = 0x1100,
@@ -64,8 +64,8 @@ int llm_unicode_decompose(uint32_t c, uint32_t out[UNICODE_MOST_PARTS]) {
     out[0] = c;
     if (pair >> 42 != c)
         return 1;
-    int n =
-        llm_unicode_decompose(pair >> 21 & low21, out); /* the second never decomposes to more */
+    /* the second part decomposes no further */
+    int n = llm_unicode_decompose(pair >> 21 & low21, out);
     if (pair & low21)
         n += llm_unicode_decompose(pair & low21, out + n);
     return n;

@@ -24,14 +24,14 @@ void tool_set_line(tool_line what) {
     line = what;
 }
 
-/* Whether results and errors go to one place: a terminal, a pipe (2>&1), a file. */
+/* True if stdout and stderr go to the same terminal, pipe (2>&1) or file. */
 static bool one_output(void) {
     struct stat out, error;
     return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &error) == 0 &&
            out.st_dev == error.st_dev && out.st_ino == error.st_ino;
 }
 
-/* An error does not stand in the middle of a line that was printed. */
+/* Ends or erases a line begun on the terminal, so that an error starts on its own line. */
 void tool_begin_line(void) {
     if (line == TOOL_LINE_PROGRESS)
         fputs("\r\033[K", stderr);
@@ -51,13 +51,13 @@ int tool_error(const char *tool, int code, const char *fmt, ...) {
     return code;
 }
 
-/* ---- numbers ---- */
+/* --- numbers --- */
 
 static const char *skip_space(const char *s) {
     return s + strspn(s, " \t\r\n");
 }
 
-/* One id at *s, and the comma or the end (']' or NUL) after it; -1: there is none. */
+/* Reads an id at *s and the comma after it, if any, or stops at the end (']' or NUL). -1: no id. */
 static int32_t next_id(const char **s) {
     int64_t id = -1;
     bool range;
@@ -148,9 +148,9 @@ bool args_read_float(const char *s, double *out, bool *range) {
     return true;
 }
 
-/* ---- names ---- */
+/* --- names --- */
 
-/* The next of the space-separated spellings at *names; false at the end. */
+/* Returns the next of the space-separated spellings at *names. False: the end. */
 static bool next_name(const char **names, const char **name, size_t *n) {
     *names += strspn(*names, " ");
     *name = *names;
@@ -210,8 +210,8 @@ size_t args_distance(const char *a, size_t n_a, const char *b, size_t n_b) {
     return row[n_a % 3][n_b];
 }
 
-/* How far off what was typed is; SIZE_MAX: no likely slip. Of two or three letters any two are near each other, so these have
- * to be the same ones. A long flag may be cut short. */
+/* Returns how far a typed flag is from a name; SIZE_MAX: too far for a typo. Any two short names
+ * are near each other, so short ones must have the same letters. A long flag may be truncated. */
 static size_t slip(const char *s, size_t n, const char *name, size_t n_name) {
     enum { SHORT = 4 };
     const size_t d = args_distance(s, n, name, n_name);
@@ -248,7 +248,7 @@ static int unknown_option(const args_spec *spec, const char *s, size_t n) {
     return tool_error(spec->tool, 2, "unknown flag '%.*s'; --help lists them", (int)n, s);
 }
 
-/* ---- values ---- */
+/* --- values --- */
 
 static bool list_add(arg_list *list, const char *s) {
     const char **grown = realloc(list->s, (list->n + 1) * sizeof *grown);
@@ -289,7 +289,7 @@ static int read_choice(const args_spec *spec, const arg_option *o, const char *f
     return tool_error(spec->tool, 2, "%.*s: '%s' is none of %s", n_flag, flag, s, known);
 }
 
-/* Stores value s of option o; -1, or the exit code after a message. */
+/* Stores value s for option o. Returns -1, or the exit code after a message. */
 static int read_value(const args_spec *spec, const arg_option *o, const char *flag, int n_flag,
                       const char *s) {
     bool range = false, ok = true;
@@ -343,7 +343,7 @@ static int read_value(const args_spec *spec, const arg_option *o, const char *fl
     return -1;
 }
 
-/* ---- help ---- */
+/* --- help --- */
 
 enum { HELP_COLUMN = 24, HELP_WIDTH = 80 };
 
@@ -393,7 +393,7 @@ static void print_help(const args_spec *spec) {
     tool_print_wrapped(spec->usage, at, at);
     putchar('\n');
     tool_print_wrapped(spec->about, 0, 0);
-    if (spec->options->names || !is_row(spec->options)) /* a heading brings its own empty line */
+    if (spec->options->names || !is_row(spec->options)) /* a heading has its own empty line */
         putchar('\n');
     for (const arg_option *o = spec->options; is_row(o); o++)
         print_option(o);
@@ -401,9 +401,10 @@ static void print_help(const args_spec *spec) {
         print_option(o);
 }
 
-/* ---- parsing ---- */
+/* --- parsing --- */
 
-/* argv[*i] begins with a dash; moves *i onto a value that stands by itself. */
+/* Reads the option argv[*i]; advances *i if its value is the next argument. Returns -1 or an
+ * exit code. */
 static int read_option(const args_spec *spec, int argc, char **argv, int *i) {
     const char *flag = argv[*i], *equals = strchr(flag, '=');
     size_t n = equals ? (size_t)(equals - flag) : strlen(flag);
@@ -459,7 +460,7 @@ int args_parse(const args_spec *spec, int argc, char **argv) {
     return -1;
 }
 
-/* ---- streams ---- */
+/* --- streams --- */
 
 static int lost_error;
 static bool lost_reported;

@@ -1,4 +1,4 @@
-/* The model that is linked into llm-cli (models/builtin), so that it runs without a file. */
+/* The model linked into llm-cli (models/builtin), so that it runs without a file. */
 #ifndef TOOLS_BUILTIN_MODEL_H
 #define TOOLS_BUILTIN_MODEL_H
 

@@ -1,4 +1,4 @@
-/* The types of a cache, as -ctk and -ctv name them: the default first. */
+/* The types of the KV cache, as -ctk and -ctv name them; the default is first. */
 #ifndef TOOLS_CACHE_TYPES_H
 #define TOOLS_CACHE_TYPES_H
 
@@ -8,7 +8,7 @@
 
 static const char *const tool_cache_types[] = {"f16", "f32", "bf16", "q8_0", "q4_0", NULL};
 
-/* Of a place in that list. */
+/* Returns the type at index k of that list. */
 static inline ggl_type tool_cache_type(int k) {
     return ggl_type_find(tool_cache_types[k])->type;
 }

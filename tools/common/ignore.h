@@ -1,4 +1,4 @@
-/* --ignore-key and --ignore-tensor, which all tools that build a model from a file have. */
+/* --ignore-key and --ignore-tensor, for all tools that build a model from a file. */
 #ifndef TOOLS_IGNORE_H
 #define TOOLS_IGNORE_H
 
@@ -9,7 +9,7 @@ typedef struct tool_ignore {
     arg_list keys, tensors;
 } tool_ignore;
 
-/* Rows of a table of options, for a tool_ignore. */
+/* Rows of an option table, for a tool_ignore. */
 #define IGNORE_OPTIONS(o)                                                                          \
     {"--ignore-key", ARG_LIST, &(o).keys, .value = "PATTERN",                                      \
      .help = "go on although nothing reads keys of these full names ('*': anything), at your own " \
@@ -19,7 +19,7 @@ typedef struct tool_ignore {
                                                    .help = "the same for tensors"                  \
     }
 
-/* For llm_model_params and llm_arch_params; the lists stay the tool's. */
+/* For llm_model_params and llm_arch_params; the lists still belong to the tool. */
 static inline llm_arch_ignore ignore_of(const tool_ignore *o) {
     return (llm_arch_ignore){o->keys.s, o->tensors.s, o->keys.n, o->tensors.n};
 }

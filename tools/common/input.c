@@ -10,7 +10,7 @@
 #include "args.h"
 #include "process.h"
 
-/* Doubles a buffer; frees it and gives NULL if there is no memory. */
+/* Doubles a buffer. If out of memory, frees it and returns NULL. */
 static char *buffer_grow(char *data, size_t *cap) {
     size_t wanted = *cap > SIZE_MAX / 2 - 1 ? 0 : *cap * 2;
     char *grown = wanted ? realloc(data, wanted + 1) : NULL;

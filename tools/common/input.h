@@ -1,11 +1,11 @@
-/* Files that a tool reads whole. */
+/* Reads whole files. */
 #ifndef TOOLS_INPUT_H
 #define TOOLS_INPUT_H
 
 #include <stddef.h>
 
-/* All bytes of a file, or of stdin for "-"; NUL-terminated beside their number. The caller's
- * (free); NULL after an error, which is reported on stderr, or after a signal (process_stopped). */
+/* Returns all bytes of a file, or of stdin for "-", NUL-terminated; *size: their number. The
+ * caller frees them. NULL: an error, reported on stderr, or a signal (process_stopped). */
 char *tool_read_file(const char *tool, const char *path, size_t *size);
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Four hexadecimal digits at s[0..n); -1: there are none. */
+/* Reads four hexadecimal digits at s[0..n); -1: none. */
 static int32_t read_hex4(const char *s, size_t n) {
     int32_t value = 0;
     for (size_t i = 0; i < 4; i++) {
@@ -27,7 +27,8 @@ static size_t put_utf8(uint32_t c, char *out) {
     return n;
 }
 
-/* An escape after its backslash: the code point, and how many bytes it took. */
+/* Reads an escape after its backslash: *c is the code point, *used the bytes. Returns NULL or an
+ * error text. */
 static const char *read_escape(const char *s, size_t n, uint32_t *c, size_t *used) {
     static const char letters[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
     const char *at = n > 0 && s[0] ? strchr(letters, s[0]) : NULL;

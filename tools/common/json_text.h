@@ -1,12 +1,12 @@
-/* JSON strings (RFC 8259), for the tools' line-wise input. */
+/* JSON strings (RFC 8259), for tools that read them line by line. */
 #ifndef TOOLS_JSON_TEXT_H
 #define TOOLS_JSON_TEXT_H
 
 #include <stddef.h>
 
-/* Reads the string, quotes and all, at the start of s[0..n) (white space before it is skipped): its bytes into
- * out[0..*n_out), which needs room for n bytes, and how many bytes of s it took. NULL, or what is wrong with it. Escapes
- * become UTF-8; half a surrogate pair is refused; bytes that are no UTF-8 pass as they are. */
+/* Reads the JSON string at the start of s[0..n), after white space: writes its bytes to
+ * out[0..*n_out), which must have room for n bytes; *used: bytes of s read. Returns NULL or an
+ * error text. Escapes become UTF-8; unpaired surrogates are errors; invalid UTF-8 is copied. */
 const char *json_read_string(const char *s, size_t n, char *out, size_t *n_out, size_t *used);
 
 #endif

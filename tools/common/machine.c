@@ -16,7 +16,7 @@ bool bench_brief(void) {
     return getenv("GGL_BRIEF_LIMITS") != NULL;
 }
 
-/* The text after "KEY :" of a line of a file under /proc. */
+/* Finds the line "KEY : TEXT" in a file under /proc; returns TEXT in buf, or NULL. */
 static const char *proc_value(const char *path, const char *key, char *buf, size_t size) {
     char line[512];
     FILE *f = fopen(path, "r");
@@ -53,7 +53,7 @@ int64_t bench_peak_memory(void) {
 void bench_peak_memory_reset(void) {
     FILE *f = fopen("/proc/self/clear_refs", "w");
     if (f) {
-        fputs("5\n", f); /* proc(5): resets the peak of the resident set */
+        fputs("5\n", f); /* proc(5): resets the peak resident set size */
         fclose(f);
     }
 }

@@ -1,4 +1,4 @@
-/* What is known of the machine and of this process. */
+/* Properties of the machine and this process. */
 #ifndef TOOLS_BENCH_MACHINE_H
 #define TOOLS_BENCH_MACHINE_H
 
@@ -6,10 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-int64_t bench_now_ns(void);                         /* of a clock that only goes on */
-const char *bench_cpu_name(char *buf, size_t size); /* "unknown" if it does not say; returns buf */
-int64_t bench_peak_memory(void);    /* bytes resident at most so far; 0: not known */
-void bench_peak_memory_reset(void); /* from now on; if the system can */
+int64_t bench_now_ns(void);                         /* monotonic clock */
+const char *bench_cpu_name(char *buf, size_t size); /* "unknown" if not available; returns buf */
+int64_t bench_peak_memory(void);                    /* peak resident bytes so far; 0: unknown */
+void bench_peak_memory_reset(void); /* restarts the peak, if the system supports it */
 const char *bench_time_text(char *buf, size_t size); /* "2026-01-31T12:00:00Z"; returns buf */
 
 /* Whether limits are measured in a fraction of the time: the environment variable GGL_BRIEF_LIMITS

@@ -8,7 +8,7 @@ static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory to run node by node");
 }
 
-/* --- where everything lies -------------------------------------------------------------------------------------------- */
+/* --- places of values --- */
 
 size_t node_count(const node_map *m, const ggl_tensor *t) {
     return (size_t)ggl_count(t) * (size_t)(ggl_is_batched(t) ? m->n : 1);
@@ -93,7 +93,7 @@ void node_map_fini(node_map *m) {
     *m = (node_map){0};
 }
 
-/* --- memory ----------------------------------------------------------------------------------------------------------- */
+/* --- memory ----------------------------------------------------------------------------------- */
 
 static ggl_status take_weight(node_device *d, const ggl_tensor *t, ggl_buffer **out,
                               ggl_error *err) {
@@ -174,7 +174,7 @@ static ggl_status need_arena(node_device *d, size_t size, ggl_error *err) {
     return d->b->v->alloc(d->b, GGL_REGION_ARENA, size, NULL, arena, err);
 }
 
-/* --- values ----------------------------------------------------------------------------------------------------------- */
+/* --- values ----------------------------------------------------------------------------------- */
 
 ggl_status node_device_put(node_device *d, const ggl_tensor *t, const void *data, ggl_error *err) {
     return d->b->v->upload(d->b, d->region[GGL_REGION_IO], d->m->loc[t->id].offset, data,
@@ -196,7 +196,8 @@ ggl_status node_device_clear(node_device *d, const ggl_store *s, ggl_error *err)
                           err);
 }
 
-/* t, after the views of weights that it reads. */
+/* Appends to d->segment the views of weights that t reads, then t. Returns the new number of
+ * nodes. */
 static int push_segment(node_device *d, int n, ggl_tensor *t) {
     for (int k = 0; k < ggl_n_reads(t); k++) {
         ggl_tensor *x = ggl_read(t, k);

@@ -1,11 +1,14 @@
-/* Runs a graph node by node, each as a segment of its own, with every value where it can be read and replaced between the
- * runs. Slow, and what looks inside needs: the scheduler keeps only what outputs and other segments read.
+/* Runs a graph node by node, each as a segment of its own, so that every value can be read and
+ * replaced between runs. This is slow but needed to look inside: the scheduler keeps only what
+ * outputs and other segments read.
  *
- *     node_map m;      where values lie; the same on every backend
- *     node_device d;   the memory of one backend
- *     if (node_map_init(&m, graph, n, &err) == GGL_OK && node_device_init(&d, &m, backend, &err) == GGL_OK)
+ *     node_map m;      places of values; the same for all backends
+ *     node_device d;   memory of one backend
+ *     if (node_map_init(&m, graph, n, &err) == GGL_OK &&
+ *         node_device_init(&d, &m, backend, &err) == GGL_OK)
  *         for (int i = 0; i < m.n_nodes; i++)
- *             .. node_device_put (inputs), node_device_run(&d, m.node[i], &err), node_device_get .. */
+ *             .. node_device_put (inputs), node_device_run(&d, m.node[i], &err),
+ *                node_device_get .. */
 #ifndef TOOLS_NODE_RUN_H
 #define TOOLS_NODE_RUN_H
 
@@ -13,8 +16,8 @@
 
 typedef struct node_map {
     const ggl_graph *graph; /* finished and folded; borrowed */
-    int64_t n;              /* of the batch, in one run; slot 0 alone is used */
-    /* what is computed, in order: views of weights, and picked matrices, go with who reads them */
+    int64_t n;              /* tokens per run; only slot 0 is used */
+    /* computed nodes, in order; views of weights and gathered matrices belong to their readers */
     ggl_tensor **node;
     int n_nodes;
     const ggl_tensor **weight, **constant;
@@ -30,29 +33,30 @@ typedef struct node_device {
     ggl_buffer **region;
     int n_regions;
     size_t arena_size;
-    ggl_tensor **segment; /* scratch */
-    ggl_loc *repacked;    /* by tensor id, of weights; NULL: all are as the file has them */
+    ggl_tensor **segment; /* scratch: the nodes of the current segment */
+    ggl_loc *repacked;    /* by tensor id, of weights; NULL: none is repacked */
 } node_device;
 
 ggl_status node_map_init(node_map *m, const ggl_graph *g, int64_t n, ggl_error *err);
 void node_map_fini(node_map *m);
-/* Takes the memory, and uploads weights (where they cannot be used in place) and constants. */
+/* Allocates memory, and uploads constants and the weights that cannot be used in place. */
 ggl_status node_device_init(node_device *d, const node_map *m, ggl_backend *b, ggl_error *err);
-/* Lays out anew what the backend wants so; all weights are read by products alone. */
+/* Repacks the weights that the backend wants repacked; only products may read them. */
 ggl_status node_device_repack(node_device *d, ggl_error *err);
 void node_device_fini(node_device *d);
 
-/* Numbers of a value in one run; values are f32 or i32. */
+/* Returns the elements of a value in one run; values are f32 or i32. */
 size_t node_count(const node_map *m, const ggl_tensor *t);
-/* Whether the value has a place that get and put reach: an input, or a node that is not private to its reader. */
+/* True if get and put can access the value: an input, or a node that is not private to its
+ * reader. */
 bool node_is_placed(const node_map *m, const ggl_tensor *t);
 ggl_status node_device_put(node_device *d, const ggl_tensor *t, const void *data, ggl_error *err);
 ggl_status node_device_get(node_device *d, const ggl_tensor *t, void *data, ggl_error *err);
-/* Computes one node from what its sources have now. */
+/* Computes one node from the current values of its sources. */
 ggl_status node_device_run(node_device *d, ggl_tensor *t, ggl_error *err);
-/* The plan of that, for d->b->v->run with d->region; the backend's plan_free. */
+/* Compiles that run, for d->b->v->run with d->region; free it with the backend's plan_free. */
 ggl_status node_device_compile(node_device *d, ggl_tensor *t, ggl_plan **plan, ggl_error *err);
-/* A store of slot 0, as bytes; and all stores empty. */
+/* Read a store's slot 0 as bytes; clear it. */
 ggl_status node_device_get_store(node_device *d, const ggl_store *s, void *data, ggl_error *err);
 ggl_status node_device_clear(node_device *d, const ggl_store *s, ggl_error *err);
 

@@ -8,7 +8,7 @@
 #include "ggl/alloc.h"
 #include "ggl/show.h"
 
-/* The header is padded with spaces so that the data begin at a multiple of 64. */
+/* Writes the header, padded with spaces so that the data start at a multiple of 64. */
 static void write_header(npy_writer *w, int64_t n_rows, int64_t n_columns) {
     char text[128];
     memset(text, ' ', sizeof text);
@@ -19,7 +19,7 @@ static void write_header(npy_writer *w, int64_t n_rows, int64_t n_columns) {
         snprintf(text + 10, sizeof text - 10,
                  "{'descr': '<f4', 'fortran_order': False, 'shape': (%" PRId64 ", %" PRId64 "), }",
                  n_rows, n_columns);
-    text[10 + n] = ' '; /* in place of snprintf's NUL */
+    text[10 + n] = ' '; /* replaces snprintf's NUL */
     text[sizeof text - 1] = '\n';
     (void)fwrite(text, 1, sizeof text, ggl_new_file_stream(w->file));
     ggl_new_file_note(w->file);
@@ -35,7 +35,7 @@ ggl_status npy_open(npy_writer *w, const char *path, int64_t n_rows, int64_t n_c
 
 void npy_row(npy_writer *w, const float *row, int64_t n_columns) {
     FILE *f = ggl_new_file_stream(w->file);
-    /* little-endian, whatever the machine */
+    /* little-endian on any machine */
     for (int64_t i = 0; i < n_columns && !ggl_new_file_error(w->file); i++) {
         uint32_t u;
         memcpy(&u, &row[i], 4);
@@ -59,16 +59,16 @@ void npy_abort(npy_writer *w) {
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-enum { MAX_HEADER = 1000 }; /* NumPy's own of a two-dimensional array has less than 128 */
+enum { MAX_HEADER = 1000 }; /* NumPy writes less than 128 bytes for a two-dimensional array */
 
-/* How much of a header's value a message shows. */
+/* Returns how many bytes of a header's value a message shows. */
 static int shown(const char *s, const char *end) {
     size_t n = strcspn(s, end);
     n += s[n] == ')';
     return (int)ggl_utf8_cut(s, n, 40);
 }
 
-/* What follows 'name': in the header. */
+/* Returns the text after 'name': in the header. */
 static const char *header_value(const char *header, const char *name) {
     char key[32];
     snprintf(key, sizeof key, "'%s':", name);
@@ -76,16 +76,18 @@ static const char *header_value(const char *header, const char *name) {
     return s ? s + strlen(key) + strspn(s + strlen(key), " ") : "none";
 }
 
-/* "(48, 320)" into the array's shape. */
+/* Parses "(48, 320)" as the array's shape. */
 static bool read_shape(npy_array *a, const char *s) {
     int64_t *const n[2] = {&a->n_rows, &a->n_columns};
     for (int i = 0; i < 2; i++) {
         s += *s == "(,"[i];
         s += strspn(s, " ");
         char *end;
-        if (*s < '1' || *s > '9') /* strtoll would take a sign */
+        /* strtoll would accept a sign */
+        if (*s < '1' || *s > '9')
             return false;
-        *n[i] = strtoll(s, &end, 10); /* a number that does not fit is more than any file has */
+        /* on overflow it returns more than any file has */
+        *n[i] = strtoll(s, &end, 10);
         s = end;
     }
     return s[strspn(s, ", ")] == ')';
@@ -107,7 +109,8 @@ static ggl_status read_header(npy_array *a, const char *header, ggl_error *err) 
     return GGL_OK;
 }
 
-/* Where the data begin; the header's text, NUL-terminated, into `header`. 0: it is no .npy file. */
+/* Returns where the data begin and copies the header's text to `header`. 0: not a .npy file,
+ * reported. */
 static size_t find_data(const uint8_t *p, size_t size, char *header, ggl_error *err) {
     if (size < 12 || memcmp(p, "\x93NUMPY", 6) != 0 || p[6] < 1 || p[6] > 3) {
         (void)ggl_fail(err, GGL_FORMAT, "is no .npy file");

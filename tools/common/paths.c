@@ -20,7 +20,8 @@ static bool ends_with(const char *s, const char *end) {
     return n >= n_end && strcmp(s + n - n_end, end) == 0;
 }
 
-/* Whether a folder that is read has the file. A .gguf in it was written by an earlier run. */
+/* True if a folder that is read contains the file. Ignores .gguf files, which an earlier run
+ * wrote. */
 static bool folder_has(const char *folder, const struct stat *out) {
     DIR *d = opendir(folder);
     bool has = false;
@@ -34,7 +35,7 @@ static bool folder_has(const char *folder, const struct stat *out) {
     return has;
 }
 
-/* Whether the file is a part of the model that `path`, PREFIX-00001-of-0000N.gguf, belongs to. */
+/* True if the file is a part of the same split model as `path`, PREFIX-00001-of-0000N.gguf. */
 static bool is_part(const char *path, const struct stat *out) {
     enum { TAIL = 20 }; /* "-00001-of-00003.gguf" */
     size_t n = strlen(path);
@@ -59,7 +60,7 @@ static bool is_read(const char *path, const struct stat *out) {
     return same(&st, out) || (S_ISDIR(st.st_mode) && folder_has(path, out)) || is_part(path, out);
 }
 
-/* A file that exists: what else this run does with it. */
+/* Checks that this run does not read an existing file that it will write. */
 static int check_existing(const char *tool, const tool_path *p, const tool_path *all, size_t n,
                           const struct stat *out) {
     for (size_t i = 0; i < n; i++) {
@@ -85,14 +86,14 @@ static int check_written(const char *tool, const tool_path *p, const tool_path *
         if (code >= 0)
             return code;
     }
-    /* a path that must not be written to is an error for an optional file, too */
+    /* an optional file, too, must not be one that may not be overwritten */
     if (ggl_new_file_check(p->path, &err) != GGL_OK && (!p->optional || err.status == GGL_USAGE))
         return tool_error(tool, err.status == GGL_USAGE ? 2 : 1, "%s: %s", p->flag, err.msg);
     return -1;
 }
 
-/* Whether two paths that are written are one file, by name or, if it exists, by another name of it;
- * both may be one device. */
+/* True if two written paths are the same file, by name or as links to one file. Devices do not
+ * count. */
 static bool same_file(const char *a, const char *b) {
     struct stat st_a, st_b;
     if (strcmp(a, b) == 0)

@@ -1,9 +1,7 @@
-/* The files of a run, checked before anything is loaded: what will be written can be, and is
- * nothing that is read.
+/* Checks a run's files before anything is loaded: outputs can be written and are not inputs.
  *
  *     const tool_path paths[] = {{"-m", model}, {"--logits", logits, .written = true}};
- *     int code = tool_check_paths(TOOL, paths, 2);
- */
+ *     int code = tool_check_paths(TOOL, paths, 2); */
 #ifndef TOOLS_PATHS_H
 #define TOOLS_PATHS_H
 
@@ -12,19 +10,20 @@
 
 typedef struct tool_path {
     const char *flag; /* for messages: "--logits", "OUT" */
-    const char *path; /* NULL: not given. Read: "-" is standard input, a folder all files in it but
-                       *.gguf, PREFIX-00001-of-0000N.gguf all parts of that model */
+    /* NULL: not given. Inputs may be "-" (standard input), a folder (all files in it except
+     * *.gguf), or PREFIX-00001-of-0000N.gguf (all parts of the model). */
+    const char *path;
     bool written;
-    bool optional; /* and written: the run goes on without it where it cannot be written, so that
-                      is not checked */
-    bool needed;   /* and read: it must be there before anything else is loaded */
-    /* and needed: without a slash it may be a name, too, which whoever opens it looks up */
+    /* Written, but the run goes on without it if it cannot be written; not checked. */
+    bool optional;
+    bool needed; /* read, and must exist before anything else is loaded */
+    /* for `needed`: without a slash it may also be a name, which is looked up later */
     bool or_name;
 } tool_path;
 
-/* -1: go on. Else the exit code after a message: 1 for a file that cannot be written, or one of a
- * flag ("-f") that cannot be read; 2 for one
- * that is also read, is written twice, is where standard output or error go, or is "-". */
+/* Returns -1 to continue, else the exit code after a message: 1 if an output cannot be written
+ * or a needed input cannot be read; 2 if an output is also an input, is written twice, is where
+ * stdout or stderr go, or is "-". */
 int tool_check_paths(const char *tool, const tool_path *paths, size_t n);
 
 #endif

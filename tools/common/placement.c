@@ -11,7 +11,7 @@
 enum { MOST = 16 };
 _Static_assert(TOOL_MAX_THREADS == GGL_MAX_THREADS, "-t takes what backends take");
 
-typedef struct rule { /* of --place */
+typedef struct rule { /* the rules of --place */
     char *pattern;
     int backend;
     bool used;
@@ -23,17 +23,18 @@ struct placement {
     ggl_backend_params params;
     char names[MOST][512];
     ggl_backend *backend[MOST];
-    ggl_backend *traced[MOST]; /* the same without the shadow */
+    ggl_backend *traced[MOST]; /* the same backends without --shadow's wrapper */
     int n;
     ggl_backend *reference; /* computes constants */
     ggl_backend *trusted;   /* for --shadow */
     double shadow_rate;
     int host;            /* index of the CPU; -1: not opened */
-    int part[MOST];      /* which backends have layers, in the order of these */
-    int64_t count[MOST]; /* how many */
+    int part[MOST];      /* indices of the backends that have layers, in the order of the layers */
+    int64_t count[MOST]; /* how many layers each of them has */
     int n_parts;
-    int64_t n_last;   /* -ngl, until the number of layers is known; -1: not given, or done */
-    bool apart[MOST]; /* has no share of layers: named by --place alone, or slower than the CPU */
+    int64_t n_last; /* value of -ngl; -1: not given, or already applied */
+    /* [i]: gets no share of the layers: named only by --place, or slower than the CPU */
+    bool apart[MOST];
     rule *rule;
     size_t n_rules;
     char text[MOST * 80];
@@ -41,6 +42,7 @@ struct placement {
 
 /* --- backends --------------------------------------------------------------------------------- */
 
+/* Returns the index of an open backend; -1: not open. */
 static int find(const placement *p, const char *name, size_t n) {
     for (int i = 0; i < p->n; i++)
         if (strlen(p->names[i]) == n && memcmp(p->names[i], name, n) == 0)
@@ -48,7 +50,7 @@ static int find(const placement *p, const char *name, size_t n) {
     return -1;
 }
 
-/* --shadow: the backend is doubted, an instance of the CPU is not. */
+/* For --shadow: wraps *b so that an instance of the CPU backend checks its results. */
 static ggl_status doubt(placement *p, ggl_backend **b, ggl_error *err) {
     const ggl_shadow_params sp = {.rate = p->shadow_rate, .seed = p->o->shadow_seed};
     ggl_backend_params plain = p->params;
@@ -69,7 +71,7 @@ bool placement_report(const placement *p, FILE *out) {
     return good;
 }
 
-/* Index of the backend of that name, which is opened if it is not yet; -1: *err. */
+/* Returns the index of the backend of that name and opens it if it is not open; -1: *err. */
 static int need(placement *p, const char *name, size_t n, ggl_error *err) {
     int k = find(p, name, n);
     if (k >= 0)
@@ -103,8 +105,8 @@ static void give_up_last(placement *p) {
     p->backend[p->n] = p->traced[p->n] = NULL;
 }
 
-/* The first backend of the list that is a device of its own and opens; a software device is none.
- * -1: there is none, and *err says why of the last. */
+/* Opens the first GPU of the build's backends that opens and is not a software device; returns
+ * its index. -1: there is none; *err gives the reason for the last one tried. */
 static int need_first_device(placement *p, ggl_error *err) {
     const char *name;
     (void)ggl_fail(err, GGL_NOT_FOUND,
@@ -131,6 +133,7 @@ static int need_first_device(placement *p, ggl_error *err) {
 
 /* --- the command line ------------------------------------------------------------------------- */
 
+/* Opens the backends of --device. */
 static ggl_status read_devices(placement *p, ggl_error *err) {
     const char *s = p->o->devices;
     for (size_t n; s && *s; s += n + (s[n] == ',')) {
@@ -141,6 +144,7 @@ static ggl_status read_devices(placement *p, ggl_error *err) {
     return GGL_OK;
 }
 
+/* Reads --split into part and count, and opens the backends. */
 static ggl_status read_split(placement *p, ggl_error *err) {
     const char *s = p->o->split;
     for (size_t n; *s; s += n + (s[n] == ',')) {
@@ -163,6 +167,7 @@ static ggl_status read_split(placement *p, ggl_error *err) {
     return GGL_OK;
 }
 
+/* Reads --place into `rule`, and opens the backends. */
 static ggl_status read_rules(placement *p, ggl_error *err) {
     const arg_list *l = &p->o->place;
     p->rule = calloc(l->n + 1, sizeof *p->rule);
@@ -189,7 +194,8 @@ static ggl_status read_rules(placement *p, ggl_error *err) {
     return GGL_OK;
 }
 
-/* Devices that share layers: all that are named but the CPU, and those set apart. */
+/* Writes the indices of the devices that share layers: all backends but the CPU and those set
+ * apart. Returns how many. */
 static int devices(const placement *p, int *at) {
     int n = 0;
     for (int i = 0; i < p->n; i++)
@@ -202,7 +208,8 @@ static int64_t smaller(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
-/* The last n of n_layer layers on the devices, by their memory if that is known of all. */
+/* Assigns the last n of n_layer layers to the devices, in proportion to their memory if all of
+ * them report it, else in equal shares; the CPU has the others. */
 static void give_devices(placement *p, int64_t n, int64_t n_layer) {
     int at[MOST], n_dev = devices(p, at);
     double total = 0, before = 0;
@@ -229,7 +236,8 @@ static void give_devices(placement *p, int64_t n, int64_t n_layer) {
     }
 }
 
-/* -ngl without a device that is named: the first GPU, if there is one. */
+/* Opens the first GPU if layers are wanted on a device and no device was named. Without a GPU
+ * all layers run on the CPU, after a note; with --strict: an error. */
 static ggl_status default_device(placement *p, ggl_error *err) {
     int at[MOST];
     bool wanted = p->o->n_gpu_layers > 0 || p->o->fit || (p->o->split && !p->n_parts);
@@ -263,8 +271,8 @@ static ggl_status read_shadow(placement *p, ggl_error *err) {
     return GGL_OK;
 }
 
-/* The CPU has what nothing else is said of: without --device or a --split all, else what -ngl,
- * --fit and --split auto leave. */
+/* Opens the CPU if layers are left for it: without --device and --split all of them, else what
+ * -ngl, --fit and --split auto leave. */
 static ggl_status open_host(placement *p, ggl_error *err) {
     const placement_options *o = p->o;
     bool all = p->n == 0, rest = o->n_gpu_layers_given || o->fit || (o->split && !p->n_parts);
@@ -299,7 +307,8 @@ ggl_status placement_new(placement **out, const char *tool, const placement_opti
     return st;
 }
 
-/* Names that do not exist are wrong usage, as a misspelled flag is. */
+/* Reports the error. Returns exit code 2 also for names that do not exist, as for misspelled
+ * flags. */
 static int tell(const char *tool, const ggl_error *err) {
     bool usage = err->status == GGL_USAGE || err->status == GGL_NOT_FOUND;
     return tool_error(tool, usage ? 2 : 1, "%s", err->msg);
@@ -339,7 +348,8 @@ const char *placement_trace(const placement_options *o) {
 
 /* --- sessions --------------------------------------------------------------------------------- */
 
-/* What comes before the first layer goes with it, what follows the last with that. */
+/* llm_session_params.place. The part before the first layer runs where the first layer does, and
+ * the part after the last where the last does. */
 static int place(void *ctx, int layer, int n_layer, const char *weight) {
     placement *p = ctx;
     for (size_t i = 0; weight && i < p->n_rules; i++)
@@ -372,8 +382,8 @@ static ggl_status session_new(placement *p, llm_session **out, const llm_model *
     return llm_session_new(out, m, sp, err);
 }
 
-/* Whether it is within the device's memory, less a twentieth for the driver, and what cannot be cut
- * is no larger than its buffers. */
+/* Returns whether the session's part on a device fits its memory, with a twentieth left for the
+ * driver, and whether each piece that cannot be divided fits a buffer. */
 static bool fits_on(const ggl_backend *b, const ggl_memory *m) {
     const size_t stores = m->stores_rows + m->stores_states,
                  all = m->weights_copied + m->weights_repacked + stores + m->arena + m->io;
@@ -381,6 +391,7 @@ static bool fits_on(const ggl_backend *b, const ggl_memory *m) {
     return small && (!b->memory || all <= b->memory - b->memory / 20);
 }
 
+/* fits_on for all devices of the session. */
 static bool fits(const placement *p, const llm_session *s) {
     int at[MOST], n = devices(p, at);
     ggl_memory m;
@@ -390,7 +401,7 @@ static bool fits(const placement *p, const llm_session *s) {
     return true;
 }
 
-/* The most layers that fit on the devices, which then have them; -1: *err. */
+/* Returns the largest number of layers that fit on the devices, and assigns them; -1: *err. */
 static int64_t most_that_fit(placement *p, const llm_model *m, llm_session_params *sp,
                              int64_t n_layer, ggl_error *err) {
     int64_t low = 0, high = n_layer;
@@ -409,7 +420,7 @@ static int64_t most_that_fit(placement *p, const llm_model *m, llm_session_param
     return low;
 }
 
-/* Seconds a token with the layers as they are given; 0: *err. */
+/* Returns the seconds that a token takes with the layers as assigned; 0: *err. */
 static double measure(placement *p, const llm_model *m, const llm_session_params *sp,
                       ggl_error *err) {
     llm_session_params trial = *sp;
@@ -421,7 +432,7 @@ static double measure(placement *p, const llm_model *m, const llm_session_params
     if (st == GGL_OK)
         st = llm_session_alloc(s, err);
     double begin = 0, taken = 0;
-    int n = -1; /* the first is not counted: pages come, shaders are made */
+    int n = -1; /* -1: the first run is not counted, because pages are loaded and shaders made */
     for (; st == GGL_OK && n < 200 && (n < 3 || taken < 1); n++) {
         if (llm_session_n_past(s, 0) == llm_session_n_ctx(s))
             st = llm_session_clear(s, 0, err);
@@ -434,9 +445,9 @@ static double measure(placement *p, const llm_model *m, const llm_session_params
     return st == GGL_OK && n > 0 ? taken / n : 0;
 }
 
-/* As many layers as fit on the devices that are faster than the CPU, each measured by itself. A
- * token passes one layer after the other, so its time is a sum over them, and more layers on a
- * faster device are never slower. */
+/* For --split auto: measures each device alone and assigns as many layers as fit to the devices
+ * that are faster than the CPU. A token passes through one layer after the other, so its time is
+ * a sum over layers, and more layers on a faster device never make it slower. */
 static ggl_status choose(placement *p, const llm_model *m, llm_session_params *sp, int64_t n_layer,
                          ggl_error *err) {
     bool fast[MOST] = {false};
@@ -470,14 +481,14 @@ static ggl_status choose(placement *p, const llm_model *m, llm_session_params *s
     return most_that_fit(p, m, sp, n_layer, err) < 0 ? err->status : GGL_OK;
 }
 
-/* Decides which layers go where, where that takes trials; the rest place() does when it learns how
- * many layers there are. */
+/* Assigns the layers if that takes trial sessions (--fit, --split auto). Otherwise place()
+ * assigns them when it learns the number of layers. */
 static ggl_status settle(placement *p, const llm_model *m, llm_session_params *sp, ggl_error *err) {
     const placement_options *o = p->o;
     bool automatic = o->split && strcmp(o->split, "auto") == 0;
     p->n_last = o->n_gpu_layers_given ? o->n_gpu_layers : -1;
     if (!o->split || automatic)
-        p->n_parts = 0; /* all on the first */
+        p->n_parts = 0; /* all on the first backend */
     if (!o->fit && !automatic)
         return GGL_OK;
     llm_session *s = NULL;
@@ -489,8 +500,8 @@ static ggl_status settle(placement *p, const llm_model *m, llm_session_params *s
     return most_that_fit(p, m, sp, n_layer, err) < 0 ? err->status : GGL_OK;
 }
 
-/* The numbers of --split against the model's, and whether each pattern of --place has met a weight.
- */
+/* Checks that the counts of --split add up to the model's layers, and that each pattern of
+ * --place matches a weight. */
 static ggl_status check_use(const placement *p, const llm_session *s, ggl_error *err) {
     int64_t sum = 0, n_layer = llm_session_n_layer(s);
     for (int i = 0; i < p->n_parts; i++)
@@ -515,7 +526,7 @@ ggl_status placement_session_new(placement *p, llm_session **out, const llm_mode
     ggl_status st = settle(p, m, sp, err);
     if (st == GGL_OK)
         st = session_new(p, out, m, sp, err);
-    /* the CPU takes what others refuse, and is opened only then */
+    /* The CPU runs what other backends refuse; it is opened only if that happens. */
     if (st == GGL_UNSUPPORTED && p->host < 0 && !p->o->strict) {
         if (need_host(p, err) < 0)
             return err->status;
@@ -601,8 +612,9 @@ const char *placement_text(const placement *p) {
     return text;
 }
 
-/* --- what there is ---------------------------------------------------------------------------- */
+/* --- lists ------------------------------------------------------------------------------------ */
 
+/* Prints a backend's line if it opens; `must`: also if it does not, with the reason. */
 static bool list_one(FILE *out, const char *name, const char *text, bool must) {
     ggl_error err = {0};
     ggl_backend *b = NULL;

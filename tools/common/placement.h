@@ -1,5 +1,5 @@
-/* Where a model runs: devices, how many layers each has, and single weights elsewhere; from the
- * command line to a session.
+/* Decides where a model runs, from the command line to a session: on which devices, how many layers
+ * on each, and single weights elsewhere.
  *
  *     placement_options po = {0};
  *     const arg_option options[] = {.., PLACEMENT_OPTIONS(po), {0}};
@@ -9,8 +9,7 @@
  *         code = placement_session(p, &session, model, &session_params);
  *     ..
  *     llm_session_free(session);
- *     placement_close(p);                    // after the session
- */
+ *     placement_close(p, &err);              // after the session */
 #ifndef TOOLS_PLACEMENT_H
 #define TOOLS_PLACEMENT_H
 
@@ -19,13 +18,13 @@
 #include "llm/session.h"
 
 typedef struct placement_options {
-    const char *devices; /* "vulkan0,cpu"; NULL: as the others say, else the CPU */
+    const char *devices; /* "vulkan0,cpu"; NULL: those of the other options, else the CPU */
     const char *split;   /* "vulkan0=20,cpu=12", or "auto" */
     int64_t n_gpu_layers;
     bool n_gpu_layers_given, fit, strict;
     arg_list place;     /* "PATTERN=BACKEND" */
     const char *trace;  /* a file */
-    const char *shadow; /* NULL: no; "": at the usual rate; "0.5" */
+    const char *shadow; /* NULL: off; "": the default rate; "0.5" */
     uint64_t shadow_seed;
 } placement_options;
 
@@ -54,40 +53,47 @@ typedef struct placement_options {
 
 typedef struct placement placement;
 
-/* Opens the backends. -1: go on, else the exit code after a message. `tool` (for messages and
- * notes; NULL: no notes) and `o` are borrowed. */
+/* Opens the backends. Returns -1, or an exit code after an error message. `tool` (for messages
+ * and notes; NULL: no notes) and `o` are borrowed. */
 int placement_open(placement **out, const char *tool, const placement_options *o,
                    const ggl_backend_params *params);
-/* After the session is freed. GGL_IO: the timeline of --trace could not be written. NULL is fine.
- */
+/* Closes the backends; call it after the session is freed. GGL_IO: the timeline of --trace could
+ * not be written. p may be NULL. */
 ggl_status placement_close(placement *p, ggl_error *err);
-/* The file that a timeline is written to: of --trace, or of a device "trace:NAME"; NULL: none. */
+/* Returns the file that a timeline is written to, of --trace or a device "trace:NAME"; NULL:
+ * none. */
 const char *placement_trace(const placement_options *o);
-/* The same with a status instead of messages, exit codes and notes; *out has to be closed even
- * after an error. */
+/* Like placement_open, but returns a status, without messages and notes. *out must be closed
+ * even after an error. */
 ggl_status placement_new(placement **out, const char *tool, const placement_options *o,
                          const ggl_backend_params *params, ggl_error *err);
 
-/* A session that is placed so: llm_session_new with its backends. */
+/* Makes a session with this placement (see llm_session_new). Returns -1, or an exit code after a
+ * message. */
 int placement_session(placement *p, llm_session **out, const llm_model *m, llm_session_params *sp);
-/* The same, with a status instead of messages and exit codes, and notes left out. */
+/* Like placement_session, but returns a status, without messages and notes. */
 ggl_status placement_session_new(placement *p, llm_session **out, const llm_model *m,
                                  llm_session_params *sp, ggl_error *err);
-/* After llm_session_alloc has failed for want of memory: how many layers would fit, if that is known,
- * else that -c sets a smaller context; into buf. After other failures "". */
+/* Writes advice after llm_session_alloc has failed for lack of memory to buf, and returns buf:
+ * how many layers would fit, if that can be found out, else that -c sets a smaller context.
+ * After other failures it is "". */
 const char *placement_advice(placement *p, const llm_model *m, llm_session_params *sp,
                              ggl_status why, char *buf, size_t size);
 
 int placement_n_backends(const placement *p);
-ggl_backend *placement_backend(const placement *p, int k); /* in the order of the session's */
-/* What --shadow has found, if it was asked for. False: something was beyond its bound. */
+/* the k-th, in the order of a session's backends */
+ggl_backend *placement_backend(const placement *p, int k);
+/* Prints the findings of --shadow, if it was given. Returns false if an error was beyond its
+ * bound. */
 bool placement_report(const placement *p, FILE *out);
-/* How many layers of a session that was placed so are not with the CPU. */
+/* Returns the number of layers that are not on the CPU, of a session made with this placement. */
 int64_t placement_n_device_layers(const placement *p, const llm_session *s);
-/* "vulkan0=20,cpu=12" of the last session; "cpu" if it is one backend. Valid until the next. */
+/* Describes the last session's placement: "vulkan0=20,cpu=12", or "cpu" if it uses one backend.
+ * Valid until the next session. */
 const char *placement_text(const placement *p);
 
-/* All backends and devices of this build, a line each; what there is not, with the reason. */
+/* Prints all backends and devices of this build, one per line, with the reason if one cannot be
+ * used. */
 void placement_list(FILE *out);
 
 #endif

@@ -12,7 +12,7 @@
 #include "args.h"
 #include "ggl/file.h"
 
-/* --- descriptors and signals ------------------------------------------------------------------ */
+/* --- standard streams and signals ------------------------------------------------------------- */
 
 volatile sig_atomic_t process_stopped;
 static volatile sig_atomic_t waits;
@@ -36,8 +36,9 @@ int process_stop_code(void) {
     return 128 + process_stopped;
 }
 
-/* open() takes the lowest number that is free. Standard output is opened for reading, so that
- * writing to it fails. Without a /dev/null, "/" keeps the number as well. */
+/* Opens standard descriptors that are closed; open() takes the lowest free number. Standard
+ * output is opened for reading, so that writing to it fails. If there is no /dev/null, "/" is
+ * opened instead. */
 static void open_standard(void) {
     static const int mode[] = {O_RDONLY, O_RDONLY, O_WRONLY};
     for (int fd = 0; fd <= 2; fd++)
@@ -51,7 +52,7 @@ void process_begin(void) {
     open_standard();
     for (size_t i = 0; i < sizeof stops / sizeof *stops; i++)
         if (stops[i] != SIGHUP || sigaction(SIGHUP, NULL, &before) != 0 ||
-            before.sa_handler != SIG_IGN) /* nohup */
+            before.sa_handler != SIG_IGN) /* ignored before, as by nohup: stays so */
             sigaction(stops[i], &act, NULL);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
@@ -61,7 +62,7 @@ void process_wait_for_stop(void) {
     waits = 1;
 }
 
-/* --- where and how urgently ------------------------------------------------------------------- */
+/* --- CPUs and priority ------------------------------------------------------------------------ */
 
 static int hex_digit(char c) {
     static const char digits[] = "0123456789abcdef";

@@ -1,5 +1,5 @@
-/* What a tool does about its process: the first line of main, signals, where it runs, how urgently,
- * and what time it is there. Threads started later inherit CPUs and priority. */
+/* The process of a tool: what main does first, signals, CPUs, priority, clock. Threads started
+ * later inherit CPUs and priority. */
 #ifndef TOOLS_PROCESS_H
 #define TOOLS_PROCESS_H
 
@@ -7,30 +7,31 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The first line of every main. Opens /dev/null on standard descriptors that are closed, so that no
- * file lands there and gets what is printed: reading finds the end, messages are dropped, and
- * output fails, as a result that nobody gets is an error. A closed pipe or a file that grows too
- * large is an error of a write instead of a signal. SIGINT, SIGTERM and SIGHUP remove files that
- * are not complete, and end the process. */
+/* Call this first in main. Opens /dev/null on standard descriptors that are closed, so that no
+ * file gets that number and then what is printed: reading sees the end of file, messages are
+ * dropped, and writing results fails. A closed pipe or a file that grows too large becomes a
+ * write error instead of a signal. SIGINT, SIGTERM and SIGHUP remove incomplete files and end
+ * the process. */
 void process_begin(void);
 
-/* From now on the first SIGINT, SIGTERM or SIGHUP only sets process_stopped; a second one ends the
- * process at once. */
+/* After this call the first SIGINT, SIGTERM or SIGHUP only sets process_stopped; a second one
+ * ends the process at once. */
 void process_wait_for_stop(void);
 extern volatile sig_atomic_t process_stopped; /* the number of that signal; 0: none */
-bool process_is_stopped(void *unused);        /* the same, for callbacks */
-int process_stop_code(void); /* the exit code that says so: 130 after SIGINT, 143 after SIGTERM */
+bool process_is_stopped(void *unused);        /* returns whether it is set; for callbacks */
+/* Returns the exit code for that signal: 130 after SIGINT, 143 after SIGTERM. */
+int process_stop_code(void);
 
-/* Only on the CPUs of a hexadecimal mask ("f0", "0xF0": CPUs 4 to 7), bit 0 being CPU 0; NULL: as
- * it is. -1: go on; else the tool's exit code after an error told on stderr: 2 for what is no mask,
- * 1 for CPUs that this process may not use. */
+/* Restricts the process to the CPUs of a hexadecimal mask ("f0", "0xF0": CPUs 4 to 7; bit 0 is
+ * CPU 0); NULL: no change. Returns -1, or an exit code after an error message on stderr: 2 for
+ * an invalid mask, 1 for CPUs that this process may not use. */
 int process_set_cpus(const char *tool, const char *mask);
 
-/* -1 low, 0 normal, 1 medium, 2 high, 3 before everything. What the system does not permit is told
- * on stderr, and the process goes on as it was. */
+/* Sets the priority: -1 low, 0 normal, 1 medium, 2 high, 3 highest. If the system does not
+ * permit it, a message on stderr says so and the priority stays. */
 void process_set_priority(const char *tool, int64_t priority);
 
-/* Of a clock that only goes on. */
+/* Returns the time of a monotonic clock. */
 double process_seconds(void);
 
 #endif

@@ -1,6 +1,6 @@
-/* The tables of quant_mix.h, and the few lines that read them. The facts are those of llama.cpp's
- * llama-quant.cpp, without importance matrix; where its versions differ, attn_qkv has the rules of
- * its own that it had before 2026. */
+/* The tables of quant_mix.h, and the code that reads them. They follow llama.cpp's
+ * llama-quant.cpp, without importance matrix; where its versions differ, attn_qkv has the
+ * separate rules that it had before 2026. */
 #include "quant_mix.h"
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static const quant_mix mixes[] = {
 
 typedef enum role { OTHER, EVERY, OUTPUT, EMBEDDING, QKV, VALUE, KEY, ATTN_OUT, FFN_DOWN } role;
 
-/* The first row whose text is in the tensor's name ('=': is the name) says what it is for. */
+/* The first row whose text is in the tensor's name (after '=': is the name) determines its role. */
 static const struct { const char *text; role role; } roles[] = {
     {"=output.weight",              OUTPUT},
     {"=token_embd.weight",          EMBEDDING},
@@ -36,7 +36,7 @@ static const struct { const char *text; role role; } roles[] = {
     {"ffn_down",                    FFN_DOWN},
 };
 
-/* Matrices that stay: small, or what little error does much harm to. */
+/* Matrices that are not quantized: small ones, and ones where small errors do much harm. */
 static const char *const kept[] = {
     "_norm.weight", "ffn_gate_inp.weight", "ffn_gate_tid2eid.weight", "altup", "laurel", "per_layer_model_proj",
     "=position_embd.weight", "=token_types.weight", ".position_embd", "ssm_conv1d", "shortconv.conv.weight",
@@ -50,23 +50,24 @@ static const char *const kept[] = {
 
 typedef enum when {
     ALWAYS,
-    ODD_ROWS,    /* no whole number of the mix's blocks */
-    EXPERTS,     /* a tensor of several matrices */
+    ODD_ROWS,    /* the rows are not whole blocks of the mix's type */
+    EXPERTS,     /* a tensor of several matrices (experts) */
     EIGHT,       /* the model has 8 experts */
     SHARED4,     /* 4 heads or more share their values */
     SHARED80,    /* a model of 80 layers with shared values ("70B") */
-    FIRST2,      /* of the tensors that make values, the first two.. */
+    FIRST2,      /* of the tensors that make values: the first two.. */
     FIRST4,
-    VALUE_MORE,  /* ..those at the ends, and each third between */
-    FIRST_8TH,   /* of the layers, the first eighth.. */
+    VALUE_MORE,  /* ..those near the ends, and every third between */
+    FIRST_8TH,   /* of the layers: the first eighth.. */
     FIRST_16TH,
-    LAYER_MORE,  /* ..those at the ends, and each third between */
+    LAYER_MORE,  /* ..those near the ends, and every third between */
 } when;
 
 #define ANY NULL
 #define BASE NULL
 
-/* The first row that fits says the type. Mixes: names with spaces around; ANY: all of quantized types. */
+/* The first row that matches gives the type. Mixes: names with spaces around; ANY: all of
+ * quantized types. */
 static const struct { const char *mixes; role role; when when; const char *type; } rules[] = {
     {" MXFP4_MOE ", OUTPUT, ALWAYS,  "q8_0"},
     {" MXFP4_MOE ", EVERY,  EXPERTS, BASE},
@@ -113,7 +114,7 @@ static const struct { const char *mixes; role role; when when; const char *type;
     {" Q5_K_M ",         QKV, ALWAYS, "q6_k"},
 };
 
-/* Types whose blocks are of more than one element, and what narrower rows are given instead. */
+/* Types with blocks of several elements, and the type that narrower rows get instead. */
 static const struct { const char *type; int block; const char *instead; } blocks[] = {
     {"q2_k",    256, "q4_0"},   {"q3_k",   256, "q4_0"},   {"q4_k",  256, "q5_0"},   {"q5_k",    256, "q5_1"},
     {"q6_k",    256, "q8_0"},   {"tq1_0",  256, "q4_0"},   {"tq2_0", 256, "q4_0"},   {"iq4_xs",  256, "iq4_nl"},
@@ -137,7 +138,7 @@ static role role_of(const char *name) {
     return OTHER;
 }
 
-/* N of "blk.N.": -1 if the name has none. */
+/* Returns N of "blk.N."; -1: not in the name. */
 static int64_t layer_of(const char *name) {
     const char *s = strstr(name, "blk.");
     char *end;
@@ -157,7 +158,7 @@ void quant_model_add(quant_model *m, const char *name) {
         m->value_in[layer] = true;
 }
 
-/* How many layers before this one make values: hybrids do so in some only. */
+/* Returns how many layers before this one make values: in hybrid models only some do. */
 static int64_t value_index(const quant_model *m, int64_t layer) {
     int64_t n = 0;
     for (int64_t i = 0; i < layer && i < QUANT_MAX_LAYERS; i++)
@@ -165,6 +166,8 @@ static int64_t value_index(const quant_model *m, int64_t layer) {
     return n;
 }
 
+/* Whether the i-th of n is in the first or last eighth, or every third between: it gets more
+ * bits. */
 static bool needs_more(int64_t i, int64_t n) {
     return i < n / 8 || i >= 7 * n / 8 || (i - n / 8) % 3 == 2;
 }
@@ -183,7 +186,7 @@ const quant_mix *quant_mix_find(const char *name) {
 
 bool quant_wanted(const char *name, int n_dims, const int64_t *ne) {
     size_t n = strlen(name);
-    while (n_dims > 0 && ne[n_dims - 1] == 1) /* [n, 1] is a vector */
+    while (n_dims > 0 && ne[n_dims - 1] == 1) /* a shape [n, 1] counts as a vector */
         n_dims--;
     if (n_dims < 2 || n < 6 || strcmp(name + n - 6, "weight") != 0)
         return false;
@@ -212,6 +215,7 @@ const char *quant_fit(const char *type, int64_t n) {
     return type;
 }
 
+/* Returns whether a rule's list of mixes, NULL for all, has the mix. */
 static bool in_mix(const char *list, const quant_mix *mix) {
     const char *at = list ? strstr(list, mix->name) : NULL;
     for (size_t n = strlen(mix->name); at; at = strstr(at + 1, mix->name))
@@ -220,6 +224,7 @@ static bool in_mix(const char *list, const quant_mix *mix) {
     return !list;
 }
 
+/* Returns whether a rule's condition is true of a tensor. */
 static bool holds(when w, const quant_mix *mix, const quant_model *m, const char *name, int n_dims,
                   const int64_t *ne) {
     int64_t layer = layer_of(name), i = value_index(m, layer);
@@ -262,7 +267,7 @@ const char *quant_mix_type(const quant_mix *mix, const quant_model *m, const cha
         return NULL;
     if (base && !base->quantized)
         return mix->base;
-    if (r == EMBEDDING && !m->has_output) /* it makes the logits, too */
+    if (r == EMBEDDING && !m->has_output) /* it also makes the logits */
         r = OUTPUT;
     for (size_t k = 0; k < N(rules); k++)
         if ((rules[k].role == r || rules[k].role == EVERY) && in_mix(rules[k].mixes, mix) &&

@@ -4,8 +4,7 @@
 
 #include <stdio.h>
 
-/* Characters that XML has its own use for are written so that they show; control characters not at
- * all. */
+/* Writes text with XML's special characters escaped and without control characters. */
 void svg_put(FILE *out, const char *s);
 
 #endif

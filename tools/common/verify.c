@@ -8,7 +8,8 @@
 #include "ggl/alloc.h"
 #include "node_run.h"
 
-/* Measured on the reference models and made-up models of all descriptors: correct nodes stay below 0.6 of either. */
+/* Measured on the reference models and made-up models of all descriptors: correct nodes stay
+ * below 0.6 of either limit. */
 #define MOST_UNITS 20.0 /* of the worst element */
 #define MOST_RMS   5.0  /* of all together */
 #define N_PROBES   1
@@ -17,31 +18,34 @@
 typedef struct verify {
     const ggl_graph *g;
     node_map m;
-    /* the reference; the backend on the reference's values; the backend on its own */
+    /* the reference; the backend with the reference's inputs; the backend with its own results
+     * as inputs */
     node_device exact, fast, chain;
-    /* the reference on the chain's values: computes what the backend refuses. Opened only then */
+    /* the reference with the chain's inputs, for nodes that the backend refuses; open only if
+     * there are any */
     node_device mirror;
-    /* the reference on values that it rounds otherwise. Opened only if the whole departs */
+    /* the reference with disturbed values; open only if the whole graph departs */
     node_device shaken;
-    float **value;      /* by id: what the reference computed */
-    float *got, *probe; /* of the largest value */
-    double *unit;       /* by token */
+    float **value;      /* [id]: what the reference computed */
+    float *got, *probe; /* room for the largest value */
+    double *unit;       /* [token] */
     uint64_t random;
     verify_result *out;
     size_t cap;
     ggl_error *err;
 } verify;
 
-/* In [-1, 1), the same on every machine. */
+/* Returns a number in [-1, 1), the same sequence on every machine. */
 static double noise(verify *v) {
     v->random = v->random * 6364136223846793005u + 1442695040888963407u;
     return (double)(int32_t)(v->random >> 32) * 0x1p-31;
 }
 
-/* --- what a backend may round ----------------------------------------------------------------------------------------- */
+/* --- rounding that is allowed ----------------------------------------------------------------- */
 
 typedef enum rounding { EXACT, FLOAT, BF16, BYTES } rounding;
 
+/* Returns how a backend may round the inputs of a node. */
 static rounding rounding_of(const ggl_tensor *t) {
     switch (t->op) {
     case GGL_OP_EQ:
@@ -76,7 +80,8 @@ static rounding rounding_of(const ggl_tensor *t) {
     }
 }
 
-/* How many terms of a sum round one after the other, at most: sixteen sums stand side by side. */
+/* Returns the largest number of roundings one after the other in a sum: sixteen sums run side by
+ * side. */
 static double n_rounded(const verify *v, const ggl_tensor *t) {
     double n = 0;
     for (int k = 0; k < t->n_src; k++)
@@ -87,7 +92,8 @@ static double n_rounded(const verify *v, const ggl_tensor *t) {
     return 4 + n / 16;
 }
 
-/* Activations to 8 bits: blocks of 32 of a row, in steps of a 127th of the largest. */
+/* Adds the error of 8-bit activations: blocks of 32 per row, steps of 1/127 of the block's
+ * largest. */
 static void disturb_bytes(verify *v, const float *x, float *y, size_t n, size_t row) {
     for (size_t at = 0; at < n; at += row)
         for (size_t b = 0; b < row; b += 32) {
@@ -100,6 +106,7 @@ static void disturb_bytes(verify *v, const float *x, float *y, size_t n, size_t 
         }
 }
 
+/* Copies the node's input x to y with as much noise as a backend may round it. */
 static void disturb(verify *v, const ggl_tensor *node, const ggl_tensor *x, float *y) {
     rounding how = rounding_of(node);
     size_t n = node_count(&v->m, x);
@@ -113,6 +120,7 @@ static void disturb(verify *v, const ggl_tensor *node, const ggl_tensor *x, floa
         y[i] = (float)((double)from[i] * (1 + amount * noise(v)));
 }
 
+/* Clears the states of the recurrences in a body, so that it can be run again. */
 static ggl_status clear_states(verify *v, node_device *d, const ggl_body *body) {
     ggl_status st = GGL_OK;
     for (int i = 0; body && i < body->n_node && st == GGL_OK; i++) {
@@ -125,11 +133,13 @@ static ggl_status clear_states(verify *v, node_device *d, const ggl_body *body) 
     return st;
 }
 
+/* Whether x is a computed f32 value that can be disturbed. */
 static bool is_value(const verify *v, const ggl_tensor *x) {
     return x && x->type == GGL_F32 && x->op != GGL_OP_INPUT && node_is_placed(&v->m, x);
 }
 
-/* unit[token]: how far the node's result moves, as a root of mean squares over its elements. */
+/* Runs the node with disturbed inputs, and adds to unit[token] the mean square of how far the
+ * result moves. Restores the inputs. */
 static ggl_status probe_once(verify *v, ggl_tensor *t) {
     ggl_status st = clear_states(v, &v->exact, t->body);
     for (int k = 0; k < t->n_src && st == GGL_OK; k++)
@@ -160,8 +170,10 @@ static double rms(const float *x, size_t n) {
     return sqrt(sum / (double)n);
 }
 
-/* What a composite of one token's values rounds within: the numbers in between are as large as those it reads. Of gelu(-4)
- * the factor 1 + tanh is what two ones leave, so that f32 is off by more than any rounding of x would explain. */
+/* Returns what a composite may round inside, for a token: its inner values are as large as those
+ * that it reads. In gelu(-4), for example, the factor 1 + tanh is a small difference of two
+ * ones, so that f32 is off by more than any rounding of x explains. 0 for other nodes and for
+ * recurrences. */
 static double rounded_inside(const verify *v, const ggl_tensor *t, size_t token) {
     double most = 0;
     for (int i = 0; t->body && i < t->body->n_node; i++)
@@ -175,6 +187,7 @@ static double rounded_inside(const verify *v, const ggl_tensor *t, size_t token)
     return EPS / 16 * most;
 }
 
+/* Sets unit[token] for a node: how far its result may be off. */
 static ggl_status probe(verify *v, ggl_tensor *t) {
     size_t row = (size_t)ggl_count(t), rows = node_count(&v->m, t) / row;
     memset(v->unit, 0, rows * sizeof *v->unit);
@@ -185,7 +198,7 @@ static ggl_status probe(verify *v, ggl_tensor *t) {
         st = probe_once(v, t);
     if (st == GGL_OK)
         st = node_device_put(&v->exact, t, v->value[t->id], v->err);
-    double kept = 0; /* rows that an attention reads are not disturbed: their sum rounds too */
+    double kept = 0; /* the cache's rows are not disturbed, but their sum rounds too */
     if (t->op == GGL_OP_ATTEND && is_value(v, t->src[1]->src[1])) {
         const ggl_tensor *rows_kept = t->src[1]->src[1];
         kept = EPS * rms(v->value[rows_kept->id], node_count(&v->m, rows_kept));
@@ -196,7 +209,7 @@ static ggl_status probe(verify *v, ggl_tensor *t) {
     return st;
 }
 
-/* --- comparing -------------------------------------------------------------------------------------------------------- */
+/* --- comparing -------------------------------------------------------------------------------- */
 
 static ggl_status add_result(verify *v, const verify_node *r) {
     if (!ggl_grow(&v->out->at, &v->cap, v->out->n + 1, sizeof *v->out->at))
@@ -207,7 +220,7 @@ static ggl_status add_result(verify *v, const verify_node *r) {
     return GGL_OK;
 }
 
-/* One element more. NaN equals NaN, infinity itself. */
+/* Adds an element to r and returns its error. NaN equals NaN, and an infinity itself. */
 static double compare_one(verify_node *r, double got, double want, double unit, size_t i,
                           size_t row) {
     if (got == want || (isnan(got) && isnan(want)))
@@ -222,6 +235,7 @@ static double compare_one(verify_node *r, double got, double want, double unit, 
     return x;
 }
 
+/* Compares the node's value in `got` with the reference's, and adds a result. */
 static ggl_status compare_value(verify *v, const ggl_tensor *t) {
     verify_node r = {.node = t, .what = "value"};
     size_t row = (size_t)ggl_count(t), n = node_count(&v->m, t);
@@ -242,7 +256,8 @@ static ggl_status compare_value(verify *v, const ggl_tensor *t) {
     return add_result(v, &r);
 }
 
-/* How far a stored number may be off: what the type rounds, of the row's largest where it has a scale. */
+/* Returns the error of a stored number that counts as one unit: the type's rounding, relative to
+ * the row's largest number if the type has a scale. */
 static double store_unit(ggl_type type, double want, double largest) {
     switch (type) {
     case GGL_F32:
@@ -251,12 +266,12 @@ static double store_unit(ggl_type type, double want, double largest) {
         return fabs(want) * 0x1p-12 + 1e-9;
     case GGL_BF16:
         return fabs(want) * 0x1p-9 + 1e-9;
-    default: /* a step of the codes is not yet a departure, two are */
+    default: /* one step of the codes is allowed, two are not */
         return largest / (type == GGL_Q8_0 ? 127 : 8) * 1.5 / MOST_UNITS + 1e-9;
     }
 }
 
-/* The rows that a cache keeps: rounded once, so that there is little to be off. */
+/* Compares the rows that a cache keeps. They are rounded once, so that errors are small. */
 static ggl_status compare_store(verify *v, const ggl_tensor *t, const ggl_store *s) {
     verify_node r = {.node = t, .what = s->kind == GGL_STORE_KEYS ? "keys" : "values"};
     size_t d = (size_t)s->ne[0];
@@ -268,7 +283,8 @@ static ggl_status compare_store(verify *v, const ggl_tensor *t, const ggl_store 
         st = node_device_get_store(&v->fast, s, b, v->err);
     for (int64_t p = 0; p < v->m.n && st == GGL_OK; p++)
         for (int64_t h = 0; h < s->ne[1]; h++) {
-            /* not a double: gcc 12 for ARM stops at widening in such a loop (an internal error) */
+            /* A float: gcc 12 for ARM fails to widen to double in such a loop (an internal
+             * compiler error). */
             float largest = 0;
             ggl_store_get(s, a, p, h, want);
             ggl_store_get(s, b, p, h, got);
@@ -285,9 +301,10 @@ static ggl_status compare_store(verify *v, const ggl_tensor *t, const ggl_store 
     return st == GGL_OK ? add_result(v, &r) : st;
 }
 
-/* --- node by node ----------------------------------------------------------------------------------------------------- */
+/* --- node by node ----------------------------------------------------------------------------- */
 
-/* Whether the backend leaves the node to another: itself, or, as rows are kept where they are read, either of the two. */
+/* Returns whether the backend refuses the node. Attention and its cache are refused together, as
+ * rows are kept where they are read. */
 static bool is_refused(const verify *v, const ggl_tensor *t) {
     bool refused = ggl_refusal(v->fast.b, t, NULL) ||
                    (t->op == GGL_OP_ATTEND && ggl_refusal(v->fast.b, t->src[1], NULL));
@@ -297,7 +314,7 @@ static bool is_refused(const verify *v, const ggl_tensor *t) {
     return refused;
 }
 
-/* Keeps what the reference computed. */
+/* Stores what the reference computed. */
 static ggl_status take_value(verify *v, const ggl_tensor *t) {
     size_t n = node_count(&v->m, t);
     float *x = v->value[t->id] = ggl_calloc(n, sizeof *x);
@@ -315,8 +332,9 @@ static ggl_status copy_value(verify *v, node_device *to, node_device *from, cons
     return st == GGL_OK ? node_device_put(to, t, v->got, v->err) : st;
 }
 
-/* What is refused has the reference's value. The chain has what the reference computes from the chain's own values: with exact
- * ones its rounding would begin again at each such node, and could not bound that of the whole run. */
+/* Handles a node that the backend refuses: it gets the reference's value. In the chain the
+ * reference computes it from the chain's own values; exact values would restart the chain's
+ * rounding at each such node, which then could not bound that of the whole run. */
 static ggl_status take_reference(verify *v, ggl_tensor *t) {
     v->out->n_refused++;
     ggl_status st = node_device_run(&v->exact, t, v->err);
@@ -330,6 +348,7 @@ static ggl_status take_reference(verify *v, ggl_tensor *t) {
     return st == GGL_OK ? copy_value(v, &v->chain, &v->mirror, t) : st;
 }
 
+/* Runs one node on all devices and compares its value or its cache. */
 static ggl_status verify_one(verify *v, ggl_tensor *t) {
     if (v->mirror.m && is_refused(v, t))
         return take_reference(v, t);
@@ -363,7 +382,7 @@ static ggl_status set_input(verify *v, node_device *d, const char *name, const i
     return t ? node_device_put(d, t, data, v->err) : GGL_OK;
 }
 
-/* A device that isn't open is passed over. */
+/* Sets the inputs of a device, if it is open. */
 static ggl_status set_inputs(verify *v, node_device *d, const int32_t *token, int32_t *scratch) {
     if (!d->m)
         return GGL_OK;
@@ -376,9 +395,10 @@ static ggl_status set_inputs(verify *v, node_device *d, const int32_t *token, in
     return st == GGL_OK ? set_input(v, d, "pos", scratch) : st;
 }
 
-/* --- what rounding alone may do to the outputs ------------------------------------------------------------------------ */
+/* --- what rounding alone does to the outputs -------------------------------------------------- */
 
-/* The distance between two numbers that the type can hold, near x; of the row's largest where the type has a scale. */
+/* Returns the distance of neighbouring numbers of the type near x; if the type has a scale, near
+ * the row's largest. */
 static float store_step(ggl_type type, float x, float largest) {
     switch (type) {
     case GGL_F32:
@@ -396,8 +416,9 @@ static double difference(double a, double b) {
     return a == b || (isnan(a) && isnan(b)) ? 0 : isfinite(a - b) ? fabs(a - b) : INFINITY;
 }
 
-/* Runs a cache with rows of which one number in 64 has moved by a step. A number moves so if it lies between two steps, as near to
- * the middle as f32 rounds: for f16 that is one in a thousand. */
+/* Runs a cache node with one number in 64 of its rows moved by a step. This is what rounding may
+ * do to a number that lies as near to the middle of two steps as f32 rounds: for f16 one in a
+ * thousand. */
 static ggl_status shake_cache(verify *v, ggl_tensor *t) {
     ggl_status st = GGL_OK;
     float *kept[2] = {NULL, NULL};
@@ -422,7 +443,8 @@ static ggl_status shake_cache(verify *v, ggl_tensor *t) {
     }
     if (st == GGL_OK)
         st = node_device_run(&v->shaken, t, v->err);
-    for (int k = 1; k >= 0; k--) { /* the first last: both may be rows of one value */
+    /* in reverse: both may be rows of one value, and the first has the original */
+    for (int k = 1; k >= 0; k--) {
         if (kept[k] && st == GGL_OK)
             st = node_device_put(&v->shaken, t->src[k], kept[k], v->err);
         ggl_free(kept[k]);
@@ -430,6 +452,7 @@ static ggl_status shake_cache(verify *v, ggl_tensor *t) {
     return st;
 }
 
+/* Runs a node and multiplies each number of its value by 1 with a random rounding error. */
 static ggl_status shake_node(verify *v, ggl_tensor *t) {
     if (t->op == GGL_OP_CACHE)
         return shake_cache(v, t);
@@ -439,14 +462,15 @@ static ggl_status shake_node(verify *v, ggl_tensor *t) {
     st = node_device_get(&v->shaken, t, v->got, v->err);
     for (size_t i = 0; i < node_count(&v->m, t) && st == GGL_OK; i++) {
         float x = v->got[i] * (float)(1 + EPS * noise(v));
-        v->got[i] = isfinite(x) ? x : v->got[i]; /* the largest numbers stay what they are */
+        v->got[i] = isfinite(x) ? x : v->got[i]; /* the largest numbers must not overflow */
     }
     return st == GGL_OK ? node_device_put(&v->shaken, t, v->got, v->err) : st;
 }
 
-/* Widens `rounding` by what the outputs move if every value is rounded otherwise. The chain alone does not show that: what the
- * backend refuses is rounded to f32 after every node there, while the reference, run as a whole, keeps double precision; and
- * a number that falls to the other side as a cache keeps it moves the outputs more than all else. */
+/* Adds to `rounding` how far the outputs move if every value is rounded differently. The chain
+ * alone does not show that: in it the results of refused nodes are rounded to f32, while the
+ * reference keeps double precision when it runs as a whole; and a number that a cache rounds to
+ * the other side moves the outputs more than anything else. */
 static ggl_status shake(verify *v, const int32_t *token, int32_t *scratch) {
     ggl_status st = node_device_init(&v->shaken, &v->m, v->exact.b, v->err);
     if (st == GGL_OK)
@@ -458,20 +482,20 @@ static ggl_status shake(verify *v, const int32_t *token, int32_t *scratch) {
         st = node_device_get(&v->shaken, t, v->got, v->err);
         for (size_t i = 0; i < node_count(&v->m, t) && st == GGL_OK; i++) {
             double moved = difference((double)v->got[i], (double)v->value[t->id][i]);
-            if (isfinite(moved)) /* else nothing would depart any more */
+            if (isfinite(moved)) /* otherwise nothing could depart */
                 v->out->rounding = fmax(v->out->rounding, moved);
         }
     }
     return st;
 }
 
-/* Another order of sums may differ as much as rounding does, no more. */
+/* Sets whole_departs. Another order of sums may differ by as much as rounding does. */
 static void judge_whole(verify *v) {
     v->out->whole_departs =
         !(v->out->whole <= 2 * v->out->rounding + 16 * EPS * v->out->size) || isinf(v->out->whole);
 }
 
-/* --- the whole -------------------------------------------------------------------------------------------------------- */
+/* --- the whole graph -------------------------------------------------------------------------- */
 
 static ggl_status run_whole(verify *v, ggl_sched *s, const int32_t *token, int32_t *scratch) {
     int64_t n = v->m.n;
@@ -488,7 +512,7 @@ static ggl_status run_whole(verify *v, ggl_sched *s, const int32_t *token, int32
 
 static ggl_status verify_whole(verify *v, ggl_graph *g, const int32_t *token, int32_t *scratch) {
     ggl_sched *s = NULL;
-    ggl_backend *b[] = {v->fast.b, v->exact.b}; /* the reference for what is refused */
+    ggl_backend *b[] = {v->fast.b, v->exact.b}; /* the reference runs what b refuses */
     ggl_sched_params p = {.backend = b, .n_backends = v->out->n_refused ? 2 : 1};
     ggl_status st = ggl_sched_new(&s, g, &p, v->err);
     if (st == GGL_OK)
@@ -515,7 +539,7 @@ static ggl_status verify_whole(verify *v, ggl_graph *g, const int32_t *token, in
     return st;
 }
 
-/* --- all of it -------------------------------------------------------------------------------------------------------- */
+/* --- entry points ----------------------------------------------------------------------------- */
 
 static ggl_status verify_init(verify *v, ggl_backend *b, ggl_backend *reference, int n) {
     ggl_status st = node_map_init(&v->m, v->g, n, v->err);

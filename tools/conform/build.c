@@ -7,7 +7,7 @@
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-/* splitmix64: the same on every machine */
+/* splitmix64: the same sequence on every machine */
 static uint64_t draw(uint64_t *state) {
     uint64_t z = (*state += 0x9e3779b97f4a7c15u);
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
@@ -15,6 +15,7 @@ static uint64_t draw(uint64_t *state) {
     return z ^ z >> 31;
 }
 
+/* Returns a random number in the range of `fill`. */
 static float number(uint64_t *seed, conform_fill fill) {
     float x = (float)(int32_t)(draw(seed) >> 32) * 0x1p-31f;
     return fill == FILL_POSITIVE ? 0.1f + fabsf(x) * 2 : fill == FILL_SMALL ? x * 0.3f : x * 2;
@@ -37,7 +38,8 @@ static float subnormal_as_zero(float x) {
     return fabsf(x) < FLT_MIN ? copysignf(0, x) : x;
 }
 
-/* The i-th of an input. The first is special, and every sixth or so. */
+/* Returns the i-th value of an input. If the form has special values, the first is one, and
+ * about every sixth of the others. */
 static float value(conform_build *c, conform_fill fill, int64_t i) {
     if (c->f.values == CONFORM_ONES)
         return 1;
@@ -68,6 +70,7 @@ static int dims_of(int n_dims, const int64_t *ne) {
     return n;
 }
 
+/* Fills an input's values for the whole run. */
 static void fill_input(conform_build *c, conform_input *in, conform_fill fill, int64_t range,
                        int64_t total) {
     for (int64_t i = 0; i < total; i++)
@@ -77,6 +80,7 @@ static void fill_input(conform_build *c, conform_input *in, conform_fill fill, i
             ((float *)in->data)[i] = value(c, fill, i);
 }
 
+/* Makes an input with values; `batched`: one for each token. */
 static ggl_tensor *new_input(conform_build *c, bool batched, conform_fill fill, int64_t range,
                              int n_dims, const int64_t *ne) {
     if (c->n_inputs == CONFORM_INPUTS)
@@ -108,15 +112,15 @@ ggl_tensor *case_input(conform_build *c, bool batched, conform_fill fill, int64_
     int n = dims_of(n_dims, ne);
     if (!c->f.view || n == 0 || fill >= FILL_INDEX)
         return new_input(c, batched, fill, range, n, ne);
-    int cut = n > 1 && c->n_inputs % 2; /* slices of rows and slices of columns */
+    int cut = n > 1 && c->n_inputs % 2; /* cut the slices by rows and by columns in turn */
     memcpy(whole_ne, ne, (size_t)n * sizeof *ne);
     whole_ne[cut] += c->f.view + 2;
     ggl_tensor *x = new_input(c, batched, fill, range, n, whole_ne);
     return OP1N(c, SPLIT, x, 3, cut, (double)c->f.view, (double)ne[cut]);
 }
 
-/* Blocks of a type without encoder: any bytes, but a small scale, which is an f16 at the front, or
- * in the upper halves of the last four words' upper bytes. */
+/* Makes random blocks for a type without an encoder, with a small scale. The scale is an f16 at
+ * the beginning of the block, or, in iq1_m, in the upper 4 bits of its last four 16-bit words. */
 static void any_blocks(uint64_t *seed, char *p, const ggl_type_info *t, size_t row_size) {
     const uint16_t d = 0x2400; /* 1/64 */
     for (size_t i = 0; i < row_size; i++)
@@ -131,6 +135,7 @@ static void any_blocks(uint64_t *seed, char *p, const ggl_type_info *t, size_t r
             memcpy(p + at, &d, sizeof d);
 }
 
+/* Makes a row of k random weights of the type. */
 static void weight_row(conform_build *c, const ggl_type_info *t, char *dst, float *row, int64_t k) {
     for (int64_t i = 0; i < k; i++)
         row[i] = c->f.values == CONFORM_ONES ? 1 : number(&c->seed, FILL_SMALL);
@@ -141,7 +146,7 @@ static void weight_row(conform_build *c, const ggl_type_info *t, char *dst, floa
 }
 
 ggl_tensor *case_weight(conform_build *c, ggl_type type, int n_dims, const int64_t *ne) {
-    enum { DISTINCT = 256 }; /* rows; then they repeat, as encoding takes long */
+    enum { DISTINCT = 256 }; /* different rows, as encoding takes long; they repeat */
     int64_t rows = 1;
     char name[16];
     size_t row_size;
@@ -177,8 +182,8 @@ int64_t case_blocks(const conform_build *c, int64_t k) {
 
 /* --- nodes ------------------------------------------------------------------------------------ */
 
-/* The group says whether a node is the case's own. What a graph inserts itself has the group of the
- * node before; a cache is where it is read. */
+/* Sets the group of the next node, which tells whether it is part of what the case tests. Nodes
+ * that the graph inserts have the group of the node before; a cache runs where it is read. */
 static void set_group(conform_build *c, ggl_op o) {
     bool own = o == c->op || c->op == GGL_OP_CAST || (c->op == GGL_OP_ATTEND && o == GGL_OP_CACHE);
     ggl_graph_set_group(c->g, own ? CASE_OWN : CASE_OTHER);
@@ -217,7 +222,7 @@ void case_slots(conform_build *c) {
 
 /* --- graphs ----------------------------------------------------------------------------------- */
 
-/* What cannot be read as an output is made a value first. */
+/* Returns y, or a value of it if y cannot be an output itself. */
 static ggl_tensor *as_output(conform_build *c, ggl_tensor *y) {
     if (y && y->op <= GGL_OP_PARAM)
         y = OP1(c, ABS, y);
@@ -264,6 +269,7 @@ ggl_tensor *conform_node(const conform_case *info, const ggl_graph *g) {
     return NULL;
 }
 
+/* Returns why b refuses a node, or NULL; *op becomes the operator that it lacks. */
 static const char *node_refusal(const ggl_backend *b, const ggl_tensor *t, const char **op,
                                 bool *by_body) {
     const ggl_tensor *part = NULL;
@@ -273,8 +279,8 @@ static const char *node_refusal(const ggl_backend *b, const ggl_tensor *t, const
     return why;
 }
 
-/* What the case's operator does itself: rows are kept by the backend that reads them, and matrices
- * are picked by the product. */
+/* Returns whether a node is what the case tests: its operator; the cache of an attention, which
+ * the backend that reads it keeps; matrices picked for a product. */
 static bool is_own(const conform_case *info, const ggl_tensor *t) {
     return t->op == info->op || (info->op == GGL_OP_ATTEND && t->op == GGL_OP_CACHE) ||
            (info->op == GGL_OP_LINEAR && t->gather);

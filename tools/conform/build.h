@@ -1,4 +1,4 @@
-/* What the builders of cases are made of. */
+/* Functions for the builders of cases. */
 #ifndef TOOLS_CONFORM_BUILD_H
 #define TOOLS_CONFORM_BUILD_H
 
@@ -10,27 +10,28 @@ typedef enum conform_fill {
     FILL_ANY,
     FILL_POSITIVE,
     FILL_SMALL,
-    FILL_INDEX, /* from here on i32: below `range` */
-    FILL_POS,   /* positions of `range` slots in turn: 0 0 1 1 .. for two */
+    FILL_INDEX, /* from here on i32: numbers below `range` */
+    FILL_POS,   /* positions for `range` slots that take turns: 0 0 1 1 .. for two */
     FILL_SLOT
 } conform_fill;
 
 typedef struct conform_input {
     char name[16];
     bool batched, is_index;
-    int64_t count; /* elements of one of the batch */
-    void *data;    /* of the whole run */
+    int64_t count; /* elements per token */
+    void *data;    /* values for the whole run */
 } conform_input;
 
-/* Groups of nodes: the case's operator, and what its graph has besides. */
+/* Groups of nodes: those that the case tests, and the others of its graph. */
 enum { CASE_OTHER, CASE_OWN };
 
 struct conform_build {
     ggl_graph *g;
     conform_form f;
-    ggl_op op;    /* the case's */
-    bool flush;   /* subnormal numbers among the values are zeros */
-    double about; /* what an output is about; 0: errors are measured by the largest output alone */
+    ggl_op op;  /* the operator that the case tests */
+    bool flush; /* subnormal numbers among the values become zeros */
+    /* typical size of an output, to measure errors by; 0: only by the largest output */
+    double about;
     uint64_t seed;
     conform_input input[CONFORM_INPUTS];
     int n_inputs;
@@ -39,14 +40,14 @@ struct conform_build {
     bool no_memory;
 };
 
-/* An input with values; case_value is a float one for each of the batch. Dimensions end at the
- * first 0. */
+/* Makes an input with values; case_value: a float input with a value per token. The dimensions
+ * end at the first 0. */
 ggl_tensor *case_input(conform_build *c, bool batched, conform_fill fill, int64_t range, int n_dims,
                        const int64_t *ne);
 ggl_tensor *case_weight(conform_build *c, ggl_type type, int n_dims, const int64_t *ne);
-/* k, rounded up to whole blocks of the form's type. */
+/* Returns k rounded up to whole blocks of the form's type. */
 int64_t case_blocks(const conform_build *c, int64_t k);
-/* As ggl_graph_op, ggl_linear and ggl_body_end. */
+/* Like ggl_graph_op, ggl_linear and ggl_body_end. */
 ggl_tensor *case_node(conform_build *c, ggl_op o, ggl_tensor *const *src, int n_src,
                       const double *num, int n_num);
 ggl_tensor *case_linear(conform_build *c, ggl_tensor *x, ggl_tensor *w, ggl_tensor *bias);
@@ -54,23 +55,24 @@ ggl_tensor *case_call(conform_build *c, const char *name, ggl_tensor *result, co
                       int n_num);
 ggl_tensor *case_op(conform_build *c, ggl_op o, ggl_tensor *a, ggl_tensor *b, ggl_tensor *d,
                     int n_num, const double *num);
-/* Positions and slots of a batch, as the form has slots. */
+/* Make the inputs of positions and slots, for the form's number of slots. */
 void case_positions(conform_build *c);
 void case_slots(conform_build *c);
 
-/* Builds the graph, finished; folded is another step. GGL_USAGE: there is none of this form. */
+/* Builds the graph and finishes it; folding it is left to the caller. GGL_USAGE: the case has no
+ * such form. */
 GGL_NODISCARD ggl_status conform_build_graph(conform_build *c, const conform_case *info,
                                              const conform_form *form, bool flush, ggl_error *err);
 /* Frees values, weights and graph. */
 void conform_build_fini(conform_build *c);
-/* The last node of the case's operator; NULL: the graph has it in a body only. */
+/* Returns the last node of the case's operator, or NULL if only a body has it. */
 ggl_tensor *conform_node(const conform_case *info, const ggl_graph *g);
-/* The text of conform_form_text, before the graph is folded. */
+/* Writes conform_output.text; call it before the graph is folded. */
 void conform_say(const conform_case *info, const conform_build *c, char *buf, size_t size);
-/* The form in which the case is timed, of the types of another form. */
+/* Returns the form that is timed, with the types of another form. */
 conform_form conform_large(const conform_case *info, const conform_form *typed);
-/* Why the backend does not have the case's operator as the graph wants it, and the name of the
- * operator that it lacks; NULL: it has all. by_body: it runs a composite's body. */
+/* Returns why the backend refuses what the case tests, or NULL; *op becomes the operator that it
+ * lacks. *by_body: it runs the body of a composite. */
 const char *conform_refusal(const conform_case *info, const ggl_graph *g, const ggl_backend *b,
                             const char **op, bool *by_body);
 
@@ -99,8 +101,8 @@ const char *conform_refusal(const conform_case *info, const ggl_graph *g, const 
 #define EDGES       (EDGE(NAN) | EDGE(INF) | EDGE(TINY) | EDGE(HUGE))
 
 /* Bounds. Elementwise: a few roundings. Rows and products of length n: n/16 roundings in each of
- * sixteen sums, of terms that may cancel. bf16: activations have 8 bits. Quantized: activations
- * have 7 bits with one scale for 32. */
+ * sixteen sums, whose terms may cancel. bf16: activations have 8 bits. Quantized: activations
+ * have 7 bits, with one scale per 32. */
 #define ELEMENTWISE 1e-6
 #define ROWS        4e-6
 #define OF_BF16     1e-2

@@ -3,8 +3,8 @@
 
 /* --- rope ------------------------------------------------------------------------------------- */
 
-/* size: a row, heads, frequencies. SCALE: times a magnitude; VALUE: frequencies are a weight;
- * TWICE: another rope of the same graph has frequencies of its own. */
+/* size: length of a row, heads, frequencies. SCALE: multiplied by a magnitude; VALUE: the
+ * frequencies are a weight; TWICE: another rope of the same graph has other frequencies. */
 static const conform_form ropes[] = {
     {.size = {24, 3, 12}},
     {.size = {31, 3, 12}, .with = CONFORM_SCALE},
@@ -45,8 +45,8 @@ static ggl_tensor *rope_pair(conform_build *c) {
 
 /* --- attention -------------------------------------------------------------------------------- */
 
-/* size: rows of keys and of values, query heads, store heads, window, cap. PART: values are the
- * leading part of the keys; SCALE, SINKS, ALIBI: with these. */
+/* size: lengths of rows of keys and values, query heads, store heads, window, cap. PART: values
+ * are the beginning of the keys; SCALE, SINKS, ALIBI: the option of that name. */
 static const conform_form shorts[] = {
     {.size = {16, 16, 4, 4}, .n = 150, .n_batch = 64, .type_k = GGL_F16, .type_v = GGL_F16},
     {.size = {24, 8, 6, 2}, .n = 150, .n_batch = 64, .type_v = GGL_F16, .with = CONFORM_SCALE},
@@ -82,7 +82,8 @@ static const conform_form shorts[] = {
     {.size = {64, 64, 4, 2}, .n = 66, .n_batch = 33, .view = 3, .type_k = GGL_F16},
     {.size = {128, 128, 8, 4}, .n = 65, .n_batch = 1, .type_k = GGL_F16, .type_v = GGL_F16},
 };
-/* All rows; a ring that has turned, two sequences; values that are a part of the keys. */
+/* All rows; a ring that has wrapped around, with two sequences; values that are part of the
+ * keys. */
 static const conform_form kept_forms[] = {
     {.size = {64, 32, 8, 2}, .n = 330, .n_batch = 64},
     {.size = {32, 96, 6, 3, 40, 3},
@@ -117,7 +118,8 @@ static ggl_tensor *attend_of(conform_build *c) {
     return case_node(c, GGL_OP_ATTEND, src, 4, num, 3);
 }
 
-/* Two layers read one cache. size: a row, query heads, store heads, window of the second. */
+/* Two layers read one cache. size: length of a row, query heads, store heads, the second one's
+ * window. */
 static const conform_form twices[] = {
     {.size = {16, 4, 2, 9}, .n = 40, .n_batch = 16, .type_k = GGL_F16, .type_v = GGL_F16}};
 static ggl_tensor *attend_twice(conform_build *c) {

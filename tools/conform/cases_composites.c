@@ -1,7 +1,8 @@
-/* Composites as the prelude has them, with the names that backends may know; and recurrences. */
+/* Composites as the prelude defines them, with the names that backends may know; and
+ * recurrences. */
 #include "build.h"
 
-/* Ends a body as the prelude's op of that name, or nameless. */
+/* Ends a body as the prelude's op of that name, or without a name. */
 static ggl_tensor *end(conform_build *c, const char *name, ggl_tensor *y, int n_num, double num) {
     return case_call(c, c->f.unnamed ? NULL : name, y, &num, n_num);
 }
@@ -9,7 +10,7 @@ static ggl_tensor *mean(conform_build *c, ggl_tensor *x) {
     return x ? OP2(c, DIV, OP1(c, SUM, x), NUMBER(c, (double)x->ne[0])) : NULL;
 }
 
-/* --- of a row --------------------------------------------------------------------------------- */
+/* --- along a row ------------------------------------------------------------------------------ */
 
 static const conform_form singles[] = {
     {.size = {13, 3}, .n = 7},
@@ -27,7 +28,7 @@ static ggl_tensor *single(conform_build *c, conform_fill fill) {
     return case_input(c, true, fill, 0, DIMS(s[0], s[1], s[2]));
 }
 
-/* typical: of its results, where they come of terms that cancel */
+/* typical: typical size of the results, if they come from terms that cancel */
 #define COMPOSITE(fn, fill, typical, name, n_num, num, expression)                                 \
     static ggl_tensor *build_##fn(conform_build *c) {                                              \
         c->about = typical;                                                                        \
@@ -69,7 +70,7 @@ COMPOSITE(softplus, FILL_ANY, 1, "softplus", 0, 0,
                   OP2(c, ADD, NUMBER(c, 1),
                       OP1(c, EXP, OP2(c, SUB, NUMBER(c, 0), OP1(c, ABS, x)))))))
 
-/* The third size: what is weighed is a weight, the same for all tokens. */
+/* The third size, if given: the input is a weight, the same for all tokens. */
 static const conform_form weighteds[] = {{.size = {21, 4}, .n = 7},
                                          {.size = {21, 4, 1}, .n = 7},
                                          {.size = {1, 1}, .n = 7},
@@ -123,7 +124,7 @@ static ggl_tensor *outer(conform_build *c, ggl_tensor *a, ggl_tensor *b) {
                reshape3(c, b, 1, b->ne[0], b->ne[1]));
 }
 
-/* size: a row, and how many of them. */
+/* size: length of a row, how many rows. */
 static const conform_form recents[] = {{.size = {9, 2}, .n = 7},
                                        {.size = {700, 4}, .n = 7, .n_slots = 2},
                                        {.size = {1, 2}, .n = 3},
@@ -140,7 +141,8 @@ static ggl_tensor *build_recent(conform_build *c) {
     return end(c, "recent", all, 1, k);
 }
 
-/* size: a row, and how many of them have a weight. The text is that of `recent` within a plain body. */
+/* size: length of a row, how many of them have a weight. The text is that of `recent` in a plain
+ * body. */
 static const conform_form convs[] = {{.size = {9, 2}, .n = 7},
                                      {.size = {700, 4}, .n = 7, .n_slots = 2},
                                      {.size = {1, 2}, .n = 3},
@@ -166,15 +168,15 @@ static ggl_tensor *build_short_conv(conform_build *c) {
     return end(c, "short_conv", OP1N(c, RESHAPE, y, 1, (double)n), 0, 0);
 }
 
-/* x [n, g] -> [n, h]: each row for the heads of its group. */
+/* x [n, g] -> [n, h]: repeats each row for the heads of its group. */
 static ggl_tensor *each_head(conform_build *c, ggl_tensor *x, int64_t g, int64_t h) {
     const int64_t n = c->f.size[0];
     x = OP1N(c, REPEAT, reshape3(c, x, n, 1, g), 3, (double)n, (double)(h / g), (double)g);
     return OP1N(c, RESHAPE, x, 2, (double)n, (double)h);
 }
 
-/* size: rows of keys and of values, heads. the fourth: 1 or 3: each element of a key decays by itself; 2 or 3: two heads
- * share a query and a key; 4: all do. */
+/* size: lengths of rows of keys and values, heads. The fourth: 1 or 3: each element of a key has its
+ * own decay; 2 or 3: two heads share a query and a key; 4: all heads do. */
 static const conform_form deltas[] = {{.size = {32, 8, 3}, .n = 7},
                                       {.size = {37, 20, 3}, .n = 7, .n_slots = 2},
                                       {.size = {37, 20, 3, 1}, .n = 7, .n_slots = 2},
@@ -209,8 +211,9 @@ static ggl_tensor *build_gated_delta_rule(conform_build *c) {
     return end(c, "gated_delta_rule", y, 0, 0);
 }
 
-/* size: a row of the state, of x, heads. the fourth: 1: two heads share a row of b and c; 2: all do, and each element
- * decays by itself, as where every channel is a head. */
+/* size: lengths of rows of the state and of x, heads. The fourth: 1: two heads share a row of b
+ * and c; 2: all heads do, and each element has its own decay, as in models where every channel
+ * is a head. */
 static const conform_form scans[] = {{.size = {16, 5, 4}, .n = 7},
                                      {.size = {19, 21, 4}, .n = 7, .n_slots = 2},
                                      {.size = {19, 21, 4, 1}, .n = 7, .n_slots = 2},
@@ -244,7 +247,7 @@ static ggl_tensor *build_ssm_scan(conform_build *c) {
     return end(c, "ssm_scan", case_linear(c, each_head(c, cc, g, h), next, NULL), 0, 0);
 }
 
-/* size: a row of keys, of values, heads. */
+/* size: lengths of rows of keys and values, heads. */
 static const conform_form linears[] = {{.size = {32, 8, 3}, .n = 7},
                                        {.size = {37, 20, 3}, .n = 7, .n_slots = 2},
                                        {.size = {64, 64, 2}, .n = 33, .n_batch = 16}};
@@ -264,7 +267,7 @@ static ggl_tensor *build_gated_linear_attention(conform_build *c) {
     return end(c, "gated_linear_attention", case_linear(c, p[0], next, NULL), 0, 0);
 }
 
-/* size: a row of a head, heads. */
+/* size: length of a head's row, heads. */
 static const conform_form wkvs[] = {{.size = {32, 3}, .n = 7},
                                     {.size = {37, 3}, .n = 7, .n_slots = 2},
                                     {.size = {1, 1}, .n = 7},

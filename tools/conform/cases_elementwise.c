@@ -1,10 +1,10 @@
 /* Elementwise operators: two operands that broadcast, one operand, casts. */
 #include "build.h"
 
-/* --- two operands ------------------------------------------------------------------------------
- */
+/* --- two operands ----------------------------------------------------------------------------- */
 
-/* size: a's three dimensions, then b's. NUMBER: a is a number; of pow, b. UNBATCHED: b is. */
+/* size: a's three dimensions, then b's. NUMBER: a is a number, or b for pow. UNBATCHED: b is the
+ * same for all tokens. */
 static const conform_form pairs[] = {
     {.size = {7, 3, 0, 7, 3}},
     {.size = {33, 5, 0, 33}},
@@ -57,8 +57,8 @@ BINARY(GE)
 BINARY(MIN)
 BINARY(MAX)
 
-/* Of a value that is nearly a multiple what is left may be all of b, so errors are measured by
- * values. */
+/* If a value is nearly a multiple of b, the remainder may be off by all of b, so errors are
+ * measured by the values. */
 static ggl_tensor *build_MOD(conform_build *c) {
     ggl_tensor *a, *b;
     number_and_value(c, &a, &b);
@@ -124,7 +124,7 @@ static ggl_tensor *cast_index(conform_build *c) {
     return OP1(c, CAST, case_input(c, true, FILL_INDEX, 1000, DIMS(c->f.size[0])));
 }
 
-/* --- the list --------------------------------------------------------------------------------- */
+/* --- the table -------------------------------------------------------------------------------- */
 
 #define PAIR(NAME, most, which)                                                                    \
     {                                                                                              \

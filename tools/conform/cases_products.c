@@ -1,8 +1,8 @@
 /* Products. */
 #include "build.h"
 
-/* size: a row k, how many of them m, then x's two further dimensions and the matrix's. VALUE: the
- * matrix is computed; UNBATCHED: and the same for all of the batch. k becomes whole blocks. */
+/* size: length of a row k, rows m, then x's two other dimensions and the matrix's. VALUE: the
+ * matrix is computed; UNBATCHED: and the same for all tokens. k is rounded up to whole blocks. */
 static const conform_form linears[] = {
     {.size = {64, 11}},
     {.size = {1, 1}},
@@ -39,8 +39,8 @@ static ggl_tensor *linear_of(conform_build *c) {
     return case_linear(c, x, w, bias);
 }
 
-/* size: k, m, experts, of which are chosen (0: one, without a list), and as many x (0: one for
- * all). UNBATCHED: the choice is the same for all of the batch. */
+/* size: k, m, experts, how many are chosen (0: one, without a list), and how many x (0: one for
+ * all). UNBATCHED: the choice is the same for all tokens. */
 static const conform_form experts[] = {
     {.size = {64, 40, 6, 3}, .n = 30},
     {.size = {64, 40, 6, 3, 3}, .n = 30},
@@ -64,8 +64,8 @@ static ggl_tensor *linear_experts(conform_build *c) {
     return case_linear(c, x, OP2(c, PICK, w, e), bias);
 }
 
-/* Several share an operand, and more come after it was overwritten: what was prepared must be the
- * right one. */
+/* Several products share an operand, and others follow after its memory was reused: each must
+ * use the right prepared operand. */
 static const conform_form shareds[] = {{.size = {64}, .n = 12}, {.size = {96}, .n = 1}};
 
 static ggl_tensor *linear_shared(conform_build *c) {
@@ -89,7 +89,7 @@ static const conform_case products[] = {
     {LINEAR(linear_of, linears), .types = CONFORM_ANY_WEIGHT, .edges = EDGE(NAN), .large = &large},
     {LINEAR(linear_of, values), .edges = EDGE(NAN) | EDGE(INF)},
     {LINEAR(linear_experts, experts), .types = CONFORM_SOME_WEIGHT, .edges = EDGE(NAN)},
-    /* four products and as many tanh one after the other */
+    /* four products and four tanh, in turn */
     {.name = "linear_shared",
      .op = GGL_OP_LINEAR,
      .build = linear_shared,

@@ -1,9 +1,9 @@
-/* What works along a dimension, and what moves elements. */
+/* Operators that work along a dimension, and those that move elements. */
 #include "build.h"
 
 /* --- along dimensions ------------------------------------------------------------------------- */
 
-/* size: three dimensions, and which of them. */
+/* size: three dimensions, and the index of the one to reduce. */
 static const conform_form reductions[] = {
     {.size = {9, 4, 3, 0}},
     {.size = {9, 4, 3, 1}},
@@ -34,7 +34,7 @@ static ggl_tensor *build_amax(conform_build *c) {
     return reduce(c, GGL_OP_AMAX);
 }
 
-/* size: two dimensions; of topk one, and how many. */
+/* size: two dimensions; for topk one, and how many to choose. */
 static const conform_form ranks[] = {
     {.size = {33}},
     {.size = {17, 3}, .with = CONFORM_EQUALS},
@@ -96,7 +96,7 @@ KIND(rows, rows);
 
 /* --- moves ------------------------------------------------------------------------------------ */
 
-/* size: a row, how many, and how many indices (0: one, without a dimension) below which number. */
+/* size: length of a row, rows, how many indices (0: one, without a dimension), and their bound. */
 static const conform_form picks_of_weights[] = {
     {.size = {64, 11, 0, 11}},
     {.size = {1, 1, 0, 1}},
@@ -104,7 +104,7 @@ static const conform_form picks_of_weights[] = {
     {.size = {64, 0, 3, 64}}, /* single elements */
 };
 static const conform_form picks[] = {
-    {.size = {6, 9, 4, 9}},   {.size = {6, 9, 4, 12}}, /* some outside: NaN */
+    {.size = {6, 9, 4, 9}},   {.size = {6, 9, 4, 12}}, /* some indices out of range: NaN */
     {.size = {12, 0, 4, 12}}, {.size = {1, 5, 1, 5}},  {.size = {65, 7, 3, 7}, .view = 1},
 };
 static const conform_form picks_of_matrices[] = {{.size = {6, 3, 5, 2, 5}},
@@ -127,12 +127,12 @@ static ggl_tensor *pick_matrix(conform_build *c) {
 }
 
 static const conform_form reshapes[] = {
-    {.size = {8, 6}, .view = 2}, /* not dense, so that it is a copy */
+    {.size = {8, 6}, .view = 2}, /* not dense, so it must be copied */
     {.size = {8, 6}, .view = 2, .with = CONFORM_TWICE},
     {.size = {15, 3}},
     {.size = {1, 1}},
 };
-/* To one dimension, or two in the other order. */
+/* Reshapes to one dimension, or to two in the other order. */
 static ggl_tensor *build_reshape(conform_build *c) {
     double a = (double)c->f.size[0], b = (double)c->f.size[1];
     ggl_tensor *x = VALUE(c, c->f.size[0], c->f.size[1]);
@@ -141,7 +141,7 @@ static ggl_tensor *build_reshape(conform_build *c) {
                                          : OP1N(c, RESHAPE, x, 1, a * b));
 }
 
-/* size: three dimensions; which one is cut, from where, how many. */
+/* size: three dimensions; index of the one that is cut, first element, how many. */
 static const conform_form splits[] = {
     {.size = {12, 6, 3, 0, 1, 2}},    {.size = {12, 6, 3, 1, 1, 2}}, {.size = {12, 6, 3, 2, 1, 2}},
     {.size = {100, 2, 0, 0, 33, 65}}, {.size = {1, 0, 0, 0, 0, 1}},
@@ -152,7 +152,8 @@ static ggl_tensor *build_split(conform_build *c) {
     return OP1(c, ABS, OP1N(c, SPLIT, x, 3, (double)s[3], (double)s[4], (double)s[5]));
 }
 
-/* size: three dimensions of the first, three of the second, and along which. */
+/* size: three dimensions of the first operand, three of the second, and the index of the one to
+ * join. */
 static const conform_form concats[] = {
     {.size = {5, 3, 0, 7, 3, 0, 0}},
     {.size = {8, 2, 0, 8, 3, 0, 1}, .with = CONFORM_UNBATCHED},
@@ -169,7 +170,7 @@ static ggl_tensor *build_concat(conform_build *c) {
     return OP2N(c, CONCAT, x, y, 1, (double)s[6]);
 }
 
-/* size: three dimensions, and what they become. */
+/* size: three dimensions, and those of the result. */
 static const conform_form repeats[] = {
     {.size = {9, 1, 2, 9, 3, 2}},
     {.size = {1, 4, 0, 7, 4, 3}},
@@ -181,7 +182,7 @@ static ggl_tensor *build_repeat(conform_build *c) {
     return OP1N(c, REPEAT, VALUE(c, s[0], s[1], s[2]), 3, (double)s[3], (double)s[4], (double)s[5]);
 }
 
-/* size: three dimensions, and which two change places. */
+/* size: three dimensions, and the indices of the two to swap. */
 static const conform_form transposes[] = {
     {.size = {9, 4, 3, 0, 1}},
     {.size = {9, 4, 3, 1, 2}},
@@ -196,7 +197,7 @@ static ggl_tensor *build_transpose(conform_build *c) {
 }
 
 static const conform_form iotas[] = {{.size = {9}}, {.size = {1}}};
-static ggl_tensor *build_iota(conform_build *c) { /* constant, so that the fold computes it */
+static ggl_tensor *build_iota(conform_build *c) { /* a constant: the fold computes it */
     return OP2(c, ADD, VALUE(c, c->f.size[0]), OP0(c, IOTA, 1, (double)c->f.size[0]));
 }
 

@@ -1,4 +1,4 @@
-/* Runs forms, and compares them with the reference. */
+/* Runs forms and compares the results with the reference. */
 #include "build.h"
 
 #include <float.h>
@@ -23,6 +23,7 @@ static void count_ops(const ggl_graph *g, int *covers) {
     }
 }
 
+/* Returns how many tokens the next run has. */
 static int64_t next_chunk(const conform_form *f, int64_t done) {
     int64_t left = f->n - done, batch = f->n_batch, take = f->chunk > 0 ? f->chunk : batch;
     if (f->chunk < 0)
@@ -31,6 +32,7 @@ static int64_t next_chunk(const conform_form *f, int64_t done) {
     return take < left ? take : left;
 }
 
+/* Runs the batch in pieces, and collects the outputs. */
 static ggl_status run_chunks(const conform_build *c, ggl_sched *s, conform_output *out,
                              ggl_error *err) {
     ggl_status st = GGL_OK;
@@ -52,7 +54,7 @@ static ggl_status run_chunks(const conform_build *c, ggl_sched *s, conform_outpu
     return st;
 }
 
-/* Index of the backend: 1 is the reference. */
+/* Returns the index of the backend for a group: 1 is the reference. */
 static int place_alone(void *ctx, int group, const char *weight) {
     (void)ctx;
     (void)weight;
@@ -77,7 +79,7 @@ static ggl_status run_graph(conform_build *c, ggl_backend *b, ggl_backend *refer
     return st;
 }
 
-/* b NULL: on the reference itself. */
+/* Builds and runs a form on b; NULL: on the reference itself. */
 static ggl_status run_form(const conform_case *info, const conform_form *form, ggl_backend *b,
                            ggl_backend *reference, bool flush, conform_output *out,
                            ggl_error *err) {
@@ -140,8 +142,9 @@ static double largest_of(const conform_output *o) {
     return largest;
 }
 
-/* What an error is measured by. Where values differ by many orders, and a result comes of its own
- * few operands alone, it is the result itself. */
+/* How an error is measured: relative to `scale`, or, with by_element, to the expected value. The
+ * latter is for values of very different orders, where each result depends only on its own few
+ * operands. */
 typedef struct measure {
     double bound, scale, least;
     bool by_element;
@@ -156,7 +159,7 @@ static measure measure_of(const conform_case *info, const conform_form *form,
                      .by_element = want->about <= 0 && (tiny || form->values == CONFORM_HUGE)};
 }
 
-/* The error's share of what it may be. */
+/* Returns the error as a share of what is allowed. */
 static double share_of(const measure *m, float got, float want) {
     if (got == want || (isnan(got) && isnan(want)))
         return 0;
@@ -166,7 +169,7 @@ static double share_of(const measure *m, float got, float want) {
     return isfinite(off) && may > 0 && isfinite(may) ? off / may : INFINITY;
 }
 
-/* "element [5, 1] of the third" */
+/* Writes "element [5, 1] of the third", the place of r->at. */
 static void say_where(const conform_result *r, const conform_output *o, char *buf, size_t size) {
     int64_t in_row = r->at % o->row, at[3];
     for (int d = 0; d < 3; d++) {
@@ -181,6 +184,7 @@ static void say_where(const conform_result *r, const conform_output *o, char *bu
         snprintf(buf + n, size - (size_t)n, "] of item %" PRId64, r->at / o->row);
 }
 
+/* Sets r->text for a wrong result. */
 static void say_wrong(conform_result *r, const conform_output *want) {
     char where[96];
     say_where(r, want, where, sizeof where);
@@ -213,6 +217,7 @@ conform_outcome conform_compare(const conform_case *info, const conform_form *fo
     return r->outcome = r->share > 1 ? CONFORM_WRONG : CONFORM_RIGHT;
 }
 
+/* conform_check_form with the output left in *got. */
 static conform_outcome check(const conform_case *info, const conform_form *form, ggl_backend *b,
                              ggl_backend *reference, conform_result *r, conform_output *got) {
     conform_output want = {0}, flushed = {0};

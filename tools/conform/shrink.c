@@ -1,5 +1,5 @@
-/* The least form that fails as another does: one thing after another is made smaller, and stays so
- * if the form still fails, until nothing can be. */
+/* Finds a smallest form that fails like another: makes one thing after another smaller, keeps
+ * what still fails, and ends when nothing can be made smaller. */
 #include "case.h"
 
 enum { MAX_STEPS = 72 };
@@ -11,7 +11,8 @@ typedef struct shrinking {
     int tries, most;
 } shrinking;
 
-/* Takes the form if it fails, too. One of which there is no graph does not. */
+/* Tries a form. If it fails in the same way, *s->r becomes its result and true is returned. False
+ * also if the form has no valid graph. */
 static bool takes(shrinking *s, const conform_form *f) {
     conform_result r;
     if (s->tries >= s->most)
@@ -23,7 +24,8 @@ static bool takes(shrinking *s, const conform_form *f) {
     return true;
 }
 
-/* Numbers below x, the least first: least, then x less a half, a quarter, .. of it. */
+/* Writes numbers below x in ascending order: `least`, then x less a half, a quarter, .. of it.
+ * Returns how many. */
 static int smaller(int64_t x, int64_t least, int64_t *out) {
     int n = 0;
     if (x <= least)
@@ -97,8 +99,8 @@ static bool shrink_values(shrinking *s) {
     return false;
 }
 
-/* Sizes that are equal become smaller together, as operands whose sizes must agree; or one alone.
- */
+/* Makes a size smaller, or with `together` all sizes equal to it, as operands whose sizes must
+ * agree. */
 static bool shrink_size(shrinking *s, int k, bool together) {
     int64_t was = s->r->form.size[k], size[MAX_STEPS];
     int count = smaller(was, 0, size);

@@ -11,14 +11,14 @@
 
 enum { BATCHES = 3, MOST_RUNS = 1000 };
 
-/* --- one node, again and again ---------------------------------------------------------------- */
+/* --- timing one node -------------------------------------------------------------------------- */
 
 typedef struct timed {
     ggl_backend *b;
     ggl_plan *plan;
     ggl_buffer *const *region;
     int64_t n;
-    /* or, without a plan, copies */
+    /* if there is no plan: copies */
     ggl_buffer *from, *to;
     size_t size;
 } timed;
@@ -29,8 +29,8 @@ static ggl_status start(const timed *t, ggl_error *err) {
                    : v->copy(t->b, t->to, 0, t->from, 0, t->size, err);
 }
 
-/* Nanoseconds of one of `runs` that are started one after the other and waited for once, as a
- * device may begin late. */
+/* Measures the nanoseconds per run of `runs` that are started one after the other; waits only
+ * once at the end, as a device may start late. */
 static ggl_status time_runs(const timed *t, int runs, double *ns, ggl_error *err) {
     ggl_status st = GGL_OK;
     int64_t begin = bench_now_ns();
@@ -42,11 +42,12 @@ static ggl_status time_runs(const timed *t, int runs, double *ns, ggl_error *err
     return st;
 }
 
+/* Sets *ns to the best of several measurements of about `seconds` in all. */
 static ggl_status best_time(const timed *t, double seconds, double *ns, ggl_error *err) {
     double once;
     ggl_status st = time_runs(t, 1, &once, err);
     if (st == GGL_OK && once < seconds * 1e9)
-        st = time_runs(t, 1, &once, err); /* the first one may prepare */
+        st = time_runs(t, 1, &once, err); /* the first may prepare something */
     double runs = seconds * 1e9 / BATCHES / fmax(once, 1);
     *ns = once;
     for (int i = 0; i < BATCHES && st == GGL_OK && runs >= 1; i++) {
@@ -56,7 +57,7 @@ static ggl_status best_time(const timed *t, double seconds, double *ns, ggl_erro
     return st;
 }
 
-/* Computes what the node reads, then times it alone. */
+/* Computes the node's inputs, then times the node alone. */
 static ggl_status time_node(node_device *d, const conform_build *c, ggl_tensor *node,
                             double seconds, double *ns, ggl_error *err) {
     ggl_plan *plan = NULL;
@@ -76,7 +77,7 @@ static ggl_status time_node(node_device *d, const conform_build *c, ggl_tensor *
     return st;
 }
 
-/* --- what a node costs ------------------------------------------------------------------------ */
+/* --- the cost of a node ----------------------------------------------------------------------- */
 
 static double bytes_of(const ggl_tensor *t, int64_t n) {
     double elements = (double)ggl_count(t) * (double)(ggl_is_batched(t) ? n : 1);
@@ -98,15 +99,16 @@ static double bytes_of_node(const ggl_tensor *t, int64_t n) {
 static double macs_of_node(const ggl_tensor *t, int64_t n) {
     if (t->op == GGL_OP_LINEAR)
         return (double)ggl_count(t) * (double)t->src[0]->ne[0] * (double)n;
-    if (t->op == GGL_OP_ATTEND) /* every token and those before it */
+    if (t->op == GGL_OP_ATTEND) /* all tokens up to its own */
         return (double)(t->src[0]->ne[0] + t->ne[0]) * (double)t->ne[1] * (double)n *
                (double)(n + 1) / 2;
     return 0;
 }
 
-/* --- an operator ------------------------------------------------------------------------------ */
+/* --- timing an operator ----------------------------------------------------------------------- */
 
-/* What stands in for a node that is refused would be timed, or fail. */
+/* Checks that the backend has all nodes: a substitute for a refused node would be timed, or
+ * fail. */
 static ggl_status has_all(const ggl_backend *b, const ggl_graph *g, ggl_error *err) {
     for (int i = 0; i < ggl_graph_n_nodes(g); i++) {
         const ggl_tensor *t = ggl_graph_node(g, i);
@@ -118,6 +120,7 @@ static ggl_status has_all(const ggl_backend *b, const ggl_graph *g, ggl_error *e
     return GGL_OK;
 }
 
+/* Times the last node of the case's operator in a form; GGL_UNSUPPORTED: refused. */
 static ggl_status time_form(const conform_case *info, const conform_form *f, ggl_backend *b,
                             double seconds, conform_speed *out, ggl_error *err) {
     conform_build c;
@@ -158,7 +161,8 @@ static ggl_status time_form(const conform_case *info, const conform_form *f, ggl
     return st;
 }
 
-/* The reference is slow: it has a part of the batch, where time goes with the batch. */
+/* Times the reference. It is slow, so it gets a part of the batch if time is in proportion to
+ * it. */
 static ggl_status time_reference(const conform_case *info, const conform_form *f,
                                  conform_speed *out, ggl_error *err) {
     enum { PART = 32 };
@@ -187,7 +191,7 @@ ggl_status conform_time(const conform_case *info, const conform_form *typed, ggl
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
-/* 1e9 bytes in a second, read and written. */
+/* Returns the 1e9 bytes per second, read and written, of a copy; 0: it failed. */
 static double copy_rate(ggl_backend *b, double seconds) {
     size_t size = (size_t)(bench_brief() ? 4 : 256) << 20;
     timed t = {.b = b};
@@ -217,8 +221,8 @@ static const conform_case *case_of(const conform_kind *k, ggl_op op) {
     return NULL;
 }
 
-/* The large form, of `times` its batch; not timed: ns is 0. A backend that takes too long for it, as the
- * reference does, is measured with a part of the batch. */
+/* Times the large form with its batch multiplied by `times`, or with a part of that if the
+ * backend takes too long, as the reference does. ns is 0 if it cannot be timed. */
 static conform_speed speed_of(const conform_case *info, ggl_type type, int times, ggl_backend *b,
                               double seconds) {
     enum { PART = 32 };

@@ -6,7 +6,7 @@
 
 enum { MOST_TRIES = 400 };
 
-/* --- which cases a row has -------------------------------------------------------------------- */
+/* --- selections ------------------------------------------------------------------------------- */
 
 static bool wants_op(const conform_selection *s, const conform_case *info) {
     return !s->op || fnmatch(s->op, conform_op_name(info), 0) == 0;
@@ -24,14 +24,15 @@ static bool wants_type(const conform_selection *s, const conform_case *info,
                                      : is_type(f->type, s->type);
 }
 
-/* Of a quick run: one form of each case and type, and one with each kind of values. */
+/* Returns whether a quick run has the form: one form of each case and type, and one with each
+ * kind of special values. */
 static bool is_quick(const conform_case *info, const conform_form *f) {
     conform_form first = conform_variant(info, 0);
     return memcmp(f->size, first.size, sizeof f->size) == 0 && f->with == first.with &&
            f->view == first.view;
 }
 
-/* Calls fn for each case of the selection, in order, until it returns false. */
+/* Calls fn for each case of the selection, in order, until fn returns false. */
 typedef bool visit_fn(void *ctx, const conform_case *info, const conform_form *f);
 static void visit(const conform_selection *s, visit_fn *fn, void *ctx) {
     for (int k = 0; conform_kind_at(k); k++)
@@ -85,7 +86,8 @@ typedef struct row_run {
     const conform_limits *limits;
 } row_run;
 
-/* Whether another operator of its graph, or what they are together, may be at fault. */
+/* Returns whether the form is right when only the case's operator runs on the backend; then
+ * another operator of its graph, or the combination, may be at fault. */
 static bool is_right_alone(const conform_case *info, const conform_result *r, ggl_backend *b) {
     conform_result alone;
     conform_form f = r->form;
@@ -93,6 +95,7 @@ static bool is_right_alone(const conform_case *info, const conform_result *r, gg
     return conform_check_form(info, &f, b, &alone) == CONFORM_RIGHT;
 }
 
+/* Counts a result in the row. Makes the first one that is wrong smaller and stores it. */
 static void count(const row_run *run, const conform_case *info, conform_result *r) {
     conform_row *row = run->row;
     row->n_cases++;

@@ -1,4 +1,4 @@
-/* Which variants a case has, and what cases and forms are called. */
+/* The variants of cases, and the texts for cases and forms. */
 #include "build.h"
 
 #include <inttypes.h>
@@ -20,7 +20,7 @@ static const ggl_type some_types[] = {GGL_F32, GGL_F16, GGL_BF16, GGL_Q8_0, GGL_
 static const ggl_type kept_types[] = {GGL_F16, GGL_F32, GGL_BF16, GGL_Q8_0, GGL_Q4_0};
 enum { N_SOME = 5, N_KEPT = 5, EDGE_FORMS = 2 };
 
-/* The n-th type that a weight can have; past the end false. */
+/* Sets *out to the n-th type that a weight can have; false: there are fewer. */
 static bool weight_type(int n, ggl_type *out) {
     for (int i = 0; ggl_type_at(i); i++) {
         *out = ggl_type_at(i)->type;
@@ -30,6 +30,7 @@ static bool weight_type(int n, ggl_type *out) {
     return false;
 }
 
+/* Returns how many types a case's forms are run with. */
 static int n_types(const conform_case *info) {
     int n = 0;
     ggl_type t;
@@ -49,12 +50,13 @@ static int n_types(const conform_case *info) {
     return info->types == CONFORM_NOT_F32 ? n - 1 : n;
 }
 
+/* Sets the n-th of these types. */
 static void set_type(const conform_case *info, conform_form *f, int n) {
     if (info->types == CONFORM_SOME_WEIGHT)
         f->type = some_types[n];
     if (info->types == CONFORM_ANY_WEIGHT)
         (void)weight_type(n, &f->type);
-    if (info->types == CONFORM_NOT_F32) /* which is the first */
+    if (info->types == CONFORM_NOT_F32) /* f32 is the first type */
         (void)weight_type(n + 1, &f->type);
     if (info->types == CONFORM_ANY_KEPT) {
         f->type_k = kept_types[n % N_KEPT];

@@ -1,4 +1,5 @@
-/* llm-arch check: a descriptor by itself, with made-up models of every branch, and with a model. */
+/* llm-arch check: checks a descriptor by itself, with made-up models of every branch, and with a
+ * model. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,14 +16,15 @@
 
 typedef struct tally {
     arch_backends backends;
-    double worst; /* of nodes that are right */
+    double worst; /* largest departure of the nodes that are right */
     size_t n_nodes;
     int n_models;
     const tool_ignore *ignore;
 } tally;
 
-/* Made-up weights make some recurrent states grow without bound, until the whole is nothing but rounding: what counts is
- * each node. */
+/* Verifies a graph on a backend. Counts only the single nodes: made-up weights make some
+ * recurrent states grow without bound, until the result of the whole graph is nothing but
+ * rounding. */
 static int verify_on(tally *t, const arch_built *b, ggl_backend *backend, const char *file,
                      const char *what) {
     ggl_error err = {0};
@@ -64,7 +66,7 @@ static int check_source(tally *t, const llm_arch *arch, const llm_arch_source *s
     return code;
 }
 
-/* On a terminal: how far it is, on a line that whatever is printed next overwrites. */
+/* On a terminal: shows progress in a line that the next output overwrites. */
 static void show_progress(const char *text) {
     if (isatty(STDERR_FILENO))
         fprintf(stderr, "%-40s\r", text);
@@ -80,7 +82,7 @@ static int check_toys(tally *t, const llm_arch *arch) {
         llm_arch_toy *toy = llm_arch_toy_new(arch, k, &err);
         if (!toy)
             return tool_error(TOOL, 1, "%s", err.msg);
-        llm_arch_toy_freeze(toy); /* like a file: what is not known would be an error */
+        llm_arch_toy_freeze(toy); /* like a file: unknown keys become an error */
         code = check_source(t, arch, llm_arch_toy_source(toy), llm_arch_toy_text(toy), NULL);
         llm_arch_toy_free(toy);
     }
@@ -152,8 +154,7 @@ int arch_check(int argc, char **argv) {
     code = arch && arch_backends_open(TOOL, &names, all, &t.backends) ? -1 : 1;
     t.ignore = &ignore;
     if (code < 0 &&
-        files.n >
-            1) /* first: what is wrong with a model that one has says more than with one made up */
+        files.n > 1) /* first: errors with a real model say more than those with a made-up one */
         code = check_model(&t, arch, files.s[1]);
     t = (tally){.backends = t.backends};
     if (code < 0)

@@ -1,4 +1,5 @@
-/* llm-arch diff: two descriptors by the graphs they make of the same model, or two models by their keys and tensors. */
+/* llm-arch diff: compares two descriptors by the graphs that they make of the same model, or two
+ * models by their keys and tensors. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,7 +14,8 @@
 
 typedef struct lines {
     char **at;
-    size_t n, cap, n_things; /* n_things: tensors that the lines tell of; 0: a line is one */
+    /* n_things: how many tensors the lines stand for; 0: each line counts as one */
+    size_t n, cap, n_things;
     bool failed;
 } lines;
 
@@ -40,12 +42,12 @@ static void lines_fini(lines *l) {
     *l = (lines){0};
 }
 
-/* --- the longest common subsequence ----------------------------------------------------------------------------------- */
+/* --- the longest common subsequence ----------------------------------------------------------- */
 
 #define MOST_CELLS ((size_t)1 << 28)
 
-/* Prints what is only in a as "- ..", only in b as "+ .."; with `context`, what is in both as "  ..". How many differ; -1:
- * out of memory. */
+/* Prints lines only in a as "- ..", lines only in b as "+ ..", and with `context` lines of both
+ * as " ..". Returns how many differ; -1: out of memory. */
 static long print_diff(const lines *a, const lines *b, bool context) {
     size_t head = 0, tail = 0;
     while (head < a->n && head < b->n && strcmp(a->at[head], b->at[head]) == 0)
@@ -56,7 +58,7 @@ static long print_diff(const lines *a, const lines *b, bool context) {
     size_t n = a->n - head - tail, m = b->n - head - tail, w = m + 1;
     if ((n + 1) * w > MOST_CELLS)
         return -1;
-    uint32_t *len = calloc((n + 1) * w, sizeof *len); /* [i][j]: of a[i..) and b[j..) */
+    uint32_t *len = calloc((n + 1) * w, sizeof *len); /* [i][j]: length for a[i..) and b[j..) */
     if (!len)
         return -1;
     for (size_t i = n; i-- > 0;)
@@ -101,13 +103,14 @@ static int print_and_count(const lines *a, const lines *b, bool context, const c
     return n > 0;
 }
 
-/* --- models ----------------------------------------------------------------------------------------------------------- */
+/* --- models ----------------------------------------------------------------------------------- */
 
 static int compare_text(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Of keys below the architecture's name only the rest, as descriptors write them: ".block_count". */
+/* Returns the key, without the architecture's name if it begins with it, as descriptors write
+ * it: ".block_count". */
 static ggl_str without_arch(const ggl_gguf *f, ggl_str key) {
     ggl_str arch;
     if (ggl_gguf_get_string(f, "general.architecture", &arch, NULL) == 1 && key.n > arch.n &&
@@ -116,7 +119,8 @@ static ggl_str without_arch(const ggl_gguf *f, ggl_str key) {
     return key;
 }
 
-/* "name: value", sorted, so that the order in the file does not count. */
+/* Adds "name: value" for each key, and a line for each tensor, sorted, so that the order in the
+ * file does not matter. */
 static void model_lines(const ggl_gguf *f, lines *keys, lines *tensors) {
     char text[1400], value[1024];
     for (size_t i = 0; i < ggl_gguf_n_values(f); i++) {
@@ -176,9 +180,10 @@ static int diff_models(const char *a, const char *b) {
     return code;
 }
 
-/* --- descriptors ------------------------------------------------------------------------------------------------------ */
+/* --- descriptors ------------------------------------------------------------------------------ */
 
-/* A line for each node: layer, operator, shape, weights and numbers; lines of the descriptor would always differ. */
+/* Adds a line for each node: layer, operator, shape, weights, numbers. Line numbers of the
+ * descriptor are left out, as they would always differ. */
 static void graph_lines(const ggl_graph *g, lines *l) {
     for (int i = 0; i < ggl_graph_n_nodes(g); i++) {
         const ggl_tensor *t = ggl_graph_node(g, i);

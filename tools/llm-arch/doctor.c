@@ -1,7 +1,8 @@
-/* llm-arch doctor: reads a model by its descriptor, and by the descriptor with one choice made otherwise, and prints how well
- * each predicts a text, or how near each comes to another engine's logits. What families differ in, and what a descriptor gets
- * wrong, shows as a reading that the weights agree better with. Each other reading is a change of the descriptor's text, so
- * nothing here knows any architecture. */
+/* llm-arch doctor: runs a model by its descriptor, and by the descriptor with one choice
+ * changed, and prints how well each reading predicts a text, or how close each comes to another
+ * engine's logits. Where families differ and a descriptor is wrong, a reading with the other
+ * choice agrees better with the weights. Each reading is a change of the descriptor's text, so
+ * that no code here knows any architecture. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,21 +16,22 @@
 #include "tool.h"
 
 #define TOOL     "llm-arch doctor"
-#define N_ERRORS 3.0 /* standard errors that a better reading is better by */
+#define N_ERRORS 3.0 /* how many standard errors better a reading must be */
 
-/* Differences of right implementations, as parts of the range of the logits, as measured (docs/tools.md). */
+/* Differences between correct implementations, measured as parts of the logits' range
+ * (docs/tools.md). */
 #define ROUNDING  2e-5 /* f32 arithmetic, in another order */
-#define HALF_GELU 2e-3 /* GELU read from a table of half precision */
-#define EIGHT_BIT 5e-2 /* activations rounded to 8 bits, where weights are quantized */
+#define HALF_GELU 2e-3 /* GELU from a half-precision table */
+#define EIGHT_BIT 5e-2 /* activations rounded to 8 bits, for quantized weights */
 
-/* Logits of a reading beside those of another engine. */
+/* A reading's logits compared with those of another engine. */
 typedef struct difference {
-    /* the largest difference, and the largest of the first token; NaN: a logit is NaN */
+    /* the largest difference, overall and of the first token; NaN: a logit is NaN */
     double most, first;
     double squares; /* the sum of all squared differences */
-    /* the sums of products of both engines' logits, and of squares of the model's own */
+    /* sums of products of both engines' logits, and of squares of the model's own */
     double product, own;
-    int64_t at; /* where the largest is */
+    int64_t at; /* place of the largest */
     float got;
 } difference;
 
@@ -43,36 +45,37 @@ typedef struct doctor {
     llm_model *model;
     ggl_backend *cpu, *reference;
     llm_tokens tokens;
-    int32_t bos; /* negative: there is none, or tokens are given */
+    int32_t bos; /* negative: none, or tokens are given */
     bool adds_bos;
     int64_t n_vocab;
-    /* by a text, of each predicted token: of this reading, of the descriptor's */
+    /* by text: nats of each predicted token, of this reading and of the descriptor's */
     double *nats, *as_described;
     int64_t n_nats;
-    npy_array want; /* by logits: the other engine's */
-    double range;   /* their greatest less their least */
+    npy_array want; /* by logits: those of the other engine */
+    double range;   /* their largest less their smallest */
     difference now, described, nearest;
     flips flips;
-    double base, least; /* scores: of the descriptor, of the best reading */
+    double base, least; /* scores: the descriptor's own, and the best reading's */
     int n_better, n_numbers, best;
 } doctor;
 
-/* How readings are judged. A score is better the less it is; NaN: the logits are NaN. */
+/* A way to judge readings. The lower a score the better; NaN: the logits are NaN. */
 typedef struct method {
-    const char *word; /* what a score is */
+    const char *word; /* the name of the score */
     double (*score)(const doctor *d);
-    void (*keep)(doctor *d);       /* the run is the descriptor's own */
-    bool (*same)(const doctor *d); /* the run has the same bits as the descriptor's own */
+    void (*keep)(doctor *d);       /* stores the run as the descriptor's own */
+    bool (*same)(const doctor *d); /* whether the run has the same bits as the descriptor's own */
     void (*print_head)(const doctor *d);
     void (*print_row)(const doctor *d, const char *what, const char *reading, double score,
                       const char *mark);
-    /* What to say of a reading; *better: the weights agree better with it. */
+    /* returns a remark on a reading; sets *better if the weights agree better with it */
     const char *(*mark)(const doctor *d, double score, bool *better);
     void (*conclude)(const doctor *d);
 } method;
 
-/* --- running ---------------------------------------------------------------------------------------------------------- */
+/* --- running ---------------------------------------------------------------------------------- */
 
+/* Returns -log of the probability that the logits give to id. */
 static double nats(const float *logits, int64_t n, int32_t id) {
     double most = -INFINITY, sum = 0;
     for (int64_t i = 0; i < n; i++) /* not fmax: gcc 12 for ARM fails on a loop of it */
@@ -82,6 +85,7 @@ static double nats(const float *logits, int64_t n, int32_t id) {
     return most + log(sum) - (double)logits[id];
 }
 
+/* Compares the logits of a token with the other engine's. */
 static void compare(doctor *d, const float *logits) {
     difference x = {0};
     for (int64_t i = 0; i < d->want.n_rows * d->n_vocab; i++) {
@@ -100,7 +104,7 @@ static void compare(doctor *d, const float *logits) {
     d->now = x;
 }
 
-/* One stretch of the text; every token after the first is predicted. */
+/* Runs one stretch of the text, and judges the predictions of all tokens after the first. */
 static ggl_status read_stretch(doctor *d, ggl_sched *s, const int32_t *id, int n, bool bos,
                                ggl_error *err) {
     int32_t *in = calloc(3 * (size_t)(n + 1), sizeof *in), *pos = in + n + 1, *slot = pos + n + 1;
@@ -125,14 +129,14 @@ static ggl_status read_stretch(doctor *d, ggl_sched *s, const int32_t *id, int n
     const float *logits = ggl_sched_output(s, 0);
     if (d->want.data && st == GGL_OK)
         compare(d, logits);
-    for (int i = bos; !d->want.data && i + 1 < m && st == GGL_OK;
-         i++) /* the same tokens are predicted with and without bos */
+    for (int i = bos; !d->want.data && i + 1 < m && st == GGL_OK; i++)
+        /* the same tokens are predicted with and without bos */
         d->nats[d->n_nats++] = nats(logits + (size_t)i * (size_t)d->n_vocab, d->n_vocab, in[i + 1]);
     free(in);
     return st;
 }
 
-/* What is known only when the model is built: the vocabulary. */
+/* Checks what is known only after the model is built, by the size of its vocabulary. */
 static ggl_status check_vocabulary(const doctor *d, ggl_error *err) {
     if (d->want.data && d->want.n_columns != d->n_vocab)
         return ggl_fail(err, GGL_FORMAT,
@@ -148,8 +152,9 @@ static ggl_status check_vocabulary(const doctor *d, ggl_error *err) {
     return GGL_OK;
 }
 
-/* Runs all tokens: a text's in stretches, each after an empty cache; those of logits at once, as the other engine did, with
- * what is kept in f32, so that as little as possible is rounded. */
+/* Runs all tokens. A text is run in stretches, each after an empty cache. Given logits are
+ * computed in one run, as the other engine did, with a cache of f32 to round as little as
+ * possible. */
 static ggl_status run_tokens(doctor *d, const llm_arch *arch, bool bos, ggl_error *err) {
     llm_arch_source source = llm_arch_source_gguf(llm_model_file(d->model));
     const bool whole = d->want.data != NULL;
@@ -158,7 +163,7 @@ static ggl_status run_tokens(doctor *d, const llm_arch *arch, bool bos, ggl_erro
     ggl_sched *s = NULL;
     ggl_sched_params p = {.backend = &d->cpu, .n_backends = 1};
     ggl_graph_params g = ggl_graph_default();
-    g.n_pos = d->n_ctx + !whole; /* a BOS may come before a stretch */
+    g.n_pos = d->n_ctx + !whole; /* one more for a BOS before a stretch */
     g.n_batch = (int64_t)stretch + !whole;
     if (whole)
         g.type_k = g.type_v = GGL_F32;
@@ -182,7 +187,7 @@ static ggl_status run_tokens(doctor *d, const llm_arch *arch, bool bos, ggl_erro
     return st;
 }
 
-/* --- judging by a text ------------------------------------------------------------------------------------------------ */
+/* --- judging by a text ------------------------------------------------------------------------ */
 
 static double perplexity(const doctor *d) {
     double sum = 0;
@@ -211,8 +216,9 @@ static void print_text_row(const doctor *d, const char *what, const char *readin
                100 * (ppl / d->base - 1), mark);
 }
 
-/* True if this reading's tokens are likelier, and not by chance, than as described, or, with `than` NULL, than a guess makes
- * them: tokens that become likelier and tokens that become less so are weighed against each other. */
+/* Returns whether this reading's tokens are likelier than as described, beyond chance; with
+ * `than` NULL, than by a guess. Tokens that become likelier are weighed against those that
+ * become less likely. */
 static bool is_likelier(const doctor *d, const double *than) {
     double n = (double)d->n_nats, guess = log((double)d->n_vocab), sum = 0, squares = 0;
     for (int64_t i = 0; i < d->n_nats; i++) {
@@ -220,13 +226,13 @@ static bool is_likelier(const doctor *d, const double *than) {
         sum += x;
         squares += x * x;
     }
-    double mean = sum / n,
-           spread = sqrt(fmax(0, squares / n - mean * mean) / n); /* standard error of the mean */
+    /* spread: standard error of the mean */
+    double mean = sum / n, spread = sqrt(fmax(0, squares / n - mean * mean) / n);
     return mean < -d->significant && mean < -N_ERRORS * spread;
 }
 
-/* A text that a reading predicts no better than a guess does says nothing about the reading: random weights, or a text of
- * another language. */
+/* Returns the remark for a score. A text that a reading predicts no better than a guess does
+ * says nothing about it: the weights are random, or the text is in another language. */
 static const char *mark_by_text(const doctor *d, double ppl, bool *better) {
     double r = log(ppl / d->base);
     if (isnan(r))
@@ -256,7 +262,7 @@ static void conclude_by_text(const doctor *d) {
 static const method by_text = {"perplexity",    perplexity,     keep_nats,    same_nats,
                                print_text_head, print_text_row, mark_by_text, conclude_by_text};
 
-/* --- judging by logits ------------------------------------------------------------------------------------------------ */
+/* --- judging by logits ------------------------------------------------------------------------ */
 
 static double largest_difference(const doctor *d) {
     return d->now.most;
@@ -283,7 +289,8 @@ static void print_logits_row(const doctor *d, const char *what, const char *read
                mark);
 }
 
-/* Right readings differ by no more than what arithmetic rounds, so one that is nearer by less than half proves nothing. */
+/* Returns the remark for a difference. Correct readings differ by rounding only, so a reading
+ * that comes closer by less than half proves nothing. */
 static const char *mark_by_logits(const doctor *d, double most, bool *better) {
     if (isnan(most))
         return "NaN: cannot be told";
@@ -301,8 +308,9 @@ static bool has_quantized(const doctor *d) {
     return false;
 }
 
-/* The number that all logits differ by, 0 if there is none: the one that leaves the least squares, if what it leaves is
- * rounding. A scale of the logits that no key holds hides every other difference. */
+/* Returns the factor between all logits of both engines, by least squares, if only rounding
+ * remains after it; else 0. A scale of the logits that no key holds would hide every other
+ * difference. */
 static double common_factor(const doctor *d, const difference *x) {
     const double factor = x->own > 0 ? x->product / x->own : 0, off = 1 - factor;
     const double left = x->squares - off * off * x->own; /* the sum of (theirs - factor * own)^2 */
@@ -310,7 +318,8 @@ static double common_factor(const doctor *d, const difference *x) {
     return fabs(off) > 1e-3 && mean <= ROUNDING * d->range ? factor : 0;
 }
 
-/* What the difference that is left can come from. `text` is the nearest reading's; `changed`: it is not the descriptor's. */
+/* Prints what may cause the remaining difference. `text`: the nearest reading's; `changed`: it
+ * is not the descriptor's own. */
 static void explain(const doctor *d, const char *text, size_t n, bool changed) {
     const difference *x = &d->nearest;
     const double part = x->most / d->range, factor = common_factor(d, x);
@@ -365,7 +374,7 @@ static const method by_logits = {"difference",    largest_difference, keep_diffe
                                  same_difference, print_logits_head,  print_logits_row,
                                  mark_by_logits,  conclude_by_logits};
 
-/* --- the visit -------------------------------------------------------------------------------------------------------- */
+/* --- readings of a model ---------------------------------------------------------------------- */
 
 static int check_options(const doctor *d) {
     if (!d->text_file && !d->logits_file)
@@ -423,7 +432,7 @@ static int read_logits(doctor *d) {
     return -1;
 }
 
-/* The text's tokens, and whether the model has a BOS before them. */
+/* Reads the text's tokens, and whether the model puts a BOS before them. */
 static int read_text(doctor *d) {
     ggl_error err = {0};
     const llm_tokenizer *t;
@@ -471,7 +480,8 @@ static int open_all(doctor *d, const char *path) {
     return d->logits_file ? -1 : read_text(d);
 }
 
-/* As described there is nothing to compare with; a reading that gives numbers may be the weights'. */
+/* Reports NaN as described, which leaves nothing to compare with; a reading that gives numbers
+ * may be the right one. */
 static int report_nan(const doctor *d) {
     char some[96];
     snprintf(some, sizeof some, "the readings above that have a %s make numbers", d->by->word);
@@ -482,7 +492,7 @@ static int report_nan(const doctor *d) {
             : "no other reading makes numbers; llm-arch verify names the first node with a NaN");
 }
 
-/* A row of the table; `k` is the reading's number, -1 if it is not a change of the text. */
+/* Prints a row of the table. k: the reading's number; -1: it is not a change of the text. */
 static void judge(doctor *d, int k, const char *what, const char *reading) {
     bool better = false;
     double score = d->by->score(d);
@@ -507,8 +517,8 @@ static void visit_flip(doctor *d, int k) {
         st = run_tokens(d, arch, d->adds_bos, &err);
     if (st != GGL_OK)
         ggl_fprint(stdout, "  %-20s %-32s cannot be read so\n", f->what, f->reading);
-    else if (!d->by->same(d) &&
-             !(isnan(d->base) && isnan(d->by->score(d)))) /* else the model says it already */
+    else if (!d->by->same(d) && !(isnan(d->base) && isnan(d->by->score(d))))
+        /* a reading with the same results, or also NaN, gets no row */
         judge(d, k, f->what, f->reading);
     fflush(stdout);
     llm_arch_free(arch);

@@ -1,4 +1,4 @@
-/* llm-arch embed: a descriptor goes into a model as its key general.descriptor. */
+/* llm-arch embed: stores a descriptor in a model, as its key general.descriptor. */
 #include <string.h>
 
 #include "common/paths.h"
@@ -10,7 +10,7 @@ static bool is(ggl_str s, const char *text) {
     return s.n == strlen(text) && memcmp(s.s, text, s.n) == 0;
 }
 
-/* Keys that no longer hold of the new file. */
+/* Whether a key is no longer true of the new file. */
 static bool is_dropped(ggl_str key) {
     return is(key, "general.descriptor") || (key.n > 6 && memcmp(key.s, "split.", 6) == 0);
 }
@@ -46,7 +46,8 @@ static int embed(const llm_arch *arch, const char *model, const char *out,
     llm_arch_source source = llm_arch_source_gguf(f);
     size_t n;
     const char *text = llm_arch_text(arch, &n);
-    ggl_status st = arch_build(&b, arch, &source, ignore, 64, 16, NULL, &err); /* it has to fit */
+    /* check that it fits */
+    ggl_status st = arch_build(&b, arch, &source, ignore, 64, 16, NULL, &err);
     arch_print_notes(&b);
     if (st == GGL_OK)
         st = write_model(f, text, n, out, &err);

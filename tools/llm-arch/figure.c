@@ -14,15 +14,15 @@ typedef struct maker {
     const ggl_graph *g;
     const ggl_backend *b;
     int n_layer;
-    int *users;            /* by id: nodes that read it */
-    int *shown, *shown_in; /* by id: the node of a block, and which block that is; see shown_as */
+    int *users;               /* [id]: how many nodes read it */
+    int *shown, *shown_in;    /* [id]: its node in a block, and the block; see shown_as */
     int *in_group, *group_at; /* nodes of group g: in_group[group_at[g + 1] .. group_at[g + 2]) */
-    bool *counted;            /* by id: a weight among some block's parameters */
+    bool *counted;            /* [id]: a weight already counted in a block's parameters */
     figure_block *block;
     int group;
 } maker;
 
-/* The node that t is in the block being made; -1: none. */
+/* Returns the node that shows t in the block being made; -1: none. */
 static int shown_as(const maker *m, const ggl_tensor *t) {
     return m->shown_in[t->id] == m->group ? m->shown[t->id] : -1;
 }
@@ -36,19 +36,19 @@ static bool is_drawn(const ggl_tensor *t) {
     return t->needed && !ggl_is_leaf(t) && (ggl_is_batched(t) || t->op == GGL_OP_CACHE);
 }
 
-/* Moves that need no node of their own: the shape on the edge tells. */
+/* Whether t is a move without a node of its own; the shape at the edge shows it. */
 static bool is_passed(const ggl_tensor *t) {
     return t->op == GGL_OP_RESHAPE || t->op == GGL_OP_SPLIT || t->gather;
 }
 
-/* The weight behind reshapes and splits of one; NULL: something else. */
+/* Returns the weight that t is, or of which it is a reshape or a split; NULL: something else. */
 static const ggl_tensor *weight_of(const ggl_tensor *t) {
     while (t && (t->op == GGL_OP_RESHAPE || t->op == GGL_OP_SPLIT) && !ggl_is_batched(t))
         t = t->src[0];
     return t && t->op == GGL_OP_WEIGHT ? t : NULL;
 }
 
-/* --- texts ------------------------------------------------------------------------------------------------------------ */
+/* --- texts ------------------------------------------------------------------------------------ */
 
 static void add_line(figure_node *n, const char *fmt, ...) GGL_PRINTF(2, 3);
 static void add_line(figure_node *n, const char *fmt, ...) {
@@ -59,7 +59,7 @@ static void add_line(figure_node *n, const char *fmt, ...) {
     va_end(args);
 }
 
-/* "attn_q.weight" of "blk.3.attn_q.weight". */
+/* Returns "attn_q.weight" for "blk.3.attn_q.weight". */
 static const char *short_name(const char *name) {
     const char *at = name;
     if (strncmp(name, "blk.", 4) == 0 && (at = strchr(name + 4, '.')))
@@ -101,7 +101,7 @@ static void shape_text(const ggl_tensor *t, char *buf, size_t size) {
         snprintf(buf, size, "1");
 }
 
-/* The descriptor's name for a value: "q" of "blk.3 q". */
+/* Returns the descriptor's name for a value: "q" for "blk.3 q". */
 static const char *value_name(const ggl_tensor *t) {
     const char *space = t->name ? strchr(t->name, ' ') : NULL;
     return !t->name ? "" : space ? space + 1 : t->name;
@@ -144,7 +144,7 @@ static figure_kind kind_of(const ggl_tensor *t) {
     }
 }
 
-/* --- one block -------------------------------------------------------------------------------------------------------- */
+/* --- one block -------------------------------------------------------------------------------- */
 
 static figure_node *new_node(maker *m, figure_kind kind, const ggl_tensor *t, const char *title) {
     figure_node *n = &m->block->node[m->block->n++];
@@ -168,7 +168,7 @@ static int add_port(maker *m, const ggl_tensor *t) {
     return show_as(m, t, m->block->n - 1);
 }
 
-/* The node that has x's numbers, x itself or what it is a part of; -1: nothing that is drawn. */
+/* Returns the node that shows x, or the value that x is a part of; -1: nothing that is drawn. */
 static int shown_source(maker *m, const ggl_tensor *x) {
     if (x->op == GGL_OP_INPUT)
         return strcmp(x->name, "pos") == 0 || strcmp(x->name, "slot") == 0 ? -1
@@ -183,7 +183,8 @@ static int shown_source(maker *m, const ggl_tensor *x) {
     return add_port(m, x);
 }
 
-/* What an edge into t comes from: passed moves are looked through, indices that chose a matrix are what is read. */
+/* Adds an input edge to a node. `via`: the value read, for the shape at the edge. Moves without
+ * a node are skipped; for a picked matrix the edge comes from the indices. */
 static void add_in(maker *m, figure_node *n, int from, const ggl_tensor *via) {
     if (from < 0 || n->n_in == FIGURE_INS)
         return;
@@ -197,11 +198,12 @@ static void add_in(maker *m, figure_node *n, int from, const ggl_tensor *via) {
     (void)m;
 }
 
-static const ggl_tensor *matrix_of(const ggl_tensor *x) { /* of the chosen ones too */
+/* Returns the matrix, also of picked ones. */
+static const ggl_tensor *matrix_of(const ggl_tensor *x) {
     return x->op == GGL_OP_PICK && is_passed(x) ? weight_of(x->src[0]) : weight_of(x);
 }
 
-/* "x * w", "x + b", "x * 8": a line in the node that made x, if nothing else reads that. */
+/* Adds "x * w", "x + b" or "x * 8" as a line to the node that made x, if nothing else reads x. */
 static bool join_arithmetic(maker *m, const ggl_tensor *t) {
     static const struct {
         ggl_op op;
@@ -237,7 +239,7 @@ static bool join_arithmetic(maker *m, const ggl_tensor *t) {
     return true;
 }
 
-/* A row function of a row function that nothing else reads: "center · rms". */
+/* Adds a row function to the node of another that only it reads: "center · rms". */
 static bool join_rows(maker *m, const ggl_tensor *t) {
     if (t->op != GGL_OP_CALL || kind_of(t) != FIGURE_ROW || t->n_src < 1 || !t->src[0])
         return false;
@@ -293,7 +295,7 @@ static void add_node(maker *m, const ggl_tensor *t) {
     show_as(m, t, m->block->n - 1);
 }
 
-/* Values that other groups read leave at the bottom. */
+/* Adds ports at the bottom for values that other groups read. */
 static void add_exits(maker *m, const bool *leaves) {
     for (int i = m->group_at[m->group + 1]; i < m->group_at[m->group + 2]; i++) {
         const ggl_tensor *t = ggl_graph_node(m->g, m->in_group[i]);
@@ -313,7 +315,7 @@ static void add_exits(maker *m, const bool *leaves) {
     }
 }
 
-/* Each weight where it is used first: tied ones are not counted twice. */
+/* Counts each weight where it is first used, so that tied ones count once. */
 static void count_params(maker *m, const ggl_tensor *t) {
     for (int k = 0; k < t->n_src; k++) {
         const ggl_tensor *x = t->src[k], *w = x ? matrix_of(x) : NULL;
@@ -328,7 +330,7 @@ static bool make_block(maker *m, figure_block *b, int group, const bool *leaves)
     int first = m->group_at[group + 1], last = m->group_at[group + 2];
     m->block = b;
     m->group = group;
-    b->node = calloc((size_t)(last - first) * 4 + 16, sizeof *b->node); /* and their ports */
+    b->node = calloc((size_t)(last - first) * 4 + 16, sizeof *b->node); /* room for ports as well */
     for (int i = first; i < last && b->node; i++) {
         const ggl_tensor *t = ggl_graph_node(m->g, m->in_group[i]);
         GGL_STEPS(1);
@@ -342,14 +344,15 @@ static bool make_block(maker *m, figure_block *b, int group, const bool *leaves)
     return b->node != NULL;
 }
 
-/* Sorts the nodes by their groups, -1 to n_layer. False: out of memory. */
+/* Sorts the nodes by group, from -1 to n_layer. False: out of memory. */
 static bool find_groups(maker *m) {
     int n = ggl_graph_n_nodes(m->g);
     m->in_group = calloc((size_t)n + 1, sizeof *m->in_group);
     m->group_at = calloc((size_t)m->n_layer + 4, sizeof *m->group_at);
     if (!m->in_group || !m->group_at)
         return false;
-    /* first where the group ends, and then, as it fills, where it begins */
+    /* at[g]: first the number of nodes, then where the group ends, and after filling where it
+     * begins */
     int *at = m->group_at + 2;
     for (int i = 0; i < n; i++)
         at[ggl_graph_node(m->g, i)->group]++;
@@ -365,9 +368,9 @@ static bool find_groups(maker *m) {
     return true;
 }
 
-/* --- kinds of layers -------------------------------------------------------------------------------------------------- */
+/* --- kinds of layers -------------------------------------------------------------------------- */
 
-/* Of what `alike` compares, so that few blocks need to be compared. FNV-1a. */
+/* Returns an FNV-1a hash of what `alike` compares, so that few blocks need to be compared. */
 static uint64_t digest_of(const figure_block *b) {
     uint64_t h = 0xcbf29ce484222325u;
     for (int i = 0; i < b->n; i++) {
@@ -381,7 +384,7 @@ static uint64_t digest_of(const figure_block *b) {
     return h;
 }
 
-/* Two layers are alike if their drawings are. */
+/* Whether two layers have the same drawing. */
 static bool alike(const figure_block *a, const figure_block *b) {
     if (a->n != b->n || a->digest != b->digest)
         return false;
@@ -421,7 +424,7 @@ static void title_layers(figure_block *b, const int *kind, int k, int n_layer) {
     snprintf(b->title, sizeof b->title, "%s %s%s", b->n_layers > 1 ? "layers" : "layer", list, "");
 }
 
-/* By id: read by nodes of another group, or an output. */
+/* Sets leaves[id] for values that another group reads, or that are outputs. */
 static void find_leaving(const maker *m, bool *leaves) {
     for (int i = 0; i < ggl_graph_n_nodes(m->g); i++) {
         const ggl_tensor *t = ggl_graph_node(m->g, i);

@@ -1,5 +1,6 @@
-/* A graph as a person draws it: what comes before the layers, one of each kind of layer, what comes after. Nodes that only
- * move or scale a value are part of the node that they belong to. */
+/* A graph as a person would draw it: the part before the layers, one layer of each kind, the
+ * part after them. Nodes that only move or scale a value are part of the node that they belong
+ * to. */
 #ifndef TOOLS_FIGURE_H
 #define TOOLS_FIGURE_H
 
@@ -11,36 +12,36 @@
 #define FIGURE_INS   8
 
 typedef enum figure_kind {
-    FIGURE_PORT,      /* a value from outside the block, or one that leaves it */
+    FIGURE_PORT,      /* a value that enters or leaves the block */
     FIGURE_PRODUCT,   /* linear */
     FIGURE_ATTENTION, /* attend, cache */
     FIGURE_POSITION,  /* rope */
     FIGURE_ROW,       /* a composite over rows: norms, softmax */
     FIGURE_CURVE,     /* elementwise functions */
-    FIGURE_PLUS,      /* arithmetic of two values */
+    FIGURE_PLUS,      /* arithmetic on two values */
     FIGURE_CHOICE,    /* pick, topk, rank */
-    FIGURE_STATE,     /* what passes from token to token */
+    FIGURE_STATE,     /* pick, topk, rank */
     FIGURE_MOVE       /* concat, repeat, .. */
 } figure_kind;
 
 typedef struct figure_node {
     figure_kind kind;
-    const ggl_tensor *t; /* the last of the nodes it stands for; NULL: a port that leaves */
+    const ggl_tensor *t; /* the last node that it shows; NULL: a port where a value leaves */
     char title[64], line[FIGURE_LINES][96], origin[64];
     int n_lines;
-    int in[FIGURE_INS]; /* nodes of the block */
+    int in[FIGURE_INS]; /* indices of nodes in the block */
     char in_shape[FIGURE_INS][48];
     int n_in;
-    bool by_body; /* the backend does not know the composite and runs its body */
+    bool by_body; /* the backend does not know the composite, and runs its body */
 } figure_node;
 
 typedef struct figure_block {
     char title[160];
     figure_node *node; /* sources before their users */
     int n;
-    int first_layer, n_layers; /* n_layers 0: no layer */
-    uint64_t params;           /* of one */
-    uint64_t digest;           /* of a layer; equal for those that are drawn alike */
+    int first_layer, n_layers; /* n_layers 0: not a layer */
+    uint64_t params;           /* parameters of one layer */
+    uint64_t digest;           /* of a layer; equal if layers are drawn alike */
 } figure_block;
 
 typedef struct figure {
@@ -48,7 +49,7 @@ typedef struct figure {
     int n;
 } figure;
 
-/* b: whose composites are known. false: out of memory. */
+/* Makes the figure of a graph. b: the backend whose composites are marked. False: out of memory. */
 bool figure_make(figure *f, const ggl_graph *g, int n_layer, const ggl_backend *b);
 void figure_fini(figure *f);
 

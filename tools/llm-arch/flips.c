@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- changing a text -------------------------------------------------------------------------------------------------- */
+/* --- changing a text -------------------------------------------------------------------------- */
 
 typedef struct text {
     char *s;
@@ -39,7 +39,7 @@ static bool is_word(char c) {
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* The end of the comment or string that begins at i; i if none does. */
+/* Returns the end of the comment or string that begins at i; i if none does. */
 static size_t skip(const char *s, size_t n, size_t i) {
     if (s[i] == '#')
         while (i < n && s[i] != '\n')
@@ -52,7 +52,7 @@ static size_t skip(const char *s, size_t n, size_t i) {
     return i;
 }
 
-/* The name or key (".a.b", with its dot) that stands at i; its length, 0 if none begins there. */
+/* Returns the length of the name or key (".a.b", with its dot) that begins at i; 0: none. */
 static size_t token_at(const char *s, size_t n, size_t i) {
     size_t k = i;
     bool key = s[i] == '.' && i + 1 < n && (isalpha((unsigned char)s[i + 1]) || s[i + 1] == '_');
@@ -65,7 +65,8 @@ static size_t token_at(const char *s, size_t n, size_t i) {
     return k - i;
 }
 
-/* The next whole name or key `word` from i on, outside of comments, strings and the convert section; n: none. */
+/* Returns where the whole name or key `word` occurs next from i on, outside of comments, strings
+ * and the convert section; n: nowhere. */
 static size_t find_word(const char *s, size_t n, size_t i, const char *word) {
     size_t len = strlen(word);
     while (i < n) {
@@ -84,7 +85,8 @@ static size_t find_word(const char *s, size_t n, size_t i, const char *word) {
     return n;
 }
 
-/* The end of the argument that begins at i: the ',' or ')' outside of brackets. */
+/* Returns the end of the argument that begins at i: the next ',' or ')' outside of inner
+ * brackets. */
 static size_t argument_end(const char *s, size_t n, size_t i) {
     for (int depth = 0; i < n; i++) {
         size_t over = skip(s, n, i);
@@ -100,16 +102,17 @@ static size_t argument_end(const char *s, size_t n, size_t i) {
     return n;
 }
 
-static size_t call_end(const char *s, size_t n, size_t open) { /* the ')' of the '(' at `open` */
+/* Returns the place of the ')' that closes the '(' at `open`. */
+static size_t call_end(const char *s, size_t n, size_t open) {
     size_t i = open + 1;
     while ((i = argument_end(s, n, i)) < n && s[i] == ',')
         i++;
     return i;
 }
 
-/* --- the choices ------------------------------------------------------------------------------------------------------ */
+/* --- the choices ------------------------------------------------------------------------------ */
 
-/* Takes *t over. Nothing was changed: no such choice in this text. */
+/* Adds a reading and takes over *t. Adds nothing if n_changes is 0: the text has no such choice. */
 static void add_flip(flips *f, const char *what, text *t, int n_changes, const char *fmt, ...)
     GGL_PRINTF(5, 6);
 static void add_flip(flips *f, const char *what, text *t, int n_changes, const char *fmt, ...) {
@@ -128,7 +131,7 @@ static void add_flip(flips *f, const char *what, text *t, int n_changes, const c
     x->n = t->n;
 }
 
-/* Every `from` becomes `to`. */
+/* Appends the text to *t with every `from` replaced by `to`; returns how many there were. */
 static int replace(const flips *f, text *t, const char *from, const char *to) {
     size_t i = 0;
     int n = 0;
@@ -150,7 +153,7 @@ static void flip_rope_style(flips *f) {
     }
 }
 
-/* `line` after the header of *t, which is given back changed. */
+/* Inserts `line` after the header of *t. */
 static void add_statement(text *t, const char *line) {
     text out = {0};
     size_t at = find_word(t->s, t->n, 0, "language");
@@ -170,8 +173,9 @@ static size_t spaces_end(const char *s, size_t n, size_t i) {
     return i;
 }
 
-/* A value in place of the expression from .. to, which stays in the text, not taken: the names in it would have no reader
- * without it. *lost: to ignore its keys. With a name, nothing was there before. */
+/* Appends `value` in place of the expression in from .. to. The expression stays in the text as
+ * an arm that is not taken, so that the names in it still have a reader; *lost gets statements
+ * that ignore its keys. With a name: appends a new argument instead. */
 static void put_value(const flips *f, text *t, text *lost, const char *name, const char *value,
                       size_t from, size_t to) {
     if (name) {
@@ -185,7 +189,7 @@ static void put_value(const flips *f, text *t, text *lost, const char *name, con
     puts_(t, value);
     puts_(t, " if true else (");
     put(t, f->s + from, to - from);
-    puts_(t, "\n))"); /* a comment may be its end */
+    puts_(t, "\n))"); /* the expression may end in a comment */
     for (size_t j = from; j < to; j++)
         if (f->s[j] == '.' && token_at(f->s, f->n, j) > 0) {
             puts_(lost, "\nignore ");
@@ -194,7 +198,7 @@ static void put_value(const flips *f, text *t, text *lost, const char *name, con
         }
 }
 
-/* The end of the term at i: a number, a key, a name, a call, or what stands in brackets; i: none of these. */
+/* Returns the end of the term at i (a number, key, name, call, or brackets); i: there is none. */
 static size_t term_end(const flips *f, size_t i) {
     size_t end = i + token_at(f->s, f->n, i);
     while (end < f->n && isdigit((unsigned char)f->s[i]) &&
@@ -205,7 +209,7 @@ static size_t term_end(const flips *f, size_t i) {
     return end < f->n ? end : f->n;
 }
 
-/* A key, with what serves where it is absent, becomes a number. */
+/* Replaces a key, together with its default, by a number; returns how often. */
 static int replace_key(const flips *f, text *t, const char *key, double value) {
     text lost = {0};
     size_t i = 0;
@@ -259,7 +263,8 @@ static void flip_activations(flips *f) {
         }
 }
 
-/* rms_norm and layer_norm with another function, defined after the header. */
+/* Adds a reading with rms_norm or layer_norm replaced by a function that is defined after the
+ * header. */
 static void flip_norm_offset(flips *f, const char *norm, const char *row, const char *sign,
                              const char *reading) {
     text t = {0};
@@ -273,18 +278,20 @@ static void flip_norm_offset(flips *f, const char *norm, const char *row, const 
     add_flip(f, "norm weight", &t, n, "%s (%s)", reading, norm);
 }
 
-/* Where the value of the call's argument `name` begins, between `open` and `close`; `close`: it has no such argument. */
+/* Returns where the value of a call's argument `name` begins, between `open` and `close`;
+ * `close`: the call has no such argument. */
 static size_t argument_value(const flips *f, size_t open, size_t close, const char *name) {
     for (size_t i = open; (i = find_word(f->s, f->n, i, name)) < close;) {
         i = spaces_end(f->s, close, i + strlen(name));
-        if (f->s[i] == '=' && f->s[i + 1] != '=') /* close is a ')', so i + 1 is in the text */
+        if (f->s[i] == '=' && f->s[i + 1] != '=') /* s[close] is a ')', so i + 1 is in the text */
             return spaces_end(f->s, close, i + 1);
     }
     return close;
 }
 
-/* Every call of attend or attention gets `name = value`, in place of what it has. `swap`: instead, where it has "a if c else b",
- * "b if c else a". */
+/* Sets `name = value` in every call of attend or attention, in place of the value that it has;
+ * `swap`: instead turns a value "a if c else b" into "b if c else a". Returns how many were
+ * changed. */
 static int set_argument(const flips *f, text *t, const char *name, const char *value,
                         bool only_present, bool swap) {
     text lost = {0};

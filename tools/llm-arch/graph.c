@@ -1,4 +1,4 @@
-/* llm-arch graph: what a descriptor makes of a model, as text, DOT, or a picture. */
+/* llm-arch graph: the graph of a descriptor and a model, as text, DOT, or a picture. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 #define TOOL "llm-arch graph"
 
-/* --- text ------------------------------------------------------------------------------------------------------------- */
+/* --- text ------------------------------------------------------------------------------------- */
 
 static void print_text(FILE *out, const figure *f) {
     for (int k = 0; k < f->n; k++) {
@@ -39,7 +39,7 @@ static void print_text(FILE *out, const figure *f) {
     }
 }
 
-/* --- DOT -------------------------------------------------------------------------------------------------------------- */
+/* --- DOT -------------------------------------------------------------------------------------- */
 
 static void print_quoted(FILE *out, const char *s) {
     for (; *s; s++)
@@ -79,7 +79,7 @@ static void print_dot(FILE *out, const figure *f, const char *name) {
     ggl_fprint(out, "}\n");
 }
 
-/* --- all of it -------------------------------------------------------------------------------------------------------- */
+/* --- the command ------------------------------------------------------------------------------ */
 
 typedef struct options {
     const char *backend, *out;

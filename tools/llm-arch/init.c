@@ -1,7 +1,9 @@
-/* llm-arch init: a descriptor's declarations, from a model's keys and tensors. What happens to a token is left to write.
+/* llm-arch init: writes a descriptor's declarations from a model's keys and tensors. The author
+ * adds what happens to a token.
  *
- * Tensors of a name make one declaration if one shape, in names that may differ from layer to layer, is right in all layers;
- * else one for each shape. Declarations of some layers only stand under an `if`. */
+ * Tensors with the same name get one declaration if one shape, in names that may differ by
+ * layer, is right in all layers; else one for each shape. Declarations for only some layers are
+ * put under an `if`. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
@@ -26,24 +28,24 @@ typedef struct layers { /* a set of layers, without padding: the key of a table 
 enum { LAYERS_KEY = 16 }; /* bytes: n and mix */
 
 typedef struct decl {
-    struct {            /* without padding: the key of a table */
+    struct {            /* a table's key, so without padding */
         char name[128]; /* "blk.{l}.attn_q.weight", then zeros */
         int64_t ne[GGL_MAX_DIMS], n_dims;
     } key;
-    size_t head, tail; /* its tensors: places in `next` */
-    size_t other;      /* the next declaration of this name, or NONE */
+    size_t head, tail; /* its tensors: first and last in the chain `next` */
+    size_t other;      /* the next declaration with this name, or NONE */
     layers in;         /* n = 0: outside of layers */
     size_t n_tensors;
-    bool gone, open; /* part of the first of its name; a guess is in its shape */
+    bool gone, open; /* merged into the first of its name; its shape contains a guess */
     char shape[192];
 } decl;
 
 typedef struct named {
     ggl_str name;
-    size_t first, last; /* declarations */
+    size_t first, last; /* in the chain `other` */
 } named;
 
-typedef struct group { /* declarations of the same layers */
+typedef struct group { /* declarations for the same layers */
     layers in;
     size_t head, tail;
     arch_name
@@ -56,8 +58,8 @@ typedef struct init {
     const ggl_gguf *f;
     char arch[65];
     arch_names names;
-    size_t *next;  /* of each tensor: the next one of its declaration, or NONE */
-    size_t *along; /* of each declaration: the next one of its group, or NONE */
+    size_t *next;  /* [tensor]: the next tensor of its declaration, or NONE */
+    size_t *along; /* [declaration]: the next declaration of its group, or NONE */
     decl *decl;
     named *name;
     group *group;
@@ -69,7 +71,7 @@ typedef struct init {
     ggl_index by_shape, by_name, by_layers;
 } init;
 
-/* --- tensors ------------------------------------------------------------------------------------------------------------ */
+/* --- tensors ---------------------------------------------------------------------------------- */
 
 static uint64_t mixed(int layer) {
     uint64_t x = (uint64_t)layer + 0x9e3779b97f4a7c15u;
@@ -85,6 +87,7 @@ static void join_layers(layers *a, const layers *b) {
     a->mix ^= b->mix;
 }
 
+/* Adds declaration d to the chain of its name. */
 static void chain_name(init *in, size_t d) {
     named *n = &in->name[in->n_name];
     *n = (named){{in->decl[d].key.name, strlen(in->decl[d].key.name)}, d, d};
@@ -97,6 +100,7 @@ static void chain_name(init *in, size_t d) {
     }
 }
 
+/* Adds tensor i to the declaration with its name and shape. */
 static void add_tensor(init *in, size_t i) {
     const ggl_gguf_tensor *t = ggl_gguf_tensor_at(in->f, i);
     ggl_str rest;
@@ -119,7 +123,7 @@ static void add_tensor(init *in, size_t i) {
         join_layers(&in->decl[first].in, &(layers){1, mixed(layer), layer, layer});
 }
 
-/* False: out of memory. */
+/* Makes the declarations. False: out of memory. */
 static bool collect(init *in) {
     size_t n = ggl_gguf_n_tensors(in->f);
     in->next = calloc(n + 1, sizeof *in->next);
@@ -139,9 +143,10 @@ static bool collect(init *in) {
     return true;
 }
 
-/* --- shapes ------------------------------------------------------------------------------------------------------------- */
+/* --- shapes ----------------------------------------------------------------------------------- */
 
-/* "attn_q" of "blk.{l}.attn_q.weight"; true if `from` has to say the name. */
+/* Writes "attn_q" for "blk.{l}.attn_q.weight"; returns true if a declaration must give the name
+ * with `from`. */
 static bool stem_of(const char *full, char *stem, size_t size) {
     const char *at = strncmp(full, "blk.{l}.", 8) == 0 ? full + 8 : full;
     size_t n = strlen(at);
@@ -151,7 +156,8 @@ static bool stem_of(const char *full, char *stem, size_t size) {
     return !weight;
 }
 
-/* Whether an expression is dimension `dim` of all tensors of a declaration, or of all declarations of its name. */
+/* Returns whether an expression equals dimension `dim` of all tensors of a declaration; `all`:
+ * of all declarations with its name. */
 static bool is_dim(const init *in, const char *expr, const decl *d, int dim, bool all) {
     for (;; d = &in->decl[d->other]) {
         for (size_t t = d->head; t != NONE; t = in->next[t]) {
@@ -168,7 +174,8 @@ static bool is_dim(const init *in, const char *expr, const decl *d, int dim, boo
     }
 }
 
-/* The expression of a dimension; NULL: none. *open: others would do as well, or the usual ones do not fit. */
+/* Returns an expression for a dimension, or NULL. Sets *open if others would do as well, or if
+ * the usual ones do not fit. */
 static const char *name_dim(const init *in, const decl *d, int dim, bool all, bool *open) {
     char stem[128];
     const char *found = NULL, *e;
@@ -244,7 +251,7 @@ static bool name_shape(init *in, decl *d, bool all) {
     return true;
 }
 
-/* Makes one declaration of all of a name. */
+/* Merges all declarations of a name into the first. */
 static void merge(init *in, decl *d) {
     for (size_t o = d->other; o != NONE; o = in->decl[o].other) {
         in->next[d->tail] = in->decl[o].head;
@@ -364,7 +371,7 @@ static void name_shapes(init *in) {
     use_lists(in);
 }
 
-/* --- printing ----------------------------------------------------------------------------------------------------------- */
+/* --- printing --------------------------------------------------------------------------------- */
 
 /* Whether one is what `bias` after the other declares: a number for each row, or for each element of a row. */
 static bool is_bias_of(const decl *bias, const decl *weight) {
@@ -397,7 +404,7 @@ static size_t n_tensors_of(const init *in, const named *n) {
     return sum;
 }
 
-/* What stands after the shape. */
+/* Writes the options after the shape. */
 static void options_of(const init *in, const decl *d, bool from, char *buf, size_t size) {
     const named *bias = partner(in, d, ".weight", ".bias"),
                 *self = bias ? partner(in, &in->decl[bias->first], ".bias", ".weight") : NULL;
@@ -532,7 +539,7 @@ static void print_names(const init *in, bool in_layers) {
     }
 }
 
-/* What rope_scaled reads. */
+/* Whether rope_scaled reads the key. */
 static bool is_of_rope(const char *key) {
     return strncmp(key, "rope.scaling.", 13) == 0 || strcmp(key, "rope.scale_linear") == 0 ||
            strcmp(key, "rope.freq_base") == 0;
@@ -549,7 +556,8 @@ static const char *rotated(init *in) {
     return name;
 }
 
-/* The keys of the file that no name reads. rope: those that rope_scaled reads are read. */
+/* Prints the keys of the file that no name reads. rope: the descriptor calls rope_scaled, which
+ * reads its own keys. */
 static void print_rest(const init *in, bool rope) {
     static const char *const engine[] = {"general.", "tokenizer.", "split.", "quantize."};
     size_t n_arch = strlen(in->arch);

@@ -1,4 +1,4 @@
-/* llm-arch list: the descriptors there are. */
+/* llm-arch list: lists descriptors. */
 #include <stdio.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 
 #define TOOL "llm-arch list"
 
-/* The first sentence of its first comment, which says what it is. */
+/* Prints the first sentence of the descriptor's first comment, which says what it is. */
 static void print_about(const char *text, size_t n) {
     char about[400];
     size_t used = 0;

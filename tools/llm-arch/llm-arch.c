@@ -1,4 +1,4 @@
-/* llm-arch: for who writes a descriptor. Each command is a file arch_<command>.c. */
+/* llm-arch: commands for authors of descriptors. Each command is a file <command>.c. */
 #include <string.h>
 
 #include "common/process.h"
@@ -39,7 +39,7 @@ static int unknown(const char *name) {
     for (size_t i = 1; i < N_COMMANDS; i++)
         if (edits(name, i) < edits(name, best))
             best = i;
-    if (edits(name, best) > strlen(name) / 3 + 1) /* no likely slip */
+    if (edits(name, best) > strlen(name) / 3 + 1) /* not a likely misspelling */
         return tool_error("llm-arch", 2, "no command '%s'; llm-arch --help lists them", name);
     return tool_error("llm-arch", 2,
                       "no command '%s' (did you mean '%s'?); llm-arch --help lists them", name,

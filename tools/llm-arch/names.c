@@ -12,7 +12,7 @@
 #define WORD "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789"
 enum { SIZE = 1, WHOLE = 2 }; /* as in arch_name */
 
-/* In the order in which a descriptor has them: `missing` names only what stands above. */
+/* In the order in which a descriptor has them: `missing` uses only names above. */
 static const struct {
     const char *name, *key, *missing;
     int flags;
@@ -50,7 +50,8 @@ static const struct {
     {"pattern", "attention.sliding_window_pattern", NULL, WHOLE},
 };
 
-/* What the dimensions of usual tensors are: the first that has the value. A '*' at an end of the stem stands for anything. */
+/* The usual expressions for the dimensions of usual tensors; the first one that has the right
+ * value is used. '*' at either end of the stem matches anything. */
 static const struct {
     const char *stem;
     int dim;
@@ -199,11 +200,11 @@ static const struct {
     {"*_norm", 0, "n_embd"},
 };
 
-/* Products that dimensions of other tensors may be. */
+/* Products that a dimension of other tensors may be. */
 static const char *const products[] = {"2*n_embd", "3*n_embd", "2*n_ff",
                                        "n_head*d", "n_kv*d",   "n_vocab"};
 
-/* --- keys --------------------------------------------------------------------------------------------------------------- */
+/* --- keys ------------------------------------------------------------------------------------- */
 
 arch_name *arch_names_find(arch_names *m, const char *name) {
     for (int i = 0; i < m->n; i++)
@@ -219,7 +220,7 @@ const arch_name *arch_names_of_key(const arch_names *m, const char *key) {
     return NULL;
 }
 
-/* Whether the numbers of a list differ, and how many of them are not 0. */
+/* Finds out whether the numbers of a list differ, and how many of them are not 0. */
 static void look_at_list(arch_name *a) {
     double first = 0, x = 0;
     a->varies = false;
@@ -243,6 +244,7 @@ static arch_name *add(arch_names *m, const char *name, const char *key,
     return a;
 }
 
+/* Whether a name in an expression varies from layer to layer. */
 static bool mentions_varying(arch_names *m, const char *expr) {
     for (const char *s = expr; s && *s;) {
         size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyz_");
@@ -256,7 +258,7 @@ static bool mentions_varying(arch_names *m, const char *expr) {
     return false;
 }
 
-/* Whether the file gives all names of an expression. */
+/* Returns whether all names in an expression are known. */
 static bool is_known(arch_names *m, const char *expr) {
     for (const char *s = expr; s && *s;) {
         size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyz_");
@@ -282,16 +284,15 @@ static void add_usual(arch_names *m, const char *family) {
         a->size = (usual[i].flags & SIZE) != 0;
         a->whole = (usual[i].flags & WHOLE) != 0;
         look_at_list(a);
-        if (mentions_varying(
-                m,
-                a->missing)) { /* then it holds in layers only: where the key is there it is not needed */
+        /* such an expression holds in layers only; it is not needed if the key is there */
+        if (mentions_varying(m, a->missing)) {
             a->varies |= !v;
             a->missing = v ? NULL : a->missing;
         }
     }
 }
 
-/* A name from the last word of a key; false: none of a descriptor's, or a word of the language. */
+/* Makes a name of the last word of a key. False: it is not a name, or a word of the language. */
 static bool word_of(const char *key, char *name, size_t size) {
     static const char *const taken[] = {"if",      "elif",  "else",  "and",   "or",      "not",
                                         "in",      "true",  "false", "none",  "has",     "return",
@@ -307,7 +308,7 @@ static bool word_of(const char *key, char *name, size_t size) {
     return name[0] && !isdigit((unsigned char)name[0]);
 }
 
-/* Keys without a usual name whose values are sizes. */
+/* Adds names for other keys whose values may be sizes. */
 static void add_others(arch_names *m, const char *family) {
     size_t n_family = strlen(family);
     for (size_t i = 0; i < ggl_gguf_n_values(m->f); i++) {
@@ -349,12 +350,12 @@ void arch_names_init(arch_names *m, const ggl_gguf *f, const char *family) {
         m->n_layer = layer >= m->n_layer ? layer + 1 : m->n_layer;
     }
     snprintf(key, sizeof key, "%s.block_count", family);
-    if (ggl_gguf_get_integer(f, key, &n, NULL) == 1 && n > m->n_layer &&
-        n <= 4096) /* more is no model's */
+    if (ggl_gguf_get_integer(f, key, &n, NULL) == 1 && n > m->n_layer && n <= 4096)
+        /* no model has more layers */
         m->n_layer = (int)n;
 }
 
-/* --- expressions -------------------------------------------------------------------------------------------------------- */
+/* --- expressions ------------------------------------------------------------------------------ */
 
 typedef struct reader {
     const arch_names *m;

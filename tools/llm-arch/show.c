@@ -1,4 +1,4 @@
-/* llm-arch show: what is in a model file, and what becomes of its keys. */
+/* llm-arch show: shows what is in a model file, and what the descriptor does with its keys. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,11 +20,11 @@ static bool begins(ggl_str s, const char *with) {
 
 enum { WIDTH = 80, MOST_NAME = 44, MOST_VALUE = 14 };
 
-/* Columns of a table of keys: as wide as what they hold, if that is not much. */
+/* The columns of a table of keys: as wide as their contents, up to a limit. */
 typedef struct key_table {
     const ggl_gguf *file;
     int name, value;
-    size_t at; /* of the next key */
+    size_t at; /* index of the next key */
 } key_table;
 
 static bool in_table(const ggl_gguf_value *v, bool tokenizer) {
@@ -50,7 +50,7 @@ static key_table table_of(const ggl_gguf *f, bool tokenizer, bool judged) {
     return t;
 }
 
-/* A verdict that would make the line too long begins one of its own. */
+/* Prints a key. A verdict that would make the line too long gets its own line. */
 static void print_key(const key_table *t, const ggl_gguf_value *v, const char *verdict) {
     char text[1024], name[512], shown[1700];
     const size_t room = (size_t)(WIDTH - 3 - t->name);
@@ -101,7 +101,7 @@ static void print_judged(void *ctx, const llm_arch_judged *k) {
         print_key(t, v, verdict);
 }
 
-/* With what becomes of each; arch NULL: without. */
+/* Prints the keys, and what the descriptor does with each; arch NULL: only the keys. */
 static bool print_model_keys(const ggl_gguf *f, const llm_arch *arch) {
     ggl_error err = {0};
     key_table t = table_of(f, false, true);
@@ -117,10 +117,11 @@ static bool print_model_keys(const ggl_gguf *f, const llm_arch *arch) {
 
 enum { READ, NOT_READ, FIRST_PART, MOST_PARTS = 32, PART_NAME = 128 };
 
-/* For each tensor of the file READ, NOT_READ, or FIRST_PART + the index of the part that it belongs to. */
+/* For each tensor of the file: READ, NOT_READ, or FIRST_PART + the index of the part it belongs
+ * to. */
 typedef struct tensor_marks {
     uint8_t *mark;
-    char part[MOST_PARTS][PART_NAME]; /* cut, where it is longer */
+    char part[MOST_PARTS][PART_NAME]; /* longer names are cut */
     int n_parts;
 } tensor_marks;
 
@@ -134,7 +135,7 @@ static void on_unread(void *ctx, size_t i, const char *part) {
     m->mark[i] = part && k < MOST_PARTS ? (uint8_t)(FIRST_PART + k) : NOT_READ;
 }
 
-/* Builds the model as if all that is not read were to be ignored. False: out of memory. */
+/* Builds the model with all unread tensors ignored, to mark them. False: out of memory. */
 static bool mark_tensors(const ggl_gguf *f, const llm_arch *arch, tensor_marks *m) {
     static const char *const all[] = {"*"};
     ggl_error err = {0};
@@ -186,12 +187,12 @@ static void print_tensors(const tensor_row *rows, size_t n, const tensor_marks *
 /* --- types ------------------------------------------------------------------------------------ */
 
 typedef struct type_sum {
-    int64_t type; /* first: the key */
+    int64_t type; /* first, as the key of the table */
     const ggl_gguf_tensor *one;
     uint64_t params, bytes;
 } type_sum;
 
-/* A line for each type, in the order of their first tensors. False: out of memory. */
+/* Prints a line for each type, in the order of first occurrence. False: out of memory. */
 static bool print_types(const tensor_row *rows, size_t n, uint64_t params, uint64_t bytes) {
     type_sum *sum = calloc(n + 1, sizeof *sum);
     ggl_index x = {0};
@@ -257,7 +258,7 @@ static int show(const ggl_gguf *f, const llm_arch *arch, const char *origin) {
     return judged ? 0 : 1;
 }
 
-/* The model with its descriptor; without one, if none was asked for, the file alone. */
+/* Shows a model with its descriptor; the file alone if it has none and none was asked for. */
 static int show_file(const char *path, const char *descriptor) {
     ggl_error err = {0};
     ggl_gguf *f = NULL;

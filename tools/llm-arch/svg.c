@@ -10,8 +10,8 @@
 #include "svg_layout.h"
 
 #define MARGIN  36.0
-#define PAD     22.0 /* around the nodes of a block */
-#define TITLE_H 34.0 /* of a block */
+#define PAD     22.0 /* space around the nodes of a block */
+#define TITLE_H 34.0 /* height of a block's title */
 #define HEAD_H  104.0
 #define GAP     44.0 /* between blocks */
 #define LINE_H  15.0
@@ -57,7 +57,7 @@ static const struct {
               {FIGURE_STATE, "state from token to token"}, {FIGURE_MOVE, "rearrangement"}};
 #define N_LEGEND (sizeof legend / sizeof *legend)
 
-/* --- text ------------------------------------------------------------------------------------------------------------- */
+/* --- text ------------------------------------------------------------------------------------- */
 
 static void text(FILE *out, double x, double y, const char *class, const char *s) {
     fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\">", x, y, class);
@@ -72,7 +72,7 @@ static double n_chars(const char *s) {
     return n;
 }
 
-/* 1.2 M */
+/* Writes a rounded number, like "1.2 M". */
 static const char *count_text(uint64_t n, char *buf, size_t size) {
     static const char *const unit[] = {"", " k", " M", " G", " T"};
     double x = (double)n;
@@ -83,7 +83,7 @@ static const char *count_text(uint64_t n, char *buf, size_t size) {
     return buf;
 }
 
-/* --- nodes ------------------------------------------------------------------------------------------------------------ */
+/* --- nodes ------------------------------------------------------------------------------------ */
 
 static bool is_circle(const figure_node *n) {
     return n->kind == FIGURE_PLUS && n->n_lines == 0 && n_chars(n->title) < 3;
@@ -128,9 +128,9 @@ static void draw_node(FILE *out, const figure_node *n, const layout_item *t, con
     fprintf(out, "</g>\n");
 }
 
-/* --- edges ------------------------------------------------------------------------------------------------------------ */
+/* --- edges ------------------------------------------------------------------------------------ */
 
-/* -1: the edge comes from the left of where it goes; 1: from the right. */
+/* Returns the side from which an edge comes to its end: -1: left, 1: right, 0: straight. */
 static double side_of(const layout *l, const layout_edge *e) {
     double x = l->item[e->n_bends ? e->bend + e->n_bends - 1 : e->from].x, at = l->item[e->to].x;
     return x < at - 2 ? -1 : x > at + 2 ? 1 : 0;
@@ -138,16 +138,17 @@ static double side_of(const layout *l, const layout_edge *e) {
 
 enum { LEAVES, ENTERS };
 
-/* An edge among those of its nodes. */
+/* The place of an edge among the edges of its two nodes. */
 typedef struct edge_ends {
-    int order[2], of[2]; /* where it leaves and enters: its place from the left, of how many */
-    bool labelled;       /* its shape is written at an earlier edge of the node that it leaves */
-    bool side;           /* it is added to the stream, and comes in from the side */
+    /* [LEAVES], [ENTERS]: its index from the left, and the number of edges there */
+    int order[2], of[2];
+    bool labelled; /* an earlier edge of the node that it leaves shows the same shape */
+    bool side;     /* it ends at a sum in the stream, and enters from the side */
 } edge_ends;
 
 typedef struct edge_end { /* for sorting */
     int node, edge;
-    double x; /* where the edge comes from, or goes to */
+    double x; /* where the edge comes from or goes to */
 } edge_end;
 
 static int compare_ends(const void *a, const void *b) {
@@ -157,7 +158,7 @@ static int compare_ends(const void *a, const void *b) {
     return x->x != y->x ? (x->x < y->x ? -1 : 1) : (x->edge > y->edge) - (x->edge < y->edge);
 }
 
-/* Edges share a node's width in the order of where they come from. */
+/* Sets the places of edges at their nodes, in the order of their other ends. */
 static void order_ends(edge_ends *ends, const layout *l, int which, edge_end *by_node) {
     for (int e = 0; e < l->n_edges; e++) {
         const layout_edge *k = &l->edge[e];
@@ -178,12 +179,12 @@ static void order_ends(edge_ends *ends, const layout *l, int which, edge_end *by
     }
 }
 
-typedef struct label { /* all of it is a key */
+typedef struct label { /* a table's key as a whole */
     int32_t from;
     char shape[48];
 } label;
 
-/* False: out of memory. */
+/* Sets `labelled`. False: out of memory. */
 static bool find_labels(edge_ends *ends, const figure_block *b, const layout *l) {
     size_t n = (size_t)l->n_edges;
     label *at = calloc(n + 1, sizeof *at);
@@ -200,9 +201,10 @@ static bool find_labels(edge_ends *ends, const figure_block *b, const layout *l)
     return ok;
 }
 
-/* What is added to the stream comes in from the side. False: out of memory. */
+/* Sets `side`. False: out of memory. */
 static bool find_sides(edge_ends *ends, const figure_block *b, const layout *l) {
-    bool *stream = calloc((size_t)b->n + 1, sizeof *stream); /* the node has such an edge */
+    /* [node]: an edge of the stream ends there */
+    bool *stream = calloc((size_t)b->n + 1, sizeof *stream);
     for (int e = 0; stream && e < l->n_edges; e++)
         stream[l->edge[e].to] |= l->edge[e].stream;
     for (int e = 0; stream && e < l->n_edges; e++)
@@ -212,7 +214,7 @@ static bool find_sides(edge_ends *ends, const figure_block *b, const layout *l) 
     return stream != NULL;
 }
 
-/* The caller frees it. NULL: out of memory. */
+/* Returns the ends of all edges, which the caller frees; NULL: out of memory. */
 static edge_ends *find_ends(const figure_block *b, const layout *l) {
     edge_ends *ends = calloc((size_t)l->n_edges + 1, sizeof *ends);
     edge_end *by_node = calloc((size_t)l->n_edges + 1, sizeof *by_node);
@@ -265,7 +267,8 @@ static void draw_edge(FILE *out, const figure_block *b, const layout *l, const e
     fprintf(out, "\"/>\n");
 }
 
-/* Beside where the edge begins: on its side of the node, or on the side that it does not turn to. */
+/* Prints the shape beside the beginning of an edge: on the side of the node where it begins, or
+ * on the side to which it does not turn. */
 static void draw_shape(FILE *out, const figure_block *b, const layout *l, const edge_ends *ends,
                        int e) {
     const layout_edge *k = &l->edge[e];
@@ -280,7 +283,7 @@ static void draw_shape(FILE *out, const figure_block *b, const layout *l, const 
     fprintf(out, "</text>\n");
 }
 
-/* --- blocks ----------------------------------------------------------------------------------------------------------- */
+/* --- blocks ----------------------------------------------------------------------------------- */
 
 static double block_w(const figure_block *b, const layout *l) {
     double title = n_chars(b->title) * 8 + 190;
@@ -291,7 +294,7 @@ static double block_h(const layout *l) {
     return l->h + 2 * PAD + TITLE_H;
 }
 
-/* False: out of memory. */
+/* Draws a block. False: out of memory. */
 static bool draw_block(FILE *out, const figure_block *b, const layout *l, double x, double y,
                        const char *backend) {
     edge_ends *ends = find_ends(b, l);
@@ -299,7 +302,7 @@ static bool draw_block(FILE *out, const figure_block *b, const layout *l, double
         return false;
     double w = block_w(b, l), h = block_h(l);
     char line[96], n[32];
-    for (int i = b->n_layers > 1 ? 2 : 0; i > 0; i--) /* a deck of layers */
+    for (int i = b->n_layers > 1 ? 2 : 0; i > 0; i--) /* one behind another, for several layers */
         fprintf(out,
                 "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"16\" "
                 "class=\"deck\"/>\n",
@@ -365,7 +368,7 @@ static void draw_head(FILE *out, const figure *f, const char *name, const char *
     draw_legend(out, f, MARGIN + 70);
 }
 
-typedef struct picture { /* sizes */
+typedef struct picture { /* sizes of the picture */
     double w, layers_w, layers_h;
 } picture;
 
@@ -385,7 +388,8 @@ static ggl_status lay_out(layout *l, const figure *f, picture *p, ggl_error *err
     return st;
 }
 
-/* Before the layers on top, kinds of layers side by side, after them at the bottom. False: out of memory. */
+/* Draws the blocks: before the layers at the top, the kinds of layers side by side, after them
+ * at the bottom. False: out of memory. */
 static bool draw_blocks(FILE *out, const figure *f, const layout *l, const picture *p,
                         const char *name, const char *of, const char *backend) {
     double top = HEAD_H + MARGIN, middle = top + block_h(&l[0]) + GAP;

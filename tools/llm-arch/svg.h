@@ -1,4 +1,4 @@
-/* Figures as pictures: one self-contained SVG. */
+/* Draws figures as pictures: one self-contained SVG file. */
 #ifndef TOOLS_SVG_H
 #define TOOLS_SVG_H
 
@@ -6,8 +6,9 @@
 
 #include "figure.h"
 
-/* name: the descriptor; of: the model, or which made-up one; backend: what it runs on. GGL_NOMEM; GGL_LIMIT: too
- * many nodes for a picture; nothing is written then. */
+/* Draws a figure. name: the descriptor; of: the model, or which made-up one; backend: the one it
+ * runs on. GGL_NOMEM. GGL_LIMIT: too many nodes for a picture. Nothing is written after an
+ * error. */
 GGL_NODISCARD ggl_status svg_draw(FILE *out, const figure *f, const char *name, const char *of,
                                   const char *backend, ggl_error *err);
 

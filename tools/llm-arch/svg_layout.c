@@ -7,15 +7,15 @@
 #include "ggl/steps.h"
 
 #define GAP_X      22.0 /* between nodes of a rank */
-#define GAP_Y      36.0 /* between ranks: room for shapes */
+#define GAP_Y      36.0 /* between ranks, with room for shapes */
 #define BEND_W     10.0
 #define N_SWEEPS   24
 #define N_SETTLE   200
-#define STRAIGHT   12.0 /* how much more an edge between bends wants to be straight */
-#define STREAM     1e5  /* and the stream */
+#define STRAIGHT   12.0 /* weight of an edge between two bends for being straight.. */
+#define STREAM     1e5  /* ..and of the stream */
 #define MOST_ITEMS 100000
 
-typedef struct link { /* between items of neighbouring ranks */
+typedef struct link { /* a piece of an edge, between items of neighbouring ranks */
     int up, down;
     double weight;
 } link;
@@ -24,22 +24,24 @@ typedef struct work {
     layout *l;
     link *link;
     int n_links;
-    int *up, *up_at; /* links that lead into item i from above: up[up_at[i] .. up_at[i+1]) */
+    int *up, *up_at; /* links that end at item i from above: up[up_at[i] .. up_at[i+1]) */
     int *down, *down_at;
-    int *count;             /* for crossings: a Fenwick tree over a rank */
-    int *rank_at, *in_rank; /* items of rank r: in_rank[rank_at[r] .. rank_at[r+1]) in order */
+    int *count;             /* a Fenwick tree over a rank, to count crossings */
+    int *rank_at, *in_rank; /* items of rank r in order: in_rank[rank_at[r] .. rank_at[r+1]) */
 } work;
 
-/* --- ranks ------------------------------------------------------------------------------------------------------------ */
+/* --- ranks ------------------------------------------------------------------------------------ */
 
-/* Below all sources; what has none, just above its first user; what leaves, at the bottom. */
+/* Puts nodes below all their sources; nodes without a source just above their first user; ports
+ * where values leave at the bottom. */
 static void find_ranks(layout *l, const figure_block *b) {
     int most = 0;
     for (int i = 0; i < b->n; i++)
         for (int k = 0; k < b->node[i].n_in; k++)
             if (l->item[b->node[i].in[k]].rank + 1 > l->item[i].rank)
                 l->item[i].rank = l->item[b->node[i].in[k]].rank + 1;
-    for (int i = 0; i < b->n; i++) /* `order` holds the first user's rank until ranks are ordered */
+    /* `order` holds the rank of the first user until ranks are ordered */
+    for (int i = 0; i < b->n; i++)
         for (int k = 0; k < b->node[i].n_in; k++) {
             layout_item *from = &l->item[b->node[i].in[k]];
             from->order =
@@ -57,7 +59,8 @@ static void find_ranks(layout *l, const figure_block *b) {
     l->n_ranks = most + 1;
 }
 
-/* The stream that layers add to: from a port, or a sum, to a sum or the port that leaves. */
+/* Returns whether an edge is part of the stream that layers add to: from a port or a sum, to a
+ * sum or the port where it leaves. */
 static bool is_stream(const figure_node *from, const figure_node *to) {
     bool begins =
         from->kind == FIGURE_PORT || (from->kind == FIGURE_PLUS && strcmp(from->title, "+") == 0);
@@ -66,7 +69,7 @@ static bool is_stream(const figure_node *from, const figure_node *to) {
     return begins && ends;
 }
 
-/* Nodes and bends; *n_edges. */
+/* Counts nodes and bends, and the edges into *n_edges. */
 static int64_t count_items(const layout *l, const figure_block *b, int64_t *n_edges) {
     int64_t n = b->n;
     *n_edges = 0;
@@ -112,7 +115,7 @@ static bool add_edges(layout *l, const figure_block *b, work *w, int64_t n_items
     return true;
 }
 
-/* --- order ------------------------------------------------------------------------------------------------------------ */
+/* --- order ------------------------------------------------------------------------------------ */
 
 static void fill_ranks(work *w) {
     layout *l = w->l;
@@ -130,7 +133,8 @@ static void fill_ranks(work *w) {
     }
 }
 
-/* The links of each item, those that lead into it (`into`) or out of it, in their order. False: out of memory. */
+/* Lists the links of each item that lead into it (`into`), or out of it, in order. False: out of
+ * memory. */
 static bool list_links(const work *w, bool into, int **list, int **at) {
     int n = w->l->n_items;
     *list = calloc((size_t)w->n_links + 1, sizeof **list);
@@ -146,7 +150,7 @@ static bool list_links(const work *w, bool into, int **list, int **at) {
     return true;
 }
 
-/* The mean place of i's neighbours above (or below), by `place`; -1: it has none. */
+/* Returns the weighted mean of `place` over i's neighbours above (or below); -1: there are none. */
 static double mean(const work *w, int i, bool above, double (*place)(const layout_item *t),
                    double *weight) {
     const int *list = above ? w->up : w->down, *at = above ? w->up_at : w->down_at;
@@ -168,7 +172,7 @@ static double by_x(const layout_item *t) {
     return t->x;
 }
 
-typedef struct wanted { /* where an item wants to stand in its rank */
+typedef struct wanted { /* the place that an item is drawn to in its rank */
     double key;
     int item, order;
 } wanted;
@@ -179,6 +183,7 @@ static int compare_wanted(const void *a, const void *b) {
                             : (x->order > y->order) - (x->order < y->order);
 }
 
+/* Sorts a rank by the mean place of the neighbours above or below. */
 static void order_rank(work *w, int r, bool above, wanted *want) {
     int *at = w->in_rank + w->rank_at[r], n = w->rank_at[r + 1] - w->rank_at[r];
     for (int i = 0; i < n; i++) {
@@ -192,8 +197,9 @@ static void order_rank(work *w, int r, bool above, wanted *want) {
     }
 }
 
-/* Links from rank r that cross each other: of two, one begins further left and ends further right. Links are taken from
- * left to right; the tree counts where those before, which begin further left, ended. */
+/* Counts the crossings of links below rank r: of two links that cross, one begins further left
+ * and ends further right. Links are taken from left to right, and the tree counts where the
+ * earlier ones ended. */
 static long crossings_below(const work *w, int r) {
     long n = 0, before = 0;
     int size = w->rank_at[r + 2] - w->rank_at[r + 1];
@@ -220,6 +226,7 @@ static long crossings(const work *w) {
     return n;
 }
 
+/* Sorts all ranks up and down several times, and keeps the order with the fewest crossings. */
 static void find_order(work *w, wanted *want, int *best) {
     long fewest = -1;
     int n = w->l->n_items;
@@ -238,15 +245,17 @@ static void find_order(work *w, wanted *want, int *best) {
             w->l->item[w->in_rank[i]].order = i - w->rank_at[r];
 }
 
-/* --- places ----------------------------------------------------------------------------------------------------------- */
+/* --- coordinates ------------------------------------------------------------------------------ */
 
-/* As near to the wanted places as the widths let them be, in least squares: neighbours that would overlap become a block,
- * which stands at the weighted mean of what its members want. */
+/* Some neighbouring items of a rank that would overlap without being moved. Items are placed as
+ * near to their wanted places as their widths allow, by least squares: items that would overlap
+ * become a cluster, at the weighted mean of its members' wanted places. */
 typedef struct cluster {
     double at, weight;
     int n;
 } cluster;
 
+/* Sets the x of a rank's items, by their neighbours above and below. */
 static void place_rank(work *w, int r, bool above, bool below, cluster *c) {
     layout *l = w->l;
     const int *at = w->in_rank + w->rank_at[r];
@@ -305,13 +314,13 @@ static void find_places(work *w, cluster *c) {
     l->h = y - GAP_Y;
 }
 
-/* --- all of it -------------------------------------------------------------------------------------------------------- */
+/* --- the layout ------------------------------------------------------------------------------- */
 
 static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory");
 }
 
-/* Ranks are known, and edges are there. */
+/* Orders and places items whose ranks and edges are known. */
 static ggl_status arrange(work *w, ggl_error *err) {
     layout *l = w->l;
     size_t n = (size_t)l->n_items + 1;

@@ -24,6 +24,7 @@ int tensor_layer(ggl_str name, ggl_str *rest) {
     return layer;
 }
 
+/* Adds a tensor to its row. */
 static void add_to_row(tensor_row *r, const ggl_gguf_tensor *t, int layer) {
     r->first = layer < r->first ? layer : r->first;
     r->last = layer > r->last ? layer : r->last;
@@ -79,7 +80,7 @@ const char *tensor_type(const ggl_gguf_tensor *t) {
     return info ? info->name : foreign ? foreign : "?";
 }
 
-/* most: bytes of a string */
+/* Writes element i of a value; most: bytes of a string. */
 static size_t print_item(const ggl_gguf_value *v, uint64_t i, size_t most, char *buf, size_t size) {
     ggl_str s;
     bool flag;

@@ -25,8 +25,8 @@ int arch_args(const char *tool, const char *usage, const char *about, const arg_
 static bool is_gguf(const char *path) {
     char magic[4] = "";
     struct stat st;
-    FILE *f = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen(path, "rb")
-                                                          : NULL; /* a pipe is read once */
+    /* a pipe can be read only once */
+    FILE *f = stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen(path, "rb") : NULL;
     const bool is = f && fread(magic, 1, sizeof magic, f) == sizeof magic &&
                     memcmp(magic, "GGUF", sizeof magic) == 0;
     if (f)
@@ -125,7 +125,7 @@ static bool open_all(const char *tool, const ggl_backend_params *params, arch_ba
 
 bool arch_backends_open(const char *tool, const arg_list *names, bool all, arch_backends *b) {
     ggl_error err = {0};
-    ggl_backend_params params = {.n_threads = 1}; /* what is run here is small */
+    ggl_backend_params params = {.n_threads = 1}; /* only small graphs are run here */
     *b = (arch_backends){0};
     if (ggl_backend_open(&b->reference, "reference", &params, &err) != GGL_OK)
         return tool_error(tool, 1, "%s", err.msg) < 0;
@@ -157,7 +157,7 @@ const char *arch_node_op(const ggl_tensor *t, char *buf, size_t size) {
     ggl_op_info info = ggl_op_get(t->op);
     const char *name = t->call ? t->call : t->op == GGL_OP_CALL ? "body" : info.name;
     size_t n = strlen(name);
-    if (name[0] == '<' && n > 2) /* "<split>": not callable by that name */
+    if (name[0] == '<' && n > 2) /* a name like "<split>" cannot be called */
         snprintf(buf, size, "%.*s", (int)n - 2, name + 1);
     else
         snprintf(buf, size, "%s", name);

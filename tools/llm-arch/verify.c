@@ -1,4 +1,5 @@
-/* llm-arch verify: a model on a backend and on the reference, node by node. */
+/* llm-arch verify: runs a model on a backend and on the reference, and compares them node by
+ * node. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -112,7 +113,7 @@ static int open_all(run *r, const char *path) {
     return -1;
 }
 
-/* The ids of --tokens, all of them but with -n, which is then the number that is run. */
+/* Reads the ids of --tokens: all of them, or the first -n. */
 static int read_ids(run *r) {
     if ((r->text != NULL) + (r->text_file != NULL) + (r->ids != NULL) > 1)
         return tool_error(TOOL, 2, "-p, -f and --tokens exclude each other");
@@ -129,7 +130,8 @@ static int read_ids(run *r) {
     return code;
 }
 
-/* The ids that were given, or the text's first tokens; without either a fixed sequence. */
+/* Sets the tokens: the given ids, the first tokens of the text, or a fixed sequence if there is
+ * neither. */
 static int get_tokens(run *r) {
     ggl_error err = {0};
     for (size_t i = 0; r->ids && i < r->tokens.n; i++)

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../models/common/json.h" /* the library's own, as the files it reads are no less trusted */
+/* the library's own parser, as these files are trusted no less than those it reads */
+#include "../../models/common/json.h"
 #include "common/args.h"
 #include "common/input.h"
 
@@ -39,8 +40,8 @@ static const char *read_row(bench_result *r, const json_value *v) {
     snprintf(r->file, sizeof r->file, "%.150s", base_name(path));
     get_text(v, "alternation", r->alternation, sizeof r->alternation);
     get_text(v, "backends", r->backend, sizeof r->backend);
-    if (strcmp(r->backend, "CPU") == 0 ||
-        !*r->backend) /* as results before there were others say */
+    /* results from before there were other backends have an empty name */
+    if (strcmp(r->backend, "CPU") == 0 || !*r->backend)
         snprintf(r->backend, sizeof r->backend, "cpu");
     get_text(v, "type_k", k, sizeof k);
     get_text(v, "type_v", w, sizeof w);
@@ -76,7 +77,7 @@ static ggl_status add_row(bench_results *out, const json_value *v, const char *p
     return GGL_OK;
 }
 
-/* One value: an array of rows, or a row. */
+/* Adds the rows of one JSON value: an array of rows, or a row. */
 static ggl_status add_text(bench_results *out, const char *text, size_t n, const char *path,
                            ggl_error *err) {
     llm_json *doc;
@@ -95,7 +96,7 @@ static ggl_status add_text(bench_results *out, const char *text, size_t n, const
 ggl_status bench_results_read(bench_results *out, const char *path, ggl_error *err) {
     size_t size;
     *out = (bench_results){.n = 0};
-    char *text = tool_read_file("llm-bench", path, &size); /* prints what is wrong */
+    char *text = tool_read_file("llm-bench", path, &size); /* prints errors */
     if (!text)
         return ggl_fail(err, GGL_IO, "%s: cannot be read", path);
     ggl_status st = size > MOST_BYTES ? ggl_fail(err, GGL_LIMIT, "%s: too large", path) : GGL_OK;
@@ -151,6 +152,7 @@ static bool same_test(const bench_result *a, const bench_result *b) {
            a->n_batch == b->n_batch && a->n_ubatch == b->n_ubatch;
 }
 
+/* Returns the row of the same test, or NULL. */
 static const bench_result *find(const bench_results *in, const bench_result *r) {
     for (size_t i = 0; i < in->n; i++)
         if (same_test(&in->row[i], r))
@@ -158,11 +160,13 @@ static const bench_result *find(const bench_results *in, const bench_result *r) 
     return NULL;
 }
 
-/* The least p that ranks of n and m values can have: 2 of all (n + m)! / n! m! orders. */
+/* Returns the smallest p that ranks of n and m values can give: 2 out of all (n + m)! / n! m!
+ * orders. */
 static double least_p(int n, int m) {
     return 2 * exp(lgamma(n + 1.0) + lgamma(m + 1.0) - lgamma(n + m + 1.0));
 }
 
+/* Whether the samples of both rows were taken in turn, one by one. */
 static bool paired(const bench_result *a, const bench_result *b) {
     return a->alternation[0] && strcmp(a->alternation, b->alternation) == 0 && a->n == b->n &&
            a->n >= 2;

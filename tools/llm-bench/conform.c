@@ -1,5 +1,5 @@
-/* llm-bench conform: which operators a backend has, whether they are right, and how fast they are.
- */
+/* llm-bench conform: checks which operators a backend has, whether they are right, and how fast
+ * they are. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,11 +15,11 @@ enum { MAX_ROWS = 512 };
 
 typedef struct conform {
     conform_selection selection;
-    arg_list backends; /* asked for by name */
+    arg_list backends; /* the ones given by name */
     int64_t n_threads;
     int format;
     bool verbose, no_speed;
-    bool wrong, failed; /* an operator is; a backend that was asked for did not open */
+    bool wrong, failed; /* an operator is wrong; a backend that was asked for did not open */
     int n_printed;
     ggl_backend *b;
     conform_limits limits;
@@ -48,7 +48,7 @@ static void md_begin(conform *c) {
          "------");
 }
 
-/* Before its cases run, so that a crash shows where it was. */
+/* Prints the beginning before the row's cases run, so that a crash shows where it happened. */
 static void md_row_begin(const conform_row *r) {
     printf("| %-16s | %-10s ", r->op, r->type);
 }
@@ -94,8 +94,8 @@ static void md_row_end(const conform *c, const conform_row *r) {
 
 typedef struct field {
     const char *key;
-    const char *text; /* NULL: a number */
-    double number;    /* NaN: none */
+    const char *text; /* NULL: the value is a number */
+    double number;    /* NaN: no value */
 } field;
 
 enum { N_FIELDS = 22 };
@@ -196,7 +196,7 @@ static void jsonl_row(const conform *c, const conform_row *r) {
 }
 
 static const struct {
-    void (*begin)(conform *c); /* of a backend; NULL: nothing */
+    void (*begin)(conform *c); /* before the rows of a backend; NULL: nothing */
     void (*row_begin)(const conform_row *r);
     void (*row)(const conform *c, const conform_row *r);
     void (*end)(const conform *c);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A body's parameters stand for these sources. */
+/* A body's parameters stand for these operands. */
 typedef struct scope {
     const ggl_body *body;
     ggl_tensor *const *src;
@@ -17,7 +17,7 @@ typedef struct scope {
 
 typedef struct counter {
     bench_costs *c;
-    bool *seen; /* by tensor id: a weight that was counted */
+    bool *seen; /* [id]: the weight was counted */
 } counter;
 
 static double elements(const ggl_tensor *t) {
@@ -25,7 +25,7 @@ static double elements(const ggl_tensor *t) {
            (ggl_is_batched(t) ? 1 : (double)t->ne[3]);
 }
 
-/* What a parameter stands for, however deep the bodies. */
+/* Returns what a parameter stands for, through any number of bodies. */
 static const ggl_tensor *resolve(const ggl_tensor *t, const scope *s) {
     while (t && t->op == GGL_OP_PARAM && s) {
         int i = 0;
@@ -38,7 +38,8 @@ static const ggl_tensor *resolve(const ggl_tensor *t, const scope *s) {
     return t;
 }
 
-/* The weight that a value consists of, and *part: NULL, or the node that picks from it. */
+/* Returns the weight that a value is taken from, or NULL; *part: the node that picks from it, or
+ * NULL. */
 static const ggl_tensor *weight_of(const ggl_tensor *t, const scope *s, const ggl_tensor **part) {
     *part = NULL;
     while ((t = resolve(t, s)) != NULL && t->op != GGL_OP_WEIGHT) {
@@ -55,6 +56,7 @@ const ggl_tensor *bench_weight_of(const ggl_tensor *t, const ggl_tensor **part) 
     return weight_of(t, NULL, part);
 }
 
+/* Counts the bytes read of a weight. */
 static void count_read(counter *k, const ggl_tensor *w, const ggl_tensor *part) {
     if (!part) {
         if (!k->seen[w->id])
@@ -73,7 +75,7 @@ static void count_read(counter *k, const ggl_tensor *w, const ggl_tensor *part) 
     k->seen[part->id] = true;
 }
 
-/* Returns the node's multiply-adds with weights, its body's included. */
+/* Counts a node; returns its multiply-adds with weights, including its body's. */
 static double count_node(counter *k, const ggl_tensor *t, const scope *s) {
     double macs = 0;
     if (t->op == GGL_OP_CALL && t->body) {
@@ -94,7 +96,7 @@ static double count_node(counter *k, const ggl_tensor *t, const scope *s) {
     return macs;
 }
 
-/* Nodes that something kept depends on. */
+/* Sets trunk[] for the nodes that caches and states depend on. */
 static void mark_trunk(const ggl_graph *g, bool *trunk) {
     for (int i = ggl_graph_n_nodes(g) - 1; i >= 0; i--) {
         const ggl_tensor *t = ggl_graph_node(g, i);

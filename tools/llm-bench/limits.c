@@ -39,8 +39,8 @@ typedef struct crew {
     work_kind kind;
     int64_t turns;
     char *data;
-    size_t each;   /* bytes of a thread */
-    atomic_int go; /* 1: begin; -1: there are not enough threads */
+    size_t each;   /* bytes per thread */
+    atomic_int go; /* 1: begin; -1: not enough threads, end */
 } crew;
 
 typedef struct worker {
@@ -73,7 +73,8 @@ static void *work(void *ctx) {
     return NULL;
 }
 
-/* Work per nanosecond, from the first one's begin to the last one's end. 0: no threads. */
+/* Runs all workers once. Returns the work per nanosecond from the first's begin to the last's
+ * end; 0: threads could not be started. */
 static double round_of(crew *c, int n) {
     static worker w[MAX_THREADS];
     pthread_t thread[MAX_THREADS];
@@ -96,6 +97,7 @@ static double round_of(crew *c, int n) {
     return started == n && end > begin ? done / (double)(end - begin) : 0;
 }
 
+/* Returns the best rate of several rounds. */
 static double best_of(crew *c, work_kind kind, int n) {
     double best = 0;
     c->kind = kind;
@@ -106,7 +108,7 @@ static double best_of(crew *c, work_kind kind, int n) {
     return best;
 }
 
-/* Four times the last cache, at least 256 MiB, and no more than a quarter of memory. */
+/* Returns four times the last cache, but at least 256 MiB, and at most a quarter of the memory. */
 static size_t buffer_size(void) {
     const size_t least = (size_t)256 << 20;
     size_t size = least;
@@ -131,7 +133,8 @@ bench_limits bench_limits_measure(int n_threads, uint32_t features) {
     c.data = aligned_alloc(HUGE_PAGE, (c.each * (size_t)n + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);
     if (c.data) {
 #ifdef MADV_HUGEPAGE
-        (void)madvise(c.data, c.each * (size_t)n, MADV_HUGEPAGE); /* the limit is the best case */
+        /* huge pages, as the limit is the best case */
+        (void)madvise(c.data, c.each * (size_t)n, MADV_HUGEPAGE);
 #endif
         memset(c.data, 1, c.each * (size_t)n);
         l.read_gb = best_of(&c, READ, n);

@@ -13,7 +13,7 @@ bool bench_list_add(bench_list *list, int64_t x) {
     return true;
 }
 
-/* A number at *s, with its sign if it begins an item. */
+/* Reads a number at *s; `sign`: a '-' may precede it. */
 static bool read_number(const char **s, bool sign, int64_t *x) {
     bool minus = sign && **s == '-';
     const char *p = *s + minus;
@@ -29,7 +29,8 @@ static bool read_number(const char **s, bool sign, int64_t *x) {
     return any;
 }
 
-/* "FIRST", "FIRST-LAST", "FIRST-LAST+STEP" or "FIRST-LAST*FACTOR" */
+/* Reads "FIRST", "FIRST-LAST", "FIRST-LAST+STEP" or "FIRST-LAST*FACTOR". Returns NULL, or an
+ * error text. */
 static const char *read_item(bench_list *list, const char **s, int64_t least, int64_t most) {
     static const char form[] = "is no list such as 1,2,4 or range such as 1-8, 1-9+2, 1-64*2";
     int64_t first, last, step = 1;

@@ -7,13 +7,13 @@
 #include <stdint.h>
 
 typedef struct bench_list {
-    int64_t *v; /* free() */
+    int64_t *v; /* free with free() */
     size_t n;
 } bench_list;
 
-/* Adds what s says, each least .. most. NULL, or what is wrong with it. */
+/* Adds the numbers of the text, each from least to most. Returns NULL, or an error text. */
 const char *bench_list_read(bench_list *list, const char *s, int64_t least, int64_t most);
-/* false: out of memory. */
+/* Returns false if out of memory. */
 bool bench_list_add(bench_list *list, int64_t x);
 
 #endif

@@ -1,4 +1,5 @@
-/* llm-bench: how fast models run here, what the machine would allow, and what takes the time. */
+/* llm-bench: measures how fast models run here, what the machine allows, and what takes the
+ * time. */
 #include <string.h>
 
 #include "common/process.h"

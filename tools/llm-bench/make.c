@@ -1,6 +1,6 @@
-/* llm-bench make: a model file of a published shape, with random weights. The tensors' names and
- * shapes come from the descriptor, which is built against the shape's keys and a list of what it
- * asks for. */
+/* llm-bench make: writes a model file of a published shape with random weights. The tensors'
+ * names and shapes come from the descriptor: it is built with the shape's keys, and the tensors
+ * that it asks for are listed. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ typedef struct make_tensor {
 typedef struct make {
     bench_shape shape;
     ggl_type wanted;
-    make_tensor **tensor; /* each by itself: the writer keeps its address */
+    make_tensor **tensor; /* each allocated on its own, as the writer keeps its address */
     size_t n_tensors, cap;
     bench_weights *weights;
     bool failed;
@@ -81,6 +81,7 @@ static bool shape_key_at(void *ctx, size_t i, ggl_str *name) {
     return true;
 }
 
+/* Adds a tensor that the descriptor asks for. */
 static bool add_tensor(make *m, const llm_arch_tensor *t) {
     for (size_t i = 0; i < m->n_tensors; i++)
         if (strcmp(m->tensor[i]->name, t->name) == 0)
@@ -113,6 +114,7 @@ static bool shape_find_tensor(void *ctx, llm_arch_tensor *t) {
     return true;
 }
 
+/* Builds the descriptor with the shape's keys, to list its tensors. */
 static ggl_status list_tensors(make *m, ggl_error *err) {
     llm_arch *arch = NULL;
     llm_arch_source source = {.ctx = m,

@@ -1,4 +1,4 @@
-/* llm-bench without a command: runs the tests that the command line asks for. */
+/* llm-bench without a command: runs the tests of the command line. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,16 +26,16 @@ typedef struct bench {
     size_t n_rows;
     bench_setup setup;
     bool noted;
-    const char *opened; /* the path of the model that is open */
+    const char *opened; /* path of the open model */
     char cpu[96];
     struct {
         int64_t n_threads;
         bench_limits l;
-    } known[64]; /* limits, by threads */
+    } known[64]; /* limits, by number of threads */
     int n_known;
     bench_report report, report_err;
     char last_error[sizeof((ggl_error *)0)->msg];
-    size_t n_same_error; /* tests that failed with the message of the one before */
+    size_t n_same_error; /* consecutive tests that failed with the same message */
 } bench;
 
 static ggl_status open_model(bench *b, const char *path, ggl_error *err) {
@@ -67,7 +67,7 @@ static bench_limits limits_of(bench *b, int64_t n_threads) {
     if (b->o.progress)
         fprintf(stderr, TOOL ": limits of %d threads\n", (int)n_threads);
     bench_limits l = bench_limits_measure((int)n_threads, bench_features(b->o.mask));
-    bench_peak_memory_reset(); /* the buffer is no model's */
+    bench_peak_memory_reset(); /* the buffer is not part of a model's memory */
     if (b->n_known < 64) {
         b->known[b->n_known].n_threads = n_threads;
         b->known[b->n_known++].l = l;
@@ -75,7 +75,7 @@ static bench_limits limits_of(bench *b, int64_t n_threads) {
     return l;
 }
 
-/* Whether the test was done; else the message is printed. */
+/* Runs a test; false after an error message. */
 static bool run_test(bench *b, size_t i) {
     const bench_test *t = &b->test[i];
     ggl_error err = {0};
@@ -108,7 +108,8 @@ static bool run_test(bench *b, size_t i) {
     return true;
 }
 
-/* Opens what will run, so that a wrong name is told before anything is measured. */
+/* Opens the backends that will be used, so that a wrong name is reported before anything is
+ * measured. */
 static int check_places(const bench *b) {
     const ggl_backend_params bp = {.n_threads = 1, .mask = b->o.mask};
     int code = -1;
@@ -116,7 +117,7 @@ static int check_places(const bench *b) {
         placement *p = NULL;
         const placement_options o = bench_placement(&b->o, &b->o.where[i]);
         code = placement_open(&p, TOOL, &o, &bp);
-        (void)placement_close(p, NULL); /* a timeline of nothing */
+        (void)placement_close(p, NULL); /* the timeline is empty */
     }
     return code;
 }
@@ -154,7 +155,7 @@ static int run_tests(bench *b) {
     return b->o.plot && b->n_rows > 0 && !plot(b) ? 1 : code;
 }
 
-/* 0, 1 (something is slower) or 2. The old results were read before anything ran. */
+/* Returns 0, 1 (something is slower) or 2. The old results were read before anything ran. */
 static int compare(bench *b, const bench_results *old, bench_results *new_) {
     FILE *out = b->o.compare_new || b->o.format == BENCH_MD ? stdout : stderr;
     fputs(b->o.compare_new ? "" : "\n", out);

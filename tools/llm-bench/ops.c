@@ -1,5 +1,5 @@
-/* llm-bench ops: every kernel of every instruction set of this machine: how fast, how near to what
- * the machine allows, and whether its bits are those of the portable definition. */
+/* llm-bench ops: measures every kernel of every instruction set of this machine: its speed, its
+ * part of what the machine allows, and whether its bits equal those of the portable definition. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -22,13 +22,13 @@
 enum {
     MAX_ROWS = 4096,
     MAX_COLS = 512,
-    CHECKED_ROWS = 96, /* compared with the definition */
+    CHECKED_ROWS = 96, /* rows compared with the definition */
     CHECKED_COLS = 19,
-    BEYOND_CACHES = 96 << 20, /* bytes of weights that one column meets */
+    BEYOND_CACHES = 96 << 20, /* bytes of weights that are read for one column */
     COLS_AT_ONCE = 48
 };
 
-typedef struct isa_set { /* a table of kernels, and what the machine can do with its features */
+typedef struct isa_set { /* a table of kernels, and the machine's limits with its features */
     uint32_t features;
     cpu_kernels k;
     bench_roof roof;
@@ -37,7 +37,7 @@ typedef struct isa_set { /* a table of kernels, and what the machine can do with
 typedef struct row {
     char kernel[48], type[16], shape[48];
     int set, n_cols;
-    double ns, bytes, macs; /* of a call; macs 0: does not multiply */
+    double ns, bytes, macs; /* per call; macs 0: it does not multiply */
     double percent;         /* of the limit; 0: not known */
     bool equal, cached;
 } row;
@@ -51,13 +51,12 @@ typedef struct ops {
     int64_t n_threads, k, m, n_cols;
     double seconds;
     const char *only, *type; /* a part of kernels' names; a type's name; NULL: all */
-    bool exact;              /* the matrix is as large as was asked for, even for one column */
+    bool exact;              /* the matrix has the size given, even for one column */
 } ops;
 
-/* --- instruction sets ---------------------------------------------------------------------------
- */
+/* --- instruction sets ------------------------------------------------------------------------- */
 
-/* The tables of kernels, from the portable one to the best that GGL_CPU_MASK leaves. */
+/* Lists the tables of kernels, from the portable one to the best that GGL_CPU_MASK leaves. */
 static void find_sets(ops *o, bool limits) {
     uint32_t set[CPU_MAX_SETS];
     int n = ggl_cpu_features_sets(set);
@@ -67,7 +66,7 @@ static void find_sets(ops *o, bool limits) {
         int k = 0;
         while (k < o->n_sets && o->set[k].features != f)
             k++;
-        if (k < o->n_sets) /* the mask leaves no more than of an earlier one */
+        if (k < o->n_sets) /* same features as an earlier set, because of the mask */
             continue;
         s->features = f;
         ggl_cpu_kernels_init(&s->k, f);
@@ -107,7 +106,7 @@ static bool same_bits(const float *a, const float *b, int64_t n) {
     return true;
 }
 
-/* The best time of a call within the budget, in nanoseconds. */
+/* Returns the shortest time of a call, in nanoseconds, of those within the time allowed. */
 static double best_ns(const ops *o, void (*call)(void *ctx), void *ctx) {
     double least = INFINITY;
     int64_t begin = bench_now_ns(), at = begin;
@@ -120,20 +119,20 @@ static double best_ns(const ops *o, void (*call)(void *ctx), void *ctx) {
     return fmax(least, 1);
 }
 
-/* --- products -----------------------------------------------------------------------------------
- */
+/* --- products --------------------------------------------------------------------------------- */
 
 typedef struct product {
     const ops *o;
     const cpu_product *p;
     ggl_type type;
-    char *w, *w16, *x, *panel; /* w16: interleaved, or NULL; panel: one for each thread */
+    char *w, *w16, *x, *panel; /* w16: interleaved, or NULL; panel: one per thread */
     size_t row_size, x_size, panel_size;
     int64_t k, m, n_cols;
     float *y, *column;
 } product;
 
-/* Columns c .. of at most COLS_AT_ONCE, with row j of each result; how many. */
+/* Collects the columns from c on, at most COLS_AT_ONCE, and row j of each result; returns how
+ * many. */
 static int take_columns(const product *p, int64_t c, int64_t j, float **y, const void **x) {
     int n = (int)(p->n_cols - c < COLS_AT_ONCE ? p->n_cols - c : COLS_AT_ONCE);
     for (int i = 0; i < n; i++) {
@@ -153,7 +152,7 @@ static void run_rows(void *ctx, int64_t first, int64_t last, int thread) {
                    p->row_size, last - first, p->k);
 }
 
-/* first, last: groups */
+/* As run_rows, with first and last in groups of rows. */
 static void run_rows16(void *ctx, int64_t first, int64_t last, int thread) {
     const product *p = ctx;
     float *y[COLS_AT_ONCE];
@@ -215,14 +214,14 @@ static int64_t units_panels(const product *p) {
 
 typedef struct product_way {
     const char *name;
-    int n_cols;       /* 0: as many as asked for */
-    bool interleaved; /* the weights */
+    int n_cols;       /* 0: the number given */
+    bool interleaved; /* whether weights are interleaved */
     bool (*has)(const cpu_product *p, int64_t k);
     cpu_pool_fn *run;
     int64_t (*n_units)(const product *p);
 } product_way;
 
-/* The ways from weights and columns to results; a new one is a row here. */
+/* The ways to compute a product; each is a row here. */
 static const product_way ways[] = {
     {"product rows", 1, false, has_rows, run_rows, units_rows},
     {"product rows", 4, false, has_rows, run_rows, units_rows},
@@ -246,7 +245,7 @@ static void call_product(void *ctx) {
     ggl_cpu_pool_run(c->p->o->pool, n, c->way->run, c->p, units, chunk);
 }
 
-/* Columns in a form, made by the definition. */
+/* Converts columns to a form, with the portable definition. */
 static void prepare_columns(const cpu_kernels *definition, const product *p, cpu_columns form) {
     uint64_t state = 7;
     for (int64_t c = 0; c < p->n_cols; c++) {
@@ -294,7 +293,7 @@ static bool product_init(product *p, const ops *o, const cpu_product *kernel,
         if (r < DISTINCT && t->from_float)
             t->from_float(p->column, w, p->k);
         else if (r < DISTINCT)
-            for (size_t i = 0; i < p->row_size; i++) /* any bytes are a row of such a type */
+            for (size_t i = 0; i < p->row_size; i++) /* any bytes are a valid row of such a type */
                 w[i] = (char)(number(&state) * 127);
         else
             memcpy(w, w - DISTINCT * p->row_size, p->row_size);
@@ -311,7 +310,7 @@ static bool product_init(product *p, const ops *o, const cpu_product *kernel,
     return ok;
 }
 
-/* Whether a way gives the bits of the portable rows(). */
+/* Checks whether a way gives the same bits as the portable rows(). False: out of memory. */
 static bool check_product(const ops *o, const cpu_product *kernel, const ggl_type_info *t,
                           const product_way *way, bool *equal) {
     product p;
@@ -372,17 +371,16 @@ static bool measure_products(ops *o) {
     return ok;
 }
 
-/* --- the other kernels, on data in the inner caches ----------------------------------------------
- */
+/* --- the other kernels, on data in the inner caches ------------------------------------------- */
 
 enum { N = 4096, HEAD = 128, REPEATS = 16 };
 
 typedef struct simple {
     const cpu_kernels *k;
-    int which; /* function, or number of queries */
+    int which; /* the function, or the number of queries */
     ggl_type type;
     float x[N], y[N], page[GGL_PAGE * HEAD], w[CPU_QUERIES][GGL_PAGE];
-    /* a page of any type: numbers that are finite as f16 and bf16 */
+    /* a page of any type; as f16 and bf16 the numbers are finite */
     uint16_t half[GGL_PAGE * HEAD * 2];
     cpu_qblock q[N / CPU_QBLOCK];
 } simple;
@@ -445,7 +443,7 @@ static void call_merge(simple *s) {
         s->k->merge(s->y + q * HEAD, s->x + q * HEAD, 0.5f, 0.5f, HEAD);
 }
 
-/* Rows of a state of 128 elements through one token; `which` is the cpu_recur_kind. */
+/* Runs the rows of a state of 128 elements through one token; `kind`: the recurrence. */
 static void call_recur(simple *s, cpu_recur_kind kind) {
     const cpu_recur r = {.n = HEAD,
                          .w = s->w[0],
@@ -472,7 +470,7 @@ static void call_conv(simple *s) {
 typedef struct simple_kind {
     const char *name, *shape;
     void (*call)(simple *s);
-    double bytes, macs; /* read; 0: does not multiply rows */
+    double bytes, macs; /* bytes read; macs 0: it does not multiply rows */
 } simple_kind;
 
 static const simple_kind simples[] = {
@@ -518,7 +516,8 @@ static void call_repeated(void *ctx) {
         c->call(c->s);
 }
 
-/* t: of what is stored, NULL: f32 always; which: function, or number of queries. */
+/* Measures a kernel and compares it with the definition. t: type of the stored rows, NULL:
+ * always f32; which: the function, or the number of queries. */
 static void measure_simple(ops *o, int set, const simple_kind *kind, const ggl_type_info *t,
                            int which) {
     static simple s, definition;
@@ -539,7 +538,7 @@ static void measure_simple(ops *o, int set, const simple_kind *kind, const ggl_t
     add_row(o, r, GGL_F32);
 }
 
-/* A page of 64 positions, by the type in which rows are stored, met by one to all queries. */
+/* Measures a page of 64 positions with rows of a type, for one query and for all. */
 static void measure_attention(ops *o, const ggl_type_info *t) {
     double bytes = (double)ggl_row_size(t->type, HEAD) * GGL_PAGE;
     for (int i = 0; i < 2; i++)
@@ -557,7 +556,7 @@ static void measure_attention(ops *o, const ggl_type_info *t) {
 static const char *const unary[] = {CPU_UNARY(X)};
 #undef X
 
-/* Before anything is measured. */
+/* Whether any kernel is selected; checked before anything is measured. */
 static bool any_wanted(const ops *o) {
     bool any = wanted(o, "scores") || wanted(o, "values");
     for (int i = 0; i < N_WAYS; i++)
@@ -582,8 +581,7 @@ static void measure_simples(ops *o) {
             measure_attention(o, t);
 }
 
-/* --- printing -----------------------------------------------------------------------------------
- */
+/* --- printing --------------------------------------------------------------------------------- */
 
 static void print_md(const ops *o) {
     for (int s = 0; s < o->n_sets; s++)

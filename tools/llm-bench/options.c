@@ -15,7 +15,7 @@
 #define BUILTIN    "built-in model"
 #define MOST_TESTS 100000
 
-typedef struct listed { /* a flag that takes lists, as given and as read */
+typedef struct listed { /* a flag for lists, as given and as read */
     const char *flag;
     arg_list given;
     bench_list *to;
@@ -47,7 +47,7 @@ static int read_pairs(const arg_list *given, bench_list *to) {
     return -1;
 }
 
-/* Types of stored rows: "f16,f32". */
+/* Reads types of stored rows: "f16,f32". */
 static int read_types(const char *flag, const arg_list *given, bench_list *to) {
     for (size_t i = 0; i < given->n; i++)
         for (const char *s = given->s[i]; *s;) {
@@ -66,6 +66,7 @@ static int read_types(const char *flag, const arg_list *given, bench_list *to) {
     return to->n > 0 || bench_list_add(to, GGL_F16) ? -1 : tool_error(TOOL, 1, "out of memory");
 }
 
+/* Adds a placement to those that are compared. */
 static bool add_where(bench_options *o, const char *devices, size_t n, const char *split,
                       int64_t n_gpu_layers) {
     bench_where *grown = realloc(o->where, (o->n_where + 1) * sizeof *grown);
@@ -75,13 +76,14 @@ static bool add_where(bench_options *o, const char *devices, size_t n, const cha
     bench_where *w = &o->where[o->n_where];
     *w = (bench_where){devices ? strndup(devices, n) : NULL, split, n_gpu_layers};
     bool path = w->devices && (strchr("./", w->devices[0]) || strstr(w->devices, ".so"));
-    for (char *c = w->devices; c && *c && !path; c++) /* of a backend's file, it is not A/B */
+    for (char *c = w->devices; c && *c && !path;
+         c++) /* A/B means two devices, unless it is a file's path */
         *c = *c == '/' ? ',' : *c;
     o->n_where++;
     return !devices || w->devices;
 }
 
-/* Each device with each number of layers, and each split. */
+/* Makes all pairs of a device and a number of layers, and each split. */
 static int read_where(bench_options *o, const arg_list *devices, const bench_list *layers,
                       const arg_list *splits) {
     bool ok = true;
@@ -271,7 +273,8 @@ static void add_test(tests *all, bench_test t, int64_t n_prompt, int64_t n_gen,
     all->t[all->n++] = t;
 }
 
-/* Prompts, generation, both. Prompts by themselves are of one sequence. */
+/* Adds the tests for prompts, for generation, and for both. Tests of prompts alone have one
+ * sequence. */
 static void add_kinds(const bench_options *o, tests *all, bench_test t) {
     for (size_t i = 0; i < o->prompt.n; i++)
         if (o->prompt.v[i] > 0)

@@ -1,4 +1,4 @@
-/* The command line of a measurement: lists of values, and the cross product of them. */
+/* The command line of a measurement: lists of values, and all combinations of them. */
 #ifndef TOOLS_BENCH_OPTIONS_H
 #define TOOLS_BENCH_OPTIONS_H
 
@@ -17,12 +17,13 @@ typedef enum bench_format {
 } bench_format;
 
 typedef struct bench_options {
-    arg_list models, compare; /* compare: OLD, or OLD and, as what stands alone, NEW */
+    /* compare: OLD, or OLD and NEW, the latter as a positional argument */
+    arg_list models, compare;
     bench_list prompt, gen, depth, threads, batch, ubatch, sequences, type_k, type_v;
     bench_list pair; /* pp, tg, pp, tg, .. */
     bench_where *where;
     size_t n_where;
-    arg_list place; /* PATTERN=BACKEND, of all */
+    arg_list place; /* PATTERN=BACKEND, for all placements */
     int64_t reps, delay, priority;
     tool_ignore ignore;
     const char *arch, *mask, *cpu_mask, *plot;
@@ -32,12 +33,12 @@ typedef struct bench_options {
     bool strict, progress, no_warmup, no_limits, profile, no_mmap, no_repack, f16_as_bf16;
 } bench_options;
 
-/* -1: go on; else the exit code. */
+/* Reads the command line. Returns -1, or an exit code. */
 int bench_options_read(bench_options *o, int argc, char **argv);
 void bench_options_fini(bench_options *o);
 
-/* Every combination, in order: models outermost, then threads, batches, types, depths, sequences.
- * *tests is the caller's (free); false: out of memory. */
+/* Lists every combination in order: models outermost, then threads, batches, types, depths,
+ * sequences. The caller frees *tests. False: out of memory. */
 bool bench_options_tests(const bench_options *o, bench_test **tests, size_t *n);
 
 #endif

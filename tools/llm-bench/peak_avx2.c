@@ -1,5 +1,5 @@
-/* The most that AVX2 with FMA does in registers: twelve sums at once, so that no instruction waits
- * for another. */
+/* Measures the limit of AVX2 with FMA in registers: twelve sums at once, so that no instruction
+ * waits for another. */
 #if defined(__x86_64__)
 #include <immintrin.h>
 
@@ -16,7 +16,8 @@ static double int8(int64_t n) {
         sum[k] = _mm256_setzero_si256();
     for (int64_t i = 0; i < n; i++)
         for (int k = 0; k < SUMS; k++) {
-            __asm__ volatile("" : "+x"(a)); /* as if it were another: nothing is done only once */
+            /* the compiler must assume that it changed, and cannot move work out of the loop */
+            __asm__ volatile("" : "+x"(a));
             sum[k] = _mm256_add_epi32(sum[k], _mm256_madd_epi16(_mm256_maddubs_epi16(a, b), one));
         }
     for (int k = 1; k < SUMS; k++)
@@ -40,7 +41,7 @@ static double f32(int64_t n) {
     return (double)n * SUMS * 8;
 }
 
-/* Four streams at once, so that many lines are on their way. */
+/* Reads four streams at once, so that many cache lines are requested at a time. */
 static void read_all(const void *p, size_t size) {
     enum { STREAMS = 4, LINE = 64, AHEAD = 1024 };
     const char *s = p;

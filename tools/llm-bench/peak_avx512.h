@@ -1,4 +1,4 @@
-/* Loops of AVX-512 with VNNI over registers alone: as peak_avx2.c, wider. */
+/* Measures the limit of AVX-512 with VNNI in registers: peak_avx2.c with wider vectors. */
 #include <immintrin.h>
 
 #include "limits.h"
@@ -14,7 +14,8 @@ static double int8(int64_t n) {
         sum[k] = _mm512_setzero_si512();
     for (int64_t i = 0; i < n; i++)
         for (int k = 0; k < SUMS; k++) {
-            __asm__ volatile("" : "+v"(a)); /* as if it were another: nothing is done only once */
+            /* the compiler must assume that it changed, and cannot move work out of the loop */
+            __asm__ volatile("" : "+v"(a));
             sum[k] = _mm512_dpbusd_epi32(sum[k], a, b);
         }
     for (int k = 1; k < SUMS; k++)
@@ -38,7 +39,7 @@ static double f32(int64_t n) {
     return (double)n * SUMS * 16;
 }
 
-/* Four streams at once, so that many lines are on their way. */
+/* Reads four streams at once, so that many cache lines are requested at a time. */
 static void read_all(const void *p, size_t size) {
     enum { STREAMS = 4, LINE = 64, AHEAD = 1024 };
     const char *s = p;

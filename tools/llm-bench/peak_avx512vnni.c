@@ -1,4 +1,4 @@
-/* The most that AVX-512 with VNNI does in registers. */
+/* Measures the limit of AVX-512 with VNNI in registers. */
 #if defined(__x86_64__)
 #include "peak_avx512.h"
 

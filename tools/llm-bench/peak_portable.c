@@ -1,10 +1,10 @@
-/* Without vector instructions there is no telling what a machine could do; memory can be read all
- * the same. */
+/* Measures reading from memory only: without vector instructions the limit of a machine cannot
+ * be found out. */
 #include <string.h>
 
 #include "limits.h"
 
-static volatile uint64_t kept; /* what is read has to be used */
+static volatile uint64_t kept; /* what is read must be used */
 
 static void read_words(const void *p, size_t size) {
     const char *s = p;

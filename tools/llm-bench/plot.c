@@ -29,7 +29,7 @@ static bool is_first(bench_row *const *row, size_t i) {
     return true;
 }
 
-/* A backend has one color in all panels. */
+/* Returns the color of a backend, the same in all panels. */
 static const char *color_of(bench_row *const *row, size_t i) {
     int n = 0;
     for (size_t k = 0; k < i; k++) {

@@ -1,5 +1,5 @@
-/* Speeds of backends and splits side by side, as one picture: a panel for each test of each model, a
- * bar for each row, with its quartiles. */
+/* Draws speeds of backends and splits side by side: a panel for each test of each model, a bar
+ * with quartiles for each row. */
 #ifndef TOOLS_BENCH_PLOT_H
 #define TOOLS_BENCH_PLOT_H
 

@@ -62,7 +62,7 @@ static void fold_name(const char *name, char *out, size_t size) {
     ggl_show(out, size, folded, strlen(folded));
 }
 
-/* Numbers only, so that alike shapes are one line whatever they are called. */
+/* Writes numbers only, so that equal shapes with different names share a line. */
 static void put_shape(const ggl_tensor *t, char *buf, size_t size) {
     size_t n = (size_t)snprintf(buf, size, "[");
     for (int d = 0; d < t->n_dims && n < size; d++)
@@ -83,13 +83,13 @@ static void describe_product(bench_profile_line *l, const struct bench_collected
     double used = count(x);
     l->macs = used * s->tokens;
     l->bytes = (double)w->size * s->calls;
-    if (part) { /* as many experts as random choices hit */
+    if (part) { /* as many experts as random choices select */
         double each = used / count(w), n = s->tokens / s->calls;
         l->bytes *= 1 - pow(1 - each, n);
     }
 }
 
-/* Scores and values: every query meets every row before it. */
+/* Describes scores and values: every query meets every row before it. */
 static void describe_attention(bench_profile_line *l, const struct bench_collected *s) {
     const ggl_tensor *q = s->node->src[0], *kv = s->node->src[1];
     const ggl_store *keys = kv->store[0], *values = kv->store[1];
@@ -105,7 +105,7 @@ static void describe_attention(bench_profile_line *l, const struct bench_collect
     snprintf(l->shape, sizeof l->shape, "[%" PRId64 ", %" PRId64 "] past %.0f", q->ne[0], q->ne[1],
              past);
     l->macs = (count(q) + (values ? count(s->node) : count(q))) * past * s->tokens;
-    l->bytes = s->tokens == s->calls ? row * past * s->calls : 0; /* of one query by itself */
+    l->bytes = s->tokens == s->calls ? row * past * s->calls : 0; /* for one query by itself */
 }
 
 static bench_profile_line describe(const struct bench_collected *s, bool prepares) {

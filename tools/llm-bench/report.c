@@ -20,7 +20,7 @@ void bench_put_json_string(FILE *out, const char *s) {
     putc('"', out);
 }
 
-/* With its quotes doubled. */
+/* Prints a string in quotes, with the quotes in it doubled. */
 static void put_quoted(FILE *out, const char *s, char quote) {
     putc(quote, out);
     for (; *s; s++) {
@@ -162,7 +162,7 @@ static void put_sql(FILE *out, const bench_field *f, int n) {
 
 typedef struct column {
     const char *title;
-    int width; /* negative: to the left */
+    int width; /* negative: aligned to the left */
     bool (*shown)(const bench_options *o);
     void (*text)(const bench_row *r, char *buf, size_t size);
 } column;
@@ -277,7 +277,7 @@ static const column columns[] = {
 };
 enum { N_COLUMNS = sizeof columns / sizeof *columns };
 
-/* Splits have long names; they are as on the command line. */
+/* Returns a column's width. Splits have long names, which are as on the command line. */
 static int width_of(const column *c, const bench_options *o) {
     size_t n = 0;
     for (size_t i = 0; c->text == text_backend && i < o->n_where; i++) {
@@ -291,7 +291,7 @@ static int width_of(const column *c, const bench_options *o) {
     return c->width < 0 && (int)n > -c->width ? -(int)n : c->width;
 }
 
-/* What is the same in all rows of a model stands above its table, which is narrow that way. */
+/* Prints what all rows of a model have in common above its table, so that the table is narrow. */
 static void put_md_head(const bench_report *r, const bench_row *row) {
     char line[256], size[32], params[32];
     text_size(row, size, sizeof size);
@@ -401,7 +401,7 @@ static void put_md_end(const bench_report *r, bench_row *const *rows, size_t n) 
         }
 }
 
-/* --- all of them ------------------------------------------------------------------------------ */
+/* --- entry points ----------------------------------------------------------------------------- */
 
 void bench_report_begin(bench_report *r, FILE *out, bench_format format, const bench_options *o) {
     *r = (bench_report){.out = out, .format = format, .o = o};

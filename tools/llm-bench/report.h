@@ -1,4 +1,4 @@
-/* Rows as text: a table for people, or csv, json, json lines, sql. */
+/* Prints rows: a table for people, or csv, json, json lines, sql. */
 #ifndef TOOLS_BENCH_REPORT_H
 #define TOOLS_BENCH_REPORT_H
 
@@ -9,17 +9,17 @@
 typedef struct bench_report {
     FILE *out;
     bench_format format;
-    const bench_options *o; /* md: which columns say something */
+    const bench_options *o; /* md: determines which columns are shown */
     size_t n;
-    const char *model; /* md: of the rows of the table that is being printed; NULL: none yet */
+    const char *model; /* md: the model of the table being printed; NULL: none yet */
 } bench_report;
 
 void bench_report_begin(bench_report *r, FILE *out, bench_format format, const bench_options *o);
 void bench_report_row(bench_report *r, const bench_row *row);
-/* All rows once more, for what stands below the table. */
+/* Prints what follows the table; takes all rows again. */
 void bench_report_end(bench_report *r, bench_row *const *rows, size_t n);
 
-/* A string as JSON has it, quotes and all. */
+/* Prints a JSON string with its quotes. */
 void bench_put_json_string(FILE *out, const char *s);
 
 #endif

@@ -63,12 +63,13 @@ static void draw_grid(FILE *out, const axes *a) {
         (TOP + HEIGHT - BOTTOM) / 2);
 }
 
-/* Where a name at y can stand so that no earlier one is in its way. */
+/* The places of names already drawn. */
 typedef struct names {
     double y[16];
     int n;
 } names;
 
+/* Returns a free place for a name, at y or near it. */
 static double place_name(names *taken, double y) {
     for (int i = 0; i < taken->n; i++)
         if (fabs(taken->y[i] - y) < 13) {
@@ -80,7 +81,7 @@ static double place_name(names *taken, double y) {
     return y;
 }
 
-/* Memory's slope up to the roof. */
+/* Draws a roof: the slope of memory, up to the peak. */
 static void draw_roof(FILE *out, const axes *a, const bench_roof *r, double peak, const char *what,
                       const char *color, names *taken) {
     if (peak <= 0 || r->limit.read_gb <= 0)
@@ -97,7 +98,7 @@ static void draw_roof(FILE *out, const axes *a, const bench_roof *r, double peak
     fprintf(out, " %s %.0f</text>\n", what, peak);
 }
 
-/* Its name goes to the side where there is room. */
+/* Draws a point; the name goes to the side with room. */
 static void draw_point(FILE *out, const axes *a, const bench_point *p, const char *color,
                        bool named) {
     double x = at_x(a, p->intensity), y = at_y(a, p->gmac);
@@ -116,7 +117,7 @@ static void draw_point(FILE *out, const axes *a, const bench_point *p, const cha
     }
 }
 
-/* Names stand at the points of the last instruction set, where no other name is near. */
+/* Returns whether point i's name has room: no named point before it is near. */
 static bool has_room(const axes *a, const bench_point *point, const bool *named, size_t i) {
     for (size_t k = 0; k < i; k++)
         if (named[k] && fabs(at_y(a, point[k].gmac) - at_y(a, point[i].gmac)) < 11 &&

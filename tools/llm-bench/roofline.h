@@ -1,5 +1,5 @@
-/* Measured kernels against what the machine allows, as one picture: multiply-adds per byte to the
- * right, per second upwards, both in powers of ten (Williams, Waterman, Patterson 2009). */
+/* Draws measured kernels against what the machine allows: multiply-adds per byte to the right,
+ * multiply-adds per second upwards, both in powers of ten (Williams, Waterman, Patterson 2009). */
 #ifndef TOOLS_BENCH_ROOFLINE_H
 #define TOOLS_BENCH_ROOFLINE_H
 
@@ -9,15 +9,15 @@
 
 #include "limits.h"
 
-typedef struct bench_roof { /* one instruction set */
+typedef struct bench_roof { /* an instruction set */
     char name[64];
     bench_limits limit;
 } bench_roof;
 
 typedef struct bench_point {
     char label[64]; /* "q4_0 rows" */
-    int roof;       /* of which instruction set */
-    bool cached;    /* its data lay in the caches, for which memory is no limit: drawn hollow */
+    int roof;       /* index of the instruction set */
+    bool cached;    /* the data was in the caches, so memory is not a limit: drawn hollow */
     double intensity, gmac;
 } bench_point;
 

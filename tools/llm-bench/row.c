@@ -32,7 +32,7 @@ static bench_field number(const char *key, double x) {
     return (bench_field){.key = key, .kind = BENCH_NUMBER, .number = x};
 }
 
-/* What is 0 if it is not known. */
+/* A value that is 0 if it is not known. */
 static bench_field known(const char *key, double x) {
     return number(key, x > 0 ? x : NAN);
 }

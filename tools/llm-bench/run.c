@@ -20,19 +20,19 @@ typedef struct stage {
     placement *placement;
     placement_options options;
     llm_session *session;
-    int32_t *token; /* random, the same in each run */
+    int32_t *token; /* random, but the same in each run */
     int64_t n_tokens;
     int32_t *slot; /* [n_batch] */
-    /* of what cannot be cut back to the depth; NULL: none is needed */
+    /* states that cannot be cut back to the depth; NULL: not needed */
     void *snapshot[MAX_SEQUENCES];
     size_t snapshot_size[MAX_SEQUENCES];
     bench_collector *collector;
-    double *eval_ns; /* of prompts and generation, if they are timed apart */
+    double *eval_ns; /* for prompts and generation, if they are timed separately */
 } stage;
 
 /* --- setting up ------------------------------------------------------------------------------- */
 
-/* Ids over the whole vocabulary, the same for the same length of it. */
+/* Fills in ids from the whole vocabulary, always the same for a vocabulary's size. */
 static void fill_tokens(stage *g, int64_t n_vocab) {
     uint64_t state = 1;
     for (int64_t i = 0; i < g->n_tokens; i++) {
@@ -41,7 +41,7 @@ static void fill_tokens(stage *g, int64_t n_vocab) {
     }
 }
 
-/* st, or if that is GGL_OK what ending has met. */
+/* Frees everything; returns st, or if that is GGL_OK the error of ending the trace. */
 static ggl_status stage_fini(stage *g, ggl_status st, ggl_error *err) {
     for (int i = 0; i < MAX_SEQUENCES; i++)
         ggl_free(g->snapshot[i]);
@@ -110,7 +110,7 @@ static void tell_past(stage *g, double n_past) {
         g->collector->n_past = n_past;
 }
 
-/* n tokens for one sequence, n_batch at a time. */
+/* Runs n tokens for one sequence, n_batch at a time. */
 static ggl_status run_prompt(stage *g, int32_t slot, int64_t first, int64_t n, ggl_error *err) {
     ggl_status st = GGL_OK;
     int64_t at_once = g->t->n_batch < n ? g->t->n_batch : n;
@@ -132,7 +132,8 @@ static ggl_status run_prompts(stage *g, ggl_error *err) {
     return st;
 }
 
-/* n tokens of each sequence, all sequences at once. *first_ns: when the first ones were there. */
+/* Generates n tokens for each sequence, all sequences at once. *first_ns: the time when the
+ * first ones were computed. */
 static ggl_status run_generation(stage *g, int64_t n, int64_t *first_ns, ggl_error *err) {
     int64_t n_seq = g->t->n_sequences, at = g->t->n_depth + g->t->n_prompt;
     int32_t token[MAX_SEQUENCES], slot[MAX_SEQUENCES];
@@ -153,15 +154,14 @@ static ggl_status run_generation(stage *g, int64_t n, int64_t *first_ns, ggl_err
     return st;
 }
 
-/* --- going back to the depth -------------------------------------------------------------------
- */
+/* --- going back to the depth ------------------------------------------------------------------ */
 
 static ggl_status fill_depth(stage *g, int32_t slot, ggl_error *err) {
     ggl_status st = llm_session_clear(g->session, slot, err);
     return st == GGL_OK && g->t->n_depth > 0 ? run_prompt(g, slot, 0, g->t->n_depth, err) : st;
 }
 
-/* Computes the depth once; keeps of it what cannot be cut back. */
+/* Computes the tokens up to the depth once, and saves the states that cannot be cut back. */
 static ggl_status reach_depth(stage *g, ggl_error *err) {
     ggl_status st = GGL_OK;
     for (int32_t k = 0; k < g->t->n_sequences && st == GGL_OK; k++) {
@@ -173,6 +173,7 @@ static ggl_status reach_depth(stage *g, ggl_error *err) {
     return st;
 }
 
+/* Returns to the depth, between runs. */
 static ggl_status go_back(stage *g, ggl_error *err) {
     ggl_status st = GGL_OK;
     for (int32_t k = 0; k < g->t->n_sequences && st == GGL_OK; k++) {
@@ -229,7 +230,7 @@ static ggl_status take_samples(stage *g, bench_row *row, const bench_options *o,
     return GGL_OK;
 }
 
-/* Once more, on a backend that tells of its steps; prompt and generation apart. */
+/* Runs the test again on a backend that reports its steps, prompt and generation separately. */
 static ggl_status take_profile(const bench_setup *s, const bench_test *t, bench_row *row,
                                ggl_error *err) {
     bench_collector c = {.on = false};
@@ -260,7 +261,7 @@ static ggl_status take_profile(const bench_setup *s, const bench_test *t, bench_
     return st;
 }
 
-/* Rates by the median; of tests of one kind only, as limits are different ones. */
+/* Computes rates by the median. Only for tests of one kind, as the limits differ. */
 static ggl_status count_rates(bench_row *row, const bench_setup *s, const bench_test *t,
                               ggl_error *err) {
     static bench_costs c;
@@ -288,8 +289,8 @@ static ggl_status count_rates(bench_row *row, const bench_setup *s, const bench_
     return GGL_OK;
 }
 
-/* The one that has all layers; NULL: there are several. row->backend is "vulkan0", or "vulkan0=5".
- */
+/* Returns the backend that has all layers, or NULL if there are several. row->backend is "vulkan0"
+ * or "vulkan0=5". */
 static ggl_backend *only_backend(const bench_row *row, const stage *g) {
     const size_t n = strcspn(row->backend, "=,");
     for (int i = 0; i < placement_n_backends(g->placement) && !strchr(row->backend, ','); i++) {
@@ -300,8 +301,8 @@ static ggl_backend *only_backend(const bench_row *row, const stage *g) {
     return NULL;
 }
 
-/* What the only backend could do at most, by operators of its own where it is not the CPU, for
- * which there are better ones. Measured once for each. */
+/* Sets what the only backend could do at most: for the CPU by special loops, for others by their
+ * own operators. Each is measured once. */
 static void take_limits(bench_row *row, const bench_setup *s, const stage *g) {
     static struct known {
         char name[32];
@@ -332,7 +333,7 @@ static void take_limits(bench_row *row, const bench_setup *s, const stage *g) {
     snprintf(row->limit_of, sizeof row->limit_of, "%s", b->name);
 }
 
-/* Where it ran: which layers, on what. */
+/* Sets what the test ran on: which layers on which backend. */
 static void tell_place(bench_row *row, const stage *g) {
     size_t used = 0;
     snprintf(row->backend, sizeof row->backend, "%s", placement_text(g->placement));

@@ -7,19 +7,19 @@
 #include "llm/model.h"
 #include "options.h"
 
-/* Borrows from both. */
+/* Returns the options of one placement; they borrow from both. */
 placement_options bench_placement(const bench_options *o, const bench_where *w);
 
-typedef struct bench_setup { /* what tests share */
+typedef struct bench_setup { /* what tests have in common */
     const bench_options *o;
     llm_model *model;
-    double load_ns; /* of opening it */
+    double load_ns; /* time for opening it */
     bool *noted;    /* its notes were printed */
     bench_limits limits;
     const char *cpu;
 } bench_setup;
 
-/* row->profile is the caller's (bench_row_free). Errors name what could not be done. */
+/* Runs a test. Free row->profile with bench_row_free. Errors name what failed. */
 GGL_NODISCARD ggl_status bench_run(bench_row *row, const bench_setup *s, const bench_test *t,
                                    ggl_error *err);
 void bench_row_free(bench_row *row); /* NULL is fine */

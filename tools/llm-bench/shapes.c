@@ -17,7 +17,7 @@ typedef struct lines {
     bool too_long;
 } lines;
 
-/* The next line that says something, without its comment. */
+/* Sets *l to the next line that is not empty, without its comment. */
 static bool next_line(lines *l) {
     while (l->s < l->end) {
         const char *stop = memchr(l->s, '\n', (size_t)(l->end - l->s));
@@ -35,7 +35,7 @@ static bool next_line(lines *l) {
     return false;
 }
 
-/* The next word of *s, at most BENCH_SHAPE_NAME - 1 bytes of it. */
+/* Reads the next word of *s, cut to BENCH_SHAPE_NAME - 1 bytes. */
 static bool next_word(const char **s, char word[BENCH_SHAPE_NAME]) {
     *s += strspn(*s, " \t");
     size_t n = strcspn(*s, " \t"), kept = n < BENCH_SHAPE_NAME ? n : BENCH_SHAPE_NAME - 1;
@@ -45,7 +45,7 @@ static bool next_word(const char **s, char word[BENCH_SHAPE_NAME]) {
     return n > 0;
 }
 
-/* What follows the word, or NULL: the line begins with another. */
+/* Returns the text after `word` if the line begins with it, else NULL. */
 static const char *begins(const char *line, const char *word) {
     size_t n = strlen(word);
     line += strspn(line, " \t");

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EXACT = 20 }; /* the exact distribution is counted up to so many of each */
+enum { EXACT = 20 }; /* the exact distribution is computed for up to so many of each */
 
 static int by_value(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -38,8 +38,9 @@ bench_summary bench_summarize(const double *x, int n) {
 
 /* --- Mann and Whitney ------------------------------------------------------------------------- */
 
-/* count[u]: in how many orders of n and m values u pairs are the wrong way round; the coefficients
- * of prod_i (1 - q^(m+i)) / (1 - q^i), i = 1 .. n. Exact: below 2^53 for 20 of each. */
+/* count[u]: in how many orders of n and m values u pairs are in the wrong order. These are the
+ * coefficients of prod_i (1 - q^(m+i)) / (1 - q^i), i = 1 .. n. Exact: below 2^53 for 20 of
+ * each. */
 static void count_orders(int n, int m, double count[EXACT * EXACT + 1]) {
     int top = n * m;
     memset(count, 0, (size_t)(top + 1) * sizeof *count);
@@ -52,7 +53,7 @@ static void count_orders(int n, int m, double count[EXACT * EXACT + 1]) {
     }
 }
 
-/* P(U <= u). */
+/* Returns P(U <= u). */
 static double exact_tail(int n, int m, int u) {
     double count[EXACT * EXACT + 1], below = 0, all = 0;
     count_orders(n, m, count);
@@ -63,7 +64,7 @@ static double exact_tail(int n, int m, int u) {
     return below / all;
 }
 
-/* Sum of t^3 - t over groups of t equal values. */
+/* Returns the sum of t^3 - t over groups of t equal values. */
 static double tie_sum(const double *a, int n, const double *b, int m) {
     double all[2 * BENCH_MAX_SAMPLES], sum = 0;
     memcpy(all, a, (size_t)n * sizeof *a);
@@ -93,8 +94,8 @@ double bench_mann_whitney_p(const double *a, int n, const double *b, int m) {
     return variance <= 0 || away <= 0 ? 1 : erfc(away / sqrt(variance) / sqrt(2));
 }
 
-/* How many of the smallest and of the largest differences the interval leaves out; -1: it cannot
- * have the confidence. */
+/* Returns how many of the smallest and of the largest differences are outside of the interval;
+ * -1: the samples are too small for the confidence. */
 static int left_out(int n, int m, double alpha) {
     int k = -1;
     if (n <= EXACT && m <= EXACT) {
@@ -103,7 +104,7 @@ static int left_out(int n, int m, double alpha) {
         return k;
     }
     double nm = (double)n * m, sd = sqrt(nm * (n + m + 1) / 12), low = 0, high = 10;
-    for (int i = 0; i < 60; i++) { /* z with P(|Z| > z) = alpha */
+    for (int i = 0; i < 60; i++) { /* find z with P(|Z| > z) = alpha */
         double z = (low + high) / 2;
         *(erfc(z / sqrt(2)) > alpha ? &low : &high) = z;
     }
@@ -131,8 +132,8 @@ bench_change bench_compare_unpaired(const double *a, int n, const double *b, int
 
 /* --- Student ---------------------------------------------------------------------------------- */
 
-/* The continued fraction of the incomplete beta function (Abramowitz and Stegun 26.5.8), by Lentz's
- * method. */
+/* Returns the continued fraction of the incomplete beta function (Abramowitz and Stegun 26.5.8),
+ * computed by Lentz's method. */
 static double beta_fraction(double x, double a, double b) {
     const double tiny = 1e-300;
     double c = 1, d = 1 - (a + b) * x / (a + 1);

@@ -1,5 +1,6 @@
-/* With a pre-tokenizer: byte-level BPE, of 256 characters for the bytes, merges of two letters, and
- * names that no text gives. Without: SentencePiece, of <unk>, <s>, </s>, 256 bytes and pieces. */
+/* With a pre-tokenizer: byte-level BPE, with 256 characters for the bytes, merges of two
+ * letters, and names that occur in no text. Without: SentencePiece, with <unk>, <s>, </s>, 256
+ * bytes and pieces. */
 #include "vocab.h"
 
 #include <inttypes.h>
@@ -63,7 +64,7 @@ static void put_spm(ggl_gguf_writer *w, const bench_shape *s, vocab *v) {
         else if (k < 0)
             snprintf(t, PIECE, "<0x%02X>", (unsigned)(i - 3));
         else if (k == 0)
-            snprintf(t, PIECE, "\xe2\x96\x81"); /* what stands for a space */
+            snprintf(t, PIECE, "\xe2\x96\x81"); /* stands for a space */
         else if (k <= N_LETTERS)
             snprintf(t, PIECE, "%c", (char)('a' + k - 1));
         else if (pair < N_PAIRS)
@@ -81,7 +82,7 @@ static void put_spm(ggl_gguf_writer *w, const bench_shape *s, vocab *v) {
 
 /* --- byte-level BPE --------------------------------------------------------------------------- */
 
-/* The character that stands for a byte: itself if it is visible, else one from U+0100 on. */
+/* Writes the character that stands for a byte: itself if visible, else one from U+0100 on. */
 static void byte_piece(int byte, char *out) {
     int hidden = 0;
     for (int b = 0; b <= byte; b++) {

@@ -4,9 +4,9 @@
 #include <string.h>
 
 enum {
-    POOL = 1 << 18, /* elements; a multiple of any type's block */
+    POOL = 1 << 18, /* elements; a multiple of all block sizes */
     MAX_POOLS = 16,
-    RUN_LEAST = 16, /* blocks taken one after the other */
+    RUN_LEAST = 16, /* least number of blocks copied in a row */
     RUN_MORE = 240,
     BUFFER = 1 << 20
 };
@@ -32,14 +32,15 @@ static uint64_t next(uint64_t *state) {
     return z ^ z >> 31;
 }
 
-/* Nearly normal, of variance 1: four uniform numbers of 16 bits (Irwin, Hall). No library function
- * is in it, so that all machines agree. */
+/* Returns a nearly normal number of variance 1: the sum of four uniform 16-bit numbers (Irwin,
+ * Hall). It calls no library function, so that all machines agree. */
 static float normal(uint64_t *state) {
     uint64_t r = next(state);
     double sum = 0;
     for (int i = 0; i < 4; i++, r >>= 16)
         sum += (double)(r & 0xffff) + 0.5;
-    return (float)((sum * 0x1p-16 - 2) * 1.7320508075688772); /* the sum's variance is 4 / 12 */
+    /* the variance of the sum is 4 / 12 */
+    return (float)((sum * 0x1p-16 - 2) * 1.7320508075688772);
 }
 
 static uint64_t hash_name(const char *s) {
@@ -70,7 +71,7 @@ void bench_weights_free(bench_weights *w) {
     free(w);
 }
 
-/* The pool of a type, made when it is first asked for; NULL: out of memory. */
+/* Returns the pool of a type, made at first use; NULL: out of memory. */
 static const char *pool_of(bench_weights *w, ggl_type type, double mean, double sigma) {
     for (int i = 0; i < w->n_pools; i++)
         if (w->pool[i].type == type && w->pool[i].mean == mean && w->pool[i].sigma == sigma)
@@ -91,7 +92,7 @@ static const char *pool_of(bench_weights *w, ggl_type type, double mean, double 
     return data;
 }
 
-/* Fills the buffer with runs of blocks; returns how many blocks there are in it, at most n. */
+/* Fills the buffer with runs of blocks from the pool; returns how many blocks, at most n. */
 static int64_t mix_blocks(char *buffer, const char *data, size_t block, int64_t n_pool, int64_t n,
                           uint64_t *state) {
     int64_t room = (int64_t)(BUFFER / block), done = 0;

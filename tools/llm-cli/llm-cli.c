@@ -1,4 +1,4 @@
-/* llm-cli: a prompt in, text out. */
+/* llm-cli: continues a prompt with generated text. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -27,20 +27,20 @@
 typedef struct cli {
     cli_options o;
     llm_model *model;
-    const llm_tokenizer *tokenizer; /* NULL: not available; then text is ids */
+    const llm_tokenizer *tokenizer; /* NULL: not available; text is shown as ids */
     placement *placement;
     llm_session *session;
-    llm_session_params params; /* of it */
+    llm_session_params params; /* of the session */
     llm_sampler *sampler;
-    char *text; /* the prompt's, if it was given as text */
+    char *text; /* text of the prompt, if it was given as text */
     size_t text_size;
     llm_tokens prompt;
     text_stream out;
     npy_writer logits;
-    int64_t n_prompt, n_generated; /* tokens that were done */
+    int64_t n_prompt, n_generated; /* tokens run and tokens generated */
     bool told_nan;
     double t_begin, t_load, t_prompt, t_generate; /* seconds */
-    bool shows_load;                              /* a line says how far loading is */
+    bool shows_load;                              /* a line with the progress of loading is shown */
 } cli;
 
 /* --- the prompt ------------------------------------------------------------------------------- */
@@ -58,7 +58,7 @@ static int hex(char c) {
                                   : -1;
 }
 
-/* \n \r \t \' \" \\ \xHH in place; anything else stays as it is. Returns the new length. */
+/* Replaces \n \r \t \' \" \\ \xHH in place; other sequences stay. Returns the new length. */
 static size_t unescape(char *s, size_t n) {
     static const char from[] = "nrt'\"\\", to[] = "\n\r\t'\"\\";
     size_t m = 0;
@@ -93,7 +93,7 @@ static int check_lengths(const cli *c) {
     return -1;
 }
 
-/* The prompt's text, the caller's (free); NULL with *code set after an error. */
+/* Returns the text of the prompt (the caller frees it); NULL with *code set after an error. */
 static char *prompt_text(cli *c, size_t *n, int *code) {
     char *text = NULL;
     *n = 0;
@@ -108,7 +108,7 @@ static char *prompt_text(cli *c, size_t *n, int *code) {
             *code = process_stopped ? process_stop_code() : 1;
             return NULL;
         }
-        if (*n > 0 && text[*n - 1] == '\n') /* as llama.cpp: it is the editor's, or echo's */
+        if (*n > 0 && text[*n - 1] == '\n') /* as in llama.cpp: an editor or echo added it */
             --*n;
     } else {
         text = calloc(1, 1);
@@ -118,6 +118,7 @@ static char *prompt_text(cli *c, size_t *n, int *code) {
     return text;
 }
 
+/* Reads the prompt into ids. */
 static int read_prompt(cli *c) {
     ggl_error err = {0};
     ggl_status st = llm_model_tokenizer(c->model, &c->tokenizer, &err);
@@ -162,7 +163,7 @@ static int open_model(cli *c) {
     return -1;
 }
 
-/* On a terminal, if it takes its time, a line that tells how far it is. */
+/* The session's `progress`: on a terminal, if loading takes long, shows the progress in a line. */
 static bool on_load(void *ctx, size_t done, size_t total) {
     cli *c = ctx;
     if (done < total && isatty(STDERR_FILENO) && process_seconds() - c->t_begin > 0.3)
@@ -227,7 +228,7 @@ static void each_logits(void *ctx, int64_t i, const float *logits) {
     npy_row(&c->logits, logits, llm_session_n_vocab(c->session));
 }
 
-/* On a terminal, a line that tells how far a long prompt is. */
+/* On a terminal, shows the progress of a long prompt in a line. */
 static bool on_progress(void *ctx, int64_t done, int64_t n) {
     const cli *c = ctx;
     if (n > c->o.n_ubatch && isatty(STDERR_FILENO)) {
@@ -243,8 +244,9 @@ static int run_prompt(cli *c) {
     size_t n = c->prompt.n;
     bool *want = NULL;
     if (c->o.logits) {
+        /* opening a pipe waits for its reader */
         if (npy_open(&c->logits, c->o.logits, (int64_t)n, llm_session_n_vocab(c->session), &err) !=
-            GGL_OK) /* opening a pipe waits for its reader */
+            GGL_OK)
             return process_stopped ? process_stop_code()
                                    : tool_error(TOOL, 1, "--logits: %s", err.msg);
         want = malloc(n + 1);
@@ -285,8 +287,8 @@ static void print_token(cli *c, int32_t id) {
     }
 }
 
-/* -1: there is something to choose from. Without a number among the logits any choice would be
- * noise; a token whose logit alone is NaN is never chosen. */
+/* Checks that a token can be chosen from the logits: returns -1, or an exit code if none of them
+ * is a number. A token with a NaN logit is never chosen; a note says so once. */
 static int check_logits(cli *c) {
     const float *logits = llm_session_logits(c->session);
     int64_t n = llm_session_n_vocab(c->session), n_nan = 0, n_finite = 0;
@@ -407,7 +409,8 @@ static int run(cli *c) {
     return process_stopped ? process_stop_code() : 0;
 }
 
-/* False, after a message: the trace could not be written. */
+/* Frees everything. False after a message: the trace could not be
+ * written. */
 static bool finish(cli *c) {
     npy_abort(&c->logits);
     llm_sampler_free(c->sampler);
@@ -424,21 +427,22 @@ static bool finish(cli *c) {
     return complete;
 }
 
-/* --- writing a descriptor --------------------------------------------------------------------- */
+/* --- watching a descriptor -------------------------------------------------------------------- */
 
 static bool same_version(const struct stat *a, const struct stat *b) {
     return a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
            a->st_size == b->st_size && a->st_ino == b->st_ino;
 }
 
-/* Until the file is another; editors may replace it, so that for a moment there is none. */
+/* Waits until the file is another one. Editors may replace it, so that for a moment there is
+ * none. */
 static void wait_for_change(const char *path, const struct stat *before) {
     struct stat st;
     while (!process_stopped && (stat(path, &st) != 0 || same_version(&st, before)))
         nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
 }
 
-/* Every branch of the descriptor, not only those that this model takes. */
+/* Checks every branch of the descriptor, not only those that this model takes. */
 static int check_descriptor(const cli *c) {
     ggl_error err = {0};
     char *notes = NULL;

@@ -1,4 +1,4 @@
-/* The command line of llm-cli: names and defaults as llama.cpp's users know them. */
+/* The command line of llm-cli, with the names and defaults of llama.cpp. */
 #ifndef TOOLS_CLI_OPTIONS_H
 #define TOOLS_CLI_OPTIONS_H
 
@@ -12,7 +12,7 @@ typedef struct cli_options {
     const char *model, *prompt, *prompt_file, *tokens, *logits, *arch, *mask, *cpu_mask,
         *repack_cache, *plan; /* plan: NULL, "", or "nodes" */
     int64_t n_predict, n_ctx, n_batch, n_ubatch, n_threads, n_threads_batch, priority;
-    int type_k, type_v; /* index into tool_cache_types */
+    int type_k, type_v; /* indices into tool_cache_types */
     double temp, top_p, min_p, repeat_penalty;
     int64_t top_k, repeat_last_n, seed;
     placement_options placement;
@@ -20,7 +20,7 @@ typedef struct cli_options {
         ignore_eos, no_special, no_conversation;
 } cli_options;
 
-/* -1: go on; else the exit code. */
+/* Reads the command line. Returns -1, or an exit code. */
 int cli_options_read(cli_options *o, int argc, char **argv);
 llm_sampler_params cli_sampler_params(const cli_options *o);
 

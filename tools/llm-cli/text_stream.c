@@ -6,7 +6,7 @@
 
 #include "common/args.h"
 
-/* How many bytes a character takes that begins with c; 1 for bytes that begin none. */
+/* Returns the length of a character that begins with the byte c; 1 if no character does. */
 static size_t char_size(unsigned char c) {
     return c >= 0xf0 && c < 0xf8 ? 4 : c >= 0xe0 ? (c < 0xf0 ? 3 : 1) : c >= 0xc2 ? 2 : 1;
 }
@@ -30,8 +30,8 @@ static void write_out(text_stream *s, const char *text, size_t n) {
 }
 
 void text_stream_put(text_stream *s, const char *text, size_t n) {
-    while (s->n && s->n < sizeof s->waiting &&
-           n) { /* complete what waits, byte by byte: at most three */
+    while (s->n && s->n < sizeof s->waiting && n) {
+        /* complete the waiting bytes one at a time: at most three are missing */
         s->waiting[s->n++] = *text++;
         n--;
         if (utf8_complete(s->waiting, s->n) == s->n) {

@@ -1,5 +1,5 @@
-/* Text to stdout as it comes, token by token, but never half a UTF-8 character: bytes that may
- * still become one wait. */
+/* Writes text to stdout as it comes, token by token, but never a part of a UTF-8 character: its
+ * first bytes wait for the rest. */
 #ifndef TOOLS_TEXT_STREAM_H
 #define TOOLS_TEXT_STREAM_H
 
@@ -9,15 +9,15 @@
 typedef struct text_stream {
     char waiting[4];
     size_t n;
-    bool failed; /* stdout took no more; what follows is dropped */
+    bool failed; /* writing failed; later text is dropped */
 } text_stream;
 
 void text_stream_put(text_stream *s, const char *text, size_t n);
-/* Writes what waits, complete or not. */
+/* Writes the waiting bytes, complete or not. */
 void text_stream_end(text_stream *s);
 
-/* Length of the longest prefix of text[0..n) that ends between characters; stray bytes count as
- * characters. */
+/* Returns the length of the longest prefix of text[n] that ends between characters. A stray byte
+ * counts as a character. */
 size_t utf8_complete(const char *text, size_t n);
 
 #endif

@@ -1,4 +1,5 @@
-/* llm-convert: a Hugging Face folder to a GGUF file, as a descriptor's convert section says. docs/tools.md. */
+/* llm-convert: converts a Hugging Face folder to a GGUF file by a descriptor's convert section.
+ * See docs/tools.md. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,7 +20,7 @@ typedef struct options {
     arg_list folder, ignore_config, ignore_tensor;
 } options;
 
-/* Percent, where someone watches; a line that the next one overwrites. */
+/* On a terminal, shows the percentage in a line that the next one overwrites. */
 static void show_progress(void *ctx, size_t done, size_t total) {
     int *shown = ctx, percent = total ? (int)((double)done / (double)total * 100) : 100;
     if (percent == *shown)
@@ -42,7 +43,7 @@ static void print_line(void *ctx, const char *text) {
     ggl_fprint(stdout, "%s\n", text);
 }
 
-/* Of a dry run; takes c. */
+/* Prints the report of a dry run, and frees c. Returns the exit code. */
 static int report(llm_converter *c) {
     ggl_error err = {0};
     size_t n_faults;

@@ -1,6 +1,6 @@
-/* llm-perplexity: how well a model predicts a text, and how far its predictions are from those of
- * another. docs/tools.md. It counts as llama.cpp's tool of that name does: chunks of n_ctx tokens,
- * each by itself, of which the second half is scored. */
+/* llm-perplexity: measures how well a model predicts a text, and how far its predictions are
+ * from another model's. See docs/tools.md. It counts like llama.cpp's tool of that name: in
+ * independent chunks of n_ctx tokens, of which the second half is scored. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ typedef struct options {
 
 enum { FORMAT_TEXT, FORMAT_JSON };
 
-/* What is found out of a row of logits, apart from all others. */
+/* The results of one row of logits. */
 typedef struct row_result {
     double nll;
     bool finite, base_ok;
@@ -50,24 +50,25 @@ typedef struct ppl {
     llm_model *model;
     placement *placement;
     llm_session *session;
-    llm_tokens tokens; /* of the whole text, or the other file's */
+    llm_tokens tokens; /* of the whole text, or of the other file */
     int32_t bos;       /* -1: the model puts none before a text */
     logits_head head;
     logits_reader base;
     logits_writer save;
-    /* rows of logits that wait to be looked at */
-    float *row;         /* [max_rows][n_vocab] */
-    uint16_t *code;     /* [max_rows][log_probs_size], if the other file is written or read */
+    /* rows of logits that wait for scoring */
+    float *row; /* [max_rows][n_vocab] */
+    /* [max_rows][log_probs_size], if a file of the other model is written or read */
+    uint16_t *code;
     row_result *result; /* [max_rows] */
     int64_t max_rows, n_rows;
-    int64_t chunk, first; /* the chunk, and where in it row 0 stands */
-    int bad_row;          /* position in the chunk of logits that are no numbers; -1 */
-    int bad_base;         /* the same of the other file's codes that are of no probabilities */
+    int64_t chunk, first; /* the chunk, and the position in it of row 0 */
+    int bad_row;          /* position in the chunk of logits that are not finite; -1: none */
+    int bad_base;         /* position of codes in the other file that are not valid; -1: none */
     ppl_stats stats;
     double *kld, *p_diff; /* [n_chunk * scored] */
-    double *running;      /* [n_chunk]: the perplexity after each */
+    double *running;      /* [n_chunk]: the perplexity after each chunk */
     bool terminal;
-    int n_threads; /* that look at rows */
+    int n_threads; /* that score rows */
 } ppl;
 
 /* --- options ---------------------------------------------------------------------------------- */
@@ -139,7 +140,7 @@ static int read_options(options *o, int argc, char **argv) {
 
 /* --- the text --------------------------------------------------------------------------------- */
 
-/* Whether the model begins texts with a token: then every chunk begins with it. */
+/* Finds out whether the model begins texts with a token, which then begins every chunk. */
 static int find_bos(ppl *p, const llm_tokenizer *t) {
     ggl_error err = {0};
     llm_tokens empty = {0};
@@ -157,15 +158,15 @@ static int read_text(ppl *p, const llm_tokenizer *t) {
     char *text = tool_read_file(TOOL, p->o.text, &n);
     if (!text)
         return process_stopped ? process_stop_code() : 1;
-    if (n > 0 &&
-        text[n - 1] == '\n') /* as llama.cpp's -f: one newline at the end is not the text's */
+    /* llama.cpp's -f also removes a newline at the end */
+    if (n > 0 && text[n - 1] == '\n')
         n--;
     ggl_status s = llm_tokenize(t, text, n, LLM_TOKENIZE_BOS, &p->tokens, &err);
     free(text);
     return s == GGL_OK ? -1 : tool_error(TOOL, 1, "%s: %s", p->o.text, err.msg);
 }
 
-/* Where the tokens come from, and how they are cut. */
+/* Gets the tokens, and determines the chunks. */
 static int choose_chunks(ppl *p) {
     ggl_error err = {0};
     const llm_tokenizer *t = NULL;
@@ -284,6 +285,7 @@ static const int32_t *chunk_tokens(const ppl *p) {
     return (p->o.compare ? p->base.token : p->tokens.id) + p->chunk * p->head.n_ctx;
 }
 
+/* Scores row k: its loss, and its codes or their comparison. */
 static void score_row(void *ctx, size_t k, int thread) {
     (void)thread;
     ppl *p = ctx;
@@ -307,7 +309,7 @@ static void score_row(void *ctx, size_t k, int thread) {
     }
 }
 
-/* The waiting rows, looked at by all threads and counted in order. */
+/* Scores the waiting rows with all threads, and adds the results in order. */
 static void score_rows(ppl *p) {
     work_share(p->n_threads, (size_t)p->n_rows, score_row, p);
     for (int64_t k = 0; k < p->n_rows; k++) {
@@ -434,7 +436,7 @@ static void print_result(ppl *p) {
 
 /* --- main ------------------------------------------------------------------------------------- */
 
-/* -1: the file of log-probabilities is whole, or not wanted. */
+/* Completes the file of log-probabilities, if there is one. Returns -1, or an exit code. */
 static int finish_base(ppl *p) {
     ggl_error err = {0};
     if (!p->save.file || logits_end(&p->save, &err) == GGL_OK)
@@ -497,7 +499,7 @@ static int run(ppl *p) {
         code = finish_base(p);
     if (code >= 0) {
         if (p->stats.n > 0 && !p->o.compare && p->o.format == FORMAT_TEXT)
-            putchar('\n'); /* the running line was begun */
+            putchar('\n'); /* ends the line of running values */
         return code;
     }
     print_result(p);
@@ -510,7 +512,7 @@ int main(int argc, char **argv) {
     int code = read_options(&p.o, argc, argv);
     if (code >= 0)
         return code;
-    /* where the running values are seen, they tell how far it is */
+    /* the running values, if shown, are the progress */
     p.terminal = isatty(STDERR_FILENO) && (p.o.format == FORMAT_JSON || !isatty(STDOUT_FILENO));
     process_wait_for_stop();
     code = run(&p);

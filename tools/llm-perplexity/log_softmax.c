@@ -46,9 +46,9 @@ void log_probs_encode(const log_softmax *s, const float *logits, int64_t n, uint
         to[HEAD + n] = 0;
 }
 
-/* The format rounds a log-probability by at most half a step, 16 / 65535 / 2 = 1.2e-4, and scale and
- * least, of about 16, to f32; 1e-3 is more than both. What is less than exp(-16) of the likeliest
- * has code 0 and is raised to that. */
+/* The format rounds a log-probability by at most half a step, 16 / 65535 / 2 = 1.2e-4, and
+ * `scale` and `least`, of about 16, to f32; 1e-3 covers both. Probabilities below exp(-16) of
+ * the largest get code 0 and thus this value. */
 bool log_probs_valid(const uint16_t *row, int64_t n) {
     const double rounding = 1e-3;
     float head[2];

@@ -1,5 +1,5 @@
-/* Log-probabilities of logits, and how two models' differ: in double, with functions whose bits are
- * the same on every machine, added in the order of the vocabulary. */
+/* Log-probabilities of logits, and how those of two models differ. Computed in double with
+ * functions that give the same bits on every machine, added in the order of the vocabulary. */
 #ifndef TOOLS_LOG_SOFTMAX_H
 #define TOOLS_LOG_SOFTMAX_H
 
@@ -9,28 +9,28 @@
 /* log p(i) = logits[i] - max - log_sum, log_sum = log sum_i exp(logits[i] - max). */
 typedef struct log_softmax {
     float max, min;
-    int64_t top; /* the first that is max */
+    int64_t top; /* the first with this maximum */
     double log_sum;
-    bool finite; /* every logit is a number; else nothing else here means anything */
+    bool finite; /* every logit is finite; if not, the other members have no meaning */
 } log_softmax;
 
 log_softmax log_softmax_of(const float *logits, int64_t n);
 double log_softmax_at(const log_softmax *s, const float *logits, int64_t i);
 
-/* A position's log-probabilities in 16 bits each, as llama.cpp's files of logits have them:
+/* The log-probabilities of a position in 16 bits each, as in llama.cpp's files of logits:
  *
- *     | scale: f32 | least: f32 | code[0] .. code[n-1]: u16 | one more, 0, if n is odd |
+ *     | scale: f32 | least: f32 | code[0] .. code[n-1]: u16 | another 0 if n is odd |
  *     log p(i) = scale * code[i] + least
  *
- * least is that of the unlikeliest, but at most 16 below that of the likeliest. */
-int64_t log_probs_size(int64_t n); /* u16s of a position */
+ * least is the smallest log-probability, but at most 16 below the largest. */
+int64_t log_probs_size(int64_t n); /* u16s per position */
 void log_probs_encode(const log_softmax *s, const float *logits, int64_t n, uint16_t *to);
 
-/* Whether such codes can be of probabilities: the likeliest is at most 1, and their sum is 1 but for
- * what the format loses. */
+/* Returns whether codes can be those of probabilities: the largest is at most 1, and their sum
+ * is 1, apart from what the format loses. */
 bool log_probs_valid(const uint16_t *code, int64_t n);
 
-/* A position as two models see it: base, from such codes, and another. */
+/* A position by two models: the base, given as codes, and another. */
 typedef struct log_compared {
     double nll, nll_base; /* -log p(token) */
     double kld;           /* sum_i p_base(i) * (log p_base(i) - log p(i)), over p_base > exp(-16) */

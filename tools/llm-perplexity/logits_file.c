@@ -17,7 +17,7 @@ int64_t logits_scored(int64_t n_ctx) {
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* Bytes of a file with that head; false: too many to count. */
+/* Computes the size of a file with that head. False: too large. */
 static bool file_size(const logits_head *h, size_t *tokens, size_t *size) {
     size_t rows;
     if (!ggl_size_mul((size_t)h->n_chunk, (size_t)h->n_ctx, tokens) ||

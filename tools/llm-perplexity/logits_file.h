@@ -1,10 +1,10 @@
 /* llama.cpp's files of a model's log-probabilities over a text (its --kl-divergence-base), so that
- * either program compares with what the other has saved. Little-endian:
+ * each program can compare with what the other saved. Little-endian:
  *
  *     | "_logits_" | n_ctx: u32 | n_vocab: i32 | n_chunk: i32 | token[n_chunk * n_ctx]: i32 |
  *     | for each chunk, for each of its n_ctx - 1 - n_ctx / 2 positions: log_softmax.h's codes |
  *
- * A chunk's tokens are the text's, also where the model was given BOS instead of the first. */
+ * A chunk has the text's tokens, even if the model was given BOS instead of the first. */
 #ifndef TOOLS_LOGITS_FILE_H
 #define TOOLS_LOGITS_FILE_H
 
@@ -18,32 +18,33 @@ typedef struct logits_head {
     int64_t n_ctx, n_vocab, n_chunk;
 } logits_head;
 
-int64_t logits_scored(int64_t n_ctx); /* positions of a chunk: n_ctx - 1 - n_ctx / 2 */
+int64_t logits_scored(int64_t n_ctx); /* positions scored per chunk: n_ctx - 1 - n_ctx / 2 */
 
 typedef struct logits_reader {
     logits_head head;
     int32_t *token;      /* [n_chunk][n_ctx] */
     const uint8_t *rows; /* unaligned */
-    ggl_file_map map;    /* not to be cut meanwhile */
+    ggl_file_map map;    /* the file must not be truncated meanwhile */
 } logits_reader;
 
-/* GGL_IO, GGL_FORMAT, GGL_NOMEM: the message begins with the path. Sizes and tokens are checked. */
+/* Opens a file and checks its sizes and tokens. GGL_IO, GGL_FORMAT, GGL_NOMEM; the message
+ * begins with the path. */
 ggl_status logits_open(logits_reader *r, const char *path, ggl_error *err);
 void logits_close(logits_reader *r);
-/* Codes of a chunk's k-th scored position into row [log_probs_size(n_vocab)]; false: they are of no
- * probabilities. */
+/* Copies the codes of a chunk's k-th scored position to row[log_probs_size(n_vocab)]. False:
+ * they are not valid. */
 bool logits_row(const logits_reader *r, int64_t chunk, int64_t k, uint16_t *row);
 
-/* The file appears under its name when logits_end has worked. */
+/* Writes a file, which gets its name only when logits_end succeeds. */
 typedef struct logits_writer {
     ggl_new_file *file; /* NULL: nothing is open */
 } logits_writer;
 
-/* As ggl_new_file_open, and ggl_new_file_commit. */
+/* Like ggl_new_file_open and ggl_new_file_commit. */
 ggl_status logits_begin(logits_writer *w, const char *path, const logits_head *h,
                         const int32_t *token, ggl_error *err);
 void logits_put(logits_writer *w, const uint16_t *row, int64_t n);
 ggl_status logits_end(logits_writer *w, ggl_error *err);
-void logits_abort(logits_writer *w); /* of no effect after logits_end */
+void logits_abort(logits_writer *w); /* no effect after logits_end */
 
 #endif

@@ -45,13 +45,13 @@ mean ppl_base_value(const ppl_stats *s) {
     return exp_of(mean_of(s->base, s->base2, s->n));
 }
 
-/* Of the two means, not of the values: hence the division by n - 1. */
+/* Returns the covariance of the two means, not of the values: hence the division by n - 1. */
 static double covariance(const ppl_stats *s) {
     double n = (double)s->n;
     return s->n < 10 ? 0 : (s->nll_base / n - s->nll / n * (s->base / n)) / (n - 1);
 }
 
-/* sqrt(a^2 + b^2 - 2 cov); rounding may make it less than nothing. */
+/* Returns sqrt(a^2 + b^2 - 2 cov), or 0 if rounding makes the sum negative. */
 static double error_of_difference(double a, double b, double cov) {
     double e2 = a * a + b * b - 2 * cov;
     return e2 > 0 ? sqrt(e2) : 0;

@@ -6,26 +6,28 @@
 #include "common/work_share.h"
 #include "ggl/alloc.h"
 
-/* Elements of a piece: whole blocks of any type. A tensor is one run of blocks, so a piece need not
- * be rows. */
+/* Elements in a piece: whole blocks of any type. A tensor is one sequence of blocks, so that a
+ * piece need not consist of rows. */
 #define PIECE ((int64_t)1 << 16)
 enum { WAVE = 32 }; /* pieces between two writes */
 
 typedef struct piece_result {
     quant_error error;
-    int64_t bad; /* the first element that is lost: no number, or made none; -1 */
-    float value; /* it */
+    /* the first element that is lost, because it is not a number or cannot be one in the new
+     * type; -1: none */
+    int64_t bad;
+    float value; /* its value */
 } piece_result;
 
 struct quant_encoder {
     int n_threads;
-    float *x, *y; /* [n_threads][PIECE]: the source, and what is read of the result */
-    uint8_t *out; /* [WAVE][bytes of a piece], at most 4 bytes an element */
+    float *x, *y; /* [n_threads][PIECE]: the source, and the result read back */
+    uint8_t *out; /* [WAVE][bytes of a piece], at most 4 bytes per element */
     piece_result result[WAVE];
-    /* the wave at work */
+    /* the current wave */
     const ggl_type_info *from, *type;
     const uint8_t *source;
-    int64_t first, n; /* of the wave's elements, of all */
+    int64_t first, n; /* the wave's first element; the number of elements of the tensor */
 };
 
 void quant_error_add(quant_error *to, const quant_error *e) {
@@ -71,6 +73,7 @@ static int64_t piece_size(const quant_encoder *e, int64_t first) {
     return e->n - first < PIECE ? e->n - first : PIECE;
 }
 
+/* Converts a piece, measures its error, and looks for lost elements. */
 static void encode_piece(void *ctx, size_t i, int thread) {
     quant_encoder *e = ctx;
     piece_result *r = &e->result[i];
@@ -84,8 +87,8 @@ static void encode_piece(void *ctx, size_t i, int thread) {
     for (int64_t k = 0; k < n; k++) {
         double d = fabs((double)x[k] - (double)y[k]);
         if (!isfinite(d) && r->bad < 0) {
-            /* of a block that is lost as a whole the element that is to blame: the largest, or one
-             * that is no number itself */
+            /* If a whole block is lost, report the element that is the cause: one that is not a
+             * number, else the largest. */
             int64_t worst = k, block = e->type->block, start = k - k % block;
             for (int64_t j = start; j < start + block && j < n; j++)
                 if (isfinite(x[worst]) && (!isfinite(x[j]) || fabsf(x[j]) > fabsf(x[worst])))

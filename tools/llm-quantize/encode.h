@@ -1,4 +1,4 @@
-/* One tensor from one type to another, piece by piece, and how far off the result is. */
+/* Converts a tensor to another type piece by piece, and measures the error. */
 #ifndef TOOLS_QUANT_ENCODE_H
 #define TOOLS_QUANT_ENCODE_H
 
@@ -6,27 +6,30 @@
 
 #include "ggl/gguf.h"
 
-/* Sums over elements, always added in the same order: no bit depends on the threads. */
+/* Sums over elements. They are always added in the same order, so that the result does not
+ * depend on the number of threads. */
 typedef struct quant_error {
-    double n, sum2, error2; /* elements; squares of the values, and of what they are off by */
-    double max;             /* the largest |difference| */
+    /* number of elements; sums of squares of the values, and of their errors */
+    double n, sum2, error2;
+    double max; /* the largest |difference| */
 } quant_error;
 
 void quant_error_add(quant_error *to, const quant_error *e);
 double quant_error_rms(const quant_error *e);      /* sqrt(error2 / n) */
 double quant_error_relative(const quant_error *e); /* sqrt(error2 / sum2) */
 
-typedef struct quant_encoder quant_encoder; /* its memory: a few megabytes per thread */
+typedef struct quant_encoder quant_encoder; /* has a few megabytes of memory per thread */
 quant_encoder *quant_encoder_new(int n_threads);
 void quant_encoder_free(quant_encoder *e);
 
-/* The tensor's elements as `type`, to the sink; *error is what that costs. `more` is called now and
- * then with the number of source bytes done since; false ends it with GGL_IO. GGL_FORMAT: an
- * element is no number; GGL_LIMIT: it is one, but too large for the type. */
+/* Writes the tensor's elements as `type` to the sink; *error: the error of the conversion.
+ * `more` is called from time to time with the number of source bytes done since the last call;
+ * if it returns false, this ends with GGL_IO. GGL_FORMAT: an element is not a number; GGL_LIMIT:
+ * an element is too large for the type. */
 ggl_status quant_encode(quant_encoder *e, const ggl_gguf_tensor *t, const ggl_type_info *type,
                         ggl_gguf_sink *to, quant_error *error, bool (*more)(void *ctx, size_t n),
                         void *ctx, ggl_error *err);
-/* The same for a tensor that keeps its type: its bytes. */
+/* The same for a tensor that keeps its type: copies its bytes. */
 ggl_status quant_copy(const ggl_gguf_tensor *t, ggl_gguf_sink *to,
                       bool (*more)(void *ctx, size_t n), void *ctx, ggl_error *err);
 

@@ -1,5 +1,6 @@
-/* --merge-experts: files of 2023 have a tensor for each expert, blk.0.ffn_up.0.weight, blk.0.ffn_up.1.weight, ..; they become one,
- * blk.0.ffn_up_exps.weight, which has the experts side by side in its last dimension. */
+/* --merge-experts: files of 2023 have a tensor per expert, blk.0.ffn_up.0.weight,
+ * blk.0.ffn_up.1.weight, ..; joins them into blk.0.ffn_up_exps.weight, with the experts along
+ * the last dimension. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,15 +9,15 @@
 #include "plan.h"
 
 typedef struct stack {
-    ggl_str name; /* of the whole */
-    size_t first; /* the first of them in the file: in the plan */
+    ggl_str name; /* of the joined tensor */
+    size_t first; /* index in the plan of the first of them in the file */
     size_t n, put;
-    const ggl_gguf_tensor **part; /* by the expert's number */
+    const ggl_gguf_tensor **part; /* [expert's number] */
 } stack;
 
 typedef struct merge {
     quant_plan *plan;
-    size_t *stack_of; /* of each tensor; SIZE_MAX: it is not that of an expert */
+    size_t *stack_of; /* [tensor]: index of its stack; SIZE_MAX: it is not an expert's */
     size_t *expert;
     stack *stack;
     size_t n_stack, cap_stack;
@@ -31,7 +32,8 @@ static bool is_number(const char *s, size_t n) {
     return n > 0 && n < 7;
 }
 
-/* blk.0.ffn_up.3.weight: 3, and blk.0.ffn_up_exps.weight in `whole`. False: another name. */
+/* Splits blk.0.ffn_up.3.weight into 3 and `whole`, blk.0.ffn_up_exps.weight. False: not such a
+ * name. */
 static bool is_expert(const char *name, size_t *expert, char *whole, size_t size) {
     const char *dot[5] = {NULL};
     int n = 0;
@@ -53,7 +55,7 @@ static ggl_status no_memory(const merge *m) {
     return ggl_fail(m->err, GGL_NOMEM, "out of memory");
 }
 
-/* Which stack each tensor belongs to. */
+/* Finds the stack of each tensor. */
 static ggl_status find_stacks(merge *m) {
     quant_plan *p = m->plan;
     char whole[160];
@@ -84,7 +86,7 @@ static bool alike(const ggl_gguf_tensor *a, const ggl_gguf_tensor *b) {
            memcmp(a->ne, b->ne, sizeof a->ne) == 0;
 }
 
-/* Puts tensor i where its number says. */
+/* Puts tensor i into its stack at the place of its number. */
 static ggl_status put_part(merge *m, size_t i) {
     stack *s = &m->stack[m->stack_of[i]];
     const quant_tensor *t = &m->plan->tensor[i];
@@ -105,7 +107,7 @@ static ggl_status put_part(merge *m, size_t i) {
     return GGL_OK;
 }
 
-/* The stack as one tensor, in the place of its first part. */
+/* Makes one tensor of a stack, in the place of its first part. */
 static ggl_status make_whole(merge *m, const stack *s, quant_tensor *to) {
     ggl_gguf_tensor *whole = ggl_arena_alloc(&m->plan->made, 1, sizeof *whole);
     if (!whole)
@@ -127,7 +129,7 @@ static ggl_status put_stacks(merge *m) {
         if (s != GGL_OK)
             return s;
     }
-    for (size_t i = 0; i < p->n; i++) { /* in place: there are ever fewer */
+    for (size_t i = 0; i < p->n; i++) { /* in place: the number only gets smaller */
         const stack *s = m->stack_of[i] == SIZE_MAX ? NULL : &m->stack[m->stack_of[i]];
         ggl_status made = GGL_OK;
         if (!s)

@@ -1,4 +1,4 @@
-/* llm-quantize: a GGUF file's matrices in smaller types. docs/tools.md. */
+/* llm-quantize: converts the matrices of a GGUF file to smaller types. See docs/tools.md. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 static const char TOOL[] = "llm-quantize", COPY[] = "COPY";
 
-enum { QUANTIZATION_VERSION = 2 }; /* of the block formats, as general.quantization_version tells */
+enum { QUANTIZATION_VERSION = 2 }; /* of the block formats, as in general.quantization_version */
 
 typedef struct options {
     const char *in, *out, *output_type, *embedding_type;
@@ -32,9 +32,9 @@ typedef struct job {
     quant_plan plan;
     quant_encoder *encoder;
     quant_error *error; /* [plan.n] */
-    struct turn *turn;  /* [plan.n]: what the writer's callbacks are given */
+    struct turn *turn;  /* [plan.n]: contexts of the writer's callbacks */
     size_t done;        /* bytes of the source */
-    int shown;          /* percent; -1: nothing */
+    int shown;          /* percent shown; -1: none */
     bool terminal;
     ggl_error bad_input; /* what is wrong with a tensor of IN; "": nothing */
 } job;
@@ -50,7 +50,7 @@ static void nearest(const char *name, const char *known, const char **best, size
     char a[64], b[64];
     size_t n = 0, m = 0;
     for (; name[n] && n < 63; n++)
-        a[n] = (char)(name[n] | 0x20); /* capitals do not count */
+        a[n] = (char)(name[n] | 0x20); /* ignores case */
     for (; known[m] && m < 63; m++)
         b[m] = (char)(known[m] | 0x20);
     size_t d = args_distance(a, n, b, m);
@@ -60,7 +60,7 @@ static void nearest(const char *name, const char *known, const char **best, size
     }
 }
 
-/* "--x: 'q8_9' is no type; did you mean 'q8_0'?" */
+/* Reports "--x: 'q8_9' is no type; did you mean 'q8_0'?". */
 static int unknown_type(const char *flag, const char *name, bool mixes) {
     const char *best = NULL;
     size_t distance = strlen(name) / 3 + 2;
@@ -74,7 +74,8 @@ static int unknown_type(const char *flag, const char *name, bool mixes) {
     return tool_error(TOOL, 2, "%s: '%s' is no type; --help lists them", flag, name);
 }
 
-/* -1, or the exit code. mixes: a mix could have been meant, too. */
+/* Reads the name of a type. Returns -1, or an exit code. mixes: the name of a mix is also
+ * suggested. */
 static int read_type(const char *flag, const char *name, bool mixes, const ggl_type_info **out) {
     ggl_error err = {0};
     *out = quant_type_find(name, &err);
@@ -102,7 +103,8 @@ static void list_types(FILE *to) {
 
 /* --- the command line ------------------------------------------------------------------------- */
 
-/* `\d` is what people write for a digit; POSIX has no such thing. */
+/* Returns the pattern with \d replaced, which people write for a digit but POSIX does not have.
+ * NULL: out of memory. */
 static char *posix_pattern(const char *s, size_t n) {
     char *p = malloc(5 * n + 1), *to = p;
     for (size_t i = 0; p && i < n; i++)
@@ -250,7 +252,7 @@ static double bits(const ggl_type_info *t) {
     return 8 * (double)t->size / (double)t->block;
 }
 
-/* What tensors cost that could not get the type they were to get. */
+/* Prints a note on tensors that could not get the intended type, and what that costs. */
 static void print_narrow(const quant_plan *p) {
     size_t n = 0;
     double size = 0, wanted = 0;
@@ -338,20 +340,21 @@ static bool is(ggl_str s, const char *text) {
     return s.n == strlen(text) && memcmp(s.s, text, s.n) == 0;
 }
 
-/* The keys in their order; the two that tell of the types are set in place, or put at the end. */
+/* Writes the keys in order. The two that describe the types are changed in place, or added at
+ * the end. */
 static void put_keys(ggl_gguf_writer *w, const job *j) {
     static const char version_key[] = "general.quantization_version",
                       type_key[] = "general.file_type";
     const quant_mix *mix = j->choice.mix;
     const bool copy = !mix && !j->choice.type;
     uint32_t version = QUANTIZATION_VERSION, file_type = mix ? (uint32_t)mix->file_type : 0;
-    bool version_put = false,
-         type_put = !mix; /* a type that has no number: no key, rather than a wrong one */
+    /* a type without a number gets no key, rather than a wrong one */
+    bool version_put = false, type_put = !mix;
     for (size_t i = 0; i < ggl_gguf_n_values(j->file); i++) {
         const ggl_gguf_value *v = ggl_gguf_value_at(j->file, i);
         if (v->key.n > 6 && memcmp(v->key.s, "split.", 6) == 0)
             continue;
-        if (copy) { /* what the file says of its types still holds for most of it */
+        if (copy) { /* what the file says of its types is still true of most tensors */
             ggl_gguf_put_value(w, v);
         } else if (is(v->key, version_key)) {
             ggl_gguf_put(w, version_key, GGL_GGUF_U32, false, &version, 1);

@@ -5,7 +5,7 @@
 
 #include "ggl/alloc.h"
 
-/* Element 0 of the key {arch}.NAME; `otherwise` if there is none. */
+/* Returns element 0 of the key {arch}.NAME, or `otherwise` if the key is missing. */
 static int64_t model_number(const ggl_gguf *f, ggl_str arch, const char *name, int64_t otherwise) {
     char key[256];
     int64_t value;
@@ -16,7 +16,7 @@ static int64_t model_number(const ggl_gguf *f, ggl_str arch, const char *name, i
                : otherwise;
 }
 
-/* A file's bytes are not to command a terminal. */
+/* Makes the name safe to show, as bytes from a file must not control the terminal. */
 static void show_name(quant_tensor *t) {
     size_t n = 0;
     for (const char *c = t->name; *c && n + 5 < sizeof t->shown; c++)
@@ -46,7 +46,7 @@ static void read_model(quant_model *m, const ggl_gguf *f, const quant_plan *p) {
         quant_model_add(m, p->tensor[i].name);
 }
 
-/* The name of the type that is chosen for a tensor; NULL: it stays. */
+/* Returns the name of the type for a tensor; NULL: it is copied. */
 static const char *choose(const quant_tensor *t, const quant_model *m, quant_choice *c) {
     const ggl_gguf_tensor *from = t->from;
     bool is_output = strcmp(t->name, "output.weight") == 0;
@@ -65,10 +65,10 @@ static const char *choose(const quant_tensor *t, const quant_model *m, quant_cho
         return c->output;
     if (o)
         return o->type->name;
-    if (is_embedding && !m->has_output && c->output) /* it makes the logits, too */
+    if (is_embedding && !m->has_output && c->output) /* it also makes the logits */
         return c->output;
     if (!c->mix || c->pure)
-        return c->mix ? c->mix->base : c->type; /* NULL: a copy */
+        return c->mix ? c->mix->base : c->type; /* NULL: copied */
     return quant_mix_type(c->mix, m, t->name, from->n_dims, from->ne);
 }
 
@@ -81,7 +81,7 @@ static ggl_status plan_tensor(quant_tensor *t, const quant_model *m, quant_choic
     t->size = from->size;
     if (!wanted || !old ||
         (!old->quantized && from->type != GGL_F32 && from->type != GGL_F16 &&
-         from->type != GGL_BF16 && from->type != GGL_F64)) /* integers stay */
+         from->type != GGL_BF16 && from->type != GGL_F64)) /* integers are copied */
         return GGL_OK;
     const char *fits = quant_fit(wanted, from->ne[0]);
     if (strcmp(fits, wanted) != 0)

@@ -1,4 +1,4 @@
-/* llm-tokenize: text to token ids and back, by the tokenizer that a GGUF file declares.
+/* llm-tokenize: converts text to token ids and back, with the tokenizer of a GGUF file. See
  * docs/tokenizers.md. */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,8 @@ typedef struct options {
     bool from_stdin, json_lines, ids, bos, parse_special, show_count, special, show;
 } options;
 
-/* Bytes of the printable UTF-8 character at s[0..n); 0: none stands there. */
+/* Returns the length of the printable UTF-8 character at the beginning of s[n]; 0: there is
+ * none. */
 static size_t printable(const unsigned char *s, size_t n) {
     size_t len = s[0] < 0x80   ? 1
                  : s[0] < 0xc2 ? 0
@@ -33,8 +34,8 @@ static size_t printable(const unsigned char *s, size_t n) {
     return s[0] == 0xc2 && s[1] < 0xa0 ? 0 : len; /* U+0080 to U+009F control terminals */
 }
 
-/* The inside of a C string: printable UTF-8 as it is, the rest escaped, in octal, as a hexadecimal
- * escape would swallow digits that follow it. */
+/* Prints the inside of a C string: printable UTF-8 unchanged, the rest escaped in octal, as a
+ * hexadecimal escape would also take the digits after it. */
 static void print_escaped(ggl_str str) {
     static const char named[] = "\n\t\r\"\\", letter[] = "ntr\"\\";
     const unsigned char *s = (const unsigned char *)str.s;
@@ -66,7 +67,7 @@ static ggl_status tokenize(const llm_tokenizer *t, const options *o, const char 
     return llm_tokenize(t, text, n, flags, ids, err);
 }
 
-/* Each line of text[0..n) is a JSON string; a line of ids for each. */
+/* Reads text[n], in which each line is a JSON string, and prints a line of ids for each. */
 static int encode_lines(const llm_tokenizer *t, const options *o, const char *text, size_t n) {
     ggl_error err = {0};
     llm_tokens ids = {0};
@@ -124,7 +125,7 @@ static int encode(const llm_tokenizer *t, const options *o) {
     return code;
 }
 
-/* Takes the brackets around a list away; -1, or an exit code where there is only one. */
+/* Removes the brackets around a list. Returns -1, or an exit code if there is only one bracket. */
 static int take_brackets(char *s, int code) {
     char *open = s + strspn(s, " \t\r\n"), *end = s + strlen(s);
     while (end > open && strchr(" \t\r\n", end[-1]))
@@ -141,8 +142,8 @@ static int take_brackets(char *s, int code) {
     return -1;
 }
 
-/* Ids separated by commas or white space, perhaps in brackets: what --ids prints. -1, or an exit
- * code. */
+/* Reads ids separated by commas or white space, with or without brackets, as --ids prints them.
+ * Returns -1, or an exit code. */
 static int read_ids(const llm_tokenizer *t, char *s, int code, llm_tokens *ids) {
     size_t cap = 0;
     ids->n = 0;
@@ -203,7 +204,7 @@ static void show_string(const ggl_gguf *file, const char *key) {
     }
 }
 
-/* What the file declares, and what it means here. */
+/* Prints the file's settings for the tokenizer, and their effect. */
 static int show(const llm_tokenizer *t, const ggl_gguf *file) {
     ggl_error err = {0};
     llm_tokens empty = {0};

@@ -1,25 +1,25 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 
-/* Softmax attention over the rows that are kept. A workgroup of 64 takes up to Q queries that read one
- * head of the store (heads of a token, or of neighbouring tokens), page by page: an invocation
- * makes the scores of one position, then sums up some dimensions of the values. What was summed up so
- * far is scaled down whenever a larger score is met.
+/* Softmax attention over the rows of the KV cache. A workgroup of 64 processes up to Q queries that
+ * read the same head of the store (heads of one token, or of neighboring tokens), page by page:
+ * each invocation computes the scores of one position, then sums up some dimensions of the values.
+ * When a larger score occurs, the sums so far are scaled down.
  *
- * With SPLIT the positions are shared out to n_spans workgroups, which leave what they have for
+ * With SPLIT the positions are divided among n_spans workgroups, which write partial results for
  * attend_merge.comp: for each query and span | largest score | sum | e weighted sums |. */
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint TYPE_K = 0;
 layout(constant_id = 2) const uint TYPE_V = 0;
 layout(constant_id = 3) const uint Q = 1; /* queries: a power of two up to 8 */
-layout(constant_id = 4) const uint R = 1; /* dimensions of an invocation: e / 64, rounded up */
+layout(constant_id = 4) const uint R = 1; /* dimensions per invocation: e / 64, rounded up */
 layout(constant_id = 5) const uint D = 1; /* dimensions of keys */
 layout(constant_id = 6) const uint OPTIONS = 0;
 
 const bool WINDOW = (OPTIONS & 1) != 0, CAP = (OPTIONS & 2) != 0, SINKS = (OPTIONS & 4) != 0,
            ALIBI = (OPTIONS & 8) != 0, SPLIT = (OPTIONS & 16) != 0,
-           IN_KEYS = (OPTIONS & 32) != 0; /* values are the leading part of the keys */
+           IN_KEYS = (OPTIONS & 32) != 0; /* values are the first dimensions of the keys */
 
 layout(set = 0, binding = 0) readonly buffer Queries { float queries[]; };
 layout(set = 0, binding = 1) readonly buffer Keys { uint keys[]; };
@@ -32,11 +32,11 @@ layout(set = 0, binding = 7) readonly buffer Alibi { float alibi[]; };
 
 layout(push_constant) uniform Push {
     uint e, n_heads, n_store_heads, n_batch;
-    uint q_at, q_step[2];                 /* from head to head, from one of the batch to the next */
-    uint y_at, y_step[2];                 /* of partial results, if SPLIT */
+    uint q_at, q_step[2];                 /* strides between heads and between tokens */
+    uint y_at, y_step[2];                 /* partial results, if SPLIT */
     uint sinks_at, sinks_step[2], alibi_at, alibi_step[2];
     uint pos_at, pos_step, slot_at, slot_step;
-    uint k_at, k_slot, v_at, v_slot;      /* bytes: slot 0, from slot to slot */
+    uint k_at, k_slot, v_at, v_slot;      /* bytes: start of slot 0, stride between slots */
     uint n_pos, n_slots;
     int window;
     float scale, cap;
@@ -51,12 +51,13 @@ shared float score[PAGE * Q];        /* [position][query] */
 shared float weight[PAGE * Q];
 shared float part[PAGE];             /* [query][PAGE / Q] */
 
-/* Of each query: its token and head, the visible positions, and whether it takes part. */
+/* Per query: its token and head, the visible positions, and whether it takes part in the current
+ * slot. */
 uint token[Q], head[Q];
 int from[Q], last[Q];
 bool takes_part[Q];
 
-float top[Q], total[Q]; /* the largest score; the sum of this invocation's weights */
+float top[Q], total[Q]; /* largest score; sum of this invocation's weights */
 float sum[Q][R];
 
 uint me() {
@@ -70,7 +71,7 @@ float plain(uint type, uint bits) {
            : type == F16 ? half_to_float(bits & 0xffff) : uintBitsToFloat(bits << 16);
 }
 
-/* Code i, 0 .. 31, of a block, of the byte that has it. */
+/* Returns code i (0 .. 31) of a block, from the byte that contains it. */
 float code(uint type, uint bits, uint i) {
     if (type == Q8_0)
         return float(int(bits << 24) >> 24);
@@ -85,11 +86,12 @@ uint value_bits(uint at) {
     return values[at >> 2] >> 8 * (at & 3);
 }
 
-/* Where code i of a block begins that starts at `at`. */
+/* Returns the address of code i in the block whose codes begin at `at`. */
 uint code_of(uint type, bool in_keys, uint at, uint i) {
     return at + (type == Q8_0 ? i : i % 16) * code_step(in_keys);
 }
 
+/* Returns element i of the value in a lane of a page. */
 float value_at(uint page, uint lane, uint i) {
     const uint n = IN_KEYS ? D : e;
     if (!is_quantized(TYPE_V))
@@ -101,7 +103,8 @@ float value_at(uint page, uint lane, uint i) {
 
 /* --- queries ---------------------------------------------------------------------------------- */
 
-/* Pairs of token and head from `first` on, tokens slowest, among those of a head of the store. */
+/* Sets up Q queries: pairs of token and head, tokens slowest, from pair `first` on, among those
+ * that read this head of the store. */
 void set_queries(uint first, uint store_head) {
     uint per = n_heads / n_store_heads;
     for (uint q = 0; q < Q; q++) {
@@ -124,7 +127,7 @@ bool sees(uint q, int p) {
     return takes_part[q] && p >= from[q] && p <= last[q];
 }
 
-/* Scores of position p, which is this invocation's lane of the page. */
+/* Computes the scores of position p, which is this invocation's lane of the page. */
 void set_scores(uint page, int p, out float s[Q]) {
     for (uint q = 0; q < Q; q++)
         s[q] = 0;
@@ -159,12 +162,12 @@ void set_scores(uint page, int p, out float s[Q]) {
     }
 }
 
-/* The larger; a NaN is none. */
+/* Returns the larger number, ignoring NaN in b. */
 float larger(float a, float b) {
     return b > a ? b : a;
 }
 
-/* The largest, or the sum, of score[] over all positions, for each query. */
+/* Reduces score[] over all positions to its maximum, or its sum if `add`, for each query. */
 void across(bool add, out float all[Q]) {
     uint q = me() % Q, first = me() / Q * Q;
     float v = score[first * Q + q];
@@ -183,8 +186,8 @@ void across(bool add, out float all[Q]) {
     }
 }
 
-/* Adds the page's values by their weights, positions lo .. hi of it. A row that a query does not see
- * has no part in its sums, whatever it holds. */
+/* Adds the values of positions lo .. hi of a page, times their weights. edge: some query does
+ * not see some of these rows, which must then not affect its sums, even if they contain NaN. */
 void add_values(uint page, uint lo, uint hi, bool edge) {
     for (uint lane = lo; lane <= hi; lane++)
         for (uint r = 0; r < R; r++) {
@@ -199,7 +202,8 @@ void add_values(uint page, uint lo, uint hi, bool edge) {
         }
 }
 
-/* Page `number`, of which positions lo .. hi are seen by some query; not by all: edge. */
+/* Processes page `number`. lo .. hi: positions that some query sees; edge: not all of them see
+ * all of these. */
 void one_page(uint slot, uint store_head, uint number, uint lo, uint hi, bool edge) {
     uint at = (number % (n_pos / PAGE) * n_store_heads + store_head) * PAGE;
     uint k_page = k_at + slot * k_slot + at * row_size(TYPE_K, D);
@@ -224,7 +228,7 @@ void one_page(uint slot, uint store_head, uint number, uint lo, uint hi, bool ed
     add_values(v_page, lo, hi, edge);
 }
 
-/* The positions that the queries which take part see, as far as they belong to `span`. */
+/* Processes the positions that the participating queries see, as far as they belong to `span`. */
 void one_slot(uint slot, uint store_head, uint span) {
     int first = 0x7fffffff, end = -1, all_from = 0, all_last = 0x7fffffff;
     for (uint q = 0; q < Q; q++)
@@ -279,7 +283,7 @@ void store_result(uint q, float all) {
             y[at + r * PAGE + me()] = sum[q][r] * down / all;
 }
 
-/* Queries of different slots are taken slot by slot. */
+/* Processes a group of queries, one slot after the other. */
 void group(uint first, uint store_head, uint span) {
     uint left = (1 << Q) - 1;
     barrier();

@@ -1,7 +1,8 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 
-/* The results of attend.comp's spans, merged in order. An invocation makes one element. */
+/* Merges the partial results of attend.comp's spans, in order. An invocation computes one
+ * element. */
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const bool SINKS = false;
@@ -30,7 +31,7 @@ void unit(uint u) {
     for (uint s = 0; s < n_spans; s++, from += e + 2) {
         float all = partial[from + 1];
         if (all == 0)
-            continue; /* nothing was visible there */
+            continue; /* no position was visible in this span */
         float down = exp_of(partial[from] - top);
         total += all * down;
         sum += partial[from + 2 + i] * down;

@@ -10,14 +10,14 @@
 #define NUMBER uint
 #endif
 
-/* Keeps a row of keys or values of each head of each token at its slot and position, as ggl_store_put
- * does. The store is an array of numbers of BITS bits: of 16 for elements of that size, of 8 for
- * quantized blocks, of 32 for all types. In words, which rows of neighbouring tokens share, each has
- * bits of its own: those are cleared and set by atomic operations, which do not touch the others. */
+/* Stores a row of keys or values of each head of each token at its slot and position, as
+ * ggl_store_put does. The store is an array of numbers of BITS bits: 16 for elements of that
+ * size, 8 for quantized blocks, 32 for any type. Rows of neighboring tokens may share a 32-bit
+ * word, so their bits are cleared and set by atomic operations, which leave the others alone. */
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint TYPE = 0;
-layout(constant_id = 2) const bool KEYS = false; /* positions side by side */
+layout(constant_id = 2) const bool KEYS = false; /* interleaved positions */
 
 layout(set = 0, binding = 0) readonly buffer Rows { float x[]; };
 layout(set = 0, binding = 1) readonly buffer Positions { int positions[]; };
@@ -26,7 +26,7 @@ layout(set = 0, binding = 3) buffer Store { NUMBER store[]; };
 
 layout(push_constant) uniform Push {
     uint n, n_heads, n_batch;
-    uint x_at, x_step[2]; /* from head to head, from one of the batch to the next */
+    uint x_at, x_step[2]; /* strides between heads and between tokens */
     uint pos_at, pos_step;
     uint slot_at, slot_step;
     uint store_at, slot_size; /* bytes */
@@ -36,9 +36,9 @@ layout(push_constant) uniform Push {
 #include "store.glsl"
 
 const bool QUANTIZED = TYPE == Q8_0 || TYPE == Q4_0;
-const uint UNIT = QUANTIZED ? 32 : 4; /* elements that an invocation keeps */
+const uint UNIT = QUANTIZED ? 32 : 4; /* elements per invocation */
 
-/* The lower n bytes of `bits` at byte `at`; n is no less than a number has. */
+/* Stores the lower n bytes of `bits` at byte `at`; n is at least the size of a number. */
 void put(uint at, uint bits, uint n) {
 #if BITS == 32
     uint shift = 8 * (at & 3), mask = (1 << 8 * n) - 1 << shift;
@@ -54,14 +54,14 @@ void put(uint at, uint bits, uint n) {
 #endif
 }
 
-/* To the nearest half, of two as near the even one. */
+/* Converts to f16, to nearest even. */
 uint half_bits(float f) {
     uint u = floatBitsToUint(f), a = u & 0x7fffffff, sign = u >> 16 & 0x8000;
     if (a > 0x7f800000)
         return sign | 0x7e00 | a >> 13 & 0x3ff;
-    if (a >= 0x477ff000) /* from half way to 65536 on */
+    if (a >= 0x477ff000) /* from halfway to 65536 on */
         return sign | 0x7c00;
-    if (a < 0x38800000) { /* below the smallest normal half: units of 2^-24 */
+    if (a < 0x38800000) { /* below the smallest normal f16: units of 2^-24 */
         uint shift = 126 - (a >> 23), m = a & 0x7fffff | 0x800000;
         if (shift > 24)
             return sign;
@@ -93,8 +93,8 @@ bool finite(float v) {
     return (floatBitsToUint(v) & 0x7fffffff) < 0x7f800000;
 }
 
-/* The element largest in magnitude of a block, the first of equals; NaN if one is no finite
- * number. */
+/* Returns the block's element of largest magnitude, the first of equals; NaN if an element is
+ * not finite. */
 float extreme(uint from) {
     float best = 0;
     for (uint i = 0; i < BLOCK; i++) {
@@ -106,7 +106,7 @@ float extreme(uint from) {
     return best;
 }
 
-/* Half away from zero. */
+/* Rounds to nearest, halves away from zero. */
 int round_away(float v) {
     float whole = floor(abs(v));
     int q = int(whole) + (abs(v) - whole >= 0.5 ? 1 : 0);
@@ -119,7 +119,8 @@ uint code_q4_0(float v, float inverse) {
     return finite(inverse) ? uint(min(int(up), 15)) : 8;
 }
 
-/* The codes are those for a scale that is not rounded yet (quant/q8_0.c, q4_0.c). */
+/* Quantizes and stores a block. Codes are computed with the scale before its rounding (as in
+ * quant/q8_0.c and q4_0.c). */
 void put_block(uint page, uint lane, uint b, uint from) {
     float most = extreme(from), d = TYPE == Q8_0 ? abs(most) / 127 : most / -8;
     float inverse = d != 0 ? 1 / d : 0;
@@ -140,7 +141,7 @@ void unit(uint u) {
     uint h = u / units % n_heads, l = u / units / n_heads;
     int slot = slots[slot_at + l * slot_step], pos = positions[pos_at + l * pos_step];
     if (slot < 0 || uint(slot) >= n_slots || pos < 0)
-        return; /* nothing may be written elsewhere */
+        return; /* an invalid slot or position: write nothing */
     uint p = uint(pos) % n_pos, from = x_at + h * x_step[0] + l * x_step[1];
     uint page = store_at + uint(slot) * slot_size + (p / PAGE * n_heads + h) * PAGE * row_size(TYPE, n);
     if (QUANTIZED)

@@ -1,5 +1,5 @@
-/* The codebooks of the IQ types (ggml-lite/quant/iq_grids.h), as weights.c puts them into a buffer: two
- * entries to a word. */
+/* The codebooks of the IQ types (ggml-lite/quant/iq_grids.h), as uploaded by weights.c: two
+ * entries per word. */
 
 layout(set = 0, binding = CODEBOOKS) readonly buffer Codebooks { uint codebooks[]; };
 

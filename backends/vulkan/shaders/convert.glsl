@@ -1,16 +1,16 @@
-/* Elements of a type, by number, from a buffer of words; and what they become. */
+/* Reads and converts elements of a type from a buffer of words. */
 #ifndef CONVERT_GLSL
 #define CONVERT_GLSL
 
 #include "functions.glsl"
 #include "kinds.h"
 
-/* The word that has element `at`. */
+/* Returns the index of the word that contains element `at`. */
 uint word_of(uint from, uint at) {
     return from == FROM_F16 || from == FROM_BF16 ? at >> 1 : at;
 }
 
-/* The element, of its word, as the bits of the result. */
+/* Converts element `at`, contained in `word`; returns the result's bits. */
 uint converted(uint from, uint at, uint word) {
     if (from == FROM_WORD)
         return word;

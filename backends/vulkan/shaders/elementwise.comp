@@ -1,4 +1,4 @@
-/* y = f(a), f(a, b) or f(a, b, c), element by element, broadcasting. N_SRC sources. */
+/* y = f(a), f(a, b) or f(a, b, c), elementwise with broadcasting. N_SRC: number of sources. */
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "functions.glsl"
@@ -6,7 +6,7 @@
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint KIND = 0;
-layout(constant_id = 2) const bool FLAT = false; /* the sources lie as y does */
+layout(constant_id = 2) const bool FLAT = false; /* the sources have y's shape and are dense */
 
 layout(binding = 0) writeonly buffer Y { float y[]; };
 layout(binding = 1) readonly buffer A { float a[]; };

@@ -1,6 +1,7 @@
-/* Functions of floats, by plain arithmetic: a driver's own may be off by thousands of units in the last place. Methods and
- * coefficients are those of docs/numeric-functions.md; as nothing says whether a device fuses multiplication and addition, the
- * last bit may differ. Not a number is told by its bits, as drivers may believe that there is none. */
+/* Functions of floats in plain arithmetic, because a driver's own may be wrong by thousands of
+ * units in the last place. Methods and coefficients are those of docs/numeric-functions.md.
+ * Devices may or may not fuse multiply and add, so the last bit may differ. NaN is detected by
+ * its bits, because drivers may assume that it does not occur. */
 #ifndef FUNCTIONS_GLSL
 #define FUNCTIONS_GLSL
 
@@ -11,7 +12,8 @@ bool is_nan(float x) {
     return (floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u;
 }
 
-bool is_negative(float x) { /* -0, too */
+/* True for -0, too. */
+bool is_negative(float x) {
     return (floatBitsToUint(x) & 0x80000000u) != 0u;
 }
 
@@ -19,12 +21,12 @@ bool is_zero(float x) {
     return (floatBitsToUint(x) & 0x7fffffffu) == 0u;
 }
 
-/* |y| with the sign of x; y is not negative. */
+/* Returns y with the sign of x; y must not be negative. */
 float sign_of(float y, float x) {
     return uintBitsToFloat(floatBitsToUint(y) | (floatBitsToUint(x) & 0x80000000u));
 }
 
-/* NaN if one is. */
+/* Return NaN if an operand is NaN. */
 float max_of(float a, float b) {
     return is_nan(a) ? a : is_nan(b) ? b : a > b ? a : b;
 }
@@ -33,7 +35,7 @@ float min_of(float a, float b) {
     return is_nan(a) ? a : is_nan(b) ? b : a < b ? a : b;
 }
 
-/* An f16 or a bf16 in the low 16 bits; exact, subnormal ones included. */
+/* Convert an f16 or bf16 in the low 16 bits to a float; exact, including subnormal numbers. */
 float half_to_float(uint h) {
     uint sign = (h & 0x8000u) << 16, rest = h & 0x7fffu;
     uint large = (rest << 13) + (rest >= 0x7c00u ? 0x70000000u : 0x38000000u);
@@ -49,9 +51,10 @@ float sqrt_of(float x) {
     return is_nan(x) || is_zero(x) || x == INFINITY ? x : x < 0.0 ? NAN : sqrt(x);
 }
 
-/* e^(x + low), low being small beside x: 2^n e^r, n = x / ln 2 to nearest, r = x - n ln 2. */
+/* Returns e^(x + low), where low is small compared to x: 2^n e^r with n = x / ln 2, rounded, and
+ * r = x - n ln 2. */
 float exp_pair(float x, float low) {
-    precise float z = x * 1.44269502 + 12582912.0; /* n stands in the low bits of the sum's mantissa */
+    precise float z = x * 1.44269502 + 12582912.0; /* n is in the low bits of the mantissa */
     precise float n = z - 12582912.0;
     precise float r = x - n * 0.693145752;
     r = r - n * 1.42860677e-06;
@@ -73,7 +76,7 @@ float exp_of(float x) {
     return exp_pair(x, 0.0);
 }
 
-/* e ln 2 + ln(1 + r), x = 2^e (1 + r), 1 + r in [2/3, 4/3). */
+/* ln x = e ln 2 + ln(1 + r), where x = 2^e (1 + r) and 1 + r is in [2/3, 4/3). */
 float log_of(float x) {
     bool tiny = x < 1.17549435e-38; /* subnormal, zero or negative */
     float scaled = tiny ? x * 8388608.0 : x;
@@ -124,7 +127,7 @@ float erf_of(float x) {
     p = p * z - 0.376126289;
     p = p * z + 0.128379166;
     float small = t * p + t;
-    float c = t > 4.0 ? 4.0 : t; /* erfc(4) < 2^-25: the result is 1 from there on */
+    float c = t > 4.0 ? 4.0 : t; /* erfc(4) < 2^-25, so the result is 1 from 4 on */
     float q = -2.08323472e-05;
     q = q * c + 0.000431431283;
     q = q * c - 0.0041564093;
@@ -143,9 +146,9 @@ float sigmoid_of(float x) {
     return is_nan(x) ? x : e == INFINITY ? 0.0 : 1.0 / (1.0 + e);
 }
 
-/* --- pairs of floats whose sum is the value ------------------------------------------------ */
+/* --- pairs of floats whose sum is the value --------------------------------------------------- */
 
-/* a * b is the result + low, exactly, as long as nothing overflows. */
+/* Returns a * b with its rounding error in `low`; exact unless something overflows. */
 float times(float a, float b, out float low) {
     precise float p = a * b;
     precise float ta = a * 4097.0, tb = b * 4097.0;
@@ -156,7 +159,7 @@ float times(float a, float b, out float low) {
     return p;
 }
 
-/* Likewise a + b. */
+/* Returns a + b with its rounding error in `low`. */
 float plus(float a, float b, out float low) {
     precise float s = a + b;
     precise float t = s - a;
@@ -165,10 +168,11 @@ float plus(float a, float b, out float low) {
     return s;
 }
 
-/* ln x as a pair, x positive and finite: with s = (m - 1) / (m + 1), e ln 2 + 2 (s + s^3/3 + s^5/5 + ..). */
+/* Returns ln x as a pair, for finite x > 0: with s = (m - 1) / (m + 1), e ln 2 + 2 (s + s^3/3 +
+ * s^5/5 + ..). */
 float log_pair(float x, out float low) {
     bool tiny = x < 1.17549435e-38;
-    uint u = floatBitsToUint(tiny ? x * 16777216.0 : x) - 0x3f3504f3u; /* the root of 1/2 */
+    uint u = floatBitsToUint(tiny ? x * 16777216.0 : x) - 0x3f3504f3u; /* the square root of 1/2 */
     float e = float(int(u) >> 23) - (tiny ? 24.0 : 0.0);
     float m = uintBitsToFloat((u & 0x007fffffu) + 0x3f3504f3u);
     float d_low, p_low, sum_low;
@@ -184,7 +188,7 @@ float log_pair(float x, out float low) {
     return high;
 }
 
-/* As C has it for all that is zero, infinite, negative or no number. */
+/* a^b, with C's results for zero, infinite, negative and NaN operands. */
 float pow_of(float a, float b) {
     bool whole = abs(b) >= 8388608.0 || floor(b) == b;
     bool odd = abs(b) < 16777216.0 && whole && (int(b) & 1) != 0;
@@ -217,39 +221,41 @@ float mod_of(float a, float b) {
     float low;
     precise float r = a - times(b, q, low);
     r = r - low;
-    if (!is_zero(r) && (r < 0.0) != (b < 0.0)) /* the quotient was rounded past a whole number */
+    if (!is_zero(r) && (r < 0.0) != (b < 0.0)) /* the quotient was rounded past an integer */
         r = r + b;
     else if (abs(r) >= abs(b))
         r = r - b;
     return r;
 }
 
-/* --- angles --------------------------------------------------------------------------------- */
+/* --- angles ----------------------------------------------------------------------------------- */
 
-/* The bits of 2 / pi behind the point, and a word before them. */
+/* The bits of 2 / pi after the binary point, preceded by a zero word. */
 const uint TWO_OVER_PI[8] = uint[8](0u, 0xa2f9836eu, 0x4e441529u, 0xfc2757d1u, 0xf534ddc0u, 0xdb629599u, 0x3c439041u,
                                     0xfe5163abu);
 
-uint bits_at(uint at) { /* 32 of them, from bit `at` on */
+/* Returns 32 bits, from bit `at` on. */
+uint bits_at(uint at) {
     uint word = at >> 5, shift = at & 31u, next = word + 1u < 8u ? TWO_OVER_PI[word + 1u] : 0u;
     return shift == 0u ? TWO_OVER_PI[word] : TWO_OVER_PI[word] << shift | next >> (32u - shift);
 }
 
-/* x - quarter pi / 2, x >= 512: of x 2/pi only what is below 4 is calculated, to 62 bits. */
+/* Returns x - quarter pi / 2 for x >= 512. Of x 2/pi it computes only the part below 4, with 62
+ * bits. */
 float reduce_large(float x, out uint quarter) {
     uint e = floatBitsToUint(x) >> 23, m = (floatBitsToUint(x) & 0x007fffffu) | 0x00800000u;
-    uint at = e - 120u; /* x = m 2^(e - 150); the first bit that counts gives 2 */
+    uint at = e - 120u; /* x = m 2^(e - 150); the first bit used has weight 2 */
     uint h0, l0, h1, l1, h2, l2, carry;
     umulExtended(m, bits_at(at), h0, l0);
     umulExtended(m, bits_at(at + 32u), h1, l1);
     umulExtended(m, bits_at(at + 64u), h2, l2);
     uint low = uaddCarry(l1, h2, carry), high = l0 + h1 + carry;
     uint fraction = high << 2 | low >> 30;
-    quarter = (high >> 30) + (fraction >> 31); /* to nearest */
+    quarter = (high >> 30) + (fraction >> 31); /* rounded to nearest */
     return (float(int(fraction)) * 2.32830644e-10 + float(low << 2) * 5.42101086e-20) * 1.57079637;
 }
 
-/* x - quarter pi / 2, x not negative. */
+/* Returns x - quarter pi / 2 for x >= 0. */
 float reduce(float x, out uint quarter) {
     if (x >= 512.0)
         return reduce_large(x, quarter);

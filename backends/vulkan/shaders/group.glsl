@@ -1,5 +1,5 @@
-/* Over a workgroup: sums and largest values, always in the same order. All invocations call these together. With SUBGROUP
- * each subgroup, of whatever size, does its own part by itself. */
+/* Sums and maxima over a workgroup, always in the same order. All invocations must call these
+ * together. With SUBGROUP each subgroup, of any size, reduces its own part first. */
 #ifndef GROUP_GLSL
 #define GROUP_GLSL
 
@@ -8,9 +8,9 @@
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #endif
 
-layout(local_size_x_id = 0) in; /* before gl_WorkGroupSize is used: until here it is 1 */
+layout(local_size_x_id = 0) in; /* before gl_WorkGroupSize is used, which is 1 until this line */
 
-shared uint group_part[128]; /* as many as there can be invocations */
+shared uint group_part[128]; /* the largest workgroup */
 
 #ifdef SUBGROUP
 float group_sum(float x) {
@@ -23,7 +23,7 @@ float group_sum(float x) {
     x = uintBitsToFloat(group_part[0]);
     for (uint i = 1u; i < gl_NumSubgroups; i++)
         x += uintBitsToFloat(group_part[i]);
-    barrier(); /* the parts may be written again */
+    barrier(); /* group_part may be reused after this */
     return x;
 }
 
@@ -50,7 +50,7 @@ float group_sum(float x) {
         barrier();
     }
     x = uintBitsToFloat(group_part[0]);
-    barrier(); /* the parts may be written again */
+    barrier(); /* group_part may be reused after this */
     return x;
 }
 

@@ -1,4 +1,4 @@
-/* What specialisation constants say, for C and for shaders. */
+/* Values of specialization constants, for C and shaders. */
 #ifndef VULKAN_KINDS_H
 #define VULKAN_KINDS_H
 
@@ -36,9 +36,9 @@
 #define EW_MAX        30
 #define EW_WHERE      31
 
-/* move.comp and pick.comp: what elements become */
-#define FROM_WORD 0 /* 32 bits, as they are */
-#define FROM_I32  1 /* from here on a float */
+/* move.comp and pick.comp: conversions */
+#define FROM_WORD 0 /* copies 32 bits */
+#define FROM_I32  1 /* this and the following convert to float */
 #define FROM_F16  2
 #define FROM_BF16 3
 

@@ -1,14 +1,14 @@
-/* What the products of a matrix and columns share. A column is a row of x and of y, at (j, k, l) of
- * their dimensions 1 to 3. Columns differ in `column` dimensions, in which one matrix serves them
- * all, and in `outer` ones; of each dimension one of the two is 1.
+/* Shared by the products of a matrix and columns. A column is a row of x and of y, at (j, k, l) of
+ * their dimensions 1 to 3. In `column` dimensions all columns use the same matrix, in `outer` ones
+ * different matrices; for each dimension one of the two extents is 1.
  *
- * With IDOT columns are what quantize.comp has made of them, codes.glsl; else floats. */
+ * With IDOT, columns are codes made by quantize.comp (codes.glsl), else floats. */
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint TYPE = 0;
 layout(constant_id = 2) const bool ALIGNED = false;
 layout(constant_id = 3) const bool BIAS = false;
-layout(constant_id = 4) const bool INDEX = false; /* the matrix of a column is what an index says */
+layout(constant_id = 4) const bool INDEX = false; /* an index chooses each column's matrix */
 layout(constant_id = 5) const bool X4 = false; /* rows of x begin and end at multiples of four */
 
 layout(set = 0, binding = 0) readonly buffer Weights { uint weights[]; };
@@ -22,7 +22,7 @@ layout(set = 0, binding = 2) writeonly buffer Result { float y[]; };
 layout(set = 0, binding = 3) readonly buffer Bias { float bias[]; };
 layout(set = 0, binding = 4) readonly buffer Index { int index[]; };
 
-/* Steps of w are bytes, all others words; they may wrap round 32 bits, as their sums do not. */
+/* Strides of w are in bytes, all others in words. They may wrap around 32 bits; the sums do not. */
 layout(push_constant) uniform Push {
     uint n_in, first_row, n_rows;
     uint column[3], outer[3];
@@ -31,13 +31,13 @@ layout(push_constant) uniform Push {
     uint y_at, y_step[3];
     uint bias_at, bias_step[3];
     uint index_at, index_step[2];
-    uint n_matrices, first_matrix, n_bound; /* of INDEX: all, and those that are bound */
+    uint n_matrices, first_matrix, n_bound; /* with INDEX: all matrices; the range that is bound */
 };
 
 #define WEIGHTS weights
 #include "types.glsl"
 
-/* Place c, counted through three dimensions. */
+/* Returns index c as a place in three dimensions. */
 uvec3 place(uint c, uint n[3]) {
     return uvec3(c % n[0], c / n[0] % n[1], c / n[0] / n[1]);
 }
@@ -54,7 +54,7 @@ uint count(uint n[3]) {
 #include "codes.glsl"
 #else
 
-/* Elements i .. i + 3 of the row of x that begins at `at`; zeros beyond it. */
+/* Returns elements i .. i + 3 of the row of x at `at`; 0 after its end. */
 vec4 x_four(uint at, uint i) {
     if (X4)
         return x4[at + i >> 2];

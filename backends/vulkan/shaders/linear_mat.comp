@@ -1,35 +1,36 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 
-/* Products with many columns: a workgroup makes a tile of y, 64 rows by up to 64 columns. Weights are
- * decoded and columns brought, 32 deep, to shared memory, and an invocation adds up 8 rows by COLS
- * columns. With INDEX the columns of a tile are those that one matrix serves, from the lists that
- * linear_sort.comp has made. With IDOT it is their codes that are brought and multiplied. */
+/* Products with many columns: a workgroup computes a tile of y, 64 rows by up to 64 columns.
+ * Decoded weights and columns are loaded into shared memory, 32 elements deep; each invocation
+ * sums up 8 rows by COLS columns. With INDEX a tile's columns all use one matrix and come from
+ * the lists of linear_sort.comp. With IDOT, codes are loaded and multiplied. */
 
 #include "linear.glsl"
 
-layout(constant_id = 6) const uint COLS = 4; /* of an invocation: 1, 2 or 4 */
+layout(constant_id = 6) const uint COLS = 4; /* columns per invocation: 1, 2 or 4 */
 
-const uint LOCAL = 128, ROWS = 64, DEEP = 32, ACROSS = 16; /* invocations side by side */
+const uint LOCAL = 128, ROWS = 64, DEEP = 32, ACROSS = 16; /* ACROSS: invocations side by side */
 const uint TILE = ACROSS * COLS;
 
 vec4 sum[COLS][2];
 
-/* The tile that unit u is. */
+/* A tile of y. */
 struct tile {
-    uint row;    /* the first */
-    uint column; /* likewise: of all, or in the list */
+    uint row;    /* first row */
+    uint column; /* first column: of all columns, or in the list */
     uint n_cols;
     uvec3 outer_at;
     uint w_from;
-    bool valid; /* there is a matrix */
+    bool valid; /* its matrix exists */
 };
 
 uint tiles_down() {
     return (n_rows + ROWS - 1) / ROWS;
 }
 
-/* Unit u. The lists begin with index_step[0] tiles: | matrix, first, count | .. | column | .. | */
+/* Returns the tile of unit u. The lists begin with index_step[0] tiles: | matrix, first, count |
+ * .. | column | .. | */
 tile listed_tile(uint u) {
     uint at = index_at + 3 * (u / tiles_down());
     int m = index[at];
@@ -61,7 +62,7 @@ uvec3 place_of(tile t, uint c) {
     return t.outer_at + place(t.column + c, column);
 }
 
-/* Where row `row` of a tile begins in w, a byte address; a row that there is not is the last. */
+/* Returns the byte address of row `row` of a tile in w; of the last row for rows past the end. */
 uint w_from(tile t, uint row) {
     return t.w_from + min(t.row + row, n_rows - 1) * w_row;
 }
@@ -71,7 +72,7 @@ uint w_from(tile t, uint row) {
 shared uvec4 w_codes[DEEP / 4 * ROWS / 4];                 /* [deep / 4][row] */
 shared vec4 w_scale[2 * ROWS / 4], w_minimum[2 * ROWS / 4]; /* [half][row] */
 shared uint x_codes[DEEP / 4 * TILE];                      /* [deep / 4][column] */
-shared vec4 x_tail[TILE];                                  /* the scale, and the two sums of codes */
+shared vec4 x_tail[TILE];                                  /* scale, and the two sums of codes */
 
 void load_weights(uint from, uint row, uint r) {
     unpack_signed(from, r);
@@ -92,7 +93,7 @@ void load_column(uint at, uint col) {
     x_tail[col] = vec4(x_scale(tail), x_sums(tail), 0);
 }
 
-/* One half of the invocations has a row of w each, of the other half some a column. */
+/* Loads a block: the first ROWS invocations a row of w each, TILE others a column each. */
 void load(tile t, uint x_from, uint deep) {
     uint me = gl_LocalInvocationID.x, r = deep / DEEP;
     if (me < ROWS)
@@ -105,7 +106,8 @@ ivec4 dot4_each(uvec4 a, uint b) {
     return ivec4(dot4(a.x, b), dot4(a.y, b), dot4(a.z, b), dot4(a.w, b));
 }
 
-/* Rows 4 * fours .. 4 * fours + 3 by column c: half h of the block. */
+/* Returns the products of rows 4 * fours .. 4 * fours + 3 with column c, for half h of the
+ * block. */
 vec4 multiply_half(uint h, uint fours, uint c) {
     ivec4 s = ivec4(0);
     for (uint i = 4 * h; i < 4 * h + 4; i++)
@@ -135,7 +137,7 @@ void load_weights(tile t, uint deep) {
     }
 }
 
-/* x_from: the row of x of this invocation's column. */
+/* Loads columns. x_from: the row of x for this invocation's column. */
 void load_columns(uint x_from, uint deep) {
     uint col = gl_LocalInvocationID.x % TILE;
     for (uint k = gl_LocalInvocationID.x / TILE * 4; k < DEEP; k += LOCAL / TILE * 4) {

@@ -1,12 +1,12 @@
 #version 450
 
-/* Which columns each matrix serves, for linear_mat.comp: tiles of at most TILE columns of one matrix,
- * then the columns in their order:
+/* Sorts columns by their matrix, for linear_mat.comp. Writes tiles of at most TILE columns of one
+ * matrix, then the columns in this order:
  *
  *     | matrix, first, count | .. n_tiles times | column | .. |
  *
- * Tiles that are not needed have no columns. Matrix -1 is that of columns whose index points outside.
- * One workgroup does all; an invocation takes matrices in turn. */
+ * Unneeded tiles have no columns. Columns with an invalid index get matrix -1. A single
+ * workgroup does this; its invocations take the matrices in turn. */
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint TILE = 64;
@@ -22,7 +22,7 @@ layout(push_constant) uniform Push {
 const uint MOST = 1025;
 shared uint size[MOST], first[MOST], first_tile[MOST + 1];
 
-/* Of column c; n_matrices if it has none. */
+/* Returns the matrix of column c; n_matrices if its index is invalid. */
 uint matrix_of(uint c) {
     uint j = c % column[0], l = c / column[0] / column[1];
     int m = index[index_at + j * index_step[0] + l * index_step[1]];

@@ -4,16 +4,16 @@
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #endif
 
-/* Products with few columns: some invocations, lanes, take the runs of a row in turn and add up what
- * they have at the end, so that a weight is read and decoded once for COLS columns. With SUBGROUP the
- * lanes of a row are a subgroup. With IDOT runs are multiplied by their codes. */
+/* Products with few columns: several invocations, lanes, take the runs of a row in turn and add
+ * up their sums at the end, so that a weight is read and decoded once for COLS columns. With
+ * SUBGROUP the lanes of a row are a subgroup. With IDOT runs are multiplied by their codes. */
 
 #include "linear.glsl"
 
 layout(constant_id = 6) const uint COLS = 1;
-layout(constant_id = 7) const uint LANES = 8; /* of a row; without SUBGROUP */
+layout(constant_id = 7) const uint LANES = 8; /* lanes per row; without SUBGROUP */
 
-uint lane, n_lanes; /* this invocation among those of its row */
+uint lane, n_lanes; /* this invocation's lane in its row */
 uint row_of_group, rows_of_group;
 
 float sum[COLS];
@@ -25,7 +25,7 @@ void bring_run(uint row, uint r) {
     unpack_signed(row, r);
 }
 
-/* The run that was brought, times that of a column. */
+/* Returns the product of the loaded run with that of a column. */
 float multiply_run(uint c, uint r) {
     uint at = x_from[c] / 4 + X_BLOCK * r;
     uvec4 low = x[at], high = x[at + 1], tail = x[at + 2];
@@ -50,7 +50,7 @@ float multiply_run(uint c, uint r) {
 
 #endif
 
-/* This lane's part of row `row`, a byte address, times the columns. */
+/* Multiplies this lane's part of the row at byte address `row` with the columns. */
 void multiply(uint row) {
     for (uint c = 0; c < COLS; c++)
         sum[c] = 0;
@@ -71,7 +71,7 @@ void set_lanes() {
     rows_of_group = gl_NumSubgroups;
 }
 
-/* The sums of all lanes of a row, in its first. */
+/* Adds up the sums of a row's lanes; the first lane has the result. */
 void add_lanes() {
     for (uint c = 0; c < COLS; c++)
         sum[c] = subgroupAdd(sum[c]);
@@ -101,7 +101,7 @@ void add_lanes() {
 
 #endif
 
-/* Row `row` of the columns from `first` on that the outer place `out_at` has. */
+/* Computes row `row` of y for the columns from `first` on at the outer place `out_at`. */
 void product(uint row, uint first, uvec3 out_at) {
     uint from = w_at, n_cols = count(column);
     bool valid = true;

@@ -1,4 +1,4 @@
-/* Elements from anywhere to anywhere, maybe converted. */
+/* Copies elements between any strides, with optional conversion. */
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "convert.glsl"

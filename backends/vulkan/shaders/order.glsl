@@ -1,10 +1,10 @@
-/* Floats as whole numbers in the same order. */
+/* Maps floats to integers in the same order. */
 #ifndef ORDER_GLSL
 #define ORDER_GLSL
 
 #include "functions.glsl"
 
-/* -0 is 0. nan: what no number becomes, below or above all others. */
+/* Returns the key of x. -0 equals 0; NaN becomes `nan`, which is below or above all others. */
 uint key_of(float x, uint nan) {
     uint u = is_zero(x) ? 0u : floatBitsToUint(x);
     return is_nan(x) ? nan : (u & 0x80000000u) != 0u ? ~u : u | 0x80000000u;

@@ -1,8 +1,8 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 
-/* y[.., i] = t[.., index[i]], row by row; an index outside of t gives NaN, or -1. A table of more bytes than
- * a binding can have is bound in pieces of its last dimension, each with a dispatch of its own. */
+/* y[.., i] = t[.., index[i]], row by row. An invalid index gives NaN, or -1 for i32. A table
+ * larger than a binding is bound in parts of its last dimension, with a dispatch each. */
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint TYPE = 0;
@@ -14,23 +14,23 @@ layout(set = 0, binding = 2) writeonly buffer Result { uint y[]; };
 
 layout(push_constant) uniform Push {
     uint n;               /* elements of a row */
-    uint rows[4];         /* of y, by dimension: two within a matrix, the picked, the batch */
-    uint table_step[4];   /* likewise: bytes from one to the next */
-    uint index_step[2];   /* elements: from one of the picked, and of the batch, to the next */
+    uint rows[4];         /* of y, by dimension: two within a matrix, the picked one, the batch */
+    uint table_step[4];   /* strides in bytes */
+    uint index_step[2];   /* strides of the picked dimension and the batch, in elements */
     uint y_step[4];       /* elements */
     uint table_at, index_at, y_at;
-    uint n_table;         /* elements of the table's last dimension */
-    uint first, n_bound;  /* those that are bound */
+    uint n_table;         /* extent of the table's last dimension */
+    uint first, n_bound;  /* the range that is bound */
     uint n_units;
 };
 
 #define WEIGHTS table
 #include "types.glsl"
 
-const bool WORDS = TYPE == F32 || TYPE == I32; /* copied as they are */
+const bool WORDS = TYPE == F32 || TYPE == I32; /* copied unchanged */
 const uint UNIT = WORDS ? 1 : RUN;
 
-/* Elements UNIT * part and on of the row at byte `row`, to y from `to` on. */
+/* Moves elements from UNIT * part on of the row at byte `row` to y[to ..]. */
 void move(uint row, uint part, uint to) {
     if (WORDS) {
         y[to + part] = u32_at(row + 4 * part);

@@ -1,8 +1,8 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 
-/* Rounds rows of x to signed bytes, by blocks of 32, as docs/numeric.md says it for products with
- * quantized weights. codes.glsl has what a block becomes. */
+/* Rounds rows of x to signed bytes in blocks of 32, as docs/numeric.md defines for products with
+ * quantized weights. codes.glsl describes a rounded block. */
 
 #include "functions.glsl"
 
@@ -12,13 +12,13 @@ layout(set = 0, binding = 0) readonly buffer Rows { float x[]; };
 layout(set = 0, binding = 1) writeonly buffer Blocks { uvec4 blocks[]; };
 
 layout(push_constant) uniform Push {
-    uint in_row, rows[3]; /* blocks of a row, and how many rows */
+    uint in_row, rows[3]; /* blocks per row, and numbers of rows */
     uint x_at, x_step[3];
     uint blocks_at; /* words */
 };
 
 const uint BLOCK = 32;
-const uint NOT_FINITE = 0x7f800000, SMALL = 27 << 23; /* the bits of infinity, and of 2^-100 */
+const uint NOT_FINITE = 0x7f800000, SMALL = 27 << 23; /* bits of infinity and of 2^-100 */
 
 uint largest_bits(uint from) {
     uint most = 0;
@@ -27,7 +27,7 @@ uint largest_bits(uint from) {
     return most;
 }
 
-/* Four codes from x[from] on, in a word, and their sum. */
+/* Returns four codes from x[from] on as a word, and adds them to the sum. */
 uint codes_of(uint from, float inverse, inout int sum) {
     uint word = 0;
     for (uint i = 0; i < 4; i++) {

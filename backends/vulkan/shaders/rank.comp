@@ -1,4 +1,5 @@
-/* How many of the row are larger, or equal and earlier; NaN is the smallest. y is dense. */
+/* The rank of each element: how many of its row are larger, or equal and earlier. NaN is the
+ * smallest. y is dense. */
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "order.glsl"

@@ -1,7 +1,7 @@
 #version 450
 
-/* recent(x [n], k) -> [n, k]: the last k tokens' x, oldest first. The state has the k - 1 rows before.
- * An invocation takes all tokens of the batch, in order, for one column of the state. */
+/* recent(x [n], k) -> [n, k]: x of the last k tokens, oldest first. The state holds the k - 1
+ * previous rows. An invocation processes all tokens of the batch, in order, for one column. */
 
 layout(local_size_x_id = 0) in;
 
@@ -22,7 +22,7 @@ void token(uint i, uint l) {
     int slot = slots[slot_at + l * slot_step];
     bool valid = slot >= 0 && uint(slot) < n_slots;
     uint at = store_at + uint(slot) * slot_size + i, to = y_at + l * y_step[1] + i;
-    for (uint j = 0; j < k; j++) { /* row j of what is seen is row j - 1 of what is kept */
+    for (uint j = 0; j < k; j++) { /* output row j becomes row j - 1 of the state */
         float v = x[x_at + l * x_step + i];
         if (j + 1 < k)
             v = valid ? store[at + j * n] : uintBitsToFloat(0x7fc00000);

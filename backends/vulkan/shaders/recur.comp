@@ -4,13 +4,14 @@
 /* gated_delta_rule(q, k [dk, groups], v [dv, h], g [h] or [dk, h], beta [h]) -> [dv, h];    state [dk, dv, h]
  * ssm_scan(x [d, h], dt [h], a [h] or [n, h], b [n, groups], c [n, groups]) -> [d, h];      state [n, d, h]
  *
- * A row of the state needs no other, so an invocation takes one through all tokens of the batch, in
- * order. In both, what goes to a row (v or x), two rows as long as it (k and q, b and c) and two
- * numbers for each head, of which the one that decays may be a row, too: names below are the first one's. */
+ * Rows of the state are independent, so an invocation takes one row through all tokens of the
+ * batch, in order. Both operators have the same operands: a number for the row (v or x), two rows of
+ * its length (k and q, b and c), and two numbers per head, one of which is the decay and may be a
+ * row, too. The names below are those of gated_delta_rule. */
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const bool SCAN = false;
-layout(constant_id = 2) const bool BY_ELEMENT = false; /* what decays is a row */
+layout(constant_id = 2) const bool BY_ELEMENT = false; /* the decay is a row */
 layout(constant_id = 3) const uint GROUP = 1;          /* heads that share the two rows */
 
 layout(set = 0, binding = 0) buffer Store { float store[]; };
@@ -22,7 +23,7 @@ layout(set = 0, binding = 5) readonly buffer Source3 { float first[]; };
 layout(set = 0, binding = 6) readonly buffer Source4 { float second[]; };
 layout(set = 0, binding = 7) writeonly buffer Result { float y[]; };
 
-/* Of each operand: where it begins, and from head to head, and from token to token. */
+/* For each operand: its start, and its strides between heads and between tokens. */
 layout(push_constant) uniform Push {
     uint n, n_rows, n_heads, n_batch;
     uint into_at[3], out_at[3], to_at[3], first_at[3], second_at[3], y_at[3];
@@ -37,14 +38,14 @@ uint place(uint at[3], uint h, uint l) {
     return at[0] + h * at[1] + l * at[2];
 }
 
-/* What is left of element i of a row of the state; `at`: where the logarithm, or the rate that is
- * multiplied by `step`, begins. */
+/* Returns the factor by which element i of a state row decays. `at`: address of the logarithm,
+ * or for SCAN of the rate that is multiplied by `step`. */
 float left_of(uint at, float step, uint i) {
     uint k = BY_ELEMENT ? at + i : at;
     return SCAN ? exp_of(step * second[k]) : exp_of(first[k]);
 }
 
-/* What is left of a row of the state, times the row at `k`. */
+/* Returns the product of the decayed state row with the row at `k`. */
 float dot_left(uint s, uint k, uint at) {
     float sum = 0, left = left_of(at, 1, 0);
     for (uint i = 0; i < n; i++) {
@@ -55,7 +56,7 @@ float dot_left(uint s, uint k, uint at) {
     return sum;
 }
 
-/* The row becomes what is left of it + add * k; its product with the row at `q`. */
+/* Updates a state row to its decayed value + add * k; returns its product with the row at `q`. */
 float pass(uint s, uint k, uint q, uint at, float step, float add) {
     float sum = 0, left = left_of(at, step, 0);
     for (uint i = 0; i < n; i++) {
@@ -79,9 +80,9 @@ void token(uint row, uint h, uint l) {
     uint k = place(into_at, h / GROUP, l), q = place(out_at, h / GROUP, l);
     float v = to[place(to_at, h, l) + row];
     uint a = place(first_at, h, l), b = place(second_at, h, l);
-    if (SCAN) /* a: dt; b: what decays */
+    if (SCAN) /* a: dt; b: the decay */
         y[to_y] = pass(s, k, q, b, first[a], v * first[a]);
-    else /* a: g; b: beta */
+    else /* a: g, the decay; b: beta */
         y[to_y] = pass(s, k, q, a, 1, (v - dot_left(s, k, a)) * second[b]) / divisor;
 }
 

@@ -1,4 +1,5 @@
-/* One invocation for each element of y: the sum of `terms` elements, or the largest. WEIGHTED: each times its weight. */
+/* One invocation per element of y: the sum or the maximum of `terms` elements. WEIGHTED: of each
+ * times its weight. */
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "order.glsl"
@@ -15,11 +16,11 @@ layout(binding = 2) readonly buffer W { float w[]; };
 
 layout(push_constant) uniform Push {
     uint count, ne[3], y_at, x_at, x_stride[4];
-    uint terms, step;          /* from one term to the next */
+    uint terms, step;          /* stride between terms */
     uint w_at, w_step, w_batch;
 };
 
-/* In parts of 32, so that errors of rounding stay small where there are many. */
+/* Sums up in parts of 32 terms, to keep rounding errors small. */
 float sum(uint from, uint l) {
     float s = 0.0;
     for (uint first = 0u; first < terms; first += 32u) {

@@ -1,13 +1,14 @@
 #version 450
 
-/* rope_half and rope_pair: an invocation turns one pair of some rows of a token.
+/* rope_half and rope_pair: an invocation rotates one pair of elements in some rows of a token.
  *
- * pos * f is an angle of many turns; of it only the fraction of a turn counts. f / (2 pi) is brought
- * from the bits of a double to a fraction of 64 bits, which times pos, modulo 2^64, is off by 2^-32
- * of a turn at most for pos * f below 2^31 or so. No 64-bit numbers are needed. */
+ * The angle pos * f may be many turns; only its fraction of a turn matters. f / (2 pi) is
+ * computed from the bits of a double as a fraction of 64 bits. Multiplied by pos modulo 2^64 it
+ * has an error of at most 2^-32 of a turn, for pos * f below about 2^31. This needs no 64-bit
+ * numbers. */
 
 layout(local_size_x_id = 0) in;
-layout(constant_id = 1) const bool HALF = true;    /* which pairs: (i, i + r) or (2 i, 2 i + 1) */
+layout(constant_id = 1) const bool HALF = true;    /* pairs are (i, i + r), else (2 i, 2 i + 1) */
 layout(constant_id = 2) const bool DOUBLES = true; /* frequencies are f64, else f32 */
 
 layout(set = 0, binding = 0) readonly buffer Rows { float x[]; };
@@ -17,7 +18,7 @@ layout(set = 0, binding = 3) writeonly buffer Result { float y[]; };
 
 layout(push_constant) uniform Push {
     uint n, n_pairs;
-    uint rows[2], n_batch; /* y's dimensions 1, 2 and the batch */
+    uint rows[2], n_batch; /* y's dimensions 1 and 2, and the batch */
     uint x_at, x_step[3];
     uint y_at, y_step[3];
     uint freq_at; /* words */
@@ -25,9 +26,9 @@ layout(push_constant) uniform Push {
     float mag;
 };
 
-const uint ROWS = 4; /* for which an invocation finds an angle once */
+const uint ROWS = 4; /* rows that share an angle in an invocation */
 
-/* Bits of a double: m * 2^-shift, m of 53 bits in (hi, lo). */
+/* The bits of a double: m * 2^-shift, where m has 53 bits in (hi, lo). */
 struct number {
     uint hi, lo;
     int shift;
@@ -48,13 +49,13 @@ number frequency(uint i) {
     return f;
 }
 
-/* Adds v to word `at` of a long number, with what is carried. */
+/* Adds v to word `at` of a long number, and propagates the carry. */
 void add_word(inout uint w[6], uint at, uint v) {
     for (; v != 0 && at < 6; at++)
         w[at] = uaddCarry(w[at], v, v);
 }
 
-/* f / (2 pi) as a fraction of 2^64: (x, y) are the low and the high word. */
+/* Returns f / (2 pi) as a fraction of 2^64: x is the low word, y the high one. */
 uvec2 turns_of(number f) {
     const uvec2 inverse = uvec2(0x9391054au, 0x28be60dbu); /* 2^64 / (2 pi) */
     uint w[6] = {0, 0, 0, 0, 0, 0}, hi, lo;
@@ -64,16 +65,17 @@ uvec2 turns_of(number f) {
         add_word(w, (i & 1) + (i >> 1) + 1, hi);
     }
     if (f.shift < 0 || f.shift >= 128)
-        return uvec2(0); /* no turn to speak of, or a whole number of them as far as one can tell */
+        /* A negligible fraction of a turn, or a multiple of a turn within the precision. */
+        return uvec2(0);
     uint i = f.shift / 32, by = f.shift % 32;
     if (by == 0)
         return uvec2(w[i], w[i + 1]);
     return uvec2(w[i] >> by | w[i + 1] << 32 - by, w[i + 1] >> by | w[i + 2] << 32 - by);
 }
 
-/* Cosine and sine of `turn` / 2^32 turns. */
+/* Returns cosine and sine of `turn` / 2^32 turns. */
 vec2 circle(int turn) {
-    int quarter = turn + 0x20000000 >> 30; /* the nearest */
+    int quarter = turn + 0x20000000 >> 30; /* to nearest */
     float a = float(turn - (quarter << 30)) * 1.46291807926715968e-9, z = a * a; /* 2 pi / 2^32 */
     float s = a + a * z * (-1.0 / 6 + z * (1.0 / 120 + z * (-1.0 / 5040 + z * (1.0 / 362880))));
     float c = 1 + z * (-0.5 + z * (1.0 / 24 + z * (-1.0 / 720 + z * (1.0 / 40320 +
@@ -93,7 +95,7 @@ vec2 cosine_sine(uint pair, int pos) {
     return f.finite ? r * mag : vec2(uintBitsToFloat(0x7fc00000));
 }
 
-/* Pairs come first, then what passes as it is, one element each. */
+/* Units are the pairs, then the elements that are not rotated. */
 void unit(uint u) {
     uint across = n_pairs + (n - 2 * n_pairs), n_rows = rows[0] * rows[1];
     uint by_row = (n_rows + ROWS - 1) / ROWS;

@@ -1,4 +1,4 @@
-/* A workgroup for each row: its sum or its largest element, or a row made of it. */
+/* One workgroup per row: its sum, its maximum, or a row computed from it. */
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "group.glsl"

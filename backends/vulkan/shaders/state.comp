@@ -1,8 +1,8 @@
 #version 450
 
-/* state and keep (KEEP): a slot's array comes out of the store, or goes into it. They stand in loops,
- * so that there is one token. What has an invalid slot is NaN, and is not kept. Two modules, so that
- * each declares what it writes: barriers, and the layer that looks after them, go by that. */
+/* state, or with KEEP keep: reads a slot's array from the store, or writes it. These run in
+ * loops, with one token. An invalid slot reads as NaN and is not written. There are two modules
+ * so that each declares what it writes, which barriers and the validation layer rely on. */
 
 layout(local_size_x_id = 0) in;
 

@@ -1,11 +1,11 @@
-/* Stores of rows (ggl/graph.h): pages of 64 positions, of one head each. A block of a quantized type
- * has 32 codes of a byte, or of half a byte, two in a byte, and a scale of two bytes. Addresses are
- * bytes. */
+/* Layout of stores of rows (ggl/graph.h): pages of 64 positions of one head. A block of a
+ * quantized type has 32 codes of a byte or half a byte, and a scale of two bytes. Addresses are
+ * in bytes. */
 
 const uint F32 = 0, F16 = 1, Q4_0 = 2, Q8_0 = 8, BF16 = 30;
 const uint PAGE = 64, BLOCK = 32;
 
-/* Of a quantized block. */
+/* Returns the bytes of a quantized block's codes. */
 uint code_bytes(uint type) {
     return type == Q8_0 ? 32 : 16;
 }
@@ -18,18 +18,19 @@ bool is_quantized(uint type) {
     return type == Q8_0 || type == Q4_0;
 }
 
-/* Bytes of n elements of a row. */
+/* Returns the bytes of n elements of a row. */
 uint row_size(uint type, uint n) {
     return is_quantized(type) ? n / BLOCK * (code_bytes(type) + 2) : n * element_size(type);
 }
 
-/* Element i of the row in `lane` of a page, of plain types. */
+/* Returns the address of element i of the row in `lane` of a page, for types that are not
+ * quantized. */
 uint element_at(uint type, bool keys, uint n, uint lane, uint i) {
     return (keys ? i * PAGE + lane : lane * n + i) * element_size(type);
 }
 
-/* Block b of that row, of quantized types: its first code, from which the others are code_step()
- * bytes apart, and its scale. */
+/* For block b of that row, of a quantized type: code_at is the address of its first code,
+ * code_step the distance of the others, scale_at the address of its scale. */
 uint code_at(uint type, bool keys, uint n, uint lane, uint b) {
     uint size = code_bytes(type) + 2;
     return keys ? PAGE * size * b + lane : lane * row_size(type, n) + size * b + 2;

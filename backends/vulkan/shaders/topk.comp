@@ -1,6 +1,7 @@
-/* The indices of the k largest of a row, in order: of equals the earlier first, NaN last. A workgroup for each row. A row that
- * fits is sorted as a whole; of a longer one the k that count are found first, digit by digit: the k-th largest key, and where
- * several have that key, up to which index they count. */
+/* The indices of the k largest elements of a row, in order: among equals the earlier first, NaN
+ * last. One workgroup per row. A row that fits into shared memory is sorted as a whole. For a
+ * longer one, the k elements are found first, digit by digit: the k-th largest key, and up to
+ * which index elements with that key count. */
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "order.glsl"
@@ -16,14 +17,14 @@ layout(push_constant) uniform Push {
 
 const uint MOST = 1024u;
 shared uint key[MOST], index[MOST];
-shared uint count[256]; /* by digit */
+shared uint count[256]; /* per digit */
 shared uint found, chosen, missing;
 
 bool before(uint a, uint b) {
     return key[a] > key[b] || (key[a] == key[b] && index[a] < index[b]);
 }
 
-/* Bitonic: n is a power of two. */
+/* Sorts key[] and index[] by bitonic sort; n is a power of two. */
 void sort(uint n) {
     for (uint size = 2u; size <= n; size *= 2u)
         for (uint far = size / 2u; far > 0u; far /= 2u) {
@@ -46,8 +47,8 @@ void clear_counts() {
     barrier();
 }
 
-/* Which digit has the element that `missing` others of those counted do not come before; `missing` becomes how many of this
- * digit count. */
+/* Returns the digit of the element at place `missing` in the order of digits, by the counts;
+ * `missing` becomes its place among elements with this digit. */
 uint choose(bool downwards) {
     barrier();
     if (gl_LocalInvocationID.x == 0u) {
@@ -63,7 +64,7 @@ uint choose(bool downwards) {
     return chosen;
 }
 
-/* The key that the k-th has. */
+/* Returns the k-th largest key. */
 uint last_key(uint row) {
     uint prefix = 0u;
     for (int shift = 24; shift >= 0; shift -= 8) {
@@ -78,7 +79,7 @@ uint last_key(uint row) {
     return prefix;
 }
 
-/* The index of the last one with this key that counts. */
+/* Returns the index of the last element with this key that is among the k largest. */
 uint last_index(uint row, uint last) {
     uint prefix = 0u;
     for (int shift = 24; shift >= 0; shift -= 8) {
@@ -91,7 +92,7 @@ uint last_index(uint row, uint last) {
     return prefix;
 }
 
-/* The candidates, in any order; how many there are. */
+/* Collects the candidates in key[] and index[], in any order; returns their number. */
 uint gather(uint row) {
     if (n <= MOST) {
         for (uint i = gl_LocalInvocationID.x; i < n; i += gl_WorkGroupSize.x) {

@@ -1,20 +1,20 @@
-/* Weights of every type of ggl/types.def, decoded a run at a time. ggml-lite/quant/blocks.h has the
- * layouts. As there, 32 weights are codes, and for each half of them a scale and a minimum: weight i
- * is s * code - m, with h = i / 16 for s[h] and m[h]. Here a code is a byte of a word and offset
- * what is to be taken off it, so that all types but floats go the same way:
+/* Decodes weights of all types of ggl/types.def, a run at a time. ggml-lite/quant/blocks.h has the
+ * layouts. As there, 32 weights are codes, with a scale and a minimum for each half: weight i is
+ * s[h] * code - m[h], where h = i / 16. Here a code is a byte of a word, and `offset` is subtracted
+ * from it, so that all types except floats are handled alike:
  *
  *     word 0 | code 3 | code 2 | code 1 | code 0 |   word 1 | code 7 ..
  *
- * Who includes this has declared
+ * The including file must declare:
  *
- *     TYPE      a specialisation constant: ggl_type
- *     ALIGNED   likewise: all words of the weights that are read as such lie at multiples of 4
- *     WEIGHTS   the name of a buffer of uint
+ *     TYPE       a specialization constant: ggl_type
+ *     ALIGNED    a specialization constant: words of weights are at multiples of 4
+ *     WEIGHTS    the name of a buffer of uint
+ *     CODEBOOKS  only for types with codebooks (iq1, iq2, iq3): their binding; without it all other
+ *                types are decoded, which keeps modules small
  *
- * Addresses are bytes. A type with a codebook (iq1, iq2, iq3) needs CODEBOOKS, without which, for
- * smaller modules, there are all the others;
- * CODEBOOKS is the binding where they are. Words are put together from 32-bit ones: the five loads
- * and four shifts of sixteen bytes at an odd half word are fewer than loads of 16 bits would be. */
+ * Addresses are in bytes. Unaligned words are assembled from 32-bit loads: five loads and four
+ * shifts for 16 bytes at an odd half word are fewer than loads of 16 bits would need. */
 
 #include "functions.glsl"
 
@@ -24,7 +24,7 @@ const uint F32 = 0, F16 = 1, Q4_0 = 2, Q4_1 = 3, Q5_0 = 6, Q5_1 = 7, Q8_0 = 8, Q
            BF16 = 30, TQ1_0 = 34, TQ2_0 = 35, MXFP4 = 39;
 
 const bool PLAIN = TYPE == F32 || TYPE == F16 || TYPE == BF16;
-const uint RUN = PLAIN ? 8 : 32; /* weights decoded at once */
+const uint RUN = PLAIN ? 8 : 32; /* weights decoded at a time */
 
 /* --- bytes ------------------------------------------------------------------------------------ */
 
@@ -70,7 +70,7 @@ int signed_byte(uint b) {
     return int(b << 24) >> 24;
 }
 
-/* --- the codes of a run ----------------------------------------------------------------------- */
+/* --- codes of a run --------------------------------------------------------------------------- */
 
 uint code[8];
 float offset;
@@ -86,30 +86,31 @@ void set_scale_min(float s, float m) {
     minimum = vec2(m);
 }
 
-/* 32 bytes of codes of `width` bits, those at `shift` of each byte. */
+/* Sets the codes from 32 bytes: the bits at `shift` of each byte, masked. */
 void set_codes(uint at, uint shift, uint mask) {
     uvec4 a = u128_at(at) >> shift & mask, b = u128_at(at + 16) >> shift & mask;
     code = uint[](a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w);
 }
 
-/* Nibble i of 16 bytes: the low half of byte i, then the high halves. */
+/* Sets the codes from the nibbles of 16 bytes: the low nibbles, then the high ones. */
 void set_nibbles(uint at) {
     uvec4 w = u128_at(at), a = w & 0x0f0f0f0f, b = w >> 4 & 0x0f0f0f0f;
     code = uint[](a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w);
 }
 
-/* Four bits, one to each byte. */
+/* Spreads four bits to one byte each. */
 uint spread_bits(uint bits) {
     return (bits & 15) * 0x00204081 & 0x01010101;
 }
 
-/* `value` more where bit i of h is set. */
+/* Sets bit `shift` of code i if bit i of h is set. */
 void add_bits(uint h, uint shift) {
     for (uint i = 0; i < 8; i++)
         code[i] |= spread_bits(h >> 4 * i) << shift;
 }
 
-/* Bits from other bytes, `shift` and `mask` as in set_codes, to the codes from bit `to` on. */
+/* Adds bits from other bytes (`shift` and `mask` as in set_codes) to the codes, from bit `to`
+ * on. */
 void add_codes(uint at, uint shift, uint mask, uint to) {
     uvec4 a = (u128_at(at) >> shift & mask) << to, b = (u128_at(at + 16) >> shift & mask) << to;
     for (uint i = 0; i < 4; i++) {
@@ -120,7 +121,7 @@ void add_codes(uint at, uint shift, uint mask, uint to) {
 
 #ifndef CODEBOOKS
 
-/* q2_k, q3_k and tq2_0: codes of 2 bits in 64 bytes. */
+/* q2_k, q3_k and tq2_0: sets codes of 2 bits from 64 bytes. */
 void set_2bits(uint at, uint k) {
     set_codes(at + 32 * (k / 4), 2 * (k % 4), 0x03030303);
 }
@@ -178,7 +179,7 @@ void unpack_q3_k(uint b, uint k) {
     minimum = vec2(0);
 }
 
-/* q4_k and q5_k: scales and minima of 6 bits in 12 bytes from b + 4 on. */
+/* q4_k and q5_k: sets scales and minima from 6-bit numbers in the 12 bytes at b + 4. */
 void set_scale_min_k(uint b, uint k) {
     uint s, m, r = b + 4 + k % 4, mixed = u8_at(r + 8);
     if (k < 4) {
@@ -211,7 +212,7 @@ void unpack_q6_k(uint b, uint k) {
     minimum = vec2(0);
 }
 
-/* iq4: the sixteen steps, each 128 more than it is, in four words. */
+/* iq4: returns one of the 16 levels, plus 128; the table is four words. */
 uint iq4_step(uint nibble) {
     const uint steps[4] = {0x3f2d1801u, 0x766a5d4fu, 0xa6998d81u, 0xf1d9c5b5u};
     return steps[nibble >> 2] >> 8 * (nibble & 3) & 0xff;
@@ -240,7 +241,8 @@ void unpack_iq4_xs(uint b, uint k) {
     set_scale(half_at(b) * float(int(low | high << 4) - 32));
 }
 
-/* Trit t of each of four bytes: the byte, a fraction of 256, has the trits for digits in base 3. */
+/* Returns trit t of each of four bytes. A byte / 256 is a fraction in base 3 with the trits as
+ * digits. */
 uint trits(uint w, uint t) {
     const uint pow3[5] = {1, 3, 9, 27, 81};
     uint even = (w & 0x00ff00ff) * pow3[t] & 0x00ff00ff;
@@ -268,7 +270,7 @@ void unpack_tq2_0(uint b, uint k) {
     set_scale(half_at(b + 64));
 }
 
-/* Twice the float that a nibble is, and 128. */
+/* Returns twice the value of an FP4 number, plus 128. */
 uint mxfp4_code(uint nibble) {
     uint magnitude = 0xc8643210u >> 4 * (nibble & 7) & 15;
     return (nibble & 8) != 0 ? 128 - magnitude : 128 + magnitude;
@@ -286,7 +288,7 @@ void unpack_mxfp4(uint b) {
     set_scale(uintBitsToFloat(e > 1 ? e - 1 << 23 : 0x00200000 << e));
 }
 
-/* Bytes of a block, and runs in it. */
+/* Returns the bytes of a block; BLOCK_RUNS: its runs. */
 uint block_size() {
     switch (TYPE) {
     case Q4_0: case IQ4_NL: return 18;
@@ -336,7 +338,7 @@ void unpack(uint b, uint k) {
 
 #include "codebooks.glsl"
 
-/* Eight places of 2 bits, or four of 3, one to each byte. */
+/* Spread eight numbers of 2 bits, or four of 3 bits, to one byte each. */
 uvec2 spread_2bits(uint x) {
     uvec2 w = uvec2(x & 0xff, x >> 8);
     w = (w | w << 12) & 0x000f000f;
@@ -348,19 +350,19 @@ uint spread_3bits(uint x) {
     return (x | x << 5) & 0x07070707;
 }
 
-/* 128 + magnitude, or 128 - magnitude where the sign's bit is set. */
+/* Returns 128 + magnitude, or 128 - magnitude where the sign bit is set, per byte. */
 uint with_signs(uint magnitude, uint signs) {
     uint minus = spread_bits(signs) * 0xff;
     return 0x80808080 + (magnitude & ~minus) - (magnitude & minus);
 }
 
-/* The eighth sign is such that their number is even. */
+/* Returns 8 sign bits from 7; the eighth makes the number of set bits even. */
 uint even_signs(uint bits) {
     bits &= 127;
     return bits | (bitCount(bits) & 1) << 7;
 }
 
-/* Vector v of eight among iq2's: levels 8, 25, 43. */
+/* Sets vector v of eight codes for the iq2 types: levels 8, 25, 43. */
 void set_iq2(uint v, uint entry, uint signs) {
     uvec2 place = spread_2bits(entry), m = 0x08080808 + 17 * place + (place >> 1 & 0x01010101);
     code[2 * v] = with_signs(m.x, signs);
@@ -399,7 +401,7 @@ void unpack_iq2_s(uint b, uint k) {
     set_iq2_scales(b, u8_at(b + 74 + k));
 }
 
-/* Levels 4, 12, 20 .. 52 and 62. */
+/* Returns four codes with levels 4, 12, 20 .. 52 and 62. */
 uint iq3_xxs_vector(uint index) {
     uint place = spread_3bits(iq3_xxs_grid(index));
     return 0x04040404 + 8 * place + ((place & place >> 1 & place >> 2 & 0x01010101) << 1);
@@ -425,7 +427,8 @@ void unpack_iq3_s(uint b, uint k) {
     set_scale(half_at(b) * float(2 * (u8_at(b + 106 + k / 2) >> 4 * (k % 2) & 15) + 1));
 }
 
-/* Vector v of -1, 0 and 1, in eighths, moved by one; each 16 more than it is. */
+/* Sets vector v of codes for the iq1 types: -1, 0 or 1 in eighths, shifted by one eighth up or
+ * down, plus 16. */
 void set_iq1(uint v, uint index, bool down) {
     uvec2 w = 8 * spread_2bits(iq1_grid(index)) + (down ? 0x07070707 : 0x09090909);
     code[2 * v] = w.x;
@@ -447,7 +450,7 @@ void unpack_iq1_s(uint b, uint k) {
 void unpack_iq1_m(uint b, uint k) {
     uint low = u32_at(b + 4 * k), h = u16_at(b + 32 + 2 * k);
     uint s = u16_at(b + 48 + 2 * (k / 2)) >> 6 * (k % 2);
-    uvec2 top = uvec2(u32_at(b + 48), u32_at(b + 52)) >> 12; /* d: its bits in fours */
+    uvec2 top = uvec2(u32_at(b + 48), u32_at(b + 52)) >> 12; /* bits of d, in groups of four */
     uint d = top.x & 0xf | top.x >> 12 & 0xf0 | (top.y & 0xf | top.y >> 12 & 0xf0) << 8;
     for (uint v = 0; v < 4; v++)
         set_iq1(v, byte_of(low, v) | (h >> 4 * v & 7) << 8, (h >> 4 * v & 8) != 0);
@@ -487,7 +490,7 @@ void unpack(uint b, uint k) {
 
 /* --- runs ------------------------------------------------------------------------------------- */
 
-vec4 run[8]; /* the weights decoded last; RUN of them */
+vec4 run[8]; /* the weights decoded last, RUN of them */
 
 float plain_weight(uint row, uint i) {
     return TYPE == F32   ? uintBitsToFloat(u32_at(row + 4 * i))
@@ -495,14 +498,14 @@ float plain_weight(uint row, uint i) {
                          : uintBitsToFloat(u16_at(row + 2 * i) << 16);
 }
 
-/* Two weights of 16 bits. */
+/* Returns two 16-bit weights as floats. */
 vec2 plain_pair(uint w) {
     if (TYPE == F16)
         return vec2(half_to_float(w & 0xffff), half_to_float(w >> 16));
     return uintBitsToFloat(uvec2(w << 16, w & 0xffff0000));
 }
 
-/* Weights 8 r .. 8 r + 7 of a row of n; zeros beyond. */
+/* Decodes weights 8 r .. 8 r + 7 of a row of n; 0 after its end. */
 void decode_plain(uint row, uint r, uint n) {
     if (8 * r + 8 > n) {
         for (uint i = 0; i < 8; i++)
@@ -517,12 +520,12 @@ void decode_plain(uint row, uint r, uint n) {
     }
 }
 
-/* The codes of run r of the row that begins at byte `row`. */
+/* Unpacks the codes of run r of the row at byte `row`. */
 void unpack_run(uint row, uint r) {
     unpack(row + r / BLOCK_RUNS * block_size(), r % BLOCK_RUNS);
 }
 
-/* Weights RUN * r and on of the row of n weights that begins at byte `row`. */
+/* Decodes weights from RUN * r on, RUN of them, of the row of n weights at byte `row`. */
 void decode(uint row, uint r, uint n) {
     if (PLAIN) {
         decode_plain(row, r, n);

@@ -1,10 +1,10 @@
-/* A model: a GGUF file and the descriptor that says what its keys and tensors mean.
+/* A model: a GGUF file and the descriptor that interprets its keys and tensors.
  *
  *     llm_model *m;
  *     if (llm_model_open(&m, "model.gguf", NULL, &err) != GGL_OK) ...
  *     llm_session *s = .. (session.h) ..
  *
- * A model is only read after it was opened; sessions share it, also those of several threads. */
+ * An opened model is read-only, so any number of sessions and threads may share it. */
 #ifndef LLM_MODEL_H
 #define LLM_MODEL_H
 
@@ -18,22 +18,23 @@ extern "C" {
 typedef struct llm_model llm_model;
 
 typedef struct llm_model_params {
-    /* a descriptor, or a built-in one's name, to use instead of what the file wants; NULL: none */
+    /* A descriptor file, or the name of a built-in one, that replaces the file's own choice;
+     * NULL: none. */
     const char *arch_path;
-    const char *arch_dirs;  /* folders, separated by ':', that may hold NAME.arch, NAME the file's
-                            * general.architecture; NULL: as the environment variable LLM_ARCH_PATH
-                            * says; "": none */
+    /* Folders, separated by ':', to search for NAME.arch, where NAME is the file's
+     * general.architecture. NULL: the environment variable LLM_ARCH_PATH; "": none. */
+    const char *arch_dirs;
     ggl_gguf_params gguf;   /* how the file is read */
-    llm_arch_ignore ignore; /* what may stay unread; copied */
+    llm_arch_ignore ignore; /* keys and tensors that need not be read; copied */
 } llm_model_params;
 
-/* params may be NULL. The descriptor: arch_path, else one in arch_dirs, else the file's key
- * general.descriptor, else the built-in one of the file's general.architecture. GGL_NOT_FOUND: no
- * descriptor of that name (lists those built in); else as ggl_gguf_open and llm_arch_parse. On
- * failure *out is NULL. */
+/* Opens a model. params may be NULL. The descriptor is arch_path, else one found in arch_dirs,
+ * else the file's key general.descriptor, else the built-in one for the file's
+ * general.architecture. Fails with GGL_NOT_FOUND (no descriptor of that name; the message lists
+ * the built-in ones) or as ggl_gguf_open and llm_arch_parse do. *out is NULL on failure. */
 GGL_API GGL_NODISCARD ggl_status llm_model_open(llm_model **out, const char *path,
                                                 const llm_model_params *params, ggl_error *err);
-/* From memory that outlives the model, such as one linked into the program. */
+/* The same for a file in memory that outlives the model, e.g. one linked into the program. */
 GGL_API GGL_NODISCARD ggl_status llm_model_open_memory(llm_model **out, const void *data,
                                                        size_t size, const char *name,
                                                        const llm_model_params *params,
@@ -42,17 +43,18 @@ GGL_API void llm_model_free(llm_model *m);
 
 GGL_API const ggl_gguf *llm_model_file(const llm_model *m);
 GGL_API const llm_arch *llm_model_arch(const llm_model *m);
-/* "built-in llama.arch", "general.descriptor of model.gguf", "my.arch", "archs/llama.arch (search
- * path)". */
+/* Where the descriptor came from: "built-in llama.arch", "general.descriptor of model.gguf",
+ * "my.arch" or "archs/llama.arch (search path)". */
 GGL_API const char *llm_model_arch_origin(const llm_model *m);
-/* llm_model_params.ignore, for whoever builds the model's graph (llm_arch_params.ignore). */
+/* Returns llm_model_params.ignore, to pass on as llm_arch_params.ignore. */
 GGL_API llm_arch_ignore llm_model_ignore(const llm_model *m);
-/* The context it was trained with ({arch}.context_length); 0: the file has no such key, or one that
- * is no whole number from 1 on, which building its graph reports. */
+/* Returns the context that the model was trained with ({arch}.context_length). 0: the key is
+ * absent or not a whole number >= 1, which building the graph reports. */
 GGL_API int64_t llm_model_n_ctx(const llm_model *m);
 
-/* The tokenizer, made at the first call; text is all that needs it. GGL_UNSUPPORTED: of a kind that
- * is not built in. The model owns it. Several threads may call this at once; all get the same one. */
+/* Returns the model's tokenizer, which it owns and makes at the first call. Only programs that
+ * handle text need it. GGL_UNSUPPORTED: its kind is not built in. Any number of threads may call
+ * this at once; all get the same one. */
 GGL_API GGL_NODISCARD ggl_status llm_model_tokenizer(llm_model *m, const llm_tokenizer **out,
                                                      ggl_error *err);
 
