@@ -50,7 +50,7 @@ typedef struct cpu_task {
     int n_threads;       /* threads that may take part */
 
     int64_t n_units;
-    double cost; /* of a unit; a core does about 25 of cost in a ns (run.c) */
+    double cost;                     /* of a unit; a core does about 25 of cost in a ns (run.c) */
     int64_t unit[GGL_MAX_DIMS];      /* parameters of a unit; the operator defines them */
     size_t step_nb[4][GGL_MAX_DIMS]; /* elementwise: strides of collapsed dimensions, dst first */
     char *shared;                    /* scratch of all threads, step->shared_size bytes */

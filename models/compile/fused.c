@@ -92,7 +92,8 @@ bool llm_arch_find_part(arch_eval *ev, arch_place p, bool is_bias, llm_arch_tens
         *out = (arch_part){NULL, w, k};
         t->name = w->t.name;
         t->type = w->t.type;
-        const bool fits = w->flat ? is_bias || t->n_dims < 2 : w->t.ne[0] == t->ne[0];
+        const bool matrix = w->t.ne[0] == t->ne[0] && w->rows == w->t.ne[1];
+        const bool fits = w->flat ? is_bias || t->n_dims < 2 : matrix;
         if (!fits) /* the caller reports the mismatch */
             *t = w->t;
         t->data = NULL; /* llm_arch_place_parts sets it */
@@ -164,6 +165,24 @@ static bool ignores_rest(arch_eval *ev, const arch_whole *w) {
     return k > 0 && k < w->f->n_part && rows_taken(w) < w->rows;
 }
 
+/* Checks that a bias has an element for each row of the weight beside it, if that is in parts, too.
+ * Without this a bias that ends with a part would count as absent for the other parts. False:
+ * reported. */
+static bool bias_fits(arch_eval *ev, const arch_weight *x) {
+    char name[4 * ARCH_MAX_NAME];
+    const size_t n = strlen(x->name), end = strlen(".bias");
+    if (n < end || strcmp(x->name + n - end, ".bias") != 0)
+        return true;
+    snprintf(name, sizeof name, "%.*s.weight", (int)(n - end), x->name);
+    const arch_weight *y = llm_arch_find_weight(ev, name);
+    if (!y || !y->whole || y->whole->rows == x->whole->rows)
+        return true;
+    ev->status = llm_arch_fail(ev->err, GGL_SHAPE, x->place, x->chain, NULL,
+                               "%s has %" PRId64 " elements, and %s has %" PRId64 " rows", x->name,
+                               x->whole->rows, name, y->whole->rows);
+    return false;
+}
+
 /* Checks that the declared parts make up all rows of x. False: reported. */
 static bool rows_fit(arch_eval *ev, const arch_weight *x) {
     const arch_whole *w = x->whole;
@@ -185,7 +204,7 @@ static bool rows_fit(arch_eval *ev, const arch_weight *x) {
 
 bool llm_arch_place_parts(arch_eval *ev) {
     for (size_t i = 0; i < ev->n_weight && ev->n_part > 0; i++)
-        if (ev->weight[i]->whole && !rows_fit(ev, ev->weight[i]))
+        if (ev->weight[i]->whole && !(rows_fit(ev, ev->weight[i]) && bias_fits(ev, ev->weight[i])))
             return false;
     for (size_t i = 0; i < ev->n_part; i++) {
         const arch_part *x = &ev->part[i];

@@ -162,6 +162,13 @@ TEST(what_is_refused) {
          "attn_qkv.bias has 13 elements; attn_q, attn_k and attn_v take 8 + 4 + 4"},
         {Q "attn_k [8, 4]\nattn_v [8, 4]\n", USE, "attn_qkv.weight [8, 16]\nattn_qkv.bias [16]\n",
          "attn_qkv.bias has 16 elements; attn_q takes 8"},
+        /* a bias that ends where a part does */
+        {Q K V, USE, "attn_qkv.weight [8, 16]\nattn_qkv.bias [12]\n",
+         "attn_qkv.bias has 12 elements, and attn_qkv.weight has 16 rows"},
+        {Q K V, USE, "attn_qkv.weight [8, 16]\nattn_qkv.bias [8]\n",
+         "attn_qkv.bias has 8 elements, and attn_qkv.weight has 16 rows"},
+        {Q K V, USE, "attn_qkv.weight [8, 8, 2]\n",
+         "t.arch:3:1: error: tensor attn_qkv.weight is [8, 8, 2], declared [8, 8]"},
         {Q K V, USE, "attn_qkv.weight [16, 16]\n",
          "t.arch:3:9: error: tensor attn_qkv.weight is [16, 16], declared [8, 8]"},
         {Q K V, USE, "attn_qkv.weight [128]\n",
