@@ -15,11 +15,12 @@
 #define CORES       "CPUs are chosen by -C, threads by -t and -tb, priority by --prio"
 #define LOGS                                                                                       \
     "timings come after the text, on standard error; --plan shows what runs where, --trace when"
-#define PLACED "weights are placed by --place PATTERN=NAME, layers by -ngl or --split"
+#define EXPERTS "--place 'blk.*.ffn_*exps*=cpu' keeps the experts on the CPU"
+#define PLACED  "weights are placed by --place PATTERN=NAME, layers by -ngl or --split"
 
 #define NOT_FLASH                                                                                  \
-    "there is nothing to set: attention never makes the whole matrix of scores, and caches are "   \
-    "where their layers run"
+    "attention never makes the whole matrix of scores, on any backend: leave the flag out"
+#define NOT_CACHE "a cache is where its layer runs, and as long as its window: leave the flag out"
 #define NO_OVERRIDE                                                                                \
     "keys are not overridden: what the file says holds; --ignore-key goes on without those that "  \
     "nothing reads"
@@ -36,11 +37,14 @@
 #define ROTATIONS                                                                                  \
     "--rope-scaling --rope-scale --rope-freq-base --rope-freq-scale --yarn-orig-ctx "              \
     "--yarn-ext-factor --yarn-attn-factor --yarn-beta-slow --yarn-beta-fast"
-#define FLASH                                                                                      \
-    "-fa --flash-attn -nkvo --no-kv-offload -kvu --kv-unified --swa-full -dt --defrag-thold "      \
-    "-nopo --no-op-offload --op-offload -dio --direct-io --no-host"
+#define FLASH "-fa --flash-attn"
+#define CACHES                                                                                     \
+    "-kvo --kv-offload -nkvo --no-kv-offload -kvu --kv-unified -no-kvu --no-kv-unified "           \
+    "--swa-full -dt --defrag-thold -nopo --no-op-offload --op-offload --no-host"
+#define DIRECT "-dio --direct-io -ndio --no-direct-io"
+#define MOE    "-cmoe --cpu-moe -ncmoe --n-cpu-moe"
 #define PLACES                                                                                     \
-    "-ot --override-tensor -cmoe --cpu-moe -ncmoe --n-cpu-moe -ts --tensor-split -sm "             \
+    "-ot --override-tensor -ts --tensor-split -sm "                                                \
     "--split-mode -mg --main-gpu"
 #define CPUS                                                                                       \
     "--numa --poll --poll-batch --cpu-strict --cpu-strict-batch -Cr --cpu-range -Cb "              \
@@ -57,10 +61,13 @@ const arg_hint cli_hints[] = {
      "--chat-template --chat-template-file "
      "--chat-template-kwargs --jinja --no-jinja --reasoning-format --reasoning-budget",
      NO_CHAT},
-    {"-i --interactive -if --interactive-first -r --reverse-prompt --in-prefix --in-suffix "
-     "--in-prefix-bos -mli --multiline-input "
-     "-co --color --simple-io",
+    {"-i --interactive -if --interactive-first --in-prefix --in-suffix --in-prefix-bos -mli "
+     "--multiline-input",
      NO_CHAT},
+    {"-r --reverse-prompt --stop", "generation ends at the model's end token, or after -n tokens"},
+    {"-co --color --simple-io", "the text is printed as it is, without colours"},
+    {"--embedding --embeddings -fim --fim-qwen-1.5b-default --spm-infill --host --port",
+     "text is continued, and nothing else: there is no server, no embedding, no infill"},
     {"--grammar --grammar-file -j --json-schema -jf --json-schema-file",
      "there are no grammars: what is generated is free text"},
     {"--samplers --sampling-seq --sampler-seq --typical --typical-p --xtc-probability "
@@ -81,6 +88,9 @@ const arg_hint cli_hints[] = {
     {ROTATIONS, FROM_FILE},
     {"--override-kv", NO_OVERRIDE},
     {FLASH, NOT_FLASH},
+    {CACHES, NOT_CACHE},
+    {DIRECT, NOT_MMAP},
+    {MOE, EXPERTS},
     {PLACES, PLACED},
     {"--rpc", NO_RPC},
     {"-mmp --mmap", NOT_MMAP},
@@ -101,6 +111,9 @@ const arg_hint cli_hints[] = {
 const arg_hint bench_hints[] = {
     {DOWNLOADS, NO_DOWNLOAD},
     {FLASH, NOT_FLASH},
+    {CACHES, NOT_CACHE},
+    {DIRECT, NOT_MMAP},
+    {MOE, EXPERTS},
     {PLACES, "weights are placed by --place PATTERN=NAME, layers by -ngl or --split"},
     {"-rpc --rpc", NO_RPC},
     {"--list-devices", LIST},
@@ -137,6 +150,9 @@ const arg_hint perplexity_hints[] = {
     {DOWNLOADS, NO_DOWNLOAD},
     {ROTATIONS, FROM_FILE},
     {FLASH, NOT_FLASH},
+    {CACHES, NOT_CACHE},
+    {DIRECT, NOT_MMAP},
+    {MOE, EXPERTS},
     {PLACES, PLACED},
     {"-rpc --rpc", NO_RPC},
     {"--list-devices", LIST},
