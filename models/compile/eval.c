@@ -267,6 +267,12 @@ static bool run_for(arch_eval *ev, const arch_stmt *s) {
             (arch_slot){.v = llm_arch_number((double)k), .bound = true, .in_layer = ev->layer >= 0};
         if (!llm_arch_step(ev, s->place, 1) || !llm_arch_run(ev, s->arm[0].body))
             return false;
+        const arch_value *now = &llm_arch_target_slot(ev, t)->v;
+        if (now->kind != VAL_NUMBER || now->num != (double)k) {
+            llm_arch_error(ev, t->place,
+                           "'%s' counts the turns of this 'for', and is assigned in it", t->name);
+            return false;
+        }
         *llm_arch_target_slot(ev, t) = (arch_slot){0};
     }
     return true;

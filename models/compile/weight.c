@@ -341,9 +341,15 @@ static bool bind_weight(arch_eval *ev, const arch_stmt *s, const arch_value *v) 
     if (slot->bound) {
         int line, col;
         llm_arch_line_col(slot->place, &line, &col);
-        llm_arch_error(ev, t->place,
-                       "'%s' is already there, in line %d: a weight needs a name of its own",
-                       t->name, line);
+        if (slot->place.text == t->place.text && slot->place.at == t->place.at)
+            llm_arch_error(ev, t->place,
+                           "'%s' is declared again in each turn of a 'for': declare it in a def "
+                           "that the loop calls",
+                           t->name);
+        else
+            llm_arch_error(ev, t->place,
+                           "'%s' is already there, in line %d: a weight needs a name of its own",
+                           t->name, line);
         return false;
     }
     return llm_arch_bind(ev, t, v);

@@ -652,14 +652,17 @@ static bool resolve_convert(arch_parser *p) {
  * attn_qkv. */
 static bool is_name_of(const char *full, const char *name) {
     const size_t n = strlen(name);
-    const char *s = full ? strstr(full, name) : NULL;
-    while (s && !((s == full || s[-1] == '.') && (s[n] == '.' || s[n] == 0)))
-        s = strstr(s + 1, name);
-    return s != NULL;
+    for (const char *s = full; s; s = strchr(s, '.')) {
+        s += *s == '.';
+        if (strncmp(s, name, n) == 0 && (s[n] == '.' || s[n] == 0))
+            return true;
+    }
+    return false;
 }
 
 static bool declares(arch_parser *p, const arch_stmt *s, const char *name) {
     for (; s && work(p, s->place); s = s->next) {
+        p->work += s->string ? (int64_t)strlen(s->string) / 8 : 0;
         if (s->kind == ST_WEIGHT &&
             (s->string ? is_name_of(s->string, name) || is_name_of(s->second, name)
                        : strcmp(s->target[0].name, name) == 0))

@@ -260,3 +260,28 @@ TEST(many_lines) {
     CHECK_HAS(err.msg, "more than 64 names");
     free(top);
 }
+
+/* Names in which a search could begin again at every letter: the text is refused before that takes long. */
+TEST(names_that_almost_fit) {
+    enum { LINES = 60, PARTS = 40, WEIGHTS = 500, LONG = 250 };
+    ggl_error err;
+    char *top = calloc(1, LINES * PARTS * 48 + WEIGHTS * (LONG + 64) + PARTS * 64), *s = top;
+    for (int i = 0; i < LINES; i++) {
+        for (int k = 1; k <= PARTS; k++)
+            s += sprintf(s, "%s%.*s", k > 1 ? ", " : "", k,
+                         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+        s += sprintf(s, " from \"w%d\"\n", i);
+    }
+    for (int i = 0; i < WEIGHTS; i++) {
+        s += sprintf(s, "z%d [1] ? from \"", i);
+        memset(s, 'a', LONG);
+        s += LONG;
+        s += sprintf(s, "\"\n");
+    }
+    for (int k = 1; k <= PARTS; k++) /* found last */
+        s += sprintf(s, "%.*s [8] ?\n", k,
+                     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+    CHECK_INT(arch_try(top, "", "", NULL, &err), GGL_LIMIT);
+    CHECK_HAS(err.msg, "the text takes too long to read");
+    free(top);
+}
