@@ -147,7 +147,7 @@ def main():
             failed += 1
             print(f"FAILED {name}: {e}")
     print(f"{n} models, {failed} failed")
-    return 1 if failed or n < (1 if a.only else 100) else 0
+    return 1 if failed or n < (1 if a.only else 100 // (a.sample or 1)) else 0
 
 
 if __name__ == "__main__":
