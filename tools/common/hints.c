@@ -66,7 +66,7 @@ const arg_hint cli_hints[] = {
      NO_CHAT},
     {"-r --reverse-prompt --stop", "generation ends at the model's end token, or after -n tokens"},
     {"-co --color --simple-io", "the text is printed as it is, without colours"},
-    {"--embedding --embeddings -fim --fim-qwen-1.5b-default --spm-infill --host --port",
+    {"--embedding --embeddings -fim --spm-infill --host --port",
      "text is continued, and nothing else: there is no server, no embedding, no infill"},
     {"--grammar --grammar-file -j --json-schema -jf --json-schema-file",
      "there are no grammars: what is generated is free text"},

@@ -102,7 +102,8 @@ typedef struct ggl_backend_vtable {
      * allocated. */
 
     /* Returns the bytes of the repacked weight, a multiple of 64 and of its number of matrices
-     * (ne[2] * ne[3]), each of which is repacked by itself; 0: the weight is not repacked. */
+     * (along dimensions 2 and 3), each of which is repacked by itself; 0: the weight is not
+     * repacked. */
     size_t (*repack_size)(const ggl_backend *b, const ggl_tensor *weight);
     /* Writes the repacked weight, made from weight->data, to dst at offset, a multiple of 64. The
      * bytes depend on nothing but the weight and repack_layout. Called before any run. */
