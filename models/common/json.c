@@ -11,7 +11,6 @@
 #include "ggl/number.h"
 #include "ggl/show.h"
 #include "ggl/steps.h"
-#include "nearest.h"
 #include "text_file.h"
 
 #define MAX_NUMBER 400 /* characters */

@@ -88,7 +88,7 @@ typedef struct search {
     arch_eval *ev;
     const char *name; /* the missing tensor */
     const llm_arch_tensor *want;
-    llm_nearest near, near_alike; /* alike: of the wanted shape */
+    ggl_nearest near, near_alike; /* alike: of the wanted shape */
     char best[160], best_alike[160], related[160], alike[160];
     int n_alike;
 } search;
@@ -103,10 +103,10 @@ static bool is_alike(const search *s, const char *name) {
     return alike;
 }
 
-static void keep_nearer(llm_nearest *near, const char *full, ggl_str name, char *best,
+static void keep_nearer(ggl_nearest *near, const char *full, ggl_str name, char *best,
                         size_t size) {
     const size_t before = near->distance;
-    llm_nearest_try(near, name.s, name.n);
+    ggl_nearest_try(near, name.s, name.n);
     if (near->distance < before)
         snprintf(best, size, "%s", full);
 }
@@ -129,7 +129,7 @@ static void find_candidates(search *s) {
     const llm_arch_source *src = s->ev->src;
     ggl_str name;
     int tried = 0;
-    s->near = s->near_alike = llm_nearest_to(s->name);
+    s->near = s->near_alike = ggl_nearest_to(s->name);
     s->near.distance = s->near_alike.distance = FAR;
     for (size_t i = 0; src->tensor_at && tried < MAX_TRIED && src->tensor_at(src->ctx, i, &name);
          i++)

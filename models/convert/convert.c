@@ -88,7 +88,7 @@ static ggl_status read_config(llm_converter *c, ggl_error *err) {
 /* Class names for a message: the nearest one, and those that are known. family: only those of
  * its family; NULL: all. */
 typedef struct classes {
-    llm_nearest near;
+    ggl_nearest near;
     char nearest[ARCH_MAX_NAME + 1];
     const char *family; /* NULL: list all */
     char known[600];
@@ -110,7 +110,7 @@ static bool same_family(const char *a, const char *b) {
 /* Starts a search for the nearest class. At most two letters may differ, because most names have
  * the same end. */
 static classes classes_near(const char *name) {
-    classes x = {.near = llm_nearest_to(name)};
+    classes x = {.near = ggl_nearest_to(name)};
     x.near.distance = x.near.distance < 3 ? x.near.distance : 3;
     return x;
 }
@@ -119,7 +119,7 @@ static void add_classes(classes *x, const llm_arch *arch) {
     for (const arch_convert *s = arch->convert; s; s = s->next)
         for (int i = 0; i < s->n_name; i++) {
             const size_t before = x->near.distance;
-            llm_nearest_try(&x->near, s->name[i], SIZE_MAX);
+            ggl_nearest_try(&x->near, s->name[i], SIZE_MAX);
             if (x->near.distance < before) /* copied, because the descriptor is freed */
                 snprintf(x->nearest, sizeof x->nearest, "%s", s->name[i]);
             if ((x->family && !same_family(x->family, s->name[i])) ||

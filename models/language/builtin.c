@@ -81,14 +81,14 @@ ggl_status llm_arch_open_given(llm_arch **out, const char *given, bool *builtin,
 
 /* Returns GGL_OK if the descriptor is for the family, else GGL_NOT_FOUND. Copies the nearest
  * family name seen so far to nearest[2 * ARCH_MAX_NAME]. */
-static ggl_status is_for(const llm_arch *header, const char *family, llm_nearest *near,
+static ggl_status is_for(const llm_arch *header, const char *family, ggl_nearest *near,
                          char *nearest) {
     const char *f;
     for (int i = 0; (f = llm_arch_family(header, i)); i++) {
         if (strcmp(f, family) == 0)
             return GGL_OK;
         size_t before = near->distance;
-        llm_nearest_try(near, f, SIZE_MAX);
+        ggl_nearest_try(near, f, SIZE_MAX);
         if (near->distance < before && strlen(f) < 2 * ARCH_MAX_NAME)
             strcpy(nearest, f);
     }
@@ -99,7 +99,7 @@ ggl_status llm_arch_open(llm_arch **out, const char *family, ggl_error *err) {
     const char *name, *text;
     size_t n;
     char nearest[2 * ARCH_MAX_NAME] = "";
-    llm_nearest near = llm_nearest_to(family);
+    ggl_nearest near = ggl_nearest_to(family);
     *out = NULL;
     for (int k = 0; llm_arch_builtin(k, &name, &text, &n); k++) {
         llm_arch *header;

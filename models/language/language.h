@@ -14,7 +14,7 @@
 #ifndef LLM_ARCH_LANGUAGE_H
 #define LLM_ARCH_LANGUAGE_H
 
-#include "common/nearest.h"
+#include "ggl/nearest.h"
 #include "ggl/alloc.h"
 #include "ggl/index.h"
 #include "ggl/show.h"

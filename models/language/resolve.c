@@ -134,14 +134,14 @@ static bool unknown_function(arch_parser *p, const arch_expr *e) {
     if (meant)
         return llm_arch_parse_fail_at(p, GGL_FORMAT, e->mark, "unknown function '%s'; %s", e->name,
                                       meant);
-    llm_nearest near = llm_nearest_to(e->name);
+    ggl_nearest near = ggl_nearest_to(e->name);
     for (const arch_fn *f = p->arch->fn; f; f = f->next)
-        llm_nearest_try(&near, f->name, SIZE_MAX);
+        ggl_nearest_try(&near, f->name, SIZE_MAX);
     for (const arch_fn *f = p->arch->prelude_fn; f; f = f->next)
-        llm_nearest_try(&near, f->name, SIZE_MAX);
+        ggl_nearest_try(&near, f->name, SIZE_MAX);
     const char *name;
     for (int k = 0; (name = llm_arch_primitive_name(k)); k++)
-        llm_nearest_try(&near, name, SIZE_MAX);
+        ggl_nearest_try(&near, name, SIZE_MAX);
     if (!near.best)
         return llm_arch_parse_fail_at(p, GGL_FORMAT, e->mark,
                                       "unknown function '%s': none of that name stands above",
@@ -160,9 +160,9 @@ static bool check_fn_args(arch_parser *p, const arch_expr *e) {
     for (int k = 0; k < e->n_arg; k++) {
         int i = k;
         if (e->arg[k].name) {
-            llm_nearest near = llm_nearest_to(e->arg[k].name);
+            ggl_nearest near = ggl_nearest_to(e->arg[k].name);
             for (i = 0; i < fn->n_param && strcmp(fn->param[i].name, e->arg[k].name) != 0; i++)
-                llm_nearest_try(&near, fn->param[i].name, SIZE_MAX);
+                ggl_nearest_try(&near, fn->param[i].name, SIZE_MAX);
             if (i == fn->n_param)
                 return llm_arch_parse_fail_at(p, GGL_FORMAT, e->arg[k].place,
                                               "%s has no argument '%s'%s%s%s", sig, e->arg[k].name,
@@ -293,11 +293,11 @@ static void bind_targets(names *n, arch_stmt *s) {
 
 static bool unknown_name(names *n, const arch_expr *e) {
     const llm_arch *a = n->p->arch;
-    llm_nearest near = llm_nearest_to(e->name);
+    ggl_nearest near = ggl_nearest_to(e->name);
     for (int k = 0; n->fn && k < n->fn->n_local; k++)
-        llm_nearest_try(&near, n->fn->local[k], SIZE_MAX);
+        ggl_nearest_try(&near, n->fn->local[k], SIZE_MAX);
     for (int k = 0; k < (n->p->text->prelude ? SLOT_FIRST_FREE : a->n_global); k++)
-        llm_nearest_try(&near, a->global[k], SIZE_MAX);
+        ggl_nearest_try(&near, a->global[k], SIZE_MAX);
     const arch_fn *fn = llm_arch_find_fn(a, n->p->text, e->name);
     if (fn)
         return llm_arch_parse_fail_at(n->p, GGL_FORMAT, e->mark,

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "ggl/alloc.h"
+#include "ggl/nearest.h"
 #include "ggl/number.h"
 
 #ifndef TOOLS_VERSION
@@ -189,25 +190,8 @@ static const arg_option *find_option(const args_spec *spec, const char *s, size_
 enum { NAME_MAX_LENGTH = 63 };
 
 size_t args_distance(const char *a, size_t n_a, const char *b, size_t n_b) {
-    size_t row[3][NAME_MAX_LENGTH + 1];
-    if (n_a > NAME_MAX_LENGTH || n_b > NAME_MAX_LENGTH)
-        return SIZE_MAX;
-    for (size_t j = 0; j <= n_b; j++)
-        row[0][j] = j;
-    for (size_t i = 1; i <= n_a; i++) {
-        size_t *now = row[i % 3], *up = row[(i - 1) % 3], *up2 = row[(i + 1) % 3];
-        now[0] = i;
-        for (size_t j = 1; j <= n_b; j++) {
-            size_t d = up[j - 1] + (a[i - 1] != b[j - 1]);
-            d = up[j] + 1 < d ? up[j] + 1 : d;
-            d = now[j - 1] + 1 < d ? now[j - 1] + 1 : d;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
-                up2[j - 2] + 1 < d)
-                d = up2[j - 2] + 1;
-            now[j] = d;
-        }
-    }
-    return row[n_a % 3][n_b];
+    const bool too_long = n_a > NAME_MAX_LENGTH || n_b > NAME_MAX_LENGTH;
+    return too_long ? SIZE_MAX : ggl_edit_distance(a, n_a, b, n_b);
 }
 
 /* Returns how far a typed flag is from a name; SIZE_MAX: too far for a typo. Any two short names

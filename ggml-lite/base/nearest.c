@@ -1,14 +1,11 @@
-/* Finds the name nearest to one that does not exist, for "did you mean ..". */
+#include "ggl/nearest.h"
+
 #include <stdint.h>
 #include <string.h>
 
-#include "nearest.h"
+enum { MOST = GGL_NEAREST_LENGTH };
 
-enum { MOST = 64 }; /* characters compared */
-
-/* Returns how many insertions, deletions, changes and swaps of neighbours turn a into b
- * (restricted Damerau distance). Only the first MOST characters are compared. */
-static size_t edit_distance(const char *a, size_t na, const char *b, size_t nb) {
+size_t ggl_edit_distance(const char *a, size_t na, const char *b, size_t nb) {
     size_t row[3][MOST + 1]; /* rows i-2, i-1, i of the usual table */
     if (na > MOST)
         na = MOST;
@@ -36,19 +33,19 @@ static size_t edit_distance(const char *a, size_t na, const char *b, size_t nb) 
     return last[nb];
 }
 
-llm_nearest llm_nearest_to(const char *wanted) {
+ggl_nearest ggl_nearest_to(const char *wanted) {
     size_t n = strlen(wanted);
-    return (llm_nearest){wanted, NULL, n < 3 ? 2 : n / 3 + 2}; /* a larger distance is no help */
+    return (ggl_nearest){wanted, NULL, n < 3 ? 2 : n / 3 + 2}; /* a larger distance is no help */
 }
 
-void llm_nearest_try(llm_nearest *n, const char *candidate, size_t len) {
+void ggl_nearest_try(ggl_nearest *n, const char *candidate, size_t len) {
     size_t wanted = strlen(n->wanted);
     if (len == SIZE_MAX)
         len = strlen(candidate);
     size_t gap = len > wanted ? len - wanted : wanted - len;
     if (gap >= n->distance)
         return;
-    size_t d = edit_distance(n->wanted, wanted, candidate, len);
+    size_t d = ggl_edit_distance(n->wanted, wanted, candidate, len);
     if (d < n->distance && d < len) {
         n->distance = d;
         n->best = candidate;

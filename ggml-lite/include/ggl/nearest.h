@@ -1,0 +1,32 @@
+/* Finds the name nearest to one that does not exist, for "did you mean ..". */
+#ifndef GGL_NEAREST_H
+#define GGL_NEAREST_H
+
+#include "ggl/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { GGL_NEAREST_LENGTH = 64 }; /* the most characters of a name that are compared */
+
+/* Returns how many insertions, deletions, changes and swaps of neighbours turn the na bytes at a
+ * into the nb bytes at b (optimal string alignment, also called restricted Damerau distance). Of
+ * longer names only the first GGL_NEAREST_LENGTH bytes count. */
+GGL_API size_t ggl_edit_distance(const char *a, size_t na, const char *b, size_t nb);
+
+typedef struct ggl_nearest {
+    const char *wanted; /* borrowed */
+    const char *best;   /* the nearest candidate so far, borrowed; NULL: none is near enough */
+    size_t distance;    /* of `best`; before the first one, more than any that is near enough */
+} ggl_nearest;
+
+GGL_API ggl_nearest ggl_nearest_to(const char *wanted);
+/* Compares a candidate of `len` bytes; SIZE_MAX: up to the NUL. */
+GGL_API void ggl_nearest_try(ggl_nearest *n, const char *candidate, size_t len);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
