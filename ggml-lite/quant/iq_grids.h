@@ -17,7 +17,7 @@
  *     iq_entry(&ggl_iq2_xs_grid, 511, q);
  *
  * This takes a quarter of the memory that bytes would, so that all grids stay in the L1 cache.
- * Kernels spread an entry to bytes with a multiplication (backends/cpu/quant/unpack.h). */
+ * Kernels spread an entry to bytes with a multiplication (backends/cpu/quant/unpack_tmpl.h). */
 #ifndef GGL_IQ_GRIDS_H
 #define GGL_IQ_GRIDS_H
 

@@ -7,7 +7,8 @@ only its own room and rooms below it; and no circle leads from a file back to it
     rooms.py --test        shows that faults are found
 
 A source file and the headers NAME.h and NAME_impl.h beside it are one file here. Public headers (ggl/NAME.h, llm/NAME.h) are files of their
-own, in the room that the table names."""
+own, in the room that the table names. A header that defines static functions, to be included by each instruction set's file, is called
+NAME_tmpl.h, and no other is."""
 import os
 import re
 import subprocess
@@ -29,6 +30,8 @@ PUBLIC = {
     "backends": {"common": "backends"},
     "models": {"language": "arch", "text": "tokenizer", "convert": "convert", "run": "model sampler session"},
 }
+# A definition of a static function, also in a macro that generates some; `static inline` is what any header may have.
+STATIC = re.compile(r"^ *static (?!inline\b)[^=;{]*\([^;{]*\) *(\\\n *)?\{", re.M)
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
 
@@ -126,22 +129,32 @@ def check(includes):
     return sorted(faults)
 
 
+def template_fault(path, text):
+    """Why a header with this text may not have this name; None: it may."""
+    if not path.endswith(".h") or path.endswith("_tmpl.h") == bool(STATIC.search(text)):
+        return None
+    return f"{path}: " + ("it defines no static function, so it is no _tmpl.h" if path.endswith("_tmpl.h") else
+                          "it defines static functions: call it " + path[:-2] + "_tmpl.h")
+
+
 def read(root):
+    """({path: [paths that it includes]}, faults of names)"""
     files = set()
     for component in ROOMS:
         for folder, _, names in os.walk(os.path.join(root, component)):
             files |= {os.path.relpath(os.path.join(folder, n), root) for n in names if n.endswith((".c", ".h", ".def"))}
-    includes = {}
+    includes, faults = {}, []
     for path in files:
         with open(os.path.join(root, path), encoding="utf-8") as file:
             text = file.read()
+        faults += filter(None, [template_fault(path, text)])
         places = [os.path.dirname(path), path.split("/")[0]] + [c + "/include" for c in ROOMS] + list(ROOMS)
         found = []
         for name in INCLUDE.findall(text):
             hits = [os.path.normpath(os.path.join(p, name)) for p in places]
             found += [h for h in hits if h in files][:1]  # generated headers are none of them
         includes[path] = found
-    return includes
+    return includes, sorted(faults)
 
 
 def symbols(paths):
@@ -193,6 +206,9 @@ def self_test():
         assert len(check(case)) == 1, (case, check(case))
     upward = {"models/text/a.c": ({"f"}, {"g", "malloc"}), "models/run/b.c": ({"g"}, {"f"})}
     assert len(check_calls(upward)) == 1, check_calls(upward)
+    define, declare = "static int f(int a,\n             int b) {\n", "static inline int g(int a) {\n}\nint h(void);\n"
+    assert template_fault("a.h", define) and template_fault("a_tmpl.h", declare)
+    assert not template_fault("a_tmpl.h", define) and not template_fault("a.h", declare)
     right = {"models/run/b.h": ["models/text/a.h"], "models/text/a.h": [], "models/text/a.c": ["models/text/a.h"]}
     assert check(right) == [], check(right)
 
@@ -201,8 +217,8 @@ def main():
     if sys.argv[1:] == ["--test"]:
         self_test()
         return 0
-    includes = read(sys.argv[1])
-    faults = check(includes)
+    includes, faults = read(sys.argv[1])
+    faults += check(includes)
     objects = read_objects(*sys.argv[1:3]) if len(sys.argv) > 2 else {}
     faults += check_calls(objects)
     if len(includes) < 100 or (len(sys.argv) > 2 and len(objects) < 60):

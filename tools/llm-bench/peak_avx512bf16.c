@@ -1,6 +1,6 @@
 /* Measures the limit of AVX-512 with VNNI and BF16 in registers. */
 #if defined(__x86_64__)
-#include "peak_avx512.h"
+#include "peak_avx512_tmpl.h"
 
 /* vdpbf16ps: 32 products. */
 static double bf16(int64_t n) {

@@ -1,7 +1,7 @@
-/* Attention over a page: simd/attend.h in registers of NEON. */
+/* Attention over a page: simd/attend_tmpl.h in registers of NEON. */
 #include "vector_neon.h"
 
-#include "../simd/attend.h"
+#include "../simd/attend_tmpl.h"
 
 void ggl_cpu_kernels_attend_neon(cpu_kernels *k) {
     fill_attend(k);

@@ -1,4 +1,4 @@
-/* Vectors of 16 rows (quant/kernel.h) as four registers of NEON. With LANES_DOT, uses its dot
+/* Vectors of 16 rows (quant/kernel_tmpl.h) as four registers of NEON. With LANES_DOT, uses its dot
  * products of four signed bytes; with LANES_USDOT, those of unsigned by signed bytes. */
 #ifndef CPU_LANES_NEON_H
 #define CPU_LANES_NEON_H

@@ -1,4 +1,4 @@
-/* The functions that quant/unpack.h needs, for NEON: two registers for 32 bytes, two for 8
+/* The functions that quant/unpack_tmpl.h needs, for NEON: two registers for 32 bytes, two for 8
  * floats. */
 #ifndef CPU_UNPACK_NEON_H
 #define CPU_UNPACK_NEON_H

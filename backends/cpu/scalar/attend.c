@@ -42,7 +42,7 @@ static void values(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q, cons
     }
 }
 
-#include "../attend_types.h"
+#include "../attend_types_tmpl.h"
 
 static float softmax_page(float *s, int lo, int hi, float scale, float *sum) {
     float m = s[lo] * scale, part[16] = {0};

@@ -1,4 +1,4 @@
-/* Vectors of 16 rows (quant/kernel.h) as two registers of AVX2; with LANES_VNNI, uses AVX-VNNI. */
+/* Vectors of 16 rows (quant/kernel_tmpl.h) as two registers of AVX2; with LANES_VNNI, uses AVX-VNNI. */
 #ifndef CPU_LANES_AVX2_H
 #define CPU_LANES_AVX2_H
 

@@ -1,4 +1,4 @@
-/* Vectors of 16 rows (quant/kernel.h) as one register of AVX-512; with LANES_VNNI, uses its dot
+/* Vectors of 16 rows (quant/kernel_tmpl.h) as one register of AVX-512; with LANES_VNNI, uses its dot
  * products. */
 #ifndef CPU_LANES_AVX512_H
 #define CPU_LANES_AVX512_H

@@ -1,10 +1,10 @@
-/* Products of quantized weights: quant/kernel.h in registers of AVX-512, without its dot products.
+/* Products of quantized weights: quant/kernel_tmpl.h in registers of AVX-512, without its dot products.
  */
 #include "lanes_avx512.h"
 #include "unpack_avx2.h"
 
-#include "../quant/unpack.h"
-#include "../quant/kernel.h"
+#include "../quant/unpack_tmpl.h"
+#include "../quant/kernel_tmpl.h"
 
 void ggl_cpu_kernels_quant_avx512(cpu_kernels *k) {
     fill_products(k);

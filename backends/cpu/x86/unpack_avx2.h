@@ -1,4 +1,4 @@
-/* The functions that quant/unpack.h needs, for AVX2. */
+/* The functions that quant/unpack_tmpl.h needs, for AVX2. */
 #ifndef CPU_UNPACK_AVX2_H
 #define CPU_UNPACK_AVX2_H
 

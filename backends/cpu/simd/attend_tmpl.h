@@ -217,7 +217,7 @@ INLINE void values(float *o, int64_t o_step, float (*p)[GGL_PAGE], int n_q, cons
         }
 }
 
-#include "../attend_types.h"
+#include "../attend_types_tmpl.h"
 
 /* --- softmax ------------------------------------------------------------------------------- */
 
