@@ -1,5 +1,5 @@
-/* Builds the schedule: divides the nodes into trunk and tail, cuts segments, gives each value and
- * weight a place, lists the moves between segments, sizes all memory, and compiles the plans. */
+/* Builds the schedule: gives each weight, constant and store a place, lists the moves between
+ * segments, sizes all memory, and compiles the plans. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -9,116 +9,16 @@ static ggl_status no_memory(ggl_error *err) {
     return ggl_fail(err, GGL_NOMEM, "out of memory for the schedule");
 }
 
-/* --- phases ----------------------------------------------------------------------------------- */
-
-/* Sets s->in_trunk: nodes that write stores, nodes that are not batched (they are the same for all
- * rows), and everything that these read. */
-static void find_trunk(ggl_sched *s) {
-    for (int i = ggl_graph_n_nodes(s->g) - 1; i >= 0; i--) {
-        const ggl_tensor *t = ggl_graph_node(s->g, i);
-        if (!t->computed)
-            continue;
-        if (t->op == GGL_OP_CACHE || t->keeps_state || !ggl_is_batched(t))
-            s->in_trunk[t->id] = true;
-        for (int k = 0; k < ggl_n_reads(t) && s->in_trunk[t->id]; k++)
-            if (ggl_read(t, k))
-                s->in_trunk[ggl_read(t, k)->id] = true;
-    }
-}
-
-/* --- segments --------------------------------------------------------------------------------- */
-
-/* Appends t; false: out of memory. */
-static bool list_push(node_list *l, ggl_tensor *t) {
-    if (!ggl_grow(&l->at, &l->cap, l->n + 1, sizeof *l->at))
-        return false;
-    l->at[l->n++] = t;
-    return true;
-}
-
-/* Adds a view of a weight to segment `number` - 1, after the views that it is made of. seen[], by
- * tensor id, holds the `number` of the last segment to which a view was added. */
-static bool push_view(segment *seg, size_t number, ggl_tensor *view, size_t *seen) {
-    size_t first = seg->nodes.n;
-    for (ggl_tensor *t = view; !ggl_is_leaf(t) && seen[t->id] != number + 1; t = t->src[0]) {
-        seen[t->id] = number + 1;
-        if (!list_push(&seg->nodes, t))
-            return false;
-    }
-    for (size_t last = seg->nodes.n; first + 1 < last; first++) { /* reverses them: last is first */
-        ggl_tensor *swap = seg->nodes.at[first];
-        seg->nodes.at[first] = seg->nodes.at[--last];
-        seg->nodes.at[last] = swap;
-    }
-    return true;
-}
-
-/* Adds t to the segment, after the views of weights that it reads. */
-static bool push_with_views(segment *seg, size_t number, ggl_tensor *t, size_t *seen) {
-    for (int k = 0; k < ggl_n_reads(t); k++) {
-        ggl_tensor *x = ggl_read(t, k);
-        if (x && x->view_of && !push_view(seg, number, x, seen))
-            return false;
-    }
-    return list_push(&seg->nodes, t);
-}
-
-/* Cuts the nodes of a phase into segments: a new one starts wherever the backend changes. */
-static ggl_status cut_phase(ggl_sched *s, int phase, size_t *seen, ggl_error *err) {
-    segment *seg = NULL;
-    for (int i = 0; i < ggl_graph_n_nodes(s->g); i++) {
-        ggl_tensor *t = ggl_graph_node(s->g, i);
-        if (!t->computed || s->in_trunk[t->id] != (phase == TRUNK))
-            continue;
-        if (!seg || seg->backend != s->backend[t->id]) {
-            if (!ggl_grow(&s->seg, &s->cap_segs, s->n_segs + 1, sizeof *s->seg))
-                return no_memory(err);
-            seg = &s->seg[s->n_segs++];
-            *seg = (segment){.backend = s->backend[t->id], .phase = phase};
-        }
-        if (!push_with_views(seg, s->n_segs, t, seen))
-            return no_memory(err);
-    }
-    return GGL_OK;
-}
-
 /* --- locations -------------------------------------------------------------------------------- */
-
-/* Reserves `size` bytes of the device's io region at *at; false if the region would be too
- * large. */
-static bool io_take(device *d, size_t size, size_t *at) {
-    *at = d->io_size;
-    return ggl_size_add(d->io_size, size, &d->io_size) &&
-           ggl_size_align(d->io_size, 64, &d->io_size);
-}
-
-/* Fails because t, for a batch of n, does not fit into memory. */
-static ggl_status too_large(const ggl_tensor *t, int64_t n, ggl_error *err) {
-    return ggl_fail(err, GGL_LIMIT, "%s: a batch of %" PRId64 " does not fit into memory",
-                    t->name ? t->name : "a value", n);
-}
-
-/* Gives t a place in the device's io region, for the largest batch of the phase, if it has none. */
-static ggl_status place_value(ggl_sched *s, device *d, int phase, const ggl_tensor *t,
-                              ggl_error *err) {
-    ggl_loc *loc = &d->loc[phase][t->id];
-    size_t size = 0;
-    int64_t n = phase == TRUNK ? s->n_batch : s->n_rows;
-    if (loc->region >= 0)
-        return GGL_OK;
-    loc->region = GGL_REGION_IO;
-    if (!ggl_value_bytes(t, n, &size) || !io_take(d, size, &loc->offset))
-        return too_large(t, n, err);
-    return GGL_OK;
-}
 
 /* Gives the constant t a place in the device's io region, shared by both phases, if it has none. */
 static ggl_status place_const(device *d, ggl_tensor *t, ggl_error *err) {
     ggl_loc *loc = &d->loc[TRUNK][t->id];
     if (loc->region >= 0)
         return GGL_OK;
-    loc->region = GGL_REGION_IO;
-    if (!io_take(d, t->size, &loc->offset) || !list_push(&d->consts, t))
+    *loc = (ggl_loc){GGL_REGION_IO, d->io_size};
+    if (!ggl_size_add(d->io_size, t->size, &d->io_size) ||
+        !ggl_size_align(d->io_size, 64, &d->io_size) || !ggl_node_list_push(&d->consts, t))
         return no_memory(err);
     d->loc[TAIL][t->id] = *loc;
     return GGL_OK;
@@ -162,7 +62,7 @@ static ggl_status place_copy(device *d, ggl_tensor *t, ggl_loc *loc, ggl_error *
     *loc = (ggl_loc){c->region, c->size};
     c->size += size;
     d->copied_size += size;
-    return list_push(&d->copied, t) ? GGL_OK : no_memory(err);
+    return ggl_node_list_push(&d->copied, t) ? GGL_OK : no_memory(err);
 }
 
 /* Returns the part of host memory to import for the weight t: the whole range that holds it, or, if
@@ -264,37 +164,42 @@ static ggl_status add_move(ggl_sched *s, segment *seg, move m, ggl_error *err) {
     return GGL_OK;
 }
 
-/* Makes x, an input or a node's value, available to the segment: where it is, if the same backend
- * computes it in the same phase, else through a move, one for each backend and phase. */
-static ggl_status provide_value(ggl_sched *s, segment *seg, ggl_tensor *x, ggl_error *err) {
-    device *d = &s->dev[seg->backend];
-    bool input = x->op == GGL_OP_INPUT, batched = ggl_is_batched(x);
-    int from = input ? -1 : s->backend[x->id];
-    int phase = input ? seg->phase : s->in_trunk[x->id] ? TRUNK : TAIL;
-    bool gather = batched && seg->phase == TAIL && (input || phase == TRUNK);
-    if (!input) { /* its own backend must keep it in the io region, as it leaves the segment */
-        ggl_status st = place_value(s, &s->dev[from], phase, x, err);
-        if (st != GGL_OK || (from == seg->backend && phase == seg->phase))
-            return st;
-        if (from == seg->backend && !batched) { /* the tail reads it where the trunk has put it */
-            d->loc[TAIL][x->id] = d->loc[TRUNK][x->id];
-            return GGL_OK;
-        }
-    }
-    if (d->loc[seg->phase][x->id].region >= 0)
-        return GGL_OK;
+/* Adds to the segment a move of x, an input or the value of a node. */
+static ggl_status move_to(ggl_sched *s, segment *seg, const ggl_tensor *x, ggl_error *err) {
+    const bool input = x->op == GGL_OP_INPUT, batched = ggl_is_batched(x);
     size_t row;
-    ggl_status st = place_value(s, d, seg->phase, x, err);
-    if (st == GGL_OK && !ggl_value_bytes(x, 1, &row))
-        st = too_large(x, 1, err);
-    if (st != GGL_OK)
-        return st;
-    size_t at = input ? 0 : s->dev[from].loc[phase][x->id].offset;
-    for (int i = 0; input && i < ggl_graph_n_inputs(s->g); i++)
-        if (ggl_graph_get_input(s->g, i) == x)
-            at = s->input_at[i];
-    return add_move(
-        s, seg, (move){x, from, at, d->loc[seg->phase][x->id].offset, gather, row, batched}, err);
+    if (!ggl_value_bytes(x, 1, &row))
+        return ggl_sched_too_large(x, 1, err);
+    return add_move(s, seg,
+                    (move){.t = x,
+                           .from_backend = input ? -1 : s->backend[x->id],
+                           .gather = batched && seg->phase == TAIL && (input || s->in_trunk[x->id]),
+                           .row = row,
+                           .batched = batched},
+                    err);
+}
+
+/* Makes x, an input or the value of another segment, available to segment i: where it is, or else
+ * by a move, one for each backend and phase. own[] as for provide. */
+static ggl_status provide_value(ggl_sched *s, size_t i, const ggl_tensor *x, const size_t *own,
+                                ggl_error *err) {
+    segment *seg = &s->seg[i];
+    device *d = &s->dev[seg->backend];
+    if (x->op != GGL_OP_INPUT) {
+        const int phase = ggl_sched_phase(s, x);
+        device *from = &s->dev[s->backend[x->id]];
+        const bool in_place = from == d && (phase == seg->phase || !ggl_is_batched(x));
+        if (in_place || !d->life[seg->phase][x->id].t) { /* x must be kept until now */
+            ggl_sched_use_value(from, phase, x, own[x->id] - 1);
+            ggl_sched_use_value(from, phase, x, i);
+            from->life[phase][x->id].in_tail |= in_place && seg->phase == TAIL;
+        }
+        if (in_place)
+            return GGL_OK;
+    }
+    const bool moved = d->life[seg->phase][x->id].t;
+    ggl_sched_use_value(d, seg->phase, x, i);
+    return moved ? GGL_OK : move_to(s, seg, x, err);
 }
 
 /* Makes everything available that the n nodes (of the segment, or of a body in it) read from
@@ -317,7 +222,7 @@ static ggl_status provide(ggl_sched *s, size_t i_seg, ggl_tensor *const *node, s
             st = x->op == GGL_OP_WEIGHT  ? place_weight(s, d, x, err)
                  : x->op == GGL_OP_CONST ? place_const(d, x, err)
                  : x->view_of            ? GGL_OK
-                                         : provide_value(s, seg, x, err);
+                                         : provide_value(s, i_seg, x, own, err);
         }
         for (int k = 0; k < 2 && st == GGL_OK; k++)
             if (t->store[k])
@@ -332,13 +237,54 @@ static ggl_status provide(ggl_sched *s, size_t i_seg, ggl_tensor *const *node, s
             ggl_tensor *r = t->body->result;
             st = r->op == GGL_OP_WEIGHT  ? place_weight(s, d, r, err)
                  : r->op == GGL_OP_CONST ? place_const(d, r, err)
-                                         : provide_value(s, seg, r, err);
+                                         : provide_value(s, i_seg, r, own, err);
         }
     }
     return st;
 }
 
-/* Makes everything available that the nodes of each segment read from outside of it. */
+/* Lists the outputs in s->out. Their values are kept until all segments have run. own[] as for
+ * provide. */
+static ggl_status list_outputs(ggl_sched *s, const size_t *own, ggl_error *err) {
+    int n = ggl_graph_n_outputs(s->g);
+    s->out = ggl_calloc((size_t)n, sizeof *s->out);
+    if (!s->out)
+        return no_memory(err);
+    for (int i = 0; i < n; i++) {
+        const ggl_tensor *t = ggl_graph_get_output(s->g, i);
+        size_t row;
+        if (!t->computed || !ggl_is_batched(t))
+            return ggl_fail(err, GGL_USAGE, "output '%s' does not depend on the batch", t->name);
+        int k = s->backend[t->id], phase = ggl_sched_phase(s, t);
+        if (!ggl_value_bytes(t, 1, &row))
+            return ggl_sched_too_large(t, 1, err);
+        ggl_sched_use_value(&s->dev[k], phase, t, own[t->id] - 1);
+        ggl_sched_use_value(&s->dev[k], phase, t, s->n_segs);
+        s->out[i] = (output){.t = t, .backend = k, .phase = phase, .row = row};
+    }
+    return GGL_OK;
+}
+
+/* Sets the offsets of the moves and outputs, now that all values are placed. */
+static void set_offsets(ggl_sched *s) {
+    for (size_t i = 0; i < s->n_segs; i++)
+        for (size_t k = 0; k < s->seg[i].n_moves; k++) {
+            move *m = &s->seg[i].move[k];
+            const int id = m->t->id, phase = ggl_sched_phase(s, m->t);
+            m->to = s->dev[s->seg[i].backend].loc[s->seg[i].phase][id].offset;
+            if (m->from_backend >= 0)
+                m->from = s->dev[m->from_backend].loc[phase][id].offset;
+            for (int j = 0; m->from_backend < 0 && j < ggl_graph_n_inputs(s->g); j++)
+                if (ggl_graph_get_input(s->g, j) == m->t)
+                    m->from = s->input_at[j];
+        }
+    for (int i = 0; i < ggl_graph_n_outputs(s->g); i++) {
+        output *o = &s->out[i];
+        o->from = s->dev[o->backend].loc[o->phase][o->t->id].offset;
+    }
+}
+
+/* Lists what each segment needs from outside of it, and places all of it. */
 static ggl_status provide_all(ggl_sched *s, ggl_error *err) {
     size_t *own = ggl_calloc((size_t)ggl_graph_n_ids(s->g), sizeof *own);
     ggl_status st = own ? GGL_OK : no_memory(err);
@@ -347,30 +293,14 @@ static ggl_status provide_all(ggl_sched *s, ggl_error *err) {
             own[s->seg[i].nodes.at[k]->id] = i + 1;
     for (size_t i = 0; i < s->n_segs && st == GGL_OK; i++)
         st = provide(s, i, s->seg[i].nodes.at, s->seg[i].nodes.n, own, err);
+    if (st == GGL_OK)
+        st = list_outputs(s, own, err);
+    if (st == GGL_OK)
+        st = ggl_sched_place_values(s, err);
+    if (st == GGL_OK)
+        set_offsets(s);
     ggl_free(own);
     return st;
-}
-
-/* Sets s->out: where each output lies when its backend has computed it. */
-static ggl_status place_outputs(ggl_sched *s, ggl_error *err) {
-    int n = ggl_graph_n_outputs(s->g);
-    s->out = ggl_calloc((size_t)n, sizeof *s->out);
-    if (!s->out)
-        return no_memory(err);
-    for (int i = 0; i < n; i++) {
-        ggl_tensor *t = ggl_graph_get_output(s->g, i);
-        size_t row;
-        if (!t->computed || !ggl_is_batched(t))
-            return ggl_fail(err, GGL_USAGE, "output '%s' does not depend on the batch", t->name);
-        int k = s->backend[t->id], phase = s->in_trunk[t->id] ? TRUNK : TAIL;
-        ggl_status st = place_value(s, &s->dev[k], phase, t, err);
-        if (st == GGL_OK && !ggl_value_bytes(t, 1, &row))
-            st = too_large(t, 1, err);
-        if (st != GGL_OK)
-            return st;
-        s->out[i] = (output){t, k, phase, s->dev[k].loc[phase][t->id].offset, row, NULL};
-    }
-    return GGL_OK;
 }
 
 /* --- plans ------------------------------------------------------------------------------------ */
@@ -417,6 +347,11 @@ static ggl_status init_devices(ggl_sched *s, ggl_error *err) {
         if (!d->store_loc)
             return no_memory(err);
         memset(d->store_loc, 0xff, n_stores * sizeof *d->store_loc);
+        for (int k = 0; k < N_PHASES; k++) {
+            d->life[k] = ggl_calloc(n_ids, sizeof *d->life[k]);
+            if (!d->life[k])
+                return no_memory(err);
+        }
         ggl_loc **locs[] = {&d->loc[TRUNK], &d->loc[TAIL], &d->repacked};
         for (int k = 0; k < 3; k++) {
             *locs[k] = ggl_calloc(n_ids, sizeof **locs[k]);
@@ -467,8 +402,16 @@ static int n_lanes(const ggl_sched *s) {
     return n < 1 ? 1 : n < MAX_LANES ? n : MAX_LANES;
 }
 
+/* The lifetimes have no use once all values are placed. */
+static void free_lifetimes(ggl_sched *s) {
+    for (int i = 0; i < s->n_dev; i++)
+        for (int k = 0; k < N_PHASES; k++) {
+            ggl_free(s->dev[i].life[k]);
+            s->dev[i].life[k] = NULL;
+        }
+}
+
 ggl_status ggl_sched_build(ggl_sched *s, ggl_error *err) {
-    size_t *seen = NULL;
     ggl_status st = ggl_graph_settle(s->g, err);
     if (st == GGL_OK)
         st = init_devices(s, err);
@@ -476,23 +419,14 @@ ggl_status ggl_sched_build(ggl_sched *s, ggl_error *err) {
         st = place_inputs(s, err);
     if (st == GGL_OK)
         st = ggl_sched_place(s, err);
-    if (st == GGL_OK) {
-        find_trunk(s);
-        seen = ggl_calloc((size_t)ggl_graph_n_ids(s->g), sizeof *seen);
-        st = seen ? GGL_OK : no_memory(err);
-    }
-    for (int phase = 0; phase < N_PHASES && st == GGL_OK; phase++) {
-        s->n_trunk_segs = s->n_segs; /* final when the loop reaches the tail */
-        st = cut_phase(s, phase, seen, err);
-    }
+    if (st == GGL_OK)
+        st = ggl_sched_cut(s, err);
     s->n_lanes = n_lanes(s);
-    ggl_free(seen);
     if (st == GGL_OK)
         st = ggl_sched_repack_place(s, err);
     if (st == GGL_OK)
         st = provide_all(s, err);
-    if (st == GGL_OK)
-        st = place_outputs(s, err);
+    free_lifetimes(s);
     if (st == GGL_OK)
         st = compile_all(s, err);
     return st;

@@ -1,5 +1,6 @@
-/* Chooses the backend of each node: the one that params.place names for the node's weights or its
- * group (the wished one), or, if that refuses the node, the first that can run it. */
+/* Chooses the backend of each node. A node that reads no weight runs where the values that it reads
+ * are computed, if that backend has it. Otherwise the wished backend runs it, which params.place
+ * names for the node's weights or its group, or, if that refuses the node, the first that has it. */
 #include <stdio.h>
 
 #include "sched_impl.h"
@@ -75,19 +76,34 @@ static int place_of_values(const ggl_sched *s, const ggl_tensor *t) {
     return k;
 }
 
-/* Returns the backend that t should run on; it may refuse t. */
+/* Returns the backend on which params.place wants t; it may refuse t. */
 static int wished_place(const ggl_sched *s, const ggl_tensor *t) {
     if (t->op == GGL_OP_ATTEND) /* runs where its cache is */
         return s->backend[t->src[1]->id];
     if (!s->params.place)
         return 0;
-    int k = reads_weights(t) ? wish_of_weights(s, t, t->group) : place_of_values(s, t);
+    int k = wish_of_weights(s, t, t->group);
     return k >= 0 ? k : s->params.place(s->params.ctx, t->group, NULL);
+}
+
+/* If t may run where its values are, and that backend has it, sets the backend of t and returns
+ * true. Nobody asked for that place, so a refusal there is no error and not reported. */
+static bool follows_values(ggl_sched *s, const ggl_tensor *t) {
+    const ggl_tensor *part;
+    if (!s->params.place || t->op == GGL_OP_ATTEND || reads_weights(t))
+        return false;
+    int k = place_of_values(s, t);
+    if (k < 0 || refusal_there(s, k, t, &part))
+        return false;
+    s->backend[t->id] = k;
+    return true;
 }
 
 /* Sets the backend of t. GGL_UNSUPPORTED if no backend can run it, or, with params.strict, if the
  * wished one cannot. */
 static ggl_status place_node(ggl_sched *s, const ggl_tensor *t, ggl_error *err) {
+    if (follows_values(s, t))
+        return GGL_OK;
     int k = wished_place(s, t);
     if (k < 0 || k >= s->n_dev)
         return ggl_fail(err, GGL_USAGE, "group %d is placed on backend %d of %d", t->group, k,

@@ -44,6 +44,8 @@ static void device_free(device *d) {
     ggl_free(d->imports);
     ggl_free(d->loc[TRUNK]);
     ggl_free(d->loc[TAIL]);
+    ggl_free(d->life[TRUNK]);
+    ggl_free(d->life[TAIL]);
     ggl_free(d->store_loc);
     ggl_free(d->repacked);
     ggl_free(d->read_otherwise);

@@ -1,7 +1,9 @@
 /* The scheduler's private data, shared by its files:
  *
  *   place.c   chooses the backend of each node
- *   build.c   cuts the graph into segments, gives every value a place, compiles the plans
+ *   segments.c  divides the nodes into trunk and tail, and these into segments
+ *   values.c  places the values that cross segments
+ *   build.c   places everything else, lists moves, compiles the plans
  *   repack.c  chooses the weights to repack, and repacks them
  *   cache.c   keeps repacked weights in a file
  *   sched.c   allocates memory and runs batches
@@ -58,11 +60,21 @@ typedef struct copies {
     size_t size; /* bytes used so far */
 } copies;
 
+/* The segments during which a device must hold a value in its io region: the one that computes it or
+ * before which it is moved there, up to the last one that reads it or before which it is moved
+ * elsewhere. The number of segments stands for the end of the run. */
+typedef struct lifetime {
+    const ggl_tensor *t; /* NULL: the device does not hold the value */
+    size_t first, last;
+    bool in_tail; /* a value of the trunk that the tail reads where it lies */
+} lifetime;
+
 typedef struct device {
     ggl_backend *b;
     ggl_buffer **region; /* by region number; NULL until allocated */
     int n_regions;
     ggl_loc *loc[N_PHASES];    /* by tensor id; region -1: the phase does not use it */
+    lifetime *life[N_PHASES];  /* by tensor id; only while the schedule is built */
     size_t *store_loc;         /* by store id; SIZE_MAX: the store is on another device */
     ggl_buffer *io[MAX_LANES]; /* a run uses its lane's buffer as region[GGL_REGION_IO] */
     size_t io_size, stores_size, arena_size, copied_size;
@@ -145,6 +157,23 @@ ggl_host_range ggl_sched_host_range(const ggl_sched *s, const ggl_tensor *t, int
 /* Reports `size` more bytes of loaded weights to params.progress. GGL_CANCELLED if that returns
  * false. */
 ggl_status ggl_sched_loaded(ggl_sched *s, size_t size, ggl_error *err);
+
+/* Returns the phase that computes the node t. */
+static inline int ggl_sched_phase(const ggl_sched *s, const ggl_tensor *t) {
+    return s->in_trunk[t->id] ? TRUNK : TAIL;
+}
+
+/* Sets s->in_trunk, s->seg and s->n_trunk_segs, from s->backend. */
+ggl_status ggl_sched_cut(ggl_sched *s, ggl_error *err);
+/* Appends t; false: out of memory. */
+bool ggl_node_list_push(node_list *l, ggl_tensor *t);
+
+/* Notes that segment i needs the device's copy of the value t for the phase. */
+void ggl_sched_use_value(device *d, int phase, const ggl_tensor *t, size_t i);
+/* Sets loc of all values in use, and io_size, which must be the size of the constants so far. */
+ggl_status ggl_sched_place_values(ggl_sched *s, ggl_error *err);
+/* Fails because t, for a batch of n, does not fit into memory. */
+ggl_status ggl_sched_too_large(const ggl_tensor *t, int64_t n, ggl_error *err);
 
 /* Decides which weights are repacked and where the copies go; call after segments are cut. */
 ggl_status ggl_sched_repack_place(ggl_sched *s, ggl_error *err);

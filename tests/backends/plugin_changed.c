@@ -33,6 +33,12 @@ static ggl_status small_alloc(ggl_backend *b, int region, size_t size, const voi
 }
 #endif
 
+#ifdef ONLY_PRODUCTS
+static const char *only_products(const ggl_backend *b, const ggl_tensor *node) {
+    return node->op == GGL_OP_LINEAR ? mine_refuses(b, node) : "it has products only";
+}
+#endif
+
 #ifndef NO_SYMBOL
 __attribute__((unused)) static ggl_status changed_open(ggl_backend **out,
                                                        const struct ggl_backend_params *params,
@@ -60,6 +66,9 @@ __attribute__((unused)) static ggl_status changed_open(ggl_backend **out,
 #ifdef SMALL_MEMORY
     (*out)->memory = SMALL_MEMORY;
     changed.alloc = small_alloc;
+#endif
+#ifdef ONLY_PRODUCTS
+    changed.refuses = only_products;
 #endif
     (*out)->v = &changed;
     return GGL_OK;

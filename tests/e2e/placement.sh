@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Where a model runs: llm-cli with layers and weights on several backends. $1: llm-cli, $2: a model of five layers, $3: a backend
-# that has little memory.
+# that has little memory, $4: a backend that has products only.
 set -u
-cli=$1 model=$2 small=$3
+cli=$1 model=$2 small=$3 products=$4
 source "$(dirname "$0")/common.sh"
 text() { "$cli" -m "$model" -p "Once upon a time" -n 24 --temp 0 "$@" 2>"$tmp/err" </dev/null; }
 expect() { # code, words of the message, arguments
@@ -48,6 +48,16 @@ expect 0 "layers: cpu=2,mine=3" "${small[@]}" -ngl 3
 expect 0 "layers: cpu=2,mine=3" "${small[@]}" --fit
 expect 0 "layers: cpu=5" "${small[@]}" --split auto # it is slower, too
 grep -q 'with 3 of 5 layers on ' "$tmp/err" || fail "--split auto does not tell what it measured: $(cat "$tmp/err")"
+
+# a backend that has products only: with --strict it gets what --place names, and the CPU the rest
+only=(--place "blk.*.ffn_norm.weight=cpu" --place "blk.*.ffn_*.weight=$products" # the first that fits counts
+    --place "blk.*.attn_?.weight=$products" --place "blk.*.attn_output.weight=$products")
+text "${only[@]}" --strict >"$tmp/b" && [ -s "$tmp/b" ] || fail "products alone, strictly: $(cat "$tmp/err")"
+"$cli" -m "$model" "${only[@]}" --plan >"$tmp/plan" 2>"$tmp/err" </dev/null || fail "the plan of products alone"
+n=$(grep -c '^[0-9][0-9]* *mine ' "$tmp/plan") # the last layer has 5: its query is in the tail, its key and value in the trunk
+[ "$n" = 21 ] || fail "products of five layers run in $n segments, not in 4 for each layer and one more: $(cat "$tmp/plan")"
+grep -q ', not mine\|run elsewhere' "$tmp/plan" "$tmp/err" && fail "the plan reports nodes that nobody placed there"
+expect 1 "does not run on mine: it has products only" --place "*=$products" --strict
 
 # a device that the processor plays is no GPU: used by its name, never chosen
 if grep -q '^vulkan0  *(software)' "$tmp/devices"; then

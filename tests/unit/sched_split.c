@@ -2,59 +2,14 @@
  * follow each other, buffers are no larger than a device takes. */
 #include <math.h>
 
-#include "ggl/backends.h"
+#include "fake_backend.h"
 #include "ggl/sched.h"
-#include "test.h"
 
-/* --- backends that pretend -------------------------------------------------------------------- */
-
-enum { WIDTH = 4, MOST_RUNS = 32 };
-
-typedef struct fake {
-    ggl_backend base; /* the reference's functions, some of them replaced */
-    ggl_backend_vtable v;
-    ggl_backend *real;
-    char name;
-} fake;
-
-static char run_log[2 * MOST_RUNS + 1]; /* "a4b4": which backend ran, and how many of the batch */
-static size_t n_alloc_refused;
+enum { WIDTH = 4 };
 
 static const char *refuse_tanh(const ggl_backend *b, const ggl_tensor *t) {
     (void)b;
     return t->op == GGL_OP_TANH ? "its table is of another size" : NULL;
-}
-
-static ggl_status logged_run(ggl_backend *b, ggl_plan *p, ggl_buffer *const *region, int64_t n,
-                             ggl_error *err) {
-    const fake *f = (const fake *)b;
-    size_t used = strlen(run_log);
-    if (used + 3 < sizeof run_log)
-        snprintf(run_log + used, sizeof run_log - used, "%c%d", f->name, (int)n);
-    return f->real->v->run(f->real, p, region, n, err);
-}
-
-static ggl_status no_import(ggl_backend *b, int region, size_t size, const void *host,
-                            ggl_buffer **out, ggl_error *err) {
-    const fake *f = (const fake *)b;
-    if (host)
-        return ggl_fail(err, GGL_UNSUPPORTED, "no import");
-    n_alloc_refused += b->max_buffer && size > b->max_buffer;
-    return f->real->v->alloc(f->real, region, size, NULL, out, err);
-}
-
-static bool fake_open(fake *f, char name) {
-    ggl_error err = {0};
-    *f = (fake){.name = name};
-    if (!CHECK_OK(ggl_backend_open(&f->real, "reference", NULL, &err), &err))
-        return false;
-    f->v = *f->real->v;
-    f->v.run = logged_run;
-    f->v.alloc = no_import;
-    f->base = *f->real;
-    f->base.v = &f->v;
-    snprintf(f->base.name, sizeof f->base.name, "fake %c", name);
-    return true;
 }
 
 /* --- a model of two layers -------------------------------------------------------------------- */
@@ -94,8 +49,8 @@ static int by_layer(void *ctx, int group, const char *name) {
 /* Two times: x = W (sum of x); then tanh(x) / 2. Layer 0 on a, layer 1 and the rest on b. */
 static bool setup(fixture *f) {
     *f = (fixture){0};
-    run_log[0] = 0;
-    n_alloc_refused = 0;
+    fake_log[0] = 0;
+    fake_n_too_large = 0;
     if (!fake_open(&f->a, 'a') || !fake_open(&f->b, 'b'))
         return false;
     const ggl_graph_params gp = {.n_pos = 64, .n_batch = 8, .n_slots = 1};
@@ -122,8 +77,8 @@ static bool setup(fixture *f) {
 static void teardown(fixture *f) {
     ggl_sched_free(f->s);
     ggl_graph_free(f->g);
-    ggl_backend_close(f->a.real);
-    ggl_backend_close(f->b.real);
+    fake_close(&f->a);
+    fake_close(&f->b);
 }
 
 static bool start(fixture *f) {
@@ -202,7 +157,7 @@ TEST(weights_have_places) {
     REQUIRE(start(&f) && give(&f, 4));
     REQUIRE_OK(ggl_sched_run(f.s, 4, NULL, 0, &f.err), &f.err);
     check_output(&f, 3, 4);
-    CHECK_MSG(strcmp(run_log, "a4b4a4") == 0, "%s", run_log); /* layer 0, the sum, the rest */
+    CHECK_MSG(strcmp(fake_log, "a4b4a4") == 0, "%s", fake_log); /* layer 0, the sum, the rest */
     ggl_memory m;
     CHECK(ggl_sched_memory(f.s, 1, &m) && m.weights_copied == 0);
     teardown(&f);
@@ -219,7 +174,7 @@ static void run_in_pieces(fixture *f, const char *log) {
     const int32_t last = 1;
     REQUIRE_OK(ggl_sched_run(f->s, 2, &last, 1, &f->err), &f->err);
     check_output(f, 0, 11);
-    CHECK_MSG(strcmp(run_log, log) == 0, "%s; expected %s", run_log, log);
+    CHECK_MSG(strcmp(fake_log, log) == 0, "%s; expected %s", fake_log, log);
 }
 
 /* While one batch is in its second segment the next is in its first; who returns early begins. */
@@ -237,7 +192,7 @@ TEST(batches_follow_each_other) {
         REQUIRE_OK(ggl_sched_push(f.s, 4, &behind, &f.err), &f.err);
         CHECK_INT(behind, 1);
         REQUIRE_OK(ggl_sched_clear_slot(f.s, 0, &f.err), &f.err);
-        run_log[0] = 0;
+        fake_log[0] = 0;
         REQUIRE(give(&f, 1));
         REQUIRE_OK(ggl_sched_run(f.s, 1, NULL, 0, &f.err), &f.err);
         check_output(&f, 0, 1);
@@ -265,7 +220,7 @@ TEST(buffers_of_a_device_are_limited) {
     f.p.place = NULL;
     f.a.base.max_buffer = 4096;
     REQUIRE(start(&f) && give(&f, 2));
-    CHECK_INT(n_alloc_refused, 0);
+    CHECK_INT(fake_n_too_large, 0);
     ggl_memory m;
     CHECK(ggl_sched_memory(f.s, 0, &m));
     CHECK_INT(m.weights_copied, 2 * WIDTH * WIDTH * 4);

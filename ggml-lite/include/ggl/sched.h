@@ -1,6 +1,7 @@
-/* The scheduler: chooses a backend for every node, cuts the graph into segments of one backend
+/* The scheduler: chooses a backend for every node, cuts the graph into few segments of one backend
  * each, inserts copies between them, compiles plans once, and replays them. It owns all memory:
- * weights (used in place where the backend can), stores, values that cross segments, arenas.
+ * weights (used in place where the backend can), stores, arenas, and the values that cross
+ * segments, which share memory if they are not needed at the same time.
  * ggl_sched_new sizes everything; ggl_sched_alloc allocates it.
  *
  *     ggl_sched *s;
@@ -37,11 +38,12 @@ typedef struct ggl_sched_params {
     /* Returns the index of the backend for a node. weight NULL: for the nodes of `group` (-1: nodes
      * without a group). Else: for the nodes of the group that read this weight; -1: no wish, they
      * go with the group. Nodes that read no weight run where the values of their group that they
-     * read are computed, if that is one backend. NULL: all nodes run on backend 0. */
+     * read are computed, if that is one backend and it has the node. NULL: all nodes run on
+     * backend 0. */
     int (*place)(void *ctx, int group, const char *weight);
     void *ctx;
-    /* A node that its backend refuses: true: ggl_sched_new fails with GGL_UNSUPPORTED; false: the
-     * node runs on the first backend that can run it. */
+    /* A node that the backend named by place() refuses: true: ggl_sched_new fails with
+     * GGL_UNSUPPORTED; false: the node runs on the first backend that can run it. */
     bool strict;
     int64_t n_rows; /* most rows of outputs in one run; 0: n_batch */
     /* Borrowed until the scheduler is freed. A weight outside these ranges is a range by itself. */

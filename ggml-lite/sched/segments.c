@@ -1,0 +1,208 @@
+/* Divides the nodes into trunk and tail, and cuts each phase into segments. */
+#include <string.h>
+
+#include "sched_impl.h"
+
+static ggl_status no_memory(ggl_error *err) {
+    return ggl_fail(err, GGL_NOMEM, "out of memory for the schedule");
+}
+
+/* Sets s->in_trunk: nodes that write stores, nodes that are not batched (they are the same for all
+ * rows), and everything that these read. */
+static void find_trunk(ggl_sched *s) {
+    for (int i = ggl_graph_n_nodes(s->g) - 1; i >= 0; i--) {
+        const ggl_tensor *t = ggl_graph_node(s->g, i);
+        if (!t->computed)
+            continue;
+        if (t->op == GGL_OP_CACHE || t->keeps_state || !ggl_is_batched(t))
+            s->in_trunk[t->id] = true;
+        for (int k = 0; k < ggl_n_reads(t) && s->in_trunk[t->id]; k++)
+            if (ggl_read(t, k))
+                s->in_trunk[ggl_read(t, k)->id] = true;
+    }
+}
+
+/* --- the order of nodes ----------------------------------------------------------------------- */
+
+/* Chooses the segment of each node of a phase, from the end of the phase: the last segment gets
+ * every node of its backend that no other backend waits for, then the segment before it, and so on.
+ * A node is ready once all its readers have a segment. So a value is computed as late as its
+ * readers allow. With two backends, no order has fewer segments that ends with the same backend. */
+typedef struct cutter {
+    ggl_sched *s;
+    int phase;
+    size_t *n_readers;  /* by tensor id: readers in this phase that have no segment yet */
+    size_t *from_end;   /* by tensor id: the number of the node's segment; 0: the last one */
+    ggl_tensor **next;  /* by tensor id: the next one in the list of ready nodes */
+    ggl_tensor **ready; /* by backend: its list of ready nodes; NULL: none */
+    int *latest;        /* by backend: the highest id of its ready nodes */
+    int n_dev;
+} cutter;
+
+static void cutter_fini(cutter *c) {
+    ggl_free(c->n_readers);
+    ggl_free(c->from_end);
+    ggl_free(c->next);
+    ggl_free(c->ready);
+    ggl_free(c->latest);
+}
+
+static bool cutter_init(cutter *c, ggl_sched *s, int phase) {
+    const size_t n_ids = (size_t)ggl_graph_n_ids(s->g), n_dev = (size_t)s->n_dev;
+    *c = (cutter){.s = s, .phase = phase, .n_dev = s->n_dev};
+    c->n_readers = ggl_calloc(n_ids, sizeof *c->n_readers);
+    c->from_end = ggl_calloc(n_ids, sizeof *c->from_end);
+    c->next = ggl_calloc(n_ids, sizeof(ggl_tensor *));
+    c->ready = ggl_calloc(n_dev, sizeof(ggl_tensor *));
+    c->latest = ggl_calloc(n_dev, sizeof *c->latest);
+    return c->n_readers && c->from_end && c->next && c->ready && c->latest;
+}
+
+/* True if t is a node that runs in the cutter's phase. */
+static bool in_phase(const cutter *c, const ggl_tensor *t) {
+    return t && t->computed && c->s->in_trunk[t->id] == (c->phase == TRUNK);
+}
+
+static void push_ready(cutter *c, ggl_tensor *t) {
+    const int k = c->s->backend[t->id];
+    if (!c->ready[k] || t->id > c->latest[k])
+        c->latest[k] = t->id;
+    c->next[t->id] = c->ready[k];
+    c->ready[k] = t;
+}
+
+/* Counts the readers of all nodes, and makes those ready that nothing in this phase reads. */
+static void reset_ready(cutter *c) {
+    const ggl_graph *g = c->s->g;
+    memset(c->n_readers, 0, (size_t)ggl_graph_n_ids(g) * sizeof *c->n_readers);
+    for (int i = 0; i < ggl_graph_n_nodes(g); i++) {
+        const ggl_tensor *t = ggl_graph_node(g, i);
+        for (int k = 0; in_phase(c, t) && k < ggl_n_reads(t); k++)
+            if (in_phase(c, ggl_read(t, k)))
+                c->n_readers[ggl_read(t, k)->id]++;
+    }
+    for (int i = 0; i < ggl_graph_n_nodes(g); i++) {
+        ggl_tensor *t = ggl_graph_node(g, i);
+        if (in_phase(c, t) && c->n_readers[t->id] == 0)
+            push_ready(c, t);
+    }
+}
+
+/* Puts the ready nodes of backend k into segment `number`, with all that become ready by that. */
+static void fill_segment(cutter *c, int k, size_t number) {
+    while (c->ready[k]) {
+        const ggl_tensor *t = c->ready[k];
+        c->ready[k] = c->next[t->id];
+        c->from_end[t->id] = number;
+        for (int i = 0; i < ggl_n_reads(t); i++) {
+            ggl_tensor *x = ggl_read(t, i);
+            if (in_phase(c, x) && --c->n_readers[x->id] == 0)
+                push_ready(c, x);
+        }
+    }
+}
+
+/* Returns the backend with the node that is ready and comes last in the graph; -1: none is ready. */
+static int latest_backend(const cutter *c) {
+    int best = -1;
+    for (int k = 0; k < c->n_dev; k++)
+        if (c->ready[k] && (best < 0 || c->latest[k] > c->latest[best]))
+            best = k;
+    return best;
+}
+
+/* Sets from_end of all nodes, with a last segment of backend k (-1: the one that latest_backend
+ * chooses), and returns the number of segments. SIZE_MAX: no node of k can be in the last one. */
+static size_t cut(cutter *c, int k) {
+    size_t n = 0;
+    memset(c->ready, 0, (size_t)c->n_dev * sizeof(ggl_tensor *));
+    reset_ready(c);
+    if (k >= 0 && !c->ready[k])
+        return SIZE_MAX;
+    for (k = k < 0 ? latest_backend(c) : k; k >= 0; k = latest_backend(c))
+        fill_segment(c, k, n++);
+    return n;
+}
+
+/* Sets from_end of all nodes so that there are few segments, and returns their number. */
+static size_t cut_best(cutter *c) {
+    size_t best = cut(c, -1);
+    int last = -1;
+    for (int k = 0; k < c->n_dev && c->n_dev > 1; k++) {
+        size_t n = cut(c, k);
+        if (n < best) {
+            best = n;
+            last = k;
+        }
+    }
+    return c->n_dev > 1 ? cut(c, last) : best;
+}
+
+/* --- segments --------------------------------------------------------------------------------- */
+
+bool ggl_node_list_push(node_list *l, ggl_tensor *t) {
+    if (!ggl_grow(&l->at, &l->cap, l->n + 1, sizeof *l->at))
+        return false;
+    l->at[l->n++] = t;
+    return true;
+}
+
+/* Adds a view of a weight to the segment, after the views that it is made of. seen[], by tensor id,
+ * holds the last segment to which a view was added. */
+static bool push_view(segment *seg, ggl_tensor *view, segment **seen) {
+    size_t first = seg->nodes.n;
+    for (ggl_tensor *t = view; !ggl_is_leaf(t) && seen[t->id] != seg; t = t->src[0]) {
+        seen[t->id] = seg;
+        if (!ggl_node_list_push(&seg->nodes, t))
+            return false;
+    }
+    for (size_t last = seg->nodes.n; first + 1 < last; first++) { /* reverses them: last is first */
+        ggl_tensor *swap = seg->nodes.at[first];
+        seg->nodes.at[first] = seg->nodes.at[--last];
+        seg->nodes.at[last] = swap;
+    }
+    return true;
+}
+
+/* Adds t to the segment, after the views of weights that it reads. */
+static bool push_with_views(segment *seg, ggl_tensor *t, segment **seen) {
+    for (int k = 0; k < ggl_n_reads(t); k++) {
+        ggl_tensor *x = ggl_read(t, k);
+        if (x && x->view_of && !push_view(seg, x, seen))
+            return false;
+    }
+    return ggl_node_list_push(&seg->nodes, t);
+}
+
+/* Appends the segments of a phase. In each of them the nodes keep the order of the graph. */
+static ggl_status cut_phase(ggl_sched *s, int phase, ggl_error *err) {
+    cutter c;
+    segment **seen = ggl_calloc((size_t)ggl_graph_n_ids(s->g), sizeof(segment *));
+    bool ok = cutter_init(&c, s, phase) && seen;
+    const size_t n = ok ? cut_best(&c) : 0;
+    const size_t end = s->n_segs + n;
+    ok = ok && ggl_grow(&s->seg, &s->cap_segs, end, sizeof *s->seg);
+    while (ok && s->n_segs < end)
+        s->seg[s->n_segs++] = (segment){.phase = phase};
+    for (int i = 0; ok && i < ggl_graph_n_nodes(s->g); i++) {
+        ggl_tensor *t = ggl_graph_node(s->g, i);
+        if (!in_phase(&c, t))
+            continue;
+        segment *seg = &s->seg[end - 1 - c.from_end[t->id]];
+        seg->backend = s->backend[t->id];
+        ok = push_with_views(seg, t, seen);
+    }
+    cutter_fini(&c);
+    ggl_free(seen);
+    return ok ? GGL_OK : no_memory(err);
+}
+
+ggl_status ggl_sched_cut(ggl_sched *s, ggl_error *err) {
+    ggl_status st = GGL_OK;
+    find_trunk(s);
+    for (int phase = 0; phase < N_PHASES && st == GGL_OK; phase++) {
+        s->n_trunk_segs = s->n_segs; /* final when the loop reaches the tail */
+        st = cut_phase(s, phase, err);
+    }
+    return st;
+}
