@@ -445,6 +445,14 @@ ggl_tensor *ggl_graph_op(ggl_graph *g, ggl_op op, ggl_tensor *const *src, int n_
 
 /* --- bodies ----------------------------------------------------------------------------------- */
 
+/* Closes the innermost body, which failed to begin; returns NULL. */
+static void *body_drop(ggl_graph *g) {
+    open_body *b = g->body;
+    g->body = b->outer;
+    body_free(b);
+    return NULL;
+}
+
 ggl_tensor **ggl_body_begin(ggl_graph *g, ggl_tensor *const *src, int n_src) {
     if (g->error.status != GGL_OK)
         return NULL;
@@ -456,13 +464,16 @@ ggl_tensor **ggl_body_begin(ggl_graph *g, ggl_tensor *const *src, int n_src) {
     g->body = b;
     for (int i = 0; i < n_src; i++) {
         ggl_tensor *x = captured(g, b->outer, src[i]);
-        if (!x || !param_new(g, b, x))
-            return g->error.status != GGL_OK
-                       ? NULL
-                       : ggl_graph_fail(g, GGL_USAGE, "a call's source is missing");
+        if (!x || !param_new(g, b, x)) {
+            ggl_graph_fail(g, GGL_USAGE, "a call's source is missing");
+            return body_drop(g);
+        }
     }
-    return ggl_grow(&b->params.at, &b->params.cap, 1, sizeof *b->params.at) ? b->params.at
-                                                                            : no_memory(g);
+    if (!ggl_grow(&b->params.at, &b->params.cap, 1, sizeof *b->params.at)) {
+        no_memory(g);
+        return body_drop(g);
+    }
+    return b->params.at;
 }
 
 static bool has_call_with_state(const node_list *l) {

@@ -256,9 +256,10 @@ static inline ggl_tensor *ggl_linear(ggl_graph *g, ggl_tensor *x, ggl_tensor *w,
  *     .. nodes that read p, and the last of them, y ..
  *     ggl_tensor *call = ggl_body_end(g, "silu", y, NULL, 0);
  *
- * begin returns the params, valid until end; end returns the call. Both return NULL on error.
- * Bodies nest. If a node of the body reads a value from outside, the value is made a source of the
- * call with a param of its own; leaves are read directly. */
+ * begin returns the params, valid until end; end returns the call. Both return NULL on error; after
+ * a begin that failed there is nothing to end. Bodies nest. If a node of the body reads a value from
+ * outside, the value is made a source of the call with a param of its own; leaves are read directly.
+ * ggl/compose.h has functions for the composites for which backends have kernels. */
 GGL_API ggl_tensor **ggl_body_begin(ggl_graph *g, ggl_tensor *const *src, int n_src);
 GGL_API ggl_tensor *ggl_body_end(ggl_graph *g, const char *name, ggl_tensor *result,
                                  const double *num, int n_num);
