@@ -136,7 +136,8 @@ struct ggl_tensor {
     ggl_store *store[2]; /* CACHE: keys, values (NULL: values are the leading part of the keys).
                             STATE: the state */
     ggl_body *body;      /* CALL */
-    const char *call;    /* CALL: the name by which backends may know it; NULL: none */
+    const char *call;    /* CALL: the name by which backends may know it: one of the prelude's, or
+                            "own:NAME" for an op that a descriptor declares itself; NULL: none */
     int scope;           /* for the builder: number of the body that the node is in; 0: none */
 
     /* Facts that the builder derives (graph/facts.c), so that code that plans or runs a graph need
@@ -250,7 +251,8 @@ static inline ggl_tensor *ggl_linear(ggl_graph *g, ggl_tensor *x, ggl_tensor *w,
 
 /* Composites: calls with a body. Nodes made between begin and end belong to the body, in which
  * params stand for the call's sources. A STATE node makes the body recurrent. Backends may have a
- * kernel for `name` (NULL: none), to which num[] is passed (such as eps or k).
+ * kernel for `name` (NULL: none), to which num[] is passed (such as eps or k). A name without "own:"
+ * is a promise that the body is the prelude's.
  *
  *     ggl_tensor *p = ggl_body_begin(g, &x, 1)[0];
  *     .. nodes that read p, and the last of them, y ..
