@@ -135,12 +135,16 @@ TEST(rows_and_slots_on_reference) {
 TEST(wrong_use) {
     fixture f;
     REQUIRE(setup(&f, "reference"));
-    CHECK_INT(ggl_sched_run(f.s, 1, NULL, 0, &f.err), GGL_USAGE); /* not allocated */
+    CHECK_INT(ggl_sched_run(f.s, 1, NULL, 0, &f.err), GGL_USAGE);
+    CHECK_HAS(f.err.msg, "call ggl_sched_alloc first");
+    CHECK_INT(ggl_sched_set(f.s, "x", weight, 1, &f.err), GGL_USAGE);
+    CHECK_HAS(f.err.msg, "input 'x' is set before memory is allocated: call ggl_sched_alloc first");
     REQUIRE_OK(ggl_sched_alloc(f.s, &f.err), &f.err);
     float x[9][4] = {{0}};
     CHECK_INT(ggl_sched_set(f.s, "z", x, 1, &f.err), GGL_NOT_FOUND);
     CHECK_HAS(f.err.msg, "'z'");
     CHECK_INT(ggl_sched_set(f.s, "x", x, 9, &f.err), GGL_USAGE);
+    CHECK_HAS(f.err.msg, "input 'x': 9 elements of the batch; 1 to 8 are possible");
     CHECK_INT(ggl_sched_run(f.s, 1, NULL, 0, &f.err), GGL_USAGE);
     CHECK_HAS(f.err.msg, "is set for 0");
     REQUIRE_OK(feed(&f, (int[]){0, 0}, (int[]){0, 1}, 2, NULL, 0), &f.err);
@@ -339,4 +343,36 @@ TEST(items_do_not_disturb_each_other) {
                        "row %d of %d differs from what it is alone", i, ROWS);
     }
     teardown(&f);
+}
+
+/* What ggl_graph_output's messages advise: a cast of an input, and of indices, can be an output. */
+TEST(casts_are_outputs) {
+    static const char *const names[] = {"cpu", "reference"};
+    for (int k = 0; k < 2; k++) {
+        ggl_error err = {0};
+        ggl_backend *b = NULL;
+        ggl_sched *s = NULL;
+        ggl_graph *g = ggl_graph_new(NULL);
+        ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, (int64_t[]){3}, true);
+        ggl_tensor *i = ggl_graph_input(g, "i", GGL_I32, 0, NULL, true);
+        ggl_tensor *top = ggl_graph_op(g, GGL_OP_TOPK, &x, 1, (double[]){2}, 1);
+        ggl_graph_output(g, "x", ggl_unary(g, GGL_OP_CAST, x));
+        ggl_graph_output(g, "i", ggl_unary(g, GGL_OP_CAST, i));
+        ggl_graph_output(g, "top", ggl_unary(g, GGL_OP_CAST, top));
+        const float in[2][3] = {{1, 3, 2}, {5, 4, 6}}, want_top[2][2] = {{1, 2}, {2, 0}};
+        REQUIRE_OK(ggl_graph_finish(g, &err), &err);
+        REQUIRE_OK(ggl_backend_open(&b, names[k], NULL, &err), &err);
+        REQUIRE_OK(ggl_sched_new(&s, g, &(ggl_sched_params){.backend = &b, .n_backends = 1}, &err),
+                   &err);
+        REQUIRE_OK(ggl_sched_alloc(s, &err), &err);
+        REQUIRE_OK(ggl_sched_set(s, "x", in, 2, &err), &err);
+        REQUIRE_OK(ggl_sched_set(s, "i", (int32_t[]){7, -8}, 2, &err), &err);
+        REQUIRE_OK(ggl_sched_run(s, 2, NULL, 0, &err), &err);
+        CHECK(memcmp(ggl_sched_output(s, 0), in, sizeof in) == 0);
+        CHECK(ggl_sched_output(s, 1)[0] == 7 && ggl_sched_output(s, 1)[1] == -8);
+        CHECK(memcmp(ggl_sched_output(s, 2), want_top, sizeof want_top) == 0);
+        ggl_sched_free(s);
+        ggl_graph_free(g);
+        ggl_backend_close(b);
+    }
 }

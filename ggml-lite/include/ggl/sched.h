@@ -120,7 +120,7 @@ GGL_API GGL_NODISCARD ggl_status ggl_sched_finish(ggl_sched *s, ggl_error *err);
 GGL_API const float *ggl_sched_output(const ggl_sched *s, int k);
 
 /* Slots. A slot holds the KV cache and the recurrent states of one sequence. It must be cleared
- * before the first token of a sequence. Copying replaces slot dst by slot src. GGL_USAGE: no such
+ * before the first element of a sequence. Copying replaces slot dst by slot src. GGL_USAGE: no such
  * slot, or ggl_sched_alloc has not been called. */
 GGL_API GGL_NODISCARD ggl_status ggl_sched_clear_slot(ggl_sched *s, int slot, ggl_error *err);
 GGL_API GGL_NODISCARD ggl_status ggl_sched_copy_slot(ggl_sched *s, int dst, int src,
