@@ -196,7 +196,22 @@ static ggl_status check_places(const ggl_sched *s, const ggl_tensor *t, const in
     return GGL_OK;
 }
 
-ggl_status ggl_sched_set(ggl_sched *s, const char *input, const void *data, int64_t n,
+/* Checks that n elements of the input t have `size` bytes. */
+static ggl_status check_size(const ggl_tensor *t, size_t size, int64_t n, ggl_error *err) {
+    size_t want;
+    char shape[256];
+    if (!ggl_value_bytes(t, n, &want))
+        return ggl_fail(err, GGL_LIMIT, "input '%s' does not fit into memory", t->name);
+    if (size == want)
+        return GGL_OK;
+    return ggl_fail(err, GGL_USAGE,
+                    "input '%s': %zu bytes of data, not %zu: an element is %s %s, and %" PRId64
+                    " are set",
+                    t->name, size, want, ggl_type_get(t->type)->name,
+                    ggl_shape_text(t, shape, sizeof shape), n);
+}
+
+ggl_status ggl_sched_set(ggl_sched *s, const char *input, const void *data, size_t size, int64_t n,
                          ggl_error *err) {
     for (int i = 0; i < ggl_graph_n_inputs(s->g); i++) {
         const ggl_tensor *t = ggl_graph_get_input(s->g, i);
@@ -213,10 +228,9 @@ ggl_status ggl_sched_set(ggl_sched *s, const char *input, const void *data, int6
                             "input '%s': %" PRId64 " elements of the batch; 1 to %" PRId64
                             " are possible",
                             input, n, most);
-        size_t size;
-        ggl_status st = check_places(s, t, data, n, err);
-        if (st == GGL_OK && !ggl_value_bytes(t, n, &size))
-            st = ggl_fail(err, GGL_LIMIT, "input '%s' does not fit into memory", input);
+        ggl_status st = check_size(t, size, n, err);
+        if (st == GGL_OK)
+            st = check_places(s, t, data, n, err);
         if (st != GGL_OK)
             return st;
         memcpy(s->input + s->input_at[i], data, size);

@@ -291,7 +291,7 @@ static bool run(ggl_graph *g, const char *backend, float *y, ggl_error *err) {
         } in[] = {{"token", token}, {"pos", pos}, {"slot", slot}};
         for (int i = 0; ok && i < 3; i++)
             ok = !ggl_graph_find_input(g, in[i].name) ||
-                 ggl_sched_set(s, in[i].name, in[i].data, N, err) == GGL_OK;
+                 ggl_sched_set(s, in[i].name, in[i].data, N * sizeof(int32_t), N, err) == GGL_OK;
         ok = ok && ggl_sched_run(s, N, NULL, 0, err) == GGL_OK;
         for (int k = 0; ok && k < ggl_graph_n_outputs(g); k++) {
             const size_t count = N * (size_t)ggl_count(ggl_graph_get_output(g, k));

@@ -71,10 +71,12 @@ static void check_attention(const int *form, const char *backend) {
     REQUIRE(
         ggl_backend_open(&b, backend, NULL, &err) == GGL_OK &&
         ggl_sched_new(&s, g, &(ggl_sched_params){.backend = &b, .n_backends = 1}, &err) == GGL_OK &&
-        ggl_sched_alloc(s, &err) == GGL_OK && ggl_sched_set(s, "q", q, SEQUENCES, &err) == GGL_OK &&
-        ggl_sched_set(s, "k", k, SEQUENCES, &err) == GGL_OK &&
-        ggl_sched_set(s, "v", v, SEQUENCES, &err) == GGL_OK &&
-        (!form[6] || ggl_sched_set(s, "bias", bias, SEQUENCES, &err) == GGL_OK));
+        ggl_sched_alloc(s, &err) == GGL_OK &&
+        ggl_sched_set(s, "q", q, (size_t)nq * SEQUENCES * sizeof *q, SEQUENCES, &err) == GGL_OK &&
+        ggl_sched_set(s, "k", k, (size_t)nk * SEQUENCES * sizeof *k, SEQUENCES, &err) == GGL_OK &&
+        ggl_sched_set(s, "v", v, (size_t)nv * SEQUENCES * sizeof *v, SEQUENCES, &err) == GGL_OK &&
+        (!form[6] || ggl_sched_set(s, "bias", bias, (size_t)(a.t * a.s) * SEQUENCES * sizeof *bias,
+                                   SEQUENCES, &err) == GGL_OK));
     REQUIRE_OK(ggl_sched_run(s, SEQUENCES, NULL, 0, &err), &err);
     const float *got = ggl_sched_output(s, 0);
     for (int n = 0; n < SEQUENCES; n++) {

@@ -81,11 +81,11 @@ static ggl_status feed(fixture *f, const int *slot, const int *pos, int n, const
     for (int k = 0; k < n; k++)
         for (int i = 0; i < 4; i++)
             x[k][i] = x_at(slot[k], pos[k], i);
-    ggl_status st = ggl_sched_set(f->s, "x", x, n, &f->err);
+    ggl_status st = ggl_sched_set(f->s, "x", x, (size_t)n * sizeof *x, n, &f->err);
     if (st == GGL_OK)
-        st = ggl_sched_set(f->s, "pos", pos, n, &f->err);
+        st = ggl_sched_set(f->s, "pos", pos, (size_t)n * sizeof *pos, n, &f->err);
     if (st == GGL_OK)
-        st = ggl_sched_set(f->s, "slot", slot, n, &f->err);
+        st = ggl_sched_set(f->s, "slot", slot, (size_t)n * sizeof *slot, n, &f->err);
     return st == GGL_OK ? ggl_sched_run(f->s, n, row, n_rows, &f->err) : st;
 }
 
@@ -137,14 +137,23 @@ TEST(wrong_use) {
     REQUIRE(setup(&f, "reference"));
     CHECK_INT(ggl_sched_run(f.s, 1, NULL, 0, &f.err), GGL_USAGE);
     CHECK_HAS(f.err.msg, "call ggl_sched_alloc first");
-    CHECK_INT(ggl_sched_set(f.s, "x", weight, 1, &f.err), GGL_USAGE);
+    CHECK_INT(ggl_sched_set(f.s, "x", weight, sizeof weight, 1, &f.err), GGL_USAGE);
     CHECK_HAS(f.err.msg, "input 'x' is set before memory is allocated: call ggl_sched_alloc first");
     REQUIRE_OK(ggl_sched_alloc(f.s, &f.err), &f.err);
     float x[9][4] = {{0}};
-    CHECK_INT(ggl_sched_set(f.s, "z", x, 1, &f.err), GGL_NOT_FOUND);
+    CHECK_INT(ggl_sched_set(f.s, "z", x, sizeof x[0], 1, &f.err), GGL_NOT_FOUND);
     CHECK_HAS(f.err.msg, "'z'");
-    CHECK_INT(ggl_sched_set(f.s, "x", x, 9, &f.err), GGL_USAGE);
+    CHECK_INT(ggl_sched_set(f.s, "x", x, sizeof x, 9, &f.err), GGL_USAGE);
     CHECK_HAS(f.err.msg, "input 'x': 9 elements of the batch; 1 to 8 are possible");
+    const double wide[2][4] = {{0}};
+    CHECK_INT(ggl_sched_set(f.s, "x", wide, sizeof wide, 2, &f.err), GGL_USAGE);
+    CHECK_HAS(f.err.msg,
+              "input 'x': 64 bytes of data, not 32: an element is f32 [4], and 2 are set");
+    CHECK_INT(ggl_sched_set(f.s, "x", x, sizeof x[0], 2, &f.err), GGL_USAGE);
+    CHECK_HAS(f.err.msg, "input 'x': 16 bytes of data, not 32");
+    CHECK_INT(ggl_sched_set(f.s, "pos", x, 3, 1, &f.err), GGL_USAGE);
+    CHECK_HAS(f.err.msg,
+              "input 'pos': 3 bytes of data, not 4: an element is i32 [], and 1 are set");
     CHECK_INT(ggl_sched_run(f.s, 1, NULL, 0, &f.err), GGL_USAGE);
     CHECK_HAS(f.err.msg, "is set for 0");
     REQUIRE_OK(feed(&f, (int[]){0, 0}, (int[]){0, 1}, 2, NULL, 0), &f.err);
@@ -193,7 +202,7 @@ TEST(views_as_outputs) {
                   CHECK_OK(ggl_backend_open(&f.b, names[k], NULL, &f.err), &f.err) &&
                   CHECK_OK(ggl_sched_new(&f.s, g, &sp, &f.err), &f.err) &&
                   CHECK_OK(ggl_sched_alloc(f.s, &f.err), &f.err) &&
-                  CHECK_OK(ggl_sched_set(f.s, "x", in, 2, &f.err), &f.err) &&
+                  CHECK_OK(ggl_sched_set(f.s, "x", in, sizeof in, 2, &f.err), &f.err) &&
                   CHECK_OK(ggl_sched_run(f.s, 2, NULL, 0, &f.err), &f.err);
         if (ok) {
             const float *a = ggl_sched_output(f.s, 0), *b = ggl_sched_output(f.s, 1);
@@ -221,8 +230,8 @@ TEST(unbatched_inputs_are_not_folded) {
               CHECK_OK(ggl_graph_fold(g, f.b, &f.err), &f.err) &&
               CHECK_OK(ggl_sched_new(&f.s, g, &sp, &f.err), &f.err) &&
               CHECK_OK(ggl_sched_alloc(f.s, &f.err), &f.err) &&
-              CHECK_OK(ggl_sched_set(f.s, "x", in, 1, &f.err), &f.err) &&
-              CHECK_OK(ggl_sched_set(f.s, "c", by, 1, &f.err), &f.err) &&
+              CHECK_OK(ggl_sched_set(f.s, "x", in, sizeof in, 1, &f.err), &f.err) &&
+              CHECK_OK(ggl_sched_set(f.s, "c", by, sizeof by, 1, &f.err), &f.err) &&
               CHECK_OK(ggl_sched_run(f.s, 1, NULL, 0, &f.err), &f.err);
     if (ok)
         CHECK(ggl_sched_output(f.s, 0)[0] == 13 && ggl_sched_output(f.s, 0)[1] == 46);
@@ -290,8 +299,9 @@ TEST(one_preparation_for_many_products) {
               CHECK_OK(ggl_sched_alloc(f.s, &f.err), &f.err);
     for (int n = 1; n <= 4 && ok; n += 3) {
         t = (told){0};
-        ok = CHECK_OK(ggl_sched_set(f.s, "x", in, n, &f.err), &f.err) &&
-             CHECK_OK(ggl_sched_run(f.s, n, NULL, 0, &f.err), &f.err);
+        ok =
+            CHECK_OK(ggl_sched_set(f.s, "x", in, (size_t)n * 64 * sizeof *in, n, &f.err), &f.err) &&
+            CHECK_OK(ggl_sched_run(f.s, n, NULL, 0, &f.err), &f.err);
         CHECK_INT(t.linear, 4);
         CHECK_INT(t.prepares, 2);
     }
@@ -332,12 +342,12 @@ TEST(items_do_not_disturb_each_other) {
               CHECK_OK(ggl_backend_open(&f.b, "cpu", NULL, &f.err), &f.err) &&
               CHECK_OK(ggl_sched_new(&f.s, g, &sp, &f.err), &f.err) &&
               CHECK_OK(ggl_sched_alloc(f.s, &f.err), &f.err) &&
-              CHECK_OK(ggl_sched_set(f.s, "x", in, ROWS, &f.err), &f.err) &&
+              CHECK_OK(ggl_sched_set(f.s, "x", in, sizeof in, ROWS, &f.err), &f.err) &&
               CHECK_OK(ggl_sched_run(f.s, ROWS, row, ROWS, &f.err), &f.err);
     if (ok)
         memcpy(got, ggl_sched_output(f.s, 0), sizeof got);
     for (int i = 0; i < ROWS && ok; i++) {
-        ok = CHECK_OK(ggl_sched_set(f.s, "x", in[i], 1, &f.err), &f.err) &&
+        ok = CHECK_OK(ggl_sched_set(f.s, "x", in[i], sizeof in[i], 1, &f.err), &f.err) &&
              CHECK_OK(ggl_sched_run(f.s, 1, (int32_t[]){0}, 1, &f.err), &f.err) &&
              CHECK_MSG(memcmp(got[i], ggl_sched_output(f.s, 0), sizeof got[i]) == 0,
                        "row %d of %d differs from what it is alone", i, ROWS);
@@ -365,8 +375,8 @@ TEST(casts_are_outputs) {
         REQUIRE_OK(ggl_sched_new(&s, g, &(ggl_sched_params){.backend = &b, .n_backends = 1}, &err),
                    &err);
         REQUIRE_OK(ggl_sched_alloc(s, &err), &err);
-        REQUIRE_OK(ggl_sched_set(s, "x", in, 2, &err), &err);
-        REQUIRE_OK(ggl_sched_set(s, "i", (int32_t[]){7, -8}, 2, &err), &err);
+        REQUIRE_OK(ggl_sched_set(s, "x", in, sizeof in, 2, &err), &err);
+        REQUIRE_OK(ggl_sched_set(s, "i", (int32_t[]){7, -8}, 8, 2, &err), &err);
         REQUIRE_OK(ggl_sched_run(s, 2, NULL, 0, &err), &err);
         CHECK(memcmp(ggl_sched_output(s, 0), in, sizeof in) == 0);
         CHECK(ggl_sched_output(s, 1)[0] == 7 && ggl_sched_output(s, 1)[1] == -8);
