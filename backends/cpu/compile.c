@@ -131,36 +131,6 @@ static void forget_all(cpu_compiler *c) {
 
 /* --- steps --------------------------------------------------------------------------------- */
 
-/* Returns the source of the call, or the leaf, from which states in its body (or in nested bodies)
- * read their tokens' slots. NULL: the call has no state. */
-static const ggl_tensor *slot_of(const ggl_tensor *call) {
-    const ggl_body *body = call->body;
-    const ggl_tensor *slot = NULL;
-    for (int i = 0; body && i < body->n_node && !slot; i++)
-        slot = body->node[i]->op == GGL_OP_STATE ? body->node[i]->src[0] : slot_of(body->node[i]);
-    for (int k = 0; slot && k < body->n_param; k++)
-        if (body->param[k] == slot)
-            return call->src[k];
-    return slot;
-}
-
-/* Returns the operand with the slots of a recurrent call's tokens; region -1 for all other
- * steps. */
-static ggl_operand slot_operand(const cpu_compiler *c, const cpu_step *s) {
-    const ggl_tensor *slot = slot_of(s->node);
-    if (!slot)
-        return (ggl_operand){.region = -1};
-    for (int k = 0; k < s->n_src; k++)
-        if (s->node->src[k] == slot)
-            return s->src[k];
-    ggl_loc loc = c->s->loc[slot->id];
-    return (ggl_operand){.type = GGL_I32,
-                         .region = loc.region,
-                         .offset = loc.offset,
-                         .ne = {1, 1, 1, GGL_N},
-                         .nb = {4, 4, 4, 4}};
-}
-
 /* Adds the program's step `from` to the plan, after the preparations that it needs. */
 static ggl_status add_node(cpu_compiler *c, const ggl_step *from, ggl_error *err) {
     cpu_step s = {.kind = GGL_STEP_NODE,
@@ -176,7 +146,7 @@ static ggl_status add_node(cpu_compiler *c, const ggl_step *from, ggl_error *err
     if (!s.op)
         return ggl_fail(err, GGL_UNSUPPORTED, "the CPU backend has no operator '%s'",
                         ggl_op_get(s.node->op).name);
-    s.slot = slot_operand(c, &s);
+    s.slot = ggl_step_slot(c->s, from);
     ggl_status st = s.op->compile ? s.op->compile(c, &s, err) : GGL_OK;
     if (st == GGL_OK && s.prepared)
         c->prepared[s.prepared - 1].last = (int)c->n_step;

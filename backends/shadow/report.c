@@ -146,7 +146,7 @@ static ggl_shadow_fault find_worst(const probe *r, const ggl_tensor *t, const vo
         if (d > f.drift) {
             f.drift = d;
             f.scale = scale;
-            f.token = (int64_t)(i / row);
+            f.item = (int64_t)(i / row);
             f.element = (int64_t)(i % row);
             f.got = g;
             f.want = w;
@@ -202,9 +202,9 @@ ggl_shadow_result ggl_shadow_get(const ggl_backend *b) {
 
 static void print_fault(FILE *out, const char *which, const ggl_shadow_fault *f) {
     fprintf(out,
-            "%s: %s%s%s\n  run %" PRId64 ", token %" PRId64 ", element %" PRId64
+            "%s: %s%s%s\n  run %" PRId64 ", item %" PRId64 " of the batch, element %" PRId64
             ": %.9g, not %.9g: off by %.2g of the largest, %.3g; the bound is %.2g\n",
-            which, f->node, f->origin[0] ? ", " : "", f->origin, f->run, f->token, f->element,
+            which, f->node, f->origin[0] ? ", " : "", f->origin, f->run, f->item, f->element,
             f->got, f->want, f->drift, f->scale, f->bound);
 }
 

@@ -112,8 +112,8 @@ uint32_t ggl_vk_groups(int64_t items, uint32_t local) {
 /* --- dispatches ------------------------------------------------------------------------------- */
 
 static ggl_status check_binding(const vk_emit *e, const vk_binding *x, ggl_error *err) {
-    static const char help[] = " (what all slots keep; a smaller context, fewer slots or a smaller "
-                               "type of cache need less)";
+    static const char help[] = " (what all slots keep; fewer positions (a smaller context), fewer "
+                               "slots or a smaller type of cache need less)";
     if (x->size <= e->b->limits.max_range)
         return GGL_OK;
     return ggl_fail(err, GGL_LIMIT, "%.1f MiB in one piece; this device takes up to %.1f MiB%s",

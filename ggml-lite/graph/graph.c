@@ -296,8 +296,9 @@ static ggl_tensor *cast_if_needed(ggl_graph *g, ggl_op op, int i_src, ggl_tensor
 static ggl_tensor *supplied(ggl_graph *g, ggl_op op, const char *name) {
     ggl_tensor *t = ggl_graph_find_input(g, name);
     if (!t)
-        return ggl_graph_fail(g, GGL_USAGE, "%s needs an input named '%s'", ggl_op_get(op).name,
-                              name);
+        return ggl_graph_fail(
+            g, GGL_USAGE, "%s needs an input named '%s', made before: i32, batched, no dimensions",
+            ggl_op_get(op).name, name);
     if (t->type != GGL_I32 || t->n_dims != 0 || !ggl_is_batched(t))
         return ggl_graph_fail(g, GGL_USAGE,
                               "the input '%s' must be i32, batched, without dimensions", name);
@@ -445,6 +446,14 @@ ggl_tensor *ggl_graph_op(ggl_graph *g, ggl_op op, ggl_tensor *const *src, int n_
 
 /* --- bodies ----------------------------------------------------------------------------------- */
 
+/* Closes the innermost body, which failed to begin; returns NULL. */
+static void *body_drop(ggl_graph *g) {
+    open_body *b = g->body;
+    g->body = b->outer;
+    body_free(b);
+    return NULL;
+}
+
 ggl_tensor **ggl_body_begin(ggl_graph *g, ggl_tensor *const *src, int n_src) {
     if (g->error.status != GGL_OK)
         return NULL;
@@ -456,13 +465,16 @@ ggl_tensor **ggl_body_begin(ggl_graph *g, ggl_tensor *const *src, int n_src) {
     g->body = b;
     for (int i = 0; i < n_src; i++) {
         ggl_tensor *x = captured(g, b->outer, src[i]);
-        if (!x || !param_new(g, b, x))
-            return g->error.status != GGL_OK
-                       ? NULL
-                       : ggl_graph_fail(g, GGL_USAGE, "a call's source is missing");
+        if (!x || !param_new(g, b, x)) {
+            ggl_graph_fail(g, GGL_USAGE, "a call's source is missing");
+            return body_drop(g);
+        }
     }
-    return ggl_grow(&b->params.at, &b->params.cap, 1, sizeof *b->params.at) ? b->params.at
-                                                                            : no_memory(g);
+    if (!ggl_grow(&b->params.at, &b->params.cap, 1, sizeof *b->params.at)) {
+        no_memory(g);
+        return body_drop(g);
+    }
+    return b->params.at;
 }
 
 static bool has_call_with_state(const node_list *l) {
@@ -503,7 +515,7 @@ static ggl_tensor *call_new(ggl_graph *g, open_body *b, const char *name, ggl_te
     t->n_dims = result->n_dims;
     memcpy(t->ne, result->ne, sizeof t->ne);
     memcpy(t->dim_name, result->dim_name, sizeof t->dim_name);
-    if (b->recurrent) /* even one that reads no argument depends on the token before */
+    if (b->recurrent) /* even one that reads no argument depends on the element before */
         t->ne[GGL_BATCH_DIM] = GGL_N;
     return node_add(g, t);
 }
@@ -531,9 +543,9 @@ ggl_tensor *ggl_body_end(ggl_graph *g, const char *name, ggl_tensor *result, con
 ggl_tensor *ggl_graph_output(ggl_graph *g, const char *name, ggl_tensor *t) {
     if (!t || g->error.status != GGL_OK)
         return NULL;
-    if (t->type == GGL_I32 || t->op == GGL_OP_CACHE || t->op == GGL_OP_KEEP || ggl_is_leaf(t) ||
-        t->view_of)
-        return ggl_graph_fail(g, GGL_USAGE, "output '%s' is no computed f32 value", name);
+    const char *fault = ggl_output_fault(t);
+    if (fault)
+        return ggl_graph_fail(g, GGL_USAGE, "output '%s' %s", name, fault);
     ggl_tensor_set_name(g, t, name);
     return list_push(g, &g->outputs, t) ? t : NULL;
 }
@@ -627,10 +639,12 @@ ggl_status ggl_graph_finish(ggl_graph *g, ggl_error *err) {
     if (g->error.status != GGL_OK)
         return ggl_graph_error(g, err);
     ggl_graph_mark(g);
-    for (size_t i = 0; i < g->outputs.n; i++)
-        if (g->outputs.at[i]->type != GGL_F32)
-            return ggl_fail(err, GGL_USAGE, "output '%s' is no computed f32 value",
-                            g->outputs.at[i]->name);
+    for (size_t i = 0; i < g->outputs.n; i++) {
+        const char *fault = ggl_output_fault(g->outputs.at[i]); /* types are known by now */
+        if (fault)
+            return ggl_fail(err, GGL_USAGE, "output '%s' %s", g->outputs.at[i]->name, fault);
+        assert(g->outputs.at[i]->type == GGL_F32);
+    }
     for (size_t i = 0; i < g->n_stores; i++)
         g->store[i]->id = 0;
     mark_stores(g->nodes.at, g->nodes.n);
@@ -681,10 +695,10 @@ const char *ggl_node_text(const ggl_tensor *t, char *buf, size_t size) {
         n = (int)strcspn(op, ">");
     }
     const ggl_tensor *w = weight_of(t);
-    char layer[24] = "";
+    char group[24] = "";
     if (!t->name && t->group >= 0)
-        snprintf(layer, sizeof layer, "blk.%d ", t->group);
-    snprintf(buf, size, "%s%s%.*s%s%s%s", t->name ? t->name : layer, t->name ? " = " : "", n, op,
+        snprintf(group, sizeof group, "group %d ", t->group);
+    snprintf(buf, size, "%s%s%.*s%s%s%s", t->name ? t->name : group, t->name ? " = " : "", n, op,
              w ? "(.., " : "(..)", w && w->name ? w->name : "", w ? ")" : "");
     return buf;
 }

@@ -274,11 +274,12 @@ static void commit_all(llm_session *s) {
 /* Runs a ubatch. If no logits are wanted, it may still be in flight when this returns, so that
  * the next one keeps all backends busy. */
 static ggl_status run_ubatch(llm_session *s, int64_t n, int64_t n_rows, ggl_error *err) {
-    ggl_status st = ggl_sched_set(s->sched, "token", s->token, n, err);
+    const size_t size = (size_t)n * sizeof(int32_t);
+    ggl_status st = ggl_sched_set(s->sched, "token", s->token, size, n, err);
     if (st == GGL_OK)
-        st = ggl_sched_set(s->sched, "pos", s->pos, n, err);
+        st = ggl_sched_set(s->sched, "pos", s->pos, size, n, err);
     if (st == GGL_OK)
-        st = ggl_sched_set(s->sched, "slot", s->slot, n, err);
+        st = ggl_sched_set(s->sched, "slot", s->slot, size, n, err);
     if (st != GGL_OK)
         return st;
     for (int64_t k = 0; k < s->n_slots; k++)

@@ -320,6 +320,18 @@ TEST(recurrent_functions) {
     CHECK(a->n_dims == 1 && a->ne[0] == 8 && b->n_dims == 2 && b->ne[0] == 4 && b->ne[1] == 2);
     CHECK_INT(ggl_graph_n_stores(g), 2);
     ggl_graph_free(g);
+    /* an op has a name, if all arguments are tensors and numbers; it may hide one of the prelude */
+    REQUIRE_OK(
+        arch_try("op recent(x, f):\n  s = state(size(x))\n  keep s = s * (f ?? 1) + x\n  return "
+                 "s\n",
+                 "y = recent(x, 0.5)\nz = recent(x, none)\nx = y + z\n", "", &g, &err),
+        &err);
+    y = arch_find(g, "y");
+    REQUIRE(y && arch_find(g, "z"));
+    CHECK_STR(y->call, "own:recent");
+    CHECK(!arch_find(g, "z")->call);
+    CHECK_INT(ggl_composite_of(y), GGL_COMPOSITE_NONE);
+    ggl_graph_free(g);
     REQUIRE_OK(arch_try("", "x = x + recent(x, 2)[0]\n", "", &g, &err), &err);
     CHECK_INT(ggl_graph_n_stores(g), 1);
     ggl_graph_free(g);

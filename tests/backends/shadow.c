@@ -349,7 +349,7 @@ TEST(cancelled_product) {
     CHECK_OK(ggl_graph_finish(g, &err), &err);
     if (CHECK_OK(ggl_sched_new(&s, g, &p, &err), &err) && CHECK_OK(ggl_sched_alloc(s, &err), &err))
         for (int t = 0; t < TOKENS; t++) {
-            CHECK_OK(ggl_sched_set(s, "x", x + t * LENGTH, 1, &err), &err);
+            CHECK_OK(ggl_sched_set(s, "x", x + t * LENGTH, LENGTH * sizeof *x, 1, &err), &err);
             CHECK_OK(ggl_sched_run(s, 1, NULL, 0, &err), &err);
         }
     ggl_shadow_result r = ggl_shadow_get(b);

@@ -126,7 +126,8 @@ static ggl_status set_input(runner *r, int i, int first, int n) {
             else
                 memcpy(&data[k * count + e], &f, sizeof f);
         }
-    ggl_status st = ggl_sched_set(r->s, r_input_name(i, name), data, rows, r->err);
+    ggl_status st = ggl_sched_set(r->s, r_input_name(i, name), data,
+                                  (size_t)(rows * count) * sizeof *data, rows, r->err);
     free(data);
     return st;
 }
@@ -137,9 +138,9 @@ static ggl_status set_inputs(runner *r, int first, int n) {
         pos[k] = r->p->token[first + k].pos;
         slot[k] = r->p->token[first + k].slot;
     }
-    ggl_status st = ggl_sched_set(r->s, "pos", pos, n, r->err);
+    ggl_status st = ggl_sched_set(r->s, "pos", pos, (size_t)n * sizeof *pos, n, r->err);
     if (st == GGL_OK)
-        st = ggl_sched_set(r->s, "slot", slot, n, r->err);
+        st = ggl_sched_set(r->s, "slot", slot, (size_t)n * sizeof *slot, n, r->err);
     for (int i = 0; i < r->p->n && st == GGL_OK; i++)
         if (r->p->node[i].op == R_INPUT && !r->p->node[i].position)
             st = set_input(r, i, first, n);

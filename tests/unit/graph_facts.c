@@ -45,7 +45,10 @@ static void end(fixture *f) {
 }
 
 static bool set(fixture *f, const char *name, const void *data, int n) {
-    return CHECK_OK(ggl_sched_set(f->s, name, data, n, &f->err), &f->err);
+    const ggl_tensor *t = ggl_graph_find_input(f->g, name);
+    size_t size = 0;
+    return CHECK(t && ggl_value_bytes(t, n, &size)) &&
+           CHECK_OK(ggl_sched_set(f->s, name, data, size, n, &f->err), &f->err);
 }
 
 static bool set_places(fixture *f, int n) {
@@ -676,7 +679,7 @@ TEST(positions_and_slots_are_checked) {
                      {"pos", 64, "position 64"}};
         for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
             const int32_t two[2] = {0, wrong[i].value};
-            CHECK_INT(ggl_sched_set(f.s, wrong[i].name, two, 2, &f.err), GGL_USAGE);
+            CHECK_INT(ggl_sched_set(f.s, wrong[i].name, two, sizeof two, 2, &f.err), GGL_USAGE);
             CHECK_HAS(f.err.msg, wrong[i].words);
         }
         CHECK(set(&f, "slot", (int32_t[]){0}, 1) && set(&f, "pos", (int32_t[]){63}, 1));

@@ -26,7 +26,7 @@ BELOW = {"ggml-lite": [], "backends": ["ggml-lite"], "models": ["ggml-lite"], "t
 # Public headers by room.
 PUBLIC = {
     "ggml-lite": {"base": "alloc file index math nearest number show status steps str version", "quant": "types", "gguf": "gguf",
-                  "graph": "graph ops", "plan": "backend fold program composites", "sched": "sched"},
+                  "graph": "compose graph ops", "plan": "backend fold program composites", "sched": "sched"},
     "backends": {"common": "backends"},
     "models": {"language": "arch", "text": "tokenizer", "convert": "convert", "run": "model sampler session"},
 }

@@ -129,8 +129,8 @@ static float dot(const float *w, const float *x) {
 static void check_results(fixture *f, float by) {
     const float x[2][4] = {{1, 2, 3, 4}, {5, -6, 7, -8}};
     const int32_t i[2] = {1, 0};
-    REQUIRE_OK(ggl_sched_set(f->s, "x", x, 2, &f->err), &f->err);
-    REQUIRE_OK(ggl_sched_set(f->s, "i", i, 2, &f->err), &f->err);
+    REQUIRE_OK(ggl_sched_set(f->s, "x", x, sizeof x, 2, &f->err), &f->err);
+    REQUIRE_OK(ggl_sched_set(f->s, "i", i, sizeof i, 2, &f->err), &f->err);
     REQUIRE_OK(ggl_sched_run(f->s, 2, NULL, 0, &f->err), &f->err);
     for (int n = 0; n < 2; n++)
         for (int j = 0; j < 4; j++) {

@@ -92,8 +92,9 @@ static bool give(fixture *f, int n) {
     for (int i = 0; i < n; i++)
         for (int k = 0; k < WIDTH; k++)
             x[i][k] = 0.001f * (float)(k + 1);
-    return CHECK_OK(ggl_sched_set(f->s, "x", x, n, &f->err), &f->err) &&
-           CHECK_OK(ggl_sched_set(f->s, "slot", slot, n, &f->err), &f->err);
+    return CHECK_OK(ggl_sched_set(f->s, "x", x, (size_t)n * sizeof *x, n, &f->err), &f->err) &&
+           CHECK_OK(ggl_sched_set(f->s, "slot", slot, (size_t)n * sizeof *slot, n, &f->err),
+                    &f->err);
 }
 
 /* y of the last of n tokens in all. */

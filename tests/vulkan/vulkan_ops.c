@@ -95,7 +95,7 @@ static bool run_rows(ggl_backend *b, ggl_op op, double num, const float *x, int6
     if (st == GGL_OK)
         st = ggl_sched_alloc(s, &err);
     if (st == GGL_OK)
-        st = ggl_sched_set(s, "x", x, rows, &err);
+        st = ggl_sched_set(s, "x", x, (size_t)(n * rows) * sizeof *x, rows, &err);
     if (st == GGL_OK)
         st = ggl_sched_run(s, rows, NULL, 0, &err);
     if (CHECK_OK(st, &err))

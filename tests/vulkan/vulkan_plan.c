@@ -40,7 +40,7 @@ static void values(float *x, uint64_t seed) {
 /* Runs n of x; false: told. */
 static bool run(ggl_sched *s, const float *x, int64_t n, float *y) {
     ggl_error err = {0};
-    if (!CHECK_OK(ggl_sched_set(s, "x", x, n, &err), &err) ||
+    if (!CHECK_OK(ggl_sched_set(s, "x", x, (size_t)n * WIDTH * sizeof *x, n, &err), &err) ||
         !CHECK_OK(ggl_sched_run(s, n, NULL, 0, &err), &err))
         return false;
     memcpy(y, ggl_sched_output(s, 0), (size_t)n * WIDTH * sizeof *y);
@@ -267,7 +267,7 @@ static bool open_and_run(void *arg) {
     ggl_error err = {0};
     float x[WIDTH] = {1};
     bool ok = ggl_backend_open(&b, "vulkan", NULL, &err) == GGL_OK && start(&s, g, b, &err) &&
-              ggl_sched_set(s, "x", x, 1, &err) == GGL_OK &&
+              ggl_sched_set(s, "x", x, sizeof x, 1, &err) == GGL_OK &&
               ggl_sched_run(s, 1, NULL, 0, &err) == GGL_OK;
     if (!ok)
         CHECK(err.msg[0]);

@@ -505,7 +505,7 @@ static ggl_status run_whole(verify *v, ggl_sched *s, const int32_t *token, int32
         for (int32_t i = 0; i < n; i++)
             scratch[i] = k == 0 ? token[i] : k == 1 ? i : 0;
         if (ggl_graph_find_input(v->g, name[k]))
-            st = ggl_sched_set(s, name[k], scratch, n, v->err);
+            st = ggl_sched_set(s, name[k], scratch, (size_t)n * sizeof *scratch, n, v->err);
     }
     return st == GGL_OK ? ggl_sched_run(s, n, NULL, 0, v->err) : st;
 }

@@ -117,13 +117,14 @@ static ggl_status read_stretch(doctor *d, ggl_sched *s, const int32_t *id, int n
         in[m++] = id[i];
     for (int i = 0; i < m; i++)
         pos[i] = i;
+    const size_t size = (size_t)m * sizeof *in;
     ggl_status st = ggl_sched_clear_slot(s, 0, err);
     if (st == GGL_OK)
-        st = ggl_sched_set(s, "token", in, m, err);
+        st = ggl_sched_set(s, "token", in, size, m, err);
     if (st == GGL_OK)
-        st = ggl_sched_set(s, "pos", pos, m, err);
+        st = ggl_sched_set(s, "pos", pos, size, m, err);
     if (st == GGL_OK)
-        st = ggl_sched_set(s, "slot", slot, m, err);
+        st = ggl_sched_set(s, "slot", slot, size, m, err);
     if (st == GGL_OK)
         st = ggl_sched_run(s, m, NULL, 0, err);
     const float *logits = ggl_sched_output(s, 0);
