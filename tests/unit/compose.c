@@ -111,69 +111,66 @@ static ggl_tensor *input(ggl_graph *g, const char *name, int n_dims, int64_t a, 
     return ggl_graph_input(g, name, GGL_F32, n_dims, (int64_t[]){a, b}, true);
 }
 
+typedef struct leaves {
+    ggl_tensor *x, *three, *m, *q, *kv; /* [8], [3], [4, 2], [4, 3, 2], [4, 2, 5] */
+} leaves;
+
+static ggl_tensor *slot(ggl_graph *g) {
+    return ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
+}
+
+#define MISUSE(name, ...)                                                                          \
+    static ggl_tensor *misuse_##name(ggl_graph *g, const leaves *v) {                              \
+        (void)v;                                                                                   \
+        return __VA_ARGS__;                                                                        \
+    }
+MISUSE(weighted, ggl_weighted(g, input(g, "w", 2, 6, 4), v->three))
+MISUSE(softmax, ggl_softmax(g, NULL))
+MISUSE(short_conv, slot(g) ? ggl_short_conv(g, v->x, input(g, "w", 2, 4, 3)) : v->x)
+MISUSE(heads, ggl_heads(g, v->x, 3))
+MISUSE(layer_norm, ggl_layer_norm(g, v->x, input(g, "w", 1, 6, 0), NULL, 1e-5))
+MISUSE(attention, ggl_attention(g, v->m, v->m, v->m, NULL))
+MISUSE(attention_all, ggl_attention_all(g, v->q, v->kv, v->kv, 0, NULL))
+MISUSE(rope, ggl_rope_freqs(g, 7, 10000))
+MISUSE(reshape, ggl_reshape(g, v->x, 5, (int64_t[]){8, 1, 1, 1, 1}))
+MISUSE(recent, ggl_recent(g, v->x, 3))
+MISUSE(delta, slot(g)
+                  ? ggl_gated_delta_rule(g, v->m, v->m, input(g, "v", 2, 4, 3), v->three, v->three)
+                  : v->x)
+
+static const struct {
+    ggl_tensor *(*make)(ggl_graph *g, const leaves *v);
+    const char *words;
+} misuse[] = {
+    {misuse_weighted, "ggl_weighted of [6, 4] and [3]: "},
+    {misuse_softmax, "ggl_softmax of NULL: a call's source is missing"},
+    {misuse_short_conv, "ggl_short_conv of [8] and [4, 3]: "},
+    {misuse_heads, "ggl_heads of [8]: 3 heads"},
+    {misuse_layer_norm, "ggl_layer_norm of [8]: the weight has 6 elements for rows of 8"},
+    {misuse_attention,
+     "ggl_attention of [4, 2], [4, 2] and [4, 2]: cache needs an input named 'pos'"},
+    {misuse_attention_all,
+     "ggl_attention_all of [4, 3, 2], [4, 2, 5] and [4, 2, 5]: 2 heads of keys for 3"},
+    {misuse_rope, "ggl_rope_freqs: rows of 7"},
+    {misuse_reshape, "ggl_reshape to 5 dimensions"},
+    {misuse_recent, "ggl_recent of [8]: state needs an input named 'slot'"},
+    {misuse_delta, "ggl_gated_delta_rule of [4, 2], [4, 2], [4, 3], [3] and [3]: 3 heads do not "
+                   "divide into 2"},
+};
+
 /* What is wrong, and with which function's arguments; the error stays, and nothing is left open. */
 TEST(errors_name_the_function) {
-    static const char *const want[] = {
-        "ggl_weighted of [6, 4] and [3]: ",
-        "ggl_softmax of NULL: a call's source is missing",
-        "ggl_short_conv of [8] and [4, 3]: ",
-        "ggl_heads of [8]: 3 heads",
-        "ggl_layer_norm of [8]: the weight has 6 elements for rows of 8",
-        "ggl_attention of [4, 2], [4, 2] and [4, 2]: cache needs an input named 'pos'",
-        "ggl_attention_all of [4, 3, 2], [4, 2, 5] and [4, 2, 5]: 2 heads of keys for 3",
-        "ggl_rope_freqs: rows of 7",
-        "ggl_reshape to 5 dimensions",
-        "ggl_recent of [8]: state needs an input named 'slot'",
-        "ggl_gated_delta_rule of [4, 2], [4, 2], [4, 3], [3] and [3]: 3 heads do not divide into "
-        "2"};
-    for (size_t k = 0; k < sizeof want / sizeof *want; k++) {
+    for (size_t k = 0; k < sizeof misuse / sizeof *misuse; k++) {
         ggl_error err = {0};
         ggl_graph *g = ggl_graph_new(NULL);
-        ggl_tensor *x = input(g, "x", 1, 8, 0), *three = input(g, "three", 1, 3, 0);
-        ggl_tensor *m = input(g, "m", 2, 4, 2), *y = NULL;
-        const int64_t q3[] = {4, 3, 2}, k3[] = {4, 2, 5};
-        ggl_tensor *q = ggl_graph_input(g, "q", GGL_F32, 3, q3, true);
-        ggl_tensor *kv = ggl_graph_input(g, "kv", GGL_F32, 3, k3, true);
-        switch (k) {
-        case 0:
-            y = ggl_weighted(g, input(g, "w", 2, 6, 4), three);
-            break;
-        case 1:
-            y = ggl_softmax(g, NULL);
-            break;
-        case 2:
-            ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
-            y = ggl_short_conv(g, x, input(g, "w", 2, 4, 3));
-            break;
-        case 3:
-            y = ggl_heads(g, x, 3);
-            break;
-        case 4:
-            y = ggl_layer_norm(g, x, input(g, "w", 1, 6, 0), NULL, 1e-5);
-            break;
-        case 5:
-            y = ggl_attention(g, m, m, m, NULL);
-            break;
-        case 6:
-            y = ggl_attention_all(g, q, kv, kv, 0, NULL);
-            break;
-        case 7:
-            y = ggl_rope_freqs(g, 7, 10000);
-            break;
-        case 8:
-            y = ggl_reshape(g, x, 5, (int64_t[]){8, 1, 1, 1, 1});
-            break;
-        case 9:
-            y = ggl_recent(g, x, 3);
-            break;
-        default:
-            ggl_graph_input(g, "slot", GGL_I32, 0, NULL, true);
-            y = ggl_gated_delta_rule(g, m, m, input(g, "v", 2, 4, 3), three, three);
-        }
-        CHECK(!y);
-        CHECK(!ggl_silu(g, ggl_unary(g, GGL_OP_TANH, x)));
+        const leaves v = {input(g, "x", 1, 8, 0), input(g, "three", 1, 3, 0),
+                          input(g, "m", 2, 4, 2),
+                          ggl_graph_input(g, "q", GGL_F32, 3, (int64_t[]){4, 3, 2}, true),
+                          ggl_graph_input(g, "kv", GGL_F32, 3, (int64_t[]){4, 2, 5}, true)};
+        CHECK(!misuse[k].make(g, &v));
+        CHECK(!ggl_silu(g, ggl_unary(g, GGL_OP_TANH, v.x)));
         CHECK(ggl_graph_finish(g, &err) != GGL_OK);
-        CHECK_HAS(err.msg, want[k]);
+        CHECK_HAS(err.msg, misuse[k].words);
         ggl_graph_free(g);
     }
 }
