@@ -158,21 +158,16 @@ ggl_status ggl_cpu_repack(ggl_backend *b, ggl_buffer *dst, size_t offset, const 
 /* Returns the operator of a node, or, for a call, that of its composite; NULL: there is none. */
 const cpu_op *ggl_cpu_op_of(const ggl_tensor *node);
 
-/* op_elementwise.c */
-extern const cpu_op ggl_cpu_op_unary, ggl_cpu_op_binary, ggl_cpu_op_where, ggl_cpu_op_cast;
-/* Sets *out to the kernel of the node, an operator or a composite; false: no unary kernel fits. */
+/* Declares the operators of ops.def; some appear in several rows. */
+#define OP(ID, op)        extern const cpu_op op;
+#define COMPOSITE(ID, op) extern const cpu_op op;
+#include "ops.def"
+/* Preparations: operators of steps that compile.c adds (op_linear.c, op_rope.c). */
+extern const cpu_op ggl_cpu_op_columns, ggl_cpu_op_rope_table;
+
+/* op_elementwise.c: sets *out to the kernel of the node, an operator or a composite; false: no
+ * unary kernel fits. */
 bool ggl_cpu_unary_of(const ggl_tensor *node, cpu_unary *out);
-/* op_rows.c */
-extern const cpu_op ggl_cpu_op_sum, ggl_cpu_op_amax, ggl_cpu_op_rank, ggl_cpu_op_topk,
-    ggl_cpu_op_softmax, ggl_cpu_op_rms, ggl_cpu_op_center, ggl_cpu_op_l2, ggl_cpu_op_normalised,
-    ggl_cpu_op_weighted;
-/* op_move.c */
-extern const cpu_op ggl_cpu_op_copy, ggl_cpu_op_split, ggl_cpu_op_concat, ggl_cpu_op_repeat,
-    ggl_cpu_op_transpose, ggl_cpu_op_pick, ggl_cpu_op_iota;
-/* op_linear.c, op_rope.c, op_attend.c, op_state.c, op_recur.c */
-extern const cpu_op ggl_cpu_op_linear, ggl_cpu_op_columns, ggl_cpu_op_rope, ggl_cpu_op_rope_table,
-    ggl_cpu_op_cache, ggl_cpu_op_attend, ggl_cpu_op_state, ggl_cpu_op_keep, ggl_cpu_op_recent,
-    ggl_cpu_op_conv, ggl_cpu_op_recur;
 
 /* Returns the thread's scratch: step->thread_size bytes, 64-byte aligned. */
 static inline char *cpu_thread_scratch(const cpu_task *t, int thread) {
