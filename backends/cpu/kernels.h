@@ -31,7 +31,7 @@ _Static_assert(sizeof(cpu_qblock) == 48, "no padding");
 #define CPU_SET_scalar(slot, kernel)
 
 typedef enum cpu_unary {
-#define UNARY_SLOT(NAME, where) CPU_##NAME,
+#define UNARY_SLOT(NAME, of, where) CPU_##NAME,
 #include "slots.def"
     CPU_N_UNARY
 } cpu_unary;

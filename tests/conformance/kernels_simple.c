@@ -12,7 +12,7 @@ enum { N_SIZES = sizeof sizes / sizeof *sizes };
 static tables all;
 
 static const char *const unary_name[] = {
-#define UNARY_SLOT(NAME, where) #NAME,
+#define UNARY_SLOT(NAME, of, where) #NAME,
 #include "../../backends/cpu/slots.def"
 };
 static const char *const binary_name[] = {

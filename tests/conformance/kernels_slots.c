@@ -334,10 +334,10 @@ TEST(slots_are_where_they_say) {
 #define IS(slot_, where)                                                                           \
     CHECK_MSG((best->slot_ != portable->slot_) == (where), "%s is not %s, as slots.def has it",    \
               #slot_, #where);
-#define UNARY_SLOT(NAME, where)  IS(unary[CPU_##NAME], where)
-#define BINARY_SLOT(NAME, where) IS(binary[CPU_##NAME], where)
-#define RECUR_SLOT(NAME, where)  IS(recur[CPU_##NAME], where)
-#define SLOT(name, fn, where)    IS(name, where)
+#define UNARY_SLOT(NAME, of, where) IS(unary[CPU_##NAME], where)
+#define BINARY_SLOT(NAME, where)    IS(binary[CPU_##NAME], where)
+#define RECUR_SLOT(NAME, where)     IS(recur[CPU_##NAME], where)
+#define SLOT(name, fn, where)       IS(name, where)
 #include "../../backends/cpu/slots.def"
 }
 

@@ -552,7 +552,7 @@ static void measure_attention(ops *o, const ggl_type_info *t) {
 }
 
 static const char *const unary[] = {
-#define UNARY_SLOT(NAME, where) #NAME,
+#define UNARY_SLOT(NAME, of, where) #NAME,
 #include "../../backends/cpu/slots.def"
 };
 

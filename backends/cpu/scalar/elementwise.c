@@ -78,7 +78,7 @@ static void f32_to_f16(uint16_t *y, const float *x, int64_t n) {
 }
 
 void ggl_cpu_kernels_elementwise(cpu_kernels *k) {
-#define UNARY_SLOT(NAME, where)       k->unary[CPU_##NAME] = unary_##NAME;
+#define UNARY_SLOT(NAME, of, where)   k->unary[CPU_##NAME] = unary_##NAME;
 #define BINARY_SLOT(NAME, where)      k->binary[CPU_##NAME] = binary_##NAME;
 #define ELEMENT_SLOT(name, fn, where) k->name = name;
 #include "../slots.def"

@@ -117,7 +117,7 @@ static void f32_to_f16(uint16_t *y, const float *x, int64_t n) {
 }
 
 static void fill_elementwise(cpu_kernels *k) {
-#define UNARY_SLOT(NAME, where)       CPU_SET_##where(k->unary[CPU_##NAME], unary_##NAME)
+#define UNARY_SLOT(NAME, of, where)   CPU_SET_##where(k->unary[CPU_##NAME], unary_##NAME)
 #define BINARY_SLOT(NAME, where)      CPU_SET_##where(k->binary[CPU_##NAME], binary_##NAME)
 #define ELEMENT_SLOT(name, fn, where) CPU_SET_##where(k->name, name)
 #include "../slots.def"
