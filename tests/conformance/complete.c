@@ -83,14 +83,15 @@ static const char *const type_id[GGL_TYPE_LIMIT] = {
 
 /* --- what the checks read --------------------------------------------------------------------- */
 
-enum { OPS_MD, NUMERIC_MD, TYPES_MD, WEIGHTS_PY, PRELUDE, PLUGIN_C, TYPES_GLSL, N_FILES };
+enum { OPS_MD, NUMERIC_MD, TYPES_MD, WEIGHTS_PY, PRELUDE, PLUGIN_C, TYPES_GLSL, RANDOM_H, N_FILES };
 static const char *const file_name[N_FILES] = {"docs/ops.md",
                                                "docs/numeric.md",
                                                "docs/types.md",
                                                "tests/numpy/weights.py",
                                                "models/archs/prelude.arch",
                                                "tests/backends/plugin.c",
-                                               "backends/vulkan/shaders/types.glsl"};
+                                               "backends/vulkan/shaders/types.glsl",
+                                               "tests/random/program.h"};
 
 typedef struct facts {
     backend backend[N_BACKENDS];
@@ -241,6 +242,10 @@ static void check_op(facts *f, ggl_op op) {
              info.signature, info.signature[0] ? "`" : "", info.text);
     if (!strstr(f->file[OPS_MD], line))
         missing(f, file_name[OPS_MD], "%s", line);
+    snprintf(line, sizeof line, "X(%s, \"%s\")", op_id[op], info.name);
+    if (!strstr(f->file[RANDOM_H], line))
+        missing(f, file_name[RANDOM_H],
+                "%s in R_OPS; a maker, a meaning and a fault: tests/random/README.md", line);
     if (info.kind == GGL_KIND_LEAF && op != GGL_OP_IOTA)
         return;
     if (!f->op_case[op])
@@ -420,6 +425,7 @@ TEST(finds_what_is_missing) {
         "tests/numpy/weights.py lacks:  \"mxfp4\": (39, 32, 17, mxfp4), in TYPES",
         "backends/cpu/quant/quant_types.def lacks:  QTYPE(Q6_K, q6_k, ..)",
         "tests/backends/plugin.c lacks:  IS(GGL_TYPE_COUNT, ",
+        "tests/random/program.h lacks:  X(AMAX, \"amax\") in R_OPS",
     };
     facts *f = facts_new();
     REQUIRE(f);
@@ -434,6 +440,7 @@ TEST(finds_what_is_missing) {
     remove_lines(f->file[TYPES_MD], "| `q4_0` |");
     remove_lines(f->file[WEIGHTS_PY], "\"mxfp4\"");
     remove_lines(f->file[PLUGIN_C], "GGL_TYPE_COUNT");
+    remove_lines(f->file[RANDOM_H], "\"amax\"");
     f->type_kernel[GGL_Q6_K] = false;
     check_all(f);
     int n = 0;
