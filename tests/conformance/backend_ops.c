@@ -94,9 +94,17 @@ static void check_some(const conform_case *info, int first, int step) {
     ggl_backend_close(portable);
 }
 
+/* Operators that backends/cpu/ops.def says are refused; C has no empty arrays. */
+static const bool refused[GGL_OP_COUNT + 1] = {
+    [GGL_OP_COUNT] = true,
+#define REFUSED(ID) [GGL_OP_##ID] = true,
+#include "../../backends/cpu/ops.def"
+};
+
 static void check_kind(const conform_kind *k) {
     for (int i = 0; i < k->n_cases; i++)
-        check_some(&k->cases[i], 0, EACH);
+        if (!refused[k->cases[i].op])
+            check_some(&k->cases[i], 0, EACH);
 }
 
 TEST(elementwise) {

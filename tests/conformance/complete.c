@@ -367,6 +367,7 @@ TEST(nothing_is_missing) {
 
 TEST(kernels_of_composites_on_the_cpu) {
     static const bool by_body[GGL_COMPOSITE_COUNT + 1] = {
+        [GGL_COMPOSITE_COUNT] = true,
 #define BODY(ID) [GGL_COMPOSITE_##ID] = true,
 #include "../../backends/cpu/ops.def"
     };

@@ -15,10 +15,18 @@ static void check_case(const conform_case *info, ggl_backend *b, const char *mas
     }
 }
 
+/* Operators that backends/vulkan/ops.def says are refused; C has no empty arrays. */
+static const bool refused[GGL_OP_COUNT + 1] = {
+    [GGL_OP_COUNT] = true,
+#define REFUSED(ID) [GGL_OP_##ID] = true,
+#include "../../backends/vulkan/ops.def"
+};
+
 static void check_kind(const conform_kind *k, const char *mask) {
     ggl_backend *b = vulkan_open(mask);
     for (int i = 0; b && i < k->n_cases; i++)
-        check_case(&k->cases[i], b, mask);
+        if (!refused[k->cases[i].op])
+            check_case(&k->cases[i], b, mask);
     ggl_backend_close(b);
 }
 
@@ -64,6 +72,7 @@ TEST(without_large_bindings) {
 /* A composite with a kernel runs by it: else what the tests above check would be its body. */
 TEST(composites_have_kernels) {
     static const bool by_body[GGL_COMPOSITE_COUNT + 1] = {
+        [GGL_COMPOSITE_COUNT] = true,
 #define BODY(ID) [GGL_COMPOSITE_##ID] = true,
 #include "../../backends/vulkan/ops.def"
     };
