@@ -167,10 +167,12 @@ static void check_type(ggl_type type) {
                                  64, 65, 96, 100, 128, 160, 256, 288, 512, 544, 768, 1024};
     static const int rows[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 11, 12, 13, 15, 16, 17, 31, 32, 33, 40};
     uint64_t seed = 3 + (uint64_t)type;
+    int n_lengths = 0;
     tables_of_products();
     for (size_t i = 0; i < sizeof ks / sizeof *ks; i++) {
         if (ks[i] % ggl_type_get(type)->block)
             continue;
+        n_lengths++;
         for (size_t j = 0; j < sizeof rows / sizeof *rows; j++)
             for (values kind = ORDINARY; kind < N_VALUES; kind++) {
                 if (!is_chosen())
@@ -184,6 +186,7 @@ static void check_type(ggl_type type) {
                 problem_free(&p);
             }
     }
+    CHECK_MSG(n_lengths >= 4, "%s: add lengths of whole blocks to ks[]", ggl_type_get(type)->name);
 }
 
 /* Types first, first + step, .. of the table. */
