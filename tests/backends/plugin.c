@@ -132,14 +132,22 @@ TEST(abi) {
         const char *name;
         size_t got, want;
     } part[] = {
-        IS(GGL_BACKEND_ABI, 2),       IS(sizeof(ggl_backend_vtable), 120),
-        IS(sizeof(ggl_backend), 208), IS(sizeof(ggl_segment), 64),
-        IS(sizeof(ggl_plan), 8),      IS(sizeof(ggl_tensor), 208),
-        IS(sizeof(ggl_store), 64),    IS(sizeof(ggl_body), 48),
-        IS(sizeof(ggl_error), 2052),  IS(sizeof(ggl_plugin), 40),
-        IS(sizeof(ggl_op_info), 40),  IS(sizeof(ggl_backend_params), 48),
-        IS(GGL_OP_COUNT, 49),         IS(GGL_TYPE_COUNT, 27),
-        IS(GGL_TYPE_LIMIT, 40),       IS(GGL_STATUS_COUNT, 11),
+        IS(GGL_BACKEND_ABI, 2), /* the version, and what it stands for */
+        IS(sizeof(ggl_backend_vtable), 120),
+        IS(sizeof(ggl_backend), 208),
+        IS(sizeof(ggl_segment), 64),
+        IS(sizeof(ggl_plan), 8),
+        IS(sizeof(ggl_tensor), 208),
+        IS(sizeof(ggl_store), 64),
+        IS(sizeof(ggl_body), 48),
+        IS(sizeof(ggl_error), 2052),
+        IS(sizeof(ggl_plugin), 40),
+        IS(sizeof(ggl_op_info), 40),
+        IS(sizeof(ggl_backend_params), 48),
+        IS(GGL_OP_COUNT, 49),
+        IS(GGL_TYPE_COUNT, 27),
+        IS(GGL_TYPE_LIMIT, 40),
+        IS(GGL_STATUS_COUNT, 11),
     };
 #undef IS
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)
