@@ -309,9 +309,9 @@ static void check_quantized(facts *f, const ggl_type_info *t) {
     if (!f->type_kernel[t->type])
         missing(f, "backends/cpu/quant/quant_types.def", "QTYPE(%s, %s, ..)", id, t->name);
     const char *glsl = f->file[TYPES_GLSL];
-    if (!has_token(glsl, glsl + strlen(glsl), id) && !has_token(glsl, glsl + strlen(glsl), t->name))
-        missing(f, file_name[TYPES_GLSL],
-                "a function that unpacks %s (docs/vulkan.md), or a comment that it is refused", id);
+    snprintf(text, sizeof text, "unpack_%s", t->name);
+    if (!has_token(glsl, glsl + strlen(glsl), text))
+        missing(f, file_name[TYPES_GLSL], "the function %s", text);
 }
 
 static void check_type(facts *f, const ggl_type_info *t) {
@@ -426,6 +426,7 @@ TEST(finds_what_is_missing) {
         "tests/numpy/weights.py lacks:  \"mxfp4\": (39, 32, 17, mxfp4), in TYPES",
         "backends/cpu/quant/quant_types.def lacks:  QTYPE(Q6_K, q6_k, ..)",
         "tests/backends/plugin.c lacks:  IS(GGL_TYPE_COUNT, ",
+        "backends/vulkan/shaders/types.glsl lacks:  the function unpack_tq2_0",
         "tests/random/program.h lacks:  X(AMAX, \"amax\") in R_OPS",
     };
     facts *f = facts_new();
@@ -441,6 +442,7 @@ TEST(finds_what_is_missing) {
     remove_lines(f->file[TYPES_MD], "| `q4_0` |");
     remove_lines(f->file[WEIGHTS_PY], "\"mxfp4\"");
     remove_lines(f->file[PLUGIN_C], "GGL_TYPE_COUNT");
+    remove_lines(f->file[TYPES_GLSL], "unpack_tq2_0");
     remove_lines(f->file[RANDOM_H], "\"amax\"");
     f->type_kernel[GGL_Q6_K] = false;
     check_all(f);
