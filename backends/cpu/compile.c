@@ -36,8 +36,8 @@ const cpu_backend *ggl_cpu_compiler_backend(const cpu_compiler *c) {
     return c->b;
 }
 
-size_t ggl_cpu_compiler_store(const cpu_compiler *c, const ggl_store *s) {
-    return c->s->store_loc[s->id];
+cpu_kept ggl_cpu_compiler_store(const cpu_compiler *c, const ggl_store *s) {
+    return (cpu_kept){s, s ? c->s->store_loc[s->id] : 0};
 }
 
 /* Appends a step to the plan; false: out of memory. */
@@ -106,10 +106,13 @@ bool ggl_cpu_prepare(cpu_compiler *c, cpu_step *s, int kind, const ggl_operand *
                      .src = {*a, *b},
                      .n_src = 2,
                      .slot = none,
-                     .dim = kind,
-                     .mag = mag,
-                     .n_terms = (int)a->ne[0],
                      .prepared = s->prepared};
+    if (kind == CPU_PREPARE_ROPE) {
+        make.rope.n_terms = (int)a->ne[0];
+        make.rope.mag = mag;
+    } else {
+        make.columns = (cpu_columns)kind;
+    }
     return push(c, &make);
 }
 
@@ -224,7 +227,7 @@ static bool place_prepared(cpu_compiler *c, size_t *end) {
 }
 
 /* Places preparations, then scratch that all threads share, then each thread's own, after the
- * program's arena, and sets plan->arena_size. Steps reuse the same scratch one after another.
+ * program's arena, and sets plan->base.arena_size. Steps reuse the same scratch one after another.
  * Returns false if out of memory, or if the sizes overflow. */
 static bool place_scratch(cpu_compiler *c, cpu_plan *plan) {
     size_t end = align64(plan->program.arena_size), shared = 0, thread = 0;
@@ -243,7 +246,7 @@ static bool place_scratch(cpu_compiler *c, cpu_plan *plan) {
     size_t all_threads;
     return ggl_size_mul(plan->thread_step, (size_t)threads, &all_threads) &&
            ggl_size_add(end, align64(shared), &end) &&
-           ggl_size_add(end, all_threads, &plan->arena_size);
+           ggl_size_add(end, all_threads, &plan->base.arena_size);
 }
 
 /* --- plans --------------------------------------------------------------------------------- */
@@ -279,9 +282,9 @@ ggl_status ggl_cpu_compile(ggl_backend *b, const ggl_segment *s, ggl_plan **out,
     plan->n_step = (int)c.n_step;
     ggl_free(c.prepared);
     if (st != GGL_OK) {
-        ggl_cpu_plan_free(b, (ggl_plan *)plan);
+        ggl_cpu_plan_free(b, &plan->base);
         return st;
     }
-    *out = (ggl_plan *)plan;
+    *out = &plan->base;
     return GGL_OK;
 }

@@ -15,16 +15,8 @@
  * the largest; each is off by up to 0.4 % of that, a product by some 1 % of the largest result. */
 #define BOUND_BYTES 5e-2
 
-static const bool is_exact[GGL_OP_COUNT] = {
-    [GGL_OP_EQ] = true,     [GGL_OP_NE] = true,        [GGL_OP_LT] = true,   [GGL_OP_LE] = true,
-    [GGL_OP_GT] = true,     [GGL_OP_GE] = true,        [GGL_OP_MIN] = true,  [GGL_OP_MAX] = true,
-    [GGL_OP_WHERE] = true,  [GGL_OP_FLOOR] = true,     [GGL_OP_ABS] = true,  [GGL_OP_CAST] = true,
-    [GGL_OP_AMAX] = true,   [GGL_OP_RANK] = true,      [GGL_OP_TOPK] = true, [GGL_OP_PICK] = true,
-    [GGL_OP_CONCAT] = true, [GGL_OP_TRANSPOSE] = true, [GGL_OP_IOTA] = true, [GGL_OP_REPEAT] = true,
-};
-
 static double bound_of(const ggl_tensor *t) {
-    double bound = is_exact[t->op] ? BOUND_EXACT : BOUND_FLOAT;
+    double bound = ggl_op_get(t->op).exact ? BOUND_EXACT : BOUND_FLOAT;
     if (t->op == GGL_OP_LINEAR) {
         ggl_type w = t->src[1]->type;
         bound = ggl_type_get(w)->quantized      ? BOUND_BYTES

@@ -3,18 +3,12 @@
 
 static const vk_op *const by_op[GGL_OP_COUNT] = {
 #define OP(ID, op) [GGL_OP_##ID] = &op,
-#define COMPOSITE(ID, op)
 #include "ops.def"
-#undef OP
-#undef COMPOSITE
 };
 
 static const vk_op *const by_composite[GGL_COMPOSITE_COUNT] = {
-#define OP(ID, op)
 #define COMPOSITE(ID, op) [GGL_COMPOSITE_##ID] = &op,
 #include "ops.def"
-#undef OP
-#undef COMPOSITE
 };
 
 const vk_op *ggl_vk_op_of(const ggl_tensor *node) {

@@ -405,7 +405,7 @@ static ggl_type result_type(const ggl_tensor *t) {
         as_x,
         none
     } rule[GGL_OP_COUNT] = {
-#define OP(ID, name, signature, rule_, result, text) [GGL_OP_##ID] = result,
+#define OP(ID, name, signature, rule_, result, bits, kind, text) [GGL_OP_##ID] = result,
 #include "ggl/ops.def"
 #undef OP
     };

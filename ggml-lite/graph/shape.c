@@ -303,7 +303,7 @@ static bool check_result(ggl_graph *g, ggl_tensor *y) {
 
 bool ggl_shape_infer(ggl_graph *g, ggl_tensor *y) {
     static bool (*const rule[GGL_OP_COUNT])(ggl_graph *, ggl_tensor *) = {
-#define OP(ID, name, signature, rule_, result, text) [GGL_OP_##ID] = shape_##rule_,
+#define OP(ID, name, signature, rule_, result, bits, kind, text) [GGL_OP_##ID] = shape_##rule_,
 #include "ggl/ops.def"
 #undef OP
     };

@@ -132,7 +132,7 @@ TEST(abi) {
         const char *name;
         size_t got, want;
     } part[] = {
-        IS(GGL_BACKEND_ABI, 2),
+        IS(GGL_BACKEND_ABI, 2), /* the version, and what it stands for */
         IS(sizeof(ggl_backend_vtable), 120),
         IS(sizeof(ggl_backend), 208),
         IS(sizeof(ggl_segment), 64),
@@ -142,6 +142,7 @@ TEST(abi) {
         IS(sizeof(ggl_body), 48),
         IS(sizeof(ggl_error), 2052),
         IS(sizeof(ggl_plugin), 40),
+        IS(sizeof(ggl_op_info), 40),
         IS(sizeof(ggl_backend_params), 48),
         IS(GGL_OP_COUNT, 49),
         IS(GGL_TYPE_COUNT, 27),
@@ -151,6 +152,9 @@ TEST(abi) {
 #undef IS
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)
         CHECK_MSG(part[i].got == part[i].want,
-                  "%s is %zu, not %zu: does GGL_BACKEND_ABI have to grow?", part[i].name,
-                  part[i].got, part[i].want);
+                  "%s is %zu, version %d of the interface has %zu: raise GGL_BACKEND_ABI in "
+                  "ggl/backend.h, unless no release has had this version, and write "
+                  "IS(%s, %zu) here",
+                  part[i].name, part[i].got, GGL_BACKEND_ABI, part[i].want, part[i].name,
+                  part[i].got);
 }

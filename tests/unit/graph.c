@@ -289,20 +289,3 @@ TEST(leading_part_of_the_keys_is_not_kept_twice) {
     CHECK(kv && kv->store[0] && !kv->store[1]);
     ggl_graph_free(g);
 }
-
-/* docs/ops.md has a line for every operator, as the table has it. Run `test-unit-graph ops_page` to
- * see what it must be. */
-TEST(ops_page) {
-    size_t n;
-    char *page = (char *)test_read_file(GGL_SOURCE_DIR "/docs/ops.md", &n), line[512];
-    REQUIRE(page);
-    page[n] = 0;
-    for (int op = 0; op < GGL_OP_COUNT; op++) {
-        ggl_op_info info = ggl_op_get((ggl_op)op);
-        snprintf(line, sizeof line, "| `%s` | %s%s%s | %s |\n", info.name,
-                 info.signature[0] ? "`" : "", info.signature, info.signature[0] ? "`" : "",
-                 info.text);
-        CHECK_MSG(strstr(page, line) != NULL, "missing: %s", line);
-    }
-    free(page);
-}

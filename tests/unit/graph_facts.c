@@ -686,3 +686,32 @@ TEST(positions_and_slots_are_checked) {
         end(&f);
     }
 }
+
+static const char *no_power(const ggl_backend *b, const ggl_tensor *node) {
+    (void)b;
+    return node->op == GGL_OP_POW ? "it has no powers" : NULL;
+}
+
+/* Folding asks the backend first: one that lacks an operator would be handed a node that it cannot
+ * run. */
+TEST(constants_that_the_backend_refuses) {
+    ggl_error err = {0};
+    ggl_backend *b = NULL;
+    REQUIRE_OK(ggl_backend_open(&b, "reference", NULL, &err), &err);
+    ggl_backend_vtable poor = *b->v;
+    poor.refuses = no_power;
+    ggl_backend without = *b;
+    without.v = &poor;
+    ggl_graph *g = ggl_graph_new(NULL);
+    const int64_t n = 3;
+    ggl_tensor *x = ggl_graph_input(g, "x", GGL_F32, 1, &n, true);
+    ggl_tensor *count = ggl_graph_op(g, GGL_OP_IOTA, NULL, 0, (double[]){3}, 1);
+    ggl_tensor *power = ggl_binary(g, GGL_OP_POW, ggl_graph_number(g, 2), count);
+    ggl_graph_output(g, "y", ggl_binary(g, GGL_OP_MUL, x, power));
+    REQUIRE_OK(ggl_graph_finish(g, &err), &err);
+    CHECK_INT(ggl_graph_fold(g, &without, &err), GGL_UNSUPPORTED);
+    CHECK_HAS(err.msg, "**");
+    CHECK_HAS(err.msg, "does not run on reference, which computes constants: it has no powers");
+    ggl_graph_free(g);
+    ggl_backend_close(b);
+}

@@ -100,7 +100,7 @@ TEST(table) {
         CHECK((int)t->type < (int)GGL_TYPE_LIMIT);
         CHECK(!ggl_type_foreign_name(t->type));
     }
-    CHECK_INT(n, 27);
+    CHECK_INT(n, GGL_TYPE_COUNT);
     CHECK(!ggl_type_at(-1) && !ggl_type_get(-1) && !ggl_type_get(4) && !ggl_type_get(1 << 30));
     CHECK(!ggl_type_find("Q8_0") && !ggl_type_find(""));
     CHECK_STR(ggl_type_foreign_name(9), "Q8_1");

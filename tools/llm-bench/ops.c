@@ -455,12 +455,11 @@ static void call_recur(simple *s, cpu_recur_kind kind) {
                          .rate = 0.1f};
     s->k->recur[kind](s->page, s->y, kind == CPU_SELECT ? N / HEAD : GGL_PAGE, &r);
 }
-#define X(NAME)                                                                                    \
+#define RECUR_SLOT(NAME, where)                                                                    \
     static void call_##NAME(simple *s) {                                                           \
         call_recur(s, CPU_##NAME);                                                                 \
     }
-CPU_RECUR(X)
-#undef X
+#include "../../backends/cpu/slots.def"
 
 static void call_conv(simple *s) {
     const float *x[4] = {s->x, s->x + N / 4, s->x + N / 2, s->x + 3 * N / 4};
@@ -552,9 +551,10 @@ static void measure_attention(ops *o, const ggl_type_info *t) {
         }
 }
 
-#define X(NAME) #NAME,
-static const char *const unary[] = {CPU_UNARY(X)};
-#undef X
+static const char *const unary[] = {
+#define UNARY_SLOT(NAME, of, where) #NAME,
+#include "../../backends/cpu/slots.def"
+};
 
 /* Whether any kernel is selected; checked before anything is measured. */
 static bool any_wanted(const ops *o) {

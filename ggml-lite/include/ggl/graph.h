@@ -32,7 +32,7 @@ extern "C" {
 #define GGL_PAGE      64 /* positions in a page of a store of rows */
 
 typedef enum ggl_op {
-#define OP(ID, name, signature, rule, result, text) GGL_OP_##ID,
+#define OP(ID, name, signature, rule, result, bits, kind, text) GGL_OP_##ID,
 #include "ggl/ops.def"
 #undef OP
     GGL_OP_COUNT
@@ -58,10 +58,25 @@ typedef struct ggl_param {
     double fallback; /* the default; NaN: none */
 } ggl_param;
 
+typedef enum ggl_op_kind {
+    GGL_KIND_LEAF,      /* inputs, weights, constants */
+    GGL_KIND_ELEMENT,   /* arithmetic and functions of single elements */
+    GGL_KIND_ROW,       /* sums and the like along a dimension */
+    GGL_KIND_CHOICE,    /* order, and what an index chooses */
+    GGL_KIND_MOVE,      /* the same numbers at other places, or as another type */
+    GGL_KIND_PRODUCT,   /* linear */
+    GGL_KIND_POSITION,  /* rotations by position */
+    GGL_KIND_ATTENTION, /* cache and attend */
+    GGL_KIND_STATE,     /* what passes from token to token */
+    GGL_KIND_CALL       /* a composite: its body says what it is */
+} ggl_op_kind;
+
 typedef struct ggl_op_info {
     const char *name, *signature, *text;
     int n_params;  /* arguments in the signature */
     bool callable; /* a descriptor can call it by name */
+    bool exact;    /* moves, compares or counts; backends give the same result */
+    ggl_op_kind kind;
 } ggl_op_info;
 
 GGL_API ggl_op_info ggl_op_get(ggl_op op);
