@@ -101,7 +101,7 @@ def main():
         print(f"{got['n_chunk']} chunks of {got['n_ctx']} tokens, {got['n_scored']} scored\n")
         print("| type | bits | fits | weights | normal | PPL | change | KLD | KLD 99 % | same top |")
         print("|---|---|---|---|---|---|---|---|---|---|")
-        print(f"| as it is | | | | | {got['ppl']:.4f} ± {got['ppl_error']:.4f} | | | | |")
+        print(f"| unquantized | | | | | {got['ppl']:.4f} ± {got['ppl_error']:.4f} | | | | |")
         for name, is_mix in wanted:
             try:
                 print(row(a, name, is_mix, got['ppl'], base, normal, folder), flush=True)
