@@ -180,7 +180,7 @@ def main():
     tests = [{"model": m, "n_threads": t, "n_depth": d, "n_prompt": p, "n_gen": n}
              for m in args.model for t in args.t for d in args.d for p, n in kinds]
     if not tests:
-        print("bench-against: nothing is measured: -p and -n are 0", file=sys.stderr)
+        print("bench-against: there is nothing to measure: -p and -n are 0", file=sys.stderr)
         return 2
     samples = measure(programs, tests, args.rounds, args.timeout, args.progress)
     text = json.dumps(as_json(programs, tests, samples), indent=2)

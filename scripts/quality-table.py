@@ -7,7 +7,7 @@ Every type that llm-quantize lists (with --mixes: every mix, too) is given to th
 llm-perplexity compares the result with MODEL on TEXT. Columns:
 
     bits         per weight, of all tensors of the model, those that stay f32 and those whose rows do not fit included
-    fits         how much of the matrices' bytes is of that type; rows that are no whole blocks of it got another
+    fits         how much of the matrices' bytes is of that type; rows that are not whole blocks of it got another
     weights      relative error of what changed: root of (sum of squares of the differences / sum of squares)
     normal       the same for 1024 x 1024 normally distributed weights, which fit every type
     PPL, change  perplexity, and by how much it is more than MODEL's, with the error of the comparison: both saw the same text
@@ -62,7 +62,7 @@ def fits(verbose, name):
             for x in found.group(1).split(" x "):
                 n *= int(x)
             n_all += n
-            n_fit += 0 if "are no whole blocks" in line else n
+            n_fit += 0 if "are not whole blocks" in line else n
     return n_fit / n_all if n_all else 1.0
 
 

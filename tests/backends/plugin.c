@@ -31,7 +31,7 @@ TEST(errors) {
         {"no_refuses", GGL_DEVICE, "backend 'mine' has no function 'refuses'"},
         {"half_repack", GGL_DEVICE, "backend 'mine' has no function 'repack_size'"},
         {"fails", GGL_DEVICE, "the device is asleep"},
-        {"no_backend", GGL_DEVICE, "gives no backend"},
+        {"no_backend", GGL_DEVICE, "returns no backend"},
         {"not_there", GGL_NOT_FOUND, "No such file"},
     };
     ggl_error err;

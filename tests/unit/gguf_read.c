@@ -142,7 +142,8 @@ TEST(memory_at_an_odd_address) {
     put_zeros(&b, 32);
     memcpy(moved.data + 1, b.data, b.n);
     CHECK_INT(ggl_gguf_open_memory(&f, moved.data + 1, b.n, "m", &err), GGL_UNSUPPORTED);
-    CHECK_HAS(err.msg, "m: the bytes begin at an address that is no multiple of 4, as tensor 'x'");
+    CHECK_HAS(err.msg,
+              "m: the bytes begin at an address that is not a multiple of 4, which tensor 'x'");
     CHECK(!f);
 }
 
@@ -336,11 +337,11 @@ TEST(no_such_file) {
     CHECK_INT(ggl_gguf_open(&f, path, NULL, &err), GGL_FORMAT);
     CHECK_HAS(err.msg, "the file is empty");
     CHECK_INT(ggl_gguf_open(&f, "/dev/null", NULL, &err), GGL_IO);
-    CHECK_HAS(err.msg, "is no regular file");
+    CHECK_HAS(err.msg, "is not a regular file");
     path = test_path("fifo");
     REQUIRE(mkfifo(path, 0600) == 0);
     CHECK_INT(ggl_gguf_open(&f, path, NULL, &err), GGL_IO); /* and does not wait for a writer */
-    CHECK_HAS(err.msg, "is no regular file");
+    CHECK_HAS(err.msg, "is not a regular file");
     CHECK_INT(ggl_gguf_open(&f, path, NULL, NULL), GGL_IO);
 }
 
@@ -469,7 +470,7 @@ TEST(version_1_reference_file) {
     if (!path)
         SKIP("no reference files (GGL_SHARED)");
     CHECK_INT(ggl_gguf_open(&f, path, NULL, &err), GGL_UNSUPPORTED);
-    CHECK_HAS(err.msg, ": has GGUF version 1, supported are 2 and 3");
+    CHECK_HAS(err.msg, ": has GGUF version 1; 2 and 3 are supported");
 }
 
 /* Our encoders give the bytes that ggml's gave when these files were made. */

@@ -142,7 +142,7 @@ TEST(wrong_use) {
     CHECK_HAS(f.err.msg, "'z'");
     CHECK_INT(ggl_sched_set(f.s, "x", x, 9, &f.err), GGL_USAGE);
     CHECK_INT(ggl_sched_run(f.s, 1, NULL, 0, &f.err), GGL_USAGE);
-    CHECK_HAS(f.err.msg, "is set for 0");
+    CHECK_HAS(f.err.msg, "is set for a batch of 0");
     REQUIRE_OK(feed(&f, (int[]){0, 0}, (int[]){0, 1}, 2, NULL, 0), &f.err);
     CHECK_INT(ggl_sched_run(f.s, 9, NULL, 0, &f.err), GGL_USAGE);
     CHECK_INT(ggl_sched_run(f.s, 2, (int32_t[]){1, 0}, 2, &f.err), GGL_USAGE);

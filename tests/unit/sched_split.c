@@ -281,7 +281,7 @@ TEST(buffers_of_a_device_are_limited) {
     f.a.base.max_buffer = 64;
     if (CHECK_OK(ggl_sched_new(&f.s, f.g, &f.p, &f.err), &f.err)) {
         CHECK_INT(ggl_sched_alloc(f.s, &f.err), GGL_LIMIT);
-        CHECK_MSG(strstr(f.err.msg, "on fake a, which takes at most"), "%s", f.err.msg);
+        CHECK_MSG(strstr(f.err.msg, "on fake a, which supports at most"), "%s", f.err.msg);
     }
     teardown(&f);
 }

@@ -153,7 +153,7 @@ TEST(buffers_too_large) {
     if (!b)
         return;
     CHECK_INT(b->v->alloc(b, GGL_REGION_ARENA, SIZE_MAX - 5, NULL, &x, &err), GGL_LIMIT);
-    CHECK_HAS(err.msg, "MiB are possible");
+    CHECK_HAS(err.msg, "MiB are allowed");
     ggl_backend_close(b);
 }
 
