@@ -1,4 +1,4 @@
-# What `cmake --install` puts where: headers, libraries, the CMake package ggml-lite, the pkg-config file ggml-lite.pc, and the
+# The files that `cmake --install` installs: headers, libraries, the CMake package ggml-lite, the pkg-config file ggml-lite.pc, and the
 # licence.
 include(CMakePackageConfigHelpers)
 
