@@ -52,7 +52,7 @@ TEST(harmless_keys) {
           NULL, NULL);
     check("", "t.attention.sliding_window = 32\nt.context_length = 32", NULL, NULL);
     check("", "t.attention.sliding_window = 31\nt.context_length = 32",
-          "  t.attention.sliding_window = 31: attention sees that many tokens only", NULL);
+          "  t.attention.sliding_window = 31: attention sees only that many tokens", NULL);
     check("", "t.attention.sliding_window = [0, 0]", NULL, NULL);
     check("", "t.attention.sliding_window = [0, 4]\nt.context_length = 4",
           "  t.attention.sliding_window = [0, 4]: ", NULL);
@@ -123,7 +123,7 @@ TEST(windows) {
         check(reads, lines, NULL, NULL);
     }
     check("", "t.attention.sliding_window_pattern = [false, false]", NULL, NULL);
-    check(reads, "t.attention.sliding_window_pattern = [false, false]", "says which layers", NULL);
+    check(reads, "t.attention.sliding_window_pattern = [false, false]", "the layers that", NULL);
 }
 
 /* An epsilon concerns nothing where the other one is read. */

@@ -195,7 +195,7 @@ TEST(refused_options) {
          "4. If"},
         {CLASS("Gemma2ForCausalLM", "gemma2") COMMON4 SHAPE
          ", \"tie_word_embeddings\": false" ROPE4,
-         "gemma2.arch has no output of its own"},
+         "gemma2.arch has no output apart from the embedding"},
         {CLASS("Gemma2ForCausalLM", "gemma2") COMMON4 SIZE
          ", \"hidden_activation\": \"gelu_pytorch_tanh\", " FULL ROPE4,
          "other layers have a window"},
