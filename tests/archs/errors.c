@@ -483,7 +483,7 @@ TEST(no_advice) {
     }
 }
 
-/* What made-up models are refused for says that their values are. */
+/* An error about a made-up model says that its values are made up. */
 TEST(made_up_values) {
     static const struct {
         const char *top, *want;
@@ -567,7 +567,7 @@ TEST(no_error_struct) {
     llm_arch_free(a);
 }
 
-/* Bytes that are no text do not reach the terminal, however many. */
+/* Bytes that are not text do not reach the terminal, however many. */
 TEST(stray_bytes) {
     char text[1200] = "arch t\nlanguage 1\n";
     ggl_error err = {0};

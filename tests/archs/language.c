@@ -1,4 +1,4 @@
-/* What each construct means: compile-time values by `require`, tensors by the nodes they become. */
+/* The meaning of each construct: `require` checks compile-time values, nodes check tensors. */
 #include <math.h>
 
 #include "arch_test.h"

@@ -99,7 +99,7 @@ TEST(harmless_beside_others) {
           NULL);
 }
 
-/* What says which layers have a window, and how these rotate, matters where there is one. */
+/* Keys for the layers with a window, and for their rotation, matter only if there is a window. */
 TEST(windows) {
     static const char *const keys[] = {"attention.sliding_window_pattern = 4",
                                        "attention.sliding_window_pattern = [true, false]",
@@ -277,7 +277,7 @@ TEST(control_characters) {
     free(notes);
 }
 
-/* What may be pasted into a shell is suggested, and nothing else; few names are all named. */
+/* Only text that is safe to paste into a shell is suggested; a few names are all listed. */
 TEST(advice) {
     static const struct {
         const char *lines, *want;

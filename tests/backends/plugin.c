@@ -121,8 +121,8 @@ TEST(traced) {
     CHECK(access(path, R_OK) == 0);
 }
 
-/* What the version of the interface stands for. Whoever changes one of these raises
- * GGL_BACKEND_ABI, unless no release has had it yet, and then puts the new sizes here. */
+/* The sizes of this version of the interface. A change of one of these raises GGL_BACKEND_ABI,
+ * unless no release has had the version yet; then put the new sizes here. */
 TEST(abi) {
     if (sizeof(void *) != 8)
         SKIP("the sizes are those of 64 bits");

@@ -275,7 +275,7 @@ static void check_types(int64_t block, bool only_read) {
 TEST(products_of_floats) {
     check_types(1, false);
 }
-/* Where an instruction that flushes subnormals would show. */
+/* Values for which an instruction that flushes subnormals would show. */
 TEST(products_of_bf16_at_the_cut) {
     uint64_t seed = 6;
     tables_of_products();

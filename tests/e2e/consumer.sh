@@ -1,5 +1,5 @@
 #!/bin/sh
-# A project of its own builds and runs against the installed package: consumer.sh BUILD_DIR SOURCE_DIR CC
+# A separate project builds and runs with the installed package: consumer.sh BUILD_DIR SOURCE_DIR CC
 set -eu
 build=$1 source=$2 cc=$3
 tmp=$(mktemp -d)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The first C block of a page compiles, runs, and prints what the page says: docs_example.sh PAGE CC SOURCE_DIR BUILD_DIR
+# The first C block of a page compiles, runs, and prints the numbers on the page: docs_example.sh PAGE CC SOURCE_DIR BUILD_DIR
 set -eu
 page=$1 cc=$2 source=$3 build=$4
 tmp=$(mktemp -d)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# llm-arch doctor by another engine's logits and by a text, and llm-arch verify of given tokens.
+# llm-arch doctor with another engine's logits and with a text, and llm-arch verify with given tokens.
 # doctor.sh LLM-ARCH LLM-CLI LLM-QUANTIZE MODEL FOLDER-OF-ARCHS FOLDER-OF-DATA
 set -u
 arch=$1 cli=$2 quantize=$3 quantized=$4 archs=$5 data=$6

@@ -1,5 +1,5 @@
 #!/bin/bash
-# llm-arch as a writer of descriptors meets it. llm-arch.sh LLM-ARCH LLM-CLI MODEL FOLDER-OF-ARCHS
+# llm-arch as authors of descriptors use it. llm-arch.sh LLM-ARCH LLM-CLI MODEL FOLDER-OF-ARCHS
 set -u
 arch=$1 cli=$2 model=$3 archs=$4
 source "$(dirname "$0")/common.sh"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# llm-bench conform as who writes a backend meets it. llm-bench-conform.sh BENCH
+# llm-bench conform as authors of backends use it. llm-bench-conform.sh BENCH
 set -u
 bench=$1
 source "$(dirname "$0")/common.sh"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# llm-bench as a user meets it: models made, measured, compared; mistakes. llm-bench.sh BENCH CLI SOURCE_DIR
+# llm-bench as users run it: models made, measured, compared; mistakes. llm-bench.sh BENCH CLI SOURCE_DIR
 set -u
 bench=$1 cli=$2 source=$3
 source "$(dirname "$0")/common.sh"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# llm-cli as a user meets it: a pipe, a typo, a missing file, a truncated one, a full disk. llm-cli.sh PROGRAM MODEL [threads]
-# `threads`: only what runs a model in several, for the thread sanitizer
+# llm-cli as users run it: a pipe, a typo, a missing file, a truncated one, a full disk. llm-cli.sh PROGRAM MODEL [threads]
+# `threads`: only the tests with several threads, for the thread sanitizer
 set -u
 cli=$1 model=$2 only=${3:-}
 source "$(dirname "$0")/common.sh"

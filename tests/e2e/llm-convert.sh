@@ -1,5 +1,5 @@
 #!/bin/bash
-# llm-convert as a user meets it, on a folder written here: the smallest model there is. llm-convert.sh PROGRAM
+# llm-convert as users run it, on a folder written here, with the smallest possible model. llm-convert.sh PROGRAM
 set -u
 convert=$1
 source "$(dirname "$0")/common.sh"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# llm-perplexity as a user meets it. llm-perplexity.sh PROGRAM LLM_QUANTIZE MODEL (a Q8_0 file) TEXT..
+# llm-perplexity as users run it. llm-perplexity.sh PROGRAM LLM_QUANTIZE MODEL (a Q8_0 file) TEXT..
 set -u
 perplexity=$1 quantize=$2 model=$3
 shift 3

@@ -1,5 +1,5 @@
 #!/bin/bash
-# llm-quantize as a user meets it. llm-quantize.sh PROGRAM LLM_CLI MODEL (a Q8_0 file)
+# llm-quantize as users run it. llm-quantize.sh PROGRAM LLM_CLI MODEL (a Q8_0 file)
 set -u
 quantize=$1 cli=$2 model=$3
 source "$(dirname "$0")/common.sh"

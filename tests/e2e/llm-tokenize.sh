@@ -1,5 +1,5 @@
 #!/bin/bash
-# llm-tokenize as a user meets it: text from every source, JSON lines, mistakes. llm-tokenize.sh PROGRAM MODEL
+# llm-tokenize as users run it: text from every source, JSON lines, mistakes. llm-tokenize.sh PROGRAM MODEL
 set -u
 tool=$1 model=$2
 source "$(dirname "$0")/common.sh"

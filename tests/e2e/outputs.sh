@@ -1,6 +1,6 @@
 #!/bin/bash
-# Files that tools write: complete or not there, checked before anything is loaded, never over what is read, and what closed
-# and full standard descriptors do. outputs.sh FOLDER-OF-PROGRAMS MODEL
+# Files that tools write: they are complete or missing, checked before anything is loaded, and never overwrite a file that is read;
+# and the effects of closed and full standard descriptors. outputs.sh FOLDER-OF-PROGRAMS MODEL
 set -u
 # a tool started by nohup ignores SIGHUP, as it should, and so would all of these
 [ -n "${GGL_DEFAULT_HUP:-}" ] || GGL_DEFAULT_HUP=1 exec env --default-signal=HUP "$BASH" "$0" "$@"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Where a model runs: llm-cli with layers and weights on several backends. $1: llm-cli, $2: a model of five layers, $3: a backend
+# Placement: llm-cli with layers and weights on several backends. $1: llm-cli, $2: a model of five layers, $3: a backend
 # that has little memory.
 set -u
 cli=$1 model=$2 small=$3

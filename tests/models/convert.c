@@ -303,7 +303,7 @@ TEST(types) {
     }
 }
 
-/* What picks experts stays f32, whatever the rest is; the experts do not. */
+/* Routers stay f32, whatever the type of the rest; the experts do not. */
 TEST(routers) {
     static const char *const golden[] = {"mixtral", "qwen3moe"};
     for (int k = 0; k < 2; k++) {

@@ -23,7 +23,7 @@ static const struct {
     {OWN("  .k <- 1 if true else config.a\n"), BEGIN "\"a\": 1}",
      NULL}, /* in a branch that is not taken */
     {OWN("  .k <- config.a.b ?? 1\n"), BEGIN "\"a\": 5}",
-     "does not read: a = 5. If"}, /* a.b is no a */
+     "does not read: a = 5. If"}, /* a.b does not match a */
     {OWN("  .k <- 1 if has(config.a) else 2\n"), BEGIN "\"a\": {\"b\": 1}}",
      "does not read: a.b = 1. If"},
     {OWN("  .k <- config.l[1]\n"), BEGIN "\"l\": [1, 2]}", NULL},
@@ -46,7 +46,7 @@ static const struct {
      "read"},
     {OWN("  require config.quantization_config.quant_method == \"none\"\n"),
      BEGIN "\"quantization_config\": {\"quant_method\": \"none\"}}", NULL},
-    /* a name may have dots, brackets, NULs: it is no path */
+    /* a name may contain dots, brackets, NULs: it is not a path */
     {OWN("  .k <- config.a.b ?? 1\n"), BEGIN "\"a.b\": 5}", "does not read: a\\.b = 5. If"},
     {OWN("  .k <- config.a.b\n"), BEGIN "\"a\": {\"b\": 5}, \"a.b\": 5}",
      "does not read: a\\.b = 5. If"},

@@ -108,7 +108,7 @@ static const struct {
      "tensor f: read by no line"},
 };
 
-/* What these sections convert. */
+/* The configuration that these sections convert. */
 static void put_own_folder(void) {
     static const int64_t e[2] = {4, 6}, w[2] = {4, 4};
     layout hf = {.tensor = calloc(8, sizeof(layout_tensor)), .n = 4};
@@ -569,7 +569,7 @@ TEST(ignored) {
     }
 }
 
-/* What a number might be is told only if it is clear: 16 may be n_embd, or twice n_ff. */
+/* The meaning of a number is suggested only if it is clear: 16 may be n_embd, or twice n_ff. */
 TEST(hints) {
     static const char text[] = "arch t\nlanguage 1\nn_embd = .n\nn_ff = 8\nn_odd = 11\nmag = 1\na "
                                "[n_embd, n_vocab]\nw [n_embd, n_ff]\n"

@@ -1,4 +1,5 @@
-/* What llm-convert says of folders that it refuses: the messages lead to the cause, and to patterns that work when pasted. */
+/* Messages of llm-convert about refused folders: they lead to the cause, and to patterns that work
+ * when pasted. */
 #include <sys/stat.h>
 
 #include "convert_test.h"

@@ -42,7 +42,7 @@ static const family families[] = {
 };
 #define N_FAMILIES ((int)(sizeof families / sizeof *families))
 
-/* What stands in rope_scaling; the keys that it becomes; the descriptors that have it. */
+/* The contents of rope_scaling, the resulting keys, the descriptors that have it. */
 static const struct {
     const char *type, *old_type, *values, *keys, *who;
 } scalings[] = {
@@ -218,7 +218,7 @@ TEST(odd_factors) {
 
 /* --- rope.x ----------------------------------------------------------------------------------- */
 
-/* What rope.x in a section reads. */
+/* The values that rope.x in a section reads. */
 static const struct {
     const char *lines, *config;
     double k;          /* 0: no key */

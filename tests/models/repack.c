@@ -1,5 +1,5 @@
-/* Weights laid out anew: no bit of a model's logits changes, whatever the threads, pieces, split
- * and kind of model; the file that keeps them; and what memory loading takes. */
+/* Repacked weights: no bit of a model's logits changes, for any threads, pieces, split and kind of
+ * model; the file that stores them; and the memory that loading takes. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -21,7 +21,7 @@ typedef struct shape {
     bool tied, f16_embd;
 } shape;
 
-/* Rows that are no multiple of 16: the vocabulary, and the feed-forward one. */
+/* Rows whose number is not a multiple of 16: the vocabulary, and the feed-forward one. */
 static const shape shapes[] = {{"plain q8_0", GGL_Q8_0, 64, 96, 101, 2, 0, false, false},
                                {"plain q4_0", GGL_Q4_0, 64, 96, 101, 2, 0, false, false},
                                {"tied q8_0", GGL_Q8_0, 96, 160, 75, 2, 0, true, false},

@@ -279,7 +279,7 @@ static void check_slots(ggl_type type_k, ggl_type type_v) {
                &f.err);
     CHECK(memcmp(llm_session_logits(f.s), last, (size_t)n_vocab * 4) == 0);
     CHECK_INT(llm_session_n_past(f.s, 2), N - 10);
-    /* what is no slot */
+    /* bytes that are not a slot */
     ((char *)saved)[size - 1] ^= 1;
     CHECK_INT(llm_session_restore(f.s, 1, saved, size, &f.err), GGL_FORMAT);
     CHECK_HAS(f.err.msg, "damaged");

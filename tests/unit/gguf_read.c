@@ -131,7 +131,7 @@ TEST(alignments_and_types) {
         }
 }
 
-/* The caller's bytes at an address that is no multiple of 4. */
+/* The caller's bytes at an address that is not a multiple of 4. */
 TEST(memory_at_an_odd_address) {
     static gguf_bytes b, moved;
     ggl_gguf *f;
@@ -147,7 +147,8 @@ TEST(memory_at_an_odd_address) {
     CHECK(!f);
 }
 
-/* What a file of repacked weights goes by: another model of the same shapes, size and time differs. */
+/* The identity that a file of repacked weights depends on: another model of the same shapes, size
+ * and time differs. */
 TEST(identity_sees_data) {
     ggl_gguf_identity id[4];
     for (int k = 0; k < 4; k++) { /* as it is, again, the first byte, the last byte changed */

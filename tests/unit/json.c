@@ -150,7 +150,7 @@ TEST(errors) {
     parse_done();
 }
 
-/* What Python's json writes where a number is none. */
+/* Python's json writes these for NaN and infinities. */
 TEST(odd_numbers) {
     REQUIRE_OK(parse("[NaN, Infinity, -Infinity]"), &err);
     const json_value *v = doc->root.item;
@@ -220,7 +220,7 @@ TEST(many_names) {
         test_linear("names", steps_of_names(12500, twice), steps_of_names(100000, twice), 8);
 }
 
-/* Every beginning of a text that is whole is an error, and reads nothing behind itself. */
+/* Every truncated beginning of a valid text is an error, and nothing is read beyond its end. */
 TEST(truncated) {
     static const char whole[] =
         "{\"a\": [1.5e3, \"\\ud83d\\ude00\", true, null], \"b\": {\"c\": -0}}";

@@ -117,7 +117,7 @@ static void rows_and_slots(const char *backend) {
     REQUIRE_OK(feed(&f, (int[]){1}, (int[]){3}, 1, rows, 0), &f.err);
     REQUIRE_OK(feed(&f, (int[]){1}, (int[]){4}, 1, NULL, 0), &f.err);
     check_row(&f, 0, 1, 4);
-    /* a cleared slot begins anew */
+    /* a cleared slot starts from the beginning */
     REQUIRE_OK(ggl_sched_clear_slot(f.s, 1, &f.err), &f.err);
     REQUIRE_OK(feed(&f, (int[]){1}, (int[]){0}, 1, NULL, 0), &f.err);
     check_row(&f, 0, 1, 0);
@@ -200,7 +200,7 @@ TEST(views_as_outputs) {
     }
 }
 
-/* What depends on an input is no constant, batched or not. */
+/* A value that depends on an input is not a constant, whether batched or not. */
 TEST(unbatched_inputs_are_not_folded) {
     fixture f = {0};
     ggl_graph *g = f.g = ggl_graph_new(NULL);
@@ -240,7 +240,7 @@ static void tell(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, do
     CHECK(ns >= 0);
 }
 
-/* Each step is told once for a run; one in a loop once for each of the batch. */
+/* Each step is reported once for a run; one in a loop, once for each element of the batch. */
 TEST(profile) {
     fixture f;
     told t = {0};

@@ -1,4 +1,4 @@
-/* Several backends: what is refused runs elsewhere or is an error, weights name places, batches
+/* Several backends: refused nodes run elsewhere or are an error, weights name places, batches
  * follow each other, buffers are no larger than a device takes. */
 #include <math.h>
 
@@ -194,7 +194,7 @@ static int second_weight_on_a(void *ctx, int group, const char *name) {
     return name ? strcmp(name, "blk.1.w") == 0 ? 0 : -1 : group == 1;
 }
 
-/* What reads the weight goes, and what follows from that alone. */
+/* The nodes that read the weight move, and those that depend only on them. */
 TEST(weights_have_places) {
     fixture f;
     REQUIRE(setup(&f));
@@ -222,7 +222,8 @@ static void run_in_pieces(fixture *f, const char *log) {
     CHECK_MSG(strcmp(run_log, log) == 0, "%s; expected %s", run_log, log);
 }
 
-/* While one batch is in its second segment the next is in its first; who returns early begins. */
+/* While one batch is in its second segment, the next is in its first; backends that return early
+ * are started first. */
 TEST(batches_follow_each_other) {
     for (int early = 0; early < 3; early++) {
         fixture f;

@@ -35,7 +35,7 @@ TEST(device_numbers) {
     ggl_backend_close(other);
 }
 
-/* Whether the description lists it, behind the semicolon. */
+/* True if the description lists it, after the semicolon. */
 static bool lists(const ggl_backend *b, const char *feature) {
     const char *list = strrchr(b->description, ';');
     return list && strstr(list, feature);
