@@ -1,4 +1,4 @@
-# What `cmake --install` puts where: headers, libraries, the CMake package ggml-lite, the pkg-config files ggml-lite.pc (the tensor
+# The files that `cmake --install` installs: headers, libraries, the CMake package ggml-lite, the pkg-config files ggml-lite.pc (the tensor
 # library with its backends) and llm-models.pc (the models on top of it), and the licence.
 include(CMakePackageConfigHelpers)
 

@@ -15,12 +15,13 @@ enum { SPAN = 1024, Q = CPU_QUERIES };
 static ggl_status stores_compile(cpu_compiler *c, cpu_step *s, const ggl_tensor *cache,
                                  ggl_error *err) {
     if (!cache || cache->op != GGL_OP_CACHE)
-        return ggl_fail(err, GGL_UNSUPPORTED, "attend without a cache");
+        return ggl_fail(err, GGL_UNSUPPORTED, "attend needs a cache");
     const cpu_kernels *k = &ggl_cpu_compiler_backend(c)->k;
     for (int i = 0; i < 2; i++) {
         const ggl_store *store = cache->store[i];
         if (store && (!k->scores[store->type] || !k->values[store->type]))
-            return ggl_fail(err, GGL_UNSUPPORTED, "a cache of %s", ggl_type_get(store->type)->name);
+            return ggl_fail(err, GGL_UNSUPPORTED, "a cache of type %s is not supported",
+                            ggl_type_get(store->type)->name);
         s->attend.kept[i] = ggl_cpu_compiler_store(c, store);
     }
     return GGL_OK;
@@ -106,7 +107,7 @@ static ggl_status attend_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
         return st;
     if (s->src[0].type != GGL_F32 || (s->src[2].region >= 0 && s->src[2].type != GGL_F32) ||
         (s->src[3].region >= 0 && s->src[3].type != GGL_F32))
-        return ggl_fail(err, GGL_UNSUPPORTED, "attend with values that are not f32");
+        return ggl_fail(err, GGL_UNSUPPORTED, "attend supports only f32 values");
     int64_t e = s->dst.ne[0], n_heads = s->dst.ne[1];
     s->attend.scale = (float)(isnan(t->num[0]) ? 1 / sqrt((double)s->src[0].ne[0]) : t->num[0]);
     s->attend.window = isnan(t->num[1]) || t->num[1] >= 0x1p31 ? 0 : (int64_t)t->num[1];

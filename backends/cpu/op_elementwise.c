@@ -71,8 +71,8 @@ static ggl_status floats_only(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     (void)c;
     for (int i = 0; i < s->n_src; i++)
         if (s->src[i].region >= 0 && s->src[i].type != GGL_F32)
-            return ggl_fail(err, GGL_UNSUPPORTED, "'%s' of %s values", ggl_op_get(s->node->op).name,
-                            ggl_type_get(s->src[i].type)->name);
+            return ggl_fail(err, GGL_UNSUPPORTED, "'%s' does not support %s values",
+                            ggl_op_get(s->node->op).name, ggl_type_get(s->src[i].type)->name);
     return GGL_OK;
 }
 
@@ -210,7 +210,8 @@ static ggl_status cast_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     const ggl_type_info *type = ggl_type_get(s->src[0].type);
     return type && type->to_float
                ? GGL_OK
-               : ggl_fail(err, GGL_UNSUPPORTED, "a cast from type %d", (int)s->src[0].type);
+               : ggl_fail(err, GGL_UNSUPPORTED, "a cast from type %d is not supported",
+                          (int)s->src[0].type);
 }
 
 /* A unit is a row of dst. */

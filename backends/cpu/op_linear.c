@@ -154,12 +154,13 @@ static ggl_status linear_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
                         bias->region >= 0 && bias->type != GGL_F32 ? " and a bias that is not f32"
                                                                    : "");
     if (w->type == GGL_F32 && w->nb[0] != 4)
-        return ggl_fail(err, GGL_UNSUPPORTED, "linear with a matrix whose rows are not dense");
+        return ggl_fail(err, GGL_UNSUPPORTED, "linear needs a matrix with dense rows");
     s->linear.batch_of_w = ggl_is_batched(s->node->src[1]);
     int64_t columns = ggl_extents(s->dst.ne, 1, GGL_MAX_DIMS, ggl_cpu_compiler_n_max(c));
     int64_t matrices = ggl_extents(w->ne, 2, GGL_MAX_DIMS, ggl_cpu_compiler_n_max(c));
     if (columns > INT32_MAX || matrices > INT32_MAX)
-        return ggl_fail(err, GGL_LIMIT, "linear with %lld columns", (long long)columns);
+        return ggl_fail(err, GGL_LIMIT, "linear with %lld columns is not supported",
+                        (long long)columns);
     if (matrices > 1 || s->n_src > 3)
         s->shared_size = (size_t)(columns + 2 * matrices + 2) * sizeof(int32_t);
     if (p->pack && x->ne[0] % p->panel_unit == 0)

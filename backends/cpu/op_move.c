@@ -107,8 +107,8 @@ static ggl_status four_bytes(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     (void)c;
     for (int i = 0; i < s->n_src; i++)
         if (s->src[i].type != s->dst.type || ggl_type_get(s->dst.type)->size != 4)
-            return ggl_fail(err, GGL_UNSUPPORTED, "'%s' of %s values", ggl_op_get(s->node->op).name,
-                            ggl_type_get(s->src[i].type)->name);
+            return ggl_fail(err, GGL_UNSUPPORTED, "'%s' does not support %s values",
+                            ggl_op_get(s->node->op).name, ggl_type_get(s->src[i].type)->name);
     s->along.dim = s->node->n_num > 0 ? (int)s->node->num[0] : 0;
     return GGL_OK;
 }
@@ -187,7 +187,7 @@ const cpu_op ggl_cpu_op_iota = {
 static ggl_status pick_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     s->along.dim = s->node->src[0]->n_dims - 1;
     if (s->src[1].type != GGL_I32)
-        return ggl_fail(err, GGL_UNSUPPORTED, "an index of type %s",
+        return ggl_fail(err, GGL_UNSUPPORTED, "an index of type %s is not supported",
                         ggl_type_get(s->src[1].type)->name);
     return move_compile(c, s, err);
 }

@@ -62,7 +62,7 @@ static ggl_status recur_compile(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     const ggl_store *store = ggl_composite_state(s->node);
     const recur_form *f = form_of(s->node);
     if (!store || store->type != GGL_F32)
-        return ggl_fail(err, GGL_UNSUPPORTED, "a state that is not of f32");
+        return ggl_fail(err, GGL_UNSUPPORTED, "a state must be f32");
     s->recur.state = ggl_cpu_compiler_store(c, store);
     s->recur.kind = can_select(s, f, store) ? CPU_SELECT : f->kind;
     s->thread_size = (size_t)store->ne[0] * sizeof(float);

@@ -14,7 +14,7 @@ static void rows_begin(cpu_task *t) {
 static ggl_status float_source(cpu_compiler *c, cpu_step *s, ggl_error *err) {
     (void)c;
     if (s->src[0].type != GGL_F32)
-        return ggl_fail(err, GGL_UNSUPPORTED, "rows of %s values",
+        return ggl_fail(err, GGL_UNSUPPORTED, "rows of %s values are not supported",
                         ggl_type_get(s->src[0].type)->name);
     return GGL_OK;
 }

@@ -13,7 +13,7 @@ static float *state_of(const cpu_task *t, int64_t slot) {
 static ggl_status store_compile(cpu_compiler *c, cpu_step *s, const ggl_store *store,
                                 ggl_error *err) {
     if (!store || store->type != GGL_F32)
-        return ggl_fail(err, GGL_UNSUPPORTED, "a state that is not of f32");
+        return ggl_fail(err, GGL_UNSUPPORTED, "a state must be f32");
     s->state = ggl_cpu_compiler_store(c, store);
     return GGL_OK;
 }

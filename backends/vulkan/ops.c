@@ -24,7 +24,7 @@ const char *ggl_vk_refuses_all_but_f32(const vk_backend *b, const ggl_tensor *no
     (void)b;
     for (int i = 0; i < node->n_src; i++)
         if (node->src[i]->type != GGL_F32)
-            return "it takes f32 values only";
+            return "it supports only f32 values";
     return NULL;
 }
 

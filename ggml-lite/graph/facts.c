@@ -28,7 +28,7 @@ bool ggl_graph_bound(ggl_graph *g, const ggl_tensor *t) {
     if (n <= (double)GGL_MAX_ELEMENTS)
         return true;
     char shape[256];
-    ggl_graph_fail(g, GGL_LIMIT, "%s%s%s has %.3g elements%s; at most 2^48 are possible",
+    ggl_graph_fail(g, GGL_LIMIT, "%s%s%s has %.3g elements%s; at most 2^48 are allowed",
                    t->name ? t->name : ggl_op_get(t->op).name, t->n_dims ? " " : "",
                    t->n_dims ? ggl_shape_text(t, shape, sizeof shape) : "", n,
                    ggl_is_batched(t) ? " for the largest batch" : "");

@@ -38,7 +38,7 @@ ggl_graph *ggl_graph_new(const ggl_graph_params *params) {
                        p->n_pos, p->n_batch, p->n_slots);
     if (!ggl_store_can_keep(p->type_k) || !ggl_store_can_keep(p->type_v))
         ggl_graph_fail(g, GGL_UNSUPPORTED,
-                       "a cache is of type f32, f16, bf16, q8_0 or q4_0, not %s",
+                       "a cache must be of type f32, f16, bf16, q8_0 or q4_0, not %s",
                        type_name(ggl_store_can_keep(p->type_k) ? p->type_v : p->type_k));
     return g;
 }
@@ -142,7 +142,7 @@ static bool set_shape(ggl_graph *g, ggl_tensor *t, int n_dims, const int64_t *ne
     t->n_dims = n_dims;
     for (int d = 0; d < n_dims; d++) {
         if (ne[d] < 1 || ne[d] > INT32_MAX) {
-            ggl_graph_fail(g, GGL_SHAPE, "dimension %d is %" PRId64 "; 1 to 2^31-1 are possible", d,
+            ggl_graph_fail(g, GGL_SHAPE, "dimension %d is %" PRId64 "; 1 to 2^31-1 are allowed", d,
                            ne[d]);
             return false;
         }
@@ -174,7 +174,7 @@ static ggl_tensor *leaf_new(ggl_graph *g, ggl_op op, const char *name, ggl_type 
 ggl_tensor *ggl_graph_input(ggl_graph *g, const char *name, ggl_type type, int n_dims,
                             const int64_t *ne, bool batched) {
     if (g->error.status == GGL_OK && type != GGL_F32 && type != GGL_I32)
-        return ggl_graph_fail(g, GGL_UNSUPPORTED, "input '%s': inputs are f32 or i32", name);
+        return ggl_graph_fail(g, GGL_UNSUPPORTED, "input '%s': inputs must be f32 or i32", name);
     ggl_tensor *t = leaf_new(g, GGL_OP_INPUT, name, type, n_dims, ne, batched);
     return t && list_push(g, &g->inputs, t) ? t : NULL;
 }
@@ -190,9 +190,9 @@ ggl_tensor *ggl_graph_weight(ggl_graph *g, const char *name, ggl_type type, int 
     if (!t)
         return NULL;
     if (!ggl_value_bytes(t, 1, &t->size))
-        return ggl_graph_fail(g, GGL_SHAPE,
-                              "weight '%s': rows of %" PRId64 " are no whole number of %s blocks",
-                              name, t->ne[0], ggl_type_get(type)->name);
+        return ggl_graph_fail(
+            g, GGL_SHAPE, "weight '%s': rows of %" PRId64 " are not a whole number of %s blocks",
+            name, t->ne[0], ggl_type_get(type)->name);
     t->data = data;
     return t;
 }
@@ -346,9 +346,9 @@ static bool make_store(ggl_graph *g, ggl_tensor *t, int k, ggl_store_kind kind, 
     size_t row;
     if (kind != GGL_STORE_STATE && !ggl_row_size_checked(type, like->ne[0], &row))
         return ggl_graph_fail(g, GGL_UNSUPPORTED,
-                              "%s with heads of %" PRId64 " elements cannot be cached as %s, which "
-                              "takes multiples of %" PRId64 " (most models have heads of 64 or "
-                              "128); f16 and bf16 take any",
+                              "%s with heads of %" PRId64
+                              " elements cannot be cached as %s, which needs multiples of %" PRId64
+                              " (most models have heads of 64 or 128); f16 and bf16 accept any",
                               what, like->ne[0], ggl_type_get(type)->name,
                               ggl_type_get(type)->block);
     if (!s || !ggl_grow(&g->store, &g->cap_stores, g->n_stores + 1, sizeof *g->store))
@@ -373,14 +373,14 @@ static bool is_prefix(const ggl_tensor *v, const ggl_tensor *k) {
 static bool make_stores(ggl_graph *g, ggl_tensor *t) {
     if (t->op == GGL_OP_STATE) {
         if (!g->body)
-            return ggl_graph_fail(g, GGL_USAGE, "a state stands in the body of a call");
+            return ggl_graph_fail(g, GGL_USAGE, "a state is allowed only in the body of a call");
         g->body->recurrent = true;
         return make_store(g, t, 0, GGL_STORE_STATE, GGL_F32, t, "state");
     }
     if (t->op != GGL_OP_CACHE)
         return true;
     if (g->body)
-        return ggl_graph_fail(g, GGL_USAGE, "a cache cannot stand in the body of a call");
+        return ggl_graph_fail(g, GGL_USAGE, "a cache is not allowed in the body of a call");
     return make_store(g, t, 0, GGL_STORE_KEYS, g->params.type_k, t->src[0], "keys") &&
            (is_prefix(t->src[1], t->src[0]) ||
             make_store(g, t, 1, GGL_STORE_VALUES, g->params.type_v, t->src[1], "values"));
@@ -633,7 +633,7 @@ static bool size_stores(ggl_graph *g) {
 
 ggl_status ggl_graph_finish(ggl_graph *g, ggl_error *err) {
     if (g->body)
-        ggl_graph_fail(g, GGL_USAGE, "a body was begun and not ended");
+        ggl_graph_fail(g, GGL_USAGE, "a body was begun but not ended");
     if (g->error.status == GGL_OK && g->outputs.n == 0)
         ggl_graph_fail(g, GGL_USAGE, "the graph has no output");
     if (g->error.status != GGL_OK)

@@ -110,7 +110,7 @@ static bool place_all_wanted(fold *f, ggl_tensor *const *node, size_t n) {
 static bool refuse_size(ggl_graph *g, size_t total, const ggl_tensor *largest) {
     char text[256];
     ggl_graph_fail(g, GGL_LIMIT,
-                   "%zu MiB of constants are to be computed at load, at most 64 are possible; the "
+                   "the graph computes %zu MiB of constants at load, at most 64 are allowed; the "
                    "largest is %s %s %s%s; convert the file instead",
                    total >> 20, ggl_op_get(largest->op).name,
                    ggl_shape_text(largest, text, sizeof text), largest->origin ? "at " : "",

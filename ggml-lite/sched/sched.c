@@ -94,7 +94,7 @@ static ggl_status take(device *d, int region, size_t size, const char *what, ggl
     size_t most = d->b->max_buffer;
     if (most && size > most)
         return ggl_fail(err, GGL_LIMIT,
-                        "%.1f MiB for %s on %s, which takes at most %.1f MiB as one buffer%s",
+                        "%.1f MiB for %s on %s, which supports at most %.1f MiB in one buffer%s",
                         (double)size / 1048576, what, d->b->name, (double)most / 1048576,
                         region == GGL_REGION_STORES ? smaller : "");
     ggl_status st = d->b->v->alloc(d->b, region, size, NULL, out, err);
@@ -228,7 +228,7 @@ ggl_status ggl_sched_set(ggl_sched *s, const char *input, const void *data, size
         if (n < 1 || n > most)
             return ggl_fail(err, GGL_USAGE,
                             "input '%s': %" PRId64 " elements of the batch; 1 to %" PRId64
-                            " are possible",
+                            " are allowed",
                             input, n, most);
         ggl_status st = check_size(t, size, n, err);
         if (st == GGL_OK)
@@ -376,23 +376,23 @@ static ggl_status check_run(const ggl_sched *s, const flight *f, ggl_error *err)
         return ggl_fail(err, GGL_USAGE,
                         "a run before memory is allocated: call ggl_sched_alloc first");
     if (f->n < 1 || f->n > s->n_batch)
-        return ggl_fail(err, GGL_USAGE, "a batch of %" PRId64 "; 1 to %" PRId64 " are possible",
+        return ggl_fail(err, GGL_USAGE, "a batch of %" PRId64 "; 1 to %" PRId64 " are allowed",
                         f->n, s->n_batch);
     if (f->n_rows < 0 || f->n_rows > f->n || f->n_rows > s->n_rows)
         return ggl_fail(err, GGL_USAGE,
-                        "%" PRId64 " rows of outputs; at most %" PRId64 " are possible", f->n_rows,
+                        "%" PRId64 " rows of outputs; at most %" PRId64 " are allowed", f->n_rows,
                         f->n < s->n_rows ? f->n : s->n_rows);
     for (int64_t i = 0; f->row && i < f->n_rows; i++)
         if (f->row[i] < 0 || f->row[i] >= f->n || (i && f->row[i] <= f->row[i - 1]))
             return ggl_fail(err, GGL_USAGE,
-                            "row %" PRId32 " of outputs: ascending ones below %" PRId64
-                            " are possible",
+                            "row %" PRId32 " of outputs: rows must be ascending and below %" PRId64,
                             f->row[i], f->n);
     for (int i = 0; i < ggl_graph_n_inputs(s->g); i++) {
         const ggl_tensor *t = ggl_graph_get_input(s->g, i);
         if (t->needed && s->input_n[i] < (ggl_is_batched(t) ? f->n : 1))
             return ggl_fail(err, GGL_USAGE,
-                            "input '%s' is set for %" PRId64 " elements of a batch of %" PRId64,
+                            "input '%s' is set for %" PRId64
+                            " elements of the batch, but the run has %" PRId64,
                             t->name, s->input_n[i], f->n);
     }
     return GGL_OK;

@@ -178,7 +178,7 @@ static bool run_as_node(call *c) {
     for (int k = 0; ok && k < c->frame.n_result; k++)
         n_tensors += c->frame.result[k].kind == VAL_TENSOR;
     if (ok && n_tensors == 0) {
-        llm_arch_error(ev, c->fn->place, "'%s' returns no tensor", c->fn->name);
+        llm_arch_error(ev, c->fn->place, "'%s' does not return a tensor", c->fn->name);
         return false;
     }
     ggl_tensor *result = ok ? pack(c, n_tensors) : NULL;
@@ -235,11 +235,10 @@ arch_value *llm_arch_call_fn(arch_eval *ev, const arch_expr *e, int *n) {
                                    "calls are nested more than %d deep", ARCH_MAX_CALLS),
                NULL;
     if (e->fn->recurrent && ev->in_recurrent)
-        return llm_arch_error(
-                   ev, e->mark,
-                   "'%s' has a state, and so has the function that calls it: one within the "
-                   "other is not possible",
-                   e->name),
+        return llm_arch_error(ev, e->mark,
+                              "'%s' has a state, and so does the function that calls it: a "
+                              "function with a state cannot call another one",
+                              e->name),
                NULL;
     if (!llm_arch_step(ev, e->mark, e->fn->n_local))
         return NULL;

@@ -31,7 +31,7 @@ TEST(errors) {
         {"no_refuses", GGL_DEVICE, "backend 'mine' has no function 'refuses'"},
         {"half_repack", GGL_DEVICE, "backend 'mine' has no function 'repack_size'"},
         {"fails", GGL_DEVICE, "the device is asleep"},
-        {"no_backend", GGL_DEVICE, "gives no backend"},
+        {"no_backend", GGL_DEVICE, "returns no backend"},
         {"not_there", GGL_NOT_FOUND, "No such file"},
     };
     ggl_error err;
@@ -121,8 +121,8 @@ TEST(traced) {
     CHECK(access(path, R_OK) == 0);
 }
 
-/* What the version of the interface stands for. Whoever changes one of these raises
- * GGL_BACKEND_ABI, unless no release has had it yet, and then puts the new sizes here. */
+/* The sizes of this version of the interface. A change of one of these raises GGL_BACKEND_ABI,
+ * unless no release has had the version yet; then put the new sizes here. */
 TEST(abi) {
     if (sizeof(void *) != 8)
         SKIP("the sizes are those of 64 bits");

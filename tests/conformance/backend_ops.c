@@ -16,7 +16,7 @@ typedef struct way {
     bool unnamed;
 } way;
 
-/* false: told. */
+/* false: a failure was reported. */
 static bool run(const conform_case *info, const conform_form *f, const char *backend,
                 const ggl_backend_params *params, conform_output *out) {
     ggl_error err = {0};

@@ -209,7 +209,7 @@ TEST(products_3_of_4) {
 TEST(products_4_of_4) {
     check_types(3, 4);
 }
-/* Where an instruction that flushes subnormals would show. */
+/* Values for which an instruction that flushes subnormals would show. */
 TEST(products_of_bf16_at_the_cut) {
     uint64_t seed = 6;
     tables_of_products();

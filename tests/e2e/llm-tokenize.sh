@@ -1,5 +1,5 @@
 #!/bin/bash
-# llm-tokenize as a user meets it: text from every source, JSON lines, mistakes. llm-tokenize.sh PROGRAM MODEL
+# llm-tokenize as users run it: text from every source, JSON lines, mistakes. llm-tokenize.sh PROGRAM MODEL
 set -u
 tool=$1 model=$2
 source "$(dirname "$0")/common.sh"
@@ -36,10 +36,10 @@ gives "$ids"$'\n[1]\n'"$ids" '"Once upon"\n""\r\n "Once\\u0020upon"' --stdin --j
 gives 'Once upon' '' --decode "$ids"
 refuses 1 "is not closed" '[1, 2' --decode -
 refuses 1 "is not closed" '[' --decode -
-refuses 2 "begins without '['" '' --decode '1, 2]'
+refuses 2 "does not begin with '['" '' --decode '1, 2]'
 refuses 2 "'[2' is not a token id" '' --decode '1 [2'
-refuses 1 'line 2: half a surrogate pair' '"a"\n"\\ud800"\n' --json-lines
-refuses 1 'line 1: text after the string' '"a" "b"\n' --json-lines
+refuses 1 'line 2: the other half of a surrogate pair is missing' '"a"\n"\\ud800"\n' --json-lines
+refuses 1 'line 1: there is more text after the string' '"a" "b"\n' --json-lines
 refuses 1 'line 2: a JSON string is expected' '"a"\n\n"b"\n' --json-lines
 refuses 2 'exclude each other' '' --stdin -p a
 refuses 2 'exclude each other' '' --json-lines --decode 1

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Where a model runs: llm-cli with layers and weights on several backends. $1: llm-cli, $2: a model of five layers, $3: a backend
+# Placement: llm-cli with layers and weights on several backends. $1: llm-cli, $2: a model of five layers, $3: a backend
 # that has little memory, $4: a backend that has products only.
 set -u
 cli=$1 model=$2 small=$3 products=$4
@@ -63,7 +63,7 @@ expect 1 "does not run on mine: it has products only" --place "*=$products" --st
 if grep -q '^vulkan0  *(software)' "$tmp/devices"; then
     for options in "-ngl 99" "--fit" "--split auto"; do
         # shellcheck disable=SC2086
-        expect 0 "note: all layers run on the CPU: there is no GPU; vulkan0 is played by the processor" $options
+        expect 0 "note: all layers run on the CPU: there is no GPU; vulkan0 is emulated by the processor" $options
         grep -q 'layers: cpu' "$tmp/err" && ! grep -q 'vulkan0=' "$tmp/err" || fail "$options: $(cat "$tmp/err")"
         # shellcheck disable=SC2086
         expect 1 "no device for layers: there is no GPU" $options --strict
@@ -79,9 +79,9 @@ expect 2 "'cpu' is not NAME=LAYERS" --split cpu,cpu1=5
 expect 2 "'cpu=x' is not NAME=LAYERS" --split cpu=x
 expect 2 "no backend 'cup'" --device cup
 expect 2 "no backend 'cup'" --split cup=5
-expect 2 "no weight that is read has such a name" --place 'blk.*.nothing=cpu1'
+expect 2 "no weight that is read has a matching name" --place 'blk.*.nothing=cpu1'
 expect 2 "is not PATTERN=NAME" --place 'blk'
 expect 2 "exclude each other" --split cpu=5 -ngl 3
 expect 2 "exclude each other" --fit -ngl 3
-expect 2 "not --plan=x" --plan=x
+expect 2 "--plan=x is not known" --plan=x
 exit $failed

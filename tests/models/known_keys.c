@@ -187,7 +187,7 @@ typedef struct tally {
     bool alone_harmless[400], alone_refused[400]; /* built with this key only */
 } tally;
 
-/* What try_row found out about a row of a model. */
+/* Results of try_row for a row and a model. */
 typedef struct found {
     value harmless, refused;
     bool has_harmless, has_refused; /* without other keys */

@@ -159,7 +159,7 @@ static ggl_status act(runner *r, const r_action *a) {
                                     ggl_sched_slot_size(r->s, 0, true) + 1);
         if (!r->saved[a->other])
             return ggl_fail(r->err, GGL_NOMEM, "out of memory");
-        /* the states once more, behind: a snapshot without rows */
+        /* then the states again: a snapshot without rows */
         ggl_status st =
             ggl_sched_save_slot(r->s, a->slot, a->n_pos, false, r->saved[a->other], r->err);
         return st == GGL_OK ? ggl_sched_save_slot(r->s, a->slot, a->n_pos, true,
@@ -310,7 +310,7 @@ static bool judge_all(check *c, judge_kind kind, bool folded) {
     return ok;
 }
 
-/* Where element e of a token's outputs stands. */
+/* The place of element e of a token's outputs. */
 static int output_of(const check *c, int *e) {
     int o = 0;
     while (*e >= r_count(&c->p->node[c->p->output[o]]))

@@ -1,6 +1,6 @@
-/* What the graph finds out about its nodes, seen in results: matrices gathered from a stack, states
- * in nested bodies, values of at most three dimensions, and bounds on sizes. Each case ran wrong, or
- * crashed, before these were decided in one place. */
+/* Facts that the graph derives about its nodes, seen in results: matrices gathered from a stack,
+ * states in nested bodies, values of at most three dimensions, and bounds on sizes. Each case ran
+ * wrong, or crashed, before these were decided in one place. */
 #include <math.h>
 
 #include "ggl/backends.h"

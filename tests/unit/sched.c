@@ -117,7 +117,7 @@ static void rows_and_slots(const char *backend) {
     REQUIRE_OK(feed(&f, (int[]){1}, (int[]){3}, 1, rows, 0), &f.err);
     REQUIRE_OK(feed(&f, (int[]){1}, (int[]){4}, 1, NULL, 0), &f.err);
     check_row(&f, 0, 1, 4);
-    /* a cleared slot begins anew */
+    /* a cleared slot starts from the beginning */
     REQUIRE_OK(ggl_sched_clear_slot(f.s, 1, &f.err), &f.err);
     REQUIRE_OK(feed(&f, (int[]){1}, (int[]){0}, 1, NULL, 0), &f.err);
     check_row(&f, 0, 1, 0);
@@ -155,7 +155,7 @@ TEST(wrong_use) {
     CHECK_HAS(f.err.msg,
               "input 'pos': 3 bytes of data, not 4: an element is i32 [], and 1 are set");
     CHECK_INT(ggl_sched_run(f.s, 1, NULL, 0, &f.err), GGL_USAGE);
-    CHECK_HAS(f.err.msg, "is set for 0");
+    CHECK_HAS(f.err.msg, "is set for a batch of 0");
     REQUIRE_OK(feed(&f, (int[]){0, 0}, (int[]){0, 1}, 2, NULL, 0), &f.err);
     CHECK_INT(ggl_sched_run(f.s, 9, NULL, 0, &f.err), GGL_USAGE);
     CHECK_INT(ggl_sched_run(f.s, 2, (int32_t[]){1, 0}, 2, &f.err), GGL_USAGE);
@@ -213,7 +213,7 @@ TEST(views_as_outputs) {
     }
 }
 
-/* What depends on an input is no constant, batched or not. */
+/* A value that depends on an input is not a constant, whether batched or not. */
 TEST(unbatched_inputs_are_not_folded) {
     fixture f = {0};
     ggl_graph *g = f.g = ggl_graph_new(NULL);
@@ -253,7 +253,7 @@ static void tell(void *ctx, const ggl_tensor *node, int64_t n, bool prepares, do
     CHECK(ns >= 0);
 }
 
-/* Each step is told once for a run; one in a loop once for each of the batch. */
+/* Each step is reported once for a run; one in a loop, once for each element of the batch. */
 TEST(profile) {
     fixture f;
     told t = {0};

@@ -84,7 +84,7 @@ TEST(composites_have_kernels) {
 
 /* --- what the cases are too small for ------------------------------------------------------- */
 
-/* y = op(x) for rows of n values; false: told. */
+/* y = op(x) for rows of n values; false: a failure was reported. */
 static bool run_rows(ggl_backend *b, ggl_op op, double num, const float *x, int64_t n, int64_t rows,
                      float *y, int64_t n_y) {
     ggl_error err = {0};

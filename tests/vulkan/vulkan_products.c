@@ -312,7 +312,7 @@ TEST(cache_larger_than_a_binding) {
     const ggl_graph_params large = cache_params(GGL_F16);
     ggl_graph_params small = large;
     CHECK_INT(try_cache(&large, b, &err), GGL_LIMIT);
-    CHECK_HAS(err.msg, "cache: 0.1 MiB in one piece; this device takes up to 0.1 MiB");
+    CHECK_HAS(err.msg, "cache: 0.1 MiB in one buffer; this device supports at most 0.1 MiB");
     CHECK_HAS(err.msg,
               "fewer positions (a smaller context), fewer slots or a smaller type of cache");
     small.n_slots = 1;

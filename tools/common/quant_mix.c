@@ -290,9 +290,9 @@ const ggl_type_info *quant_type_find(const char *name, ggl_error *err) {
             return t;
         ggl_fail(err, GGL_UNSUPPORTED, "type %s can only be read: %s", t->name,
                  t->quantized ? "its encoder needs an importance matrix"
-                              : "it is no type of weights");
+                              : "it is not a type of weights");
         return NULL;
     }
-    ggl_fail(err, GGL_UNSUPPORTED, "type %s is not in this build", name);
+    ggl_fail(err, GGL_UNSUPPORTED, "this build does not have type %s", name);
     return NULL;
 }

@@ -684,12 +684,12 @@ int bench_ops(int argc, char **argv) {
         {"--type", ARG_STRING, &o.type, .value = "TYPE",
          .help = "only weights and stores of this type"},
         {"--columns", ARG_INT, &o.n_cols, .value = "N",
-         .help = "of products with many (default 512)", .min = 2, .max = MAX_COLS},
+         .help = "columns of products with many (default 512)", .min = 2, .max = MAX_COLS},
         {"--kernel", ARG_STRING, &o.only, .value = "TEXT",
-         .help = "only kernels whose name has this in it"},
+         .help = "only kernels whose name contains this"},
         {"--seconds", ARG_FLOAT, &o.seconds, .value = "S",
          .help = "for each measurement (default 0.1)", .min = 0.0001, .max = 60},
-        {"--no-limits", ARG_FLAG, &no_limits, .help = "do not measure what the machine allows"},
+        {"--no-limits", ARG_FLAG, &no_limits, .help = "do not measure the machine's limits"},
         {"-o --output", ARG_CHOICE, &format, .value = "FORMAT", .help = "md (default), csv, json",
          .choices = formats},
         {"--svg", ARG_STRING, &svg, .value = "FILE", .help = "draw the roofline"},
@@ -711,11 +711,11 @@ int bench_ops(int argc, char **argv) {
         return tool_error(TOOL, 2, "--type: there is no type '%s'", o.type);
     if (!read_shape(shape ? shape : "2048x2048", &o))
         return tool_error(TOOL, 2,
-                          "--shape: '%s' is no shape such as 2048x5632: rows of a multiple "
-                          "of 32, at most 1048576 of them",
+                          "--shape: '%s' is not a shape such as 2048x5632: the length of rows must "
+                          "be a multiple of 32, and there are at most 1048576 rows",
                           shape);
     if (!any_wanted(&o))
-        return tool_error(TOOL, 2, "--kernel: no kernel has '%s' in its name", o.only);
+        return tool_error(TOOL, 2, "--kernel: no kernel's name contains '%s'", o.only);
     code = tool_check_paths(TOOL, &(tool_path){"--svg", svg, .written = true}, 1);
     if (code >= 0)
         return code;
