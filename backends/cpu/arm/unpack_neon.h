@@ -97,14 +97,18 @@ INLINE f8 f8_scaled_i8(float d, uint64_t bytes) {
     return f8_scaled(d, vmovl_s8(vcreate_s8(bytes)));
 }
 
-INLINE void f16_rows(float *out, const uint8_t *p, const size_t *row, const int sign) {
+INLINE void f16_rows(float *out, const uint8_t *p, const size_t *row, raw_fn *raw,
+                     const bool minima) {
     for (int h = 0; h < 4; h++, row += 4, out += 4) {
-        uint16x4_t d = vdup_n_u16(load16(p + row[0]));
-        d = vset_lane_u16(load16(p + row[1]), d, 1);
-        d = vset_lane_u16(load16(p + row[2]), d, 2);
-        d = vset_lane_u16(load16(p + row[3]), d, 3);
+        uint16_t n[4];
+        for (int r = 0; r < 4; r++)
+            n[r] = minima ? raw(p + row[r]).m : raw(p + row[r]).d;
+        uint16x4_t d = vdup_n_u16(n[0]);
+        d = vset_lane_u16(n[1], d, 1);
+        d = vset_lane_u16(n[2], d, 2);
+        d = vset_lane_u16(n[3], d, 3);
         float32x4_t x = vcvt_f32_f16(vreinterpret_f16_u16(d));
-        vst1q_f32(out, sign < 0 ? vnegq_f32(x) : x);
+        vst1q_f32(out, minima ? vnegq_f32(x) : x);
     }
 }
 
