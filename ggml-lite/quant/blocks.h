@@ -222,6 +222,29 @@ struct block_mxfp4 {
     uint8_t b[16];
 };
 
+/* nvfp4, 64 elements in 36 bytes:  | e[0] ... e[3] | b[0] ... b[31] |
+ *     x = (e[run of 16] as | 0 | exponent: 4 bits | mantissa: 3 bits |) * (nibble as in mxfp4)
+ *     run r of 16: the low halves of the 8 bytes b[8*r] .., then their high halves
+ *     the exponent has a bias of 7; 0x7f is 0, the top bit has no meaning  (E2M1, UE4M3) */
+struct block_nvfp4 {
+    uint8_t e[4];
+    uint8_t b[32];
+};
+
+/* q1_0, 128 elements in 18 bytes:  | d: f16 | b[0] ... b[15] |
+ *     x[i] = d if bit i%8 of b[i/8] is set, else -d */
+struct block_q1_0 {
+    uint8_t d[2];
+    uint8_t b[16];
+};
+
+/* q2_0, 64 elements in 18 bytes:  | d: f16 | b[0] ... b[15] |
+ *     x[i] = d * ((bits 2*(i%4) and up of b[i/4]) - 1) */
+struct block_q2_0 {
+    uint8_t d[2];
+    uint8_t b[16];
+};
+
 /* The rows of types.def as constants: runs of 32 elements in a block, and its form. A row whose
  * block has other bytes than its struct does not compile. */
 #define PLAIN(id, NAME, name, size, text)

@@ -241,8 +241,9 @@ static bool is_chosen(void) {
 }
 
 static void check_type(ggl_type type) {
-    static const int64_t ks[] = {0,  1,  2,  7,   15,  16,  17,  31,  32,  33,  48,  63,
-                                 64, 65, 96, 100, 128, 160, 256, 288, 512, 544, 768, 1024};
+    static const int64_t ks[] = {0,   1,   2,   7,   15,  16,  17,  31,  32,  33,
+                                 48,  63,  64,  65,  96,  100, 128, 160, 192, 256,
+                                 288, 320, 384, 512, 544, 640, 768, 1024};
     static const int rows[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 11, 12, 13, 15, 16, 17, 31, 32, 33, 40};
     uint64_t seed = 3 + (uint64_t)type;
     tables_of_products();
@@ -264,16 +265,18 @@ static void check_type(ggl_type type) {
     }
 }
 
-static void check_types(int64_t block, bool only_read) {
+/* Checks the weights with blocks of first .. last that are only read, or not. */
+static void check_types(int64_t first, int64_t last, bool only_read) {
     for (int i = 0; ggl_type_at(i); i++) {
         const ggl_type_info *t = ggl_type_at(i);
-        if (is_weight(t->type) && t->block == block && (t->from_float == NULL) == only_read)
+        if (is_weight(t->type) && t->block >= first && t->block <= last &&
+            (t->from_float == NULL) == only_read)
             check_type(t->type);
     }
 }
 
 TEST(products_of_floats) {
-    check_types(1, false);
+    check_types(1, 1, false);
 }
 /* Where an instruction that flushes subnormals would show. */
 TEST(products_of_bf16_at_the_cut) {
@@ -289,13 +292,16 @@ TEST(products_of_bf16_at_the_cut) {
     }
 }
 TEST(products_of_blocks_of_32) {
-    check_types(32, false);
+    check_types(2, 32, false);
+}
+TEST(products_of_blocks_between) {
+    check_types(33, 255, false);
 }
 TEST(products_of_blocks_of_256) {
-    check_types(256, false);
+    check_types(256, INT64_MAX, false);
 }
 TEST(products_of_types_only_read) {
-    check_types(256, true);
+    check_types(0, INT64_MAX, true);
 }
 
 /* The definition against double precision. Float rows: k / 16 fused steps in each sum, 4 additions

@@ -17,6 +17,7 @@ const uint8_t ggl_cpu_table_IQ3[16] = {64 + 4,  64 + 12, 64 + 20, 64 + 28, 64 + 
 const uint8_t ggl_cpu_table_IQ3S[16] = {16 + 1,  16 + 3,  16 + 5,  16 + 7,  16 + 9,  16 + 11,
                                         16 + 13, 16 + 15, 16 - 15, 16 - 13, 16 - 11, 16 - 9,
                                         16 - 7,  16 - 5,  16 - 3,  16 - 1};
+const uint8_t ggl_cpu_table_Q1[16] = {1 - 1, 1 + 1};
 #define ggl_cpu_table_NONE NULL
 
 /* Up to 16 rows of a part of a matrix, and their destination. They fit in the L1 cache. */

@@ -124,6 +124,6 @@ void ggl_cpu_rows16_pack(const cpu_product *p, void *dst, ggl_type type, const v
 
 /* Tables of codes, as bytes with the type's offset added; unused entries are 0. */
 extern const uint8_t ggl_cpu_table_IQ4[16], ggl_cpu_table_MXFP4[16], ggl_cpu_table_IQ1[16],
-    ggl_cpu_table_IQ2[16], ggl_cpu_table_IQ3[16], ggl_cpu_table_IQ3S[16];
+    ggl_cpu_table_IQ2[16], ggl_cpu_table_IQ3[16], ggl_cpu_table_IQ3S[16], ggl_cpu_table_Q1[16];
 
 #endif

@@ -64,6 +64,8 @@ static inline raw_scales raw_mxfp4(const uint8_t *p) {
 #define raw_q5_1   raw_f16_min
 #define raw_q8_0   raw_f16
 #define raw_iq4_nl raw_f16
+#define raw_q1_0   raw_f16
+#define raw_q2_0   raw_f16
 
 static inline raw_scales raw_tq1_0(const uint8_t *p) {
     return (raw_scales){.d = load16(p + 52)};
@@ -74,6 +76,13 @@ static inline raw_scales raw_tq2_0(const uint8_t *p) {
 }
 
 /* --- numbers for parts of a block ------------------------------------------------------------- */
+
+/* Bytes without their top bit; 0x7f, which is 0, becomes 0. */
+static inline raw_scales raw_nvfp4(const uint8_t *p) {
+    const uint64_t v = load32(p), low = v & EACH_BYTE(0x7f);
+    const uint64_t zero = (low + EACH_BYTE(1)) & ~v & EACH_BYTE(0x80);
+    return (raw_scales){.sc = {low & ~((zero >> 7) * 0x7f) & 0xffffffff}};
+}
 
 /* 16 bytes hold 16 scales in their low halves and 16 minima in their high halves. */
 static inline raw_scales raw_q2_k(const uint8_t *p) {

@@ -48,6 +48,8 @@ UNPACK(q5_1, c32_or(c32_nibbles(p + 8), c32_spread(load32(p + 4), 16)))
 UNPACK(iq4_nl, c32_nibbles(p + 2))
 UNPACK(iq4_xs, c32_nibbles(p + 8 + 16 * k))
 UNPACK(mxfp4, c32_nibbles(p + 1))
+UNPACK(q1_0, c32_spread(load32(p + 2 + 4 * k), 1))
+UNPACK(q2_0, c32_twos(load64(p + 2 + 8 * k)))
 UNPACK(q2_k, BITS(16 + k / 4 * 32, k % 4 * 2, 0, 3))
 UNPACK(q3_k, c32_or(BITS(32 + k / 4 * 32, k % 4 * 2, 0, 3), BITS(0, k, 2, 1)))
 UNPACK(q4_k, BITS(16 + k / 2 * 32, k % 2 * 4, 0, 15))
@@ -55,6 +57,13 @@ UNPACK(q5_k, c32_or(BITS(48 + k / 2 * 32, k % 2 * 4, 0, 15), BITS(16, k, 4, 1)))
 UNPACK(q6_k, c32_or(BITS(k / 4 * 64 + k % 2 * 32, k % 4 / 2 * 4, 0, 15),
                     BITS(128 + k / 4 * 32, k % 4 * 2, 4, 3)))
 UNPACK(tq2_0, BITS(k / 4 * 32, k % 4 * 2, 0, 3))
+
+/* 8 bytes for each half: its low nibbles, then its high nibbles. */
+INLINE c32 unpack_nvfp4(const uint8_t *p, const int k) {
+    const uint64_t a = load64(p + 4 + 16 * k), b = load64(p + 12 + 16 * k), low = EACH_BYTE(15);
+    const uint64_t v[4] = {a & low, a >> 4 & low, b & low, b >> 4 & low};
+    return c32_load((const uint8_t *)v);
+}
 
 /* | 32 bytes: digits of elements 0..159 | 16 bytes: 160..239 | 4 bytes: 240..255 | d | */
 #define X4(v)  v, v, v, v
