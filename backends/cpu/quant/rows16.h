@@ -30,7 +30,7 @@ enum { CPU_GROUP = 16 /* rows */, CPU_PART = 256 /* columns */, CPU_PLANE = 64 /
 
 /* The forms in which the scales of a block are stored, for 16 rows at a time:
  *
- *     EACH(NAME, form, once, each)     form as in ggl/types.def; `once` bytes for a block, and
+ *     SCALES(NAME, form, once, each)     form as in ggl/types.def; `once` bytes for a block, and
  *                                      after them `each` bytes for every 32 columns of it
  *
  * d, m: an f16 for each of 16 rows; e, sc, mn, c: a byte for each of 16 rows.
@@ -46,28 +46,28 @@ enum { CPU_GROUP = 16 /* rows */, CPU_PART = 256 /* columns */, CPU_PLANE = 64 /
  *     SC16_MIN   d, m, c[2]       s = d * (c & 15), minimum m * (c >> 4), for each half
  *
  * In SC8_MIN the bytes sc of all runs of 32 precede the bytes mn. */
-#define CPU_EACH_SCALES(EACH)                                                                      \
-    EACH(F16, SCALE, 32, 0)                                                                        \
-    EACH(F16_MIN, SCALE_MIN, 64, 0)                                                                \
-    EACH(E8M0, SCALE, 16, 0)                                                                       \
-    EACH(E4M3, SCALE16, 0, 32)                                                                     \
-    EACH(SC8, SCALE, 32, 16)                                                                       \
-    EACH(SC8_MIN, SCALE_MIN, 64, 32)                                                               \
-    EACH(SC16, SCALE16, 32, 32)                                                                    \
-    EACH(SC16_MIN, SCALE16_MIN, 64, 32)
+#define CPU_EACH_SCALES(SCALES)                                                                    \
+    SCALES(F16, SCALE, 32, 0)                                                                      \
+    SCALES(F16_MIN, SCALE_MIN, 64, 0)                                                              \
+    SCALES(E8M0, SCALE, 16, 0)                                                                     \
+    SCALES(E4M3, SCALE16, 0, 32)                                                                   \
+    SCALES(SC8, SCALE, 32, 16)                                                                     \
+    SCALES(SC8_MIN, SCALE_MIN, 64, 32)                                                             \
+    SCALES(SC16, SCALE16, 32, 32)                                                                  \
+    SCALES(SC16_MIN, SCALE16_MIN, 64, 32)
 
 typedef enum cpu_scales {
     CPU_SCALES_F32, /* panels: f32[n][16] a run: s, or s and m, or both s, or both s and both m */
-#define EACH(NAME, form, once, each) CPU_SCALES_##NAME,
-    CPU_EACH_SCALES(EACH)
-#undef EACH
+#define SCALES(NAME, form, once, each) CPU_SCALES_##NAME,
+    CPU_EACH_SCALES(SCALES)
+#undef SCALES
 } cpu_scales;
 
 enum {
-#define EACH(NAME, form, once, each)                                                               \
+#define SCALES(NAME, form, once, each)                                                             \
     CPU_FORM_##NAME = GGL_##form, CPU_ONCE_##NAME = once, CPU_EACH_##NAME = each,
-    CPU_EACH_SCALES(EACH)
-#undef EACH
+    CPU_EACH_SCALES(SCALES)
+#undef SCALES
 };
 
 /* Return 1 if the form has minima; if each half of a run has its own scale. */
