@@ -41,6 +41,10 @@ INLINE c32 c32_nibbles(const uint8_t *p) {
     uint8x16_t v = vld1q_u8(p);
     return (c32){v & 15, v >> 4};
 }
+INLINE c32 c32_quarters(c32 v) {
+    uint64x2_t a = vreinterpretq_u64_u8(v.a), b = vreinterpretq_u64_u8(v.b);
+    return (c32){vreinterpretq_u8_u64(vzip1q_u64(a, b)), vreinterpretq_u8_u64(vzip2q_u64(a, b))};
+}
 INLINE c32 c32_bits(c32 v, const int from, const int to, const int mask) {
     return (c32){bits_of(v.a, from, to, mask), bits_of(v.b, from, to, mask)};
 }

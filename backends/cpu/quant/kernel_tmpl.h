@@ -130,8 +130,12 @@ INLINE block_scales scales_of(const uint8_t *p, int64_t b, const shape_of t) {
         r.s[0] = float_e8m0(q);
         break;
     case CPU_SCALES_E4M3:
-        for (int h = 0; h < 2; h++)
-            r.s[h] = float_e4m3(q + 32 * i + 16 * h);
+        for (int h = 0; h < 2; h++) {
+            uint16_t shifted[CPU_GROUP];
+            for (int j = 0; j < CPU_GROUP; j++)
+                shifted[j] = (uint16_t)(q[32 * i + 16 * h + j] << 7);
+            r.s[h] = float_e4m3(shifted);
+        }
         break;
     case CPU_SCALES_SC8:
         r.s[0] = float_mul(in_units(float_f16(q), t.unit), float_i8(q + 32 + 16 * i));

@@ -9,6 +9,7 @@
  *   c32_twice(p), c32_fours(p)     16 bytes twice; 4 bytes eight times
  *   c32_halves(a, b)               the first half of a, the second half of b
  *   c32_nibbles(p)                 the low halves of 16 bytes, then the high halves
+ *   c32_quarters(v)                v with its second and third eight bytes exchanged
  *   c32_bits(v, from, to, mask)    (byte >> from & mask) << to, for each byte
  *   c32_spread(bits, value)        32 bits as bytes of 0 or `value`
  *   c32_twos(v)                    four numbers of 16 bits: eight elements of two bits of each
@@ -48,6 +49,7 @@ UNPACK(q5_1, c32_or(c32_nibbles(p + 8), c32_spread(load32(p + 4), 16)))
 UNPACK(iq4_nl, c32_nibbles(p + 2))
 UNPACK(iq4_xs, c32_nibbles(p + 8 + 16 * k))
 UNPACK(mxfp4, c32_nibbles(p + 1))
+UNPACK(nvfp4, c32_quarters(c32_nibbles(p + 4 + 16 * k)))
 UNPACK(q1_0, c32_spread(load32(p + 2 + 4 * k), 1))
 UNPACK(q2_0, c32_twos(load64(p + 2 + 8 * k)))
 UNPACK(q2_k, BITS(16 + k / 4 * 32, k % 4 * 2, 0, 3))
@@ -57,13 +59,6 @@ UNPACK(q5_k, c32_or(BITS(48 + k / 2 * 32, k % 2 * 4, 0, 15), BITS(16, k, 4, 1)))
 UNPACK(q6_k, c32_or(BITS(k / 4 * 64 + k % 2 * 32, k % 4 / 2 * 4, 0, 15),
                     BITS(128 + k / 4 * 32, k % 4 * 2, 4, 3)))
 UNPACK(tq2_0, BITS(k / 4 * 32, k % 4 * 2, 0, 3))
-
-/* 8 bytes for each half: its low nibbles, then its high nibbles. */
-INLINE c32 unpack_nvfp4(const uint8_t *p, const int k) {
-    const uint64_t a = load64(p + 4 + 16 * k), b = load64(p + 12 + 16 * k), low = EACH_BYTE(15);
-    const uint64_t v[4] = {a & low, a >> 4 & low, b & low, b >> 4 & low};
-    return c32_load((const uint8_t *)v);
-}
 
 /* | 32 bytes: digits of elements 0..159 | 16 bytes: 160..239 | 4 bytes: 240..255 | d | */
 #define X4(v)  v, v, v, v
@@ -187,12 +182,10 @@ INLINE row_scales scaled(raw_scales r, const cpu_scales s, const float unit) {
     }
 }
 
-/* Returns 16 scales of the form CPU_SCALES_E4M3. A byte, shifted, is an f16 with another bias. */
-INLINE vfloat float_e4m3(const uint8_t *e) {
-    uint16_t h[CPU_GROUP];
-    for (int r = 0; r < CPU_GROUP; r++)
-        h[r] = (uint16_t)(e[r] << 7);
-    return float_mul(float_f16((const uint8_t *)h), float_set(0x1p7f));
+/* Returns 16 scales of the form CPU_SCALES_E4M3 from their bytes << 7: that is an f16 with another
+ * bias. */
+INLINE vfloat float_e4m3(const uint16_t *shifted) {
+    return float_mul(float_f16((const uint8_t *)shifted), float_set(0x1p7f));
 }
 
 /* --- 16 rows interleaved ---------------------------------------------------------------------- */
@@ -237,14 +230,16 @@ INLINE void put_scaled(float *to, const uint8_t *w, const size_t *row, raw_fn *r
 
 /* put_floats for CPU_SCALES_E4M3. */
 INLINE void put_e4m3(float *to, const uint8_t *w, const size_t *row, raw_fn *raw, const int runs) {
-    raw_scales v[CPU_GROUP];
-    for (int r = 0; r < CPU_GROUP; r++)
-        v[r] = raw(w + row[r]);
-    for (int h = 0; h < 2 * runs; h++, to += CPU_GROUP) {
-        uint8_t e[CPU_GROUP];
+    for (int i = 0; i < 2 * runs; i += 4) {
+        uint32_t e[CPU_GROUP]; /* of each row, scales i .. i + 3 */
         for (int r = 0; r < CPU_GROUP; r++)
-            e[r] = (uint8_t)(v[r].sc[h / 8] >> h % 8 * 8);
-        float_store(to, float_e4m3(e), CPU_GROUP);
+            e[r] = (uint32_t)(raw(w + row[r]).sc[i / 8] >> 8 * (i % 8));
+        for (int h = 0; h < 4 && i + h < 2 * runs; h++, to += CPU_GROUP) {
+            uint16_t shifted[CPU_GROUP];
+            for (int r = 0; r < CPU_GROUP; r++)
+                shifted[r] = (uint16_t)((e[r] >> 8 * h & 0x7f) << 7);
+            float_store(to, float_e4m3(shifted), CPU_GROUP);
+        }
     }
 }
 

@@ -38,6 +38,9 @@ INLINE c32 c32_nibbles(const uint8_t *p) {
     __m128i v = _mm_loadu_si128((const __m128i *)p);
     return c32_and(_mm256_set_m128i(_mm_srli_epi16(v, 4), v), 15);
 }
+INLINE c32 c32_quarters(c32 v) {
+    return _mm256_permute4x64_epi64(v, 0xd8);
+}
 INLINE c32 c32_bits(c32 v, const int from, const int to, const int mask) {
     v = from > to ? _mm256_srli_epi16(v, from - to) : _mm256_slli_epi16(v, to - from);
     return c32_and(v, mask << to);
