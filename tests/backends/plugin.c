@@ -145,8 +145,8 @@ TEST(abi) {
         IS(sizeof(ggl_op_info), 40),
         IS(sizeof(ggl_backend_params), 48),
         IS(GGL_OP_COUNT, 49),
-        IS(GGL_TYPE_COUNT, 27),
-        IS(GGL_TYPE_LIMIT, 40),
+        IS(GGL_TYPE_COUNT, 30),
+        IS(GGL_TYPE_LIMIT, 43),
         IS(GGL_STATUS_COUNT, 11),
     };
 #undef IS

@@ -158,6 +158,7 @@ TEST_UNUSED static void scale_places(ggl_type type, int *d, int *m) {
         *d = 64;
         break;
     case GGL_MXFP4:
+    case GGL_NVFP4:
     case GGL_IQ1_M:
         *d = -1;
         break;

@@ -163,8 +163,9 @@ static bool is_chosen(void) {
 }
 
 static void check_type(ggl_type type) {
-    static const int64_t ks[] = {0,  1,  2,  7,   15,  16,  17,  31,  32,  33,  48,  63,
-                                 64, 65, 96, 100, 128, 160, 256, 288, 512, 544, 768, 1024};
+    static const int64_t ks[] = {0,   1,   2,   7,   15,  16,  17,  31,  32,  33,
+                                 48,  63,  64,  65,  96,  100, 128, 160, 192, 256,
+                                 288, 320, 384, 512, 544, 640, 768, 1024};
     static const int rows[] = {0, 1, 2, 3, 4, 5, 7, 8, 9, 11, 12, 13, 15, 16, 17, 31, 32, 33, 40};
     uint64_t seed = 3 + (uint64_t)type;
     int n_lengths = 0;
