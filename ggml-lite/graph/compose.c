@@ -236,7 +236,7 @@ ggl_tensor *ggl_softplus(ggl_graph *g, ggl_tensor *x) {
 ggl_tensor *ggl_reshape(ggl_graph *g, ggl_tensor *x, int n_dims, const int64_t *ne) {
     double size[GGL_MAX_DIMS];
     if (n_dims < 1 || n_dims > GGL_MAX_DIMS)
-        return ggl_graph_fail(g, GGL_SHAPE, "ggl_reshape to %d dimensions; 1 to %d are possible",
+        return ggl_graph_fail(g, GGL_SHAPE, "ggl_reshape to %d dimensions; 1 to %d are allowed",
                               n_dims, GGL_MAX_DIMS);
     for (int d = 0; d < n_dims; d++)
         size[d] = (double)ne[d];

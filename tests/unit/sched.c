@@ -144,7 +144,7 @@ TEST(wrong_use) {
     CHECK_INT(ggl_sched_set(f.s, "z", x, sizeof x[0], 1, &f.err), GGL_NOT_FOUND);
     CHECK_HAS(f.err.msg, "'z'");
     CHECK_INT(ggl_sched_set(f.s, "x", x, sizeof x, 9, &f.err), GGL_USAGE);
-    CHECK_HAS(f.err.msg, "input 'x': 9 elements of the batch; 1 to 8 are possible");
+    CHECK_HAS(f.err.msg, "input 'x': 9 elements of the batch; 1 to 8 are allowed");
     const double wide[2][4] = {{0}};
     CHECK_INT(ggl_sched_set(f.s, "x", wide, sizeof wide, 2, &f.err), GGL_USAGE);
     CHECK_HAS(f.err.msg,
@@ -155,7 +155,7 @@ TEST(wrong_use) {
     CHECK_HAS(f.err.msg,
               "input 'pos': 3 bytes of data, not 4: an element is i32 [], and 1 are set");
     CHECK_INT(ggl_sched_run(f.s, 1, NULL, 0, &f.err), GGL_USAGE);
-    CHECK_HAS(f.err.msg, "is set for a batch of 0");
+    CHECK_HAS(f.err.msg, "is set for 0 elements of the batch, but the run has 1");
     REQUIRE_OK(feed(&f, (int[]){0, 0}, (int[]){0, 1}, 2, NULL, 0), &f.err);
     CHECK_INT(ggl_sched_run(f.s, 9, NULL, 0, &f.err), GGL_USAGE);
     CHECK_INT(ggl_sched_run(f.s, 2, (int32_t[]){1, 0}, 2, &f.err), GGL_USAGE);

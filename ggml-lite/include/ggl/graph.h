@@ -67,7 +67,7 @@ typedef enum ggl_op_kind {
     GGL_KIND_PRODUCT,   /* linear */
     GGL_KIND_POSITION,  /* rotations by position */
     GGL_KIND_ATTENTION, /* cache and attend */
-    GGL_KIND_STATE,     /* what passes from token to token */
+    GGL_KIND_STATE,     /* what passes from one element of the batch to the next */
     GGL_KIND_CALL       /* a composite: its body says what it is */
 } ggl_op_kind;
 
